@@ -241,6 +241,23 @@ static tutti_status check_counts(const tutti_coll_args *a, int rank, int P, int6
     return TUTTI_OK;
 }
 
+static tutti_status check_extras(const tutti_coll_args *a)
+{
+    const char *kind = tutti_coll_kind_name(a->kind);
+    if (a->extras < 0 || a->extras > TUTTI_MOST_EXTRAS)
+        return tutti_fail(TUTTI_ERR_INVAL, "%s of %d extra vectors: 0 to %d are possible", kind,
+            a->extras, TUTTI_MOST_EXTRAS);
+    if (a->extras && !tutti_coll_trait_of(a->kind)->reduces)
+        return tutti_fail(TUTTI_ERR_INVAL, "%s does not combine, and takes one vector", kind);
+    if (a->extras && a->memory == TUTTI_MEMORY_DEVICE)
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+            "%s of %d vectors in the memory of a GPU: combine them first", kind, a->extras + 1);
+    for (int k = 0; k < a->extras && a->count; k++)
+        if (!a->extra[k])
+            return tutti_fail(TUTTI_ERR_INVAL, "%s: extra vector %d has no buffer", kind, k);
+    return TUTTI_OK;
+}
+
 /* Checks whether this rank may post the collective at all. */
 static tutti_status check(const tutti_comm *c, int lane, const tutti_coll_args *a)
 {
@@ -258,6 +275,7 @@ static tutti_status check(const tutti_comm *c, int lane, const tutti_coll_args *
     int64_t bytes, all;
     tutti_status status = check_operator(a);
     if (!status) status = check_counts(a, rank, P, &all);
+    if (!status) status = check_extras(a);
     if (status) return status;
     if (tutti_coll_trait_of(a->kind)->rooted && (a->root < 0 || a->root >= P))
         return tutti_fail(TUTTI_ERR_INVAL, "%s with root %d on %d ranks", kind, a->root, P);
@@ -299,6 +317,23 @@ static int64_t elements(const tutti_coll_args *a, int P)
     return tutti_coll_trait_of(a->kind)->parts && !a->counts ? a->count * P : a->count;
 }
 
+/* The transport's own collective takes one vector. */
+static tutti_coll_args one_vector(const tutti_coll_args *args)
+{
+    tutti_coll_args a = *args;
+    if (!a.extras) return a;
+    if (a.send) tutti_buf_copy(a.recv, a.send, (size_t)a.count * tutti_dtype_bytes(a.dtype));
+    for (int k = 0; k < a.extras; k++) {
+        if (a.user)
+            tutti_buf_reduce_user(a.user, a.dtype, a.recv, a.extra[k], a.count, 0);
+        else
+            tutti_buf_reduce(a.dtype, a.op, a.recv, a.extra[k], a.count, 0);
+    }
+    a.send = NULL;
+    a.extras = 0;
+    return a;
+}
+
 static tutti_status begin(tutti_coll_request *r)
 {
     tutti_comm *c = r->comm;
@@ -314,7 +349,8 @@ static tutti_status begin(tutti_coll_request *r)
         .ordered = !tutti_coll_commutes(a)};
     tutti_choice choice = tutti_coll_choose(c->algorithm, &key);
     if (!choice.build || a->memory == TUTTI_MEMORY_DEVICE) {
-        tutti_status status = t->ops->collective(t, r->lane, a, &r->message);
+        const tutti_coll_args one = one_vector(a);
+        tutti_status status = t->ops->collective(t, r->lane, &one, &r->message);
         r->whole = 1;
         r->done = !status && !r->message;
         return status;
@@ -328,6 +364,7 @@ static tutti_status begin(tutti_coll_request *r)
         .in_place = !a->send,
         .ordered = key.ordered,
         .wide = choice.wide,
+        .extras = a->extras,
         .counts = a->counts};
     tutti_status status = tutti_cache_get(c->cache, choice.build, &shape, &r->entry);
     if (status) return status;
@@ -343,6 +380,7 @@ static tutti_status begin(tutti_coll_request *r)
         .tag = tag_of(c, r->number, a->identity),
         .credit = c->credit,
         .in = a->send,
+        .extra = a->extra,
         .out = a->recv};
     status = tutti_flight_start(&plan, &r->flight);
     if (!status) r->done = tutti_flight_done(r->flight);

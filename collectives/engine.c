@@ -6,12 +6,21 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Bytes: about what reductions do in the time in which a fast link carries a few messages. */
+enum { SOME_WORK = 256 << 10 };
+
 typedef enum state { WAITING, STARTED, ENDED } state;
 
-/* Steps that may start, in the order in which they became ready; each step enters once. */
+/* Messages that may start, in the order in which they became ready; each enters once. */
 typedef struct queue {
     int *step, head, tail;
 } queue;
+
+/* Local steps that may run: a heap by program order, so that what builders put first, because
+ * messages wait for it, comes first. */
+typedef struct heap {
+    int *step, n;
+} heap;
 
 struct tutti_flight {
     tutti_flight_plan plan;
@@ -27,11 +36,17 @@ struct tutti_flight {
     int *under_way;          /* [channels] messages started and not known to have ended */
     int *held;            /* [channels] the message that waits for one of these to end; -1: none */
     unsigned char *state; /* [n] */
-    queue messages, local;
+    queue messages;
+    heap local;
 };
 
 static void *at(const tutti_flight *f, tutti_spot spot)
 {
+    if (spot.space == TUTTI_SPACE_EXTRA) {
+        int64_t count = f->sched->shape.count;
+        return (char *)f->plan.extra[spot.offset / count] +
+               (size_t)(spot.offset % count) * f->element;
+    }
     size_t each = spot.space == TUTTI_SPACE_WIDE ? f->wide : f->element;
     return f->space[spot.space] + (size_t)spot.offset * each;
 }
@@ -41,11 +56,32 @@ static int is_message(const tutti_sched_step *step)
     return step->kind == TUTTI_STEP_SEND || step->kind == TUTTI_STEP_RECV;
 }
 
+static void push(heap *h, int step)
+{
+    int i = h->n++;
+    for (; i && h->step[(i - 1) / 2] > step; i = (i - 1) / 2) h->step[i] = h->step[(i - 1) / 2];
+    h->step[i] = step;
+}
+
+static int pop(heap *h)
+{
+    int first = h->step[0], last = h->step[--h->n], i = 0;
+    for (int child; (child = 2 * i + 1) < h->n; i = child) {
+        if (child + 1 < h->n && h->step[child + 1] < h->step[child]) child++;
+        if (h->step[child] >= last) break;
+        h->step[i] = h->step[child];
+    }
+    h->step[i] = last;
+    return first;
+}
+
 static void release_one(tutti_flight *f, int i)
 {
     if (--f->waits[i]) return;
-    queue *q = is_message(&f->sched->step[i]) ? &f->messages : &f->local;
-    q->step[q->tail++] = i;
+    if (is_message(&f->sched->step[i]))
+        f->messages.step[f->messages.tail++] = i;
+    else
+        push(&f->local, i);
 }
 
 /* A started message lets the next of its channel start, at once or, at the credit limit, when
@@ -116,7 +152,8 @@ static void copy(const tutti_flight *f, const tutti_sched_step *step, void *dst,
         tutti_buf_copy(dst, src, (size_t)step->count * (to_wide ? f->wide : f->element));
 }
 
-static void run_local(tutti_flight *f, int i)
+/* Returns the bytes that it has read. */
+static size_t run_local(tutti_flight *f, int i)
 {
     const tutti_sched_step *step = &f->sched->step[i];
     void *dst = at(f, step->dst), *src = at(f, step->src);
@@ -132,17 +169,20 @@ static void run_local(tutti_flight *f, int i)
         work->copied_bytes += (int64_t)bytes;
     }
     end(f, i);
+    return bytes;
 }
 
-/* Starts all that is ready, messages first, so that they travel while reductions run. */
+/* Starts what is ready, messages first, so that they travel while reductions run. Where messages may
+ * arrive, it leaves local steps to the next pass once it has done some work. */
 static tutti_status start_ready(tutti_flight *f)
 {
-    for (;;) {
+    const size_t some = f->sched->channels ? SOME_WORK : SIZE_MAX;
+    for (size_t done = 0;;) {
         if (f->messages.head < f->messages.tail) {
             f->status = start_message(f, f->messages.step[f->messages.head++]);
             if (f->status) return f->status;
-        } else if (f->local.head < f->local.tail) {
-            run_local(f, f->local.step[f->local.head++]);
+        } else if (f->local.n && done < some) {
+            done += run_local(f, pop(&f->local));
         } else {
             return TUTTI_OK;
         }
@@ -175,6 +215,10 @@ tutti_status tutti_flight_progress(tutti_flight *f, int *moved)
         if (look(f, c, &seen)) break;
         if (seen && start_ready(f)) break;
         advanced |= seen;
+    }
+    if (!f->status && f->local.n) {
+        advanced = 1;
+        f->status = start_ready(f);
     }
     if (advanced) *moved = 1;
     return f->status;

@@ -5,7 +5,8 @@
  * A flight is a schedule under way. Starting posts the messages that wait for nothing. Progress
  * tests the oldest message of each channel (peer and direction; messages of a channel end in order,
  * and noticing one late does no harm), reduces what has arrived and posts what has become ready,
- * messages before reductions.
+ * messages before reductions, and reductions and copies in program order. It returns to the messages
+ * after some work, even if more is ready.
  *
  * Threads: one thread at a time on the flights of a transport. Buffers are the caller's and stay
  * valid until the flight is freed. */
@@ -32,6 +33,7 @@ typedef struct tutti_flight_plan {
     int lane, tag;
     int credit; /* how many messages of a channel are under way at once */
     const void *in;
+    const void *const *extra; /* [sched->shape.extras] borrowed */
     void *out;
 } tutti_flight_plan;
 

@@ -18,7 +18,8 @@ libcore_la_SOURCES += \
 	dag/base/status.c dag/base/status.h \
 	dag/base/version.c \
 	dag/graph/edges.c dag/graph/edges.h \
-	dag/graph/graph.c dag/graph/graph.h \
+	dag/graph/fuse.c \
+	dag/graph/graph.c dag/graph/graph.h dag/graph/parts.h \
 	dag/graph/shape.c dag/graph/shape.h \
 	dag/run/blocker.c dag/run/blocker.h \
 	dag/run/collective_task.c dag/run/collective_task.h \

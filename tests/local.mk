@@ -32,6 +32,7 @@ include tests/deadlock/explore.mk
 include tests/data/local.mk
 include tests/models/local.mk
 include tests/bench/local.mk
+include tests/curve/local.mk
 include tests/tools/local.mk
 include tests/trace/local.mk
 include tests/train/local.mk

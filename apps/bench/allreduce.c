@@ -2,10 +2,10 @@
 
 #include "apps/bench/choices.h"
 #include "apps/bench/counting.h"
-#include "apps/bench/link.h"
 #include "apps/bench/result.h"
 #include "apps/bench/settings.h"
 #include "apps/bench/world.h"
+#include "apps/session/link.h"
 #include "collectives/choose.h"
 #include "config.h"
 #include "dag/base/clock.h"
@@ -13,15 +13,23 @@
 #include "dag/base/log.h"
 #include "dag/base/median.h"
 #include "dag/base/mem.h"
+#include "dag/kernels/arith.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_LANES = 64, MOST_BLOCKS = 1000, MOST_ROUNDS = 10000 };
+enum {
+    MOST_LANES = 64,
+    MOST_BLOCKS = 1000,
+    MOST_ROUNDS = 10000,
+    MOST_VECTORS = 1 + TUTTI_MOST_EXTRAS,
+    MOST_CONTESTANTS = 64
+};
 
 typedef struct options {
-    const char *algorithm, *json, *csv;
+    const char *algorithm, *vectors, *json, *csv;
     int64_t from, to, factor, lanes, blocks;
     double block_s, timeout_s;
     tutti_conf_real link_mbit;
@@ -41,6 +49,10 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_INT, "lanes", "K", .fallback = "1", .low = 1, .high = MOST_LANES, AT(lanes),
         .help = "allreduces in flight together, each on its own communicator (mpi, which blocks, "
                 "runs them one by one)"},
+    {TUTTI_CONF_TEXT, "vectors", "G,...", AT(vectors),
+        .help =
+            "each rank has G vectors (2 to 16): compares summing them before the allreduce with "
+            "an allreduce of all of them as one object"},
     {TUTTI_CONF_INT, "blocks", "N", .fallback = "5", .low = 1, .high = MOST_BLOCKS, AT(blocks),
         .help = "blocks per algorithm, in turns"},
     {TUTTI_CONF_REAL, "block-s", "S", .fallback = "0.2", .low = 1e-3, .high = 1e3, AT(block_s),
@@ -66,6 +78,11 @@ static const tutti_conf conf = {
 /* One algorithm: its lanes, and its times at the current size. */
 typedef struct contestant {
     const char *name;
+    char label[40];
+    int vectors;                   /* of each rank */
+    int sums_first;                /* before the allreduce, instead of in it */
+    void *sum;                     /* its kernel, opened for the current size */
+    const struct contestant *peer; /* whose time is divided by its own */
     tutti_comm *comm;
     tutti_traffic sent;
     tutti_traffic each;    /* sent by one allreduce */
@@ -79,8 +96,10 @@ typedef struct bench {
     tutti_world world;
     tutti_result *result; /* rank 0's */
     int contestants;
-    contestant contestant[16];
-    float *data[MOST_LANES];
+    contestant contestant[MOST_CONTESTANTS];
+    int vector_counts[MOST_CONTESTANTS], most_vectors;
+    float *data[MOST_LANES]; /* the allreduce's result and, of one vector, its input */
+    float *vector[MOST_LANES][MOST_VECTORS];
 } bench;
 
 static int P(const bench *b)
@@ -90,19 +109,40 @@ static int P(const bench *b)
 
 /* ---- one round ---- */
 
+static const tutti_kernel *sum_kernel(void)
+{
+    return tutti_kernel_find(&tutti_op_sum, TUTTI_CPU, TUTTI_F32);
+}
+
+static tutti_status post(
+    bench *b, contestant *c, int lane, int64_t count, tutti_coll_request **request)
+{
+    tutti_status status = TUTTI_OK;
+    tutti_coll_args args = {.kind = TUTTI_ALLREDUCE,
+        .dtype = TUTTI_F32,
+        .op = TUTTI_SUM,
+        .count = count,
+        .recv = b->data[lane]};
+    if (c->sum) {
+        void *buf[MOST_VECTORS + 1];
+        for (int k = 0; k < c->vectors; k++) buf[k] = b->vector[lane][k];
+        buf[c->vectors] = b->data[lane];
+        status = sum_kernel()->fn(c->sum, buf, NULL);
+    } else if (c->vectors > 1) {
+        args.send = b->vector[lane][0];
+        for (int k = 1; k < c->vectors; k++) args.extra[args.extras++] = b->vector[lane][k];
+    }
+    return status ? status
+                  : tutti_coll_post(c->comm, c->blocks_its_caller ? 0 : lane, &args, request);
+}
+
 /* One allreduce on every lane. */
 static tutti_status run_round(bench *b, contestant *c, int64_t count)
 {
     tutti_coll_request *request[MOST_LANES] = {NULL};
     tutti_status status = TUTTI_OK;
     for (int lane = 0; lane < b->o.lanes && !status; lane++)
-        status = tutti_coll_post(c->comm, c->blocks_its_caller ? 0 : lane,
-            &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
-                .dtype = TUTTI_F32,
-                .op = TUTTI_SUM,
-                .count = count,
-                .recv = b->data[lane]},
-            &request[lane]);
+        status = post(b, c, lane, count, &request[lane]);
     for (int lane = 0; lane < b->o.lanes && !status; lane++)
         status = tutti_world_spin(c->comm, request[lane], b->o.timeout_s);
     for (int lane = 0; lane < b->o.lanes; lane++) tutti_coll_free(request[lane]);
@@ -110,16 +150,22 @@ static tutti_status run_round(bench *b, contestant *c, int64_t count)
 }
 
 /* Small integers, whose sums are exact in any order. */
-static float value_of(int rank, int lane, int64_t i)
+static float value_of(int rank, int lane, int vector, int64_t i)
 {
-    return (float)((i * 7 + rank * 3 + lane) % 64);
+    return (float)((i * 7 + rank * 3 + lane + vector * 5) % 64);
+}
+
+static void fill(bench *b, const contestant *c, int lane, int64_t count)
+{
+    for (int k = 0; k < c->vectors; k++) {
+        float *to = c->vectors > 1 ? b->vector[lane][k] : b->data[lane];
+        for (int64_t i = 0; i < count; i++) to[i] = value_of(b->world.boot.rank, lane, k, i);
+    }
 }
 
 static tutti_status verify(bench *b, contestant *c, int64_t count)
 {
-    for (int lane = 0; lane < b->o.lanes; lane++)
-        for (int64_t i = 0; i < count; i++)
-            b->data[lane][i] = value_of(b->world.boot.rank, lane, i);
+    for (int lane = 0; lane < b->o.lanes; lane++) fill(b, c, lane, count);
     tutti_traffic before = c->sent;
     tutti_status status = run_round(b, c, count);
     c->each.bytes = (c->sent.bytes - before.bytes) / b->o.lanes;
@@ -127,10 +173,11 @@ static tutti_status verify(bench *b, contestant *c, int64_t count)
     for (int lane = 0; lane < b->o.lanes && !status; lane++)
         for (int64_t i = 0; i < count && !status; i++) {
             float sum = 0;
-            for (int r = 0; r < P(b); r++) sum += value_of(r, lane, i);
+            for (int n = 0; n < P(b) * c->vectors; n++)
+                sum += value_of(n / c->vectors, lane, n % c->vectors, i);
             if (b->data[lane][i] != sum)
                 status = tutti_fail(TUTTI_ERR_INTERNAL,
-                    "%s: element %" PRId64 " of %" PRId64 " on lane %d is %g, not %g", c->name, i,
+                    "%s: element %" PRId64 " of %" PRId64 " on lane %d is %g, not %g", c->label, i,
                     count, lane, (double)b->data[lane][i], (double)sum);
         }
     /* Zeros: repeated sums of sums do not grow to infinity. */
@@ -168,11 +215,26 @@ static tutti_status plan_rounds(bench *b, contestant *c, int64_t count)
     return status; /* seconds is the same on all ranks, and so is this */
 }
 
+static tutti_status open_sum(contestant *c, int64_t count)
+{
+    const tutti_sum_desc desc = {.count = count, .inputs = c->vectors};
+    return c->sums_first ? sum_kernel()->open(&desc, &c->sum) : TUTTI_OK;
+}
+
+static void close_sums(bench *b)
+{
+    for (int i = 0; i < b->contestants; i++) {
+        if (b->contestant[i].sum) sum_kernel()->close(b->contestant[i].sum);
+        b->contestant[i].sum = NULL;
+    }
+}
+
 static tutti_status measure(bench *b, int64_t count)
 {
     tutti_status status = TUTTI_OK;
     for (int i = 0; i < b->contestants && !status; i++) {
-        status = verify(b, &b->contestant[i], count);
+        status = tutti_world_agree(&b->world, open_sum(&b->contestant[i], count));
+        if (!status) status = verify(b, &b->contestant[i], count);
         if (!status) status = plan_rounds(b, &b->contestant[i], count);
     }
     for (int64_t block = 0; block < b->o.blocks && !status; block++)
@@ -181,25 +243,32 @@ static tutti_status measure(bench *b, int64_t count)
             status = time_rounds(b, c, count, c->rounds, &c->block_s[block]);
             c->block_s[block] /= (double)c->rounds;
         }
+    close_sums(b);
     return status;
 }
 
 /* ---- telling ---- */
 
+static int label_width(const bench *b)
+{
+    return b->most_vectors > 1 ? 35 : 18;
+}
+
 static void print_head(const bench *b)
 {
     printf("%d ranks, %" PRId64 " allreduces in flight, medians of %" PRId64 " blocks\n", P(b),
         b->o.lanes, b->o.blocks);
-    printf("%10s %-18s %12s %11s %11s %7s %8s %12s %7s\n", "bytes", "algorithm", "us", "algbw MB/s",
-        "busbw MB/s", "line", "x mpi", "sent/rank", "sent/S");
+    printf("%10s %-*s %12s %11s %11s %7s %8s %12s %7s\n", "bytes", label_width(b), "algorithm",
+        "us", "algbw MB/s", "busbw MB/s", "line", b->most_vectors > 1 ? "x apart" : "x mpi",
+        "sent/rank", "sent/S");
 }
 
 /* Reports the time of one allreduce of `bytes`: columns as in the head, "-" for unknown values. */
-static void tell(bench *b, contestant *c, const contestant *mpi, int64_t bytes)
+static void tell(bench *b, contestant *c, int64_t bytes)
 {
     double ratio[MOST_BLOCKS], seconds[MOST_BLOCKS];
     for (int64_t k = 0; k < b->o.blocks; k++) {
-        ratio[k] = mpi->block_s[k] / c->block_s[k];
+        ratio[k] = c->peer->block_s[k] / c->block_s[k];
         seconds[k] = c->block_s[k];
     }
     double took = tutti_median((int)b->o.blocks, seconds);
@@ -213,16 +282,20 @@ static void tell(bench *b, contestant *c, const contestant *mpi, int64_t bytes)
         snprintf(sent, sizeof sent, "%" PRId64, c->each.bytes);
         snprintf(part, sizeof part, "%.4f", (double)c->each.bytes / (double)bytes);
     }
-    printf("%10" PRId64 " %-18s %12.1f %11.2f %11.2f %7s %8.2f %12s %7s\n", bytes, c->name,
-        1e6 * took, algbw / 1e6, busbw / 1e6, share, times, sent, part);
+    printf("%10" PRId64 " %-*s %12.1f %11.2f %11.2f %7s %8.2f %12s %7s\n", bytes, label_width(b),
+        c->label, 1e6 * took, algbw / 1e6, busbw / 1e6, share, times, sent, part);
     fflush(stdout);
     json_t *event =
         json_pack("{s:s, s:s, s:i, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:s, s:I, s:s, s:o}", "event",
             "allreduce", "algorithm", c->name, "ranks", P(b), "lanes", (json_int_t)b->o.lanes,
             "bytes", (json_int_t)bytes, "us", 1e6 * took, "algbw_mb_s", algbw / 1e6, "busbw_mb_s",
-            busbw / 1e6, "line_pct", line, "times_mpi", times, "ratio", "median of paired ratios",
-            "count", (json_int_t)b->o.blocks, "unit", "us", "samples",
-            tutti_result_samples(b->o.blocks, c->block_s, 1e6));
+            busbw / 1e6, "line_pct", line, c->vectors > 1 ? "times_apart" : "times_mpi", times,
+            "ratio", "median of paired ratios", "count", (json_int_t)b->o.blocks, "unit", "us",
+            "samples", tutti_result_samples(b->o.blocks, c->block_s, 1e6));
+    if (c->vectors > 1) {
+        json_object_set_new(event, "vectors", json_integer(c->vectors));
+        json_object_set_new(event, "name", json_string(c->label));
+    }
     if (!c->blocks_its_caller) {
         json_object_set_new(event, "sent_bytes", json_integer(c->each.bytes));
         json_object_set_new(event, "sent_messages", json_integer(c->each.messages));
@@ -232,11 +305,19 @@ static void tell(bench *b, contestant *c, const contestant *mpi, int64_t bytes)
 
 /* ---- setting up ---- */
 
-static tutti_status add(bench *b, const char *name)
+/* vectors: of each rank. Without a peer, it is its own. */
+static tutti_status add(
+    bench *b, const char *name, int vectors, int sums_first, const contestant *peer)
 {
     contestant *c = &b->contestant[b->contestants];
     tutti_transport *transport;
-    *c = (contestant){.name = name, .blocks_its_caller = tutti_algorithm_blocks(name)};
+    *c = (contestant){.name = name,
+        .vectors = vectors,
+        .sums_first = sums_first,
+        .peer = peer ? peer : c,
+        .blocks_its_caller = tutti_algorithm_blocks(name)};
+    const char *form = vectors == 1 ? "%s" : sums_first ? "%s, %d summed first" : "%s, %d as one";
+    snprintf(c->label, sizeof c->label, form, name, vectors);
     c->block_s = calloc((size_t)b->o.blocks, sizeof *c->block_s);
     if (!c->block_s) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for results");
     b->contestants++;
@@ -248,25 +329,60 @@ static tutti_status add(bench *b, const char *name)
     return status;
 }
 
+static int chosen(const bench *b, const char *name)
+{
+    return strcmp(b->o.algorithm, "all") == 0 || strcmp(name, b->o.algorithm) == 0;
+}
+
+static tutti_status add_algorithms(bench *b)
+{
+    tutti_status status = add(b, "mpi", 1, 0, NULL);
+    for (int i = 0; tutti_algorithms[i] && !status; i++) {
+        const char *name = tutti_algorithms[i]->name;
+        if (strcmp(name, "mpi") != 0 && chosen(b, name))
+            status = add(b, name, 1, 0, &b->contestant[0]);
+    }
+    return status;
+}
+
+/* For each algorithm and number of vectors a pair: the second is compared with the first. */
+static tutti_status add_vectors(bench *b)
+{
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; tutti_algorithms[i] && !status; i++) {
+        const char *name = tutti_algorithms[i]->name;
+        for (int n = 0; chosen(b, name) && b->vector_counts[n] && !status; n++) {
+            const contestant *apart = &b->contestant[b->contestants];
+            if (b->contestants + 2 > MOST_CONTESTANTS)
+                return tutti_fail(TUTTI_ERR_USAGE, "--vectors: too many to compare at once");
+            status = add(b, name, b->vector_counts[n], 1, NULL);
+            if (!status) status = add(b, name, b->vector_counts[n], 0, apart);
+        }
+    }
+    return status;
+}
+
+static tutti_status take_memory(float **data, size_t bytes)
+{
+    *data = tutti_mem_aligned(bytes);
+    return *data ? TUTTI_OK
+                 : tutti_fail(TUTTI_ERR_NOMEM, "no memory for a buffer of %zu bytes", bytes);
+}
+
 static tutti_status set_up(bench *b)
 {
-    int all = strcmp(b->o.algorithm, "all") == 0;
     tutti_status status = TUTTI_OK;
     size_t bytes = (size_t)b->o.to;
-    for (int lane = 0; lane < b->o.lanes && !status; lane++)
-        if (!(b->data[lane] = tutti_mem_aligned(bytes)))
-            status = tutti_fail(
-                TUTTI_ERR_NOMEM, "no memory for %d buffers of %zu bytes", (int)b->o.lanes, bytes);
+    for (int lane = 0; lane < b->o.lanes && !status; lane++) {
+        status = take_memory(&b->data[lane], bytes);
+        for (int k = 0; k < b->most_vectors && !status; k++)
+            status = take_memory(&b->vector[lane][k], bytes);
+    }
     if (!status && b->world.boot.rank == 0)
         status = tutti_result_open(b->o.json, b->o.csv, &b->result);
     status = tutti_world_agree(&b->world, status);
-    if (!status) status = add(b, "mpi");
-    for (int i = 0; tutti_algorithms[i] && !status; i++) {
-        const char *name = tutti_algorithms[i]->name;
-        if (strcmp(name, "mpi") != 0 && (all || strcmp(name, b->o.algorithm) == 0))
-            status = add(b, name);
-    }
-    return status;
+    if (status) return status;
+    return b->most_vectors ? add_vectors(b) : add_algorithms(b);
 }
 
 static tutti_status take_down(bench *b)
@@ -275,7 +391,10 @@ static tutti_status take_down(bench *b)
         tutti_comm_free(b->contestant[i].comm);
         free(b->contestant[i].block_s);
     }
-    for (int lane = 0; lane < MOST_LANES; lane++) free(b->data[lane]);
+    for (int lane = 0; lane < MOST_LANES; lane++) {
+        free(b->data[lane]);
+        for (int k = 0; k < MOST_VECTORS; k++) free(b->vector[lane][k]);
+    }
     return tutti_result_close(b->result);
 }
 
@@ -286,9 +405,27 @@ static tutti_status measure_all(bench *b)
     for (int64_t bytes = b->o.from / 4 * 4; bytes <= b->o.to && !status; bytes *= b->o.factor) {
         status = measure(b, bytes / 4);
         for (int i = 0; i < b->contestants && !status && b->result; i++)
-            tell(b, &b->contestant[i], &b->contestant[0], bytes);
+            tell(b, &b->contestant[i], bytes);
     }
     return status;
+}
+
+/* "2,4" */
+static tutti_status read_vectors(bench *b)
+{
+    int n = 0;
+    for (const char *at = b->o.vectors; at && *at; n++) {
+        char *end;
+        long vectors = strtol(at, &end, 10);
+        int fits = end != at && vectors >= 2 && vectors <= MOST_VECTORS && n < MOST_VECTORS;
+        if (!fits || (*end && !(*end == ',' && end[1])))
+            return tutti_conf_refuse(&conf, "vectors", NULL,
+                "must be numbers from 2 to 16, separated by commas, such as 2,4");
+        b->vector_counts[n] = (int)vectors;
+        if (b->most_vectors < vectors) b->most_vectors = (int)vectors;
+        at = end + (*end == ',');
+    }
+    return TUTTI_OK;
 }
 
 static tutti_status run(int argc, char **argv)
@@ -298,6 +435,8 @@ static tutti_status run(int argc, char **argv)
     tutti_status status = tutti_conf_start(&conf, argc, argv, &b.o, &go);
     if (!go) return status;
     if (b.o.from > b.o.to) return tutti_conf_refuse(&conf, "from", NULL, "is above --to");
+    status = read_vectors(&b);
+    if (status) return status;
     status = tutti_world_open(b.o.timeout_s, &b.world);
     if (status) return status;
     status = set_up(&b);

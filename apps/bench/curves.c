@@ -1,6 +1,7 @@
 #include "apps/bench/curves.h"
 
 #include "apps/bench/chart.h"
+#include "apps/curve/curve.h"
 #include "dag/base/log.h"
 
 #include <errno.h>
@@ -12,16 +13,10 @@
 enum { LOSS, TEST_LOSS, ACCURACY, BEST, SERIES };
 enum { ACROSS = 2, LINES = 2 * TUTTI_CURVES_RUNS };
 
-/* Values of one kind by epoch. */
-typedef struct series {
-    int count, room;
-    double *x, *y;
-} series;
-
 typedef struct run {
     char name[40], model[40];
-    double epoch_steps; /* steps per epoch */
-    series series[SERIES];
+    double epoch_steps;        /* steps per epoch */
+    tutti_curve curve[SERIES]; /* by epoch */
 } run;
 
 struct tutti_curves {
@@ -43,21 +38,15 @@ enum { VALUES = sizeof values / sizeof *values };
 
 /* ---- reading ---- */
 
-static tutti_status add(series *s, double x, double y)
+static tutti_status no_memory(void)
 {
-    while (s->count && s->x[s->count - 1] >= x) s->count--; /* a run that was resumed */
-    if (s->count == s->room) {
-        int room = s->room ? 2 * s->room : 256;
-        double *xs = realloc(s->x, (size_t)room * sizeof *xs);
-        if (xs) s->x = xs;
-        double *ys = realloc(s->y, (size_t)room * sizeof *ys);
-        if (ys) s->y = ys;
-        if (!xs || !ys) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d values", room);
-        s->room = room;
-    }
-    s->x[s->count] = x;
-    s->y[s->count++] = y;
-    return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_NOMEM, "no memory for curves");
+}
+
+static tutti_status add(tutti_curve *c, double x, double y)
+{
+    tutti_curve_take_back(c, x); /* a run that was resumed */
+    return tutti_curve_add(c, x, y) ? TUTTI_OK : no_memory();
 }
 
 static const char *text_of(const json_t *object, const char *key)
@@ -85,7 +74,7 @@ static tutti_status read_event(run *r, const json_t *object)
     for (int i = 0; i < VALUES && !status; i++) {
         double value = number_of(object, values[i].key);
         if (!strcmp(event, values[i].event) && isfinite(value))
-            status = add(&r->series[values[i].series], step / r->epoch_steps, value);
+            status = add(&r->curve[values[i].series], step / r->epoch_steps, value);
     }
     return status;
 }
@@ -114,7 +103,7 @@ static tutti_status read_run(run *r, const char *file)
     }
     free(line);
     fclose(in);
-    if (!status && !r->series[LOSS].count && !r->series[ACCURACY].count)
+    if (!status && !r->curve[LOSS].count && !r->curve[ACCURACY].count)
         status =
             tutti_fail(TUTTI_ERR_FORMAT, "%s: holds no step and no evaluation of a training", file);
     return status;
@@ -140,7 +129,7 @@ int tutti_curves_recognise(const char *file)
 tutti_status tutti_curves_read(int files, const char *const file[], tutti_curves **curves)
 {
     tutti_curves *c = calloc(1, sizeof *c);
-    if (!c) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for curves");
+    if (!c) return no_memory();
     tutti_status status = TUTTI_OK;
     for (c->runs = 0; c->runs < files && !status; c->runs++)
         status = read_run(&c->run[c->runs], file[c->runs]);
@@ -154,65 +143,63 @@ tutti_status tutti_curves_read(int files, const char *const file[], tutti_curves
 void tutti_curves_free(tutti_curves *curves)
 {
     for (int r = 0; curves && r < curves->runs; r++)
-        for (int i = 0; i < SERIES; i++) {
-            free(curves->run[r].series[i].x);
-            free(curves->run[r].series[i].y);
-        }
+        for (int i = 0; i < SERIES; i++) tutti_curve_free(&curves->run[r].curve[i]);
     free(curves);
 }
 
 /* ---- drawing ---- */
 
-/* Means of equal groups of neighbours where a chart has no room for all. */
-static void put_points(const series *s, double factor, tutti_chart_line *line)
+/* Means where a chart has no room for all. */
+static tutti_status put_points(const tutti_curve *c, double factor, tutti_chart_line *line)
 {
-    int group = (s->count + TUTTI_CHART_POINTS - 1) / TUTTI_CHART_POINTS;
-    for (int i = 0; i < s->count; i += group) {
-        int n = group < s->count - i ? group : s->count - i;
-        double x = 0, y = 0;
-        for (int j = i; j < i + n; j++) {
-            x += s->x[j] / n;
-            y += s->y[j] / n;
-        }
-        line->x[line->points] = x;
-        line->y[line->points++] = factor * y;
+    tutti_curve shown = {0};
+    int thinned = tutti_curve_thin(c, TUTTI_CHART_POINTS, &shown);
+    for (int i = 0; i < shown.count; i++) {
+        line->x[line->points] = shown.x[i];
+        line->y[line->points++] = factor * shown.y[i];
     }
+    tutti_curve_free(&shown);
+    return thinned ? TUTTI_OK : no_memory();
 }
 
-static void add_line(const tutti_curves *c, const run *r, int which, const char *name,
+static tutti_status add_line(const tutti_curves *c, const run *r, int which, const char *name,
     tutti_chart_line *line, int *lines)
 {
     const int percent = which == ACCURACY || which == BEST;
-    if (!r->series[which].count) return;
+    if (!r->curve[which].count) return TUTTI_OK;
     tutti_chart_line *l = &line[(*lines)++];
     *l = (tutti_chart_line){.dashed = which == LOSS || which == BEST};
     snprintf(l->name, sizeof l->name, "%s%s%s", c->runs > 1 ? r->name : "", c->runs > 1 ? ", " : "",
         name);
-    put_points(&r->series[which], percent ? 100 : 1, l);
+    return put_points(&r->curve[which], percent ? 100 : 1, l);
 }
 
-void tutti_curves_draw(const tutti_curves *curves, FILE *out)
+tutti_status tutti_curves_draw(const tutti_curves *curves, FILE *out)
 {
     static tutti_chart_line line[LINES]; /* too large for the stack */
     char title[80];
     tutti_chart chart = {.x_label = "epoch", .even = 1, .line = line};
+    tutti_status status = TUTTI_OK;
     tutti_chart_begin(out, ACROSS, ACROSS);
-    for (int r = 0; r < curves->runs; r++) {
-        add_line(curves, &curves->run[r], LOSS, "training", line, &chart.lines);
-        add_line(curves, &curves->run[r], TEST_LOSS, "test", line, &chart.lines);
+    for (int r = 0; r < curves->runs && !status; r++) {
+        const run *of = &curves->run[r];
+        status = add_line(curves, of, LOSS, "training", line, &chart.lines);
+        if (!status) status = add_line(curves, of, TEST_LOSS, "test", line, &chart.lines);
     }
     snprintf(title, sizeof title, "%s: loss", curves->run[0].model);
     chart.title = title;
     chart.y_label = "loss";
     tutti_chart_draw(out, 0, ACROSS, &chart);
     chart.lines = 0;
-    for (int r = 0; r < curves->runs; r++) {
-        add_line(curves, &curves->run[r], ACCURACY, "top-1", line, &chart.lines);
-        add_line(curves, &curves->run[r], BEST, "top-5", line, &chart.lines);
+    for (int r = 0; r < curves->runs && !status; r++) {
+        const run *of = &curves->run[r];
+        status = add_line(curves, of, ACCURACY, "top-1", line, &chart.lines);
+        if (!status) status = add_line(curves, of, BEST, "top-5", line, &chart.lines);
     }
     snprintf(title, sizeof title, "%s: test accuracy", curves->run[0].model);
     chart.y_label = "% of test images";
     chart.right = 1;
     tutti_chart_draw(out, 1, ACROSS, &chart);
     tutti_chart_end(out);
+    return status;
 }

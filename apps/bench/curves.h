@@ -16,8 +16,8 @@ int tutti_curves_recognise(const char *file);
 /* Reads `files` runs, which pictures call by their files' names. Where a run was resumed, what it has
  * done again counts once. IO, FORMAT (logged: the line; or nothing was trained), NOMEM. */
 tutti_status tutti_curves_read(int files, const char *const file[], tutti_curves **curves);
-/* Draws the charts, as a whole document. */
-void tutti_curves_draw(const tutti_curves *curves, FILE *out);
+/* Draws the charts, as a whole document. NOMEM (logged): it is not whole. */
+tutti_status tutti_curves_draw(const tutti_curves *curves, FILE *out);
 /* Accepts NULL. */
 void tutti_curves_free(tutti_curves *curves);
 

@@ -1,11 +1,11 @@
-#include "config.h" /* first: it asks libc for posix_spawnp and getline */
+#include "config.h" /* first: it asks libc for getline */
 
 #include "apps/bench/grid.h"
 
+#include "apps/bench/box.h"
 #include "apps/bench/grid_rows.h"
 #include "apps/bench/settings.h"
 #include "apps/bench/verdict.h"
-#include "dag/base/clock.h"
 #include "dag/base/conf.h"
 #include "dag/base/file.h"
 #include "dag/base/lock.h"
@@ -15,16 +15,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-enum { PATH = 1024, MOST_VALUES = 16 };
-extern char **environ;
+enum { PATH = TUTTI_BOX_PATH, MOST_VALUES = 16 };
 
 typedef struct options {
     const char *json, *hosts, *rates, *models, *peer, *box, *priority, *wire;
@@ -117,48 +113,6 @@ static tutti_status read_model(const char *word, tutti_grid_row *cell)
 
 /* ---- one cell ---- */
 
-/* This program's path and its folder. */
-static tutti_status find_self(char self[PATH], char folder[PATH])
-{
-    ssize_t n = readlink("/proc/self/exe", self, PATH - 1);
-    if (n <= 0) return tutti_fail(TUTTI_ERR_IO, "/proc/self/exe: %s", strerror(errno));
-    self[n] = '\0';
-    snprintf(folder, PATH, "%s", self);
-    *strrchr(folder, '/') = '\0';
-    return TUTTI_OK;
-}
-
-/* tutti-box in the build tree, beside this program, or in PATH. */
-static const char *find_box(const options *o, const char *folder, char text[PATH + 32])
-{
-    if (o->box) return o->box;
-    snprintf(text, PATH + 32, "%s/box/tutti-box", folder);
-    if (access(text, X_OK) == 0) return text;
-    snprintf(text, PATH + 32, "%s/tutti-box", folder);
-    return access(text, X_OK) == 0 ? text : "tutti-box";
-}
-
-/* Runs a program to its end. After the deadline, asks it to terminate and waits, because tutti-box must
- * take its box down. */
-static tutti_status run_program(char *const argv[], double timeout_s)
-{
-    pid_t pid;
-    int state, asked = 0, error = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
-    if (error) return tutti_fail(TUTTI_ERR_IO, "%s: %s", argv[0], strerror(error));
-    double end = tutti_clock_s() + timeout_s;
-    while (waitpid(pid, &state, WNOHANG) == 0) {
-        if (tutti_clock_s() > end) {
-            kill(pid, asked++ ? SIGKILL : SIGTERM);
-            end = tutti_clock_s() + 60;
-        }
-        tutti_clock_sleep(0.05);
-    }
-    if (asked) return tutti_fail(TUTTI_ERR_TIMEOUT, "a cell has not ended after %.0f s", timeout_s);
-    if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_IO, "%s failed (status %d)", argv[0],
-        WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state));
-}
-
 /* Appends one file to another: a cell's results are added completely or not at all. */
 static tutti_status append_file(const char *from, const char *to)
 {
@@ -180,9 +134,9 @@ static tutti_status append_file(const char *from, const char *to)
 
 static tutti_status run_cell(const options *o, const tutti_grid_row *cell)
 {
-    char self[PATH], folder[PATH], box[PATH + 32], part[PATH];
+    char self[PATH], box[TUTTI_BOX_TEXT], part[PATH];
     char hosts[16], rate[32], link[16], batch[16], steps[24], blocks[24], lanes[24], tuning[32];
-    tutti_status status = find_self(self, folder);
+    tutti_status status = tutti_box_self(self);
     if (status) return status;
     snprintf(part, sizeof part, "%s.part", o->json);
     snprintf(hosts, sizeof hosts, "%d", cell->ranks);
@@ -194,12 +148,13 @@ static tutti_status run_cell(const options *o, const tutti_grid_row *cell)
     snprintf(blocks, sizeof blocks, "%" PRId64, o->blocks);
     snprintf(lanes, sizeof lanes, "%" PRId64, o->lanes);
     snprintf(tuning, sizeof tuning, "%g", tutti_conf_real_or(o->tuning_time_s, 0));
-    char *argv[] = {(char *)find_box(o, folder, box), "run", "--hosts", hosts, "--rate", rate, "--",
-        self, "step", "--model", (char *)cell->model, "--batch", batch, "--link-mbit", link,
-        "--design", o->tuning_time_s.word ? "all" : "auto", "--tuning-time", tuning, "--priority",
-        (char *)o->priority, "--wire", (char *)o->wire, "--precision", "f32", "--steps", steps,
-        "--blocks", blocks, "--lanes", lanes, "--peer", (char *)o->peer, "--json", part, NULL};
-    status = run_program(argv, o->cell_timeout_s);
+    char *argv[] = {(char *)(o->box ? o->box : tutti_box_find(self, "box/tutti-box", box)), "run",
+        "--hosts", hosts, "--rate", rate, "--", self, "step", "--model", (char *)cell->model,
+        "--batch", batch, "--link-mbit", link, "--design", o->tuning_time_s.word ? "all" : "auto",
+        "--tuning-time", tuning, "--priority", (char *)o->priority, "--wire", (char *)o->wire,
+        "--precision", "f32", "--steps", steps, "--blocks", blocks, "--lanes", lanes, "--peer",
+        (char *)o->peer, "--json", part, NULL};
+    status = tutti_box_run(argv, "a cell", o->cell_timeout_s);
     if (!status) status = append_file(part, o->json);
     unlink(part);
     return status;

@@ -5,6 +5,7 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/bench.h \
 	apps/bench/bench_main.c \
 	apps/bench/bounds.c apps/bench/bounds.h \
+	apps/bench/box.c apps/bench/box.h \
 	apps/bench/chart.c apps/bench/chart.h \
 	apps/bench/choices.c apps/bench/choices.h \
 	apps/bench/compute.c apps/bench/compute.h \
@@ -13,7 +14,11 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/data.c apps/bench/data.h \
 	apps/bench/grid.c apps/bench/grid.h \
 	apps/bench/grid_rows.c apps/bench/grid_rows.h \
-	apps/bench/link.h \
+	apps/bench/kv.c apps/bench/kv.h \
+	apps/bench/kv_peers.c \
+	apps/bench/kv_rows.c apps/bench/kv_rows.h \
+	apps/bench/kv_store.c apps/bench/kv_store.h \
+	apps/bench/kv_tell.c \
 	apps/bench/interference.c apps/bench/interference.h \
 	apps/bench/ops.c apps/bench/ops.h \
 	apps/bench/overlap.c apps/bench/overlap.h \
@@ -23,6 +28,7 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/pipeline.c apps/bench/pipeline.h \
 	apps/bench/pipeline_rows.h apps/bench/pipeline_tell.c apps/bench/pipeline_turns.c \
 	apps/bench/plot.c apps/bench/plot.h \
+	apps/bench/points.c apps/bench/points.h \
 	apps/bench/result.c apps/bench/result.h \
 	apps/bench/settings.h \
 	apps/bench/share.c apps/bench/share.h \
@@ -31,14 +37,17 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/step_rows.c apps/bench/step_rows.h \
 	apps/bench/step_tell.c apps/bench/step_tell.h \
 	apps/bench/step_turns.c apps/bench/step_turns.h \
+	apps/bench/strategies.c apps/bench/strategies.h \
+	apps/bench/strategies_run.c apps/bench/strategies_run.h \
 	apps/bench/table.c \
 	apps/bench/traffic.c apps/bench/traffic.h \
 	apps/bench/verdict.c apps/bench/verdict.h \
 	apps/bench/world.c apps/bench/world.h \
+	apps/curve/curve.c apps/curve/curve.h \
 	apps/terminal/terminal.c apps/terminal/terminal.h
 apps_tutti_bench_CPPFLAGS = $(AM_CPPFLAGS) -DTUTTI_PKGDATADIR='"$(pkgdatadir)"'
 apps_tutti_bench_LDADD = libtune.la libsession.la libdata.la libmodels.la libcore.la $(JANSSON_LIBS)
-dist_pkgdata_SCRIPTS = apps/bench/photos_peer.py apps/bench/torch_compute.py apps/bench/torch_ddp.py \
+dist_pkgdata_SCRIPTS = apps/bench/mxnet_kv.py apps/bench/photos_peer.py apps/bench/torch_compute.py apps/bench/torch_ddp.py \
 	apps/bench/torch_photos.py apps/bench/torch_pipeline.py
 
 # The commit that results name: looked up at every make, written when it has changed.

@@ -298,8 +298,15 @@ double tutti_peer_number(const tutti_peer *peer, const char *name)
 
 tutti_status tutti_peer_block(tutti_peer *peer, double timeout_s, double *step_s)
 {
+    return tutti_peer_ask(peer, "", timeout_s, step_s);
+}
+
+tutti_status tutti_peer_ask(tutti_peer *peer, const char *request, double timeout_s, double *step_s)
+{
     json_t *block;
-    if (write(peer->to, "\n", 1) != 1)
+    char line[256];
+    ssize_t length = snprintf(line, sizeof line, "%.250s\n", request);
+    if (write(peer->to, line, (size_t)length) != length)
         return tutti_fail(TUTTI_ERR_IO, "the peer program does not listen: %s", strerror(errno));
     tutti_status status = read_event(peer, timeout_s, "block", &block);
     if (status) return status;

@@ -50,6 +50,9 @@ const char *tutti_peer_about(const tutti_peer *peer);
 double tutti_peer_number(const tutti_peer *peer, const char *name);
 /* Runs one block; *step_s: seconds per step. */
 tutti_status tutti_peer_block(tutti_peer *peer, double timeout_s, double *step_s);
+/* The same, of what the line (at most 250 characters) asks for. */
+tutti_status tutti_peer_ask(
+    tutti_peer *peer, const char *request, double timeout_s, double *step_s);
 /* Stops the program. Accepts NULL. */
 void tutti_peer_stop(tutti_peer *peer);
 

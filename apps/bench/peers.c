@@ -23,33 +23,61 @@
 enum { PATH = 1024, MOST_WORDS = 12, NOT_FOUND = 127 };
 extern char **environ;
 
+/* What can be installed. The words are pip's, up to a NULL, behind those of the version. */
+typedef struct package {
+    const char *name, *title; /* "pytorch", "PyTorch" */
+    const char *versioned;    /* what --torch is the version of; NULL: nothing */
+    const char *word[4];
+    const char *probe;          /* Python that ends well where it works */
+    const char *use, *variable; /* the option that the folder follows, or what to set to it */
+} package;
+static const package packages[] = {
+    {"pytorch", "PyTorch", "torch", {"torchvision", "pillow", "numpy"},
+        "import torch; (torch.ones(64, 64) @ torch.ones(64, 64)).sum().item()", "--peer ",
+        "TUTTI_PEER"},
+    /* the last release, and the last NumPy that it runs with */
+    {"mxnet", "MXNet", NULL, {"mxnet==1.9.1", "numpy==1.23.5"},
+        "import mxnet; mxnet.nd.ones(64).sum().asscalar()", "tutti-bench kv --peer ",
+        "TUTTI_PEER_MXNET"},
+};
+enum { PACKAGES = sizeof packages / sizeof *packages };
+
+static const char *choice_package(int i)
+{
+    return i < PACKAGES ? packages[i].name : NULL;
+}
+
 typedef struct options {
-    const char *install, *torch, *python;
+    const char *install, *package, *torch, *python;
 } options;
 
 #define AT(member) .offset = offsetof(options, member)
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
     {TUTTI_CONF_TEXT, "install", "DIR", .flags = TUTTI_CONF_REQUIRED, AT(install),
-        .help = "make a virtual environment with PyTorch in this new folder"},
+        .help = "make a virtual environment in this new folder"},
+    {TUTTI_CONF_CHOICE, "package", "NAME", .fallback = "pytorch", .choice = choice_package,
+        AT(package),
+        .help = "what is in it: pytorch, for compute, step and pipeline; mxnet, for kv"},
     {TUTTI_CONF_TEXT, "torch", "VERSION", .fallback = "latest", AT(torch),
         .help = "version of PyTorch, such as 2.15.0"},
     {TUTTI_CONF_TEXT, "python", "PROGRAM", .fallback = "python3", AT(python),
-        .help = "Python to make it with"},
+        .help = "Python to make it with; MXNet needs one from 3.8 to 3.11"},
     {0},
 };
 static const tutti_conf conf = {
     .program = "tutti-bench peers",
     .usage = "--install DIR [OPTION]...",
     .summary = "Makes a virtual environment with the latest PyTorch, for --peer DIR of tutti-bench "
-               "compute and tutti-bench step. Takes PyTorch from where pip on this machine takes "
-               "its packages.",
+               "compute and tutti-bench step, or with MXNet, for that of tutti-bench kv. Takes "
+               "them from where pip on this machine takes its packages.",
     .version = PACKAGE_VERSION,
     .settings = settings,
 };
 
 /* An installation. */
 typedef struct installation {
+    const package *package;
     const char *torch, *python;
     char dir[PATH], part[PATH + 8], log[PATH + 8];
     char own_python[PATH + 32]; /* the environment's */
@@ -134,9 +162,11 @@ static tutti_status explain(const installation *in, const char *what)
             in->dir, in->log);
     else if (says(log, none))
         status = tutti_fail(TUTTI_ERR_IO,
-            "--install %s: pip finds no PyTorch %s for %s: try another --torch or --python (%s has "
+            "--install %s: pip finds no %s%s%s for %s: try another %s--python (%s has "
             "what it said)",
-            in->dir, in->torch, in->python, in->log);
+            in->dir, in->package->title, in->package->versioned ? " " : "",
+            in->package->versioned ? in->torch : "", in->python,
+            in->package->versioned ? "--torch or " : "", in->log);
     else
         status = tutti_fail(TUTTI_ERR_IO, "--install %s: %s failed: see %s for what it said",
             in->dir, what, in->log);
@@ -167,7 +197,11 @@ static tutti_status name_all(const options *o, installation *in)
     while (length > 1 && o->install[length - 1] == '/') length--;
     if (length >= sizeof in->dir)
         return tutti_conf_refuse(&conf, "install", o->install, "the path is too long");
-    *in = (installation){.torch = o->torch, .python = o->python};
+    *in = (installation){.package = packages, .torch = o->torch, .python = o->python};
+    while (strcmp(in->package->name, o->package) != 0) in->package++;
+    if (!in->package->versioned && strcmp(o->torch, "latest") != 0)
+        return tutti_conf_refuse(
+            &conf, "torch", o->torch, "is a version of PyTorch: leave it out with --package mxnet");
     memcpy(in->dir, o->install, length);
     snprintf(in->part, sizeof in->part, "%s.part", in->dir);
     snprintf(in->log, sizeof in->log, "%s.log", in->dir);
@@ -221,20 +255,29 @@ static tutti_status make_environment(const installation *in)
     return run_program(in, "making an environment", make) ? explain(in, "venv") : TUTTI_OK;
 }
 
-static tutti_status install_torch(const installation *in)
+static tutti_status install_package(const installation *in)
 {
-    char torch[PATH] = "torch";
-    if (strcmp(in->torch, "latest") != 0) snprintf(torch, sizeof torch, "torch==%s", in->torch);
-    char *const install[] = {(char *)in->own_python, "-m", "pip", "install", torch, "torchvision",
-        "pillow", "numpy", NULL};
-    char *const probe[] = {(char *)in->own_python, "-c",
-        "import torch; (torch.ones(64, 64) @ torch.ones(64, 64)).sum().item()", NULL};
-    if (run_program(in, "installing PyTorch", install)) return explain(in, "pip");
-    if (run_program(in, "trying PyTorch", probe))
+    const package *p = in->package;
+    char first[PATH], what[64];
+    char *words[4 + 1 + sizeof p->word / sizeof *p->word + 1] = {
+        (char *)in->own_python, "-m", "pip", "install"};
+    char *const probe[] = {(char *)in->own_python, "-c", (char *)p->probe, NULL};
+    int n = 4;
+    if (p->versioned) {
+        const int latest = !strcmp(in->torch, "latest");
+        snprintf(first, sizeof first, "%s%s%s", p->versioned,
+            latest ? "" : "==", latest ? "" : in->torch);
+        words[n++] = first;
+    }
+    for (int i = 0; p->word[i]; i++) words[n++] = (char *)p->word[i];
+    snprintf(what, sizeof what, "installing %s", p->title);
+    if (run_program(in, what, words)) return explain(in, "pip");
+    snprintf(what, sizeof what, "trying %s", p->title);
+    if (run_program(in, what, probe))
         return tutti_fail(TUTTI_ERR_UNSUPPORTED,
-            "--install %s: the PyTorch that pip installed does not run here: try another --torch "
+            "--install %s: the %s that pip installed does not run here: try another %s "
             "(%s has what it said)",
-            in->dir, in->log);
+            in->dir, p->title, p->versioned ? "--torch" : "--python", in->log);
     return TUTTI_OK;
 }
 
@@ -259,8 +302,8 @@ static tutti_status finish(const installation *in)
         return tutti_fail(TUTTI_ERR_IO, "--install %s: %s cannot be renamed: %s", in->dir, in->part,
             strerror(errno));
     unlink(in->log);
-    printf(
-        "%s: PyTorch is installed; use it with --peer %s, or set TUTTI_PEER\n", in->dir, in->dir);
+    printf("%s: %s is installed; use it with %s%s, or set %s\n", in->dir, in->package->title,
+        in->package->use, in->dir, in->package->variable);
     return TUTTI_OK;
 }
 
@@ -269,7 +312,7 @@ static tutti_status install(const installation *in)
     tutti_status status = clear(in);
     if (status) return status;
     status = make_environment(in);
-    if (!status) status = install_torch(in);
+    if (!status) status = install_package(in);
     if (!status) status = finish(in);
     if (status) remove_tree(in->part);
     return status;
@@ -291,4 +334,4 @@ static tutti_status run(int argc, char **argv)
     return status;
 }
 
-const tutti_bench tutti_bench_peers = {"peers", "PyTorch, for the other commands", run};
+const tutti_bench tutti_bench_peers = {"peers", "PyTorch and MXNet, for the other commands", run};

@@ -47,6 +47,9 @@ static const tutti_setting settings[] = {
         AT(micro_batches), .help = "parts of a batch, which they divide"},
     {TUTTI_CONF_TEXT, "stage-layers", "A,B,...", .fallback = "auto", AT(stage_layers),
         .help = "layers of each stage; auto: such that stages take about the same time"},
+    {TUTTI_CONF_REAL_OR, "link-mbit", "R", .fallback = "unknown", .low = 1e-3, .high = 1e6,
+        .words = {"unknown"}, AT(link_mbit),
+        .help = "Mbit/s of a rank's link, for --stage-layers auto, as of tutti-cifar"},
     {TUTTI_CONF_CHOICE, "design", "NAME", .fallback = "all", .choice = design_choice, AT(design),
         .help = "design; all: each that communicates while it computes"},
     TUTTI_SETTING_WORKERS(AT(workers)),
@@ -176,12 +179,16 @@ static tutti_status read_layout(tutti_pipeline_bench *b)
     tutti_layout *l = &b->layout;
     const char *fault = o->layout_text ? tutti_layout_read(o->layout_text, l) : NULL;
     if (fault) return tutti_conf_refuse(&conf, "layout", o->layout_text, fault);
+    if (l->servers || l->clients)
+        return tutti_conf_refuse(&conf, "layout", o->layout_text,
+            "servers are no part of a pipeline: use stages=S, or stages=S,replicas=R");
     if (strcmp(o->stage_layers, "auto") != 0 && !tutti_layout_read_layers(o->stage_layers, l))
         return tutti_conf_refuse(&conf, "stage-layers", o->stage_layers,
             "must be auto, or the number of layers of each stage, such as 10,12");
     if (o->batch % o->micro_batches)
         return tutti_conf_refuse(&conf, "micro-batches", NULL, "must divide --batch");
     l->micro_batches = (int)o->micro_batches;
+    l->link_mbit = tutti_conf_real_or(o->link_mbit, 0);
     l->emission = strcmp(o->pipeline, tutti_emission_name(TUTTI_EMISSION_GPIPE)) == 0
                       ? TUTTI_EMISSION_GPIPE
                       : TUTTI_EMISSION_1F1B;

@@ -60,6 +60,7 @@ static void tell_row(tutti_pipeline_bench *b, tutti_pipeline_row *r)
         (json_int_t)b->o.batch, "micro_batches", (json_int_t)b->o.micro_batches, "ranks",
         b->world.boot.size, "images", (json_int_t)r->images, "step_ms", 1e3 * step_s,
         "images_per_s", (double)r->images / step_s);
+    json_object_set_new(event, "link_mbit", json_real(b->layout.link_mbit));
     json_object_set_new(event, "idle_pct", number(100 * idle));
     json_object_set_new(event, "activation_bytes", number(r->activation_bytes));
     json_object_set_new(event, "over_whole", number(over_whole));
@@ -90,5 +91,4 @@ void tutti_pipeline_tell(tutti_pipeline_bench *b)
         "most. / whole, / par., / peer:\nimages per second over those of the whole net on one "
         "rank, "
         "of data parallelism, of the first peer: medians\nover blocks of the ratio in a block");
-    tutti_result_number(b->result, "idle with equal stages", "%", 100 * least);
 }

@@ -3,6 +3,7 @@
 #include "apps/bench/chart.h"
 #include "apps/bench/curves.h"
 #include "apps/bench/grid_rows.h"
+#include "apps/bench/points.h"
 #include "config.h"
 #include "dag/base/conf.h"
 #include "dag/base/file.h"
@@ -22,8 +23,8 @@ typedef struct options {
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
     {TUTTI_CONF_TEXT, "json", "FILE", .flags = TUTTI_CONF_REQUIRED, AT(json),
-        .help = "the results of tutti-bench step --grid, or what a program that trains has written "
-                "with --json"},
+        .help = "the results of tutti-bench step --grid, kv or strategies, or what a program that "
+                "trains has written with --json"},
     {TUTTI_CONF_TEXT, "svg", "FILE", .flags = TUTTI_CONF_REQUIRED, AT(svg),
         .help = "the picture to write"},
     {TUTTI_CONF_TEXT, "further", "FILE...", .flags = TUTTI_CONF_OPERAND,
@@ -37,7 +38,8 @@ static const tutti_conf conf = {
     .summary = "Draws step time against link rate for every design, the peer and the limit: one "
                "chart for each model and number of hosts. Points are medians over blocks; bars "
                "span the shortest block to the longest. Of trainings it draws loss and accuracy by "
-               "epoch.",
+               "epoch; of tutti-bench kv, bytes per second by size; of tutti-bench strategies, "
+               "accuracy by seconds and by bytes.",
     .version = PACKAGE_VERSION,
     .settings = settings,
 };
@@ -124,7 +126,7 @@ static int list_charts(const tutti_grid_rows *rows, const tutti_grid_row *first[
     return charts;
 }
 
-static void draw_grid(const void *what, FILE *out)
+static tutti_status draw_grid(const void *what, FILE *out)
 {
     const tutti_grid_rows *rows = what;
     const tutti_grid_row *first[MOST_CHARTS];
@@ -132,43 +134,62 @@ static void draw_grid(const void *what, FILE *out)
     tutti_chart_begin(out, charts, ACROSS);
     for (int c = 0; c < charts; c++) draw(out, c, rows, first[c]);
     tutti_chart_end(out);
+    return TUTTI_OK;
 }
 
-static void draw_curves(const void *what, FILE *out)
+static tutti_status draw_curves(const void *what, FILE *out)
 {
-    tutti_curves_draw(what, out);
+    return tutti_curves_draw(what, out);
 }
 
 static tutti_status write_svg(
-    const char *path, void (*draw_all)(const void *what, FILE *out), const void *what)
+    const char *path, tutti_status (*draw_all)(const void *what, FILE *out), const void *what)
 {
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
     if (!out) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a picture");
-    draw_all(what, out);
+    tutti_status status = draw_all(what, out);
     const tutti_file_options file = {.what = "picture", .path = path};
-    tutti_status status = fclose(out) ? tutti_fail(TUTTI_ERR_NOMEM, "no memory for a picture")
-                                      : tutti_file_put(&file, text, bytes);
+    if (fclose(out) && !status) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for a picture");
+    if (!status) status = tutti_file_put(&file, text, bytes);
     free(text);
     return status;
+}
+
+static tutti_status draw_points(const void *what, FILE *out)
+{
+    tutti_points_draw(what, out);
+    return TUTTI_OK;
 }
 
 static tutti_status plot_grid(const options *o)
 {
     tutti_grid_rows rows;
     const tutti_grid_row *first[MOST_CHARTS];
-    if (o->further[0])
-        return tutti_conf_refuse(&conf, "json", o->json,
-            "it is not the file of a training, so it is drawn without further files");
     tutti_status status = tutti_grid_rows_read(o->json, &rows);
     if (status) return status;
     if (list_charts(&rows, first) > 0)
         status = write_svg(o->svg, draw_grid, &rows);
     else
         status = tutti_fail(TUTTI_ERR_FORMAT,
-            "%s: holds no results of steps with a --link-mbit, and no training", o->json);
+            "%s: holds no results of steps with a --link-mbit, of kv or strategies, and no "
+            "training",
+            o->json);
     tutti_grid_rows_free(&rows);
+    return status;
+}
+
+static tutti_status plot_results(const options *o)
+{
+    tutti_points *points;
+    if (o->further[0])
+        return tutti_conf_refuse(&conf, "json", o->json,
+            "it is not the file of a training, so it is drawn without further files");
+    tutti_status status = tutti_points_read(o->json, &points);
+    if (status || !points) return status ? status : plot_grid(o);
+    status = write_svg(o->svg, draw_points, points);
+    tutti_points_free(points);
     return status;
 }
 
@@ -191,8 +212,8 @@ static tutti_status run(int argc, char **argv)
     int go;
     tutti_status status = tutti_conf_start(&conf, argc, argv, &o, &go);
     if (!go) return status;
-    return tutti_curves_recognise(o.json) ? plot_curves(&o) : plot_grid(&o);
+    return tutti_curves_recognise(o.json) ? plot_curves(&o) : plot_results(&o);
 }
 
 const tutti_bench tutti_bench_plot = {
-    "plot", "a picture of what step --grid found, or of trainings", run};
+    "plot", "a picture of what step --grid, kv or strategies found, or of trainings", run};

@@ -2,9 +2,9 @@
 
 #include "dag/net/codec.h"
 
+#include "apps/session/link.h"
 #include "apps/session/precision.h"
 
-#include "apps/bench/link.h"
 #include "apps/bench/share.h"
 #include "dag/base/median.h"
 

@@ -55,13 +55,18 @@ tutti_status tutti_world_max(tutti_world *world, int count, double values[])
                            .recv = values});
 }
 
+tutti_status tutti_world_sum(tutti_world *world, int count, double values[])
+{
+    return call(world, &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
+                           .dtype = TUTTI_F64,
+                           .op = TUTTI_SUM,
+                           .count = count,
+                           .recv = values});
+}
+
 tutti_status tutti_world_mean(tutti_world *world, double *value)
 {
-    tutti_status status = call(world, &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
-                                          .dtype = TUTTI_F64,
-                                          .op = TUTTI_SUM,
-                                          .count = 1,
-                                          .recv = value});
+    tutti_status status = tutti_world_sum(world, 1, value);
     *value /= world->boot.size;
     return status;
 }

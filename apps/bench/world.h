@@ -20,6 +20,8 @@ tutti_status tutti_world_open(double timeout_s, tutti_world *world);
 tutti_status tutti_world_agree(tutti_world *world, tutti_status mine);
 /* The maximum over ranks of each element, in place. */
 tutti_status tutti_world_max(tutti_world *world, int count, double values[]);
+/* The sum over ranks of each element, in place. */
+tutti_status tutti_world_sum(tutti_world *world, int count, double values[]);
 /* The mean over ranks, in place. */
 tutti_status tutti_world_mean(tutti_world *world, double *value);
 /* Copies rank 0's bytes to all ranks. */

@@ -67,7 +67,7 @@ int tutti_names_image(const char *folder, const struct dirent *entry)
     return is_file_named(folder, entry, endings);
 }
 
-long tutti_names_find(const tutti_names *list, const char *name)
+long tutti_names_index(const tutti_names *list, const char *name)
 {
     char *const *at =
         list->count ? bsearch(&name, list->names, list->count, sizeof *list->names, by_name) : NULL;

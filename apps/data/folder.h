@@ -26,7 +26,7 @@ int tutti_names_image(const char *folder, const struct dirent *entry);
 /* Lists the wanted entries. 0 or an errno value; logs nothing. */
 int tutti_names_list(const char *folder, tutti_names_wanted wanted, tutti_names *list);
 /* The place of a name, or -1. */
-long tutti_names_find(const tutti_names *list, const char *name);
+long tutti_names_index(const tutti_names *list, const char *name);
 /* Accepts a zeroed list. */
 void tutti_names_free(tutti_names *list);
 

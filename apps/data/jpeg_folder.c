@@ -194,11 +194,11 @@ static tutti_status check_test_classes(const char *root, const tutti_names *clas
     if (error) return fail_list(root, error);
     tutti_status status = TUTTI_OK;
     for (size_t c = 0; c < found.count && !status; c++)
-        if (tutti_names_find(classes, found.names[c]) < 0)
+        if (tutti_names_index(classes, found.names[c]) < 0)
             status = tutti_fail(TUTTI_ERR_FORMAT, "%s/%s: this class is not in the training set",
                 root, found.names[c]);
     for (size_t c = 0; c < classes->count && imagenet && !status; c++)
-        if (tutti_names_find(&found, classes->names[c]) < 0)
+        if (tutti_names_index(&found, classes->names[c]) < 0)
             status = tutti_fail(TUTTI_ERR_FORMAT,
                 "%s: has no folder %s, which train has: some classes were not unpacked", root,
                 classes->names[c]);

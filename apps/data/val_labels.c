@@ -49,7 +49,7 @@ static tutti_status read_caffe(const label_file *f, long line, char *text)
     if (errno || end == space + 1 || *end || label < 0 || (size_t)label >= f->classes->count)
         return fail_line(f, line, "the class is not a number below that of the folders of train");
     const char *slash = strrchr(text, '/');
-    long image = tutti_names_find(f->images, slash ? slash + 1 : text);
+    long image = tutti_names_index(f->images, slash ? slash + 1 : text);
     if (image >= 0) f->labels[image] = (int32_t)label;
     return TUTTI_OK;
 }
@@ -62,7 +62,7 @@ static long find_stem(const tutti_names *images, const char *stem)
     long image = -1;
     for (size_t e = 0; e < sizeof endings / sizeof *endings && image < 0; e++) {
         snprintf(name, sizeof name, "%s%s", stem, endings[e]);
-        image = tutti_names_find(images, name);
+        image = tutti_names_index(images, name);
     }
     return image;
 }
@@ -75,7 +75,7 @@ static tutti_status read_kaggle(const label_file *f, long line, char *text)
     if (!comma) return fail_line(f, line, "is not an image's name, a comma and a class's name");
     *comma = '\0';
     comma[1 + strcspn(comma + 1, " ")] = '\0';
-    long class = tutti_names_find(f->classes, comma + 1);
+    long class = tutti_names_index(f->classes, comma + 1);
     if (class < 0) return fail_line(f, line, "the class is not a folder of train");
     long image = find_stem(f->images, text);
     if (image >= 0) f->labels[image] = (int32_t) class;

@@ -1,5 +1,6 @@
 #include "apps/session/layout.h"
 
+#include "apps/session/link.h"
 #include "dag/base/log.h"
 #include "dag/net/layer.h"
 #include "dag/step/partition.h"
@@ -8,35 +9,53 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads a number from 1 on, and what follows it: a comma, or the end. */
-static const char *read_number(const char *text, int *number)
+/* Reads a number from `least` on, and what follows it: a comma, or the end. */
+static const char *read_number(const char *text, int least, int *number)
 {
     char *end;
-    long value = *text >= '0' && *text <= '9' ? strtol(text, &end, 10) : 0;
-    if (value < 1 || value > 1000000 || (*end && *end != ',')) return NULL;
+    long value = *text >= '0' && *text <= '9' ? strtol(text, &end, 10) : -1;
+    if (value < least || value > 1000000 || (*end && *end != ',')) return NULL;
     *number = (int)value;
     return *end ? end + 1 : end;
+}
+
+/* What servers and clients mean together; told: servers were given. */
+static const char *read_service(tutti_layout *layout, int told)
+{
+    if (layout->stages || layout->replicas || layout->split)
+        return "has clients of servers, which are whole replicas, each on a rank: leave out stages=, "
+               "replicas= and split=";
+    if (!told) return "has clients, but not how many servers they have: add servers=, such as servers=1";
+    if (layout->servers) return NULL;
+    if (layout->clients > 1)
+        return "has several clients, and no server that joins them: use servers=1, or clients=1";
+    layout->clients = 1;
+    return NULL;
 }
 
 const char *tutti_layout_read(const char *text, tutti_layout *layout)
 {
     static const char form[] =
-        "must be stages=S, replicas=R, split=G, or several of these, such as stages=2,replicas=4";
+        "must be stages=S, replicas=R, split=G, or several of these, such as stages=2,replicas=4; or "
+        "servers=S,clients=C, such as servers=1,clients=2";
     const struct {
         const char *key;
-        int *number;
-    } keys[] = {
-        {"stages=", &layout->stages}, {"replicas=", &layout->replicas}, {"split=", &layout->split}};
-    enum { KEYS = sizeof keys / sizeof *keys };
-    layout->stages = layout->replicas = layout->split = 0;
+        int *number, least;
+    } keys[] = {{"stages=", &layout->stages, 1}, {"replicas=", &layout->replicas, 1},
+        {"split=", &layout->split, 1}, {"servers=", &layout->servers, 0},
+        {"clients=", &layout->clients, 1}};
+    enum { KEYS = sizeof keys / sizeof *keys, SERVERS = 3 };
+    int seen[KEYS] = {0};
+    for (int k = 0; k < KEYS; k++) *keys[k].number = 0;
     do {
         int k = 0;
         while (k < KEYS && strncmp(text, keys[k].key, strlen(keys[k].key))) k++;
-        if (k == KEYS || *keys[k].number) return form;
-        text = read_number(text + strlen(keys[k].key), keys[k].number);
+        if (k == KEYS || seen[k]++) return form;
+        text = read_number(text + strlen(keys[k].key), keys[k].least, keys[k].number);
         if (!text || (!*text && text[-1] == ',')) return form;
     } while (*text);
-    return layout->stages > TUTTI_LAYOUT_STAGES ? "has more than 64 stages" : NULL;
+    if (layout->stages > TUTTI_LAYOUT_STAGES) return "has more than 64 stages";
+    return seen[SERVERS] || layout->clients ? read_service(layout, seen[SERVERS]) : NULL;
 }
 
 int tutti_layout_read_layers(const char *text, tutti_layout *layout)
@@ -44,13 +63,37 @@ int tutti_layout_read_layers(const char *text, tutti_layout *layout)
     int n = 0;
     memset(layout->stage_layers, 0, sizeof layout->stage_layers);
     while (text && *text && n < TUTTI_LAYOUT_STAGES)
-        text = read_number(text, &layout->stage_layers[n++]);
+        text = read_number(text, 1, &layout->stage_layers[n++]);
     return n && text && !*text && text[-1] != ',';
+}
+
+/* Workers are whole replicas. */
+static tutti_status complete_service(tutti_layout *layout, int ranks)
+{
+    char text[TUTTI_LAYOUT_TEXT];
+    const int workers = ranks - layout->servers, clients = layout->clients;
+    if (workers < 1)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "--layout %s leaves none of %d rank%s to train: start at least %d, or use fewer servers",
+            tutti_layout_print(layout, text), ranks, ranks == 1 ? "" : "s",
+            layout->servers + (clients ? clients : 1));
+    if (clients && workers % clients)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "--layout %s: %d clients of equal size cannot be formed of %d workers (%d ranks without "
+            "%d server%s): use a divisor of %d, or start %d ranks",
+            tutti_layout_print(layout, text), clients, workers, ranks, layout->servers,
+            layout->servers == 1 ? "" : "s", workers,
+            layout->servers + (workers / clients + 1) * clients);
+    layout->stages = 1;
+    layout->replicas = workers;
+    layout->clients = clients ? clients : workers;
+    return TUTTI_OK;
 }
 
 tutti_status tutti_layout_complete(tutti_layout *layout, int ranks)
 {
     char text[TUTTI_LAYOUT_TEXT];
+    if (layout->servers) return complete_service(layout, ranks);
     tutti_layout whole = *layout;
     if (!whole.stages) whole.stages = 1;
     if (!whole.replicas) whole.replicas = ranks / whole.stages;
@@ -72,6 +115,12 @@ char *tutti_layout_print(const tutti_layout *layout, char text[TUTTI_LAYOUT_TEXT
 {
     int n = 0;
     text[0] = '\0';
+    if (layout->servers || layout->clients) {
+        n = snprintf(text, TUTTI_LAYOUT_TEXT, "servers=%d", layout->servers);
+        if (layout->clients)
+            snprintf(text + n, (size_t)(TUTTI_LAYOUT_TEXT - n), ",clients=%d", layout->clients);
+        return text;
+    }
     if (layout->stages) n = snprintf(text, TUTTI_LAYOUT_TEXT, "stages=%d", layout->stages);
     if (layout->replicas)
         n += snprintf(text + n, (size_t)(TUTTI_LAYOUT_TEXT - n), "%sreplicas=%d", n ? "," : "",
@@ -140,19 +189,26 @@ static tutti_status check_number(
         layout->stages, model, most);
 }
 
-tutti_status tutti_layout_cut(
-    const tutti_layout *layout, const char *model, const tutti_net *net, int end[])
+static tutti_status cut_evenly(const tutti_layout *layout, const tutti_net *net,
+    const tutti_step_options *step, int workers, int end[])
 {
-    tutti_status status = check_number(layout, model, net);
-    if (status == TUTTI_OK && layout->stage_layers[0]) {
-        status = cut_as_told(layout, model, net->layers, end);
-        return status == TUTTI_OK ? check_told(layout, model, net, end) : status;
-    }
+    const double rate = tutti_link_goodput(layout->link_mbit);
+    const double work_per_byte = rate > 0 ? tutti_work_per_byte_sent(rate, workers) : 0;
     tutti_layer_cost *cost = calloc((size_t)net->layers, sizeof *cost);
     if (!cost)
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the costs of %d layers", net->layers);
-    if (status == TUTTI_OK) status = tutti_net_costs(net, cost);
-    if (status == TUTTI_OK) status = tutti_partition(net->layers, cost, layout->stages, end);
+    tutti_status status = tutti_net_costs(net, step, cost);
+    if (!status) status = tutti_partition(net->layers, cost, work_per_byte, layout->stages, end);
     free(cost);
     return status;
+}
+
+tutti_status tutti_layout_cut(const tutti_layout *layout, const char *model, const tutti_net *net,
+    const tutti_step_options *step, int workers, int end[])
+{
+    tutti_status status = check_number(layout, model, net);
+    if (status) return status;
+    if (!layout->stage_layers[0]) return cut_evenly(layout, net, step, workers, end);
+    status = cut_as_told(layout, model, net->layers, end);
+    return status ? status : check_told(layout, model, net, end);
 }

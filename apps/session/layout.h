@@ -5,6 +5,9 @@
  *   split=G                 G replicas that follow each other share the weights of large dense
  *                           layers (dag/net/divide.h): replica r has block r mod G
  *
+ *   servers=S,clients=C     the last S ranks are parameter servers; the others are workers, each a whole
+ *                           replica, and form C clients of equal size (dag/net/service.h)
+ *
  * Rank r has stage r mod S of replica r / S, so the stages of a replica are neighbours: where a host
  * has several ranks, activations stay on it. Zeroes stand for no layout: a replica on each rank.
  *
@@ -17,6 +20,7 @@
 
 #include "dag/base/status.h"
 #include "dag/net/net.h"
+#include "dag/net/step.h"
 #include "dag/net/units.h"
 
 #include <stdint.h>
@@ -26,22 +30,25 @@ enum { TUTTI_LAYOUT_STAGES = 64, TUTTI_LAYOUT_TEXT = 64 };
 typedef struct tutti_layout {
     int stages, replicas; /* 0: not given */
     int split;            /* 0, 1: no layer is divided */
+    int servers, clients; /* clients 0: with servers, each worker is one; else, there are none */
     /* Layers of each stage, the input apart; stage_layers[0] = 0: such that stages cost about the
      * same (dag/step/partition.h) */
     int stage_layers[TUTTI_LAYOUT_STAGES];
     tutti_emission emission; /* of a pipeline's stages */
     int micro_batches;       /* 0: auto */
+    double link_mbit;        /* of a rank, for the cut into stages; 0: unknown */
 } tutti_layout;
 
-/* Reads "stages=2,replicas=2", in any order; what is left out stays 0. Returns NULL, or what is wrong:
- * the rest of a sentence about this text. */
+/* Reads "stages=2,replicas=2", or "servers=1,clients=2", in any order; what is left out stays 0.
+ * "servers=0" leaves one client, of all ranks. Returns NULL, or what is wrong: the rest of a sentence
+ * about this text. */
 const char *tutti_layout_read(const char *text, tutti_layout *layout);
 /* Reads "10,12,9" into stage_layers. Returns whether it is a list of numbers from 1 on. */
 int tutti_layout_read_layers(const char *text, tutti_layout *layout);
 
 /* Puts a number in place of what was not given: one stage; as many replicas as there are ranks for.
- * USAGE (logged) if the product is not the number of ranks, or if groups of `split` do not make up the
- * replicas. */
+ * USAGE (logged) if the product is not the number of ranks, if groups of `split` do not make up the
+ * replicas, if servers leave no worker, or if the clients do not divide the workers. */
 tutti_status tutti_layout_complete(tutti_layout *layout, int ranks);
 /* "stages=2,replicas=2" into text; returns text. */
 char *tutti_layout_print(const tutti_layout *layout, char text[TUTTI_LAYOUT_TEXT]);
@@ -49,14 +56,15 @@ char *tutti_layout_print(const tutti_layout *layout, char text[TUTTI_LAYOUT_TEXT
 /* Whether it was given. */
 static inline int tutti_layout_given(const tutti_layout *layout)
 {
-    return layout->stages || layout->replicas || layout->split;
+    return layout->stages || layout->replicas || layout->split || layout->servers ||
+           layout->clients;
 }
 
-/* Whether ranks exchange values, too: then there are groups of them, and they wait for each other in
- * every pass. */
+/* Whether ranks differ in what they have: then there are groups of them, and they wait for each other
+ * in every pass. */
 static inline int tutti_layout_has_groups(const tutti_layout *layout)
 {
-    return layout->stages > 1 || layout->split > 1;
+    return layout->stages > 1 || layout->split > 1 || layout->servers;
 }
 
 static inline int tutti_layout_stage(const tutti_layout *layout, int rank)
@@ -77,10 +85,11 @@ static inline int tutti_layout_rank(const tutti_layout *layout, int stage, int r
 /* How many micro-batches a batch is cut into: those that were given, else `workers`, or in a pipeline
  * the greatest divisor of the batch up to 4 for each stage. */
 int tutti_layout_micro_batches(const tutti_layout *layout, int64_t batch, int workers);
-/* Of each stage the layer behind its last one. USAGE (logged): more stages than layers with
+/* Of each stage of a step the layer behind its last one, where each rank has so many workers. It depends
+ * on nothing that ranks do not share; weights do not depend on it. USAGE (logged): more stages than layers with
  * parameters; stage_layers that are not as many as there are stages, have another sum than the net, or
  * leave a stage without parameters. NOMEM. */
-tutti_status tutti_layout_cut(
-    const tutti_layout *layout, const char *model, const tutti_net *net, int end[]);
+tutti_status tutti_layout_cut(const tutti_layout *layout, const char *model, const tutti_net *net,
+    const tutti_step_options *step, int workers, int end[]);
 
 #endif

@@ -3,6 +3,7 @@ noinst_LTLIBRARIES += libsession.la
 libsession_la_SOURCES = \
 	apps/session/device.c apps/session/device.h \
 	apps/session/layout.c apps/session/layout.h \
+	apps/session/link.h \
 	apps/session/precision.c apps/session/precision.h \
 	apps/session/session.c apps/session/session.h \
 	apps/session/transport.c apps/session/transport.h \

@@ -126,6 +126,28 @@ static tutti_status make_groups(tutti_training_session *s)
     return status;
 }
 
+/* A worker of a client, or a server; and the groups of clients, which all ranks make. */
+static tutti_status join_service(tutti_training_session *s)
+{
+    const tutti_layout *l = &s->options.layout;
+    const int workers = l->replicas / l->clients;
+    tutti_status status = TUTTI_OK;
+    s->service = (tutti_service){.servers = l->servers,
+        .first = l->replicas,
+        .clients = l->clients,
+        .workers = workers,
+        .serves = s->rank >= l->replicas,
+        .server = s->rank - l->replicas,
+        .client = s->rank / workers,
+        .worker = s->rank % workers};
+    s->stage = s->service.serves;
+    s->replica = s->service.serves ? 0 : s->rank;
+    for (int c = 0; c < l->clients && workers > 1 && !status; c++)
+        status = make_group(
+            s, &(group_of_ranks){0, c * workers, 1, workers, 1}, &s->service.group);
+    return status;
+}
+
 /* Which part of the work this rank has. */
 static tutti_status take_place(tutti_training_session *s)
 {
@@ -138,7 +160,7 @@ static tutti_status take_place(tutti_training_session *s)
     s->stage = tutti_layout_stage(l, s->rank);
     s->replica = tutti_layout_replica(l, s->rank);
     s->replicas = l->replicas;
-    return make_groups(s);
+    return l->servers ? join_service(s) : make_groups(s);
 }
 
 /* Closes what has failed to open. */
@@ -274,14 +296,12 @@ static tutti_status divide(
 }
 
 /* This rank's part of the net's step. */
-static tutti_status build_part(tutti_training_session *s, const tutti_model *model,
-    const tutti_net *net, tutti_step_options *recipe, tutti_step **step)
+static tutti_status build_part(
+    tutti_training_session *s, const tutti_net *net, tutti_step_options *recipe, tutti_step **step)
 {
     const tutti_layout *l = &s->options.layout;
     int at[TUTTI_LAYOUT_STAGES];
-    tutti_status status = TUTTI_OK;
-    if (l->split > 1) status = divide(s, model->name, net, &recipe->division);
-    if (status) return status;
+    recipe->service = s->service;
     if (l->stages > 1) {
         for (int q = 0; q < l->stages; q++) at[q] = tutti_layout_rank(l, q, s->replica);
         recipe->emission = l->emission;
@@ -293,9 +313,29 @@ static tutti_status build_part(tutti_training_session *s, const tutti_model *mod
             .replicas = s->over_replicas,
             .line = s->over_stages};
     }
-    status = tutti_step_build(net, recipe, step);
+    tutti_status status = tutti_step_build(net, recipe, step);
     recipe->pipeline = (tutti_pipeline){0};
     return status;
+}
+
+/* What the strategy becomes with servers, each of which needs a key. */
+static tutti_status turn_to_servers(const tutti_training_session *s, const char *model,
+    const tutti_net *net, tutti_step_options *recipe)
+{
+    const tutti_strategy *strategy = recipe->strategy ? recipe->strategy : &tutti_strategy_sync;
+    const int keys = tutti_service_keys(net, NULL), servers = s->service.servers;
+    if (!servers) return TUTTI_OK;
+    if (!strategy->served)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "--strategy %s has no part for servers: use sync, or leave servers out of --layout",
+            strategy->name);
+    if (servers > keys)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "--layout servers=%d leaves servers without keys, since %s has %d: use at most %d "
+            "servers",
+            servers, model, keys, keys);
+    recipe->strategy = strategy->served;
+    return TUTTI_OK;
 }
 
 /* The same, and what the model has in all, where no rank has that. */
@@ -303,11 +343,16 @@ static tutti_status build_steps(tutti_training_session *s, const tutti_model *mo
     const tutti_net *net, tutti_step_options *recipe, tutti_step **step)
 {
     const tutti_layout *l = &s->options.layout;
+    tutti_step_options part = *recipe;
     tutti_status status = TUTTI_OK;
     s->end[0] = INT_MAX; /* of a single stage */
-    if (l->stages > 1) status = tutti_layout_cut(l, model->name, net, s->end);
+    if (l->split > 1) status = divide(s, model->name, net, &part.division);
+    if (!status && l->stages > 1)
+        status = tutti_layout_cut(l, model->name, net, &part, s->options.workers, s->end);
+    if (!status) status = turn_to_servers(s, model->name, net, recipe);
     if (!status && is_dealt(s, recipe)) status = tutti_step_build(net, recipe, &s->whole);
-    if (!status) status = build_part(s, model, net, recipe, step);
+    recipe->division = part.division;
+    if (!status) status = build_part(s, net, recipe, step);
     if (status) free_whole(s);
     return status;
 }

@@ -63,7 +63,10 @@ typedef struct tutti_training_session {
     tutti_training_session_options options; /* exchange: as last opened, without `settings` */
     int rank, ranks;
     tutti_binding_place place;    /* where kernels run, and collectives find their data */
-    int stage, replica, replicas; /* of this rank; of the net. Without a layout 0, rank and ranks */
+    /* Of this rank; of the net. Without a layout 0, rank and ranks. A server is as a stage behind the last
+     * one: it is neither fed nor read */
+    int stage, replica, replicas;
+    tutti_service service;        /* zeroes without servers */
     int over_replicas, over_stages; /* groups: the ranks of this stage; those of this replica */
     /* of this stage: those that share divided layers; those that have the same blocks of them */
     int over_blocks, over_alike;
@@ -76,7 +79,7 @@ typedef struct tutti_training_session {
     tutti_step *step;
     tutti_step_options recipe;            /* its `evaluated` is NULL: the net for it is gone */
     int64_t image_bytes, evaluated_bytes; /* of one image; of one that an evaluation sees */
-    /* Where no rank has all that the model has (in a pipeline, with divided layers, with a strategy
+    /* Where no rank has all that the model has (in a pipeline, with divided layers or servers, with a strategy
      * that deals what update rules keep, or with a codec, of which each replica keeps what it did not
      * send), else NULL: the step as it would be on one rank, which never runs, but lists what the model
      * has (apps/session/weights.h); the layers of all stages */
@@ -111,8 +114,8 @@ tutti_status tutti_training_session_reopen(
  * and the ranks of the session, in a pipeline for its stages, and takes images as bytes, whatever the
  * recipe says of these; a recipe with a deviation of 0 gets mean and deviation of evenly distributed
  * bytes. USAGE (logged) if the place has no kernel for one of its ops, if the model has other
- * parameters for images of eval_size, or no layer that the layout's `split` can divide; INVAL
- * (logged), NOMEM. */
+ * parameters for images of eval_size, no layer that the layout's `split` can divide, or fewer keys than
+ * the layout has servers; INVAL (logged), NOMEM. */
 tutti_status tutti_training_session_build(tutti_training_session *session, const tutti_model *model,
     const tutti_model_input *input, const tutti_step_options *recipe);
 /* Makes an empty graph instead, to which the caller adds before apply. NOMEM. */

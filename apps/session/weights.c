@@ -59,16 +59,16 @@ int tutti_weights_stage(const tutti_training_session *s, int i)
 static int number_here(const tutti_training_session *s, int i)
 {
     if (!s->whole) return number_of(s->step, i);
-    if (tutti_weights_stage(s, i) != s->stage) return -1;
+    if (tutti_weights_stage(s, i) != s->stage && !s->service.serves) return -1;
     return tutti_graph_find(s->graph, tutti_weights_get(s, i)->name);
 }
 
-/* Whether each replica has a part of it. */
+/* Whether each replica has a part of it, or a server all of it. */
 static int is_dealt(const tutti_training_session *s, int i)
 {
     const tutti_step *list = list_of(s);
     int k = i - list->parameters;
-    return s->whole && k >= 0 && s->replicas > 1 && list->state_dealt[k];
+    return s->whole && k >= 0 && (s->replicas > 1 || s->service.servers) && list->state_dealt[k];
 }
 
 static int is_in_parts(const tutti_training_session *s, int i)

@@ -217,8 +217,9 @@ static const tutti_setting settings[] = {
         .help =
             "how the ranks divide the work, stages=S,replicas=R: the net is cut into S stages, a "
             "rank each, and R replicas of it train on different images; split=G: groups of G "
-            "replicas share the weights of large dense layers; if omitted, every rank is a "
-            "replica"},
+            "replicas share the weights of large dense layers; or servers=S,clients=C: the last S "
+            "ranks are parameter servers, the others form C clients of equal size (default: each is "
+            "one); if omitted, every rank is a replica"},
     {TUTTI_CONF_CHOICE, "pipeline", "NAME", .fallback = "1f1b", .choice = pipeline_choice,
         .environment = "TUTTI_PIPELINE", AT(pipeline_name),
         .help = "order of a stage's passes; 1f1b: one forward, one backward, with as few "
@@ -232,6 +233,11 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_TEXT, "stage-layers", "A,B,...", .fallback = "auto", AT(stage_layers),
         .help = "layers of each stage, from the first one; auto: such that stages take about the "
                 "same time, by counting operations and bytes"},
+    {TUTTI_CONF_REAL_OR, "link-mbit", "R", .fallback = "unknown", .low = 1e-3, .high = 1e6,
+        .words = {"unknown"}, .environment = "TUTTI_LINK_MBIT", AT(link_mbit),
+        .help = "Mbit/s of a rank's link, by which --stage-layers auto weighs what crosses cuts and "
+                "what the replicas of a stage exchange; unknown: 1000 for cuts, and sums cost "
+                "nothing"},
     TUTTI_SETTING_DEVICE(AT(device)),
     TUTTI_SETTING_TRANSPORT(AT(transport)),
     TUTTI_SETTING_TF32(AT(tf32)),
@@ -425,6 +431,24 @@ static tutti_status check_strategy(const tutti_train_options *o)
     return TUTTI_OK;
 }
 
+/* Each server adds the whole gradients of its keys, as float32. */
+static tutti_status check_servers(const tutti_train_options *o)
+{
+    static const char parts[] = "of gradients each server of --layout has a part: leave out one of them";
+    char reason[128];
+    if (o->strategy && !o->strategy->served) {
+        snprintf(reason, sizeof reason,
+            "has no part for servers: use sync, or leave servers out of --layout %s",
+            o->layout_text);
+        return tutti_conf_refuse(&o->conf, "strategy", o->strategy_name, reason);
+    }
+    if (encodes(o)) return tutti_conf_refuse(&o->conf, "compress", o->compress_name, parts);
+    if (!o->clip_norm.word) return tutti_conf_refuse(&o->conf, "clip-norm", NULL, parts);
+    if (o->wire != TUTTI_F32)
+        return refuse_wire(o, "servers add gradients as f32: leave it out, or servers of --layout");
+    return TUTTI_OK;
+}
+
 static tutti_status check_layout(const tutti_train_options *o)
 {
     const tutti_layout *l = &o->layout;
@@ -447,6 +471,10 @@ static tutti_status check_layout(const tutti_train_options *o)
             return tutti_conf_refuse(&o->conf, "strategy", o->strategy->name,
                 "it needs whole layers on every replica: leave out split of --layout");
     }
+    if (l->servers) {
+        tutti_status status = check_servers(o);
+        if (status) return status;
+    }
     if (l->stages > 1 && o->strategy && o->strategy->meetings)
         return tutti_conf_refuse(&o->conf, "strategy", o->strategy->name,
             "its replicas meet as wholes, each on one rank: leave out stages of --layout, or use "
@@ -465,6 +493,7 @@ static tutti_status check_layout(const tutti_train_options *o)
     if (tutti_shards_local(o->images.shards))
         return tutti_conf_refuse(&o->conf, "shards", o->images.shards,
             l->stages > 1 ? "only the first stage of each replica reads images: use shared"
+            : l->servers  ? "servers of --layout read no images: use shared"
                           : "replicas that share layers need equally many images: use shared");
     if (tutti_algorithm_blocks(o->algorithm))
         return tutti_conf_refuse(&o->conf, "algorithm", o->algorithm,
@@ -584,6 +613,7 @@ static void read_layout(tutti_train_options *o)
                       ? TUTTI_EMISSION_GPIPE
                       : TUTTI_EMISSION_1F1B;
     l->micro_batches = (int)tutti_conf_int_or(o->micro_batches, 0);
+    l->link_mbit = tutti_conf_real_or(o->link_mbit, 0);
     if (tutti_layout_has_groups(l)) o->priority = o->priority_free = 0;
 }
 

@@ -1,6 +1,6 @@
 #include "apps/train/page.h"
 
-#include "apps/train/curve.h"
+#include "apps/curve/curve.h"
 #include "dag/base/file.h"
 #include "dag/base/log.h"
 

@@ -59,6 +59,12 @@ static tutti_status gather(
             .recv = all});
 }
 
+/* The ranks that are compared: servers have other tensors. */
+static int compared(const tutti_training_session *session)
+{
+    return session->ranks - session->service.servers;
+}
+
 /* Every how many ranks there is one with the same tensors; of divided layers, with the same blocks. */
 static int period_of(const tutti_training_session *session, int divided)
 {
@@ -133,7 +139,7 @@ static tutti_status name_difference(
     int first = -1, differing = 0;
     for (int i = tensors - 1; i >= 0; i--) {
         for (int r = 0; r < s->session.ranks; r++) column[r] = all[(size_t)r * tensors + i];
-        if (all_equal(s->session.ranks,
+        if (all_equal(compared(&s->session),
                 period_of(&s->session, tutti_weights_is_divided(&s->session, i)), 1, column))
             continue;
         first = i;
@@ -144,7 +150,7 @@ static tutti_status name_difference(
     if (s->session.rank != 0) return TUTTI_ERR_MISMATCH;
     char who[1024];
     const tutti_replica_ranks of = {.first = tutti_weights_stage(&s->session, first),
-        .end = s->session.ranks,
+        .end = compared(&s->session),
         .every = period_of(&s->session, tutti_weights_is_divided(&s->session, first))};
     for (int r = 0; r < s->session.ranks; r++) column[r] = all[(size_t)r * tensors + first];
     return tutti_fail(TUTTI_ERR_MISMATCH,
@@ -186,9 +192,10 @@ static tutti_status compare(const tutti_trainer *s, int64_t step, uint64_t mine[
     own[1] = tutti_hash_block(mine, bytes);
     if (!status) status = gather(s, HASHES, own, all);
     if (status) return status;
-    return all_equal(on->ranks, period_of(on, 0), HASHES, all) &&
+    const int ranks = compared(on);
+    return all_equal(ranks, period_of(on, 0), HASHES, all) &&
                    all_equal(
-                       on->ranks, period_of(on, on->recipe.division.ranks > 1), HASHES, all + 1)
+                       ranks, period_of(on, on->recipe.division.ranks > 1), HASHES, all + 1)
                ? TUTTI_OK
                : find_difference(s, step, mine);
 }

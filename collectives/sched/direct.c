@@ -1,9 +1,9 @@
 #include "collectives/sched/direct.h"
 
-/* Where this rank's parts lie. */
+/* Where this rank's parts lie, or what it has made of its vectors. */
 static tutti_spot input(const tutti_sched_shape *shape, int64_t offset)
 {
-    return shape->in_place ? tutti_out(offset) : tutti_in(offset);
+    return shape->in_place || shape->extras ? tutti_out(offset) : tutti_in(offset);
 }
 
 /* An empty part is an empty message: if the ranks disagree about it, a message of an unexpected
@@ -149,12 +149,30 @@ static tutti_spot arrival(const reduction *r, int q, int64_t g)
     return tutti_scratch((g % r->turns * (r->shape->P - 1) + other) * r->place);
 }
 
+/* Combines this rank's vectors in OUT, n elements from `at` on. Accumulators, if any, are behind those
+ * of combine_wide. */
+static void take(const reduction *r, int64_t at, int64_t n)
+{
+    const tutti_sched_shape *shape = r->shape;
+    tutti_spot sum = tutti_wide(r->turns * r->place);
+    if (!shape->extras) return;
+    if (!shape->wide) {
+        tutti_sched_take(r->draft, at, n);
+        return;
+    }
+    tutti_sched_copy(r->draft, sum, shape->in_place ? tutti_out(at) : tutti_in(at), n);
+    for (int k = 0; k < shape->extras; k++)
+        tutti_sched_reduce(r->draft, sum, tutti_extra(k * shape->count + at), n, 0);
+    tutti_sched_copy(r->draft, tutti_out(at), sum, n);
+}
+
 /* Combines segment g in OUT, n elements from `at` on. The ranks before this one are combined first,
  * where the first of them has arrived. */
 static void combine(const reduction *r, int64_t g, int64_t at, int64_t n)
 {
     int rank = r->shape->rank;
-    if (!r->shape->in_place) tutti_sched_copy(r->draft, tutti_out(at), tutti_in(at), n);
+    if (input(r->shape, at).space == TUTTI_SPACE_IN)
+        tutti_sched_copy(r->draft, tutti_out(at), tutti_in(at), n);
     for (int q = 1; q < rank; q++)
         tutti_sched_reduce(r->draft, arrival(r, 0, g), arrival(r, q, g), n, 0);
     if (rank) tutti_sched_reduce(r->draft, tutti_out(at), arrival(r, 0, g), n, 1);
@@ -187,9 +205,11 @@ static void reduce_scatter(const tutti_sched_shape *shape, tutti_sched_draft *dr
             int64_t n = segment_of(shape, shape->rank, g, &at);
             if (n) tutti_sched_recv(draft, before, arrival(&r, before, g), n);
             n = segment_of(shape, next, g, &at);
+            take(&r, at, n);
             tutti_sched_send(draft, next, input(shape, at), n);
         }
         int64_t own = segment_of(shape, shape->rank, g, &at);
+        take(&r, at, own);
         if (own) (wide ? combine_wide : combine)(&r, g, at, own);
     }
 }

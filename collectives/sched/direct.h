@@ -27,7 +27,8 @@
  *
  * Every element is combined from rank 0 on, ((x0 + x1) + x2) + ..., wherever it lies: its bits do
  * not depend on how a vector is cut into blocks, chunks or buckets. If the shape asks for it (wide),
- * the sum is kept in accumulators and rounded once; a ring rounds P - 1 times.
+ * the sum is kept in accumulators and rounded once; a ring rounds P - 1 times. The sum of a rank's
+ * extra vectors is rounded once, too, before it is sent.
  *
  * With a segment size, blocks of reductions travel in segments, which arrive in places that they
  * take in turn: two for each rank, or more if all places together have no more than 480 Ki elements.

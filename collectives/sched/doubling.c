@@ -3,7 +3,7 @@
 #include "collectives/sched/fold.h"
 
 /* The halves of scratch alternate, so that the next exchange's message may arrive while this one is
- * reduced. */
+ * reduced. A fold has taken all of the input before. */
 static void exchange(
     const tutti_fold *fold, tutti_sched_draft *draft, const tutti_sched_shape *shape)
 {
@@ -13,6 +13,7 @@ static void exchange(
         for (int64_t g = 0, at; g < tutti_sched_segments(shape->count, shape->segment); g++) {
             int64_t n = tutti_sched_segment(shape->count, shape->segment, g, &at);
             tutti_spot arrived = tutti_scratch((round + 1) % 2 * shape->count + at);
+            if (!round && !fold->R) tutti_sched_take(draft, at, n);
             tutti_sched_recv(draft, peer, arrived, n);
             tutti_sched_send(draft, peer, tutti_out(at), n);
             tutti_sched_reduce(draft, tutti_out(at), arrived, n, other < fold->number);
@@ -26,7 +27,7 @@ tutti_status tutti_sched_doubling_allreduce(const tutti_sched_shape *shape, tutt
     tutti_status status = tutti_sched_begin(shape, &draft);
     if (status) return status;
     tutti_fold fold = tutti_fold_of(shape->rank, shape->P);
-    tutti_sched_take_input(draft, 0);
+    if (fold.R || shape->P == 1) tutti_sched_take_input(draft, 0);
     tutti_fold_in(&fold, draft, shape->count);
     exchange(&fold, draft, shape);
     tutti_fold_out(&fold, draft, shape->count);

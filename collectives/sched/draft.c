@@ -36,6 +36,7 @@ static tutti_status size_spaces(tutti_sched *s)
         .count = shape->count,
         .send = shape->in_place ? NULL : &elsewhere,
         .counts = shape->counts};
+    s->extra_count = shape->extras * shape->count;
     s->in_count = tutti_coll_send_count(&args, shape->rank, shape->P);
     s->out_count = tutti_coll_recv_count(&args, shape->rank, shape->P);
     if (shape->kind == TUTTI_BARRIER && !shape->in_place) s->in_count = shape->count;
@@ -177,10 +178,24 @@ int64_t tutti_sched_part(const tutti_sched_shape *shape, int r, int64_t *offset)
     return tutti_coll_part(shape->counts, shape->count, r, offset);
 }
 
+void tutti_sched_take(tutti_sched_draft *draft, int64_t at, int64_t count)
+{
+    const tutti_sched_shape *shape = &draft->sched->shape;
+    if (!shape->in_place) tutti_sched_copy(draft, tutti_out(at), tutti_in(at), count);
+    for (int k = 0; k < shape->extras; k++)
+        tutti_sched_reduce(draft, tutti_out(at), tutti_extra(k * shape->count + at), count, 0);
+}
+
 void tutti_sched_take_input(tutti_sched_draft *draft, int64_t offset)
 {
-    if (draft->sched->shape.in_place) return;
-    tutti_sched_copy_segments(draft, tutti_out(offset), tutti_in(0), draft->sched->in_count);
+    const tutti_sched_shape *shape = &draft->sched->shape;
+    if (!shape->extras && !shape->in_place)
+        tutti_sched_copy_segments(draft, tutti_out(offset), tutti_in(0), draft->sched->in_count);
+    if (!shape->extras) return;
+    for (int64_t g = 0, at; g < tutti_sched_segments(shape->count, shape->segment); g++) {
+        int64_t n = tutti_sched_segment(shape->count, shape->segment, g, &at);
+        tutti_sched_take(draft, at, n);
+    }
 }
 
 tutti_status tutti_sched_end(tutti_sched_draft *draft, tutti_sched **sched)

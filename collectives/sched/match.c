@@ -16,12 +16,14 @@ typedef struct cell {
 
 typedef struct memory {
     cell *cells;
-    unsigned char *times; /* [count][P] how often each rank's contribution is in a cell */
+    unsigned char *times; /* [count][vectors] how often each vector's contribution is in a cell */
 } memory;
 
 typedef struct proof {
     const tutti_sched *const *ranks;
     int P;
+    int *base; /* [P+1] a rank's vectors are base[r] to base[r + 1] - 1; its extra ones come last */
+    int vectors;                /* of all ranks */
     memory (*of)[TUTTI_SPACES]; /* [P] */
     tutti_status status;
 } proof;
@@ -38,6 +40,7 @@ static int64_t size_of(const tutti_sched *s, int space)
 {
     const int64_t sizes[TUTTI_SPACES] = {
         [TUTTI_SPACE_IN] = s->in_count,
+        [TUTTI_SPACE_EXTRA] = s->extra_count,
         [TUTTI_SPACE_OUT] = s->out_count,
         [TUTTI_SPACE_SCRATCH] = s->scratch_count,
         [TUTTI_SPACE_WIDE] = s->wide_count,
@@ -54,18 +57,24 @@ static void close_proof(proof *p)
         }
     }
     free(p->of);
+    free(p->base);
 }
 
 static tutti_status open_proof(proof *p, const tutti_sched *const ranks[], int P)
 {
-    *p = (proof){.ranks = ranks, .P = P, .of = calloc((size_t)P, sizeof *p->of)};
-    int ok = p->of != NULL;
+    *p = (proof){.ranks = ranks,
+        .P = P,
+        .base = calloc((size_t)P + 1, sizeof *p->base),
+        .of = calloc((size_t)P, sizeof *p->of)};
+    int ok = p->base && p->of;
+    for (int r = 0; ok && r < P; r++) p->base[r + 1] = p->base[r] + 1 + ranks[r]->shape.extras;
+    if (ok) p->vectors = p->base[P];
     for (int r = 0; ok && r < P; r++) {
         for (int s = 0; ok && s < TUTTI_SPACES; s++) {
             size_t n = (size_t)size_of(ranks[r], s);
             memory *m = &p->of[r][s];
             m->cells = malloc((n + 1) * sizeof *m->cells);
-            m->times = calloc(n * (size_t)P + 1, 1);
+            m->times = calloc(n * (size_t)p->vectors + 1, 1);
             ok = m->cells && m->times;
             for (size_t i = 0; ok && i < n; i++) m->cells[i] = (cell){.element = -1};
         }
@@ -98,16 +107,24 @@ static int64_t input_of(const tutti_sched *s, tutti_space *space, int64_t *from)
     }
 }
 
+static void give_vector(const proof *p, memory *m, int64_t from, int64_t length, int vector)
+{
+    for (int64_t i = 0; i < length; i++) {
+        m->cells[from + i] = (cell){i, mix((uint64_t)vector + 1, (uint64_t)i + 1), 0, 0};
+        m->times[(from + i) * p->vectors + vector] = 1;
+    }
+}
+
 static void give_input(proof *p)
 {
     for (int r = 0; r < p->P; r++) {
+        const tutti_sched *s = p->ranks[r];
         tutti_space space;
-        int64_t from, length = input_of(p->ranks[r], &space, &from);
-        memory *m = &p->of[r][space];
-        for (int64_t i = 0; i < length; i++) {
-            m->cells[from + i] = (cell){i, mix((uint64_t)r + 1, (uint64_t)i + 1), 0, 0};
-            m->times[(from + i) * p->P + r] = 1;
-        }
+        int64_t from, length = input_of(s, &space, &from);
+        give_vector(p, &p->of[r][space], from, length, p->base[r]);
+        for (int k = 0; k < s->shape.extras; k++)
+            give_vector(p, &p->of[r][TUTTI_SPACE_EXTRA], k * s->shape.count, s->shape.count,
+                p->base[r] + 1 + k);
     }
 }
 
@@ -131,23 +148,24 @@ static void rounded(cell *value)
 static void assign(proof *p, int to, tutti_spot dst, int from, tutti_spot src, int64_t count)
 {
     memory *d = &p->of[to][dst.space], *s = &p->of[from][src.space];
-    size_t P = (size_t)p->P;
+    size_t vectors = (size_t)p->vectors;
     for (int64_t i = 0; i < count; i++)
         if (s->cells[src.offset + i].element < 0)
             wrong(p, from, src.offset + i, "is read before anything was written there");
     memcpy(d->cells + dst.offset, s->cells + src.offset, (size_t)count * sizeof(cell));
-    memcpy(d->times + (size_t)dst.offset * P, s->times + (size_t)src.offset * P, (size_t)count * P);
+    memcpy(d->times + (size_t)dst.offset * vectors, s->times + (size_t)src.offset * vectors,
+        (size_t)count * vectors);
     for (int64_t i = 0; i < count && dst.space != TUTTI_SPACE_WIDE; i++)
         rounded(&d->cells[dst.offset + i]);
 }
 
-/* Whether all ranks in `one` come before all ranks in `other`. */
-static int is_before(const unsigned char *one, const unsigned char *other, int P)
+/* Whether all vectors in `one` come before all vectors in `other`. */
+static int is_before(const unsigned char *one, const unsigned char *other, int vectors)
 {
-    int last = -1, first = P;
-    for (int r = 0; r < P; r++) {
-        if (one[r]) last = r;
-        if (other[P - 1 - r]) first = P - 1 - r;
+    int last = -1, first = vectors;
+    for (int v = 0; v < vectors; v++) {
+        if (one[v]) last = v;
+        if (other[vectors - 1 - v]) first = vectors - 1 - v;
     }
     return last < first;
 }
@@ -161,22 +179,22 @@ static void combine(proof *p, int rank, const tutti_sched_step *step)
     for (int64_t i = 0; i < step->count; i++) {
         cell *into = &d->cells[step->dst.offset + i];
         const cell *with = &s->cells[step->src.offset + i];
-        unsigned char *into_times = d->times + (step->dst.offset + i) * p->P;
-        const unsigned char *with_times = s->times + (step->src.offset + i) * p->P;
+        unsigned char *into_times = d->times + (step->dst.offset + i) * p->vectors;
+        const unsigned char *with_times = s->times + (step->src.offset + i) * p->vectors;
         if (into->element < 0 || into->element != with->element)
             wrong(
                 p, rank, step->dst.offset + i, "is combined with another element or with nothing");
         const unsigned char *left = step->src_first ? with_times : into_times;
         const unsigned char *right = step->src_first ? into_times : with_times;
-        if (p->ranks[rank]->shape.ordered && !is_before(left, right, p->P))
+        if (p->ranks[rank]->shape.ordered && !is_before(left, right, p->vectors))
             wrong(p, rank, step->dst.offset + i, "is combined against the order of ranks");
         into->how = step->src_first ? mix(with->how, into->how) : mix(into->how, with->how);
         if (with->roundings > into->roundings) into->roundings = with->roundings;
         into->exact = 1;
         if (!wide) rounded(into);
-        for (int r = 0; r < p->P; r++) {
-            int sum = into_times[r] + with_times[r];
-            into_times[r] = (unsigned char)(sum < 255 ? sum : 255);
+        for (int v = 0; v < p->vectors; v++) {
+            int sum = into_times[v] + with_times[v];
+            into_times[v] = (unsigned char)(sum < 255 ? sum : 255);
         }
     }
 }
@@ -262,12 +280,15 @@ static void check_element(proof *p, int rank, int64_t i)
     promise wanted = promise_of(p, rank, i);
     if (!wanted.made) return;
     if (out->cells[i].element != wanted.element) wrong(p, rank, i, "is another element");
-    for (int r = 0; r < p->P; r++) {
-        int times = out->times[i * p->P + r], due = r >= wanted.first && r <= wanted.last;
+    int first = p->base[wanted.first], last = p->base[wanted.last + 1] - 1;
+    for (int v = 0; v < p->vectors; v++) {
+        int times = out->times[i * p->vectors + v], due = v >= first && v <= last;
         if (shape->kind == TUTTI_BARRIER ? times < due : times != due)
             wrong(p, rank, i, "lacks a contribution, or has one more than once");
     }
-    if (shape->wide && out->cells[i].roundings > 1) wrong(p, rank, i, "is rounded more than once");
+    int most = p->vectors > p->P ? 2 : 1; /* a rank's own sum is rounded before it is sent */
+    if (shape->wide && out->cells[i].roundings > most)
+        wrong(p, rank, i, most > 1 ? "is rounded more than twice" : "is rounded more than once");
     int same = shape->kind == TUTTI_ALLREDUCE;
     if (same && out->cells[i].how != p->of[0][TUTTI_SPACE_OUT].cells[i].how)
         wrong(p, rank, i, "is combined in another way than on rank 0");

@@ -2,15 +2,17 @@
  * wait in a cycle, and OUT ends up with what the kind promises.
  *
  * The schedules are executed on symbols instead of values: each element records whose contributions
- * it contains, and how they were combined. So the proof covers that
+ * it contains, and how they were combined. Each extra vector of a rank is a contribution of its own;
+ * ranks may have different numbers of them. So the proof covers that
  *   - every contribution is in the result exactly once (barrier: at least once), and no other is,
- *   - ranks are combined in their order where the shape requires it,
- *   - between an input and a result is at most one rounding where the shape requires that,
+ *   - ranks, and the vectors of a rank, are combined in their order where the shape requires it,
+ *   - between an input and a result is at most one rounding where the shape requires that, or two if
+ *     any rank has extra vectors,
  *   - every element is in its place, nothing is read before it is written, and no step does in WIDE
  *     what it cannot,
  *   - an allreduce is combined in the same way on every rank, and so has the same bits,
  *   - none of this depends on timing: several orders of events are drawn and must agree.
- * Cost: P * P * count symbols; meant for short vectors, which take the same paths as long ones. */
+ * Cost: P * vectors * count symbols; meant for short vectors, which take the same paths as long ones. */
 #ifndef TUTTI_SCHED_MATCH_H
 #define TUTTI_SCHED_MATCH_H
 

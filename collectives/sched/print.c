@@ -8,7 +8,7 @@
 /* "s4": a letter names the space; OUT has none. */
 static void print_spot(FILE *out, tutti_spot spot)
 {
-    static const char *const letters[TUTTI_SPACES] = {"i", "", "s", "w"};
+    static const char *const letters[TUTTI_SPACES] = {"i", "e", "", "s", "w"};
     fprintf(out, "%s%lld", letters[spot.space], (long long)spot.offset);
 }
 

@@ -5,6 +5,7 @@
  *   0+3+=s4    combines OUT[0...] with SCRATCH[4...]
  *   0+3=s4+    the same with the operands the other way round
  *   0+3=i0     copies IN[0...] to OUT[0...]
+ *   0+3+=e0    combines OUT[0...] with EXTRA[0...]
  *   w0+3=i0    the same into WIDE[0...], where nothing is rounded
  *   w0+3+=s4   combines there
  *   0+3=w0     rounds WIDE[0...] into OUT[0...]

@@ -54,6 +54,16 @@ static void send_segments(const ring *r, int back)
     }
 }
 
+/* This rank's input of a block. */
+static void take(const ring *r, int back)
+{
+    int64_t at, from, length = block(r, back, &at);
+    for (int64_t g = 0; g < tutti_sched_segments(length, r->segment); g++) {
+        int64_t n = tutti_sched_segment(length, r->segment, g, &from);
+        tutti_sched_take(r->draft, at + from, n);
+    }
+}
+
 /* What arrives takes one of a few places in turn, so that it is reduced while it is in the cache: a
  * message waits until the place's previous one has been reduced. */
 static void receive_and_reduce(ring *r, int back)
@@ -62,6 +72,7 @@ static void receive_and_reduce(ring *r, int back)
     for (int64_t g = 0; g < tutti_sched_segments(length, r->segment); g++) {
         int64_t n = tutti_sched_segment(length, r->segment, g, &from);
         tutti_spot arrived = tutti_scratch(r->arrivals++ % r->places * r->place);
+        tutti_sched_take(r->draft, at + from, n);
         tutti_sched_recv(r->draft, r->from, arrived, n);
         tutti_sched_reduce(r->draft, tutti_out(at + from), arrived, n, 0);
     }
@@ -78,6 +89,7 @@ static void receive(const ring *r, int back)
 
 static void reduce_scatter(ring *r)
 {
+    take(r, 1);
     for (int t = 0; t < r->P - 1; t++) {
         send_segments(r, t + 1);
         receive_and_reduce(r, t + 2);
@@ -97,7 +109,6 @@ tutti_status tutti_sched_ring_allreduce(const tutti_sched_shape *shape, tutti_sc
     ring r;
     tutti_status status = start(shape, &r);
     if (status) return status;
-    tutti_sched_take_input(r.draft, 0);
     reduce_scatter(&r);
     allgather(&r);
     return tutti_sched_end(r.draft, sched);
@@ -108,7 +119,6 @@ tutti_status tutti_sched_ring_reduce_scatter(const tutti_sched_shape *shape, tut
     ring r;
     tutti_status status = start(shape, &r);
     if (status) return status;
-    tutti_sched_take_input(r.draft, 0);
     reduce_scatter(&r);
     return tutti_sched_end(r.draft, sched);
 }

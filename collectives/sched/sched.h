@@ -1,8 +1,9 @@
 /* A schedule: what one rank does in one collective, as a value.
  *
  * A schedule is an array of steps in program order: send, recv, reduce, copy, on ranges (in
- * elements) of four spaces: IN (the caller's send buffer, read only), OUT (the caller's recv
- * buffer), SCRATCH and WIDE. The dependencies follow from program order and ranges by the rule that
+ * elements) of five spaces: IN (the caller's send buffer, read only), EXTRA (its extra vectors, one
+ * after the other, likewise), OUT (the caller's recv buffer), SCRATCH and WIDE. No range is in two
+ * extra vectors. The dependencies follow from program order and ranges by the rule that
  * a task graph uses: a step waits for the end of every earlier step whose range overlaps its own,
  * if one of the two writes. Steps that do not wait for each other may run in any order, at once.
  *
@@ -29,6 +30,7 @@
 
 typedef enum tutti_space {
     TUTTI_SPACE_IN,
+    TUTTI_SPACE_EXTRA,
     TUTTI_SPACE_OUT,
     TUTTI_SPACE_SCRATCH,
     TUTTI_SPACE_WIDE,
@@ -44,6 +46,12 @@ typedef struct tutti_spot {
 static inline tutti_spot tutti_in(int64_t offset)
 {
     return (tutti_spot){TUTTI_SPACE_IN, offset};
+}
+
+/* Extra vector k begins at k * count. */
+static inline tutti_spot tutti_extra(int64_t offset)
+{
+    return (tutti_spot){TUTTI_SPACE_EXTRA, offset};
 }
 
 static inline tutti_spot tutti_out(int64_t offset)
@@ -85,16 +93,20 @@ typedef struct tutti_sched_shape {
     int64_t count; /* as in tutti_coll_args */
     /* largest message in elements where the algorithm pipelines; 0: whole blocks */
     int64_t segment;
-    int in_place;          /* the input is in OUT */
-    int ordered;           /* ranks are combined in their order */
-    int wide;              /* between an input and a result, at most one rounding: uses WIDE */
+    int in_place; /* the input is in OUT */
+    int extras;   /* vectors to combine with it; ranks may differ in it */
+    int ordered;  /* ranks are combined in their order */
+    /* between an input and a result, at most one rounding: uses WIDE. Extra vectors: one more, of
+     * what a rank has made of its own */
+    int wide;
     const int64_t *counts; /* as in tutti_coll_args; a schedule keeps a copy */
 } tutti_sched_shape;
 
 typedef struct tutti_sched {
     tutti_sched_shape shape;
-    int64_t in_count, out_count, scratch_count, wide_count; /* elements of each space */
-    int64_t *counts;                                        /* the shape's, or NULL */
+    /* elements of each space */
+    int64_t in_count, extra_count, out_count, scratch_count, wide_count;
+    int64_t *counts; /* the shape's, or NULL */
     int n;
     tutti_sched_step *step;
     int *waits; /* [n] how many steps must have ended, or started, before this one starts */
@@ -125,8 +137,13 @@ void tutti_sched_copy(tutti_sched_draft *draft, tutti_spot dst, tutti_spot src, 
 /* The same, but a count of 0 appends an empty message, whose length the other side checks. */
 void tutti_sched_send_checked(tutti_sched_draft *draft, int peer, tutti_spot src, int64_t count);
 void tutti_sched_recv_checked(tutti_sched_draft *draft, int peer, tutti_spot dst, int64_t count);
-/* Copies this rank's input, all of IN, to OUT at `offset`, in segments; nothing when in place. */
+/* Copies this rank's input, all of IN, to OUT at `offset`, in segments; nothing when in place. With
+ * extra vectors, each segment is then combined with theirs. */
 void tutti_sched_take_input(tutti_sched_draft *draft, int64_t offset);
+/* Of a kind that reduces, the same for `count` elements, as one segment: elements from `at` on. A
+ * builder appends it shortly before the elements are first used, so that a message waits for no more
+ * than what it carries, and the next segments are combined while it travels. */
+void tutti_sched_take(tutti_sched_draft *draft, int64_t at, int64_t count);
 /* The same for `count` elements: copied from one place to another, sent to a rank, or received from
  * one. */
 void tutti_sched_copy_segments(

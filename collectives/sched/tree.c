@@ -58,9 +58,9 @@ static tutti_status build(
         .count = shape->count};
     tutti_status status = tutti_sched_begin(shape, &t.draft);
     if (status) return status;
-    if (reduces) tutti_sched_take_input(t.draft, 0);
     for (int64_t g = 0, at; g < tutti_sched_segments(shape->count, shape->segment); g++) {
         int64_t n = tutti_sched_segment(shape->count, shape->segment, g, &at);
+        if (reduces) tutti_sched_take(t.draft, at, n);
         if (reduces) reduce_segment(&t, at, n);
         if (broadcasts) broadcast_segment(&t, at, n);
         if (reduces && !broadcasts && root != shape->root) hand_over(&t, shape, at, n);

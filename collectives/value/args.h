@@ -32,8 +32,11 @@ typedef struct tutti_user_op {
     int commutes; /* 0: ranks are combined in their order */
 } tutti_user_op;
 
-/* The arguments of a collective. Equal on all ranks, except for the pointers (and the counts of an
- * ALLTOALL).
+/* The most extra vectors. */
+enum { TUTTI_MOST_EXTRAS = 15 };
+
+/* The arguments of a collective. Equal on all ranks, except for the pointers and the extra vectors
+ * (and the counts of an ALLTOALL).
  *
  *   ALLREDUCE       send (count) -> recv (count) on every rank
  *   BROADCAST       recv (count) of root -> recv (count) of every rank; send is ignored
@@ -56,7 +59,15 @@ typedef struct tutti_user_op {
  *
  * send NULL means in place: the input is in recv, which has all parts if the kind has parts.
  * ALLGATHER and GATHER: it is part r; SCATTER: it is all parts on root, and rank r gets its own in
- * part r. An ALLTOALL with counts is never in place. send and recv do not overlap. */
+ * part r. An ALLTOALL with counts is never in place. send and recv do not overlap.
+ *
+ * A kind that reduces may take more vectors of a rank, as one object: extra vectors, of `count`
+ * elements each, which are read only and overlap nothing. The rank's input is then ((input op
+ * extra[0]) op extra[1]), and so on, in this order: the bits are those of combining the vectors
+ * first, unless operands are accumulated (tutti_coll_accumulator). How many there are is a matter of
+ * each rank's memory alone: no other rank sees it, and ranks may differ in it.
+ * Source: Mamidala, Kollias, Ward, Artico, "MXNET-MPI: Embedding MPI parallelism in Parameter Server
+ * Task Model for scaling Deep Learning", arXiv:1801.03855 (tensor collectives). */
 typedef struct tutti_coll_args {
     tutti_coll_kind kind;
     tutti_dtype dtype;
@@ -72,6 +83,8 @@ typedef struct tutti_coll_args {
     uint32_t identity;
     const tutti_user_op *user; /* a program's own operator, whose number is op; else NULL */
     const int64_t *counts;     /* NULL: every part has count elements */
+    int extras;
+    const void *extra[TUTTI_MOST_EXTRAS]; /* [extras], in the same memory */
 } tutti_coll_args;
 
 /* The properties of a kind of collective. */

@@ -44,32 +44,31 @@ static tutti_status declare(tutti_builder *b, const tutti_coded *c)
         tutti_shape_of(rank, c->rows), &c->trained->code);
 }
 
-static tutti_status sum(tutti_builder *b, const tutti_coded *c, int tensor)
+/* A factor, which a kernel computes and all replicas sum. */
+static tutti_status send_factor(tutti_builder *b, const tutti_coded *c, const tutti_op *op,
+    int accesses, const tutti_access access[], int factor)
 {
+    const tutti_powersgd_desc desc = desc_of(b, c);
     int node;
-    return tutti_builder_mark(b, c->l, TUTTI_MARK_ALLREDUCE, tensor, 0, &node);
+    tutti_status status = tutti_coded_kernel(b, c, op, &desc, sizeof desc, 1, accesses, access);
+    if (status != TUTTI_OK) return status;
+    return tutti_builder_mark(b, c->l, TUTTI_MARK_ALLREDUCE, factor, 0, &node);
 }
 
 static tutti_status send(tutti_builder *b, const tutti_coded *c)
 {
-    const tutti_powersgd_desc desc = desc_of(b, c);
     const tutti_trained *t = c->trained;
     const tutti_access access[] = {tutti_reads(t->gradient), tutti_writes(t->code),
         tutti_updates(t->factor), tutti_updates(t->residual)};
-    tutti_status status =
-        tutti_coded_kernel(b, c, &tutti_op_powersgd_left, &desc, sizeof desc, 1, 4, access);
-    return status == TUTTI_OK ? sum(b, c, t->code) : status;
+    return send_factor(b, c, &tutti_op_powersgd_left, 4, access, t->code);
 }
 
 static tutti_status send_again(tutti_builder *b, const tutti_coded *c)
 {
-    const tutti_powersgd_desc desc = desc_of(b, c);
     const tutti_trained *t = c->trained;
     const tutti_access access[] = {
         tutti_updates(t->code), tutti_updates(t->residual), tutti_writes(t->factor)};
-    tutti_status status =
-        tutti_coded_kernel(b, c, &tutti_op_powersgd_right, &desc, sizeof desc, 1, 3, access);
-    return status == TUTTI_OK ? sum(b, c, t->factor) : status;
+    return send_factor(b, c, &tutti_op_powersgd_right, 3, access, t->factor);
 }
 
 static tutti_status receive(tutti_builder *b, const tutti_coded *c)

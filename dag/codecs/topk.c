@@ -21,34 +21,19 @@ static int64_t numbers(const tutti_coded *c)
 
 static tutti_topk_desc desc_of(const tutti_builder *b, const tutti_coded *c)
 {
-    return (tutti_topk_desc){.count = c->count,
-        .kept = kept_of(c),
-        .replica = b->options->replica,
-        .replicas = b->options->replicas};
-}
-
-static tutti_status declare(tutti_builder *b, const tutti_coded *c)
-{
-    return tutti_coded_declare_blocks(b, c, numbers(c));
+    return (tutti_topk_desc){.rows = tutti_coded_rows(b, c), .count = c->count, .kept = kept_of(c)};
 }
 
 static tutti_status send(tutti_builder *b, const tutti_coded *c)
 {
     const tutti_topk_desc desc = desc_of(b, c);
-    const tutti_trained *t = c->trained;
-    const tutti_access access[] = {
-        tutti_reads(t->gradient), tutti_writes(t->code), tutti_updates(t->residual)};
-    tutti_status status =
-        tutti_coded_kernel(b, c, &tutti_op_topk_encode, &desc, sizeof desc, 1, 3, access);
-    return status == TUTTI_OK ? tutti_coded_gather(b, c) : status;
+    return tutti_coded_gather(b, c, &tutti_op_topk_encode, &desc, sizeof desc);
 }
 
 static tutti_status receive(tutti_builder *b, const tutti_coded *c)
 {
     const tutti_topk_desc desc = desc_of(b, c);
-    const tutti_access access[] = {
-        tutti_reads(c->trained->code), tutti_writes(c->trained->gradient)};
-    return tutti_coded_kernel(b, c, &tutti_op_topk_decode, &desc, sizeof desc, 0, 2, access);
+    return tutti_coded_decode(b, c, &tutti_op_topk_decode, &desc, sizeof desc);
 }
 
 /* Above a quarter, indices and elements take as many bytes as half of the gradient. */
@@ -61,6 +46,6 @@ const tutti_codec tutti_codec_topk = {.name = "topk",
     .example = 0.01,
     .encodes = 1,
     .numbers = numbers,
-    .declare = declare,
+    .declare = tutti_coded_declare_rows,
     .send = send,
     .receive = receive};

@@ -1,18 +1,10 @@
-#include "dag/graph/graph.h"
+#include "dag/graph/parts.h"
 
 #include "dag/base/log.h"
 #include "dag/base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-struct tutti_graph {
-    tutti_tensor *tensor;
-    tutti_node *node;
-    char **section;
-    int tensors, nodes, sections;
-    int tensor_room, node_room, section_room;
-};
 
 /* Makes room for one more element of `size` bytes in *array. */
 static tutti_status grow(void *array, int count, int *room, size_t size)
@@ -188,6 +180,12 @@ static tutti_status check_mark(const tutti_graph *graph, const tutti_mark *mark)
         return tutti_fail(TUTTI_ERR_INVAL,
             "graph: the mark of '%s' names group %d, root %d, peer %d, edge %d: must be from 0",
             name, mark->group, mark->root, mark->peer, mark->edge);
+    if (mark->rows && (mark->verb != TUTTI_MARK_ALLGATHER || mark->follows ||
+                          graph->tensor[mark->tensor].shape.rank != 2))
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "graph: the mark of '%s' has no rows: it must gather a tensor of rank 2, and follow "
+            "nothing",
+            name);
     return mark->follows ? check_follows(graph, mark) : TUTTI_OK;
 }
 
@@ -207,118 +205,16 @@ tutti_status tutti_graph_mark(tutti_graph *graph, const tutti_mark *mark, int *n
     return append(graph, &proto, node);
 }
 
-static tutti_status check_node(const tutti_graph *graph, int node)
+tutti_status tutti_graph_check_node(const tutti_graph *graph, int node)
 {
     if (node >= 0 && node < graph->nodes) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_INVAL, "graph: node %d of %d", node, graph->nodes);
 }
 
-static int touches(const tutti_node *node, int tensor)
-{
-    for (int a = 0; a < node->accesses; a++)
-        if (node->access[a].tensor == tensor) return 1;
-    return 0;
-}
-
-/* Whether marks of this verb are laid out together. */
-static int is_fusible(tutti_verb verb)
-{
-    return verb == TUTTI_MARK_ALLREDUCE || verb == TUTTI_MARK_REDUCE_SCATTER ||
-           verb == TUTTI_MARK_ALLGATHER || verb == TUTTI_MARK_REDUCE ||
-           verb == TUTTI_MARK_BROADCAST;
-}
-
-/* Whether mark[m] may move to the place of the last mark. */
-static tutti_status check_fusible(
-    const tutti_graph *graph, int count, const int mark[], int m, int end)
-{
-    tutti_status status = check_node(graph, mark[m]);
-    if (status) return status;
-    const tutti_node *node = &graph->node[mark[m]], *last = &graph->node[end];
-    int again = 0;
-    for (int i = 0; i < m; i++) again |= mark[i] == mark[m];
-    if (node->kind != TUTTI_NODE_MARK || again || node->section != last->section)
-        return tutti_fail(TUTTI_ERR_INVAL,
-            "graph: node '%s' cannot be fused: it is not another mark of the section", node->name);
-    if (node->mark.verb != last->mark.verb || !is_fusible(node->mark.verb) ||
-        node->mark.group != last->mark.group || node->mark.root != last->mark.root)
-        return tutti_fail(TUTTI_ERR_INVAL,
-            "graph: marks '%s' and '%s' cannot be fused: they do not do the same over one group, "
-            "with one root",
-            node->name, last->name);
-    int tensor = node->access[0].tensor;
-    const tutti_tensor *t = &graph->tensor[tensor],
-                       *first = &graph->tensor[graph->node[mark[0]].access[0].tensor];
-    if (t->dtype != first->dtype || t->block != tensor || t->block_bytes != t->bytes)
-        return tutti_fail(TUTTI_ERR_INVAL,
-            "graph: tensor '%s' cannot be laid out with others: another type, or it is already",
-            t->name);
-    for (int n = mark[m] + 1; n < end && count > 1; n++)
-        if (touches(&graph->node[n], tensor))
-            return tutti_fail(TUTTI_ERR_INVAL,
-                "graph: mark '%s' cannot be fused with '%s': node '%s' between them uses it",
-                node->name, last->name, graph->node[n].name);
-    return TUTTI_OK;
-}
-
-/* Lays the tensors out one after the other, in the block of mark[0]'s tensor. */
-static void lay_out(tutti_graph *graph, int count, const int mark[])
-{
-    enum { ALIGNMENT = 64, ELEMENTS = 16 };
-    int block = graph->node[mark[0]].access[0].tensor;
-    size_t end = 0, step = ELEMENTS * tutti_dtype_bytes(graph->tensor[block].dtype);
-    if (step > ALIGNMENT) step = ALIGNMENT;
-    for (int m = 0; m < count; m++) {
-        tutti_tensor *t = &graph->tensor[graph->node[mark[m]].access[0].tensor];
-        t->block = block;
-        t->offset = (end + step - 1) / step * step;
-        end = t->offset + t->bytes;
-    }
-    for (int m = 0; m < count; m++)
-        graph->tensor[graph->node[mark[m]].access[0].tensor].block_bytes = end;
-}
-
-tutti_status tutti_graph_fuse(tutti_graph *graph, int count, const int mark[])
-{
-    tutti_status status = TUTTI_OK;
-    int end = -1;
-    if (count < 1) return tutti_fail(TUTTI_ERR_INVAL, "graph: %d marks to fuse", count);
-    for (int m = 0; m < count && !status; m++) {
-        status = check_node(graph, mark[m]);
-        if (mark[m] > end) end = mark[m];
-    }
-    for (int m = count - 1; m >= 0 && !status; m--)
-        status = check_fusible(graph, count, mark, m, end);
-    if (status || count == 1) return status;
-    tutti_node *last = &graph->node[end];
-    tutti_access *access = malloc((size_t)count * sizeof *access);
-    char name[256];
-    snprintf(name, sizeof name, "%s+%d", last->name, count - 1);
-    char *copy = strdup(name);
-    if (!access || !copy) {
-        free(access);
-        free(copy);
-        return tutti_fail(TUTTI_ERR_NOMEM, "graph: no memory to fuse %d marks", count);
-    }
-    for (int m = 0; m < count; m++) access[m] = graph->node[mark[m]].access[0];
-    lay_out(graph, count, mark);
-    for (int m = 0; m < count; m++) {
-        if (mark[m] == end) continue;
-        graph->node[mark[m]].kind = TUTTI_NODE_FUSED;
-        graph->node[mark[m]].accesses = 0;
-    }
-    free((void *)last->access);
-    free((void *)last->name);
-    last->access = access;
-    last->accesses = count;
-    last->name = copy;
-    return TUTTI_OK;
-}
-
 tutti_status tutti_graph_set_collective(
     tutti_graph *graph, int node, const void *desc, size_t desc_bytes)
 {
-    tutti_status status = check_node(graph, node);
+    tutti_status status = tutti_graph_check_node(graph, node);
     if (status) return status;
     tutti_node *n = &graph->node[node];
     if (n->kind != TUTTI_NODE_MARK)
@@ -348,7 +244,7 @@ tutti_status tutti_graph_set_own(tutti_graph *graph, int tensor, int64_t first, 
 
 tutti_status tutti_graph_set_desc(tutti_graph *graph, int node, const void *desc, size_t desc_bytes)
 {
-    tutti_status status = check_node(graph, node);
+    tutti_status status = tutti_graph_check_node(graph, node);
     if (status) return status;
     tutti_node *n = &graph->node[node];
     if (n->kind != TUTTI_NODE_KERNEL || n->desc_bytes != desc_bytes)
@@ -365,7 +261,8 @@ tutti_status tutti_graph_cut(tutti_graph *graph, int tensor, int64_t first, int6
     tutti_tensor *t = &graph->tensor[tensor];
     int held = t->block != tensor || t->block_bytes != t->bytes;
     for (int n = 0; n < graph->nodes && !held; n++)
-        held = graph->node[n].kind != TUTTI_NODE_KERNEL && touches(&graph->node[n], tensor);
+        held =
+            graph->node[n].kind != TUTTI_NODE_KERNEL && tutti_node_names(&graph->node[n], tensor);
     if (held) return tutti_fail(TUTTI_ERR_INVAL, "graph: tensor '%s' cannot be cut", t->name);
     t->shape = tutti_shape_of(owns ? owns : 1);
     t->bytes = t->block_bytes = (size_t)(owns ? owns : 1) * tutti_dtype_bytes(t->dtype);
@@ -374,14 +271,14 @@ tutti_status tutti_graph_cut(tutti_graph *graph, int tensor, int64_t first, int6
 
 tutti_status tutti_graph_set_place(tutti_graph *graph, int node, tutti_place place)
 {
-    tutti_status status = check_node(graph, node);
+    tutti_status status = tutti_graph_check_node(graph, node);
     if (!status) graph->node[node].place = place;
     return status;
 }
 
 tutti_status tutti_graph_set_group(tutti_graph *graph, int node, int group, int edge)
 {
-    tutti_status status = check_node(graph, node);
+    tutti_status status = tutti_graph_check_node(graph, node);
     if (status) return status;
     graph->node[node].group = group;
     graph->node[node].edge = edge;
@@ -399,7 +296,7 @@ int tutti_graph_previous(const tutti_graph *graph, int node)
 
 tutti_status tutti_graph_add_access(tutti_graph *graph, int node, tutti_access access)
 {
-    tutti_status status = check_node(graph, node);
+    tutti_status status = tutti_graph_check_node(graph, node);
     if (status) return status;
     tutti_node *n = &graph->node[node];
     size_t held = (size_t)n->accesses * sizeof access;

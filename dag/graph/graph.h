@@ -40,7 +40,8 @@ typedef struct tutti_tensor {
     tutti_shape shape;
     size_t bytes;
     /* Its place in memory: `offset` bytes into the block of tensor `block`, which has
-     * `block_bytes`. A tensor that was not laid out with others is its own block. */
+     * `block_bytes`. A tensor that was not laid out with others is its own block. One that was joined to
+     * others (tutti_graph_join) begins there in the first row; its rows are those of the block. */
     int block;
     size_t offset, block_bytes;
     /* Its elements that are this rank's own once a REDUCE_SCATTER has dealt them, `owns` from `first`
@@ -101,6 +102,9 @@ typedef struct tutti_mark {
      * tensor with as many elements, whose blocks it has: what was computed of this rank's block of the
      * sum is gathered. 0: none */
     int follows;
+    /* Of ALLGATHER: the tensor has a row for each rank of the group, which is its block, and may be joined
+     * to others (tutti_graph_join). 0: no */
+    int rows;
 } tutti_mark;
 
 typedef enum tutti_node_kind {
@@ -180,6 +184,13 @@ tutti_status tutti_graph_mark(tutti_graph *graph, const tutti_mark *mark, int *n
  * different element types; a tensor that is already laid out with others; a node in between that
  * uses one of the tensors after its mark. */
 tutti_status tutti_graph_fuse(tutti_graph *graph, int count, const int mark[]);
+
+/* Joins marks of tensors that have a row for each rank (tutti_mark.rows): the first tensor gets the columns of
+ * all, side by side in the order given, and nodes that name another one name it instead, so that each
+ * rank's block is one piece. Who writes or reads some of the columns finds in the tensors where they are.
+ * INVAL: as tutti_graph_fuse; marks without rows, or with other numbers of them; a node that names two of
+ * the tensors. */
+tutti_status tutti_graph_join(tutti_graph *graph, int count, const int mark[]);
 
 /* Turns a mark into a collective node with this descriptor (copied). INVAL: the node is not a
  * mark. */

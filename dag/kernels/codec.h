@@ -4,8 +4,9 @@
  *     sent + e = g + what e was,
  * exactly, unless a difference is rounded.
  *
- * A code has a block of words (int32, whose bits may be those of a float) for each of `replicas`;
- * ENCODE writes that of `replica`, and DECODE gives the sum of all, added in the order of replicas.
+ * A code has a block of words (int32, whose bits may be those of a float) for each of `replicas`, at
+ * the same place of a row that may have other codes beside it. ENCODE writes the block of `replica`, and DECODE
+ * gives the sum of all, added in the order of replicas.
  *
  * ONEBIT: a bit for each element, 1 where it is not below 0, and for each TUTTI_ONEBIT_GROUP elements
  * two values that stand for those: the means of the ones below 0, and of the others.
@@ -19,7 +20,7 @@
  *   block   kept words: indices, ascending; kept floats: the elements there
  * Sources: Aji & Heafield 2017, "Sparse Communication for Distributed Gradient Descent",
  * arXiv:1704.05021; Lin, Han, Mao, Wang & Dally 2018, "Deep Gradient Compression", arXiv:1712.01887.
- * DECODE: INTERNAL (logged) if an index is not below count.
+ * DECODE: INTERNAL (logged) if an index is not below count; on a GPU, g is then not a number.
  *
  * POWERSGD: g as a matrix (rows, columns) is sent as the product of two factors of `rank` vectors,
  * p (rank, rows) and q (rank, columns), which are summed one after the other:
@@ -27,9 +28,9 @@
  *   right    p made orthonormal;  q[j] = p[j] e;  e -= sum over j of p[j]' q[j]
  *                                                        then q is summed
  *   sum      g = sum over j of p[j]' q[j]
- * left finds in q what the step before left there. A vector of q that is all 0 is drawn anew, from the
- * standard normal distribution: so is the first one, and one that found nothing. right leaves a vector
- * of p that depends on earlier ones 0. Source: Vogels, Karimireddy & Jaggi 2019, "PowerSGD: Practical
+ * left finds in q what the step before left there. A vector of q that is all 0 is drawn anew, evenly from -1
+ * to 1, which needs no function that processors compute differently: so is the first one, and one that found
+ * nothing. right leaves a vector of p that depends on earlier ones 0: what is left of it is rounding. Source: Vogels, Karimireddy & Jaggi 2019, "PowerSGD: Practical
  * Low-Rank Gradient Compression for Distributed Optimization", arXiv:1905.13727, algorithms 1 and 2. */
 #ifndef TUTTI_CODEC_KERNELS_H
 #define TUTTI_CODEC_KERNELS_H
@@ -39,15 +40,24 @@
 #include <stdint.h>
 
 enum { TUTTI_ONEBIT_GROUP = 1024 };
+/* A vector whose length falls below this part of what it was depends on those that it was freed of. */
+#define TUTTI_POWERSGD_ROUNDING 1e-5
+
+/* Where a code is: word w of replica r's block is number r * stride + first + w. The first member of
+ * descriptors, which is set again when codes have found their places (tutti_step_place_codes). */
+typedef struct tutti_code_rows {
+    int replica, replicas;
+    int64_t first, stride;
+} tutti_code_rows;
 
 typedef struct tutti_onebit_desc {
+    tutti_code_rows rows;
     int64_t count;
-    int replica, replicas;
 } tutti_onebit_desc;
 
 typedef struct tutti_topk_desc {
+    tutti_code_rows rows;
     int64_t count, kept;
-    int replica, replicas;
 } tutti_topk_desc;
 
 typedef struct tutti_powersgd_desc {

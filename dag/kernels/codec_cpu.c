@@ -8,10 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static tutti_status check_replica(const char *op, int replica, int replicas)
+static tutti_status check_rows(const char *op, const tutti_code_rows *rows, int64_t words)
 {
-    if (replicas >= 1 && replica >= 0 && replica < replicas) return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_INVAL, "%s: replica %d of %d", op, replica, replicas);
+    if (rows->replicas < 1 || rows->replica < 0 || rows->replica >= rows->replicas)
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "%s: replica %d of %d", op, rows->replica, rows->replicas);
+    if (rows->first >= 0 && rows->first <= rows->stride - words) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_INVAL, "%s: %lld words from %lld on, in rows of %lld", op,
+        (long long)words, (long long)rows->first, (long long)rows->stride);
+}
+
+static int64_t block_at(const tutti_code_rows *rows, int replica)
+{
+    return replica * rows->stride + rows->first;
 }
 
 /* e += g */
@@ -30,11 +39,11 @@ TUTTI_INLINE void gather(const float *g, float *e, int64_t count)
 
 /* ---- onebit ---- */
 
-static tutti_status onebit_open(const void *desc, void **args)
+tutti_status tutti_open_onebit(const void *desc, void **args)
 {
     const tutti_onebit_desc *d = desc;
     tutti_status status = tutti_cpu_check("onebit", "count", d->count, 1);
-    if (!status) status = check_replica("onebit", d->replica, d->replicas);
+    if (!status) status = check_rows("onebit", &d->rows, tutti_onebit_words(d->count));
     return status ? status : tutti_cpu_copy("onebit", d, sizeof *d, args);
 }
 
@@ -86,7 +95,7 @@ TUTTI_INLINE void encode_group(float *x, int64_t count, int32_t *code)
 TUTTI_CLONES static void onebit_encode(
     const tutti_onebit_desc *d, const float *g, int32_t *code, float *e)
 {
-    code += d->replica * tutti_onebit_words(d->count);
+    code += block_at(&d->rows, d->rows.replica);
     gather(g, e, d->count);
     for (int64_t i = 0; i < d->count; i += TUTTI_ONEBIT_GROUP) {
         const int64_t count = group_at(d->count, i);
@@ -119,12 +128,14 @@ TUTTI_INLINE void decode_group(const int32_t *code, float *g, int64_t count, int
 
 TUTTI_CLONES static void onebit_decode(const tutti_onebit_desc *d, const int32_t *code, float *g)
 {
-    for (int r = 0; r < d->replicas; r++)
+    for (int r = 0; r < d->rows.replicas; r++) {
+        const int32_t *block = code + block_at(&d->rows, r);
         for (int64_t i = 0; i < d->count; i += TUTTI_ONEBIT_GROUP) {
             const int64_t count = group_at(d->count, i);
-            decode_group(code, g + i, count, r > 0);
-            code += tutti_onebit_words(count);
+            decode_group(block, g + i, count, r > 0);
+            block += tutti_onebit_words(count);
         }
+    }
 }
 
 TUTTI_CPU_FN(onebit_decode)
@@ -144,16 +155,21 @@ TUTTI_CPU_BYTES(onebit_encode)
 
 /* ---- topk ---- */
 
-static tutti_status topk_open(const void *desc, void **args)
+tutti_status tutti_check_topk(const tutti_topk_desc *desc)
+{
+    tutti_status status = tutti_cpu_check("topk", "count", desc->count, 1);
+    if (status) return status;
+    if (desc->kept < 1 || desc->kept > desc->count)
+        return tutti_fail(TUTTI_ERR_INVAL, "topk: %lld of %lld elements are kept",
+            (long long)desc->kept, (long long)desc->count);
+    return check_rows("topk", &desc->rows, tutti_topk_words(desc->kept));
+}
+
+tutti_status tutti_open_topk(const void *desc, void **args)
 {
     const tutti_topk_desc *d = desc;
-    tutti_status status = tutti_cpu_check("topk", "count", d->count, 1);
-    if (!status) status = check_replica("topk", d->replica, d->replicas);
-    if (status) return status;
-    if (d->kept < 1 || d->kept > d->count)
-        return tutti_fail(TUTTI_ERR_INVAL, "topk: %lld of %lld elements are kept",
-            (long long)d->kept, (long long)d->count);
-    return tutti_cpu_copy("topk", d, sizeof *d, args);
+    tutti_status status = tutti_check_topk(d);
+    return status ? status : tutti_cpu_copy("topk", d, sizeof *d, args);
 }
 
 /* Magnitudes as integers, which have the order of the floats; NaN is the largest. */
@@ -190,7 +206,7 @@ static uint32_t find_least(const float *x, int64_t count, int64_t kept, int64_t 
 TUTTI_CLONES static void topk_encode(
     const tutti_topk_desc *d, const float *g, int32_t *code, float *e)
 {
-    int32_t *index = code + d->replica * tutti_topk_words(d->kept), *value = index + d->kept;
+    int32_t *index = code + block_at(&d->rows, d->rows.replica), *value = index + d->kept;
     int64_t equal, taken = 0;
     gather(g, e, d->count);
     const uint32_t least = find_least(e, d->count, d->kept, &equal);
@@ -213,12 +229,13 @@ TUTTI_CPU_FN(topk_encode)
 TUTTI_CPU_FN(topk_decode)
 {
     const tutti_topk_desc *d = args;
-    const int32_t *index = buf[0];
+    const int32_t *code = buf[0];
     float *g = buf[1];
     (void)queue;
     memset(g, 0, (size_t)d->count * sizeof *g);
-    for (int r = 0; r < d->replicas; r++, index += tutti_topk_words(d->kept))
+    for (int r = 0; r < d->rows.replicas; r++)
         for (int64_t i = 0; i < d->kept; i++) {
+            const int32_t *index = code + block_at(&d->rows, r);
             float value;
             if (index[i] < 0 || index[i] >= d->count)
                 return tutti_fail(TUTTI_ERR_INTERNAL,
@@ -241,18 +258,23 @@ TUTTI_CPU_BYTES(topk_encode)
 
 /* ---- powersgd ---- */
 
-static tutti_status powersgd_open(const void *desc, void **args)
+tutti_status tutti_check_powersgd(const tutti_powersgd_desc *desc)
 {
-    const tutti_powersgd_desc *d = desc;
-    const int64_t g[] = {d->rows, d->columns};
-    tutti_status status = tutti_cpu_check("powersgd", "rows", d->rows, 1);
-    if (!status) status = tutti_cpu_check("powersgd", "columns", d->columns, 1);
+    const int64_t g[] = {desc->rows, desc->columns};
+    tutti_status status = tutti_cpu_check("powersgd", "rows", desc->rows, 1);
+    if (!status) status = tutti_cpu_check("powersgd", "columns", desc->columns, 1);
     if (!status) status = tutti_cpu_check_count("powersgd", g, 2);
     if (status) return status;
-    if (d->rank < 1 || d->rank > d->rows || d->rank > d->columns)
-        return tutti_fail(TUTTI_ERR_INVAL, "powersgd: a matrix of %lldx%lld has no rank %d",
-            (long long)d->rows, (long long)d->columns, d->rank);
-    return tutti_cpu_copy("powersgd", d, sizeof *d, args);
+    if (desc->rank >= 1 && desc->rank <= desc->rows && desc->rank <= desc->columns) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_INVAL, "powersgd: a matrix of %lldx%lld has no rank %d",
+        (long long)desc->rows, (long long)desc->columns, desc->rank);
+}
+
+tutti_status tutti_open_powersgd(const void *desc, void **args)
+{
+    const tutti_powersgd_desc *d = desc;
+    tutti_status status = tutti_check_powersgd(d);
+    return status ? status : tutti_cpu_copy("powersgd", d, sizeof *d, args);
 }
 
 /* Lanes are added in their order. */
@@ -290,7 +312,8 @@ static void wake(const tutti_powersgd_desc *d, int j, float *q)
     for (int64_t i = 0; i < d->columns; i++)
         if (q[i] != 0) return; /* NaN, too */
     for (int64_t i = 0; i < d->columns; i++)
-        q[i] = (float)tutti_rng_normal(d->seed, d->stream, (uint64_t)(j * d->columns + i));
+        q[i] =
+            (float)(2 * tutti_rng_uniform(d->seed, d->stream, (uint64_t)(j * d->columns + i)) - 1);
 }
 
 TUTTI_CLONES static void powersgd_left(
@@ -316,13 +339,12 @@ TUTTI_CPU_FN(powersgd_left)
  * rounding, and no direction: it becomes 0. */
 TUTTI_INLINE void make_orthonormal(const tutti_powersgd_desc *d, float *p, int j)
 {
-    static const double ROUNDING = 1e-5;
     float *v = p + j * d->rows;
     const double before = sqrt(dot(v, v, d->rows));
     for (int k = 0; k < j; k++)
         add((float)-dot(p + k * d->rows, v, d->rows), p + k * d->rows, v, d->rows);
     const double length = sqrt(dot(v, v, d->rows));
-    if (length <= ROUNDING * before)
+    if (length <= TUTTI_POWERSGD_ROUNDING * before)
         memset(v, 0, (size_t)d->rows * sizeof *v);
     else
         for (int64_t i = 0; i < d->rows; i++) v[i] = (float)((double)v[i] / length);
@@ -408,10 +430,10 @@ const tutti_op tutti_op_powersgd_sum = {.name = "powersgd_sum",
     .flops = product_flops};
 
 const tutti_kernel tutti_kernels_codec_cpu[] = {
-    TUTTI_CPU_LOOP(onebit_encode, onebit_open, onebit_encode_run),
-    TUTTI_CPU_LOOP_OF(onebit_decode, TUTTI_I32, onebit_open, onebit_decode_run),
-    TUTTI_CPU_LOOP(topk_encode, topk_open, topk_encode_run),
-    TUTTI_CPU_LOOP_OF(topk_decode, TUTTI_I32, topk_open, topk_decode_run),
-    TUTTI_CPU_LOOP(powersgd_left, powersgd_open, powersgd_left_run),
-    TUTTI_CPU_LOOP(powersgd_right, powersgd_open, powersgd_right_run),
-    TUTTI_CPU_LOOP(powersgd_sum, powersgd_open, powersgd_sum_run), {.op = NULL}};
+    TUTTI_CPU_LOOP(onebit_encode, tutti_open_onebit, onebit_encode_run),
+    TUTTI_CPU_LOOP_OF(onebit_decode, TUTTI_I32, tutti_open_onebit, onebit_decode_run),
+    TUTTI_CPU_LOOP(topk_encode, tutti_open_topk, topk_encode_run),
+    TUTTI_CPU_LOOP_OF(topk_decode, TUTTI_I32, tutti_open_topk, topk_decode_run),
+    TUTTI_CPU_LOOP(powersgd_left, tutti_open_powersgd, powersgd_left_run),
+    TUTTI_CPU_LOOP(powersgd_right, tutti_open_powersgd, powersgd_right_run),
+    TUTTI_CPU_LOOP(powersgd_sum, tutti_open_powersgd, powersgd_sum_run), {.op = NULL}};

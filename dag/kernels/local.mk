@@ -23,7 +23,7 @@ cuda_headers = dag/base/bf16.h dag/kernels/act.h dag/kernels/arith.h dag/kernels
 	dag/kernels/cublas.h dag/kernels/cuda.cuh dag/kernels/cudnn.h dag/kernels/dense.h dag/kernels/kernel.h dag/kernels/loss.h \
 	dag/kernels/lrn.h dag/kernels/mixup.h dag/kernels/norm.h dag/kernels/open.h dag/kernels/optim.h dag/kernels/pixel.h \
 	dag/kernels/pool.h dag/kernels/rng.cuh
-cuda_sources = dag/kernels/act_cuda.cu dag/kernels/arith_cuda.cu dag/kernels/dense_cuda.cu dag/kernels/loss_cuda.cu \
+cuda_sources = dag/kernels/act_cuda.cu dag/kernels/arith_cuda.cu dag/kernels/codec_cuda.cu dag/kernels/dense_cuda.cu dag/kernels/loss_cuda.cu \
 	dag/kernels/lrn_cuda.cu dag/kernels/mixup_cuda.cu dag/kernels/norm_cuda.cu dag/kernels/optim_cuda.cu \
 	dag/kernels/pixel_cuda.cu dag/kernels/pool_cuda.cu
 cudnn_sources = dag/kernels/conv_cuda.cu

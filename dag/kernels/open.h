@@ -3,6 +3,7 @@
 #ifndef TUTTI_OPEN_H
 #define TUTTI_OPEN_H
 
+#include "dag/kernels/codec.h"
 #include "dag/kernels/conv.h"
 #include "dag/kernels/dense.h"
 #include "dag/kernels/loss.h"
@@ -42,6 +43,9 @@ tutti_status tutti_open_clip(const void *desc, void **args);
 tutti_status tutti_open_average(const void *desc, void **args);
 tutti_status tutti_open_divide(const void *desc, void **args);
 tutti_status tutti_open_outer(const void *desc, void **args);
+tutti_status tutti_open_onebit(const void *desc, void **args);
+tutti_status tutti_open_topk(const void *desc, void **args);
+tutti_status tutti_open_powersgd(const void *desc, void **args);
 /* A copy of the descriptor, which tutti_cpu_free releases. */
 tutti_status tutti_cpu_copy(const char *op, const void *desc, size_t bytes, void **args);
 void tutti_cpu_free(void *args);
@@ -55,6 +59,8 @@ tutti_status tutti_check_lrn(const tutti_lrn_desc *desc);
 tutti_status tutti_check_xent(const tutti_xent_desc *desc);
 tutti_status tutti_check_length(const tutti_length_desc *desc);
 tutti_status tutti_check_lars(const tutti_lars_desc *desc);
+tutti_status tutti_check_topk(const tutti_topk_desc *desc);
+tutti_status tutti_check_powersgd(const tutti_powersgd_desc *desc);
 
 /* So many rows (pixels) of C channels are summed in float32, and such sums in double. [P] */
 int64_t tutti_norm_block_rows(int64_t C);

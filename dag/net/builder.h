@@ -1,7 +1,8 @@
 /* What the parts of the step's construction share: declare.c makes the tensors; forward.c, build.c
  * and evaluate.c the nodes of the passes; update.c the marks and what follows them; refresh.c
  * copies of weights in another type; encode.c gradients that travel as codes; rounds.c what replicas
- * that train alone do together; precision.c the types of the net's values. Threads: [M]. */
+ * that train alone do together; serve.c servers, and what clients exchange with them; precision.c the types of the
+ * net's values. Threads: [M]. */
 #ifndef TUTTI_BUILDER_H
 #define TUTTI_BUILDER_H
 
@@ -41,6 +42,8 @@ typedef struct tutti_builder {
     tutti_units_shape shape; /* places: of those layers; slots: those that are used */
     tutti_unit *unit;        /* the step's order of emission, which has been checked */
     int units;
+    tutti_key *key; /* with servers: which has what, in net order, which numbers the edges */
+    int keys;
     tutti_gradients **gradients; /* per slot */
     tutti_site *site;            /* layer l, micro-batch s: index l * micro_batches + s */
     tutti_trained *trained;      /* parameter p of layer l: index l * TUTTI_LAYER_PARAMETERS + p */
@@ -76,6 +79,9 @@ void tutti_builder_cut(tutti_step *step, const tutti_step_options *options);
 /* Declares inputs, parameters and state, and sets up every site. Values are declared with their
  * nodes. */
 tutti_status tutti_builder_declare(tutti_builder *b);
+/* Parameter p of layer l, its gradient, and what is kept of it here. */
+tutti_status tutti_builder_declare_trained(
+    tutti_builder *b, int l, int p, const tutti_parameter *parameter);
 /* A tensor "<prefix><layer>.<suffix>", followed by "@<micro-batch>" if micro_batch >= 0. */
 tutti_status tutti_builder_tensor(tutti_builder *b, const char *prefix, const char *layer,
     const char *suffix, int micro_batch, tutti_role role, tutti_dtype dtype, tutti_shape shape,
@@ -114,6 +120,8 @@ tutti_status tutti_builder_complete_gradient(tutti_builder *b, int l, int p, con
  * tutti_mark. */
 tutti_status tutti_builder_mark(
     tutti_builder *b, int l, tutti_verb verb, int tensor, int follows, int *node);
+/* Likewise an ALLGATHER of a tensor with a row for each replica (tutti_mark.rows). */
+tutti_status tutti_builder_gather_rows(tutti_builder *b, int l, int tensor);
 static inline tutti_trained *tutti_builder_trained(const tutti_builder *b, int l, int p)
 {
     return &b->trained[l * TUTTI_LAYER_PARAMETERS + p];
@@ -135,6 +143,8 @@ tutti_status tutti_builder_follow_parameter(tutti_builder *b, int l, int p, cons
 tutti_status tutti_builder_update_all(tutti_builder *b);
 /* Leaves of what was not sent that of this replica. */
 tutti_status tutti_step_cut_residuals(tutti_step *step);
+/* Tells the kernels of codes where these lie, beside others or not. */
+tutti_status tutti_step_place_codes(tutti_step *step);
 /* For settle: makes the updates of parameters update this rank's own elements of them alone, and leaves
  * of what the update rule keeps only these. Without an exchange, and of a rank that is alone, all are. */
 tutti_status tutti_step_cut_updates(tutti_step *step);
@@ -149,6 +159,9 @@ tutti_status tutti_builder_gate(tutti_builder *b, tutti_gated which);
 tutti_status tutti_builder_divide(tutti_builder *b, int tensor);
 tutti_status tutti_builder_outer(
     tutti_builder *b, int l, int p, const char *suffix, float rate, float momentum);
+/* Of strategies whose replicas train alone. INVAL (logged): gradients are to be summed in a type, but are not
+ * summed. */
+tutti_status tutti_step_check_alone(const tutti_step_options *options);
 /* Of replicas that train alone this one's own sum is all there is: tutti_strategy.sum. */
 tutti_status tutti_builder_keep_sum(tutti_builder *b, int l, int p);
 /* The nodes of the section `average`: all parameters and states become averages over the replicas, of
@@ -171,10 +184,30 @@ static inline int tutti_builder_summed(const tutti_builder *b)
     return b->step->strategy->alone ? 1 : b->options->replicas;
 }
 
-/* For the statistics of layer l: sum over micro-batches -> mark; and what follows the mark: running
- * statistics. */
+/* For the statistics of layer l: sum over micro-batches -> the strategy's mark; the ALLREDUCE that this usually
+ * is; and what follows the mark: running statistics. */
 tutti_status tutti_builder_mark_statistics(tutti_builder *b, int l);
+tutti_status tutti_builder_sum_statistics(tutti_builder *b, int l);
 tutti_status tutti_builder_update_running(tutti_builder *b, int l);
+
+/* With servers. Says which has what. INVAL (logged): more servers than keys; NOMEM. */
+tutti_status tutti_builder_deal_keys(tutti_builder *b);
+/* Whether this rank is the server that has key k. */
+int tutti_builder_serves_key(const tutti_builder *b, int k);
+/* On a worker, of a key that this step has completed here (p TUTTI_KEY_STATISTICS: the statistics of layer l): the
+ * sum over its client, on the key's root. Then of all keys, where this worker is the root, the messages to their
+ * servers; those back, and the broadcasts in the client; what follows all updates: averages, copies, running
+ * statistics. */
+tutti_status tutti_builder_reduce_key(tutti_builder *b, int l, int p);
+tutti_status tutti_builder_push_keys(tutti_builder *b);
+tutti_status tutti_builder_pull_keys(tutti_builder *b);
+tutti_status tutti_builder_follow_all(tutti_builder *b);
+/* On a server: its tensors; all sections; of all of its keys the sums over clients; then the updates, and the messages
+ * to clients. */
+tutti_status tutti_builder_declare_keys(tutti_builder *b);
+tutti_status tutti_builder_serve(tutti_builder *b);
+tutti_status tutti_builder_add_clients(tutti_builder *b);
+tutti_status tutti_builder_update_keys(tutti_builder *b);
 
 /* Adds the nodes of the forward pass of a micro-batch through a layer to the section begun last. */
 tutti_status tutti_builder_forward(tutti_builder *b, int l, int s, int evaluation);

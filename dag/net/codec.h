@@ -13,6 +13,7 @@
 #define TUTTI_CODEC_H
 
 #include "dag/graph/graph.h"
+#include "dag/kernels/codec.h"
 #include "dag/net/step.h"
 
 struct tutti_builder;
@@ -51,11 +52,18 @@ struct tutti_codec {
 /* Appends a kernel of a codec, "<layer>.<suffix>.<op>". sends: ranks wait for what it writes. */
 tutti_status tutti_coded_kernel(struct tutti_builder *b, const tutti_coded *c, const tutti_op *op,
     const void *desc, size_t desc_bytes, int sends, int accesses, const tutti_access access[]);
-/* Declares trained->code: a block of so many words for each replica. */
-tutti_status tutti_coded_declare_blocks(
-    struct tutti_builder *b, const tutti_coded *c, int64_t words);
-/* Marks it to be gathered. */
-tutti_status tutti_coded_gather(struct tutti_builder *b, const tutti_coded *c);
+/* ---- of codes that are gathered, whose descriptors begin with tutti_code_rows ---- */
+
+/* Declares trained->code, a row of codec->numbers words for each replica: tutti_codec.declare. Where in it
+ * the code is, unless it is gathered with others. */
+tutti_status tutti_coded_declare_rows(struct tutti_builder *b, const tutti_coded *c);
+tutti_code_rows tutti_coded_rows(const struct tutti_builder *b, const tutti_coded *c);
+/* Appends the kernel that encodes (of gradient, code and residual), and the mark that gathers; the kernel
+ * that decodes (of code and gradient). */
+tutti_status tutti_coded_gather(struct tutti_builder *b, const tutti_coded *c, const tutti_op *op,
+    const void *desc, size_t desc_bytes);
+tutti_status tutti_coded_decode(struct tutti_builder *b, const tutti_coded *c, const tutti_op *op,
+    const void *desc, size_t desc_bytes);
 
 /* INVAL (logged): a number out of range; a strategy, a division or a type on the wire that codes cannot have. */
 tutti_status tutti_codec_check(const tutti_step_options *options, const tutti_strategy *strategy);

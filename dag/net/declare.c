@@ -50,14 +50,20 @@ static tutti_status declare_micro_batch(tutti_builder *b, int s)
                               : status;
 }
 
-static tutti_status declare_inputs(tutti_builder *b)
+/* What every rank is fed, servers, too. */
+static tutti_status declare_numbers(tutti_builder *b)
 {
     tutti_graph *graph = b->graph;
     tutti_status status = tutti_graph_tensor(
         graph, "rate", TUTTI_ROLE_INPUT, TUTTI_F32, tutti_shape_of(1), &b->step->rate);
-    if (status == TUTTI_OK)
-        status = tutti_graph_tensor(
-            graph, "step", TUTTI_ROLE_INPUT, TUTTI_I64, tutti_shape_of(1), &b->step->counter);
+    return status == TUTTI_OK ? tutti_graph_tensor(graph, "step", TUTTI_ROLE_INPUT, TUTTI_I64,
+                                    tutti_shape_of(1), &b->step->counter)
+                              : status;
+}
+
+static tutti_status declare_inputs(tutti_builder *b)
+{
+    tutti_status status = declare_numbers(b);
     for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++)
         status = declare_micro_batch(b, s);
     return status;
@@ -91,7 +97,7 @@ static tutti_status declare_average(
     tutti_builder *b, int l, const char *suffix, tutti_dtype dtype, tutti_shape shape, int *average)
 {
     *average = -1;
-    if (b->options->average_decay <= 0) return TUTTI_OK;
+    if (b->options->average_decay <= 0 || b->options->service.serves) return TUTTI_OK;
     return tutti_builder_state(b, "average.", l, suffix, dtype, shape, average);
 }
 
@@ -106,11 +112,14 @@ static tutti_status declare_kept(
     return status;
 }
 
+/* With servers, what the update rule keeps is theirs alone. */
 static tutti_status declare_states(
     tutti_builder *b, int l, const tutti_parameter *parameter, tutti_trained *t)
 {
+    const tutti_service *s = &b->options->service;
+    const int updates = !s->servers || s->serves;
     tutti_status status = TUTTI_OK;
-    for (int i = 0; b->step->rule->prefix[i] && status == TUTTI_OK; i++)
+    for (int i = 0; updates && b->step->rule->prefix[i] && status == TUTTI_OK; i++)
         status = declare_kept(b, b->step->rule->prefix[i], l, parameter, &t->state[i]);
     if (b->step->kept && status == TUTTI_OK)
         status = tutti_builder_state(
@@ -146,16 +155,13 @@ static tutti_status declare_copy(tutti_builder *b, int l, int p, const tutti_par
     return status;
 }
 
-/* Declares parameter, states and gradient; with several micro-batches or batches, or if the gradient
- * is of another type than they compute, also the gradient of each. */
-static tutti_status declare_parameter(
+tutti_status tutti_builder_declare_trained(
     tutti_builder *b, int l, int p, const tutti_parameter *parameter)
 {
     const char *layer = b->net->layer[l].name, *suffix = parameter->suffix;
     tutti_trained *t = &b->trained[l * TUTTI_LAYER_PARAMETERS + p];
     tutti_shape shape = parameter->shape;
-    tutti_dtype dtype = parameter->dtype, wire = wire_of(b, dtype);
-    int apart = b->options->micro_batches > 1 || b->step->accumulate > 1 || wire != dtype;
+    tutti_dtype dtype = parameter->dtype;
     t->count = tutti_shape_count(&shape);
     set_factors(b->options, &b->net->layer[l].factors[p], parameter, t);
     tutti_status status = tutti_builder_tensor(
@@ -164,12 +170,27 @@ static tutti_status declare_parameter(
     if (status == TUTTI_OK) status = declare_average(b, l, suffix, dtype, shape, &t->average);
     if (status == TUTTI_OK)
         status = tutti_builder_tensor(
-            b, "d.", layer, suffix, -1, TUTTI_ROLE_GRADIENT, wire, shape, &t->gradient);
+            b, "d.", layer, suffix, -1, TUTTI_ROLE_GRADIENT, wire_of(b, dtype), shape, &t->gradient);
     if (status != TUTTI_OK) return status;
     t->index = b->step->parameters++;
     b->step->parameter_layer[t->index] = l;
     b->step->parameter[t->index] = t->weight;
-    if (b->step->accumulate > 1)
+    return TUTTI_OK;
+}
+
+/* Declares parameter, states and gradient; with several micro-batches or batches, or if the gradient
+ * is of another type than they compute, also the gradient of each. */
+static tutti_status declare_parameter(
+    tutti_builder *b, int l, int p, const tutti_parameter *parameter)
+{
+    const char *layer = b->net->layer[l].name, *suffix = parameter->suffix;
+    tutti_trained *t = &b->trained[l * TUTTI_LAYER_PARAMETERS + p];
+    tutti_shape shape = parameter->shape;
+    tutti_dtype dtype = parameter->dtype;
+    int apart =
+        b->options->micro_batches > 1 || b->step->accumulate > 1 || wire_of(b, dtype) != dtype;
+    tutti_status status = tutti_builder_declare_trained(b, l, p, parameter);
+    if (status == TUTTI_OK && b->step->accumulate > 1)
         status = tutti_builder_tensor(
             b, "gathered.", layer, suffix, -1, TUTTI_ROLE_SCRATCH, dtype, shape, &t->gathered);
     for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++) {
@@ -294,7 +315,9 @@ static tutti_status declare_mixture(tutti_builder *b, int s)
 
 tutti_status tutti_builder_declare(tutti_builder *b)
 {
-    tutti_status status = declare_inputs(b);
+    tutti_status status = b->options->service.serves ? declare_numbers(b) : declare_inputs(b);
+    if (b->options->service.serves)
+        return status == TUTTI_OK ? tutti_builder_declare_keys(b) : status;
     if (status == TUTTI_OK) status = declare_auxiliaries(b);
     for (int w = 0; w < b->shape.slots && status == TUTTI_OK; w++)
         status = tutti_gradients_new(b->graph, w, b->step->micro_batch[w].count, &b->gradients[w]);

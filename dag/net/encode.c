@@ -1,9 +1,12 @@
 /* The gradients of a step that travel as codes, if a codec is asked for. Others are summed as they are. */
 #include "dag/base/log.h"
+#include "dag/kernels/codec.h"
 #include "dag/net/builder.h"
 #include "dag/net/codec.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Of smaller ones the time is that of a message, whatever its size. */
 enum { LEAST = 1024 };
@@ -127,6 +130,30 @@ tutti_status tutti_step_cut_residuals(tutti_step *step)
     return status;
 }
 
+/* The descriptor of a kernel that writes or reads a code begins with where that is. */
+static tutti_status place_code(tutti_graph *graph, const tutti_code_node *code)
+{
+    const tutti_node *node = tutti_graph_get_node(graph, code->node);
+    const tutti_tensor *t = tutti_graph_get_tensor(graph, code->tensor),
+                       *all = tutti_graph_get_tensor(graph, t->block);
+    tutti_code_rows *desc = malloc(node->desc_bytes);
+    if (!desc) return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory for node '%s'", node->name);
+    memcpy(desc, node->desc, node->desc_bytes);
+    desc->first = (int64_t)(t->offset / tutti_dtype_bytes(t->dtype));
+    desc->stride = all->shape.dim[1];
+    tutti_status status = tutti_graph_set_desc(graph, code->node, desc, node->desc_bytes);
+    free(desc);
+    return status;
+}
+
+tutti_status tutti_step_place_codes(tutti_step *step)
+{
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < step->code_nodes && status == TUTTI_OK; i++)
+        status = place_code(step->graph, &step->code_node[i]);
+    return status;
+}
+
 /* ---- for codecs ---- */
 
 tutti_status tutti_coded_kernel(tutti_builder *b, const tutti_coded *c, const tutti_op *op,
@@ -142,14 +169,45 @@ tutti_status tutti_coded_kernel(tutti_builder *b, const tutti_coded *c, const tu
     return TUTTI_OK;
 }
 
-tutti_status tutti_coded_declare_blocks(tutti_builder *b, const tutti_coded *c, int64_t words)
+tutti_status tutti_coded_declare_rows(tutti_builder *b, const tutti_coded *c)
 {
     return tutti_builder_tensor(b, "code.", c->layer, c->suffix, -1, TUTTI_ROLE_SCRATCH, TUTTI_I32,
-        tutti_shape_of(b->options->replicas, words), &c->trained->code);
+        tutti_shape_of(b->options->replicas, b->options->codec->numbers(c)), &c->trained->code);
 }
 
-tutti_status tutti_coded_gather(tutti_builder *b, const tutti_coded *c)
+tutti_code_rows tutti_coded_rows(const tutti_builder *b, const tutti_coded *c)
 {
-    int node;
-    return tutti_builder_mark(b, c->l, TUTTI_MARK_ALLGATHER, c->trained->code, 0, &node);
+    return (tutti_code_rows){.replica = b->options->replica,
+        .replicas = b->options->replicas,
+        .stride = b->options->codec->numbers(c)};
+}
+
+/* Notes the kernel appended last. */
+static void note_code(tutti_builder *b, const tutti_coded *c)
+{
+    tutti_step *step = b->step;
+    step->code_node[step->code_nodes++] =
+        (tutti_code_node){.node = tutti_graph_nodes(b->graph) - 1, .tensor = c->trained->code};
+}
+
+tutti_status tutti_coded_gather(
+    tutti_builder *b, const tutti_coded *c, const tutti_op *op, const void *desc, size_t desc_bytes)
+{
+    const tutti_trained *t = c->trained;
+    const tutti_access access[] = {
+        tutti_reads(t->gradient), tutti_writes(t->code), tutti_updates(t->residual)};
+    tutti_status status = tutti_coded_kernel(b, c, op, desc, desc_bytes, 1, 3, access);
+    if (status != TUTTI_OK) return status;
+    note_code(b, c);
+    return tutti_builder_gather_rows(b, c->l, t->code);
+}
+
+tutti_status tutti_coded_decode(
+    tutti_builder *b, const tutti_coded *c, const tutti_op *op, const void *desc, size_t desc_bytes)
+{
+    const tutti_access access[] = {
+        tutti_reads(c->trained->code), tutti_writes(c->trained->gradient)};
+    tutti_status status = tutti_coded_kernel(b, c, op, desc, desc_bytes, 0, 2, access);
+    if (status == TUTTI_OK) note_code(b, c);
+    return status;
 }

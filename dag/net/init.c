@@ -50,6 +50,7 @@ typedef struct target {
     const char *kept; /* by the strategy */
     int averages;
     const tutti_division *division;
+    int served; /* what is not here is on a server */
 } target;
 
 /* The prefix takes no part in the values: an average begins as what it averages. */
@@ -59,6 +60,7 @@ static tutti_status start_tensor(const target *t, const char *prefix, const tutt
     char name[TUTTI_SITE_NAME];
     snprintf(name, sizeof name, "%s%s.%s", prefix, of->name, suffix);
     int tensor = tutti_graph_find(t->graph, name);
+    if (tensor < 0 && t->served) return TUTTI_OK;
     if (tensor < 0)
         return tutti_fail(
             TUTTI_ERR_INVAL, "step: no tensor %s: the step was built from another net", name);
@@ -126,7 +128,8 @@ tutti_status tutti_step_init(const tutti_step *step, const tutti_net *net,
         .rule = step->rule,
         .kept = step->kept,
         .averages = step->eval_average >= 0,
-        .division = &step->division};
+        .division = &step->division,
+        .served = step->served};
     tutti_status status = start_states(&t, step);
     for (int l = step->first; l < step->end && status == TUTTI_OK; l++)
         status = start_layer(&t, &net->layer[l]);

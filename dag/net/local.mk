@@ -30,6 +30,8 @@ libnet_la_SOURCES += \
 	dag/net/refresh.c \
 	dag/net/resized.c \
 	dag/net/rounds.c \
+	dag/net/serve.c \
+	dag/net/service.c dag/net/service.h \
 	dag/net/site.c dag/net/site.h \
 	dag/net/step.h \
 	dag/net/strategy.h \

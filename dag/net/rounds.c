@@ -1,6 +1,7 @@
 /* What replicas that train alone do together: at the end of a round, and where they meet in a step. */
 #include "dag/net/builder.h"
 
+#include "dag/base/log.h"
 #include "dag/base/rng.h"
 #include "dag/kernels/arith.h"
 #include "dag/kernels/optim.h"
@@ -55,6 +56,15 @@ tutti_status tutti_builder_outer(
         tutti_updates(t->weight), tutti_updates(t->start), tutti_updates(t->kept)};
     return tutti_graph_kernel(
         b->graph, name, &tutti_op_outer, &desc, sizeof desc, momentum > 0 ? 3 : 2, access, NULL);
+}
+
+tutti_status tutti_step_check_alone(const tutti_step_options *options)
+{
+    if (options->wire == TUTTI_F32) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_INVAL,
+        "step: the strategy %s sums no gradients over ranks, in %s or another type: leave the wire "
+        "float32",
+        options->strategy->name, tutti_dtype_name(options->wire));
 }
 
 tutti_status tutti_builder_keep_sum(tutti_builder *b, int l, int p)

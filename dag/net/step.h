@@ -54,6 +54,9 @@
  * state and labels. It omits layers that only auxiliary outputs need. The metrics of such an output are
  * "<layer>.metrics@<micro-batch>" (scratch, as loss.h has them).
  *
+ * A server (dag/net/service.h) has all sections of a worker, of which only train has nodes: for each of its keys
+ * what clients send, its sum, the update, and what they get.
+ *
  * All sections share parameters, state, inputs and activations. The gradient of the images is not
  * computed. A value with several consumers gets the sum of their gradients. Among ready nodes,
  * marks come first, then the backward pass, layer by layer from the last (dag/net/site.h gives the
@@ -78,6 +81,7 @@
 #include "dag/kernels/pixel.h"
 #include "dag/net/divide.h"
 #include "dag/net/net.h"
+#include "dag/net/service.h"
 #include "dag/net/units.h"
 #include "dag/run/run.h"
 
@@ -93,6 +97,8 @@ const tutti_update_rule *tutti_update_rule_find(const char *name);
 typedef struct tutti_strategy tutti_strategy;
 extern const tutti_strategy tutti_strategy_sync, tutti_strategy_sharded, tutti_strategy_rooted,
     tutti_strategy_local, tutti_strategy_gossip;
+/* sync with servers, in no table: users say it by a layout. */
+extern const tutti_strategy tutti_strategy_served;
 /* NULL-terminated table of strategies; lookup by name (NULL if unknown). [P] */
 extern const tutti_strategy *const tutti_strategies[];
 const tutti_strategy *tutti_strategy_find(const char *name);
@@ -148,6 +154,7 @@ typedef struct tutti_step_options {
     int slots;
     tutti_pipeline pipeline;
     tutti_division division; /* of dense layers, over groups of replicas that follow each other */
+    tutti_service service;   /* with strategies that servers take part in; replicas are the workers */
     /* Of the net, which train on different images. replicas: for loss weight and statistics; replica:
      * for dropout's place in the global batch */
     int replicas, replica;
@@ -194,7 +201,7 @@ typedef struct tutti_step_options {
 } tutti_step_options;
 
 /* A micro-batch and its tensors in both sections. A label of -1 marks a row that is not counted. Of a
- * pipeline only the first stage is fed and read: elsewhere all tensors are -1. */
+ * pipeline only the first stage is fed and read, and no server is: elsewhere all tensors are -1. */
 typedef struct tutti_micro_batch {
     int64_t first, count; /* images of the rank's batch */
     int images, labels;   /* as fed: (n,H,W,C) of bytes or values; (n) int32 */
@@ -212,10 +219,16 @@ typedef enum tutti_dealt {
 
 enum { TUTTI_STEP_MEETINGS = 24 };
 
+/* A kernel that writes or reads a code that is gathered, and the tensor of that. */
+typedef struct tutti_code_node {
+    int node, tensor;
+} tutti_code_node;
+
 typedef struct tutti_step {
     tutti_graph *graph; /* owned */
     int train, eval;    /* sections */
     tutti_division division;
+    int served; /* with servers: what the update rule keeps is there, and a server has its keys alone */
     int first, end;                     /* layers of the net that this rank has: first .. end - 1 */
     int *parameter_layer, *state_layer; /* of each parameter, each state: the layer that has it */
     int *state_dealt;                   /* of each state: tutti_dealt */
@@ -248,6 +261,8 @@ typedef struct tutti_step {
     const char *kept; /* the prefix of what the strategy keeps for each parameter; NULL: nothing */
     int *update;      /* of each parameter: the node that updates it */
     const tutti_codec *codec; /* as in the options */
+    int code_nodes;           /* two for each gradient whose code is gathered */
+    tutti_code_node *code_node;
     /* Bytes that a rank sends for the sums of a step's gradients, along rings; what they would be in
      * float32, without a codec. Without sums in every step 0 */
     double sent_bytes, plain_bytes;
@@ -261,7 +276,7 @@ tutti_status tutti_step_build(
     const tutti_net *net, const tutti_step_options *options, tutti_step **step);
 void tutti_step_free(tutti_step *step); /* accepts NULL */
 /* Once the exchange has turned the step's marks into collectives, before a run is opened: what of an
- * update is this rank's own. Errors of tutti_strategy.settle. [M] */
+ * update is this rank's own; where codes lie that are gathered together. Errors of tutti_strategy.settle. [M] */
 tutti_status tutti_step_settle(tutti_step *step);
 /* The section to submit for batch 0 .. accumulate - 1 of a step: the last one is train. [P] */
 int tutti_step_section(const tutti_step *step, int batch);

@@ -40,10 +40,14 @@ struct tutti_strategy {
      * the messages of the i-th, the nodes of a section of its own. NULL: they do not. [P]; [M] */
     int (*meetings)(const tutti_step_options *options);
     tutti_status (*meet)(struct tutti_builder *b, int i);
+    /* How it goes with parameter servers (dag/net/service.h), where a layout has them. NULL: it does not. */
+    const tutti_strategy *served;
     /* INVAL (logged): a rule or options that the strategy cannot take. */
     tutti_status (*check)(const tutti_update_rule *rule, const tutti_step_options *options);
     /* Appends the mark of the gradient of parameter p of layer l, which the section train has completed. */
     tutti_status (*sum)(struct tutti_builder *b, int l, int p);
+    /* Likewise of the statistics of layer l; NULL: tutti_builder_sum_statistics. */
+    tutti_status (*statistics)(struct tutti_builder *b, int l);
     /* Appends what follows all marks: the updates of this rank's layers, averages, copies and running
      * statistics. */
     tutti_status (*update)(struct tutti_builder *b);

@@ -52,14 +52,27 @@ static int summed_over(const tutti_builder *b, int l)
                                                                    : o->pipeline.replicas;
 }
 
+static tutti_status add_mark(tutti_builder *b, const tutti_mark *mark, int *node)
+{
+    tutti_status status = tutti_graph_mark(b->graph, mark, node);
+    if (status == TUTTI_OK) tutti_graph_set_priority(b->graph, *node, tutti_builder_urgent(b));
+    return status;
+}
+
 tutti_status tutti_builder_mark(
     tutti_builder *b, int l, tutti_verb verb, int tensor, int follows, int *node)
 {
     const tutti_mark mark = {
         .verb = verb, .tensor = tensor, .group = summed_over(b, l), .follows = follows};
-    tutti_status status = tutti_graph_mark(b->graph, &mark, node);
-    if (status == TUTTI_OK) tutti_graph_set_priority(b->graph, *node, tutti_builder_urgent(b));
-    return status;
+    return add_mark(b, &mark, node);
+}
+
+tutti_status tutti_builder_gather_rows(tutti_builder *b, int l, int tensor)
+{
+    const tutti_mark mark = {
+        .verb = TUTTI_MARK_ALLGATHER, .tensor = tensor, .group = summed_over(b, l), .rows = 1};
+    int node;
+    return add_mark(b, &mark, &node);
 }
 
 /* Sums the batch statistics of all micro-batches and ranks for the running ones. The sum is a
@@ -68,7 +81,7 @@ tutti_status tutti_builder_mark(
 tutti_status tutti_builder_mark_statistics(tutti_builder *b, int l)
 {
     const tutti_layer *layer = &b->net->layer[l];
-    int micro_batches = b->options->micro_batches, *total = &b->statistics[l], node;
+    int micro_batches = b->options->micro_batches, *total = &b->statistics[l];
     int64_t C = layer->out[0].C;
     tutti_status status = TUTTI_OK;
     if (b->which == TUTTI_BATCH_LAST)
@@ -78,9 +91,15 @@ tutti_status tutti_builder_mark_statistics(tutti_builder *b, int l)
     for (int s = 0; s < micro_batches; s++)
         b->access[s] = tutti_reads(tutti_builder_site(b, l, s)->stats);
     status = sum_micro_batches(b, layer->name, "stats", 2 * C, b->gathered_statistics[l], *total);
-    if (status != TUTTI_OK || b->which != TUTTI_BATCH_LAST || b->step->strategy->alone)
-        return status;
-    return tutti_builder_mark(b, l, TUTTI_MARK_ALLREDUCE, *total, 0, &node);
+    const tutti_strategy *strategy = b->step->strategy;
+    if (status != TUTTI_OK || b->which != TUTTI_BATCH_LAST || strategy->alone) return status;
+    return strategy->statistics ? strategy->statistics(b, l) : tutti_builder_sum_statistics(b, l);
+}
+
+tutti_status tutti_builder_sum_statistics(tutti_builder *b, int l)
+{
+    int node;
+    return tutti_builder_mark(b, l, TUTTI_MARK_ALLREDUCE, b->statistics[l], 0, &node);
 }
 
 /* average += (1 - decay) * (w - average), after each update of w. */
@@ -269,6 +288,20 @@ tutti_status tutti_builder_update_all(tutti_builder *b)
             if (status == TUTTI_OK)
                 status = tutti_builder_follow_parameter(b, l, p, parameter[p].suffix);
         }
+        if (b->net->layer[l].kind->statistics && status == TUTTI_OK)
+            status = tutti_builder_update_running(b, l);
+    }
+    return status;
+}
+
+tutti_status tutti_builder_follow_all(tutti_builder *b)
+{
+    tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
+    tutti_status status = TUTTI_OK;
+    for (int l = b->first; l < b->end && status == TUTTI_OK; l++) {
+        int n = tutti_layer_parameters(&b->net->layer[l], parameter);
+        for (int p = 0; p < n && status == TUTTI_OK; p++)
+            status = tutti_builder_follow_parameter(b, l, p, parameter[p].suffix);
         if (b->net->layer[l].kind->statistics && status == TUTTI_OK)
             status = tutti_builder_update_running(b, l);
     }

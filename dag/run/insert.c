@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_HANDLES = 3 };
+enum { MOST_HANDLES = 18 };
 
 /* A chain's token. */
 typedef struct link_chain {

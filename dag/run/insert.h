@@ -20,7 +20,7 @@ typedef struct tutti_insert_node {
     int chain; /* which, where collectives are chained: each counts for itself */
 } tutti_insert_node;
 
-/* Submits a collective node on these data: at most 3 handles. */
+/* Submits a collective node on these data: at most 18 handles. */
 tutti_status tutti_insert_collective(tutti_insert *insert, const tutti_insert_node *node,
     int handles, const tutti_insert_handle handle[], const tutti_mode mode[]);
 /* As a runner's wait, for everything inserted so far. With any status but TIMEOUT, all of it has

@@ -21,19 +21,30 @@ static int open_lock(const char *name)
     return open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
-int tutti_process_lock_take(const char *name, double at_most_s)
+tutti_status tutti_process_lock_take(
+    const char *name, const char *what, double at_most_s, int *lock)
 {
     int file = open_lock(name), error = file < 0 ? errno : 0;
-    double end = tutti_clock_s() + at_most_s;
+    const double end = tutti_clock_s() + at_most_s;
+    *lock = -1;
     while (!error && flock(file, LOCK_EX | LOCK_NB)) {
         if (errno != EWOULDBLOCK && errno != EINTR) error = errno;
-        if (tutti_clock_s() > end) error = ETIMEDOUT;
-        tutti_clock_sleep(look_every_s);
+        if (!error && tutti_clock_s() > end) {
+            close(file);
+            return tutti_fail(TUTTI_ERR_TIMEOUT,
+                "%s: other processes of this user have been at it for %g s; end one that stands "
+                "still (fuser /tmp/tutti-%s-%lu.lock names them)",
+                what, at_most_s, name, (unsigned long)getuid());
+        }
+        if (!error) tutti_clock_sleep(look_every_s);
     }
-    if (error)
-        tutti_log(
-            TUTTI_LOG_WARN, "no lock for \"%s\": %s; continuing without it", name, strerror(error));
-    return file;
+    if (!error) {
+        *lock = file;
+        return TUTTI_OK;
+    }
+    if (file >= 0) close(file);
+    tutti_log(TUTTI_LOG_WARN, "%s: no lock: %s; continuing without it", what, strerror(error));
+    return TUTTI_OK;
 }
 
 void tutti_process_lock_release(int lock)

@@ -1,14 +1,18 @@
 /* Lets one process of a user on this machine work at a time, where two must not. [A]
  *
- * StarPU's first start on a machine measures it and writes files under STARPU_HOME; a rank that
- * starts meanwhile reads them half written and fails an assertion. So runners start StarPU in
- * turn. */
+ * StarPU's first start on a machine measures it, every GPU of it too, and writes files under STARPU_HOME;
+ * a rank that starts meanwhile reads them half written, fails an assertion of StarPU's and is ended by
+ * signal 6. So runners start StarPU in turn, and none goes ahead because its turn is late. */
 #ifndef TUTTI_PROCESS_LOCK_H
 #define TUTTI_PROCESS_LOCK_H
 
-/* Waits at most this long for the lock `name`, then goes ahead without it (with a warning), as it
- * does when the lock cannot be created. Returns the value to pass to release. */
-int tutti_process_lock_take(const char *name, double at_most_s);
+#include "dag/base/status.h"
+
+/* Waits for the lock `name`, which is for `what` ("StarPU's start"). TIMEOUT (logged): other processes have
+ * had it for at_most_s. Where no lock can be had at all, goes ahead without it, with a warning. *lock is for
+ * release; -1 when there is none. */
+tutti_status tutti_process_lock_take(
+    const char *name, const char *what, double at_most_s, int *lock);
 void tutti_process_lock_release(int lock);
 
 #endif

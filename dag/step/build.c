@@ -83,7 +83,11 @@ static tutti_status check_options(const tutti_step_options *o)
             "step: a batch of %lld in %d micro-batches: with divided layers, those of one slot "
             "must be of one size",
             (long long)o->batch, o->micro_batches);
-    tutti_status status = tutti_codec_check(o, strategy_of(o));
+    if (o->service.servers && strategy_of(o) != &tutti_strategy_served)
+        return tutti_fail(TUTTI_ERR_INVAL, "step: the strategy %s has no part for servers",
+            strategy_of(o)->name);
+    tutti_status status = tutti_service_check(&o->service, o->replicas);
+    if (status == TUTTI_OK) status = tutti_codec_check(o, strategy_of(o));
     if (status == TUTTI_OK) status = rule_of(o)->check(o);
     return status == TUTTI_OK ? strategy_of(o)->check(rule_of(o), o) : status;
 }
@@ -385,10 +389,11 @@ static tutti_status cut_net(tutti_builder *b)
     return status;
 }
 
-/* Only the first stage is fed and read. */
+/* Only the first stage is fed and read, and no server. */
 static void hide_batch(tutti_builder *b)
 {
-    for (int s = 0; b->stage && s < b->options->micro_batches; s++) {
+    const int hidden = b->stage || b->options->service.serves;
+    for (int s = 0; hidden && s < b->options->micro_batches; s++) {
         tutti_micro_batch *m = &b->step->micro_batch[s];
         m->images = m->labels = m->evaluated = m->seen = m->both = m->metrics = -1;
     }
@@ -445,6 +450,7 @@ static tutti_status meet(tutti_builder *b)
 static tutti_status emit_sections(tutti_builder *b)
 {
     tutti_step *step = b->step;
+    if (b->options->service.serves) return tutti_builder_serve(b);
     find_wanted(b);
     tutti_net_find_judged(b->net, b->judged);
     tutti_status status = meet(b);
@@ -481,6 +487,7 @@ static tutti_status open_builder(tutti_builder *b)
     step->codec = b->options->codec;
     step->seed = b->options->seed;
     step->division = b->options->division;
+    step->served = b->options->service.servers > 0;
     step->accumulate = batches_of(b->options);
     step->gather_first = step->gather_more = -1;
     step->eval_average = step->eval_average_again = -1;
@@ -508,15 +515,16 @@ static tutti_status open_builder(tutti_builder *b)
         calloc((micro_batches > parameters ? micro_batches : parameters) + 3, sizeof *b->access);
     step->parameter_layer = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->parameter_layer);
     step->update = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->update);
+    step->code_node = calloc(2 * layers * TUTTI_LAYER_PARAMETERS, sizeof *step->code_node);
     step->state_layer = calloc(layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 4) + 2),
         sizeof *step->state_layer);
     step->state_dealt = calloc(layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 4) + 2),
         sizeof *step->state_dealt);
     if (!step->state_dealt || !step->parameter_layer || !step->update || !step->state_layer ||
-        !step->micro_batch || !step->parameter || !step->state || !b->gradients || !b->site ||
-        !b->trained || !b->copy || !b->statistics || !b->gathered_statistics || !b->running ||
-        !b->average || !b->mixture || !b->forwards || !b->backwards || !b->wanted || !b->judged ||
-        !b->auxiliary_metrics || !b->access)
+        !step->code_node || !step->micro_batch || !step->parameter || !step->state ||
+        !b->gradients || !b->site || !b->trained || !b->copy || !b->statistics ||
+        !b->gathered_statistics || !b->running || !b->average || !b->mixture || !b->forwards ||
+        !b->backwards || !b->wanted || !b->judged || !b->auxiliary_metrics || !b->access)
         return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory for %zu layers in %zu micro-batches",
             layers, micro_batches);
     tutti_status status = tutti_graph_new(&step->graph);
@@ -531,6 +539,7 @@ static void close_builder(tutti_builder *b)
         tutti_gradients_free(b->gradients[s]);
     free(b->unit);
     free(b->crossing);
+    free(b->key);
     free(b->gradients);
     free(b->site);
     free(b->trained);
@@ -567,6 +576,7 @@ tutti_status tutti_step_build(
         status = check_norms(&b);
     }
     if (status == TUTTI_OK) status = cut_net(&b);
+    if (status == TUTTI_OK) status = tutti_builder_deal_keys(&b);
     if (status == TUTTI_OK) status = make_units(&b);
     if (status == TUTTI_OK) status = tutti_builder_declare(&b);
     if (status == TUTTI_OK) status = tutti_builder_declare_codes(&b);
@@ -590,6 +600,7 @@ void tutti_step_free(tutti_step *step)
     free(step->state);
     free(step->parameter_layer);
     free(step->update);
+    free(step->code_node);
     free(step->state_layer);
     free(step->state_dealt);
     free(step);
@@ -598,6 +609,7 @@ void tutti_step_free(tutti_step *step)
 tutti_status tutti_step_settle(tutti_step *step)
 {
     tutti_status status = tutti_step_cut_residuals(step);
+    if (status == TUTTI_OK) status = tutti_step_place_codes(step);
     return status == TUTTI_OK && step->strategy->settle ? step->strategy->settle(step) : status;
 }
 

@@ -2,8 +2,9 @@
 
 #include "dag/base/log.h"
 #include "dag/kernels/kernel.h"
+#include "dag/net/codec.h"
 #include "dag/net/layer.h"
-#include "dag/net/step.h"
+#include "dag/net/strategy.h"
 
 #include <float.h>
 #include <stdlib.h>
@@ -55,18 +56,34 @@ static void add_value(const tutti_net *net, tutti_value v, tutti_layer_cost cost
     for (int l = from; l < last; l++) cost[l].sends += bytes;
 }
 
-tutti_status tutti_net_costs(const tutti_net *net, tutti_layer_cost cost[])
+/* Each of R ranks sends 2 (R - 1) / R of what they sum, once in a step. */
+static double sums_of(const tutti_layer *layer, const tutti_step_options *o)
+{
+    tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
+    const int blocks = tutti_layer_is_divided(layer, &o->division) ? o->division.ranks : 1;
+    const double images = (double)o->batch * (o->accumulate ? o->accumulate : 1);
+    const double ranks = (double)o->replicas / blocks;
+    double bytes = 0;
+    if ((o->codec && o->codec->encodes) || (o->strategy && o->strategy->alone)) return 0;
+    for (int p = tutti_divided_parameters(layer, &o->division, parameter); p-- > 0;)
+        bytes +=
+            (double)tutti_shape_count(&parameter[p].shape) * (double)tutti_dtype_bytes(o->wire);
+    return 2 * (ranks - 1) / ranks * bytes / images;
+}
+
+tutti_status tutti_net_costs(
+    const tutti_net *net, const tutti_step_options *options, tutti_layer_cost cost[])
 {
     enum { IMAGES = 2 }; /* batch norm needs two where images have one pixel */
-    const tutti_step_options options = {
+    const tutti_step_options small = {
         .batch = IMAGES, .micro_batches = 1, .replicas = 1, .emission = TUTTI_EMISSION_GPIPE};
     tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
     tutti_step *step;
-    tutti_status status = tutti_step_build(net, &options, &step);
+    tutti_status status = tutti_step_build(net, &small, &step);
     if (status != TUTTI_OK) return status;
     for (int l = 0; l < net->layers; l++)
-        cost[l] =
-            (tutti_layer_cost){.parameters = tutti_layer_parameters(&net->layer[l], parameter) > 0};
+        cost[l] = (tutti_layer_cost){.sums = sums_of(&net->layer[l], options),
+            .parameters = tutti_layer_parameters(&net->layer[l], parameter) > 0};
     add_work(net, step, cost);
     for (int l = 0; l < net->layers; l++) cost[l].work /= IMAGES;
     for (tutti_value v = 0; v < net->values; v++) add_value(net, v, cost);
@@ -85,10 +102,11 @@ typedef struct choice {
 typedef struct plan {
     int layers;
     const tutti_layer_cost *cost;
-    double *work;    /* of layers 0 .. l - 1 */
-    int *parameters; /* how many of these have any */
-    double most;     /* what a stage may cost; below 0: that is what is to be found */
-    choice *best;    /* of layers 0 .. l - 1 in q + 1 stages: index q * (layers + 1) + l */
+    double cut_byte, sum_byte; /* work that takes as long as sending a byte of these */
+    double *work, *sums;       /* of layers 0 .. l - 1 */
+    int *parameters;           /* how many of these have any */
+    double most;               /* what a stage may cost; below 0: that is what is to be found */
+    choice *best; /* of layers 0 .. l - 1 in q + 1 stages: index q * (layers + 1) + l */
 } plan;
 
 static double cut(const plan *p, int l)
@@ -100,8 +118,8 @@ static double cut(const plan *p, int l)
 static double stage_cost(const plan *p, int begin, int end)
 {
     double work = p->work[end] - p->work[begin];
-    double sent = TUTTI_WORK_PER_BYTE_SENT * (cut(p, begin) + cut(p, end));
-    return work > sent ? work : sent;
+    double sent = p->cut_byte * (cut(p, begin) + cut(p, end));
+    return (work > sent ? work : sent) + p->sum_byte * (p->sums[end] - p->sums[begin]);
 }
 
 /* What this stage adds to the cost of those before it; DBL_MAX: it may not be one. */
@@ -150,24 +168,30 @@ static tutti_status find_ends(plan *p, int stages, int end[])
     return TUTTI_OK;
 }
 
-tutti_status tutti_partition(int layers, const tutti_layer_cost cost[], int stages, int end[])
+tutti_status tutti_partition(
+    int layers, const tutti_layer_cost cost[], double work_per_byte, int stages, int end[])
 {
     const size_t n = (size_t)layers + 1;
     plan p = {.layers = layers,
         .cost = cost,
+        .cut_byte = work_per_byte > 0 ? work_per_byte : TUTTI_WORK_PER_BYTE_SENT,
+        .sum_byte = work_per_byte,
         .work = calloc(n, sizeof *p.work),
+        .sums = calloc(n, sizeof *p.sums),
         .parameters = calloc(n, sizeof *p.parameters),
         .best = calloc(n * (size_t)stages, sizeof *p.best)};
     tutti_status status =
-        p.work && p.parameters && p.best
+        p.work && p.sums && p.parameters && p.best
             ? TUTTI_OK
             : tutti_fail(TUTTI_ERR_NOMEM, "no memory to deal %d layers to stages", layers);
     for (int l = 0; l < layers && status == TUTTI_OK; l++) {
         p.work[l + 1] = p.work[l] + cost[l].work;
+        p.sums[l + 1] = p.sums[l] + cost[l].sums;
         p.parameters[l + 1] = p.parameters[l] + (cost[l].parameters != 0);
     }
     if (status == TUTTI_OK) status = find_ends(&p, stages, end);
     free(p.work);
+    free(p.sums);
     free(p.parameters);
     free(p.best);
     return status;

@@ -68,16 +68,11 @@ static tutti_status check(const tutti_update_rule *rule, const tutti_step_option
         return tutti_fail(TUTTI_ERR_INVAL,
             "step: the strategy gossip needs a graph, ring or exponential, and a period of at "
             "least 1 step");
-    if (options->wire != TUTTI_F32)
-        return tutti_fail(TUTTI_ERR_INVAL,
-            "step: the strategy gossip sums no gradients over ranks, in %s or another type: leave "
-            "the wire float32",
-            tutti_dtype_name(options->wire));
     if (options->pipeline.stages > 1)
         return tutti_fail(TUTTI_ERR_INVAL,
             "step: the strategy gossip needs whole replicas, each on a rank: do not cut them into "
             "stages");
-    return TUTTI_OK;
+    return tutti_step_check_alone(options);
 }
 
 /* Whose weights a replica gets in this meeting, and to whom it sends its own; returns how many each. */

@@ -52,12 +52,7 @@ static tutti_status check(const tutti_update_rule *rule, const tutti_step_option
     if (!(options->settings.value[PERIOD] >= 1 && options->settings.value[OUTER] > 0))
         return tutti_fail(TUTTI_ERR_INVAL,
             "step: the strategy local needs a period of at least 1 step and an outer rate above 0");
-    if (options->wire != TUTTI_F32)
-        return tutti_fail(TUTTI_ERR_INVAL,
-            "step: the strategy local sums no gradients over ranks, in %s or another type: leave "
-            "the wire float32",
-            tutti_dtype_name(options->wire));
-    return TUTTI_OK;
+    return tutti_step_check_alone(options);
 }
 
 static tutti_status average(tutti_builder *b)

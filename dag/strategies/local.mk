@@ -3,6 +3,7 @@ libnet_la_SOURCES += \
 	dag/strategies/gossip.c \
 	dag/strategies/local.c \
 	dag/strategies/rooted.c \
+	dag/strategies/served.c \
 	dag/strategies/sharded.c \
 	dag/strategies/strategies.c \
 	dag/strategies/sync.c

@@ -98,11 +98,6 @@ static tutti_status update_and_send(tutti_builder *b, int l, int p)
     return status == TUTTI_OK ? broadcast(b, l, p) : status;
 }
 
-static tutti_status follow(tutti_builder *b, int l, int p)
-{
-    return tutti_builder_follow_parameter(b, l, p, suffix_of(b, l, p));
-}
-
 static tutti_status reduce_late(tutti_builder *b)
 {
     tutti_status status = tutti_builder_gate(b, TUTTI_GATED_GRADIENTS);
@@ -125,10 +120,7 @@ static tutti_status update(tutti_builder *b)
         status = tutti_builder_measure_gradients(b);
     if (status == TUTTI_OK)
         status = schedule == B ? send_late(b) : visit_all(b, 0, update_and_send);
-    if (status == TUTTI_OK) status = visit_all(b, 0, follow);
-    for (int l = b->first; l < b->end && status == TUTTI_OK; l++)
-        if (b->net->layer[l].kind->statistics) status = tutti_builder_update_running(b, l);
-    return status;
+    return status == TUTTI_OK ? tutti_builder_follow_all(b) : status;
 }
 
 const tutti_strategy tutti_strategy_rooted = {.name = "rooted",

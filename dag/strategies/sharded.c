@@ -58,15 +58,7 @@ static tutti_status update_and_gather(tutti_builder *b)
 static tutti_status update(tutti_builder *b)
 {
     tutti_status status = update_and_gather(b);
-    for (int l = b->first; l < b->end && status == TUTTI_OK; l++) {
-        tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
-        int n = tutti_layer_parameters(&b->net->layer[l], parameter);
-        for (int p = 0; p < n && status == TUTTI_OK; p++)
-            status = tutti_builder_follow_parameter(b, l, p, parameter[p].suffix);
-        if (b->net->layer[l].kind->statistics && status == TUTTI_OK)
-            status = tutti_builder_update_running(b, l);
-    }
-    return status;
+    return status == TUTTI_OK ? tutti_builder_follow_all(b) : status;
 }
 
 const tutti_strategy tutti_strategy_sharded = {.name = "sharded",

@@ -22,6 +22,7 @@ const tutti_strategy tutti_strategy_sync = {.name = "sync",
     .summary = "every rank gets all sums and updates all parameters",
     .divides = 1,
     .encodes = 1,
+    .served = &tutti_strategy_served,
     .check = check,
     .sum = tutti_builder_sum,
     .update = update};

@@ -215,6 +215,13 @@ TUTTI_API tutti_status tutti_allreduce(
     tutti_session *session, tutti_handle data, tutti_dtype dtype, tutti_reduce_op op);
 TUTTI_API tutti_status tutti_allreduce_to(tutti_session *session, tutti_handle send,
     tutti_handle recv, tutti_dtype dtype, tutti_reduce_op op);
+/* The same of several vectors of each rank, as one object: recv becomes the result over all vectors
+ * of all ranks. Each rank combines its vectors in their order, a segment at a time, while the
+ * segments before it travel, instead of all of them before anything travels. `vectors`: 1 to 16;
+ * ranks may have different numbers of them. send is copied; recv may be send[0] (in place) and no
+ * other of them. */
+TUTTI_API tutti_status tutti_allreduce_vectors(tutti_session *session, int vectors,
+    const tutti_handle send[], tutti_handle recv, tutti_dtype dtype, tutti_reduce_op op);
 /* Copies root's data to all ranks. The other ranks' data need no value before. */
 TUTTI_API tutti_status tutti_broadcast(
     tutti_session *session, tutti_handle data, tutti_dtype dtype, int root);

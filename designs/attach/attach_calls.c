@@ -21,6 +21,8 @@ typedef struct request {
     int only_read;  /* recv is the data of a message that this rank sends */
     int rank, size; /* among the ranks that take part */
     tutti_coll_args args;
+    const tutti_handle
+        *vectors;   /* [1 + args.extras] of a call that takes several; send is the first */
     char what[160]; /* "tutti_allreduce of "fc.weight"" */
 } request;
 
@@ -60,6 +62,23 @@ static tutti_status check_operator(request *r)
     if ((unsigned)a->dtype < TUTTI_DTYPE_COUNT && !tutti_reduce_op_takes(a->op, a->dtype))
         return tutti_fail(TUTTI_ERR_INVAL, "%s: the operator %s does not go with %s (tutti/op.h)",
             r->what, tutti_reduce_op_name(a->op), tutti_dtype_name(a->dtype));
+    return TUTTI_OK;
+}
+
+/* Checks the vectors of a call that takes several. */
+static tutti_status check_vectors(const request *r)
+{
+    int extras = r->args.extras;
+    if (extras < 0 || extras > TUTTI_MOST_EXTRAS)
+        return tutti_fail(TUTTI_ERR_INVAL, "%s: %d vectors: pass 1 to %d", r->what, extras + 1,
+            1 + TUTTI_MOST_EXTRAS);
+    for (int k = 0; k <= extras && (extras || r->vectors); k++)
+        if (!r->vectors || !r->vectors[k])
+            return tutti_fail(TUTTI_ERR_INVAL, "%s: vector %d is NULL", r->what, k);
+    for (int k = 1; k <= extras; k++)
+        if (r->vectors[k] == r->recv)
+            return tutti_fail(TUTTI_ERR_INVAL,
+                "%s: recv is also vector %d: only vector 0 can be in place", r->what, k);
     return TUTTI_OK;
 }
 
@@ -145,6 +164,8 @@ static tutti_status check_handles(request *r)
         status = count_elements(r, r->recv, reads, tutti_coll_recv_count(a, rank, size), &ignored);
     if (!status && has_send)
         status = count_elements(r, r->send, 1, tutti_coll_send_count(a, rank, size), &ignored);
+    for (int k = 1; k <= a->extras && !status; k++)
+        status = count_elements(r, r->vectors[k], 1, a->count, &ignored);
     return status;
 }
 
@@ -155,14 +176,18 @@ static tutti_status submit(request *r)
     int rank = r->rank, in_place = !a->send, handles = 0;
     int reads = in_place && (a->kind != TUTTI_BROADCAST || rank == a->root);
     size_t counts = (size_t)tutti_coll_counts(a, r->size) * sizeof *a->counts;
-    tutti_handle handle[2];
-    tutti_mode mode[2];
+    tutti_handle handle[2 + TUTTI_MOST_EXTRAS];
+    tutti_mode mode[2 + TUTTI_MOST_EXTRAS];
     if (r->recv) {
         handle[handles] = r->recv;
         mode[handles++] = !reads ? TUTTI_WRITE : r->only_read ? TUTTI_READ : TUTTI_READWRITE;
     }
     if (r->send) {
         handle[handles] = r->send;
+        mode[handles++] = TUTTI_READ;
+    }
+    for (int k = 1; k <= a->extras; k++) {
+        handle[handles] = r->vectors[k];
         mode[handles++] = TUTTI_READ;
     }
     char *desc = malloc(sizeof *a + counts);
@@ -191,6 +216,7 @@ static tutti_status insert(request r)
     if (in_place) r.send = NULL;
     r.args.send = in_place ? NULL : &tutti_coll_apart;
     status = check_operator(&r);
+    if (!status) status = check_vectors(&r);
     if (!status && (r.args.root < 0 || r.args.root >= r.size))
         status =
             tutti_fail(TUTTI_ERR_INVAL, "%s: root %d of %d ranks", r.what, r.args.root, r.size);
@@ -215,6 +241,15 @@ tutti_status tutti_allreduce_to(tutti_session *session, tutti_handle send, tutti
 {
     return insert((request){session, "tutti_allreduce_to", send, recv,
         .args = {.kind = TUTTI_ALLREDUCE, .dtype = dtype, .op = op}});
+}
+
+tutti_status tutti_allreduce_vectors(tutti_session *session, int vectors, const tutti_handle send[],
+    tutti_handle recv, tutti_dtype dtype, tutti_reduce_op op)
+{
+    int first = send && vectors > 0;
+    return insert(
+        (request){session, "tutti_allreduce_vectors", first ? send[0] : NULL, recv, .vectors = send,
+            .args = {.kind = TUTTI_ALLREDUCE, .dtype = dtype, .op = op, .extras = vectors - 1}});
 }
 
 tutti_status tutti_broadcast(tutti_session *session, tutti_handle data, tutti_dtype dtype, int root)

@@ -451,7 +451,7 @@ static int64_t reserve_inserted(void *ctx, const tutti_node *node)
     return tutti_driver_reserve(driver, &place, node->name);
 }
 
-/* A node's buffers are recv, then send, each only if this rank has it. */
+/* A node's buffers are recv, then send, each only if this rank has it, then its extra vectors. */
 static tutti_coll_args with_buffers(
     tutti_exchange *x, const tutti_node *node, const tutti_buffer buf[])
 {
@@ -464,8 +464,9 @@ static tutti_coll_args with_buffers(
     }
     if (tutti_coll_has_send(&args, rank)) {
         args.memory = buf[next].memory;
-        args.send = buf[next].pointer;
+        args.send = buf[next++].pointer;
     }
+    for (int k = 0; k < args.extras; k++) args.extra[k] = buf[next++].pointer;
     return args;
 }
 

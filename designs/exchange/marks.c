@@ -156,6 +156,12 @@ static tutti_status turn(const tutti_marks_options *o, tutti_graph *graph, int n
     tutti_status status = group_of(o, node, &group, &members);
     if (!status) status = check_members(o, node, group, members);
     if (status || members->size == 1) return status;
+    if (node->mark.rows &&
+        tutti_graph_get_tensor(graph, node->access[0].tensor)->shape.dim[0] != members->size)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "'%s' gathers %lld rows, in a group of %d ranks: give it a row for each", node->name,
+            (long long)tutti_graph_get_tensor(graph, node->access[0].tensor)->shape.dim[0],
+            members->size);
     if (node->mark.root >= members->size)
         return tutti_fail(TUTTI_ERR_INVAL, "'%s' has root %d, in a group of %d ranks", node->name,
             node->mark.root, members->size);

@@ -117,6 +117,11 @@ TUTTI_API int tutti_kv_workers(const tutti_kv *kv);
 TUTTI_API int tutti_kv_client(const tutti_kv *kv);
 TUTTI_API int tutti_kv_clients(const tutti_kv *kv);
 
+/* Bytes of keys' data that this rank has sent to servers and received from them so far; on a server, to and from
+ * workers. They count from the call that inserts a message. What the workers of a client send each other does not
+ * count. Either may be NULL. INVAL: the store is not open. */
+TUTTI_API tutti_status tutti_kv_bytes(const tutti_kv *kv, int64_t *sent, int64_t *received);
+
 /* On a server: serves until every worker has closed its store. Returns OK, or the first failure: INVAL, MISMATCH
  * if workers use a key differently; what tutti_wait returns. INVAL on a worker. */
 TUTTI_API tutti_status tutti_kv_serve(tutti_kv *kv);

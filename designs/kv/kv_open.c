@@ -280,3 +280,12 @@ int tutti_kv_clients(const tutti_kv *kv)
 {
     return number(kv, "tutti_kv_clients", 1) == 1 ? kv->clients : -1;
 }
+
+tutti_status tutti_kv_bytes(const tutti_kv *kv, int64_t *sent, int64_t *received)
+{
+    tutti_status status = tutti_sessions_check(kv, "tutti_kv_bytes");
+    if (status) return status;
+    if (sent) *sent = kv->sent;
+    if (received) *received = kv->received;
+    return TUTTI_OK;
+}

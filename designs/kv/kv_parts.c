@@ -34,6 +34,25 @@ tutti_status tutti_kv_enter(const tutti_kv *kv, const char *function, int serves
         function);
 }
 
+/* ---- data on their way ---- */
+
+static int64_t bytes_of(const tutti_kv_message *m)
+{
+    return m->count * (int64_t)tutti_dtype_bytes(m->dtype);
+}
+
+tutti_status tutti_kv_send_data(tutti_kv *kv, const tutti_kv_message *message)
+{
+    kv->sent += bytes_of(message);
+    return kv->road->send(kv, message);
+}
+
+tutti_status tutti_kv_recv_data(tutti_kv *kv, const tutti_kv_message *message)
+{
+    kv->received += bytes_of(message);
+    return kv->road->recv(kv, message);
+}
+
 /* ---- tasks ---- */
 
 typedef struct copy {

@@ -107,12 +107,17 @@ struct tutti_kv {
     tutti_optimizer optimizer;
     int chosen; /* the optimizer */
     double rate;
-    tutti_kv_key *keys; /* of a worker */
-    int64_t *bytes;     /* per server: of its keys */
-    int *slots;         /* per server: how many it has */
+    tutti_kv_key *keys;     /* of a worker */
+    int64_t *bytes;         /* per server: of its keys */
+    int *slots;             /* per server: how many it has */
+    int64_t sent, received; /* bytes of keys' data, from and to others */
     tutti_kv_news news;
     tutti_kv_jobs jobs;
 };
+
+/* The road's send and recv, counted. */
+tutti_status tutti_kv_send_data(tutti_kv *kv, const tutti_kv_message *message);
+tutti_status tutti_kv_recv_data(tutti_kv *kv, const tutti_kv_message *message);
 
 /* INVAL (logged) if the store is not open, or this rank serves (works). */
 tutti_status tutti_kv_enter(const tutti_kv *kv, const char *function, int serves);

@@ -38,7 +38,6 @@ tutti_status tutti_server_fly(
     tutti_server *s, int rank, const tutti_kv_flight *what, tutti_handle data)
 {
     const tutti_server_key *k = &s->key[what->slot];
-    const tutti_road *road = s->kv->road;
     tutti_kv_flight *f = malloc(sizeof *f);
     if (!f) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for a message");
     *f = *what;
@@ -50,8 +49,8 @@ tutti_status tutti_server_fly(
         .dtype = k->dtype,
         .result = &f->result};
     s->client[f->client].flying++;
-    tutti_status status =
-        f->kind == TUTTI_FLIGHT_ANSWER ? road->send(s->kv, &m) : road->recv(s->kv, &m);
+    tutti_status status = f->kind == TUTTI_FLIGHT_ANSWER ? tutti_kv_send_data(s->kv, &m)
+                                                         : tutti_kv_recv_data(s->kv, &m);
     if (status) {
         free(f);
         return status;

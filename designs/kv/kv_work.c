@@ -126,7 +126,7 @@ static tutti_status give_value(
     if (!status)
         status = tutti_kv_submit_copy(part->pushed, data, part->first, part->count, k->dtype);
     const tutti_kv_message message = message_of(kv, k, part, part->pushed);
-    return status ? status : kv->road->send(kv, &message);
+    return status ? status : tutti_kv_send_data(kv, &message);
 }
 
 static tutti_status count_elements(const char *function, const tutti_kv_key *k, tutti_handle data,
@@ -179,7 +179,7 @@ static tutti_status push_part(
     status =
         kv->road->write(kv, server, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PUSH, part->slot, rate});
     const tutti_kv_message message = message_of(kv, k, part, part->pushed);
-    return status ? status : kv->road->send(kv, &message);
+    return status ? status : tutti_kv_send_data(kv, &message);
 }
 
 static tutti_status fetch_part(tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part)
@@ -190,7 +190,7 @@ static tutti_status fetch_part(tutti_kv *kv, const tutti_kv_key *k, const tutti_
         status = kv->road->write(
             kv, server, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PULL, part->slot, part->pushes});
         const tutti_kv_message message = message_of(kv, k, part, part->value);
-        if (!status) status = kv->road->recv(kv, &message);
+        if (!status) status = tutti_kv_recv_data(kv, &message);
     }
     return status || !kv->pulling ? status
                                   : tutti_broadcast(kv->pulling, part->value, k->dtype, part->root);

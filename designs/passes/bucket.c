@@ -32,11 +32,12 @@ static int is_mark(const tutti_node *node, tutti_verb verb)
     return node->kind == TUTTI_NODE_MARK && node->mark.verb == verb;
 }
 
-/* Whether a node is a mark for a sum, or a broadcast, which buckets take. The blocks of a reduce-scatter that no gather
- * follows are those of its own tensor. */
+/* Whether a node is a mark for a sum, a broadcast, or a gather of rows, which buckets take. The blocks of a
+ * reduce-scatter that no gather follows are those of its own tensor. */
 static int is_sum(const filling *f, int node)
 {
     const tutti_node *n = tutti_graph_get_node(f->graph, node);
+    if (is_mark(n, TUTTI_MARK_ALLGATHER)) return n->mark.rows;
     if (!is_mark(n, TUTTI_MARK_REDUCE_SCATTER))
         return is_mark(n, TUTTI_MARK_ALLREDUCE) || is_mark(n, TUTTI_MARK_REDUCE) ||
                is_mark(n, TUTTI_MARK_BROADCAST);
@@ -69,7 +70,8 @@ int64_t tutti_bucket_default_bytes(const tutti_graph *graph)
     for (int n = 0; n < tutti_graph_nodes(graph); n++) {
         const tutti_node *node = tutti_graph_get_node(graph, n);
         if (is_mark(node, TUTTI_MARK_ALLREDUCE) || is_mark(node, TUTTI_MARK_REDUCE_SCATTER) ||
-            is_mark(node, TUTTI_MARK_REDUCE))
+            is_mark(node, TUTTI_MARK_REDUCE) ||
+            (is_mark(node, TUTTI_MARK_ALLGATHER) && node->mark.rows))
             total += (int64_t)marked_tensor(graph, n)->bytes;
     }
     int64_t part = total / PARTS;
@@ -89,7 +91,9 @@ static tutti_status close_bucket(filling *f, bucket *b)
     int marks = b->marks;
     b->marks = 0;
     b->bytes = 0;
-    return marks ? tutti_graph_fuse(f->graph, marks, b->mark) : TUTTI_OK;
+    if (!marks) return TUTTI_OK;
+    return f->verb == TUTTI_MARK_ALLGATHER ? tutti_graph_join(f->graph, marks, b->mark)
+                                           : tutti_graph_fuse(f->graph, marks, b->mark);
 }
 
 static tutti_status close_all(filling *f)

@@ -5,9 +5,10 @@
  * verb, group and priority together: ALLREDUCE, and a REDUCE_SCATTER that an ALLGATHER follows
  * (tutti_mark.follows). The gathers that follow the sums of a bucket are fused, too. A verb over a
  * group has one open bucket per element type. The gradients of a bucket lie in one block of memory,
- * where kernels write them and the collective sums them: nothing is copied. A bucket is closed when the
- * next gradient would exceed the given size, or when a node uses one of its sums; a larger gradient has
- * a bucket to itself.
+ * where kernels write them and the collective sums them: nothing is copied. An ALLGATHER of rows
+ * (tutti_mark.rows) is fused likewise, into a tensor with all columns, whose writers follow each other.
+ * A bucket is closed when the next gradient would exceed the given size, or when a node uses one of its
+ * sums; a larger gradient has a bucket to itself.
  * Buckets get smaller towards the end of a section: none holds more than half of what is left,
  * unless that is less than 16 KiB. No computation is left to hide the last transfer, and the next
  * step needs it first. Source of the idea of buckets: Li et al. 2020, "PyTorch Distributed",

@@ -89,5 +89,7 @@ tutti_coll_args tutti_chunk_args(const tutti_coll_args *args, int chunks, int ch
     a.count = args->count - from < part ? args->count - from : part;
     a.recv = (char *)args->recv + (size_t)from * bytes;
     if (args->send) a.send = (const char *)args->send + (size_t)from * bytes;
+    for (int k = 0; k < args->extras; k++)
+        a.extra[k] = (const char *)args->extra[k] + (size_t)from * bytes;
     return a;
 }

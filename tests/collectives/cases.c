@@ -284,14 +284,78 @@ int cases_same_bits(tutti_comm *comm, uint64_t seed)
     return failures;
 }
 
+/* ---- extra vectors ---- */
+
+/* From -1 to 1. */
+static float any_float(uint64_t seed, int vector, int64_t i)
+{
+    uint64_t h = (seed << 8 ^ (uint64_t)vector ^ (uint64_t)i << 16) * 0x9e3779b97f4a7c15u;
+    h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9u;
+    return (float)(int32_t)(h >> 32) / 2147483648.0f;
+}
+
+/* The same reduction, of the vectors as one object, and of their sum. Returns whether they differ. */
+static int reduce_together(
+    tutti_comm *comm, const tutti_coll_args *like, int in_place, uint64_t seed)
+{
+    enum { MOST = 4 };
+    int rank = tutti_comm_rank(comm), P = tutti_comm_size(comm);
+    int vectors = 1 + (rank + (int)like->count) % MOST; /* differs between ranks */
+    int64_t n = like->count, from = 0, length = n;
+    size_t bytes = (size_t)n * sizeof(float);
+    float *of[MOST], *kept = tutti_mem_aligned(bytes + 1), *sum = tutti_mem_aligned(bytes + 1);
+    float *result = tutti_mem_aligned(bytes + 1);
+    tutti_coll_args one = *like, all = *like;
+    for (int k = 0; k < vectors; k++) {
+        of[k] = tutti_mem_aligned(bytes + 1);
+        for (int64_t i = 0; i < n; i++) {
+            of[k][i] = any_float(seed, MOST * rank + k, i);
+            sum[i] = k ? sum[i] + of[k][i] : of[k][i];
+        }
+        if (k) all.extra[all.extras++] = of[k];
+    }
+    memcpy(kept, of[0], bytes);
+    memcpy(result, of[0], bytes);
+    one.recv = sum;
+    all.recv = result;
+    all.send = in_place ? NULL : of[0];
+    call(comm, &one);
+    call(comm, &all);
+    if (like->kind == TUTTI_REDUCE_SCATTER) tutti_coll_block(n, P, rank, &from, &length);
+    if (like->kind == TUTTI_REDUCE && rank != like->root) length = 0;
+    int differ = memcmp(sum + from, result + from, (size_t)length * sizeof(float)) != 0 ||
+                 memcmp(kept, of[0], bytes) != 0;
+    for (int k = 0; k < vectors; k++) free(of[k]);
+    free(kept);
+    free(sum);
+    free(result);
+    if (differ)
+        printf("rank %d of %d: %s of %d vectors of %lld, %s: other bits than of their sum\n", rank,
+            P, tutti_coll_kind_name(like->kind), vectors, (long long)n,
+            in_place ? "in place" : "out of place");
+    return differ;
+}
+
+int cases_extras(tutti_comm *comm, uint64_t seed)
+{
+    static const tutti_coll_kind kinds[] = {
+        TUTTI_ALLREDUCE, TUTTI_REDUCE, TUTTI_REDUCE_SCATTER, TUTTI_SCAN};
+    static const int64_t counts[] = {0, 1, 7, 1001, 40001};
+    int failures = 0;
+    for (int n = 0; n < 4 * 5 * 2; n++) {
+        const tutti_coll_args like = {
+            .kind = kinds[n % 4], .root = n % tutti_comm_size(comm), .count = counts[n / 4 % 5]};
+        failures += reduce_together(comm, &like, n / 20, seed + (uint64_t)n);
+    }
+    return failures;
+}
+
 /* ---- bf16 ---- */
 
 /* Random bf16 of one rank, from -1 to 1; for products near 1. */
 static uint16_t random_half(uint64_t seed, int rank, int64_t i, tutti_reduce_op op)
 {
-    uint64_t h = (seed << 8 ^ (uint64_t)rank ^ (uint64_t)i << 16) * 0x9e3779b97f4a7c15u;
-    h = (h ^ h >> 29) * 0xbf58476d1ce4e5b9u;
-    float x = (float)(int32_t)(h >> 32) / 2147483648.0f;
+    float x = any_float(seed, rank, i);
     return tutti_bf16_narrow(op == TUTTI_PROD ? 1 + x / 8 : x);
 }
 

@@ -21,6 +21,10 @@ int cases_bf16_long(tutti_comm *comm, uint64_t seed);
  * failures. */
 int cases_same_bits(tutti_comm *comm, uint64_t seed);
 
+/* Reductions of several random vectors of each rank, whose number differs between ranks: the very
+ * bits of those that are combined first, and then reduced. Returns the number of failures. */
+int cases_extras(tutti_comm *comm, uint64_t seed);
+
 /* A program's own operator, which does not commute, on up to 9 ranks. Returns the number of
  * failures. */
 int cases_in_order(tutti_comm *comm);

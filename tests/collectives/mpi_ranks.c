@@ -61,6 +61,7 @@ static int run_cases(void)
             here += refuses_bf16(comm);
         else
             here += cases_same_bits(comm, 11) + cases_in_order(comm) + cases_bf16(comm, name, 11);
+        here += cases_extras(comm, 11);
         if (here) printf("rank %d: %s: %d failures\n", boot.rank, name, here);
         failures += here;
         tutti_comm_free(comm);

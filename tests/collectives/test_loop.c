@@ -22,7 +22,8 @@ static void *run_cases(void *arg)
 {
     rank *r = arg;
     r->failures = cases_run(r->comm, 0) + cases_same_bits(r->comm, r->seed) +
-                  cases_in_order(r->comm) + cases_bf16(r->comm, r->algorithm, r->seed);
+                  cases_in_order(r->comm) + cases_extras(r->comm, r->seed) +
+                  cases_bf16(r->comm, r->algorithm, r->seed);
     return NULL;
 }
 
@@ -274,6 +275,11 @@ START_TEST(bad_arguments_are_refused)
         {0, {.kind = TUTTI_BROADCAST, .root = 2, .count = 4, .recv = x}, TUTTI_ERR_INVAL},
         {0, {.kind = TUTTI_REDUCE, .root = -1, .count = 4, .recv = x}, TUTTI_ERR_INVAL},
         {0, {.kind = TUTTI_ALLGATHER, .count = INT64_MAX / 2, .recv = x}, TUTTI_ERR_UNSUPPORTED},
+        {0, {.count = 4, .recv = x, .extras = -1}, TUTTI_ERR_INVAL},
+        {0, {.count = 4, .recv = x, .extras = TUTTI_MOST_EXTRAS + 1}, TUTTI_ERR_INVAL},
+        {0, {.count = 4, .recv = x, .extras = 2, .extra = {y}}, TUTTI_ERR_INVAL},
+        {0, {.kind = TUTTI_BROADCAST, .count = 4, .recv = x, .extras = 1, .extra = {y}},
+            TUTTI_ERR_INVAL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         tutti_coll_request *request = NULL;

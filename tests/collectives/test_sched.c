@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_RANKS = 17 };
+enum { MOST_RANKS = 17, DIFFERENT = -1 /* extra vectors: 1, 2, 0, 1, ... */ };
 
 static const struct row {
     const char *name;
@@ -56,6 +56,7 @@ static all build_shape(
         tutti_sched_shape shape = *like;
         tutti_sched *sched;
         shape.rank = r;
+        if (like->extras == DIFFERENT) shape.extras = (r + 1) % 3;
         if (counts) shape.counts = counts[r];
         ck_assert_ok(row->build(&shape, &sched));
         a.ranks[r] = sched;
@@ -109,6 +110,55 @@ START_TEST(every_root_is_proved)
                 if (tutti_coll_trait_of(rows[i].kind)->rooted)
                     for (int in_place = 0; in_place < 2; in_place++)
                         prove(&rows[i], P, root, 4, 0, in_place);
+}
+END_TEST
+
+static int is_message(const tutti_sched_step *step)
+{
+    return step->kind == TUTTI_STEP_SEND || step->kind == TUTTI_STEP_RECV;
+}
+
+/* Other ranks see the same messages, in the same order, of one vector and of several. */
+static int same_messages(const tutti_sched *one, const tutti_sched *several)
+{
+    int i = 0, k = 0;
+    for (;; i++, k++) {
+        while (i < one->n && !is_message(&one->step[i])) i++;
+        while (k < several->n && !is_message(&several->step[k])) k++;
+        if (i == one->n || k == several->n) return i == one->n && k == several->n;
+        const tutti_sched_step *a = &one->step[i], *b = &several->step[k];
+        if (a->kind != b->kind || a->peer != b->peer || a->count != b->count) return 0;
+    }
+}
+
+/* A vector that is left out, or comes twice, on any rank, or is of another element, is not proved. */
+START_TEST(extra_vectors_are_proved)
+{
+    static const int64_t counts[] = {0, 1, 5, 36};
+    const struct row *row = &rows[_i];
+    if (!tutti_coll_trait_of(row->kind)->reduces) return;
+    int direct = row->build == tutti_sched_direct_allreduce ||
+                 row->build == tutti_sched_direct_reduce_scatter;
+    for (int P = 1; P <= 9; P++) {
+        for (int c = 0; c < 4 * 4 * 4; c++) {
+            tutti_sched_shape shape = {.kind = row->kind,
+                .P = P,
+                .root = c % P,
+                .count = counts[c % 4],
+                .segment = c / 4 % 2 * 3,
+                .in_place = c / 8 % 2,
+                .extras = c / 16 < 3 ? c / 16 : DIFFERENT,
+                .ordered = direct || row->build == tutti_sched_doubling_allreduce,
+                .wide = direct && P % 2};
+            all a = build_shape(row, &shape, NULL);
+            ck_assert_msg(!tutti_sched_match(a.ranks, P), "%s: P %d, case %d", row->name, P, c);
+            shape.extras = 0;
+            all one = build_shape(row, &shape, NULL);
+            for (int r = 0; r < P; r++) ck_assert(same_messages(one.ranks[r], a.ranks[r]));
+            discard(&one);
+            discard(&a);
+        }
+    }
 }
 END_TEST
 
@@ -253,6 +303,16 @@ END_TEST
 static void print_all(const struct row *row, FILE *out)
 {
     const tutti_sched_cost cost = {.alpha_s = 1};
+    if (tutti_coll_trait_of(row->kind)->reduces) {
+        const tutti_sched_shape shape = {
+            .kind = row->kind, .P = 2, .count = 4, .segment = 1, .in_place = 1, .extras = 2};
+        all a = build_shape(row, &shape, NULL);
+        fprintf(out, "%s, 2 ranks, root 0, 3 vectors of 4 elements, in place, segments of 1\n",
+            row->name);
+        ck_assert_ok(tutti_sched_print(a.ranks, 2, out));
+        fputc('\n', out);
+        discard(&a);
+    }
     for (int P = 2; P <= 5; P++) {
         int direct = row->build == tutti_sched_direct_allreduce, wide = direct && P % 2;
         int segmented = (direct || row->build == tutti_sched_ring_allreduce) && P == 2;
@@ -433,6 +493,36 @@ START_TEST(pipelining_pays)
     ck_assert_int_eq(pipelined.sent_bytes, whole.sent_bytes);
     discard(&a);
     discard(&b);
+}
+END_TEST
+
+/* Of two vectors as one object, all but the first segments are combined while others travel. */
+START_TEST(local_sums_are_hidden)
+{
+    static const tutti_sched_builder builders[] = {
+        tutti_sched_ring_allreduce, tutti_sched_direct_allreduce, tutti_sched_doubling_allreduce};
+    enum { N = 1 << 20, SEGMENT = 1 << 14, BUILDERS = sizeof builders / sizeof *builders };
+    const tutti_sched_cost cost = {
+        .alpha_s = 1e-6, .beta_s_per_byte = 1e-9, .gamma_s_per_byte = 2e-10};
+    for (int b = 0; b < BUILDERS; b++) {
+        const struct row row = {"", TUTTI_ALLREDUCE, builders[b]};
+        tutti_sched_shape shape = {
+            .kind = TUTTI_ALLREDUCE, .P = 2, .count = N, .segment = SEGMENT, .in_place = 1};
+        tutti_sched_price one, two;
+        all a = build_shape(&row, &shape, NULL);
+        shape.extras = 1;
+        all g = build_shape(&row, &shape, NULL);
+        ck_assert_ok(tutti_sched_price_of(a.ranks, 2, 4, 4, &cost, &one));
+        ck_assert_ok(tutti_sched_price_of(g.ranks, 2, 4, 4, &cost, &two));
+        double sum_s = 2e-10 * 4 * N;
+        ck_assert_msg(two.time_s < one.time_s + 0.6 * sum_s, "builder %d: %g s, %g s, sum %g s", b,
+            one.time_s, two.time_s, sum_s);
+        ck_assert_int_eq(two.sent_bytes, one.sent_bytes);
+        ck_assert_int_eq(two.steps, one.steps);
+        ck_assert_int_eq(two.scratch_bytes, one.scratch_bytes);
+        discard(&a);
+        discard(&g);
+    }
 }
 END_TEST
 
@@ -683,6 +773,7 @@ int main(void)
     TCase *tcase = testing_case(suite, "sched");
     tcase_add_loop_test(tcase, every_schedule_is_proved, 0, ROWS);
     tcase_add_test(tcase, every_root_is_proved);
+    tcase_add_loop_test(tcase, extra_vectors_are_proved, 0, ROWS);
     tcase_add_loop_test(tcase, parts_of_any_length_are_proved, 0, ROWS);
     tcase_add_test(tcase, order_of_ranks_is_proved);
     tcase_add_test(tcase, one_rounding_is_proved);
@@ -692,6 +783,7 @@ int main(void)
     tcase_add_test(tcase, prices_of_direct_are_the_formulas);
     tcase_add_test(tcase, prices_of_parts_are_the_formulas);
     tcase_add_test(tcase, pipelining_pays);
+    tcase_add_test(tcase, local_sums_are_hidden);
     tcase_add_test(tcase, match_refuses_what_is_wrong);
     tcase_add_test(tcase, match_refuses_what_no_accumulator_does);
     tcase_add_test(tcase, blocks_tile_the_vector);

@@ -188,9 +188,11 @@ static void scan(work *w, int rank, int P, int64_t count)
     }
 }
 
+typedef void (*allreduce_work)(work *w, int rank, int P, int64_t count);
+
 static const struct algorithm {
     const char *name;
-    void (*allreduce)(work *w, int rank, int P, int64_t count);
+    allreduce_work allreduce; /* NULL: by size */
 } algorithms[] = {
     {"auto", NULL},
     {"ring", ring},
@@ -202,15 +204,19 @@ static const struct algorithm {
 enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms };
 
 /* The algorithm that auto chooses. */
-static void by_size(work *w, int rank, int P, int64_t count)
+static allreduce_work by_size(int P, int64_t count)
 {
     int64_t bytes = 4 * count;
-    if (bytes <= (P == 2 ? 256 << 10 : 16 << 10))
-        doubling(w, rank, P, count);
-    else if (bytes <= 128 << 10 && P != 3)
-        rsag(w, rank, P, count);
-    else
-        ring(w, rank, P, count);
+    if (bytes <= (P == 2 ? 256 << 10 : 16 << 10)) return doubling;
+    return bytes <= 128 << 10 && P != 3 ? rsag : ring;
+}
+
+/* A ring, and direct, take their input block by block. */
+static int64_t pieces(int P, int64_t count, int by_blocks)
+{
+    int64_t n = by_blocks ? 0 : segments(count);
+    for (int b = 0; by_blocks && b < P; b++) n += segments(block(count, P, b));
+    return n;
 }
 
 static work expected(const struct algorithm *a, const tutti_coll_args *args, int rank, int P)
@@ -220,15 +226,22 @@ static work expected(const struct algorithm *a, const tutti_coll_args *args, int
     int v = (rank - args->root + P) % P;
     int whole = args->kind == TUTTI_ALLTOALL && !args->send ? P - 1 : 1; /* parts that are copied */
     int copies = args->kind == TUTTI_ALLTOALL || (args->send && args->kind != TUTTI_BROADCAST);
+    allreduce_work allreduce = a->allreduce ? a->allreduce : by_size(P, count);
     int straight = a->allreduce == direct &&
                    (args->kind == TUTTI_ALLREDUCE || args->kind == TUTTI_REDUCE_SCATTER);
+    int by_blocks = straight || args->kind == TUTTI_REDUCE_SCATTER ||
+                    (args->kind == TUTTI_ALLREDUCE && allreduce == ring);
     if (v && (args->kind == TUTTI_GATHER || args->kind == TUTTI_SCATTER)) copies = 0;
     if (copies) {
-        int64_t copied = straight ? block(count, P, rank) : count; /* the rest is sent as it lies */
-        w.copies = whole * segments(copied);
+        /* of one vector, the rest is sent as it lies */
+        int own = straight && !args->extras;
+        int64_t copied = own ? block(count, P, rank) : count;
+        w.copies = whole * (own ? segments(copied) : pieces(P, count, by_blocks));
         w.copied = whole * copied;
     }
-    if (args->kind == TUTTI_ALLREDUCE) (a->allreduce ? a->allreduce : by_size)(&w, rank, P, count);
+    w.reductions = args->extras * pieces(P, count, by_blocks);
+    w.reduced = args->extras * count;
+    if (args->kind == TUTTI_ALLREDUCE) allreduce(&w, rank, P, count);
     if (args->kind == TUTTI_BROADCAST) tree_broadcast(&w, v, P, count);
     if (args->kind == TUTTI_REDUCE) tree_reduce(&w, v, P, count);
     if (args->kind == TUTTI_ALLGATHER) ring_allgather(&w, rank, P, P * count);
@@ -294,8 +307,8 @@ static int run_one(rank_job *job, tutti_comm *comm, tutti_traffic *sent, tutti_c
     tutti_coll_free(request);
     work did = counted(&sent_before, sent, before, tutti_comm_work(comm));
     work should = expected(job->algorithm, &args, job->rank, job->P);
-    snprintf(what, sizeof what, "%s, %s%s,", job->algorithm->name, tutti_coll_kind_name(args.kind),
-        args.send ? "" : " in place");
+    snprintf(what, sizeof what, "%s, %s%s, %d extra,", job->algorithm->name,
+        tutti_coll_kind_name(args.kind), args.send ? "" : " in place", args.extras);
     return differs(what, job->rank, job->P, args.count, did,
         args.kind == TUTTI_BARRIER ? should : in_bytes(should, sizeof(float)));
 }
@@ -309,25 +322,30 @@ static void *run_kinds(void *arg)
     tutti_comm *comm;
     const tutti_comm_options options = {.algorithm = job->algorithm->name};
     float *send = calloc(300001, MOST_RANKS * sizeof *send);
-    float *recv = calloc(300001, MOST_RANKS * sizeof *recv);
-    if (!send || !recv) abort();
+    float *recv = calloc(300001, MOST_RANKS * sizeof *recv), *extra = calloc(300001, sizeof *extra);
+    if (!send || !recv || !extra) abort();
     if (tutti_transport_loop(job->world, job->rank, 1, &transport)) abort();
     if (tutti_transport_counting(transport, &sent, &transport)) abort();
     if (tutti_comm_new(transport, &options, &comm)) abort();
     for (int kind = 0; kind < TUTTI_COLL_KINDS; kind++)
         for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
-            for (int in_place = 0; in_place < 2; in_place++)
+            for (int form = 0; form < 4; form++) {
+                int reduces = tutti_coll_trait_of((tutti_coll_kind)kind)->reduces;
                 job->failures += run_one(job, comm, &sent,
                     (tutti_coll_args){.kind = (tutti_coll_kind)kind,
                         .dtype = TUTTI_F32,
                         .op = TUTTI_SUM,
                         .root = (int)c % job->P,
                         .count = counts[c],
-                        .send = in_place ? NULL : send,
-                        .recv = recv});
+                        .send = form % 2 ? NULL : send,
+                        .recv = recv,
+                        .extras = reduces ? form / 2 * (1 + job->rank) : 0,
+                        .extra = {extra, extra, extra, extra}});
+            }
     tutti_comm_free(comm);
     free(send);
     free(recv);
+    free(extra);
     return NULL;
 }
 

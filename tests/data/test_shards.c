@@ -256,7 +256,7 @@ START_TEST(shards_are_dealt)
             ck_assert_msg(r == 2 || strcmp(names[r].names[i], "d.tar") != 0, "rank %d", r);
         for (int i = 0; i < 2 && wanted[r][i]; i++)
             ck_assert_msg(
-                tutti_names_find(&names[r], wanted[r][i]) >= 0, "rank %d, %s", r, wanted[r][i]);
+                tutti_names_index(&names[r], wanted[r][i]) >= 0, "rank %d, %s", r, wanted[r][i]);
     }
     ck_assert_int_eq(seen, 5);
     tutti_bytes few[3] = {list[0], list[0], {0}};

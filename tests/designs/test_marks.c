@@ -382,6 +382,15 @@ static void no_root(tutti_graph *g, int rank)
         append(g, "extra", 8, (tutti_mark){.verb = TUTTI_MARK_REDUCE, .group = 2, .root = 2});
 }
 
+static void other_rows(tutti_graph *g, int rank)
+{
+    tutti_mark mark = {.verb = TUTTI_MARK_ALLGATHER, .group = 2, .rows = 1};
+    if (number_in(2, rank) < 0) return;
+    ck_assert_ok(tutti_graph_tensor(
+        g, "extra", TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(3, 8), &mark.tensor));
+    ck_assert_ok(tutti_graph_mark(g, &mark, NULL));
+}
+
 static void to_itself(tutti_graph *g, int rank)
 {
     if (rank == 2) append(g, "extra", 8, (tutti_mark){.verb = TUTTI_MARK_SEND, .peer = 2});
@@ -415,6 +424,7 @@ static const struct {
     {not_in_it, 3, TUTTI_ERR_INVAL, {"rank 0 cannot run this graph"}},
     {no_group, 0, TUTTI_ERR_INVAL, {"'extra.sum' names group 6", "make the group first"}},
     {no_root, 1, TUTTI_ERR_INVAL, {"'extra.reduce' has root 2, in a group of 2 ranks"}},
+    {other_rows, 3, TUTTI_ERR_INVAL, {"'extra.allgather' gathers 3 rows, in a group of 2 ranks"}},
     {to_itself, 2, TUTTI_ERR_INVAL, {"two different ranks"}},
     {in_a_circle, 2, TUTTI_ERR_MISMATCH, {"edge 8"}},
 };

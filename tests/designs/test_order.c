@@ -199,7 +199,7 @@ START_TEST(chunks_are_the_whole_and_no_larger_than_asked_for)
 {
     static const int64_t counts[] = {1, 2, 9, 1000, 1024, 4099, 65537, 262145, 1000003};
     static const int64_t bytes[] = {0, 1, 4, 40, 4000, 4100, 65536, 100001, 1 << 20};
-    char buffer[1];
+    char buffer[2];
     int64_t count = counts[_i];
     for (size_t b = 0; b < sizeof bytes / sizeof *bytes; b++) {
         tutti_graph *g = graph_of(count, 0);
@@ -211,8 +211,10 @@ START_TEST(chunks_are_the_whole_and_no_larger_than_asked_for)
         for (int i = 0; i < chunks; i++) {
             tutti_coll_args all = *(const tutti_coll_args *)node->desc;
             all.recv = buffer;
+            all.extra[all.extras++] = buffer + 1;
             tutti_coll_args part = tutti_chunk_args(&all, chunks, i);
             ck_assert_int_eq((char *)part.recv - buffer, at * 4);
+            ck_assert_int_eq((const char *)part.extra[0] - buffer, at * 4 + 1);
             ck_assert_int_gt(part.count, 0);
             if (bytes[b] >= 4 && count * 4 / 2000 < bytes[b])
                 ck_assert_int_le(part.count * 4, bytes[b]);

@@ -35,6 +35,7 @@ endif
 fake_kernels = $(fake_conv) \
 	tests/device/fake/act_fake.$(OBJEXT) \
 	tests/device/fake/arith_fake.$(OBJEXT) \
+	tests/device/fake/codec_fake.$(OBJEXT) \
 	tests/device/fake/dense_fake.$(OBJEXT) \
 	tests/device/fake/loss_fake.$(OBJEXT) \
 	tests/device/fake/lrn_fake.$(OBJEXT) \

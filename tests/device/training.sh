@@ -47,6 +47,9 @@ one=$(weights 1 --model mlp) two=$(weights 2 --model mlp)
 same "$(weights 1 --model resnet20)" random 1 --model resnet20
 same "$one" late 1 --model mlp
 same "$two" late 2 --model mlp --design concurrent
+for codec in onebit topk:0.01 powersgd:2; do
+    same "$(weights 2 --model mlp --compress $codec)" random 2 --model mlp --compress $codec --design concurrent
+done
 TUTTI_FAKE_DEVICES=2 same "$two" random 2 --model mlp --design chained
 TUTTI_FAKE_DEVICES=0 refuses 2 '--device cuda: ' 2 --model mlp
 TUTTI_FAKE_MEMORY_MB=48 refuses 1 'the tensors of a step take' 1 --model mlp-1024x5 --batch 4096

@@ -350,6 +350,78 @@ START_TEST(marks_that_cannot_be_fused)
 }
 END_TEST
 
+/* A tensor that `writer` has written, and the mark that gathers its rows. */
+static int rows(tutti_graph *g, const char *name, int64_t ranks, int64_t columns)
+{
+    tutti_mark mark = {.verb = TUTTI_MARK_ALLGATHER, .rows = 1};
+    int n;
+    ck_assert_ok(tutti_graph_tensor(
+        g, name, TUTTI_ROLE_SCRATCH, TUTTI_I32, tutti_shape_of(ranks, columns), &mark.tensor));
+    node(g, "writer", 1, &(tutti_access){mark.tensor, TUTTI_WRITE});
+    ck_assert_ok(tutti_graph_mark(g, &mark, &n));
+    return n;
+}
+
+/* Whoever named one of them names the whole, of which it writes a part. */
+START_TEST(joined_marks_have_columns_of_all)
+{
+    static const size_t offsets[] = {0, 12, 32};
+    tutti_graph *g;
+    ck_assert_ok(tutti_graph_new(&g));
+    int marks[3] = {rows(g, "a", 2, 3), rows(g, "b", 2, 5), rows(g, "c", 2, 1)};
+    int reader = node(g, "reader of b", 1, &(tutti_access){1, TUTTI_READ});
+    ck_assert_ok(tutti_graph_join(g, 3, marks));
+    for (int t = 0; t < 3; t++) {
+        const tutti_tensor *tensor = tutti_graph_get_tensor(g, t);
+        ck_assert_int_eq(tensor->block, 0);
+        ck_assert_uint_eq(tensor->offset, offsets[t]);
+        ck_assert_uint_eq(tensor->block_bytes, 72);
+        const tutti_node *writer = tutti_graph_get_node(g, marks[t] - 1);
+        ck_assert_int_eq(writer->access[0].tensor, 0);
+        ck_assert_int_eq(writer->access[0].mode, TUTTI_READWRITE);
+        ck_assert_int_eq(
+            tutti_graph_get_node(g, marks[t])->kind, t < 2 ? TUTTI_NODE_FUSED : TUTTI_NODE_MARK);
+    }
+    const tutti_tensor *all = tutti_graph_get_tensor(g, 0);
+    ck_assert(all->shape.dim[0] == 2 && all->shape.dim[1] == 9 && all->owns == 18);
+    ck_assert_uint_eq(all->bytes, 72);
+    ck_assert_int_eq(tutti_graph_get_tensor(g, 1)->shape.dim[1], 5);
+    ck_assert_int_eq(tutti_graph_get_node(g, reader)->access[0].tensor, 0);
+    const tutti_node *last = tutti_graph_get_node(g, marks[2]);
+    ck_assert_str_eq(last->name, "c.allgather+2");
+    ck_assert(last->accesses == 1 && last->access[0].tensor == 0 && last->mark.tensor == 0);
+    ck_assert_int_eq(tutti_graph_join(g, 2, marks), TUTTI_ERR_INVAL); /* already joined */
+    tutti_graph_free(g);
+}
+END_TEST
+
+START_TEST(marks_that_cannot_be_joined)
+{
+    tutti_graph *g;
+    int n, flat;
+    ck_assert_ok(tutti_graph_new(&g));
+    ck_assert_ok(
+        tutti_graph_tensor(g, "flat", TUTTI_ROLE_SCRATCH, TUTTI_I32, tutti_shape_of(6), &flat));
+    int a = rows(g, "a", 2, 3), b = rows(g, "b", 3, 3), c = rows(g, "c", 2, 4);
+    const tutti_mark plain = {
+        .verb = TUTTI_MARK_ALLGATHER, .tensor = tutti_graph_get_node(g, c)->mark.tensor};
+    ck_assert_ok(tutti_graph_mark(g, &plain, &n));
+    int d = rows(g, "d", 2, 5), e = rows(g, "e", 2, 5);
+    node(g, "reader of d and e", 2, (tutti_access[]){{4, TUTTI_READ}, {5, TUTTI_READ}});
+    const int refused[][2] = {{a, b}, {c, n}, {a, n}, {d, e}, {a, a}, {a, 99}};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        ck_assert_int_eq(tutti_graph_join(g, 2, refused[i]), TUTTI_ERR_INVAL);
+        ck_assert_uint_eq(tutti_graph_get_tensor(g, 1)->block_bytes, 24);
+    }
+    ck_assert_ok(tutti_graph_join(g, 2, (int[]){a, d}));
+    const tutti_mark wrong[] = {{.verb = TUTTI_MARK_ALLREDUCE, .tensor = 1, .rows = 1},
+        {.verb = TUTTI_MARK_ALLGATHER, .tensor = flat, .rows = 1}};
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(tutti_graph_mark(g, &wrong[i], &n), TUTTI_ERR_INVAL);
+    tutti_graph_free(g);
+}
+END_TEST
+
 /* Each verb with the access that orders its mark among the nodes. */
 START_TEST(marks_say_what_they_ask_for)
 {
@@ -465,6 +537,8 @@ int main(void)
     tcase_add_test(tcase, fused_marks_share_a_block);
     tcase_add_test(tcase, gaps_are_counted_in_elements);
     tcase_add_test(tcase, marks_that_cannot_be_fused);
+    tcase_add_test(tcase, joined_marks_have_columns_of_all);
+    tcase_add_test(tcase, marks_that_cannot_be_joined);
     tcase_add_test(tcase, marks_say_what_they_ask_for);
     tcase_add_test(tcase, collectives_of_a_group_follow_one_another);
     tcase_add_test(tcase, only_sums_of_one_group_are_fused);

@@ -388,7 +388,7 @@ static void onebit_tensors(test_case *c)
     const tutti_onebit_desc *d = (const void *)c->desc.bytes;
     test_declare(c, "g", TUTTI_F32, d->count);
     test_declare(c, "e", TUTTI_F32, d->count);
-    test_declare(c, "code", TUTTI_I32, d->replicas * tutti_onebit_words(d->count));
+    test_declare(c, "code", TUTTI_I32, d->rows.replicas * d->rows.stride);
 }
 
 static void topk_tensors(test_case *c)
@@ -396,7 +396,7 @@ static void topk_tensors(test_case *c)
     const tutti_topk_desc *d = (const void *)c->desc.bytes;
     test_declare(c, "g", TUTTI_F32, d->count);
     test_declare(c, "e", TUTTI_F32, d->count);
-    test_declare(c, "code", TUTTI_I32, d->replicas * tutti_topk_words(d->kept));
+    test_declare(c, "code", TUTTI_I32, d->rows.replicas * d->rows.stride);
 }
 
 static void powersgd_tensors(test_case *c)
@@ -427,6 +427,9 @@ typedef struct field {
         F(family, type, stride, 'p'), F(family, type, pad, 'p'),                                   \
         AT(family, type, stride0, stride[0], 'i'), AT(family, type, stride1, stride[1], 'i'),      \
         AT(family, type, pad0, pad[0], 'i'), AT(family, type, pad1, pad[1], 'i')
+#define ROWS(family, type)                                                                         \
+    AT(family, type, replica, rows.replica, 'd'), AT(family, type, replicas, rows.replicas, 'd'),  \
+        AT(family, type, first, rows.first, 'i'), AT(family, type, stride, rows.stride, 'i')
 #define SUM(family)                                                                                \
     F(family, tutti_sum_desc, count, 'i'), F(family, tutti_sum_desc, inputs, 'd'),                 \
         F(family, tutti_sum_desc, relu, 'd'), F(family, tutti_sum_desc, into, 'd')
@@ -561,12 +564,10 @@ static const field fields[] = {
     F(outer, tutti_outer_desc, rate, 'f'),
     F(outer, tutti_outer_desc, momentum, 'f'),
     F(onebit, tutti_onebit_desc, count, 'i'),
-    F(onebit, tutti_onebit_desc, replica, 'd'),
-    F(onebit, tutti_onebit_desc, replicas, 'd'),
+    ROWS(onebit, tutti_onebit_desc),
     F(topk, tutti_topk_desc, count, 'i'),
     F(topk, tutti_topk_desc, kept, 'i'),
-    F(topk, tutti_topk_desc, replica, 'd'),
-    F(topk, tutti_topk_desc, replicas, 'd'),
+    ROWS(topk, tutti_topk_desc),
     F(powersgd, tutti_powersgd_desc, rows, 'i'),
     F(powersgd, tutti_powersgd_desc, columns, 'i'),
     F(powersgd, tutti_powersgd_desc, rank, 'd'),

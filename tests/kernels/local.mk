@@ -28,6 +28,7 @@ if HAVE_CXX
 host_kernels = \
 	tests/kernels/act_host.$(OBJEXT) \
 	tests/kernels/arith_host.$(OBJEXT) \
+	tests/kernels/codec_host.$(OBJEXT) \
 	tests/kernels/conv_host.$(OBJEXT) \
 	tests/kernels/dense_host.$(OBJEXT) \
 	tests/kernels/loss_host.$(OBJEXT) \

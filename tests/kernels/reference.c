@@ -603,7 +603,7 @@ void test_onebit_reference(const test_case *c)
     const tutti_onebit_desc *d = (const void *)c->desc.bytes;
     double *e = gather(c), *g = test_value(c, "g");
     zero(c, "code");
-    double *code = test_value(c, "code") + d->replica * tutti_onebit_words(d->count);
+    double *code = test_value(c, "code") + d->rows.replica * d->rows.stride + d->rows.first;
     for (int64_t first = 0; first < d->count; first += TUTTI_ONEBIT_GROUP) {
         const int64_t left = d->count - first;
         const int64_t count = left < TUTTI_ONEBIT_GROUP ? left : TUTTI_ONEBIT_GROUP;
@@ -635,7 +635,7 @@ void test_topk_reference(const test_case *c)
     double *e = gather(c), *g = test_value(c, "g");
     zero(c, "code");
     zero(c, "g");
-    double *index = test_value(c, "code") + d->replica * tutti_topk_words(d->kept);
+    double *index = test_value(c, "code") + d->rows.replica * d->rows.stride + d->rows.first;
     for (int64_t k = 0; k < d->kept; k++) {
         int64_t largest = -1;
         for (int64_t i = 0; i < d->count; i++)

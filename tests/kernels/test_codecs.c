@@ -32,11 +32,16 @@ static const gathered kinds[] = {{&tutti_op_onebit_encode, &tutti_op_onebit_deco
     {&tutti_op_topk_encode, &tutti_op_topk_decode, 30},
     {&tutti_op_topk_encode, &tutti_op_topk_decode, COUNT}};
 
+static int64_t words_of(const gathered *k)
+{
+    return k->kept ? tutti_topk_words(k->kept) : tutti_onebit_words(COUNT);
+}
+
 static void run(const gathered *k, const tutti_op *op, int replica, void *const buf[])
 {
-    const tutti_onebit_desc onebit = {.count = COUNT, .replica = replica, .replicas = REPLICAS};
-    const tutti_topk_desc topk = {
-        .count = COUNT, .kept = k->kept, .replica = replica, .replicas = REPLICAS};
+    tutti_code_rows rows = {.replica = replica, .replicas = REPLICAS, .stride = words_of(k)};
+    const tutti_onebit_desc onebit = {.rows = rows, .count = COUNT};
+    const tutti_topk_desc topk = {.rows = rows, .count = COUNT, .kept = k->kept};
     run_on(op, k->kept ? (const void *)&topk : &onebit, buf);
 }
 
@@ -80,13 +85,32 @@ START_TEST(what_is_not_sent_is_kept)
 }
 END_TEST
 
+/* Whoever reads them: they are added in one order. */
+START_TEST(all_replicas_read_the_same_sum)
+{
+    static float g[COUNT], e[COUNT], sum[REPLICAS][COUNT];
+    static int32_t code[2 * MOST];
+    const gathered *k = &kinds[_i];
+    for (int r = 0; r < REPLICAS; r++) {
+        for (int64_t i = 0; i < COUNT; i++)
+            g[i] = (float)tutti_rng_normal(1, (uint64_t)r, (uint64_t)i);
+        memset(e, 0, sizeof e);
+        run(k, k->encode, r, (void *[]){g, code, e});
+    }
+    for (int r = 0; r < REPLICAS; r++) {
+        run(k, k->decode, r, (void *[]){code, sum[r]});
+        ck_assert_int_eq(memcmp(sum[r], sum[0], sizeof sum[0]), 0);
+    }
+}
+END_TEST
+
 /* A code is a function of the gradient and of what was left, and of no other replica. */
 START_TEST(blocks_are_those_of_their_replicas)
 {
     static float g[COUNT], e[COUNT];
     static int32_t code[2 * MOST], alone[2 * MOST];
     const gathered *k = &kinds[_i];
-    const int64_t words = k->kept ? tutti_topk_words(k->kept) : tutti_onebit_words(COUNT);
+    const int64_t words = words_of(k);
     memset(code, 0x55, sizeof code);
     memcpy(alone, code, sizeof code);
     for (int64_t i = 0; i < COUNT; i++) g[i] = (float)tutti_rng_normal(1, 2, (uint64_t)i);
@@ -99,7 +123,7 @@ END_TEST
 
 START_TEST(first_of_equals_are_sent)
 {
-    const tutti_topk_desc desc = {.count = 8, .kept = 3, .replicas = 1};
+    const tutti_topk_desc desc = {.rows = {.replicas = 1, .stride = 6}, .count = 8, .kept = 3};
     float g[] = {1, -2, 2, -1, 2, 0, -2, 1}, e[8] = {0}, value;
     int32_t code[6];
     run_on(&tutti_op_topk_encode, &desc, (void *[]){g, code, e});
@@ -113,8 +137,8 @@ END_TEST
 
 START_TEST(not_a_number_reaches_all)
 {
-    const tutti_onebit_desc onebit = {.count = 100, .replicas = 1};
-    const tutti_topk_desc topk = {.count = 100, .kept = 1, .replicas = 1};
+    const tutti_onebit_desc onebit = {.rows = {.replicas = 1, .stride = 6}, .count = 100};
+    const tutti_topk_desc topk = {.rows = {.replicas = 1, .stride = 2}, .count = 100, .kept = 1};
     const tutti_powersgd_desc power = {.rows = 10, .columns = 10, .rank = 1};
     float g[100], e[100] = {0}, sum[100], p[10], q[10] = {0};
     int32_t code[16];
@@ -137,7 +161,7 @@ END_TEST
 
 START_TEST(changed_indices_are_refused)
 {
-    const tutti_topk_desc desc = {.count = 4, .kept = 1, .replicas = 2};
+    const tutti_topk_desc desc = {.rows = {.replicas = 2, .stride = 2}, .count = 4, .kept = 1};
     const tutti_kernel *kernel = tutti_kernel_find(&tutti_op_topk_decode, TUTTI_CPU, TUTTI_I32);
     int32_t code[] = {3, 0, 4, 0};
     float g[4];
@@ -275,6 +299,7 @@ int main(void)
     const int all = (int)(sizeof kinds / sizeof *kinds);
     tcase_add_loop_test(tcase, what_is_not_sent_is_kept, 0, all);
     tcase_add_loop_test(tcase, blocks_are_those_of_their_replicas, 0, all);
+    tcase_add_loop_test(tcase, all_replicas_read_the_same_sum, 0, all);
     tcase_add_test(tcase, first_of_equals_are_sent);
     tcase_add_test(tcase, not_a_number_reaches_all);
     tcase_add_test(tcase, changed_indices_are_refused);

@@ -169,7 +169,7 @@ START_TEST(cases_have_the_same_bits)
         one_case(line, TUTTI_BF16, NULL);
     }
     fclose(file);
-    ck_assert_int_ge(compared, 394);
+    ck_assert_int_ge(compared, 415);
 }
 END_TEST
 
@@ -192,7 +192,10 @@ START_TEST(any_numbers_have_the_same_bits)
             0},
         {"clip count=100003", 0}, {"average count=100003 decay=0.999", 0}, {"gate inputs=3", 0},
         {"divide count=100003 by=3", 0}, {"outer count=100003 by=3 rate=0.7 momentum=0.9", 0},
-        {"outer count=100003 by=3 rate=0.7", 0}};
+        {"outer count=100003 by=3 rate=0.7", 0},
+        {"onebit count=100003 replica=1 replicas=3 first=5 stride=4000", 0},
+        {"topk count=100003 kept=999 replica=2 replicas=3 first=7 stride=2010", 0},
+        {"topk count=100003 kept=60000 replica=0 replicas=2 stride=120000", 0}};
     const uint64_t seed = testing_seed(20261123);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const any_numbers any = {seed, cases[i].nans};
@@ -217,8 +220,10 @@ START_TEST(sums_of_many_have_the_same_bits)
         "norm N=2 H=11 W=9 C=2048 eps=1e-5 relu=0", "xent N=300 K=1000 weight=0.25 smoothing=0.1",
         "pool_max N=2 H=33 W=31 C=19 R=3 S=3 stride=2 pad=1",
         "pool_avg N=2 H=33 W=31 C=19 R=7 S=5 stride=1 pad=2", "length count=100003",
-        "length_bf16 count=100003",
-        "lars count=100003 momentum=0.9 weight_decay=0.0005 trust=0.02"};
+        "length_bf16 count=100003", "lars count=100003 momentum=0.9 weight_decay=0.0005 trust=0.02",
+        "onebit count=100003 replica=0 replicas=1 stride=3323",
+        "topk count=100003 kept=1000 replica=0 replicas=1 stride=2000",
+        "powersgd rows=70 columns=333 rank=5", "powersgd rows=333 columns=70 rank=64"};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ck_assert(one_case(cases[i], TUTTI_F32, NULL));
         one_case(cases[i], TUTTI_BF16, NULL);
@@ -389,24 +394,69 @@ START_TEST(a_window_too_large_for_its_argmax)
 }
 END_TEST
 
-/* They have kernels for the CPU alone (doc/gpu.md). */
-static int is_codec(const tutti_op *op)
+/* More elements than a part, a group or a thread has; ties. */
+START_TEST(codes_have_the_same_bits)
 {
-    static const tutti_op *const codecs[] = {&tutti_op_onebit_encode, &tutti_op_onebit_decode,
-        &tutti_op_topk_encode, &tutti_op_topk_decode, &tutti_op_powersgd_left,
-        &tutti_op_powersgd_right, &tutti_op_powersgd_sum};
-    for (size_t i = 0; i < sizeof codecs / sizeof *codecs; i++)
-        if (codecs[i] == op) return 1;
-    return 0;
+    static const char *const cases[] = {"onebit count=5003 replica=1 replicas=3 first=5 stride=180",
+        "topk count=5003 kept=999 replica=2 replicas=3 first=7 stride=2010",
+        "topk count=20011 kept=15000 replica=0 replicas=2 stride=30000",
+        "powersgd rows=70 columns=333 rank=5"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int any = 0; any < 2 && i + any < 4; any++)
+            ck_assert(one_case(
+                cases[i], TUTTI_F32, any ? &(any_numbers){testing_seed(20261125), 0} : NULL));
+    for (int same = 1; same < 3; same++) { /* of elements, half have one magnitude, or all */
+        test_case c;
+        open_case(&c, "topk count=20011 kept=5000 replica=0 replicas=1 stride=10000", TUTTI_F32);
+        for (int t = 0; t < c.tensors; t++)
+            for (int64_t i = 0; i < c.tensor[t].count && c.tensor[t].dtype == TUTTI_F32; i++)
+                if (i % 4 < 2 * same) ((float *)c.tensor[t].data)[i] = i % 2 ? 0.25f : -0.25f;
+        for (int o = 0; o < c.family->ops; o++) compare(&c, c.family->op[o]);
+        test_case_close(&c);
+    }
 }
+END_TEST
 
-/* Every other op has rows for CUDA for the types for which it has rows for the CPU, and no others. */
+/* Vectors that are all 0, between others, are drawn, and no others. */
+START_TEST(vectors_are_drawn_alike)
+{
+    enum { COLUMNS = 21 };
+    test_case c;
+    open_case(&c, "powersgd rows=9 columns=21 rank=3 seed=3 stream=4", TUTTI_F32);
+    for (int t = 0; t < c.tensors; t++)
+        for (int i = 0; i < 3 * COLUMNS && !strcmp(c.tensor[t].name, "q"); i++)
+            if (i / COLUMNS != 1) ((float *)c.tensor[t].data)[i] = 0;
+    compare(&c, &tutti_op_powersgd_left);
+    test_case_close(&c);
+}
+END_TEST
+
+/* Indices that were changed on the way: not a number, which is found before weights are. */
+START_TEST(an_index_that_is_no_element)
+{
+    const tutti_topk_desc desc = {.rows = {.replicas = 2, .stride = 2}, .count = 4, .kept = 1};
+    const tutti_kernel *kernel = host_kernel(&tutti_op_topk_decode, TUTTI_I32);
+    int32_t code[] = {3, 0, 4, 0};
+    float g[4];
+    void *args = NULL;
+    ck_assert_ok(kernel->open(&desc, &args));
+    for (int i = 0; i < 3; i++) {
+        code[2] = 4 - 5 * i; /* 4, -1, and again */
+        if (i == 2) code[2] = 1;
+        ck_assert_ok(kernel->fn(args, (void *[]){code, g}, NULL));
+        ck_assert_int_eq(isnan(g[0]) != 0, i < 2);
+    }
+    kernel->close(args);
+}
+END_TEST
+
+/* Every op has rows for CUDA for the types for which it has rows for the CPU, and no others. */
 START_TEST(rows_are_complete)
 {
     const tutti_op *op;
     for (int i = 0; (op = tutti_op_get(i)); i++)
         for (int dtype = 0; dtype < TUTTI_DTYPE_COUNT; dtype++)
-            ck_assert_msg((is_codec(op) || !tutti_kernel_find(op, TUTTI_CPU, (tutti_dtype)dtype)) ==
+            ck_assert_msg(!tutti_kernel_find(op, TUTTI_CPU, (tutti_dtype)dtype) ==
                               !host_kernel(op, (tutti_dtype)dtype),
                 "%s for %s", op->name, tutti_dtype_name((tutti_dtype)dtype));
 }
@@ -426,7 +476,11 @@ int main(void)
     tcase_add_test(tests, a_label_that_is_no_class);
     tcase_add_test(tests, a_window_too_large_for_its_argmax);
     tcase_add_test(tests, rows_are_complete);
-    TCase *products = testing_case(suite, "products"); /* cuda_mutants.sh runs these */
+    TCase *codecs = testing_case(suite, "codecs"); /* cuda_mutants.sh runs these */
+    tcase_add_test(codecs, codes_have_the_same_bits);
+    tcase_add_test(codecs, vectors_are_drawn_alike);
+    tcase_add_test(codecs, an_index_that_is_no_element);
+    TCase *products = testing_case(suite, "products"); /* and these */
     tcase_add_test(products, streams_share_nothing);
     tcase_add_test(products, products_agree);
     tcase_add_test(products, tf32_only_where_it_is_allowed);

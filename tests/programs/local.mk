@@ -2,6 +2,8 @@
 program_tests = \
 	tests/programs/arguments.sh \
 	tests/programs/auto.sh \
+	tests/programs/bench_kv.sh \
+	tests/programs/bench_strategies.sh \
 	tests/programs/designs.sh \
 	tests/programs/export.sh \
 	tests/programs/export_others.sh \
@@ -15,6 +17,7 @@ program_tests = \
 	tests/programs/late.sh \
 	tests/programs/layout.sh tests/programs/split.sh \
 	tests/programs/rooted.sh \
+	tests/programs/served.sh \
 	tests/programs/strategy.sh \
 	tests/programs/compress.sh \
 	tests/programs/loaded.sh \

@@ -35,6 +35,8 @@ checks 5 "$apps/tutti-bench" overlap
 checks 9 "$apps/tutti-bench" step
 checks 5 "$apps/tutti-bench" step --grid
 checks 5 "$apps/tutti-bench" pipeline
+checks 7 "$apps/tutti-bench" kv
+checks 8 "$apps/tutti-bench" strategies
 checks 6 "$apps/tutti-bench" interference
 checks 2 "$apps/tutti-doctor"
 checks 1 "$apps/tutti-trace"

@@ -57,6 +57,7 @@ fails no-space 'no space left for it: free .* TMPDIR'
 fails no-space-later 'no space left for it: free .* TMPDIR'
 fails no-network 'pip cannot reach its package index: check the network and pip.s settings'
 fails no-version 'pip finds no PyTorch 9 for python3: try another --torch' --torch 9
+fails no-version 'pip finds no MXNet for python3: try another --python' --package mxnet
 fails no-import 'the PyTorch that pip installed does not run here'
 fails strange "pip failed: see $dir/new.log"
 grep -q 'how odd' "$dir/new.log" || fail "what pip said is not in the log"
@@ -79,6 +80,11 @@ grep -q -- "--peer $dir/new" "$dir/out" || { fail "how to use it is not told"; c
     fail "an environment: $(ls "$dir" "$dir/new" "$dir/new/bin")"
 grep -q -- '-m pip install torch torchvision pillow numpy$' "$FALSE_LOG" || { fail "what pip is asked for"; cat "$FALSE_LOG"; }
 installs "$dir/other" --torch 2.15.0 && grep -q -- '-m pip install torch==2.15.0 torchvision pillow numpy$' "$FALSE_LOG" || fail "a version: $(cat "$dir/out")"
+
+installs "$dir/mxnet" --package mxnet && grep -q -- '-m pip install mxnet==1.9.1 numpy==1.23.5$' "$FALSE_LOG" &&
+    grep -q "MXNet is installed; use it with tutti-bench kv --peer $dir/mxnet, or set TUTTI_PEER_MXNET" "$dir/out" || fail "MXNet: $(cat "$dir/out")"
+installs "$dir/mxnet2" --package mxnet --torch 9
+[ $? = 2 ] && grep -q 'is a version of PyTorch: leave it out with --package mxnet' "$dir/out" || fail "MXNet with --torch: $(cat "$dir/out")"
 
 # What exists is left alone, and so is what another process makes.
 installs "$dir/new"

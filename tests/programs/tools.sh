@@ -45,6 +45,13 @@ grep -q '"event":"series","name":"plain loop","unit":"images/s"' "$dir/json" || 
     --link-mbit 1000 --json "$dir/json" > "$dir/out" 2>&1 || { fail "tutti-bench allreduce: status $?"; cat "$dir/out"; }
 grep -q '"algorithm":"ring".*"sent_bytes":16000,"sent_messages":4' "$dir/json" || { fail "what a ring sends"; cat "$dir/json"; }
 grep -q '"algorithm":"recursive-doubling"' "$dir/json" && grep -q '"algorithm":"mpi"' "$dir/json" || fail "an algorithm is missing"
+# Several vectors of a rank: the same messages, however they are summed.
+"$mpirun" -np 3 "$apps/tutti-bench" allreduce --algorithm all --vectors 2,4 --from 12000 --to 12000 --lanes 2 --blocks 1 \
+    --block-s 0.001 --json "$dir/json" > "$dir/out" 2>&1 || { fail "tutti-bench allreduce --vectors: status $?"; cat "$dir/out"; }
+[ "$(grep -c '"algorithm":"ring".*"vectors":[24].*"sent_bytes":16000,"sent_messages":4' "$dir/json")" = 4 ] ||
+    { fail "what a ring of vectors sends"; cat "$dir/json"; }
+"$apps/tutti-bench" allreduce --vectors 2,17 > "$dir/out" 2>&1
+[ $? = 2 ] && grep -q 'vectors.*numbers from 2 to 16' "$dir/out" || { fail "17 vectors"; cat "$dir/out"; }
 
 # MPI itself counts the same: rounds of 2(P-1)/P of the payload, and little else; where this Open MPI can count.
 "$mpirun" -np 4 --mca pml ob1,monitoring --mca pml_monitoring_enable 2 --mca pml_monitoring_enable_output 3 \

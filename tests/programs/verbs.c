@@ -104,6 +104,30 @@ static void reduce(int in_place)
     for (int i = 0; i < 8; i++) free(of[i]);
 }
 
+/* Rank r has 1 + r % 3 vectors. */
+static void vectors(int in_place)
+{
+    data *of[3], *all = vector(N, 0), *sum;
+    tutti_handle handle[3];
+    int mine = 1 + rank % 3;
+    for (int k = 0; k < mine; k++) {
+        of[k] = vector(N, 1);
+        handle[k] = of[k]->handle;
+    }
+    sum = in_place ? of[0] : all;
+    GOOD(tutti_allreduce_vectors(session, mine, handle, sum->handle, TUTTI_I64, TUTTI_SUM));
+    take(all);
+    for (int k = 0; k < mine; k++) take(of[k]);
+    for (int i = 0; i < N; i++) {
+        int64_t expected = 0;
+        for (int r = 0; r < size; r++) expected += (1 + r % 3) * number(r, i);
+        EXPECT(sum->x[i] == expected);
+        for (int k = in_place; k < mine; k++) EXPECT(of[k]->x[i] == number(rank, i));
+    }
+    for (int k = 0; k < mine; k++) free(of[k]);
+    free(all);
+}
+
 /* The length of part r, which begins at *begin; counts NULL: all parts have N elements. */
 static int64_t part_of(const int64_t *counts, int r, int64_t *begin)
 {
@@ -357,6 +381,13 @@ static void refuse(void)
     REFUSED(tutti_allgather(session, e->handle, d->handle, TUTTI_I64));
     REFUSED(tutti_allreduce_to(session, e->handle, d->handle, TUTTI_I64, TUTTI_SUM));
     REFUSED(tutti_allreduce_to(session, NULL, d->handle, TUTTI_I64, TUTTI_SUM));
+    tutti_handle two[] = {d->handle, e->handle}, none[] = {e->handle, NULL};
+    REFUSED(tutti_allreduce_vectors(session, 0, none, e->handle, TUTTI_I64, TUTTI_SUM));
+    REFUSED(tutti_allreduce_vectors(session, 17, none, e->handle, TUTTI_I64, TUTTI_SUM));
+    REFUSED(tutti_allreduce_vectors(session, 2, none, e->handle, TUTTI_I64, TUTTI_SUM));
+    REFUSED(tutti_allreduce_vectors(session, 1, NULL, e->handle, TUTTI_I64, TUTTI_SUM));
+    REFUSED(tutti_allreduce_vectors(session, 2, two, d->handle, TUTTI_I64, TUTTI_SUM));
+    REFUSED(tutti_allreduce_vectors(session, 2, two, e->handle, TUTTI_I64, TUTTI_SUM));
     REFUSED(tutti_scatter(session, NULL, e->handle, TUTTI_I64, rank));
     REFUSED(tutti_gather(session, e->handle, NULL, TUTTI_I64, rank));
     REFUSED(tutti_gather(session, e->handle, NULL, TUTTI_I64, size));
@@ -387,6 +418,7 @@ int main(int argc, char **argv)
     for (int r = 0; r < size; r++) counts[r] = (r * 5 + 3) % 4;
     for (int in_place = 0; in_place < 2; in_place++) {
         reduce(in_place);
+        vectors(in_place);
         gather(in_place, NULL);
         gather(in_place, counts);
         scatter(in_place, NULL);

@@ -9,15 +9,26 @@ START_TEST(texts_are_read)
 {
     static const struct {
         const char *text;
-        int stages, replicas, split; /* -1: refused */
-    } rows[] = {{"stages=2", 2, 0, 0}, {"replicas=3", 0, 3, 0}, {"stages=2,replicas=3", 2, 3, 0},
-        {"replicas=12,stages=64", 64, 12, 0}, {"", -1, 0, 0}, {"stages", -1, 0, 0},
-        {"stages=", -1, 0, 0}, {"stages=0", -1, 0, 0}, {"stages=-1", -1, 0, 0},
-        {"stages= 2", -1, 0, 0}, {"stages=2x", -1, 0, 0}, {"stages=2,", -1, 0, 0},
-        {",stages=2", -1, 0, 0}, {"stages=2,stages=2", -1, 0, 0}, {"stages=2;replicas=2", -1, 0, 0},
-        {"stages=65", -1, 0, 0}, {"servers=1", -1, 0, 0}, {"stages=99999999999999999999", -1, 0, 0},
-        {"split=2", 0, 0, 2}, {"split=4,replicas=8,stages=2", 2, 8, 4}, {"split=0", -1, 0, 0},
-        {"split=2,split=2", -1, 0, 0}};
+        int stages, replicas, split; /* stages -1: refused */
+        int servers, clients;
+    } rows[] = {{"stages=2", 2, 0, 0, 0, 0}, {"replicas=3", 0, 3, 0, 0, 0},
+        {"stages=2,replicas=3", 2, 3, 0, 0, 0}, {"replicas=12,stages=64", 64, 12, 0, 0, 0},
+        {.text = "", .stages = -1}, {.text = "stages", .stages = -1},
+        {.text = "stages=", .stages = -1}, {.text = "stages=0", .stages = -1},
+        {.text = "stages=-1", .stages = -1}, {.text = "stages= 2", .stages = -1},
+        {.text = "stages=2x", .stages = -1}, {.text = "stages=2,", .stages = -1},
+        {.text = ",stages=2", .stages = -1}, {.text = "stages=2,stages=2", .stages = -1},
+        {.text = "stages=2;replicas=2", .stages = -1}, {.text = "stages=65", .stages = -1},
+        {.text = "stages=99999999999999999999", .stages = -1}, {"split=2", 0, 0, 2, 0, 0},
+        {"split=4,replicas=8,stages=2", 2, 8, 4, 0, 0}, {.text = "split=0", .stages = -1},
+        {.text = "split=2,split=2", .stages = -1}, {"servers=1", 0, 0, 0, 1, 0},
+        {"servers=1,clients=2", 0, 0, 0, 1, 2}, {"clients=4,servers=12", 0, 0, 0, 12, 4},
+        {"servers=0", 0, 0, 0, 0, 1}, {"servers=0,clients=1", 0, 0, 0, 0, 1},
+        {.text = "servers=0,clients=2", .stages = -1}, {.text = "clients=2", .stages = -1},
+        {.text = "servers=-1", .stages = -1}, {.text = "servers=", .stages = -1},
+        {.text = "servers=1,clients=0", .stages = -1}, {.text = "servers=0,servers=1", .stages = -1},
+        {.text = "servers=all", .stages = -1}, {.text = "servers=1,stages=2", .stages = -1},
+        {.text = "replicas=2,servers=1", .stages = -1}, {.text = "servers=0,split=2", .stages = -1}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         tutti_layout layout = {0};
         const char *fault = tutti_layout_read(rows[i].text, &layout);
@@ -27,6 +38,8 @@ START_TEST(texts_are_read)
         ck_assert_int_eq(layout.stages, rows[i].stages);
         ck_assert_int_eq(layout.replicas, rows[i].replicas);
         ck_assert_int_eq(layout.split, rows[i].split);
+        ck_assert_int_eq(layout.servers, rows[i].servers);
+        ck_assert_int_eq(layout.clients, rows[i].clients);
     }
 }
 END_TEST
@@ -80,6 +93,40 @@ START_TEST(ranks_have_their_parts)
 }
 END_TEST
 
+START_TEST(workers_form_clients)
+{
+    static const struct {
+        tutti_layout layout;
+        int ranks;
+        const char *text, *fault; /* fault NULL: text is what it completes to */
+    } rows[] = {{{.servers = 1, .clients = 2}, 7, "servers=1,clients=2", NULL},
+        {{.servers = 2}, 5, "servers=2,clients=3", NULL},
+        {{.clients = 1}, 4, "servers=0,clients=1", NULL},
+        {{.servers = 2}, 2, NULL, "leaves none of 2 ranks to train: start at least 3"},
+        {{.servers = 4, .clients = 2}, 1, NULL, "leaves none of 1 rank to train: start at least 6"},
+        {{.servers = 1, .clients = 4}, 7, NULL,
+            "4 clients of equal size cannot be formed of 6 workers (7 ranks without 1 server): use a "
+            "divisor of 6, or start 9 ranks"},
+        {{.servers = 1, .clients = 3}, 2, NULL, "use a divisor of 1, or start 4 ranks"}};
+    char text[TUTTI_LAYOUT_TEXT];
+    tutti_log_set_level(TUTTI_LOG_NONE);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tutti_layout layout = rows[i].layout;
+        tutti_status status = tutti_layout_complete(&layout, rows[i].ranks);
+        if (rows[i].fault) {
+            ck_assert_int_eq(status, TUTTI_ERR_USAGE);
+            ck_assert_msg(strstr(tutti_last_error(), rows[i].fault), "%s", tutti_last_error());
+            continue;
+        }
+        ck_assert_ok(status);
+        ck_assert_str_eq(tutti_layout_print(&layout, text), rows[i].text);
+        ck_assert_int_eq(layout.stages, 1);
+        ck_assert_int_eq(layout.replicas + layout.servers, rows[i].ranks);
+    }
+    tutti_log_set_level(TUTTI_LOG_WARN);
+}
+END_TEST
+
 START_TEST(batches_are_cut)
 {
     tutti_layout layout = {.stages = 1, .replicas = 2};
@@ -101,6 +148,7 @@ int main(void)
     tcase_add_test(tcase, texts_are_read);
     tcase_add_test(tcase, layers_are_read);
     tcase_add_test(tcase, ranks_have_their_parts);
+    tcase_add_test(tcase, workers_form_clients);
     tcase_add_test(tcase, batches_are_cut);
     return testing_run(suite);
 }

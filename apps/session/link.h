@@ -1,6 +1,6 @@
 /* How much a link can carry. [P] */
-#ifndef TUTTI_BENCH_LINK_H
-#define TUTTI_BENCH_LINK_H
+#ifndef TUTTI_LINK_H
+#define TUTTI_LINK_H
 
 /* TCP payload in bytes per second over a link of link_mbit Mbit/s, as tc counts: 1448 of the 1514
  * bytes of a full Ethernet frame are payload (IPv4, timestamps). 0 for no link. */

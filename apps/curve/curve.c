@@ -1,4 +1,4 @@
-#include "apps/train/curve.h"
+#include "apps/curve/curve.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,15 +20,27 @@ int tutti_curve_add(tutti_curve *c, double x, double y)
     return 1;
 }
 
+void tutti_curve_take_back(tutti_curve *c, double x)
+{
+    while (c->count && c->x[c->count - 1] >= x) c->count--;
+}
+
+/* Which of `most` equal parts of the width a place is in; the last place is in the last part. */
+static int64_t range_of(double at, double width, int64_t most)
+{
+    int64_t range = width > 0 ? (int64_t)(at * (double)most / width) : 0;
+    return range < most ? range : most - 1;
+}
+
 int tutti_curve_thin(const tutti_curve *c, int64_t most, tutti_curve *thin)
 {
     double first = c->count ? c->x[0] : 0, width = c->count ? c->x[c->count - 1] - first : 0;
     int whole = c->count <= most, added = 1;
     for (int64_t i = 0, next; i < c->count && added; i = next) {
-        double x = 0, y = 0, part = whole || !(width > 0) ? 0 : (double)most / width;
-        int64_t range = (int64_t)((c->x[i] - first) * part);
+        double x = 0, y = 0;
+        int64_t range = range_of(c->x[i] - first, width, most);
         for (next = i; next < c->count; next++) {
-            if (next > i && (whole || (int64_t)((c->x[next] - first) * part) != range)) break;
+            if (next > i && (whole || range_of(c->x[next] - first, width, most) != range)) break;
             x += c->x[next];
             y += c->y[next];
         }

@@ -1,0 +1,68 @@
+#include "apps/bench/kv_rows.h"
+
+#include "apps/bench/address.h"
+#include "dag/base/log.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The first ranks of the world work, the next ones serve; rank 0 also has MXNet's scheduler. */
+static tutti_status start_one(
+    tutti_kv_bench *b, const char *program, const char *variant, int servers)
+{
+    char command[8192], name[TUTTI_KV_NAME];
+    const int rank = b->world.boot.rank;
+    tutti_address own = {{0}, {0}, 0}, root;
+    tutti_kv_bench_row *row;
+    tutti_status status = tutti_address_find(b->o.interface, &own);
+    status = tutti_world_agree(&b->world, status);
+    root = own;
+    if (!status) status = tutti_world_share(&b->world, &root, sizeof root);
+    if (status) return status;
+    snprintf(name, sizeof name, "MXNet %s, %d server%s", variant, servers, servers > 1 ? "s" : "");
+    status = tutti_kv_bench_add(b, name, &row);
+    if (status) return status;
+    row->peers = 1;
+    row->servers = servers;
+    row->clients = b->workers;
+    snprintf(row->type, sizeof row->type, "%.*s", (int)strcspn(variant, "-"), variant);
+    if (rank < b->workers + servers) {
+        snprintf(command, sizeof command,
+            "DMLC_PS_ROOT_URI=%s DMLC_PS_ROOT_PORT=%d DMLC_NODE_HOST=%s DMLC_INTERFACE=%s "
+            "DMLC_NUM_WORKER=%d DMLC_NUM_SERVER=%d exec %s --role %s%s --keys %" PRId64
+            " --variant %s",
+            root.host, root.port, own.host, own.interface, b->workers, servers, program,
+            rank < b->workers ? "worker" : "server", rank ? "" : " --with-scheduler", b->o.keys,
+            variant);
+        status = tutti_peer_start(command, b->o.timeout_s, &row->peer);
+    }
+    return tutti_world_agree(&b->world, status);
+}
+
+tutti_status tutti_kv_peers_start(tutti_kv_bench *b)
+{
+    static const tutti_peer_script script = {"mxnet_kv.py", "mxnet"};
+    char program[4096];
+    tutti_status status = tutti_peer_program(b->o.peer, &script, program, sizeof program);
+    double nowhere = !*program;
+    status = tutti_world_agree(&b->world, status);
+    if (!status) status = tutti_world_max(&b->world, 1, &nowhere);
+    if (status || nowhere > 0) return status;
+    for (int v = 0; v < b->variants.count && !status; v++)
+        for (int s = 0; s < b->server_counts && !status; s++)
+            if (b->servers[s] > 0)
+                status = start_one(b, program, b->variants.word[v], b->servers[s]);
+    return status;
+}
+
+tutti_status tutti_kv_peers_block(
+    tutti_kv_bench *b, tutti_kv_bench_row *row, int op, int64_t bytes, double *round_s)
+{
+    char request[64];
+    *round_s = 0;
+    if (!row->peer || b->world.boot.rank >= b->workers) return TUTTI_OK;
+    snprintf(request, sizeof request, "%s %" PRId64 " %" PRId64, tutti_kv_ops[op], bytes,
+        row->rounds[op]);
+    return tutti_peer_ask(row->peer, request, b->o.timeout_s, round_s);
+}

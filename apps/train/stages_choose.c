@@ -1,0 +1,134 @@
+/* What the options make of the model, and what auto stands for: the type of values, the design. */
+#include "apps/train/stages.h"
+
+#include "apps/session/precision.h"
+#include "apps/train/state.h"
+#include "dag/base/log.h"
+
+tutti_model_input tutti_trainer_input(const tutti_trainer *s)
+{
+    return (tutti_model_input){
+        s->train.height, s->train.width, s->train.channels, s->train.classes};
+}
+
+tutti_step_options tutti_trainer_recipe(const tutti_trainer *s)
+{
+    const tutti_train_options *o = s->options;
+    const tutti_model_recipe *recipe = &o->model->recipe;
+    tutti_step_options step = {.batch = o->batch,
+        .accumulate = (int)o->accumulate,
+        .rule = o->optimizer,
+        .strategy = o->strategy,
+        .settings = o->strategy_settings,
+        .wire = o->wire,
+        .codec = o->codec,
+        .codec_value = o->codec_value,
+        .precision = s->precision,
+        .momentum = (float)o->momentum,
+        .weight_decay = (float)tutti_conf_real_or(o->weight_decay, recipe->weight_decay),
+        .nesterov = !o->no_nesterov && o->momentum > 0,
+        .beta1 = o->beta1,
+        .beta2 = o->beta2,
+        .epsilon = (float)o->epsilon,
+        .trust = (float)o->trust,
+        .weights_only = o->weights_only,
+        .zero_last_scale = o->zero_last_scale,
+        .clip_norm = tutti_conf_real_or(o->clip_norm, 0),
+        .average_decay = tutti_conf_real_or(o->ema, 0),
+        .label_smoothing = (float)tutti_conf_real_or(o->label_smoothing, recipe->label_smoothing),
+        .mixup = tutti_conf_real_or(o->mixup, 0),
+        .seed = (uint64_t)o->seed};
+    for (int c = 0; c < s->train.channels && c < TUTTI_PIXEL_CHANNELS; c++) {
+        step.mean[c] = s->mean[c];
+        step.deviation[c] = s->deviation[c];
+    }
+    return step;
+}
+
+/* ---- the type of values ---- */
+
+/* Whether every rank can compute in what --precision names. */
+tutti_status tutti_trainer_check_precision(tutti_trainer *s)
+{
+    int rank = s->session.rank, ranks = s->session.ranks;
+    double mine = tutti_precision_lack(&s->session.place, rank, ranks), lack = mine;
+    tutti_status status = tutti_exchange_call(s->session.exchange, "what processors can",
+        &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
+            .dtype = TUTTI_F64,
+            .op = TUTTI_MAX,
+            .count = 1,
+            .send = &mine,
+            .recv = &lack});
+    s->can_bf16 = !(lack > 0);
+    if (status) return status;
+    return tutti_precision_check(&s->session.place, s->options->precision_name, lack, rank, ranks);
+}
+
+/* On rank 0: what the interrupted run chose, or else what is faster. */
+static tutti_status find_precision(tutti_trainer *s)
+{
+    const tutti_train_options *o = s->options;
+    const tutti_model_input input = tutti_trainer_input(s);
+    const tutti_step_options recipe = tutti_trainer_recipe(s);
+    if (!s->can_bf16) {
+        tutti_log(TUTTI_LOG_INFO,
+            "auto: --precision f32, because not every rank's processor has instructions for bf16");
+        return TUTTI_OK;
+    }
+    if (s->session.place.device != TUTTI_CPU && !s->outputs.resumed) {
+        tutti_log(TUTTI_LOG_INFO, "auto: --precision f32, because kernels of GPUs are not timed");
+        return TUTTI_OK;
+    }
+    if (s->outputs.resumed) {
+        s->precision = tutti_state_precision(s->outputs.resumed);
+        tutti_log(TUTTI_LOG_INFO, "auto: --precision %s, as before the run was interrupted",
+            tutti_precision_word(s->precision));
+        return TUTTI_OK;
+    }
+    return tutti_precision_race((int)o->workers, o->model, &input, &recipe, &s->precision);
+}
+
+/* The others follow rank 0. */
+tutti_status tutti_trainer_choose_precision(tutti_trainer *s)
+{
+    if (tutti_precision_find(s->options->precision_name, &s->precision)) return TUTTI_OK;
+    s->precision = TUTTI_F32;
+    tutti_status status =
+        tutti_trainer_agree(s, s->session.rank == 0 ? find_precision(s) : TUTTI_OK);
+    int64_t chosen = s->precision;
+    if (!status) status = tutti_trainer_broadcast(s, "the type of values", TUTTI_I64, 1, &chosen);
+    s->precision = (tutti_dtype)chosen;
+    return status;
+}
+
+/* ---- the design ---- */
+
+static int is_interrupted(void *interrupt)
+{
+    return tutti_interrupt_asked(interrupt) != 0;
+}
+
+tutti_status tutti_trainer_choose_design(tutti_trainer *s)
+{
+    const tutti_train_options *o = s->options;
+    int together;
+    tutti_configuration known;
+    int knows = s->outputs.resumed && tutti_state_choice(s, s->outputs.resumed, &known);
+    const tutti_model_input input = tutti_trainer_input(s);
+    const tutti_tune_options options = {.design_free = 1,
+        .priority_free = o->priority_free,
+        .workload = {.model = o->model,
+            .input = &input,
+            .recipe = tutti_trainer_recipe(s),
+            .timeout_s = o->timeout_s},
+        .steps = s->last_step,
+        .most_s = o->tuning_time_s.value,
+        .time_auto = o->tuning_time_s.word == TUTTI_CONF_AUTO,
+        .known = knows ? &known : NULL,
+        .file = o->tuning,
+        .interrupted = is_interrupted,
+        .ctx = s->interrupt};
+    tutti_status status = tutti_tune(&options, &s->session, &s->tuning, &together);
+    if (status && !together) tutti_trainer_end_all(status);
+    return tutti_trainer_note_interrupt(s, status);
+}

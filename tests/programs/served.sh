@@ -1,0 +1,83 @@
+#!/bin/bash
+# Parameter servers in the same mpirun: the weights of sync where each worker is a client, and of a tree of sums where clients have two;
+# in every design, for any number of servers; checkpoints; what is refused.
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+make_cifar "$dir/data"
+model=(--data "$dir/data" --model resnet20 --batch 8 --lr 0.02 --steps 6 --augment crop)
+
+# is WHAT HASH: the run just done ended with these weights.
+is() {
+    [ "$(field weights_hash)" = "$2" ] || fail "$1: $(field weights_hash) instead of $2"
+}
+
+# ---- a worker is a client: the bits and the checkpoints of sync ----
+recipe=("${model[@]}" --optimizer adam --ema 0.9 --accumulate 2 --replica-check 2)
+trains 2 "${recipe[@]}" --layout replicas=2 --checkpoint "$dir/sync"
+two=$(field weights_hash)
+trains 2 "${recipe[@]}" --layout servers=0,clients=1
+is "no server" "$two"
+for servers in 1 2; do
+    trains $((2 + servers)) "${recipe[@]}" --layout servers=$servers --checkpoint "$dir/served"
+    is "$servers servers" "$two"
+    cmp "$dir/sync" "$dir/served" || fail "$servers servers: another checkpoint than of sync"
+    [ "$(field replica_checks)" -ge 3 ] || fail "$servers servers: the workers were not compared"
+done
+grep -q '"layout":"servers=2,clients=2"' "$dir/json" || fail "the start does not name the layout"
+trains 3 "${recipe[@]}" --layout servers=1,clients=1
+is "a client of both" "$two"
+trains 2 "${recipe[@]}" --layout replicas=2 --checkpoint "$dir/a" --stop-after 3
+trains 4 "${recipe[@]}" --layout servers=2,clients=2 --checkpoint "$dir/a" --resume "$dir/a"
+is "sync, then servers" "$two"
+cmp "$dir/sync" "$dir/a" || fail "sync, then servers: the checkpoints differ"
+trains 3 "${recipe[@]}" --layout servers=1,clients=2 --checkpoint "$dir/b" --stop-after 3
+trains 2 "${recipe[@]}" --layout replicas=2 --checkpoint "$dir/b" --resume "$dir/b"
+is "servers, then sync" "$two"
+
+# ---- clients of two: each adds its own, and servers add those in the order of clients, as a tree of four does ----
+trains 4 "${model[@]}" --optimizer lars --strategy sync --layout replicas=4
+four=$(field weights_hash)
+trains 5 "${model[@]}" --optimizer lars --layout servers=1,clients=4
+is "lars, four clients" "$four"
+trains 4 "${model[@]}" --strategy rooted:b
+tree=$(field weights_hash)
+trains 6 "${model[@]}" --layout servers=2,clients=2 --bucket-mb 0.02
+is "two clients of two" "$tree"
+
+# ---- designs ----
+trains 3 "${model[@]}" --layout replicas=3
+three=$(field weights_hash)
+i=0
+for design in $(names designs); do
+    [ "$design" = naive ] && continue
+    i=$((i % 2 + 1))
+    trains $((3 + i)) "${model[@]}" --layout servers=$i,clients=3 --design "$design"
+    is "$design, $i servers" "$three"
+    trains $((4 + i)) "${model[@]}" --layout servers=$i,clients=2 --design "$design" --bucket-mb 0.02
+    is "$design, $i servers, clients of two" "$tree"
+done
+cifar 7 "${model[@]}" --layout servers=1,clients=2 --check-only
+grep -q "ordering law holds" "$dir/out" || { fail "--check-only does not say that the law is kept"; cat "$dir/out"; }
+
+# ---- what is refused, on all ranks ----
+refused() { # TEXT RANKS OPTION...
+    local text=$1 ranks=$2 status=0
+    shift 2
+    cifar "$ranks" "${model[@]}" "$@" || status=$?
+    [ $status = 2 ] || fail "status $status instead of 2: $*"
+    grep -q -e "$text" "$dir/out" || { fail "no \"$text\": $*"; cat "$dir/out"; }
+}
+refused "4 clients of equal size cannot be formed of 6 workers.*use a divisor of 6, or start 9" 7 --layout servers=1,clients=4
+refused "leaves none of 2 ranks to train: start at least 3" 2 --layout servers=2
+refused "has clients, but not how many servers" 2 --layout clients=2
+refused "no server that joins them: use servers=1, or clients=1" 2 --layout servers=0,clients=2
+refused "leave out stages=, replicas= and split=" 3 --layout servers=1,stages=2
+refused "must be stages=S.*or servers=S,clients=C, such as servers=1,clients=2" 3 --layout servers=some
+for strategy in sharded rooted:b local:period=2 gossip; do
+    refused "${strategy%:*}.*has no part for servers: use" 3 --layout servers=1 --strategy $strategy
+done
+refused "clip-norm.*each server of --layout has a part" 3 --layout servers=1 --clip-norm 1
+refused "compress.*each server of --layout has a part" 3 --layout servers=1 --compress onebit
+refused "wire.*servers add gradients as f32" 3 --layout servers=1 --wire bf16
+refused "shards.*servers of --layout read no images" 3 --layout servers=1 --shards local
+refused "leaves servers without keys, since mlp has 6: use at most 6" 8 --model mlp --layout servers=7
+finish
