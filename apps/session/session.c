@@ -186,12 +186,10 @@ static tutti_status take_device(tutti_training_session *s)
     return status;
 }
 
-/* Tracks of a trace: the CPU workers, and that of a GPU where there may be one. */
-static int count_workers(const tutti_training_session_options *options)
+static int may_use_gpu(const tutti_training_session_options *options)
 {
-    const int may = options->place.device != TUTTI_CPU ||
-                    (options->device && strcmp(options->device, "cpu") != 0);
-    return options->workers + may;
+    return options->place.device != TUTTI_CPU ||
+           (options->device && strcmp(options->device, "cpu") != 0);
 }
 
 tutti_status tutti_training_session_open(
@@ -202,8 +200,9 @@ tutti_status tutti_training_session_open(
     tutti_status status = find_runner(options->runner, &s.runner);
     if (!status && options->metered) status = tutti_meter_new(&s.meter);
     if (!status && options->spans)
-        status =
-            tutti_trace_open(count_workers(options), options->readers, options->spans, &s.trace);
+        status = tutti_trace_open(options->workers + may_use_gpu(options), options->readers,
+            options->spans, &s.trace);
+    if (!status && may_use_gpu(options)) tutti_run_starpu_measure();
     if (!status) status = options->exchange.design ? open_exchange(&s) : take_device(&s);
     if (!status) status = take_place(&s);
     s.options.exchange.settings = NULL; /* compared, and the caller's again */

@@ -524,8 +524,6 @@ static tutti_status check_together(const tutti_train_options *o)
     if (o->tf32 && strcmp(o->device, "cpu") == 0)
         return tutti_conf_refuse(
             &o->conf, "tf32", NULL, "the CPU does not compute so: use it with --device cuda");
-    const char *fault = tutti_transport_fault(o->transport, o->device);
-    if (fault) return tutti_conf_refuse(&o->conf, "transport", o->transport, fault);
     const int cuts = strcmp(o->device, "cuda") == 0 ? 1 : (int)o->workers;
     const int parts = tutti_layout_micro_batches(&o->layout, o->batch, cuts);
     const char *cut = o->micro_batches.word ? "workers" : "micro-batches";
@@ -574,7 +572,7 @@ static tutti_status check_together(const tutti_train_options *o)
     if (o->design->unsafe && !o->unsafe)
         return tutti_conf_refuse(&o->conf, "design", o->design->name,
             "it can hang or sum the wrong buffers, on purpose: add --unsafe to run it");
-    fault = tutti_setting_wire_fault(o->algorithm, o->wire);
+    const char *fault = tutti_setting_wire_fault(o->algorithm, o->wire);
     if (fault) return refuse_wire(o, fault);
     tutti_status status = tutti_comm_core_check(o->comm_core);
     if (status) return status;
