@@ -145,6 +145,8 @@ static tutti_status join_service(tutti_training_session *s)
     for (int c = 0; c < l->clients && workers > 1 && !status; c++)
         status = make_group(
             s, &(group_of_ranks){0, c * workers, 1, workers, 1}, &s->service.group);
+    if (l->replicas > 1 && !status)
+        status = make_group(s, &(group_of_ranks){0, 0, 1, l->replicas, 1}, &s->service.all);
     return status;
 }
 
@@ -324,10 +326,14 @@ static tutti_status turn_to_servers(const tutti_training_session *s, const char 
 {
     const tutti_strategy *strategy = recipe->strategy ? recipe->strategy : &tutti_strategy_sync;
     const int keys = tutti_service_keys(net, NULL), servers = s->service.servers;
+    if (!servers && strategy->needs_servers)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "--strategy %s needs servers: use it with --layout servers=1, or more", strategy->name);
     if (!servers) return TUTTI_OK;
     if (!strategy->served)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "--strategy %s has no part for servers: use sync, or leave servers out of --layout",
+            "--strategy %s has no part for servers: use sync or elastic, or leave servers out of "
+            "--layout",
             strategy->name);
     if (servers > keys)
         return tutti_fail(TUTTI_ERR_USAGE,

@@ -19,8 +19,10 @@ typedef struct tutti_report_start {
     int replicas, micro_batches; /* of the net; that a rank's batch is cut into */
     const tutti_layout *layout;  /* NULL: none was given */
     char divided[128];           /* names of divided layers: "fc1, fc2" */
-    int comm_core;               /* the processor of rank 0's communication thread; -1: not bound */
-    int collectives;             /* per step; a bucket counts once */
+    char
+        stage_layers[256]; /* as of --stage-layers; "": one stage, or more than there is room for */
+    int comm_core;         /* the processor of rank 0's communication thread; -1: not bound */
+    int collectives;       /* per step; a bucket counts once */
     int64_t parameters, train_images, test_images;
     int height, width, channels, classes;
     int eval_size;             /* test images are squares of this side; 0: of the size above */

@@ -4,6 +4,7 @@ libtrain_la_SOURCES = \
 	apps/curve/curve.c apps/curve/curve.h \
 	apps/terminal/terminal.c apps/terminal/terminal.h \
 	apps/train/again.c apps/train/again.h \
+	apps/train/agree.c apps/train/agree.h \
 	apps/train/checkpoint.h apps/train/checkpoint_load.c apps/train/checkpoint_save.c \
 	apps/train/evaluate.c apps/train/evaluate.h \
 	apps/train/events.h \
@@ -24,7 +25,9 @@ libtrain_la_SOURCES = \
 	apps/train/saver.c apps/train/saver.h \
 	apps/train/rate_schedule.c apps/train/rate_schedule.h \
 	apps/train/shards.c apps/train/shards.h \
-	apps/train/stages.c apps/train/stages.h apps/train/stages_choose.c apps/train/stages_data.c \
+	apps/train/stages.c \
+	apps/train/stages_choose.c apps/train/stages_choose.h \
+	apps/train/stages_data.c apps/train/stages_data.h \
 	apps/train/state.c apps/train/state.h \
 	apps/train/stopwatch.c apps/train/stopwatch.h \
 	apps/train/tally.c apps/train/tally.h \

@@ -85,6 +85,8 @@ static json_t *start_event(const tutti_report_start *s)
         json_object_set_new(event, "layout", json_string(tutti_layout_print(s->layout, text)));
         json_object_set_new(event, "micro_batches", json_integer(s->micro_batches));
         if (*s->divided) json_object_set_new(event, "divided", json_string(s->divided));
+        if (*s->stage_layers)
+            json_object_set_new(event, "stage_layers", json_string(s->stage_layers));
     }
     if (s->eval_size) json_object_set_new(event, "eval_size", json_integer(s->eval_size));
     if (s->mixup > 0) json_object_set_new(event, "mixup", number(s->mixup));
@@ -288,8 +290,9 @@ static void print_start(FILE *out, const tutti_report_start *s)
             s->compress, s->sent_bytes / 1e6, s->plain_bytes / 1e6);
     if (s->layout) {
         char text[TUTTI_LAYOUT_TEXT];
-        fprintf(out, "layout %s, %d micro-batches%s%s\n", tutti_layout_print(s->layout, text),
-            s->micro_batches, *s->divided ? ", divided layers " : "", s->divided);
+        fprintf(out, "layout %s, %d micro-batches%s%s%s%s\n", tutti_layout_print(s->layout, text),
+            s->micro_batches, *s->stage_layers ? ", layers " : "", s->stage_layers,
+            *s->divided ? ", divided layers " : "", s->divided);
     }
     fprintf(out, "%" PRId64 " steps of %d x %" PRId64 " images", s->steps, s->replicas, s->batch);
     if (s->accumulate > 1) fprintf(out, " x %" PRId64 " batches", s->accumulate);

@@ -1,15 +1,17 @@
 #include "config.h" /* first: it makes libc declare asprintf */
 
-#include "apps/train/stages.h"
+#include "apps/train/trainer.h"
 
 #include "apps/data/class_names.h"
 #include "apps/session/device.h"
 #include "apps/session/precision.h"
 #include "apps/session/weights.h"
+#include "apps/train/agree.h"
 #include "apps/train/hash.h"
 #include "apps/train/initial.h"
+#include "apps/train/stages_choose.h"
+#include "apps/train/stages_data.h"
 #include "apps/train/state.h"
-#include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "dag/kernels/kernel.h"
 #include "dag/kernels/loss.h"
@@ -23,28 +25,6 @@
 #include <string.h>
 
 enum { SPANS_TRACED = 1 << 16 /* per worker, with --trace */ };
-
-tutti_status tutti_trainer_note_interrupt(const tutti_trainer *s, tutti_status status)
-{
-    int signal = tutti_interrupt_asked(s->interrupt);
-    if (status == TUTTI_ERR_INTERRUPTED && s->session.rank == 0)
-        tutti_log(TUTTI_LOG_WARN, "interrupted by %s before the first step: nothing has changed",
-            tutti_interrupt_name(signal));
-    return status;
-}
-
-tutti_status tutti_trainer_agree(tutti_trainer *s, tutti_status mine)
-{
-    if (!mine && tutti_interrupt_asked(s->interrupt)) mine = TUTTI_ERR_INTERRUPTED;
-    return tutti_trainer_note_interrupt(s, tutti_exchange_agree(s->session.exchange, mine, NULL));
-}
-
-tutti_status tutti_trainer_broadcast(
-    tutti_trainer *s, const char *name, tutti_dtype dtype, int64_t count, void *data)
-{
-    return tutti_exchange_call(s->session.exchange, name,
-        &(tutti_coll_args){.kind = TUTTI_BROADCAST, .dtype = dtype, .count = count, .recv = data});
-}
 
 /* ---- joining ---- */
 
@@ -120,15 +100,6 @@ tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interr
     if (status) return status;
     if (trainer->session.rank != 0) tutti_interrupt_hush(interrupt);
     return tutti_trainer_agree(trainer, parsed);
-}
-
-void tutti_trainer_end_all(tutti_status status)
-{
-    static const double time_to_tell_s = 0.3; /* the others have learned of it, and log it too */
-    tutti_log(
-        TUTTI_LOG_ERROR, "this rank cannot go on: %s; all ranks end", tutti_status_text(status));
-    if (status == TUTTI_ERR_MISMATCH) tutti_clock_sleep(time_to_tell_s);
-    tutti_boot_abort(1);
 }
 
 /* ---- files ---- */
@@ -233,6 +204,18 @@ tutti_status tutti_trainer_prepare(tutti_trainer *s)
     return status;
 }
 
+/* The input, which belongs to the first stage, is not counted. */
+static void count_stage_layers(const tutti_training_session *s, char *text, size_t size)
+{
+    const int stages = s->options.layout.stages;
+    size_t used = 0;
+    *text = '\0';
+    for (int q = 0; stages > 1 && q < stages && used < size; q++)
+        used += (size_t)snprintf(
+            text + used, size - used, "%s%d", q ? "," : "", s->end[q] - (q ? s->end[q - 1] : 1));
+    if (used >= size) *text = '\0';
+}
+
 static void name_divided(const tutti_training_session *s, char *text, size_t size)
 {
     size_t used = 0;
@@ -299,6 +282,7 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .evaluates = s->options->evaluate};
     tutti_rate_schedule_print(&s->rate_schedule, start->rate_schedule);
     name_divided(&s->session, start->divided, sizeof start->divided);
+    count_stage_layers(&s->session, start->stage_layers, sizeof start->stage_layers);
     tutti_device_text(&s->session.place, start->device, sizeof start->device);
 }
 

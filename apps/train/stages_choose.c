@@ -1,7 +1,7 @@
-/* What the options make of the model, and what auto stands for: the type of values, the design. */
-#include "apps/train/stages.h"
+#include "apps/train/stages_choose.h"
 
 #include "apps/session/precision.h"
+#include "apps/train/agree.h"
 #include "apps/train/state.h"
 #include "dag/base/log.h"
 

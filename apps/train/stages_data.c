@@ -1,9 +1,9 @@
-/* The data set of a run: opened, compared between ranks, and counted in steps. */
-#include "apps/train/stages.h"
+#include "apps/train/stages_data.h"
 
 #include "apps/data/bytes.h"
 #include "apps/data/class_names.h"
 #include "apps/data/prefetch.h"
+#include "apps/train/agree.h"
 #include "apps/train/shards.h"
 #include "dag/base/log.h"
 #include "dag/net/strategy.h"

@@ -16,10 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char precision_key[] = "precision";
+static const char precision_key[] = "precision", sync_word[] = "sync";
 
 /* The words of a checkpoint. The first ones are in every checkpoint; later versions added the others. */
-typedef enum word_rule { KEPT, MUST_BE_EQUAL, BETTER_EQUAL } word_rule;
+/* EQUAL_OR_SYNC: replicas that train alone do so in the same way, or begin or end with sums in every step. */
+typedef enum word_rule { KEPT, MUST_BE_EQUAL, EQUAL_OR_SYNC, BETTER_EQUAL } word_rule;
 enum { WORD_SIZE = TUTTI_RATE_TEXT };
 static const struct {
     const char *key;
@@ -42,7 +43,7 @@ static const struct {
     {"decay", BETTER_EQUAL, 0, "of all parameters"}, {"zero-last-scale", BETTER_EQUAL, 0, "no"},
     {"clip-norm", BETTER_EQUAL, 0, "none"}, {"accumulate", BETTER_EQUAL, 0, "1"},
     {"ema", BETTER_EQUAL, 0, "none"}, {precision_key, BETTER_EQUAL, 0, "f32"},
-    {"strategy", BETTER_EQUAL, 0, "sync"}, {"compress", MUST_BE_EQUAL, 0, "none"}};
+    {"strategy", EQUAL_OR_SYNC, 0, sync_word}, {"compress", MUST_BE_EQUAL, 0, "none"}};
 static const char choice_key[] = "choice", best_key[] = "best", sums_key[] = "epoch-sums";
 /* As in doc/checkpoint.md. The epsilon is that of tutti_net_norm. */
 static const char epsilon_text[] = "1e-05";
@@ -139,7 +140,7 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
     snprintf(text[i++], WORD_SIZE, "%s", tutti_precision_word(s->precision));
     /* Those that sum over ranks in every step leave the same weights. */
     snprintf(text[i++], WORD_SIZE, "%s",
-        s->session.step->strategy->alone ? s->options->strategy_text : "sync");
+        s->session.step->strategy->alone ? s->options->strategy_text : sync_word);
     write_compress(s, text[i++]);
 }
 
@@ -310,6 +311,13 @@ static void note_difference(
     snprintf(list + used, size - used, "%s%s was %s and is %s", used ? "; " : "", key, was, is);
 }
 
+/* Of words that differ. */
+static int must_be_equal(word_rule rule, const char *was, const char *is)
+{
+    return rule == MUST_BE_EQUAL ||
+           (rule == EQUAL_OR_SYNC && strcmp(was, sync_word) != 0 && strcmp(is, sync_word) != 0);
+}
+
 static tutti_status check_words(
     const tutti_checkpoint *checkpoint, const char *path, word_text text)
 {
@@ -322,7 +330,7 @@ static tutti_status check_words(
                 words[i].key);
         if (!has) has = words[i].before;
         if (!has || words[i].rule == KEPT || strcmp(has, text[i]) == 0) continue;
-        if (words[i].rule == MUST_BE_EQUAL)
+        if (must_be_equal(words[i].rule, has, text[i]))
             return tutti_fail(TUTTI_ERR_FORMAT, "checkpoint %s: its %s is %s, but this run's is %s",
                 path, words[i].key, has, text[i]);
         note_difference(others, sizeof others, words[i].key, has, text[i]);

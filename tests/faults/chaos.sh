@@ -1,5 +1,6 @@
 #!/bin/bash
-# One rank does wrong with one collective, or with one message of a pipeline (TUTTI_FAULT), at random points of random designs:
+# One rank does wrong with one collective, or with one message of a pipeline (TUTTI_FAULT), at random points of random designs,
+# on replicas, stages, divided layers and divided updates:
 # the report names that rank and that tensor, or that edge, in time, every rank ends, and nothing of the run is left behind.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 needs_faults
@@ -10,7 +11,7 @@ kinds=(${TUTTI_TEST_KINDS:-$all})
 seed=${TUTTI_TEST_SEED:-$RANDOM}
 RANDOM=$seed
 echo "seed $seed (replay with TUTTI_TEST_SEED)"
-layouts=(${TUTTI_TEST_LAYOUT:-replicas stages})
+layouts=(${TUTTI_TEST_LAYOUT:-replicas stages split sharded})
 wires=(${TUTTI_TEST_WIRE:-f32 bf16}) # the types of gradients
 mapfile -t designs < <(names designs)
 slow=${TUTTI_TEST_SLOWDOWN:-1}
@@ -39,6 +40,16 @@ stood_still() { # VICTIM
 }
 within() { # SECONDS FROM TO
     awk -v limit="$1" -v from="$2" -v to="$3" 'BEGIN { exit !(to - from <= limit) }'
+}
+
+# The same where layers are divided, or updates: other groups, or more collectives, may be the first to miss a rank.
+shared_pattern() { # KIND RANK NUMBER TENSOR
+    case $1 in
+    stop | orphan) echo "error: .*collective #[0-9]+ \"[^\"]*\"( of [^:]*)?: rank $2 does not answer" ;;
+    resize) # of parts with lengths of their own, the rank sees for itself that these do not add up
+        echo "$(pattern "$@")|rank $2: error: [a-z-]+: the counts add up to" ;;
+    *) pattern "$@" ;;
+    esac
 }
 
 # The same in a pipeline, where each edge numbers its messages. The message that a swap waits for may wait for the one it
@@ -76,8 +87,13 @@ pattern() { # KIND RANK NUMBER TENSOR
 
 # run_once KIND RANK NUMBER DESIGN WIRE LAYOUT: output with times in $dir/out; status, ended.
 run_once() {
-    local do=$1 launcher=("$mpirun" -np 3) number=collective=$3 cut=()
-    [ "$6" = replicas ] || number=message=$3 cut=(--layout stages=3 --batch 8 --micro-batches 4)
+    local do=$1 ranks=3 number=collective=$3 cut=()
+    case $6 in
+    stages) number=message=$3 cut=(--layout stages=3 --batch 8 --micro-batches 4) ;;
+    split) ranks=4 cut=(--layout replicas=4,split=2 --micro-batches 2) ;;
+    sharded) cut=(--strategy sharded) ;;
+    esac
+    local launcher=("$mpirun" -np $ranks)
     case $1 in
     delay) do=delay:$((3 * slow)) ;;
     orphan) # a rank is killed and the launcher lets the others go on: they find out by themselves
@@ -120,11 +136,11 @@ goes_wrong() {
         echo "$what: set-up took too long (try $try)"
     done
     tensor=$(sed -nE 's/.*TUTTI_FAULT: [a-z]* at (collective|message) [0-9]* "([^"]*)".*/\2/p' "$dir/out")
-    if [ "$layout" = stages ]; then
-        reported=$(time_of "$(pipeline_pattern "$kind" $victim)")
-    else
-        reported=$(time_of "$(pattern "$kind" $victim $number "${tensor//./\\.}")")
-    fi
+    case $layout in
+    stages) reported=$(time_of "$(pipeline_pattern "$kind" $victim)") ;;
+    split | sharded) reported=$(time_of "$(shared_pattern "$kind" $victim $number "${tensor//./\\.}")") ;;
+    *) reported=$(time_of "$(pattern "$kind" $victim $number "${tensor//./\\.}")") ;;
+    esac
     if [ -z "$told" ]; then
         fail "$what: the fault did not happen"
     elif [ -z "$reported" ]; then

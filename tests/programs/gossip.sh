@@ -29,6 +29,14 @@ for graph in ring exponential; do
 done
 [ "${hashes[0]}" != "${hashes[1]}" ] || fail "both graphs leave the same weights"
 cmp -s "$dir/ring" "$dir/exponential" && fail "both graphs leave the same checkpoint"
+# A run of one graph does not go on with the other, nor does one that has ended; with sums in every step it does.
+for from in "$dir/ring" "$dir/ring.a"; do
+    cifar 4 "${model[@]}" --strategy gossip:exponential,period=4 --checkpoint "$dir/ring.b" --resume "$from"
+    [ $? != 0 ] && grep -q "its strategy is gossip:ring,period=4, but this run's is gossip:exponential,period=4" "$dir/out" ||
+        { fail "resumed with another graph"; cat "$dir/out"; }
+done
+trains 4 "${model[@]}" --resume "$dir/ring"
+grep -q "strategy was gossip:ring,period=4 and is sync" "$dir/out" || { fail "resumed without a strategy"; cat "$dir/out"; }
 trains 4 "${model[@]}" --strategy local:period=4
 [ "$(field weights_hash)" != "${hashes[0]}" ] || fail "meeting changes nothing"
 trains 1 "${model[@]}"

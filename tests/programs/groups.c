@@ -6,6 +6,7 @@
  *   swapped     the ranks of a group make two calls on it in different orders
  *   lengths     a message of other lengths on its two sides
  *   lonely      the last rank expects a message that rank 0 never sends
+ *   unheard     rank 0 waits until the last rank has a message, which first expects another one
  *   refusals    wrong arguments: nothing is inserted
  * Prints what each rank's calls return. */
 #include <starpu.h>
@@ -173,6 +174,20 @@ static tutti_status lonely(void)
     return status;
 }
 
+/* Too long to leave before it is received. */
+static tutti_status unheard(void)
+{
+    tutti_handle a = vector(out[0], COUNT), b = vector(in[0], COUNT);
+    tutti_name(tutti, a, "a");
+    tutti_name(tutti, b, "b");
+    if (rank == 0) CHECK(!tutti_send(tutti, a, TUTTI_F64, size - 1, 7));
+    if (rank == size - 1) CHECK(!tutti_recv(tutti, b, TUTTI_F64, 0, 8));
+    tutti_status status = tutti_wait(tutti, 30);
+    starpu_data_unregister(a);
+    starpu_data_unregister(b);
+    return status;
+}
+
 static void refusals(void)
 {
     tutti_handle a = vector(out[0], COUNT), b = vector(in[0], COUNT);
@@ -221,6 +236,8 @@ int main(int argc, char **argv)
         status = lengths();
     else if (!strcmp(mode, "lonely"))
         status = lonely();
+    else if (!strcmp(mode, "unheard"))
+        status = unheard();
     else if (!strcmp(mode, "refusals"))
         refusals();
     else

@@ -13,6 +13,9 @@ same() {
     [ "$(field weights_hash)" = "$hash" ] || fail "$(field weights_hash) instead of $hash: $ranks ranks, $*"
 }
 
+# stage_layers: of each stage of the last run.
+stage_layers() { sed -n 's/.*"stage_layers":"\([0-9,]*\)".*/\1/p' "$dir/json" | tail -n 1; }
+
 # ---- one hash ----
 recipe=(--clip-norm 0.5 --ema 0.9 --optimizer adam)
 trains 1 "${model[@]}" --steps 4 "${recipe[@]}"
@@ -26,9 +29,14 @@ same "$one" 3 "${recipe[@]}" --layout stages=3 --pipeline gpipe
 cifar 2 "${model[@]}" --steps 1 --layout stages=2 --stage-layers 1,1
 layers=$(sed -n 's/.*but resnet20 has \([0-9]*\) layers.*/\1/p' "$dir/out" | head -n 1)
 same "$one" 3 "${recipe[@]}" --layout stages=3 --stage-layers 2,40,$((layers - 42))
+[ "$(stage_layers)" = 2,40,$((layers - 42)) ] || fail "the start does not name the stages' layers"
 trains 2 "${model[@]}" --steps 4 --layout replicas=2
 two=$(field weights_hash)
 same "$two" 4 --layout stages=2,replicas=2
+fast=$(stage_layers)
+same "$two" 4 --layout stages=2,replicas=2 --link-mbit 1
+slow=$(stage_layers)
+[ "${fast%,*}" -lt "${slow%,*}" ] || fail "a slow link leaves the last stage, which has most parameters, $slow layers, without it $fast"
 grep -q '"layout":"stages=2,replicas=2","micro_batches":4' "$dir/json" || fail "the start does not name the layout"
 # --design auto: what it chooses does not change the weights, and is remembered for this layout alone.
 auto=(--design auto --tuning "$dir/tuning" --tuning-time 0.5)

@@ -43,7 +43,7 @@ is "resumed" "$three"
 cmp "$dir/whole" "$dir/a" || fail "resumed: the checkpoints differ"
 ! grep -q "not the run that was interrupted" "$dir/out" || fail "the same strategy is said to be another run"
 cifar 3 "${model[@]}" --strategy local:period=2 --checkpoint "$dir/a" --resume "$dir/a"
-[ $? != 0 ] && grep -q "strategy was $outer and is local:period=2,outer=1,momentum=0" "$dir/out" ||
+[ $? != 0 ] && grep -q "its strategy is $outer, but this run's is local:period=2,outer=1,momentum=0" "$dir/out" ||
     fail "another strategy is not named"
 
 # ---- a signal to one rank ends all with a round ----

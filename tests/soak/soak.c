@@ -1,12 +1,15 @@
 /* A rank of the soak test: collectives of mixed kinds and sizes, and messages, again and again, and the
- * resources that the process holds meanwhile.   mpirun -np 2 soak own|attach DESIGN COUNT
+ * resources that the process holds meanwhile.   mpirun -np 2 soak own|attach|stages|split DESIGN COUNT
  *
  * own     Tutti's own program: initialises MPI and submits a graph to its StarPU runner step by step
  * attach  a StarPU program that inserts collectives on its handles (tutti/starpu.h), over all ranks and over a group
+ * stages  a training session of a net in two stages
+ * split   one of a net whose large layers are divided over two ranks
  *
  * Rank 0 prints a line at each of ten points: collectives so far, resident memory, bytes allocated
  * in the heap (requests, pool entries, tasks: any leak shows here), descriptors, threads. The exit
  * status is 1 if a result is wrong or any resource grows after the first fifth. */
+#include "apps/tune/workload.h"
 #include "dag/base/log.h"
 #include "designs/exchange/exchange.h"
 
@@ -252,12 +255,63 @@ static tutti_status soak_attach(const char *design, long count, watcher *w)
     return status ? status : left;
 }
 
+/* ---- a training of ranks that divide the work ---- */
+
+/* Stages have different numbers of collectives in a step, but as many steps. */
+static tutti_status train(tutti_training_session *s, long count, watcher *w)
+{
+    enum { ABOUT = 10 };
+    const tutti_workload workload = {.model = tutti_model_find("mlp"),
+        .recipe = {.batch = 8, .momentum = 0.9f, .seed = 1},
+        .timeout_s = patience_s};
+    double seconds;
+    tutti_status status = tutti_workload_build(&workload, s);
+    if (!status) status = tutti_training_session_apply(s);
+    if (!status) status = tutti_workload_start(&workload, s);
+    const int steps = (int)(count / POINTS / ABOUT) + 1;
+    for (int point = 1; point <= POINTS && !status; point++) {
+        status = tutti_workload_steps(&workload, s, steps, &seconds);
+        if (!status) note(w, (long)point * steps * tutti_training_session_collectives(s));
+    }
+    return status;
+}
+
+static tutti_status soak_layout(
+    const char *design, const tutti_layout *layout, long count, watcher *w)
+{
+    const tutti_training_session_options options = {.workers = 1,
+        .layout = *layout,
+        .exchange = {.design = tutti_design_find(design),
+            .messages = 1,
+            .algorithm = "direct",
+            .verify = TUTTI_VERIFY_ON,
+            .timeout_s = patience_s}};
+    tutti_training_session s;
+    tutti_status status = tutti_training_session_open(&options, &s);
+    if (status) return status;
+    w->rank = s.rank;
+    status = train(&s, count, w);
+    tutti_status left = tutti_training_session_close(&s);
+    return status ? status : left;
+}
+
+static tutti_status soak_stages(const char *design, long count, watcher *w)
+{
+    return soak_layout(design, &(tutti_layout){.stages = 2, .micro_batches = 4}, count, w);
+}
+
+static tutti_status soak_split(const char *design, long count, watcher *w)
+{
+    return soak_layout(design, &(tutti_layout){.split = 2, .micro_batches = 2}, count, w);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         tutti_status (*soak)(const char *design, long count, watcher *w);
-    } modes[] = {{"own", soak_own}, {"attach", soak_attach}};
+    } modes[] = {
+        {"own", soak_own}, {"attach", soak_attach}, {"stages", soak_stages}, {"split", soak_split}};
     char title[64];
     for (size_t m = 0; argc == 4 && m < sizeof modes / sizeof *modes; m++) {
         if (strcmp(argv[1], modes[m].name) || !tutti_design_find(argv[2])) continue;
@@ -267,6 +321,6 @@ int main(int argc, char **argv)
         if (!status && w.point != POINTS) fprintf(stderr, "soak: %d points\n", w.point);
         return status || w.grew || w.point != POINTS;
     }
-    fprintf(stderr, "usage: soak own|attach DESIGN COUNT\n");
+    fprintf(stderr, "usage: soak own|attach|stages|split DESIGN COUNT\n");
     return 2;
 }

@@ -20,4 +20,7 @@ for design in funneled concurrent; do
         fail "$design, divided layers: status $?"
     cat "$dir/out"
 done
+cifar 4 --data "$dir/data" --steps 3 --batch 4 --lr 0.02 --model mlp --workers 1 --design concurrent \
+    --layout stages=2,split=2 --strategy sharded || fail "stages and divided layers: status $?"
+cat "$dir/out"
 finish

@@ -1,0 +1,36 @@
+#include "apps/train/agree.h"
+
+#include "collectives/boot.h"
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+
+tutti_status tutti_trainer_note_interrupt(const tutti_trainer *s, tutti_status status)
+{
+    int signal = tutti_interrupt_asked(s->interrupt);
+    if (status == TUTTI_ERR_INTERRUPTED && s->session.rank == 0)
+        tutti_log(TUTTI_LOG_WARN, "interrupted by %s before the first step: nothing has changed",
+            tutti_interrupt_name(signal));
+    return status;
+}
+
+tutti_status tutti_trainer_agree(tutti_trainer *s, tutti_status mine)
+{
+    if (!mine && tutti_interrupt_asked(s->interrupt)) mine = TUTTI_ERR_INTERRUPTED;
+    return tutti_trainer_note_interrupt(s, tutti_exchange_agree(s->session.exchange, mine, NULL));
+}
+
+tutti_status tutti_trainer_broadcast(
+    tutti_trainer *s, const char *name, tutti_dtype dtype, int64_t count, void *data)
+{
+    return tutti_exchange_call(s->session.exchange, name,
+        &(tutti_coll_args){.kind = TUTTI_BROADCAST, .dtype = dtype, .count = count, .recv = data});
+}
+
+void tutti_trainer_end_all(tutti_status status)
+{
+    static const double time_to_tell_s = 0.3; /* the others have learned of it, and log it too */
+    tutti_log(
+        TUTTI_LOG_ERROR, "this rank cannot go on: %s; all ranks end", tutti_status_text(status));
+    if (status == TUTTI_ERR_MISMATCH) tutti_clock_sleep(time_to_tell_s);
+    tutti_boot_abort(1);
+}
