@@ -1,11 +1,12 @@
 /* A server and clients that die and return, for a long time:   kv FOLDER PUSHES DEATHS
  *
- * Each of three clients pushes key 0, which is on one server, PUSHES times in all of its lives, in batches, and key 1, which has a
- * part on each of two servers, once a batch: ones to element `client` and to element ALL, again and again along the key. Client 0
- * lives on; each of the others is killed DEATHS times, at any moment, and comes back. In FOLDER a client notes for each life how
- * many pushes and batches it has begun, and how many it knows to be added (life.CLIENT.PROCESS), and that it is done (done.CLIENT).
- * In the end client 0 prints what is there of each client. It must be whole: all along a part each client's count is the same,
- * and ALL is their sum, exactly. (A client that dies may have pushed one part of a key and not the other.) */
+ * Each of three clients pushes key 0, which is on one server, PUSHES times in all of its lives, in batches, and key 1,
+ * which has a part on each of two servers, once a batch: ones to element `client` and to element ALL, again and again
+ * along the key. Client 0 lives on; each of the others is killed DEATHS times, at any moment, and comes back. In FOLDER
+ * a client notes for each life how many pushes and batches it has begun, and how many it knows to be added
+ * (life.CLIENT.PROCESS), and that it is done (done.CLIENT). In the end client 0 prints what is there of each client. It
+ * must be whole: all along a part each client's count is the same, and ALL is their sum, exactly. (A client that dies
+ * may have pushed one part of a key and not the other.) */
 #include <fcntl.h>
 #include <glob.h>
 #include <pthread.h>
