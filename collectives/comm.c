@@ -349,8 +349,8 @@ static tutti_status begin(tutti_coll_request *r)
         .ordered = !tutti_coll_commutes(a)};
     tutti_choice choice = tutti_coll_choose(c->algorithm, &key);
     if (!choice.build || a->memory == TUTTI_MEMORY_DEVICE) {
-        const tutti_coll_args one = one_vector(a);
-        tutti_status status = t->ops->collective(t, r->lane, &one, &r->message);
+        r->args = one_vector(a);
+        tutti_status status = t->ops->collective(t, r->lane, a, &r->message);
         r->whole = 1;
         r->done = !status && !r->message;
         return status;

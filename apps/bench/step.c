@@ -249,8 +249,6 @@ static tutti_status run_here(int argc, char **argv, tutti_step_bench *b)
     if (strcmp(b->o.device, "cpu") != 0 && strcmp(b->o.peer, "none") != 0)
         return tutti_conf_refuse(&conf, "peer", b->o.peer,
             "PyTorch computes on the CPU here, which is no peer of a GPU: use none with --device");
-    fault = tutti_transport_fault(b->o.transport, b->o.device);
-    if (fault) return tutti_conf_refuse(&conf, "transport", b->o.transport, fault);
     const tutti_binding_place cpu = {0};
     if (strcmp(b->o.device, "cpu") == 0)
         status =

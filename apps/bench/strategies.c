@@ -43,7 +43,7 @@ static const tutti_setting settings[] = {
         .help = "rate of the box's links"},
     {TUTTI_CONF_REAL, "cell-timeout", "S", .fallback = "3600", .low = 1, .high = 1e6,
         AT(cell_timeout_s), .help = "seconds after which a training is abandoned"},
-    {TUTTI_CONF_TEXT, "strategy", "STRATEGY[/CODEC]...", .flags = TUTTI_CONF_OPERAND,
+    {TUTTI_CONF_TEXT, "strategy", "STRATEGY[/CODEC][@LAYOUT]...", .flags = TUTTI_CONF_OPERAND,
         .high = MOST_ROWS, AT(wish), .help = "what to train with"},
     TUTTI_BENCH_SETTING_JSON(AT(json)),
     TUTTI_BENCH_SETTING_CSV(AT(csv)),
@@ -51,11 +51,13 @@ static const tutti_setting settings[] = {
 };
 static const tutti_conf conf = {
     .program = "tutti-bench strategies",
-    .usage = "--data DIR [OPTION]... [STRATEGY[/CODEC]]...",
-    .summary = "Trains the same model with every strategy and every codec, one after the other, in "
-               "a box with slow links, and prints seconds and bytes to an accuracy. STRATEGY and "
-               "CODEC are those of tutti-cifar (local:period=16, sync/powersgd:4); without any, "
-               "all of its tables. tutti-bench plot draws what --json has.",
+    .usage = "--data DIR [OPTION]... [STRATEGY[/CODEC][@LAYOUT]]...",
+    .summary =
+        "Trains the same model with every strategy and every codec, one after the other, in "
+        "a box with slow links, and prints seconds and bytes to an accuracy. STRATEGY and "
+        "CODEC are those of tutti-cifar (local:period=16, sync/powersgd:4), and so is LAYOUT "
+        "(sync@servers=1), whose servers come on top; without any, all of its tables. tutti-bench "
+        "plot draws what --json has.",
     .epilogue = "Exit status: 0, even if the accuracy is not reached; 1 if a training failed.",
     .version = PACKAGE_VERSION,
     .settings = settings,
@@ -70,31 +72,34 @@ typedef struct bench {
 
 /* ---- what is trained with ---- */
 
-static tutti_status add(bench *b, const char *strategy, const char *compress)
+static tutti_status add(bench *b, const char *strategy, const char *compress, const char *layout)
 {
     if (b->rows == MOST_ROWS)
         return tutti_fail(TUTTI_ERR_USAGE, "these are more than %d trainings", MOST_ROWS);
     tutti_strategies_row *r = &b->row[b->rows++];
+    const int codes = strcmp(compress, "none") != 0;
     snprintf(r->strategy, sizeof r->strategy, "%s", strategy);
     snprintf(r->compress, sizeof r->compress, "%s", compress);
-    snprintf(r->name, sizeof r->name, "%.60s%s%.32s", strategy,
-        strcmp(compress, "none") ? ", " : "", strcmp(compress, "none") ? compress : "");
+    snprintf(r->layout, sizeof r->layout, "%s", layout);
+    snprintf(r->name, sizeof r->name, "%.40s%s%.20s%s%.28s", strategy, codes ? ", " : "",
+        codes ? compress : "", *layout ? ", " : "", layout);
     return TUTTI_OK;
 }
 
-/* Each strategy of the table, with each of the words that it takes. */
+/* Each strategy of the table, with each of the words that it takes, and with a server if it goes with servers. */
 static tutti_status add_strategies(bench *b)
 {
     tutti_status status = TUTTI_OK;
     for (int i = 0; tutti_strategies[i] && !status; i++) {
         const tutti_strategy *s = tutti_strategies[i];
         const char *const *words = s->parameter ? s->parameter->words : NULL;
-        if (!words) status = add(b, s->name, "none");
+        if (!words && !s->needs_servers) status = add(b, s->name, "none", "");
         for (int w = 0; words && words[w] && !status; w++) {
             char text[TUTTI_STRATEGIES_NAME];
             snprintf(text, sizeof text, "%s:%s", s->name, words[w]);
-            status = add(b, text, "none");
+            status = add(b, text, "none", "");
         }
+        if (s->served && !status) status = add(b, s->name, "none", "servers=1");
     }
     return status;
 }
@@ -106,12 +111,12 @@ static tutti_status add_codecs(bench *b)
     for (int i = 1; tutti_codecs[i] && !status; i++) {
         char text[TUTTI_CODEC_TEXT];
         status = add(b, tutti_strategy_sync.name,
-            tutti_codec_print(tutti_codecs[i], tutti_codecs[i]->example, text));
+            tutti_codec_print(tutti_codecs[i], tutti_codecs[i]->example, text), "");
     }
     return status;
 }
 
-/* "sync/powersgd:4" */
+/* "sync/powersgd:4", "sync@servers=1,clients=2" */
 static tutti_status add_wish(bench *b, const char *wish)
 {
     char text[TUTTI_STRATEGIES_NAME], fault[512];
@@ -120,13 +125,18 @@ static tutti_status add_wish(bench *b, const char *wish)
     tutti_strategy_settings values;
     double value;
     snprintf(text, sizeof text, "%s", wish);
+    char *at = strchr(text, '@');
+    if (at) *at++ = '\0';
     char *slash = strchr(text, '/');
     if (slash) *slash++ = '\0';
     if (!tutti_strategy_read(text, &strategy, &values, fault, sizeof fault))
         return tutti_conf_refuse(&conf, "strategy", wish, fault);
+    if (strategy->needs_servers && !at)
+        return tutti_conf_refuse(&conf, "strategy", wish,
+            "needs parameter servers: put @servers=1 behind it");
     if (slash && !tutti_codec_read(slash, &codec, &value, fault, sizeof fault))
         return tutti_conf_refuse(&conf, "strategy", wish, fault);
-    return add(b, text, slash ? slash : "none");
+    return add(b, text, slash ? slash : "none", at ? at : "");
 }
 
 static tutti_status add_all(bench *b)
@@ -163,8 +173,8 @@ static void write_events(bench *b, const tutti_strategies_row *r)
                 "event", "strategy", "name", r->name, "strategy", r->strategy, "compress",
                 r->compress, "model", b->o.model, "epoch", (json_int_t)e->epoch, "step",
                 (json_int_t)e->step, "seconds", e->seconds, "accuracy_pct", e->accuracy_pct,
-                "ranks", (int)(b->o.hosts.word ? b->o.ranks : b->o.hosts.value), "batch",
-                (json_int_t)b->o.batch, "unit", "%", "samples", e->accuracy_pct);
+                "ranks", (int)tutti_strategies_ranks(&b->o, r), "batch", (json_int_t)b->o.batch,
+                "unit", "%", "samples", e->accuracy_pct);
         if (e->mb > 0) json_object_set_new(event, "mb", json_real(e->mb));
         if (!b->o.hosts.word) json_object_set_new(event, "link_mbit", json_real(b->o.link_mbit));
         if (i == r->reached) json_object_set_new(event, "reached", json_true());

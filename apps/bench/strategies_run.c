@@ -109,6 +109,13 @@ static void conclude(const tutti_strategies_options *o, double sent, tutti_strat
 
 /* ---- the training ---- */
 
+int64_t tutti_strategies_ranks(const tutti_strategies_options *o, const tutti_strategies_row *row)
+{
+    const char *servers = strstr(row->layout, "servers=");
+    const int64_t workers = o->hosts.word ? o->ranks : o->hosts.value;
+    return workers + (servers ? atoi(servers + strlen("servers=")) : 0);
+}
+
 static tutti_status train(
     const tutti_strategies_options *o, const tutti_strategies_row *row, files *f)
 {
@@ -118,7 +125,7 @@ static tutti_status train(
     int n = 0;
     tutti_status status = tutti_box_self(self);
     if (status) return status;
-    snprintf(ranks, sizeof ranks, "%" PRId64, o->hosts.word ? o->ranks : o->hosts.value);
+    snprintf(ranks, sizeof ranks, "%" PRId64, tutti_strategies_ranks(o, row));
     snprintf(rate, sizeof rate, "%.0fkbit", 1e3 * o->link_mbit);
     snprintf(batch, sizeof batch, "%" PRId64, o->batch);
     snprintf(epochs, sizeof epochs, "%" PRId64, o->epochs);
@@ -139,6 +146,10 @@ static tutti_status train(
         "--seed", seed, "--lr", lr, "--strategy", (char *)row->strategy, "--compress",
         (char *)row->compress, "--quiet", "--json", f->json, NULL};
     for (int i = 0; program[i]; i++) argv[n++] = program[i];
+    if (*row->layout) {
+        argv[n++] = "--layout";
+        argv[n++] = (char *)row->layout;
+    }
     argv[n] = NULL;
     return tutti_box_run(argv, row->name, o->cell_timeout_s);
 }

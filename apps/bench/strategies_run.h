@@ -24,13 +24,16 @@ typedef struct tutti_strategies_eval {
 } tutti_strategies_eval;
 
 typedef struct tutti_strategies_row {
-    char name[TUTTI_STRATEGIES_NAME]; /* "sync", "sync, topk:0.01" */
+    char name[TUTTI_STRATEGIES_NAME]; /* "sync", "sync, topk:0.01", "sync, servers=1" */
     char strategy[TUTTI_STRATEGIES_NAME], compress[TUTTI_STRATEGIES_NAME];
+    char layout[TUTTI_STRATEGIES_NAME]; /* "": none */
     int failed;
     int evals, reached; /* the first with the accuracy that is asked for; -1: none */
     tutti_strategies_eval eval[TUTTI_STRATEGIES_EVALS];
 } tutti_strategies_row;
 
+/* How many ranks train: servers of the layout come on top of --hosts, or --ranks. [P] */
+int64_t tutti_strategies_ranks(const tutti_strategies_options *o, const tutti_strategies_row *row);
 /* Trains, and fills in what came of it. IO, TIMEOUT, FORMAT (logged). */
 tutti_status tutti_strategies_train(const tutti_strategies_options *o, tutti_strategies_row *row);
 

@@ -23,9 +23,11 @@ static const char *read_number(const char *text, int least, int *number)
 static const char *read_service(tutti_layout *layout, int told)
 {
     if (layout->stages || layout->replicas || layout->split)
-        return "has clients of servers, which are whole replicas, each on a rank: leave out stages=, "
+        return "has clients of servers, which are whole replicas, each on a rank: leave out "
+               "stages=, "
                "replicas= and split=";
-    if (!told) return "has clients, but not how many servers they have: add servers=, such as servers=1";
+    if (!told)
+        return "has clients, but not how many servers they have: add servers=, such as servers=1";
     if (layout->servers) return NULL;
     if (layout->clients > 1)
         return "has several clients, and no server that joins them: use servers=1, or clients=1";
@@ -35,9 +37,9 @@ static const char *read_service(tutti_layout *layout, int told)
 
 const char *tutti_layout_read(const char *text, tutti_layout *layout)
 {
-    static const char form[] =
-        "must be stages=S, replicas=R, split=G, or several of these, such as stages=2,replicas=4; or "
-        "servers=S,clients=C, such as servers=1,clients=2";
+    static const char form[] = "must be stages=S, replicas=R, split=G, or several of these, such "
+                               "as stages=2,replicas=4; or "
+                               "servers=S,clients=C, such as servers=1,clients=2";
     const struct {
         const char *key;
         int *number, least;
@@ -74,12 +76,14 @@ static tutti_status complete_service(tutti_layout *layout, int ranks)
     const int workers = ranks - layout->servers, clients = layout->clients;
     if (workers < 1)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "--layout %s leaves none of %d rank%s to train: start at least %d, or use fewer servers",
+            "--layout %s leaves none of %d rank%s to train: start at least %d, or use fewer "
+            "servers",
             tutti_layout_print(layout, text), ranks, ranks == 1 ? "" : "s",
             layout->servers + (clients ? clients : 1));
     if (clients && workers % clients)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "--layout %s: %d clients of equal size cannot be formed of %d workers (%d ranks without "
+            "--layout %s: %d clients of equal size cannot be formed of %d workers (%d ranks "
+            "without "
             "%d server%s): use a divisor of %d, or start %d ranks",
             tutti_layout_print(layout, text), clients, workers, ranks, layout->servers,
             layout->servers == 1 ? "" : "s", workers,

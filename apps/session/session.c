@@ -145,6 +145,8 @@ static tutti_status join_service(tutti_training_session *s)
     for (int c = 0; c < l->clients && workers > 1 && !status; c++)
         status = make_group(
             s, &(group_of_ranks){0, c * workers, 1, workers, 1}, &s->service.group);
+    if (l->replicas > 1 && !status)
+        status = make_group(s, &(group_of_ranks){0, 0, 1, l->replicas, 1}, &s->service.all);
     return status;
 }
 
@@ -184,12 +186,10 @@ static tutti_status take_device(tutti_training_session *s)
     return status;
 }
 
-/* Tracks of a trace: the CPU workers, and that of a GPU where there may be one. */
-static int count_workers(const tutti_training_session_options *options)
+static int may_use_gpu(const tutti_training_session_options *options)
 {
-    const int may = options->place.device != TUTTI_CPU ||
-                    (options->device && strcmp(options->device, "cpu") != 0);
-    return options->workers + may;
+    return options->place.device != TUTTI_CPU ||
+           (options->device && strcmp(options->device, "cpu") != 0);
 }
 
 tutti_status tutti_training_session_open(
@@ -200,8 +200,9 @@ tutti_status tutti_training_session_open(
     tutti_status status = find_runner(options->runner, &s.runner);
     if (!status && options->metered) status = tutti_meter_new(&s.meter);
     if (!status && options->spans)
-        status =
-            tutti_trace_open(count_workers(options), options->readers, options->spans, &s.trace);
+        status = tutti_trace_open(options->workers + may_use_gpu(options), options->readers,
+            options->spans, &s.trace);
+    if (!status && may_use_gpu(options)) tutti_run_starpu_measure();
     if (!status) status = options->exchange.design ? open_exchange(&s) : take_device(&s);
     if (!status) status = take_place(&s);
     s.options.exchange.settings = NULL; /* compared, and the caller's again */
@@ -325,10 +326,14 @@ static tutti_status turn_to_servers(const tutti_training_session *s, const char 
 {
     const tutti_strategy *strategy = recipe->strategy ? recipe->strategy : &tutti_strategy_sync;
     const int keys = tutti_service_keys(net, NULL), servers = s->service.servers;
+    if (!servers && strategy->needs_servers)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "--strategy %s needs servers: use it with --layout servers=1, or more", strategy->name);
     if (!servers) return TUTTI_OK;
     if (!strategy->served)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "--strategy %s has no part for servers: use sync, or leave servers out of --layout",
+            "--strategy %s has no part for servers: use sync or elastic, or leave servers out of "
+            "--layout",
             strategy->name);
     if (servers > keys)
         return tutti_fail(TUTTI_ERR_USAGE,

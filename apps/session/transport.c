@@ -20,15 +20,6 @@ const char *tutti_transport_choice(int i)
     return about->name;
 }
 
-static const char on_cpu[] =
-    "it sums in the memory of GPUs, and kernels run on the CPU: use it with --device cuda";
-
-const char *tutti_transport_fault(const char *word, const char *device)
-{
-    const tutti_transport_about *about = tutti_transport_find(word);
-    return about && about->on_gpus && strcmp(device, "cpu") == 0 ? on_cpu : NULL;
-}
-
 /* ---- where ranks compute ---- */
 
 static tutti_status choose_place(tutti_session_transport *s, tutti_transport *mpi, double timeout_s)
@@ -107,7 +98,8 @@ static tutti_status ask(question *q)
     const int most = q->about->most_lanes;
     if (!q->about->on_gpus) return TUTTI_OK;
     if (q->of->place.device != TUTTI_CUDA)
-        snprintf(q->no, sizeof q->no, "%s", on_cpu);
+        snprintf(q->no, sizeof q->no,
+            "it sums in the memory of GPUs, and kernels run on the CPU: use it with --device cuda");
     else if (q->of->needs)
         snprintf(q->no, sizeof q->no, "%s", q->of->needs);
     else if (most && q->lanes > most)
@@ -132,7 +124,7 @@ static tutti_status choose(question *q)
     tutti_status status = ask(q);
     if (status || !*q->no) return status;
     if (!is_free)
-        return tells ? tutti_fail(TUTTI_ERR_USAGE, "--transport %s: %s, or use --transport mpi",
+        return tells ? tutti_fail(TUTTI_ERR_USAGE, "--transport %s: %s; or use --transport mpi",
                            word, q->no)
                      : TUTTI_ERR_USAGE;
     if (tells) tutti_log(TUTTI_LOG_INFO, "auto: --transport mpi, because %s", q->no);

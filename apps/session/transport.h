@@ -20,9 +20,6 @@
 
 const char *tutti_transport_choice(int i); /* [P] */
 
-/* Why this choice cannot be with this word of --device; NULL: it can. [P] */
-const char *tutti_transport_fault(const char *word, const char *device);
-
 /* Where a rank of a session computes, and what carries its collectives. */
 typedef struct tutti_session_transport {
     const char *word;   /* a choice, the same on all ranks; NULL: mpi */

@@ -133,6 +133,18 @@ launch_on_hosts() { # KIND AGENT NETWORK ADDRESS FOLDER HOST,... SLOTS
     esac
 }
 
+# For ranks on hosts that the launcher reaches in its own way, dealt in turns; launch_words: the options of mpirun. Open MPI must be
+# told what of the environment goes there.
+launch_dealt() { # KIND HOST,... RANKS
+    local name
+    case $1 in
+    hydra) launch_words=(-ppn 1 -hosts "$2") ;;
+    *)
+        launch_words=(--map-by node --bind-to none --host "${2//,/:$3,}:$3")
+        for name in TUTTI_RUN ${!TUTTI_KV_@}; do launch_words+=(-x "$name"); done ;;
+    esac
+}
+
 # The option with which the launcher lets ranks go on when one has died. Hydra has none that does.
 launch_keep_going() { # KIND
     case $1 in openmpi*) echo --enable-recovery ;; esac

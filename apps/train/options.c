@@ -204,7 +204,9 @@ static const tutti_setting settings[] = {
                 "step of rate X (default 1) with Nesterov momentum M (default 0) may begin; "
                 "gossip:ring, gossip:exponential: each averages its weights with those of two "
                 "neighbours, or of one in turn, in every step, and with all after period=T steps "
-                "(default 1000); auto: "
+                "(default 1000); elastic:period=T,alpha=A,round=R, with servers of --layout: clients "
+                "train alone, and every T steps (default 8) move by A (default 0.1) of the way to a "
+                "centre, and it to them; auto: "
                 "sync, with sums in any order"},
     TUTTI_SETTING_BUCKET_MB(AT(bucket_mb)),
     TUTTI_SETTING_CHUNK_MB(AT(chunk_mb)),
@@ -417,7 +419,10 @@ static tutti_status check_strategy(const tutti_train_options *o)
     char reason[128];
     if (*o->strategy_fault)
         return tutti_conf_refuse(&o->conf, "strategy", o->strategy_name, o->strategy_fault);
-    if (o->strategy && o->strategy->alone) return check_alone(o);
+    if (o->strategy && o->strategy->needs_servers && !o->layout.servers)
+        return tutti_conf_refuse(&o->conf, "strategy", o->strategy_name,
+            "needs parameter servers: add --layout servers=1, or more");
+    if (o->strategy && o->strategy->alone && !o->layout.servers) return check_alone(o);
     if (!o->strategy || !o->strategy->deals) return TUTTI_OK;
     snprintf(reason, sizeof reason, "it needs whole gradients, which --strategy %s leaves no rank",
         o->strategy->name);
@@ -438,12 +443,13 @@ static tutti_status check_servers(const tutti_train_options *o)
     char reason[128];
     if (o->strategy && !o->strategy->served) {
         snprintf(reason, sizeof reason,
-            "has no part for servers: use sync, or leave servers out of --layout %s",
+            "has no part for servers: use sync or elastic, or leave servers out of --layout %s",
             o->layout_text);
         return tutti_conf_refuse(&o->conf, "strategy", o->strategy_name, reason);
     }
     if (encodes(o)) return tutti_conf_refuse(&o->conf, "compress", o->compress_name, parts);
-    if (!o->clip_norm.word) return tutti_conf_refuse(&o->conf, "clip-norm", NULL, parts);
+    if (!o->clip_norm.word && !(o->strategy && o->strategy->alone))
+        return tutti_conf_refuse(&o->conf, "clip-norm", NULL, parts);
     if (o->wire != TUTTI_F32)
         return refuse_wire(o, "servers add gradients as f32: leave it out, or servers of --layout");
     return TUTTI_OK;
@@ -518,8 +524,6 @@ static tutti_status check_together(const tutti_train_options *o)
     if (o->tf32 && strcmp(o->device, "cpu") == 0)
         return tutti_conf_refuse(
             &o->conf, "tf32", NULL, "the CPU does not compute so: use it with --device cuda");
-    const char *fault = tutti_transport_fault(o->transport, o->device);
-    if (fault) return tutti_conf_refuse(&o->conf, "transport", o->transport, fault);
     const int cuts = strcmp(o->device, "cuda") == 0 ? 1 : (int)o->workers;
     const int parts = tutti_layout_micro_batches(&o->layout, o->batch, cuts);
     const char *cut = o->micro_batches.word ? "workers" : "micro-batches";
@@ -568,7 +572,7 @@ static tutti_status check_together(const tutti_train_options *o)
     if (o->design->unsafe && !o->unsafe)
         return tutti_conf_refuse(&o->conf, "design", o->design->name,
             "it can hang or sum the wrong buffers, on purpose: add --unsafe to run it");
-    fault = tutti_setting_wire_fault(o->algorithm, o->wire);
+    const char *fault = tutti_setting_wire_fault(o->algorithm, o->wire);
     if (fault) return refuse_wire(o, fault);
     tutti_status status = tutti_comm_core_check(o->comm_core);
     if (status) return status;

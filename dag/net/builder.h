@@ -79,6 +79,8 @@ void tutti_builder_cut(tutti_step *step, const tutti_step_options *options);
 /* Declares inputs, parameters and state, and sets up every site. Values are declared with their
  * nodes. */
 tutti_status tutti_builder_declare(tutti_builder *b);
+/* What every rank is fed, servers, too: learning rate and counter. */
+tutti_status tutti_builder_declare_numbers(tutti_builder *b);
 /* Parameter p of layer l, its gradient, and what is kept of it here. */
 tutti_status tutti_builder_declare_trained(
     tutti_builder *b, int l, int p, const tutti_parameter *parameter);
@@ -167,6 +169,10 @@ tutti_status tutti_builder_keep_sum(tutti_builder *b, int l, int p);
 /* The nodes of the section `average`: all parameters and states become averages over the replicas, of
  * which those of parameters may be followed by an outer step. */
 tutti_status tutti_builder_average(tutti_builder *b, float rate, float momentum);
+/* The same of states alone. */
+tutti_status tutti_builder_average_states(tutti_builder *b);
+/* The sections of meetings, if the strategy has any. */
+tutti_status tutti_builder_meet(tutti_builder *b);
 /* Parameter p of layer l, to replica `to`, and its neighbour number k's, from replica `from`. Replicas are
  * ranks here. */
 tutti_status tutti_builder_swap(
@@ -181,7 +187,9 @@ tutti_status tutti_builder_note_starts(tutti_builder *b);
 /* How many replicas a step sums over. */
 static inline int tutti_builder_summed(const tutti_builder *b)
 {
-    return b->step->strategy->alone ? 1 : b->options->replicas;
+    const tutti_service *s = &b->options->service;
+    if (!b->step->strategy->alone) return b->options->replicas;
+    return s->servers ? s->workers : 1;
 }
 
 /* For the statistics of layer l: sum over micro-batches -> the strategy's mark; the ALLREDUCE that this usually
@@ -189,6 +197,14 @@ static inline int tutti_builder_summed(const tutti_builder *b)
 tutti_status tutti_builder_mark_statistics(tutti_builder *b, int l);
 tutti_status tutti_builder_sum_statistics(tutti_builder *b, int l);
 tutti_status tutti_builder_update_running(tutti_builder *b, int l);
+
+/* What clients send to servers, and get: gradients, for weights; weights, for the server's, in a tensor of
+ * its own, the centre; or in place of their own. */
+typedef enum tutti_sent {
+    TUTTI_SENT_GRADIENTS,
+    TUTTI_SENT_WEIGHTS,
+    TUTTI_SENT_TO_REPLACE
+} tutti_sent;
 
 /* With servers. Says which has what. INVAL (logged): more servers than keys; NOMEM. */
 tutti_status tutti_builder_deal_keys(tutti_builder *b);
@@ -199,15 +215,23 @@ int tutti_builder_serves_key(const tutti_builder *b, int k);
  * servers; those back, and the broadcasts in the client; what follows all updates: averages, copies, running
  * statistics. */
 tutti_status tutti_builder_reduce_key(tutti_builder *b, int l, int p);
-tutti_status tutti_builder_push_keys(tutti_builder *b);
-tutti_status tutti_builder_pull_keys(tutti_builder *b);
+tutti_status tutti_builder_push_keys(tutti_builder *b, tutti_sent sent);
+tutti_status tutti_builder_pull_keys(tutti_builder *b, tutti_sent sent);
 tutti_status tutti_builder_follow_all(tutti_builder *b);
-/* On a server: its tensors; all sections; of all of its keys the sums over clients; then the updates, and the messages
+/* On a worker whose client trains alone: the sum of a key over its client; tensors for centres; its weights move by
+ * alpha of the way to these. */
+tutti_status tutti_builder_sum_in_client(tutti_builder *b, int l, int p);
+tutti_status tutti_builder_declare_centres(tutti_builder *b);
+tutti_status tutti_builder_approach_centres(tutti_builder *b, double alpha);
+/* On a server: its tensors; all sections; of all of its keys the sums over clients; then each update with its messages
  * to clients. */
 tutti_status tutti_builder_declare_keys(tutti_builder *b);
 tutti_status tutti_builder_serve(tutti_builder *b);
-tutti_status tutti_builder_add_clients(tutti_builder *b);
+tutti_status tutti_builder_add_clients(tutti_builder *b, tutti_sent sent);
 tutti_status tutti_builder_update_keys(tutti_builder *b);
+/* Or: the messages to clients alone; its weights move by a share of the way to the mean of what clients sent. */
+tutti_status tutti_builder_answer_clients(tutti_builder *b, tutti_sent sent);
+tutti_status tutti_builder_move_centres(tutti_builder *b, double share);
 
 /* Adds the nodes of the forward pass of a micro-batch through a layer to the section begun last. */
 tutti_status tutti_builder_forward(tutti_builder *b, int l, int s, int evaluation);

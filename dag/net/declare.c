@@ -50,8 +50,7 @@ static tutti_status declare_micro_batch(tutti_builder *b, int s)
                               : status;
 }
 
-/* What every rank is fed, servers, too. */
-static tutti_status declare_numbers(tutti_builder *b)
+tutti_status tutti_builder_declare_numbers(tutti_builder *b)
 {
     tutti_graph *graph = b->graph;
     tutti_status status = tutti_graph_tensor(
@@ -63,7 +62,7 @@ static tutti_status declare_numbers(tutti_builder *b)
 
 static tutti_status declare_inputs(tutti_builder *b)
 {
-    tutti_status status = declare_numbers(b);
+    tutti_status status = tutti_builder_declare_numbers(b);
     for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++)
         status = declare_micro_batch(b, s);
     return status;
@@ -112,12 +111,12 @@ static tutti_status declare_kept(
     return status;
 }
 
-/* With servers, what the update rule keeps is theirs alone. */
+/* What the update rule keeps is where updates are: on servers, or with clients that train alone on these. */
 static tutti_status declare_states(
     tutti_builder *b, int l, const tutti_parameter *parameter, tutti_trained *t)
 {
     const tutti_service *s = &b->options->service;
-    const int updates = !s->servers || s->serves;
+    const int updates = !s->servers || s->serves == b->step->strategy->deals;
     tutti_status status = TUTTI_OK;
     for (int i = 0; updates && b->step->rule->prefix[i] && status == TUTTI_OK; i++)
         status = declare_kept(b, b->step->rule->prefix[i], l, parameter, &t->state[i]);
@@ -315,9 +314,7 @@ static tutti_status declare_mixture(tutti_builder *b, int s)
 
 tutti_status tutti_builder_declare(tutti_builder *b)
 {
-    tutti_status status = b->options->service.serves ? declare_numbers(b) : declare_inputs(b);
-    if (b->options->service.serves)
-        return status == TUTTI_OK ? tutti_builder_declare_keys(b) : status;
+    tutti_status status = declare_inputs(b);
     if (status == TUTTI_OK) status = declare_auxiliaries(b);
     for (int w = 0; w < b->shape.slots && status == TUTTI_OK; w++)
         status = tutti_gradients_new(b->graph, w, b->step->micro_batch[w].count, &b->gradients[w]);

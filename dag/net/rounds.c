@@ -75,6 +75,17 @@ tutti_status tutti_builder_keep_sum(tutti_builder *b, int l, int p)
     return TUTTI_OK;
 }
 
+static tutti_status mark_states(tutti_builder *b)
+{
+    const tutti_step *step = b->step;
+    tutti_status status = TUTTI_OK;
+    int node;
+    for (int i = 0; i < step->states && status == TUTTI_OK; i++)
+        if (!tutti_builder_is_kept(b, step->state[i]))
+            status = tutti_builder_mark(b, -1, TUTTI_MARK_ALLREDUCE, step->state[i], 0, &node);
+    return status;
+}
+
 /* In the order in which the next forward pass needs them. */
 static tutti_status mark_all(tutti_builder *b)
 {
@@ -83,16 +94,29 @@ static tutti_status mark_all(tutti_builder *b)
     int node;
     for (int i = 0; i < step->parameters && status == TUTTI_OK; i++)
         status = tutti_builder_mark(b, -1, TUTTI_MARK_ALLREDUCE, step->parameter[i], 0, &node);
+    return status == TUTTI_OK ? mark_states(b) : status;
+}
+
+static tutti_status divide_states(tutti_builder *b)
+{
+    const tutti_step *step = b->step;
+    tutti_status status = TUTTI_OK;
     for (int i = 0; i < step->states && status == TUTTI_OK; i++)
         if (!tutti_builder_is_kept(b, step->state[i]))
-            status = tutti_builder_mark(b, -1, TUTTI_MARK_ALLREDUCE, step->state[i], 0, &node);
+            status = tutti_builder_divide(b, step->state[i]);
     return status;
+}
+
+tutti_status tutti_builder_average_states(tutti_builder *b)
+{
+    if (b->options->replicas == 1) return TUTTI_OK;
+    tutti_status status = mark_states(b);
+    return status == TUTTI_OK ? divide_states(b) : status;
 }
 
 /* No reader of a sum before the last mark, so that marks can be fused. */
 tutti_status tutti_builder_average(tutti_builder *b, float rate, float momentum)
 {
-    const tutti_step *step = b->step;
     tutti_status status = mark_all(b);
     for (int l = b->first; l < b->end && status == TUTTI_OK; l++) {
         tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
@@ -103,10 +127,7 @@ tutti_status tutti_builder_average(tutti_builder *b, float rate, float momentum)
                 status = tutti_builder_refresh_copy(b, l, p, parameter[p].suffix, 0);
         }
     }
-    for (int i = 0; i < step->states && status == TUTTI_OK; i++)
-        if (!tutti_builder_is_kept(b, step->state[i]))
-            status = tutti_builder_divide(b, step->state[i]);
-    return status;
+    return status == TUTTI_OK ? divide_states(b) : status;
 }
 
 static tutti_status note_start(tutti_builder *b, const tutti_trained *t)
@@ -156,6 +177,22 @@ tutti_status tutti_builder_swap(
     return status == TUTTI_OK ? message(b, TUTTI_MARK_RECV, t->near[k], from, t->index) : status;
 }
 
+tutti_status tutti_builder_meet(tutti_builder *b)
+{
+    tutti_step *step = b->step;
+    const tutti_strategy *strategy = step->strategy;
+    tutti_status status = TUTTI_OK;
+    step->meetings = strategy->meetings ? strategy->meetings(b->options) : 0;
+    step->meets_every = strategy->meets_every ? strategy->meets_every(&b->options->settings) : 1;
+    for (int i = 0; i < step->meetings && status == TUTTI_OK; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "meet.%d", i);
+        status = tutti_graph_section(b->graph, name, &step->meeting[i]);
+        if (status == TUTTI_OK) status = strategy->meet(b, i);
+    }
+    return status;
+}
+
 tutti_status tutti_builder_mix(tutti_builder *b, int l, int p, int neighbours)
 {
     const tutti_trained *t = tutti_builder_trained(b, l, p);
@@ -178,7 +215,8 @@ int tutti_step_meeting(const tutti_step *step, int64_t number)
 {
     const int n = step->meetings;
     int order[TUTTI_STEP_MEETINGS];
-    if (n == 0) return -1;
+    if (n == 0 || number % step->meets_every) return -1;
+    number /= step->meets_every;
     const uint64_t stream = tutti_rng_stream("meetings"), cycle = (uint64_t)(number / n);
     for (int i = 0; i < n; i++) { /* drawn one by one: each takes the place of one before it */
         const int k = (int)tutti_rng_below(

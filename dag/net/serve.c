@@ -1,6 +1,7 @@
 /* What travels between clients and servers, and what servers do with it. */
 #include "dag/base/log.h"
 #include "dag/kernels/arith.h"
+#include "dag/kernels/optim.h"
 #include "dag/net/builder.h"
 
 #include <stdio.h>
@@ -45,7 +46,13 @@ static const char *suffix_of(const tutti_builder *b, const tutti_key *key)
     return parameter[key->parameter].suffix;
 }
 
-/* What is added up, and what comes back. */
+/* Whether a key takes part: where weights are sent, batch norms have no part. */
+static int takes_part(const tutti_key *key, tutti_sent sent)
+{
+    return sent == TUTTI_SENT_GRADIENTS || key->parameter != TUTTI_KEY_STATISTICS;
+}
+
+/* On a server: the sum over clients. */
 static int sum_of(const tutti_builder *b, const tutti_key *key)
 {
     return key->parameter == TUTTI_KEY_STATISTICS
@@ -53,11 +60,25 @@ static int sum_of(const tutti_builder *b, const tutti_key *key)
                : tutti_builder_trained(b, key->layer, key->parameter)->gradient;
 }
 
+/* What a server sends back. */
 static int result_of(const tutti_builder *b, const tutti_key *key)
 {
     return key->parameter == TUTTI_KEY_STATISTICS
                ? b->statistics[key->layer]
                : tutti_builder_trained(b, key->layer, key->parameter)->weight;
+}
+
+/* What a client sends, and where it puts what comes back. */
+static int pushed_of(const tutti_builder *b, const tutti_key *key, tutti_sent sent)
+{
+    return sent == TUTTI_SENT_GRADIENTS ? sum_of(b, key) : result_of(b, key);
+}
+
+static int pulled_of(const tutti_builder *b, const tutti_key *key, tutti_sent sent)
+{
+    return sent == TUTTI_SENT_WEIGHTS
+               ? tutti_builder_trained(b, key->layer, key->parameter)->near[0]
+               : result_of(b, key);
 }
 
 /* ---- clients ---- */
@@ -101,24 +122,74 @@ tutti_status tutti_builder_reduce_key(tutti_builder *b, int l, int p)
     return in_client(b, k, TUTTI_MARK_REDUCE, sum_of(b, &b->key[k]));
 }
 
-tutti_status tutti_builder_push_keys(tutti_builder *b)
+tutti_status tutti_builder_sum_in_client(tutti_builder *b, int l, int p)
+{
+    const int k = number_of(b, l, p);
+    return in_client(b, k, TUTTI_MARK_ALLREDUCE, sum_of(b, &b->key[k]));
+}
+
+tutti_status tutti_builder_push_keys(tutti_builder *b, tutti_sent sent)
 {
     tutti_status status = TUTTI_OK;
     for (int k = b->keys - 1; k >= 0 && status == TUTTI_OK; k--)
-        if (is_root(b, k))
-            status = message(b, k, TUTTI_MARK_SEND, sum_of(b, &b->key[k]), server_of(b, k));
+        if (takes_part(&b->key[k], sent) && is_root(b, k))
+            status =
+                message(b, k, TUTTI_MARK_SEND, pushed_of(b, &b->key[k], sent), server_of(b, k));
     return status;
 }
 
 /* Broadcasts come behind all messages, so that they can be fused. */
-tutti_status tutti_builder_pull_keys(tutti_builder *b)
+tutti_status tutti_builder_pull_keys(tutti_builder *b, tutti_sent sent)
 {
     tutti_status status = TUTTI_OK;
     for (int k = 0; k < b->keys && status == TUTTI_OK; k++)
-        if (is_root(b, k))
-            status = message(b, k, TUTTI_MARK_RECV, result_of(b, &b->key[k]), server_of(b, k));
+        if (takes_part(&b->key[k], sent) && is_root(b, k))
+            status =
+                message(b, k, TUTTI_MARK_RECV, pulled_of(b, &b->key[k], sent), server_of(b, k));
     for (int k = 0; k < b->keys && status == TUTTI_OK; k++)
-        status = in_client(b, k, TUTTI_MARK_BROADCAST, result_of(b, &b->key[k]));
+        if (takes_part(&b->key[k], sent))
+            status = in_client(b, k, TUTTI_MARK_BROADCAST, pulled_of(b, &b->key[k], sent));
+    return status;
+}
+
+tutti_status tutti_builder_declare_centres(tutti_builder *b)
+{
+    tutti_status status = TUTTI_OK;
+    for (int k = 0; k < b->keys && status == TUTTI_OK; k++) {
+        const tutti_key *key = &b->key[k];
+        if (!takes_part(key, TUTTI_SENT_WEIGHTS)) continue;
+        tutti_trained *t = tutti_builder_trained(b, key->layer, key->parameter);
+        const tutti_tensor *weight = tutti_graph_get_tensor(b->graph, t->weight);
+        status = tutti_builder_tensor(b, "centre.", b->net->layer[key->layer].name,
+            suffix_of(b, key), -1, TUTTI_ROLE_SCRATCH, weight->dtype, weight->shape, &t->near[0]);
+    }
+    return status;
+}
+
+/* to += share * (from - to) */
+static tutti_status approach(tutti_builder *b, int to, int from, double share)
+{
+    const tutti_tensor *moved = tutti_graph_get_tensor(b->graph, to);
+    const tutti_average_desc desc = {.count = tutti_shape_count(&moved->shape), .decay = 1 - share};
+    const tutti_access access[] = {tutti_reads(from), tutti_updates(to)};
+    char name[TUTTI_SITE_NAME + 16];
+    snprintf(name, sizeof name, "%s.%s", moved->name, tutti_op_average.name);
+    return tutti_graph_kernel(
+        b->graph, name, &tutti_op_average, &desc, sizeof desc, 2, access, NULL);
+}
+
+tutti_status tutti_builder_approach_centres(tutti_builder *b, double alpha)
+{
+    tutti_status status = TUTTI_OK;
+    for (int k = 0; k < b->keys && status == TUTTI_OK; k++) {
+        const tutti_key *key = &b->key[k];
+        if (!takes_part(key, TUTTI_SENT_WEIGHTS)) continue;
+        const tutti_trained *t = tutti_builder_trained(b, key->layer, key->parameter);
+        status = approach(b, t->weight, t->near[0], alpha);
+        if (status == TUTTI_OK)
+            status =
+                tutti_builder_refresh_copy(b, key->layer, key->parameter, suffix_of(b, key), 0);
+    }
     return status;
 }
 
@@ -135,11 +206,13 @@ static tutti_status declare_part(tutti_builder *b, int k, int client, int *part)
 {
     const tutti_key *key = &b->key[k];
     const tutti_tensor *sum = tutti_graph_get_tensor(b->graph, sum_of(b, key));
+    char name[TUTTI_SITE_NAME + 16];
     *part = sum_of(b, key);
     if (b->options->service.clients == 1) return TUTTI_OK;
-    return tutti_builder_tensor(b, key->parameter == TUTTI_KEY_STATISTICS ? "" : "d.",
-        b->net->layer[key->layer].name, suffix_of(b, key), client, TUTTI_ROLE_SCRATCH, sum->dtype,
-        sum->shape, part);
+    snprintf(name, sizeof name, "%s@%d", sum->name, client);
+    *part = tutti_graph_find(b->graph, name); /* another section may have it */
+    if (*part >= 0) return TUTTI_OK;
+    return tutti_graph_tensor(b->graph, name, TUTTI_ROLE_SCRATCH, sum->dtype, sum->shape, part);
 }
 
 /* The sum of a key: clients are added in their order, whichever comes first. */
@@ -157,23 +230,39 @@ static tutti_status add_clients(tutti_builder *b, int k)
     for (int c = 0; c < clients && status == TUTTI_OK; c++) {
         int part;
         status = declare_part(b, k, c, &part);
-        if (status == TUTTI_OK)
-            status = message(b, k, TUTTI_MARK_RECV, part, root_of(b, k, c));
+        if (status == TUTTI_OK) status = message(b, k, TUTTI_MARK_RECV, part, root_of(b, k, c));
         if (status == TUTTI_OK) access[c] = tutti_reads(part);
     }
     access[clients] = tutti_writes(total);
     if (status == TUTTI_OK && clients > 1)
-        status = tutti_graph_kernel(b->graph, name, &tutti_op_sum, &desc, sizeof desc, clients + 1,
-            access, NULL);
+        status = tutti_graph_kernel(
+            b->graph, name, &tutti_op_sum, &desc, sizeof desc, clients + 1, access, NULL);
     free(access);
     return status;
 }
 
-tutti_status tutti_builder_add_clients(tutti_builder *b)
+tutti_status tutti_builder_add_clients(tutti_builder *b, tutti_sent sent)
 {
     tutti_status status = TUTTI_OK;
     for (int k = b->keys - 1; k >= 0 && status == TUTTI_OK; k--)
-        if (tutti_builder_serves_key(b, k)) status = add_clients(b, k);
+        if (takes_part(&b->key[k], sent) && tutti_builder_serves_key(b, k))
+            status = add_clients(b, k);
+    return status;
+}
+
+static tutti_status answer(tutti_builder *b, int k)
+{
+    tutti_status status = TUTTI_OK;
+    for (int c = 0; c < b->options->service.clients && status == TUTTI_OK; c++)
+        status = message(b, k, TUTTI_MARK_SEND, result_of(b, &b->key[k]), root_of(b, k, c));
+    return status;
+}
+
+tutti_status tutti_builder_answer_clients(tutti_builder *b, tutti_sent sent)
+{
+    tutti_status status = TUTTI_OK;
+    for (int k = 0; k < b->keys && status == TUTTI_OK; k++)
+        if (takes_part(&b->key[k], sent) && tutti_builder_serves_key(b, k)) status = answer(b, k);
     return status;
 }
 
@@ -186,9 +275,34 @@ tutti_status tutti_builder_update_keys(tutti_builder *b)
         if (key->parameter != TUTTI_KEY_STATISTICS)
             status =
                 tutti_builder_update_parameter(b, key->layer, key->parameter, suffix_of(b, key));
-        for (int c = 0; c < b->options->service.clients && status == TUTTI_OK; c++)
-            status = message(b, k, TUTTI_MARK_SEND, result_of(b, key), root_of(b, k, c));
+        if (status == TUTTI_OK) status = answer(b, k);
     }
+    return status;
+}
+
+/* From the sum over clients to their mean, which the centre approaches. */
+static tutti_status move_centre(tutti_builder *b, const tutti_key *key, double share)
+{
+    const int sum = sum_of(b, key), clients = b->options->service.clients;
+    const tutti_tensor *tensor = tutti_graph_get_tensor(b->graph, sum);
+    const tutti_divide_desc desc = {
+        .count = tutti_shape_count(&tensor->shape), .by = (float)clients};
+    const tutti_access access = tutti_updates(sum);
+    char name[TUTTI_SITE_NAME + 16];
+    tutti_status status = TUTTI_OK;
+    snprintf(name, sizeof name, "%s.%s", tensor->name, tutti_op_divide.name);
+    if (clients > 1)
+        status = tutti_graph_kernel(
+            b->graph, name, &tutti_op_divide, &desc, sizeof desc, 1, &access, NULL);
+    return status == TUTTI_OK ? approach(b, result_of(b, key), sum, share) : status;
+}
+
+tutti_status tutti_builder_move_centres(tutti_builder *b, double share)
+{
+    tutti_status status = TUTTI_OK;
+    for (int k = 0; k < b->keys && status == TUTTI_OK; k++)
+        if (takes_part(&b->key[k], TUTTI_SENT_WEIGHTS) && tutti_builder_serves_key(b, k))
+            status = move_centre(b, &b->key[k], share);
     return status;
 }
 
@@ -200,16 +314,14 @@ static tutti_status declare_key(tutti_builder *b, const tutti_key *key)
     tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
     if (key->parameter == TUTTI_KEY_STATISTICS)
         return tutti_builder_tensor(b, "", layer->name, "stats", -1, TUTTI_ROLE_SCRATCH,
-            TUTTI_STATISTICS_DTYPE, tutti_shape_of(2, layer->out[0].C),
-            &b->statistics[key->layer]);
+            TUTTI_STATISTICS_DTYPE, tutti_shape_of(2, layer->out[0].C), &b->statistics[key->layer]);
     tutti_layer_parameters(layer, parameter);
-    return tutti_builder_declare_trained(
-        b, key->layer, key->parameter, &parameter[key->parameter]);
+    return tutti_builder_declare_trained(b, key->layer, key->parameter, &parameter[key->parameter]);
 }
 
 tutti_status tutti_builder_declare_keys(tutti_builder *b)
 {
-    tutti_status status = TUTTI_OK;
+    tutti_status status = tutti_builder_declare_numbers(b);
     for (int k = 0; k < b->keys && status == TUTTI_OK; k++)
         if (tutti_builder_serves_key(b, k)) status = declare_key(b, &b->key[k]);
     return status;
@@ -232,8 +344,12 @@ tutti_status tutti_builder_serve(tutti_builder *b)
         {"eval_again", &step->eval_again, 1},
         {"eval_average", &step->eval_average, b->options->average_decay > 0},
         {"eval_average_again", &step->eval_average_again, b->options->average_decay > 0}};
-    tutti_status status = tutti_graph_section(b->graph, "train", &step->train);
+    tutti_status status = tutti_builder_meet(b);
+    if (status == TUTTI_OK) status = tutti_graph_section(b->graph, "train", &step->train);
     if (status == TUTTI_OK) status = step->strategy->update(b);
+    if (status == TUTTI_OK && step->strategy->alone)
+        status = tutti_graph_section(b->graph, "average", &step->average);
+    if (status == TUTTI_OK && step->strategy->alone) status = step->strategy->average(b);
     for (size_t i = 0; i < sizeof rows / sizeof *rows && status == TUTTI_OK; i++)
         if (rows[i].present) status = leave_empty(b, rows[i].name, rows[i].section);
     return status;

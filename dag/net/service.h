@@ -23,7 +23,8 @@ typedef struct tutti_service {
     int serves;           /* whether this rank is a server */
     int server;           /* of a server: its number */
     int client, worker;   /* of a worker: its client, and its number there */
-    int group;            /* of a worker of a client of several: tutti_mark.group, its client's, in order of rank */
+    /* tutti_mark.group, in order of rank: of a worker of a client of several, its client's; of several workers, all */
+    int group, all;
 } tutti_service;
 
 enum { TUTTI_KEY_STATISTICS = -1 };

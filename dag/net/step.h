@@ -42,9 +42,10 @@
  *
  *   refresh with precision TUTTI_BF16: copies of parameters; with the strategy local: of what they
  *           were at the beginning of a round
- *   average with the strategies local and gossip: averages of parameters and state over replicas
+ *   average with the strategies local, gossip and elastic: averages of parameters and state over replicas
  *   meet.0, meet.1, ...
- *           with the strategy gossip: messages between replicas, before the passes of a step
+ *           with the strategies gossip and elastic: messages between replicas, or with servers, before the
+ *           passes of a step
  *
  * A step of several batches runs gather_first, gather_more for those in between, and train for the
  * last one, which adds what was gathered: to its results the batches are further micro-batches.
@@ -96,7 +97,7 @@ const tutti_update_rule *tutti_update_rule_find(const char *name);
 /* What a complete gradient turns into, and who updates (dag/net/strategy.h). */
 typedef struct tutti_strategy tutti_strategy;
 extern const tutti_strategy tutti_strategy_sync, tutti_strategy_sharded, tutti_strategy_rooted,
-    tutti_strategy_local, tutti_strategy_gossip;
+    tutti_strategy_local, tutti_strategy_gossip, tutti_strategy_elastic;
 /* sync with servers, in no table: users say it by a layout. */
 extern const tutti_strategy tutti_strategy_served;
 /* NULL-terminated table of strategies; lookup by name (NULL if unknown). [P] */
@@ -243,6 +244,7 @@ typedef struct tutti_step {
     /* With a strategy whose replicas meet others in every step: the sections of messages; and the seed
      * that says which is next */
     int meetings, meeting[TUTTI_STEP_MEETINGS];
+    int64_t meets_every; /* steps from one meeting to the next */
     uint64_t seed;
     /* with accumulate above 1: of the first batch, and of those between it and the last; else -1 */
     int gather_first, gather_more;
@@ -281,7 +283,7 @@ tutti_status tutti_step_settle(tutti_step *step);
 /* The section to submit for batch 0 .. accumulate - 1 of a step: the last one is train. [P] */
 int tutti_step_section(const tutti_step *step, int batch);
 /* The section to submit before the first batch of step `number`, from 0, the same on all replicas; -1: none.
- * Each of a step's meetings comes once in so many steps, in an order drawn from the seed. [P] */
+ * Each of a step's meetings comes once in so many steps that have one, in an order drawn from the seed. [P] */
 int tutti_step_meeting(const tutti_step *step, int64_t number);
 
 /* Writes the initial values of every parameter and state into the run's memory, not of copies; they

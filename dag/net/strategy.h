@@ -40,8 +40,10 @@ struct tutti_strategy {
      * the messages of the i-th, the nodes of a section of its own. NULL: they do not. [P]; [M] */
     int (*meetings)(const tutti_step_options *options);
     tutti_status (*meet)(struct tutti_builder *b, int i);
+    int64_t (*meets_every)(const tutti_strategy_settings *settings); /* steps; NULL: 1. [P] */
     /* How it goes with parameter servers (dag/net/service.h), where a layout has them. NULL: it does not. */
     const tutti_strategy *served;
+    int needs_servers; /* it is nothing without them */
     /* INVAL (logged): a rule or options that the strategy cannot take. */
     tutti_status (*check)(const tutti_update_rule *rule, const tutti_step_options *options);
     /* Appends the mark of the gradient of parameter p of layer l, which the section train has completed. */

@@ -47,6 +47,7 @@ static tutti_status sum_micro_batches(
 static int summed_over(const tutti_builder *b, int l)
 {
     const tutti_step_options *o = b->options;
+    if (o->service.servers) return o->service.all;
     if (l < 0) return o->pipeline.replicas;
     return tutti_layer_is_divided(&b->net->layer[l], &o->division) ? o->division.alike
                                                                    : o->pipeline.replicas;
@@ -92,8 +93,9 @@ tutti_status tutti_builder_mark_statistics(tutti_builder *b, int l)
         b->access[s] = tutti_reads(tutti_builder_site(b, l, s)->stats);
     status = sum_micro_batches(b, layer->name, "stats", 2 * C, b->gathered_statistics[l], *total);
     const tutti_strategy *strategy = b->step->strategy;
-    if (status != TUTTI_OK || b->which != TUTTI_BATCH_LAST || strategy->alone) return status;
-    return strategy->statistics ? strategy->statistics(b, l) : tutti_builder_sum_statistics(b, l);
+    if (status != TUTTI_OK || b->which != TUTTI_BATCH_LAST) return status;
+    if (strategy->statistics) return strategy->statistics(b, l);
+    return strategy->alone ? TUTTI_OK : tutti_builder_sum_statistics(b, l);
 }
 
 tutti_status tutti_builder_sum_statistics(tutti_builder *b, int l)

@@ -120,19 +120,17 @@ static tutti_status check_workers(const tutti_run *run)
         starpu_cuda_worker_get_count(), starpu_worker_get_devid(worker), gpu);
 }
 
-static tutti_status start(tutti_run *run)
+static int init(int workers, int gpus, int gpu)
 {
     /* Several ranks may share a machine and a binding; StarPU's own binding would put them all on
      * the same cores. */
     setenv("STARPU_WORKERS_NOBIND", "1", 0);
-    tutti_status status = tutti_run_check_loaded();
-    if (status) return status;
     struct starpu_conf conf;
     starpu_conf_init(&conf);
-    conf.ncpus = run->options.workers;
-    conf.ncuda = uses_gpu(run);
-    conf.use_explicit_workers_cuda_gpuid = (unsigned)uses_gpu(run);
-    conf.workers_cuda_gpuid[0] = (unsigned)run->binding.place.gpu;
+    conf.ncpus = workers;
+    conf.ncuda = gpus;
+    conf.use_explicit_workers_cuda_gpuid = (unsigned)gpus;
+    conf.workers_cuda_gpuid[0] = (unsigned)gpu;
     conf.nopencl = 0;
     conf.catch_signals = 0;
     /* copies on other memory nodes are aligned like the binding's memory */
@@ -143,6 +141,20 @@ static tutti_status start(tutti_run *run)
     if (status) return status;
     const int rc = starpu_init(&conf);
     tutti_process_lock_release(lock);
+    return rc;
+}
+
+void tutti_run_starpu_measure(void)
+{
+    if (starpu_is_initialized() || tutti_run_check_loaded()) return;
+    if (!init(1, 0, 0)) starpu_shutdown();
+}
+
+static tutti_status start(tutti_run *run)
+{
+    tutti_status status = tutti_run_check_loaded();
+    if (status) return status;
+    int rc = init(run->options.workers, uses_gpu(run), run->binding.place.gpu);
     if (rc) return tutti_fail(TUTTI_ERR_UNSUPPORTED, "StarPU failed to start: %s", strerror(-rc));
     run->started = 1;
     return check_workers(run);

@@ -83,7 +83,7 @@ static tutti_status check_options(const tutti_step_options *o)
             "step: a batch of %lld in %d micro-batches: with divided layers, those of one slot "
             "must be of one size",
             (long long)o->batch, o->micro_batches);
-    if (o->service.servers && strategy_of(o) != &tutti_strategy_served)
+    if (o->service.servers && strategy_of(o)->served != strategy_of(o))
         return tutti_fail(TUTTI_ERR_INVAL, "step: the strategy %s has no part for servers",
             strategy_of(o)->name);
     tutti_status status = tutti_service_check(&o->service, o->replicas);
@@ -432,28 +432,13 @@ static tutti_status refresh(tutti_builder *b)
     return status == TUTTI_OK && b->starts ? tutti_builder_note_starts(b) : status;
 }
 
-/* The messages of replicas that meet others in every step. */
-static tutti_status meet(tutti_builder *b)
-{
-    tutti_step *step = b->step;
-    tutti_status status = TUTTI_OK;
-    step->meetings = step->strategy->meetings ? step->strategy->meetings(b->options) : 0;
-    for (int i = 0; i < step->meetings && status == TUTTI_OK; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "meet.%d", i);
-        status = tutti_graph_section(b->graph, name, &step->meeting[i]);
-        if (status == TUTTI_OK) status = step->strategy->meet(b, i);
-    }
-    return status;
-}
-
 static tutti_status emit_sections(tutti_builder *b)
 {
     tutti_step *step = b->step;
     if (b->options->service.serves) return tutti_builder_serve(b);
     find_wanted(b);
     tutti_net_find_judged(b->net, b->judged);
-    tutti_status status = meet(b);
+    tutti_status status = tutti_builder_meet(b);
     if (status == TUTTI_OK) status = tutti_graph_section(b->graph, "train", &step->train);
     if (status == TUTTI_OK) status = pass_through(b);
     /* After all marks, so that marks can be fused: no reader of a sum may come before the last mark. */
@@ -578,7 +563,8 @@ tutti_status tutti_step_build(
     if (status == TUTTI_OK) status = cut_net(&b);
     if (status == TUTTI_OK) status = tutti_builder_deal_keys(&b);
     if (status == TUTTI_OK) status = make_units(&b);
-    if (status == TUTTI_OK) status = tutti_builder_declare(&b);
+    if (status == TUTTI_OK)
+        status = options->service.serves ? tutti_builder_declare_keys(&b) : tutti_builder_declare(&b);
     if (status == TUTTI_OK) status = tutti_builder_declare_codes(&b);
     if (status == TUTTI_OK) status = emit_sections(&b);
     hide_batch(&b);

@@ -1,5 +1,6 @@
 # What a complete gradient turns into, and who updates.
 libnet_la_SOURCES += \
+	dag/strategies/elastic.c \
 	dag/strategies/gossip.c \
 	dag/strategies/local.c \
 	dag/strategies/rooted.c \

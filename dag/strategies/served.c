@@ -62,16 +62,18 @@ static tutti_status update(tutti_builder *b)
 {
     const tutti_service *s = &b->options->service;
     if (!s->servers) return tutti_builder_update_all(b);
-    tutti_status status = s->serves ? tutti_builder_add_clients(b) : tutti_builder_push_keys(b);
+    tutti_status status = s->serves ? tutti_builder_add_clients(b, TUTTI_SENT_GRADIENTS)
+                                    : tutti_builder_push_keys(b, TUTTI_SENT_GRADIENTS);
     if (status != TUTTI_OK) return status;
     if (s->serves) return tutti_builder_update_keys(b);
-    status = tutti_builder_pull_keys(b);
+    status = tutti_builder_pull_keys(b, TUTTI_SENT_GRADIENTS);
     return status == TUTTI_OK ? tutti_builder_follow_all(b) : status;
 }
 
 const tutti_strategy tutti_strategy_served = {.name = "sync",
     .summary = "servers add what clients send, update all parameters, and send them back",
     .deals = 1,
+    .served = &tutti_strategy_served,
     .check = check,
     .sum = sum,
     .statistics = statistics,

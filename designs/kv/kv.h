@@ -153,7 +153,8 @@ TUTTI_API tutti_status tutti_kv_push(tutti_kv *kv, int key, tutti_handle data);
 TUTTI_API tutti_status tutti_kv_pull(tutti_kv *kv, int key, tutti_handle data);
 /* A push of `from`, then a pull to `to`, which may be the same. */
 TUTTI_API tutti_status tutti_kv_pushpull(tutti_kv *kv, int key, tutti_handle from, tutti_handle to);
-/* Waits until everything inserted so far has ended on this worker, as tutti_wait. */
+/* Waits until everything inserted so far has ended on this worker, as tutti_wait; the data of pulls have their
+ * values. */
 TUTTI_API tutti_status tutti_kv_wait(tutti_kv *kv, double timeout_s);
 /* Waits for all workers (at most 60 s), each of which has waited for what it has inserted. */
 TUTTI_API tutti_status tutti_kv_barrier(tutti_kv *kv);

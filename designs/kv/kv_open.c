@@ -135,15 +135,6 @@ static tutti_status serves_at_all(const tutti_kv *kv)
         design->name);
 }
 
-static tutti_status open_numbers(tutti_kv *kv)
-{
-    size_t n = (size_t)(kv->servers > 0 ? kv->servers : 1);
-    kv->bytes = calloc(n, sizeof *kv->bytes);
-    kv->slots = calloc(n, sizeof *kv->slots);
-    if (kv->bytes && kv->slots) return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a store");
-}
-
 static tutti_status open_on(
     MPI_Comm comm, tutti_status refused, const tutti_kv_options *options, tutti_kv *kv)
 {
@@ -164,7 +155,8 @@ static tutti_status open_on(
     status = j->on ? divide_jobs(kv) : divide(options, tutti_size(kv->session), kv);
     if (!status) status = serves_at_all(kv);
     if (!status) {
-        status = open_numbers(kv);
+        status =
+            tutti_portions_open(kv->servers > 0 ? kv->servers : 1, TUTTI_KV_CUT, &kv->portions);
         status = tutti_exchange_agree(kv->session->exchange, status, NULL);
     }
     if (!status) status = j->on ? group_job(kv) : group_workers(kv);
@@ -212,8 +204,7 @@ static void free_keys(tutti_kv *kv)
         free(k);
     }
     kv->keys = NULL;
-    free(kv->bytes);
-    free(kv->slots);
+    tutti_portions_close(&kv->portions);
 }
 
 /* A worker has waited for all its calls: it tells the servers, and waits until they say that it is over: when all

@@ -10,6 +10,9 @@
 #include "designs/kv/kv.h"
 #include "designs/kv/link.h"
 #include "designs/kv/optimizer.h"
+#include "designs/kv/portions.h"
+
+#include <stdatomic.h>
 
 /* What one writes to another (tutti_note.value[0]). */
 typedef enum tutti_kv_note {
@@ -31,10 +34,9 @@ typedef enum tutti_kv_note {
 
 /* A part of a key, or all of it, on a server, where `slot` is its number, and that of its edges. */
 typedef struct tutti_kv_part {
-    int server, slot;
-    int root; /* of this worker's client: which of its workers talks to the server */
-    int64_t first, count;
-    int64_t pushes;             /* of this client so far */
+    tutti_portion portion;
+    int root;       /* of this worker's client: which of its workers talks to the server */
+    int64_t pushes; /* of this client so far */
     tutti_handle pushed, value; /* what is on its way to the server, and from there */
     tutti_handle state[TUTTI_OPTIMIZER_STATES]; /* without servers */
     int64_t updates;
@@ -45,6 +47,7 @@ typedef struct tutti_kv_key {
     int key;
     tutti_dtype dtype;
     int64_t count;
+    atomic_int joining; /* tasks that give the data of pulls their values, and have not ended */
     int parts;
     tutti_kv_part part[];
 } tutti_kv_key;
@@ -107,9 +110,8 @@ struct tutti_kv {
     tutti_optimizer optimizer;
     int chosen; /* the optimizer */
     double rate;
-    tutti_kv_key *keys;     /* of a worker */
-    int64_t *bytes;         /* per server: of its keys */
-    int *slots;             /* per server: how many it has */
+    tutti_kv_key *keys; /* of a worker */
+    tutti_portions portions;
     int64_t sent, received; /* bytes of keys' data, from and to others */
     tutti_kv_news news;
     tutti_kv_jobs jobs;

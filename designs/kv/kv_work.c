@@ -1,13 +1,11 @@
 /* What workers call. */
 #include "designs/kv/kv_parts.h"
 
+#include "dag/base/clock.h"
 #include "dag/base/log.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* From so many elements on a key has a part on every server. */
-enum { CUT = TUTTI_KV_CUT };
 
 static tutti_kv_key *find(const tutti_kv *kv, int key)
 {
@@ -51,25 +49,14 @@ tutti_status tutti_kv_set_rate(tutti_kv *kv, double rate)
 
 /* ---- keys ---- */
 
-static int lightest(const tutti_kv *kv)
-{
-    int least = 0;
-    for (int s = 1; s < kv->servers; s++)
-        if (kv->bytes[s] < kv->bytes[least]) least = s;
-    return least;
-}
-
 /* Places part p of the key on a server. All workers do so in the same order. */
-static tutti_status place(tutti_kv *kv, tutti_kv_key *k, int p, int server)
+static tutti_status place(tutti_kv *kv, tutti_kv_key *k, int p)
 {
     tutti_kv_part *part = &k->part[p];
-    int size = kv->client_size;
-    part->server = server;
-    part->slot = kv->slots[server]++;
-    part->root = part->slot % size;
-    tutti_coll_block(k->count, k->parts, p, &part->first, &part->count);
-    kv->bytes[server] += part->count * (int64_t)tutti_dtype_bytes(k->dtype);
-    if (!kv->servers || part->slot < tutti_exchange_edges(kv->session->exchange)) return TUTTI_OK;
+    tutti_portions_deal(&kv->portions, k->count, tutti_dtype_bytes(k->dtype), p, &part->portion);
+    part->root = part->portion.slot % kv->client_size;
+    if (!kv->servers || part->portion.slot < tutti_exchange_edges(kv->session->exchange))
+        return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_UNSUPPORTED,
         "tutti_kv_init: key %d: a server has at most %d keys: take more servers, or put several "
         "tensors into "
@@ -79,17 +66,17 @@ static tutti_status place(tutti_kv *kv, tutti_kv_key *k, int p, int server)
 
 static tutti_status open_part(tutti_kv *kv, const tutti_kv_key *k, tutti_kv_part *part)
 {
-    tutti_status status = tutti_datum_open(part->count, k->dtype, &part->pushed);
-    if (!status) status = tutti_datum_open(part->count, k->dtype, &part->value);
+    tutti_status status = tutti_datum_open(part->portion.count, k->dtype, &part->pushed);
+    if (!status) status = tutti_datum_open(part->portion.count, k->dtype, &part->value);
     if (!status && !kv->servers)
-        status = tutti_kv_open_states(&kv->optimizer, part->count, k->dtype, part->state);
+        status = tutti_kv_open_states(&kv->optimizer, part->portion.count, k->dtype, part->state);
     return status;
 }
 
 static tutti_status make_key(
     tutti_kv *kv, int key, int64_t count, tutti_dtype dtype, tutti_kv_key **made)
 {
-    int parts = kv->servers > 1 && count >= CUT ? kv->servers : 1;
+    int parts = tutti_portions_parts(&kv->portions, count);
     tutti_kv_key *k = calloc(1, sizeof *k + (size_t)parts * sizeof k->part[0]);
     if (!k) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_init: no memory for key %d", key);
     *k = (tutti_kv_key){
@@ -97,7 +84,7 @@ static tutti_status make_key(
     kv->keys = k; /* from here on it is closed with the store */
     tutti_status status = TUTTI_OK;
     for (int p = 0; p < parts && !status; p++) {
-        status = place(kv, k, p, parts > 1 ? p : kv->servers ? lightest(kv) : 0);
+        status = place(kv, k, p);
         if (!status) status = open_part(kv, k, &k->part[p]);
     }
     *made = k;
@@ -107,10 +94,10 @@ static tutti_status make_key(
 static tutti_kv_message message_of(
     const tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part, tutti_handle data)
 {
-    return (tutti_kv_message){.rank = tutti_kv_server_rank(kv, part->server),
-        .slot = part->slot,
+    return (tutti_kv_message){.rank = tutti_kv_server_rank(kv, part->portion.server),
+        .slot = part->portion.slot,
         .data = data,
-        .count = part->count,
+        .count = part->portion.count,
         .dtype = k->dtype};
 }
 
@@ -118,13 +105,16 @@ static tutti_kv_message message_of(
 static tutti_status give_value(
     tutti_kv *kv, const tutti_kv_key *k, tutti_kv_part *part, tutti_handle data)
 {
-    int server = tutti_kv_server_rank(kv, part->server);
+    int server = tutti_kv_server_rank(kv, part->portion.server);
     if (!kv->servers)
-        return tutti_kv_submit_copy(part->value, data, part->first, part->count, k->dtype);
+        return tutti_kv_submit_copy(
+            part->value, data, part->portion.first, part->portion.count, k->dtype);
     tutti_status status = kv->road->write(kv, server,
-        (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_INIT, part->slot, part->count, k->dtype, k->key});
+        (int64_t[TUTTI_NOTE_VALUES]){
+            TUTTI_KV_INIT, part->portion.slot, part->portion.count, k->dtype, k->key});
     if (!status)
-        status = tutti_kv_submit_copy(part->pushed, data, part->first, part->count, k->dtype);
+        status = tutti_kv_submit_copy(
+            part->pushed, data, part->portion.first, part->portion.count, k->dtype);
     const tutti_kv_message message = message_of(kv, k, part, part->pushed);
     return status ? status : tutti_kv_send_data(kv, &message);
 }
@@ -135,7 +125,9 @@ static tutti_status count_elements(const char *function, const tutti_kv_key *k, 
     const tutti_handle_use use = {function, dtype, reads, 1};
     tutti_status status = tutti_handle_count(data, &use, count);
     if (status || !k || *count == k->count) return status;
-    return tutti_fail(TUTTI_ERR_INVAL, "%s: key %d has %lld elements, but the data have %lld",
+    return tutti_fail(TUTTI_ERR_INVAL,
+        "%s: key %d has %lld elements, but the data have %lld: pass data of the size that "
+        "tutti_kv_init was given, or make another key",
         function, k->key, (long long)k->count, (long long)*count);
 }
 
@@ -151,7 +143,7 @@ static tutti_status update_here(const tutti_kv *kv, const tutti_kv_key *k, tutti
 {
     const tutti_kv_update update = {.optimizer = kv->optimizer,
         .dtype = k->dtype,
-        .count = part->count,
+        .count = part->portion.count,
         .before = part->updates++,
         .rate = kv->rate,
         .value = part->value,
@@ -166,9 +158,9 @@ static tutti_status push_part(
     tutti_kv *kv, const tutti_kv_key *k, tutti_kv_part *part, tutti_handle data)
 {
     int64_t rate;
-    int server = tutti_kv_server_rank(kv, part->server);
-    tutti_status status =
-        tutti_kv_submit_copy(part->pushed, data, part->first, part->count, k->dtype);
+    int server = tutti_kv_server_rank(kv, part->portion.server);
+    tutti_status status = tutti_kv_submit_copy(
+        part->pushed, data, part->portion.first, part->portion.count, k->dtype);
     if (status) return status;
     if (!kv->servers) return update_here(kv, k, part);
     part->pushes++;
@@ -176,19 +168,19 @@ static tutti_status push_part(
         status = tutti_reduce(kv->pushing, part->pushed, k->dtype, TUTTI_SUM, part->root);
     if (status || !is_root(kv, part)) return status;
     memcpy(&rate, &kv->rate, sizeof rate);
-    status =
-        kv->road->write(kv, server, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PUSH, part->slot, rate});
+    status = kv->road->write(
+        kv, server, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PUSH, part->portion.slot, rate});
     const tutti_kv_message message = message_of(kv, k, part, part->pushed);
     return status ? status : tutti_kv_send_data(kv, &message);
 }
 
 static tutti_status fetch_part(tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part)
 {
-    int server = tutti_kv_server_rank(kv, part->server);
+    int server = tutti_kv_server_rank(kv, part->portion.server);
     tutti_status status = TUTTI_OK;
     if (is_root(kv, part)) {
-        status = kv->road->write(
-            kv, server, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PULL, part->slot, part->pushes});
+        status = kv->road->write(kv, server,
+            (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PULL, part->portion.slot, part->pushes});
         const tutti_kv_message message = message_of(kv, k, part, part->value);
         if (!status) status = tutti_kv_recv_data(kv, &message);
     }
@@ -201,8 +193,14 @@ static void join(void *arg, void *const buf[])
     const tutti_kv_key *k = arg;
     size_t element = tutti_dtype_bytes(k->dtype);
     for (int p = 0; p < k->parts; p++)
-        memcpy((char *)buf[0] + (size_t)k->part[p].first * element, buf[p + 1],
-            (size_t)k->part[p].count * element);
+        memcpy((char *)buf[0] + (size_t)k->part[p].portion.first * element, buf[p + 1],
+            (size_t)k->part[p].portion.count * element);
+}
+
+static void joined(void *arg)
+{
+    tutti_kv_key *k = arg;
+    atomic_fetch_sub(&k->joining, 1);
 }
 
 /* data = all parts' values */
@@ -211,6 +209,7 @@ static tutti_status submit_join(tutti_kv_key *k, tutti_handle data)
     tutti_datum_task task = {.name = "kv pull",
         .work = join,
         .arg = k,
+        .release = joined,
         .count = 1 + k->parts,
         .data = {data},
         .mode = {TUTTI_WRITE}};
@@ -218,7 +217,10 @@ static tutti_status submit_join(tutti_kv_key *k, tutti_handle data)
         task.data[p + 1] = k->part[p].value;
         task.mode[p + 1] = TUTTI_READ;
     }
-    return tutti_datum_submit(&task);
+    atomic_fetch_add(&k->joining, 1);
+    tutti_status status = tutti_datum_submit(&task);
+    if (status) joined(k);
+    return status;
 }
 
 static tutti_status know(const tutti_kv *kv, const char *function, int key, tutti_kv_key **found)
@@ -264,9 +266,13 @@ tutti_status tutti_kv_init(tutti_kv *kv, int key, tutti_handle data, tutti_dtype
     if (status) return status;
     if (key < 0 || find(kv, key))
         return tutti_fail(TUTTI_ERR_INVAL,
-            key < 0 ? "%s: key %d: must be 0 or more" : "%s: key %d exists", function, key);
+            key < 0 ? "%s: key %d: must be 0 or more"
+                    : "%s: key %d exists: take another number, or push to it",
+            function, key);
     if ((unsigned)dtype >= TUTTI_DTYPE_COUNT || !tutti_optimizer_takes(&kv->optimizer, dtype))
-        return tutti_fail(TUTTI_ERR_INVAL, "%s: key %d: the optimizer %s does not take %s",
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "%s: key %d: the optimizer %s does not take %s: make a key of TUTTI_F32, or set assign "
+            "or add",
             function, key, tutti_optimizer_name(&kv->optimizer), tutti_dtype_name(dtype));
     status = count_elements(function, NULL, data, dtype, gives(kv), &count);
     if (!status) status = make_key(kv, key, count, dtype, &k);
@@ -313,10 +319,37 @@ tutti_status tutti_kv_pushpull(tutti_kv *kv, int key, tutti_handle from, tutti_h
 
 /* ---- waiting ---- */
 
+static int count_joining(const tutti_kv *kv)
+{
+    int n = 0;
+    for (const tutti_kv_key *k = kv->keys; k; k = k->next) n += atomic_load(&k->joining);
+    return n;
+}
+
+/* All messages, and then the tasks that give the data of pulls their values. */
+static tutti_status wait_for_all(tutti_kv *kv, double timeout_s)
+{
+    static const double poll_s = 100e-6;
+    double until_s = tutti_clock_s() + timeout_s;
+    tutti_status status = kv->road->wait(kv, timeout_s);
+    while (!status && count_joining(kv)) {
+        if (tutti_clock_s() >= until_s && timeout_s > 0)
+            status = tutti_fail(TUTTI_ERR_TIMEOUT,
+                "tutti_kv_wait: the values of %d pulls are here, but tasks before them on the same "
+                "data have not ended within %g s",
+                count_joining(kv), timeout_s);
+        else if (tutti_clock_s() >= until_s)
+            status = TUTTI_ERR_TIMEOUT;
+        else
+            tutti_clock_sleep(poll_s);
+    }
+    return status;
+}
+
 tutti_status tutti_kv_wait(tutti_kv *kv, double timeout_s)
 {
     tutti_status status = tutti_kv_enter(kv, "tutti_kv_wait", 0);
-    return status ? status : kv->road->wait(kv, timeout_s);
+    return status ? status : wait_for_all(kv, timeout_s);
 }
 
 /* Between jobs the first worker of each client meets the others at server 0. */
@@ -339,7 +372,7 @@ tutti_status tutti_kv_barrier(tutti_kv *kv)
 {
     static const double patience_s = 60;
     tutti_status status = tutti_kv_enter(kv, "tutti_kv_barrier", 0);
-    if (!status) status = kv->road->wait(kv, patience_s);
+    if (!status) status = wait_for_all(kv, patience_s);
     if (!status) status = meet_by_mpi(kv, patience_s);
     if (!status && kv->jobs.settings.on) {
         status = meet(kv);

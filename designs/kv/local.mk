@@ -11,4 +11,5 @@ libcore_la_SOURCES += \
 	designs/kv/kv_work.c \
 	designs/kv/link.c designs/kv/link.h \
 	designs/kv/optimizer.c designs/kv/optimizer.h \
-	designs/kv/serve_parts.h
+	designs/kv/serve_parts.h \
+	designs/kv/portions.c designs/kv/portions.h

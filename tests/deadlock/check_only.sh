@@ -12,9 +12,14 @@ says() {
 }
 
 for design in $(names designs); do says 0 'ordering law holds' --design $design; done
-# Whatever else a step exchanges, with the design that starts nothing before the collective before it has ended: sums of sums
-# (powersgd), groups, messages, the nodes of a round.
-for how in '--compress onebit' '--compress topk:0.01' '--compress powersgd:2' '--strategy sharded' '--strategy rooted:obr' \
+# Sums of what is computed from other sums; in buckets, and each alone.
+for design in $(names designs); do
+    says 0 'ordering law holds' --design $design --compress powersgd:2
+    says 0 'ordering law holds' --design $design --compress powersgd:2 --bucket-mb 0
+done
+# Whatever else a step exchanges, with the design that starts nothing before the collective before it has ended: gathers, groups,
+# messages, the nodes of a round.
+for how in '--compress onebit' '--compress topk:0.01' '--strategy sharded' '--strategy rooted:obr' \
     '--strategy local' '--strategy gossip' '--layout stages=2' '--layout split=2'; do
     says 0 'ordering law holds' --design sequential --bucket-mb 0.02 $how
 done

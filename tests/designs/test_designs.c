@@ -392,6 +392,30 @@ START_TEST(places_are_written)
 }
 END_TEST
 
+/* Sequential runs sums when all of them are ready; what is computed from one of them is not ready before. */
+START_TEST(sums_of_sums_begin_anew)
+{
+    static const char *const names[] = {"p2", "p1", "q2", "q1"};
+    static const int64_t wanted[] = {0, 1, 0, 1};
+    tutti_graph *g;
+    int tensor[4], sum[4];
+    ck_assert_ok(tutti_graph_new(&g));
+    for (int i = 0; i < 4; i++) {
+        ck_assert_ok(tutti_graph_tensor(
+            g, names[i], TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(3), &tensor[i]));
+        const tutti_access access[] = {
+            {tensor[i], TUTTI_WRITE}, {tensor[i < 2 ? i : i - 2], TUTTI_READ}};
+        ck_assert_ok(tutti_graph_kernel(g, names[i], NULL, "", 1, i < 2 ? 1 : 2, access, NULL));
+        ck_assert_ok(tutti_graph_mark(g, &(tutti_mark){.tensor = tensor[i]}, &sum[i]));
+        ck_assert_ok(tutti_graph_set_collective(g, sum[i], "", 1));
+    }
+    ck_assert_ok(tutti_design_find("sequential")->place(g, 1));
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(tutti_graph_get_node(g, sum[i])->place.index, wanted[i]);
+    tutti_graph_free(g);
+}
+END_TEST
+
 START_TEST(a_queue_lets_only_the_next_of_a_lane_start)
 {
     tutti_queue q;
@@ -497,7 +521,6 @@ int main(void)
     TCase *tcase = testing_case(suite, "designs");
     tcase_add_loop_test(tcase, buckets_give_the_same_sums, 0, 5);
     tcase_add_test(tcase, the_table_is_complete);
-    tcase_add_test(tcase, places_are_written);
     tcase_add_test(tcase, a_queue_lets_only_the_next_of_a_lane_start);
     tcase_add_test(tcase, bad_options_are_refused);
     tcase_add_test(tcase, all_ranks_hear_of_the_first_failure);
@@ -505,5 +528,8 @@ int main(void)
     tcase_add_test(tcase, an_order_minds_the_slowest_rank);
     tcase_add_loop_test(tcase, chunks_and_orders_give_the_same_bits, 1, MOST_RANKS + 1);
     tcase_add_loop_test(tcase, a_rank_on_starpu_equals_the_oracle, 1, 5);
+    TCase *places = testing_case(suite, "places"); /* for the mutants */
+    tcase_add_test(places, places_are_written);
+    tcase_add_test(places, sums_of_sums_begin_anew);
     return testing_run(suite);
 }

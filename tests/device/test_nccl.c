@@ -266,7 +266,7 @@ static tutti_status run_step(program *p, int step)
             hooks.ctx, tutti_graph_get_node(p->graph, k), sequence[k], &buffer, &ends[k].token);
         if (step % 2) tutti_clock_sleep(1e-3);
     }
-    for (double until_s = tutti_clock_s() + 40; atomic_load(&ended) < SUMS;) {
+    for (double until_s = tutti_clock_s() + 20; atomic_load(&ended) < SUMS;) {
         ck_assert_msg(tutti_clock_s() < until_s, "rank %d hangs in step %d", p->r->number, step);
         tutti_clock_sleep(1e-3);
     }

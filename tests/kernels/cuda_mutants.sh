@@ -86,12 +86,12 @@ mutant cublas 'not deterministic' CUBLAS_ATOMICS_NOT_ALLOWED CUBLAS_ATOMICS_ALLO
 mutant cudnn conv ': CUDNN_FMA_MATH' ': CUDNN_DEFAULT_MATH'
 mutant cublas dense ': CUBLAS_COMPUTE_32F,' ': CUBLAS_COMPUTE_32F_FAST_TF32,'
 mutant cublas 'may add in bf16' '| CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION' ''
-# Codes: means in float32; one of equals too many, or another one; a search that stops early; what only the last replica sent; residuals that
+# Codes: means in float32; one of equals too many, or another one; a search that forgets what it passed; what only the last replica sent; residuals that
 # stay; sums in another order; vectors that sleep, or are drawn though they do not.
 codec_mutant 'double sum[MEANS]' 'float sum[MEANS]'
-codec_mutant 'equal >= most) continue' 'equal > most) continue'
+codec_mutant 'equal >= most)) continue' 'equal > most)) continue'
 codec_mutant '(equal < most ? equal : most)' 'most'
-codec_mutant '< least->kept; digit--' '<= least->kept; digit--'
+codec_mutant 'least->kept -= n' '(void)n'
 codec_mutant 'g[index[i]] += sent' 'g[index[i]] = sent'
 codec_mutant '        e[i] = 0;' '        ;'
 codec_mutant 'LANES = 16' 'LANES = 8'

@@ -54,6 +54,14 @@ all_end well
 run 1 3 1 leaving bounded:1
 all_end well
 
+# ---- a client that keeps another waiting: both its server and the one that waits say so
+
+run 1 2 1 rare bounded:1
+all_end well
+stalled='in a pull of key 0, which it has pushed 3 times: .*server.* waits for client 0 \(worker 0\), which has pushed it 1 times'
+says server:0 "worker 1 has waited .* $stalled"
+says client:1 "worker 1 waits $stalled"
+
 # ---- deaths
 
 KV_STOP=$dir/stop run 1 2 1 steps async 100000 # a client dies: the others go on; it returns, and one joins
@@ -104,6 +112,10 @@ TUTTI_KV_MEET=$dir/wrong start client:0 1 steps async 5
 ends client:0 badly
 says client:0 'does not know this token'
 port=$(sed -n 's/^address .*://p' "$dir/meet.0")
+TUTTI_KV_ROLE=server:0 TUTTI_KV_MEET=$dir/other TUTTI_KV_LISTEN=127.0.0.1:$port \
+    "$mpirun" -np 1 "$program" steps 1 1 async 5 > "$dir/taken" 2>&1 && fail "two servers on a port"
+says taken "cannot listen on 127.0.0.1 port $port: Address already in use"
+[ ! -e "$dir/other.0" ] || fail "one that does not listen has said where it is"
 exec 8<> "/dev/tcp/127.0.0.1/$port" # strangers: one says nothing, one the wrong thing
 exec 9<> "/dev/tcp/127.0.0.1/$port"
 printf 'GET / HTTP/1.1\r\n\r\n' >&9

@@ -6,6 +6,7 @@
  *              end is what was pushed, to the last one
  *   leaving    clients push different numbers of times, and leave when they are done
  *   ahead      workers push and pull far ahead: the server says how much memory it has had
+ *   waits      a worker waits for a pull while the workers of StarPU are busy
  *   rare       worker 0 pushes rarely, and the others wait for it
  *   steps      the workers push and pull a key so many times (OPTIMIZER: how many), 20 ms each, and say so
  *   refusals   wrong arguments, each of which is refused with a sentence
@@ -222,6 +223,34 @@ static void run_ahead(void)
     CHECK(y[2][MOST - 1] >= TIMES);
 }
 
+static void doze(void *buffers[], void *arg)
+{
+    (void)buffers, (void)arg;
+    usleep(300000);
+}
+
+/* While all workers of StarPU are busy with something else, the value of a pull comes, but not to its data: a wait waits for
+ * that, too. */
+static void run_waits(void)
+{
+    static struct starpu_codelet dozing = {.cpu_funcs = {doze}, .name = "doze"};
+    tutti_handle one = vector(x[1], 1000), all = vector(y[1], 1000);
+    for (int i = 0; i < 1000; i++) x[1][i] = 1, y[1][i] = 0;
+    CHECK(!tutti_kv_set_optimizer(kv, "add"));
+    CHECK(!tutti_kv_init(kv, 0, all, TUTTI_F32));
+    CHECK(!tutti_kv_push(kv, 0, one));
+    CHECK(!tutti_kv_wait(kv, 60));
+    CHECK(!starpu_task_wait_for_all());
+    for (unsigned i = 0; i < starpu_cpu_worker_get_count(); i++)
+        CHECK(!starpu_task_insert(&dozing, 0));
+    CHECK(!tutti_kv_pull(kv, 0, all));
+    CHECK(tutti_kv_wait(kv, 0) == TUTTI_ERR_TIMEOUT);
+    CHECK(!tutti_kv_wait(kv, 60));
+    CHECK(y[1][0] >= 1 && y[1][999] >= 1);
+    starpu_data_unregister(one);
+    starpu_data_unregister(all);
+}
+
 /* Worker 0 pushes once, and again only after 6 s; the others wait for it meanwhile. */
 static void run_rare(void)
 {
@@ -271,7 +300,9 @@ static void run_steps(int times)
 
 static void run_refusals(void)
 {
-    tutti_handle a = vector(x[0], 10), b = vector(x[1], 11);
+    static double wide[10];
+    tutti_handle a = vector(x[0], 10), b = vector(x[1], 11), c;
+    starpu_vector_data_register(&c, STARPU_MAIN_RAM, (uintptr_t)wide, 10, sizeof *wide);
     CHECK(tutti_kv_push(kv, 0, a) == TUTTI_ERR_INVAL);
     CHECK(tutti_kv_pull(kv, 0, a) == TUTTI_ERR_INVAL);
     CHECK(tutti_kv_serve(kv) == TUTTI_ERR_INVAL);
@@ -291,12 +322,15 @@ static void run_refusals(void)
     CHECK(tutti_kv_init(kv, 0, a, TUTTI_F32) == TUTTI_ERR_INVAL);
     CHECK(tutti_kv_set_optimizer(kv, "add") == TUTTI_ERR_INVAL);
     CHECK(tutti_kv_push(kv, 0, b) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_push(kv, 0, c) == TUTTI_ERR_INVAL); /* of another type */
+    CHECK(tutti_kv_pull(kv, 0, c) == TUTTI_ERR_INVAL);
     CHECK(tutti_kv_pull(kv, 0, b) == TUTTI_ERR_INVAL);
     CHECK(tutti_kv_pull(kv, 1, b) == TUTTI_ERR_INVAL);
     CHECK(tutti_kv_pushpull(kv, 0, a, b) == TUTTI_ERR_INVAL);
     CHECK(!tutti_kv_wait(kv, 60));
     starpu_data_unregister(a);
     starpu_data_unregister(b);
+    starpu_data_unregister(c);
 }
 
 static void work(const char *mode, const char *optimizer)
@@ -306,6 +340,7 @@ static void work(const char *mode, const char *optimizer)
     if (!strcmp(mode, "leaving")) run_leaving();
     if (!strcmp(mode, "ahead")) run_ahead();
     if (!strcmp(mode, "rare")) run_rare();
+    if (!strcmp(mode, "waits")) run_waits();
     if (!strcmp(mode, "steps")) run_steps(atoi(optimizer));
     if (!strcmp(mode, "refusals")) run_refusals();
     if (!strcmp(mode, "differ"))

@@ -33,6 +33,8 @@ TUTTI_CHUNK_MB=0.01 runs 4 counts 2 0 async
 for type in sync async bounded:1; do runs 4 leaving 1 0 $type; done
 TUTTI_DESIGN=sequential runs 2 sync 0 1 sync add
 
+runs 2 waits 1 0 sync
+runs 1 waits 0 0 sync
 # 100 pushes and pulls of 280 kB, all at once, of two workers: with memory for each, the server would have 112 MB.
 runs 2 counts 1 0 async
 little=$(sed -n 's/^server: \([0-9]*\) kB$/\1/p' "$dir/out")
@@ -47,7 +49,14 @@ says err "in a pull of key 0, which it has pushed 3 times: this server waits for
 
 runs 3 refusals 1 0 sync
 says err "optimizer \"sgd\": say which rate"
-says err "key 0 has 10 elements, but the data have 11"
+says err "tutti_kv_push: key 0 is unknown: make it with tutti_kv_init"
+says err "tutti_kv_pull: key 1 is unknown: make it with tutti_kv_init"
+says err "tutti_kv_push: key 0 has 10 elements, but the data have 11: pass data of the size that tutti_kv_init was given"
+says err "tutti_kv_push: the data are registered with elements of 8 bytes, but F32 has 4"
+says err "tutti_kv_init: key 0 exists: take another number, or push to it"
+says err "tutti_kv_init: key 0: the optimizer adam does not take I32: make a key of TUTTI_F32"
+says err "tutti_kv_init: key -1: must be 0 or more"
+says err "keys have been made: call it before the first tutti_kv_init"
 refused 3 differ 1 0 sync
 grep -q "sets a.*, but another has set a" "$dir/err" || { fail "the optimizers differ"; cat "$dir/err"; }
 refused 3 works 3 0 sync
@@ -58,6 +67,10 @@ refused 2 works 0 0 async
 says err 'type is "async", but without servers there is sync alone'
 refused 2 works 1 0 slowly
 says err 'type "slowly": must be sync, async, or bounded:S'
+refused 2 works 1 0 bounded:-1
+says err 'type "bounded:-1": must be sync, async, or bounded:S, where S is how many pushes a client may be ahead'
+refused 2 works -1 0 sync
+says err "servers is -1 of 2 ranks: must be from 0 to 1"
 TUTTI_DESIGN=sequential refused 2 works 1 0 sync
 says err "the design sequential ends one collective before it begins the next"
 [ "$(grep -c '^open: unsupported$' "$dir/out")" = 2 ] || { fail "not all ranks refuse"; cat "$dir/out"; }

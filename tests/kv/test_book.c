@@ -1,26 +1,36 @@
 /* book: in every order of arrivals, departures and pulls of a few clients, rounds of sync have one push of each client
  * in their order, none is lost or added twice, no pull is answered early, no client is further ahead than
- * the bound, and whoever may go on does: there is no dead end. */
+ * the bound, and whoever may go on does: there is no dead end. Then a million random orders of more clients, which may
+ * also die and return. */
 #include "designs/kv/book.h"
 #include "tests/support/testing.h"
 
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CLIENTS = 3 };
+enum { MOST_CLIENTS = 6 };
+
+/* Check's own notes down that it holds, every time. */
+#define must(condition)                                                                            \
+    do {                                                                                           \
+        if (!(condition)) ck_abort_msg("%s", #condition);                                          \
+    } while (0)
 
 /* What a client does next: it pushes, pulls, waits for the answer, and so on; after its last answer it leaves. */
 typedef struct client {
-    int pushed, answered;
-    int pulls; /* it waits for an answer */
-    int left;
+    int pushed, answered; /* in this life */
+    int pulls;            /* it waits for an answer */
+    int left, returns;    /* it may return so many times */
 } client;
 
 typedef struct world {
     tutti_book book;
     client c[MOST_CLIENTS];
     int clients, pushes[MOST_CLIENTS]; /* each pushes so many times */
-    int rounds;
+    int rounds;                        /* of sync; of the others, pushes that were added */
+    int arrivals;
     long orders;
 } world;
 
@@ -71,15 +81,15 @@ static void add_rounds(world *w)
     int of[MOST_CLIENTS], n;
     while ((n = tutti_book_round(&w->book, of))) {
         w->rounds++;
-        for (int i = 1; i < n; i++) ck_assert_int_lt(of[i - 1], of[i]);
+        for (int i = 1; i < n; i++) must(of[i - 1] < of[i]);
         if (w->book.rule.type != TUTTI_KV_SYNC) {
-            ck_assert_int_eq(n, 1);
+            must(n == 1);
             continue;
         }
         /* all of a round are each client's push of the same number */
-        for (int i = 0; i < n; i++) ck_assert_int_eq(w->book.added[of[i]], w->rounds);
+        for (int i = 0; i < n; i++) must(w->book.added[of[i]] == w->rounds);
         for (int c = 0; c < w->clients; c++)
-            if (!w->c[c].left) ck_assert_int_eq(w->book.added[c], w->rounds);
+            if (!w->c[c].left) must(w->book.added[c] == w->rounds);
     }
 }
 
@@ -87,19 +97,20 @@ static void answer(world *w)
 {
     const tutti_book *b = &w->book;
     for (int c = 0; c < w->clients; c++) {
-        int pushed = w->c[c].pushed;
+        int made =
+            w->c[c].pushed; /* since it came; and what that makes of those who were there before: */
+        int64_t pushed = made + b->base[c];
         if (!w->c[c].pulls) continue;
-        int awaited = tutti_book_awaits(b, c, pushed);
-        ck_assert_int_eq(tutti_book_answers(b, c, pushed), awaited < 0);
+        int awaited = tutti_book_awaits(b, c, made);
+        must(tutti_book_answers(b, c, made) == (awaited < 0));
         if (awaited >= 0) {
-            ck_assert(!w->c[awaited].left);
-            ck_assert_int_lt(
-                w->book.added[awaited] + (b->rule.type == TUTTI_KV_BOUNDED ? b->rule.bound : 0),
-                pushed);
+            must(!w->c[awaited].left);
+            must(w->book.added[awaited] + (b->rule.type == TUTTI_KV_BOUNDED ? b->rule.bound : 0) <
+                 pushed);
             continue;
         }
-        ck_assert_int_ge(b->added[c], pushed);
-        if (b->rule.type == TUTTI_KV_BOUNDED) ck_assert_int_ge(slowest(w), pushed - b->rule.bound);
+        must(b->added[c] >= pushed);
+        if (b->rule.type == TUTTI_KV_BOUNDED) must(slowest(w) >= pushed - b->rule.bound);
         w->c[c].pulls = 0;
         w->c[c].answered++;
     }
@@ -114,6 +125,7 @@ static int go_on(world *w, int c)
         me->pulls = 1;
     } else if (me->pushed < w->pushes[c]) {
         me->pushed++;
+        w->arrivals++;
         tutti_book_arrive(&w->book, c);
     } else {
         me->left = 1;
@@ -154,17 +166,98 @@ static long explore_rule(const tutti_book_rule *rule, int clients, const int pus
     return w.orders;
 }
 
+/* ---- at random, with clients that die and return ---- */
+
+static void die(world *w, int c)
+{
+    w->c[c].left = 1;
+    w->c[c].pulls = 0; /* a server drops what has not been answered */
+    tutti_book_leave(&w->book, c);
+    add_rounds(w);
+    answer(w);
+}
+
+/* It begins where the slowest is, so that nobody waits for what was before it came. */
+static void come_back(world *w, int c)
+{
+    int64_t least = slowest(w);
+    int waiting[MOST_CLIENTS];
+    for (int d = 0; d < w->clients; d++) waiting[d] = w->c[d].pulls;
+    w->c[c] = (client){.returns = w->c[c].returns - 1};
+    tutti_book_join(&w->book, c);
+    if (least < INT64_MAX) must(w->book.added[c] == least);
+    must(w->book.arrived[c] == w->book.added[c]);
+    must(w->book.base[c] == w->book.added[c]);
+    answer(w);
+    for (int d = 0; d < w->clients; d++) must(waiting[d] == w->c[d].pulls);
+}
+
+/* SplitMix64: any seed will do. */
+static uint64_t draw(uint64_t *seed)
+{
+    uint64_t z = *seed += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* One more deed of somebody. Returns 0 when nobody can do anything any more. */
+static int stir(world *w, uint64_t *seed, int mortal)
+{
+    int first = (int)(draw(seed) % (uint64_t)w->clients), dies = mortal && draw(seed) % 16 == 0;
+    for (int i = 0; i < w->clients; i++) {
+        int c = (first + i) % w->clients;
+        client *me = &w->c[c];
+        if (!me->left && dies)
+            die(w, c);
+        else if (me->left && me->returns && draw(seed) % 4 == 0)
+            come_back(w, c);
+        else if (!go_on(w, c))
+            continue;
+        return 1;
+    }
+    for (int c = 0; c < w->clients; c++)
+        if (w->c[c].left && w->c[c].returns) return 1; /* it will be drawn */
+    return 0;
+}
+
+static void try_at_random(uint64_t *seed, int64_t bound)
+{
+    static const tutti_kv_type kinds[] = {TUTTI_KV_SYNC, TUTTI_KV_ASYNC, TUTTI_KV_BOUNDED};
+    const tutti_book_rule rule = {kinds[bound < 0 ? bound + 2 : 2], bound < 0 ? 0 : bound};
+    int mortal = rule.type != TUTTI_KV_SYNC;
+    world w = {.clients = 1 + (int)(draw(seed) % MOST_CLIENTS)};
+    ck_assert_ok(tutti_book_open(&rule, w.clients, &w.book));
+    for (int c = 0; c < w.clients; c++) {
+        w.pushes[c] = (int)(draw(seed) % 6);
+        w.c[c].returns = mortal ? (int)(draw(seed) % 3) : 0;
+    }
+    while (stir(&w, seed, mortal)) continue;
+    for (int c = 0; c < w.clients; c++) must(w.c[c].left); /* nobody waits for ever */
+    if (mortal) must(w.rounds == w.arrivals);              /* nothing lost, nothing added twice */
+    tutti_book_close(&w.book);
+}
+
+START_TEST(a_million_orders_keep_the_bound)
+{
+    enum { ORDERS = 1000000, LEAST = -2, MOST_BOUND = 4 }; /* -2, -1: sync, async */
+    uint64_t seed = testing_seed(19);
+    for (int i = 0; i < ORDERS; i++) try_at_random(&seed, LEAST + i % (MOST_BOUND - LEAST + 1));
+}
+END_TEST
+
 static const char *const types[] = {"sync", "async", "bounded:0", "bounded:1", "bounded:2"};
 enum { TYPES = sizeof types / sizeof *types };
 
 START_TEST(every_order_ends_right)
 {
-    static const int pushes[][MOST_CLIENTS] = {{2, 2, 1}, {3, 1, 0}, {1, 2, 0}, {2, 0, 1}};
+    enum { ALL = 3 };
+    static const int pushes[][ALL] = {{2, 2, 1}, {3, 1, 0}, {1, 2, 0}, {2, 0, 1}};
     tutti_book_rule rule;
     long orders = 0;
     ck_assert_ok(tutti_book_rule_read(types[_i], &rule));
     for (size_t p = 0; p < sizeof pushes / sizeof *pushes; p++)
-        for (int clients = 1; clients <= MOST_CLIENTS; clients++)
+        for (int clients = 1; clients <= ALL; clients++)
             orders += explore_rule(&rule, clients, pushes[p]);
     ck_assert_int_gt(orders, 100);
     printf("%s: %ld orders\n", types[_i], orders);
@@ -193,6 +286,7 @@ int main(void)
     Suite *suite = suite_create("book");
     TCase *tcase = testing_case(suite, "book");
     tcase_add_loop_test(tcase, every_order_ends_right, 0, TYPES);
+    tcase_add_test(tcase, a_million_orders_keep_the_bound);
     tcase_add_test(tcase, types_are_read);
     return testing_run(suite);
 }

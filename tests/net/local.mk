@@ -5,10 +5,10 @@ libtrial_la_LIBADD = libtesting.la
 
 check_PROGRAMS += tests/net/test_net tests/net/test_graph tests/net/test_gradients \
 	tests/net/test_branches tests/net/test_partition tests/net/test_units tests/net/test_updates tests/net/test_rounds \
-	tests/net/test_codes
+	tests/net/test_codes tests/net/test_served
 TESTS += tests/net/test_net tests/net/test_graph tests/net/test_gradients \
 	tests/net/test_branches tests/net/test_partition tests/net/test_units tests/net/test_updates tests/net/test_rounds \
-	tests/net/test_codes
+	tests/net/test_codes tests/net/test_served
 tests_net_test_net_SOURCES = tests/net/test_net.c
 tests_net_test_net_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_net_test_net_LDADD = libtesting.la
@@ -33,6 +33,9 @@ tests_net_test_updates_LDADD = libtrial.la
 tests_net_test_rounds_SOURCES = tests/net/test_rounds.c
 tests_net_test_rounds_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_net_test_rounds_LDADD = libtrial.la
+tests_net_test_served_SOURCES = tests/net/test_served.c
+tests_net_test_served_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_net_test_served_LDADD = libtrial.la
 tests_net_test_codes_SOURCES = tests/net/test_codes.c
 tests_net_test_codes_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_net_test_codes_LDADD = libtrial.la

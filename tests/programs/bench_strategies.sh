@@ -7,8 +7,8 @@ trained() { # OPTION...
 }
 export TMPDIR=$dir
 measure_machine
-trained sync local:period=2 sync/topk:0.1 || { fail "status $?"; cat "$dir/out"; }
-for name in sync 'local:period=2' 'sync, topk:0.1'; do
+trained sync local:period=2 sync/topk:0.1 sync@servers=1 || { fail "status $?"; cat "$dir/out"; }
+for name in sync 'local:period=2' 'sync, topk:0.1' 'sync, servers=1'; do
     grep -q "\"event\":\"strategy\",\"name\":\"$name\",.*\"reached\":true" "$dir/json" || fail "no $name"
     grep -q "^$name  *[0-9.]* " "$dir/out" || { fail "$name is not told"; cat "$dir/out"; }
 done

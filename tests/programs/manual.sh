@@ -46,7 +46,7 @@ compare tutti-pack
 compare tutti-run
 compare tutti-doctor
 compare tutti-trace
-for command in compute allreduce overlap step 'step --grid' interference data plot peers pipeline; do
+for command in compute allreduce overlap step 'step --grid' interference data plot peers pipeline kv strategies; do
     # shellcheck disable=SC2086 # a command may be two words
     note "$apps/tutti-bench" $command
 done

@@ -17,9 +17,9 @@ two=$(field weights_hash)
 trains 2 "${recipe[@]}" --layout servers=0,clients=1
 is "no server" "$two"
 for servers in 1 2; do
-    trains $((2 + servers)) "${recipe[@]}" --layout servers=$servers --checkpoint "$dir/served"
+    trains $((2 + servers)) "${recipe[@]}" --layout servers=$servers --checkpoint "$dir/served$servers"
     is "$servers servers" "$two"
-    cmp "$dir/sync" "$dir/served" || fail "$servers servers: another checkpoint than of sync"
+    cmp "$dir/sync" "$dir/served$servers" || fail "$servers servers: another checkpoint than of sync"
     [ "$(field replica_checks)" -ge 3 ] || fail "$servers servers: the workers were not compared"
 done
 grep -q '"layout":"servers=2,clients=2"' "$dir/json" || fail "the start does not name the layout"

@@ -26,9 +26,11 @@ START_TEST(texts_are_read)
         {"servers=0", 0, 0, 0, 0, 1}, {"servers=0,clients=1", 0, 0, 0, 0, 1},
         {.text = "servers=0,clients=2", .stages = -1}, {.text = "clients=2", .stages = -1},
         {.text = "servers=-1", .stages = -1}, {.text = "servers=", .stages = -1},
-        {.text = "servers=1,clients=0", .stages = -1}, {.text = "servers=0,servers=1", .stages = -1},
-        {.text = "servers=all", .stages = -1}, {.text = "servers=1,stages=2", .stages = -1},
-        {.text = "replicas=2,servers=1", .stages = -1}, {.text = "servers=0,split=2", .stages = -1}};
+        {.text = "servers=1,clients=0", .stages = -1},
+        {.text = "servers=0,servers=1", .stages = -1}, {.text = "servers=all", .stages = -1},
+        {.text = "servers=1,stages=2", .stages = -1},
+        {.text = "replicas=2,servers=1", .stages = -1},
+        {.text = "servers=0,split=2", .stages = -1}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         tutti_layout layout = {0};
         const char *fault = tutti_layout_read(rows[i].text, &layout);
@@ -105,7 +107,8 @@ START_TEST(workers_form_clients)
         {{.servers = 2}, 2, NULL, "leaves none of 2 ranks to train: start at least 3"},
         {{.servers = 4, .clients = 2}, 1, NULL, "leaves none of 1 rank to train: start at least 6"},
         {{.servers = 1, .clients = 4}, 7, NULL,
-            "4 clients of equal size cannot be formed of 6 workers (7 ranks without 1 server): use a "
+            "4 clients of equal size cannot be formed of 6 workers (7 ranks without 1 server): use "
+            "a "
             "divisor of 6, or start 9 ranks"},
         {{.servers = 1, .clients = 3}, 2, NULL, "use a divisor of 1, or start 4 ranks"}};
     char text[TUTTI_LAYOUT_TEXT];

@@ -44,8 +44,13 @@ link() {
     test_pipeline) path=tests/designs/test_pipeline-test_pipeline.o more=.libs/libtrial.a ;;
     test_division) path=tests/designs/test_division-test_division.o more=.libs/libtrial.a ;;
     test_units) path=tests/net/test_units-test_units.o more=.libs/libtrial.a ;;
+    test_codecs) path=tests/kernels/test_codecs-test_codecs.o ;;
+    test_codes) path=tests/net/test_codes-test_codes.o more=.libs/libtrial.a ;;
     test_rounds) path=tests/net/test_rounds-test_rounds.o more=.libs/libtrial.a ;;
+    test_served) path=tests/net/test_served-test_served.o more=.libs/libtrial.a ;;
     test_book) path=tests/kv/test_book-test_book.o ;;
+    test_guests) path=tests/kv/test_guests-test_guests.o ;;
+    test_portions) path=tests/kv/test_portions-test_portions.o ;;
     test_file) path=tests/base/tests_base_test_file-test_file.o ;;
     *) echo "no test is called $test"; return 1 ;;
     esac

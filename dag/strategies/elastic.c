@@ -1,0 +1,162 @@
+/* Clients train alone, and every `period` steps they and a centre, which servers have, pull at each other: elastic
+ * averaging.
+ *
+ *   client c   x_c  <-  x_c + alpha (centre - x_c)
+ *   server     centre  <-  centre + beta (mean of x_c - centre),   beta = clients * alpha
+ *
+ *   meet      root: send x to the server   receive the centre       server: receive x of client 0, 1, 2, ...
+ *             broadcast in the client      x moves                          send the centre, then move it
+ *   train     forward, backward, sum in the client, update          -
+ *   average   at the end of a round: the same, but all clients get the moved centre in place of x
+ *
+ * Both sides take what the other had when the meeting began, so messages in both directions travel at once. The
+ * workers of a client train as sync does, on the client's sums.
+ *
+ * Axes: data parallelism; local steps, each client its own model, drawn to a centre; meetings every `period` steps;
+ * weights are exchanged; stars of clients around each server, an allreduce in each client.
+ *
+ * Invariants: what clients lose in a meeting the centre gains: the sum of the centre and of all x_c stays. That is
+ * exact where numbers are integers, and alpha and the clients powers of two; else there is rounding. beta is at most
+ * 1, else the centre would pass the mean. The bits depend neither on the design, nor on arrival, nor on the number of
+ * servers. After a round all workers have the same parameters, those of the centre, and the same state, the mean over
+ * workers.
+ *
+ * Sources: Zhang, Choromanska & LeCun 2015, "Deep learning with Elastic Averaging SGD", arXiv:1412.6651, equations 3
+ * and 4, in its synchronous form; by MPI clients: Mamidala et al. 2018, arXiv:1801.03855. */
+#include "dag/base/log.h"
+#include "dag/net/builder.h"
+
+enum { PERIOD, ALPHA, ROUND };
+
+static const tutti_strategy_parameter parameters[] = {
+    {.key = "period",
+        .help = "steps from one meeting with the centre to the next",
+        .fallback = 8,
+        .low = 1,
+        .high = 1000000,
+        .whole = 1},
+    {.key = "alpha",
+        .help = "how far clients move to the centre in a meeting; times clients at most 1",
+        .fallback = 0.1,
+        .low = 0.000001,
+        .high = 1},
+    {.key = "round",
+        .help = "steps after which all clients begin from the centre",
+        .fallback = 1000,
+        .low = 1,
+        .high = 1000000,
+        .whole = 1},
+    {0}};
+
+static int64_t period(const tutti_strategy_settings *settings)
+{
+    return (int64_t)settings->value[ROUND];
+}
+
+static int64_t meets_every(const tutti_strategy_settings *settings)
+{
+    return (int64_t)settings->value[PERIOD];
+}
+
+static int meetings(const tutti_step_options *options)
+{
+    return options->service.servers > 0;
+}
+
+static double alpha_of(const tutti_builder *b)
+{
+    return b->options->settings.value[ALPHA];
+}
+
+/* Without servers there is only a list of what the model has. */
+static tutti_status check(const tutti_update_rule *rule, const tutti_step_options *options)
+{
+    const double *value = options->settings.value;
+    const int clients = options->service.clients;
+    (void)rule;
+    if (!(value[PERIOD] >= 1 && value[ROUND] >= 1 && value[ALPHA] > 0 && value[ALPHA] <= 1))
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "step: the strategy elastic needs a period and a round of at least 1 step, and alpha "
+            "above 0 and at most 1");
+    if (options->service.servers && value[ALPHA] * clients > 1 + 1e-9)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "--strategy elastic: with alpha=%.9g %d clients would push the centre past their mean: "
+            "use alpha=%.6g or less, or fewer clients",
+            value[ALPHA], clients, 1.0 / clients);
+    if (options->wire != TUTTI_F32)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "step: the strategy elastic takes weights and gradients in %s: leave the wire float32",
+            tutti_dtype_name(TUTTI_F32));
+    return TUTTI_OK;
+}
+
+static tutti_status sum(tutti_builder *b, int l, int p)
+{
+    return b->options->service.servers ? tutti_builder_sum_in_client(b, l, p) : TUTTI_OK;
+}
+
+static tutti_status statistics(tutti_builder *b, int l)
+{
+    return sum(b, l, TUTTI_KEY_STATISTICS);
+}
+
+static tutti_status update(tutti_builder *b)
+{
+    return b->options->service.serves ? TUTTI_OK : tutti_builder_update_all(b);
+}
+
+static double share_of(const tutti_builder *b)
+{
+    return alpha_of(b) * b->options->service.clients;
+}
+
+static tutti_status meet_clients(tutti_builder *b)
+{
+    tutti_status status = tutti_builder_add_clients(b, TUTTI_SENT_WEIGHTS);
+    if (status == TUTTI_OK) status = tutti_builder_answer_clients(b, TUTTI_SENT_WEIGHTS);
+    return status == TUTTI_OK ? tutti_builder_move_centres(b, share_of(b)) : status;
+}
+
+static tutti_status meet(tutti_builder *b, int meeting)
+{
+    (void)meeting;
+    if (b->options->service.serves) return meet_clients(b);
+    tutti_status status = tutti_builder_declare_centres(b);
+    if (status == TUTTI_OK) status = tutti_builder_push_keys(b, TUTTI_SENT_WEIGHTS);
+    if (status == TUTTI_OK) status = tutti_builder_pull_keys(b, TUTTI_SENT_WEIGHTS);
+    return status == TUTTI_OK ? tutti_builder_approach_centres(b, alpha_of(b)) : status;
+}
+
+static tutti_status begin_from_centre(tutti_builder *b)
+{
+    tutti_status status = tutti_builder_push_keys(b, TUTTI_SENT_TO_REPLACE);
+    if (status == TUTTI_OK) status = tutti_builder_pull_keys(b, TUTTI_SENT_TO_REPLACE);
+    if (status == TUTTI_OK) status = tutti_builder_refresh_copies(b, 0);
+    return status == TUTTI_OK ? tutti_builder_average_states(b) : status;
+}
+
+static tutti_status average(tutti_builder *b)
+{
+    const tutti_service *s = &b->options->service;
+    if (!s->servers) return TUTTI_OK;
+    if (!s->serves) return begin_from_centre(b);
+    tutti_status status = tutti_builder_add_clients(b, TUTTI_SENT_TO_REPLACE);
+    if (status == TUTTI_OK) status = tutti_builder_move_centres(b, share_of(b));
+    return status == TUTTI_OK ? tutti_builder_answer_clients(b, TUTTI_SENT_TO_REPLACE) : status;
+}
+
+const tutti_strategy tutti_strategy_elastic = {.name = "elastic",
+    .summary = "clients train alone, and are drawn to a centre on parameter servers",
+    .parameter = parameters,
+    .alone = 1,
+    .served = &tutti_strategy_elastic,
+    .needs_servers = 1,
+    .period = period,
+    .meetings = meetings,
+    .meet = meet,
+    .meets_every = meets_every,
+    .check = check,
+    .sum = sum,
+    .statistics = statistics,
+    .update = update,
+    .average = average};

@@ -1,0 +1,35 @@
+/* Which server has what of a key. Every worker deals the same keys in the same order, and so all know it without a word.
+ *
+ * A key of `cut` elements or more has a part on every server, of which no two differ by more than an element; a smaller one
+ * goes whole to the server that has the fewest bytes so far. A part has a number on its server, from 0. [P] */
+#ifndef TUTTI_KV_PORTIONS_H
+#define TUTTI_KV_PORTIONS_H
+
+#include "dag/base/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct tutti_portions {
+    int servers; /* 1 or more */
+    int64_t cut;
+    int64_t *bytes; /* per server: of its parts */
+    int *slots;     /* per server: how many parts it has */
+} tutti_portions;
+
+typedef struct tutti_portion {
+    int server, slot;
+    int64_t first, count; /* elements of the key */
+} tutti_portion;
+
+/* NOMEM (logged). */
+tutti_status tutti_portions_open(int servers, int64_t cut, tutti_portions *portions);
+void tutti_portions_close(tutti_portions *portions);
+
+/* How many parts a key of so many elements has. */
+int tutti_portions_parts(const tutti_portions *portions, int64_t count);
+/* Deals part p of a key, the parts in order: portion says where it is. */
+void tutti_portions_deal(
+    tutti_portions *portions, int64_t count, size_t element_bytes, int p, tutti_portion *portion);
+
+#endif

@@ -1,0 +1,129 @@
+#!/bin/bash
+# tutti-run --servers: servers and clients as jobs of their own from one command. Which job ended how; a client that dies, and
+# returns; in sync its death ends all; signals; output; words for Slurm and for other hosts; what is refused.
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+program=$TUTTI_BUILDDIR/tests/kv/kv
+run=$apps/tutti-run
+slow=${TUTTI_TEST_SLOWDOWN:-1}
+cd "$dir" || exit 1
+export MPIRUN=$mpirun STARPU_NCPU=1 STARPU_WORKERS_NOBIND=1 TUTTI_KV_TIMEOUT=$((15 * slow)) TMPDIR=$dir
+
+# The program, one rank a job, which says in a file which process it is.
+cat > ranked << DONE
+#!/bin/bash
+echo \$\$ > "$dir/pid.\$TUTTI_KV_ROLE.new"
+mv "$dir/pid.\$TUTTI_KV_ROLE.new" "$dir/pid.\$TUTTI_KV_ROLE"
+exec "$program" "\$@"
+DONE
+chmod +x ranked
+show() { cat out err; }
+ends() { # WANTED-STATUS
+    local status=0
+    wait "$job" || status=$?
+    [ $status = "$1" ] || { fail "status $status instead of $1"; show; }
+    [ -z "$(ls -d "$dir"/tutti-run.* 2> /dev/null)" ] || fail "its folder is left"
+}
+starts() { "$run" "$@" > out 2> err & job=$!; }
+with() { starts "${@:2}"; ends "$1"; }
+says() { grep -qE -- "$2" "$1" || { fail "$1 does not say: $2"; show; }; }
+comes() { # FILE PATTERN
+    for ((i = 0; i < 200 * slow; i++)); do
+        grep -qE -- "$2" "$1" 2> /dev/null && return
+        sleep 0.1
+    done
+    fail "$1 never says: $2"; show
+}
+
+"$mpirun" -np 1 "$program" sync 0 0 sync > measured 2>&1 # StarPU measures the machine once
+
+# ---- well
+
+with 0 --servers 2 --clients 2 -n 4 "$program" sync 2 2 sync add
+[ "$(grep -c '^\[client [01]\] ok, closed: ok$' out)" = 4 ] || { fail "not four workers"; show; }
+[ "$(grep -c '^\[servers\] ok, closed: ok$' out)" = 2 ] || { fail "not two servers"; show; }
+for name in servers 'client 0' 'client 1'; do says err "^tutti-run: $name: done after"; done
+
+# ---- deaths
+
+export KV_STOP=$dir/stop
+starts --servers 1 --clients 2 -n 2 --max-restarts 1 --pause 0 --output said ./ranked steps 1 2 bounded:3 100000
+comes said/client.1.log stepping
+kill -KILL "$(cat pid.client:1)"
+comes err 'client 1: restart 1 of 1'
+comes said/servers.log 'client 1 is back'
+comes said/client.1.log 'stepping from [1-9]'
+touch stop
+ends 0
+says err 'client 1: status 137 \(signal KILL\) after'
+says err 'client 1: done after'
+says said/servers.log 'client 1 has died: .*the others go on'
+[ ! -s out ] || { fail "what was to be in files is here"; show; }
+rm stop pid.*
+
+starts --servers 1 --clients 2 -n 2 ./ranked steps 1 2 async 100000 # it does not return: the others go on
+comes out 'client 1\] stepping'
+comes out 'client 0\] stepping'
+kill -KILL "$(cat pid.client:1)"
+comes err 'tutti-run: client 1: status 137'
+touch stop
+ends 137
+says err 'client 0: done'
+says err 'servers: done'
+rm stop pid.*
+
+starts --servers 1 --clients 2 -n 2 ./ranked steps 1 2 sync 100000 # all end
+comes out 'client 1\] stepping'
+comes out 'client 0\] stepping'
+kill -KILL "$(cat pid.client:1)"
+ends 137
+says err '^\[client 0\] .*client 1 \(worker 1\) has died: server 0 ends the run'
+says err 'tutti-run: servers: status [1-9]'
+says err 'tutti-run: client 0: status [1-9]'
+rm pid.*
+
+# ---- signals
+
+starts --servers 1 --clients 2 -n 2 ./ranked steps 1 2 async 100000
+comes out 'client 1\] stepping'
+kill -TERM $job
+ends 143
+for role in server:0 client:0 client:1; do
+    ! kill -0 "$(cat pid.$role)" 2> /dev/null || fail "$role is left"
+done
+
+# ---- launchers: what they are told
+
+cat > srun << 'DONE'
+#!/bin/bash
+echo "$TUTTI_KV_ROLE of $TUTTI_KV_SERVERS and $TUTTI_KV_CLIENTS at $TUTTI_KV_LISTEN: $*"
+DONE
+cp srun mpirun
+sed -i '2i [ "$1" != --version ] || { echo "mpirun (Open MPI) 4.1.4"; exit; }' mpirun
+chmod +x srun mpirun
+PATH=$dir:$PATH SLURM_JOB_ID=7 with 0 --srun --servers 1 --clients 2 -n 6 program argument
+says out '^\[servers\] server:0 of 1 and 2 at 0.0.0.0: --exact -n 1 program argument$'
+says out '^\[client 1\] client:1 of 1 and 2 at 0.0.0.0: --exact -n 3 program argument$'
+MPIRUN=$dir/mpirun with 0 --hosts a,b --servers 1 --clients 2 -n 6 program
+says out '^\[servers\] server:0 .* at 0.0.0.0: -np 1 .*--host a:1 .*-x TUTTI_KV_ROLE'
+says out '^\[client 0\] .*-np 3 .*--host b:3 .*-x TUTTI_KV_MEET'
+says out '^\[client 1\] .*--host a:3 '
+
+# ---- refused
+
+refused() { # SENTENCE OPTION...
+    with 2 "${@:2}"
+    says err "^tutti-run: $1"
+}
+refused '--servers and --clients go together' --servers 1 -n 2 true
+refused '--servers 1: say with -n how many workers' --servers 1 --clients 1 true
+refused '-n 3: so many workers cannot form 2 clients' --servers 1 --clients 2 -n 3 true
+refused '--servers 0: must be a whole number, 1 to' --servers 0 --clients 1 -n 1 true
+refused '":": not with --servers' --servers 1 --clients 1 -n 1 true : -np 1 true
+refused '--continue: not with --servers' --continue --servers 1 --clients 1 -n 1 true
+refused '--output: with --servers' --output x -n 1 true
+refused '--hosts: must be followed by' --hosts
+refused '--srun and --hosts: say with -n' --hosts a true
+SLURM_JOB_ID='' refused '--srun: this is no job of Slurm' --srun -n 1 true
+with 2 --servers 1 --clients 2 -n 2 "$program" # a mistake in the program's own options ends all
+says err 'tutti-run: (servers|client [01]): status 2 after'
+finish
