@@ -19,7 +19,7 @@ libcore_la_SOURCES += \
 	dag/base/version.c \
 	dag/graph/edges.c dag/graph/edges.h \
 	dag/graph/fuse.c \
-	dag/graph/graph.c dag/graph/graph.h dag/graph/parts.h \
+	dag/graph/build.c dag/graph/graph.h dag/graph/parts.h \
 	dag/graph/shape.c dag/graph/shape.h \
 	dag/run/blocker.c dag/run/blocker.h \
 	dag/run/collective_task.c dag/run/collective_task.h \

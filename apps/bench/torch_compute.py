@@ -204,9 +204,10 @@ class Training:
         torch.manual_seed(1)
         layout = torch.contiguous_format if args.variant == "nchw" else torch.channels_last
         make, side, classes = MODELS[args.model]
-        self.model = make().to(memory_format=layout).train()
-        self.x = torch.randn(args.batch, 3, side, side).to(memory_format=layout)
-        self.labels = torch.randint(classes, (args.batch,))
+        self.device = args.device
+        self.model = make().to(args.device, memory_format=layout).train()
+        self.x = torch.randn(args.batch, 3, side, side).to(args.device, memory_format=layout)
+        self.labels = torch.randint(classes, (args.batch,)).to(args.device)
         settings = dict(lr=0.001, momentum=0.9, weight_decay=1e-4)
         if "foreach" in inspect.signature(torch.optim.SGD).parameters:
             settings["foreach"] = True
@@ -221,7 +222,7 @@ class Training:
     def step(self):
         self.optimizer.zero_grad(set_to_none=True)
         if self.bf16:
-            with torch.autocast("cpu", dtype=torch.bfloat16):
+            with torch.autocast(self.device, dtype=torch.bfloat16):
                 loss = F.cross_entropy(self.forward(self.x), self.labels)
         else:
             loss = F.cross_entropy(self.forward(self.x), self.labels)
@@ -234,6 +235,8 @@ def time_block(training, steps, batch):
     start = time.perf_counter()
     for _ in range(steps):
         loss = training.step()
+    if training.device == "cuda":
+        torch.cuda.synchronize()
     seconds = time.perf_counter() - start
     return {"images_per_s": round(steps * batch / seconds, 2), "step_ms": round(1e3 * seconds / steps, 3),
             "loss": round(loss.item(), 5)}
@@ -271,10 +274,12 @@ def main():
     parser.add_argument("--warmup", type=positive, default=5, help="steps before the first block (default 5)")
     parser.add_argument("--blocks", type=positive, help="run a block for each of this many lines read on stdin")
     parser.add_argument("--variant", choices=VARIANTS, default="eager")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="cuda: a GPU, with TF32 (default cpu)")
     args = parser.parse_args()
     if args.probe:
         sys.exit(probe())
     torch.set_num_threads(1)
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
     training = Training(args)
     time_block(training, args.warmup, args.batch)
     if args.blocks is None:

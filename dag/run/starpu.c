@@ -92,7 +92,7 @@ static void starpu_close(tutti_run *run)
 
 static int uses_gpu(const tutti_run *run)
 {
-    return run->binding.place.device == TUTTI_CUDA;
+    return run->options.place.device == TUTTI_CUDA;
 }
 
 /* Whether StarPU has started the workers that were asked for, which its environment can change. */
@@ -104,7 +104,7 @@ static tutti_status check_workers(const tutti_run *run)
             "StarPU started %d CPU workers, not %d (this build supports %d)", workers,
             run->options.workers, tutti_run_starpu_max_workers());
     if (!uses_gpu(run)) return TUTTI_OK;
-    const int gpu = run->binding.place.gpu;
+    const int gpu = run->options.place.gpu;
     const int worker = starpu_worker_get_by_type(STARPU_CUDA_WORKER, 0);
     if (worker < 0)
         return tutti_fail(TUTTI_ERR_UNSUPPORTED,
@@ -157,7 +157,7 @@ tutti_status tutti_run_starpu_measure(void)
 
 static tutti_status start(tutti_run *run)
 {
-    tutti_status status = init(run->options.workers, uses_gpu(run), run->binding.place.gpu);
+    tutti_status status = init(run->options.workers, uses_gpu(run), run->options.place.gpu);
     if (status) return status;
     run->started = 1;
     return check_workers(run);
@@ -169,12 +169,14 @@ static tutti_status starpu_open(
     tutti_run *r = calloc(1, sizeof *r);
     if (!r) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a run");
     r->options = *options;
-    tutti_status status = tutti_binding_open(graph, &options->place, &r->binding);
+    /* StarPU first: where it has not measured the GPUs yet, it does, and resets them afterwards, with
+     * all memory and handles that this process has there. */
+    tutti_status status = start(r);
+    if (!status) status = tutti_binding_open(graph, &options->place, &r->binding);
     if (!status)
         status = tutti_codelets_open(
             &r->binding, tutti_starpu_compute, tutti_starpu_launch, &r->codelets);
     if (!status) status = tutti_ledger_new(&r->ledger);
-    if (!status) status = start(r);
     if (!status) status = tutti_tensor_handles_open(&r->binding, &r->handles);
     if (!status && uses_gpu(r)) status = tutti_slots_open(&r->binding, &r->slots);
     if (status) {

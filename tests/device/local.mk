@@ -10,7 +10,7 @@ tests_device_test_device_LDADD = libtesting.la
 
 # The fake device: the libraries that take the place of CUDA's, and the kernels for it. A program for it is linked with
 # $(fake_libraries), with $(fake_kernels) if it has kernels (before libtesting.la, where those of nvcc are), and with
-# $(fake_LDFLAGS).
+# $(link_to_fake).
 fake_sources = tests/device/fake/api_copy.c tests/device/fake/api_device.c tests/device/fake/api_memory.c \
 	tests/device/fake/api_nvcc.c tests/device/fake/api_stream.c tests/device/fake/counts.c tests/device/fake/memory.c \
 	tests/device/fake/order.c tests/device/fake/queue.c tests/device/fake/state.c
@@ -50,7 +50,7 @@ tests_device_test_fake_SOURCES = \
 	tests/device/child.c tests/device/child.h tests/device/fake_copy_tests.c tests/device/fake_memory_tests.c \
 	tests/device/fake_misuse_tests.c tests/device/fake_order_tests.c tests/device/fake_tests.h tests/device/test_fake.c
 tests_device_test_fake_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_device_test_fake_LDFLAGS = $(fake_LDFLAGS)
+tests_device_test_link_to_fake = $(link_to_fake)
 tests_device_test_fake_LDADD = $(fake_libraries) libtesting.la
 
 check_PROGRAMS += tests/device/test_fake_starpu
@@ -58,10 +58,10 @@ TESTS += tests/device/test_fake_starpu
 tests_device_test_fake_starpu_SOURCES = \
 	tests/device/child.c tests/device/child.h tests/device/fake_tests.h tests/device/test_fake_starpu.c
 tests_device_test_fake_starpu_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_device_test_fake_starpu_LDFLAGS = $(fake_LDFLAGS)
+tests_device_test_fake_starpu_LDFLAGS = $(link_to_fake)
 tests_device_test_fake_starpu_LDADD = $(fake_libraries) libtesting.la
 
-fake_LDFLAGS = $(AM_LDFLAGS) -Wl,-rpath,$(abs_top_builddir)/tests/device/fake
+link_to_fake = $(AM_LDFLAGS) -Wl,-rpath,$(abs_top_builddir)/tests/device/fake
 fake_build = $(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g -fPIC -shared $(TUTTI_WARN_CFLAGS) $(AM_CPPFLAGS) $(CPPFLAGS) $(CUDA_CFLAGS) \
 	$(CUDNN_CFLAGS)
 check_DATA += $(fake_libraries) $(fake_kernels)
@@ -102,19 +102,54 @@ check_PROGRAMS += tests/device/test_steps
 TESTS += tests/device/steps.sh tests/device/mutants/mutants.sh
 tests_device_test_steps_SOURCES = tests/device/test_steps.c
 tests_device_test_steps_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_device_test_steps_LDFLAGS = $(fake_LDFLAGS)
+tests_device_test_steps_LDFLAGS = $(link_to_fake)
 tests_device_test_steps_LDADD = $(fake_kernels) libtesting.la $(fake_libraries)
 
 # tutti-cifar, linked for the fake.
 check_PROGRAMS += tests/device/tutti-cifar
 TESTS += tests/device/training.sh tests/device/nccl.sh
 tests_device_tutti_cifar_SOURCES = apps/train/cifar_main.c
-tests_device_tutti_cifar_LDFLAGS = $(fake_LDFLAGS)
+tests_device_tutti_cifar_LDFLAGS = $(link_to_fake)
 tests_device_tutti_cifar_LDADD = $(fake_kernels) $(train_program_libs) $(fake_libraries)
+
+# Each kernel against the CPU's: for a GPU, and linked for the fake.
+gpu_sources = tests/device/test_gpu.c tests/kernels/cases.c tests/kernels/cases.h tests/kernels/families.c \
+	tests/kernels/reference.c tests/kernels/reference.h
+check_PROGRAMS += tests/device/test_gpu tests/device/test_gpu_fake
+TESTS += tests/device/fake_gpu.sh
+tests_device_test_gpu_SOURCES = $(gpu_sources)
+tests_device_test_gpu_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_device_test_gpu_LDADD = libtesting.la
+tests_device_test_gpu_fake_SOURCES = $(gpu_sources)
+tests_device_test_gpu_fake_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_device_test_gpu_fake_LDFLAGS = $(link_to_fake)
+tests_device_test_gpu_fake_LDADD = $(fake_kernels) libtesting.la $(fake_libraries)
+
+# For .ci/run: what a build with CUDA shows on the fake and no other build does, and what that needs.
+fake_tests = tests/device/test_device tests/device/programs.sh tests/device/test_fake tests/device/test_fake_starpu \
+	tests/device/steps.sh tests/device/mutants/mutants.sh tests/device/training.sh tests/device/fake_gpu.sh \
+	tests/kernels/test_cuda tests/kernels/cuda_mutants.sh
+fake_parts = libtesting.la tests/deadlock/mutants/flags $(fake_libraries) $(fake_kernels) tests/device/test_device \
+	tests/device/test_fake tests/device/test_fake_starpu tests/device/test_steps tests/device/test_gpu_fake \
+	tests/device/tutti-cifar tests/kernels/test_cuda
+fake: all
+	@$(MAKE) $(fake_parts)
+check-fake: fake
+	@$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(fake_tests)'
 endif
-EXTRA_DIST += tests/device/steps.sh tests/device/training.sh tests/device/nccl.sh tests/device/mutants
+.PHONY: fake check-fake
+EXTRA_DIST += tests/device/steps.sh tests/device/training.sh tests/device/nccl.sh tests/device/fake_gpu.sh tests/device/gpu.sh tests/device/mutants
 
 # All schedules; make check has a few.
 check-device:
 	@$(AM_TESTS_ENVIRONMENT) TUTTI_TEST_ROUNDS=3400 bash $(srcdir)/tests/device/steps.sh
 .PHONY: check-device
+
+# What only a GPU can show; a row in doc/gpu.md.
+if HAVE_CUDA
+check-gpu: all tests/device/test_gpu
+else
+check-gpu: all
+endif
+	@$(AM_TESTS_ENVIRONMENT) bash $(srcdir)/tests/device/gpu.sh $(srcdir)/doc/gpu.md
+.PHONY: check-gpu

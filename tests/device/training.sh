@@ -43,14 +43,21 @@ refuses() {
     failed=1
 }
 
+# StarPU measures the machine first, and resets the GPUs: what a rank has there by then is gone.
+first=$(STARPU_HOME=$scratch TUTTI_FAKE_ORDER=eager weights 1 --model mlp --device cuda)
 one=$(weights 1 --model mlp) two=$(weights 2 --model mlp)
 same "$(weights 1 --model resnet20)" random 1 --model resnet20
+[ "$first" = "$one" ] || { echo "the first start: $first, not $one"; failed=1; }
 same "$one" late 1 --model mlp
+# Four ranks that share a GPU, of which the first measures a machine that StarPU does not know yet.
+mkdir "$scratch/new"
+STARPU_HOME=$scratch/new same "$(weights 4 --model mlp)" eager 4 --model mlp --design funneled
 same "$two" late 2 --model mlp --design concurrent
 for codec in onebit topk:0.01 powersgd:2; do
     same "$(weights 2 --model mlp --compress $codec)" random 2 --model mlp --compress $codec --design concurrent
 done
 TUTTI_FAKE_DEVICES=2 same "$two" random 2 --model mlp --design chained
 TUTTI_FAKE_DEVICES=0 refuses 2 '--device cuda: ' 2 --model mlp
-TUTTI_FAKE_MEMORY_MB=48 refuses 1 'the tensors of a step take' 1 --model mlp-1024x5 --batch 4096
+TUTTI_FAKE_DRIVER=12040 refuses 2 'the driver is older than CUDA: install a newer one' 2 --model mlp
+TUTTI_FAKE_MEMORY_MB=48 refuses 1 'the tensors of a step take' 2 --model mlp-1024x5 --batch 4096
 exit $failed

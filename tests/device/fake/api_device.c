@@ -29,6 +29,8 @@ static const struct {
 } errors[] = {{cudaSuccess, "cudaSuccess", "no error"},
     {cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"},
     {cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"},
+    {cudaErrorInsufficientDriver, "cudaErrorInsufficientDriver",
+        "CUDA driver version is insufficient for CUDA runtime version"},
     {cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"},
     {cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal"},
     {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
@@ -74,6 +76,7 @@ cudaError_t cudaGetLastError(void)
 cudaError_t cudaGetDeviceCount(int *count)
 {
     fake_enter("cudaGetDeviceCount");
+    if (!fake_serves()) return fake_return(cudaErrorInsufficientDriver); /* *count stays */
     *count = fake_get_settings()->devices;
     return fake_return(*count ? cudaSuccess : cudaErrorNoDevice);
 }
@@ -159,8 +162,9 @@ cudaError_t cudaDeviceGetPCIBusId(char *bus, int room, int device)
 
 cudaError_t cudaDriverGetVersion(int *version)
 {
-    *version = CUDART_VERSION;
-    return cudaSuccess;
+    fake_enter("cudaDriverGetVersion");
+    *version = fake_get_settings()->driver;
+    return fake_return(cudaSuccess);
 }
 
 cudaError_t cudaRuntimeGetVersion(int *version)

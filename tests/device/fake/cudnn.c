@@ -32,6 +32,11 @@ struct cudnnConvolutionStruct {
 
 /* ---- Handles and descriptors ---- */
 
+size_t cudnnGetVersion(void)
+{
+    return CUDNN_VERSION;
+}
+
 const char *cudnnGetErrorString(cudnnStatus_t status)
 {
     static const struct {

@@ -8,6 +8,8 @@
  *
  *   TUTTI_FAKE_DEVICES     how many devices there are, 0 to 8 (1)
  *   TUTTI_FAKE_MEMORY_MB   the memory of each (4096)
+ *   TUTTI_FAKE_DRIVER      the newest CUDA that the driver serves, 12040 for 12.4; where that is too
+ *                          old, no device can be used (the CUDA of the headers)
  *   TUTTI_FAKE_ORDER       eager: as early as is legal; late: as late as is legal; random (random)
  *   TUTTI_FAKE_SEED        of late and random (1)
  *   TUTTI_FAKE_PEERS       0: no device may access another's memory (1)

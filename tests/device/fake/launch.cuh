@@ -50,6 +50,8 @@ tutti_status launch(const char *op, int64_t count, const Element &element, void 
     void *memory = malloc(sizeof(FakeKernel<Element>));
     if (!memory) return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to start the kernel", op);
     FakeKernel<Element> *kernel = new (memory) FakeKernel<Element>{count, element};
+    /* What the compiler left between the members is anything, and a number beside it would look like an address. */
+    __builtin_clear_padding(&kernel->element);
     fake_access access[sizeof(Element) / sizeof(void *) + 1];
     const int accesses =
         fake_inside_all(op, (void *)&kernel->element, sizeof kernel->element, access);

@@ -4,6 +4,7 @@
 #include "tests/device/fake/queue.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -96,10 +97,17 @@ static void at_exit(int status, void *unused)
     pthread_mutex_unlock(&fake_lock);
 }
 
+int fake_serves(void)
+{
+    return settings.driver / 1000 >= CUDART_VERSION / 1000;
+}
+
 static void open_all(void)
 {
     owner = getpid();
     settings.devices = (int)number("TUTTI_FAKE_DEVICES", 1, MOST_DEVICES);
+    settings.driver = (int)number("TUTTI_FAKE_DRIVER", CUDART_VERSION, INT_MAX);
+    if (!fake_serves()) settings.devices = 0;
     settings.memory = (size_t)number("TUTTI_FAKE_MEMORY_MB", 4096, 1 << 15) << 20;
     settings.order = order();
     settings.seed = number("TUTTI_FAKE_SEED", 1, UINT64_MAX);

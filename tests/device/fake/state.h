@@ -11,6 +11,7 @@ typedef enum fake_order { ORDER_EAGER, ORDER_LATE, ORDER_RANDOM } fake_order;
 
 typedef struct fake_settings {
     int devices;
+    int driver; /* the newest CUDA that the driver serves: 13000 */
     int bus[MOST_DEVICES]; /* the number of each on the machine, which CUDA_VISIBLE_DEVICES has */
     size_t memory;
     fake_order order;
@@ -28,6 +29,8 @@ extern pthread_mutex_t fake_lock;
 cudaError_t fake_return(cudaError_t error);
 
 const fake_settings *fake_get_settings(void);
+/* Whether the driver serves this CUDA: of the same first number, or newer. */
+int fake_serves(void);
 
 /* The calling thread's. */
 extern _Thread_local int fake_device;

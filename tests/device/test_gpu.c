@@ -1,0 +1,219 @@
+/* dag/kernels on a GPU, with the device's memory and a stream: each kernel for CUDA writes what the CPU's
+ * kernel writes, or almost (slack_of), for each case of tests/kernels/cases.txt. Every row has a case.
+ * gpu.sh runs it on a real GPU; fake_gpu.sh, linked with the fakes, without one. Skipped where there is no
+ * GPU. */
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+#include "dag/device/device.h"
+#include "dag/kernels/arith.h"
+#include "dag/kernels/conv.h"
+#include "dag/kernels/dense.h"
+#include "dag/kernels/loss.h"
+#include "dag/kernels/lrn.h"
+#include "dag/kernels/mixup.h"
+#include "dag/kernels/optim.h"
+#include "dag/kernels/pool.h"
+#include "tests/kernels/cases.h"
+#include "tests/support/testing.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_OPS = 128 };
+static const tutti_device_kind *const gpu = &tutti_device_kind_built;
+static const double longest_s = 60;
+static void *queue, *event;
+static int compared, seen[MOST_OPS][TUTTI_DTYPE_COUNT];
+
+/* ---- what may differ ---- */
+
+/* How far off a number may be from the CPU's, relative to the largest of its tensor; an op that is not
+ * here writes the same bits. Sums have another order; exp, log and powf are CUDA's (doc/gpu.md). */
+static const struct {
+    const tutti_op *op;
+    double f32, bf16;
+} slacks[] = {{&tutti_op_conv, 0x1p-17, 0x1p-7}, {&tutti_op_conv_bwd_data, 0x1p-17, 0x1p-7},
+    {&tutti_op_conv_bwd_weights, 0x1p-17, 0x1p-7}, {&tutti_op_dense, 0x1p-17, 0x1p-7},
+    {&tutti_op_dense_wide, 0x1p-17, 0x1p-7}, {&tutti_op_dense_bwd_data, 0x1p-17, 0x1p-7},
+    {&tutti_op_dense_bwd_weights, 0x1p-17, 0x1p-7}, {&tutti_op_length, 0x1p-22, 0x1p-22},
+    {&tutti_op_lars, 0x1p-22, 0x1p-22}, {&tutti_op_pool_avg_bwd, 0x1p-20, 0x1p-5},
+    {&tutti_op_pool_max_bwd, 0, 0x1p-6}, {&tutti_op_softmax_xent, 0x1p-20, 0x1p-8},
+    {&tutti_op_xent_eval, 0x1p-20, 0x1p-8}, {&tutti_op_lrn, 0x1p-20, 0x1p-8},
+    {&tutti_op_lrn_bwd, 0x1p-20, 0x1p-8}, {&tutti_op_mixup_draw, 0x1p-20, 0x1p-20}};
+/* Products with TF32 round their factors to 10 bits behind the point. */
+static const double slack_tf32 = 0x1p-8;
+
+static double slack_of(const tutti_op *op, tutti_dtype dtype)
+{
+    for (size_t i = 0; i < sizeof slacks / sizeof *slacks; i++)
+        if (slacks[i].op == op) return dtype == TUTTI_BF16 ? slacks[i].bf16 : slacks[i].f32;
+    return 0;
+}
+
+static double largest_of(const test_tensor *tensor)
+{
+    double largest = 0;
+    for (int64_t i = 0; i < tensor->count; i++)
+        largest = fmax(largest, fabs(test_element(tensor, i)));
+    return largest;
+}
+
+static void compare_tensor(const test_case *c, const tutti_op *op, const test_tensor *cpu,
+    const void *written, double slack)
+{
+    const size_t element = tutti_dtype_bytes(cpu->dtype);
+    test_tensor other = *cpu;
+    other.data = (void *)written;
+    if (!memcmp(cpu->data, written, (size_t)cpu->count * element)) return;
+    const double most = slack * largest_of(cpu);
+    for (int64_t i = 0; i < cpu->count; i++) {
+        const size_t at = (size_t)i * element;
+        if (!memcmp((char *)cpu->data + at, (const char *)written + at, element)) continue;
+        const double a = test_element(cpu, i), b = test_element(&other, i);
+        ck_assert_msg(slack > 0 && fabs(a - b) <= most, "%s, %s: %s[%lld] in %s is %.9g, not %.9g",
+            c->text, op->name, cpu->name, (long long)i, tutti_dtype_name(cpu->dtype), b, a);
+    }
+}
+
+/* ---- on the GPU ---- */
+
+static void copy(void *to, const void *from, size_t bytes)
+{
+    ck_assert_ok(gpu->copy(0, to, from, bytes, queue));
+}
+
+static void wait_for_queue(void)
+{
+    const double until_s = tutti_clock_s() + longest_s;
+    int passed = 0;
+    ck_assert_ok(gpu->event_mark(0, event, queue));
+    while (!passed) {
+        ck_assert_ok(gpu->event_passed(0, event, &passed));
+        ck_assert_msg(tutti_clock_s() < until_s, "the GPU was not done in %g s", longest_s);
+    }
+}
+
+static void run_kernel(const tutti_kernel *kernel, const test_case *c, void *const buf[])
+{
+    void *args = NULL;
+    ck_assert_ok(kernel->open(&c->desc, &args));
+    ck_assert_ok(kernel->fn(args, buf, kernel->device == TUTTI_CUDA ? queue : NULL));
+    if (kernel->device == TUTTI_CUDA) wait_for_queue();
+    kernel->close(args);
+}
+
+/* Runs the op on the GPU, and then on the CPU, from the same inputs. */
+static void compare(
+    const test_case *c, const tutti_op *op, const tutti_kernel *kernel, double more)
+{
+    const test_tensor *tensor[MAX_BUFFERS];
+    void *cpu[MAX_BUFFERS], *there[MAX_BUFFERS], *back[MAX_BUFFERS];
+    int written[MAX_BUFFERS];
+    const int count = test_buffers(c, op, tensor, written);
+    for (int b = 0; b < count; b++) {
+        const size_t bytes = (size_t)tensor[b]->count * tutti_dtype_bytes(tensor[b]->dtype);
+        cpu[b] = tensor[b]->data;
+        ck_assert_ok(gpu->alloc(0, bytes, &there[b]));
+        ck_assert_ok(gpu->pin(0, bytes, &back[b]));
+        memcpy(back[b], cpu[b], bytes);
+        copy(there[b], back[b], bytes);
+    }
+    run_kernel(kernel, c, there);
+    for (int b = 0; b < count; b++)
+        copy(back[b], there[b], (size_t)tensor[b]->count * tutti_dtype_bytes(tensor[b]->dtype));
+    wait_for_queue();
+    run_kernel(tutti_kernel_find(op, TUTTI_CPU, tensor[0]->dtype), c, cpu);
+    for (int b = 0; b < count; b++) {
+        compare_tensor(c, op, tensor[b], back[b], fmax(more, slack_of(op, tensor[b]->dtype)));
+        gpu->unpin(0, back[b]);
+        gpu->release(0, there[b]);
+    }
+    compared++;
+}
+
+static int number_of(const tutti_op *op)
+{
+    int i = 0;
+    while (tutti_op_get(i) != op) i++;
+    return i;
+}
+
+/* The type of an op's first buffer in a case. */
+static tutti_dtype first_of(const test_case *c, const tutti_op *op)
+{
+    const test_tensor *tensor[MAX_BUFFERS];
+    int written[MAX_BUFFERS];
+    test_buffers(c, op, tensor, written);
+    return tensor[0]->dtype;
+}
+
+static void run_case(const char *text, tutti_dtype values)
+{
+    test_case c;
+    ck_assert_msg(test_parse(text, values, &c), "%s", text);
+    if (values == TUTTI_BF16 && !c.family->halves) return;
+    test_case_open(&c);
+    for (int o = 0; o < c.family->ops; o++) {
+        const tutti_op *op = c.family->op[o];
+        const tutti_dtype first = first_of(&c, op);
+        const tutti_kernel *kernel = tutti_kernel_find(op, TUTTI_CUDA, first);
+        const tutti_kernel *tf32 = first == TUTTI_F32 ? tutti_kernel_find_tf32(op) : NULL;
+        if (!kernel) continue;
+        if (tf32) compare(&c, op, tf32, slack_tf32);
+        compare(&c, op, kernel, 0);
+        seen[number_of(op)][first] = 1;
+    }
+    test_case_close(&c);
+}
+
+START_TEST(kernels_write_what_the_cpu_writes)
+{
+    char line[MAX_TEXT];
+    FILE *file = fopen(testing_source("tests/kernels/cases.txt"), "r");
+    ck_assert_ptr_nonnull(file);
+    while (fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = 0;
+        if (!*line || *line == '#') continue;
+        run_case(line, TUTTI_F32);
+        run_case(line, TUTTI_BF16);
+    }
+    fclose(file);
+}
+END_TEST
+
+START_TEST(every_row_has_a_case)
+{
+    const tutti_op *op;
+    int rows = 0;
+    for (int i = 0; (op = tutti_op_get(i)); i++)
+        for (int dtype = 0; dtype < TUTTI_DTYPE_COUNT; dtype++) {
+            if (op == &tutti_op_gate) continue; /* it computes nothing */
+            if (!tutti_kernel_find(op, TUTTI_CUDA, (tutti_dtype)dtype)) continue;
+            ck_assert_int_lt(i, MOST_OPS);
+            ck_assert_msg(seen[i][dtype], "%s for %s has no case", op->name,
+                tutti_dtype_name((tutti_dtype)dtype));
+            rows++;
+        }
+    printf("%d kernels in %d cases\n", rows, compared);
+}
+END_TEST
+
+int main(void)
+{
+    tutti_log_set_level(TUTTI_LOG_ERROR);
+    if (gpu->lacks()) {
+        printf("%s\n", gpu->lacks());
+        return 77;
+    }
+    if (gpu->select(0) || gpu->queue_open(0, &queue) || gpu->event_open(0, &event)) return 1;
+    Suite *suite = suite_create("gpu");
+    TCase *tests = testing_case(suite, "gpu");
+    tcase_add_test(tests, kernels_write_what_the_cpu_writes);
+    tcase_add_test(tests, every_row_has_a_case);
+    const int status = testing_run(suite);
+    gpu->event_close(0, event);
+    gpu->queue_close(0, queue);
+    return status;
+}
