@@ -202,7 +202,7 @@ tutti_status tutti_training_session_open(
     if (!status && options->spans)
         status = tutti_trace_open(options->workers + may_use_gpu(options), options->readers,
             options->spans, &s.trace);
-    if (!status && may_use_gpu(options)) tutti_run_starpu_measure();
+    if (!status && may_use_gpu(options)) status = tutti_run_starpu_measure();
     if (!status) status = options->exchange.design ? open_exchange(&s) : take_device(&s);
     if (!status) status = take_place(&s);
     s.options.exchange.settings = NULL; /* compared, and the caller's again */

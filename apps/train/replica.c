@@ -68,8 +68,9 @@ static int compared(const tutti_training_session *session)
 /* Every how many ranks there is one with the same tensors; of divided layers, with the same blocks. */
 static int period_of(const tutti_training_session *session, int divided)
 {
+    const int stages = session->options.layout.stages; /* 0: without a layout */
     if (!session->whole) return 1;
-    return session->options.layout.stages * (divided ? session->recipe.division.ranks : 1);
+    return (stages ? stages : 1) * (divided ? session->recipe.division.ranks : 1);
 }
 
 /* Whether ranks that have the same tensors have the same hash: of rank r the one at r * every. */

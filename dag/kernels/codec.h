@@ -30,8 +30,9 @@
  *   sum      g = sum over j of p[j]' q[j]
  * left finds in q what the step before left there. A vector of q that is all 0 is drawn anew, evenly from -1
  * to 1, which needs no function that processors compute differently: so is the first one, and one that found
- * nothing. right leaves a vector of p that depends on earlier ones 0: what is left of it is rounding. Source: Vogels, Karimireddy & Jaggi 2019, "PowerSGD: Practical
- * Low-Rank Gradient Compression for Distributed Optimization", arXiv:1905.13727, algorithms 1 and 2. */
+ * nothing. right leaves a vector of p that depends on earlier ones 0: what is left of it is rounding.
+ * Source: Vogels, Karimireddy & Jaggi 2019, "PowerSGD: Practical Low-Rank Gradient Compression for
+ * Distributed Optimization", arXiv:1905.13727, algorithms 1 and 2. */
 #ifndef TUTTI_CODEC_KERNELS_H
 #define TUTTI_CODEC_KERNELS_H
 

@@ -86,8 +86,10 @@ static int pulled_of(const tutti_builder *b, const tutti_key *key, tutti_sent se
 static tutti_status in_client(tutti_builder *b, int k, tutti_verb verb, int tensor)
 {
     const tutti_service *s = &b->options->service;
-    const tutti_mark mark = {
-        .verb = verb, .tensor = tensor, .group = s->group, .root = k % s->workers};
+    const tutti_mark mark = {.verb = verb,
+        .tensor = tensor,
+        .group = s->group,
+        .root = verb == TUTTI_MARK_ALLREDUCE ? 0 : k % s->workers};
     int node;
     if (s->workers == 1) return TUTTI_OK;
     tutti_status status = tutti_graph_mark(b->graph, &mark, &node);

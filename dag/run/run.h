@@ -116,8 +116,8 @@ const char *tutti_run_starpu_version(void);
 int tutti_run_starpu_max_workers(void);
 int tutti_run_starpu_max_buffers(void);
 /* StarPU measures the buses of a machine when it starts there for the first time, and resets its GPUs,
- * which then lose what they hold. Has it done before a program puts anything there; if StarPU cannot
- * start, the first run says so. [M] */
-void tutti_run_starpu_measure(void);
+ * which then lose what they hold. Has it done before a program puts anything there. UNSUPPORTED, TIMEOUT
+ * (logged): StarPU does not start. [M] */
+tutti_status tutti_run_starpu_measure(void);
 
 #endif

@@ -120,7 +120,7 @@ static tutti_status check_workers(const tutti_run *run)
         starpu_cuda_worker_get_count(), starpu_worker_get_devid(worker), gpu);
 }
 
-static int init(int workers, int gpus, int gpu)
+static tutti_status init(int workers, int gpus, int gpu)
 {
     /* Several ranks may share a machine and a binding; StarPU's own binding would put them all on
      * the same cores. */
@@ -137,25 +137,28 @@ static int init(int workers, int gpus, int gpu)
     starpu_malloc_set_align(ALIGNMENT);
     if (!getenv("STARPU_SCHED")) conf.sched_policy = &tutti_scheduler;
     int lock;
-    status = tutti_process_lock_take("starpu", "starting StarPU", longest_start_s, &lock);
+    tutti_status status = tutti_run_check_loaded();
+    if (!status)
+        status = tutti_process_lock_take("starpu", "starting StarPU", longest_start_s, &lock);
     if (status) return status;
     const int rc = starpu_init(&conf);
     tutti_process_lock_release(lock);
-    return rc;
+    return rc ? tutti_fail(TUTTI_ERR_UNSUPPORTED, "StarPU failed to start: %s", strerror(-rc))
+              : TUTTI_OK;
 }
 
-void tutti_run_starpu_measure(void)
+tutti_status tutti_run_starpu_measure(void)
 {
-    if (starpu_is_initialized() || tutti_run_check_loaded()) return;
-    if (!init(1, 0, 0)) starpu_shutdown();
+    if (starpu_is_initialized()) return TUTTI_OK;
+    tutti_status status = init(1, 0, 0);
+    if (!status) starpu_shutdown();
+    return status;
 }
 
 static tutti_status start(tutti_run *run)
 {
-    tutti_status status = tutti_run_check_loaded();
+    tutti_status status = init(run->options.workers, uses_gpu(run), run->binding.place.gpu);
     if (status) return status;
-    int rc = init(run->options.workers, uses_gpu(run), run->binding.place.gpu);
-    if (rc) return tutti_fail(TUTTI_ERR_UNSUPPORTED, "StarPU failed to start: %s", strerror(-rc));
     run->started = 1;
     return check_workers(run);
 }

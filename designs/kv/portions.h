@@ -1,7 +1,8 @@
-/* Which server has what of a key. Every worker deals the same keys in the same order, and so all know it without a word.
+/* Which server has what of a key. Every worker deals the same keys in the same order, and so all know it without a
+ * word.
  *
- * A key of `cut` elements or more has a part on every server, of which no two differ by more than an element; a smaller one
- * goes whole to the server that has the fewest bytes so far. A part has a number on its server, from 0. [P] */
+ * A key of `cut` elements or more has a part on every server, of which no two differ by more than an element; a smaller
+ * one goes whole to the server that has the fewest bytes so far. A part has a number on its server, from 0. [P] */
 #ifndef TUTTI_KV_PORTIONS_H
 #define TUTTI_KV_PORTIONS_H
 

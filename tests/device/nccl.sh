@@ -49,6 +49,8 @@ for ranks in 2 4; do
     [ $ranks = 4 ] || TUTTI_FAKE_DEVICES=1 same "$wanted" mpi $ranks --transport auto
 done
 same "$wanted" nccl 4 --transport auto --lanes 3 --design concurrent
+# Other collectives: blocks of a sum that differ in length, and gathered.
+TUTTI_FAKE_ORDER=random same "$(weights 3 --strategy sharded)" nccl 3 --strategy sharded
 
 TUTTI_FAKE_DEVICES=1 train 2 --device cuda --transport nccl
 said $? '--transport nccl: ranks 0 and 1 have the same GPU'

@@ -1,4 +1,5 @@
-/* guests: who may come in, come back or join, and what one who may not is told; hello: what a greeting says survives its bytes. */
+/* guests: who may come in, come back or join, and what one who may not is told; hello: what a greeting says survives
+ * its bytes. */
 #include "designs/kv/guests.h"
 #include "tests/support/testing.h"
 

@@ -1,5 +1,5 @@
-/* portions: the parts of a key are all of it, once, as equal as can be; small keys lie where there is least; parts of a server have
- * numbers of their own. */
+/* portions: the parts of a key are all of it, once, as equal as can be; small keys lie where there is least; parts of a
+ * server have numbers of their own. */
 #include "designs/kv/portions.h"
 #include "tests/support/testing.h"
 

@@ -1,5 +1,5 @@
-/* dag/net/encode.c, dag/codecs: what a gradient turns into that travels as a code. All that the next step needs is among
- * what a checkpoint has; codes that are gathered find their places beside others. */
+/* dag/net/encode.c, dag/codecs: what a gradient turns into that travels as a code. All that the next step needs is
+ * among what a checkpoint has; codes that are gathered find their places beside others. */
 #include "dag/kernels/codec.h"
 #include "dag/net/codec.h"
 #include "tests/net/trial.h"
