@@ -174,7 +174,7 @@ static tutti_status lonely(void)
     return status;
 }
 
-/* Too long to leave before it is received. */
+/* A message too long to leave before it is received, so that what it holds would be waited for without end. */
 static tutti_status unheard(void)
 {
     tutti_handle a = vector(out[0], COUNT), b = vector(in[0], COUNT);
@@ -182,7 +182,8 @@ static tutti_status unheard(void)
     tutti_name(tutti, b, "b");
     if (rank == 0) CHECK(!tutti_send(tutti, a, TUTTI_F64, size - 1, 7));
     if (rank == size - 1) CHECK(!tutti_recv(tutti, b, TUTTI_F64, 0, 8));
-    tutti_status status = tutti_wait(tutti, 30);
+    tutti_status status = tutti_wait(tutti, 3);
+    if (status) MPI_Abort(MPI_COMM_WORLD, 3);
     starpu_data_unregister(a);
     starpu_data_unregister(b);
     return status;
