@@ -229,8 +229,8 @@ static void doze(void *buffers[], void *arg)
     usleep(300000);
 }
 
-/* While all workers of StarPU are busy with something else, the value of a pull comes, but not to its data: a wait waits
- * for that, too. */
+/* While all workers of StarPU are busy with something else, the value of a pull comes, but not to its
+ * data: a wait waits for that, too. */
 static void run_waits(void)
 {
     static struct starpu_codelet dozing = {.cpu_funcs = {doze}, .name = "doze"};
