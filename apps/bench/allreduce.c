@@ -51,8 +51,8 @@ static const tutti_setting settings[] = {
                 "runs them one by one)"},
     {TUTTI_CONF_TEXT, "vectors", "G,...", AT(vectors),
         .help =
-            "each rank has G vectors (2 to 16): compares summing them before the allreduce with "
-            "an allreduce of all of them as one object"},
+            "each rank has G vectors, 2 to 16 of them: compares summing them before the "
+            "allreduce with an allreduce of all of them as one object"},
     {TUTTI_CONF_INT, "blocks", "N", .fallback = "5", .low = 1, .high = MOST_BLOCKS, AT(blocks),
         .help = "blocks per algorithm, in turns"},
     {TUTTI_CONF_REAL, "block-s", "S", .fallback = "0.2", .low = 1e-3, .high = 1e3, AT(block_s),
@@ -419,7 +419,7 @@ static tutti_status read_vectors(bench *b)
         long vectors = strtol(at, &end, 10);
         int fits = end != at && vectors >= 2 && vectors <= MOST_VECTORS && n < MOST_VECTORS;
         if (!fits || (*end && !(*end == ',' && end[1])))
-            return tutti_conf_refuse(&conf, "vectors", NULL,
+            return tutti_conf_refuse(&conf, "vectors", b->o.vectors,
                 "must be numbers from 2 to 16, separated by commas, such as 2,4");
         b->vector_counts[n] = (int)vectors;
         if (b->most_vectors < vectors) b->most_vectors = (int)vectors;

@@ -43,7 +43,7 @@ static const tutti_setting settings[] = {
         .help = "rate of the box's links"},
     {TUTTI_CONF_REAL, "cell-timeout", "S", .fallback = "3600", .low = 1, .high = 1e6,
         AT(cell_timeout_s), .help = "seconds after which a training is abandoned"},
-    {TUTTI_CONF_TEXT, "strategy", "STRATEGY[/CODEC][@LAYOUT]...", .flags = TUTTI_CONF_OPERAND,
+    {TUTTI_CONF_TEXT, "strategy", "TRAINING...", .flags = TUTTI_CONF_OPERAND,
         .high = MOST_ROWS, AT(wish), .help = "what to train with"},
     TUTTI_BENCH_SETTING_JSON(AT(json)),
     TUTTI_BENCH_SETTING_CSV(AT(csv)),
@@ -51,13 +51,13 @@ static const tutti_setting settings[] = {
 };
 static const tutti_conf conf = {
     .program = "tutti-bench strategies",
-    .usage = "--data DIR [OPTION]... [STRATEGY[/CODEC][@LAYOUT]]...",
+    .usage = "--data DIR [OPTION]... [TRAINING]...",
     .summary =
         "Trains the same model with every strategy and every codec, one after the other, in "
-        "a box with slow links, and prints seconds and bytes to an accuracy. STRATEGY and "
-        "CODEC are those of tutti-cifar (local:period=16, sync/powersgd:4), and so is LAYOUT "
-        "(sync@servers=1), whose servers come on top; without any, all of its tables. tutti-bench "
-        "plot draws what --json has.",
+        "a box with slow links, and prints seconds and bytes to an accuracy. A TRAINING is "
+        "STRATEGY[/CODEC][@LAYOUT], each as of tutti-cifar (local:period=16, sync/powersgd:4, "
+        "sync@servers=1); servers come on top of the other ranks. Without any, all of its tables. "
+        "tutti-bench plot draws what --json has.",
     .epilogue = "Exit status: 0, even if the accuracy is not reached; 1 if a training failed.",
     .version = PACKAGE_VERSION,
     .settings = settings,

@@ -50,7 +50,7 @@ tests_device_test_fake_SOURCES = \
 	tests/device/child.c tests/device/child.h tests/device/fake_copy_tests.c tests/device/fake_memory_tests.c \
 	tests/device/fake_misuse_tests.c tests/device/fake_order_tests.c tests/device/fake_tests.h tests/device/test_fake.c
 tests_device_test_fake_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_device_test_link_to_fake = $(link_to_fake)
+tests_device_test_fake_LDFLAGS = $(link_to_fake)
 tests_device_test_fake_LDADD = $(fake_libraries) libtesting.la
 
 check_PROGRAMS += tests/device/test_fake_starpu
@@ -91,11 +91,12 @@ tests/device/fake/libnccl.so.2: tests/device/fake/nccl.c tests/device/fake/nccl.
 	  tests/device/fake/libcudart.so.13
 	$(AM_V_CCLD)$(fake_build) $(NCCL_CFLAGS) -Wl,-soname,$(@F) -Wl,--version-script=$(srcdir)/tests/device/fake/nccl.map \
 	  -o $@ $(srcdir)/tests/device/fake/nccl.c tests/device/fake/libcudart.so.13 -lpthread
-check_PROGRAMS += tests/device/test_nccl
-TESTS += tests/device/test_nccl
+nccl_test = tests/device/test_nccl
+check_PROGRAMS += $(nccl_test)
+TESTS += $(nccl_test)
 tests_device_test_nccl_SOURCES = tests/device/test_nccl.c
 tests_device_test_nccl_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(CUDA_CFLAGS)
-tests_device_test_nccl_LDFLAGS = $(fake_LDFLAGS)
+tests_device_test_nccl_LDFLAGS = $(link_to_fake)
 tests_device_test_nccl_LDADD = libtesting.la $(fake_libraries)
 endif
 check_PROGRAMS += tests/device/test_steps
@@ -127,11 +128,11 @@ tests_device_test_gpu_fake_LDADD = $(fake_kernels) libtesting.la $(fake_librarie
 
 # For .ci/run: what a build with CUDA shows on the fake and no other build does, and what that needs.
 fake_tests = tests/device/test_device tests/device/programs.sh tests/device/test_fake tests/device/test_fake_starpu \
-	tests/device/steps.sh tests/device/mutants/mutants.sh tests/device/training.sh tests/device/fake_gpu.sh \
-	tests/kernels/test_cuda tests/kernels/cuda_mutants.sh
+	tests/device/steps.sh tests/device/mutants/mutants.sh tests/device/training.sh tests/device/nccl.sh \
+	tests/device/fake_gpu.sh $(nccl_test)
 fake_parts = libtesting.la tests/deadlock/mutants/flags $(fake_libraries) $(fake_kernels) tests/device/test_device \
 	tests/device/test_fake tests/device/test_fake_starpu tests/device/test_steps tests/device/test_gpu_fake \
-	tests/device/tutti-cifar tests/kernels/test_cuda
+	tests/device/tutti-cifar $(nccl_test)
 fake: all
 	@$(MAKE) $(fake_parts)
 check-fake: fake
