@@ -10,7 +10,10 @@ export STARPU_NCPU=1 STARPU_WORKERS_NOBIND=1 TUTTI_KV_TIMEOUT=$((15 * slow))
 # start ROLE RANKS MODE TYPE [OPTIMIZER]: a job; its words go to $dir/ROLE.
 declare -A job
 start() {
-    TUTTI_KV_ROLE=$1 "$mpirun" -np "$2" "$program" "$3" "$servers" "$clients" "${@:4}" > "$dir/$1" 2>&1 &
+    local scratch=$dir/scratch.${1/:/}
+    mkdir -p "$scratch" # launches at a time would be in each other's way in one folder
+    OMPI_MCA_orte_tmpdir_base=$scratch PRTE_MCA_prte_tmpdir_base=$scratch TUTTI_KV_ROLE=$1 \
+        "$mpirun" -np "$2" "$program" "$3" "$servers" "$clients" "${@:4}" > "$dir/$1" 2>&1 &
     job[$1]=$!
 }
 # run SERVERS CLIENTS RANKS MODE TYPE [OPTIMIZER]: starts all.
