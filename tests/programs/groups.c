@@ -6,7 +6,8 @@
  *   swapped     the ranks of a group make two calls on it in different orders
  *   lengths     a message of other lengths on its two sides
  *   lonely      the last rank expects a message that rank 0 never sends
- *   unheard     rank 0 waits until the last rank has a message, which first expects another one
+ *   unheard     rank 0 sends a message that the last rank does not receive while it lives
+ *   unsent      the last rank expects a message that rank 0 does not send while it lives
  *   refusals    wrong arguments: nothing is inserted
  * Prints what each rank's calls return. */
 #include <starpu.h>
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <tutti/starpu.h>
+#include <unistd.h>
 
 enum { COUNT = 3000, GROUPS = 4, ROUNDS = 6 };
 
@@ -174,18 +176,19 @@ static tutti_status lonely(void)
     return status;
 }
 
-/* A message too long to leave before it is received, so that what it holds would be waited for without end. */
-static tutti_status unheard(void)
+/* A message with one of its ends: that rank waits for a while, then ends all; the others live on until then. What
+ * a sends is too long to leave before it is received, so that a would be waited for without end. */
+static tutti_status one_end(int sends)
 {
-    tutti_handle a = vector(out[0], COUNT), b = vector(in[0], COUNT);
+    tutti_handle a = vector(out[0], COUNT);
     tutti_name(tutti, a, "a");
-    tutti_name(tutti, b, "b");
-    if (rank == 0) CHECK(!tutti_send(tutti, a, TUTTI_F64, size - 1, 7));
-    if (rank == size - 1) CHECK(!tutti_recv(tutti, b, TUTTI_F64, 0, 8));
+    if (rank != (sends ? 0 : size - 1)) sleep(60);
+    if (sends)
+        CHECK(!tutti_send(tutti, a, TUTTI_F64, size - 1, 7));
+    else
+        CHECK(!tutti_recv(tutti, a, TUTTI_F64, 0, 8));
     tutti_status status = tutti_wait(tutti, 3);
-    if (status) MPI_Abort(MPI_COMM_WORLD, 3);
-    starpu_data_unregister(a);
-    starpu_data_unregister(b);
+    MPI_Abort(MPI_COMM_WORLD, 3);
     return status;
 }
 
@@ -238,7 +241,9 @@ int main(int argc, char **argv)
     else if (!strcmp(mode, "lonely"))
         status = lonely();
     else if (!strcmp(mode, "unheard"))
-        status = unheard();
+        status = one_end(1);
+    else if (!strcmp(mode, "unsent"))
+        status = one_end(0);
     else if (!strcmp(mode, "refusals"))
         refusals();
     else
