@@ -12,6 +12,7 @@ declare -A job
 start() {
     local scratch=$dir/scratch.${1/:/}
     mkdir -p "$scratch" # launches at a time would be in each other's way in one folder
+    rm -f "$dir/$1"     # what is waited for must not be an earlier life's
     OMPI_MCA_orte_tmpdir_base=$scratch PRTE_MCA_prte_tmpdir_base=$scratch TUTTI_KV_ROLE=$1 \
         "$mpirun" -np "$2" "$program" "$3" "$servers" "$clients" "${@:4}" > "$dir/$1" 2>&1 &
     job[$1]=$!

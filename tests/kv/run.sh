@@ -23,7 +23,11 @@ ends() { # WANTED-STATUS
     [ $status = "$1" ] || { fail "status $status instead of $1"; show; }
     [ -z "$(ls -d "$dir"/tutti-run.* 2> /dev/null)" ] || fail "its folder is left"
 }
-starts() { "$run" "$@" > out 2> err & job=$!; }
+starts() {
+    rm -f out err # what is waited for must not be an earlier run's
+    "$run" "$@" > out 2> err &
+    job=$!
+}
 with() { starts "${@:2}"; ends "$1"; }
 says() { grep -qE -- "$2" "$1" || { fail "$1 does not say: $2"; show; }; }
 comes() { # FILE PATTERN

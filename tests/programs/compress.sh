@@ -58,21 +58,14 @@ is "--compress bf16" "$half"
 grep -q '"wire":"bf16"' "$dir/json" && grep -q '"compress":"bf16"' "$dir/json" || fail "bf16 is not named"
 
 # ---- what is refused ----
-refused() { # TEXT OPTION...
-    local text=$1 status=0
-    shift
-    cifar 2 "${model[@]}" "$@" || status=$?
-    [ $status = 2 ] || fail "status $status instead of 2: $*"
-    grep -q -e "$text" "$dir/out" || { fail "no \"$text\": $*"; cat "$dir/out"; }
-}
-refused "must be none, bf16, onebit, topk:p or powersgd:r" --compress zip
-refused "topk needs the share of the elements" --compress topk
-refused "powersgd needs the rank of the product, a whole number from 1 to 64" --compress powersgd:0
-refused "onebit takes no number" --compress onebit:1
-refused "wire bf16 both say how gradients travel: leave out --wire" --compress onebit --wire bf16
-refused "use --strategy sync" --compress onebit --strategy sharded
-refused "use --strategy sync" --compress topk:0.01 --strategy rooted
-refused "leave one of them out" --compress onebit --strategy local
-refused "compress.*of which --strategy local has none" --compress bf16 --strategy local
-refused "leave out split of --layout" --compress onebit --layout split=2
+refused "must be none, bf16, onebit, topk:p or powersgd:r" 2 --compress zip
+refused "topk needs the share of the elements" 2 --compress topk
+refused "powersgd needs the rank of the product, a whole number from 1 to 64" 2 --compress powersgd:0
+refused "onebit takes no number" 2 --compress onebit:1
+refused "wire bf16 both say how gradients travel: leave out --wire" 2 --compress onebit --wire bf16
+refused "use --strategy sync" 2 --compress onebit --strategy sharded
+refused "use --strategy sync" 2 --compress topk:0.01 --strategy rooted
+refused "leave one of them out" 2 --compress onebit --strategy local
+refused "compress.*of which --strategy local has none" 2 --compress bf16 --strategy local
+refused "leave out split of --layout" 2 --compress onebit --layout split=2
 finish

@@ -37,13 +37,6 @@ cifar 7 "${model[@]}" --strategy elastic:period=8,alpha=0.1 --layout servers=1,c
 grep -q "ordering law holds" "$dir/out" || { fail "--check-only does not say that the law is kept"; cat "$dir/out"; }
 
 # ---- what is refused ----
-refused() { # TEXT RANKS OPTION...
-    local text=$1 ranks=$2 status=0
-    shift 2
-    cifar "$ranks" "${model[@]}" "$@" || status=$?
-    [ $status = 2 ] || fail "status $status instead of 2: $*"
-    grep -q -e "$text" "$dir/out" || { fail "no \"$text\": $*"; cat "$dir/out"; }
-}
 refused "needs parameter servers: add --layout servers=1" 2 --strategy elastic
 refused "needs parameter servers" 2 --strategy elastic --layout servers=0,clients=1
 refused "period must be a whole number from 1" 3 --strategy elastic:period=0 --layout servers=1

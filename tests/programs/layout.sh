@@ -73,13 +73,6 @@ trains 2 "${model[@]}" --steps 2 --init-from "$dir/whole" --layout stages=2
 [ "$(field weights_hash)" = "$first" ] || fail "--init-from gives other weights to two stages"
 
 # ---- what is refused ----
-refused() { # TEXT P OPTION...
-    local text=$1 ranks=$2 status=0
-    shift 2
-    cifar "$ranks" "${model[@]}" --steps 1 "$@" || status=$?
-    [ $status = 2 ] || fail "status $status instead of 2: $*"
-    grep -q -e "$text" "$dir/out" || { fail "no \"$text\": $*"; cat "$dir/out"; }
-}
 refused "needs 3 ranks, but there are 2" 2 --layout stages=3
 refused "needs 4 ranks, but there are 2" 2 --layout stages=2,replicas=2
 refused "must be stages=S, replicas=R, split=G" 2 --layout stages=two

@@ -39,6 +39,15 @@ cifar() {
     "$mpirun" -np "$ranks" "$apps/tutti-cifar" "$@" > "$dir/out" 2>&1
 }
 
+# refused TEXT P OPTION...: tutti-cifar ends with status 2 on P ranks, and says so, with the options that the test has in model.
+refused() {
+    local text=$1 ranks=$2 status=0
+    shift 2
+    cifar "$ranks" "${model[@]}" --steps 1 "$@" || status=$?
+    [ $status = 2 ] || fail "status $status instead of 2: $*"
+    grep -q -e "$text" "$dir/out" || { fail "no \"$text\": $*"; cat "$dir/out"; }
+}
+
 # trains P OPTION...: as cifar, with --json $dir/json; fails the test when it fails.
 trains() {
     cifar "$@" --quiet --json "$dir/json" && return

@@ -70,24 +70,17 @@ step=$(sed -n 's/^.*"event":"interrupted".*"step":\([0-9]*\).*/\1/p' "$dir/json"
 [ -n "$step" ] && { [ $((step % 7)) = 0 ] || [ $((step % 25)) = 0 ]; } || fail "SIGTERM ends the run after step $step, within a round"
 
 # ---- what is refused ----
-refused() { # TEXT OPTION...
-    local text=$1 status=0
-    shift
-    cifar 2 "${model[@]}" "$@" || status=$?
-    [ $status = 2 ] || fail "status $status instead of 2: $*"
-    grep -q -e "$text" "$dir/out" || { fail "no \"$text\": $*"; cat "$dir/out"; }
-}
-refused "must be sync, sharded.* or " --strategy locale
-refused "local takes period=, outer= and momentum=, separated by commas, such as local:period=8" --strategy local:8
-refused "local takes period=" --strategy local:
-refused "local takes period=" --strategy local:period=2,
-refused "period must be a whole number from 1 to 1000000" --strategy local:period=0
-refused "period must be a whole number" --strategy local:period=1.5
-refused "period must be a whole number" --strategy local:period=2x
-refused "outer must be a number from" --strategy local:outer=0
-refused "momentum must be a number from 0" --strategy local:momentum=1
-refused "has period= twice" --strategy local:period=2,period=2
-refused "sync takes no parameters: write just sync" --strategy sync:period=2
-refused "wire.*of which --strategy local has none" --strategy local --wire bf16
-refused "priority.*of which --strategy local has none" --strategy local --priority on
+refused "must be sync, sharded.* or " 2 --strategy locale
+refused "local takes period=, outer= and momentum=, separated by commas, such as local:period=8" 2 --strategy local:8
+refused "local takes period=" 2 --strategy local:
+refused "local takes period=" 2 --strategy local:period=2,
+refused "period must be a whole number from 1 to 1000000" 2 --strategy local:period=0
+refused "period must be a whole number" 2 --strategy local:period=1.5
+refused "period must be a whole number" 2 --strategy local:period=2x
+refused "outer must be a number from" 2 --strategy local:outer=0
+refused "momentum must be a number from 0" 2 --strategy local:momentum=1
+refused "has period= twice" 2 --strategy local:period=2,period=2
+refused "sync takes no parameters: write just sync" 2 --strategy sync:period=2
+refused "wire.*of which --strategy local has none" 2 --strategy local --wire bf16
+refused "priority.*of which --strategy local has none" 2 --strategy local --priority on
 finish

@@ -59,13 +59,6 @@ cifar 7 "${model[@]}" --layout servers=1,clients=2 --check-only
 grep -q "ordering law holds" "$dir/out" || { fail "--check-only does not say that the law is kept"; cat "$dir/out"; }
 
 # ---- what is refused, on all ranks ----
-refused() { # TEXT RANKS OPTION...
-    local text=$1 ranks=$2 status=0
-    shift 2
-    cifar "$ranks" "${model[@]}" "$@" || status=$?
-    [ $status = 2 ] || fail "status $status instead of 2: $*"
-    grep -q -e "$text" "$dir/out" || { fail "no \"$text\": $*"; cat "$dir/out"; }
-}
 refused "4 clients of equal size cannot be formed of 6 workers.*use a divisor of 6, or start 9" 7 --layout servers=1,clients=4
 refused "leaves none of 2 ranks to train: start at least 3" 2 --layout servers=2
 refused "has clients, but not how many servers" 2 --layout clients=2

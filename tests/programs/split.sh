@@ -55,13 +55,6 @@ trains 4 "${model[@]}" --init-from "$dir/half" --evaluate --layout split=4
 trains 4 "${run[@]}" --layout replicas=4 --checkpoint "$dir/half" --resume "$dir/half"
 
 # ---- what is refused ----
-refused() { # TEXT P OPTION...
-    local text=$1 ranks=$2 status=0
-    shift 2
-    cifar "$ranks" "${model[@]}" --steps 1 "$@" || status=$?
-    [ $status = 2 ] || fail "status $status instead of 2: $*"
-    grep -q -e "$text" "$dir/out" || { fail "no \"$text\": $*"; cat "$dir/out"; }
-}
 refused "groups of 2, which do not make up 3 replicas" 3 --layout split=2
 refused "needs 4 ranks, but there are 2" 2 --layout replicas=4,split=2
 refused "split=G" 2 --layout split=0
