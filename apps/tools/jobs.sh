@@ -138,6 +138,20 @@ jobs_hurry() {
     jobs_tell TERM
 }
 
+# That of the first job that died of a signal (but for those that ask it to end), or else of the first that failed: what others
+# report may be of its making, and their launchers may end before its own.
+jobs_status() {
+    local failed
+    for failed in "${jobs_failed[@]}"; do
+        case ${failed##* } in
+        130 | 143) ;;
+        129 | 1[3-9]? | 2??) echo "${failed##* }"; return ;;
+        esac
+    done
+    failed=${jobs_failed[0]:-0}
+    echo "${failed##* }"
+}
+
 jobs_run() { # COMMAND...
     local name status
     jobs_check "$@"
@@ -161,6 +175,5 @@ jobs_run() { # COMMAND...
         sleep 0.1
     done
     [ -z "$signal" ] || exit $((128 + signal))
-    [ ${#jobs_failed[@]} = 0 ] || exit "${jobs_failed[0]##* }" # the first: what followed may be of its making
-    exit 0
+    exit "$(jobs_status)"
 }
