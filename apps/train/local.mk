@@ -15,7 +15,8 @@ libtrain_la_SOURCES = \
 	apps/train/interrupt.c apps/train/interrupt.h \
 	apps/train/judge.c apps/train/judge.h \
 	apps/train/loop.c apps/train/loop.h \
-	apps/train/options.c apps/train/options.h \
+	apps/train/options.h apps/train/options_parse.c \
+	apps/train/options_check.c apps/train/options_table.c \
 	apps/train/outputs.c apps/train/outputs.h \
 	apps/train/page.c apps/train/page.h \
 	apps/train/program.h apps/train/programs.c \

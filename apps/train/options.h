@@ -1,5 +1,10 @@
-/* The options of the programs that train. One table (options.c) defines parsing, environment,
- * checks, --help and the comparison of ranks; a program's row has its own defaults and choices.
+/* The options of the programs that train. One table defines parsing, environment, checks, --help and
+ * the comparison of ranks; a program's row has its own defaults and choices.
+ *
+ *   options_table.c  the table, a row for each option
+ *   options_parse.c  the command line as values: names looked up, texts read
+ *   options_check.c  what cannot go together
+ *
  * Threads: [M]. */
 #ifndef TUTTI_TRAIN_OPTIONS_H
 #define TUTTI_TRAIN_OPTIONS_H
@@ -105,5 +110,9 @@ typedef struct tutti_train_options {
 /* Parses and checks. Even on failure an exchange can be opened with `options`. USAGE (logged). */
 tutti_status tutti_train_options_parse(const tutti_train_program *program, int argc,
     char *const argv[], tutti_train_options *options, tutti_conf_wish *wish);
+
+/* Of these it makes use: the table, and checks that involve more than one row of it. */
+extern const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS]; /* ends with rows of zeros */
+tutti_status tutti_train_options_check(const tutti_train_options *options);
 
 #endif

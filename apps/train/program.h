@@ -17,7 +17,7 @@ typedef struct tutti_train_program {
     const char *(*model)(int i);
     const char *(*format)(int i);
     const char *(*recipe)(int i);        /* what --recipe accepts */
-    const tutti_train_default *defaults; /* where they are not those of options.c; ends with NULL */
+    const tutti_train_default *defaults; /* where they are not those of the table; ends with NULL */
 } tutti_train_program;
 
 extern const tutti_train_program tutti_train_cifar, tutti_train_imagenet;

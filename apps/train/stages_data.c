@@ -161,7 +161,7 @@ tutti_status tutti_trainer_open_data(tutti_trainer *s)
 
 /* ---- how many steps it makes ---- */
 
-/* Epochs with cropped images: all but the last ones (options.c, --uncropped). */
+/* Epochs with cropped images: all but the last ones (options_table.c, --uncropped). */
 static int64_t epochs_with_crops(const tutti_trainer *s)
 {
     int64_t epochs = (s->steps + s->steps_per_epoch - 1) / s->steps_per_epoch;

@@ -1,0 +1,256 @@
+#include "apps/train/options.h"
+
+#include "collectives/choose.h"
+#include "dag/net/codec.h"
+#include "dag/net/strategy.h"
+#include "dag/net/update_rule.h"
+#include "dag/run/run.h"
+#include "designs/exchange/settings.h"
+#include "designs/thread/comm_core.h"
+#include "designs/watch/watch.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static tutti_status refuse_number(
+    const tutti_train_options *o, const char *name, int64_t value, const char *reason)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%" PRId64, value);
+    return tutti_conf_refuse(&o->conf, name, text, reason);
+}
+
+static tutti_status check_files(const tutti_train_options *o)
+{
+    int blind = o->eval_every.word == TUTTI_EVAL_NEVER;
+    if (o->evaluate && !o->resume && !o->init_from)
+        return tutti_conf_refuse(
+            &o->conf, "evaluate", NULL, "name the weights with --init-from FILE");
+    if (o->evaluate && (o->checkpoint || blind))
+        return tutti_conf_refuse(&o->conf, "evaluate", NULL,
+            o->checkpoint ? "it changes no weights, so leave out --checkpoint"
+                          : "leave out --eval-every never");
+    if (o->keep_best && (!o->checkpoint || blind))
+        return tutti_conf_refuse(&o->conf, "keep-best", NULL,
+            o->checkpoint ? "there is no test accuracy with --eval-every never"
+                          : "it needs --checkpoint FILE, beside which it saves FILE.best");
+    if ((!o->checkpoint_every.word || !o->checkpoint_minutes.word) && !o->checkpoint)
+        return tutti_conf_refuse(&o->conf,
+            o->checkpoint_every.word ? "checkpoint-minutes" : "checkpoint-every", NULL,
+            "it needs --checkpoint FILE");
+    if (!o->patience.word && blind)
+        return refuse_number(
+            o, "patience", o->patience.value, "there is no test accuracy with --eval-every never");
+    return TUTTI_OK;
+}
+
+/* By the option that was given. */
+static tutti_status refuse_wire(const tutti_train_options *o, const char *reason)
+{
+    return o->codec ? tutti_conf_refuse(&o->conf, "compress", o->compress_name, reason)
+                    : tutti_conf_refuse(&o->conf, "wire", o->wire_name, reason);
+}
+
+static int encodes(const tutti_train_options *o)
+{
+    return o->codec && o->codec->encodes;
+}
+
+/* Codes are of whole gradients, which every replica has, and of which every replica gets the sum. */
+static tutti_status check_compress(const tutti_train_options *o)
+{
+    if (*o->compress_fault)
+        return tutti_conf_refuse(&o->conf, "compress", o->compress_name, o->compress_fault);
+    if (!encodes(o)) return TUTTI_OK;
+    if (o->strategy && !o->strategy->encodes)
+        return tutti_conf_refuse(&o->conf, "compress", o->compress_name,
+            o->strategy->alone
+                ? "is for sums of gradients over ranks, of which this --strategy has none: leave "
+                  "one of them out"
+                : "every rank needs the sums of whole gradients: use --strategy sync");
+    if (o->layout.split > 1)
+        return tutti_conf_refuse(&o->conf, "compress", o->compress_name,
+            "it needs whole gradients on every replica: leave out split of --layout");
+    return TUTTI_OK;
+}
+
+/* Replicas that train alone sum no gradients. */
+static tutti_status check_alone(const tutti_train_options *o)
+{
+    char reason[160];
+    snprintf(reason, sizeof reason,
+        "is for sums of gradients over ranks, of which --strategy %s has none: leave it out",
+        o->strategy->name);
+    if (o->wire != TUTTI_F32) return refuse_wire(o, reason);
+    if (strcmp(o->priority_name, "on") == 0)
+        return tutti_conf_refuse(&o->conf, "priority", "on", reason);
+    return TUTTI_OK;
+}
+
+/* What deals gradients leaves no rank a whole one. */
+static tutti_status check_strategy(const tutti_train_options *o)
+{
+    char reason[128];
+    if (*o->strategy_fault)
+        return tutti_conf_refuse(&o->conf, "strategy", o->strategy_name, o->strategy_fault);
+    if (o->strategy && o->strategy->needs_servers && !o->layout.servers)
+        return tutti_conf_refuse(&o->conf, "strategy", o->strategy_name,
+            "needs parameter servers: add --layout servers=1, or more");
+    if (o->strategy && o->strategy->alone && !o->layout.servers) return check_alone(o);
+    if (!o->strategy || !o->strategy->deals) return TUTTI_OK;
+    snprintf(reason, sizeof reason, "it needs whole gradients, which --strategy %s leaves no rank",
+        o->strategy->name);
+    if (!o->optimizer->cut && o->strategy->roots)
+        return tutti_conf_refuse(&o->conf, "optimizer", o->optimizer->name,
+            "it cannot leave what it keeps to one rank, as --strategy rooted wants: use sync");
+    if (!o->optimizer->cut)
+        return tutti_conf_refuse(&o->conf, "optimizer", o->optimizer->name, reason);
+    if (!o->clip_norm.word && !o->strategy->roots)
+        return tutti_conf_refuse(&o->conf, "clip-norm", NULL, reason);
+    return TUTTI_OK;
+}
+
+/* Each server adds the whole gradients of its keys, as float32. */
+static tutti_status check_servers(const tutti_train_options *o)
+{
+    static const char parts[] = "of gradients each server of --layout has a part: leave out one of them";
+    char reason[128];
+    if (o->strategy && !o->strategy->served) {
+        snprintf(reason, sizeof reason,
+            "has no part for servers: use sync or elastic, or leave servers out of --layout %s",
+            o->layout_text);
+        return tutti_conf_refuse(&o->conf, "strategy", o->strategy_name, reason);
+    }
+    if (encodes(o)) return tutti_conf_refuse(&o->conf, "compress", o->compress_name, parts);
+    if (!o->clip_norm.word && !(o->strategy && o->strategy->alone))
+        return tutti_conf_refuse(&o->conf, "clip-norm", NULL, parts);
+    if (o->wire != TUTTI_F32)
+        return refuse_wire(o, "servers add gradients as f32: leave it out, or servers of --layout");
+    return TUTTI_OK;
+}
+
+static tutti_status check_layout(const tutti_train_options *o)
+{
+    const tutti_layout *l = &o->layout;
+    char reason[256];
+    if (o->layout_fault)
+        return tutti_conf_refuse(&o->conf, "layout", o->layout_text, o->layout_fault);
+    if (!o->layers_read)
+        return tutti_conf_refuse(&o->conf, "stage-layers", o->stage_layers,
+            "must be auto, or the number of layers of each stage, such as 10,12");
+    if (l->stages < 2 && l->stage_layers[0])
+        return tutti_conf_refuse(
+            &o->conf, "stage-layers", o->stage_layers, "it needs --layout with two or more stages");
+    if (l->split > 1) {
+        static const char whole[] =
+            "it needs whole gradients, which --layout split leaves no rank: leave out one of them";
+        if (!o->optimizer->cut)
+            return tutti_conf_refuse(&o->conf, "optimizer", o->optimizer->name, whole);
+        if (!o->clip_norm.word) return tutti_conf_refuse(&o->conf, "clip-norm", NULL, whole);
+        if (o->strategy && !o->strategy->divides)
+            return tutti_conf_refuse(&o->conf, "strategy", o->strategy->name,
+                "it needs whole layers on every replica: leave out split of --layout");
+    }
+    if (l->servers) {
+        tutti_status status = check_servers(o);
+        if (status) return status;
+    }
+    if (l->stages > 1 && o->strategy && o->strategy->meetings)
+        return tutti_conf_refuse(&o->conf, "strategy", o->strategy->name,
+            "its replicas meet as wholes, each on one rank: leave out stages of --layout, or use "
+            "--strategy local");
+    if (!tutti_layout_has_groups(l)) return TUTTI_OK;
+    if (l->stages > 1 && l->micro_batches && o->batch % l->micro_batches) {
+        snprintf(reason, sizeof reason,
+            "must divide the batch (--batch %" PRId64 ") into equal parts for --layout %s",
+            o->batch, o->layout_text);
+        return refuse_number(o, "micro-batches", l->micro_batches, reason);
+    }
+    if (strcmp(o->priority_name, "on") == 0)
+        return tutti_conf_refuse(&o->conf, "priority", "on",
+            "the ranks of this layout have different collectives, so they cannot agree on an "
+            "order");
+    if (tutti_shards_local(o->images.shards))
+        return tutti_conf_refuse(&o->conf, "shards", o->images.shards,
+            l->stages > 1 ? "only the first stage of each replica reads images: use shared"
+            : l->servers  ? "servers of --layout read no images: use shared"
+                          : "replicas that share layers need equally many images: use shared");
+    if (tutti_algorithm_blocks(o->algorithm))
+        return tutti_conf_refuse(&o->conf, "algorithm", o->algorithm,
+            "it knows no groups of ranks, which this layout needs: use another one");
+    return TUTTI_OK;
+}
+
+tutti_status tutti_train_options_check(const tutti_train_options *o)
+{
+    char reason[256];
+    int most = tutti_run_starpu_max_workers();
+    if (o->workers > most) {
+        snprintf(reason, sizeof reason,
+            "this build of StarPU supports at most %d CPU workers per process", most);
+        return refuse_number(o, "workers", o->workers, reason);
+    }
+    tutti_status laid_out = check_compress(o);
+    if (!laid_out) laid_out = check_strategy(o);
+    if (!laid_out) laid_out = check_layout(o);
+    if (laid_out) return laid_out;
+    if (o->tf32 && strcmp(o->device, "cpu") == 0)
+        return tutti_conf_refuse(
+            &o->conf, "tf32", NULL, "the CPU does not compute so: use it with --device cuda");
+    const int cuts = strcmp(o->device, "cuda") == 0 ? 1 : (int)o->workers;
+    const int parts = tutti_layout_micro_batches(&o->layout, o->batch, cuts);
+    const char *cut = o->micro_batches.word ? "workers" : "micro-batches";
+    if (parts > o->batch) {
+        snprintf(reason, sizeof reason, "more %s than images in a batch (--batch %" PRId64 ")", cut,
+            o->batch);
+        return refuse_number(o, cut, parts, reason);
+    }
+    if (!o->mixup.word && o->batch % 2)
+        return refuse_number(o, "batch", o->batch, "must be even: --mixup mixes images in pairs");
+    if (!o->mixup.word && parts > o->batch / 2) {
+        snprintf(reason, sizeof reason,
+            "more %s than pairs of images, which --mixup mixes, in a batch (--batch %" PRId64 ")",
+            cut, o->batch);
+        return refuse_number(o, cut, parts, reason);
+    }
+    if (!o->jitter_read)
+        return tutti_conf_refuse(&o->conf, "jitter", o->images.jitter,
+            "must be none, or three numbers from 0 to 1 for brightness, contrast and saturation, "
+            "such as 0.4,0.4,0.4");
+    if (o->window < 0)
+        return tutti_conf_refuse(&o->conf, "shuffle", o->images.shuffle,
+            "must be full, or window:G for shuffling within runs of G images, 2 to 1000000000");
+    if (!o->images.eval_size.word && !o->images.resize.word &&
+        o->images.resize.value < o->images.eval_size.value) {
+        snprintf(reason, sizeof reason, "is smaller than --eval-size %" PRId64,
+            o->images.eval_size.value);
+        return refuse_number(o, "eval-resize", o->images.resize.value, reason);
+    }
+    if (!o->milestones) {
+        snprintf(reason, sizeof reason,
+            "must be up to %d ascending epochs from 1 on, separated by commas",
+            TUTTI_RATE_MILESTONES);
+        return tutti_conf_refuse(&o->conf, "milestones", o->milestones_text, reason);
+    }
+    tutti_status together = check_files(o);
+    if (together) return together;
+    int64_t lanes = tutti_conf_int_or(o->lanes, 1);
+    if (lanes > 1 && !o->design->many_lanes) {
+        snprintf(reason, sizeof reason, "the design \"%s\" has one lane", o->design->name);
+        return refuse_number(o, "lanes", lanes, reason);
+    }
+    if (o->design_auto && o->check_only)
+        return tutti_conf_refuse(&o->conf, "check-only", NULL,
+            "it judges one design: name it with --design, instead of auto");
+    if (o->design->unsafe && !o->unsafe)
+        return tutti_conf_refuse(&o->conf, "design", o->design->name,
+            "it can hang or sum the wrong buffers, on purpose: add --unsafe to run it");
+    const char *fault = tutti_setting_wire_fault(o->algorithm, o->wire);
+    if (fault) return refuse_wire(o, fault);
+    tutti_status status = tutti_comm_core_check(o->comm_core);
+    if (status) return status;
+    const tutti_watch_options stall = {
+        .warn_s = o->stall_warn_s, .dump_s = o->stall_dump_s, .abort_s = o->stall_abort_s};
+    return tutti_watch_check(&stall);
+}

@@ -1,0 +1,124 @@
+#include "apps/train/options.h"
+
+#include "config.h"
+#include "dag/net/codec.h"
+#include "dag/net/strategy.h"
+#include "dag/net/update_rule.h"
+#include "designs/exchange/settings.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static tutti_setting *find_setting(tutti_train_options *o, const char *name)
+{
+    for (tutti_setting *s = o->setting; s->kind != TUTTI_CONF_END; s++)
+        if (s->name && strcmp(s->name, name) == 0) return s;
+    return NULL;
+}
+
+static void set_defaults(tutti_train_options *o, const tutti_train_default defaults[])
+{
+    for (const tutti_train_default *d = defaults; d->option; d++)
+        find_setting(o, d->option)->fallback = d->value;
+}
+
+/* The table as this program has it. */
+static void adapt(tutti_train_options *o, const tutti_train_program *program)
+{
+    o->program = program;
+    o->conf = (tutti_conf){.program = program->name,
+        .usage = "--data DIR [OPTION]...",
+        .summary = program->summary,
+        .epilogue = program->epilogue,
+        .version = PACKAGE_VERSION,
+        .settings = o->setting};
+    memcpy(o->setting, tutti_train_settings, sizeof o->setting);
+    find_setting(o, "model")->choice = program->model;
+    find_setting(o, "format")->choice = program->format;
+    find_setting(o, "recipe")->choice = program->recipe;
+    set_defaults(o, program->defaults);
+}
+
+static void read_strategy(tutti_train_options *o)
+{
+    if (strcmp(o->strategy_name, "auto") != 0 &&
+        !tutti_strategy_read(o->strategy_name, &o->strategy, &o->strategy_settings,
+            o->strategy_fault, sizeof o->strategy_fault))
+        o->strategy = NULL;
+    tutti_strategy_print(o->strategy, &o->strategy_settings, o->strategy_text);
+    if (o->strategy && o->strategy->alone) o->priority = o->priority_free = 0;
+}
+
+/* --compress bf16 and --wire bf16 are one setting. */
+static void read_compress(tutti_train_options *o)
+{
+    o->wire = tutti_setting_wire_dtype(o->wire_name);
+    if (o->compress_name && tutti_codec_read(o->compress_name, &o->codec, &o->codec_value,
+                                o->compress_fault, sizeof o->compress_fault)) {
+        if (o->wire != TUTTI_F32 && o->wire != o->codec->wire)
+            snprintf(o->compress_fault, sizeof o->compress_fault,
+                "and --wire %s both say how gradients travel: leave out --wire", o->wire_name);
+        o->wire = o->codec->wire;
+        o->wire_name = o->wire == TUTTI_F32 ? "f32" : o->codec->name;
+    }
+    if (!o->codec && o->wire != TUTTI_F32)
+        snprintf(o->compress_text, sizeof o->compress_text, "%s", o->wire_name);
+    else
+        tutti_codec_print(o->codec, o->codec_value, o->compress_text);
+}
+
+static void read_layout(tutti_train_options *o)
+{
+    tutti_layout *l = &o->layout;
+    o->layout_fault = o->layout_text ? tutti_layout_read(o->layout_text, l) : NULL;
+    o->layers_read =
+        !strcmp(o->stage_layers, "auto") || tutti_layout_read_layers(o->stage_layers, l);
+    l->emission = strcmp(o->pipeline_name, tutti_emission_name(TUTTI_EMISSION_GPIPE)) == 0
+                      ? TUTTI_EMISSION_GPIPE
+                      : TUTTI_EMISSION_1F1B;
+    l->micro_batches = (int)tutti_conf_int_or(o->micro_batches, 0);
+    l->link_mbit = tutti_conf_real_or(o->link_mbit, 0);
+    if (tutti_layout_has_groups(l)) o->priority = o->priority_free = 0;
+}
+
+tutti_status tutti_train_options_parse(const tutti_train_program *program, int argc,
+    char *const argv[], tutti_train_options *options, tutti_conf_wish *wish)
+{
+    *options = (tutti_train_options){0};
+    adapt(options, program);
+    tutti_status status = tutti_conf_parse(&options->conf, argc, argv, options, NULL, wish);
+    options->recipe = tutti_train_recipe_find(options->recipe_name);
+    if (!status && options->recipe->defaults->option) { /* once more, with its defaults */
+        set_defaults(options, options->recipe->defaults);
+        status = tutti_conf_parse(&options->conf, argc, argv, options, NULL, wish);
+    }
+    options->words = argv;
+    options->model = tutti_model_find(options->model_name);
+    options->design_auto = strcmp(options->design_name, "auto") == 0;
+    options->design = tutti_design_find(!options->design_auto ? options->design_name
+                                        : tutti_conf_int_or(options->lanes, 1) > 1 ? "concurrent"
+                                                                                   : "funneled");
+    options->optimizer = tutti_update_rule_find(options->optimizer_name);
+    options->rate_schedule = tutti_rate_schedule_find(options->rate_schedule_name);
+    options->milestones = tutti_rate_schedule_read(options->milestones_text, options->milestone);
+    options->priority = strcmp(options->priority_name, "off") != 0;
+    options->priority_free = strcmp(options->priority_name, "auto") == 0;
+    read_layout(options);
+    read_strategy(options);
+    options->verify = tutti_verify_mode_find(options->verify_name);
+    read_compress(options);
+    options->augment = tutti_augment_find(options->images.augment);
+    options->jitter_read = tutti_jitter_read(options->images.jitter, &options->jitter);
+    if (!tutti_shuffle_read(options->images.shuffle, &options->window)) options->window = -1;
+    options->views = (int)tutti_conf_int_or(options->eval_views, options->augment ? 2 : 1);
+    if (status) options->comm_core = NULL; /* an exchange might refuse it */
+    if (status || *wish != TUTTI_CONF_RUN) return status;
+    status = tutti_train_options_check(options);
+    if (status) {
+        options->lanes = (tutti_conf_int){.word = TUTTI_CONF_AUTO};
+        options->unsafe = 1;
+        options->comm_core = NULL;
+        options->stall_warn_s = options->stall_dump_s = options->stall_abort_s = 0;
+    }
+    return status;
+}
