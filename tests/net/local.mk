@@ -1,14 +1,15 @@
 check_LTLIBRARIES += libtrial.la
-libtrial_la_SOURCES = tests/net/drawn.c tests/net/drawn.h tests/net/trial.c tests/net/trial.h
+libtrial_la_SOURCES = tests/net/drawn.c tests/net/drawn.h tests/net/nets.c tests/net/nets.h \
+	tests/net/trial.c tests/net/trial.h
 libtrial_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 libtrial_la_LIBADD = libtesting.la
 
 check_PROGRAMS += tests/net/test_net tests/net/test_graph tests/net/test_gradients \
 	tests/net/test_branches tests/net/test_partition tests/net/test_units tests/net/test_updates tests/net/test_rounds \
-	tests/net/test_codes tests/net/test_served
+	tests/net/test_codes tests/net/test_served tests/net/test_bits tests/net/test_bf16 tests/net/test_evaluation
 TESTS += tests/net/test_net tests/net/test_graph tests/net/test_gradients \
 	tests/net/test_branches tests/net/test_partition tests/net/test_units tests/net/test_updates tests/net/test_rounds \
-	tests/net/test_codes tests/net/test_served
+	tests/net/test_codes tests/net/test_served tests/net/test_bits tests/net/test_bf16 tests/net/test_evaluation
 tests_net_test_net_SOURCES = tests/net/test_net.c
 tests_net_test_net_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_net_test_net_LDADD = libtesting.la
@@ -18,6 +19,15 @@ tests_net_test_graph_LDADD = libtesting.la
 tests_net_test_gradients_SOURCES = tests/net/test_gradients.c
 tests_net_test_gradients_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_net_test_gradients_LDADD = libtrial.la
+tests_net_test_bits_SOURCES = tests/net/test_bits.c
+tests_net_test_bits_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_net_test_bits_LDADD = libtrial.la
+tests_net_test_bf16_SOURCES = tests/net/test_bf16.c
+tests_net_test_bf16_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_net_test_bf16_LDADD = libtrial.la
+tests_net_test_evaluation_SOURCES = tests/net/test_evaluation.c
+tests_net_test_evaluation_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_net_test_evaluation_LDADD = libtrial.la
 tests_net_test_branches_SOURCES = tests/net/test_branches.c
 tests_net_test_branches_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_net_test_branches_LDADD = libtrial.la
