@@ -4,17 +4,13 @@
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 program=$TUTTI_BUILDDIR/tests/kv/kv
 
-# runs RANKS MODE SERVERS CLIENTS TYPE [OPTIMIZER]
+kv() { "$mpirun" -np "$1" "$program" "${@:2}"; } # RANKS MODE SERVERS CLIENTS TYPE [OPTIMIZER]
 runs() {
     local status=0
-    "$mpirun" -np "$1" "$program" "${@:2}" > "$dir/out" 2> "$dir/err" || status=$?
+    kv "$@" > "$dir/out" 2> "$dir/err" || status=$?
     [ $status = 0 ] || { fail "$*, ${TUTTI_DESIGN:-}: status $status"; head -20 "$dir/out" "$dir/err"; }
 }
 
-# refused RANKS MODE SERVERS CLIENTS TYPE: every rank says so.
-refused() {
-    "$mpirun" -np "$1" "$program" "${@:2}" > "$dir/out" 2> "$dir/err" && fail "$*: not refused"
-}
 says() { grep -qF -- "$2" "$dir/$1" || { fail "$1 does not say: $2"; head -20 "$dir/$1"; }; }
 
 export STARPU_NCPU=2 STARPU_WORKERS_NOBIND=1
@@ -57,21 +53,13 @@ says err "tutti_kv_init: key 0 exists: take another number, or push to it"
 says err "tutti_kv_init: key 0: the optimizer adam does not take I32: make a key of TUTTI_F32"
 says err "tutti_kv_init: key -1: must be 0 or more"
 says err "keys have been made: call it before the first tutti_kv_init"
-refused 3 differ 1 0 sync
-grep -q "sets a.*, but another has set a" "$dir/err" || { fail "the optimizers differ"; cat "$dir/err"; }
-refused 3 works 3 0 sync
-says err "servers is 3 of 3 ranks: must be from 0 to 2"
-refused 4 works 1 2 sync
-says err "clients is 2, but 3 workers cannot form so many groups"
-refused 2 works 0 0 async
-says err 'type is "async", but without servers there is sync alone'
-refused 2 works 1 0 slowly
-says err 'type "slowly": must be sync, async, or bounded:S'
-refused 2 works 1 0 bounded:-1
-says err 'type "bounded:-1": must be sync, async, or bounded:S, where S is how many pushes a client may be ahead'
-refused 2 works -1 0 sync
-says err "servers is -1 of 2 ranks: must be from 0 to 1"
-TUTTI_DESIGN=sequential refused 2 works 1 0 sync
-says err "the design sequential ends one collective before it begins the next"
+refuses 1 "sets a.*, but another has set a" kv 3 differ 1 0 sync
+refuses 1 "servers is 3 of 3 ranks: must be from 0 to 2" kv 3 works 3 0 sync
+refuses 1 "clients is 2, but 3 workers cannot form so many groups" kv 4 works 1 2 sync
+refuses 1 'type is "async", but without servers there is sync alone' kv 2 works 0 0 async
+refuses 1 'type "slowly": must be sync, async, or bounded:S' kv 2 works 1 0 slowly
+refuses 1 'type "bounded:-1": must be sync, async, or bounded:S, where S is how many pushes a client may be ahead' kv 2 works 1 0 bounded:-1
+refuses 1 "servers is -1 of 2 ranks: must be from 0 to 1" kv 2 works -1 0 sync
+TUTTI_DESIGN=sequential refuses 1 "the design sequential ends one collective before it begins the next" kv 2 works 1 0 sync
 [ "$(grep -c '^open: unsupported$' "$dir/out")" = 2 ] || { fail "not all ranks refuse"; cat "$dir/out"; }
 finish

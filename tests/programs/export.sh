@@ -6,13 +6,6 @@ make_jpeg "$dir/jpeg"
 make_cifar "$dir/cifar"
 export_to() { "$apps/tutti-export" "$@" > "$dir/out" 2>&1; } # OPTION...
 exports() { export_to "$@" || { fail "status $?: $*"; cat "$dir/out"; }; }
-refuses() { # STATUS TEXT OPTION...
-    local wanted=$1 text=$2 status=0
-    shift 2
-    export_to "$@" || status=$?
-    [ $status = "$wanted" ] || { fail "status $status instead of $wanted: $*"; cat "$dir/out"; }
-    grep -qF -e "$text" "$dir/out" || { fail "no \"$text\": $*"; cat "$dir/out"; }
-}
 # header FILE: of a safetensors file.
 header() { perl -e 'open my $f, "<:raw", $ARGV[0]; read $f, my $n, 8; read $f, my $t, unpack "Q<", $n; print $t' "$1"; }
 
@@ -57,13 +50,13 @@ for text in MaxPool AveragePool ip1.weight; do
 done
 
 # ---- refusals
-refuses 2 '--checkpoint FILE is missing' --to "$dir/x" --format onnx
-refuses 2 '--format NAME is missing' --checkpoint "$dir/mlp" --to "$dir/x"
-refuses 2 'unknown format; known: onnx, torch' --checkpoint "$dir/mlp" --to "$dir/x" --format caffe
-refuses 2 'it is the checkpoint itself' --checkpoint "$dir/mlp" --to "$dir/mlp" --format torch
-refuses 1 "$dir/none: cannot open" --checkpoint "$dir/none" --to "$dir/x" --format torch
-refuses 1 "$dir/none/x" --checkpoint "$dir/mlp" --to "$dir/none/x" --format onnx
-refuses 1 "$dir/none/x" --checkpoint "$dir/mlp" --to "$dir/none/x" --format torch
+refuses 2 '--checkpoint FILE is missing' "$apps/tutti-export" --to "$dir/x" --format onnx
+refuses 2 '--format NAME is missing' "$apps/tutti-export" --checkpoint "$dir/mlp" --to "$dir/x"
+refuses 2 'unknown format; known: onnx, torch' "$apps/tutti-export" --checkpoint "$dir/mlp" --to "$dir/x" --format caffe
+refuses 2 'it is the checkpoint itself' "$apps/tutti-export" --checkpoint "$dir/mlp" --to "$dir/mlp" --format torch
+refuses 1 "$dir/none: cannot open" "$apps/tutti-export" --checkpoint "$dir/none" --to "$dir/x" --format torch
+refuses 1 "$dir/none/x" "$apps/tutti-export" --checkpoint "$dir/mlp" --to "$dir/none/x" --format onnx
+refuses 1 "$dir/none/x" "$apps/tutti-export" --checkpoint "$dir/mlp" --to "$dir/none/x" --format torch
 [ -e "$dir/x" ] && fail "a refusal leaves a file"
 
 # ---- photographs: local response normalisation, and no auxiliary classifiers

@@ -5,13 +5,6 @@
 make_cifar "$dir/data"
 run=(--data "$dir/data" --model cifar-quick --batch 5 --lr 0.02)
 says() { grep -qF -e "$1" "$dir/out" || { fail "nobody says: $1"; cat "$dir/out"; }; }
-refuses() { # STATUS TEXT OPTION...
-    local wanted=$1 text=$2 status=0
-    shift 2
-    cifar 2 "$@" || status=$?
-    [ $status = "$wanted" ] || { fail "status $status instead of $wanted: $*"; cat "$dir/out"; }
-    says "$text"
-}
 
 # ---- the weights are those of the file: evaluated, and trained on from there with momentum of zero
 trains 2 "${run[@]}" --steps 12 --ema 0.5 --checkpoint "$dir/weights"
@@ -37,19 +30,19 @@ trains 2 "${run[@]}" --steps 3 --init-from "$dir/weights" --checkpoint "$dir/mor
 # ---- another number of classes: a new head; another model: refused
 cifar 2 "${run[@]}" --data synthetic:32x32x3:4 --steps 2 --init-from "$dir/weights" || { fail "status $?"; cat "$dir/out"; }
 says "--init-from $dir/weights: a new head for 4 classes: ip2.weight, ip2.bias begin anew"
-refuses 1 'tensor "ip2.weight" is F32' "${run[@]}" --data synthetic:32x32x3:4 --evaluate --init-from "$dir/weights"
-refuses 1 "its model is cifar-quick, but this run's is mlp: add --model cifar-quick" "${run[@]}" --model mlp --init-from "$dir/weights"
-refuses 1 "$dir/none: cannot open" "${run[@]}" --init-from "$dir/none"
+refuses 1 'tensor "ip2.weight" is F32' cifar 2 "${run[@]}" --data synthetic:32x32x3:4 --evaluate --init-from "$dir/weights"
+refuses 1 "its model is cifar-quick, but this run's is mlp: add --model cifar-quick" cifar 2 "${run[@]}" --model mlp --init-from "$dir/weights"
+refuses 1 "$dir/none: cannot open" cifar 2 "${run[@]}" --init-from "$dir/none"
 head -c 9000 "$dir/weights" > "$dir/torn"
-refuses 1 "$dir/torn: truncated" "${run[@]}" --init-from "$dir/torn"
+refuses 1 "$dir/torn: truncated" cifar 2 "${run[@]}" --init-from "$dir/torn"
 
 # ---- what does not go together
-refuses 2 '--evaluate: name the weights with --init-from FILE' "${run[@]}" --evaluate
-refuses 2 'leave out --checkpoint' "${run[@]}" --evaluate --init-from "$dir/weights" --checkpoint "$dir/x"
-refuses 2 'leave out --eval-every never' "${run[@]}" --evaluate --init-from "$dir/weights" --eval-every never
-refuses 2 '--keep-best: it needs --checkpoint FILE' "${run[@]}" --keep-best
-refuses 2 '--patience 2: there is no test accuracy' "${run[@]}" --patience 2 --eval-every never
-refuses 2 '--patience 0: must be an integer from 1' "${run[@]}" --patience 0
+refuses 2 '--evaluate: name the weights with --init-from FILE' cifar 2 "${run[@]}" --evaluate
+refuses 2 'leave out --checkpoint' cifar 2 "${run[@]}" --evaluate --init-from "$dir/weights" --checkpoint "$dir/x"
+refuses 2 'leave out --eval-every never' cifar 2 "${run[@]}" --evaluate --init-from "$dir/weights" --eval-every never
+refuses 2 '--keep-best: it needs --checkpoint FILE' cifar 2 "${run[@]}" --keep-best
+refuses 2 '--patience 2: there is no test accuracy' cifar 2 "${run[@]}" --patience 2 --eval-every never
+refuses 2 '--patience 0: must be an integer from 1' cifar 2 "${run[@]}" --patience 0
 
 # ---- the best is kept, whether or not the run is interrupted
 best() { sed -n 's/.*"event":"eval".*"test_accuracy":\([0-9.]*\).*/\1/p' "$dir/json" | sort -g | tail -n 1; }
@@ -66,7 +59,7 @@ for step in 20 67 180; do
     cmp "$dir/run.best" "$dir/half.best" || fail "interrupted after step $step: another best one"
 done
 rm "$dir"/half "$dir"/half.1
-refuses 2 'already exists, and this run does not continue from it' "${run[@]}" --checkpoint "$dir/half" --keep-best
+refuses 2 'already exists, and this run does not continue from it' cifar 2 "${run[@]}" --checkpoint "$dir/half" --keep-best
 
 # ---- no patience: with a rate of 0 the first evaluation stays the best
 rm -f "$dir/json"

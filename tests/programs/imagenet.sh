@@ -10,13 +10,6 @@ imagenet() { # P OPTION...: output in $dir/out
     shift
     "$mpirun" -np "$ranks" "$apps/tutti-imagenet" "$@" > "$dir/out" 2>&1
 }
-refuses() { # TEXT OPTION...
-    local text=$1 status=0
-    shift
-    imagenet 2 "$@" || status=$?
-    [ $status = 2 ] || { fail "status $status instead of 2: $*"; cat "$dir/out"; }
-    grep -qF -e "$text" "$dir/out" || { fail "no \"$text\": $*"; cat "$dir/out"; }
-}
 
 imagenet 2 --data "$dir/jpeg" "${common[@]}" --checkpoint "$dir/weights" --json "$dir/json" --quiet || { fail "status $?"; cat "$dir/out"; }
 grep -q '"event":"start".*"model":"resnet50".*"data":"jpeg"' "$dir/json" || { fail "the start event"; cat "$dir/json"; }
@@ -29,10 +22,10 @@ trains 2 --data "$dir/jpeg" "${common[@]}" --model resnet50 --epochs 90
 [ "$(field weights_hash)" = "$hash" ] || fail "tutti-cifar trains other weights: $(field weights_hash), not $hash"
 trains 2 --data "$dir/jpeg" "${common[@]}" --model resnet50 --steps 4 --resume "$dir/weights"
 
-refuses '--data DIR is missing' --epochs 1
-refuses 'unknown model; known: ' --data "$dir/jpeg" --model resnet20
-refuses 'unknown format; known: imagenet, jpeg, ' --data "$dir/jpeg" --format cifar10
-refuses 'holds cifar10, which tutti-imagenet does not read: use tutti-cifar' --data "$dir/cifar" "${common[@]}"
+refuses 2 '--data DIR is missing' imagenet 2 --epochs 1
+refuses 2 'unknown model; known: ' imagenet 2 --data "$dir/jpeg" --model resnet20
+refuses 2 'unknown format; known: imagenet, jpeg, ' imagenet 2 --data "$dir/jpeg" --format cifar10
+refuses 2 'holds cifar10, which tutti-imagenet does not read: use tutti-cifar' imagenet 2 --data "$dir/cifar" "${common[@]}"
 
 # A recipe: 2 ranks x 2 images of 6 make an epoch of 1 step. Goyal's rate for 4 images is 0.1 / 64, below the one it warms up from.
 imagenet 2 --data "$dir/jpeg" --batch 2 --recipe goyal --augment none --mixup 0.2 --steps 2 --eval-every never --json "$dir/recipe" --checkpoint "$dir/goyal" || { fail "status $?"; cat "$dir/out"; }
@@ -41,16 +34,16 @@ grep -qF 'recipe goyal: sgd, rate 0.0015625 (milestones 30,60,80 x 0.1, warm-up 
 grep -q '"event":"start".*"program":"tutti-imagenet","recipe":"goyal","optimizer":"sgd","strategy":"sync","lr":0.0015625,' "$dir/recipe" || { fail "the start event"; cat "$dir/recipe"; }
 grep -q '"event":"start".*"zero_last_scale":true' "$dir/recipe" && grep -aq '"zero-last-scale":"yes"' "$dir/goyal" || fail "the last scales are not recorded"
 grep -qF 'training images are mixed in pairs, mixup 0.2' "$dir/out" && grep -q '"event":"start".*"mixup":0.2' "$dir/recipe" || fail "mixup is not told"
-refuses '--batch 3: must be even: --mixup mixes images in pairs' --data "$dir/jpeg" --batch 3 --mixup 1
-refuses '--workers 2: more workers than pairs of images' --data "$dir/jpeg" --batch 2 --workers 2 --mixup 1
-refuses 'unknown recipe; known: none, goyal' --data "$dir/jpeg" --recipe he
-refuses '--milestones 5,x: must be up to 8 ascending epochs from 1 on' --data "$dir/jpeg" --milestones 5,x
+refuses 2 '--batch 3: must be even: --mixup mixes images in pairs' imagenet 2 --data "$dir/jpeg" --batch 3 --mixup 1
+refuses 2 '--workers 2: more workers than pairs of images' imagenet 2 --data "$dir/jpeg" --batch 2 --workers 2 --mixup 1
+refuses 2 'unknown recipe; known: none, goyal' imagenet 2 --data "$dir/jpeg" --recipe he
+refuses 2 '--milestones 5,x: must be up to 8 ascending epochs from 1 on' imagenet 2 --data "$dir/jpeg" --milestones 5,x
 for bad in 0.4 0.4,0.4 1.5,0,0 0.4,0.4,0.4,0.1; do
-    refuses "--jitter $bad: must be none, or three numbers from 0 to 1" --data "$dir/jpeg" --jitter $bad
+    refuses 2 "--jitter $bad: must be none, or three numbers from 0 to 1" imagenet 2 --data "$dir/jpeg" --jitter $bad
 done
-refuses 'has images of 1 channel, which are no colours: use --jitter none' --data synthetic:224x224x1:4 --jitter 0.4,0.4,0.4
+refuses 2 'has images of 1 channel, which are no colours: use --jitter none' imagenet 2 --data synthetic:224x224x1:4 --jitter 0.4,0.4,0.4
 launch_several_programs "$mpi"
-refuses 'augment is "standard" on rank 0 and "none" on rank' --data "$dir/jpeg" --recipe goyal : -np 1 "$apps/tutti-imagenet" --data "$dir/jpeg"
+refuses 2 'augment is "standard" on rank 0 and "none" on rank' imagenet 2 --data "$dir/jpeg" --recipe goyal : -np 1 "$apps/tutti-imagenet" --data "$dir/jpeg"
 
 # Evaluation at another size: the weights of a run without it, and the loss of a run at that size.
 small=(--data "$dir/jpeg" --model resnet18 --batch 2 --timeout 60 --quiet)
@@ -68,9 +61,9 @@ there=$(loss_of --size 48)
 [ "$(loss_of --size 32)" != "$there" ] || fail "--eval-size 48 is evaluated at 32"
 "$apps/tutti-predict" --checkpoint "$dir/small" "$dir/jpeg/test/a/1.jpg" --json > "$dir/at32" && "$apps/tutti-predict" --checkpoint "$dir/other" "$dir/jpeg/test/a/1.jpg" --json > "$dir/at48" || fail "tutti-predict"
 cmp -s "$dir/at32" "$dir/at48" && fail "tutti-predict sees another size than evaluations"
-refuses '--eval-size 96: layer fc6 of alexnet has other weights for images of 96x96 than for 64x64' --data "$dir/jpeg" --model alexnet --size 64 --eval-size 96 --batch 2
-refuses '--eval-resize 40: is smaller than --eval-size 48' --data "$dir/jpeg" --eval-size 48 --eval-resize 40
-refuses 'only photographs are resized' --data synthetic --eval-size 48
+refuses 2 '--eval-size 96: layer fc6 of alexnet has other weights for images of 96x96 than for 64x64' imagenet 2 --data "$dir/jpeg" --model alexnet --size 64 --eval-size 96 --batch 2
+refuses 2 '--eval-resize 40: is smaller than --eval-size 48' imagenet 2 --data "$dir/jpeg" --eval-size 48 --eval-resize 40
+refuses 2 'only photographs are resized' imagenet 2 --data synthetic --eval-size 48
 
 # Nothing that both programs share names one of them.
 "$apps/tutti-imagenet" --help > "$dir/help"

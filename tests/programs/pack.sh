@@ -25,13 +25,6 @@ make_photographs() { # FOLDER TRAIN VAL: images per class
 }
 pack() { "$apps/tutti-pack" "$@" > "$dir/out" 2> "$dir/err"; }
 packs() { pack "$@" || { fail "status $?: $*"; cat "$dir/err"; }; }
-refuses() { # STATUS TEXT OPTION...
-    local wanted=$1 text=$2 status=0
-    shift 2
-    pack "$@" || status=$?
-    [ $status = "$wanted" ] || { fail "status $status instead of $wanted: $*"; cat "$dir/out" "$dir/err"; }
-    grep -qF -e "$text" "$dir/err" || { fail "no \"$text\": $*"; cat "$dir/err"; }
-}
 # All files but those whose names end in .part or .lock.
 same() { # FOLDER FOLDER
     diff -rq "$1" "$2" > "$dir/diff" && return
@@ -148,7 +141,7 @@ child=$!
 while kill -0 $child 2> /dev/null && [ ! -e "$dir/both/tutti-pack.txt.lock" ]; do :; done
 kill -STOP $child
 if [ -e "$dir/both/tutti-pack.txt.lock" ]; then
-    refuses 1 'another run is writing it' --from "$dir/from" --to "$dir/both"
+    refuses 1 'another run is writing it' "$apps/tutti-pack" --from "$dir/from" --to "$dir/both"
 else
     echo "left out: two runs at a time, because the first was too fast"
 fi
@@ -156,22 +149,22 @@ kill -CONT $child
 wait $child || { fail "the first of two runs: status $?"; cat "$dir/first"; }
 
 # What is refused.
-refuses 2 'had --quality 90, this one has 80' --from "$dir/from" --to "$dir/small" --resize 64 --quality 80
+refuses 2 'had --quality 90, this one has 80' "$apps/tutti-pack" --from "$dir/from" --to "$dir/small" --resize 64 --quality 80
 touch "$dir/from/train/ant/a.1.png"
-refuses 1 'the images of --from have changed' --from "$dir/from" --to "$dir/small" --resize 64
-refuses 2 'holds train, and no tutti-pack.txt' --from "$dir/from" --to "$dir/whole"
-refuses 2 'is --from: give another folder' --from "$dir/from" --to "$dir/from"
-refuses 1 'cannot create the folder' --from "$dir/from" --to "$dir/none/out"
-refuses 1 'cannot find the data folder' --from "$dir/none" --to "$dir/out2"
+refuses 1 'the images of --from have changed' "$apps/tutti-pack" --from "$dir/from" --to "$dir/small" --resize 64
+refuses 2 'holds train, and no tutti-pack.txt' "$apps/tutti-pack" --from "$dir/from" --to "$dir/whole"
+refuses 2 'is --from: give another folder' "$apps/tutti-pack" --from "$dir/from" --to "$dir/from"
+refuses 1 'cannot create the folder' "$apps/tutti-pack" --from "$dir/from" --to "$dir/none/out"
+refuses 1 'cannot find the data folder' "$apps/tutti-pack" --from "$dir/none" --to "$dir/out2"
 [ ! -e "$dir/out2" ] || fail "a run without images makes a folder"
-refuses 2 '--to OUT is missing' --from "$dir/from"
-refuses 2 '--from DIR is missing' --to "$dir/out2"
-refuses 2 'cannot be given together' --check "$dir/x" --to "$dir/out2"
+refuses 2 '--to OUT is missing' "$apps/tutti-pack" --from "$dir/from"
+refuses 2 '--from DIR is missing' "$apps/tutti-pack" --to "$dir/out2"
+refuses 2 'cannot be given together' "$apps/tutti-pack" --check "$dir/x" --to "$dir/out2"
 make_cifar "$dir/cifar"
-refuses 2 'only photographs are resized' --from "$dir/cifar" --to "$dir/out2"
+refuses 2 'only photographs are resized' "$apps/tutti-pack" --from "$dir/cifar" --to "$dir/out2"
 if [ "$(id -u)" != 0 ]; then
     mkdir -m 555 "$dir/fixed"
-    refuses 1 'Permission denied' --from "$dir/from" --to "$dir/fixed"
+    refuses 1 'Permission denied' "$apps/tutti-pack" --from "$dir/from" --to "$dir/fixed"
 fi
 
 # Damage: a truncated shard, and a byte that has changed, wherever it is.
@@ -180,18 +173,18 @@ for shard in "$dir/webdataset.1/train-000001.tar" "$dir/recordio.1/train.rec"; d
     cp "$shard" "$dir/kept"
     for cut in 1 700 $((bytes / 2)) $((bytes - 100)) $((bytes - 1)); do
         head -c $cut "$dir/kept" > "$shard"
-        refuses 1 "$shard: byte " --check "$shard"
+        refuses 1 "$shard: byte " "$apps/tutti-pack" --check "$shard"
     done
     for at in 5 600 $((bytes / 3)) $((bytes / 2)) $((bytes - 700)); do
         cp "$dir/kept" "$shard"
         perl -e 'open my $f, "+<:raw", $ARGV[0]; seek $f, $ARGV[1], 0; read $f, my $c, 1; seek $f, $ARGV[1], 0; print $f chr(ord($c) ^ 16)' \
             "$shard" $at
-        refuses 1 "$shard: byte " --check "$shard"
+        refuses 1 "$shard: byte " "$apps/tutti-pack" --check "$shard"
     done
     cp "$dir/kept" "$shard"
     checks "$shard"
 done
-refuses 1 'No such file' --check "$dir/none.tar"
+refuses 1 'No such file' "$apps/tutti-pack" --check "$dir/none.tar"
 
 # A training from shards is that from the folder where the images have their order; the checkpoint has the classes' names.
 common=(--model mlp --size 32 --batch 4 --steps 12 --lr 0.01 --eval-every end --augment standard)

@@ -109,17 +109,11 @@ TUTTI_PEER="$dir/it's here" computes && grep -q 'PyTorch 9.8.7  ' "$dir/out" || 
     grep -q '^PyTorch 9.8.7' "$dir/out" || { fail "step"; cat "$dir/out"; }
 
 # A half-made environment, one that has lost its PyTorch, and paths that are none are refused, each with a sentence.
-refuses() { # STATUS SENTENCE OPTION...
-    local expected=$1 sentence=$2 status=0
-    shift 2
-    computes "$@" || status=$?
-    [ $status = "$expected" ] && grep -q -- "$sentence" "$dir/out" || { fail "status $status: $*"; cat "$dir/out"; }
-}
 mkdir -p "$dir/half.part/lib"
-refuses 2 'has no bin/python3: tutti-bench peers --install' --peer "$dir/half.part"
-refuses 2 'no such folder or program; tutti-bench peers --install' --peer "$dir/nowhere"
-refuses 2 'is not a list such as' --peer none --peer-variants eager,,bf16
-FALSE_FAULT=later-no-import refuses 1 'cannot import torch: remove the folder, and make it again' --peer "$dir/new"
+refuses 2 'has no bin/python3: tutti-bench peers --install' computes --peer "$dir/half.part"
+refuses 2 'no such folder or program; tutti-bench peers --install' computes --peer "$dir/nowhere"
+refuses 2 'is not a list such as' computes --peer none --peer-variants eager,,bf16
+FALSE_FAULT=later-no-import refuses 1 'cannot import torch: remove the folder, and make it again' computes --peer "$dir/new"
 FALSE_FAULT=later-no-import "$mpirun" -np 2 "$apps/tutti-bench" step --model mlp --batch 2 --steps 1 --blocks 1 --design funneled \
     --peer "$dir/new" > "$dir/out" 2>&1
 [ $? = 1 ] && grep -q 'cannot import torch' "$dir/out" || { fail "step without torch"; cat "$dir/out"; }

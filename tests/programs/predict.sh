@@ -5,13 +5,6 @@ make_jpeg "$dir/jpeg"
 mv "$dir/jpeg/train/a" "$dir/jpeg/train/a \"cat\"" && mv "$dir/jpeg/test/a" "$dir/jpeg/test/a \"cat\""
 image="$dir/jpeg/test/b/1.jpg"
 predict() { "$apps/tutti-predict" "$@" > "$dir/out" 2> "$dir/err"; }
-refuses() { # STATUS TEXT OPTION...
-    local wanted=$1 text=$2 status=0
-    shift 2
-    predict "$@" || status=$?
-    [ $status = "$wanted" ] || { fail "status $status instead of $wanted: $*"; cat "$dir/out" "$dir/err"; }
-    grep -qF -e "$text" "$dir/err" || { fail "no \"$text\": $*"; cat "$dir/err"; }
-}
 
 # The test set is the same grey image in both classes, so its loss is the mean of both classes' -log(probability).
 "$mpirun" -np 2 "$apps/tutti-imagenet" --data "$dir/jpeg" --batch 2 --steps 3 --lr 0.01 --checkpoint "$dir/photo" --json "$dir/photo.json" \
@@ -35,24 +28,24 @@ done
 # For people; several images, of which one is none.
 predict --checkpoint "$dir/mlp" --top 1 "$image" "$dir/jpeg/train/b/2.jpg" || fail "status $?"
 [ "$(grep -c '^  *[0-9.]* %  \(a "cat"\|b\)$' "$dir/out")" = 2 ] && grep -qx "$image" "$dir/out" || { fail "text"; cat "$dir/out"; }
-refuses 1 "$dir/none.jpg" --checkpoint "$dir/mlp" "$dir/none.jpg" "$image"
+refuses 1 "$dir/none.jpg" "$apps/tutti-predict" --checkpoint "$dir/mlp" "$dir/none.jpg" "$image"
 grep -qx "$image" "$dir/out" || fail "an image that is missing keeps others from being looked at"
 head -c 100 "$image" > "$dir/torn.jpg"
-refuses 1 "$dir/torn.jpg" --checkpoint "$dir/mlp" "$dir/torn.jpg"
+refuses 1 "$dir/torn.jpg" "$apps/tutti-predict" --checkpoint "$dir/mlp" "$dir/torn.jpg"
 
 # A data set without names has numbers.
 make_cifar "$dir/cifar"
 trains 1 --data "$dir/cifar" --model mlp --batch 8 --steps 1 --lr 0.01 --checkpoint "$dir/numbers"
 predict --checkpoint "$dir/numbers" "$image" && [ "$(grep -c '%  [0-9]$' "$dir/out")" = 5 ] || { fail "five numbers"; cat "$dir/out" "$dir/err"; }
 
-refuses 2 '--checkpoint FILE is missing' "$image"
-refuses 2 'IMAGE... is missing' --checkpoint "$dir/mlp"
-refuses 2 '--top 0: must be an integer from 1' --checkpoint "$dir/mlp" --top 0 "$image"
-refuses 1 "$dir/none: cannot open" --checkpoint "$dir/none" "$image"
-refuses 1 'not a safetensors file' --checkpoint "$dir/cifar/data_batch_1.bin" "$image"
+refuses 2 '--checkpoint FILE is missing' "$apps/tutti-predict" "$image"
+refuses 2 'IMAGE... is missing' "$apps/tutti-predict" --checkpoint "$dir/mlp"
+refuses 2 '--top 0: must be an integer from 1' "$apps/tutti-predict" --checkpoint "$dir/mlp" --top 0 "$image"
+refuses 1 "$dir/none: cannot open" "$apps/tutti-predict" --checkpoint "$dir/none" "$image"
+refuses 1 'not a safetensors file' "$apps/tutti-predict" --checkpoint "$dir/cifar/data_batch_1.bin" "$image"
 # Of a version that did not say how images were normalised.
 sed 's/"deviation":/"deviatiom":/' "$dir/mlp" > "$dir/old"
-refuses 1 'it does not say the mean and the deviation of its images' --checkpoint "$dir/old" "$image"
+refuses 1 'it does not say the mean and the deviation of its images' "$apps/tutti-predict" --checkpoint "$dir/old" "$image"
 predict --checkpoint "$dir/mlp" $(yes "$image" | head -n 4097) && fail "4097 images are accepted"
 grep -qF 'more than 4096 times IMAGE...' "$dir/err" || { fail "4097 images"; head -c 500 "$dir/err"; }
 

@@ -5,13 +5,9 @@ make_cifar "$dir/data"
 make_jpeg "$dir/jpeg"
 common=(--model mlp --batch 2 --steps 2 --lr 0.01 --timeout 20)
 
-# refuses STATUS TEXT COMMAND...: the command must end with the status and say the text.
-refuses() {
-    local wanted=$1 text=$2 status=0
-    shift 2
-    "$@" > "$dir/out" 2>&1 || status=$?
-    [ $status = "$wanted" ] || { fail "status $status instead of $wanted: $*"; cat "$dir/out"; }
-    grep -qF -e "$text" "$dir/out" || { fail "no \"$text\": $*"; cat "$dir/out"; }
+# ends STATUS TEXT COMMAND...: refuses, of lib.sh, and no rank is left behind.
+ends() {
+    refuses "$@"
     pgrep -f "tutti-cifar.*$dir" > /dev/null && fail "a rank was left behind: $*"
 }
 two() { # OPTION...: two ranks
@@ -19,98 +15,98 @@ two() { # OPTION...: two ranks
 }
 
 # ---- options
-refuses 2 '--data DIR is missing' two
-refuses 2 '--batch 0: must be an integer from 1' two --data "$dir/data" --batch 0
-refuses 2 'unknown model; known: mlp, mlp-1024x5, cifar-quick, resnet20' two --data "$dir/data" --model zebra
-refuses 2 "unknown design; known: $(names designs | paste -sd , | sed 's/,/, /g')" two --data "$dir/data" --design best
-refuses 2 'unknown format; known: cifar10, cifar100, idx' two --data "$dir/data" --format png
-refuses 2 'unknown rate-schedule; known: constant, step, milestones, poly, cosine, onecycle' two --data "$dir/data" --rate-schedule linear
-refuses 2 'unknown algorithm; known: auto, ring' two --data "$dir/data" --algorithm best
-refuses 2 'unknown wire; known: f32, bf16' two --data "$dir/data" --wire f16
-refuses 2 'MPI has no such type' two --data "$dir/data" --wire bf16 --algorithm mpi
+ends 2 '--data DIR is missing' two
+ends 2 '--batch 0: must be an integer from 1' two --data "$dir/data" --batch 0
+ends 2 'unknown model; known: mlp, mlp-1024x5, cifar-quick, resnet20' two --data "$dir/data" --model zebra
+ends 2 "unknown design; known: $(names designs | paste -sd , | sed 's/,/, /g')" two --data "$dir/data" --design best
+ends 2 'unknown format; known: cifar10, cifar100, idx' two --data "$dir/data" --format png
+ends 2 'unknown rate-schedule; known: constant, step, milestones, poly, cosine, onecycle' two --data "$dir/data" --rate-schedule linear
+ends 2 'unknown algorithm; known: auto, ring' two --data "$dir/data" --algorithm best
+ends 2 'unknown wire; known: f32, bf16' two --data "$dir/data" --wire f16
+ends 2 'MPI has no such type' two --data "$dir/data" --wire bf16 --algorithm mpi
 [ "$(grep -c 'MPI has no such type' "$dir/out")" = 2 ] || { fail "not one sentence on each rank"; cat "$dir/out"; }
-refuses 2 'MPI has no such type' "$mpirun" -np 2 "$apps/tutti-bench" step --model mlp --wire bf16 --algorithm mpi
-refuses 2 'unknown optimizer; known: sgd, adam, adamw, lars' two --data "$dir/data" --optimizer rms
-refuses 2 '--accumulate 0: must be an integer from 1' two --data "$dir/data" --accumulate 0
-refuses 2 '--clip-norm 0: must be a number from' two --data "$dir/data" --clip-norm 0
-refuses 2 '--ema 1: must be a number from' two --data "$dir/data" --ema 1
-refuses 2 '--momentum 1: must be a number from 0 to 0.999999' two --data "$dir/data" --momentum 1
-refuses 2 '--beta2 1: must be a number from 0 to 0.999999' two --data "$dir/data" --optimizer adam --beta2 1
-refuses 1 'too few for one step of 2 x --batch 2 x --accumulate 60000' two --data "$dir/data" --accumulate 60000
-refuses 2 "TUTTI_DESIGN='best': unknown design" env TUTTI_DESIGN=best "$apps/tutti-cifar" --data "$dir/data"
-refuses 2 'CPU workers per process' two --data "$dir/data" --batch 1000 --workers 1000
-refuses 2 'more workers than images' two --data "$dir/data" --batch 1 --workers 2
-refuses 2 'has one lane' two --data "$dir/data" --lanes 2
-refuses 2 '--lr -1: must be a number from 0 to 1000 or auto' two --data "$dir/data" --lr -1
-refuses 2 "TUTTI_BUCKET_MB='-1': must be a number from 0 to 1000000 or auto" env TUTTI_BUCKET_MB=-1 "$apps/tutti-cifar" \
+ends 2 'MPI has no such type' "$mpirun" -np 2 "$apps/tutti-bench" step --model mlp --wire bf16 --algorithm mpi
+ends 2 'unknown optimizer; known: sgd, adam, adamw, lars' two --data "$dir/data" --optimizer rms
+ends 2 '--accumulate 0: must be an integer from 1' two --data "$dir/data" --accumulate 0
+ends 2 '--clip-norm 0: must be a number from' two --data "$dir/data" --clip-norm 0
+ends 2 '--ema 1: must be a number from' two --data "$dir/data" --ema 1
+ends 2 '--momentum 1: must be a number from 0 to 0.999999' two --data "$dir/data" --momentum 1
+ends 2 '--beta2 1: must be a number from 0 to 0.999999' two --data "$dir/data" --optimizer adam --beta2 1
+ends 1 'too few for one step of 2 x --batch 2 x --accumulate 60000' two --data "$dir/data" --accumulate 60000
+ends 2 "TUTTI_DESIGN='best': unknown design" env TUTTI_DESIGN=best "$apps/tutti-cifar" --data "$dir/data"
+ends 2 'CPU workers per process' two --data "$dir/data" --batch 1000 --workers 1000
+ends 2 'more workers than images' two --data "$dir/data" --batch 1 --workers 2
+ends 2 'has one lane' two --data "$dir/data" --lanes 2
+ends 2 '--lr -1: must be a number from 0 to 1000 or auto' two --data "$dir/data" --lr -1
+ends 2 "TUTTI_BUCKET_MB='-1': must be a number from 0 to 1000000 or auto" env TUTTI_BUCKET_MB=-1 "$apps/tutti-cifar" \
     --data "$dir/data"
-refuses 2 "TUTTI_STALL_WARN='': must be a number from 0" env TUTTI_STALL_WARN= "$apps/tutti-cifar" --data "$dir/data"
-refuses 2 "comm_core 'both': must be auto, none or" two --data "$dir/data" --comm-core both
+ends 2 "TUTTI_STALL_WARN='': must be a number from 0" env TUTTI_STALL_WARN= "$apps/tutti-cifar" --data "$dir/data"
+ends 2 "comm_core 'both': must be auto, none or" two --data "$dir/data" --comm-core both
 launch_several_programs "$mpi"
-refuses 2 'this rank may not use processor 1023' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
+ends 2 'this rank may not use processor 1023' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
     -np 1 env TUTTI_COMM_CORE=1023 "$apps/tutti-cifar" --data "$dir/data"
-refuses 2 'seed is "1" on rank 0 and "2" on rank 1' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
+ends 2 'seed is "1" on rank 0 and "2" on rank 1' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
     -np 1 "$apps/tutti-cifar" --data "$dir/data" --seed 2
-refuses 2 'design is "funneled" on rank 0 and "concurrent" on rank 1' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
+ends 2 'design is "funneled" on rank 0 and "concurrent" on rank 1' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
     -np 1 "$apps/tutti-cifar" --data "$dir/data" --design concurrent
-refuses 2 'optimizer is "sgd" on rank 0 and "lars" on rank 1' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
+ends 2 'optimizer is "sgd" on rank 0 and "lars" on rank 1' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
     -np 1 "$apps/tutti-cifar" --data "$dir/data" --optimizer lars
-refuses 2 'wire is "f32" on rank 0 and "bf16" on rank 1' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
+ends 2 'wire is "f32" on rank 0 and "bf16" on rank 1' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
     -np 1 "$apps/tutti-cifar" --data "$dir/data" --wire bf16
-refuses 2 'unknown precision; known: f32, bf16, auto' two --data "$dir/data" --precision f16
-refuses 2 'precision is "f32" on rank 0 and "bf16" on rank 1' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
+ends 2 'unknown precision; known: f32, bf16, auto' two --data "$dir/data" --precision f16
+ends 2 'precision is "f32" on rank 0 and "bf16" on rank 1' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
     -np 1 "$apps/tutti-cifar" --data "$dir/data" --precision bf16
 
 # ---- processors without instructions for bf16: one sentence, of the first such rank; auto computes in f32
 bare='no instructions for bf16 (avx512_bf16 or AMX), or DNNL_MAX_CPU_ISA excludes them'
 for isa in AVX2 AVX512_CORE; do
-    refuses 2 "$bare" env DNNL_MAX_CPU_ISA=$isa "$mpirun" -np 2 "$apps/tutti-cifar" "${common[@]}" --data "$dir/data" --precision bf16
+    ends 2 "$bare" env DNNL_MAX_CPU_ISA=$isa "$mpirun" -np 2 "$apps/tutti-cifar" "${common[@]}" --data "$dir/data" --precision bf16
     [ "$(grep -c 'error' "$dir/out")" = 1 ] || { fail "not one sentence"; cat "$dir/out"; }
 done
-refuses 2 "$bare" "$mpirun" -np 1 "$apps/tutti-cifar" "${common[@]}" --data "$dir/data" --precision bf16 : \
+ends 2 "$bare" "$mpirun" -np 1 "$apps/tutti-cifar" "${common[@]}" --data "$dir/data" --precision bf16 : \
     -np 1 env DNNL_MAX_CPU_ISA=AVX2 "$apps/tutti-cifar" "${common[@]}" --data "$dir/data" --precision bf16
 [ "$(grep -c 'error' "$dir/out")" = 1 ] || { fail "not one sentence"; cat "$dir/out"; }
-refuses 2 "$bare" env DNNL_MAX_CPU_ISA=AVX2 "$apps/tutti-bench" compute --model mlp --batch 2 --precision bf16
-refuses 2 "$bare" env DNNL_MAX_CPU_ISA=AVX2 "$apps/tutti-bench" step --model mlp --batch 2 --precision bf16
-refuses 0 'auto: --precision f32, because not every rank' "$mpirun" -np 1 "$apps/tutti-cifar" "${common[@]}" --data "$dir/data" \
+ends 2 "$bare" env DNNL_MAX_CPU_ISA=AVX2 "$apps/tutti-bench" compute --model mlp --batch 2 --precision bf16
+ends 2 "$bare" env DNNL_MAX_CPU_ISA=AVX2 "$apps/tutti-bench" step --model mlp --batch 2 --precision bf16
+ends 0 'auto: --precision f32, because not every rank' "$mpirun" -np 1 "$apps/tutti-cifar" "${common[@]}" --data "$dir/data" \
     --precision auto : -np 1 env DNNL_MAX_CPU_ISA=AVX2 "$apps/tutti-cifar" "${common[@]}" --data "$dir/data" --precision auto
 
 # ---- data
-refuses 1 "$dir/nothing" two --data "$dir/nothing"
+ends 1 "$dir/nothing" two --data "$dir/nothing"
 mkdir "$dir/empty"
-refuses 1 "$dir/empty" two --data "$dir/empty"
+ends 1 "$dir/empty" two --data "$dir/empty"
 cp -r "$dir/data" "$dir/short"
 truncate -s -5 "$dir/short/data_batch_3.bin"
-refuses 1 data_batch_3.bin two --data "$dir/short"
+ends 1 data_batch_3.bin two --data "$dir/short"
 cp -r "$dir/data" "$dir/label"
 printf '\377' | dd of="$dir/label/data_batch_2.bin" bs=1 seek=3073 conv=notrunc 2> /dev/null
-refuses 1 data_batch_2.bin two --data "$dir/label"
-refuses 1 'too few for one step of 2 x --batch 4000' two --data "$dir/data" --batch 4000
+ends 1 data_batch_2.bin two --data "$dir/label"
+ends 1 'too few for one step of 2 x --batch 4000' two --data "$dir/data" --batch 4000
 truncate -s -12 "$dir/jpeg/train/b/2.jpg"
-refuses 1 train/b/2.jpg two --data "$dir/jpeg" --steps 9
+ends 1 train/b/2.jpg two --data "$dir/jpeg" --steps 9
 
 # ---- checkpoints
 two --data "$dir/data" --checkpoint "$dir/mlp" > "$dir/out" 2>&1 || { fail "no checkpoint"; cat "$dir/out"; }
-refuses 1 'its model is mlp, but this run'"'"'s is cifar-quick' two --data "$dir/data" --resume "$dir/mlp" --model cifar-quick
+ends 1 'its model is mlp, but this run'"'"'s is cifar-quick' two --data "$dir/data" --resume "$dir/mlp" --model cifar-quick
 head -c 100000 "$dir/mlp" > "$dir/torn"
-refuses 1 "$dir/torn: truncated" two --data "$dir/data" --resume "$dir/torn"
-refuses 1 'not a safetensors file' two --data "$dir/data" --resume "$dir/data/data_batch_1.bin"
-refuses 1 "$dir/none: cannot open" two --data "$dir/data" --resume "$dir/none"
-refuses 1 "$dir/none/c" two --data "$dir/data" --checkpoint "$dir/none/c"
-refuses 1 '--json' two --data "$dir/data" --json "$dir/none/json"
+ends 1 "$dir/torn: truncated" two --data "$dir/data" --resume "$dir/torn"
+ends 1 'not a safetensors file' two --data "$dir/data" --resume "$dir/data/data_batch_1.bin"
+ends 1 "$dir/none: cannot open" two --data "$dir/data" --resume "$dir/none"
+ends 1 "$dir/none/c" two --data "$dir/data" --checkpoint "$dir/none/c"
+ends 1 '--json' two --data "$dir/data" --json "$dir/none/json"
 
 # A full disk: no file may grow beyond 8 MB, and the checkpoint has 15. MPI's own files must be small, too.
 cp "$dir/mlp" "$dir/before"
-refuses 1 'could not be saved' env OMPI_MCA_btl=self UCX_TLS=self "$mpirun" -np 1 bash -c 'ulimit -f 8192; exec "$@"' - \
+ends 1 'could not be saved' env OMPI_MCA_btl=self UCX_TLS=self "$mpirun" -np 1 bash -c 'ulimit -f 8192; exec "$@"' - \
     "$apps/tutti-cifar" "${common[@]}" --data "$dir/data" --seed 2 --checkpoint "$dir/mlp" --overwrite
 cmp "$dir/before" "$dir/mlp" || fail "the old checkpoint did not survive a full disk"
 
-refuses 2 '--checkpoint-every: it needs --checkpoint FILE' two --data "$dir/data" --checkpoint-every 5
-refuses 2 '--checkpoint-minutes: it needs --checkpoint FILE' two --data "$dir/data" --checkpoint-minutes 5
-refuses 2 '--checkpoint-every 0: must be an integer from 1' two --data "$dir/data" --checkpoint-every 0
+ends 2 '--checkpoint-every: it needs --checkpoint FILE' two --data "$dir/data" --checkpoint-every 5
+ends 2 '--checkpoint-minutes: it needs --checkpoint FILE' two --data "$dir/data" --checkpoint-minutes 5
+ends 2 '--checkpoint-every 0: must be an integer from 1' two --data "$dir/data" --checkpoint-every 0
 
-refuses 2 '--unsafe' two --data "$dir/data" --design naive
+ends 2 '--unsafe' two --data "$dir/data" --design naive
 
 # A rate that makes numbers overflow ends the run on every rank.
-refuses 1 'not a finite number' two --data "$dir/data" --lr 1000 --steps 40 --momentum 0.99
+ends 1 'not a finite number' two --data "$dir/data" --lr 1000 --steps 40 --momentum 0.99
 finish
