@@ -42,22 +42,14 @@ static tutti_status finish(const gathering *g, tutti_message *message)
     return TUTTI_OK;
 }
 
-static tutti_status send_to(const gathering *g, int peer, const void *data, size_t bytes)
+/* Sends `out` to the peer, or receives `in` from it where `out` is NULL. */
+static tutti_status transfer(const gathering *g, int peer, const void *out, void *in, size_t bytes)
 {
     tutti_transport *t = g->transport;
     tutti_message *message = NULL;
     lock(g);
-    tutti_status status = t->ops->isend(t, 0, peer, 0, data, bytes, &message);
-    unlock(g);
-    return status ? status : finish(g, message);
-}
-
-static tutti_status receive_from(const gathering *g, int peer, void *data, size_t bytes)
-{
-    tutti_transport *t = g->transport;
-    tutti_message *message = NULL;
-    lock(g);
-    tutti_status status = t->ops->irecv(t, 0, peer, 0, data, bytes, &message);
+    tutti_status status = out ? t->ops->isend(t, 0, peer, 0, out, bytes, &message)
+                              : t->ops->irecv(t, 0, peer, 0, in, bytes, &message);
     unlock(g);
     return status ? status : finish(g, message);
 }
@@ -71,12 +63,12 @@ tutti_status tutti_transport_gather(
     char *row = all;
     tutti_status status = TUTTI_OK;
     if (rank) {
-        status = send_to(&g, 0, mine, bytes);
-        return status ? status : receive_from(&g, 0, all, everything);
+        status = transfer(&g, 0, mine, NULL, bytes);
+        return status ? status : transfer(&g, 0, NULL, all, everything);
     }
     memmove(row, mine, bytes);
     for (int r = 1; r < size && !status; r++)
-        status = receive_from(&g, r, row + (size_t)r * bytes, bytes);
-    for (int r = 1; r < size && !status; r++) status = send_to(&g, r, all, everything);
+        status = transfer(&g, r, NULL, row + (size_t)r * bytes, bytes);
+    for (int r = 1; r < size && !status; r++) status = transfer(&g, r, all, NULL, everything);
     return status;
 }
