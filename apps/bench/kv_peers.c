@@ -42,7 +42,7 @@ static tutti_status start_one(
 
 tutti_status tutti_kv_peers_start(tutti_kv_bench *b)
 {
-    static const tutti_peer_script script = {"mxnet_kv.py", "mxnet"};
+    static const tutti_peer_script script = {"mxnet_kv.py", "mxnet", "mxnet"};
     char program[4096];
     tutti_status status = tutti_peer_program(b->o.peer, &script, program, sizeof program);
     double nowhere = !*program;

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LINE = 4096, PATH = 1024, QUOTED = 1200 };
+enum { LINE = 4096, PATH = 1024, QUOTED = 1200, COMMAND = 64 };
 extern char **environ;
 
 struct tutti_peer {
@@ -96,42 +96,49 @@ static int is_folder(const char *path)
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-/* An environment was asked for, so all that is wrong with it is an error. */
-static tutti_status use_folder(
-    const char *folder, const char *module, const char *script, char *text, size_t size)
+/* The command that makes a folder with what the script needs, but for the folder. */
+static const char *install_command(const tutti_peer_script *script, char text[COMMAND])
 {
-    char path[PATH + 16], python[QUOTED];
+    snprintf(text, COMMAND, "tutti-bench peers%s%s --install", script->package ? " --package " : "",
+        script->package ? script->package : "");
+    return text;
+}
+
+/* An environment was asked for, so all that is wrong with it is an error. */
+static tutti_status use_folder(const char *folder, const tutti_peer_script *script,
+    const char *script_path, char *text, size_t size)
+{
+    char path[PATH + 16], python[QUOTED], install[COMMAND];
+    install_command(script, install);
     snprintf(path, sizeof path, "%.1000s/bin/python3", folder);
     if (access(path, X_OK) != 0)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "--peer %s: the folder has no bin/python3: tutti-bench peers --install makes one that "
-            "has",
-            folder);
+            "--peer %s: the folder has no bin/python3: %s makes one that has", folder, install);
     quote(path, python);
-    switch (try_module(python, module, script)) {
+    switch (try_module(python, script->module, script_path)) {
     case MODULE_NONE:
         return tutti_fail(TUTTI_ERR_UNSUPPORTED,
-            "--peer %s: its Python cannot import %s: remove the folder, and make it again with "
-            "tutti-bench peers --install",
-            folder, module);
+            "--peer %s: its Python cannot import %s: remove the folder, and make it again with %s",
+            folder, script->module, install);
     case MODULE_SLOW:
         return tutti_fail(
             TUTTI_ERR_UNSUPPORTED, "--peer %s: its PyTorch is too slow to compare with", folder);
     default:
-        snprintf(text, size, "%s %s", python, script);
+        snprintf(text, size, "%s %s", python, script_path);
         return TUTTI_OK;
     }
 }
 
-static void use_debian(const char *module, const char *script, char *text, size_t size)
+static void use_debian(
+    const tutti_peer_script *script, const char *script_path, char *text, size_t size)
 {
     static const char python[] = "/usr/bin/python3";
-    module_state state = try_module(python, module, script);
-    if (state == MODULE_GOOD) snprintf(text, size, "%s %s", python, script);
+    char install[COMMAND];
+    module_state state = try_module(python, script->module, script_path);
+    if (state == MODULE_GOOD) snprintf(text, size, "%s %s", python, script_path);
     if (state == MODULE_NONE)
-        tutti_log(TUTTI_LOG_INFO,
-            "no peer: %s has no %s (tutti-bench peers --install gets it, for --peer)", python,
-            module);
+        tutti_log(TUTTI_LOG_INFO, "no peer: %s has no %s (%s gets it, for --peer)", python,
+            script->module, install_command(script, install));
     if (state == MODULE_SLOW)
         tutti_log(TUTTI_LOG_INFO, "no peer: this PyTorch is too slow for a fair comparison");
 }
@@ -139,16 +146,15 @@ static void use_debian(const char *module, const char *script, char *text, size_
 tutti_status tutti_peer_program(
     const char *wish, const tutti_peer_script *script, char *text, size_t size)
 {
-    char path[PATH], word[QUOTED];
+    char path[PATH], word[QUOTED], install[COMMAND];
     int folder = is_folder(wish);
     *text = '\0';
     if (strcmp(wish, "none") == 0) return TUTTI_OK;
     if (strcmp(wish, "auto") != 0 && !folder) {
         if (strchr(wish, '/') && !strpbrk(wish, " \t'\"$;&|") && access(wish, F_OK) != 0)
             return tutti_fail(TUTTI_ERR_USAGE,
-                "--peer %s: there is no such folder or program; tutti-bench peers --install makes "
-                "a folder",
-                wish);
+                "--peer %s: there is no such folder or program; %s makes a folder", wish,
+                install_command(script, install));
         snprintf(text, size, "%s", wish);
         return TUTTI_OK;
     }
@@ -159,8 +165,8 @@ tutti_status tutti_peer_program(
         return TUTTI_OK;
     }
     quote(path, word);
-    if (folder) return use_folder(wish, script->module, word, text, size);
-    use_debian(script->module, word, text, size);
+    if (folder) return use_folder(wish, script, word, text, size);
+    use_debian(script, word, text, size);
     return TUTTI_OK;
 }
 

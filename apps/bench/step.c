@@ -133,7 +133,7 @@ static tutti_status open_traffic(tutti_step_bench *b)
 
 static tutti_status start_peer(tutti_step_bench *b)
 {
-    static const tutti_peer_script script = {"torch_ddp.py", "torch"};
+    static const tutti_peer_script script = {"torch_ddp.py", "torch", NULL};
     char program[4096], command[8192];
     tutti_address address = {{0}, {0}, 0};
     tutti_status status = tutti_peer_program(b->o.peer, &script, program, sizeof program);

@@ -69,6 +69,16 @@ int tutti_layout_read_layers(const char *text, tutti_layout *layout)
     return n && text && !*text && text[-1] != ',';
 }
 
+char *tutti_layout_print_layers(const tutti_layout *layout, char text[TUTTI_LAYOUT_LAYERS_TEXT])
+{
+    size_t used = 0, size = TUTTI_LAYOUT_LAYERS_TEXT;
+    snprintf(text, size, "auto");
+    for (int q = 0; q < TUTTI_LAYOUT_STAGES && layout->stage_layers[q] && used < size; q++)
+        used += (size_t)snprintf(
+            text + used, size - used, "%s%d", q ? "," : "", layout->stage_layers[q]);
+    return text;
+}
+
 /* Workers are whole replicas. */
 static tutti_status complete_service(tutti_layout *layout, int ranks)
 {

@@ -25,7 +25,7 @@
 
 #include <stdint.h>
 
-enum { TUTTI_LAYOUT_STAGES = 64, TUTTI_LAYOUT_TEXT = 64 };
+enum { TUTTI_LAYOUT_STAGES = 64, TUTTI_LAYOUT_TEXT = 64, TUTTI_LAYOUT_LAYERS_TEXT = 320 };
 
 typedef struct tutti_layout {
     int stages, replicas; /* 0: not given */
@@ -45,6 +45,10 @@ typedef struct tutti_layout {
 const char *tutti_layout_read(const char *text, tutti_layout *layout);
 /* Reads "10,12,9" into stage_layers. Returns whether it is a list of numbers from 1 on. */
 int tutti_layout_read_layers(const char *text, tutti_layout *layout);
+
+/* The list again, into text, or "auto" where there is none; of a list that has no room, its beginning.
+ * Returns text. */
+char *tutti_layout_print_layers(const tutti_layout *layout, char text[TUTTI_LAYOUT_LAYERS_TEXT]);
 
 /* Puts a number in place of what was not given: one stage; as many replicas as there are ranks for.
  * USAGE (logged) if the product is not the number of ranks, if groups of `split` do not make up the

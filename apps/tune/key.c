@@ -44,8 +44,10 @@ tutti_status tutti_tune_key(const tutti_training_session *session, const tutti_w
     const tutti_model_input *in = tutti_workload_input(workload);
     const tutti_step_options *recipe = &workload->recipe;
     const tutti_layout *l = &session->options.layout;
-    char layout[TUTTI_LAYOUT_TEXT] = "none", wire[TUTTI_CODEC_TEXT];
+    char layout[TUTTI_LAYOUT_TEXT] = "none", layers[TUTTI_LAYOUT_LAYERS_TEXT], link[32] = "unknown";
+    char wire[TUTTI_CODEC_TEXT], strategy[TUTTI_STRATEGY_TEXT];
     if (tutti_layout_given(l)) tutti_layout_print(l, layout);
+    if (l->link_mbit > 0) snprintf(link, sizeof link, "%g", l->link_mbit);
     snprintf(wire, sizeof wire, "%s", tutti_dtype_name(recipe->wire));
     if (recipe->codec && recipe->codec->encodes)
         tutti_codec_print(recipe->codec, recipe->codec_value, wire);
@@ -54,17 +56,19 @@ tutti_status tutti_tune_key(const tutti_training_session *session, const tutti_w
     snprintf(text, TUTTI_KEY_TEXT,
         "model=%s image=%dx%dx%d classes=%d batch=%" PRId64
         " accumulate=%d optimizer=%s strategy=%s clips=%d averages=%d"
-        " wire=%s precision=%s device=%s%s workers=%d ranks=%d layout=%s micro_batches=%d "
-        "pipeline=%s hosts=%s "
+        " wire=%s precision=%s device=%s%s workers=%d ranks=%d layout=%s stage_layers=%s "
+        "link_mbit=%s micro_batches=%d pipeline=%s hosts=%s "
         "%s tutti=%s mpi=%s starpu=%s "
         "kernels=%s",
         workload->model->name, in->H, in->W, in->C, in->classes, recipe->batch,
         recipe->accumulate > 1 ? recipe->accumulate : 1,
         recipe->rule ? recipe->rule->name : tutti_update_sgd.name,
-        recipe->strategy ? recipe->strategy->name : tutti_strategy_sync.name, recipe->clip_norm > 0,
+        tutti_strategy_print(recipe->strategy, &recipe->settings, strategy),
+        recipe->clip_norm > 0,
         recipe->average_decay > 0, wire, tutti_dtype_name(recipe->precision),
         tutti_device_name(session->place.device),
         session->place.collects_there ? "+nccl" : "", session->options.workers, session->ranks, layout,
+        tutti_layout_print_layers(l, layers), link,
         tutti_training_session_micro_batches(session, recipe->batch),
         tutti_emission_name(l->emission), hosts, fixed, PACKAGE_VERSION, tutti_boot_version(),
         tutti_run_starpu_version(), tutti_kernel_library());

@@ -101,15 +101,7 @@ says "auto: $options, as before the run was interrupted"
 automatic 2 --design auto --priority off --bucket-mb 0.5 --steps 6 --tuning-time 0 --resume "$dir/kept"
 says "auto: the run had chosen $options, which these options rule out"
 
-refuses() { # REGEX OPTION...
-    local regex=$1
-    shift
-    cifar 2 "${run[@]}" --design auto "$@"
-    local status=$?
-    [ $status = 2 ] || fail "status $status, not 2: $*"
-    says "$regex"
-}
-refuses 'check-only: it judges one design' --check-only
-refuses 'tuning-time nan' --tuning-time nan
-refuses 'blocks its thread' --lanes 4 --algorithm mpi
+refuses 2 'check-only: it judges one design' cifar 2 "${run[@]}" --design auto --check-only
+refuses 2 'tuning-time nan' cifar 2 "${run[@]}" --design auto --tuning-time nan
+refuses 2 'blocks its thread' cifar 2 "${run[@]}" --design auto --lanes 4 --algorithm mpi
 finish

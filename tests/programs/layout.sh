@@ -48,6 +48,10 @@ cifar 2 "${model[@]}" --steps 1 --layout stages=2 "${auto[@]}"
 grep -q "as tried on" "$dir/out" || { fail "the choice for stages=2 is not used"; cat "$dir/out"; }
 cifar 2 "${model[@]}" --steps 1 --layout replicas=2 "${auto[@]}" --tuning-time 0
 ! grep -q "as tried on" "$dir/out" || { fail "the choice of stages=2 is used for replicas=2"; cat "$dir/out"; }
+for other in "--stage-layers $fast" '--link-mbit 1'; do
+    cifar 2 "${model[@]}" --steps 1 --layout stages=2 $other "${auto[@]}" --tuning-time 0 || { fail "$other: status $?"; cat "$dir/out"; }
+    ! grep -q "as tried on" "$dir/out" || { fail "the choice of stages=2 is used for $other"; cat "$dir/out"; }
+done
 trains 3 "${model[@]}" --steps 3 --layout replicas=3 --wire bf16
 three=$(field weights_hash)
 trains 6 "${model[@]}" --steps 3 --layout replicas=3,stages=2 --wire bf16

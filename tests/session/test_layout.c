@@ -50,7 +50,10 @@ START_TEST(layers_are_read)
 {
     static const char *const bad[] = {"", "x", "0", "1,", ",1", "1,,2", "1 2", "-1,2", "1,0"};
     tutti_layout layout = {0};
+    char text[TUTTI_LAYOUT_LAYERS_TEXT];
+    ck_assert_str_eq(tutti_layout_print_layers(&layout, text), "auto");
     ck_assert_int_eq(tutti_layout_read_layers("10,2,333", &layout), 1);
+    ck_assert_str_eq(tutti_layout_print_layers(&layout, text), "10,2,333");
     ck_assert_int_eq(layout.stage_layers[0], 10);
     ck_assert_int_eq(layout.stage_layers[1], 2);
     ck_assert_int_eq(layout.stage_layers[2], 333);
