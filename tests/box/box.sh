@@ -6,28 +6,22 @@ box=$apps/box/tutti-box
 a=ta$$ b=tb$$
 
 "$box" --help | grep -q 'Link options' || fail "--help"
-refuses() { # STATUS TEXT ARGUMENT...
-    local status=$1 text=$2 rc=0
-    shift 2
-    "$box" "$@" > "$dir/out" 2>&1 || rc=$?
-    [ $rc = "$status" ] && grep -q -- "$text" "$dir/out" || fail "status $rc instead of $status and '$text': tutti-box $*: $(cat "$dir/out")"
-}
-refuses 2 'no such command' sideways
-refuses 2 'run what' run
-refuses 2 '--rate fast' run --rate fast true
-refuses 2 '--hosts 0' run --hosts 0 true
-refuses 2 'must be 1 to 2' run --host 3:up=1gbit true
-refuses 2 'speed is not' run --host 1:speed=1gbit true
-refuses 2 'no such option' run --nothing 1 true
-refuses 2 'made of a-z' up A
+refuses 2 'no such command' "$box" sideways
+refuses 2 'run what' "$box" run
+refuses 2 '--rate fast' "$box" run --rate fast true
+refuses 2 '--hosts 0' "$box" run --hosts 0 true
+refuses 2 'must be 1 to 2' "$box" run --host 3:up=1gbit true
+refuses 2 'speed is not' "$box" run --host 1:speed=1gbit true
+refuses 2 'no such option' "$box" run --nothing 1 true
+refuses 2 'made of a-z' "$box" up A
 
 if [ "$(id -u)" != 0 ]; then
-    refuses 1 'needs root' list
+    refuses 1 'needs root' "$box" list
     [ $failures = 0 ] || finish
     exit 77
 fi
 if ! command -v ip > /dev/null || ! command -v tc > /dev/null; then
-    refuses 1 'apt-get install iproute2' list
+    refuses 1 'apt-get install iproute2' "$box" list
     [ $failures = 0 ] || finish
     exit 77
 fi
@@ -71,7 +65,7 @@ within() { awk -v x="$1" -v low="$2" -v high="$3" 'BEGIN { exit !(x >= low && x 
 
 "$box" up "$a" --hosts 3 --rate none --host 1:up=20mbit --host 2:down=none --host 3:down=10mbit || fail "up: status $?"
 "$box" list | grep -q "^$a: 3 hosts, stays" || fail "list: $("$box" list)"
-refuses 1 "a box $a already exists" up "$a"
+refuses 1 "a box $a already exists" "$box" up "$a"
 slow=$(pump 1 2 3000000) down=$(pump 2 3 2000000) fast=$(pump 2 1 20000000)
 within "$slow" 10 21 || fail "a link of 20 Mbit/s up gave $slow"
 within "$down" 5 11 || fail "a link of 10 Mbit/s down gave $down"

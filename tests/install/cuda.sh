@@ -10,27 +10,25 @@ echo '#define STARPU_USE_CUDA 1' > "$dir/with/starpu_config.h"
 path=
 while IFS= read -r -d : folder; do [ -x "$folder/nvcc" ] || path+=$folder:; done <<< "$PATH:"
 
-# refuses SENTENCE with|without OPTION...
-refuses() {
-    local sentence=$1 kind=$2
-    shift 2
+configures() { # with|without OPTION...: where StarPU has CUDA, or has not
+    local kind=$1 status=0
+    shift
     mkdir "$dir/build"
-    (cd "$dir/build" && PATH=$path STARPU_CFLAGS="-I$dir/$kind $flags" STARPU_LIBS="$starpu" "$TUTTI_SRCDIR/configure" --quiet "$@") > "$dir/out" 2>&1 &&
-        fail "accepted, $kind CUDA in StarPU: $*"
-    grep -qF -e "$sentence" "$dir/out" || { fail "no \"$sentence\": $kind CUDA in StarPU: $*"; tail -n 5 "$dir/out"; }
+    (cd "$dir/build" && PATH=$path STARPU_CFLAGS="-I$dir/$kind $flags" STARPU_LIBS="$starpu" "$TUTTI_SRCDIR/configure" --quiet "$@") || status=$?
     rm -rf "$dir/build"
+    return $status
 }
 
-refuses '--with-cuda=toolkit: it is yes, no, auto, or the folder of a CUDA toolkit, which begins with /' with --with-cuda=toolkit
-refuses '--with-cuda needs a StarPU that was built with CUDA' without --with-cuda
-refuses '--with-cuda needs a StarPU that was built with CUDA' without "--with-cuda=$dir/empty"
-refuses "there is no nvcc in $dir/empty/bin, and StarPU was built with CUDA" with "--with-cuda=$dir/empty"
-refuses '--with-nccl needs CUDA (--with-cuda), which this build does not use' with --without-cuda --with-nccl
-refuses '--with-cudnn needs CUDA (--with-cuda), which this build does not use' without "--with-cudnn=$dir/empty"
-refuses '--with-nccl=nccl: it is yes, no, auto, or the folder of NCCL' without --with-nccl=nccl
+refuses 1 '--with-cuda=toolkit: it is yes, no, auto, or the folder of a CUDA toolkit, which begins with /' configures with --with-cuda=toolkit
+refuses 1 '--with-cuda needs a StarPU that was built with CUDA' configures without --with-cuda
+refuses 1 '--with-cuda needs a StarPU that was built with CUDA' configures without "--with-cuda=$dir/empty"
+refuses 1 "there is no nvcc in $dir/empty/bin, and StarPU was built with CUDA" configures with "--with-cuda=$dir/empty"
+refuses 1 '--with-nccl needs CUDA (--with-cuda), which this build does not use' configures with --without-cuda --with-nccl
+refuses 1 '--with-cudnn needs CUDA (--with-cuda), which this build does not use' configures without "--with-cudnn=$dir/empty"
+refuses 1 '--with-nccl=nccl: it is yes, no, auto, or the folder of NCCL' configures without --with-nccl=nccl
 # What nvcc says is told.
 mkdir "$dir/empty/bin"
 printf '#!/bin/sh\necho this machine has no compiler\nexit 1\n' > "$dir/empty/bin/nvcc"
 chmod +x "$dir/empty/bin/nvcc"
-refuses "$dir/empty/bin/nvcc fails: this machine has no compiler" with "--with-cuda=$dir/empty"
+refuses 1 "$dir/empty/bin/nvcc fails: this machine has no compiler" configures with "--with-cuda=$dir/empty"
 finish

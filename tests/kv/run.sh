@@ -114,20 +114,20 @@ says out '^\[client 1\] .*--host a:3 '
 
 # ---- refused
 
-refused() { # SENTENCE OPTION...
+run_refuses() { # SENTENCE OPTION...
     with 2 "${@:2}"
     says err "^tutti-run: $1"
 }
-refused '--servers and --clients go together' --servers 1 -n 2 true
-refused '--servers 1: say with -n how many workers' --servers 1 --clients 1 true
-refused '-n 3: so many workers cannot form 2 clients' --servers 1 --clients 2 -n 3 true
-refused '--servers 0: must be a whole number, 1 to' --servers 0 --clients 1 -n 1 true
-refused '":": not with --servers' --servers 1 --clients 1 -n 1 true : -np 1 true
-refused '--continue: not with --servers' --continue --servers 1 --clients 1 -n 1 true
-refused '--output: with --servers' --output x -n 1 true
-refused '--hosts: must be followed by' --hosts
-refused '--srun and --hosts: say with -n' --hosts a true
-SLURM_JOB_ID='' refused '--srun: this is no job of Slurm' --srun -n 1 true
+run_refuses '--servers and --clients go together' --servers 1 -n 2 true
+run_refuses '--servers 1: say with -n how many workers' --servers 1 --clients 1 true
+run_refuses '-n 3: so many workers cannot form 2 clients' --servers 1 --clients 2 -n 3 true
+run_refuses '--servers 0: must be a whole number, 1 to' --servers 0 --clients 1 -n 1 true
+run_refuses '":": not with --servers' --servers 1 --clients 1 -n 1 true : -np 1 true
+run_refuses '--continue: not with --servers' --continue --servers 1 --clients 1 -n 1 true
+run_refuses '--output: with --servers' --output x -n 1 true
+run_refuses '--hosts: must be followed by' --hosts
+run_refuses '--srun and --hosts: say with -n' --hosts a true
+SLURM_JOB_ID='' run_refuses '--srun: this is no job of Slurm' --srun -n 1 true
 with 2 --servers 1 --clients 2 -n 2 "$program" # a mistake in the program's own options ends all
 says err 'tutti-run: (servers|client [01]): status 2 after'
 finish

@@ -5,12 +5,6 @@
 export TUTTI_BUILD=$TUTTI_BUILDDIR
 quickstart() { "$TUTTI_SRCDIR/quickstart" "$@" > "$dir/out" 2>&1; }
 succeeds() { quickstart "$@" || { fail "status $?: $*"; tail -n 40 "$dir/out"; }; }
-refuses() { # TEXT OPTION...
-    local text=$1
-    shift
-    quickstart imagenet "$@" && fail "accepted: $*"
-    grep -qF -e "$text" "$dir/out" || { fail "no \"$text\": $*"; cat "$dir/out"; }
-}
 # One line for each design, with the same hash; three pictures, each with its first class.
 check() { # RESULTS CLASSES
     local design
@@ -44,29 +38,23 @@ check "$dir/unpacked" 'tench|English springer|cassette player|chain saw|church'
 "$apps/data/scenes" --to "$dir/other" --images 1 --seed 2
 cmp -s "$dir/other/train/moon/0000.jpg" "$dir/again/train/moon/0000.jpg" && fail "--seed changes nothing"
 
-refuses 'there is no such file or folder' --data "$dir/none"
-refuses 'unknown option --model' --model resnet50
-refuses '--size needs a value' --size
+refuses 1 'there is no such file or folder' quickstart imagenet --data "$dir/none"
+refuses 1 'unknown option --model' quickstart imagenet --model resnet50
+refuses 1 '--size needs a value' quickstart imagenet --size
 tar -cf "$dir/empty.tar" -C "$dir" drawn/report.html
-refuses 'it has no folder train/' --data "$dir/empty.tar" --to "$dir/refused"
-refuses 'tar cannot unpack it' --data "$dir/drawn/report.html" --to "$dir/refused"
+refuses 1 'it has no folder train/' quickstart imagenet --data "$dir/empty.tar" --to "$dir/refused"
+refuses 1 'tar cannot unpack it' quickstart imagenet --data "$dir/drawn/report.html" --to "$dir/refused"
 
 # ./quickstart cuda: what it refuses, before it installs or builds anything. The toolkit is an nvcc that only tells its release.
 unset TUTTI_BUILD
-cuda_refuses() { # TEXT OPTION...
-    local text=$1
-    shift
-    quickstart cuda "$@" && fail "accepted: $*"
-    grep -qF -e "$text" "$dir/out" || { fail "no \"$text\": cuda $*"; cat "$dir/out"; }
-}
 mkdir -p "$dir/toolkit/bin" "$dir/nothing"
 printf '#!/bin/sh\necho "Cuda compilation tools, release 13.0, V13.0.88"\n' > "$dir/toolkit/bin/nvcc"
 chmod +x "$dir/toolkit/bin/nvcc"
-cuda_refuses 'unknown option --size' --size 64
-cuda_refuses '--prefix needs a value' --prefix
-cuda_refuses "--toolkit $dir/nothing: there is no bin/nvcc in it" --toolkit "$dir/nothing"
-cuda_refuses "--source $dir/none: there is no such file" --toolkit "$dir/toolkit" --source "$dir/none"
-TUTTI_BUILD=$TUTTI_BUILDDIR cuda_refuses 'unset TUTTI_BUILD' --toolkit "$dir/toolkit"
+refuses 1 'unknown option --size' quickstart cuda --size 64
+refuses 1 '--prefix needs a value' quickstart cuda --prefix
+refuses 1 "--toolkit $dir/nothing: there is no bin/nvcc in it" quickstart cuda --toolkit "$dir/nothing"
+refuses 1 "--source $dir/none: there is no such file" quickstart cuda --toolkit "$dir/toolkit" --source "$dir/none"
+TUTTI_BUILD=$TUTTI_BUILDDIR refuses 1 'unset TUTTI_BUILD' quickstart cuda --toolkit "$dir/toolkit"
 starpu_cuda() { "$TUTTI_SRCDIR/install/starpu_cuda.sh" "$@" > "$dir/out" 2>&1; }
 starpu_cuda "$dir/prefix" "$dir/nothing" && fail "a folder without nvcc is a toolkit"
 starpu_cuda "$dir/prefix" "$dir/toolkit" "$dir/empty.tar" && fail "another archive is StarPU's"
