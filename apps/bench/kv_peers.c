@@ -1,6 +1,7 @@
 #include "apps/bench/kv_rows.h"
 
 #include "apps/bench/address.h"
+#include "apps/bench/peer_ranks.h"
 #include "dag/base/log.h"
 
 #include <inttypes.h>
@@ -44,11 +45,9 @@ tutti_status tutti_kv_peers_start(tutti_kv_bench *b)
 {
     static const tutti_peer_script script = {"mxnet_kv.py", "mxnet", "mxnet"};
     char program[4096];
-    tutti_status status = tutti_peer_program(b->o.peer, &script, program, sizeof program);
-    double nowhere = !*program;
-    status = tutti_world_agree(&b->world, status);
-    if (!status) status = tutti_world_max(&b->world, 1, &nowhere);
-    if (status || nowhere > 0) return status;
+    tutti_status status =
+        tutti_peer_ranks_program(&b->world, b->o.peer, &script, program, sizeof program);
+    if (status || !*program) return status;
     for (int v = 0; v < b->variants.count && !status; v++)
         for (int s = 0; s < b->server_counts && !status; s++)
             if (b->servers[s] > 0)

@@ -23,6 +23,7 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/ops.c apps/bench/ops.h \
 	apps/bench/overlap.c apps/bench/overlap.h \
 	apps/bench/peer.c apps/bench/peer.h \
+	apps/bench/peer_ranks.c apps/bench/peer_ranks.h \
 	apps/bench/peers.c apps/bench/peers.h \
 	apps/bench/photos.c apps/bench/photos.h \
 	apps/bench/pipeline.c apps/bench/pipeline.h \

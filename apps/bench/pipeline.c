@@ -1,7 +1,7 @@
 #include "apps/bench/pipeline.h"
 
-#include "apps/bench/address.h"
 #include "apps/bench/choices.h"
+#include "apps/bench/peer_ranks.h"
 #include "apps/bench/pipeline_rows.h"
 #include "apps/bench/settings.h"
 #include "config.h"
@@ -108,29 +108,21 @@ static void list_rows(tutti_pipeline_bench *b)
 /* ---- peers ---- */
 
 static tutti_status start_peer(
-    tutti_pipeline_bench *b, const tutti_peer_script *script, const char *arguments, int64_t images)
+    tutti_pipeline_bench *b, tutti_peer_script script, const char *of_script, int64_t images)
 {
-    char program[4096], command[8192];
-    tutti_address address = {{0}, {0}, 0};
-    tutti_status status = tutti_peer_program(b->o.peer, script, program, sizeof program);
-    double nowhere = !*program;
-    status = tutti_world_agree(&b->world, status);
-    if (!status) status = tutti_world_max(&b->world, 1, &nowhere);
-    if (status || nowhere > 0) return status;
-    status = tutti_address_find(b->o.interface, &address);
-    char interface[sizeof address.interface];
-    memcpy(interface, address.interface, sizeof interface);
-    if (!status) status = tutti_world_share(&b->world, &address, sizeof address);
-    if (status) return status;
-    snprintf(command, sizeof command,
-        "MASTER_ADDR=%s MASTER_PORT=%d RANK=%d WORLD_SIZE=%d GLOO_SOCKET_IFNAME=%s exec %s "
-        "--model %s --steps %" PRId64 " --blocks %" PRId64 " --threads %" PRId64 " %s",
-        address.host, address.port, b->world.boot.rank, b->world.boot.size, interface, program,
-        b->o.model, b->o.steps.value, b->o.blocks, b->o.workers, arguments);
-    tutti_peer *peer = NULL;
-    status = tutti_peer_start(command, b->o.timeout_s, &peer);
-    if (!status) add_row(b, TUTTI_PIPELINE_PEER, tutti_peer_about(peer), images)->peer = peer;
-    return tutti_world_agree(&b->world, status);
+    char arguments[512];
+    tutti_peer *peer;
+    snprintf(arguments, sizeof arguments,
+        "--model %s --steps %" PRId64 " --blocks %" PRId64 " --threads %" PRId64 " %s", b->o.model,
+        b->o.steps.value, b->o.blocks, b->o.workers, of_script);
+    const tutti_peer_torch torch = {.wish = b->o.peer,
+        .interface = b->o.interface,
+        .script = script,
+        .arguments = arguments,
+        .timeout_s = b->o.timeout_s};
+    tutti_status status = tutti_peer_ranks_start(&b->world, &torch, &peer);
+    if (peer) add_row(b, TUTTI_PIPELINE_PEER, tutti_peer_about(peer), images)->peer = peer;
+    return status;
 }
 
 /* PyTorch's pipelining has one replica here; DistributedDataParallel has one on each rank. */
@@ -146,11 +138,11 @@ static tutti_status start_peers(tutti_pipeline_bench *b)
         snprintf(arguments, sizeof arguments,
             "--batch %" PRId64 " --micro-batches %" PRId64 " --pipeline %s", b->o.batch,
             b->o.micro_batches, b->o.pipeline);
-        status = start_peer(b, &pipelining, arguments, b->o.batch);
+        status = start_peer(b, pipelining, arguments, b->o.batch);
     }
     if (status || !shared) return status;
     snprintf(arguments, sizeof arguments, "--batch %" PRId64, shared->images / b->world.boot.size);
-    return start_peer(b, &parallel, arguments, shared->images);
+    return start_peer(b, parallel, arguments, shared->images);
 }
 
 /* ---- all of it ---- */

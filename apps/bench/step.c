@@ -1,8 +1,8 @@
 #include "apps/bench/step.h"
 
-#include "apps/bench/address.h"
 #include "apps/bench/choices.h"
 #include "apps/bench/grid.h"
+#include "apps/bench/peer_ranks.h"
 #include "apps/bench/settings.h"
 #include "apps/bench/step_rows.h"
 #include "apps/bench/step_tell.h"
@@ -133,29 +133,20 @@ static tutti_status open_traffic(tutti_step_bench *b)
 
 static tutti_status start_peer(tutti_step_bench *b)
 {
-    static const tutti_peer_script script = {"torch_ddp.py", "torch", NULL};
-    char program[4096], command[8192];
-    tutti_address address = {{0}, {0}, 0};
-    tutti_status status = tutti_peer_program(b->o.peer, &script, program, sizeof program);
-    double nowhere = !*program;
-    status = tutti_world_agree(&b->world, status);
-    if (!status) status = tutti_world_max(&b->world, 1, &nowhere);
-    if (status || nowhere > 0) return status;
-    status = tutti_address_find(b->o.interface, &address);
-    char interface[sizeof address.interface];
-    memcpy(interface, address.interface, sizeof interface);
-    if (!status) status = tutti_world_share(&b->world, &address, sizeof address);
-    if (status) return status;
-    snprintf(command, sizeof command,
-        "MASTER_ADDR=%s MASTER_PORT=%d RANK=%d WORLD_SIZE=%d GLOO_SOCKET_IFNAME=%s exec %s "
+    char arguments[512];
+    snprintf(arguments, sizeof arguments,
         "--model %s --batch %" PRId64 " --steps %" PRId64 " --blocks %" PRId64 " --threads %" PRId64
         "%s%s",
-        address.host, address.port, b->world.boot.rank, b->world.boot.size, interface, program,
         b->o.model, b->o.batch, b->o.steps.value, b->o.blocks, b->o.workers,
         tutti_setting_wire_dtype(b->o.wire) == TUTTI_F32 ? "" : " --half",
         b->precision == TUTTI_F32 ? "" : " --autocast");
-    status = tutti_peer_start(command, b->o.timeout_s, &b->peer);
-    if (!status)
+    const tutti_peer_torch torch = {.wish = b->o.peer,
+        .interface = b->o.interface,
+        .script = {"torch_ddp.py", "torch", NULL},
+        .arguments = arguments,
+        .timeout_s = b->o.timeout_s};
+    tutti_status status = tutti_peer_ranks_start(&b->world, &torch, &b->peer);
+    if (!status && b->peer)
         tutti_step_rows_add(b, TUTTI_ROW_PEER, tutti_peer_about(b->peer), (tutti_configuration){0});
     return status;
 }

@@ -10,6 +10,7 @@
  * Source: dmlc-core, include/dmlc/recordio.h; MXNet, src/io/image_recordio.h. */
 #include "apps/data/file.h"
 #include "apps/data/formats.h"
+#include "apps/data/little_endian.h"
 #include "dag/base/log.h"
 
 #include <errno.h>
@@ -37,20 +38,6 @@ typedef struct record_file {
     int32_t most; /* the largest label */
 } record_file;
 
-static uint32_t number(const uint8_t *bytes)
-{
-    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
-           (uint32_t)bytes[3] << 24;
-}
-
-static float real(const uint8_t *bytes)
-{
-    uint32_t bits = number(bytes);
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 static tutti_status fail(const tutti_data_file *file, int64_t at, const char *why)
 {
     return tutti_fail(TUTTI_ERR_FORMAT, "%s: byte %lld: %s; copy or pack the file again",
@@ -69,7 +56,7 @@ static int records_recognise(const char *path)
     int64_t bytes = file ? tutti_data_file_peek(file, head, sizeof head) : -1;
     free(file);
     if (bytes < 0) return TUTTI_FORMAT_NO;
-    return number(head) == magic ? TUTTI_FORMAT_CONTENT : TUTTI_FORMAT_NAMES;
+    return tutti_little_u32(head) == magic ? TUTTI_FORMAT_CONTENT : TUTTI_FORMAT_NAMES;
 }
 
 /* One part of a record: its kind, and how long its contents are. */
@@ -80,9 +67,9 @@ static tutti_status read_head(
     if (at < 0 || at > file->bytes - HEAD) return fail(file, at, "a record is truncated");
     tutti_status status = tutti_data_file_read(file, at, head, sizeof head);
     if (status) return status;
-    if (number(head) != magic) return fail(file, at, "this is no record of RecordIO");
-    *part = number(head + WORD) >> PART_BITS;
-    *length = number(head + WORD) & length_mask;
+    if (tutti_little_u32(head) != magic) return fail(file, at, "this is no record of RecordIO");
+    *part = tutti_little_u32(head + WORD) >> PART_BITS;
+    *length = tutti_little_u32(head + WORD) & length_mask;
     if (*part > LAST) return fail(file, at, "a record has a part of an unknown kind");
     if (*length > file->bytes - at - HEAD) return fail(file, at, "a record is truncated");
     return TUTTI_OK;
@@ -102,9 +89,9 @@ static tutti_status read_label(
     size_t bytes = length < (int64_t)sizeof about ? ABOUT : sizeof about;
     tutti_status status = tutti_data_file_read(file, at, about, bytes);
     if (status) return status;
-    int several = number(about) > 0;
+    int several = tutti_little_u32(about) > 0;
     if (several && bytes == ABOUT) return fail(file, at, "a record is too short for its labels");
-    float value = real(about + (several ? ABOUT : LABEL_AT));
+    float value = tutti_little_f32(about + (several ? ABOUT : LABEL_AT));
     if (!(value >= 0 && value < TUTTI_CLASSES_MAX) || value != floorf(value))
         return fail(file, at, "a label is not the number of a class");
     *label = (int32_t)value;
@@ -295,7 +282,7 @@ static tutti_status records_fetch(const tutti_dataset *dataset, int64_t index, t
     const record *wanted = &r->records[index];
     tutti_status status = read_record(&r->file, wanted->offset, sample);
     if (status) return status;
-    size_t labels = sample->count >= ABOUT ? number(sample->bytes) : 0;
+    size_t labels = sample->count >= ABOUT ? tutti_little_u32(sample->bytes) : 0;
     size_t about = ABOUT + labels * WORD;
     if (sample->count < about) return fail(&r->file, wanted->offset, "a record is too short");
     sample->count -= about;

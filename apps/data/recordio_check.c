@@ -1,6 +1,7 @@
 #include "apps/data/recordio_check.h"
 
 #include "apps/data/formats.h"
+#include "apps/data/little_endian.h"
 #include "dag/base/log.h"
 
 #include <errno.h>
@@ -34,20 +35,6 @@ static tutti_status fail(const tutti_data_file *file, int64_t at, const char *wh
     return tutti_fail(TUTTI_ERR_FORMAT, "%s: byte %lld: %s", file->path, (long long)at, why);
 }
 
-static uint32_t number(const uint8_t *bytes)
-{
-    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
-           (uint32_t)bytes[3] << 24;
-}
-
-static float real(const uint8_t *bytes)
-{
-    uint32_t bits = number(bytes);
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 /* Appends the part at *at, which is moved on. */
 static tutti_status take_part(
     const tutti_data_file *file, int64_t *at, uint32_t *part, tutti_sample *record)
@@ -57,8 +44,8 @@ static tutti_status take_part(
     tutti_status status = tutti_data_file_read(file, *at, head, sizeof head);
     if (status) return status;
     if (memcmp(head, magic, WORD) != 0) return fail(file, *at, "this is no record of RecordIO");
-    *part = number(head + WORD) >> PART_BITS;
-    int64_t length = number(head + WORD) & ((1u << PART_BITS) - 1);
+    *part = tutti_little_u32(head + WORD) >> PART_BITS;
+    int64_t length = tutti_little_u32(head + WORD) & ((1u << PART_BITS) - 1);
     int64_t room = (length + WORD - 1) / WORD * WORD;
     if (*part > LAST) return fail(file, *at, "a record has a part of an unknown kind");
     if (room > file->bytes - *at - HEAD) return fail(file, *at, "a record is truncated");
@@ -97,10 +84,10 @@ static tutti_status take_record(const tutti_data_file *file, int64_t *at, tutti_
 static tutti_status read_label(
     const tutti_data_file *file, int64_t at, tutti_sample *record, int32_t *label)
 {
-    size_t labels = record->count >= ABOUT ? number(record->bytes) : 0;
+    size_t labels = record->count >= ABOUT ? tutti_little_u32(record->bytes) : 0;
     size_t about = ABOUT + labels * WORD;
     if (record->count < about) return fail(file, at, "a record is too short for an image");
-    float value = real(record->bytes + (labels ? ABOUT : WORD));
+    float value = tutti_little_f32(record->bytes + (labels ? ABOUT : WORD));
     if (!(value >= 0 && value < TUTTI_CLASSES_MAX) || value != floorf(value))
         return fail(file, at, "a label is not the number of a class");
     *label = (int32_t)value;
