@@ -25,12 +25,6 @@ static const char *design_choice(int i)
     return NULL;
 }
 
-static const char *pipeline_choice(int i)
-{
-    static const tutti_emission emissions[] = {TUTTI_EMISSION_1F1B, TUTTI_EMISSION_GPIPE};
-    return i < 2 ? tutti_emission_name(emissions[i]) : NULL;
-}
-
 #define AT(member) .offset = offsetof(tutti_pipeline_options, member)
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
@@ -41,7 +35,7 @@ static const tutti_setting settings[] = {
         .help = "images per replica and step"},
     {TUTTI_CONF_TEXT, "layout", "LAYOUT", AT(layout_text),
         .help = "stages=S,replicas=R,split=G as of tutti-cifar; if omitted, a stage on each rank"},
-    {TUTTI_CONF_CHOICE, "pipeline", "NAME", .fallback = "1f1b", .choice = pipeline_choice,
+    {TUTTI_CONF_CHOICE, "pipeline", "NAME", .fallback = "1f1b", .choice = tutti_pipeline_order_name,
         AT(pipeline), .help = "order of a stage's passes"},
     {TUTTI_CONF_INT, "micro-batches", "M", .fallback = "8", .low = 1, .high = 65536,
         AT(micro_batches), .help = "parts of a batch, which they divide"},
@@ -137,7 +131,7 @@ static tutti_status start_peers(tutti_pipeline_bench *b)
     if (b->layout.replicas == 1 && b->layout.stages > 1) {
         snprintf(arguments, sizeof arguments,
             "--batch %" PRId64 " --micro-batches %" PRId64 " --pipeline %s", b->o.batch,
-            b->o.micro_batches, b->o.pipeline);
+            b->o.micro_batches, tutti_emission_name(tutti_layout_emission(&b->layout)));
         status = start_peer(b, pipelining, arguments, b->o.batch);
     }
     if (status || !shared) return status;
@@ -181,9 +175,7 @@ static tutti_status read_layout(tutti_pipeline_bench *b)
         return tutti_conf_refuse(&conf, "micro-batches", NULL, "must divide --batch");
     l->micro_batches = (int)o->micro_batches;
     l->link_mbit = tutti_conf_real_or(o->link_mbit, 0);
-    l->emission = strcmp(o->pipeline, tutti_emission_name(TUTTI_EMISSION_GPIPE)) == 0
-                      ? TUTTI_EMISSION_GPIPE
-                      : TUTTI_EMISSION_1F1B;
+    l->order = tutti_pipeline_order_of(o->pipeline);
     return TUTTI_OK;
 }
 

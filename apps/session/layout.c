@@ -9,6 +9,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char *const ORDERS[] = {
+    [TUTTI_ORDER_1F1B] = "1f1b", [TUTTI_ORDER_EAGER] = "eager", [TUTTI_ORDER_GPIPE] = "gpipe"};
+enum { ORDER_COUNT = sizeof ORDERS / sizeof *ORDERS };
+
+const char *tutti_pipeline_order_name(int i)
+{
+    return i < ORDER_COUNT ? ORDERS[i] : NULL;
+}
+
+tutti_pipeline_order tutti_pipeline_order_of(const char *name)
+{
+    for (int i = 0; i < ORDER_COUNT; i++)
+        if (!strcmp(ORDERS[i], name)) return (tutti_pipeline_order)i;
+    return TUTTI_ORDER_1F1B;
+}
+
+tutti_emission tutti_layout_emission(const tutti_layout *layout)
+{
+    return layout->order == TUTTI_ORDER_GPIPE ? TUTTI_EMISSION_GPIPE : TUTTI_EMISSION_1F1B;
+}
+
+int tutti_layout_slots(const tutti_layout *layout, int stage)
+{
+    const int ahead = layout->stages - stage;
+    switch (layout->order) {
+    case TUTTI_ORDER_1F1B: return ahead;
+    case TUTTI_ORDER_EAGER: return 2 * ahead - 1;
+    default: return 0;
+    }
+}
+
 /* Reads a number from `least` on, and what follows it: a comma, or the end. */
 static const char *read_number(const char *text, int least, int *number)
 {

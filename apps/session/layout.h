@@ -27,6 +27,24 @@
 
 enum { TUTTI_LAYOUT_STAGES = 64, TUTTI_LAYOUT_TEXT = 64, TUTTI_LAYOUT_LAYERS_TEXT = 320 };
 
+/* In which order the stages of a pipeline take the passes of micro-batches (dag/net/units.h), and with
+ * how many of these in flight:
+ *   1f1b    stage s of S has S - s, no more than keep all stages busy if messages took no time and
+ *           all stages as long
+ *   eager   1f1b with 2 (S - s) - 1: each cut has a micro-batch more on its way, behind which messages
+ *           and uneven passes hide (Zhuang et al. 2022, arXiv:2211.05322)
+ *   gpipe   has all of them */
+typedef enum tutti_pipeline_order {
+    TUTTI_ORDER_1F1B,
+    TUTTI_ORDER_EAGER,
+    TUTTI_ORDER_GPIPE
+} tutti_pipeline_order;
+
+/* The names of these, for options; NULL for i behind the last. */
+const char *tutti_pipeline_order_name(int i);
+/* The order of a name; 1f1b for one that has none. */
+tutti_pipeline_order tutti_pipeline_order_of(const char *name);
+
 typedef struct tutti_layout {
     int stages, replicas; /* 0: not given */
     int split;            /* 0, 1: no layer is divided */
@@ -34,7 +52,7 @@ typedef struct tutti_layout {
     /* Layers of each stage, the input apart; stage_layers[0] = 0: such that stages cost about the
      * same (dag/step/partition.h) */
     int stage_layers[TUTTI_LAYOUT_STAGES];
-    tutti_emission emission; /* of a pipeline's stages */
+    tutti_pipeline_order order; /* of a pipeline's stages */
     int micro_batches;       /* 0: auto */
     double link_mbit;        /* of a rank, for the cut into stages; 0: unknown */
 } tutti_layout;
@@ -85,6 +103,11 @@ static inline int tutti_layout_rank(const tutti_layout *layout, int stage, int r
 {
     return replica * layout->stages + stage;
 }
+
+/* What the layout's order makes of a stage (tutti_step_options): how passes are emitted, and into how many
+ * slots; 0: one per micro-batch. */
+tutti_emission tutti_layout_emission(const tutti_layout *layout);
+int tutti_layout_slots(const tutti_layout *layout, int stage);
 
 /* How many micro-batches a batch is cut into: those that were given, else `workers`, or in a pipeline
  * the greatest divisor of the batch up to 4 for each stage. */

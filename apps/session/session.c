@@ -306,8 +306,8 @@ static tutti_status build_part(
     recipe->service = s->service;
     if (l->stages > 1) {
         for (int q = 0; q < l->stages; q++) at[q] = tutti_layout_rank(l, q, s->replica);
-        recipe->emission = l->emission;
-        recipe->slots = l->emission == TUTTI_EMISSION_1F1B ? l->stages - s->stage : 0;
+        recipe->emission = tutti_layout_emission(l);
+        recipe->slots = tutti_layout_slots(l, s->stage);
         recipe->pipeline = (tutti_pipeline){.stages = l->stages,
             .stage = s->stage,
             .end = s->end,

@@ -98,7 +98,8 @@ static void advise_pipeline(const tutti_study *s, const tutti_bubble *p, char *t
     else if (p->idle > waits * p->least)
         snprintf(text, size,
             "stages wait for messages: they are idle for %.1f %% of the passes, and equal stages "
-            "would be for %.1f: a faster link helps, and so do fewer cut values (--stage-layers)",
+            "would be for %.1f: --pipeline eager has more on its way, and a faster link or fewer cut "
+            "values (--stage-layers) help, too",
             100 * p->idle, 100 * p->least);
     else
         snprintf(text, size,

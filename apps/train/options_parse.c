@@ -73,9 +73,7 @@ static void read_layout(tutti_train_options *o)
     o->layout_fault = o->layout_text ? tutti_layout_read(o->layout_text, l) : NULL;
     o->layers_read =
         !strcmp(o->stage_layers, "auto") || tutti_layout_read_layers(o->stage_layers, l);
-    l->emission = strcmp(o->pipeline_name, tutti_emission_name(TUTTI_EMISSION_GPIPE)) == 0
-                      ? TUTTI_EMISSION_GPIPE
-                      : TUTTI_EMISSION_1F1B;
+    l->order = tutti_pipeline_order_of(o->pipeline_name);
     l->micro_batches = (int)tutti_conf_int_or(o->micro_batches, 0);
     l->link_mbit = tutti_conf_real_or(o->link_mbit, 0);
     if (tutti_layout_has_groups(l)) o->priority = o->priority_free = 0;

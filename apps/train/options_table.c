@@ -24,12 +24,6 @@ static const char *rate_schedule_choice(int i)
     return tutti_rate_schedules[i].name;
 }
 
-static const char *pipeline_choice(int i)
-{
-    static const tutti_emission emissions[] = {TUTTI_EMISSION_1F1B, TUTTI_EMISSION_GPIPE};
-    return i < 2 ? tutti_emission_name(emissions[i]) : NULL;
-}
-
 static const char *priority_choice(int i)
 {
     static const char *const names[] = {"auto", "on", "off", NULL};
@@ -209,10 +203,11 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
             "replicas share the weights of large dense layers; or servers=S,clients=C: the last S "
             "ranks are parameter servers, the others form C clients of equal size (default: each is "
             "one); if omitted, every rank is a replica"},
-    {TUTTI_CONF_CHOICE, "pipeline", "NAME", .fallback = "1f1b", .choice = pipeline_choice,
+    {TUTTI_CONF_CHOICE, "pipeline", "NAME", .fallback = "1f1b", .choice = tutti_pipeline_order_name,
         .environment = "TUTTI_PIPELINE", AT(pipeline_name),
         .help = "order of a stage's passes; 1f1b: one forward, one backward, with as few "
-                "activations in memory as keep the stages busy; gpipe: all forward, then all "
+                "activations in memory as keep the stages busy; eager: the same with a micro-batch more "
+                "on its way between stages, behind which messages hide; gpipe: all forward, then all "
                 "backward"},
     {TUTTI_CONF_INT_OR, "micro-batches", "M", .fallback = "auto", .low = 1, .high = 65536,
         .words = {"auto"}, .environment = "TUTTI_MICRO_BATCHES", AT(micro_batches),

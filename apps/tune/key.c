@@ -70,7 +70,7 @@ tutti_status tutti_tune_key(const tutti_training_session *session, const tutti_w
         session->place.collects_there ? "+nccl" : "", session->options.workers, session->ranks, layout,
         tutti_layout_print_layers(l, layers), link,
         tutti_training_session_micro_batches(session, recipe->batch),
-        tutti_emission_name(l->emission), hosts, fixed, PACKAGE_VERSION, tutti_boot_version(),
+        tutti_pipeline_order_name((int)l->order), hosts, fixed, PACKAGE_VERSION, tutti_boot_version(),
         tutti_run_starpu_version(), tutti_kernel_library());
     return TUTTI_OK;
 }

@@ -130,7 +130,7 @@ static tutti_status add_stage(pipeline *p, int q)
     int is_1f1b = p->emission == TUTTI_EMISSION_1F1B, M = p->micro_batches, units;
     program *own = &p->setting->program[p->rank[q]];
     stage s = {.of = p, .number = q, .program = own, .slots = M};
-    if (is_1f1b) s.slots = 1 + dice_below(&p->dice, p->stages - q);
+    if (is_1f1b) s.slots = 1 + dice_below(&p->dice, 2 * (p->stages - q) - 1);
     if (s.slots > M) s.slots = M;
     const tutti_units_shape shape = {.places = 1, .micro_batches = M, .slots = s.slots};
     tutti_unit *unit = NULL;

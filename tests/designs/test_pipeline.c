@@ -25,7 +25,7 @@ typedef struct layout {
     int stages, replicas;
     int end[MOST_STAGES];
     tutti_emission emission;
-    int fewer_slots; /* with 1f1b: than the default */
+    int fewer_slots; /* with 1f1b: than the default; below 0: those of the order eager */
 } layout;
 
 /* What training leaves. */
@@ -269,7 +269,8 @@ static void *run_rank(void *arg)
     recipe.replica = job->replica;
     recipe.emission = l->emission;
     if (l->emission == TUTTI_EMISSION_1F1B) {
-        recipe.slots = l->stages - job->stage - l->fewer_slots;
+        const int ahead = l->stages - job->stage;
+        recipe.slots = l->fewer_slots < 0 ? 2 * ahead - 1 : ahead - l->fewer_slots;
         if (recipe.slots < 1) recipe.slots = 1;
     }
     if (!status) status = make_groups(exchange, job, &recipe.pipeline);
@@ -454,7 +455,7 @@ START_TEST(cuts_give_the_same_bits)
         draw_cut(seed, 1 + draw(turn, "stages", most), &w.layout);
         if (!w.recipe.strategy->alone && !w.recipe.codec) draw_strategy(turn, &w);
         w.layout.emission = draw(turn, "emission", 3) ? TUTTI_EMISSION_1F1B : TUTTI_EMISSION_GPIPE;
-        w.layout.fewer_slots = draw(turn, "slots", 2);
+        w.layout.fewer_slots = draw(turn, "slots", 3) - 1;
         w.order = 1 + turn * 100;
         run_world(&w, &got);
         compare(&w, &got, &want);

@@ -6,7 +6,7 @@
 read -ra replicas <<< "${1:-2}"
 read -ra micro_batches <<< "${2:-2}"
 read -ra stages <<< "${3:-1 4}"
-orders=(1f1b gpipe)
+orders=(1f1b eager gpipe)
 strategies=(sync sharded)
 for design in $(names designs); do [ "$design" = naive ] || designs+=("$design"); done
 make_cifar "$dir/data"
@@ -30,7 +30,8 @@ for R in "${replicas[@]}"; do
         for S in "${stages[@]}"; do
             k=$((turn * 7 + S * 11)) # steps that share no factor with the number of combinations
             design=${designs[k % ${#designs[@]}]}
-            order=${orders[k / ${#designs[@]} % 2]} strategy=${strategies[k / ${#designs[@]} / 2 % 2]}
+            order=${orders[k / ${#designs[@]} % ${#orders[@]}]}
+            strategy=${strategies[k / ${#designs[@]} / ${#orders[@]} % ${#strategies[@]}]}
             hash_of $((R * S)) --layout "stages=$S,replicas=$R" --micro-batches "$M" --pipeline "$order" --design "$design" \
                 --strategy "$strategy"
             marks+=" ="
@@ -45,5 +46,5 @@ for R in "${replicas[@]}"; do
         printf '%-9s %-14s %-17s %s\n' "$R" "$M" "$one" "      $marks"
     done
 done
-echo "$trainings trainings; stages met with a design, an order, a strategy: ${#met[@]} of $((${#stages[@]} * (${#designs[@]} + 4)))"
+echo "$trainings trainings; stages met with a design, an order, a strategy: ${#met[@]} of $((${#stages[@]} * (${#designs[@]} + ${#orders[@]} + ${#strategies[@]})))"
 finish

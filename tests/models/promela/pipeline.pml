@@ -9,7 +9,7 @@
  *    dx <---DX---- dx
  *
  * M micro-batches. Each stage has slots for what forward leaves for backward: with 1f1b as many as there are stages from its
- * own on, with GPIPE M, or SLOTS. Micro-batch m has slot m mod their number. A stage emits its passes in the order of
+ * own on (EAGER: twice as many less one), with GPIPE M, or SLOTS. Micro-batch m has slot m mod their number. A stage emits its passes in the order of
  * dag/net/units.h. A pass is one step, as kernels wait for nobody. Each side starts a message in a step of its own.
  *
  * What waits for what is what a graph makes of the order of emission: who reads waits for all that wrote the slot earlier in
@@ -45,6 +45,8 @@
 #define slots(s) SLOTS
 #elif defined GPIPE
 #define slots(s) M
+#elif defined EAGER
+#define slots(s) ((2 * (S - s) - 1 < M -> 2 * (S - s) - 1 : M))
 #else
 #define slots(s) (S - s)
 #endif
