@@ -102,7 +102,9 @@ tutti_status tutti_collective_task_submit(const tutti_collective_task *task)
         return status;
     }
     s->sequence = task->hooks->reserve(task->hooks->ctx, node);
-    const tutti_task entry = {node->name, node->accesses, node->access, s->sequence};
+    tutti_task entry = {node->name, node->accesses, node->access, s->sequence, NULL};
+    if (task->data)
+        entry = (tutti_task){node->name, task->handles, task->access, s->sequence, task->data};
     status = tutti_ledger_enter(task->ledger, &entry, &s->id);
     int entered = !status;
     int64_t id = s->id; /* it may have ended, and be gone, once it is submitted */

@@ -21,6 +21,9 @@ typedef struct tutti_collective_task {
     int handles;
     const starpu_data_handle_t *handle; /* as in tutti_held_request; copied, as are the modes */
     const tutti_mode *mode;
+    /* What the ledger is told of its data; kept until release. NULL: the node's accesses */
+    const tutti_access *access;
+    const void *const *data;
     unsigned memory_node; /* as in tutti_held_request: zeroes are main memory */
     tutti_memory memory;
     int device;

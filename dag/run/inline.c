@@ -160,7 +160,7 @@ static tutti_status admit(tutti_run *run, const instance *proto, const char *nam
     fresh->step = tutti_trace_step(run->options.trace);
     fresh->token.finish = finish_token;
     fresh->blockers = 1;
-    const tutti_task entry = {name, accesses, access, fresh->sequence};
+    const tutti_task entry = {name, accesses, access, fresh->sequence, NULL};
     tutti_status status = tutti_ledger_enter(run->ledger, &entry, &fresh->id);
     if (status) {
         free(fresh);

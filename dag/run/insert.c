@@ -29,11 +29,37 @@ struct tutti_insert {
     tutti_uses uses;
 };
 
-/* An inserted node and its descriptor; lives until the node ends. */
+/* An inserted node, how it uses its data, and its descriptor; lives until the node ends. */
 typedef struct insertion {
     tutti_node node;
-    char desc[];
+    tutti_access *access;
+    const void **data;
+    char *desc;
 } insertion;
+
+/* A block with room for all of it. NULL: no memory. */
+static insertion *new_insertion(const tutti_insert_node *node, int handles,
+    const starpu_data_handle_t handle[], const tutti_mode mode[])
+{
+    const size_t n = (size_t)handles;
+    insertion *i =
+        calloc(1, sizeof *i + n * (sizeof *i->data + sizeof *i->access) + node->desc_bytes);
+    if (!i) return NULL;
+    i->data = (const void **)(i + 1);
+    i->access = (tutti_access *)(i->data + n);
+    i->desc = (char *)(i->access + n);
+    for (int h = 0; h < handles; h++) {
+        i->data[h] = handle[h];
+        i->access[h].mode = mode[h];
+    }
+    memcpy(i->desc, node->desc, node->desc_bytes);
+    i->node = (tutti_node){.name = node->name,
+        .kind = TUTTI_NODE_COLLECTIVE,
+        .desc = i->desc,
+        .desc_bytes = node->desc_bytes,
+        .place = {.priority = node->priority}};
+    return i;
+}
 
 /* The program's own tasks: while their number changes, the program makes progress. */
 static int count_tasks(void)
@@ -99,14 +125,8 @@ tutti_status tutti_insert_collective(tutti_insert *insert, const tutti_insert_no
         all[handles] = link->token;
         modes[handles++] = TUTTI_CHAIN;
     }
-    insertion *i = calloc(1, sizeof *i + node->desc_bytes);
+    insertion *i = new_insertion(node, handles, all, modes);
     if (!i) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a %s", node->name);
-    memcpy(i->desc, node->desc, node->desc_bytes);
-    i->node = (tutti_node){.name = node->name,
-        .kind = TUTTI_NODE_COLLECTIVE,
-        .desc = i->desc,
-        .desc_bytes = node->desc_bytes,
-        .place = {.priority = node->priority}};
     const tutti_collective_task task = {.node = &i->node,
         .hooks = &insert->hooks,
         .ledger = insert->ledger,
@@ -114,6 +134,8 @@ tutti_status tutti_insert_collective(tutti_insert *insert, const tutti_insert_no
         .handles = handles,
         .handle = all,
         .mode = modes,
+        .access = i->access,
+        .data = i->data,
         .release = free,
         .arg = i};
     tutti_status status = tutti_collective_task_submit(&task);

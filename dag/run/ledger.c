@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct tutti_ledger {
     pthread_mutex_t lock;    /* protects everything below */
@@ -75,6 +76,7 @@ tutti_status tutti_ledger_enter(tutti_ledger *ledger, const tutti_task *task, in
         tutti_ledger_item *item = at(ledger, ledger->next);
         *item = (tutti_ledger_item){.id = ledger->next, .task = *task};
         if (task->accesses == 1) item->one = task->access[0];
+        if (task->accesses == 1 && task->data) item->one_data = task->data[0];
         *id = ledger->next++;
     }
     pthread_mutex_unlock(&ledger->lock);
@@ -227,17 +229,65 @@ tutti_ledger_look tutti_ledger_see(tutti_ledger *ledger)
     return look;
 }
 
+/* An access whose datum has no number yet. */
+typedef struct nameless {
+    const void *data;
+    tutti_access *access;
+} nameless;
+
+static int compare_data(const void *a, const void *b)
+{
+    const char *x = ((const nameless *)a)->data, *y = ((const nameless *)b)->data;
+    return (x > y) - (x < y);
+}
+
+/* Equal data get equal numbers. */
+static void number_data(nameless list[], size_t count)
+{
+    int number = 0;
+    qsort(list, count, sizeof *list, compare_data);
+    for (size_t i = 0; i < count; i++) {
+        number += i > 0 && list[i].data != list[i - 1].data;
+        list[i].access->tensor = number;
+    }
+}
+
+/* Copies an item to `to` and its accesses to `access`; returns how many accesses there are. */
+static size_t copy_item(const tutti_ledger_item *item, tutti_ledger_item *to, tutti_access *access,
+    nameless *list, size_t *count)
+{
+    const int accesses = item->task.accesses;
+    const void *const *data = accesses == 1 ? &item->one_data : item->task.data;
+    *to = *item;
+    to->task.access = access;
+    if (accesses == 1) access[0] = item->one;
+    if (accesses > 1) memcpy(access, item->task.access, (size_t)accesses * sizeof *access);
+    for (int a = 0; item->task.data && a < accesses; a++)
+        list[(*count)++] = (nameless){data[a], &access[a]};
+    return (size_t)accesses;
+}
+
 tutti_status tutti_ledger_copy(tutti_ledger *ledger, tutti_ledger_item **item, int64_t *items)
 {
     pthread_mutex_lock(&ledger->lock);
+    size_t room = 1, accesses = 0, nameless_count = 0;
+    for (int64_t id = ledger->lowest; id < ledger->next; id++, room++)
+        if (at(ledger, id)->task.name) accesses += (size_t)at(ledger, id)->task.accesses;
     int64_t count = 0;
-    tutti_ledger_item *copy = malloc((size_t)(ledger->next - ledger->lowest + 1) * sizeof *copy);
-    for (int64_t id = ledger->lowest; copy && id < ledger->next; id++)
-        if (at(ledger, id)->task.name) copy[count++] = *at(ledger, id);
+    tutti_ledger_item *copy = malloc(room * sizeof *copy + accesses * sizeof(tutti_access));
+    nameless *list = malloc((accesses + 1) * sizeof *list);
+    tutti_access *access = (tutti_access *)(copy + room);
+    for (int64_t id = ledger->lowest; copy && list && id < ledger->next; id++)
+        if (at(ledger, id)->task.name)
+            access += copy_item(at(ledger, id), &copy[count++], access, list, &nameless_count);
     pthread_mutex_unlock(&ledger->lock);
-    if (!copy) return tutti_fail(TUTTI_ERR_NOMEM, "ledger: no memory for a report");
-    for (int64_t i = 0; i < count; i++)
-        if (copy[i].task.accesses == 1) copy[i].task.access = &copy[i].one;
+    if (!copy || !list) {
+        free(copy);
+        free(list);
+        return tutti_fail(TUTTI_ERR_NOMEM, "ledger: no memory for a report");
+    }
+    number_data(list, nameless_count);
+    free(list);
     *item = copy;
     *items = count;
     return TUTTI_OK;

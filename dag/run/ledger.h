@@ -15,13 +15,16 @@ typedef struct tutti_ledger tutti_ledger;
 tutti_status tutti_ledger_new(tutti_ledger **ledger);
 void tutti_ledger_free(tutti_ledger *ledger); /* accepts NULL */
 
-/* An instance. Borrowed until the ledger is freed: name, and access when there are several (a
- * single one is copied). */
+/* An instance. Borrowed until it ends: name, and access and data when there are several (a single one
+ * is copied). */
 typedef struct tutti_task {
     const char *name;
     int accesses;
     const tutti_access *access;
     int64_t sequence; /* of a collective; -1: none */
+    /* What each access is to, where there is no graph whose tensors have numbers: access[i].tensor then means
+     * nothing. NULL: there is. Never read through. */
+    const void *const *data;
 } tutti_task;
 
 /* Registers the next instance. NOMEM. */
@@ -68,14 +71,16 @@ typedef struct tutti_ledger_look {
 typedef struct tutti_ledger_item {
     int64_t id;
     tutti_task task;
-    tutti_access one; /* what task.access points to when there is only one */
-    double began_s;   /* of tutti_clock_s; 0: not yet */
+    tutti_access one;     /* what task.access points to when there is only one */
+    const void *one_data; /* likewise */
+    double began_s;       /* of tutti_clock_s; 0: not yet */
 } tutti_ledger_item;
 
 /* Registers a counter that changes with activity not entered here. */
 void tutti_ledger_outside(tutti_ledger *ledger, int (*count)(void));
 tutti_ledger_look tutti_ledger_see(tutti_ledger *ledger);
-/* Copies all that have not ended, by id, into a block that the caller frees. NOMEM. */
+/* Copies all that have not ended, by id, with their accesses, into a block that the caller frees. Data are
+ * numbered there, from 0 on, in access[].tensor. NOMEM. */
 tutti_status tutti_ledger_copy(tutti_ledger *ledger, tutti_ledger_item **item, int64_t *items);
 
 #endif

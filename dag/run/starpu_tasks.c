@@ -71,7 +71,7 @@ tutti_status tutti_instance_make(tutti_run *run, const tutti_instance *proto,
     *fresh = *proto;
     fresh->run = run;
     fresh->step = tutti_trace_step(run->options.trace);
-    const tutti_task entry = {label->name, label->accesses, label->access, -1};
+    const tutti_task entry = {label->name, label->accesses, label->access, -1, NULL};
     tutti_status status = tutti_ledger_enter(run->ledger, &entry, &fresh->id);
     if (status)
         free(fresh);

@@ -96,11 +96,13 @@ static int64_t find_task(
     tutti_blocker blocker = {.found = 0};
     if (!q->ledger || tutti_blocker_find(q->ledger, collective, now_s, &blocker) || !blocker.found)
         return -1;
-    if (!q->whole) {
+    tutti_driver_entry end = tutti_driver_find(q->driver, blocker.collective);
+    /* What a collective waits for that has not been handed over is a task of the program, which is not known. */
+    if (!q->whole &&
+        (blocker.collective == collective || state_of(&end) <= TUTTI_STALL_SUBMITTED)) {
         snprintf(text, size, "a task of the program on the same data, submitted before it");
         return -1;
     }
-    tutti_driver_entry end = tutti_driver_find(q->driver, blocker.collective);
     int lost = blocker.collective >= 0 && blocker.collective != collective &&
                state_of(&end) == TUTTI_STALL_ENDED;
     snprintf(text, size, "%s%s", blocker.text,
@@ -146,12 +148,12 @@ static void find_turn(tutti_inquiry *q, const tutti_driver_look *look, int64_t c
 
 /* Whether this rank can go on with the collective by itself: a task runs, or the program is in its own code and the
  * collective may be waiting for that. A program's own tasks are unknown (not whole): those that a collective waits for
- * may go on. Lock held. */
+ * may go on, unless it waits for another collective (behind). Lock held. */
 static int can_move(const tutti_inquiry *q, const tutti_driver_look *look,
-    const tutti_ledger_look *tasks, tutti_stall_place place)
+    const tutti_ledger_look *tasks, tutti_stall_place place, int64_t behind)
 {
     int away = !q->waiting;
-    int foreign = q->ledger && !q->whole;
+    int foreign = q->ledger && !q->whole && behind < 0;
     if (q->whole && tasks->running) return 1;
     if (look->main_drives && away && place < TUTTI_STALL_ENDED) return 1;
     if (place >= TUTTI_STALL_STARTED) return 0;
@@ -211,11 +213,11 @@ static tutti_stall_state look_at_self(
         .waits_s = waits ? now_s - look.started.since_s : 0,
         .behind = -1,
         .idle_s = now_s - q->moved_s};
-    s.can_move = can_move(q, &look, &tasks, s.place);
     memcpy(s.name, entry.name, sizeof s.name);
     const tutti_members *members = tutti_driver_members(q->driver, tutti_sequence_slot(collective));
     if (members) tutti_members_name(members, s.members, sizeof s.members);
     find_way(q, &look, &s, now_s);
+    s.can_move = can_move(q, &look, &tasks, s.place, s.behind);
     int own = q->whole && q->waiting && tasks.ended < tasks.submitted && !tasks.running &&
               !look.in_flight && !look.may_start && !waits;
     if (own && collective < 0) find_task(q, -1, now_s, s.way, sizeof s.way);

@@ -1,6 +1,6 @@
 #!/bin/bash
-# One rank does wrong with one collective, or with one message of a pipeline (TUTTI_FAULT), at random points of random designs,
-# on replicas, stages, divided layers and divided updates:
+# One rank does wrong with one collective, or with one message (TUTTI_FAULT), at random points of random designs, on replicas,
+# stages, divided layers, divided updates, workers with a server, replicas that gossip, and codes of gradients:
 # the report names that rank and that tensor, or that edge, in time, every rank ends, and nothing of the run is left behind.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 needs_faults
@@ -11,7 +11,7 @@ kinds=(${TUTTI_TEST_KINDS:-$all})
 seed=${TUTTI_TEST_SEED:-$RANDOM}
 RANDOM=$seed
 echo "seed $seed (replay with TUTTI_TEST_SEED)"
-layouts=(${TUTTI_TEST_LAYOUT:-replicas stages split sharded})
+layouts=(${TUTTI_TEST_LAYOUT:-replicas stages split sharded servers gossip codes})
 wires=(${TUTTI_TEST_WIRE:-f32 bf16}) # the types of gradients
 mapfile -t designs < <(names designs)
 slow=${TUTTI_TEST_SLOWDOWN:-1}
@@ -42,7 +42,7 @@ within() { # SECONDS FROM TO
     awk -v limit="$1" -v from="$2" -v to="$3" 'BEGIN { exit !(to - from <= limit) }'
 }
 
-# The same where layers are divided, or updates: other groups, or more collectives, may be the first to miss a rank.
+# The same where layers are divided, updates, or codes: other groups, or more collectives, may be the first to miss a rank.
 shared_pattern() { # KIND RANK NUMBER TENSOR
     case $1 in
     stop | orphan) echo "error: .*collective #[0-9]+ \"[^\"]*\"( of [^:]*)?: rank $2 does not answer" ;;
@@ -52,11 +52,11 @@ shared_pattern() { # KIND RANK NUMBER TENSOR
     esac
 }
 
-# The same in a pipeline, where each edge numbers its messages. The message that a swap waits for may wait for the one it
+# The same of messages, which each edge numbers. The message that a swap waits for may wait for the one it
 # holds back.
-pipeline_pattern() { # KIND RANK
+message_pattern() { # KIND RANK
     case $1 in
-    swap) echo "$(pipeline_pattern skip $2)|$(pipeline_pattern stall $2)" ;;
+    swap) echo "$(message_pattern skip $2)|$(message_pattern stall $2)" ;;
     stall) echo "error: .*message #[0-9]+ \"[^\"]*\" of edge [^:]*: rank $2 is ready for it" ;;
     skip | resize) echo "error: .*messages differ \(number [0-9]+ on edge [0-9]+ from rank [0-9] to rank [0-9]\).*[:;] rank $2: #" ;;
     stop | orphan) echo "error: .*message #[0-9]+ \"[^\"]*\" of edge [^:]*: rank $2 does not answer" ;;
@@ -92,6 +92,9 @@ run_once() {
     stages) number=message=$3 cut=(--layout stages=3 --batch 8 --micro-batches 4) ;;
     split) ranks=4 cut=(--layout replicas=4,split=2 --micro-batches 2) ;;
     sharded) cut=(--strategy sharded) ;;
+    servers) number=message=$3 cut=(--layout servers=1) ;;
+    gossip) number=message=$3 cut=(--strategy gossip:ring) ;;
+    codes) cut=(--compress onebit) ;;
     esac
     local launcher=("$mpirun" -np $ranks)
     case $1 in
@@ -127,6 +130,9 @@ goes_wrong() {
     local wire=${wires[RANDOM % ${#wires[@]}]}
     local layout=${layouts[RANDOM % ${#layouts[@]}]}
     case $kind in extra | delay) layout=replicas ;; esac # there are no extra messages; a delay is passed on from edge to edge
+    # What a message that is left out or held back keeps others from is told of these first, which names other ranks.
+    case $kind,$layout in skip,servers | skip,gossip | swap,servers | swap,gossip) layout=stages ;; esac
+    case $layout in servers | gossip | codes) wire=f32 ;; esac
     local what="$1 on rank $victim at #$number, $design, $wire, $layout" limit=$((abort + margin)) before=$failures told tensor reported
     [ "$kind" = delay ] && limit=$((warn + margin))
     for try in 1 2 3; do # a machine that is busy may be too slow to set up within the limits
@@ -137,8 +143,8 @@ goes_wrong() {
     done
     tensor=$(sed -nE 's/.*TUTTI_FAULT: [a-z]* at (collective|message) [0-9]* "([^"]*)".*/\2/p' "$dir/out")
     case $layout in
-    stages) reported=$(time_of "$(pipeline_pattern "$kind" $victim)") ;;
-    split | sharded) reported=$(time_of "$(shared_pattern "$kind" $victim $number "${tensor//./\\.}")") ;;
+    stages | servers | gossip) reported=$(time_of "$(message_pattern "$kind" $victim)") ;;
+    split | sharded | codes) reported=$(time_of "$(shared_pattern "$kind" $victim $number "${tensor//./\\.}")") ;;
     *) reported=$(time_of "$(pattern "$kind" $victim $number "${tensor//./\\.}")") ;;
     esac
     if [ -z "$told" ]; then

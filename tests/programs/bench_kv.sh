@@ -65,6 +65,6 @@ refuses 2 'no rank is left to work' benches 3 --servers 3
 refuses 2 'cannot form so many groups of equal size' benches 3 --clients 3
 refuses 2 'must be sync, async or bounded:S' benches 3 --types slow
 refuses 2 'without servers there is the type sync alone' benches 3 --servers 0 --types async
-refuses 2 'no such folder or program; tutti-bench peers --package mxnet --install makes a folder' benches 3 --peer "$dir/nowhere"
+refuses 1 'no such folder or program; tutti-bench peers --package mxnet --install makes a folder' benches 3 --peer "$dir/nowhere"
 refuses 2 'must be up to 8 whole numbers above 0, or workers' benches 3 --clients 0
 finish

@@ -7,6 +7,7 @@
  * left      it has detached without verification, while the others go on
  * held      it waits for a collective on data that it has acquired itself
  * acquire   every rank waits for a collective with starpu_data_acquire alone
+ * ring      both ranks receive before they send, on the same data
  * Exit status: 0 if every sum is right; 1 if a wait failed. */
 #include <starpu.h>
 #include <stdio.h>
@@ -38,6 +39,14 @@ static tutti_status sum(state *s)
     return tutti_allreduce(s->tutti, s->handle, TUTTI_F32, TUTTI_SUM);
 }
 
+/* Edge r is that from rank r. */
+static tutti_status pass_round(state *s)
+{
+    const int rank = tutti_rank(s->tutti), other = 1 - rank;
+    tutti_status status = tutti_recv(s->tutti, s->handle, TUTTI_F32, other, other);
+    return status ? status : tutti_send(s->tutti, s->handle, TUTTI_F32, other, rank);
+}
+
 static tutti_status run_case(state *s, const char *what)
 {
     tutti_status status = sum(s);
@@ -54,7 +63,7 @@ static tutti_status run_case(state *s, const char *what)
         return status;
     }
     if (strcmp(what, "held") == 0 && s->late) starpu_data_acquire(s->handle, STARPU_R);
-    status = sum(s);
+    status = strcmp(what, "ring") == 0 ? pass_round(s) : sum(s);
     if (!status && strcmp(what, "acquire") == 0) {
         starpu_data_acquire(s->handle, STARPU_R);
         starpu_data_release(s->handle);

@@ -36,6 +36,13 @@ says_not 'stall report\|error\|all ranks end'
 runs 1 funneled held # the deadline is the wait's own
 says 'rank [01]: timeout'
 says_not 'all ranks end'
+# Each sends what it has to receive first: no task is in the way, so nothing can end this.
+for design in funneled chained; do
+    runs 1 $design ring
+    says 'rank [01] has not reached it; blocked by collective #0 "message", posted'
+    says 'the limit of a stall: all ranks end'
+    says_not 'late, not stuck'
+done
 runs 1 funneled left
 says 'rank 1 does not answer.* its process runs, but is stuck outside of Tutti'
 says 'the limit of a stall: all ranks end'

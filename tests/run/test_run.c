@@ -395,9 +395,13 @@ START_TEST(ledger_points)
 }
 END_TEST
 
-/* The chain  a -> b -> c0 -> d -> c1  through tensors 0..3, and e, which nobody waits for. */
-static tutti_ledger *chain_ledger(int64_t id[6])
+/* The chain  a -> b -> c0 -> d -> c1  through tensors 0..3, or four data that have no numbers, and e, which nobody
+ * waits for. */
+static tutti_ledger *chain_ledger(int numbered, int64_t id[6])
 {
+    static const char datum[4];
+    static const void *data[6][2];
+    static tutti_access nameless[6][2]; /* whose numbers say nothing */
     static const tutti_access access[6][2] = {{{0, TUTTI_WRITE}},
         {{0, TUTTI_READ}, {1, TUTTI_WRITE}}, {{1, TUTTI_READWRITE}},
         {{1, TUTTI_READ}, {2, TUTTI_WRITE}}, {{2, TUTTI_READWRITE}}, {{3, TUTTI_WRITE}}};
@@ -410,7 +414,12 @@ static tutti_ledger *chain_ledger(int64_t id[6])
     tutti_ledger *l;
     ck_assert_ok(tutti_ledger_new(&l));
     for (int i = 0; i < 6; i++) {
-        const tutti_task task = {rows[i].name, rows[i].accesses, access[i], rows[i].sequence};
+        const tutti_task task = {rows[i].name, rows[i].accesses, numbered ? access[i] : nameless[i],
+            rows[i].sequence, numbered ? NULL : data[i]};
+        for (int a = 0; a < 2; a++) {
+            data[i][a] = &datum[3 - access[i][a].tensor];
+            nameless[i][a].mode = access[i][a].mode;
+        }
         ck_assert_ok(tutti_ledger_enter(l, &task, &id[i]));
     }
     return l;
@@ -421,7 +430,7 @@ START_TEST(a_blocker_is_named)
     int64_t id[6];
     char running[64];
     tutti_blocker b;
-    tutti_ledger *l = chain_ledger(id);
+    tutti_ledger *l = chain_ledger(_i, id);
     double now_s = tutti_clock_s();
     ck_assert_ok(tutti_blocker_find(l, 41, now_s, &b));
     ck_assert(b.found && !b.begun);
@@ -521,7 +530,7 @@ int main(void)
     tcase = testing_case(suite, "ledger and meter");
     tcase_add_test(tcase, tensors_of_another_type_are_refused);
     tcase_add_test(tcase, ledger_points);
-    tcase_add_test(tcase, a_blocker_is_named);
+    tcase_add_loop_test(tcase, a_blocker_is_named, 0, 2);
     tcase_add_test(tcase, meter_counts_unions);
     tcase_add_test(tcase, a_latch_opens_once_for_who_waits);
     return testing_run(suite);

@@ -1,10 +1,10 @@
 /* A rank of the soak test: collectives of mixed kinds and sizes, and messages, again and again, and the
- * resources that the process holds meanwhile.   mpirun -np 2 soak own|attach|stages|split DESIGN COUNT
+ * resources that the process holds meanwhile.   mpirun -np 2 soak MODE DESIGN COUNT
  *
  * own     Tutti's own program: initialises MPI and submits a graph to its StarPU runner step by step
  * attach  a StarPU program that inserts collectives on its handles (tutti/starpu.h), over all ranks and over a group
- * stages  a training session of a net in two stages
- * split   one of a net whose large layers are divided over two ranks
+ * and trainings (a table): in two stages, with divided layers, with a server, of replicas that average their
+ * weights, with codes of gradients
  *
  * Rank 0 prints a line at each of ten points: collectives so far, resident memory, bytes allocated
  * in the heap (requests, pool entries, tasks: any leak shows here), descriptors, threads. The exit
@@ -255,17 +255,46 @@ static tutti_status soak_attach(const char *design, long count, watcher *w)
     return status ? status : left;
 }
 
-/* ---- a training of ranks that divide the work ---- */
+/* ---- a training ---- */
 
-/* Stages have different numbers of collectives in a step, but as many steps. */
-static tutti_status train(tutti_training_session *s, long count, watcher *w)
+typedef struct training {
+    const char *name;
+    tutti_layout layout;
+    const char *strategy, *codec; /* NULL: sync; none */
+} training;
+
+static const training trainings[] = {
+    {"stages", {.stages = 2, .micro_batches = 4}, NULL, NULL},
+    {"split", {.split = 2, .micro_batches = 2}, NULL, NULL},
+    {"servers", {.servers = 1}, NULL, NULL},
+    {"elastic", {.servers = 1}, "elastic:period=2", NULL},
+    {"gossip", {0}, "gossip:ring", NULL},
+    {"onebit", {0}, NULL, "onebit"},
+    {"powersgd", {0}, NULL, "powersgd:2"},
+};
+
+static tutti_status read_recipe(const training *t, tutti_step_options *recipe)
+{
+    char fault[256];
+    if (t->strategy && !tutti_strategy_read(
+                           t->strategy, &recipe->strategy, &recipe->settings, fault, sizeof fault))
+        return tutti_fail(TUTTI_ERR_USAGE, "%s: %s", t->strategy, fault);
+    if (t->codec &&
+        !tutti_codec_read(t->codec, &recipe->codec, &recipe->codec_value, fault, sizeof fault))
+        return tutti_fail(TUTTI_ERR_USAGE, "%s: %s", t->codec, fault);
+    return TUTTI_OK;
+}
+
+/* Ranks may have different numbers of collectives in a step, but have as many steps. */
+static tutti_status train(const training *t, tutti_training_session *s, long count, watcher *w)
 {
     enum { ABOUT = 10 };
-    const tutti_workload workload = {.model = tutti_model_find("mlp"),
+    tutti_workload workload = {.model = tutti_model_find("mlp"),
         .recipe = {.batch = 8, .momentum = 0.9f, .seed = 1},
         .timeout_s = patience_s};
     double seconds;
-    tutti_status status = tutti_workload_build(&workload, s);
+    tutti_status status = read_recipe(t, &workload.recipe);
+    if (!status) status = tutti_workload_build(&workload, s);
     if (!status) status = tutti_training_session_apply(s);
     if (!status) status = tutti_workload_start(&workload, s);
     const int steps = (int)(count / POINTS / ABOUT) + 1;
@@ -276,11 +305,10 @@ static tutti_status train(tutti_training_session *s, long count, watcher *w)
     return status;
 }
 
-static tutti_status soak_layout(
-    const char *design, const tutti_layout *layout, long count, watcher *w)
+static tutti_status soak_training(const training *t, const char *design, long count, watcher *w)
 {
     const tutti_training_session_options options = {.workers = 1,
-        .layout = *layout,
+        .layout = t->layout,
         .exchange = {.design = tutti_design_find(design),
             .messages = 1,
             .algorithm = "direct",
@@ -290,37 +318,30 @@ static tutti_status soak_layout(
     tutti_status status = tutti_training_session_open(&options, &s);
     if (status) return status;
     w->rank = s.rank;
-    status = train(&s, count, w);
+    status = train(t, &s, count, w);
     tutti_status left = tutti_training_session_close(&s);
     return status ? status : left;
 }
 
-static tutti_status soak_stages(const char *design, long count, watcher *w)
+static tutti_status soak(const char *mode, const char *design, long count, watcher *w)
 {
-    return soak_layout(design, &(tutti_layout){.stages = 2, .micro_batches = 4}, count, w);
-}
-
-static tutti_status soak_split(const char *design, long count, watcher *w)
-{
-    return soak_layout(design, &(tutti_layout){.split = 2, .micro_batches = 2}, count, w);
+    if (!strcmp(mode, "own")) return soak_own(design, count, w);
+    if (!strcmp(mode, "attach")) return soak_attach(design, count, w);
+    for (size_t t = 0; t < sizeof trainings / sizeof *trainings; t++)
+        if (!strcmp(mode, trainings[t].name)) return soak_training(&trainings[t], design, count, w);
+    return tutti_fail(TUTTI_ERR_USAGE, "no mode %s", mode);
 }
 
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        tutti_status (*soak)(const char *design, long count, watcher *w);
-    } modes[] = {
-        {"own", soak_own}, {"attach", soak_attach}, {"stages", soak_stages}, {"split", soak_split}};
     char title[64];
-    for (size_t m = 0; argc == 4 && m < sizeof modes / sizeof *modes; m++) {
-        if (strcmp(argv[1], modes[m].name) || !tutti_design_find(argv[2])) continue;
-        snprintf(title, sizeof title, "%s, %s", argv[1], argv[2]);
-        watcher w = {.title = title};
-        tutti_status status = modes[m].soak(argv[2], strtol(argv[3], NULL, 10), &w);
-        if (!status && w.point != POINTS) fprintf(stderr, "soak: %d points\n", w.point);
-        return status || w.grew || w.point != POINTS;
+    if (argc != 4 || !tutti_design_find(argv[2])) {
+        fprintf(stderr, "usage: soak MODE DESIGN COUNT\n");
+        return 2;
     }
-    fprintf(stderr, "usage: soak own|attach|stages|split DESIGN COUNT\n");
-    return 2;
+    snprintf(title, sizeof title, "%s, %s", argv[1], argv[2]);
+    watcher w = {.title = title};
+    tutti_status status = soak(argv[1], argv[2], strtol(argv[3], NULL, 10), &w);
+    if (!status && w.point != POINTS) fprintf(stderr, "soak: %d points\n", w.point);
+    return status || w.grew || w.point != POINTS;
 }

@@ -6,7 +6,7 @@
 # that ThreadSanitizer watches, so that it sees the order that they make. What it judges is this project's code:
 #   ranks as threads over the loop transport, on the inline runner, and one of them on StarPU with 1 to 4 workers;
 #   the runners, the trace, the control lane, the stall inspector, the readers' prefetch threads;
-#   two ranks under mpirun, each with StarPU, every design.
+#   ranks under mpirun, each with StarPU: every design, layouts, strategies, codecs, a store of keys.
 # Only reports of third-party libraries are suppressed (tsan.supp says why). At the end two mutants that leave a lock out have to be reported: silence means something.
 set -u
 source=${TUTTI_SRCDIR:?}
@@ -25,7 +25,7 @@ mkdir -p "$build"
 cd "$build" || exit 1
 [ -e Makefile ] || "$source/configure" --quiet --enable-sanitize=thread CFLAGS='-O1 -g' || exit 1
 # shellcheck disable=SC2086
-make -s -j"$(nproc)" $tests apps/tutti-cifar tests/deadlock/libexplore.la tests/deadlock/mutants/flags \
+make -s -j"$(nproc)" $tests apps/tutti-cifar apps/tutti-info tests/kv/kv tests/deadlock/libexplore.la tests/deadlock/mutants/flags \
     tests/deadlock/test_explore-test_explore.o > build.log 2>&1 || { tail -n 20 build.log; exit 1; }
 [ "${1:-}" != build ] || exit 0
 
@@ -45,7 +45,7 @@ passes() {
 }
 
 for test in $tests; do passes "$test" 360 "./$test"; done
-passes 'two ranks under mpirun' 180 "$source/tests/support/tsan_ranks.sh"
+passes 'ranks under mpirun' 360 "$source/tests/support/tsan_ranks.sh"
 # shellcheck disable=SC2086
 TUTTI_TEST_SLOWDOWN=6 $fixed bash "$source/tests/deadlock/mutants/mutants.sh" "$source"/tests/deadlock/mutants/races/*.patch || failed=1
 exit $failed

@@ -53,7 +53,7 @@ head -c 20000 "$dir/trace" > "$dir/cut"
 refuses 1 "$dir/cut:" "$apps/tutti-trace" "$dir/cut"
 refuses 1 'it does not begin like one' "$apps/tutti-trace" "$dir/json"
 refuses 1 "$dir/none" "$apps/tutti-trace" "$dir/none"
-refuses 2 'FILE is missing'
+refuses 2 'FILE is missing' "$apps/tutti-trace"
 refuses 2 'only options are expected' "$apps/tutti-trace" "$dir/trace" "$dir/trace"
 refuses 1 "$dir/none/svg" "$apps/tutti-trace" "$dir/trace" --svg "$dir/none/svg"
 
