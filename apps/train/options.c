@@ -15,6 +15,7 @@
 #include "designs/watch/watch.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char auto_design[] = "auto", auto_strategy[] = "auto";
@@ -206,7 +207,9 @@ static const tutti_setting settings[] = {
                 "neighbours, or of one in turn, in every step, and with all after period=T steps "
                 "(default 1000); elastic:period=T,alpha=A,round=R, with servers of --layout: clients "
                 "train alone, and every T steps (default 8) move by A (default 0.1) of the way to a "
-                "centre, and it to them; auto: "
+                "centre, and it to them; async, with servers: each client's gradients update the "
+                "weights when they come; bounded:S: the same, but no client is more than S steps "
+                "(default 3) ahead of the slowest; auto: "
                 "sync, with sums in any order"},
     TUTTI_SETTING_BUCKET_MB(AT(bucket_mb)),
     TUTTI_SETTING_CHUNK_MB(AT(chunk_mb)),
@@ -388,7 +391,7 @@ static tutti_status check_compress(const tutti_train_options *o)
     if (*o->compress_fault)
         return tutti_conf_refuse(&o->conf, "compress", o->compress_name, o->compress_fault);
     if (!encodes(o)) return TUTTI_OK;
-    if (o->strategy && !o->strategy->encodes)
+    if (o->strategy && !o->strategy->encodes && !o->stored)
         return tutti_conf_refuse(&o->conf, "compress", o->compress_name,
             o->strategy->alone
                 ? "is for sums of gradients over ranks, of which this --strategy has none: leave "
@@ -419,7 +422,7 @@ static tutti_status check_strategy(const tutti_train_options *o)
     char reason[128];
     if (*o->strategy_fault)
         return tutti_conf_refuse(&o->conf, "strategy", o->strategy_name, o->strategy_fault);
-    if (o->strategy && o->strategy->needs_servers && !o->layout.servers)
+    if (o->strategy && o->strategy->needs_servers && !o->layout.servers && !o->jobs)
         return tutti_conf_refuse(&o->conf, "strategy", o->strategy_name,
             "needs parameter servers: add --layout servers=1, or more");
     if (o->strategy && o->strategy->alone && !o->layout.servers) return check_alone(o);
@@ -443,7 +446,7 @@ static tutti_status check_servers(const tutti_train_options *o)
     char reason[128];
     if (o->strategy && !o->strategy->served) {
         snprintf(reason, sizeof reason,
-            "has no part for servers: use sync or elastic, or leave servers out of --layout %s",
+            "has no part for servers: use sync, elastic, async or bounded, or leave servers out of --layout %s",
             o->layout_text);
         return tutti_conf_refuse(&o->conf, "strategy", o->strategy_name, reason);
     }
@@ -477,7 +480,7 @@ static tutti_status check_layout(const tutti_train_options *o)
             return tutti_conf_refuse(&o->conf, "strategy", o->strategy->name,
                 "it needs whole layers on every replica: leave out split of --layout");
     }
-    if (l->servers) {
+    if (l->servers && !o->stored) {
         tutti_status status = check_servers(o);
         if (status) return status;
     }
@@ -589,6 +592,9 @@ static void read_strategy(tutti_train_options *o)
         o->strategy = NULL;
     tutti_strategy_print(o->strategy, &o->strategy_settings, o->strategy_text);
     if (o->strategy && o->strategy->alone) o->priority = o->priority_free = 0;
+    const char *role = getenv("TUTTI_KV_ROLE");
+    o->jobs = role && *role;
+    o->stored = o->jobs || (o->strategy && o->strategy->pushes);
 }
 
 /* --compress bf16 and --wire bf16 are one setting. */
