@@ -84,13 +84,14 @@ until_steps() { # N
     done
     fail "client 0 does not reach $1 steps"; tail -n 15 "$dir"/said/*
 }
-kill_client() { # NUMBER: its worker, of the run that meets in this folder
+kills() { # ROLE: its rank, of the run that meets in this folder
     local pid
     for pid in $(pgrep -x tutti-cifar); do
         tr '\0' '\n' 2> /dev/null < "/proc/$pid/environ" > "$dir/environ"
-        grep -qx "TUTTI_KV_ROLE=client:$1" "$dir/environ" && grep -qF "TUTTI_KV_MEET=$dir/" "$dir/environ" && kill -KILL "$pid" && return
+        grep -qx "TUTTI_KV_ROLE=$1" "$dir/environ" && grep -qF "TUTTI_KV_MEET=$dir/" "$dir/environ" || continue
+        kill -KILL "$pid" && return
     done
-    fail "client $1 is not there"
+    fail "$1 is not there"
 }
 starts() { # OPTION...: of tutti-run
     rm -rf "$dir/json" "$dir/said"
@@ -107,19 +108,30 @@ stops() { # ends the run, which is well after that
 }
 
 starts
-kill_client 1
+kills client:1
 comes "$dir/said/servers.log" 'client 1 has died: .*the others go on'
 until_steps $(($(events step) + 20))
 stops
 grep -q 'tutti-run --servers 1 --clients 2 -n 2 .*--resume' "$dir/said/client.0.log" || fail "no command to continue"
 
 starts --max-restarts 1 --pause 0
-kill_client 0
+kills client:0
 comes "$dir/out" 'client 0: restart 1 of 1'
 comes "$dir/said/servers.log" 'client 0 is back'
 comes "$dir/json" '"event":"start".*"first_step":[1-9]'
 until_steps $(($(events step) + 20))
 stops
+
+# ---- the server dies: the clients end by themselves ----
+starts
+kills server:0
+status=0
+wait $job || status=$?
+[ $status = 137 ] || fail "status $status after the server has died"
+for client in 0 1; do
+    grep -q 'server 0 of 1 .*: without it the run ends' "$dir/said/client.$client.log" || fail "client $client does not say why"
+done
+grep -rq 'still runs' "$dir/said" "$dir/out" && fail "a client had to be ended"
 
 # ---- what is refused ----
 refused "strategy async: needs parameter servers: add --layout servers=1" 2 --strategy async
