@@ -318,6 +318,32 @@ tutti_status tutti_boot_agree(const tutti_boot *boot, tutti_status mine)
     return code == MPI_SUCCESS ? (tutti_status)worst : mpi_failed(code, "comparing the ranks");
 }
 
+static tutti_status split(const tutti_boot *boot, int colour, tutti_boot *part)
+{
+    tutti_boot p = {.granted = boot->granted};
+    MPI_Comm *comm = malloc(sizeof *comm);
+    if (!comm) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a communicator");
+    int code = MPI_Comm_split(*(const MPI_Comm *)boot->comm, colour, boot->rank, comm);
+    if (code == MPI_SUCCESS) code = MPI_Comm_set_errhandler(*comm, MPI_ERRORS_RETURN);
+    if (code == MPI_SUCCESS) code = MPI_Comm_rank(*comm, &p.rank);
+    if (code == MPI_SUCCESS) code = MPI_Comm_size(*comm, &p.size);
+    if (code != MPI_SUCCESS) {
+        free(comm);
+        return mpi_failed(code, "MPI_Comm_split");
+    }
+    p.comm = comm;
+    *part = p;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_boot_split(const tutti_boot *boot, int colour, tutti_boot *part)
+{
+    pthread_mutex_lock(tutti_mpi_lock());
+    tutti_status status = split(boot, colour, part);
+    pthread_mutex_unlock(tutti_mpi_lock());
+    return status;
+}
+
 tutti_status tutti_boot_claim(const tutti_boot *boot, int blocks)
 {
     tutti_status mine = tutti_mpi_claim(blocks), status = tutti_boot_agree(boot, mine);

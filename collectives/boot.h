@@ -57,6 +57,9 @@ tutti_status tutti_boot_probe(tutti_thread_level *highest);
 tutti_status tutti_boot_compare(const tutti_boot *boot, const char *mine, char **first);
 /* The largest status of any rank. All ranks call it. COMM (logged). */
 tutti_status tutti_boot_agree(const tutti_boot *boot, tutti_status mine);
+/* The ranks that name the same colour get a communicator of their own, in the order of ranks: *part, which finalize
+ * ends before the one that it was made of. All ranks call it, with no exchange open. COMM, NOMEM (logged). */
+tutti_status tutti_boot_split(const tutti_boot *boot, int colour, tutti_boot *part);
 /* Registers one more exchange of this process that uses MPI; `blocks`: its algorithm blocks inside
  * MPI, so it must be the only one. All ranks call it. UNSUPPORTED on all, with nothing claimed,
  * when one cannot (logged there). */

@@ -27,7 +27,7 @@ tutti_step_row *tutti_step_rows_find(tutti_step_bench *b, tutti_row_kind kind)
 /* Whether a strategy sums over the ranks in every step, and has no parameters. */
 static int sums(const tutti_strategy *strategy)
 {
-    return !strategy->alone && !strategy->parameter;
+    return !strategy->alone && !strategy->pushes && !strategy->parameter;
 }
 
 const char *tutti_step_choice_strategy(int i)

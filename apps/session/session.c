@@ -155,13 +155,18 @@ static tutti_status take_place(tutti_training_session *s)
 {
     tutti_layout *l = &s->options.layout;
     s->replica = s->rank;
-    s->replicas = s->ranks;
+    s->replicas = s->joined = s->ranks;
+    if (s->options.workers_of_all) {
+        s->replica += s->options.first_worker;
+        s->replicas = s->options.workers_of_all;
+        return TUTTI_OK;
+    }
     if (!tutti_layout_given(l)) return TUTTI_OK;
     tutti_status status = tutti_layout_complete(l, s->ranks);
     if (status) return status;
     s->stage = tutti_layout_stage(l, s->rank);
     s->replica = tutti_layout_replica(l, s->rank);
-    s->replicas = l->replicas;
+    s->replicas = s->joined = l->replicas;
     return l->servers ? join_service(s) : make_groups(s);
 }
 
@@ -326,13 +331,22 @@ static tutti_status turn_to_servers(const tutti_training_session *s, const char 
 {
     const tutti_strategy *strategy = recipe->strategy ? recipe->strategy : &tutti_strategy_sync;
     const int keys = tutti_service_keys(net, NULL), servers = s->service.servers;
+    if (s->options.workers_of_all && !strategy->stored)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "--strategy %s does not go with servers and clients as jobs of their own: use sync, async or "
+            "bounded",
+            strategy->name);
+    if (s->options.workers_of_all) {
+        recipe->strategy = strategy->stored;
+        return TUTTI_OK;
+    }
     if (!servers && strategy->needs_servers)
         return tutti_fail(TUTTI_ERR_USAGE,
             "--strategy %s needs servers: use it with --layout servers=1, or more", strategy->name);
     if (!servers) return TUTTI_OK;
     if (!strategy->served)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "--strategy %s has no part for servers: use sync or elastic, or leave servers out of "
+            "--strategy %s has no part for servers: use sync, elastic, async or bounded, or leave servers out of "
             "--layout",
             strategy->name);
     if (servers > keys)
@@ -388,6 +402,7 @@ tutti_status tutti_training_session_build(tutti_training_session *s, const tutti
     complete.micro_batches = tutti_training_session_micro_batches(s, recipe->batch);
     complete.replica = s->replica;
     complete.replicas = s->replicas;
+    complete.client_workers = s->options.workers_of_all ? s->joined : 0;
     complete_pixels(&complete);
     tutti_status status = expect(s, TUTTI_TRAINING_OPEN, "build a model");
     if (!status) status = reserve(s);

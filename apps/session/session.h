@@ -55,6 +55,10 @@ typedef struct tutti_training_session_options {
     const void *comm;
     /* Without an exchange: which rank's share of the computation this is; ranks 0: the only one. */
     int rank, ranks;
+    /* With a store of keys (tutti_strategy.stored), in place of a layout: the exchange joins the workers of
+     * one client. The number of the first of these among the workers of all clients, and how many those are;
+     * workers 0: no store. */
+    int first_worker, workers_of_all;
 } tutti_training_session_options;
 
 /* Zeroed: closed. */
@@ -66,6 +70,7 @@ typedef struct tutti_training_session {
     /* Of this rank; of the net. Without a layout 0, rank and ranks. A server is as a stage behind the last
      * one: it is neither fed nor read */
     int stage, replica, replicas;
+    int joined; /* replicas that the exchange joins: all; with a store of keys, those of this client */
     tutti_service service;        /* zeroes without servers */
     int over_replicas, over_stages; /* groups: the ranks of this stage; those of this replica */
     /* of this stage: those that share divided layers; those that have the same blocks of them */

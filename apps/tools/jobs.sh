@@ -51,6 +51,8 @@ jobs_start() { # NAME COMMAND...
     host=$(jobs_host "$name")
     words=(-n "$n" --max-restarts 0 --grace "$grace" --linger "$linger")
     [ -z "$host" ] || words+=(--hosts "$host")
+    # weights come from the servers, but where it goes on is in the checkpoint
+    [ -z "$checkpoint" ] || [ "${jobs_restarts[$name]:-0}" = 0 ] || words+=(--continue)
     [ $srun = no ] || words+=(--srun)
     if [ -n "$output" ]; then
         exec {out}>> "$output/${name/ /.}.log"

@@ -146,3 +146,20 @@ char *tutti_again_command(char *const argv[], int ranks, const char *checkpoint)
     free(l);
     return text;
 }
+
+char *tutti_again_jobs(
+    int servers, int clients, int workers, char *const argv[], const char *checkpoint)
+{
+    int words = 0;
+    while (argv[words]) words++;
+    char *own = tutti_again_text(words, argv, checkpoint), *text = NULL;
+    size_t size;
+    FILE *out = own ? open_memstream(&text, &size) : NULL;
+    if (out)
+        fprintf(out, "tutti-run --servers %d --clients %d -n %d %s", servers, clients,
+            clients * workers, own);
+    free(own);
+    if (out && !fclose(out)) return text;
+    free(text);
+    return NULL;
+}

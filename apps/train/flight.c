@@ -51,12 +51,18 @@ static uint64_t order_seed(const tutti_trainer *s)
                : seed;
 }
 
+/* Which of the replicas that the exchange joins, which evaluate together, this one is. */
+static int judges(const tutti_training_session *on)
+{
+    return on->replica - on->options.first_worker;
+}
+
 tutti_status tutti_flight_batches(tutti_trainer *s, int train, tutti_prefetch **batches)
 {
     tutti_prefetch_options options = {.dataset = train ? &s->train : &s->test,
         .train = train,
-        .rank = s->local ? 0 : s->session.replica,
-        .ranks = s->local ? 1 : s->session.replicas,
+        .rank = s->local ? 0 : train ? s->session.replica : judges(&s->session),
+        .ranks = s->local ? 1 : train ? s->session.replicas : s->session.joined,
         .most = s->steps_per_epoch * s->options->accumulate,
         .batch = s->options->batch,
         .first_step = train ? s->first_step * s->options->accumulate : 0,
@@ -73,7 +79,7 @@ tutti_status tutti_flight_batches(tutti_trainer *s, int train, tutti_prefetch **
         .threads = s->readers,
         .depth = (int)s->options->depth,
         .memory_bytes = tutti_data_memory(&s->options->images),
-        .tell = train && s->session.rank == 0};
+        .tell = train && tutti_trainer_reports(s)};
     *batches = NULL;
     if (s->session.stage != 0) return TUTTI_OK; /* only the first stage sees images */
     if (train) options.observer = (tutti_prefetch_observer){trace_now, trace_images, s};

@@ -15,7 +15,7 @@ tutti_status tutti_train_judge(tutti_trainer *trainer)
         status = tutti_exchange_judge(on->exchange, on->graph, on->options.workers, &verdict);
     double judged_s = tutti_clock_s() - start_s - compared_s;
     if (status) return status;
-    if (on->rank == 0)
+    if (tutti_trainer_reports(trainer))
         printf("ordering law %s%s: %d collectives per step, design %s, ranks %d, lanes %d, workers "
                "%d (compared in %.3f ms, judged in %.3f ms)\n",
             verdict.clause ? "broken: " : "holds", verdict.clause ? verdict.text : "",

@@ -31,6 +31,7 @@ libtrain_la_SOURCES = \
 	apps/train/stages_data.c apps/train/stages_data.h \
 	apps/train/state.c apps/train/state.h \
 	apps/train/stopwatch.c apps/train/stopwatch.h \
+	apps/train/store.c apps/train/store.h apps/train/store_check.c \
 	apps/train/tally.c apps/train/tally.h \
 	apps/train/timetable.c apps/train/timetable.h \
 	apps/train/torch.c apps/train/torch.h \

@@ -41,17 +41,17 @@ typedef struct loop {
 
 /* ---- one step ---- */
 
-/* Over all ranks. */
+/* Over all ranks that the exchange joins. */
 static double images_per_step(const tutti_trainer *s)
 {
-    return (double)(s->session.replicas * s->options->batch * s->options->accumulate);
+    return (double)(s->session.joined * s->options->batch * s->options->accumulate);
 }
 
 static void report_step(
     loop *l, const tutti_flight *f, const tutti_metric_sums *step, double took_s)
 {
     tutti_trainer *s = l->s;
-    if (s->session.rank != 0) return;
+    if (!tutti_trainer_reports(s)) return;
     tutti_stopwatch_lap(&l->watch);
     tutti_report_on_step(
         l->report, &(tutti_report_step){.epoch = f->step / s->steps_per_epoch + 1,
@@ -123,6 +123,8 @@ static tutti_status submit_batch(loop *l, int64_t number)
     if (status) return status;
     status = tutti_flight_submit(
         on, 0, tutti_step_section(on->step, (int)(number % s->options->accumulate)), f);
+    if (!status && s->store && ends_step(s, number))
+        status = tutti_train_store_step(s->store, on, (double)f->rate);
     if (status || on->step->average < 0 || !ends_step(s, number) ||
         !tutti_trainer_ends_round(s, step + 1))
         return status;
@@ -152,14 +154,15 @@ static tutti_status train_step(loop *l, int64_t step, int *stop)
     return status;
 }
 
-/* Retires all batches in flight, oldest first. */
+/* Retires all batches in flight, oldest first; with a store, weights are those of the last pull then. */
 static tutti_status drain(loop *l, int64_t next_step)
 {
     int64_t next = next_step * l->s->options->accumulate;
     tutti_status status = TUTTI_OK;
     for (int64_t number = next; number < next + TUTTI_FLIGHTS && !status; number++)
         status = retire(l, &l->flight[number % TUTTI_FLIGHTS]);
-    return status;
+    if (status || !l->s->store) return status;
+    return tutti_train_store_settle(l->s->store, l->s->options->timeout_s);
 }
 
 /* ---- reasons to end ---- */
@@ -407,8 +410,12 @@ static void tell_end(const loop *l, int64_t done)
     const tutti_train_options *o = l->s->options;
     const char *name = tutti_interrupt_name(l->signal),
                *from = l->saved ? o->checkpoint : o->resume;
-    if (l->s->session.rank != 0) return;
-    char *command = from ? tutti_again_command(o->words, l->s->session.ranks, from) : NULL;
+    if (!tutti_trainer_reports(l->s)) return;
+    char *command = !from          ? NULL
+                    : l->s->store && l->s->store->jobs
+                        ? tutti_again_jobs(l->s->store->servers, l->s->store->clients,
+                              l->s->store->workers, o->words, from)
+                        : tutti_again_command(o->words, tutti_trainer_ranks(l->s), from);
     tutti_report_on_interrupt(l->report, name, done, command);
     if (command)
         tutti_log(TUTTI_LOG_WARN,
@@ -488,7 +495,7 @@ static void summarise(loop *l, tutti_report_summary *summary)
     *summary = (tutti_report_summary){.design = tutti_exchange_design(s->session.exchange)->name,
         .design_auto = s->options->design_auto,
         .model = s->options->model->name,
-        .ranks = s->session.ranks,
+        .ranks = tutti_trainer_ranks(s),
         .steps = s->first_step > s->last_step ? s->first_step : s->last_step,
         .batch = s->options->batch,
         .trained = s->last_step > s->first_step ? s->last_step - s->first_step : 0,

@@ -93,6 +93,8 @@ typedef struct tutti_train_options {
     const tutti_update_rule *optimizer;
     const tutti_strategy *strategy; /* NULL: auto */
     tutti_strategy_settings strategy_settings;
+    int jobs;   /* this mpirun is servers, or a client, of several jobs (TUTTI_KV_ROLE) */
+    int stored; /* the weights are in a store of keys (apps/train/store.h) */
     char strategy_text[TUTTI_STRATEGY_TEXT]; /* with all its parameters */
     char strategy_fault[256];                /* what is wrong with --strategy; empty: nothing */
     tutti_verify_mode verify;

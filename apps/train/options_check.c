@@ -63,7 +63,7 @@ static tutti_status check_compress(const tutti_train_options *o)
     if (*o->compress_fault)
         return tutti_conf_refuse(&o->conf, "compress", o->compress_name, o->compress_fault);
     if (!encodes(o)) return TUTTI_OK;
-    if (o->strategy && !o->strategy->encodes)
+    if (o->strategy && !o->strategy->encodes && !o->stored)
         return tutti_conf_refuse(&o->conf, "compress", o->compress_name,
             o->strategy->alone
                 ? "is for sums of gradients over ranks, of which this --strategy has none: leave "
@@ -94,7 +94,7 @@ static tutti_status check_strategy(const tutti_train_options *o)
     char reason[128];
     if (*o->strategy_fault)
         return tutti_conf_refuse(&o->conf, "strategy", o->strategy_name, o->strategy_fault);
-    if (o->strategy && o->strategy->needs_servers && !o->layout.servers)
+    if (o->strategy && o->strategy->needs_servers && !o->layout.servers && !o->jobs)
         return tutti_conf_refuse(&o->conf, "strategy", o->strategy_name,
             "needs parameter servers: add --layout servers=1, or more");
     if (o->strategy && o->strategy->alone && !o->layout.servers) return check_alone(o);
@@ -118,7 +118,7 @@ static tutti_status check_servers(const tutti_train_options *o)
     char reason[128];
     if (o->strategy && !o->strategy->served) {
         snprintf(reason, sizeof reason,
-            "has no part for servers: use sync or elastic, or leave servers out of --layout %s",
+            "has no part for servers: use sync, elastic, async or bounded, or leave servers out of --layout %s",
             o->layout_text);
         return tutti_conf_refuse(&o->conf, "strategy", o->strategy_name, reason);
     }
@@ -152,7 +152,7 @@ static tutti_status check_layout(const tutti_train_options *o)
             return tutti_conf_refuse(&o->conf, "strategy", o->strategy->name,
                 "it needs whole layers on every replica: leave out split of --layout");
     }
-    if (l->servers) {
+    if (l->servers && !o->stored) {
         tutti_status status = check_servers(o);
         if (status) return status;
     }

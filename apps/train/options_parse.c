@@ -7,6 +7,7 @@
 #include "designs/exchange/settings.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static tutti_setting *find_setting(tutti_train_options *o, const char *name)
@@ -47,6 +48,9 @@ static void read_strategy(tutti_train_options *o)
         o->strategy = NULL;
     tutti_strategy_print(o->strategy, &o->strategy_settings, o->strategy_text);
     if (o->strategy && o->strategy->alone) o->priority = o->priority_free = 0;
+    const char *role = getenv("TUTTI_KV_ROLE");
+    o->jobs = role && *role;
+    o->stored = o->jobs || (o->strategy && o->strategy->pushes);
 }
 
 /* --compress bf16 and --wire bf16 are one setting. */

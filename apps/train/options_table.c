@@ -187,7 +187,9 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
                 "neighbours, or of one in turn, in every step, and with all after period=T steps "
                 "(default 1000); elastic:period=T,alpha=A,round=R, with servers of --layout: clients "
                 "train alone, and every T steps (default 8) move by A (default 0.1) of the way to a "
-                "centre, and it to them; auto: "
+                "centre, and it to them; async, with servers: each client's gradients update the "
+                "weights when they come; bounded:S: the same, but no client is more than S steps "
+                "(default 3) ahead of the slowest; auto: "
                 "sync, with sums in any order"},
     TUTTI_SETTING_BUCKET_MB(AT(bucket_mb)),
     TUTTI_SETTING_CHUNK_MB(AT(chunk_mb)),

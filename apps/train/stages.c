@@ -28,8 +28,7 @@ enum { SPANS_TRACED = 1 << 16 /* per worker, with --trace */ };
 
 /* ---- joining ---- */
 
-/* The settings that ranks must share. A rank whose options were refused differs from those that go on. */
-static char *common_text(const tutti_train_options *options, tutti_status parsed)
+char *tutti_trainer_settings(const tutti_train_options *options, tutti_status parsed)
 {
     char *text = NULL, *settings = parsed ? strdup("") : tutti_conf_text(&options->conf, options);
     if (settings &&
@@ -48,7 +47,7 @@ static void give_up(void)
 /* Of ranks that divide the work sums do not depend on what else is in a bucket. */
 static const char *algorithm_of(const tutti_train_options *o)
 {
-    int divides = o->layout_text || o->strategy;
+    int divides = o->layout_text || o->strategy || o->stored;
     return divides && strcmp(o->algorithm, "auto") == 0 ? "direct" : o->algorithm;
 }
 
@@ -57,7 +56,8 @@ static tutti_exchange_options exchange_options(const tutti_train_options *o, con
     return (tutti_exchange_options){.design = o->design,
         .lanes = (int)tutti_conf_int_or(o->lanes, 0),
         .algorithm = algorithm_of(o),
-        .messages = tutti_layout_has_groups(&o->layout) || (o->strategy && o->strategy->meetings),
+        .messages = !o->stored && (tutti_layout_has_groups(&o->layout) ||
+                                      (o->strategy && o->strategy->meetings)),
         .chunk_bytes = tutti_conf_bytes(o->chunk_mb),
         .order = {.on = o->priority},
         .bucket_bytes = tutti_conf_bytes(o->bucket_mb),
@@ -76,15 +76,26 @@ static tutti_exchange_options exchange_options(const tutti_train_options *o, con
         .settings = settings};
 }
 
+/* Of a client's workers alone, each of which is a replica. */
+static void join_client(const tutti_train_store *store, tutti_training_session_options *session)
+{
+    session->comm = tutti_train_store_comm(store);
+    session->device = "cpu";
+    session->layout.servers = session->layout.clients = 0;
+    session->first_worker = store->client * store->workers;
+    session->workers_of_all = store->clients * store->workers;
+}
+
 tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interrupt *interrupt,
-    tutti_status parsed, tutti_trainer *trainer)
+    tutti_status parsed, tutti_train_store *store, tutti_trainer *trainer)
 {
     *trainer = (tutti_trainer){.options = options,
         .interrupt = interrupt,
+        .store = store,
         .readers = tutti_data_threads(options->images.threads, (int)options->workers)};
-    char *settings = common_text(options, parsed);
+    char *settings = tutti_trainer_settings(options, parsed);
     if (!settings) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the options' text");
-    const tutti_training_session_options session = {.workers = (int)options->workers,
+    tutti_training_session_options session = {.workers = (int)options->workers,
         .device = options->device,
         .transport = options->transport,
         .place = {.tf32 = options->tf32},
@@ -94,11 +105,12 @@ tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interr
         .spans = options->trace ? SPANS_TRACED : 0,
         .readers = trainer->readers,
         .exchange = exchange_options(options, settings)};
+    if (store) join_client(store, &session);
     tutti_status status = tutti_training_session_open(&session, &trainer->session);
     if (status == TUTTI_ERR_TIMEOUT) return status; /* the settings may still be read */
     free(settings);
     if (status) return status;
-    if (trainer->session.rank != 0) tutti_interrupt_hush(interrupt);
+    if (!tutti_trainer_reports(trainer)) tutti_interrupt_hush(interrupt);
     return tutti_trainer_agree(trainer, parsed);
 }
 
@@ -226,6 +238,12 @@ static void name_divided(const tutti_training_session *s, char *text, size_t siz
                 text + used, size - used, "%s%s", used ? ", " : "", s->net->layer[l].name);
 }
 
+int tutti_trainer_ranks(const tutti_trainer *s)
+{
+    const tutti_train_store *store = s->store;
+    return store ? store->servers + store->clients * store->workers : s->session.ranks;
+}
+
 void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
 {
     const tutti_step_options *recipe = &s->session.recipe;
@@ -243,9 +261,11 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .library = s->session.place.device == TUTTI_CPU ? tutti_kernel_library() : "CUDA",
         .model = s->options->model->name,
         .data = s->train.source->name,
-        .ranks = s->session.ranks,
+        .ranks = tutti_trainer_ranks(s),
         .replicas = s->session.replicas,
-        .layout = s->options->layout_text ? &s->session.options.layout : NULL,
+        .layout = s->store                  ? &s->store->layout
+                  : s->options->layout_text ? &s->session.options.layout
+                                            : NULL,
         .micro_batches = s->session.step->micro_batches,
         .lanes = tutti_exchange_lanes(s->session.exchange),
         .workers = (int)s->options->workers,

@@ -69,7 +69,8 @@ static tutti_status find_precision(tutti_trainer *s)
 {
     const tutti_train_options *o = s->options;
     const tutti_model_input input = tutti_trainer_input(s);
-    const tutti_step_options recipe = tutti_trainer_recipe(s);
+    tutti_step_options recipe = tutti_trainer_recipe(s);
+    recipe.strategy = NULL; /* kernels are timed on one rank, where all are sync */
     if (!s->can_bf16) {
         tutti_log(TUTTI_LOG_INFO,
             "auto: --precision f32, because not every rank's processor has instructions for bf16");

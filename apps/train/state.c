@@ -16,10 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char precision_key[] = "precision", sync_word[] = "sync";
+/* store_word: what the optimizer keeps is on servers, and not in the checkpoint. */
+static const char precision_key[] = "precision", sync_word[] = "sync",
+                  store_word[] = "on a store of keys";
 
 /* The words of a checkpoint. The first ones are in every checkpoint; later versions added the others. */
-/* EQUAL_OR_SYNC: replicas that train alone do so in the same way, or begin or end with sums in every step. */
+/* EQUAL_OR_SYNC: replicas that train alone do so in the same way, or begin or end with sums in every step; what is on a
+ * store stays there. */
 typedef enum word_rule { KEPT, MUST_BE_EQUAL, EQUAL_OR_SYNC, BETTER_EQUAL } word_rule;
 enum { WORD_SIZE = TUTTI_RATE_TEXT };
 static const struct {
@@ -139,8 +142,11 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
     write_or_none(r->average_decay, text[i++]);
     snprintf(text[i++], WORD_SIZE, "%s", tutti_precision_word(s->precision));
     /* Those that sum over ranks in every step leave the same weights. */
+    const tutti_strategy *strategy = s->session.step->strategy;
     snprintf(text[i++], WORD_SIZE, "%s",
-        s->session.step->strategy->alone ? s->options->strategy_text : sync_word);
+        strategy->pushes  ? store_word
+        : strategy->alone ? s->options->strategy_text
+                          : sync_word);
     write_compress(s, text[i++]);
 }
 
@@ -314,8 +320,9 @@ static void note_difference(
 /* Of words that differ. */
 static int must_be_equal(word_rule rule, const char *was, const char *is)
 {
-    return rule == MUST_BE_EQUAL ||
-           (rule == EQUAL_OR_SYNC && strcmp(was, sync_word) != 0 && strcmp(is, sync_word) != 0);
+    const int stored = !strcmp(was, store_word) || !strcmp(is, store_word);
+    const int sync = !strcmp(was, sync_word) || !strcmp(is, sync_word);
+    return rule == MUST_BE_EQUAL || (rule == EQUAL_OR_SYNC && (stored || !sync));
 }
 
 static tutti_status check_words(

@@ -21,7 +21,7 @@ static int exit_code(tutti_status status)
 
 static tutti_status open_report(tutti_trainer *s, tutti_report **report)
 {
-    tutti_report_options options = {.active = s->session.rank == 0,
+    tutti_report_options options = {.active = tutti_trainer_reports(s),
         .json = s->options->json,
         .csv = s->options->csv,
         .page = s->options->page,
@@ -52,14 +52,17 @@ static tutti_status train(tutti_trainer *s, tutti_report *report)
     return TUTTI_OK;
 }
 
-static tutti_status run(
-    const tutti_train_options *options, tutti_interrupt *interrupt, tutti_status parsed)
+/* Everything but training itself. store: NULL without one. */
+static tutti_status run_trainer(const tutti_train_options *options, tutti_interrupt *interrupt,
+    tutti_status parsed, tutti_train_store *store)
 {
     tutti_trainer trainer;
     tutti_report *report = NULL;
-    tutti_status status = tutti_trainer_join(options, interrupt, parsed, &trainer);
+    tutti_status status = tutti_trainer_join(options, interrupt, parsed, store, &trainer);
+    if (!status) status = tutti_trainer_prepare(&trainer);
+    if (store) status = tutti_train_store_agree(options, store, status);
     if (status) goto done;
-    status = tutti_trainer_prepare(&trainer);
+    if (store && !options->check_only) status = tutti_train_store_open(options, store, &trainer.session);
     if (!status && options->check_only) {
         status = tutti_train_judge(&trainer);
         goto done;
@@ -68,9 +71,27 @@ static tutti_status run(
     if (!status) status = train(&trainer, report);
     tutti_status closed = tutti_report_close(report);
     status = tutti_exchange_agree(trainer.session.exchange, status ? status : closed, NULL);
-done:
+done:;
+    tutti_status parted = store ? tutti_train_store_close(store) : TUTTI_OK;
     tutti_status left = tutti_trainer_leave(&trainer);
-    return status ? status : left;
+    return status ? status : parted ? parted : left;
+}
+
+/* As a worker, or as a server. */
+static tutti_status run_stored(
+    tutti_train_options *options, tutti_interrupt *interrupt, tutti_status parsed)
+{
+    tutti_train_store store = {0};
+    char *settings = tutti_trainer_settings(options, parsed);
+    if (!settings) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the options' text");
+    tutti_status status = tutti_train_store_begin(options, settings, parsed, &store);
+    free(settings);
+    if (store.serves) tutti_interrupt_hush(interrupt); /* it ends with its clients */
+    if (!status)
+        status = store.serves ? tutti_train_store_serve(options, &store)
+                              : run_trainer(options, interrupt, parsed, &store);
+    tutti_train_store_end(options, &store, status);
+    return status;
 }
 
 int tutti_train_main(const tutti_train_program *program, int argc, char *argv[])
@@ -89,12 +110,14 @@ int tutti_train_main(const tutti_train_program *program, int argc, char *argv[])
         tutti_conf_print_version(&options.conf, stdout);
         return EXIT_SUCCESS;
     }
+    if (!status && options.stored) status = tutti_train_store_check(&options);
     tutti_log_set_level(options.verbose ? TUTTI_LOG_DEBUG
                         : options.quiet ? TUTTI_LOG_WARN
                                         : TUTTI_LOG_INFO);
     tutti_interrupt *interrupt = NULL;
     if (!status) status = tutti_interrupt_open(&interrupt);
-    status = run(&options, interrupt, status);
+    status = options.stored ? run_stored(&options, interrupt, status)
+                            : run_trainer(&options, interrupt, status, NULL);
     tutti_interrupt_close(interrupt);
     return exit_code(status);
 }

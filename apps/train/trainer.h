@@ -17,6 +17,7 @@
 #include "apps/train/outputs.h"
 #include "apps/train/report.h"
 #include "apps/train/rate_schedule.h"
+#include "apps/train/store.h"
 #include "apps/tune/tune.h"
 
 /* The best test accuracy of a run with --keep-best or --patience. */
@@ -37,6 +38,7 @@ typedef struct tutti_trainer {
     const tutti_train_options *options;   /* borrowed */
     tutti_interrupt *interrupt;           /* borrowed; NULL: default actions of signals */
     tutti_training_session session;       /* traced with --trace */
+    tutti_train_store *store;             /* borrowed; NULL: without servers, or with those of the step */
     int can_bf16;                         /* every rank's processor can */
     int readers;                          /* threads that read ahead */
     tutti_dtype precision;                /* of this run, the same on all ranks */
@@ -65,10 +67,15 @@ typedef struct tutti_trainer {
     int64_t last_step; /* where this process ends: steps, or --stop-after, with the round */
 } tutti_trainer;
 
-/* Starts MPI and compares the ranks' options. `parsed`: the status of parsing this rank's options;
- * a usage error of any rank becomes the result on all. After a failure only leave is allowed. */
+/* The settings that ranks must share, as text, which the caller frees. NULL: no memory. A rank whose options were
+ * refused differs from those that go on. */
+char *tutti_trainer_settings(const tutti_train_options *options, tutti_status parsed);
+
+/* Starts MPI, unless the store has, and compares the ranks' options. `parsed`: the status of parsing this
+ * rank's options; a usage error of any rank becomes the result on all. store: begun, or NULL. After a failure
+ * only leave is allowed. */
 tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interrupt *interrupt,
-    tutti_status parsed, tutti_trainer *trainer);
+    tutti_status parsed, tutti_train_store *store, tutti_trainer *trainer);
 
 /* Ends all ranks after a failure on this rank only: the others wait for it. */
 _Noreturn void tutti_trainer_end_all(tutti_status status);
@@ -76,6 +83,15 @@ _Noreturn void tutti_trainer_end_all(tutti_status status);
 /* Opens the data, chooses the design with --design auto, builds net and graph, starts the runner,
  * and gives every rank the same weights: initial ones from the seed, or those of --resume. */
 tutti_status tutti_trainer_prepare(tutti_trainer *trainer);
+
+/* Whether this rank reports what the run does, and writes its files. [P] */
+static inline int tutti_trainer_reports(const tutti_trainer *trainer)
+{
+    return trainer->session.rank == 0 && !(trainer->store && trainer->store->follows);
+}
+
+/* How many ranks the run has, with servers and all clients. [P] */
+int tutti_trainer_ranks(const tutti_trainer *trainer);
 
 void tutti_trainer_describe(const tutti_trainer *trainer, tutti_report_start *start);
 

@@ -192,6 +192,19 @@ static inline int tutti_builder_summed(const tutti_builder *b)
     return s->servers ? s->workers : 1;
 }
 
+/* With a store of keys. INVAL (logged): what its servers cannot do. tutti_strategy.update: gradients and
+ * weights are the program's, and what is left are running statistics. USAGE (logged): parameters with a rate
+ * or a weight decay of their own. */
+tutti_status tutti_step_check_stored(
+    const tutti_update_rule *rule, const tutti_step_options *options);
+tutti_status tutti_builder_leave_to_store(tutti_builder *b);
+/* How many replicas the statistics of a step are summed over. */
+static inline int tutti_builder_statistics_of(const tutti_builder *b)
+{
+    const int client = b->options->client_workers;
+    return client ? client : tutti_builder_summed(b);
+}
+
 /* For the statistics of layer l: sum over micro-batches -> the strategy's mark; the ALLREDUCE that this usually
  * is; and what follows the mark: running statistics. */
 tutti_status tutti_builder_mark_statistics(tutti_builder *b, int l);

@@ -111,12 +111,14 @@ static tutti_status declare_kept(
     return status;
 }
 
-/* What the update rule keeps is where updates are: on servers, or with clients that train alone on these. */
+/* What the update rule keeps is where updates are: on servers, of the step or of a store of keys, or with
+ * clients that train alone on these. */
 static tutti_status declare_states(
     tutti_builder *b, int l, const tutti_parameter *parameter, tutti_trained *t)
 {
     const tutti_service *s = &b->options->service;
-    const int updates = !s->servers || s->serves == b->step->strategy->deals;
+    const int updates =
+        !b->step->strategy->pushes && (!s->servers || s->serves == b->step->strategy->deals);
     tutti_status status = TUTTI_OK;
     for (int i = 0; updates && b->step->rule->prefix[i] && status == TUTTI_OK; i++)
         status = declare_kept(b, b->step->rule->prefix[i], l, parameter, &t->state[i]);
@@ -174,6 +176,7 @@ tutti_status tutti_builder_declare_trained(
     t->index = b->step->parameters++;
     b->step->parameter_layer[t->index] = l;
     b->step->parameter[t->index] = t->weight;
+    b->step->gradient[t->index] = t->gradient;
     return TUTTI_OK;
 }
 

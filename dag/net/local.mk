@@ -34,6 +34,7 @@ libnet_la_SOURCES += \
 	dag/net/service.c dag/net/service.h \
 	dag/net/site.c dag/net/site.h \
 	dag/net/step.h \
+	dag/net/stored.c \
 	dag/net/strategy.h \
 	dag/net/units.c dag/net/units.h \
 	dag/net/update.c dag/net/update_rule.h dag/net/update_rules.c \

@@ -97,9 +97,10 @@ const tutti_update_rule *tutti_update_rule_find(const char *name);
 /* What a complete gradient turns into, and who updates (dag/net/strategy.h). */
 typedef struct tutti_strategy tutti_strategy;
 extern const tutti_strategy tutti_strategy_sync, tutti_strategy_sharded, tutti_strategy_rooted,
-    tutti_strategy_local, tutti_strategy_gossip, tutti_strategy_elastic;
-/* sync with servers, in no table: users say it by a layout. */
-extern const tutti_strategy tutti_strategy_served;
+    tutti_strategy_local, tutti_strategy_gossip, tutti_strategy_elastic, tutti_strategy_async,
+    tutti_strategy_bounded;
+/* sync with servers, and with a store of keys, in no table: users say it by a layout, or by jobs. */
+extern const tutti_strategy tutti_strategy_served, tutti_strategy_stored;
 /* NULL-terminated table of strategies; lookup by name (NULL if unknown). [P] */
 extern const tutti_strategy *const tutti_strategies[];
 const tutti_strategy *tutti_strategy_find(const char *name);
@@ -159,6 +160,9 @@ typedef struct tutti_step_options {
     /* Of the net, which train on different images. replicas: for loss weight and statistics; replica:
      * for dropout's place in the global batch */
     int replicas, replica;
+    /* With a store of keys (tutti_strategy.pushes): the workers of this rank's client, over which statistics are
+     * summed; 0: without one */
+    int client_workers;
     const tutti_update_rule *rule;    /* NULL: tutti_update_sgd */
     const tutti_strategy *strategy;   /* NULL: tutti_strategy_sync */
     tutti_strategy_settings settings; /* of the strategy */
@@ -229,7 +233,7 @@ typedef struct tutti_step {
     tutti_graph *graph; /* owned */
     int train, eval;    /* sections */
     tutti_division division;
-    int served; /* with servers: what the update rule keeps is there, and a server has its keys alone */
+    int served; /* with servers, or a store: what the update rule keeps is there, and a server has its keys alone */
     int first, end;                     /* layers of the net that this rank has: first .. end - 1 */
     int *parameter_layer, *state_layer; /* of each parameter, each state: the layer that has it */
     int *state_dealt;                   /* of each state: tutti_dealt */
@@ -257,6 +261,7 @@ typedef struct tutti_step {
     int micro_batches;
     tutti_micro_batch *micro_batch;
     int parameters, *parameter; /* tensors, in net order: the order of hashes and checkpoints */
+    int *gradient;              /* of each: the tensor that has its complete gradient */
     int states, *state;         /* running statistics, what the update rule keeps, averages */
     const tutti_update_rule *rule;
     const tutti_strategy *strategy;

@@ -17,6 +17,7 @@ typedef struct tutti_strategy_parameter {
     /* NULL-terminated: the value is the number of one of these words, which is written without the key;
      * NULL: it is a number */
     const char *const *words;
+    int bare; /* a number that is written without the key, as the first */
 } tutti_strategy_parameter;
 
 struct tutti_strategy {
@@ -44,6 +45,13 @@ struct tutti_strategy {
     /* How it goes with parameter servers (dag/net/service.h), where a layout has them. NULL: it does not. */
     const tutti_strategy *served;
     int needs_servers; /* it is nothing without them */
+    /* How it goes with a store of keys, which servers and clients share (tutti/kv.h). NULL: it does not. */
+    const tutti_strategy *stored;
+    /* The graph has no updates: behind each step the program pushes every gradient (tutti_step.gradient) to a
+     * store of keys, whose servers update, and pulls the weights. */
+    int pushes;
+    /* Whether each client's push is an update by itself; NULL or 0: those of all clients are added up before. [P] */
+    int (*apart)(const tutti_strategy_settings *settings);
     /* INVAL (logged): a rule or options that the strategy cannot take. */
     tutti_status (*check)(const tutti_update_rule *rule, const tutti_step_options *options);
     /* Appends the mark of the gradient of parameter p of layer l, which the section train has completed. */

@@ -123,7 +123,7 @@ tutti_status tutti_builder_update_running(tutti_builder *b, int l)
     int micro_batches = b->options->micro_batches;
     int64_t C = layer->out[0].C;
     double n = (double)(b->options->batch * layer->out[0].H * layer->out[0].W) / micro_batches;
-    double all = (double)micro_batches * b->step->accumulate * tutti_builder_summed(b);
+    double all = (double)micro_batches * b->step->accumulate * tutti_builder_statistics_of(b);
     tutti_norm_running_desc desc = {.C = C,
         .momentum = RUNNING_MOMENTUM,
         .weight = (float)(1.0 / all),

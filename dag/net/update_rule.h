@@ -43,6 +43,7 @@ struct tutti_update_rule {
      * over ranks. */
     tutti_status (*append)(tutti_graph *graph, const char *name, const tutti_trained *trained,
         const tutti_step *step, const tutti_step_options *options);
+    int stored; /* the servers of a store of keys have it, under this name (tutti/kv.h) */
     /* Whether its op takes gradients of bf16; if not, they are widened for it. */
     int takes_bf16;
     /* Makes the node that append has added update only these elements, and leaves of what it keeps

@@ -45,6 +45,7 @@ static tutti_status cut(tutti_graph *graph, int node, int64_t first, int64_t cou
 const tutti_update_rule tutti_update_sgd = {.name = "sgd",
     .summary = "stochastic gradient descent with momentum",
     .prefix = {"m."},
+    .stored = 1,
     .check = check,
     .append = append,
     .takes_bf16 = 1,

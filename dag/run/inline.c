@@ -431,6 +431,13 @@ static void inline_release(tutti_run *run, int tensor)
     (void)run, (void)tensor;
 }
 
+static tutti_insert_handle inline_handle(tutti_run *run, int tensor)
+{
+    (void)run;
+    (void)tensor;
+    return NULL;
+}
+
 const tutti_runner tutti_runner_inline = {
     .name = "inline",
     .summary =
@@ -443,5 +450,6 @@ const tutti_runner tutti_runner_inline = {
     .wait = inline_wait,
     .acquire = inline_acquire,
     .release = inline_release,
+    .handle = inline_handle,
     .close = inline_close,
 };

@@ -21,6 +21,7 @@
 #include "dag/base/status.h"
 #include "dag/graph/graph.h"
 #include "dag/run/binding.h"
+#include "dag/run/handle.h"
 #include "dag/run/ledger.h"
 #include "dag/run/meter.h"
 #include "dag/run/token.h"
@@ -94,6 +95,10 @@ typedef struct tutti_runner {
      * at once. INVAL (logged): another size, or something has not ended. */
     tutti_status (*acquire)(tutti_run *run, int tensor, tutti_mode mode, size_t bytes, void **data);
     void (*release)(tutti_run *run, int tensor);
+    /* A tensor as StarPU's data, for tasks of others, such as a store of keys (tutti/kv.h): its tasks and
+     * those of the run wait for each other, but wait does not wait for its tasks. Valid until close. NULL: the
+     * runner has no StarPU. */
+    tutti_insert_handle (*handle)(tutti_run *run, int tensor);
     /* Releases everything. The caller has waited for all of it; after a failed wait it may still
      * close: nodes that never ended are abandoned, and their memory is leaked rather than freed
      * under them. Accepts NULL. */

@@ -241,6 +241,11 @@ static void starpu_release(tutti_run *run, int tensor)
     if (status) tutti_ledger_fail(run->ledger, status); /* the next wait returns it */
 }
 
+static tutti_insert_handle starpu_handle(tutti_run *run, int tensor)
+{
+    return run->handles.handle[tensor];
+}
+
 const char *tutti_run_starpu_version(void)
 {
 #define TEXT(number) #number
@@ -271,5 +276,6 @@ const tutti_runner tutti_runner_starpu = {
     .wait = starpu_wait,
     .acquire = starpu_acquire,
     .release = starpu_release,
+    .handle = starpu_handle,
     .close = starpu_close,
 };

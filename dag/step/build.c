@@ -472,12 +472,13 @@ static tutti_status open_builder(tutti_builder *b)
     step->codec = b->options->codec;
     step->seed = b->options->seed;
     step->division = b->options->division;
-    step->served = b->options->service.servers > 0;
+    step->served = b->options->service.servers > 0 || step->strategy->pushes;
     step->accumulate = batches_of(b->options);
     step->gather_first = step->gather_more = -1;
     step->eval_average = step->eval_average_again = -1;
     step->micro_batch = calloc(micro_batches, sizeof *step->micro_batch);
     step->parameter = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->parameter);
+    step->gradient = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->gradient);
     step->state = calloc(
         layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 4) + 2), sizeof *step->state);
     b->gradients = calloc(micro_batches, sizeof *b->gradients);
@@ -506,8 +507,8 @@ static tutti_status open_builder(tutti_builder *b)
     step->state_dealt = calloc(layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 4) + 2),
         sizeof *step->state_dealt);
     if (!step->state_dealt || !step->parameter_layer || !step->update || !step->state_layer ||
-        !step->code_node || !step->micro_batch || !step->parameter || !step->state ||
-        !b->gradients || !b->site || !b->trained || !b->copy || !b->statistics ||
+        !step->code_node || !step->micro_batch || !step->parameter || !step->gradient ||
+        !step->state || !b->gradients || !b->site || !b->trained || !b->copy || !b->statistics ||
         !b->gathered_statistics || !b->running || !b->average || !b->mixture || !b->forwards ||
         !b->backwards || !b->wanted || !b->judged || !b->auxiliary_metrics || !b->access)
         return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory for %zu layers in %zu micro-batches",
@@ -583,6 +584,7 @@ void tutti_step_free(tutti_step *step)
     tutti_graph_free(step->graph);
     free(step->micro_batch);
     free(step->parameter);
+    free(step->gradient);
     free(step->state);
     free(step->parameter_layer);
     free(step->update);

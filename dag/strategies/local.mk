@@ -1,10 +1,13 @@
 # What a complete gradient turns into, and who updates.
 libnet_la_SOURCES += \
+	dag/strategies/async.c \
+	dag/strategies/bounded.c \
 	dag/strategies/elastic.c \
 	dag/strategies/gossip.c \
 	dag/strategies/local.c \
 	dag/strategies/rooted.c \
 	dag/strategies/served.c \
 	dag/strategies/sharded.c \
+	dag/strategies/stored.c \
 	dag/strategies/strategies.c \
 	dag/strategies/sync.c

@@ -7,7 +7,7 @@
 
 const tutti_strategy *const tutti_strategies[] = {&tutti_strategy_sync, &tutti_strategy_sharded,
     &tutti_strategy_rooted, &tutti_strategy_local, &tutti_strategy_gossip, &tutti_strategy_elastic,
-    NULL};
+    &tutti_strategy_async, &tutti_strategy_bounded, NULL};
 
 static const tutti_strategy *find(const char *name, size_t length)
 {
@@ -72,6 +72,11 @@ static void say_keys(const tutti_strategy *strategy, char *fault, size_t size)
         say_words(strategy, fault, size);
         return;
     }
+    if (strategy->parameter->bare) {
+        snprintf(fault, size, "%s takes a number, such as %s:%g", strategy->name, strategy->name,
+            strategy->parameter->fallback);
+        return;
+    }
     used = snprintf(fault, size, "%s takes", strategy->name);
     for (int i = 0; i < n && used >= 0 && (size_t)used < size; i++)
         used += snprintf(fault + used, size - (size_t)used, "%s %s=",
@@ -125,6 +130,12 @@ static int read_one(const tutti_strategy *strategy, const char **text, int seen[
     for (; k < n && strategy->parameter[k].words; k++)
         if (!seen[k] && read_word(&strategy->parameter[k], text, &settings->value[k]))
             return ++seen[k];
+    if (n && !seen[0] && strategy->parameter[0].bare) {
+        seen[0]++;
+        if (read_value(&strategy->parameter[0], text, &settings->value[0])) return 1;
+        say_bounds(&strategy->parameter[0], fault, size);
+        return 0;
+    }
     while (k < n && (strlen(strategy->parameter[k].key) != length ||
                         strncmp(strategy->parameter[k].key, *text, length)))
         k++;
@@ -175,8 +186,10 @@ char *tutti_strategy_print(const tutti_strategy *strategy, const tutti_strategy_
         const tutti_strategy_parameter *p = &strategy->parameter[i];
         const double value = settings->value[i];
         const size_t room = (size_t)(TUTTI_STRATEGY_TEXT - used);
-        used += p->words ? snprintf(text + used, room, "%c%s", i ? ',' : ':', p->words[(int)value])
-                         : snprintf(text + used, room, "%c%s=%.9g", i ? ',' : ':', p->key, value);
+        used +=
+            p->words  ? snprintf(text + used, room, "%c%s", i ? ',' : ':', p->words[(int)value])
+            : p->bare ? snprintf(text + used, room, "%c%.9g", i ? ',' : ':', value)
+                      : snprintf(text + used, room, "%c%s=%.9g", i ? ',' : ':', p->key, value);
     }
     return text;
 }

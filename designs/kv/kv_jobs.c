@@ -314,15 +314,6 @@ static tutti_status jobs_listen(tutti_kv *kv, tutti_note_heard *heard, void *ctx
     return TUTTI_OK;
 }
 
-static tutti_status failure_of(tutti_kv *kv)
-{
-    pthread_mutex_lock(&kv->news.lock);
-    tutti_status status = kv->news.failure;
-    if (status) tutti_error_adopt(kv->news.why);
-    pthread_mutex_unlock(&kv->news.lock);
-    return status;
-}
-
 /* Messages end by themselves, or with their connections. */
 static tutti_status jobs_wait(tutti_kv *kv, double timeout_s)
 {
@@ -339,7 +330,7 @@ static tutti_status jobs_wait(tutti_kv *kv, double timeout_s)
         else
             tutti_clock_sleep(poll_s);
     }
-    tutti_status failure = failure_of(kv);
+    tutti_status failure = tutti_kv_failure(kv);
     return failure && status != TUTTI_ERR_TIMEOUT ? failure : status;
 }
 

@@ -22,6 +22,15 @@ tutti_status tutti_kv_fail(tutti_kv *kv, tutti_status status, const char *why)
     return status;
 }
 
+tutti_status tutti_kv_failure(tutti_kv *kv)
+{
+    pthread_mutex_lock(&kv->news.lock);
+    tutti_status status = kv->news.failure;
+    if (status) tutti_error_adopt(kv->news.why);
+    pthread_mutex_unlock(&kv->news.lock);
+    return status;
+}
+
 static void hear_end(tutti_kv *kv, const tutti_note *note)
 {
     char why[256];

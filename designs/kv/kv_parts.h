@@ -135,6 +135,8 @@ tutti_status tutti_kv_await_meetings(tutti_kv *kv, int meetings);
 void tutti_kv_hear_news(void *kv, const tutti_note *note);
 /* A worker's run has failed; returns status. [A] */
 tutti_status tutti_kv_fail(tutti_kv *kv, tutti_status status, const char *why);
+/* OK, or why the run has failed, which becomes this thread's last error. [A] */
+tutti_status tutti_kv_failure(tutti_kv *kv);
 
 /* Opens what the jobs have to do with each other, once the session is there and the store knows its numbers; a client's
  * number may be new. All ranks of the job call it, and return the same. */

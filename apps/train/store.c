@@ -1,0 +1,254 @@
+#include "apps/train/store.h"
+
+#include "dag/base/conf.h"
+#include "dag/base/log.h"
+#include "dag/net/strategy.h"
+#include "dag/net/update_rule.h"
+#include "designs/kv/jobs.h"
+#include "designs/kv/kv.h"
+#include "designs/thread/deadline.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Options that were refused may have none. */
+static double setup_s(const tutti_train_options *options)
+{
+    static const double otherwise_s = 60;
+    return options->setup_timeout_s > 0 ? options->setup_timeout_s : otherwise_s;
+}
+
+/* ---- who does what ---- */
+
+static tutti_status compare(const tutti_boot *boot, const char *settings)
+{
+    char *first = NULL;
+    tutti_conf_difference d;
+    tutti_status status = tutti_boot_compare(boot, settings, &first);
+    if (status == TUTTI_ERR_MISMATCH) {
+        status = TUTTI_ERR_USAGE;
+        if (tutti_conf_compare(first, settings, &d))
+            tutti_fail(status,
+                "the ranks were started with different options: %s is \"%s\" on rank 0 and \"%s\" "
+                "on "
+                "rank %d",
+                d.name, d.a, d.b, boot->rank);
+    }
+    free(first);
+    return status;
+}
+
+/* Where all is one mpirun. */
+static tutti_status divide_ranks(tutti_train_store *s)
+{
+    tutti_layout *l = &s->layout;
+    tutti_status status = tutti_layout_complete(l, s->all.size);
+    if (status) return status;
+    s->servers = l->servers;
+    s->clients = l->clients;
+    s->workers = l->replicas / l->clients;
+    s->serves = s->all.rank >= l->replicas;
+    s->client = s->serves ? -1 : s->all.rank / s->workers;
+    return TUTTI_OK;
+}
+
+static tutti_status check_layout(const tutti_layout *l, const tutti_jobs *jobs)
+{
+    const int servers = l->servers && l->servers != jobs->servers;
+    const int clients = l->clients && l->clients != jobs->clients;
+    char text[TUTTI_LAYOUT_TEXT];
+    if (!servers && !clients) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_USAGE,
+        "--layout %s: the jobs of this run are %d servers and %d clients (TUTTI_KV_SERVERS, "
+        "TUTTI_KV_CLIENTS): leave it out",
+        tutti_layout_print(l, text), jobs->servers, jobs->clients);
+}
+
+static tutti_status take_role(tutti_train_store *s)
+{
+    tutti_jobs jobs;
+    const tutti_kv_options none = {0};
+    tutti_status status = tutti_jobs_read(&none, &jobs);
+    if (!status) status = check_layout(&s->layout, &jobs);
+    if (status) return status;
+    s->servers = jobs.servers;
+    s->clients = jobs.clients;
+    s->workers = s->all.size;
+    s->serves = jobs.serves;
+    const int last = jobs.clients - 1;
+    s->client = jobs.serves ? -1 : jobs.any || jobs.number > last ? last : jobs.number;
+    s->follows = jobs.any || s->client > 0;
+    s->layout = (tutti_layout){.servers = jobs.servers, .clients = jobs.clients};
+    return TUTTI_OK;
+}
+
+/* Of a client that does not report. */
+static void forget_files(tutti_train_options *o)
+{
+    static const tutti_conf_int never = {.word = 1};
+    o->checkpoint = o->json = o->csv = o->page = o->trace = NULL;
+    o->keep_best = 0;
+    o->checkpoint_every = never;
+    o->checkpoint_minutes.word = 1;
+    o->eval_every.word = TUTTI_EVAL_NEVER;
+}
+
+static tutti_status begin(const char *settings, tutti_status parsed, tutti_train_store *s)
+{
+    tutti_status status = tutti_boot_init(TUTTI_THREAD_SERIALIZED, NULL, &s->all);
+    if (status) return status;
+    status = compare(&s->all, settings);
+    if (status) return status;
+    if (!parsed) parsed = s->jobs ? take_role(s) : divide_ranks(s);
+    status = tutti_boot_agree(&s->all, parsed);
+    if (status || s->jobs) return status;
+    s->follows = s->client > 0;
+    return tutti_boot_split(&s->all, s->client + 1, &s->part);
+}
+
+tutti_status tutti_train_store_begin(tutti_train_options *options, const char *settings,
+    tutti_status parsed, tutti_train_store *store)
+{
+    const tutti_strategy *strategy = options->strategy;
+    *store = (tutti_train_store){.jobs = options->jobs, .layout = options->layout};
+    tutti_deadline *deadline = tutti_deadline_open(TUTTI_DEADLINE_START, setup_s(options));
+    tutti_status status = begin(settings, parsed, store);
+    tutti_deadline_close(deadline);
+    if (status) return status;
+    const int apart = strategy && strategy->apart && strategy->apart(&options->strategy_settings);
+    store->clients_apart = apart ? store->clients : 1;
+    if (store->follows) forget_files(options);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_train_store_agree(
+    const tutti_train_options *options, tutti_train_store *store, tutti_status mine)
+{
+    tutti_deadline *deadline = tutti_deadline_open(TUTTI_DEADLINE_START, options->timeout_s);
+    tutti_status status = tutti_boot_agree(&store->all, mine);
+    tutti_deadline_close(deadline);
+    return status;
+}
+
+/* ---- the store ---- */
+
+/* A variable hides what is never: the attach options have that as a negative number. */
+static double or_never(double seconds)
+{
+    return seconds > 0 ? seconds : -1;
+}
+
+/* Who waits for another client is warned; how long is for --timeout to say: an evaluation may take its time. */
+static tutti_status open_kv(const tutti_train_options *o, tutti_train_store *s)
+{
+    char type[TUTTI_STRATEGY_TEXT];
+    const tutti_attach_options attach = {.design = o->design->name,
+        .lanes = (int)tutti_conf_int_or(o->lanes, 0),
+        .may_abort = 1,
+        .algorithm = strcmp(o->algorithm, "auto") ? o->algorithm : "direct",
+        .verify = o->verify_name,
+        .stall_warn_s = or_never(o->stall_warn_s),
+        .stall_dump_s = -1,
+        .stall_abort_s = -1,
+        .setup_timeout_s = fmin(o->setup_timeout_s, o->timeout_s)};
+    const tutti_kv_options options = {.servers = s->servers,
+        .clients = s->clients,
+        .type = tutti_strategy_print(o->strategy, &o->strategy_settings, type),
+        .attach = &attach};
+    return tutti_kv_open(*(const MPI_Comm *)s->all.comm, &options, &s->kv);
+}
+
+/* As tutti_kv_set_optimizer reads it. Gradients are those of the mean over the images of all clients: where a client's
+ * are an update by themselves, it becomes the mean over its own. */
+static tutti_status choose_optimizer(tutti_train_store *s, const tutti_step_options *r)
+{
+    char text[256];
+    if (r->rule == &tutti_update_sgd)
+        snprintf(text, sizeof text, "sgd:rate=1,momentum=%.9g,decay=%.9g,nesterov=%d,scale=%d",
+            (double)r->momentum, (double)r->weight_decay, r->nesterov, s->clients_apart);
+    else
+        snprintf(text, sizeof text,
+            "%s:rate=1,beta1=%.17g,beta2=%.17g,epsilon=%.9g,decay=%.9g,scale=%d", r->rule->name,
+            r->beta1, r->beta2, (double)r->epsilon, (double)r->weight_decay, s->clients_apart);
+    return tutti_kv_set_optimizer(s->kv, text);
+}
+
+static tutti_handle handle(const tutti_training_session *on, int tensor)
+{
+    return on->runner->handle(on->run, tensor);
+}
+
+tutti_status tutti_train_store_open(
+    const tutti_train_options *options, tutti_train_store *store, tutti_training_session *on)
+{
+    const tutti_step *step = on->step;
+    tutti_status status = open_kv(options, store);
+    if (!status) status = choose_optimizer(store, &on->recipe);
+    for (int i = 0; i < step->parameters && !status; i++)
+        status = tutti_kv_init(store->kv, i, handle(on, step->parameter[i]), TUTTI_F32);
+    on->stale = 1;
+    return status ? status : tutti_train_store_settle(store, options->timeout_s);
+}
+
+tutti_status tutti_train_store_step(
+    tutti_train_store *store, tutti_training_session *on, double rate)
+{
+    const tutti_step *step = on->step;
+    tutti_status status = tutti_kv_set_rate(store->kv, rate / store->clients_apart);
+    for (int i = step->parameters - 1; i >= 0 && !status; i--)
+        status = tutti_kv_push(store->kv, i, handle(on, step->gradient[i]));
+    for (int i = 0; i < step->parameters && !status; i++)
+        status = tutti_kv_pull(store->kv, i, handle(on, step->parameter[i]));
+    on->stale = 1;
+    return status;
+}
+
+tutti_status tutti_train_store_settle(tutti_train_store *store, double timeout_s)
+{
+    return tutti_kv_wait(store->kv, timeout_s);
+}
+
+tutti_status tutti_train_store_close(tutti_train_store *store)
+{
+    tutti_kv *kv = store->kv;
+    store->kv = NULL;
+    return tutti_kv_close(kv);
+}
+
+/* ---- a server ---- */
+
+static tutti_status serve(const tutti_train_options *o, tutti_train_store *s)
+{
+    tutti_status status = open_kv(o, s);
+    if (status) return status;
+    status = tutti_kv_serve(s->kv);
+    tutti_status closed = tutti_train_store_close(s);
+    return status ? status : closed;
+}
+
+tutti_status tutti_train_store_serve(const tutti_train_options *options, tutti_train_store *store)
+{
+    tutti_training_session on;
+    const tutti_training_session_options session = {.workers = (int)options->workers};
+    tutti_status status = tutti_training_session_open(&session, &on);
+    if (!status) status = tutti_training_session_blank(&on);
+    if (!status) status = tutti_training_session_apply(&on);
+    if (!status) status = tutti_training_session_start(&on);
+    status = tutti_train_store_agree(options, store, status);
+    if (!status && !options->check_only) status = serve(options, store);
+    tutti_status closed = tutti_training_session_close(&on);
+    return status ? status : closed;
+}
+
+/* ---- ending ---- */
+
+void tutti_train_store_end(
+    const tutti_train_options *options, tutti_train_store *store, tutti_status status)
+{
+    if (status == TUTTI_ERR_TIMEOUT || status == TUTTI_ERR_COMM) return; /* others are missing */
+    tutti_deadline *deadline = tutti_deadline_open(TUTTI_DEADLINE_END, setup_s(options));
+    tutti_boot_finalize(&store->part);
+    tutti_boot_finalize(&store->all);
+    tutti_deadline_close(deadline);
+}

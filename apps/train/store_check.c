@@ -1,0 +1,59 @@
+#include "apps/train/store.h"
+
+#include "collectives/choose.h"
+#include "dag/net/codec.h"
+#include "dag/net/strategy.h"
+#include "dag/net/update_rule.h"
+
+#include <string.h>
+
+typedef struct refusal {
+    int refused;
+    const char *option, *value, *reason;
+} refusal;
+
+tutti_status tutti_train_store_check(const tutti_train_options *o)
+{
+    static const char parts[] = "servers have a part of the gradients each: leave it out";
+    const tutti_layout *l = &o->layout;
+    const tutti_strategy *strategy = o->strategy;
+    const refusal row[] = {
+        {strategy && !strategy->stored, "strategy", o->strategy_name,
+            "does not go with servers and clients as jobs of their own (TUTTI_KV_ROLE): use sync, "
+            "async or "
+            "bounded"},
+        {l->stages || l->replicas || l->split, "layout", o->layout_text,
+            "clients of servers are whole replicas, each on a rank: leave out stages=, replicas= "
+            "and "
+            "split="},
+        {o->layout_text && !l->servers, "layout", o->layout_text,
+            "this run has servers: use servers=1, or more"},
+        {!o->optimizer->stored, "optimizer", o->optimizer->name,
+            "the servers of this run have sgd, adam and adamw: take one of these"},
+        {!o->clip_norm.word, "clip-norm", NULL, parts},
+        {o->codec && o->codec->encodes, "compress", o->compress_name, parts},
+        {o->wire != TUTTI_F32, o->codec ? "compress" : "wire",
+            o->codec ? o->compress_name : o->wire_name,
+            "servers add gradients as f32: leave it out"},
+        {!o->ema.word, "ema", NULL, "the servers of this run keep no averages: leave it out"},
+        {o->design_auto, "design", o->design_name, "it cannot time what servers do: name a design"},
+        {o->design->start->main_drives || o->design->unsafe, "design", o->design_name,
+            "it ends one collective before it begins the next, but a server waits for all clients "
+            "at once: "
+            "take another design"},
+        {tutti_algorithm_blocks(o->algorithm), "algorithm", o->algorithm,
+            "a server waits for all clients at once: use another one"},
+        {tutti_shards_local(o->images.shards), "shards", o->images.shards,
+            "servers read no images: use shared"},
+        {!strcmp(o->device, "cuda"), "device", o->device,
+            "workers push gradients from main memory: use cpu"},
+        {!o->patience.word, "patience", NULL,
+            "the other clients would go on: use --epochs, or --stop-after"},
+        {o->evaluate, "evaluate", NULL,
+            "it needs no servers: leave out --strategy, --layout and TUTTI_KV_ROLE"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        if (row[i].refused)
+            return tutti_conf_refuse(&o->conf, row[i].option, row[i].value, row[i].reason);
+    return TUTTI_OK;
+}

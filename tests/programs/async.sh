@@ -1,0 +1,157 @@
+#!/bin/bash
+# Training on a store of keys: async and bounded in one mpirun and as jobs of their own; the loss falls; bounded:0, and sync as jobs,
+# have the bits of sync; a client that dies; checkpoints; what is refused.
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+slow=${TUTTI_TEST_SLOWDOWN:-1}
+make_cifar "$dir/data"
+model=(--data "$dir/data" --model mlp --batch 8 --lr 0.02)
+run=$apps/tutti-run
+export MPIRUN=$mpirun TUTTI_KV_TIMEOUT=$((15 * slow)) TMPDIR=$dir
+
+# losses: of the epochs of the last run, in a line
+losses() { sed -n 's/.*"event":"eval".*"train_loss":\([^,]*\).*/\1/p' "$dir/json" | tr '\n' ' '; }
+learns() { # WHAT
+    losses | awk '{ exit !(NF > 1 && $NF < 0.9 * $1) }' || fail "$1: the loss does not fall: $(losses)"
+}
+is() { # WHAT HASH
+    [ -n "$2" ] && [ "$(field weights_hash)" = "$2" ] || fail "$1: $(field weights_hash) instead of $2"
+}
+jobs() { # STATUS OPTION...: one server and two clients, each a job
+    local wanted=$1 status=0
+    shift
+    "$run" --servers 1 --clients 2 -n 2 "$apps/tutti-cifar" "${model[@]}" --quiet --json "$dir/json" "$@" > "$dir/out" 2>&1 ||
+        status=$?
+    [ $status = "$wanted" ] || { fail "jobs: status $status instead of $wanted: $*"; cat "$dir/out"; }
+}
+comes() { # FILE PATTERN
+    for ((i = 0; i < 200 * slow; i++)); do
+        grep -qE -- "$2" "$1" 2> /dev/null && return
+        sleep 0.1
+    done
+    fail "$1 never says: $2"; cat "$dir/out"
+}
+
+# ---- one mpirun ----
+trains 3 "${model[@]}" --layout servers=1,clients=2 --strategy async --epochs 3
+learns async
+grep -q '"layout":"servers=1,clients=2"' "$dir/json" || fail "the start does not name the layout"
+grep -q '"strategy":"async"' "$dir/json" || fail "the start does not name the strategy"
+[ "$(grep -c '"event":"eval"' "$dir/json")" = 3 ] || fail "not an evaluation for each epoch"
+trains 5 "${model[@]}" --layout servers=1,clients=2 --strategy bounded:2 --epochs 4 --workers 2
+learns "bounded:2, clients of two"
+
+# ---- bounded:0 is sync: the bits of a step's own servers ----
+same=(--model cifar-quick --steps 6 --augment crop)
+trains 3 "${model[@]}" "${same[@]}" --layout servers=1,clients=2
+sync=$(field weights_hash)
+for design in concurrent chained; do
+    trains 3 "${model[@]}" "${same[@]}" --layout servers=1,clients=2 --strategy bounded:0 --design $design
+    is "bounded:0, $design" "$sync"
+done
+trains 6 "${model[@]}" "${same[@]}" --layout servers=2,clients=4 --strategy bounded:0
+four=$(field weights_hash)
+trains 5 "${model[@]}" "${same[@]}" --layout servers=1,clients=4
+is "four clients" "$four"
+
+adam=(--optimizer adam --lr 0.001 --accumulate 2 --steps 4)
+trains 5 "${model[@]}" "${adam[@]}" --layout servers=1,clients=2
+two=$(field weights_hash)
+trains 5 "${model[@]}" "${adam[@]}" --layout servers=1,clients=2 --strategy bounded:0
+is "clients of two, adam" "$two"
+
+# ---- jobs ----
+jobs 0 "${same[@]}" --strategy sync
+is "sync, jobs" "$sync"
+jobs 0 --epochs 3 --strategy async --checkpoint "$dir/a"
+learns "async, jobs"
+
+# ---- a checkpoint: the servers begin with it ----
+first=$(losses)
+jobs 0 --epochs 4 --strategy bounded:1 --checkpoint "$dir/a" --resume "$dir/a"
+grep -q '"event":"start".*"first_step":[1-9]' "$dir/json" || fail "it does not resume"
+echo "$first $(losses)" | awk '{ exit !($NF < 0.9 * $1) }' || fail "it does not begin with what is saved: $first, $(losses)"
+refused_jobs() { # TEXT OPTION...
+    jobs 2 --steps 1 "${@:2}"
+    grep -q -e "$1" "$dir/out" || { fail "no \"$1\": ${*:2}"; cat "$dir/out"; }
+}
+
+# ---- a client dies: the other goes on; it returns, with the step of the checkpoint ----
+events() { cat "$dir/json" 2> /dev/null | grep -c "\"event\":\"$1\""; }
+until_steps() { # N
+    for ((i = 0; i < 200 * slow; i++)); do
+        [ "$(events step)" -ge "$1" ] && return
+        sleep 0.1
+    done
+    fail "client 0 does not reach $1 steps"; tail -n 15 "$dir"/said/*
+}
+kills() { # ROLE: its rank, of the run that meets in this folder
+    local pid
+    for pid in $(pgrep -x tutti-cifar); do
+        tr '\0' '\n' 2> /dev/null < "/proc/$pid/environ" > "$dir/environ"
+        grep -qx "TUTTI_KV_ROLE=$1" "$dir/environ" && grep -qF "TUTTI_KV_MEET=$dir/" "$dir/environ" || continue
+        kill -KILL "$pid" && return
+    done
+    fail "$1 is not there"
+}
+starts() { # OPTION...: of tutti-run
+    rm -rf "$dir/json" "$dir/said"
+    "$run" --servers 1 --clients 2 -n 2 --output "$dir/said" "$@" "$apps/tutti-cifar" "${model[@]}" --epochs 4000 \
+        --strategy async --json "$dir/json" --checkpoint "$dir/b" --overwrite > "$dir/out" 2>&1 &
+    job=$!
+    until_steps 20
+}
+stops() { # ends the run, which is well after that
+    local status=0
+    kill -TERM $job
+    wait $job || status=$?
+    [ $status = 143 ] || fail "status $status after SIGTERM"
+}
+
+starts
+kills client:1
+comes "$dir/said/servers.log" 'client 1 has died: .*the others go on'
+until_steps $(($(events step) + 20))
+stops
+grep -q 'tutti-run --servers 1 --clients 2 -n 2 .*--resume' "$dir/said/client.0.log" || fail "no command to continue"
+
+starts --max-restarts 1 --pause 0
+kills client:0
+comes "$dir/out" 'client 0: restart 1 of 1'
+comes "$dir/said/servers.log" 'client 0 is back'
+comes "$dir/json" '"event":"start".*"first_step":[1-9]'
+until_steps $(($(events step) + 20))
+stops
+
+# ---- the server dies: the clients end by themselves ----
+starts
+kills server:0
+status=0
+wait $job || status=$?
+[ $status = 137 ] || fail "status $status after the server has died"
+for client in 0 1; do
+    grep -q 'server 0 of 1 .*: without it the run ends' "$dir/said/client.$client.log" || fail "client $client does not say why"
+done
+grep -rq 'still runs' "$dir/said" "$dir/out" && fail "a client had to be ended"
+
+# ---- what is refused ----
+refused "strategy async: needs parameter servers: add --layout servers=1" 2 --strategy async
+refused "bounded takes a number, such as bounded:3\|bound must be a whole number" 3 --layout servers=1 --strategy bounded:x
+refused "bound must be a whole number from 0 to" 3 --layout servers=1 --strategy bounded:-1
+refused "async takes no parameters" 3 --layout servers=1 --strategy async:3
+refused "have sgd, adam and adamw" 3 --layout servers=1 --strategy async --optimizer lars
+refused "clip-norm.*a part of the gradients" 3 --layout servers=1 --strategy async --clip-norm 1
+refused "compress.*a part of the gradients" 3 --layout servers=1 --strategy async --compress onebit
+refused "wire.*servers add gradients as f32" 3 --layout servers=1 --strategy async --wire bf16
+refused "leave out stages=, replicas= and split=" 3 --layout servers=1,stages=2 --strategy async
+refused "design.*take another design" 3 --layout servers=1 --strategy async --design sequential
+refused "design auto.*name a design" 3 --layout servers=1 --strategy async --design auto
+refused "ema.*keep no averages" 3 --layout servers=1 --strategy async --ema 0.9
+refused "patience.*the other clients would go on" 3 --layout servers=1 --strategy async --patience 2
+refused "device cuda.*use cpu" 3 --layout servers=1 --strategy async --device cuda
+refused "has a weight decay of its own" 3 --layout servers=1 --strategy async --decay-weights-only
+refused "cannot be formed of 2 workers" 3 --layout servers=1,clients=3 --strategy async
+refused_jobs "does not go with servers and clients as jobs of their own" --strategy local
+refused_jobs "the jobs of this run are 1 servers and 2 clients" --strategy async --layout servers=2
+cifar 3 "${model[@]}" --layout servers=1,clients=2 --strategy async --check-only || fail "--check-only: status $?"
+grep -q "ordering law holds" "$dir/out" || { fail "--check-only does not say that the law is kept"; cat "$dir/out"; }
+finish
