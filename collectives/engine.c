@@ -152,24 +152,66 @@ static void copy(const tutti_flight *f, const tutti_sched_step *step, void *dst,
         tutti_buf_copy(dst, src, (size_t)step->count * (to_wide ? f->wide : f->element));
 }
 
+/* Whether a step combines an extra vector with these elements. */
+static int adds_to(const tutti_sched_step *step, const tutti_sched_step *first)
+{
+    return step->kind == TUTTI_STEP_REDUCE && !step->src_first &&
+           step->src.space == TUTTI_SPACE_EXTRA && step->dst.space == first->dst.space &&
+           step->dst.offset == first->dst.offset && step->count == first->count;
+}
+
+/* How many steps from i on make a rank's vectors one, each with the one before it to wait for, and nothing else:
+ * they may run in one pass. 1: step i alone. */
+static int row_of(const tutti_flight *f, int i)
+{
+    const tutti_sched_step *step = &f->sched->step[i];
+    const int copies = step->kind == TUTTI_STEP_COPY && step->src.space == TUTTI_SPACE_IN;
+    int n = 1;
+    if (step->dst.space == TUTTI_SPACE_WIDE || !(copies || adds_to(step, step))) return 1;
+    while (i + n < f->sched->n && f->waits[i + n] == 1 && adds_to(&step[n], step)) n++;
+    return n;
+}
+
+/* Runs a row of several steps. */
+static void combine(const tutti_flight *f, const tutti_sched_step step[], int n)
+{
+    const void *src[2 + TUTTI_MOST_EXTRAS];
+    void *dst = at(f, step->dst);
+    int vectors = 0;
+    if (step->kind == TUTTI_STEP_REDUCE) src[vectors++] = dst;
+    for (int k = 0; k < n; k++) src[vectors++] = at(f, step[k].src);
+    tutti_buf_combine(f->plan.user, f->plan.dtype, f->plan.op, dst, src, vectors, step->count);
+}
+
+static void book(tutti_coll_work *work, const tutti_sched_step *step, size_t bytes)
+{
+    if (step->kind == TUTTI_STEP_REDUCE) {
+        work->reductions++;
+        work->reduced_bytes += (int64_t)bytes;
+    } else {
+        work->copies++;
+        work->copied_bytes += (int64_t)bytes;
+    }
+}
+
 /* Returns the bytes that it has read. */
 static size_t run_local(tutti_flight *f, int i)
 {
     const tutti_sched_step *step = &f->sched->step[i];
-    void *dst = at(f, step->dst), *src = at(f, step->src);
-    size_t bytes = (size_t)step->count * f->element;
-    tutti_coll_work *work = f->plan.work;
-    if (step->kind == TUTTI_STEP_REDUCE) {
-        reduce(f, step, dst, src);
-        work->reductions++;
-        work->reduced_bytes += (int64_t)bytes;
-    } else {
-        copy(f, step, dst, src);
-        work->copies++;
-        work->copied_bytes += (int64_t)bytes;
+    const int n = row_of(f, i);
+    const size_t bytes = (size_t)step->count * f->element;
+    if (n > 1)
+        combine(f, step, n);
+    else if (step->kind == TUTTI_STEP_REDUCE)
+        reduce(f, step, at(f, step->dst), at(f, step->src));
+    else
+        copy(f, step, at(f, step->dst), at(f, step->src));
+    for (int k = 0; k < n; k++) {
+        book(f->plan.work, &step[k], bytes);
+        if (k + 1 < n) f->waits[i + k + 1]++; /* it is not to run again */
+        end(f, i + k);
     }
-    end(f, i);
-    return bytes;
+    return (size_t)n * bytes;
 }
 
 /* Starts what is ready, messages first, so that they travel while reductions run. Where messages may

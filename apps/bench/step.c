@@ -46,6 +46,13 @@ static const tutti_setting settings[] = {
         .help =
             "who updates: sync, sharded; both, in turns. Unless it is sync alone, sums are added "
             "in the order of ranks"},
+    {TUTTI_CONF_INT_OR, "micro-batches", "M", .fallback = "auto", .low = 1, .high = 65536,
+        .words = {"auto"}, AT(micro_batches),
+        .help = "parts that a batch is cut into; auto: one per worker"},
+    {TUTTI_CONF_CHOICE, "micro-batch-sums", "WHERE", .fallback = "collective",
+        .choice = tutti_step_choice_sums, AT(sums),
+        .help = "what adds their gradients: graph, a node before the sum over ranks; collective, that "
+                "sum, as in training; both, in turns"},
     {TUTTI_CONF_REAL, "tuning-time", "S", .fallback = "600", .low = 0, .high = 1e6,
         AT(tuning_time_s), .help = "seconds that --design auto may try"},
     TUTTI_SETTING_LANES(AT(lanes)),
@@ -232,6 +239,8 @@ static tutti_status run_here(int argc, char **argv, tutti_step_bench *b)
     if (!go) return status;
     if (b->o.workers > b->o.batch)
         return tutti_conf_refuse(&conf, "workers", NULL, "is above --batch");
+    if (tutti_conf_int_or(b->o.micro_batches, 0) > b->o.batch)
+        return tutti_conf_refuse(&conf, "micro-batches", NULL, "is above --batch");
     const char *fault =
         tutti_setting_wire_fault(b->o.algorithm, tutti_setting_wire_dtype(b->o.wire));
     if (fault) return tutti_conf_refuse(&conf, "wire", b->o.wire, fault);

@@ -14,16 +14,16 @@
 enum {
     TUTTI_STEP_MOST_BLOCKS = 1000,
     TUTTI_STEP_MOST_DESIGNS = 16,
-    TUTTI_STEP_MOST_ROWS = 4 * TUTTI_STEP_MOST_DESIGNS + 4
+    TUTTI_STEP_MOST_ROWS = 8 * TUTTI_STEP_MOST_DESIGNS + 4
 };
 
 typedef struct tutti_step_bench_options {
     const char *model, *design, *strategy, *algorithm, *peer, *interface, *comm_core, *json, *csv,
-        *priority, *wire, *compress, *precision, *device, *transport;
+        *priority, *wire, *compress, *precision, *device, *transport, *sums;
     int tf32;
     int64_t batch, blocks, workers;
     tutti_conf_int steps; /* auto, until all ranks have agreed on the time of a step */
-    tutti_conf_int lanes;
+    tutti_conf_int lanes, micro_batches;
     tutti_conf_real bucket_mb, chunk_mb;
     tutti_conf_real link_mbit; /* 0: unknown */
     double timeout_s, tuning_time_s;
@@ -46,6 +46,7 @@ typedef struct tutti_step_row {
     const char *name;
     tutti_configuration configuration; /* its design is NULL in rows of other kinds */
     const tutti_strategy *strategy;
+    tutti_step_sums sums;
     /* per block: seconds of a step; share hidden, NAN: unknown */
     double step_s[TUTTI_STEP_MOST_BLOCKS], hidden[TUTTI_STEP_MOST_BLOCKS];
     /* for a design: computation alone, just before and after it */
@@ -68,8 +69,9 @@ typedef struct tutti_step_bench {
     tutti_step_row row[TUTTI_STEP_MOST_ROWS];
 } tutti_step_bench;
 
-/* The strategies, and "both"; for tutti_setting.choice. [P] */
+/* The strategies, and "both"; where micro-batches are added, and "both"; for tutti_setting.choice. [P] */
 const char *tutti_step_choice_strategy(int i);
+const char *tutti_step_choice_sums(int i);
 /* Adds the rows that the options ask for, but those of trials and of the peer. */
 void tutti_step_rows_list(tutti_step_bench *bench);
 /* Adds a row, and returns it. Its strategy is sync. */

@@ -49,6 +49,7 @@ tutti_status tutti_step_session_open(const tutti_step_bench *b,
     const tutti_training_session_options options = {.workers = (int)b->o.workers,
         .transport = b->o.transport,
         .place = b->place,
+        .layout = {.micro_batches = (int)tutti_conf_int_or(b->o.micro_batches, 0)},
         .metered = 1,
         .exchange = tutti_configuration_apply(configuration, &exchange),
         .comm = b->world.boot.comm,
@@ -57,11 +58,18 @@ tutti_status tutti_step_session_open(const tutti_step_bench *b,
     return tutti_training_session_open(&options, session);
 }
 
+static tutti_workload workload_of(const tutti_step_bench *b, const tutti_step_row *r)
+{
+    tutti_workload workload = tutti_step_workload(b, r->strategy);
+    workload.recipe.sums = r->sums;
+    return workload;
+}
+
 /* Opens a session and starts the row's workload in it. */
 static tutti_status start(
     const tutti_step_bench *b, const tutti_step_row *r, tutti_training_session *session)
 {
-    const tutti_workload workload = tutti_step_workload(b, r->strategy);
+    const tutti_workload workload = workload_of(b, r);
     tutti_status status = tutti_step_session_open(b, &r->configuration, session);
     if (!status) status = tutti_workload_build(&workload, session);
     if (!status) status = tutti_training_session_apply(session);
@@ -74,7 +82,7 @@ static tutti_status start(
 static tutti_status hash_after(
     tutti_step_bench *b, const tutti_step_row *r, double half[2], double *seconds)
 {
-    const tutti_workload workload = tutti_step_workload(b, r->strategy);
+    const tutti_workload workload = workload_of(b, r);
     tutti_training_session session;
     double range[4];
     uint64_t hash = 0;
@@ -132,7 +140,7 @@ tutti_status tutti_step_turns_verify(tutti_step_bench *b)
 
 static tutti_status time_session(tutti_step_bench *b, tutti_step_row *r, int64_t block)
 {
-    const tutti_workload workload = tutti_step_workload(b, r->strategy);
+    const tutti_workload workload = workload_of(b, r);
     tutti_training_session session;
     tutti_pace pace;
     tutti_status status = start(b, r, &session);

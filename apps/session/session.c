@@ -403,6 +403,7 @@ tutti_status tutti_training_session_build(tutti_training_session *s, const tutti
     complete.replica = s->replica;
     complete.replicas = s->replicas;
     complete.client_workers = s->options.workers_of_all ? s->joined : 0;
+    if (!s->exchange || s->place.device != TUTTI_CPU) complete.sums = TUTTI_SUMS_GRAPH;
     complete_pixels(&complete);
     tutti_status status = expect(s, TUTTI_TRAINING_OPEN, "build a model");
     if (!status) status = reserve(s);

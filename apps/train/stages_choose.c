@@ -17,6 +17,7 @@ tutti_step_options tutti_trainer_recipe(const tutti_trainer *s)
     const tutti_model_recipe *recipe = &o->model->recipe;
     tutti_step_options step = {.batch = o->batch,
         .accumulate = (int)o->accumulate,
+        .sums = TUTTI_SUMS_COLLECTIVE,
         .rule = o->optimizer,
         .strategy = o->strategy,
         .settings = o->strategy_settings,

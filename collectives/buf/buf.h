@@ -1,4 +1,4 @@
-/* Host memory of the collectives: a pool of reused blocks, and dst = dst op src. */
+/* Host memory of the collectives: a pool of reused blocks; dst = dst op src; several vectors into one. */
 #ifndef TUTTI_BUF_H
 #define TUTTI_BUF_H
 
@@ -21,6 +21,12 @@ int tutti_buf_reduces(tutti_dtype dtype, tutti_reduce_op op);
 /* The same with a program's own operator. */
 void tutti_buf_reduce_user(const tutti_user_op *op, tutti_dtype dtype, void *dst, const void *src,
     int64_t count, int src_first);
+
+/* dst[i] = ((src[0][i] op src[1][i]) op src[2][i]) and so on, for n >= 1 vectors and i < count, in one pass over
+ * them: the bits of n - 1 reductions. dst may be src[0], and is disjoint from the others. user: a program's own
+ * operator, or NULL. [A] on disjoint dst. */
+void tutti_buf_combine(const tutti_user_op *user, tutti_dtype dtype, tutti_reduce_op op, void *dst,
+    const void *const src[], int n, int64_t count);
 
 /* The same in wider accumulators, where tutti_coll_accumulator (collectives/value/args.h) names
  * them: many elements are combined, and the result is rounded once. `count` elements of dtype on

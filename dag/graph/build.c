@@ -167,9 +167,34 @@ static tutti_status check_follows(const tutti_graph *graph, const tutti_mark *ma
     return TUTTI_OK;
 }
 
+static int has_tensor(const tutti_graph *graph, int tensor)
+{
+    return tensor >= 0 && tensor < graph->tensors;
+}
+
+static tutti_status check_vectors(const tutti_graph *graph, const tutti_mark *mark)
+{
+    const tutti_tensor *t = &graph->tensor[mark->tensor];
+    const int adds = mark->verb == TUTTI_MARK_ALLREDUCE || mark->verb == TUTTI_MARK_REDUCE_SCATTER;
+    if (mark->vectors && (!adds || mark->vectors < 0 || mark->vectors > TUTTI_MARK_VECTORS))
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "graph: the mark of '%s' adds %d vectors: 0 to %d are possible, of an allreduce or a "
+            "reduce_scatter",
+            t->name, mark->vectors, TUTTI_MARK_VECTORS);
+    for (int k = 0; k < mark->vectors; k++) {
+        const int x = mark->vector[k];
+        if (!has_tensor(graph, x) || graph->tensor[x].dtype != t->dtype ||
+            tutti_shape_count(&graph->tensor[x].shape) != tutti_shape_count(&t->shape))
+            return tutti_fail(TUTTI_ERR_INVAL,
+                "graph: vector %d of the mark of '%s' is tensor %d: not one of its type and size", k,
+                t->name, x);
+    }
+    return TUTTI_OK;
+}
+
 static tutti_status check_mark(const tutti_graph *graph, const tutti_mark *mark)
 {
-    if (mark->tensor < 0 || mark->tensor >= graph->tensors)
+    if (!has_tensor(graph, mark->tensor))
         return tutti_fail(
             TUTTI_ERR_INVAL, "graph: a mark names tensor %d of %d", mark->tensor, graph->tensors);
     const char *name = graph->tensor[mark->tensor].name;
@@ -186,7 +211,8 @@ static tutti_status check_mark(const tutti_graph *graph, const tutti_mark *mark)
             "graph: the mark of '%s' has no rows: it must gather a tensor of rank 2, and follow "
             "nothing",
             name);
-    return mark->follows ? check_follows(graph, mark) : TUTTI_OK;
+    tutti_status status = check_vectors(graph, mark);
+    return !status && mark->follows ? check_follows(graph, mark) : status;
 }
 
 tutti_status tutti_graph_mark(tutti_graph *graph, const tutti_mark *mark, int *node)
@@ -197,11 +223,17 @@ tutti_status tutti_graph_mark(tutti_graph *graph, const tutti_mark *mark, int *n
     int sums = mark->verb == TUTTI_MARK_ALLREDUCE;
     snprintf(name, sizeof name, "%s.%s", graph->tensor[mark->tensor].name,
         sums ? "sum" : tutti_verb_name(mark->verb));
-    tutti_access access = {mark->tensor, mark->verb == TUTTI_MARK_SEND   ? TUTTI_READ
-                                         : mark->verb == TUTTI_MARK_RECV ? TUTTI_WRITE
-                                                                         : TUTTI_READWRITE};
-    tutti_node proto = {
-        .name = name, .kind = TUTTI_NODE_MARK, .accesses = 1, .access = &access, .mark = *mark};
+    tutti_access access[1 + TUTTI_MARK_VECTORS];
+    access[0] = (tutti_access){mark->tensor, mark->verb == TUTTI_MARK_SEND   ? TUTTI_READ
+                                             : mark->verb == TUTTI_MARK_RECV ? TUTTI_WRITE
+                                                                             : TUTTI_READWRITE};
+    for (int k = 0; k < mark->vectors; k++)
+        access[1 + k] = (tutti_access){mark->vector[k], TUTTI_READ};
+    tutti_node proto = {.name = name,
+        .kind = TUTTI_NODE_MARK,
+        .accesses = 1 + mark->vectors,
+        .access = access,
+        .mark = *mark};
     return append(graph, &proto, node);
 }
 

@@ -14,9 +14,26 @@ static int is_fusible(tutti_verb verb)
            verb == TUTTI_MARK_BROADCAST;
 }
 
+/* Whether a tensor of a mark can be laid out with others, and no node from `begin` to the one before `end`
+ * uses it. */
+static tutti_status check_movable(const tutti_graph *graph, const tutti_node *mark, int tensor,
+    tutti_dtype dtype, int begin, int end)
+{
+    const tutti_tensor *t = &graph->tensor[tensor];
+    if (t->dtype != dtype || t->block != tensor || t->block_bytes != t->bytes)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "graph: tensor '%s' cannot be laid out with others: another type, or it is already",
+            t->name);
+    for (int n = begin; n < end; n++)
+        if (tutti_node_names(&graph->node[n], tensor))
+            return tutti_fail(TUTTI_ERR_INVAL,
+                "graph: mark '%s' cannot be fused with '%s': node '%s' between them uses it",
+                mark->name, graph->node[end].name, graph->node[n].name);
+    return TUTTI_OK;
+}
+
 /* Whether mark[m] may move to the place of the last mark. */
-static tutti_status check_fusible(
-    const tutti_graph *graph, int count, const int mark[], int m, int end)
+static tutti_status check_fusible(const tutti_graph *graph, const int mark[], int m, int end)
 {
     tutti_status status = tutti_graph_check_node(graph, mark[m]);
     if (status) return status;
@@ -32,35 +49,31 @@ static tutti_status check_fusible(
             "graph: marks '%s' and '%s' cannot be fused: they do not do the same over one group, "
             "with one root",
             node->name, last->name);
-    int tensor = node->access[0].tensor;
-    const tutti_tensor *t = &graph->tensor[tensor],
-                       *first = &graph->tensor[graph->node[mark[0]].access[0].tensor];
-    if (t->dtype != first->dtype || t->block != tensor || t->block_bytes != t->bytes)
+    if (node->mark.vectors != last->mark.vectors)
         return tutti_fail(TUTTI_ERR_INVAL,
-            "graph: tensor '%s' cannot be laid out with others: another type, or it is already",
-            t->name);
-    for (int n = mark[m] + 1; n < end && count > 1; n++)
-        if (tutti_node_names(&graph->node[n], tensor))
-            return tutti_fail(TUTTI_ERR_INVAL,
-                "graph: mark '%s' cannot be fused with '%s': node '%s' between them uses it",
-                node->name, last->name, graph->node[n].name);
-    return TUTTI_OK;
+            "graph: marks '%s' and '%s' cannot be fused: they add %d and %d vectors", node->name,
+            last->name, node->mark.vectors, last->mark.vectors);
+    const tutti_dtype dtype = graph->tensor[graph->node[mark[0]].access[0].tensor].dtype;
+    tutti_status laid = TUTTI_OK;
+    for (int a = 0; a < node->accesses && !laid; a++)
+        laid = check_movable(graph, node, node->access[a].tensor, dtype, mark[m] + 1, end);
+    return laid;
 }
 
-/* Lays the tensors out one after the other, in the block of the first. */
-static void lay_out(tutti_graph *graph, int count, const tutti_access access[])
+/* Lays every `stride`-th of the tensors out one after the other, in the block of the first. */
+static void lay_out(tutti_graph *graph, int accesses, int stride, const tutti_access access[])
 {
     enum { ALIGNMENT = 64, ELEMENTS = 16 };
     int block = access[0].tensor;
     size_t end = 0, step = ELEMENTS * tutti_dtype_bytes(graph->tensor[block].dtype);
     if (step > ALIGNMENT) step = ALIGNMENT;
-    for (int m = 0; m < count; m++) {
-        tutti_tensor *t = &graph->tensor[access[m].tensor];
+    for (int a = 0; a < accesses; a += stride) {
+        tutti_tensor *t = &graph->tensor[access[a].tensor];
         t->block = block;
         t->offset = (end + step - 1) / step * step;
         end = t->offset + t->bytes;
     }
-    for (int m = 0; m < count; m++) graph->tensor[access[m].tensor].block_bytes = end;
+    for (int a = 0; a < accesses; a += stride) graph->tensor[access[a].tensor].block_bytes = end;
 }
 
 /* Whether the marks can become one; *end: the last of them in program order. */
@@ -74,7 +87,7 @@ static tutti_status check_marks(const tutti_graph *graph, int count, const int m
         if (mark[m] > *end) *end = mark[m];
     }
     for (int m = count - 1; m >= 0 && !status; m--)
-        status = check_fusible(graph, count, mark, m, *end);
+        status = check_fusible(graph, mark, m, *end);
     return status;
 }
 
@@ -105,15 +118,18 @@ tutti_status tutti_graph_fuse(tutti_graph *graph, int count, const int mark[])
     int end;
     tutti_status status = check_marks(graph, count, mark, &end);
     if (status || count == 1) return status;
-    tutti_access *access = malloc((size_t)count * sizeof *access);
+    const int stride = 1 + graph->node[end].mark.vectors, accesses = count * stride;
+    tutti_access *access = malloc((size_t)accesses * sizeof *access);
     if (!access) return tutti_fail(TUTTI_ERR_NOMEM, "graph: no memory to fuse %d marks", count);
-    for (int m = 0; m < count; m++) access[m] = graph->node[mark[m]].access[0];
-    status = take_over(graph, count, mark, end, access, count);
-    if (status)
+    for (int m = 0; m < count; m++)
+        memcpy(&access[m * stride], graph->node[mark[m]].access, (size_t)stride * sizeof *access);
+    status = take_over(graph, count, mark, end, access, accesses);
+    if (status) {
         free(access);
-    else
-        lay_out(graph, count, access);
-    return status;
+        return status;
+    }
+    for (int k = 0; k < stride; k++) lay_out(graph, accesses - k, stride, access + k);
+    return TUTTI_OK;
 }
 
 /* ---- tensors with a row for each rank ---- */

@@ -87,6 +87,9 @@ typedef enum tutti_verb {
     TUTTI_MARK_VERBS
 } tutti_verb;
 
+/* The most vectors that a mark adds. */
+enum { TUTTI_MARK_VECTORS = 16 };
+
 /* An intent: what is to become of a tensor here, and among which ranks. The type on the wire is the
  * tensor's: to send another one, mark a tensor of that type that a kernel has written. Zeroes are
  * ALLREDUCE over all ranks. */
@@ -105,12 +108,20 @@ typedef struct tutti_mark {
     /* Of ALLGATHER: the tensor has a row for each rank of the group, which is its block, and may be joined
      * to others (tutti_graph_join). 0: no */
     int rows;
+    /* Of ALLREDUCE and REDUCE_SCATTER: instead of its own elements, the tensor becomes the sum of these
+     * tensors' over the group, ((vector[0] + vector[1]) + vector[2]) and so on on each rank, then over the
+     * ranks: the bits of a kernel that adds them before the mark. They have its type and as many elements, and
+     * stay as they are. Nothing is computed where nobody else is in the group: there such a mark is
+     * INVAL. 0: none, and the sum is in place */
+    int vectors;
+    int vector[TUTTI_MARK_VECTORS];
 } tutti_mark;
 
 typedef enum tutti_node_kind {
     TUTTI_NODE_KERNEL, /* computes op; desc is its descriptor struct */
-    /* "sum these tensors over all ranks here", or another intent. Accesses to one tensor, or to the
-     * tensors of a bucket, which lie in one block; desc is empty */
+    /* "sum these tensors over all ranks here", or another intent. Accesses to one tensor, then to its vectors; or
+     * to the tensors of a bucket, which lie in one block, each followed by its vectors, the n-th of which lie in
+     * one block, too; desc is empty */
     TUTTI_NODE_MARK,
     /* what an exchange has made of a mark, or what a program has inserted; desc is its
      * tutti_coll_args without buffers (collectives/value/args.h) */
@@ -145,7 +156,7 @@ typedef struct tutti_node {
     const tutti_access *access;
     int section;
     int priority;    /* larger first among ready nodes; 0 by default */
-    tutti_mark mark; /* of a mark; in a bucket, of its last tensor */
+    tutti_mark mark; /* of a mark; in a bucket, of its last tensor, which has as many vectors as the others */
     /* Of a collective, whose descriptor names it too: whose ranks take part (0: all), and whether
      * that is an edge, which has one lane. */
     int group, edge;
@@ -173,16 +184,18 @@ tutti_status tutti_graph_section(tutti_graph *graph, const char *name, int *sect
 tutti_status tutti_graph_kernel(tutti_graph *graph, const char *name, const struct tutti_op *op,
     const void *desc, size_t desc_bytes, int accesses, const tutti_access access[], int *node);
 
-/* Appends a mark (copied). INVAL: no such verb or tensor; a number below 0. */
+/* Appends a mark (copied). INVAL: no such verb or tensor; a number below 0; vectors of another type or
+ * size, or of a verb that adds none. */
 tutti_status tutti_graph_mark(tutti_graph *graph, const tutti_mark *mark, int *node);
 
 /* Fuses marks: the last mark in program order takes over the tensors of the others. The tensors are
  * laid out one after the other, in the order given, in one block of memory, each at a multiple of 64
  * bytes or, if that is less, of 16 elements, so that gaps in a type of half the size are half as long;
- * the gaps are zero and unused. INVAL: not different marks of one section; marks that are not all
+ * the gaps are zero and unused. Their vectors are laid out likewise: the first of all in a block, the second in
+ * another. INVAL: not different marks of one section; marks that are not all
  * ALLREDUCE, REDUCE_SCATTER, ALLGATHER, or REDUCE or BROADCAST with one root, of one group;
- * different element types; a tensor that is already laid out with others; a node in between that
- * uses one of the tensors after its mark. */
+ * different element types, or numbers of vectors; a tensor or vector that is already laid out with
+ * others; a node in between that uses one of them after its mark. */
 tutti_status tutti_graph_fuse(tutti_graph *graph, int count, const int mark[]);
 
 /* Joins marks of tensors that have a row for each rank (tutti_mark.rows): the first tensor gets the columns of

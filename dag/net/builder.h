@@ -60,6 +60,7 @@ typedef struct tutti_builder {
     int starts;             /* whether a round needs what parameters were when it began */
     int clip_factor;        /* tensor: what clips all gradients; if they are clipped */
     tutti_access *access;   /* scratch: for each micro-batch or each parameter, and 3 more */
+    int vectors;            /* so many tensors in `access` are for the next mark to add */
 } tutti_builder;
 
 static inline tutti_site *tutti_builder_site(const tutti_builder *b, int layer, int micro_batch)
@@ -112,14 +113,13 @@ tutti_status tutti_builder_refresh_copy(
 tutti_status tutti_builder_refresh_copies(tutti_builder *b, int average);
 
 /* For parameter p of layer l: [sum over micro-batches] -> the strategy's mark (which only the last batch
- * has). */
+ * has, and which may add these itself). */
 tutti_status tutti_builder_complete_gradient(tutti_builder *b, int l, int p, const char *suffix);
 
 /* ---- for strategies ---- */
 
 /* A mark of what belongs to layer l, over the ranks that have the same part of it; l -1: over all replicas of
- * the stage. follows: as in
- * tutti_mark. */
+ * the stage. follows: as in tutti_mark. It adds b->vectors, if there are any. */
 tutti_status tutti_builder_mark(
     tutti_builder *b, int l, tutti_verb verb, int tensor, int follows, int *node);
 /* Likewise an ALLGATHER of a tensor with a row for each replica (tutti_mark.rows). */

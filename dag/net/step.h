@@ -131,6 +131,18 @@ int tutti_strategy_read(const char *text, const tutti_strategy **strategy,
 char *tutti_strategy_print(const tutti_strategy *strategy, const tutti_strategy_settings *settings,
     char text[TUTTI_STRATEGY_TEXT]);
 
+/* Where the gradients of a step's micro-batches, and of its earlier batches, are added; likewise their batch
+ * statistics. The bits are the same.
+ *
+ *   GRAPH        a node adds them, and its sum is marked
+ *   COLLECTIVE   the mark has them as vectors (tutti_mark), and the collective adds a part of them while earlier
+ *                parts travel: the node and a pass over memory are saved. As with GRAPH where that is not
+ *                possible: one replica; a strategy that does not say that it `adds`; codes; TUTTI_BF16 as
+ *                wire; and with more than TUTTI_STEP_VECTORS of them, since one thread adds what workers would add
+ *                side by side. Only with an exchange, and collectives in main memory */
+typedef enum tutti_step_sums { TUTTI_SUMS_GRAPH, TUTTI_SUMS_COLLECTIVE } tutti_step_sums;
+enum { TUTTI_STEP_VECTORS = 4 };
+
 /* Which part of a net this rank has, where its layers are dealt to the ranks of a pipeline
  * (dag/net/crossings.h). Zeroes: all of it. */
 typedef struct tutti_pipeline {
@@ -148,6 +160,7 @@ typedef struct tutti_step_options {
     /* 1 .. batch; sizes differ by at most one, or if images are mixed by one pair, larger ones first */
     int micro_batches;
     int accumulate; /* batches whose gradients a step sums before the sum over ranks; 0: 1 */
+    tutti_step_sums sums;
     /* In which order the micro-batches' passes are emitted, and into how many slots for what they
      * leave from forward to backward (dag/net/units.h); slots 0: one per micro-batch. layers and gpipe
      * take no fewer; with 1f1b there are as many micro-batches in flight as slots. To results both

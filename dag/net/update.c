@@ -1,8 +1,8 @@
-#include "dag/net/builder.h"
-
 #include "dag/kernels/arith.h"
 #include "dag/kernels/norm.h"
 #include "dag/kernels/optim.h"
+#include "dag/net/builder.h"
+#include "dag/net/codec.h"
 
 #include <stdio.h>
 
@@ -13,12 +13,25 @@ static tutti_dtype dtype_of(const tutti_builder *b, int tensor)
     return tutti_graph_get_tensor(b->graph, tensor)->dtype;
 }
 
-/* Sums, in their order, what earlier batches gathered (unless this is the first one) and the tensors
- * of the micro-batches, which the caller has put into b->access: into total after the last batch,
- * else into gathered. Rounds the sum to the type of that tensor. */
-static tutti_status sum_micro_batches(
-    tutti_builder *b, const char *layer, const char *suffix, int64_t count, int gathered, int total)
+/* What the mark of the sum over ranks is to add, where it does (tutti_step_sums). */
+static int marks_add(const tutti_builder *b, int l)
 {
+    const tutti_step_options *o = b->options;
+    const int alike = tutti_layer_is_divided(&b->net->layer[l], &o->division) ? o->division.ranks : 1;
+    const int vectors = o->micro_batches + (b->step->accumulate > 1);
+    return o->sums == TUTTI_SUMS_COLLECTIVE && b->step->strategy->adds && !b->step->served &&
+           b->which == TUTTI_BATCH_LAST && o->replicas > alike && o->wire == TUTTI_F32 &&
+           !(o->codec && o->codec->encodes) && vectors > 1 && vectors <= TUTTI_STEP_VECTORS;
+}
+
+/* Sums, in their order, what earlier batches gathered (unless this is the first one) and the tensors
+ * of the micro-batches of layer l, which the caller has put into b->access: into total after the last batch,
+ * else into gathered. Rounds the sum to the type of that tensor. Where the mark adds them, it leaves them to
+ * that. */
+static tutti_status sum_micro_batches(
+    tutti_builder *b, int l, const char *suffix, int64_t count, int gathered, int total)
+{
+    const char *layer = b->net->layer[l].name;
     int n = b->options->micro_batches, node;
     int last = b->which == TUTTI_BATCH_LAST, more = b->which == TUTTI_BATCH_MORE;
     if (last && b->step->accumulate > 1) {
@@ -26,6 +39,8 @@ static tutti_status sum_micro_batches(
         b->access[0] = tutti_reads(gathered);
         n++;
     }
+    b->vectors = marks_add(b, l) ? n : 0;
+    if (b->vectors) return TUTTI_OK;
     b->access[n] = last   ? tutti_writes(total)
                    : more ? tutti_updates(gathered)
                           : tutti_writes(gathered);
@@ -63,8 +78,13 @@ static tutti_status add_mark(tutti_builder *b, const tutti_mark *mark, int *node
 tutti_status tutti_builder_mark(
     tutti_builder *b, int l, tutti_verb verb, int tensor, int follows, int *node)
 {
-    const tutti_mark mark = {
-        .verb = verb, .tensor = tensor, .group = summed_over(b, l), .follows = follows};
+    tutti_mark mark = {.verb = verb,
+        .tensor = tensor,
+        .group = summed_over(b, l),
+        .follows = follows,
+        .vectors = b->vectors};
+    for (int k = 0; k < b->vectors; k++) mark.vector[k] = b->access[k].tensor;
+    b->vectors = 0;
     return add_mark(b, &mark, node);
 }
 
@@ -91,7 +111,7 @@ tutti_status tutti_builder_mark_statistics(tutti_builder *b, int l)
     if (status != TUTTI_OK) return status;
     for (int s = 0; s < micro_batches; s++)
         b->access[s] = tutti_reads(tutti_builder_site(b, l, s)->stats);
-    status = sum_micro_batches(b, layer->name, "stats", 2 * C, b->gathered_statistics[l], *total);
+    status = sum_micro_batches(b, l, "stats", 2 * C, b->gathered_statistics[l], *total);
     const tutti_strategy *strategy = b->step->strategy;
     if (status != TUTTI_OK || b->which != TUTTI_BATCH_LAST) return status;
     if (strategy->statistics) return strategy->statistics(b, l);
@@ -146,8 +166,7 @@ tutti_status tutti_builder_complete_gradient(tutti_builder *b, int l, int p, con
     if (tutti_builder_site(b, l, 0)->dparameter[p] != t->gradient) {
         for (int s = 0; s < micro_batches; s++)
             b->access[s] = tutti_reads(tutti_builder_site(b, l, s)->dparameter[p]);
-        status =
-            sum_micro_batches(b, b->net->layer[l].name, suffix, t->count, t->gathered, t->gradient);
+        status = sum_micro_batches(b, l, suffix, t->count, t->gathered, t->gradient);
     }
     if (status != TUTTI_OK || b->which != TUTTI_BATCH_LAST) return status;
     return b->step->strategy->sum(b, l, p);

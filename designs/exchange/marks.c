@@ -139,6 +139,19 @@ static tutti_status check_follows(const tutti_graph *graph, const tutti_node *no
         (long long)summed->first);
 }
 
+/* Nothing is done for a mark where this rank is alone. */
+static tutti_status check_alone(const tutti_node *node)
+{
+    if (is_message(&node->mark))
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "'%s' is a message, and there is only one rank: messages need two", node->name);
+    if (node->mark.vectors)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "'%s' adds %d vectors over one rank: add them in the graph", node->name,
+            node->mark.vectors);
+    return TUTTI_OK;
+}
+
 static tutti_status turn(const tutti_marks_options *o, tutti_graph *graph, int n)
 {
     static const tutti_coll_kind kinds[TUTTI_MARK_VERBS] = {
@@ -155,6 +168,7 @@ static tutti_status turn(const tutti_marks_options *o, tutti_graph *graph, int n
     int group = 0;
     tutti_status status = group_of(o, node, &group, &members);
     if (!status) status = check_members(o, node, group, members);
+    if (!status && members->size == 1) status = check_alone(node);
     if (status || members->size == 1) return status;
     if (node->mark.rows &&
         tutti_graph_get_tensor(graph, node->access[0].tensor)->shape.dim[0] != members->size)
@@ -176,6 +190,8 @@ static tutti_status turn(const tutti_marks_options *o, tutti_graph *graph, int n
         .dtype = first->dtype,
         .op = TUTTI_SUM,
         .root = is_message(&node->mark) ? 0 : node->mark.root,
+        .send = node->mark.vectors ? &tutti_coll_apart : NULL,
+        .extras = node->mark.vectors ? node->mark.vectors - 1 : 0,
         .count = (int64_t)(bytes_of(graph, node) / tutti_dtype_bytes(first->dtype)),
         .group = group};
     if (desc->args.kind == TUTTI_ALLGATHER || desc->args.kind == TUTTI_REDUCE_SCATTER ||
@@ -218,11 +234,10 @@ tutti_status tutti_marks_turn(tutti_graph *graph, const tutti_marks_options *opt
 
 tutti_status tutti_marks_alone(const tutti_graph *graph)
 {
-    for (int i = 0; i < tutti_graph_nodes(graph); i++) {
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < tutti_graph_nodes(graph) && !status; i++) {
         const tutti_node *node = tutti_graph_get_node(graph, i);
-        if (node->kind == TUTTI_NODE_MARK && is_message(&node->mark))
-            return tutti_fail(TUTTI_ERR_INVAL,
-                "'%s' is a message, and there is only one rank: messages need two", node->name);
+        if (node->kind == TUTTI_NODE_MARK) status = check_alone(node);
     }
-    return TUTTI_OK;
+    return status;
 }

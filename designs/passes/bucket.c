@@ -103,13 +103,15 @@ static tutti_status close_all(filling *f)
     return status;
 }
 
-/* Whether a node uses a sum of the bucket: then its marks cannot wait for later ones. */
+/* Whether a node uses a sum of the bucket, or what is added for it: then its marks cannot wait for later
+ * ones. */
 static int uses(const filling *f, const bucket *b, const tutti_node *node)
 {
     for (int m = 0; m < b->marks; m++) {
-        int tensor = tutti_graph_get_node(f->graph, b->mark[m])->access[0].tensor;
-        for (int a = 0; a < node->accesses; a++)
-            if (node->access[a].tensor == tensor) return 1;
+        const tutti_node *mark = tutti_graph_get_node(f->graph, b->mark[m]);
+        for (int i = 0; i < mark->accesses; i++)
+            for (int a = 0; a < node->accesses; a++)
+                if (node->access[a].tensor == mark->access[i].tensor) return 1;
     }
     return 0;
 }
@@ -122,20 +124,26 @@ static tutti_status close_used(filling *f, const tutti_node *node)
     return status;
 }
 
-/* Whether an earlier sum of the tensor has laid it out with others: then it has a collective of its own. */
+/* Whether an earlier sum of the tensor, or of a vector, has laid it out with others: then it has a collective
+ * of its own. */
 static int is_laid_out(const tutti_graph *graph, int n)
 {
-    const tutti_tensor *tensor = marked_tensor(graph, n);
-    return tensor->block != tutti_graph_get_node(graph, n)->access[0].tensor ||
-           tensor->block_bytes != tensor->bytes;
+    const tutti_node *node = tutti_graph_get_node(graph, n);
+    for (int a = 0; a < node->accesses; a++) {
+        const tutti_tensor *tensor = tutti_graph_get_tensor(graph, node->access[a].tensor);
+        if (tensor->block != node->access[a].tensor || tensor->block_bytes != tensor->bytes)
+            return 1;
+    }
+    return 0;
 }
 
-/* Marks of different priorities are separate collectives. */
+/* Marks of different priorities, or with other numbers of vectors, are separate collectives. */
 static int fits(const filling *f, const bucket *b, int n, int64_t bytes)
 {
-    int priority = tutti_graph_get_node(f->graph, n)->place.priority;
-    return b->bytes + bytes <= limit_of(f, b) &&
-           tutti_graph_get_node(f->graph, b->mark[0])->place.priority == priority;
+    const tutti_node *node = tutti_graph_get_node(f->graph, n),
+                     *first = tutti_graph_get_node(f->graph, b->mark[0]);
+    return b->bytes + bytes <= limit_of(f, b) && first->place.priority == node->place.priority &&
+           first->mark.vectors == node->mark.vectors;
 }
 
 static tutti_status take(filling *f, int n)
@@ -202,9 +210,11 @@ static tutti_status fuse_gathers(const filling *f, int mark[])
     tutti_status status = TUTTI_OK;
     for (int n = 0; n < tutti_graph_nodes(f->graph) && !status; n++) {
         const tutti_node *node = tutti_graph_get_node(f->graph, n);
-        if (!is_mark(node, TUTTI_MARK_REDUCE_SCATTER) || node->accesses < 2) continue;
-        for (int a = 0; a < node->accesses; a++) mark[a] = f->follower[node->access[a].tensor];
-        status = tutti_graph_fuse(f->graph, node->accesses, mark);
+        if (!is_mark(node, TUTTI_MARK_REDUCE_SCATTER)) continue;
+        const int each = 1 + node->mark.vectors, sums = node->accesses / each;
+        if (sums < 2) continue;
+        for (int s = 0; s < sums; s++) mark[s] = f->follower[node->access[s * each].tensor];
+        status = tutti_graph_fuse(f->graph, sums, mark);
     }
     return status;
 }

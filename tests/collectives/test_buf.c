@@ -39,6 +39,60 @@ static void check(tutti_dtype dtype, tutti_reduce_op op, int src_first)
     }
 }
 
+/* Combines n vectors of several strips and a rest, apart or into the first, and one after the other. */
+static void check_combined(
+    const tutti_user_op *user, tutti_dtype dtype, tutti_reduce_op op, int n, int apart)
+{
+    enum { MOST = 4, LONG = 5000 + N };
+    static _Alignas(VALUES_LARGEST) char vector[MOST][LONG * VALUES_LARGEST],
+        got[LONG * VALUES_LARGEST], want[LONG * VALUES_LARGEST];
+    const void *src[MOST];
+    const size_t bytes = LONG * tutti_dtype_bytes(dtype);
+    memset(got, 0, sizeof got);
+    for (int k = 0; k < n; k++) {
+        for (int i = 0; i < LONG; i++)
+            values_store(dtype, vector[k], i, number(dtype, op, i, 1 + 3 * k));
+        src[k] = k || apart ? vector[k] : got;
+    }
+    if (!apart) memcpy(got, vector[0], bytes);
+    memcpy(want, vector[0], bytes);
+    for (int k = 1; k < n; k++) {
+        if (user)
+            tutti_buf_reduce_user(user, dtype, want, vector[k], LONG, 0);
+        else
+            tutti_buf_reduce(dtype, op, want, vector[k], LONG, 0);
+    }
+    tutti_buf_combine(user, dtype, op, got, src, n, LONG);
+    ck_assert_msg(!memcmp(got, want, bytes), "%d vectors, %s of %s", n,
+        user ? user->name : tutti_reduce_op_name(op), tutti_dtype_name(dtype));
+}
+
+START_TEST(several_vectors_in_one_pass)
+{
+    for (int n = 1; n <= 4; n++)
+        for (int apart = 0; apart < 2; apart++) {
+            for (int dtype = 0; dtype < TUTTI_DTYPE_COUNT; dtype++)
+                for (int op = 0; op < TUTTI_REDUCE_OPS; op++)
+                    if (tutti_reduce_op_takes((tutti_reduce_op)op, (tutti_dtype)dtype))
+                        check_combined(NULL, (tutti_dtype)dtype, (tutti_reduce_op)op, n, apart);
+            check_combined(&values_operators[0], TUTTI_I32, TUTTI_USER_OP, n, apart);
+        }
+}
+END_TEST
+
+/* Not only where all numbers are exact. */
+START_TEST(sums_are_added_in_order)
+{
+    enum { LONG = 1003 };
+    static float x[3][LONG], got[LONG];
+    const void *src[] = {x[0], x[1], x[2]};
+    for (int k = 0; k < 3; k++)
+        for (int i = 0; i < LONG; i++) x[k][i] = (float)(i % 17 - 8) * (k == 1 ? 1e8f : 0.1f);
+    tutti_buf_combine(NULL, TUTTI_F32, TUTTI_SUM, got, src, 3, LONG);
+    for (int i = 0; i < LONG; i++) ck_assert(got[i] == (x[0][i] + x[1][i]) + x[2][i]);
+}
+END_TEST
+
 START_TEST(every_type_and_operator)
 {
     int pairs = 0;
@@ -217,6 +271,8 @@ int main(void)
     Suite *suite = suite_create("buf");
     TCase *tcase = testing_case(suite, "buf");
     tcase_add_test(tcase, every_type_and_operator);
+    tcase_add_test(tcase, several_vectors_in_one_pass);
+    tcase_add_test(tcase, sums_are_added_in_order);
     tcase_add_test(tcase, bytes_exhaustively);
     tcase_add_test(tcase, complex_numbers);
     tcase_add_test(tcase, places_of_extremes);

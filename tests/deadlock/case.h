@@ -16,6 +16,7 @@ enum {
     CASE_MOST_GROUPS = 16,   /* and edges, including the first, which has every rank */
     CASE_MOST_TENSORS = 128, /* of a case; also the limit of one rank's collectives */
     CASE_MOST_AFTER = 4,
+    CASE_MOST_VECTORS = 4,
     CASE_MOST_OPERATORS = 8, /* of a rank */
     CASE_MOST_STEPS = 64,
     CASE_MOST_COUNT = 1 << 22,
@@ -41,6 +42,7 @@ typedef struct case_op {
     int group;            /* 0: every rank */
     tutti_coll_args args; /* without buffers and counts; root is a rank of the group */
     int apart;            /* out of place: its input is another tensor */
+    int vectors;          /* of the rank, which the mark adds, out of place; 0: no more than its input */
     int after[CASE_MOST_AFTER], afters; /* tensors whose collectives of this step must end before */
     int priority;                       /* of its place */
     int lost;                           /* its token is dropped: its end goes unnoticed */

@@ -142,10 +142,13 @@ static tutti_status read_key(const case_words *words, char *word, case_statement
     } else if (!strcmp(word, "priority")) {
         status = case_read_number(words, "priority", value, 0, 100, &number);
         if (!status) op->priority = (int)number;
+    } else if (!strcmp(word, "vectors")) {
+        status = case_read_number(words, "vectors", value, 1, CASE_MOST_VECTORS, &number);
+        if (!status) op->vectors = (int)number;
     } else if (!strcmp(word, "parts")) {
         status = read_parts(words, value, line);
     } else {
-        status = case_refuse(words, "'%.40s=': known: op=, dtype=, root=, parts=, priority=", word);
+        status = case_refuse(words, "'%.40s=': known: op=, dtype=, root=, parts=, priority=, vectors=", word);
     }
     return status;
 }
@@ -179,7 +182,7 @@ static tutti_status read_details(case_words *words, const deadlock_case *c, case
             op->apart = 0;
         else
             status = case_refuse(words,
-                "'%.40s': after tensor and count come op=, dtype=, root=, parts=, priority=, "
+                "'%.40s': after tensor and count come op=, dtype=, root=, parts=, priority=, vectors=, "
                 "'on GROUP', 'after TENSOR', 'apart', 'in-place', 'lost'",
                 word);
     }
@@ -226,6 +229,10 @@ tutti_status case_read_statement(
             dtype_words[op->args.dtype]);
     if (op->apart && !trait->sends)
         return case_refuse(words, "%s is never out of place", trait->name);
+    if (op->vectors && (kind != TUTTI_ALLREDUCE || op->args.op != TUTTI_SUM ||
+                           op->args.dtype != TUTTI_F32 || line->operator_[0]))
+        return case_refuse(words, "vectors=: of an allreduce that sums f32, and no other");
+    if (op->vectors) op->apart = 1;
     if (op->args.root >= group->ranks)
         return case_refuse(
             words, "root=%d: group '%s' has %d ranks", op->args.root, group->name, group->ranks);
@@ -279,7 +286,7 @@ tutti_status case_read_message(
     int group = op->group;
     status = read_details(words, c, line);
     if (!status && op->group != group) return case_refuse(words, "%s: not 'on' a group", what);
-    if (!status && (op->apart || line->lengths || line->operator_[0]))
+    if (!status && (op->apart || op->vectors || line->lengths || line->operator_[0]))
         return case_refuse(words, "%s: has no parts, no operator, and one tensor", what);
     return status;
 }

@@ -12,6 +12,11 @@ int64_t expect_input(tutti_dtype dtype, int rank, int tensor, int64_t element)
     return 1000 * (tensor + 1) + 50 * (rank + 1) + element % 50;
 }
 
+int64_t expect_vector(tutti_dtype dtype, int rank, int tensor, int vector, int64_t element)
+{
+    return expect_input(dtype, rank, tensor, element) + 7 * vector;
+}
+
 void expect_write(tutti_dtype dtype, void *data, int64_t element, int64_t value)
 {
     values_store(dtype, data, element, value);
@@ -110,8 +115,12 @@ static int64_t expected(
     if (tutti_coll_trait_of(definition->args.kind)->parts)
         return expected_of_parts(c, op, pairs ? op : definition, me, steps, e);
     if (definition->args.kind == TUTTI_BARRIER) return expect_input(dtype, rank, op->tensor, e);
-    for (int m = 0; m < group->ranks; m++)
+    for (int m = 0; m < group->ranks; m++) {
+        const case_op *theirs = deadlock_case_op(c, group->rank[m], op->tensor);
         value[m] = stored(dtype, expect_input(dtype, group->rank[m], op->tensor, e));
+        for (int k = 1; theirs && k < theirs->vectors; k++)
+            value[m] += expect_vector(dtype, group->rank[m], op->tensor, k, e);
+    }
     for (int s = 0; s < (op->apart ? 1 : steps); s++) one_step(definition, group->ranks, value);
     return value[me];
 }

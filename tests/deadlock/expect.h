@@ -11,6 +11,8 @@
 /* Element `element` of a tensor on a rank before the first step: no two are equal, except for
  * TUTTI_BF16, whose values are 1 to 7, so that sums of up to 36 of them are exact. */
 int64_t expect_input(tutti_dtype dtype, int rank, int tensor, int64_t element);
+/* The same of a vector of the rank, of which number 0 is the tensor's input. */
+int64_t expect_vector(tutti_dtype dtype, int rank, int tensor, int vector, int64_t element);
 /* Writes a value as an element of this type. */
 void expect_write(tutti_dtype dtype, void *data, int64_t element, int64_t value);
 /* Whether the tensor of an op is wrong after all steps of the rank; describes the place in `what`

@@ -228,6 +228,21 @@ static tutti_status mix_parts(
     return TUTTI_OK;
 }
 
+/* In some settings ranks have several vectors of plain sums, each rank its own number of them. */
+static void draw_vectors(uint64_t seed, program_setting *s)
+{
+    dice d = {.seed = wire_mix(seed, 16)};
+    if (s->ranks < 2 || dice_below(&d, 2)) return;
+    for (int r = 0; r < s->ranks; r++)
+        for (int k = 0; k < s->program[r].n; k++) {
+            program_collective *c = &s->program[r].collective[k];
+            const int plain = c->kind == TUTTI_ALLREDUCE && c->op == TUTTI_SUM && !c->user &&
+                              c->dtype == TUTTI_F32 && !c->apart && !c->reads;
+            if (plain && s->group[c->group].size > 1)
+                c->vectors = dice_below(&d, PROGRAM_VECTORS + 1);
+        }
+}
+
 /* In some settings without an agreed order. */
 static tutti_status draw_groups(uint64_t seed, program_setting *s)
 {
@@ -298,6 +313,7 @@ tutti_status explore_draw(uint64_t seed, program_setting *setting)
     if (!status) status = draw_groups(seed, &s);
     if (!status) status = draw_pipeline(seed, &s);
     if (!status) status = draw_strategy(seed, &s);
+    if (!status) draw_vectors(seed, &s);
     if (status)
         program_clear(&s);
     else

@@ -152,15 +152,18 @@ static double combine(const program_collective *c, double a, double b)
 }
 
 /* Values of 1 to 15; for products 1 or 2, so that they fit into a byte; for the program's own
- * operators of 16 bits. */
+ * operators of 16 bits. A rank's vectors add up to so many times what is fed. */
 static void feed(const oracle *o, int r, int k, uint64_t salt)
 {
     term *t = &o->term[r][k];
     const program_collective *c = collective(o, r, k);
     uint64_t most = c->user ? UINT16_MAX : c->op == TUTTI_PROD ? 2 : 15;
     uint64_t key = wire_mix(t->stream ^ (uint64_t)r, salt);
-    for (int64_t i = 0; i < t->in_count; i++)
-        t->in[i] = t->fed[i] = (double)(1 + wire_mix(key, (uint64_t)i) % most);
+    int times = c->vectors ? c->vectors * (c->vectors + 1) / 2 : 1;
+    for (int64_t i = 0; i < t->in_count; i++) {
+        t->fed[i] = (double)(1 + wire_mix(key, (uint64_t)i) % most);
+        t->in[i] = times * t->fed[i];
+    }
 }
 
 static void add_reads(const oracle *o, int r, int k)

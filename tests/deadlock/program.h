@@ -11,7 +11,13 @@
 #include "collectives/value/args.h"
 #include "designs/drive/driver.h"
 
-enum { PROGRAM_RANKS = 16, PROGRAM_GROUPS = 40, PROGRAM_AFTER = 4, PROGRAM_NAME = 32 };
+enum {
+    PROGRAM_RANKS = 16,
+    PROGRAM_GROUPS = 40,
+    PROGRAM_AFTER = 4,
+    PROGRAM_VECTORS = 4,
+    PROGRAM_NAME = 32
+};
 
 typedef struct program_collective {
     char name[PROGRAM_NAME]; /* unique in its program; the partners on other ranks have the same */
@@ -22,6 +28,9 @@ typedef struct program_collective {
     const tutti_user_op *user; /* the program's own operator, borrowed; or NULL */
     int64_t count;
     int apart; /* out of place */
+    /* More than 0: the rank has so many vectors, the n-th of which is n times its input, and the mark adds them
+     * (float32 allreduces in groups of several ranks, without reads). Ranks may differ in it */
+    int vectors;
     int parts; /* how many lengths are given, as in tutti_coll_args.counts; 0: none */
     int64_t part[2 * PROGRAM_RANKS];
     int group; /* or edge */

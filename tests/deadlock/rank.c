@@ -27,6 +27,7 @@ typedef struct node_desc {
 typedef struct part {
     tutti_graph *graph;
     int tensor[CASE_MOST_TENSORS], send[CASE_MOST_TENSORS]; /* -1: not there */
+    int vector[CASE_MOST_TENSORS][CASE_MOST_VECTORS];       /* the first is send */
     int one, chain, gate;
 } part;
 
@@ -46,7 +47,7 @@ struct deadlock_rank {
 static tutti_status add_tensor(
     part *p, const char *name, const char *suffix, tutti_dtype dtype, int64_t count, int *tensor)
 {
-    char full[CASE_NAME + 16];
+    char full[CASE_NAME + 24];
     snprintf(full, sizeof full, "%s%s", name, suffix);
     return tutti_graph_tensor(
         p->graph, full, TUTTI_ROLE_SCRATCH, dtype, tutti_shape_of(count), tensor);
@@ -63,29 +64,62 @@ static tutti_status add_tensors(const deadlock_case *c, int rank, part *p, const
         add_tensor(p, name, "", dtype, count + (count == 0), &p->tensor[op->tensor]);
     if (!status && input >= 0)
         status = add_tensor(p, name, ".send", dtype, input + (input == 0), &p->send[op->tensor]);
+    p->vector[op->tensor][0] = p->send[op->tensor];
+    for (int k = 1; k < op->vectors && !status; k++) {
+        char suffix[24];
+        snprintf(suffix, sizeof suffix, ".vector%d", k);
+        status = add_tensor(p, name, suffix, dtype, count, &p->vector[op->tensor][k]);
+    }
     return status;
 }
 
-/* The tensor with an op's input. */
+/* The tensor with an op's input; of several vectors that which is computed last. */
 static int input_of(const part *p, const case_op *op)
 {
+    if (op->vectors) return p->vector[op->tensor][op->vectors - 1];
     return p->send[op->tensor] >= 0 ? p->send[op->tensor] : p->tensor[op->tensor];
 }
 
-/* The task that computes an op's tensor: a copy of other data, with accesses that order it. */
+/* The accesses of a task that computes this tensor: it copies other data. */
+static tutti_status begin_tick(
+    const deadlock_case *c, part *p, const case_op *op, int tensor, tutti_access access[4])
+{
+    char suffix[24];
+    int out;
+    snprintf(suffix, sizeof suffix, ".tick%d", tensor);
+    tutti_status status = add_tensor(p, c->tensor[op->tensor], suffix, TUTTI_F32, TICK_COUNT, &out);
+    access[0] = (tutti_access){p->one, TUTTI_READ};
+    access[1] = (tutti_access){out, TUTTI_WRITE};
+    access[2] = (tutti_access){tensor, TUTTI_READWRITE};
+    access[3] = (tutti_access){p->gate, TUTTI_READ};
+    return status;
+}
+
+/* Those of an op's vectors that wait for nothing: all but the last. */
+static tutti_status add_early_ticks(const deadlock_case *c, part *p, const case_op *op)
+{
+    static const tutti_relu_desc desc = {.count = TICK_COUNT};
+    tutti_status status = TUTTI_OK;
+    for (int k = 0; k + 1 < op->vectors && !status; k++) {
+        tutti_access access[4];
+        status = begin_tick(c, p, op, p->vector[op->tensor][k], access);
+        if (!status)
+            status = tutti_graph_kernel(
+                p->graph, "early tick", &tutti_op_relu, &desc, sizeof desc, 4, access, NULL);
+    }
+    return status;
+}
+
+/* The task that computes an op's tensor, with accesses that order it. */
 static tutti_status add_tick(const deadlock_case *c, part *p, const case_op *op, int chained)
 {
     static const tutti_relu_desc desc = {.count = TICK_COUNT};
     char name[CASE_NAME + 16];
-    int out, accesses = 0;
+    int accesses = 4;
     tutti_access access[5 + CASE_MOST_AFTER];
-    tutti_status status =
-        add_tensor(p, c->tensor[op->tensor], ".tick", TUTTI_F32, TICK_COUNT, &out);
+    tutti_status status = add_early_ticks(c, p, op);
+    if (!status) status = begin_tick(c, p, op, input_of(p, op), access);
     if (status) return status;
-    access[accesses++] = (tutti_access){p->one, TUTTI_READ};
-    access[accesses++] = (tutti_access){out, TUTTI_WRITE};
-    access[accesses++] = (tutti_access){input_of(p, op), TUTTI_READWRITE};
-    access[accesses++] = (tutti_access){p->gate, TUTTI_READ};
     if (chained) access[accesses++] = (tutti_access){p->chain, TUTTI_READWRITE};
     for (int i = 0; i < op->afters; i++)
         if (p->tensor[op->after[i]] >= 0)
@@ -105,8 +139,9 @@ static tutti_status add_collective(const deadlock_case *c, part *p, const case_o
         bytes = offsetof(node_desc, part) + (size_t)op->parts * sizeof *desc.part;
     }
     int node;
-    tutti_status status =
-        tutti_graph_mark(p->graph, &(tutti_mark){.tensor = p->tensor[op->tensor]}, &node);
+    tutti_mark mark = {.tensor = p->tensor[op->tensor], .vectors = op->vectors};
+    memcpy(mark.vector, p->vector[op->tensor], (size_t)op->vectors * sizeof *mark.vector);
+    tutti_status status = tutti_graph_mark(p->graph, &mark, &node);
     if (!status) status = tutti_graph_set_collective(p->graph, node, &desc, bytes);
     if (!status)
         status = tutti_graph_set_group(p->graph, node, op->group, c->group[op->group].is_edge);
@@ -115,7 +150,7 @@ static tutti_status add_collective(const deadlock_case *c, part *p, const case_o
     const tutti_place place = {.lane = -1, .priority = op->priority};
     status = tutti_graph_set_place(p->graph, node, place);
     if (status) return status;
-    if (p->send[op->tensor] < 0) return TUTTI_OK;
+    if (p->send[op->tensor] < 0 || op->vectors) return TUTTI_OK;
     return tutti_graph_add_access(p->graph, node, (tutti_access){p->send[op->tensor], TUTTI_READ});
 }
 
@@ -376,19 +411,27 @@ static int64_t input_count(const deadlock_rank *rank, const case_op *op)
     return apart >= 0 ? apart : deadlock_case_count(rank->c, rank->rank, op);
 }
 
+/* Writes a vector of an op's input, which is in this tensor. */
+static void fill(const deadlock_rank *rank, const tutti_runner *runner, tutti_run *run,
+    const case_op *op, int vector, int tensor)
+{
+    const tutti_dtype dtype = op->args.dtype;
+    void *data = acquire(&rank->whole, runner, run, tensor, TUTTI_READWRITE);
+    if (!data) return;
+    int64_t count = input_count(rank, op);
+    for (int64_t e = 0; e < count; e++)
+        expect_write(dtype, data, e, expect_vector(dtype, rank->rank, op->tensor, vector, e));
+    runner->release(run, tensor);
+}
+
 void deadlock_rank_fill(const deadlock_rank *rank, const tutti_runner *runner, tutti_run *run)
 {
     const case_program *program = &rank->c->program[rank->rank];
     for (int i = 0; i < program->ops; i++) {
         const case_op *op = &program->op[i];
-        int tensor = input_of(&rank->whole, op);
-        void *data = acquire(&rank->whole, runner, run, tensor, TUTTI_READWRITE);
-        if (!data) continue;
-        int64_t count = input_count(rank, op);
-        for (int64_t e = 0; e < count; e++)
-            expect_write(
-                op->args.dtype, data, e, expect_input(op->args.dtype, rank->rank, op->tensor, e));
-        runner->release(run, tensor);
+        if (!op->vectors) fill(rank, runner, run, op, 0, input_of(&rank->whole, op));
+        for (int k = 0; k < op->vectors; k++)
+            fill(rank, runner, run, op, k, rank->whole.vector[op->tensor][k]);
     }
 }
 

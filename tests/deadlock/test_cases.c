@@ -121,6 +121,12 @@ static const char *const refused[] = {
     HEAD "allreduce a 1 dtype=f16\n",
     HEAD "allreduce a 1 size=3\n",
     HEAD "allreduce a 1 quickly\n",
+    HEAD "allreduce a 1 vectors=0\n",
+    HEAD "allreduce a 1 vectors=5\n",
+    HEAD "allreduce a 1 vectors=2 op=max\n",
+    HEAD "allreduce a 1 vectors=2 dtype=f64\n",
+    HEAD "reduce a 1 vectors=2\n",
+    HEAD "rank 0: send a 1 to 1 edge 0 vectors=2\n",
     HEAD "allreduce a 1 op=\n",
     HEAD "allreduce a 3 parts=1,2\n",
     HEAD "gather a 3 parts=1,3\n",
@@ -243,7 +249,7 @@ static size_t roll(dice *d, size_t bound)
 static void damage(dice *d, char *text)
 {
     static const char *const words[] = {"rank 0:", "ready 1:", "after", "on all", "lost", "leave",
-        "group", "send m 3 to 1 edge 2", "recv m 3 from 0 edge 2", "steps 3", "root=1", "apart",
+        "group", "send m 3 to 1 edge 2", "recv m 3 from 0 edge 2", "steps 3", "root=1", "apart", "vectors=2",
         "parts=1,2", "op=turn", "operator", "99999", ":", "#", "\n", "allreduce",
         "verdict nok order"};
     size_t length = strlen(text), at = roll(d, length + 1), n = roll(d, 12);

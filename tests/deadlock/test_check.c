@@ -82,7 +82,7 @@ static int roll(dice *d, int bound)
 
 /* The collectives of one rank in some order; one of them may be left out or changed. */
 typedef struct plan {
-    int K, groups, order[8], count[8], after[8], group[8];
+    int K, groups, order[8], count[8], after[8], group[8], vectors[8];
 } plan;
 
 static plan draw_plan(dice *d, int afters)
@@ -93,6 +93,7 @@ static plan draw_plan(dice *d, int afters)
         p.count[k] = 3 + 2 * roll(d, 2);
         p.after[k] = k && afters && !roll(d, 3) ? roll(d, k) : -1;
         p.group[k] = roll(d, p.groups);
+        p.vectors[k] = !roll(d, 4);
     }
     return p;
 }
@@ -131,6 +132,7 @@ static void write_program(const plan *p, int rank, char *text)
         int k = p->order[i];
         if (p->group[k] && rank > 1) continue; /* not a member of g */
         say(text, "rank %d: allreduce t%d %d%s", rank, k, p->count[k], p->group[k] ? " on g" : "");
+        if (p->vectors[k]) say(text, " vectors=%d", 2 - rank % 2); /* ranks differ in it */
         if (p->after[k] >= 0 && written >> p->after[k] & 1) say(text, " after t%d", p->after[k]);
         say(text, "\n");
         written |= 1 << k;

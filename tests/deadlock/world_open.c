@@ -18,7 +18,7 @@ static int64_t room(int64_t count)
 static tutti_status add_tensor(
     tutti_graph *g, const char *prefix, const program_collective *c, int64_t count, int *tensor)
 {
-    char name[PROGRAM_NAME + 8];
+    char name[PROGRAM_NAME + 16];
     snprintf(name, sizeof name, "%s%s", prefix, c->name);
     return tutti_graph_tensor(
         g, name, TUTTI_ROLE_SCRATCH, c->dtype, tutti_shape_of(room(count)), tensor);
@@ -39,6 +39,28 @@ static tutti_status add_reads(world_rank *r, int k)
         r->graph, c->name, &tutti_op_sum, &desc, sizeof desc, desc.inputs + 1, access, NULL);
 }
 
+/* The nodes that compute the vectors, each from the one before it; these go into the mark. */
+static tutti_status add_vectors(
+    world_rank *r, const program_collective *c, int fed, tutti_mark *mark)
+{
+    tutti_status status = TUTTI_OK;
+    for (int k = 0; k < c->vectors && !status; k++) {
+        char prefix[16];
+        int *vector = &mark->vector[mark->vectors++];
+        snprintf(prefix, sizeof prefix, "v%d.", k);
+        status = add_tensor(r->graph, prefix, c, c->count, vector);
+        const tutti_access access[] = {{fed, TUTTI_READ}, {k ? vector[-1] : *vector, TUTTI_READ},
+            {*vector, TUTTI_WRITE}};
+        const tutti_access first[] = {access[0], access[2]};
+        const tutti_sum_desc desc = {.count = c->count, .inputs = k ? 2 : 1};
+        r->role[r->tasks++] = WORLD_NOT_COLLECTIVE;
+        if (!status)
+            status = tutti_graph_kernel(r->graph, prefix, &tutti_op_sum, &desc, sizeof desc,
+                desc.inputs + 1, k ? access : first, NULL);
+    }
+    return status;
+}
+
 /* What a step's graph would mark; 0, a sum, for kinds that only programs make. */
 static const tutti_verb verb_of[TUTTI_COLL_KINDS] = {
     [TUTTI_REDUCE_SCATTER] = TUTTI_MARK_REDUCE_SCATTER,
@@ -48,7 +70,8 @@ static const tutti_verb verb_of[TUTTI_COLL_KINDS] = {
 
 /* Sums in place stay marks, which the exchange turns into allreduces; the others are collectives from the start. Who is
  * alone in a group has a mark, of which the exchange makes nothing. */
-static tutti_status add_collective(world_rank *r, const program_collective *c, int recv)
+static tutti_status add_collective(
+    world_rank *r, const program_collective *c, int fed, int recv)
 {
     const program_group *of = &r->world->setting->group[c->group];
     struct {
@@ -58,10 +81,11 @@ static tutti_status add_collective(world_rank *r, const program_collective *c, i
     size_t parts = (size_t)c->parts * sizeof *c->part;
     if (parts) desc.args.counts = memcpy(desc.part, c->part, parts);
     desc.args.group = r->slot[c->group];
-    const tutti_mark mark = {
+    tutti_mark mark = {
         .verb = verb_of[c->kind], .tensor = recv, .group = of->is_edge ? 0 : r->slot[c->group]};
     int node, sums = c->kind == TUTTI_ALLREDUCE && c->op == TUTTI_SUM && !c->apart;
-    tutti_status status = tutti_graph_mark(r->graph, &mark, &node);
+    tutti_status status = add_vectors(r, c, fed, &mark);
+    if (!status) status = tutti_graph_mark(r->graph, &mark, &node);
     if (of->size == 1) return status;
     if (!status && !sums)
         status = tutti_graph_set_collective(r->graph, node, &desc, sizeof desc.args + parts);
@@ -78,9 +102,9 @@ static tutti_status build_collective(world_rank *r, int k)
     int64_t in = program_in_count(s, r->number, c), out = program_out_count(s, r->number, c);
     tutti_status status = add_tensor(r->graph, "", c, out, &x->result);
     x->fed = x->result;
-    if (!status && (has_input || c->reads)) status = add_tensor(r->graph, "in.", c, in, &x->fed);
+    if (!status && (has_input || c->reads || c->vectors)) status = add_tensor(r->graph, "in.", c, in, &x->fed);
     if (!status && c->reads) status = add_reads(r, k);
-    if (!status) status = add_collective(r, c, x->result);
+    if (!status) status = add_collective(r, c, x->fed, x->result);
     int node = tutti_graph_nodes(r->graph) - 1;
     if (!status && has_input)
         status = tutti_graph_add_access(r->graph, node, (tutti_access){x->fed, TUTTI_READ});
@@ -159,7 +183,7 @@ static tutti_status open_rank(world_rank *r)
     size_t n = (size_t)p->n;
     tutti_status status = open_exchange(r);
     r->cell = calloc(n + 1, sizeof *r->cell);
-    r->role = calloc(4 * n + 1, sizeof *r->role);
+    r->role = calloc((4 + PROGRAM_VECTORS) * n + 1, sizeof *r->role);
     if (!status && (!r->cell || !r->role))
         status = tutti_fail(TUTTI_ERR_NOMEM, "world: no memory for rank %d", r->number);
     if (!status) status = tutti_graph_new(&r->graph);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANKS = 4, GROUPS = 6, COUNT = 1001, STEPS = 3, MOST_MARKS = 80 };
+enum { RANKS = 4, GROUPS = 6, COUNT = 1001, STEPS = 3, MOST_MARKS = 120 };
 static const double patience_s = 30;
 
 /* Overlapping groups in orders of their own, two of them of the same two ranks, one with only rank 2. Group 0 is all
@@ -26,6 +26,7 @@ static const struct {
 typedef struct item {
     tutti_mark mark;
     int sums_first; /* a REDUCE_SCATTER of the same tensor comes before */
+    int vectors, vector[TUTTI_MARK_VECTORS]; /* tensors that its sum adds instead of its own */
     int hops;       /* ranks between the sender of a message and the one that had it first */
     tutti_dtype dtype;
     int64_t count;
@@ -79,7 +80,17 @@ static double get(tutti_dtype dtype, const void *data, int64_t i)
 
 /* ---- the graph ---- */
 
-static void add(rank_job *job, tutti_mark mark, tutti_dtype dtype, int64_t count, int sums_first)
+static void add_vectors(item *it, tutti_graph *g, const char *name, int vectors)
+{
+    for (char vector[80]; it->vectors < vectors; it->vectors++) {
+        snprintf(vector, sizeof vector, "%s.%d", name, it->vectors);
+        ck_assert_ok(tutti_graph_tensor(g, vector, TUTTI_ROLE_SCRATCH, it->dtype,
+            tutti_shape_of(it->count), &it->vector[it->vectors]));
+    }
+}
+
+static void add(rank_job *job, tutti_mark mark, tutti_dtype dtype, int64_t count, int sums_first,
+    int vectors)
 {
     char name[64];
     ck_assert_int_lt(job->items, MOST_MARKS);
@@ -91,13 +102,14 @@ static void add(rank_job *job, tutti_mark mark, tutti_dtype dtype, int64_t count
         snprintf(name, sizeof name, "t%d.%d", mark.group, job->named[mark.group]++);
     ck_assert_ok(tutti_graph_tensor(
         job->graph, name, TUTTI_ROLE_SCRATCH, dtype, tutti_shape_of(count), &mark.tensor));
-    if (sums_first) {
-        tutti_mark before = mark;
-        before.verb = TUTTI_MARK_REDUCE_SCATTER;
-        ck_assert_ok(tutti_graph_mark(job->graph, &before, NULL));
-    }
-    ck_assert_ok(tutti_graph_mark(job->graph, &mark, NULL));
     *it = (item){.mark = mark, .sums_first = sums_first, .dtype = dtype, .count = count};
+    add_vectors(it, job->graph, name, vectors);
+    tutti_mark adds = mark;
+    if (sums_first) adds.verb = TUTTI_MARK_REDUCE_SCATTER;
+    adds.vectors = vectors;
+    memcpy(adds.vector, it->vector, sizeof adds.vector);
+    ck_assert_ok(tutti_graph_mark(job->graph, &adds, NULL));
+    if (sums_first) ck_assert_ok(tutti_graph_mark(job->graph, &mark, NULL));
 }
 
 /* Every intent that has a group: lengths differ, so that confusing two of them cannot go unnoticed. */
@@ -110,11 +122,15 @@ static void add_group(rank_job *job, int g)
         tutti_mark mark = {.verb = (tutti_verb)verb, .group = g};
         if (verb == TUTTI_MARK_REDUCE) mark.root = groups[g].size - 1;
         if (verb == TUTTI_MARK_BROADCAST) mark.root = 1 % groups[g].size;
-        add(job, mark, dtype, count + verb, 0);
+        add(job, mark, dtype, count + verb, 0, 0);
     }
     for (int i = 0; i < 3; i++)
-        add(job, (tutti_mark){.group = g, .priority = i == 2}, dtype, 7 + i, 0);
-    add(job, (tutti_mark){.verb = TUTTI_MARK_ALLGATHER, .group = g}, dtype, count + 12, 1);
+        add(job, (tutti_mark){.group = g, .priority = i == 2}, dtype, 7 + i, 0, 0);
+    add(job, (tutti_mark){.verb = TUTTI_MARK_ALLGATHER, .group = g}, dtype, count + 12, 1, 0);
+    if (groups[g].size == 1) return;
+    for (int i = 0; i < 4; i++) /* of a bucket: two with 3 vectors */
+        add(job, (tutti_mark){.group = g}, dtype, count + 20 + i, 0, i == 3 ? 1 : i == 2 ? 2 : 3);
+    add(job, (tutti_mark){.verb = TUTTI_MARK_ALLGATHER, .group = g}, dtype, count + 30, 1, 2);
 }
 
 /* Every rank sends to the right what it has, and then, on the same edge, what it has received from
@@ -127,14 +143,14 @@ static void add_messages(rank_job *job)
         .verb = TUTTI_MARK_RECV, .peer = (job->rank + RANKS - 1) % RANKS, .edge = 3};
     tutti_mark other[] = {left, right};
     other[0].edge = other[1].edge = 7;
-    add(job, other[0], TUTTI_F32, 301, 0);
-    add(job, right, TUTTI_F32, 300, 0);
-    add(job, other[1], TUTTI_F32, 301, 0);
-    add(job, left, TUTTI_F32, 300, 0);
+    add(job, other[0], TUTTI_F32, 301, 0, 0);
+    add(job, right, TUTTI_F32, 300, 0, 0);
+    add(job, other[1], TUTTI_F32, 301, 0, 0);
+    add(job, left, TUTTI_F32, 300, 0, 0);
     tutti_mark onward = right;
     onward.tensor = job->item[job->items - 1].mark.tensor;
     ck_assert_ok(tutti_graph_mark(job->graph, &onward, NULL));
-    add(job, left, TUTTI_F32, 300, 0);
+    add(job, left, TUTTI_F32, 300, 0, 0);
     job->item[job->items - 1].hops = 1;
 }
 
@@ -155,9 +171,10 @@ static double wanted(const rank_job *job, const item *it, int64_t i, int step)
 {
     const tutti_mark *mark = &it->mark;
     int P = groups[mark->group].size, self = number_in(mark->group, job->rank), owner = 0;
-    const int *of = groups[mark->group].of;
+    const int *of = groups[mark->group].of, vectors = it->vectors ? it->vectors : 1;
     double sum = 0;
-    for (int r = 0; r < P; r++) sum += value_of(of[r], i, step);
+    for (int r = 0; r < P; r++)
+        for (int k = 0; k < vectors; k++) sum += value_of(of[r], i, step) + k;
     for (int64_t offset, length; owner < P; owner++) {
         tutti_coll_block(it->count, P, owner, &offset, &length);
         if (i < offset + length) break;
@@ -180,17 +197,28 @@ static double wanted(const rank_job *job, const item *it, int64_t i, int step)
     }
 }
 
+/* vector -1: the tensor itself, which counts for nothing where there are vectors. */
+static tutti_status fill_tensor(const rank_job *job, const tutti_runner *runner, tutti_run *run,
+    const item *it, int vector, int step)
+{
+    const int tensor = vector < 0 ? it->mark.tensor : it->vector[vector];
+    size_t bytes = (size_t)it->count * tutti_dtype_bytes(it->dtype);
+    void *data;
+    tutti_status status = runner->acquire(run, tensor, TUTTI_WRITE, bytes, &data);
+    if (status) return status;
+    for (int64_t i = 0; i < it->count; i++)
+        put(it->dtype, data, i, value_of(job->rank, i, step) + (vector < 0 ? 0 : vector));
+    runner->release(run, tensor);
+    return TUTTI_OK;
+}
+
 static tutti_status fill(rank_job *job, const tutti_runner *runner, tutti_run *run, int step)
 {
     tutti_status status = TUTTI_OK;
     for (int k = 0; k < job->items && !status; k++) {
         const item *it = &job->item[k];
-        size_t bytes = (size_t)it->count * tutti_dtype_bytes(it->dtype);
-        void *data;
-        status = runner->acquire(run, it->mark.tensor, TUTTI_WRITE, bytes, &data);
-        for (int64_t i = 0; i < it->count && !status; i++)
-            put(it->dtype, data, i, value_of(job->rank, i, step));
-        if (!status) runner->release(run, it->mark.tensor);
+        for (int v = -1; v < it->vectors && !status; v++)
+            status = fill_tensor(job, runner, run, it, v, step);
     }
     return status;
 }
@@ -491,6 +519,10 @@ START_TEST(a_rank_alone_sends_nothing)
         ck_assert_int_eq(tutti_exchange_apply(exchange, g),
             verb >= TUTTI_MARK_SEND ? TUTTI_ERR_INVAL : TUTTI_OK);
         ck_assert_int_eq(tutti_graph_get_node(g, 0)->kind, TUTTI_NODE_MARK);
+        if (verb == TUTTI_MARK_ALLREDUCE) { /* nobody would add them */
+            append(g, "y", 8, (tutti_mark){.vectors = 1, .vector = {0}});
+            ck_assert_int_eq(tutti_exchange_apply(exchange, g), TUTTI_ERR_INVAL);
+        }
         tutti_graph_free(g);
         tutti_exchange_close(exchange);
         tutti_loop_world_free(world);

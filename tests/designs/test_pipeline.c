@@ -456,7 +456,36 @@ START_TEST(cuts_give_the_same_bits)
         if (!w.recipe.strategy->alone && !w.recipe.codec) draw_strategy(turn, &w);
         w.layout.emission = draw(turn, "emission", 3) ? TUTTI_EMISSION_1F1B : TUTTI_EMISSION_GPIPE;
         w.layout.fewer_slots = draw(turn, "slots", 3) - 1;
+        w.recipe.sums = (tutti_step_sums)draw(turn, "sums", 2); /* the first design's: in the graph */
         w.order = 1 + turn * 100;
+        run_world(&w, &got);
+        compare(&w, &got, &want);
+    }
+}
+END_TEST
+
+/* Marks that add the micro-batches leave the bits of nodes that do, with strategies whose marks can, in every
+ * design; of so many micro-batches that their order matters. */
+START_TEST(marks_add_what_nodes_would)
+{
+    const uint64_t seed = testing_seed(700) + (uint64_t)_i;
+    static findings want, got;
+    world w = {.net = seed, .recipe = recipe_of(seed)};
+    w.recipe.micro_batches = 4;
+    w.recipe.rule = &tutti_update_sgd;
+    w.recipe.wire = TUTTI_F32;
+    w.recipe.mixup = w.recipe.clip_norm = 0;
+    w.recipe.strategy = &tutti_strategy_sync;
+    w.layout = (layout){.stages = 1, .replicas = 2 + _i, .emission = TUTTI_EMISSION_GPIPE};
+    w.layout.end[0] = 1;
+    w.design = tutti_designs[0];
+    run_world(&w, &want);
+    w.recipe.sums = TUTTI_SUMS_COLLECTIVE;
+    for (int i = 0; tutti_designs[i]; i++) {
+        w.design = tutti_designs[i];
+        if (w.design->unsafe) continue;
+        w.recipe.strategy = i % 2 ? &tutti_strategy_sharded : &tutti_strategy_sync;
+        draw_cut(seed, 1 + i % 2, &w.layout);
         run_world(&w, &got);
         compare(&w, &got, &want);
     }
@@ -555,6 +584,7 @@ int main(void)
     Suite *suite = suite_create("pipeline");
     TCase *tcase = testing_case(suite, "pipeline");
     tcase_add_loop_test(tcase, cuts_give_the_same_bits, 0, 12);
+    tcase_add_loop_test(tcase, marks_add_what_nodes_would, 0, 2);
     tcase_add_test(tcase, memory_is_that_of_a_stage);
     tcase_add_loop_test(
         tcase, wrong_cuts_are_refused, 0, (int)(sizeof refusals / sizeof *refusals));

@@ -304,6 +304,73 @@ START_TEST(fused_marks_share_a_block)
 }
 END_TEST
 
+/* A mark of `name` that adds vectors of this size. */
+static int mark_of(tutti_graph *g, const char *name, int64_t count, int vectors)
+{
+    tutti_mark mark = {.vectors = vectors};
+    int n;
+    for (int k = -1; k < vectors; k++) {
+        char vector[32];
+        snprintf(vector, sizeof vector, "%s%d", name, k);
+        ck_assert_ok(tutti_graph_tensor(g, vector, TUTTI_ROLE_SCRATCH, TUTTI_F32,
+            tutti_shape_of(count), k < 0 ? &mark.tensor : &mark.vector[k]));
+    }
+    ck_assert_ok(tutti_graph_mark(g, &mark, &n));
+    return n;
+}
+
+/* The sums in one block, the first vectors in another, and so on, all alike. */
+START_TEST(fused_vectors_have_blocks_of_their_own)
+{
+    tutti_graph *g;
+    ck_assert_ok(tutti_graph_new(&g));
+    int a = mark_of(g, "a", 3, 2), b = mark_of(g, "b", 17, 2), c = mark_of(g, "c", 1, 3);
+    ck_assert_int_eq(tutti_graph_fuse(g, 2, (int[]){b, c}), TUTTI_ERR_INVAL);
+    ck_assert_ok(tutti_graph_fuse(g, 2, (int[]){a, b}));
+    const tutti_node *last = tutti_graph_get_node(g, b);
+    ck_assert_int_eq(last->accesses, 6);
+    for (int i = 0; i < 6; i++) {
+        const tutti_tensor *tensor = tutti_graph_get_tensor(g, i);
+        ck_assert_int_eq(tensor->block, i % 3);
+        ck_assert_uint_eq(tensor->offset, i < 3 ? 0 : 64);
+        ck_assert_uint_eq(tensor->block_bytes, 64 + 17 * 4);
+        ck_assert_int_eq(last->access[i].tensor, i);
+        ck_assert_int_eq(last->access[i].mode, i % 3 ? TUTTI_READ : TUTTI_READWRITE);
+    }
+    int d = mark_of(g, "d", 3, 2);
+    node(g, "writer of a vector of d", 1, &(tutti_access){11, TUTTI_WRITE});
+    int e = mark_of(g, "e", 3, 2);
+    ck_assert_int_eq(tutti_graph_fuse(g, 2, (int[]){d, e}), TUTTI_ERR_INVAL);
+    tutti_graph_free(g);
+}
+END_TEST
+
+START_TEST(vectors_that_a_mark_cannot_add)
+{
+    tutti_graph *g;
+    int n;
+    ck_assert_ok(tutti_graph_new(&g));
+    for (int t = 0; t < 3; t++) {
+        static const tutti_dtype dtype[] = {TUTTI_F32, TUTTI_F32, TUTTI_I32};
+        char name[] = {(char)('a' + t), 0};
+        ck_assert_ok(
+            tutti_graph_tensor(g, name, TUTTI_ROLE_SCRATCH, dtype[t], tutti_shape_of(4), &n));
+    }
+    ck_assert_ok(
+        tutti_graph_tensor(g, "longer", TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(5), &n));
+    const tutti_mark wrong[] = {{.vectors = 1, .vector = {2}}, {.vectors = 1, .vector = {3}},
+        {.vectors = 1, .vector = {0}}, {.vectors = 2, .vector = {1, 1}},
+        {.vectors = 1, .vector = {4}}, {.vectors = 1, .vector = {-1}}, {.vectors = -1},
+        {.vectors = TUTTI_MARK_VECTORS + 1}, {.verb = TUTTI_MARK_REDUCE, .vectors = 1, .vector = {1}},
+        {.verb = TUTTI_MARK_BROADCAST, .vectors = 1, .vector = {1}}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        ck_assert_int_eq(tutti_graph_mark(g, &wrong[i], &n), TUTTI_ERR_INVAL);
+    ck_assert_int_eq(tutti_graph_nodes(g), 0);
+    ck_assert_ok(tutti_graph_mark(g, &(tutti_mark){.vectors = 1, .vector = {1}}, &n));
+    tutti_graph_free(g);
+}
+END_TEST
+
 /* Half the size, half the offsets; a larger element does not make them larger. */
 START_TEST(gaps_are_counted_in_elements)
 {
@@ -535,6 +602,8 @@ int main(void)
     tcase_add_test(tcase, nodes_reach_the_nearest_numbers);
     tcase_add_test(tcase, many_tensors_and_nodes);
     tcase_add_test(tcase, fused_marks_share_a_block);
+    tcase_add_test(tcase, fused_vectors_have_blocks_of_their_own);
+    tcase_add_test(tcase, vectors_that_a_mark_cannot_add);
     tcase_add_test(tcase, gaps_are_counted_in_elements);
     tcase_add_test(tcase, marks_that_cannot_be_fused);
     tcase_add_test(tcase, joined_marks_have_columns_of_all);

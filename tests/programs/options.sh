@@ -24,7 +24,7 @@ checks() { # LEAST COMMAND...
 checks 4 "$apps/tutti-bench" compute
 checks 6 "$apps/tutti-bench" allreduce
 checks 5 "$apps/tutti-bench" overlap
-checks 9 "$apps/tutti-bench" step
+checks 10 "$apps/tutti-bench" step
 checks 5 "$apps/tutti-bench" step --grid
 checks 5 "$apps/tutti-bench" pipeline
 checks 7 "$apps/tutti-bench" kv

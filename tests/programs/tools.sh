@@ -120,6 +120,11 @@ fi
 for text in 'verified: after 6 steps 3 designs on 2 ranks' 'computation alone' 'communication alone' $(names overlapping); do
     grep -q -- "$text" "$dir/out" || fail "tutti-bench step does not tell: $text"
 done
+"$mpirun" -np 3 "$apps/tutti-bench" step --model mlp --batch 3 --micro-batches 3 --micro-batch-sums both --strategy both --steps 1 \
+    --blocks 1 --peer none --design funneled > "$dir/out" 2>&1 || { fail "tutti-bench step --micro-batch-sums: status $?"; cat "$dir/out"; }
+for text in 'verified: after 6 steps 4 designs on 3 ranks' 'funneled, sums in graph' 'funneled, sharded, sums in collective'; do
+    grep -q -- "$text" "$dir/out" || fail "tutti-bench step --micro-batch-sums does not tell: $text"
+done
 "$mpirun" -np 2 "$apps/tutti-bench" step --model mlp --batch 2 --steps 1 --blocks 1 --peer none --design auto --tuning-time 1 \
     --json "$dir/auto" > "$dir/out" 2>&1 || { fail "tutti-bench step --design auto: status $?"; cat "$dir/out"; }
 grep -q '"name":"auto".*"chosen":"--design .*"over_best":[0-9]' "$dir/auto" || fail "no choice in --json: $(cat "$dir/auto")"
