@@ -95,8 +95,8 @@ static void give_back(tutti_nccl *n, tutti_message *m)
     lane->unused = m;
 }
 
-/* Whether NCCL knows of a failure. What another rank has aborted fails here, too, maybe before this rank hears why, which
- * goes another way: so it is told a little later. */
+/* Whether NCCL knows of a failure. What another rank has aborted fails here, too, maybe before this rank hears why,
+ * which goes another way: so it is told a little later. */
 static tutti_status hear(tutti_nccl *n, int lane, int *failed)
 {
     static const double patience_s = 1;

@@ -1,7 +1,7 @@
 /* How a lane is made, a stage at a time, so that whoever makes it need not wait: that of all ranks from a unique id,
- * that of a group as a part of the first lane. A launch waits for no other rank once a communicator is connected, so its
- * first collective is one of ours, here. Streams and events are made here, too: what makes them later would wait for
- * kernels that wait for other ranks. */
+ * that of a group as a part of the first lane. A launch waits for no other rank once a communicator is connected, so
+ * its first collective is one of ours, here. Streams and events are made here, too: what makes them later would wait
+ * for kernels that wait for other ranks. */
 #include "collectives/transport/nccl_parts.h"
 
 #include "dag/base/log.h"

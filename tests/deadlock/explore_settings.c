@@ -332,13 +332,10 @@ char *explore_describe(const program_setting *s, char *text, size_t size)
 {
     snprintf(text, size,
         "%s, %d ranks, %d workers, %d lanes of depth %d, %d seats%s, %s, %d collectives, %d steps, "
-        "verify %s, "
-        "chunks of "
-        "%lld "
-        "bytes, %s order%s, %d groups and edges",
+        "verify %s, chunks of %lld bytes, %s order%s, %d groups and edges",
         s->design->name, s->ranks, s->workers, s->lanes, s->depth, s->seats,
-        s->edges_aside ? " (edges aside)" : "", s->algorithm ? s->algorithm : "auto", s->program[0].n, s->program[0].steps,
-        tutti_verify_mode_name(s->verify), (long long)s->chunk_bytes,
-        s->ordered ? "agreed" : "program", s->priorities.on ? ", priorities" : "", s->groups - 1);
+        s->edges_aside ? " (edges aside)" : "", s->algorithm ? s->algorithm : "auto",
+        s->program[0].n, s->program[0].steps, tutti_verify_mode_name(s->verify),
+        (long long)s->chunk_bytes, s->ordered ? "agreed" : "program", s->priorities.on ? ", priorities" : "", s->groups - 1);
     return text;
 }
