@@ -336,6 +336,7 @@ char *explore_describe(const program_setting *s, char *text, size_t size)
         s->design->name, s->ranks, s->workers, s->lanes, s->depth, s->seats,
         s->edges_aside ? " (edges aside)" : "", s->algorithm ? s->algorithm : "auto",
         s->program[0].n, s->program[0].steps, tutti_verify_mode_name(s->verify),
-        (long long)s->chunk_bytes, s->ordered ? "agreed" : "program", s->priorities.on ? ", priorities" : "", s->groups - 1);
+        (long long)s->chunk_bytes, s->ordered ? "agreed" : "program",
+        s->priorities.on ? ", priorities" : "", s->groups - 1);
     return text;
 }
