@@ -167,6 +167,11 @@ int tutti_comm_shares_seats(const tutti_comm *comm)
     return comm->transport->shares_seats;
 }
 
+int tutti_comm_edges_aside(const tutti_comm *comm)
+{
+    return comm->transport->edges_aside;
+}
+
 int64_t tutti_comm_posted(const tutti_comm *comm, int lane)
 {
     return comm->lane[lane].posted;

@@ -48,7 +48,8 @@ libnet_la_SOURCES += \
 	collectives/transport/nccl_parts.h \
 	collectives/transport/table.c
 if HAVE_NCCL
-libnet_la_SOURCES += collectives/transport/nccl.c collectives/transport/nccl_call.c collectives/transport/nccl_open.c
+libnet_la_SOURCES += collectives/transport/nccl.c collectives/transport/nccl_ask.c collectives/transport/nccl_call.c \
+	collectives/transport/nccl_close.c collectives/transport/nccl_lane.c collectives/transport/nccl_open.c
 else
 libnet_la_SOURCES += collectives/transport/nccl_none.c
 endif

@@ -12,7 +12,8 @@
  * partners have started, and all lanes of a rank have only so much of it (a GPU's processors, which
  * NCCL's kernels hold while they wait), each rank starts its collectives in one order, whatever
  * their lane, group or edge, and there is an order of all collectives of all ranks that agrees with
- * that of each rank.
+ * that of each rank. Edges may be aside: their messages go another way, as those of NCCL's ranks do,
+ * occupy nothing, and have no part in that order.
  *
  * How each design keeps it: a collective gets its sequence number when the graph is submitted, in
  * program order, and numbers never restart. The program is the same on every rank, so the numbers
@@ -40,7 +41,8 @@
  * collective of a group or edge waits for its turn among all. funneled and chained have one lane,
  * so that this concerns only groups: a chain's token is handed on at the start, and a worker that
  * finds a collective before its turn leaves it to the comm thread. The static checker knows no more
- * than one seat, and refuses graphs whose ranks' orders do not agree, as those of a pipeline.
+ * than one seat, and refuses graphs whose ranks' orders do not agree, as those of a pipeline whose
+ * edges are not aside.
  *
  * The levels hold where the starting thread also initialises MPI. In an existing MPI program
  * (attach) the comm thread is not MPI's main thread: SERIALIZED. */
@@ -65,6 +67,7 @@ struct tutti_start_view {
     int (*started)(const tutti_start_view *view, int n); /* on this rank */
     int (*ended)(const tutti_start_view *view, int n);   /* all ranks of the group started it */
     int one_order; /* lanes share seats, of which there may be one */
+    int (*sits)(const tutti_start_view *view, int n); /* with one_order: it takes a seat */
 };
 
 /* Who starts a design's collectives, and which of the ready ones comes first. The driver starts
@@ -89,7 +92,7 @@ extern const tutti_start_rule tutti_start_ready; /* the worker that finds one re
 extern const tutti_start_rule tutti_start_main;  /* the main thread runs a step's one by one */
 extern const tutti_start_rule *const tutti_start_rules[];
 
-/* held_back, and with one_order also what this rank submits before n. [P] */
+/* held_back, and with one_order also what this rank submits before n, if both take seats. [P] */
 int tutti_start_held_back(const tutti_start_rule *rule, const tutti_start_view *view, int n);
 
 typedef struct tutti_design {

@@ -70,9 +70,18 @@ const tutti_start_rule tutti_start_main = {.name = "main",
 const tutti_start_rule *const tutti_start_rules[] = {
     &tutti_start_queue, &tutti_start_ready, &tutti_start_main, NULL};
 
-/* The one seat is free when what was submitted before has ended: then so has all before that. */
+/* The collective that takes a seat before n does; -1: none, or n takes none. */
+static int seated_before(const tutti_start_view *view, int n)
+{
+    int before = view->one_order && view->sits(view, n) ? n - 1 : -1;
+    while (before >= 0 && !view->sits(view, before)) before--;
+    return before;
+}
+
+/* The one seat is free when the one that was submitted before has ended: then so have all before that. */
 int tutti_start_held_back(const tutti_start_rule *rule, const tutti_start_view *view, int n)
 {
-    if (view->one_order && n > 0 && !view->ended(view, n - 1)) return n - 1;
+    int before = seated_before(view, n);
+    if (before >= 0 && !view->ended(view, before)) return before;
     return rule->held_back(view, n);
 }

@@ -245,8 +245,10 @@ static void loop_cancel(tutti_transport *t, tutti_message *message)
 }
 
 /* A lane is a number in each message. */
-static tutti_status loop_grow(tutti_transport *t, int lanes, int *done)
+static tutti_status loop_grow(
+    tutti_transport *t, int lanes, const tutti_members *members, int *done)
 {
+    (void)members;
     t->lanes += lanes;
     *done = 1;
     return TUTTI_OK;
@@ -283,6 +285,7 @@ tutti_status tutti_transport_loop(
                     .size = world->size,
                     .lanes = lanes,
                     .shares_seats = world->seats != NULL,
+                    .edges_aside = world->options.edges_aside,
                     .tags = (int64_t)1 << 30},
         .world = world};
     *transport = &l->base;

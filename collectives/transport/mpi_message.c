@@ -268,9 +268,11 @@ static void mpi_sweep(tutti_transport *transport, int first, int lanes)
 /* ---- opening and closing ---- */
 
 /* The communicator under way is not in the array, which may move. MPI writes to `fresh`. */
-static tutti_status mpi_grow(tutti_transport *transport, int lanes, int *done)
+static tutti_status mpi_grow(
+    tutti_transport *transport, int lanes, const tutti_members *members, int *done)
 {
     tutti_mpi *t = (tutti_mpi *)transport;
+    (void)members; /* all ranks have them */
     if (!t->growing) {
         MPI_Comm *more = realloc(t->lane, (size_t)(t->base.lanes + lanes) * sizeof *more);
         if (!more) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d lanes", lanes);

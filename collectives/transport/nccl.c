@@ -1,9 +1,9 @@
 /* Collectives in the memory of GPUs, through NCCL. What is in main memory goes the way of another transport (MPI),
  * which also carries the ranks' agreement before the first collective: NCCL has collectives, but no messages with
- * tags.
+ * tags. So messages of edges are in main memory.
  *
- * Each of the first lanes has a communicator and a stream of its own. Kernels of NCCL hold processors of the GPU
- * until all ranks have launched theirs: lanes share seats. */
+ * Each of the first lanes, and each that is added for a group, has a communicator and a stream of its own. Kernels of
+ * NCCL hold processors of the GPU until all ranks have launched theirs: lanes share seats. */
 #include "collectives/transport/nccl_parts.h"
 
 #include "dag/base/clock.h"
@@ -11,55 +11,38 @@
 
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const double launch_limit_s = 10;
 
-/* ---- calls of CUDA and NCCL ---- */
+/* ---- collectives ---- */
 
-tutti_status tutti_nccl_cuda(const tutti_nccl *n, const char *what, cudaError_t error)
+/* Waits until a launch is over, which waits for no other rank. TIMEOUT. */
+static tutti_status settle(ncclComm_t comm, int lane, const char *what, ncclResult_t result)
 {
-    if (!error) return TUTTI_OK;
-    (void)cudaGetLastError(); /* it would be the next call's */
-    return tutti_fail(TUTTI_ERR_COMM, "GPU %d: %s: %s", n->device, what, cudaGetErrorString(error));
-}
-
-tutti_status tutti_nccl_settle(
-    tutti_nccl *n, int lane, const char *what, ncclResult_t result, double limit_s)
-{
-    double until_s = tutti_clock_s() + limit_s;
-    while (result == ncclInProgress && tutti_clock_s() < until_s) {
-        ncclResult_t asked = ncclCommGetAsyncError(n->comm[lane], &result);
-        if (asked) result = asked;
+    double until_s = tutti_clock_s() + launch_limit_s;
+    tutti_status status = tutti_nccl_called(comm, lane, what, result);
+    for (int over = result != ncclInProgress; !status && !over;) {
+        status = tutti_nccl_ask(comm, lane, what, &over);
+        if (!status && !over && tutti_clock_s() > until_s)
+            return tutti_fail(TUTTI_ERR_TIMEOUT, "NCCL: %s on lane %d has not ended within %g s",
+                what, lane, launch_limit_s);
         sched_yield();
     }
-    if (!result) return TUTTI_OK;
-    if (result == ncclInProgress)
-        return tutti_fail(TUTTI_ERR_TIMEOUT, "NCCL: %s on lane %d has not ended within %g s", what,
-            lane, limit_s);
-    return tutti_fail(TUTTI_ERR_COMM, "NCCL: %s on lane %d: %s (%s)", what, lane,
-        ncclGetErrorString(result), ncclGetLastError(n->comm[lane]));
+    return status;
 }
 
-/* Ends all kernels that wait. Afterwards there are no communicators, and nothing touches a buffer. */
-static void abort_all(tutti_nccl *n)
+/* NULL: it has no communicator. */
+static tutti_nccl_lane *lane_of(const tutti_nccl *n, int lane)
 {
-    for (int k = 0; k < n->lanes; k++)
-        if (n->comm[k]) ncclCommAbort(n->comm[k]);
-    for (int k = 0; k < n->lanes; k++)
-        if (n->stream[k]) cudaStreamSynchronize(n->stream[k]);
-    memset(n->comm, 0, sizeof n->comm);
-    n->aborted = 1;
+    return lane < n->lanes ? n->lane[lane] : NULL;
 }
-
-/* ---- collectives ---- */
 
 static tutti_status refuse(const tutti_nccl *n, int lane, const tutti_coll_args *a)
 {
     const char *kind = tutti_coll_kind_name(a->kind);
     if (n->aborted)
         return tutti_fail(TUTTI_ERR_COMM, "NCCL: %s after its communicators were aborted", kind);
-    if (lane >= n->lanes || !n->unused)
+    if (!lane_of(n, lane) || !n->lane[lane]->unused)
         return tutti_fail(TUTTI_ERR_UNSUPPORTED,
             "NCCL: no %s of GPU memory on lane %d: use the transport mpi", kind, lane);
     return tutti_fail(TUTTI_ERR_UNSUPPORTED,
@@ -73,47 +56,58 @@ static tutti_status nccl_collective(
     tutti_transport *t, int lane, const tutti_coll_args *args, tutti_message **message)
 {
     tutti_nccl *n = (tutti_nccl *)t;
-    tutti_nccl_call call = {.rank = t->rank, .P = t->size};
-    if (n->aborted || lane >= n->lanes || !n->unused || !tutti_nccl_call_describe(args, &call))
+    tutti_nccl_lane *l = lane_of(n, lane);
+    tutti_nccl_call call = {0};
+    if (n->aborted || !l || !l->unused || !tutti_nccl_call_describe(args, &call))
         return refuse(n, lane, args);
-    call.comm = n->comm[lane];
-    call.stream = n->stream[lane];
+    call.rank = l->rank;
+    call.P = l->size;
+    call.comm = l->comm;
+    call.stream = l->stream;
     tutti_status status = tutti_nccl_cuda(n, "it cannot be used", cudaSetDevice(n->device));
     if (!status)
-        status = tutti_nccl_settle(n, lane, tutti_coll_kind_name(args->kind),
-            tutti_nccl_call_launch(&call), launch_limit_s);
-    tutti_message *m = n->unused;
+        status = settle(
+            l->comm, lane, tutti_coll_kind_name(args->kind), tutti_nccl_call_launch(&call));
+    tutti_message *m = l->unused;
     if (!status)
         status = tutti_nccl_cuda(n, "marking an event", cudaEventRecord(m->event, call.stream));
     if (status) { /* it may be on the stream, with no event to tell of its end */
-        abort_all(n);
+        tutti_nccl_abort(n);
         return status;
     }
-    n->unused = m->next;
-    m->lane = lane;
+    l->unused = m->next;
     *message = m;
     return TUTTI_OK;
 }
 
 static int is_mine(const tutti_nccl *n, const tutti_message *m)
 {
-    return m >= n->all && m < n->all + n->lanes * TUTTI_NCCL_IN_FLIGHT;
+    for (int k = 0; k < n->lanes; k++)
+        if (n->lane[k] && m >= n->lane[k]->all && m < n->lane[k]->all + TUTTI_NCCL_IN_FLIGHT)
+            return 1;
+    return 0;
 }
 
 static void give_back(tutti_nccl *n, tutti_message *m)
 {
-    m->next = n->unused;
-    n->unused = m;
+    tutti_nccl_lane *lane = n->lane[m->lane];
+    m->next = lane->unused;
+    lane->unused = m;
 }
 
-/* The failure that NCCL knows of, if any. */
-static tutti_status hear(const tutti_nccl *n, int lane)
+/* Whether NCCL knows of a failure. What another rank has aborted fails here, too, maybe before this rank hears why,
+ * which goes another way: so it is told a little later. */
+static tutti_status hear(tutti_nccl *n, int lane, int *failed)
 {
-    ncclResult_t result = ncclSuccess, asked = ncclCommGetAsyncError(n->comm[lane], &result);
+    static const double patience_s = 1;
+    const ncclComm_t comm = n->lane[lane]->comm;
+    ncclResult_t result = ncclSuccess, asked = ncclCommGetAsyncError(comm, &result);
     if (asked) result = asked;
-    if (!result || result == ncclInProgress) return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_COMM, "NCCL: lane %d: %s (%s)", lane, ncclGetErrorString(result),
-        ncclGetLastError(n->comm[lane]));
+    *failed = result && result != ncclInProgress;
+    if (!*failed) return TUTTI_OK;
+    if (!(n->failed_s > 0)) n->failed_s = tutti_clock_s();
+    if (tutti_clock_s() < n->failed_s + patience_s) return TUTTI_OK;
+    return tutti_nccl_called(comm, lane, "what is under way", result);
 }
 
 /* What was aborted has ended on its stream, but nobody knows how far it came: it has failed, as was told. */
@@ -121,9 +115,10 @@ static tutti_status nccl_test(tutti_transport *t, tutti_message *message, int *d
 {
     tutti_nccl *n = (tutti_nccl *)t;
     if (!is_mine(n, message)) return n->whole->ops->test(n->whole, message, done);
-    tutti_status status = n->aborted ? TUTTI_OK : hear(n, message->lane);
+    int failed = 0;
+    tutti_status status = n->aborted ? TUTTI_OK : hear(n, message->lane, &failed);
     *done = 0;
-    if (status) return status;
+    if (status || failed) return status;
     cudaError_t error = cudaEventQuery(message->event);
     if (error == cudaErrorNotReady) {
         (void)cudaGetLastError();
@@ -142,7 +137,7 @@ static void nccl_cancel(tutti_transport *t, tutti_message *message)
     if (!is_mine(n, message))
         n->whole->ops->cancel(n->whole, message);
     else if (!n->aborted)
-        abort_all(n);
+        tutti_nccl_abort(n);
 }
 
 static void nccl_abandon(tutti_transport *t, tutti_message *message)
@@ -152,7 +147,7 @@ static void nccl_abandon(tutti_transport *t, tutti_message *message)
         n->whole->ops->abandon(n->whole, message);
         return;
     }
-    if (!n->aborted) abort_all(n);
+    if (!n->aborted) tutti_nccl_abort(n);
     give_back(n, message);
 }
 
@@ -178,28 +173,47 @@ static void nccl_sweep(tutti_transport *t, int first, int lanes)
     if (n->whole->ops->sweep) n->whole->ops->sweep(n->whole, first, lanes);
 }
 
-static tutti_status nccl_grow(tutti_transport *t, int lanes, int *done)
+static void take_next(tutti_nccl *n, const tutti_members *members)
 {
-    const tutti_nccl *n = (const tutti_nccl *)t;
-    tutti_status status = n->whole->ops->grow(n->whole, lanes, done);
-    t->lanes = n->whole->lanes;
+    n->making = (tutti_nccl_making){.lane = n->base.lanes - n->missing, .members = members};
+}
+
+/* The other transport has them first, so that lanes have one number on both. */
+static tutti_status widen(tutti_nccl *n, int lanes, const tutti_members *members)
+{
+    if (!n->missing) n->missing = lanes;
+    tutti_status status = n->whole->ops->grow(n->whole, lanes, members, &n->widened);
+    n->base.lanes = n->whole->lanes;
+    if (status || !n->widened) return status;
+    take_next(n, members);
+    return tutti_nccl_widen(n, n->base.lanes);
+}
+
+static tutti_status nccl_grow(
+    tutti_transport *t, int lanes, const tutti_members *members, int *done)
+{
+    tutti_nccl *n = (tutti_nccl *)t;
+    tutti_status status = n->widened ? TUTTI_OK : widen(n, lanes, members);
+    for (int made = n->widened; !status && made && n->missing;) {
+        status = tutti_nccl_make(n, &n->making, &made);
+        n->missing -= made;
+        if (made) take_next(n, members);
+    }
+    *done = !status && n->widened && !n->missing;
+    if (status || *done) n->missing = n->widened = 0;
     return status;
 }
 
-/* Destroying a communicator waits for the other ranks, so what has ended is aborted, too. */
 static void nccl_close(tutti_transport *t)
 {
     tutti_nccl *n = (tutti_nccl *)t;
     cudaSetDevice(n->device);
-    abort_all(n);
-    for (int i = 0; n->all && i < n->lanes * TUTTI_NCCL_IN_FLIGHT; i++)
-        if (n->all[i].event) cudaEventDestroy(n->all[i].event);
-    for (int k = 0; k < n->lanes; k++)
-        if (n->stream[k]) cudaStreamDestroy(n->stream[k]);
+    if ((t->abandoned || n->missing) && !n->aborted) tutti_nccl_abort(n);
+    if (!n->aborted) tutti_nccl_end(n);
+    tutti_nccl_free_lanes(n);
     if (n->first) cudaFree(n->first);
     if (t->abandoned) n->whole->abandoned = 1;
     n->whole->ops->close(n->whole);
-    free(n->all);
     free(n);
 }
 

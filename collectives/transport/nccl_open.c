@@ -1,6 +1,4 @@
-/* Opening. A launch waits for no other rank once a communicator is connected, so the first collective of each is one
- * of ours, here, with a deadline. All memory, streams and events are made here, too: what makes them later would wait
- * for kernels that wait for other ranks. */
+/* Opening: the ranks agree on what they have, and make the lanes of all of them, with a deadline. */
 #include "collectives/transport/nccl_parts.h"
 
 #include "collectives/transport/gather.h"
@@ -46,65 +44,34 @@ static tutti_status are_distinct(const tutti_nccl *n, const card all[])
 
 /* ---- opening ---- */
 
-static tutti_status make_cuda(tutti_nccl *n)
+static tutti_status make_memory(tutti_nccl *n)
 {
-    int least = 0, most = 0;
     tutti_status status = tutti_nccl_cuda(n, "it cannot be used", cudaSetDevice(n->device));
-    if (!status)
-        status = tutti_nccl_cuda(n, "its streams", cudaDeviceGetStreamPriorityRange(&least, &most));
     if (!status)
         status = tutti_nccl_cuda(n, "memory", cudaMalloc((void **)&n->first, sizeof *n->first));
     if (!status) status = tutti_nccl_cuda(n, "memory", cudaMemset(n->first, 0, sizeof *n->first));
-    if (!status) status = tutti_nccl_cuda(n, "memory", cudaDeviceSynchronize());
-    for (int k = 0; k < n->lanes && !status; k++)
-        status = tutti_nccl_cuda(n, "a stream",
-            cudaStreamCreateWithPriority(&n->stream[k], cudaStreamNonBlocking, most));
-    n->all = calloc((size_t)n->lanes * TUTTI_NCCL_IN_FLIGHT, sizeof *n->all);
-    if (!status && !n->all) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for NCCL's lanes");
-    for (int i = 0; i < n->lanes * TUTTI_NCCL_IN_FLIGHT && !status; i++) {
-        status = tutti_nccl_cuda(
-            n, "an event", cudaEventCreateWithFlags(&n->all[i].event, cudaEventDisableTiming));
-        n->all[i].next = n->unused;
-        n->unused = &n->all[i];
-    }
-    return status;
+    return status ? status : tutti_nccl_cuda(n, "memory", cudaDeviceSynchronize());
 }
 
-static tutti_status wait_for_event(tutti_nccl *n, const tutti_message *m)
+static tutti_status make_lane(tutti_nccl *n, int lane, const ncclUniqueId *id)
 {
-    double until_s = tutti_clock_s() + n->timeout_s;
+    static const double poll_s = 50e-6;
+    const double until_s = tutti_clock_s() + n->timeout_s;
+    tutti_nccl_making making = {.lane = lane, .id = id};
     for (int done = 0;;) {
-        tutti_status status = n->base.ops->test(&n->base, (tutti_message *)m, &done);
+        tutti_status status = tutti_nccl_make(n, &making, &done);
         if (status || done) return status;
         if (tutti_clock_s() > until_s)
             return tutti_fail(TUTTI_ERR_TIMEOUT,
-                "NCCL: the first collective on lane %d has not ended within %g s", m->lane,
-                n->timeout_s);
-        tutti_clock_sleep(50e-6);
+                "NCCL: lane %d is not there on all ranks within %g s", lane, n->timeout_s);
+        tutti_clock_sleep(poll_s);
     }
 }
 
-static tutti_status make_comms(tutti_nccl *n, const card all[])
+static tutti_status make_lanes(tutti_nccl *n, int lanes, const card all[])
 {
-    tutti_status status = TUTTI_OK;
-    for (int k = 0; k < n->lanes && !status; k++) {
-        ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-        config.blocking = 0;
-        ncclResult_t result =
-            ncclCommInitRankConfig(&n->comm[k], n->base.size, all[0].id[k], n->base.rank, &config);
-        status = tutti_nccl_settle(n, k, "a communicator", result, n->timeout_s);
-    }
-    const tutti_coll_args first = {.kind = TUTTI_ALLREDUCE,
-        .dtype = TUTTI_F32,
-        .op = TUTTI_SUM,
-        .count = 1,
-        .recv = n->first,
-        .memory = TUTTI_MEMORY_DEVICE};
-    for (int k = 0; k < n->lanes && !status; k++) {
-        tutti_message *message = NULL;
-        status = n->base.ops->collective(&n->base, k, &first, &message);
-        if (!status) status = wait_for_event(n, message);
-    }
+    tutti_status status = tutti_nccl_widen(n, lanes);
+    for (int k = 0; k < lanes && !status; k++) status = make_lane(n, k, &all[0].id[k]);
     return status;
 }
 
@@ -117,20 +84,20 @@ static tutti_status agree(tutti_nccl *n, tutti_status status, card *mine, card a
     return heard ? heard : hear_complaints(n, all);
 }
 
-static tutti_status connect(tutti_nccl *n, card *mine, card all[])
+static tutti_status connect(tutti_nccl *n, int lanes, card *mine, card all[])
 {
-    tutti_status status = make_cuda(n);
+    tutti_status status = make_memory(n);
     gethostname(mine->host, sizeof mine->host - 1);
     if (!status)
         status = tutti_nccl_cuda(
             n, "its place", cudaDeviceGetPCIBusId(mine->bus, sizeof mine->bus, n->device));
-    for (int k = 0; k < n->lanes && !n->base.rank && !status; k++)
+    for (int k = 0; k < lanes && !n->base.rank && !status; k++)
         if (ncclGetUniqueId(&mine->id[k]))
             status = tutti_fail(TUTTI_ERR_COMM, "NCCL: no unique id: %s", ncclGetLastError(NULL));
     status = agree(n, status, mine, all);
     if (!status) status = are_distinct(n, all);
     if (status) return status;
-    return agree(n, make_comms(n, all), mine, all);
+    return agree(n, make_lanes(n, lanes, all), mine, all);
 }
 
 static tutti_status check_lanes(const tutti_transport_options *options)
@@ -153,12 +120,12 @@ tutti_status tutti_transport_nccl(
         *n = (tutti_nccl){.base = *whole,
             .whole = whole,
             .device = options->device,
-            .lanes = options->lanes,
             .timeout_s = options->timeout_s};
         n->base.ops = &tutti_nccl_ops;
         n->base.shares_seats = 1;
+        n->base.edges_aside = 1;
         n->base.takes_devices = 1;
-        status = connect(n, mine, all);
+        status = connect(n, options->lanes, mine, all);
     }
     free(mine);
     free(all);
@@ -167,6 +134,7 @@ tutti_status tutti_transport_nccl(
         return TUTTI_OK;
     }
     const int owns = n && n->whole;
+    if (owns && !n->aborted) tutti_nccl_abort(n); /* not all ranks have got so far */
     tutti_transport_close(owns ? &n->base : whole);
     if (!owns) free(n);
     return status;

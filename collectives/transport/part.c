@@ -6,6 +6,7 @@
 
 typedef struct part {
     tutti_transport base;
+    tutti_transport_ops ops;
     tutti_transport *whole;
     tutti_members members;
     int lane, shared; /* the first lane of the whole; shared: the only one */
@@ -44,7 +45,7 @@ static tutti_status part_sit(tutti_transport *t, int lane, int tag, const tutti_
     const part *p = (const part *)t;
     (void)members; /* NULL: a part has none of its own */
     *message = NULL;
-    if (!p->whole->ops->sit) return TUTTI_OK;
+    if (!p->whole->ops->sit || !t->shares_seats) return TUTTI_OK;
     return p->whole->ops->sit(
         p->whole, lane_of(p, lane), tag_of(p, lane, tag), &p->members, message);
 }
@@ -72,6 +73,13 @@ static void part_sweep(tutti_transport *t, int first, int lanes)
     const part *p = (const part *)t;
     if (p->whole->ops->sweep)
         p->whole->ops->sweep(p->whole, lane_of(p, first), p->shared ? 1 : lanes);
+}
+
+static tutti_status part_collective(
+    tutti_transport *t, int lane, const tutti_coll_args *args, tutti_message **message)
+{
+    const part *p = (const part *)t;
+    return p->whole->ops->collective(p->whole, lane_of(p, lane), args, message);
 }
 
 static void part_close(tutti_transport *t)
@@ -122,14 +130,17 @@ tutti_status tutti_transport_part(
         free(p);
         return status;
     }
-    p->base = (tutti_transport){.ops = &part_ops,
+    p->ops = part_ops;
+    p->base = (tutti_transport){.ops = &p->ops,
         .rank = m->rank,
         .size = m->size,
         .lanes = given->lanes,
         .near = whole->near,
-        .shares_seats = whole->shares_seats,
+        .shares_seats = whole->shares_seats && !(m->key < 0 && whole->edges_aside),
+        .takes_devices = whole->takes_devices && !shared,
         .tags = shared ? whole->tags / channels : whole->tags,
         .lock = whole->lock};
+    if (p->base.takes_devices) p->ops.collective = part_collective;
     p->whole = whole;
     p->lane = given->lane;
     p->shared = shared;

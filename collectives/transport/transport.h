@@ -61,9 +61,11 @@ typedef struct tutti_transport_ops {
      * that are under way. */
     tutti_status (*collective)(
         tutti_transport *t, int lane, const tutti_coll_args *args, tutti_message **message);
-    /* Adds lanes after the last. Every rank calls it, in the same order, and again until *done; it
-     * never waits. NULL: the transport cannot. COMM, NOMEM. */
-    tutti_status (*grow)(tutti_transport *t, int lanes, int *done);
+    /* Adds lanes after the last, for these members (kept until *done; rank -1: this rank is not among
+     * them). Every rank calls it, in the same order, and again until *done; it never waits. Nothing
+     * of GPU memory is under way meanwhile. NULL: the transport cannot. COMM, NOMEM. */
+    tutti_status (*grow)(
+        tutti_transport *t, int lanes, const tutti_members *members, int *done);
     void (*close)(tutti_transport *t);
 } tutti_transport_ops;
 
@@ -72,8 +74,9 @@ struct tutti_transport {
     int rank, size, lanes;
     int near;     /* all ranks share one machine's memory; the same on every rank */
     int shares_seats; /* its lanes do; the same on every rank */
+    int edges_aside;  /* but edges do not: they go another way, and occupy nothing; likewise */
     int64_t tags;     /* tags are 0 ... tags-1 */
-    /* it takes the memory of devices; else all buffers are main memory */
+    /* it takes the memory of devices, but not for messages; else all buffers are main memory */
     int takes_devices;
     /* the caller holds it; NULL: nothing is shared with other transports */
     pthread_mutex_t *lock;
@@ -89,7 +92,7 @@ void tutti_transport_close(tutti_transport *transport);
 typedef struct tutti_transport_options {
     int device;       /* this rank's GPU */
     int lanes;        /* how many of the first lanes carry collectives */
-    double timeout_s; /* for each wait for the other ranks while it opens */
+    double timeout_s; /* for each wait for the other ranks while it opens, and closes */
 } tutti_transport_options;
 
 typedef struct tutti_transport_about {
@@ -124,7 +127,8 @@ tutti_status tutti_transport_mpi_pieces(
  * memory goes through `whole`, which is owned from here on, also on failure. Buffers of GPU memory are
  * this rank's GPU's, and ready when a collective is started. Of these, allreduce, broadcast, reduce,
  * allgather and reduce-scatter are known, of types and operators that NCCL has (UNSUPPORTED
- * otherwise). Lanes share seats.
+ * otherwise), of all ranks and of groups. Lanes share seats, but edges do not, whose messages are in
+ * main memory. Closing waits, at most timeout_s, until no other rank needs this one.
  * On all ranks: USAGE if two ranks have the same GPU, or there are more than TUTTI_NCCL_MOST_LANES
  * lanes; TIMEOUT, COMM, NOMEM; UNSUPPORTED without NCCL. */
 enum { TUTTI_NCCL_MOST_LANES = 16 };
@@ -154,6 +158,7 @@ typedef struct tutti_loop_options {
     uint64_t seed;
     /* the lanes of a rank share so many seats; 0: they share nothing */
     int seats;
+    int edges_aside; /* but edges take none */
 } tutti_loop_options;
 
 /* options NULL: 4096 eager bytes, no delay, no seats. */
@@ -184,7 +189,8 @@ typedef struct tutti_part {
 } tutti_part;
 
 /* A transport of these ranks, numbered from 0, over another one, which must outlive it. It never
- * grows, and has no collectives of its own. INVAL, NOMEM. */
+ * grows. It has no collectives of its own, but where the whole takes the memory of devices, those of
+ * such memory on lanes that the whole has made for these members. INVAL, NOMEM. */
 tutti_status tutti_transport_part(
     tutti_transport *whole, const tutti_part *part, tutti_transport **transport);
 

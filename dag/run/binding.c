@@ -9,6 +9,11 @@
 
 static const tutti_device_kind *const devices = &tutti_device_kind_built;
 
+int tutti_binding_collects_there(const tutti_binding_place *place, const tutti_node *node)
+{
+    return place->device == TUTTI_CUDA && place->collects_there && !node->edge;
+}
+
 /* ---- memory ---- */
 
 enum { HOST = 1, GPU = 2 };
@@ -23,7 +28,8 @@ static void find_uses(const tutti_binding *b, unsigned char used[])
     }
     for (int n = 0; n < b->nodes; n++) {
         const tutti_node *node = tutti_graph_get_node(b->graph, n);
-        if (node->kind != TUTTI_NODE_COLLECTIVE || b->place.collects_there) continue;
+        if (node->kind != TUTTI_NODE_COLLECTIVE) continue;
+        if (tutti_binding_collects_there(&b->place, node)) continue;
         for (int a = 0; a < node->accesses; a++)
             used[tutti_graph_get_tensor(b->graph, node->access[a].tensor)->block] |= HOST;
     }

@@ -11,8 +11,12 @@ typedef struct tutti_binding_place {
     tutti_device device; /* whose kernels */
     int gpu;             /* of TUTTI_CUDA: which device */
     int tf32;            /* of TUTTI_CUDA: products of float32 may round their factors to TF32 */
-    int collects_there;  /* collectives find their data on the GPU; 0: in main memory */
+    /* collectives find their data on the GPU, all but messages of edges; 0: in main memory */
+    int collects_there;
 } tutti_binding_place;
+
+/* Whether this collective does, there. [P] */
+int tutti_binding_collects_there(const tutti_binding_place *place, const tutti_node *node);
 
 typedef struct tutti_binding {
     const tutti_graph *graph; /* borrowed */

@@ -26,7 +26,7 @@ static const double longest_start_s = 300;
 static tutti_status are_laid_out(void *arg, const tutti_node *node, const tutti_buffer buf[])
 {
     const tutti_run *run = arg;
-    const int on_gpu = run->handles.collects != STARPU_MAIN_RAM;
+    const int on_gpu = tutti_binding_collects_there(&run->binding.place, node);
     const tutti_buffer *laid_out = on_gpu ? run->binding.gpu : run->binding.host;
     for (int a = 0; a < node->accesses; a++)
         if (buf[a].pointer && buf[a].pointer != laid_out[node->access[a].tensor].pointer)
@@ -39,6 +39,7 @@ static tutti_status submit_collective(tutti_run *run, const tutti_node *node)
 {
     starpu_data_handle_t handle[node->accesses + 1];
     tutti_mode mode[node->accesses + 1];
+    const int on_gpu = tutti_binding_collects_there(&run->binding.place, node);
     for (int a = 0; a < node->accesses; a++) {
         handle[a] = run->handles.handle[node->access[a].tensor];
         mode[a] = node->access[a].mode;
@@ -51,10 +52,10 @@ static tutti_status submit_collective(tutti_run *run, const tutti_node *node)
         .handles = node->accesses,
         .handle = handle,
         .mode = mode,
-        .memory_node = run->handles.collects,
-        .memory = run->handles.collects != STARPU_MAIN_RAM ? TUTTI_MEMORY_DEVICE
-                  : run->slots                             ? TUTTI_MEMORY_PINNED
-                                                           : TUTTI_MEMORY_HOST,
+        .memory_node = on_gpu ? run->handles.lives : STARPU_MAIN_RAM,
+        .memory = on_gpu       ? TUTTI_MEMORY_DEVICE
+                  : run->slots ? TUTTI_MEMORY_PINNED
+                               : TUTTI_MEMORY_HOST,
         .device = run->binding.place.gpu,
         .arrived = are_laid_out,
         .arg = run};

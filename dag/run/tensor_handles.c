@@ -53,12 +53,10 @@ tutti_status tutti_tensor_handles_open(const tutti_binding *binding, tutti_tenso
 {
     const int has_gpu = binding->place.device == TUTTI_CUDA;
     tutti_status status = TUTTI_OK;
-    *handles = (tutti_tensor_handles){
-        .binding = binding, .lives = STARPU_MAIN_RAM, .collects = STARPU_MAIN_RAM};
+    *handles = (tutti_tensor_handles){.binding = binding, .lives = STARPU_MAIN_RAM};
     if (has_gpu)
         handles->lives = starpu_worker_get_memory_node(
             (unsigned)starpu_worker_get_by_type(STARPU_CUDA_WORKER, 0));
-    if (has_gpu && binding->place.collects_there) handles->collects = handles->lives;
     handles->handle = calloc((size_t)binding->tensors + 1, sizeof(starpu_data_handle_t));
     if (!handles->handle)
         status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d handles", binding->tensors);

@@ -11,7 +11,6 @@
 typedef struct tutti_tensor_handles {
     const tutti_binding *binding; /* borrowed */
     unsigned lives;               /* the memory node where tensors live */
-    unsigned collects;            /* and the one where collectives find them */
     starpu_data_handle_t *handle; /* one per tensor */
     void **lent;                  /* with a GPU: what the main thread has of an acquired tensor */
     tutti_mode *mode;             /* and what it may do */

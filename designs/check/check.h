@@ -20,7 +20,7 @@
  *              rank that has no worker left
  *
  * A collective is assumed to end when every rank of its group has started it: what MPI guarantees,
- * and no more; where lanes share seats, when it has one on every rank, and a rank has only one. Then
+ * and no more; where it takes a seat, when it has one on every rank, and a rank has only one. Then
  * token and cycle are exact. workers is exact, by exploration, while there are
  * few states; beyond that it is the bound W > K(P-1)/P, where K is the largest number of mutually
  * unordered collectives (also exact if all ranks have the same dependencies and one group).
@@ -110,6 +110,7 @@ typedef struct tutti_check {
     tutti_check_rank *rank;
     tutti_check_group *group; /* 0: all ranks */
     int shares_seats;         /* the ranks' lanes do (designs/design.h); set by the user */
+    int edges_aside;          /* but edges do not; likewise */
 } tutti_check;
 
 tutti_status tutti_check_new(int ranks, tutti_check **check);

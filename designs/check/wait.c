@@ -31,13 +31,20 @@ tutti_status tutti_check_closure(const tutti_check_rank *rank, uint64_t **above,
     return TUTTI_OK;
 }
 
-/* The collective before this one on its lane, or on any; -1: none. */
-static int previous(const tutti_check_rank *rank, int n, int any_lane)
+/* Whether a collective takes a seat. */
+static int sits(const tutti_check *check, const tutti_check_coll *c)
 {
-    const tutti_check_coll *c = &rank->coll[n];
-    if (any_lane) return n - 1;
+    return check->shares_seats && !(check->edges_aside && check->group[c->group].edge);
+}
+
+/* The collective before this one on its lane, or, if both take seats, on any; -1: none. */
+static int previous(const tutti_check *check, int rank, int n, int any_lane)
+{
+    const tutti_check_coll *coll = check->rank[rank].coll, *c = &coll[n];
+    any_lane = any_lane && sits(check, c);
     for (int p = n - 1; p >= 0; p--)
-        if (rank->coll[p].group == c->group && rank->coll[p].lane == c->lane) return p;
+        if (any_lane ? sits(check, &coll[p]) : coll[p].group == c->group && coll[p].lane == c->lane)
+            return p;
     return -1;
 }
 
@@ -58,7 +65,7 @@ static tutti_status check_rank_order(
     tutti_status status = tutti_check_closure(r, &above, &words);
     if (status) return status;
     for (int n = 0; n < r->colls && !verdict->clause; n++) {
-        int before = previous(r, n, any_lane);
+        int before = previous(check, rank, n, any_lane);
         if (before < 0 || is_same_node(r, before, n) || is_above(above, words, n, before)) continue;
         tutti_check_tell(verdict, TUTTI_CLAUSE_ORDER, rank, -1,
             "nothing orders '%s' and '%s' (sequence %d and %d) on %s: rank %d can start one first "
@@ -206,6 +213,11 @@ static int view_lane(const tutti_start_view *base, int n)
     return seen(base, n)->lane;
 }
 
+static int view_sits(const tutti_start_view *base, int n)
+{
+    return sits(((const view *)base)->play->match->check, seen(base, n));
+}
+
 static int view_begins(const tutti_start_view *base, int n)
 {
     return !seen(base, n)->index && !seen(base, n)->chunk;
@@ -241,7 +253,8 @@ static int waits_for(const play *p, int rank, int sequence)
                         .ready = view_ready,
                         .started = view_started,
                         .ended = view_ended,
-                        .one_order = p->one_order},
+                        .one_order = p->one_order,
+                        .sits = view_sits},
         .play = p,
         .rank = rank};
     return tutti_start_held_back(p->rule, &v.base, sequence);

@@ -36,7 +36,9 @@ static tutti_status open_driver(
     options.verify.members = members;
     options.verify.history = is_edge(members->key) ? 2 * TUTTI_COMM_DEPTH : 0;
     tutti_status status = options.part(options.ctx, members, &comm, &options.control);
-    return status ? status : root->open_part(root, &options, members, slot, comm, driver);
+    if (status) return status;
+    options.one_order = root->options.one_order && tutti_comm_shares_seats(comm);
+    return root->open_part(root, &options, members, slot, comm, driver);
 }
 
 /* comm_lock held. member 0: only its name is needed. */

@@ -84,7 +84,7 @@ static tutti_status open_driver(tutti_driver *root, const tutti_driver_options *
     d->open_part = open_driver;
     int lanes = tutti_comm_lanes(comm);
     tutti_status status = tutti_queue_open(&d->queue, lanes, options->one_order ? 1 : lanes);
-    d->queue.singly = root && options->one_order;
+    d->queue.singly = root && root->options.one_order;
     take_root(d, root);
     if (!status && !root) status = tutti_record_open(&d->record);
     if (!status && !root)
@@ -189,7 +189,7 @@ static int64_t reserve(tutti_driver *d, const tutti_place *given, const char *na
     tutti_status status = tutti_queue_reserve(&d->queue, &place, name, &sequence);
     for (int64_t s = sequence; !status && s < d->queue.next; s++) {
         tutti_entry *entry = tutti_queue_get(&d->queue, s);
-        entry->turn = d->root->turns++;
+        if (d->options.one_order) entry->turn = d->root->turns++;
         if (d->members.key < 0) entry->message = d->root->messages++;
         entry->reserved_s = now_s;
         entry->step = tutti_trace_step(d->root->options.trace);

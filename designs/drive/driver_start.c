@@ -35,7 +35,7 @@ static int is_let(tutti_driver *d, tutti_entry *ready)
 static void pass_over(tutti_driver *d, const tutti_entry *ready)
 {
     pthread_mutex_lock(d->queue_lock);
-    d->root->turn++;
+    d->root->turn += d->options.one_order;
     pthread_mutex_unlock(d->queue_lock);
     tutti_driver_end_entry(d, ready->sequence, TUTTI_OK);
 }

@@ -48,6 +48,7 @@ typedef struct tutti_exchange_options {
     int reopens;
     /* 1: lanes share seats (designs/design.h), also where the transport does not say so */
     int shares_seats;
+    int edges_aside; /* likewise: but edges do not */
     int messages; /* 1: there is a lane for edges, and for groups (tutti_exchange_group) */
     int manual;             /* 1: no thread; the caller calls tutti_exchange_pass (explorers) */
     double timeout_s;       /* deadline of call and agree; 0: 60 */

@@ -133,6 +133,7 @@ static tutti_status judge(
     tutti_status status = tutti_check_new(size, &check);
     if (status) return status;
     check->shares_seats = tutti_exchange_shares_seats(x);
+    check->edges_aside = tutti_comm_edges_aside(tutti_comm_thread_comm(x->thread));
     for (int r = 0; r < size && !status; r++) {
         check->rank[r].workers = workers;
         status = tutti_check_read(check, r, texts + r * bytes);

@@ -67,13 +67,19 @@ static tutti_status agree(tutti_exchange *x, tutti_status status, wish mine)
 
 typedef struct preparation {
     tutti_exchange *x;
-    int size;
+    tutti_members members;
 } preparation;
 
 static tutti_status prepare(void *ctx, int *done)
 {
     const preparation *p = ctx;
-    return tutti_lanes_prepare(p->x->lanes, p->size, done);
+    return tutti_lanes_prepare(p->x->lanes, &p->members, done);
+}
+
+static void give_up(preparation *p)
+{
+    if (p) tutti_members_free(&p->members);
+    free(p);
 }
 
 tutti_status tutti_exchange_group(tutti_exchange *exchange, int n, const int ranks[], int *group)
@@ -81,22 +87,22 @@ tutti_status tutti_exchange_group(tutti_exchange *exchange, int n, const int ran
     tutti_exchange *x = exchange;
     wish mine = {0};
     int talks = !x->options.manual && tutti_exchange_size(x) > 1, slot;
-    preparation *p = malloc(sizeof *p);
-    tutti_members members = {0};
+    preparation *p = calloc(1, sizeof *p);
     tutti_status status = check(x, n, ranks, &mine);
     if (!status && !p) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for a group");
+    if (!status)
+        status = tutti_members_set(x->groups + 1, n, ranks, tutti_exchange_rank(x), &p->members);
     if (talks) status = agree(x, status, mine);
     if (status) {
-        free(p);
+        give_up(p);
         return status;
     }
-    *p = (preparation){x, n};
+    p->x = x;
     status = tutti_comm_thread_do(x->thread, prepare, p);
-    if (status != TUTTI_ERR_TIMEOUT) free(p);
+    const int may_run = status == TUTTI_ERR_TIMEOUT;
     if (!status)
-        status = tutti_members_set(x->groups + 1, n, ranks, tutti_exchange_rank(x), &members);
-    if (!status) status = tutti_driver_join(tutti_comm_thread_driver(x->thread), &members, &slot);
-    tutti_members_free(&members);
+        status = tutti_driver_join(tutti_comm_thread_driver(x->thread), &p->members, &slot);
+    if (!may_run) give_up(p);
     if (talks) status = tutti_exchange_agree(x, status, NULL); /* all can be heard from here on */
     if (status) return status;
     x->groups++;

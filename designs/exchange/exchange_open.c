@@ -152,6 +152,7 @@ static tutti_status setup(void *ctx, tutti_comm **comm, tutti_control **control)
     tutti_deadline_close(deadline);
     if (status) return status;
     transport->shares_seats |= x->options.shares_seats;
+    transport->edges_aside |= x->options.edges_aside;
     tutti_comm_options options = {
         .algorithm = x->options.algorithm, .lanes = x->options.lanes, .depth = x->options.depth};
     status = tutti_comm_new(transport, &options, comm);

@@ -61,11 +61,11 @@ int tutti_lanes_edges(const tutti_lanes *lanes)
     return tutti_transport_channels(lanes->transport) / 2;
 }
 
-tutti_status tutti_lanes_prepare(tutti_lanes *lanes, int size, int *done)
+tutti_status tutti_lanes_prepare(tutti_lanes *lanes, const tutti_members *members, int *done)
 {
     tutti_lanes *l = lanes;
     tutti_transport *t = l->transport;
-    if (size <= 2) {
+    if (members->size < 2 || (members->size == 2 && !t->takes_devices)) {
         int first = tutti_lanes_edges(l) + l->channels;
         *done = 1;
         l->channel = first;
@@ -79,7 +79,7 @@ tutti_status tutti_lanes_prepare(tutti_lanes *lanes, int size, int *done)
     if (!t->ops->grow)
         return tutti_fail(TUTTI_ERR_UNSUPPORTED, "the transport '%s' has no groups", t->ops->name);
     l->channel = -1;
-    tutti_status status = t->ops->grow(t, l->each, done);
+    tutti_status status = t->ops->grow(t, l->each, members, done);
     if (!status && *done) l->lane = t->lanes - l->each;
     return status;
 }

@@ -1,7 +1,8 @@
 /* The lanes of groups and edges, over the transport of all ranks.
  *
  *   group of three or more   lanes of its own, which the transport adds
- *   group of two             tags of the shared lane: a channel for each of its lanes
+ *   group of two             tags of the shared lane: a channel for each of its lanes; lanes of its
+ *                            own where the transport takes the memory of devices
  *   edge                     tags of the shared lane: the channel of its number
  *
  * Two ranks' messages on the shared lane differ in the channel, so that edges and groups of two
@@ -27,9 +28,9 @@ void tutti_lanes_free(tutti_lanes *lanes);
 
 /* How many edges there can be from one rank to another. [A] */
 int tutti_lanes_edges(const tutti_lanes *lanes);
-/* Sets aside what the next group needs, of `size` ranks, on all ranks, also those that are not in
- * it; called until *done. UNSUPPORTED: the transport has no more. */
-tutti_status tutti_lanes_prepare(tutti_lanes *lanes, int size, int *done);
+/* Sets aside what the next group needs, of these members (kept until *done), on all ranks, also those
+ * that are not in it; called until *done. UNSUPPORTED: the transport has no more. */
+tutti_status tutti_lanes_prepare(tutti_lanes *lanes, const tutti_members *members, int *done);
 /* The communicator of an edge, or of the group that was prepared last, and its control messages
  * (NULL if there is no control). They live until stop. INVAL, NOMEM, UNSUPPORTED. */
 tutti_status tutti_lanes_part(

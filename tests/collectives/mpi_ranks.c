@@ -86,7 +86,7 @@ static int run_groups(void)
     int failures = 0, done = 0, of[64];
     if (tutti_transport_mpi(boot.comm, 1, &whole)) tutti_boot_abort(EXIT_FAILURE);
     while (!done)
-        if (whole->ops->grow(whole, 3, &done)) tutti_boot_abort(EXIT_FAILURE);
+        if (whole->ops->grow(whole, 3, NULL, &done)) tutti_boot_abort(EXIT_FAILURE);
     for (int r = 0; r < boot.size; r++) of[r] = boot.size - 1 - r;
     for (int g = 0; g < boot.size; g++) { /* pair g: ranks g - 1 and g */
         tutti_members members;

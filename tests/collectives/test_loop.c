@@ -148,7 +148,7 @@ static void *run_groups(void *arg)
     team_rank *r = arg;
     tutti_comm *comm[TEAM_GROUPS] = {NULL};
     int done;
-    ck_assert_ok(r->whole->ops->grow(r->whole, TEAM_LANES + 1, &done));
+    ck_assert_ok(r->whole->ops->grow(r->whole, TEAM_LANES + 1, NULL, &done));
     ck_assert_int_eq(done, 1);
     for (int g = 0; g < TEAM_GROUPS; g++) {
         const team_group *of = &team_groups[g];

@@ -153,6 +153,16 @@ static tutti_status read_seats(reader *r)
     return case_read_int(&r->words, "seats", 1, CASE_MOST_TENSORS, &r->c->seats);
 }
 
+static tutti_status read_edges(reader *r)
+{
+    static const char *const words[] = {"aside", NULL};
+    int choice;
+    tutti_status status =
+        case_read_choice(&r->words, "edges", case_next_word(&r->words), words, &choice);
+    if (!status) r->c->edges_aside = 1;
+    return status;
+}
+
 static tutti_status read_lanes(reader *r)
 {
     return case_read_int(&r->words, "lanes", 1, CASE_MOST_TENSORS, &r->c->lanes);
@@ -308,6 +318,7 @@ static const struct directive {
     {"workers", read_workers, 0, 0},
     {"lanes", read_lanes, 0, 0},
     {"seats", read_seats, 0, 0},
+    {"edges", read_edges, 0, 0},
     {"verdict", read_verdict, 0, 0},
     {"verify", read_verify, 0, 0},
     {"group", read_new_group, 0, 1},

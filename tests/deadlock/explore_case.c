@@ -67,6 +67,7 @@ static tutti_status translate_case(const deadlock_case *c, program_setting *s)
         .workers = c->workers,
         .lanes = c->lanes,
         .seats = c->seats,
+        .edges_aside = c->edges_aside,
         .eager_bytes = (size_t)large_count,
         .verify = tutti_verify_mode_find(c->verify),
         .priorities = {.on = c->priorities, .window = 1},

@@ -262,11 +262,12 @@ static tutti_status draw_groups(uint64_t seed, program_setting *s)
     return status;
 }
 
-/* In some settings without an agreed order; with seats, no order of all collectives would do. */
+/* In some settings without an agreed order; where messages take seats, no order of all collectives would do. */
 static tutti_status draw_pipeline(uint64_t seed, program_setting *s)
 {
     dice d = {.seed = wire_mix(seed, 11)};
-    if (s->ordered || s->ranks < 2 || s->seats || dice_below(&d, 3)) return TUTTI_OK;
+    if (s->ordered || s->ranks < 2 || dice_below(&d, 3)) return TUTTI_OK;
+    if (s->seats && !s->edges_aside) return TUTTI_OK;
     return explore_add_pipeline(wire_mix(seed, 12), s);
 }
 
@@ -283,6 +284,13 @@ static int draw_seats(uint64_t seed)
 {
     dice d = {.seed = wire_mix(seed, 15)};
     return dice_below(&d, 4) ? 0 : 1 + dice_below(&d, 3);
+}
+
+/* In half of those, edges take none. */
+static int draw_edges_aside(uint64_t seed)
+{
+    dice d = {.seed = wire_mix(seed, 16)};
+    return dice_below(&d, 2);
 }
 
 tutti_status explore_draw(uint64_t seed, program_setting *setting)
@@ -302,6 +310,7 @@ tutti_status explore_draw(uint64_t seed, program_setting *setting)
     s.eager_bytes = dice_below(&d, 2) ? 4096 : (size_t)dice_below(&d, 64);
     s.order_seed = wire_mix(seed, 7);
     s.seats = draw_seats(seed);
+    s.edges_aside = s.seats && draw_edges_aside(seed);
     tutti_status status = begin(&s, 1 + dice_below(&d, 6), 1 + dice_below(&d, 3));
     s.chunk_bytes = dice_below(&d, 2) ? 0 : 8 + dice_below(&d, 40);
     s.ordered = dice_below(&d, 2);
@@ -338,13 +347,12 @@ int explore_book(explore_result *result, world_verdict verdict)
 char *explore_describe(const program_setting *s, char *text, size_t size)
 {
     snprintf(text, size,
-        "%s, %d ranks, %d workers, %d lanes of depth %d, %d seats, %s, %d collectives, %d steps, verify %s, "
-        "chunks of "
-        "%lld "
-        "bytes, %s order%s, %d groups and edges",
+        "%s, %d ranks, %d workers, %d lanes of depth %d, %d seats%s, %s, %d collectives, %d steps, "
+        "verify %s, chunks of %lld bytes, %s order%s, %d groups and edges",
         s->design->name, s->ranks, s->workers, s->lanes, s->depth, s->seats,
-        s->algorithm ? s->algorithm : "auto", s->program[0].n, s->program[0].steps,
-        tutti_verify_mode_name(s->verify), (long long)s->chunk_bytes,
-        s->ordered ? "agreed" : "program", s->priorities.on ? ", priorities" : "", s->groups - 1);
+        s->edges_aside ? " (edges aside)" : "", s->algorithm ? s->algorithm : "auto",
+        s->program[0].n, s->program[0].steps, tutti_verify_mode_name(s->verify),
+        (long long)s->chunk_bytes, s->ordered ? "agreed" : "program",
+        s->priorities.on ? ", priorities" : "", s->groups - 1);
     return text;
 }

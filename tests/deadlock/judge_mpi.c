@@ -81,6 +81,7 @@ static tutti_status open_exchange(judge *j, int slot[])
         .verify = tutti_verify_mode_find(c->verify),
         .priorities = {.on = c->priorities, .window = 1},
         .shares_seats = c->seats > 0,
+        .edges_aside = c->edges_aside,
         .messages = c->groups > 1,
         .timeout_s = 10 * j->deadline_s};
     if (!plays) return TUTTI_OK;

@@ -60,6 +60,7 @@ typedef struct program_setting {
     const char *algorithm; /* NULL: auto */
     size_t eager_bytes;    /* of the loop transport */
     int seats;             /* likewise; 0: lanes share nothing */
+    int edges_aside;       /* likewise: edges take none of them */
     int depth;             /* of a lane: collectives in flight; 0: the default */
     tutti_verify_mode verify;
     int64_t chunk_bytes; /* larger sums are cut; 0: none */

@@ -481,6 +481,7 @@ static tutti_status check_rank(const deadlock_case *c, int rank, tutti_check *ch
         status = tutti_check_submit(check, rank, r->whole.graph, SECTION_STEP, group_in_case, NULL);
     check->rank[rank].workers = c->workers;
     check->shares_seats = c->seats > 0;
+    check->edges_aside = c->edges_aside;
     for (int n = 0; n < check->rank[rank].colls && !status; n++)
         check->rank[rank].coll[n].lost = program->op[n % program->ops].lost;
     deadlock_rank_close(r);
@@ -493,9 +494,12 @@ tutti_status deadlock_check_new(const deadlock_case *c, tutti_check **check)
     int group;
     tutti_status status = tutti_check_new(c->ranks, &made);
     if (status) return status;
-    for (int g = 1; g < c->groups && !status; g++)
+    for (int g = 1; g < c->groups && !status; g++) {
         status = tutti_check_add_group(
             made, c->group[g].name, c->group[g].ranks, c->group[g].rank, &group);
+        /* with a name of its own for each message, the checker compares these, too */
+        if (!status) made->group[group].edge = c->edges_aside && c->group[g].is_edge;
+    }
     for (int rank = 0; rank < c->ranks && !status; rank++) status = check_rank(c, rank, made);
     if (status)
         tutti_check_free(made);

@@ -200,6 +200,57 @@ START_TEST(every_schedule_with_shared_seats_ends_right)
 }
 END_TEST
 
+/* Rank 0 calls a message to rank 1, the sum, and a message from it; rank 1 the other way round. The sum is computed
+ * from what each calls first. */
+static void cross_messages(program_setting *s)
+{
+    int message[2];
+    for (int from = 0; from < 2; from++) {
+        message[from] = s->groups++;
+        s->group[message[from]] = (program_group){.size = 2, .rank = {from, 1 - from}, .is_edge = 1};
+    }
+    for (int r = 0; r < 2; r++) {
+        program *p = &s->program[r];
+        program_collective sum = p->collective[0], *c = malloc(3 * sizeof *c);
+        ck_assert_ptr_nonnull(c);
+        for (int i = 0; i < 2; i++) {
+            int from = i ? 1 - r : r;
+            c[2 * i] = (program_collective){
+                .kind = TUTTI_BROADCAST, .count = 40, .group = message[from]};
+            snprintf(c[2 * i].name, sizeof c->name, "m%d", from);
+        }
+        c[1] = sum;
+        c[1].after[c[1].afters++] = 0;
+        free(p->collective);
+        p->collective = c;
+        p->n = 3;
+    }
+}
+
+/* Messages that take no seat: crossed ones, and those of pipelines, beside a sum that takes one. */
+START_TEST(messages_aside_have_no_turn)
+{
+    const tutti_design *design = tutti_designs[_i];
+    double began_s = tutti_clock_s();
+    explore_result all = {0};
+    if (design->unsafe) return;
+    for (uint64_t seed = 0; seed <= 2; seed++) {
+        program_setting setting;
+        ck_assert_ok(explore_sums(design, 2, 1, 1, 0, &setting));
+        setting.seats = setting.edges_aside = 1;
+        setting.eager_bytes = 0;
+        if (seed)
+            ck_assert_ok(explore_add_pipeline(seed, &setting));
+        else
+            cross_messages(&setting);
+        explore(&setting, deep() ? 100000 : 300, 0, &all);
+        program_clear(&setting);
+    }
+    print(design->name, &all, began_s);
+    ck_assert_msg(!all.first_bad, "%s", all.what);
+}
+END_TEST
+
 /* Workers enough for all, but a seat too few for two collectives that start in any order. */
 START_TEST(naive_hangs_on_shared_seats)
 {
@@ -445,6 +496,7 @@ int main(void)
     tcase_add_loop_test(tcase, every_schedule_of_a_small_case_ends_right, 0, designs);
     tcase_add_loop_test(tcase, every_schedule_on_shallow_lanes_ends_right, 0, designs);
     tcase_add_loop_test(tcase, every_schedule_with_shared_seats_ends_right, 0, designs);
+    tcase_add_loop_test(tcase, messages_aside_have_no_turn, 0, designs);
     tcase_add_test(tcase, naive_hangs_on_shared_seats);
     tcase_add_loop_test(tcase, every_schedule_with_another_order_ends_right, 0, 2);
     tcase_add_loop_test(tcase, every_schedule_with_priorities_ends_right, 0, 2);

@@ -124,10 +124,11 @@ static void wire_cancel(tutti_transport *t, tutti_message *message)
     e->inner->ops->cancel(e->inner, message->inner);
 }
 
-static tutti_status wire_grow(tutti_transport *t, int lanes, int *done)
+static tutti_status wire_grow(
+    tutti_transport *t, int lanes, const tutti_members *members, int *done)
 {
     end *e = (end *)t;
-    tutti_status status = e->inner->ops->grow(e->inner, lanes, done);
+    tutti_status status = e->inner->ops->grow(e->inner, lanes, members, done);
     t->lanes = e->inner->lanes;
     return status;
 }

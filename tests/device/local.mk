@@ -106,12 +106,19 @@ tests_device_test_steps_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_device_test_steps_LDFLAGS = $(link_to_fake)
 tests_device_test_steps_LDADD = $(fake_kernels) libtesting.la $(fake_libraries)
 
-# tutti-cifar, linked for the fake.
-check_PROGRAMS += tests/device/tutti-cifar
+# Programs, linked for the fake.
+check_PROGRAMS += tests/device/tutti-cifar tests/device/tutti-imagenet
 TESTS += tests/device/training.sh tests/device/nccl.sh
 tests_device_tutti_cifar_SOURCES = apps/train/cifar_main.c
 tests_device_tutti_cifar_LDFLAGS = $(link_to_fake)
 tests_device_tutti_cifar_LDADD = $(fake_kernels) $(train_program_libs) $(fake_libraries)
+tests_device_tutti_imagenet_SOURCES = apps/train/imagenet_main.c
+tests_device_tutti_imagenet_LDFLAGS = $(link_to_fake)
+tests_device_tutti_imagenet_LDADD = $(fake_kernels) $(train_program_libs) $(fake_libraries)
+check_DATA += tests/device/tutti-bench
+CLEANFILES += tests/device/tutti-bench
+tests/device/tutti-bench: apps/tutti-bench $(fake_kernels) $(fake_libraries)
+	$(AM_V_CCLD)$(LINK) $(link_to_fake) $(apps_tutti_bench_OBJECTS) $(fake_kernels) $(apps_tutti_bench_LDADD) $(fake_libraries) $(LIBS)
 
 # Each kernel against the CPU's: for a GPU, and linked for the fake.
 gpu_sources = tests/device/test_gpu.c tests/kernels/cases.c tests/kernels/cases.h tests/kernels/families.c \
@@ -132,7 +139,7 @@ fake_tests = tests/device/test_device tests/device/programs.sh tests/device/test
 	tests/device/fake_gpu.sh $(nccl_test)
 fake_parts = libtesting.la tests/deadlock/mutants/flags $(fake_libraries) $(fake_kernels) tests/device/test_device \
 	tests/device/test_fake tests/device/test_fake_starpu tests/device/test_steps tests/device/test_gpu_fake \
-	tests/device/tutti-cifar $(nccl_test)
+	tests/device/tutti-cifar tests/device/tutti-imagenet tests/device/tutti-bench $(nccl_test)
 fake: all
 	@$(MAKE) $(fake_parts)
 check-fake: fake

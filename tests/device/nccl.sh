@@ -1,6 +1,6 @@
 #!/bin/bash
-# tutti-cifar over the fake NCCL, each rank with a fake GPU: the weights must be those of the CPU, on 2 and 4 ranks, with every
-# design that keeps the law and in several orders of streams. auto takes NCCL where it can, and what cannot be is said once.
+# tutti-cifar over the fake NCCL, each rank with a fake GPU: the weights must be those of the CPU, on 2 and 4 ranks, alike or in
+# stages, with every design that keeps the law and in several orders of streams. auto takes NCCL where it can, and what cannot be is said once.
 set -u
 program=${TUTTI_BUILDDIR:?}/tests/device/tutti-cifar
 [ -x "$program" ] && [ -e "$TUTTI_BUILDDIR/tests/device/fake/libnccl.so.2" ] || exit 77
@@ -49,15 +49,41 @@ for ranks in 2 4; do
     [ $ranks = 4 ] || TUTTI_FAKE_DEVICES=1 same "$wanted" mpi $ranks --transport auto
 done
 same "$wanted" nccl 4 --transport auto --lanes 3 --design concurrent
+# Groups have communicators of their own, also groups of two, and messages go through main memory.
+layout=(--layout stages=2,replicas=2 --micro-batches 2)
+wanted=$(weights 4 "${layout[@]}")
+for i in "${!designs[@]}"; do
+    TUTTI_FAKE_ORDER=${orders[(i + 1) % 3]} same "$wanted" nccl 4 "${layout[@]}" --design "${designs[i]}"
+done
+TUTTI_FAKE_ORDER=random same "$(weights 2 --strategy gossip:ring)" nccl 2 --strategy gossip:ring
+# A step with sums copies what a step without copies: nothing beside what it is fed, and what is fetched.
+copied() { # STEPS RANKS OPTION...: how often a rank copies to a GPU or back
+    rm -f "$scratch"/moved.*
+    TUTTI_FAKE_REPORT=$scratch/moved.%p "${MPIRUN:-mpirun}" -np "$2" "$program" --data synthetic --batch 8 --steps "$1" \
+        --eval-every never --model mlp --device cuda "${@:3}" > "$scratch/log" 2>&1 || cat "$scratch/log" >&2
+    awk -v ranks="$2" '/^to_(device|host) /{n += $2} END{print n / ranks}' "$scratch"/moved.*
+}
+alone=$(($(copied 6 1) - $(copied 2 1))) summed=$(($(copied 6 2 --transport nccl) - $(copied 2 2 --transport nccl)))
+[ "$alone" -gt 0 ] && [ "$summed" = "$alone" ] || { echo "4 steps copy $summed times with sums, $alone times without"; failed=1; }
+
 # Other collectives: blocks of a sum that differ in length, and gathered.
 TUTTI_FAKE_ORDER=random same "$(weights 3 --strategy sharded)" nccl 3 --strategy sharded
+
+# The other programs that choose a transport.
+runs() { # TEXT PROGRAM OPTION...: it ends well on 2 ranks, and says this
+    TUTTI_FAKE_ORDER=random "${MPIRUN:-mpirun}" -np 2 "$TUTTI_BUILDDIR/tests/device/$2" "${@:3}" --device cuda --transport nccl \
+        > "$scratch/log" 2>&1 && grep -q -e "$1" "$scratch/log" && return
+    echo "$2 does not run over NCCL:"
+    cat "$scratch/log"
+    failed=1
+}
+runs 'collectives by transport nccl$' tutti-imagenet --data synthetic --model mobilenet-v1 --size 32 --batch 2 --steps 2 --eval-every never
+runs 'mlp' tutti-bench step --model mlp --batch 2 --steps 1 --blocks 1 --design concurrent --peer none
 
 TUTTI_FAKE_DEVICES=1 train 2 --device cuda --transport nccl
 said $? '--transport nccl: ranks 0 and 1 have the same GPU'
 train 2 --transport nccl
 said $? 'use it with --device cuda'
-train 2 --device cuda --transport nccl --layout stages=2
-said $? '--transport nccl: some collectives are of groups of ranks'
 "${MPIRUN:-mpirun}" -np 1 -x TUTTI_FAKE_DEVICES=1 "$program" "${arguments[@]}" --device cuda --transport nccl : \
     -np 1 -x TUTTI_FAKE_DEVICES=0 "$program" "${arguments[@]}" --device cuda --transport nccl > "$scratch/log" 2>&1
 said $? 'rank 1 has no GPU, but 1 of 2 ranks have one'

@@ -126,12 +126,14 @@ static void check_kind(rank *r, tutti_coll_kind kind, int lane)
     free(host);
 }
 
+enum { KINDS = 5 };
+static const tutti_coll_kind kinds[KINDS] = {
+    TUTTI_ALLREDUCE, TUTTI_BROADCAST, TUTTI_REDUCE, TUTTI_ALLGATHER, TUTTI_REDUCE_SCATTER};
+
 static void every_kind(rank *r)
 {
-    static const tutti_coll_kind kinds[] = {
-        TUTTI_ALLREDUCE, TUTTI_BROADCAST, TUTTI_REDUCE, TUTTI_ALLGATHER, TUTTI_REDUCE_SCATTER};
     for (int lane = 0; lane < LANES; lane++)
-        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) check_kind(r, kinds[k], lane);
+        for (size_t k = 0; k < KINDS; k++) check_kind(r, kinds[k], lane);
 }
 
 START_TEST(every_kind_ends_right)
@@ -144,6 +146,103 @@ START_TEST(every_kind_ends_right)
             if (size > 1) ck_assert_int_eq(r[i].wrong, 0);
         }
     }
+}
+END_TEST
+
+/* ---- groups ---- */
+
+enum { GROUPS = 3 };
+static const struct {
+    int size, of[RANKS];
+} groups[GROUPS] = {{2, {2, 0}}, {3, {1, 2, 0}}, {2, {1, 2}}};
+
+/* Makes a group's lane; this rank may be in it or not. */
+static tutti_status add_lane(rank *r, const tutti_members *members)
+{
+    tutti_status status = TUTTI_OK;
+    double until_s = tutti_clock_s() + 20;
+    for (int done = 0; !done && !status;) {
+        status = r->transport->ops->grow(r->transport, 1, members, &done);
+        if (!done && tutti_clock_s() > until_s) status = TUTTI_ERR_TIMEOUT;
+        tutti_clock_sleep(50e-6);
+    }
+    return status;
+}
+
+/* All kinds, with the group's numbers of its ranks. */
+static void use_group(rank *r, const tutti_members *members)
+{
+    rank in_group = *r;
+    const tutti_part part = {members, r->transport->lanes - 1, 1, -1};
+    tutti_transport *transport;
+    in_group.number = members->rank;
+    in_group.size = members->size;
+    r->wrong += tutti_transport_part(r->transport, &part, &transport) != TUTTI_OK ||
+                tutti_comm_new(transport, NULL, &in_group.comm) != TUTTI_OK;
+    if (r->wrong) return;
+    for (size_t k = 0; k < KINDS; k++) check_kind(&in_group, kinds[k], 0);
+    tutti_comm_free(in_group.comm);
+    r->wrong = in_group.wrong;
+}
+
+static void in_groups(rank *r)
+{
+    for (int g = 0; g < GROUPS; g++) {
+        tutti_members members;
+        ck_assert_ok(tutti_members_set(g + 1, groups[g].size, groups[g].of, r->number, &members));
+        r->wrong += add_lane(r, &members) != TUTTI_OK;
+        if (!r->wrong && members.rank >= 0) use_group(r, &members);
+        tutti_members_free(&members);
+    }
+}
+
+START_TEST(groups_have_communicators_of_their_own)
+{
+    rank r[RANKS] = {{0}};
+    run(r, RANKS, &(rank){.lanes = LANES, .timeout_s = 30, .body = in_groups});
+    for (int i = 0; i < RANKS; i++) ck_assert(!r[i].opened && !r[i].wrong);
+}
+END_TEST
+
+/* The others never make it. */
+static void make_alone(rank *r)
+{
+    static const int of[] = {0, 1};
+    tutti_members members;
+    int done = 0;
+    if (r->number) return;
+    ck_assert_ok(tutti_members_set(1, 2, of, r->number, &members));
+    for (int i = 0; i < 100 && !r->wrong; i++) {
+        r->wrong = r->transport->ops->grow(r->transport, 1, &members, &done) || done;
+        tutti_clock_sleep(1e-4);
+    }
+    tutti_members_free(&members);
+}
+
+/* Making one waits for nobody, and what is half made is aborted. */
+START_TEST(a_group_that_others_do_not_make_is_never_there)
+{
+    rank r[2] = {{0}};
+    run(r, 2, &(rank){.lanes = 1, .timeout_s = 30, .body = make_alone});
+    ck_assert(!r[0].opened && !r[1].opened && !r[0].wrong);
+}
+END_TEST
+
+/* ---- leaving ---- */
+
+static void sum_and_leave(rank *r)
+{
+    check_kind(r, TUTTI_ALLREDUCE, 0);
+}
+
+/* What rank 0 has sent is still on its way to rank 1 when rank 0 has its sum, and closes. */
+START_TEST(who_leaves_first_takes_nothing_away)
+{
+    rank r[2] = {{0}};
+    setenv("TUTTI_FAKE_NCCL_TRAVEL_MS", "200", 1);
+    run(r, 2, &(rank){.lanes = 1, .timeout_s = 30, .body = sum_and_leave});
+    unsetenv("TUTTI_FAKE_NCCL_TRAVEL_MS");
+    for (int i = 0; i < 2; i++) ck_assert(!r[i].opened && !r[i].wrong);
 }
 END_TEST
 
@@ -444,6 +543,38 @@ START_TEST(what_was_aborted_has_ended_and_failed)
 }
 END_TEST
 
+static atomic_int has_aborted;
+
+/* Rank 1 starts what rank 0 has no communicator for any more. */
+static void start_after_an_abort(rank *r)
+{
+    float ones[COUNT] = {0};
+    start_alone(r);
+    if (!r->number) {
+        atomic_store(&has_aborted, 1);
+        return;
+    }
+    while (!atomic_load(&has_aborted)) tutti_clock_sleep(1e-3);
+    float *device = device_buffer(ones, COUNT);
+    const tutti_coll_args args = {.kind = TUTTI_ALLREDUCE,
+        .dtype = TUTTI_F32,
+        .op = TUTTI_SUM,
+        .count = COUNT,
+        .recv = device,
+        .memory = TUTTI_MEMORY_DEVICE};
+    tutti_coll_request *request;
+    r->wrong = tutti_coll_post(r->comm, 0, &args, &request) != TUTTI_ERR_COMM;
+    cudaFree(device); /* what has failed to start is not on a stream */
+}
+
+START_TEST(what_cannot_be_launched_is_not_under_way)
+{
+    rank r[2] = {{0}};
+    run(r, 2, &(rank){.lanes = 1, .timeout_s = 30, .body = start_after_an_abort});
+    ck_assert(!r[0].opened && !r[1].opened && !r[0].wrong && !r[1].wrong);
+}
+END_TEST
+
 int main(void)
 {
     setenv("TUTTI_FAKE_DEVICES", "3", 1);
@@ -452,6 +583,9 @@ int main(void)
     Suite *suite = suite_create("nccl");
     TCase *tcase = testing_case(suite, "transport");
     tcase_add_test(tcase, every_kind_ends_right);
+    tcase_add_test(tcase, groups_have_communicators_of_their_own);
+    tcase_add_test(tcase, a_group_that_others_do_not_make_is_never_there);
+    tcase_add_test(tcase, who_leaves_first_takes_nothing_away);
     tcase_add_test(tcase, lanes_in_one_order_end);
     tcase_add_test(tcase, lanes_in_crossed_orders_hang);
     tcase_add_loop_test(tcase, designs_start_in_one_order, 0, 2);
@@ -461,5 +595,6 @@ int main(void)
     tcase_add_test(tcase, waiting_for_a_rank_has_a_deadline);
     tcase_add_test(tcase, an_error_of_nccl_ends_the_collective);
     tcase_add_test(tcase, what_was_aborted_has_ended_and_failed);
+    tcase_add_test(tcase, what_cannot_be_launched_is_not_under_way);
     return testing_run(suite);
 }

@@ -5,9 +5,12 @@
  * collectives were launched there, and keeps it until all ranks' have one and it is done. So ranks that launch in
  * different orders on two communicators deadlock, as they may on a GPU. Sums are added in the order of ranks.
  * Communicators do not block: a call returns ncclInProgress, and is only over when ncclCommGetAsyncError has been asked
- * often enough.
+ * often enough. What a rank has sent arrives with the threads of that rank: if it aborts its communicator while another
+ * rank has not finished, that one's collective is lost (ncclRemoteError). A communicator is finalized when all ranks
+ * finalize it, and only then destroyed. A part of one has an id made of the whole's.
  *
- *   TUTTI_FAKE_NCCL_SEATS  of each device (1)
+ *   TUTTI_FAKE_NCCL_SEATS      of each device (1)
+ *   TUTTI_FAKE_NCCL_TRAVEL_MS  how long what the others have sent is on its way to the last rank (0)
  *
  * Ranks whose collectives differ in kind, count, type, operator or root get ncclInvalidUsage, as do two ranks on one
  * GPU. */
@@ -21,9 +24,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { MOST_RANKS = 16, MOST_DEVICES = 16, AREA = 64 << 20, POLLS = 3 };
+enum { MOST_RANKS = 16, MOST_DEVICES = 16, MOST_SPLITS = 64, AREA = 64 << 20, POLLS = 3 };
 typedef enum kind { ALLREDUCE, BROADCAST, REDUCE, ALLGATHER, REDUCE_SCATTER } kind;
 
 typedef struct shape {
@@ -33,8 +37,11 @@ typedef struct shape {
 
 /* What the ranks of a communicator share; behind it, an area for each rank's input. */
 typedef struct shared {
-    atomic_int joined, wrong;
+    atomic_int joined, wrong, finalized, torn;
     char bus[MOST_RANKS][32];
+    /* of each split: what the ranks have given, and how many have */
+    atomic_int split[MOST_SPLITS];
+    int color[MOST_SPLITS][MOST_RANKS], key[MOST_SPLITS][MOST_RANKS];
     atomic_long arrived[MOST_RANKS], finished[MOST_RANKS];
     shape shape[MOST_RANKS];
 } shared;
@@ -45,7 +52,9 @@ struct ncclComm {
     int size, rank, device;
     long launched;    /* collectives */
     int polls;        /* of ncclCommGetAsyncError until the last call is over */
-    int connecting;
+    int connecting, finalizing;
+    int splits;             /* calls */
+    struct ncclComm **part; /* where the split in progress leaves its communicator; NULL: there is none */
     atomic_int aborted;
     struct operation *pending, **pending_end; /* launched by the last call, which is not over */
 };
@@ -56,6 +65,7 @@ typedef struct operation {
     shape shape;
     long number, ticket; /* on its communicator; of its device */
     int sits, arrived;
+    double met_ms; /* when all ranks had arrived */
     const char *in;
     char *out;
     const void *send;
@@ -68,10 +78,22 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects what follow
 static long tickets[MOST_DEVICES], next_seated[MOST_DEVICES];
 static int seated[MOST_DEVICES];
 
+static int setting(const char *variable, int otherwise)
+{
+    const char *text = getenv(variable);
+    return text ? atoi(text) : otherwise;
+}
+
 static int seats(void)
 {
-    const char *text = getenv("TUTTI_FAKE_NCCL_SEATS");
-    return text ? atoi(text) : 1;
+    return setting("TUTTI_FAKE_NCCL_SEATS", 1);
+}
+
+static double now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
 }
 
 static size_t bytes_of(int type)
@@ -224,13 +246,6 @@ static int is_equal(const struct ncclComm *c)
     return 1;
 }
 
-static int end(operation *o)
-{
-    leave(o);
-    free(o);
-    return 1;
-}
-
 /* Those that were launched before it end first, so that seats are left in order. */
 static int end_aborted(operation *o)
 {
@@ -238,14 +253,26 @@ static int end_aborted(operation *o)
     pthread_mutex_lock(&lock);
     turn = o->sits || next_seated[o->comm->device] == o->ticket;
     pthread_mutex_unlock(&lock);
-    return turn ? end(o) : 0;
+    if (!turn) return 0;
+    leave(o);
+    free(o);
+    return 1;
 }
 
+static int travels(operation *o)
+{
+    if (!(o->met_ms > 0)) o->met_ms = now_ms();
+    return o->comm->rank == o->comm->size - 1 &&
+           now_ms() < o->met_ms + setting("TUTTI_FAKE_NCCL_TRAVEL_MS", 0);
+}
+
+/* What has not arrived from a rank that has aborted never does. */
 static int run(void *arg)
 {
     operation *o = arg;
     struct ncclComm *c = o->comm;
     if (atomic_load(&c->aborted)) return end_aborted(o);
+    if (atomic_load(&c->all->torn)) return 0;
     if (!o->sits && !sit_down(o)) return 0;
     if (!o->arrived) {
         if (!all_reached(c, c->all->finished, o->number - 1)) return 0;
@@ -253,14 +280,24 @@ static int run(void *arg)
         c->all->shape[c->rank] = o->shape;
         atomic_store(&c->all->arrived[c->rank], o->number);
         o->arrived = 1;
+        return 0; /* the others' input travels meanwhile */
     }
     if (!all_reached(c, c->all->arrived, o->number)) return 0;
+    if (travels(o)) return 0;
     if (is_equal(c))
         compute(o);
     else
         atomic_store(&c->all->wrong, 1);
-    atomic_store(&c->all->finished[c->rank], o->number);
-    return end(o);
+    leave(o);
+    atomic_store(&c->all->finished[c->rank], o->number); /* then the communicator may go */
+    free(o);
+    return 1;
+}
+
+/* Whether what this rank has launched is not finished. */
+static int is_behind(const struct ncclComm *c)
+{
+    return atomic_load(&c->all->finished[c->rank]) < c->launched;
 }
 
 static void enqueue(operation *o)
@@ -311,7 +348,8 @@ static ncclResult_t launch(struct ncclComm *c, const shape *s, const void *send,
     cudaGetDevice(&device);
     if (device != c->device) fake_fail("NCCL: a launch while another device is current");
     if (in * each > AREA) fake_fail("NCCL: more than %d bytes", AREA);
-    if (c->polls) fake_fail("NCCL: a call while the one before is in progress");
+    if (c->polls || c->part) fake_fail("NCCL: a call while the one before is in progress");
+    if (c->finalizing) fake_fail("NCCL: a collective after ncclCommFinalize");
     operation *o = calloc(1, sizeof *o);
     if (!o) fake_fail("NCCL: no memory");
     *o = (operation){.comm = c, .shape = *s, .send = send, .recv = recv, .in_bytes = in * each,
@@ -338,27 +376,76 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
     return ncclSuccess;
 }
 
+/* A communicator of this name, which other ranks have still to join; NULL: it cannot be shared. */
+static struct ncclComm *join(const char *name, int size, int rank, int device)
+{
+    struct ncclComm *c = calloc(1, sizeof *c);
+    if (!c) fake_fail("NCCL: no memory");
+    *c = (struct ncclComm){
+        .size = size, .rank = rank, .device = device, .connecting = 1, .polls = POLLS};
+    snprintf(c->name, sizeof c->name, "%s", name);
+    int file = shm_open(c->name, O_RDWR | O_CREAT, 0600);
+    size_t bytes = sizeof(shared) + (size_t)size * AREA;
+    void *all = MAP_FAILED;
+    if (file >= 0 && !ftruncate(file, (off_t)bytes))
+        all = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (file >= 0) close(file);
+    if (all == MAP_FAILED) {
+        free(c);
+        return NULL;
+    }
+    c->all = all;
+    cudaDeviceGetPCIBusId(c->all->bus[rank], sizeof c->all->bus[rank], c->device);
+    atomic_fetch_add(&c->all->joined, 1);
+    return c;
+}
+
 ncclResult_t ncclCommInitRankConfig(
     ncclComm_t *comm, int nranks, ncclUniqueId id, int rank, ncclConfig_t *config)
 {
+    int device = -1;
     if (config->blocking) fake_fail("NCCL: a communicator that blocks");
     if (nranks > MOST_RANKS || strncmp(id.internal, id_prefix, sizeof id_prefix - 1))
         return ncclInvalidArgument;
-    struct ncclComm *c = calloc(1, sizeof *c);
-    if (!c) fake_fail("NCCL: no memory");
-    *c = (struct ncclComm){.size = nranks, .rank = rank, .connecting = 1, .polls = POLLS};
-    snprintf(c->name, sizeof c->name, "%s", id.internal);
-    cudaGetDevice(&c->device);
-    int file = shm_open(c->name, O_RDWR | O_CREAT, 0600);
-    size_t bytes = sizeof(shared) + (size_t)nranks * AREA;
-    if (file < 0 || ftruncate(file, (off_t)bytes)) return ncclSystemError;
-    c->all = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    close(file);
-    if (c->all == MAP_FAILED) return ncclSystemError;
-    cudaDeviceGetPCIBusId(c->all->bus[rank], sizeof c->all->bus[rank], c->device);
-    atomic_fetch_add(&c->all->joined, 1);
-    *comm = c;
+    cudaGetDevice(&device);
+    *comm = join(id.internal, nranks, rank, device);
+    return *comm ? ncclInProgress : ncclSystemError;
+}
+
+/* Like NCCL's, it leaves the part where it was asked to when all ranks have come, and not before. */
+ncclResult_t ncclCommSplit(
+    ncclComm_t c, int color, int key, ncclComm_t *part, ncclConfig_t *config)
+{
+    if (config->blocking) fake_fail("NCCL: a communicator that blocks");
+    if (c->polls || c->part) fake_fail("NCCL: a split while a call is in progress");
+    if (c->splits == MOST_SPLITS) fake_fail("NCCL: more than %d splits", MOST_SPLITS);
+    if (is_behind(c)) fake_fail("NCCL: a split while a collective of the communicator is under way");
+    *part = NULL;
+    c->part = part;
+    c->all->color[c->splits][c->rank] = color;
+    c->all->key[c->splits][c->rank] = key;
+    atomic_fetch_add(&c->all->split[c->splits++], 1);
     return ncclInProgress;
+}
+
+/* Those of a color, in the order of their keys. */
+static void leave_part(struct ncclComm *c)
+{
+    const int n = c->splits - 1, color = c->all->color[n][c->rank];
+    int size = 0, rank = 0;
+    char name[NCCL_UNIQUE_ID_BYTES + 32];
+    for (int r = 0; r < c->size; r++) {
+        if (c->all->color[n][r] != color) continue;
+        const int mine = c->all->key[n][c->rank], theirs = c->all->key[n][r];
+        size++;
+        rank += theirs < mine || (theirs == mine && r < c->rank);
+    }
+    snprintf(name, sizeof name, "%s.%d.%d", c->name, n, color);
+    if (color != NCCL_SPLIT_NOCOLOR) {
+        *c->part = join(name, size, rank, c->device);
+        if (!*c->part) fake_fail("NCCL: a part cannot be shared");
+    }
+    c->part = NULL;
 }
 
 static int has_twice(const struct ncclComm *c)
@@ -376,12 +463,36 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *error)
     if (c->connecting) shm_unlink(c->name);
     c->connecting = 0;
     if (c->polls && --c->polls) return ncclSuccess;
+    if (c->part && atomic_load(&c->all->split[c->splits - 1]) < c->size) return ncclSuccess;
+    if (c->part) leave_part(c);
     for (operation *o = c->pending, *next; o; o = next) {
         next = o->next;
         enqueue(o);
     }
     c->pending = NULL;
     *error = atomic_load(&c->all->wrong) || has_twice(c) ? ncclInvalidUsage : ncclSuccess;
+    if (!*error && atomic_load(&c->all->torn) && (is_behind(c) || c->finalizing))
+        *error = ncclRemoteError;
+    if (!*error && c->finalizing && atomic_load(&c->all->finalized) < c->size)
+        *error = ncclInProgress;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclCommFinalize(ncclComm_t c)
+{
+    if (c->finalizing) return ncclInvalidArgument;
+    if (c->polls || c->part) fake_fail("NCCL: finalized while a call is in progress");
+    c->finalizing = 1;
+    atomic_fetch_add(&c->all->finalized, 1);
+    return ncclInProgress;
+}
+
+ncclResult_t ncclCommDestroy(ncclComm_t c)
+{
+    if (!c->finalizing || atomic_load(&c->all->finalized) < c->size || is_behind(c))
+        fake_fail("NCCL: a communicator is destroyed that is not finalized");
+    munmap(c->all, sizeof(shared) + (size_t)c->size * AREA);
+    free(c);
     return ncclSuccess;
 }
 
@@ -389,6 +500,8 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *error)
 ncclResult_t ncclCommAbort(ncclComm_t c)
 {
     atomic_store(&c->aborted, 1);
+    atomic_store(&c->all->torn, 1);
+    c->part = NULL;
     for (operation *o = c->pending, *next; o; o = next) {
         next = o->next;
         free(o);
