@@ -22,6 +22,11 @@ int tutti_kv_worker(const tutti_kv *kv)
     return kv->rank % kv->client_size;
 }
 
+int tutti_kv_is_root(const tutti_kv *kv, const tutti_kv_part *part)
+{
+    return tutti_kv_worker(kv) == part->root;
+}
+
 tutti_status tutti_kv_enter(const tutti_kv *kv, const char *function, int serves)
 {
     tutti_status status = tutti_sessions_check(kv, function);

@@ -47,7 +47,8 @@ typedef struct tutti_kv_key {
     int key;
     tutti_dtype dtype;
     int64_t count;
-    atomic_int joining; /* tasks that give the data of pulls their values, and have not ended */
+    int64_t calls;      /* of elastic: pushpulls so far */
+    atomic_int joining; /* tasks that give the program's data their values, and have not ended */
     int parts;
     tutti_kv_part part[];
 } tutti_kv_key;
@@ -128,6 +129,8 @@ int tutti_kv_is_server(const tutti_kv *kv);
 int tutti_kv_server_rank(const tutti_kv *kv, int server);
 /* Which of its client's workers this one is. */
 int tutti_kv_worker(const tutti_kv *kv);
+/* Whether this worker is the one that talks to the part's server. */
+int tutti_kv_is_root(const tutti_kv *kv, const tutti_kv_part *part);
 /* A worker waits until it has heard so many ends (meetings) from servers. COMM: the run has failed. */
 tutti_status tutti_kv_await_ends(tutti_kv *kv, int ends);
 tutti_status tutti_kv_await_meetings(tutti_kv *kv, int meetings);
@@ -135,6 +138,23 @@ tutti_status tutti_kv_await_meetings(tutti_kv *kv, int meetings);
 void tutti_kv_hear_news(void *kv, const tutti_note *note);
 /* A worker's run has failed; returns status. [A] */
 tutti_status tutti_kv_fail(tutti_kv *kv, tutti_status status, const char *why);
+
+/* A root tells the server of a part of a push, and sends part->pushed; asks for the value, and receives part->value. */
+tutti_status tutti_kv_give(tutti_kv *kv, const tutti_kv_key *key, const tutti_kv_part *part);
+tutti_status tutti_kv_ask(tutti_kv *kv, const tutti_kv_key *key, const tutti_kv_part *part);
+/* Submits a task on the program's data and all parts of a key, for which tutti_kv_wait waits. */
+typedef struct tutti_kv_join {
+    const char *name;
+    void (*work)(void *key, void *const buf[]); /* buf: the data, then each part's */
+    tutti_kv_key *key;
+    tutti_handle data;
+    tutti_mode mode; /* of the data */
+    int pushed;      /* 1: the parts are `pushed`; 0: `value` */
+} tutti_kv_join;
+tutti_status tutti_kv_submit_join(const tutti_kv_join *join);
+/* A pushpull of the type elastic. */
+tutti_status tutti_kv_meet_centre(
+    tutti_kv *kv, tutti_kv_key *key, tutti_handle from, tutti_handle to);
 
 /* Opens what the jobs have to do with each other, once the session is there and the store knows its numbers; a client's
  * number may be new. All ranks of the job call it, and return the same. */

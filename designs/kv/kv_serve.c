@@ -110,7 +110,7 @@ static tutti_status serve(tutti_server *s)
 
 static tutti_status open_server(tutti_kv *kv, tutti_server *s)
 {
-    static const tutti_book_rule meetings = {TUTTI_KV_SYNC, 0};
+    static const tutti_book_rule meetings = {.type = TUTTI_KV_SYNC};
     int jobs = kv->jobs.settings.on;
     size_t clients = (size_t)(jobs ? kv->jobs.guests.room : kv->clients);
     *s = (tutti_server){.kv = kv,
