@@ -31,12 +31,10 @@ static int node_of(const tutti_held *h, const datum *held)
     return held->mode == TUTTI_CHAIN ? STARPU_MAIN_RAM : (int)h->request.memory_node;
 }
 
-static void run_start(void *buffers[], void *arg)
+static void call_start(tutti_held *h)
 {
-    tutti_held *h = arg;
     tutti_buffer buf[h->data + 1];
     starpu_data_handle_t chain = NULL;
-    (void)buffers;
     memset(buf, 0, sizeof buf);
     for (int d = 0; d < h->data; d++) {
         starpu_data_handle_t handle = h->datum[d].handle;
@@ -51,6 +49,12 @@ static void run_start(void *buffers[], void *arg)
     }
     h->request.start(h->request.arg, buf); /* h may be gone */
     if (chain) starpu_data_release_on_node(chain, STARPU_MAIN_RAM);
+}
+
+static void run_start(void *buffers[], void *arg)
+{
+    (void)buffers;
+    call_start(arg);
 }
 
 /* Releases the links of a chain, or everything else. */
@@ -76,22 +80,43 @@ int tutti_held_is(const struct starpu_task *task)
     return task->cl == &start_codelet;
 }
 
-/* One more datum is here. StarPU may call this on any thread, even on the comm thread that has just
- * ended another collective, so a worker starts the collective. */
-static void arrive(void *arg)
+static int is_cpu_worker(void)
 {
-    tutti_held *h = arg;
-    if (atomic_fetch_sub(&h->missing, 1) > 1) return;
+    int worker = starpu_worker_get_id();
+    return worker >= 0 && starpu_worker_get_type(worker) == STARPU_CPU_WORKER;
+}
+
+/* All data are here: on the thread that submits, or wherever StarPU says so. A start may end others' waiting, which do
+ * not start inside it. */
+static void start_it(tutti_held *h, int submitting)
+{
+    static _Thread_local int starting;
     tutti_status status = h->refused;
+    struct starpu_task *start = h->start;
+    if (!status && h->request.brief && !starting && (submitting || is_cpu_worker())) {
+        starting = 1;
+        discard(start);
+        call_start(h); /* h may be gone */
+        starting = 0;
+        return;
+    }
     if (!status) {
-        int rc = starpu_task_submit(h->start);
+        int rc = starpu_task_submit(start);
         if (!rc) return;
         status = tutti_fail(
             TUTTI_ERR_INTERNAL, "StarPU refuses task '%s': %s", h->request.name, strerror(-rc));
     }
-    discard(h->start);
+    discard(start);
     release(h, 1);
     h->request.refused(h->request.arg, status);
+}
+
+/* One more datum is here. StarPU may call this on any thread, even on the comm thread that has just
+ * ended another collective: then a worker starts the collective. */
+static void arrive(void *arg)
+{
+    tutti_held *h = arg;
+    if (atomic_fetch_sub(&h->missing, 1) == 1) start_it(h, 0);
 }
 
 tutti_status tutti_held_open(const tutti_held_request *request, tutti_held **held)
@@ -139,7 +164,7 @@ tutti_status tutti_held_submit(tutti_held *held)
             "StarPU cannot acquire the data of task '%s': %s", held->request.name, strerror(-rc));
         arrive(held);
     }
-    arrive(held);
+    if (atomic_fetch_sub(&held->missing, 1) == 1) start_it(held, 1);
     return TUTTI_OK;
 }
 

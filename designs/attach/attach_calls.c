@@ -3,6 +3,7 @@
 
 #include "dag/base/log.h"
 #include "designs/attach/attach_parts.h"
+#include "designs/design.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -201,6 +202,7 @@ static tutti_status submit(request *r)
         .desc = desc,
         .desc_bytes = sizeof *a + counts,
         .priority = r->priority,
+        .brief = r->message && !tutti_exchange_design(r->session->exchange)->start->at_once,
         .chain = a->group};
     tutti_status status = tutti_insert_collective(r->session->insert, &node, handles, handle, mode);
     free(desc);

@@ -43,6 +43,7 @@ static tutti_status submit_difference(
     if (!d) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_pushpull: no memory for a difference");
     *d = (difference){part->portion.first, part->portion.count, (float)kv->rule.alpha};
     const tutti_datum_task task = {.name = "kv difference",
+        .brief = tutti_kv_is_brief(d->count, TUTTI_F32),
         .work = take_difference,
         .arg = d,
         .release = free,
@@ -59,7 +60,7 @@ static tutti_status exchange(
     tutti_kv *kv, const tutti_kv_key *k, tutti_kv_part *part, tutti_handle weights)
 {
     int root = tutti_kv_is_root(kv, part);
-    tutti_status status = root ? tutti_kv_ask(kv, k, part) : TUTTI_OK;
+    tutti_status status = root ? tutti_kv_ask(kv, k, part, part->value) : TUTTI_OK;
     part->pushes++;
     if (!status && root) status = submit_difference(kv, part, weights);
     if (!status && kv->pulling)

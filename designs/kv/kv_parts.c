@@ -60,6 +60,12 @@ tutti_status tutti_kv_recv_data(tutti_kv *kv, const tutti_kv_message *message)
 
 /* ---- tasks ---- */
 
+int tutti_kv_is_brief(int64_t count, tutti_dtype dtype)
+{
+    static const int64_t most = 65536;
+    return count * (int64_t)tutti_dtype_bytes(dtype) <= most;
+}
+
 typedef struct copy {
     size_t first, bytes;
 } copy;
@@ -78,6 +84,7 @@ tutti_status tutti_kv_submit_copy(
     if (!c) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a copy");
     *c = (copy){(size_t)first * element, (size_t)count * element};
     const tutti_datum_task task = {.name = "kv copy",
+        .brief = tutti_kv_is_brief(count, dtype),
         .work = do_copy,
         .arg = c,
         .release = free,
@@ -134,6 +141,7 @@ tutti_status tutti_kv_submit_update(const tutti_kv_update *update)
     u->state = NULL; /* the task has them */
     int assigns = update->optimizer.kind == TUTTI_OPTIMIZER_ASSIGN;
     tutti_datum_task task = {.name = "kv update",
+        .brief = tutti_kv_is_brief(update->count, update->dtype),
         .work = do_update,
         .arg = u,
         .release = free,

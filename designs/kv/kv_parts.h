@@ -139,9 +139,10 @@ void tutti_kv_hear_news(void *kv, const tutti_note *note);
 /* A worker's run has failed; returns status. [A] */
 tutti_status tutti_kv_fail(tutti_kv *kv, tutti_status status, const char *why);
 
-/* A root tells the server of a part of a push, and sends part->pushed; asks for the value, and receives part->value. */
+/* A root tells a part's server of a push, and sends part->pushed; asks for the value, and receives it. */
 tutti_status tutti_kv_give(tutti_kv *kv, const tutti_kv_key *key, const tutti_kv_part *part);
-tutti_status tutti_kv_ask(tutti_kv *kv, const tutti_kv_key *key, const tutti_kv_part *part);
+tutti_status tutti_kv_ask(
+    tutti_kv *kv, const tutti_kv_key *key, const tutti_kv_part *part, tutti_handle to);
 /* Submits a task on the program's data and all parts of a key, for which tutti_kv_wait waits. */
 typedef struct tutti_kv_join {
     const char *name;
@@ -173,6 +174,8 @@ tutti_status tutti_kv_submit_update(const tutti_kv_update *update);
 /* Opens what the optimizer keeps of a value, as zeros. */
 tutti_status tutti_kv_open_states(
     const tutti_optimizer *optimizer, int64_t count, tutti_dtype dtype, tutti_handle state[]);
+/* Whether what is done with so many elements is brief (dag/run/datum.h): up to 64 KiB. */
+int tutti_kv_is_brief(int64_t count, tutti_dtype dtype);
 /* Submits to[0 ...] = from[first ...], `count` elements. */
 tutti_status tutti_kv_submit_copy(
     tutti_handle to, tutti_handle from, int64_t first, int64_t count, tutti_dtype dtype);

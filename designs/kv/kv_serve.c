@@ -2,6 +2,7 @@
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
+#include "dag/base/prompt.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -170,7 +171,9 @@ tutti_status tutti_kv_serve(tutti_kv *kv)
     if (!s) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory");
     status = open_server(kv, s);
     if (!status) status = kv->road->listen(kv, hear, s);
+    unsigned long long prompt = tutti_prompt_begin(); /* clients wait for this thread */
     if (!status) status = serve(s);
+    tutti_prompt_end(prompt);
     if (!status) status = kv->road->wait(kv, patience_s);
     kv->road->listen(kv, NULL, NULL);
     tutti_server_say_end(s, status);

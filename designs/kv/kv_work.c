@@ -164,11 +164,12 @@ tutti_status tutti_kv_give(tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_p
     return status ? status : tutti_kv_send_data(kv, &message);
 }
 
-tutti_status tutti_kv_ask(tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part)
+tutti_status tutti_kv_ask(
+    tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part, tutti_handle to)
 {
     tutti_status status = kv->road->write(kv, tutti_kv_server_rank(kv, part->portion.server),
         (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PULL, part->portion.slot, part->pushes});
-    const tutti_kv_message message = message_of(kv, k, part, part->value);
+    const tutti_kv_message message = message_of(kv, k, part, to);
     return status ? status : tutti_kv_recv_data(kv, &message);
 }
 
@@ -185,11 +186,11 @@ static tutti_status push_part(
     return status || !tutti_kv_is_root(kv, part) ? status : tutti_kv_give(kv, k, part);
 }
 
-static tutti_status fetch_part(tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part)
+static tutti_status fetch_part(
+    tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part, tutti_handle to)
 {
-    tutti_status status = tutti_kv_is_root(kv, part) ? tutti_kv_ask(kv, k, part) : TUTTI_OK;
-    return status || !kv->pulling ? status
-                                  : tutti_broadcast(kv->pulling, part->value, k->dtype, part->root);
+    tutti_status status = tutti_kv_is_root(kv, part) ? tutti_kv_ask(kv, k, part, to) : TUTTI_OK;
+    return status || !kv->pulling ? status : tutti_broadcast(kv->pulling, to, k->dtype, part->root);
 }
 
 static void join(void *arg, void *const buf[])
@@ -211,6 +212,7 @@ tutti_status tutti_kv_submit_join(const tutti_kv_join *j)
 {
     tutti_kv_key *k = j->key;
     tutti_datum_task task = {.name = j->name,
+        .brief = tutti_kv_is_brief(k->count, k->dtype),
         .work = j->work,
         .arg = k,
         .release = joined,
@@ -244,12 +246,14 @@ static tutti_status push(tutti_kv *kv, tutti_kv_key *k, tutti_handle data)
     return status;
 }
 
+/* What one server has whole comes into the data themselves. */
 static tutti_status pull(tutti_kv *kv, tutti_kv_key *k, tutti_handle data)
 {
-    tutti_status status = TUTTI_OK;
-    for (int p = 0; kv->servers && p < k->parts && !status; p++)
-        status = fetch_part(kv, k, &k->part[p]);
     const tutti_kv_join values = {"kv pull", join, k, data, TUTTI_WRITE, 0};
+    tutti_status status = TUTTI_OK;
+    if (kv->servers && k->parts == 1) return fetch_part(kv, k, &k->part[0], data);
+    for (int p = 0; kv->servers && p < k->parts && !status; p++)
+        status = fetch_part(kv, k, &k->part[p], k->part[p].value);
     return status ? status : tutti_kv_submit_join(&values);
 }
 

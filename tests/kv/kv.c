@@ -233,26 +233,33 @@ static void doze(void *buffers[], void *arg)
     usleep(300000);
 }
 
-/* While all workers of StarPU are busy with something else, the value of a pull comes, but not to its
- * data: a wait waits for that, too. */
+/* While all workers of StarPU are busy with something else, the parts of a large value come, but not to the data of the
+ * pull: a wait waits for that, too. A small value needs no worker. */
 static void run_waits(void)
 {
     static struct starpu_codelet dozing = {.cpu_funcs = {doze}, .name = "doze"};
-    tutti_handle one = vector(x[1], 1000), all = vector(y[1], 1000);
+    tutti_handle one = vector(x[2], MOST), all = vector(y[2], MOST);
+    tutti_handle little = vector(x[1], 1000), few = vector(y[1], 1000);
+    for (int i = 0; i < MOST; i++) x[2][i] = 1, y[2][i] = 0;
     for (int i = 0; i < 1000; i++) x[1][i] = 1, y[1][i] = 0;
     CHECK(!tutti_kv_set_optimizer(kv, "add"));
     CHECK(!tutti_kv_init(kv, 0, all, TUTTI_F32));
+    CHECK(!tutti_kv_init(kv, 1, few, TUTTI_F32));
     CHECK(!tutti_kv_push(kv, 0, one));
     CHECK(!tutti_kv_wait(kv, 60));
     CHECK(!starpu_task_wait_for_all());
     for (unsigned i = 0; i < starpu_cpu_worker_get_count(); i++)
         CHECK(!starpu_task_insert(&dozing, 0));
+    CHECK(!tutti_kv_pushpull(kv, 1, little, few));
     CHECK(!tutti_kv_pull(kv, 0, all));
     CHECK(tutti_kv_wait(kv, 0) == TUTTI_ERR_TIMEOUT);
     CHECK(!tutti_kv_wait(kv, 60));
+    CHECK(y[2][0] >= 1 && y[2][MOST - 1] >= 1);
     CHECK(y[1][0] >= 1 && y[1][999] >= 1);
     starpu_data_unregister(one);
     starpu_data_unregister(all);
+    starpu_data_unregister(little);
+    starpu_data_unregister(few);
 }
 
 /* Worker 0 pushes once, and again only after 6 s; the others wait for it meanwhile. */

@@ -48,7 +48,7 @@ done
 for type in sync async bounded:1; do runs 4 leaving 1 0 $type; done
 TUTTI_DESIGN=sequential runs 2 sync 0 1 sync add
 
-runs 2 waits 1 0 sync
+runs 3 waits 2 0 sync
 runs 1 waits 0 0 sync
 # 100 pushes and pulls of 280 kB, all at once, of two workers: with memory for each, the server would have 112 MB.
 runs 2 counts 1 0 async
