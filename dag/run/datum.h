@@ -42,8 +42,8 @@ void tutti_datum_let_go(tutti_held *held); /* [A] once */
 
 enum { TUTTI_DATUM_MOST = 64 };
 
-/* A task of a CPU worker; or, where it is brief, of the thread that submits it, if all its data are there: a few
- * kilobytes do not wait for a worker that is busy, or has lost its processor. */
+/* A task of a CPU worker; or, where it is brief, of whatever thread brings the last of its data, the one that submits
+ * it or one that ends a message: a few kilobytes do not wait for a worker that is busy, or has lost its processor. */
 typedef struct tutti_datum_task {
     const char *name; /* kept until it ends */
     int brief;

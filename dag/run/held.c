@@ -19,6 +19,7 @@ struct tutti_held {
     tutti_status refused; /* of data that StarPU refuses; written before missing reaches 0 */
     int submitted;
     struct starpu_task *start;
+    tutti_held *next; /* of those that one thread starts */
     /* counted among StarPU's tasks until the end; NULL: not counted */
     struct starpu_task *presence;
     int data;
@@ -80,43 +81,64 @@ int tutti_held_is(const struct starpu_task *task)
     return task->cl == &start_codelet;
 }
 
-static int is_cpu_worker(void)
+/* A worker starts it; where there can be none, it is refused. */
+static void submit_start(tutti_held *h)
 {
-    int worker = starpu_worker_get_id();
-    return worker >= 0 && starpu_worker_get_type(worker) == STARPU_CPU_WORKER;
-}
-
-/* All data are here: on the thread that submits, or wherever StarPU says so. A start may end others' waiting, which do
- * not start inside it. */
-static void start_it(tutti_held *h, int submitting)
-{
-    static _Thread_local int starting;
     tutti_status status = h->refused;
-    struct starpu_task *start = h->start;
-    if (!status && h->request.brief && !starting && (submitting || is_cpu_worker())) {
-        starting = 1;
-        discard(start);
-        call_start(h); /* h may be gone */
-        starting = 0;
-        return;
-    }
     if (!status) {
-        int rc = starpu_task_submit(start);
+        int rc = starpu_task_submit(h->start);
         if (!rc) return;
         status = tutti_fail(
             TUTTI_ERR_INTERNAL, "StarPU refuses task '%s': %s", h->request.name, strerror(-rc));
     }
-    discard(start);
+    discard(h->start);
     release(h, 1);
     h->request.refused(h->request.arg, status);
 }
 
+/* What this thread is to start itself. */
+typedef struct line {
+    int begun; /* 0: it starts none; else how many, with those that wait */
+    tutti_held *first, **end;
+} line;
+
+/* A GPU's worker feeds the GPU. */
+static int may_start(const tutti_held *h, const line *l)
+{
+    enum { MOST_IN_A_ROW = 16 }; /* then others have this thread again */
+    int worker = starpu_worker_get_id();
+    return h->request.brief && !h->refused && l->begun < MOST_IN_A_ROW &&
+           (worker < 0 || starpu_worker_get_type(worker) == STARPU_CPU_WORKER);
+}
+
+/* All data are here. What starts may bring the data of others, which start behind it and not inside it. */
+static void start_it(tutti_held *h)
+{
+    static _Thread_local line l;
+    if (!may_start(h, &l)) {
+        submit_start(h);
+        return;
+    }
+    int inside = l.begun++ > 0;
+    if (!inside) l.end = &l.first;
+    h->next = NULL;
+    *l.end = h;
+    l.end = &h->next;
+    while (!inside && (h = l.first)) {
+        l.first = h->next;
+        if (!l.first) l.end = &l.first;
+        discard(h->start);
+        call_start(h); /* h may be gone */
+    }
+    if (!inside) l.begun = 0;
+}
+
 /* One more datum is here. StarPU may call this on any thread, even on the comm thread that has just
- * ended another collective: then a worker starts the collective. */
+ * ended another collective: then a worker starts the collective, unless that is brief. */
 static void arrive(void *arg)
 {
     tutti_held *h = arg;
-    if (atomic_fetch_sub(&h->missing, 1) == 1) start_it(h, 0);
+    if (atomic_fetch_sub(&h->missing, 1) == 1) start_it(h);
 }
 
 tutti_status tutti_held_open(const tutti_held_request *request, tutti_held **held)
@@ -164,7 +186,7 @@ tutti_status tutti_held_submit(tutti_held *held)
             "StarPU cannot acquire the data of task '%s': %s", held->request.name, strerror(-rc));
         arrive(held);
     }
-    if (atomic_fetch_sub(&held->missing, 1) == 1) start_it(held, 1);
+    arrive(held);
     return TUTTI_OK;
 }
 

@@ -28,8 +28,8 @@ typedef struct tutti_held_request {
     const char *name; /* of the task that starts it; borrowed until the end */
     int priority;
     int counted; /* starpu_task_wait_for_all waits for it as for a task */
-    /* start waits for nothing and takes no longer than a queue's lock: the thread that submits, or the CPU
-     * worker whose task was the last to be waited for, may call it. Without links of a chain. */
+    /* start waits for nothing, and takes no lock but a queue's, for a moment: whatever thread brings the last
+     * of the data may call it, the comm thread, too. Without links of a chain. */
     int brief;
     int handles;
     const starpu_data_handle_t *handle; /* each at most once; copied */

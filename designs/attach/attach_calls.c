@@ -3,7 +3,6 @@
 
 #include "dag/base/log.h"
 #include "designs/attach/attach_parts.h"
-#include "designs/design.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -40,20 +40,21 @@
  *   elastic:period=T,alpha=A
  *               clients train alone, each on weights of its own, and the key's value is a centre: in every T-th
  *               tutti_kv_pushpull(kv, key, weights, weights) of a key the two pull at each other, the client's weights
- *               by A (centre - weights), the centre by as much the other way; the calls between do nothing. Nobody waits
- *               for another client. What is taken off a client's weights is added to the centre, the same bits. The workers
- *               of a client pass the same values. tutti_kv_pull gets the centre; there is no tutti_kv_push, and no
- *               optimizer on servers. A is at most 1 / clients; T is 8 and A 0.1 where they are left out.
+ *               by A (centre - weights), the centre by as much the other way; the calls between do nothing. Nobody
+ *               waits for another client. What is taken off a client's weights is added to the centre, the same bits.
+ *               The workers of a client pass the same values. tutti_kv_pull gets the centre; there is no
+ *               tutti_kv_push, and no optimizer on servers. A is at most 1 / clients; T is 8 and A 0.1 where they are
+ *               left out.
  *               Zhang et al. 2015, arXiv:1412.6651; by MPI clients: Mamidala et al. 2018, arXiv:1801.03855.
  *
  * A client that has closed is not waited for.
  *
  * JOBS. Everything may be one mpirun, as above. Or servers and each client are jobs of their own, which meet over
  * TCP: the same program, with a role for each job. `servers` and `clients` then count all that there are, and the
- * communicator has the workers of this client, or this job's servers. In async, bounded and elastic a client that dies is
- * told, and the others go on; it may come back, or a new one join, and gets the values as they are. In sync the death of a
- * client ends the run, as that of a server always does: calls return COMM in all jobs. Data and the token travel as
- * they are: trust the network.
+ * communicator has the workers of this client, or this job's servers. In async, bounded and elastic a client that dies
+ * is told, and the others go on; it may come back, or a new one join, and gets the values as they are. In sync the
+ * death of a client ends the run, as that of a server always does: calls return COMM in all jobs. Data and the token
+ * travel as they are: trust the network.
  *
  * Threads, errors and stall reports are those of tutti/starpu.h. The design "sequential" and the algorithm
  * "mpi" cannot serve (UNSUPPORTED): a server waits for all clients at once. Without servers "sequential"
@@ -100,9 +101,9 @@ TUTTI_API tutti_status tutti_kv_open_sized(
     MPI_Comm comm, const tutti_kv_options *options, size_t options_bytes, tutti_kv **kv);
 
 /* Collective over comm. options may be NULL. USAGE (on all ranks): clients do not divide the workers, no worker
- * is left, a type that is none, or one without servers, an alpha above 1 / clients; of jobs: a role that is none, another token, or options
- * that the server does not have. MISMATCH: the ranks' options differ, or a server's version. TIMEOUT, COMM: a server
- * cannot be reached, or cannot listen. Also what tutti_attach and tutti_group return. */
+ * is left, a type that is none, or one without servers, an alpha above 1 / clients; of jobs: a role that is none,
+ * another token, or options that the server does not have. MISMATCH: the ranks' options differ, or a server's
+ * version. TIMEOUT, COMM: a server cannot be reached, or cannot listen. Also what tutti_attach and tutti_group return. */
 static inline tutti_status tutti_kv_open(
     MPI_Comm comm, const tutti_kv_options *options, tutti_kv **kv)
 {

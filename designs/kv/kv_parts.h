@@ -139,6 +139,8 @@ void tutti_kv_hear_news(void *kv, const tutti_note *note);
 /* A worker's run has failed; returns status. [A] */
 tutti_status tutti_kv_fail(tutti_kv *kv, tutti_status status, const char *why);
 
+tutti_kv_message tutti_kv_message_of(
+    const tutti_kv *kv, const tutti_kv_key *key, const tutti_kv_part *part, tutti_handle data);
 /* A root tells a part's server of a push, and sends part->pushed; asks for the value, and receives it. */
 tutti_status tutti_kv_give(tutti_kv *kv, const tutti_kv_key *key, const tutti_kv_part *part);
 tutti_status tutti_kv_ask(

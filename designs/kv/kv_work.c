@@ -96,16 +96,6 @@ static tutti_status make_key(
     return status;
 }
 
-static tutti_kv_message message_of(
-    const tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part, tutti_handle data)
-{
-    return (tutti_kv_message){.rank = tutti_kv_server_rank(kv, part->portion.server),
-        .slot = part->portion.slot,
-        .data = data,
-        .count = part->portion.count,
-        .dtype = k->dtype};
-}
-
 /* The first value of this part goes to its server. */
 static tutti_status give_value(
     tutti_kv *kv, const tutti_kv_key *k, tutti_kv_part *part, tutti_handle data)
@@ -120,7 +110,7 @@ static tutti_status give_value(
     if (!status)
         status = tutti_kv_submit_copy(
             part->pushed, data, part->portion.first, part->portion.count, k->dtype);
-    const tutti_kv_message message = message_of(kv, k, part, part->pushed);
+    const tutti_kv_message message = tutti_kv_message_of(kv, k, part, part->pushed);
     return status ? status : tutti_kv_send_data(kv, &message);
 }
 
@@ -154,25 +144,6 @@ static tutti_status update_here(const tutti_kv *kv, const tutti_kv_key *k, tutti
     return status ? status : tutti_kv_submit_update(&update);
 }
 
-tutti_status tutti_kv_give(tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part)
-{
-    int64_t rate;
-    memcpy(&rate, &kv->rate, sizeof rate);
-    tutti_status status = kv->road->write(kv, tutti_kv_server_rank(kv, part->portion.server),
-        (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PUSH, part->portion.slot, rate});
-    const tutti_kv_message message = message_of(kv, k, part, part->pushed);
-    return status ? status : tutti_kv_send_data(kv, &message);
-}
-
-tutti_status tutti_kv_ask(
-    tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part, tutti_handle to)
-{
-    tutti_status status = kv->road->write(kv, tutti_kv_server_rank(kv, part->portion.server),
-        (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PULL, part->portion.slot, part->pushes});
-    const tutti_kv_message message = message_of(kv, k, part, to);
-    return status ? status : tutti_kv_recv_data(kv, &message);
-}
-
 static tutti_status push_part(
     tutti_kv *kv, const tutti_kv_key *k, tutti_kv_part *part, tutti_handle data)
 {
@@ -200,33 +171,6 @@ static void join(void *arg, void *const buf[])
     for (int p = 0; p < k->parts; p++)
         memcpy((char *)buf[0] + (size_t)k->part[p].portion.first * element, buf[p + 1],
             (size_t)k->part[p].portion.count * element);
-}
-
-static void joined(void *arg)
-{
-    tutti_kv_key *k = arg;
-    atomic_fetch_sub(&k->joining, 1);
-}
-
-tutti_status tutti_kv_submit_join(const tutti_kv_join *j)
-{
-    tutti_kv_key *k = j->key;
-    tutti_datum_task task = {.name = j->name,
-        .brief = tutti_kv_is_brief(k->count, k->dtype),
-        .work = j->work,
-        .arg = k,
-        .release = joined,
-        .count = 1 + k->parts,
-        .data = {j->data},
-        .mode = {j->mode}};
-    for (int p = 0; p < k->parts; p++) {
-        task.data[p + 1] = j->pushed ? k->part[p].pushed : k->part[p].value;
-        task.mode[p + 1] = TUTTI_READ;
-    }
-    atomic_fetch_add(&k->joining, 1);
-    tutti_status status = tutti_datum_submit(&task);
-    if (status) joined(k);
-    return status;
 }
 
 static tutti_status know(const tutti_kv *kv, const char *function, int key, tutti_kv_key **found)

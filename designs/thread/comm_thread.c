@@ -21,8 +21,8 @@ struct tutti_comm_thread {
     tutti_clocks *clocks; /* NULL without control */
     tutti_halt *halt;     /* likewise */
     tutti_notes *notes;
-    /* Protects work, rung, stop, silent and deserted. Taken before the driver's queue_lock, and with its comm_lock held when
-     * the end of a collective makes another ready. */
+    /* Protects work, rung, stop, silent and deserted. Taken before the driver's queue_lock, and with its comm_lock held
+     * when the end of a collective makes another ready. */
     pthread_mutex_t lock;
     pthread_cond_t work;                         /* the driver has work, or stop */
     int rung;                                    /* it may have more since the last pass began */

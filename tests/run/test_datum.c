@@ -1,5 +1,5 @@
-/* datum: brief tasks run where they are submitted if their data are there, wait for those before them if not, are counted
- * among StarPU's, and keep their order however many there are. */
+/* datum: brief tasks run where they are submitted if their data are there, wait for those before them if not, are
+ * counted among StarPU's, and keep their order however many there are. */
 #include "dag/run/datum.h"
 
 #include "dag/base/clock.h"
