@@ -10,6 +10,7 @@ libcore_la_SOURCES += \
 	dag/base/json.c dag/base/json.h \
 	dag/base/lock.c dag/base/lock.h \
 	dag/base/process.c dag/base/process.h \
+	dag/base/prompt.c dag/base/prompt.h \
 	dag/base/log.c dag/base/log.h dag/base/sink.h \
 	dag/base/mem.c dag/base/mem.h \
 	dag/base/median.c dag/base/median.h \

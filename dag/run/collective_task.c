@@ -77,6 +77,7 @@ static tutti_status hold(submission *s)
     const tutti_held_request request = {.name = task->node->name,
         .priority = task->priority,
         .counted = task->counted,
+        .brief = task->brief,
         .handles = task->handles,
         .handle = task->handle,
         .mode = task->mode,

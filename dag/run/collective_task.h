@@ -1,7 +1,7 @@
 /* A collective node as a StarPU task. Its data are held (held.h) until it ends; the ledger records
  * it; the run's hooks start it, and its token ends it.
  *
- *   submit -> (all data are here) -> arrived -> hooks.start, on a worker -> token -> release */
+ *   submit -> (all data are here) -> arrived -> hooks.start, on a worker, unless it is brief -> token -> release */
 #ifndef TUTTI_COLLECTIVE_TASK_H
 #define TUTTI_COLLECTIVE_TASK_H
 
@@ -18,6 +18,7 @@ typedef struct tutti_collective_task {
     tutti_trace *trace; /* NULL: the start is not traced */
     int priority;
     int counted; /* starpu_task_wait_for_all waits for it as for a task */
+    int brief;   /* as in tutti_held_request; not with place.holds */
     int handles;
     const starpu_data_handle_t *handle; /* as in tutti_held_request; copied, as are the modes */
     const tutti_mode *mode;

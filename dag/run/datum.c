@@ -71,6 +71,7 @@ tutti_status tutti_datum_hold_on(const tutti_datum_hold *hold, tutti_held **held
 {
     const tutti_held_request request = {.name = hold->name,
         .counted = 1,
+        .brief = 1,
         .handles = 1,
         .handle = &hold->data,
         .mode = &hold->mode,
@@ -133,8 +134,62 @@ static int list_data(struct starpu_task *t, const tutti_datum_task *task)
     return 1;
 }
 
+/* ---- brief tasks: data that are held for as long as the work takes ---- */
+
+typedef struct brief {
+    tutti_datum_task task;
+    tutti_held *held;
+} brief;
+
+static void end_brief(brief *b)
+{
+    if (b->task.release) b->task.release(b->task.arg);
+    tutti_held_end(b->held);
+    free(b);
+}
+
+static void work_briefly(void *arg, const tutti_buffer data[])
+{
+    brief *b = arg;
+    void *buf[TUTTI_DATUM_MOST];
+    for (int d = 0; d < b->task.count; d++) buf[d] = data[d].pointer;
+    b->task.work(b->task.arg, buf);
+    end_brief(b);
+}
+
+static void refuse(void *arg, tutti_status status)
+{
+    (void)status; /* it is logged */
+    end_brief(arg);
+}
+
+static tutti_status submit_brief(const tutti_datum_task *task)
+{
+    brief *b = malloc(sizeof *b);
+    if (!b) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for task '%s'", task->name);
+    b->task = *task;
+    const tutti_held_request request = {.name = task->name,
+        .counted = 1,
+        .brief = 1,
+        .handles = task->count,
+        .handle = task->data,
+        .mode = task->mode,
+        .start = work_briefly,
+        .refused = refuse,
+        .arg = b};
+    tutti_status status = tutti_held_open(&request, &b->held);
+    if (!status) {
+        tutti_held *opened = b->held; /* b may be gone once it is submitted */
+        status = tutti_held_submit(opened);
+        if (status) tutti_held_end(opened);
+    }
+    if (status) free(b);
+    return status;
+}
+
 tutti_status tutti_datum_submit(const tutti_datum_task *task)
 {
+    if (task->brief) return submit_brief(task);
     struct starpu_task *t = starpu_task_create();
     tutti_datum_task *copy = malloc(sizeof *copy);
     if (!t || !copy || !list_data(t, task)) {

@@ -30,7 +30,7 @@ typedef struct tutti_datum_hold {
     const char *name; /* kept until the end */
     tutti_insert_handle data;
     tutti_mode mode; /* READ or WRITE */
-    /* [A] buf[0]: where the data are. tutti_datum_let_go may be called before it returns. */
+    /* [A] brief, as in held.h. buf[0]: where the data are. tutti_datum_let_go may be called before it returns. */
     void (*start)(void *arg, const tutti_buffer buf[]);
     /* [A] instead of start: StarPU refuses the data; let go, too */
     void (*refused)(void *arg, tutti_status status);
@@ -42,9 +42,11 @@ void tutti_datum_let_go(tutti_held *held); /* [A] once */
 
 enum { TUTTI_DATUM_MOST = 64 };
 
-/* A task of a CPU worker. */
+/* A task of a CPU worker; or, where it is brief, of whatever thread brings the last of its data, the one that submits
+ * it or one that ends a message: a few kilobytes do not wait for a worker that is busy, or has lost its processor. */
 typedef struct tutti_datum_task {
     const char *name; /* kept until it ends */
+    int brief;
     /* buf: the contiguous elements, in the order of `data`. A failure is the task's alone: it must be kept
      * in arg. */
     void (*work)(void *arg, void *const buf[]);
@@ -55,7 +57,8 @@ typedef struct tutti_datum_task {
     tutti_mode mode[TUTTI_DATUM_MOST];
 } tutti_datum_task;
 
-/* Copies *task. NOMEM, INTERNAL (StarPU refuses it): arg was not released. */
+/* Copies *task. NOMEM, INTERNAL (StarPU refuses it): arg was not released. What is brief may have ended when this
+ * returns. */
 tutti_status tutti_datum_submit(const tutti_datum_task *task);
 
 #endif

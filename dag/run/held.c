@@ -19,6 +19,7 @@ struct tutti_held {
     tutti_status refused; /* of data that StarPU refuses; written before missing reaches 0 */
     int submitted;
     struct starpu_task *start;
+    tutti_held *next; /* of those that one thread starts */
     /* counted among StarPU's tasks until the end; NULL: not counted */
     struct starpu_task *presence;
     int data;
@@ -31,12 +32,10 @@ static int node_of(const tutti_held *h, const datum *held)
     return held->mode == TUTTI_CHAIN ? STARPU_MAIN_RAM : (int)h->request.memory_node;
 }
 
-static void run_start(void *buffers[], void *arg)
+static void call_start(tutti_held *h)
 {
-    tutti_held *h = arg;
     tutti_buffer buf[h->data + 1];
     starpu_data_handle_t chain = NULL;
-    (void)buffers;
     memset(buf, 0, sizeof buf);
     for (int d = 0; d < h->data; d++) {
         starpu_data_handle_t handle = h->datum[d].handle;
@@ -51,6 +50,12 @@ static void run_start(void *buffers[], void *arg)
     }
     h->request.start(h->request.arg, buf); /* h may be gone */
     if (chain) starpu_data_release_on_node(chain, STARPU_MAIN_RAM);
+}
+
+static void run_start(void *buffers[], void *arg)
+{
+    (void)buffers;
+    call_start(arg);
 }
 
 /* Releases the links of a chain, or everything else. */
@@ -76,12 +81,9 @@ int tutti_held_is(const struct starpu_task *task)
     return task->cl == &start_codelet;
 }
 
-/* One more datum is here. StarPU may call this on any thread, even on the comm thread that has just
- * ended another collective, so a worker starts the collective. */
-static void arrive(void *arg)
+/* A worker starts it; where there can be none, it is refused. */
+static void submit_start(tutti_held *h)
 {
-    tutti_held *h = arg;
-    if (atomic_fetch_sub(&h->missing, 1) > 1) return;
     tutti_status status = h->refused;
     if (!status) {
         int rc = starpu_task_submit(h->start);
@@ -92,6 +94,51 @@ static void arrive(void *arg)
     discard(h->start);
     release(h, 1);
     h->request.refused(h->request.arg, status);
+}
+
+/* What this thread is to start itself. */
+typedef struct line {
+    int begun; /* 0: it starts none; else how many, with those that wait */
+    tutti_held *first, **end;
+} line;
+
+/* A GPU's worker feeds the GPU. */
+static int may_start(const tutti_held *h, const line *l)
+{
+    enum { MOST_IN_A_ROW = 16 }; /* then others have this thread again */
+    int worker = starpu_worker_get_id();
+    return h->request.brief && !h->refused && l->begun < MOST_IN_A_ROW &&
+           (worker < 0 || starpu_worker_get_type(worker) == STARPU_CPU_WORKER);
+}
+
+/* All data are here. What starts may bring the data of others, which start behind it and not inside it. */
+static void start_it(tutti_held *h)
+{
+    static _Thread_local line l;
+    if (!may_start(h, &l)) {
+        submit_start(h);
+        return;
+    }
+    int inside = l.begun++ > 0;
+    if (!inside) l.end = &l.first;
+    h->next = NULL;
+    *l.end = h;
+    l.end = &h->next;
+    while (!inside && (h = l.first)) {
+        l.first = h->next;
+        if (!l.first) l.end = &l.first;
+        discard(h->start);
+        call_start(h); /* h may be gone */
+    }
+    if (!inside) l.begun = 0;
+}
+
+/* One more datum is here. StarPU may call this on any thread, even on the comm thread that has just
+ * ended another collective: then a worker starts the collective, unless that is brief. */
+static void arrive(void *arg)
+{
+    tutti_held *h = arg;
+    if (atomic_fetch_sub(&h->missing, 1) == 1) start_it(h);
 }
 
 tutti_status tutti_held_open(const tutti_held_request *request, tutti_held **held)

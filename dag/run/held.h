@@ -4,7 +4,8 @@
  * later (doc/threads.md, "Memory in flight"): it may then copy, move or free a buffer that MPI is
  * still writing. So the data of a collective do not belong to a task. They are acquired one by one,
  * in the submission order that a task would have had. When all are here, a task without data starts
- * the collective on a worker; when it has ended, they are released.
+ * the collective on a worker; when it has ended, they are released. A start that is brief needs no
+ * task: a message does not wait for a worker that is busy, or has lost its processor.
  *
  *   open -> submit -> (all data are here) -> start, on a worker -> end
  *
@@ -27,6 +28,9 @@ typedef struct tutti_held_request {
     const char *name; /* of the task that starts it; borrowed until the end */
     int priority;
     int counted; /* starpu_task_wait_for_all waits for it as for a task */
+    /* start waits for nothing, and takes no lock but a queue's, for a moment: whatever thread brings the last
+     * of the data may call it, the comm thread, too. Without links of a chain. */
+    int brief;
     int handles;
     const starpu_data_handle_t *handle; /* each at most once; copied */
     const tutti_mode *mode;             /* CHAIN: held until start has returned; copied */

@@ -131,6 +131,7 @@ tutti_status tutti_insert_collective(tutti_insert *insert, const tutti_insert_no
         .hooks = &insert->hooks,
         .ledger = insert->ledger,
         .counted = 1,
+        .brief = node->brief && !insert->chained,
         .handles = handles,
         .handle = all,
         .mode = modes,

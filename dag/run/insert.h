@@ -17,6 +17,7 @@ typedef struct tutti_insert_node {
     const void *desc;
     size_t desc_bytes;
     int priority;
+    int brief; /* its start is (held.h), where nothing is chained */
     int chain; /* which, where collectives are chained: each counts for itself */
 } tutti_insert_node;
 

@@ -201,6 +201,7 @@ static tutti_status submit(request *r)
         .desc = desc,
         .desc_bytes = sizeof *a + counts,
         .priority = r->priority,
+        .brief = r->message && !tutti_exchange_design(r->session->exchange)->start->at_once,
         .chain = a->group};
     tutti_status status = tutti_insert_collective(r->session->insert, &node, handles, handle, mode);
     free(desc);

@@ -1,30 +1,9 @@
 #include "designs/kv/book.h"
 
 #include "dag/base/log.h"
-#include "dag/base/number.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-tutti_status tutti_book_rule_read(const char *text, tutti_book_rule *rule)
-{
-    static const char bounded[] = "bounded:";
-    *rule = (tutti_book_rule){TUTTI_KV_SYNC, 0};
-    if (!text || !strcmp(text, "sync")) return TUTTI_OK;
-    rule->type = TUTTI_KV_ASYNC;
-    if (!strcmp(text, "async")) return TUTTI_OK;
-    rule->type = TUTTI_KV_BOUNDED;
-    if (!strncmp(text, bounded, strlen(bounded)) &&
-        tutti_number_int(text + strlen(bounded), &rule->bound) && rule->bound >= 0) {
-        if (!rule->bound) rule->type = TUTTI_KV_SYNC;
-        return TUTTI_OK;
-    }
-    return tutti_fail(TUTTI_ERR_USAGE,
-        "type \"%s\": must be sync, async, or bounded:S, where S is how many pushes a client may "
-        "be ahead of "
-        "the slowest, 0 or more",
-        text);
-}
 
 tutti_status tutti_book_open(const tutti_book_rule *rule, int clients, tutti_book *book)
 {

@@ -10,6 +10,7 @@
  *   bounded:s   the same, but a pull of a client that has pushed n times waits until every other has pushed
  *               n - s times: no client is ever more than s pushes ahead of the slowest when it goes on.
  *               Replies are held back, never pushes. bounded:0 is sync.
+ *   elastic     as async: what a client gains in a meeting is pushed, and added (kv_elastic.c).
  *
  * A client that has left is not waited for: rounds have the pushes of the others. One that joins, or returns, begins
  * with as many pushes as the slowest of the others: nobody waits for what was before it came, and it is ahead of
@@ -23,19 +24,7 @@
 #ifndef TUTTI_KV_BOOK_H
 #define TUTTI_KV_BOOK_H
 
-#include "dag/base/status.h"
-
-#include <stdint.h>
-
-typedef enum tutti_kv_type { TUTTI_KV_SYNC, TUTTI_KV_ASYNC, TUTTI_KV_BOUNDED } tutti_kv_type;
-
-typedef struct tutti_book_rule {
-    tutti_kv_type type;
-    int64_t bound; /* of BOUNDED */
-} tutti_book_rule;
-
-/* "sync", "async", "bounded:3"; NULL: sync. USAGE (logged). */
-tutti_status tutti_book_rule_read(const char *text, tutti_book_rule *rule);
+#include "designs/kv/rule.h"
 
 /* The book of one key. */
 typedef struct tutti_book {

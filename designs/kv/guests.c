@@ -39,16 +39,7 @@ static tutti_guest_verdict refuse(char why[], tutti_guest_verdict verdict, const
 static int is_same(const tutti_hello *a, const tutti_hello *b)
 {
     return a->server == b->server && a->servers == b->servers && a->clients == b->clients &&
-           a->rule.type == b->rule.type && a->rule.bound == b->rule.bound;
-}
-
-static const char *type_name(const tutti_book_rule *rule, char text[32])
-{
-    static const char *const names[] = {"sync", "async", "bounded"};
-    int n = snprintf(text, 32, "%s", names[rule->type]);
-    if (rule->type == TUTTI_KV_BOUNDED)
-        snprintf(text + n, (size_t)(32 - n), ":%lld", (long long)rule->bound);
-    return text;
+           tutti_book_rule_is_same(&a->rule, &b->rule);
 }
 
 /* A number for a new client: the first beyond those that are expected; -1: there is none. */
@@ -77,14 +68,15 @@ static tutti_guest_verdict come_in(tutti_guests *g, const tutti_hello *h, int *f
 tutti_guest_verdict tutti_guests_greet(
     tutti_guests *g, tutti_hello *h, int *first, char why[TUTTI_GUEST_WHY])
 {
-    char ours[32], theirs[32];
+    char ours[TUTTI_BOOK_RULE_TEXT], theirs[TUTTI_BOOK_RULE_TEXT];
     int sync = g->self.rule.type == TUTTI_KV_SYNC;
     if (!is_same(&g->self, h))
         return refuse(why, TUTTI_GUEST_REFUSED,
             "this is server %d of %d for %d clients, type %s; you want server %d of %d for %d "
             "clients, type %s: give all jobs the same options",
-            g->self.server, g->self.servers, g->self.clients, type_name(&g->self.rule, ours),
-            h->server, h->servers, h->clients, type_name(&h->rule, theirs));
+            g->self.server, g->self.servers, g->self.clients,
+            tutti_book_rule_write(&g->self.rule, ours), h->server, h->servers, h->clients,
+            tutti_book_rule_write(&h->rule, theirs));
     if (g->self.workers && g->self.workers != h->workers)
         return refuse(why, TUTTI_GUEST_REFUSED,
             "clients have %d workers here, you have %d: all must have as many", g->self.workers,

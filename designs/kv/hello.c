@@ -10,6 +10,8 @@ enum {
     CLIENTS,
     TYPE,
     BOUND,
+    PERIOD,
+    ALPHA, /* the bits of a double that is not negative */
     ANY,
     CLIENT,
     WORKER,
@@ -23,11 +25,15 @@ _Static_assert(NUMBERS * sizeof(int64_t) + TUTTI_HELLO_HOST <= TUTTI_HELLO_BYTES
 /* The order of bytes in a number is that of both machines: the greeting has compared it. */
 void tutti_hello_write(const tutti_hello *h, unsigned char bytes[TUTTI_HELLO_BYTES])
 {
+    int64_t alpha;
+    memcpy(&alpha, &h->rule.alpha, sizeof alpha);
     const int64_t number[NUMBERS] = {[SERVER] = h->server,
         [SERVERS] = h->servers,
         [CLIENTS] = h->clients,
         [TYPE] = h->rule.type,
         [BOUND] = h->rule.bound,
+        [PERIOD] = h->rule.period,
+        [ALPHA] = alpha,
         [ANY] = h->any,
         [CLIENT] = h->client,
         [WORKER] = h->worker,
@@ -39,19 +45,32 @@ void tutti_hello_write(const tutti_hello *h, unsigned char bytes[TUTTI_HELLO_BYT
     memcpy(bytes + sizeof number, h->host, strnlen(h->host, TUTTI_HELLO_HOST - 1));
 }
 
+/* Those that may be large. */
+static int is_wide(int i)
+{
+    return i == LIFE || i == BOUND || i == PERIOD || i == ALPHA || i == PROCESS;
+}
+
+static tutti_book_rule rule_of(const int64_t number[NUMBERS])
+{
+    tutti_book_rule rule = {
+        .type = (tutti_kv_type)number[TYPE], .bound = number[BOUND], .period = number[PERIOD]};
+    memcpy(&rule.alpha, &number[ALPHA], sizeof rule.alpha);
+    return rule;
+}
+
 int tutti_hello_read(const unsigned char bytes[TUTTI_HELLO_BYTES], tutti_hello *h)
 {
     static const int most = 1 << 20;
     int64_t number[NUMBERS];
     memcpy(number, bytes, sizeof number);
     for (int i = 0; i < NUMBERS; i++)
-        if (number[i] < 0 || (number[i] > most && i != LIFE && i != BOUND && i != PROCESS))
-            return 0;
-    if (number[TYPE] > TUTTI_KV_BOUNDED || number[PROCESS] > INT32_MAX) return 0;
+        if (number[i] < 0 || (number[i] > most && !is_wide(i))) return 0;
+    if (number[TYPE] >= TUTTI_KV_TYPES || number[PROCESS] > INT32_MAX) return 0;
     *h = (tutti_hello){.server = (int)number[SERVER],
         .servers = (int)number[SERVERS],
         .clients = (int)number[CLIENTS],
-        .rule = {(tutti_kv_type)number[TYPE], number[BOUND]},
+        .rule = rule_of(number),
         .any = (int)number[ANY],
         .client = (int)number[CLIENT],
         .worker = (int)number[WORKER],
@@ -61,7 +80,8 @@ int tutti_hello_read(const unsigned char bytes[TUTTI_HELLO_BYTES], tutti_hello *
     memcpy(h->host, bytes + sizeof number, TUTTI_HELLO_HOST - 1);
     for (char *c = h->host; *c; c++)
         if (*c < ' ' || *c > '~') *c = '?';
-    return h->workers > 0 && h->workers <= TUTTI_HELLO_WORKERS && h->worker < h->workers;
+    return tutti_book_rule_is_sane(&h->rule) && h->workers > 0 &&
+           h->workers <= TUTTI_HELLO_WORKERS && h->worker < h->workers;
 }
 
 void tutti_hello_name(tutti_hello *h)

@@ -37,15 +37,24 @@
  *               clients up to the last that its own client has made before.
  *   async       a push is added when it comes; a pull has its own client's pushes, and others as they came.
  *   bounded:S   the same, but a pull waits until no client has pushed the key S times less than its own.
+ *   elastic:period=T,alpha=A
+ *               clients train alone, each on weights of its own, and the key's value is a centre: in every T-th
+ *               tutti_kv_pushpull(kv, key, weights, weights) of a key the two pull at each other, the client's weights
+ *               by A (centre - weights), the centre by as much the other way; the calls between do nothing. Nobody
+ *               waits for another client. What is taken off a client's weights is added to the centre, the same bits.
+ *               The workers of a client pass the same values. tutti_kv_pull gets the centre; there is no
+ *               tutti_kv_push, and no optimizer on servers. A is at most 1 / clients; T is 8 and A 0.1 where they are
+ *               left out.
+ *               Zhang et al. 2015, arXiv:1412.6651; by MPI clients: Mamidala et al. 2018, arXiv:1801.03855.
  *
  * A client that has closed is not waited for.
  *
  * JOBS. Everything may be one mpirun, as above. Or servers and each client are jobs of their own, which meet over
  * TCP: the same program, with a role for each job. `servers` and `clients` then count all that there are, and the
- * communicator has the workers of this client, or this job's servers. In async and bounded a client that dies is told,
- * and the others go on; it may come back, or a new one join, and gets the values as they are. In sync the death of a
- * client ends the run, as that of a server always does: calls return COMM in all jobs. Data and the token travel as
- * they are: trust the network.
+ * communicator has the workers of this client, or this job's servers. In async, bounded and elastic a client that dies
+ * is told, and the others go on; it may come back, or a new one join, and gets the values as they are. In sync the
+ * death of a client ends the run, as that of a server always does: calls return COMM in all jobs. Data and the token
+ * travel as they are: trust the network.
  *
  * Threads, errors and stall reports are those of tutti/starpu.h. The design "sequential" and the algorithm
  * "mpi" cannot serve (UNSUPPORTED): a server waits for all clients at once. Without servers "sequential"
@@ -72,7 +81,7 @@ typedef struct tutti_kv_options {
     /* How many clients the workers form, groups of equal size of neighbouring ranks. 0: each is a client of its
      * own, or, without servers, all are one. */
     int clients;
-    /* "sync", "async", "bounded:3"; NULL: sync. Without servers: sync. */
+    /* "sync", "async", "bounded:3", "elastic:period=8,alpha=0.1"; NULL: sync. Without servers: sync. */
     const char *type;
     /* Of the session that carries everything; NULL: as in tutti_attach. */
     const tutti_attach_options *attach;
@@ -92,9 +101,9 @@ TUTTI_API tutti_status tutti_kv_open_sized(
     MPI_Comm comm, const tutti_kv_options *options, size_t options_bytes, tutti_kv **kv);
 
 /* Collective over comm. options may be NULL. USAGE (on all ranks): clients do not divide the workers, no worker
- * is left, a type that is none, or one without servers; of jobs: a role that is none, another token, or options
- * that the server does not have. MISMATCH: the ranks' options differ, or a server's version. TIMEOUT, COMM: a server
- * cannot be reached, or cannot listen. Also what tutti_attach and tutti_group return. */
+ * is left, a type that is none, or one without servers, an alpha above 1 / clients; of jobs: a role that is none,
+ * another token, or options that the server does not have. MISMATCH: the ranks' options differ, or a server's
+ * version. TIMEOUT, COMM: a server cannot be reached, or cannot listen. Also what tutti_attach and tutti_group return. */
 static inline tutti_status tutti_kv_open(
     MPI_Comm comm, const tutti_kv_options *options, tutti_kv **kv)
 {
@@ -136,7 +145,8 @@ TUTTI_API tutti_status tutti_kv_serve(tutti_kv *kv);
  *   adam        rate, beta1 (0.9), beta2 (0.999), epsilon (1e-8), decay (0), as torch.optim.Adam
  *   adamw       the same, as torch.optim.AdamW
  *   scale       for all: the sum is multiplied by this first (1); of sgd and adam
- * "sgd:rate=0.1,momentum=0.9". sgd, adam and adamw take keys of TUTTI_F32. USAGE (logged): which are known. */
+ * "sgd:rate=0.1,momentum=0.9". sgd, adam and adamw take keys of TUTTI_F32. USAGE (logged): which are known. INVAL: with
+ * elastic there is add alone. */
 TUTTI_API tutti_status tutti_kv_set_optimizer(tutti_kv *kv, const char *text);
 /* The learning rate of pushes from here on; in a round of sync, that of the first client counts. */
 TUTTI_API tutti_status tutti_kv_set_rate(tutti_kv *kv, double rate);
@@ -144,14 +154,15 @@ TUTTI_API tutti_status tutti_kv_set_rate(tutti_kv *kv, double rate);
 /* Makes a key, which must be new. Its first value is data of worker 0; the data of the others get that value,
  * too, and those of a client that joins later, or returns, the value as it is then. key: any number from 0. Every
  * worker calls it, with the same type and number of elements. The handle is not kept. INVAL: the key exists; the data
- * are not of this type, or the optimizer does not take it. */
+ * are not of this type, or the optimizer does not take it (elastic: but TUTTI_F32). */
 TUTTI_API tutti_status tutti_kv_init(tutti_kv *kv, int key, tutti_handle data, tutti_dtype dtype);
 /* Adds the data of all workers of the client, and sends the sum to the key's server. INVAL: an unknown key;
- * data of another size than at init. */
+ * data of another size than at init; the type elastic. */
 TUTTI_API tutti_status tutti_kv_push(tutti_kv *kv, int key, tutti_handle data);
 /* Gets the key's value. */
 TUTTI_API tutti_status tutti_kv_pull(tutti_kv *kv, int key, tutti_handle data);
-/* A push of `from`, then a pull to `to`, which may be the same. */
+/* A push of `from`, then a pull to `to`, which may be the same; with elastic it must be, and every T-th call is a
+ * meeting. */
 TUTTI_API tutti_status tutti_kv_pushpull(tutti_kv *kv, int key, tutti_handle from, tutti_handle to);
 /* Waits until everything inserted so far has ended on this worker, as tutti_wait; the data of pulls have their
  * values. */

@@ -125,6 +125,17 @@ static tutti_status group_job(tutti_kv *kv)
     return group_client(kv, 0, size);
 }
 
+/* Clients may all take their difference from the same centre, which they would then push past their mean. */
+static tutti_status check_type(const tutti_kv *kv)
+{
+    if (kv->rule.type != TUTTI_KV_ELASTIC || kv->rule.alpha * kv->clients <= 1 + 1e-9)
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_USAGE,
+        "tutti_kv_open: type elastic: with alpha=%.9g %d clients would push the centre past their "
+        "mean: use alpha=%.6g or less, or fewer clients",
+        kv->rule.alpha, kv->clients, 1.0 / kv->clients);
+}
+
 static tutti_status serves_at_all(const tutti_kv *kv)
 {
     const tutti_design *design = tutti_exchange_design(kv->session->exchange);
@@ -138,13 +149,14 @@ static tutti_status serves_at_all(const tutti_kv *kv)
 static tutti_status open_on(
     MPI_Comm comm, tutti_status refused, const tutti_kv_options *options, tutti_kv *kv)
 {
-    char settings[160];
+    char settings[240];
     tutti_attach_options attach = {0};
     if (options->attach) attach = *options->attach;
     if (!refused) refused = tutti_book_rule_read(options->type, &kv->rule);
+    if (kv->rule.type == TUTTI_KV_ELASTIC) kv->optimizer.kind = TUTTI_OPTIMIZER_ADD;
     if (!refused) refused = tutti_jobs_read(options, &kv->jobs.settings);
     const tutti_jobs *j = &kv->jobs.settings;
-    snprintf(settings, sizeof settings, "kv servers=%d\nkv clients=%d\nkv type=%.40s\nkv role=%s\n",
+    snprintf(settings, sizeof settings, "kv servers=%d\nkv clients=%d\nkv type=%.80s\nkv role=%s\n",
         j->on ? j->servers : options->servers, j->on ? j->clients : options->clients,
         options->type ? options->type : "sync",
         !j->on      ? "all"
@@ -153,6 +165,7 @@ static tutti_status open_on(
     tutti_status status = tutti_session_attach(&comm, refused, settings, &attach, &kv->session);
     if (status) return status;
     status = j->on ? divide_jobs(kv) : divide(options, tutti_size(kv->session), kv);
+    if (!status) status = check_type(kv);
     if (!status) status = serves_at_all(kv);
     if (!status) {
         status =

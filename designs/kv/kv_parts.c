@@ -22,6 +22,11 @@ int tutti_kv_worker(const tutti_kv *kv)
     return kv->rank % kv->client_size;
 }
 
+int tutti_kv_is_root(const tutti_kv *kv, const tutti_kv_part *part)
+{
+    return tutti_kv_worker(kv) == part->root;
+}
+
 tutti_status tutti_kv_enter(const tutti_kv *kv, const char *function, int serves)
 {
     tutti_status status = tutti_sessions_check(kv, function);
@@ -53,7 +58,42 @@ tutti_status tutti_kv_recv_data(tutti_kv *kv, const tutti_kv_message *message)
     return kv->road->recv(kv, message);
 }
 
+tutti_kv_message tutti_kv_message_of(
+    const tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part, tutti_handle data)
+{
+    return (tutti_kv_message){.rank = tutti_kv_server_rank(kv, part->portion.server),
+        .slot = part->portion.slot,
+        .data = data,
+        .count = part->portion.count,
+        .dtype = k->dtype};
+}
+
+tutti_status tutti_kv_give(tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part)
+{
+    int64_t rate;
+    memcpy(&rate, &kv->rate, sizeof rate);
+    tutti_status status = kv->road->write(kv, tutti_kv_server_rank(kv, part->portion.server),
+        (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PUSH, part->portion.slot, rate});
+    const tutti_kv_message message = tutti_kv_message_of(kv, k, part, part->pushed);
+    return status ? status : tutti_kv_send_data(kv, &message);
+}
+
+tutti_status tutti_kv_ask(
+    tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part, tutti_handle to)
+{
+    tutti_status status = kv->road->write(kv, tutti_kv_server_rank(kv, part->portion.server),
+        (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PULL, part->portion.slot, part->pushes});
+    const tutti_kv_message message = tutti_kv_message_of(kv, k, part, to);
+    return status ? status : tutti_kv_recv_data(kv, &message);
+}
+
 /* ---- tasks ---- */
+
+int tutti_kv_is_brief(int64_t count, tutti_dtype dtype)
+{
+    static const int64_t most = 65536;
+    return count * (int64_t)tutti_dtype_bytes(dtype) <= most;
+}
 
 typedef struct copy {
     size_t first, bytes;
@@ -73,6 +113,7 @@ tutti_status tutti_kv_submit_copy(
     if (!c) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a copy");
     *c = (copy){(size_t)first * element, (size_t)count * element};
     const tutti_datum_task task = {.name = "kv copy",
+        .brief = tutti_kv_is_brief(count, dtype),
         .work = do_copy,
         .arg = c,
         .release = free,
@@ -129,6 +170,7 @@ tutti_status tutti_kv_submit_update(const tutti_kv_update *update)
     u->state = NULL; /* the task has them */
     int assigns = update->optimizer.kind == TUTTI_OPTIMIZER_ASSIGN;
     tutti_datum_task task = {.name = "kv update",
+        .brief = tutti_kv_is_brief(update->count, update->dtype),
         .work = do_update,
         .arg = u,
         .release = free,
@@ -141,5 +183,32 @@ tutti_status tutti_kv_submit_update(const tutti_kv_update *update)
     }
     tutti_status status = tutti_datum_submit(&task);
     if (status) free(u);
+    return status;
+}
+
+static void joined(void *arg)
+{
+    tutti_kv_key *k = arg;
+    atomic_fetch_sub(&k->joining, 1);
+}
+
+tutti_status tutti_kv_submit_join(const tutti_kv_join *j)
+{
+    tutti_kv_key *k = j->key;
+    tutti_datum_task task = {.name = j->name,
+        .brief = tutti_kv_is_brief(k->count, k->dtype),
+        .work = j->work,
+        .arg = k,
+        .release = joined,
+        .count = 1 + k->parts,
+        .data = {j->data},
+        .mode = {j->mode}};
+    for (int p = 0; p < k->parts; p++) {
+        task.data[p + 1] = j->pushed ? k->part[p].pushed : k->part[p].value;
+        task.mode[p + 1] = TUTTI_READ;
+    }
+    atomic_fetch_add(&k->joining, 1);
+    tutti_status status = tutti_datum_submit(&task);
+    if (status) joined(k);
     return status;
 }

@@ -47,7 +47,8 @@ typedef struct tutti_kv_key {
     int key;
     tutti_dtype dtype;
     int64_t count;
-    atomic_int joining; /* tasks that give the data of pulls their values, and have not ended */
+    int64_t calls;      /* of elastic: pushpulls so far */
+    atomic_int joining; /* tasks that give the program's data their values, and have not ended */
     int parts;
     tutti_kv_part part[];
 } tutti_kv_key;
@@ -128,6 +129,8 @@ int tutti_kv_is_server(const tutti_kv *kv);
 int tutti_kv_server_rank(const tutti_kv *kv, int server);
 /* Which of its client's workers this one is. */
 int tutti_kv_worker(const tutti_kv *kv);
+/* Whether this worker is the one that talks to the part's server. */
+int tutti_kv_is_root(const tutti_kv *kv, const tutti_kv_part *part);
 /* A worker waits until it has heard so many ends (meetings) from servers. COMM: the run has failed. */
 tutti_status tutti_kv_await_ends(tutti_kv *kv, int ends);
 tutti_status tutti_kv_await_meetings(tutti_kv *kv, int meetings);
@@ -137,6 +140,26 @@ void tutti_kv_hear_news(void *kv, const tutti_note *note);
 tutti_status tutti_kv_fail(tutti_kv *kv, tutti_status status, const char *why);
 /* OK, or why the run has failed, which becomes this thread's last error. [A] */
 tutti_status tutti_kv_failure(tutti_kv *kv);
+
+tutti_kv_message tutti_kv_message_of(
+    const tutti_kv *kv, const tutti_kv_key *key, const tutti_kv_part *part, tutti_handle data);
+/* A root tells a part's server of a push, and sends part->pushed; asks for the value, and receives it. */
+tutti_status tutti_kv_give(tutti_kv *kv, const tutti_kv_key *key, const tutti_kv_part *part);
+tutti_status tutti_kv_ask(
+    tutti_kv *kv, const tutti_kv_key *key, const tutti_kv_part *part, tutti_handle to);
+/* Submits a task on the program's data and all parts of a key, for which tutti_kv_wait waits. */
+typedef struct tutti_kv_join {
+    const char *name;
+    void (*work)(void *key, void *const buf[]); /* buf: the data, then each part's */
+    tutti_kv_key *key;
+    tutti_handle data;
+    tutti_mode mode; /* of the data */
+    int pushed;      /* 1: the parts are `pushed`; 0: `value` */
+} tutti_kv_join;
+tutti_status tutti_kv_submit_join(const tutti_kv_join *join);
+/* A pushpull of the type elastic. */
+tutti_status tutti_kv_meet_centre(
+    tutti_kv *kv, tutti_kv_key *key, tutti_handle from, tutti_handle to);
 
 /* Opens what the jobs have to do with each other, once the session is there and the store knows its numbers; a client's
  * number may be new. All ranks of the job call it, and return the same. */
@@ -155,6 +178,8 @@ tutti_status tutti_kv_submit_update(const tutti_kv_update *update);
 /* Opens what the optimizer keeps of a value, as zeros. */
 tutti_status tutti_kv_open_states(
     const tutti_optimizer *optimizer, int64_t count, tutti_dtype dtype, tutti_handle state[]);
+/* Whether what is done with so many elements is brief (dag/run/datum.h): up to 64 KiB. */
+int tutti_kv_is_brief(int64_t count, tutti_dtype dtype);
 /* Submits to[0 ...] = from[first ...], `count` elements. */
 tutti_status tutti_kv_submit_copy(
     tutti_handle to, tutti_handle from, int64_t first, int64_t count, tutti_dtype dtype);

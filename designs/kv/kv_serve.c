@@ -2,6 +2,7 @@
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
+#include "dag/base/prompt.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -110,7 +111,7 @@ static tutti_status serve(tutti_server *s)
 
 static tutti_status open_server(tutti_kv *kv, tutti_server *s)
 {
-    static const tutti_book_rule meetings = {TUTTI_KV_SYNC, 0};
+    static const tutti_book_rule meetings = {.type = TUTTI_KV_SYNC};
     int jobs = kv->jobs.settings.on;
     size_t clients = (size_t)(jobs ? kv->jobs.guests.room : kv->clients);
     *s = (tutti_server){.kv = kv,
@@ -170,7 +171,9 @@ tutti_status tutti_kv_serve(tutti_kv *kv)
     if (!s) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory");
     status = open_server(kv, s);
     if (!status) status = kv->road->listen(kv, hear, s);
+    unsigned long long prompt = tutti_prompt_begin(); /* clients wait for this thread */
     if (!status) status = serve(s);
+    tutti_prompt_end(prompt);
     if (!status) status = kv->road->wait(kv, patience_s);
     kv->road->listen(kv, NULL, NULL);
     tutti_server_say_end(s, status);

@@ -88,10 +88,9 @@ static tutti_status bury(tutti_server *s, int client)
     tutti_server_client *c = &s->client[client];
     for (int slot = 0; slot < s->keys; slot++) {
         tutti_server_key *k = &s->key[slot];
-        if (!k->waiting) continue;
-        tutti_server_drop_pushes(k->waiting[client]);
-        k->waiting[client] = NULL;
-        tutti_server_drop_pulls(k, s, client);
+        if (!k->of) continue;
+        tutti_server_drop_pushes(&k->of[client]);
+        tutti_server_drop_pulls(&k->of[client]);
     }
     tutti_server_drop_early(s, client);
     c->coming = 0;

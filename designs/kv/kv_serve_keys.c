@@ -48,10 +48,12 @@ static tutti_status open_key(tutti_server *s, tutti_server_key *k, const tutti_n
         .count = note->value[2],
         .dtype = (tutti_dtype)note->value[3],
         .name = (int)note->value[4],
-        .waiting = calloc(clients, sizeof *k->waiting),
-        .replies = calloc(clients, sizeof *k->replies)};
-    if (!k->waiting || !k->replies)
-        return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for a key");
+        .of = calloc(clients, sizeof *k->of)};
+    if (!k->of) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for a key");
+    for (int c = 0; c < s->clients; c++) {
+        k->of[c].push_end = &k->of[c].pushes;
+        k->of[c].pull_end = &k->of[c].pulls;
+    }
     tutti_status status = tutti_book_open(&s->kv->rule, s->clients, &k->book);
     for (int c = 0; c < s->clients && !status; c++)
         if (s->client[c].gone) tutti_book_leave(&k->book, c);
@@ -120,10 +122,11 @@ void tutti_server_close_key(tutti_server *s, tutti_server_key *k)
 {
     tutti_datum_drop(k->value);
     for (int i = 0; i < TUTTI_OPTIMIZER_STATES; i++) tutti_datum_drop(k->state_of[i]);
-    tutti_server_drop_pulls(k, s, -1);
-    for (int c = 0; k->waiting && c < s->clients; c++) tutti_server_drop_pushes(k->waiting[c]);
-    free(k->waiting);
-    free(k->replies);
+    for (int c = 0; k->of && c < s->clients; c++) {
+        tutti_server_drop_pulls(&k->of[c]);
+        tutti_server_drop_pushes(&k->of[c]);
+    }
+    free(k->of);
     tutti_book_close(&k->book);
     *k = (tutti_server_key){0};
 }

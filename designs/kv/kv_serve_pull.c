@@ -18,62 +18,65 @@ static tutti_status answer(tutti_server *s, int slot, int rank)
     tutti_status status = tutti_datum_open(k->count, k->dtype, &f.data);
     if (!status) status = tutti_kv_submit_copy(f.data, k->value, 0, k->count, k->dtype);
     if (!status) status = tutti_server_fly(s, rank, &f, f.data);
-    k->replies[f.client]++;
+    k->of[f.client].replies++;
     s->replying++;
     return status;
 }
 
-tutti_status tutti_server_answer_all(tutti_server *s, int slot)
+/* The oldest pull of a client is the first that may be answered: it needs no more pushes than those behind it. */
+static tutti_status answer_client(tutti_server *s, int slot, int client)
 {
     tutti_server_key *k = &s->key[slot];
+    tutti_key_client *of = &k->of[client];
     tutti_status status = TUTTI_OK;
-    for (tutti_pull **at = &k->pulls; *at && !status;) {
-        tutti_pull *p = *at;
-        int client = tutti_server_client_of(s, p->rank);
-        if (k->replies[client] == MOST || !tutti_book_answers(&k->book, client, p->pushes)) {
-            at = &p->next;
-            continue;
-        }
-        *at = p->next;
+    while (of->pulls && !status && of->replies < MOST &&
+           tutti_book_answers(&k->book, client, of->pulls->pushes)) {
+        tutti_pull *p = of->pulls;
+        of->pulls = p->next;
+        if (!p->next) of->pull_end = &of->pulls;
         status = answer(s, slot, p->rank);
         free(p);
     }
     return status;
 }
 
-/* Pulls of one rank are answered in the order in which it made them: they need no fewer pushes than those before. */
+tutti_status tutti_server_answer_all(tutti_server *s, int slot)
+{
+    tutti_status status = TUTTI_OK;
+    for (int c = 0; c < s->clients && !status; c++) status = answer_client(s, slot, c);
+    return status;
+}
+
 tutti_status tutti_server_ask(tutti_server *s, const tutti_note *note)
 {
-    tutti_pull **at = &s->key[note->value[1]].pulls;
+    int slot = (int)note->value[1], client = tutti_server_client_of(s, note->rank);
+    tutti_key_client *of = &s->key[slot].of[client];
     tutti_pull *p = malloc(sizeof *p);
     if (!p) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for a pull");
     double now_s = tutti_clock_s();
     *p = (tutti_pull){
         .rank = note->rank, .pushes = note->value[2], .since_s = now_s, .told_s = now_s};
-    while (*at) at = &(*at)->next;
-    *at = p;
-    return tutti_server_answer_all(s, (int)note->value[1]);
+    *of->pull_end = p;
+    of->pull_end = &p->next;
+    return answer_client(s, slot, client);
 }
 
 tutti_status tutti_server_take_back(tutti_server *s, const tutti_kv_flight *f)
 {
-    s->key[f->slot].replies[f->client]--;
+    s->key[f->slot].of[f->client].replies--;
     s->replying--;
     tutti_datum_drop(f->data);
-    return tutti_server_answer_all(s, f->slot);
+    return answer_client(s, f->slot, f->client);
 }
 
-void tutti_server_drop_pulls(tutti_server_key *k, const tutti_server *s, int client)
+void tutti_server_drop_pulls(tutti_key_client *of)
 {
-    for (tutti_pull **at = &k->pulls; *at;) {
-        tutti_pull *p = *at;
-        if (client >= 0 && tutti_server_client_of(s, p->rank) != client) {
-            at = &p->next;
-            continue;
-        }
-        *at = p->next;
+    for (tutti_pull *p = of->pulls, *next; p; p = next) {
+        next = p->next;
         free(p);
     }
+    of->pulls = NULL;
+    of->pull_end = &of->pulls;
 }
 
 /* ---- those that wait for long ---- */
@@ -112,6 +115,9 @@ static void tell_waiting(const tutti_server *s, const tutti_server_key *k, tutti
 
 void tutti_server_tell_waiting(const tutti_server *s)
 {
-    for (int slot = 0; slot < s->keys; slot++)
-        for (tutti_pull *p = s->key[slot].pulls; p; p = p->next) tell_waiting(s, &s->key[slot], p);
+    for (int slot = 0; slot < s->keys; slot++) {
+        const tutti_server_key *k = &s->key[slot];
+        for (int c = 0; k->of && c < s->clients; c++)
+            for (tutti_pull *p = k->of[c].pulls; p; p = p->next) tell_waiting(s, k, p);
+    }
 }

@@ -15,7 +15,7 @@ static tutti_status post(tutti_server *s, tutti_server_key *k, int client)
 {
     tutti_status status = TUTTI_OK;
     int n = 0;
-    for (tutti_push *p = k->waiting[client]; p && n < MOST && !status; p = p->next, n++) {
+    for (tutti_push *p = k->of[client].pushes; p && n < MOST && !status; p = p->next, n++) {
         if (p->data) continue;
         const tutti_kv_flight f = {.kind = TUTTI_FLIGHT_PUSH, .slot = p->slot, .client = client};
         status = tutti_datum_open(k->count, k->dtype, &p->data);
@@ -32,9 +32,8 @@ tutti_status tutti_server_announce(tutti_server *s, const tutti_note *note)
     if (!p) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for a push");
     *p = (tutti_push){.slot = slot, .from = note->rank};
     memcpy(&p->rate, &note->value[2], sizeof p->rate);
-    tutti_push **at = &k->waiting[client];
-    while (*at) at = &(*at)->next;
-    *at = p;
+    *k->of[client].push_end = p;
+    k->of[client].push_end = &p->next;
     s->client[client].coming++;
     return post(s, k, client);
 }
@@ -57,6 +56,7 @@ static tutti_status submit_add(const tutti_server_key *k, tutti_handle sum, tutt
     if (!a) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for a sum");
     *a = (addition){k->dtype, k->count};
     const tutti_datum_task task = {.name = "kv add",
+        .brief = tutti_kv_is_brief(k->count, k->dtype),
         .work = add,
         .arg = a,
         .release = free,
@@ -71,8 +71,10 @@ static tutti_status submit_add(const tutti_server_key *k, tutti_handle sum, tutt
 /* The oldest push of this client that was not added. */
 static tutti_push *take_push(tutti_server_key *k, int client)
 {
-    tutti_push *p = k->waiting[client];
-    k->waiting[client] = p->next;
+    tutti_key_client *of = &k->of[client];
+    tutti_push *p = of->pushes;
+    of->pushes = p->next;
+    if (!p->next) of->push_end = &of->pushes;
     return p;
 }
 
@@ -119,11 +121,13 @@ tutti_status tutti_server_take_in(tutti_server *s, const tutti_kv_flight *f)
     return tutti_server_go_on(s, f->slot);
 }
 
-void tutti_server_drop_pushes(tutti_push *all)
+void tutti_server_drop_pushes(tutti_key_client *of)
 {
-    for (tutti_push *next; all; all = next) {
-        next = all->next;
-        tutti_datum_drop(all->data);
-        free(all);
+    for (tutti_push *p = of->pushes, *next; p; p = next) {
+        next = p->next;
+        tutti_datum_drop(p->data);
+        free(p);
     }
+    of->pushes = NULL;
+    of->push_end = &of->pushes;
 }

@@ -26,6 +26,11 @@ tutti_status tutti_kv_set_optimizer(tutti_kv *kv, const char *text)
         return tutti_fail(TUTTI_ERR_INVAL,
             "tutti_kv_set_optimizer: keys have been made: call it before the first tutti_kv_init");
     status = tutti_optimizer_read(text, &o);
+    if (!status && kv->rule.type == TUTTI_KV_ELASTIC && o.kind != TUTTI_OPTIMIZER_ADD)
+        status = tutti_fail(TUTTI_ERR_INVAL,
+            "tutti_kv_set_optimizer: \"%s\": with the type elastic servers add what clients give "
+            "the centre, and clients update their weights themselves: leave the call out",
+            text);
     int64_t value[TUTTI_NOTE_VALUES] = {TUTTI_KV_OPTIMIZER};
     tutti_optimizer_pack(&o, value + 1);
     for (int s = 0; s < kv->servers && !status; s++)
@@ -91,16 +96,6 @@ static tutti_status make_key(
     return status;
 }
 
-static tutti_kv_message message_of(
-    const tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part, tutti_handle data)
-{
-    return (tutti_kv_message){.rank = tutti_kv_server_rank(kv, part->portion.server),
-        .slot = part->portion.slot,
-        .data = data,
-        .count = part->portion.count,
-        .dtype = k->dtype};
-}
-
 /* The first value of this part goes to its server. */
 static tutti_status give_value(
     tutti_kv *kv, const tutti_kv_key *k, tutti_kv_part *part, tutti_handle data)
@@ -115,7 +110,7 @@ static tutti_status give_value(
     if (!status)
         status = tutti_kv_submit_copy(
             part->pushed, data, part->portion.first, part->portion.count, k->dtype);
-    const tutti_kv_message message = message_of(kv, k, part, part->pushed);
+    const tutti_kv_message message = tutti_kv_message_of(kv, k, part, part->pushed);
     return status ? status : tutti_kv_send_data(kv, &message);
 }
 
@@ -132,11 +127,6 @@ static tutti_status count_elements(const char *function, const tutti_kv_key *k, 
 }
 
 /* ---- push and pull ---- */
-
-static int is_root(const tutti_kv *kv, const tutti_kv_part *part)
-{
-    return tutti_kv_worker(kv) == part->root;
-}
 
 /* Without servers all workers do what a server would. */
 static tutti_status update_here(const tutti_kv *kv, const tutti_kv_key *k, tutti_kv_part *part)
@@ -157,8 +147,6 @@ static tutti_status update_here(const tutti_kv *kv, const tutti_kv_key *k, tutti
 static tutti_status push_part(
     tutti_kv *kv, const tutti_kv_key *k, tutti_kv_part *part, tutti_handle data)
 {
-    int64_t rate;
-    int server = tutti_kv_server_rank(kv, part->portion.server);
     tutti_status status = tutti_kv_submit_copy(
         part->pushed, data, part->portion.first, part->portion.count, k->dtype);
     if (status) return status;
@@ -166,26 +154,14 @@ static tutti_status push_part(
     part->pushes++;
     if (kv->pushing)
         status = tutti_reduce(kv->pushing, part->pushed, k->dtype, TUTTI_SUM, part->root);
-    if (status || !is_root(kv, part)) return status;
-    memcpy(&rate, &kv->rate, sizeof rate);
-    status = kv->road->write(
-        kv, server, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PUSH, part->portion.slot, rate});
-    const tutti_kv_message message = message_of(kv, k, part, part->pushed);
-    return status ? status : tutti_kv_send_data(kv, &message);
+    return status || !tutti_kv_is_root(kv, part) ? status : tutti_kv_give(kv, k, part);
 }
 
-static tutti_status fetch_part(tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part)
+static tutti_status fetch_part(
+    tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part, tutti_handle to)
 {
-    int server = tutti_kv_server_rank(kv, part->portion.server);
-    tutti_status status = TUTTI_OK;
-    if (is_root(kv, part)) {
-        status = kv->road->write(kv, server,
-            (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PULL, part->portion.slot, part->pushes});
-        const tutti_kv_message message = message_of(kv, k, part, part->value);
-        if (!status) status = tutti_kv_recv_data(kv, &message);
-    }
-    return status || !kv->pulling ? status
-                                  : tutti_broadcast(kv->pulling, part->value, k->dtype, part->root);
+    tutti_status status = tutti_kv_is_root(kv, part) ? tutti_kv_ask(kv, k, part, to) : TUTTI_OK;
+    return status || !kv->pulling ? status : tutti_broadcast(kv->pulling, to, k->dtype, part->root);
 }
 
 static void join(void *arg, void *const buf[])
@@ -195,32 +171,6 @@ static void join(void *arg, void *const buf[])
     for (int p = 0; p < k->parts; p++)
         memcpy((char *)buf[0] + (size_t)k->part[p].portion.first * element, buf[p + 1],
             (size_t)k->part[p].portion.count * element);
-}
-
-static void joined(void *arg)
-{
-    tutti_kv_key *k = arg;
-    atomic_fetch_sub(&k->joining, 1);
-}
-
-/* data = all parts' values */
-static tutti_status submit_join(tutti_kv_key *k, tutti_handle data)
-{
-    tutti_datum_task task = {.name = "kv pull",
-        .work = join,
-        .arg = k,
-        .release = joined,
-        .count = 1 + k->parts,
-        .data = {data},
-        .mode = {TUTTI_WRITE}};
-    for (int p = 0; p < k->parts; p++) {
-        task.data[p + 1] = k->part[p].value;
-        task.mode[p + 1] = TUTTI_READ;
-    }
-    atomic_fetch_add(&k->joining, 1);
-    tutti_status status = tutti_datum_submit(&task);
-    if (status) joined(k);
-    return status;
 }
 
 /* A program that never waits hears here that its run has failed: messages end, with whatever there was. */
@@ -241,12 +191,15 @@ static tutti_status push(tutti_kv *kv, tutti_kv_key *k, tutti_handle data)
     return status;
 }
 
+/* What one server has whole comes into the data themselves. */
 static tutti_status pull(tutti_kv *kv, tutti_kv_key *k, tutti_handle data)
 {
+    const tutti_kv_join values = {"kv pull", join, k, data, TUTTI_WRITE, 0};
     tutti_status status = TUTTI_OK;
+    if (kv->servers && k->parts == 1) return fetch_part(kv, k, &k->part[0], data);
     for (int p = 0; kv->servers && p < k->parts && !status; p++)
-        status = fetch_part(kv, k, &k->part[p]);
-    return status ? status : submit_join(k, data);
+        status = fetch_part(kv, k, &k->part[p], k->part[p].value);
+    return status ? status : tutti_kv_submit_join(&values);
 }
 
 /* ---- the first value ---- */
@@ -275,6 +228,10 @@ tutti_status tutti_kv_init(tutti_kv *kv, int key, tutti_handle data, tutti_dtype
             "%s: key %d: the optimizer %s does not take %s: make a key of TUTTI_F32, or set assign "
             "or add",
             function, key, tutti_optimizer_name(&kv->optimizer), tutti_dtype_name(dtype));
+    if (kv->rule.type == TUTTI_KV_ELASTIC && dtype != TUTTI_F32)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "%s: key %d: the type elastic does not take %s: make a key of TUTTI_F32", function, key,
+            tutti_dtype_name(dtype));
     status = count_elements(function, NULL, data, dtype, gives(kv), &count);
     if (!status) status = make_key(kv, key, count, dtype, &k);
     if (!status && kv->all && !kv->jobs.settings.on)
@@ -292,6 +249,11 @@ tutti_status tutti_kv_push(tutti_kv *kv, int key, tutti_handle data)
     tutti_kv_key *k = NULL;
     int64_t count;
     tutti_status status = know(kv, function, key, &k);
+    if (!status && kv->rule.type == TUTTI_KV_ELASTIC)
+        status = tutti_fail(TUTTI_ERR_INVAL,
+            "%s: key %d: with the type elastic a client meets the centre: call tutti_kv_pushpull "
+            "with its weights",
+            function, key);
     if (!status) status = count_elements(function, k, data, k->dtype, 1, &count);
     return status ? status : push(kv, k, data);
 }
@@ -314,6 +276,7 @@ tutti_status tutti_kv_pushpull(tutti_kv *kv, int key, tutti_handle from, tutti_h
     tutti_status status = know(kv, function, key, &k);
     if (!status) status = count_elements(function, k, from, k->dtype, 1, &count);
     if (!status) status = count_elements(function, k, to, k->dtype, 0, &count);
+    if (!status && kv->rule.type == TUTTI_KV_ELASTIC) return tutti_kv_meet_centre(kv, k, from, to);
     if (!status) status = push(kv, k, from);
     return status ? status : pull(kv, k, to);
 }

@@ -63,6 +63,13 @@ typedef enum tutti_key_state {
     TUTTI_KEY_KNOWN
 } tutti_key_state;
 
+/* What a client wants of a key. */
+typedef struct tutti_key_client {
+    tutti_push *pushes, **push_end; /* that were not added */
+    tutti_pull *pulls, **pull_end;  /* that were not answered */
+    int replies;                    /* answers on their way */
+} tutti_key_client;
+
 typedef struct tutti_server_key {
     tutti_key_state state;
     int name; /* the program's number */
@@ -70,9 +77,7 @@ typedef struct tutti_server_key {
     tutti_dtype dtype;
     tutti_book book;
     tutti_handle value, state_of[TUTTI_OPTIMIZER_STATES];
-    tutti_push **waiting; /* per client: pushes that were not added */
-    int *replies;         /* per client: answers on their way */
-    tutti_pull *pulls;
+    tutti_key_client *of; /* per client */
 } tutti_server_key;
 
 typedef struct tutti_server_client {
@@ -133,14 +138,13 @@ tutti_status tutti_server_announce(tutti_server *s, const tutti_note *note);
 tutti_status tutti_server_take_in(tutti_server *s, const tutti_kv_flight *flight);
 /* Adds what may be added to a key, and answers who has waited for it. */
 tutti_status tutti_server_go_on(tutti_server *s, int slot);
-void tutti_server_drop_pushes(tutti_push *all);
+void tutti_server_drop_pushes(tutti_key_client *of);
 
 /* A note PULL. */
 tutti_status tutti_server_ask(tutti_server *s, const tutti_note *note);
 tutti_status tutti_server_answer_all(tutti_server *s, int slot);
 tutti_status tutti_server_take_back(tutti_server *s, const tutti_kv_flight *flight);
-/* Forgets the pulls of a client; -1: of all. */
-void tutti_server_drop_pulls(tutti_server_key *key, const tutti_server *s, int client);
+void tutti_server_drop_pulls(tutti_key_client *of);
 void tutti_server_tell_waiting(const tutti_server *s);
 
 /* Notes JOINED, LOST, BYE, MEET and FAILED. */

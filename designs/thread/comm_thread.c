@@ -2,7 +2,9 @@
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
+#include "dag/base/prompt.h"
 #include "dag/run/latch.h"
+#include "designs/thread/pace.h"
 #include "designs/thread/rendezvous.h"
 
 #include <pthread.h>
@@ -19,10 +21,11 @@ struct tutti_comm_thread {
     tutti_clocks *clocks; /* NULL without control */
     tutti_halt *halt;     /* likewise */
     tutti_notes *notes;
-    /* Protects work, stop, silent and deserted. Taken before the driver's queue_lock, and with its comm_lock held when
-     * the end of a collective makes another ready. */
+    /* Protects work, rung, stop, silent and deserted. Taken before the driver's queue_lock, and with its comm_lock held
+     * when the end of a collective makes another ready. */
     pthread_mutex_t lock;
     pthread_cond_t work;                         /* the driver has work, or stop */
+    int rung;                                    /* it may have more since the last pass began */
     tutti_status (*chore)(void *ctx, int *done); /* NULL: none, or it has ended with: */
     void *chore_ctx;
     tutti_status chore_status;
@@ -35,24 +38,13 @@ struct tutti_comm_thread {
     pthread_t thread;
 };
 
-/* Polls without starving workers that may share the core: yields first, then sleeps in growing steps. */
-static void back_off(int idle_passes)
-{
-    enum { YIELDS = 20, LONGEST_US = 50 };
-    if (idle_passes <= YIELDS) {
-        sched_yield();
-        return;
-    }
-    double sleep_us = idle_passes - YIELDS;
-    tutti_clock_sleep(1e-6 * (sleep_us < LONGEST_US ? sleep_us : LONGEST_US));
-}
-
 /* ---- the thread ---- */
 
 static void wake(void *ctx)
 {
     tutti_comm_thread *t = ctx;
     pthread_mutex_lock(&t->lock);
+    t->rung = 1;
     pthread_cond_signal(&t->work);
     pthread_mutex_unlock(&t->lock);
 }
@@ -68,8 +60,23 @@ static int wait_for_work(tutti_comm_thread *t)
            !tutti_notes_busy(t->notes))
         if (pthread_cond_timedwait(&t->work, &t->lock, &until)) break;
     int go_on = !t->stop;
+    t->rung = 0;
     pthread_mutex_unlock(&t->lock);
     return go_on;
+}
+
+/* Nothing has moved in so many passes: until something may. */
+static void rest(tutti_comm_thread *t, int idle_passes)
+{
+    double sleep_s = tutti_pace_s(idle_passes);
+    struct timespec until = tutti_clock_after(sleep_s);
+    if (!(sleep_s > 0)) {
+        sched_yield();
+        return;
+    }
+    pthread_mutex_lock(&t->lock);
+    if (!t->rung) pthread_cond_timedwait(&t->work, &t->lock, &until);
+    pthread_mutex_unlock(&t->lock);
 }
 
 static void do_chore(tutti_comm_thread *t)
@@ -182,7 +189,7 @@ static int part(tutti_comm_thread *t)
             return 0;
         }
         if (tutti_driver_pass(t->driver)) idle = 0;
-        if (idle) back_off(idle);
+        if (idle) tutti_pace_wait(idle);
     }
 }
 
@@ -214,9 +221,10 @@ static void *serve(void *arg)
     tutti_status status;
     if (!set_up_aside(t, &status)) return NULL;
     int idle_passes = 0;
+    tutti_prompt_begin();
     while (!status && wait_for_work(t)) {
         idle_passes = tutti_driver_pass(t->driver) ? 0 : idle_passes + 1;
-        if (idle_passes) back_off(idle_passes);
+        if (idle_passes) rest(t, idle_passes);
     }
     if (is_set(t, &t->silent)) {
         tutti_latch_open(&t->quiet, TUTTI_OK);
@@ -361,7 +369,7 @@ static int await_passing(tutti_comm_thread *t, tutti_rendezvous *r)
     for (int idle = 0; !ended && tutti_clock_s() < until;) {
         idle = tutti_comm_thread_pass(t) ? 0 : idle + 1;
         ended = tutti_rendezvous_arrived(r, 0);
-        if (idle && !ended) back_off(idle);
+        if (idle && !ended) tutti_pace_wait(idle);
     }
     return ended;
 }
@@ -415,7 +423,7 @@ tutti_status tutti_comm_thread_do(
             tutti_clock_sleep(poll_s);
         } else {
             idle = tutti_comm_thread_pass(t) ? 0 : idle + 1;
-            if (idle) back_off(idle);
+            if (idle) tutti_pace_wait(idle);
         }
     }
 }
@@ -445,7 +453,7 @@ tutti_status tutti_comm_thread_clock(tutti_comm_thread *t, tutti_clock_sample *s
             tutti_clock_sleep(poll_s);
         } else {
             idle = tutti_comm_thread_pass(t) ? 0 : idle + 1;
-            if (idle) back_off(idle);
+            if (idle) tutti_pace_wait(idle);
         }
     }
     return status;
@@ -477,7 +485,7 @@ tutti_status tutti_comm_thread_halt(
             tutti_clock_sleep(poll_s);
         } else {
             idle = tutti_comm_thread_pass(t) ? 0 : idle + 1;
-            if (idle) back_off(idle);
+            if (idle) tutti_pace_wait(idle);
         }
     }
     *stop = answer == TUTTI_HALT_STOP;

@@ -7,4 +7,5 @@ libcore_la_SOURCES += \
 	designs/thread/halt.c designs/thread/halt.h \
 	designs/thread/notes.c designs/thread/notes.h \
 	designs/thread/mpi_thread.c designs/thread/mpi_thread.h \
+	designs/thread/pace.c designs/thread/pace.h \
 	designs/thread/rendezvous.c designs/thread/rendezvous.h

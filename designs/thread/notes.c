@@ -124,9 +124,24 @@ static tutti_status send(tutti_notes *n, const tutti_note *note)
     return tutti_control_send(n->control, note->rank, &message);
 }
 
+static int is_listening(tutti_notes *n)
+{
+    pthread_mutex_lock(&n->lock);
+    int listening = n->heard != NULL;
+    pthread_mutex_unlock(&n->lock);
+    return listening;
+}
+
+/* A driver hears one rank a pass while something is in flight. Who listens does not make the others wait for their
+ * turn. */
 void tutti_notes_pass(tutti_notes *notes)
 {
+    int moved;
+    tutti_status status = notes->control && is_listening(notes)
+                              ? tutti_control_poll(notes->control, 1, &moved)
+                              : TUTTI_OK;
     pthread_mutex_lock(&notes->lock);
+    fail(notes, status);
     kept *out = empty(&notes->out);
     for (kept *k = out; k; k = k->next) fail(notes, send(notes, &k->note));
     kept *in = notes->heard ? empty(&notes->in) : NULL;

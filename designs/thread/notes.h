@@ -34,7 +34,7 @@ tutti_status tutti_notes_send(tutti_notes *notes, const tutti_note *note);
 /* From now on every note goes to heard(ctx, note). NULL: notes are kept again; when this returns,
  * `heard` is not running, and is not called any more. */
 void tutti_notes_listen(tutti_notes *notes, tutti_note_heard *heard, void *ctx);
-/* In every pass: sends what was written, and hands over what has come. */
+/* In every pass: sends what was written, and hands over what has come; for who listens, from all ranks. */
 void tutti_notes_pass(tutti_notes *notes);
 /* Whether passes are wanted: notes are to be sent, or somebody listens (0 for NULL). [A] */
 int tutti_notes_busy(tutti_notes *notes);

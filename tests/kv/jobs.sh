@@ -101,6 +101,21 @@ ends server:1 badly
 says client:0 'server 0 of 2 .*: without it (server 1 ends )?the run'
 says server:1 'has lost server 0: the run ends'
 
+# A client that dies in a meeting has given the centre what it gave in those before, and nothing of this one.
+servers=1 clients=2 job=()
+rm -f "$dir"/server:* "$dir"/client* "$dir"/meet.*
+export TUTTI_KV_SERVERS=1 TUTTI_KV_CLIENTS=2
+start server:0 1 elastic elastic:period=1,alpha=0.5 4
+start client:0 1 elastic elastic:period=1,alpha=0.5 4
+start client:1 1 perish elastic:period=1,alpha=0.5 4
+ends client:1 badly
+says client:1 '^dying'
+ends client:0 well
+ends server:0 well
+says server:0 'client 1 has died: '
+gave=$(awk '/^client . gave key 0 / { sum += $6 } END { print sum }' "$dir/client:0" "$dir/client:1")
+says client:0 "^the centre got key 0 $gave\$"
+
 # ---- who may not
 
 # the server of one client, which comes later

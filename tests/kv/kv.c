@@ -9,10 +9,14 @@
  *   waits      a worker waits for a pull while the workers of StarPU are busy
  *   rare       worker 0 pushes rarely, and the others wait for it
  *   steps      the workers push and pull a key so many times (OPTIMIZER: how many), 20 ms each, and say so
+ *   elastic    clients train alone, and meet the centre: each worker says what its client gave it (OPTIMIZER: steps),
+ *              and what the centre has in the end
+ *   perish     the same, but the worker dies in one more meeting, between the centre's answer and the difference
  *   refusals   wrong arguments, each of which is refused with a sentence
  *   differ     worker 1 sets another optimizer
  * Prints what is wrong. */
 #include <math.h>
+#include <signal.h>
 #include <starpu.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -229,26 +233,33 @@ static void doze(void *buffers[], void *arg)
     usleep(300000);
 }
 
-/* While all workers of StarPU are busy with something else, the value of a pull comes, but not to its
- * data: a wait waits for that, too. */
+/* While all workers of StarPU are busy with something else, the parts of a large value come, but not to the data of the
+ * pull: a wait waits for that, too. A small value needs no worker. */
 static void run_waits(void)
 {
     static struct starpu_codelet dozing = {.cpu_funcs = {doze}, .name = "doze"};
-    tutti_handle one = vector(x[1], 1000), all = vector(y[1], 1000);
+    tutti_handle one = vector(x[2], MOST), all = vector(y[2], MOST);
+    tutti_handle little = vector(x[1], 1000), few = vector(y[1], 1000);
+    for (int i = 0; i < MOST; i++) x[2][i] = 1, y[2][i] = 0;
     for (int i = 0; i < 1000; i++) x[1][i] = 1, y[1][i] = 0;
     CHECK(!tutti_kv_set_optimizer(kv, "add"));
     CHECK(!tutti_kv_init(kv, 0, all, TUTTI_F32));
+    CHECK(!tutti_kv_init(kv, 1, few, TUTTI_F32));
     CHECK(!tutti_kv_push(kv, 0, one));
     CHECK(!tutti_kv_wait(kv, 60));
     CHECK(!starpu_task_wait_for_all());
     for (unsigned i = 0; i < starpu_cpu_worker_get_count(); i++)
         CHECK(!starpu_task_insert(&dozing, 0));
+    CHECK(!tutti_kv_pushpull(kv, 1, little, few));
     CHECK(!tutti_kv_pull(kv, 0, all));
     CHECK(tutti_kv_wait(kv, 0) == TUTTI_ERR_TIMEOUT);
     CHECK(!tutti_kv_wait(kv, 60));
+    CHECK(y[2][0] >= 1 && y[2][MOST - 1] >= 1);
     CHECK(y[1][0] >= 1 && y[1][999] >= 1);
     starpu_data_unregister(one);
     starpu_data_unregister(all);
+    starpu_data_unregister(little);
+    starpu_data_unregister(few);
 }
 
 /* Worker 0 pushes once, and again only after 6 s; the others wait for it meanwhile. */
@@ -296,6 +307,109 @@ static void run_steps(int times)
     printf("worker %d has %g\n", tutti_kv_rank(kv), y[0][0]);
 }
 
+/* ---- elastic ---- */
+
+/* Whole numbers, of which meetings with alpha=0.5 leave whole numbers 16 times, and sums are exact. */
+enum { UNIT = 65536 };
+
+static double sum_up(int key)
+{
+    double sum = 0;
+    for (int i = 0; i < sizes[key]; i++) sum += (double)y[key][i];
+    return sum;
+}
+
+/* What a client does between meetings; returns the sum of its weights. */
+static double train(int key, tutti_handle weights)
+{
+    CHECK(!starpu_data_acquire(weights, STARPU_RW));
+    for (int i = 0; i < sizes[key]; i++) y[key][i] += (float)(UNIT * (tutti_kv_client(kv) + 1));
+    double sum = sum_up(key);
+    starpu_data_release(weights);
+    return sum;
+}
+
+static double sum_when_here(int key, tutti_handle weights)
+{
+    CHECK(!starpu_data_acquire(weights, STARPU_R));
+    double sum = sum_up(key);
+    starpu_data_release(weights);
+    return sum;
+}
+
+static void pass_away(void *buffers[], void *arg)
+{
+    (void)buffers, (void)arg;
+    usleep(500000);
+    kill(getpid(), SIGKILL);
+}
+
+/* Whatever the centre answers, the difference has to wait for a task that never ends. */
+static void die_in_a_meeting(tutti_handle weights)
+{
+    static struct starpu_codelet passing = {
+        .cpu_funcs = {pass_away}, .nbuffers = 1, .modes = {STARPU_RW}, .name = "pass away"};
+    printf("dying\n"), fflush(stdout);
+    CHECK(!starpu_task_insert(&passing, STARPU_RW, weights, 0));
+    CHECK(!tutti_kv_pushpull(kv, 0, weights, weights));
+    CHECK(!starpu_data_acquire(weights, STARPU_R));
+}
+
+/* One client alone knows what the centre has, and so what it is to give. */
+static void step_together(int key, int step, int period, tutti_handle weights, double *gave)
+{
+    int64_t sent, sent_before;
+    double start = (double)(UNIT * (key + 1)) * sizes[key], centre = start + gave[key];
+    double before = train(key, weights);
+    CHECK(!tutti_kv_bytes(kv, &sent_before, NULL));
+    CHECK(!tutti_kv_pushpull(kv, key, weights, weights));
+    double after = sum_when_here(key, weights);
+    CHECK(!tutti_kv_bytes(kv, &sent, NULL));
+    if (step % period) {
+        CHECK(after == before && sent == sent_before);
+        return;
+    }
+    gave[key] += before - after;
+    if (tutti_kv_clients(kv) == 1) CHECK(before - after == 0.5 * (before - centre));
+}
+
+static void run_elastic(const char *type, int steps, int dies)
+{
+    tutti_handle weights[KEYS];
+    double gave[KEYS] = {0};
+    int period = 1;
+    CHECK(sscanf(type, "elastic:period=%d", &period) == 1);
+    CHECK(!tutti_kv_set_optimizer(kv, "add")); /* which is what there is */
+    CHECK(tutti_kv_set_optimizer(kv, "sgd:rate=1") == TUTTI_ERR_INVAL);
+    for (int k = 0; k < KEYS; k++) {
+        for (int i = 0; i < sizes[k]; i++) y[k][i] = tutti_kv_rank(kv) ? -1 : UNIT * (k + 1);
+        weights[k] = vector(y[k], sizes[k]);
+        CHECK(!tutti_kv_init(kv, k, weights[k], TUTTI_F32));
+    }
+    for (int t = 1; t <= steps; t++)
+        for (int n = 0, k; n < KEYS; n++) {
+            k = (n + tutti_kv_client(kv)) % KEYS;
+            step_together(k, t, period, weights[k], gave);
+        }
+    CHECK(tutti_kv_push(kv, 0, weights[0]) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_pushpull(kv, 0, weights[0], weights[1]) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_init(kv, KEYS, weights[0], TUTTI_I32) == TUTTI_ERR_INVAL);
+    for (int k = 0; k < KEYS; k++) {
+        printf("client %d gave key %d %.0f\n", tutti_kv_client(kv), k, gave[k]);
+        CHECK(!tutti_kv_pull(kv, k, weights[k])); /* once all that it gave is there */
+    }
+    CHECK(!tutti_kv_wait(kv, 60));
+    if (dies) die_in_a_meeting(weights[0]);
+    CHECK(!tutti_kv_barrier(kv));
+    for (int k = 0; k < KEYS; k++) {
+        CHECK(!tutti_kv_pull(kv, k, weights[k]));
+        double gained = sum_when_here(k, weights[k]) - (double)(UNIT * (k + 1)) * sizes[k];
+        printf("the centre got key %d %.0f\n", k, gained);
+    }
+    CHECK(!tutti_kv_wait(kv, 60));
+    for (int k = 0; k < KEYS; k++) starpu_data_unregister(weights[k]);
+}
+
 /* ---- what is refused ---- */
 
 static void run_refusals(void)
@@ -333,8 +447,10 @@ static void run_refusals(void)
     starpu_data_unregister(c);
 }
 
-static void work(const char *mode, const char *optimizer)
+static void work(const char *mode, const char *type, const char *optimizer)
 {
+    if (!strcmp(mode, "elastic")) run_elastic(type, atoi(optimizer), 0);
+    if (!strcmp(mode, "perish")) run_elastic(type, atoi(optimizer), 1);
     if (!strcmp(mode, "sync")) run_sync(optimizer);
     if (!strcmp(mode, "counts")) run_counts();
     if (!strcmp(mode, "leaving")) run_leaving();
@@ -366,7 +482,7 @@ int main(int argc, char **argv)
         if (tutti_kv_serves(kv))
             status = tutti_kv_serve(kv);
         else
-            work(mode, optimizer);
+            work(mode, argv[4], optimizer);
         if (tutti_kv_serves(kv)) printf("server: %ld kB\n", resident_kb());
         tutti_status closed = tutti_kv_close(kv);
         printf("%s, closed: %s\n", tutti_status_name(status), tutti_status_name(closed));

@@ -26,10 +26,25 @@ runs 5 sync 2 3 bounded:0 assign
 runs 3 sync 0 0 sync sgd:rate=0.25,momentum=0.5
 TUTTI_VERIFY=full runs 4 sync 1 0 sync add
 TUTTI_CHUNK_MB=0.01 runs 4 counts 2 0 async
+# What the clients gave the centre is what it got, exactly; the workers of a client gave the same.
+conserves() {
+    awk '/ gave key / { if (seen[$2, $5]++ ? $6 != was[$2, $5] : 0) { print "client " $2 " differs: " $0; bad = 1 }
+             if (seen[$2, $5] == 1) { was[$2, $5] = $6; gave[$5] += $6 } }
+         /^the centre got key / { n++; got[$5, n] = $6; key[n] = $5 }
+         END { if (!n) { print "the centre is not told"; bad = 1 }
+             for (i = 1; i <= n; i++) if (got[key[i], i] != gave[key[i]]) {
+                 print "key " key[i] ": clients gave " gave[key[i]] ", the centre got " got[key[i], i]; bad = 1 }
+             exit bad }' "$@" || fail "elastic: not conserved"
+}
+for elastic in '2 1 1 2' '3 1 2 1' '6 2 2 2'; do # ranks, servers, clients, period
+    read -r ranks servers clients period <<< "$elastic"
+    runs "$ranks" elastic "$servers" "$clients" "elastic:period=$period,alpha=0.5" 8
+    conserves "$dir/out"
+done
 for type in sync async bounded:1; do runs 4 leaving 1 0 $type; done
 TUTTI_DESIGN=sequential runs 2 sync 0 1 sync add
 
-runs 2 waits 1 0 sync
+runs 3 waits 2 0 sync
 runs 1 waits 0 0 sync
 # 100 pushes and pulls of 280 kB, all at once, of two workers: with memory for each, the server would have 112 MB.
 runs 2 counts 1 0 async
@@ -57,8 +72,10 @@ refuses 1 "sets a.*, but another has set a" kv 3 differ 1 0 sync
 refuses 1 "servers is 3 of 3 ranks: must be from 0 to 2" kv 3 works 3 0 sync
 refuses 1 "clients is 2, but 3 workers cannot form so many groups" kv 4 works 1 2 sync
 refuses 1 'type is "async", but without servers there is sync alone' kv 2 works 0 0 async
-refuses 1 'type "slowly": must be sync, async, or bounded:S' kv 2 works 1 0 slowly
-refuses 1 'type "bounded:-1": must be sync, async, or bounded:S, where S is how many pushes a client may be ahead' kv 2 works 1 0 bounded:-1
+refuses 1 'type "slowly": must be sync, async, bounded:S' kv 2 works 1 0 slowly
+refuses 1 'type "bounded:-1": must be sync, async, bounded:S, where S is how many pushes a client may be ahead' kv 2 works 1 0 bounded:-1
+refuses 1 'type "elastic:period=0": must be sync, async, bounded:S, ' kv 2 works 1 0 elastic:period=0
+refuses 1 'type elastic: with alpha=0.5 3 clients would push the centre past their mean: use alpha=0.333333 or less' kv 4 works 1 0 elastic:period=1,alpha=0.5
 refuses 1 "servers is -1 of 2 ranks: must be from 0 to 1" kv 2 works -1 0 sync
 TUTTI_DESIGN=sequential refuses 1 "the design sequential ends one collective before it begins the next" kv 2 works 1 0 sync
 [ "$(grep -c '^open: unsupported$' "$dir/out")" = 2 ] || { fail "not all ranks refuse"; cat "$dir/out"; }

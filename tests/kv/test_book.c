@@ -224,7 +224,8 @@ static int stir(world *w, uint64_t *seed, int mortal)
 static void try_at_random(uint64_t *seed, int64_t bound)
 {
     static const tutti_kv_type kinds[] = {TUTTI_KV_SYNC, TUTTI_KV_ASYNC, TUTTI_KV_BOUNDED};
-    const tutti_book_rule rule = {kinds[bound < 0 ? bound + 2 : 2], bound < 0 ? 0 : bound};
+    const tutti_book_rule rule = {
+        .type = kinds[bound < 0 ? bound + 2 : 2], .bound = bound < 0 ? 0 : bound};
     int mortal = rule.type != TUTTI_KV_SYNC;
     world w = {.clients = 1 + (int)(draw(seed) % MOST_CLIENTS)};
     ck_assert_ok(tutti_book_open(&rule, w.clients, &w.book));
@@ -246,7 +247,8 @@ START_TEST(a_million_orders_keep_the_bound)
 }
 END_TEST
 
-static const char *const types[] = {"sync", "async", "bounded:0", "bounded:1", "bounded:2"};
+static const char *const types[] = {
+    "sync", "async", "bounded:0", "bounded:1", "bounded:2", "elastic:period=2,alpha=0.5"};
 enum { TYPES = sizeof types / sizeof *types };
 
 START_TEST(every_order_ends_right)
@@ -274,10 +276,32 @@ START_TEST(types_are_read)
     ck_assert_int_eq(rule.bound, 12);
     ck_assert_ok(tutti_book_rule_read("bounded:0", &rule));
     ck_assert_int_eq(rule.type, TUTTI_KV_SYNC);
-    static const char *const wrong[] = {
-        "", "bounded", "bounded:", "bounded:-1", "bounded:1x", "Sync"};
+    ck_assert_ok(tutti_book_rule_read("elastic:alpha=1,period=4", &rule));
+    ck_assert_int_eq(rule.type, TUTTI_KV_ELASTIC);
+    ck_assert_int_eq(rule.period, 4);
+    ck_assert(rule.alpha >= 1);
+    ck_assert_ok(tutti_book_rule_read("elastic", &rule));
+    static const char *const wrong[] = {"", "bounded", "bounded:", "bounded:-1", "bounded:1x",
+        "Sync", "sync:", "async:1", "elastic:", "elastic:period=0", "elastic:period=1.5",
+        "elastic:alpha=0", "elastic:alpha=1.1", "elastic:alpha=-0.1", "elastic:alpha=nan",
+        "elastic:alpha", "elastic:beta=1", "elastic:period=1,period=2", "elastic:period=1,",
+        "elastic:period=1,alpha=0."
+        "50000000000000000000000000000000000000000000000000000000000000000000000000000000"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         ck_assert_int_eq(tutti_book_rule_read(wrong[i], &rule), TUTTI_ERR_USAGE);
+}
+END_TEST
+
+START_TEST(a_type_is_written_as_it_is_read)
+{
+    static const char *const text[] = {
+        "sync", "async", "bounded:12", "elastic:period=8,alpha=0.1", "elastic:period=1,alpha=1"};
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
+        char written[TUTTI_BOOK_RULE_TEXT];
+        tutti_book_rule rule;
+        ck_assert_ok(tutti_book_rule_read(text[i], &rule));
+        ck_assert_str_eq(tutti_book_rule_write(&rule, written), text[i]);
+    }
 }
 END_TEST
 
@@ -288,5 +312,6 @@ int main(void)
     tcase_add_loop_test(tcase, every_order_ends_right, 0, TYPES);
     tcase_add_test(tcase, a_million_orders_keep_the_bound);
     tcase_add_test(tcase, types_are_read);
+    tcase_add_test(tcase, a_type_is_written_as_it_is_read);
     return testing_run(suite);
 }

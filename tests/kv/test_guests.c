@@ -3,6 +3,7 @@
 #include "designs/kv/guests.h"
 #include "tests/support/testing.h"
 
+#include <math.h>
 #include <string.h>
 
 static tutti_guests guests;
@@ -10,7 +11,7 @@ static char why[TUTTI_GUEST_WHY];
 
 static void open_guests(tutti_kv_type type, int clients)
 {
-    const tutti_hello self = {.servers = 1, .clients = clients, .rule = {type, 0}};
+    const tutti_hello self = {.servers = 1, .clients = clients, .rule = {.type = type}};
     ck_assert_ok(tutti_guests_open(&self, &guests));
     why[0] = 0;
 }
@@ -142,7 +143,7 @@ START_TEST(a_greeting_survives_its_bytes)
     const tutti_hello h = {.server = 1,
         .servers = 2,
         .clients = 3,
-        .rule = {TUTTI_KV_BOUNDED, 4},
+        .rule = {.type = TUTTI_KV_ELASTIC, .period = INT64_MAX, .alpha = 0.1},
         .client = 2,
         .worker = 5,
         .workers = 6,
@@ -153,7 +154,7 @@ START_TEST(a_greeting_survives_its_bytes)
     tutti_hello_write(&h, bytes);
     ck_assert(tutti_hello_read(bytes, &read));
     ck_assert_int_eq(read.server, 1);
-    ck_assert_int_eq(read.rule.bound, 4);
+    ck_assert(tutti_book_rule_is_same(&read.rule, &h.rule));
     ck_assert_int_eq(read.worker, 5);
     ck_assert(read.life == INT64_MAX);
     ck_assert_str_eq(read.host, "somewhere");
@@ -170,7 +171,13 @@ START_TEST(a_greeting_is_no_index_out_of_range)
         {.servers = 1, .clients = 1, .workers = TUTTI_HELLO_WORKERS + 1},
         {.servers = 1, .clients = 1, .workers = 1, .client = -1},
         {.servers = 1, .clients = 1, .workers = 1, .client = 1 << 21},
-        {.servers = 1, .clients = 1, .workers = 1, .rule = {(tutti_kv_type)9, 0}}};
+        {.servers = 1, .clients = 1, .workers = 1, .rule = {.type = (tutti_kv_type)9}},
+        {.servers = 1, .clients = 1, .workers = 1, .rule = {.period = 2}},
+        {.servers = 1, .clients = 1, .workers = 1, .rule = {.type = TUTTI_KV_ELASTIC}},
+        {.servers = 1,
+            .clients = 1,
+            .workers = 1,
+            .rule = {.type = TUTTI_KV_ELASTIC, .period = 1, .alpha = NAN}}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         tutti_hello_write(&wrong[i], bytes);
         ck_assert(!tutti_hello_read(bytes, &read));
