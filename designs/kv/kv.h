@@ -103,7 +103,8 @@ TUTTI_API tutti_status tutti_kv_open_sized(
 /* Collective over comm. options may be NULL. USAGE (on all ranks): clients do not divide the workers, no worker
  * is left, a type that is none, or one without servers, an alpha above 1 / clients; of jobs: a role that is none,
  * another token, or options that the server does not have. MISMATCH: the ranks' options differ, or a server's
- * version. TIMEOUT, COMM: a server cannot be reached, or cannot listen. Also what tutti_attach and tutti_group return. */
+ * version. TIMEOUT, COMM: a server cannot be reached, or cannot listen. Also what tutti_attach and tutti_group
+ * return. */
 static inline tutti_status tutti_kv_open(
     MPI_Comm comm, const tutti_kv_options *options, tutti_kv **kv)
 {
