@@ -330,11 +330,15 @@ static tutti_status turn_to_servers(const tutti_training_session *s, const char 
     const int keys = tutti_service_keys(net, NULL), servers = s->service.servers;
     if (s->options.workers_of_all && !strategy->stored)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "--strategy %s does not go with servers and clients as jobs of their own: use sync, async or "
-            "bounded",
+            "--strategy %s does not go with servers and clients as jobs of their own: use sync, elastic, "
+            "async or bounded",
             strategy->name);
     if (s->options.workers_of_all) {
         recipe->strategy = strategy->stored;
+        if (recipe->strategy->meets_store) { /* a client is a run of its own */
+            recipe->replica = s->rank;
+            recipe->replicas = s->joined;
+        }
         return TUTTI_OK;
     }
     if (!servers && strategy->needs_servers)

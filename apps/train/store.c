@@ -139,9 +139,16 @@ static double or_never(double seconds)
     return seconds > 0 ? seconds : -1;
 }
 
+/* Its name and parameters are the store's type. */
+static const tutti_strategy *stored_strategy(const tutti_train_options *o)
+{
+    return (o->strategy ? o->strategy : &tutti_strategy_sync)->stored;
+}
+
 /* Who waits for another client is warned; how long is for --timeout to say: an evaluation may take its time. */
 static tutti_status open_kv(const tutti_train_options *o, tutti_train_store *s)
 {
+    const tutti_strategy *strategy = stored_strategy(o);
     char type[TUTTI_STRATEGY_TEXT];
     const tutti_attach_options attach = {.design = o->design->name,
         .lanes = (int)tutti_conf_int_or(o->lanes, 0),
@@ -154,16 +161,18 @@ static tutti_status open_kv(const tutti_train_options *o, tutti_train_store *s)
         .setup_timeout_s = fmin(o->setup_timeout_s, o->timeout_s)};
     const tutti_kv_options options = {.servers = s->servers,
         .clients = s->clients,
-        .type = tutti_strategy_print(o->strategy, &o->strategy_settings, type),
+        .type = tutti_strategy_print(strategy, &o->strategy_settings, type),
         .attach = &attach};
     return tutti_kv_open(*(const MPI_Comm *)s->all.comm, &options, &s->kv);
 }
 
 /* As tutti_kv_set_optimizer reads it. Gradients are those of the mean over the images of all clients: where a client's
  * are an update by themselves, it becomes the mean over its own. */
-static tutti_status choose_optimizer(tutti_train_store *s, const tutti_step_options *r)
+static tutti_status choose_optimizer(tutti_train_store *s, const tutti_training_session *on)
 {
+    const tutti_step_options *r = &on->recipe;
     char text[256];
+    if (on->step->strategy->meets_store) return TUTTI_OK; /* clients update */
     if (r->rule == &tutti_update_sgd)
         snprintf(text, sizeof text, "sgd:rate=1,momentum=%.9g,decay=%.9g,nesterov=%d,scale=%d",
             (double)r->momentum, (double)r->weight_decay, r->nesterov, s->clients_apart);
@@ -184,17 +193,31 @@ tutti_status tutti_train_store_open(
 {
     const tutti_step *step = on->step;
     tutti_status status = open_kv(options, store);
-    if (!status) status = choose_optimizer(store, &on->recipe);
+    if (!status) status = choose_optimizer(store, on);
     for (int i = 0; i < step->parameters && !status; i++)
         status = tutti_kv_init(store->kv, i, handle(on, step->parameter[i]), TUTTI_F32);
     on->stale = 1;
     return status ? status : tutti_train_store_settle(store, options->timeout_s);
 }
 
+/* The store counts calls, and lets all but every period-th pass. */
+static tutti_status meet_centre(tutti_train_store *store, tutti_training_session *on)
+{
+    const tutti_step *step = on->step;
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < step->parameters && !status; i++) {
+        tutti_handle weights = handle(on, step->parameter[i]);
+        status = tutti_kv_pushpull(store->kv, i, weights, weights);
+    }
+    on->stale = 1;
+    return status;
+}
+
 tutti_status tutti_train_store_step(
     tutti_train_store *store, tutti_training_session *on, double rate)
 {
     const tutti_step *step = on->step;
+    if (step->strategy->meets_store) return meet_centre(store, on);
     tutti_status status = tutti_kv_set_rate(store->kv, rate / store->clients_apart);
     for (int i = step->parameters - 1; i >= 0 && !status; i--)
         status = tutti_kv_push(store->kv, i, handle(on, step->gradient[i]));

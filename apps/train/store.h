@@ -1,5 +1,6 @@
 /* Training on a store of keys (tutti/kv.h): servers have the weights and update them, and workers push gradients
- * and pull weights (tutti_strategy.pushes). Either all ranks are one mpirun, of which the last serve, or servers
+ * and pull weights (tutti_strategy.pushes); or servers have a centre, to which clients are drawn that update their own
+ * weights (tutti_strategy.meets_store). Either all ranks are one mpirun, of which the last serve, or servers
  * and each client are jobs of their own (TUTTI_KV_ROLE).
  *
  * A client trains as a run of its own does: its workers have an exchange of their own, by which they agree, sum
@@ -58,7 +59,8 @@ tutti_status tutti_train_store_agree(
 tutti_status tutti_train_store_open(
     const tutti_train_options *options, tutti_train_store *store, tutti_training_session *on);
 /* Behind the submission of a step: pushes its gradients, in the order in which they are completed, and pulls the
- * weights, in the order in which the next step needs them. Later steps and evaluations wait for what they need. */
+ * weights, in the order in which the next step needs them; or lets the weights meet their centre, if it is
+ * time. Later steps and evaluations wait for what they need. */
 tutti_status tutti_train_store_step(
     tutti_train_store *store, tutti_training_session *on, double rate);
 /* Waits for all of that. Then the main thread may have the weights. */

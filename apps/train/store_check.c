@@ -12,6 +12,18 @@ typedef struct refusal {
     const char *option, *value, *reason;
 } refusal;
 
+/* A parameter that the strategy has in one mpirun alone. */
+static int gives_more(const tutti_train_options *o)
+{
+    const tutti_strategy *one = o->strategy, *jobs = one ? one->stored : NULL;
+    if (!jobs || !one->parameter || !jobs->parameter) return 0;
+    int i = 0;
+    while (jobs->parameter[i].key) i++;
+    for (; one->parameter[i].key; i++)
+        if (o->strategy_settings.value[i] != one->parameter[i].fallback) return 1;
+    return 0;
+}
+
 tutti_status tutti_train_store_check(const tutti_train_options *o)
 {
     static const char parts[] = "servers have a part of the gradients each: leave it out";
@@ -20,8 +32,9 @@ tutti_status tutti_train_store_check(const tutti_train_options *o)
     const refusal row[] = {
         {strategy && !strategy->stored, "strategy", o->strategy_name,
             "does not go with servers and clients as jobs of their own (TUTTI_KV_ROLE): use sync, "
-            "async or "
-            "bounded"},
+            "elastic, async or bounded"},
+        {gives_more(o), "strategy", o->strategy_name,
+            "clients that are jobs of their own have no rounds: leave out round="},
         {l->stages || l->replicas || l->split, "layout", o->layout_text,
             "clients of servers are whole replicas, each on a rank: leave out stages=, replicas= "
             "and "

@@ -99,8 +99,8 @@ typedef struct tutti_strategy tutti_strategy;
 extern const tutti_strategy tutti_strategy_sync, tutti_strategy_sharded, tutti_strategy_rooted,
     tutti_strategy_local, tutti_strategy_gossip, tutti_strategy_elastic, tutti_strategy_async,
     tutti_strategy_bounded;
-/* sync with servers, and with a store of keys, in no table: users say it by a layout, or by jobs. */
-extern const tutti_strategy tutti_strategy_served, tutti_strategy_stored;
+/* sync with servers, and sync and elastic with a store of keys, in no table: users say it by a layout, or by jobs. */
+extern const tutti_strategy tutti_strategy_served, tutti_strategy_stored, tutti_strategy_elastic_stored;
 /* NULL-terminated table of strategies; lookup by name (NULL if unknown). [P] */
 extern const tutti_strategy *const tutti_strategies[];
 const tutti_strategy *tutti_strategy_find(const char *name);

@@ -51,6 +51,9 @@ struct tutti_strategy {
     /* The graph has no updates: behind each step the program pushes every gradient (tutti_step.gradient) to a
      * store of keys, whose servers update, and pulls the weights. */
     int pushes;
+    /* The graph is that of a client by itself, with its updates: behind each step the program passes every
+     * parameter to tutti_kv_pushpull, by which the store draws it to a centre. */
+    int meets_store;
     /* Whether each client's push is an update by itself; NULL or 0: those of all clients are added up before. [P] */
     int (*apart)(const tutti_strategy_settings *settings);
     /* INVAL (logged): a rule or options that the strategy cannot take. */

@@ -3,6 +3,7 @@ libnet_la_SOURCES += \
 	dag/strategies/async.c \
 	dag/strategies/bounded.c \
 	dag/strategies/elastic.c \
+	dag/strategies/elastic_stored.c \
 	dag/strategies/gossip.c \
 	dag/strategies/local.c \
 	dag/strategies/rooted.c \

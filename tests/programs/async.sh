@@ -1,5 +1,5 @@
 #!/bin/bash
-# Training on a store of keys: async and bounded in one mpirun and as jobs of their own; the loss falls; bounded:0, and sync as jobs,
+# Training on a store of keys: async and bounded in one mpirun and as jobs of their own, elastic as jobs; the loss falls; bounded:0, and sync as jobs,
 # have the bits of sync; a client that dies; checkpoints; what is refused.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 slow=${TUTTI_TEST_SLOWDOWN:-1}
@@ -74,6 +74,20 @@ refused_jobs() { # TEXT OPTION...
     jobs 2 --steps 1 "${@:2}"
     grep -q -e "$1" "$dir/out" || { fail "no \"$1\": ${*:2}"; cat "$dir/out"; }
 }
+
+# ---- elastic: clients train alone where they never meet; else they are drawn to each other ----
+alone=(--steps 6 --strategy elastic:period=1000000,alpha=0.25)
+jobs 0 "${alone[@]}"
+far=$(field weights_hash)
+jobs 0 "${alone[@]}"
+is "elastic, clients that never meet" "$far"
+jobs 0 --epochs 3 --strategy elastic:period=1,alpha=0.25
+learns "elastic, jobs"
+jobs 0 --steps 6 --strategy elastic:period=1,alpha=0.25 --checkpoint "$dir/e"
+[ "$(field weights_hash)" != "$far" ] || fail "elastic: clients do not meet"
+jobs 0 --steps 8 --strategy elastic:period=1,alpha=0.25 --checkpoint "$dir/e" --resume "$dir/e"
+refused_jobs "clients that are jobs of their own have no rounds: leave out round=" --strategy elastic:round=10
+refused_jobs "alpha=0.6 2 clients would push the centre past their mean" --strategy elastic:alpha=0.6
 
 # ---- a client dies: the other goes on; it returns, with the step of the checkpoint ----
 events() { cat "$dir/json" 2> /dev/null | grep -c "\"event\":\"$1\""; }
