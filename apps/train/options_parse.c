@@ -42,15 +42,17 @@ static void adapt(tutti_train_options *o, const tutti_train_program *program)
 
 static void read_strategy(tutti_train_options *o)
 {
+    const char *role = getenv("TUTTI_KV_ROLE");
     if (strcmp(o->strategy_name, "auto") != 0 &&
         !tutti_strategy_read(o->strategy_name, &o->strategy, &o->strategy_settings,
             o->strategy_fault, sizeof o->strategy_fault))
         o->strategy = NULL;
-    tutti_strategy_print(o->strategy, &o->strategy_settings, o->strategy_text);
-    if (o->strategy && o->strategy->alone) o->priority = o->priority_free = 0;
-    const char *role = getenv("TUTTI_KV_ROLE");
     o->jobs = role && *role;
     o->stored = o->jobs || (o->strategy && o->strategy->pushes);
+    const int apart = o->jobs && o->strategy && o->strategy->stored; /* it may have fewer parameters */
+    tutti_strategy_print(
+        apart ? o->strategy->stored : o->strategy, &o->strategy_settings, o->strategy_text);
+    if (o->strategy && o->strategy->alone) o->priority = o->priority_free = 0;
 }
 
 /* --compress bf16 and --wire bf16 are one setting. */
