@@ -36,6 +36,7 @@ trains_with() { # RANKS OPTION...
 }
 trains_with 3 --layout servers=1
 trains_with 3 --layout servers=1 --strategy elastic:period=2
+trains_with 3 --layout servers=1 --strategy async
 trains_with 2 --strategy rooted:obr
 trains_with 3 --strategy gossip:exponential,period=3
 for codec in onebit powersgd:2; do trains_with 2 --compress $codec; done
