@@ -184,7 +184,7 @@ static void sum_in_a_step(rank *r)
     cudaFree(device);
 }
 
-/* NCCL has connected the ranks for every algorithm by then, not only for that of its first collective, which is small. */
+/* NCCL has connected the ranks for every algorithm by then, not only for that of its first collective. */
 START_TEST(a_sum_allocates_nothing)
 {
     rank r[RANKS] = {{0}};
