@@ -1,5 +1,6 @@
-/* dag/kernels on a GPU, with the device's memory and a stream: each kernel for CUDA writes what the CPU's
- * kernel writes, or almost (slack_of), for each case of tests/kernels/cases.txt. Every row has a case.
+/* dag/kernels on a GPU, with the device's memory and streams: each kernel for CUDA writes what the CPU's
+ * kernel writes, or almost (slack_of), for each case of tests/kernels/cases.txt, on two streams at the same
+ * time: kernels that were opened apart share nothing. Every row has a case.
  * gpu.sh runs it on a real GPU; fake_gpu.sh, linked with the fakes, without one. Skipped where there is no
  * GPU. */
 #include "dag/base/clock.h"
@@ -21,10 +22,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_OPS = 128 };
+enum { MOST_OPS = 128, STREAMS = 2 };
 static const tutti_device_kind *const gpu = &tutti_device_kind_built;
 static const double longest_s = 60;
-static void *queue, *event;
 static int compared, seen[MOST_OPS][TUTTI_DTYPE_COUNT];
 
 /* ---- what may differ ---- */
@@ -79,56 +79,84 @@ static void compare_tensor(const test_case *c, const tutti_op *op, const test_te
 
 /* ---- on the GPU ---- */
 
-static void copy(void *to, const void *from, size_t bytes)
+typedef struct stream {
+    void *queue, *event;
+    /* of the kernel on it: as it was opened, its tensors on the GPU, and pinned */
+    void *args, *there[MAX_BUFFERS], *pinned[MAX_BUFFERS];
+} stream;
+static stream streams[STREAMS];
+
+static void copy(const stream *s, void *to, const void *from, size_t bytes)
 {
-    ck_assert_ok(gpu->copy(0, to, from, bytes, queue));
+    ck_assert_ok(gpu->copy(0, to, from, bytes, s->queue));
 }
 
-static void wait_for_queue(void)
+static void wait_for(const stream *s)
 {
     const double until_s = tutti_clock_s() + longest_s;
     int passed = 0;
-    ck_assert_ok(gpu->event_mark(0, event, queue));
     while (!passed) {
-        ck_assert_ok(gpu->event_passed(0, event, &passed));
+        ck_assert_ok(gpu->event_passed(0, s->event, &passed));
         ck_assert_msg(tutti_clock_s() < until_s, "the GPU was not done in %g s", longest_s);
     }
 }
 
-static void run_kernel(const tutti_kernel *kernel, const test_case *c, void *const buf[])
+static size_t bytes_of(const test_tensor *tensor)
 {
-    void *args = NULL;
+    return (size_t)tensor->count * tutti_dtype_bytes(tensor->dtype);
+}
+
+/* Memory first, all of it: whoever allocates waits for the GPU. */
+static void prepare(stream *s, const test_case *c, const tutti_kernel *kernel, int count,
+    const test_tensor *const tensor[])
+{
+    for (int b = 0; b < count; b++) {
+        ck_assert_ok(gpu->alloc(0, bytes_of(tensor[b]), &s->there[b]));
+        ck_assert_ok(gpu->pin(0, bytes_of(tensor[b]), &s->pinned[b]));
+        memcpy(s->pinned[b], tensor[b]->data, bytes_of(tensor[b]));
+    }
+    ck_assert_ok(kernel->open(&c->desc, &s->args));
+}
+
+static void put(
+    const stream *s, const tutti_kernel *kernel, int count, const test_tensor *const tensor[])
+{
+    for (int b = 0; b < count; b++) copy(s, s->there[b], s->pinned[b], bytes_of(tensor[b]));
+    ck_assert_ok(kernel->fn(s->args, (void *const *)s->there, s->queue));
+    for (int b = 0; b < count; b++) copy(s, s->pinned[b], s->there[b], bytes_of(tensor[b]));
+    ck_assert_ok(gpu->event_mark(0, s->event, s->queue));
+}
+
+static void run_on_cpu(
+    const test_case *c, const tutti_op *op, int count, const test_tensor *const tensor[])
+{
+    const tutti_kernel *kernel = tutti_kernel_find(op, TUTTI_CPU, tensor[0]->dtype);
+    void *args = NULL, *buf[MAX_BUFFERS];
+    for (int b = 0; b < count; b++) buf[b] = tensor[b]->data;
     ck_assert_ok(kernel->open(&c->desc, &args));
-    ck_assert_ok(kernel->fn(args, buf, kernel->device == TUTTI_CUDA ? queue : NULL));
-    if (kernel->device == TUTTI_CUDA) wait_for_queue();
+    ck_assert_ok(kernel->fn(args, buf, NULL));
     kernel->close(args);
 }
 
 /* Runs the op on the GPU, and then on the CPU, from the same inputs. */
-static void compare(
-    const test_case *c, const tutti_op *op, const tutti_kernel *kernel, double more)
+static void compare(const test_case *c, const tutti_op *op, const tutti_kernel *kernel, double more)
 {
     const test_tensor *tensor[MAX_BUFFERS];
-    void *cpu[MAX_BUFFERS], *there[MAX_BUFFERS], *back[MAX_BUFFERS];
     int written[MAX_BUFFERS];
     const int count = test_buffers(c, op, tensor, written);
-    for (int b = 0; b < count; b++) {
-        const size_t bytes = (size_t)tensor[b]->count * tutti_dtype_bytes(tensor[b]->dtype);
-        cpu[b] = tensor[b]->data;
-        ck_assert_ok(gpu->alloc(0, bytes, &there[b]));
-        ck_assert_ok(gpu->pin(0, bytes, &back[b]));
-        memcpy(back[b], cpu[b], bytes);
-        copy(there[b], back[b], bytes);
-    }
-    run_kernel(kernel, c, there);
-    for (int b = 0; b < count; b++)
-        copy(back[b], there[b], (size_t)tensor[b]->count * tutti_dtype_bytes(tensor[b]->dtype));
-    wait_for_queue();
-    run_kernel(tutti_kernel_find(op, TUTTI_CPU, tensor[0]->dtype), c, cpu);
-    for (int b = 0; b < count; b++) {
-        compare_tensor(c, op, tensor[b], back[b], fmax(more, slack_of(op, tensor[b]->dtype)));
-        gpu->unpin(0, back[b]);
-        gpu->release(0, there[b]);
+    for (int s = 0; s < STREAMS; s++) prepare(&streams[s], c, kernel, count, tensor);
+    for (int s = 0; s < STREAMS; s++) put(&streams[s], kernel, count, tensor);
+    for (int s = 0; s < STREAMS; s++) wait_for(&streams[s]);
+    run_on_cpu(c, op, count, tensor);
+    for (int s = 0; s < STREAMS; s++) {
+        const stream *on = &streams[s];
+        kernel->close(on->args);
+        for (int b = 0; b < count; b++) {
+            const double slack = fmax(more, slack_of(op, tensor[b]->dtype));
+            compare_tensor(c, op, tensor[b], on->pinned[b], slack);
+            gpu->unpin(0, on->pinned[b]);
+            gpu->release(0, on->there[b]);
+        }
     }
     compared++;
 }
@@ -207,13 +235,18 @@ int main(void)
         printf("%s\n", gpu->lacks());
         return 77;
     }
-    if (gpu->select(0) || gpu->queue_open(0, &queue) || gpu->event_open(0, &event)) return 1;
+    if (gpu->select(0)) return 1;
+    for (int s = 0; s < STREAMS; s++)
+        if (gpu->queue_open(0, &streams[s].queue) || gpu->event_open(0, &streams[s].event))
+            return 1;
     Suite *suite = suite_create("gpu");
     TCase *tests = testing_case(suite, "gpu");
     tcase_add_test(tests, kernels_write_what_the_cpu_writes);
     tcase_add_test(tests, every_row_has_a_case);
     const int status = testing_run(suite);
-    gpu->event_close(0, event);
-    gpu->queue_close(0, queue);
+    for (int s = 0; s < STREAMS; s++) {
+        gpu->event_close(0, streams[s].event);
+        gpu->queue_close(0, streams[s].queue);
+    }
     return status;
 }

@@ -2,8 +2,8 @@
 # Mutants of what runs on a GPU: steps and NCCL's collectives on the fake device are seen to fail.  mutants.sh [PATCH...]; without arguments, all
 #
 # Each *.patch here breaks one rule. It is applied to a copy of its source, the one object is compiled and linked before the
-# library's, and test_steps has to fail in some order of streams; or test_nccl, where the patch is called nccl_*. A patch that
-# does not apply any more is a failure, too.
+# library's, and test_steps has to fail in some order of streams; or test_nccl, where the patch is called nccl_*, and
+# test_gpu_fake, where it is called gpu_*. A patch that does not apply any more is a failure, too.
 # Objects, compiler and flags are the build's (TUTTI_BUILDDIR).
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -15,15 +15,16 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 flags=$build/tests/deadlock/mutants/flags fake=$build/tests/device/fake
 CC=$(sed -n 1p "$flags") compile=$(sed -n 2p "$flags") libraries=$(sed -n 3p "$flags")
-export STARPU_HOME=$scratch STARPU_SILENT=1 TUTTI_FAKE_MEMORY_MB=64 TUTTI_TEST_ROUNDS=15
+export STARPU_HOME=$scratch STARPU_SILENT=1 TUTTI_FAKE_MEMORY_MB=256 TUTTI_TEST_ROUNDS=15
 export LD_LIBRARY_PATH=$fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 ulimit -c 0
 cd "$build" || exit 1
 
 # link PROGRAM OBJECT...: it with these objects before the library's.
+shopt -s nullglob
 link() {
     # shellcheck disable=SC2086
-    $CC -o "$scratch/test" "tests/device/$1-$1.o" "${@:2}" "$fake"/*_fake.o .libs/libtesting.a .libs/libcore.a \
+    $CC -o "$scratch/test" tests/device/*"$1"-*.o tests/kernels/*"$1"-*.o "${@:2}" "$fake"/*_fake.o .libs/libtesting.a .libs/libcore.a \
         "$fake"/lib*.so.* $libraries
 }
 
@@ -37,7 +38,7 @@ fails() {
 }
 
 program_of() { # PATCH
-    case ${1##*/} in nccl_*) echo test_nccl ;; *) echo test_steps ;; esac
+    case ${1##*/} in nccl_*) echo test_nccl ;; gpu_*) echo test_gpu_fake ;; *) echo test_steps ;; esac
 }
 
 # judge PATCH: prints a line; returns whether it was caught.
