@@ -138,8 +138,11 @@ static tutti_status check_layout(const tutti_train_options *o)
         return tutti_conf_refuse(&o->conf, "layout", o->layout_text, o->layout_fault);
     if (!o->layers_read)
         return tutti_conf_refuse(&o->conf, "stage-layers", o->stage_layers,
-            "must be auto, or the number of layers of each stage, such as 10,12");
-    if (l->stages < 2 && l->stage_layers[0])
+            "must be auto, timed, or the number of layers of each stage, such as 10,12");
+    if (l->timed && strcmp(o->device, "cpu") != 0)
+        return tutti_conf_refuse(&o->conf, "stage-layers", o->stage_layers,
+            "kernels of GPUs are not timed: use auto, or the number of layers of each stage");
+    if (l->stages < 2 && (l->timed || l->stage_layers[0]))
         return tutti_conf_refuse(
             &o->conf, "stage-layers", o->stage_layers, "it needs --layout with two or more stages");
     if (l->split > 1) {
