@@ -34,7 +34,7 @@
  *
  *   sync        what all clients push to a key is added in the order of clients, whatever the order in
  *               which it comes: results have the same bits in every run. A pull has all pushes of all
- *               clients up to the last that its own client has made before.
+ *               clients up to the last that its own client has made before, and none beyond.
  *   async       a push is added when it comes; a pull has its own client's pushes, and others as they came.
  *   bounded:S   the same, but a pull waits until no client has pushed the key S times less than its own.
  *   elastic:period=T,alpha=A

@@ -77,7 +77,10 @@ tutti_status tutti_server_go_on(tutti_server *s, int slot)
 {
     tutti_server_key *k = &s->key[slot];
     tutti_status status = TUTTI_OK;
-    for (int n; !status && (n = tutti_book_round(&k->book, s->round));) status = add_round(s, k, n);
+    while (!status && tutti_book_has_round(&k->book)) {
+        status = tutti_server_keep_answers(s, slot);
+        if (!status) status = add_round(s, k, tutti_book_round(&k->book, s->round));
+    }
     for (int c = 0; c < s->clients && !status; c++) status = post(s, k, c);
     return status ? status : tutti_server_answer_all(s, slot);
 }
