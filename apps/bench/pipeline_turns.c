@@ -45,6 +45,7 @@ static tutti_layout layout_of(const tutti_pipeline_bench *b, const tutti_pipelin
     return (tutti_layout){0};
 }
 
+/* Where there is an exchange, on all ranks or on none. */
 static tutti_status open_session(
     const tutti_pipeline_bench *b, const tutti_pipeline_row *r, tutti_training_session *session)
 {
@@ -58,9 +59,10 @@ static tutti_status open_session(
             .timeout_s = b->o.timeout_s},
         .comm = b->world.boot.comm};
     tutti_status status = tutti_training_session_open(&options, session);
-    if (!status) status = tutti_workload_build(&workload, session);
-    if (!status) status = tutti_training_session_apply(session);
-    return status ? status : tutti_workload_start(&workload, session);
+    if (status) return status;
+    status = tutti_workload_begin(&workload, session);
+    if (status && status != TUTTI_ERR_TIMEOUT) tutti_training_session_close(session);
+    return status;
 }
 
 /* Only rank 0 has the whole net; the others wait for it. */

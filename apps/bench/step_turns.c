@@ -65,15 +65,19 @@ static tutti_workload workload_of(const tutti_step_bench *b, const tutti_step_ro
     return workload;
 }
 
-/* Opens a session and starts the row's workload in it. */
+/* Opens a session and starts the row's workload in it, if all ranks can; else none has a session, and they
+ * leave together. After TIMEOUT nobody knows what the others do. */
 static tutti_status start(
-    const tutti_step_bench *b, const tutti_step_row *r, tutti_training_session *session)
+    tutti_step_bench *b, const tutti_step_row *r, tutti_training_session *session)
 {
     const tutti_workload workload = workload_of(b, r);
     tutti_status status = tutti_step_session_open(b, &r->configuration, session);
-    if (!status) status = tutti_workload_build(&workload, session);
-    if (!status) status = tutti_training_session_apply(session);
-    return status ? status : tutti_workload_start(&workload, session);
+    if (status) return status;
+    status = tutti_workload_begin(&workload, session);
+    if (!session->exchange) status = tutti_world_agree(&b->world, status);
+    if (!status || status == TUTTI_ERR_TIMEOUT) return status;
+    tutti_training_session_close(session);
+    return tutti_world_give_up(&b->world, status);
 }
 
 /* ---- verifying ---- */

@@ -20,7 +20,7 @@ tutti_status tutti_world_open(double timeout_s, tutti_world *world)
 
 void tutti_world_close(tutti_world *world, tutti_status status)
 {
-    if (status && world->boot.size > 1) tutti_boot_abort(1);
+    if (status && world->boot.size > 1 && !world->together) tutti_boot_abort(1);
     tutti_comm_free(world->comm);
     if (world->boot.comm) tutti_boot_finalize(&world->boot);
     *world = (tutti_world){0};
@@ -35,14 +35,27 @@ static tutti_status call(tutti_world *world, const tutti_coll_args *args)
     return status;
 }
 
+static tutti_status worst_of_all(tutti_world *world, int32_t *worst)
+{
+    return call(world, &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
+                           .dtype = TUTTI_I32,
+                           .op = TUTTI_MAX,
+                           .count = 1,
+                           .recv = worst});
+}
+
 tutti_status tutti_world_agree(tutti_world *world, tutti_status mine)
 {
     int32_t worst = (int32_t)mine;
-    tutti_status status = call(world, &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
-                                          .dtype = TUTTI_I32,
-                                          .op = TUTTI_MAX,
-                                          .count = 1,
-                                          .recv = &worst});
+    tutti_status status = worst_of_all(world, &worst);
+    return status ? status : (tutti_status)worst;
+}
+
+tutti_status tutti_world_give_up(tutti_world *world, tutti_status mine)
+{
+    int32_t worst = (int32_t)mine;
+    tutti_status status = worst_of_all(world, &worst);
+    world->together = !status;
     return status ? status : (tutti_status)worst;
 }
 

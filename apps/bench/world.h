@@ -12,6 +12,7 @@ typedef struct tutti_world {
     tutti_boot boot;
     tutti_comm *comm;
     double timeout_s;
+    int together; /* the ranks have failed alike (tutti_world_give_up) */
 } tutti_world;
 
 /* Called by all ranks. Errors as of tutti_boot_init and tutti_comm_new. */
@@ -27,7 +28,10 @@ tutti_status tutti_world_mean(tutti_world *world, double *value);
 /* Copies rank 0's bytes to all ranks. */
 tutti_status tutti_world_share(tutti_world *world, void *data, int64_t bytes);
 tutti_status tutti_world_barrier(tutti_world *world);
-/* status: the outcome of the bench. After a failure the ranks (if several) can no longer leave
+/* All ranks call it with a failure, once none has anything under way: then they leave together. Returns the
+ * worst status. */
+tutti_status tutti_world_give_up(tutti_world *world, tutti_status mine);
+/* status: the outcome of the bench. After another failure the ranks (if several) can no longer leave
  * together: ends them all and does not return. Accepts a world that is not open. */
 void tutti_world_close(tutti_world *world, tutti_status status);
 

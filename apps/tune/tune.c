@@ -96,10 +96,8 @@ static tutti_status run_workload(tuner *t, const turn *what, double *step_s, dou
     tutti_pace pace = {0};
     tutti_exchange_note(t->session->exchange, "prepares steps to try a design with", 1);
     int ends = t->o->interrupted && t->o->interrupted(t->o->ctx);
-    tutti_status status =
-        agree(t, ends ? TUTTI_ERR_INTERRUPTED : tutti_workload_build(workload, t->session));
-    if (!status) status = agree(t, tutti_training_session_apply(t->session));
-    if (!status) status = agree(t, tutti_workload_start(workload, t->session));
+    tutti_status status = agree(t, ends ? TUTTI_ERR_INTERRUPTED : TUTTI_OK);
+    if (!status) status = tutti_workload_begin(workload, t->session);
     tutti_exchange_note(t->session->exchange, NULL, 0);
     if (!status) {
         status = tutti_workload_pace(workload, t->session, what->warm, what->steps, &pace);

@@ -96,6 +96,18 @@ tutti_status tutti_workload_start(const tutti_workload *w, tutti_training_sessio
     return status;
 }
 
+static tutti_status agree(const tutti_training_session *s, tutti_status mine)
+{
+    return s->exchange ? tutti_exchange_agree(s->exchange, mine, NULL) : mine;
+}
+
+tutti_status tutti_workload_begin(const tutti_workload *w, tutti_training_session *s)
+{
+    tutti_status status = agree(s, tutti_workload_build(w, s));
+    if (!status) status = agree(s, tutti_training_session_apply(s));
+    return status ? status : agree(s, tutti_workload_start(w, s));
+}
+
 /* ---- steps ---- */
 
 tutti_status tutti_workload_loss(tutti_training_session *s, double *loss)

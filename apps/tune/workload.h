@@ -1,7 +1,7 @@
 /* A workload: training steps of a model to measure, all on the same random batch. Sessions with the
  * same workload and workers do the same computation.
  *
- *   build -> tutti_training_session_apply -> start -> { steps, pace }* -> loss, hash
+ *   begin = build -> tutti_training_session_apply -> start;  then { steps, pace }* -> loss, hash
  *         -> tutti_training_session_stop [-> start ...]
  *
  * Errors as of the calls each makes. Threads: [M]. */
@@ -24,6 +24,9 @@ const tutti_model_input *tutti_workload_input(const tutti_workload *workload);
 tutti_status tutti_workload_build(const tutti_workload *workload, tutti_training_session *session);
 /* Starts the run with the initial weights and feeds it the batch. */
 tutti_status tutti_workload_start(const tutti_workload *workload, tutti_training_session *session);
+/* All of it, as far as every rank of the session's exchange can: a failure of one is that of all, and the
+ * session stays as it is then, to be closed. */
+tutti_status tutti_workload_begin(const tutti_workload *workload, tutti_training_session *session);
 /* Runs `steps` steps, submitted ahead of their execution; *seconds: from the first submission to
  * the last end. Fails (KERNEL, logged) if the loss of the last is not finite. */
 tutti_status tutti_workload_steps(

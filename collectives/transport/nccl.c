@@ -110,21 +110,18 @@ static tutti_status hear(tutti_nccl *n, int lane, int *failed)
     return tutti_nccl_called(comm, lane, "what is under way", result);
 }
 
-/* What was aborted has ended on its stream, but nobody knows how far it came: it has failed, as was told. */
+/* NCCL is asked after the event: what ends with an error has failed by then. What was aborted has ended on its stream,
+ * but nobody knows how far it came: it has failed, as was told. */
 static tutti_status nccl_test(tutti_transport *t, tutti_message *message, int *done)
 {
     tutti_nccl *n = (tutti_nccl *)t;
     if (!is_mine(n, message)) return n->whole->ops->test(n->whole, message, done);
     int failed = 0;
-    tutti_status status = n->aborted ? TUTTI_OK : hear(n, message->lane, &failed);
-    *done = 0;
-    if (status || failed) return status;
     cudaError_t error = cudaEventQuery(message->event);
-    if (error == cudaErrorNotReady) {
-        (void)cudaGetLastError();
-        return TUTTI_OK;
-    }
-    *done = 1;
+    (void)cudaGetLastError(); /* it would be the next call's */
+    tutti_status status = n->aborted ? TUTTI_OK : hear(n, message->lane, &failed);
+    *done = !status && !failed && error != cudaErrorNotReady;
+    if (!*done) return status;
     give_back(n, message);
     return n->aborted ? TUTTI_ERR_COMM
                       : tutti_nccl_cuda(n, "what was put on a stream has failed", error);

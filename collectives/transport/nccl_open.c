@@ -116,7 +116,10 @@ tutti_status tutti_transport_nccl(
     if (!n || !mine || !all) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for NCCL's lanes");
     if (!status) status = check_lanes(options);
     if (!status) {
-        setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0); /* before the first call of NCCL */
+        /* before the first call of NCCL, which would connect ranks, and take memory, in a step: in the first one
+         * that is large enough for another algorithm */
+        setenv("NCCL_RUNTIME_CONNECT", "0", 0);
+        setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0);
         *n = (tutti_nccl){.base = *whole,
             .whole = whole,
             .device = options->device,

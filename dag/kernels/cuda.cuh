@@ -17,6 +17,7 @@ extern "C" {
 #include "dag/base/bf16.h"
 #include "dag/base/log.h"
 #include "dag/kernels/open.h"
+#include "dag/kernels/space.h"
 }
 
 #include <stdint.h>
@@ -82,8 +83,15 @@ inline tutti_status check_inputs(const char *op, int inputs)
 /* ---- Kernels that keep memory ---- */
 
 /* The device's memory, at least one byte of it. NOMEM, logged. */
-inline tutti_status space_get(const char *op, size_t bytes, void **space);
-inline void space_release(void *space);
+inline tutti_status space_new(const char *op, size_t bytes, void **space);
+inline void space_release(void *space); /* accepts NULL */
+
+/* The same, as far as kernels may take it (space.h); else NULL. */
+inline tutti_status space_get(const char *op, size_t bytes, void **space)
+{
+    *space = NULL;
+    return tutti_space_grant(bytes) ? space_new(op, bytes, space) : TUTTI_OK;
+}
 
 /* What such a kernel opens: its descriptor, and memory for what one launch leaves to the next. */
 template <typename Desc> struct Opened {
@@ -139,10 +147,11 @@ TUTTI_BOTH inline void each(int64_t first, int64_t step, int64_t count, const El
 
 #ifdef __CUDACC__
 
-inline tutti_status space_get(const char *op, size_t bytes, void **space)
+inline tutti_status space_new(const char *op, size_t bytes, void **space)
 {
     const cudaError_t error = cudaMalloc(space, bytes);
     if (!error) return TUTTI_OK;
+    (void)cudaGetLastError(); /* it would be the next launch's */
     return tutti_fail(TUTTI_ERR_NOMEM,
         "%s: no %zu bytes of the GPU's memory to open the kernel: %s", op, bytes,
         cudaGetErrorString(error));
@@ -175,7 +184,7 @@ tutti_status launch(const char *op, int64_t count, const Element &element, void 
 
 #elif !defined TUTTI_CUDA_LAUNCH
 
-inline tutti_status space_get(const char *op, size_t bytes, void **space)
+inline tutti_status space_new(const char *op, size_t bytes, void **space)
 {
     *space = aligned_alloc(256, (bytes + 255) / 256 * 256); /* as the device's memory is */
     return *space ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to open the kernel", op);

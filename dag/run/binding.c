@@ -3,6 +3,7 @@
 #include "dag/base/log.h"
 #include "dag/base/mem.h"
 #include "dag/device/device.h"
+#include "dag/kernels/space.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,27 +34,6 @@ static void find_uses(const tutti_binding *b, unsigned char used[])
         for (int a = 0; a < node->accesses; a++)
             used[tutti_graph_get_tensor(b->graph, node->access[a].tensor)->block] |= HOST;
     }
-}
-
-/* Tells how much of the GPU's memory the tensors take. NOMEM: it has not so much. */
-static tutti_status check_room(const tutti_binding *b, const unsigned char used[])
-{
-    static const double gib = 0x1p30;
-    const int gpu = b->place.gpu;
-    size_t needed = 0, room;
-    for (int t = 0; t < b->tensors; t++)
-        if (used[t] & GPU) needed += tutti_graph_get_tensor(b->graph, t)->block_bytes;
-    tutti_status status = devices->room(gpu, &room);
-    if (status) return status;
-    if (needed > room)
-        return tutti_fail(TUTTI_ERR_NOMEM,
-            "GPU %d has %.2f GiB of free memory, but the tensors of a step take %.2f: use a "
-            "smaller "
-            "batch, fewer ranks for each GPU, or --precision bf16",
-            gpu, (double)room / gib, (double)needed / gib);
-    tutti_log(TUTTI_LOG_INFO, "GPU %d: the tensors of a step take %.2f GiB of %.2f that are free",
-        gpu, (double)needed / gib, (double)room / gib);
-    return TUTTI_OK;
 }
 
 static tutti_status get_host(const tutti_binding *b, const tutti_tensor *tensor, void **memory)
@@ -94,17 +74,12 @@ static void describe(tutti_binding *b, int t)
         .device = b->place.gpu};
 }
 
-static tutti_status bind_memory(tutti_binding *b)
+static tutti_status bind_memory(tutti_binding *b, const unsigned char used[])
 {
     tutti_status status = TUTTI_OK;
-    unsigned char *used = calloc((size_t)b->tensors + 1, 1);
-    if (!used) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d tensors", b->tensors);
-    find_uses(b, used);
-    if (b->place.device == TUTTI_CUDA) status = check_room(b, used);
     for (int t = 0; t < b->tensors && !status; t++) status = bind_block(b, t, used[t]);
     for (int t = 0; t < b->tensors && !status; t++) /* offsets of a block's first tensor are 0 */
         describe(b, t);
-    free(used);
     return status;
 }
 
@@ -175,6 +150,80 @@ static tutti_status bind_kernel(tutti_binding *b, int i)
     return TUTTI_OK;
 }
 
+static tutti_status bind_kernels(tutti_binding *b)
+{
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < b->nodes && !status; i++) status = bind_kernel(b, i);
+    return status;
+}
+
+/* ---- how much of a GPU's memory it takes ---- */
+
+static double gib(size_t bytes)
+{
+    return (double)bytes / 0x1p30;
+}
+
+/* opened: all kernels are, so that it is known what they keep. */
+static tutti_status refuse_room(const tutti_binding *b, size_t room, int opened)
+{
+    const size_t needed = b->tensor_bytes + b->kernel_bytes;
+    return tutti_fail(TUTTI_ERR_NOMEM,
+        "GPU %d has %.2f GiB of free memory, but a step takes %s%.2f (its tensors %.2f, what kernels keep "
+        "beside them %.2f): use a smaller batch, fewer ranks for each GPU, or --precision bf16",
+        b->place.gpu, gib(room), opened ? "" : "at least ", gib(needed), gib(b->tensor_bytes),
+        gib(b->kernel_bytes));
+}
+
+/* Once kernels are open: their libraries have taken memory of their own by then, as much as they like. */
+static tutti_status check_rest(const tutti_binding *b, size_t room)
+{
+    const int gpu = b->place.gpu;
+    size_t rest;
+    tutti_status status = devices->room(gpu, &rest);
+    if (status) return status;
+    const size_t libraries = room - b->kernel_bytes > rest ? room - b->kernel_bytes - rest : 0;
+    if (b->tensor_bytes > rest)
+        return tutti_fail(TUTTI_ERR_NOMEM,
+            "GPU %d has %.2f GiB of free memory, but the tensors of a step take %.2f: of %.2f that were "
+            "free, kernels keep %.2f, and their libraries, or other programs, have taken %.2f: use a "
+            "smaller batch, fewer ranks for each GPU, or --precision bf16",
+            gpu, gib(rest), gib(b->tensor_bytes), gib(room), gib(b->kernel_bytes), gib(libraries));
+    tutti_log(TUTTI_LOG_INFO,
+        "GPU %d: a step takes %.2f GiB of %.2f that are free (its tensors %.2f, what kernels keep beside "
+        "them %.2f), and libraries of kernels have taken %.2f",
+        gpu, gib(b->tensor_bytes + b->kernel_bytes), gib(room), gib(b->tensor_bytes),
+        gib(b->kernel_bytes), gib(libraries));
+    return TUTTI_OK;
+}
+
+/* Opens kernels before tensors are there: what they need is known only then, also where it is too much. */
+static tutti_status bind_kernels_on_gpu(tutti_binding *b, const unsigned char used[])
+{
+    size_t room;
+    tutti_status status = devices->room(b->place.gpu, &room);
+    if (status) return status;
+    for (int t = 0; t < b->tensors; t++)
+        if (used[t] & GPU) b->tensor_bytes += tutti_graph_get_tensor(b->graph, t)->block_bytes;
+    tutti_space_begin(room > b->tensor_bytes ? room - b->tensor_bytes : 0);
+    status = bind_kernels(b);
+    b->kernel_bytes = tutti_space_end();
+    if (b->tensor_bytes + b->kernel_bytes > room) return refuse_room(b, room, !status);
+    return status ? status : check_rest(b, room);
+}
+
+static tutti_status bind(tutti_binding *b)
+{
+    unsigned char *used = calloc((size_t)b->tensors + 1, 1);
+    if (!used) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d tensors", b->tensors);
+    find_uses(b, used);
+    tutti_status status =
+        b->place.device == TUTTI_CUDA ? bind_kernels_on_gpu(b, used) : bind_kernels(b);
+    if (!status) status = bind_memory(b, used);
+    free(used);
+    return status;
+}
+
 tutti_status tutti_binding_open(
     const tutti_graph *graph, const tutti_binding_place *place, tutti_binding *binding)
 {
@@ -190,8 +239,7 @@ tutti_status tutti_binding_open(
     if (!b.host || !b.gpu || !b.kernel || !b.args)
         status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d nodes", b.nodes);
     if (!status && place->device == TUTTI_CUDA) status = devices->select(place->gpu);
-    if (!status) status = bind_memory(&b);
-    for (int i = 0; i < b.nodes && !status; i++) status = bind_kernel(&b, i);
+    if (!status) status = bind(&b);
     if (status)
         tutti_binding_close(&b);
     else

@@ -29,11 +29,14 @@ typedef struct tutti_binding {
     tutti_buffer *host, *gpu;
     const tutti_kernel **kernel; /* one per node; NULL for marks and collectives */
     void **args;                 /* what the kernel's open returned */
+    /* of the GPU's memory: what the tensors take, and what kernels keep beside them (kernels/space.h) */
+    size_t tensor_bytes, kernel_bytes;
     int widest;                  /* most accesses of any node */
 } tutti_binding;
 
-/* Allocates every tensor and opens every kernel. Errors name the tensor, the node and op, or the GPU:
- * UNSUPPORTED, an op has no kernel there; NOMEM, with how much is needed; INVAL. */
+/* Opens every kernel and allocates every tensor. Logs how much of a GPU's memory all of it takes. Errors
+ * name the tensor, the node and op, or the GPU: UNSUPPORTED, an op has no kernel there; NOMEM, with how much
+ * is needed; INVAL. */
 tutti_status tutti_binding_open(
     const tutti_graph *graph, const tutti_binding_place *place, tutti_binding *binding);
 void tutti_binding_close(tutti_binding *binding);

@@ -99,6 +99,13 @@ tests_device_test_nccl_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(CUDA_CFLAGS)
 tests_device_test_nccl_LDFLAGS = $(link_to_fake)
 tests_device_test_nccl_LDADD = libtesting.la $(fake_libraries)
 endif
+check_PROGRAMS += tests/device/test_room
+TESTS += tests/device/test_room
+tests_device_test_room_SOURCES = tests/device/test_room.c
+tests_device_test_room_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_device_test_room_LDFLAGS = $(link_to_fake)
+tests_device_test_room_LDADD = $(fake_kernels) libmodels.la libtesting.la $(fake_libraries)
+
 check_PROGRAMS += tests/device/test_steps
 TESTS += tests/device/steps.sh tests/device/mutants/mutants.sh
 tests_device_test_steps_SOURCES = tests/device/test_steps.c
@@ -108,7 +115,7 @@ tests_device_test_steps_LDADD = $(fake_kernels) libtesting.la $(fake_libraries)
 
 # Programs, linked for the fake.
 check_PROGRAMS += tests/device/tutti-cifar tests/device/tutti-imagenet
-TESTS += tests/device/training.sh tests/device/nccl.sh
+TESTS += tests/device/training.sh tests/device/nccl.sh tests/device/layouts.sh tests/device/compiled.sh
 tests_device_tutti_cifar_SOURCES = apps/train/cifar_main.c
 tests_device_tutti_cifar_LDFLAGS = $(link_to_fake)
 tests_device_tutti_cifar_LDADD = $(fake_kernels) $(train_program_libs) $(fake_libraries)
@@ -135,10 +142,11 @@ tests_device_test_gpu_fake_LDADD = $(fake_kernels) libtesting.la $(fake_librarie
 
 # For .ci/run: what a build with CUDA shows on the fake and no other build does, and what that needs.
 fake_tests = tests/device/test_device tests/device/programs.sh tests/device/test_fake tests/device/test_fake_starpu \
-	tests/device/steps.sh tests/device/mutants/mutants.sh tests/device/training.sh tests/device/nccl.sh \
+	tests/device/test_room tests/device/steps.sh tests/device/mutants/mutants.sh tests/device/training.sh \
+	tests/device/nccl.sh tests/device/layouts.sh tests/device/compiled.sh \
 	tests/device/fake_gpu.sh $(nccl_test)
 fake_parts = libtesting.la tests/deadlock/mutants/flags $(fake_libraries) $(fake_kernels) tests/device/test_device \
-	tests/device/test_fake tests/device/test_fake_starpu tests/device/test_steps tests/device/test_gpu_fake \
+	tests/device/test_fake tests/device/test_fake_starpu tests/device/test_room tests/device/test_steps tests/device/test_gpu_fake \
 	tests/device/tutti-cifar tests/device/tutti-imagenet tests/device/tutti-bench $(nccl_test)
 fake: all
 	@$(MAKE) $(fake_parts)
@@ -146,7 +154,8 @@ check-fake: fake
 	@$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(fake_tests)'
 endif
 .PHONY: fake check-fake
-EXTRA_DIST += tests/device/steps.sh tests/device/training.sh tests/device/nccl.sh tests/device/fake_gpu.sh tests/device/gpu.sh tests/device/mutants
+EXTRA_DIST += tests/device/steps.sh tests/device/training.sh tests/device/nccl.sh tests/device/layouts.sh \
+	tests/device/compiled.sh tests/device/fake_gpu.sh tests/device/gpu.sh tests/device/mutants
 
 # All schedules; make check has a few.
 check-device:

@@ -55,7 +55,6 @@ wanted=$(weights 4 "${layout[@]}")
 for i in "${!designs[@]}"; do
     TUTTI_FAKE_ORDER=${orders[(i + 1) % 3]} same "$wanted" nccl 4 "${layout[@]}" --design "${designs[i]}"
 done
-TUTTI_FAKE_ORDER=random same "$(weights 2 --strategy gossip:ring)" nccl 2 --strategy gossip:ring
 # A step with sums copies what a step without copies: nothing beside what it is fed, and what is fetched.
 copied() { # STEPS RANKS OPTION...: how often a rank copies to a GPU or back
     rm -f "$scratch"/moved.*

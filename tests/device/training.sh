@@ -59,14 +59,26 @@ done
 TUTTI_FAKE_DEVICES=2 same "$two" random 2 --model mlp --design chained
 TUTTI_FAKE_DEVICES=0 refuses 2 '--device cuda: ' 2 --model mlp
 TUTTI_FAKE_DRIVER=12040 refuses 2 'the driver is older than CUDA: install a newer one' 2 --model mlp
-TUTTI_FAKE_MEMORY_MB=48 refuses 1 'the tensors of a step take' 2 --model mlp-1024x5 --batch 4096
+TUTTI_FAKE_MEMORY_MB=48 refuses 1 'but a step takes ' 2 --model mlp-1024x5 --batch 4096
 # Too little on one rank: all end alike, and one says why.
 large=(--data synthetic --model mlp-1024x5 --batch 4096 --steps 3 --device cuda)
 "${MPIRUN:-mpirun}" -np 1 -x TUTTI_FAKE_MEMORY_MB=4096 "$program" "${large[@]}" : \
     -np 1 -x TUTTI_FAKE_MEMORY_MB=48 "$program" "${large[@]}" > "$scratch/log" 2>&1
 status=$?
-[ $status = 1 ] && [ "$(grep -c 'error: ' "$scratch/log")" = 1 ] && grep -q 'error: .*the tensors of a step take' "$scratch/log" || {
+[ $status = 1 ] && [ "$(grep -c 'error: ' "$scratch/log")" = 1 ] && grep -q 'error: .*but a step takes ' "$scratch/log" || {
     echo "too little memory on one rank: status $status"
+    cat "$scratch/log"
+    failed=1
+}
+# The same in a bench: no rank waits for the one that cannot.
+bench=(step --model mlp --batch 2 --blocks 1 --steps 2 --design funneled --peer none --device cuda)
+SECONDS=0
+"${MPIRUN:-mpirun}" -np 1 -x TUTTI_FAKE_MEMORY_MB=2048 "$TUTTI_BUILDDIR/tests/device/tutti-bench" "${bench[@]}" : \
+    -np 1 -x TUTTI_FAKE_MEMORY_MB=48 "$TUTTI_BUILDDIR/tests/device/tutti-bench" "${bench[@]}" > "$scratch/log" 2>&1
+status=$?
+[ $status = 1 ] && [ "$(grep -c 'error: ' "$scratch/log")" = 1 ] && grep -q 'error: .*but a step takes ' "$scratch/log" &&
+    ! grep -q MPI_ABORT "$scratch/log" && [ $SECONDS -lt $((60 * ${TUTTI_TEST_SLOWDOWN:-1})) ] || {
+    echo "too little memory on one rank of a bench: status $status after $SECONDS s"
     cat "$scratch/log"
     failed=1
 }

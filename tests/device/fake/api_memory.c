@@ -12,7 +12,9 @@ cudaError_t cudaMalloc(void **address, size_t bytes)
     fake_enter("cudaMalloc");
     count_add(FAKE_ALLOCATIONS, "cudaMalloc", 1);
     *address = NULL;
-    return fake_return(bytes ? memory_new(fake_device, bytes, address) : cudaSuccess);
+    const cudaError_t error = bytes ? memory_new(fake_device, bytes, address) : cudaSuccess;
+    if (!error) count_add(FAKE_ALLOCATED_BYTES, "cudaMalloc", bytes);
+    return fake_return(error);
 }
 
 cudaError_t cudaFree(void *address)
@@ -98,6 +100,25 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
             .type = cudaMemoryTypeHost, .device = fake_device, .hostPointer = (void *)address};
     if (!b) attributes->hostPointer = (void *)address;
     return fake_return(cudaSuccess);
+}
+
+/* ---- For other libraries ---- */
+
+void *fake_own(size_t bytes)
+{
+    void *memory = NULL;
+    fake_enter("fake_own");
+    (void)memory_new(fake_device, bytes, &memory);
+    fake_leave();
+    return memory;
+}
+
+void fake_disown(void *memory)
+{
+    if (!memory) return;
+    fake_enter("fake_disown");
+    memory_release("fake_disown", memory_find(memory));
+    fake_leave();
 }
 
 /* ---- For operations ---- */

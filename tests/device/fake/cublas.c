@@ -1,7 +1,8 @@
 /* cuBLAS: handles, which StarPU makes, too, and matrix products as Tutti calls them. It refuses what
  * the library refuses; what that would do without a word, and what is wrong with it, ends the
  * process: a product on the default stream, in a workspace of the library's own (which streams
- * share, so that results may differ from run to run), with atomic sums, or with sums of bf16. */
+ * share, so that results may differ from run to run), with atomic sums, or with sums of bf16.
+ * A handle takes memory of the device for itself, as the library's does. */
 #include "dag/kernels/dense.h"
 #include "tests/device/fake/compute.h"
 
@@ -20,7 +21,9 @@ struct cublasContext {
     size_t bytes;
     cublasMath_t math;
     cublasAtomicsMode_t atomics;
+    void *own;
 };
+enum { OWN = 256 << 10 };
 
 unsigned cublasInit(void)
 {
@@ -41,6 +44,7 @@ unsigned cublasSetKernelStream(cudaStream_t stream)
 const char *cublasGetStatusString(cublasStatus_t status)
 {
     return status == CUBLAS_STATUS_SUCCESS         ? "CUBLAS_STATUS_SUCCESS"
+           : status == CUBLAS_STATUS_ALLOC_FAILED  ? "CUBLAS_STATUS_ALLOC_FAILED"
            : status == CUBLAS_STATUS_INVALID_VALUE ? "CUBLAS_STATUS_INVALID_VALUE"
            : status == CUBLAS_STATUS_NOT_SUPPORTED ? "CUBLAS_STATUS_NOT_SUPPORTED"
                                                    : "CUBLAS_STATUS_NOT_INITIALIZED";
@@ -49,11 +53,16 @@ const char *cublasGetStatusString(cublasStatus_t status)
 cublasStatus_t cublasCreate(cublasHandle_t *handle)
 {
     *handle = calloc(1, sizeof **handle);
-    return *handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_ALLOC_FAILED;
+    if (*handle) (*handle)->own = fake_own(OWN);
+    if (*handle && (*handle)->own) return CUBLAS_STATUS_SUCCESS;
+    free(*handle);
+    *handle = NULL;
+    return CUBLAS_STATUS_ALLOC_FAILED;
 }
 
 cublasStatus_t cublasDestroy(cublasHandle_t handle)
 {
+    fake_disown(handle->own);
     free(handle);
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -125,6 +134,15 @@ static void *packed(const matrix *m, int transposed)
     return to;
 }
 
+/* What a product leaves in its workspace: at both ends, since all of it takes longer than the product. */
+static void spoil(char *workspace, size_t bytes)
+{
+    enum { MOST = 256 << 10 };
+    const size_t each = bytes < MOST ? bytes : MOST;
+    memset(workspace, 0xff, each);
+    memset(workspace + bytes - each, 0xff, each);
+}
+
 /* c = op(a) op(b): the CPU's dense layer with x = op(b)^T and w = op(a), whose rows are y's columns. */
 static int run(void *arg)
 {
@@ -134,7 +152,7 @@ static int run(void *arg)
     const size_t element = tutti_dtype_bytes(j->c.dtype);
     void *x = packed(&j->b, j->b.transposed), *w = packed(&j->a, !j->a.transposed);
     char *y = compute_room(j->c.columns * j->c.rows * element);
-    memset(j->workspace, 0xff, j->bytes);
+    spoil(j->workspace, j->bytes);
     if (j->tf32) compute_round_tf32(x, j->c.columns * j->depth);
     if (j->tf32) compute_round_tf32(w, j->c.rows * j->depth);
     const int wide = j->a.dtype != j->c.dtype;

@@ -77,13 +77,19 @@ int fake_inside_all(const char *call, void *parameters, size_t bytes, fake_acces
  * every kernel that touches it writes it. */
 void fake_scratch(const void *address);
 
+/* Memory of the current device that a library takes for itself, uncounted; NULL: there is no room. disown
+ * accepts NULL. */
+void *fake_own(size_t bytes);
+void fake_disown(void *memory);
+
 /* Ends the process with this sentence. */
 void fake_fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
 /* ---- Counts ---- */
 
 typedef enum fake_count {
-    FAKE_ALLOCATIONS, /* of a device's memory */
+    FAKE_ALLOCATIONS, /* of a device's memory, by the program */
+    FAKE_ALLOCATED_BYTES,
     FAKE_FREES,
     FAKE_HOST_ALLOCATIONS, /* of pinned memory; and host memory that is registered */
     FAKE_HOST_FREES,

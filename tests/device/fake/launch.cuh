@@ -9,7 +9,7 @@
 namespace
 {
 
-inline tutti_status space_get(const char *op, size_t bytes, void **space)
+inline tutti_status space_new(const char *op, size_t bytes, void **space)
 {
     const cudaError_t error = cudaMalloc(space, bytes);
     if (error)
@@ -46,6 +46,7 @@ template <typename Element>
 tutti_status launch(const char *op, int64_t count, const Element &element, void *queue)
 {
     static_assert(std::is_trivially_copyable<Element>::value, "a kernel's parameters are copied as bytes");
+    if (!queue) fake_fail("%s on the default stream", op);
     if (!count) return TUTTI_OK;
     void *memory = malloc(sizeof(FakeKernel<Element>));
     if (!memory) return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to start the kernel", op);

@@ -9,6 +9,9 @@
  * rank has not finished, that one's collective is lost (ncclRemoteError). A communicator is finalized when all ranks
  * finalize it, and only then destroyed. A part of one has an id made of the whole's.
  *
+ * A communicator takes memory of its device for each of its algorithms, of which one sums little and the other much:
+ * when the ranks connect, or with NCCL_RUNTIME_CONNECT at 1, as by default, when it is first used.
+ *
  *   TUTTI_FAKE_NCCL_SEATS      of each device (1)
  *   TUTTI_FAKE_NCCL_TRAVEL_MS  how long what the others have sent is on its way to the last rank (0)
  *
@@ -28,6 +31,7 @@
 #include <unistd.h>
 
 enum { MOST_RANKS = 16, MOST_DEVICES = 16, MOST_SPLITS = 64, AREA = 64 << 20, POLLS = 3 };
+enum { ALGORITHMS = 2, MUCH = 2048, CONNECTED = 1 << 10 /* bytes */ };
 typedef enum kind { ALLREDUCE, BROADCAST, REDUCE, ALLGATHER, REDUCE_SCATTER } kind;
 
 typedef struct shape {
@@ -56,6 +60,7 @@ struct ncclComm {
     int splits;             /* calls */
     struct ncclComm **part; /* where the split in progress leaves its communicator; NULL: there is none */
     atomic_int aborted;
+    void *connected[ALGORITHMS]; /* their memory */
     struct operation *pending, **pending_end; /* launched by the last call, which is not over */
 };
 
@@ -340,6 +345,12 @@ ncclResult_t ncclGroupEnd(void)
     return group ? begin_call(group) : ncclSuccess;
 }
 
+static void connect_algorithm(struct ncclComm *c, int algorithm)
+{
+    if (!c->connected[algorithm] && cudaMalloc(&c->connected[algorithm], CONNECTED))
+        fake_fail("NCCL: no memory to connect with");
+}
+
 static ncclResult_t launch(struct ncclComm *c, const shape *s, const void *send, void *recv,
     size_t in, size_t out, cudaStream_t stream)
 {
@@ -350,6 +361,7 @@ static ncclResult_t launch(struct ncclComm *c, const shape *s, const void *send,
     if (in * each > AREA) fake_fail("NCCL: more than %d bytes", AREA);
     if (c->polls || c->part) fake_fail("NCCL: a call while the one before is in progress");
     if (c->finalizing) fake_fail("NCCL: a collective after ncclCommFinalize");
+    connect_algorithm(c, in * each > MUCH);
     operation *o = calloc(1, sizeof *o);
     if (!o) fake_fail("NCCL: no memory");
     *o = (operation){.comm = c, .shape = *s, .send = send, .recv = recv, .in_bytes = in * each,
@@ -395,6 +407,8 @@ static struct ncclComm *join(const char *name, int size, int rank, int device)
         return NULL;
     }
     c->all = all;
+    for (int i = 0; i < ALGORITHMS && !setting("NCCL_RUNTIME_CONNECT", 1); i++)
+        connect_algorithm(c, i);
     cudaDeviceGetPCIBusId(c->all->bus[rank], sizeof c->all->bus[rank], c->device);
     atomic_fetch_add(&c->all->joined, 1);
     return c;
@@ -491,6 +505,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t c)
 {
     if (!c->finalizing || atomic_load(&c->all->finalized) < c->size || is_behind(c))
         fake_fail("NCCL: a communicator is destroyed that is not finalized");
+    for (int i = 0; i < ALGORITHMS; i++) cudaFree(c->connected[i]);
     munmap(c->all, sizeof(shared) + (size_t)c->size * AREA);
     free(c);
     return ncclSuccess;
