@@ -40,10 +40,11 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_INT, "micro-batches", "M", .fallback = "8", .low = 1, .high = 65536,
         AT(micro_batches), .help = "parts of a batch, which they divide"},
     {TUTTI_CONF_TEXT, "stage-layers", "A,B,...", .fallback = "auto", AT(stage_layers),
-        .help = "layers of each stage; auto: such that stages take about the same time"},
+        .help = "layers of each stage; auto: such that stages take about the same time, by counting "
+                "operations and bytes; timed: by timing kernels"},
     {TUTTI_CONF_REAL_OR, "link-mbit", "R", .fallback = "unknown", .low = 1e-3, .high = 1e6,
         .words = {"unknown"}, AT(link_mbit),
-        .help = "Mbit/s of a rank's link, for --stage-layers auto, as of tutti-cifar"},
+        .help = "Mbit/s of a rank's link, for --stage-layers auto and timed, as of tutti-cifar"},
     {TUTTI_CONF_CHOICE, "design", "NAME", .fallback = "all", .choice = design_choice, AT(design),
         .help = "design; all: each that communicates while it computes"},
     TUTTI_SETTING_WORKERS(AT(workers)),
@@ -141,6 +142,30 @@ static tutti_status start_peers(tutti_pipeline_bench *b)
 
 /* ---- all of it ---- */
 
+/* Of --stage-layers timed; the others get rank 0's. */
+static tutti_status time_layers(tutti_pipeline_bench *b)
+{
+    const tutti_model *model = tutti_model_find(b->o.model);
+    int64_t images = b->o.batch / b->o.micro_batches;
+    int layers = 0;
+    tutti_status status = TUTTI_OK;
+    if (!b->layout.timed) return TUTTI_OK;
+    if (b->world.boot.rank == 0)
+        status = tutti_layout_time(
+            model, &model->input, TUTTI_F32, images, &layers, &b->layer_seconds);
+    status = tutti_world_agree(&b->world, status);
+    if (!status) status = tutti_world_share(&b->world, &layers, sizeof layers);
+    if (!status && b->world.boot.rank)
+        b->layer_seconds = calloc((size_t)layers, sizeof *b->layer_seconds);
+    status = tutti_world_agree(
+        &b->world, !status && !b->layer_seconds ? TUTTI_ERR_NOMEM : status);
+    if (!status)
+        status = tutti_world_share(
+            &b->world, b->layer_seconds, layers * (int64_t)sizeof *b->layer_seconds);
+    b->layout.layer_seconds = b->layer_seconds;
+    return status;
+}
+
 static tutti_status measure(tutti_pipeline_bench *b)
 {
     char layout[TUTTI_LAYOUT_TEXT];
@@ -152,6 +177,7 @@ static tutti_status measure(tutti_pipeline_bench *b)
         printf("%s, %s, %s, batch %" PRId64 " in %" PRId64 " micro-batches, %s, %s\n", b->o.model,
             tutti_layout_print(&b->layout, layout), b->o.pipeline, b->o.batch, b->o.micro_batches,
             tutti_run_starpu_version(), tutti_kernel_library());
+    if (!status) status = time_layers(b);
     if (!status) status = tutti_pipeline_verify(b);
     if (!status) status = start_peers(b);
     if (!status) status = tutti_pipeline_time(b);
@@ -168,9 +194,9 @@ static tutti_status read_layout(tutti_pipeline_bench *b)
     if (l->servers || l->clients)
         return tutti_conf_refuse(&conf, "layout", o->layout_text,
             "servers are no part of a pipeline: use stages=S, or stages=S,replicas=R");
-    if (strcmp(o->stage_layers, "auto") != 0 && !tutti_layout_read_layers(o->stage_layers, l))
+    if (!tutti_layout_read_layers(o->stage_layers, l))
         return tutti_conf_refuse(&conf, "stage-layers", o->stage_layers,
-            "must be auto, or the number of layers of each stage, such as 10,12");
+            "must be auto, timed, or the number of layers of each stage, such as 10,12");
     if (o->batch % o->micro_batches)
         return tutti_conf_refuse(&conf, "micro-batches", NULL, "must divide --batch");
     l->micro_batches = (int)o->micro_batches;
@@ -205,6 +231,7 @@ static tutti_status run_here(int argc, char **argv, tutti_pipeline_bench *b)
     }
     status = measure(b);
     stop_peers(b);
+    free(b->layer_seconds);
     tutti_status closed = tutti_result_close(b->result);
     if (!status) status = closed;
     tutti_world_close(&b->world, status);

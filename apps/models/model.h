@@ -31,5 +31,14 @@ typedef struct tutti_model {
 /* NULL-terminated table; lookup by name, or NULL. [P] */
 extern const tutti_model *const tutti_models[];
 const tutti_model *tutti_model_find(const char *name);
+/* A net of this model; also after a failure the caller's to free, or NULL. Errors of its layers. */
+static inline tutti_status tutti_model_net(
+    const tutti_model *model, const tutti_model_input *input, tutti_net **net)
+{
+    tutti_status status = tutti_net_new(net);
+    if (status) return status;
+    model->build(*net, input->H, input->W, input->C, input->classes);
+    return tutti_net_status(*net);
+}
 
 #endif

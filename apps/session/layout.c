@@ -91,10 +91,14 @@ const char *tutti_layout_read(const char *text, tutti_layout *layout)
     return seen[SERVERS] || layout->clients ? read_service(layout, seen[SERVERS]) : NULL;
 }
 
+static const char auto_word[] = "auto", timed_word[] = "timed"; /* of --stage-layers */
+
 int tutti_layout_read_layers(const char *text, tutti_layout *layout)
 {
     int n = 0;
     memset(layout->stage_layers, 0, sizeof layout->stage_layers);
+    layout->timed = text && !strcmp(text, timed_word);
+    if (layout->timed || (text && !strcmp(text, auto_word))) return 1;
     while (text && *text && n < TUTTI_LAYOUT_STAGES)
         text = read_number(text, 1, &layout->stage_layers[n++]);
     return n && text && !*text && text[-1] != ',';
@@ -103,7 +107,7 @@ int tutti_layout_read_layers(const char *text, tutti_layout *layout)
 char *tutti_layout_print_layers(const tutti_layout *layout, char text[TUTTI_LAYOUT_LAYERS_TEXT])
 {
     size_t used = 0, size = TUTTI_LAYOUT_LAYERS_TEXT;
-    snprintf(text, size, "auto");
+    snprintf(text, size, "%s", layout->timed ? timed_word : auto_word);
     for (int q = 0; q < TUTTI_LAYOUT_STAGES && layout->stage_layers[q] && used < size; q++)
         used += (size_t)snprintf(
             text + used, size - used, "%s%d", q ? "," : "", layout->stage_layers[q]);
@@ -243,8 +247,27 @@ static tutti_status cut_evenly(const tutti_layout *layout, const tutti_net *net,
     if (!cost)
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the costs of %d layers", net->layers);
     tutti_status status = tutti_net_costs(net, step, cost);
+    for (int l = 0; layout->layer_seconds && l < net->layers; l++)
+        cost[l].work = layout->layer_seconds[l] * TUTTI_WORK_PER_SECOND;
     if (!status) status = tutti_partition(net->layers, cost, work_per_byte, layout->stages, end);
     free(cost);
+    return status;
+}
+
+tutti_status tutti_layout_time(const tutti_model *model, const tutti_model_input *input,
+    tutti_dtype precision, int64_t images, int *layers, double **seconds)
+{
+    tutti_net *net = NULL;
+    *seconds = NULL;
+    tutti_status status = tutti_model_net(model, input, &net);
+    if (!status) {
+        *layers = net->layers;
+        *seconds = calloc((size_t)net->layers, sizeof **seconds);
+        status = *seconds
+                     ? tutti_net_times(net, precision, images, *seconds)
+                     : tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d layers' times", net->layers);
+    }
+    tutti_net_free(net);
     return status;
 }
 

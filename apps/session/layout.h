@@ -18,6 +18,7 @@
 #ifndef TUTTI_LAYOUT_H
 #define TUTTI_LAYOUT_H
 
+#include "apps/models/model.h"
 #include "dag/base/status.h"
 #include "dag/net/net.h"
 #include "dag/net/step.h"
@@ -52,6 +53,10 @@ typedef struct tutti_layout {
     /* Layers of each stage, the input apart; stage_layers[0] = 0: such that stages cost about the
      * same (dag/step/partition.h) */
     int stage_layers[TUTTI_LAYOUT_STAGES];
+    /* That cost: counted, or, if `timed`, as kernels take; then there are each layer's seconds for an image, borrowed,
+     * when the net is cut. */
+    int timed;
+    const double *layer_seconds;
     tutti_pipeline_order order; /* of a pipeline's stages */
     int micro_batches;       /* 0: auto */
     double link_mbit;        /* of a rank, for the cut into stages; 0: unknown */
@@ -61,10 +66,11 @@ typedef struct tutti_layout {
  * "servers=0" leaves one client, of all ranks. Returns NULL, or what is wrong: the rest of a sentence
  * about this text. */
 const char *tutti_layout_read(const char *text, tutti_layout *layout);
-/* Reads "10,12,9" into stage_layers. Returns whether it is a list of numbers from 1 on. */
+/* Reads "auto", "timed", or "10,12,9" into stage_layers, a list of numbers from 1 on. Returns whether it is one of
+ * these. */
 int tutti_layout_read_layers(const char *text, tutti_layout *layout);
 
-/* The list again, into text, or "auto" where there is none; of a list that has no room, its beginning.
+/* The word or list again, into text; of a list that has no room, its beginning.
  * Returns text. */
 char *tutti_layout_print_layers(const tutti_layout *layout, char text[TUTTI_LAYOUT_LAYERS_TEXT]);
 
@@ -112,6 +118,10 @@ int tutti_layout_slots(const tutti_layout *layout, int stage);
 /* How many micro-batches a batch is cut into: those that were given, else `workers`, or in a pipeline
  * the greatest divisor of the batch up to 4 for each stage. */
 int tutti_layout_micro_batches(const tutti_layout *layout, int64_t batch, int workers);
+/* Times the layers of a model in micro-batches of so many images, on one core (tutti_net_times), for all ranks, which
+ * must have the same numbers. *seconds is the caller's to free. */
+tutti_status tutti_layout_time(const tutti_model *model, const tutti_model_input *input,
+    tutti_dtype precision, int64_t images, int *layers, double **seconds);
 /* Of each stage of a step the layer behind its last one, where each rank has so many workers. It depends
  * on nothing that ranks do not share; weights do not depend on it. USAGE (logged): more stages than layers with
  * parameters; stage_layers that are not as many as there are stages, have another sum than the net, or

@@ -234,9 +234,8 @@ static void keep(tutti_training_session *s, tutti_graph *graph)
 static tutti_status build_net(
     const tutti_model *model, const tutti_model_input *input, int zero_last_scale, tutti_net **net)
 {
-    tutti_status status = tutti_net_new(net);
+    tutti_status status = tutti_model_net(model, input, net);
     if (status) return status;
-    model->build(*net, input->H, input->W, input->C, input->classes);
     if (zero_last_scale) tutti_net_start_blocks_at_zero(*net);
     return tutti_net_status(*net);
 }

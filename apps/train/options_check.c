@@ -138,8 +138,11 @@ static tutti_status check_layout(const tutti_train_options *o)
         return tutti_conf_refuse(&o->conf, "layout", o->layout_text, o->layout_fault);
     if (!o->layers_read)
         return tutti_conf_refuse(&o->conf, "stage-layers", o->stage_layers,
-            "must be auto, or the number of layers of each stage, such as 10,12");
-    if (l->stages < 2 && l->stage_layers[0])
+            "must be auto, timed, or the number of layers of each stage, such as 10,12");
+    if (l->timed && strcmp(o->device, "cpu") != 0)
+        return tutti_conf_refuse(&o->conf, "stage-layers", o->stage_layers,
+            "kernels of GPUs are not timed: use auto, or the number of layers of each stage");
+    if (l->stages < 2 && (l->timed || l->stage_layers[0]))
         return tutti_conf_refuse(
             &o->conf, "stage-layers", o->stage_layers, "it needs --layout with two or more stages");
     if (l->split > 1) {
@@ -182,19 +185,20 @@ static tutti_status check_layout(const tutti_train_options *o)
     return TUTTI_OK;
 }
 
-tutti_status tutti_train_options_check(const tutti_train_options *o)
+static tutti_status check_machine(const tutti_train_options *o)
 {
     char reason[256];
     int most = tutti_run_starpu_max_workers();
-    if (o->workers > most) {
-        snprintf(reason, sizeof reason,
-            "this build of StarPU supports at most %d CPU workers per process", most);
-        return refuse_number(o, "workers", o->workers, reason);
-    }
-    tutti_status laid_out = check_compress(o);
-    if (!laid_out) laid_out = check_strategy(o);
-    if (!laid_out) laid_out = check_layout(o);
-    if (laid_out) return laid_out;
+    if (o->workers <= most) return TUTTI_OK;
+    snprintf(reason, sizeof reason,
+        "this build of StarPU supports at most %d CPU workers per process", most);
+    return refuse_number(o, "workers", o->workers, reason);
+}
+
+/* What a batch is cut into: micro-batches, each of at least an image, or, with mix-up, of a pair. */
+static tutti_status check_batch(const tutti_train_options *o)
+{
+    char reason[256];
     if (o->tf32 && strcmp(o->device, "cpu") == 0)
         return tutti_conf_refuse(
             &o->conf, "tf32", NULL, "the CPU does not compute so: use it with --device cuda");
@@ -214,6 +218,12 @@ tutti_status tutti_train_options_check(const tutti_train_options *o)
             cut, o->batch);
         return refuse_number(o, cut, parts, reason);
     }
+    return TUTTI_OK;
+}
+
+static tutti_status check_images(const tutti_train_options *o)
+{
+    char reason[256];
     if (!o->jitter_read)
         return tutti_conf_refuse(&o->conf, "jitter", o->images.jitter,
             "must be none, or three numbers from 0 to 1 for brightness, contrast and saturation, "
@@ -227,14 +237,21 @@ tutti_status tutti_train_options_check(const tutti_train_options *o)
             o->images.eval_size.value);
         return refuse_number(o, "eval-resize", o->images.resize.value, reason);
     }
-    if (!o->milestones) {
-        snprintf(reason, sizeof reason,
-            "must be up to %d ascending epochs from 1 on, separated by commas",
-            TUTTI_RATE_MILESTONES);
-        return tutti_conf_refuse(&o->conf, "milestones", o->milestones_text, reason);
-    }
-    tutti_status together = check_files(o);
-    if (together) return together;
+    return TUTTI_OK;
+}
+
+static tutti_status check_milestones(const tutti_train_options *o)
+{
+    char reason[256];
+    if (o->milestones) return TUTTI_OK;
+    snprintf(reason, sizeof reason,
+        "must be up to %d ascending epochs from 1 on, separated by commas", TUTTI_RATE_MILESTONES);
+    return tutti_conf_refuse(&o->conf, "milestones", o->milestones_text, reason);
+}
+
+static tutti_status check_design(const tutti_train_options *o)
+{
+    char reason[256];
     int64_t lanes = tutti_conf_int_or(o->lanes, 1);
     if (lanes > 1 && !o->design->many_lanes) {
         snprintf(reason, sizeof reason, "the design \"%s\" has one lane", o->design->name);
@@ -248,9 +265,22 @@ tutti_status tutti_train_options_check(const tutti_train_options *o)
             "it can hang or sum the wrong buffers, on purpose: add --unsafe to run it");
     const char *fault = tutti_setting_wire_fault(o->algorithm, o->wire);
     if (fault) return refuse_wire(o, fault);
-    tutti_status status = tutti_comm_core_check(o->comm_core);
-    if (status) return status;
+    return tutti_comm_core_check(o->comm_core);
+}
+
+static tutti_status check_stall(const tutti_train_options *o)
+{
     const tutti_watch_options stall = {
         .warn_s = o->stall_warn_s, .dump_s = o->stall_dump_s, .abort_s = o->stall_abort_s};
     return tutti_watch_check(&stall);
+}
+
+tutti_status tutti_train_options_check(const tutti_train_options *o)
+{
+    static tutti_status (*const checks[])(const tutti_train_options *) = {check_machine,
+        check_compress, check_strategy, check_layout, check_batch, check_images, check_milestones,
+        check_files, check_design, check_stall};
+    tutti_status status = TUTTI_OK;
+    for (size_t i = 0; i < sizeof checks / sizeof checks[0] && !status; i++) status = checks[i](o);
+    return status;
 }

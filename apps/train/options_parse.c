@@ -77,8 +77,7 @@ static void read_layout(tutti_train_options *o)
 {
     tutti_layout *l = &o->layout;
     o->layout_fault = o->layout_text ? tutti_layout_read(o->layout_text, l) : NULL;
-    o->layers_read =
-        !strcmp(o->stage_layers, "auto") || tutti_layout_read_layers(o->stage_layers, l);
+    o->layers_read = tutti_layout_read_layers(o->stage_layers, l);
     l->order = tutti_pipeline_order_of(o->pipeline_name);
     l->micro_batches = (int)tutti_conf_int_or(o->micro_batches, 0);
     l->link_mbit = tutti_conf_real_or(o->link_mbit, 0);

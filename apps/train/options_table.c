@@ -218,10 +218,11 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
                 "per stage"},
     {TUTTI_CONF_TEXT, "stage-layers", "A,B,...", .fallback = "auto", AT(stage_layers),
         .help = "layers of each stage, from the first one; auto: such that stages take about the "
-                "same time, by counting operations and bytes"},
+                "same time, by counting operations and bytes; timed: the same by timing kernels on rank 0, "
+                "which takes seconds, and fits this machine better"},
     {TUTTI_CONF_REAL_OR, "link-mbit", "R", .fallback = "unknown", .low = 1e-3, .high = 1e6,
         .words = {"unknown"}, .environment = "TUTTI_LINK_MBIT", AT(link_mbit),
-        .help = "Mbit/s of a rank's link, by which --stage-layers auto weighs what crosses cuts and "
+        .help = "Mbit/s of a rank's link, by which --stage-layers auto and timed weigh what crosses cuts and "
                 "what the replicas of a stage exchange; unknown: 1000 for cuts, and sums cost "
                 "nothing"},
     TUTTI_SETTING_DEVICE(AT(device)),

@@ -204,6 +204,7 @@ tutti_status tutti_trainer_prepare(tutti_trainer *s)
     if (!status) status = tutti_trainer_agree(s, tutti_trainer_plan(s));
     tutti_exchange_note(s->session.exchange, "times its kernels", 1);
     if (!status) status = tutti_trainer_choose_precision(s);
+    if (!status) status = tutti_trainer_time_layers(s);
     if (!status && s->options->design_auto) status = tutti_trainer_choose_design(s);
     tutti_exchange_note(s->session.exchange, "builds the model and starts StarPU", 1);
     if (!status) status = tutti_trainer_agree(s, build(s));
@@ -332,6 +333,7 @@ tutti_status tutti_trainer_leave(tutti_trainer *s)
     if (s->train.source) tutti_dataset_close(&s->train);
     if (s->test.source) tutti_dataset_close(&s->test);
     tutti_class_names_free(s->class_names);
+    free(s->layer_seconds);
     free(s->sums.value);
     free(s->mean);
     free(s->deviation);

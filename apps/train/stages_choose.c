@@ -5,6 +5,8 @@
 #include "apps/train/state.h"
 #include "dag/base/log.h"
 
+#include <stdlib.h>
+
 tutti_model_input tutti_trainer_input(const tutti_trainer *s)
 {
     return (tutti_model_input){
@@ -100,6 +102,37 @@ tutti_status tutti_trainer_choose_precision(tutti_trainer *s)
     int64_t chosen = s->precision;
     if (!status) status = tutti_trainer_broadcast(s, "the type of values", TUTTI_I64, 1, &chosen);
     s->precision = (tutti_dtype)chosen;
+    return status;
+}
+
+/* ---- the cut into stages ---- */
+
+/* On rank 0, in micro-batches as they will be. */
+static tutti_status time_layers(tutti_trainer *s, int *layers)
+{
+    const tutti_train_options *o = s->options;
+    const tutti_model_input input = tutti_trainer_input(s);
+    const int64_t images =
+        o->batch / tutti_layout_micro_batches(&s->session.options.layout, o->batch, (int)o->workers);
+    return tutti_layout_time(
+        o->model, &input, s->precision, images, layers, &s->layer_seconds);
+}
+
+tutti_status tutti_trainer_time_layers(tutti_trainer *s)
+{
+    tutti_layout *layout = &s->session.options.layout;
+    int layers = 0;
+    if (!layout->timed) return TUTTI_OK;
+    tutti_status status =
+        tutti_trainer_agree(s, s->session.rank == 0 ? time_layers(s, &layers) : TUTTI_OK);
+    int64_t count = layers;
+    if (!status) status = tutti_trainer_broadcast(s, "the number of layers", TUTTI_I64, 1, &count);
+    if (status) return status;
+    if (s->session.rank) s->layer_seconds = calloc((size_t)count, sizeof *s->layer_seconds);
+    status = tutti_trainer_agree(s, s->layer_seconds ? TUTTI_OK : TUTTI_ERR_NOMEM);
+    if (!status)
+        status = tutti_trainer_broadcast(s, "the time of layers", TUTTI_F64, count, s->layer_seconds);
+    layout->layer_seconds = s->layer_seconds;
     return status;
 }
 

@@ -8,9 +8,11 @@
 /* What the model sees; what a step does. [P] */
 tutti_model_input tutti_trainer_input(const tutti_trainer *trainer);
 tutti_step_options tutti_trainer_recipe(const tutti_trainer *trainer);
-/* Whether every rank can compute in what --precision names; which type that is; --design auto. */
+/* Whether every rank can compute in what --precision names; which type that is; what --stage-layers timed needs;
+ * --design auto. */
 tutti_status tutti_trainer_check_precision(tutti_trainer *trainer);
 tutti_status tutti_trainer_choose_precision(tutti_trainer *trainer);
+tutti_status tutti_trainer_time_layers(tutti_trainer *trainer);
 tutti_status tutti_trainer_choose_design(tutti_trainer *trainer);
 
 #endif

@@ -42,6 +42,7 @@ typedef struct tutti_trainer {
     int can_bf16;                         /* every rank's processor can */
     int readers;                          /* threads that read ahead */
     tutti_dtype precision;                /* of this run, the same on all ranks */
+    double *layer_seconds;                /* of --stage-layers timed, the same on all ranks */
     tutti_tune_result tuning;             /* of --design auto */
     tutti_outputs outputs;                /* of rank 0 */
     char doing[96];                       /* what this rank reports to the others */

@@ -60,11 +60,20 @@ static int is_missing(const tutti_book *b, int client)
     return !b->left[client] && !waits_to_be_added(b, client);
 }
 
+int tutti_book_has_round(const tutti_book *b)
+{
+    int any = 0;
+    for (int c = 0; c < b->clients; c++) {
+        if (b->rule.type == TUTTI_KV_SYNC && is_missing(b, c)) return 0;
+        any |= waits_to_be_added(b, c);
+    }
+    return any;
+}
+
 int tutti_book_round(tutti_book *book, int client[])
 {
     int n = 0, one = book->rule.type != TUTTI_KV_SYNC;
-    for (int c = 0; c < book->clients && !one; c++)
-        if (is_missing(book, c)) return 0;
+    if (!tutti_book_has_round(book)) return 0;
     for (int c = 0; c < book->clients && !(one && n); c++) {
         if (!waits_to_be_added(book, c)) continue;
         client[n++] = c;

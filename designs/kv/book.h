@@ -5,7 +5,8 @@
  * round: the pushes that are added to the key's value together.
  *
  *   sync        a round has one push of every client, added in the order of clients, whatever the order in
- *               which they came. A pull waits for the rounds of all pushes that its client made before.
+ *               which they came. A pull waits for the rounds of all pushes that its client made before, and gets no
+ *               later one: it is heard before its client's next push, without which there is none.
  *   async       a round is one push. A pull waits for its own client's pushes alone.
  *   bounded:s   the same, but a pull of a client that has pushed n times waits until every other has pushed
  *               n - s times: no client is ever more than s pushes ahead of the slowest when it goes on.
@@ -47,6 +48,8 @@ void tutti_book_arrive(tutti_book *book, int client);
 void tutti_book_leave(tutti_book *book, int client);
 /* One that had left is there. */
 void tutti_book_join(tutti_book *book, int client);
+/* Whether there is a round to add. */
+int tutti_book_has_round(const tutti_book *book);
 /* The next round, if there is one: client[] gets those whose oldest push that was not added is in it, in the
  * order in which to add them. Returns how many there are; 0: there is no round. The round counts as added. */
 int tutti_book_round(tutti_book *book, int client[]);

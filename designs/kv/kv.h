@@ -34,7 +34,7 @@
  *
  *   sync        what all clients push to a key is added in the order of clients, whatever the order in
  *               which it comes: results have the same bits in every run. A pull has all pushes of all
- *               clients up to the last that its own client has made before.
+ *               clients up to the last that its own client has made before, and none beyond.
  *   async       a push is added when it comes; a pull has its own client's pushes, and others as they came.
  *   bounded:S   the same, but a pull waits until no client has pushed the key S times less than its own.
  *   elastic:period=T,alpha=A
@@ -165,6 +165,17 @@ TUTTI_API tutti_status tutti_kv_pull(tutti_kv *kv, int key, tutti_handle data);
 /* A push of `from`, then a pull to `to`, which may be the same; with elastic it must be, and every T-th call is a
  * meeting. */
 TUTTI_API tutti_status tutti_kv_pushpull(tutti_kv *kv, int key, tutti_handle from, tutti_handle to);
+/* The same of n keys, n from 1 on, in one call. The list is one object: all of it is checked first, and if anything is
+ * wrong nothing of it is inserted. Keys go in the order of the list: put first what is needed first. A key may stand in
+ * it more than once, with the vectors of several devices or micro-batches: their sum, in the order of the list, is one
+ * push, and each of them gets the value of one pull; with elastic, once. The workers of a client pass the same lists of
+ * keys. */
+TUTTI_API tutti_status tutti_kv_push_list(
+    tutti_kv *kv, int n, const int key[], const tutti_handle data[]);
+TUTTI_API tutti_status tutti_kv_pull_list(
+    tutti_kv *kv, int n, const int key[], const tutti_handle data[]);
+TUTTI_API tutti_status tutti_kv_pushpull_list(tutti_kv *kv, int n, const int key[],
+    const tutti_handle from[], const tutti_handle to[]);
 /* Waits until everything inserted so far has ended on this worker, as tutti_wait; the data of pulls have their
  * values. */
 TUTTI_API tutti_status tutti_kv_wait(tutti_kv *kv, double timeout_s);

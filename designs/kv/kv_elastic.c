@@ -79,17 +79,12 @@ static void take_off(void *arg, void *const buf[])
     }
 }
 
-tutti_status tutti_kv_meet_centre(
-    tutti_kv *kv, tutti_kv_key *key, tutti_handle from, tutti_handle to)
+tutti_status tutti_kv_meet_centre(tutti_kv *kv, tutti_kv_key *key, tutti_handle weights)
 {
-    const tutti_kv_join move = {"kv meet", take_off, key, to, TUTTI_READWRITE, 1};
+    const tutti_kv_join move = {"kv meet", take_off, key, weights, TUTTI_READWRITE, 1};
     tutti_status status = TUTTI_OK;
-    if (from != to)
-        return tutti_fail(TUTTI_ERR_INVAL,
-            "tutti_kv_pushpull: key %d: with the type elastic a client's weights move: pass the "
-            "same data twice",
-            key->key);
     if (++key->calls % kv->rule.period) return TUTTI_OK;
-    for (int p = 0; p < key->parts && !status; p++) status = exchange(kv, key, &key->part[p], to);
+    for (int p = 0; p < key->parts && !status; p++)
+        status = exchange(kv, key, &key->part[p], weights);
     return status ? status : tutti_kv_submit_join(&move);
 }

@@ -95,34 +95,62 @@ int tutti_kv_is_brief(int64_t count, tutti_dtype dtype)
     return count * (int64_t)tutti_dtype_bytes(dtype) <= most;
 }
 
-typedef struct copy {
-    size_t first, bytes;
-} copy;
+/* What a task does to all of its first data, with as many elements of its second, from `first` on. */
+typedef struct move {
+    int64_t first, count;
+    tutti_dtype dtype;
+} move;
+
+static const void *read_from(const move *m, const void *data)
+{
+    return (const char *)data + (size_t)m->first * tutti_dtype_bytes(m->dtype);
+}
 
 static void do_copy(void *arg, void *const buf[])
 {
-    const copy *c = arg;
-    tutti_buf_copy(buf[0], (const char *)buf[1] + c->first, c->bytes);
+    const move *m = arg;
+    tutti_buf_copy(buf[0], read_from(m, buf[1]), (size_t)m->count * tutti_dtype_bytes(m->dtype));
+}
+
+static void do_add(void *arg, void *const buf[])
+{
+    const move *m = arg;
+    tutti_buf_reduce(m->dtype, TUTTI_SUM, buf[0], read_from(m, buf[1]), m->count, 0);
+}
+
+static tutti_status submit_move(tutti_datum_task *task, const move *like)
+{
+    move *m = malloc(sizeof *m);
+    if (!m) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a task of %s", task->name);
+    *m = *like;
+    task->brief = tutti_kv_is_brief(m->count, m->dtype);
+    task->arg = m;
+    task->release = free;
+    tutti_status status = tutti_datum_submit(task);
+    if (status) free(m);
+    return status;
 }
 
 tutti_status tutti_kv_submit_copy(
     tutti_handle to, tutti_handle from, int64_t first, int64_t count, tutti_dtype dtype)
 {
-    size_t element = tutti_dtype_bytes(dtype);
-    copy *c = malloc(sizeof *c);
-    if (!c) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a copy");
-    *c = (copy){(size_t)first * element, (size_t)count * element};
-    const tutti_datum_task task = {.name = "kv copy",
-        .brief = tutti_kv_is_brief(count, dtype),
+    tutti_datum_task task = {.name = "kv copy",
         .work = do_copy,
-        .arg = c,
-        .release = free,
         .count = 2,
         .data = {to, from},
         .mode = {TUTTI_WRITE, TUTTI_READ}};
-    tutti_status status = tutti_datum_submit(&task);
-    if (status) free(c);
-    return status;
+    return submit_move(&task, &(move){first, count, dtype});
+}
+
+tutti_status tutti_kv_submit_add(
+    tutti_handle to, tutti_handle from, int64_t first, int64_t count, tutti_dtype dtype)
+{
+    tutti_datum_task task = {.name = "kv add",
+        .work = do_add,
+        .count = 2,
+        .data = {to, from},
+        .mode = {TUTTI_READWRITE, TUTTI_READ}};
+    return submit_move(&task, &(move){first, count, dtype});
 }
 
 static void clear(void *arg, void *const buf[])

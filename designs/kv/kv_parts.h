@@ -158,8 +158,7 @@ typedef struct tutti_kv_join {
 } tutti_kv_join;
 tutti_status tutti_kv_submit_join(const tutti_kv_join *join);
 /* A pushpull of the type elastic. */
-tutti_status tutti_kv_meet_centre(
-    tutti_kv *kv, tutti_kv_key *key, tutti_handle from, tutti_handle to);
+tutti_status tutti_kv_meet_centre(tutti_kv *kv, tutti_kv_key *key, tutti_handle weights);
 
 /* Opens what the jobs have to do with each other, once the session is there and the store knows its numbers; a client's
  * number may be new. All ranks of the job call it, and return the same. */
@@ -182,6 +181,9 @@ tutti_status tutti_kv_open_states(
 int tutti_kv_is_brief(int64_t count, tutti_dtype dtype);
 /* Submits to[0 ...] = from[first ...], `count` elements. */
 tutti_status tutti_kv_submit_copy(
+    tutti_handle to, tutti_handle from, int64_t first, int64_t count, tutti_dtype dtype);
+/* Submits to[0 ...] += from[first ...]. */
+tutti_status tutti_kv_submit_add(
     tutti_handle to, tutti_handle from, int64_t first, int64_t count, tutti_dtype dtype);
 
 #endif

@@ -73,7 +73,7 @@ static tutti_status read_note(tutti_server *s, const tutti_kv_event *e)
         note->value[0]);
 }
 
-static tutti_status react(tutti_server *s, const tutti_kv_event *e)
+tutti_status tutti_server_react(tutti_server *s, const tutti_kv_event *e)
 {
     if (!e->landed) return read_note(s, e);
     tutti_kv_flight f = *e->landed;
@@ -103,13 +103,13 @@ static tutti_status serve(tutti_server *s)
             tutti_server_tell_waiting(s);
             continue;
         }
-        if (e && !status) status = react(s, e);
+        if (e && !status) status = tutti_server_react(s, e);
         free(e);
     }
     return status;
 }
 
-static tutti_status open_server(tutti_kv *kv, tutti_server *s)
+static tutti_status fill(tutti_kv *kv, tutti_server *s)
 {
     static const tutti_book_rule meetings = {.type = TUTTI_KV_SYNC};
     int jobs = kv->jobs.settings.on;
@@ -136,6 +136,12 @@ static tutti_status open_server(tutti_kv *kv, tutti_server *s)
     return status;
 }
 
+tutti_status tutti_server_open(tutti_kv *kv, tutti_server **server)
+{
+    tutti_server *s = *server = malloc(sizeof *s);
+    return s ? fill(kv, s) : tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory");
+}
+
 static void free_events(tutti_kv_event *all)
 {
     for (tutti_kv_event *next; all; all = next) {
@@ -144,12 +150,10 @@ static void free_events(tutti_kv_event *all)
     }
 }
 
-/* After a failure data may be on their way for ever: then all stays as it is. */
-static void close_server(tutti_server *s, int whole)
+void tutti_server_close(tutti_server *s)
 {
-    for (int slot = 0; slot < s->keys && whole; slot++)
+    for (int slot = 0; slot < s->keys; slot++)
         if (s->key[slot].state != TUTTI_KEY_NONE) tutti_server_close_key(s, &s->key[slot]);
-    if (!whole) return;
     free_events(s->first);
     free_events(s->early);
     tutti_book_close(&s->meetings);
@@ -165,11 +169,11 @@ tutti_status tutti_kv_serve(tutti_kv *kv)
 {
     static const double patience_s = 60;
     unsigned errors = tutti_error_count();
+    tutti_server *s;
     tutti_status status = tutti_kv_enter(kv, "tutti_kv_serve", 1);
     if (status) return status;
-    tutti_server *s = malloc(sizeof *s);
-    if (!s) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory");
-    status = open_server(kv, s);
+    status = tutti_server_open(kv, &s);
+    if (!s) return status;
     if (!status) status = kv->road->listen(kv, hear, s);
     unsigned long long prompt = tutti_prompt_begin(); /* clients wait for this thread */
     if (!status) status = serve(s);
@@ -177,6 +181,7 @@ tutti_status tutti_kv_serve(tutti_kv *kv)
     if (!status) status = kv->road->wait(kv, patience_s);
     kv->road->listen(kv, NULL, NULL);
     tutti_server_say_end(s, status);
-    close_server(s, !status);
+    /* After a failure data may be on their way for ever: then all stays as it is. */
+    if (!status) tutti_server_close(s);
     return tutti_session_leave("tutti_kv_serve", errors, status);
 }

@@ -66,13 +66,14 @@ tutti_status tutti_server_meet(tutti_server *s, const tutti_note *note)
 
 /* ---- those who leave ---- */
 
+/* Also of keys whose first value is on its way: they have a book. */
 static tutti_status leave(tutti_server *s, int client)
 {
     tutti_status status = TUTTI_OK;
     s->client[client].gone = 1;
     s->gone++;
     for (int slot = 0; slot < s->keys && !status; slot++) {
-        if (!tutti_server_knows(s, slot)) continue;
+        if (s->key[slot].state == TUTTI_KEY_NONE) continue;
         tutti_book_leave(&s->key[slot].book, client);
         status = tutti_server_go_on(s, slot);
     }
@@ -142,7 +143,7 @@ tutti_status tutti_server_join(tutti_server *s, const tutti_note *note)
     if (c->gone) s->gone--;
     *c = (tutti_server_client){.here = 1};
     for (int slot = 0; slot < s->keys; slot++)
-        if (tutti_server_knows(s, slot)) tutti_book_join(&s->key[slot].book, client);
+        if (s->key[slot].state != TUTTI_KEY_NONE) tutti_book_join(&s->key[slot].book, client);
     tutti_book_join(&s->meetings, client);
     return TUTTI_OK;
 }

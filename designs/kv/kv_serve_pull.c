@@ -9,15 +9,23 @@
 /* How many answers to a client, for a key, are on their way at a time. What is beyond waits for these. */
 enum { MOST = 2 };
 
+/* The value as it is now. */
+static tutti_status copy_value(const tutti_server_key *k, tutti_handle *data)
+{
+    tutti_status status = tutti_datum_open(k->count, k->dtype, data);
+    return status ? status : tutti_kv_submit_copy(*data, k->value, 0, k->count, k->dtype);
+}
+
 /* A copy goes out, so that a slow client does not hold up updates. */
-static tutti_status answer(tutti_server *s, int slot, int rank)
+static tutti_status answer(tutti_server *s, int slot, const tutti_pull *p)
 {
     tutti_server_key *k = &s->key[slot];
-    tutti_kv_flight f = {
-        .kind = TUTTI_FLIGHT_ANSWER, .slot = slot, .client = tutti_server_client_of(s, rank)};
-    tutti_status status = tutti_datum_open(k->count, k->dtype, &f.data);
-    if (!status) status = tutti_kv_submit_copy(f.data, k->value, 0, k->count, k->dtype);
-    if (!status) status = tutti_server_fly(s, rank, &f, f.data);
+    tutti_kv_flight f = {.kind = TUTTI_FLIGHT_ANSWER,
+        .slot = slot,
+        .client = tutti_server_client_of(s, p->rank),
+        .data = p->data};
+    tutti_status status = f.data ? TUTTI_OK : copy_value(k, &f.data);
+    if (!status) status = tutti_server_fly(s, p->rank, &f, f.data);
     k->of[f.client].replies++;
     s->replying++;
     return status;
@@ -34,7 +42,7 @@ static tutti_status answer_client(tutti_server *s, int slot, int client)
         tutti_pull *p = of->pulls;
         of->pulls = p->next;
         if (!p->next) of->pull_end = &of->pulls;
-        status = answer(s, slot, p->rank);
+        status = answer(s, slot, p);
         free(p);
     }
     return status;
@@ -44,6 +52,18 @@ tutti_status tutti_server_answer_all(tutti_server *s, int slot)
 {
     tutti_status status = TUTTI_OK;
     for (int c = 0; c < s->clients && !status; c++) status = answer_client(s, slot, c);
+    return status;
+}
+
+/* Pulls whose answers wait for earlier ones keep the value that a later round changes. */
+tutti_status tutti_server_keep_answers(tutti_server *s, int slot)
+{
+    tutti_server_key *k = &s->key[slot];
+    tutti_status status = tutti_server_answer_all(s, slot);
+    for (int c = 0; c < s->clients && !status && k->book.rule.type == TUTTI_KV_SYNC; c++)
+        for (tutti_pull *p = k->of[c].pulls; p && !status; p = p->next)
+            if (!p->data && tutti_book_answers(&k->book, c, p->pushes))
+                status = copy_value(k, &p->data);
     return status;
 }
 
@@ -73,6 +93,7 @@ void tutti_server_drop_pulls(tutti_key_client *of)
 {
     for (tutti_pull *p = of->pulls, *next; p; p = next) {
         next = p->next;
+        tutti_datum_drop(p->data);
         free(p);
     }
     of->pulls = NULL;

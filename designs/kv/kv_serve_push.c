@@ -1,6 +1,5 @@
 #include "designs/kv/serve_parts.h"
 
-#include "collectives/buf/buf.h"
 #include "dag/base/log.h"
 
 #include <stdlib.h>
@@ -38,36 +37,6 @@ tutti_status tutti_server_announce(tutti_server *s, const tutti_note *note)
     return post(s, k, client);
 }
 
-typedef struct addition {
-    tutti_dtype dtype;
-    int64_t count;
-} addition;
-
-static void add(void *arg, void *const buf[])
-{
-    const addition *a = arg;
-    tutti_buf_reduce(a->dtype, TUTTI_SUM, buf[0], buf[1], a->count, 0);
-}
-
-/* sum += data */
-static tutti_status submit_add(const tutti_server_key *k, tutti_handle sum, tutti_handle data)
-{
-    addition *a = malloc(sizeof *a);
-    if (!a) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for a sum");
-    *a = (addition){k->dtype, k->count};
-    const tutti_datum_task task = {.name = "kv add",
-        .brief = tutti_kv_is_brief(k->count, k->dtype),
-        .work = add,
-        .arg = a,
-        .release = free,
-        .count = 2,
-        .data = {sum, data},
-        .mode = {TUTTI_READWRITE, TUTTI_READ}};
-    tutti_status status = tutti_datum_submit(&task);
-    if (status) free(a);
-    return status;
-}
-
 /* The oldest push of this client that was not added. */
 static tutti_push *take_push(tutti_server_key *k, int client)
 {
@@ -85,7 +54,8 @@ static tutti_status add_round(tutti_server *s, tutti_server_key *k, int n)
     tutti_status status = TUTTI_OK;
     for (int i = 1; i < n; i++) {
         tutti_push *p = take_push(k, s->round[i]);
-        if (!status) status = submit_add(k, first->data, p->data);
+        if (!status)
+            status = tutti_kv_submit_add(first->data, p->data, 0, k->count, k->dtype);
         tutti_datum_drop(p->data);
         free(p);
     }
@@ -107,7 +77,10 @@ tutti_status tutti_server_go_on(tutti_server *s, int slot)
 {
     tutti_server_key *k = &s->key[slot];
     tutti_status status = TUTTI_OK;
-    for (int n; !status && (n = tutti_book_round(&k->book, s->round));) status = add_round(s, k, n);
+    while (!status && tutti_book_has_round(&k->book)) {
+        status = tutti_server_keep_answers(s, slot);
+        if (!status) status = add_round(s, k, tutti_book_round(&k->book, s->round));
+    }
     for (int c = 0; c < s->clients && !status; c++) status = post(s, k, c);
     return status ? status : tutti_server_answer_all(s, slot);
 }

@@ -144,11 +144,15 @@ static tutti_status update_here(const tutti_kv *kv, const tutti_kv_key *k, tutti
     return status ? status : tutti_kv_submit_update(&update);
 }
 
+/* The data's sum, in their order, is what this worker pushes. */
 static tutti_status push_part(
-    tutti_kv *kv, const tutti_kv_key *k, tutti_kv_part *part, tutti_handle data)
+    tutti_kv *kv, const tutti_kv_key *k, tutti_kv_part *part, int n, const tutti_handle data[])
 {
-    tutti_status status = tutti_kv_submit_copy(
-        part->pushed, data, part->portion.first, part->portion.count, k->dtype);
+    const tutti_portion *at = &part->portion;
+    tutti_status status =
+        tutti_kv_submit_copy(part->pushed, data[0], at->first, at->count, k->dtype);
+    for (int v = 1; v < n && !status; v++)
+        status = tutti_kv_submit_add(part->pushed, data[v], at->first, at->count, k->dtype);
     if (status) return status;
     if (!kv->servers) return update_here(kv, k, part);
     part->pushes++;
@@ -173,33 +177,25 @@ static void join(void *arg, void *const buf[])
             (size_t)k->part[p].portion.count * element);
 }
 
-/* A program that never waits hears here that its run has failed: messages end, with whatever there was. */
-static tutti_status know(tutti_kv *kv, const char *function, int key, tutti_kv_key **found)
-{
-    tutti_status status = tutti_kv_enter(kv, function, 0);
-    if (status) return status;
-    *found = find(kv, key);
-    if (*found) return tutti_kv_failure(kv);
-    return tutti_fail(
-        TUTTI_ERR_INVAL, "%s: key %d is unknown: make it with tutti_kv_init", function, key);
-}
-
-static tutti_status push(tutti_kv *kv, tutti_kv_key *k, tutti_handle data)
+static tutti_status push(tutti_kv *kv, tutti_kv_key *k, int n, const tutti_handle data[])
 {
     tutti_status status = TUTTI_OK;
-    for (int p = 0; p < k->parts && !status; p++) status = push_part(kv, k, &k->part[p], data);
+    for (int p = 0; p < k->parts && !status; p++) status = push_part(kv, k, &k->part[p], n, data);
     return status;
 }
 
-/* What one server has whole comes into the data themselves. */
-static tutti_status pull(tutti_kv *kv, tutti_kv_key *k, tutti_handle data)
+/* What one server has whole comes into the data themselves, if one wants it. */
+static tutti_status pull(tutti_kv *kv, tutti_kv_key *k, int n, const tutti_handle data[])
 {
-    const tutti_kv_join values = {"kv pull", join, k, data, TUTTI_WRITE, 0};
     tutti_status status = TUTTI_OK;
-    if (kv->servers && k->parts == 1) return fetch_part(kv, k, &k->part[0], data);
+    if (kv->servers && k->parts == 1 && n == 1) return fetch_part(kv, k, &k->part[0], data[0]);
     for (int p = 0; kv->servers && p < k->parts && !status; p++)
         status = fetch_part(kv, k, &k->part[p], k->part[p].value);
-    return status ? status : tutti_kv_submit_join(&values);
+    for (int v = 0; v < n && !status; v++) {
+        const tutti_kv_join values = {"kv pull", join, k, data[v], TUTTI_WRITE, 0};
+        status = tutti_kv_submit_join(&values);
+    }
+    return status;
 }
 
 /* ---- the first value ---- */
@@ -238,47 +234,139 @@ tutti_status tutti_kv_init(tutti_kv *kv, int key, tutti_handle data, tutti_dtype
         status = tutti_broadcast(kv->all, data, dtype, 0);
     for (int p = 0; !status && p < k->parts; p++)
         if (gives(kv) || !kv->servers) status = give_value(kv, k, &k->part[p], data);
-    return status || !kv->jobs.settings.on ? status : pull(kv, k, data);
+    return status || !kv->jobs.settings.on ? status : pull(kv, k, 1, &data);
 }
 
 /* ---- calls ---- */
 
-tutti_status tutti_kv_push(tutti_kv *kv, int key, tutti_handle data)
+/* What a call is about: n keys, and the data of each to push, and to pull. */
+typedef struct list {
+    const char *function;
+    int n;
+    const int *key;
+    const tutti_handle *from, *to; /* NULL: there is no push, no pull */
+    tutti_kv_key **found;          /* [n]; NULL: inserted */
+    tutti_handle *pushes, *pulls;  /* [n] scratch: those of one key */
+} list;
+
+/* An elastic client's weights move, once a call. */
+static tutti_status check_elastic(const list *l, int i)
 {
-    static const char function[] = "tutti_kv_push";
-    tutti_kv_key *k = NULL;
-    int64_t count;
-    tutti_status status = know(kv, function, key, &k);
-    if (!status && kv->rule.type == TUTTI_KV_ELASTIC)
-        status = tutti_fail(TUTTI_ERR_INVAL,
+    if (!l->from) return TUTTI_OK;
+    if (!l->to)
+        return tutti_fail(TUTTI_ERR_INVAL,
             "%s: key %d: with the type elastic a client meets the centre: call tutti_kv_pushpull "
             "with its weights",
-            function, key);
-    if (!status) status = count_elements(function, k, data, k->dtype, 1, &count);
-    return status ? status : push(kv, k, data);
+            l->function, l->key[i]);
+    if (l->from[i] != l->to[i])
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "%s: key %d: with the type elastic a client's weights move: pass the same data twice",
+            l->function, l->key[i]);
+    for (int j = 0; j < i; j++)
+        if (l->found[j] == l->found[i])
+            return tutti_fail(TUTTI_ERR_INVAL,
+                "%s: key %d stands in the list twice: with the type elastic a client meets the "
+                "centre once a call",
+                l->function, l->key[i]);
+    return TUTTI_OK;
+}
+
+/* A program that never waits hears here that its run has failed: messages end, with whatever there was. */
+static tutti_status check_item(tutti_kv *kv, const list *l, int i)
+{
+    int64_t count;
+    tutti_kv_key *k = l->found[i] = find(kv, l->key[i]);
+    if (!k)
+        return tutti_fail(TUTTI_ERR_INVAL, "%s: key %d is unknown: make it with tutti_kv_init",
+            l->function, l->key[i]);
+    tutti_status status = tutti_kv_failure(kv);
+    if (!status && kv->rule.type == TUTTI_KV_ELASTIC) status = check_elastic(l, i);
+    if (!status && l->from)
+        status = count_elements(l->function, k, l->from[i], k->dtype, 1, &count);
+    if (!status && l->to) status = count_elements(l->function, k, l->to[i], k->dtype, 0, &count);
+    return status;
+}
+
+/* The i-th key with all of its data in the list. */
+static tutti_status insert(tutti_kv *kv, list *l, int i)
+{
+    tutti_kv_key *k = l->found[i];
+    int n = 0;
+    for (int j = i; j < l->n; j++) {
+        if (l->found[j] != k) continue;
+        if (l->from) l->pushes[n] = l->from[j];
+        if (l->to) l->pulls[n] = l->to[j];
+        l->found[j] = NULL;
+        n++;
+    }
+    if (l->from && kv->rule.type == TUTTI_KV_ELASTIC)
+        return tutti_kv_meet_centre(kv, k, l->pulls[0]);
+    tutti_status status = l->from ? push(kv, k, n, l->pushes) : TUTTI_OK;
+    return status || !l->to ? status : pull(kv, k, n, l->pulls);
+}
+
+static tutti_status insert_all(tutti_kv *kv, list *l)
+{
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < l->n && !status; i++) status = check_item(kv, l, i);
+    for (int i = 0; i < l->n && !status; i++)
+        if (l->found[i]) status = insert(kv, l, i);
+    return status;
+}
+
+static tutti_status call(tutti_kv *kv, const char *function, int n, const int key[],
+    const tutti_handle from[], const tutti_handle to[])
+{
+    list l = {function, n, key, from, to, NULL, NULL, NULL};
+    tutti_status status = tutti_kv_enter(kv, function, 0);
+    if (status) return status;
+    if (n < 1 || !key || (!from && !to))
+        return tutti_fail(TUTTI_ERR_INVAL,
+            n < 1 ? "%s: a list of %d keys: must be 1 or more" : "%s: a list of %d is NULL",
+            function, n);
+    l.found = calloc((size_t)n, sizeof *l.found);
+    l.pushes = calloc((size_t)n, sizeof(tutti_handle));
+    l.pulls = calloc((size_t)n, sizeof(tutti_handle));
+    status = l.found && l.pushes && l.pulls
+                 ? insert_all(kv, &l)
+                 : tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory for a list of %d keys", function, n);
+    free(l.pulls);
+    free(l.pushes);
+    free(l.found);
+    return status;
+}
+
+tutti_status tutti_kv_push(tutti_kv *kv, int key, tutti_handle data)
+{
+    return call(kv, "tutti_kv_push", 1, &key, &data, NULL);
 }
 
 tutti_status tutti_kv_pull(tutti_kv *kv, int key, tutti_handle data)
 {
-    static const char function[] = "tutti_kv_pull";
-    tutti_kv_key *k = NULL;
-    int64_t count;
-    tutti_status status = know(kv, function, key, &k);
-    if (!status) status = count_elements(function, k, data, k->dtype, 0, &count);
-    return status ? status : pull(kv, k, data);
+    return call(kv, "tutti_kv_pull", 1, &key, NULL, &data);
 }
 
 tutti_status tutti_kv_pushpull(tutti_kv *kv, int key, tutti_handle from, tutti_handle to)
 {
-    static const char function[] = "tutti_kv_pushpull";
-    tutti_kv_key *k = NULL;
-    int64_t count;
-    tutti_status status = know(kv, function, key, &k);
-    if (!status) status = count_elements(function, k, from, k->dtype, 1, &count);
-    if (!status) status = count_elements(function, k, to, k->dtype, 0, &count);
-    if (!status && kv->rule.type == TUTTI_KV_ELASTIC) return tutti_kv_meet_centre(kv, k, from, to);
-    if (!status) status = push(kv, k, from);
-    return status ? status : pull(kv, k, to);
+    return call(kv, "tutti_kv_pushpull", 1, &key, &from, &to);
+}
+
+tutti_status tutti_kv_push_list(tutti_kv *kv, int n, const int key[], const tutti_handle data[])
+{
+    return call(kv, "tutti_kv_push_list", n, key, data, NULL);
+}
+
+tutti_status tutti_kv_pull_list(tutti_kv *kv, int n, const int key[], const tutti_handle data[])
+{
+    return call(kv, "tutti_kv_pull_list", n, key, NULL, data);
+}
+
+tutti_status tutti_kv_pushpull_list(tutti_kv *kv, int n, const int key[], const tutti_handle from[],
+    const tutti_handle to[])
+{
+    if (!from || !to)
+        return tutti_fail(TUTTI_ERR_INVAL, "tutti_kv_pushpull_list: a list of %d is NULL", n);
+    return call(kv, "tutti_kv_pushpull_list", n, key, from, to);
 }
 
 /* ---- waiting ---- */

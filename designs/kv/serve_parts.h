@@ -31,6 +31,7 @@ typedef struct tutti_pull {
     struct tutti_pull *next;
     int rank;
     int64_t pushes;         /* that it must have */
+    tutti_handle data;      /* the value as it was before a later round of sync; NULL: as it is */
     double since_s, told_s; /* when it came, and when its waiting was last told */
 } tutti_pull;
 
@@ -111,6 +112,13 @@ struct tutti_server {
     int blamed;           /* the client whose death ends the run; -1: none */
 };
 
+/* What tutti_kv_serve does: it opens a server, lets it react to events until no client is left, says that it is over,
+ * and closes it, if all has gone well. NOMEM (logged): *server may be NULL, or must not be closed. */
+tutti_status tutti_server_open(tutti_kv *kv, tutti_server **server);
+/* The event stays the caller's. */
+tutti_status tutti_server_react(tutti_server *s, const tutti_kv_event *event);
+void tutti_server_close(tutti_server *s);
+
 int tutti_server_client_of(const tutti_server *s, int rank);
 /* Puts an event into the line (copied). [A] */
 void tutti_server_happen(tutti_server *s, const tutti_kv_event *event);
@@ -143,6 +151,8 @@ void tutti_server_drop_pushes(tutti_key_client *of);
 /* A note PULL. */
 tutti_status tutti_server_ask(tutti_server *s, const tutti_note *note);
 tutti_status tutti_server_answer_all(tutti_server *s, int slot);
+/* The same before a round is added; what then is left of sync, but may be answered, keeps the value. */
+tutti_status tutti_server_keep_answers(tutti_server *s, int slot);
 tutti_status tutti_server_take_back(tutti_server *s, const tutti_kv_flight *flight);
 void tutti_server_drop_pulls(tutti_key_client *of);
 void tutti_server_tell_waiting(const tutti_server *s);

@@ -183,6 +183,15 @@ static tutti_status read_verdict(reader *r)
     return status;
 }
 
+static tutti_status read_says(reader *r)
+{
+    const char *text = r->words.rest + strspn(r->words.rest, " \t");
+    if (!*text) return case_refuse(&r->words, "says: a line of text is missing");
+    snprintf(r->c->says, sizeof r->c->says, "%s", text);
+    r->words.rest += strlen(r->words.rest);
+    return TUTTI_OK;
+}
+
 static tutti_status read_verify(reader *r)
 {
     static const char *const words[] = {"off", "on", "full", NULL};
@@ -269,6 +278,41 @@ static tutti_status read_new_group(reader *r)
     return TUTTI_OK;
 }
 
+/* ---- keys on servers ---- */
+
+_Static_assert((int)KV_MOST_RANKS == (int)CASE_MOST_RANKS, "a case has as many ranks with keys");
+
+static tutti_status read_serve(reader *r)
+{
+    return kv_case_read_serve(&r->words, r->c->ranks, &r->c->kv);
+}
+
+static tutti_status read_key(reader *r)
+{
+    return kv_case_read_key(&r->words, &r->c->kv);
+}
+
+/* Of all workers, if the line names none. */
+static tutti_status read_call(reader *r, kv_call_kind kind)
+{
+    for (int rank = 0; rank < CASE_MOST_RANKS && !r->prefixed; rank++)
+        r->on[rank] = rank < r->c->kv.workers;
+    return kv_case_read_call(&r->words, &r->c->kv, kind, r->on);
+}
+
+static tutti_status check_keys(reader *r)
+{
+    deadlock_case *c = r->c;
+    int steps[CASE_MOST_RANKS];
+    if (c->design->unsafe || c->design->start->main_drives)
+        return case_refuse(
+            &r->words, "serve: with design %s a server cannot wait for all clients at once", c->design->name);
+    for (int rank = 0; rank < CASE_MOST_RANKS; rank++) steps[rank] = c->program[rank].steps;
+    return kv_case_finish(&r->words, steps, &c->kv);
+}
+
+/* ---- ends ---- */
+
 /* From here on these ranks do nothing, neither in this step nor in later ones. */
 static tutti_status read_leave(reader *r)
 {
@@ -321,6 +365,7 @@ static const struct directive {
     {"edges", read_edges, 0, 0},
     {"verdict", read_verdict, 0, 0},
     {"verify", read_verify, 0, 0},
+    {"says", read_says, 0, 0},
     {"group", read_new_group, 0, 1},
     {"operator", read_new_operator, 1, 1},
     {"send", read_send, 1, 1},
@@ -329,6 +374,8 @@ static const struct directive {
     {"chunk", read_chunk, 1, 1},
     {"leave", read_leave, 1, 1},
     {"ready", read_ready, 1, 1},
+    {"serve", read_serve, 0, 1},
+    {"key", read_key, 0, 1},
 };
 
 /* "0 2" of "rank 0 2: ..." */
@@ -369,11 +416,19 @@ static tutti_status read_prefix(reader *r, const char **word)
     return *word ? TUTTI_OK : case_refuse(&r->words, "a directive is missing after ':'");
 }
 
+static tutti_status end_line(reader *r, const char *word, tutti_status status)
+{
+    const char *stray = status ? NULL : case_next_word(&r->words);
+    return stray ? case_refuse(&r->words, "%s: '%.40s' is too much", word, stray) : status;
+}
+
 static tutti_status read_directive(reader *r)
 {
     const char *word;
     tutti_status status = read_prefix(r, &word);
     if (status) return status;
+    int call = case_find_name(kv_call_words, word), serves = r->c->kv.servers > 0;
+    if (call >= 0 && (serves || call != KV_LEAVE)) return end_line(r, word, read_call(r, (kv_call_kind)call));
     int kind = case_find_name(case_kind_words, word);
     if (kind >= 0 && !r->ranks_set)
         return case_refuse(&r->words, "%s: 'ranks N' stands above it", word);
@@ -384,9 +439,7 @@ static tutti_status read_directive(reader *r)
             return case_refuse(&r->words, "%s: not of some ranks only", word);
         if (directives[i].needs_ranks && !r->ranks_set)
             return case_refuse(&r->words, "%s: 'ranks N' stands above it", word);
-        status = directives[i].read(r);
-        const char *stray = status ? NULL : case_next_word(&r->words);
-        return stray ? case_refuse(&r->words, "%s: '%.40s' is too much", word, stray) : status;
+        return end_line(r, word, directives[i].read(r));
     }
     return case_refuse(&r->words, "'%.40s' is no directive", word);
 }
@@ -454,13 +507,18 @@ static tutti_status check_case(reader *r)
     if (!ends_with(c->name, c->nok ? "_nok" : "_ok"))
         return case_refuse(
             &r->words, "the file's name does not end with the verdict, _%s", c->nok ? "nok" : "ok");
+    if (c->says[0] && !c->nok) return case_refuse(&r->words, "says: of a case that goes wrong");
     tutti_status status = TUTTI_OK;
     for (int rank = 0; rank < c->ranks && !status; rank++) {
         collectives += c->program[rank].ops;
         status = check_ready(r, rank);
         if (!status) status = check_steps(r, rank);
     }
-    return !status && !collectives ? case_refuse(&r->words, "no rank has a collective") : status;
+    if (status) return status;
+    if (c->kv.servers && !collectives) return check_keys(r);
+    if (c->kv.servers)
+        return case_refuse(&r->words, "a case has collectives, or keys on servers, not both");
+    return collectives ? TUTTI_OK : case_refuse(&r->words, "no rank has a collective");
 }
 
 static void name_case(const char *path, char name[], size_t size)

@@ -10,6 +10,7 @@
 
 #include "collectives/value/args.h"
 #include "designs/design.h"
+#include "tests/deadlock/kv_case.h"
 
 enum {
     CASE_MOST_RANKS = 16,
@@ -72,12 +73,14 @@ typedef struct deadlock_case {
     int nok; /* the verdict: 1 wrong, 0 right */
     /* The broken clause of the ordering law (designs/check/check.h); "" if right. */
     char clause[CASE_NAME];
+    char says[CASE_LINE]; /* what the explorer must say of the schedule that goes wrong; "": anything */
     char verify[CASE_NAME]; /* "off", "on" or "full": what ranks compare at run time */
     int priorities;         /* some collective has one */
     int groups, tensors;
     case_group group[CASE_MOST_GROUPS];
     char tensor[CASE_MOST_TENSORS][CASE_NAME];
     case_program program[CASE_MOST_RANKS];
+    kv_case kv; /* instead of collectives: ranks that serve keys, and those that push and pull them */
 } deadlock_case;
 
 /* Reads a case; the caller frees it with free(). IO; FORMAT, naming file and line; NOMEM. */

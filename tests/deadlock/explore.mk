@@ -6,7 +6,7 @@ tests_deadlock_libexplore_la_SOURCES = \
 	tests/deadlock/explore_pipeline.c tests/deadlock/explore_strategy.c \
 	tests/deadlock/dice.h \
 	tests/deadlock/oracle.c tests/deadlock/oracle.h \
-	tests/deadlock/program.c tests/deadlock/program.h \
+	tests/deadlock/program.c tests/deadlock/program.h tests/deadlock/seen.h \
 	tests/deadlock/wire.c tests/deadlock/wire.h \
 	tests/deadlock/world.c tests/deadlock/world.h \
 	tests/deadlock/world_open.c tests/deadlock/world_parts.h
@@ -18,6 +18,22 @@ TESTS += tests/deadlock/test_explore
 tests_deadlock_test_explore_SOURCES = tests/deadlock/test_explore.c
 tests_deadlock_test_explore_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_deadlock_test_explore_LDADD = tests/deadlock/libexplore.la
+
+# Worlds with servers. Their ground has names of libcore's functions: it stands before what has libcore.
+check_LTLIBRARIES += tests/deadlock/libkvworld.la
+tests_deadlock_libkvworld_la_SOURCES = \
+	tests/deadlock/kv_explore.c tests/deadlock/kv_explore.h \
+	tests/deadlock/kv_ground.c tests/deadlock/kv_ground.h \
+	tests/deadlock/kv_ground_calls.c tests/deadlock/kv_ground_parts.h \
+	tests/deadlock/kv_world.c tests/deadlock/kv_world.h \
+	tests/deadlock/kv_world_judge.c tests/deadlock/kv_world_parts.h tests/deadlock/kv_world_ranks.c \
+	tests/deadlock/kv_world_state.c
+
+check_PROGRAMS += tests/deadlock/test_kv_world
+TESTS += tests/deadlock/test_kv_world
+tests_deadlock_test_kv_world_SOURCES = tests/deadlock/test_kv_world.c
+tests_deadlock_test_kv_world_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_deadlock_test_kv_world_LDADD = tests/deadlock/libkvworld.la tests/deadlock/libexplore.la tests/deadlock/libcases.la
 
 # Mutants of the code, which the suite has to catch: a handful in make check, all with make check-mutants.
 TESTS += tests/deadlock/mutants/mutants.sh
@@ -33,6 +49,7 @@ check-mutants: $(check_LTLIBRARIES) $(check_PROGRAMS) $(check_DATA)
 	@$(AM_TESTS_ENVIRONMENT) $(LOG_COMPILER) -t 900 $(srcdir)/tests/deadlock/mutants/mutants.sh all
 
 # A million random schedules, and every schedule of larger cases.
-check-schedules: tests/deadlock/test_explore
+check-schedules: tests/deadlock/test_explore tests/deadlock/test_kv_world
 	@$(AM_TESTS_ENVIRONMENT) TUTTI_EXPLORE_SCHEDULES=1000000 $(LOG_COMPILER) -t 3600 tests/deadlock/test_explore
+	@$(AM_TESTS_ENVIRONMENT) TUTTI_EXPLORE_SCHEDULES=1000000 $(LOG_COMPILER) -t 3600 tests/deadlock/test_kv_world
 long_checks += check-mutants check-schedules

@@ -1,6 +1,7 @@
 #include "tests/deadlock/explore.h"
 
 #include "dag/base/log.h"
+#include "tests/deadlock/seen.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,46 +15,15 @@ typedef struct choice {
 
 enum { PASS = -1, MOST_DEPTH = 4096, MOST_CHOICES = PROGRAM_RANKS * 130 };
 
-/* States seen: open addressing, 0 is empty. */
-typedef struct seen {
-    uint64_t *slot;
-    size_t room, used;
-} seen;
-
 typedef struct search {
     const program_setting *setting;
     int full;
     world *world;
-    seen seen, ends;
+    seen_states seen, ends;
     int depth, fixed;        /* choices made; how many of them repeat the previous schedule */
     int taken[MOST_DEPTH];   /* index of each choice */
     int offered[MOST_DEPTH]; /* out of how many */
 } search;
-
-static int insert(seen *s, uint64_t state)
-{
-    size_t at = state & (s->room - 1);
-    while (s->slot[at] && s->slot[at] != state) at = (at + 1) & (s->room - 1);
-    if (s->slot[at]) return 0;
-    s->slot[at] = state;
-    s->used++;
-    return 1;
-}
-
-/* Whether the state is new; -1: no memory. */
-static int add_state(seen *s, uint64_t state)
-{
-    if (2 * s->used >= s->room) {
-        seen wider = {.room = s->room ? 2 * s->room : 4096};
-        wider.slot = calloc(wider.room, sizeof *wider.slot);
-        if (!wider.slot) return -1;
-        for (size_t i = 0; i < s->room; i++)
-            if (s->slot[i]) insert(&wider, s->slot[i]);
-        free(s->slot);
-        *s = wider;
-    }
-    return insert(s, state | 1);
-}
 
 /* Does at once all steps that cannot make a difference. */
 static void settle(search *s)
@@ -124,7 +94,7 @@ static int follow(search *s)
     for (s->depth = 0; s->depth < MOST_DEPTH; s->depth++) {
         int is_new = s->depth >= s->fixed;
         if (is_new) {
-            int fresh = add_state(&s->seen, world_state(s->world, 1));
+            int fresh = seen_add(&s->seen, world_state(s->world, 1));
             if (fresh <= 0) return fresh;
         }
         int runs, n = list_choices(s, list, &runs);
@@ -133,7 +103,7 @@ static int follow(search *s)
             s->offered[s->depth] = n;
         }
         int over = is_new && !runs && (n == 0 || (s->full && pass_or_end(s, list, n)));
-        if (over) return add_state(&s->ends, world_state(s->world, 0)) < 0 ? -1 : 1;
+        if (over) return seen_add(&s->ends, world_state(s->world, 0)) < 0 ? -1 : 1;
         if (!is_new || runs || !s->full) make(s, list[s->taken[s->depth]]);
     }
     return 0;

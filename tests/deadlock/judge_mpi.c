@@ -3,6 +3,7 @@
  * Runs each case as a program would: MPI, StarPU's workers, the case's design; ranks beyond the
  * case's are idle. Appends one line per case to FILE, separated by tabs: name, verdict, "mpi", the result.
  * A case is nok if it hangs (does not end within DEADLINE_S), sums wrongly, or is refused with an error.
+ * Verdict "none": the case is not for this judge.
  *
  * A wrong case may succeed by luck: a nok case is repeated, up to ten times, until it fails.
  *
@@ -11,6 +12,7 @@
  * 0: all judged. 2: a case cannot be read, or the judge itself failed. */
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
+#include "tests/deadlock/kv_run.h"
 #include "tests/deadlock/rank.h"
 
 #include <mpi.h>
@@ -21,10 +23,10 @@
 
 enum { MOST_TRIES = 10 };
 
-typedef enum outcome_kind { RIGHT, WRONG, REFUSED, FAILED, HANGS, BROKEN } outcome_kind;
+typedef enum outcome_kind { RIGHT, UNJUDGED, WRONG, REFUSED, FAILED, HANGS, BROKEN } outcome_kind;
 
-/* The outcome of a case on one rank. REFUSED: before anything ran; FAILED: halfway; BROKEN: the judge
- * itself could not go on. The worst over ranks counts. */
+/* The outcome of a case on one rank. UNJUDGED: it is not for this judge; REFUSED: before anything ran; FAILED: halfway;
+ * BROKEN: the judge itself could not go on. The worst over ranks counts. */
 typedef struct outcome {
     int kind, status;
     char what[256];
@@ -154,6 +156,19 @@ static void open_run(judge *j, outcome *o)
     if (status) note(o, BROKEN, status, "the runner does not start");
 }
 
+/* How the rank has ended, if not well. */
+static void note_end(const judge *j, outcome *o, tutti_status status)
+{
+    char what[200];
+    if (status == TUTTI_ERR_TIMEOUT) {
+        snprintf(what, sizeof what, "rank %d has not ended after %g s", j->rank, j->deadline_s);
+        note(o, HANGS, status, what);
+    } else if (status) {
+        snprintf(what, sizeof what, "rank %d: %s", j->rank, tutti_status_text(status));
+        note(o, FAILED, status, what);
+    }
+}
+
 static void run_steps(judge *j, outcome *o)
 {
     char what[200];
@@ -161,15 +176,9 @@ static void run_steps(judge *j, outcome *o)
     deadlock_rank_fill(j->program, j->runner, j->run);
     tutti_status status = deadlock_rank_submit(j->program, j->runner, j->run);
     if (!status) status = j->runner->wait(j->run, j->runner->point(j->run), j->deadline_s);
-    if (status == TUTTI_ERR_TIMEOUT) {
-        snprintf(what, sizeof what, "rank %d has not ended after %g s", j->rank, j->deadline_s);
-        note(o, HANGS, status, what);
-    } else if (status) {
-        snprintf(what, sizeof what, "rank %d: %s", j->rank, tutti_status_text(status));
-        note(o, FAILED, status, what);
-    } else if (deadlock_rank_wrong(j->program, j->runner, j->run, what, sizeof what)) {
+    note_end(j, o, status);
+    if (!status && deadlock_rank_wrong(j->program, j->runner, j->run, what, sizeof what))
         note(o, WRONG, status, what);
-    }
 }
 
 /* A rank whose program leaves closes its exchange while the others still run. */
@@ -181,9 +190,30 @@ static void leave_early(judge *j)
     close_exchange(j);
 }
 
+/* Keys on servers. A rank that dies ends its mpirun: clients that die are killed between jobs, by tests/kv/jobs.sh. */
+static int run_keys(judge *j, outcome *o)
+{
+    char what[200] = "";
+    int wrong = 0;
+    MPI_Comm ranks;
+    if (kv_case_is_mortal(&j->c->kv)) {
+        note(o, UNJUDGED, TUTTI_OK, "a rank that dies ends its mpirun");
+        return 1;
+    }
+    MPI_Comm_split(j->comm, j->rank < j->c->ranks ? 0 : MPI_UNDEFINED, j->rank, &ranks);
+    if (ranks != MPI_COMM_NULL) {
+        note_end(j, o, kv_run_rank(j->c, ranks, j->deadline_s, &wrong, what, sizeof what));
+        if (wrong) note(o, WRONG, TUTTI_OK, what);
+    }
+    agree(j, o);
+    if (o->kind == RIGHT && ranks != MPI_COMM_NULL) MPI_Comm_free(&ranks);
+    return o->kind == RIGHT;
+}
+
 /* Returns whether another case can be run after this one. */
 static int run_case(judge *j, outcome *o)
 {
+    if (j->c->kv.servers) return run_keys(j, o);
     j->ranks = MPI_COMM_NULL;
     set_up(j, o);
     agree(j, o);
@@ -214,6 +244,7 @@ static int run_case(judge *j, outcome *o)
 static void report(const judge *j, const char *path, const outcome *o)
 {
     static const char *const words[] = {[RIGHT] = "runs to its end, sums are right",
+        [UNJUDGED] = "not judged",
         [WRONG] = "wrong",
         [REFUSED] = "refused",
         [FAILED] = "error",
@@ -222,9 +253,10 @@ static void report(const judge *j, const char *path, const outcome *o)
     FILE *file = j->rank ? NULL : fopen(path, "a");
     if (!file) return;
     fprintf(file, "%s\t%s\tmpi\t%s%s%s\n", j->c->name,
-        o->kind == RIGHT    ? "ok"
-        : o->kind == BROKEN ? "?"
-                            : "nok",
+        o->kind == RIGHT      ? "ok"
+        : o->kind == UNJUDGED ? "none"
+        : o->kind == BROKEN   ? "?"
+                              : "nok",
         words[o->kind], *o->what ? ": " : "", o->what);
     fclose(file);
 }

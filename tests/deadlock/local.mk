@@ -4,6 +4,8 @@ tests_deadlock_libcases_la_SOURCES = \
 	tests/deadlock/case.c tests/deadlock/case.h \
 	tests/deadlock/case_op.c tests/deadlock/case_op.h \
 	tests/deadlock/expect.c tests/deadlock/expect.h \
+	tests/deadlock/kv_case.c tests/deadlock/kv_case.h \
+	tests/deadlock/kv_check.c tests/deadlock/kv_check.h \
 	tests/deadlock/rank.c tests/deadlock/rank.h \
 	tests/deadlock/words.c tests/deadlock/words.h
 tests_deadlock_libcases_la_LIBADD = libvalues.la libcore.la
@@ -16,12 +18,12 @@ TESTS += tests/deadlock/cases.sh tests/deadlock/check_only.sh
 EXTRA_DIST += tests/deadlock/cases.sh tests/deadlock/check_only.sh tests/deadlock/cases tests/deadlock/README.md
 
 check_PROGRAMS += tests/deadlock/judge_mpi
-tests_deadlock_judge_mpi_SOURCES = tests/deadlock/judge_mpi.c
+tests_deadlock_judge_mpi_SOURCES = tests/deadlock/judge_mpi.c tests/deadlock/kv_run.c tests/deadlock/kv_run.h
 tests_deadlock_judge_mpi_LDADD = tests/deadlock/libcases.la
 
 check_PROGRAMS += tests/deadlock/judge_explore
 tests_deadlock_judge_explore_SOURCES = tests/deadlock/judge_explore.c
-tests_deadlock_judge_explore_LDADD = tests/deadlock/libexplore.la tests/deadlock/libcases.la
+tests_deadlock_judge_explore_LDADD = tests/deadlock/libkvworld.la tests/deadlock/libexplore.la tests/deadlock/libcases.la
 
 check_PROGRAMS += tests/deadlock/test_cases
 TESTS += tests/deadlock/test_cases

@@ -97,6 +97,58 @@ START_TEST(a_line_means_something_else_on_each_rank)
 }
 END_TEST
 
+START_TEST(keys_mean_what_they_say)
+{
+    static const char text[] = "diagnosis x\nranks 6\nserve 2 bounded:3 clients 2\nkey a 70000\nkey b 1\nverdict ok\n"
+                               "push a\npull a\nrank 0 1: push b after a\nrank 2 3: die\nrank 2 3: return\n"
+                               "rank 2 3: push a\nrank 0 1: meet\nrank 0 1: leave\n";
+    deadlock_case *c;
+    ck_assert_ok(deadlock_case_parse("folder/keys_ok.case", text, &c));
+    const kv_case *kv = &c->kv;
+    ck_assert_int_eq(kv->servers, 2);
+    ck_assert_int_eq(kv->workers, 4);
+    ck_assert_int_eq(kv->clients, 2);
+    ck_assert_int_eq(kv->rule.type, TUTTI_KV_BOUNDED);
+    ck_assert_int_eq((int)kv->rule.bound, 3);
+    ck_assert_int_eq(kv_case_client_size(kv), 2);
+    ck_assert_int_eq(kv_case_client(kv, 2), 1);
+    ck_assert_int_eq((int)kv->count[0], 70000);
+    ck_assert_int_eq(kv->calls[0], 5);
+    ck_assert_int_eq(kv->calls[4], 0);
+    ck_assert_int_eq(kv->call[1][2].after, 0);
+    ck_assert_int_eq(kv_case_calls(kv, 3, KV_PUSH, 0), 2);
+    ck_assert_int_eq(kv_case_calls(kv, 3, KV_RETURN, 0), 1);
+    ck_assert_int_eq(kv_case_is_mortal(kv), 1);
+    free(c);
+}
+END_TEST
+
+/* What a value tells: how often each client's push is in it, all of it and nothing else. */
+START_TEST(values_tell_what_is_in_them)
+{
+    kv_case kv = {.servers = 1, .workers = 2, .clients = 2, .keys = 1, .rule.type = TUTTI_KV_ASYNC};
+    char what[200];
+    for (int r = 0; r < 2; r++)
+        for (int i = 0; i < 2; i++) kv.call[r][kv.calls[r]++] = (kv_call){.kind = KV_PUSH, .after = -1};
+    const float once[] = {1, 16}, both[] = {17, 17}, all[] = {34, 34}, half[] = {17, 16};
+    const float more[] = {3, 48}, part[] = {1.5f, 16};
+    ck_assert_int_eq((int)kv_case_pushes(&kv, 1, 0), 16);
+    ck_assert_int_eq((int)kv_case_pushes(&kv, 1, 1), 1);
+    ck_assert(!kv_case_differs(&kv, 0, 0, 1, 0, once, 2, what, sizeof what));
+    ck_assert(!kv_case_differs(&kv, 0, 0, 1, 0, both, 2, what, sizeof what));
+    ck_assert(kv_case_differs(&kv, 0, 0, 2, 0, both, 2, what, sizeof what));
+    ck_assert(kv_case_differs(&kv, 0, 0, 2, 1, both, 2, what, sizeof what));
+    ck_assert(!kv_case_differs(&kv, 0, 0, 2, 1, all, 2, what, sizeof what));
+    ck_assert(kv_case_differs(&kv, 1, 0, 1, 0, half, 2, what, sizeof what));
+    ck_assert(kv_case_differs(&kv, 0, 0, 1, 0, more, 2, what, sizeof what));
+    ck_assert(kv_case_differs(&kv, 0, 0, 1, 0, part, 2, what, sizeof what));
+    kv.rule.type = TUTTI_KV_SYNC; /* 2^24 + 1 is 2^24 */
+    const float first[] = {17, 1 << 24}, second[] = {17, (1 << 24) + 2};
+    ck_assert(!kv_case_differs(&kv, 0, 0, 1, 0, first, 2, what, sizeof what));
+    ck_assert(kv_case_differs(&kv, 0, 0, 1, 0, second, 2, what, sizeof what));
+}
+END_TEST
+
 /* The first lines of a case, right so far. */
 #define HEAD "diagnosis x\nranks 2\nverdict ok\n"
 
@@ -189,6 +241,29 @@ static const char *const refused[] = {
     HEAD "verdict nok because\nallreduce a 1\n",
     HEAD "verdict nok order\nallreduce a 1\n", /* the name says ok */
     HEAD "verdict ok now\nallreduce a 1\n",
+    HEAD "says something\nallreduce a 1\n", /* of a case that goes well */
+    HEAD "push a\n",
+    HEAD "serve 2 sync\nkey a 1\npush a\n",
+    HEAD "serve 1\nkey a 1\npush a\n",
+    HEAD "serve 1 sometimes\nkey a 1\npush a\n",
+    HEAD "serve 1 sync clients 2\nkey a 1\npush a\n",
+    HEAD "serve 1 sync two-groups\nkey a 1\npush a\n",
+    HEAD "serve 1 sync\nserve 1 sync\nkey a 1\npush a\n",
+    HEAD "serve 1 sync\nkey a 1\n",
+    HEAD "serve 1 sync\nkey a 0\npush a\n",
+    HEAD "serve 1 sync\nkey a 1\nkey a 1\npush a\n",
+    HEAD "serve 1 sync\nkey a 1\npush b\n",
+    HEAD "serve 1 sync\nkey a 1\npush a before a\n",
+    HEAD "serve 1 sync\nkey a 1\npush a after a\n",
+    HEAD "serve 1 sync\nkey a 1\npull a after a\n",
+    HEAD "serve 1 sync\nkey a 1\nrank 1: push a\n",
+    HEAD "serve 1 sync\nkey a 1\npush a\nreturn\n",
+    HEAD "serve 1 sync\nkey a 1\npush a\nleave\npull a\n",
+    HEAD "serve 1 async\nkey a 1\npush a\ndie\npush a\n",
+    HEAD "serve 1 async\nkey a 1\npush a\ndie\nsteps 2\n",
+    HEAD "serve 1 sync\nkey a 1\npush a\nsteps 16\n",
+    HEAD "serve 1 sync\nkey a 1\npush a\nallreduce b 1\n",
+    HEAD "serve 1 sync\ndesign sequential\nkey a 1\npush a\n",
 };
 
 START_TEST(what_is_wrong_is_refused)
@@ -251,7 +326,7 @@ static void damage(dice *d, char *text)
     static const char *const words[] = {"rank 0:", "ready 1:", "after", "on all", "lost", "leave",
         "group", "send m 3 to 1 edge 2", "recv m 3 from 0 edge 2", "steps 3", "root=1", "apart", "vectors=2",
         "parts=1,2", "op=turn", "operator", "99999", ":", "#", "\n", "allreduce",
-        "verdict nok order"};
+        "verdict nok order", "serve 1 sync", "key a 3", "push a", "pull a", "meet", "die", "says"};
     size_t length = strlen(text), at = roll(d, length + 1), n = roll(d, 12);
     const char *word = words[roll(d, sizeof words / sizeof *words)];
     switch (roll(d, 4)) {
@@ -304,7 +379,7 @@ START_TEST(the_suite_is_complete)
         "facts_6_", "facts_7_", "order_", "missing_", "extra_", "workers_", "crossed_", "operator_",
         "type_", "root_", "count_", "kind_", "token_", "two_communicators_", "overlapping_",
         "rank_leaves_", "uneven_", "out_of_place_", "given_lengths_", "alltoall_length_",
-        "own_operators_", "every_operator_"};
+        "own_operators_", "every_operator_", "kv_"};
     int seen[sizeof rows / sizeof *rows] = {0}, cases = 0;
     DIR *folder = opendir(testing_source("tests/deadlock/cases"));
     ck_assert_ptr_nonnull(folder);
@@ -328,6 +403,8 @@ int main(void)
     TCase *tcase = testing_case(suite, "cases");
     tcase_add_test(tcase, a_case_means_what_it_says);
     tcase_add_test(tcase, a_line_means_something_else_on_each_rank);
+    tcase_add_test(tcase, keys_mean_what_they_say);
+    tcase_add_test(tcase, values_tell_what_is_in_them);
     tcase_add_test(tcase, what_is_wrong_is_refused);
     tcase_add_test(tcase, an_error_names_file_and_line);
     tcase_add_test(tcase, damaged_text_is_refused_or_understood);

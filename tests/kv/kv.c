@@ -87,6 +87,35 @@ static int differs(const char *optimizer, int key, int i)
                : fabsf(y[key][i] - w_[key][i]) > 1e-6f * fabsf(w_[key][i]) + 1e-6f;
 }
 
+/* A round in one call: each key twice, with a half of its data both times, and in two places afterwards. */
+static void push_halves(const tutti_handle in[], const tutti_handle out[])
+{
+    static float half[KEYS][MOST], again[KEYS][MOST];
+    tutti_handle halves[2 * KEYS], places[2 * KEYS];
+    int keys[2 * KEYS];
+    for (int n = 0; n < KEYS; n++) {
+        int k = (n + tutti_kv_client(kv)) % KEYS;
+        CHECK(!starpu_data_acquire(in[k], STARPU_R));
+        for (int i = 0; i < sizes[k]; i++) half[k][i] = x[k][i] / 2;
+        starpu_data_release(in[k]);
+        keys[n] = keys[n + KEYS] = 10 * k;
+        halves[n] = halves[n + KEYS] = vector(half[k], sizes[k]);
+        places[n] = vector(again[k], sizes[k]);
+        places[n + KEYS] = out[k];
+    }
+    CHECK(!tutti_kv_push_list(kv, 2 * KEYS, keys, halves));
+    CHECK(!tutti_kv_pull_list(kv, 2 * KEYS, keys, places));
+    CHECK(!tutti_kv_wait(kv, 60));
+    for (int n = 0; n < KEYS; n++) {
+        int k = keys[n] / 10;
+        starpu_data_unregister(halves[n]);
+        starpu_data_unregister(places[n]);
+        CHECK(!starpu_data_acquire(out[k], STARPU_R));
+        CHECK(!memcmp(again[k], y[k], (size_t)sizes[k] * sizeof(float)));
+        starpu_data_release(out[k]);
+    }
+}
+
 static void run_sync(const char *optimizer)
 {
     tutti_handle in[KEYS], out[KEYS];
@@ -109,8 +138,9 @@ static void run_sync(const char *optimizer)
                 x[k][i] = pushed(tutti_kv_rank(kv), k, round, i, whole);
             starpu_data_release(in[k]);
         }
+        if (round == ROUNDS - 1) push_halves(in, out);
         /* each client goes through the keys in an order of its own */
-        for (int n = 0; n < KEYS; n++) {
+        for (int n = 0; n < KEYS && round < ROUNDS - 1; n++) {
             int k = (n + tutti_kv_client(kv)) % KEYS;
             if (round % 2) {
                 CHECK(!tutti_kv_pushpull(kv, 10 * k, in[k], out[k]));
@@ -412,6 +442,22 @@ static void run_elastic(const char *type, int steps, int dies)
 
 /* ---- what is refused ---- */
 
+/* What stands in front of the fault is not inserted either. */
+static void refuse_lists(tutti_handle a, tutti_handle b)
+{
+    int64_t before, after;
+    CHECK(!tutti_kv_bytes(kv, &before, NULL));
+    CHECK(tutti_kv_push_list(kv, 0, (int[]){0}, &a) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_push_list(kv, 1, NULL, &a) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_push_list(kv, 1, (int[]){0}, NULL) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_pull_list(kv, 1, (int[]){0}, NULL) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_pushpull_list(kv, 1, (int[]){0}, &a, NULL) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_push_list(kv, 2, (int[]){0, 0}, (tutti_handle[]){a, b}) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_push_list(kv, 2, (int[]){0, 7}, (tutti_handle[]){a, a}) == TUTTI_ERR_INVAL);
+    CHECK(!tutti_kv_bytes(kv, &after, NULL));
+    CHECK(before == after);
+}
+
 static void run_refusals(void)
 {
     static double wide[10];
@@ -441,6 +487,7 @@ static void run_refusals(void)
     CHECK(tutti_kv_pull(kv, 0, b) == TUTTI_ERR_INVAL);
     CHECK(tutti_kv_pull(kv, 1, b) == TUTTI_ERR_INVAL);
     CHECK(tutti_kv_pushpull(kv, 0, a, b) == TUTTI_ERR_INVAL);
+    refuse_lists(a, b);
     CHECK(!tutti_kv_wait(kv, 60));
     starpu_data_unregister(a);
     starpu_data_unregister(b);

@@ -120,6 +120,26 @@ START_TEST(costs_follow_the_layers)
 }
 END_TEST
 
+/* What has no kernels takes no time; the wide layer has 64 times the work of the narrow one. */
+START_TEST(layers_are_timed)
+{
+    tutti_net *net;
+    double seconds[4];
+    ck_assert_ok(tutti_net_new(&net));
+    tutti_value x = tutti_net_input(net, 16, 16, 8);
+    x = tutti_net_conv(net, "narrow", x, &(tutti_conv_layer){.K = 8, .R = 3, .pad = 1});
+    x = tutti_net_conv(net, "wide", x, &(tutti_conv_layer){.K = 512, .R = 3, .pad = 1});
+    tutti_net_output(net, tutti_net_dense(net, "fc", x, 10, TUTTI_INIT_UNIFORM_FAN_IN));
+    ck_assert_ok(tutti_net_times(net, TUTTI_F32, 4, seconds));
+    ck_assert_double_eq(seconds[0], 0);
+    ck_assert_double_gt(seconds[1], 0);
+    ck_assert_double_gt(seconds[2], 2 * seconds[1]);
+    ck_assert_double_gt(seconds[3], 0);
+    ck_assert_double_lt(seconds[1] + seconds[2] + seconds[3], 60);
+    tutti_net_free(net);
+}
+END_TEST
+
 /* A value that is read again crosses every cut until then. */
 START_TEST(skips_cross_all_cuts)
 {
@@ -196,6 +216,7 @@ int main(void)
     TCase *tcase = testing_case(suite, "partition");
     tcase_add_loop_test(tcase, no_cut_is_better, 0, 4);
     tcase_add_test(tcase, costs_follow_the_layers);
+    tcase_add_test(tcase, layers_are_timed);
     tcase_add_test(tcase, skips_cross_all_cuts);
     tcase_add_test(tcase, sums_follow_what_is_exchanged);
     tcase_add_test(tcase, a_slow_link_moves_the_cut);

@@ -26,7 +26,7 @@ done
 [ "$(field train_loss) $(field test_accuracy) $(field average_test_accuracy)" = "$loss $accuracy $average" ] ||
     fail "$(field train_loss) $(field test_accuracy) $(field average_test_accuracy) instead of $loss $accuracy $average"
 same "$one" 3 "${recipe[@]}" --layout stages=3 --pipeline gpipe
-same "$one" 3 "${recipe[@]}" --layout stages=3 --pipeline eager
+same "$one" 3 "${recipe[@]}" --layout stages=3 --pipeline eager --stage-layers timed
 cifar 2 "${model[@]}" --steps 1 --layout stages=2 --stage-layers 1,1
 layers=$(sed -n 's/.*but resnet20 has \([0-9]*\) layers.*/\1/p' "$dir/out" | head -n 1)
 same "$one" 3 "${recipe[@]}" --layout stages=3 --stage-layers 2,40,$((layers - 42))
@@ -85,11 +85,11 @@ refused "must be stages=S, replicas=R, split=G" 2 --layout stages=-1
 refused "must be stages=S, replicas=R, split=G" 2 --layout stages=2,
 refused "must divide the batch" 2 --layout stages=2 --micro-batches 3
 refused "--stage-layers has 6 layers in 2 stages, but resnet20 has" 2 --layout stages=2 --stage-layers 3,3
-refused "must be auto, or the number of layers" 2 --layout stages=2 --stage-layers 0,3
+refused "must be auto, timed, or the number of layers" 2 --layout stages=2 --stage-layers 0,3
 few=(--model mlp --setup-timeout 200)
 refused "has 9 stages, but mlp only 3 layers with parameters" 9 "${few[@]}" --layout stages=9
 refused "leaves stage 1 of 3 (relu1 to relu1 of mlp) without parameters" 3 "${few[@]}" --layout stages=3 --stage-layers 1,1,3
-refused "needs --layout with two or more stages" 2 --stage-layers 3,3
+refused "needs --layout with two or more stages" 2 --stage-layers timed
 refused "cannot agree on an order" 2 --layout stages=2 --priority on
 refused "only the first stage" 2 --layout stages=2 --shards local
 refused "more micro-batches than images" 1 --micro-batches 16

@@ -52,7 +52,10 @@ START_TEST(layers_are_read)
     tutti_layout layout = {0};
     char text[TUTTI_LAYOUT_LAYERS_TEXT];
     ck_assert_str_eq(tutti_layout_print_layers(&layout, text), "auto");
+    ck_assert_int_eq(tutti_layout_read_layers("timed", &layout), 1);
+    ck_assert_str_eq(tutti_layout_print_layers(&layout, text), "timed");
     ck_assert_int_eq(tutti_layout_read_layers("10,2,333", &layout), 1);
+    ck_assert_int_eq(layout.timed, 0);
     ck_assert_str_eq(tutti_layout_print_layers(&layout, text), "10,2,333");
     ck_assert_int_eq(layout.stage_layers[0], 10);
     ck_assert_int_eq(layout.stage_layers[1], 2);
@@ -133,6 +136,34 @@ START_TEST(workers_form_clients)
 }
 END_TEST
 
+/* The same layers, cut where their times say. */
+START_TEST(times_move_the_cut)
+{
+    enum { LAYERS = 7 }; /* with the input */
+    static const double slow_first[LAYERS] = {0, 9, 1, 1, 1, 1, 1},
+                        slow_last[LAYERS] = {0, 1, 1, 1, 1, 1, 9};
+    static const struct {
+        const double *seconds;
+        int end;
+    } rows[] = {{slow_first, 2}, {slow_last, LAYERS - 1}};
+    tutti_net *net;
+    ck_assert_ok(tutti_net_new(&net));
+    tutti_value x = tutti_net_input(net, 1, 1, 8);
+    for (int l = 1; l < LAYERS; l++)
+        x = tutti_net_dense(net, (const char[2]){(char)('a' + l), 0}, x, 8, TUTTI_INIT_UNIFORM_FAN_IN);
+    tutti_net_output(net, x);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const tutti_layout layout = {
+            .stages = 2, .replicas = 1, .timed = 1, .layer_seconds = rows[i].seconds};
+        int end[2];
+        ck_assert_ok(tutti_layout_cut(
+            &layout, "dense", net, &(tutti_step_options){.batch = 8, .replicas = 1}, 1, end));
+        ck_assert_int_eq(end[0], rows[i].end);
+    }
+    tutti_net_free(net);
+}
+END_TEST
+
 START_TEST(batches_are_cut)
 {
     tutti_layout layout = {.stages = 1, .replicas = 2};
@@ -155,6 +186,7 @@ int main(void)
     tcase_add_test(tcase, layers_are_read);
     tcase_add_test(tcase, ranks_have_their_parts);
     tcase_add_test(tcase, workers_form_clients);
+    tcase_add_test(tcase, times_move_the_cut);
     tcase_add_test(tcase, batches_are_cut);
     return testing_run(suite);
 }

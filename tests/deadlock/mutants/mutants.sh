@@ -48,6 +48,10 @@ link() {
     test_codes) path=tests/net/test_codes-test_codes.o more=.libs/libtrial.a ;;
     test_rounds) path=tests/net/test_rounds-test_rounds.o more=.libs/libtrial.a ;;
     test_served) path=tests/net/test_served-test_served.o more=.libs/libtrial.a ;;
+    test_kv_world)
+        path=tests/deadlock/test_kv_world-test_kv_world.o
+        more='tests/deadlock/.libs/libkvworld.a tests/deadlock/.libs/libexplore.a tests/deadlock/.libs/libcases.a'
+        ;;
     test_book) path=tests/kv/test_book-test_book.o ;;
     test_guests) path=tests/kv/test_guests-test_guests.o ;;
     test_portions) path=tests/kv/test_portions-test_portions.o ;;

@@ -1,0 +1,67 @@
+/* The inside of the ground: kv_ground.c chooses and runs ops, kv_ground_calls.c has the calls that submit them. */
+#ifndef TUTTI_DEADLOCK_KV_GROUND_PARTS_H
+#define TUTTI_DEADLOCK_KV_GROUND_PARTS_H
+
+#include "tests/deadlock/kv_ground.h"
+#include "tests/deadlock/wire.h"
+
+/* One use of data by an op, behind those before it. */
+typedef struct use {
+    struct use *next;
+    ground_op *op;
+    tutti_mode mode;
+} use;
+
+/* The data of a handle: StarPU's own type is opaque. They stay until the ground is closed. */
+struct _starpu_data_state {
+    struct _starpu_data_state *next;
+    int64_t count;
+    size_t element;
+    use *first, **end;
+    float memory[];
+};
+
+struct ground_op {
+    ground_op *next; /* of the rank, in the order of submission */
+    ground_kind kind;
+    int rank;
+    tutti_datum_task task;
+    void (*when)(void *arg);
+    int peer, slot; /* of a message, or of that whose end is told */
+    tutti_status *result;
+    const ground_group *group; /* of a collective */
+    int root;
+};
+
+typedef struct note {
+    struct note *next;
+    tutti_note note;
+} note;
+
+typedef struct ground_rank {
+    ground_op *first, **end;
+    note *notes[GROUND_RANKS]; /* to it, by sender */
+    tutti_note_heard *heard;
+    void *ctx;
+    int dead;
+} ground_rank;
+
+struct ground {
+    int ranks, at; /* at: whose calls these are */
+    ground_rank rank[GROUND_RANKS];
+    tutti_handle data;
+    wire wire;
+    tutti_loop_world *loop;
+    tutti_exchange *exchange; /* says how many edges there may be */
+    char mismatch[160];
+};
+
+/* Whose calls these are: they have no other way to know. Explorers have one thread. */
+ground *ground_here(void);
+/* An op of the rank whose calls these are. NULL: no memory. */
+ground_op *ground_new_op(ground_kind kind, const char *name);
+/* Takes the op, whose task lists its data. NOMEM. */
+tutti_status ground_submit(ground_op *op);
+void ground_drop_notes(ground *g, int from, int to);
+
+#endif

@@ -1,0 +1,196 @@
+#include "tests/deadlock/kv_world_parts.h"
+
+#include "dag/base/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t shortened(int64_t count)
+{
+    return count < TUTTI_KV_CUT ? (count < CUT ? count : 1 + count % (CUT - 1)) : CUT + count % 5;
+}
+
+/* ---- opening ---- */
+
+static void hear(void *server, const tutti_note *note)
+{
+    tutti_server_happen(server, &(tutti_kv_event){.note = *note});
+}
+
+static tutti_status open_guests(const kv_world *w, int server, tutti_kv *kv)
+{
+    const tutti_hello self = {
+        .server = server, .servers = w->c->servers, .clients = w->c->clients, .rule = w->c->rule};
+    return w->jobs ? tutti_guests_open(&self, &kv->jobs.guests) : TUTTI_OK;
+}
+
+static void group(const kv_world *w, int r, int number, ground_group *g, tutti_session **session)
+{
+    int size = kv_case_client_size(w->c);
+    *g = (ground_group){.number = number, .size = size, .first = r / size * size};
+    *session = size > 1 ? &g->session : NULL;
+}
+
+static tutti_status open_kv(kv_world *w, int r)
+{
+    static const double for_ever_s = 1e9;
+    const kv_case *c = w->c;
+    kv_rank *k = &w->rank[r];
+    tutti_kv *kv = k->kv = calloc(1, sizeof *kv);
+    if (!kv) return tutti_fail(TUTTI_ERR_NOMEM, "world: no memory");
+    *kv = (tutti_kv){.session = &k->session,
+        .road = &ground_road,
+        .servers = c->servers,
+        .workers = c->workers,
+        .clients = c->clients,
+        .client_size = kv_case_client_size(c),
+        .rank = r,
+        .server = r < c->workers ? -1 : r - c->workers,
+        .rule = c->rule,
+        .optimizer.scale = 1,
+        .news.lock = PTHREAD_MUTEX_INITIALIZER,
+        .jobs.lock = PTHREAD_MUTEX_INITIALIZER,
+        .jobs.settings = {.on = w->jobs, .timeout_s = for_ever_s}};
+    k->session.exchange = ground_exchange(w->ground);
+    tutti_status status = tutti_portions_open(c->servers, CUT, &kv->portions);
+    if (status || r >= c->workers) return status;
+    group(w, r, 1, &k->pushing, &kv->pushing);
+    group(w, r, 2, &k->pulling, &kv->pulling);
+    if (c->one_group) kv->pulling = kv->pushing;
+    return TUTTI_OK;
+}
+
+/* A client's numbers: groups of other clients have none of its ranks. */
+tutti_status kv_world_open_client(kv_world *w, int r)
+{
+    kv_rank *k = &w->rank[r];
+    tutti_status status = open_kv(w, r);
+    k->state = w->jobs ? COMING : CALLING;
+    for (int key = 0; key < w->c->keys && !status; key++) {
+        status = tutti_datum_open(w->count[key], TUTTI_F32, &k->data[key]);
+        for (int64_t e = 0; !status && e < w->count[key]; e++)
+            ground_memory(k->data[key])[e] = kv_case_pushes(w->c, r, e);
+    }
+    return status ? status : k->kv->road->listen(k->kv, tutti_kv_hear_news, k->kv);
+}
+
+static tutti_status open_server(kv_world *w, int r)
+{
+    kv_rank *k = &w->rank[r];
+    tutti_status status = open_kv(w, r);
+    k->state = SERVING;
+    if (!status) status = open_guests(w, r - w->c->workers, k->kv);
+    if (!status) status = tutti_server_open(k->kv, &k->server);
+    return status ? status : k->kv->road->listen(k->kv, hear, k->server);
+}
+
+static void say_nothing(void *ctx, tutti_log_level level, const char *sentence)
+{
+    (void)ctx, (void)level, (void)sentence;
+}
+
+tutti_status kv_world_open(const kv_case *c, kv_world **opened)
+{
+    kv_world *w = calloc(1, sizeof *w);
+    if (!w) return tutti_fail(TUTTI_ERR_NOMEM, "world: no memory");
+    w->c = c;
+    w->ranks = c->workers + c->servers;
+    w->jobs = kv_case_is_mortal(c);
+    for (int k = 0; k < c->keys; k++) w->count[k] = shortened(c->count[k]);
+    tutti_status status = ground_open(w->ranks, &w->ground);
+    for (int r = 0; r < w->ranks && !status; r++) {
+        ground_enter(w->ground, r);
+        status = r < c->workers ? kv_world_open_client(w, r) : open_server(w, r);
+    }
+    if (status)
+        kv_world_close(w);
+    else
+        *opened = w;
+    return status;
+}
+
+void kv_world_close_kv(kv_rank *k)
+{
+    if (!k->kv) return;
+    for (tutti_kv_key *key = k->kv->keys, *next; key; key = next) {
+        next = key->next;
+        free(key);
+    }
+    tutti_portions_close(&k->kv->portions);
+    tutti_guests_close(&k->kv->jobs.guests);
+    free(k->kv);
+    k->kv = NULL;
+}
+
+void kv_world_close(kv_world *w)
+{
+    if (!w) return;
+    for (int r = 0; r < w->ranks && w->ground; r++) {
+        kv_rank *k = &w->rank[r];
+        ground_kill(w->ground, r);
+        for (tutti_kv_event *e = k->server ? k->server->first : NULL; e; e = e->next)
+            free(e->landed);
+        if (k->server) tutti_server_close(k->server);
+        kv_world_close_kv(k);
+    }
+    ground_close(w->ground);
+    free(w);
+}
+
+/* ---- steps ---- */
+
+static int add(kv_step list[], int n, kv_step step)
+{
+    if (n < KV_MOST_STEPS) list[n++] = step;
+    return n;
+}
+
+int kv_world_list(kv_world *w, kv_step list[KV_MOST_STEPS])
+{
+    ground_op *op[KV_MOST_STEPS];
+    int n = 0, ops = ground_ready(w->ground, op, KV_MOST_STEPS / 2);
+    for (int i = 0; i < ops; i++)
+        n = add(
+            list, n, (kv_step){.kind = KV_STEP_RUN, .rank = ground_rank_of(op[i]), .op = op[i]});
+    for (int r = 0; r < w->ranks; r++) {
+        const kv_rank *k = &w->rank[r];
+        if (kv_world_may_go_on(w, r)) n = add(list, n, (kv_step){.kind = KV_STEP_CALL, .rank = r});
+        if (k->state == SERVING && k->server->first)
+            n = add(list, n, (kv_step){.kind = KV_STEP_REACT, .rank = r});
+        for (int from = 0; from < w->ranks; from++)
+            if (ground_has_note(w->ground, from, r) && k->state != OVER)
+                n = add(list, n, (kv_step){.kind = KV_STEP_HEAR, .rank = r, .from = from});
+    }
+    return n;
+}
+
+void kv_world_take(kv_world *w, const kv_step *step)
+{
+    tutti_log_to(say_nothing, NULL);
+    if (step->kind == KV_STEP_RUN)
+        ground_run(w->ground, step->op);
+    else if (step->kind == KV_STEP_HEAR)
+        ground_deliver(w->ground, step->from, step->rank);
+    else if (step->kind == KV_STEP_REACT)
+        kv_world_react(w, step->rank);
+    else
+        kv_world_go_on(w, step->rank);
+    tutti_log_to(NULL, NULL);
+}
+
+int kv_world_matters(const kv_world *w, const kv_step *step)
+{
+    int serves = step->rank >= w->c->workers;
+    if (step->kind == KV_STEP_HEAR) return serves;
+    if (step->kind == KV_STEP_REACT) return 0;
+    if (step->kind == KV_STEP_RUN) {
+        ground_kind kind = ground_kind_of(step->op);
+        return (serves && kind == GROUND_WHEN) ||
+               (w->jobs && (kind == GROUND_RECV || kind == GROUND_SEND));
+    }
+    const kv_rank *k = &w->rank[step->rank];
+    const kv_call *call = kv_world_next_call(w, step->rank);
+    int ready = k->state == DEAD || (k->state == CALLING && k->prepared > w->c->keys);
+    return ready && call && (call->kind == KV_DIE || call->kind == KV_RETURN);
+}

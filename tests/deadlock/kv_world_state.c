@@ -1,0 +1,66 @@
+/* What a world is, whatever has led to it: two schedules that meet in one state go on alike. */
+#include "tests/deadlock/kv_world_parts.h"
+
+static uint64_t add_book(uint64_t state, const tutti_book *b, int clients)
+{
+    size_t n = (size_t)clients;
+    state = ground_hash(state, b->arrived, n * sizeof *b->arrived);
+    state = ground_hash(state, b->added, n * sizeof *b->added);
+    state = ground_hash(state, b->base, n * sizeof *b->base);
+    return ground_hash(state, b->left, n);
+}
+
+static uint64_t add_key(uint64_t state, const tutti_server_key *k, int clients)
+{
+    state = wire_mix(state, (uint64_t)k->state);
+    if (k->state == TUTTI_KEY_NONE) return state;
+    state = ground_hash_data(add_book(state, &k->book, clients), k->value);
+    for (int c = 0; c < clients; c++) {
+        const tutti_key_client *of = &k->of[c];
+        for (const tutti_push *p = of->pushes; p; p = p->next)
+            state = p->data ? ground_hash_data(state, p->data) : wire_mix(state, 1);
+        for (const tutti_pull *p = of->pulls; p; p = p->next) {
+            state = wire_mix(wire_mix(state, (uint64_t)p->rank), (uint64_t)p->pushes);
+            if (p->data) state = ground_hash_data(state, p->data);
+        }
+        state = wire_mix(wire_mix(state, (uint64_t)of->replies), (uint64_t)c);
+    }
+    return state;
+}
+
+static uint64_t add_server(uint64_t state, const tutti_server *s, int clients)
+{
+    const int counts[] = {s->replying, s->gone, s->left_well, s->died_last, s->lost,
+        s->blamed, s->first != NULL};
+    state = ground_hash(state, counts, sizeof counts);
+    state = ground_hash(state, s->client, (size_t)clients * sizeof *s->client);
+    state = add_book(state, &s->meetings, clients);
+    for (int slot = 0; slot < s->keys; slot++) state = add_key(state, &s->key[slot], clients);
+    for (const tutti_kv_event *e = s->early; e; e = e->next)
+        state = ground_hash(
+            wire_mix(state, (uint64_t)e->note.rank), e->note.value, sizeof e->note.value);
+    for (int c = 0; c < clients && s->kv->jobs.settings.on; c++) {
+        const tutti_guest *guest = &s->kv->jobs.guests.guest[c];
+        state = wire_mix(state, (uint64_t)guest->state + 8 * (uint64_t)guest->life);
+    }
+    return state;
+}
+
+static uint64_t add_rank(uint64_t state, const kv_rank *k, int clients)
+{
+    const int own[] = {
+        (int)k->state, (int)k->status, k->call, k->prepared, k->met, k->life, k->pulls};
+    state = ground_hash(state, own, sizeof own);
+    if (!k->kv) return state;
+    const int news[] = {k->kv->news.ends, k->kv->news.meetings, (int)k->kv->news.failure};
+    state = ground_hash(state, news, sizeof news);
+    for (int i = 0; i < k->pulls; i++) state = ground_hash_data(state, k->pull[i].data);
+    return k->server ? add_server(state, k->server, clients) : state;
+}
+
+uint64_t kv_world_state(const kv_world *w)
+{
+    uint64_t state = ground_state(w->ground);
+    for (int r = 0; r < w->ranks; r++) state = add_rank(state, &w->rank[r], w->c->clients);
+    return state;
+}
