@@ -119,7 +119,7 @@ done
 examples program tutti-kv.3 > my_program.c
 try 'the example of tutti-kv' "$(one 'cc ')"
 try 'the example of tutti-kv on 3 ranks' "${ranks/-n 2/-n 3}"
-says '^worker 1 of 2, client 1 of 2: -1.5$'
+says '^worker 1 of 2, client 1 of 2: -2.5$'
 examples program > my_program.c
 try 'the example of the manual' "$(one 'cc ')"
 try 'the example of the manual on 2 ranks' "$ranks"
