@@ -59,8 +59,9 @@ tutti_status tutti_server_answer_all(tutti_server *s, int slot)
 tutti_status tutti_server_keep_answers(tutti_server *s, int slot)
 {
     tutti_server_key *k = &s->key[slot];
+    if (k->book.rule.type != TUTTI_KV_SYNC) return TUTTI_OK;
     tutti_status status = tutti_server_answer_all(s, slot);
-    for (int c = 0; c < s->clients && !status && k->book.rule.type == TUTTI_KV_SYNC; c++)
+    for (int c = 0; c < s->clients && !status; c++)
         for (tutti_pull *p = k->of[c].pulls; p && !status; p = p->next)
             if (!p->data && tutti_book_answers(&k->book, c, p->pushes))
                 status = copy_value(k, &p->data);

@@ -317,13 +317,18 @@ static tutti_status insert_all(tutti_kv *kv, list *l)
 static tutti_status call(tutti_kv *kv, const char *function, int n, const int key[],
     const tutti_handle from[], const tutti_handle to[])
 {
-    list l = {function, n, key, from, to, NULL, NULL, NULL};
+    struct {
+        tutti_kv_key *found;
+        tutti_handle push, pull;
+    } one; /* of a list of one key, which needs no memory */
+    list l = {function, n, key, from, to, &one.found, &one.push, &one.pull};
     tutti_status status = tutti_kv_enter(kv, function, 0);
     if (status) return status;
     if (n < 1 || !key || (!from && !to))
         return tutti_fail(TUTTI_ERR_INVAL,
             n < 1 ? "%s: a list of %d keys: must be 1 or more" : "%s: a list of %d is NULL",
             function, n);
+    if (n == 1) return insert_all(kv, &l);
     l.found = calloc((size_t)n, sizeof *l.found);
     l.pushes = calloc((size_t)n, sizeof(tutti_handle));
     l.pulls = calloc((size_t)n, sizeof(tutti_handle));

@@ -151,7 +151,8 @@ void tutti_server_drop_pushes(tutti_key_client *of);
 /* A note PULL. */
 tutti_status tutti_server_ask(tutti_server *s, const tutti_note *note);
 tutti_status tutti_server_answer_all(tutti_server *s, int slot);
-/* The same before a round is added; what then is left of sync, but may be answered, keeps the value. */
+/* Before a round of sync is added: the same, and what may be answered, but waits for earlier answers, keeps the
+ * value. */
 tutti_status tutti_server_keep_answers(tutti_server *s, int slot);
 tutti_status tutti_server_take_back(tutti_server *s, const tutti_kv_flight *flight);
 void tutti_server_drop_pulls(tutti_key_client *of);
