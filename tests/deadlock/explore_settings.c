@@ -1,6 +1,7 @@
 #include "tests/deadlock/explore.h"
 
 #include "collectives/choose.h"
+#include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "tests/deadlock/dice.h"
 #include "tests/support/values.h"
@@ -342,6 +343,15 @@ int explore_book(explore_result *result, world_verdict verdict)
     ++*count[verdict];
     if (is_first) result->first_bad = verdict;
     return is_first;
+}
+
+void explore_print(const char *title, const explore_result *r, double began_s)
+{
+    printf("%s: %lld schedules, %lld hangs, %lld wrong, %lld mismatches, %lld errors", title,
+        (long long)r->schedules, (long long)r->hangs, (long long)r->wrong, (long long)r->mismatches,
+        (long long)r->errors);
+    if (r->states) printf(", %lld states%s", (long long)r->states, r->cut ? " (cut)" : "");
+    printf(", %.1f s\n", tutti_clock_s() - began_s);
 }
 
 char *explore_describe(const program_setting *s, char *text, size_t size)

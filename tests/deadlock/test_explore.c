@@ -24,15 +24,6 @@ static int deep(void)
     return wanted() > 100000;
 }
 
-static void print(const char *title, const explore_result *r, double began_s)
-{
-    printf("%s: %lld schedules, %lld hangs, %lld wrong sums, %lld mismatches, %lld errors", title,
-        (long long)r->schedules, (long long)r->hangs, (long long)r->wrong, (long long)r->mismatches,
-        (long long)r->errors);
-    if (r->states) printf(", %lld states%s", (long long)r->states, r->cut ? " (cut)" : "");
-    printf(", %.1f s\n", tutti_clock_s() - began_s);
-}
-
 START_TEST(random_schedules_end_right)
 {
     unsigned long seed = testing_seed(1);
@@ -45,7 +36,7 @@ START_TEST(random_schedules_end_right)
         ck_assert_ok(explore_random(&setting, s, BATCHES, &all));
         program_clear(&setting);
     }
-    print("random", &all, began_s);
+    explore_print("random", &all, began_s);
     ck_assert_msg(!all.first_bad, "%s", all.what);
 }
 END_TEST
@@ -153,7 +144,7 @@ START_TEST(every_schedule_of_a_small_case_ends_right)
     for (int P = 2; P <= 3; P++)
         for (int K = 1; K <= largest; K++) explore_design(design, P, K, 1, &all);
     for (int K = 1; K <= 2; K++) explore_design(design, 2, K, 2, &all);
-    print(design->name, &all, began_s);
+    explore_print(design->name, &all, began_s);
     ck_assert_msg(!all.first_bad, "%s", all.what);
 }
 END_TEST
@@ -175,7 +166,7 @@ START_TEST(every_schedule_on_shallow_lanes_ends_right)
             program_clear(&setting);
         }
     }
-    print(design->name, &all, began_s);
+    explore_print(design->name, &all, began_s);
     ck_assert_msg(!all.first_bad, "%s", all.what);
 }
 END_TEST
@@ -195,7 +186,7 @@ START_TEST(every_schedule_with_shared_seats_ends_right)
         explore(&setting, INT64_MAX, 0, &all);
         program_clear(&setting);
     }
-    print(design->name, &all, began_s);
+    explore_print(design->name, &all, began_s);
     ck_assert_msg(!all.first_bad, "%s", all.what);
 }
 END_TEST
@@ -246,7 +237,7 @@ START_TEST(messages_aside_have_no_turn)
         explore(&setting, deep() ? 100000 : 300, 0, &all);
         program_clear(&setting);
     }
-    print(design->name, &all, began_s);
+    explore_print(design->name, &all, began_s);
     ck_assert_msg(!all.first_bad, "%s", all.what);
 }
 END_TEST
@@ -263,7 +254,7 @@ START_TEST(naive_hangs_on_shared_seats)
         setting.seats = seats;
         explore(&setting, INT64_MAX, 0, &all);
         program_clear(&setting);
-        print("naive, shared seats", &all, began_s);
+        explore_print("naive, shared seats", &all, began_s);
         ck_assert_int_eq(all.hangs > 0, seats == 1);
         ck_assert_int_eq(all.wrong + all.mismatches + all.errors, 0);
     }
@@ -288,7 +279,7 @@ START_TEST(every_schedule_with_another_order_ends_right)
             program_clear(&setting);
         }
     }
-    print(_i ? "concurrent, agreed order" : "funneled, agreed order", &all, began_s);
+    explore_print(_i ? "concurrent, agreed order" : "funneled, agreed order", &all, began_s);
     ck_assert_msg(!all.first_bad, "%s", all.what);
 }
 END_TEST
@@ -320,7 +311,7 @@ START_TEST(every_schedule_with_priorities_ends_right)
             program_clear(&setting);
         }
     }
-    print(_i ? "concurrent, priorities" : "funneled, priorities", &all, began_s);
+    explore_print(_i ? "concurrent, priorities" : "funneled, priorities", &all, began_s);
     ck_assert_msg(!all.first_bad, "%s", all.what);
 }
 END_TEST
@@ -339,7 +330,7 @@ START_TEST(every_schedule_of_a_pipeline_ends_right)
         explore(&setting, deep() ? 100000 : 500, 0, &all);
         program_clear(&setting);
     }
-    print(design->name, &all, began_s);
+    explore_print(design->name, &all, began_s);
     if (design->unsafe)
         ck_assert_msg(all.first_bad, "the naive design has run every pipeline");
     else
@@ -361,7 +352,7 @@ START_TEST(every_schedule_of_a_strategy_ends_right)
         explore(&setting, deep() ? 100000 : 200, 0, &all);
         program_clear(&setting);
     }
-    print(design->name, &all, began_s);
+    explore_print(design->name, &all, began_s);
     ck_assert_msg(!all.first_bad, "%s", all.what);
 }
 END_TEST
@@ -431,7 +422,7 @@ START_TEST(naive_hangs_up_to_the_bound)
             }
         }
     }
-    print("naive, a lane each", &all, began_s);
+    explore_print("naive, a lane each", &all, began_s);
 }
 END_TEST
 
@@ -446,7 +437,7 @@ START_TEST(naive_sums_wrongly_on_one_lane)
         explore(&setting, INT64_MAX, 0, &all);
         ck_assert_ok(explore_random(&setting, 1, 64, &drawn));
         program_clear(&setting);
-        print(equal ? "naive, one lane, equal sizes" : "naive, one lane", &all, began_s);
+        explore_print(equal ? "naive, one lane, equal sizes" : "naive, one lane", &all, began_s);
         printf("for example: %s\n", all.what);
         int64_t expected = equal ? all.wrong : all.mismatches;
         ck_assert_msg(expected > 0, "%s", all.what);
@@ -469,7 +460,7 @@ START_TEST(the_reduction_is_sound)
             explore(&setting, INT64_MAX, 1, &full);
             explore(&setting, INT64_MAX, 0, &reduced);
             program_clear(&setting);
-            print(design->name, &full, began_s);
+            explore_print(design->name, &full, began_s);
             ck_assert_msg(full.ends == reduced.ends,
                 "%s: final states differ (%lld states and %lld)", design->name,
                 (long long)full.states, (long long)reduced.states);

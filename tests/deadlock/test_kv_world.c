@@ -20,15 +20,6 @@ static int64_t wanted(void)
     return (text ? strtoll(text, NULL, 0) : 20000) / 10;
 }
 
-static void print(const char *title, const explore_result *r, double began_s)
-{
-    printf("%s: %lld schedules, %lld hangs, %lld wrong, %lld mismatches, %lld errors", title,
-        (long long)r->schedules, (long long)r->hangs, (long long)r->wrong, (long long)r->mismatches,
-        (long long)r->errors);
-    if (r->states) printf(", %lld states%s", (long long)r->states, r->cut ? " (cut)" : "");
-    printf(", %.1f s\n", tutti_clock_s() - began_s);
-}
-
 START_TEST(random_schedules_end_right)
 {
     enum { EACH = 4 };
@@ -48,7 +39,7 @@ START_TEST(random_schedules_end_right)
         }
         ck_assert_msg(!all.first_bad, "%s; case %lu", all.what, (unsigned long)s);
     }
-    print("random", &all, began_s);
+    explore_print("random", &all, began_s);
 }
 END_TEST
 
@@ -123,7 +114,7 @@ START_TEST(every_schedule_of_a_small_case_ends_right)
         deadlock_case *c = parse(head, programs[i]);
         explore_every(c, MOST, &result);
         snprintf(title, sizeof title, "%s, program %zu", types[_i], i);
-        print(title, &result, began_s);
+        explore_print(title, &result, began_s);
         ck_assert_msg(!result.first_bad, "%s", result.what);
         ck_assert(result.right && !result.cut);
         free(c);
@@ -138,7 +129,7 @@ START_TEST(every_schedule_of_three_clients_adds_in_their_order)
     double began_s = tutti_clock_s();
     deadlock_case *c = parse("ranks 4\nverdict ok\nserve 1 sync\nkey a 4", "push a\npull a\n");
     explore_every(c, INT64_MAX, &result);
-    print("three clients", &result, began_s);
+    explore_print("three clients", &result, began_s);
     ck_assert_msg(!result.first_bad, "%s", result.what);
     free(c);
 }
@@ -158,7 +149,7 @@ START_TEST(every_schedule_with_a_death_ends_right)
         snprintf(head, sizeof head, "ranks 3\nverdict ok\nserve 1 %s\nkey a 3", types[1 + i % 2]);
         deadlock_case *c = parse(head, programs[i / 2]);
         explore_every(c, MOST, &result);
-        print(types[1 + i % 2], &result, began_s);
+        explore_print(types[1 + i % 2], &result, began_s);
         ck_assert_msg(!result.first_bad, "%s", result.what);
         ck_assert(!result.cut);
         free(c);
