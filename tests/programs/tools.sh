@@ -140,7 +140,7 @@ for text in 'whole net on one rank' 'data parallelism' 'idle for 20.0 % of a ste
 done
 [ "$(grep -c '"kind":"peer".*"step_ms":1000.0' "$dir/pipeline")" = 2 ] || { fail "the peers of tutti-bench pipeline"; cat "$dir/pipeline"; }
 "$mpirun" -np 4 "$apps/tutti-bench" pipeline --model mlp --batch 4 --micro-batches 2 --steps 1 --blocks 1 --peer none --design chained \
-    --layout stages=2,replicas=2 --pipeline gpipe > "$dir/out" 2>&1 && grep -q 'verified: after 4 steps 1 rows' "$dir/out" ||
+    --layout stages=2,replicas=2 --pipeline gpipe --stage-layers timed > "$dir/out" 2>&1 && grep -q 'verified: after 4 steps 1 rows' "$dir/out" ||
     { fail "tutti-bench pipeline, two replicas: status $?"; cat "$dir/out"; }
 "$mpirun" -np 2 "$apps/tutti-bench" pipeline --batch 6 > "$dir/out" 2>&1
 [ $? = 2 ] && grep -q 'micro-batches.*must divide --batch' "$dir/out" || { fail "micro-batches that do not divide"; cat "$dir/out"; }
