@@ -226,7 +226,7 @@ static tutti_status start_peer(bench *b, const char *variant)
 /* What is wrong with the options is said before anything is measured. */
 static tutti_status find_peers(bench *b)
 {
-    static const tutti_peer_script script = {"torch_compute.py", "torch", NULL};
+    static const tutti_peer_script script = {"torch_compute.py", "torch", NULL, NULL};
     tutti_status status = tutti_peer_split_variants(&conf, b->o.variants, &b->variants);
     return status ? status : tutti_peer_program(b->o.peer, &script, b->program, sizeof b->program);
 }

@@ -1,6 +1,5 @@
 #include "apps/bench/kv_rows.h"
 
-#include "apps/bench/address.h"
 #include "apps/bench/peer_ranks.h"
 #include "dag/base/log.h"
 
@@ -8,42 +7,34 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The first ranks of the world work, the next ones serve; rank 0 also has MXNet's scheduler. */
+/* The first ranks of the world work, the next ones serve. */
 static tutti_status start_one(
     tutti_kv_bench *b, const char *program, const char *variant, int servers)
 {
-    char command[8192], name[TUTTI_KV_NAME];
+    char arguments[256], name[TUTTI_KV_NAME];
     const int rank = b->world.boot.rank;
-    tutti_address own = {{0}, {0}, 0}, root;
     tutti_kv_bench_row *row;
-    tutti_status status = tutti_address_find(b->o.interface, &own);
-    status = tutti_world_agree(&b->world, status);
-    root = own;
-    if (!status) status = tutti_world_share(&b->world, &root, sizeof root);
-    if (status) return status;
     snprintf(name, sizeof name, "MXNet %s, %d server%s", variant, servers, servers > 1 ? "s" : "");
-    status = tutti_kv_bench_add(b, name, &row);
+    tutti_status status = tutti_kv_bench_add(b, name, &row);
     if (status) return status;
     row->peers = 1;
     row->servers = servers;
     row->clients = b->workers;
     snprintf(row->type, sizeof row->type, "%.*s", (int)strcspn(variant, "-"), variant);
-    if (rank < b->workers + servers) {
-        snprintf(command, sizeof command,
-            "DMLC_PS_ROOT_URI=%s DMLC_PS_ROOT_PORT=%d DMLC_NODE_HOST=%s DMLC_INTERFACE=%s "
-            "DMLC_NUM_WORKER=%d DMLC_NUM_SERVER=%d exec %s --role %s%s --keys %" PRId64
-            " --variant %s",
-            root.host, root.port, own.host, own.interface, b->workers, servers, program,
-            rank < b->workers ? "worker" : "server", rank ? "" : " --with-scheduler", b->o.keys,
-            variant);
-        status = tutti_peer_start(command, b->o.timeout_s, &row->peer);
-    }
-    return tutti_world_agree(&b->world, status);
+    snprintf(arguments, sizeof arguments, "--role %s --keys %" PRId64 " --variant %s",
+        rank < b->workers ? "worker" : "server", b->o.keys, variant);
+    const tutti_peer_mxnet mxnet = {.program = program,
+        .arguments = rank < b->workers + servers ? arguments : NULL,
+        .interface = b->o.interface,
+        .workers = b->workers,
+        .servers = servers,
+        .timeout_s = b->o.timeout_s};
+    return tutti_peer_ranks_start_mxnet(&b->world, &mxnet, &row->peer);
 }
 
 tutti_status tutti_kv_peers_start(tutti_kv_bench *b)
 {
-    static const tutti_peer_script script = {"mxnet_kv.py", "mxnet", "mxnet"};
+    static const tutti_peer_script script = {"mxnet_kv.py", "mxnet", "mxnet", NULL};
     char program[4096];
     tutti_status status =
         tutti_peer_ranks_program(&b->world, b->o.peer, &script, program, sizeof program);

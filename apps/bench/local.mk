@@ -48,7 +48,7 @@ apps_tutti_bench_SOURCES = \
 	apps/terminal/terminal.c apps/terminal/terminal.h
 apps_tutti_bench_CPPFLAGS = $(AM_CPPFLAGS) -DTUTTI_PKGDATADIR='"$(pkgdatadir)"'
 apps_tutti_bench_LDADD = libtune.la libsession.la libdata.la libmodels.la libcore.la $(JANSSON_LIBS)
-dist_pkgdata_SCRIPTS = apps/bench/mxnet_kv.py apps/bench/photos_peer.py apps/bench/torch_compute.py apps/bench/torch_ddp.py \
+dist_pkgdata_SCRIPTS = apps/bench/mxnet_kv.py apps/bench/mxnet_step.py apps/bench/photos_peer.py apps/bench/torch_compute.py apps/bench/torch_ddp.py \
 	apps/bench/torch_photos.py apps/bench/torch_pipeline.py
 
 # The commit that results name: looked up at every make, written when it has changed.

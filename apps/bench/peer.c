@@ -96,6 +96,11 @@ static int is_folder(const char *path)
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
+static const char *option_of(const tutti_peer_script *script)
+{
+    return script->option ? script->option : "peer";
+}
+
 /* The command that makes a folder with what the script needs, but for the folder. */
 static const char *install_command(const tutti_peer_script *script, char text[COMMAND])
 {
@@ -113,16 +118,17 @@ static tutti_status use_folder(const char *folder, const tutti_peer_script *scri
     snprintf(path, sizeof path, "%.1000s/bin/python3", folder);
     if (access(path, X_OK) != 0)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "--peer %s: the folder has no bin/python3: %s makes one that has", folder, install);
+            "--%s %s: the folder has no bin/python3: %s makes one that has", option_of(script),
+            folder, install);
     quote(path, python);
     switch (try_module(python, script->module, script_path)) {
     case MODULE_NONE:
         return tutti_fail(TUTTI_ERR_UNSUPPORTED,
-            "--peer %s: its Python cannot import %s: remove the folder, and make it again with %s",
-            folder, script->module, install);
+            "--%s %s: its Python cannot import %s: remove the folder, and make it again with %s",
+            option_of(script), folder, script->module, install);
     case MODULE_SLOW:
-        return tutti_fail(
-            TUTTI_ERR_UNSUPPORTED, "--peer %s: its PyTorch is too slow to compare with", folder);
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+            "--%s %s: its PyTorch is too slow to compare with", option_of(script), folder);
     default:
         snprintf(text, size, "%s %s", python, script_path);
         return TUTTI_OK;
@@ -137,8 +143,8 @@ static void use_debian(
     module_state state = try_module(python, script->module, script_path);
     if (state == MODULE_GOOD) snprintf(text, size, "%s %s", python, script_path);
     if (state == MODULE_NONE)
-        tutti_log(TUTTI_LOG_INFO, "no peer: %s has no %s (%s gets it, for --peer)", python,
-            script->module, install_command(script, install));
+        tutti_log(TUTTI_LOG_INFO, "no peer: %s has no %s (%s gets it, for --%s)", python,
+            script->module, install_command(script, install), option_of(script));
     if (state == MODULE_SLOW)
         tutti_log(TUTTI_LOG_INFO, "no peer: this PyTorch is too slow for a fair comparison");
 }
@@ -153,14 +159,15 @@ tutti_status tutti_peer_program(
     if (strcmp(wish, "auto") != 0 && !folder) {
         if (strchr(wish, '/') && !strpbrk(wish, " \t'\"$;&|") && access(wish, F_OK) != 0)
             return tutti_fail(TUTTI_ERR_USAGE,
-                "--peer %s: there is no such folder or program; %s makes a folder", wish,
-                install_command(script, install));
+                "--%s %s: there is no such folder or program; %s makes a folder",
+                option_of(script), wish, install_command(script, install));
         snprintf(text, size, "%s", wish);
         return TUTTI_OK;
     }
     if (!find_script(script->file, path)) {
         if (folder)
-            return tutti_fail(TUTTI_ERR_IO, "--peer %s: %s was not found", wish, script->file);
+            return tutti_fail(TUTTI_ERR_IO, "--%s %s: %s was not found", option_of(script), wish,
+                script->file);
         tutti_log(TUTTI_LOG_INFO, "no peer: %s was not found", script->file);
         return TUTTI_OK;
     }

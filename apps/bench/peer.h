@@ -18,6 +18,7 @@ typedef struct tutti_peer tutti_peer;
 typedef struct tutti_peer_script {
     const char *file, *module;
     const char *package; /* what tutti-bench peers is to install; NULL: PyTorch */
+    const char *option;  /* where it was asked for; NULL: peer */
 } tutti_peer_script;
 
 /* The command for the peer that `wish` asks for, without arguments, into text (of at least 4 KiB);

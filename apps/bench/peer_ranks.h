@@ -22,4 +22,17 @@ typedef struct tutti_peer_torch {
 tutti_status tutti_peer_ranks_start(
     tutti_world *world, const tutti_peer_torch *torch, tutti_peer **peer);
 
+typedef struct tutti_peer_mxnet {
+    const char *program;   /* as tutti_peer_ranks_program gives it */
+    const char *arguments; /* of it on this rank; NULL: this rank has none */
+    const char *interface;
+    int workers, servers;
+    double timeout_s;
+} tutti_peer_mxnet;
+
+/* Starts the program on every rank that has arguments, with MXNet's kvstore between them; rank 0 is to have its
+ * scheduler. Errors as above. */
+tutti_status tutti_peer_ranks_start_mxnet(
+    tutti_world *world, const tutti_peer_mxnet *mxnet, tutti_peer **peer);
+
 #endif

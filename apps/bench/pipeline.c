@@ -124,8 +124,8 @@ static tutti_status start_peer(
 static tutti_status start_peers(tutti_pipeline_bench *b)
 {
     static const tutti_peer_script pipelining = {"torch_pipeline.py",
-                                       "torch.distributed.pipelining", NULL},
-                                   parallel = {"torch_ddp.py", "torch", NULL};
+                                       "torch.distributed.pipelining", NULL, NULL},
+                                   parallel = {"torch_ddp.py", "torch", NULL, NULL};
     char arguments[160];
     tutti_pipeline_row *shared = tutti_pipeline_find(b, TUTTI_PIPELINE_PARALLEL);
     tutti_status status = TUTTI_OK;

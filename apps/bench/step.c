@@ -79,6 +79,9 @@ static const tutti_setting settings[] = {
         .words = {"unknown"}, AT(link_mbit),
         .help = "rate of a host's link, for the limit of a step"},
     TUTTI_BENCH_SETTING_PEER(AT(peer)),
+    {TUTTI_CONF_TEXT, "peer-mxnet", "WHAT", .fallback = "none", AT(peer_mxnet),
+        .help = "MXNet's dist_sync and dist_async, as peers, too: a folder made by tutti-bench "
+                "peers --package mxnet; none; or a command"},
     {TUTTI_CONF_TEXT, "interface", "NAME", AT(interface),
         .help = "network interface of the peers (default: the first that is up)"},
     TUTTI_SETTING_COMM_CORE(AT(comm_core)),
@@ -138,9 +141,16 @@ static tutti_status open_traffic(tutti_step_bench *b)
     return status;
 }
 
-static tutti_status start_peer(tutti_step_bench *b)
+static void add_peer(tutti_step_bench *b, tutti_peer *peer)
+{
+    const tutti_configuration none = {0};
+    if (peer) tutti_step_rows_add(b, TUTTI_ROW_PEER, tutti_peer_about(peer), none)->peer = peer;
+}
+
+static tutti_status start_torch(tutti_step_bench *b)
 {
     char arguments[512];
+    tutti_peer *peer;
     snprintf(arguments, sizeof arguments,
         "--model %s --batch %" PRId64 " --steps %" PRId64 " --blocks %" PRId64 " --threads %" PRId64
         "%s%s",
@@ -149,13 +159,49 @@ static tutti_status start_peer(tutti_step_bench *b)
         b->precision == TUTTI_F32 ? "" : " --autocast");
     const tutti_peer_torch torch = {.wish = b->o.peer,
         .interface = b->o.interface,
-        .script = {"torch_ddp.py", "torch", NULL},
+        .script = {"torch_ddp.py", "torch", NULL, NULL},
         .arguments = arguments,
         .timeout_s = b->o.timeout_s};
-    tutti_status status = tutti_peer_ranks_start(&b->world, &torch, &b->peer);
-    if (!status && b->peer)
-        tutti_step_rows_add(b, TUTTI_ROW_PEER, tutti_peer_about(b->peer), (tutti_configuration){0});
+    tutti_status status = tutti_peer_ranks_start(&b->world, &torch, &peer);
+    add_peer(b, peer);
     return status;
+}
+
+/* Every rank has a worker and a server, which is what loads the links evenly. */
+static tutti_status start_mxnet(tutti_step_bench *b, const char *program, const char *variant)
+{
+    char arguments[256];
+    tutti_peer *peer;
+    snprintf(arguments, sizeof arguments,
+        "--model %s --batch %" PRId64 " --steps %" PRId64 " --threads %" PRId64 " --variant %s",
+        b->o.model, b->o.batch, b->o.steps.value, b->o.workers, variant);
+    const tutti_peer_mxnet mxnet = {.program = program,
+        .arguments = arguments,
+        .interface = b->o.interface,
+        .workers = b->world.boot.size,
+        .servers = b->world.boot.size,
+        .timeout_s = b->o.timeout_s};
+    tutti_status status = tutti_peer_ranks_start_mxnet(&b->world, &mxnet, &peer);
+    add_peer(b, peer);
+    return status;
+}
+
+static tutti_status start_peers(tutti_step_bench *b)
+{
+    static const tutti_peer_script script = {"mxnet_step.py", "mxnet", "mxnet", "peer-mxnet"};
+    char program[4096];
+    tutti_status status = start_torch(b);
+    if (!status)
+        status = tutti_peer_ranks_program(
+            &b->world, b->o.peer_mxnet, &script, program, sizeof program);
+    if (status || !*program) return status;
+    status = start_mxnet(b, program, "sync");
+    return status ? status : start_mxnet(b, program, "async");
+}
+
+static void stop_peers(tutti_step_bench *b)
+{
+    for (int i = 0; i < b->rows; i++) tutti_peer_stop(b->row[i].peer);
 }
 
 static tutti_status choose_device(tutti_step_bench *b)
@@ -199,6 +245,9 @@ static tutti_status measure(tutti_step_bench *b)
     status = tutti_world_agree(&b->world, status);
     if (!status) status = choose_device(b);
     if (!status) status = choose_precision(b);
+    if (!status && b->precision != TUTTI_F32 && strcmp(b->o.peer_mxnet, "none") != 0)
+        status = tutti_conf_refuse(&conf, "peer-mxnet", b->o.peer_mxnet,
+            "computes in f32, and this machine faster in bf16: add --precision f32");
     if (!status && b->result)
         printf("%s in %s, batch %" PRId64 " on each of %d ranks, %s, %s\n", b->o.model,
             tutti_precision_word(b->precision), b->o.batch, b->world.boot.size,
@@ -208,7 +257,7 @@ static tutti_status measure(tutti_step_bench *b)
     if (!status) status = tutti_step_turns_verify(b);
     if (!status) status = choose(b);
     if (!status) status = open_traffic(b);
-    if (!status) status = start_peer(b);
+    if (!status) status = start_peers(b);
     if (!status) status = tutti_step_turns_run(b);
     if (!status && b->result) tutti_step_tell(b);
     return status;
@@ -232,6 +281,19 @@ static tutti_status read_compress(tutti_step_bench *b)
     return TUTTI_OK;
 }
 
+static tutti_status check_peers(const tutti_step_bench *b)
+{
+    const char *device = "computes on the CPU here, which is no peer of a GPU: use none with --device";
+    int cpu = strcmp(b->o.device, "cpu") == 0, mxnet = strcmp(b->o.peer_mxnet, "none") != 0;
+    if (!cpu && strcmp(b->o.peer, "none") != 0)
+        return tutti_conf_refuse(&conf, "peer", b->o.peer, device);
+    if (!cpu && mxnet) return tutti_conf_refuse(&conf, "peer-mxnet", b->o.peer_mxnet, device);
+    if (mxnet && tutti_setting_wire_dtype(b->o.wire) != TUTTI_F32)
+        return tutti_conf_refuse(&conf, "peer-mxnet", b->o.peer_mxnet,
+            "sums in f32, which is no peer of --wire bf16: use none");
+    return TUTTI_OK;
+}
+
 static tutti_status run_here(int argc, char **argv, tutti_step_bench *b)
 {
     int go;
@@ -245,10 +307,8 @@ static tutti_status run_here(int argc, char **argv, tutti_step_bench *b)
         tutti_setting_wire_fault(b->o.algorithm, tutti_setting_wire_dtype(b->o.wire));
     if (fault) return tutti_conf_refuse(&conf, "wire", b->o.wire, fault);
     status = read_compress(b);
+    if (!status) status = check_peers(b);
     if (status) return status;
-    if (strcmp(b->o.device, "cpu") != 0 && strcmp(b->o.peer, "none") != 0)
-        return tutti_conf_refuse(&conf, "peer", b->o.peer,
-            "PyTorch computes on the CPU here, which is no peer of a GPU: use none with --device");
     const tutti_binding_place cpu = {0};
     if (strcmp(b->o.device, "cpu") == 0)
         status =
@@ -256,7 +316,7 @@ static tutti_status run_here(int argc, char **argv, tutti_step_bench *b)
     if (status) return status;
     status = tutti_world_open(b->o.timeout_s, &b->world);
     if (!status) status = measure(b);
-    tutti_peer_stop(b->peer);
+    stop_peers(b);
     tutti_step_traffic_close(&b->traffic);
     tutti_status closed = tutti_result_close(b->result);
     if (!status) status = closed;

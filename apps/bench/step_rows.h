@@ -14,11 +14,12 @@
 enum {
     TUTTI_STEP_MOST_BLOCKS = 1000,
     TUTTI_STEP_MOST_DESIGNS = 16,
-    TUTTI_STEP_MOST_ROWS = 8 * TUTTI_STEP_MOST_DESIGNS + 4
+    TUTTI_STEP_MOST_PEERS = 3,
+    TUTTI_STEP_MOST_ROWS = 8 * TUTTI_STEP_MOST_DESIGNS + 3 + TUTTI_STEP_MOST_PEERS
 };
 
 typedef struct tutti_step_bench_options {
-    const char *model, *design, *strategy, *algorithm, *peer, *interface, *comm_core, *json, *csv,
+    const char *model, *design, *strategy, *algorithm, *peer, *peer_mxnet, *interface, *comm_core, *json, *csv,
         *priority, *wire, *compress, *precision, *device, *transport, *sums;
     int tf32;
     int64_t batch, blocks, workers;
@@ -51,6 +52,7 @@ typedef struct tutti_step_row {
     double step_s[TUTTI_STEP_MOST_BLOCKS], hidden[TUTTI_STEP_MOST_BLOCKS];
     /* for a design: computation alone, just before and after it */
     double beside_s[TUTTI_STEP_MOST_BLOCKS];
+    tutti_peer *peer; /* that takes the turn */
 } tutti_step_row;
 
 typedef struct tutti_step_bench {
@@ -63,7 +65,6 @@ typedef struct tutti_step_bench {
     tutti_result *result; /* rank 0's */
     tutti_step_traffic traffic;
     int64_t sent_bytes; /* by this rank per step */
-    tutti_peer *peer;
     tutti_outlook outlook; /* the last one that a design returned */
     int rows;
     tutti_step_row row[TUTTI_STEP_MOST_ROWS];

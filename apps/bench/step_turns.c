@@ -174,7 +174,7 @@ static tutti_status time_traffic(tutti_step_bench *b, tutti_step_row *r, int64_t
 static tutti_status time_peer(tutti_step_bench *b, tutti_step_row *r, int64_t block)
 {
     tutti_status status = tutti_world_barrier(&b->world);
-    return status ? status : tutti_peer_block(b->peer, b->o.timeout_s, &r->step_s[block]);
+    return status ? status : tutti_peer_block(r->peer, b->o.timeout_s, &r->step_s[block]);
 }
 
 static void show_progress(const tutti_step_bench *b, int64_t block, const char *name)

@@ -30,6 +30,10 @@ case "$1 $2 $FALSE_FAULT" in
     case "$*" in *"--variant "*) variant=${*##*--variant } variant=${variant%% *} ;; esac
     echo "{\"event\": \"ready\", \"torch\": \"9.8.7\", \"variant\": \"$variant\"}"
     while read -r line; do echo '{"event": "block", "step_ms": 1000.0}'; done ;;
+*mxnet_*.py*)
+    case "$*" in *--probe*) exit 0 ;; esac
+    echo "{\"event\": \"ready\", \"about\": \"MXNet 9 dist_${*##*--variant }\"}"
+    while read -r line; do echo '{"event": "block", "step_ms": 500.0}'; done ;;
 esac
 exit 0
 END
@@ -107,6 +111,12 @@ mv "$dir/other" "$dir/it's here"
 TUTTI_PEER="$dir/it's here" computes && grep -q 'PyTorch 9.8.7  ' "$dir/out" || { fail "TUTTI_PEER"; cat "$dir/out"; }
 "$mpirun" -np 2 "$apps/tutti-bench" step --model mlp --batch 2 --steps 1 --blocks 1 --design funneled --peer "$dir/new" > "$dir/out" 2>&1 &&
     grep -q '^PyTorch 9.8.7' "$dir/out" || { fail "step"; cat "$dir/out"; }
+"$mpirun" -np 2 "$apps/tutti-bench" step --model mlp --batch 2 --steps 1 --blocks 1 --design funneled --peer "$dir/new" \
+    --peer-mxnet "$dir/mxnet" --json "$dir/json" > "$dir/out" 2>&1 && grep -q '^MXNet 9 dist_sync .*500.00' "$dir/out" &&
+    grep -q '^MXNet 9 dist_async' "$dir/out" && grep -q '"peer":"MXNet 9 dist_a\?sync' "$dir/json" || { fail "step and MXNet"; cat "$dir/out"; }
+refuses 2 'sums in f32, which is no peer of --wire bf16' "$mpirun" -np 1 "$apps/tutti-bench" step --peer none --peer-mxnet x --wire bf16
+refuses 2 '--peer-mxnet .*/nowhere: there is no such folder' "$mpirun" -np 1 "$apps/tutti-bench" step --model mlp --batch 2 --steps 1 --blocks 1 \
+    --design funneled --peer none --peer-mxnet "$dir/nowhere"
 
 # A half-made environment, one that has lost its PyTorch, and paths that are none are refused, each with a sentence.
 mkdir -p "$dir/half.part/lib"
