@@ -13,8 +13,8 @@
  * Shares and factors are float64 of one element, and of 1 + inputs; w and near float32. Multiples of a power of two
  * that are below 2^53 of it are halved and added without rounding, in any order, so that shares are exact however
  * often they are halved. MIX and SCALE compute in float64 and round once: replicas that are equal stay equal.
- * Sources: Kempe, Dobra & Gehrke 2003, "Gossip-Based Computation of Aggregate Information" (FOCS), push-sum; Blot, Picard,
- * Cord & Thome 2016, "Gossip training for deep learning", arXiv:1611.09726, for this form of it. */
+ * Sources: Kempe, Dobra & Gehrke 2003, "Gossip-Based Computation of Aggregate Information" (FOCS), push-sum; Blot,
+ * Picard, Cord & Thome 2016, "Gossip training for deep learning", arXiv:1611.09726, for this form of it. */
 #ifndef TUTTI_SHARE_H
 #define TUTTI_SHARE_H
 

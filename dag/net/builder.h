@@ -1,8 +1,8 @@
 /* What the parts of the step's construction share: declare.c makes the tensors; forward.c, build.c
  * and evaluate.c the nodes of the passes; update.c the marks and what follows them; refresh.c
  * copies of weights in another type; encode.c gradients that travel as codes; rounds.c what replicas
- * that train alone do together; shares.c what they do with shares; serve.c servers, and what clients exchange with them; precision.c the types of the
- * net's values. Threads: [M]. */
+ * that train alone do together; shares.c what they do with shares; serve.c servers, and what clients
+ * exchange with them; precision.c the types of the net's values. Threads: [M]. */
 #ifndef TUTTI_BUILDER_H
 #define TUTTI_BUILDER_H
 

@@ -271,8 +271,8 @@ START_TEST(weights_are_the_quotients_of_push_sum)
 }
 END_TEST
 
-/* Without updates all replicas come to the mean of what they began with, however uneven their shares; equal ones stay as
- * they are, to the bit. */
+/* Without updates all replicas come to the mean of what they began with, however uneven their shares; equal ones
+ * stay as they are, to the bit. */
 START_TEST(replicas_agree_on_the_mean)
 {
     static double mean[PARAMETERS][MOST];
@@ -313,8 +313,8 @@ static int node_of(const trial *t, const char *name)
     ck_abort_msg("no node %s", name);
 }
 
-/* At the end of a round each puts share * weight into the sum, of which every replica gets 1 / P: added up here after the
- * division, since the sum needs an exchange. Shares are 1 again. */
+/* At the end of a round each puts share * weight into the sum, of which every replica gets 1 / P: added up here after
+ * the division, since the sum needs an exchange. Shares are 1 again. */
 START_TEST(rounds_end_with_the_weighted_mean)
 {
     static push_sum s;
