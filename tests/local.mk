@@ -1,8 +1,8 @@
 # Check programs, one a source room. Every test runs under the guard, which has the deadline.
 LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/support/guard
 AM_LOG_FLAGS = -t 300
-# Tests wait more than they compute: two at a time, unless make is told a number (make -j1 check).
-AM_MAKEFLAGS = $(if $(filter -j%,$(MAKEFLAGS)),,-j2)
+# Tests wait more than they compute: three at a time, unless make is told a number (make -j1 check).
+AM_MAKEFLAGS = $(if $(filter -j%,$(MAKEFLAGS)),,-j3)
 AM_TESTS_ENVIRONMENT = \
 	TUTTI_SRCDIR='$(abs_top_srcdir)'; TUTTI_BUILDDIR='$(abs_top_builddir)'; MPIRUN='$(MPIRUN)'; \
 	export TUTTI_SRCDIR TUTTI_BUILDDIR MPIRUN;

@@ -15,6 +15,13 @@ static int passes(tutti_span_kind kind)
     return kind == TUTTI_SPAN_FORWARD || kind == TUTTI_SPAN_BACKWARD;
 }
 
+/* What prepares a step's images needs no weights, and may run while the step before computes. */
+static void part_steps(span window[], int64_t steps, int64_t replicas)
+{
+    for (int64_t i = replicas; i < steps * replicas; i++)
+        window[i].begin_ms = fmax(window[i].begin_ms, window[i - replicas].end_ms);
+}
+
 /* window[k * replicas + r]: the passes of step k in replica r; and what the stages' tasks took. */
 static void find_windows(const tutti_study *s, tutti_bubble *p, span window[])
 {
@@ -35,6 +42,7 @@ static void find_windows(const tutti_study *s, tutti_bubble *p, span window[])
         *(e->kind == TUTTI_SPAN_FORWARD ? &stage->forward_ms : &stage->backward_ms) +=
             (e->end_ms - e->begin_ms) / (double)(s->steps * replicas);
     }
+    part_steps(window, s->steps, replicas);
 }
 
 static tutti_status find_idle(const tutti_study *s, const span window[], tutti_bubble *p)

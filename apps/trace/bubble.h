@@ -1,7 +1,8 @@
 /* What a trace shows about a pipeline: how long its stages compute, and how long they wait.
  *
  *   passes   from the first task of a forward pass to the last of a backward pass of a step, on any
- *            rank of a replica
+ *            rank of a replica; not before the passes of the step before have ended, during which
+ *            images are prepared
  *   idle     the share of the passes in which no task runs on a rank
  *   bubble   the mean of the stages' idle shares. Where S stages take equally long for each of M
  *            micro-batches, and messages take no time, it is (S - 1) / (M + S - 1) (Huang et al.,

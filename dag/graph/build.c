@@ -274,6 +274,11 @@ tutti_status tutti_graph_set_own(tutti_graph *graph, int tensor, int64_t first, 
     return TUTTI_OK;
 }
 
+void tutti_graph_set_urgent(tutti_graph *graph, int tensor)
+{
+    graph->tensor[tensor].urgent = 1;
+}
+
 tutti_status tutti_graph_set_desc(tutti_graph *graph, int node, const void *desc, size_t desc_bytes)
 {
     tutti_status status = tutti_graph_check_node(graph, node);

@@ -48,6 +48,7 @@ typedef struct tutti_tensor {
      * on, as the exchange says; of what is BROADCAST, all on the root and none elsewhere; those that are
      * left of it (tutti_graph_cut); else all. */
     int64_t first, owns;
+    int urgent; /* what is fed goes on to another rank, which waits for it: before all other tasks */
 } tutti_tensor;
 
 /* CHAIN is for collective nodes and their tokens: links start one after the other, in program
@@ -213,6 +214,8 @@ tutti_status tutti_graph_set_collective(
 /* Says which elements of a tensor are this rank's own. INVAL: no such tensor, or not among its
  * elements. */
 tutti_status tutti_graph_set_own(tutti_graph *graph, int tensor, int64_t first, int64_t owns);
+/* Makes the feeds of a tensor urgent. */
+void tutti_graph_set_urgent(tutti_graph *graph, int tensor);
 /* Another descriptor of the same size for a kernel node (copied). INVAL: not a kernel, another size. */
 tutti_status tutti_graph_set_desc(
     tutti_graph *graph, int node, const void *desc, size_t desc_bytes);

@@ -158,9 +158,11 @@ static tutti_status exchange_labels(
 tutti_status tutti_builder_send_labels(tutti_builder *b, int s, int evaluation)
 {
     tutti_status status = TUTTI_OK;
-    for (int q = 1; q < b->options->pipeline.stages && status == TUTTI_OK; q++)
-        if (has_loss(b, q, evaluation))
-            status = exchange_labels(b, TUTTI_MARK_SEND, s, q, evaluation);
+    for (int q = 1; q < b->options->pipeline.stages && status == TUTTI_OK; q++) {
+        if (!has_loss(b, q, evaluation)) continue;
+        tutti_graph_set_urgent(b->graph, b->step->micro_batch[s].labels);
+        status = exchange_labels(b, TUTTI_MARK_SEND, s, q, evaluation);
+    }
     return status;
 }
 

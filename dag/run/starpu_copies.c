@@ -8,6 +8,7 @@
 #include "dag/device/device.h"
 #include "dag/run/stream.h"
 
+#include <limits.h>
 #include <string.h>
 
 static const char *name_of(const tutti_instance *i)
@@ -151,14 +152,21 @@ static tutti_status submit_halves(tutti_run *run, const tutti_instance *proto, c
 tutti_status tutti_starpu_feed(tutti_run *run, const tutti_instance *proto)
 {
     const tutti_access access = {proto->target, TUTTI_WRITE};
-    const char *name = tutti_graph_get_tensor(run->binding.graph, proto->target)->name;
-    const tutti_task_label label = {.name = name, .accesses = 1, .access = &access};
+    const tutti_tensor *tensor = tutti_graph_get_tensor(run->binding.graph, proto->target);
+    const tutti_task_label label = {.name = tensor->name,
+        .priority = tensor->urgent ? INT_MAX : 0,
+        .accesses = 1,
+        .access = &access};
     if (!run->slots) return tutti_starpu_submit(run, &feed_codelet, proto, &label);
     const tutti_slot *slot;
     tutti_status status = tutti_slots_next(run->slots, proto->target, &slot);
     if (status) return status;
     halves h = {&fill_codelet, &launch_feed_codelet,
-        {.name = name, .turn = slot->turn, .turn_mode = TUTTI_WRITE}, label};
+        {.name = tensor->name,
+            .priority = label.priority,
+            .turn = slot->turn,
+            .turn_mode = TUTTI_WRITE},
+        label};
     h.second_label.turn = slot->turn;
     h.second_label.turn_mode = TUTTI_READ;
     h.second_label.done = end_feed;

@@ -12,6 +12,7 @@
 #include "tests/support/testing.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -335,6 +336,56 @@ START_TEST(feeds_release_their_data)
 }
 END_TEST
 
+typedef struct arrivals {
+    sem_t may_go;
+    atomic_int ended;
+} arrivals;
+
+static void hold_worker(void *arg)
+{
+    while (sem_wait(&((arrivals *)arg)->may_go)) {
+    }
+}
+
+typedef struct arrival {
+    arrivals *all;
+    int place;
+} arrival;
+
+static void note_place(void *arg)
+{
+    arrival *one = arg;
+    one->place = atomic_fetch_add(&one->all->ended, 1);
+}
+
+/* The only worker is held while three feeds are submitted, of which the last is urgent. */
+START_TEST(an_urgent_feed_goes_first)
+{
+    const tutti_runner *runner = tutti_runner_find("starpu");
+    arrivals all = {.ended = 0};
+    ck_assert_int_eq(sem_init(&all.may_go, 0, 0), 0);
+    tutti_graph *g;
+    ck_assert_ok(tutti_graph_new(&g));
+    int held = tensor(g, "held", TUTTI_ROLE_INPUT), first = tensor(g, "first", TUTTI_ROLE_INPUT),
+        second = tensor(g, "second", TUTTI_ROLE_INPUT), urgent = tensor(g, "u", TUTTI_ROLE_INPUT);
+    tutti_graph_set_urgent(g, urgent);
+    tutti_run *run = open_run(runner, g, 1, 0, (tutti_run_hooks){0}, NULL);
+    float data[COUNT] = {1};
+    arrival a = {.all = &all}, b = a, c = a;
+    ck_assert_ok(runner->feed(run, held, data, sizeof data, hold_worker, &all));
+    ck_assert_ok(runner->feed(run, first, data, sizeof data, note_place, &a));
+    ck_assert_ok(runner->feed(run, second, data, sizeof data, note_place, &b));
+    ck_assert_ok(runner->feed(run, urgent, data, sizeof data, note_place, &c));
+    sem_post(&all.may_go);
+    ck_assert_ok(runner->wait(run, runner->point(run), patience_s));
+    ck_assert_int_eq(c.place, 0);
+    ck_assert_int_lt(a.place, b.place);
+    runner->close(run);
+    tutti_graph_free(g);
+    sem_destroy(&all.may_go);
+}
+END_TEST
+
 /* The main thread gets a tensor once everything submitted has ended, and not before. */
 START_TEST(a_tensor_is_had_after_the_wait)
 {
@@ -526,6 +577,7 @@ int main(void)
     tcase_add_loop_test(tcase, a_wait_ends_at_its_deadline, 0, runners);
     tcase_add_loop_test(tcase, a_kernel_failure_comes_out_of_wait, 0, runners);
     tcase_add_loop_test(tcase, feeds_release_their_data, 0, runners);
+    tcase_add_test(tcase, an_urgent_feed_goes_first);
     tcase_add_loop_test(tcase, a_tensor_is_had_after_the_wait, 0, runners);
     tcase = testing_case(suite, "ledger and meter");
     tcase_add_test(tcase, tensors_of_another_type_are_refused);

@@ -337,8 +337,9 @@ static char *read_text(size_t *size)
     return text;
 }
 
-/* Two replicas of two stages, which pass two micro-batches forward in 10 ms each, and backward in
- * `backward_ms`; a message takes message_ms. The second replica does all of it 5 ms later. */
+/* Two steps of two replicas of two stages, which pass two micro-batches forward in 10 ms each, and
+ * backward in `backward_ms`; a message takes message_ms. The second replica does all of it 5 ms
+ * later, and both have prepared an image of the second step in the midst of the first. */
 static void write_pipeline(double backward_ms, double message_ms)
 {
     static const char *const name[] = {"f@0", "f@1", "b@0", "b@1"};
@@ -346,14 +347,17 @@ static void write_pipeline(double backward_ms, double message_ms)
     const double at[2][4] = {
         {0, 10, 30 + b + 2 * m, 30 + 2 * b + 2 * m}, {10 + m, 20 + m, 30 + m, 30 + b + m}};
     cut_into = "\"stages\":2,\"micro_batches\":2,";
-    begin_file(4, 1, 2, 2, "funneled");
+    begin_file(4, 1, 2, 3, "funneled");
     cut_into = "";
-    for (int r = 0; r < 4; r++) {
-        double late = r < 2 ? 0 : 5;
-        for (int i = 0; i < 4; i++)
-            task(r, i < 2 ? "forward" : "backward", name[i], 2, late + at[r % 2][i],
-                late + at[r % 2][i] + (i < 2 ? 10 : b));
-        task(r, "update", "u", 2, 200, 210);
+    for (int k = 0; k < 2; k++) {
+        for (int r = 0; r < 4; r++) {
+            double late = k * (30 + 3 * b + 2 * m) + (r < 2 ? 0 : 5);
+            for (int i = 0; i < 4; i++)
+                task(r, i < 2 ? "forward" : "backward", name[i], 2 + k, late + at[r % 2][i],
+                    late + at[r % 2][i] + (i < 2 ? 10 : b));
+            if (k == 0 && r % 2 == 0) task(r, "forward", "prepare@0", 3, late + 15, late + 15);
+            task(r, "update", "u", 2 + k, 400 + 20 * k, 410 + 20 * k);
+        }
     }
     end_file();
 }
