@@ -172,6 +172,7 @@ tutti_status tutti_cpu_check_count(const char *op, const int64_t factor[], int f
 extern const tutti_kernel tutti_kernels_act_cpu[], tutti_kernels_arith_cpu[],
     tutti_kernels_codec_cpu[], tutti_kernels_conv_cpu[], tutti_kernels_dense_cpu[], tutti_kernels_loss_cpu[],
     tutti_kernels_lrn_cpu[], tutti_kernels_mixup_cpu[], tutti_kernels_norm_cpu[],
-    tutti_kernels_optim_cpu[], tutti_kernels_pixel_cpu[], tutti_kernels_pool_cpu[];
+    tutti_kernels_optim_cpu[], tutti_kernels_pixel_cpu[], tutti_kernels_pool_cpu[],
+    tutti_kernels_share_cpu[];
 
 #endif

@@ -18,6 +18,7 @@ static const tutti_kernel *const families[] = {
     tutti_kernels_pixel_cpu,
     tutti_kernels_mixup_cpu,
     tutti_kernels_codec_cpu,
+    tutti_kernels_share_cpu,
 };
 
 /* The rows of the f-th family; NULL past the end. */

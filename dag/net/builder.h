@@ -1,8 +1,8 @@
 /* What the parts of the step's construction share: declare.c makes the tensors; forward.c, build.c
  * and evaluate.c the nodes of the passes; update.c the marks and what follows them; refresh.c
  * copies of weights in another type; encode.c gradients that travel as codes; rounds.c what replicas
- * that train alone do together; serve.c servers, and what clients exchange with them; precision.c the types of the
- * net's values. Threads: [M]. */
+ * that train alone do together; shares.c what they do with shares; serve.c servers, and what clients
+ * exchange with them; precision.c the types of the net's values. Threads: [M]. */
 #ifndef TUTTI_BUILDER_H
 #define TUTTI_BUILDER_H
 
@@ -25,6 +25,12 @@ typedef struct tutti_mixture {
     int plain, mixed; /* images */
     int part;         /* what each keeps of itself */
 } tutti_mixture;
+
+/* Of a replica that gossips with shares: tensors. neighbours 0: it does not. */
+typedef struct tutti_shares {
+    int neighbours;
+    int own, sent, heard[TUTTI_NEIGHBOURS], factors;
+} tutti_shares;
 
 typedef struct tutti_builder {
     const tutti_net *net; /* the caller's, or the one below */
@@ -57,6 +63,7 @@ typedef struct tutti_builder {
     int *judged;            /* per layer: whether evaluation needs it */
     int *auxiliary_metrics; /* tensors: of output a, micro-batch s: a * micro_batches + s */
     tutti_mixture *mixture; /* per micro-batch, if images are mixed */
+    tutti_shares shares;
     int starts;             /* whether a round needs what parameters were when it began */
     int clip_factor;        /* tensor: what clips all gradients; if they are clipped */
     tutti_access *access;   /* scratch: for each micro-batch or each parameter, and 3 more */
@@ -173,13 +180,29 @@ tutti_status tutti_builder_average(tutti_builder *b, float rate, float momentum)
 tutti_status tutti_builder_average_states(tutti_builder *b);
 /* The sections of meetings, if the strategy has any. */
 tutti_status tutti_builder_meet(tutti_builder *b);
-/* Parameter p of layer l, to replica `to`, and its neighbour number k's, from replica `from`. Replicas are
- * ranks here. */
-tutti_status tutti_builder_swap(
-    tutti_builder *b, int l, int p, const char *suffix, int k, int from, int to);
+/* A message to a replica, or from one, for which it waits. Replicas are ranks here. */
+tutti_status tutti_builder_message(
+    tutti_builder *b, tutti_verb verb, int tensor, int replica, int edge);
+/* Parameter p of layer l, to replica `to`; neighbour number k's, from replica `from`, into a tensor that all meetings
+ * share, and which is declared when first it is needed. */
+tutti_status tutti_builder_give(tutti_builder *b, int l, int p, int to);
+tutti_status tutti_builder_hear(
+    tutti_builder *b, int l, int p, const char *suffix, int k, int from);
+tutti_status tutti_builder_declare_near(
+    tutti_builder *b, int l, int p, const char *suffix, int k);
 /* Parameter p of layer l becomes the mean of this replica's and of what so many neighbours have sent, added in
  * this order. */
 tutti_status tutti_builder_mix(tutti_builder *b, int l, int p, int neighbours);
+/* With shares (dag/kernels/share.h), where at most so many neighbours are heard in a meeting. For a meeting: half of
+ * this replica's share, to replica `to`, and those of `heard` neighbours. Then the factors that follow from these,
+ * which parameter p of layer l is mixed by; it becomes what this replica stands for; the share is 1, without shares
+ * nothing. */
+tutti_status tutti_builder_declare_shares(tutti_builder *b, int neighbours);
+tutti_status tutti_builder_give_share(tutti_builder *b, int to, int heard, const int from[]);
+tutti_status tutti_builder_weigh_shares(tutti_builder *b);
+tutti_status tutti_builder_mix_by_share(tutti_builder *b, int l, int p);
+tutti_status tutti_builder_scale_by_share(tutti_builder *b, int l, int p);
+tutti_status tutti_builder_set_share(tutti_builder *b);
 /* Whether a state is what the strategy keeps. */
 int tutti_builder_is_kept(const tutti_builder *b, int tensor);
 /* For the section `refresh`: what parameters are as a round begins. */

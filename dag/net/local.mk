@@ -32,6 +32,7 @@ libnet_la_SOURCES += \
 	dag/net/rounds.c \
 	dag/net/serve.c \
 	dag/net/service.c dag/net/service.h \
+	dag/net/shares.c \
 	dag/net/site.c dag/net/site.h \
 	dag/net/step.h \
 	dag/net/stored.c \

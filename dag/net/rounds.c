@@ -153,7 +153,19 @@ tutti_status tutti_builder_note_starts(tutti_builder *b)
 
 /* ---- meetings ---- */
 
-static tutti_status message(tutti_builder *b, tutti_verb verb, int tensor, int replica, int edge)
+tutti_status tutti_builder_declare_near(
+    tutti_builder *b, int l, int p, const char *suffix, int k)
+{
+    static const char *const prefix[TUTTI_NEIGHBOURS] = {"near.", "near2."};
+    tutti_trained *t = tutti_builder_trained(b, l, p);
+    const tutti_tensor *weight = tutti_graph_get_tensor(b->graph, t->weight);
+    if (t->near[k]) return TUTTI_OK; /* no tensor of a neighbour is the first that a graph has */
+    return tutti_builder_tensor(b, prefix[k], b->net->layer[l].name, suffix, -1,
+        TUTTI_ROLE_SCRATCH, weight->dtype, weight->shape, &t->near[k]);
+}
+
+tutti_status tutti_builder_message(
+    tutti_builder *b, tutti_verb verb, int tensor, int replica, int edge)
 {
     const tutti_mark mark = {.verb = verb, .tensor = tensor, .peer = replica, .edge = edge};
     int node;
@@ -162,19 +174,20 @@ static tutti_status message(tutti_builder *b, tutti_verb verb, int tensor, int r
     return status;
 }
 
-tutti_status tutti_builder_swap(
-    tutti_builder *b, int l, int p, const char *suffix, int k, int from, int to)
+tutti_status tutti_builder_give(tutti_builder *b, int l, int p, int to)
 {
-    static const char *const prefix[TUTTI_NEIGHBOURS] = {"near.", "near2."};
+    const tutti_trained *t = tutti_builder_trained(b, l, p);
+    return tutti_builder_message(b, TUTTI_MARK_SEND, t->weight, to, t->index);
+}
+
+tutti_status tutti_builder_hear(
+    tutti_builder *b, int l, int p, const char *suffix, int k, int from)
+{
     tutti_trained *t = tutti_builder_trained(b, l, p);
-    const tutti_tensor *weight = tutti_graph_get_tensor(b->graph, t->weight);
-    tutti_status status = TUTTI_OK;
-    if (!t->near
-             [k]) /* all meetings use it; no tensor of a neighbour is the first that a graph has */
-        status = tutti_builder_tensor(b, prefix[k], b->net->layer[l].name, suffix, -1,
-            TUTTI_ROLE_SCRATCH, weight->dtype, weight->shape, &t->near[k]);
-    if (status == TUTTI_OK) status = message(b, TUTTI_MARK_SEND, t->weight, to, t->index);
-    return status == TUTTI_OK ? message(b, TUTTI_MARK_RECV, t->near[k], from, t->index) : status;
+    tutti_status status = tutti_builder_declare_near(b, l, p, suffix, k);
+    return status == TUTTI_OK
+               ? tutti_builder_message(b, TUTTI_MARK_RECV, t->near[k], from, t->index)
+               : status;
 }
 
 tutti_status tutti_builder_meet(tutti_builder *b)

@@ -41,7 +41,7 @@
  *           to: without marks and updates
  *
  *   refresh with precision TUTTI_BF16: copies of parameters; with the strategy local: of what they
- *           were at the beginning of a round
+ *           were at the beginning of a round; with gossip:push-sum: shares
  *   average with the strategies local, gossip and elastic: averages of parameters and state over replicas
  *   meet.0, meet.1, ...
  *           with the strategies gossip and elastic: messages between replicas, or with servers, before the
@@ -253,7 +253,7 @@ typedef struct tutti_step {
     /* the section after eval, with another view of the same images: metrics of the mean of both
      * views' logits */
     int eval_again;
-    int refresh; /* the section that copies parameters; -1: none is copied */
+    int refresh; /* the section that copies parameters, and sets shares; -1: there is none */
     /* With a strategy whose replicas train alone: the section that makes them equal again, which
      * follows the last step of each round; -1: they are equal after every step */
     int average;

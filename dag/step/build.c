@@ -422,13 +422,15 @@ static tutti_status gather(
     return status;
 }
 
-/* Copies of parameters, if there are any. */
+/* Copies of parameters and whole shares, if there are any. */
 static tutti_status refresh(tutti_builder *b)
 {
     tutti_step *step = b->step;
-    if (b->options->precision == TUTTI_F32 && !b->starts) return TUTTI_OK;
+    if (b->options->precision == TUTTI_F32 && !b->starts && !b->shares.neighbours)
+        return TUTTI_OK;
     tutti_status status = tutti_graph_section(b->graph, "refresh", &step->refresh);
     if (status == TUTTI_OK) status = tutti_builder_refresh_copies(b, 0);
+    if (status == TUTTI_OK) status = tutti_builder_set_share(b);
     return status == TUTTI_OK && b->starts ? tutti_builder_note_starts(b) : status;
 }
 

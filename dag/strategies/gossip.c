@@ -3,34 +3,51 @@
  *
  *   meet      send my weights to neighbours   receive theirs
  *   train     forward, backward with my weights                 own sums
- *             weight = (mine + theirs) / (1 + neighbours)       update with my gradient
+ *             weight = mean of mine and theirs                  update with my gradient
  *   average   at the end of a round: all replicas get the average of all
  *
  *   ring         the two next to me, in every step
  *   exponential  one: I send to the replica 2^h behind me, and receive from that 2^h before me; every cycle of
  *                log2 P steps has each h once, in an order drawn from the seed
+ *   push-sum     I send to one that was drawn, and receive from none, one or two. Each replica has a share, all
+ *                begin with 1. With my weights goes half of my share, and a mean is weighted by shares:
+ *                weight = (mine * share kept + theirs * shares received) / (my share from now on)
  *
  * Axes: data parallelism; each replica its own model within a round; nobody waits but for neighbours, and for
- * these only at the end of a step; weights are exchanged; a ring, or one edge of an exponential graph in turn.
+ * these only at the end of a step; weights are exchanged; a ring, or one edge of an exponential graph in turn, or
+ * a drawn directed graph.
  *
- * Invariants: what a replica takes has weights that sum to 1, and so has what is made of its own (the
- * matrices of both graphs are circulant, hence doubly stochastic), so that meeting does not move the mean over
- * replicas. With P a power of two, a cycle of the exponential graph without updates leaves all with that
- * mean. The bits depend neither on the design nor on the order of arrival: who is met, and in which order it is
+ * Invariants: with ring and exponential, what a replica takes has weights that sum to 1, and so has what is made of
+ * its own (the matrices of both graphs are circulant, hence doubly stochastic), so that meeting does not move the
+ * mean over replicas. With P a power of two, a cycle of the exponential graph without updates leaves all with that
+ * mean. With push-sum only what is made of its own sums to 1: there the shares sum to P, exactly, after every
+ * meeting, each stays above 0, and meeting does not move the mean weighted by shares, which is what a round ends
+ * with. In terms of the papers: their x is share * weight, their w the share, and the estimate x / w is what a
+ * replica has as its weights, so that it is what it trains, and what is evaluated. After a round all shares are 1.
+ * The bits depend neither on the design nor on the order of arrival: who is met, and in which order it is
  * added, is known before. After a round replicas have the same parameters and the same state, as with local.
+ *
+ * Push-sum's replicas draw whom they send to as follows. In a meeting of distance 2^h each tosses a coin: 2^h behind
+ * it, or 2^h before it; so nobody hears more than two. Another meeting has all coins turned: with both, i and
+ * its neighbours at distance 1 hear each other, so that every cycle connects all, whatever the coins.
  *
  * Sources: Lian, Zhang, Zhang, Hsieh, Zhang & Liu 2017, "Can Decentralized Algorithms Outperform Centralized
  * Algorithms?", arXiv:1705.09056, algorithm 1 (weights are mixed first, then comes the update, whose decay
  * and momentum are the replica's own); Assran, Loizou, Ballas & Rabbat 2019, "Stochastic Gradient
- * Push for Distributed Deep Learning", arXiv:1811.10792, for the graph with one neighbour in turn; as it is
- * doubly stochastic here, the weights of push-sum would all stay 1, and are left out. */
+ * Push for Distributed Deep Learning", arXiv:1811.10792, for the graph with one neighbour in turn (as it is
+ * doubly stochastic here, shares would all stay 1, and are left out), and for push-sum on directed graphs that change;
+ * Kempe, Dobra & Gehrke 2003 (FOCS), push-sum; Blot, Picard, Cord & Thome 2016, "Gossip training for deep
+ * learning", arXiv:1611.09726, sum-weighted gossip, whose update, as here, moves the estimate by the replica's own rate
+ * (stochastic gradient push divides that by the share). */
 #include "dag/base/log.h"
+#include "dag/base/rng.h"
 #include "dag/net/builder.h"
 
 enum { GRAPH, PERIOD };
-enum { RING, EXPONENTIAL };
+enum { RING, EXPONENTIAL, PUSH_SUM, GRAPHS };
 
-static const char *const graphs[] = {[RING] = "ring", [EXPONENTIAL] = "exponential", NULL};
+static const char *const graphs[] = {
+    [RING] = "ring", [EXPONENTIAL] = "exponential", [PUSH_SUM] = "push-sum", NULL};
 static const tutti_strategy_parameter parameters[] = {
     {.key = "graph", .help = "who meets whom", .fallback = RING, .words = graphs},
     {.key = "period",
@@ -46,6 +63,8 @@ static int64_t period(const tutti_strategy_settings *settings)
     return (int64_t)settings->value[PERIOD];
 }
 
+/* ---- who meets whom ---- */
+
 /* How many distances below P are powers of two. */
 static int distances(int replicas)
 {
@@ -54,72 +73,176 @@ static int distances(int replicas)
     return n;
 }
 
+/* To whom a replica sends its weights in a meeting, and whose it gets: as many, but with push-sum. */
+typedef struct circle {
+    int sends, hears;
+    int to[TUTTI_NEIGHBOURS], from[TUTTI_NEIGHBOURS];
+} circle;
+
+typedef struct way {
+    int (*meetings)(int replicas);
+    circle (*meet)(const tutti_builder *b, int meeting);
+    int shares; /* whether means are weighted */
+} way;
+
+static int one(int replicas)
+{
+    return replicas > 1;
+}
+
+static int twice_distances(int replicas)
+{
+    return 2 * distances(replicas);
+}
+
+static circle on_ring(const tutti_builder *b, int meeting)
+{
+    const int P = b->options->replicas, own = b->options->replica, n = P > 2 ? 2 : 1;
+    const int before = (own + P - 1) % P, behind = (own + 1) % P;
+    (void)meeting;
+    return (circle){.sends = n, .hears = n, .to = {behind, before}, .from = {before, behind}};
+}
+
+static circle at_distance(const tutti_builder *b, int meeting)
+{
+    const int P = b->options->replicas, own = b->options->replica, far = 1 << meeting;
+    return (circle){
+        .sends = 1, .hears = 1, .to = {(own + far) % P}, .from = {(own + P - far) % P}};
+}
+
+/* To whom `replica` sends in a meeting of push-sum: all replicas draw the same. */
+static int receiver(const tutti_builder *b, int meeting, int replica)
+{
+    const int P = b->options->replicas, far = 1 << meeting / 2;
+    const uint64_t toss = (uint64_t)(meeting / 2) * (uint64_t)P + (uint64_t)replica;
+    const int coin = (int)tutti_rng_below(b->options->seed, tutti_rng_stream("coins"), toss, 2);
+    return (replica + (coin == meeting % 2 ? far : P - far)) % P;
+}
+
+static circle as_drawn(const tutti_builder *b, int meeting)
+{
+    const int P = b->options->replicas, own = b->options->replica, far = 1 << meeting / 2;
+    const int before = (own + P - far) % P, behind = (own + far) % P;
+    circle c = {.sends = 1, .to = {receiver(b, meeting, own)}};
+    if (receiver(b, meeting, before) == own) c.from[c.hears++] = before;
+    if (behind != before && receiver(b, meeting, behind) == own) c.from[c.hears++] = behind;
+    return c;
+}
+
+static const way ways[GRAPHS] = {
+    [RING] = {one, on_ring, 0},
+    [EXPONENTIAL] = {distances, at_distance, 0},
+    [PUSH_SUM] = {twice_distances, as_drawn, 1},
+};
+
+static const way *way_of(const tutti_step_options *options)
+{
+    return &ways[(int)options->settings.value[GRAPH]];
+}
+
 static int meetings(const tutti_step_options *options)
 {
-    if (options->settings.value[GRAPH] == EXPONENTIAL) return distances(options->replicas);
-    return options->replicas > 1;
+    return way_of(options)->meetings(options->replicas);
 }
 
 static tutti_status check(const tutti_update_rule *rule, const tutti_step_options *options)
 {
     const double graph = options->settings.value[GRAPH];
     (void)rule;
-    if ((graph != RING && graph != EXPONENTIAL) || !(options->settings.value[PERIOD] >= 1))
+    if (!(graph >= 0 && graph < GRAPHS && graph == (int)graph) ||
+        !(options->settings.value[PERIOD] >= 1))
         return tutti_fail(TUTTI_ERR_INVAL,
-            "step: the strategy gossip needs a graph, ring or exponential, and a period of at "
-            "least 1 step");
+            "step: the strategy gossip needs a graph, ring, exponential or push-sum, and a period "
+            "of at least 1 step");
     if (options->pipeline.stages > 1)
         return tutti_fail(TUTTI_ERR_INVAL,
             "step: the strategy gossip needs whole replicas, each on a rank: do not cut them into "
             "stages");
+    if (meetings(options) > TUTTI_STEP_MEETINGS)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "step: the strategy gossip:%s has no more than %d kinds of meetings, too few for %d "
+            "replicas: use gossip:ring, or fewer ranks",
+            graphs[(int)graph], TUTTI_STEP_MEETINGS, options->replicas);
     return tutti_step_check_alone(options);
 }
 
-/* Whose weights a replica gets in this meeting, and to whom it sends its own; returns how many each. */
-static int neighbours(const tutti_builder *b, int meeting, int from[], int to[])
+/* ---- meetings ---- */
+
+/* How many this replica hears at most. */
+static int most_heard(const tutti_builder *b)
 {
-    const int P = b->options->replicas, own = b->options->replica;
-    const int ring = b->options->settings.value[GRAPH] == RING, n = ring && P > 2 ? 2 : 1;
-    const int far = ring ? 1 : 1 << meeting;
-    from[0] = (own + P - far) % P;
-    to[0] = (own + far) % P;
-    from[1] = to[0];
-    to[1] = from[0];
-    return n;
+    int most = 0;
+    for (int i = 0; i < b->step->meetings; i++) {
+        const int heard = way_of(b->options)->meet(b, i).hears;
+        if (heard > most) most = heard;
+    }
+    return most;
 }
 
 /* Each neighbour's weights have a tensor of their own, so that no message waits for another to be added. */
-static tutti_status meet(tutti_builder *b, int meeting)
+static tutti_status meet_over(tutti_builder *b, int l, int p, const char *suffix, const circle *c)
 {
-    tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
-    int from[TUTTI_NEIGHBOURS], to[TUTTI_NEIGHBOURS];
-    const int n = neighbours(b, meeting, from, to);
     tutti_status status = TUTTI_OK;
-    for (int l = b->first; l < b->end; l++) {
-        const int of_layer = tutti_layer_parameters(&b->net->layer[l], parameter);
-        for (int p = 0; p < of_layer; p++)
-            for (int k = 0; k < n && status == TUTTI_OK; k++)
-                status = tutti_builder_swap(b, l, p, parameter[p].suffix, k, from[k], to[k]);
+    for (int k = 0; (k < c->sends || k < c->hears) && status == TUTTI_OK; k++) {
+        if (k < c->sends) status = tutti_builder_give(b, l, p, c->to[k]);
+        if (k < c->hears && status == TUTTI_OK)
+            status = tutti_builder_hear(b, l, p, suffix, k, c->from[k]);
     }
     return status;
 }
 
-static tutti_status update(tutti_builder *b)
+static tutti_status meet(tutti_builder *b, int meeting)
 {
     tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
-    int from[TUTTI_NEIGHBOURS], to[TUTTI_NEIGHBOURS];
+    const circle c = way_of(b->options)->meet(b, meeting);
     tutti_status status = TUTTI_OK;
-    for (int l = b->end - 1; l >= b->first && b->options->replicas > 1; l--) {
+    for (int l = b->first; l < b->end; l++) {
         const int of_layer = tutti_layer_parameters(&b->net->layer[l], parameter);
         for (int p = 0; p < of_layer && status == TUTTI_OK; p++)
-            status = tutti_builder_mix(b, l, p, neighbours(b, 0, from, to));
+            status = meet_over(b, l, p, parameter[p].suffix, &c);
+    }
+    if (!way_of(b->options)->shares || status != TUTTI_OK) return status;
+    if (!b->shares.neighbours) status = tutti_builder_declare_shares(b, most_heard(b));
+    return status == TUTTI_OK ? tutti_builder_give_share(b, c.to[0], c.hears, c.from) : status;
+}
+
+/* Does something to every parameter, from the last layer. */
+static tutti_status for_each(
+    tutti_builder *b, tutti_status (*what)(tutti_builder *b, int l, int p))
+{
+    tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
+    tutti_status status = TUTTI_OK;
+    for (int l = b->end - 1; l >= b->first; l--) {
+        const int of_layer = tutti_layer_parameters(&b->net->layer[l], parameter);
+        for (int p = 0; p < of_layer && status == TUTTI_OK; p++) status = what(b, l, p);
+    }
+    return status;
+}
+
+static tutti_status mix(tutti_builder *b, int l, int p)
+{
+    return tutti_builder_mix(b, l, p, way_of(b->options)->meet(b, 0).hears);
+}
+
+static tutti_status update(tutti_builder *b)
+{
+    tutti_status status = TUTTI_OK;
+    if (b->shares.neighbours) {
+        status = tutti_builder_weigh_shares(b);
+        if (status == TUTTI_OK) status = for_each(b, tutti_builder_mix_by_share);
+    } else if (b->options->replicas > 1) {
+        status = for_each(b, mix);
     }
     return status == TUTTI_OK ? tutti_builder_update_all(b) : status;
 }
 
+/* With shares: the sum of what all stand for, by the sum of the shares, which is how many replicas there are. */
 static tutti_status average(tutti_builder *b)
 {
-    return tutti_builder_average(b, 1, 0);
+    tutti_status status =
+        b->shares.neighbours ? for_each(b, tutti_builder_scale_by_share) : TUTTI_OK;
+    if (status == TUTTI_OK) status = tutti_builder_average(b, 1, 0);
+    return status == TUTTI_OK ? tutti_builder_set_share(b) : status;
 }
 
 const tutti_strategy tutti_strategy_gossip = {.name = "gossip",

@@ -407,7 +407,7 @@ static void draw_strategy(uint64_t seed, world *w)
 static void draw_rounds(uint64_t seed, tutti_step_options *recipe)
 {
     static const char *const texts[] = {"local:period=1", "local:period=2,outer=0.7,momentum=0.9",
-        "gossip:ring,period=2", "gossip:exponential,period=2"};
+        "gossip:ring,period=2", "gossip:exponential,period=2", "gossip:push-sum,period=2"};
     enum { TEXTS = sizeof texts / sizeof *texts };
     char fault[256];
     recipe->wire = TUTTI_F32;

@@ -4,6 +4,7 @@
 #include "dag/base/rng.h"
 #include "dag/kernels/arith.h"
 #include "dag/kernels/optim.h"
+#include "dag/kernels/share.h"
 #include "tests/support/testing.h"
 
 #include <ctype.h>
@@ -78,7 +79,7 @@ static uint32_t bits_of(uint64_t stream, uint64_t index)
     return (uint32_t)(h >> 44);
 }
 
-/* Numbers in [-1, 1) that the type represents; statistics, squares and lengths are shifted above zero,
+/* Numbers in [-1, 1) that the type represents; statistics, squares, lengths and shares are shifted above zero,
  * labels are -1 to K-1, pixels bytes. */
 static double fill_value(const test_case *c, const test_tensor *t, uint64_t stream, int64_t i)
 {
@@ -93,7 +94,8 @@ static double fill_value(const test_case *c, const test_tensor *t, uint64_t stre
     double value = (double)bits / 524288 - 1;
     if (!strcmp(t->name, "part")) return (value + 1) / 2;
     if (!strcmp(t->name, "running") || !strcmp(t->name, "stats_sum") ||
-        !strcmp(t->name, "square") || !strncmp(t->name, "length", 6))
+        !strcmp(t->name, "square") || !strncmp(t->name, "length", 6) ||
+        !strcmp(t->name, "share") || !strncmp(t->name, "heard", 5))
         value += 1.5;
     return t->dtype == TUTTI_BF16 ? test_bf16(value) : value;
 }
@@ -173,6 +175,9 @@ static int list_length(const test_case *c, const tutti_op *op)
         return ((const tutti_sum_desc *)c->desc.bytes)->inputs;
     if (op == &tutti_op_gate) return ((const tutti_gate_desc *)c->desc.bytes)->inputs;
     if (op == &tutti_op_lengths) return ((const tutti_lengths_desc *)c->desc.bytes)->inputs;
+    if (op == &tutti_op_share_weigh)
+        return ((const tutti_share_weigh_desc *)c->desc.bytes)->inputs;
+    if (op == &tutti_op_share_mix) return ((const tutti_share_mix_desc *)c->desc.bytes)->inputs;
     if (op == &tutti_op_clip_factor) return ((const tutti_clip_factor_desc *)c->desc.bytes)->inputs;
     return ((const tutti_concat_desc *)c->desc.bytes)->parts;
 }

@@ -11,6 +11,7 @@
 #include "dag/kernels/optim.h"
 #include "dag/kernels/pixel.h"
 #include "dag/kernels/pool.h"
+#include "dag/kernels/share.h"
 #include "tests/kernels/reference.h"
 
 #include <stddef.h>
@@ -383,6 +384,41 @@ static void outer_tensors(test_case *c)
     if (d->momentum > 0) test_declare(c, "v", TUTTI_F32, d->count);
 }
 
+static void share_set_tensors(test_case *c)
+{
+    test_declare(c, "share", TUTTI_F64, 1);
+}
+
+static void share_halve_tensors(test_case *c)
+{
+    test_declare(c, "share", TUTTI_F64, 1);
+    test_declare(c, "sent", TUTTI_F64, 1);
+}
+
+static void share_weigh_tensors(test_case *c)
+{
+    static const char *const heard[] = {"heard0", "heard1"};
+    const tutti_share_weigh_desc *d = (const void *)c->desc.bytes;
+    for (int i = 0; i < d->inputs; i++) test_declare(c, heard[i], TUTTI_F64, 1);
+    test_declare(c, "share", TUTTI_F64, 1);
+    test_declare(c, "factors", TUTTI_F64, 1 + d->inputs);
+}
+
+static void share_mix_tensors(test_case *c)
+{
+    static const char *const near[] = {"near0", "near1"};
+    const tutti_share_mix_desc *d = (const void *)c->desc.bytes;
+    for (int i = 0; i < d->inputs; i++) test_declare(c, near[i], TUTTI_F32, d->count);
+    test_declare(c, "factors", TUTTI_F64, 1 + d->inputs);
+    test_declare(c, "w", TUTTI_F32, d->count);
+}
+
+static void share_scale_tensors(test_case *c)
+{
+    test_declare(c, "share", TUTTI_F64, 1);
+    test_declare(c, "w", TUTTI_F32, ((const tutti_share_scale_desc *)c->desc.bytes)->count);
+}
+
 static void onebit_tensors(test_case *c)
 {
     const tutti_onebit_desc *d = (const void *)c->desc.bytes;
@@ -563,6 +599,12 @@ static const field fields[] = {
     F(outer, tutti_outer_desc, by, 'f'),
     F(outer, tutti_outer_desc, rate, 'f'),
     F(outer, tutti_outer_desc, momentum, 'f'),
+    F(share_set, tutti_share_set_desc, value, 'r'),
+    F(share_halve, tutti_share_halve_desc, unit, 'r'),
+    F(share_weigh, tutti_share_weigh_desc, inputs, 'd'),
+    F(share_mix, tutti_share_mix_desc, count, 'i'),
+    F(share_mix, tutti_share_mix_desc, inputs, 'd'),
+    F(share_scale, tutti_share_scale_desc, count, 'i'),
     F(onebit, tutti_onebit_desc, count, 'i'),
     ROWS(onebit, tutti_onebit_desc),
     F(topk, tutti_topk_desc, count, 'i'),
@@ -634,6 +676,11 @@ const test_family *const test_families[] = {
     FAMILY(gate, 1, {&tutti_op_gate}),
     FAMILY(divide, 1, {&tutti_op_divide}),
     FAMILY(outer, 1, {&tutti_op_outer}),
+    FAMILY(share_set, 1, {&tutti_op_share_set}),
+    FAMILY(share_halve, 1, {&tutti_op_share_halve}),
+    FAMILY(share_weigh, 1, {&tutti_op_share_weigh}),
+    FAMILY(share_mix, 1, {&tutti_op_share_mix}),
+    FAMILY(share_scale, 1, {&tutti_op_share_scale}),
     FAMILY(onebit, 2, {&tutti_op_onebit_encode, &tutti_op_onebit_decode}),
     FAMILY(topk, 2, {&tutti_op_topk_encode, &tutti_op_topk_decode}),
     FAMILY(

@@ -37,7 +37,8 @@ host_kernels = \
 	tests/kernels/norm_host.$(OBJEXT) \
 	tests/kernels/optim_host.$(OBJEXT) \
 	tests/kernels/pixel_host.$(OBJEXT) \
-	tests/kernels/pool_host.$(OBJEXT)
+	tests/kernels/pool_host.$(OBJEXT) \
+	tests/kernels/share_host.$(OBJEXT)
 tests_kernels_test_cuda_SOURCES += tests/kernels/host_rows.c tests/device/fake/cublas.c tests/device/fake/cudnn.c \
 	tests/device/fake/compute.c tests/device/fake/compute.h tests/device/fake/now.c \
 	tests/device/fake/now.h

@@ -13,6 +13,7 @@
 #include "dag/kernels/optim.h"
 #include "dag/kernels/pixel.h"
 #include "dag/kernels/pool.h"
+#include "dag/kernels/share.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -576,6 +577,51 @@ void test_outer_reference(const test_case *c)
         }
         w->value[i] = start[i] = start[i] - (double)d->rate * move;
     }
+}
+
+/* ---- shares ---- */
+
+void test_share_set_reference(const test_case *c)
+{
+    *test_value(c, "share") = ((const tutti_share_set_desc *)c->desc.bytes)->value;
+}
+
+/* By counting units. */
+void test_share_halve_reference(const test_case *c)
+{
+    const double unit = ((const tutti_share_halve_desc *)c->desc.bytes)->unit;
+    double *share = test_value(c, "share"), *sent = test_value(c, "sent");
+    const int64_t units = (int64_t)(*share / unit);
+    *sent = (double)(units / 2) * unit;
+    *share -= *sent;
+}
+
+void test_share_weigh_reference(const test_case *c)
+{
+    const tutti_share_weigh_desc *d = (const void *)c->desc.bytes;
+    double *share = test_value(c, "share"), *factors = test_value(c, "factors"), total = *share;
+    for (int i = 0; i < d->inputs; i++) total += *c->tensor[i].value;
+    factors[0] = *share / total;
+    for (int i = 0; i < d->inputs; i++) factors[1 + i] = *c->tensor[i].value / total;
+    *share = total;
+}
+
+void test_share_mix_reference(const test_case *c)
+{
+    const tutti_share_mix_desc *d = (const void *)c->desc.bytes;
+    const double *factors = test_value(c, "factors");
+    double *w = test_value(c, "w");
+    for (int64_t e = 0; e < d->count; e++) {
+        w[e] *= factors[0];
+        for (int i = 0; i < d->inputs; i++)
+            if (factors[1 + i] > 0) w[e] += factors[1 + i] * c->tensor[i].value[e];
+    }
+}
+
+void test_share_scale_reference(const test_case *c)
+{
+    const test_tensor *w = test_find(c, "w");
+    for (int64_t e = 0; e < w->count; e++) w->value[e] *= *test_value(c, "share");
 }
 
 /* ---- codecs: what other replicas have sent is 0 ---- */

@@ -209,7 +209,7 @@ static void check_golden(test_case *c, uint64_t seed)
     char name[16], text[MAX_TEXT];
     int results = 0;
     static const char *const without[] = {"dropout", "mixup_draw", "gate", "divide", "outer", "put",
-        "take", "onebit", "topk", "powersgd"};
+        "share_set", "share_halve", "share_weigh", "share_mix", "share_scale", "take", "onebit", "topk", "powersgd"};
     for (size_t i = 0; i < sizeof without / sizeof *without; i++)
         if (!strcmp(c->family->name, without[i])) return; /* make.py says why */
     if (has_bf16(c)) return;                              /* likewise */
@@ -554,6 +554,15 @@ START_TEST(bad_descriptors_are_refused)
         "outer count=1 by=0 rate=1",
         "outer count=1 by=2 rate=0",
         "outer count=1 by=2 rate=1 momentum=1",
+        "share_set value=-1",
+        "share_set value=inf",
+        "share_halve unit=0",
+        "share_halve unit=0.75",
+        "share_weigh inputs=0",
+        "share_weigh inputs=3",
+        "share_mix count=0 inputs=1",
+        "share_mix count=1 inputs=3",
+        "share_scale count=0",
         "onebit count=0 replicas=1",
         "onebit count=1 replica=1 replicas=1",
         "topk count=4 kept=0 replicas=1",

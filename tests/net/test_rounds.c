@@ -426,7 +426,8 @@ START_TEST(what_is_written_is_read)
         {"local:momentum=.9,period=3", "local:period=3,outer=1,momentum=0.9"},
         {"local:outer=1e1", "local:period=8,outer=10,momentum=0"},
         {"gossip", "gossip:ring,period=1000"}, {"gossip:period=5", "gossip:ring,period=5"},
-        {"gossip:period=5,exponential", "gossip:exponential,period=5"}, {"async", "async"},
+        {"gossip:period=5,exponential", "gossip:exponential,period=5"},
+        {"gossip:push-sum", "gossip:push-sum,period=1000"}, {"async", "async"},
         {"bounded", "bounded:3"}, {"bounded:0", "bounded:0"}};
     static const struct {
         const char *text, *says;
@@ -438,7 +439,8 @@ START_TEST(what_is_written_is_read)
         {"local:outer=1,outer=1", "outer= twice"}, {"sync:", "sync takes no parameters"},
         {"rooted:", "must be rooted:b"}, {"rooted:o", "must be rooted:b"},
         {"rooted:b,ob", "must be rooted:b"}, {"rooted:schedule=b", "must be rooted:b"},
-        {"gossip:star", "must be gossip:ring or gossip:exponential, which period= may follow"},
+        {"gossip:star", "must be gossip:ring, gossip:exponential or gossip:push-sum, which period= "
+                        "may follow"},
         {"gossip:ring,exponential", "must be gossip:ring"}, {"gossip:period=0", "whole number"},
         {"async:1", "async takes no parameters"}, {"bounded:", "bound must be a whole number from 0"},
         {"bounded:1.5", "whole number"}, {"bounded:1,2", "bounded takes a number, such as bounded:3"}};
