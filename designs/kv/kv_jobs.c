@@ -66,8 +66,7 @@ static void go_on_without(tutti_kv *kv, int server, const char *why)
 {
     int next = follows(kv, server);
     kv->jobs.lost[server] = 1;
-    tutti_link_write(
-        kv->jobs.link, next, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_TAKE_OVER, server});
+    tutti_link_write(kv->jobs.link, next, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_TAKE_OVER, server});
     if (kv->session->rank == 0)
         tutti_log(TUTTI_LOG_INFO, "server %d of %d %s: server %d goes on with its keys", server,
             kv->servers, why, next);

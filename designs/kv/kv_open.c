@@ -9,7 +9,8 @@
 
 /* ---- opening ---- */
 
-_Static_assert(sizeof(tutti_kv_options) == offsetof(tutti_kv_options, server_replicas) + sizeof(int64_t),
+_Static_assert(
+    sizeof(tutti_kv_options) == offsetof(tutti_kv_options, server_replicas) + sizeof(int64_t),
     "the options end with their last field");
 
 static tutti_status read_sized(const void *given, size_t bytes, tutti_kv_options *options)
@@ -166,7 +167,8 @@ static tutti_status open_on(
     if (kv->rule.type == TUTTI_KV_ELASTIC) kv->optimizer.kind = TUTTI_OPTIMIZER_ADD;
     if (!refused) refused = tutti_jobs_read(options, &kv->jobs.settings);
     const tutti_jobs *j = &kv->jobs.settings;
-    snprintf(settings, sizeof settings, "kv servers=%d\nkv clients=%d\nkv type=%.80s\nkv role=%s\nkv server_replicas=%d\n",
+    snprintf(settings, sizeof settings,
+        "kv servers=%d\nkv clients=%d\nkv type=%.80s\nkv role=%s\nkv server_replicas=%d\n",
         j->on ? j->servers : options->servers, j->on ? j->clients : options->clients,
         options->type ? options->type : "sync",
         !j->on      ? "all"

@@ -63,12 +63,11 @@ int tutti_kv_copies(const tutti_kv *kv)
     return kv->portions.copies;
 }
 
-tutti_kv_message tutti_kv_message_of(
-    const tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part, int copy, tutti_handle data)
+tutti_kv_message tutti_kv_message_of(const tutti_kv *kv, const tutti_kv_key *k,
+    const tutti_kv_part *part, int copy, tutti_handle data)
 {
     const tutti_portion *at = &part->portion;
-    return (tutti_kv_message){
-        .rank = tutti_kv_server_rank(kv, copy ? at->second : at->server),
+    return (tutti_kv_message){.rank = tutti_kv_server_rank(kv, copy ? at->second : at->server),
         .slot = copy ? at->second_slot : at->slot,
         .data = data,
         .count = part->portion.count,
@@ -82,8 +81,8 @@ tutti_status tutti_kv_give(tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_p
     memcpy(&rate, &kv->rate, sizeof rate);
     for (int copy = 0; copy < tutti_kv_copies(kv) && !status; copy++) {
         const tutti_kv_message message = tutti_kv_message_of(kv, k, part, copy, part->pushed);
-        status = kv->road->write(kv, message.rank,
-            (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PUSH, message.slot, rate});
+        status = kv->road->write(
+            kv, message.rank, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PUSH, message.slot, rate});
         if (!status) status = tutti_kv_send_data(kv, &message);
     }
     return status;
@@ -93,8 +92,8 @@ tutti_status tutti_kv_ask(
     tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part, tutti_handle to)
 {
     tutti_kv_message message = tutti_kv_message_of(kv, k, part, 0, to);
-    tutti_status status = kv->road->write(kv, message.rank,
-        (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PULL, message.slot, part->pushes});
+    tutti_status status = kv->road->write(
+        kv, message.rank, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PULL, message.slot, part->pushes});
     if (!status && tutti_kv_copies(kv) > 1) {
         const tutti_kv_message second = tutti_kv_message_of(kv, k, part, 1, to);
         message.has_second = 1;

@@ -24,7 +24,7 @@ typedef enum tutti_kv_note {
     /* server: it is over for this worker; [1] a status [2] the client whose death did it, or -1 [3] the server */
     TUTTI_KV_END,
     /* between jobs */
-    TUTTI_KV_MEET,  /* the first worker of a client, and server 0, or who stands in for it: a barrier */
+    TUTTI_KV_MEET, /* the first worker of a client, and server 0, or who stands in for it: a barrier */
     TUTTI_KV_STALL, /* server: [1] key [2] pushes [3] client that a pull waits for [4] its pushes */
     TUTTI_KV_FAILED, /* worker: [1] the server that it has lost, and cannot do without */
     /* root, to the second server of a part: as PULL, but no answer so far */
@@ -61,7 +61,8 @@ typedef struct tutti_kv_key {
 /* Data on their way to or from another, on the edge that a slot and a worker have. */
 typedef struct tutti_kv_message {
     int rank, slot;
-    int has_second, second, second_slot; /* whom a receive turns to when `rank` is lost, a rank, too */
+    /* of a receive: where it turns to when `rank` is lost, a rank and a slot there */
+    int has_second, second, second_slot;
     tutti_handle data;
     int64_t count;
     tutti_dtype dtype;
@@ -85,7 +86,7 @@ extern const tutti_road tutti_road_mpi, tutti_road_jobs;
 /* What a worker has heard from servers. */
 typedef struct tutti_kv_news {
     pthread_mutex_t lock;
-    int ends;         /* servers that have said that it is over, or are lost */
+    int ends;        /* servers that have said that it is over, or are lost */
     int meetings[2]; /* that server 0, and the one that stands in for it, have let go */
     tutti_status failure;
     char why[256]; /* of a failure that was logged on another thread */
@@ -101,7 +102,7 @@ typedef struct tutti_kv_jobs {
     void *ctx;
     /* per server, of a worker, and its link's thread's: it has said that it is over; it is lost, and another goes on */
     char *ended, *lost;
-    int met;     /* barriers of this worker so far */
+    int met; /* barriers of this worker so far */
 } tutti_kv_jobs;
 
 struct tutti_kv {

@@ -104,8 +104,7 @@ static tutti_status give_value(
     const tutti_portion *at = &part->portion;
     if (!kv->servers)
         return tutti_kv_submit_copy(part->value, data, at->first, at->count, k->dtype);
-    tutti_status status =
-        tutti_kv_submit_copy(part->pushed, data, at->first, at->count, k->dtype);
+    tutti_status status = tutti_kv_submit_copy(part->pushed, data, at->first, at->count, k->dtype);
     for (int copy = 0; copy < tutti_kv_copies(kv) && !status; copy++) {
         const tutti_kv_message message = tutti_kv_message_of(kv, k, part, copy, part->pushed);
         status = kv->road->write(kv, message.rank,
@@ -367,8 +366,8 @@ tutti_status tutti_kv_pull_list(tutti_kv *kv, int n, const int key[], const tutt
     return call(kv, "tutti_kv_pull_list", n, key, NULL, data);
 }
 
-tutti_status tutti_kv_pushpull_list(tutti_kv *kv, int n, const int key[], const tutti_handle from[],
-    const tutti_handle to[])
+tutti_status tutti_kv_pushpull_list(
+    tutti_kv *kv, int n, const int key[], const tutti_handle from[], const tutti_handle to[])
 {
     if (!from || !to)
         return tutti_fail(TUTTI_ERR_INVAL, "tutti_kv_pushpull_list: a list of %d is NULL", n);

@@ -354,7 +354,8 @@ static void check_round(tutti_handle out, const float *have, int key, int round)
     CHECK(!wrong);
 }
 
-/* What a round pushes does not wait for what the one before it pulls: who answers that late must not have forgotten it. */
+/* What a round pushes does not wait for what the one before it pulls: who answers that late must not have forgotten
+ * it. */
 static void run_survive(int rounds)
 {
     static float z[2][KEYS][MOST];

@@ -6,7 +6,7 @@
 
 export TUTTI_KV_SERVER_REPLICAS=2
 for dead in 0 2; do # of three: the bits are those of the oracle
-    run 3 2 1 survive sync 300
+    run 3 2 1 survive sync 100
     comes client:1 stepping
     comes client:0 stepping
     dies server:$dead

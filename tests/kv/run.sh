@@ -86,7 +86,7 @@ says err 'tutti-run: client 0: status [1-9]'
 rm pid.*
 
 rm -f pid.*
-starts --servers 2 --server-replicas 2 --clients 2 -n 2 ./ranked survive 2 2 sync 300 # a server, of two with the same keys
+starts --servers 2 --server-replicas 2 --clients 2 -n 2 ./ranked survive 2 2 sync 100 # a server, of two with the same keys
 comes out 'client 1\] stepping'
 comes out 'client 0\] stepping'
 kill -KILL "$(cat pid.server:0)"
