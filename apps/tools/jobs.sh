@@ -1,7 +1,8 @@
-# Servers and clients as jobs of their own (tutti-kv(3)) from one command: the servers' job and one for each client, each of which
-# is a tutti-run -n by itself, with a session, a grace and a sweep of its own. Built into tutti-run.
+# Servers and clients as jobs of their own (tutti-kv(3)) from one command: the servers' job, or one for each where keys lie on
+# several, and one for each client, each of which is a tutti-run -n by itself, with a session, a grace and a sweep of its own. Built
+# into tutti-run.
 
-# Per job, by its name ("servers", "client 0"): its process; what it still may be started again; when that is due; what
+# Per job, by its name ("servers", "server 0", "client 0"): its process; what it still may be started again; when that is due; what
 # passes its output on.
 declare -A jobs_process=() jobs_restarts=() jobs_due=() jobs_labels=()
 jobs_failed=()    # "NAME STATUS" of those that ended badly, in that order; one that was started again is not among them
@@ -13,6 +14,10 @@ jobs_check() { # COMMAND...
     [ -n "$ranks" ] || refuse "--servers $servers: say with -n how many workers there are, of all clients together"
     [ $((ranks % clients)) = 0 ] ||
         refuse "-n $ranks: so many workers cannot form $clients clients of equal size: take a multiple of $clients"
+    : "${replicas:=${TUTTI_KV_SERVER_REPLICAS:-1}}"
+    [ "$replicas" = 1 ] || [ "$replicas" = 2 ] || refuse "--server-replicas $replicas: must be 1 or 2"
+    [ "$replicas" -le "$servers" ] ||
+        refuse "--server-replicas $replicas: each key is to lie on two servers, but there is one: take --servers 2 or more"
     [ $continue = no ] || refuse "--continue: not with --servers: a client that returns gets the values from the servers"
     case " $* " in *' : '*) refuse "\":\": not with --servers: all jobs run the same program" ;; esac
 }
@@ -21,7 +26,10 @@ jobs_host() { # NAME: the host of a job; empty: this one
     local host number=0
     [ -n "$hosts" ] || return
     IFS=, read -ra host <<< "$hosts"
-    [ "$1" = servers ] || number=$((${1#client } + 1))
+    case $1 in
+    server\ *) number=${1#server } ;;
+    client\ *) if [ "$replicas" = 1 ]; then number=1; else number=$servers; fi; number=$((number + ${1#client })) ;;
+    esac
     echo "${host[number % ${#host[@]}]}"
 }
 
@@ -34,7 +42,8 @@ jobs_open() {
     fi
     jobs_folder=$(mktemp -d -- "$parent/tutti-run.XXXXXX") || exit 1
     trap 'rm -rf -- "$jobs_folder"' EXIT
-    export TUTTI_KV_SERVERS=$servers TUTTI_KV_CLIENTS=$clients TUTTI_KV_MEET=${TUTTI_KV_MEET:-$jobs_folder/meet}
+    export TUTTI_KV_SERVERS=$servers TUTTI_KV_CLIENTS=$clients TUTTI_KV_SERVER_REPLICAS=$replicas
+    export TUTTI_KV_MEET=${TUTTI_KV_MEET:-$jobs_folder/meet}
     if [ -n "$output" ]; then mkdir -p -- "$output" || exit 1; fi
 }
 
@@ -47,7 +56,10 @@ jobs_label() { # NAME
 jobs_start() { # NAME COMMAND...
     local name=$1 role=server:0 n=$servers host out err words
     shift
-    if [ "$name" != servers ]; then role=client:${name#client } n=$((ranks / clients)); fi
+    case $name in
+    server\ *) role=server:${name#server } n=1 ;;
+    client\ *) role=client:${name#client } n=$((ranks / clients)) ;;
+    esac
     host=$(jobs_host "$name")
     words=(-n "$n" --max-restarts 0 --grace "$grace" --linger "$linger")
     [ -z "$host" ] || words+=(--hosts "$host")
@@ -92,6 +104,11 @@ jobs_say_end() { # NAME STATUS
     say "$1: $how after $SECONDS s"
 }
 
+jobs_serve() { # whether a server's job runs
+    case " ${!jobs_process[*]} " in *' server'*) return 0 ;; esac
+    return 1
+}
+
 # A client that has died may come back while the servers go on: what they do without it depends on the type (sync: they end).
 jobs_ended() { # NAME STATUS
     local name=$1 label
@@ -99,14 +116,14 @@ jobs_ended() { # NAME STATUS
     for label in ${jobs_labels[$name]}; do is_gone_within 2 "$label"; done
     jobs_say_end "$name" "$2"
     [ -z "$signal" ] || return
-    [ "$name" != servers ] || jobs_until=$((SECONDS + linger))
+    case $name in server*) [ "$2" != 0 ] && [ "$replicas" != 1 ] && jobs_serve || jobs_until=$((SECONDS + linger)) ;; esac
     [ "$2" != 0 ] || return
     jobs_failed+=("$name $2")
     case $2 in
     2 | 126 | 127) jobs_tell TERM ;; # so it will be in every job
     130 | 143) ;;                    # somebody wanted that
     *)
-        [ "$name" != servers ] && [ "${jobs_restarts[$name]:-0}" -lt "$max_restarts" ] || return
+        [[ $name != server* ]] && [ "${jobs_restarts[$name]:-0}" -lt "$max_restarts" ] || return
         jobs_restarts[$name]=$((${jobs_restarts[$name]:-0} + 1))
         jobs_due[$name]=$((SECONDS + pause + 1)) ;;
     esac
@@ -117,7 +134,7 @@ jobs_return() { # COMMAND...: those that are due
     for name in "${!jobs_due[@]}"; do
         [ $SECONDS -ge "${jobs_due[$name]}" ] || continue
         unset "jobs_due[$name]"
-        [ -n "${jobs_process[servers]:-}" ] || continue
+        jobs_serve || continue
         kept=()
         for failed in "${jobs_failed[@]}"; do [ "${failed% *}" = "$name" ] || kept+=("$failed"); done
         jobs_failed=("${kept[@]}")
@@ -130,7 +147,7 @@ jobs_return() { # COMMAND...: those that are due
 # servers have ended.
 jobs_hurry() {
     local name wait_s
-    if [ ${#jobs_process[@]} = 1 ] && [ -n "${jobs_process[servers]:-}" ] && [ ${#jobs_due[@]} = 0 ]; then
+    if [ ${#jobs_process[@]} != 0 ] && [[ " ${!jobs_process[*]}" != *' client'* ]] && [ ${#jobs_due[@]} = 0 ]; then
         printf -v wait_s %.0f "${TUTTI_KV_TIMEOUT:-30}" 2> /dev/null
         : "${jobs_until:=$((SECONDS + linger + wait_s))}"
     fi
@@ -141,9 +158,10 @@ jobs_hurry() {
 }
 
 # That of the first job that died of a signal (but for those that ask it to end), or else of the first that failed: what others
-# report may be of its making, and their launchers may end before its own.
+# report may be of its making, and their launchers may end before its own. A run that has survived the death of servers is well.
 jobs_status() {
     local failed
+    [ "$replicas" = 1 ] || [[ " ${jobs_failed[*]}" = *' client '* ]] || jobs_failed=()
     for failed in "${jobs_failed[@]}"; do
         case ${failed##* } in
         130 | 143) ;;
@@ -163,7 +181,11 @@ jobs_run() { # COMMAND...
     trap 'jobs_stop 15' TERM
     trap 'jobs_tell USR1' USR1
     trap 'jobs_tell USR2' USR2
-    jobs_start servers "$@"
+    if [ "$replicas" = 1 ]; then
+        jobs_start servers "$@"
+    else
+        for ((name = 0; name < servers; name++)); do [ -n "$signal" ] || jobs_start "server $name" "$@"; done
+    fi
     for ((name = 0; name < clients; name++)); do [ -n "$signal" ] || jobs_start "client $name" "$@"; done
     while [ ${#jobs_process[@]} != 0 ] || [ ${#jobs_due[@]} != 0 ]; do
         for name in "${!jobs_process[@]}"; do

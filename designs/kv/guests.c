@@ -77,6 +77,10 @@ tutti_guest_verdict tutti_guests_greet(
             g->self.server, g->self.servers, g->self.clients,
             tutti_book_rule_write(&g->self.rule, ours), h->server, h->servers, h->clients,
             tutti_book_rule_write(&h->rule, theirs));
+    if (g->self.copies != h->copies)
+        return refuse(why, TUTTI_GUEST_REFUSED,
+            "keys have %d copies here, you want %d: give all jobs the same server replicas",
+            g->self.copies, h->copies);
     if (g->self.workers && g->self.workers != h->workers)
         return refuse(why, TUTTI_GUEST_REFUSED,
             "clients have %d workers here, you have %d: all must have as many", g->self.workers,

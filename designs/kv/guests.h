@@ -34,7 +34,7 @@ enum { TUTTI_GUESTS_MORE = 64 }; /* clients beyond those that are expected, but 
 
 typedef struct tutti_guests {
     tutti_hello
-        self; /* server, servers, clients, rule; workers: of a client, 0 until the first has come */
+        self; /* server, servers, clients, copies, rule; workers: of a client, 0 until the first has come */
     int room; /* how many clients there may be */
     tutti_guest *guest;
 } tutti_guests;

@@ -9,6 +9,7 @@ enum { TUTTI_HELLO_BYTES = 256, TUTTI_HELLO_HOST = 64, TUTTI_HELLO_WORKERS = 409
 typedef struct tutti_hello {
     int server; /* whom it means */
     int servers, clients;
+    int copies; /* of a key */
     tutti_book_rule rule;
     int any;             /* the server chooses the client's number */
     int client;          /* in the answer: which it is */

@@ -14,15 +14,15 @@
 
 /* ---- options and variables ---- */
 
-enum { MOST_CLIENTS = 1024, MOST_SERVERS = 1024, MOST_PORT = 65535 };
+enum { MOST_CLIENTS = 1024, MOST_SERVERS = 1024, MOST_PORT = 65535, MOST_COPIES = 2 };
 
 typedef struct values {
     const char *role, *meet, *listen, *token;
     double timeout_s;
-    int64_t servers, clients;
+    int64_t servers, clients, copies;
 } values;
 
-enum { ROLE, MEET, LISTEN, TOKEN, TIMEOUT, SERVERS, CLIENTS, ROWS };
+enum { ROLE, MEET, LISTEN, TOKEN, TIMEOUT, SERVERS, CLIENTS, REPLICAS, ROWS };
 #define AT(member) .offset = offsetof(values, member)
 static const tutti_setting settings[ROWS + 1] = {
     [ROLE] = {TUTTI_CONF_TEXT, "role", "ROLE", .environment = "TUTTI_KV_ROLE", AT(role)},
@@ -36,6 +36,8 @@ static const tutti_setting settings[ROWS + 1] = {
         .environment = "TUTTI_KV_SERVERS", AT(servers)},
     [CLIENTS] = {TUTTI_CONF_INT, "clients", "C", .fallback = "0", .high = MOST_CLIENTS,
         .environment = "TUTTI_KV_CLIENTS", AT(clients)},
+    [REPLICAS] = {TUTTI_CONF_INT, "server_replicas", "N", .fallback = "1", .low = 1,
+        .high = MOST_COPIES, .environment = "TUTTI_KV_SERVER_REPLICAS", AT(copies)},
 };
 #undef AT
 static const tutti_conf conf = {.program = "tutti_kv_open", .settings = settings};
@@ -115,6 +117,11 @@ static tutti_status check(const tutti_jobs *j)
     if (j->serves && j->number >= j->servers)
         return tutti_fail(
             TUTTI_ERR_USAGE, "tutti_kv_open: role server:%d of %d servers", j->number, j->servers);
+    if (j->copies > j->servers)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_kv_open: server_replicas is %d, but there is one server: take two or more, so "
+            "that each key lies on two",
+            j->copies);
     if (!j->meet[0])
         return tutti_fail(TUTTI_ERR_USAGE,
             "tutti_kv_open: meet is not set: a path with a \"/\", or HOST:PORT of every server");
@@ -137,6 +144,7 @@ static tutti_status take(const values *v, const tutti_kv_options *o, tutti_jobs 
     j->on = 1;
     j->servers = v->servers ? (int)v->servers : o->servers;
     j->clients = v->clients ? (int)v->clients : o->clients;
+    j->copies = (int)v->copies;
     j->timeout_s = v->timeout_s;
     if (!read_address(v->listen, j->listen, &j->port))
         return tutti_fail(TUTTI_ERR_USAGE,
@@ -157,7 +165,8 @@ tutti_status tutti_jobs_read(const tutti_kv_options *o, tutti_jobs *jobs)
         [MEET] = o->meet != NULL,
         [LISTEN] = o->listen != NULL,
         [TOKEN] = o->token != NULL,
-        [TIMEOUT] = o->timeout_s != 0};
+        [TIMEOUT] = o->timeout_s != 0,
+        [REPLICAS] = o->server_replicas != 0};
     tutti_conf_origin origin[ROWS];
     for (int row = 0; row < ROWS; row++)
         origin[row] = set[row] ? TUTTI_CONF_FROM_OPTION : TUTTI_CONF_FROM_FALLBACK;
@@ -169,10 +178,20 @@ tutti_status tutti_jobs_read(const tutti_kv_options *o, tutti_jobs *jobs)
     if (o->listen) v.listen = o->listen;
     if (o->token) v.token = o->token;
     if (o->timeout_s) v.timeout_s = o->timeout_s;
+    if (o->server_replicas) v.copies = o->server_replicas;
     if (!(v.timeout_s >= 0.1 && v.timeout_s <= 1e6))
         return tutti_fail(TUTTI_ERR_USAGE,
             "tutti_kv_open: timeout_s is %g: must be seconds, 0.1 to 1e6, or 0 for 30",
             v.timeout_s);
+    if (v.copies < 1 || v.copies > MOST_COPIES)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_kv_open: server_replicas is %lld: must be 1 or 2, or 0 for 1",
+            (long long)v.copies);
+    if (!v.role && v.copies > 1)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_kv_open: server_replicas is %lld, but one mpirun ends when a server dies: start "
+            "servers and clients as jobs of their own (tutti-run --servers)",
+            (long long)v.copies);
     return v.role ? take(&v, o, jobs) : TUTTI_OK;
 }
 

@@ -12,6 +12,7 @@ typedef struct tutti_jobs {
     int serves, any;
     int number; /* the first server of this job, or its client; not if any */
     int servers, clients;
+    int copies;                   /* of a key: 1 or 2 */
     char meet[TUTTI_JOBS_TEXT];   /* "HOST:PORT,HOST:PORT" or the path of files */
     char listen[TUTTI_JOBS_TEXT]; /* an address */
     int port;                     /* 0: any */

@@ -53,8 +53,10 @@
  * TCP: the same program, with a role for each job. `servers` and `clients` then count all that there are, and the
  * communicator has the workers of this client, or this job's servers. In async, bounded and elastic a client that dies
  * is told, and the others go on; it may come back, or a new one join, and gets the values as they are. In sync the
- * death of a client ends the run, as that of a server always does: calls return COMM in all jobs. Data and the token
- * travel as they are: trust the network.
+ * death of a client ends the run: calls return COMM in all jobs. So does that of a server; but in sync, with
+ * server_replicas 2, every key also lies on the next server, which then goes on with it, and values have the same bits
+ * as if nobody had died; each server is a job of its own, and pushes travel twice. The death of both servers of a key
+ * ends the run. Data and the token travel as they are: trust the network.
  *
  * Threads, errors and stall reports are those of tutti/starpu.h. The design "sequential" and the algorithm
  * "mpi" cannot serve (UNSUPPORTED): a server waits for all clients at once. Without servers "sequential"
@@ -94,6 +96,8 @@ typedef struct tutti_kv_options {
         *listen;       /* of a server: "ADDRESS:PORT"; NULL: TUTTI_KV_LISTEN, or "127.0.0.1:auto" */
     const char *token; /* NULL: TUTTI_KV_TOKEN, or one that the server makes */
     double timeout_s;  /* for how long the others may be out of reach; 0: TUTTI_KV_TIMEOUT, or 30 */
+    int64_t
+        server_replicas; /* on how many servers a key lies, 1 or 2; 0: TUTTI_KV_SERVER_REPLICAS, or 1 */
 } tutti_kv_options;
 
 /* As tutti_kv_open below, with the size of the caller's tutti_kv_options (see tutti_attach_sized). */

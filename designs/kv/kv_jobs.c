@@ -21,6 +21,7 @@ static tutti_hello hello_of(const tutti_kv *kv)
     tutti_hello h = {.server = kv->server,
         .servers = kv->servers,
         .clients = kv->clients,
+        .copies = kv->jobs.settings.copies,
         .rule = kv->rule,
         .any = kv->jobs.settings.any,
         .client = kv->jobs.settings.any ? 0 : kv->jobs.settings.number,
@@ -43,7 +44,38 @@ static void hear_server(void *ctx, const tutti_note *note)
     if (note->value[1]) tutti_link_cut_all(kv->jobs.link);
 }
 
-/* Without one of its servers a worker cannot go on. The others are told. */
+static int follows(const tutti_kv *kv, int server)
+{
+    return (server + 1) % kv->servers;
+}
+
+/* The server of which this one, which is lost, had the only other copy of keys, or which had that of its own; -1: the
+ * keys of this one are elsewhere, too. Itself: there was one copy. */
+static int lost_with(const tutti_kv *kv, int server)
+{
+    if (tutti_kv_copies(kv) == 1) return server;
+    int next = follows(kv, server);
+    if (kv->jobs.lost[next]) return next;
+    for (int s = 0; s < kv->servers; s++)
+        if (kv->jobs.lost[s] && follows(kv, s) == server) return s;
+    return -1;
+}
+
+/* The messages have turned to the next server already. */
+static void go_on_without(tutti_kv *kv, int server, const char *why)
+{
+    int next = follows(kv, server);
+    kv->jobs.lost[server] = 1;
+    tutti_link_write(kv->jobs.link, next, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_TAKE_OVER, server});
+    if (kv->session->rank == 0)
+        tutti_log(TUTTI_LOG_INFO, "server %d of %d %s: server %d goes on with its keys", server,
+            kv->servers, why, next);
+    pthread_mutex_lock(&kv->news.lock);
+    kv->news.ends++;
+    pthread_mutex_unlock(&kv->news.lock);
+}
+
+/* Without a server of which nobody has the keys a worker cannot go on. The others are told. */
 static void lose_server(void *ctx, int server, const char *why)
 {
     tutti_kv *kv = ctx;
@@ -52,8 +84,18 @@ static void lose_server(void *ctx, int server, const char *why)
     int over = kv->news.failure || kv->jobs.ended[server];
     pthread_mutex_unlock(&kv->news.lock);
     if (over) return;
-    snprintf(
-        text, sizeof text, "server %d of %d %s: without it the run ends", server, kv->servers, why);
+    int with = lost_with(kv, server);
+    if (with < 0) {
+        go_on_without(kv, server, why);
+        return;
+    }
+    if (with == server)
+        snprintf(text, sizeof text, "server %d of %d %s: without it the run ends", server,
+            kv->servers, why);
+    else
+        snprintf(text, sizeof text,
+            "server %d of %d %s, after server %d: no server has the keys of both, and the run ends",
+            server, kv->servers, why, with);
     tutti_kv_fail(kv, TUTTI_ERR_COMM, text);
     for (int s = 0; s < kv->servers; s++)
         if (s != server)
@@ -267,8 +309,10 @@ tutti_status tutti_kv_jobs_open(tutti_kv *kv)
         .tags = tutti_exchange_edges(kv->session->exchange)};
     pthread_mutex_init(&kv->jobs.lock, NULL);
     kv->jobs.ended = calloc((size_t)kv->servers, 1);
-    tutti_status status = kv->jobs.ended ? tutti_link_open(&user, &kv->jobs.link)
-                                         : tutti_fail(TUTTI_ERR_NOMEM, "no memory for a store");
+    kv->jobs.lost = calloc((size_t)kv->servers, 1);
+    tutti_status status = kv->jobs.ended && kv->jobs.lost
+                              ? tutti_link_open(&user, &kv->jobs.link)
+                              : tutti_fail(TUTTI_ERR_NOMEM, "no memory for a store");
     if (!status) status = serves ? open_door(kv) : reach_all(kv);
     status = tutti_exchange_agree(kv->session->exchange, status, NULL);
     if (status) tutti_road_jobs.close(kv);
@@ -300,7 +344,12 @@ static tutti_status jobs_send(tutti_kv *kv, const tutti_kv_message *m)
 
 static tutti_status jobs_recv(tutti_kv *kv, const tutti_kv_message *m)
 {
-    const tutti_link_data data = data_of(kv, m);
+    tutti_link_data data = data_of(kv, m);
+    const tutti_link_spare second = {.peer = m->has_second ? peer_of(kv, m->second) : 0,
+        .tag = m->second_slot,
+        .spared = {TUTTI_KV_RELEASE, m->second_slot, 0},
+        .needed = {TUTTI_KV_RELEASE, m->second_slot, 1}};
+    if (m->has_second) data.spare = &second;
     return tutti_link_recv(kv->jobs.link, &data);
 }
 
@@ -342,6 +391,7 @@ static void jobs_close(tutti_kv *kv)
     j->link = NULL;
     tutti_guests_close(&j->guests);
     free(j->ended);
+    free(j->lost);
     pthread_mutex_destroy(&j->lock);
 }
 

@@ -73,18 +73,19 @@ void tutti_kv_hear_news(void *ctx, const tutti_note *note)
     if (note->value[0] == TUTTI_KV_STALL) hear_stall(kv, note);
     if (note->value[0] != TUTTI_KV_MEET) return;
     pthread_mutex_lock(&kv->news.lock);
-    kv->news.meetings++;
+    kv->news.meetings[note->rank != kv->workers]++;
     pthread_mutex_unlock(&kv->news.lock);
 }
 
 /* Until a number of the news is there, or the run fails. */
-static tutti_status await(tutti_kv *kv, const int *number, int wanted, double patience_s)
+static tutti_status await(
+    tutti_kv *kv, int (*count)(const tutti_kv_news *), int wanted, double patience_s)
 {
     static const double poll_s = 1e-3;
     double until_s = tutti_clock_s() + patience_s;
     for (;;) {
         pthread_mutex_lock(&kv->news.lock);
-        int have = *number;
+        int have = count(&kv->news);
         tutti_status status = kv->news.failure;
         pthread_mutex_unlock(&kv->news.lock);
         if (status || have >= wanted) return status;
@@ -97,13 +98,24 @@ static tutti_status await(tutti_kv *kv, const int *number, int wanted, double pa
     }
 }
 
+static int ends_of(const tutti_kv_news *news)
+{
+    return news->ends;
+}
+
+static int meetings_of(const tutti_kv_news *news)
+{
+    const int *n = news->meetings;
+    return n[0] > n[1] ? n[0] : n[1];
+}
+
 tutti_status tutti_kv_await_ends(tutti_kv *kv, int ends)
 {
-    return await(kv, &kv->news.ends, ends, INFINITY);
+    return await(kv, ends_of, ends, INFINITY);
 }
 
 tutti_status tutti_kv_await_meetings(tutti_kv *kv, int meetings)
 {
     static const double patience_s = 60;
-    return await(kv, &kv->news.meetings, meetings, patience_s);
+    return await(kv, meetings_of, meetings, patience_s);
 }

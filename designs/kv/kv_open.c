@@ -9,7 +9,8 @@
 
 /* ---- opening ---- */
 
-_Static_assert(sizeof(tutti_kv_options) == offsetof(tutti_kv_options, timeout_s) + sizeof(double),
+_Static_assert(
+    sizeof(tutti_kv_options) == offsetof(tutti_kv_options, server_replicas) + sizeof(int64_t),
     "the options end with their last field");
 
 static tutti_status read_sized(const void *given, size_t bytes, tutti_kv_options *options)
@@ -72,6 +73,16 @@ static tutti_status divide_jobs(tutti_kv *kv)
     kv->client_size = j->serves ? 1 : size;
     kv->workers = kv->clients * kv->client_size;
     if (j->serves) kv->server = j->number + rank;
+    if (j->copies > 1 && j->serves && size > 1)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_kv_open: server_replicas is %d, but this job has %d servers, which would die "
+            "together: start each server as a job of its own, of one rank",
+            j->copies, size);
+    if (j->copies > 1 && kv->rule.type != TUTTI_KV_SYNC)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_kv_open: server_replicas is %d, but the type is not sync: two servers would add "
+            "pushes in different orders, and so have different values: use sync, or 1",
+            j->copies);
     if (!j->serves || j->number + size <= j->servers) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_USAGE,
         "tutti_kv_open: this job has %d ranks and is server:%d, but there are %d servers", size,
@@ -149,19 +160,21 @@ static tutti_status serves_at_all(const tutti_kv *kv)
 static tutti_status open_on(
     MPI_Comm comm, tutti_status refused, const tutti_kv_options *options, tutti_kv *kv)
 {
-    char settings[240];
+    char settings[280];
     tutti_attach_options attach = {0};
     if (options->attach) attach = *options->attach;
     if (!refused) refused = tutti_book_rule_read(options->type, &kv->rule);
     if (kv->rule.type == TUTTI_KV_ELASTIC) kv->optimizer.kind = TUTTI_OPTIMIZER_ADD;
     if (!refused) refused = tutti_jobs_read(options, &kv->jobs.settings);
     const tutti_jobs *j = &kv->jobs.settings;
-    snprintf(settings, sizeof settings, "kv servers=%d\nkv clients=%d\nkv type=%.80s\nkv role=%s\n",
+    snprintf(settings, sizeof settings,
+        "kv servers=%d\nkv clients=%d\nkv type=%.80s\nkv role=%s\nkv server_replicas=%d\n",
         j->on ? j->servers : options->servers, j->on ? j->clients : options->clients,
         options->type ? options->type : "sync",
         !j->on      ? "all"
         : j->serves ? "server"
-                    : "client");
+                    : "client",
+        j->on ? j->copies : 1);
     tutti_status status = tutti_session_attach(&comm, refused, settings, &attach, &kv->session);
     if (status) return status;
     status = j->on ? divide_jobs(kv) : divide(options, tutti_size(kv->session), kv);
@@ -170,6 +183,7 @@ static tutti_status open_on(
     if (!status) {
         status =
             tutti_portions_open(kv->servers > 0 ? kv->servers : 1, TUTTI_KV_CUT, &kv->portions);
+        if (!status && j->on) kv->portions.copies = j->copies;
         status = tutti_exchange_agree(kv->session->exchange, status, NULL);
     }
     if (!status) status = j->on ? group_job(kv) : group_workers(kv);

@@ -58,11 +58,17 @@ tutti_status tutti_kv_recv_data(tutti_kv *kv, const tutti_kv_message *message)
     return kv->road->recv(kv, message);
 }
 
-tutti_kv_message tutti_kv_message_of(
-    const tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part, tutti_handle data)
+int tutti_kv_copies(const tutti_kv *kv)
 {
-    return (tutti_kv_message){.rank = tutti_kv_server_rank(kv, part->portion.server),
-        .slot = part->portion.slot,
+    return kv->portions.copies;
+}
+
+tutti_kv_message tutti_kv_message_of(const tutti_kv *kv, const tutti_kv_key *k,
+    const tutti_kv_part *part, int copy, tutti_handle data)
+{
+    const tutti_portion *at = &part->portion;
+    return (tutti_kv_message){.rank = tutti_kv_server_rank(kv, copy ? at->second : at->server),
+        .slot = copy ? at->second_slot : at->slot,
         .data = data,
         .count = part->portion.count,
         .dtype = k->dtype};
@@ -71,19 +77,31 @@ tutti_kv_message tutti_kv_message_of(
 tutti_status tutti_kv_give(tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part)
 {
     int64_t rate;
+    tutti_status status = TUTTI_OK;
     memcpy(&rate, &kv->rate, sizeof rate);
-    tutti_status status = kv->road->write(kv, tutti_kv_server_rank(kv, part->portion.server),
-        (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PUSH, part->portion.slot, rate});
-    const tutti_kv_message message = tutti_kv_message_of(kv, k, part, part->pushed);
-    return status ? status : tutti_kv_send_data(kv, &message);
+    for (int copy = 0; copy < tutti_kv_copies(kv) && !status; copy++) {
+        const tutti_kv_message message = tutti_kv_message_of(kv, k, part, copy, part->pushed);
+        status = kv->road->write(
+            kv, message.rank, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PUSH, message.slot, rate});
+        if (!status) status = tutti_kv_send_data(kv, &message);
+    }
+    return status;
 }
 
 tutti_status tutti_kv_ask(
     tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part, tutti_handle to)
 {
-    tutti_status status = kv->road->write(kv, tutti_kv_server_rank(kv, part->portion.server),
-        (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PULL, part->portion.slot, part->pushes});
-    const tutti_kv_message message = tutti_kv_message_of(kv, k, part, to);
+    tutti_kv_message message = tutti_kv_message_of(kv, k, part, 0, to);
+    tutti_status status = kv->road->write(
+        kv, message.rank, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PULL, message.slot, part->pushes});
+    if (!status && tutti_kv_copies(kv) > 1) {
+        const tutti_kv_message second = tutti_kv_message_of(kv, k, part, 1, to);
+        message.has_second = 1;
+        message.second = second.rank;
+        message.second_slot = second.slot;
+        status = kv->road->write(kv, second.rank,
+            (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_STAND_BY, second.slot, part->pushes});
+    }
     return status ? status : tutti_kv_recv_data(kv, &message);
 }
 

@@ -24,9 +24,14 @@ typedef enum tutti_kv_note {
     /* server: it is over for this worker; [1] a status [2] the client whose death did it, or -1 [3] the server */
     TUTTI_KV_END,
     /* between jobs */
-    TUTTI_KV_MEET,  /* the first worker of a client, and server 0: a barrier */
+    TUTTI_KV_MEET, /* the first worker of a client, and server 0, or who stands in for it: a barrier */
     TUTTI_KV_STALL, /* server: [1] key [2] pushes [3] client that a pull waits for [4] its pushes */
-    TUTTI_KV_FAILED, /* worker: [1] the server that it has lost */
+    TUTTI_KV_FAILED, /* worker: [1] the server that it has lost, and cannot do without */
+    /* root, to the second server of a part: as PULL, but no answer so far */
+    TUTTI_KV_STAND_BY,
+    /* the same: [1] slot; the oldest pull that stands by [2] 1: is to be answered, 0: was, by the first server */
+    TUTTI_KV_RELEASE,
+    TUTTI_KV_TAKE_OVER, /* worker, to the second: [1] the server that it has lost */
     TUTTI_KV_NUMBER, /* the first worker of a client, to the others: [1] a status [2] their client's number [3] life */
     TUTTI_KV_JOINED, /* a server, to itself: the worker's client is here, with nothing on its way */
     TUTTI_KV_LOST,   /* the same: the worker has broken off */
@@ -56,6 +61,8 @@ typedef struct tutti_kv_key {
 /* Data on their way to or from another, on the edge that a slot and a worker have. */
 typedef struct tutti_kv_message {
     int rank, slot;
+    /* of a receive: where it turns to when `rank` is lost, a rank and a slot there */
+    int has_second, second, second_slot;
     tutti_handle data;
     int64_t count;
     tutti_dtype dtype;
@@ -79,7 +86,8 @@ extern const tutti_road tutti_road_mpi, tutti_road_jobs;
 /* What a worker has heard from servers. */
 typedef struct tutti_kv_news {
     pthread_mutex_t lock;
-    int ends, meetings;
+    int ends;        /* servers that have said that it is over, or are lost */
+    int meetings[2]; /* that server 0, and the one that stands in for it, have let go */
     tutti_status failure;
     char why[256]; /* of a failure that was logged on another thread */
 } tutti_kv_news;
@@ -92,8 +100,9 @@ typedef struct tutti_kv_jobs {
     pthread_mutex_t lock;
     tutti_note_heard *heard;
     void *ctx;
-    char *ended; /* per server, of a worker: it has said that it is over; the link's thread's */
-    int met;     /* barriers of this worker so far */
+    /* per server, of a worker, and its link's thread's: it has said that it is over; it is lost, and another goes on */
+    char *ended, *lost;
+    int met; /* barriers of this worker so far */
 } tutti_kv_jobs;
 
 struct tutti_kv {
@@ -141,9 +150,12 @@ tutti_status tutti_kv_fail(tutti_kv *kv, tutti_status status, const char *why);
 /* OK, or why the run has failed, which becomes this thread's last error. [A] */
 tutti_status tutti_kv_failure(tutti_kv *kv);
 
-tutti_kv_message tutti_kv_message_of(
-    const tutti_kv *kv, const tutti_kv_key *key, const tutti_kv_part *part, tutti_handle data);
-/* A root tells a part's server of a push, and sends part->pushed; asks for the value, and receives it. */
+/* On how many servers a part lies. */
+int tutti_kv_copies(const tutti_kv *kv);
+/* Between a part's first server and this worker, or its second. */
+tutti_kv_message tutti_kv_message_of(const tutti_kv *kv, const tutti_kv_key *key,
+    const tutti_kv_part *part, int copy, tutti_handle data);
+/* A root tells a part's servers of a push, and sends part->pushed; asks for the value, and receives it. */
 tutti_status tutti_kv_give(tutti_kv *kv, const tutti_kv_key *key, const tutti_kv_part *part);
 tutti_status tutti_kv_ask(
     tutti_kv *kv, const tutti_kv_key *key, const tutti_kv_part *part, tutti_handle to);

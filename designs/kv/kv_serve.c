@@ -31,8 +31,9 @@ static tutti_status choose(tutti_server *s, const tutti_note *note)
 static tutti_status read_of_key(tutti_server *s, const tutti_kv_event *e)
 {
     if (!tutti_server_knows(s, e->note.value[1])) return tutti_server_keep_early(s, e);
-    return e->note.value[0] == TUTTI_KV_PUSH ? tutti_server_announce(s, &e->note)
-                                             : tutti_server_ask(s, &e->note);
+    return e->note.value[0] == TUTTI_KV_PUSH      ? tutti_server_announce(s, &e->note)
+           : e->note.value[0] == TUTTI_KV_RELEASE ? tutti_server_release(s, &e->note)
+                                                  : tutti_server_ask(s, &e->note);
 }
 
 /* What a client that has died had written is not read. */
@@ -53,6 +54,8 @@ static tutti_status read_note(tutti_server *s, const tutti_kv_event *e)
         return tutti_server_init(s, e);
     case TUTTI_KV_PUSH:
     case TUTTI_KV_PULL:
+    case TUTTI_KV_STAND_BY:
+    case TUTTI_KV_RELEASE:
         return read_of_key(s, e);
     case TUTTI_KV_BYE:
         return tutti_server_hear_bye(s, note);
@@ -60,6 +63,8 @@ static tutti_status read_note(tutti_server *s, const tutti_kv_event *e)
         return tutti_server_meet(s, note);
     case TUTTI_KV_FAILED:
         return tutti_server_hear_failed(s, note);
+    case TUTTI_KV_TAKE_OVER:
+        return tutti_server_take_over(s, note);
     case TUTTI_KV_JOINED:
         return tutti_server_join(s, note);
     case TUTTI_KV_LOST:

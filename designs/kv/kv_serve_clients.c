@@ -181,6 +181,18 @@ tutti_status tutti_server_hear_failed(tutti_server *s, const tutti_note *note)
         note->rank, note->value[1]);
 }
 
+/* Every worker writes it, which need not have lost the other at the same time. */
+tutti_status tutti_server_take_over(tutti_server *s, const tutti_note *note)
+{
+    if (!s->stands_in)
+        tutti_log(TUTTI_LOG_WARN,
+            "server %" PRId64 " is lost: server %d, which has the same keys, goes on with them; "
+            "no other server has them now",
+            note->value[1], s->kv->server);
+    s->stands_in = 1;
+    return TUTTI_OK;
+}
+
 /* ---- when it is over ---- */
 
 /* Those who have not come in time are not waited for any more. */

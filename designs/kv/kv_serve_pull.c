@@ -37,7 +37,7 @@ static tutti_status answer_client(tutti_server *s, int slot, int client)
     tutti_server_key *k = &s->key[slot];
     tutti_key_client *of = &k->of[client];
     tutti_status status = TUTTI_OK;
-    while (of->pulls && !status && of->replies < MOST &&
+    while (of->pulls && !of->pulls->stands_by && !status && of->replies < MOST &&
            tutti_book_answers(&k->book, client, of->pulls->pushes)) {
         tutti_pull *p = of->pulls;
         of->pulls = p->next;
@@ -55,7 +55,7 @@ tutti_status tutti_server_answer_all(tutti_server *s, int slot)
     return status;
 }
 
-/* Pulls whose answers wait for earlier ones keep the value that a later round changes. */
+/* Pulls whose answers wait for earlier ones, or are another server's, keep the value that a later round changes. */
 tutti_status tutti_server_keep_answers(tutti_server *s, int slot)
 {
     tutti_server_key *k = &s->key[slot];
@@ -75,11 +75,38 @@ tutti_status tutti_server_ask(tutti_server *s, const tutti_note *note)
     tutti_pull *p = malloc(sizeof *p);
     if (!p) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for a pull");
     double now_s = tutti_clock_s();
-    *p = (tutti_pull){
-        .rank = note->rank, .pushes = note->value[2], .since_s = now_s, .told_s = now_s};
+    *p = (tutti_pull){.rank = note->rank,
+        .pushes = note->value[2],
+        .stands_by = note->value[0] == TUTTI_KV_STAND_BY,
+        .since_s = now_s,
+        .told_s = now_s};
     *of->pull_end = p;
     of->pull_end = &p->next;
     return answer_client(s, slot, client);
+}
+
+/* Those that stand by are the last ones, and are released in their order. */
+tutti_status tutti_server_release(tutti_server *s, const tutti_note *note)
+{
+    int slot = (int)note->value[1], client = tutti_server_client_of(s, note->rank);
+    tutti_key_client *of = &s->key[slot].of[client];
+    tutti_pull **at = &of->pulls, *p;
+    while (*at && !(*at)->stands_by) at = &(*at)->next;
+    p = *at;
+    if (!p)
+        return tutti_fail(TUTTI_ERR_INTERNAL,
+            "tutti_kv_serve: worker %d releases a pull of key %d that it has not made", note->rank,
+            s->key[slot].name);
+    if (note->value[2]) {
+        p->stands_by = 0;
+        p->since_s = p->told_s = tutti_clock_s();
+        return answer_client(s, slot, client);
+    }
+    *at = p->next;
+    if (!*at) of->pull_end = at;
+    tutti_datum_drop(p->data);
+    free(p);
+    return TUTTI_OK;
 }
 
 tutti_status tutti_server_take_back(tutti_server *s, const tutti_kv_flight *f)
@@ -140,6 +167,7 @@ void tutti_server_tell_waiting(const tutti_server *s)
     for (int slot = 0; slot < s->keys; slot++) {
         const tutti_server_key *k = &s->key[slot];
         for (int c = 0; k->of && c < s->clients; c++)
-            for (tutti_pull *p = k->of[c].pulls; p; p = p->next) tell_waiting(s, k, p);
+            for (tutti_pull *p = k->of[c].pulls; p; p = p->next)
+                if (!p->stands_by) tell_waiting(s, k, p);
     }
 }

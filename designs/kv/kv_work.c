@@ -60,13 +60,14 @@ static tutti_status place(tutti_kv *kv, tutti_kv_key *k, int p)
     tutti_kv_part *part = &k->part[p];
     tutti_portions_deal(&kv->portions, k->count, tutti_dtype_bytes(k->dtype), p, &part->portion);
     part->root = part->portion.slot % kv->client_size;
-    if (!kv->servers || part->portion.slot < tutti_exchange_edges(kv->session->exchange))
+    int most = tutti_exchange_edges(kv->session->exchange);
+    if (!kv->servers || (part->portion.slot < most && part->portion.second_slot < most))
         return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_UNSUPPORTED,
         "tutti_kv_init: key %d: a server has at most %d keys: take more servers, or put several "
         "tensors into "
         "one key",
-        k->key, tutti_exchange_edges(kv->session->exchange));
+        k->key, most);
 }
 
 static tutti_status open_part(tutti_kv *kv, const tutti_kv_key *k, tutti_kv_part *part)
@@ -96,22 +97,21 @@ static tutti_status make_key(
     return status;
 }
 
-/* The first value of this part goes to its server. */
+/* The first value of this part goes to its servers. */
 static tutti_status give_value(
     tutti_kv *kv, const tutti_kv_key *k, tutti_kv_part *part, tutti_handle data)
 {
-    int server = tutti_kv_server_rank(kv, part->portion.server);
+    const tutti_portion *at = &part->portion;
     if (!kv->servers)
-        return tutti_kv_submit_copy(
-            part->value, data, part->portion.first, part->portion.count, k->dtype);
-    tutti_status status = kv->road->write(kv, server,
-        (int64_t[TUTTI_NOTE_VALUES]){
-            TUTTI_KV_INIT, part->portion.slot, part->portion.count, k->dtype, k->key});
-    if (!status)
-        status = tutti_kv_submit_copy(
-            part->pushed, data, part->portion.first, part->portion.count, k->dtype);
-    const tutti_kv_message message = tutti_kv_message_of(kv, k, part, part->pushed);
-    return status ? status : tutti_kv_send_data(kv, &message);
+        return tutti_kv_submit_copy(part->value, data, at->first, at->count, k->dtype);
+    tutti_status status = tutti_kv_submit_copy(part->pushed, data, at->first, at->count, k->dtype);
+    for (int copy = 0; copy < tutti_kv_copies(kv) && !status; copy++) {
+        const tutti_kv_message message = tutti_kv_message_of(kv, k, part, copy, part->pushed);
+        status = kv->road->write(kv, message.rank,
+            (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_INIT, message.slot, at->count, k->dtype, k->key});
+        if (!status) status = tutti_kv_send_data(kv, &message);
+    }
+    return status;
 }
 
 static tutti_status count_elements(const char *function, const tutti_kv_key *k, tutti_handle data,
@@ -366,8 +366,8 @@ tutti_status tutti_kv_pull_list(tutti_kv *kv, int n, const int key[], const tutt
     return call(kv, "tutti_kv_pull_list", n, key, NULL, data);
 }
 
-tutti_status tutti_kv_pushpull_list(tutti_kv *kv, int n, const int key[], const tutti_handle from[],
-    const tutti_handle to[])
+tutti_status tutti_kv_pushpull_list(
+    tutti_kv *kv, int n, const int key[], const tutti_handle from[], const tutti_handle to[])
 {
     if (!from || !to)
         return tutti_fail(TUTTI_ERR_INVAL, "tutti_kv_pushpull_list: a list of %d is NULL", n);
@@ -409,12 +409,15 @@ tutti_status tutti_kv_wait(tutti_kv *kv, double timeout_s)
     return status ? status : wait_for_all(kv, timeout_s);
 }
 
-/* Between jobs the first worker of each client meets the others at server 0. */
+/* Between jobs the first worker of each client meets the others at server 0; with two copies of keys also at the server
+ * that stands in for it: either of them then knows that all have come. */
 static tutti_status meet(tutti_kv *kv)
 {
     if (!kv->jobs.settings.on || tutti_kv_worker(kv)) return TUTTI_OK;
-    tutti_status status = kv->road->write(
-        kv, tutti_kv_server_rank(kv, 0), (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_MEET});
+    tutti_status status = TUTTI_OK;
+    for (int s = 0; s < tutti_kv_copies(kv) && !status; s++)
+        status = kv->road->write(
+            kv, tutti_kv_server_rank(kv, s), (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_MEET});
     return status ? status : tutti_kv_await_meetings(kv, ++kv->jobs.met);
 }
 

@@ -31,6 +31,9 @@ typedef struct move {
     tutti_held *held; /* NULL: there is nothing to let go */
     tutti_status *result;
     tutti_message *message;
+    int has_spare; /* and has not turned to it */
+    tutti_link_spare spare;
+    int64_t number; /* in the order in which they were submitted */
 } move;
 
 /* A note on its way out. */
@@ -74,6 +77,7 @@ struct tutti_link {
     /* the thread's own */
     line *lines;
     move *waiting; /* that were submitted, in that order, and have not begun */
+    int64_t submitted;
     tutti_tcp_door *door;
     int stopping;
 };
@@ -116,6 +120,8 @@ static order *take_orders(tutti_link *link)
     return all;
 }
 
+static void write_note(tutti_link *link, int peer, const int64_t value[TUTTI_NOTE_VALUES]);
+
 /* ---- moves ---- */
 
 static void end_move(move *m, tutti_status status)
@@ -123,6 +129,7 @@ static void end_move(move *m, tutti_status status)
     tutti_link *link = m->link;
     tutti_held *held = m->held;
     if (status && m->result) *m->result = status;
+    if (!status && m->has_spare) write_note(link, m->spare.peer, m->spare.spared);
     free(m);
     if (held) tutti_datum_let_go(held);
     atomic_fetch_sub(&link->pending, 1);
@@ -157,6 +164,13 @@ static int is_same_stream(const move *a, const move *b)
     return a->peer == b->peer && a->tag == b->tag && a->sends == b->sends;
 }
 
+/* Its peer has broken off, which has yet to be dealt with. */
+static int is_to_turn(const tutti_link *link, const move *m)
+{
+    const line *l = m->has_spare ? find(link, m->peer) : NULL;
+    return l && tutti_tcp_broken(l->transport);
+}
+
 /* Data may come in another order than they were submitted in: messages of one stream begin in the latter. */
 static void begin_ready(tutti_link *link, const move *like)
 {
@@ -166,23 +180,61 @@ static void begin_ready(tutti_link *link, const move *like)
             at = &m->next;
             continue;
         }
-        if (!m->ready) return;
+        if (!m->ready || is_to_turn(link, m)) return;
         *at = m->next;
         begin_move(link, m);
     }
 }
 
-static void expect(tutti_link *link, move *m)
+static void keep_waiting(tutti_link *link, move *m)
 {
     move **at = &link->waiting;
-    while (*at) at = &(*at)->next;
-    m->next = NULL;
+    while (*at && (*at)->number < m->number) at = &(*at)->next;
+    m->next = *at;
     *at = m;
 }
 
+static void turn_to_spare(tutti_link *link, move *m)
+{
+    m->peer = m->spare.peer;
+    m->tag = m->spare.tag;
+    m->has_spare = 0;
+    write_note(link, m->peer, m->spare.needed);
+}
+
+static void expect(tutti_link *link, move *m)
+{
+    m->number = link->submitted++;
+    if (m->has_spare && !find(link, m->peer)) turn_to_spare(link, m);
+    keep_waiting(link, m);
+}
+
+/* Whether it is the next of its stream. */
+static int is_next(const tutti_link *link, const move *like)
+{
+    const move *m = link->waiting;
+    while (!is_same_stream(m, like)) m = m->next;
+    return m == like;
+}
+
+/* All that a peer that is lost had to send and others have, too, in the order in which it was submitted. What is ready
+ * begins: the connection is there, or it ends. */
+static void turn_from(tutti_link *link, int peer)
+{
+    for (move *m = link->waiting; m; m = m->next)
+        if (m->has_spare && m->peer == peer) turn_to_spare(link, m);
+    for (move *m = link->waiting; m;) {
+        int begins = m->ready && is_next(link, m);
+        if (begins) begin_ready(link, m);
+        m = begins ? link->waiting : m->next;
+    }
+}
+
+/* What has come ends; the rest, too, or it waits for a spare, once the peer is lost. */
 static void test_moves(line *l)
 {
     tutti_transport *t = l->transport;
+    int lost = tutti_tcp_broken(t) && !l->cut_s;
     for (move **at = &l->moves, *m; (m = *at);) {
         int done;
         tutti_status status = t->ops->test(t, m->message, &done);
@@ -191,7 +243,10 @@ static void test_moves(line *l)
             continue;
         }
         *at = m->next;
-        end_move(m, status);
+        if (status && lost && m->has_spare)
+            keep_waiting(m->link, m);
+        else
+            end_move(m, status);
     }
 }
 
@@ -209,6 +264,18 @@ static void write_letter(tutti_link *link, int peer, letter *w)
     while (*at) at = &(*at)->next;
     *at = w;
     w->next = NULL;
+}
+
+static void write_note(tutti_link *link, int peer, const int64_t value[TUTTI_NOTE_VALUES])
+{
+    letter *w = calloc(1, sizeof *w);
+    line *l = find(link, peer);
+    if (w) {
+        memcpy(w->value, value, sizeof w->value);
+        write_letter(link, peer, w);
+    } else if (l) {
+        tutti_tcp_break(l->transport); /* it would wait for this for ever */
+    }
 }
 
 static void test_letters(line *l)
@@ -271,6 +338,7 @@ static void drop_line(tutti_link *link, line *l)
             break;
         }
     free_line(l);
+    if (!cut) turn_from(link, peer);
     if (!cut) link->user.lost(link->user.ctx, peer, why);
 }
 
@@ -484,6 +552,10 @@ static tutti_status submit(tutti_link *link, const tutti_link_data *what, int se
         .bytes = (size_t)what->count * tutti_dtype_bytes(what->dtype),
         .here = here,
         .result = what->result};
+    if (what->spare) {
+        m->has_spare = 1;
+        m->spare = *what->spare;
+    }
     *here = (order){.kind = READY, .move = m};
     const tutti_datum_hold hold = {.name = "kv message",
         .data = what->data,

@@ -6,7 +6,8 @@
  * Notes to a peer arrive in the order in which they were written. Moves are messages of StarPU's data, of which the
  * k-th submitted at one end meets the k-th at the other on a (peer, tag); their data are held until they end. When a
  * connection breaks, its moves end at once, each with COMM in its result; then `lost` is called, once, unless it was
- * cut. A move whose peer has no connection ends likewise. So nothing that is inserted is ever left.
+ * cut. A move whose peer has no connection ends likewise. So nothing that is inserted is ever left. A receive with a
+ * spare turns to that instead, unless the connection was cut.
  *
  * Threads: add, write, move and cut are [A]; the user's functions are called on the link's thread, which they must
  * not hold up, and may call those. */
@@ -39,6 +40,13 @@ tutti_status tutti_link_add(tutti_link *link, int peer, int socket);
 tutti_status tutti_link_let_in(tutti_link *link, tutti_tcp_door *door);
 tutti_status tutti_link_write(tutti_link *link, int peer, const int64_t value[TUTTI_NOTE_VALUES]);
 
+/* From where else a receive's data may come, and what is written to that peer: once they have come from the first, or
+ * once that has broken off, or is not there; then they are to come from here. Both in the order of the stream. */
+typedef struct tutti_link_spare {
+    int peer, tag;
+    int64_t spared[TUTTI_NOTE_VALUES], needed[TUTTI_NOTE_VALUES];
+} tutti_link_spare;
+
 typedef struct tutti_link_data {
     int peer, tag;
     tutti_insert_handle data;
@@ -46,6 +54,7 @@ typedef struct tutti_link_data {
     tutti_dtype dtype;
     tutti_status *
         result; /* NULL, or set before the data are let go, if the move fails; the caller's until then */
+    const tutti_link_spare *spare; /* of a receive; copied; NULL: there is none */
 } tutti_link_data;
 /* Submits a send or a receive of all of the data. NOMEM, INTERNAL: nothing is submitted. [M] */
 tutti_status tutti_link_send(tutti_link *link, const tutti_link_data *what);

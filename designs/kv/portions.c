@@ -9,6 +9,7 @@ tutti_status tutti_portions_open(int servers, int64_t cut, tutti_portions *porti
 {
     size_t n = (size_t)servers;
     *portions = (tutti_portions){.servers = servers,
+        .copies = 1,
         .cut = cut,
         .bytes = calloc(n, sizeof *portions->bytes),
         .slots = calloc(n, sizeof *portions->slots)};
@@ -43,6 +44,10 @@ void tutti_portions_deal(
     int parts = tutti_portions_parts(portions, count);
     portion->server = parts > 1 ? p : lightest(portions);
     portion->slot = portions->slots[portion->server]++;
+    if (portions->copies > 1) {
+        portion->second = (portion->server + 1) % portions->servers;
+        portion->second_slot = portions->slots[portion->second]++;
+    }
     tutti_coll_block(count, parts, p, &portion->first, &portion->count);
     portions->bytes[portion->server] += portion->count * (int64_t)element_bytes;
 }

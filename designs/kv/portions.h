@@ -2,7 +2,9 @@
  * word.
  *
  * A key of `cut` elements or more has a part on every server, of which no two differ by more than an element; a smaller
- * one goes whole to the server that has the fewest bytes so far. A part has a number on its server, from 0. [P] */
+ * one goes whole to the server that has the fewest bytes so far. A part has a number on its server, from 0.
+ *
+ * With two copies, a part has a second server, the next one after the first, with a number there. [P] */
 #ifndef TUTTI_KV_PORTIONS_H
 #define TUTTI_KV_PORTIONS_H
 
@@ -13,17 +15,19 @@
 
 typedef struct tutti_portions {
     int servers; /* 1 or more */
+    int copies;  /* 1, or 2 where there are two servers or more */
     int64_t cut;
-    int64_t *bytes; /* per server: of its parts */
+    int64_t *bytes; /* per server: of the parts of which it is the first */
     int *slots;     /* per server: how many parts it has */
 } tutti_portions;
 
 typedef struct tutti_portion {
     int server, slot;
-    int64_t first, count; /* elements of the key */
+    int second, second_slot; /* with two copies: the other server, and the part's number there */
+    int64_t first, count;    /* elements of the key */
 } tutti_portion;
 
-/* NOMEM (logged). */
+/* Of one copy, or, before the first part is dealt, as many as the caller says there. NOMEM (logged). */
 tutti_status tutti_portions_open(int servers, int64_t cut, tutti_portions *portions);
 void tutti_portions_close(tutti_portions *portions);
 

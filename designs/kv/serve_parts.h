@@ -31,6 +31,7 @@ typedef struct tutti_pull {
     struct tutti_pull *next;
     int rank;
     int64_t pushes;         /* that it must have */
+    int stands_by;          /* another server answers it, so far */
     tutti_handle data;      /* the value as it was before a later round of sync; NULL: as it is */
     double since_s, told_s; /* when it came, and when its waiting was last told */
 } tutti_pull;
@@ -110,6 +111,7 @@ struct tutti_server {
     tutti_status failure; /* of keeping events */
     int lost;             /* the server that a worker has lost, which ends the run; -1: none */
     int blamed;           /* the client whose death ends the run; -1: none */
+    int stands_in;        /* for the server before it, which is lost */
 };
 
 /* What tutti_kv_serve does: it opens a server, lets it react to events until no client is left, says that it is over,
@@ -148,8 +150,10 @@ tutti_status tutti_server_take_in(tutti_server *s, const tutti_kv_flight *flight
 tutti_status tutti_server_go_on(tutti_server *s, int slot);
 void tutti_server_drop_pushes(tutti_key_client *of);
 
-/* A note PULL. */
+/* A note PULL or STAND_BY. */
 tutti_status tutti_server_ask(tutti_server *s, const tutti_note *note);
+/* A note RELEASE. */
+tutti_status tutti_server_release(tutti_server *s, const tutti_note *note);
 tutti_status tutti_server_answer_all(tutti_server *s, int slot);
 /* Before a round of sync is added: the same, and what may be answered, but waits for earlier answers, keeps the
  * value. */
@@ -158,12 +162,13 @@ tutti_status tutti_server_take_back(tutti_server *s, const tutti_kv_flight *flig
 void tutti_server_drop_pulls(tutti_key_client *of);
 void tutti_server_tell_waiting(const tutti_server *s);
 
-/* Notes JOINED, LOST, BYE, MEET and FAILED. */
+/* Notes JOINED, LOST, BYE, MEET, FAILED and TAKE_OVER. */
 tutti_status tutti_server_join(tutti_server *s, const tutti_note *note);
 tutti_status tutti_server_lose(tutti_server *s, const tutti_note *note);
 tutti_status tutti_server_hear_bye(tutti_server *s, const tutti_note *note);
 tutti_status tutti_server_meet(tutti_server *s, const tutti_note *note);
 tutti_status tutti_server_hear_failed(tutti_server *s, const tutti_note *note);
+tutti_status tutti_server_take_over(tutti_server *s, const tutti_note *note);
 /* After anything of a client has ended: whether it has now left. */
 tutti_status tutti_server_may_leave(tutti_server *s, int client);
 /* Whether clients are there, or to come. *status: the run cannot go on. */

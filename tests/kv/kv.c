@@ -9,6 +9,8 @@
  *   waits      a worker waits for a pull while the workers of StarPU are busy
  *   rare       worker 0 pushes rarely, and the others wait for it
  *   steps      the workers push and pull a key so many times (OPTIMIZER: how many), 20 ms each, and say so
+ *   survive    rounds of sync, a round ahead of its pulls (OPTIMIZER: how many), while a server dies: every value has
+ *              the bits of the oracle
  *   elastic    clients train alone, and meet the centre: each worker says what its client gave it (OPTIMIZER: steps),
  *              and what the centre has in the end
  *   perish     the same, but the worker dies in one more meeting, between the centre's answer and the difference
@@ -337,6 +339,57 @@ static void run_steps(int times)
     printf("worker %d has %g\n", tutti_kv_rank(kv), y[0][0]);
 }
 
+/* ---- a server dies ---- */
+
+static void check_round(tutti_handle out, const float *have, int key, int round)
+{
+    int wrong = 0;
+    CHECK(!starpu_data_acquire(out, STARPU_R));
+    for (int i = 0; i < sizes[key]; i++) {
+        w_[key][i] += sum_of(key, round, i, 0);
+        wrong += have[i] != w_[key][i];
+    }
+    starpu_data_release(out);
+    if (wrong) printf("round %d: key %d: %d elements are wrong\n", round, key, wrong);
+    CHECK(!wrong);
+}
+
+/* What a round pushes does not wait for what the one before it pulls: who answers that late must not have forgotten
+ * it. */
+static void run_survive(int rounds)
+{
+    static float z[2][KEYS][MOST];
+    tutti_handle in[KEYS], out[2][KEYS];
+    tutti_status status = tutti_kv_set_optimizer(kv, "add");
+    for (int k = 0; k < KEYS; k++) {
+        for (int i = 0; i < sizes[k]; i++) z[0][k][i] = w_[k][i] = (float)(i % 13 + k);
+        in[k] = vector(x[k], sizes[k]);
+        out[0][k] = vector(z[0][k], sizes[k]);
+        out[1][k] = vector(z[1][k], sizes[k]);
+        if (!status) status = tutti_kv_init(kv, k, out[0][k], TUTTI_F32);
+    }
+    for (int round = 0; round <= rounds && !status; round++) {
+        for (int k = 0; k < KEYS && round < rounds && !status; k++) {
+            CHECK(!starpu_data_acquire(in[k], STARPU_W));
+            for (int i = 0; i < sizes[k]; i++) x[k][i] = pushed(tutti_kv_rank(kv), k, round, i, 0);
+            starpu_data_release(in[k]);
+            status = tutti_kv_pushpull(kv, k, in[k], out[round % 2][k]);
+        }
+        for (int k = 0; k < KEYS && round > 0 && !status; k++)
+            check_round(out[(round - 1) % 2][k], z[(round - 1) % 2][k], k, round - 1);
+        if (round == 2) printf("stepping\n"), fflush(stdout);
+        usleep(2000);
+    }
+    if (!status) status = tutti_kv_barrier(kv);
+    CHECK(!status);
+    if (status) printf("failed: %s: %s\n", tutti_status_name(status), tutti_last_error());
+    for (int k = 0; k < KEYS; k++) {
+        starpu_data_unregister(in[k]);
+        starpu_data_unregister(out[0][k]);
+        starpu_data_unregister(out[1][k]);
+    }
+}
+
 /* ---- elastic ---- */
 
 /* Whole numbers, of which meetings with alpha=0.5 leave whole numbers 16 times, and sums are exact. */
@@ -504,6 +557,7 @@ static void work(const char *mode, const char *type, const char *optimizer)
     if (!strcmp(mode, "ahead")) run_ahead();
     if (!strcmp(mode, "rare")) run_rare();
     if (!strcmp(mode, "waits")) run_waits();
+    if (!strcmp(mode, "survive")) run_survive(atoi(optimizer));
     if (!strcmp(mode, "steps")) run_steps(atoi(optimizer));
     if (!strcmp(mode, "refusals")) run_refusals();
     if (!strcmp(mode, "differ"))

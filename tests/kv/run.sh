@@ -85,6 +85,18 @@ says err 'tutti-run: servers: status [1-9]'
 says err 'tutti-run: client 0: status [1-9]'
 rm pid.*
 
+rm -f pid.*
+starts --servers 2 --server-replicas 2 --clients 2 -n 2 ./ranked survive 2 2 sync 100 # a server, of two with the same keys
+comes out 'client 1\] stepping'
+comes out 'client 0\] stepping'
+kill -KILL "$(cat pid.server:0)"
+ends 0
+says err 'tutti-run: server 0: status 137 \(signal KILL\) after'
+says err '^\[server 1\] .*server 0 is lost: server 1, which has the same keys, goes on'
+says err 'tutti-run: server 1: done'
+says err 'tutti-run: client 1: done'
+rm pid.*
+
 # ---- signals
 
 starts --servers 1 --clients 2 -n 2 ./ranked steps 1 2 async 100000
@@ -122,6 +134,9 @@ run_refuses '--servers and --clients go together' --servers 1 -n 2 true
 run_refuses '--servers 1: say with -n how many workers' --servers 1 --clients 1 true
 run_refuses '-n 3: so many workers cannot form 2 clients' --servers 1 --clients 2 -n 3 true
 run_refuses '--servers 0: must be a whole number, 1 to' --servers 0 --clients 1 -n 1 true
+run_refuses '--server-replicas 2: each key is to lie on two servers' --servers 1 --server-replicas 2 --clients 1 -n 1 true
+run_refuses '--server-replicas 3: must be 1 or 2' --servers 3 --server-replicas 3 --clients 1 -n 1 true
+run_refuses '--server-replicas: with --servers' --server-replicas 2 -n 1 true
 run_refuses '":": not with --servers' --servers 1 --clients 1 -n 1 true : -np 1 true
 run_refuses '--continue: not with --servers' --continue --servers 1 --clients 1 -n 1 true
 run_refuses '--output: with --servers' --output x -n 1 true

@@ -131,6 +131,9 @@ START_TEST(options_are_everybodys)
     h.server = 1;
     is_told(TUTTI_GUEST_REFUSED, h, "this is server 0 of 1");
     h = hello_of(1, 0, 8);
+    h.copies = 2;
+    is_told(TUTTI_GUEST_REFUSED, h, "keys have 0 copies here, you want 2");
+    h = hello_of(1, 0, 8);
     h.workers = 3;
     is_told(TUTTI_GUEST_REFUSED, h, "clients have 2 workers here, you have 3");
     tutti_guests_close(&guests);
@@ -143,6 +146,7 @@ START_TEST(a_greeting_survives_its_bytes)
     const tutti_hello h = {.server = 1,
         .servers = 2,
         .clients = 3,
+        .copies = 2,
         .rule = {.type = TUTTI_KV_ELASTIC, .period = INT64_MAX, .alpha = 0.1},
         .client = 2,
         .worker = 5,
@@ -154,6 +158,7 @@ START_TEST(a_greeting_survives_its_bytes)
     tutti_hello_write(&h, bytes);
     ck_assert(tutti_hello_read(bytes, &read));
     ck_assert_int_eq(read.server, 1);
+    ck_assert_int_eq(read.copies, 2);
     ck_assert(tutti_book_rule_is_same(&read.rule, &h.rule));
     ck_assert_int_eq(read.worker, 5);
     ck_assert(read.life == INT64_MAX);

@@ -1,5 +1,5 @@
 /* portions: the parts of a key are all of it, once, as equal as can be; small keys lie where there is least; parts of a
- * server have numbers of their own. */
+ * server have numbers of their own; with two copies each part is on the next server, too, under a number of its own. */
 #include "designs/kv/portions.h"
 #include "tests/support/testing.h"
 
@@ -70,6 +70,35 @@ START_TEST(parts_of_large_keys_count_where_they_lie)
 }
 END_TEST
 
+START_TEST(copies_lie_on_the_next_server)
+{
+    enum { KEYS = 20 };
+    for (int servers = 2; servers <= MOST; servers++) {
+        tutti_portions one, two;
+        int has[MOST][4 * KEYS] = {0}; /* which numbers a server has given */
+        ck_assert_ok(tutti_portions_open(servers, CUT, &one));
+        ck_assert_ok(tutti_portions_open(servers, CUT, &two));
+        two.copies = 2;
+        for (int key = 0; key < KEYS; key++) {
+            tutti_portion alone[MOST], part[MOST];
+            int64_t count = key % 3 ? 1 + 7 * key % (CUT - 1) : CUT + key;
+            int parts = deal(&two, count, part);
+            ck_assert_int_eq(parts, deal(&one, count, alone));
+            for (int p = 0; p < parts; p++) {
+                ck_assert_int_eq(part[p].server, alone[p].server);
+                ck_assert_int_eq(part[p].second, (part[p].server + 1) % servers);
+                ck_assert_int_eq(has[part[p].server][part[p].slot]++, 0);
+                ck_assert_int_eq(has[part[p].second][part[p].second_slot]++, 0);
+            }
+        }
+        for (int s = 0; s < servers; s++)
+            for (int slot = 0; slot < two.slots[s]; slot++) ck_assert_int_eq(has[s][slot], 1);
+        tutti_portions_close(&one);
+        tutti_portions_close(&two);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("portions");
@@ -77,5 +106,6 @@ int main(void)
     tcase_add_test(tcase, parts_are_all_of_a_key);
     tcase_add_test(tcase, small_keys_lie_where_there_is_least);
     tcase_add_test(tcase, parts_of_large_keys_count_where_they_lie);
+    tcase_add_test(tcase, copies_lie_on_the_next_server);
     return testing_run(suite);
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Training on a store of keys: async and bounded in one mpirun and as jobs of their own, elastic as jobs; the loss falls; bounded:0, and sync as jobs,
-# have the bits of sync; a client that dies; checkpoints; what is refused.
+# have the bits of sync; a client that dies; a server of which another has the keys; checkpoints; what is refused.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 slow=${TUTTI_TEST_SLOWDOWN:-1}
 make_cifar "$dir/data"
@@ -146,6 +146,21 @@ for client in 0 1; do
     grep -q 'server 0 of 1 .*: without it the run ends' "$dir/said/client.$client.log" || fail "client $client does not say why"
 done
 grep -rq 'still runs' "$dir/said" "$dir/out" && fail "a client had to be ended"
+
+# ---- a server dies of which the next has the keys: the weights are those of a run in which nobody has ----
+steps=(--model mlp --steps 150 --strategy sync)
+jobs 0 "${steps[@]}"
+alive=$(field weights_hash)
+rm -rf "$dir/json" "$dir/said"
+"$run" --servers 2 --server-replicas 2 --clients 2 -n 2 --output "$dir/said" "$apps/tutti-cifar" "${model[@]}" "${steps[@]}" \
+    --json "$dir/json" > "$dir/out" 2>&1 &
+job=$!
+until_steps 20
+kills server:0
+until_steps 40
+wait $job || { fail "a run whose second server lives has status $?"; tail -n 15 "$dir"/said/* "$dir/out"; }
+is "sync, a server dies" "$alive"
+grep -q 'server 0 is lost: server 1, which has the same keys' "$dir/said/server.1.log" || fail "server 1 does not say that it goes on"
 
 # ---- what is refused ----
 refused "strategy async: needs parameter servers: add --layout servers=1" 2 --strategy async
