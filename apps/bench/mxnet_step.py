@@ -37,16 +37,16 @@ def nets():
 
         def __init__(self, channels, filters, stride):
             super().__init__()
-            self.stride, self.extra = stride, filters - channels
+            self.widens, self.margin = filters > channels, (filters - channels) // 2
             self.body = nn.HybridSequential()
             self.body.add(convolution(filters, 3, stride), nn.BatchNorm(), nn.Activation("relu"),
                           convolution(filters, 3), nn.BatchNorm())
 
         def hybrid_forward(self, F, x):
             y = self.body(x)
-            if self.extra:
-                x = F.slice(x, begin=(None,) * 4, end=(None,) * 4, step=(1, 1, self.stride, self.stride))
-                nothing = F.zeros_like(F.slice_axis(x, axis=1, begin=0, end=self.extra // 2))
+            if self.widens:  # twice the channels, at every other pixel
+                x = F.slice(x, begin=(None,) * 4, end=(None,) * 4, step=(1, 1, 2, 2))
+                nothing = F.zeros_like(F.slice_axis(x, axis=1, begin=0, end=self.margin))
                 x = F.concat(nothing, x, nothing, dim=1)
             return F.relu(y + x)
 

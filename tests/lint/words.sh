@@ -18,7 +18,7 @@ while read -r word instead; do
         bad=1
     done < <(grep -HnE -- "$word" "${files[@]}" < /dev/null)
 done << 'WORDS'
-(^|[^a-zA-Z])([sS]lice|SLICE) a sum is cut into chunks, a batch into micro-batches
+(^|[^a-zA-Z.]|[^F]\.)([sS]lice|SLICE) a sum is cut into chunks, a batch into micro-batches
 [mM]anners interference
 [fF]arewell shutdown
 TUTTI_CHECK= the ranks' collectives are compared by TUTTI_VERIFY
