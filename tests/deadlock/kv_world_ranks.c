@@ -186,7 +186,7 @@ static int have_met(const kv_world *w, int r)
 {
     const kv_rank *k = &w->rank[r];
     int size = kv_case_client_size(w->c);
-    if (w->jobs && is_first(w, r)) return k->kv->news.meetings >= k->met;
+    if (w->jobs && is_first(w, r)) return k->kv->news.meetings[0] >= k->met;
     if (w->jobs)
         return w->rank[r / size * size].state != MEETING && w->rank[r / size * size].met >= k->met;
     for (int o = 0; o < w->c->workers; o++)

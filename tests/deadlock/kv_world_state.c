@@ -52,7 +52,7 @@ static uint64_t add_rank(uint64_t state, const kv_rank *k, int clients)
         (int)k->state, (int)k->status, k->call, k->prepared, k->met, k->life, k->pulls};
     state = ground_hash(state, own, sizeof own);
     if (!k->kv) return state;
-    const int news[] = {k->kv->news.ends, k->kv->news.meetings, (int)k->kv->news.failure};
+    const int news[] = {k->kv->news.ends, k->kv->news.meetings[0], (int)k->kv->news.failure};
     state = ground_hash(state, news, sizeof news);
     for (int i = 0; i < k->pulls; i++) state = ground_hash_data(state, k->pull[i].data);
     return k->server ? add_server(state, k->server, clients) : state;
