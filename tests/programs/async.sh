@@ -148,7 +148,7 @@ done
 grep -rq 'still runs' "$dir/said" "$dir/out" && fail "a client had to be ended"
 
 # ---- a server dies of which the next has the keys: the weights are those of a run in which nobody has ----
-steps=(--model mlp --steps 150 --strategy sync)
+steps=(--model mlp --steps 600 --strategy sync) # so that the server dies while there are steps left
 jobs 0 "${steps[@]}"
 alive=$(field weights_hash)
 rm -rf "$dir/json" "$dir/said"
