@@ -54,7 +54,8 @@ static tutti_status open_key(tutti_server *s, tutti_server_key *k, const tutti_n
         k->of[c].push_end = &k->of[c].pushes;
         k->of[c].pull_end = &k->of[c].pulls;
     }
-    tutti_status status = tutti_book_open(&s->kv->rule, s->clients, &k->book);
+    tutti_status status = tutti_server_open_spare(s, k);
+    if (!status) status = tutti_book_open(&s->kv->rule, s->clients, &k->book);
     for (int c = 0; c < s->clients && !status; c++)
         if (s->client[c].gone) tutti_book_leave(&k->book, c);
     if (!status) status = tutti_datum_open(k->count, k->dtype, &k->value);
@@ -127,6 +128,7 @@ void tutti_server_close_key(tutti_server *s, tutti_server_key *k)
         tutti_server_drop_pushes(&k->of[c]);
     }
     free(k->of);
+    tutti_server_drop_spare(k);
     tutti_book_close(&k->book);
     *k = (tutti_server_key){0};
 }

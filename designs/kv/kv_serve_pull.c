@@ -10,9 +10,9 @@
 enum { MOST = 2 };
 
 /* The value as it is now. */
-static tutti_status copy_value(const tutti_server_key *k, tutti_handle *data)
+static tutti_status copy_value(tutti_server_key *k, tutti_handle *data)
 {
-    tutti_status status = tutti_datum_open(k->count, k->dtype, data);
+    tutti_status status = tutti_server_borrow(k, data);
     return status ? status : tutti_kv_submit_copy(*data, k->value, 0, k->count, k->dtype);
 }
 
@@ -104,7 +104,7 @@ tutti_status tutti_server_release(tutti_server *s, const tutti_note *note)
     }
     *at = p->next;
     if (!*at) of->pull_end = at;
-    tutti_datum_drop(p->data);
+    tutti_server_give_back(&s->key[slot], p->data);
     free(p);
     return TUTTI_OK;
 }
@@ -113,7 +113,7 @@ tutti_status tutti_server_take_back(tutti_server *s, const tutti_kv_flight *f)
 {
     s->key[f->slot].of[f->client].replies--;
     s->replying--;
-    tutti_datum_drop(f->data);
+    tutti_server_give_back(&s->key[f->slot], f->data);
     return answer_client(s, f->slot, f->client);
 }
 

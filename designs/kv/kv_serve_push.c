@@ -17,7 +17,7 @@ static tutti_status post(tutti_server *s, tutti_server_key *k, int client)
     for (tutti_push *p = k->of[client].pushes; p && n < MOST && !status; p = p->next, n++) {
         if (p->data) continue;
         const tutti_kv_flight f = {.kind = TUTTI_FLIGHT_PUSH, .slot = p->slot, .client = client};
-        status = tutti_datum_open(k->count, k->dtype, &p->data);
+        status = tutti_server_borrow(k, &p->data);
         if (!status) status = tutti_server_fly(s, p->from, &f, p->data);
     }
     return status;
@@ -56,7 +56,7 @@ static tutti_status add_round(tutti_server *s, tutti_server_key *k, int n)
         tutti_push *p = take_push(k, s->round[i]);
         if (!status)
             status = tutti_kv_submit_add(first->data, p->data, 0, k->count, k->dtype);
-        tutti_datum_drop(p->data);
+        tutti_server_give_back(k, p->data);
         free(p);
     }
     const tutti_kv_update update = {.optimizer = s->kv->optimizer,
@@ -68,7 +68,7 @@ static tutti_status add_round(tutti_server *s, tutti_server_key *k, int n)
         .sum = first->data,
         .state = k->state_of};
     if (!status) status = tutti_kv_submit_update(&update);
-    tutti_datum_drop(first->data);
+    tutti_server_give_back(k, first->data);
     free(first);
     return status;
 }

@@ -5,6 +5,7 @@
  *   kv_serve.c          what begins and ends, and who reads a note
  *   kv_serve_events.c   the line of events, and what is on its way
  *   kv_serve_keys.c     keys, and their first values
+ *   kv_serve_spare.c    data for messages, used again
  *   kv_serve_push.c     pushes on their way, rounds
  *   kv_serve_pull.c     pulls and their answers
  *   kv_serve_clients.c  clients that come, leave and die, and their barriers
@@ -72,6 +73,13 @@ typedef struct tutti_key_client {
     int replies;                    /* answers on their way */
 } tutti_key_client;
 
+/* Data of a key's size that are between two uses, the oldest first. Data that are opened for every message cost time,
+ * and StarPU 1.3 keeps a few bytes of all those that a callback has waited for. */
+typedef struct tutti_server_spare {
+    tutti_handle *data; /* [most] a ring */
+    int first, count, most;
+} tutti_server_spare;
+
 typedef struct tutti_server_key {
     tutti_key_state state;
     int name; /* the program's number */
@@ -79,6 +87,7 @@ typedef struct tutti_server_key {
     tutti_dtype dtype;
     tutti_book book;
     tutti_handle value, state_of[TUTTI_OPTIMIZER_STATES];
+    tutti_server_spare spare;
     tutti_key_client *of; /* per client */
 } tutti_server_key;
 
@@ -141,6 +150,14 @@ tutti_status tutti_server_init(tutti_server *s, const tutti_kv_event *event);
 /* A first value has landed, or has not. */
 tutti_status tutti_server_take_first(tutti_server *s, const tutti_kv_flight *flight);
 void tutti_server_close_key(tutti_server *s, tutti_server_key *key);
+
+tutti_status tutti_server_open_spare(const tutti_server *s, tutti_server_key *key);
+/* Data for a message about this key. What is submitted on them waits for their last use, which no other rank holds
+ * up. */
+tutti_status tutti_server_borrow(tutti_server_key *key, tutti_handle *data);
+/* Of data whose messages have ended; tasks on them may be on their way. Accepts NULL. */
+void tutti_server_give_back(tutti_server_key *key, tutti_handle data);
+void tutti_server_drop_spare(tutti_server_key *key);
 
 /* A note PUSH. */
 tutti_status tutti_server_announce(tutti_server *s, const tutti_note *note);
