@@ -20,6 +20,7 @@ enum { MOST_WANTS = 1 << 16, CONTROL_BYTES = 1 << 12 };
 struct tutti_message {
     tutti_message *next;
     int is_send, lane, tag;
+    int priority;        /* of a send */
     unsigned char *data; /* NULL: what comes is dropped, and so is the message after it */
     size_t bytes, moved;
     int wanted; /* of a send: the two have met */
@@ -248,13 +249,21 @@ static void tcp_close(tutti_transport *transport)
 
 /* ---- writing ---- */
 
-/* The oldest message that may go, of the lowest lane. */
+static int goes_before(const tutti_message *a, const tutti_message *b)
+{
+    return a->lane < b->lane || (a->lane == b->lane && a->priority > b->priority);
+}
+
+/* Of the messages that may go the most urgent of the lowest lane, of several the oldest; or the oldest of its stream,
+ * behind which it waits: there they arrive in their order. */
 static tutti_message *next_outgoing(const tcp *t)
 {
-    tutti_message *best = NULL;
+    tutti_message *best = NULL, *first;
     for (tutti_message *m = t->sends; m; m = m->next)
-        if (m->wanted && (!best || m->lane < best->lane)) best = m;
-    return best;
+        if (m->wanted && (!best || goes_before(m, best))) best = m;
+    for (first = best ? t->sends : NULL; first && !is_of(first, best->lane, best->tag);)
+        first = first->next;
+    return first;
 }
 
 static int begin_piece(tcp *t)
@@ -485,6 +494,11 @@ const char *tutti_tcp_broken(const tutti_transport *transport)
 void tutti_tcp_break(tutti_transport *transport)
 {
     break_off((tcp *)transport, "was ended from this side");
+}
+
+void tutti_tcp_set_priority(tutti_message *message, int priority)
+{
+    message->priority = priority;
 }
 
 void tutti_tcp_shut(tutti_transport *transport)

@@ -60,6 +60,9 @@ struct pollfd tutti_tcp_poll(const tutti_transport *transport);
 const char *tutti_tcp_broken(const tutti_transport *transport);
 /* Breaks the connection from this end, at once. */
 void tutti_tcp_break(tutti_transport *transport);
+/* Of a send, 0 at first: of those of a lane that the other end wants, the largest goes first, a piece of
+ * TUTTI_TCP_PIECE_BYTES at a time. Those of one lane and tag stay in their order. */
+void tutti_tcp_set_priority(tutti_message *message, int priority);
 /* Tells the other end that nothing more comes, once all is flushed; it breaks when that end has closed. */
 void tutti_tcp_shut(tutti_transport *transport);
 /* Whether all that was sent has gone out to the socket. */

@@ -161,6 +161,12 @@ TUTTI_API tutti_status tutti_kv_set_rate(tutti_kv *kv, double rate);
  * worker calls it, with the same type and number of elements. The handle is not kept. INVAL: the key exists; the data
  * are not of this type, or the optimizer does not take it (elastic: but TUTTI_F32). */
 TUTTI_API tutti_status tutti_kv_init(tutti_kv *kv, int key, tutti_handle data, tutti_dtype dtype);
+/* The priority of pushes and pulls of a key from here on; 0 at first. Of the messages that wait for a connection the
+ * largest goes first, and one that is on its way lets it pass after every 256 KiB: give the layers that the next step
+ * needs first the largest. No message waits for one that is not ready, and values are the same. Servers answer a client
+ * by its own priorities. Without servers it is tutti_priority of the sums (THE RULE holds then: all workers give the
+ * same). Between workers and servers of one mpirun MPI decides, and worker 0 logs so, once. INVAL: an unknown key. */
+TUTTI_API tutti_status tutti_kv_set_priority(tutti_kv *kv, int key, int priority);
 /* Adds the data of all workers of the client, and sends the sum to the key's server. INVAL: an unknown key;
  * data of another size than at init; the type elastic. */
 TUTTI_API tutti_status tutti_kv_push(tutti_kv *kv, int key, tutti_handle data);

@@ -330,6 +330,7 @@ static tutti_link_data data_of(const tutti_kv *kv, const tutti_kv_message *m)
 {
     return (tutti_link_data){.peer = peer_of(kv, m->rank),
         .tag = m->slot,
+        .priority = m->priority,
         .data = m->data,
         .count = m->count,
         .dtype = m->dtype,

@@ -69,6 +69,7 @@ tutti_kv_message tutti_kv_message_of(const tutti_kv *kv, const tutti_kv_key *k,
     const tutti_portion *at = &part->portion;
     return (tutti_kv_message){.rank = tutti_kv_server_rank(kv, copy ? at->second : at->server),
         .slot = copy ? at->second_slot : at->slot,
+        .priority = k->priority,
         .data = data,
         .count = part->portion.count,
         .dtype = k->dtype};
@@ -93,14 +94,16 @@ tutti_status tutti_kv_ask(
 {
     tutti_kv_message message = tutti_kv_message_of(kv, k, part, 0, to);
     tutti_status status = kv->road->write(
-        kv, message.rank, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PULL, message.slot, part->pushes});
+        kv, message.rank, (int64_t[TUTTI_NOTE_VALUES]){
+            TUTTI_KV_PULL, message.slot, part->pushes, message.priority});
     if (!status && tutti_kv_copies(kv) > 1) {
         const tutti_kv_message second = tutti_kv_message_of(kv, k, part, 1, to);
         message.has_second = 1;
         message.second = second.rank;
         message.second_slot = second.slot;
         status = kv->road->write(kv, second.rank,
-            (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_STAND_BY, second.slot, part->pushes});
+            (int64_t[TUTTI_NOTE_VALUES]){
+                TUTTI_KV_STAND_BY, second.slot, part->pushes, second.priority});
     }
     return status ? status : tutti_kv_recv_data(kv, &message);
 }

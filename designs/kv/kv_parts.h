@@ -19,7 +19,8 @@ typedef enum tutti_kv_note {
     TUTTI_KV_OPTIMIZER, /* worker: [1..7] the optimizer */
     TUTTI_KV_INIT, /* worker: [1] slot [2] elements [3] type [4] key; its value follows on the slot's edge */
     TUTTI_KV_PUSH, /* root: [1] slot [2] rate; the data follow on the edge */
-    TUTTI_KV_PULL, /* root: [1] slot [2] its client's pushes so far; the value is to follow on the edge */
+    /* root: [1] slot [2] its client's pushes so far [3] priority; the value is to follow on the edge */
+    TUTTI_KV_PULL,
     TUTTI_KV_BYE, /* worker: it writes nothing more */
     /* server: it is over for this worker; [1] a status [2] the client whose death did it, or -1 [3] the server */
     TUTTI_KV_END,
@@ -52,6 +53,7 @@ typedef struct tutti_kv_key {
     int key;
     tutti_dtype dtype;
     int64_t count;
+    int priority;
     int64_t calls;      /* of elastic: pushpulls so far */
     atomic_int joining; /* tasks that give the program's data their values, and have not ended */
     int parts;
@@ -61,6 +63,7 @@ typedef struct tutti_kv_key {
 /* Data on their way to or from another, on the edge that a slot and a worker have. */
 typedef struct tutti_kv_message {
     int rank, slot;
+    int priority; /* of a send */
     /* of a receive: where it turns to when `rank` is lost, a rank and a slot there */
     int has_second, second, second_slot;
     tutti_handle data;
@@ -119,6 +122,7 @@ struct tutti_kv {
     tutti_book_rule rule;
     tutti_optimizer optimizer;
     int chosen; /* the optimizer */
+    int warned; /* that priorities change nothing */
     double rate;
     tutti_kv_key *keys; /* of a worker */
     tutti_portions portions;

@@ -44,6 +44,7 @@ tutti_status tutti_server_fly(
     f->server = s;
     const tutti_kv_message m = {.rank = rank,
         .slot = f->slot,
+        .priority = f->priority,
         .data = data,
         .count = k->count,
         .dtype = k->dtype,

@@ -23,6 +23,7 @@ static tutti_status answer(tutti_server *s, int slot, const tutti_pull *p)
     tutti_kv_flight f = {.kind = TUTTI_FLIGHT_ANSWER,
         .slot = slot,
         .client = tutti_server_client_of(s, p->rank),
+        .priority = p->priority,
         .data = p->data};
     tutti_status status = f.data ? TUTTI_OK : copy_value(k, &f.data);
     if (!status) status = tutti_server_fly(s, p->rank, &f, f.data);
@@ -76,6 +77,7 @@ tutti_status tutti_server_ask(tutti_server *s, const tutti_note *note)
     if (!p) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for a pull");
     double now_s = tutti_clock_s();
     *p = (tutti_pull){.rank = note->rank,
+        .priority = (int)note->value[3],
         .pushes = note->value[2],
         .stands_by = note->value[0] == TUTTI_KV_STAND_BY,
         .since_s = now_s,

@@ -198,6 +198,41 @@ static tutti_status pull(tutti_kv *kv, tutti_kv_key *k, int n, const tutti_handl
     return status;
 }
 
+/* ---- priorities ---- */
+
+/* Once, and on one worker, because nothing is wrong. */
+static void warn_if_ignored(tutti_kv *kv)
+{
+    if (kv->warned || kv->rank || !kv->servers || kv->jobs.settings.on) return;
+    kv->warned = 1;
+    tutti_log(TUTTI_LOG_WARN,
+        "tutti_kv_set_priority: between workers and servers of one mpirun messages go in MPI's order, whatever their "
+        "priority; it counts where servers and clients are jobs, and without servers");
+}
+
+/* Without servers pushes are sums of all workers: what becomes of those is the session's. */
+static tutti_status set_in_session(const tutti_kv *kv, const tutti_kv_key *k)
+{
+    tutti_status status = TUTTI_OK;
+    for (int p = 0; p < k->parts && !status && kv->pushing; p++)
+        status = tutti_priority(kv->pushing, k->part[p].pushed, k->priority);
+    return status;
+}
+
+tutti_status tutti_kv_set_priority(tutti_kv *kv, int key, int priority)
+{
+    static const char function[] = "tutti_kv_set_priority";
+    tutti_status status = tutti_kv_enter(kv, function, 0);
+    if (status) return status;
+    tutti_kv_key *k = find(kv, key);
+    if (!k)
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "%s: key %d is unknown: make it with tutti_kv_init", function, key);
+    k->priority = priority;
+    if (priority) warn_if_ignored(kv);
+    return kv->servers ? TUTTI_OK : set_in_session(kv, k);
+}
+
 /* ---- the first value ---- */
 
 /* Between jobs every client gives a first value, of which the server takes that of the first client that is there;

@@ -22,7 +22,7 @@ enum { HEARING = 32 };
 typedef struct move {
     struct move *next;
     tutti_link *link;
-    int sends, peer, tag;
+    int sends, peer, tag, priority;
     size_t bytes;
     void *memory;       /* once the data are here */
     struct order *here; /* which then goes out */
@@ -155,6 +155,7 @@ static void begin_move(tutti_link *link, move *m)
         end_move(m, status);
         return;
     }
+    if (m->sends) tutti_tcp_set_priority(m->message, m->priority);
     m->next = l->moves;
     l->moves = m;
 }
@@ -549,6 +550,7 @@ static tutti_status submit(tutti_link *link, const tutti_link_data *what, int se
         .sends = sends,
         .peer = what->peer,
         .tag = what->tag,
+        .priority = what->priority,
         .bytes = (size_t)what->count * tutti_dtype_bytes(what->dtype),
         .here = here,
         .result = what->result};

@@ -49,6 +49,7 @@ typedef struct tutti_link_spare {
 
 typedef struct tutti_link_data {
     int peer, tag;
+    int priority; /* of a send: the largest goes first (tcp.h) */
     tutti_insert_handle data;
     int64_t count;
     tutti_dtype dtype;

@@ -30,7 +30,7 @@ typedef struct tutti_push {
 /* A pull that has not been answered. */
 typedef struct tutti_pull {
     struct tutti_pull *next;
-    int rank;
+    int rank, priority;
     int64_t pushes;         /* that it must have */
     int stands_by;          /* another server answers it, so far */
     tutti_handle data;      /* the value as it was before a later round of sync; NULL: as it is */
@@ -49,6 +49,7 @@ typedef struct tutti_kv_flight {
     tutti_server *server;
     tutti_flight_kind kind;
     int slot, client;
+    int priority;        /* of an answer */
     tutti_handle data;   /* but of a push */
     tutti_status result; /* not OK: it has not landed; its client is lost */
 } tutti_kv_flight;

@@ -164,6 +164,57 @@ START_TEST(taken_back)
 }
 END_TEST
 
+/* Three of these are wanted at a time, on two tags of a lane; which of the receives has ended first? */
+enum { PIECES = 8, WANTED = 3 };
+static unsigned char sent[WANTED][PIECES * TUTTI_TCP_PIECE_BYTES], got[WANTED][sizeof sent[0]];
+
+static void goes_in_order(const int tag[], const int priority[], const int order[])
+{
+    tutti_message *s[WANTED], *r[WANTED];
+    int n = 0, done, here[WANTED] = {0};
+    double until_s = tutti_clock_s() + 30;
+    open_pair(60);
+    for (int i = 0; i < WANTED; i++) {
+        fill(sent[i], sizeof sent[i], (unsigned)i);
+        ck_assert_ok(b->ops->irecv(b, 1, 0, tag[i], got[i], sizeof got[i], &r[i]));
+    }
+    tutti_tcp_pass(b);
+    for (int i = 0; i < WANTED; i++) {
+        ck_assert_ok(a->ops->isend(a, 1, 1, tag[i], sent[i], sizeof sent[i], &s[i]));
+        tutti_tcp_set_priority(s[i], priority[i]);
+        tutti_tcp_pass(a); /* the first is on its way when the others come */
+    }
+    while (n < WANTED) {
+        ck_assert_msg(tutti_clock_s() < until_s, "only %d have come", n);
+        for (int i = 0; i < WANTED; i++) {
+            if (here[i]) continue;
+            ck_assert_ok(b->ops->test(b, r[i], &done));
+            if (!done) continue;
+            here[i] = 1;
+            ck_assert_msg(order[n] == i, "message %d has come as number %d", i, n);
+            n++;
+        }
+        tutti_tcp_pass(a);
+        tutti_tcp_pass(b);
+    }
+    for (int i = 0; i < WANTED; i++) {
+        ck_assert_ok(end_of(a, s[i]));
+        ck_assert(!memcmp(sent[i], got[i], sizeof got[i]));
+    }
+    close_pair();
+}
+
+START_TEST(the_most_urgent_goes_first)
+{
+    const int apart[] = {0, 1, 2}, stream[] = {0, 1, 0};
+    goes_in_order(apart, (int[]){0, 0, 0}, (int[]){0, 1, 2});
+    goes_in_order(apart, (int[]){0, 1, 5}, (int[]){2, 1, 0});
+    goes_in_order(apart, (int[]){-3, -4, -3}, (int[]){0, 2, 1});
+    /* what stands before it in its stream goes first, ahead of those that are less urgent */
+    goes_in_order(stream, (int[]){0, 1, 5}, (int[]){0, 2, 1});
+}
+END_TEST
+
 START_TEST(breaks)
 {
     static unsigned char large[1 << 22];
@@ -328,6 +379,7 @@ int main(void)
     tcase_add_test(messages, messages_in_any_order);
     tcase_add_test(messages, sizes_differ);
     tcase_add_test(messages, taken_back);
+    tcase_add_test(messages, the_most_urgent_goes_first);
     tcase_add_test(messages, breaks);
     tcase_add_test(messages, silence);
     TCase *at_the_door = testing_case(suite, "door");

@@ -16,6 +16,17 @@ all_end well
 run 1 3 1 leaving bounded:1
 all_end well
 
+# ---- what is urgent overtakes, on its way there and back
+
+KV_STOP=$dir/stopped run 1 1 1 urgent async
+comes client:0 ready
+server=$(rank_of server:0)
+kill -STOP "$server"
+touch "$dir/stopped"
+comes client:0 pushed
+kill -CONT "$server"
+all_end well
+
 # ---- a client that keeps another waiting: both its server and the one that waits say so
 
 run 1 2 1 rare bounded:1

@@ -7,6 +7,8 @@
  *   leaving    clients push different numbers of times, and leave when they are done
  *   ahead      workers push and pull far ahead: the server says how much memory it has had
  *   waits      a worker waits for a pull while the workers of StarPU are busy
+ *   urgent     a key that is more urgent than those that were pushed before it, while the server was stopped (between
+ *              "ready" and "pushed"; the file KV_STOP says that it is): its value comes before theirs
  *   rare       worker 0 pushes rarely, and the others wait for it
  *   steps      the workers push and pull a key so many times (OPTIMIZER: how many), 20 ms each, and say so
  *   survive    rounds of sync, a round ahead of its pulls (OPTIMIZER: how many), while a server dies: every value has
@@ -294,6 +296,68 @@ static void run_waits(void)
     starpu_data_unregister(few);
 }
 
+/* ---- urgent ---- */
+
+enum { LARGE = 6, URGENT = LARGE, HEAVY = 1 << 21, LIGHT = 1 << 15 };
+static int comes_as[LARGE + 1], came; /* of each key: as which its value has come */
+
+static void count(void *buffers[], void *arg)
+{
+    int key;
+    (void)buffers;
+    starpu_codelet_unpack_args(arg, &key);
+    comes_as[key] = ++came;
+}
+
+/* And waits for a file. */
+static void say_and_wait(const char *word, const char *file)
+{
+    printf("%s\n", word);
+    fflush(stdout);
+    for (int i = 0; file && access(file, F_OK) && i < 3000; i++) usleep(10000);
+}
+
+static void run_urgent(void)
+{
+    static struct starpu_codelet counting = {
+        .cpu_funcs = {count}, .nbuffers = 1, .modes = {STARPU_R}, .name = "count"};
+    tutti_handle in[LARGE + 1], out[LARGE + 1];
+    float *memory[2 * (LARGE + 1)];
+    CHECK(!tutti_kv_set_optimizer(kv, "add"));
+    for (int k = 0; k <= LARGE; k++) {
+        int n = k == URGENT ? LIGHT : HEAVY;
+        float *one = memory[2 * k] = calloc((size_t)n, sizeof *one);
+        float *all = memory[2 * k + 1] = calloc((size_t)n, sizeof *all);
+        one[n - 1] = 1;
+        in[k] = vector(one, n);
+        out[k] = vector(all, n);
+        CHECK(!tutti_kv_init(kv, k, out[k], TUTTI_F32));
+    }
+    CHECK(!tutti_kv_wait(kv, 60));
+    CHECK(!tutti_kv_set_priority(kv, URGENT, 1));
+    say_and_wait("ready", getenv("KV_STOP"));
+    for (int k = 0; k <= LARGE; k++) CHECK(!tutti_kv_pushpull(kv, k, in[k], out[k]));
+    for (int k = 0; k <= LARGE; k++) {
+        CHECK(!starpu_data_acquire(in[k], STARPU_W)); /* it was copied */
+        starpu_data_release(in[k]);
+    }
+    say_and_wait("pushed", NULL);
+    for (int k = 0; k <= LARGE; k++)
+        CHECK(!starpu_task_insert(
+            &counting, STARPU_R, out[k], STARPU_VALUE, &k, sizeof k, 0));
+    CHECK(!tutti_kv_wait(kv, 60));
+    CHECK(!starpu_task_wait_for_all());
+    for (int k = 0; k <= LARGE; k++) {
+        printf("key %d has come as number %d\n", k, comes_as[k]);
+        starpu_data_unregister(in[k]);
+        starpu_data_unregister(out[k]);
+        CHECK(memory[2 * k + 1][k == URGENT ? LIGHT - 1 : HEAVY - 1] >= 1);
+        free(memory[2 * k]);
+        free(memory[2 * k + 1]);
+    }
+    CHECK(comes_as[URGENT] < comes_as[LARGE / 2]);
+}
+
 /* Worker 0 pushes once, and again only after 6 s; the others wait for it meanwhile. */
 static void run_rare(void)
 {
@@ -528,11 +592,13 @@ static void run_refusals(void)
     CHECK(!tutti_kv_set_optimizer(kv, "adam:rate=0.1,beta2=0.99"));
     CHECK(tutti_kv_set_rate(kv, -1) == TUTTI_ERR_INVAL);
     CHECK(tutti_kv_set_rate(kv, NAN) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_set_priority(kv, 0, 1) == TUTTI_ERR_INVAL);
     CHECK(tutti_kv_init(kv, -1, a, TUTTI_F32) == TUTTI_ERR_INVAL);
     CHECK(tutti_kv_init(kv, 0, a, TUTTI_I32) == TUTTI_ERR_INVAL);
     CHECK(tutti_kv_init(kv, 0, NULL, TUTTI_F32) == TUTTI_ERR_INVAL);
     CHECK(!tutti_kv_init(kv, 0, a, TUTTI_F32));
     CHECK(tutti_kv_init(kv, 0, a, TUTTI_F32) == TUTTI_ERR_INVAL);
+    CHECK(!tutti_kv_set_priority(kv, 0, 1));
     CHECK(tutti_kv_set_optimizer(kv, "add") == TUTTI_ERR_INVAL);
     CHECK(tutti_kv_push(kv, 0, b) == TUTTI_ERR_INVAL);
     CHECK(tutti_kv_push(kv, 0, c) == TUTTI_ERR_INVAL); /* of another type */
@@ -555,6 +621,7 @@ static void work(const char *mode, const char *type, const char *optimizer)
     if (!strcmp(mode, "counts")) run_counts();
     if (!strcmp(mode, "leaving")) run_leaving();
     if (!strcmp(mode, "ahead")) run_ahead();
+    if (!strcmp(mode, "urgent")) run_urgent();
     if (!strcmp(mode, "rare")) run_rare();
     if (!strcmp(mode, "waits")) run_waits();
     if (!strcmp(mode, "survive")) run_survive(atoi(optimizer));
