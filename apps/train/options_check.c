@@ -139,7 +139,7 @@ static tutti_status check_layout(const tutti_train_options *o)
     if (!o->layers_read)
         return tutti_conf_refuse(&o->conf, "stage-layers", o->stage_layers,
             "must be auto, timed, or the number of layers of each stage, such as 10,12");
-    if (l->timed && strcmp(o->device, "cpu") != 0)
+    if (l->timed && !strcmp(o->device, "cuda"))
         return tutti_conf_refuse(&o->conf, "stage-layers", o->stage_layers,
             "kernels of GPUs are not timed: use auto, or the number of layers of each stage");
     if (l->stages < 2 && (l->timed || l->stage_layers[0]))

@@ -111,6 +111,10 @@ tutti_status tutti_trainer_choose_precision(tutti_trainer *s)
 static tutti_status time_layers(tutti_trainer *s, int *layers)
 {
     const tutti_train_options *o = s->options;
+    if (s->session.place.device != TUTTI_CPU)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "--stage-layers timed: --device auto has found GPUs, whose kernels are not timed: use "
+            "--stage-layers auto, or the number of layers of each stage");
     const tutti_model_input input = tutti_trainer_input(s);
     const int64_t images =
         o->batch / tutti_layout_micro_batches(&s->session.options.layout, o->batch, (int)o->workers);

@@ -180,6 +180,10 @@ static tutti_status post(tcp *t, const tutti_message *like, tutti_message **mess
         find_want(t, m);
     else
         say(t, TUTTI_TCP_WANT, m->lane, m->tag, m->bytes);
+    if (t->why[0]) { /* nothing can be written: all that was posted before has ended */
+        free(m);
+        return TUTTI_ERR_COMM;
+    }
     append(m->is_send ? &t->sends : &t->recvs, m);
     *message = m;
     return TUTTI_OK;

@@ -55,4 +55,9 @@ check nccl 2 --compress onebit
 check mpi 4 --layout stages=2,split=2 --micro-batches 2
 check mpi 3 --layout servers=1
 check mpi 2 --strategy gossip:exponential
+
+# A GPU that auto has found is not timed.
+train 3 2 --device auto --layout stages=2 --stage-layers timed 2> "$scratch/err" > /dev/null
+grep -q -- '--stage-layers timed: --device auto has found GPUs' "$scratch/err" ||
+    { echo "FAILED: layers were timed on the CPU for GPUs"; cat "$scratch/err"; failed=1; }
 exit $failed

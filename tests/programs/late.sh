@@ -39,7 +39,7 @@ says_not 'all ranks end'
 # Each sends what it has to receive first: no task is in the way, so nothing can end this.
 for design in funneled chained; do
     runs 1 $design ring
-    says 'rank [01] has not reached it; blocked by collective #0 "message", posted'
+    says 'rank [01] has not reached it; blocked by collective "message" of a group or an edge, posted'
     says 'the limit of a stall: all ranks end'
     says_not 'late, not stuck'
 done

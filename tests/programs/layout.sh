@@ -26,7 +26,7 @@ done
 [ "$(field train_loss) $(field test_accuracy) $(field average_test_accuracy)" = "$loss $accuracy $average" ] ||
     fail "$(field train_loss) $(field test_accuracy) $(field average_test_accuracy) instead of $loss $accuracy $average"
 same "$one" 3 "${recipe[@]}" --layout stages=3 --pipeline gpipe
-same "$one" 3 "${recipe[@]}" --layout stages=3 --pipeline eager --stage-layers timed
+same "$one" 3 "${recipe[@]}" --layout stages=3 --pipeline eager --stage-layers timed --device auto
 cifar 2 "${model[@]}" --steps 1 --layout stages=2 --stage-layers 1,1
 layers=$(sed -n 's/.*but resnet20 has \([0-9]*\) layers.*/\1/p' "$dir/out" | head -n 1)
 same "$one" 3 "${recipe[@]}" --layout stages=3 --stage-layers 2,40,$((layers - 42))
