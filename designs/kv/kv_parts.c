@@ -93,9 +93,8 @@ tutti_status tutti_kv_ask(
     tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part, tutti_handle to)
 {
     tutti_kv_message message = tutti_kv_message_of(kv, k, part, 0, to);
-    tutti_status status = kv->road->write(
-        kv, message.rank, (int64_t[TUTTI_NOTE_VALUES]){
-            TUTTI_KV_PULL, message.slot, part->pushes, message.priority});
+    tutti_status status = kv->road->write(kv, message.rank,
+        (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PULL, message.slot, part->pushes, message.priority});
     if (!status && tutti_kv_copies(kv) > 1) {
         const tutti_kv_message second = tutti_kv_message_of(kv, k, part, 1, to);
         message.has_second = 1;

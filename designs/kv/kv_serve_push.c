@@ -54,8 +54,7 @@ static tutti_status add_round(tutti_server *s, tutti_server_key *k, int n)
     tutti_status status = TUTTI_OK;
     for (int i = 1; i < n; i++) {
         tutti_push *p = take_push(k, s->round[i]);
-        if (!status)
-            status = tutti_kv_submit_add(first->data, p->data, 0, k->count, k->dtype);
+        if (!status) status = tutti_kv_submit_add(first->data, p->data, 0, k->count, k->dtype);
         tutti_server_give_back(k, p->data);
         free(p);
     }

@@ -206,7 +206,8 @@ static void warn_if_ignored(tutti_kv *kv)
     if (kv->warned || kv->rank || !kv->servers || kv->jobs.settings.on) return;
     kv->warned = 1;
     tutti_log(TUTTI_LOG_WARN,
-        "tutti_kv_set_priority: between workers and servers of one mpirun messages go in MPI's order, whatever their "
+        "tutti_kv_set_priority: between workers and servers of one mpirun messages go in MPI's "
+        "order, whatever their "
         "priority; it counts where servers and clients are jobs, and without servers");
 }
 

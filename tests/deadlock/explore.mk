@@ -46,7 +46,7 @@ tests/deadlock/mutants/flags: Makefile
 	echo '$(AM_LDFLAGS) $(LDFLAGS) $(CHECK_LIBS) $(STARPU_LIBS) $(MPI_LIBS) $(ONEDNN_LIBS) $(JANSSON_LIBS) $(CUDA_LIBS) $(LIBS)'; } > $@
 
 check-mutants: $(check_LTLIBRARIES) $(check_PROGRAMS) $(check_DATA)
-	@$(AM_TESTS_ENVIRONMENT) $(LOG_COMPILER) -t 900 $(srcdir)/tests/deadlock/mutants/mutants.sh all
+	@$(AM_TESTS_ENVIRONMENT) $(LOG_COMPILER) -t 3600 $(srcdir)/tests/deadlock/mutants/mutants.sh all
 
 # A million random schedules, and every schedule of larger cases.
 check-schedules: tests/deadlock/test_explore tests/deadlock/test_kv_world

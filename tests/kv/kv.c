@@ -343,8 +343,7 @@ static void run_urgent(void)
     }
     say_and_wait("pushed", NULL);
     for (int k = 0; k <= LARGE; k++)
-        CHECK(!starpu_task_insert(
-            &counting, STARPU_R, out[k], STARPU_VALUE, &k, sizeof k, 0));
+        CHECK(!starpu_task_insert(&counting, STARPU_R, out[k], STARPU_VALUE, &k, sizeof k, 0));
     CHECK(!tutti_kv_wait(kv, 60));
     CHECK(!starpu_task_wait_for_all());
     for (int k = 0; k <= LARGE; k++) {
