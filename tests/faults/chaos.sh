@@ -5,11 +5,11 @@
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 needs_faults
 rounds=${TUTTI_TEST_ROUNDS:-1} # of each kind
+lanes=${TUTTI_TEST_LANES:-2}   # runs at a time: they wait more than they compute
 all="skip extra swap resize delay stop kill"
 [ "$mpi" = hydra ] || all+=" orphan" # which ends all ranks when one has died, whatever it is asked for
 kinds=(${TUTTI_TEST_KINDS:-$all})
 seed=${TUTTI_TEST_SEED:-$RANDOM}
-RANDOM=$seed
 echo "seed $seed (replay with TUTTI_TEST_SEED)"
 layouts=(${TUTTI_TEST_LAYOUT:-replicas stages split sharded servers gossip codes})
 wires=(${TUTTI_TEST_WIRE:-f32 bf16}) # the types of gradients
@@ -19,14 +19,17 @@ warn=$((2 * slow)) dump=$((3 * slow)) abort=$((6 * slow)) margin=$((2 * slow)) e
 
 # What a run must not leave: the segments and the session folder of Open MPI have places of their own here.
 shared=$(mktemp -d /dev/shm/tutti-chaos.XXXXXX)
-mkdir "$dir/session" "$dir/dumps"
 trap 'rm -rf "$dir" "$shared"' EXIT
-launch_segments "$mpi" "$shared"
-launch_scratch "$mpi" "$dir/session"
+open_places() { # LANE
+    dir=$dir/$1 shared=$shared/$1
+    mkdir -p "$dir/session" "$dir/dumps" "$shared"
+    launch_segments "$mpi" "$shared"
+    launch_scratch "$mpi" "$dir/session"
+}
 
 # Each gradient is a collective: six a step, from #30 on (what comes before is set-up).
 run=(--data synthetic --model mlp --batch 4 --lr 0.001 --steps 100 --eval-every end --bucket-mb 0 --timeout 60 --quiet)
-run+=(--stall-warn $warn --stall-dump $dump --stall-abort $abort --stall-dir "$dir/dumps")
+run+=(--stall-warn $warn --stall-dump $dump --stall-abort $abort --stall-dir)
 
 ranks_left() { pgrep -f "^$apps/.*tutti-cifar .*--stall-dir $dir/dumps"; }
 # Puts the time before every line.
@@ -104,7 +107,7 @@ run_once() {
     esac
     # After a kill mpirun itself may stand still (see tutti-run), which is counted; tutti-run tells of ranks that are left.
     [ $do != kill ] || launcher=("$apps/tutti-run" --max-restarts 0 --linger $((2 * slow)) "${launcher[@]}")
-    TUTTI_FAULT=rank=$2,$number,do=$do "${launcher[@]}" "$apps/tutti-cifar" "${run[@]}" --design "$4" --wire "$5" "${cut[@]}" 2>&1 |
+    TUTTI_FAULT=rank=$2,$number,do=$do "${launcher[@]}" "$apps/tutti-cifar" "${run[@]}" "$dir/dumps" --design "$4" --wire "$5" "${cut[@]}" 2>&1 |
         stamp > "$dir/out"
     status=${PIPESTATUS[0]}
     ended=$EPOCHREALTIME
@@ -122,7 +125,6 @@ check_left() { # WHAT
     [ -z "$(ls "$dir/session")" ] || { fail "$1: left: $(find "$dir/session")"; rm -rf "$dir"/session/*; }
 }
 
-declare -A passed=()
 stood=0
 # goes_wrong KIND: runs with a fault of this kind at a random place, and judges what came of it.
 goes_wrong() {
@@ -163,15 +165,33 @@ goes_wrong() {
     esac
     check_left "$what"
     if [ "$failures" = "$before" ]; then
-        passed[$kind]=$((${passed[$kind]:-0} + 1))
+        echo "$kind" >> "$dir/passed"
     else
         cat "$dir/out"
     fi
 }
 
-for ((round = 0; round < rounds; round++)); do
-    for kind in "${kinds[@]}"; do goes_wrong "$kind"; done
+# Each case draws from a seed of its own, so that it is the same whatever runs beside it.
+run_lane() { # LANE: its share of the cases
+    open_places "$1"
+    for ((i = $1; i < rounds * ${#kinds[@]}; i += lanes)); do
+        RANDOM=$((seed + i))
+        goes_wrong "${kinds[i % ${#kinds[@]}]}"
+    done
+    echo "$failures $stood" > "$dir/counts"
+}
+for ((lane = 0; lane < lanes; lane++)); do run_lane "$lane" > "$dir/said.$lane" 2>&1 & done
+wait
+for ((lane = 0; lane < lanes; lane++)); do
+    cat "$dir/said.$lane"
+    if read -r failed stopped 2> /dev/null < "$dir/$lane/counts"; then
+        failures=$((failures + failed)) stood=$((stood + stopped))
+    else
+        fail "lane $lane has not come to its end"
+    fi
 done
-for kind in "${kinds[@]}"; do echo "$kind: ${passed[$kind]:-0} of $rounds named in time"; done
+for kind in "${kinds[@]}"; do
+    echo "$kind: $(cat "$dir"/*/passed 2> /dev/null | grep -cx "$kind") of $rounds named in time"
+done
 echo "$stood times mpirun stood still after a kill, and was ended"
 finish

@@ -43,4 +43,4 @@ tests_faults_never_comes_la_LDFLAGS = -module -avoid-version -shared -rpath /now
 # 100 rounds of each random test; part of make check-long.
 long_checks += check-chaos
 check-chaos: all
-	TUTTI_TEST_ROUNDS=100 $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(fault_scripts)' AM_LOG_FLAGS='-t 14400'
+	TUTTI_TEST_ROUNDS=100 TUTTI_TEST_LANES=4 $(MAKE) $(AM_MAKEFLAGS) check TESTS='$(fault_scripts)' AM_LOG_FLAGS='-t 14400'
