@@ -326,7 +326,7 @@ static tutti_status turn_to_servers(const tutti_training_session *s, const char 
     const tutti_net *net, tutti_step_options *recipe)
 {
     const tutti_strategy *strategy = recipe->strategy ? recipe->strategy : &tutti_strategy_sync;
-    const int keys = tutti_service_keys(net, NULL), servers = s->service.servers;
+    const int servers = s->service.servers;
     if (s->options.workers_of_all && !strategy->stored)
         return tutti_fail(TUTTI_ERR_USAGE,
             "--strategy %s does not go with servers and clients as jobs of their own: use sync, elastic, "
@@ -349,7 +349,8 @@ static tutti_status turn_to_servers(const tutti_training_session *s, const char 
             "--strategy %s has no part for servers: use sync, elastic, async or bounded, or leave servers out of "
             "--layout",
             strategy->name);
-    if (servers > keys)
+    const int keys = tutti_step_keys(net, recipe, servers, NULL);
+    if (servers > keys && !tutti_service_everywhere(&s->service))
         return tutti_fail(TUTTI_ERR_USAGE,
             "--layout servers=%d leaves servers without keys, since %s has %d: use at most %d "
             "servers",

@@ -392,7 +392,7 @@ static tutti_status cut_net(tutti_builder *b)
 /* Only the first stage is fed and read, and no server. */
 static void hide_batch(tutti_builder *b)
 {
-    const int hidden = b->stage || b->options->service.serves;
+    const int hidden = b->stage || tutti_service_only_serves(&b->options->service);
     for (int s = 0; hidden && s < b->options->micro_batches; s++) {
         tutti_micro_batch *m = &b->step->micro_batch[s];
         m->images = m->labels = m->evaluated = m->seen = m->both = m->metrics = -1;
@@ -437,7 +437,7 @@ static tutti_status refresh(tutti_builder *b)
 static tutti_status emit_sections(tutti_builder *b)
 {
     tutti_step *step = b->step;
-    if (b->options->service.serves) return tutti_builder_serve(b);
+    if (tutti_service_only_serves(&b->options->service)) return tutti_builder_serve(b);
     find_wanted(b);
     tutti_net_find_judged(b->net, b->judged);
     tutti_status status = tutti_builder_meet(b);
@@ -567,7 +567,8 @@ tutti_status tutti_step_build(
     if (status == TUTTI_OK) status = tutti_builder_deal_keys(&b);
     if (status == TUTTI_OK) status = make_units(&b);
     if (status == TUTTI_OK)
-        status = options->service.serves ? tutti_builder_declare_keys(&b) : tutti_builder_declare(&b);
+        status = tutti_service_only_serves(&options->service) ? tutti_builder_declare_keys(&b)
+                                                              : tutti_builder_declare(&b);
     if (status == TUTTI_OK) status = tutti_builder_declare_codes(&b);
     if (status == TUTTI_OK) status = emit_sections(&b);
     hide_batch(&b);

@@ -12,10 +12,11 @@
  * stars of clients around each server, a tree in each client.
  *
  * Invariants: after a step all workers, and the server that has it, have the same bits of a parameter. These depend
- * on the clients and their order alone, and not on arrival, on the design, or on the number of servers: a key is
- * whole on one server, which adds whole vectors. With one worker in each client they are those of sync, whose sums
- * are added in the order of ranks. What the update rule keeps is on the server, and nowhere else. Statistics of
- * batch norms are keys, too, which are added and come back: no client waits for another but through a server.
+ * on the clients and their order alone, and not on arrival, on the design, or on the number of servers: these add
+ * in the order of clients, and share a parameter only if the rule treats each element by itself. With one worker in
+ * each client they are those of sync, whose sums are added in the order of ranks. What the update rule keeps is on
+ * servers, and nowhere else. Statistics of batch norms are keys, too, which are added and come back: no client waits
+ * for another but through a server.
  *
  * What is emitted has one order for all ranks: reduces; pushes, from the last key on; pulls, from the first;
  * broadcasts. A rank that did one thing after the other would wait only for ranks that are further behind in that
@@ -62,12 +63,9 @@ static tutti_status update(tutti_builder *b)
 {
     const tutti_service *s = &b->options->service;
     if (!s->servers) return tutti_builder_update_all(b);
-    tutti_status status = s->serves ? tutti_builder_add_clients(b, TUTTI_SENT_GRADIENTS)
-                                    : tutti_builder_push_keys(b, TUTTI_SENT_GRADIENTS);
-    if (status != TUTTI_OK) return status;
-    if (s->serves) return tutti_builder_update_keys(b);
-    status = tutti_builder_pull_keys(b, TUTTI_SENT_GRADIENTS);
-    return status == TUTTI_OK ? tutti_builder_follow_all(b) : status;
+    tutti_status status = tutti_builder_push_keys(b, TUTTI_SENT_GRADIENTS);
+    if (status == TUTTI_OK) status = tutti_builder_pull_keys(b, TUTTI_SENT_GRADIENTS);
+    return status == TUTTI_OK && !tutti_service_only_serves(s) ? tutti_builder_follow_all(b) : status;
 }
 
 const tutti_strategy tutti_strategy_served = {.name = "sync",

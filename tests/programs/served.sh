@@ -72,5 +72,5 @@ refused "clip-norm.*each server of --layout has a part" 3 --layout servers=1 --c
 refused "compress.*each server of --layout has a part" 3 --layout servers=1 --compress onebit
 refused "wire.*servers add gradients as f32" 3 --layout servers=1 --wire bf16
 refused "shards.*servers of --layout read no images" 3 --layout servers=1 --shards local
-refused "leaves servers without keys, since mlp has 6: use at most 6" 8 --model mlp --layout servers=7
+refused "leaves servers without keys, since mlp has 6: use at most 6" 8 --model mlp --optimizer lars --layout servers=7
 finish
