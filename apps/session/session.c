@@ -129,16 +129,17 @@ static tutti_status join_service(tutti_training_session *s)
     const tutti_layout *l = &s->options.layout;
     const int workers = l->replicas / l->clients;
     tutti_status status = TUTTI_OK;
+    const int first = l->everywhere ? 0 : l->replicas;
     s->service = (tutti_service){.servers = l->servers,
-        .first = l->replicas,
+        .first = first,
         .clients = l->clients,
         .workers = workers,
-        .serves = s->rank >= l->replicas,
-        .server = s->rank - l->replicas,
+        .serves = s->rank >= first,
+        .server = s->rank - first,
         .client = s->rank / workers,
         .worker = s->rank % workers};
-    s->stage = s->service.serves;
-    s->replica = s->service.serves ? 0 : s->rank;
+    s->stage = tutti_service_only_serves(&s->service);
+    s->replica = s->stage ? 0 : s->rank;
     for (int c = 0; c < l->clients && workers > 1 && !status; c++)
         status = make_group(
             s, &(group_of_ranks){0, c * workers, 1, workers, 1}, &s->service.group);
@@ -348,6 +349,10 @@ static tutti_status turn_to_servers(const tutti_training_session *s, const char 
         return tutti_fail(TUTTI_ERR_USAGE,
             "--strategy %s has no part for servers: use sync, elastic, async or bounded, or leave servers out of "
             "--layout",
+            strategy->name);
+    if (tutti_service_everywhere(&s->service) && !strategy->served->everywhere)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "--strategy %s needs servers that train nothing: use --layout servers=1, or more, not all",
             strategy->name);
     const int keys = tutti_step_keys(net, recipe, servers, NULL);
     if (servers > keys && !tutti_service_everywhere(&s->service))

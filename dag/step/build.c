@@ -86,6 +86,9 @@ static tutti_status check_options(const tutti_step_options *o)
     if (o->service.servers && strategy_of(o)->served != strategy_of(o))
         return tutti_fail(TUTTI_ERR_INVAL, "step: the strategy %s has no part for servers",
             strategy_of(o)->name);
+    if (tutti_service_everywhere(&o->service) && !strategy_of(o)->everywhere)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "step: the strategy %s needs servers that are not workers, too", strategy_of(o)->name);
     tutti_status status = tutti_service_check(&o->service, o->replicas);
     if (status == TUTTI_OK) status = tutti_codec_check(o, strategy_of(o));
     if (status == TUTTI_OK) status = rule_of(o)->check(o);

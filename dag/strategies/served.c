@@ -7,6 +7,9 @@
  *   root      receive w
  *   worker    broadcast in the client; copies, averages, running statistics
  *
+ * Or every rank is both: it does in turn, key by key, what a root and what a server does; what it would send to itself
+ * is there already.
+ *
  * Axes: data parallelism; every step is one of the sequential rule, on the servers; reduces and messages begin as
  * gradients are completed, and w comes back as soon as it is updated; gradients go to servers, weights come from them;
  * stars of clients around each server, a tree in each client.
@@ -20,7 +23,7 @@
  *
  * What is emitted has one order for all ranks: reduces; pushes, from the last key on; pulls, from the first;
  * broadcasts. A rank that did one thing after the other would wait only for ranks that are further behind in that
- * order.
+ * order. A rank that is a worker and a server has both in that order.
  *
  * Without servers it is sync. Sources: Li et al. 2014, "Scaling Distributed Machine Learning with the Parameter
  * Server", OSDI; Mamidala et al. 2018, "MXNET-MPI", arXiv:1801.03855, for clients that are MPI groups. */
@@ -72,6 +75,7 @@ const tutti_strategy tutti_strategy_served = {.name = "sync",
     .summary = "servers add what clients send, update all parameters, and send them back",
     .deals = 1,
     .served = &tutti_strategy_served,
+    .everywhere = 1,
     .check = check,
     .sum = sum,
     .statistics = statistics,
