@@ -191,7 +191,7 @@ static tutti_status read_layout(tutti_pipeline_bench *b)
     tutti_layout *l = &b->layout;
     const char *fault = o->layout_text ? tutti_layout_read(o->layout_text, l) : NULL;
     if (fault) return tutti_conf_refuse(&conf, "layout", o->layout_text, fault);
-    if (l->servers || l->clients)
+    if (tutti_layout_has_servers(l) || l->clients)
         return tutti_conf_refuse(&conf, "layout", o->layout_text,
             "servers are no part of a pipeline: use stages=S, or stages=S,replicas=R");
     if (!tutti_layout_read_layers(o->stage_layers, l))

@@ -40,6 +40,8 @@ int tutti_layout_slots(const tutti_layout *layout, int stage)
     }
 }
 
+static const char all_word[] = "all"; /* of servers= */
+
 /* Reads a number from `least` on, and what follows it: a comma, or the end. */
 static const char *read_number(const char *text, int least, int *number)
 {
@@ -48,6 +50,14 @@ static const char *read_number(const char *text, int least, int *number)
     if (value < least || value > 1000000 || (*end && *end != ',')) return NULL;
     *number = (int)value;
     return *end ? end + 1 : end;
+}
+
+/* Reads the word "all", likewise. */
+static const char *read_all(const char *text)
+{
+    const size_t length = strlen(all_word);
+    if (strncmp(text, all_word, length) || (text[length] && text[length] != ',')) return NULL;
+    return text[length] ? text + length + 1 : text + length;
 }
 
 /* What servers and clients mean together; told: servers were given. */
@@ -59,7 +69,7 @@ static const char *read_service(tutti_layout *layout, int told)
                "replicas= and split=";
     if (!told)
         return "has clients, but not how many servers they have: add servers=, such as servers=1";
-    if (layout->servers) return NULL;
+    if (tutti_layout_has_servers(layout)) return NULL;
     if (layout->clients > 1)
         return "has several clients, and no server that joins them: use servers=1, or clients=1";
     layout->clients = 1;
@@ -70,7 +80,7 @@ const char *tutti_layout_read(const char *text, tutti_layout *layout)
 {
     static const char form[] = "must be stages=S, replicas=R, split=G, or several of these, such "
                                "as stages=2,replicas=4; or "
-                               "servers=S,clients=C, such as servers=1,clients=2";
+                               "servers=S,clients=C, such as servers=1,clients=2 or servers=all";
     const struct {
         const char *key;
         int *number, least;
@@ -80,11 +90,15 @@ const char *tutti_layout_read(const char *text, tutti_layout *layout)
     enum { KEYS = sizeof keys / sizeof *keys, SERVERS = 3 };
     int seen[KEYS] = {0};
     for (int k = 0; k < KEYS; k++) *keys[k].number = 0;
+    layout->everywhere = 0;
     do {
         int k = 0;
         while (k < KEYS && strncmp(text, keys[k].key, strlen(keys[k].key))) k++;
         if (k == KEYS || seen[k]++) return form;
-        text = read_number(text + strlen(keys[k].key), keys[k].least, keys[k].number);
+        text += strlen(keys[k].key);
+        const char *behind = k == SERVERS ? read_all(text) : NULL;
+        if (behind) layout->everywhere = 1;
+        text = behind ? behind : read_number(text, keys[k].least, keys[k].number);
         if (!text || (!*text && text[-1] == ',')) return form;
     } while (*text);
     if (layout->stages > TUTTI_LAYOUT_STAGES) return "has more than 64 stages";
@@ -114,35 +128,44 @@ char *tutti_layout_print_layers(const tutti_layout *layout, char text[TUTTI_LAYO
     return text;
 }
 
+static tutti_status refuse_clients(const tutti_layout *layout, int ranks, int workers)
+{
+    char text[TUTTI_LAYOUT_TEXT], those[64] = "all ranks";
+    const int servers = layout->everywhere ? 0 : layout->servers, clients = layout->clients;
+    if (!layout->everywhere)
+        snprintf(those, sizeof those, "%d ranks without %d server%s", ranks, servers,
+            servers == 1 ? "" : "s");
+    return tutti_fail(TUTTI_ERR_USAGE,
+        "--layout %s: %d clients of equal size cannot be formed of %d workers (%s): use a divisor of "
+        "%d, or start %d ranks",
+        tutti_layout_print(layout, text), clients, workers, those, workers,
+        servers + (workers / clients + 1) * clients);
+}
+
 /* Workers are whole replicas. */
 static tutti_status complete_service(tutti_layout *layout, int ranks)
 {
     char text[TUTTI_LAYOUT_TEXT];
-    const int workers = ranks - layout->servers, clients = layout->clients;
+    const int clients = layout->clients;
+    const int workers = ranks - (layout->everywhere ? 0 : layout->servers);
     if (workers < 1)
         return tutti_fail(TUTTI_ERR_USAGE,
             "--layout %s leaves none of %d rank%s to train: start at least %d, or use fewer "
             "servers",
             tutti_layout_print(layout, text), ranks, ranks == 1 ? "" : "s",
             layout->servers + (clients ? clients : 1));
-    if (clients && workers % clients)
-        return tutti_fail(TUTTI_ERR_USAGE,
-            "--layout %s: %d clients of equal size cannot be formed of %d workers (%d ranks "
-            "without "
-            "%d server%s): use a divisor of %d, or start %d ranks",
-            tutti_layout_print(layout, text), clients, workers, ranks, layout->servers,
-            layout->servers == 1 ? "" : "s", workers,
-            layout->servers + (workers / clients + 1) * clients);
+    if (clients && workers % clients) return refuse_clients(layout, ranks, workers);
     layout->stages = 1;
     layout->replicas = workers;
     layout->clients = clients ? clients : workers;
+    if (layout->everywhere) layout->servers = ranks;
     return TUTTI_OK;
 }
 
 tutti_status tutti_layout_complete(tutti_layout *layout, int ranks)
 {
     char text[TUTTI_LAYOUT_TEXT];
-    if (layout->servers) return complete_service(layout, ranks);
+    if (tutti_layout_has_servers(layout)) return complete_service(layout, ranks);
     tutti_layout whole = *layout;
     if (!whole.stages) whole.stages = 1;
     if (!whole.replicas) whole.replicas = ranks / whole.stages;
@@ -164,8 +187,9 @@ char *tutti_layout_print(const tutti_layout *layout, char text[TUTTI_LAYOUT_TEXT
 {
     int n = 0;
     text[0] = '\0';
-    if (layout->servers || layout->clients) {
-        n = snprintf(text, TUTTI_LAYOUT_TEXT, "servers=%d", layout->servers);
+    if (tutti_layout_has_servers(layout) || layout->clients) {
+        n = layout->everywhere ? snprintf(text, TUTTI_LAYOUT_TEXT, "servers=%s", all_word)
+                               : snprintf(text, TUTTI_LAYOUT_TEXT, "servers=%d", layout->servers);
         if (layout->clients)
             snprintf(text + n, (size_t)(TUTTI_LAYOUT_TEXT - n), ",clients=%d", layout->clients);
         return text;

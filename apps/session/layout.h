@@ -7,6 +7,7 @@
  *
  *   servers=S,clients=C     the last S ranks are parameter servers; the others are workers, each a whole
  *                           replica, and form C clients of equal size (dag/net/service.h)
+ *   servers=all,clients=C   every rank is both, a worker and a server of some of the parameters
  *
  * Rank r has stage r mod S of replica r / S, so the stages of a replica are neighbours: where a host
  * has several ranks, activations stay on it. Zeroes stand for no layout: a replica on each rank.
@@ -50,6 +51,7 @@ typedef struct tutti_layout {
     int stages, replicas; /* 0: not given */
     int split;            /* 0, 1: no layer is divided */
     int servers, clients; /* clients 0: with servers, each worker is one; else, there are none */
+    int everywhere;       /* every rank is a server and a worker; servers 0: not completed */
     /* Layers of each stage, the input apart; stage_layers[0] = 0: such that stages cost about the
      * same (dag/step/partition.h) */
     int stage_layers[TUTTI_LAYOUT_STAGES];
@@ -62,7 +64,7 @@ typedef struct tutti_layout {
     double link_mbit;        /* of a rank, for the cut into stages; 0: unknown */
 } tutti_layout;
 
-/* Reads "stages=2,replicas=2", or "servers=1,clients=2", in any order; what is left out stays 0.
+/* Reads "stages=2,replicas=2", or "servers=1,clients=2", or "servers=all", in any order; what is left out stays 0.
  * "servers=0" leaves one client, of all ranks. Returns NULL, or what is wrong: the rest of a sentence
  * about this text. */
 const char *tutti_layout_read(const char *text, tutti_layout *layout);
@@ -81,18 +83,22 @@ tutti_status tutti_layout_complete(tutti_layout *layout, int ranks);
 /* "stages=2,replicas=2" into text; returns text. */
 char *tutti_layout_print(const tutti_layout *layout, char text[TUTTI_LAYOUT_TEXT]);
 
-/* Whether it was given. */
+/* Whether there are servers; whether it was given. */
+static inline int tutti_layout_has_servers(const tutti_layout *layout)
+{
+    return layout->servers || layout->everywhere;
+}
 static inline int tutti_layout_given(const tutti_layout *layout)
 {
-    return layout->stages || layout->replicas || layout->split || layout->servers ||
-           layout->clients;
+    return layout->stages || layout->replicas || layout->split || layout->clients ||
+           tutti_layout_has_servers(layout);
 }
 
 /* Whether ranks differ in what they have: then there are groups of them, and they wait for each other
  * in every pass. */
 static inline int tutti_layout_has_groups(const tutti_layout *layout)
 {
-    return layout->stages > 1 || layout->split > 1 || layout->servers;
+    return layout->stages > 1 || layout->split > 1 || tutti_layout_has_servers(layout);
 }
 
 static inline int tutti_layout_stage(const tutti_layout *layout, int rank)

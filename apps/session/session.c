@@ -129,16 +129,17 @@ static tutti_status join_service(tutti_training_session *s)
     const tutti_layout *l = &s->options.layout;
     const int workers = l->replicas / l->clients;
     tutti_status status = TUTTI_OK;
+    const int first = l->everywhere ? 0 : l->replicas;
     s->service = (tutti_service){.servers = l->servers,
-        .first = l->replicas,
+        .first = first,
         .clients = l->clients,
         .workers = workers,
-        .serves = s->rank >= l->replicas,
-        .server = s->rank - l->replicas,
+        .serves = s->rank >= first,
+        .server = s->rank - first,
         .client = s->rank / workers,
         .worker = s->rank % workers};
-    s->stage = s->service.serves;
-    s->replica = s->service.serves ? 0 : s->rank;
+    s->stage = tutti_service_only_serves(&s->service);
+    s->replica = s->stage ? 0 : s->rank;
     for (int c = 0; c < l->clients && workers > 1 && !status; c++)
         status = make_group(
             s, &(group_of_ranks){0, c * workers, 1, workers, 1}, &s->service.group);
@@ -326,7 +327,7 @@ static tutti_status turn_to_servers(const tutti_training_session *s, const char 
     const tutti_net *net, tutti_step_options *recipe)
 {
     const tutti_strategy *strategy = recipe->strategy ? recipe->strategy : &tutti_strategy_sync;
-    const int keys = tutti_service_keys(net, NULL), servers = s->service.servers;
+    const int servers = s->service.servers;
     if (s->options.workers_of_all && !strategy->stored)
         return tutti_fail(TUTTI_ERR_USAGE,
             "--strategy %s does not go with servers and clients as jobs of their own: use sync, elastic, "
@@ -349,7 +350,12 @@ static tutti_status turn_to_servers(const tutti_training_session *s, const char 
             "--strategy %s has no part for servers: use sync, elastic, async or bounded, or leave servers out of "
             "--layout",
             strategy->name);
-    if (servers > keys)
+    if (tutti_service_everywhere(&s->service) && !strategy->served->everywhere)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "--strategy %s needs servers that train nothing: use --layout servers=1, or more, not all",
+            strategy->name);
+    const int keys = tutti_step_keys(net, recipe, servers, NULL);
+    if (servers > keys && !tutti_service_everywhere(&s->service))
         return tutti_fail(TUTTI_ERR_USAGE,
             "--layout servers=%d leaves servers without keys, since %s has %d: use at most %d "
             "servers",

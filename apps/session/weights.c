@@ -71,6 +71,14 @@ static int is_dealt(const tutti_training_session *s, int i)
     return s->whole && k >= 0 && (s->replicas > 1 || s->service.servers) && list->state_dealt[k];
 }
 
+/* Whether this rank is a server that has a portion of it, which workers have as a whole. */
+static int is_portion(const tutti_training_session *s, int i)
+{
+    const int number = s->service.serves && !is_dealt(s, i) ? number_here(s, i) : -1;
+    return number >= 0 &&
+           tutti_graph_get_tensor(s->graph, number)->bytes < tutti_weights_get(s, i)->bytes;
+}
+
 static int is_in_parts(const tutti_training_session *s, int i)
 {
     return is_dealt(s, i) || tutti_weights_is_divided(s, i);
@@ -78,7 +86,7 @@ static int is_in_parts(const tutti_training_session *s, int i)
 
 int tutti_weights_tensor(const tutti_training_session *s, int i)
 {
-    return is_in_parts(s, i) ? -1 : number_here(s, i);
+    return is_in_parts(s, i) || is_portion(s, i) ? -1 : number_here(s, i);
 }
 
 int tutti_weights_block(const tutti_training_session *s, int i)
@@ -148,7 +156,7 @@ typedef struct collection {
 /* This rank's part of a tensor to, or from, its place in a copy of the whole. */
 static tutti_status move_part(const tutti_training_session *s, int i, tutti_mode mode, void *copy)
 {
-    const int number = number_here(s, i), dealt = is_dealt(s, i);
+    const int number = number_here(s, i), dealt = is_dealt(s, i) || is_portion(s, i);
     const tutti_division *d = &s->recipe.division;
     void *data;
     if (number < 0) return TUTTI_OK;
@@ -254,7 +262,8 @@ static tutti_status spread_one(
     tutti_status status = broadcast(s, "what comes next", 0, TUTTI_I64, 2, &said);
     if (!status && said.status) status = (tutti_status)said.status;
     if (!status && said.filled) status = broadcast_tensor(s, tensor, 0, own ? copy : data);
-    if (!status && said.filled && is_in_parts(s, i)) status = move_part(s, i, TUTTI_WRITE, copy);
+    if (!status && said.filled && (is_in_parts(s, i) || is_portion(s, i)))
+        status = move_part(s, i, TUTTI_WRITE, copy);
     if (number >= 0 && !own) s->runner->release(s->run, number);
     return status ? status : own;
 }

@@ -94,10 +94,12 @@ static tutti_status check_strategy(const tutti_train_options *o)
     char reason[128];
     if (*o->strategy_fault)
         return tutti_conf_refuse(&o->conf, "strategy", o->strategy_name, o->strategy_fault);
-    if (o->strategy && o->strategy->needs_servers && !o->layout.servers && !o->jobs)
+    if (o->strategy && o->strategy->needs_servers && !o->jobs &&
+        !tutti_layout_has_servers(&o->layout))
         return tutti_conf_refuse(&o->conf, "strategy", o->strategy_name,
             "needs parameter servers: add --layout servers=1, or more");
-    if (o->strategy && o->strategy->alone && !o->layout.servers) return check_alone(o);
+    if (o->strategy && o->strategy->alone && !tutti_layout_has_servers(&o->layout))
+        return check_alone(o);
     if (!o->strategy || !o->strategy->deals) return TUTTI_OK;
     snprintf(reason, sizeof reason, "it needs whole gradients, which --strategy %s leaves no rank",
         o->strategy->name);
@@ -122,6 +124,9 @@ static tutti_status check_servers(const tutti_train_options *o)
             o->layout_text);
         return tutti_conf_refuse(&o->conf, "strategy", o->strategy_name, reason);
     }
+    if (o->layout.everywhere && o->strategy && !o->strategy->served->everywhere)
+        return tutti_conf_refuse(&o->conf, "strategy", o->strategy_name,
+            "needs servers that train nothing: use --layout servers=1, or more, not all");
     if (encodes(o)) return tutti_conf_refuse(&o->conf, "compress", o->compress_name, parts);
     if (!o->clip_norm.word && !(o->strategy && o->strategy->alone))
         return tutti_conf_refuse(&o->conf, "clip-norm", NULL, parts);
@@ -155,7 +160,7 @@ static tutti_status check_layout(const tutti_train_options *o)
             return tutti_conf_refuse(&o->conf, "strategy", o->strategy->name,
                 "it needs whole layers on every replica: leave out split of --layout");
     }
-    if (l->servers && !o->stored) {
+    if (tutti_layout_has_servers(l) && !o->stored) {
         tutti_status status = check_servers(o);
         if (status) return status;
     }
@@ -177,6 +182,7 @@ static tutti_status check_layout(const tutti_train_options *o)
     if (tutti_shards_local(o->images.shards))
         return tutti_conf_refuse(&o->conf, "shards", o->images.shards,
             l->stages > 1 ? "only the first stage of each replica reads images: use shared"
+            : l->everywhere ? "not with servers of --layout: use shared"
             : l->servers  ? "servers of --layout read no images: use shared"
                           : "replicas that share layers need equally many images: use shared");
     if (tutti_algorithm_blocks(o->algorithm))

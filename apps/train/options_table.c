@@ -206,7 +206,7 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
             "rank each, and R replicas of it train on different images; split=G: groups of G "
             "replicas share the weights of large dense layers; or servers=S,clients=C: the last S "
             "ranks are parameter servers, the others form C clients of equal size (default: each is "
-            "one); if omitted, every rank is a replica"},
+            "one); servers=all: every rank is both; if omitted, every rank is a replica"},
     {TUTTI_CONF_CHOICE, "pipeline", "NAME", .fallback = "1f1b", .choice = tutti_pipeline_order_name,
         .environment = "TUTTI_PIPELINE", AT(pipeline_name),
         .help = "order of a stage's passes; 1f1b: one forward, one backward, with as few "

@@ -59,10 +59,11 @@ static tutti_status gather(
             .recv = all});
 }
 
-/* The ranks that are compared: servers have other tensors. */
+/* The ranks that are compared: those that are servers and nothing else have other tensors. */
 static int compared(const tutti_training_session *session)
 {
-    return session->ranks - session->service.servers;
+    const tutti_service *s = &session->service;
+    return s->servers ? s->clients * s->workers : session->ranks;
 }
 
 /* Every how many ranks there is one with the same tensors; of divided layers, with the same blocks. */

@@ -1,8 +1,8 @@
 /* What the parts of the step's construction share: declare.c makes the tensors; forward.c, build.c
  * and evaluate.c the nodes of the passes; update.c the marks and what follows them; refresh.c
  * copies of weights in another type; encode.c gradients that travel as codes; rounds.c what replicas
- * that train alone do together; shares.c what they do with shares; serve.c servers, and what clients
- * exchange with them; precision.c the types of the net's values. Threads: [M]. */
+ * that train alone do together; shares.c what they do with shares; keys.c, portions.c and serve.c
+ * servers, and what clients exchange with them; precision.c the types of the net's values. Threads: [M]. */
 #ifndef TUTTI_BUILDER_H
 #define TUTTI_BUILDER_H
 
@@ -147,6 +147,10 @@ tutti_status tutti_builder_measure_gradients(tutti_builder *b);
 tutti_status tutti_builder_update_parameter(tutti_builder *b, int l, int p, const char *suffix);
 tutti_status tutti_builder_follow_parameter(tutti_builder *b, int l, int p, const char *suffix);
 
+/* The node of the update rule alone, of tensors that the caller names; nodes are named after `name`. */
+tutti_status tutti_builder_append_update(
+    tutti_builder *b, const char *name, const tutti_trained *trained);
+
 /* From the last layer: all updates, what follows each, and running statistics; before them the lengths
  * of all gradients, if these are clipped. */
 tutti_status tutti_builder_update_all(tutti_builder *b);
@@ -246,27 +250,35 @@ typedef enum tutti_sent {
 tutti_status tutti_builder_deal_keys(tutti_builder *b);
 /* Whether this rank is the server that has key k. */
 int tutti_builder_serves_key(const tutti_builder *b, int k);
-/* On a worker, of a key that this step has completed here (p TUTTI_KEY_STATISTICS: the statistics of layer l): the
- * sum over its client, on the key's root. Then of all keys, where this worker is the root, the messages to their
- * servers; those back, and the broadcasts in the client; what follows all updates: averages, copies, running
- * statistics. */
+/* The first key of parameter p of layer l (TUTTI_KEY_STATISTICS: of its statistics); the one that this rank has as a
+ * server, or NULL. */
+int tutti_builder_first_key(const tutti_builder *b, int l, int p);
+const tutti_key *tutti_builder_own_key(const tutti_builder *b, int l, int p);
+/* The tensor that has a key's elements of another: "<whole>#<portion>", or, where one has no more than the key, that
+ * itself; likewise with a node that copies them into it. The opposite: a node that copies them back. */
+tutti_status tutti_builder_portion(
+    tutti_builder *b, const tutti_key *key, int whole, int *portion);
+tutti_status tutti_builder_take_portion(
+    tutti_builder *b, const tutti_key *key, int whole, int *portion);
+tutti_status tutti_builder_put_portion(tutti_builder *b, const tutti_key *key, int whole);
+/* On a worker, of what this step has completed here (p TUTTI_KEY_STATISTICS: the statistics of layer l): the sum over
+ * its client, on the root. */
 tutti_status tutti_builder_reduce_key(tutti_builder *b, int l, int p);
+/* Of all keys: what roots send to servers, and on these the sums over clients. */
 tutti_status tutti_builder_push_keys(tutti_builder *b, tutti_sent sent);
+/* Then what servers send back, after the updates, if they were sent gradients; and the broadcasts in clients. */
 tutti_status tutti_builder_pull_keys(tutti_builder *b, tutti_sent sent);
+/* On a worker, what follows all updates: averages, copies, running statistics. */
 tutti_status tutti_builder_follow_all(tutti_builder *b);
 /* On a worker whose client trains alone: the sum of a key over its client; tensors for centres; its weights move by
  * alpha of the way to these. */
 tutti_status tutti_builder_sum_in_client(tutti_builder *b, int l, int p);
 tutti_status tutti_builder_declare_centres(tutti_builder *b);
 tutti_status tutti_builder_approach_centres(tutti_builder *b, double alpha);
-/* On a server: its tensors; all sections; of all of its keys the sums over clients; then each update with its messages
- * to clients. */
+/* On a server and nothing else: its tensors; all sections; its weights move by a share of the way to the mean of what
+ * clients sent. */
 tutti_status tutti_builder_declare_keys(tutti_builder *b);
 tutti_status tutti_builder_serve(tutti_builder *b);
-tutti_status tutti_builder_add_clients(tutti_builder *b, tutti_sent sent);
-tutti_status tutti_builder_update_keys(tutti_builder *b);
-/* Or: the messages to clients alone; its weights move by a share of the way to the mean of what clients sent. */
-tutti_status tutti_builder_answer_clients(tutti_builder *b, tutti_sent sent);
 tutti_status tutti_builder_move_centres(tutti_builder *b, double share);
 
 /* Adds the nodes of the forward pass of a micro-batch through a layer to the section begun last. */
@@ -275,6 +287,12 @@ tutti_status tutti_builder_forward(tutti_builder *b, int l, int s, int evaluatio
 static inline int tutti_builder_urgent(const tutti_builder *b)
 {
     return 2 * b->net->layers + 1;
+}
+
+/* Makes a short node urgent whose result other ranks wait for. */
+static inline void tutti_builder_hurry(tutti_builder *b, int node)
+{
+    tutti_graph_set_priority(b->graph, node, tutti_builder_urgent(b) - 1);
 }
 
 /* Messages between the stages of a pipeline, of one micro-batch; without one there are none. Values

@@ -96,32 +96,36 @@ static tutti_status declare_average(
     tutti_builder *b, int l, const char *suffix, tutti_dtype dtype, tutti_shape shape, int *average)
 {
     *average = -1;
-    if (b->options->average_decay <= 0 || b->options->service.serves) return TUTTI_OK;
+    if (b->options->average_decay <= 0 || tutti_service_only_serves(&b->options->service))
+        return TUTTI_OK;
     return tutti_builder_state(b, "average.", l, suffix, dtype, shape, average);
 }
 
-/* What the update rule keeps. */
-static tutti_status declare_kept(
-    tutti_builder *b, const char *prefix, int l, const tutti_parameter *parameter, int *state)
+/* What the update rule keeps; with a key, of its elements. */
+static tutti_status declare_kept(tutti_builder *b, const char *prefix, int l,
+    const tutti_parameter *parameter, const tutti_key *key, int *state)
 {
     tutti_status status = tutti_builder_state(
         b, prefix, l, parameter->suffix, parameter->dtype, parameter->shape, state);
     if (status == TUTTI_OK && b->step->strategy->deals)
         b->step->state_dealt[b->step->states - 1] = TUTTI_DEALT_BLOCKS;
-    return status;
+    return status == TUTTI_OK && key && key->portions > 1
+               ? tutti_graph_cut(b->graph, *state, key->first, key->count)
+               : status;
 }
 
 /* What the update rule keeps is where updates are: on servers, of the step or of a store of keys, or with
  * clients that train alone on these. */
 static tutti_status declare_states(
-    tutti_builder *b, int l, const tutti_parameter *parameter, tutti_trained *t)
+    tutti_builder *b, int l, int p, const tutti_parameter *parameter, tutti_trained *t)
 {
+    const tutti_strategy *strategy = b->step->strategy;
     const tutti_service *s = &b->options->service;
-    const int updates =
-        !b->step->strategy->pushes && (!s->servers || s->serves == b->step->strategy->deals);
+    const tutti_key *key = strategy->deals ? tutti_builder_own_key(b, l, p) : NULL;
+    const int here = !s->servers || (strategy->deals ? key != NULL : !s->serves);
     tutti_status status = TUTTI_OK;
-    for (int i = 0; updates && b->step->rule->prefix[i] && status == TUTTI_OK; i++)
-        status = declare_kept(b, b->step->rule->prefix[i], l, parameter, &t->state[i]);
+    for (int i = 0; !strategy->pushes && here && b->step->rule->prefix[i] && status == TUTTI_OK; i++)
+        status = declare_kept(b, b->step->rule->prefix[i], l, parameter, key, &t->state[i]);
     if (b->step->kept && status == TUTTI_OK)
         status = tutti_builder_state(
             b, b->step->kept, l, parameter->suffix, parameter->dtype, parameter->shape, &t->kept);
@@ -167,7 +171,7 @@ tutti_status tutti_builder_declare_trained(
     set_factors(b->options, &b->net->layer[l].factors[p], parameter, t);
     tutti_status status = tutti_builder_tensor(
         b, "", layer, suffix, -1, TUTTI_ROLE_PARAMETER, dtype, shape, &t->weight);
-    if (status == TUTTI_OK) status = declare_states(b, l, parameter, t);
+    if (status == TUTTI_OK) status = declare_states(b, l, p, parameter, t);
     if (status == TUTTI_OK) status = declare_average(b, l, suffix, dtype, shape, &t->average);
     if (status == TUTTI_OK)
         status = tutti_builder_tensor(

@@ -72,7 +72,9 @@ static tutti_status start_tensor(const target *t, const char *prefix, const tutt
     tutti_status status = t->runner->acquire(t->run, tensor, TUTTI_WRITE, found->bytes, &data);
     if (status) return status;
     const int64_t count = tutti_shape_count(&found->shape);
-    const int64_t before = tutti_layer_is_divided(of, t->division) ? t->division->block * count : 0;
+    const int64_t before = tutti_layer_is_divided(of, t->division) ? t->division->block * count
+                           : t->served                             ? found->first
+                                                                   : 0;
     fill(data, before, count, start, spread, t->seed, name + strlen(prefix));
     t->runner->release(t->run, tensor);
     return TUTTI_OK;

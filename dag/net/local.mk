@@ -10,6 +10,7 @@ libnet_la_SOURCES += \
 	dag/net/forward.c \
 	dag/net/gradients.c dag/net/gradients.h \
 	dag/net/init.c \
+	dag/net/keys.c \
 	dag/net/layer.c dag/net/layer.h \
 	dag/net/layer_add.c \
 	dag/net/layer_concat.c \
@@ -26,6 +27,7 @@ libnet_la_SOURCES += \
 	dag/net/layers.c \
 	dag/net/messages.c \
 	dag/net/net.h \
+	dag/net/portions.c \
 	dag/net/precision.c \
 	dag/net/refresh.c \
 	dag/net/resized.c \

@@ -9,33 +9,9 @@
 
 /* ---- keys ---- */
 
-tutti_status tutti_builder_deal_keys(tutti_builder *b)
+static int works(const tutti_builder *b)
 {
-    const tutti_service *s = &b->options->service;
-    if (!s->servers) return TUTTI_OK;
-    b->keys = tutti_service_keys(b->net, NULL);
-    if (s->servers > b->keys)
-        return tutti_fail(TUTTI_ERR_INVAL,
-            "step: %d servers, but only %d keys, of which each needs one: use fewer servers",
-            s->servers, b->keys);
-    b->key = calloc((size_t)b->keys, sizeof *b->key);
-    if (!b->key) return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory for %d keys", b->keys);
-    tutti_service_keys(b->net, b->key);
-    tutti_service_deal(s->servers, b->keys, b->key);
-    return TUTTI_OK;
-}
-
-static int number_of(const tutti_builder *b, int l, int p)
-{
-    int k = 0;
-    while (b->key[k].layer != l || b->key[k].parameter != p) k++;
-    return k;
-}
-
-int tutti_builder_serves_key(const tutti_builder *b, int k)
-{
-    const tutti_service *s = &b->options->service;
-    return s->serves && b->key[k].server == s->server;
+    return !tutti_service_only_serves(&b->options->service);
 }
 
 static const char *suffix_of(const tutti_builder *b, const tutti_key *key)
@@ -52,7 +28,7 @@ static int takes_part(const tutti_key *key, tutti_sent sent)
     return sent == TUTTI_SENT_GRADIENTS || key->parameter != TUTTI_KEY_STATISTICS;
 }
 
-/* On a server: the sum over clients. */
+/* What a client has of it, and a server and nothing else the sum over clients. */
 static int sum_of(const tutti_builder *b, const tutti_key *key)
 {
     return key->parameter == TUTTI_KEY_STATISTICS
@@ -60,7 +36,7 @@ static int sum_of(const tutti_builder *b, const tutti_key *key)
                : tutti_builder_trained(b, key->layer, key->parameter)->gradient;
 }
 
-/* What a server sends back. */
+/* What comes back in its place. */
 static int result_of(const tutti_builder *b, const tutti_key *key)
 {
     return key->parameter == TUTTI_KEY_STATISTICS
@@ -81,6 +57,43 @@ static int pulled_of(const tutti_builder *b, const tutti_key *key, tutti_sent se
                : result_of(b, key);
 }
 
+/* ---- ranks ---- */
+
+static int own_rank(const tutti_builder *b)
+{
+    const tutti_service *s = &b->options->service;
+    return s->serves ? s->first + s->server : s->client * s->workers + s->worker;
+}
+
+static int server_of(const tutti_builder *b, int k)
+{
+    return b->options->service.first + b->key[k].server;
+}
+
+static int root_of(const tutti_builder *b, int k, int client)
+{
+    const tutti_service *s = &b->options->service;
+    return client * s->workers + b->key[k].number % s->workers;
+}
+
+/* Whether this rank is the root of the key in its client. */
+static int is_root(const tutti_builder *b, int k)
+{
+    return works(b) && root_of(b, k, b->options->service.client) == own_rank(b);
+}
+
+/* A key has an edge of its own from its root in each client to its server, and one back. What a rank would send to
+ * itself is there already. */
+static tutti_status message(tutti_builder *b, int k, tutti_verb verb, int tensor, int peer)
+{
+    const tutti_mark mark = {.verb = verb, .tensor = tensor, .peer = peer, .edge = k};
+    int node;
+    if (peer == own_rank(b)) return TUTTI_OK;
+    tutti_status status = tutti_graph_mark(b->graph, &mark, &node);
+    if (status == TUTTI_OK) tutti_graph_set_priority(b->graph, node, tutti_builder_urgent(b));
+    return status;
+}
+
 /* ---- clients ---- */
 
 static tutti_status in_client(tutti_builder *b, int k, tutti_verb verb, int tensor)
@@ -89,7 +102,7 @@ static tutti_status in_client(tutti_builder *b, int k, tutti_verb verb, int tens
     const tutti_mark mark = {.verb = verb,
         .tensor = tensor,
         .group = s->group,
-        .root = verb == TUTTI_MARK_ALLREDUCE ? 0 : k % s->workers};
+        .root = verb == TUTTI_MARK_ALLREDUCE ? 0 : b->key[k].number % s->workers};
     int node;
     if (s->workers == 1) return TUTTI_OK;
     tutti_status status = tutti_graph_mark(b->graph, &mark, &node);
@@ -97,59 +110,43 @@ static tutti_status in_client(tutti_builder *b, int k, tutti_verb verb, int tens
     return status;
 }
 
-/* A key has an edge of its own from its root in each client to its server, and one back. */
-static tutti_status message(tutti_builder *b, int k, tutti_verb verb, int tensor, int peer)
-{
-    const tutti_mark mark = {.verb = verb, .tensor = tensor, .peer = peer, .edge = k};
-    int node;
-    tutti_status status = tutti_graph_mark(b->graph, &mark, &node);
-    if (status == TUTTI_OK) tutti_graph_set_priority(b->graph, node, tutti_builder_urgent(b));
-    return status;
-}
-
-static int is_root(const tutti_builder *b, int k)
-{
-    const tutti_service *s = &b->options->service;
-    return k % s->workers == s->worker;
-}
-
-static int server_of(const tutti_builder *b, int k)
-{
-    return b->options->service.first + b->key[k].server;
-}
-
 tutti_status tutti_builder_reduce_key(tutti_builder *b, int l, int p)
 {
-    const int k = number_of(b, l, p);
+    const int k = tutti_builder_first_key(b, l, p);
     return in_client(b, k, TUTTI_MARK_REDUCE, sum_of(b, &b->key[k]));
 }
 
 tutti_status tutti_builder_sum_in_client(tutti_builder *b, int l, int p)
 {
-    const int k = number_of(b, l, p);
+    const int k = tutti_builder_first_key(b, l, p);
     return in_client(b, k, TUTTI_MARK_ALLREDUCE, sum_of(b, &b->key[k]));
 }
 
-tutti_status tutti_builder_push_keys(tutti_builder *b, tutti_sent sent)
+static tutti_status push(tutti_builder *b, int k, tutti_sent sent)
 {
-    tutti_status status = TUTTI_OK;
-    for (int k = b->keys - 1; k >= 0 && status == TUTTI_OK; k--)
-        if (takes_part(&b->key[k], sent) && is_root(b, k))
-            status =
-                message(b, k, TUTTI_MARK_SEND, pushed_of(b, &b->key[k], sent), server_of(b, k));
-    return status;
+    int portion;
+    tutti_status status =
+        tutti_builder_take_portion(b, &b->key[k], pushed_of(b, &b->key[k], sent), &portion);
+    return status == TUTTI_OK ? message(b, k, TUTTI_MARK_SEND, portion, server_of(b, k)) : status;
 }
 
-/* Broadcasts come behind all messages, so that they can be fused. */
-tutti_status tutti_builder_pull_keys(tutti_builder *b, tutti_sent sent)
+static tutti_status pull(tutti_builder *b, int k, tutti_sent sent)
+{
+    int portion;
+    tutti_status status =
+        tutti_builder_portion(b, &b->key[k], pulled_of(b, &b->key[k], sent), &portion);
+    return status == TUTTI_OK ? message(b, k, TUTTI_MARK_RECV, portion, server_of(b, k)) : status;
+}
+
+/* Behind all messages, so that broadcasts can be fused. */
+static tutti_status spread(tutti_builder *b, tutti_sent sent)
 {
     tutti_status status = TUTTI_OK;
     for (int k = 0; k < b->keys && status == TUTTI_OK; k++)
         if (takes_part(&b->key[k], sent) && is_root(b, k))
-            status =
-                message(b, k, TUTTI_MARK_RECV, pulled_of(b, &b->key[k], sent), server_of(b, k));
+            status = tutti_builder_put_portion(b, &b->key[k], pulled_of(b, &b->key[k], sent));
     for (int k = 0; k < b->keys && status == TUTTI_OK; k++)
-        if (takes_part(&b->key[k], sent))
+        if (takes_part(&b->key[k], sent) && b->key[k].portion == 0)
             status = in_client(b, k, TUTTI_MARK_BROADCAST, pulled_of(b, &b->key[k], sent));
     return status;
 }
@@ -159,7 +156,7 @@ tutti_status tutti_builder_declare_centres(tutti_builder *b)
     tutti_status status = TUTTI_OK;
     for (int k = 0; k < b->keys && status == TUTTI_OK; k++) {
         const tutti_key *key = &b->key[k];
-        if (!takes_part(key, TUTTI_SENT_WEIGHTS)) continue;
+        if (!takes_part(key, TUTTI_SENT_WEIGHTS) || key->portion) continue;
         tutti_trained *t = tutti_builder_trained(b, key->layer, key->parameter);
         const tutti_tensor *weight = tutti_graph_get_tensor(b->graph, t->weight);
         status = tutti_builder_tensor(b, "centre.", b->net->layer[key->layer].name,
@@ -185,7 +182,7 @@ tutti_status tutti_builder_approach_centres(tutti_builder *b, double alpha)
     tutti_status status = TUTTI_OK;
     for (int k = 0; k < b->keys && status == TUTTI_OK; k++) {
         const tutti_key *key = &b->key[k];
-        if (!takes_part(key, TUTTI_SENT_WEIGHTS)) continue;
+        if (!takes_part(key, TUTTI_SENT_WEIGHTS) || key->portion) continue;
         const tutti_trained *t = tutti_builder_trained(b, key->layer, key->parameter);
         status = approach(b, t->weight, t->near[0], alpha);
         if (status == TUTTI_OK)
@@ -197,38 +194,50 @@ tutti_status tutti_builder_approach_centres(tutti_builder *b, double alpha)
 
 /* ---- servers ---- */
 
-static int root_of(const tutti_builder *b, int k, int client)
+/* A tensor as another, "<that><suffix>". */
+static tutti_status declare_like(tutti_builder *b, int like, const char *suffix, int *tensor)
 {
-    const tutti_service *s = &b->options->service;
-    return client * s->workers + k % s->workers;
+    const tutti_tensor *of = tutti_graph_get_tensor(b->graph, like);
+    char name[TUTTI_SITE_NAME + 32];
+    snprintf(name, sizeof name, "%s%s", of->name, suffix);
+    *tensor = tutti_graph_find(b->graph, name); /* another section may have it */
+    if (*tensor >= 0) return TUTTI_OK;
+    return tutti_graph_tensor(b->graph, name, TUTTI_ROLE_SCRATCH, of->dtype, of->shape, tensor);
 }
 
-/* The tensor into which a client's part of a sum comes: "<sum>@<client>", or of a single client the sum. */
+/* The tensor into which a client's part of a sum comes: "<sum>.client<number>"; of a single client the sum; of this
+ * rank's own what is there. */
 static tutti_status declare_part(tutti_builder *b, int k, int client, int *part)
 {
-    const tutti_key *key = &b->key[k];
-    const tutti_tensor *sum = tutti_graph_get_tensor(b->graph, sum_of(b, key));
-    char name[TUTTI_SITE_NAME + 16];
-    *part = sum_of(b, key);
-    if (b->options->service.clients == 1) return TUTTI_OK;
-    snprintf(name, sizeof name, "%s@%d", sum->name, client);
-    *part = tutti_graph_find(b->graph, name); /* another section may have it */
-    if (*part >= 0) return TUTTI_OK;
-    return tutti_graph_tensor(b->graph, name, TUTTI_ROLE_SCRATCH, sum->dtype, sum->shape, part);
+    char suffix[32];
+    int own;
+    tutti_status status = tutti_builder_portion(b, &b->key[k], sum_of(b, &b->key[k]), &own);
+    *part = own;
+    if (status != TUTTI_OK || b->options->service.clients == 1) return status;
+    if (root_of(b, k, client) == own_rank(b)) return TUTTI_OK;
+    snprintf(suffix, sizeof suffix, ".client%d", client);
+    return declare_like(b, own, suffix, part);
 }
 
-/* The sum of a key: clients are added in their order, whichever comes first. */
+/* The sum of a key over several clients is beside a worker's own part. */
+static tutti_status declare_total(tutti_builder *b, int k, int *total)
+{
+    int own;
+    tutti_status status = tutti_builder_portion(b, &b->key[k], sum_of(b, &b->key[k]), &own);
+    *total = own;
+    if (status != TUTTI_OK || b->options->service.clients == 1 || !works(b)) return status;
+    return declare_like(b, own, ".total", total);
+}
+
+/* Clients are added in their order, whichever comes first. */
 static tutti_status add_clients(tutti_builder *b, int k)
 {
-    const int clients = b->options->service.clients, total = sum_of(b, &b->key[k]);
-    const tutti_tensor *sum = tutti_graph_get_tensor(b->graph, total);
-    const tutti_sum_desc desc = {.count = tutti_shape_count(&sum->shape), .inputs = clients};
-    char name[TUTTI_SITE_NAME + 16];
-    tutti_status status = TUTTI_OK;
-    snprintf(name, sizeof name, "%s.sum_clients", sum->name);
+    const int clients = b->options->service.clients;
     tutti_access *access = calloc((size_t)clients + 1, sizeof *access);
+    int total, node;
     if (!access)
         return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory for the parts of %d clients", clients);
+    tutti_status status = declare_total(b, k, &total);
     for (int c = 0; c < clients && status == TUTTI_OK; c++) {
         int part;
         status = declare_part(b, k, c, &part);
@@ -236,51 +245,97 @@ static tutti_status add_clients(tutti_builder *b, int k)
         if (status == TUTTI_OK) access[c] = tutti_reads(part);
     }
     access[clients] = tutti_writes(total);
-    if (status == TUTTI_OK && clients > 1)
+    if (status == TUTTI_OK && clients > 1) {
+        const tutti_tensor *sum = tutti_graph_get_tensor(b->graph, total);
+        const tutti_sum_desc desc = {.count = tutti_shape_count(&sum->shape), .inputs = clients};
+        char name[TUTTI_SITE_NAME + 32];
+        snprintf(name, sizeof name, "%s.sum_clients", sum->name);
         status = tutti_graph_kernel(
-            b->graph, name, &tutti_op_sum, &desc, sizeof desc, clients + 1, access, NULL);
+            b->graph, name, &tutti_op_sum, &desc, sizeof desc, clients + 1, access, &node);
+        if (status == TUTTI_OK) tutti_builder_hurry(b, node);
+    }
     free(access);
     return status;
 }
 
-tutti_status tutti_builder_add_clients(tutti_builder *b, tutti_sent sent)
+/* On a worker that is its client's root, the sum of statistics takes the place of its own part. */
+static tutti_status put_total(tutti_builder *b, int k, int total)
 {
-    tutti_status status = TUTTI_OK;
-    for (int k = b->keys - 1; k >= 0 && status == TUTTI_OK; k--)
-        if (takes_part(&b->key[k], sent) && tutti_builder_serves_key(b, k))
-            status = add_clients(b, k);
+    const int own = sum_of(b, &b->key[k]);
+    const tutti_sum_desc desc = {.count = b->key[k].count, .inputs = 1};
+    const tutti_access access[] = {tutti_reads(total), tutti_writes(own)};
+    char name[TUTTI_SITE_NAME + 32];
+    if (total == own || !is_root(b, k)) return TUTTI_OK;
+    snprintf(name, sizeof name, "%s.put", tutti_graph_get_tensor(b->graph, total)->name);
+    return tutti_graph_kernel(
+        b->graph, name, &tutti_op_sum, &desc, sizeof desc, 2, access, NULL);
+}
+
+/* The update of a parameter, or of a portion of it, which is what clients then get. */
+static tutti_status update(tutti_builder *b, int k, int total, int *updated)
+{
+    const tutti_key *key = &b->key[k];
+    const int first_node = tutti_graph_nodes(b->graph);
+    tutti_trained t = *tutti_builder_trained(b, key->layer, key->parameter);
+    char name[TUTTI_SITE_NAME];
+    tutti_status status = tutti_builder_take_portion(b, key, t.weight, &t.weight);
+    if (status != TUTTI_OK) return status;
+    t.gradient = total;
+    t.count = key->count;
+    snprintf(name, sizeof name, "%s.%s", b->net->layer[key->layer].name, suffix_of(b, key));
+    status = tutti_builder_append_update(b, name, &t);
+    for (int n = first_node; n < tutti_graph_nodes(b->graph); n++) tutti_builder_hurry(b, n);
+    *updated = t.weight;
     return status;
 }
 
-static tutti_status answer(tutti_builder *b, int k)
+static tutti_status answer(tutti_builder *b, int k, int result)
 {
     tutti_status status = TUTTI_OK;
     for (int c = 0; c < b->options->service.clients && status == TUTTI_OK; c++)
-        status = message(b, k, TUTTI_MARK_SEND, result_of(b, &b->key[k]), root_of(b, k, c));
+        status = message(b, k, TUTTI_MARK_SEND, result, root_of(b, k, c));
     return status;
 }
 
-tutti_status tutti_builder_answer_clients(tutti_builder *b, tutti_sent sent)
+static tutti_status serve_key(tutti_builder *b, int k, tutti_sent sent)
 {
-    tutti_status status = TUTTI_OK;
-    for (int k = 0; k < b->keys && status == TUTTI_OK; k++)
-        if (takes_part(&b->key[k], sent) && tutti_builder_serves_key(b, k)) status = answer(b, k);
-    return status;
+    const tutti_key *key = &b->key[k];
+    int result = result_of(b, key), total;
+    if (sent != TUTTI_SENT_GRADIENTS) return answer(b, k, result);
+    tutti_status status = declare_total(b, k, &total);
+    if (status == TUTTI_OK && key->parameter == TUTTI_KEY_STATISTICS) {
+        status = answer(b, k, total);
+        return status == TUTTI_OK ? put_total(b, k, total) : status;
+    }
+    if (status == TUTTI_OK) status = update(b, k, total, &result);
+    return status == TUTTI_OK ? answer(b, k, result) : status;
 }
 
-tutti_status tutti_builder_update_keys(tutti_builder *b)
+/* ---- both ---- */
+
+tutti_status tutti_builder_push_keys(tutti_builder *b, tutti_sent sent)
 {
     tutti_status status = TUTTI_OK;
-    for (int k = 0; k < b->keys && status == TUTTI_OK; k++) {
-        const tutti_key *key = &b->key[k];
-        if (!tutti_builder_serves_key(b, k)) continue;
-        if (key->parameter != TUTTI_KEY_STATISTICS)
-            status =
-                tutti_builder_update_parameter(b, key->layer, key->parameter, suffix_of(b, key));
-        if (status == TUTTI_OK) status = answer(b, k);
+    for (int k = b->keys - 1; k >= 0 && status == TUTTI_OK; k--) {
+        if (!takes_part(&b->key[k], sent)) continue;
+        if (is_root(b, k)) status = push(b, k, sent);
+        if (status == TUTTI_OK && tutti_builder_serves_key(b, k)) status = add_clients(b, k);
     }
     return status;
 }
+
+tutti_status tutti_builder_pull_keys(tutti_builder *b, tutti_sent sent)
+{
+    tutti_status status = TUTTI_OK;
+    for (int k = 0; k < b->keys && status == TUTTI_OK; k++) {
+        if (!takes_part(&b->key[k], sent)) continue;
+        if (tutti_builder_serves_key(b, k)) status = serve_key(b, k, sent);
+        if (status == TUTTI_OK && is_root(b, k)) status = pull(b, k, sent);
+    }
+    return status == TUTTI_OK && works(b) ? spread(b, sent) : status;
+}
+
+/* ---- centres on servers ---- */
 
 /* From the sum over clients to their mean, which the centre approaches. */
 static tutti_status move_centre(tutti_builder *b, const tutti_key *key, double share)
@@ -318,7 +373,13 @@ static tutti_status declare_key(tutti_builder *b, const tutti_key *key)
         return tutti_builder_tensor(b, "", layer->name, "stats", -1, TUTTI_ROLE_SCRATCH,
             TUTTI_STATISTICS_DTYPE, tutti_shape_of(2, layer->out[0].C), &b->statistics[key->layer]);
     tutti_layer_parameters(layer, parameter);
-    return tutti_builder_declare_trained(b, key->layer, key->parameter, &parameter[key->parameter]);
+    tutti_status status = tutti_builder_declare_trained(
+        b, key->layer, key->parameter, &parameter[key->parameter]);
+    const tutti_trained *t = tutti_builder_trained(b, key->layer, key->parameter);
+    if (status != TUTTI_OK || key->portions == 1) return status;
+    status = tutti_graph_cut(b->graph, t->weight, key->first, key->count);
+    return status == TUTTI_OK ? tutti_graph_cut(b->graph, t->gradient, key->first, key->count)
+                              : status;
 }
 
 tutti_status tutti_builder_declare_keys(tutti_builder *b)

@@ -4,27 +4,73 @@
 #include "dag/net/layer.h"
 #include "dag/net/site.h"
 
-int tutti_service_keys(const tutti_net *net, tutti_key key[])
+/* A whole of fewer bytes than this part of what a server has in all makes no server much longer than another. */
+enum { SMALL_PART = 8, LEAST_PORTION = 4096 /* bytes that are worth a message */ };
+
+typedef struct listing {
+    tutti_key *key; /* NULL: they are counted */
+    int portions;
+    int64_t all; /* bytes of the net */
+    int count, numbers;
+} listing;
+
+/* What is in a net, first for its bytes alone. */
+typedef void visit_whole(listing *k, int layer, int parameter, int64_t count, tutti_dtype dtype);
+
+static void weigh(listing *k, int layer, int parameter, int64_t count, tutti_dtype dtype)
+{
+    (void)layer;
+    (void)parameter;
+    k->all += count * (int64_t)tutti_dtype_bytes(dtype);
+}
+
+static int portions_of(const listing *k, int parameter, int64_t bytes)
+{
+    const int divides = parameter != TUTTI_KEY_STATISTICS && k->portions > 1 &&
+                        bytes >= k->portions * (int64_t)LEAST_PORTION &&
+                        bytes > k->all / k->portions / SMALL_PART;
+    return divides ? k->portions : 1;
+}
+
+static void add(listing *k, int layer, int parameter, int64_t count, tutti_dtype dtype)
+{
+    const int64_t element = (int64_t)tutti_dtype_bytes(dtype);
+    const int portions = portions_of(k, parameter, count * element);
+    const int64_t each = count / portions, longer = count % portions;
+    for (int p = 0; p < portions; p++, k->count++) {
+        const int64_t n = each + (p < longer);
+        if (k->key)
+            k->key[k->count] = (tutti_key){.layer = layer,
+                .parameter = parameter,
+                .number = k->numbers,
+                .portion = p,
+                .portions = portions,
+                .first = p * each + (p < longer ? p : longer),
+                .count = n,
+                .bytes = n * element};
+    }
+    k->numbers++;
+}
+
+static void visit_all(const tutti_net *net, visit_whole *visit, listing *k)
 {
     tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
-    int keys = 0;
     for (int l = 0; l < net->layers; l++) {
         const tutti_layer *layer = &net->layer[l];
         const int n = tutti_layer_parameters(layer, parameter);
-        for (int p = 0; p < n; p++, keys++)
-            if (key)
-                key[keys] = (tutti_key){.layer = l,
-                    .parameter = p,
-                    .bytes = tutti_shape_count(&parameter[p].shape) *
-                             (int64_t)tutti_dtype_bytes(parameter[p].dtype)};
-        if (!layer->kind->statistics) continue;
-        if (key)
-            key[keys] = (tutti_key){.layer = l,
-                .parameter = TUTTI_KEY_STATISTICS,
-                .bytes = 2 * layer->out[0].C * (int64_t)tutti_dtype_bytes(TUTTI_STATISTICS_DTYPE)};
-        keys++;
+        for (int p = 0; p < n; p++)
+            visit(k, l, p, tutti_shape_count(&parameter[p].shape), parameter[p].dtype);
+        if (layer->kind->statistics)
+            visit(k, l, TUTTI_KEY_STATISTICS, 2 * layer->out[0].C, TUTTI_STATISTICS_DTYPE);
     }
-    return keys;
+}
+
+int tutti_service_keys(const tutti_net *net, int portions, tutti_key key[])
+{
+    listing k = {.key = key, .portions = portions};
+    visit_all(net, weigh, &k);
+    visit_all(net, add, &k);
+    return k.count;
 }
 
 static int64_t bytes_of(int server, int keys, const tutti_key key[])
@@ -46,7 +92,7 @@ static int next_key(int keys, const tutti_key key[])
 
 void tutti_service_deal(int servers, int keys, tutti_key key[])
 {
-    for (int k = 0; k < keys; k++) key[k].server = -1;
+    for (int k = 0; k < keys; k++) key[k].server = key[k].portions > 1 ? key[k].portion : -1;
     for (int k; (k = next_key(keys, key)) >= 0;) {
         int least = 0;
         for (int s = 1; s < servers; s++)
@@ -58,11 +104,13 @@ void tutti_service_deal(int servers, int keys, tutti_key key[])
 tutti_status tutti_service_check(const tutti_service *s, int replicas)
 {
     if (!s->servers) return TUTTI_OK;
-    const int fits = s->servers > 0 && s->clients > 0 && s->workers > 0 &&
-                     s->first == s->clients * s->workers && s->first == replicas;
-    const int here = s->serves ? s->server >= 0 && s->server < s->servers
-                               : s->client >= 0 && s->client < s->clients && s->worker >= 0 &&
-                                     s->worker < s->workers;
+    const int workers = s->clients * s->workers;
+    const int fits = s->servers > 0 && s->clients > 0 && s->workers > 0 && workers == replicas &&
+                     (s->first == workers || (s->first == 0 && s->servers == workers && s->serves));
+    const int serves = s->server >= 0 && s->server < s->servers;
+    const int works =
+        s->client >= 0 && s->client < s->clients && s->worker >= 0 && s->worker < s->workers;
+    const int here = (!s->serves || serves) && (tutti_service_only_serves(s) || works);
     if (fits && here) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_INVAL,
         "step: %d servers from rank %d on, for %d clients of %d workers, do not serve %d replicas",

@@ -1,11 +1,15 @@
-/* Parameter servers: which ranks they are, and what each of them has. The workers are ranks 0 .. first - 1, the
- * servers those behind them. Workers form clients of equal size: client c has ranks c * workers to
- * (c + 1) * workers - 1, which add up among themselves; towards servers a client is one.
+/* Parameter servers: which ranks they are, and what each of them has. The workers are the first clients * workers
+ * ranks. The servers are those behind them; or every worker is a server, too, and first is 0. Workers form clients of
+ * equal size: client c has ranks c * workers to (c + 1) * workers - 1, which add up among themselves; towards servers
+ * a client is one.
  *
  * A key is what servers add up: the gradient of a parameter, or the statistics of a batch norm. A key belongs to one
- * server, which has the parameter, too, and what the update rule keeps for it. Keys are dealt by bytes, from the
- * largest on, each to the server that has the fewest so far. Within a client, key k belongs to worker k modulo the
- * workers, its root, which alone sends it to the server and hears of it: so all links of a client are used.
+ * server, which has the parameter, too, and what the update rule keeps for it. A large parameter is as many keys as
+ * there are servers, its portions: each is a range of elements, and no two differ by more than one. Other keys are
+ * dealt by bytes, from the largest on, each to the server that has the fewest so far. So no server has more than
+ * another by as much as an eighth of what it would have if all were equal, unless a portion would be too small to be
+ * worth a message. Within a client, all that belongs to the n-th parameter or statistics belongs to worker n modulo
+ * the workers, its root, which alone sends it to servers and hears of it: so all links of a client are used.
  *
  * Threads: [P], but that errors are logged. */
 #ifndef TUTTI_SERVICE_H
@@ -18,7 +22,7 @@
 
 /* Zeroes: there are no servers. */
 typedef struct tutti_service {
-    int servers, first;   /* how many; the rank of the first */
+    int servers, first;   /* how many; the rank of the first, 0: everywhere */
     int clients, workers; /* how many; those of each client */
     int serves;           /* whether this rank is a server */
     int server;           /* of a server: its number */
@@ -27,16 +31,30 @@ typedef struct tutti_service {
     int group, all;
 } tutti_service;
 
+/* Whether every rank is both, worker and server; whether this rank is a server and nothing else. */
+static inline int tutti_service_everywhere(const tutti_service *service)
+{
+    return service->servers && !service->first;
+}
+static inline int tutti_service_only_serves(const tutti_service *service)
+{
+    return service->serves && service->first;
+}
+
 enum { TUTTI_KEY_STATISTICS = -1 };
 
 typedef struct tutti_key {
-    int layer, parameter; /* the layer's parameter, or TUTTI_KEY_STATISTICS */
+    int layer, parameter;  /* the layer's parameter, or TUTTI_KEY_STATISTICS */
+    int number;            /* of that, in net order */
+    int portion, portions; /* which of how many; of 1, all of it */
+    int64_t first, count;  /* its elements */
     int64_t bytes;
     int server;
 } tutti_key;
 
-/* How many keys a net has; fills key[], in net order, unless it is NULL. */
-int tutti_service_keys(const tutti_net *net, tutti_key key[]);
+/* How many keys a net has where large parameters have so many portions (1: they are whole); fills key[], in net order,
+ * unless it is NULL. */
+int tutti_service_keys(const tutti_net *net, int portions, tutti_key key[]);
 /* Says which of `servers` has each. */
 void tutti_service_deal(int servers, int keys, tutti_key key[]);
 /* INVAL (logged): numbers that do not fit each other, or the ranks of `replicas` workers. */

@@ -294,6 +294,10 @@ typedef struct tutti_step {
  * element. NOMEM. The net is not kept. */
 tutti_status tutti_step_build(
     const tutti_net *net, const tutti_step_options *options, tutti_step **step);
+/* How many keys the net has for so many servers, which share large parameters where updates treat each element by
+ * itself; fills key[] as tutti_service_keys does. [P] */
+int tutti_step_keys(
+    const tutti_net *net, const tutti_step_options *options, int servers, tutti_key key[]);
 void tutti_step_free(tutti_step *step); /* accepts NULL */
 /* Once the exchange has turned the step's marks into collectives, before a run is opened: what of an
  * update is this rank's own; where codes lie that are gathered together. Errors of tutti_strategy.settle. [M] */

@@ -46,6 +46,7 @@ struct tutti_strategy {
     /* How it goes with parameter servers (dag/net/service.h), where a layout has them. NULL: it does not. */
     const tutti_strategy *served;
     int needs_servers; /* it is nothing without them */
+    int everywhere;    /* of one that servers take part in: these may be workers, too */
     /* How it goes with a store of keys, which servers and clients share (tutti/kv.h). NULL: it does not. */
     const tutti_strategy *stored;
     /* The graph has no updates: behind each step the program pushes every gradient (tutti_step.gradient) to a

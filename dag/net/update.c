@@ -52,8 +52,7 @@ static tutti_status sum_micro_batches(
     tutti_status status =
         tutti_graph_kernel(b->graph, name, op, &desc, sizeof desc, n + 1, b->access, &node);
     if (status != TUTTI_OK) return status;
-    /* It is short, and the exchange it starts runs while others compute. */
-    tutti_graph_set_priority(b->graph, node, tutti_builder_urgent(b) - 1);
+    tutti_builder_hurry(b, node); /* the exchange it starts runs while others compute */
     return TUTTI_OK;
 }
 
@@ -271,6 +270,14 @@ static tutti_status clip(tutti_builder *b, const char *name, const tutti_trained
     return tutti_graph_kernel(b->graph, node, &tutti_op_clip, &desc, sizeof desc, 2, access, NULL);
 }
 
+tutti_status tutti_builder_append_update(
+    tutti_builder *b, const char *name, const tutti_trained *t)
+{
+    tutti_status status = b->step->rule->append(b->graph, name, t, b->step, b->options);
+    b->step->update[t->index] = tutti_graph_nodes(b->graph) - 1;
+    return status;
+}
+
 tutti_status tutti_builder_update_parameter(tutti_builder *b, int l, int p, const char *suffix)
 {
     const char *layer = b->net->layer[l].name;
@@ -284,9 +291,7 @@ tutti_status tutti_builder_update_parameter(tutti_builder *b, int l, int p, cons
     if (widens && (clips || !b->step->rule->takes_bf16))
         status = widen(b, name, tutti_builder_site(b, l, 0)->dparameter[p], &t);
     if (status == TUTTI_OK && clips) status = clip(b, name, &t);
-    if (status == TUTTI_OK) status = b->step->rule->append(b->graph, name, &t, b->step, b->options);
-    b->step->update[t.index] = tutti_graph_nodes(b->graph) - 1;
-    return status;
+    return status == TUTTI_OK ? tutti_builder_append_update(b, name, &t) : status;
 }
 
 tutti_status tutti_builder_follow_parameter(tutti_builder *b, int l, int p, const char *suffix)

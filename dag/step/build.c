@@ -86,6 +86,9 @@ static tutti_status check_options(const tutti_step_options *o)
     if (o->service.servers && strategy_of(o)->served != strategy_of(o))
         return tutti_fail(TUTTI_ERR_INVAL, "step: the strategy %s has no part for servers",
             strategy_of(o)->name);
+    if (tutti_service_everywhere(&o->service) && !strategy_of(o)->everywhere)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "step: the strategy %s needs servers that are not workers, too", strategy_of(o)->name);
     tutti_status status = tutti_service_check(&o->service, o->replicas);
     if (status == TUTTI_OK) status = tutti_codec_check(o, strategy_of(o));
     if (status == TUTTI_OK) status = rule_of(o)->check(o);
@@ -392,7 +395,7 @@ static tutti_status cut_net(tutti_builder *b)
 /* Only the first stage is fed and read, and no server. */
 static void hide_batch(tutti_builder *b)
 {
-    const int hidden = b->stage || b->options->service.serves;
+    const int hidden = b->stage || tutti_service_only_serves(&b->options->service);
     for (int s = 0; hidden && s < b->options->micro_batches; s++) {
         tutti_micro_batch *m = &b->step->micro_batch[s];
         m->images = m->labels = m->evaluated = m->seen = m->both = m->metrics = -1;
@@ -437,7 +440,7 @@ static tutti_status refresh(tutti_builder *b)
 static tutti_status emit_sections(tutti_builder *b)
 {
     tutti_step *step = b->step;
-    if (b->options->service.serves) return tutti_builder_serve(b);
+    if (tutti_service_only_serves(&b->options->service)) return tutti_builder_serve(b);
     find_wanted(b);
     tutti_net_find_judged(b->net, b->judged);
     tutti_status status = tutti_builder_meet(b);
@@ -567,7 +570,8 @@ tutti_status tutti_step_build(
     if (status == TUTTI_OK) status = tutti_builder_deal_keys(&b);
     if (status == TUTTI_OK) status = make_units(&b);
     if (status == TUTTI_OK)
-        status = options->service.serves ? tutti_builder_declare_keys(&b) : tutti_builder_declare(&b);
+        status = tutti_service_only_serves(&options->service) ? tutti_builder_declare_keys(&b)
+                                                              : tutti_builder_declare(&b);
     if (status == TUTTI_OK) status = tutti_builder_declare_codes(&b);
     if (status == TUTTI_OK) status = emit_sections(&b);
     hide_batch(&b);

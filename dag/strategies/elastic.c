@@ -110,39 +110,28 @@ static double share_of(const tutti_builder *b)
     return alpha_of(b) * b->options->service.clients;
 }
 
-static tutti_status meet_clients(tutti_builder *b)
-{
-    tutti_status status = tutti_builder_add_clients(b, TUTTI_SENT_WEIGHTS);
-    if (status == TUTTI_OK) status = tutti_builder_answer_clients(b, TUTTI_SENT_WEIGHTS);
-    return status == TUTTI_OK ? tutti_builder_move_centres(b, share_of(b)) : status;
-}
-
 static tutti_status meet(tutti_builder *b, int meeting)
 {
+    const int serves = b->options->service.serves;
     (void)meeting;
-    if (b->options->service.serves) return meet_clients(b);
-    tutti_status status = tutti_builder_declare_centres(b);
+    tutti_status status = serves ? TUTTI_OK : tutti_builder_declare_centres(b);
     if (status == TUTTI_OK) status = tutti_builder_push_keys(b, TUTTI_SENT_WEIGHTS);
     if (status == TUTTI_OK) status = tutti_builder_pull_keys(b, TUTTI_SENT_WEIGHTS);
-    return status == TUTTI_OK ? tutti_builder_approach_centres(b, alpha_of(b)) : status;
-}
-
-static tutti_status begin_from_centre(tutti_builder *b)
-{
-    tutti_status status = tutti_builder_push_keys(b, TUTTI_SENT_TO_REPLACE);
-    if (status == TUTTI_OK) status = tutti_builder_pull_keys(b, TUTTI_SENT_TO_REPLACE);
-    if (status == TUTTI_OK) status = tutti_builder_refresh_copies(b, 0);
-    return status == TUTTI_OK ? tutti_builder_average_states(b) : status;
+    if (status != TUTTI_OK) return status;
+    return serves ? tutti_builder_move_centres(b, share_of(b))
+                  : tutti_builder_approach_centres(b, alpha_of(b));
 }
 
 static tutti_status average(tutti_builder *b)
 {
     const tutti_service *s = &b->options->service;
     if (!s->servers) return TUTTI_OK;
-    if (!s->serves) return begin_from_centre(b);
-    tutti_status status = tutti_builder_add_clients(b, TUTTI_SENT_TO_REPLACE);
-    if (status == TUTTI_OK) status = tutti_builder_move_centres(b, share_of(b));
-    return status == TUTTI_OK ? tutti_builder_answer_clients(b, TUTTI_SENT_TO_REPLACE) : status;
+    tutti_status status = tutti_builder_push_keys(b, TUTTI_SENT_TO_REPLACE);
+    if (status == TUTTI_OK && s->serves) status = tutti_builder_move_centres(b, share_of(b));
+    if (status == TUTTI_OK) status = tutti_builder_pull_keys(b, TUTTI_SENT_TO_REPLACE);
+    if (status != TUTTI_OK || s->serves) return status;
+    status = tutti_builder_refresh_copies(b, 0);
+    return status == TUTTI_OK ? tutti_builder_average_states(b) : status;
 }
 
 const tutti_strategy tutti_strategy_elastic = {.name = "elastic",

@@ -7,19 +7,23 @@
  *   root      receive w
  *   worker    broadcast in the client; copies, averages, running statistics
  *
+ * Or every rank is both: it does in turn, key by key, what a root and what a server does; what it would send to itself
+ * is there already.
+ *
  * Axes: data parallelism; every step is one of the sequential rule, on the servers; reduces and messages begin as
  * gradients are completed, and w comes back as soon as it is updated; gradients go to servers, weights come from them;
  * stars of clients around each server, a tree in each client.
  *
  * Invariants: after a step all workers, and the server that has it, have the same bits of a parameter. These depend
- * on the clients and their order alone, and not on arrival, on the design, or on the number of servers: a key is
- * whole on one server, which adds whole vectors. With one worker in each client they are those of sync, whose sums
- * are added in the order of ranks. What the update rule keeps is on the server, and nowhere else. Statistics of
- * batch norms are keys, too, which are added and come back: no client waits for another but through a server.
+ * on the clients and their order alone, and not on arrival, on the design, or on the number of servers: these add
+ * in the order of clients, and share a parameter only if the rule treats each element by itself. With one worker in
+ * each client they are those of sync, whose sums are added in the order of ranks. What the update rule keeps is on
+ * servers, and nowhere else. Statistics of batch norms are keys, too, which are added and come back: no client waits
+ * for another but through a server.
  *
  * What is emitted has one order for all ranks: reduces; pushes, from the last key on; pulls, from the first;
  * broadcasts. A rank that did one thing after the other would wait only for ranks that are further behind in that
- * order.
+ * order. A rank that is a worker and a server has both in that order.
  *
  * Without servers it is sync. Sources: Li et al. 2014, "Scaling Distributed Machine Learning with the Parameter
  * Server", OSDI; Mamidala et al. 2018, "MXNET-MPI", arXiv:1801.03855, for clients that are MPI groups. */
@@ -62,18 +66,16 @@ static tutti_status update(tutti_builder *b)
 {
     const tutti_service *s = &b->options->service;
     if (!s->servers) return tutti_builder_update_all(b);
-    tutti_status status = s->serves ? tutti_builder_add_clients(b, TUTTI_SENT_GRADIENTS)
-                                    : tutti_builder_push_keys(b, TUTTI_SENT_GRADIENTS);
-    if (status != TUTTI_OK) return status;
-    if (s->serves) return tutti_builder_update_keys(b);
-    status = tutti_builder_pull_keys(b, TUTTI_SENT_GRADIENTS);
-    return status == TUTTI_OK ? tutti_builder_follow_all(b) : status;
+    tutti_status status = tutti_builder_push_keys(b, TUTTI_SENT_GRADIENTS);
+    if (status == TUTTI_OK) status = tutti_builder_pull_keys(b, TUTTI_SENT_GRADIENTS);
+    return status == TUTTI_OK && !tutti_service_only_serves(s) ? tutti_builder_follow_all(b) : status;
 }
 
 const tutti_strategy tutti_strategy_served = {.name = "sync",
     .summary = "servers add what clients send, update all parameters, and send them back",
     .deals = 1,
     .served = &tutti_strategy_served,
+    .everywhere = 1,
     .check = check,
     .sum = sum,
     .statistics = statistics,

@@ -1,7 +1,7 @@
 design_tests = tests/designs/test_burst tests/designs/test_clocks tests/designs/test_comm_core tests/designs/test_designs \
 	tests/designs/test_division \
 	tests/designs/test_fingerprint tests/designs/test_halt tests/designs/test_marks tests/designs/test_mismatch tests/designs/test_notes \
-	tests/designs/test_order tests/designs/test_pipeline tests/designs/test_priority tests/designs/test_record tests/designs/test_release tests/designs/test_stall \
+	tests/designs/test_order tests/designs/test_pipeline tests/designs/test_priority tests/designs/test_record tests/designs/test_release tests/designs/test_servers tests/designs/test_stall \
 	tests/designs/test_usr1 tests/designs/test_verify tests/designs/test_watch
 check_PROGRAMS += $(design_tests)
 TESTS += $(design_tests)
@@ -29,6 +29,9 @@ tests_designs_test_notes_LDADD = libtesting.la
 tests_designs_test_order_SOURCES = tests/designs/test_order.c
 tests_designs_test_order_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_order_LDADD = libtesting.la
+tests_designs_test_servers_SOURCES = tests/designs/test_servers.c
+tests_designs_test_servers_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_designs_test_servers_LDADD = libtrial.la
 tests_designs_test_pipeline_SOURCES = tests/designs/test_pipeline.c
 tests_designs_test_pipeline_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_pipeline_LDADD = libtrial.la

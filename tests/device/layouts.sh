@@ -45,6 +45,7 @@ check nccl 4 --layout replicas=4,split=2 --design concurrent
 check nccl 4 --layout stages=2,replicas=2,split=2 --micro-batches 2 --design funneled
 check nccl 2 --layout stages=2 --micro-batches 2 --pipeline eager
 check nccl 4 --layout servers=2,clients=1 --design chained
+check nccl 4 --layout servers=all,clients=2 --design concurrent
 check nccl 3 --layout servers=1 --strategy elastic:period=2
 check nccl 2 --strategy sharded
 check nccl 2 --strategy rooted:obr
@@ -54,6 +55,7 @@ check nccl 2 --strategy gossip:push-sum,period=2
 check nccl 2 --compress onebit
 check mpi 4 --layout stages=2,split=2 --micro-batches 2
 check mpi 3 --layout servers=1
+check mpi 3 --layout servers=all
 check mpi 2 --strategy gossip:exponential
 
 # A GPU that auto has found is not timed.

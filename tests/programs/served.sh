@@ -1,6 +1,6 @@
 #!/bin/bash
 # Parameter servers in the same mpirun: the weights of sync where each worker is a client, and of a tree of sums where clients have two;
-# in every design, for any number of servers; checkpoints; what is refused.
+# in every design, for any number of servers, and where all ranks are servers; checkpoints; what is refused.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 make_cifar "$dir/data"
 model=(--data "$dir/data" --model resnet20 --batch 8 --lr 0.02 --steps 6 --augment crop)
@@ -23,21 +23,32 @@ for servers in 1 2; do
     [ "$(field replica_checks)" -ge 3 ] || fail "$servers servers: the workers were not compared"
 done
 grep -q '"layout":"servers=2,clients=2"' "$dir/json" || fail "the start does not name the layout"
+trains 2 "${recipe[@]}" --layout servers=all --checkpoint "$dir/everywhere"
+is "all are servers" "$two"
+cmp "$dir/sync" "$dir/everywhere" || fail "all are servers: another checkpoint than of sync"
+[ "$(field replica_checks)" -ge 3 ] || fail "all are servers: the workers were not compared"
+grep -q '"layout":"servers=all,clients=2"' "$dir/json" || fail "the start does not name the layout"
 trains 3 "${recipe[@]}" --layout servers=1,clients=1
 is "a client of both" "$two"
+trains 2 "${recipe[@]}" --layout servers=all,clients=1
+is "a client of all, who are servers" "$two"
 trains 2 "${recipe[@]}" --layout replicas=2 --checkpoint "$dir/a" --stop-after 3
 trains 4 "${recipe[@]}" --layout servers=2,clients=2 --checkpoint "$dir/a" --resume "$dir/a"
 is "sync, then servers" "$two"
 cmp "$dir/sync" "$dir/a" || fail "sync, then servers: the checkpoints differ"
 trains 3 "${recipe[@]}" --layout servers=1,clients=2 --checkpoint "$dir/b" --stop-after 3
+trains 2 "${recipe[@]}" --layout servers=all --checkpoint "$dir/b" --resume "$dir/b" --stop-after 2
 trains 2 "${recipe[@]}" --layout replicas=2 --checkpoint "$dir/b" --resume "$dir/b"
-is "servers, then sync" "$two"
+is "a server, then all, then sync" "$two"
+cmp "$dir/sync" "$dir/b" || fail "a server, then all, then sync: the checkpoints differ"
 
 # ---- clients of two: each adds its own, and servers add those in the order of clients, as a tree of four does ----
 trains 4 "${model[@]}" --optimizer lars --strategy sync --layout replicas=4
 four=$(field weights_hash)
 trains 5 "${model[@]}" --optimizer lars --layout servers=1,clients=4
 is "lars, four clients" "$four"
+trains 4 "${model[@]}" --optimizer lars --layout servers=all
+is "lars, four clients who are servers" "$four"
 trains 4 "${model[@]}" --strategy rooted:b
 tree=$(field weights_hash)
 trains 6 "${model[@]}" --layout servers=2,clients=2 --bucket-mb 0.02
@@ -54,9 +65,25 @@ for design in $(names designs); do
     is "$design, $i servers" "$three"
     trains $((4 + i)) "${model[@]}" --layout servers=$i,clients=2 --design "$design" --bucket-mb 0.02
     is "$design, $i servers, clients of two" "$tree"
+    trains 3 "${model[@]}" --layout servers=all --design "$design"
+    is "$design, all are servers" "$three"
+    trains 4 "${model[@]}" --layout servers=all,clients=2 --design "$design" --bucket-mb 0.02
+    is "$design, all are servers, clients of two" "$tree"
 done
-cifar 7 "${model[@]}" --layout servers=1,clients=2 --check-only
-grep -q "ordering law holds" "$dir/out" || { fail "--check-only does not say that the law is kept"; cat "$dir/out"; }
+for layout in servers=1,clients=2 servers=all,clients=1; do
+    cifar 7 "${model[@]}" --layout $layout --check-only
+    grep -q "ordering law holds" "$dir/out" || { fail "--check-only of $layout does not say that the law is kept"; cat "$dir/out"; }
+done
+# one rank that is all; fewer keys than ranks, none of which is left without work
+trains 1 "${model[@]}" --layout replicas=1
+one=$(field weights_hash)
+trains 1 "${model[@]}" --layout servers=all
+is "one rank that is its server" "$one"
+mlp=(--data "$dir/data" --model mlp --batch 4 --lr 0.02 --steps 2 --optimizer lars)
+trains 7 "${mlp[@]}" --layout replicas=7
+seven=$(field weights_hash)
+trains 7 "${mlp[@]}" --layout servers=all
+is "six keys on seven ranks" "$seven"
 
 # ---- what is refused, on all ranks ----
 refused "4 clients of equal size cannot be formed of 6 workers.*use a divisor of 6, or start 9" 7 --layout servers=1,clients=4
@@ -64,7 +91,19 @@ refused "leaves none of 2 ranks to train: start at least 3" 2 --layout servers=2
 refused "has clients, but not how many servers" 2 --layout clients=2
 refused "no server that joins them: use servers=1, or clients=1" 2 --layout servers=0,clients=2
 refused "leave out stages=, replicas= and split=" 3 --layout servers=1,stages=2
-refused "must be stages=S.*or servers=S,clients=C, such as servers=1,clients=2" 3 --layout servers=some
+refused "leave out stages=, replicas= and split=" 2 --layout servers=all,stages=2
+refused "must be stages=S.*or servers=S,clients=C, such as servers=1,clients=2 or servers=all" 3 --layout servers=some
+refused "3 clients of equal size cannot be formed of 4 workers (all ranks): use a divisor of 4, or start 6" 4 --layout servers=all,clients=3
+for strategy in elastic elastic:alpha=0.2; do
+    refused "elastic.*needs servers that train nothing: use --layout servers=1, or more, not all" 2 --layout servers=all --strategy $strategy
+done
+for strategy in async bounded:1; do
+    refused "servers of a store of keys .*train nothing: use servers=1, or more" 2 --layout servers=all --strategy $strategy
+done
+refused "gossip.*has no part for servers: use" 2 --layout servers=all --strategy gossip
+refused "clip-norm.*each server of --layout has a part" 2 --layout servers=all --clip-norm 1
+refused "shards.*not with servers of --layout: use shared" 2 --layout servers=all --shards local
+refuses 2 "servers all: a job of servers trains nothing: say how many" "$apps/tutti-run" --servers all --clients 2 -n 4 "$apps/tutti-cifar"
 for strategy in sharded rooted:b local:period=2 gossip; do
     refused "${strategy%:*}.*has no part for servers: use" 3 --layout servers=1 --strategy $strategy
 done
@@ -72,5 +111,5 @@ refused "clip-norm.*each server of --layout has a part" 3 --layout servers=1 --c
 refused "compress.*each server of --layout has a part" 3 --layout servers=1 --compress onebit
 refused "wire.*servers add gradients as f32" 3 --layout servers=1 --wire bf16
 refused "shards.*servers of --layout read no images" 3 --layout servers=1 --shards local
-refused "leaves servers without keys, since mlp has 6: use at most 6" 8 --model mlp --layout servers=7
+refused "leaves servers without keys, since mlp has 6: use at most 6" 8 --model mlp --optimizer lars --layout servers=7
 finish

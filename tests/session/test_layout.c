@@ -10,24 +10,30 @@ START_TEST(texts_are_read)
     static const struct {
         const char *text;
         int stages, replicas, split; /* stages -1: refused */
-        int servers, clients;
-    } rows[] = {{"stages=2", 2, 0, 0, 0, 0}, {"replicas=3", 0, 3, 0, 0, 0},
-        {"stages=2,replicas=3", 2, 3, 0, 0, 0}, {"replicas=12,stages=64", 64, 12, 0, 0, 0},
+        int servers, clients, everywhere;
+    } rows[] = {{"stages=2", 2, 0, 0, 0, 0, 0}, {"replicas=3", 0, 3, 0, 0, 0, 0},
+        {"stages=2,replicas=3", 2, 3, 0, 0, 0, 0}, {"replicas=12,stages=64", 64, 12, 0, 0, 0, 0},
         {.text = "", .stages = -1}, {.text = "stages", .stages = -1},
         {.text = "stages=", .stages = -1}, {.text = "stages=0", .stages = -1},
         {.text = "stages=-1", .stages = -1}, {.text = "stages= 2", .stages = -1},
         {.text = "stages=2x", .stages = -1}, {.text = "stages=2,", .stages = -1},
         {.text = ",stages=2", .stages = -1}, {.text = "stages=2,stages=2", .stages = -1},
         {.text = "stages=2;replicas=2", .stages = -1}, {.text = "stages=65", .stages = -1},
-        {.text = "stages=99999999999999999999", .stages = -1}, {"split=2", 0, 0, 2, 0, 0},
-        {"split=4,replicas=8,stages=2", 2, 8, 4, 0, 0}, {.text = "split=0", .stages = -1},
-        {.text = "split=2,split=2", .stages = -1}, {"servers=1", 0, 0, 0, 1, 0},
-        {"servers=1,clients=2", 0, 0, 0, 1, 2}, {"clients=4,servers=12", 0, 0, 0, 12, 4},
-        {"servers=0", 0, 0, 0, 0, 1}, {"servers=0,clients=1", 0, 0, 0, 0, 1},
+        {.text = "stages=99999999999999999999", .stages = -1}, {"split=2", 0, 0, 2, 0, 0, 0},
+        {"split=4,replicas=8,stages=2", 2, 8, 4, 0, 0, 0}, {.text = "split=0", .stages = -1},
+        {.text = "split=2,split=2", .stages = -1}, {"servers=1", 0, 0, 0, 1, 0, 0},
+        {"servers=1,clients=2", 0, 0, 0, 1, 2, 0}, {"clients=4,servers=12", 0, 0, 0, 12, 4, 0},
+        {"servers=0", 0, 0, 0, 0, 1, 0}, {"servers=0,clients=1", 0, 0, 0, 0, 1, 0},
         {.text = "servers=0,clients=2", .stages = -1}, {.text = "clients=2", .stages = -1},
         {.text = "servers=-1", .stages = -1}, {.text = "servers=", .stages = -1},
         {.text = "servers=1,clients=0", .stages = -1},
-        {.text = "servers=0,servers=1", .stages = -1}, {.text = "servers=all", .stages = -1},
+        {.text = "servers=0,servers=1", .stages = -1},
+        {"servers=all", 0, 0, 0, 0, 0, 1},
+        {"clients=3,servers=all", 0, 0, 0, 0, 3, 1},
+        {.text = "servers=all,clients=0", .stages = -1}, {.text = "servers=al", .stages = -1},
+        {.text = "servers=all2", .stages = -1}, {.text = "servers=all,", .stages = -1},
+        {.text = "clients=all", .stages = -1}, {.text = "servers=all,servers=1", .stages = -1},
+        {.text = "servers=all,stages=2", .stages = -1},
         {.text = "servers=1,stages=2", .stages = -1},
         {.text = "replicas=2,servers=1", .stages = -1},
         {.text = "servers=0,split=2", .stages = -1}};
@@ -42,6 +48,8 @@ START_TEST(texts_are_read)
         ck_assert_int_eq(layout.split, rows[i].split);
         ck_assert_int_eq(layout.servers, rows[i].servers);
         ck_assert_int_eq(layout.clients, rows[i].clients);
+        ck_assert_int_eq(layout.everywhere, rows[i].everywhere);
+        ck_assert_int_eq(tutti_layout_given(&layout), 1);
     }
 }
 END_TEST
@@ -110,6 +118,12 @@ START_TEST(workers_form_clients)
     } rows[] = {{{.servers = 1, .clients = 2}, 7, "servers=1,clients=2", NULL},
         {{.servers = 2}, 5, "servers=2,clients=3", NULL},
         {{.clients = 1}, 4, "servers=0,clients=1", NULL},
+        {{.everywhere = 1}, 4, "servers=all,clients=4", NULL},
+        {{.everywhere = 1}, 1, "servers=all,clients=1", NULL},
+        {{.everywhere = 1, .clients = 2}, 4, "servers=all,clients=2", NULL},
+        {{.everywhere = 1, .clients = 4}, 6, NULL,
+            "4 clients of equal size cannot be formed of 6 workers (all ranks): use a divisor of 6, "
+            "or start 8 ranks"},
         {{.servers = 2}, 2, NULL, "leaves none of 2 ranks to train: start at least 3"},
         {{.servers = 4, .clients = 2}, 1, NULL, "leaves none of 1 rank to train: start at least 6"},
         {{.servers = 1, .clients = 4}, 7, NULL,
@@ -130,7 +144,10 @@ START_TEST(workers_form_clients)
         ck_assert_ok(status);
         ck_assert_str_eq(tutti_layout_print(&layout, text), rows[i].text);
         ck_assert_int_eq(layout.stages, 1);
-        ck_assert_int_eq(layout.replicas + layout.servers, rows[i].ranks);
+        ck_assert_int_eq(layout.replicas + (layout.everywhere ? 0 : layout.servers), rows[i].ranks);
+        if (layout.everywhere) ck_assert_int_eq(layout.servers, rows[i].ranks);
+        ck_assert_ok(tutti_layout_complete(&layout, rows[i].ranks)); /* it is */
+        ck_assert_str_eq(tutti_layout_print(&layout, text), rows[i].text);
     }
     tutti_log_set_level(TUTTI_LOG_WARN);
 }

@@ -49,6 +49,7 @@ link() {
     test_codes) path=tests/net/test_codes-test_codes.o more=.libs/libtrial.a ;;
     test_rounds) path=tests/net/test_rounds-test_rounds.o more=.libs/libtrial.a ;;
     test_shares) path=tests/net/test_shares-test_shares.o more=.libs/libtrial.a ;;
+    test_servers) path=tests/designs/test_servers-test_servers.o more=.libs/libtrial.a ;;
     test_served) path=tests/net/test_served-test_served.o more=.libs/libtrial.a ;;
     test_kv_world)
         path=tests/deadlock/test_kv_world-test_kv_world.o

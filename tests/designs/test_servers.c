@@ -1,0 +1,301 @@
+/* Steps with parameter servers: ranks as threads over the loop transport, each with an inline runner in a random order,
+ * and messages that wait for their receivers. Whether servers are ranks of their own, and how many, or all ranks are
+ * servers: workers have the same bits, and what update rules keep, put together, is the same. */
+#include "collectives/transport/transport.h"
+#include "dag/base/log.h"
+#include "dag/base/rng.h"
+#include "dag/net/net.h"
+#include "dag/net/step.h"
+#include "dag/net/update_rule.h"
+#include "designs/exchange/exchange.h"
+#include "tests/support/testing.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIDE = 4, CHANNELS = 3, CLASSES = 5, BATCH = 4, STEPS = 3, MOST_RANKS = 8, MOST_TENSORS = 64 };
+static const double patience_s = 60;
+
+/* Ranks without servers of their own form the clients. servers 0: all ranks serve. */
+typedef struct layout {
+    int clients, workers, servers;
+} layout;
+
+/* What training leaves: of each tensor the sum over its elements of a hash of place and value. */
+typedef struct findings {
+    int tensors;
+    struct {
+        char name[64];
+        uint64_t hash;
+    } tensor[MOST_TENSORS];
+} findings;
+
+typedef struct world {
+    tutti_loop_world *loop;
+    const tutti_design *design;
+    const tutti_update_rule *rule;
+    layout layout;
+    int micro_batches, accumulate;
+    uint64_t order;
+    pthread_mutex_t lock;
+    findings found;
+} world;
+
+typedef struct rank_job {
+    world *world;
+    int rank;
+    tutti_status status;
+} rank_job;
+
+static int workers_of(const layout *l)
+{
+    return l->clients * l->workers;
+}
+
+/* A dense layer that is large enough to be divided, and is no multiple of anything. */
+static void build(tutti_net *net)
+{
+    tutti_value x = tutti_net_input(net, SIDE, SIDE, CHANNELS);
+    x = tutti_net_conv(net, "conv", x, &(tutti_conv_layer){.K = 7, .R = 3, .pad = 1});
+    x = tutti_net_norm(net, "norm", x, 1);
+    x = tutti_net_dense(net, "wide", x, 83, TUTTI_INIT_HE_FAN_IN);
+    x = tutti_net_relu(net, "relu", x);
+    tutti_net_output(net, tutti_net_dense(net, "narrow", x, CLASSES, TUTTI_INIT_HE_FAN_IN));
+}
+
+/* ---- a rank ---- */
+
+static uint64_t hash_of(const void *data, int64_t first, int64_t count)
+{
+    uint64_t sum = 0;
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, (const char *)data + i * (int64_t)sizeof bits, sizeof bits);
+        uint64_t h = ((uint64_t)(first + i) << 32 | bits) * 0x9e3779b97f4a7c15u;
+        sum += (h ^ h >> 29) * 0xbf58476d1ce4e5b9u;
+    }
+    return sum;
+}
+
+/* Notes a tensor that workers have alike, or of which each server has a part. */
+static tutti_status note(const rank_job *job, const tutti_runner *runner, tutti_run *run,
+    const tutti_step *step, int tensor, int dealt)
+{
+    const tutti_tensor *t = tutti_graph_get_tensor(step->graph, tensor);
+    findings *found = &job->world->found;
+    void *data = malloc(t->bytes);
+    tutti_status status = tutti_run_read(runner, run, tensor, data, t->bytes);
+    const uint64_t hash =
+        hash_of(data, dealt ? t->first : 0, (int64_t)(t->bytes / sizeof(float)));
+    int i = 0;
+    free(data);
+    pthread_mutex_lock(&job->world->lock);
+    while (i < found->tensors && strcmp(found->tensor[i].name, t->name)) i++;
+    if (i == found->tensors) {
+        snprintf(found->tensor[i].name, sizeof found->tensor[i].name, "%s", t->name);
+        found->tensor[found->tensors++].hash = hash;
+    } else if (dealt) {
+        found->tensor[i].hash += hash;
+    } else if (found->tensor[i].hash != hash && !status) {
+        status = tutti_fail(TUTTI_ERR_MISMATCH, "%s differs between workers", t->name);
+    }
+    pthread_mutex_unlock(&job->world->lock);
+    return status;
+}
+
+static tutti_status feed(
+    const rank_job *job, const tutti_runner *runner, tutti_run *run, const tutti_step *step, int batch)
+{
+    static const float rate = 0.05f;
+    static const int64_t each = SIDE * SIDE * CHANNELS;
+    int64_t *number = malloc(sizeof *number);
+    *number = batch;
+    tutti_status status = runner->feed(run, step->rate, &rate, sizeof rate, NULL, NULL);
+    if (!status) status = runner->feed(run, step->counter, number, sizeof *number, free, number);
+    for (int s = 0; s < step->micro_batches && step->micro_batch[s].images >= 0 && !status; s++) {
+        const tutti_micro_batch *m = &step->micro_batch[s];
+        const int64_t first = (batch * MOST_RANKS + job->rank) * BATCH + m->first;
+        float *images = malloc((size_t)(m->count * each) * sizeof *images);
+        int32_t *labels = malloc((size_t)m->count * sizeof *labels);
+        for (int64_t e = 0; e < m->count * each; e++)
+            images[e] = (float)tutti_rng_normal(7, 1, (uint64_t)(first * each + e));
+        for (int64_t i = 0; i < m->count; i++)
+            labels[i] = (int32_t)tutti_rng_below(7, 2, (uint64_t)(first + i), CLASSES);
+        status = runner->feed(
+            run, m->images, images, (size_t)(m->count * each) * sizeof *images, free, images);
+        if (!status)
+            status = runner->feed(
+                run, m->labels, labels, (size_t)m->count * sizeof *labels, free, labels);
+    }
+    return status;
+}
+
+static tutti_status run_steps(
+    const rank_job *job, tutti_exchange *exchange, const tutti_net *net, tutti_step *step)
+{
+    const tutti_runner *runner = tutti_runner_find("inline");
+    const world *w = job->world;
+    tutti_run_options options = {
+        .seed = w->order + (uint64_t)job->rank, .hooks = tutti_exchange_hooks(exchange)};
+    tutti_run *run = NULL;
+    tutti_status status = tutti_exchange_apply(exchange, step->graph);
+    if (!status) status = tutti_step_settle(step);
+    if (!status) status = runner->open(step->graph, &options, &run);
+    if (!status) status = tutti_step_init(step, net, runner, run, 5);
+    for (int n = 0; n < STEPS * w->accumulate && !status; n++) {
+        status = feed(job, runner, run, step, n);
+        if (!status) status = runner->submit(run, tutti_step_section(step, n % w->accumulate));
+        if (!status) status = runner->wait(run, runner->point(run), patience_s);
+    }
+    for (int p = 0; p < step->parameters && job->rank < workers_of(&w->layout) && !status; p++)
+        status = note(job, runner, run, step, step->parameter[p], 0);
+    for (int i = 0; i < step->states && !status; i++)
+        status = note(job, runner, run, step, step->state[i], step->state_dealt[i]);
+    runner->close(run);
+    return status;
+}
+
+/* A client's ranks are neighbours. All ranks make all groups. */
+static tutti_status join(const rank_job *job, tutti_exchange *exchange, tutti_service *s)
+{
+    const layout *l = &job->world->layout;
+    const int workers = workers_of(l), first = l->servers ? workers : 0;
+    int ranks[MOST_RANKS], group;
+    tutti_status status = TUTTI_OK;
+    *s = (tutti_service){.servers = l->servers ? l->servers : workers,
+        .first = first,
+        .clients = l->clients,
+        .workers = l->workers,
+        .serves = job->rank >= first,
+        .server = job->rank - first,
+        .client = job->rank / l->workers,
+        .worker = job->rank % l->workers};
+    for (int c = 0; c < l->clients && l->workers > 1 && !status; c++) {
+        for (int i = 0; i < l->workers; i++) ranks[i] = c * l->workers + i;
+        status = tutti_exchange_group(exchange, l->workers, ranks, &group);
+        if (c == s->client) s->group = group;
+    }
+    return status;
+}
+
+static void *run_rank(void *arg)
+{
+    rank_job *job = arg;
+    world *w = job->world;
+    const int lanes = w->design->many_lanes ? 3 : 1;
+    tutti_transport *transport;
+    tutti_exchange *exchange = NULL;
+    tutti_net *net = NULL;
+    tutti_step *step = NULL;
+    tutti_step_options recipe = {.batch = BATCH,
+        .micro_batches = w->micro_batches,
+        .accumulate = w->accumulate,
+        .replicas = workers_of(&w->layout),
+        .replica = job->rank < workers_of(&w->layout) ? job->rank : 0,
+        .strategy = &tutti_strategy_served,
+        .rule = w->rule,
+        .momentum = 0.9f,
+        .beta1 = 0.9,
+        .beta2 = 0.999,
+        .epsilon = 1e-8f,
+        .trust = 0.001f,
+        .average_decay = 0.9,
+        .seed = 5};
+    tutti_exchange_options options = {.design = w->design,
+        .lanes = lanes,
+        .algorithm = "direct",
+        .bucket_bytes = 1 << 10,
+        .messages = 1,
+        .verify = TUTTI_VERIFY_ON,
+        .timeout_s = patience_s};
+    tutti_status status = tutti_transport_loop(w->loop, job->rank, lanes + 2, &transport);
+    if (!status) status = tutti_exchange_open_over(transport, &options, &exchange);
+    if (!status) status = join(job, exchange, &recipe.service);
+    if (!status) status = tutti_net_new(&net);
+    if (!status) build(net);
+    if (!status) status = tutti_step_build(net, &recipe, &step);
+    if (!status) status = run_steps(job, exchange, net, step);
+    tutti_step_free(step);
+    tutti_net_free(net);
+    tutti_status closed = tutti_exchange_close(exchange);
+    job->status = status ? status : closed;
+    return NULL;
+}
+
+/* ---- worlds ---- */
+
+static void run_world(world *w)
+{
+    rank_job job[MOST_RANKS];
+    pthread_t thread[MOST_RANKS];
+    const int ranks = workers_of(&w->layout) + w->layout.servers;
+    tutti_loop_options late = {.eager_bytes = 64, .delay_s = 100e-6, .seed = w->order};
+    w->found = (findings){0};
+    ck_assert_int_eq(pthread_mutex_init(&w->lock, NULL), 0);
+    ck_assert_ok(tutti_loop_world_new(ranks, &late, &w->loop));
+    for (int r = 0; r < ranks; r++) {
+        job[r] = (rank_job){.world = w, .rank = r};
+        ck_assert_int_eq(pthread_create(&thread[r], NULL, run_rank, &job[r]), 0);
+    }
+    for (int r = 0; r < ranks; r++) pthread_join(thread[r], NULL);
+    tutti_loop_world_free(w->loop);
+    pthread_mutex_destroy(&w->lock);
+    for (int r = 0; r < ranks; r++)
+        ck_assert_msg(!job[r].status, "%s, %d clients of %d, %d servers: rank %d: %s",
+            w->design->name, w->layout.clients, w->layout.workers, w->layout.servers, r,
+            tutti_status_name(job[r].status));
+}
+
+static void compare(const world *w, const findings *want)
+{
+    const findings *got = &w->found;
+    ck_assert_int_eq(got->tensors, want->tensors);
+    for (int i = 0; i < got->tensors; i++) {
+        int k = 0;
+        while (k < want->tensors && strcmp(want->tensor[k].name, got->tensor[i].name)) k++;
+        ck_assert_msg(k < want->tensors, "%s", got->tensor[i].name);
+        ck_assert_msg(got->tensor[i].hash == want->tensor[k].hash,
+            "%s, %s, %d clients of %d, %d servers: other bits of %s than with one server",
+            w->design->name, w->rule->name, w->layout.clients, w->layout.workers,
+            w->layout.servers, got->tensor[i].name);
+    }
+}
+
+static const layout clients[] = {{.clients = 1, .workers = 1}, {.clients = 3, .workers = 1},
+    {.clients = 1, .workers = 3}, {.clients = 2, .workers = 2}, {.clients = 4, .workers = 1}};
+static const tutti_update_rule *const rules[] = {
+    &tutti_update_sgd, &tutti_update_adam, &tutti_update_lars};
+enum { LAYOUTS = sizeof clients / sizeof *clients, RULES = sizeof rules / sizeof *rules };
+
+/* Row: clients, rule. */
+START_TEST(the_bits_are_those_of_one_server)
+{
+    world w = {.layout = clients[_i / RULES],
+        .rule = rules[_i % RULES],
+        .micro_batches = 1 + _i % 2,
+        .accumulate = 1 + _i % 3 / 2,
+        .design = tutti_design_find("sequential")};
+    w.layout.servers = 1;
+    w.order = testing_seed(1) + (uint64_t)_i;
+    run_world(&w);
+    const findings want = w.found;
+    for (int d = 0; tutti_designs[d]; d++) {
+        if (tutti_designs[d]->unsafe) continue;
+        w.design = tutti_designs[d];
+        for (w.layout.servers = 0; w.layout.servers < 4; w.layout.servers++) {
+            w.order++;
+            run_world(&w);
+            compare(&w, &want);
+        }
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("servers");
+    TCase *tcase = testing_case(suite, "servers");
+    tcase_add_loop_test(tcase, the_bits_are_those_of_one_server, 0, LAYOUTS * RULES);
+    return testing_run(suite);
+}
