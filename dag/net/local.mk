@@ -26,6 +26,7 @@ libnet_la_SOURCES += \
 	dag/net/layers.c \
 	dag/net/messages.c \
 	dag/net/net.h \
+	dag/net/pairs.c \
 	dag/net/precision.c \
 	dag/net/refresh.c \
 	dag/net/resized.c \
