@@ -11,7 +11,7 @@ is() {
 }
 
 # ---- ranks, delays, designs: one hash each ----
-for how in 4,period=1,delay=1,round=4 3,period=2,delay=2,round=4 4,period=3,delay=2,round=5; do
+for how in 4,period=1,delay=1,round=4 3,period=3,delay=2,round=5; do
     ranks=${how%%,*} strategy=adpsgd:${how#*,} round=${how##*=}
     trains "$ranks" "${model[@]}" --strategy "$strategy" --checkpoint "$dir/whole$ranks$round" --replica-check 1
     hash=$(field weights_hash)
@@ -27,11 +27,11 @@ for how in 4,period=1,delay=1,round=4 3,period=2,delay=2,round=4 4,period=3,dela
     cmp "$dir/whole$ranks$round" "$dir/part$ranks$round" || fail "$strategy, resumed: the checkpoints differ"
     hashes+=("$hash")
 done
-[ "$(printf '%s\n' "${hashes[@]}" | sort -u | wc -l)" = 3 ] || fail "two ways to meet leave the same weights"
-cifar 4 "${model[@]}" --strategy adpsgd --checkpoint "$dir/other" --resume "$dir/whole45"
+[ "$(printf '%s\n' "${hashes[@]}" | sort -u | wc -l)" = 2 ] || fail "two ways to meet leave the same weights"
+cifar 3 "${model[@]}" --strategy adpsgd --checkpoint "$dir/other" --resume "$dir/whole35"
 [ $? != 0 ] && grep -q "its strategy is adpsgd:period=3,delay=2,round=5, but this run's is adpsgd:period=1,delay=1,round=1000" "$dir/out" ||
     { fail "resumed with another delay"; cat "$dir/out"; }
-trains 4 "${model[@]}" --resume "$dir/whole45"
+trains 3 "${model[@]}" --resume "$dir/whole35"
 trains 4 "${model[@]}" --strategy local:period=4
 ! [ "$(field weights_hash)" = "${hashes[0]}" ] || fail "meeting changes nothing"
 trains 1 "${model[@]}"

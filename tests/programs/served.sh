@@ -65,7 +65,7 @@ refused "has clients, but not how many servers" 2 --layout clients=2
 refused "no server that joins them: use servers=1, or clients=1" 2 --layout servers=0,clients=2
 refused "leave out stages=, replicas= and split=" 3 --layout servers=1,stages=2
 refused "must be stages=S.*or servers=S,clients=C, such as servers=1,clients=2" 3 --layout servers=some
-for strategy in sharded rooted:b local:period=2 gossip; do
+for strategy in sharded rooted:b local:period=2 gossip adpsgd; do
     refused "${strategy%:*}.*has no part for servers: use" 3 --layout servers=1 --strategy $strategy
 done
 refused "clip-norm.*each server of --layout has a part" 3 --layout servers=1 --clip-norm 1
