@@ -61,8 +61,12 @@ tutti_status tutti_flight_batches(tutti_trainer *s, int train, tutti_prefetch **
 {
     tutti_prefetch_options options = {.dataset = train ? &s->train : &s->test,
         .train = train,
-        .rank = s->local ? 0 : train ? s->session.replica : judges(&s->session),
-        .ranks = s->local ? 1 : train ? s->session.replicas : s->session.joined,
+        .rank = s->local ? 0
+                : train  ? s->session.replica
+                         : judges(&s->session),
+        .ranks = s->local ? 1
+                 : train  ? s->session.replicas
+                          : s->session.joined,
         .most = s->steps_per_epoch * s->options->accumulate,
         .batch = s->options->batch,
         .first_step = train ? s->first_step * s->options->accumulate : 0,
@@ -115,6 +119,7 @@ tutti_status tutti_flight_board(
     }
     if (status) return status;
     f->step = step;
+    f->from = s->session.runner->point(s->session.run);
     f->busy = 1;
     return TUTTI_OK;
 }
@@ -147,7 +152,7 @@ tutti_status tutti_flight_land(
 {
     tutti_training_session *on = &s->session;
     double begun_s = tutti_trace_now(on->trace);
-    tutti_status status = on->runner->wait(on->run, f->point, s->options->timeout_s);
+    tutti_status status = on->runner->wait_from(on->run, f->from, f->point, s->options->timeout_s);
     tutti_trace_main(on->trace, TUTTI_SPAN_WAIT, "wait for a step", begun_s);
     if (status) return status; /* the batch may still be read */
     f->busy = 0;

@@ -36,6 +36,7 @@ typedef struct loop {
     int better;                /* the last evaluation was the best one */
     int64_t known;             /* after this step the loss is known to be finite on all ranks */
     int64_t round;             /* that begins next, from 0 */
+    int64_t began;             /* the first step of this one */
     int signal;                /* all ranks end because one received this; 0: they go on */
 } loop;
 
@@ -102,16 +103,26 @@ static int begins_round(const tutti_trainer *s, int64_t step)
     return step == s->first_step || tutti_trainer_ends_round(s, step);
 }
 
-/* Takes and submits one batch of training; before the first of a step, messages between replicas that meet in
- * it; behind the last one of a round what makes replicas equal. */
+/* Before the passes of a step: what replicas that meet others do. */
+static tutti_status submit_meetings(loop *l, int64_t step)
+{
+    tutti_training_session *on = &l->s->session;
+    int section[TUTTI_STEP_BEFORE];
+    const int sections = tutti_step_before(on->step, step, l->began, section);
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < sections && !status; i++) status = on->runner->submit(on->run, section[i]);
+    return status;
+}
+
+/* Takes and submits one batch of training; before the first of a step, meetings; behind the last one of a round
+ * what makes replicas equal. */
 static tutti_status submit_batch(loop *l, int64_t number)
 {
     tutti_trainer *s = l->s;
     tutti_training_session *on = &s->session;
     tutti_flight *f = &l->flight[number % TUTTI_FLIGHTS];
     int64_t step = number / s->options->accumulate;
-    const int meeting = begins_step(s, number) ? tutti_step_meeting(on->step, step) : -1;
-    tutti_status status = meeting < 0 ? TUTTI_OK : on->runner->submit(on->run, meeting);
+    tutti_status status = begins_step(s, number) ? submit_meetings(l, step) : TUTTI_OK;
     if (!status) status = tutti_flight_board(s, l->batches, "train", step, f);
     if (status) return status;
     f->number = number;
@@ -144,9 +155,11 @@ static tutti_status train_step(loop *l, int64_t step, int *stop)
     for (int64_t number = first; number < end && !status; number++) {
         status = retire(l, &l->flight[number % TUTTI_FLIGHTS]);
         int wish = l->lost || tutti_interrupt_asked(s->interrupt);
-        if (!status && number == first && begins_round(s, step))
+        if (!status && number == first && begins_round(s, step)) {
+            l->began = step;
             status =
                 tutti_exchange_halt(s->session.exchange, l->round++, TUTTI_FLIGHTS, wish, stop);
+        }
         if (status || *stop) return status;
         status = submit_batch(l, number);
     }
@@ -154,13 +167,17 @@ static tutti_status train_step(loop *l, int64_t step, int *stop)
     return status;
 }
 
-/* Retires all batches in flight, oldest first; with a store, weights are those of the last pull then. */
+/* Retires all batches in flight, oldest first, and waits for the rest; with a store, weights are those of the last
+ * pull then. */
 static tutti_status drain(loop *l, int64_t next_step)
 {
     int64_t next = next_step * l->s->options->accumulate;
     tutti_status status = TUTTI_OK;
     for (int64_t number = next; number < next + TUTTI_FLIGHTS && !status; number++)
         status = retire(l, &l->flight[number % TUTTI_FLIGHTS]);
+    const tutti_training_session *on = &l->s->session;
+    if (!status)
+        status = on->runner->wait(on->run, on->runner->point(on->run), l->s->options->timeout_s);
     if (status || !l->s->store) return status;
     return tutti_train_store_settle(l->s->store, l->s->options->timeout_s);
 }
@@ -411,7 +428,7 @@ static void tell_end(const loop *l, int64_t done)
     const char *name = tutti_interrupt_name(l->signal),
                *from = l->saved ? o->checkpoint : o->resume;
     if (!tutti_trainer_reports(l->s)) return;
-    char *command = !from          ? NULL
+    char *command = !from ? NULL
                     : l->s->store && l->s->store->jobs
                         ? tutti_again_jobs(l->s->store->servers, l->s->store->clients,
                               l->s->store->workers, o->words, from)

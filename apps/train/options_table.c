@@ -187,6 +187,8 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
                 "neighbours, or of one in turn, in every step, and with all after period=T steps "
                 "(default 1000); gossip:push-sum: the same, where each sends to one that is drawn, "
                 "with half of its share, by which means are weighted; "
+                "adpsgd:period=T,delay=D,round=R: they meet in pairs every T steps (default 1), and "
+                "train on for D steps (default 1, at most T) until the average is there; "
                 "elastic:period=T,alpha=A,round=R, with servers of --layout: clients "
                 "train alone, and every T steps (default 8) move by A (default 0.1) of the way to a "
                 "centre, and it to them; async, with servers: each client's gradients update the "

@@ -156,8 +156,10 @@ typedef struct series {
 /* All batches of a step. */
 static tutti_status submit_step(tutti_training_session *s, int64_t number)
 {
-    const int meeting = tutti_step_meeting(s->step, number);
-    tutti_status status = meeting < 0 ? TUTTI_OK : s->runner->submit(s->run, meeting);
+    int before[TUTTI_STEP_BEFORE];
+    const int sections = tutti_step_before(s->step, number, 0, before);
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < sections && !status; i++) status = s->runner->submit(s->run, before[i]);
     for (int batch = 0; batch < s->step->accumulate && !status; batch++)
         status = s->runner->submit(s->run, tutti_step_section(s->step, batch));
     /* Designs differ in this section alone, so that each step has it. */

@@ -43,6 +43,7 @@ tutti_status tutti_open_clip(const void *desc, void **args);
 tutti_status tutti_open_average(const void *desc, void **args);
 tutti_status tutti_open_divide(const void *desc, void **args);
 tutti_status tutti_open_outer(const void *desc, void **args);
+tutti_status tutti_open_pair(const void *desc, void **args);
 tutti_status tutti_open_share_set(const void *desc, void **args);
 tutti_status tutti_open_share_halve(const void *desc, void **args);
 tutti_status tutti_open_share_weigh(const void *desc, void **args);

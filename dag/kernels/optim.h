@@ -32,7 +32,9 @@
  * DIVIDE: x /= by, of what is a sum over `by` ranks.
  * OUTER: what follows the sum w of `by` ranks' weights that began as w0:
  *   g = w0 - w / by;   v = momentum * v + g;   w = w0 = w0 - rate * (g + momentum * v)
- * With momentum 0 there is no v. Source: Douillard et al. 2023, arXiv:2311.08105, algorithm 1. */
+ * With momentum 0 there is no v. Source: Douillard et al. 2023, arXiv:2311.08105, algorithm 1.
+ * PAIR: w += (other - own) / 2, of what the two of a pair had when they met. The two moves are each other's
+ * negative, to the last bit. */
 #ifndef TUTTI_OPTIM_H
 #define TUTTI_OPTIM_H
 
@@ -92,11 +94,16 @@ typedef struct tutti_outer_desc {
     float by, rate, momentum;
 } tutti_outer_desc;
 
+typedef struct tutti_pair_desc {
+    int64_t count;
+} tutti_pair_desc;
+
 /* The row of the CPU's kernel (kernel.h), for who has no use for those of other families; NULL: there
  * is none. [P] */
 const tutti_kernel *tutti_optim_kernel(const tutti_op *op, tutti_dtype dtype);
 
 extern const tutti_op tutti_op_sgd, tutti_op_adam, tutti_op_lars, tutti_op_length, tutti_op_lengths,
-    tutti_op_clip_factor, tutti_op_clip, tutti_op_average, tutti_op_divide, tutti_op_outer;
+    tutti_op_clip_factor, tutti_op_clip, tutti_op_average, tutti_op_divide, tutti_op_outer,
+    tutti_op_pair;
 
 #endif

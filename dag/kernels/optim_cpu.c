@@ -544,6 +544,39 @@ TUTTI_CPU_FN(outer)
     return TUTTI_OK;
 }
 
+tutti_status tutti_open_pair(const void *desc, void **args)
+{
+    const tutti_pair_desc *d = desc;
+    tutti_status status = check_count("pair", d->count);
+    return status ? status : tutti_cpu_copy("pair", d, sizeof *d, args);
+}
+
+TUTTI_INLINE void pair_lanes(const float *own, const float *other, float *w, int lanes)
+{
+    tutti_lanes mine, theirs, weight;
+    tutti_load(&mine, own, lanes);
+    tutti_load(&theirs, other, lanes);
+    tutti_load(&weight, w, lanes);
+    weight += (theirs - mine) * 0.5f;
+    tutti_store(w, &weight, lanes);
+}
+
+TUTTI_CLONES static void pair(int64_t count, const float *own, const float *other, float *w)
+{
+    int64_t i = 0;
+    for (; i + TUTTI_LANES <= count; i += TUTTI_LANES)
+        pair_lanes(own + i, other + i, w + i, TUTTI_LANES);
+    if (i < count) pair_lanes(own + i, other + i, w + i, (int)(count - i));
+}
+
+TUTTI_CPU_FN(pair)
+{
+    const tutti_pair_desc *d = args;
+    (void)queue;
+    pair(d->count, buf[0], buf[1], buf[2]);
+    return TUTTI_OK;
+}
+
 const tutti_op tutti_op_sgd = {.name = "sgd",
     .buffers = "g,rate:F32->w:F32(rw),v:F32(rw)",
     .part = TUTTI_PART_UPDATE,
@@ -586,6 +619,10 @@ const tutti_op tutti_op_outer = {.name = "outer",
     .buffers = "->w(rw),w0(rw),[v](rw)",
     .part = TUTTI_PART_UPDATE,
     .desc_bytes = sizeof(tutti_outer_desc)};
+const tutti_op tutti_op_pair = {.name = "pair",
+    .buffers = "own,other->w(rw)",
+    .part = TUTTI_PART_UPDATE,
+    .desc_bytes = sizeof(tutti_pair_desc)};
 
 const tutti_kernel tutti_kernels_optim_cpu[] = {
     TUTTI_CPU_LOOP(sgd, tutti_open_sgd, sgd_run),
@@ -600,6 +637,7 @@ const tutti_kernel tutti_kernels_optim_cpu[] = {
     TUTTI_CPU_LOOP(average, tutti_open_average, average_run),
     TUTTI_CPU_LOOP(divide, tutti_open_divide, divide_run),
     TUTTI_CPU_LOOP(outer, tutti_open_outer, outer_run),
+    TUTTI_CPU_LOOP(pair, tutti_open_pair, pair_run),
     {0},
 };
 

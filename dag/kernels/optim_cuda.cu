@@ -353,6 +353,22 @@ tutti_status outer(const void *args, void *const buf[], void *queue)
     return launch("outer", d->count, element, queue);
 }
 
+struct Pair {
+    const float *own, *other;
+    float *w;
+    TUTTI_BOTH void operator()(int64_t i) const
+    {
+        w[i] += (other[i] - own[i]) * 0.5f;
+    }
+};
+
+tutti_status pair(const void *args, void *const buf[], void *queue)
+{
+    const tutti_pair_desc *d = (const tutti_pair_desc *)args;
+    const Pair element = {(const float *)buf[0], (const float *)buf[1], (float *)buf[2]};
+    return launch("pair", d->count, element, queue);
+}
+
 } // namespace
 
 #define ROW(op, dtype, run)                                                                        \
@@ -375,5 +391,6 @@ extern "C" const tutti_kernel TUTTI_CUDA_TABLE(optim)[] = {
     ROW(average, TUTTI_F32, average),
     ROW(divide, TUTTI_F32, divide),
     ROW(outer, TUTTI_F32, outer),
+    ROW(pair, TUTTI_F32, pair),
     {},
 };

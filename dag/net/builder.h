@@ -1,7 +1,7 @@
 /* What the parts of the step's construction share: declare.c makes the tensors; forward.c, build.c
  * and evaluate.c the nodes of the passes; update.c the marks and what follows them; refresh.c
  * copies of weights in another type; encode.c gradients that travel as codes; rounds.c what replicas
- * that train alone do together; shares.c what they do with shares; keys.c, portions.c and serve.c
+ * that train alone do together; shares.c what they do with shares, pairs.c in pairs; keys.c, portions.c and serve.c
  * servers, and what clients exchange with them; precision.c the types of the net's values. Threads: [M]. */
 #ifndef TUTTI_BUILDER_H
 #define TUTTI_BUILDER_H
@@ -211,6 +211,13 @@ tutti_status tutti_builder_set_share(tutti_builder *b);
 int tutti_builder_is_kept(const tutti_builder *b, int tensor);
 /* For the section `refresh`: what parameters are as a round begins. */
 tutti_status tutti_builder_note_starts(tutti_builder *b);
+/* A parameter as it is now, into another tensor of its shape. */
+tutti_status tutti_builder_copy_weight(tutti_builder *b, const tutti_trained *t, int to);
+/* Pairs whose meetings go on while they train. Where one ends: every parameter moves by half of the way from what was
+ * sent to what was heard, and its copies follow. Where one begins, after the former in the graph: messages with
+ * replica `other`; -1: this replica is alone, and what it hears is what it sends. */
+tutti_status tutti_builder_join_pair(tutti_builder *b);
+tutti_status tutti_builder_meet_pair(tutti_builder *b, int other);
 /* How many replicas a step sums over. */
 static inline int tutti_builder_summed(const tutti_builder *b)
 {

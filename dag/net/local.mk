@@ -27,6 +27,7 @@ libnet_la_SOURCES += \
 	dag/net/layers.c \
 	dag/net/messages.c \
 	dag/net/net.h \
+	dag/net/pairs.c \
 	dag/net/portions.c \
 	dag/net/precision.c \
 	dag/net/refresh.c \

@@ -130,12 +130,12 @@ tutti_status tutti_builder_average(tutti_builder *b, float rate, float momentum)
     return status == TUTTI_OK ? divide_states(b) : status;
 }
 
-static tutti_status note_start(tutti_builder *b, const tutti_trained *t)
+tutti_status tutti_builder_copy_weight(tutti_builder *b, const tutti_trained *t, int to)
 {
     const tutti_sum_desc desc = {.count = t->count, .inputs = 1};
-    const tutti_access access[] = {tutti_reads(t->weight), tutti_writes(t->start)};
+    const tutti_access access[] = {tutti_reads(t->weight), tutti_writes(to)};
     char name[TUTTI_SITE_NAME + 16];
-    name_node(b, t->start, &tutti_op_sum, name, sizeof name);
+    name_node(b, to, &tutti_op_sum, name, sizeof name);
     return tutti_graph_kernel(b->graph, name, &tutti_op_sum, &desc, sizeof desc, 2, access, NULL);
 }
 
@@ -145,8 +145,10 @@ tutti_status tutti_builder_note_starts(tutti_builder *b)
     tutti_status status = TUTTI_OK;
     for (int l = b->first; l < b->end; l++) {
         int n = tutti_layer_parameters(&b->net->layer[l], parameter);
-        for (int p = 0; p < n && status == TUTTI_OK; p++)
-            status = note_start(b, &b->trained[l * TUTTI_LAYER_PARAMETERS + p]);
+        for (int p = 0; p < n && status == TUTTI_OK; p++) {
+            const tutti_trained *t = tutti_builder_trained(b, l, p);
+            status = tutti_builder_copy_weight(b, t, t->start);
+        }
     }
     return status;
 }
@@ -197,6 +199,11 @@ tutti_status tutti_builder_meet(tutti_builder *b)
     tutti_status status = TUTTI_OK;
     step->meetings = strategy->meetings ? strategy->meetings(b->options) : 0;
     step->meets_every = strategy->meets_every ? strategy->meets_every(&b->options->settings) : 1;
+    if (strategy->join && step->meetings) {
+        step->delay = strategy->delay(&b->options->settings);
+        status = tutti_graph_section(b->graph, "join", &step->join);
+        if (status == TUTTI_OK) status = strategy->join(b);
+    }
     for (int i = 0; i < step->meetings && status == TUTTI_OK; i++) {
         char name[16];
         snprintf(name, sizeof name, "meet.%d", i);
@@ -238,4 +245,21 @@ int tutti_step_meeting(const tutti_step *step, int64_t number)
         order[k] = i;
     }
     return step->meeting[order[number % n]];
+}
+
+/* A meeting that a round has cut short is left as it is: all have had the average since. */
+static int ends_meeting(const tutti_step *step, int64_t number, int64_t round)
+{
+    const int64_t began = number - step->delay;
+    return step->join >= 0 && began >= round && began % step->meets_every == 0;
+}
+
+int tutti_step_before(
+    const tutti_step *step, int64_t number, int64_t round, int section[TUTTI_STEP_BEFORE])
+{
+    const int meeting = tutti_step_meeting(step, number);
+    int n = 0;
+    if (ends_meeting(step, number, round)) section[n++] = step->join;
+    if (meeting >= 0) section[n++] = meeting;
+    return n;
 }

@@ -42,10 +42,11 @@
  *
  *   refresh with precision TUTTI_BF16: copies of parameters; with the strategy local: of what they
  *           were at the beginning of a round; with gossip:push-sum: shares
- *   average with the strategies local, gossip and elastic: averages of parameters and state over replicas
+ *   average with the strategies local, gossip, adpsgd and elastic: averages of parameters and state over replicas
  *   meet.0, meet.1, ...
- *           with the strategies gossip and elastic: messages between replicas, or with servers, before the
+ *           with the strategies gossip, adpsgd and elastic: messages between replicas, or with servers, before the
  *           passes of a step
+ *   join    with the strategy adpsgd: what becomes of messages of some steps before, likewise
  *
  * A step of several batches runs gather_first, gather_more for those in between, and train for the
  * last one, which adds what was gathered: to its results the batches are further micro-batches.
@@ -97,8 +98,8 @@ const tutti_update_rule *tutti_update_rule_find(const char *name);
 /* What a complete gradient turns into, and who updates (dag/net/strategy.h). */
 typedef struct tutti_strategy tutti_strategy;
 extern const tutti_strategy tutti_strategy_sync, tutti_strategy_sharded, tutti_strategy_rooted,
-    tutti_strategy_local, tutti_strategy_gossip, tutti_strategy_elastic, tutti_strategy_async,
-    tutti_strategy_bounded;
+    tutti_strategy_local, tutti_strategy_gossip, tutti_strategy_adpsgd, tutti_strategy_elastic,
+    tutti_strategy_async, tutti_strategy_bounded;
 /* sync with servers, and sync and elastic with a store of keys, in no table: users say it by a layout, or by jobs. */
 extern const tutti_strategy tutti_strategy_served, tutti_strategy_stored, tutti_strategy_elastic_stored;
 /* NULL-terminated table of strategies; lookup by name (NULL if unknown). [P] */
@@ -262,6 +263,9 @@ typedef struct tutti_step {
      * that says which is next */
     int meetings, meeting[TUTTI_STEP_MEETINGS];
     int64_t meets_every; /* steps from one meeting to the next */
+    /* the section that ends a meeting, and how many steps after it began; -1: it ends in its own step */
+    int join;
+    int64_t delay;
     uint64_t seed;
     /* with accumulate above 1: of the first batch, and of those between it and the last; else -1 */
     int gather_first, gather_more;
@@ -307,6 +311,11 @@ int tutti_step_section(const tutti_step *step, int batch);
 /* The section to submit before the first batch of step `number`, from 0, the same on all replicas; -1: none.
  * Each of a step's meetings comes once in so many steps that have one, in an order drawn from the seed. [P] */
 int tutti_step_meeting(const tutti_step *step, int64_t number);
+/* All sections to submit, in this order, before the first batch of step `number` of a round that began with step
+ * `round`: what ends a meeting, and that. Returns how many. [P] */
+enum { TUTTI_STEP_BEFORE = 2 };
+int tutti_step_before(
+    const tutti_step *step, int64_t number, int64_t round, int section[TUTTI_STEP_BEFORE]);
 
 /* Writes the initial values of every parameter and state into the run's memory, not of copies; they
  * depend only on the seed and the parameter's name. Running mean 0, variance 1; states of the update rule 0;

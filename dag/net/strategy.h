@@ -43,6 +43,11 @@ struct tutti_strategy {
     int (*meetings)(const tutti_step_options *options);
     tutti_status (*meet)(struct tutti_builder *b, int i);
     int64_t (*meets_every)(const tutti_strategy_settings *settings); /* steps; NULL: 1. [P] */
+    /* Replicas that train on while they meet: for so many steps, at most as many as from one meeting to the next;
+     * and what appends what then becomes of what they heard, the nodes of a section of its own. NULL: a meeting ends
+     * in its own step. [P]; [M] */
+    int64_t (*delay)(const tutti_strategy_settings *settings);
+    tutti_status (*join)(struct tutti_builder *b);
     /* How it goes with parameter servers (dag/net/service.h), where a layout has them. NULL: it does not. */
     const tutti_strategy *served;
     int needs_servers; /* it is nothing without them */

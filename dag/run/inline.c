@@ -180,7 +180,7 @@ static void inline_close(tutti_run *run)
     if (!run) return;
     tutti_run_observe(&run->options.hooks, NULL, 1);
     int unfinished =
-        run->ledger && !tutti_ledger_reached(run->ledger, tutti_ledger_point(run->ledger));
+        run->ledger && !tutti_ledger_reached(run->ledger, 0, tutti_ledger_point(run->ledger));
     tutti_edges_free(run->edges);
     free(run->ready);
     free(run->buf);
@@ -395,25 +395,30 @@ static int64_t inline_point(tutti_run *run)
     return tutti_ledger_point(run->ledger);
 }
 
-static tutti_status await(tutti_run *run, int64_t point, double timeout_s)
+static tutti_status await(tutti_run *run, int64_t from, int64_t point, double timeout_s)
 {
     double deadline = tutti_clock_s() + timeout_s;
-    while (!tutti_ledger_reached(run->ledger, point)) {
+    while (!tutti_ledger_reached(run->ledger, from, point)) {
         tutti_status status = tutti_ledger_failure(run->ledger);
         if (!status) status = advance(run);
         if (status) return status;
         if (tutti_clock_s() > deadline)
-            return tutti_ledger_report_timeout(run->ledger, point, timeout_s);
+            return tutti_ledger_report_timeout(run->ledger, from, point, timeout_s);
     }
     return tutti_ledger_failure(run->ledger);
 }
 
-static tutti_status inline_wait(tutti_run *run, int64_t point, double timeout_s)
+static tutti_status inline_wait_from(tutti_run *run, int64_t from, int64_t point, double timeout_s)
 {
     tutti_run_waits(&run->options.hooks, 1);
-    tutti_status status = await(run, point, timeout_s);
+    tutti_status status = await(run, from, point, timeout_s);
     tutti_run_waits(&run->options.hooks, 0);
     return status;
+}
+
+static tutti_status inline_wait(tutti_run *run, int64_t point, double timeout_s)
+{
+    return inline_wait_from(run, 0, point, timeout_s);
 }
 
 static tutti_status inline_acquire(
@@ -448,6 +453,7 @@ const tutti_runner tutti_runner_inline = {
     .fetch = inline_fetch,
     .point = inline_point,
     .wait = inline_wait,
+    .wait_from = inline_wait_from,
     .acquire = inline_acquire,
     .release = inline_release,
     .handle = inline_handle,

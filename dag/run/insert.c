@@ -149,7 +149,7 @@ tutti_status tutti_insert_collective(tutti_insert *insert, const tutti_insert_no
 
 int tutti_insert_ended(tutti_insert *insert)
 {
-    return tutti_ledger_reached(insert->ledger, tutti_ledger_point(insert->ledger));
+    return tutti_ledger_reached(insert->ledger, 0, tutti_ledger_point(insert->ledger));
 }
 
 /* After a failure, everything that is left ends with its status, collectives in flight as soon as
@@ -169,7 +169,7 @@ tutti_status tutti_insert_wait(tutti_insert *insert, double timeout_s)
 {
     double until_s = tutti_clock_s() + timeout_s;
     tutti_status status = tutti_wait_point(
-        insert->ledger, &insert->hooks, tutti_ledger_point(insert->ledger), timeout_s);
+        insert->ledger, &insert->hooks, 0, tutti_ledger_point(insert->ledger), timeout_s);
     return status && status != TUTTI_ERR_TIMEOUT ? drain(insert, status, until_s) : status;
 }
 
@@ -185,7 +185,7 @@ static tutti_status await(tutti_insert *insert, tutti_insert_handle data, double
         if (status) return status;
         if (tutti_clock_s() >= until_s && timeout_s > 0)
             return tutti_ledger_report_timeout(
-                insert->ledger, tutti_ledger_point(insert->ledger), timeout_s);
+                insert->ledger, 0, tutti_ledger_point(insert->ledger), timeout_s);
         if (tutti_clock_s() >= until_s) return TUTTI_ERR_TIMEOUT;
         tutti_clock_sleep(poll_s);
     }

@@ -10,8 +10,7 @@
 
 struct tutti_ledger {
     pthread_mutex_t lock;    /* protects everything below */
-    pthread_cond_t moved;    /* `lowest` has reached `awaited`, or something has failed */
-    int64_t awaited;         /* the lowest point that a thread sleeps for; INT64_MAX: none sleeps */
+    pthread_cond_t moved;    /* an instance that is `awaited` has ended, or something has failed */
     int64_t lowest, next;    /* every id below lowest has ended; next is the next id */
     tutti_ledger_item *item; /* ring, by id, of what has not ended; task.name is NULL once it has */
     int64_t room;            /* a power of two */
@@ -34,7 +33,6 @@ tutti_status tutti_ledger_new(tutti_ledger **ledger)
     pthread_mutex_init(&l->lock, NULL);
     tutti_clock_cond_init(&l->moved);
     pthread_cond_init(&l->handed, NULL);
-    l->awaited = INT64_MAX;
     *ledger = l;
     return TUTTI_OK;
 }
@@ -93,13 +91,6 @@ void tutti_ledger_begin(tutti_ledger *ledger, int64_t id)
     pthread_mutex_unlock(&ledger->lock);
 }
 
-/* Threads that have to sleep on set `awaited` again. */
-static void wake_all(tutti_ledger *l)
-{
-    l->awaited = INT64_MAX;
-    pthread_cond_broadcast(&l->moved);
-}
-
 void tutti_ledger_leave(tutti_ledger *ledger, int64_t id, tutti_status status)
 {
     pthread_mutex_lock(&ledger->lock);
@@ -111,7 +102,7 @@ void tutti_ledger_leave(tutti_ledger *ledger, int64_t id, tutti_status status)
         ledger->lowest++;
     int failed = status && !ledger->failure;
     if (failed) ledger->failure = status;
-    if (failed || ledger->lowest >= ledger->awaited) wake_all(ledger);
+    if (failed || item->awaited) pthread_cond_broadcast(&ledger->moved);
     pthread_mutex_unlock(&ledger->lock);
 }
 
@@ -138,10 +129,19 @@ int64_t tutti_ledger_point(tutti_ledger *ledger)
     return next;
 }
 
-int tutti_ledger_reached(tutti_ledger *ledger, int64_t point)
+/* The last instance between two points that has not ended; NULL: all have. */
+static tutti_ledger_item *last_between(const tutti_ledger *l, int64_t from, int64_t point)
+{
+    if (from < l->lowest) from = l->lowest;
+    for (int64_t id = point - 1; id >= from; id--)
+        if (at(l, id)->task.name) return at(l, id);
+    return NULL;
+}
+
+int tutti_ledger_reached(tutti_ledger *ledger, int64_t from, int64_t point)
 {
     pthread_mutex_lock(&ledger->lock);
-    int reached = ledger->lowest >= point;
+    int reached = !last_between(ledger, from, point);
     pthread_mutex_unlock(&ledger->lock);
     return reached;
 }
@@ -162,25 +162,28 @@ tutti_status tutti_ledger_failure(tutti_ledger *ledger)
     return failure;
 }
 
-void tutti_ledger_sleep(tutti_ledger *ledger, int64_t point, double at_most_s)
+/* The last of several that it waits for mostly is the last to end, so that a sleeper seldom wakes in vain. */
+void tutti_ledger_sleep(tutti_ledger *ledger, int64_t from, int64_t point, double at_most_s)
 {
     struct timespec until = tutti_clock_after(at_most_s);
+    tutti_ledger_item *item;
     pthread_mutex_lock(&ledger->lock);
-    while (ledger->lowest < point && !ledger->failure) {
-        if (point < ledger->awaited) ledger->awaited = point;
+    while ((item = last_between(ledger, from, point)) && !ledger->failure) {
+        item->awaited = 1;
         if (pthread_cond_timedwait(&ledger->moved, &ledger->lock, &until)) break;
     }
     pthread_mutex_unlock(&ledger->lock);
 }
 
-/* Counts the instances before the point that have not ended, and names the first. */
-static int64_t name_unfinished(tutti_ledger *l, int64_t point, char *names, size_t size)
+/* Counts the instances between two points that have not ended, and names the first. */
+static int64_t name_unfinished(
+    tutti_ledger *l, int64_t from, int64_t point, char *names, size_t size)
 {
     size_t used = 0;
     int64_t unfinished = 0;
     names[0] = '\0';
     pthread_mutex_lock(&l->lock);
-    for (int64_t id = l->lowest; id < point; id++) {
+    for (int64_t id = from > l->lowest ? from : l->lowest; id < point; id++) {
         const char *name = at(l, id)->task.name;
         if (!name) continue;
         if (unfinished++ < 6 && used < size)
@@ -190,10 +193,11 @@ static int64_t name_unfinished(tutti_ledger *l, int64_t point, char *names, size
     return unfinished;
 }
 
-tutti_status tutti_ledger_report_timeout(tutti_ledger *ledger, int64_t point, double timeout_s)
+tutti_status tutti_ledger_report_timeout(
+    tutti_ledger *ledger, int64_t from, int64_t point, double timeout_s)
 {
     char names[512];
-    int64_t unfinished = name_unfinished(ledger, point, names, sizeof names);
+    int64_t unfinished = name_unfinished(ledger, from, point, names, sizeof names);
     return tutti_fail(TUTTI_ERR_TIMEOUT,
         "%lld nodes have not ended within %g s; the first are: %s (is another rank missing?)",
         (long long)unfinished, timeout_s, names);
@@ -202,7 +206,8 @@ tutti_status tutti_ledger_report_timeout(tutti_ledger *ledger, int64_t point, do
 tutti_status tutti_ledger_report_held(tutti_ledger *ledger, double waited_s)
 {
     char names[512];
-    int64_t unfinished = name_unfinished(ledger, tutti_ledger_point(ledger), names, sizeof names);
+    int64_t unfinished =
+        name_unfinished(ledger, 0, tutti_ledger_point(ledger), names, sizeof names);
     return tutti_fail(TUTTI_ERR_TIMEOUT,
         "%lld collectives still hold their data %.1f s after the failure, because another rank "
         "does not let them end: messages may still read and write these data, which must not be "
@@ -214,7 +219,7 @@ void tutti_ledger_fail(tutti_ledger *ledger, tutti_status status)
 {
     pthread_mutex_lock(&ledger->lock);
     if (!ledger->failure) ledger->failure = status;
-    wake_all(ledger);
+    pthread_cond_broadcast(&ledger->moved);
     pthread_mutex_unlock(&ledger->lock);
 }
 

@@ -42,17 +42,18 @@ void tutti_ledger_hands(tutti_ledger *ledger, int begins);
 void tutti_ledger_quiet(tutti_ledger *ledger);
 
 int64_t tutti_ledger_point(tutti_ledger *ledger);
-/* Whether everything before the point has ended. */
-int tutti_ledger_reached(tutti_ledger *ledger, int64_t point);
+/* Whether everything between two points has ended; from 0: everything before the point. */
+int tutti_ledger_reached(tutti_ledger *ledger, int64_t from, int64_t point);
 /* Whether this instance has ended. */
 int tutti_ledger_has_ended(tutti_ledger *ledger, int64_t id);
 /* The first failure so far, or OK. */
 tutti_status tutti_ledger_failure(tutti_ledger *ledger);
 
-/* Sleeps until the point is reached or something has failed, but at most this long. */
-void tutti_ledger_sleep(tutti_ledger *ledger, int64_t point, double at_most_s);
-/* Logs an error that names the first unfinished instances before the point. Returns TIMEOUT. */
-tutti_status tutti_ledger_report_timeout(tutti_ledger *ledger, int64_t point, double timeout_s);
+/* Sleeps until the point is reached from the other or something has failed, but at most this long. */
+void tutti_ledger_sleep(tutti_ledger *ledger, int64_t from, int64_t point, double at_most_s);
+/* Logs an error that names the first unfinished instances between the points. Returns TIMEOUT. */
+tutti_status tutti_ledger_report_timeout(
+    tutti_ledger *ledger, int64_t from, int64_t point, double timeout_s);
 /* Logs an error that names the first instances that have not ended this long after a failure.
  * Returns TIMEOUT. */
 tutti_status tutti_ledger_report_held(tutti_ledger *ledger, double waited_s);
@@ -74,6 +75,7 @@ typedef struct tutti_ledger_item {
     tutti_access one;     /* what task.access points to when there is only one */
     const void *one_data; /* likewise */
     double began_s;       /* of tutti_clock_s; 0: not yet */
+    int awaited;          /* a thread may sleep until it ends */
 } tutti_ledger_item;
 
 /* Registers a counter that changes with activity not entered here. */

@@ -222,9 +222,14 @@ static int64_t starpu_point(tutti_run *run)
     return tutti_ledger_point(run->ledger);
 }
 
+static tutti_status starpu_wait_from(tutti_run *run, int64_t from, int64_t point, double timeout_s)
+{
+    return tutti_wait_point(run->ledger, &run->options.hooks, from, point, timeout_s);
+}
+
 static tutti_status starpu_wait(tutti_run *run, int64_t point, double timeout_s)
 {
-    return tutti_wait_point(run->ledger, &run->options.hooks, point, timeout_s);
+    return starpu_wait_from(run, 0, point, timeout_s);
 }
 
 static tutti_status starpu_acquire(
@@ -275,6 +280,7 @@ const tutti_runner tutti_runner_starpu = {
     .fetch = starpu_fetch,
     .point = starpu_point,
     .wait = starpu_wait,
+    .wait_from = starpu_wait_from,
     .acquire = starpu_acquire,
     .release = starpu_release,
     .handle = starpu_handle,

@@ -7,10 +7,10 @@
 #include "dag/run/ledger.h"
 #include "dag/run/run.h"
 
-/* Waits until the point is reached, something has failed or timeout_s has passed (TIMEOUT, logged
+/* Waits until everything between two points has ended, something has failed or timeout_s has passed (TIMEOUT, logged
  * unless timeout_s is 0, which only looks). Drives hooks->main meanwhile. */
-tutti_status tutti_wait_point(
-    tutti_ledger *ledger, const tutti_run_hooks *hooks, int64_t point, double timeout_s);
+tutti_status tutti_wait_point(tutti_ledger *ledger, const tutti_run_hooks *hooks, int64_t from,
+    int64_t point, double timeout_s);
 /* Notifies the design, if it has the hook, that the main thread begins or ends a wait. */
 void tutti_run_waits(const tutti_run_hooks *hooks, int begins);
 /* OK when everything submitted has ended, so that the main thread may have a tensor; else INVAL

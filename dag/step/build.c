@@ -467,7 +467,7 @@ static tutti_status open_builder(tutti_builder *b)
     tutti_step *step = calloc(1, sizeof *step);
     if (!step) return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory");
     b->step = step;
-    step->refresh = step->average = -1;
+    step->refresh = step->average = step->join = -1;
     step->micro_batches = b->options->micro_batches;
     step->rule = rule_of(b->options);
     step->strategy = strategy_of(b->options);

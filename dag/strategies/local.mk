@@ -1,5 +1,6 @@
 # What a complete gradient turns into, and who updates.
 libnet_la_SOURCES += \
+	dag/strategies/adpsgd.c \
 	dag/strategies/async.c \
 	dag/strategies/bounded.c \
 	dag/strategies/elastic.c \

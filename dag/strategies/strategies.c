@@ -6,8 +6,8 @@
 #include <string.h>
 
 const tutti_strategy *const tutti_strategies[] = {&tutti_strategy_sync, &tutti_strategy_sharded,
-    &tutti_strategy_rooted, &tutti_strategy_local, &tutti_strategy_gossip, &tutti_strategy_elastic,
-    &tutti_strategy_async, &tutti_strategy_bounded, NULL};
+    &tutti_strategy_rooted, &tutti_strategy_local, &tutti_strategy_gossip, &tutti_strategy_adpsgd,
+    &tutti_strategy_elastic, &tutti_strategy_async, &tutti_strategy_bounded, NULL};
 
 static const tutti_strategy *find(const char *name, size_t length)
 {

@@ -20,7 +20,7 @@ done
 # Whatever else a step exchanges, with the design that starts nothing before the collective before it has ended: gathers, groups,
 # messages, the nodes of a round.
 for how in '--compress onebit' '--compress topk:0.01' '--strategy sharded' '--strategy rooted:obr' \
-    '--strategy local' '--strategy gossip' '--layout stages=2' '--layout split=2'; do
+    '--strategy local' '--strategy gossip' '--strategy adpsgd' '--layout stages=2' '--layout split=2'; do
     says 0 'ordering law holds' --design sequential --bucket-mb 0.02 $how
 done
 # Each gradient alone, so that there are as many as the bound needs.

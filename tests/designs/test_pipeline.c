@@ -218,8 +218,9 @@ static tutti_status run_steps(
     if (!status) status = tutti_step_init(step, net, runner, run, job->world->recipe.seed);
     if (!status && step->refresh >= 0) status = runner->submit(run, step->refresh);
     for (int n = 0; n < STEPS && !status; n++) {
-        const int meeting = tutti_step_meeting(step, n);
-        if (meeting >= 0) status = runner->submit(run, meeting);
+        int before[TUTTI_STEP_BEFORE];
+        const int sections = tutti_step_before(step, n, n / step->period * step->period, before);
+        for (int i = 0; i < sections && !status; i++) status = runner->submit(run, before[i]);
         if (!status) status = run_section(job, runner, run, step, step->train, n, found->metric[n]);
         if (!status && step->average >= 0 && (n + 1) % step->period == 0)
             status = runner->submit(run, step->average);
@@ -407,7 +408,8 @@ static void draw_strategy(uint64_t seed, world *w)
 static void draw_rounds(uint64_t seed, tutti_step_options *recipe)
 {
     static const char *const texts[] = {"local:period=1", "local:period=2,outer=0.7,momentum=0.9",
-        "gossip:ring,period=2", "gossip:exponential,period=2", "gossip:push-sum,period=2"};
+        "gossip:ring,period=2", "gossip:exponential,period=2", "gossip:push-sum,period=2",
+        "adpsgd:round=2"};
     enum { TEXTS = sizeof texts / sizeof *texts };
     char fault[256];
     recipe->wire = TUTTI_F32;
@@ -456,7 +458,8 @@ START_TEST(cuts_give_the_same_bits)
         if (!w.recipe.strategy->alone && !w.recipe.codec) draw_strategy(turn, &w);
         w.layout.emission = draw(turn, "emission", 3) ? TUTTI_EMISSION_1F1B : TUTTI_EMISSION_GPIPE;
         w.layout.fewer_slots = draw(turn, "slots", 3) - 1;
-        w.recipe.sums = (tutti_step_sums)draw(turn, "sums", 2); /* the first design's: in the graph */
+        w.recipe.sums =
+            (tutti_step_sums)draw(turn, "sums", 2); /* the first design's: in the graph */
         w.order = 1 + turn * 100;
         run_world(&w, &got);
         compare(&w, &got, &want);

@@ -52,6 +52,7 @@ check nccl 2 --strategy rooted:obr
 check nccl 2 --strategy local:period=2,outer=0.7,momentum=0.9
 check nccl 2 --strategy gossip:ring,period=2
 check nccl 2 --strategy gossip:push-sum,period=2
+check nccl 2 --strategy adpsgd:round=2
 check nccl 2 --compress onebit
 check mpi 4 --layout stages=2,split=2 --micro-batches 2
 check mpi 3 --layout servers=1

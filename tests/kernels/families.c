@@ -384,6 +384,14 @@ static void outer_tensors(test_case *c)
     if (d->momentum > 0) test_declare(c, "v", TUTTI_F32, d->count);
 }
 
+static void pair_tensors(test_case *c)
+{
+    const int64_t count = ((const tutti_pair_desc *)c->desc.bytes)->count;
+    test_declare(c, "own", TUTTI_F32, count);
+    test_declare(c, "other", TUTTI_F32, count);
+    test_declare(c, "w", TUTTI_F32, count);
+}
+
 static void share_set_tensors(test_case *c)
 {
     test_declare(c, "share", TUTTI_F64, 1);
@@ -599,6 +607,7 @@ static const field fields[] = {
     F(outer, tutti_outer_desc, by, 'f'),
     F(outer, tutti_outer_desc, rate, 'f'),
     F(outer, tutti_outer_desc, momentum, 'f'),
+    F(pair, tutti_pair_desc, count, 'i'),
     F(share_set, tutti_share_set_desc, value, 'r'),
     F(share_halve, tutti_share_halve_desc, unit, 'r'),
     F(share_weigh, tutti_share_weigh_desc, inputs, 'd'),
@@ -676,6 +685,7 @@ const test_family *const test_families[] = {
     FAMILY(gate, 1, {&tutti_op_gate}),
     FAMILY(divide, 1, {&tutti_op_divide}),
     FAMILY(outer, 1, {&tutti_op_outer}),
+    FAMILY(pair, 1, {&tutti_op_pair}),
     FAMILY(share_set, 1, {&tutti_op_share_set}),
     FAMILY(share_halve, 1, {&tutti_op_share_halve}),
     FAMILY(share_weigh, 1, {&tutti_op_share_weigh}),

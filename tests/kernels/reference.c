@@ -579,6 +579,13 @@ void test_outer_reference(const test_case *c)
     }
 }
 
+void test_pair_reference(const test_case *c)
+{
+    const test_tensor *w = test_find(c, "w");
+    const double *own = test_value(c, "own"), *other = test_value(c, "other");
+    for (int64_t i = 0; i < w->count; i++) w->value[i] += other[i] / 2 - own[i] / 2;
+}
+
 /* ---- shares ---- */
 
 void test_share_set_reference(const test_case *c)

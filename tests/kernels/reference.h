@@ -44,6 +44,7 @@ void test_average_reference(const test_case *c);
 void test_gate_reference(const test_case *c);
 void test_divide_reference(const test_case *c);
 void test_outer_reference(const test_case *c);
+void test_pair_reference(const test_case *c);
 void test_share_set_reference(const test_case *c);
 void test_share_halve_reference(const test_case *c);
 void test_share_weigh_reference(const test_case *c);

@@ -192,8 +192,9 @@ START_TEST(any_numbers_have_the_same_bits)
             0},
         {"clip count=100003", 0}, {"average count=100003 decay=0.999", 0}, {"gate inputs=3", 0},
         {"divide count=100003 by=3", 0}, {"outer count=100003 by=3 rate=0.7 momentum=0.9", 0},
-        {"outer count=100003 by=3 rate=0.7", 0}, {"share_weigh inputs=2", 0},
-        {"share_mix count=100003 inputs=2", 0}, {"share_scale count=100003", 0},
+        {"outer count=100003 by=3 rate=0.7", 0}, {"pair count=100003", 0},
+        {"share_weigh inputs=2", 0}, {"share_mix count=100003 inputs=2", 0},
+        {"share_scale count=100003", 0},
         {"onebit count=100003 replica=1 replicas=3 first=5 stride=4000", 0},
         {"topk count=100003 kept=999 replica=2 replicas=3 first=7 stride=2010", 0},
         {"topk count=100003 kept=60000 replica=0 replicas=2 stride=120000", 0}};

@@ -208,7 +208,7 @@ static void check_golden(test_case *c, uint64_t seed)
     long long offset, count;
     char name[16], text[MAX_TEXT];
     int results = 0;
-    static const char *const without[] = {"dropout", "mixup_draw", "gate", "divide", "outer", "put",
+    static const char *const without[] = {"dropout", "mixup_draw", "gate", "divide", "outer", "pair", "put",
         "share_set", "share_halve", "share_weigh", "share_mix", "share_scale", "take", "onebit", "topk", "powersgd"};
     for (size_t i = 0; i < sizeof without / sizeof *without; i++)
         if (!strcmp(c->family->name, without[i])) return; /* make.py says why */
@@ -554,6 +554,7 @@ START_TEST(bad_descriptors_are_refused)
         "outer count=1 by=0 rate=1",
         "outer count=1 by=2 rate=0",
         "outer count=1 by=2 rate=1 momentum=1",
+        "pair count=0",
         "share_set value=-1",
         "share_set value=inf",
         "share_halve unit=0",

@@ -5,10 +5,10 @@ libtrial_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 libtrial_la_LIBADD = libtesting.la
 
 check_PROGRAMS += tests/net/test_net tests/net/test_graph tests/net/test_gradients \
-	tests/net/test_branches tests/net/test_partition tests/net/test_units tests/net/test_updates tests/net/test_rounds tests/net/test_shares \
+	tests/net/test_branches tests/net/test_partition tests/net/test_units tests/net/test_updates tests/net/test_rounds tests/net/test_pairs tests/net/test_shares \
 	tests/net/test_codes tests/net/test_served tests/net/test_bits tests/net/test_bf16 tests/net/test_evaluation
 TESTS += tests/net/test_net tests/net/test_graph tests/net/test_gradients \
-	tests/net/test_branches tests/net/test_partition tests/net/test_units tests/net/test_updates tests/net/test_rounds tests/net/test_shares \
+	tests/net/test_branches tests/net/test_partition tests/net/test_units tests/net/test_updates tests/net/test_rounds tests/net/test_pairs tests/net/test_shares \
 	tests/net/test_codes tests/net/test_served tests/net/test_bits tests/net/test_bf16 tests/net/test_evaluation
 tests_net_test_net_SOURCES = tests/net/test_net.c
 tests_net_test_net_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -43,6 +43,9 @@ tests_net_test_updates_LDADD = libtrial.la
 tests_net_test_rounds_SOURCES = tests/net/test_rounds.c
 tests_net_test_rounds_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_net_test_rounds_LDADD = libtrial.la
+tests_net_test_pairs_SOURCES = tests/net/test_pairs.c
+tests_net_test_pairs_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_net_test_pairs_LDADD = libtrial.la
 tests_net_test_shares_SOURCES = tests/net/test_shares.c
 tests_net_test_shares_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_net_test_shares_LDADD = libtrial.la

@@ -427,7 +427,9 @@ START_TEST(what_is_written_is_read)
         {"local:outer=1e1", "local:period=8,outer=10,momentum=0"},
         {"gossip", "gossip:ring,period=1000"}, {"gossip:period=5", "gossip:ring,period=5"},
         {"gossip:period=5,exponential", "gossip:exponential,period=5"},
-        {"gossip:push-sum", "gossip:push-sum,period=1000"}, {"async", "async"},
+        {"gossip:push-sum", "gossip:push-sum,period=1000"},
+        {"adpsgd", "adpsgd:period=1,delay=1,round=1000"},
+        {"adpsgd:delay=2,period=4", "adpsgd:period=4,delay=2,round=1000"}, {"async", "async"},
         {"bounded", "bounded:3"}, {"bounded:0", "bounded:0"}};
     static const struct {
         const char *text, *says;
@@ -442,8 +444,11 @@ START_TEST(what_is_written_is_read)
         {"gossip:star", "must be gossip:ring, gossip:exponential or gossip:push-sum, which period= "
                         "may follow"},
         {"gossip:ring,exponential", "must be gossip:ring"}, {"gossip:period=0", "whole number"},
-        {"async:1", "async takes no parameters"}, {"bounded:", "bound must be a whole number from 0"},
-        {"bounded:1.5", "whole number"}, {"bounded:1,2", "bounded takes a number, such as bounded:3"}};
+        {"adpsgd:", "adpsgd takes period=, delay= and round="},
+        {"adpsgd:delay=0", "from 1 to 1000"}, {"adpsgd:period=1.5", "whole number"},
+        {"async:1", "async takes no parameters"},
+        {"bounded:", "bound must be a whole number from 0"}, {"bounded:1.5", "whole number"},
+        {"bounded:1,2", "bounded takes a number, such as bounded:3"}};
     const tutti_strategy *strategy;
     tutti_strategy_settings settings;
     char fault[256], text[TUTTI_STRATEGY_TEXT];

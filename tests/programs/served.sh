@@ -104,7 +104,7 @@ refused "gossip.*has no part for servers: use" 2 --layout servers=all --strategy
 refused "clip-norm.*each server of --layout has a part" 2 --layout servers=all --clip-norm 1
 refused "shards.*not with servers of --layout: use shared" 2 --layout servers=all --shards local
 refuses 2 "servers all: a job of servers trains nothing: say how many" "$apps/tutti-run" --servers all --clients 2 -n 4 "$apps/tutti-cifar"
-for strategy in sharded rooted:b local:period=2 gossip; do
+for strategy in sharded rooted:b local:period=2 gossip adpsgd; do
     refused "${strategy%:*}.*has no part for servers: use" 3 --layout servers=1 --strategy $strategy
 done
 refused "clip-norm.*each server of --layout has a part" 3 --layout servers=1 --clip-norm 1

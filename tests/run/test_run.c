@@ -432,11 +432,12 @@ START_TEST(ledger_points)
     ck_assert_int_eq(tutti_ledger_see(l).running, 1);
     ck_assert_int_eq(tutti_ledger_point(l), 3000);
     for (int i = 2999; i > 0; i--) tutti_ledger_leave(l, id[i], TUTTI_OK);
-    ck_assert(!tutti_ledger_reached(l, 1));
-    ck_assert(tutti_ledger_reached(l, 0));
-    ck_assert_int_eq(tutti_ledger_report_timeout(l, 3000, 1), TUTTI_ERR_TIMEOUT);
+    ck_assert(!tutti_ledger_reached(l, 0, 1));
+    ck_assert(tutti_ledger_reached(l, 0, 0));
+    ck_assert(tutti_ledger_reached(l, 1, 3000));
+    ck_assert_int_eq(tutti_ledger_report_timeout(l, 0, 3000, 1), TUTTI_ERR_TIMEOUT);
     tutti_ledger_leave(l, id[0], TUTTI_ERR_IO);
-    ck_assert(tutti_ledger_reached(l, 3000));
+    ck_assert(tutti_ledger_reached(l, 0, 3000));
     ck_assert_int_eq(tutti_ledger_see(l).running, 0);
     ck_assert_int_eq(tutti_ledger_see(l).ended, 3000);
     ck_assert_int_eq(tutti_ledger_failure(l), TUTTI_ERR_IO);

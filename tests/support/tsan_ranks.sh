@@ -39,6 +39,8 @@ trains_with 3 --layout servers=1 --strategy elastic:period=2
 trains_with 3 --layout servers=1 --strategy async
 trains_with 2 --strategy rooted:obr
 trains_with 3 --strategy gossip:exponential,period=3
+trains_with 3 --strategy gossip:push-sum,period=3
+trains_with 3 --strategy adpsgd:period=2,delay=2,round=4
 for codec in onebit powersgd:2; do trains_with 2 --compress $codec; done
 STARPU_NCPU=2 "$mpirun" -np 5 "$TUTTI_BUILDDIR/tests/kv/kv" counts 1 2 async > "$dir/out" 2>&1 || fail "a store of keys: status $?"
 cat "$dir/out"

@@ -48,6 +48,7 @@ link() {
     test_codecs) path=tests/kernels/test_codecs-test_codecs.o ;;
     test_codes) path=tests/net/test_codes-test_codes.o more=.libs/libtrial.a ;;
     test_rounds) path=tests/net/test_rounds-test_rounds.o more=.libs/libtrial.a ;;
+    test_pairs) path=tests/net/test_pairs-test_pairs.o more=.libs/libtrial.a ;;
     test_shares) path=tests/net/test_shares-test_shares.o more=.libs/libtrial.a ;;
     test_servers) path=tests/designs/test_servers-test_servers.o more=.libs/libtrial.a ;;
     test_served) path=tests/net/test_served-test_served.o more=.libs/libtrial.a ;;

@@ -288,7 +288,7 @@ FAMILIES = {"conv": conv, "dense": dense, "norm": norm, "norm_infer": norm_infer
 
 
 WITHOUT = ("dropout", "put", "take", "mixup_draw", "dense_wide", "normalise_narrow", "sum_narrow", "narrow", "widen", "sgd_bf16", "length_bf16", "gate", "divide",
-           "outer", "share_set", "share_halve", "share_weigh", "share_mix", "share_scale", "onebit", "topk", "powersgd")
+           "outer", "pair", "share_set", "share_halve", "share_weigh", "share_mix", "share_scale", "onebit", "topk", "powersgd")
 
 
 def main():
