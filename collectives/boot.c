@@ -344,16 +344,13 @@ tutti_status tutti_boot_split(const tutti_boot *boot, int colour, tutti_boot *pa
     return status;
 }
 
-tutti_status tutti_boot_claim(const tutti_boot *boot, int blocks)
+tutti_status tutti_boot_sum(const tutti_boot *boot, float *x, int64_t count)
 {
-    tutti_status mine = tutti_mpi_claim(blocks), status = tutti_boot_agree(boot, mine);
-    if (status && !mine) tutti_mpi_disclaim(blocks);
-    return status;
-}
-
-void tutti_boot_disclaim(int blocks)
-{
-    tutti_mpi_disclaim(blocks);
+    pthread_mutex_lock(tutti_mpi_lock());
+    int code = MPI_Allreduce(
+        MPI_IN_PLACE, x, (int)count, MPI_FLOAT, MPI_SUM, *(const MPI_Comm *)boot->comm);
+    pthread_mutex_unlock(tutti_mpi_lock());
+    return code == MPI_SUCCESS ? TUTTI_OK : mpi_failed(code, "MPI_Allreduce");
 }
 
 static tutti_status gather_host(

@@ -357,7 +357,6 @@ static tutti_status begin(tutti_coll_request *r)
         r->args = one_vector(a);
         tutti_status status = t->ops->collective(t, r->lane, a, &r->message);
         r->whole = 1;
-        r->done = !status && !r->message;
         return status;
     }
     const tutti_sched_shape shape = {.kind = a->kind,
@@ -449,7 +448,7 @@ static void delist(tutti_coll_request *r)
 static void give_up(tutti_coll_request *r, tutti_status status)
 {
     r->status = status;
-    r->orphan = r->flight != NULL;
+    r->orphan = r->flight || r->message;
     if (r->orphan)
         enlist(r);
     else
@@ -505,8 +504,8 @@ tutti_status tutti_coll_progress(tutti_comm *comm, int *moved)
     return first;
 }
 
-/* After a failure, what waits in its seat gives it up, and a library's collective is cancelled; returns whether it has
- * to be called again. */
+/* After a failure, what waits in its seat gives it up, and a library's collective is cancelled;
+ * returns whether it has to be called again. */
 static int drain_message(tutti_coll_request *r)
 {
     tutti_transport *t = r->comm->transport;

@@ -55,7 +55,7 @@ static tutti_status make_transport(tutti_training_session *s)
     if (!s->transport) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a training session");
     *s->transport =
         (tutti_session_transport){.word = o->transport, .device = o->device, .place = o->place};
-    if (tutti_algorithm_blocks(o->exchange.algorithm))
+    if (tutti_algorithm_is_library(o->exchange.algorithm))
         s->transport->needs = "--algorithm mpi is MPI's own";
     return TUTTI_OK;
 }

@@ -56,9 +56,9 @@ typedef struct tutti_transport_ops {
      * all ranks. */
     tutti_status (*sit)(tutti_transport *t, int lane, int tag, const tutti_members *members,
         tutti_message **message);
-    /* Starts the communication library's own collective; may be NULL. *message NULL: it has ended
-     * (MPI's block); else tested, cancelled and abandoned as messages are: cancelling one may end all
-     * that are under way. */
+    /* Starts the communication library's own collective; may be NULL. It is tested, cancelled and
+     * abandoned as messages are: cancelling one may end all that are under way, or none, where the
+     * library cannot take it back. On a failure *message is what has begun, or NULL. */
     tutti_status (*collective)(
         tutti_transport *t, int lane, const tutti_coll_args *args, tutti_message **message);
     /* Adds lanes after the last, for these members (kept until *done; rank -1: this rank is not among
