@@ -4,6 +4,9 @@
 #include "dag/base/log.h"
 
 #include <mpi.h>
+#ifdef OPEN_MPI
+#include <mpi-ext.h>
+#endif
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -251,12 +254,26 @@ void tutti_boot_finalize(tutti_boot *boot)
     boot->initialised_here = 0;
 }
 
-tutti_status tutti_boot_probe(tutti_thread_level *highest)
+const char *tutti_boot_refuses_gpus(void)
+{
+    int takes = 0;
+    pthread_mutex_lock(tutti_mpi_lock());
+#if defined OMPI_HAVE_MPI_EXT_CUDA && OMPI_HAVE_MPI_EXT_CUDA
+    takes = MPIX_Query_cuda_support();
+#elif defined MPIX_GPU_SUPPORT_CUDA
+    if (MPIX_GPU_query_support(MPIX_GPU_SUPPORT_CUDA, &takes) != MPI_SUCCESS) takes = 0;
+#endif
+    pthread_mutex_unlock(tutti_mpi_lock());
+    return takes ? NULL : "MPI does not say that it takes the memory of GPUs";
+}
+
+tutti_status tutti_boot_probe(tutti_thread_level *highest, const char **refuses_gpus)
 {
     tutti_boot boot = {0};
     tutti_status status = start_mpi(TUTTI_THREAD_MULTIPLE, &boot);
     if (status) return status;
     *highest = boot.granted;
+    *refuses_gpus = tutti_boot_refuses_gpus();
     tutti_boot_finalize(&boot);
     return TUTTI_OK;
 }

@@ -48,10 +48,10 @@ typedef struct tutti_mpi {
     size_t piece;   /* largest message in bytes */
     tutti_mpi_requests under_way;
     tutti_mpi_message *idle; /* messages to reuse */
-    int taken_in;        /* unexpected messages under way */
-    int growing;         /* lanes that are yet to be opened */
-    MPI_Comm fresh;      /* the next of them */
-    MPI_Request opening; /* while it is under way */
+    int taken_in;            /* unexpected messages under way */
+    int growing;             /* lanes that are yet to be opened */
+    MPI_Comm fresh;          /* the next of them */
+    MPI_Request opening;     /* while it is under way */
 } tutti_mpi;
 
 /* Logs MPI's sentence for this code and the operation; returns COMM. */

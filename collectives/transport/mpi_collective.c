@@ -19,8 +19,8 @@ typedef struct call {
     MPI_Datatype type;
     MPI_Op op;
     size_t element;
-    int copies;  /* this rank's input is first copied to `kept` */
-    void *kept;  /* of the message: the copy, or lengths of parts, for which MPI has ints */
+    int copies; /* this rank's input is first copied to `kept` */
+    void *kept; /* of the message: the copy, or lengths of parts, for which MPI has ints */
 } call;
 
 /* Not every MPI has constant handles, so a function looks them up. MPI has no type for TUTTI_BF16:
@@ -97,8 +97,7 @@ static int reduce(const call *c, int64_t at, int n, MPI_Request *request)
     if (!in) in = output(c, at);
     if (c->copies)
         in = memcpy((char *)c->kept + (size_t)at * c->element, in, (size_t)n * c->element);
-    return MPI_Ireduce(
-        in, output(c, at), n, c->type, c->op, c->args->root, c->comm, request);
+    return MPI_Ireduce(in, output(c, at), n, c->type, c->op, c->args->root, c->comm, request);
 }
 
 /* Parts in MPI's form: their lengths and where they begin. */
@@ -147,11 +146,9 @@ static int scatter(const call *c, int64_t at, int n, MPI_Request *request)
     const int root = c->args->root;
     const parts p = parts_of(c, c->args->counts, 0);
     const void *in = input(c, 0);
-    void *out = in                ? c->args->recv
-                : c->rank == root ? MPI_IN_PLACE
-                                  : output(c, p.begin[c->rank]);
-    return MPI_Iscatterv(in ? in : output(c, 0), p.length, p.begin, c->type, out,
-        p.length[c->rank], c->type, root, c->comm, request);
+    void *out = in ? c->args->recv : c->rank == root ? MPI_IN_PLACE : output(c, p.begin[c->rank]);
+    return MPI_Iscatterv(in ? in : output(c, 0), p.length, p.begin, c->type, out, p.length[c->rank],
+        c->type, root, c->comm, request);
 }
 
 static int alltoall(const call *c, int64_t at, int n, MPI_Request *request)
@@ -161,8 +158,8 @@ static int alltoall(const call *c, int64_t at, int n, MPI_Request *request)
     const int64_t *counts = c->args->counts;
     const parts out = parts_of(c, counts, 0), in = parts_of(c, counts ? counts + c->P : NULL, 1);
     const void *from = input(c, 0);
-    return MPI_Ialltoallv(from ? from : MPI_IN_PLACE, out.length, out.begin, c->type,
-        c->args->recv, in.length, in.begin, c->type, c->comm, request);
+    return MPI_Ialltoallv(from ? from : MPI_IN_PLACE, out.length, out.begin, c->type, c->args->recv,
+        in.length, in.begin, c->type, c->comm, request);
 }
 
 static int scan(const call *c, int64_t at, int n, MPI_Request *request)
@@ -273,7 +270,8 @@ static int64_t most_of(const tutti_mpi *t, const call *c)
 /* What has started before a failure has to end. */
 static tutti_status start(tutti_mpi *t, const call *c, tutti_mpi_message *m)
 {
-    const int64_t count = c->args->kind == TUTTI_BARRIER ? 0 : c->args->count, limit = most_of(t, c);
+    const int64_t count = c->args->kind == TUTTI_BARRIER ? 0 : c->args->count,
+                  limit = most_of(t, c);
     int64_t at = 0;
     do {
         int64_t n = count - at < limit ? count - at : limit;

@@ -85,8 +85,8 @@ static tutti_status mpi_irecv(tutti_transport *transport, int lane, int peer, in
     for (int i = 0, n = pieces_of(t, bytes); i < n; i++, tutti_mpi_started(t, m)) {
         char *to = (char *)data + (size_t)i * t->piece;
         int piece = (int)piece_bytes(t, bytes, i);
-        int code = MPI_Irecv(
-            to, piece, MPI_BYTE, peer, tag, t->lane[lane], tutti_mpi_place(t, m, piece));
+        int code =
+            MPI_Irecv(to, piece, MPI_BYTE, peer, tag, t->lane[lane], tutti_mpi_place(t, m, piece));
         if (code == MPI_SUCCESS) continue;
         mpi_abandon(transport, (tutti_message *)m);
         return tutti_mpi_fail(code, "MPI_Irecv");
