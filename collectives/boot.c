@@ -4,6 +4,9 @@
 #include "dag/base/log.h"
 
 #include <mpi.h>
+#ifdef OPEN_MPI
+#include <mpi-ext.h>
+#endif
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -251,12 +254,26 @@ void tutti_boot_finalize(tutti_boot *boot)
     boot->initialised_here = 0;
 }
 
-tutti_status tutti_boot_probe(tutti_thread_level *highest)
+const char *tutti_boot_refuses_gpus(void)
+{
+    int takes = 0;
+    pthread_mutex_lock(tutti_mpi_lock());
+#if defined OMPI_HAVE_MPI_EXT_CUDA && OMPI_HAVE_MPI_EXT_CUDA
+    takes = MPIX_Query_cuda_support();
+#elif defined MPIX_GPU_SUPPORT_CUDA
+    if (MPIX_GPU_query_support(MPIX_GPU_SUPPORT_CUDA, &takes) != MPI_SUCCESS) takes = 0;
+#endif
+    pthread_mutex_unlock(tutti_mpi_lock());
+    return takes ? NULL : "MPI does not say that it takes the memory of GPUs";
+}
+
+tutti_status tutti_boot_probe(tutti_thread_level *highest, const char **refuses_gpus)
 {
     tutti_boot boot = {0};
     tutti_status status = start_mpi(TUTTI_THREAD_MULTIPLE, &boot);
     if (status) return status;
     *highest = boot.granted;
+    *refuses_gpus = tutti_boot_refuses_gpus();
     tutti_boot_finalize(&boot);
     return TUTTI_OK;
 }
@@ -344,16 +361,13 @@ tutti_status tutti_boot_split(const tutti_boot *boot, int colour, tutti_boot *pa
     return status;
 }
 
-tutti_status tutti_boot_claim(const tutti_boot *boot, int blocks)
+tutti_status tutti_boot_sum(const tutti_boot *boot, float *x, int64_t count)
 {
-    tutti_status mine = tutti_mpi_claim(blocks), status = tutti_boot_agree(boot, mine);
-    if (status && !mine) tutti_mpi_disclaim(blocks);
-    return status;
-}
-
-void tutti_boot_disclaim(int blocks)
-{
-    tutti_mpi_disclaim(blocks);
+    pthread_mutex_lock(tutti_mpi_lock());
+    int code = MPI_Allreduce(
+        MPI_IN_PLACE, x, (int)count, MPI_FLOAT, MPI_SUM, *(const MPI_Comm *)boot->comm);
+    pthread_mutex_unlock(tutti_mpi_lock());
+    return code == MPI_SUCCESS ? TUTTI_OK : mpi_failed(code, "MPI_Allreduce");
 }
 
 static tutti_status gather_host(

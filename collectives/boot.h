@@ -10,6 +10,7 @@
 #include "dag/base/status.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 typedef enum tutti_thread_level { /* MPI_THREAD_*, in the same order */
     TUTTI_THREAD_SINGLE,
@@ -48,9 +49,9 @@ tutti_status tutti_boot_attach(
     tutti_thread_level needed, const tutti_boot_program *program, tutti_boot *boot);
 /* As init, over MPI_COMM_WORLD, with the highest level that MPI grants, whatever it is. */
 tutti_status tutti_boot_init_highest(tutti_boot *boot);
-/* Starts MPI asking for MPI_THREAD_MULTIPLE and ends it again. *highest: what was granted. For
- * programs that only report. */
-tutti_status tutti_boot_probe(tutti_thread_level *highest);
+/* Starts MPI asking for MPI_THREAD_MULTIPLE and ends it again. *highest: what was granted;
+ * *refuses_gpus: tutti_boot_refuses_gpus. For programs that only report. */
+tutti_status tutti_boot_probe(tutti_thread_level *highest, const char **refuses_gpus);
 /* Compares the ranks' texts. All ranks call it. OK, or MISMATCH on all ranks when any text differs
  * from rank 0's; the caller logs the difference. *first: rank 0's text, which the caller frees in
  * both cases. COMM, NOMEM (logged). */
@@ -60,11 +61,12 @@ tutti_status tutti_boot_agree(const tutti_boot *boot, tutti_status mine);
 /* The ranks that name the same colour get a communicator of their own, in the order of ranks: *part, which finalize
  * ends before the one that it was made of. All ranks call it, with no exchange open. COMM, NOMEM (logged). */
 tutti_status tutti_boot_split(const tutti_boot *boot, int colour, tutti_boot *part);
-/* Registers one more exchange of this process that uses MPI; `blocks`: its algorithm blocks inside
- * MPI, so it must be the only one. All ranks call it. UNSUPPORTED on all, with nothing claimed,
- * when one cannot (logged there). */
-tutti_status tutti_boot_claim(const tutti_boot *boot, int blocks);
-void tutti_boot_disclaim(int blocks);
+/* NULL: this MPI takes the memory of GPUs (CUDA-aware), as far as it says. Else one sentence: what it
+ * says. MPI has been initialised. [A] */
+const char *tutti_boot_refuses_gpus(void);
+/* Sums x[count] over all ranks, in place, as programs do without Tutti: MPI_Allreduce, which blocks with MPI's lock
+ * held. At most INT_MAX elements. COMM (logged). */
+tutti_status tutti_boot_sum(const tutti_boot *boot, float *x, int64_t count);
 /* Gathers `bytes` bytes from every rank that shares this rank's memory, in rank order: *all, which
  * the caller frees; *ranks, their number; *rank, this one's index among them. All ranks call it.
  * Blocks inside MPI with its lock held: for programs with a single exchange. COMM, NOMEM

@@ -67,7 +67,7 @@ static const tutti_algorithm direct = {
 };
 static const tutti_algorithm mpi = {
     .name = "mpi",
-    .summary = "the MPI library's own blocking collective",
+    .summary = "the MPI library's own nonblocking collective",
 };
 
 const tutti_algorithm *const tutti_algorithms[] = {
@@ -89,7 +89,7 @@ const tutti_algorithm *tutti_algorithm_find(const char *name)
     return NULL;
 }
 
-int tutti_algorithm_blocks(const char *name)
+int tutti_algorithm_is_library(const char *name)
 {
     const tutti_algorithm *algorithm = tutti_algorithm_find(name);
     return algorithm && !algorithm->build[TUTTI_ALLREDUCE];

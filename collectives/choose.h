@@ -7,7 +7,7 @@
  *   tree                tree                tree               ring       ring
  *   rsag                Rabenseifner        tree               ring       ring
  *   direct              direct              tree               ring       direct
- *   mpi                 the MPI library's own blocking collective, for every kind
+ *   mpi                 the MPI library's own nonblocking collective, for every kind
  *
  * In all of them but mpi, the barrier is a dissemination barrier; gather, scatter and alltoall send
  * every part directly to its destination; scan uses recursive doubling. An operator that does not
@@ -52,9 +52,9 @@ typedef struct tutti_algorithm {
 extern const tutti_algorithm *const tutti_algorithms[];
 /* NULL for an unknown name; a NULL name means auto. */
 const tutti_algorithm *tutti_algorithm_find(const char *name);
-/* Whether posting a collective blocks the caller until the collective has ended (mpi). NULL: auto;
- * 0 for unknown names. */
-int tutti_algorithm_blocks(const char *name);
+/* Whether collectives are the transport's own (mpi): of all ranks, and not to be taken back. NULL:
+ * auto; 0 for unknown names. */
+int tutti_algorithm_is_library(const char *name);
 /* "auto, ring, ..." into text; returns text. */
 char *tutti_algorithm_names(char *text, size_t size);
 

@@ -8,8 +8,8 @@
  *   post -> { progress }* until done -> free
  *
  * Threads: a comm is not locked: one thread at a time may call any of these on it. Nothing here
- * blocks except tutti_coll_wait, and the algorithm "mpi" (the MPI library's own blocking
- * collective). Buffers belong to the caller, who does not touch them between post and done. */
+ * blocks except tutti_coll_wait. Buffers belong to the caller, who does not touch them between post
+ * and done. */
 #ifndef TUTTI_COLL_H
 #define TUTTI_COLL_H
 
@@ -54,6 +54,7 @@ void tutti_comm_abandon(tutti_comm *comm);
 /* After a failure, called repeatedly on all ranks: nothing starts any more, messages that have met
  * no partner are cancelled, and what other ranks still send is received, so that their messages
  * end. Returns whether nothing of this rank is in flight any more: then no buffer is touched again.
+ * A collective of the algorithm "mpi" cannot be taken back: it ends once all ranks have started it.
  * A rank must go on calling it while other ranks need it for their messages to end. */
 int tutti_comm_drain(tutti_comm *comm);
 int tutti_comm_rank(const tutti_comm *comm);

@@ -263,6 +263,16 @@ static tutti_status check_extras(const tutti_coll_args *a)
     return TUTTI_OK;
 }
 
+/* Whether the transport's messages of a device's memory can be combined as this asks for. */
+static tutti_status check_device(const tutti_comm *c, const tutti_coll_args *a)
+{
+    const tutti_transport *t = c->transport;
+    if (!t->ops->local || !tutti_coll_trait_of(a->kind)->reduces) return TUTTI_OK;
+    if (!a->user && t->ops->combines(t, a->dtype, a->op)) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_UNSUPPORTED, "%s: the operator %s of %s in the memory of a GPU",
+        tutti_coll_kind_name(a->kind), tutti_coll_op_name(a), tutti_dtype_name(a->dtype));
+}
+
 /* Checks whether this rank may post the collective at all. */
 static tutti_status check(const tutti_comm *c, int lane, const tutti_coll_args *a)
 {
@@ -281,6 +291,7 @@ static tutti_status check(const tutti_comm *c, int lane, const tutti_coll_args *
     tutti_status status = check_operator(a);
     if (!status) status = check_counts(a, rank, P, &all);
     if (!status) status = check_extras(a);
+    if (!status && a->memory == TUTTI_MEMORY_DEVICE) status = check_device(c, a);
     if (status) return status;
     if (tutti_coll_trait_of(a->kind)->rooted && (a->root < 0 || a->root >= P))
         return tutti_fail(TUTTI_ERR_INVAL, "%s with root %d on %d ranks", kind, a->root, P);
@@ -353,11 +364,11 @@ static tutti_status begin(tutti_coll_request *r)
         .wide = accumulator != a->dtype,
         .ordered = !tutti_coll_commutes(a)};
     tutti_choice choice = tutti_coll_choose(c->algorithm, &key);
-    if (!choice.build || a->memory == TUTTI_MEMORY_DEVICE) {
+    const int on_device = a->memory == TUTTI_MEMORY_DEVICE;
+    if (!choice.build || (on_device && !t->ops->local)) {
         r->args = one_vector(a);
         tutti_status status = t->ops->collective(t, r->lane, a, &r->message);
         r->whole = 1;
-        r->done = !status && !r->message;
         return status;
     }
     const tutti_sched_shape shape = {.kind = a->kind,
@@ -384,6 +395,7 @@ static tutti_status begin(tutti_coll_request *r)
         .lane = r->lane,
         .tag = tag_of(c, r->number, a->identity),
         .credit = c->credit,
+        .on_device = on_device,
         .in = a->send,
         .extra = a->extra,
         .out = a->recv};
@@ -449,7 +461,7 @@ static void delist(tutti_coll_request *r)
 static void give_up(tutti_coll_request *r, tutti_status status)
 {
     r->status = status;
-    r->orphan = r->flight != NULL;
+    r->orphan = r->flight || r->message;
     if (r->orphan)
         enlist(r);
     else
@@ -505,8 +517,8 @@ tutti_status tutti_coll_progress(tutti_comm *comm, int *moved)
     return first;
 }
 
-/* After a failure, what waits in its seat gives it up, and a library's collective is cancelled; returns whether it has
- * to be called again. */
+/* After a failure, what waits in its seat gives it up, and a library's collective is cancelled;
+ * returns whether it has to be called again. */
 static int drain_message(tutti_coll_request *r)
 {
     tutti_transport *t = r->comm->transport;

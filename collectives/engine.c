@@ -38,6 +38,7 @@ struct tutti_flight {
     unsigned char *state; /* [n] */
     queue messages;
     heap local;
+    queue running; /* local steps that a device has not ended, in their order */
 };
 
 static void *at(const tutti_flight *f, tutti_spot spot)
@@ -214,6 +215,51 @@ static size_t run_local(tutti_flight *f, int i)
     return (size_t)n * bytes;
 }
 
+static tutti_local_kind kind_of(const tutti_sched_step *step)
+{
+    const int from_wide = step->src.space == TUTTI_SPACE_WIDE,
+              to_wide = step->dst.space == TUTTI_SPACE_WIDE;
+    if (step->kind == TUTTI_STEP_REDUCE)
+        return to_wide ? TUTTI_LOCAL_ACCUMULATE : TUTTI_LOCAL_REDUCE;
+    return to_wide == from_wide ? TUTTI_LOCAL_COPY
+           : to_wide            ? TUTTI_LOCAL_WIDEN
+                                : TUTTI_LOCAL_NARROW;
+}
+
+static tutti_status start_on_device(tutti_flight *f, int i)
+{
+    const tutti_sched_step *step = &f->sched->step[i];
+    tutti_transport *t = f->plan.transport;
+    const tutti_local local = {.kind = kind_of(step),
+        .dtype = f->plan.dtype,
+        .op = f->plan.op,
+        .dst = at(f, step->dst),
+        .src = at(f, step->src),
+        .count = step->count};
+    tutti_status status = t->ops->local(t, &local, &f->message[i]);
+    if (status) return status;
+    book(f->plan.work, step, (size_t)step->count * f->element);
+    f->state[i] = STARTED;
+    f->running.step[f->running.tail++] = i;
+    return TUTTI_OK;
+}
+
+/* Ends the local steps that the device has ended. */
+static tutti_status look_at_device(tutti_flight *f, int *moved)
+{
+    tutti_transport *t = f->plan.transport;
+    while (f->running.head < f->running.tail) {
+        int i = f->running.step[f->running.head], done = 0;
+        f->status = t->ops->ended(t, f->message[i], &done);
+        if (f->status && done) f->state[i] = ENDED;
+        if (f->status || !done) return f->status;
+        f->running.head++;
+        end(f, i);
+        *moved = 1;
+    }
+    return TUTTI_OK;
+}
+
 /* Starts what is ready, messages first, so that they travel while reductions run. Where messages may
  * arrive, it leaves local steps to the next pass once it has done some work. */
 static tutti_status start_ready(tutti_flight *f)
@@ -222,6 +268,9 @@ static tutti_status start_ready(tutti_flight *f)
     for (size_t done = 0;;) {
         if (f->messages.head < f->messages.tail) {
             f->status = start_message(f, f->messages.step[f->messages.head++]);
+            if (f->status) return f->status;
+        } else if (f->local.n && f->plan.on_device) {
+            f->status = start_on_device(f, pop(&f->local));
             if (f->status) return f->status;
         } else if (f->local.n && done < some) {
             done += run_local(f, pop(&f->local));
@@ -252,6 +301,7 @@ static tutti_status look(tutti_flight *f, int channel, int *moved)
 tutti_status tutti_flight_progress(tutti_flight *f, int *moved)
 {
     int advanced = 0;
+    if (!f->status && !look_at_device(f, &advanced) && advanced) (void)start_ready(f);
     for (int c = 0; !f->status && c < f->sched->channels; c++) {
         int seen = 0;
         if (look(f, c, &seen)) break;
@@ -271,11 +321,11 @@ int tutti_flight_drain(tutti_flight *f)
     tutti_transport *t = f->plan.transport;
     int left = 0;
     for (int i = 0; i < f->sched->n && f->left; i++) {
-        int done = 0;
+        int done = 0, travels = is_message(&f->sched->step[i]);
         if (f->state[i] != STARTED) continue;
-        if (!f->draining) t->ops->cancel(t, f->message[i]);
+        if (!f->draining && travels) t->ops->cancel(t, f->message[i]);
         /* a further failure no longer matters */
-        (void)t->ops->test(t, f->message[i], &done);
+        (void)(travels ? t->ops->test : t->ops->ended)(t, f->message[i], &done);
         if (done)
             f->state[i] = ENDED;
         else
@@ -290,6 +340,23 @@ int tutti_flight_done(const tutti_flight *f)
     return !f->left;
 }
 
+/* Memory for steps, where the buffers are. */
+static tutti_status take(const tutti_flight_plan *plan, size_t bytes, void **memory)
+{
+    tutti_transport *t = plan->transport;
+    return plan->on_device ? t->ops->take(t, bytes, memory)
+                           : tutti_pool_take(plan->pool, bytes, memory);
+}
+
+static void give(const tutti_flight_plan *plan, void *memory)
+{
+    tutti_transport *t = plan->transport;
+    if (plan->on_device)
+        t->ops->give(t, memory);
+    else
+        tutti_pool_give(plan->pool, memory);
+}
+
 /* One block for the flight and its arrays: pointers first, bytes last, so that each is aligned. */
 static tutti_status allocate(const tutti_flight_plan *plan, tutti_flight **flight)
 {
@@ -298,16 +365,14 @@ static tutti_status allocate(const tutti_flight_plan *plan, tutti_flight **fligh
     tutti_flight *f;
     void *block, *scratch = NULL, *wide = NULL;
     tutti_status status = tutti_pool_take(plan->pool,
-        sizeof *f + n * (sizeof *f->message + 3 * sizeof(int) + 1) + 3 * channels * sizeof(int),
+        sizeof *f + n * (sizeof *f->message + 4 * sizeof(int) + 1) + 3 * channels * sizeof(int),
         &block);
     if (status) return status;
     size_t element = tutti_dtype_bytes(plan->dtype), each = tutti_dtype_bytes(plan->accumulator);
-    if (s->scratch_count)
-        status = tutti_pool_take(plan->pool, (size_t)s->scratch_count * element, &scratch);
-    if (!status && s->wide_count)
-        status = tutti_pool_take(plan->pool, (size_t)s->wide_count * each, &wide);
+    if (s->scratch_count) status = take(plan, (size_t)s->scratch_count * element, &scratch);
+    if (!status && s->wide_count) status = take(plan, (size_t)s->wide_count * each, &wide);
     if (status) {
-        tutti_pool_give(plan->pool, scratch);
+        give(plan, scratch);
         tutti_pool_give(plan->pool, block);
         return status;
     }
@@ -321,7 +386,8 @@ static tutti_status allocate(const tutti_flight_plan *plan, tutti_flight **fligh
     f->waits = (int *)(f->message + n);
     f->messages.step = f->waits + n;
     f->local.step = f->messages.step + n;
-    f->oldest = f->local.step + n;
+    f->running.step = f->local.step + n;
+    f->oldest = f->running.step + n;
     f->under_way = f->oldest + channels;
     f->held = f->under_way + channels;
     f->state = (unsigned char *)(f->held + channels);
@@ -365,13 +431,23 @@ char *tutti_flight_waits_for(const tutti_flight *f, char *text, size_t size)
     return text;
 }
 
+/* A device's step ends by itself, and waits for no other rank. */
+static void await(const tutti_flight *f, int i)
+{
+    tutti_transport *t = f->plan.transport;
+    for (int done = 0; !done;) (void)t->ops->ended(t, f->message[i], &done);
+}
+
 void tutti_flight_free(tutti_flight *f)
 {
     if (!f) return;
     tutti_transport *t = f->plan.transport;
     for (int i = 0; i < f->sched->n && f->left; i++)
-        if (f->state[i] == STARTED) t->ops->abandon(t, f->message[i]);
-    tutti_pool_give(f->plan.pool, f->space[TUTTI_SPACE_WIDE]);
-    tutti_pool_give(f->plan.pool, f->space[TUTTI_SPACE_SCRATCH]);
+        if (f->state[i] == STARTED && is_message(&f->sched->step[i]))
+            t->ops->abandon(t, f->message[i]);
+        else if (f->state[i] == STARTED)
+            await(f, i);
+    give(&f->plan, f->space[TUTTI_SPACE_WIDE]);
+    give(&f->plan, f->space[TUTTI_SPACE_SCRATCH]);
     tutti_pool_give(f->plan.pool, f);
 }

@@ -8,6 +8,9 @@
  * messages before reductions, and reductions and copies in program order. It returns to the messages
  * after some work, even if more is ready.
  *
+ * In the memory of a device local steps are started, too, one after the other, and have ended when
+ * their event has passed: until then no message reads what they write.
+ *
  * Threads: one thread at a time on the flights of a transport. Buffers are the caller's and stay
  * valid until the flight is freed. */
 #ifndef TUTTI_ENGINE_H
@@ -32,6 +35,8 @@ typedef struct tutti_flight_plan {
     const tutti_user_op *user; /* or NULL */
     int lane, tag;
     int credit; /* how many messages of a channel are under way at once */
+    /* all buffers are of the transport's device, where its steps combine them (tutti_transport_ops.local) */
+    int on_device;
     const void *in;
     const void *const *extra; /* [sched->shape.extras] borrowed */
     void *out;

@@ -34,6 +34,7 @@ libcore_la_SOURCES += \
 	collectives/transport/mpi_fail.c \
 	collectives/transport/mpi_lock.c collectives/transport/mpi_lock.h \
 	collectives/transport/mpi_message.c \
+	collectives/transport/mpi_request.c \
 	collectives/transport/part.c \
 	collectives/transport/seats.c collectives/transport/seats.h \
 	collectives/transport/tcp.c collectives/transport/tcp.h \

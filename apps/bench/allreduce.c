@@ -39,7 +39,8 @@ typedef struct options {
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
     {TUTTI_CONF_CHOICE, "algorithm", "NAME", .fallback = "auto", .choice = tutti_choice_algorithms,
-        AT(algorithm), .help = "what to compare with mpi, the MPI library's own allreduce"},
+        AT(algorithm), .help = "what to compare with MPI_Allreduce, the MPI library's own, which "
+                               "blocks (mpi: the library's own that does not)"},
     {TUTTI_CONF_INT, "from", "BYTES", .fallback = "4", .low = 4, .high = 4e9, AT(from),
         .help = "smallest size, a multiple of 4"},
     {TUTTI_CONF_INT, "to", "BYTES", .fallback = "268435456", .low = 4, .high = 4e9, AT(to),
@@ -47,8 +48,8 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_INT, "factor", "N", .fallback = "4", .low = 2, .high = 1024, AT(factor),
         .help = "factor from one size to the next"},
     {TUTTI_CONF_INT, "lanes", "K", .fallback = "1", .low = 1, .high = MOST_LANES, AT(lanes),
-        .help = "allreduces in flight together, each on its own communicator (mpi, which blocks, "
-                "runs them one by one)"},
+        .help = "allreduces in flight together, each on its own communicator (MPI_Allreduce runs "
+                "them one by one)"},
     {TUTTI_CONF_TEXT, "vectors", "G,...", AT(vectors),
         .help =
             "each rank has G vectors, 2 to 16 of them: compares summing them before the "
@@ -75,7 +76,7 @@ static const tutti_conf conf = {
     .settings = settings,
 };
 
-/* One algorithm: its lanes, and its times at the current size. */
+/* One algorithm, or MPI_Allreduce: its lanes, and its times at the current size. */
 typedef struct contestant {
     const char *name;
     char label[40];
@@ -83,12 +84,12 @@ typedef struct contestant {
     int sums_first;                /* before the allreduce, instead of in it */
     void *sum;                     /* its kernel, opened for the current size */
     const struct contestant *peer; /* whose time is divided by its own */
-    tutti_comm *comm;
+    tutti_comm *comm;              /* NULL: MPI_Allreduce */
     tutti_traffic sent;
     tutti_traffic each;    /* sent by one allreduce */
     int64_t rounds;        /* in a block */
     double *block_s;       /* [blocks] seconds of one allreduce on every lane */
-    int blocks_its_caller; /* as the transport reports */
+    int is_library;        /* it passes the transport's messages by */
 } contestant;
 
 typedef struct bench {
@@ -132,8 +133,7 @@ static tutti_status post(
         args.send = b->vector[lane][0];
         for (int k = 1; k < c->vectors; k++) args.extra[args.extras++] = b->vector[lane][k];
     }
-    return status ? status
-                  : tutti_coll_post(c->comm, c->blocks_its_caller ? 0 : lane, &args, request);
+    return status ? status : tutti_coll_post(c->comm, lane, &args, request);
 }
 
 /* One allreduce on every lane. */
@@ -142,8 +142,9 @@ static tutti_status run_round(bench *b, contestant *c, int64_t count)
     tutti_coll_request *request[MOST_LANES] = {NULL};
     tutti_status status = TUTTI_OK;
     for (int lane = 0; lane < b->o.lanes && !status; lane++)
-        status = post(b, c, lane, count, &request[lane]);
-    for (int lane = 0; lane < b->o.lanes && !status; lane++)
+        status = c->comm ? post(b, c, lane, count, &request[lane])
+                         : tutti_boot_sum(&b->world.boot, b->data[lane], count);
+    for (int lane = 0; c->comm && lane < b->o.lanes && !status; lane++)
         status = tutti_world_spin(c->comm, request[lane], b->o.timeout_s);
     for (int lane = 0; lane < b->o.lanes; lane++) tutti_coll_free(request[lane]);
     return status;
@@ -278,7 +279,7 @@ static void tell(bench *b, contestant *c, int64_t bytes)
     double line = link->word ? 0 : 100 * busbw / tutti_link_goodput(link->value);
     char share[16] = "-", sent[24] = "-", part[16] = "-";
     if (line > 0) snprintf(share, sizeof share, "%.1f %%", line);
-    if (!c->blocks_its_caller) {
+    if (!c->is_library) {
         snprintf(sent, sizeof sent, "%" PRId64, c->each.bytes);
         snprintf(part, sizeof part, "%.4f", (double)c->each.bytes / (double)bytes);
     }
@@ -296,7 +297,7 @@ static void tell(bench *b, contestant *c, int64_t bytes)
         json_object_set_new(event, "vectors", json_integer(c->vectors));
         json_object_set_new(event, "name", json_string(c->label));
     }
-    if (!c->blocks_its_caller) {
+    if (!c->is_library) {
         json_object_set_new(event, "sent_bytes", json_integer(c->each.bytes));
         json_object_set_new(event, "sent_messages", json_integer(c->each.messages));
     }
@@ -304,6 +305,9 @@ static void tell(bench *b, contestant *c, int64_t bytes)
 }
 
 /* ---- setting up ---- */
+
+/* What algorithms are compared with. */
+static const char plain[] = "MPI_Allreduce";
 
 /* vectors: of each rank. Without a peer, it is its own. */
 static tutti_status add(
@@ -315,14 +319,17 @@ static tutti_status add(
         .vectors = vectors,
         .sums_first = sums_first,
         .peer = peer ? peer : c,
-        .blocks_its_caller = tutti_algorithm_blocks(name)};
+        .is_library = tutti_algorithm_is_library(name)};
     const char *form = vectors == 1 ? "%s" : sums_first ? "%s, %d summed first" : "%s, %d as one";
     snprintf(c->label, sizeof c->label, form, name, vectors);
     c->block_s = calloc((size_t)b->o.blocks, sizeof *c->block_s);
     if (!c->block_s) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for results");
     b->contestants++;
-    int lanes = c->blocks_its_caller ? 1 : (int)b->o.lanes;
-    tutti_status status = tutti_transport_mpi(b->world.boot.comm, lanes, &transport);
+    if (strcmp(name, plain) == 0) {
+        c->is_library = 1;
+        return TUTTI_OK;
+    }
+    tutti_status status = tutti_transport_mpi(b->world.boot.comm, (int)b->o.lanes, &transport);
     if (!status) status = tutti_transport_counting(transport, &c->sent, &transport);
     if (!status)
         status = tutti_comm_new(transport, &(tutti_comm_options){.algorithm = name}, &c->comm);
@@ -336,11 +343,10 @@ static int chosen(const bench *b, const char *name)
 
 static tutti_status add_algorithms(bench *b)
 {
-    tutti_status status = add(b, "mpi", 1, 0, NULL);
+    tutti_status status = add(b, plain, 1, 0, NULL);
     for (int i = 0; tutti_algorithms[i] && !status; i++) {
         const char *name = tutti_algorithms[i]->name;
-        if (strcmp(name, "mpi") != 0 && chosen(b, name))
-            status = add(b, name, 1, 0, &b->contestant[0]);
+        if (chosen(b, name)) status = add(b, name, 1, 0, &b->contestant[0]);
     }
     return status;
 }

@@ -68,6 +68,7 @@ static const tutti_setting settings[] = {
     TUTTI_SETTING_PRECISION(AT(precision)),
     TUTTI_SETTING_DEVICE(AT(device)),
     TUTTI_SETTING_TRANSPORT(AT(transport)),
+    TUTTI_SETTING_CUDA_AWARE(AT(cuda_aware)),
     TUTTI_SETTING_TF32(AT(tf32)),
     TUTTI_SETTING_WORKERS(AT(workers)),
     {TUTTI_CONF_INT_OR, "steps", "N", .fallback = "auto", .low = 1, .high = 100000,

@@ -21,7 +21,7 @@ enum {
 typedef struct tutti_step_bench_options {
     const char *model, *design, *strategy, *algorithm, *peer, *peer_mxnet, *interface, *comm_core, *json, *csv,
         *priority, *wire, *compress, *precision, *device, *transport, *sums;
-    int tf32;
+    int cuda_aware, tf32;
     int64_t batch, blocks, workers;
     tutti_conf_int steps; /* auto, until all ranks have agreed on the time of a step */
     tutti_conf_int lanes, micro_batches;

@@ -48,6 +48,7 @@ tutti_status tutti_step_session_open(const tutti_step_bench *b,
         .timeout_s = b->o.timeout_s};
     const tutti_training_session_options options = {.workers = (int)b->o.workers,
         .transport = b->o.transport,
+        .cuda_aware = b->o.cuda_aware,
         .place = b->place,
         .layout = {.micro_batches = (int)tutti_conf_int_or(b->o.micro_batches, 0)},
         .metered = 1,

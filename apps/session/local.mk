@@ -1,6 +1,7 @@
 # What runs on one rank of a program that trains; an archive, so that a program takes only what it calls.
 noinst_LTLIBRARIES += libsession.la
 libsession_la_SOURCES = \
+	apps/session/aware.c apps/session/aware.h \
 	apps/session/device.c apps/session/device.h \
 	apps/session/layout.c apps/session/layout.h \
 	apps/session/link.h \

@@ -54,8 +54,11 @@ static tutti_status make_transport(tutti_training_session *s)
     s->transport = malloc(sizeof *s->transport);
     if (!s->transport) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a training session");
     *s->transport =
-        (tutti_session_transport){.word = o->transport, .device = o->device, .place = o->place};
-    if (tutti_algorithm_blocks(o->exchange.algorithm))
+        (tutti_session_transport){.word = o->transport,
+            .device = o->device,
+            .place = o->place,
+            .aware = o->cuda_aware};
+    if (tutti_algorithm_is_library(o->exchange.algorithm))
         s->transport->needs = "--algorithm mpi is MPI's own";
     return TUTTI_OK;
 }

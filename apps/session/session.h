@@ -40,6 +40,7 @@ typedef struct tutti_training_session_options {
     int workers;
     const char *device; /* cpu, cuda or auto, on which the ranks agree (device.h); NULL: `place` */
     const char *transport; /* auto, mpi or nccl (transport.h), likewise; NULL: mpi */
+    int cuda_aware;        /* MPI is given the memory of GPUs (transport.h) */
     tutti_binding_place place; /* with `device`, only its tf32 counts */
     tutti_layout
         layout;    /* completed when the session is opened. Stages, split: only with an exchange */

@@ -1,6 +1,8 @@
 #include "apps/session/transport.h"
 
+#include "apps/session/aware.h"
 #include "apps/session/device.h"
+#include "collectives/boot.h"
 #include "collectives/transport/gather.h"
 #include "dag/base/log.h"
 #include "dag/device/device.h"
@@ -132,12 +134,60 @@ static tutti_status choose(question *q)
     return TUTTI_OK;
 }
 
+/* ---- MPI with the memory of GPUs ---- */
+
+/* The ranks' answers. */
+static tutti_status ask_mpi(question *q)
+{
+    char mine = tutti_boot_refuses_gpus() != NULL, *all = calloc((size_t)q->mpi->size, 1);
+    if (!all) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d ranks", q->mpi->size);
+    tutti_status status = tutti_transport_gather(q->mpi, &mine, sizeof mine, all, q->timeout_s);
+    for (int r = 0; r < q->mpi->size && !status && !*q->no; r++)
+        if (all[r])
+            snprintf(q->no, sizeof q->no,
+                "on rank %d, MPI does not say that it takes the memory of GPUs", r);
+    free(all);
+    return status;
+}
+
+static tutti_status check_aware(question *q)
+{
+    tutti_status status = TUTTI_OK;
+    if (q->of->place.device != TUTTI_CUDA)
+        snprintf(q->no, sizeof q->no, "kernels run on the CPU: use it with --device cuda");
+    else if (q->of->word && strcmp(q->of->word, "nccl") == 0)
+        snprintf(q->no, sizeof q->no, "it is about MPI: use it with --transport mpi");
+    else if (q->of->needs)
+        snprintf(q->no, sizeof q->no, "%s, which takes main memory alone", q->of->needs);
+    else
+        status = ask_mpi(q);
+    if (status || !*q->no) return status;
+    return q->mpi->rank == 0
+               ? tutti_fail(TUTTI_ERR_USAGE, "--cuda-aware: %s; or leave it out", q->no)
+               : TUTTI_ERR_USAGE;
+}
+
+static tutti_status open_aware(question *q, tutti_transport **transport)
+{
+    tutti_session_transport *s = (tutti_session_transport *)q->of;
+    tutti_status status = check_aware(q);
+    if (status) {
+        tutti_transport_close(q->mpi);
+        return status;
+    }
+    s->place.collects_there = 1;
+    status = tutti_transport_aware(q->mpi, s->place.gpu, transport);
+    if (!status) s->chosen = (*transport)->ops->name;
+    return status;
+}
+
 tutti_status tutti_session_transport_open(
     void *ctx, tutti_transport *mpi, int lanes, double timeout_s, tutti_transport **transport)
 {
     tutti_session_transport *s = ctx;
     question q = {.of = s, .mpi = mpi, .lanes = lanes, .timeout_s = timeout_s};
     tutti_status status = choose_place(s, mpi, timeout_s);
+    if (!status && s->aware) return open_aware(&q, transport);
     if (!status) status = choose(&q);
     if (status) {
         tutti_transport_close(mpi);

@@ -16,6 +16,12 @@
         .help = "what sums over ranks; mpi: through main memory; nccl: from GPU to GPU, with "     \
                 "--device cuda and a GPU for each rank; auto: nccl where it can be", __VA_ARGS__}
 
+/* int, for tutti_session_transport.aware */
+#define TUTTI_SETTING_CUDA_AWARE(...)                                                              \
+    {TUTTI_CONF_FLAG, "cuda-aware", .environment = "TUTTI_CUDA_AWARE",                             \
+        .help = "with --device cuda and --transport mpi, give MPI the memory of GPUs, if it takes "  \
+                "it (CUDA-aware)", __VA_ARGS__}
+
 /* clang-format on */
 
 const char *tutti_transport_choice(int i); /* [P] */
@@ -25,14 +31,16 @@ typedef struct tutti_session_transport {
     const char *word;   /* a choice, the same on all ranks; NULL: mpi */
     const char *device; /* for tutti_device_choose; NULL: `place` has been chosen */
     const char *needs;  /* why the collectives need mpi; NULL: they do not */
-    /* once open has returned OK, the transport's name, and all of the place, of which tf32 is given */
+    int aware;          /* MPI is given the memory of GPUs; the same on all ranks */
+    /* once open has returned OK, what carries collectives, and all of the place, of which tf32 is
+     * given */
     const char *chosen;
     tutti_binding_place place;
 } tutti_session_transport;
 
 /* tutti_exchange_options.over; ctx is a tutti_session_transport. USAGE, on all ranks, if the word is
- * cuda and a rank has no GPU, or nccl and that cannot be (the first rank that knows logs why). auto
- * then means mpi, and rank 0 logs why. Errors of the transport. */
+ * cuda and a rank has no GPU, or nccl or `aware` and that cannot be (the first rank that knows logs
+ * why). auto then means mpi, and rank 0 logs why; with `aware` it means mpi. Errors of the transport. */
 tutti_status tutti_session_transport_open(
     void *ctx, tutti_transport *mpi, int lanes, double timeout_s, tutti_transport **transport);
 

@@ -100,8 +100,9 @@ void tutti_doctor_allreduce(const tutti_doctor_machine *machine, tutti_doctor_re
         tutti_doctor_say(report, TUTTI_DOCTOR_OK, "allreduce", NULL, "%s=%s", name, chosen);
     else
         tutti_doctor_say(report, TUTTI_DOCTOR_NOTE, "allreduce",
-            "Tutti's own algorithms are not affected; in programs that call MPI_Iallreduce: export "
-            "OMPI_MCA_coll_libnbc_iallreduce_algorithm=3",
+            "Tutti's own algorithms are not affected; for --algorithm mpi, and in programs that "
+            "call "
+            "MPI_Iallreduce: export OMPI_MCA_coll_libnbc_iallreduce_algorithm=3",
             "MPI_Iallreduce in place, below 64 KiB or on fewer than 4 ranks sends log2(P) times "
             "the "
             "bytes");

@@ -38,7 +38,7 @@ static void print_device(void (*row)(const char *, const char *), int index)
     row(name, text);
 }
 
-void tutti_info_gpu(void (*row)(const char *name, const char *about))
+void tutti_info_gpu(void (*row)(const char *name, const char *about), const char *mpi_refuses)
 {
     const tutti_device_kind *kind = &tutti_device_kind_built;
     const char *lacks = kind->lacks();
@@ -56,6 +56,7 @@ void tutti_info_gpu(void (*row)(const char *name, const char *about))
     row("NCCL", text);
     tutti_cudnn_version(text);
     row("cuDNN", text);
+    row("--cuda-aware", mpi_refuses ? mpi_refuses : "MPI takes the memory of GPUs, as it says");
     for (int i = 0; i < kind->count(); i++) print_device(row, i);
     if (lacks) row("devices", lacks);
     puts("\nwhat has been shown of GPUs");

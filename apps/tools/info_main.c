@@ -214,15 +214,16 @@ int main(int argc, char **argv)
     options o = {0};
     int go;
     tutti_thread_level level;
+    const char *refuses_gpus;
     if (tutti_conf_start(&conf, argc, argv, &o, &go)) return 2;
     if (!go) return EXIT_SUCCESS;
     if (o.list) {
         print_list(o.list);
         return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
     }
-    if (tutti_boot_probe(&level)) return EXIT_FAILURE;
+    if (tutti_boot_probe(&level, &refuses_gpus)) return EXIT_FAILURE;
     print_versions(level);
-    tutti_info_gpu(print_row);
+    tutti_info_gpu(print_row, refuses_gpus);
     print_designs();
     print_communication();
     print_kernels();

@@ -43,6 +43,8 @@ launch_everywhere() { # KIND
     # Where ranks cannot read each other's memory, nothing moves any more once 512 messages of more than 4 KiB (the default)
     # are under way: the answers that would let them go on find no room.
     case $1 in openmpi5) launch_default OMPI_MCA_btl_sm_free_list_max -1 ;; esac
+    # MPI_Iallreduce, for --algorithm mpi: by itself it sends log2(P) times the bytes in place or on fewer than 4 ranks.
+    case $1 in openmpi*) launch_default OMPI_MCA_coll_libnbc_iallreduce_algorithm 3 ;; esac
 }
 
 # No copies from one rank's memory to another's by the kernel.

@@ -36,7 +36,7 @@ typedef struct tutti_train_options {
     const char *data, *format;
     const char *model_name, *design_name, *rate_schedule_name, *algorithm, *verify_name, *comm_core;
     const char *device, *transport;
-    int tf32;
+    int cuda_aware, tf32;
     const char *recipe_name, *milestones_text;
     const char *layout_text, *pipeline_name, *stage_layers, *compress_name;
     tutti_conf_int micro_batches; /* auto: see the table */

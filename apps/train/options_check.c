@@ -185,9 +185,6 @@ static tutti_status check_layout(const tutti_train_options *o)
             : l->everywhere ? "not with servers of --layout: use shared"
             : l->servers  ? "servers of --layout read no images: use shared"
                           : "replicas that share layers need equally many images: use shared");
-    if (tutti_algorithm_blocks(o->algorithm))
-        return tutti_conf_refuse(&o->conf, "algorithm", o->algorithm,
-            "it knows no groups of ranks, which this layout needs: use another one");
     return TUTTI_OK;
 }
 

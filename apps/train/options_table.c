@@ -231,6 +231,7 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
                 "nothing"},
     TUTTI_SETTING_DEVICE(AT(device)),
     TUTTI_SETTING_TRANSPORT(AT(transport)),
+    TUTTI_SETTING_CUDA_AWARE(AT(cuda_aware)),
     TUTTI_SETTING_TF32(AT(tf32)),
     TUTTI_SETTING_WORKERS(AT(workers)),
     TUTTI_SETTING_COMM_CORE(AT(comm_core)),

@@ -98,6 +98,7 @@ tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interr
     tutti_training_session_options session = {.workers = (int)options->workers,
         .device = options->device,
         .transport = options->transport,
+        .cuda_aware = options->cuda_aware,
         .place = {.tf32 = options->tf32},
         .layout = options->layout,
         .metered = 1,

@@ -56,8 +56,6 @@ tutti_status tutti_train_store_check(const tutti_train_options *o)
             "it ends one collective before it begins the next, but a server waits for all clients "
             "at once: "
             "take another design"},
-        {tutti_algorithm_blocks(o->algorithm), "algorithm", o->algorithm,
-            "a server waits for all clients at once: use another one"},
         {tutti_shards_local(o->images.shards), "shards", o->images.shards,
             "servers read no images: use shared"},
         {!strcmp(o->device, "cuda"), "device", o->device,

@@ -67,7 +67,10 @@ tutti_status tutti_tune_key(const tutti_training_session *session, const tutti_w
         recipe->clip_norm > 0,
         recipe->average_decay > 0, wire, tutti_dtype_name(recipe->precision),
         tutti_device_name(session->place.device),
-        session->place.collects_there ? "+nccl" : "", session->options.workers, session->ranks, layout,
+        session->options.cuda_aware       ? "+aware"
+        : session->place.collects_there ? "+nccl"
+                                        : "",
+        session->options.workers, session->ranks, layout,
         tutti_layout_print_layers(l, layers), link,
         tutti_training_session_micro_batches(session, recipe->batch),
         tutti_pipeline_order_name((int)l->order), hosts, fixed, PACKAGE_VERSION, tutti_boot_version(),

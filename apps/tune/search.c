@@ -1,6 +1,5 @@
 #include "apps/tune/search.h"
 
-#include "collectives/choose.h"
 #include "designs/passes/chunk.h"
 
 enum { DEFAULT_LANES = 4 };
@@ -9,7 +8,7 @@ enum { DEFAULT_LANES = 4 };
 
 static int lanes_of(const tutti_search_space *space, const tutti_design *design)
 {
-    if (!design->many_lanes || tutti_algorithm_blocks(space->algorithm)) return 1;
+    if (!design->many_lanes) return 1;
     return space->lanes ? space->lanes : DEFAULT_LANES;
 }
 
@@ -31,9 +30,7 @@ int tutti_search_allows(const tutti_search_space *space, const tutti_configurati
     const tutti_design *design = configuration->design;
     if (space->design_free ? design->unsafe : design != space->base) return 0;
     if (space->lanes && configuration->lanes != space->lanes) return 0;
-    if (configuration->lanes > 1 &&
-        (!design->many_lanes || tutti_algorithm_blocks(space->algorithm)))
-        return 0;
+    if (configuration->lanes > 1 && !design->many_lanes) return 0;
     if (space->bucket_bytes >= 0 && configuration->bucket_bytes != space->bucket_bytes) return 0;
     if (space->chunk_bytes >= 0 && configuration->chunk_bytes != space->chunk_bytes) return 0;
     return configuration->lanes >= 1 &&

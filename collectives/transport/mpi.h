@@ -1,5 +1,5 @@
-/* The inside of the MPI transport: shared by mpi_message.c (messages) and mpi_collective.c (the MPI
- * library's collectives). */
+/* The inside of the MPI transport: mpi_message.c (messages; opening and closing), mpi_collective.c
+ * (the MPI library's collectives), and below both mpi_request.c (MPI's requests under way). */
 #ifndef TUTTI_TRANSPORT_MPI_H
 #define TUTTI_TRANSPORT_MPI_H
 
@@ -7,9 +7,28 @@
 
 #include <mpi.h>
 
+/* A send or recv, or a collective of the library: one MPI request per piece, which is in the
+ * transport's list while under way. */
+typedef struct tutti_mpi_message {
+    struct tutti_mpi_message *next; /* while idle */
+    int left;                       /* pieces under way */
+    int is_send, peer, lane;
+    const char *kind; /* of the library's collective; NULL: a send or recv */
+    int cancelled;    /* nobody needs what it brings */
+    int abandoned;    /* nobody tests it any more: a look that finds it ended frees it */
+    int unexpected;   /* nobody expects it: so it was taken in by a sweep */
+    void *kept;       /* memory that MPI uses; freed with it */
+    /* moved when it has ended */
+    void *to;
+    const void *from;
+    size_t bytes;        /* of the message, or to be moved */
+    unsigned looked;     /* the latest look when it was last tested */
+    tutti_status status; /* the first failure */
+} tutti_mpi_message;
+
 /* What a request is for. */
 typedef struct tutti_mpi_piece {
-    tutti_message *of;
+    tutti_mpi_message *of;
     int bytes;
 } tutti_mpi_piece;
 
@@ -28,15 +47,28 @@ typedef struct tutti_mpi {
     MPI_Comm *lane; /* one communicator each; errors are returned */
     size_t piece;   /* largest message in bytes */
     tutti_mpi_requests under_way;
-    tutti_message *idle; /* messages to reuse */
-    int taken_in;        /* unexpected messages under way */
-    int growing;         /* lanes that are yet to be opened */
-    MPI_Comm fresh;      /* the next of them */
-    MPI_Request opening; /* while it is under way */
+    tutti_mpi_message *idle; /* messages to reuse */
+    int taken_in;            /* unexpected messages under way */
+    int growing;             /* lanes that are yet to be opened */
+    MPI_Comm fresh;          /* the next of them */
+    MPI_Request opening;     /* while it is under way */
 } tutti_mpi;
 
 /* Logs MPI's sentence for this code and the operation; returns COMM. */
 tutti_status tutti_mpi_fail(int code, const char *what);
+
+/* A message like this one, of which so many pieces may be placed. NOMEM. */
+tutti_status tutti_mpi_message_new(
+    tutti_mpi *t, const tutti_mpi_message *like, int pieces, tutti_mpi_message **message);
+/* Of one without requests. */
+void tutti_mpi_message_free(tutti_mpi *t, tutti_mpi_message *message);
+/* The place of its next request, which counts once it has started. */
+MPI_Request *tutti_mpi_place(tutti_mpi *t, tutti_mpi_message *message, int bytes);
+void tutti_mpi_started(tutti_mpi *t, tutti_mpi_message *message);
+/* Lets MPI make progress, and notes what has ended. */
+void tutti_mpi_look(tutti_mpi *t);
+/* Forgets the requests that are MPI_REQUEST_NULL. */
+void tutti_mpi_close_gaps(tutti_mpi_requests *requests);
 
 /* tutti_transport_ops.collective. UNSUPPORTED, with the count, where MPI's int cannot count the
  * elements. */

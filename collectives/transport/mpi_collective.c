@@ -1,4 +1,8 @@
-/* The algorithm "mpi": the MPI library's own blocking collectives, for comparison. */
+/* The algorithm "mpi": the MPI library's own collectives, started here, and tested as messages are.
+ *
+ * A lane is a communicator, on which all ranks start the same collectives in the same order: what
+ * MPI asks for. Once started, one cannot be taken back: it ends when all ranks have started theirs,
+ * and until then its buffers, and the message with what it keeps, are MPI's. */
 #include "collectives/transport/mpi.h"
 
 #include "dag/base/log.h"
@@ -15,6 +19,8 @@ typedef struct call {
     MPI_Datatype type;
     MPI_Op op;
     size_t element;
+    int copies; /* this rank's input is first copied to `kept` */
+    void *kept; /* of the message: the copy, or lengths of parts, for which MPI has ints */
 } call;
 
 /* Not every MPI has constant handles, so a function looks them up. MPI has no type for TUTTI_BF16:
@@ -72,124 +78,101 @@ static void *output(const call *c, int64_t at)
     return (char *)c->args->recv + (size_t)at * c->element;
 }
 
-static int allreduce(const call *c, int64_t at, int n)
+static int allreduce(const call *c, int64_t at, int n, MPI_Request *request)
 {
     const void *in = input(c, at);
-    return MPI_Allreduce(in ? in : MPI_IN_PLACE, output(c, at), n, c->type, c->op, c->comm);
+    return MPI_Iallreduce(
+        in ? in : MPI_IN_PLACE, output(c, at), n, c->type, c->op, c->comm, request);
 }
 
-static int broadcast(const call *c, int64_t at, int n)
+static int broadcast(const call *c, int64_t at, int n, MPI_Request *request)
 {
-    return MPI_Bcast(output(c, at), n, c->type, c->args->root, c->comm);
+    return MPI_Ibcast(output(c, at), n, c->type, c->args->root, c->comm, request);
 }
 
-/* In place, MPI takes the input of ranks other than the root from the send buffer. The root's input
- * is copied, because MPICH 4.0 reads from MPI_IN_PLACE when the root is not rank 0 and the message
- * is large. */
-static int reduce(const call *c, int64_t at, int n)
+/* In place, MPI takes the input of ranks other than the root from the send buffer. */
+static int reduce(const call *c, int64_t at, int n, MPI_Request *request)
 {
     const void *in = input(c, at);
-    void *copy = NULL;
-    size_t bytes = (size_t)n * c->element;
     if (!in) in = output(c, at);
-    if (in == output(c, at) && c->rank == c->args->root) {
-        copy = malloc(bytes + 1);
-        if (!copy) return MPI_ERR_NO_MEM;
-        in = memcpy(copy, in, bytes);
-    }
-    int code = MPI_Reduce(in, output(c, at), n, c->type, c->op, c->args->root, c->comm);
-    free(copy);
-    return code;
+    if (c->copies)
+        in = memcpy((char *)c->kept + (size_t)at * c->element, in, (size_t)n * c->element);
+    return MPI_Ireduce(in, output(c, at), n, c->type, c->op, c->args->root, c->comm, request);
 }
 
-/* Parts in MPI's form, as ints: their lengths and where they begin. Freed with free(*lengths). */
-static int parts_of(const call *c, const int64_t *counts, int **lengths, int **begins)
+/* Parts in MPI's form: their lengths and where they begin. */
+typedef struct parts {
+    int *length, *begin; /* [P] */
+} parts;
+
+/* The `index`-th of what is kept. */
+static parts parts_of(const call *c, const int64_t *counts, int index)
 {
-    int *both = malloc(2 * (size_t)c->P * sizeof *both);
-    if (!both) return MPI_ERR_NO_MEM;
+    int *both = (int *)c->kept + (ptrdiff_t)2 * index * c->P;
     for (int r = 0; r < c->P; r++) {
         int64_t at, length = tutti_coll_part(counts, c->args->count, r, &at);
         both[r] = (int)length;
         both[c->P + r] = (int)at;
     }
-    *lengths = both;
-    *begins = both + c->P;
-    return MPI_SUCCESS;
+    return (parts){both, both + c->P};
 }
 
-static int allgather(const call *c, int64_t at, int n)
+static int allgather(const call *c, int64_t at, int n, MPI_Request *request)
 {
     (void)at;
     (void)n;
-    int *length, *begin, code = parts_of(c, c->args->counts, &length, &begin);
-    if (code != MPI_SUCCESS) return code;
+    const parts p = parts_of(c, c->args->counts, 0);
     const void *in = input(c, 0);
-    code = MPI_Allgatherv(in ? in : MPI_IN_PLACE, in ? length[c->rank] : 0, c->type, output(c, 0),
-        length, begin, c->type, c->comm);
-    free(length);
-    return code;
+    return MPI_Iallgatherv(in ? in : MPI_IN_PLACE, in ? p.length[c->rank] : 0, c->type,
+        output(c, 0), p.length, p.begin, c->type, c->comm, request);
 }
 
-static int gather(const call *c, int64_t at, int n)
+static int gather(const call *c, int64_t at, int n, MPI_Request *request)
 {
     (void)at;
     (void)n;
-    int root = c->args->root, *length, *begin;
-    int code = parts_of(c, c->args->counts, &length, &begin);
-    if (code != MPI_SUCCESS) return code;
+    const int root = c->args->root;
+    const parts p = parts_of(c, c->args->counts, 0);
     const void *in = input(c, 0);
-    if (!in) in = c->rank == root ? MPI_IN_PLACE : output(c, begin[c->rank]);
-    code = MPI_Gatherv(
-        in, length[c->rank], c->type, c->args->recv, length, begin, c->type, root, c->comm);
-    free(length);
-    return code;
+    if (!in) in = c->rank == root ? MPI_IN_PLACE : output(c, p.begin[c->rank]);
+    return MPI_Igatherv(in, p.length[c->rank], c->type, c->args->recv, p.length, p.begin, c->type,
+        root, c->comm, request);
 }
 
-static int scatter(const call *c, int64_t at, int n)
+static int scatter(const call *c, int64_t at, int n, MPI_Request *request)
 {
     (void)at;
     (void)n;
-    int root = c->args->root, *length, *begin;
-    int code = parts_of(c, c->args->counts, &length, &begin);
-    if (code != MPI_SUCCESS) return code;
+    const int root = c->args->root;
+    const parts p = parts_of(c, c->args->counts, 0);
     const void *in = input(c, 0);
-    void *out = in ? c->args->recv : c->rank == root ? MPI_IN_PLACE : output(c, begin[c->rank]);
-    code = MPI_Scatterv(in ? in : output(c, 0), length, begin, c->type, out, length[c->rank],
-        c->type, root, c->comm);
-    free(length);
-    return code;
+    void *out = in ? c->args->recv : c->rank == root ? MPI_IN_PLACE : output(c, p.begin[c->rank]);
+    return MPI_Iscatterv(in ? in : output(c, 0), p.length, p.begin, c->type, out, p.length[c->rank],
+        c->type, root, c->comm, request);
 }
 
-static int alltoall(const call *c, int64_t at, int n)
+static int alltoall(const call *c, int64_t at, int n, MPI_Request *request)
 {
     (void)at;
     (void)n;
     const int64_t *counts = c->args->counts;
-    int *length, *begin, *arriving, *to, code = parts_of(c, counts, &length, &begin);
-    if (code != MPI_SUCCESS) return code;
-    code = parts_of(c, counts ? counts + c->P : NULL, &arriving, &to);
-    if (code == MPI_SUCCESS) {
-        const void *in = input(c, 0);
-        code = MPI_Alltoallv(in ? in : MPI_IN_PLACE, length, begin, c->type, c->args->recv,
-            arriving, to, c->type, c->comm);
-        free(arriving);
-    }
-    free(length);
-    return code;
+    const parts out = parts_of(c, counts, 0), in = parts_of(c, counts ? counts + c->P : NULL, 1);
+    const void *from = input(c, 0);
+    return MPI_Ialltoallv(from ? from : MPI_IN_PLACE, out.length, out.begin, c->type, c->args->recv,
+        in.length, in.begin, c->type, c->comm, request);
 }
 
-static int scan(const call *c, int64_t at, int n)
+static int scan(const call *c, int64_t at, int n, MPI_Request *request)
 {
     const void *in = input(c, at);
-    return MPI_Scan(in ? in : MPI_IN_PLACE, output(c, at), n, c->type, c->op, c->comm);
+    return MPI_Iscan(in ? in : MPI_IN_PLACE, output(c, at), n, c->type, c->op, c->comm, request);
 }
 
-/* MPI puts an in-place result at the front, so it is moved to its place. */
-static int reduce_scatter(const call *c, int64_t at, int n)
+/* MPI puts an in-place result at the front, from where it is moved to its place (put_right). */
+static int reduce_scatter(const call *c, int64_t at, int n, MPI_Request *request)
 {
     (void)at;
-    int *counts = malloc((size_t)c->P * sizeof *counts);
-    if (!counts) return MPI_ERR_NO_MEM;
+    int *counts = c->kept;
     int64_t offset, length;
     for (int r = 0; r < c->P; r++) {
         tutti_coll_block(n, c->P, r, &offset, &length);
@@ -197,25 +180,21 @@ static int reduce_scatter(const call *c, int64_t at, int n)
     }
     tutti_coll_block(n, c->P, c->rank, &offset, &length);
     const void *in = input(c, 0);
-    int code = MPI_Reduce_scatter(
-        in ? in : MPI_IN_PLACE, output(c, in ? offset : 0), counts, c->type, c->op, c->comm);
-    if (!in && code == MPI_SUCCESS)
-        memmove(output(c, offset), output(c, 0), (size_t)length * c->element);
-    free(counts);
-    return code;
+    return MPI_Ireduce_scatter(in ? in : MPI_IN_PLACE, output(c, in ? offset : 0), counts, c->type,
+        c->op, c->comm, request);
 }
 
-static int barrier(const call *c, int64_t at, int n)
+static int barrier(const call *c, int64_t at, int n, MPI_Request *request)
 {
     (void)at;
     (void)n;
-    return MPI_Barrier(c->comm);
+    return MPI_Ibarrier(c->comm, request);
 }
 
 /* A collective that works element by element splits a count above MPI's int into several calls; the
  * others refuse it. */
 static const struct row {
-    int (*run)(const call *c, int64_t at, int n);
+    int (*start)(const call *c, int64_t at, int n, MPI_Request *request);
     int divisible;
 } rows[TUTTI_COLL_KINDS] = {
     [TUTTI_ALLREDUCE] = {allreduce, 1},
@@ -230,48 +209,103 @@ static const struct row {
     [TUTTI_SCAN] = {scan, 1},
 };
 
-tutti_status tutti_mpi_collective(
-    tutti_transport *transport, int lane, const tutti_coll_args *args, tutti_message **message)
+/* The same on every rank. */
+static tutti_status refuse(const call *c)
 {
-    *message = NULL;
-    const tutti_mpi *t = (const tutti_mpi *)transport;
-    const struct row *row = &rows[args->kind];
-    int P = t->base.size, rank = t->base.rank;
-    int64_t count = args->kind == TUTTI_BARRIER ? 0 : args->count;
-    int64_t limit = (int64_t)(t->piece / tutti_dtype_bytes(args->dtype));
-    int parted = tutti_coll_trait_of(args->kind)->parts;
-    int64_t out = tutti_coll_recv_count(args, rank, P), in = tutti_coll_send_count(args, rank, P);
-    /* the same on every rank */
-    int64_t most = parted && !args->counts ? P * args->count : args->count;
-    if (most < in) most = in;
-    if (most < out) most = out;
-    if (args->user)
+    const tutti_coll_args *a = c->args;
+    const tutti_coll_trait *trait = tutti_coll_trait_of(a->kind);
+    if (a->user)
         return tutti_fail(TUTTI_ERR_UNSUPPORTED,
             "%s: the algorithm mpi does not know the operator '%s'; use another algorithm",
-            tutti_coll_kind_name(args->kind), args->user->name);
-    if (args->dtype == TUTTI_BF16 && tutti_coll_trait_of(args->kind)->reduces)
+            trait->name, a->user->name);
+    if (a->dtype == TUTTI_BF16 && trait->reduces)
         return tutti_fail(TUTTI_ERR_UNSUPPORTED,
-            "%s: MPI has no type for the elements %s; use another algorithm than mpi",
-            tutti_coll_kind_name(args->kind), tutti_dtype_name(args->dtype));
-    if (!row->divisible && most > INT_MAX)
+            "%s: MPI has no type for the elements %s; use another algorithm than mpi", trait->name,
+            tutti_dtype_name(a->dtype));
+    int64_t out = tutti_coll_recv_count(a, c->rank, c->P),
+            in = tutti_coll_send_count(a, c->rank, c->P);
+    int64_t most = trait->parts && !a->counts ? c->P * a->count : a->count;
+    if (most < in) most = in;
+    if (most < out) most = out;
+    if (!rows[a->kind].divisible && most > INT_MAX)
         return tutti_fail(TUTTI_ERR_UNSUPPORTED,
             "MPI cannot count the %lld elements of this %s on %d ranks in an int; use another "
             "algorithm",
-            (long long)args->count, tutti_coll_kind_name(args->kind), t->base.size);
-    const call c = {.args = args,
+            (long long)a->count, trait->name, c->P);
+    return TUTTI_OK;
+}
+
+/* The root's input of a reduce in place is copied, because MPICH 4.0 reads from MPI_IN_PLACE when
+ * the root is not rank 0 and the message is large. */
+static tutti_status keep(call *c, tutti_mpi_message *m)
+{
+    const tutti_coll_args *a = c->args;
+    const size_t ints = (size_t)c->P * sizeof(int);
+    size_t bytes = tutti_coll_trait_of(a->kind)->parts ? 4 * ints : 0;
+    c->copies = a->kind == TUTTI_REDUCE && !a->send && c->rank == a->root;
+    if (c->copies) bytes = (size_t)a->count * c->element;
+    if (a->kind == TUTTI_REDUCE_SCATTER) bytes = ints;
+    m->kept = c->kept = malloc(bytes + 1);
+    return m->kept ? TUTTI_OK
+                   : tutti_fail(TUTTI_ERR_NOMEM, "no memory for what MPI needs of a collective");
+}
+
+static void put_right(const call *c, tutti_mpi_message *m)
+{
+    int64_t offset, length;
+    if (c->args->kind != TUTTI_REDUCE_SCATTER || c->args->send) return;
+    tutti_coll_block(c->args->count, c->P, c->rank, &offset, &length);
+    m->to = output(c, offset);
+    m->from = output(c, 0);
+    m->bytes = (size_t)length * c->element;
+}
+
+/* How many elements a call takes. */
+static int64_t most_of(const tutti_mpi *t, const call *c)
+{
+    int64_t limit = (int64_t)(t->piece / c->element);
+    return rows[c->args->kind].divisible && limit > 0 ? limit : INT_MAX;
+}
+
+/* What has started before a failure has to end. */
+static tutti_status start(tutti_mpi *t, const call *c, tutti_mpi_message *m)
+{
+    const int64_t count = c->args->kind == TUTTI_BARRIER ? 0 : c->args->count,
+                  limit = most_of(t, c);
+    int64_t at = 0;
+    do {
+        int64_t n = count - at < limit ? count - at : limit;
+        int code = rows[c->args->kind].start(c, at, (int)n, tutti_mpi_place(t, m, 0));
+        if (code != MPI_SUCCESS) return tutti_mpi_fail(code, m->kind);
+        tutti_mpi_started(t, m);
+        at += n;
+    } while (at < count);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_mpi_collective(
+    tutti_transport *transport, int lane, const tutti_coll_args *args, tutti_message **message)
+{
+    tutti_mpi *t = (tutti_mpi *)transport;
+    call c = {.args = args,
         .comm = t->lane[lane],
         .rank = t->base.rank,
         .P = t->base.size,
         .type = type_of(args->dtype),
         .op = op_of(args->op),
         .element = tutti_dtype_bytes(args->dtype)};
-    if (!row->divisible || limit < 1) limit = INT_MAX;
-    int64_t at = 0;
-    do {
-        int64_t n = count - at < limit ? count - at : limit;
-        int code = row->run(&c, at, (int)n);
-        if (code != MPI_SUCCESS) return tutti_mpi_fail(code, tutti_coll_kind_name(args->kind));
-        at += n;
-    } while (at < count);
-    return TUTTI_OK;
+    const tutti_mpi_message like = {.kind = tutti_coll_kind_name(args->kind), .lane = lane};
+    tutti_mpi_message *m;
+    tutti_status status = refuse(&c);
+    if (!status)
+        status = tutti_mpi_message_new(t, &like, (int)(args->count / most_of(t, &c)) + 1, &m);
+    if (status) return status;
+    put_right(&c, m);
+    status = keep(&c, m);
+    if (!status) status = start(t, &c, m);
+    if (!status || m->left)
+        *message = (tutti_message *)m;
+    else
+        tutti_mpi_message_free(t, m);
+    return status;
 }

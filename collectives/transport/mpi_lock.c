@@ -1,13 +1,12 @@
 #include "collectives/transport/mpi_lock.h"
 
 #include "dag/base/clock.h"
-#include "dag/base/log.h"
 
 #include <sched.h>
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* also protects: */
-static int users, blocking_users, ends;
+static int ends;
 
 pthread_mutex_t *tutti_mpi_lock(void)
 {
@@ -40,27 +39,4 @@ int tutti_mpi_await(MPI_Request *request)
         code = MPI_Test(request, &done, MPI_STATUS_IGNORE);
     }
     return code;
-}
-
-tutti_status tutti_mpi_claim(int blocks)
-{
-    pthread_mutex_lock(&lock);
-    int refused = users && (blocks || blocking_users);
-    if (!refused) {
-        users++;
-        blocking_users += blocks != 0;
-    }
-    pthread_mutex_unlock(&lock);
-    if (!refused) return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_UNSUPPORTED,
-        "algorithm 'mpi' blocks inside MPI, which can deadlock when a process has several "
-        "sessions: use another algorithm, or one session at a time");
-}
-
-void tutti_mpi_disclaim(int blocks)
-{
-    pthread_mutex_lock(&lock);
-    users--;
-    blocking_users -= blocks != 0;
-    pthread_mutex_unlock(&lock);
 }

@@ -8,12 +8,9 @@
  *
  * Nobody blocks inside MPI with the lock held while another session is open: that session's partner
  * on another rank could be waiting for progress that only the blocked process can make. So whatever
- * waits for other ranks is started without blocking and polled, and the algorithm "mpi", which
- * blocks, needs MPI for itself (claim). */
+ * waits for other ranks is started without blocking and polled, also the library's own collectives. */
 #ifndef TUTTI_TRANSPORT_MPI_LOCK_H
 #define TUTTI_TRANSPORT_MPI_LOCK_H
-
-#include "dag/base/status.h"
 
 #include <mpi.h>
 #include <pthread.h>
@@ -28,10 +25,5 @@ void tutti_mpi_ends(void);
 /* Waits until the request has ended. The caller holds the lock, which is released while this waits.
  * Returns MPI's code. It has no deadline: whoever waits for this thread has one. [A] */
 int tutti_mpi_await(MPI_Request *request);
-
-/* Registers one more user of MPI in this process; `blocks`: it blocks inside MPI. UNSUPPORTED
- * (logged) when one that blocks would not be alone; then nothing is claimed. [A] */
-tutti_status tutti_mpi_claim(int blocks);
-void tutti_mpi_disclaim(int blocks);
 
 #endif

@@ -7,18 +7,7 @@
 
 #include <limits.h>
 #include <stdlib.h>
-
-/* A send or recv: one MPI request per piece, which is in the transport's list while under way. */
-struct tutti_message {
-    tutti_message *next; /* while idle */
-    int left;            /* pieces under way */
-    int is_send, peer, lane;
-    int cancelled;   /* it may end without meeting its partner */
-    void *scratch;   /* buffer of an unexpected message; freed with it */
-    unsigned looked; /* the latest look when it was last tested */
-    size_t bytes;
-    tutti_status status; /* the first failure */
-};
+#include <string.h>
 
 static int pieces_of(const tutti_mpi *t, size_t bytes)
 {
@@ -31,154 +20,57 @@ static size_t piece_bytes(const tutti_mpi *t, size_t bytes, int i)
     return left < t->piece ? left : t->piece;
 }
 
-/* ---- requests under way ---- */
-
-static tutti_status make_room(tutti_mpi_requests *u, int more)
-{
-    if (u->count + more <= u->room) return TUTTI_OK;
-    int room = 2 * (u->count + more);
-    MPI_Request *request = realloc(u->request, (size_t)room * sizeof *request);
-    if (request) u->request = request;
-    tutti_mpi_piece *piece = realloc(u->piece, (size_t)room * sizeof *piece);
-    if (piece) u->piece = piece;
-    int *ended = realloc(u->ended, (size_t)room * sizeof *ended);
-    if (ended) u->ended = ended;
-    MPI_Status *status = realloc(u->status, (size_t)room * sizeof *status);
-    if (status) u->status = status;
-    if (!request || !piece || !ended || !status)
-        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d messages", room);
-    u->room = room;
-    return TUTTI_OK;
-}
-
-/* Keeps the requests that are still under way, in their order. */
-static void close_gaps(tutti_mpi_requests *u)
-{
-    int kept = 0;
-    for (int i = 0; i < u->count; i++) {
-        if (u->request[i] == MPI_REQUEST_NULL) continue;
-        u->request[kept] = u->request[i];
-        u->piece[kept++] = u->piece[i];
-    }
-    u->count = kept;
-}
-
-static void recycle(tutti_mpi *t, tutti_message *m)
-{
-    if (m->scratch) t->taken_in--;
-    free(m->scratch);
-    m->scratch = NULL;
-    m->next = t->idle;
-    t->idle = m;
-}
-
-/* Checks that a piece that has ended is the expected one. */
-static tutti_status check(const tutti_mpi_piece *piece, int code, const MPI_Status *status)
-{
-    const tutti_message *m = piece->of;
-    int class = MPI_SUCCESS, got = 0;
-    if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
-    if (m->cancelled || m->scratch) return TUTTI_OK;
-    if (class != MPI_SUCCESS && class != MPI_ERR_TRUNCATE)
-        return tutti_mpi_fail(code, m->is_send ? "a send" : "a receive");
-    if (m->is_send) return TUTTI_OK;
-    if (class == MPI_SUCCESS) MPI_Get_count(status, MPI_BYTE, &got);
-    if (class == MPI_SUCCESS && got == piece->bytes) return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_MISMATCH,
-        "lane %d: rank %d sent %s%d bytes where %d were expected: the ranks' collectives differ in "
-        "order or size",
-        m->lane, m->peer, class == MPI_SUCCESS ? "" : "more than ",
-        class == MPI_SUCCESS ? got : piece->bytes, piece->bytes);
-}
-
-/* One call for all that is under way: MPI makes progress once, at the cost of a system call, and
- * not once per request as with MPI_Test. */
-static void look(tutti_mpi *t)
-{
-    tutti_mpi_requests *u = &t->under_way;
-    int ended = 0;
-    u->looks++;
-    int class = MPI_SUCCESS, code = MPI_Testsome(u->count, u->request, &ended, u->ended, u->status);
-    if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
-    if (class != MPI_SUCCESS && class != MPI_ERR_IN_STATUS) {
-        tutti_status status = tutti_mpi_fail(code, "MPI_Testsome");
-        for (int i = 0; i < u->count; i++) u->piece[i].of->status = status;
-        return;
-    }
-    for (int i = 0; i < ended; i++) {
-        int index = u->ended[i], error = class == MPI_SUCCESS ? class : u->status[i].MPI_ERROR;
-        tutti_message *m = u->piece[index].of;
-        tutti_status status = check(&u->piece[index], error, &u->status[i]);
-        if (!m->status) m->status = status;
-        m->left--;
-        u->request[index] = MPI_REQUEST_NULL; /* also for one that has failed */
-        if (m->scratch) recycle(t, m);
-    }
-    if (ended > 0) close_gaps(u);
-}
-
 /* ---- messages ---- */
 
-static tutti_status message_new(tutti_mpi *t, const tutti_message *like, tutti_message **message)
+static tutti_status message_new(
+    tutti_mpi *t, const tutti_mpi_message *like, tutti_mpi_message **message)
 {
     if (like->bytes / t->piece >= INT_MAX)
         return tutti_fail(TUTTI_ERR_UNSUPPORTED, "a message of %zu bytes in pieces of %zu",
             like->bytes, t->piece);
-    tutti_status status = make_room(&t->under_way, pieces_of(t, like->bytes));
-    if (status) return status;
-    tutti_message *m = t->idle;
-    if (m)
-        t->idle = m->next;
-    else
-        m = malloc(sizeof *m);
-    if (!m) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a message");
-    *m = *like;
-    m->looked = t->under_way.looks;
-    *message = m;
-    return TUTTI_OK;
+    return tutti_mpi_message_new(t, like, pieces_of(t, like->bytes), message);
 }
 
 /* Cancels what can be cancelled. A send cannot: its request is freed, and MPI ends it when
- * possible. */
-static void mpi_abandon(tutti_transport *transport, tutti_message *m)
+ * possible. A collective's cannot even be freed: it stays in the list. */
+static void mpi_abandon(tutti_transport *transport, tutti_message *message)
 {
+    tutti_mpi_message *m = (tutti_mpi_message *)message;
     tutti_mpi *t = (tutti_mpi *)transport;
     tutti_mpi_requests *u = &t->under_way;
+    m->abandoned = 1;
+    if (m->kind && m->left) {
+        transport->abandoned = 1;
+        return;
+    }
     for (int i = 0; i < u->count && m->left; i++) {
         if (u->piece[i].of != m) continue;
         if (!m->is_send) MPI_Cancel(&u->request[i]);
         MPI_Request_free(&u->request[i]); /* now MPI_REQUEST_NULL */
         m->left--;
     }
-    close_gaps(u);
-    recycle(t, m);
-}
-
-/* Reserves a slot for the request of piece i. */
-static MPI_Request *place(tutti_mpi *t, tutti_message *m, int i)
-{
-    tutti_mpi_requests *u = &t->under_way;
-    u->piece[u->count] = (tutti_mpi_piece){m, (int)piece_bytes(t, m->bytes, i)};
-    return &u->request[u->count];
+    tutti_mpi_close_gaps(u);
+    tutti_mpi_message_free(t, m);
 }
 
 static tutti_status mpi_isend(tutti_transport *transport, int lane, int peer, int tag,
     const void *data, size_t bytes, tutti_message **message)
 {
     tutti_mpi *t = (tutti_mpi *)transport;
-    const tutti_message like = {.is_send = 1, .peer = peer, .lane = lane, .bytes = bytes};
-    tutti_message *m;
+    const tutti_mpi_message like = {.is_send = 1, .peer = peer, .lane = lane, .bytes = bytes};
+    tutti_mpi_message *m;
     tutti_status status = message_new(t, &like, &m);
     if (status) return status;
-    for (int i = 0, n = pieces_of(t, bytes); i < n; i++, m->left++, t->under_way.count++) {
+    for (int i = 0, n = pieces_of(t, bytes); i < n; i++, tutti_mpi_started(t, m)) {
         const char *from = (const char *)data + (size_t)i * t->piece;
-        int code = MPI_Isend(from, (int)piece_bytes(t, bytes, i), MPI_BYTE, peer, tag,
-            t->lane[lane], place(t, m, i));
+        int piece = (int)piece_bytes(t, bytes, i);
+        int code = MPI_Isend(
+            from, piece, MPI_BYTE, peer, tag, t->lane[lane], tutti_mpi_place(t, m, piece));
         if (code == MPI_SUCCESS) continue;
-        mpi_abandon(transport, m);
+        mpi_abandon(transport, (tutti_message *)m);
         return tutti_mpi_fail(code, "MPI_Isend");
     }
-    *message = m;
+    *message = (tutti_message *)m;
     return TUTTI_OK;
 }
 
@@ -186,42 +78,48 @@ static tutti_status mpi_irecv(tutti_transport *transport, int lane, int peer, in
     size_t bytes, tutti_message **message)
 {
     tutti_mpi *t = (tutti_mpi *)transport;
-    const tutti_message like = {.peer = peer, .lane = lane, .bytes = bytes};
-    tutti_message *m;
+    const tutti_mpi_message like = {.peer = peer, .lane = lane, .bytes = bytes};
+    tutti_mpi_message *m;
     tutti_status status = message_new(t, &like, &m);
     if (status) return status;
-    for (int i = 0, n = pieces_of(t, bytes); i < n; i++, m->left++, t->under_way.count++) {
+    for (int i = 0, n = pieces_of(t, bytes); i < n; i++, tutti_mpi_started(t, m)) {
         char *to = (char *)data + (size_t)i * t->piece;
-        int code = MPI_Irecv(
-            to, (int)piece_bytes(t, bytes, i), MPI_BYTE, peer, tag, t->lane[lane], place(t, m, i));
+        int piece = (int)piece_bytes(t, bytes, i);
+        int code =
+            MPI_Irecv(to, piece, MPI_BYTE, peer, tag, t->lane[lane], tutti_mpi_place(t, m, piece));
         if (code == MPI_SUCCESS) continue;
-        mpi_abandon(transport, m);
+        mpi_abandon(transport, (tutti_message *)m);
         return tutti_mpi_fail(code, "MPI_Irecv");
     }
-    *message = m;
+    *message = (tutti_message *)m;
     return TUTTI_OK;
 }
 
 /* Looks at all messages when one of them is tested again since the last look. */
-static tutti_status mpi_test(tutti_transport *transport, tutti_message *m, int *done)
+static tutti_status mpi_test(tutti_transport *transport, tutti_message *message, int *done)
 {
+    tutti_mpi_message *m = (tutti_mpi_message *)message;
     tutti_mpi *t = (tutti_mpi *)transport;
-    if (m->left && m->looked == t->under_way.looks) look(t);
+    if (m->left && m->looked == t->under_way.looks) tutti_mpi_look(t);
     m->looked = t->under_way.looks;
     *done = !m->left;
     tutti_status status = m->status;
-    if (*done) recycle(t, m);
+    if (!*done) return status;
+    if (m->to && !status) memmove(m->to, m->from, m->bytes);
+    tutti_mpi_message_free(t, m);
     return status;
 }
 
 /* ---- after a failure ---- */
 
-/* A receive that has met its message still ends normally; a send ends when it is received. */
-static void mpi_cancel(tutti_transport *transport, tutti_message *m)
+/* A receive that has met its message still ends normally; a send ends when it is received, and a
+ * collective when all ranks have started theirs. */
+static void mpi_cancel(tutti_transport *transport, tutti_message *message)
 {
+    tutti_mpi_message *m = (tutti_mpi_message *)message;
     tutti_mpi_requests *u = &((tutti_mpi *)transport)->under_way;
     m->cancelled = 1;
-    for (int i = 0; i < u->count && !m->is_send; i++)
+    for (int i = 0; i < u->count && !m->is_send && !m->kind; i++)
         if (u->piece[i].of == m) MPI_Cancel(&u->request[i]);
 }
 
@@ -231,28 +129,28 @@ static int take_in(tutti_mpi *t, int lane)
     int found = 0, bytes = 0;
     MPI_Message arrived;
     MPI_Status status;
-    tutti_message *m;
-    const tutti_message like = {.lane = lane};
+    tutti_mpi_message *m;
+    const tutti_mpi_message like = {.lane = lane};
     if (message_new(t, &like, &m)) return 0;
     int code = MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, t->lane[lane], &found, &arrived, &status);
     if (code != MPI_SUCCESS || !found) {
-        recycle(t, m);
+        tutti_mpi_message_free(t, m);
         return 0;
     }
     MPI_Get_count(&status, MPI_BYTE, &bytes);
     t->taken_in++;
-    m->scratch = malloc((size_t)bytes + 1);
-    if (!m->scratch) { /* truncates the message */
-        m->scratch = malloc(1);
+    m->unexpected = 1;
+    m->kept = malloc((size_t)bytes + 1);
+    if (!m->kept) { /* truncates the message */
+        m->kept = malloc(1);
         bytes = 0;
     }
-    code = MPI_Imrecv(m->scratch, bytes, MPI_BYTE, &arrived, place(t, m, 0));
+    code = MPI_Imrecv(m->kept, bytes, MPI_BYTE, &arrived, tutti_mpi_place(t, m, bytes));
     if (code != MPI_SUCCESS) {
-        recycle(t, m);
+        tutti_mpi_message_free(t, m);
         return 0;
     }
-    m->left = 1;
-    t->under_way.count++;
+    tutti_mpi_started(t, m);
     return 1;
 }
 
@@ -262,7 +160,7 @@ static void mpi_sweep(tutti_transport *transport, int first, int lanes)
     tutti_mpi *t = (tutti_mpi *)transport;
     for (int k = first; k < first + lanes; k++)
         while (t->taken_in < MOST && take_in(t, k)) continue;
-    if (t->under_way.count) look(t);
+    if (t->under_way.count) tutti_mpi_look(t);
 }
 
 /* ---- opening and closing ---- */
@@ -295,13 +193,14 @@ static tutti_status mpi_grow(
     return TUTTI_OK;
 }
 
+/* What a collective uses that has not ended stays for MPI to use. */
 static void mpi_close(tutti_transport *transport)
 {
     tutti_mpi *t = (tutti_mpi *)transport;
     /* A communicator made later may reuse a freed one's id, and get its late messages. */
     for (int k = 0; k < t->base.lanes && !transport->abandoned; k++)
         if (t->lane[k] != MPI_COMM_NULL) MPI_Comm_free(&t->lane[k]);
-    for (tutti_message *m = t->idle, *next; m; m = next) {
+    for (tutti_mpi_message *m = t->idle, *next; m; m = next) {
         next = m->next;
         free(m);
     }

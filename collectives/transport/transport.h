@@ -32,6 +32,24 @@ typedef struct tutti_transport tutti_transport;
 /* One send or recv under way; its layout is the transport's. */
 typedef struct tutti_message tutti_message;
 
+/* What happens between the messages of a collective: a step in the memory of a device. */
+typedef enum tutti_local_kind {
+    TUTTI_LOCAL_COPY,       /* dst[i] = src[i] */
+    TUTTI_LOCAL_REDUCE,     /* dst[i] = dst[i] op src[i] */
+    TUTTI_LOCAL_WIDEN,      /* a copy of elements to accumulators (tutti_coll_accumulator) */
+    TUTTI_LOCAL_ACCUMULATE, /* dst[i] = dst[i] op src[i], of accumulators and elements */
+    TUTTI_LOCAL_NARROW,     /* a copy of accumulators to elements */
+} tutti_local_kind;
+
+typedef struct tutti_local {
+    tutti_local_kind kind;
+    tutti_dtype dtype; /* of the elements */
+    tutti_reduce_op op;
+    void *dst;
+    const void *src;
+    int64_t count;
+} tutti_local;
+
 typedef struct tutti_transport_ops {
     const char *name;
     /* Start a message. *message NULL: it has already ended. */
@@ -56,11 +74,20 @@ typedef struct tutti_transport_ops {
      * all ranks. */
     tutti_status (*sit)(tutti_transport *t, int lane, int tag, const tutti_members *members,
         tutti_message **message);
-    /* Starts the communication library's own collective; may be NULL. *message NULL: it has ended
-     * (MPI's block); else tested, cancelled and abandoned as messages are: cancelling one may end all
-     * that are under way. */
+    /* Starts the communication library's own collective; may be NULL. It is tested, cancelled and
+     * abandoned as messages are: cancelling one may end all that are under way, or none, where the
+     * library cannot take it back. On a failure *message is what has begun, or NULL. */
     tutti_status (*collective)(
         tutti_transport *t, int lane, const tutti_coll_args *args, tutti_message **message);
+    /* The transport's messages may be in the memory of a device, and these combine them there; NULL:
+     * they may not. Local starts a step, in the order in which they also end; ended asks for the end, and
+     * then frees the message, also after a failure. A step waits for no other rank, and is not cancelled. */
+    int (*combines)(const tutti_transport *t, tutti_dtype dtype, tutti_reduce_op op); /* [P] */
+    tutti_status (*local)(tutti_transport *t, const tutti_local *step, tutti_message **message);
+    tutti_status (*ended)(tutti_transport *t, tutti_message *message, int *done);
+    /* Memory of the device for steps, kept for the next who takes some. give accepts NULL. */
+    tutti_status (*take)(tutti_transport *t, size_t bytes, void **memory);
+    void (*give)(tutti_transport *t, void *memory);
     /* Adds lanes after the last, for these members (kept until *done; rank -1: this rank is not among
      * them). Every rank calls it, in the same order, and again until *done; it never waits. Nothing
      * of GPU memory is under way meanwhile. NULL: the transport cannot. COMM, NOMEM. */
@@ -76,7 +103,8 @@ struct tutti_transport {
     int shares_seats; /* its lanes do; the same on every rank */
     int edges_aside;  /* but edges do not: they go another way, and occupy nothing; likewise */
     int64_t tags;     /* tags are 0 ... tags-1 */
-    /* it takes the memory of devices, but not for messages; else all buffers are main memory */
+    /* it takes the memory of devices, for messages only with `local`; else all buffers are main
+     * memory */
     int takes_devices;
     /* the caller holds it; NULL: nothing is shared with other transports */
     pthread_mutex_t *lock;

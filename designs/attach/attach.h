@@ -22,8 +22,7 @@
  *
  * Sessions: a program may have several at a time, for example one per communicator (the rows, the
  * columns and all ranks of a grid). Only one thread at a time is inside MPI for all of them. Every
- * rank must attach and detach them in the same order. The algorithm "mpi", which blocks, allows
- * only one session.
+ * rank must attach and detach them in the same order.
  *
  * Data: vectors, variables, and contiguous matrices and blocks (leading dimension equal to the row
  * length), not partitioned. The elements must have been registered with the size of the given type.
@@ -102,8 +101,8 @@ TUTTI_API tutti_status tutti_attach_sized(MPI_Comm comm, const tutti_attach_opti
 /* Collective over comm, an intracommunicator. options may be NULL. USAGE, on all ranks if on one:
  * an unknown design, algorithm or verify (the message lists the known ones), or a field out of
  * range. INVAL: session is NULL, or comm is MPI_COMM_NULL. UNSUPPORTED: MPI or StarPU is not
- * initialised, MPI was initialised with too low a thread level, or the algorithm "mpi" would share
- * MPI with another session. TIMEOUT: another rank has not arrived within setup_timeout_s. */
+ * initialised, or MPI was initialised with too low a thread level. TIMEOUT: another rank has not
+ * arrived within setup_timeout_s. */
 static inline tutti_status tutti_attach(
     MPI_Comm comm, const tutti_attach_options *options, tutti_session **session)
 {
@@ -170,7 +169,7 @@ TUTTI_API tutti_status tutti_priority(tutti_session *session, tutti_handle data,
  * tutti_detach take the session alone (INVAL for a group), and priorities mean nothing in a group.
  *
  * The same status on all ranks: INVAL, a rank that is none, or twice; MISMATCH, the ranks name
- * different groups; UNSUPPORTED, the algorithm "mpi", or too many groups of two; also NOMEM, and
+ * different groups; UNSUPPORTED, too many groups of two; also NOMEM, and
  * tutti_wait's. */
 TUTTI_API tutti_status tutti_group(
     tutti_session *session, int n, const int ranks[], tutti_session **group);
@@ -185,8 +184,8 @@ TUTTI_API tutti_status tutti_group(
  *
  * Both ranks give the same type and number of elements. edge: from 0 to 2047 (fewer with an MPI
  * that has few tags). With a group, peers are ranks of the group, and the edge is that of the
- * session. INVAL: a peer that is none, or the rank itself; UNSUPPORTED: the algorithm "mpi". A
- * message whose partner never comes is reported as a stall, with its edge. */
+ * session. INVAL: a peer that is none, or the rank itself. A message whose partner never comes is
+ * reported as a stall, with its edge. */
 
 TUTTI_API tutti_status tutti_send(
     tutti_session *session, tutti_handle data, tutti_dtype dtype, int to, int edge);

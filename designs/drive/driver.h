@@ -148,7 +148,6 @@ typedef struct tutti_driver_entry {
     int lane; /* parts have others than the root */
     tutti_entry_state state;
     tutti_coll_kind kind; /* kind and count are known once it is ready */
-    int blocked;          /* inside the post: MPI's own blocking collective */
     double since_s;       /* when it entered this state or, if started, last moved */
     char name[TUTTI_RECORD_NAME];
 } tutti_driver_entry;
@@ -160,8 +159,8 @@ typedef struct tutti_driver_look {
     int may_start;                /* something is ready, and a pass may start it */
     tutti_status failure;         /* of tutti_driver_fail */
     tutti_driver_entry oldest;    /* of those that have not ended, of all ranks before groups */
-    /* The oldest in flight, or one that is inside MPI. If none, the oldest at the gate where ranks
-     * wait for each other (verify FULL, and priorities). */
+    /* The oldest in flight. If none, the oldest at the gate where ranks wait for each other (verify
+     * FULL, and priorities). */
     tutti_driver_entry started;
     int main_drives; /* collectives run, and messages are received, only while main passes */
     int ready;       /* how many collectives are ready, if main drives */

@@ -59,7 +59,7 @@ void tutti_driver_start_entry(tutti_driver *d, const tutti_entry *ready)
     entry->moved_s = tutti_clock_s();
     entry->posted = tutti_comm_posted(d->comm, entry->lane);
     d->root->turn += d->options.one_order;
-    tutti_queue_start(&d->queue, entry); /* before the post, which may block inside MPI */
+    tutti_queue_start(&d->queue, entry);
     tutti_record_start(&d->root->record, entry->number);
     if (d->observed && entry->slots) tutti_observed_start(d->observed, entry->base, entry->moved_s);
     pthread_mutex_unlock(d->queue_lock);

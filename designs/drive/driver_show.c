@@ -13,19 +13,9 @@ static tutti_driver_entry show(const tutti_driver *d, const tutti_entry *entry)
         .lane = d->first_lane + entry->lane,
         .state = entry->state,
         .kind = entry->args.kind,
-        .blocked = entry->state == TUTTI_ENTRY_STARTED && !entry->request,
         .since_s = entry->state == TUTTI_ENTRY_RESERVED ? entry->reserved_s : entry->moved_s};
     strncpy(shown.name, entry->name ? entry->name : "", sizeof shown.name - 1);
     return shown;
-}
-
-/* The oldest in flight, unless one blocks in MPI's own collective: it holds up earlier ones too, because nobody ends
- * them meanwhile. */
-static const tutti_entry *foremost(tutti_queue *queue)
-{
-    const tutti_entry *first = tutti_queue_first_started(queue), *entry = first;
-    while (entry && entry->request) entry = tutti_queue_after(queue, entry);
-    return entry ? entry : first;
 }
 
 /* Queue lock held. */
@@ -49,7 +39,7 @@ static void see_one(tutti_driver *d, void *ctx)
     look->may_start = look->may_start || tutti_driver_may_start(d);
     const tutti_entry *oldest = tutti_queue_oldest(queue);
     if (oldest && look->oldest.sequence < 0) look->oldest = show(d, oldest);
-    const tutti_entry *started = foremost(queue);
+    const tutti_entry *started = tutti_queue_first_started(queue);
     int gate = d->options.verify.mode == TUTTI_VERIFY_FULL || (oldest && oldest->prior);
     if (look->started.sequence < 0 && started)
         look->started = show(d, started);

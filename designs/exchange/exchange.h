@@ -129,7 +129,8 @@ double tutti_exchange_comm_cpu_s(const tutti_exchange *exchange);
  * those that are not in it, and with nothing in flight; with `manual` it does not wait for them.
  * *group: its number, from 1, the same on all ranks. On all ranks: INVAL if a rank names no rank,
  * or one twice, or a number that is none; MISMATCH if the ranks' groups differ; UNSUPPORTED without
- * `messages`, or with the algorithm "mpi" (all logged). */
+ * `messages` (all logged). With the algorithm "mpi", whose collectives are those of all ranks, groups
+ * and edges take "auto". */
 tutti_status tutti_exchange_group(
     tutti_exchange *exchange, int n, const int ranks[], int *group);
 /* The number here of the edge from one rank to another, of which this rank is one. INVAL: a number

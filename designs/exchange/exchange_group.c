@@ -1,7 +1,6 @@
 /* Groups and edges of an exchange. */
 #include "designs/exchange/exchange_parts.h"
 
-#include "collectives/choose.h"
 #include "dag/base/log.h"
 
 #include <stdlib.h>
@@ -23,10 +22,6 @@ static tutti_status check(const tutti_exchange *x, int n, const int ranks[], wis
     uint64_t hash = mix(1, (uint64_t)n);
     if (!x->options.messages)
         return tutti_fail(TUTTI_ERR_UNSUPPORTED, "this session has no groups");
-    if (tutti_algorithm_blocks(x->options.algorithm))
-        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
-            "the algorithm %s knows no groups and no messages: use another one",
-            x->options.algorithm);
     if (n < 1 || n > size || !ranks)
         return tutti_fail(TUTTI_ERR_INVAL, "a group of %d of %d ranks", n, size);
     for (int i = 0; i < n; i++) {
@@ -115,10 +110,8 @@ tutti_status tutti_exchange_edge(tutti_exchange *exchange, int from, int to, int
     tutti_exchange *x = exchange;
     int size = tutti_exchange_size(x), self = tutti_exchange_rank(x);
     tutti_members members;
-    if (!x->options.messages || tutti_algorithm_blocks(x->options.algorithm))
-        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "%s %s knows no messages: use another one",
-            x->options.messages ? "the algorithm" : "this session, with the algorithm",
-            x->options.algorithm ? x->options.algorithm : "auto");
+    if (!x->options.messages)
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "this session has no messages");
     if (from < 0 || from >= size || to < 0 || to >= size || from == to)
         return tutti_fail(TUTTI_ERR_INVAL,
             "a message from rank %d to rank %d, of %d ranks: must be two different ranks", from, to,

@@ -86,9 +86,6 @@ static tutti_status open_transport(tutti_exchange *x, tutti_transport **transpor
     if (status) return status;
     x->booted = 1;
     status = compare_ranks(x);
-    int blocks = tutti_algorithm_blocks(x->options.algorithm);
-    if (!status) status = tutti_boot_claim(&x->boot, blocks);
-    x->claimed = !status;
     if (!status && !x->options.design->start->main_drives && !x->options.manual)
         status =
             tutti_comm_core_bind(x->options.comm_core, &x->boot, x->options.workers, &x->comm_core);
@@ -183,8 +180,6 @@ static void teardown(void *ctx, tutti_comm *comm, tutti_control *control, int or
     tutti_control_free(control);
     tutti_lanes_free(x->lanes);
     x->lanes = NULL;
-    if (x->claimed) tutti_boot_disclaim(tutti_algorithm_blocks(x->options.algorithm));
-    x->claimed = 0;
     x->missing = !orderly;
     if (!orderly) x->boot.initialised_here = 0; /* finalising would wait for the missing rank */
     if (x->booted && !x->mpi_thread) end_mpi(x);
@@ -231,11 +226,6 @@ static tutti_status check_options(tutti_exchange_options *o)
         return tutti_fail(TUTTI_ERR_USAGE,
             "lanes is %d, but design %s has one lane (concurrent has several)", o->lanes,
             design->name);
-    if (o->lanes > 1 && tutti_algorithm_blocks(o->algorithm))
-        return tutti_fail(TUTTI_ERR_USAGE,
-            "algorithm '%s' blocks its thread inside MPI, which can deadlock on %d lanes: use one "
-            "lane or another algorithm",
-            o->algorithm, o->lanes);
     return TUTTI_OK;
 }
 
@@ -245,11 +235,12 @@ tutti_status tutti_exchange_check_options(const tutti_exchange_options *options)
     return check_options(&copy);
 }
 
-/* A blocking collective cannot be cancelled when fingerprints differ: ranks compare before it starts. */
+/* The library's collectives have no tags, and cannot be taken back when fingerprints differ: ranks compare before they
+ * start one. */
 static tutti_verify_mode verify_mode(const tutti_exchange_options *o)
 {
     int compares = o->verify != TUTTI_VERIFY_OFF;
-    return compares && tutti_algorithm_blocks(o->algorithm) ? TUTTI_VERIFY_FULL : o->verify;
+    return compares && tutti_algorithm_is_library(o->algorithm) ? TUTTI_VERIFY_FULL : o->verify;
 }
 
 /* Starts the thread, after check_options. After a TIMEOUT it may still use x. */

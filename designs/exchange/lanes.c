@@ -1,5 +1,6 @@
 #include "designs/exchange/lanes.h"
 
+#include "collectives/choose.h"
 #include "collectives/transport/transport.h"
 #include "dag/base/log.h"
 
@@ -30,8 +31,8 @@ tutti_status tutti_lanes_open(tutti_transport *transport, tutti_control *control
         .control = control,
         .shared = shared,
         .each = each,
-        .options = {
-            .algorithm = options->algorithm, .depth = options->depth, .credit = options->credit}};
+        .options = {.depth = options->depth, .credit = options->credit}};
+    if (!tutti_algorithm_is_library(options->algorithm)) l->options.algorithm = options->algorithm;
     *lanes = l;
     return TUTTI_OK;
 }

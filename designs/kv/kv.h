@@ -58,9 +58,9 @@
  * as if nobody had died; each server is a job of its own, and pushes travel twice. The death of both servers of a key
  * ends the run. Data and the token travel as they are: trust the network.
  *
- * Threads, errors and stall reports are those of tutti/starpu.h. The design "sequential" and the algorithm
- * "mpi" cannot serve (UNSUPPORTED): a server waits for all clients at once. Without servers "sequential"
- * works, and sums inside tutti_kv_wait. */
+ * Threads, errors and stall reports are those of tutti/starpu.h. The design "sequential" cannot serve
+ * (UNSUPPORTED): a server waits for all clients at once. Without servers it works, and sums inside
+ * tutti_kv_wait. */
 #ifndef TUTTI_KV_H
 #define TUTTI_KV_H
 

@@ -4,8 +4,9 @@
  *         milliseconds. Until then, messages carry bits of the fingerprint in their tags
  *         (tutti_coll_args.identity), so that messages of different collectives do not match: no
  *         unrelated data are summed.
- *   full  no collective starts before all ranks have reached it (designs/verify/gate.h). The only
- *         safe mode when starting blocks inside MPI, so with the algorithm "mpi" `on` means `full`.
+ *   full  no collective starts before all ranks have reached it (designs/verify/gate.h). The
+ *         library's own collectives have no tags and cannot be taken back, so with the algorithm
+ *         "mpi" `on` means `full`.
  *
  * A rank that finds a difference asks all others what they have at that place and composes one
  * sentence from the answers. A rank that ends sends the others the number of collectives it has

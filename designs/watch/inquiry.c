@@ -527,10 +527,10 @@ void tutti_inquiry_say(tutti_inquiry *inquiry, double now_s)
         s.submitted, s.ended, look.in_flight, s.tasks, s.idle_s);
     if (look.started.sequence >= 0)
         tutti_log_say("state: the oldest in flight is #%" PRId64 " \"%s\" (%s of %" PRId64
-                      " elements, lane %d), which has not moved for %.1f s%s",
+                      " elements, lane %d), which has not moved for %.1f s",
             tutti_sequence_number(look.started.sequence), look.started.name,
             tutti_coll_kind_name(look.started.kind), look.started.count, look.started.lane,
-            s.waits_s, look.started.blocked ? ", inside MPI's own collective" : "");
+            s.waits_s);
     if (*s.way)
         tutti_log_say("state: #%" PRId64 " \"%s\" has not started; blocked by %s",
             tutti_sequence_number(s.about), s.name, s.way);

@@ -108,14 +108,7 @@ static int due(double limit_s, double passed_s)
 /* What this rank waits for, in words. */
 static void explain(const tutti_watch *w, int64_t collective, char *text, size_t size)
 {
-    tutti_driver_look look = tutti_driver_see(w->driver);
-    if (look.started.blocked)
-        snprintf(text, size,
-            "collective #%lld \"%s\", inside MPI's own %s, from where it cannot ask which rank is "
-            "missing",
-            (long long)tutti_sequence_number(look.started.sequence), look.started.name,
-            tutti_coll_kind_name(look.started.kind));
-    else if (collective < 0)
+    if (collective < 0)
         snprintf(
             text, size, "its own tasks, none of which runs; blocked by %s", w->state[w->rank].way);
     else

@@ -1,5 +1,5 @@
 #!/bin/bash
-# collectives over MPI: every algorithm on 1 to 9 ranks; starting, attaching to and aborting MPI.
+# collectives over MPI: every algorithm on 1 to 9 ranks; late ranks; starting, attaching to and aborting MPI.
 set -u
 ranks=${TUTTI_BUILDDIR:-.}/tests/collectives/mpi_ranks
 failures=0
@@ -30,6 +30,10 @@ done
 expect 0 "$MPIRUN" -np 5 "$ranks" attach
 expect 0 "$MPIRUN" -np 1 "$ranks" low-level
 expect 0 "$MPIRUN" -np 2 "$ranks" mismatch
+for p in 2 3; do
+    expect 0 "$MPIRUN" -np $p "$ranks" late
+    expect 0 "$MPIRUN" -np $p "$ranks" gone
+done
 expect 0 "$MPIRUN" -np 2 "$ranks" large
 expect 3 "$ranks" abort-early
 started=$SECONDS

@@ -3,6 +3,8 @@
  *   attach        an MPI program lends half of its ranks as a communicator
  *   low-level     MPI_Init grants too low a level: refused, with advice
  *   mismatch      the ranks disagree about a count: an error on each, no crash
+ *   late          MPI's own sums do not wait for each other, nor do other sums for one that a rank is late for
+ *   gone          a rank never comes to MPI's own sum: it is not over before that, and closing does not wait
  *   large         a sum that is cut into more messages than Open MPI 5.0 has room for
  *   abort-early   aborts before MPI is initialised, with status 3
  *   abort-thread  the last rank aborts from a second thread while the others wait, with status 7
@@ -42,7 +44,7 @@ static int refuses_bf16(tutti_comm *comm)
     int refused = tutti_coll_post(comm, 0, &args, &request) == TUTTI_ERR_UNSUPPORTED;
     args.kind = TUTTI_BROADCAST;
     args.root = tutti_comm_size(comm) - 1;
-    if (tutti_coll_post(comm, 0, &args, &request) || !tutti_coll_done(request)) return 1;
+    if (tutti_coll_post(comm, 0, &args, &request) || tutti_coll_wait(comm, request, 30)) return 1;
     tutti_coll_free(request);
     return !refused || x[0] != args.root || x[1] != 5;
 }
@@ -170,6 +172,61 @@ static int run_mismatch(void)
     return whole == TUTTI_ERR_MISMATCH && cut == TUTTI_ERR_MISMATCH ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+static tutti_coll_request *post_sum(tutti_comm *comm, int lane, float *x)
+{
+    const tutti_coll_args args = {.count = 1000, .recv = x};
+    tutti_coll_request *request;
+    for (int i = 0; i < 1000; i++) x[i] = 1;
+    if (tutti_coll_post(comm, lane, &args, &request)) tutti_boot_abort(EXIT_FAILURE);
+    return request;
+}
+
+/* Whether it ends in time, with the right sum. */
+static int ends(tutti_comm *comm, tutti_coll_request *request, const float *x)
+{
+    if (tutti_coll_wait(comm, request, 10)) tutti_boot_abort(EXIT_FAILURE);
+    tutti_coll_free(request);
+    return x[0] == (float)tutti_comm_size(comm) && !memcmp(x, x + 1, 999 * sizeof *x);
+}
+
+/* The last rank starts its sum of lane 0 when all others have ended on all ranks: those of lane 1, also MPI's own,
+ * and those of another communicator, of Tutti. */
+static int run_late(void)
+{
+    tutti_boot boot;
+    static float first[1000], second[1000], other[1000];
+    if (tutti_boot_init(TUTTI_THREAD_FUNNELED, NULL, &boot)) return EXIT_FAILURE;
+    tutti_comm *own = open_comm(&boot, 2, 0, "mpi"), *tutti = open_comm(&boot, 1, 0, "ring");
+    const int is_late = boot.rank == boot.size - 1;
+    tutti_coll_request *held = is_late ? NULL : post_sum(own, 0, first);
+    int right = ends(own, post_sum(own, 1, second), second);
+    for (int i = 0; i < 20; i++) right &= ends(tutti, post_sum(tutti, 0, other), other);
+    const int waits = is_late || !tutti_coll_done(held);
+    if (is_late) held = post_sum(own, 0, first);
+    right &= ends(own, held, first);
+    tutti_comm_free(own);
+    tutti_comm_free(tutti);
+    tutti_boot_finalize(&boot);
+    return right && waits ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static int run_gone(void)
+{
+    tutti_boot boot;
+    static float x[1000], y[1000];
+    if (tutti_boot_init(TUTTI_THREAD_FUNNELED, NULL, &boot)) return EXIT_FAILURE;
+    tutti_comm *own = open_comm(&boot, 2, 0, "mpi");
+    const int comes = boot.rank != boot.size - 1;
+    tutti_coll_request *request = comes ? post_sum(own, 0, x) : NULL;
+    int right = ends(own, post_sum(own, 1, y), y);
+    if (comes) right &= tutti_coll_wait(own, request, 0.1) == TUTTI_ERR_TIMEOUT;
+    for (int i = 0; i < 100; i++) right &= tutti_comm_drain(own) == !comes;
+    tutti_coll_free(request); /* x stays MPI's */
+    tutti_comm_free(own);
+    tutti_boot_finalize(&boot);
+    return right ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 static int run_abort_early(void)
 {
     if (!strlen(tutti_boot_version())) return EXIT_FAILURE;
@@ -267,6 +324,8 @@ static const struct mode {
     {"attach", run_attach},
     {"low-level", run_low_level},
     {"mismatch", run_mismatch},
+    {"late", run_late},
+    {"gone", run_gone},
     {"large", run_large},
     {"abort-early", run_abort_early},
     {"abort-thread", run_abort_thread},
@@ -278,7 +337,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; argc == 2 && i < sizeof modes / sizeof *modes; i++)
         if (!strcmp(argv[1], modes[i].name)) return modes[i].run();
     fprintf(stderr,
-        "usage: mpi_ranks cases|groups|attach|low-level|mismatch|large|abort-early|abort-thread|"
-        "bench\n");
+        "usage: mpi_ranks cases|groups|attach|low-level|mismatch|late|gone|large|abort-early|"
+        "abort-thread|bench\n");
     return 2;
 }

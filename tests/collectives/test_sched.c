@@ -758,8 +758,8 @@ START_TEST(choice_is_as_documented)
     ck_assert_int_eq(tutti_coll_choose(tutti_algorithm_find("ring"), &key).wide, 0);
     ck_assert_ptr_null(tutti_algorithm_find("bubble"));
     ck_assert_ptr_eq(tutti_algorithm_find(NULL), automatic);
-    ck_assert_int_eq(tutti_algorithm_blocks("mpi"), 1);
-    ck_assert_int_eq(tutti_algorithm_blocks("ring"), 0);
+    ck_assert_int_eq(tutti_algorithm_is_library("mpi"), 1);
+    ck_assert_int_eq(tutti_algorithm_is_library("ring"), 0);
     char text[256], small[8];
     ck_assert_str_eq(tutti_algorithm_names(text, sizeof text),
         "auto, ring, recursive-doubling, tree, rsag, direct, mpi");

@@ -64,8 +64,8 @@ tests_device_test_fake_starpu_LDADD = $(fake_libraries) libtesting.la
 link_to_fake = $(AM_LDFLAGS) -Wl,-rpath,$(abs_top_builddir)/tests/device/fake
 fake_build = $(CC) -std=gnu11 -D_GNU_SOURCE -O2 -g -fPIC -shared $(TUTTI_WARN_CFLAGS) $(AM_CPPFLAGS) $(CPPFLAGS) $(CUDA_CFLAGS) \
 	$(CUDNN_CFLAGS)
-check_DATA += $(fake_libraries) $(fake_kernels)
-CLEANFILES += $(fake_libraries) $(fake_kernels)
+check_DATA += $(fake_libraries) $(fake_kernels) tests/device/fake/libaware.so
+CLEANFILES += $(fake_libraries) $(fake_kernels) tests/device/fake/libaware.so
 tests/device/fake/libcudart.so.13: $(fake_sources) $(fake_headers) tests/device/fake/cudart.map
 	@$(MKDIR_P) $(@D)
 	$(AM_V_CCLD)$(fake_build) -Wl,-soname,$(@F) -Wl,--version-script=$(srcdir)/tests/device/fake/cudart.map \
@@ -85,6 +85,12 @@ tests/device/fake/%_fake.$(OBJEXT): dag/kernels/%_cuda.cu $(cuda_headers) tests/
 	@$(MKDIR_P) $(@D)
 	$(AM_V_GEN)$(CXX) -std=c++17 -O2 -g -ffp-contract=off -fno-exceptions -fno-rtti -Wall -Wextra -Wshadow \
 	  $(AM_CPPFLAGS) $(CPPFLAGS) $(CUDA_CFLAGS) '-DTUTTI_CUDA_LAUNCH="tests/device/fake/launch.cuh"' -x c++ -c -o $@ $<
+
+# A CUDA-aware MPI, to be preloaded.
+EXTRA_DIST += tests/device/fake/aware.c
+tests/device/fake/libaware.so: tests/device/fake/aware.c tests/device/fake/libcudart.so.13
+	$(AM_V_CCLD)$(fake_build) $(MPI_CFLAGS) -o $@ $(srcdir)/tests/device/fake/aware.c tests/device/fake/libcudart.so.13 \
+	  $(MPI_LIBS) -lpthread
 
 if HAVE_NCCL
 tests/device/fake/libnccl.so.2: tests/device/fake/nccl.c tests/device/fake/nccl.map tests/device/fake/fake.h \
@@ -115,7 +121,7 @@ tests_device_test_steps_LDADD = $(fake_kernels) libtesting.la $(fake_libraries)
 
 # Programs, linked for the fake.
 check_PROGRAMS += tests/device/tutti-cifar tests/device/tutti-imagenet
-TESTS += tests/device/training.sh tests/device/nccl.sh tests/device/layouts.sh tests/device/compiled.sh
+TESTS += tests/device/training.sh tests/device/nccl.sh tests/device/aware.sh tests/device/layouts.sh tests/device/compiled.sh
 tests_device_tutti_cifar_SOURCES = apps/train/cifar_main.c
 tests_device_tutti_cifar_LDFLAGS = $(link_to_fake)
 tests_device_tutti_cifar_LDADD = $(fake_kernels) $(train_program_libs) $(fake_libraries)
@@ -126,6 +132,12 @@ check_DATA += tests/device/tutti-bench
 CLEANFILES += tests/device/tutti-bench
 tests/device/tutti-bench: apps/tutti-bench $(fake_kernels) $(fake_libraries)
 	$(AM_V_CCLD)$(LINK) $(link_to_fake) $(apps_tutti_bench_OBJECTS) $(fake_kernels) $(apps_tutti_bench_LDADD) $(fake_libraries) $(LIBS)
+
+check_PROGRAMS += tests/device/aware_ranks
+tests_device_aware_ranks_SOURCES = tests/device/aware_ranks.c
+tests_device_aware_ranks_CFLAGS = $(AM_CFLAGS)
+tests_device_aware_ranks_LDFLAGS = $(link_to_fake)
+tests_device_aware_ranks_LDADD = $(fake_kernels) libsession.la libcore.la $(fake_libraries)
 
 # Each kernel against the CPU's: for a GPU, and linked for the fake.
 gpu_sources = tests/device/test_gpu.c tests/kernels/cases.c tests/kernels/cases.h tests/kernels/families.c \
@@ -143,18 +155,18 @@ tests_device_test_gpu_fake_LDADD = $(fake_kernels) libtesting.la $(fake_librarie
 # For .ci/run: what a build with CUDA shows on the fake and no other build does, and what that needs.
 fake_tests = tests/device/test_device tests/device/programs.sh tests/device/test_fake tests/device/test_fake_starpu \
 	tests/device/test_room tests/device/steps.sh tests/device/mutants/mutants.sh tests/device/training.sh \
-	tests/device/nccl.sh tests/device/layouts.sh tests/device/compiled.sh \
+	tests/device/nccl.sh tests/device/aware.sh tests/device/layouts.sh tests/device/compiled.sh \
 	tests/device/fake_gpu.sh $(nccl_test)
-fake_parts = libtesting.la tests/deadlock/mutants/flags $(fake_libraries) $(fake_kernels) tests/device/test_device \
+fake_parts = libtesting.la tests/deadlock/mutants/flags $(fake_libraries) tests/device/fake/libaware.so $(fake_kernels) tests/device/test_device \
 	tests/device/test_fake tests/device/test_fake_starpu tests/device/test_room tests/device/test_steps tests/device/test_gpu_fake \
-	tests/device/tutti-cifar tests/device/tutti-imagenet tests/device/tutti-bench $(nccl_test)
+	tests/device/aware_ranks tests/device/tutti-cifar tests/device/tutti-imagenet tests/device/tutti-bench $(nccl_test)
 fake: all
 	@$(MAKE) $(fake_parts)
 check-fake: fake
 	@$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(fake_tests)'
 endif
 .PHONY: fake check-fake
-EXTRA_DIST += tests/device/steps.sh tests/device/training.sh tests/device/nccl.sh tests/device/layouts.sh \
+EXTRA_DIST += tests/device/steps.sh tests/device/training.sh tests/device/nccl.sh tests/device/aware.sh tests/device/layouts.sh \
 	tests/device/compiled.sh tests/device/fake_gpu.sh tests/device/gpu.sh tests/device/mutants
 
 # All schedules; make check has a few.

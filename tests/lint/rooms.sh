@@ -42,7 +42,7 @@ designs/attach        | dag/base/ dag/run/foreign.h dag/run/insert.h dag/run/tra
 designs/kv            | dag/base/ dag/kernels/optim.h dag/run/datum.h collectives/buf/buf.h collectives/transport/tcp.h collectives/value/ designs/attach/ designs/thread/notes.h | a store of keys is a user of sessions and of connections between jobs, and updates values
 apps/models           | dag/net/net.h                                | models see net.h only
 apps/data             | dag/base/ config.h                           | data sees base only
-apps/session          | dag/base/ dag/device/device.h dag/graph/ dag/kernels/conv.h dag/kernels/kernel.h dag/net/ dag/step/ dag/run/ collectives/choose.h collectives/transport/gather.h collectives/transport/transport.h designs/exchange/exchange.h apps/models/model.h | a session knows models, kernels, transports and the exchange, not who uses it
+apps/session          | dag/base/ dag/device/device.h dag/graph/ dag/kernels/arith.h dag/kernels/conv.h dag/kernels/kernel.h dag/net/ dag/step/ dag/run/ collectives/boot.h collectives/choose.h collectives/transport/gather.h collectives/transport/transport.h designs/exchange/exchange.h apps/models/model.h | a session knows models, kernels, transports and the exchange, not who uses it
 apps/export           | dag/base/ dag/graph/ dag/net/ apps/models/ apps/session/ apps/train/ config.h | an exporter knows trained networks and the layers of a net
 apps/mpicheck         |                                              | what is preloaded into other programs brings nothing of ours along
 apps                  | dag/ collectives/ designs/ apps/ config.h    | programs see the lower floors

@@ -103,5 +103,4 @@ says "auto: the run had chosen $options, which these options rule out"
 
 refuses 2 'check-only: it judges one design' cifar 2 "${run[@]}" --design auto --check-only
 refuses 2 'tuning-time nan' cifar 2 "${run[@]}" --design auto --tuning-time nan
-refuses 2 'blocks its thread' cifar 2 "${run[@]}" --design auto --lanes 4 --algorithm mpi
 finish

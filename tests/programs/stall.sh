@@ -104,8 +104,7 @@ else
     for design in $(names designs); do answers $design; done
 fi
 for design in funneled sequential; do stops $design; done
-stops chained --algorithm mpi --verify off # inside MPI, where nobody can be asked
-says 'chained with mpi, nothing compared' "inside MPI's own allreduce"
+stops chained --algorithm mpi --verify off # in MPI's own sum, which cannot be taken back
 
 begin funneled --timeout 3 --stall-warn 0 --stall-dump 0 --stall-abort 0
 kill -STOP "$(last_rank)"

@@ -60,15 +60,18 @@ link() {
     test_guests) path=tests/kv/test_guests-test_guests.o ;;
     test_portions) path=tests/kv/test_portions-test_portions.o ;;
     test_file) path=tests/base/tests_base_test_file-test_file.o ;;
+    mpi_ranks) path='tests/collectives/mpi_ranks.o tests/collectives/cases.o' more=.libs/libvalues.a ;;
     *) echo "no test is called $test"; return 1 ;;
     esac
     # shellcheck disable=SC2086
     $CC -o "$scratch/$test" $path "$@" $more tests/deadlock/.libs/libexplore.a .libs/libtesting.a .libs/libcore.a $libraries
 }
 
-# Whether it fails; its output in $scratch/log, its exit status in $status.
+# Whether it fails; its output in $scratch/log, its exit status in $status. mpi_ranks takes its case as an argument, on two ranks.
 fails() {
-    { timeout "$limit" "$scratch/$1" > "$scratch/log" 2>&1; } 2> /dev/null
+    local command=("$scratch/$1")
+    if [ "$1" = mpi_ranks ]; then command=("${MPIRUN:-mpirun}" -np 2 "$scratch/$1" "$CK_RUN_CASE"); fi
+    { timeout "$limit" "${command[@]}" > "$scratch/log" 2>&1; } 2> /dev/null
     status=$?
     [ $status != 0 ]
 }

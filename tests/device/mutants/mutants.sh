@@ -1,9 +1,9 @@
 #!/bin/bash
-# Mutants of what runs on a GPU: steps and NCCL's collectives on the fake device are seen to fail.  mutants.sh [PATCH...]; without arguments, all
+# Mutants of what runs on a GPU: steps, NCCL's collectives and those of --cuda-aware on the fake device are seen to fail.  mutants.sh [PATCH...]; without arguments, all
 #
 # Each *.patch here breaks one rule. It is applied to a copy of its source, the one object is compiled and linked before the
-# library's, and test_steps has to fail in some order of streams; or test_nccl, where the patch is called nccl_*, and
-# test_gpu_fake, where it is called gpu_*. A patch that does not apply any more is a failure, too.
+# library's, and test_steps has to fail in some order of streams; or test_nccl, where the patch is called nccl_*,
+# test_gpu_fake, where it is called gpu_*, and aware_ranks on two ranks, where it is called aware_*. A patch that does not apply any more is a failure, too.
 # Objects, compiler and flags are the build's (TUTTI_BUILDDIR).
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -24,21 +24,22 @@ cd "$build" || exit 1
 shopt -s nullglob
 link() {
     # shellcheck disable=SC2086
-    $CC -o "$scratch/test" tests/device/*"$1"-*.o tests/kernels/*"$1"-*.o "${@:2}" "$fake"/*_fake.o .libs/libtesting.a .libs/libcore.a \
+    $CC -o "$scratch/test" tests/device/*"$1"-*.o tests/kernels/*"$1"-*.o "${@:2}" "$fake"/*_fake.o .libs/libsession.a .libs/libtesting.a .libs/libcore.a \
         "$fake"/lib*.so.* $libraries
 }
 
-# Whether it fails in some order.
+# Whether PROGRAM fails in some order.
 fails() {
-    local order
+    local order command=("$scratch/test")
+    if [ "$1" = aware_ranks ]; then command=("${MPIRUN:-mpirun}" -np 2 env LD_PRELOAD="$fake/libaware.so" "$scratch/test"); fi
     for order in late random eager; do
-        { TUTTI_FAKE_ORDER=$order timeout "$limit" "$scratch/test" > "$scratch/log" 2>&1; } 2> /dev/null || return 0
+        { TUTTI_FAKE_ORDER=$order timeout "$limit" "${command[@]}" > "$scratch/log" 2>&1; } 2> /dev/null || return 0
     done
     return 1
 }
 
 program_of() { # PATCH
-    case ${1##*/} in nccl_*) echo test_nccl ;; gpu_*) echo test_gpu_fake ;; *) echo test_steps ;; esac
+    case ${1##*/} in nccl_*) echo test_nccl ;; aware_*) echo aware_ranks ;; gpu_*) echo test_gpu_fake ;; *) echo test_steps ;; esac
 }
 
 # judge PATCH: prints a line; returns whether it was caught.
@@ -57,7 +58,7 @@ judge() {
         echo "FAILED: $name does not compile: $(head -n 3 "$scratch/log")"
         return 1
     fi
-    if fails; then
+    if fails "$(program_of "$patch")"; then
         echo "caught: $name: $(head -n 1 "$patch")"
     else
         echo "FAILED: $name was not caught: $(head -n 1 "$patch")"
@@ -71,7 +72,7 @@ judge() {
     [ "$(program_of "$patch")" = test_nccl ] || set -- "$@" "$patch"
 done
 for program in $(for patch; do program_of "$patch"; done | sort -u); do
-    if ! link "$program" > "$scratch/log" 2>&1 || fails; then
+    if ! link "$program" > "$scratch/log" 2>&1 || fails "$program"; then
         echo "FAILED: $program does not pass without a mutant"
         tail -n 20 "$scratch/log"
         exit 1

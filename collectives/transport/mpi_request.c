@@ -1,0 +1,120 @@
+/* MPI's requests under way, of all lanes, and whose they are. */
+#include "collectives/transport/mpi.h"
+
+#include "dag/base/log.h"
+
+#include <stdlib.h>
+
+static tutti_status make_room(tutti_mpi_requests *u, int more)
+{
+    if (u->count + more <= u->room) return TUTTI_OK;
+    int room = 2 * (u->count + more);
+    MPI_Request *request = realloc(u->request, (size_t)room * sizeof *request);
+    if (request) u->request = request;
+    tutti_mpi_piece *piece = realloc(u->piece, (size_t)room * sizeof *piece);
+    if (piece) u->piece = piece;
+    int *ended = realloc(u->ended, (size_t)room * sizeof *ended);
+    if (ended) u->ended = ended;
+    MPI_Status *status = realloc(u->status, (size_t)room * sizeof *status);
+    if (status) u->status = status;
+    if (!request || !piece || !ended || !status)
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d messages", room);
+    u->room = room;
+    return TUTTI_OK;
+}
+
+/* Keeps the requests that are still under way, in their order. */
+void tutti_mpi_close_gaps(tutti_mpi_requests *u)
+{
+    int kept = 0;
+    for (int i = 0; i < u->count; i++) {
+        if (u->request[i] == MPI_REQUEST_NULL) continue;
+        u->request[kept] = u->request[i];
+        u->piece[kept++] = u->piece[i];
+    }
+    u->count = kept;
+}
+
+void tutti_mpi_message_free(tutti_mpi *t, tutti_mpi_message *m)
+{
+    t->taken_in -= m->unexpected;
+    free(m->kept);
+    m->kept = NULL;
+    m->next = t->idle;
+    t->idle = m;
+}
+
+/* Checks that a piece that has ended is the expected one. */
+static tutti_status check(const tutti_mpi_piece *piece, int code, const MPI_Status *status)
+{
+    const tutti_mpi_message *m = piece->of;
+    int class = MPI_SUCCESS, got = 0;
+    if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
+    if (m->cancelled || m->unexpected) return TUTTI_OK;
+    if (class != MPI_SUCCESS && (m->kind || class != MPI_ERR_TRUNCATE))
+        return tutti_mpi_fail(code, m->kind ? m->kind : m->is_send ? "a send" : "a receive");
+    if (m->is_send || m->kind) return TUTTI_OK;
+    if (class == MPI_SUCCESS) MPI_Get_count(status, MPI_BYTE, &got);
+    if (class == MPI_SUCCESS && got == piece->bytes) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_MISMATCH,
+        "lane %d: rank %d sent %s%d bytes where %d were expected: the ranks' collectives differ in "
+        "order or size",
+        m->lane, m->peer, class == MPI_SUCCESS ? "" : "more than ",
+        class == MPI_SUCCESS ? got : piece->bytes, piece->bytes);
+}
+
+/* One call for all that is under way: MPI makes progress once, at the cost of a system call, and
+ * not once per request as with MPI_Test. */
+void tutti_mpi_look(tutti_mpi *t)
+{
+    tutti_mpi_requests *u = &t->under_way;
+    int ended = 0;
+    u->looks++;
+    int class = MPI_SUCCESS, code = MPI_Testsome(u->count, u->request, &ended, u->ended, u->status);
+    if (code != MPI_SUCCESS) MPI_Error_class(code, &class);
+    if (class != MPI_SUCCESS && class != MPI_ERR_IN_STATUS) {
+        tutti_status status = tutti_mpi_fail(code, "MPI_Testsome");
+        for (int i = 0; i < u->count; i++) u->piece[i].of->status = status;
+        return;
+    }
+    for (int i = 0; i < ended; i++) {
+        int index = u->ended[i], error = class == MPI_SUCCESS ? class : u->status[i].MPI_ERROR;
+        tutti_mpi_message *m = u->piece[index].of;
+        tutti_status status = check(&u->piece[index], error, &u->status[i]);
+        if (!m->status) m->status = status;
+        m->left--;
+        u->request[index] = MPI_REQUEST_NULL; /* also for one that has failed */
+        if (!m->left && (m->unexpected || m->abandoned)) tutti_mpi_message_free(t, m);
+    }
+    if (ended > 0) tutti_mpi_close_gaps(u);
+}
+
+tutti_status tutti_mpi_message_new(
+    tutti_mpi *t, const tutti_mpi_message *like, int pieces, tutti_mpi_message **message)
+{
+    tutti_status status = make_room(&t->under_way, pieces);
+    if (status) return status;
+    tutti_mpi_message *m = t->idle;
+    if (m)
+        t->idle = m->next;
+    else
+        m = malloc(sizeof *m);
+    if (!m) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a message");
+    *m = *like;
+    m->looked = t->under_way.looks;
+    *message = m;
+    return TUTTI_OK;
+}
+
+MPI_Request *tutti_mpi_place(tutti_mpi *t, tutti_mpi_message *m, int bytes)
+{
+    tutti_mpi_requests *u = &t->under_way;
+    u->piece[u->count] = (tutti_mpi_piece){m, bytes};
+    return &u->request[u->count];
+}
+
+void tutti_mpi_started(tutti_mpi *t, tutti_mpi_message *m)
+{
+    m->left++;
+    t->under_way.count++;
+}
