@@ -1,6 +1,6 @@
 #!/bin/bash
 # One rank does wrong with one collective, or with one message (TUTTI_FAULT), at random points of random designs, on replicas,
-# stages, divided layers, divided updates, workers with a server, replicas that gossip, and codes of gradients:
+# stages, divided layers, divided updates, workers with a server, workers that serve, replicas that gossip, and codes of gradients:
 # the report names that rank and that tensor, or that edge, in time, every rank ends, and nothing of the run is left behind.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 needs_faults
@@ -11,7 +11,7 @@ all="skip extra swap resize delay stop kill"
 kinds=(${TUTTI_TEST_KINDS:-$all})
 seed=${TUTTI_TEST_SEED:-$RANDOM}
 echo "seed $seed (replay with TUTTI_TEST_SEED)"
-layouts=(${TUTTI_TEST_LAYOUT:-replicas stages split sharded servers gossip codes})
+layouts=(${TUTTI_TEST_LAYOUT:-replicas stages split sharded servers everywhere gossip codes})
 wires=(${TUTTI_TEST_WIRE:-f32 bf16}) # the types of gradients
 mapfile -t designs < <(names designs)
 slow=${TUTTI_TEST_SLOWDOWN:-1}
@@ -96,6 +96,7 @@ run_once() {
     split) ranks=4 cut=(--layout replicas=4,split=2 --micro-batches 2) ;;
     sharded) cut=(--strategy sharded) ;;
     servers) number=message=$3 cut=(--layout servers=1) ;;
+    everywhere) number=message=$3 cut=(--layout servers=all) ;;
     gossip) number=message=$3 cut=(--strategy gossip:ring) ;;
     codes) cut=(--compress onebit) ;;
     esac
@@ -133,8 +134,8 @@ goes_wrong() {
     local layout=${layouts[RANDOM % ${#layouts[@]}]}
     case $kind in extra | delay) layout=replicas ;; esac # there are no extra messages; a delay is passed on from edge to edge
     # What a message that is left out or held back keeps others from is told of these first, which names other ranks.
-    case $kind,$layout in skip,servers | skip,gossip | swap,servers | swap,gossip) layout=stages ;; esac
-    case $layout in servers | gossip | codes) wire=f32 ;; esac
+    case $kind,$layout in skip,servers | skip,everywhere | skip,gossip | swap,servers | swap,everywhere | swap,gossip) layout=stages ;; esac
+    case $layout in servers | everywhere | gossip | codes) wire=f32 ;; esac
     local what="$1 on rank $victim at #$number, $design, $wire, $layout" limit=$((abort + margin)) before=$failures told tensor reported
     [ "$kind" = delay ] && limit=$((warn + margin))
     for try in 1 2 3; do # a machine that is busy may be too slow to set up within the limits
@@ -145,7 +146,7 @@ goes_wrong() {
     done
     tensor=$(sed -nE 's/.*TUTTI_FAULT: [a-z]* at (collective|message) [0-9]* "([^"]*)".*/\2/p' "$dir/out")
     case $layout in
-    stages | servers | gossip) reported=$(time_of "$(message_pattern "$kind" $victim)") ;;
+    stages | servers | everywhere | gossip) reported=$(time_of "$(message_pattern "$kind" $victim)") ;;
     split | sharded | codes) reported=$(time_of "$(shared_pattern "$kind" $victim $number "${tensor//./\\.}")") ;;
     *) reported=$(time_of "$(pattern "$kind" $victim $number "${tensor//./\\.}")") ;;
     esac

@@ -35,6 +35,7 @@ trains_with() { # RANKS OPTION...
     cat "$dir/out"
 }
 trains_with 3 --layout servers=1
+trains_with 3 --layout servers=all
 trains_with 3 --layout servers=1 --strategy elastic:period=2
 trains_with 3 --layout servers=1 --strategy async
 trains_with 2 --strategy rooted:obr
