@@ -269,6 +269,7 @@ static const training trainings[] = {
     {"servers", {.servers = 1}, NULL, NULL},
     {"elastic", {.servers = 1}, "elastic:period=2", NULL},
     {"gossip", {0}, "gossip:ring", NULL},
+    {"pairs", {0}, "adpsgd:period=2,delay=2", NULL},
     {"onebit", {0}, NULL, "onebit"},
     {"powersgd", {0}, NULL, "powersgd:2"},
 };
