@@ -250,6 +250,37 @@ START_TEST(a_wait_ends_at_its_deadline)
 }
 END_TEST
 
+/* What was submitted behind a point is waited for while what came before goes on, and by itself: a failure of that is
+ * told all the same. */
+START_TEST(what_came_before_may_go_on)
+{
+    const tutti_runner *runner = tutti_runners[_i];
+    tutti_graph *g;
+    ck_assert_ok(tutti_graph_new(&g));
+    int a = tensor(g, "a", TUTTI_ROLE_GRADIENT), c = tensor(g, "c", TUTTI_ROLE_INPUT),
+        d = tensor(g, "d", TUTTI_ROLE_INPUT), b = tensor(g, "b", TUTTI_ROLE_OUTPUT), mark, section;
+    ck_assert_ok(tutti_graph_mark(g, &(tutti_mark){.tensor = a}, &mark));
+    ck_assert_ok(tutti_graph_set_collective(g, mark, "", 1));
+    ck_assert_ok(tutti_graph_section(g, "later", &section));
+    add(g, "b = c + d", c, d, b);
+    _Atomic(tutti_token *) kept = NULL;
+    tutti_run_hooks hooks = {.ctx = &kept, .reserve = reserve_zero, .start = start_and_forget};
+    tutti_run *run = open_run(runner, g, 1, 0, hooks, NULL);
+    ck_assert_ok(runner->submit(run, 0));
+    for (int i = 0; i < 3; i++) {
+        const int64_t from = runner->point(run);
+        ck_assert_ok(runner->submit(run, section));
+        ck_assert_ok(runner->wait_from(run, from, runner->point(run), patience_s));
+    }
+    ck_assert_int_eq(runner->wait(run, runner->point(run), 0.1), TUTTI_ERR_TIMEOUT);
+    const int64_t from = runner->point(run);
+    tutti_token_finish(atomic_load(&kept), TUTTI_ERR_COMM);
+    ck_assert_int_eq(runner->wait_from(run, from, from, patience_s), TUTTI_ERR_COMM);
+    runner->close(run);
+    tutti_graph_free(g);
+}
+END_TEST
+
 /* A label out of range makes a kernel fail: wait returns the failure. */
 START_TEST(a_kernel_failure_comes_out_of_wait)
 {
@@ -576,6 +607,7 @@ int main(void)
     tcase_add_loop_test(tcase, a_chain_is_handed_on_at_the_start, 0, runners);
     tcase_add_loop_test(tcase, marks_are_skipped, 0, runners);
     tcase_add_loop_test(tcase, a_wait_ends_at_its_deadline, 0, runners);
+    tcase_add_loop_test(tcase, what_came_before_may_go_on, 0, runners);
     tcase_add_loop_test(tcase, a_kernel_failure_comes_out_of_wait, 0, runners);
     tcase_add_loop_test(tcase, feeds_release_their_data, 0, runners);
     tcase_add_test(tcase, an_urgent_feed_goes_first);
