@@ -17,6 +17,12 @@ libtesting_la_SOURCES = tests/support/testing.c tests/support/testing.h
 libtesting_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 libtesting_la_LIBADD = libvalues.la libcore.la $(CHECK_LIBS)
 
+# For programs with a StarPU of their own; -rpath makes a shared object of it.
+check_LTLIBRARIES += tests/support/nap.la
+tests_support_nap_la_SOURCES = tests/support/nap.c
+tests_support_nap_la_CFLAGS = $(STARPU_CFLAGS) $(TUTTI_WARN_CFLAGS) # its starpu_init is for everybody to see
+tests_support_nap_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+
 include tests/base/local.mk
 include tests/example/local.mk
 include tests/graph/local.mk

@@ -20,7 +20,6 @@ typedef struct tutti_search_space {
     int64_t default_bytes;    /* the default size of a bucket */
     int64_t all_bytes;        /* everything that is summed in a step */
     int64_t largest_bytes;    /* the largest gradient */
-    const char *algorithm;    /* a blocking one allows only one lane */
     const tutti_design *base; /* the default, or the fixed design */
 } tutti_search_space;
 

@@ -228,7 +228,6 @@ static tutti_status open_search(tuner *t)
         .bucket_bytes = e->bucket_bytes,
         .chunk_bytes = e->chunk_bytes,
         .priority = t->o->priority_free ? -1 : e->order.on,
-        .algorithm = e->algorithm,
         .base = e->design};
     tutti_status status = tutti_workload_build(&t->o->workload, t->session);
     if (status) return status;

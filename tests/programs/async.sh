@@ -98,15 +98,14 @@ until_steps() { # N
     done
     fail "client 0 does not reach $1 steps"; tail -n 15 "$dir"/said/*
 }
-kills() { # ROLE: its rank, of the run that meets in this folder
+process_of() { # ROLE: its rank, of the run that meets in this folder; nothing, if it is not there
     local pid
     for pid in $(pgrep -x tutti-cifar); do
-        tr '\0' '\n' 2> /dev/null < "/proc/$pid/environ" > "$dir/environ"
-        grep -qx "TUTTI_KV_ROLE=$1" "$dir/environ" && grep -qF "TUTTI_KV_MEET=$dir/" "$dir/environ" || continue
-        kill -KILL "$pid" && return
+        grep -qzx "TUTTI_KV_ROLE=$1" "/proc/$pid/environ" 2> /dev/null && grep -qzF "TUTTI_KV_MEET=$dir/" "/proc/$pid/environ" || continue
+        echo "$pid" && return
     done
-    fail "$1 is not there"
 }
+kills() { kill -KILL "$(process_of "$1")" || fail "$1 is not there"; } # ROLE
 starts() { # OPTION...: of tutti-run
     rm -rf "$dir/json" "$dir/said"
     "$run" --servers 1 --clients 2 -n 2 --output "$dir/said" "$@" "$apps/tutti-cifar" "${model[@]}" --epochs 4000 \
@@ -148,7 +147,7 @@ done
 grep -rq 'still runs' "$dir/said" "$dir/out" && fail "a client had to be ended"
 
 # ---- a server dies of which the next has the keys: the weights are those of a run in which nobody has ----
-steps=(--model mlp --steps 600 --strategy sync) # so that the server dies while there are steps left
+steps=(--model mlp --steps 1200 --strategy sync)
 jobs 0 "${steps[@]}"
 alive=$(field weights_hash)
 rm -rf "$dir/json" "$dir/said"
@@ -156,8 +155,10 @@ rm -rf "$dir/json" "$dir/said"
     --json "$dir/json" > "$dir/out" 2>&1 &
 job=$!
 until_steps 20
+client=$(process_of client:0)
+kill -STOP "$client" || fail "client 0 is not there" # all wait for it: the server dies in training
 kills server:0
-until_steps 40
+kill -CONT "$client"
 wait $job || { fail "a run whose second server lives has status $?"; tail -n 15 "$dir"/said/* "$dir/out"; }
 is "sync, a server dies" "$alive"
 grep -q 'server 0 is lost: server 1, which has the same keys' "$dir/said/server.1.log" || fail "server 1 does not say that it goes on"

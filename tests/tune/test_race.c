@@ -194,8 +194,6 @@ START_TEST(search_keeps_what_is_fixed)
     search_in(&space, likes_lanes, &blocks);
     ck_assert_int_eq(blocks, 0);
     space = space_of("funneled");
-    space.algorithm = "mpi"; /* blocks: one lane */
-    ck_assert_int_eq(search_in(&space, likes_lanes, &blocks).lanes, 1);
     const tutti_configuration naive = {tutti_design_find("naive"), 1, -1, -1, 0};
     ck_assert(!tutti_search_allows(&space, &naive));
 }
