@@ -52,11 +52,11 @@ static uint64_t train(
 
 START_TEST(every_order_gives_the_same_bits)
 {
+    const types with = types_of(_i);
+    if (!can_compute(with)) return;
     data *d = make_data();
     uint64_t seed = testing_seed(100);
     double want_loss, loss;
-    const types with = types_of(_i);
-    if (!can_compute(with)) return;
     uint64_t want = train(d, with, NULL, 0, &want_loss);
     for (uint64_t i = 0; i < 6; i++) {
         ck_assert_msg(train(d, with, NULL, seed + i, &loss) == want,
@@ -112,12 +112,12 @@ static uint64_t train_pipelined(
 
 START_TEST(starpu_gives_the_same_bits)
 {
-    data *d = make_data();
-    const tutti_runner *starpu = tutti_runner_find("starpu"),
-                       *inline_runner = tutti_runner_find("inline");
     static const int micro_batches[] = {1, 2, 12};
     const types with = types_of(_i);
     if (!can_compute(with)) return;
+    data *d = make_data();
+    const tutti_runner *starpu = tutti_runner_find("starpu"),
+                       *inline_runner = tutti_runner_find("inline");
     for (int i = 0; i < 3; i++) {
         uint64_t want = train_pipelined(inline_runner, d, with, micro_batches[i], 1);
         for (int workers = 1; workers <= 2; workers++)
