@@ -17,7 +17,7 @@ fake_sources = tests/device/fake/api_copy.c tests/device/fake/api_device.c tests
 fake_headers = tests/device/fake/fake.h tests/device/fake/memory.h tests/device/fake/order.h tests/device/fake/queue.h \
 	tests/device/fake/state.h
 EXTRA_DIST += $(fake_sources) $(fake_headers) tests/device/fake/launch.cuh tests/device/fake/cudart.map \
-	tests/device/fake/cublas.c tests/device/fake/cublas.map tests/device/fake/cudnn.c tests/device/fake/cudnn.map tests/device/fake/nccl.c \
+	tests/device/fake/aware.c tests/device/fake/cublas.c tests/device/fake/cublas.map tests/device/fake/cudnn.c tests/device/fake/cudnn.map tests/device/fake/nccl.c \
 	tests/device/fake/nccl.map \
 	tests/device/fake/compute.c tests/device/fake/compute.h tests/device/fake/now.c tests/device/fake/now.h
 # The fakes of cuBLAS and cuDNN compute with the CPU's kernels.
@@ -87,7 +87,6 @@ tests/device/fake/%_fake.$(OBJEXT): dag/kernels/%_cuda.cu $(cuda_headers) tests/
 	  $(AM_CPPFLAGS) $(CPPFLAGS) $(CUDA_CFLAGS) '-DTUTTI_CUDA_LAUNCH="tests/device/fake/launch.cuh"' -x c++ -c -o $@ $<
 
 # A CUDA-aware MPI, to be preloaded.
-EXTRA_DIST += tests/device/fake/aware.c
 tests/device/fake/libaware.so: tests/device/fake/aware.c tests/device/fake/libcudart.so.13
 	$(AM_V_CCLD)$(fake_build) $(MPI_CFLAGS) -o $@ $(srcdir)/tests/device/fake/aware.c tests/device/fake/libcudart.so.13 \
 	  $(MPI_LIBS) -lpthread
