@@ -1,5 +1,6 @@
 #include "collectives/engine.h"
 
+#include "dag/base/clock.h"
 #include "dag/base/log.h"
 
 #include <stdint.h>
@@ -431,23 +432,29 @@ char *tutti_flight_waits_for(const tutti_flight *f, char *text, size_t size)
     return text;
 }
 
-/* A device's step ends by itself, and waits for no other rank. */
-static void await(const tutti_flight *f, int i)
+/* A device's step ends by itself, and waits for no other rank. 0: it has not ended for so long that the device must
+ * be broken, and may use its memory for ever. */
+static int await(const tutti_flight *f, int i)
 {
+    static const double patience_s = 10;
+    const double until_s = tutti_clock_s() + patience_s;
     tutti_transport *t = f->plan.transport;
-    for (int done = 0; !done;) (void)t->ops->ended(t, f->message[i], &done);
+    int done = 0;
+    while (!done && tutti_clock_s() < until_s) (void)t->ops->ended(t, f->message[i], &done);
+    return done;
 }
 
 void tutti_flight_free(tutti_flight *f)
 {
     if (!f) return;
     tutti_transport *t = f->plan.transport;
+    int unused = 1;
     for (int i = 0; i < f->sched->n && f->left; i++)
         if (f->state[i] == STARTED && is_message(&f->sched->step[i]))
             t->ops->abandon(t, f->message[i]);
-        else if (f->state[i] == STARTED)
-            await(f, i);
-    give(&f->plan, f->space[TUTTI_SPACE_WIDE]);
-    give(&f->plan, f->space[TUTTI_SPACE_SCRATCH]);
+        else if (f->state[i] == STARTED && unused)
+            unused = await(f, i);
+    if (unused) give(&f->plan, f->space[TUTTI_SPACE_WIDE]);
+    if (unused) give(&f->plan, f->space[TUTTI_SPACE_SCRATCH]);
     tutti_pool_give(f->plan.pool, f);
 }

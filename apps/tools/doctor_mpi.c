@@ -101,8 +101,7 @@ void tutti_doctor_allreduce(const tutti_doctor_machine *machine, tutti_doctor_re
     else
         tutti_doctor_say(report, TUTTI_DOCTOR_NOTE, "allreduce",
             "Tutti's own algorithms are not affected; for --algorithm mpi, and in programs that "
-            "call "
-            "MPI_Iallreduce: export OMPI_MCA_coll_libnbc_iallreduce_algorithm=3",
+            "call MPI_Iallreduce: export OMPI_MCA_coll_libnbc_iallreduce_algorithm=3",
             "MPI_Iallreduce in place, below 64 KiB or on fewer than 4 ranks sends log2(P) times "
             "the "
             "bytes");

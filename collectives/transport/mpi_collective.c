@@ -245,6 +245,7 @@ static tutti_status keep(call *c, tutti_mpi_message *m)
     c->copies = a->kind == TUTTI_REDUCE && !a->send && c->rank == a->root;
     if (c->copies) bytes = (size_t)a->count * c->element;
     if (a->kind == TUTTI_REDUCE_SCATTER) bytes = ints;
+    if (!bytes && !c->copies) return TUTTI_OK;
     m->kept = c->kept = malloc(bytes + 1);
     return m->kept ? TUTTI_OK
                    : tutti_fail(TUTTI_ERR_NOMEM, "no memory for what MPI needs of a collective");

@@ -81,8 +81,8 @@ static void describe_root(
     const tutti_ledger_item *root, double now_s, const char *running, char *text, size_t size)
 {
     double age_s = age(root, now_s);
-    if (tutti_sequence_slot(root->task.sequence) &&
-        root->began_s > 0) /* numbers of many are alike */
+    const int is_part = tutti_sequence_slot(root->task.sequence) > 0; /* whose number others have */
+    if (is_part && root->began_s > 0)
         snprintf(text, size, "collective \"%s\" of a group or an edge, posted %.1f s ago",
             root->task.name, age_s);
     else if (root->task.sequence >= 0 && root->began_s > 0)

@@ -120,8 +120,7 @@ static tutti_status check(const tutti_update_rule *rule, const tutti_step_option
     if (value[DELAY] > value[PERIOD])
         return tutti_fail(TUTTI_ERR_USAGE,
             "--strategy adpsgd: with delay=%.9g and period=%.9g a meeting would begin before the "
-            "last "
-            "one has ended: use delay=%.9g or less, or a longer period",
+            "last one has ended: use delay=%.9g or less, or a longer period",
             value[DELAY], value[PERIOD], value[PERIOD]);
     if (options->pipeline.stages > 1)
         return tutti_fail(TUTTI_ERR_INVAL,

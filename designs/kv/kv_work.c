@@ -207,8 +207,7 @@ static void warn_if_ignored(tutti_kv *kv)
     kv->warned = 1;
     tutti_log(TUTTI_LOG_WARN,
         "tutti_kv_set_priority: between workers and servers of one mpirun messages go in MPI's "
-        "order, whatever their "
-        "priority; it counts where servers and clients are jobs, and without servers");
+        "order, whatever their priority; it counts between jobs, and without servers");
 }
 
 /* Without servers pushes are sums of all workers: what becomes of those is the session's. */

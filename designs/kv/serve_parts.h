@@ -74,8 +74,8 @@ typedef struct tutti_key_client {
     int replies;                    /* answers on their way */
 } tutti_key_client;
 
-/* Data of a key's size that are between two uses, the oldest first. Data that are opened for every message cost time,
- * and StarPU 1.3 keeps a few bytes of all those that a callback has waited for. */
+/* Data of a key's size that are between two uses, the oldest first: StarPU 1.3 keeps 48 bytes of all data that a
+ * callback has waited for, so that a server which opened some for every message would grow. */
 typedef struct tutti_server_spare {
     tutti_handle *data; /* [most] a ring */
     int first, count, most;

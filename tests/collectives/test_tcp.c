@@ -164,7 +164,7 @@ START_TEST(taken_back)
 }
 END_TEST
 
-/* Three of these are wanted at a time, on two tags of a lane; which of the receives has ended first? */
+/* Three messages of a lane are wanted at a time; which of the receives ends first? */
 enum { PIECES = 8, WANTED = 3 };
 static unsigned char sent[WANTED][PIECES * TUTTI_TCP_PIECE_BYTES], got[WANTED][sizeof sent[0]];
 

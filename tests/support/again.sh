@@ -1,12 +1,12 @@
 #!/bin/bash
 # Runs failed tests once more, and names them:   again.sh BUILD [TESTS]
 # Only what says nothing of Tutti is run again: a test in which Open MPI's launcher stood still after its last rank had ended
-# (see guard), so that its status is lost; and up to two tests that have limits in seconds, or parts of one, because the
+# (see guard), so that its status is lost; and up to two scripts that start ranks and have limits in seconds, because the
 # machine may stand still for longer than they allow. Any other failure stays one.
 # Exit status: 0 when all that failed has passed now.
 set -uo pipefail
 build=$1 tests=${2:-}
-timed='^tests/((programs|faults|box|tools|example|trace)/.*\.sh|designs/test_watch)$'
+timed='^tests/(programs|faults|box|tools|example|trace)/.*\.sh$'
 failed_once=() late=0
 while read -r trs; do
     grep -q '^:test-result: \(FAIL\|ERROR\)' "$trs" || continue
