@@ -16,8 +16,6 @@ tests_deadlock_judge_check_LDADD = tests/deadlock/libcases.la
 
 TESTS += tests/deadlock/cases.sh tests/deadlock/check_only.sh
 EXTRA_DIST += tests/deadlock/cases.sh tests/deadlock/check_only.sh tests/deadlock/cases tests/deadlock/README.md
-# All cases before three judges take 3 to 5 minutes on 2 cores, where others have 5.
-tests/deadlock/cases.sh.log: AM_LOG_FLAGS = -t 600
 
 check_PROGRAMS += tests/deadlock/judge_mpi
 tests_deadlock_judge_mpi_SOURCES = tests/deadlock/judge_mpi.c tests/deadlock/kv_run.c tests/deadlock/kv_run.h
