@@ -38,70 +38,7 @@ static void hear_server(void *ctx, const tutti_note *note)
     tutti_kv *kv = ctx;
     tutti_note from = *note;
     from.rank = tutti_kv_server_rank(kv, note->rank);
-    tutti_kv_hear_news(kv, &from);
-    if (note->value[0] != TUTTI_KV_END) return;
-    kv->jobs.ended[note->rank] = 1;
-    if (note->value[1]) tutti_link_cut_all(kv->jobs.link);
-}
-
-static int follows(const tutti_kv *kv, int server)
-{
-    return (server + 1) % kv->servers;
-}
-
-/* The server of which this one, which is lost, had the only other copy of keys, or which had that of its own; -1: the
- * keys of this one are elsewhere, too. Itself: there was one copy. */
-static int lost_with(const tutti_kv *kv, int server)
-{
-    if (tutti_kv_copies(kv) == 1) return server;
-    int next = follows(kv, server);
-    if (kv->jobs.lost[next]) return next;
-    for (int s = 0; s < kv->servers; s++)
-        if (kv->jobs.lost[s] && follows(kv, s) == server) return s;
-    return -1;
-}
-
-/* The messages have turned to the next server already. */
-static void go_on_without(tutti_kv *kv, int server, const char *why)
-{
-    int next = follows(kv, server);
-    kv->jobs.lost[server] = 1;
-    tutti_link_write(kv->jobs.link, next, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_TAKE_OVER, server});
-    if (kv->session->rank == 0)
-        tutti_log(TUTTI_LOG_INFO, "server %d of %d %s: server %d goes on with its keys", server,
-            kv->servers, why, next);
-    pthread_mutex_lock(&kv->news.lock);
-    kv->news.ends++;
-    pthread_mutex_unlock(&kv->news.lock);
-}
-
-/* Without a server of which nobody has the keys a worker cannot go on. The others are told. */
-static void lose_server(void *ctx, int server, const char *why)
-{
-    tutti_kv *kv = ctx;
-    char text[256];
-    pthread_mutex_lock(&kv->news.lock);
-    int over = kv->news.failure || kv->jobs.ended[server];
-    pthread_mutex_unlock(&kv->news.lock);
-    if (over) return;
-    int with = lost_with(kv, server);
-    if (with < 0) {
-        go_on_without(kv, server, why);
-        return;
-    }
-    if (with == server)
-        snprintf(text, sizeof text, "server %d of %d %s: without it the run ends", server,
-            kv->servers, why);
-    else
-        snprintf(text, sizeof text,
-            "server %d of %d %s, after server %d: no server has the keys of both, and the run ends",
-            server, kv->servers, why, with);
-    tutti_kv_fail(kv, TUTTI_ERR_COMM, text);
-    for (int s = 0; s < kv->servers; s++)
-        if (s != server)
-            tutti_link_write(
-                kv->jobs.link, s, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_FAILED, server});
-    tutti_link_cut_all(kv->jobs.link);
+    tutti_kv_hear_server(kv, &from);
 }
 
 /* Until the server is there and lets this worker in, or the deadline has passed. hello->client becomes its number. */
@@ -303,7 +240,7 @@ tutti_status tutti_kv_jobs_open(tutti_kv *kv)
     int serves = tutti_kv_is_server(kv);
     const tutti_link_user user = {.ctx = kv,
         .heard = serves ? hear_worker : hear_server,
-        .lost = serves ? lose_worker : lose_server,
+        .lost = serves ? lose_worker : tutti_kv_lose_server,
         .greeted = serves ? let_in : NULL,
         .silence_s = kv->jobs.settings.timeout_s,
         .tags = tutti_exchange_edges(kv->session->exchange)};
@@ -346,10 +283,8 @@ static tutti_status jobs_send(tutti_kv *kv, const tutti_kv_message *m)
 static tutti_status jobs_recv(tutti_kv *kv, const tutti_kv_message *m)
 {
     tutti_link_data data = data_of(kv, m);
-    const tutti_link_spare second = {.peer = m->has_second ? peer_of(kv, m->second) : 0,
-        .tag = m->second_slot,
-        .spared = {TUTTI_KV_RELEASE, m->second_slot, 0},
-        .needed = {TUTTI_KV_RELEASE, m->second_slot, 1}};
+    tutti_link_spare second = tutti_kv_spare_of(m);
+    second.peer = peer_of(kv, m->second);
     if (m->has_second) data.spare = &second;
     return tutti_link_recv(kv->jobs.link, &data);
 }

@@ -75,6 +75,14 @@ tutti_kv_message tutti_kv_message_of(const tutti_kv *kv, const tutti_kv_key *k,
         .dtype = k->dtype};
 }
 
+tutti_link_spare tutti_kv_spare_of(const tutti_kv_message *m)
+{
+    return (tutti_link_spare){.peer = m->second,
+        .tag = m->second_slot,
+        .spared = {TUTTI_KV_RELEASE, m->second_slot, 0},
+        .needed = {TUTTI_KV_RELEASE, m->second_slot, 1}};
+}
+
 tutti_status tutti_kv_give(tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part)
 {
     int64_t rate;

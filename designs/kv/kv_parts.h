@@ -149,6 +149,9 @@ tutti_status tutti_kv_await_ends(tutti_kv *kv, int ends);
 tutti_status tutti_kv_await_meetings(tutti_kv *kv, int meetings);
 /* What a server writes to a worker. [A] */
 void tutti_kv_hear_news(void *kv, const tutti_note *note);
+/* The same between jobs, on the link's thread; and the connection to a server has broken. */
+void tutti_kv_hear_server(void *kv, const tutti_note *note);
+void tutti_kv_lose_server(void *kv, int server, const char *why);
 /* A worker's run has failed; returns status. [A] */
 tutti_status tutti_kv_fail(tutti_kv *kv, tutti_status status, const char *why);
 /* OK, or why the run has failed, which becomes this thread's last error. [A] */
@@ -159,6 +162,8 @@ int tutti_kv_copies(const tutti_kv *kv);
 /* Between a part's first server and this worker, or its second. */
 tutti_kv_message tutti_kv_message_of(const tutti_kv *kv, const tutti_kv_key *key,
     const tutti_kv_part *part, int copy, tutti_handle data);
+/* Of a receive that has a second server: where it turns to, and what that one is told. */
+tutti_link_spare tutti_kv_spare_of(const tutti_kv_message *message);
 /* A root tells a part's servers of a push, and sends part->pushed; asks for the value, and receives it. */
 tutti_status tutti_kv_give(tutti_kv *kv, const tutti_kv_key *key, const tutti_kv_part *part);
 tutti_status tutti_kv_ask(

@@ -20,20 +20,17 @@ enum { HEARING = 32 };
 
 /* A message of StarPU's data. */
 typedef struct move {
+    tutti_streamed way; /* first */
     struct move *next;
     tutti_link *link;
-    int sends, peer, tag, priority;
+    int priority;
     size_t bytes;
     void *memory;       /* once the data are here */
     struct order *here; /* which then goes out */
-    int ready;
     tutti_status refused;
     tutti_held *held; /* NULL: there is nothing to let go */
     tutti_status *result;
     tutti_message *message;
-    int has_spare; /* and has not turned to it */
-    tutti_link_spare spare;
-    int64_t number; /* in the order in which they were submitted */
 } move;
 
 /* A note on its way out. */
@@ -76,8 +73,7 @@ struct tutti_link {
     order *first, **end;
     /* the thread's own */
     line *lines;
-    move *waiting; /* that were submitted, in that order, and have not begun */
-    int64_t submitted;
+    tutti_streams streams;
     tutti_tcp_door *door;
     int stopping;
 };
@@ -120,8 +116,6 @@ static order *take_orders(tutti_link *link)
     return all;
 }
 
-static void write_note(tutti_link *link, int peer, const int64_t value[TUTTI_NOTE_VALUES]);
-
 /* ---- moves ---- */
 
 static void end_move(move *m, tutti_status status)
@@ -129,7 +123,7 @@ static void end_move(move *m, tutti_status status)
     tutti_link *link = m->link;
     tutti_held *held = m->held;
     if (status && m->result) *m->result = status;
-    if (!status && m->has_spare) write_note(link, m->spare.peer, m->spare.spared);
+    if (!status) tutti_streams_came(&link->streams, &m->way);
     free(m);
     if (held) tutti_datum_let_go(held);
     atomic_fetch_sub(&link->pending, 1);
@@ -142,93 +136,33 @@ static line *find(const tutti_link *link, int peer)
     return l;
 }
 
-static void begin_move(tutti_link *link, move *m)
+static tutti_peer_state state_of(void *ctx, int peer)
 {
-    line *l = find(link, m->peer);
+    const line *l = find(ctx, peer);
+    return !l                               ? TUTTI_PEER_AWAY
+           : tutti_tcp_broken(l->transport) ? TUTTI_PEER_BROKEN
+                                            : TUTTI_PEER_HERE;
+}
+
+static void begin_move(void *ctx, tutti_streamed *streamed)
+{
+    move *m = (move *)streamed;
+    const tutti_streamed *way = &m->way;
+    line *l = find(ctx, way->peer);
     tutti_transport *t = l ? l->transport : NULL;
     tutti_status status =
         m->refused ? m->refused
         : !t       ? TUTTI_ERR_COMM
-        : m->sends ? t->ops->isend(t, DATA, 1 - t->rank, m->tag, m->memory, m->bytes, &m->message)
-                   : t->ops->irecv(t, DATA, 1 - t->rank, m->tag, m->memory, m->bytes, &m->message);
+        : way->sends
+            ? t->ops->isend(t, DATA, 1 - t->rank, way->tag, m->memory, m->bytes, &m->message)
+            : t->ops->irecv(t, DATA, 1 - t->rank, way->tag, m->memory, m->bytes, &m->message);
     if (status) {
         end_move(m, status);
         return;
     }
-    if (m->sends) tutti_tcp_set_priority(m->message, m->priority);
+    if (way->sends) tutti_tcp_set_priority(m->message, m->priority);
     m->next = l->moves;
     l->moves = m;
-}
-
-static int is_same_stream(const move *a, const move *b)
-{
-    return a->peer == b->peer && a->tag == b->tag && a->sends == b->sends;
-}
-
-/* Its peer has broken off, which has yet to be dealt with. */
-static int is_to_turn(const tutti_link *link, const move *m)
-{
-    const line *l = m->has_spare ? find(link, m->peer) : NULL;
-    return l && tutti_tcp_broken(l->transport);
-}
-
-/* Data may come in another order than they were submitted in: messages of one stream begin in the latter. */
-static void begin_ready(tutti_link *link, const move *like)
-{
-    const move stream = *like; /* it may end */
-    for (move **at = &link->waiting, *m; (m = *at);) {
-        if (!is_same_stream(m, &stream)) {
-            at = &m->next;
-            continue;
-        }
-        if (!m->ready || is_to_turn(link, m)) return;
-        *at = m->next;
-        begin_move(link, m);
-    }
-}
-
-static void keep_waiting(tutti_link *link, move *m)
-{
-    move **at = &link->waiting;
-    while (*at && (*at)->number < m->number) at = &(*at)->next;
-    m->next = *at;
-    *at = m;
-}
-
-static void turn_to_spare(tutti_link *link, move *m)
-{
-    m->peer = m->spare.peer;
-    m->tag = m->spare.tag;
-    m->has_spare = 0;
-    write_note(link, m->peer, m->spare.needed);
-}
-
-static void expect(tutti_link *link, move *m)
-{
-    m->number = link->submitted++;
-    if (m->has_spare && !find(link, m->peer)) turn_to_spare(link, m);
-    keep_waiting(link, m);
-}
-
-/* Whether it is the next of its stream. */
-static int is_next(const tutti_link *link, const move *like)
-{
-    const move *m = link->waiting;
-    while (!is_same_stream(m, like)) m = m->next;
-    return m == like;
-}
-
-/* All that a peer that is lost had to send and others have, too, in the order in which it was submitted. What is ready
- * begins: the connection is there, or it ends. */
-static void turn_from(tutti_link *link, int peer)
-{
-    for (move *m = link->waiting; m; m = m->next)
-        if (m->has_spare && m->peer == peer) turn_to_spare(link, m);
-    for (move *m = link->waiting; m;) {
-        int begins = m->ready && is_next(link, m);
-        if (begins) begin_ready(link, m);
-        m = begins ? link->waiting : m->next;
-    }
 }
 
 /* What has come ends; the rest, too, or it waits for a spare, once the peer is lost. */
@@ -244,8 +178,8 @@ static void test_moves(line *l)
             continue;
         }
         *at = m->next;
-        if (status && lost && m->has_spare)
-            keep_waiting(m->link, m);
+        if (status && lost && m->way.has_spare)
+            tutti_streams_put_back(&m->link->streams, &m->way);
         else
             end_move(m, status);
     }
@@ -267,8 +201,9 @@ static void write_letter(tutti_link *link, int peer, letter *w)
     w->next = NULL;
 }
 
-static void write_note(tutti_link *link, int peer, const int64_t value[TUTTI_NOTE_VALUES])
+static void write_note(void *ctx, int peer, const int64_t value[TUTTI_NOTE_VALUES])
 {
+    tutti_link *link = ctx;
     letter *w = calloc(1, sizeof *w);
     line *l = find(link, peer);
     if (w) {
@@ -339,7 +274,7 @@ static void drop_line(tutti_link *link, line *l)
             break;
         }
     free_line(l);
-    if (!cut) turn_from(link, peer);
+    if (!cut) tutti_streams_turn_from(&link->streams, peer);
     if (!cut) link->user.lost(link->user.ctx, peer, why);
 }
 
@@ -426,11 +361,10 @@ static void obey(tutti_link *link, order *o)
         write_letter(link, o->peer, o->letter);
         break;
     case MOVE:
-        expect(link, o->move);
+        tutti_streams_add(&link->streams, &o->move->way);
         break;
     case READY:
-        o->move->ready = 1;
-        begin_ready(link, o->move);
+        tutti_streams_ready(&link->streams, &o->move->way);
         break;
     case CUT:
         if (find(link, o->peer)) cut(find(link, o->peer), o->gently);
@@ -486,6 +420,7 @@ tutti_status tutti_link_open(const tutti_link_user *user, tutti_link **link)
     tutti_link *l = calloc(1, sizeof *l);
     if (!l) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for connections");
     l->user = *user;
+    l->streams.user = (tutti_streams_user){l, state_of, begin_move, write_note};
     l->end = &l->first;
     l->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&l->lock, NULL);
@@ -546,17 +481,15 @@ static tutti_status submit(tutti_link *link, const tutti_link_data *what, int se
         free(here);
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a message");
     }
-    *m = (move){.link = link,
-        .sends = sends,
-        .peer = what->peer,
-        .tag = what->tag,
+    *m = (move){.way = {.sends = sends, .peer = what->peer, .tag = what->tag},
+        .link = link,
         .priority = what->priority,
         .bytes = (size_t)what->count * tutti_dtype_bytes(what->dtype),
         .here = here,
         .result = what->result};
     if (what->spare) {
-        m->has_spare = 1;
-        m->spare = *what->spare;
+        m->way.has_spare = 1;
+        m->way.spare = *what->spare;
     }
     *here = (order){.kind = READY, .move = m};
     const tutti_datum_hold hold = {.name = "kv message",

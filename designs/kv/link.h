@@ -16,7 +16,7 @@
 
 #include "collectives/transport/tcp.h"
 #include "dag/run/datum.h"
-#include "designs/thread/notes.h"
+#include "designs/kv/streams.h"
 
 typedef struct tutti_link tutti_link;
 
@@ -39,13 +39,6 @@ tutti_status tutti_link_add(tutti_link *link, int peer, int socket);
 /* From now on others may come in. Takes over the door. Once. */
 tutti_status tutti_link_let_in(tutti_link *link, tutti_tcp_door *door);
 tutti_status tutti_link_write(tutti_link *link, int peer, const int64_t value[TUTTI_NOTE_VALUES]);
-
-/* From where else a receive's data may come, and what is written to that peer: once they have come from the first, or
- * once that has broken off, or is not there; then they are to come from here. Both in the order of the stream. */
-typedef struct tutti_link_spare {
-    int peer, tag;
-    int64_t spared[TUTTI_NOTE_VALUES], needed[TUTTI_NOTE_VALUES];
-} tutti_link_spare;
 
 typedef struct tutti_link_data {
     int peer, tag;

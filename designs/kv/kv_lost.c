@@ -1,0 +1,78 @@
+/* What a worker does when a server says that it is over, or is lost: between jobs, on its link's thread. */
+#include "designs/kv/kv_parts.h"
+
+#include "dag/base/log.h"
+
+#include <stdio.h>
+
+void tutti_kv_hear_server(void *ctx, const tutti_note *note)
+{
+    tutti_kv *kv = ctx;
+    tutti_kv_hear_news(kv, note);
+    if (note->value[0] != TUTTI_KV_END) return;
+    kv->jobs.ended[note->rank - kv->workers] = 1;
+    if (note->value[1]) tutti_link_cut_all(kv->jobs.link);
+}
+
+static int follows(const tutti_kv *kv, int server)
+{
+    return (server + 1) % kv->servers;
+}
+
+/* The server of which this one, which is lost, had the only other copy of keys, or which had that of its own; -1: the
+ * keys of this one are elsewhere, too. Itself: there was one copy. */
+static int lost_with(const tutti_kv *kv, int server)
+{
+    if (tutti_kv_copies(kv) == 1) return server;
+    int next = follows(kv, server);
+    if (kv->jobs.lost[next]) return next;
+    for (int s = 0; s < kv->servers; s++)
+        if (kv->jobs.lost[s] && follows(kv, s) == server) return s;
+    return -1;
+}
+
+static void write_server(tutti_kv *kv, int server, tutti_kv_note what, int lost)
+{
+    kv->road->write(kv, tutti_kv_server_rank(kv, server), (int64_t[TUTTI_NOTE_VALUES]){what, lost});
+}
+
+/* The messages have turned to the next server already. */
+static void go_on_without(tutti_kv *kv, int server, const char *why)
+{
+    int next = follows(kv, server);
+    kv->jobs.lost[server] = 1;
+    write_server(kv, next, TUTTI_KV_TAKE_OVER, server);
+    if (kv->session->rank == 0)
+        tutti_log(TUTTI_LOG_INFO, "server %d of %d %s: server %d goes on with its keys", server,
+            kv->servers, why, next);
+    pthread_mutex_lock(&kv->news.lock);
+    kv->news.ends++;
+    pthread_mutex_unlock(&kv->news.lock);
+}
+
+/* Without a server of which nobody has the keys a worker cannot go on. The others are told. */
+void tutti_kv_lose_server(void *ctx, int server, const char *why)
+{
+    tutti_kv *kv = ctx;
+    char text[256];
+    pthread_mutex_lock(&kv->news.lock);
+    int over = kv->news.failure || kv->jobs.ended[server];
+    pthread_mutex_unlock(&kv->news.lock);
+    if (over) return;
+    int with = lost_with(kv, server);
+    if (with < 0) {
+        go_on_without(kv, server, why);
+        return;
+    }
+    if (with == server)
+        snprintf(text, sizeof text, "server %d of %d %s: without it the run ends", server,
+            kv->servers, why);
+    else
+        snprintf(text, sizeof text,
+            "server %d of %d %s, after server %d: no server has the keys of both, and the run ends",
+            server, kv->servers, why, with);
+    tutti_kv_fail(kv, TUTTI_ERR_COMM, text);
+    for (int s = 0; s < kv->servers; s++)
+        if (s != server) write_server(kv, s, TUTTI_KV_FAILED, server);
+    tutti_link_cut_all(kv->jobs.link);
+}
