@@ -9,6 +9,7 @@ typedef struct explore_options {
     uint64_t seed;  /* of random schedules; a result's first_bad_seed replays one */
     int64_t most;   /* limit of schedules */
     int exhaustive; /* every schedule, depth first, instead of random ones */
+    int prepared;   /* of these, of keys: those in which all keys have their first values before all else */
 } explore_options;
 
 /* Explores schedules of a case; zeroes the result first. Shortens vectors of more than a few

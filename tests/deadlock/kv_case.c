@@ -37,16 +37,49 @@ int kv_case_is_mortal(const kv_case *kv)
     return n > 0;
 }
 
+int kv_case_crashes(const kv_case *kv, int server)
+{
+    return kv_case_calls(kv, kv->workers + server, KV_DIE, 0) > 0;
+}
+
+int kv_case_loses_keys(const kv_case *kv, int *server, int *other)
+{
+    for (int s = 0; s < kv->servers; s++) {
+        int next = (s + 1) % kv->servers, two = kv->copies > 1;
+        if (!kv_case_crashes(kv, s) || (two && !kv_case_crashes(kv, next))) continue;
+        *server = s;
+        *other = two ? next : -1;
+        return 1;
+    }
+    return 0;
+}
+
+int kv_case_has_jobs(const kv_case *kv)
+{
+    int crashes = 0;
+    for (int s = 0; s < kv->servers; s++) crashes += kv_case_crashes(kv, s);
+    return kv->copies > 1 || crashes || kv_case_is_mortal(kv);
+}
+
 /* ---- the language ---- */
 
 static tutti_status read_serve_detail(case_words *words, const char *word, kv_case *kv)
 {
     if (!strcmp(word, "clients"))
         return case_read_int(words, "clients", 1, KV_MOST_CLIENTS, &kv->clients);
-    kv->one_group = !strcmp(word, "one-group");
-    return kv->one_group
+    if (!strcmp(word, "copies")) return case_read_int(words, "copies", 1, 2, &kv->copies);
+    kv->one_group |= !strcmp(word, "one-group");
+    return !strcmp(word, "one-group")
                ? TUTTI_OK
-               : case_refuse(words, "serve: '%.40s' is not known; known: clients, one-group", word);
+               : case_refuse(
+                     words, "serve: '%.40s' is not known; known: clients, copies, one-group", word);
+}
+
+/* As tutti_kv_open does. */
+static tutti_status check_copies(const case_words *words, const kv_case *kv)
+{
+    if (kv->copies == 1 || (kv->servers > 1 && kv->rule.type == TUTTI_KV_SYNC)) return TUTTI_OK;
+    return case_refuse(words, "serve: two copies of keys take two servers, and sync");
 }
 
 tutti_status kv_case_read_serve(case_words *words, int ranks, kv_case *kv)
@@ -55,6 +88,7 @@ tutti_status kv_case_read_serve(case_words *words, int ranks, kv_case *kv)
     if (kv->servers) return case_refuse(words, "serve: given twice");
     tutti_status status = case_read_int(words, "serve", 1, ranks - 1, &kv->servers);
     if (status) return status;
+    kv->copies = 1;
     kv->workers = kv->clients = ranks - kv->servers;
     word = case_next_word(words);
     if (!word || strlen(word) >= sizeof kv->type || tutti_book_rule_read(word, &kv->rule))
@@ -66,7 +100,7 @@ tutti_status kv_case_read_serve(case_words *words, int ranks, kv_case *kv)
         return case_refuse(words,
             "serve: %d workers cannot be %d clients of equal size, at most %d", kv->workers,
             kv->clients, KV_MOST_CLIENTS);
-    return TUTTI_OK;
+    return check_copies(words, kv);
 }
 
 static int find_key(const kv_case *kv, const char *name)
@@ -110,13 +144,14 @@ static int has_pulled(const kv_case *kv, int rank, int key)
     return pulled;
 }
 
-/* Behind `leave` there is nothing; behind `die` nothing but `return`. */
+/* Behind `leave` there is nothing; behind `die` nothing but `return`. A server dies once, and does nothing else. */
 static tutti_status may_follow(
     const case_words *words, const kv_case *kv, int rank, const kv_call *call)
 {
     const kv_call *last = kv->calls[rank] ? &kv->call[rank][kv->calls[rank] - 1] : NULL;
     int gone = last && (last->kind == KV_LEAVE || last->kind == KV_DIE);
-    if (rank >= kv->workers) return case_refuse(words, "rank %d serves: it makes no calls", rank);
+    if (rank >= kv->workers && (call->kind != KV_DIE || last))
+        return case_refuse(words, "rank %d serves: it makes no calls, but dies, once", rank);
     if (call->kind == KV_RETURN)
         return last && last->kind == KV_DIE
                    ? TUTTI_OK
@@ -265,8 +300,9 @@ static int differs_in_sync(const kv_case *kv, int client, int key, int pushes, i
     for (int c = 0; c < kv->clients && whole; c++)
         if (pushes_of(kv, c, key) > rounds) rounds = pushes_of(kv, c, key);
     if (is_after_rounds(kv, key, rounds, value, count)) return 0;
-    snprintf(what, size, "client %d does not have '%s' as %d rounds in the order of clients leave it",
-        client, kv->key[key], rounds);
+    snprintf(what, size,
+        "client %d does not have '%s' as %d rounds in the order of clients leave it", client,
+        kv->key[key], rounds);
     return 1;
 }
 

@@ -30,6 +30,7 @@ typedef struct kv_call {
 
 typedef struct kv_case {
     int servers; /* 0: no case of keys */
+    int copies;  /* of each key: 1 or 2 */
     int workers, clients;
     int one_group; /* a client's pushes and pulls share a group */
     char type[KV_NAME];
@@ -37,7 +38,7 @@ typedef struct kv_case {
     int keys;
     char key[KV_MOST_KEYS][KV_NAME];
     int64_t count[KV_MOST_KEYS];
-    int calls[KV_MOST_RANKS]; /* per rank, all steps */
+    int calls[KV_MOST_RANKS]; /* per rank, all steps; of a server: it dies, or there is none */
     kv_call call[KV_MOST_RANKS][KV_MOST_CALLS];
 } kv_case;
 
@@ -55,8 +56,15 @@ int kv_case_client(const kv_case *kv, int rank); /* of a worker */
 int kv_case_client_size(const kv_case *kv);
 /* How often a rank makes such a call: of a push, of that key. */
 int kv_case_calls(const kv_case *kv, int rank, kv_call_kind kind, int key);
-/* Whether a client dies, so that servers and clients are jobs of their own. */
+/* Whether a client dies. */
 int kv_case_is_mortal(const kv_case *kv);
+/* Whether a server dies: it may, from when all clients have come. */
+int kv_case_crashes(const kv_case *kv, int server);
+/* A server that dies, without which the run ends, because no other that lives has its keys, and -1, or the other that
+ * has them and dies. Returns 0 if there is none. */
+int kv_case_loses_keys(const kv_case *kv, int *server, int *other);
+/* Whether servers and clients are jobs of their own: somebody dies, or keys have two copies. */
+int kv_case_has_jobs(const kv_case *kv);
 
 /* ---- values ----
  *

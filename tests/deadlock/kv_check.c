@@ -70,6 +70,18 @@ static void look_for_deaths(const kv_case *c, tutti_verdict *v)
                 "client %d dies: with sync the run cannot go on without it", kv_case_client(c, r));
 }
 
+static void look_for_lost_keys(const kv_case *c, tutti_verdict *v)
+{
+    int server, other;
+    if (!kv_case_loses_keys(c, &server, &other)) return;
+    if (other < 0)
+        say(v, TUTTI_CLAUSE_MISSING, c->workers + server, -1,
+            "server %d dies, and no other has its keys", server);
+    else
+        say(v, TUTTI_CLAUSE_MISSING, c->workers + server, c->workers + other,
+            "servers %d and %d die, and no other has the keys of both", server, other);
+}
+
 /* ---- who waits for whom ---- */
 
 /* Pushes of a key among the calls before `end`, or those of them that have gone. */
@@ -195,6 +207,7 @@ void kv_check(const kv_case *c, tutti_verdict *v)
     compare_workers(c, v);
     compare_meetings(c, v);
     look_for_deaths(c, v);
+    look_for_lost_keys(c, v);
     for (int i = 0; i < c->clients; i++) {
         int rank = i * kv_case_client_size(c), leaves = kv_case_calls(c, rank, KV_LEAVE, 0);
         k.client[i] = (client){.rank = rank,

@@ -6,11 +6,11 @@
  *
  *   order     workers of one client make different calls
  *   missing   a pull waits for a push that its client will not make, and this client does not leave; a
- *             worker does not meet the others; a client dies in sync
+ *             worker does not meet the others; a client dies in sync; servers die, and no other has their keys
  *   cycle     clients wait for each other
  *
- * It sees no buffers, no sums and no messages, and of a client that dies only that nobody waits for
- * it. [P] */
+ * It sees no buffers, no sums and no messages; of a client that dies only that nobody waits for it, of a server that
+ * another has its keys. [P] */
 #ifndef TUTTI_DEADLOCK_KV_CHECK_H
 #define TUTTI_DEADLOCK_KV_CHECK_H
 

@@ -13,19 +13,37 @@ enum { MOST_DEPTH = 2048, WHAT = 320 };
 
 static char *describe(const kv_case *c, char *text, size_t size)
 {
-    snprintf(text, size, "%d workers, %d clients, %d servers, %s, %d keys", c->workers, c->clients,
-        c->servers, c->type, c->keys);
+    snprintf(text, size, "%d workers, %d clients, %d servers, %s, %d keys%s", c->workers,
+        c->clients, c->servers, c->type, c->keys, c->copies > 1 ? " in two copies" : "");
     return text;
 }
 
 /* ---- random ---- */
 
-/* Some ranks are fast, some slow. */
-static int draw_step(dice *d, const int weight[], const kv_step list[], int n)
+/* Some ranks are fast, some slow; servers die soon or late, and who notices does so soon or late. */
+typedef struct pace {
+    int rank[KV_MOST_RANKS], crash, notice;
+} pace;
+
+static void draw_pace(dice *d, pace *p)
+{
+    for (int r = 0; r < KV_MOST_RANKS; r++) p->rank[r] = 64 * (dice_below(d, 3) ? 8 : 1);
+    p->crash = 1 << 3 * dice_below(d, 4);
+    p->notice = 1 << 3 * dice_below(d, 4);
+}
+
+static int weight_of(const pace *p, const kv_step *step)
+{
+    return step->kind == KV_STEP_CRASH   ? p->crash
+           : step->kind == KV_STEP_BREAK ? p->notice
+                                         : p->rank[step->rank];
+}
+
+static int draw_step(dice *d, const pace *p, const kv_step list[], int n)
 {
     int all = 0, at = 0;
-    for (int i = 0; i < n; i++) all += weight[list[i].rank];
-    for (int left = dice_below(d, all); (left -= weight[list[at].rank]) >= 0;) at++;
+    for (int i = 0; i < n; i++) all += weight_of(p, &list[i]);
+    for (int left = dice_below(d, all); (left -= weight_of(p, &list[at])) >= 0;) at++;
     return at;
 }
 
@@ -35,12 +53,11 @@ tutti_status kv_explore_random(const kv_case *c, uint64_t seed, explore_result *
     kv_step list[KV_MOST_STEPS];
     kv_world *w;
     char what[WHAT], text[128];
-    int weight[KV_MOST_RANKS];
+    pace p;
     tutti_status status = kv_world_open(c, &w);
     if (status) return status;
-    for (int r = 0; r < KV_MOST_RANKS; r++) weight[r] = dice_below(&d, 3) ? 8 : 1;
-    for (int n; (n = kv_world_list(w, list));)
-        kv_world_take(w, &list[draw_step(&d, weight, list, n)]);
+    draw_pace(&d, &p);
+    for (int n; (n = kv_world_list(w, list));) kv_world_take(w, &list[draw_step(&d, &p, list, n)]);
     world_verdict verdict = kv_world_judge(w, what, sizeof what);
     if (explore_book(result, verdict)) {
         result->first_bad_seed = seed;
@@ -58,7 +75,7 @@ typedef struct search {
     const kv_case *c;
     kv_world *world;
     seen_states seen;
-    int depth, fixed;
+    int prepared, depth, fixed;
     int taken[MOST_DEPTH], offered[MOST_DEPTH];
 } search;
 
@@ -75,6 +92,20 @@ static int settle(kv_world *w, kv_step list[])
                 list[choices++] = list[i];
         }
         if (!moved) return choices;
+    }
+}
+
+/* All make their keys, and have the first values, before there is a choice. */
+static void prepare(kv_world *w)
+{
+    kv_step list[KV_MOST_STEPS];
+    for (int n, i = 0; i < (n = kv_world_list(w, list));) {
+        if (kv_world_prepares(w, &list[i])) {
+            kv_world_take(w, &list[i]);
+            i = 0;
+        } else {
+            i++;
+        }
     }
 }
 
@@ -111,6 +142,7 @@ static tutti_status one_schedule(search *s, explore_result *result)
     char what[WHAT], text[128];
     tutti_status status = kv_world_open(s->c, &s->world);
     if (status) return status;
+    if (s->prepared) prepare(s->world);
     int ended = follow(s);
     if (ended > 0) {
         world_verdict verdict = kv_world_judge(s->world, what, sizeof what);
@@ -124,14 +156,16 @@ static tutti_status one_schedule(search *s, explore_result *result)
     return ended < 0 ? tutti_fail(TUTTI_ERR_NOMEM, "explorer: no memory for states") : TUTTI_OK;
 }
 
-static tutti_status explore_every(const kv_case *c, int64_t most, explore_result *result)
+static tutti_status explore_every(
+    const kv_case *c, const explore_options *options, explore_result *result)
 {
     search *s = calloc(1, sizeof *s);
     if (!s) return tutti_fail(TUTTI_ERR_NOMEM, "explorer: no memory");
     s->c = c;
+    s->prepared = options->prepared;
     tutti_status status = TUTTI_OK;
     int more = 1;
-    for (int64_t done = 0; more && !status && done < most; done++) {
+    for (int64_t done = 0; more && !status && done < options->most; done++) {
         status = one_schedule(s, result);
         more = next(s);
     }
@@ -146,7 +180,7 @@ tutti_status kv_explore(const kv_case *c, const explore_options *options, explor
 {
     tutti_status status = TUTTI_OK;
     *result = (explore_result){0};
-    if (options->exhaustive) return explore_every(c, options->most, result);
+    if (options->exhaustive) return explore_every(c, options, result);
     for (uint64_t s = options->seed; !status && result->schedules < options->most; s++)
         status = kv_explore_random(c, s, result);
     return status;
@@ -198,11 +232,22 @@ static void draw_type(dice *d, kv_case *c)
     tutti_book_rule_read(c->type, &c->rule);
 }
 
+/* One server may die, or two that have no key in common. */
+static void draw_copies(dice *d, kv_case *c)
+{
+    c->copies = 2;
+    c->servers = 2 + dice_below(d, 3);
+    int first = dice_below(d, c->servers), deaths = dice_below(d, 4);
+    if (deaths) call(c, c->workers + first, KV_DIE, 0, -1);
+    if (deaths > 1 && c->servers == 4) call(c, c->workers + (first + 2) % 4, KV_DIE, 0, -1);
+}
+
 void kv_draw(uint64_t seed, kv_case *c)
 {
     dice d = {.seed = wire_mix(seed, 20)};
     int size = dice_below(&d, 4) ? 1 : 2;
     *c = (kv_case){.servers = 1 + dice_below(&d, 2),
+        .copies = 1,
         .clients = 1 + dice_below(&d, 4),
         .keys = 1 + dice_below(&d, 3)};
     c->workers = c->clients * size;
@@ -224,4 +269,5 @@ void kv_draw(uint64_t seed, kv_case *c)
             memcpy(c->call[r], c->call[first], sizeof c->call[r]);
         }
     }
+    if (c->rule.type == TUTTI_KV_SYNC && dice_below(&d, 4)) draw_copies(&d, c);
 }

@@ -15,7 +15,7 @@ tutti_status kv_explore(const kv_case *c, const explore_options *options, explor
 tutti_status kv_explore_random(const kv_case *c, uint64_t seed, explore_result *result);
 /* A case drawn from a seed, which ends well: servers, clients and their workers, type, keys, the
  * order of calls, rounds that wait for pulls of the round before; clients that leave, or die and
- * return. */
+ * return; keys in two copies, and servers that die. */
 void kv_draw(uint64_t seed, kv_case *c);
 
 #endif

@@ -61,7 +61,7 @@ static void remove_uses(const ground_op *op)
     }
 }
 
-static void remove_op(ground *g, ground_op *op)
+void ground_remove(ground *g, ground_op *op)
 {
     ground_rank *r = &g->rank[op->rank];
     ground_op **at = &r->first;
@@ -79,7 +79,7 @@ static int may_use(const ground_op *op, tutti_handle data, tutti_mode mode)
     return 1;
 }
 
-static int may_run(const ground_op *op)
+int ground_may_run(const ground_op *op)
 {
     for (int d = 0; d < op->task.count; d++)
         if (!may_use(op, op->task.data[d], op->task.mode[d])) return 0;
@@ -90,23 +90,32 @@ static int may_run(const ground_op *op)
 
 static int same_edge(const ground_op *op, ground_kind kind, int peer, int slot)
 {
-    return op->kind == kind && op->peer == peer && op->slot == slot;
+    return op->kind == kind && op->way.peer == peer && op->way.tag == slot;
 }
 
 static ground_op *first_on_edge(const ground *g, int rank, ground_kind kind, int peer, int slot)
 {
-    ground_op *op = g->rank[rank].first;
-    while (op && !same_edge(op, kind, peer, slot)) op = op->next;
-    return op;
+    ground_op *first = NULL;
+    for (ground_op *op = g->rank[rank].first; op; op = op->next)
+        if (op->begun && same_edge(op, kind, peer, slot) && (!first || op->begun < first->begun))
+            first = op;
+    return first;
 }
 
 /* The other end of a message that may go now; NULL: there is none. */
 static ground_op *partner_of(const ground *g, const ground_op *op)
 {
     ground_kind theirs = op->kind == GROUND_SEND ? GROUND_RECV : GROUND_SEND;
-    if (first_on_edge(g, op->rank, op->kind, op->peer, op->slot) != op) return NULL;
-    ground_op *other = first_on_edge(g, op->peer, theirs, op->rank, op->slot);
-    return other && may_run(other) ? other : NULL;
+    if (first_on_edge(g, op->rank, op->kind, op->way.peer, op->way.tag) != op) return NULL;
+    ground_op *other = first_on_edge(g, op->way.peer, theirs, op->rank, op->way.tag);
+    return other && ground_may_run(other) ? other : NULL;
+}
+
+/* It will not go, and this side may know. */
+static int may_fail(const ground *g, const ground_op *op)
+{
+    const ground_rank *peer = &g->rank[op->way.peer];
+    return op->begun && peer->dead && !peer->crashed;
 }
 
 static ground_op *first_in_group(const ground *g, int rank, int number)
@@ -122,7 +131,7 @@ static int gather(const ground *g, const ground_op *op, ground_op *all[])
     const ground_group *of = op->group;
     for (int i = 0; i < of->size; i++) {
         all[i] = first_in_group(g, of->first + i, of->number);
-        if (!all[i] || !may_run(all[i])) return 0;
+        if (!all[i] || !ground_may_run(all[i])) return 0;
     }
     return all[op->rank - of->first] == op;
 }
@@ -130,15 +139,15 @@ static int gather(const ground *g, const ground_op *op, ground_op *all[])
 static int may_go(const ground *g, const ground_op *op)
 {
     ground_op *all[GROUND_RANKS];
-    if (!may_run(op)) return 0;
+    if (!ground_may_run(op)) return 0;
     switch (op->kind) {
     case GROUND_TASK:
     case GROUND_WHEN:
         return 1;
     case GROUND_SEND:
-        return g->rank[op->peer].dead && !partner_of(g, op);
+        return may_fail(g, op) && !partner_of(g, op);
     case GROUND_RECV:
-        return g->rank[op->peer].dead || partner_of(g, op);
+        return may_fail(g, op) || partner_of(g, op);
     case GROUND_SUM:
     case GROUND_SPREAD:
         break;
@@ -146,9 +155,10 @@ static int may_go(const ground *g, const ground_op *op)
     return op->rank == op->group->first && gather(g, op, all);
 }
 
-int ground_ready(const ground *g, ground_op *op[], int most)
+int ground_ready(ground *g, ground_op *op[], int most)
 {
     int n = 0;
+    if (g->jobs) ground_let_begin(g);
     for (int r = 0; r < g->ranks; r++)
         for (ground_op *o = g->rank[r].first; o && n < most; o = o->next)
             if (may_go(g, o)) op[n++] = o;
@@ -171,19 +181,27 @@ static void move(ground *g, const ground_op *from, const ground_op *to)
         mismatch(g, to, "the lengths");
     else
         memcpy(b->memory, a->memory, (size_t)a->count * a->element);
+    b->lost = a->lost;
+}
+
+void ground_fail(ground *g, ground_op *op)
+{
+    if (op->result) *op->result = TUTTI_ERR_COMM;
+    if (op->kind == GROUND_RECV) op->task.data[0]->lost = 1;
+    ground_remove(g, op);
 }
 
 static void run_message(ground *g, ground_op *op)
 {
     ground_op *other = partner_of(g, op);
     if (!other) {
-        if (op->result) *op->result = TUTTI_ERR_COMM;
-        remove_op(g, op);
+        ground_fail(g, op);
         return;
     }
     move(g, other, op);
-    remove_op(g, other);
-    remove_op(g, op);
+    if (g->jobs) tutti_streams_came(&g->rank[op->rank].streams, &op->way);
+    ground_remove(g, other);
+    ground_remove(g, op);
 }
 
 /* all[0 ... size) = the root's, or the sum to the root, in the order of ranks. */
@@ -202,8 +220,18 @@ static void run_collective(ground *g, ground_op *op)
             move(g, root, all[i]);
         for (int64_t e = 0; op->kind == GROUND_SUM && from != to && e < to->count; e++)
             to->memory[e] += e < from->count ? from->memory[e] : 0;
+        if (op->kind == GROUND_SUM) to->lost |= from->lost;
     }
-    for (int i = 0; i < size; i++) remove_op(g, all[i]);
+    for (int i = 0; i < size; i++) ground_remove(g, all[i]);
+}
+
+static void pass_on_loss(const tutti_datum_task *task)
+{
+    int lost = 0;
+    for (int d = 0; d < task->count; d++)
+        lost |= task->mode[d] != TUTTI_WRITE && task->data[d]->lost;
+    for (int d = 0; d < task->count; d++)
+        if (task->mode[d] != TUTTI_READ) task->data[d]->lost = lost;
 }
 
 static void run_task(ground *g, ground_op *op)
@@ -211,7 +239,8 @@ static void run_task(ground *g, ground_op *op)
     const tutti_datum_task task = op->task;
     void *buf[TUTTI_DATUM_MOST];
     for (int d = 0; d < task.count; d++) buf[d] = task.data[d]->memory;
-    remove_op(g, op);
+    pass_on_loss(&task);
+    ground_remove(g, op);
     task.work(task.arg, buf);
     if (task.release) task.release(task.arg);
 }
@@ -220,7 +249,7 @@ static void run_when(ground *g, ground_op *op)
 {
     void (*when)(void *) = op->when;
     void *arg = op->task.arg;
-    remove_op(g, op);
+    ground_remove(g, op);
     when(arg);
 }
 
@@ -248,7 +277,7 @@ int ground_rank_of(const ground_op *op)
 
 int ground_peer_of(const ground_op *op)
 {
-    return op->peer;
+    return op->way.peer;
 }
 
 int ground_left(const ground *g, int rank)
@@ -289,8 +318,11 @@ static void drop_ops(ground *g, int rank)
     for (ground_op *op; (op = g->rank[rank].first);) {
         if (op->kind == GROUND_TASK && op->task.release) op->task.release(op->task.arg);
         if (op->kind == GROUND_WHEN) free(op->task.arg);
-        remove_op(g, op);
+        for (int d = 0; d < op->task.count; d++)
+            if (op->task.mode[d] != TUTTI_READ) op->task.data[d]->lost = 1;
+        ground_remove(g, op);
     }
+    g->rank[rank].streams.waiting = NULL;
 }
 
 void ground_drop_notes(ground *g, int from, int to)
@@ -312,6 +344,7 @@ void ground_kill(ground *g, int rank)
     drop_notes(g, rank);
     g->rank[rank].dead = 1;
     g->rank[rank].heard = NULL;
+    g->rank[rank].cut = 0;
 }
 
 void ground_revive(ground *g, int rank)
@@ -319,64 +352,13 @@ void ground_revive(ground *g, int rank)
     g->rank[rank].dead = 0;
 }
 
-/* ---- states ---- */
-
-uint64_t ground_hash(uint64_t state, const void *bytes, size_t size)
+void ground_crash(ground *g, int rank)
 {
-    const unsigned char *from = bytes;
-    for (uint64_t word = 0; size; word = 0) {
-        size_t n = size < sizeof word ? size : sizeof word;
-        memcpy(&word, from, n);
-        state = wire_mix(state, word);
-        from += n;
-        size -= n;
-    }
-    return state;
+    ground_kill(g, rank);
+    g->rank[rank].crashed = 1;
 }
 
-uint64_t ground_hash_data(uint64_t state, tutti_handle data)
-{
-    return ground_hash(state, data->memory, (size_t)data->count * data->element);
-}
-
-/* How many ops are before it on its data, and on its edge. */
-static int place_on_data(const ground_op *op)
-{
-    int n = 0;
-    for (const use *u = op->task.data[0]->first; u->op != op; u = u->next) n++;
-    return n;
-}
-
-static int place_on_edge(const ground *g, const ground_op *op)
-{
-    int n = 0;
-    for (const ground_op *o = g->rank[op->rank].first; o != op; o = o->next)
-        n += o->kind == op->kind && o->peer == op->peer && o->slot == op->slot;
-    return n;
-}
-
-static uint64_t state_of_op(const ground *g, const ground_op *op)
-{
-    const int what[] = {
-        (int)op->kind, op->peer, op->slot, op->root, place_on_data(op), place_on_edge(g, op)};
-    return ground_hash_data(ground_hash(1, what, sizeof what), op->task.data[0]);
-}
-
-uint64_t ground_state(const ground *g)
-{
-    uint64_t state = 0;
-    for (int r = 0; r < g->ranks; r++) {
-        uint64_t ops = 0;
-        for (const ground_op *op = g->rank[r].first; op; op = op->next) ops += state_of_op(g, op);
-        state = wire_mix(state, ops + (uint64_t)g->rank[r].dead);
-        for (int from = 0; from < g->ranks; from++) {
-            for (const note *n = g->rank[r].notes[from]; n; n = n->next)
-                state = ground_hash(state, n->note.value, sizeof n->note.value);
-            state = wire_mix(state, (uint64_t)from);
-        }
-    }
-    return state;
-}
+/* ---- the whole ---- */
 
 const char *ground_mismatch(const ground *g)
 {
@@ -394,12 +376,16 @@ static tutti_status open_edges(ground *g)
     return status ? status : tutti_exchange_open_over(transport, &options, &g->exchange);
 }
 
-tutti_status ground_open(int ranks, ground **opened)
+tutti_status ground_open(int ranks, int jobs, ground **opened)
 {
     ground *g = calloc(1, sizeof *g);
     if (!g) return tutti_fail(TUTTI_ERR_NOMEM, "ground: no memory");
     g->ranks = ranks;
-    for (int r = 0; r < ranks; r++) g->rank[r].end = &g->rank[r].first;
+    g->jobs = jobs;
+    for (int r = 0; r < ranks; r++) {
+        g->rank[r].end = &g->rank[r].first;
+        ground_open_streams(&g->rank[r]);
+    }
     tutti_status status = open_edges(g);
     ground_enter(g, 0);
     if (status)
@@ -433,4 +419,9 @@ tutti_exchange *ground_exchange(const ground *g)
 float *ground_memory(tutti_handle data)
 {
     return data->memory;
+}
+
+int ground_is_lost(tutti_handle data)
+{
+    return data->lost || data->first;
 }

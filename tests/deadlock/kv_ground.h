@@ -12,7 +12,9 @@
  *     when it may on all ranks of the group, and none before it in the group is left on any.
  *   - Notes from one rank to another arrive in their order.
  *
- * What a rank that is dead should send or take fails on the other side. */
+ * Between jobs a message may go once both ends have begun it: when its data are here, in the order of
+ * designs/kv/streams.h, which is the real code's. What a rank that is dead should send or take fails on the
+ * other side; what one that has crashed should, once that side has noticed. */
 #ifndef TUTTI_DEADLOCK_KV_GROUND_H
 #define TUTTI_DEADLOCK_KV_GROUND_H
 
@@ -38,7 +40,8 @@ typedef struct ground_group {
     int number, size, first;
 } ground_group;
 
-tutti_status ground_open(int ranks, ground **opened);
+/* jobs: ranks are connected as jobs are, not by one mpirun. */
+tutti_status ground_open(int ranks, int jobs, ground **opened);
 void ground_close(ground *g); /* accepts NULL */
 /* From here on calls are of this rank, on this ground. */
 void ground_enter(ground *g, int rank);
@@ -48,10 +51,18 @@ extern const tutti_road ground_road;
 /* The rank is gone: what it had submitted will not run, what it has written arrives. */
 void ground_kill(ground *g, int rank);
 void ground_revive(ground *g, int rank);
+/* The same, but what is on its way from it arrives, or does not: until the other side breaks with it, where receives
+ * with a spare are put back, and other messages fail. Then it parts from it: what was put back turns to the spare. */
+void ground_crash(ground *g, int rank);
+int ground_may_lose(const ground *g, int rank, int peer); /* it has not parted from it */
+int ground_may_break(const ground *g, int rank, int peer);
+void ground_break(ground *g, int rank, int peer);
+int ground_may_part(const ground *g, int rank, int peer);
+void ground_part(ground *g, int rank, int peer);
 
 /* The ops that may run now, in no order that means anything, at most `most`. A send is listed with
  * its receive, as the receive; a collective once. */
-int ground_ready(const ground *g, ground_op *op[], int most);
+int ground_ready(ground *g, ground_op *op[], int most);
 ground_kind ground_kind_of(const ground_op *op);
 int ground_rank_of(const ground_op *op);
 int ground_peer_of(const ground_op *op); /* of a receive or send */
@@ -65,6 +76,8 @@ void ground_deliver(ground *g, int from, int to);
 
 /* Where the elements of float32 data are. */
 float *ground_memory(tutti_handle data);
+/* Whether they were made from what has failed to come, or have yet to be made. */
+int ground_is_lost(tutti_handle data);
 /* Says how many edges there may be. */
 tutti_exchange *ground_exchange(const ground *g);
 

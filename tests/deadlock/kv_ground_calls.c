@@ -11,13 +11,8 @@
 
 static tutti_status ground_write(tutti_kv *kv, int rank, const int64_t value[TUTTI_NOTE_VALUES])
 {
-    note **at = &ground_here()->rank[rank].notes[ground_here()->at], *n = calloc(1, sizeof *n);
     (void)kv;
-    if (!n) return tutti_fail(TUTTI_ERR_NOMEM, "ground: no memory");
-    n->note.rank = ground_here()->at;
-    memcpy(n->note.value, value, sizeof n->note.value);
-    while (*at) at = &(*at)->next;
-    *at = n;
+    ground_write_note(ground_here(), ground_here()->at, rank, value);
     return TUTTI_OK;
 }
 
@@ -36,13 +31,18 @@ static tutti_status add_message(ground_kind kind, const tutti_kv_message *m, tut
 {
     ground_op *op = ground_new_op(kind, "message");
     if (!op) return tutti_fail(TUTTI_ERR_NOMEM, "ground: no memory");
-    op->peer = m->rank;
-    op->slot = m->slot;
+    op->way.sends = kind == GROUND_SEND;
+    op->way.peer = m->rank;
+    op->way.tag = m->slot;
+    op->way.has_spare = kind == GROUND_RECV && m->has_second;
+    op->way.spare = tutti_kv_spare_of(m);
     op->result = m->result;
     op->task.count = 1;
     op->task.data[0] = m->data;
     op->task.mode[0] = mode;
-    return ground_submit(op);
+    tutti_status status = ground_submit(op);
+    if (!status) ground_add_message(ground_here(), op);
+    return status;
 }
 
 static tutti_status ground_send(tutti_kv *kv, const tutti_kv_message *m)
@@ -108,8 +108,8 @@ tutti_status tutti_datum_when(tutti_insert_handle data, void (*when)(void *arg),
     if (!op) return tutti_fail(TUTTI_ERR_NOMEM, "ground: no memory");
     const use *last = data->first;
     while (last && last->next) last = last->next;
-    op->peer = last ? last->op->peer : 0;
-    op->slot = last ? last->op->slot : 0;
+    op->way.peer = last ? last->op->way.peer : 0;
+    op->way.tag = last ? last->op->way.tag : 0;
     op->when = when;
     op->task.arg = arg;
     op->task.count = 1;
@@ -215,4 +215,10 @@ void tutti_link_cut(tutti_link *link, int peer, int gently)
 {
     (void)link;
     if (!gently) ground_drop_notes(ground_here(), peer, ground_here()->at);
+}
+
+void tutti_link_cut_all(tutti_link *link)
+{
+    (void)link;
+    ground_here()->rank[ground_here()->at].cut = 1;
 }

@@ -1,4 +1,5 @@
-/* The inside of the ground: kv_ground.c chooses and runs ops, kv_ground_calls.c has the calls that submit them. */
+/* The inside of the ground: kv_ground.c chooses and runs ops, kv_ground_calls.c has the calls that submit them,
+ * kv_ground_link.c the connections between jobs; kv_ground_state.c says what it all is. */
 #ifndef TUTTI_DEADLOCK_KV_GROUND_PARTS_H
 #define TUTTI_DEADLOCK_KV_GROUND_PARTS_H
 
@@ -17,17 +18,20 @@ struct _starpu_data_state {
     struct _starpu_data_state *next;
     int64_t count;
     size_t element;
+    int lost; /* made from what has not come */
     use *first, **end;
     float memory[];
 };
 
 struct ground_op {
-    ground_op *next; /* of the rank, in the order of submission */
+    tutti_streamed way; /* first; of a message, or of that whose end is told: its peer and tag */
+    ground_op *next;    /* of the rank, in the order of submission */
+    int64_t
+        begun; /* of a message: it may meet another, those that have begun earlier first; 0: not yet */
     ground_kind kind;
     int rank;
     tutti_datum_task task;
     void (*when)(void *arg);
-    int peer, slot; /* of a message, or of that whose end is told */
     tutti_status *result;
     const ground_group *group; /* of a collective */
     int root;
@@ -43,11 +47,16 @@ typedef struct ground_rank {
     note *notes[GROUND_RANKS]; /* to it, by sender */
     tutti_note_heard *heard;
     void *ctx;
-    int dead;
+    int dead, crashed; /* crashed: others notice it by their connections */
+    /* between jobs */
+    tutti_streams streams;
+    tutti_peer_state connection[GROUND_RANKS];
+    int cut; /* all connections are, at this end */
 } ground_rank;
 
 struct ground {
-    int ranks, at; /* at: whose calls these are */
+    int ranks, jobs, at; /* at: whose calls these are */
+    int64_t begun;
     ground_rank rank[GROUND_RANKS];
     tutti_handle data;
     wire wire;
@@ -63,5 +72,16 @@ ground_op *ground_new_op(ground_kind kind, const char *name);
 /* Takes the op, whose task lists its data. NOMEM. */
 tutti_status ground_submit(ground_op *op);
 void ground_drop_notes(ground *g, int from, int to);
+void ground_remove(ground *g, ground_op *op);
+int ground_may_run(const ground_op *op);
+/* A message ends without its data. */
+void ground_fail(ground *g, ground_op *op);
+
+void ground_open_streams(ground_rank *r);
+/* One that was submitted. */
+void ground_add_message(ground *g, ground_op *op);
+/* Whose data are here becomes ready. */
+void ground_let_begin(ground *g);
+void ground_write_note(ground *g, int from, int to, const int64_t value[TUTTI_NOTE_VALUES]);
 
 #endif

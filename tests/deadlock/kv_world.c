@@ -20,8 +20,11 @@ static void hear(void *server, const tutti_note *note)
 
 static tutti_status open_guests(const kv_world *w, int server, tutti_kv *kv)
 {
-    const tutti_hello self = {
-        .server = server, .servers = w->c->servers, .clients = w->c->clients, .rule = w->c->rule};
+    const tutti_hello self = {.server = server,
+        .servers = w->c->servers,
+        .clients = w->c->clients,
+        .copies = w->c->copies,
+        .rule = w->c->rule};
     return w->jobs ? tutti_guests_open(&self, &kv->jobs.guests) : TUTTI_OK;
 }
 
@@ -51,9 +54,13 @@ static tutti_status open_kv(kv_world *w, int r)
         .optimizer.scale = 1,
         .news.lock = PTHREAD_MUTEX_INITIALIZER,
         .jobs.lock = PTHREAD_MUTEX_INITIALIZER,
-        .jobs.settings = {.on = w->jobs, .timeout_s = for_ever_s}};
+        .jobs.settings = {.on = w->jobs, .copies = c->copies, .timeout_s = for_ever_s},
+        .jobs.ended = calloc((size_t)c->servers, 1),
+        .jobs.lost = calloc((size_t)c->servers, 1)};
     k->session.exchange = ground_exchange(w->ground);
     tutti_status status = tutti_portions_open(c->servers, CUT, &kv->portions);
+    if (!status && (!kv->jobs.ended || !kv->jobs.lost)) status = TUTTI_ERR_NOMEM;
+    kv->portions.copies = c->copies;
     if (status || r >= c->workers) return status;
     group(w, r, 1, &k->pushing, &kv->pushing);
     group(w, r, 2, &k->pulling, &kv->pulling);
@@ -72,7 +79,8 @@ tutti_status kv_world_open_client(kv_world *w, int r)
         for (int64_t e = 0; !status && e < w->count[key]; e++)
             ground_memory(k->data[key])[e] = kv_case_pushes(w->c, r, e);
     }
-    return status ? status : k->kv->road->listen(k->kv, tutti_kv_hear_news, k->kv);
+    if (status) return status;
+    return k->kv->road->listen(k->kv, w->jobs ? tutti_kv_hear_server : tutti_kv_hear_news, k->kv);
 }
 
 static tutti_status open_server(kv_world *w, int r)
@@ -96,9 +104,10 @@ tutti_status kv_world_open(const kv_case *c, kv_world **opened)
     if (!w) return tutti_fail(TUTTI_ERR_NOMEM, "world: no memory");
     w->c = c;
     w->ranks = c->workers + c->servers;
-    w->jobs = kv_case_is_mortal(c);
+    w->jobs = kv_case_has_jobs(c);
+    for (int s = 0; s < c->servers; s++) w->crashes += kv_case_crashes(c, s);
     for (int k = 0; k < c->keys; k++) w->count[k] = shortened(c->count[k]);
-    tutti_status status = ground_open(w->ranks, &w->ground);
+    tutti_status status = ground_open(w->ranks, w->jobs, &w->ground);
     for (int r = 0; r < w->ranks && !status; r++) {
         ground_enter(w->ground, r);
         status = r < c->workers ? kv_world_open_client(w, r) : open_server(w, r);
@@ -119,6 +128,8 @@ void kv_world_close_kv(kv_rank *k)
     }
     tutti_portions_close(&k->kv->portions);
     tutti_guests_close(&k->kv->jobs.guests);
+    free(k->kv->jobs.ended);
+    free(k->kv->jobs.lost);
     free(k->kv);
     k->kv = NULL;
 }
@@ -146,6 +157,26 @@ static int add(kv_step list[], int n, kv_step step)
     return n;
 }
 
+/* What a rank does by itself, and what it hears. */
+static int list_rank(const kv_world *w, int r, kv_step list[], int n)
+{
+    const kv_rank *k = &w->rank[r];
+    if (kv_world_may_go_on(w, r)) n = add(list, n, (kv_step){.kind = KV_STEP_CALL, .rank = r});
+    if (k->state == SERVING && k->server->first)
+        n = add(list, n, (kv_step){.kind = KV_STEP_REACT, .rank = r});
+    for (int from = 0; from < w->ranks; from++) {
+        if (ground_has_note(w->ground, from, r) && k->state != OVER)
+            n = add(list, n, (kv_step){.kind = KV_STEP_HEAR, .rank = r, .from = from});
+        if (!w->crashes || !kv_world_is_connected(w, r)) continue;
+        if (ground_may_break(w->ground, r, from))
+            n = add(list, n, (kv_step){.kind = KV_STEP_BREAK, .rank = r, .from = from});
+        if (ground_may_part(w->ground, r, from))
+            n = add(list, n, (kv_step){.kind = KV_STEP_PART, .rank = r, .from = from});
+    }
+    return n;
+}
+
+/* Where nothing else may happen, nobody dies either. */
 int kv_world_list(kv_world *w, kv_step list[KV_MOST_STEPS])
 {
     ground_op *op[KV_MOST_STEPS];
@@ -153,44 +184,96 @@ int kv_world_list(kv_world *w, kv_step list[KV_MOST_STEPS])
     for (int i = 0; i < ops; i++)
         n = add(
             list, n, (kv_step){.kind = KV_STEP_RUN, .rank = ground_rank_of(op[i]), .op = op[i]});
-    for (int r = 0; r < w->ranks; r++) {
-        const kv_rank *k = &w->rank[r];
-        if (kv_world_may_go_on(w, r)) n = add(list, n, (kv_step){.kind = KV_STEP_CALL, .rank = r});
-        if (k->state == SERVING && k->server->first)
-            n = add(list, n, (kv_step){.kind = KV_STEP_REACT, .rank = r});
-        for (int from = 0; from < w->ranks; from++)
-            if (ground_has_note(w->ground, from, r) && k->state != OVER)
-                n = add(list, n, (kv_step){.kind = KV_STEP_HEAR, .rank = r, .from = from});
-    }
+    for (int r = 0; r < w->ranks; r++) n = list_rank(w, r, list, n);
+    for (int r = w->c->workers; r < w->ranks && n && w->crashes; r++)
+        if (kv_world_may_crash(w, r)) n = add(list, n, (kv_step){.kind = KV_STEP_CRASH, .rank = r});
     return n;
+}
+
+static void part(kv_world *w, int r, int server)
+{
+    ground_part(w->ground, r, server);
+    tutti_kv_lose_server(w->rank[r].kv, server - w->c->workers, "has closed the connection");
 }
 
 void kv_world_take(kv_world *w, const kv_step *step)
 {
     tutti_log_to(say_nothing, NULL);
-    if (step->kind == KV_STEP_RUN)
+    switch (step->kind) {
+    case KV_STEP_RUN:
         ground_run(w->ground, step->op);
-    else if (step->kind == KV_STEP_HEAR)
+        break;
+    case KV_STEP_HEAR:
         ground_deliver(w->ground, step->from, step->rank);
-    else if (step->kind == KV_STEP_REACT)
+        break;
+    case KV_STEP_REACT:
         kv_world_react(w, step->rank);
-    else
+        break;
+    case KV_STEP_CALL:
         kv_world_go_on(w, step->rank);
+        break;
+    case KV_STEP_CRASH:
+        kv_world_crash(w, step->rank);
+        break;
+    case KV_STEP_BREAK:
+        ground_break(w->ground, step->rank, step->from);
+        break;
+    case KV_STEP_PART:
+        part(w, step->rank, step->from);
+        break;
+    }
     tutti_log_to(NULL, NULL);
+}
+
+/* Whether a client has yet to notice that this rank, a server, dies, if it does. */
+static int may_lose(const kv_world *w, int r, int server)
+{
+    return r < w->c->workers && server >= w->c->workers &&
+           kv_case_crashes(w->c, server - w->c->workers) && ground_may_lose(w->ground, r, server);
+}
+
+static int may_lose_any(const kv_world *w, int r)
+{
+    int may = 0;
+    for (int server = w->c->workers; server < w->ranks; server++) may |= may_lose(w, r, server);
+    return may;
+}
+
+static int run_matters(const kv_world *w, const kv_step *step)
+{
+    ground_kind kind = ground_kind_of(step->op);
+    if (kind == GROUND_WHEN) return step->rank >= w->c->workers;
+    if (kind != GROUND_RECV && kind != GROUND_SEND) return 0;
+    return kv_case_is_mortal(w->c) || may_lose(w, step->rank, ground_peer_of(step->op));
 }
 
 int kv_world_matters(const kv_world *w, const kv_step *step)
 {
-    int serves = step->rank >= w->c->workers;
-    if (step->kind == KV_STEP_HEAR) return serves;
-    if (step->kind == KV_STEP_REACT) return 0;
-    if (step->kind == KV_STEP_RUN) {
-        ground_kind kind = ground_kind_of(step->op);
-        return (serves && kind == GROUND_WHEN) ||
-               (w->jobs && (kind == GROUND_RECV || kind == GROUND_SEND));
+    switch (step->kind) {
+    case KV_STEP_HEAR:
+        return step->rank >= w->c->workers || may_lose(w, step->rank, step->from);
+    case KV_STEP_REACT:
+    case KV_STEP_PART:
+        return 0;
+    case KV_STEP_RUN:
+        return run_matters(w, step);
+    case KV_STEP_CRASH:
+    case KV_STEP_BREAK:
+        return 1;
+    case KV_STEP_CALL:
+        break;
     }
     const kv_rank *k = &w->rank[step->rank];
     const kv_call *call = kv_world_next_call(w, step->rank);
     int ready = k->state == DEAD || (k->state == CALLING && k->prepared > w->c->keys);
+    if (k->state == CALLING && may_lose_any(w, step->rank)) return 1;
     return ready && call && (call->kind == KV_DIE || call->kind == KV_RETURN);
+}
+
+int kv_world_prepares(const kv_world *w, const kv_step *step)
+{
+    const kv_rank *k = &w->rank[step->rank];
+    if (step->kind == KV_STEP_CALL)
+        return k->state == COMING || (k->state == CALLING && k->prepared <= w->c->keys);
+    return step->kind != KV_STEP_CRASH;
 }

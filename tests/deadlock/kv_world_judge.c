@@ -26,6 +26,7 @@ static void ask_servers(kv_world *w, char *what, size_t size)
     tutti_log_to(remember, &h);
     for (int r = w->c->workers; r < w->ranks; r++) {
         tutti_server *s = w->rank[r].server;
+        if (w->rank[r].state == DEAD) continue;
         ground_enter(w->ground, r);
         for (int slot = 0; slot < s->keys; slot++)
             for (int client = 0; s->key[slot].of && client < s->clients; client++)
@@ -54,34 +55,67 @@ static int has_ended(const kv_world *w)
     return 1;
 }
 
-/* The value of a key in the end, from its parts on the servers. */
-static int gather_key(const kv_world *w, tutti_portions *portions, int key, float value[])
+/* The value of a part in the end, on one of its servers; NULL: it does not know the part, or has died. */
+static const float *find_part(const kv_world *w, const tutti_portion *of, int copy)
+{
+    const kv_rank *k = &w->rank[w->c->workers + (copy ? of->second : of->server)];
+    int slot = copy ? of->second_slot : of->slot;
+    int knows = k->state != DEAD && tutti_server_knows(k->server, slot);
+    return knows ? ground_memory(k->server->key[slot].value) : NULL;
+}
+
+/* The value of a key in the end, from its parts on the servers: this copy, or the other where that is gone. */
+static int gather_key(const kv_world *w, tutti_portions *portions, int key, int copy, float value[])
 {
     tutti_portion of;
     int64_t count = w->count[key];
+    int all = 1;
     for (int64_t e = 0; e < count; e++) value[e] = -1;
     for (int p = 0; p < tutti_portions_parts(portions, count); p++) {
         tutti_portions_deal(portions, count, sizeof *value, p, &of);
-        const tutti_server *s = w->rank[w->c->workers + of.server].server;
-        if (!tutti_server_knows(s, of.slot)) return 0;
-        memcpy(value + of.first, ground_memory(s->key[of.slot].value),
-            (size_t)of.count * sizeof *value);
+        const float *part = find_part(w, &of, copy);
+        if (!part && w->c->copies > 1) part = find_part(w, &of, !copy);
+        if (part) memcpy(value + of.first, part, (size_t)of.count * sizeof *value);
+        all &= part != NULL;
     }
-    return 1;
+    return all;
 }
 
-static world_verdict judge_servers(const kv_world *w, char *what, size_t size)
+static world_verdict judge_copy(const kv_world *w, int copy, char *what, size_t size)
 {
     tutti_portions portions;
     float value[2 * CUT];
     if (tutti_portions_open(w->c->servers, CUT, &portions)) return WORLD_ERROR;
+    portions.copies = w->c->copies;
     world_verdict verdict = WORLD_RIGHT;
     for (int key = 0; key < w->c->keys && !verdict; key++)
-        if (gather_key(w, &portions, key, value) &&
+        if (gather_key(w, &portions, key, copy, value) &&
             kv_case_differs(w->c, 0, key, 0, 1, value, w->count[key], what, size))
             verdict = WORLD_WRONG;
     tutti_portions_close(&portions);
     return verdict;
+}
+
+static world_verdict judge_servers(const kv_world *w, char *what, size_t size)
+{
+    world_verdict verdict = WORLD_RIGHT;
+    for (int copy = 0; copy < w->c->copies && !verdict; copy++)
+        verdict = judge_copy(w, copy, what, size);
+    return verdict;
+}
+
+/* Whether a run, so far, has gone wrong for a rank: a sentence in `what`. */
+static world_verdict judge_ends(const kv_world *w, char *what, size_t size)
+{
+    for (int r = 0; r < w->ranks; r++) {
+        if (!w->rank[r].status) continue;
+        snprintf(what, size, "rank %d: %s", r,
+            r < w->c->workers && w->rank[r].kv && w->rank[r].kv->news.why[0]
+                ? w->rank[r].kv->news.why
+                : tutti_status_text(w->rank[r].status));
+        return w->rank[r].status == TUTTI_ERR_MISMATCH ? WORLD_MISMATCH : WORLD_ERROR;
+    }
+    return WORLD_RIGHT;
 }
 
 static world_verdict judge_pulls(const kv_world *w, char *what, size_t size)
@@ -89,6 +123,13 @@ static world_verdict judge_pulls(const kv_world *w, char *what, size_t size)
     for (int r = 0; r < w->c->workers; r++)
         for (int i = 0; i < w->rank[r].pulls; i++) {
             const pulled *p = &w->rank[r].pull[i];
+            int lost = ground_is_lost(p->data);
+            if (lost && w->rank[r].status)
+                continue; /* who waits for it hears that the run has failed */
+            if (lost) {
+                snprintf(what, size, "a pull of rank %d has not come, and nobody hears of it", r);
+                return WORLD_WRONG;
+            }
             if (kv_case_differs(w->c, kv_case_client(w->c, r), p->key, p->pushes, 0,
                     ground_memory(p->data), w->count[p->key], what, size))
                 return WORLD_WRONG;
@@ -107,14 +148,7 @@ world_verdict kv_world_judge(kv_world *w, char *what, size_t size)
         name_hang(w, what, size);
         return WORLD_HANG;
     }
-    for (int r = 0; r < w->ranks; r++) {
-        if (!w->rank[r].status) continue;
-        snprintf(what, size, "rank %d: %s", r,
-            r < w->c->workers && w->rank[r].kv && w->rank[r].kv->news.why[0]
-                ? w->rank[r].kv->news.why
-                : tutti_status_text(w->rank[r].status));
-        return w->rank[r].status == TUTTI_ERR_MISMATCH ? WORLD_MISMATCH : WORLD_ERROR;
-    }
-    world_verdict verdict = judge_pulls(w, what, size);
+    world_verdict pulls = judge_pulls(w, what, size);
+    world_verdict verdict = pulls ? pulls : judge_ends(w, what, size);
     return verdict ? verdict : judge_servers(w, what, size);
 }

@@ -45,11 +45,16 @@ typedef struct kv_rank {
 struct kv_world {
     const kv_case *c;
     ground *ground;
-    int ranks, jobs;
+    int ranks, jobs, crashes; /* crashes: a server dies */
     int64_t count[KV_MOST_KEYS];
     kv_rank rank[KV_MOST_RANKS];
 };
 
+/* Whether a server may die now; and it does. */
+int kv_world_may_crash(const kv_world *w, int r);
+void kv_world_crash(kv_world *w, int r);
+/* Whether a client can notice that a server has died. */
+int kv_world_is_connected(const kv_world *w, int r);
 /* A client's end at the servers, which has not greeted them; its data. */
 tutti_status kv_world_open_client(kv_world *w, int r);
 void kv_world_close_kv(kv_rank *k);

@@ -25,6 +25,28 @@ void kv_world_react(kv_world *w, int r)
     k->state = ENDING;
 }
 
+int kv_world_may_crash(const kv_world *w, int r)
+{
+    for (int o = 0; o < w->c->workers; o++)
+        if (w->rank[o].state == COMING) return 0;
+    return kv_case_crashes(w->c, r - w->c->workers) &&
+           (w->rank[r].state == SERVING || w->rank[r].state == ENDING);
+}
+
+void kv_world_crash(kv_world *w, int r)
+{
+    ground_crash(w->ground, r);
+    w->rank[r].state = DEAD;
+    w->rank[r].status = TUTTI_OK; /* whatever it was about to say */
+    w->rank[r].call++;
+}
+
+int kv_world_is_connected(const kv_world *w, int r)
+{
+    rank_state state = w->rank[r].state;
+    return w->jobs && (state == CALLING || state == MEETING || state == LEAVING);
+}
+
 /* Takes what has come. */
 static void catch_up(kv_world *w)
 {
@@ -169,24 +191,34 @@ static tutti_status pull(const kv_world *w, const kv_call *call, kv_rank *k)
     p->key = call->key;
     p->pushes = k->pushes[call->key];
     k->last[call->key] = p->data;
-    k->pulls++;
-    return tutti_kv_pull(k->kv, call->key, p->data);
+    status = tutti_kv_pull(k->kv, call->key, p->data);
+    k->pulls += !status;
+    return status;
 }
 
-/* Between jobs the first worker of each client meets the others at server 0. */
+/* Between jobs the first worker of each client meets the others at server 0, and at who stands in for it. */
 static tutti_status meet(const kv_world *w, int r, kv_rank *k)
 {
     static const int64_t value[TUTTI_NOTE_VALUES] = {TUTTI_KV_MEET};
+    tutti_status status = TUTTI_OK;
     k->met++;
     k->state = MEETING;
-    return w->jobs && is_first(w, r) ? k->kv->road->write(k->kv, w->c->workers, value) : TUTTI_OK;
+    for (int s = 0; s < w->c->copies && w->jobs && is_first(w, r) && !status; s++)
+        status = k->kv->road->write(k->kv, w->c->workers + s, value);
+    return status;
+}
+
+static int meetings_of(const kv_rank *k)
+{
+    const int *n = k->kv->news.meetings;
+    return n[0] > n[1] ? n[0] : n[1];
 }
 
 static int have_met(const kv_world *w, int r)
 {
     const kv_rank *k = &w->rank[r];
     int size = kv_case_client_size(w->c);
-    if (w->jobs && is_first(w, r)) return k->kv->news.meetings[0] >= k->met;
+    if (w->jobs && is_first(w, r)) return meetings_of(k) >= k->met;
     if (w->jobs)
         return w->rank[r / size * size].state != MEETING && w->rank[r / size * size].met >= k->met;
     for (int o = 0; o < w->c->workers; o++)

@@ -20,7 +20,8 @@ static uint64_t add_key(uint64_t state, const tutti_server_key *k, int clients)
         for (const tutti_push *p = of->pushes; p; p = p->next)
             state = p->data ? ground_hash_data(state, p->data) : wire_mix(state, 1);
         for (const tutti_pull *p = of->pulls; p; p = p->next) {
-            state = wire_mix(wire_mix(state, (uint64_t)p->rank), (uint64_t)p->pushes);
+            state = wire_mix(wire_mix(state, 2 * (uint64_t)p->rank + (uint64_t)p->stands_by),
+                (uint64_t)p->pushes);
             if (p->data) state = ground_hash_data(state, p->data);
         }
         state = wire_mix(wire_mix(state, (uint64_t)of->replies), (uint64_t)c);
@@ -30,8 +31,8 @@ static uint64_t add_key(uint64_t state, const tutti_server_key *k, int clients)
 
 static uint64_t add_server(uint64_t state, const tutti_server *s, int clients)
 {
-    const int counts[] = {s->replying, s->gone, s->left_well, s->died_last, s->lost,
-        s->blamed, s->first != NULL};
+    const int counts[] = {s->replying, s->gone, s->left_well, s->died_last, s->lost, s->blamed,
+        s->first != NULL, s->stands_in};
     state = ground_hash(state, counts, sizeof counts);
     state = ground_hash(state, s->client, (size_t)clients * sizeof *s->client);
     state = add_book(state, &s->meetings, clients);
@@ -46,14 +47,22 @@ static uint64_t add_server(uint64_t state, const tutti_server *s, int clients)
     return state;
 }
 
+static uint64_t add_news(uint64_t state, const tutti_kv *kv)
+{
+    const tutti_kv_news *n = &kv->news;
+    const int news[] = {n->ends, n->meetings[0], n->meetings[1], (int)n->failure};
+    state = ground_hash(state, kv->jobs.ended, (size_t)kv->servers);
+    state = ground_hash(state, kv->jobs.lost, (size_t)kv->servers);
+    return ground_hash(state, news, sizeof news);
+}
+
 static uint64_t add_rank(uint64_t state, const kv_rank *k, int clients)
 {
     const int own[] = {
         (int)k->state, (int)k->status, k->call, k->prepared, k->met, k->life, k->pulls};
     state = ground_hash(state, own, sizeof own);
     if (!k->kv) return state;
-    const int news[] = {k->kv->news.ends, k->kv->news.meetings[0], (int)k->kv->news.failure};
-    state = ground_hash(state, news, sizeof news);
+    state = add_news(state, k->kv);
     for (int i = 0; i < k->pulls; i++) state = ground_hash_data(state, k->pull[i].data);
     return k->server ? add_server(state, k->server, clients) : state;
 }

@@ -123,6 +123,32 @@ START_TEST(keys_mean_what_they_say)
 }
 END_TEST
 
+START_TEST(keys_have_two_copies)
+{
+    static const char text[] = "diagnosis x\nranks 5\nserve 3 sync copies 2\nkey a 1\nverdict ok\n"
+                               "push a\nrank 2: die\nsteps 2\n";
+    int server, other;
+    deadlock_case *c;
+    ck_assert_ok(deadlock_case_parse("folder/keys_ok.case", text, &c));
+    kv_case *kv = &c->kv;
+    ck_assert_int_eq(kv->copies, 2);
+    ck_assert_int_eq(kv->calls[0], 2);
+    ck_assert(kv_case_crashes(kv, 0) && !kv_case_crashes(kv, 1) && !kv_case_crashes(kv, 2));
+    ck_assert(kv_case_has_jobs(kv) && !kv_case_is_mortal(kv));
+    ck_assert(!kv_case_loses_keys(kv, &server, &other));
+    kv->call[4][kv->calls[4]++] = kv->call[2][0]; /* the last one's keys are on the first, too */
+    ck_assert(kv_case_loses_keys(kv, &server, &other));
+    ck_assert_int_eq(server, 2);
+    ck_assert_int_eq(other, 0);
+    kv->copies = 1;
+    kv->calls[4] = 0;
+    ck_assert(kv_case_loses_keys(kv, &server, &other));
+    ck_assert_int_eq(server, 0);
+    ck_assert_int_eq(other, -1);
+    free(c);
+}
+END_TEST
+
 /* What a value tells: how often each client's push is in it, all of it and nothing else. */
 START_TEST(values_tell_what_is_in_them)
 {
@@ -257,6 +283,12 @@ static const char *const refused[] = {
     HEAD "serve 1 sync\nkey a 1\npush a after a\n",
     HEAD "serve 1 sync\nkey a 1\npull a after a\n",
     HEAD "serve 1 sync\nkey a 1\nrank 1: push a\n",
+    HEAD "serve 1 sync copies\nkey a 1\npush a\n",
+    HEAD "serve 1 sync copies 2\nkey a 1\npush a\n",
+    "diagnosis x\nranks 3\nverdict ok\nserve 2 async copies 2\nkey a 1\npush a\n",
+    "diagnosis x\nranks 4\nverdict ok\nserve 2 sync copies 3\nkey a 1\npush a\n",
+    HEAD "serve 1 sync\nkey a 1\npush a\nrank 1: die\nrank 1: die\n",
+    HEAD "serve 1 sync\nkey a 1\npush a\nrank 1: die\nrank 1: return\n",
     HEAD "serve 1 sync\nkey a 1\npush a\nreturn\n",
     HEAD "serve 1 sync\nkey a 1\npush a\nleave\npull a\n",
     HEAD "serve 1 async\nkey a 1\npush a\ndie\npush a\n",
@@ -326,7 +358,7 @@ static void damage(dice *d, char *text)
     static const char *const words[] = {"rank 0:", "ready 1:", "after", "on all", "lost", "leave",
         "group", "send m 3 to 1 edge 2", "recv m 3 from 0 edge 2", "steps 3", "root=1", "apart", "vectors=2",
         "parts=1,2", "op=turn", "operator", "99999", ":", "#", "\n", "allreduce",
-        "verdict nok order", "serve 1 sync", "key a 3", "push a", "pull a", "meet", "die", "says"};
+        "verdict nok order", "serve 1 sync", "copies 2", "key a 3", "push a", "pull a", "meet", "die", "says"};
     size_t length = strlen(text), at = roll(d, length + 1), n = roll(d, 12);
     const char *word = words[roll(d, sizeof words / sizeof *words)];
     switch (roll(d, 4)) {
@@ -404,6 +436,7 @@ int main(void)
     tcase_add_test(tcase, a_case_means_what_it_says);
     tcase_add_test(tcase, a_line_means_something_else_on_each_rank);
     tcase_add_test(tcase, keys_mean_what_they_say);
+    tcase_add_test(tcase, keys_have_two_copies);
     tcase_add_test(tcase, values_tell_what_is_in_them);
     tcase_add_test(tcase, what_is_wrong_is_refused);
     tcase_add_test(tcase, an_error_names_file_and_line);

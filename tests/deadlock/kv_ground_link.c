@@ -1,0 +1,132 @@
+/* Connections between jobs, as designs/kv/link.c has them: which message begins when, and which turns to a spare, is
+ * the real code's (designs/kv/streams.h). */
+#include "tests/deadlock/kv_ground_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static tutti_peer_state state_of(void *ctx, int peer)
+{
+    const ground_rank *r = ctx;
+    return r->cut ? TUTTI_PEER_AWAY : r->connection[peer];
+}
+
+static void begin(void *ctx, tutti_streamed *streamed)
+{
+    ground *g = ground_here();
+    ground_op *op = (ground_op *)streamed;
+    if (state_of(ctx, op->way.peer) == TUTTI_PEER_HERE)
+        op->begun = ++g->begun;
+    else
+        ground_fail(g, op);
+}
+
+static void write_note(void *ctx, int peer, const int64_t value[TUTTI_NOTE_VALUES])
+{
+    (void)ctx;
+    ground_write_note(ground_here(), ground_here()->at, peer, value);
+}
+
+void ground_open_streams(ground_rank *r)
+{
+    r->streams.user = (tutti_streams_user){r, state_of, begin, write_note};
+    for (int peer = 0; peer < GROUND_RANKS; peer++) r->connection[peer] = TUTTI_PEER_HERE;
+}
+
+/* Nothing is written where there is no connection any more. */
+void ground_write_note(ground *g, int from, int to, const int64_t value[TUTTI_NOTE_VALUES])
+{
+    note **at = &g->rank[to].notes[from], *n;
+    if (g->rank[to].crashed || state_of(&g->rank[from], to) != TUTTI_PEER_HERE) return;
+    n = calloc(1, sizeof *n);
+    if (!n) abort();
+    n->note.rank = from;
+    memcpy(n->note.value, value, sizeof n->note.value);
+    while (*at) at = &(*at)->next;
+    *at = n;
+}
+
+/* ---- messages ---- */
+
+static int is_message(const ground_op *op)
+{
+    return op->kind == GROUND_SEND || op->kind == GROUND_RECV;
+}
+
+/* In one mpirun all have begun: they go when both ends may. */
+void ground_add_message(ground *g, ground_op *op)
+{
+    if (g->jobs)
+        tutti_streams_add(&g->rank[op->rank].streams, &op->way);
+    else
+        op->begun = ++g->begun;
+}
+
+static ground_op *find_ready(const ground_rank *r)
+{
+    for (ground_op *op = r->first; op; op = op->next)
+        if (is_message(op) && !op->way.ready && ground_may_run(op)) return op;
+    return NULL;
+}
+
+void ground_let_begin(ground *g)
+{
+    int at = g->at;
+    for (int rank = 0; rank < g->ranks; rank++) {
+        ground_rank *r = &g->rank[rank];
+        ground_enter(g, rank);
+        for (ground_op *op; (op = find_ready(r));) tutti_streams_ready(&r->streams, &op->way);
+    }
+    ground_enter(g, at);
+}
+
+/* ---- who is lost ---- */
+
+int ground_may_lose(const ground *g, int rank, int peer)
+{
+    return g->rank[rank].connection[peer] != TUTTI_PEER_AWAY;
+}
+
+int ground_may_break(const ground *g, int rank, int peer)
+{
+    const ground_rank *r = &g->rank[rank];
+    return g->rank[peer].crashed && !r->cut && r->connection[peer] == TUTTI_PEER_HERE;
+}
+
+static ground_op *last_begun(const ground_rank *r, int peer)
+{
+    ground_op *last = NULL;
+    for (ground_op *op = r->first; op; op = op->next)
+        if (op->begun && op->way.peer == peer && (!last || op->begun > last->begun)) last = op;
+    return last;
+}
+
+/* What it had written, and was not heard, is not heard any more. */
+void ground_break(ground *g, int rank, int peer)
+{
+    ground_rank *r = &g->rank[rank];
+    ground_enter(g, rank);
+    r->connection[peer] = TUTTI_PEER_BROKEN;
+    ground_drop_notes(g, peer, rank);
+    for (ground_op *op; (op = last_begun(r, peer));) {
+        if (op->way.has_spare) {
+            op->begun = 0;
+            tutti_streams_put_back(&r->streams, &op->way);
+        } else {
+            ground_fail(g, op);
+        }
+    }
+}
+
+int ground_may_part(const ground *g, int rank, int peer)
+{
+    return g->rank[rank].connection[peer] == TUTTI_PEER_BROKEN && !g->rank[rank].cut;
+}
+
+void ground_part(ground *g, int rank, int peer)
+{
+    ground_enter(g, rank);
+    g->rank[rank].connection[peer] = TUTTI_PEER_AWAY;
+    tutti_streams_turn_from(&g->rank[rank].streams, peer);
+}
