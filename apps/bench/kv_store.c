@@ -3,6 +3,7 @@
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "dag/run/process_lock.h"
+#include "dag/run/scheduler.h"
 #include "designs/kv/kv.h"
 
 #include <inttypes.h>
@@ -19,6 +20,7 @@ tutti_status tutti_store_start(void)
     conf.ncpus = 1;
     conf.ncuda = conf.nopencl = 0;
     conf.catch_signals = 0;
+    if (!getenv("STARPU_SCHED")) conf.sched_policy = &tutti_scheduler;
     setenv("STARPU_WORKERS_NOBIND", "1", 0);
     int lock;
     tutti_status status =

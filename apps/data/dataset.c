@@ -281,9 +281,9 @@ tutti_status tutti_dataset_moments(const tutti_dataset *dataset, float *mean, fl
         /* Evenly spaced without a product that could overflow. */
         int64_t index = dataset->count / images * i + dataset->count % images * i / images;
         status = tutti_dataset_read(dataset, index, pixels, &label);
-        for (size_t p = 0; !status && p < bytes; p++) {
-            sum[p % channels] += pixels[p];
-            square[p % channels] += (uint64_t)pixels[p] * pixels[p];
+        for (size_t p = 0, c = 0; !status && p < bytes; p++, c = c + 1 < channels ? c + 1 : 0) {
+            sum[c] += pixels[p];
+            square[c] += (uint64_t)pixels[p] * pixels[p];
         }
     }
     free(pixels);

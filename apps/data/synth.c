@@ -106,26 +106,39 @@ static tutti_status synth_open(const char *path, tutti_split split, tutti_datase
     return TUTTI_OK;
 }
 
+/* Of each byte, between -128 and 127. */
+static void draw_grain(const synth_state *state, uint64_t first, int bytes, int8_t grain[])
+{
+    enum { DRAWN = 16 };
+    uint32_t drawn[4];
+    for (int i = 0; i < bytes; i++) {
+        if (i % DRAWN == 0)
+            tutti_rng_philox(SEED, NOISE_STREAM + state->split, first + (uint64_t)i, drawn);
+        grain[i] = (int8_t)((int)(drawn[i / 4 % 4] >> (i % 4 * 8) & 255) - 128);
+    }
+}
+
 static tutti_status synth_fetch(const tutti_dataset *dataset, int64_t index, tutti_sample *sample)
 {
     const synth_state *state = dataset->state;
-    uint32_t draw[4], noise[4] = {0};
-    int H = dataset->height, W = dataset->width, C = dataset->channels, bytes = H * W * C;
-    int class = (int)(index % dataset->classes);
+    uint32_t draw[4];
+    const int H = dataset->height, W = dataset->width, C = dataset->channels, bytes = H * W * C;
+    const int class = (int)(index % dataset->classes);
     tutti_status status = tutti_sample_reserve(sample, (size_t)bytes);
     if (status) return status;
     tutti_rng_philox(SEED, IMAGE_STREAM + state->split, (uint64_t)index, draw);
-    int dy = (int)(draw[0] % (2 * SHIFT + 1)) + SIDE - SHIFT,
-        dx = (int)(draw[1] % (2 * SHIFT + 1)) + SIDE - SHIFT;
-    int contrast = 128 + (int)(draw[2] % 129); /* of 256 */
-    for (int i = 0; i < bytes; i++) {
-        int y = i / (W * C) * SIDE / H, x = i / C % W * SIDE / W;
-        if (i % 16 == 0)
-            tutti_rng_philox(SEED, NOISE_STREAM + state->split,
-                (uint64_t)index * (uint64_t)bytes + (uint64_t)i, noise);
-        int wave = state->pattern[class][(y + dy) % SIDE][(x + dx) % SIDE][i % C] * contrast / 256;
-        int grain = (int)(noise[i / 4 % 4] >> (i % 4 * 8) & 255) - 128;
-        sample->bytes[i] = (uint8_t)(128 + wave + grain / 2); /* 128 +- 48 +- 64 */
+    const int dy = (int)(draw[0] % (2 * SHIFT + 1)) + SIDE - SHIFT,
+              dx = (int)(draw[1] % (2 * SHIFT + 1)) + SIDE - SHIFT;
+    const int contrast = 128 + (int)(draw[2] % 129); /* of 256 */
+    uint8_t *byte = sample->bytes;
+    draw_grain(state, (uint64_t)index * (uint64_t)bytes, bytes, (int8_t *)byte);
+    for (int y = 0; y < H; y++) {
+        const int8_t(*row)[CHANNELS] = state->pattern[class][(y * SIDE / H + dy) % SIDE];
+        for (int x = 0; x < W; x++) {
+            const int8_t *wave = row[(x * SIDE / W + dx) % SIDE];
+            for (int c = 0; c < C; c++, byte++) /* 128 +- 48 +- 64 */
+                *byte = (uint8_t)(128 + wave[c] * contrast / 256 + (int8_t)*byte / 2);
+        }
     }
     tutti_sample_pixels(dataset, class, sample);
     return TUTTI_OK;

@@ -28,12 +28,30 @@ static tutti_status choose(tutti_server *s, const tutti_note *note)
     return TUTTI_OK;
 }
 
+/* In one mpirun worker 0 gives the first values. */
+static tutti_status keep_of_unknown_key(tutti_server *s, const tutti_kv_event *e)
+{
+    if (s->kv->jobs.settings.on || !s->client[0].gone) return tutti_server_keep_early(s, e);
+    return tutti_fail(TUTTI_ERR_MISMATCH,
+        "tutti_kv_serve: worker %d uses key number %" PRId64
+        ", which worker 0 has left without making: every worker must make the same keys",
+        e->note.rank, e->note.value[1]);
+}
+
 static tutti_status read_of_key(tutti_server *s, const tutti_kv_event *e)
 {
-    if (!tutti_server_knows(s, e->note.value[1])) return tutti_server_keep_early(s, e);
+    if (!tutti_server_knows(s, e->note.value[1])) return keep_of_unknown_key(s, e);
     return e->note.value[0] == TUTTI_KV_PUSH      ? tutti_server_announce(s, &e->note)
            : e->note.value[0] == TUTTI_KV_RELEASE ? tutti_server_release(s, &e->note)
                                                   : tutti_server_ask(s, &e->note);
+}
+
+/* Behind all that its client has pushed, some of which may have come too early. */
+static tutti_status read_bye(tutti_server *s, const tutti_kv_event *e)
+{
+    return tutti_server_has_early(s, tutti_server_client_of(s, e->note.rank))
+               ? tutti_server_keep_early(s, e)
+               : tutti_server_hear_bye(s, &e->note);
 }
 
 /* What a client that has died had written is not read. */
@@ -58,7 +76,7 @@ static tutti_status read_note(tutti_server *s, const tutti_kv_event *e)
     case TUTTI_KV_RELEASE:
         return read_of_key(s, e);
     case TUTTI_KV_BYE:
-        return tutti_server_hear_bye(s, note);
+        return read_bye(s, e);
     case TUTTI_KV_MEET:
         return tutti_server_meet(s, note);
     case TUTTI_KV_FAILED:

@@ -102,6 +102,13 @@ void tutti_server_open_early(tutti_server *s)
     pthread_mutex_unlock(&s->lock);
 }
 
+int tutti_server_has_early(const tutti_server *s, int client)
+{
+    const tutti_kv_event *e = s->early;
+    while (e && tutti_server_client_of(s, e->note.rank) != client) e = e->next;
+    return e != NULL;
+}
+
 void tutti_server_drop_early(tutti_server *s, int client)
 {
     for (tutti_kv_event **at = &s->early, *e; (e = *at);) {

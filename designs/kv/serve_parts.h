@@ -114,7 +114,7 @@ struct tutti_server {
     double began_s, died_s;
     tutti_book meetings;   /* barriers: a key without data */
     int *round;            /* [clients]: who is in it */
-    tutti_kv_event *early; /* about keys that are not known yet */
+    tutti_kv_event *early; /* about keys that are not known yet, and byes behind these */
     pthread_mutex_t lock;  /* protects the line of events */
     pthread_cond_t more;
     tutti_kv_event *first, **end;
@@ -142,6 +142,8 @@ tutti_status tutti_server_fly(
 tutti_status tutti_server_keep_early(tutti_server *s, const tutti_kv_event *event);
 /* What was kept for keys that were unknown goes to the front of the line, in its order. */
 void tutti_server_open_early(tutti_server *s);
+/* Whether something of a client is kept. */
+int tutti_server_has_early(const tutti_server *s, int client);
 /* Forgets what was kept of a client. */
 void tutti_server_drop_early(tutti_server *s, int client);
 

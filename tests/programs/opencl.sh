@@ -7,6 +7,7 @@ if [ ! -x "$program" ]; then
     echo "SKIPPED: built without OpenCL (StarPU with it, and CL/cl.h: ocl-icd-opencl-dev)"
     exit 77
 fi
+unset OCL_ICD_VENDORS # of the guard
 export STARPU_OPENCL_ON_CPUS=1 STARPU_OPENCL_ONLY_ON_CPUS=1 STARPU_WORKERS_NOBIND=1 POCL_CACHE_DIR=$dir/pocl
 mkdir "$POCL_CACHE_DIR"
 

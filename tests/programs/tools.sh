@@ -77,9 +77,9 @@ grep -q '"event":"overlap".*"count":2,.*"samples":\[[0-9.e-]*,[0-9.e-]*\]' "$dir
 [ "$(grep -c '"event":"interference".*"limit".*"ok":\(true\|false\)' "$dir/json")" = 7 ] || { fail "numbers of interference"; cat "$dir/json"; }
 [ "$(grep -c 'at most .* \(ok\|MISSES\)$' "$dir/out")" = 7 ] || { fail "verdicts of interference"; cat "$dir/out"; }
 cpu=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*\([0-9]*\).*/\1/p' /proc/self/status)
-TUTTI_COMM_CORE=$cpu trains 2 --data synthetic --model mlp --batch 2 --steps 2
+TUTTI_COMM_CORE=$cpu trains 2 --data synthetic --model mlp --batch 2 --steps 2 --eval-every never
 grep -q '"event":"start".*"comm_core":'"$cpu," "$dir/json" || { fail "--comm-core $cpu"; cat "$dir/json"; }
-trains 2 --data synthetic --model mlp --batch 2 --steps 2 --comm-core none
+trains 2 --data synthetic --model mlp --batch 2 --steps 2 --eval-every never --comm-core none
 grep -q '"event":"start".*"comm_core":-1,' "$dir/json" || { fail "--comm-core none"; cat "$dir/json"; }
 
 # Steps: designs agree on the weights, the peer is timed in turns, results are read back, judged and drawn.

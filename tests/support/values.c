@@ -7,56 +7,63 @@
 
 enum { INDICES = 16 };
 
-/* One row per type: how to write a number at d[i], and how to read it. */
+/* One row per type: how to write a number at d[i], how to read it, and how many bytes of the element say it. */
 #define ROWS(X)                                                                                    \
-    X(TUTTI_F32, float, d[i] = (float)v, (int64_t)d[i])                                            \
-    X(TUTTI_F64, double, d[i] = (double)v, (int64_t)d[i])                                          \
-    X(TUTTI_I32, int32_t, d[i] = (int32_t)v, d[i])                                                 \
-    X(TUTTI_I64, int64_t, d[i] = v, d[i])                                                          \
-    X(TUTTI_U8, uint8_t, d[i] = (uint8_t)v, d[i])                                                  \
-    X(TUTTI_I8, int8_t, d[i] = (int8_t)v, d[i])                                                    \
-    X(TUTTI_I16, int16_t, d[i] = (int16_t)v, d[i])                                                 \
-    X(TUTTI_U16, uint16_t, d[i] = (uint16_t)v, d[i])                                               \
-    X(TUTTI_U32, uint32_t, d[i] = (uint32_t)v, d[i])                                               \
-    X(TUTTI_U64, uint64_t, d[i] = (uint64_t)v, (int64_t)d[i])                                      \
-    X(TUTTI_C64, float, d[2 * i] = (float)v, (int64_t)d[2 * i])                                    \
-    X(TUTTI_C128, double, d[2 * i] = (double)v, (int64_t)d[2 * i])                                 \
-    X(TUTTI_FLOAT_INT, tutti_float_int, PAIR(float), LOADED)                                       \
-    X(TUTTI_DOUBLE_INT, tutti_double_int, PAIR(double), LOADED)                                    \
-    X(TUTTI_INT_INT, tutti_int_int, PAIR(int), LOADED)                                             \
-    X(TUTTI_LONG_INT, tutti_long_int, PAIR(long), LOADED)                                          \
-    X(TUTTI_BF16, uint16_t, d[i] = tutti_bf16_narrow((float)v), (int64_t)tutti_bf16_widen(d[i]))
+    X(TUTTI_F32, float, 1, d[i] = (float)v, (int64_t)d[i], sizeof *d)                              \
+    X(TUTTI_F64, double, 1, d[i] = (double)v, (int64_t)d[i], sizeof *d)                            \
+    X(TUTTI_I32, int32_t, 1, d[i] = (int32_t)v, d[i], sizeof *d)                                   \
+    X(TUTTI_I64, int64_t, 1, d[i] = v, d[i], sizeof *d)                                            \
+    X(TUTTI_U8, uint8_t, 1, d[i] = (uint8_t)v, d[i], sizeof *d)                                    \
+    X(TUTTI_I8, int8_t, 1, d[i] = (int8_t)v, d[i], sizeof *d)                                      \
+    X(TUTTI_I16, int16_t, 1, d[i] = (int16_t)v, d[i], sizeof *d)                                   \
+    X(TUTTI_U16, uint16_t, 1, d[i] = (uint16_t)v, d[i], sizeof *d)                                 \
+    X(TUTTI_U32, uint32_t, 1, d[i] = (uint32_t)v, d[i], sizeof *d)                                 \
+    X(TUTTI_U64, uint64_t, 1, d[i] = (uint64_t)v, (int64_t)d[i], sizeof *d)                        \
+    X(TUTTI_C64, float, 2, COMPLEX(float), (int64_t)d[2 * i], 2 * sizeof *d)                       \
+    X(TUTTI_C128, double, 2, COMPLEX(double), (int64_t)d[2 * i], 2 * sizeof *d)                    \
+    X(TUTTI_FLOAT_INT, tutti_float_int, 1, PAIR(float), LOADED, PAIRED(tutti_float_int))           \
+    X(TUTTI_DOUBLE_INT, tutti_double_int, 1, PAIR(double), LOADED, PAIRED(tutti_double_int))       \
+    X(TUTTI_INT_INT, tutti_int_int, 1, PAIR(int), LOADED, PAIRED(tutti_int_int))                   \
+    X(TUTTI_LONG_INT, tutti_long_int, 1, PAIR(long), LOADED, PAIRED(tutti_long_int))               \
+    X(TUTTI_BF16, uint16_t, 1, d[i] = tutti_bf16_narrow((float)v),                                 \
+        (int64_t)tutti_bf16_widen(d[i]), sizeof *d)
 
-#define PAIR(T) (d[i].value = (T)(v / INDICES), d[i].index = (int)(v % INDICES))
+#define COMPLEX(T) (d[2 * i] = (T)v, d[2 * i + 1] = 0)
+#define PAIR(T)                                                                                    \
+    (memset(&d[i], 0, sizeof d[i]), d[i].value = (T)(v / INDICES), d[i].index = (int)(v % INDICES))
 #define LOADED (int64_t) d[i].value *INDICES + d[i].index
+#define PAIRED(T) offsetof(T, index) + sizeof(int)
 
-#define FUNCTIONS(dtype, T, write, read)                                                           \
-    static void store_##dtype(T *d, int64_t i, int64_t v)                                          \
+#define FUNCTIONS(dtype, T, of, write, read, bytes)                                                \
+    static void store_##dtype(void *data, int64_t i, int64_t v)                                    \
     {                                                                                              \
+        T *d = data;                                                                               \
         write;                                                                                     \
     }                                                                                              \
-    static void store_any_##dtype(void *data, int64_t i, int64_t v)                                \
-    {                                                                                              \
-        store_##dtype(data, i, v);                                                                 \
-    }                                                                                              \
-    static int64_t load_any_##dtype(const void *data, int64_t i)                                   \
+    static int64_t load_##dtype(const void *data, int64_t i)                                       \
     {                                                                                              \
         const T *d = data;                                                                         \
         return read;                                                                               \
+    }                                                                                              \
+    static int is_##dtype(const void *data, int64_t i, int64_t v)                                  \
+    {                                                                                              \
+        const T *d = data;                                                                         \
+        T one[of];                                                                                 \
+        store_##dtype(one, 0, v);                                                                  \
+        return !memcmp(one, &d[of * i], bytes);                                                    \
     }
 ROWS(FUNCTIONS)
 
 static const struct {
     void (*store)(void *data, int64_t i, int64_t v);
     int64_t (*load)(const void *data, int64_t i);
+    int (*is)(const void *data, int64_t i, int64_t v);
 } rows[TUTTI_DTYPE_COUNT] = {
-#define ROW(dtype, T, write, read) [dtype] = {store_any_##dtype, load_any_##dtype},
+#define ROW(dtype, T, of, write, read, bytes) [dtype] = {store_##dtype, load_##dtype, is_##dtype},
     ROWS(ROW)};
 
 void values_store(tutti_dtype dtype, void *data, int64_t element, int64_t value)
 {
-    size_t bytes = tutti_dtype_bytes(dtype);
-    memset((char *)data + (size_t)element * bytes, 0, bytes);
     rows[dtype].store(data, element, value);
 }
 
@@ -67,12 +74,7 @@ int64_t values_load(tutti_dtype dtype, const void *data, int64_t element)
 
 int values_are(tutti_dtype dtype, const void *data, int64_t element, int64_t value)
 {
-    _Alignas(VALUES_LARGEST) char one[VALUES_LARGEST];
-    size_t bytes = tutti_dtype_bytes(dtype), compared = bytes;
-    if (dtype == TUTTI_DOUBLE_INT) compared = offsetof(tutti_double_int, index) + sizeof(int);
-    if (dtype == TUTTI_LONG_INT) compared = offsetof(tutti_long_int, index) + sizeof(int);
-    values_store(dtype, one, 0, value);
-    return !memcmp(one, (const char *)data + (size_t)element * bytes, compared);
+    return rows[dtype].is(data, element, value);
 }
 
 int64_t values_combine(tutti_reduce_op op, int64_t a, int64_t b)

@@ -16,7 +16,7 @@
 #include <tutti/starpu.h>
 #include <unistd.h>
 
-enum { LENGTH = 50000, STEPS = 3, WORK = 4, WORK_MS = 3 };
+enum { LENGTH = 50000, STEPS = 3, WORK = 10, WORK_MS = 3 };
 
 static int failures, rank;
 

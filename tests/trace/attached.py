@@ -7,7 +7,7 @@ import json
 import sys
 
 path, ranks, design, told = sys.argv[1], int(sys.argv[2]), *sys.argv[3:]
-STEPS, WORK, WORK_US, BYTES = 3, 4, 3000, 50000 * 8
+STEPS, WORK, WORK_US, BYTES = 3, 10, 3000, 50000 * 8
 DRIFT = 5e-4  # the most that clocks may differ in their rates (designs/thread/clocks.h)
 with open(path, encoding="utf-8") as file:
     trace = json.load(file)
