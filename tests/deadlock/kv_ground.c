@@ -118,6 +118,11 @@ static int may_fail(const ground *g, const ground_op *op)
     return op->begun && peer->dead && !peer->crashed;
 }
 
+static int may_leave(const ground *g, const ground_op *op)
+{
+    return !g->jobs && !op->away && op->task.data[0]->count < GROUND_EAGER;
+}
+
 static ground_op *first_in_group(const ground *g, int rank, int number)
 {
     ground_op *op = g->rank[rank].first;
@@ -145,7 +150,7 @@ static int may_go(const ground *g, const ground_op *op)
     case GROUND_WHEN:
         return 1;
     case GROUND_SEND:
-        return may_fail(g, op) && !partner_of(g, op);
+        return may_leave(g, op) || (may_fail(g, op) && !partner_of(g, op));
     case GROUND_RECV:
         return may_fail(g, op) || partner_of(g, op);
     case GROUND_SUM:
@@ -191,9 +196,27 @@ void ground_fail(ground *g, ground_op *op)
     ground_remove(g, op);
 }
 
+static void let_leave(ground_op *op)
+{
+    tutti_handle data = op->task.data[0], copy;
+    use *fresh = malloc(sizeof *fresh);
+    if (!fresh || tutti_datum_open(data->count, TUTTI_F32, &copy)) abort();
+    memcpy(copy->memory, data->memory, (size_t)data->count * data->element);
+    copy->lost = data->lost;
+    remove_uses(op);
+    op->task.data[0] = copy;
+    add_use(op, copy, TUTTI_READ, fresh);
+    op->away = 1;
+    op->result = NULL;
+}
+
 static void run_message(ground *g, ground_op *op)
 {
     ground_op *other = partner_of(g, op);
+    if (op->kind == GROUND_SEND && may_leave(g, op)) {
+        let_leave(op);
+        return;
+    }
     if (!other) {
         ground_fail(g, op);
         return;
@@ -283,7 +306,7 @@ int ground_peer_of(const ground_op *op)
 int ground_left(const ground *g, int rank)
 {
     int n = 0;
-    for (const ground_op *op = g->rank[rank].first; op; op = op->next) n++;
+    for (const ground_op *op = g->rank[rank].first; op; op = op->next) n += !op->away;
     return n;
 }
 

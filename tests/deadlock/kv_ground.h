@@ -7,7 +7,8 @@
  * op runs next.
  *
  *   - A task runs when no op before it on its data is left, unless both only read.
- *   - The k-th send on an edge meets the k-th receive, when both may run.
+ *   - The k-th send on an edge meets the k-th receive, when both may run. In one mpirun data of fewer than
+ *     GROUND_EAGER elements may leave before that, as MPI lets small messages: then the send has ended.
  *   - Collectives of a group start in the order of their calls, on each rank one at a time: one runs
  *     when it may on all ranks of the group, and none before it in the group is left on any.
  *   - Notes from one rank to another arrive in their order.
@@ -20,7 +21,7 @@
 
 #include "designs/kv/kv_parts.h"
 
-enum { GROUND_RANKS = 16 };
+enum { GROUND_RANKS = 16, GROUND_EAGER = 4 };
 
 typedef enum ground_kind {
     GROUND_TASK,
@@ -67,7 +68,7 @@ ground_kind ground_kind_of(const ground_op *op);
 int ground_rank_of(const ground_op *op);
 int ground_peer_of(const ground_op *op); /* of a receive or send */
 void ground_run(ground *g, ground_op *op);
-/* How many ops of a rank are left. */
+/* How many ops of a rank are left, but for sends whose data have left. */
 int ground_left(const ground *g, int rank);
 
 /* Whether a note waits between two ranks, the second of which listens. */

@@ -29,7 +29,7 @@ struct ground_op {
     int64_t
         begun; /* of a message: it may meet another, those that have begun earlier first; 0: not yet */
     ground_kind kind;
-    int rank;
+    int rank, away; /* away: of a send whose data have left, and are here in a copy */
     tutti_datum_task task;
     void (*when)(void *arg);
     tutti_status *result;

@@ -41,7 +41,7 @@ static int place_on_edge(const ground *g, const ground_op *op)
 static uint64_t state_of_op(const ground *g, const ground_op *op)
 {
     const int what[] = {(int)op->kind, op->way.peer, op->way.tag, op->way.has_spare, op->begun > 0,
-        op->root, place_on_data(op), place_on_edge(g, op)};
+        op->away, op->root, place_on_data(op), place_on_edge(g, op)};
     return ground_hash_data(ground_hash(1, what, sizeof what), op->task.data[0]);
 }
 

@@ -153,6 +153,7 @@ START_TEST(every_schedule_of_a_small_case_ends_right)
         "rank 1: push b\nrank 1: pull b\nrank 1: push a\nrank 1: pull a\n",
         "push a\npull a\nrank 1: leave\nrank 0: push a after a\nrank 0: pull a\n",
         "push a\npull a\npush b after a\npull b\nmeet\n",
+        "rank 0: push a\nrank 0: pull a\nrank 1: push a\nrank 1: push b\n",
     };
     enum { MOST = 100000 };
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
