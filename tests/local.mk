@@ -2,8 +2,8 @@
 LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/support/guard
 # All cases of the deadlock suite before three judges take 3 to 5 minutes on 2 cores.
 AM_LOG_FLAGS = -t $(if $(filter tests/deadlock/cases.sh.log,$@),600,300)
-# Tests wait more than they compute: three at a time, unless make is told a number (make -j1 check).
-AM_MAKEFLAGS = $(if $(filter -j%,$(MAKEFLAGS)),,-j3)
+# Tests wait more than they compute: four at a time, unless make is told a number (make -j1 check).
+AM_MAKEFLAGS = $(if $(filter -j%,$(MAKEFLAGS)),,-j4)
 AM_TESTS_ENVIRONMENT = \
 	TUTTI_SRCDIR='$(abs_top_srcdir)'; TUTTI_BUILDDIR='$(abs_top_builddir)'; MPIRUN='$(MPIRUN)'; \
 	export TUTTI_SRCDIR TUTTI_BUILDDIR MPIRUN;
