@@ -11,6 +11,7 @@
 #include "dag/net/update_rule.h"
 #include "designs/exchange/exchange.h"
 #include "tests/net/drawn.h"
+#include "tests/net/leavings.h"
 #include "tests/support/testing.h"
 
 #include <pthread.h>
@@ -18,7 +19,7 @@
 #include <string.h>
 
 enum { SIDE = 6, LARGER = 8, BATCH = 4, MOST_STAGES = 8, MOST_REPLICAS = 3, STEPS = 2 };
-enum { MOST_RANKS = MOST_STAGES * MOST_REPLICAS, MOST_TENSORS = 400 };
+enum { MOST_RANKS = MOST_STAGES * MOST_REPLICAS };
 static const double patience_s = 60;
 
 typedef struct layout {
@@ -28,13 +29,8 @@ typedef struct layout {
     int fewer_slots; /* with 1f1b: than the default; below 0: those of the order eager */
 } layout;
 
-/* What training leaves. */
 typedef struct findings {
-    int tensors;
-    struct {
-        char name[TUTTI_LAYER_NAME + 32];
-        uint64_t hash;
-    } tensor[MOST_TENSORS];
+    leavings left;
     double metric[STEPS + 2][TUTTI_METRICS]; /* of training; of two evaluations */
     uint64_t views;
 } findings;
@@ -46,7 +42,6 @@ typedef struct world {
     tutti_step_options recipe;
     int larger; /* evaluates larger images */
     uint64_t net, order;
-    pthread_mutex_t lock;
     findings *found;
 } world;
 
@@ -56,19 +51,6 @@ typedef struct rank_job {
     int at[MOST_STAGES]; /* the ranks of this replica */
     tutti_status status;
 } rank_job;
-
-/* Elements from number `first` on of a tensor of float32: the hashes of its parts add up to that of the whole. */
-static uint64_t sum_of(const void *data, int64_t first, int64_t count)
-{
-    uint64_t sum = 0;
-    for (int64_t i = 0; i < count; i++) {
-        uint32_t bits;
-        memcpy(&bits, (const char *)data + i * (int64_t)sizeof bits, sizeof bits);
-        uint64_t h = ((uint64_t)(first + i) << 32 | bits) * 0x9e3779b97f4a7c15u;
-        sum += (h ^ h >> 29) * 0xbf58476d1ce4e5b9u;
-    }
-    return sum;
-}
 
 static uint64_t hash_of(const void *data, size_t bytes)
 {
@@ -176,31 +158,13 @@ static int is_dealt(const rank_job *job, const tutti_step *step, const char *nam
            job->world->layout.replicas > 1;
 }
 
-/* Notes a tensor of this stage, which the replicas share, or of which each has a block. */
+/* A tensor of this stage, which the replicas share, or of which each has a block. */
 static tutti_status note(const rank_job *job, const tutti_runner *runner, tutti_run *run,
     const tutti_step *step, int tensor)
 {
-    const tutti_tensor *t = tutti_graph_get_tensor(step->graph, tensor);
-    findings *found = job->world->found;
-    void *data = malloc(t->bytes);
-    tutti_status status = tutti_run_read(runner, run, tensor, data, t->bytes);
-    const int dealt = is_dealt(job, step, t->name);
-    uint64_t hash = dealt ? sum_of(data, t->first, t->owns)
-                          : sum_of(data, 0, (int64_t)(t->bytes / sizeof(float)));
-    int i = 0;
-    free(data);
-    pthread_mutex_lock(&job->world->lock);
-    while (i < found->tensors && strcmp(found->tensor[i].name, t->name)) i++;
-    if (i == found->tensors) {
-        snprintf(found->tensor[i].name, sizeof found->tensor[i].name, "%s", t->name);
-        found->tensor[found->tensors++].hash = hash;
-    } else if (dealt) {
-        found->tensor[i].hash += hash;
-    } else if (found->tensor[i].hash != hash && !status) {
-        status = tutti_fail(TUTTI_ERR_MISMATCH, "%s differs between replicas", t->name);
-    }
-    pthread_mutex_unlock(&job->world->lock);
-    return status;
+    const char *name = tutti_graph_get_tensor(step->graph, tensor)->name;
+    return leavings_note(
+        &job->world->found->left, runner, run, step->graph, tensor, is_dealt(job, step, name));
 }
 
 static tutti_status run_steps(
@@ -302,9 +266,8 @@ static void run_world(world *w, findings *found)
     const int ranks = l->stages * l->replicas;
     tutti_loop_options late = {
         .eager_bytes = 256, .delay_s = w->order ? 100e-6 : 0, .seed = w->order};
-    *found = (findings){0};
+    *found = (findings){.left = LEAVINGS_NONE};
     w->found = found;
-    ck_assert_int_eq(pthread_mutex_init(&w->lock, NULL), 0);
     ck_assert_ok(tutti_loop_world_new(ranks, &late, &w->loop));
     for (int r = 0; r < ranks; r++) {
         job[r] =
@@ -314,7 +277,6 @@ static void run_world(world *w, findings *found)
     }
     for (int r = 0; r < ranks; r++) pthread_join(thread[r], NULL);
     tutti_loop_world_free(w->loop);
-    pthread_mutex_destroy(&w->lock);
     for (int r = 0; r < ranks; r++)
         ck_assert_msg(!job[r].status, "net %llu, %s, %d stages, %d replicas: rank %d: %s",
             (unsigned long long)w->net, w->design->name, l->stages, l->replicas, r,
@@ -327,15 +289,7 @@ static void compare(const world *w, const findings *got, const findings *want)
     snprintf(what, sizeof what, "net %llu, %s, %d stages, %d replicas, %s, %d micro-batches, %s",
         (unsigned long long)w->net, w->design->name, w->layout.stages, w->layout.replicas,
         tutti_emission_name(w->layout.emission), w->recipe.micro_batches, w->recipe.strategy->name);
-    ck_assert_msg(
-        got->tensors == want->tensors, "%s: %d tensors, not %d", what, got->tensors, want->tensors);
-    for (int i = 0; i < want->tensors; i++) {
-        int k = 0;
-        while (k < got->tensors && strcmp(got->tensor[k].name, want->tensor[i].name)) k++;
-        ck_assert_msg(k < got->tensors, "%s: no %s", what, want->tensor[i].name);
-        ck_assert_msg(got->tensor[k].hash == want->tensor[i].hash, "%s: %s differs", what,
-            want->tensor[i].name);
-    }
+    leavings_compare(&got->left, &want->left, what);
     ck_assert_msg(
         !memcmp(got->metric, want->metric, sizeof want->metric), "%s: other metrics", what);
     ck_assert_msg(got->views == want->views, "%s: other logits", what);

@@ -8,28 +8,20 @@
 #include "dag/net/step.h"
 #include "dag/net/update_rule.h"
 #include "designs/exchange/exchange.h"
+#include "tests/net/leavings.h"
 #include "tests/support/testing.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE = 4, CHANNELS = 3, CLASSES = 5, BATCH = 4, STEPS = 3, MOST_RANKS = 8, MOST_TENSORS = 64 };
+enum { SIDE = 4, CHANNELS = 3, CLASSES = 5, BATCH = 4, STEPS = 3, MOST_RANKS = 8 };
 static const double patience_s = 60;
 
 /* Ranks without servers of their own form the clients. servers 0: all ranks serve. */
 typedef struct layout {
     int clients, workers, servers;
 } layout;
-
-/* What training leaves: of each tensor the sum over its elements of a hash of place and value. */
-typedef struct findings {
-    int tensors;
-    struct {
-        char name[64];
-        uint64_t hash;
-    } tensor[MOST_TENSORS];
-} findings;
 
 typedef struct world {
     tutti_loop_world *loop;
@@ -38,8 +30,7 @@ typedef struct world {
     layout layout;
     int micro_batches, accumulate;
     uint64_t order;
-    pthread_mutex_t lock;
-    findings found;
+    leavings found;
 } world;
 
 typedef struct rank_job {
@@ -66,46 +57,8 @@ static void build(tutti_net *net)
 
 /* ---- a rank ---- */
 
-static uint64_t hash_of(const void *data, int64_t first, int64_t count)
-{
-    uint64_t sum = 0;
-    for (int64_t i = 0; i < count; i++) {
-        uint32_t bits;
-        memcpy(&bits, (const char *)data + i * (int64_t)sizeof bits, sizeof bits);
-        uint64_t h = ((uint64_t)(first + i) << 32 | bits) * 0x9e3779b97f4a7c15u;
-        sum += (h ^ h >> 29) * 0xbf58476d1ce4e5b9u;
-    }
-    return sum;
-}
-
-/* Notes a tensor that workers have alike, or of which each server has a part. */
-static tutti_status note(const rank_job *job, const tutti_runner *runner, tutti_run *run,
-    const tutti_step *step, int tensor, int dealt)
-{
-    const tutti_tensor *t = tutti_graph_get_tensor(step->graph, tensor);
-    findings *found = &job->world->found;
-    void *data = malloc(t->bytes);
-    tutti_status status = tutti_run_read(runner, run, tensor, data, t->bytes);
-    const uint64_t hash =
-        hash_of(data, dealt ? t->first : 0, (int64_t)(t->bytes / sizeof(float)));
-    int i = 0;
-    free(data);
-    pthread_mutex_lock(&job->world->lock);
-    while (i < found->tensors && strcmp(found->tensor[i].name, t->name)) i++;
-    if (i == found->tensors) {
-        snprintf(found->tensor[i].name, sizeof found->tensor[i].name, "%s", t->name);
-        found->tensor[found->tensors++].hash = hash;
-    } else if (dealt) {
-        found->tensor[i].hash += hash;
-    } else if (found->tensor[i].hash != hash && !status) {
-        status = tutti_fail(TUTTI_ERR_MISMATCH, "%s differs between workers", t->name);
-    }
-    pthread_mutex_unlock(&job->world->lock);
-    return status;
-}
-
-static tutti_status feed(
-    const rank_job *job, const tutti_runner *runner, tutti_run *run, const tutti_step *step, int batch)
+static tutti_status feed(const rank_job *job, const tutti_runner *runner, tutti_run *run,
+    const tutti_step *step, int batch)
 {
     static const float rate = 0.05f;
     static const int64_t each = SIDE * SIDE * CHANNELS;
@@ -136,6 +89,7 @@ static tutti_status run_steps(
 {
     const tutti_runner *runner = tutti_runner_find("inline");
     const world *w = job->world;
+    leavings *found = &job->world->found;
     tutti_run_options options = {
         .seed = w->order + (uint64_t)job->rank, .hooks = tutti_exchange_hooks(exchange)};
     tutti_run *run = NULL;
@@ -149,9 +103,10 @@ static tutti_status run_steps(
         if (!status) status = runner->wait(run, runner->point(run), patience_s);
     }
     for (int p = 0; p < step->parameters && job->rank < workers_of(&w->layout) && !status; p++)
-        status = note(job, runner, run, step, step->parameter[p], 0);
+        status = leavings_note(found, runner, run, step->graph, step->parameter[p], 0);
     for (int i = 0; i < step->states && !status; i++)
-        status = note(job, runner, run, step, step->state[i], step->state_dealt[i]);
+        status =
+            leavings_note(found, runner, run, step->graph, step->state[i], step->state_dealt[i]);
     runner->close(run);
     return status;
 }
@@ -231,8 +186,7 @@ static void run_world(world *w)
     pthread_t thread[MOST_RANKS];
     const int ranks = workers_of(&w->layout) + w->layout.servers;
     tutti_loop_options late = {.eager_bytes = 64, .delay_s = 100e-6, .seed = w->order};
-    w->found = (findings){0};
-    ck_assert_int_eq(pthread_mutex_init(&w->lock, NULL), 0);
+    w->found = LEAVINGS_NONE;
     ck_assert_ok(tutti_loop_world_new(ranks, &late, &w->loop));
     for (int r = 0; r < ranks; r++) {
         job[r] = (rank_job){.world = w, .rank = r};
@@ -240,26 +194,18 @@ static void run_world(world *w)
     }
     for (int r = 0; r < ranks; r++) pthread_join(thread[r], NULL);
     tutti_loop_world_free(w->loop);
-    pthread_mutex_destroy(&w->lock);
     for (int r = 0; r < ranks; r++)
         ck_assert_msg(!job[r].status, "%s, %d clients of %d, %d servers: rank %d: %s",
             w->design->name, w->layout.clients, w->layout.workers, w->layout.servers, r,
             tutti_status_name(job[r].status));
 }
 
-static void compare(const world *w, const findings *want)
+static void compare(const world *w, const leavings *want)
 {
-    const findings *got = &w->found;
-    ck_assert_int_eq(got->tensors, want->tensors);
-    for (int i = 0; i < got->tensors; i++) {
-        int k = 0;
-        while (k < want->tensors && strcmp(want->tensor[k].name, got->tensor[i].name)) k++;
-        ck_assert_msg(k < want->tensors, "%s", got->tensor[i].name);
-        ck_assert_msg(got->tensor[i].hash == want->tensor[k].hash,
-            "%s, %s, %d clients of %d, %d servers: other bits of %s than with one server",
-            w->design->name, w->rule->name, w->layout.clients, w->layout.workers,
-            w->layout.servers, got->tensor[i].name);
-    }
+    char what[160];
+    snprintf(what, sizeof what, "%s, %s, %d clients of %d, %d servers", w->design->name,
+        w->rule->name, w->layout.clients, w->layout.workers, w->layout.servers);
+    leavings_compare(&w->found, want, what);
 }
 
 static const layout clients[] = {{.clients = 1, .workers = 1}, {.clients = 3, .workers = 1},
@@ -279,7 +225,7 @@ START_TEST(the_bits_are_those_of_one_server)
     w.layout.servers = 1;
     w.order = testing_seed(1) + (uint64_t)_i;
     run_world(&w);
-    const findings want = w.found;
+    const leavings want = w.found;
     for (int d = 0; tutti_designs[d]; d++) {
         if (tutti_designs[d]->unsafe) continue;
         w.design = tutti_designs[d];

@@ -1,5 +1,5 @@
 check_LTLIBRARIES += libtrial.la
-libtrial_la_SOURCES = tests/net/drawn.c tests/net/drawn.h tests/net/nets.c tests/net/nets.h \
+libtrial_la_SOURCES = tests/net/drawn.c tests/net/drawn.h tests/net/leavings.c tests/net/leavings.h tests/net/nets.c tests/net/nets.h \
 	tests/net/trial.c tests/net/trial.h
 libtrial_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 libtrial_la_LIBADD = libtesting.la
