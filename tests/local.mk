@@ -18,7 +18,7 @@ libtesting_la_SOURCES = tests/support/testing.c tests/support/testing.h
 libtesting_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 libtesting_la_LIBADD = libvalues.la libcore.la $(CHECK_LIBS)
 
-# For programs with a StarPU of their own; -rpath makes a shared object of it.
+# Of tests that have a StarPU of their own; preloaded into the examples. -rpath makes a shared object of it.
 check_LTLIBRARIES += tests/support/nap.la
 tests_support_nap_la_SOURCES = tests/support/nap.c
 tests_support_nap_la_CFLAGS = $(STARPU_CFLAGS) $(TUTTI_WARN_CFLAGS) # its starpu_init is for everybody to see

@@ -24,8 +24,6 @@ runs() {
     mkdir "$dir/tmp.$1" # several mpiruns at a time would make the same folders
     launch_scratch "$mpi" "$dir/tmp.$1"
     shift 2
-    # The StarPU of programs with keys is not Tutti's (tests/support/nap.c).
-    case $file-$(grep -c 'fsanitize=' "$TUTTI_BUILDDIR/Makefile") in *.keys*-0) export LD_PRELOAD=$TUTTI_BUILDDIR/tests/support/.libs/nap.so ;; esac
     : > "$file"
     while [ $# -gt 0 ]; do
         before=$(wc -l < "$file")

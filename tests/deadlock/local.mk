@@ -18,7 +18,7 @@ TESTS += tests/deadlock/cases.sh tests/deadlock/check_only.sh
 EXTRA_DIST += tests/deadlock/cases.sh tests/deadlock/check_only.sh tests/deadlock/cases tests/deadlock/README.md
 
 check_PROGRAMS += tests/deadlock/judge_mpi
-tests_deadlock_judge_mpi_SOURCES = tests/deadlock/judge_mpi.c tests/deadlock/kv_run.c tests/deadlock/kv_run.h
+tests_deadlock_judge_mpi_SOURCES = tests/deadlock/judge_mpi.c tests/deadlock/kv_run.c tests/deadlock/kv_run.h tests/support/nap.c
 tests_deadlock_judge_mpi_LDADD = tests/deadlock/libcases.la
 
 check_PROGRAMS += tests/deadlock/judge_explore

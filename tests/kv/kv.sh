@@ -13,7 +13,6 @@ runs() {
 
 says() { grep -qF -- "$2" "$dir/$1" || { fail "$1 does not say: $2"; head -20 "$dir/$1"; }; }
 
-naps
 export STARPU_NCPU=2 STARPU_WORKERS_NOBIND=1
 runs 1 sync 0 0 sync # first: StarPU measures the machine once; two at a time meet in its files
 for design in $(names overlapping); do

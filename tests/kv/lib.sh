@@ -1,7 +1,6 @@
 # Sourced by tests of servers and clients as jobs of their own, after tests/programs/lib.sh.
 program=$TUTTI_BUILDDIR/tests/kv/kv
 slow=${TUTTI_TEST_SLOWDOWN:-1}
-naps
 export STARPU_NCPU=1 STARPU_WORKERS_NOBIND=1 TUTTI_KV_TIMEOUT=$((15 * slow))
 
 # start ROLE RANKS MODE TYPE [OPTIMIZER]: a job; its words go to $dir/ROLE.

@@ -6,7 +6,6 @@ program=$TUTTI_BUILDDIR/tests/kv/kv
 run=$apps/tutti-run
 slow=${TUTTI_TEST_SLOWDOWN:-1}
 cd "$dir" || exit 1
-naps
 export MPIRUN=$mpirun STARPU_NCPU=1 STARPU_WORKERS_NOBIND=1 TUTTI_KV_TIMEOUT=$((15 * slow)) TMPDIR=$dir
 
 # The program, one rank a job, which says in a file which process it is.

@@ -1,7 +1,6 @@
 #!/bin/bash
 # Wrong arguments of the public calls: each is an error with the call's name, on every rank, and nothing else changes.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
-naps
 program=$TUTTI_BUILDDIR/tests/programs/arguments
 
 runs() { # DESIGN

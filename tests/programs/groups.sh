@@ -1,7 +1,6 @@
 #!/bin/bash
 # Groups and messages of the public header, in every design; and what a difference between ranks ends with.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
-naps
 program=$TUTTI_BUILDDIR/tests/programs/groups
 
 runs() { # RANKS MODE

@@ -2,7 +2,6 @@
 # The program that attaches stays in control: whatever happens, the library does not end its process unless it was
 # allowed to, writes nothing to stderr when the program has a log of its own, and every error can be read as text.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
-naps
 program=$TUTTI_BUILDDIR/tests/programs/host
 slowdown=${TUTTI_TEST_SLOWDOWN:-1}
 

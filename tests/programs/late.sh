@@ -2,7 +2,6 @@
 # A rank that computes, reads or has not come to it yet is waited for, however long, and named; one that is gone, or a wait
 # that nobody can end, is a stall. A program that never makes the call in which its design works is told which.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
-naps
 program=$TUTTI_BUILDDIR/tests/programs/late
 slow=${TUTTI_TEST_SLOWDOWN:-1}
 # Seconds. A rank that does not answer within half of the first does not answer: a loaded machine needs a while for that.

@@ -21,12 +21,6 @@ finish() {
 # names TABLE: what this build has, from its own tables: names designs; names overlapping (see tutti-info(1)).
 names() { "$apps/tutti-info" --list "$1"; }
 
-# Programs that have a StarPU of their own let its idle workers sleep (tests/support/nap.c). Not with sanitizers, which must
-# be loaded first.
-naps() {
-    grep -q 'fsanitize=' "$TUTTI_BUILDDIR/Makefile" || export LD_PRELOAD=$TUTTI_BUILDDIR/tests/support/.libs/nap.so
-}
-
 # Whether this build has TUTTI_FAULT (configure --disable-faults leaves it out).
 has_faults() { "$apps/tutti-info" 2> /dev/null | grep '^  faults  .*' | grep -qv 'left out'; }
 

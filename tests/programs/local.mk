@@ -52,17 +52,17 @@ long_checks += check-hashes
 
 # What mismatch.sh and nodes.sh run: as a stranger's programs, on public headers and libtutti alone.
 check_PROGRAMS += tests/programs/mismatch tests/programs/nodes
-tests_programs_mismatch_SOURCES = tests/programs/mismatch.c
+tests_programs_mismatch_SOURCES = tests/programs/mismatch.c tests/support/nap.c
 tests_programs_mismatch_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
 # And what arguments.sh, host.sh, late.sh and release.sh run.
 check_PROGRAMS += tests/programs/arguments tests/programs/host tests/programs/late tests/programs/release
-tests_programs_host_SOURCES = tests/programs/host.c
+tests_programs_host_SOURCES = tests/programs/host.c tests/support/nap.c
 tests_programs_host_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
-tests_programs_late_SOURCES = tests/programs/late.c
+tests_programs_late_SOURCES = tests/programs/late.c tests/support/nap.c
 tests_programs_late_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
-tests_programs_release_SOURCES = tests/programs/release.c
+tests_programs_release_SOURCES = tests/programs/release.c tests/support/nap.c
 tests_programs_release_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
-tests_programs_arguments_SOURCES = tests/programs/arguments.c
+tests_programs_arguments_SOURCES = tests/programs/arguments.c tests/support/nap.c
 tests_programs_arguments_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
 tests_programs_nodes_SOURCES = tests/programs/nodes.c
 tests_programs_nodes_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
@@ -77,12 +77,12 @@ tests_programs_opencl_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS) $(OPENCL_LI
 
 # What sessions.sh and verbs.sh run, likewise.
 check_PROGRAMS += tests/programs/groups tests/programs/verbs
-tests_programs_groups_SOURCES = tests/programs/groups.c
+tests_programs_groups_SOURCES = tests/programs/groups.c tests/support/nap.c
 tests_programs_groups_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
-tests_programs_verbs_SOURCES = tests/programs/verbs.c
+tests_programs_verbs_SOURCES = tests/programs/verbs.c tests/support/nap.c
 tests_programs_verbs_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
 check_PROGRAMS += tests/programs/sessions
-tests_programs_sessions_SOURCES = tests/programs/sessions.c
+tests_programs_sessions_SOURCES = tests/programs/sessions.c tests/support/nap.c
 tests_programs_sessions_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
 # A data set that takes its time, for late.sh; -rpath makes a shared object of it.
 check_LTLIBRARIES += tests/programs/slow_read.la

@@ -2,7 +2,6 @@
 # A program whose last rank does something else: every rank is told what, within seconds, ends with a failure, and no sum is
 # wrong; a program that is right is left alone. With every design, each way to compare, and the MPI library's own collectives.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
-naps
 program=$TUTTI_BUILDDIR/tests/programs/mismatch
 measure_machine
 wrong=(swap swap-sizes kind op type count root extra missing fewer-steps more-steps)

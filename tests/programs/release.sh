@@ -2,7 +2,6 @@
 # When tutti_wait has returned with a failure, the data are the program's: nothing that was in flight is read from or written to
 # them any more. Where that cannot be, because a rank stands still, the status and a sentence say so.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
-naps
 program=$TUTTI_BUILDDIR/tests/programs/release
 export TUTTI_STALL_DIR=$dir
 measure_machine

@@ -1,7 +1,6 @@
 #!/bin/bash
 # Several sessions in one process: their sums are right, and no two threads are inside MPI at once.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
-naps
 program=$TUTTI_BUILDDIR/tests/programs/sessions
 measure_machine
 

@@ -2,7 +2,6 @@
 # Every collective of the public header, in place and out of place, in every design; and what a difference in the lengths of an
 # alltoallv's parts or in an operator's name ends with.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
-naps
 program=$TUTTI_BUILDDIR/tests/programs/verbs
 
 runs() { # RANKS DESIGN ALGORITHM

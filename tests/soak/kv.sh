@@ -5,7 +5,6 @@
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 pushes=${1:-1500} deaths=${2:-2}
 soak=$TUTTI_BUILDDIR/tests/soak/kv
-naps
 export MPIRUN=$mpirun STARPU_NCPU=1 STARPU_WORKERS_NOBIND=1 TMPDIR=$dir TUTTI_KV_TIMEOUT=$((30 * ${TUTTI_TEST_SLOWDOWN:-1}))
 cat > "$dir/ranked" << DONE
 #!/bin/bash

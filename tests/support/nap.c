@@ -1,6 +1,6 @@
-/* Preloaded into programs that have a StarPU of their own: its idle workers poll without a pause, and so take the
- * cores from the ranks that have something to do, of which a test has more than there are cores. With this they
- * sleep a little instead. (The scheduler of Tutti's own programs sleeps by itself, and is left alone.) */
+/* In programs that have a StarPU of their own, linked or preloaded: its idle workers poll without a pause, and so
+ * take the cores from the ranks that have something to do, of which a test has more than there are cores. With
+ * this they sleep a little instead. (The scheduler of Tutti's own programs sleeps by itself, and is left alone.) */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <starpu.h>
@@ -11,11 +11,14 @@
 typedef int init_function(struct starpu_conf *conf);
 typedef struct starpu_sched_policy *policy_function(unsigned context);
 
-static struct starpu_task *(*pop)(unsigned context);
+typedef struct starpu_task *pop_function(unsigned context);
+
+static _Atomic(pop_function *) pop; /* workers run already when it is set */
 
 static struct starpu_task *pop_or_nap(unsigned context)
 {
-    struct starpu_task *task = pop(context);
+    pop_function *const real = pop;
+    struct starpu_task *task = real(context);
     if (!task) nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
     return task;
 }

@@ -2,7 +2,6 @@
 # Traces of a program that attaches: the collectives of its session and its own tasks are in one file, as an independent
 # reader and tutti-trace see it. What can go wrong is a status and a sentence on every rank.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
-naps
 command -v python3 > /dev/null || exit 77
 program=$TUTTI_BUILDDIR/tests/trace/attached
 measure_machine

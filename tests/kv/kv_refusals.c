@@ -1,0 +1,58 @@
+/* Wrong arguments. */
+#include "tests/kv/kv.h"
+
+#include <math.h>
+
+/* What stands in front of the fault is not inserted either. */
+static void refuse_lists(tutti_handle a, tutti_handle b)
+{
+    int64_t before, after;
+    CHECK(!tutti_kv_bytes(kv, &before, NULL));
+    CHECK(tutti_kv_push_list(kv, 0, (int[]){0}, &a) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_push_list(kv, 1, NULL, &a) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_push_list(kv, 1, (int[]){0}, NULL) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_pull_list(kv, 1, (int[]){0}, NULL) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_pushpull_list(kv, 1, (int[]){0}, &a, NULL) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_push_list(kv, 2, (int[]){0, 0}, (tutti_handle[]){a, b}) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_push_list(kv, 2, (int[]){0, 7}, (tutti_handle[]){a, a}) == TUTTI_ERR_INVAL);
+    CHECK(!tutti_kv_bytes(kv, &after, NULL));
+    CHECK(before == after);
+}
+
+void run_refusals(void)
+{
+    static double wide[10];
+    tutti_handle a = vector(x[0], 10), b = vector(x[1], 11), c;
+    starpu_vector_data_register(&c, STARPU_MAIN_RAM, (uintptr_t)wide, 10, sizeof *wide);
+    CHECK(tutti_kv_push(kv, 0, a) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_pull(kv, 0, a) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_serve(kv) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_set_optimizer(kv, "sgd") == TUTTI_ERR_USAGE);
+    CHECK(tutti_kv_set_optimizer(kv, "sgd:rate=x") == TUTTI_ERR_USAGE);
+    CHECK(tutti_kv_set_optimizer(kv, "sgd:rate=-1") == TUTTI_ERR_USAGE);
+    CHECK(tutti_kv_set_optimizer(kv, "sgd:beta1=0.5,rate=1") == TUTTI_ERR_USAGE);
+    CHECK(tutti_kv_set_optimizer(kv, "best") == TUTTI_ERR_USAGE);
+    CHECK(tutti_kv_set_optimizer(kv, NULL) == TUTTI_ERR_INVAL);
+    CHECK(!tutti_kv_set_optimizer(kv, "adam:rate=0.1,beta2=0.99"));
+    CHECK(tutti_kv_set_rate(kv, -1) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_set_rate(kv, NAN) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_set_priority(kv, 0, 1) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_init(kv, -1, a, TUTTI_F32) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_init(kv, 0, a, TUTTI_I32) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_init(kv, 0, NULL, TUTTI_F32) == TUTTI_ERR_INVAL);
+    CHECK(!tutti_kv_init(kv, 0, a, TUTTI_F32));
+    CHECK(tutti_kv_init(kv, 0, a, TUTTI_F32) == TUTTI_ERR_INVAL);
+    CHECK(!tutti_kv_set_priority(kv, 0, 1));
+    CHECK(tutti_kv_set_optimizer(kv, "add") == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_push(kv, 0, b) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_push(kv, 0, c) == TUTTI_ERR_INVAL); /* of another type */
+    CHECK(tutti_kv_pull(kv, 0, c) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_pull(kv, 0, b) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_pull(kv, 1, b) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_pushpull(kv, 0, a, b) == TUTTI_ERR_INVAL);
+    refuse_lists(a, b);
+    CHECK(!tutti_kv_wait(kv, 60));
+    starpu_data_unregister(a);
+    starpu_data_unregister(b);
+    starpu_data_unregister(c);
+}
