@@ -14,6 +14,7 @@ libcore_la_SOURCES += \
 	dag/base/log.c dag/base/log.h dag/base/sink.h \
 	dag/base/mem.c dag/base/mem.h \
 	dag/base/median.c dag/base/median.h \
+	dag/base/normal.h \
 	dag/base/number.c dag/base/number.h \
 	dag/base/rng.c dag/base/rng.h \
 	dag/base/status.c dag/base/status.h \

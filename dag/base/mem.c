@@ -3,8 +3,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { ALIGNMENT = 64 };
+/* Blocks from LARGE bytes on begin at a huge page, and ask for them: a model's weights are first touched, and walked through, in
+ * a fraction of the time. */
+enum { ALIGNMENT = 64, HUGE = 2 << 20, LARGE = 2 * HUGE };
 
 size_t tutti_mem_product(size_t a, size_t b)
 {
@@ -16,7 +19,11 @@ void *tutti_mem_aligned(size_t bytes)
 {
     if (bytes > SIZE_MAX - ALIGNMENT) return NULL;
     size_t rounded = bytes ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
-    void *block = aligned_alloc(ALIGNMENT, rounded);
-    if (block) memset(block, 0, rounded);
-    return block;
+    void *block = aligned_alloc(rounded < LARGE ? ALIGNMENT : HUGE, rounded);
+    if (!block) return NULL;
+#ifdef MADV_HUGEPAGE
+    if (rounded >= LARGE)
+        (void)madvise(block, rounded, MADV_HUGEPAGE); /* where there are none, nothing changes */
+#endif
+    return memset(block, 0, rounded);
 }

@@ -1,8 +1,13 @@
 #include "dag/base/rng.h"
 
+#include "dag/base/clones.h"
+#include "dag/base/normal.h"
+
 #include <math.h>
 
-void tutti_rng_philox(uint64_t key, uint64_t hi, uint64_t lo, uint32_t out[4])
+/* Inlined, so that loops over it become vectors. */
+static inline __attribute__((always_inline)) void philox(
+    uint64_t key, uint64_t hi, uint64_t lo, uint32_t out[4])
 {
     uint32_t c0 = (uint32_t)lo, c1 = (uint32_t)(lo >> 32), c2 = (uint32_t)hi,
              c3 = (uint32_t)(hi >> 32);
@@ -20,6 +25,11 @@ void tutti_rng_philox(uint64_t key, uint64_t hi, uint64_t lo, uint32_t out[4])
     out[0] = c0, out[1] = c1, out[2] = c2, out[3] = c3;
 }
 
+void tutti_rng_philox(uint64_t key, uint64_t hi, uint64_t lo, uint32_t out[4])
+{
+    philox(key, hi, lo, out);
+}
+
 uint64_t tutti_rng_u64(uint64_t seed, uint64_t stream, uint64_t index)
 {
     uint32_t w[4];
@@ -35,10 +45,33 @@ double tutti_rng_uniform(uint64_t seed, uint64_t stream, uint64_t index)
 double tutti_rng_normal(uint64_t seed, uint64_t stream, uint64_t index)
 {
     uint32_t w[4];
-    tutti_rng_philox(seed, stream, index, w);
-    double u = ((double)w[0] + 1.0) * 0x1p-32; /* in (0, 1] */
-    double v = (double)w[1] * 0x1p-32;
-    return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v);
+    philox(seed, stream, index, w);
+    return sqrt(tutti_normal_square(w[0])) * tutti_normal_cosine(w[1]);
+}
+
+/* So many that each loop becomes a few vectors; square roots may set errno, so they have one of their own. */
+enum { BLOCK = 64 };
+
+TUTTI_CLONES
+static void draw_block(uint64_t seed, uint64_t stream, uint64_t first, double *x)
+{
+    uint32_t near[BLOCK], far[BLOCK];
+    for (int i = 0; i < BLOCK; i++) {
+        uint32_t w[4];
+        philox(seed, stream, first + (uint64_t)i, w);
+        near[i] = w[0];
+        far[i] = w[1];
+    }
+    for (int i = 0; i < BLOCK; i++) x[i] = tutti_normal_square(near[i]);
+    for (int i = 0; i < BLOCK; i++) x[i] = sqrt(x[i]);
+    for (int i = 0; i < BLOCK; i++) x[i] *= tutti_normal_cosine(far[i]);
+}
+
+void tutti_rng_normals(uint64_t seed, uint64_t stream, uint64_t first, size_t count, double *x)
+{
+    for (; count >= BLOCK; first += BLOCK, count -= BLOCK, x += BLOCK)
+        draw_block(seed, stream, first, x);
+    for (size_t i = 0; i < count; i++) x[i] = tutti_rng_normal(seed, stream, first + i);
 }
 
 uint64_t tutti_rng_below(uint64_t seed, uint64_t stream, uint64_t index, uint64_t bound)

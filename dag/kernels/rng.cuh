@@ -4,6 +4,8 @@
 
 #include "dag/kernels/cuda.cuh"
 
+#include "dag/base/normal.h"
+
 #include <math.h>
 
 namespace
@@ -41,9 +43,7 @@ TUTTI_BOTH inline double drawn_uniform(uint64_t seed, uint64_t stream, uint64_t 
 TUTTI_BOTH inline double drawn_normal(uint64_t seed, uint64_t stream, uint64_t index)
 {
     const uint64_t bits = drawn_bits(seed, stream, index);
-    const double u = ((double)(uint32_t)bits + 1.0) * 0x1p-32; /* in (0, 1] */
-    const double v = (double)(bits >> 32) * 0x1p-32;
-    return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v);
+    return sqrt(tutti_normal_square((uint32_t)bits)) * tutti_normal_cosine((uint32_t)(bits >> 32));
 }
 
 } // namespace

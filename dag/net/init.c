@@ -15,6 +15,18 @@ static void fill_constant(float *x, int64_t count, float value)
     for (int64_t e = 0; e < count; e++) x[e] = value;
 }
 
+static void fill_normal(
+    float *x, int64_t first, int64_t count, double spread, uint64_t seed, uint64_t stream)
+{
+    double normal[512];
+    const int64_t most = sizeof normal / sizeof *normal;
+    for (int64_t n; count > 0; x += n, first += n, count -= n) {
+        n = count < most ? count : most;
+        tutti_rng_normals(seed, stream, (uint64_t)first, (size_t)n, normal);
+        for (int64_t e = 0; e < n; e++) x[e] = (float)(spread * normal[e]);
+    }
+}
+
 /* Elements from number `first` on, which is 0 but of weights. */
 static void fill(float *x, int64_t first, int64_t count, tutti_start start, double spread,
     uint64_t seed, const char *name)
@@ -25,8 +37,7 @@ static void fill(float *x, int64_t first, int64_t count, tutti_start start, doub
         memset(x, 0, (size_t)count * sizeof *x);
         break;
     case TUTTI_START_NORMAL:
-        for (int64_t e = 0; e < count; e++)
-            x[e] = (float)(spread * tutti_rng_normal(seed, stream, (uint64_t)(first + e)));
+        fill_normal(x, first, count, spread, seed, stream);
         break;
     case TUTTI_START_UNIFORM:
         for (int64_t e = 0; e < count; e++)

@@ -3,6 +3,7 @@
 #include "dag/base/dtype.h"
 #include "dag/base/mem.h"
 #include "dag/base/median.h"
+#include "dag/base/normal.h"
 #include "dag/base/number.h"
 #include "dag/base/rng.h"
 #include "tests/support/testing.h"
@@ -73,6 +74,47 @@ START_TEST(rng_moments)
     ck_assert_double_eq_tol(sum / N, 0, 0.02);
     ck_assert_double_eq_tol(square / N, 1, 0.02);
     ck_assert_double_eq_tol(uniform / N, 0.5, 0.005);
+}
+END_TEST
+
+/* What the processor's vectors draw is what it draws one by one, wherever it begins and however many; both are what the C library's
+ * logarithm and cosine make of the two words. */
+START_TEST(normal_numbers)
+{
+    enum { N = 1000 };
+    double x[N];
+    const uint64_t firsts[] = {0, 1, 63, ((uint64_t)1 << 32) - 500, UINT64_MAX - 500};
+    for (size_t f = 0; f < sizeof firsts / sizeof *firsts; f++)
+        for (size_t count = 0; count <= N; count += count < 130 ? 1 : 290) {
+            x[count < N ? count : 0] = -99;
+            tutti_rng_normals(7, 3, firsts[f], count, x);
+            ck_assert(count == N || x[count] == -99);
+            for (size_t i = 0; i < count; i++)
+                ck_assert_double_eq(x[i], tutti_rng_normal(7, 3, firsts[f] + i));
+        }
+    for (size_t i = 0; i < N; i++) {
+        uint32_t w[4];
+        tutti_rng_philox(7, 3, firsts[4] + i, w);
+        const double square = -2 * log((w[0] + 1.0) * 0x1p-32);
+        const double expected = sqrt(square) * cos(6.283185307179586 * 0x1p-32 * w[1]);
+        ck_assert_double_eq_tol(x[i], expected, 1e-14);
+    }
+}
+END_TEST
+
+/* The ends of both ranges of words, and where the series meet. */
+START_TEST(normal_words)
+{
+    static const uint32_t words[] = {0, 1, 0x1FFFFFFF, 0x20000000, 0x3FFFFFFF, 0x40000000,
+        0x5FFFFFFF, 0x60000000, 0x7FFFFFFF, 0x80000000, 0x9FFFFFFF, 0xA0000000, 0xB504F332,
+        0xB504F333, 0xB504F334, 0xC0000000, 0xDFFFFFFF, 0xE0000000, 0xFFFFFFFD, 0xFFFFFFFE,
+        0xFFFFFFFF};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const double square = -2 * log((words[i] + 1.0) * 0x1p-32);
+        ck_assert_double_le(fabs(tutti_normal_square(words[i]) - square), 1e-15 * square);
+        ck_assert_double_eq_tol(
+            tutti_normal_cosine(words[i]), cos(6.283185307179586 * 0x1p-32 * words[i]), 1e-15);
+    }
 }
 END_TEST
 
@@ -156,6 +198,8 @@ int main(void)
     tcase_add_test(tcase, a_number_that_is_no_type_is_unknown);
     tcase_add_test(tcase, philox_known_answers);
     tcase_add_test(tcase, rng_moments);
+    tcase_add_test(tcase, normal_numbers);
+    tcase_add_test(tcase, normal_words);
     tcase_add_test(tcase, memory_notices_overflow);
     tcase_add_test(tcase, clock_moves_forward);
     tcase_add_test(tcase, medians);
