@@ -2,8 +2,8 @@
 # Replicas that train on while they average their weights with a partner's (--strategy adpsgd): one hash in every design; what is saved
 # and resumed; for how long a replica goes on without a partner that stands still; what is refused.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
-make_cifar "$dir/data"
-model=(--data "$dir/data" --model resnet20 --batch 8 --lr 0.02 --steps 7 --augment crop --ema 0.9)
+make_cifar "$dir/data" 20
+model=(--data "$dir/data" --model resnet20 --batch 4 --lr 0.02 --steps 7 --augment crop --ema 0.9)
 
 # is WHAT HASH: the run just done ended with these weights.
 is() {

@@ -2,8 +2,8 @@
 # Gradients in fewer bytes: one hash for every design, bucket and number of stages; what was not sent is saved, and a run that is resumed ends
 # as one that was not interrupted; --compress bf16 is --wire bf16; what is said of bytes; what is refused.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
-make_cifar "$dir/data"
-model=(--data "$dir/data" --model resnet20 --batch 8 --lr 0.02 --steps 4 --augment crop --eval-every never)
+make_cifar "$dir/data" 20
+model=(--data "$dir/data" --model resnet20 --batch 4 --lr 0.02 --steps 4 --augment crop --eval-every never)
 
 # is WHAT HASH: the run just done ended with these weights.
 is() {

@@ -2,8 +2,8 @@
 # Elastic averaging with parameter servers: one hash in every design and for any number of servers; rounds, what is saved and resumed; what
 # is refused.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
-make_cifar "$dir/data"
-model=(--data "$dir/data" --model resnet20 --batch 8 --lr 0.02 --steps 7 --augment crop --ema 0.9 --clip-norm 1)
+make_cifar "$dir/data" 20
+model=(--data "$dir/data" --model resnet20 --batch 4 --lr 0.02 --steps 7 --augment crop --ema 0.9 --clip-norm 1)
 elastic=(--strategy elastic:period=2,alpha=0.1,round=4)
 
 # is WHAT HASH: the run just done ended with these weights.

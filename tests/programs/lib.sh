@@ -75,17 +75,17 @@ field() {
     sed -n 's/.*"event":"summary".*"'"$1"'":"\{0,1\}\([^,"}]*\).*/\1/p' "$dir/json" | tail -n 1
 }
 
-# A small CIFAR-10: 5 x 40 training and 30 test images, always the same.
-make_cifar() { # FOLDER
+# A small CIFAR-10, always the same, with 30 test images.
+make_cifar() { # FOLDER [IMAGES in each of the five training files: 40]
     mkdir -p "$1"
-    perl -e 'my ($folder) = @ARGV; srand 7;
+    perl -e 'my ($folder, $images) = @ARGV; srand 7;
         for my $name ((map { "data_batch_$_" } 1 .. 5), "test_batch") {
             open my $file, ">:raw", "$folder/$name.bin" or die;
-            for my $i (1 .. ($name eq "test_batch" ? 30 : 40)) {
+            for my $i (1 .. ($name eq "test_batch" ? 30 : $images)) {
                 my $label = int rand 10;
                 print $file pack "C*", $label, map { int(20 * $label + rand 60) } 1 .. 3072;
             }
-        }' "$1"
+        }' "$1" "${2:-40}"
 }
 
 # Grey 8x8 JPEG files in two classes.

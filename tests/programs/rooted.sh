@@ -2,8 +2,8 @@
 # Rooted updates: three schedules of one result, that of whole updates on two and three ranks, in every design and with stages;
 # checkpoints; what is refused.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
-make_cifar "$dir/data"
-model=(--data "$dir/data" --model resnet20 --batch 8 --lr 0.02 --steps 6 --augment crop)
+make_cifar "$dir/data" 20
+model=(--data "$dir/data" --model resnet20 --batch 4 --lr 0.02 --steps 6 --augment crop)
 
 # is WHAT HASH: the run just done ended with these weights.
 is() {

@@ -2,8 +2,8 @@
 # Parameter servers in the same mpirun: the weights of sync where each worker is a client, and of a tree of sums where clients have two;
 # in every design, for any number of servers, and where all ranks are servers; checkpoints; what is refused.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
-make_cifar "$dir/data"
-model=(--data "$dir/data" --model resnet20 --batch 8 --lr 0.02 --steps 6 --augment crop)
+make_cifar "$dir/data" 20
+model=(--data "$dir/data" --model resnet20 --batch 4 --lr 0.02 --steps 6 --augment crop)
 
 # is WHAT HASH: the run just done ended with these weights.
 is() {

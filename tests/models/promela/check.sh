@@ -81,7 +81,7 @@ models() { # of the table
     while read -r when model words; do
         case $when in
         '#'* | '') continue ;;
-        quick) compile=-O2 ;; # fast; at most 1 GB
+        quick) compile=-O1 ;; # compiled as fast as it runs; at most 1 GB
         full) [ $what = full ] || continue; compile="-O2 -DCOLLAPSE" ;; # exact as well, in a third of the memory
         esac
         options=() wanted='' case=''
