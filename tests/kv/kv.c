@@ -57,6 +57,7 @@ static void work(const char *mode, const char *type, const char *optimizer)
     if (!strcmp(mode, "survive")) run_survive(atoi(optimizer));
     if (!strcmp(mode, "steps")) run_steps(atoi(optimizer));
     if (!strcmp(mode, "refusals")) run_refusals();
+    if (!strcmp(mode, "missed")) run_missed();
     if (!strcmp(mode, "differ"))
         CHECK(!tutti_kv_set_optimizer(kv, tutti_kv_rank(kv) ? "add" : "assign"));
 }

@@ -42,5 +42,6 @@ void run_urgent(void);
 void run_elastic(const char *type, int steps, int dies);
 /* kv_refusals.c */
 void run_refusals(void);
+void run_missed(void);
 
 #endif

@@ -69,6 +69,8 @@ says err "tutti_kv_init: key 0: the optimizer adam does not take I32: make a key
 says err "tutti_kv_init: key -1: must be 0 or more"
 says err "keys have been made: call it before the first tutti_kv_init"
 refuses 1 "sets a.*, but another has set a" kv 3 differ 1 0 sync
+refuses 1 "tutti_kv_serve: worker 1 uses key number 0, which worker 0 has left without making: every worker must make the same keys" \
+    kv 3 missed 1 0 sync
 refuses 1 "servers is 3 of 3 ranks: must be from 0 to 2" kv 3 works 3 0 sync
 refuses 1 "clients is 2, but 3 workers cannot form so many groups" kv 4 works 1 2 sync
 refuses 1 'type is "async", but without servers there is sync alone' kv 2 works 0 0 async

@@ -56,3 +56,14 @@ void run_refusals(void)
     starpu_data_unregister(b);
     starpu_data_unregister(c);
 }
+
+/* Worker 0 leaves without the key that the others make and push to. */
+void run_missed(void)
+{
+    if (tutti_kv_rank(kv) == 0) return;
+    tutti_handle a = vector(x[0], 10);
+    CHECK(!tutti_kv_init(kv, 0, a, TUTTI_F32));
+    CHECK(!tutti_kv_push(kv, 0, a));
+    CHECK(tutti_kv_wait(kv, 60));
+    starpu_data_unregister(a);
+}
