@@ -6,6 +6,7 @@
 #include "dag/net/update_rule.h"
 #include "designs/kv/jobs.h"
 #include "designs/kv/kv.h"
+#include "designs/kv/metered.h"
 #include "designs/thread/deadline.h"
 
 #include <math.h>
@@ -146,7 +147,7 @@ static const tutti_strategy *stored_strategy(const tutti_train_options *o)
 }
 
 /* Who waits for another client is warned; how long is for --timeout to say: an evaluation may take its time. */
-static tutti_status open_kv(const tutti_train_options *o, tutti_train_store *s)
+static tutti_status open_kv(const tutti_train_options *o, tutti_meter *meter, tutti_train_store *s)
 {
     const tutti_strategy *strategy = stored_strategy(o);
     char type[TUTTI_STRATEGY_TEXT];
@@ -163,7 +164,7 @@ static tutti_status open_kv(const tutti_train_options *o, tutti_train_store *s)
         .clients = s->clients,
         .type = tutti_strategy_print(strategy, &o->strategy_settings, type),
         .attach = &attach};
-    return tutti_kv_open(*(const MPI_Comm *)s->all.comm, &options, &s->kv);
+    return tutti_kv_open_metered(*(const MPI_Comm *)s->all.comm, &options, meter, &s->kv);
 }
 
 /* As tutti_kv_set_optimizer reads it. Gradients are those of the mean over the images of all clients: where a client's
@@ -192,7 +193,7 @@ tutti_status tutti_train_store_open(
     const tutti_train_options *options, tutti_train_store *store, tutti_training_session *on)
 {
     const tutti_step *step = on->step;
-    tutti_status status = open_kv(options, store);
+    tutti_status status = open_kv(options, on->meter, store);
     if (!status) status = choose_optimizer(store, on);
     for (int i = 0; i < step->parameters && !status; i++)
         status = tutti_kv_init(store->kv, i, handle(on, step->parameter[i]), TUTTI_F32);
@@ -243,7 +244,7 @@ tutti_status tutti_train_store_close(tutti_train_store *store)
 
 static tutti_status serve(const tutti_train_options *o, tutti_train_store *s)
 {
-    tutti_status status = open_kv(o, s);
+    tutti_status status = open_kv(o, NULL, s);
     if (status) return status;
     status = tutti_kv_serve(s->kv);
     tutti_status closed = tutti_train_store_close(s);

@@ -62,7 +62,8 @@ static tutti_status run_trainer(const tutti_train_options *options, tutti_interr
     if (!status) status = tutti_trainer_prepare(&trainer);
     if (store) status = tutti_train_store_agree(options, store, status);
     if (status) goto done;
-    if (store && !options->check_only) status = tutti_train_store_open(options, store, &trainer.session);
+    if (store && !options->check_only)
+        status = tutti_train_store_open(options, store, &trainer.session);
     if (!status && options->check_only) {
         status = tutti_train_judge(&trainer);
         goto done;
@@ -73,6 +74,7 @@ static tutti_status run_trainer(const tutti_train_options *options, tutti_interr
     status = tutti_exchange_agree(trainer.session.exchange, status ? status : closed, NULL);
 done:;
     tutti_status parted = store ? tutti_train_store_close(store) : TUTTI_OK;
+    if (parted) trainer.session.meter = NULL; /* what is in flight may still use it */
     tutti_status left = tutti_trainer_leave(&trainer);
     return status ? status : parted ? parted : left;
 }

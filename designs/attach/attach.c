@@ -242,7 +242,7 @@ static void release(tutti_session *session)
 }
 
 tutti_status tutti_session_attach(const void *given, tutti_status refused, const char *further,
-    const tutti_attach_options *options, tutti_session **session)
+    tutti_meter *meter, const tutti_attach_options *options, tutti_session **session)
 {
     const MPI_Comm comm = given ? *(const MPI_Comm *)given : MPI_COMM_NULL;
     if (!session) return tutti_fail(TUTTI_ERR_INVAL, "tutti_attach: session is NULL");
@@ -257,6 +257,7 @@ tutti_status tutti_session_attach(const void *given, tutti_status refused, const
     exchange.on_end_ctx = s;
     exchange.priorities.on = 1;
     exchange.messages = 1;
+    exchange.meter = meter;
     s->whole = s;
     s->may_abort = options->may_abort;
     status = open_exchange(comm, refused, further, options, &exchange, &s->exchange);
@@ -295,7 +296,7 @@ tutti_status tutti_attach_sized(MPI_Comm comm, const tutti_attach_options *optio
     tutti_attach_options known;
     unsigned errors = tutti_error_count();
     tutti_status refused = read_sized(options, options_bytes, &known);
-    tutti_status status = tutti_session_attach(&comm, refused, "", &known, session);
+    tutti_status status = tutti_session_attach(&comm, refused, "", NULL, &known, session);
     return tutti_session_leave("tutti_attach", errors, status);
 }
 

@@ -18,12 +18,12 @@ struct tutti_session {
     struct tutti_session *whole; /* the one from tutti_attach */
     struct tutti_session *next;  /* of its groups */
     int group;                   /* tutti_coll_args.group */
-    tutti_exchange *exchange; /* NULL until tutti_attach returns and after tutti_detach has */
+    tutti_exchange *exchange;    /* NULL until tutti_attach returns and after tutti_detach has */
     tutti_insert *insert;
     tutti_names *names;
     tutti_operators operators;
     tutti_priorities priorities;
-    int warned; /* that the design ignores priorities */
+    int warned;                 /* that the design ignores priorities */
     tutti_recording *recording; /* NULL: it is not being traced */
     int rank, size;
     int may_abort;
@@ -31,9 +31,10 @@ struct tutti_session {
 };
 
 /* tutti_attach over the MPI_Comm at `comm`, once its options are read (refused: why they could not
- * be), with further settings that all ranks must share ("name=value\n..."). */
+ * be), with further settings that all ranks must share ("name=value\n..."), and a meter of what it
+ * communicates (borrowed; NULL: none). */
 tutti_status tutti_session_attach(const void *comm, tutti_status refused, const char *further,
-    const struct tutti_attach_options *options, struct tutti_session **session);
+    tutti_meter *meter, const struct tutti_attach_options *options, struct tutti_session **session);
 /* Begins every call on a session: INVAL (logged) if the session is not open, or inside a task. */
 tutti_status tutti_session_enter(const struct tutti_session *session, const char *function);
 /* Ends a call that may have failed on another thread or rank: gives this thread a last error too.

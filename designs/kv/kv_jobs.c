@@ -243,7 +243,8 @@ tutti_status tutti_kv_jobs_open(tutti_kv *kv)
         .lost = serves ? lose_worker : tutti_kv_lose_server,
         .greeted = serves ? let_in : NULL,
         .silence_s = kv->jobs.settings.timeout_s,
-        .tags = tutti_exchange_edges(kv->session->exchange)};
+        .tags = tutti_exchange_edges(kv->session->exchange),
+        .meter = kv->meter};
     pthread_mutex_init(&kv->jobs.lock, NULL);
     kv->jobs.ended = calloc((size_t)kv->servers, 1);
     kv->jobs.lost = calloc((size_t)kv->servers, 1);

@@ -1,4 +1,5 @@
 #include "designs/kv/kv_parts.h"
+#include "designs/kv/metered.h"
 
 #include "dag/base/log.h"
 #include "designs/attach/sessions.h"
@@ -175,7 +176,8 @@ static tutti_status open_on(
         : j->serves ? "server"
                     : "client",
         j->on ? j->copies : 1);
-    tutti_status status = tutti_session_attach(&comm, refused, settings, &attach, &kv->session);
+    tutti_status status =
+        tutti_session_attach(&comm, refused, settings, kv->meter, &attach, &kv->session);
     if (status) return status;
     status = j->on ? divide_jobs(kv) : divide(options, tutti_size(kv->session), kv);
     if (!status) status = check_type(kv);
@@ -192,8 +194,8 @@ static tutti_status open_on(
     return status;
 }
 
-tutti_status tutti_kv_open_sized(
-    MPI_Comm comm, const tutti_kv_options *options, size_t options_bytes, tutti_kv **kv)
+static tutti_status open_store(MPI_Comm comm, const tutti_kv_options *options, size_t options_bytes,
+    tutti_meter *meter, tutti_kv **kv)
 {
     unsigned errors = tutti_error_count();
     tutti_kv_options known;
@@ -206,6 +208,7 @@ tutti_status tutti_kv_open_sized(
     fresh->optimizer.scale = 1;
     fresh->road = &tutti_road_mpi;
     fresh->server = -1;
+    fresh->meter = meter;
     pthread_mutex_init(&fresh->news.lock, NULL);
     tutti_status status = open_on(comm, refused, &known, fresh);
     if (status) {
@@ -214,6 +217,18 @@ tutti_status tutti_kv_open_sized(
     }
     *kv = fresh;
     return TUTTI_OK;
+}
+
+tutti_status tutti_kv_open_sized(
+    MPI_Comm comm, const tutti_kv_options *options, size_t options_bytes, tutti_kv **kv)
+{
+    return open_store(comm, options, options_bytes, NULL, kv);
+}
+
+tutti_status tutti_kv_open_metered(
+    MPI_Comm comm, const tutti_kv_options *options, tutti_meter *meter, tutti_kv **kv)
+{
+    return open_store(comm, options, sizeof *options, meter, kv);
 }
 
 /* ---- closing ---- */

@@ -4,6 +4,7 @@
 #define TUTTI_KV_PARTS_H
 
 #include "dag/run/datum.h"
+#include "dag/run/meter.h"
 #include "designs/attach/attach_parts.h"
 #include "designs/kv/guests.h"
 #include "designs/kv/jobs.h"
@@ -110,6 +111,7 @@ typedef struct tutti_kv_jobs {
 
 struct tutti_kv {
     tutti_session *session;
+    tutti_meter *meter; /* may be NULL; borrowed */
     const tutti_road *road;
     tutti_session *all; /* the workers that meet by MPI; NULL: this one is alone, or a server */
     /* The client's workers, NULL if it is one. Pushes and pulls have a group each, so that no push waits for a

@@ -31,6 +31,7 @@ typedef struct move {
     tutti_held *held; /* NULL: there is nothing to let go */
     tutti_status *result;
     tutti_message *message;
+    double mark; /* the meter's, while it is on a line */
 } move;
 
 /* A note on its way out. */
@@ -161,6 +162,7 @@ static void begin_move(void *ctx, tutti_streamed *streamed)
         return;
     }
     if (way->sends) tutti_tcp_set_priority(m->message, m->priority);
+    m->mark = tutti_meter_enter(m->link->user.meter, TUTTI_METER_COMM);
     m->next = l->moves;
     l->moves = m;
 }
@@ -178,6 +180,7 @@ static void test_moves(line *l)
             continue;
         }
         *at = m->next;
+        tutti_meter_leave(m->link->user.meter, TUTTI_METER_COMM, m->mark);
         if (status && lost && m->way.has_spare)
             tutti_streams_put_back(&m->link->streams, &m->way);
         else

@@ -16,6 +16,7 @@
 
 #include "collectives/transport/tcp.h"
 #include "dag/run/datum.h"
+#include "dag/run/meter.h"
 #include "designs/kv/streams.h"
 
 typedef struct tutti_link tutti_link;
@@ -28,8 +29,9 @@ typedef struct tutti_link_user {
      * is no door. */
     tutti_tcp_verdict (*greeted)(
         void *ctx, unsigned char words[TUTTI_TCP_WORDS_BYTES], const char *from, int *peer);
-    double silence_s; /* as in tutti_tcp_options */
-    int64_t tags;     /* of moves */
+    double silence_s;   /* as in tutti_tcp_options */
+    int64_t tags;       /* of moves */
+    tutti_meter *meter; /* of moves, as of collectives; may be NULL; borrowed */
 } tutti_link_user;
 
 /* Starts the thread. NOMEM, INTERNAL (logged). */

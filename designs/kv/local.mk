@@ -10,7 +10,7 @@ libcore_la_SOURCES += \
 	designs/kv/kv_serve_keys.c designs/kv/kv_serve_pull.c designs/kv/kv_serve_push.c \
 	designs/kv/kv_serve_spare.c \
 	designs/kv/kv_work.c \
-	designs/kv/link.c designs/kv/link.h \
+	designs/kv/link.c designs/kv/link.h designs/kv/metered.h \
 	designs/kv/optimizer.c designs/kv/optimizer.h \
 	designs/kv/rule.c designs/kv/rule.h \
 	designs/kv/serve_parts.h \

@@ -16,6 +16,9 @@ learns() { # WHAT
 is() { # WHAT HASH
     [ -n "$2" ] && [ "$(field weights_hash)" = "$2" ] || fail "$1: $(field weights_hash) instead of $2"
 }
+communicates() { # WHAT: what goes to servers and back counts as communication
+    awk -v ms="$(field comm_ms)" 'BEGIN { exit !(ms > 0) }' || fail "$1: a step communicates $(field comm_ms) ms"
+}
 jobs() { # STATUS OPTION...: one server and two clients, each a job
     local wanted=$1 status=0
     shift
@@ -34,6 +37,7 @@ comes() { # FILE PATTERN
 # ---- one mpirun ----
 trains 3 "${model[@]}" --layout servers=1,clients=2 --strategy async --epochs 3
 learns async
+communicates async
 grep -q '"layout":"servers=1,clients=2"' "$dir/json" || fail "the start does not name the layout"
 grep -q '"strategy":"async"' "$dir/json" || fail "the start does not name the strategy"
 [ "$(grep -c '"event":"eval"' "$dir/json")" = 3 ] || fail "not an evaluation for each epoch"
@@ -64,6 +68,7 @@ jobs 0 "${same[@]}" --strategy sync
 is "sync, jobs" "$sync"
 jobs 0 --epochs 3 --strategy async --checkpoint "$dir/a"
 learns "async, jobs"
+communicates "async, jobs"
 
 # ---- a checkpoint: the servers begin with it ----
 first=$(losses)

@@ -23,7 +23,7 @@ failed=0
 
 mkdir -p "$build"
 cd "$build" || exit 1
-[ -e Makefile ] || "$source/configure" --quiet --enable-sanitize=thread CFLAGS='-O1 -g' || exit 1
+[ -e Makefile ] || "$source/configure" --quiet --enable-sanitize=thread CFLAGS='-O1 -g1' || exit 1
 # shellcheck disable=SC2086
 make -s -j"$(nproc)" $tests apps/tutti-cifar apps/tutti-info tests/kv/kv tests/deadlock/libexplore.la tests/deadlock/mutants/flags \
     tests/deadlock/test_explore-test_explore.o > build.log 2>&1 || { tail -n 20 build.log; exit 1; }

@@ -1,0 +1,12 @@
+/* A store whose messages count as communication of the program's meter (dag/run/meter.h). */
+#ifndef TUTTI_KV_METERED_H
+#define TUTTI_KV_METERED_H
+
+#include "dag/run/meter.h"
+#include "designs/kv/kv.h"
+
+/* tutti_kv_open. The meter is borrowed until tutti_kv_close returns OK; after a failure messages may still use it. NULL: none. */
+tutti_status tutti_kv_open_metered(
+    MPI_Comm comm, const tutti_kv_options *options, tutti_meter *meter, tutti_kv **kv);
+
+#endif
