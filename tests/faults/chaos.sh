@@ -59,9 +59,11 @@ shared_pattern() { # KIND RANK NUMBER TENSOR
 # holds back.
 message_pattern() { # KIND RANK
     case $1 in
-    swap) echo "$(message_pattern skip $2)|$(message_pattern stall $2)" ;;
+    swap) echo "$(message_pattern resize $2)|$(message_pattern stall $2)" ;;
     stall) echo "error: .*message #[0-9]+ \"[^\"]*\" of edge [^:]*: rank $2 is ready for it" ;;
-    skip | resize) echo "error: .*messages differ \(number [0-9]+ on edge [0-9]+ from rank [0-9] to rank [0-9]\).*[:;] rank $2: #" ;;
+    skip) # of the last in a step on its edge there is none behind it that would differ
+        echo "$(message_pattern resize $2)|warning: .*message #[0-9]+ \"[^\"]*\" of edge [0-9]+ from rank $2 to rank [0-9]: every rank has started it" ;;
+    resize) echo "error: .*messages differ \(number [0-9]+ on edge [0-9]+ from rank [0-9] to rank [0-9]\).*[:;] rank $2: #" ;;
     stop | orphan) echo "error: .*message #[0-9]+ \"[^\"]*\" of edge [^:]*: rank $2 does not answer" ;;
     *) pattern "$1" "$2" 0 '' ;;
     esac
