@@ -2,6 +2,7 @@
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
+#include "dag/run/sequence.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -160,14 +161,22 @@ static int concerns(const tutti_fault *f, tutti_fault_kind kind, const tutti_ent
 static void tell(tutti_fault *f, int64_t number, const char *name)
 {
     if (!f->told)
-        tutti_log(TUTTI_LOG_WARN, "%s: %s at %s %" PRId64 " \"%s\"", variable,
-            kinds[f->wish.kind].name, f->wish.message ? "message" : "collective", number, name);
+        tutti_log(TUTTI_LOG_WARN, "%s: %s at collective %" PRId64 " \"%s\"", variable,
+            kinds[f->wish.kind].name, number, name);
     f->told = 1;
 }
 
 static void tell_entry(tutti_fault *f, const tutti_entry *entry)
 {
-    tell(f, f->wish.message ? entry->message : entry->sequence, entry->name);
+    if (!f->wish.message) {
+        tell(f, entry->sequence, entry->name);
+        return;
+    }
+    if (!f->told)
+        tutti_log(TUTTI_LOG_WARN, "%s: %s at message %" PRId64 " \"%s\", #%" PRId64 " of its edge",
+            variable, kinds[f->wish.kind].name, entry->message, entry->name,
+            tutti_sequence_number(entry->sequence));
+    f->told = 1;
 }
 
 /* The requested number may lie among the chunks of one collective: nothing is added between them. */

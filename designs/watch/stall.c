@@ -185,7 +185,9 @@ static void add_reason(page *p, const tutti_stall_state *s, int64_t collective, 
         add_silence(p, s);
         return;
     }
-    if (s->place == TUTTI_STALL_NOT_SUBMITTED)
+    if (s->about != collective) /* its answer is on the way */
+        add(p, "has not said yet how far it is");
+    else if (s->place == TUTTI_STALL_NOT_SUBMITTED)
         add(p, "has not submitted it: its program has yet to submit %s #%" PRId64 "%s%s",
             tutti_sequence_slot(collective) ? "number" : "collective",
             tutti_sequence_slot(collective) ? tutti_sequence_number(collective) : s->submitted,
@@ -219,12 +221,29 @@ static void add_numbers(page *p, int ranks, const int missing[], int from, int c
     }
 }
 
+/* Nobody is missing: those that have ended it have sent, or so they believe, what the others still wait for. */
+static void add_lost(page *p, int ranks, const tutti_stall_state state[], int64_t collective)
+{
+    int ended[ranks], count = 0;
+    for (int r = 0; r < ranks; r++) {
+        const tutti_stall_state *s = &state[r];
+        count += ended[r] = !s->outside && s->about == collective && s->place == TUTTI_STALL_ENDED;
+    }
+    if (!count) {
+        add(p, "every rank has started it, but its messages do not move");
+        return;
+    }
+    add(p, count > 1 ? "ranks " : "rank ");
+    add_numbers(p, ranks, ended, 0, count);
+    add(p, " %s ended it, but messages of it have not arrived", count > 1 ? "have" : "has");
+}
+
 static void add_missing(page *p, int ranks, const tutti_stall_state state[], int64_t collective)
 {
     int missing[ranks], told = 0;
     int count = tutti_stall_missing(ranks, state, collective, missing);
     if (!count) {
-        add(p, "every rank has started it, but its messages do not move");
+        add_lost(p, ranks, state, collective);
         return;
     }
     if (count > 1) {

@@ -83,6 +83,8 @@ START_TEST(a_sentence_names_who_is_missing)
         "its messages do not move");
     s[1].place = TUTTI_STALL_ENDED; /* as a broadcast's root may */
     s[1].waits = 20;
+    ck_assert_str_eq(sentence(2, s, 18),
+        "collective #18 \"fc.weight\": rank 1 has ended it, but messages of it have not arrived");
     int missing[2];
     ck_assert_int_eq(tutti_stall_missing(2, s, 18, missing), 0);
     s[2] = s[3] = (tutti_stall_state){.waits = -1};
