@@ -164,7 +164,7 @@ static tutti_status open_kv(const tutti_train_options *o, tutti_meter *meter, tu
         .clients = s->clients,
         .type = tutti_strategy_print(strategy, &o->strategy_settings, type),
         .attach = &attach};
-    return tutti_kv_open_metered(*(const MPI_Comm *)s->all.comm, &options, meter, &s->kv);
+    return tutti_kv_open_metered(s->all.comm, &options, meter, &s->kv);
 }
 
 /* As tutti_kv_set_optimizer reads it. Gradients are those of the mean over the images of all clients: where a client's

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Blocks from LARGE bytes on begin at a huge page, and ask for them: a model's weights are first touched, and walked through, in
- * a fraction of the time. */
+/* Blocks from LARGE bytes on begin at a huge page, and ask for more of them: weights are touched for
+ * the first time, and walked through, in less time. */
 enum { ALIGNMENT = 64, HUGE = 2 << 20, LARGE = 2 * HUGE };
 
 size_t tutti_mem_product(size_t a, size_t b)

@@ -1,8 +1,10 @@
-/* A standard normal number of two words (Box and Muller 1958), in C and in CUDA. Internal to dag/base and dag/kernels.
+/* A standard normal number of two words (Box and Muller 1958), in C and in CUDA. Internal to dag/base
+ * and dag/kernels.
  *
- * Additions, multiplications, a division and a square root, in a fixed order, with nothing that a compiler may contract or a
- * C library may round otherwise: processors and GPUs draw the same bits. No branches, so that loops over it become vectors.
- * Logarithm, sine and cosine are their Taylor series, up to terms below the rounding of a double. */
+ * Additions, multiplications, a division and a square root, in a fixed order, and nothing that a C
+ * library may round in its own way: processors and GPUs draw the same bits, unless a compiler
+ * contracts a*b+c. There are no branches, so that loops over it become vectors. Logarithm, sine and
+ * cosine are their Taylor series, up to terms below the rounding of a double. */
 #ifndef TUTTI_NORMAL_H
 #define TUTTI_NORMAL_H
 

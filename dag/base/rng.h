@@ -16,7 +16,8 @@ void tutti_rng_philox(uint64_t key, uint64_t hi, uint64_t lo, uint32_t out[4]);
 uint64_t tutti_rng_u64(uint64_t seed, uint64_t stream, uint64_t index);
 /* Uniform in [0, 1). */
 double tutti_rng_uniform(uint64_t seed, uint64_t stream, uint64_t index);
-/* Standard normal (Box-Muller). Alone, or `count` of them from index `first` on, several times as fast; the same bits. */
+/* Standard normal (Box-Muller): one, or `count` from index `first` on, several times as fast and with
+ * the same bits. */
 double tutti_rng_normal(uint64_t seed, uint64_t stream, uint64_t index);
 void tutti_rng_normals(uint64_t seed, uint64_t stream, uint64_t first, size_t count, double *x);
 /* Uniform integer in [0, bound), bound > 0 (multiply-shift; bias below 2^-32 for bound < 2^32). */

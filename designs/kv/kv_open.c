@@ -226,9 +226,9 @@ tutti_status tutti_kv_open_sized(
 }
 
 tutti_status tutti_kv_open_metered(
-    MPI_Comm comm, const tutti_kv_options *options, tutti_meter *meter, tutti_kv **kv)
+    const void *comm, const tutti_kv_options *options, tutti_meter *meter, tutti_kv **kv)
 {
-    return open_store(comm, options, sizeof *options, meter, kv);
+    return open_store(*(const MPI_Comm *)comm, options, sizeof *options, meter, kv);
 }
 
 /* ---- closing ---- */

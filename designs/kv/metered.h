@@ -5,8 +5,9 @@
 #include "dag/run/meter.h"
 #include "designs/kv/kv.h"
 
-/* tutti_kv_open. The meter is borrowed until tutti_kv_close returns OK; after a failure messages may still use it. NULL: none. */
+/* tutti_kv_open over the communicator that `comm` points to. The meter is borrowed until
+ * tutti_kv_close returns OK; after a failure messages may still use it. NULL: there is none. */
 tutti_status tutti_kv_open_metered(
-    MPI_Comm comm, const tutti_kv_options *options, tutti_meter *meter, tutti_kv **kv);
+    const void *comm, const tutti_kv_options *options, tutti_meter *meter, tutti_kv **kv);
 
 #endif

@@ -77,8 +77,8 @@ START_TEST(rng_moments)
 }
 END_TEST
 
-/* What the processor's vectors draw is what it draws one by one, wherever it begins and however many; both are what the C library's
- * logarithm and cosine make of the two words. */
+/* Vectors draw what is drawn one by one, wherever they begin and however many; both are what the C
+ * library's logarithm and cosine make of the two words. */
 START_TEST(normal_numbers)
 {
     enum { N = 1000 };

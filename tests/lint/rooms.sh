@@ -39,7 +39,7 @@ designs/thread        | dag/base/ dag/run/latch.h dag/run/token.h collectives/bo
 designs/exchange      | dag/base/ dag/run/run.h dag/graph/ collectives/coll.h collectives/choose.h collectives/control.h collectives/value/ collectives/transport/transport.h designs/design.h designs/passes/ designs/check/check.h designs/drive/driver.h designs/queue/observed.h designs/verify/verify.h designs/watch/watch.h designs/thread/ | the exchange puts the rooms of designs together
 designs/trace         | dag/base/ dag/run/trace.h collectives/value/ designs/exchange/exchange.h | the trace of a run is gathered over an exchange
 designs/attach        | dag/base/ dag/run/foreign.h dag/run/insert.h dag/run/trace.h collectives/value/ designs/exchange/exchange.h designs/exchange/settings.h designs/passes/chunk.h designs/trace/write.h | the attach surface knows the exchange
-designs/kv            | dag/base/ dag/kernels/optim.h dag/run/datum.h collectives/buf/buf.h collectives/transport/tcp.h collectives/value/ designs/attach/ designs/thread/notes.h | a store of keys is a user of sessions and of connections between jobs, and updates values
+designs/kv            | dag/base/ dag/kernels/optim.h dag/run/datum.h dag/run/meter.h collectives/buf/buf.h collectives/transport/tcp.h collectives/value/ designs/attach/ designs/thread/notes.h | a store of keys is a user of sessions and of connections between jobs, which it meters, and updates values
 apps/models           | dag/net/net.h                                | models see net.h only
 apps/data             | dag/base/ config.h                           | data sees base only
 apps/session          | dag/base/ dag/device/device.h dag/graph/ dag/kernels/arith.h dag/kernels/conv.h dag/kernels/kernel.h dag/net/ dag/step/ dag/run/ collectives/boot.h collectives/choose.h collectives/transport/gather.h collectives/transport/transport.h designs/exchange/exchange.h apps/models/model.h | a session knows models, kernels, transports and the exchange, not who uses it
@@ -70,7 +70,7 @@ names='
 starpu_    | dag/run/ designs/attach/attach.h designs/attach/attach.c apps/bench/kv_store.c apps/example/ | StarPU is known to dag/run, the attach surface, and who uses that
 STARPU_    | dag/run/ designs/attach/attach.h designs/attach/attach.c apps/bench/kv_store.c apps/example/ | StarPU is known to dag/run, the attach surface, and who uses that
 PMPI_      | apps/mpicheck/                                       | the second names of MPI are for the checker of MPI programs
-MPI_       | collectives/transport/ collectives/boot.c designs/attach/attach.h designs/attach/attach.c designs/kv/kv.h designs/kv/kv_open.c apps/bench/kv_store.c apps/train/store.c apps/example/ apps/mpicheck/ | MPI is known to transports, boot, the attach surface, who uses that, and the checker of MPI programs
+MPI_       | collectives/transport/ collectives/boot.c designs/attach/attach.h designs/attach/attach.c designs/kv/kv.h designs/kv/kv_open.c apps/bench/kv_store.c apps/example/ apps/mpicheck/ | MPI is known to transports, boot, the attach surface, who uses that, and the checker of MPI programs
 dnnl_      | dag/kernels/onednn                                | oneDNN stands behind dag/kernels/onednn*
 exit(      | apps/                                             | libraries return a status, programs exit
 _exit(     | apps/ collectives/boot.c                          | libraries return a status, programs exit (and boot ends all ranks)
