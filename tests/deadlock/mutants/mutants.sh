@@ -109,7 +109,7 @@ judge() {
     fi
     mkdir -p "$scratch/$(dirname "$file")"
     install -m 644 "$source/$file" "$scratch/$file"
-    if ! patch --silent --fuzz=2 -d "$scratch" -p1 < "$patch" > "$scratch/log" 2>&1; then
+    if ! patch --silent --fuzz=0 -d "$scratch" -p1 < "$patch" > "$scratch/log" 2>&1; then
         echo "FAILED: $name does not apply: $(head -n 3 "$scratch/log")"
         return 1
     fi
@@ -130,7 +130,7 @@ judge() {
 patches=()
 if [ $# -eq 0 ]; then
     for patch in "$here"/*.patch; do
-        patch --silent --dry-run --force --fuzz=2 -d "$source" -p1 < "$patch" > "$scratch/log" 2>&1 ||
+        patch --silent --dry-run --force --fuzz=0 -d "$source" -p1 < "$patch" > "$scratch/log" 2>&1 ||
             { echo "FAILED: $(basename "$patch") does not apply: $(head -n 3 "$scratch/log")"; exit 1; }
     done
     for name in $few; do patches+=("$here/$name.patch"); done

@@ -49,7 +49,7 @@ judge() {
     file=$(sed -n 's#^+++ b/##p' "$patch")
     mkdir -p "$scratch/$(dirname "$file")"
     install -m 644 "$source/$file" "$scratch/$file"
-    if ! patch --silent --fuzz=2 -d "$scratch" -p1 < "$patch" > "$scratch/log" 2>&1; then
+    if ! patch --silent --fuzz=0 -d "$scratch" -p1 < "$patch" > "$scratch/log" 2>&1; then
         echo "FAILED: $name does not apply: $(head -n 3 "$scratch/log")"
         return 1
     fi
