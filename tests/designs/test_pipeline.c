@@ -449,6 +449,32 @@ START_TEST(marks_add_what_nodes_would)
 }
 END_TEST
 
+/* Each schedule of rooted leaves the bits of sync, also of the momentum, which the root alone keeps. */
+START_TEST(roots_keep_all)
+{
+    const uint64_t seed = testing_seed(500) + (uint64_t)_i;
+    static findings want, got;
+    world w = {.net = seed, .recipe = recipe_of(seed)};
+    w.recipe.rule = &tutti_update_sgd;
+    w.recipe.wire = TUTTI_F32;
+    w.recipe.mixup = w.recipe.clip_norm = 0;
+    w.recipe.strategy = &tutti_strategy_sync;
+    w.layout = (layout){.stages = 1, .replicas = 2, .emission = TUTTI_EMISSION_GPIPE};
+    w.layout.end[0] = 1;
+    w.design = tutti_designs[0];
+    run_world(&w, &want);
+    w.recipe.strategy = &tutti_strategy_rooted;
+    w.recipe.settings.value[0] = _i;
+    for (int i = 0; tutti_designs[i]; i++) {
+        w.design = tutti_designs[i];
+        if (w.design->unsafe) continue;
+        draw_cut(seed, 1 + i % 2, &w.layout);
+        run_world(&w, &got);
+        compare(&w, &got, &want);
+    }
+}
+END_TEST
+
 /* ---- what a stage needs ---- */
 
 /* Eight layers of one size. */
@@ -542,6 +568,7 @@ int main(void)
     TCase *tcase = testing_case(suite, "pipeline");
     tcase_add_loop_test(tcase, cuts_give_the_same_bits, 0, 12);
     tcase_add_loop_test(tcase, marks_add_what_nodes_would, 0, 2);
+    tcase_add_loop_test(tcase, roots_keep_all, 0, 3);
     tcase_add_test(tcase, memory_is_that_of_a_stage);
     tcase_add_loop_test(
         tcase, wrong_cuts_are_refused, 0, (int)(sizeof refusals / sizeof *refusals));
