@@ -67,7 +67,7 @@ status=0
 wait $launcher || status=$?
 [ $status = 130 ] || { fail "status $status after SIGTERM, not 130"; cat "$dir/out"; }
 step=$(sed -n 's/^.*"event":"interrupted".*"step":\([0-9]*\).*/\1/p' "$dir/json")
-[ -n "$step" ] && { [ $((step % 7)) = 0 ] || [ $((step % 25)) = 0 ]; } || fail "SIGTERM ends the run after step $step, within a round"
+[ -n "$step" ] && { [ $((step % 7)) = 0 ] || [ $((step % 12)) = 0 ]; } || fail "SIGTERM ends the run after step $step, within a round"
 
 # ---- what is refused ----
 refused "must be sync, sharded.* or " 2 --strategy locale
