@@ -19,8 +19,8 @@ void *tutti_mem_aligned(size_t bytes)
 {
     if (bytes > SIZE_MAX - ALIGNMENT) return NULL;
     size_t rounded = bytes ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
-    void *block = aligned_alloc(rounded < LARGE ? ALIGNMENT : HUGE, rounded);
-    if (!block) return NULL;
+    void *block;
+    if (posix_memalign(&block, rounded < LARGE ? ALIGNMENT : HUGE, rounded)) return NULL;
 #ifdef MADV_HUGEPAGE
     if (rounded >= LARGE)
         (void)madvise(block, rounded, MADV_HUGEPAGE); /* where there are none, nothing changes */
