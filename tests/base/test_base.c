@@ -127,6 +127,12 @@ START_TEST(memory_notices_overflow)
     ck_assert_uint_eq((uintptr_t)block % 64, 0);
     for (int i = 0; i < 100; i++) ck_assert_int_eq(block[i], 0);
     free(block);
+    enum { LARGE = (5 << 20) + 100 }; /* no multiple of a huge page */
+    block = tutti_mem_aligned(LARGE);
+    ck_assert_uint_eq((uintptr_t)block % 64, 0);
+    for (int i = 0; i < LARGE; i++)
+        if (block[i]) ck_abort_msg("element %d is %d", i, block[i]);
+    free(block);
 }
 END_TEST
 
