@@ -82,7 +82,7 @@ unpack() {
 configure() {
     cd objects || return 1
     ../src/configure --prefix="$prefix" --enable-cuda --with-cuda-dir="$cuda" NVCC="$cuda/bin/nvcc" \
-        --enable-maxcpus=64 --enable-maxcudadev=8 --enable-maxnodes=16 --disable-opencl --disable-mic --disable-starpufft \
+        --enable-maxcpus=64 --enable-maxcudadev=8 --enable-maxnodes=16 --disable-opencl --disable-mic --disable-mpi --disable-starpufft \
         --disable-socl --disable-fortran --disable-glpk --disable-build-doc --disable-build-examples --disable-build-tests \
         --disable-static ac_cv_lib_cusparse_cusparseCreate=no \
         CFLAGS="-O2 -g1 -DDISABLE_CUSPARSE_DEPRECATED" CXXFLAGS="-O2 -g1" || return 1

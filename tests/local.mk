@@ -61,7 +61,12 @@ check-long: $(long_checks)
 # For .ci/run, which leaves some out where they would only run again.
 list-tests:
 	@echo $(TESTS)
-.PHONY: list-tests
+# What has to be built for some tests, only="...": every program but tests that are not among them. Some scripts run those.
+uses_other_tests = tests/deadlock/mutants/mutants.sh tests/device/mutants/mutants.sh tests/device/steps.sh \
+	tests/kernels/cuda_mutants.sh tests/kernels/isa.sh
+list-programs:
+	@echo $(if $(filter $(uses_other_tests),$(only)),$(check_PROGRAMS),$(filter-out $(filter-out $(only),$(TESTS)),$(check_PROGRAMS)))
+.PHONY: list-tests list-programs
 
 # Needs a build of its own, which it makes; make tsan does that alone.
 check-tsan:

@@ -152,7 +152,7 @@ done
 grep -rq 'still runs' "$dir/said" "$dir/out" && fail "a client had to be ended"
 
 # ---- a server dies of which the next has the keys: the weights are those of a run in which nobody has ----
-steps=(--model mlp --steps 500 --strategy sync)
+steps=(--model mlp --steps 150 --strategy sync)
 jobs 0 "${steps[@]}"
 alive=$(field weights_hash)
 rm -rf "$dir/json" "$dir/said"

@@ -30,6 +30,11 @@ const char *testing_source(const char *path)
     return full;
 }
 
+int testing_fewer(void)
+{
+    return getenv("TUTTI_TEST_FEWER") != NULL;
+}
+
 unsigned long testing_seed(unsigned long fallback)
 {
     const char *text = getenv("TUTTI_TEST_SEED");

@@ -27,4 +27,8 @@ const char *testing_source(const char *path);
  * replayed. */
 unsigned long testing_seed(unsigned long fallback);
 
+/* Whether TUTTI_TEST_FEWER is set: where memory and threads are looked at, what repeats a computation or tries every
+ * order of it is cut short. */
+int testing_fewer(void);
+
 #endif
