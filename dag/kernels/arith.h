@@ -9,6 +9,7 @@
  *
  * SUM_NARROW: the same sum of float32, without into, which is rounded to bf16 once, at its end.
  * WIDEN: bf16 to float32, `count` elements; exact. NARROW: the opposite, rounded.
+ * ACCUMULATE: y = y + x, of x in bf16 and y in float32; with WIDEN's descriptor.
  *
  * GATE: nothing happens to `inputs` tensors, but what reads any of them afterwards waits for all that
  * was written before.
@@ -67,6 +68,6 @@ typedef struct tutti_concat_desc {
 
 extern const tutti_op tutti_op_concat, tutti_op_concat_bwd, tutti_op_split, tutti_op_split_bwd,
     tutti_op_shortcut, tutti_op_shortcut_bwd, tutti_op_sum, tutti_op_sum_narrow, tutti_op_narrow,
-    tutti_op_widen, tutti_op_gate, tutti_op_put, tutti_op_take;
+    tutti_op_widen, tutti_op_accumulate, tutti_op_gate, tutti_op_put, tutti_op_take;
 
 #endif

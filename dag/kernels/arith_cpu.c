@@ -63,7 +63,8 @@ TUTTI_CPU_FN(sum_narrow)
 tutti_status tutti_open_widen(const void *desc, void **args)
 {
     const tutti_widen_desc *d = desc;
-    if (d->count < 1) return tutti_fail(TUTTI_ERR_INVAL, "widen, narrow: the tensor is empty");
+    if (d->count < 1)
+        return tutti_fail(TUTTI_ERR_INVAL, "widen, narrow, accumulate: the tensor is empty");
     return tutti_cpu_copy("widen", d, sizeof *d, args);
 }
 
@@ -80,6 +81,30 @@ TUTTI_CPU_FN(narrow)
     const tutti_widen_desc *d = args;
     (void)queue;
     tutti_cpu_narrow(buf[1], buf[0], d->count);
+    return TUTTI_OK;
+}
+
+TUTTI_INLINE void accumulate_lanes(void *const buf[], int64_t i, int lanes)
+{
+    tutti_lanes total, term;
+    tutti_get(&term, TUTTI_BF16, buf[0], i, lanes);
+    tutti_get(&total, TUTTI_F32, buf[1], i, lanes);
+    total += term;
+    tutti_put(TUTTI_F32, buf[1], i, &total, lanes);
+}
+
+TUTTI_CLONES static void accumulate(void *const buf[], int64_t count)
+{
+    int64_t i = 0;
+    for (; i + TUTTI_LANES <= count; i += TUTTI_LANES) accumulate_lanes(buf, i, TUTTI_LANES);
+    if (i < count) accumulate_lanes(buf, i, (int)(count - i));
+}
+
+TUTTI_CPU_FN(accumulate)
+{
+    const tutti_widen_desc *d = args;
+    (void)queue;
+    accumulate(buf, d->count);
     return TUTTI_OK;
 }
 
@@ -324,6 +349,10 @@ const tutti_op tutti_op_widen = {.name = "widen",
     .buffers = "x->y:F32",
     .part = TUTTI_PART_UPDATE,
     .desc_bytes = sizeof(tutti_widen_desc)};
+const tutti_op tutti_op_accumulate = {.name = "accumulate",
+    .buffers = "x->y:F32(rw)",
+    .part = TUTTI_PART_SUM,
+    .desc_bytes = sizeof(tutti_widen_desc)};
 
 const tutti_op tutti_op_gate = {.name = "gate",
     .buffers = "->x,...(rw)",
@@ -360,5 +389,6 @@ const tutti_kernel tutti_kernels_arith_cpu[] = {
     TUTTI_CPU_LOOP(sum_narrow, tutti_open_sum_narrow, sum_narrow_run),
     TUTTI_CPU_LOOP(narrow, tutti_open_widen, narrow_run),
     TUTTI_CPU_LOOP_OF(widen, TUTTI_BF16, tutti_open_widen, widen_run),
+    TUTTI_CPU_LOOP_OF(accumulate, TUTTI_BF16, tutti_open_widen, accumulate_run),
     {0},
 };

@@ -41,11 +41,26 @@ template <typename From, typename To> struct Convert {
     }
 };
 
+struct Accumulate {
+    const uint16_t *x;
+    float *y;
+    TUTTI_BOTH void operator()(int64_t i) const
+    {
+        y[i] += get(x, i);
+    }
+};
+
 template <typename From, typename To>
 tutti_status convert(const void *args, void *const buf[], void *queue)
 {
     const Convert<From, To> element = {(const From *)buf[0], (To *)buf[1]};
     return launch("widen, narrow", ((const tutti_widen_desc *)args)->count, element, queue);
+}
+
+tutti_status accumulate(const void *args, void *const buf[], void *queue)
+{
+    const Accumulate element = {(const uint16_t *)buf[0], (float *)buf[1]};
+    return launch("accumulate", ((const tutti_widen_desc *)args)->count, element, queue);
 }
 
 /* What only moves is moved as it is: `Value` is float for four bytes, uint16_t for two. */
@@ -223,5 +238,6 @@ extern "C" const tutti_kernel TUTTI_CUDA_TABLE(arith)[] = {
     ROW(sum_narrow, TUTTI_F32, tutti_open_sum_narrow, sum<float, uint16_t>),
     ROW(narrow, TUTTI_F32, tutti_open_widen, convert<float, uint16_t>),
     ROW(widen, TUTTI_BF16, tutti_open_widen, convert<uint16_t, float>),
+    ROW(accumulate, TUTTI_BF16, tutti_open_widen, accumulate),
     {},
 };

@@ -25,7 +25,7 @@ tutti_status tutti_open_relu(const void *desc, void **args);
 tutti_status tutti_open_dropout(const void *desc, void **args);
 tutti_status tutti_open_sum(const void *desc, void **args);
 tutti_status tutti_open_sum_narrow(const void *desc, void **args);
-tutti_status tutti_open_widen(const void *desc, void **args);  /* and narrow */
+tutti_status tutti_open_widen(const void *desc, void **args);  /* narrow, accumulate */
 tutti_status tutti_open_concat(const void *desc, void **args); /* and split */
 tutti_status tutti_open_put(const void *desc, void **args);
 tutti_status tutti_open_take(const void *desc, void **args);

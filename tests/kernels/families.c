@@ -268,6 +268,11 @@ static void widen_tensors(test_case *c)
     test_declare(c, "y", TUTTI_F32, d->count);
 }
 
+static void accumulate_tensors(test_case *c)
+{
+    widen_tensors(c);
+}
+
 static void sgd_of(test_case *c, tutti_dtype gradient)
 {
     tutti_sgd_desc *d = (void *)c->desc.bytes;
@@ -563,6 +568,7 @@ static const field fields[] = {
     SUM(sum_narrow),
     F(widen, tutti_widen_desc, count, 'i'),
     F(narrow, tutti_widen_desc, count, 'i'),
+    F(accumulate, tutti_widen_desc, count, 'i'),
     XENT(xent),
     XENT(xent_mixed),
     F(mixup, tutti_mixup_desc, N, 'i'),
@@ -666,6 +672,7 @@ const test_family *const test_families[] = {
     FAMILY(sum_narrow, 1, {&tutti_op_sum_narrow}),
     FAMILY(widen, 1, {&tutti_op_widen}),
     FAMILY(narrow, 1, {&tutti_op_narrow}),
+    FAMILY(accumulate, 1, {&tutti_op_accumulate}),
     FAMILY(xent, 2, {&tutti_op_softmax_xent, &tutti_op_xent_eval}),
     FAMILY(xent_mixed, 1, {&tutti_op_softmax_xent}),
     HALVES(mixup, 1, {&tutti_op_mixup}),

@@ -385,6 +385,12 @@ void test_narrow_reference(const test_case *c)
     for (int64_t i = 0; i < x->count; i++) test_value(c, "y")[i] = test_bf16(x->value[i]);
 }
 
+void test_accumulate_reference(const test_case *c)
+{
+    const test_tensor *x = test_find(c, "x");
+    for (int64_t i = 0; i < x->count; i++) test_value(c, "y")[i] += x->value[i];
+}
+
 /* ---- loss, optim ---- */
 
 /* The row's target is `label`, and with weight 1 - part `other`. */

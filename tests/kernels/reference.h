@@ -25,6 +25,7 @@ void test_sum_reference(const test_case *c);
 void test_sum_narrow_reference(const test_case *c);
 void test_widen_reference(const test_case *c);
 void test_narrow_reference(const test_case *c);
+void test_accumulate_reference(const test_case *c);
 void test_xent_reference(const test_case *c);
 void test_xent_mixed_reference(const test_case *c);
 void test_mixup_reference(const test_case *c);

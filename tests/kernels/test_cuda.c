@@ -180,7 +180,7 @@ START_TEST(any_numbers_have_the_same_bits)
         int nans;
     } cases[] = {{"relu count=100003", 1},
         {"dropout count=100003 offset=4000000000 rate=0.3 seed=11 stream=5", 1},
-        {"widen count=100003", 1}, {"narrow count=100003", 1},
+        {"widen count=100003", 1}, {"narrow count=100003", 1}, {"accumulate count=100003", 0},
         {"concat pixels=3001 parts=3 C0=16 C1=3 C2=33", 1},
         {"split pixels=3001 parts=2 C0=17 C1=5", 1},
         {"shortcut N=3 H=33 W=31 C=16 K=33 stride=2", 1}, {"sum count=100003 inputs=3 relu=0", 0},
