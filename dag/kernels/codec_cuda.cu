@@ -286,7 +286,7 @@ tutti_status topk_encode(const void *args, void *const buf[], void *queue)
 {
     const Opened<tutti_topk_desc> *k = (const Opened<tutti_topk_desc> *)args;
     const tutti_topk_desc *d = &k->desc;
-    Space *space = (Space *)k->space;
+    Space *space = (Space *)k->space->memory;
     float *e = (float *)buf[2];
     int32_t *code = (int32_t *)buf[1] + block_at(d->rows, d->rows.replica);
     const Gather gather = {(const float *)buf[0], e};
@@ -413,7 +413,7 @@ tutti_status powersgd_left(const void *args, void *const buf[], void *queue)
 {
     const Opened<tutti_powersgd_desc> *k = (const Opened<tutti_powersgd_desc> *)args;
     const tutti_powersgd_desc *d = &k->desc;
-    int32_t *asleep = (int32_t *)k->space;
+    int32_t *asleep = (int32_t *)k->space->memory;
     float *q = (float *)buf[2], *e = (float *)buf[3];
     const Asleep look = {q, asleep, d->columns};
     const Wake wake = {q, asleep, *d};
@@ -525,7 +525,7 @@ tutti_status powersgd_right(const void *args, void *const buf[], void *queue)
     const Product product = {p, q, e, -1, d->rows, d->columns, d->rank};
     tutti_status status = TUTTI_OK;
     for (int j = 0; j < d->rank && !status; j++)
-        status = make_orthonormal(d, p, j, (float *)k->space, queue);
+        status = make_orthonormal(d, p, j, (float *)k->space->memory, queue);
     if (!status) status = launch("powersgd_right", d->rank * d->columns, right, queue);
     return status ? status : launch("powersgd_right", d->rows * d->columns, product, queue);
 }

@@ -23,9 +23,15 @@ struct Conv {
     int64_t images;            /* in one call of the library */
     tutti_cudnn *whole, *rest; /* of so many images; of those that remain, or NULL */
     /* Parts of the space: for the library, at its begin; widened x and dy; blocks' sums of db. */
-    char *space;
+    tutti_workspace *space;
     size_t wide_x, wide_y, sums, bytes;
 };
+
+/* A part of the space, which begins there. */
+inline float *part_of(const Conv *k, size_t begin)
+{
+    return (float *)((char *)k->space->memory + begin);
+}
 
 inline const char *name_of(tutti_pass pass)
 {
@@ -40,7 +46,7 @@ void close_conv(void *args)
     if (!k) return;
     tutti_cudnn_close(k->whole);
     tutti_cudnn_close(k->rest);
-    if (k->space) space_release(k->space);
+    tutti_workspace_leave(k->space);
     free(k);
 }
 
@@ -93,9 +99,7 @@ tutti_status open_conv(const void *desc, void **args)
     k->wide_y = k->wide_x + x_bytes;
     k->sums = k->wide_y + y_bytes;
     k->bytes = k->sums + sums * sizeof(float);
-    void *space = NULL;
-    if (!status && k->bytes) status = space_get(name, k->bytes, &space);
-    k->space = (char *)space;
+    if (!status) status = space_get(name, k->bytes, &k->space);
     if (status)
         close_conv(k);
     else
@@ -108,7 +112,7 @@ template <typename Value> tutti_status conv(const void *args, void *const buf[],
     const Conv *k = (const Conv *)args;
     const int bias = k->desc.bias;
     Value *y = (Value *)buf[bias ? 3 : 2];
-    const tutti_cudnn_call call = {{buf[0], buf[1]}, y, 0, k->space, queue};
+    const tutti_cudnn_call call = {{buf[0], buf[1]}, y, 0, k->space->memory, queue};
     const tutti_status status = tutti_cudnn_run(k->whole, &call);
     if (status || !bias) return status;
     return add_bias("conv", y, (const float *)buf[2], y, k->y_rows, k->desc.K, queue);
@@ -117,7 +121,7 @@ template <typename Value> tutti_status conv(const void *args, void *const buf[],
 tutti_status conv_bwd_data(const void *args, void *const buf[], void *queue)
 {
     const Conv *k = (const Conv *)args;
-    const tutti_cudnn_call call = {{buf[0], buf[1]}, buf[2], 0, k->space, queue};
+    const tutti_cudnn_call call = {{buf[0], buf[1]}, buf[2], 0, k->space->memory, queue};
     return tutti_cudnn_run(k->whole, &call);
 }
 
@@ -134,20 +138,20 @@ struct WidenImages {
 inline tutti_status add_images(
     const Conv *k, const float *x, const float *dy, void *dw, void *queue)
 {
-    const tutti_cudnn_call call = {{x, dy}, dw, 0, k->space, queue};
+    const tutti_cudnn_call call = {{x, dy}, dw, 0, k->space->memory, queue};
     return tutti_cudnn_run(k->whole, &call);
 }
 
 inline tutti_status add_images(
     const Conv *k, const uint16_t *x, const uint16_t *dy, void *dw, void *queue)
 {
-    float *wide_x = (float *)(k->space + k->wide_x), *wide_y = (float *)(k->space + k->wide_y);
+    float *wide_x = part_of(k, k->wide_x), *wide_y = part_of(k, k->wide_y);
     tutti_status status = TUTTI_OK;
     for (int64_t n = 0; !status && n < k->desc.N; n += k->images) {
         const int64_t left = k->desc.N - n, images = left < k->images ? left : k->images;
         const WidenImages values = {x + n * k->x_each, wide_x},
                           slopes = {dy + n * k->y_each, wide_y};
-        const tutti_cudnn_call call = {{wide_x, wide_y}, dw, n > 0, k->space, queue};
+        const tutti_cudnn_call call = {{wide_x, wide_y}, dw, n > 0, k->space->memory, queue};
         status = launch("conv_bwd_weights", images * k->x_each, values, queue);
         if (!status) status = launch("conv_bwd_weights", images * k->y_each, slopes, queue);
         if (!status) status = tutti_cudnn_run(images < k->images ? k->rest : k->whole, &call);
@@ -162,8 +166,8 @@ tutti_status conv_bwd_weights(const void *args, void *const buf[], void *queue)
     const Value *dy = (const Value *)buf[1];
     const tutti_status status = add_images(k, (const Value *)buf[0], dy, buf[2], queue);
     if (status || !k->desc.bias) return status;
-    return sum_columns("conv_bwd_weights", dy, (float *)buf[3], k->y_rows, k->desc.K,
-        (float *)(k->space + k->sums), queue);
+    return sum_columns(
+        "conv_bwd_weights", dy, (float *)buf[3], k->y_rows, k->desc.K, part_of(k, k->sums), queue);
 }
 
 } // namespace

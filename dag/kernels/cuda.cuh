@@ -17,7 +17,7 @@ extern "C" {
 #include "dag/base/bf16.h"
 #include "dag/base/log.h"
 #include "dag/kernels/open.h"
-#include "dag/kernels/space.h"
+#include "dag/kernels/workspace.h"
 }
 
 #include <stdint.h>
@@ -80,23 +80,22 @@ inline tutti_status check_inputs(const char *op, int inputs)
         TUTTI_ERR_UNSUPPORTED, "%s: %d inputs on a GPU, which takes %d", op, inputs, MOST_INPUTS);
 }
 
-/* ---- Kernels that keep memory ---- */
+/* ---- Kernels that work in memory of the device ---- */
 
-/* The device's memory, at least one byte of it. NOMEM, logged. */
-inline tutti_status space_new(const char *op, size_t bytes, void **space);
-inline void space_release(void *space); /* accepts NULL */
+/* At least one byte of it. NOMEM, logged. */
+inline tutti_status space_new(const char *op, size_t bytes, void **memory);
+inline void space_release(void *memory); /* accepts NULL */
 
-/* The same, as far as kernels may take it (space.h); else NULL. */
-inline tutti_status space_get(const char *op, size_t bytes, void **space)
+inline tutti_status space_get(const char *op, size_t bytes, tutti_workspace **space)
 {
-    *space = NULL;
-    return tutti_space_grant(bytes) ? space_new(op, bytes, space) : TUTTI_OK;
+    static const tutti_workspace_source device = {space_new, space_release};
+    return tutti_workspace_join(op, bytes, &device, space);
 }
 
 /* What such a kernel opens: its descriptor, and memory for what one launch leaves to the next. */
 template <typename Desc> struct Opened {
     Desc desc;
-    void *space;
+    tutti_workspace *space;
 };
 
 template <typename Desc>
@@ -115,7 +114,7 @@ inline tutti_status open_with(const char *op, const Desc *desc, size_t bytes, vo
 
 template <typename Desc> void close_with(void *args)
 {
-    if (args) space_release(((Opened<Desc> *)args)->space);
+    if (args) tutti_workspace_leave(((Opened<Desc> *)args)->space);
     free(args);
 }
 
@@ -147,9 +146,9 @@ TUTTI_BOTH inline void each(int64_t first, int64_t step, int64_t count, const El
 
 #ifdef __CUDACC__
 
-inline tutti_status space_new(const char *op, size_t bytes, void **space)
+inline tutti_status space_new(const char *op, size_t bytes, void **memory)
 {
-    const cudaError_t error = cudaMalloc(space, bytes);
+    const cudaError_t error = cudaMalloc(memory, bytes);
     if (!error) return TUTTI_OK;
     (void)cudaGetLastError(); /* it would be the next launch's */
     return tutti_fail(TUTTI_ERR_NOMEM,
@@ -157,9 +156,9 @@ inline tutti_status space_new(const char *op, size_t bytes, void **space)
         cudaGetErrorString(error));
 }
 
-inline void space_release(void *space)
+inline void space_release(void *memory)
 {
-    cudaFree(space);
+    cudaFree(memory);
 }
 
 template <typename Element>
@@ -184,15 +183,15 @@ tutti_status launch(const char *op, int64_t count, const Element &element, void 
 
 #elif !defined TUTTI_CUDA_LAUNCH
 
-inline tutti_status space_new(const char *op, size_t bytes, void **space)
+inline tutti_status space_new(const char *op, size_t bytes, void **memory)
 {
-    *space = aligned_alloc(256, (bytes + 255) / 256 * 256); /* as the device's memory is */
-    return *space ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to open the kernel", op);
+    *memory = aligned_alloc(256, (bytes + 255) / 256 * 256); /* as the device's memory is */
+    return *memory ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to open the kernel", op);
 }
 
-inline void space_release(void *space)
+inline void space_release(void *memory)
 {
-    free(space);
+    free(memory);
 }
 
 template <typename Element>

@@ -14,12 +14,12 @@ namespace
 struct Dense {
     tutti_dense_desc desc;
     tutti_cublas *product;
-    char *space; /* for the library; then for values in float32, or blocks' sums of db */
+    tutti_workspace *space; /* for the library; then for values in float32, or blocks' sums of db */
 };
 
 inline float *numbers_of(const Dense *k)
 {
-    return (float *)(k->space + TUTTI_CUBLAS_WORKSPACE);
+    return (float *)((char *)k->space->memory + TUTTI_CUBLAS_WORKSPACE);
 }
 
 void close_dense(void *args)
@@ -27,7 +27,7 @@ void close_dense(void *args)
     Dense *k = (Dense *)args;
     if (!k) return;
     tutti_cublas_close(k->product);
-    if (k->space) space_release(k->space);
+    tutti_workspace_leave(k->space);
     free(k);
 }
 
@@ -38,12 +38,10 @@ inline tutti_status open_product(
     Dense *k = (Dense *)calloc(1, sizeof *k);
     if (!k) return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to open the kernel", product->op);
     k->desc = *d;
-    void *space = NULL;
     tutti_status status = tutti_cublas_open(product, &k->product);
     if (!status)
         status = space_get(
-            product->op, TUTTI_CUBLAS_WORKSPACE + (size_t)numbers * sizeof(float), &space);
-    k->space = (char *)space;
+            product->op, TUTTI_CUBLAS_WORKSPACE + (size_t)numbers * sizeof(float), &k->space);
     if (status)
         close_dense(k);
     else
@@ -93,7 +91,8 @@ tutti_status dense(const void *args, void *const buf[], void *queue)
     const Dense *k = (const Dense *)args;
     const int bias = k->desc.bias;
     float *y = (float *)buf[bias ? 3 : 2];
-    const tutti_status status = tutti_cublas_run(k->product, buf[0], buf[1], y, k->space, queue);
+    const tutti_status status =
+        tutti_cublas_run(k->product, buf[0], buf[1], y, k->space->memory, queue);
     if (status || !bias) return status;
     return add_bias("dense", y, (const float *)buf[2], y, k->desc.N, k->desc.K, queue);
 }
@@ -104,7 +103,7 @@ tutti_status dense_bf16(const void *args, void *const buf[], void *queue)
     const int bias = k->desc.bias;
     void *product = bias ? numbers_of(k) : buf[2];
     const tutti_status status =
-        tutti_cublas_run(k->product, buf[0], buf[1], product, k->space, queue);
+        tutti_cublas_run(k->product, buf[0], buf[1], product, k->space->memory, queue);
     if (status || !bias) return status;
     return add_bias("dense", numbers_of(k), (const float *)buf[2], (uint16_t *)buf[3], k->desc.N,
         k->desc.K, queue);
@@ -113,7 +112,7 @@ tutti_status dense_bf16(const void *args, void *const buf[], void *queue)
 tutti_status dense_bwd_data(const void *args, void *const buf[], void *queue)
 {
     const Dense *k = (const Dense *)args;
-    return tutti_cublas_run(k->product, buf[0], buf[1], buf[2], k->space, queue);
+    return tutti_cublas_run(k->product, buf[0], buf[1], buf[2], k->space->memory, queue);
 }
 
 template <typename Value>
@@ -121,7 +120,7 @@ tutti_status dense_bwd_weights(const void *args, void *const buf[], void *queue)
 {
     const Dense *k = (const Dense *)args;
     const tutti_status status =
-        tutti_cublas_run(k->product, buf[1], buf[0], buf[2], k->space, queue);
+        tutti_cublas_run(k->product, buf[1], buf[0], buf[2], k->space->memory, queue);
     if (status || !k->desc.bias) return status;
     return sum_columns("dense_bwd_weights", (const Value *)buf[1], (float *)buf[3], k->desc.N,
         k->desc.K, numbers_of(k), queue);

@@ -37,7 +37,7 @@ struct Xent {
 inline Xent xent_of(const void *args, void *const buf[], const float *part)
 {
     const Opened<tutti_xent_desc> *k = (const Opened<tutti_xent_desc> *)args;
-    return {(const float *)buf[0], part, (const int32_t *)buf[1], (Row *)k->space, k->desc,
+    return {(const float *)buf[0], part, (const int32_t *)buf[1], (Row *)k->space->memory, k->desc,
         k->desc.views > 1 ? 1 / (float)k->desc.views : 1};
 }
 

@@ -121,7 +121,7 @@ template <typename Value> struct Apply {
 template <typename Value> tutti_status norm(const void *args, void *const buf[], void *queue)
 {
     const Opened<tutti_norm_desc> *k = (const Opened<tutti_norm_desc> *)args;
-    const Space s = space_of(&k->desc, k->space);
+    const Space s = space_of(&k->desc, k->space->memory);
     const Moments<Value> moments = {(const Value *)buf[0], s};
     const Merge merge = {(const float *)buf[1], (float *)buf[3], k->desc.eps, s};
     const Apply<Value> apply = {(const Value *)buf[0], (Value *)buf[2], k->desc.relu, s};
@@ -143,7 +143,7 @@ struct SetLine {
 template <typename Value> tutti_status norm_infer(const void *args, void *const buf[], void *queue)
 {
     const Opened<tutti_norm_desc> *k = (const Opened<tutti_norm_desc> *)args;
-    const Space s = space_of(&k->desc, k->space);
+    const Space s = space_of(&k->desc, k->space->memory);
     const SetLine line = {(const float *)buf[1], (const float *)buf[2], k->desc.eps, s};
     const Apply<Value> apply = {(const Value *)buf[0], (Value *)buf[3], k->desc.relu, s};
     const tutti_status status = launch("norm_infer", s.C, line, queue);
@@ -217,7 +217,7 @@ template <typename Value> struct Gradient {
 template <typename Value> tutti_status norm_bwd(const void *args, void *const buf[], void *queue)
 {
     const Opened<tutti_norm_desc> *k = (const Opened<tutti_norm_desc> *)args;
-    const Space s = space_of(&k->desc, k->space);
+    const Space s = space_of(&k->desc, k->space->memory);
     const int relu = k->desc.relu, out = relu ? 5 : 4;
     const float *stats = (const float *)buf[3], eps = k->desc.eps;
     const Value *x = (const Value *)buf[0], *dy = (const Value *)buf[1];

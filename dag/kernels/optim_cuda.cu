@@ -160,7 +160,7 @@ struct Length {
 template <typename Value> tutti_status length(const void *args, void *const buf[], void *queue)
 {
     const Opened<tutti_length_desc> *k = (const Opened<tutti_length_desc> *)args;
-    double *sum = (double *)k->space;
+    double *sum = (double *)k->space->memory;
     const Length element = {sum, (float *)buf[1]};
     const tutti_status status =
         add_squares("length", (const Value *)buf[0], k->desc.count, sum, queue);
@@ -214,7 +214,7 @@ tutti_status lars(const void *args, void *const buf[], void *queue)
 {
     const Opened<tutti_lars_desc> *k = (const Opened<tutti_lars_desc> *)args;
     const tutti_lars_desc *d = &k->desc;
-    double *space = (double *)k->space;
+    double *space = (double *)k->space->memory;
     const float *g = (const float *)buf[0];
     float *w = (float *)buf[2];
     const LarsRate rate = {(const float *)buf[1], space, *d};

@@ -3,7 +3,7 @@
 #include "dag/base/log.h"
 #include "dag/base/mem.h"
 #include "dag/device/device.h"
-#include "dag/kernels/space.h"
+#include "dag/kernels/workspace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -164,13 +164,14 @@ static double gib(size_t bytes)
     return (double)bytes / 0x1p30;
 }
 
-/* opened: all kernels are, so that it is known what they keep. */
+/* opened: all kernels are, so that it is known what they work in. */
 static tutti_status refuse_room(const tutti_binding *b, size_t room, int opened)
 {
     const size_t needed = b->tensor_bytes + b->kernel_bytes;
     return tutti_fail(TUTTI_ERR_NOMEM,
-        "GPU %d has %.2f GiB of free memory, but a step takes %s%.2f (its tensors %.2f, what kernels keep "
-        "beside them %.2f): use a smaller batch, fewer ranks for each GPU, or --precision bf16",
+        "GPU %d has %.2f GiB of free memory, but a step takes %s%.2f (its tensors %.2f, what "
+        "kernels work "
+        "in %.2f): use a smaller batch, fewer ranks for each GPU, or --precision bf16",
         b->place.gpu, gib(room), opened ? "" : "at least ", gib(needed), gib(b->tensor_bytes),
         gib(b->kernel_bytes));
 }
@@ -185,13 +186,16 @@ static tutti_status check_rest(const tutti_binding *b, size_t room)
     const size_t libraries = room - b->kernel_bytes > rest ? room - b->kernel_bytes - rest : 0;
     if (b->tensor_bytes > rest)
         return tutti_fail(TUTTI_ERR_NOMEM,
-            "GPU %d has %.2f GiB of free memory, but the tensors of a step take %.2f: of %.2f that were "
-            "free, kernels keep %.2f, and their libraries, or other programs, have taken %.2f: use a "
+            "GPU %d has %.2f GiB of free memory, but the tensors of a step take %.2f: of %.2f that "
+            "were "
+            "free, kernels work in %.2f, and their libraries, or other programs, have taken %.2f: "
+            "use a "
             "smaller batch, fewer ranks for each GPU, or --precision bf16",
             gpu, gib(rest), gib(b->tensor_bytes), gib(room), gib(b->kernel_bytes), gib(libraries));
     tutti_log(TUTTI_LOG_INFO,
-        "GPU %d: a step takes %.2f GiB of %.2f that are free (its tensors %.2f, what kernels keep beside "
-        "them %.2f), and libraries of kernels have taken %.2f",
+        "GPU %d: a step takes %.2f GiB of %.2f that are free (its tensors %.2f, what kernels work "
+        "in "
+        "%.2f), and libraries of kernels have taken %.2f",
         gpu, gib(b->tensor_bytes + b->kernel_bytes), gib(room), gib(b->tensor_bytes),
         gib(b->kernel_bytes), gib(libraries));
     return TUTTI_OK;
@@ -205,9 +209,9 @@ static tutti_status bind_kernels_on_gpu(tutti_binding *b, const unsigned char us
     if (status) return status;
     for (int t = 0; t < b->tensors; t++)
         if (used[t] & GPU) b->tensor_bytes += tutti_graph_get_tensor(b->graph, t)->block_bytes;
-    tutti_space_begin(room > b->tensor_bytes ? room - b->tensor_bytes : 0);
+    tutti_workspace_begin(room > b->tensor_bytes ? room - b->tensor_bytes : 0);
     status = bind_kernels(b);
-    b->kernel_bytes = tutti_space_end();
+    b->kernel_bytes = tutti_workspace_end();
     if (b->tensor_bytes + b->kernel_bytes > room) return refuse_room(b, room, !status);
     return status ? status : check_rest(b, room);
 }

@@ -29,9 +29,9 @@ typedef struct tutti_binding {
     tutti_buffer *host, *gpu;
     const tutti_kernel **kernel; /* one per node; NULL for marks and collectives */
     void **args;                 /* what the kernel's open returned */
-    /* of the GPU's memory: what the tensors take, and what kernels keep beside them (kernels/space.h) */
+    /* of the GPU's memory: what the tensors take, and what all kernels work in (kernels/workspace.h) */
     size_t tensor_bytes, kernel_bytes;
-    int widest;                  /* most accesses of any node */
+    int widest; /* most accesses of any node */
 } tutti_binding;
 
 /* Opens every kernel and allocates every tensor. Logs how much of a GPU's memory all of it takes. Errors
@@ -45,8 +45,8 @@ void tutti_binding_close(tutti_binding *binding);
 tutti_status tutti_binding_check(
     const tutti_binding *binding, int tensor, size_t bytes, const char *what);
 
-/* Runs a kernel node on the calling thread, or leaves it on this queue of the GPU; failures are logged
- * with the node's name. [A] */
+/* Runs a kernel node on the calling thread, or leaves it on this queue of the GPU, the same for all: they share what
+ * they work in. Failures are logged with the node's name. [A]; on a GPU, one thread at a time. */
 tutti_status tutti_binding_execute(
     const tutti_binding *binding, int node, void *const buf[], void *queue);
 

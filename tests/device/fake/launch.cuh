@@ -9,19 +9,19 @@
 namespace
 {
 
-inline tutti_status space_new(const char *op, size_t bytes, void **space)
+inline tutti_status space_new(const char *op, size_t bytes, void **memory)
 {
-    const cudaError_t error = cudaMalloc(space, bytes);
+    const cudaError_t error = cudaMalloc(memory, bytes);
     if (error)
         return tutti_fail(TUTTI_ERR_NOMEM, "%s: no %zu bytes of the device's memory: %s", op, bytes,
             cudaGetErrorString(error));
-    fake_scratch(*space);
+    fake_scratch(*memory);
     return TUTTI_OK;
 }
 
-inline void space_release(void *space)
+inline void space_release(void *memory)
 {
-    cudaFree(space);
+    cudaFree(memory);
 }
 
 template <typename Element> struct FakeKernel {
@@ -45,7 +45,8 @@ template <typename Element> struct FakeKernel {
 template <typename Element>
 tutti_status launch(const char *op, int64_t count, const Element &element, void *queue)
 {
-    static_assert(std::is_trivially_copyable<Element>::value, "a kernel's parameters are copied as bytes");
+    static_assert(
+        std::is_trivially_copyable<Element>::value, "a kernel's parameters are copied as bytes");
     if (!queue) fake_fail("%s on the default stream", op);
     if (!count) return TUTTI_OK;
     void *memory = malloc(sizeof(FakeKernel<Element>));

@@ -1,0 +1,40 @@
+/* The memory of a GPU that kernels work in: for libraries, and for what one launch of a run leaves to the next.
+ * Nothing in it outlives a run, so kernels that run one after the other, on one queue, share it: it is as large as what
+ * the one that asks for most asks for. Each thread opens for itself, as it has a GPU of its own.
+ *
+ *   begin -> { open }* -> end ... { run }* ... { close }*
+ *
+ * Errors: NOMEM, logged by the source. Threads: begin, end and join [A]; leave, no two of one workspace at once. */
+#ifndef TUTTI_WORKSPACE_H
+#define TUTTI_WORKSPACE_H
+
+#include "dag/base/status.h"
+
+#include <stddef.h>
+
+/* The kernels that this thread opens from here on share a workspace of at most so many bytes. Where one of them asks
+ * for more, they have none, and may only be closed. Without this call each has one of its own, and there is no limit. */
+void tutti_workspace_begin(size_t most);
+/* How many bytes they have asked for, the largest of them. */
+size_t tutti_workspace_end(void);
+
+/* ---- for kernels ---- */
+
+typedef struct tutti_workspace {
+    void *memory; /* where it is while kernels run: opening further ones may move it */
+    size_t bytes;
+    int users;
+    void (*give)(void *memory);
+} tutti_workspace;
+
+typedef struct tutti_workspace_source {
+    tutti_status (*take)(const char *op, size_t bytes, void **memory); /* op: for messages */
+    void (*give)(void *memory);                                        /* accepts NULL */
+} tutti_workspace_source;
+
+/* One of at least so many bytes, until leave. */
+tutti_status tutti_workspace_join(const char *op, size_t bytes,
+    const tutti_workspace_source *source, tutti_workspace **workspace);
+void tutti_workspace_leave(tutti_workspace *workspace); /* accepts NULL */
+
+#endif
