@@ -78,6 +78,10 @@ typedef struct tutti_coll_work {
 } tutti_coll_work;
 tutti_coll_work tutti_comm_work(const tutti_comm *comm);
 
+/* Before the first step: a collective like this one will be under way together with those of earlier calls, in the
+ * memory of a device. Its transport then has what that needs there. recv does not matter, and of send only whether
+ * there is one. *bytes: how much it is; 0: nothing, or the library's own collective. NOMEM (logged). */
+tutti_status tutti_comm_prepare(tutti_comm *comm, const tutti_coll_args *args, size_t *bytes);
 /* Starts a collective on a lane; its first messages are under way when this returns. INVAL: bad
  * lane, kind, count < 0, root; a lane that has no room. UNSUPPORTED: a size that the transport
  * cannot carry, or a type or operator that the algorithm "mpi" does not know (the log says

@@ -350,27 +350,20 @@ static tutti_coll_args one_vector(const tutti_coll_args *args)
     return a;
 }
 
-static tutti_status begin(tutti_coll_request *r)
+/* The schedule of a collective; NULL: it is the communication library's own. */
+static tutti_status get_schedule(tutti_comm *c, const tutti_coll_args *a, tutti_cache_entry **entry)
 {
-    tutti_comm *c = r->comm;
-    tutti_transport *t = c->transport;
-    const tutti_coll_args *a = &r->args;
-    const tutti_dtype accumulator = tutti_coll_accumulator(a);
+    const tutti_transport *t = c->transport;
     const tutti_choice_key key = {.kind = a->kind,
         .P = t->size,
         .near = t->near,
         .count = elements(a, t->size),
         .element = tutti_dtype_bytes(a->dtype),
-        .wide = accumulator != a->dtype,
+        .wide = tutti_coll_accumulator(a) != a->dtype,
         .ordered = !tutti_coll_commutes(a)};
-    tutti_choice choice = tutti_coll_choose(c->algorithm, &key);
-    const int on_device = a->memory == TUTTI_MEMORY_DEVICE;
-    if (!choice.build || (on_device && !t->ops->local)) {
-        r->args = one_vector(a);
-        tutti_status status = t->ops->collective(t, r->lane, a, &r->message);
-        r->whole = 1;
-        return status;
-    }
+    const tutti_choice choice = tutti_coll_choose(c->algorithm, &key);
+    *entry = NULL;
+    if (!choice.build || (a->memory == TUTTI_MEMORY_DEVICE && !t->ops->local)) return TUTTI_OK;
     const tutti_sched_shape shape = {.kind = a->kind,
         .rank = t->rank,
         .P = t->size,
@@ -382,23 +375,43 @@ static tutti_status begin(tutti_coll_request *r)
         .wide = choice.wide,
         .extras = a->extras,
         .counts = a->counts};
-    tutti_status status = tutti_cache_get(c->cache, choice.build, &shape, &r->entry);
-    if (status) return status;
-    const tutti_flight_plan plan = {.transport = t,
+    return tutti_cache_get(c->cache, choice.build, &shape, entry);
+}
+
+/* Of a schedule; on which lane and with which tag is left open. */
+static tutti_flight_plan plan_of(tutti_comm *c, const tutti_coll_args *a, const tutti_sched *sched)
+{
+    return (tutti_flight_plan){.transport = c->transport,
         .pool = c->pool,
         .work = &c->work,
-        .sched = r->entry->sched,
+        .sched = sched,
         .dtype = a->dtype,
-        .accumulator = accumulator,
+        .accumulator = tutti_coll_accumulator(a),
         .op = a->op,
         .user = a->user,
-        .lane = r->lane,
-        .tag = tag_of(c, r->number, a->identity),
         .credit = c->credit,
-        .on_device = on_device,
+        .on_device = a->memory == TUTTI_MEMORY_DEVICE,
         .in = a->send,
         .extra = a->extra,
         .out = a->recv};
+}
+
+static tutti_status begin(tutti_coll_request *r)
+{
+    tutti_comm *c = r->comm;
+    tutti_transport *t = c->transport;
+    const tutti_coll_args *a = &r->args;
+    tutti_status status = get_schedule(c, a, &r->entry);
+    if (status) return status;
+    if (!r->entry) {
+        r->args = one_vector(a);
+        status = t->ops->collective(t, r->lane, a, &r->message);
+        r->whole = 1;
+        return status;
+    }
+    tutti_flight_plan plan = plan_of(c, a, r->entry->sched);
+    plan.lane = r->lane;
+    plan.tag = tag_of(c, r->number, a->identity);
     status = tutti_flight_start(&plan, &r->flight);
     if (!status) r->done = tutti_flight_done(r->flight);
     return status;
@@ -466,6 +479,20 @@ static void give_up(tutti_coll_request *r, tutti_status status)
         enlist(r);
     else
         tutti_coll_free(r);
+}
+
+tutti_status tutti_comm_prepare(tutti_comm *comm, const tutti_coll_args *args, size_t *bytes)
+{
+    unsigned char here[2];
+    const tutti_coll_args a = normal(args, here);
+    tutti_cache_entry *entry;
+    *bytes = 0;
+    tutti_status status = get_schedule(comm, &a, &entry);
+    if (status || !entry) return status;
+    const tutti_flight_plan plan = plan_of(comm, &a, entry->sched);
+    status = tutti_flight_prepare(&plan, bytes);
+    tutti_cache_drop(entry);
+    return status;
 }
 
 tutti_status tutti_coll_post(

@@ -358,6 +358,31 @@ static void give(const tutti_flight_plan *plan, void *memory)
         tutti_pool_give(plan->pool, memory);
 }
 
+/* What the steps of a flight need: elements that have arrived, and accumulators. */
+typedef struct room {
+    size_t scratch, wide;
+} room;
+
+static room room_of(const tutti_flight_plan *plan)
+{
+    const tutti_sched *s = plan->sched;
+    return (room){.scratch = (size_t)s->scratch_count * tutti_dtype_bytes(plan->dtype),
+        .wide = (size_t)s->wide_count * tutti_dtype_bytes(plan->accumulator)};
+}
+
+tutti_status tutti_flight_prepare(const tutti_flight_plan *plan, size_t *bytes)
+{
+    tutti_transport *t = plan->transport;
+    const room r = room_of(plan);
+    tutti_status status = TUTTI_OK;
+    *bytes = 0;
+    if (!plan->on_device) return TUTTI_OK;
+    if (r.scratch) status = t->ops->prepare(t, r.scratch);
+    if (!status && r.wide) status = t->ops->prepare(t, r.wide);
+    *bytes = r.scratch + r.wide;
+    return status;
+}
+
 /* One block for the flight and its arrays: pointers first, bytes last, so that each is aligned. */
 static tutti_status allocate(const tutti_flight_plan *plan, tutti_flight **flight)
 {
@@ -369,16 +394,20 @@ static tutti_status allocate(const tutti_flight_plan *plan, tutti_flight **fligh
         sizeof *f + n * (sizeof *f->message + 4 * sizeof(int) + 1) + 3 * channels * sizeof(int),
         &block);
     if (status) return status;
-    size_t element = tutti_dtype_bytes(plan->dtype), each = tutti_dtype_bytes(plan->accumulator);
-    if (s->scratch_count) status = take(plan, (size_t)s->scratch_count * element, &scratch);
-    if (!status && s->wide_count) status = take(plan, (size_t)s->wide_count * each, &wide);
+    const room r = room_of(plan);
+    if (r.scratch) status = take(plan, r.scratch, &scratch);
+    if (!status && r.wide) status = take(plan, r.wide, &wide);
     if (status) {
         give(plan, scratch);
         tutti_pool_give(plan->pool, block);
         return status;
     }
     f = block;
-    *f = (tutti_flight){.plan = *plan, .sched = s, .element = element, .wide = each, .left = s->n};
+    *f = (tutti_flight){.plan = *plan,
+        .sched = s,
+        .element = tutti_dtype_bytes(plan->dtype),
+        .wide = tutti_dtype_bytes(plan->accumulator),
+        .left = s->n};
     f->space[TUTTI_SPACE_IN] = (char *)plan->in;
     f->space[TUTTI_SPACE_OUT] = plan->out;
     f->space[TUTTI_SPACE_SCRATCH] = scratch;

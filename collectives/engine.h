@@ -42,6 +42,9 @@ typedef struct tutti_flight_plan {
     void *out;
 } tutti_flight_plan;
 
+/* Adds the memory of the device that the flight of such a plan takes, to what its transport keeps. The plan's
+ * buffers and tag do not matter. *bytes: how much, 0 in main memory. NOMEM. */
+tutti_status tutti_flight_prepare(const tutti_flight_plan *plan, size_t *bytes);
 /* NOMEM, or the transport's failure: then *flight is what has started and must be drained, or
  * NULL. */
 tutti_status tutti_flight_start(const tutti_flight_plan *plan, tutti_flight **flight);

@@ -18,7 +18,6 @@ typedef struct piece {
 struct tutti_message {
     tutti_message *next; /* of those that are idle */
     void *event;         /* behind it on the stream */
-    void *wide;          /* what it has taken, or NULL */
 };
 
 typedef struct aware {
@@ -57,6 +56,13 @@ static tutti_status piece_new(aware *a, size_t bytes, piece **made)
     return TUTTI_OK;
 }
 
+static tutti_status aware_prepare(tutti_transport *t, size_t bytes)
+{
+    aware *a = (aware *)t;
+    piece *p;
+    return piece_new(a, size_of(bytes), &p);
+}
+
 static tutti_status aware_take(tutti_transport *t, size_t bytes, void **memory)
 {
     aware *a = (aware *)t;
@@ -64,7 +70,12 @@ static tutti_status aware_take(tutti_transport *t, size_t bytes, void **memory)
     tutti_status status = TUTTI_OK;
     piece *p = a->pieces;
     while (p && (p->taken || p->bytes != wanted)) p = p->next;
-    if (!p) status = piece_new(a, wanted, &p);
+    if (!p) {
+        tutti_log(TUTTI_LOG_INFO,
+            "GPU %d: %zu bytes for partial sums come with their first use, which waits for the GPU",
+            a->gpu, wanted);
+        status = piece_new(a, wanted, &p);
+    }
     if (status) return status;
     p->taken = 1;
     *memory = p->memory;
@@ -105,6 +116,7 @@ static tutti_status add(
     return run(a, &tutti_op_sum, dtype, &desc, buf);
 }
 
+/* Between elements and accumulators. */
 static tutti_status convert(
     const aware *a, const tutti_op *op, tutti_dtype from, void *dst, const void *src, int64_t count)
 {
@@ -113,15 +125,7 @@ static tutti_status convert(
     return run(a, op, from, &desc, buf);
 }
 
-/* What is added to accumulators is widened first, into memory of the step's own. */
-static tutti_status accumulate(aware *a, const tutti_local *s, tutti_message *m)
-{
-    tutti_status status = aware_take(&a->base, (size_t)s->count * sizeof(float), &m->wide);
-    if (!status) status = convert(a, &tutti_op_widen, s->dtype, m->wide, s->src, s->count);
-    return status ? status : add(a, TUTTI_F32, s->dst, m->wide, s->count);
-}
-
-static tutti_status compute(aware *a, const tutti_local *s, tutti_message *m)
+static tutti_status compute(const aware *a, const tutti_local *s)
 {
     switch (s->kind) {
     case TUTTI_LOCAL_COPY:
@@ -132,7 +136,7 @@ static tutti_status compute(aware *a, const tutti_local *s, tutti_message *m)
     case TUTTI_LOCAL_WIDEN:
         return convert(a, &tutti_op_widen, s->dtype, s->dst, s->src, s->count);
     case TUTTI_LOCAL_ACCUMULATE:
-        return accumulate(a, s, m);
+        return convert(a, &tutti_op_accumulate, s->dtype, s->dst, s->src, s->count);
     default:
         return convert(a, &tutti_op_narrow, TUTTI_F32, s->dst, s->src, s->count);
     }
@@ -156,8 +160,6 @@ static tutti_status message_new(aware *a, tutti_message **message)
 
 static void message_free(aware *a, tutti_message *m)
 {
-    aware_give(&a->base, m->wide);
-    m->wide = NULL;
     m->next = a->idle;
     a->idle = m;
 }
@@ -170,7 +172,7 @@ static tutti_status aware_local(
     tutti_status status = devices->select(a->gpu);
     if (!status) status = message_new(a, &m);
     if (status) return status;
-    status = compute(a, step, m);
+    status = compute(a, step);
     if (!status) status = devices->event_mark(a->gpu, m->event, a->stream);
     if (status)
         message_free(a, m);
@@ -268,6 +270,7 @@ static const tutti_transport_ops aware_ops = {
     .combines = aware_combines,
     .local = aware_local,
     .ended = aware_ended,
+    .prepare = aware_prepare,
     .take = aware_take,
     .give = aware_give,
     .grow = aware_grow,

@@ -39,8 +39,8 @@ static tutti_status part_irecv(tutti_transport *t, int lane, int peer, int tag, 
         tag_of(p, lane, tag), data, bytes, message);
 }
 
-static tutti_status part_sit(tutti_transport *t, int lane, int tag, const tutti_members *members,
-    tutti_message **message)
+static tutti_status part_sit(
+    tutti_transport *t, int lane, int tag, const tutti_members *members, tutti_message **message)
 {
     const part *p = (const part *)t;
     (void)members; /* NULL: a part has none of its own */
@@ -88,8 +88,7 @@ static int part_combines(const tutti_transport *t, tutti_dtype dtype, tutti_redu
     return p->whole->ops->combines(p->whole, dtype, op);
 }
 
-static tutti_status part_local(
-    tutti_transport *t, const tutti_local *step, tutti_message **message)
+static tutti_status part_local(tutti_transport *t, const tutti_local *step, tutti_message **message)
 {
     const part *p = (const part *)t;
     return p->whole->ops->local(p->whole, step, message);
@@ -99,6 +98,12 @@ static tutti_status part_ended(tutti_transport *t, tutti_message *message, int *
 {
     const part *p = (const part *)t;
     return p->whole->ops->ended(p->whole, message, done);
+}
+
+static tutti_status part_prepare(tutti_transport *t, size_t bytes)
+{
+    const part *p = (const part *)t;
+    return p->whole->ops->prepare(p->whole, bytes);
 }
 
 static tutti_status part_take(tutti_transport *t, size_t bytes, void **memory)
@@ -132,6 +137,7 @@ static const tutti_transport_ops part_ops = {
     .abandon = part_abandon,
     .combines = part_combines,
     .ended = part_ended,
+    .prepare = part_prepare,
     .take = part_take,
     .give = part_give,
     .close = part_close,

@@ -85,21 +85,22 @@ typedef struct tutti_transport_ops {
     int (*combines)(const tutti_transport *t, tutti_dtype dtype, tutti_reduce_op op); /* [P] */
     tutti_status (*local)(tutti_transport *t, const tutti_local *step, tutti_message **message);
     tutti_status (*ended)(tutti_transport *t, tutti_message *message, int *done);
-    /* Memory of the device for steps, kept for the next who takes some. give accepts NULL. */
+    /* Memory of the device for steps, kept for the next who takes some. give accepts NULL. prepare adds some
+     * that take then finds: the device gives none while steps run. */
+    tutti_status (*prepare)(tutti_transport *t, size_t bytes);
     tutti_status (*take)(tutti_transport *t, size_t bytes, void **memory);
     void (*give)(tutti_transport *t, void *memory);
     /* Adds lanes after the last, for these members (kept until *done; rank -1: this rank is not among
      * them). Every rank calls it, in the same order, and again until *done; it never waits. Nothing
      * of GPU memory is under way meanwhile. NULL: the transport cannot. COMM, NOMEM. */
-    tutti_status (*grow)(
-        tutti_transport *t, int lanes, const tutti_members *members, int *done);
+    tutti_status (*grow)(tutti_transport *t, int lanes, const tutti_members *members, int *done);
     void (*close)(tutti_transport *t);
 } tutti_transport_ops;
 
 struct tutti_transport {
     const tutti_transport_ops *ops;
     int rank, size, lanes;
-    int near;     /* all ranks share one machine's memory; the same on every rank */
+    int near;         /* all ranks share one machine's memory; the same on every rank */
     int shares_seats; /* its lanes do; the same on every rank */
     int edges_aside;  /* but edges do not: they go another way, and occupy nothing; likewise */
     int64_t tags;     /* tags are 0 ... tags-1 */

@@ -37,6 +37,9 @@ typedef struct tutti_run_hooks {
     /* [M] At submission, in program order, once per collective node: returns the sequence number of
      * this instance. */
     int64_t (*reserve)(void *ctx, const tutti_node *node);
+    /* [M] Once per collective node when a run opens that has its data on a GPU: whatever it takes there besides is
+     * taken now. *bytes: how much. NOMEM (logged). May be NULL. */
+    tutti_status (*prepare)(void *ctx, const tutti_node *node, size_t *bytes);
     /* [A] The node's tensors are ready: start the collective and return; finish the token when it
      * has ended. buf: the data of each access, and where they are; pointer NULL for a chain's token. */
     void (*start)(void *ctx, const tutti_node *node, int64_t sequence, const tutti_buffer buf[],

@@ -164,6 +164,31 @@ static tutti_status start(tutti_run *run)
     return check_workers(run);
 }
 
+/* What collectives take of the GPU's memory beside their data, so that it is not there for the rest. */
+static tutti_status prepare_collectives(tutti_run *run, const tutti_graph *graph)
+{
+    const tutti_run_hooks *hooks = &run->options.hooks;
+    const tutti_binding_place *place = &run->options.place;
+    size_t all = 0, bytes;
+    for (int n = 0; hooks->prepare && n < tutti_graph_nodes(graph); n++) {
+        const tutti_node *node = tutti_graph_get_node(graph, n);
+        if (node->kind != TUTTI_NODE_COLLECTIVE || !tutti_binding_collects_there(place, node))
+            continue;
+        tutti_status status = hooks->prepare(hooks->ctx, node, &bytes);
+        all += bytes;
+        if (status)
+            return tutti_fail(status,
+                "GPU %d: no memory for the partial sums of collectives, of which '%s' needs %zu "
+                "bytes: use a "
+                "smaller batch, fewer ranks for each GPU, or --precision bf16",
+                place->gpu, node->name, bytes);
+    }
+    if (all)
+        tutti_log(TUTTI_LOG_INFO, "GPU %d: collectives take %.2f GiB for partial sums", place->gpu,
+            (double)all / 0x1p30);
+    return TUTTI_OK;
+}
+
 static tutti_status starpu_open(
     const tutti_graph *graph, const tutti_run_options *options, tutti_run **run)
 {
@@ -173,6 +198,7 @@ static tutti_status starpu_open(
     /* StarPU first: where it has not measured the GPUs yet, it does, and resets them afterwards, with
      * all memory and handles that this process has there. */
     tutti_status status = start(r);
+    if (!status) status = prepare_collectives(r, graph);
     if (!status) status = tutti_binding_open(graph, &options->place, &r->binding);
     if (!status)
         status = tutti_codelets_open(

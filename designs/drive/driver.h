@@ -46,7 +46,7 @@ typedef struct tutti_driver_options {
     /* NULL: ranks exchange no control messages. Borrowed; the driver polls it and handles
      * TUTTI_CONTROL_ABORT. */
     tutti_control *control;
-    tutti_verify_options verify;       /* how ranks compare their collectives over control */
+    tutti_verify_options verify; /* how ranks compare their collectives over control */
     /* Need control, and a start rule that reorders; ignored with one_order. */
     tutti_priority_options priorities;
     /* Lanes share seats (designs/design.h): what this rank starts, on whatever lane, also of groups
@@ -88,6 +88,10 @@ int64_t tutti_driver_key_of(tutti_driver *root, int64_t sequence);
 /* In a handler of control messages (comm_lock held). */
 int64_t tutti_driver_sequence_of(tutti_driver *root, int64_t key, int64_t number);
 
+/* A collective at this place will be in the memory of a GPU: what its chunks take there besides is taken now.
+ * *bytes: how much. NOMEM (logged). [M] */
+tutti_status tutti_driver_prepare(
+    tutti_driver *driver, const tutti_place *place, const tutti_coll_args *args, size_t *bytes);
 /* Takes the next sequence number for a collective at this place; its further chunks take the
  * numbers that follow. -1: out of memory (logged). [M] */
 int64_t tutti_driver_reserve(tutti_driver *driver, const tutti_place *place, const char *name);

@@ -218,6 +218,23 @@ int64_t tutti_driver_reserve(tutti_driver *driver, const tutti_place *place, con
     return number < 0 ? number : tutti_sequence_make(driver->slot, number);
 }
 
+tutti_status tutti_driver_prepare(
+    tutti_driver *driver, const tutti_place *place, const tutti_coll_args *args, size_t *bytes)
+{
+    const int chunks = tutti_chunk_count(place);
+    tutti_status status = TUTTI_OK;
+    *bytes = 0;
+    pthread_mutex_lock(driver->comm_lock);
+    for (int i = 0; i < chunks && !status; i++) {
+        const tutti_coll_args chunk = tutti_chunk_args(args, chunks, i);
+        size_t needed;
+        status = tutti_comm_prepare(driver->comm, &chunk, &needed);
+        *bytes += needed;
+    }
+    pthread_mutex_unlock(driver->comm_lock);
+    return status;
+}
+
 /* Queue lock held. */
 static void enter_record(tutti_driver *d, tutti_entry *entry)
 {

@@ -443,6 +443,19 @@ static int64_t reserve_inserted(void *ctx, const tutti_node *node)
     return tutti_driver_reserve(driver, &place, node->name);
 }
 
+/* Only the values of the arguments are known yet, and where they will be. */
+static tutti_status prepare(void *ctx, const tutti_node *node, size_t *bytes)
+{
+    tutti_exchange *x = ctx;
+    const tutti_members *members = members_of(x, node);
+    static char somewhere;
+    tutti_coll_args args = tutti_coll_desc_args(node->desc, node->desc_bytes, members->size);
+    args.memory = TUTTI_MEMORY_DEVICE;
+    args.recv = &somewhere;
+    if (tutti_coll_has_send(&args, members->rank)) args.send = &somewhere;
+    return tutti_driver_prepare(driver_of(x, node), &node->place, &args, bytes);
+}
+
 /* A node's buffers are recv, then send, each only if this rank has it, then its extra vectors. */
 static tutti_coll_args with_buffers(
     tutti_exchange *x, const tutti_node *node, const tutti_buffer buf[])
@@ -500,6 +513,7 @@ tutti_run_hooks tutti_exchange_hooks(tutti_exchange *exchange)
     int main_drives = exchange->options.design->start->main_drives;
     return (tutti_run_hooks){.ctx = exchange,
         .reserve = reserve,
+        .prepare = prepare,
         .start = start,
         .main = main_drives ? drive : NULL,
         .observe = observe,

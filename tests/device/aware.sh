@@ -27,7 +27,8 @@ weights() { # RANKS OPTION...: their hash
 same() {
     local got
     got=$(preload=$aware weights "${@:2}" --device cuda --cuda-aware)
-    [ -n "$got" ] && [ "$got" = "$1" ] && grep -q 'collectives by transport mpi, CUDA-aware$' "$scratch/log" && return
+    [ -n "$got" ] && [ "$got" = "$1" ] && grep -q 'collectives by transport mpi, CUDA-aware$' "$scratch/log" &&
+        grep -q 'GPU 0: collectives take .* for partial sums$' "$scratch/log" && ! grep -q 'come with their first use' "$scratch/log" && return
     echo "$got, not $1: ranks and options ${*:2}"
     cat "$scratch/log"
     failed=1

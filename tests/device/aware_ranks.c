@@ -1,10 +1,13 @@
 /* One rank of a test of --cuda-aware, run by aware.sh under mpirun over a fake of a CUDA-aware MPI: what a collective
  * leaves in the memory of a GPU has the bits of the same one in main memory, for every algorithm and
- * kind, in place and out of place; and an operator that has no kernel is refused. Exit status: 0 if all of it is so. */
+ * kind, in place and out of place; none allocates memory there; and an operator that has no kernel is refused. Exit
+ * status: 0 if all of it is so. */
 #include "apps/session/aware.h"
 #include "collectives/boot.h"
 #include "collectives/choose.h"
 #include "collectives/coll.h"
+
+#include "tests/device/fake/fake.h"
 
 #include <cuda_runtime_api.h>
 #include <stdio.h>
@@ -61,6 +64,19 @@ typedef struct memory {
     void *gpu_in, *gpu_out;
 } memory;
 
+/* The collective in the GPU's memory allocates nothing there. */
+static void run_there(tutti_comm *comm, tutti_coll_args *a, const memory *m, int in_place)
+{
+    size_t bytes;
+    a->send = in_place ? NULL : m->gpu_in;
+    a->recv = m->gpu_out;
+    a->memory = TUTTI_MEMORY_DEVICE;
+    must(tutti_comm_prepare(comm, a, &bytes) == TUTTI_OK, "memory for a collective");
+    fake_forbid(1u << FAKE_ALLOCATIONS);
+    must(run(comm, a) == TUTTI_OK, "in a GPU's memory");
+    fake_forbid(0);
+}
+
 static int differs(tutti_comm *comm, const memory *m, tutti_coll_args a, int in_place)
 {
     const size_t all = MOST * sizeof *m->in;
@@ -72,10 +88,7 @@ static int differs(tutti_comm *comm, const memory *m, tutti_coll_args a, int in_
     a.send = in_place ? NULL : m->in;
     a.recv = m->out;
     must(run(comm, &a) == TUTTI_OK, "in main memory");
-    a.send = in_place ? NULL : m->gpu_in;
-    a.recv = m->gpu_out;
-    a.memory = TUTTI_MEMORY_DEVICE;
-    must(run(comm, &a) == TUTTI_OK, "in a GPU's memory");
+    run_there(comm, &a, m, in_place);
     must(!cudaMemcpy(m->got, m->gpu_out, all, cudaMemcpyDefault), "a copy");
     if (!result(comm, &a, &at, &bytes)) return 0;
     return memcmp((char *)m->got + at, (char *)m->out + at, bytes) != 0;
@@ -96,6 +109,30 @@ static int check(tutti_comm *comm, const memory *m, const char *algorithm)
         failures++;
     }
     return failures;
+}
+
+/* Two sums at once need twice the memory, and one after the other no more than that. */
+static void two_at_once(tutti_comm *comm, const memory *m)
+{
+    tutti_coll_request *request[2];
+    size_t bytes;
+    for (int turn = 0; turn < 2; turn++) {
+        for (int i = 0; i < 2; i++) {
+            const tutti_coll_args a = {.kind = TUTTI_ALLREDUCE,
+                .dtype = TUTTI_BF16,
+                .count = MOST,
+                .recv = i ? m->gpu_in : m->gpu_out,
+                .memory = TUTTI_MEMORY_DEVICE};
+            must(turn || !tutti_comm_prepare(comm, &a, &bytes), "memory for a sum");
+            if (!i) fake_forbid(turn ? 1u << FAKE_ALLOCATIONS : 0);
+            if (turn) must(!tutti_coll_post(comm, i, &a, &request[i]), "a sum");
+        }
+        for (int i = 0; turn && i < 2; i++) {
+            must(!tutti_coll_wait(comm, request[i], 30), "a sum's end");
+            tutti_coll_free(request[i]);
+        }
+    }
+    fake_forbid(0);
 }
 
 static int refuses(tutti_comm *comm, const memory *m)
@@ -129,6 +166,7 @@ int main(void)
     for (int i = 0; tutti_algorithms[i]; i++) {
         if (tutti_algorithm_is_library(tutti_algorithms[i]->name)) continue;
         tutti_comm *comm = open_comm(&boot, tutti_algorithms[i]->name);
+        two_at_once(comm, &m);
         failures += check(comm, &m, tutti_algorithms[i]->name);
         tutti_comm_free(comm);
     }

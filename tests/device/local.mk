@@ -43,7 +43,8 @@ fake_kernels = $(fake_conv) \
 	tests/device/fake/norm_fake.$(OBJEXT) \
 	tests/device/fake/optim_fake.$(OBJEXT) \
 	tests/device/fake/pixel_fake.$(OBJEXT) \
-	tests/device/fake/pool_fake.$(OBJEXT)
+	tests/device/fake/pool_fake.$(OBJEXT) \
+	tests/device/fake/share_fake.$(OBJEXT)
 check_PROGRAMS += tests/device/test_fake
 TESTS += tests/device/test_fake
 tests_device_test_fake_SOURCES = \
@@ -142,7 +143,7 @@ tests_device_aware_ranks_LDADD = $(fake_kernels) libsession.la libcore.la $(fake
 gpu_sources = tests/device/test_gpu.c tests/kernels/cases.c tests/kernels/cases.h tests/kernels/families.c \
 	tests/kernels/reference.c tests/kernels/reference.h
 check_PROGRAMS += tests/device/test_gpu tests/device/test_gpu_fake
-TESTS += tests/device/fake_gpu.sh
+TESTS += tests/device/test_gpu_fake tests/device/fake_gpu.sh
 tests_device_test_gpu_SOURCES = $(gpu_sources)
 tests_device_test_gpu_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_device_test_gpu_LDADD = libtesting.la
@@ -155,14 +156,15 @@ tests_device_test_gpu_fake_LDADD = $(fake_kernels) libtesting.la $(fake_librarie
 fake_tests = tests/device/test_device tests/device/programs.sh tests/device/test_fake tests/device/test_fake_starpu \
 	tests/device/test_room tests/device/steps.sh tests/device/mutants/mutants.sh tests/device/training.sh \
 	tests/device/nccl.sh tests/device/aware.sh tests/device/layouts.sh tests/device/compiled.sh \
-	tests/device/fake_gpu.sh $(nccl_test)
+	tests/device/test_gpu_fake tests/device/fake_gpu.sh $(nccl_test)
 fake_parts = libtesting.la tests/deadlock/mutants/flags $(fake_libraries) tests/device/fake/libaware.so $(fake_kernels) tests/device/test_device \
 	tests/device/test_fake tests/device/test_fake_starpu tests/device/test_room tests/device/test_steps tests/device/test_gpu_fake \
 	tests/device/aware_ranks tests/device/tutti-cifar tests/device/tutti-imagenet tests/device/tutti-bench $(nccl_test)
 fake: all
 	@$(MAKE) $(fake_parts)
 check-fake: fake
-	@$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(fake_tests)'
+	@$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(fake_tests)' \
+		check_PROGRAMS='$(filter $(fake_parts),$(check_PROGRAMS))'
 endif
 .PHONY: fake check-fake
 EXTRA_DIST += tests/device/steps.sh tests/device/training.sh tests/device/nccl.sh tests/device/aware.sh tests/device/layouts.sh \
