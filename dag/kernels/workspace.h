@@ -13,7 +13,8 @@
 #include <stddef.h>
 
 /* The kernels that this thread opens from here on share a workspace of at most so many bytes. Where one of them asks
- * for more, they have none, and may only be closed. Without this call each has one of its own, and there is no limit. */
+ * for more, they have none, and may only be closed. Without this call each has one of its own, and there is no
+ * limit. */
 void tutti_workspace_begin(size_t most);
 /* How many bytes they have asked for, the largest of them. */
 size_t tutti_workspace_end(void);
