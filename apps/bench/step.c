@@ -51,8 +51,9 @@ static const tutti_setting settings[] = {
         .help = "parts that a batch is cut into; auto: one per worker"},
     {TUTTI_CONF_CHOICE, "micro-batch-sums", "WHERE", .fallback = "collective",
         .choice = tutti_step_choice_sums, AT(sums),
-        .help = "what adds their gradients: graph, a node before the sum over ranks; collective, that "
-                "sum, as in training; both, in turns"},
+        .help =
+            "what adds their gradients: graph, a node before the sum over ranks; collective, that "
+            "sum, as in training; both, in turns"},
     {TUTTI_CONF_REAL, "tuning-time", "S", .fallback = "600", .low = 0, .high = 1e6,
         AT(tuning_time_s), .help = "seconds that --design auto may try"},
     TUTTI_SETTING_LANES(AT(lanes)),
@@ -64,7 +65,8 @@ static const tutti_setting settings[] = {
     TUTTI_SETTING_ALGORITHM(AT(algorithm)),
     TUTTI_SETTING_WIRE(AT(wire)),
     {TUTTI_CONF_TEXT, "compress", "CODEC", .fallback = "none", AT(compress),
-        .help = "how gradients travel, as for tutti-cifar; the peer's do as --wire says"},
+        .help = "how gradients travel, as for tutti-cifar; PyTorch's as --wire says, or with "
+                "powersgd:R as its powerSGD_hook has it"},
     TUTTI_SETTING_PRECISION(AT(precision)),
     TUTTI_SETTING_DEVICE(AT(device)),
     TUTTI_SETTING_TRANSPORT(AT(transport)),
@@ -148,15 +150,23 @@ static void add_peer(tutti_step_bench *b, tutti_peer *peer)
     if (peer) tutti_step_rows_add(b, TUTTI_ROW_PEER, tutti_peer_about(peer), none)->peer = peer;
 }
 
+/* How the peer's gradients travel. */
+static void peer_codec(const tutti_step_bench *b, char text[32])
+{
+    const int half = tutti_setting_wire_dtype(b->o.wire) != TUTTI_F32;
+    snprintf(text, 32, "%s", half ? " --half" : "");
+    if (b->codec == &tutti_codec_powersgd) snprintf(text, 32, " --powersgd %.0f", b->codec_value);
+}
+
 static tutti_status start_torch(tutti_step_bench *b)
 {
-    char arguments[512];
+    char arguments[512], codec[32];
     tutti_peer *peer;
+    peer_codec(b, codec);
     snprintf(arguments, sizeof arguments,
         "--model %s --batch %" PRId64 " --steps %" PRId64 " --blocks %" PRId64 " --threads %" PRId64
         "%s%s",
-        b->o.model, b->o.batch, b->o.steps.value, b->o.blocks, b->o.workers,
-        tutti_setting_wire_dtype(b->o.wire) == TUTTI_F32 ? "" : " --half",
+        b->o.model, b->o.batch, b->o.steps.value, b->o.blocks, b->o.workers, codec,
         b->precision == TUTTI_F32 ? "" : " --autocast");
     const tutti_peer_torch torch = {.wish = b->o.peer,
         .interface = b->o.interface,
@@ -193,8 +203,8 @@ static tutti_status start_peers(tutti_step_bench *b)
     char program[4096];
     tutti_status status = start_torch(b);
     if (!status)
-        status = tutti_peer_ranks_program(
-            &b->world, b->o.peer_mxnet, &script, program, sizeof program);
+        status =
+            tutti_peer_ranks_program(&b->world, b->o.peer_mxnet, &script, program, sizeof program);
     if (status || !*program) return status;
     status = start_mxnet(b, program, "sync");
     return status ? status : start_mxnet(b, program, "async");
@@ -284,7 +294,8 @@ static tutti_status read_compress(tutti_step_bench *b)
 
 static tutti_status check_peers(const tutti_step_bench *b)
 {
-    const char *device = "computes on the CPU here, which is no peer of a GPU: use none with --device";
+    const char *device =
+        "computes on the CPU here, which is no peer of a GPU: use none with --device";
     int cpu = strcmp(b->o.device, "cpu") == 0, mxnet = strcmp(b->o.peer_mxnet, "none") != 0;
     if (!cpu && strcmp(b->o.peer, "none") != 0)
         return tutti_conf_refuse(&conf, "peer", b->o.peer, device);

@@ -111,6 +111,8 @@ mv "$dir/other" "$dir/it's here"
 TUTTI_PEER="$dir/it's here" computes && grep -q 'PyTorch 9.8.7  ' "$dir/out" || { fail "TUTTI_PEER"; cat "$dir/out"; }
 "$mpirun" -np 2 "$apps/tutti-bench" step --model mlp --batch 2 --steps 1 --blocks 1 --design funneled --peer "$dir/new" > "$dir/out" 2>&1 &&
     grep -q '^PyTorch 9.8.7' "$dir/out" || { fail "step"; cat "$dir/out"; }
+"$mpirun" -np 2 "$apps/tutti-bench" step --model mlp --batch 2 --steps 1 --blocks 1 --design funneled --peer "$dir/new" --compress powersgd:3 \
+    > "$dir/out" 2>&1 && grep -q 'torch_ddp.py.* --powersgd 3$' "$FALSE_LOG" || { fail "step with powersgd"; cat "$dir/out" "$FALSE_LOG"; }
 "$mpirun" -np 2 "$apps/tutti-bench" step --model mlp --batch 2 --steps 1 --blocks 1 --design funneled --peer "$dir/new" \
     --peer-mxnet "$dir/mxnet" --json "$dir/json" > "$dir/out" 2>&1 && grep -q '^MXNet 9 dist_sync .*500.00' "$dir/out" &&
     grep -q '^MXNet 9 dist_async' "$dir/out" && grep -q '"peer":"MXNet 9 dist_a\?sync' "$dir/json" || { fail "step and MXNet"; cat "$dir/out"; }
