@@ -38,7 +38,7 @@ def main():
     args = parser.parse_args()
     if args.probe:
         sys.exit(probe())
-    args.variant = "bf16" if args.autocast else "eager"
+    args.device, args.variant = "cpu", "bf16" if args.autocast else "eager"
     torch.set_num_threads(args.threads)
     dist.init_process_group("gloo")
     training = Training(args)

@@ -129,4 +129,14 @@ FALSE_FAULT=later-no-import refuses 1 'cannot import torch: remove the folder, a
 FALSE_FAULT=later-no-import "$mpirun" -np 2 "$apps/tutti-bench" step --model mlp --batch 2 --steps 1 --blocks 1 --design funneled \
     --peer "$dir/new" > "$dir/out" 2>&1
 [ $? = 1 ] && grep -q 'cannot import torch' "$dir/out" || { fail "step without torch"; cat "$dir/out"; }
+
+# The script itself, where there is a PyTorch.
+if [ -n "${TUTTI_TEST_PYTHON:-}" ] && "$TUTTI_TEST_PYTHON" -c 'import torch.distributed' 2> /dev/null; then
+    for option in "" --half --autocast "--powersgd 2"; do
+        # shellcheck disable=SC2086
+        echo | MASTER_ADDR=127.0.0.1 MASTER_PORT=$((20000 + $$ % 10000)) RANK=0 WORLD_SIZE=1 timeout 120 "$TUTTI_TEST_PYTHON" \
+            "$TUTTI_SRCDIR/apps/bench/torch_ddp.py" --model mlp --batch 2 --steps 1 $option > "$dir/out" 2>&1 &&
+            grep -q '"event": "block"' "$dir/out" || { fail "torch_ddp.py $option"; cat "$dir/out"; }
+    done
+fi
 finish
