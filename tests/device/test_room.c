@@ -55,13 +55,20 @@ static size_t room(void)
     return unused;
 }
 
+/* What the program has, to the byte. */
+static uint64_t held(void)
+{
+    return counted(FAKE_ALLOCATED_BYTES) - counted(FAKE_FREED_BYTES);
+}
+
 /* How much of the GPU is free once the binding is open, and how many allocations that were. */
 static void measure(const tutti_graph *graph, tutti_binding *told, size_t *taken, uint64_t *blocks)
 {
-    const uint64_t before = counted(FAKE_ALLOCATIONS), freed = counted(FAKE_FREES);
+    const uint64_t before = counted(FAKE_ALLOCATIONS), freed = counted(FAKE_FREES), bytes = held();
     const size_t unused = room();
     tutti_binding binding;
     ck_assert_ok(tutti_binding_open(graph, &gpu, &binding));
+    ck_assert_uint_eq(binding.tensor_bytes + binding.kernel_bytes, held() - bytes);
     *blocks = counted(FAKE_ALLOCATIONS) - before - (counted(FAKE_FREES) - freed);
     *taken = unused - room();
     *told = binding;

@@ -26,6 +26,7 @@ cudaError_t cudaFree(void *address)
     if (!b || b->device < 0 || b->address != address)
         fake_fail("cudaFree: %p is not what cudaMalloc returned", address);
     if (!b->live) fake_fail("cudaFree: %p was freed already", address);
+    count_add(FAKE_FREED_BYTES, "cudaFree", b->bytes);
     memory_release("cudaFree", b);
     return fake_return(cudaSuccess);
 }

@@ -91,6 +91,7 @@ typedef enum fake_count {
     FAKE_ALLOCATIONS, /* of a device's memory, by the program */
     FAKE_ALLOCATED_BYTES,
     FAKE_FREES,
+    FAKE_FREED_BYTES,
     FAKE_HOST_ALLOCATIONS, /* of pinned memory; and host memory that is registered */
     FAKE_HOST_FREES,
     FAKE_TO_DEVICE, /* copies, asynchronous or not */
