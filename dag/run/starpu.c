@@ -179,8 +179,7 @@ static tutti_status prepare_collectives(tutti_run *run, const tutti_graph *graph
         if (status)
             return tutti_fail(status,
                 "GPU %d: no memory for the partial sums of collectives, of which '%s' needs %zu "
-                "bytes: use a "
-                "smaller batch, fewer ranks for each GPU, or --precision bf16",
+                "bytes: use fewer ranks for each GPU, or leave out --cuda-aware",
                 place->gpu, node->name, bytes);
     }
     if (all)

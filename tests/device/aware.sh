@@ -73,4 +73,13 @@ preload=$aware
 TUTTI_FAKE_AWARE=0 refuses 'on rank 0, MPI does not say' 2 --device cuda
 refuses 'use it with --transport mpi' 2 --device cuda --transport nccl
 refuses "--algorithm mpi is MPI's own" 2 --device cuda --algorithm mpi
+
+# Too little memory for partial sums is told before the first step, and ends all ranks.
+status=0
+TUTTI_FAKE_MEMORY_MB=1 train 2 --device cuda --cuda-aware --algorithm direct || status=$?
+[ $status = 1 ] && grep -q "no memory for the partial sums of collectives, of which '.*' needs [1-9][0-9]* bytes" "$scratch/log" || {
+    echo "status $status, not 1 for too little memory:"
+    cat "$scratch/log"
+    failed=1
+}
 exit $failed
