@@ -13,31 +13,45 @@ namespace
 template <typename Value> struct Relu {
     const Value *x;
     Value *y;
-    TUTTI_BOTH void operator()(int64_t i) const
+    template <int WIDE> TUTTI_BOTH void pack(int64_t i) const
     {
-        put(y, i, rectified(get(x, i)));
+        const Pack<Value, WIDE> from = pack_at<WIDE>(x, i);
+        Pack<Value, WIDE> to;
+        for (int j = 0; j < WIDE; j++) put(to.value, j, rectified(get(from.value, j)));
+        put_pack(y, i, to);
     }
 };
 
 template <typename Value> tutti_status relu(const void *args, void *const buf[], void *queue)
 {
     const Relu<Value> element = {(const Value *)buf[0], (Value *)buf[1]};
-    return launch("relu", ((const tutti_relu_desc *)args)->count, element, queue);
+    constexpr int WIDE = WIDEST<Value>;
+    const bool packs = has_packs<WIDE>(element.x) && has_packs<WIDE>(element.y);
+    const int64_t count = ((const tutti_relu_desc *)args)->count;
+    return launch_packs<WIDE>("relu", count, packs, element, queue);
 }
 
 template <typename Value> struct ReluBwd {
     const Value *y, *dy;
     Value *dx;
-    TUTTI_BOTH void operator()(int64_t i) const
+    template <int WIDE> TUTTI_BOTH void pack(int64_t i) const
     {
-        put(dx, i, get(y, i) > 0.0f ? get(dy, i) : 0.0f);
+        const Pack<Value, WIDE> values = pack_at<WIDE>(y, i), slopes = pack_at<WIDE>(dy, i);
+        Pack<Value, WIDE> to;
+        for (int j = 0; j < WIDE; j++)
+            put(to.value, j, get(values.value, j) > 0.0f ? get(slopes.value, j) : 0.0f);
+        put_pack(dx, i, to);
     }
 };
 
 template <typename Value> tutti_status relu_bwd(const void *args, void *const buf[], void *queue)
 {
     const ReluBwd<Value> element = {(const Value *)buf[0], (const Value *)buf[1], (Value *)buf[2]};
-    return launch("relu_bwd", ((const tutti_relu_desc *)args)->count, element, queue);
+    constexpr int WIDE = WIDEST<Value>;
+    const bool packs =
+        has_packs<WIDE>(element.y) && has_packs<WIDE>(element.dy) && has_packs<WIDE>(element.dx);
+    const int64_t count = ((const tutti_relu_desc *)args)->count;
+    return launch_packs<WIDE>("relu_bwd", count, packs, element, queue);
 }
 
 template <typename Value> struct Dropout {

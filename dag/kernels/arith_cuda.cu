@@ -12,11 +12,18 @@ template <typename From, typename To> struct Sum {
     const From *x[MOST_INPUTS + 1];
     To *y;
     int inputs, relu;
-    TUTTI_BOTH void operator()(int64_t i) const
+    template <int WIDE> TUTTI_BOTH void pack(int64_t i) const
     {
-        float total = get(x[0], i);
-        for (int input = 1; input < inputs; input++) total += get(x[input], i);
-        put(y, i, relu ? rectified(total) : total);
+        const Pack<From, WIDE> first = pack_at<WIDE>(x[0], i);
+        float total[WIDE];
+        Pack<To, WIDE> to;
+        for (int j = 0; j < WIDE; j++) total[j] = get(first.value, j);
+        for (int input = 1; input < inputs; input++) {
+            const Pack<From, WIDE> from = pack_at<WIDE>(x[input], i);
+            for (int j = 0; j < WIDE; j++) total[j] += get(from.value, j);
+        }
+        for (int j = 0; j < WIDE; j++) put(to.value, j, relu ? rectified(total[j]) : total[j]);
+        put_pack(y, i, to);
     }
 };
 
@@ -29,7 +36,10 @@ tutti_status sum(const void *args, void *const buf[], void *queue)
     Sum<From, To> element = {{}, (To *)buf[d->inputs], 0, d->relu};
     if (d->into) element.x[element.inputs++] = (const From *)buf[d->inputs];
     for (int i = 0; i < d->inputs; i++) element.x[element.inputs++] = (const From *)buf[i];
-    return launch("sum", d->count, element, queue);
+    constexpr int WIDE = WIDEST<From>;
+    bool packs = has_packs<WIDE>(element.y);
+    for (int i = 0; i < element.inputs; i++) packs = packs && has_packs<WIDE>(element.x[i]);
+    return launch_packs<WIDE>("sum", d->count, packs, element, queue);
 }
 
 template <typename From, typename To> struct Convert {
@@ -93,7 +103,8 @@ template <typename Value> struct Concat {
     Value *y;
     TUTTI_BOTH void operator()(int64_t i) const
     {
-        int64_t pixel = i / of.channels, c = i % of.channels;
+        const int64_t pixel = quotient(i, of.channels);
+        int64_t c = i - pixel * of.channels;
         const int part = of.part_of(&c);
         y[i] = x[part][pixel * of.C[part] + c];
     }
@@ -113,7 +124,8 @@ template <typename Value> struct Split {
     Value *y[TUTTI_CONCAT_PARTS];
     TUTTI_BOTH void operator()(int64_t i) const
     {
-        int64_t pixel = i / of.channels, c = i % of.channels;
+        const int64_t pixel = quotient(i, of.channels);
+        int64_t c = i - pixel * of.channels;
         const int part = of.part_of(&c);
         y[part][pixel * of.C[part] + c] = x[i];
     }
@@ -134,8 +146,9 @@ template <typename Value> struct Shortcut {
     int64_t H, W, C, K, P, Q, stride, front;
     TUTTI_BOTH void operator()(int64_t i) const
     {
-        const int64_t c = i % K - front, j = i / K % Q, row = i / K / Q;
-        const int64_t pixel = (row / P * H + row % P * stride) * W + j * stride;
+        const int64_t to = quotient(i, K), row = quotient(to, Q), n = quotient(row, P);
+        const int64_t c = i - to * K - front, j = to - row * Q;
+        const int64_t pixel = (n * H + (row - n * P) * stride) * W + j * stride;
         y[i] = c >= 0 && c < C ? x[pixel * C + c] : (Value)0;
     }
 };

@@ -17,7 +17,7 @@ template <typename From, typename To> struct AddBias {
     int64_t columns;
     TUTTI_BOTH void operator()(int64_t i) const
     {
-        put(to, i, get(from, i) + bias[i % columns]);
+        put(to, i, get(from, i) + bias[remainder_of(i, columns)]);
     }
 };
 

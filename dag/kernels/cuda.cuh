@@ -64,6 +64,45 @@ TUTTI_BOTH inline void put(uint16_t *to, int64_t i, float value)
     to[i] = (uint16_t)TUTTI_BF16_ROUND(bits);
 }
 
+/* a / b and a % b of numbers that are not negative, in 32 bits where that does: a GPU takes several
+ * times as long for 64. */
+TUTTI_BOTH inline int64_t quotient(int64_t a, int64_t b)
+{
+    return (a | b) >> 32 ? a / b : (int64_t)((uint32_t)a / (uint32_t)b);
+}
+
+TUTTI_BOTH inline int64_t remainder_of(int64_t a, int64_t b)
+{
+    return a - quotient(a, b) * b;
+}
+
+/* WIDE elements side by side, which a thread moves at once. */
+template <typename Value, int WIDE> struct alignas(WIDE * sizeof(Value)) Pack {
+    Value value[WIDE];
+};
+
+/* So many that they are 16 bytes, the most that a GPU moves at once. */
+template <typename Value> constexpr int WIDEST = 16 / (int)sizeof(Value);
+
+/* Pack i of a tensor. */
+template <int WIDE, typename Value>
+TUTTI_BOTH inline Pack<Value, WIDE> pack_at(const Value *from, int64_t i)
+{
+    return ((const Pack<Value, WIDE> *)from)[i];
+}
+
+template <typename Value, int WIDE>
+TUTTI_BOTH inline void put_pack(Value *to, int64_t i, const Pack<Value, WIDE> &pack)
+{
+    ((Pack<Value, WIDE> *)to)[i] = pack;
+}
+
+/* Whether a tensor begins where packs may. */
+template <int WIDE, typename Value> inline bool has_packs(const Value *tensor)
+{
+    return (uintptr_t)tensor % sizeof(Pack<Value, WIDE>) == 0;
+}
+
 /* max(v, 0); NaN stays NaN. */
 TUTTI_BOTH inline float rectified(float v)
 {
@@ -144,6 +183,16 @@ TUTTI_BOTH inline void each(int64_t first, int64_t step, int64_t count, const El
     for (int64_t i = first; i < count; i += step) ready_element(i);
 }
 
+/* Element(i) of a kernel that is told in packs: element.pack<WIDE>(i) computes elements WIDE * i and
+ * those behind it. */
+template <typename Element, int WIDE> struct InPacks {
+    Element element;
+    TUTTI_BOTH void operator()(int64_t i) const
+    {
+        element.template pack<WIDE>(i);
+    }
+};
+
 #ifdef __CUDACC__
 
 inline tutti_status space_new(const char *op, size_t bytes, void **memory)
@@ -213,5 +262,21 @@ tutti_status launch(const char *op, int64_t count, const Element &element, void 
 #ifdef TUTTI_CUDA_LAUNCH
 #include TUTTI_CUDA_LAUNCH
 #endif
+
+namespace
+{
+
+/* launch, in packs of WIDE if `packs` says that all tensors have them, one by one otherwise. */
+template <int WIDE, typename Element>
+tutti_status launch_packs(
+    const char *op, int64_t count, bool packs, const Element &element, void *queue)
+{
+    const InPacks<Element, WIDE> wide = {element};
+    const InPacks<Element, 1> single = {element};
+    return packs && count % WIDE == 0 ? launch(op, count / WIDE, wide, queue)
+                                      : launch(op, count, single, queue);
+}
+
+} // namespace
 
 #endif

@@ -1,8 +1,8 @@
 /* Batch normalisation in our own loops rather than the library's: it is memory-bound, and these
  * make as few passes over the tensors as possible. Mean and variance come from one pass (blocks
- * that stay in the first-level cache, merged in double precision: Chan, Golub, LeVeque 1983). The
- * second pass walks backwards to use what is still cached, and the ReLU's sign is recomputed from
- * x, which is cheaper than storing a mask. */
+ * that stay in the first-level cache, merged in double precision into groups, and these into all:
+ * Chan, Golub, LeVeque 1983). The second pass walks backwards to use what is still cached, and the
+ * ReLU's sign is recomputed from x, which is cheaper than storing a mask. */
 #include "dag/kernels/norm.h"
 
 #include "dag/base/log.h"
@@ -20,7 +20,8 @@ enum { BLOCK_BYTES = 16 << 10, LEAST_BLOCK_ROWS = 8, WIDE = 4 };
 typedef struct norm {
     tutti_norm_desc desc;
     int64_t rows, block_rows, padded;
-    double *sum0, *sum1;                /* mean and squared deviations, or the gradient's sums */
+    double *sum0, *sum1; /* of a group: mean and squared deviations, or the gradient's sums */
+    double *all0, *all1; /* of all groups so far */
     float *scale, *shift, *mean, *line; /* coefficients of the pass that writes */
     float *offset;
 } norm;
@@ -56,7 +57,7 @@ TUTTI_CPU_OPEN(norm)
     tutti_status status = tutti_check_norm(d);
     if (status) return status;
     size_t channels = (size_t)(d->C + TUTTI_LANES - 1) / TUTTI_LANES * TUTTI_LANES;
-    size_t bytes = channels * (2 * sizeof(double) + 5 * sizeof(float));
+    size_t bytes = channels * (4 * sizeof(double) + 5 * sizeof(float));
     norm *k = calloc(1, sizeof *k);
     double *scratch = tutti_mem_aligned(bytes);
     if (!k || !scratch) {
@@ -71,7 +72,9 @@ TUTTI_CPU_OPEN(norm)
     k->block_rows = tutti_norm_block_rows(d->C);
     k->sum0 = scratch;
     k->sum1 = k->sum0 + channels;
-    k->scale = (float *)(k->sum1 + channels);
+    k->all0 = k->sum1 + channels;
+    k->all1 = k->all0 + channels;
+    k->scale = (float *)(k->all1 + channels);
     k->shift = k->scale + channels;
     k->mean = k->shift + channels;
     k->line = k->mean + channels;
@@ -88,10 +91,16 @@ TUTTI_CPU_CLOSE(norm)
     free(k);
 }
 
-static void clear_sums(const norm *k)
+static void clear_sums(const norm *k, double *sum0, double *sum1)
 {
-    memset(k->sum0, 0, (size_t)k->padded * sizeof *k->sum0);
-    memset(k->sum1, 0, (size_t)k->padded * sizeof *k->sum1);
+    memset(sum0, 0, (size_t)k->padded * sizeof *sum0);
+    memset(sum1, 0, (size_t)k->padded * sizeof *sum1);
+}
+
+/* Rows from `first` on, at most as many. */
+static int64_t rows_at(const norm *k, int64_t first, int64_t most)
+{
+    return k->rows - first < most ? k->rows - first : most;
 }
 
 /* Reduces the formula to y = scale * x + shift for given statistics (mean, variance). */
@@ -123,23 +132,24 @@ static void set_line(const norm *k, const float *scaleshift, const float *stats)
 
 /* ---- Statistics ---- */
 
-/* Merges the mean and the squared deviations of a block of `rows` after `seen` rows. */
+/* Merges the mean and the squared deviations of `rows` more rows after `seen` rows. */
 TUTTI_INLINE void merge_moments(double *mean, double *squares, int64_t seen, int64_t rows,
-    const tutti_lanes *block_mean, const tutti_lanes *block_squares)
+    const tutti_dlanes *more_mean, const tutti_dlanes *more_squares)
 {
     double share = (double)rows / (double)(seen + rows), weight = (double)seen * share;
     tutti_dlanes m, s;
     memcpy(&m, mean, sizeof m);
     memcpy(&s, squares, sizeof s);
-    const tutti_dlanes delta = __builtin_convertvector(*block_mean, tutti_dlanes) - m;
+    const tutti_dlanes delta = *more_mean - m;
     m += delta * share;
-    s += __builtin_convertvector(*block_squares, tutti_dlanes) + delta * delta * weight;
+    s += *more_squares + delta * delta * weight;
     memcpy(mean, &m, sizeof m);
     memcpy(squares, &s, sizeof s);
 }
 
+/* Merges a block's moments into those of its group, after `seen` rows of it. */
 TUTTI_INLINE void strip_moments(const norm *k, tutti_dtype dtype, int64_t first, int64_t rows,
-    const void *x, int64_t c, int vectors, int lanes)
+    const void *x, int64_t seen, int64_t c, int vectors, int lanes)
 {
     int64_t C = k->desc.C, from = first * C + c, r = 0;
     tutti_lanes v, a[WIDE], b[WIDE], mean[WIDE];
@@ -182,15 +192,35 @@ TUTTI_INLINE void strip_moments(const norm *k, tutti_dtype dtype, int64_t first,
     EACH (j, vectors) {
         int64_t channel = c + j * TUTTI_LANES;
         a[j] += b[j];
-        merge_moments(k->sum0 + channel, k->sum1 + channel, first, rows, &mean[j], &a[j]);
+        const tutti_dlanes m = __builtin_convertvector(mean[j], tutti_dlanes);
+        const tutti_dlanes squares = __builtin_convertvector(a[j], tutti_dlanes);
+        merge_moments(k->sum0 + channel, k->sum1 + channel, seen, rows, &m, &squares);
+    }
+}
+
+/* Merges a group of `rows` after `seen` rows of others. */
+TUTTI_INLINE void merge_group(const norm *k, int64_t seen, int64_t rows)
+{
+    for (int64_t c = 0; c < k->padded; c += TUTTI_LANES) {
+        tutti_dlanes mean, squares;
+        memcpy(&mean, k->sum0 + c, sizeof mean);
+        memcpy(&squares, k->sum1 + c, sizeof squares);
+        merge_moments(k->all0 + c, k->all1 + c, seen, rows, &mean, &squares);
     }
 }
 
 TUTTI_INLINE void moments(const norm *k, tutti_dtype dtype, const void *x)
 {
-    for (int64_t first = 0; first < k->rows; first += k->block_rows) {
-        int64_t rows = k->rows - first < k->block_rows ? k->rows - first : k->block_rows;
-        ALL_STRIPS(k, strip_moments, dtype, first, rows, x);
+    const int64_t group_rows = TUTTI_NORM_GROUP * k->block_rows;
+    clear_sums(k, k->all0, k->all1);
+    for (int64_t group = 0; group < k->rows; group += group_rows) {
+        const int64_t in_group = rows_at(k, group, group_rows);
+        clear_sums(k, k->sum0, k->sum1);
+        for (int64_t seen = 0; seen < in_group; seen += k->block_rows) {
+            const int64_t first = group + seen, rows = rows_at(k, first, k->block_rows);
+            ALL_STRIPS(k, strip_moments, dtype, first, rows, x, seen);
+        }
+        merge_group(k, group, in_group);
     }
 }
 
@@ -234,11 +264,10 @@ TUTTI_INLINE void norm_train(const void *args, void *const buf[], tutti_dtype dt
 {
     const norm *k = args;
     float *stats = buf[3];
-    clear_sums(k);
     moments(k, dtype, buf[0]);
     for (int64_t c = 0; c < k->desc.C; c++) {
-        stats[c] = (float)k->sum0[c];
-        stats[k->desc.C + c] = (float)(k->sum1[c] / (double)k->rows);
+        stats[c] = (float)k->all0[c];
+        stats[k->desc.C + c] = (float)(k->all1[c] / (double)k->rows);
     }
     set_line(k, buf[1], stats);
     apply(k, dtype, buf[0], buf[2]);
@@ -273,7 +302,7 @@ TUTTI_INLINE void add_doubles(double *to, const tutti_lanes *v)
     memcpy(to, &sum, sizeof sum);
 }
 
-/* Adds a block's sums of g and g * (x - mean). */
+/* Adds a block's sums of g and g * (x - mean) to its group's. */
 TUTTI_INLINE void strip_sums(const norm *k, tutti_dtype dtype, int64_t first, int64_t rows,
     const void *x, const void *dy, int relu, int64_t c, int vectors, int lanes)
 {
@@ -305,12 +334,22 @@ TUTTI_INLINE void strip_sums(const norm *k, tutti_dtype dtype, int64_t first, in
 
 TUTTI_INLINE void gradient_sums(const norm *k, tutti_dtype dtype, const void *x, const void *dy)
 {
-    for (int64_t first = 0; first < k->rows; first += k->block_rows) {
-        int64_t rows = k->rows - first < k->block_rows ? k->rows - first : k->block_rows;
-        if (k->desc.relu)
-            ALL_STRIPS(k, strip_sums, dtype, first, rows, x, dy, 1);
-        else
-            ALL_STRIPS(k, strip_sums, dtype, first, rows, x, dy, 0);
+    const int64_t group_rows = TUTTI_NORM_GROUP * k->block_rows;
+    clear_sums(k, k->all0, k->all1);
+    for (int64_t group = 0; group < k->rows; group += group_rows) {
+        const int64_t end = group + rows_at(k, group, group_rows);
+        clear_sums(k, k->sum0, k->sum1);
+        for (int64_t first = group; first < end; first += k->block_rows) {
+            const int64_t rows = rows_at(k, first, k->block_rows);
+            if (k->desc.relu)
+                ALL_STRIPS(k, strip_sums, dtype, first, rows, x, dy, 1);
+            else
+                ALL_STRIPS(k, strip_sums, dtype, first, rows, x, dy, 0);
+        }
+        for (int64_t c = 0; c < k->padded; c++) {
+            k->all0[c] += k->sum0[c];
+            k->all1[c] += k->sum1[c];
+        }
     }
 }
 
@@ -362,15 +401,14 @@ TUTTI_INLINE void norm_bwd(const void *args, void *const buf[], tutti_dtype dtyp
     int out = k->desc.relu ? 5 : 4;
     float *dscaleshift = buf[out + 1];
     set_line(k, buf[2], stats);
-    clear_sums(k);
     gradient_sums(k, dtype, buf[0], buf[1]);
     for (int64_t c = 0; c < C; c++) {
         double inverse = 1 / sqrt((double)stats[C + c] + (double)k->desc.eps);
-        double dscale = k->sum1[c] * inverse, per_row = (double)k->scale[c] / (double)k->rows;
+        double dscale = k->all1[c] * inverse, per_row = (double)k->scale[c] / (double)k->rows;
         dscaleshift[c] = (float)dscale;
-        dscaleshift[C + c] = (float)k->sum0[c];
+        dscaleshift[C + c] = (float)k->all0[c];
         k->line[c] = (float)(per_row * inverse * dscale);
-        k->offset[c] = (float)(per_row * k->sum0[c]);
+        k->offset[c] = (float)(per_row * k->all0[c]);
     }
     gradient(k, dtype, buf[0], buf[1], buf[out]);
 }

@@ -1,6 +1,6 @@
-/* Batch normalisation, in the CPU's order: blocks of rows are summed in float32, and the blocks'
- * sums in double, one after another. A thread of the first launch has one channel of a block, one of
- * the second a channel. */
+/* Batch normalisation, in the CPU's order: blocks of rows are summed in float32, the blocks of a
+ * group in double, and the groups in double, one after another. A thread of the first launch has one
+ * channel of a block, one of the second a channel of a group, one of the third a channel. */
 #include "dag/kernels/cuda.cuh"
 
 extern "C" {
@@ -12,19 +12,23 @@ extern "C" {
 namespace
 {
 
-/* Two sums of each block and channel, then four coefficients of each channel. */
+/* Two sums of each group and channel, two of each block and channel, four coefficients of each channel. */
 struct Space {
+    double *group0, *group1;
     float *sum0, *sum1, *scale, *shift, *line, *offset;
-    int64_t C, rows, block_rows, blocks;
+    int64_t C, rows, block_rows, blocks, groups;
 };
 
 inline Space space_of(const tutti_norm_desc *d, void *space)
 {
     const int64_t rows = d->N * d->H * d->W, block_rows = tutti_norm_block_rows(d->C);
     const int64_t blocks = (rows + block_rows - 1) / block_rows;
-    float *sum0 = (float *)space, *sum1 = sum0 + blocks * d->C, *scale = sum1 + blocks * d->C;
-    return {sum0, sum1, scale, scale + d->C, scale + 2 * d->C, scale + 3 * d->C, d->C, rows,
-        block_rows, blocks};
+    const int64_t groups = (blocks + TUTTI_NORM_GROUP - 1) / TUTTI_NORM_GROUP;
+    double *group0 = (double *)space, *group1 = group0 + groups * d->C;
+    float *sum0 = (float *)(group1 + groups * d->C), *sum1 = sum0 + blocks * d->C;
+    float *scale = sum1 + blocks * d->C;
+    return {group0, group1, sum0, sum1, scale, scale + d->C, scale + 2 * d->C, scale + 3 * d->C,
+        d->C, rows, block_rows, blocks, groups};
 }
 
 tutti_status open_norm(const void *desc, void **args)
@@ -33,7 +37,9 @@ tutti_status open_norm(const void *desc, void **args)
     const tutti_status status = tutti_check_norm(d);
     if (status) return status;
     const Space s = space_of(d, NULL);
-    return open_with("norm", d, (size_t)((2 * s.blocks + 4) * s.C) * sizeof(float), args);
+    const int64_t each =
+        2 * s.groups * (int64_t)sizeof(double) + (2 * s.blocks + 4) * (int64_t)sizeof(float);
+    return open_with("norm", d, (size_t)(each * s.C), args);
 }
 
 /* Rows of block b. */
@@ -41,6 +47,13 @@ TUTTI_BOTH inline int64_t rows_in(const Space &s, int64_t b)
 {
     const int64_t left = s.rows - b * s.block_rows;
     return left < s.block_rows ? left : s.block_rows;
+}
+
+/* The block behind group g. */
+TUTTI_BOTH inline int64_t end_of(const Space &s, int64_t g)
+{
+    const int64_t end = (g + 1) * TUTTI_NORM_GROUP;
+    return end < s.blocks ? end : s.blocks;
 }
 
 /* y = scale * x + shift, of a channel's statistics. */
@@ -60,7 +73,8 @@ template <typename Value> struct Moments {
     Space s;
     TUTTI_BOTH void operator()(int64_t i) const
     {
-        const int64_t b = i / s.C, rows = rows_in(s, b), from = b * s.block_rows * s.C + i % s.C;
+        const int64_t b = quotient(i, s.C), rows = rows_in(s, b);
+        const int64_t from = b * s.block_rows * s.C + i - b * s.C;
         float even = 0, odd = 0;
         for (int64_t r = 0; r < rows; r++) {
             const float v = get(x, from + r * s.C);
@@ -83,6 +97,33 @@ template <typename Value> struct Moments {
     }
 };
 
+/* Chan, Golub, LeVeque 1983: `rows` more rows after `seen` rows. */
+TUTTI_BOTH inline void merge(double *mean, double *squares, int64_t seen, int64_t rows,
+    double more_mean, double more_squares)
+{
+    const double share = (double)rows / (double)(seen + rows), weight = (double)seen * share;
+    const double delta = more_mean - *mean;
+    *mean += delta * share;
+    *squares += more_squares + delta * delta * weight;
+}
+
+struct MergeGroup {
+    Space s;
+    TUTTI_BOTH void operator()(int64_t i) const
+    {
+        const int64_t g = quotient(i, s.C), c = i - g * s.C, end = end_of(s, g);
+        double mean = 0, squares = 0;
+        int64_t seen = 0;
+        for (int64_t b = g * TUTTI_NORM_GROUP; b < end; b++) {
+            const int64_t rows = rows_in(s, b), at = b * s.C + c;
+            merge(&mean, &squares, seen, rows, (double)s.sum0[at], (double)s.sum1[at]);
+            seen += rows;
+        }
+        s.group0[i] = mean;
+        s.group1[i] = squares;
+    }
+};
+
 struct Merge {
     const float *scaleshift;
     float *stats;
@@ -90,14 +131,12 @@ struct Merge {
     Space s;
     TUTTI_BOTH void operator()(int64_t c) const
     {
+        const int64_t group_rows = TUTTI_NORM_GROUP * s.block_rows;
         double mean = 0, squares = 0;
-        for (int64_t b = 0; b < s.blocks; b++) {
-            const int64_t seen = b * s.block_rows, rows = rows_in(s, b);
-            const double share = (double)rows / (double)(seen + rows),
-                         weight = (double)seen * share;
-            const double delta = (double)s.sum0[b * s.C + c] - mean;
-            mean += delta * share;
-            squares += (double)s.sum1[b * s.C + c] + delta * delta * weight;
+        for (int64_t g = 0; g < s.groups; g++) {
+            const int64_t seen = g * group_rows, left = s.rows - seen, at = g * s.C + c;
+            merge(&mean, &squares, seen, left < group_rows ? left : group_rows, s.group0[at],
+                s.group1[at]);
         }
         stats[c] = (float)mean;
         stats[s.C + c] = (float)(squares / (double)s.rows);
@@ -105,29 +144,48 @@ struct Merge {
     }
 };
 
+/* Packs are of channels side by side. */
 template <typename Value> struct Apply {
     const Value *x;
     Value *y;
     int relu;
     Space s;
-    TUTTI_BOTH void operator()(int64_t i) const
+    template <int WIDE> TUTTI_BOTH void pack(int64_t i) const
     {
-        const int64_t c = i % s.C;
-        const float v = get(x, i) * s.scale[c] + s.shift[c];
-        put(y, i, relu ? rectified(v) : v);
+        const int64_t c = remainder_of(i * WIDE, s.C);
+        const Pack<Value, WIDE> from = pack_at<WIDE>(x, i);
+        const Pack<float, WIDE> scale = pack_at<WIDE>(s.scale + c, 0);
+        const Pack<float, WIDE> shift = pack_at<WIDE>(s.shift + c, 0);
+        Pack<Value, WIDE> to;
+        for (int j = 0; j < WIDE; j++) {
+            const float v = get(from.value, j) * scale.value[j] + shift.value[j];
+            put(to.value, j, relu ? rectified(v) : v);
+        }
+        put_pack(y, i, to);
     }
 };
+
+template <typename Value>
+tutti_status apply(const char *op, const Value *x, Value *y, int relu, const Space &s, void *queue)
+{
+    constexpr int WIDE = WIDEST<Value>;
+    const bool packs = s.C % WIDE == 0 && has_packs<WIDE>(x) && has_packs<WIDE>(y);
+    const Apply<Value> element = {x, y, relu, s};
+    return launch_packs<WIDE>(op, s.rows * s.C, packs, element, queue);
+}
 
 template <typename Value> tutti_status norm(const void *args, void *const buf[], void *queue)
 {
     const Opened<tutti_norm_desc> *k = (const Opened<tutti_norm_desc> *)args;
     const Space s = space_of(&k->desc, k->space->memory);
     const Moments<Value> moments = {(const Value *)buf[0], s};
+    const MergeGroup merge_group = {s};
     const Merge merge = {(const float *)buf[1], (float *)buf[3], k->desc.eps, s};
-    const Apply<Value> apply = {(const Value *)buf[0], (Value *)buf[2], k->desc.relu, s};
     tutti_status status = launch("norm", s.blocks * s.C, moments, queue);
+    if (!status) status = launch("norm", s.groups * s.C, merge_group, queue);
     if (!status) status = launch("norm", s.C, merge, queue);
-    return status ? status : launch("norm", s.rows * s.C, apply, queue);
+    return status ? status
+                  : apply("norm", (const Value *)buf[0], (Value *)buf[2], k->desc.relu, s, queue);
 }
 
 struct SetLine {
@@ -145,9 +203,10 @@ template <typename Value> tutti_status norm_infer(const void *args, void *const 
     const Opened<tutti_norm_desc> *k = (const Opened<tutti_norm_desc> *)args;
     const Space s = space_of(&k->desc, k->space->memory);
     const SetLine line = {(const float *)buf[1], (const float *)buf[2], k->desc.eps, s};
-    const Apply<Value> apply = {(const Value *)buf[0], (Value *)buf[3], k->desc.relu, s};
     const tutti_status status = launch("norm_infer", s.C, line, queue);
-    return status ? status : launch("norm_infer", s.rows * s.C, apply, queue);
+    return status ? status
+                  : apply("norm_infer", (const Value *)buf[0], (Value *)buf[3], k->desc.relu, s,
+                        queue);
 }
 
 /* ---- Gradient ---- */
@@ -165,7 +224,7 @@ template <typename Value> struct Sums {
     Space s;
     TUTTI_BOTH void operator()(int64_t i) const
     {
-        const int64_t b = i / s.C, c = i % s.C, rows = rows_in(s, b);
+        const int64_t b = quotient(i, s.C), c = i - b * s.C, rows = rows_in(s, b);
         const float scale = s.scale[c], shift = s.shift[c], mean = stats[c];
         float sum = 0, product = 0;
         for (int64_t r = 0; r < rows; r++) {
@@ -179,6 +238,21 @@ template <typename Value> struct Sums {
     }
 };
 
+struct SumGroup {
+    Space s;
+    TUTTI_BOTH void operator()(int64_t i) const
+    {
+        const int64_t g = quotient(i, s.C), c = i - g * s.C, end = end_of(s, g);
+        double sum = 0, product = 0;
+        for (int64_t b = g * TUTTI_NORM_GROUP; b < end; b++) {
+            sum += (double)s.sum0[b * s.C + c];
+            product += (double)s.sum1[b * s.C + c];
+        }
+        s.group0[i] = sum;
+        s.group1[i] = product;
+    }
+};
+
 struct Coefficients {
     const float *stats;
     float *dscaleshift;
@@ -187,9 +261,9 @@ struct Coefficients {
     TUTTI_BOTH void operator()(int64_t c) const
     {
         double sum = 0, product = 0;
-        for (int64_t b = 0; b < s.blocks; b++) {
-            sum += (double)s.sum0[b * s.C + c];
-            product += (double)s.sum1[b * s.C + c];
+        for (int64_t g = 0; g < s.groups; g++) {
+            sum += s.group0[g * s.C + c];
+            product += s.group1[g * s.C + c];
         }
         const double inverse = 1 / sqrt((double)stats[s.C + c] + (double)eps);
         const double dscale = product * inverse, per_row = (double)s.scale[c] / (double)s.rows;
@@ -206,11 +280,22 @@ template <typename Value> struct Gradient {
     Value *dx;
     int relu;
     Space s;
-    TUTTI_BOTH void operator()(int64_t i) const
+    template <int WIDE> TUTTI_BOTH void pack(int64_t i) const
     {
-        const int64_t c = i % s.C;
-        const float v = get(x, i), g = through(relu, get(dy, i), v, s.scale[c], s.shift[c]);
-        put(dx, i, g * s.scale[c] - (v - stats[c]) * s.line[c] - s.offset[c]);
+        const int64_t c = remainder_of(i * WIDE, s.C);
+        const Pack<Value, WIDE> values = pack_at<WIDE>(x, i), slopes = pack_at<WIDE>(dy, i);
+        const Pack<float, WIDE> scale = pack_at<WIDE>(s.scale + c, 0);
+        const Pack<float, WIDE> shift = pack_at<WIDE>(s.shift + c, 0);
+        const Pack<float, WIDE> mean = pack_at<WIDE>(stats + c, 0);
+        const Pack<float, WIDE> line = pack_at<WIDE>(s.line + c, 0);
+        const Pack<float, WIDE> offset = pack_at<WIDE>(s.offset + c, 0);
+        Pack<Value, WIDE> to;
+        for (int j = 0; j < WIDE; j++) {
+            const float v = get(values.value, j), by = scale.value[j];
+            const float g = through(relu, get(slopes.value, j), v, by, shift.value[j]);
+            put(to.value, j, g * by - (v - mean.value[j]) * line.value[j] - offset.value[j]);
+        }
+        put_pack(dx, i, to);
     }
 };
 
@@ -221,14 +306,20 @@ template <typename Value> tutti_status norm_bwd(const void *args, void *const bu
     const int relu = k->desc.relu, out = relu ? 5 : 4;
     const float *stats = (const float *)buf[3], eps = k->desc.eps;
     const Value *x = (const Value *)buf[0], *dy = (const Value *)buf[1];
+    Value *dx = (Value *)buf[out];
     const SetLine line = {(const float *)buf[2], stats, eps, s};
     const Sums<Value> sums = {x, dy, stats, relu, s};
+    const SumGroup sum_group = {s};
     const Coefficients coefficients = {stats, (float *)buf[out + 1], eps, s};
-    const Gradient<Value> gradient = {x, dy, stats, (Value *)buf[out], relu, s};
+    const Gradient<Value> gradient = {x, dy, stats, dx, relu, s};
+    constexpr int WIDE = WIDEST<Value>;
+    const bool packs = s.C % WIDE == 0 && has_packs<WIDE>(x) && has_packs<WIDE>(dy) &&
+                       has_packs<WIDE>(dx) && has_packs<WIDE>(stats);
     tutti_status status = launch("norm_bwd", s.C, line, queue);
     if (!status) status = launch("norm_bwd", s.blocks * s.C, sums, queue);
+    if (!status) status = launch("norm_bwd", s.groups * s.C, sum_group, queue);
     if (!status) status = launch("norm_bwd", s.C, coefficients, queue);
-    return status ? status : launch("norm_bwd", s.rows * s.C, gradient, queue);
+    return status ? status : launch_packs<WIDE>("norm_bwd", s.rows * s.C, packs, gradient, queue);
 }
 
 /* ---- Running statistics ---- */

@@ -68,7 +68,9 @@ tutti_status tutti_check_lars(const tutti_lars_desc *desc);
 tutti_status tutti_check_topk(const tutti_topk_desc *desc);
 tutti_status tutti_check_powersgd(const tutti_powersgd_desc *desc);
 
-/* So many rows (pixels) of C channels are summed in float32, and such sums in double. [P] */
+/* So many rows (pixels) of C channels are a block, which is summed in float32. The sums of TUTTI_NORM_GROUP blocks are
+ * added one after another in double, and the groups' sums one after another: chains stay short on a GPU. [P] */
 int64_t tutti_norm_block_rows(int64_t C);
+enum { TUTTI_NORM_GROUP = 64 };
 
 #endif

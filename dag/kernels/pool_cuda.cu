@@ -44,7 +44,8 @@ struct Place {
 
 TUTTI_BOTH inline Place place_of(int64_t i, int64_t H, int64_t W, int64_t C)
 {
-    return {i / C / W / H, i / C / W % H, i / C % W, i % C};
+    const int64_t pixel = quotient(i, C), row = quotient(pixel, W), n = quotient(row, H);
+    return {n, row - n * H, pixel - row * W, i - pixel * C};
 }
 
 /* The pixels of window p of an axis that exist: [first, end). */
@@ -64,7 +65,8 @@ TUTTI_BOTH inline Range windows_of(
     int64_t h, int64_t out, int64_t window, int64_t stride, int64_t pad)
 {
     const int64_t after = h + pad - window; /* the last place at which a window ends before h */
-    const int64_t first = after < 0 ? 0 : after / stride + 1, end = (h + pad) / stride + 1;
+    const int64_t first = after < 0 ? 0 : quotient(after, stride) + 1;
+    const int64_t end = quotient(h + pad, stride) + 1;
     return {first, end > out ? out : end};
 }
 

@@ -34,6 +34,19 @@ static int set_field(test_case *c, const char *key, const char *value)
     return 1;
 }
 
+void test_each_text(const char *file, void (*use)(const char *text, void *context), void *context)
+{
+    char line[MAX_TEXT], path[MAX_TEXT];
+    snprintf(path, sizeof path, "tests/kernels/%s", file);
+    FILE *cases = fopen(testing_source(path), "r");
+    ck_assert_msg(cases != NULL, "%s", path);
+    while (fgets(line, sizeof line, cases)) {
+        line[strcspn(line, "\n")] = 0;
+        if (*line && *line != '#') use(line, context);
+    }
+    fclose(cases);
+}
+
 int test_parse(const char *text, tutti_dtype values, test_case *c)
 {
     char copy[MAX_TEXT], *save = NULL;
@@ -94,8 +107,8 @@ static double fill_value(const test_case *c, const test_tensor *t, uint64_t stre
     double value = (double)bits / 524288 - 1;
     if (!strcmp(t->name, "part")) return (value + 1) / 2;
     if (!strcmp(t->name, "running") || !strcmp(t->name, "stats_sum") ||
-        !strcmp(t->name, "square") || !strncmp(t->name, "length", 6) ||
-        !strcmp(t->name, "share") || !strncmp(t->name, "heard", 5))
+        !strcmp(t->name, "square") || !strncmp(t->name, "length", 6) || !strcmp(t->name, "share") ||
+        !strncmp(t->name, "heard", 5))
         value += 1.5;
     return t->dtype == TUTTI_BF16 ? test_bf16(value) : value;
 }
@@ -175,8 +188,7 @@ static int list_length(const test_case *c, const tutti_op *op)
         return ((const tutti_sum_desc *)c->desc.bytes)->inputs;
     if (op == &tutti_op_gate) return ((const tutti_gate_desc *)c->desc.bytes)->inputs;
     if (op == &tutti_op_lengths) return ((const tutti_lengths_desc *)c->desc.bytes)->inputs;
-    if (op == &tutti_op_share_weigh)
-        return ((const tutti_share_weigh_desc *)c->desc.bytes)->inputs;
+    if (op == &tutti_op_share_weigh) return ((const tutti_share_weigh_desc *)c->desc.bytes)->inputs;
     if (op == &tutti_op_share_mix) return ((const tutti_share_mix_desc *)c->desc.bytes)->inputs;
     if (op == &tutti_op_clip_factor) return ((const tutti_clip_factor_desc *)c->desc.bytes)->inputs;
     return ((const tutti_concat_desc *)c->desc.bytes)->parts;

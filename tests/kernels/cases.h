@@ -44,6 +44,9 @@ struct test_case {
     test_tensor tensor[MAX_TENSORS];
 };
 
+/* Calls `use` with every case of a file of this folder: cases.txt, or large_cases.txt. */
+void test_each_text(const char *file, void (*use)(const char *text, void *context), void *context);
+
 /* Reads "family key=value ..."; false if a word is unknown. Sets only the family, the type of its
  * values, the text and the descriptor. */
 int test_parse(const char *text, tutti_dtype values, test_case *c);

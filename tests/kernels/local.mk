@@ -11,7 +11,7 @@ tests_kernels_test_codecs_SOURCES = tests/kernels/test_codecs.c
 tests_kernels_test_codecs_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_kernels_test_codecs_LDADD = libtesting.la
 EXTRA_DIST += \
-	tests/kernels/isa.sh tests/kernels/cases.txt tests/golden/kernels/make.py \
+	tests/kernels/isa.sh tests/kernels/cases.txt tests/kernels/large_cases.txt tests/golden/kernels/make.py \
 	tests/golden/kernels/index.txt tests/golden/kernels/results.f32
 
 # The kernels for CUDA, compiled as C++ for the processor, with fakes of the libraries that they call. These are compiled with

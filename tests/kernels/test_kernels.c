@@ -53,21 +53,25 @@ static int one_case(
     return 1;
 }
 
+typedef struct every_case {
+    void (*use)(test_case *c, uint64_t seed);
+    uint64_t seed;
+    int cases;
+} every_case;
+
+static void in_all_types(const char *text, void *context)
+{
+    every_case *every = context;
+    every->cases += one_case(text, TUTTI_F32, every->use, every->seed);
+    every->cases += one_case(text, TUTTI_BF16, every->use, every->seed);
+}
+
 /* Does so for every case. */
 static void each_case(void (*use)(test_case *c, uint64_t seed), uint64_t seed)
 {
-    char line[MAX_TEXT];
-    int cases = 0;
-    FILE *file = fopen(testing_source("tests/kernels/cases.txt"), "r");
-    ck_assert_msg(file != NULL, "%s", testing_source("tests/kernels/cases.txt"));
-    while (fgets(line, sizeof line, file)) {
-        line[strcspn(line, "\n")] = 0;
-        if (!*line || *line == '#') continue;
-        cases += one_case(line, TUTTI_F32, use, seed);
-        cases += one_case(line, TUTTI_BF16, use, seed);
-    }
-    fclose(file);
-    ck_assert_int_gt(cases, 100);
+    every_case every = {use, seed, 0};
+    test_each_text("cases.txt", in_all_types, &every);
+    ck_assert_int_gt(every.cases, 100);
 }
 
 /* ---- Every op has a case ---- */
@@ -193,9 +197,18 @@ static void check_reference(test_case *c, uint64_t seed)
     }
 }
 
+/* But what the library adds up in bf16, where many windows overlap (dag/kernels/pool.h). */
+static void check_large(test_case *c, uint64_t seed)
+{
+    if (has_bf16(c) && !strncmp(c->family->name, "pool", 4)) return;
+    check_reference(c, seed);
+}
+
 START_TEST(equals_reference)
 {
+    every_case every = {check_large, 0, 0};
     each_case(check_reference, 0);
+    test_each_text("large_cases.txt", in_all_types, &every);
 }
 END_TEST
 
