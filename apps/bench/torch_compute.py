@@ -9,8 +9,8 @@ Prints {"event": "ready", ...} once the warm-up is over (with --blocks), then fo
 lets a caller interleave its own blocks with these, so that both meet the same machine.
 
 The settings are the fastest of those that eager PyTorch offers without changing the computation: channels_last
-tensors (its convolutions then are oneDNN's, as Tutti's are), gradients set to None, the fused for-each update where
-there is one. --variant tries others: eager (the default), compile (torch.compile, from PyTorch 2 on), bf16
+tensors (its convolutions then are oneDNN's, as Tutti's are; on a GPU cuDNN's, the fastest of those that it tries),
+gradients set to None, the fused update where there is one. --variant tries others: eager (the default), compile (torch.compile, from PyTorch 2 on), bf16
 (autocast to bfloat16), bf16-compile (both), jit (traced and fused), nchw (the default layout).
 Debian's PyTorch multiplies matrices with whatever BLAS is installed; with the reference one perceptrons are nearly 20 times
 as slow as with OpenBLAS, which would be no comparison: --probe then says so and exits with 1.
@@ -209,8 +209,11 @@ class Training:
         self.x = torch.randn(args.batch, 3, side, side).to(args.device, memory_format=layout)
         self.labels = torch.randint(classes, (args.batch,)).to(args.device)
         settings = dict(lr=0.001, momentum=0.9, weight_decay=1e-4)
-        if "foreach" in inspect.signature(torch.optim.SGD).parameters:
-            settings["foreach"] = True
+        known = inspect.signature(torch.optim.SGD).parameters
+        for name in ("fused", "foreach") if args.device == "cuda" else ("foreach",):
+            if name in known:
+                settings[name] = True
+                break
         self.optimizer = torch.optim.SGD(self.model.parameters(), **settings)
         self.bf16 = args.variant.startswith("bf16")
         self.forward = self.model
@@ -279,7 +282,7 @@ def main():
     if args.probe:
         sys.exit(probe())
     torch.set_num_threads(1)
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = True
     training = Training(args)
     time_block(training, args.warmup, args.batch)
     if args.blocks is None:

@@ -80,6 +80,7 @@ check_aborts() {
         tell aborts "left out (--disable-faults)"
         return
     fi
+    train 2 --model mlp --design concurrent || { fail "aborts: a run that nothing is done to ends with $?"; bad=1; }
     for kind in kill skip; do
         began=$SECONDS status=0
         TUTTI_FAULT=rank=1,collective=5,do=$kind train 2 --model mlp --design concurrent --timeout 10 || status=$?

@@ -384,6 +384,26 @@ START_TEST(a_window_too_large_for_its_argmax)
 }
 END_TEST
 
+/* They are counted in 32 bits. */
+START_TEST(more_images_than_a_pool_takes)
+{
+    tutti_pool_desc desc = {.N = (1 << 22) - 1,
+        .H = 16,
+        .W = 16,
+        .C = 2,
+        .R = 1,
+        .S = 1,
+        .stride = {1, 1},
+        .pad = {0, 0}};
+    const tutti_kernel *kernel = host_kernel(&tutti_op_pool_avg, TUTTI_F32);
+    void *args = NULL;
+    ck_assert_ok(kernel->open(&desc, &args));
+    kernel->close(args);
+    desc.N++;
+    ck_assert_int_eq(kernel->open(&desc, &args), TUTTI_ERR_UNSUPPORTED);
+}
+END_TEST
+
 /* More elements than a part, a group or a thread has; ties. */
 START_TEST(codes_have_the_same_bits)
 {
@@ -465,6 +485,7 @@ int main(void)
     tcase_add_test(tests, rows_with_tf32);
     tcase_add_test(tests, a_label_that_is_no_class);
     tcase_add_test(tests, a_window_too_large_for_its_argmax);
+    tcase_add_test(tests, more_images_than_a_pool_takes);
     tcase_add_test(tests, rows_are_complete);
     TCase *codecs = testing_case(suite, "codecs"); /* cuda_mutants.sh runs these */
     tcase_add_test(codecs, codes_have_the_same_bits);
