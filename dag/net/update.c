@@ -17,7 +17,8 @@ static tutti_dtype dtype_of(const tutti_builder *b, int tensor)
 static int marks_add(const tutti_builder *b, int l)
 {
     const tutti_step_options *o = b->options;
-    const int alike = tutti_layer_is_divided(&b->net->layer[l], &o->division) ? o->division.ranks : 1;
+    const int alike =
+        tutti_layer_is_divided(&b->net->layer[l], &o->division) ? o->division.ranks : 1;
     const int vectors = o->micro_batches + (b->step->accumulate > 1);
     return o->sums == TUTTI_SUMS_COLLECTIVE && b->step->strategy->adds && !b->step->served &&
            b->which == TUTTI_BATCH_LAST && o->replicas > alike && o->wire == TUTTI_F32 &&
@@ -95,15 +96,26 @@ tutti_status tutti_builder_gather_rows(tutti_builder *b, int l, int tensor)
     return add_mark(b, &mark, &node);
 }
 
-/* Sums the batch statistics of all micro-batches and ranks for the running ones. The sum is a
- * separate tensor even with one micro-batch, because the backward pass still reads the
- * micro-batch's statistics while the sum over ranks is under way. */
+/* Whether a step's only batch statistics are those of one micro-batch of this rank. */
+static int has_one_of_statistics(const tutti_builder *b)
+{
+    return b->options->micro_batches == 1 && b->step->accumulate == 1 && !b->step->served &&
+           !b->step->strategy->statistics && tutti_builder_statistics_of(b) == 1;
+}
+
+/* Sums the batch statistics of all micro-batches and ranks for the running ones. Where ranks add
+ * theirs, the sum is a separate tensor even with one micro-batch, because the backward pass still
+ * reads the micro-batch's statistics while the sum over ranks is under way. */
 tutti_status tutti_builder_mark_statistics(tutti_builder *b, int l)
 {
     const tutti_layer *layer = &b->net->layer[l];
     int micro_batches = b->options->micro_batches, *total = &b->statistics[l];
     int64_t C = layer->out[0].C;
     tutti_status status = TUTTI_OK;
+    if (has_one_of_statistics(b)) {
+        *total = tutti_builder_site(b, l, 0)->stats;
+        return TUTTI_OK;
+    }
     if (b->which == TUTTI_BATCH_LAST)
         status = tutti_builder_tensor(b, "", layer->name, "stats", -1, TUTTI_ROLE_SCRATCH,
             TUTTI_STATISTICS_DTYPE, tutti_shape_of(2, C), total);
@@ -270,8 +282,7 @@ static tutti_status clip(tutti_builder *b, const char *name, const tutti_trained
     return tutti_graph_kernel(b->graph, node, &tutti_op_clip, &desc, sizeof desc, 2, access, NULL);
 }
 
-tutti_status tutti_builder_append_update(
-    tutti_builder *b, const char *name, const tutti_trained *t)
+tutti_status tutti_builder_append_update(tutti_builder *b, const char *name, const tutti_trained *t)
 {
     tutti_status status = b->step->rule->append(b->graph, name, t, b->step, b->options);
     b->step->update[t->index] = tutti_graph_nodes(b->graph) - 1;
