@@ -147,6 +147,13 @@ launch_dealt() { # KIND HOST,... RANKS
     esac
 }
 
+# Where one rank has ended with an error, the launcher kills the others at once. By itself it asks them to end after a second, and kills
+# them after another, which is all that a launch takes whose ranks refuse their options. Not where others have to say or write
+# something after the first of them has ended.
+launch_killing_at_once() { # KIND
+    case $1 in openmpi4) export OMPI_MCA_odls_base_sigkill_timeout=0 ;; esac
+}
+
 # The option with which the launcher lets ranks go on when one has died. Hydra has none that does.
 launch_keep_going() { # KIND
     case $1 in openmpi*) echo --enable-recovery ;; esac

@@ -39,11 +39,15 @@ cifar() {
     "$mpirun" -np "$ranks" "$apps/tutti-cifar" "$@" > "$dir/out" 2>&1
 }
 
-# refuses STATUS TEXT COMMAND...: the command ends with the status and says what matches TEXT; output in $dir/out.
+# refuses STATUS TEXT COMMAND...: the command ends with the status and says what matches TEXT; output in $dir/out. One rank's word is
+# enough; said_by_each=yes refuses...: the others get the time to say it, too.
 refuses() {
     local wanted=$1 text=$2 status=0
     shift 2
-    "$@" > "$dir/out" 2>&1 || status=$?
+    (
+        [ -n "${said_by_each:-}" ] || launch_killing_at_once "$mpi"
+        "$@"
+    ) > "$dir/out" 2>&1 || status=$?
     [ $status = "$wanted" ] && grep -q -e "$text" "$dir/out" && return
     fail "status $status instead of $wanted, or no \"$text\": $*"
     cat "$dir/out"

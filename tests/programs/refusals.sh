@@ -23,7 +23,7 @@ ends 2 'unknown format; known: cifar10, cifar100, idx' two --data "$dir/data" --
 ends 2 'unknown rate-schedule; known: constant, step, milestones, poly, cosine, onecycle' two --data "$dir/data" --rate-schedule linear
 ends 2 'unknown algorithm; known: auto, ring' two --data "$dir/data" --algorithm best
 ends 2 'unknown wire; known: f32, bf16' two --data "$dir/data" --wire f16
-ends 2 'MPI has no such type' two --data "$dir/data" --wire bf16 --algorithm mpi
+said_by_each=yes ends 2 'MPI has no such type' two --data "$dir/data" --wire bf16 --algorithm mpi
 [ "$(grep -c 'MPI has no such type' "$dir/out")" = 2 ] || { fail "not one sentence on each rank"; cat "$dir/out"; }
 ends 2 'MPI has no such type' "$mpirun" -np 2 "$apps/tutti-bench" step --model mlp --wire bf16 --algorithm mpi
 ends 2 'unknown optimizer; known: sgd, adam, adamw, lars' two --data "$dir/data" --optimizer rms
