@@ -17,7 +17,7 @@ for how in 4,period=1,delay=1,round=4 3,period=3,delay=2,round=5; do
     hash=$(field weights_hash)
     for design in $(names designs); do
         [ "$design" = naive ] && continue
-        trains "$ranks" "${model[@]}" --strategy "$strategy" --design "$design" --bucket-mb 0.02
+        trains "$ranks" "${model[@]}" --strategy "$strategy" --design "$design" --bucket-mb 0.02 --eval-every never
         is "$ranks ranks, $strategy, $design" "$hash"
     done
     trains "$ranks" "${model[@]}" --strategy "$strategy" --checkpoint "$dir/part$ranks$round" --stop-after 3
@@ -32,7 +32,7 @@ cifar 3 "${model[@]}" --strategy adpsgd --checkpoint "$dir/other" --resume "$dir
 [ $? != 0 ] && grep -q "its strategy is adpsgd:period=3,delay=2,round=5, but this run's is adpsgd:period=1,delay=1,round=1000" "$dir/out" ||
     { fail "resumed with another delay"; cat "$dir/out"; }
 trains 3 "${model[@]}" --resume "$dir/whole35"
-trains 4 "${model[@]}" --strategy local:period=4
+trains 4 "${model[@]}" --strategy local:period=4 --eval-every never
 ! [ "$(field weights_hash)" = "${hashes[0]}" ] || fail "meeting changes nothing"
 trains 1 "${model[@]}"
 alone=$(field weights_hash)

@@ -6,7 +6,7 @@ make_cifar "$dir/data"
 hash_of() { # P WORKERS DESIGN OPTION...
     local ranks=$1 workers=$2 design=$3
     shift 3
-    trains "$ranks" --data "$dir/data" --steps 4 --batch 6 --lr 0.02 --workers "$workers" --design "$design" "$@"
+    trains "$ranks" --data "$dir/data" --steps 4 --eval-every never --batch 6 --lr 0.02 --workers "$workers" --design "$design" "$@"
     field weights_hash
 }
 
@@ -21,8 +21,8 @@ same() { # P WORKERS OPTION...
     echo "$ranks ranks, $workers workers, $*: $first"
 }
 
-same 1 1 --model cifar-quick
-same 2 1 --model resnet20 --augment crop
+same 1 1 --model cifar-quick --eval-every 1
+same 2 1 --model resnet20 --augment crop --eval-every 1
 same 2 2 --model cifar-quick --no-nesterov
 same 2 2 --model cifar-quick --optimizer adamw --lr 0.001 --clip-norm 0.5
 same 3 1 --model resnet20 --accumulate 3

@@ -19,7 +19,7 @@ i=0
 for design in $(names designs); do
     [ "$design" = naive ] && continue
     i=$((i % 2 + 1))
-    trains $((4 + i)) "${model[@]}" "${elastic[@]}" --layout servers=$i,clients=2 --design "$design" --bucket-mb 0.02
+    trains $((4 + i)) "${model[@]}" "${elastic[@]}" --layout servers=$i,clients=2 --design "$design" --bucket-mb 0.02 --eval-every never
     is "$design, $i servers" "$hash"
 done
 trains 6 "${model[@]}" "${elastic[@]}" --layout servers=2,clients=2 --checkpoint "$dir/two" --stop-after 3

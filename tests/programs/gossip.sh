@@ -18,7 +18,7 @@ for graph in ring exponential push-sum; do
     [ "$(field replica_checks)" = 3 ] || fail "$graph: $(field replica_checks) checks of replicas, not one after each of 3 rounds (one ends with an epoch)"
     for design in $(names designs); do
         [ "$design" = naive ] && continue
-        trains 4 "${model[@]}" --strategy gossip:$graph,period=4 --design "$design" --bucket-mb 0.02
+        trains 4 "${model[@]}" --strategy gossip:$graph,period=4 --design "$design" --bucket-mb 0.02 --eval-every never
         is "$graph, $design" "$hash"
     done
     trains 4 "${model[@]}" --strategy gossip:$graph,period=4 --checkpoint "$dir/$graph.a" --stop-after 3
@@ -38,7 +38,7 @@ for from in "$dir/ring" "$dir/ring.a"; do
 done
 trains 4 "${model[@]}" --resume "$dir/ring"
 grep -q "strategy was gossip:ring,period=4 and is sync" "$dir/out" || { fail "resumed without a strategy"; cat "$dir/out"; }
-trains 4 "${model[@]}" --strategy local:period=4
+trains 4 "${model[@]}" --strategy local:period=4 --eval-every never
 [ "$(field weights_hash)" != "${hashes[0]}" ] || fail "meeting changes nothing"
 trains 1 "${model[@]}"
 alone=$(field weights_hash)

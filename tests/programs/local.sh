@@ -20,7 +20,7 @@ bucket=(--bucket-mb 0 --bucket-mb 0.02 --bucket-mb auto)
 i=0
 for design in $(names designs); do
     [ "$design" = naive ] && continue
-    trains 3 "${model[@]}" --strategy $outer --design "$design" "${bucket[@]:i % 3 * 2:2}"
+    trains 3 "${model[@]}" --strategy $outer --design "$design" "${bucket[@]:i % 3 * 2:2}" --eval-every never
     is "$design" "$three"
     i=$((i + 1))
 done

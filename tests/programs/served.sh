@@ -3,7 +3,7 @@
 # in every design, for any number of servers, and where all ranks are servers; checkpoints; what is refused.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 make_cifar "$dir/data" 20
-model=(--data "$dir/data" --model resnet20 --batch 4 --lr 0.02 --steps 6 --augment crop)
+model=(--data "$dir/data" --model resnet20 --batch 4 --lr 0.02 --steps 6 --augment crop --eval-every never)
 
 # is WHAT HASH: the run just done ended with these weights.
 is() {
@@ -11,7 +11,7 @@ is() {
 }
 
 # ---- a worker is a client: the bits and the checkpoints of sync ----
-recipe=("${model[@]}" --optimizer adam --ema 0.9 --accumulate 2 --replica-check 2)
+recipe=("${model[@]}" --eval-every 1 --optimizer adam --ema 0.9 --accumulate 2 --replica-check 2)
 trains 2 "${recipe[@]}" --layout replicas=2 --checkpoint "$dir/sync"
 two=$(field weights_hash)
 trains 2 "${recipe[@]}" --layout servers=0,clients=1
