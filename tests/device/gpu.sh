@@ -114,8 +114,8 @@ number() { sed -n 's/.*"'"$1"'": *\([0-9.]*\).*/\1/p' "$2" | tail -n 1; }
 ratio() {
     local turn ours theirs
     for turn in 1 2 3; do
-        "$mpirun" -np 1 "$apps/tutti-bench" step --device cuda --tf32 --precision "$1" --model resnet50 --batch 64 --peer none --blocks 1 --steps 20 \
-            --design funneled --json "$dir/ours.$turn" > "$dir/out" 2>&1 || return 1
+        "$mpirun" -np 1 "$apps/tutti-bench" step --device cuda --tf32 --precision "$1" --model resnet50 --batch 64 --peer none \
+            --blocks 1 --steps 20 --design funneled --json "$dir/ours.$turn" > "$dir/out" 2>&1 || return 1
         "$TUTTI_TEST_PYTHON" "$TUTTI_SRCDIR/apps/bench/torch_compute.py" --device cuda --model resnet50 --batch 64 --variant "$2" \
             > "$dir/theirs" 2> "$dir/out" || return 1
         ours=$(grep '"kind": *"design"' "$dir/ours.$turn" > "$dir/line" && number step_ms "$dir/line")
