@@ -1,6 +1,6 @@
 /* Convolution by cuDNN, and what it does not do: biases (bias.cuh), and gradients of weights in
- * float32 from values in bf16. For these, x and dy are widened in the kernel's memory, some images
- * at a time, and the library adds up what they contribute. It may use TF32 there: its factors have
+ * float32 from values in bf16, where it has no engine for these. Then x and dy are widened in the kernel's memory,
+ * some images at a time, and the library adds up what they contribute. It may use TF32 there: its factors have
  * as many bits as those of bf16 and more, so nothing is rounded. */
 #include "dag/kernels/bias.cuh"
 #include "dag/kernels/cuda.cuh"
@@ -20,8 +20,9 @@ struct Conv {
     tutti_conv_desc desc;
     int64_t x_each, y_each; /* elements of an image */
     int64_t y_rows;
-    int64_t images;            /* in one call of the library */
-    tutti_cudnn *whole, *rest; /* of so many images; of those that remain, or NULL */
+    tutti_cudnn *begin, *other; /* the first call; those that add to what it wrote, or NULL */
+    int widens;
+    int64_t first, images; /* then: of the first call, and of each other */
     /* Parts of the space: for the library, at its begin; widened x and dy; blocks' sums of db. */
     tutti_workspace *space;
     size_t wide_x, wide_y, sums, bytes;
@@ -44,33 +45,42 @@ void close_conv(void *args)
 {
     Conv *k = (Conv *)args;
     if (!k) return;
-    tutti_cudnn_close(k->whole);
-    tutti_cudnn_close(k->rest);
+    tutti_cudnn_close(k->begin);
+    tutti_cudnn_close(k->other);
     tutti_workspace_leave(k->space);
     free(k);
 }
 
-/* As few calls as the room for widened images allows, of almost as many images each. */
+/* As few calls as the room for widened images allows, of almost as many images each; the first one may have fewer. */
 inline void cut_images(Conv *k)
 {
     const int64_t each = (k->x_each + k->y_each) * (int64_t)sizeof(float);
     const int64_t fit = each < MOST_WIDE_BYTES ? MOST_WIDE_BYTES / each : 1;
     const int64_t calls = (k->desc.N + fit - 1) / fit;
     k->images = (k->desc.N + calls - 1) / calls;
+    k->first = (k->desc.N - 1) % k->images + 1;
     k->wide_x = room_for((size_t)(k->images * k->x_each) * sizeof(float));
     k->wide_y = room_for((size_t)(k->images * k->y_each) * sizeof(float));
 }
 
-/* The library's part, of a type that it takes. */
-inline tutti_status open_library(Conv *k, tutti_pass pass, tutti_dtype dtype, int tf32)
+/* The library's part, of types that it takes. */
+inline tutti_status open_library(Conv *k, tutti_cudnn_conv conv)
 {
-    tutti_conv_desc desc = k->desc;
-    size_t whole = 0, rest = 0;
-    desc.N = k->images;
-    tutti_status status = tutti_cudnn_open(&desc, pass, dtype, tf32, &k->whole, &whole);
-    desc.N = k->desc.N % k->images;
-    if (!status && desc.N) status = tutti_cudnn_open(&desc, pass, dtype, tf32, &k->rest, &rest);
-    k->bytes = room_for(whole > rest ? whole : rest);
+    size_t begin = 0, other = 0;
+    conv.may_lack = conv.from != conv.to;
+    tutti_status status = tutti_cudnn_open(&conv, &k->begin, &begin);
+    if (!status && !k->begin) {
+        k->widens = conv.tf32 = 1;
+        cut_images(k);
+        conv.from = TUTTI_F32;
+        conv.may_lack = 0;
+        conv.desc.N = k->first;
+        status = tutti_cudnn_open(&conv, &k->begin, &begin);
+        conv.adds = 1;
+        conv.desc.N = k->images;
+        if (!status && k->first < k->desc.N) status = tutti_cudnn_open(&conv, &k->other, &other);
+    }
+    k->bytes = room_for(begin > other ? begin : other);
     return status;
 }
 
@@ -79,7 +89,7 @@ tutti_status open_conv(const void *desc, void **args)
 {
     const tutti_conv_desc *d = (const tutti_conv_desc *)desc;
     const char *name = name_of(PASS);
-    const int weights = PASS == TUTTI_PASS_BACKWARD_WEIGHTS, widens = weights && DTYPE != TUTTI_F32;
+    const int weights = PASS == TUTTI_PASS_BACKWARD_WEIGHTS;
     tutti_status status = tutti_check_conv(d);
     if (status) return status;
     Conv *k = (Conv *)calloc(1, sizeof *k);
@@ -90,9 +100,7 @@ tutti_status open_conv(const void *desc, void **args)
     k->x_each = d->H * d->W * d->C;
     k->y_each = pixels * d->K;
     k->y_rows = d->N * pixels;
-    k->images = d->N;
-    if (widens) cut_images(k);
-    status = open_library(k, PASS, widens ? TUTTI_F32 : DTYPE, TF32 || widens);
+    status = open_library(k, {*d, PASS, DTYPE, weights ? TUTTI_F32 : DTYPE, TF32, 0, 0});
     const size_t sums = weights && d->bias ? (size_t)(sum_blocks(k->y_rows, d->K) * d->K) : 0;
     const size_t x_bytes = k->wide_x, y_bytes = k->wide_y;
     k->wide_x = k->bytes;
@@ -112,8 +120,8 @@ template <typename Value> tutti_status conv(const void *args, void *const buf[],
     const Conv *k = (const Conv *)args;
     const int bias = k->desc.bias;
     Value *y = (Value *)buf[bias ? 3 : 2];
-    const tutti_cudnn_call call = {{buf[0], buf[1]}, y, 0, k->space->memory, queue};
-    const tutti_status status = tutti_cudnn_run(k->whole, &call);
+    const tutti_cudnn_call call = {{buf[0], buf[1]}, y, k->space->memory, queue};
+    const tutti_status status = tutti_cudnn_run(k->begin, &call);
     if (status || !bias) return status;
     return add_bias("conv", y, (const float *)buf[2], y, k->y_rows, k->desc.K, queue);
 }
@@ -121,8 +129,8 @@ template <typename Value> tutti_status conv(const void *args, void *const buf[],
 tutti_status conv_bwd_data(const void *args, void *const buf[], void *queue)
 {
     const Conv *k = (const Conv *)args;
-    const tutti_cudnn_call call = {{buf[0], buf[1]}, buf[2], 0, k->space->memory, queue};
-    return tutti_cudnn_run(k->whole, &call);
+    const tutti_cudnn_call call = {{buf[0], buf[1]}, buf[2], k->space->memory, queue};
+    return tutti_cudnn_run(k->begin, &call);
 }
 
 struct WidenImages {
@@ -134,27 +142,30 @@ struct WidenImages {
     }
 };
 
-/* The library's calls. */
 inline tutti_status add_images(
-    const Conv *k, const float *x, const float *dy, void *dw, void *queue)
+    const Conv *k, const float *x, const float *dy, float *dw, void *queue)
 {
-    const tutti_cudnn_call call = {{x, dy}, dw, 0, k->space->memory, queue};
-    return tutti_cudnn_run(k->whole, &call);
+    const tutti_cudnn_call call = {{x, dy}, dw, k->space->memory, queue};
+    return tutti_cudnn_run(k->begin, &call);
 }
 
 inline tutti_status add_images(
-    const Conv *k, const uint16_t *x, const uint16_t *dy, void *dw, void *queue)
+    const Conv *k, const uint16_t *x, const uint16_t *dy, float *dw, void *queue)
 {
-    float *wide_x = part_of(k, k->wide_x), *wide_y = part_of(k, k->wide_y);
     tutti_status status = TUTTI_OK;
-    for (int64_t n = 0; !status && n < k->desc.N; n += k->images) {
-        const int64_t left = k->desc.N - n, images = left < k->images ? left : k->images;
+    if (!k->widens) {
+        const tutti_cudnn_call call = {{x, dy}, dw, k->space->memory, queue};
+        return tutti_cudnn_run(k->begin, &call);
+    }
+    float *wide_x = part_of(k, k->wide_x), *wide_y = part_of(k, k->wide_y);
+    const tutti_cudnn_call call = {{wide_x, wide_y}, dw, k->space->memory, queue};
+    for (int64_t n = 0; !status && n < k->desc.N; n += n ? k->images : k->first) {
+        const int64_t images = n ? k->images : k->first;
         const WidenImages values = {x + n * k->x_each, wide_x},
                           slopes = {dy + n * k->y_each, wide_y};
-        const tutti_cudnn_call call = {{wide_x, wide_y}, dw, n > 0, k->space->memory, queue};
         status = launch("conv_bwd_weights", images * k->x_each, values, queue);
         if (!status) status = launch("conv_bwd_weights", images * k->y_each, slopes, queue);
-        if (!status) status = tutti_cudnn_run(images < k->images ? k->rest : k->whole, &call);
+        if (!status) status = tutti_cudnn_run(n ? k->other : k->begin, &call);
     }
     return status;
 }
@@ -164,7 +175,7 @@ tutti_status conv_bwd_weights(const void *args, void *const buf[], void *queue)
 {
     const Conv *k = (const Conv *)args;
     const Value *dy = (const Value *)buf[1];
-    const tutti_status status = add_images(k, (const Value *)buf[0], dy, buf[2], queue);
+    const tutti_status status = add_images(k, (const Value *)buf[0], dy, (float *)buf[2], queue);
     if (status || !k->desc.bias) return status;
     return sum_columns(
         "conv_bwd_weights", dy, (float *)buf[3], k->y_rows, k->desc.K, part_of(k, k->sums), queue);

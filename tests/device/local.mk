@@ -16,8 +16,10 @@ fake_sources = tests/device/fake/api_copy.c tests/device/fake/api_device.c tests
 	tests/device/fake/order.c tests/device/fake/queue.c tests/device/fake/state.c
 fake_headers = tests/device/fake/fake.h tests/device/fake/memory.h tests/device/fake/order.h tests/device/fake/queue.h \
 	tests/device/fake/state.h
+fake_cudnn = tests/device/fake/cudnn.c tests/device/fake/cudnn_graph.c tests/device/fake/cudnn_graph.h \
+	tests/device/fake/cudnn_run.c tests/device/fake/cudnn_run.h
 EXTRA_DIST += $(fake_sources) $(fake_headers) tests/device/fake/launch.cuh tests/device/fake/cudart.map \
-	tests/device/fake/aware.c tests/device/fake/cublas.c tests/device/fake/cublas.map tests/device/fake/cudnn.c tests/device/fake/cudnn.map tests/device/fake/nccl.c \
+	tests/device/fake/aware.c tests/device/fake/cublas.c tests/device/fake/cublas.map $(fake_cudnn) tests/device/fake/cudnn.map tests/device/fake/nccl.c \
 	tests/device/fake/nccl.map \
 	tests/device/fake/compute.c tests/device/fake/compute.h tests/device/fake/now.c tests/device/fake/now.h
 # The fakes of cuBLAS and cuDNN compute with the CPU's kernels.
@@ -73,14 +75,14 @@ tests/device/fake/libcudart.so.13: $(fake_sources) $(fake_headers) tests/device/
 	  -o $@ $(fake_sources:%=$(srcdir)/%) -lpthread -lm
 # The fake of LIBRARY.
 fake_library = $(AM_V_CCLD)$(fake_build) -Wl,-soname,$(@F) -Wl,--version-script=$(srcdir)/tests/device/fake/$(library).map \
-	  -o $@ $(srcdir)/tests/device/fake/$(library).c $(fake_compute:%=$(srcdir)/%) tests/device/fake/libcudart.so.13 \
+	  -o $@ $(srcdir)/tests/device/fake/$(library)*.c $(fake_compute:%=$(srcdir)/%) tests/device/fake/libcudart.so.13 \
 	  $(ONEDNN_LIBS) -lpthread
 fake_needs = $(fake_compute) tests/device/fake/compute.h tests/device/fake/fake.h tests/device/fake/libcudart.so.13
 tests/device/fake/libcublas.so.13: library = cublas
 tests/device/fake/libcublas.so.13: tests/device/fake/cublas.c tests/device/fake/cublas.map $(fake_needs)
 	$(fake_library)
 tests/device/fake/libcudnn.so.9: library = cudnn
-tests/device/fake/libcudnn.so.9: tests/device/fake/cudnn.c tests/device/fake/cudnn.map $(fake_needs)
+tests/device/fake/libcudnn.so.9: $(fake_cudnn) tests/device/fake/cudnn.map $(fake_needs)
 	$(fake_library)
 tests/device/fake/%_fake.$(OBJEXT): dag/kernels/%_cuda.cu $(cuda_headers) tests/device/fake/launch.cuh tests/device/fake/fake.h
 	@$(MKDIR_P) $(@D)

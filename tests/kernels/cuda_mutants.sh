@@ -9,7 +9,7 @@ compiler=$(sed -n 's/^CC = //p' Makefile) cxx=$(sed -n 's/^CXX = //p' Makefile)
 sanitize=$(sed -n 's/^TUTTI_SANITIZE_CFLAGS = //p' Makefile)
 headers=$(sed -n -e 's/^CUDA_CFLAGS = //p' -e 's/^CUDNN_CFLAGS = //p' Makefile | tr '\n' ' ')
 shopt -s nullglob
-objects=(tests/kernels/*test_cuda-*.o tests/kernels/[!c]*_host.o tests/kernels/conv_host.o tests/device/fake/*test_cuda-{compute,cublas,cudnn,now}.o)
+objects=(tests/kernels/*test_cuda-*.o tests/kernels/[!c]*_host.o tests/kernels/conv_host.o tests/device/fake/*test_cuda-{compute,cublas,cudnn,cudnn_graph,cudnn_run,now}.o)
 
 # compile FILE.c: makes FILE.o of it.
 compile() {
@@ -72,20 +72,38 @@ share='static void *shared; if (!shared) shared ='
 mutant cublas 'on another stream' '    cublasStatus_t s = cublasSetStream' "    $share workspace; workspace = shared; cublasStatus_t s = cublasSetStream"
 mutant cudnn 'on another stream' '    cudnnStatus_t s = cudnnSetStream' \
     "    $share call->workspace; tutti_cudnn_call other = *call; other.workspace = shared; call = &other; cudnnStatus_t s = cudnnSetStream"
-# A workspace that is too small; one of the library's own.
-mutant cudnn CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT 'c->workspace, k->workspace,' 'c->workspace, k->workspace - 1,'
+# Memory that was not asked for; a workspace of the library's own.
+mutant cudnn products '*workspace = k ? (size_t)k->workspace : 0' '*workspace = 0'
 mutant cublas "workspace of the library's own" 's = cublasSetWorkspace(opened->handle, workspace, TUTTI_CUBLAS_WORKSPACE)' 's = CUBLAS_STATUS_SUCCESS'
 # The default stream.
 mutant cublas 'on the default stream' '(cudaStream_t)queue' 'NULL'
 mutant cudnn 'on the default stream' '(cudaStream_t)call->queue' 'NULL'
 # What adds in any order.
-mutant cudnn 'not deterministic' CUDNN_CONVOLUTION_BWD_DATA_ALGO_1 CUDNN_CONVOLUTION_BWD_DATA_ALGO_0
-mutant cudnn 'not deterministic' CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1 CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0
+mutant cudnn 'is not deterministic' '    CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC,' ''
 mutant cublas 'not deterministic' CUBLAS_ATOMICS_NOT_ALLOWED CUBLAS_ATOMICS_ALLOWED
-# TF32 where it was not allowed; sums in bf16.
-mutant cudnn conv ': CUDNN_FMA_MATH' ': CUDNN_DEFAULT_MATH'
+# What keeps less precision; TF32 where it was not allowed; sums in bf16.
+for note in DOWN_CONVERT_INPUTS:narrows REDUCED_PRECISION_REDUCTION:'adds with less' FFT:Fourier WINOGRAD:Winograd WINOGRAD_TILE_4x4:4x4 \
+    WINOGRAD_TILE_6x6:6x6 WINOGRAD_TILE_13x13:13x13; do
+    mutant cudnn "${note#*:}" "    CUDNN_NUMERICAL_NOTE_${note%:*}," ''
+done
+mutant cudnn 'conv N=2' 'return !(exact && note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE)' 'return 1'
 mutant cublas dense ': CUBLAS_COMPUTE_32F,' ': CUBLAS_COMPUTE_32F_FAST_TF32,'
 mutant cublas 'may add in bf16' '| CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION' ''
+# Engines that are compiled first, that need too much memory, or of which there are none: heuristics in another order, or one of them alone.
+mutant cudnn 'compiled at run time' 'may = behaviour[i] != CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION' 'may = 1'
+mutant cudnn 'a larger workspace' '!s && k->workspace <= k->most' '!s'
+mutant cudnn 'no deterministic engine' 'k->most = INT64_MAX' ''
+mutant cudnn 'a larger workspace' '{CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}' '{CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_A}'
+mutant cudnn 'conv N=2' '{CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}' '{CUDNN_HEUR_MODE_FALLBACK, CUDNN_HEUR_MODE_A}'
+# Tensors that are described as others; parts that are not finalized; a tensor of a call left out; nothing is added.
+mutant cudnn 'another layout' '{H * W * C, 1, W * C, C}' '{H * W * C, H * W, W, 1}'
+mutant cudnn 'another alignment' 'ALIGNMENT = 16' 'ALIGNMENT = 4'
+mutant cudnn CUDNN_STATUS_BAD_PARAM 'CUDNN_ATTR_TENSOR_STRIDES, 4' 'CUDNN_ATTR_TENSOR_STRIDES, 3'
+mutant cudnn CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE 'alpha, CUDNN_TYPE_FLOAT' 'alpha, CUDNN_TYPE_DOUBLE'
+mutant cudnn CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH '{d->N, d->K, tutti_conv_out' '{d->N, d->C, tutti_conv_out'
+mutant cudnn 'a part that is not finalized' 'if (!k->status) k->status = cudnnBackendFinalize(made)' '(void)made'
+mutant cudnn CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER '{FROM0, FROM1, TO};' '{FROM0, FROM1, FROM1};'
+mutant cudnn images_in_parts 'beta = adds ? 1 : 0' 'beta = 0'
 # Codes: means in float32; one of equals too many, or another one; a search that forgets what it passed; what only the last replica sent; residuals that
 # stay; sums in another order; vectors that sleep, or are drawn though they do not.
 codec_mutant 'double sum[MEANS]' 'float sum[MEANS]'

@@ -39,7 +39,7 @@ host_kernels = \
 	tests/kernels/pixel_host.$(OBJEXT) \
 	tests/kernels/pool_host.$(OBJEXT) \
 	tests/kernels/share_host.$(OBJEXT)
-tests_kernels_test_cuda_SOURCES += tests/kernels/host_rows.c tests/device/fake/cublas.c tests/device/fake/cudnn.c \
+tests_kernels_test_cuda_SOURCES += tests/kernels/host_rows.c tests/device/fake/cublas.c $(fake_cudnn) \
 	tests/device/fake/compute.c tests/device/fake/compute.h tests/device/fake/now.c \
 	tests/device/fake/now.h
 if !HAVE_CUDA

@@ -1,9 +1,13 @@
-/* cuDNN: convolutions, as Tutti calls them. It refuses what the library refuses; what that would do
- * without a word, and what is wrong with it, ends the process: an algorithm that is not
- * deterministic, a call on the default stream, an address that the library's kernels cannot read as
- * they like. A call fills its workspace before it computes. */
-#include "dag/kernels/conv.h"
-#include "tests/device/fake/compute.h"
+/* cuDNN: convolutions, as Tutti calls them through the library's graphs. It refuses what the library refuses. Its
+ * heuristics offer engines that must not be taken before those that may; what the library would do without a word, and
+ * what is wrong with it, ends the process: a run of such an engine, a call on the default stream. Shapes decide what is
+ * offered:
+ *
+ *   a pad that is no smaller than the window   no engine
+ *   one channel and one filter                 none with a small workspace
+ *   gradients of weights in float32 from bf16  an engine where 8 divides the channels of a group, and the filters */
+#include "tests/device/fake/cudnn_graph.h"
+#include "tests/device/fake/cudnn_run.h"
 
 #include <cudnn.h>
 #include <stdlib.h>
@@ -13,342 +17,245 @@ struct cudnnContext {
     cudaStream_t stream;
 };
 
-struct cudnnTensorStruct {
-    cudnnTensorFormat_t format;
-    cudnnDataType_t type;
-    int n, c, h, w;
-};
-
-struct cudnnFilterStruct {
-    cudnnTensorFormat_t format;
-    cudnnDataType_t type;
-    int k, c, r, s;
-};
-
-struct cudnnConvolutionStruct {
-    int pad[2], stride[2], groups;
-    cudnnMathType_t math;
-};
-
-/* ---- Handles and descriptors ---- */
-
 size_t cudnnGetVersion(void)
 {
     return CUDNN_VERSION;
 }
 
-const char *cudnnGetErrorString(cudnnStatus_t status)
+/* ---- Handles ---- */
+
+cudnnStatus_t cudnnCreate(cudnnHandle_t *handle)
 {
-    static const struct {
-        cudnnStatus_t status;
-        const char *text;
-    } rows[] = {{CUDNN_STATUS_SUCCESS, "CUDNN_STATUS_SUCCESS"},
-        {CUDNN_STATUS_NOT_SUPPORTED, "CUDNN_STATUS_NOT_SUPPORTED"},
-        {CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER, "CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER"},
-        {CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "CUDNN_STATUS_BAD_PARAM_NULL_POINTER"},
-        {CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH"},
-        {CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT, "CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT"}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].status == status) return rows[i].text;
-    return "CUDNN_STATUS_BAD_PARAM";
+    *handle = calloc(1, sizeof **handle);
+    return *handle ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
 }
 
-#define CREATE(function, type)                                                                     \
-    cudnnStatus_t function(type *object)                                                           \
-    {                                                                                              \
-        *object = calloc(1, sizeof **object);                                                      \
-        return *object ? CUDNN_STATUS_SUCCESS                                                      \
-                       : CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;                       \
-    }
-#define DESTROY(function, type)                                                                    \
-    cudnnStatus_t function(type object)                                                            \
-    {                                                                                              \
-        free(object);                                                                              \
-        return CUDNN_STATUS_SUCCESS;                                                               \
-    }
-
-CREATE(cudnnCreate, cudnnHandle_t)
-DESTROY(cudnnDestroy, cudnnHandle_t)
-CREATE(cudnnCreateTensorDescriptor, cudnnTensorDescriptor_t)
-DESTROY(cudnnDestroyTensorDescriptor, cudnnTensorDescriptor_t)
-CREATE(cudnnCreateFilterDescriptor, cudnnFilterDescriptor_t)
-DESTROY(cudnnDestroyFilterDescriptor, cudnnFilterDescriptor_t)
-CREATE(cudnnCreateConvolutionDescriptor, cudnnConvolutionDescriptor_t)
-DESTROY(cudnnDestroyConvolutionDescriptor, cudnnConvolutionDescriptor_t)
+cudnnStatus_t cudnnDestroy(cudnnHandle_t handle)
+{
+    free(handle);
+    return CUDNN_STATUS_SUCCESS;
+}
 
 cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream)
 {
-    if (!handle) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+    if (!handle) return cudnn_refuse(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "handle");
     handle->stream = stream;
     return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t tensor, cudnnTensorFormat_t format,
-    cudnnDataType_t type, int n, int c, int h, int w)
+/* ---- Engines ---- */
+
+static const engine unwanted[] = {
+    {.wrong = "is not deterministic",
+        .numeric = {CUDNN_NUMERICAL_NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC},
+        .numerics = 2},
+    {.wrong = "uses Winograd's transforms",
+        .numeric = {CUDNN_NUMERICAL_NOTE_WINOGRAD},
+        .numerics = 1},
+    {.wrong = "uses Winograd's transforms of 4x4",
+        .numeric = {CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4},
+        .numerics = 1},
+    {.wrong = "uses Winograd's transforms of 6x6",
+        .numeric = {CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6},
+        .numerics = 1},
+    {.wrong = "uses Winograd's transforms of 13x13",
+        .numeric = {CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13},
+        .numerics = 1},
+    {.wrong = "uses Fourier's transforms", .numeric = {CUDNN_NUMERICAL_NOTE_FFT}, .numerics = 1},
+    {.wrong = "narrows its inputs",
+        .numeric = {CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS},
+        .numerics = 1},
+    {.wrong = "adds with less precision",
+        .numeric = {CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION},
+        .numerics = 1},
+    {.wrong = "is compiled at run time", .compiles = 1},
+    {.wrong = "has no plan", .fails = 1},
+};
+static const engine large = {.large = 1};
+static const engine with_tensor_cores = {
+    .numeric = {CUDNN_NUMERICAL_NOTE_TENSOR_CORE}, .numerics = 1};
+static const engine exact = {.numeric = {CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP}, .numerics = 1};
+
+enum { MOST_OFFERED = sizeof unwanted / sizeof *unwanted + 2, LARGE_WORKSPACE = 512 << 20 };
+
+/* ---- Heuristics ---- */
+
+static int needs_large(const conv *c)
 {
-    if (!tensor) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-    if (n < 1 || c < 1 || h < 1 || w < 1) return CUDNN_STATUS_BAD_PARAM;
-    if ((double)n * c * h * w >= 0x1p31) return CUDNN_STATUS_NOT_SUPPORTED;
-    *tensor = (struct cudnnTensorStruct){format, type, n, c, h, w};
+    return c->desc.C == 1 && c->desc.K == 1;
+}
+
+static int to_of(const conv *c)
+{
+    return c->op == &tutti_op_conv ? Y : c->op == &tutti_op_conv_bwd_data ? X : W;
+}
+
+/* Why it has no engine; NULL if it has. */
+static const char *lack(const conv *c)
+{
+    const tutti_conv_desc *d = &c->desc;
+    const int to = to_of(c), weights = c->op == &tutti_op_conv_bwd_weights;
+    const tutti_dtype from = c->dtype[(to + 1) % CONV_TENSORS];
+    if (!c->packed) return "another layout than N,H,W,C";
+    if (!c->aligned) return "another alignment than 16";
+    if (c->dtype[(to + 2) % CONV_TENSORS] != from) return "factors of two types";
+    if (d->pad[0] >= d->R || d->pad[1] >= d->S) return "a pad as large as the window";
+    if (c->adds && c->dtype[to] != TUTTI_F32) return "adding in bf16";
+    if (from == c->dtype[to]) return weights && from != TUTTI_F32 ? "weights in bf16" : NULL;
+    if (!weights || from != TUTTI_BF16) return "results of another type";
+    return d->C / d->groups % 8 || d->K % 8 ? "numbers of channels that 8 does not divide" : NULL;
+}
+
+static int64_t offer(const descriptor *heuristic, const engine *offered[MOST_OFFERED])
+{
+    const conv *c = &heuristic->conv;
+    const cudnnBackendHeurMode_t mode = heuristic->attribute[HEUR_MODE].heuristic;
+    const int first = mode == CUDNN_HEUR_MODE_A;
+    const char *why = lack(c);
+    int64_t n = 0;
+    if (why) cudnn_refuse(CUDNN_STATUS_NOT_SUPPORTED, why);
+    if (why || (!first && mode != CUDNN_HEUR_MODE_FALLBACK)) return 0;
+    for (size_t e = 0; e < (first ? sizeof unwanted / sizeof *unwanted : 1); e++)
+        offered[n++] = &unwanted[e];
+    offered[n++] = &large;
+    if (!needs_large(c)) offered[n++] = first ? &with_tensor_cores : &exact;
+    return n;
+}
+
+/* The library fills descriptors that the caller has made. */
+static cudnnStatus_t give(
+    void *of, cudnnBackendDescriptorType_t type, const descriptor *from, const engine *taken)
+{
+    descriptor *d = of;
+    if (!d) return cudnn_refuse(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "a result's descriptor");
+    if (d->type != type || d->finalized)
+        return cudnn_refuse(
+            CUDNN_STATUS_BAD_PARAM, "another descriptor than a new one of its type");
+    d->conv = from->conv;
+    d->engine = taken;
+    d->finalized = 1;
     return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t filter, cudnnDataType_t type,
-    cudnnTensorFormat_t format, int k, int c, int h, int w)
+/* Says first that there may be more than there are. */
+static cudnnStatus_t get_configs(const descriptor *d, int64_t asked, int64_t *count, void **values)
 {
-    if (!filter) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-    if (k < 1 || c < 1 || h < 1 || w < 1) return CUDNN_STATUS_BAD_PARAM;
-    *filter = (struct cudnnFilterStruct){format, type, k, c, h, w};
-    return CUDNN_STATUS_SUCCESS;
-}
-
-cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t conv, int pad_h,
-    int pad_w, int u, int v, int dilation_h, int dilation_w, cudnnConvolutionMode_t mode,
-    cudnnDataType_t compute)
-{
-    if (!conv) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-    if (pad_h < 0 || pad_w < 0 || u < 1 || v < 1) return CUDNN_STATUS_BAD_PARAM;
-    if (dilation_h != 1 || dilation_w != 1 || mode != CUDNN_CROSS_CORRELATION ||
-        compute != CUDNN_DATA_FLOAT)
-        return CUDNN_STATUS_NOT_SUPPORTED;
-    *conv = (struct cudnnConvolutionStruct){{pad_h, pad_w}, {u, v}, 1, CUDNN_DEFAULT_MATH};
-    return CUDNN_STATUS_SUCCESS;
-}
-
-cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t conv, int groups)
-{
-    if (!conv) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-    if (groups < 1) return CUDNN_STATUS_BAD_PARAM;
-    conv->groups = groups;
-    return CUDNN_STATUS_SUCCESS;
-}
-
-cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t conv, cudnnMathType_t math)
-{
-    if (!conv) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-    conv->math = math;
-    return CUDNN_STATUS_SUCCESS;
-}
-
-/* ---- A convolution ---- */
-
-/* One of the passes: the op; what is read and written, in the op's order. */
-typedef struct pass {
-    const char *call;
-    const tutti_op *op;
-    cudnnHandle_t handle;
-    cudnnTensorDescriptor_t x, y;
-    cudnnFilterDescriptor_t w;
-    cudnnConvolutionDescriptor_t conv;
-    int deterministic;
-    const void *from[2];
-    void *to;
-    const void *alpha, *beta;
-    void *workspace;
-    size_t bytes;
-} pass;
-
-enum { FROM0, FROM1, TO, ROLES };
-
-typedef struct job {
-    const char *call;
-    const tutti_op *op;
-    tutti_conv_desc desc;
-    tutti_dtype dtype;
-    int tf32, adds;
-    size_t count[ROLES];
-    void *buf[ROLES], *workspace; /* inside */
-    size_t bytes;
-} job;
-
-static cudnnStatus_t describe(const pass *p, tutti_conv_desc *d)
-{
-    if (!p->handle || !p->x || !p->y || !p->w || !p->conv)
-        return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-    const struct cudnnTensorStruct *x = p->x, *y = p->y;
-    const struct cudnnFilterStruct *w = p->w;
-    const struct cudnnConvolutionStruct *c = p->conv;
-    *d = (tutti_conv_desc){.N = x->n,
-        .H = x->h,
-        .W = x->w,
-        .C = x->c,
-        .K = w->k,
-        .R = w->r,
-        .S = w->s,
-        .stride = {c->stride[0], c->stride[1]},
-        .pad = {c->pad[0], c->pad[1]},
-        .groups = c->groups};
-    if (!x->n || !y->n || !w->k || !c->groups) return CUDNN_STATUS_BAD_PARAM;
-    if (x->type != y->type || x->type != w->type ||
-        (x->type != CUDNN_DATA_FLOAT && x->type != CUDNN_DATA_BFLOAT16))
-        return CUDNN_STATUS_NOT_SUPPORTED;
-    if (x->format != CUDNN_TENSOR_NHWC || y->format != CUDNN_TENSOR_NHWC ||
-        w->format != CUDNN_TENSOR_NHWC)
-        return CUDNN_STATUS_NOT_SUPPORTED;
-    if (w->c * c->groups != x->c || w->k % c->groups || y->n != x->n || y->c != w->k ||
-        y->h != tutti_conv_out(d->H, d->R, d->stride[0], d->pad[0]) ||
-        y->w != tutti_conv_out(d->W, d->S, d->stride[1], d->pad[1]))
-        return CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH;
-    return CUDNN_STATUS_SUCCESS;
-}
-
-/* Indices of an implicit product. */
-static cudnnStatus_t measure(const pass *p, size_t *bytes)
-{
-    tutti_conv_desc d;
-    const cudnnStatus_t status = describe(p, &d);
-    if (!status) *bytes = 1000 + (size_t)(d.R * d.S * d.C) * sizeof(int32_t);
+    const engine *offered[MOST_OFFERED];
+    const int64_t n = offer(d, offered);
+    cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
+    *count = asked ? (n < asked ? n : asked) : MOST_OFFERED;
+    for (int64_t i = 0; asked && i < *count && !status; i++)
+        status = give(values[i], CONFIG, d, offered[i]);
     return status;
 }
 
-static void count_elements(job *j)
+static int64_t workspace_of(const descriptor *plan)
 {
-    const tutti_conv_desc *d = &j->desc;
-    const size_t y = (size_t)(d->N * tutti_conv_out(d->H, d->R, d->stride[0], d->pad[0]) *
-                              tutti_conv_out(d->W, d->S, d->stride[1], d->pad[1]) * d->K);
-    const size_t x = (size_t)(d->N * d->H * d->W * d->C);
-    const size_t w = (size_t)(d->K * d->R * d->S * d->C / d->groups);
-    const int weights = j->op == &tutti_op_conv_bwd_weights;
-    const int data = j->op == &tutti_op_conv_bwd_data;
-    j->count[FROM0] = data ? y : x;
-    j->count[FROM1] = weights ? y : w;
-    j->count[TO] = weights ? w : data ? x : y;
+    const tutti_conv_desc *d = &plan->conv.desc;
+    if (plan->engine->large) return LARGE_WORKSPACE;
+    return 1000 +
+           d->R * d->S * d->C * (int64_t)sizeof(int32_t); /* indices of an implicit product */
 }
 
-static void *rounded(const void *from, size_t count)
+static cudnnStatus_t get_notes(const descriptor *d, int64_t asked, int64_t *count, void *values)
 {
-    float *copy = compute_room(count * sizeof *copy);
-    memcpy(copy, from, count * sizeof *copy);
-    compute_round_tf32(copy, count);
-    return copy;
+    *count = d->engine->numerics;
+    const int64_t n = *count < asked ? *count : asked;
+    memcpy(values, d->engine->numeric, (size_t)n * sizeof *d->engine->numeric);
+    return CUDNN_STATUS_SUCCESS;
 }
 
-static void add(const job *j, float *to, const float *more)
+static cudnnStatus_t get_behaviours(
+    const descriptor *d, int64_t asked, int64_t *count, void *values)
 {
-    for (size_t i = 0; i < j->count[TO]; i++) to[i] += more[i];
+    static const cudnnBackendBehaviorNote_t note[] = {
+        CUDNN_BEHAVIOR_NOTE_SUPPORTS_CUDA_GRAPH_NATIVE_API,
+        CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION};
+    *count = d->engine->compiles ? 2 : 1;
+    const int64_t n = *count < asked ? *count : asked;
+    memcpy(values, note, (size_t)n * sizeof *note);
+    return CUDNN_STATUS_SUCCESS;
 }
 
-static int run(void *arg)
+cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const of,
+    cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t asked,
+    int64_t *count, void *values)
 {
-    job *j = arg;
-    const size_t element = tutti_dtype_bytes(j->dtype);
-    void *copy[ROLES] = {NULL}, *const to = j->buf[TO];
-    memset(j->workspace, 0xff, j->bytes);
-    for (int r = FROM0; j->tf32 && r <= FROM1; r++)
-        j->buf[r] = copy[r] = rounded(j->buf[r], j->count[r]);
-    if (j->adds) j->buf[TO] = copy[TO] = compute_room(j->count[TO] * element);
-    compute_run(j->call, j->op, j->dtype, &j->desc, j->buf);
-    if (j->adds) add(j, to, copy[TO]);
-    for (int r = 0; r < ROLES; r++) free(copy[r]);
-    free(j);
-    return 1;
-}
-
-static void enqueue(const pass *p, const job *j)
-{
-    const size_t element = tutti_dtype_bytes(j->dtype);
-    const void *const address[ROLES] = {p->from[0], p->from[1], p->to};
-    job *copy = compute_room(sizeof *copy);
-    fake_access access[ROLES + 1];
-    *copy = *j;
-    for (int r = 0; r < ROLES; r++) {
-        const size_t bytes = j->count[r] * element;
-        copy->buf[r] = fake_inside(p->call, address[r], bytes);
-        access[r] = (fake_access){address[r], bytes, r == TO ? FAKE_WRITE : FAKE_READ, 1, 0};
+    const descriptor *d = of;
+    if (!d || !count || (asked && !values))
+        return cudnn_refuse(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "nothing is got");
+    if (!d->finalized) return cudnn_refuse(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED, "got too early");
+    if (d->type == HEURISTIC && name == CUDNN_ATTR_ENGINEHEUR_RESULTS &&
+        type == CUDNN_TYPE_BACKEND_DESCRIPTOR)
+        return get_configs(d, asked, count, values);
+    if (d->type == CONFIG && name == CUDNN_ATTR_ENGINECFG_ENGINE &&
+        type == CUDNN_TYPE_BACKEND_DESCRIPTOR && asked == 1) {
+        *count = 1;
+        return give(*(void **)values, ENGINE, d, d->engine);
     }
-    copy->workspace = fake_inside(p->call, p->workspace, p->bytes);
-    access[ROLES] = (fake_access){p->workspace, p->bytes, FAKE_WRITE, 1, 0};
-    const fake_work work = {
-        .call = p->call, .run = run, .arg = copy, .access = access, .accesses = ROLES + 1};
-    fake_enqueue(p->handle->stream, &work);
+    if (d->type == ENGINE && name == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE &&
+        type == CUDNN_TYPE_NUMERICAL_NOTE)
+        return get_notes(d, asked, count, values);
+    if (d->type == ENGINE && name == CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE &&
+        type == CUDNN_TYPE_BEHAVIOR_NOTE)
+        return get_behaviours(d, asked, count, values);
+    if (d->type == PLAN && name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE &&
+        type == CUDNN_TYPE_INT64 && asked == 1) {
+        *count = 1;
+        *(int64_t *)values = workspace_of(d);
+        return CUDNN_STATUS_SUCCESS;
+    }
+    return cudnn_refuse(CUDNN_STATUS_BAD_PARAM, "an attribute that this fake lacks");
 }
 
-static int aligned(const void *address, uintptr_t to)
+/* ---- Running ---- */
+
+static void *pointer_of(const descriptor *pack, int64_t id)
+{
+    for (int i = 0; i < pack->attribute[IDS].count; i++)
+        if (pack->attribute[IDS].number[i] == id) return pack->attribute[POINTERS].pointer[i];
+    return NULL;
+}
+
+static int is_aligned(const void *address, uintptr_t to)
 {
     return address && (uintptr_t)address % to == 0;
 }
 
-/* Its kernels read 16 bytes at a time. */
-static cudnnStatus_t convolve(const pass *p)
+cudnnStatus_t cudnnBackendExecute(
+    cudnnHandle_t handle, cudnnBackendDescriptor_t of, cudnnBackendDescriptor_t with)
 {
-    job j = {.call = p->call, .op = p->op, .bytes = p->bytes};
-    size_t needed = 0;
-    cudnnStatus_t status = describe(p, &j.desc);
-    if (!status) status = measure(p, &needed);
-    if (status) return status;
-    if (p->bytes < needed) return CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT;
-    const float alpha = *(const float *)p->alpha, beta = *(const float *)p->beta;
-    if (alpha < 1 || alpha > 1) return CUDNN_STATUS_NOT_SUPPORTED;
-    if (!p->workspace) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-    if (!aligned(p->from[0], 16) || !aligned(p->from[1], 16) || !aligned(p->to, 16) ||
-        !aligned(p->workspace, 256))
-        return CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER;
-    compute_check_stream(p->call, p->handle->stream);
-    if (!p->deterministic) fake_fail("%s: this algorithm is not deterministic", p->call);
-    j.dtype = p->x->type == CUDNN_DATA_FLOAT ? TUTTI_F32 : TUTTI_BF16;
-    j.tf32 = j.dtype == TUTTI_F32 && p->conv->math != CUDNN_FMA_MATH;
-    j.adds = beta > 0;
-    if ((j.adds && (beta < 1 || beta > 1 || j.dtype != TUTTI_F32)) ||
-        (p->op == &tutti_op_conv_bwd_weights && j.dtype != TUTTI_F32))
-        return CUDNN_STATUS_NOT_SUPPORTED; /* by this fake */
-    count_elements(&j);
-    enqueue(p, &j);
+    static const int order[CONV_TENSORS][CUDNN_RUN_TENSORS] = {
+        [Y] = {X, W, Y}, [X] = {Y, W, X}, [W] = {X, Y, W}};
+    const descriptor *plan = of, *pack = with;
+    if (!handle || !plan || !pack)
+        return cudnn_refuse(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "argument");
+    if (plan->type != PLAN || pack->type != PACK)
+        return cudnn_refuse(CUDNN_STATUS_BAD_PARAM, "no plan, or no variant pack");
+    if (!plan->finalized || !pack->finalized)
+        return cudnn_refuse(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED, "a plan, or a variant pack");
+    const conv *c = &plan->conv;
+    const int to = to_of(c);
+    if (c->handle != handle)
+        return cudnn_refuse(CUDNN_STATUS_BAD_PARAM, "a plan of another handle");
+    cudnn_run_job j = {.call = "cudnnBackendExecute",
+        .op = c->op,
+        .desc = c->desc,
+        .from = c->dtype[order[to][0]],
+        .to = c->dtype[to],
+        .adds = c->adds,
+        .workspace = pack->attribute[WORKSPACE].pointer[0],
+        .bytes = (size_t)workspace_of(plan)};
+    j.tf32 = j.from == TUTTI_F32 && plan->engine == &with_tensor_cores;
+    for (int t = 0; t < CUDNN_RUN_TENSORS; t++)
+        if (!is_aligned(j.tensor[t] = pointer_of(pack, c->id[order[to][t]]), 16))
+            return cudnn_refuse(CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER, "a tensor, or none");
+    if (!is_aligned(j.workspace, 256))
+        return cudnn_refuse(CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER, "the workspace");
+    compute_check_stream(j.call, handle->stream);
+    if (plan->engine->wrong) fake_fail("%s: this engine %s", j.call, plan->engine->wrong);
+    if (plan->engine->large && !needs_large(c))
+        fake_fail("%s: this engine has a larger workspace than another one", j.call);
+    cudnn_run_enqueue(handle->stream, &j);
     return CUDNN_STATUS_SUCCESS;
-}
-
-cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(cudnnHandle_t handle,
-    const cudnnTensorDescriptor_t x, const cudnnFilterDescriptor_t w,
-    const cudnnConvolutionDescriptor_t conv, const cudnnTensorDescriptor_t y,
-    cudnnConvolutionFwdAlgo_t algo, size_t *bytes)
-{
-    (void)algo;
-    return measure(&(pass){.handle = handle, .x = x, .w = w, .conv = conv, .y = y}, bytes);
-}
-
-cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void *alpha,
-    const cudnnTensorDescriptor_t xDesc, const void *x, const cudnnFilterDescriptor_t wDesc,
-    const void *w, const cudnnConvolutionDescriptor_t conv, cudnnConvolutionFwdAlgo_t algo,
-    void *workspace, size_t bytes, const void *beta, const cudnnTensorDescriptor_t yDesc, void *y)
-{
-    return convolve(&(pass){"cudnnConvolutionForward", &tutti_op_conv, handle, xDesc, yDesc, wDesc,
-        conv, algo == CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, {x, w}, y, alpha, beta,
-        workspace, bytes});
-}
-
-cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(cudnnHandle_t handle,
-    const cudnnFilterDescriptor_t w, const cudnnTensorDescriptor_t dy,
-    const cudnnConvolutionDescriptor_t conv, const cudnnTensorDescriptor_t dx,
-    cudnnConvolutionBwdDataAlgo_t algo, size_t *bytes)
-{
-    (void)algo;
-    return measure(&(pass){.handle = handle, .x = dx, .w = w, .conv = conv, .y = dy}, bytes);
-}
-
-cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void *alpha,
-    const cudnnFilterDescriptor_t wDesc, const void *w, const cudnnTensorDescriptor_t dyDesc,
-    const void *dy, const cudnnConvolutionDescriptor_t conv, cudnnConvolutionBwdDataAlgo_t algo,
-    void *workspace, size_t bytes, const void *beta, const cudnnTensorDescriptor_t dxDesc, void *dx)
-{
-    return convolve(&(pass){"cudnnConvolutionBackwardData", &tutti_op_conv_bwd_data, handle, dxDesc,
-        dyDesc, wDesc, conv, algo == CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, {dy, w}, dx, alpha, beta,
-        workspace, bytes});
-}
-
-cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(cudnnHandle_t handle,
-    const cudnnTensorDescriptor_t x, const cudnnTensorDescriptor_t dy,
-    const cudnnConvolutionDescriptor_t conv, const cudnnFilterDescriptor_t dw,
-    cudnnConvolutionBwdFilterAlgo_t algo, size_t *bytes)
-{
-    (void)algo;
-    return measure(&(pass){.handle = handle, .x = x, .w = dw, .conv = conv, .y = dy}, bytes);
-}
-
-cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void *alpha,
-    const cudnnTensorDescriptor_t xDesc, const void *x, const cudnnTensorDescriptor_t dyDesc,
-    const void *dy, const cudnnConvolutionDescriptor_t conv, cudnnConvolutionBwdFilterAlgo_t algo,
-    void *workspace, size_t bytes, const void *beta, const cudnnFilterDescriptor_t dwDesc, void *dw)
-{
-    return convolve(&(pass){"cudnnConvolutionBackwardFilter", &tutti_op_conv_bwd_weights, handle,
-        xDesc, dyDesc, dwDesc, conv, algo == CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, {x, dy}, dw,
-        alpha, beta, workspace, bytes});
 }

@@ -1,0 +1,324 @@
+#include "tests/device/fake/cudnn_graph.h"
+
+#include "tests/device/fake/fake.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Errors ---- */
+
+static _Thread_local char last_error[200];
+
+cudnnStatus_t cudnn_refuse(cudnnStatus_t status, const char *reason)
+{
+    snprintf(last_error, sizeof last_error, "%s", reason);
+    return status;
+}
+
+void cudnnGetLastErrorString(char *message, size_t bytes)
+{
+    if (bytes) snprintf(message, bytes, "%s", last_error);
+    *last_error = 0;
+}
+
+const char *cudnnGetErrorString(cudnnStatus_t status)
+{
+    static const struct {
+        cudnnStatus_t status;
+        const char *text;
+    } rows[] = {{CUDNN_STATUS_SUCCESS, "CUDNN_STATUS_SUCCESS"},
+        {CUDNN_STATUS_NOT_SUPPORTED, "CUDNN_STATUS_NOT_SUPPORTED"},
+        {CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER, "CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER"},
+        {CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED, "CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED"},
+        {CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "CUDNN_STATUS_BAD_PARAM_NULL_POINTER"},
+        {CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE, "CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE"},
+        {CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].status == status) return rows[i].text;
+    return "CUDNN_STATUS_BAD_PARAM";
+}
+
+/* ---- Descriptors ---- */
+
+/* What a descriptor has, in the order of its attribute[]. */
+typedef struct rule {
+    cudnnBackendDescriptorType_t of;
+    cudnnBackendAttributeName_t name;
+    cudnnBackendAttributeType_t type;
+    int most;
+} rule;
+
+#define OPERATION_RULES(type, X_NAME, W_NAME, Y_NAME, NAME)                                        \
+    {type, X_NAME, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1},                                              \
+        {type, W_NAME, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1},                                          \
+        {type, Y_NAME, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1},                                          \
+        {type, NAME##_CONV_DESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1},                                \
+        {type, NAME##_ALPHA, CUDNN_TYPE_FLOAT, 1},                                                 \
+    {                                                                                              \
+        type, NAME##_BETA, CUDNN_TYPE_FLOAT, 1                                                     \
+    }
+static const rule rules[] = {
+    {TENSOR, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1},
+    {TENSOR, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 8},
+    {TENSOR, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 8},
+    {TENSOR, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1},
+    {TENSOR, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1},
+    {CONVOLUTION, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1},
+    {CONVOLUTION, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1},
+    {CONVOLUTION, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1},
+    {CONVOLUTION, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 8},
+    {CONVOLUTION, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 8},
+    {CONVOLUTION, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 8},
+    {CONVOLUTION, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 8},
+    OPERATION_RULES(FORWARD, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD),
+    OPERATION_RULES(BWD_DATA, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA),
+    OPERATION_RULES(BWD_FILTER, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+        CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER),
+    {GRAPH, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1},
+    {GRAPH, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1},
+    {HEURISTIC, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1},
+    {HEURISTIC, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1},
+    {PLAN, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1},
+    {PACK, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, 8},
+    {PACK, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 8},
+    {PACK, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1},
+};
+enum { RULES = sizeof rules / sizeof *rules };
+
+static size_t value_bytes(cudnnBackendAttributeType_t type)
+{
+    if (type == CUDNN_TYPE_INT64) return sizeof(int64_t);
+    if (type == CUDNN_TYPE_FLOAT) return sizeof(float);
+    if (type == CUDNN_TYPE_DATA_TYPE || type == CUDNN_TYPE_CONVOLUTION_MODE ||
+        type == CUDNN_TYPE_HEUR_MODE)
+        return sizeof(cudnnDataType_t); /* an enum */
+    return sizeof(void *);
+}
+
+cudnnStatus_t cudnnBackendCreateDescriptor(
+    cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *made)
+{
+    int known = type == CONFIG || type == ENGINE;
+    for (int r = 0; r < RULES; r++) known |= rules[r].of == type;
+    if (!known)
+        return cudnn_refuse(CUDNN_STATUS_NOT_SUPPORTED, "a descriptor that this fake lacks");
+    if (!made) return cudnn_refuse(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "descriptor");
+    descriptor *d = calloc(1, sizeof *d);
+    if (!d) return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+    d->type = type;
+    *made = d;
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t made)
+{
+    free(made);
+    return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t of,
+    cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t count,
+    const void *values)
+{
+    descriptor *d = of;
+    if (!d || !values) return cudnn_refuse(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "nothing is set");
+    if (d->finalized) return cudnn_refuse(CUDNN_STATUS_BAD_PARAM, "set after it was finalized");
+    for (int r = 0, slot = 0; r < RULES; slot += rules[r++].of == d->type) {
+        if (rules[r].of != d->type || rules[r].name != name) continue;
+        if (rules[r].type != type)
+            return cudnn_refuse(
+                CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE, "an attribute of another type");
+        if (count < 1 || count > rules[r].most)
+            return cudnn_refuse(CUDNN_STATUS_BAD_PARAM, "an attribute of another number of values");
+        d->attribute[slot].count = count;
+        memcpy(d->attribute[slot].number, values, (size_t)count * value_bytes(type));
+        return CUDNN_STATUS_SUCCESS;
+    }
+    return cudnn_refuse(CUDNN_STATUS_BAD_PARAM, "an attribute that this descriptor lacks");
+}
+
+/* ---- Finalization ---- */
+
+/* The finalized descriptor that is an attribute; NULL, refused, if it is none of this type. */
+static const descriptor *part_of(
+    const descriptor *d, int slot, cudnnBackendDescriptorType_t type, cudnnStatus_t *status)
+{
+    const descriptor *part = d->attribute[slot].part;
+    if (*status) return NULL;
+    if (!part)
+        *status = cudnn_refuse(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "a part that is none");
+    else if (part->type != type)
+        fake_fail("cudnnBackendFinalize: a descriptor of another type than is expected");
+    else if (!part->finalized)
+        *status =
+            cudnn_refuse(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED, "a part that is not finalized");
+    return *status ? NULL : part;
+}
+
+static cudnnStatus_t finalize_tensor(const descriptor *d)
+{
+    const int64_t size = d->attribute[DATA_TYPE].type == CUDNN_DATA_FLOAT ? 4 : 2;
+    const int64_t alignment = d->attribute[ALIGNMENT].number[0];
+    if (d->attribute[DIMENSIONS].count != d->attribute[STRIDES].count)
+        return cudnn_refuse(CUDNN_STATUS_BAD_PARAM, "not as many strides as dimensions");
+    for (int i = 0; i < d->attribute[DIMENSIONS].count; i++)
+        if (d->attribute[DIMENSIONS].number[i] < 1 || d->attribute[STRIDES].number[i] < 1)
+            return cudnn_refuse(CUDNN_STATUS_BAD_PARAM, "a dimension or a stride below 1");
+    if (alignment < 1 || alignment % size)
+        return cudnn_refuse(CUDNN_STATUS_BAD_PARAM, "an alignment");
+    return CUDNN_STATUS_SUCCESS;
+}
+
+static cudnnStatus_t finalize_convolution(const descriptor *d)
+{
+    for (int slot = PRE; slot <= FILTER_STRIDES; slot++)
+        if (d->attribute[slot].count != d->attribute[SPATIAL_DIMS].number[0])
+            return cudnn_refuse(
+                CUDNN_STATUS_BAD_PARAM, "not as many numbers as spatial dimensions");
+    if (d->attribute[SPATIAL_DIMS].number[0] != 2 ||
+        d->attribute[COMP_TYPE].type != CUDNN_DATA_FLOAT ||
+        d->attribute[CONV_MODE].conv_mode != CUDNN_CROSS_CORRELATION)
+        return cudnn_refuse(CUDNN_STATUS_NOT_SUPPORTED, "a convolution that this fake lacks");
+    for (int i = 0; i < 2; i++) {
+        const int64_t pad = d->attribute[PRE].number[i];
+        if (pad < 0 || d->attribute[FILTER_STRIDES].number[i] < 1)
+            return cudnn_refuse(CUDNN_STATUS_BAD_PARAM, "a pad or a stride");
+        if (d->attribute[POST].number[i] != pad || d->attribute[DILATIONS].number[i] != 1)
+            return cudnn_refuse(CUDNN_STATUS_NOT_SUPPORTED, "a convolution that this fake lacks");
+    }
+    return CUDNN_STATUS_SUCCESS;
+}
+
+/* Whether its strides are those of n,h,w,c. */
+static int is_packed(const int64_t dim[4], const int64_t stride[4])
+{
+    return stride[1] == 1 && stride[3] == dim[1] && stride[2] == dim[3] * dim[1] &&
+           stride[0] == dim[2] * dim[3] * dim[1];
+}
+
+/* The operation's tensors and their sizes: n, c, h, w. */
+static cudnnStatus_t read_tensors(const descriptor *d, conv *c, const int64_t *dim[CONV_TENSORS])
+{
+    cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
+    c->packed = c->aligned = 1;
+    for (int t = 0; t < CONV_TENSORS; t++) {
+        const descriptor *tensor = part_of(d, t, TENSOR, &status);
+        if (!tensor) return status;
+        const cudnnDataType_t type = tensor->attribute[DATA_TYPE].type;
+        if (tensor->attribute[DIMENSIONS].count != 4 ||
+            (type != CUDNN_DATA_FLOAT && type != CUDNN_DATA_BFLOAT16))
+            return cudnn_refuse(CUDNN_STATUS_NOT_SUPPORTED, "a tensor that this fake lacks");
+        dim[t] = tensor->attribute[DIMENSIONS].number;
+        c->dtype[t] = type == CUDNN_DATA_FLOAT ? TUTTI_F32 : TUTTI_BF16;
+        c->id[t] = tensor->attribute[UNIQUE_ID].number[0];
+        c->packed &= is_packed(dim[t], tensor->attribute[STRIDES].number);
+        c->aligned &= tensor->attribute[ALIGNMENT].number[0] == 16;
+        for (int other = 0; other < t; other++)
+            if (c->id[other] == c->id[t])
+                return cudnn_refuse(CUDNN_STATUS_BAD_PARAM, "two tensors with one number");
+    }
+    return status;
+}
+
+static cudnnStatus_t finalize_operation(descriptor *d)
+{
+    const int64_t *dim[CONV_TENSORS];
+    const float alpha = d->attribute[ALPHA].real, beta = d->attribute[BETA].real;
+    conv *c = &d->conv;
+    cudnnStatus_t status = read_tensors(d, c, dim);
+    const descriptor *convolution = part_of(d, CONV, CONVOLUTION, &status);
+    if (!convolution) return status;
+    const int64_t *x = dim[X], *w = dim[W], *y = dim[Y];
+    const int64_t *pad = convolution->attribute[PRE].number;
+    const int64_t *stride = convolution->attribute[FILTER_STRIDES].number;
+    if (x[1] % w[1])
+        return cudnn_refuse(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "channels of a group");
+    c->desc = (tutti_conv_desc){.N = x[0],
+        .C = x[1],
+        .H = x[2],
+        .W = x[3],
+        .K = w[0],
+        .R = w[2],
+        .S = w[3],
+        .stride = {stride[0], stride[1]},
+        .pad = {pad[0], pad[1]},
+        .groups = x[1] / w[1]};
+    if (y[0] != x[0] || y[1] != w[0] || w[0] % c->desc.groups ||
+        y[2] != tutti_conv_out(x[2], w[2], stride[0], pad[0]) ||
+        y[3] != tutti_conv_out(x[3], w[3], stride[1], pad[1]))
+        return cudnn_refuse(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "sizes of y");
+    if (alpha < 1 || alpha > 1 || beta < 0 || beta > 1 || (beta > 0 && beta < 1))
+        return cudnn_refuse(CUDNN_STATUS_NOT_SUPPORTED, "factors that this fake lacks");
+    c->adds = beta > 0;
+    c->op = d->type == FORWARD    ? &tutti_op_conv
+            : d->type == BWD_DATA ? &tutti_op_conv_bwd_data
+                                  : &tutti_op_conv_bwd_weights;
+    return status;
+}
+
+/* A graph, a heuristic and a plan compute what their part computes. */
+static cudnnStatus_t finalize_upon(descriptor *d, cudnnBackendDescriptorType_t type)
+{
+    cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
+    const descriptor *part = part_of(d, 0, type, &status);
+    if (!part) return status;
+    d->conv = part->conv;
+    d->engine = part->engine;
+    if (d->type == GRAPH) d->conv.handle = d->attribute[HANDLE].pointer[0];
+    if (d->type == GRAPH && !d->conv.handle)
+        return cudnn_refuse(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "handle");
+    if (d->type == PLAN && d->engine->fails)
+        return cudnn_refuse(CUDNN_STATUS_NOT_SUPPORTED, "this engine has no plan");
+    return status;
+}
+
+static cudnnStatus_t finalize_pack(const descriptor *d)
+{
+    if (d->attribute[IDS].count == d->attribute[POINTERS].count) return CUDNN_STATUS_SUCCESS;
+    return cudnn_refuse(CUDNN_STATUS_BAD_PARAM, "not as many pointers as numbers");
+}
+
+static cudnnStatus_t finalize(descriptor *d)
+{
+    const descriptor *operation = d->attribute[OPS].part;
+    switch (d->type) {
+    case TENSOR:
+        return finalize_tensor(d);
+    case CONVOLUTION:
+        return finalize_convolution(d);
+    case GRAPH:
+        return finalize_upon(d, operation ? operation->type : FORWARD);
+    case HEURISTIC:
+        return finalize_upon(d, GRAPH);
+    case PLAN:
+        return finalize_upon(d, CONFIG);
+    case PACK:
+        return finalize_pack(d);
+    case FORWARD:
+    case BWD_DATA:
+    case BWD_FILTER:
+        return finalize_operation(d);
+    default:
+        return cudnn_refuse(CUDNN_STATUS_BAD_PARAM, "a descriptor that the library finalizes");
+    }
+}
+
+cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t of)
+{
+    descriptor *d = of;
+    if (!d) return cudnn_refuse(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "descriptor");
+    if (d->finalized) return cudnn_refuse(CUDNN_STATUS_BAD_PARAM, "finalized twice");
+    for (int r = 0, slot = 0; r < RULES; slot += rules[r++].of == d->type)
+        if (rules[r].of == d->type && !d->attribute[slot].count)
+            return cudnn_refuse(CUDNN_STATUS_BAD_PARAM, "an attribute is not set");
+    const cudnnStatus_t status = finalize(d);
+    d->finalized = !status;
+    return status;
+}
