@@ -1,12 +1,14 @@
 /* Convolution by cuDNN, and what it does not do: biases (bias.cuh), and gradients of weights in
- * float32 from values in bf16, where it has no engine for these. Then x and dy are widened in the kernel's memory,
- * some images at a time, and the library adds up what they contribute. It may use TF32 there: its factors have
- * as many bits as those of bf16 and more, so nothing is rounded. */
+ * float32 from values in bf16. Where the window is one pixel these are one product, which cuBLAS
+ * computes. Where cuDNN has no engine for the others, x and dy are widened in the kernel's memory,
+ * some images at a time, and the library adds up what they contribute. It may use TF32 there: its
+ * factors have as many bits as those of bf16 and more, so nothing is rounded. */
 #include "dag/kernels/bias.cuh"
 #include "dag/kernels/cuda.cuh"
 
 extern "C" {
 #include "dag/kernels/conv.h"
+#include "dag/kernels/cublas.h"
 #include "dag/kernels/cudnn.h"
 }
 
@@ -20,6 +22,7 @@ struct Conv {
     tutti_conv_desc desc;
     int64_t x_each, y_each; /* elements of an image */
     int64_t y_rows;
+    tutti_cublas *product;      /* NULL: these */
     tutti_cudnn *begin, *other; /* the first call; those that add to what it wrote, or NULL */
     int widens;
     int64_t first, images; /* then: of the first call, and of each other */
@@ -45,13 +48,15 @@ void close_conv(void *args)
 {
     Conv *k = (Conv *)args;
     if (!k) return;
+    tutti_cublas_close(k->product);
     tutti_cudnn_close(k->begin);
     tutti_cudnn_close(k->other);
     tutti_workspace_leave(k->space);
     free(k);
 }
 
-/* As few calls as the room for widened images allows, of almost as many images each; the first one may have fewer. */
+/* As few calls as the room for widened images allows, of almost as many images each; the first one
+ * may have fewer. */
 inline void cut_images(Conv *k)
 {
     const int64_t each = (k->x_each + k->y_each) * (int64_t)sizeof(float);
@@ -63,8 +68,25 @@ inline void cut_images(Conv *k)
     k->wide_y = room_for((size_t)(k->images * k->y_each) * sizeof(float));
 }
 
-/* The library's part, of types that it takes. */
-inline tutti_status open_library(Conv *k, tutti_cudnn_conv conv)
+/* Whether every pixel of y is one of x, multiplied by a matrix. */
+inline int is_product(const Conv *k)
+{
+    const tutti_conv_desc *d = &k->desc;
+    return d->R == 1 && d->S == 1 && d->stride[0] == 1 && d->stride[1] == 1 && !d->pad[0] &&
+           !d->pad[1] && tutti_conv_groups(d) == 1 && k->y_rows < 1ll << 31;
+}
+
+/* dw = dy^T x */
+inline tutti_status open_product(Conv *k, tutti_dtype from)
+{
+    const tutti_product product = {
+        "conv_bwd_weights", k->desc.K, k->desc.C, k->y_rows, 1, 0, from, TUTTI_F32, 0};
+    k->bytes = TUTTI_CUBLAS_WORKSPACE;
+    return tutti_cublas_open(&product, &k->product);
+}
+
+/* cuDNN's part, of types that it takes. */
+inline tutti_status open_cudnn(Conv *k, tutti_cudnn_conv conv)
 {
     size_t begin = 0, other = 0;
     conv.may_lack = conv.from != conv.to;
@@ -100,7 +122,10 @@ tutti_status open_conv(const void *desc, void **args)
     k->x_each = d->H * d->W * d->C;
     k->y_each = pixels * d->K;
     k->y_rows = d->N * pixels;
-    status = open_library(k, {*d, PASS, DTYPE, weights ? TUTTI_F32 : DTYPE, TF32, 0, 0});
+    if (weights && DTYPE != TUTTI_F32 && is_product(k))
+        status = open_product(k, DTYPE);
+    else
+        status = open_cudnn(k, {*d, PASS, DTYPE, weights ? TUTTI_F32 : DTYPE, TF32, 0, 0});
     const size_t sums = weights && d->bias ? (size_t)(sum_blocks(k->y_rows, d->K) * d->K) : 0;
     const size_t x_bytes = k->wide_x, y_bytes = k->wide_y;
     k->wide_x = k->bytes;
@@ -133,38 +158,44 @@ tutti_status conv_bwd_data(const void *args, void *const buf[], void *queue)
     return tutti_cudnn_run(k->begin, &call);
 }
 
-struct WidenImages {
+struct Widen {
     const uint16_t *from;
     float *to;
-    TUTTI_BOTH void operator()(int64_t i) const
+    template <int WIDE> TUTTI_BOTH void pack(int64_t i) const
     {
-        to[i] = get(from, i);
+        const Pack<uint16_t, WIDE> narrow = pack_at<WIDE>(from, i);
+        Pack<float, WIDE> wide;
+        for (int j = 0; j < WIDE; j++) wide.value[j] = get(narrow.value, j);
+        put_pack(to, i, wide);
     }
 };
 
-inline tutti_status add_images(
-    const Conv *k, const float *x, const float *dy, float *dw, void *queue)
+inline tutti_status widen(const uint16_t *from, float *to, int64_t count, void *queue)
+{
+    constexpr int WIDE = WIDEST<uint16_t>;
+    const Widen element = {from, to};
+    const bool packs = has_packs<WIDE>(from) && has_packs<WIDE>(to);
+    return launch_packs<WIDE>("conv_bwd_weights", count, packs, element, queue);
+}
+
+/* In float32, from x and dy as they are. */
+inline tutti_status multiply(const Conv *k, const void *x, const void *dy, void *dw, void *queue)
 {
     const tutti_cudnn_call call = {{x, dy}, dw, k->space->memory, queue};
+    if (k->product) return tutti_cublas_run(k->product, dy, x, dw, k->space->memory, queue);
     return tutti_cudnn_run(k->begin, &call);
 }
 
-inline tutti_status add_images(
-    const Conv *k, const uint16_t *x, const uint16_t *dy, float *dw, void *queue)
+inline tutti_status multiply_widened(
+    const Conv *k, const uint16_t *x, const uint16_t *dy, void *dw, void *queue)
 {
-    tutti_status status = TUTTI_OK;
-    if (!k->widens) {
-        const tutti_cudnn_call call = {{x, dy}, dw, k->space->memory, queue};
-        return tutti_cudnn_run(k->begin, &call);
-    }
     float *wide_x = part_of(k, k->wide_x), *wide_y = part_of(k, k->wide_y);
     const tutti_cudnn_call call = {{wide_x, wide_y}, dw, k->space->memory, queue};
+    tutti_status status = TUTTI_OK;
     for (int64_t n = 0; !status && n < k->desc.N; n += n ? k->images : k->first) {
         const int64_t images = n ? k->images : k->first;
-        const WidenImages values = {x + n * k->x_each, wide_x},
-                          slopes = {dy + n * k->y_each, wide_y};
-        status = launch("conv_bwd_weights", images * k->x_each, values, queue);
-        if (!status) status = launch("conv_bwd_weights", images * k->y_each, slopes, queue);
+        status = widen(x + n * k->x_each, wide_x, images * k->x_each, queue);
+        if (!status) status = widen(dy + n * k->y_each, wide_y, images * k->y_each, queue);
         if (!status) status = tutti_cudnn_run(n ? k->other : k->begin, &call);
     }
     return status;
@@ -175,7 +206,9 @@ tutti_status conv_bwd_weights(const void *args, void *const buf[], void *queue)
 {
     const Conv *k = (const Conv *)args;
     const Value *dy = (const Value *)buf[1];
-    const tutti_status status = add_images(k, (const Value *)buf[0], dy, (float *)buf[2], queue);
+    const tutti_status status = k->widens ? multiply_widened(k, (const uint16_t *)buf[0],
+                                                (const uint16_t *)buf[1], buf[2], queue)
+                                          : multiply(k, buf[0], dy, buf[2], queue);
     if (status || !k->desc.bias) return status;
     return sum_columns(
         "conv_bwd_weights", dy, (float *)buf[3], k->y_rows, k->desc.K, part_of(k, k->sums), queue);

@@ -1,4 +1,4 @@
-/* The cuBLAS side of dense layers on GPUs: the only pair of files that names that library.
+/* The cuBLAS side of dense layers and convolutions on GPUs: the only pair of files that names that library.
  *
  * Its results are the same run after run, on GPUs of one kind, as long as each handle has its own
  * workspace and atomics are off: so it is here. It multiplies float32 as it is, unless TF32 is

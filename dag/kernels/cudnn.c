@@ -104,8 +104,8 @@ static void destroy(part made)
 
 /* ---- The graph ---- */
 
-/* N images of H x W pixels of C channels, or the like: the library names sizes in the order n, c, h, w, and their
- * strides say how they are stored. */
+/* N images of H x W pixels of C channels, or the like: the library names sizes in the order n, c, h,
+ * w, and their strides say how they are stored. */
 static part tensor(tutti_cudnn *k, int64_t number, tutti_dtype dtype, const int64_t nchw[4])
 {
     const cudnnDataType_t type = dtype == TUTTI_BF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
@@ -219,7 +219,7 @@ static int suits(part config, int exact)
     return may;
 }
 
-/* A plan of this configuration, if the library can make one with a workspace that is not too large. */
+/* A plan of this configuration, if the library can make one whose workspace is not too large. */
 static int plan(tutti_cudnn *k, part config)
 {
     part made = NULL;
@@ -241,7 +241,7 @@ static int plan(tutti_cudnn *k, part config)
     return 0;
 }
 
-/* Takes the first that suits of the configurations that this heuristic offers. Where the heuristic fails, it offers none. */
+/* Takes the first that suits of the configurations that this heuristic offers: none where it fails. */
 static void choose(tutti_cudnn *k, cudnnBackendHeurMode_t mode, int exact)
 {
     part heuristic = make(k, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR), *configs = NULL;

@@ -1,11 +1,11 @@
 /* The cuDNN side of convolutions on GPUs: the only pair of files in which kernels name that library.
  *
- * A convolution is a graph of one operation, for which the library's heuristics offer engines, best first. The first
- * one is taken that is deterministic, keeps the precision, compiles nothing when it is opened, and needs a workspace of
- * at most 256 MiB beside what the tensors take (which it may copy to another layout), or a larger one where no engine
- * does with that. Nothing is measured: on GPUs of one kind, one
- * version of the library takes the same engine every time. Engines multiply float32 as it is, unless TF32 is allowed,
- * and add in float32.
+ * A convolution is a graph of one operation, for which the library's heuristics offer engines, best
+ * first. The first one is taken that is deterministic, keeps the precision, compiles nothing when it is
+ * opened, and needs a workspace of at most 256 MiB beside what the tensors take (which it may copy to
+ * another layout), or a larger one where no engine does with that. Nothing is measured: on GPUs of one
+ * kind, one version of the library takes the same engine every time. Engines multiply float32 as it
+ * is, unless TF32 is allowed, and add in float32.
  *
  * Whoever opens a convolution gives each run memory of the device to work in, which nothing else may
  * use until the run has left its stream. An opened convolution has its own handle of the library:

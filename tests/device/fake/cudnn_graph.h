@@ -1,4 +1,5 @@
-/* Descriptors of the fake of cuDNN: their attributes, and what the library checks when they are finalized. */
+/* Descriptors of the fake of cuDNN: their attributes, and what the library checks when they are
+ * finalized. */
 #ifndef TUTTI_FAKE_CUDNN_GRAPH_H
 #define TUTTI_FAKE_CUDNN_GRAPH_H
 

@@ -99,13 +99,9 @@ typedef enum {
     CUDNN_NUMERICAL_NOTE_WINOGRAD = 5,
     CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4 = 6,
     CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6 = 7,
-    CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13 = 8,
-    CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP = 9
+    CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13 = 8
 } cudnnBackendNumericalNote_t;
-typedef enum {
-    CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION = 0,
-    CUDNN_BEHAVIOR_NOTE_SUPPORTS_CUDA_GRAPH_NATIVE_API = 3
-} cudnnBackendBehaviorNote_t;
+typedef enum { CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION = 0 } cudnnBackendBehaviorNote_t;
 typedef enum { CUDNN_HEUR_MODE_FALLBACK = 2, CUDNN_HEUR_MODE_A = 3 } cudnnBackendHeurMode_t;
 typedef struct cudnnContext *cudnnHandle_t;
 typedef void *cudnnBackendDescriptor_t;
