@@ -12,7 +12,7 @@ static const struct {
     {"compiled", "the inquiry of devices, the runner, kernels"},
     {"fake device", "steps fed, summed over ranks and fetched, in any order of streams; as C++, kernels"},
     {"real libraries", "without a device: programs start, and say what is missing"},
-    {"a real GPU", "nothing: never run on a GPU"},
+    {"a real GPU", "on one: kernels, one rank, two that share it; never NCCL between GPUs, never --cuda-aware"},
     {NULL, NULL},
 };
 

@@ -14,7 +14,7 @@ else
 fi
 says '^  NCCL +([0-9]+\.[0-9]+\.[0-9]+|not in this build .configure --with-nccl.)'
 says '^  cuDNN +([0-9]+\.[0-9]+\.[0-9]+|not in this build .configure --with-cudnn.)'
-says '^  a real GPU +.*never run on a GPU$'
+says '^  a real GPU +on one: .*never NCCL between GPUs'
 
 seen=0
 for program in "$TUTTI_BUILDDIR"/.libs/libtutti.so "$apps"/tutti-* "$apps"/.libs/tutti-*; do
