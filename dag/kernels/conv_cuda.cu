@@ -22,8 +22,8 @@ struct Conv {
     tutti_conv_desc desc;
     int64_t x_each, y_each; /* elements of an image */
     int64_t y_rows;
-    tutti_cublas *product;      /* NULL: these */
-    tutti_cudnn *begin, *other; /* the first call; those that add to what it wrote, or NULL */
+    tutti_cublas *product;      /* or NULL: cuDNN computes it */
+    tutti_cudnn *begin, *other; /* its first call; those that add to what it wrote, or NULL */
     int widens;
     int64_t first, images; /* then: of the first call, and of each other */
     /* Parts of the space: for the library, at its begin; widened x and dy; blocks' sums of db. */
