@@ -63,10 +63,14 @@ static const char *read_all(const char *text)
 /* What servers and clients mean together; told: servers were given. */
 static const char *read_service(tutti_layout *layout, int told)
 {
-    if (layout->stages || layout->replicas || layout->split)
-        return "has clients of servers, which are whole replicas, each on a rank: leave out "
-               "stages=, "
-               "replicas= and split=";
+    if (layout->replicas || layout->split)
+        return "has clients of servers, whose replicas are counted by clients= and share no "
+               "layers: leave "
+               "out replicas= and split=";
+    if (layout->everywhere && layout->stages)
+        return "has stages, of which each server of servers=all would have one: use servers=1, or "
+               "more, or "
+               "leave out stages=";
     if (!told)
         return "has clients, but not how many servers they have: add servers=, such as servers=1";
     if (tutti_layout_has_servers(layout)) return NULL;
@@ -79,8 +83,8 @@ static const char *read_service(tutti_layout *layout, int told)
 const char *tutti_layout_read(const char *text, tutti_layout *layout)
 {
     static const char form[] = "must be stages=S, replicas=R, split=G, or several of these, such "
-                               "as stages=2,replicas=4; or "
-                               "servers=S,clients=C, such as servers=1,clients=2 or servers=all";
+                               "as stages=2,replicas=4; or servers=S,clients=C,stages=Q, such as "
+                               "servers=1,clients=2 or servers=all";
     const struct {
         const char *key;
         int *number, least;
@@ -128,34 +132,62 @@ char *tutti_layout_print_layers(const tutti_layout *layout, char text[TUTTI_LAYO
     return text;
 }
 
-static tutti_status refuse_clients(const tutti_layout *layout, int ranks, int workers)
+/* "all ranks", or "7 ranks without 1 server": those that train. */
+static void print_working(const tutti_layout *layout, int ranks, char text[TUTTI_LAYOUT_TEXT])
 {
-    char text[TUTTI_LAYOUT_TEXT], those[64] = "all ranks";
-    const int servers = layout->everywhere ? 0 : layout->servers, clients = layout->clients;
-    if (!layout->everywhere)
-        snprintf(those, sizeof those, "%d ranks without %d server%s", ranks, servers,
-            servers == 1 ? "" : "s");
-    return tutti_fail(TUTTI_ERR_USAGE,
-        "--layout %s: %d clients of equal size cannot be formed of %d workers (%s): use a divisor of "
-        "%d, or start %d ranks",
-        tutti_layout_print(layout, text), clients, workers, those, workers,
-        servers + (workers / clients + 1) * clients);
+    if (layout->everywhere)
+        snprintf(text, TUTTI_LAYOUT_TEXT, "all ranks");
+    else
+        snprintf(text, TUTTI_LAYOUT_TEXT, "%d ranks without %d server%s", ranks, layout->servers,
+            layout->servers == 1 ? "" : "s");
 }
 
-/* Workers are whole replicas. */
+static tutti_status refuse_clients(const tutti_layout *layout, int ranks, int stages, int workers)
+{
+    char text[TUTTI_LAYOUT_TEXT], those[TUTTI_LAYOUT_TEXT], in_stages[32] = "";
+    const int servers = layout->everywhere ? 0 : layout->servers, clients = layout->clients;
+    print_working(layout, ranks, those);
+    if (stages > 1) snprintf(in_stages, sizeof in_stages, ", each in %d stages", stages);
+    return tutti_fail(TUTTI_ERR_USAGE,
+        "--layout %s: %d clients of equal size cannot be formed of %d workers (%s%s): use a "
+        "divisor of "
+        "%d, or start %d ranks",
+        tutti_layout_print(layout, text), clients, workers, those, in_stages, workers,
+        servers + (workers / clients + 1) * clients * stages);
+}
+
+static tutti_status refuse_stages(const tutti_layout *layout, int ranks, int working)
+{
+    char text[TUTTI_LAYOUT_TEXT], those[TUTTI_LAYOUT_TEXT];
+    const int stages = layout->stages;
+    print_working(layout, ranks, those);
+    return tutti_fail(TUTTI_ERR_USAGE,
+        "--layout %s: workers of %d stages cannot be formed of %d ranks (%s): start %d ranks, or "
+        "%d",
+        tutti_layout_print(layout, text), stages, working, those,
+        layout->servers + working / stages * stages,
+        layout->servers + (working / stages + 1) * stages);
+}
+
+/* Workers are whole replicas, each on as many ranks as there are stages. */
 static tutti_status complete_service(tutti_layout *layout, int ranks)
 {
     char text[TUTTI_LAYOUT_TEXT];
-    const int clients = layout->clients;
-    const int workers = ranks - (layout->everywhere ? 0 : layout->servers);
-    if (workers < 1)
+    const int clients = layout->clients, stages = layout->stages ? layout->stages : 1;
+    const int working = ranks - (layout->everywhere ? 0 : layout->servers);
+    const int workers = working / stages;
+    if (working < stages) {
+        char left[16] = "none";
+        if (working > 0) snprintf(left, sizeof left, "%d", working);
         return tutti_fail(TUTTI_ERR_USAGE,
-            "--layout %s leaves none of %d rank%s to train: start at least %d, or use fewer "
-            "servers",
-            tutti_layout_print(layout, text), ranks, ranks == 1 ? "" : "s",
-            layout->servers + (clients ? clients : 1));
-    if (clients && workers % clients) return refuse_clients(layout, ranks, workers);
-    layout->stages = 1;
+            "--layout %s leaves %s of %d rank%s to train: start at least %d, or use fewer "
+            "servers%s",
+            tutti_layout_print(layout, text), left, ranks, ranks == 1 ? "" : "s",
+            layout->servers + (clients ? clients : 1) * stages, stages > 1 ? " or stages" : "");
+    }
+    if (working % stages) return refuse_stages(layout, ranks, working);
+    if (clients && workers % clients) return refuse_clients(layout, ranks, stages, workers);
+    layout->stages = stages;
     layout->replicas = workers;
     layout->clients = clients ? clients : workers;
     if (layout->everywhere) layout->servers = ranks;
@@ -191,7 +223,10 @@ char *tutti_layout_print(const tutti_layout *layout, char text[TUTTI_LAYOUT_TEXT
         n = layout->everywhere ? snprintf(text, TUTTI_LAYOUT_TEXT, "servers=%s", all_word)
                                : snprintf(text, TUTTI_LAYOUT_TEXT, "servers=%d", layout->servers);
         if (layout->clients)
-            snprintf(text + n, (size_t)(TUTTI_LAYOUT_TEXT - n), ",clients=%d", layout->clients);
+            n +=
+                snprintf(text + n, (size_t)(TUTTI_LAYOUT_TEXT - n), ",clients=%d", layout->clients);
+        if (layout->stages > 1)
+            snprintf(text + n, (size_t)(TUTTI_LAYOUT_TEXT - n), ",stages=%d", layout->stages);
         return text;
     }
     if (layout->stages) n = snprintf(text, TUTTI_LAYOUT_TEXT, "stages=%d", layout->stages);

@@ -7,6 +7,7 @@
  *
  *   servers=S,clients=C     the last S ranks are parameter servers; the others are workers, each a whole
  *                           replica, and form C clients of equal size (dag/net/service.h)
+ *   servers=S,clients=C,stages=Q   the same, of workers that are Q ranks each, in stages
  *   servers=all,clients=C   every rank is both, a worker and a server of some of the parameters
  *
  * Rank r has stage r mod S of replica r / S, so the stages of a replica are neighbours: where a host
@@ -64,9 +65,9 @@ typedef struct tutti_layout {
     double link_mbit;        /* of a rank, for the cut into stages; 0: unknown */
 } tutti_layout;
 
-/* Reads "stages=2,replicas=2", or "servers=1,clients=2", or "servers=all", in any order; what is left out stays 0.
- * "servers=0" leaves one client, of all ranks. Returns NULL, or what is wrong: the rest of a sentence
- * about this text. */
+/* Reads "stages=2,replicas=2", or "servers=1,clients=2,stages=2", or "servers=all", in any order; what is left out
+ * stays 0. "servers=0" leaves one client, of all ranks. Returns NULL, or what is wrong: the rest of a sentence about
+ * this text. */
 const char *tutti_layout_read(const char *text, tutti_layout *layout);
 /* Reads "auto", "timed", or "10,12,9" into stage_layers, a list of numbers from 1 on. Returns whether it is one of
  * these. */
@@ -78,7 +79,8 @@ char *tutti_layout_print_layers(const tutti_layout *layout, char text[TUTTI_LAYO
 
 /* Puts a number in place of what was not given: one stage; as many replicas as there are ranks for.
  * USAGE (logged) if the product is not the number of ranks, if groups of `split` do not make up the
- * replicas, if servers leave no worker, or if the clients do not divide the workers. */
+ * replicas, if servers leave no worker, if the stages do not divide the ranks that they leave, or if the
+ * clients do not divide the workers. */
 tutti_status tutti_layout_complete(tutti_layout *layout, int ranks);
 /* "stages=2,replicas=2" into text; returns text. */
 char *tutti_layout_print(const tutti_layout *layout, char text[TUTTI_LAYOUT_TEXT]);

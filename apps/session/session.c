@@ -126,27 +126,43 @@ static tutti_status make_groups(tutti_training_session *s)
     return status;
 }
 
-/* A worker of a client, or a server; and the groups of clients, which all ranks make. */
+/* Those of the workers of a client that have one stage, for every client and stage. */
+static tutti_status make_client_groups(tutti_training_session *s)
+{
+    const tutti_layout *l = &s->options.layout;
+    const int workers = s->service.workers;
+    tutti_status status = TUTTI_OK;
+    for (int c = 0; c < l->clients && workers > 1; c++)
+        for (int q = 0; q < l->stages && !status; q++)
+            status =
+                make_group(s, &(group_of_ranks){q, c * workers, 1, workers, 1}, &s->service.group);
+    return status;
+}
+
+/* A worker of a client, or a server; and the groups of workers, which all ranks make. */
 static tutti_status join_service(tutti_training_session *s)
 {
     const tutti_layout *l = &s->options.layout;
     const int workers = l->replicas / l->clients;
-    tutti_status status = TUTTI_OK;
-    const int first = l->everywhere ? 0 : l->replicas;
+    const int first = l->everywhere ? 0 : l->replicas * l->stages;
     s->service = (tutti_service){.servers = l->servers,
         .first = first,
         .clients = l->clients,
         .workers = workers,
+        .stages = l->stages,
         .serves = s->rank >= first,
         .server = s->rank - first,
-        .client = s->rank / workers,
-        .worker = s->rank % workers};
-    s->stage = tutti_service_only_serves(&s->service);
-    s->replica = s->stage ? 0 : s->rank;
-    for (int c = 0; c < l->clients && workers > 1 && !status; c++)
-        status = make_group(
-            s, &(group_of_ranks){0, c * workers, 1, workers, 1}, &s->service.group);
-    if (l->replicas > 1 && !status)
+        .client = s->replica / workers,
+        .worker = s->replica % workers};
+    if (tutti_service_only_serves(&s->service)) {
+        s->stage = l->stages;
+        s->replica = 0;
+    }
+    tutti_status status = make_client_groups(s);
+    if (!status) status = make_groups(s);
+    if (l->stages > 1)
+        s->service.all = s->over_replicas;
+    else if (l->replicas > 1 && !status)
         status = make_group(s, &(group_of_ranks){0, 0, 1, l->replicas, 1}, &s->service.all);
     return status;
 }
@@ -309,7 +325,8 @@ static tutti_status build_part(
     const tutti_layout *l = &s->options.layout;
     int at[TUTTI_LAYOUT_STAGES];
     recipe->service = s->service;
-    if (l->stages > 1) {
+    recipe->service.end = s->end;
+    if (l->stages > 1 && !tutti_service_only_serves(&s->service)) {
         for (int q = 0; q < l->stages; q++) at[q] = tutti_layout_rank(l, q, s->replica);
         recipe->emission = tutti_layout_emission(l);
         recipe->slots = tutti_layout_slots(l, s->stage);
@@ -322,6 +339,7 @@ static tutti_status build_part(
     }
     tutti_status status = tutti_step_build(net, recipe, step);
     recipe->pipeline = (tutti_pipeline){0};
+    recipe->service.end = NULL;
     return status;
 }
 

@@ -69,7 +69,7 @@ typedef struct tutti_training_session {
     int rank, ranks;
     tutti_binding_place place;    /* where kernels run, and collectives find their data */
     /* Of this rank; of the net. Without a layout 0, rank and ranks. A server is as a stage behind the last
-     * one: it is neither fed nor read */
+     * one, of replica 0: it is neither fed nor read */
     int stage, replica, replicas;
     int joined; /* replicas that the exchange joins: all; with a store of keys, those of this client */
     tutti_service service;        /* zeroes without servers */

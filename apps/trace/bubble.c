@@ -26,7 +26,7 @@ static void part_steps(span window[], int64_t steps, int64_t replicas)
 static void find_windows(const tutti_study *s, tutti_bubble *p, span window[])
 {
     const tutti_timeline *t = s->timeline;
-    int64_t replicas = t->ranks / p->stages;
+    int64_t replicas = t->staged / p->stages;
     for (int64_t i = 0; i < s->steps * replicas; i++) {
         window[i].begin_ms = INFINITY;
         window[i].end_ms = -INFINITY;
@@ -34,7 +34,7 @@ static void find_windows(const tutti_study *s, tutti_bubble *p, span window[])
     for (int64_t i = 0; i < t->events; i++) {
         const tutti_event *e = &t->event[i];
         int64_t k = e->step - s->step[0].step;
-        if (!passes(e->kind) || k < 0 || k >= s->steps) continue;
+        if (!passes(e->kind) || e->rank >= t->staged || k < 0 || k >= s->steps) continue;
         span *w = &window[k * replicas + e->rank / p->stages];
         tutti_bubble_stage *stage = &p->stage[e->rank % p->stages];
         w->begin_ms = fmin(w->begin_ms, e->begin_ms);
@@ -48,9 +48,9 @@ static void find_windows(const tutti_study *s, tutti_bubble *p, span window[])
 static tutti_status find_idle(const tutti_study *s, const span window[], tutti_bubble *p)
 {
     const tutti_timeline *t = s->timeline;
-    int64_t replicas = t->ranks / p->stages, counted = 0;
+    int64_t replicas = t->staged / p->stages, counted = 0;
     double all_ms = 0;
-    for (int r = 0; r < t->ranks; r++) {
+    for (int r = 0; r < t->staged; r++) {
         tutti_busy busy;
         tutti_status status = tutti_busy_find(t, r, tutti_span_computes, &busy);
         for (int k = 0; k < s->steps && !status; k++) {
@@ -75,7 +75,7 @@ tutti_status tutti_bubble_open(const tutti_study *s, tutti_bubble *p)
     const tutti_timeline *t = s->timeline;
     *p = (tutti_bubble){.stages = t->stages};
     if (p->stages < 2) return TUTTI_OK;
-    span *window = malloc((size_t)s->steps * (size_t)(t->ranks / p->stages) * sizeof *window);
+    span *window = malloc((size_t)s->steps * (size_t)(t->staged / p->stages) * sizeof *window);
     p->stage = calloc((size_t)p->stages, sizeof *p->stage);
     if (!window || !p->stage) {
         free(window);

@@ -8,7 +8,7 @@
  *            micro-batches, and messages take no time, it is (S - 1) / (M + S - 1) (Huang et al.,
  *            "GPipe", 2019)
  *
- * Rank r has stage r mod S of replica r / S (apps/session/layout.h). Threads: [M]. */
+ * Rank r has stage r mod S of replica r / S (apps/session/layout.h); servers, behind these, have none. Threads: [M]. */
 #ifndef TUTTI_TRACE_BUBBLE_H
 #define TUTTI_TRACE_BUBBLE_H
 

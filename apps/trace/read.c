@@ -100,12 +100,16 @@ static int read_workers(tutti_timeline *t, const json_t *list)
 /* Absent where the ranks have the whole net. */
 static int read_pipeline(tutti_timeline *t, const json_t *about)
 {
-    int64_t stages = 1, micro_batches = 0;
+    int64_t stages = 1, micro_batches = 0, servers = 0;
+    if (json_object_get(about, "servers") && !get_integer(about, "servers", 0, t->ranks, &servers))
+        return 0;
     if (json_object_get(about, "stages") &&
-        (!get_integer(about, "stages", 1, t->ranks, &stages) || t->ranks % stages != 0 ||
+        (!get_integer(about, "stages", 1, t->ranks - servers, &stages) ||
+            (t->ranks - servers) % stages != 0 ||
             !get_integer(about, "micro_batches", 1, INT32_MAX, &micro_batches)))
         return 0;
     t->stages = (int)stages;
+    t->staged = t->ranks - (int)servers;
     t->micro_batches = (int)micro_batches;
     return 1;
 }

@@ -29,6 +29,7 @@ typedef struct tutti_timeline {
     const char *design, *model;
     int ranks, lanes;
     int stages, micro_batches; /* of a pipeline; 1 and 0: there is none */
+    int staged;                /* the first ranks, which have stages; behind them are servers */
     int *workers;              /* [ranks] */
     int64_t first_step, last_step;
     int64_t dropped;

@@ -63,7 +63,7 @@ static tutti_status gather(
 static int compared(const tutti_training_session *session)
 {
     const tutti_service *s = &session->service;
-    return s->servers ? s->clients * s->workers : session->ranks;
+    return s->servers ? tutti_service_working_ranks(s) : session->ranks;
 }
 
 /* Every how many ranks there is one with the same tensors; of divided layers, with the same blocks. */

@@ -36,11 +36,12 @@ tutti_status tutti_train_store_check(const tutti_train_options *o)
         {gives_more(o), "strategy", o->strategy_name,
             "clients that are jobs of their own have no rounds: leave out round="},
         {l->stages || l->replicas || l->split, "layout", o->layout_text,
-            "clients of servers are whole replicas, each on a rank: leave out stages=, replicas= "
-            "and "
-            "split="},
+            "clients of a store of keys (async, bounded, or jobs) have whole replicas, each on a "
+            "rank: leave "
+            "out stages=, replicas= and split="},
         {l->everywhere, "layout", o->layout_text,
-            "servers of a store of keys (async, bounded, or jobs) train nothing: use servers=1, or more"},
+            "servers of a store of keys (async, bounded, or jobs) train nothing: use servers=1, or "
+            "more"},
         {o->layout_text && !l->servers, "layout", o->layout_text,
             "this run has servers: use servers=1, or more"},
         {!o->optimizer->stored, "optimizer", o->optimizer->name,

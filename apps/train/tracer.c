@@ -81,6 +81,7 @@ tutti_status tutti_tracer_write(tutti_tracer *t)
         .lanes = tutti_exchange_lanes(s->session.exchange),
         .stages = s->session.options.layout.stages,
         .micro_batches = s->session.recipe.micro_batches,
+        .servers = s->session.options.layout.servers,
         .first_step = t->first,
         .last_step = t->last};
     const tutti_file_options file = {

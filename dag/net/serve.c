@@ -3,6 +3,7 @@
 #include "dag/kernels/arith.h"
 #include "dag/kernels/optim.h"
 #include "dag/net/builder.h"
+#include "dag/net/crossings.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,10 +23,19 @@ static const char *suffix_of(const tutti_builder *b, const tutti_key *key)
     return parameter[key->parameter].suffix;
 }
 
-/* Whether a key takes part: where weights are sent, batch norms have no part. */
-static int takes_part(const tutti_key *key, tutti_sent sent)
+/* The stage of workers that has it. */
+static int stage_of(const tutti_builder *b, const tutti_key *key)
 {
-    return sent == TUTTI_SENT_GRADIENTS || key->parameter != TUTTI_KEY_STATISTICS;
+    const tutti_service *s = &b->options->service;
+    return s->stages > 1 ? tutti_stage_of(key->layer, s->stages, s->end) : 0;
+}
+
+/* Whether a key takes part here: a worker's rank has the keys of its stage, a server meets those of all. Where weights
+ * are sent, batch norms have no part. */
+static int takes_part(const tutti_builder *b, const tutti_key *key, tutti_sent sent)
+{
+    const int here = !works(b) || stage_of(b, key) == b->stage;
+    return here && (sent == TUTTI_SENT_GRADIENTS || key->parameter != TUTTI_KEY_STATISTICS);
 }
 
 /* What a client has of it, and a server and nothing else the sum over clients. */
@@ -62,7 +72,7 @@ static int pulled_of(const tutti_builder *b, const tutti_key *key, tutti_sent se
 static int own_rank(const tutti_builder *b)
 {
     const tutti_service *s = &b->options->service;
-    return s->serves ? s->first + s->server : s->client * s->workers + s->worker;
+    return s->serves ? s->first + s->server : tutti_service_rank(s, s->client, s->worker, b->stage);
 }
 
 static int server_of(const tutti_builder *b, int k)
@@ -73,7 +83,8 @@ static int server_of(const tutti_builder *b, int k)
 static int root_of(const tutti_builder *b, int k, int client)
 {
     const tutti_service *s = &b->options->service;
-    return client * s->workers + b->key[k].number % s->workers;
+    const tutti_key *key = &b->key[k];
+    return tutti_service_rank(s, client, key->number % s->workers, stage_of(b, key));
 }
 
 /* Whether this rank is the root of the key in its client. */
@@ -143,10 +154,10 @@ static tutti_status spread(tutti_builder *b, tutti_sent sent)
 {
     tutti_status status = TUTTI_OK;
     for (int k = 0; k < b->keys && status == TUTTI_OK; k++)
-        if (takes_part(&b->key[k], sent) && is_root(b, k))
+        if (takes_part(b, &b->key[k], sent) && is_root(b, k))
             status = tutti_builder_put_portion(b, &b->key[k], pulled_of(b, &b->key[k], sent));
     for (int k = 0; k < b->keys && status == TUTTI_OK; k++)
-        if (takes_part(&b->key[k], sent) && b->key[k].portion == 0)
+        if (takes_part(b, &b->key[k], sent) && b->key[k].portion == 0)
             status = in_client(b, k, TUTTI_MARK_BROADCAST, pulled_of(b, &b->key[k], sent));
     return status;
 }
@@ -156,7 +167,7 @@ tutti_status tutti_builder_declare_centres(tutti_builder *b)
     tutti_status status = TUTTI_OK;
     for (int k = 0; k < b->keys && status == TUTTI_OK; k++) {
         const tutti_key *key = &b->key[k];
-        if (!takes_part(key, TUTTI_SENT_WEIGHTS) || key->portion) continue;
+        if (!takes_part(b, key, TUTTI_SENT_WEIGHTS) || key->portion) continue;
         tutti_trained *t = tutti_builder_trained(b, key->layer, key->parameter);
         const tutti_tensor *weight = tutti_graph_get_tensor(b->graph, t->weight);
         status = tutti_builder_tensor(b, "centre.", b->net->layer[key->layer].name,
@@ -182,7 +193,7 @@ tutti_status tutti_builder_approach_centres(tutti_builder *b, double alpha)
     tutti_status status = TUTTI_OK;
     for (int k = 0; k < b->keys && status == TUTTI_OK; k++) {
         const tutti_key *key = &b->key[k];
-        if (!takes_part(key, TUTTI_SENT_WEIGHTS) || key->portion) continue;
+        if (!takes_part(b, key, TUTTI_SENT_WEIGHTS) || key->portion) continue;
         const tutti_trained *t = tutti_builder_trained(b, key->layer, key->parameter);
         status = approach(b, t->weight, t->near[0], alpha);
         if (status == TUTTI_OK)
@@ -317,7 +328,7 @@ tutti_status tutti_builder_push_keys(tutti_builder *b, tutti_sent sent)
 {
     tutti_status status = TUTTI_OK;
     for (int k = b->keys - 1; k >= 0 && status == TUTTI_OK; k--) {
-        if (!takes_part(&b->key[k], sent)) continue;
+        if (!takes_part(b, &b->key[k], sent)) continue;
         if (is_root(b, k)) status = push(b, k, sent);
         if (status == TUTTI_OK && tutti_builder_serves_key(b, k)) status = add_clients(b, k);
     }
@@ -328,7 +339,7 @@ tutti_status tutti_builder_pull_keys(tutti_builder *b, tutti_sent sent)
 {
     tutti_status status = TUTTI_OK;
     for (int k = 0; k < b->keys && status == TUTTI_OK; k++) {
-        if (!takes_part(&b->key[k], sent)) continue;
+        if (!takes_part(b, &b->key[k], sent)) continue;
         if (tutti_builder_serves_key(b, k)) status = serve_key(b, k, sent);
         if (status == TUTTI_OK && is_root(b, k)) status = pull(b, k, sent);
     }
@@ -358,7 +369,7 @@ tutti_status tutti_builder_move_centres(tutti_builder *b, double share)
 {
     tutti_status status = TUTTI_OK;
     for (int k = 0; k < b->keys && status == TUTTI_OK; k++)
-        if (takes_part(&b->key[k], TUTTI_SENT_WEIGHTS) && tutti_builder_serves_key(b, k))
+        if (takes_part(b, &b->key[k], TUTTI_SENT_WEIGHTS) && tutti_builder_serves_key(b, k))
             status = move_centre(b, &b->key[k], share);
     return status;
 }

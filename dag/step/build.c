@@ -89,6 +89,12 @@ static tutti_status check_options(const tutti_step_options *o)
     if (tutti_service_everywhere(&o->service) && !strategy_of(o)->everywhere)
         return tutti_fail(TUTTI_ERR_INVAL,
             "step: the strategy %s needs servers that are not workers, too", strategy_of(o)->name);
+    const int stages = o->pipeline.stages ? o->pipeline.stages : 1;
+    if (o->service.servers && !tutti_service_only_serves(&o->service) &&
+        stages != tutti_service_stages(&o->service))
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "step: a worker has %d stages, but clients of servers have workers of %d", stages,
+            tutti_service_stages(&o->service));
     tutti_status status = tutti_service_check(&o->service, o->replicas);
     if (status == TUTTI_OK) status = tutti_codec_check(o, strategy_of(o));
     if (status == TUTTI_OK) status = rule_of(o)->check(o);

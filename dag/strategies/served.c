@@ -25,6 +25,9 @@
  * broadcasts. A rank that did one thing after the other would wait only for ranks that are further behind in that
  * order. A rank that is a worker and a server has both in that order.
  *
+ * Where workers are cut into stages, each stage's ranks do all of this for the keys of its layers. The passes, and the
+ * messages between stages, come before the first push.
+ *
  * Without servers it is sync. Sources: Li et al. 2014, "Scaling Distributed Machine Learning with the Parameter
  * Server", OSDI; Mamidala et al. 2018, "MXNET-MPI", arXiv:1801.03855, for clients that are MPI groups. */
 #include "dag/base/log.h"
@@ -43,10 +46,6 @@ static tutti_status check(const tutti_update_rule *rule, const tutti_step_option
         return tutti_fail(TUTTI_ERR_INVAL,
             "step: servers add gradients in %s, not in %s: leave the wire float32",
             tutti_dtype_name(TUTTI_F32), tutti_dtype_name(options->wire));
-    if (options->pipeline.stages > 1)
-        return tutti_fail(TUTTI_ERR_INVAL,
-            "step: clients of servers need whole replicas, each on a rank: do not cut them into "
-            "stages");
     return TUTTI_OK;
 }
 

@@ -95,7 +95,8 @@ static void print_head(FILE *out, const tutti_trace_about *about, int ranks, con
         TUTTI_TRACE_FORMAT, ranks, about->lanes, about->first_step, last_whole(about, ranks, all),
         dropped);
     if (about->stages > 1)
-        fprintf(out, ",\"stages\":%d,\"micro_batches\":%d", about->stages, about->micro_batches);
+        fprintf(out, ",\"stages\":%d,\"micro_batches\":%d,\"servers\":%d", about->stages,
+            about->micro_batches, about->servers);
     put_text(out, "program", "tutti " TUTTI_VERSION);
     put_text(out, "design", about->design);
     put_text(out, "model", about->model);

@@ -40,6 +40,7 @@ typedef struct tutti_trace_about {
     const char *design, *model, *algorithm;
     int lanes;
     int stages, micro_batches;     /* of a pipeline, where rank r has stage r mod stages; else 0 */
+    int servers;                   /* the last ranks, which have no stage */
     int64_t first_step, last_step; /* recorded completely */
 } tutti_trace_about;
 

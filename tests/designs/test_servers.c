@@ -15,12 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIDE = 4, CHANNELS = 3, CLASSES = 5, BATCH = 4, STEPS = 3, MOST_RANKS = 8 };
+enum { SIDE = 4, CHANNELS = 3, CLASSES = 5, BATCH = 4, STEPS = 3, MOST_RANKS = 12, STAGES = 2 };
+static const int stage_ends[STAGES] = {3, 6}; /* of build's layers */
 static const double patience_s = 60;
 
-/* Ranks without servers of their own form the clients. servers 0: all ranks serve. */
+/* Ranks without servers of their own form the clients. servers 0: all ranks serve. stages: ranks of a worker. */
 typedef struct layout {
-    int clients, workers, servers;
+    int clients, workers, servers, stages;
 } layout;
 
 typedef struct world {
@@ -42,6 +43,18 @@ typedef struct rank_job {
 static int workers_of(const layout *l)
 {
     return l->clients * l->workers;
+}
+
+static int working_ranks(const layout *l)
+{
+    return workers_of(l) * l->stages;
+}
+
+/* Of a rank, if it works. */
+static int replica_of(const rank_job *job)
+{
+    return job->rank < working_ranks(&job->world->layout) ? job->rank / job->world->layout.stages
+                                                          : 0;
 }
 
 /* A dense layer that is large enough to be divided, and is no multiple of anything. */
@@ -68,7 +81,7 @@ static tutti_status feed(const rank_job *job, const tutti_runner *runner, tutti_
     if (!status) status = runner->feed(run, step->counter, number, sizeof *number, free, number);
     for (int s = 0; s < step->micro_batches && step->micro_batch[s].images >= 0 && !status; s++) {
         const tutti_micro_batch *m = &step->micro_batch[s];
-        const int64_t first = (batch * MOST_RANKS + job->rank) * BATCH + m->first;
+        const int64_t first = (batch * MOST_RANKS + replica_of(job)) * BATCH + m->first;
         float *images = malloc((size_t)(m->count * each) * sizeof *images);
         int32_t *labels = malloc((size_t)m->count * sizeof *labels);
         for (int64_t e = 0; e < m->count * each; e++)
@@ -102,7 +115,7 @@ static tutti_status run_steps(
         if (!status) status = runner->submit(run, tutti_step_section(step, n % w->accumulate));
         if (!status) status = runner->wait(run, runner->point(run), patience_s);
     }
-    for (int p = 0; p < step->parameters && job->rank < workers_of(&w->layout) && !status; p++)
+    for (int p = 0; p < step->parameters && job->rank < working_ranks(&w->layout) && !status; p++)
         status = leavings_note(found, runner, run, step->graph, step->parameter[p], 0);
     for (int i = 0; i < step->states && !status; i++)
         status =
@@ -111,27 +124,52 @@ static tutti_status run_steps(
     return status;
 }
 
+/* The ranks of a client that have one stage. */
+static tutti_status make_group(
+    const rank_job *job, tutti_exchange *exchange, int client, int stage, tutti_service *s)
+{
+    const layout *l = &job->world->layout;
+    int ranks[MOST_RANKS], group, is_in = 0;
+    for (int i = 0; i < l->workers; i++) {
+        ranks[i] = tutti_service_rank(s, client, i, stage);
+        is_in |= ranks[i] == job->rank;
+    }
+    tutti_status status = tutti_exchange_group(exchange, l->workers, ranks, &group);
+    if (is_in) s->group = group;
+    return status;
+}
+
 /* A client's ranks are neighbours. All ranks make all groups. */
 static tutti_status join(const rank_job *job, tutti_exchange *exchange, tutti_service *s)
 {
     const layout *l = &job->world->layout;
-    const int workers = workers_of(l), first = l->servers ? workers : 0;
-    int ranks[MOST_RANKS], group;
+    const int first = l->servers ? working_ranks(l) : 0;
     tutti_status status = TUTTI_OK;
-    *s = (tutti_service){.servers = l->servers ? l->servers : workers,
+    *s = (tutti_service){.servers = l->servers ? l->servers : workers_of(l),
         .first = first,
         .clients = l->clients,
         .workers = l->workers,
+        .stages = l->stages,
+        .end = stage_ends,
         .serves = job->rank >= first,
         .server = job->rank - first,
-        .client = job->rank / l->workers,
-        .worker = job->rank % l->workers};
-    for (int c = 0; c < l->clients && l->workers > 1 && !status; c++) {
-        for (int i = 0; i < l->workers; i++) ranks[i] = c * l->workers + i;
-        status = tutti_exchange_group(exchange, l->workers, ranks, &group);
-        if (c == s->client) s->group = group;
-    }
+        .client = replica_of(job) / l->workers,
+        .worker = replica_of(job) % l->workers};
+    for (int c = 0; c < l->clients && l->workers > 1; c++)
+        for (int q = 0; q < l->stages && !status; q++) status = make_group(job, exchange, c, q, s);
     return status;
+}
+
+/* Of a worker in stages: what this rank has. */
+static void take_stage(const rank_job *job, int rank[STAGES], tutti_step_options *recipe)
+{
+    const int stages = job->world->layout.stages, stage = job->rank % stages;
+    if (stages == 1 || recipe->service.serves) return;
+    for (int q = 0; q < stages; q++) rank[q] = job->rank - stage + q;
+    recipe->emission = TUTTI_EMISSION_1F1B;
+    recipe->slots = stages - stage;
+    recipe->pipeline =
+        (tutti_pipeline){.stages = stages, .stage = stage, .end = stage_ends, .rank = rank};
 }
 
 static void *run_rank(void *arg)
@@ -143,11 +181,12 @@ static void *run_rank(void *arg)
     tutti_exchange *exchange = NULL;
     tutti_net *net = NULL;
     tutti_step *step = NULL;
+    int rank[STAGES];
     tutti_step_options recipe = {.batch = BATCH,
         .micro_batches = w->micro_batches,
         .accumulate = w->accumulate,
         .replicas = workers_of(&w->layout),
-        .replica = job->rank < workers_of(&w->layout) ? job->rank : 0,
+        .replica = replica_of(job),
         .strategy = &tutti_strategy_served,
         .rule = w->rule,
         .momentum = 0.9f,
@@ -167,6 +206,7 @@ static void *run_rank(void *arg)
     tutti_status status = tutti_transport_loop(w->loop, job->rank, lanes + 2, &transport);
     if (!status) status = tutti_exchange_open_over(transport, &options, &exchange);
     if (!status) status = join(job, exchange, &recipe.service);
+    take_stage(job, rank, &recipe);
     if (!status) status = tutti_net_new(&net);
     if (!status) build(net);
     if (!status) status = tutti_step_build(net, &recipe, &step);
@@ -184,7 +224,7 @@ static void run_world(world *w)
 {
     rank_job job[MOST_RANKS];
     pthread_t thread[MOST_RANKS];
-    const int ranks = workers_of(&w->layout) + w->layout.servers;
+    const int ranks = working_ranks(&w->layout) + w->layout.servers;
     tutti_loop_options late = {.eager_bytes = 64, .delay_s = 100e-6, .seed = w->order};
     w->found = LEAVINGS_NONE;
     ck_assert_ok(tutti_loop_world_new(ranks, &late, &w->loop));
@@ -195,41 +235,46 @@ static void run_world(world *w)
     for (int r = 0; r < ranks; r++) pthread_join(thread[r], NULL);
     tutti_loop_world_free(w->loop);
     for (int r = 0; r < ranks; r++)
-        ck_assert_msg(!job[r].status, "%s, %d clients of %d, %d servers: rank %d: %s",
-            w->design->name, w->layout.clients, w->layout.workers, w->layout.servers, r,
-            tutti_status_name(job[r].status));
+        ck_assert_msg(!job[r].status, "%s, %d clients of %d in %d stages, %d servers: rank %d: %s",
+            w->design->name, w->layout.clients, w->layout.workers, w->layout.stages,
+            w->layout.servers, r, tutti_status_name(job[r].status));
 }
 
 static void compare(const world *w, const leavings *want)
 {
     char what[160];
-    snprintf(what, sizeof what, "%s, %s, %d clients of %d, %d servers", w->design->name,
-        w->rule->name, w->layout.clients, w->layout.workers, w->layout.servers);
+    snprintf(what, sizeof what, "%s, %s, %d clients of %d in %d stages, %d servers",
+        w->design->name, w->rule->name, w->layout.clients, w->layout.workers, w->layout.stages,
+        w->layout.servers);
     leavings_compare(&w->found, want, what);
 }
 
-static const layout clients[] = {{.clients = 1, .workers = 1}, {.clients = 3, .workers = 1},
-    {.clients = 1, .workers = 3}, {.clients = 2, .workers = 2}, {.clients = 4, .workers = 1}};
+static const layout clients[] = {{.clients = 1, .workers = 1, .stages = 1},
+    {.clients = 3, .workers = 1, .stages = 1}, {.clients = 1, .workers = 3, .stages = 1},
+    {.clients = 2, .workers = 2, .stages = 1}, {.clients = 4, .workers = 1, .stages = 1},
+    {.clients = 3, .workers = 1, .stages = 2}, {.clients = 2, .workers = 2, .stages = 2}};
 static const tutti_update_rule *const rules[] = {
     &tutti_update_sgd, &tutti_update_adam, &tutti_update_lars};
 enum { LAYOUTS = sizeof clients / sizeof *clients, RULES = sizeof rules / sizeof *rules };
 
-/* Row: clients, rule. */
+/* Row: clients, rule. With stages the bits are those without. */
 START_TEST(the_bits_are_those_of_one_server)
 {
-    world w = {.layout = clients[_i / RULES],
+    const layout *own = &clients[_i / RULES];
+    world w = {.layout = *own,
         .rule = rules[_i % RULES],
         .micro_batches = 1 + _i % 2,
         .accumulate = 1 + _i % 3 / 2,
         .design = tutti_design_find("sequential")};
-    w.layout.servers = 1;
+    w.layout.servers = w.layout.stages = 1;
     w.order = testing_seed(1) + (uint64_t)_i;
     run_world(&w);
     const leavings want = w.found;
     for (int d = 0; tutti_designs[d]; d++) {
         if (tutti_designs[d]->unsafe) continue;
         w.design = tutti_designs[d];
-        for (w.layout.servers = 0; w.layout.servers < 4; w.layout.servers++) {
+        w.layout.stages = own->stages;
+        for (w.layout.servers = own->stages > 1; w.layout.servers < 4; w.layout.servers++) {
             w.order++;
             run_world(&w);
             compare(&w, &want);

@@ -28,6 +28,13 @@ trains 5 "${model[@]}" "${elastic[@]}" --layout servers=1,clients=2 --checkpoint
 is resumed "$hash"
 cmp "$dir/one" "$dir/two" || fail "resumed: the checkpoints differ"
 
+# ---- clients in stages ----
+trains 3 "${model[@]}" "${elastic[@]}" --micro-batches 2 --layout servers=1,clients=2 --checkpoint "$dir/whole"
+hash_two=$(field weights_hash)
+trains 6 "${model[@]}" "${elastic[@]}" --micro-batches 2 --layout servers=2,clients=2,stages=2 --checkpoint "$dir/stages" --replica-check 1
+is "clients in stages" "$hash_two"
+cmp "$dir/whole" "$dir/stages" || fail "clients in stages: another checkpoint than without"
+
 # ---- it is not another strategy ----
 trains 5 "${model[@]}" --strategy elastic:period=2,alpha=0.4,round=4 --layout servers=1,clients=2
 [ "$(field weights_hash)" != "$hash" ] || fail "alpha changes nothing"

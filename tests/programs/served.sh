@@ -42,6 +42,21 @@ trains 2 "${recipe[@]}" --layout replicas=2 --checkpoint "$dir/b" --resume "$dir
 is "a server, then all, then sync" "$two"
 cmp "$dir/sync" "$dir/b" || fail "a server, then all, then sync: the checkpoints differ"
 
+# ---- workers in stages: the same bits and checkpoints; of clients of two, the same tree ----
+trains 3 "${recipe[@]}" --micro-batches 2 --layout servers=1,clients=2 --checkpoint "$dir/whole"
+cut=$(field weights_hash)
+trains 6 "${recipe[@]}" --micro-batches 2 --layout servers=2,clients=2,stages=2 --checkpoint "$dir/stages"
+is "stages" "$cut"
+cmp "$dir/whole" "$dir/stages" || fail "stages: another checkpoint than without"
+[ "$(field replica_checks)" -ge 3 ] || fail "stages: the workers were not compared"
+grep -q '"layout":"servers=2,clients=2,stages=2"' "$dir/json" || fail "the start does not name the stages"
+trains 5 "${recipe[@]}" --micro-batches 2 --layout servers=1,clients=2,stages=2 --checkpoint "$dir/c" --stop-after 3 --trace "$dir/trace"
+"$apps/tutti-trace" "$dir/trace" > "$dir/out" && grep -q "^pipeline of 2 stages, 2 micro-batches" "$dir/out" ||
+    { fail "tutti-trace does not tell of two stages, behind which is a server"; cat "$dir/out"; }
+trains 4 "${recipe[@]}" --micro-batches 2 --layout stages=2,replicas=2 --checkpoint "$dir/c" --resume "$dir/c"
+is "a server for stages, then stages alone" "$cut"
+cmp "$dir/whole" "$dir/c" || fail "a server for stages, then stages alone: the checkpoints differ"
+
 # ---- clients of two: each adds its own, and servers add those in the order of clients, as a tree of four does ----
 trains 4 "${model[@]}" --optimizer lars --strategy sync --layout replicas=4
 four=$(field weights_hash)
@@ -57,10 +72,16 @@ is "two clients of two" "$tree"
 # ---- designs ----
 trains 3 "${model[@]}" --layout replicas=3
 three=$(field weights_hash)
+trains 9 "${model[@]}" --micro-batches 2 --layout servers=1,clients=2,stages=2
+staged=$(field weights_hash)
+trains 5 "${model[@]}" --micro-batches 2 --layout servers=1,clients=2
+is "two clients of two, in stages, and not" "$staged"
 i=0
 for design in $(names designs); do
     [ "$design" = naive ] && continue
     i=$((i % 2 + 1))
+    trains $((8 + i)) "${model[@]}" --micro-batches 2 --layout servers=$i,clients=2,stages=2 --design "$design"
+    is "$design, $i servers, clients of two in stages" "$staged"
     trains $((3 + i)) "${model[@]}" --layout servers=$i,clients=3 --design "$design"
     is "$design, $i servers" "$three"
     trains $((4 + i)) "${model[@]}" --layout servers=$i,clients=2 --design "$design" --bucket-mb 0.02
@@ -70,7 +91,7 @@ for design in $(names designs); do
     trains 4 "${model[@]}" --layout servers=all,clients=2 --design "$design" --bucket-mb 0.02
     is "$design, all are servers, clients of two" "$tree"
 done
-for layout in servers=1,clients=2 servers=all,clients=1; do
+for layout in servers=1,clients=2 servers=1,clients=3,stages=2 servers=all,clients=1; do
     cifar 7 "${model[@]}" --layout $layout --check-only
     grep -q "ordering law holds" "$dir/out" || { fail "--check-only of $layout does not say that the law is kept"; cat "$dir/out"; }
 done
@@ -90,9 +111,12 @@ refused "4 clients of equal size cannot be formed of 6 workers.*use a divisor of
 refused "leaves none of 2 ranks to train: start at least 3" 2 --layout servers=2
 refused "has clients, but not how many servers" 2 --layout clients=2
 refused "no server that joins them: use servers=1, or clients=1" 2 --layout servers=0,clients=2
-refused "leave out stages=, replicas= and split=" 3 --layout servers=1,stages=2
-refused "leave out stages=, replicas= and split=" 2 --layout servers=all,stages=2
-refused "must be stages=S.*or servers=S,clients=C, such as servers=1,clients=2 or servers=all" 3 --layout servers=some
+refused "whose replicas are counted by clients= and share no layers: leave out replicas= and split=" 3 --layout servers=1,replicas=2
+refused "leave out replicas= and split=" 3 --layout servers=1,split=2
+refused "each server of servers=all would have one: use servers=1, or more" 2 --layout servers=all,stages=2
+refused "workers of 2 stages cannot be formed of 3 ranks (4 ranks without 1 server): start 3 ranks, or 5" 4 --layout servers=1,stages=2
+refused "store of keys.*whole replicas, each on a rank: leave out stages=" 3 --layout servers=1,stages=2 --strategy async
+refused "must be stages=S.*or servers=S,clients=C,stages=Q, such as servers=1,clients=2 or servers=all" 3 --layout servers=some
 refused "3 clients of equal size cannot be formed of 4 workers (all ranks): use a divisor of 4, or start 6" 4 --layout servers=all,clients=3
 for strategy in elastic elastic:alpha=0.2; do
     refused "elastic.*needs servers that train nothing: use --layout servers=1, or more, not all" 2 --layout servers=all --strategy $strategy

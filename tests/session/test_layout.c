@@ -27,14 +27,14 @@ START_TEST(texts_are_read)
         {.text = "servers=0,clients=2", .stages = -1}, {.text = "clients=2", .stages = -1},
         {.text = "servers=-1", .stages = -1}, {.text = "servers=", .stages = -1},
         {.text = "servers=1,clients=0", .stages = -1},
-        {.text = "servers=0,servers=1", .stages = -1},
-        {"servers=all", 0, 0, 0, 0, 0, 1},
+        {.text = "servers=0,servers=1", .stages = -1}, {"servers=all", 0, 0, 0, 0, 0, 1},
         {"clients=3,servers=all", 0, 0, 0, 0, 3, 1},
         {.text = "servers=all,clients=0", .stages = -1}, {.text = "servers=al", .stages = -1},
         {.text = "servers=all2", .stages = -1}, {.text = "servers=all,", .stages = -1},
         {.text = "clients=all", .stages = -1}, {.text = "servers=all,servers=1", .stages = -1},
-        {.text = "servers=all,stages=2", .stages = -1},
-        {.text = "servers=1,stages=2", .stages = -1},
+        {.text = "servers=all,stages=2", .stages = -1}, {"servers=1,stages=2", 2, 0, 0, 1, 0, 0},
+        {"stages=3,clients=2,servers=2", 3, 0, 0, 2, 2, 0},
+        {"servers=0,stages=2", 2, 0, 0, 0, 1, 0}, {.text = "servers=1,stages=65", .stages = -1},
         {.text = "replicas=2,servers=1", .stages = -1},
         {.text = "servers=0,split=2", .stages = -1}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -122,7 +122,8 @@ START_TEST(workers_form_clients)
         {{.everywhere = 1}, 1, "servers=all,clients=1", NULL},
         {{.everywhere = 1, .clients = 2}, 4, "servers=all,clients=2", NULL},
         {{.everywhere = 1, .clients = 4}, 6, NULL,
-            "4 clients of equal size cannot be formed of 6 workers (all ranks): use a divisor of 6, "
+            "4 clients of equal size cannot be formed of 6 workers (all ranks): use a divisor of "
+            "6, "
             "or start 8 ranks"},
         {{.servers = 2}, 2, NULL, "leaves none of 2 ranks to train: start at least 3"},
         {{.servers = 4, .clients = 2}, 1, NULL, "leaves none of 1 rank to train: start at least 6"},
@@ -130,7 +131,20 @@ START_TEST(workers_form_clients)
             "4 clients of equal size cannot be formed of 6 workers (7 ranks without 1 server): use "
             "a "
             "divisor of 6, or start 9 ranks"},
-        {{.servers = 1, .clients = 3}, 2, NULL, "use a divisor of 1, or start 4 ranks"}};
+        {{.servers = 1, .clients = 3}, 2, NULL, "use a divisor of 1, or start 4 ranks"},
+        {{.servers = 1, .clients = 2, .stages = 2}, 5, "servers=1,clients=2,stages=2", NULL},
+        {{.servers = 2, .stages = 3}, 14, "servers=2,clients=4,stages=3", NULL},
+        {{.servers = 1, .stages = 1}, 3, "servers=1,clients=2", NULL},
+        {{.servers = 1, .clients = 2, .stages = 2}, 6, NULL,
+            "workers of 2 stages cannot be formed of 5 ranks (6 ranks without 1 server): start 5 "
+            "ranks, "
+            "or 7"},
+        {{.servers = 1, .clients = 2, .stages = 2}, 7, NULL,
+            "cannot be formed of 3 workers (7 ranks without 1 server, each in 2 stages): use a "
+            "divisor of "
+            "3, or start 9 ranks"},
+        {{.servers = 1, .clients = 2, .stages = 3}, 3, NULL,
+            "leaves 2 of 3 ranks to train: start at least 7, or use fewer servers or stages"}};
     char text[TUTTI_LAYOUT_TEXT];
     tutti_log_set_level(TUTTI_LOG_NONE);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -143,8 +157,9 @@ START_TEST(workers_form_clients)
         }
         ck_assert_ok(status);
         ck_assert_str_eq(tutti_layout_print(&layout, text), rows[i].text);
-        ck_assert_int_eq(layout.stages, 1);
-        ck_assert_int_eq(layout.replicas + (layout.everywhere ? 0 : layout.servers), rows[i].ranks);
+        ck_assert_int_eq(layout.stages, rows[i].layout.stages ? rows[i].layout.stages : 1);
+        ck_assert_int_eq(layout.replicas * layout.stages + (layout.everywhere ? 0 : layout.servers),
+            rows[i].ranks);
         if (layout.everywhere) ck_assert_int_eq(layout.servers, rows[i].ranks);
         ck_assert_ok(tutti_layout_complete(&layout, rows[i].ranks)); /* it is */
         ck_assert_str_eq(tutti_layout_print(&layout, text), rows[i].text);

@@ -339,18 +339,19 @@ static char *read_text(size_t *size)
 
 /* Two steps of two replicas of two stages, which pass two micro-batches forward in 10 ms each, and
  * backward in `backward_ms`; a message takes message_ms. The second replica does all of it 5 ms
- * later, and both have prepared an image of the second step in the midst of the first. */
+ * later, and both have prepared an image of the second step in the midst of the first. A server behind them updates. */
 static void write_pipeline(double backward_ms, double message_ms)
 {
+    enum { RANKS = 5, STAGED = 4 };
     static const char *const name[] = {"f@0", "f@1", "b@0", "b@1"};
     double b = backward_ms, m = message_ms;
     const double at[2][4] = {
         {0, 10, 30 + b + 2 * m, 30 + 2 * b + 2 * m}, {10 + m, 20 + m, 30 + m, 30 + b + m}};
-    cut_into = "\"stages\":2,\"micro_batches\":2,";
-    begin_file(4, 1, 2, 3, "funneled");
+    cut_into = "\"stages\":2,\"micro_batches\":2,\"servers\":1,";
+    begin_file(RANKS, 1, 2, 3, "funneled");
     cut_into = "";
     for (int k = 0; k < 2; k++) {
-        for (int r = 0; r < 4; r++) {
+        for (int r = 0; r < STAGED; r++) {
             double late = k * (30 + 3 * b + 2 * m) + (r < 2 ? 0 : 5);
             for (int i = 0; i < 4; i++)
                 task(r, i < 2 ? "forward" : "backward", name[i], 2 + k, late + at[r % 2][i],
@@ -358,6 +359,7 @@ static void write_pipeline(double backward_ms, double message_ms)
             if (k == 0 && r % 2 == 0) task(r, "forward", "prepare@0", 3, late + 15, late + 15);
             task(r, "update", "u", 2 + k, 400 + 20 * k, 410 + 20 * k);
         }
+        task(STAGED, "update", "u", 2 + k, 400 + 20 * k, 410 + 20 * k);
     }
     end_file();
 }
@@ -420,7 +422,10 @@ START_TEST(what_is_no_trace_is_refused)
         ck_assert_int_eq(tutti_timeline_read(path, &t), TUTTI_ERR_FORMAT);
     }
     static const char *const cuts[] = {"\"stages\":0,", "\"stages\":3,\"micro_batches\":2,",
-        "\"stages\":2,", "\"stages\":2,\"micro_batches\":0,"};
+        "\"stages\":2,", "\"stages\":2,\"micro_batches\":0,",
+        "\"stages\":2,\"micro_batches\":2,\"servers\":1,",
+        "\"stages\":2,\"micro_batches\":2,\"servers\":4,",
+        "\"stages\":2,\"micro_batches\":2,\"servers\":-2,"};
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
         cut_into = cuts[i];
         begin_file(4, 1, 2, 2, "d");
