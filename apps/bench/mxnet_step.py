@@ -95,7 +95,8 @@ class Training:
         self.loss.hybridize(static_alloc=True, static_shape=True)
         self.x = mx.nd.random.normal(shape=(args.batch, 3, 32, 32))
         self.labels = mx.nd.random.randint(0, 10, shape=(args.batch,))
-        self.net(self.x)  # shapes
+        with autograd.record():  # shapes; in an inference, weights would take layouts that no kvstore can send
+            self.net(self.x)
         self.kv = mx.kv.create("dist_" + kind)
         self.trainer = gluon.Trainer(
             self.net.collect_params(), "sgd", {"learning_rate": 0.001, "momentum": 0.9, "wd": 1e-4}, kvstore=self.kv,

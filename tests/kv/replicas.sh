@@ -28,6 +28,21 @@ ends client:0 badly
 ends client:1 badly
 says client:0 'server 0 of 2 .*, after server 1: no server has the keys of both, and the run ends'
 
+# one that dies before the last client has come: there is nothing to go on from, and no job waits for ever
+servers=2 clients=2 job=() timeout=$TUTTI_KV_TIMEOUT
+rm -f "$dir"/server:* "$dir"/client* "$dir"/meet*
+export TUTTI_KV_SERVERS=2 TUTTI_KV_CLIENTS=2 TUTTI_KV_TIMEOUT=$((6 * slow))
+for role in server:0 server:1 client:0; do start $role 1 survive sync 100; done
+for role in server:0 server:1; do comes $role 'client 0 is here'; done
+dies server:0
+unset "job[server:0]"
+TUTTI_KV_TIMEOUT=$((2 * slow)) start client:1 1 survive sync 100
+all_end badly
+says client:1 'server 0 of 2 cannot be reached within'
+says server:1 'client 1 has not come within'
+says client:0 'server 1 ends the run'
+export TUTTI_KV_TIMEOUT=$timeout
+
 # ---- what is refused
 
 run 2 1 1 survive async 5 # a type whose sums have no order
