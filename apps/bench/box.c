@@ -35,19 +35,58 @@ const char *tutti_box_find(const char *self, const char *place, char text[TUTTI_
     return text;
 }
 
-tutti_status tutti_box_run(char *const argv[], const char *what, double timeout_s)
+/* ---- signals ---- */
+
+static const int ends[] = {SIGHUP, SIGINT, SIGTERM};
+enum { ENDS = sizeof ends / sizeof *ends };
+static volatile sig_atomic_t told; /* the signal, or 0 */
+
+static void hear(int signal)
 {
-    pid_t pid;
-    int state, asked = 0, error = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
-    if (error) return tutti_fail(TUTTI_ERR_IO, "%s: %s", argv[0], strerror(error));
+    told = signal;
+}
+
+static void listen(struct sigaction before[ENDS])
+{
+    struct sigaction heard = {.sa_handler = hear};
+    for (int i = 0; i < ENDS; i++) sigaction(ends[i], &heard, &before[i]);
+}
+
+void tutti_box_obey(void)
+{
+    if (told) raise(told);
+    told = 0;
+}
+
+/* ---- a run ---- */
+
+/* Whether it had to be asked to end. */
+static int await(pid_t pid, double timeout_s, int *state)
+{
+    const double patience_s = 60;
     double end = tutti_clock_s() + timeout_s;
-    while (waitpid(pid, &state, WNOHANG) == 0) {
-        if (tutti_clock_s() > end) {
+    int asked = 0;
+    while (waitpid(pid, state, WNOHANG) == 0) {
+        if (tutti_clock_s() > end || (told && !asked)) {
             kill(pid, asked++ ? SIGKILL : SIGTERM);
-            end = tutti_clock_s() + 60;
+            end = tutti_clock_s() + patience_s;
         }
         tutti_clock_sleep(0.05);
     }
+    return asked;
+}
+
+tutti_status tutti_box_run(char *const argv[], const char *what, double timeout_s)
+{
+    struct sigaction before[ENDS];
+    pid_t pid;
+    int state, asked = 0;
+    listen(before);
+    const int error = posix_spawnp(&pid, argv[0], NULL, NULL, argv, environ);
+    if (!error) asked = await(pid, timeout_s, &state);
+    for (int i = 0; i < ENDS; i++) sigaction(ends[i], &before[i], NULL);
+    if (error) return tutti_fail(TUTTI_ERR_IO, "%s: %s", argv[0], strerror(error));
+    if (told) return tutti_fail(TUTTI_ERR_IO, "%s: %s", what, strsignal(told));
     if (asked)
         return tutti_fail(TUTTI_ERR_TIMEOUT, "%s has not ended after %.0f s", what, timeout_s);
     if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return TUTTI_OK;

@@ -157,6 +157,7 @@ static tutti_status run_cell(const options *o, const tutti_grid_row *cell)
     status = tutti_box_run(argv, "a cell", o->cell_timeout_s);
     if (!status) status = append_file(part, o->json);
     unlink(part);
+    tutti_box_obey();
     return status;
 }
 

@@ -4,6 +4,7 @@
 #include "apps/bench/result.h"
 #include "apps/bench/settings.h"
 #include "apps/bench/strategies_run.h"
+#include "apps/session/precision.h"
 #include "config.h"
 #include "dag/base/log.h"
 #include "dag/net/codec.h"
@@ -31,6 +32,7 @@ static const tutti_setting settings[] = {
         .help = "images per rank and step"},
     {TUTTI_CONF_REAL_OR, "lr", "X", .fallback = "auto", .low = 0, .high = 1000, .words = {"auto"},
         AT(lr), .help = "learning rate, as for tutti-cifar"},
+    TUTTI_SETTING_PRECISION(AT(precision)),
     {TUTTI_CONF_INT, "seed", "N", .fallback = "1", .low = 0, .high = 1e9, AT(seed),
         .help = "seed of weights and of the order of images"},
     {TUTTI_CONF_INT_OR, "hosts", "N", .fallback = "4", .low = 2, .high = 64, .words = {"none"},
@@ -43,8 +45,8 @@ static const tutti_setting settings[] = {
         .help = "rate of the box's links"},
     {TUTTI_CONF_REAL, "cell-timeout", "S", .fallback = "3600", .low = 1, .high = 1e6,
         AT(cell_timeout_s), .help = "seconds after which a training is abandoned"},
-    {TUTTI_CONF_TEXT, "strategy", "TRAINING...", .flags = TUTTI_CONF_OPERAND,
-        .high = MOST_ROWS, AT(wish), .help = "what to train with"},
+    {TUTTI_CONF_TEXT, "strategy", "TRAINING...", .flags = TUTTI_CONF_OPERAND, .high = MOST_ROWS,
+        AT(wish), .help = "what to train with"},
     TUTTI_BENCH_SETTING_JSON(AT(json)),
     TUTTI_BENCH_SETTING_CSV(AT(csv)),
     {0},
@@ -153,11 +155,11 @@ static tutti_status add_all(bench *b)
 static void tell_head(const bench *b)
 {
     if (b->o.hosts.word)
-        printf("%s, batch %" PRId64 ", %" PRId64 " ranks on this machine", b->o.model, b->o.batch,
-            b->o.ranks);
+        printf("%s in %s, batch %" PRId64 ", %" PRId64 " ranks on this machine", b->o.model,
+            b->o.precision, b->o.batch, b->o.ranks);
     else
-        printf("%s, batch %" PRId64 ", %" PRId64 " hosts, %g Mbit/s", b->o.model, b->o.batch,
-            b->o.hosts.value, b->o.link_mbit);
+        printf("%s in %s, batch %" PRId64 ", %" PRId64 " hosts, %g Mbit/s", b->o.model,
+            b->o.precision, b->o.batch, b->o.hosts.value, b->o.link_mbit);
     printf("; %" PRId64 " epochs, to %g %%\n", b->o.epochs, b->o.accuracy_pct);
     printf("%-36s %8s %10s %9s %9s %8s %9s %9s\n", "", "last %", "s in all", "MB", "epochs", "s to",
         "MB to", "/ first");
@@ -169,12 +171,12 @@ static void write_events(bench *b, const tutti_strategies_row *r)
     for (int i = 0; i < r->evals; i++) {
         const tutti_strategies_eval *e = &r->eval[i];
         json_t *event =
-            json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:i, s:I, s:s, s:[f]}",
+            json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:i, s:I, s:s, s:[f]}",
                 "event", "strategy", "name", r->name, "strategy", r->strategy, "compress",
-                r->compress, "model", b->o.model, "epoch", (json_int_t)e->epoch, "step",
-                (json_int_t)e->step, "seconds", e->seconds, "accuracy_pct", e->accuracy_pct,
-                "ranks", (int)tutti_strategies_ranks(&b->o, r), "batch", (json_int_t)b->o.batch,
-                "unit", "%", "samples", e->accuracy_pct);
+                r->compress, "model", b->o.model, "precision", b->o.precision, "epoch",
+                (json_int_t)e->epoch, "step", (json_int_t)e->step, "seconds", e->seconds,
+                "accuracy_pct", e->accuracy_pct, "ranks", (int)tutti_strategies_ranks(&b->o, r),
+                "batch", (json_int_t)b->o.batch, "unit", "%", "samples", e->accuracy_pct);
         if (e->mb > 0) json_object_set_new(event, "mb", json_real(e->mb));
         if (!b->o.hosts.word) json_object_set_new(event, "link_mbit", json_real(b->o.link_mbit));
         if (i == r->reached) json_object_set_new(event, "reached", json_true());

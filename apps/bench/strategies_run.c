@@ -143,8 +143,9 @@ static tutti_status train(
     }
     char *const program[] = {(char *)tutti_box_find(self, "tutti-cifar", cifar), "--data",
         (char *)o->data, "--model", (char *)o->model, "--batch", batch, "--epochs", epochs,
-        "--seed", seed, "--lr", lr, "--strategy", (char *)row->strategy, "--compress",
-        (char *)row->compress, "--quiet", "--json", f->json, NULL};
+        "--seed", seed, "--lr", lr, "--precision", (char *)o->precision, "--strategy",
+        (char *)row->strategy, "--compress", (char *)row->compress, "--quiet", "--json", f->json,
+        NULL};
     for (int i = 0; program[i]; i++) argv[n++] = program[i];
     if (*row->layout) {
         argv[n++] = "--layout";
@@ -171,5 +172,6 @@ tutti_status tutti_strategies_train(const tutti_strategies_options *o, tutti_str
     row->failed = status != TUTTI_OK;
     unlink(f.json);
     rmdir(f.folder);
+    tutti_box_obey();
     return status;
 }

@@ -8,7 +8,7 @@
 enum { TUTTI_STRATEGIES_NAME = 96, TUTTI_STRATEGIES_EVALS = 256 };
 
 typedef struct tutti_strategies_options {
-    const char *data, *model, *json, *csv;
+    const char *data, *model, *precision, *json, *csv;
     const char *wish[25]; /* NULL behind the last; none: the tables */
     int64_t batch, epochs, ranks, seed;
     double accuracy_pct, link_mbit, cell_timeout_s;

@@ -200,6 +200,20 @@ grep -q 'json .*nowhere: cannot be read' "$dir/out" || { fail "--verdict does no
 [ $? = 1 ] && grep -q '1 of 1 cells could not be run' "$dir/out" || fail "a cell that cannot be run"
 "$apps/tutti-bench" plot --json "$dir/grid" --svg "$dir/svg" || fail "plot: status $?"
 grep -q '>mlp, batch 2, 2 hosts<' "$dir/svg" && grep -q '</svg>' "$dir/svg" || fail "the picture of plot"
+# A grid that is told to end lets its box be taken down first.
+cat > "$dir/box" << 'END'
+#!/bin/bash
+trap 'sleep 0.5; echo down >> "$0.said"; exit 1' TERM
+echo up > "$0.said"
+while :; do sleep 0.05; done
+END
+chmod +x "$dir/box"
+"$apps/tutti-bench" step --grid --json "$dir/told" --models mlp:2 --hosts 2 --rates 1000 --box "$dir/box" > "$dir/out" 2>&1 &
+bench=$!
+for ((i = 0; i < 1000; i++)); do [ -e "$dir/box.said" ] && break; sleep 0.05; done
+kill -TERM $bench
+wait $bench
+[ $? = 143 ] && grep -q down "$dir/box.said" && grep -q 'a cell: Terminated' "$dir/out" || { fail "a grid that is told to end"; cat "$dir/out"; }
 # The picture in the README is that of the results beside it.
 "$apps/tutti-bench" plot --json "$TUTTI_SRCDIR/doc/grid.jsonl" --svg "$dir/svg" && cmp "$dir/svg" "$TUTTI_SRCDIR/doc/grid.svg" ||
     fail "doc/grid.svg is not what plot makes of doc/grid.jsonl"
