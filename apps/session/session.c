@@ -171,20 +171,22 @@ static tutti_status join_service(tutti_training_session *s)
 static tutti_status take_place(tutti_training_session *s)
 {
     tutti_layout *l = &s->options.layout;
+    tutti_status status = TUTTI_OK;
     s->replica = s->rank;
     s->replicas = s->joined = s->ranks;
+    if (tutti_layout_given(l)) {
+        status = tutti_layout_complete(l, s->ranks);
+        if (status) return status;
+        s->stage = tutti_layout_stage(l, s->rank);
+        s->replica = tutti_layout_replica(l, s->rank);
+        s->replicas = s->joined = l->replicas;
+        status = l->servers ? join_service(s) : make_groups(s);
+    }
     if (s->options.workers_of_all) {
         s->replica += s->options.first_worker;
         s->replicas = s->options.workers_of_all;
-        return TUTTI_OK;
     }
-    if (!tutti_layout_given(l)) return TUTTI_OK;
-    tutti_status status = tutti_layout_complete(l, s->ranks);
-    if (status) return status;
-    s->stage = tutti_layout_stage(l, s->rank);
-    s->replica = tutti_layout_replica(l, s->rank);
-    s->replicas = s->joined = l->replicas;
-    return l->servers ? join_service(s) : make_groups(s);
+    return status;
 }
 
 /* Closes what has failed to open. */
@@ -327,7 +329,7 @@ static tutti_status build_part(
     recipe->service = s->service;
     recipe->service.end = s->end;
     if (l->stages > 1 && !tutti_service_only_serves(&s->service)) {
-        for (int q = 0; q < l->stages; q++) at[q] = tutti_layout_rank(l, q, s->replica);
+        for (int q = 0; q < l->stages; q++) at[q] = s->rank - s->stage + q;
         recipe->emission = tutti_layout_emission(l);
         recipe->slots = tutti_layout_slots(l, s->stage);
         recipe->pipeline = (tutti_pipeline){.stages = l->stages,
@@ -357,7 +359,7 @@ static tutti_status turn_to_servers(const tutti_training_session *s, const char 
     if (s->options.workers_of_all) {
         recipe->strategy = strategy->stored;
         if (recipe->strategy->meets_store) { /* a client is a run of its own */
-            recipe->replica = s->rank;
+            recipe->replica = s->replica - s->options.first_worker;
             recipe->replicas = s->joined;
         }
         return TUTTI_OK;

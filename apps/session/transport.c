@@ -47,7 +47,7 @@ static tutti_status choose_place(tutti_session_transport *s, tutti_transport *mp
 
 /* Whether the collectives of a session can be carried by a transport. */
 typedef struct question {
-    const tutti_session_transport *of;
+    tutti_session_transport *of;
     const tutti_transport_about *about;
     tutti_transport *mpi;
     int lanes;
@@ -169,7 +169,7 @@ static tutti_status check_aware(question *q)
 
 static tutti_status open_aware(question *q, tutti_transport **transport)
 {
-    tutti_session_transport *s = (tutti_session_transport *)q->of;
+    tutti_session_transport *s = q->of;
     tutti_status status = check_aware(q);
     if (status) {
         tutti_transport_close(q->mpi);

@@ -148,7 +148,7 @@ char *tutti_again_command(char *const argv[], int ranks, const char *checkpoint)
 }
 
 char *tutti_again_jobs(
-    int servers, int clients, int workers, char *const argv[], const char *checkpoint)
+    int servers, int clients, int ranks, char *const argv[], const char *checkpoint)
 {
     int words = 0;
     while (argv[words]) words++;
@@ -157,7 +157,7 @@ char *tutti_again_jobs(
     FILE *out = own ? open_memstream(&text, &size) : NULL;
     if (out)
         fprintf(out, "tutti-run --servers %d --clients %d -n %d %s", servers, clients,
-            clients * workers, own);
+            clients * ranks, own);
     free(own);
     if (out && !fclose(out)) return text;
     free(text);

@@ -11,8 +11,8 @@ char *tutti_again_text(int words, char *const word[], const char *checkpoint);
  * program's words. The caller frees it; NULL: no memory. */
 char *tutti_again_command(char *const argv[], int ranks, const char *checkpoint);
 
-/* The same where servers and clients are jobs of their own. */
+/* The same where servers and clients are jobs of their own; ranks: of each client. */
 char *tutti_again_jobs(
-    int servers, int clients, int workers, char *const argv[], const char *checkpoint);
+    int servers, int clients, int ranks, char *const argv[], const char *checkpoint);
 
 #endif

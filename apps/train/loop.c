@@ -431,7 +431,7 @@ static void tell_end(const loop *l, int64_t done)
     char *command = !from ? NULL
                     : l->s->store && l->s->store->jobs
                         ? tutti_again_jobs(l->s->store->servers, l->s->store->clients,
-                              l->s->store->workers, o->words, from)
+                              tutti_train_store_client_ranks(l->s->store), o->words, from)
                         : tutti_again_command(o->words, tutti_trainer_ranks(l->s), from);
     tutti_report_on_interrupt(l->report, name, done, command);
     if (command)

@@ -56,8 +56,9 @@ static tutti_exchange_options exchange_options(const tutti_train_options *o, con
     return (tutti_exchange_options){.design = o->design,
         .lanes = (int)tutti_conf_int_or(o->lanes, 0),
         .algorithm = algorithm_of(o),
-        .messages = !o->stored && (tutti_layout_has_groups(&o->layout) ||
-                                      (o->strategy && o->strategy->meetings)),
+        .messages = o->stored ? o->layout.stages > 1
+                              : tutti_layout_has_groups(&o->layout) ||
+                                    (o->strategy && o->strategy->meetings),
         .chunk_bytes = tutti_conf_bytes(o->chunk_mb),
         .order = {.on = o->priority},
         .bucket_bytes = tutti_conf_bytes(o->bucket_mb),
@@ -243,7 +244,8 @@ static void name_divided(const tutti_training_session *s, char *text, size_t siz
 int tutti_trainer_ranks(const tutti_trainer *s)
 {
     const tutti_train_store *store = s->store;
-    return store ? store->servers + store->clients * store->workers : s->session.ranks;
+    return store ? store->servers + store->clients * tutti_train_store_client_ranks(store)
+                 : s->session.ranks;
 }
 
 void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)

@@ -1,5 +1,6 @@
 #include "apps/train/store.h"
 
+#include "apps/session/weights.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
 #include "dag/net/strategy.h"
@@ -48,9 +49,10 @@ static tutti_status divide_ranks(tutti_train_store *s)
     if (status) return status;
     s->servers = l->servers;
     s->clients = l->clients;
+    s->stages = l->stages;
     s->workers = l->replicas / l->clients;
-    s->serves = s->all.rank >= l->replicas;
-    s->client = s->serves ? -1 : s->all.rank / s->workers;
+    s->serves = s->all.rank >= l->replicas * l->stages;
+    s->client = s->serves ? -1 : s->all.rank / tutti_train_store_client_ranks(s);
     return TUTTI_OK;
 }
 
@@ -66,21 +68,36 @@ static tutti_status check_layout(const tutti_layout *l, const tutti_jobs *jobs)
         tutti_layout_print(l, text), jobs->servers, jobs->clients);
 }
 
+/* A client's ranks are whole replicas. */
+static tutti_status check_stages(const tutti_train_store *s, int stages, int serves)
+{
+    char text[TUTTI_LAYOUT_TEXT];
+    if (serves || s->all.size % stages == 0) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_USAGE,
+        "--layout %s: workers of %d stages cannot be formed of the %d ranks of this client: start "
+        "a "
+        "multiple of %d for each client",
+        tutti_layout_print(&s->layout, text), stages, s->all.size, stages);
+}
+
 static tutti_status take_role(tutti_train_store *s)
 {
     tutti_jobs jobs;
     const tutti_kv_options none = {0};
+    const int stages = s->layout.stages ? s->layout.stages : 1;
     tutti_status status = tutti_jobs_read(&none, &jobs);
     if (!status) status = check_layout(&s->layout, &jobs);
+    if (!status) status = check_stages(s, stages, jobs.serves);
     if (status) return status;
     s->servers = jobs.servers;
     s->clients = jobs.clients;
-    s->workers = s->all.size;
+    s->stages = stages;
+    s->workers = s->all.size / stages;
     s->serves = jobs.serves;
     const int last = jobs.clients - 1;
     s->client = jobs.serves ? -1 : jobs.any || jobs.number > last ? last : jobs.number;
     s->follows = jobs.any || s->client > 0;
-    s->layout = (tutti_layout){.servers = jobs.servers, .clients = jobs.clients};
+    s->layout = (tutti_layout){.servers = jobs.servers, .clients = jobs.clients, .stages = stages};
     return TUTTI_OK;
 }
 
@@ -163,7 +180,8 @@ static tutti_status open_kv(const tutti_train_options *o, tutti_meter *meter, tu
     const tutti_kv_options options = {.servers = s->servers,
         .clients = s->clients,
         .type = tutti_strategy_print(strategy, &o->strategy_settings, type),
-        .attach = &attach};
+        .attach = &attach,
+        .stages = s->stages};
     return tutti_kv_open_metered(s->all.comm, &options, meter, &s->kv);
 }
 
@@ -189,14 +207,32 @@ static tutti_handle handle(const tutti_training_session *on, int tensor)
     return on->runner->handle(on->run, tensor);
 }
 
+/* Which of this rank's parameters that of a key is; -1: another stage has it. */
+static int own_parameter(const tutti_training_session *on, int key)
+{
+    const tutti_step *step = on->step;
+    const int tensor = tutti_weights_tensor(on, key);
+    int i = 0;
+    while (i < step->parameters && step->parameter[i] != tensor) i++;
+    return i < step->parameters ? i : -1;
+}
+
+/* Keys are numbered as the model's parameters. */
+static tutti_status init_key(tutti_train_store *store, tutti_training_session *on, int key)
+{
+    const int i = own_parameter(on, key);
+    if (i >= 0) return tutti_kv_init(store->kv, key, handle(on, on->step->parameter[i]), TUTTI_F32);
+    const tutti_tensor *weight = tutti_weights_get(on, key);
+    return tutti_kv_init_elsewhere(store->kv, key, tutti_shape_count(&weight->shape), TUTTI_F32);
+}
+
 tutti_status tutti_train_store_open(
     const tutti_train_options *options, tutti_train_store *store, tutti_training_session *on)
 {
-    const tutti_step *step = on->step;
     tutti_status status = open_kv(options, on->meter, store);
     if (!status) status = choose_optimizer(store, on);
-    for (int i = 0; i < step->parameters && !status; i++)
-        status = tutti_kv_init(store->kv, i, handle(on, step->parameter[i]), TUTTI_F32);
+    for (int key = 0; key < tutti_weights_parameters(on) && !status; key++)
+        status = init_key(store, on, key);
     on->stale = 1;
     return status ? status : tutti_train_store_settle(store, options->timeout_s);
 }
@@ -204,11 +240,12 @@ tutti_status tutti_train_store_open(
 /* The store counts calls, and lets all but every period-th pass. */
 static tutti_status meet_centre(tutti_train_store *store, tutti_training_session *on)
 {
-    const tutti_step *step = on->step;
     tutti_status status = TUTTI_OK;
-    for (int i = 0; i < step->parameters && !status; i++) {
-        tutti_handle weights = handle(on, step->parameter[i]);
-        status = tutti_kv_pushpull(store->kv, i, weights, weights);
+    for (int key = 0; key < tutti_weights_parameters(on) && !status; key++) {
+        const int i = own_parameter(on, key);
+        if (i < 0) continue;
+        tutti_handle weights = handle(on, on->step->parameter[i]);
+        status = tutti_kv_pushpull(store->kv, key, weights, weights);
     }
     on->stale = 1;
     return status;
@@ -219,11 +256,16 @@ tutti_status tutti_train_store_step(
 {
     const tutti_step *step = on->step;
     if (step->strategy->meets_store) return meet_centre(store, on);
+    const int keys = tutti_weights_parameters(on);
     tutti_status status = tutti_kv_set_rate(store->kv, rate / store->clients_apart);
-    for (int i = step->parameters - 1; i >= 0 && !status; i--)
-        status = tutti_kv_push(store->kv, i, handle(on, step->gradient[i]));
-    for (int i = 0; i < step->parameters && !status; i++)
-        status = tutti_kv_pull(store->kv, i, handle(on, step->parameter[i]));
+    for (int key = keys - 1; key >= 0 && !status; key--) {
+        const int i = own_parameter(on, key);
+        if (i >= 0) status = tutti_kv_push(store->kv, key, handle(on, step->gradient[i]));
+    }
+    for (int key = 0; key < keys && !status; key++) {
+        const int i = own_parameter(on, key);
+        if (i >= 0) status = tutti_kv_pull(store->kv, key, handle(on, step->parameter[i]));
+    }
     on->stale = 1;
     return status;
 }

@@ -35,14 +35,14 @@ tutti_status tutti_train_store_check(const tutti_train_options *o)
             "elastic, async or bounded"},
         {gives_more(o), "strategy", o->strategy_name,
             "clients that are jobs of their own have no rounds: leave out round="},
-        {l->stages || l->replicas || l->split, "layout", o->layout_text,
-            "clients of a store of keys (async, bounded, or jobs) have whole replicas, each on a "
-            "rank: leave "
-            "out stages=, replicas= and split="},
+        {l->replicas || l->split, "layout", o->layout_text,
+            "clients= says how many clients there are, whose replicas share no layers: leave out "
+            "replicas= "
+            "and split="},
         {l->everywhere, "layout", o->layout_text,
             "servers of a store of keys (async, bounded, or jobs) train nothing: use servers=1, or "
             "more"},
-        {o->layout_text && !l->servers, "layout", o->layout_text,
+        {o->layout_text && !l->servers && (!o->jobs || !l->stages), "layout", o->layout_text,
             "this run has servers: use servers=1, or more"},
         {!o->optimizer->stored, "optimizer", o->optimizer->name,
             "the servers of this run have sgd, adam and adamw: take one of these"},

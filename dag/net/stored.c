@@ -6,17 +6,16 @@
 tutti_status tutti_step_check_stored(
     const tutti_update_rule *rule, const tutti_step_options *options)
 {
-    const char *why = !rule->stored ? "have sgd, adam and adamw alone: take one of these"
-                      : options->clip_norm > 0
-                          ? "have a part of the gradients each, which are clipped by the length of "
-                            "all: leave out clipping"
-                      : options->wire != TUTTI_F32
-                          ? "add gradients in float32: leave the wire float32"
-                      : options->average_decay > 0
-                          ? "keep no averages over steps: leave out the decay of averages"
-                      : options->pipeline.stages > 1 || options->division.ranks > 1
-                          ? "have clients of whole replicas, each on a rank: do not cut them"
-                          : NULL;
+    const char *why =
+        !rule->stored ? "have sgd, adam and adamw alone: take one of these"
+        : options->clip_norm > 0
+            ? "have a part of the gradients each, which are clipped by the length of "
+              "all: leave out clipping"
+        : options->wire != TUTTI_F32 ? "add gradients in float32: leave the wire float32"
+        : options->average_decay > 0
+            ? "keep no averages over steps: leave out the decay of averages"
+        : options->division.ranks > 1 ? "have clients of whole layers: do not divide them"
+                                      : NULL;
     if (!why) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_INVAL, "step: the servers of a store of keys %s", why);
 }

@@ -28,9 +28,10 @@
  * A key's value lies on one server whole, or, from TUTTI_KV_CUT elements on, in equal parts on all of them.
  * Whole keys go to the server that has the fewest bytes so far.
  *
- * THE RULE: the workers of a client make the same calls in the same order; all workers make the same calls of
- * tutti_kv_set_optimizer, tutti_kv_init and tutti_kv_barrier in the same order. Clients may differ in
- * how often and in which order they push and pull, as far as the type permits:
+ * THE RULE: the workers of a client (with stages: of each of its stages) make the same calls in the same order; all
+ * workers make the same calls of tutti_kv_set_optimizer, tutti_kv_init, or tutti_kv_init_elsewhere in its place, and
+ * tutti_kv_barrier in the same order. Clients may differ in how often and in which order they push and pull, as far as
+ * the type permits:
  *
  *   sync        what all clients push to a key is added in the order of clients, whatever the order in
  *               which it comes: results have the same bits in every run. A pull has all pushes of all
@@ -98,17 +99,19 @@ typedef struct tutti_kv_options {
     double timeout_s;  /* for how long the others may be out of reach; 0: TUTTI_KV_TIMEOUT, or 30 */
     int64_t
         server_replicas; /* on how many servers a key lies, 1 or 2; 0: TUTTI_KV_SERVER_REPLICAS, or 1 */
+    /* Of a pipeline in each client: worker w of it has stage w modulo stages, and only that stage's keys. 0: 1. */
+    int64_t stages;
 } tutti_kv_options;
 
 /* As tutti_kv_open below, with the size of the caller's tutti_kv_options (see tutti_attach_sized). */
 TUTTI_API tutti_status tutti_kv_open_sized(
     MPI_Comm comm, const tutti_kv_options *options, size_t options_bytes, tutti_kv **kv);
 
-/* Collective over comm. options may be NULL. USAGE (on all ranks): clients do not divide the workers, no worker
- * is left, a type that is none, or one without servers, an alpha above 1 / clients; of jobs: a role that is none,
- * another token, or options that the server does not have. MISMATCH: the ranks' options differ, or a server's
- * version. TIMEOUT, COMM: a server cannot be reached, or cannot listen. Also what tutti_attach and tutti_group
- * return. */
+/* Collective over comm. options may be NULL. USAGE (on all ranks): clients do not divide the workers, or stages a
+ * client's, no worker is left, a type that is none, or one without servers, an alpha above 1 / clients; of jobs: a
+ * role that is none, another token, or options that the server does not have. MISMATCH: the ranks' options differ, or a
+ * server's version. TIMEOUT, COMM: a server cannot be reached, or cannot listen. Also what tutti_attach and
+ * tutti_group return. */
 static inline tutti_status tutti_kv_open(
     MPI_Comm comm, const tutti_kv_options *options, tutti_kv **kv)
 {
@@ -161,6 +164,10 @@ TUTTI_API tutti_status tutti_kv_set_rate(tutti_kv *kv, double rate);
  * worker calls it, with the same type and number of elements. The handle is not kept. INVAL: the key exists; the data
  * are not of this type, or the optimizer does not take it (elastic: but TUTTI_F32). */
 TUTTI_API tutti_status tutti_kv_init(tutti_kv *kv, int key, tutti_handle data, tutti_dtype dtype);
+/* With stages: the same, on the workers of all stages but the key's, which never push or pull it. count: its elements.
+ * Of the key's own stage the first worker stands for worker 0. */
+TUTTI_API tutti_status tutti_kv_init_elsewhere(
+    tutti_kv *kv, int key, int64_t count, tutti_dtype dtype);
 /* The priority of pushes and pulls of a key from here on; 0 at first. Of the messages that wait for a connection the
  * largest goes first, and one that is on its way lets it pass after every 256 KiB: give the layers that the next step
  * needs first the largest. No message waits for one that is not ready, and values are the same. Servers answer a client

@@ -10,8 +10,7 @@
 
 /* ---- opening ---- */
 
-_Static_assert(
-    sizeof(tutti_kv_options) == offsetof(tutti_kv_options, server_replicas) + sizeof(int64_t),
+_Static_assert(sizeof(tutti_kv_options) == offsetof(tutti_kv_options, stages) + sizeof(int64_t),
     "the options end with their last field");
 
 static tutti_status read_sized(const void *given, size_t bytes, tutti_kv_options *options)
@@ -90,51 +89,77 @@ static tutti_status divide_jobs(tutti_kv *kv)
         j->number, j->servers);
 }
 
-/* On the session: the group of a client's workers, or of all. Every rank calls it. */
-static tutti_status group(tutti_kv *kv, int first, int n, tutti_session **made)
+/* On the session: the group of n ranks that are `every` apart. Every rank calls it; made: on those of the group. */
+static tutti_status group(tutti_kv *kv, int first, int n, int every, tutti_session **made)
 {
     int ranks[n > 0 ? n : 1];
-    ranks[0] = first;
-    for (int i = 1; i < n; i++) ranks[i] = first + i;
-    return tutti_group(kv->session, n, ranks, made);
+    tutti_session *is_in = NULL;
+    for (int i = 0; i < n; i++) ranks[i] = first + i * every;
+    tutti_status status = tutti_group(kv->session, n, ranks, &is_in);
+    if (!status && is_in) *made = is_in;
+    return status;
 }
 
-static tutti_status group_client(tutti_kv *kv, int first, int size)
+/* Those of each stage of a client, from its first worker on. */
+static tutti_status group_client(tutti_kv *kv, int first)
 {
-    tutti_session *pushing, *pulling = NULL;
-    tutti_status status = group(kv, first, size, &pushing);
-    if (!status) status = group(kv, first, size, &pulling);
-    if (status || !pulling) return status;
-    kv->pushing = pushing;
-    kv->pulling = pulling;
-    return TUTTI_OK;
+    const int stages = kv->stages, n = kv->client_size / stages;
+    tutti_status status = TUTTI_OK;
+    for (int q = 0; q < stages && n > 1 && !status; q++) {
+        status = group(kv, first + q, n, stages, &kv->pushing);
+        if (!status) status = group(kv, first + q, n, stages, &kv->pulling);
+    }
+    return status;
+}
+
+/* Those of each stage, of all clients. */
+static tutti_status group_stages(tutti_kv *kv)
+{
+    const int stages = kv->stages, n = kv->workers / stages;
+    tutti_status status = TUTTI_OK;
+    if (stages == 1) kv->alike = kv->all;
+    for (int q = 0; q < stages && stages > 1 && n > 1 && !status; q++)
+        status = group(kv, q, n, stages, &kv->alike);
+    return status;
 }
 
 static tutti_status group_workers(tutti_kv *kv)
 {
-    int size = kv->client_size;
     tutti_status status = TUTTI_OK;
-    if (!kv->servers) {
+    if (!kv->servers)
         kv->all = kv->session;
-        kv->pushing = kv->workers > 1 ? kv->session : NULL;
-        return TUTTI_OK;
+    else if (kv->workers > 1)
+        status = group(kv, 0, kv->workers, 1, &kv->all);
+    if (!status) status = group_stages(kv);
+    if (!kv->servers) {
+        kv->pushing = kv->workers > kv->stages ? kv->alike : NULL;
+        return status;
     }
-    if (kv->workers > 1)
-        status = group(kv, 0, kv->workers, &kv->all);
-    else
-        kv->all = NULL;
-    for (int c = 0; c < kv->clients && size > 1 && !status; c++)
-        status = group_client(kv, c * size, size);
+    for (int c = 0; c < kv->clients && !status; c++) status = group_client(kv, c * kv->client_size);
     return status;
 }
 
 /* This job is one client. */
 static tutti_status group_job(tutti_kv *kv)
 {
-    int size = kv->session->size;
-    if (tutti_kv_is_server(kv) || size == 1) return TUTTI_OK;
+    if (tutti_kv_is_server(kv) || kv->session->size == 1) return TUTTI_OK;
     kv->all = kv->session;
-    return group_client(kv, 0, size);
+    return group_client(kv, 0);
+}
+
+/* A server among jobs has nothing to do with stages. */
+static tutti_status check_stages(const tutti_kv_options *o, tutti_kv *kv)
+{
+    kv->stages = 1;
+    if (!o->stages || (kv->jobs.settings.on && kv->jobs.settings.serves)) return TUTTI_OK;
+    if (o->stages < 0 || o->stages > kv->client_size || kv->client_size % o->stages)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_kv_open: stages is %lld, but a client has %d workers: must be a divisor of "
+            "these, or 0 "
+            "for 1",
+            (long long)o->stages, kv->client_size);
+    kv->stages = (int)o->stages;
+    return TUTTI_OK;
 }
 
 /* Clients may all take their difference from the same centre, which they would then push past their mean. */
@@ -169,17 +194,19 @@ static tutti_status open_on(
     if (!refused) refused = tutti_jobs_read(options, &kv->jobs.settings);
     const tutti_jobs *j = &kv->jobs.settings;
     snprintf(settings, sizeof settings,
-        "kv servers=%d\nkv clients=%d\nkv type=%.80s\nkv role=%s\nkv server_replicas=%d\n",
+        "kv servers=%d\nkv clients=%d\nkv type=%.80s\nkv role=%s\nkv server_replicas=%d\nkv "
+        "stages=%lld\n",
         j->on ? j->servers : options->servers, j->on ? j->clients : options->clients,
         options->type ? options->type : "sync",
         !j->on      ? "all"
         : j->serves ? "server"
                     : "client",
-        j->on ? j->copies : 1);
+        j->on ? j->copies : 1, (long long)options->stages);
     tutti_status status =
         tutti_session_attach(&comm, refused, settings, kv->meter, &attach, &kv->session);
     if (status) return status;
     status = j->on ? divide_jobs(kv) : divide(options, tutti_size(kv->session), kv);
+    if (!status) status = check_stages(options, kv);
     if (!status) status = check_type(kv);
     if (!status) status = serves_at_all(kv);
     if (!status) {

@@ -22,9 +22,14 @@ int tutti_kv_worker(const tutti_kv *kv)
     return kv->rank % kv->client_size;
 }
 
+int tutti_kv_stage(const tutti_kv *kv)
+{
+    return tutti_kv_worker(kv) % kv->stages;
+}
+
 int tutti_kv_is_root(const tutti_kv *kv, const tutti_kv_part *part)
 {
-    return tutti_kv_worker(kv) == part->root;
+    return tutti_kv_worker(kv) / kv->stages == part->root;
 }
 
 tutti_status tutti_kv_enter(const tutti_kv *kv, const char *function, int serves)

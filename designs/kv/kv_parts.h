@@ -42,7 +42,7 @@ typedef enum tutti_kv_note {
 /* A part of a key, or all of it, on a server, where `slot` is its number, and that of its edges. */
 typedef struct tutti_kv_part {
     tutti_portion portion;
-    int root;       /* of this worker's client: which of its workers talks to the server */
+    int root;       /* of this worker's client: which of those of its stage talks to the server */
     int64_t pushes; /* of this client so far */
     tutti_handle pushed, value; /* what is on its way to the server, and from there */
     tutti_handle state[TUTTI_OPTIMIZER_STATES]; /* without servers */
@@ -56,6 +56,7 @@ typedef struct tutti_kv_key {
     int64_t count;
     int priority;
     int64_t calls;      /* of elastic: pushpulls so far */
+    int elsewhere;      /* another stage has it: no data are here */
     atomic_int joining; /* tasks that give the program's data their values, and have not ended */
     int parts;
     tutti_kv_part part[];
@@ -113,12 +114,13 @@ struct tutti_kv {
     tutti_session *session;
     tutti_meter *meter; /* may be NULL; borrowed */
     const tutti_road *road;
-    tutti_session *all; /* the workers that meet by MPI; NULL: this one is alone, or a server */
-    /* The client's workers, NULL if it is one. Pushes and pulls have a group each, so that no push waits for a
-     * pull: a pull may wait for what another client pushes, and that client for a push of this one. */
+    /* The workers that meet by MPI, and those of them that have this one's stage; NULL: this one is alone, or serves */
+    tutti_session *all, *alike;
+    /* Those of the client, of this stage, NULL if it is one. Pushes and pulls have a group each, so that no push waits
+     * for a pull: a pull may wait for what another client pushes, and that client for a push of this one. */
     tutti_session *pushing, *pulling;
     int servers, workers, clients;
-    int client_size;
+    int client_size, stages; /* stages: 1 or more, a divisor */
     int rank;   /* workers first */
     int server; /* -1: this is a worker */
     tutti_book_rule rule;
@@ -142,8 +144,9 @@ tutti_status tutti_kv_enter(const tutti_kv *kv, const char *function, int serves
 int tutti_kv_is_server(const tutti_kv *kv);
 /* The rank of a server. */
 int tutti_kv_server_rank(const tutti_kv *kv, int server);
-/* Which of its client's workers this one is. */
+/* Which of its client's workers this one is, and which stage it has. */
 int tutti_kv_worker(const tutti_kv *kv);
+int tutti_kv_stage(const tutti_kv *kv);
 /* Whether this worker is the one that talks to the part's server. */
 int tutti_kv_is_root(const tutti_kv *kv, const tutti_kv_part *part);
 /* A worker waits until it has heard so many ends (meetings) from servers. COMM: the run has failed. */

@@ -59,7 +59,7 @@ static tutti_status place(tutti_kv *kv, tutti_kv_key *k, int p)
 {
     tutti_kv_part *part = &k->part[p];
     tutti_portions_deal(&kv->portions, k->count, tutti_dtype_bytes(k->dtype), p, &part->portion);
-    part->root = part->portion.slot % kv->client_size;
+    part->root = part->portion.slot % (kv->client_size / kv->stages);
     int most = tutti_exchange_edges(kv->session->exchange);
     if (!kv->servers || (part->portion.slot < most && part->portion.second_slot < most))
         return TUTTI_OK;
@@ -80,18 +80,22 @@ static tutti_status open_part(tutti_kv *kv, const tutti_kv_key *k, tutti_kv_part
 }
 
 static tutti_status make_key(
-    tutti_kv *kv, int key, int64_t count, tutti_dtype dtype, tutti_kv_key **made)
+    tutti_kv *kv, int key, int64_t count, tutti_dtype dtype, int elsewhere, tutti_kv_key **made)
 {
     int parts = tutti_portions_parts(&kv->portions, count);
     tutti_kv_key *k = calloc(1, sizeof *k + (size_t)parts * sizeof k->part[0]);
     if (!k) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_init: no memory for key %d", key);
-    *k = (tutti_kv_key){
-        .next = kv->keys, .key = key, .dtype = dtype, .count = count, .parts = parts};
+    *k = (tutti_kv_key){.next = kv->keys,
+        .key = key,
+        .dtype = dtype,
+        .count = count,
+        .elsewhere = elsewhere,
+        .parts = parts};
     kv->keys = k; /* from here on it is closed with the store */
     tutti_status status = TUTTI_OK;
     for (int p = 0; p < parts && !status; p++) {
         status = place(kv, k, p);
-        if (!status) status = open_part(kv, k, &k->part[p]);
+        if (!status && !elsewhere) status = open_part(kv, k, &k->part[p]);
     }
     *made = k;
     return status;
@@ -239,16 +243,11 @@ tutti_status tutti_kv_set_priority(tutti_kv *kv, int key, int priority)
  * then all pull: a client that joins later gets what there is. */
 static int gives(const tutti_kv *kv)
 {
-    return kv->jobs.settings.on ? tutti_kv_worker(kv) == 0 : kv->rank == 0;
+    return (kv->jobs.settings.on ? tutti_kv_worker(kv) : kv->rank) < kv->stages;
 }
 
-tutti_status tutti_kv_init(tutti_kv *kv, int key, tutti_handle data, tutti_dtype dtype)
+static tutti_status check_new(const tutti_kv *kv, const char *function, int key, tutti_dtype dtype)
 {
-    static const char function[] = "tutti_kv_init";
-    int64_t count;
-    tutti_kv_key *k = NULL;
-    tutti_status status = tutti_kv_enter(kv, function, 0);
-    if (status) return status;
     if (key < 0 || find(kv, key))
         return tutti_fail(TUTTI_ERR_INVAL,
             key < 0 ? "%s: key %d: must be 0 or more"
@@ -259,14 +258,40 @@ tutti_status tutti_kv_init(tutti_kv *kv, int key, tutti_handle data, tutti_dtype
             "%s: key %d: the optimizer %s does not take %s: make a key of TUTTI_F32, or set assign "
             "or add",
             function, key, tutti_optimizer_name(&kv->optimizer), tutti_dtype_name(dtype));
-    if (kv->rule.type == TUTTI_KV_ELASTIC && dtype != TUTTI_F32)
-        return tutti_fail(TUTTI_ERR_INVAL,
-            "%s: key %d: the type elastic does not take %s: make a key of TUTTI_F32", function, key,
-            tutti_dtype_name(dtype));
-    status = count_elements(function, NULL, data, dtype, gives(kv), &count);
-    if (!status) status = make_key(kv, key, count, dtype, &k);
-    if (!status && kv->all && !kv->jobs.settings.on)
-        status = tutti_broadcast(kv->all, data, dtype, 0);
+    if (kv->rule.type != TUTTI_KV_ELASTIC || dtype == TUTTI_F32) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_INVAL,
+        "%s: key %d: the type elastic does not take %s: make a key of TUTTI_F32", function, key,
+        tutti_dtype_name(dtype));
+}
+
+tutti_status tutti_kv_init_elsewhere(tutti_kv *kv, int key, int64_t count, tutti_dtype dtype)
+{
+    static const char function[] = "tutti_kv_init_elsewhere";
+    tutti_kv_key *k;
+    tutti_status status = tutti_kv_enter(kv, function, 0);
+    if (!status && kv->stages == 1)
+        status = tutti_fail(TUTTI_ERR_INVAL,
+            "%s: key %d: clients have one stage: set tutti_kv_options.stages, or call "
+            "tutti_kv_init",
+            function, key);
+    if (!status && count < 1)
+        status = tutti_fail(TUTTI_ERR_INVAL, "%s: key %d: %lld elements: must be 1 or more",
+            function, key, (long long)count);
+    if (!status) status = check_new(kv, function, key, dtype);
+    return status ? status : make_key(kv, key, count, dtype, 1, &k);
+}
+
+tutti_status tutti_kv_init(tutti_kv *kv, int key, tutti_handle data, tutti_dtype dtype)
+{
+    static const char function[] = "tutti_kv_init";
+    int64_t count;
+    tutti_kv_key *k = NULL;
+    tutti_status status = tutti_kv_enter(kv, function, 0);
+    if (!status) status = check_new(kv, function, key, dtype);
+    if (!status) status = count_elements(function, NULL, data, dtype, gives(kv), &count);
+    if (!status) status = make_key(kv, key, count, dtype, 0, &k);
+    if (!status && kv->alike && !kv->jobs.settings.on)
+        status = tutti_broadcast(kv->alike, data, dtype, 0);
     for (int p = 0; !status && p < k->parts; p++)
         if (gives(kv) || !kv->servers) status = give_value(kv, k, &k->part[p], data);
     return status || !kv->jobs.settings.on ? status : pull(kv, k, 1, &data);
@@ -313,6 +338,12 @@ static tutti_status check_item(tutti_kv *kv, const list *l, int i)
     tutti_kv_key *k = l->found[i] = find(kv, l->key[i]);
     if (!k)
         return tutti_fail(TUTTI_ERR_INVAL, "%s: key %d is unknown: make it with tutti_kv_init",
+            l->function, l->key[i]);
+    if (k->elsewhere)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "%s: key %d belongs to another stage than this worker's: the workers of that stage "
+            "push and "
+            "pull it",
             l->function, l->key[i]);
     tutti_status status = tutti_kv_failure(kv);
     if (!status && kv->rule.type == TUTTI_KV_ELASTIC) status = check_elastic(l, i);

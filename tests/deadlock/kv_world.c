@@ -48,6 +48,7 @@ static tutti_status open_kv(kv_world *w, int r)
         .workers = c->workers,
         .clients = c->clients,
         .client_size = kv_case_client_size(c),
+        .stages = 1,
         .rank = r,
         .server = r < c->workers ? -1 : r - c->workers,
         .rule = c->rule,

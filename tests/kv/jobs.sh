@@ -13,6 +13,8 @@ for shape in '1 1 2' '1 2 1' '2 3 2'; do
 done
 run 2 2 1 counts async
 all_end well
+run 2 2 4 stages sync 2
+all_end well
 run 1 3 1 leaving bounded:1
 all_end well
 

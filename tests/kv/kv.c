@@ -16,6 +16,7 @@
  *   elastic    clients train alone, and meet the centre: each worker says what its client gave it (OPTIMIZER: steps),
  *              and what the centre has in the end
  *   perish     the same, but the worker dies in one more meeting, between the centre's answer and the difference
+ *   stages     clients are pipelines of so many stages (OPTIMIZER: how many), each with keys of its own
  *   refusals   wrong arguments, each of which is refused with a sentence
  *   differ     worker 1 sets another optimizer
  * Prints what is wrong. */
@@ -56,6 +57,7 @@ static void work(const char *mode, const char *type, const char *optimizer)
     if (!strcmp(mode, "waits")) run_waits();
     if (!strcmp(mode, "survive")) run_survive(atoi(optimizer));
     if (!strcmp(mode, "steps")) run_steps(atoi(optimizer));
+    if (!strcmp(mode, "stages")) run_stages(atoi(optimizer));
     if (!strcmp(mode, "refusals")) run_refusals();
     if (!strcmp(mode, "missed")) run_missed();
     if (!strcmp(mode, "differ"))
@@ -68,8 +70,10 @@ int main(int argc, char **argv)
     struct starpu_conf conf;
     if (argc < 5) return 2;
     const char *mode = argv[1], *optimizer = argc > 5 ? argv[5] : "assign";
-    const tutti_kv_options options = {
-        .servers = atoi(argv[2]), .clients = atoi(argv[3]), .type = argv[4]};
+    const tutti_kv_options options = {.servers = atoi(argv[2]),
+        .clients = atoi(argv[3]),
+        .type = argv[4],
+        .stages = strcmp(mode, "stages") ? 0 : atoi(optimizer)};
     MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
     starpu_conf_init(&conf);
     conf.ncuda = conf.nopencl = 0;

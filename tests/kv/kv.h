@@ -36,6 +36,8 @@ void run_ahead(void);
 void run_waits(void);
 void run_rare(void);
 void run_steps(int times);
+/* kv_stages.c */
+void run_stages(int stages);
 /* kv_urgent.c */
 void run_urgent(void);
 /* kv_elastic.c */

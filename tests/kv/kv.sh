@@ -44,6 +44,13 @@ done
 for type in sync async bounded:1; do runs 4 leaving 1 0 $type; done
 TUTTI_DESIGN=sequential runs 2 sync 0 1 sync add
 
+for stages in '9 1 2' '6 2 2' '4 0 1'; do # ranks, servers, clients
+    read -r ranks servers clients <<< "$stages"
+    runs "$ranks" stages "$servers" "$clients" sync 2
+done
+says err "tutti_kv_push: key 1 belongs to another stage than this worker's: the workers of that stage push and pull it"
+says err "tutti_kv_init_elsewhere: key 101: 0 elements: must be 1 or more"
+
 runs 3 waits 2 0 sync
 runs 1 waits 0 0 sync
 # 100 pushes and pulls of 280 kB, all at once, of two workers: with memory for each, the server would have 112 MB.
@@ -67,11 +74,14 @@ says err "tutti_kv_push: the data are registered with elements of 8 bytes, but F
 says err "tutti_kv_init: key 0 exists: take another number, or push to it"
 says err "tutti_kv_init: key 0: the optimizer adam does not take I32: make a key of TUTTI_F32"
 says err "tutti_kv_init: key -1: must be 0 or more"
+says err "tutti_kv_init_elsewhere: key 0: clients have one stage: set tutti_kv_options.stages, or call tutti_kv_init"
 says err "keys have been made: call it before the first tutti_kv_init"
 refuses 1 "sets a.*, but another has set a" kv 3 differ 1 0 sync
 refuses 1 "tutti_kv_serve: worker 1 uses key number 0, which worker 0 has left without making: every worker must make the same keys" \
     kv 3 missed 1 0 sync
 refuses 1 "servers is 3 of 3 ranks: must be from 0 to 2" kv 3 works 3 0 sync
+refuses 1 "stages is 2, but a client has 3 workers: must be a divisor of these" kv 4 stages 1 1 sync 2
+refuses 1 "stages is -1, but a client has 3 workers" kv 4 stages 1 1 sync -1
 refuses 1 "clients is 2, but 3 workers cannot form so many groups" kv 4 works 1 2 sync
 refuses 1 'type is "async", but without servers there is sync alone' kv 2 works 0 0 async
 refuses 1 'type "slowly": must be sync, async, bounded:S' kv 2 works 1 0 slowly

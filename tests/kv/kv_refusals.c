@@ -40,6 +40,7 @@ void run_refusals(void)
     CHECK(tutti_kv_init(kv, -1, a, TUTTI_F32) == TUTTI_ERR_INVAL);
     CHECK(tutti_kv_init(kv, 0, a, TUTTI_I32) == TUTTI_ERR_INVAL);
     CHECK(tutti_kv_init(kv, 0, NULL, TUTTI_F32) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_init_elsewhere(kv, 0, 10, TUTTI_F32) == TUTTI_ERR_INVAL);
     CHECK(!tutti_kv_init(kv, 0, a, TUTTI_F32));
     CHECK(tutti_kv_init(kv, 0, a, TUTTI_F32) == TUTTI_ERR_INVAL);
     CHECK(!tutti_kv_set_priority(kv, 0, 1));

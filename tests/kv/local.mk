@@ -14,5 +14,5 @@ TESTS += tests/kv/kv.sh tests/kv/jobs.sh tests/kv/replicas.sh tests/kv/run.sh
 EXTRA_DIST += tests/kv/kv.sh tests/kv/jobs.sh tests/kv/replicas.sh tests/kv/run.sh tests/kv/lib.sh
 check_PROGRAMS += tests/kv/kv
 tests_kv_kv_SOURCES = tests/kv/kv.c tests/kv/kv.h tests/kv/kv_counts.c tests/kv/kv_elastic.c tests/kv/kv_refusals.c \
-	tests/kv/kv_rounds.c tests/kv/kv_urgent.c tests/support/nap.c
+	tests/kv/kv_rounds.c tests/kv/kv_stages.c tests/kv/kv_urgent.c tests/support/nap.c
 tests_kv_kv_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)

@@ -63,9 +63,28 @@ two=$(field weights_hash)
 trains 5 "${model[@]}" "${adam[@]}" --layout servers=1,clients=2 --strategy bounded:0
 is "clients of two, adam" "$two"
 
+# ---- workers in stages: the same bits ----
+cut=("${same[@]}" --micro-batches 2 --eval-every 1 --replica-check 2)
+trains 3 "${model[@]}" "${cut[@]}" --layout servers=1,clients=2
+halves=$(field weights_hash)
+trains 6 "${model[@]}" "${cut[@]}" --layout servers=2,clients=2,stages=2 --strategy bounded:0 --checkpoint "$dir/s"
+is "bounded:0, stages" "$halves"
+grep -q '"layout":"servers=2,clients=2,stages=2"' "$dir/json" || fail "the start does not name the stages"
+trains 5 "${model[@]}" --layout servers=1,clients=2,stages=2 --strategy async --epochs 3 --design chained
+learns "async, stages"
+
 # ---- jobs ----
 jobs 0 "${same[@]}" --strategy sync
 is "sync, jobs" "$sync"
+in_stages() { # OPTION...: each client is two stages
+    "$run" --servers 1 --clients 2 -n "$@" > "$dir/out" 2>&1
+}
+in_stages 4 "$apps/tutti-cifar" "${model[@]}" "${cut[@]}" --layout stages=2 --quiet --json "$dir/json" || { fail "jobs in stages"; cat "$dir/out"; }
+is "sync, jobs in stages" "$halves"
+in_stages 4 "$apps/tutti-cifar" "${model[@]}" "${cut[@]}" --layout stages=2 --quiet --json "$dir/json" --strategy elastic:period=2,alpha=0.2 ||
+    { fail "elastic, jobs in stages"; cat "$dir/out"; }
+in_stages 6 "$apps/tutti-cifar" "${model[@]}" --layout stages=2 --steps 1 && fail "three ranks of a client make stages of two"
+grep -q 'workers of 2 stages cannot be formed of the 3 ranks of this client' "$dir/out" || { fail "ranks that make no stages"; cat "$dir/out"; }
 jobs 0 --epochs 3 --strategy async --checkpoint "$dir/a"
 learns "async, jobs"
 communicates "async, jobs"
@@ -177,7 +196,7 @@ refused "have sgd, adam and adamw" 3 --layout servers=1 --strategy async --optim
 refused "clip-norm.*a part of the gradients" 3 --layout servers=1 --strategy async --clip-norm 1
 refused "compress.*a part of the gradients" 3 --layout servers=1 --strategy async --compress onebit
 refused "wire.*servers add gradients as f32" 3 --layout servers=1 --strategy async --wire bf16
-refused "leave out stages=, replicas= and split=" 3 --layout servers=1,stages=2 --strategy async
+refused "workers of 2 stages cannot be formed of 2 ranks\|workers of 2 stages cannot be formed of 3 ranks" 4 --layout servers=1,stages=2 --strategy async
 refused "design.*take another design" 3 --layout servers=1 --strategy async --design sequential
 refused "design auto.*name a design" 3 --layout servers=1 --strategy async --design auto
 refused "ema.*keep no averages" 3 --layout servers=1 --strategy async --ema 0.9

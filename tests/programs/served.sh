@@ -115,7 +115,6 @@ refused "whose replicas are counted by clients= and share no layers: leave out r
 refused "leave out replicas= and split=" 3 --layout servers=1,split=2
 refused "each server of servers=all would have one: use servers=1, or more" 2 --layout servers=all,stages=2
 refused "workers of 2 stages cannot be formed of 3 ranks (4 ranks without 1 server): start 3 ranks, or 5" 4 --layout servers=1,stages=2
-refused "store of keys.*whole replicas, each on a rank: leave out stages=" 3 --layout servers=1,stages=2 --strategy async
 refused "must be stages=S.*or servers=S,clients=C,stages=Q, such as servers=1,clients=2 or servers=all" 3 --layout servers=some
 refused "3 clients of equal size cannot be formed of 4 workers (all ranks): use a divisor of 4, or start 6" 4 --layout servers=all,clients=3
 for strategy in elastic elastic:alpha=0.2; do
