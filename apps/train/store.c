@@ -74,8 +74,7 @@ static tutti_status check_stages(const tutti_train_store *s, int stages, int ser
     char text[TUTTI_LAYOUT_TEXT];
     if (serves || s->all.size % stages == 0) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_USAGE,
-        "--layout %s: workers of %d stages cannot be formed of the %d ranks of this client: start "
-        "a "
+        "--layout %s: workers of %d stages cannot be formed of the %d ranks of this client: start a "
         "multiple of %d for each client",
         tutti_layout_print(&s->layout, text), stages, s->all.size, stages);
 }
@@ -207,7 +206,6 @@ static tutti_handle handle(const tutti_training_session *on, int tensor)
     return on->runner->handle(on->run, tensor);
 }
 
-/* Which of this rank's parameters that of a key is; -1: another stage has it. */
 static int own_parameter(const tutti_training_session *on, int key)
 {
     const tutti_step *step = on->step;
@@ -217,10 +215,18 @@ static int own_parameter(const tutti_training_session *on, int key)
     return i < step->parameters ? i : -1;
 }
 
-/* Keys are numbered as the model's parameters. */
+static tutti_status list_keys(tutti_train_store *store, const tutti_training_session *on)
+{
+    store->keys = tutti_weights_parameters(on);
+    store->own = calloc((size_t)store->keys, sizeof *store->own);
+    if (!store->own) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d keys", store->keys);
+    for (int key = 0; key < store->keys; key++) store->own[key] = own_parameter(on, key);
+    return TUTTI_OK;
+}
+
 static tutti_status init_key(tutti_train_store *store, tutti_training_session *on, int key)
 {
-    const int i = own_parameter(on, key);
+    const int i = store->own[key];
     if (i >= 0) return tutti_kv_init(store->kv, key, handle(on, on->step->parameter[i]), TUTTI_F32);
     const tutti_tensor *weight = tutti_weights_get(on, key);
     return tutti_kv_init_elsewhere(store->kv, key, tutti_shape_count(&weight->shape), TUTTI_F32);
@@ -231,7 +237,8 @@ tutti_status tutti_train_store_open(
 {
     tutti_status status = open_kv(options, on->meter, store);
     if (!status) status = choose_optimizer(store, on);
-    for (int key = 0; key < tutti_weights_parameters(on) && !status; key++)
+    if (!status) status = list_keys(store, on);
+    for (int key = 0; key < store->keys && !status; key++)
         status = init_key(store, on, key);
     on->stale = 1;
     return status ? status : tutti_train_store_settle(store, options->timeout_s);
@@ -241,8 +248,8 @@ tutti_status tutti_train_store_open(
 static tutti_status meet_centre(tutti_train_store *store, tutti_training_session *on)
 {
     tutti_status status = TUTTI_OK;
-    for (int key = 0; key < tutti_weights_parameters(on) && !status; key++) {
-        const int i = own_parameter(on, key);
+    for (int key = 0; key < store->keys && !status; key++) {
+        const int i = store->own[key];
         if (i < 0) continue;
         tutti_handle weights = handle(on, on->step->parameter[i]);
         status = tutti_kv_pushpull(store->kv, key, weights, weights);
@@ -256,14 +263,13 @@ tutti_status tutti_train_store_step(
 {
     const tutti_step *step = on->step;
     if (step->strategy->meets_store) return meet_centre(store, on);
-    const int keys = tutti_weights_parameters(on);
     tutti_status status = tutti_kv_set_rate(store->kv, rate / store->clients_apart);
-    for (int key = keys - 1; key >= 0 && !status; key--) {
-        const int i = own_parameter(on, key);
+    for (int key = store->keys - 1; key >= 0 && !status; key--) {
+        const int i = store->own[key];
         if (i >= 0) status = tutti_kv_push(store->kv, key, handle(on, step->gradient[i]));
     }
-    for (int key = 0; key < keys && !status; key++) {
-        const int i = own_parameter(on, key);
+    for (int key = 0; key < store->keys && !status; key++) {
+        const int i = store->own[key];
         if (i >= 0) status = tutti_kv_pull(store->kv, key, handle(on, step->parameter[i]));
     }
     on->stale = 1;
@@ -278,7 +284,9 @@ tutti_status tutti_train_store_settle(tutti_train_store *store, double timeout_s
 tutti_status tutti_train_store_close(tutti_train_store *store)
 {
     tutti_kv *kv = store->kv;
+    free(store->own);
     store->kv = NULL;
+    store->own = NULL;
     return tutti_kv_close(kv);
 }
 

@@ -34,6 +34,9 @@ typedef struct tutti_train_store {
     int clients_apart; /* by how many updates a step of all clients comes to */
     tutti_layout layout;
     struct tutti_kv *kv; /* NULL: not open */
+    /* Open: the model's parameters, which are the keys, and which of this rank's parameters each is; -1: another
+     * stage has it */
+    int keys, *own;
 } tutti_train_store;
 
 /* Options that cannot be with a store. USAGE (logged). [P] */

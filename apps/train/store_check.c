@@ -37,11 +37,9 @@ tutti_status tutti_train_store_check(const tutti_train_options *o)
             "clients that are jobs of their own have no rounds: leave out round="},
         {l->replicas || l->split, "layout", o->layout_text,
             "clients= says how many clients there are, whose replicas share no layers: leave out "
-            "replicas= "
-            "and split="},
+            "replicas= and split="},
         {l->everywhere, "layout", o->layout_text,
-            "servers of a store of keys (async, bounded, or jobs) train nothing: use servers=1, or "
-            "more"},
+            "servers of a store of keys (async, bounded, or jobs) train nothing: use servers=1, or more"},
         {o->layout_text && !l->servers && (!o->jobs || !l->stages), "layout", o->layout_text,
             "this run has servers: use servers=1, or more"},
         {!o->optimizer->stored, "optimizer", o->optimizer->name,

@@ -154,9 +154,8 @@ static tutti_status check_stages(const tutti_kv_options *o, tutti_kv *kv)
     if (!o->stages || (kv->jobs.settings.on && kv->jobs.settings.serves)) return TUTTI_OK;
     if (o->stages < 0 || o->stages > kv->client_size || kv->client_size % o->stages)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "tutti_kv_open: stages is %lld, but a client has %d workers: must be a divisor of "
-            "these, or 0 "
-            "for 1",
+            "tutti_kv_open: stages is %lld, but a client has %d workers: must be a divisor of these, "
+            "or 0 for 1",
             (long long)o->stages, kv->client_size);
     kv->stages = (int)o->stages;
     return TUTTI_OK;
