@@ -46,10 +46,14 @@ static void hear(int signal)
     told = signal;
 }
 
+/* A signal that is ignored stays so. */
 static void listen(struct sigaction before[ENDS])
 {
     struct sigaction heard = {.sa_handler = hear};
-    for (int i = 0; i < ENDS; i++) sigaction(ends[i], &heard, &before[i]);
+    for (int i = 0; i < ENDS; i++) {
+        sigaction(ends[i], NULL, &before[i]);
+        if (before[i].sa_handler != SIG_IGN) sigaction(ends[i], &heard, NULL); /* nohup */
+    }
 }
 
 void tutti_box_obey(void)

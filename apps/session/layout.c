@@ -64,12 +64,10 @@ static const char *read_all(const char *text)
 static const char *read_service(tutti_layout *layout, int told)
 {
     if (layout->replicas || layout->split)
-        return "has clients of servers, whose replicas are counted by clients= and share no "
-               "layers: leave "
+        return "has clients of servers, whose replicas are counted by clients= and share no layers: leave "
                "out replicas= and split=";
     if (layout->everywhere && layout->stages)
-        return "has stages, of which each server of servers=all would have one: use servers=1, or "
-               "more, or "
+        return "has stages, of which each server of servers=all would have one: use servers=1, or more, or "
                "leave out stages=";
     if (!told)
         return "has clients, but not how many servers they have: add servers=, such as servers=1";
@@ -149,8 +147,7 @@ static tutti_status refuse_clients(const tutti_layout *layout, int ranks, int st
     print_working(layout, ranks, those);
     if (stages > 1) snprintf(in_stages, sizeof in_stages, ", each in %d stages", stages);
     return tutti_fail(TUTTI_ERR_USAGE,
-        "--layout %s: %d clients of equal size cannot be formed of %d workers (%s%s): use a "
-        "divisor of "
+        "--layout %s: %d clients of equal size cannot be formed of %d workers (%s%s): use a divisor of "
         "%d, or start %d ranks",
         tutti_layout_print(layout, text), clients, workers, those, in_stages, workers,
         servers + (workers / clients + 1) * clients * stages);
