@@ -12,8 +12,8 @@ tutti_status tutti_box_self(char self[TUTTI_BOX_PATH]);
  * it is neither, its name alone, for PATH. Returns text. */
 const char *tutti_box_find(const char *self, const char *place, char text[TUTTI_BOX_TEXT]);
 /* Runs a program to its end. After the deadline, asks it to terminate and waits, because tutti-box must take
- * its box down. So does a SIGHUP, SIGINT or SIGTERM that this process does not ignore, which tutti_box_obey then obeys. what: "a cell". IO,
- * TIMEOUT (logged). */
+ * its box down. So does a SIGHUP, SIGINT or SIGTERM that this process does not ignore, which tutti_box_obey
+ * then obeys. what: "a cell". IO, TIMEOUT (logged). */
 tutti_status tutti_box_run(char *const argv[], const char *what, double timeout_s);
 /* Behind tutti_box_run, once there is nothing left to tidy up: a signal that came meanwhile does what it does, which is
  * to end this process unless it is ignored. */
