@@ -3,6 +3,7 @@
 #include "apps/data/exif.h"
 #include "apps/data/file.h"
 #include "apps/data/jpeg.h"
+#include "apps/data/other_file.h"
 #include "apps/data/png.h"
 #include "apps/data/resize.h"
 #include "dag/base/log.h"
@@ -135,14 +136,16 @@ const char *tutti_decoder_fault(const tutti_decoder *decoder)
 
 static tutti_status look_at_png(tutti_decoder *d, const tutti_sample *sample)
 {
-    d->orientation = 1;
-    if (tutti_png_begin(&d->png, sample->bytes, sample->count, &d->width, &d->height))
+    if (tutti_png_begin(
+            &d->png, sample->bytes, sample->count, &d->width, &d->height, &d->orientation))
         return fault(d, sample, "%s", d->png.fault);
     return TUTTI_OK;
 }
 
 static tutti_status look_at_jpeg(tutti_decoder *d, const tutti_sample *sample)
 {
+    const char *advice = tutti_other_file_advice(sample->bytes, sample->count);
+    if (advice) return fault(d, sample, "%s", advice);
     if (tutti_jpeg_begin(
             d->jpeg, sample->bytes, sample->count, &d->width, &d->height, &d->orientation))
         return fault(d, sample, "%s", tutti_jpeg_fault(d->jpeg));
@@ -221,9 +224,20 @@ static area turn_back(const tutti_decoder *d, area a)
     return a;
 }
 
+/* For a window of the stored picture, and where that must be turned also of the upright one. */
+static tutti_status reserve_window(tutti_decoder *d, const tutti_jpeg_window *w)
+{
+    tutti_status status = reserve(&d->stored, w->width, w->height, CHANNELS);
+    if (status || d->orientation == 1) return status;
+    return reserve(&d->upright, w->width, w->height, CHANNELS);
+}
+
 /* A window of the stored picture becomes one of the upright picture. */
 static void turn(tutti_decoder *d, const tutti_jpeg_window *w, window *upright)
 {
+    *upright = (window){
+        d->stored.bytes, w->x * w->shrink, w->y * w->shrink, w->width, w->height, w->shrink};
+    if (d->orientation == 1) return;
     int left = w->x * w->shrink, right = left + w->width * w->shrink;
     int top = w->y * w->shrink, bottom = top + w->height * w->shrink;
     if (tutti_exif_mirrors_x(d->orientation)) left = d->width - right;
@@ -242,25 +256,21 @@ static tutti_status decode_jpeg(
     tutti_jpeg_window w = {.shrink = shrink, .x = a.left / shrink, .y = a.top / shrink};
     w.width = (a.right + shrink - 1) / shrink - w.x;
     w.height = (a.bottom + shrink - 1) / shrink - w.y;
-    tutti_status status = reserve(&d->stored, w.width, w.height, CHANNELS);
-    if (!status && d->orientation > 1) status = reserve(&d->upright, w.width, w.height, CHANNELS);
+    tutti_status status = reserve_window(d, &w);
     if (status) return status;
     if (tutti_jpeg_decode(d->jpeg, &w, d->stored.bytes))
         return fault(d, sample, "%s", tutti_jpeg_fault(d->jpeg));
-    if (d->orientation > 1)
-        turn(d, &w, made);
-    else
-        *made = (window){d->stored.bytes, w.x * shrink, w.y * shrink, w.width, w.height, shrink};
+    turn(d, &w, made);
     return TUTTI_OK;
 }
 
 static tutti_status decode_png(tutti_decoder *d, const tutti_sample *sample, window *made)
 {
-    tutti_status status = reserve(&d->stored, d->width, d->height, CHANNELS + 1);
+    const tutti_jpeg_window all = {.shrink = 1, .width = d->width, .height = d->height};
+    tutti_status status = reserve_window(d, &all);
     if (status) return status;
-    if (tutti_png_decode(&d->png, d->stored.bytes, d->stored.bytes))
-        return fault(d, sample, "%s", d->png.fault);
-    *made = (window){d->stored.bytes, 0, 0, d->width, d->height, 1};
+    if (tutti_png_decode(&d->png, d->stored.bytes)) return fault(d, sample, "%s", d->png.fault);
+    turn(d, &all, made);
     return TUTTI_OK;
 }
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { ORIENTATION = 0x0112, SHORT = 3, ENTRY = 12, HEAD = 8 };
+enum { ORIENTATION = 0x0112, BYTE = 1, SHORT = 3, LONG = 4, ENTRY = 12, HEAD = 8 };
 
 typedef struct tiff_reader {
     const uint8_t *bytes;
@@ -20,16 +20,28 @@ static uint32_t number(const tiff_reader *t, size_t at, size_t size)
     return value;
 }
 
+/* How many bytes a number of this type has; 0 for a type that is no whole number. */
+static size_t bytes_of(uint32_t type)
+{
+    return type == BYTE ? 1 : type == SHORT ? 2 : type == LONG ? 4 : 0;
+}
+
 int tutti_exif_orientation(const uint8_t *tiff, size_t count)
 {
+    static const char head[] = "Exif\0"; /* and the 0 that ends the string */
+    if (count > sizeof head && !memcmp(tiff, head, sizeof head)) {
+        tiff += sizeof head;
+        count -= sizeof head;
+    }
     if (count < HEAD || (memcmp(tiff, "II*\0", 4) && memcmp(tiff, "MM\0*", 4))) return 1;
     tiff_reader t = {tiff, count, tiff[0] == 'M'};
     size_t folder = number(&t, 4, 4), entries = number(&t, folder, 2);
     for (size_t e = 0; e < entries; e++) {
         size_t at = folder + 2 + e * ENTRY;
         if (at >= count) break;
-        if (number(&t, at, 2) != ORIENTATION || number(&t, at + 2, 2) != SHORT) continue;
-        uint32_t value = number(&t, at + 8, 2);
+        size_t bytes = bytes_of(number(&t, at + 2, 2));
+        if (number(&t, at, 2) != ORIENTATION || !bytes) continue;
+        uint32_t value = number(&t, at + 8, bytes);
         return value >= 1 && value <= 8 ? (int)value : 1;
     }
     return 1;

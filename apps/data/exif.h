@@ -12,7 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The orientation in a TIFF structure; 1 if there is none, or the structure is damaged. */
+/* The orientation in a TIFF structure, with or without "Exif\0\0" before it; 1 if there is none, or
+ * the structure is damaged. It is a SHORT; a LONG or a BYTE, as some programs write, is read, too. */
 int tutti_exif_orientation(const uint8_t *tiff, size_t count);
 
 /* What an orientation does to the stored picture: mirror it, then perhaps exchange its axes. */

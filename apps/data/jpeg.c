@@ -32,6 +32,7 @@ struct tutti_jpeg {
     struct jpeg_progress_mgr progress;
     jmp_buf failed;
     uint8_t *row; /* a decoded row, from libjpeg's pool */
+    int ended;    /* libjpeg has asked for bytes beyond the end */
     char fault[JMSG_LENGTH_MAX + 64];
 };
 
@@ -71,8 +72,14 @@ static int is_harmless(int warning)
 
 static void on_message(j_common_ptr common, int level)
 {
-    /* a warning is below 0; if the data is damaged, libjpeg would guess */
-    if (level < 0 && !is_harmless(common->err->msg_code)) on_error(common);
+    tutti_jpeg *jpeg = common->client_data;
+    if (level >= 0) return; /* a warning is below 0 */
+    /* libjpeg reads ahead, and goes on as if the end mark followed: a bit that is missing in truth
+     * is another warning. */
+    if (common->err->msg_code == JWRN_JPEG_EOF)
+        jpeg->ended = 1;
+    else if (!is_harmless(common->err->msg_code))
+        on_error(common); /* the data is damaged, and libjpeg would guess */
 }
 
 static void on_progress(j_common_ptr common)
@@ -117,19 +124,71 @@ const char *tutti_jpeg_fault(const tutti_jpeg *jpeg)
 
 static int find_orientation(const struct jpeg_decompress_struct *cinfo)
 {
-    static const char head[] = "Exif\0"; /* and the 0 that ends the string */
+    static const char head[] =
+        "Exif\0"; /* and the 0 that ends the string; XMP has the same marker */
     for (jpeg_saved_marker_ptr m = cinfo->marker_list; m; m = m->next)
         if (m->marker == EXIF_MARKER && m->data_length > sizeof head &&
             !memcmp(m->data, head, sizeof head))
-            return tutti_exif_orientation(m->data + sizeof head, m->data_length - sizeof head);
+            return tutti_exif_orientation(m->data, m->data_length);
     return 1;
+}
+
+/* Without the zeros that a file ends in, but for one, which may be data. In a download that was cut off
+ * they are in the place of data, and would decode. */
+static size_t without_zeros(const uint8_t *bytes, size_t count)
+{
+    while (count > 1 && !bytes[count - 1] && !bytes[count - 2]) count--;
+    return count;
+}
+
+/* Whether these bytes are a segment that may lie between two scans; *length: its bytes. */
+static int is_between_scans(const uint8_t *at, size_t count, size_t *length)
+{
+    enum { DHT = 0xc4, DAC = 0xcc, SOS = 0xda, DQT = 0xdb, DNL = 0xdc, DRI = 0xdd, COM = 0xfe };
+    static const uint8_t known[] = {DHT, DAC, SOS, DQT, DNL, DRI, COM};
+    enum { HEAD = 4 };
+    if (count < HEAD) return 0;
+    *length = 2 + ((size_t)at[2] << 8 | at[3]);
+    return *length >= HEAD && *length <= count &&
+           (memchr(known, at[1], sizeof known) || (at[1] & 0xf0) == JPEG_APP0);
+}
+
+/* From the data of the first scan to the end of the picture, its mark included if it has one. */
+static size_t picture_bytes(const uint8_t *bytes, size_t count)
+{
+    enum { MARK = 2 };
+    for (size_t at = 0; count - at >= MARK;) {
+        const uint8_t *found = memchr(bytes + at, 0xff, count - at - 1);
+        if (!found) break;
+        size_t length = 0;
+        at = (size_t)(found - bytes);
+        int mark = found[1], is_data = !mark || (mark >= JPEG_RST0 && mark < JPEG_EOI - 1);
+        if (mark == 0xff)
+            at++;
+        else if (is_data)
+            at += MARK;
+        else if (is_between_scans(found, count - at, &length))
+            at += length;
+        else
+            return mark == JPEG_EOI ? at + MARK : at;
+    }
+    return count;
+}
+
+/* With several scans, libjpeg reads on until it finds the mark of the end: without one, it would take
+ * what follows the picture, such as a second picture, for a part of it. */
+static void hide_trailer(struct jpeg_source_mgr *src)
+{
+    src->bytes_in_buffer = picture_bytes(src->next_input_byte, src->bytes_in_buffer);
 }
 
 static void read_header(tutti_jpeg *jpeg, const uint8_t *bytes, size_t count)
 {
     struct jpeg_decompress_struct *cinfo = &jpeg->cinfo;
-    jpeg_mem_src(cinfo, bytes, count);
+    jpeg->ended = 0;
+    jpeg_mem_src(cinfo, bytes, without_zeros(bytes, count));
     jpeg_read_header(cinfo, TRUE);
+    if (jpeg_has_multiple_scans(cinfo)) hide_trailer(cinfo->src);
     if ((int64_t)cinfo->image_width * cinfo->image_height > TUTTI_IMAGE_PIXELS_MAX)
         fail(jpeg, "is %ux%u pixels; an image can have %d million", cinfo->image_width,
             cinfo->image_height, TUTTI_IMAGE_PIXELS_MAX / 1000000);
@@ -191,6 +250,28 @@ static int crop_columns(tutti_jpeg *jpeg, const tutti_jpeg_window *w)
     return (int)first;
 }
 
+/* Whether all scans are there: a picture of several scans can end between two of them. */
+static int has_all_scans(const struct jpeg_decompress_struct *cinfo)
+{
+    for (int c = 0; c < cinfo->num_components; c++) {
+        if (!cinfo->comp_info[c].quant_table) return 0; /* no scan had it */
+        for (int k = 0; cinfo->coef_bits && k < DCTSIZE2; k++)
+            if (cinfo->coef_bits[c][k] != 0) return 0; /* -1, or how many bits are missing */
+    }
+    return 1;
+}
+
+/* After the last row. What follows is not read, so that nothing there can do harm: it need not be the
+ * mark of the end. */
+static void check_end(tutti_jpeg *jpeg)
+{
+    struct jpeg_decompress_struct *cinfo = &jpeg->cinfo;
+    int is_cut = jpeg_has_multiple_scans(cinfo) && !has_all_scans(cinfo);
+    /* an arithmetic decoder takes what is missing for zeros */
+    if (jpeg->ended && (is_cut || cinfo->arith_code))
+        fail(jpeg, "corrupt JPEG: it ends before its last scan");
+}
+
 static void read_pixels(tutti_jpeg *jpeg, const tutti_jpeg_window *w, uint8_t *pixels)
 {
     struct jpeg_decompress_struct *cinfo = &jpeg->cinfo;
@@ -211,7 +292,7 @@ static void read_pixels(tutti_jpeg *jpeg, const tutti_jpeg_window *w, uint8_t *p
         else
             memcpy(to, from, (size_t)w->width * CHANNELS);
     }
-    if (cinfo->output_scanline == cinfo->output_height) jpeg_finish_decompress(cinfo);
+    if (cinfo->output_scanline == cinfo->output_height) check_end(jpeg);
 }
 
 tutti_status tutti_jpeg_decode(tutti_jpeg *jpeg, const tutti_jpeg_window *window, uint8_t *pixels)

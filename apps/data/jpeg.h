@@ -8,7 +8,8 @@
  * Damage that libjpeg only warns about counts as corrupt: otherwise the network would learn from a
  * picture whose second half is grey. Some warnings are harmless, and such pictures are decoded:
  * extraneous bytes before a marker, an unknown colour transform of Adobe's, an unknown revision of
- * JFIF, progressive fields in a sequential file. What lies below the window is not looked at.
+ * JFIF, progressive fields in a sequential file. What lies below the window is not looked at, nor what
+ * follows the last row: a picture may lack the mark of its end, and be followed by anything.
  *
  * Errors: FORMAT, not logged; tutti_jpeg_fault has the sentence. Threads: [A], one thread per
  * decompressor. Source: libjpeg-turbo's libjpeg.txt, "Partial decompression". */

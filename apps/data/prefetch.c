@@ -129,7 +129,10 @@ static tutti_status fill_row(
         tutti_decoder_make(decoder, p->dataset, &choice, image, out, &slot->labels[row]);
     const char *fault = tutti_decoder_fault(decoder);
     if (!status || !*fault) return status;
-    if (!p->bad) return tutti_fail(status, "%s", fault);
+    if (!p->bad)
+        return tutti_fail(status,
+            "%s; repair or remove it, or give --bad-images skip, which leaves such images out",
+            fault);
     memset(out, 0, p->image_bytes);
     return keep_fault(p, slot, row, image, fault);
 }
@@ -424,8 +427,7 @@ tutti_status tutti_prefetch_open(const tutti_prefetch_options *o, tutti_prefetch
     }
     status = bound_depth(p, o->memory_bytes);
     if (!status) status = make_slots(p);
-    if (!status && o->tell)
-        tell_memory(p, threads);
+    if (!status && o->tell) tell_memory(p, threads);
     if (!status && o->tell) warn_of_few_classes(o);
     if (!status) status = start_threads(p, threads);
     if (status)

@@ -214,6 +214,44 @@ void fixture_write_jpeg(
     free(bytes);
 }
 
+/* Appends a chunk: its length, type, contents and checksum. */
+static uint8_t *put_chunk(uint8_t *b, const char *type, const uint8_t *contents, size_t count)
+{
+    uint8_t *begin = b = put_u32(b, (int)count);
+    memcpy(b, type, 4);
+    if (count) memcpy(b + 4, contents, count);
+    b += 4 + count;
+    return put_u32(b, (int)crc32(crc32(0, NULL, 0), begin, (uInt)count + 4));
+}
+
+void fixture_write_png(
+    const char *folder, const char *name, int width, int height, int shade, int orientation)
+{
+    static const uint8_t signature[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
+    const uint8_t exif[] = {'I', 'I', 42, 0, 8, 0, 0, 0, 1, 0, 0x12, 1, 3, 0, 1, 0, 0, 0,
+        (uint8_t)orientation, 0, 0, 0, 0, 0, 0, 0};
+    uint8_t header[13] = {0, 0, 0, 0, 0, 0, 0, 0, 8, 2}; /* 8 bits, RGB */
+    size_t rows = (size_t)height * (1 + 3 * (size_t)width);
+    uLongf packed = compressBound(rows);
+    uint8_t *pixels = malloc(rows), *data = malloc(packed), *bytes = malloc(packed + 256),
+            *b = bytes;
+    need(pixels && data && bytes, name);
+    memset(pixels, shade, rows);
+    for (int y = 0; y < height; y++)
+        pixels[(size_t)y * (1 + 3 * (size_t)width)] = 0; /* no filter */
+    need(compress(data, &packed, pixels, rows) == Z_OK, name);
+    put_u32(put_u32(header, width), height);
+    memcpy(b, signature, sizeof signature);
+    b = put_chunk(b + sizeof signature, "IHDR", header, sizeof header);
+    b = put_chunk(b, "eXIf", exif, sizeof exif);
+    b = put_chunk(b, "IDAT", data, packed);
+    b = put_chunk(b, "IEND", NULL, 0);
+    fixture_write(folder, name, bytes, (size_t)(b - bytes));
+    free(pixels);
+    free(data);
+    free(bytes);
+}
+
 void fixture_jpeg_folder(const char *folder, int train_per_class, int test_per_class)
 {
     static const char *const splits[] = {"train", "test"}, *const classes[] = {"ant", "bee", "cow"};

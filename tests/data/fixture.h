@@ -38,6 +38,9 @@ void fixture_idx(const char *folder, int train, int test, int height, int width,
 uint8_t *fixture_jpeg(int width, int height, int components, int shade, size_t *count);
 void fixture_write_jpeg(
     const char *folder, const char *name, int width, int height, int components, int shade);
+/* A PNG of 8-bit RGB, all of one shade, with the chunk eXIf. */
+void fixture_write_png(
+    const char *folder, const char *name, int width, int height, int shade, int orientation);
 /* {train,test}/{ant,bee,cow}/N.jpg of 16x12 pixels: the class's shade is 40, 120, 200. */
 void fixture_jpeg_folder(const char *folder, int train_per_class, int test_per_class);
 

@@ -105,6 +105,7 @@ static void make_imagenet(const char *folder)
         snprintf(name, sizeof name, "val/%d.JPEG", k);
         fixture_write_jpeg(folder, name, 16, 12, 3, 90);
     }
+    fixture_write_png(folder, "val/1.JPEG", 16, 12, 90, 6);
     if (remove(fixture_path(folder, "test")) != 0) abort();
     fixture_write(folder, "val.txt", "0.JPEG 0\n1.JPEG 1\n2.JPEG 2\n", 27);
 }

@@ -148,12 +148,12 @@ static const splice harmless[] = {
     {"bytes before the end", -EOI_BYTES, -EOI_BYTES, {0, 7, 0, 0}, 4},
     {"a transform of Adobe's", JFIF_AT, JFIF_END,
         {0xff, 0xee, 0, 14, 'A', 'd', 'o', 'b', 'e', 0, 100, 0, 0, 0, 0, 9}, 16},
+    {"no end", -EOI_BYTES, -1, {0}, 0},
     {"a revision of JFIF", JFIF_REVISION, JFIF_REVISION + 1, {3}, 1},
 };
 enum { HARMLESS = sizeof harmless / sizeof *harmless };
 
 static const splice damaged[] = {
-    {"no end", -EOI_BYTES, -1, {0}, 0},
     {"half of the data, and an end", -9000, -EOI_BYTES, {0}, 0},
     {"bits that are no code", -2000, -1984,
         {0xfe, 0xfe, 0xfe, 0xfe, 0xff, 0, 0xff, 0, 0xff, 0, 0xff, 0, 0xff, 0, 0xff, 0}, 16},
@@ -212,6 +212,98 @@ START_TEST(warnings_of_damage_are_failures)
 }
 END_TEST
 
+/* What may follow a picture, with the mark of its end or without. */
+static const struct {
+    const char *name;
+    uint8_t bytes[24];
+    size_t count;
+} trailers[] = {
+    {"nothing", {0}, 0},
+    {"zeros", {0}, 24},
+    {"text", "SEFH, a camera's trailer", 24},
+    {"half a mark", {0xff}, 1},
+    {"filling bytes", {0xff, 0xff, 0xff}, 3},
+    {"the mark of a beginning", {0xff, 0xd8, 0xff, 0xe1, 0, 8, 'E', 'x', 'i', 'f', 0, 0}, 12},
+    {"an unknown mark", {0xff, 0x02, 0xff, 0xc0, 0xff, 0xff}, 6},
+    {"a segment that goes beyond the end", {0xff, 0xe1, 0xff, 0xff, 1, 2, 3}, 7},
+};
+enum { TRAILERS = sizeof trailers / sizeof *trailers };
+
+START_TEST(whatever_follows_a_picture_does_no_harm)
+{
+    const storage *how = &stored[_i / 2];
+    static uint8_t whole[WIDTH * HEIGHT * CHANNELS], again[WIDTH * HEIGHT * CHANNELS];
+    tutti_jpeg_window all = {.shrink = 1, .width = WIDTH, .height = HEIGHT};
+    size_t count;
+    uint8_t *bytes = make_jpeg(how, &count), *longer = malloc(2 * count + sizeof trailers[0].bytes);
+    size_t end = count - (_i % 2 ? EOI_BYTES : 0);
+    tutti_jpeg *jpeg;
+    ck_assert_ok(tutti_jpeg_new(&jpeg));
+    decode(jpeg, bytes, count, &all, whole);
+    memcpy(longer, bytes, count);
+    for (int t = 0; t <= TRAILERS; t++) {
+        size_t more = t == TRAILERS ? count : trailers[t].count; /* at last, a second picture */
+        memcpy(longer + end, t == TRAILERS ? bytes : trailers[t].bytes, more);
+        decode(jpeg, longer, end + more, &all, again);
+        ck_assert_msg(!memcmp(whole, again, sizeof whole), "%s, end mark %s, then %s: differs",
+            how->name, _i % 2 ? "missing" : "there", t < TRAILERS ? trailers[t].name : "another");
+    }
+    tutti_jpeg_free(jpeg);
+    free(longer);
+    free(bytes);
+}
+END_TEST
+
+/* A file that was cut, or whose last part was never written. */
+START_TEST(a_picture_that_lacks_rows_is_refused)
+{
+    const storage *how = &stored[_i];
+    static uint8_t pixels[WIDTH * HEIGHT * CHANNELS];
+    tutti_jpeg_window all = {.shrink = 1, .width = WIDTH, .height = HEIGHT};
+    int width, height, orientation;
+    size_t count;
+    uint8_t *bytes = make_jpeg(how, &count);
+    tutti_jpeg *jpeg;
+    ck_assert_ok(tutti_jpeg_new(&jpeg));
+    for (int zeros = 1; zeros >= 0; zeros--)
+        for (size_t keep = count - (zeros ? 60 : 12); keep > 700;
+             keep -= keep > count - 40 ? 1 : 997) {
+            if (zeros) memset(bytes + keep, 0, count - keep);
+            tutti_status status =
+                tutti_jpeg_begin(jpeg, bytes, zeros ? count : keep, &width, &height, &orientation);
+            if (!status) status = tutti_jpeg_decode(jpeg, &all, pixels);
+            ck_assert_msg(status == TUTTI_ERR_FORMAT, "%s: %zu of %zu bytes%s are accepted",
+                how->name, keep, count, zeros ? ", then zeros," : "");
+            if (keep < 1700) break;
+        }
+    tutti_jpeg_free(jpeg);
+    free(bytes);
+}
+END_TEST
+
+/* Progressive pictures that end between two of their scans look whole, but are coarse. */
+START_TEST(a_picture_that_lacks_scans_is_refused)
+{
+    enum { SOS = 0xda };
+    static uint8_t pixels[WIDTH * HEIGHT * CHANNELS];
+    tutti_jpeg_window all = {.shrink = 1, .width = WIDTH, .height = HEIGHT};
+    int width, height, orientation, scans = 0;
+    size_t count;
+    uint8_t *bytes = make_jpeg(&stored[5], &count);
+    tutti_jpeg *jpeg;
+    ck_assert_ok(tutti_jpeg_new(&jpeg));
+    for (size_t at = 0; at + 1 < count; at++) {
+        if (bytes[at] != 0xff || bytes[at + 1] != SOS || !scans++) continue;
+        ck_assert_ok(tutti_jpeg_begin(jpeg, bytes, at, &width, &height, &orientation));
+        ck_assert_int_eq(tutti_jpeg_decode(jpeg, &all, pixels), TUTTI_ERR_FORMAT);
+        ck_assert_ptr_nonnull(strstr(tutti_jpeg_fault(jpeg), "before its last scan"));
+    }
+    ck_assert_int_ge(scans, 6);
+    tutti_jpeg_free(jpeg);
+    free(bytes);
+}
+END_TEST
+
 /* The fields of the scan that only progressive files use. */
 START_TEST(progressive_fields_of_a_sequential_file_are_ignored)
 {
@@ -246,7 +338,21 @@ START_TEST(orientations_are_read)
         ck_assert_int_eq(tutti_exif_orientation(big, sizeof big), expected);
         ck_assert_int_eq(tutti_exif_orientation(little, sizeof little), expected);
     }
-    little[18] = 6;
+    big[31] = little[18] = 0;
+    for (int type = 1; type <= 4; type++) { /* BYTE, text, SHORT, LONG */
+        static const int at[] = {0, 30, 0, 31, 33};
+        uint8_t headed[6 + sizeof big] = "Exif";
+        memset(big + 30, 0, 4);
+        big[25] = little[12] = (uint8_t)type;
+        little[18] = 6;
+        if (at[type]) big[at[type]] = 6;
+        int expected = at[type] ? 6 : 1;
+        ck_assert_int_eq(tutti_exif_orientation(big, sizeof big), expected);
+        ck_assert_int_eq(tutti_exif_orientation(little, sizeof little), expected);
+        memcpy(headed + 6, big, sizeof big);
+        ck_assert_int_eq(tutti_exif_orientation(headed, sizeof headed), expected);
+    }
+    little[12] = 3;
     for (size_t keep = 0; keep < 19; keep++)
         ck_assert_int_eq(tutti_exif_orientation(little, keep), 1);
     memset(little + 4, 0xff, 4); /* a folder beyond the end */
@@ -275,6 +381,9 @@ int main(void)
     tcase_add_test(tcase, a_failure_leaves_nothing_behind);
     tcase_add_loop_test(tcase, harmless_warnings_are_no_damage, 0, HARMLESS);
     tcase_add_loop_test(tcase, warnings_of_damage_are_failures, 0, DAMAGED);
+    tcase_add_loop_test(tcase, whatever_follows_a_picture_does_no_harm, 0, 2 * STORED);
+    tcase_add_loop_test(tcase, a_picture_that_lacks_rows_is_refused, 0, STORED);
+    tcase_add_test(tcase, a_picture_that_lacks_scans_is_refused);
     tcase_add_test(tcase, progressive_fields_of_a_sequential_file_are_ignored);
     tcase_add_test(tcase, orientations_are_read);
     tcase_add_test(tcase, pictures_are_turned);

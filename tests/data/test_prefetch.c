@@ -288,7 +288,7 @@ START_TEST(damaged_images_may_be_left_out)
             folder, teams_of[t], 2, &end, &left_out, t ? images : first, t ? labels : first_labels);
         ck_assert_int_eq(end, TUTTI_OK);
         ck_assert_int_eq(left_out, 2);
-        ck_assert_int_eq(count_word(said, "train/ant/3.jpg: corrupt"), 1);
+        ck_assert_int_eq(count_word(said, "train/ant/3.jpg: is text"), 1);
         ck_assert_int_eq(count_word(said, "train/cow/0.jpg: 0 bytes"), 1);
         ck_assert_int_eq(count_word(said, "error"), 0);
         if (t) ck_assert_mem_eq(images, first, BYTES);

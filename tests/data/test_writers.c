@@ -259,7 +259,7 @@ START_TEST(tars_are_checked)
     put("a.tar", &tar, tar.count, 512);
     refuse("a.tar", NULL, "byte 512: a/0 has a label that is not the number");
     put("a.tar", &tar, tar.count, 1537); /* the second byte of the image */
-    refuse("a.tar", NULL, "byte 1536: corrupt JPEG");
+    refuse("a.tar", NULL, "byte 1536: is neither a JPEG nor a PNG");
     memset(tar.bytes + first, 0, TUTTI_TAR_BLOCK);
     put("a.tar", &tar, tar.count, -1);
     refuse("a.tar", NULL, "a header before it was overwritten");
@@ -305,7 +305,7 @@ START_TEST(records_are_checked)
     put("a.rec", &records, records.count, second + 15);
     refuse("a.rec", "a.idx", "a label is not the number");
     put("a.rec", &records, records.count, second + 33);
-    refuse("a.rec", "a.idx", "corrupt JPEG");
+    refuse("a.rec", "a.idx", "neither a JPEG nor a PNG");
     put("a.rec", &records, records.count, -1);
     snprintf(index, sizeof index, "1\t%d\n0\t0\n", second);
     fixture_write(folder, "a.idx", index, strlen(index));
