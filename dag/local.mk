@@ -18,6 +18,7 @@ libcore_la_SOURCES += \
 	dag/base/number.c dag/base/number.h \
 	dag/base/rng.c dag/base/rng.h \
 	dag/base/status.c dag/base/status.h \
+	dag/base/text.c dag/base/text.h \
 	dag/base/version.c \
 	dag/graph/edges.c dag/graph/edges.h \
 	dag/graph/fuse.c \

@@ -1,6 +1,8 @@
 #include "apps/bench/chart.h"
+#include "dag/base/text.h"
 
 #include <math.h>
+#include <stdint.h>
 
 enum { LEFT = 58, RIGHT = 20, TOP = 30, BOTTOM = 44, ROW = 14, PAD = 12, COLOURS = 6 };
 enum { FEW = 32 /* points that are marked */, NAMES = 130 /* width for names at the right */ };
@@ -31,23 +33,10 @@ void tutti_chart_end(FILE *out)
     fputs("</svg>\n", out);
 }
 
-/* Escapes text: names come from outside. */
-static void put_text(FILE *out, const char *text)
-{
-    for (; *text; text++) {
-        if (*text == '&')
-            fputs("&amp;", out);
-        else if (*text == '<')
-            fputs("&lt;", out);
-        else if ((unsigned char)*text >= ' ')
-            fputc(*text, out);
-    }
-}
-
 static void put_label(FILE *out, double x, double y, const char *more, const char *text)
 {
     fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, more);
-    put_text(out, text);
+    tutti_text_markup(out, text, SIZE_MAX);
     fputs("</text>\n", out);
 }
 

@@ -6,6 +6,7 @@
 #include "apps/pack/manifest.h"
 #include "apps/train/hash.h"
 #include "dag/base/log.h"
+#include "dag/base/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -91,8 +92,9 @@ static tutti_status check_file(const tutti_data_file *file)
     if (!status && !tally.images)
         status = tutti_fail(TUTTI_ERR_FORMAT, "%s: byte 0: holds no images", file->path);
     if (!status)
-        printf("%s: %" PRId64 " images of %d classes (labels %" PRId32 " to %" PRId32 "), %" PRId64
-               " other files, %" PRId64 " bytes%s; %s\n",
+        tutti_text_print(stdout,
+            "%s: %" PRId64 " images of %d classes (labels %" PRId32 " to %" PRId32 "), %" PRId64
+            " other files, %" PRId64 " bytes%s; %s\n",
             file->path, tally.images, tally.classes, tally.least, tally.most, tally.others,
             file->bytes, indexed ? ", with an index" : "",
             known ? "the checksum is right" : "no checksum is known");

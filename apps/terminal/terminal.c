@@ -1,6 +1,7 @@
 #include "apps/terminal/terminal.h"
 
 #include "dag/base/process.h"
+#include "dag/base/text.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -51,8 +52,10 @@ int tutti_terminal_columns(int descriptor)
 
 void tutti_terminal_show(FILE *out, int columns, const char *text)
 {
+    char shown[1024];
     if (!columns) return;
-    fprintf(out, "\r\033[K%.*s", columns - 1, text);
+    tutti_text_show(text, shown, sizeof shown);
+    fprintf(out, "\r\033[K%.*s", columns - 1, shown);
     fflush(out);
 }
 

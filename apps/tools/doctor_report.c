@@ -1,6 +1,7 @@
 /* Findings: collecting, comparing between ranks, printing. */
 #include "apps/tools/doctor.h"
 #include "dag/base/json.h"
+#include "dag/base/text.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -115,10 +116,11 @@ static int who(const tutti_doctor_letter *letters, int ranks, const tutti_doctor
 
 static void print_line(FILE *out, const tutti_doctor_finding *f, const char *who_has, int many)
 {
-    fprintf(out, "%-5s %-12s ", tutti_doctor_status_name((tutti_doctor_status)f->status), f->check);
+    tutti_text_print(
+        out, "%-5s %-12s ", tutti_doctor_status_name((tutti_doctor_status)f->status), f->check);
     if (*who_has) fprintf(out, "rank%s %s: ", many ? "s" : "", who_has);
-    fputs(f->seen, out);
-    if (*f->advice) fprintf(out, ". To do: %s", f->advice);
+    tutti_text_print(out, "%s", f->seen);
+    if (*f->advice) tutti_text_print(out, ". To do: %s", f->advice);
     fputc('\n', out);
 }
 

@@ -9,6 +9,7 @@
 #include "collectives/transport/transport.h"
 #include "config.h"
 #include "dag/base/conf.h"
+#include "dag/base/text.h"
 #include "dag/kernels/kernel.h"
 #include "dag/run/run.h"
 #include "designs/design.h"
@@ -128,7 +129,7 @@ static const tutti_conf conf = {
 
 static void print_row(const char *name, const char *about)
 {
-    printf("  %-20s %s\n", name, about);
+    tutti_text_print(stdout, "  %-20s %s\n", name, about);
 }
 
 static void print_versions(tutti_thread_level level)

@@ -2,6 +2,7 @@
 
 #include "designs/trace/write.h"
 #include "dag/base/log.h"
+#include "dag/base/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -70,15 +71,16 @@ static int get_ms(const json_t *object, const char *name, double *ms)
     return us >= -longest_us && us <= longest_us;
 }
 
-/* A copy of the text, kept only once. NULL: no text, or no memory. */
+/* A copy of the text, fit to be shown and kept only once. NULL: no text, or no memory. */
 static const char *keep(tutti_timeline *t, const json_t *text)
 {
     json_t *names = t->names;
-    const char *value = json_string_value(text);
-    if (!value) return NULL;
-    if (!json_object_get(names, value) && json_object_set_new(names, value, json_true()))
-        return NULL;
-    return json_object_iter_key(json_object_iter_at(names, value));
+    char *value = json_is_string(text) ? tutti_text_shown(json_string_value(text)) : NULL;
+    const char *kept = NULL;
+    if (value && (json_object_get(names, value) || !json_object_set_new(names, value, json_true())))
+        kept = json_object_iter_key(json_object_iter_at(names, value));
+    free(value);
+    return kept;
 }
 
 /* ---- the head ---- */

@@ -1,7 +1,9 @@
 #include "apps/trace/tell.h"
+#include "dag/base/text.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,21 +46,6 @@ typedef struct canvas {
     int readers;          /* of the rank being drawn, in the time drawn */
     double y;             /* of the rank being drawn */
 } canvas;
-
-/* Escapes text: names come from outside. */
-static void put_text(FILE *out, const char *text, size_t most)
-{
-    for (; *text && most; text++, most--) {
-        if (*text == '&')
-            fputs("&amp;", out);
-        else if (*text == '<')
-            fputs("&lt;", out);
-        else if ((unsigned char)*text >= ' ' && (unsigned char)*text < 0x7f)
-            fputc(*text, out);
-        else
-            fputc('?', out);
-    }
-}
 
 static double place(const canvas *c, double ms)
 {
@@ -140,7 +127,7 @@ static void label_rank(const canvas *c, int rank)
 static void put_title(const canvas *c, const tutti_event *e)
 {
     fputs("<title>", c->out);
-    put_text(c->out, e->name, SIZE_MAX);
+    tutti_text_markup(c->out, e->name, SIZE_MAX);
     fprintf(c->out, " (%s, step %" PRId64 "): %.3f ms at %.3f", tutti_span_kind_name(e->kind),
         e->step, e->end_ms - e->begin_ms, e->begin_ms - c->begin_ms);
     if (e->kind == TUTTI_SPAN_COLLECTIVE)
@@ -164,7 +151,7 @@ static void draw_span(const canvas *c, const tutti_event *e)
         int dark = e->kind == TUTTI_SPAN_BACKWARD || e->kind == TUTTI_SPAN_START;
         fprintf(c->out, "<text x=\"%.2f\" y=\"%.1f\" fill=\"%s\">", x + 3, y + ROW - 6,
             dark ? "white" : "black");
-        put_text(c->out, e->name, letters);
+        tutti_text_markup(c->out, e->name, letters);
         fputs("</text>", c->out);
     }
     fputs("</g>\n", c->out);
@@ -260,9 +247,9 @@ void tutti_tell_svg(
         "<rect width=\"%d\" height=\"%.0f\" fill=\"white\"/>\n<text x=\"8\" y=\"20\" "
         "font-size=\"14\" font-weight=\"bold\">",
         WIDTH, height, WIDTH, height, WIDTH, height);
-    put_text(out, t->model, 64);
+    tutti_text_markup(out, t->model, 64);
     fputs(", design ", out);
-    put_text(out, t->design, 64);
+    tutti_text_markup(out, t->design, 64);
     fprintf(out,
         ", %d ranks: step %" PRId64 ", %.2f ms, %.0f %% of its communication hidden%s</text>\n",
         t->ranks, step->step, step->end_ms - step->begin_ms, tutti_study_hidden_pct(step),

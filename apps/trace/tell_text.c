@@ -1,6 +1,7 @@
 #include "apps/trace/tell.h"
 
 #include "apps/trace/advise.h"
+#include "dag/base/text.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -9,16 +10,17 @@ enum { MOST_BUCKETS = 20, MOST_WORKERS = 64, MOST_PARTS = 40 };
 
 static void tell_steps(const tutti_study *s, FILE *out)
 {
-    fprintf(out, "%6s %10s %10s %10s %10s %10s %8s\n", "step", "ms", "compute", "in flight",
-        "moving", "exposed", "hidden");
+    tutti_text_print(out, "%6s %10s %10s %10s %10s %10s %8s\n", "step", "ms", "compute",
+        "in flight", "moving", "exposed", "hidden");
     for (int k = 0; k <= s->steps; k++) {
         const tutti_study_step *x = k < s->steps ? &s->step[k] : &s->mean;
         if (k < s->steps)
-            fprintf(out, "%6" PRId64, x->step);
+            tutti_text_print(out, "%6" PRId64, x->step);
         else
-            fprintf(out, "%6s", "mean");
-        fprintf(out, " %10.2f %10.2f %10.2f %10.2f %10.2f %6.1f %%\n", x->end_ms - x->begin_ms,
-            x->compute_ms, x->flight_ms, x->moving_ms, x->exposed_ms, tutti_study_hidden_pct(x));
+            tutti_text_print(out, "%6s", "mean");
+        tutti_text_print(out, " %10.2f %10.2f %10.2f %10.2f %10.2f %6.1f %%\n",
+            x->end_ms - x->begin_ms, x->compute_ms, x->flight_ms, x->moving_ms, x->exposed_ms,
+            tutti_study_hidden_pct(x));
     }
 }
 
@@ -27,17 +29,17 @@ static void tell_buckets(const tutti_study *s, FILE *out)
     int shown = s->buckets < MOST_BUCKETS ? s->buckets : MOST_BUCKETS;
     double rest_ms = 0;
     if (!s->buckets) return;
-    fprintf(out, "\n%-40s %5s %9s %9s %9s %9s %9s\n", "collective: per step, and each", "count",
-        "MB", "exposed", "in flight", "queued", "late");
+    tutti_text_print(out, "\n%-40s %5s %9s %9s %9s %9s %9s\n", "collective: per step, and each",
+        "count", "MB", "exposed", "in flight", "queued", "late");
     for (int i = 0; i < s->buckets; i++) {
         const tutti_study_bucket *b = &s->bucket[i];
         if (i >= shown)
             rest_ms += b->exposed_ms;
         else
-            fprintf(out, "%-40s %5.0f %9.3f %9.2f %9.2f %9.2f %9.2f\n", b->name, b->count,
+            tutti_text_print(out, "%-40s %5.0f %9.3f %9.2f %9.2f %9.2f %9.2f\n", b->name, b->count,
                 b->bytes / 1e6, b->exposed_ms, b->flight_ms, b->queued_ms, b->late_ms);
     }
-    if (s->buckets > shown) fprintf(out, "%-56s %9.2f\n", "the others", rest_ms);
+    if (s->buckets > shown) tutti_text_print(out, "%-56s %9.2f\n", "the others", rest_ms);
 }
 
 /* ---- the path ---- */
@@ -56,29 +58,30 @@ static int64_t part_end(const tutti_path *p, int64_t from)
 static void tell_part(const tutti_path *p, int64_t from, int64_t to, double zero_ms, FILE *out)
 {
     const tutti_path_part *first = &p->part[from], *last = &p->part[to - 1];
-    fprintf(out, "%10.2f %10.2f  rank %d  ", first->from_ms - zero_ms, last->to_ms - first->from_ms,
-        first->event->rank);
+    tutti_text_print(out, "%10.2f %10.2f  rank %d  ", first->from_ms - zero_ms,
+        last->to_ms - first->from_ms, first->event->rank);
     if (to - from > 1)
-        fprintf(
+        tutti_text_print(
             out, "%" PRId64 " tasks, %s to %s\n", to - from, first->event->name, last->event->name);
     else
-        fprintf(out, "%s %s\n", tutti_span_kind_name(first->event->kind), first->event->name);
+        tutti_text_print(
+            out, "%s %s\n", tutti_span_kind_name(first->event->kind), first->event->name);
 }
 
 static void tell_path(const tutti_study_step *step, const tutti_path *p, FILE *out)
 {
     double took_ms = step->end_ms - step->begin_ms;
     int lines = 0;
-    fprintf(out,
+    tutti_text_print(out,
         "\ncritical path of step %" PRId64
         ", %.2f ms: computing %.2f, communicating %.2f, copying %.2f, nobody %.2f\n",
         step->step, took_ms, p->compute_ms, p->communicate_ms, p->copy_ms, p->nobody_ms);
-    fprintf(out, "%10s %10s\n", "at ms", "for ms");
+    tutti_text_print(out, "%10s %10s\n", "at ms", "for ms");
     for (int64_t i = 0, to; i < p->parts; i = to, lines++) {
         to = part_end(p, i);
         if (lines < MOST_PARTS) tell_part(p, i, to, step->begin_ms, out);
     }
-    if (lines > MOST_PARTS) fprintf(out, "%10s and %d more\n", "", lines - MOST_PARTS);
+    if (lines > MOST_PARTS) tutti_text_print(out, "%10s and %d more\n", "", lines - MOST_PARTS);
 }
 
 /* Whether some worker has tasks of this kind. */
@@ -91,32 +94,33 @@ static int occurs(const tutti_study *s, int kind)
 
 static void tell_workers(const tutti_study *s, FILE *out)
 {
-    fprintf(out, "\n%-20s", "worker, % of time");
+    tutti_text_print(out, "\n%-20s", "worker, % of time");
     for (int kind = 0; kind < TUTTI_SPAN_COLLECTIVE; kind++)
-        if (occurs(s, kind)) fprintf(out, " %9s", tutti_span_kind_name(kind));
-    fprintf(out, " %9s\n", "idle");
+        if (occurs(s, kind)) tutti_text_print(out, " %9s", tutti_span_kind_name(kind));
+    tutti_text_print(out, " %9s\n", "idle");
     for (int i = 0; i < s->workers && i < MOST_WORKERS; i++) {
         const tutti_study_worker *w = &s->worker[i];
         char name[64];
         snprintf(name, sizeof name, "rank %d worker %d", w->rank, w->worker);
-        fprintf(out, "%-20s", name);
+        tutti_text_print(out, "%-20s", name);
         for (int kind = 0; kind < TUTTI_SPAN_COLLECTIVE; kind++)
-            if (occurs(s, kind)) fprintf(out, " %9.1f", 100 * w->busy[kind]);
-        fprintf(out, " %9.1f\n", 100 * w->idle);
+            if (occurs(s, kind)) tutti_text_print(out, " %9.1f", 100 * w->busy[kind]);
+        tutti_text_print(out, " %9.1f\n", 100 * w->idle);
     }
-    if (s->workers > MOST_WORKERS) fprintf(out, "and %d more\n", s->workers - MOST_WORKERS);
+    if (s->workers > MOST_WORKERS)
+        tutti_text_print(out, "and %d more\n", s->workers - MOST_WORKERS);
 }
 
 static void tell_pipeline(const tutti_study *s, const tutti_bubble *p, FILE *out)
 {
     if (p->stages < 2) return;
-    fprintf(out,
+    tutti_text_print(out,
         "\npipeline of %d stages, %d micro-batches: passes of %.2f ms, idle for %.1f %%; equal "
-        "stages would be for %.1f %%\n%6s %10s %10s %8s\n",
-        p->stages, s->timeline->micro_batches, p->passes_ms, 100 * p->idle, 100 * p->least, "stage",
-        "forward", "backward", "idle");
+        "stages would be for %.1f %%\n",
+        p->stages, s->timeline->micro_batches, p->passes_ms, 100 * p->idle, 100 * p->least);
+    tutti_text_print(out, "%6s %10s %10s %8s\n", "stage", "forward", "backward", "idle");
     for (int i = 0; i < p->stages; i++)
-        fprintf(out, "%6d %10.2f %10.2f %6.1f %%\n", i, p->stage[i].forward_ms,
+        tutti_text_print(out, "%6d %10.2f %10.2f %6.1f %%\n", i, p->stage[i].forward_ms,
             p->stage[i].backward_ms, 100 * p->stage[i].idle);
 }
 
@@ -125,12 +129,13 @@ void tutti_tell_text(const tutti_study *s, const tutti_study_step *typical, cons
 {
     const tutti_timeline *t = s->timeline;
     char advice[512];
-    fprintf(out,
+    tutti_text_print(out,
         "%s: %s on %d ranks, design %s, %d lane%s; complete steps %" PRId64 " to %" PRId64 "\n",
         t->path, t->model, t->ranks, t->design, t->lanes, t->lanes == 1 ? "" : "s", t->first_step,
         t->last_step);
     if (t->dropped)
-        fprintf(out, "%" PRId64 " spans were dropped: later steps are incomplete (record fewer)\n",
+        tutti_text_print(out,
+            "%" PRId64 " spans were dropped: later steps are incomplete (record fewer)\n",
             t->dropped);
     fputc('\n', out);
     tell_steps(s, out);
@@ -139,5 +144,5 @@ void tutti_tell_text(const tutti_study *s, const tutti_study_step *typical, cons
     tell_workers(s, out);
     tell_pipeline(s, bubble, out);
     tutti_trace_advise(s, bubble, advice, sizeof advice);
-    fprintf(out, "\n%s\n", advice);
+    tutti_text_print(out, "\n%s\n", advice);
 }

@@ -1,6 +1,7 @@
 #include "apps/train/again.h"
 
 #include "dag/base/process.h"
+#include "dag/base/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,6 +13,16 @@ enum { MOST_WORDS = 4096, MOST_BYTES = 1 << 17, GENERATIONS = 8 };
 
 /* ---- the text ---- */
 
+/* Whether a message would show something else (dag/base/text.h). */
+static int is_odd(const char *word)
+{
+    char *shown = tutti_text_shown(word);
+    const int odd = shown && strcmp(shown, word) != 0;
+    free(shown);
+    return odd;
+}
+
+/* A word with control characters is written as $'a\012b', which the shell reads as it was. */
 static void put(const char *word, FILE *out)
 {
     static const char plain[] =
@@ -20,10 +31,15 @@ static void put(const char *word, FILE *out)
         fputs(word, out);
         return;
     }
-    fputc('\'', out);
+    const int odd = is_odd(word);
+    fputs(odd ? "$'" : "'", out);
     for (; *word; word++)
-        if (*word == '\'')
-            fputs("'\\''", out);
+        if (odd && (*word < ' ' || *word == 0x7f))
+            fprintf(out, "\\%03o", (unsigned)(unsigned char)*word);
+        else if (*word == '\'')
+            fputs(odd ? "\\'" : "'\\''", out);
+        else if (*word == '\\' && odd)
+            fputs("\\\\", out);
         else
             fputc(*word, out);
     fputc('\'', out);

@@ -1,6 +1,7 @@
 #include "apps/train/judge.h"
 
 #include "dag/base/clock.h"
+#include "dag/base/text.h"
 
 #include <stdio.h>
 
@@ -16,8 +17,9 @@ tutti_status tutti_train_judge(tutti_trainer *trainer)
     double judged_s = tutti_clock_s() - start_s - compared_s;
     if (status) return status;
     if (tutti_trainer_reports(trainer))
-        printf("ordering law %s%s: %d collectives per step, design %s, ranks %d, lanes %d, workers "
-               "%d (compared in %.3f ms, judged in %.3f ms)\n",
+        tutti_text_print(stdout,
+            "ordering law %s%s: %d collectives per step, design %s, ranks %d, lanes %d, workers "
+            "%d (compared in %.3f ms, judged in %.3f ms)\n",
             verdict.clause ? "broken: " : "holds", verdict.clause ? verdict.text : "",
             tutti_training_session_collectives(on), tutti_exchange_design(on->exchange)->name,
             on->ranks, tutti_exchange_lanes(on->exchange), on->options.workers, 1e3 * compared_s,

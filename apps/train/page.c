@@ -3,9 +3,11 @@
 #include "apps/curve/curve.h"
 #include "dag/base/file.h"
 #include "dag/base/log.h"
+#include "dag/base/text.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,22 +79,7 @@ void tutti_page_free(tutti_page *page)
 /* Text from outside. */
 static void put_text(FILE *out, const char *text)
 {
-    for (; *text; text++) switch (*text) {
-        case '&':
-            fputs("&amp;", out);
-            break;
-        case '<':
-            fputs("&lt;", out);
-            break;
-        case '>':
-            fputs("&gt;", out);
-            break;
-        case '"':
-            fputs("&quot;", out);
-            break;
-        default:
-            fputc(*text, out);
-        }
+    tutti_text_markup(out, text, SIZE_MAX);
 }
 
 /* ---- what happens ---- */

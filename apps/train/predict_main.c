@@ -4,6 +4,7 @@
 #include "config.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
+#include "dag/base/text.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -129,9 +130,10 @@ static const char *class_name(const network *n, int class, char number[16])
 static void print_text(const network *n, const char *image, const guess *list, int count)
 {
     char number[16];
-    printf("%s\n", image);
+    tutti_text_print(stdout, "%s\n", image);
     for (int i = 0; i < count; i++)
-        printf("  %6.2f %%  %s\n", 100 * list[i].probability, class_name(n, list[i].class, number));
+        tutti_text_print(stdout, "  %6.2f %%  %s\n", 100 * list[i].probability,
+            class_name(n, list[i].class, number));
 }
 
 static tutti_status print_json(const network *n, const char *image, const guess *list, int count)
@@ -144,7 +146,7 @@ static tutti_status print_json(const network *n, const char *image, const guess 
                          "label", list[i].class, "probability", list[i].probability));
     json_t *event = json_pack("{s:s, s:o}", "image", image, "predictions", guesses);
     if (!event) return tutti_fail(TUTTI_ERR_FORMAT, "%s: its name is not UTF-8", image);
-    json_dumpf(event, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    json_dumpf(event, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9) | JSON_ENSURE_ASCII);
     putchar('\n');
     json_decref(event);
     return TUTTI_OK;

@@ -5,6 +5,7 @@
 #include "dag/base/clock.h"
 #include "dag/base/file.h"
 #include "dag/base/log.h"
+#include "dag/base/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -251,57 +252,63 @@ static void print_line(tutti_report *report, const tutti_report_step *s)
 {
     char time[TUTTI_TERMINAL_TIME];
     double left_s = remaining_s(report, s);
-    fprintf(report->people,
+    tutti_text_print(report->people,
         "epoch %" PRId64 "/%" PRId64 " step %" PRId64 "/%" PRId64
         " loss %.4f rate %.3g images/s %.0f hidden %.0f %%",
         s->epoch, s->epochs, s->step, s->steps, s->loss, s->rate, s->images_per_s, s->hidden_pct);
-    if (isfinite(left_s)) fprintf(report->people, " eta %s", tutti_terminal_time(left_s, time));
+    if (isfinite(left_s))
+        tutti_text_print(report->people, " eta %s", tutti_terminal_time(left_s, time));
     fputc('\n', report->people);
 }
 
 static void print_start(FILE *out, const tutti_report_start *s)
 {
-    fprintf(out,
+    tutti_text_print(out,
         "design %s: %d rank%s, %d lane%s, %d collectives per step in %s, algorithm %s, %s "
         "granted\n",
         s->design, s->ranks, s->ranks == 1 ? "" : "s", s->lanes, s->lanes == 1 ? "" : "s",
         s->collectives, s->wire, s->algorithm, s->thread_level);
-    fprintf(out, "%s, %d worker%s per rank, kernels from %s in %s\n", s->runner, s->workers,
-        s->workers == 1 ? "" : "s", s->library, s->precision);
+    tutti_text_print(out, "%s, %d worker%s per rank, kernels from %s in %s\n", s->runner,
+        s->workers, s->workers == 1 ? "" : "s", s->library, s->precision);
     if (strcmp(s->device, "CPU") != 0)
-        fprintf(out, "kernels of rank 0 on %s, collectives by transport %s\n", s->device,
-            s->transport);
-    if (s->comm_core >= 0) fprintf(out, "communication of rank 0 on processor %d\n", s->comm_core);
-    fprintf(out, "model %s: %" PRId64 " parameters\n", s->model, s->parameters);
-    fprintf(out,
+        tutti_text_print(
+            out, "kernels of rank 0 on %s, collectives by transport %s\n", s->device, s->transport);
+    if (s->comm_core >= 0)
+        tutti_text_print(out, "communication of rank 0 on processor %d\n", s->comm_core);
+    tutti_text_print(out, "model %s: %" PRId64 " parameters\n", s->model, s->parameters);
+    tutti_text_print(out,
         "data %s: %" PRId64 " training and %" PRId64 " test images of %dx%dx%d, %d classes\n",
         s->data, s->train_images, s->test_images, s->height, s->width, s->channels, s->classes);
-    if (s->eval_size) fprintf(out, "test images are seen at %dx%d\n", s->eval_size, s->eval_size);
-    fprintf(out,
+    if (s->eval_size)
+        tutti_text_print(out, "test images are seen at %dx%d\n", s->eval_size, s->eval_size);
+    tutti_text_print(out,
         "recipe %s: %s, rate %g (%s), momentum %g%s, weight decay %g%s, label smoothing %g%s\n",
         s->recipe, s->optimizer, s->rate, s->rate_schedule, s->momentum,
         s->nesterov ? " nesterov" : "", s->weight_decay, s->weights_only ? " of weights only" : "",
         s->label_smoothing, s->zero_last_scale ? ", last scales start at 0" : "");
-    if (s->mixup > 0) fprintf(out, "training images are mixed in pairs, mixup %g\n", s->mixup);
-    if (strcmp(s->strategy, "sync") != 0) fprintf(out, "strategy %s\n", s->strategy);
+    if (s->mixup > 0)
+        tutti_text_print(out, "training images are mixed in pairs, mixup %g\n", s->mixup);
+    if (strcmp(s->strategy, "sync") != 0) tutti_text_print(out, "strategy %s\n", s->strategy);
     if (strcmp(s->compress, "none") != 0 && s->plain_bytes > 0)
-        fprintf(out,
+        tutti_text_print(out,
             "gradients travel as %s: a rank sends %.3g MB of them in a step, in place of %.3g MB\n",
             s->compress, s->sent_bytes / 1e6, s->plain_bytes / 1e6);
     if (s->layout) {
         char text[TUTTI_LAYOUT_TEXT];
-        fprintf(out, "layout %s, %d micro-batches%s%s%s%s\n", tutti_layout_print(s->layout, text),
-            s->micro_batches, *s->stage_layers ? ", layers " : "", s->stage_layers,
+        tutti_text_print(out, "layout %s, %d micro-batches%s%s%s%s\n",
+            tutti_layout_print(s->layout, text), s->micro_batches,
+            *s->stage_layers ? ", layers " : "", s->stage_layers,
             *s->divided ? ", divided layers " : "", s->divided);
     }
-    fprintf(out, "%" PRId64 " steps of %d x %" PRId64 " images", s->steps, s->replicas, s->batch);
-    if (s->accumulate > 1) fprintf(out, " x %" PRId64 " batches", s->accumulate);
-    fprintf(out, ", %" PRId64 " per epoch", s->steps_per_epoch);
-    if (s->first_step) fprintf(out, ", resumed after step %" PRId64, s->first_step);
+    tutti_text_print(
+        out, "%" PRId64 " steps of %d x %" PRId64 " images", s->steps, s->replicas, s->batch);
+    if (s->accumulate > 1) tutti_text_print(out, " x %" PRId64 " batches", s->accumulate);
+    tutti_text_print(out, ", %" PRId64 " per epoch", s->steps_per_epoch);
+    if (s->first_step) tutti_text_print(out, ", resumed after step %" PRId64, s->first_step);
     fputc('\n', out);
     if (s->evaluates) fputs("nothing is trained: the weights are evaluated\n", out);
     if (!s->evaluates && s->first_step && s->first_step >= s->last_step)
-        fprintf(out,
+        tutti_text_print(out,
             "this run has ended: its checkpoint is of step %" PRId64 " of %" PRId64
             ", so nothing is left to train\n",
             s->first_step, s->last_step);
@@ -393,12 +400,13 @@ void tutti_report_on_step(tutti_report *report, const tutti_report_step *step)
 static void tell_accuracy(
     tutti_report *report, double accuracy, double best, int views, double one_view, double average)
 {
-    fprintf(report->people, "test accuracy %.2f %%", 100 * accuracy);
-    if (isfinite(best)) fprintf(report->people, ", top-5 %.2f %%", 100 * best);
+    tutti_text_print(report->people, "test accuracy %.2f %%", 100 * accuracy);
+    if (isfinite(best)) tutti_text_print(report->people, ", top-5 %.2f %%", 100 * best);
     if (views > 1)
-        fprintf(
+        tutti_text_print(
             report->people, " (images and their mirror images; %.2f %% without)", 100 * one_view);
-    if (isfinite(average)) fprintf(report->people, ", of averaged weights %.2f %%", 100 * average);
+    if (isfinite(average))
+        tutti_text_print(report->people, ", of averaged weights %.2f %%", 100 * average);
 }
 
 void tutti_report_on_eval(tutti_report *report, const tutti_report_eval *eval)
@@ -411,16 +419,18 @@ void tutti_report_on_eval(tutti_report *report, const tutti_report_eval *eval)
     }
     if (!report->people) return;
     end_bar(report);
-    fprintf(report->people, "epoch %" PRId64 " step %" PRId64 ": ", eval->epoch, eval->step);
-    if (isfinite(eval->train_loss)) fprintf(report->people, "train loss %.4f, ", eval->train_loss);
+    tutti_text_print(
+        report->people, "epoch %" PRId64 " step %" PRId64 ": ", eval->epoch, eval->step);
+    if (isfinite(eval->train_loss))
+        tutti_text_print(report->people, "train loss %.4f, ", eval->train_loss);
     if (isfinite(eval->test_loss)) {
-        fprintf(report->people, "test loss %.4f, ", eval->test_loss);
+        tutti_text_print(report->people, "test loss %.4f, ", eval->test_loss);
         tell_accuracy(report, eval->test_accuracy,
             eval->tally ? tutti_tally_best(eval->tally) : NAN, eval->views, eval->one_view_accuracy,
             eval->averaged ? eval->average_accuracy : NAN);
         fputs(", ", report->people);
     }
-    fprintf(report->people, "%.1f s\n", eval->seconds);
+    tutti_text_print(report->people, "%.1f s\n", eval->seconds);
     fflush(report->people);
 }
 
@@ -431,7 +441,7 @@ void tutti_report_on_checkpoint(tutti_report *report, const char *path, int64_t 
                                 "step", (json_int_t)step));
     if (!report->people) return;
     end_bar(report);
-    fprintf(report->people, "step %" PRId64 ": saved %s\n", step, path);
+    tutti_text_print(report->people, "step %" PRId64 ": saved %s\n", step, path);
     fflush(report->people);
 }
 
@@ -452,18 +462,19 @@ void tutti_report_on_summary(tutti_report *report, const tutti_report_summary *s
     if (!report->people) return;
     end_bar(report);
     if (s->trained)
-        fprintf(report->people,
+        tutti_text_print(report->people,
             "%" PRId64
             " steps: median %.2f ms, %.0f images/s; a step computes %.2f ms and communicates "
             "%.2f ms, %.0f %% of it hidden\n",
             s->steps, s->step_ms_median, s->images_per_s, s->compute_ms, s->comm_ms, s->hidden_pct);
-    if (isfinite(s->train_loss)) fprintf(report->people, "train loss %.4f, ", s->train_loss);
+    if (isfinite(s->train_loss))
+        tutti_text_print(report->people, "train loss %.4f, ", s->train_loss);
     if (isfinite(s->test_accuracy)) {
         tell_accuracy(report, s->test_accuracy, s->best_accuracy, s->views, s->one_view_accuracy,
             s->averaged ? s->average_accuracy : NAN);
         fputs(", ", report->people);
     }
-    fprintf(report->people, "weights %s\n", s->weights_hash);
+    tutti_text_print(report->people, "weights %s\n", s->weights_hash);
     fflush(report->people);
 }
 

@@ -1,4 +1,5 @@
 #include "dag/base/log.h"
+#include "dag/base/text.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -64,9 +65,10 @@ static void write_line(tutti_log_level level, const char *sentence)
 
 static void say(tutti_log_level level, const char *format, va_list args)
 {
-    char sentence[2048];
+    char sentence[2048], shown[2048];
     if (vsnprintf(sentence, sizeof sentence, format, args) < 0) sentence[0] = '\0';
-    if (!hand_over(level, sentence)) write_line(level, sentence);
+    tutti_text_show(sentence, shown, sizeof shown); /* names in it may come from files */
+    if (!hand_over(level, shown)) write_line(level, shown);
 }
 
 void tutti_log(tutti_log_level level, const char *format, ...)
@@ -116,5 +118,5 @@ unsigned tutti_error_count(void)
 void tutti_error_adopt(const char *sentence)
 {
     last_error.count++;
-    snprintf(last_error.text, sizeof last_error.text, "%s", sentence);
+    tutti_text_show(sentence, last_error.text, sizeof last_error.text);
 }

@@ -19,10 +19,10 @@ typedef enum tutti_log_level {
     TUTTI_LOG_DEBUG
 } tutti_log_level;
 
-/* Receives one message: a sentence without "tutti: ", rank, level and end of line. The sentence is
- * valid only until the function returns. Called on any thread of the process, but only one at a
- * time, possibly while Tutti holds its locks: the function must call neither Tutti nor MPI, and
- * must not throw. */
+/* Receives one message: a sentence without "tutti: ", rank, level and end of line. Control characters
+ * in it, which names in files may hold, appear as \n, \x1b or \u202e. The sentence is valid only
+ * until the function returns. Called on any thread of the process, but only one at a time, possibly
+ * while Tutti holds its locks: the function must call neither Tutti nor MPI, and must not throw. */
 typedef void tutti_log_function(void *ctx, tutti_log_level level, const char *sentence);
 
 /* From now on every message of this process goes to this function, with ctx, and none to stderr.

@@ -1,11 +1,14 @@
-/* dag/base: status, log-free helpers, clock, rng, mem, median, dtype, number. */
+/* dag/base: status, log-free helpers, clock, rng, mem, median, dtype, number, text; and that messages
+ * pass through text's filter. */
 #include "dag/base/clock.h"
 #include "dag/base/dtype.h"
+#include "dag/base/log.h"
 #include "dag/base/mem.h"
 #include "dag/base/median.h"
 #include "dag/base/normal.h"
 #include "dag/base/number.h"
 #include "dag/base/rng.h"
+#include "dag/base/text.h"
 #include "tests/support/testing.h"
 
 #include <limits.h>
@@ -196,6 +199,64 @@ START_TEST(numbers)
 }
 END_TEST
 
+/* What a terminal obeys is shown; names in any language stay. */
+static const struct {
+    const char *text, *shown;
+} odd_texts[] = {
+    {"plain, \\ and caf\u00e9 \u732b \U0001f431", "plain, \\ and caf\u00e9 \u732b \U0001f431"},
+    {"\x1b[2J\x1b]0;title\a", "\\x1b[2J\\x1b]0;title\\x07"},
+    {"two\nlines\r\t\x7f\b", "two\\nlines\\r\\t\\x7f\\x08"},
+    {"C1 \xc2\x9b"
+     "2J, raw \x9b"
+     "2J",
+        "C1 \\u009b2J, raw \\x9b2J"},
+    {"\u202etxt.exe\u202c \u2066x\u2069 \u200f \u061c \u2028 \ufeff",
+        "\\u202etxt.exe\\u202c \\u2066x\\u2069 \\u200f \\u061c \\u2028 \\ufeff"},
+    {"\xc0\x9b \xe0\x82\x9b \xed\xa0\x80 \xf5\x80\x80\x80 \xe7\x8c \xff",
+        "\\xc0\\x9b \\xe0\\x82\\x9b \\xed\\xa0\\x80 \\xf5\\x80\\x80\\x80 \\xe7\\x8c \\xff"},
+    {"\U000e0041", "\\ue0041"},
+};
+enum { ODD_TEXTS = sizeof odd_texts / sizeof *odd_texts };
+
+static void keep_sentence(void *ctx, tutti_log_level level, const char *sentence)
+{
+    (void)level;
+    snprintf(ctx, 256, "%s", sentence);
+}
+
+START_TEST(control_characters_are_shown)
+{
+    char to[256], logged[256], *page;
+    size_t size;
+    tutti_log_to(keep_sentence, logged);
+    for (int i = 0; i < ODD_TEXTS; i++) {
+        const char *text = odd_texts[i].text, *shown = odd_texts[i].shown;
+        char *own = tutti_text_shown(text);
+        ck_assert_str_eq(tutti_text_show(text, to, sizeof to), shown);
+        ck_assert_str_eq(own, shown);
+        ck_assert_str_eq(tutti_text_show(own, to, sizeof to), shown); /* twice is as once */
+        free(own);
+        tutti_log(TUTTI_LOG_WARN, "%s", text);
+        ck_assert_str_eq(logged, shown);
+        tutti_fail(TUTTI_ERR_FORMAT, "%s", text);
+        ck_assert_str_eq(logged, shown);
+        ck_assert_str_eq(tutti_last_error(), shown);
+        for (size_t room = 1; room < strlen(shown); room++)
+            ck_assert_uint_lt(strlen(tutti_text_show(text, to, room)), room);
+    }
+    tutti_log_to(NULL, NULL);
+    FILE *out = open_memstream(&page, &size);
+    tutti_text_print(out, "\n\n%s|%s|%d\n", "a\nb\n", "", 7);
+    tutti_text_print(out, "%s", "\n");
+    tutti_text_markup(out, "<b a='\x1b'>&\"\u202e", 100);
+    tutti_text_markup(out, "\u00e9\u00e9\u00e9", 2);
+    fclose(out);
+    ck_assert_str_eq(
+        page, "\n\na\\nb\\n||7\n\\n&lt;b a=&#39;\\x1b&#39;&gt;&amp;&quot;\\u202e\u00e9\u00e9");
+    free(page);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("base");
@@ -211,5 +272,6 @@ int main(void)
     tcase_add_test(tcase, medians);
     tcase_add_test(tcase, dtypes_have_sizes);
     tcase_add_test(tcase, numbers);
+    tcase_add_test(tcase, control_characters_are_shown);
     return testing_run(suite);
 }

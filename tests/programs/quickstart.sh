@@ -45,6 +45,39 @@ tar -cf "$dir/empty.tar" -C "$dir" drawn/report.html
 refuses 1 'it has no folder train/' quickstart imagenet --data "$dir/empty.tar" --to "$dir/refused"
 refuses 1 'tar cannot unpack it' quickstart imagenet --data "$dir/drawn/report.html" --to "$dir/refused"
 
+# An archive writes nothing elsewhere, makes no devices, and gives nobody rights.
+python3 - "$dir" << 'EOF' || fail "no archives"
+import io, sys, tarfile
+def archive(name, *entries):
+    with tarfile.open(f"{sys.argv[1]}/{name}.tar", "w") as tar:
+        for path, kind, mode, link in entries:
+            info = tarfile.TarInfo(path)
+            info.type, info.mode, info.linkname, info.size = kind, mode, link, 1 if kind == tarfile.REGTYPE else 0
+            info.uid = info.gid = 4321
+            tar.addfile(info, io.BytesIO(b"x"))
+FILE, LINK, HARD = tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE
+archive("device", ("train/a/null", tarfile.CHRTYPE, 0o666, ""))
+archive("pipe", ("train/a/pipe", tarfile.FIFOTYPE, 0o666, ""))
+archive("up", ("train/a/../../../up", FILE, 0o644, ""))
+archive("absolute", (sys.argv[1] + "/absolute", FILE, 0o644, ""))
+archive("hard", ("train/a/hard", HARD, 0o644, "../secret"))
+archive("link", ("train/a/link -> x", LINK, 0o777, "/etc/passwd"))
+archive("climbs", ("train/a/b", LINK, 0o777, "../../.."))
+archive("bits", ("top/a/suid", FILE, 0o6777, ""))
+EOF
+for name in device pipe; do
+    refuses 1 'nothing is unpacked: train/a/[a-z]*: not a file' quickstart imagenet --data "$dir/$name.tar" --to "$dir/refused"
+done
+for name in up absolute hard; do
+    refuses 1 'its path leads out of the archive' quickstart imagenet --data "$dir/$name.tar" --to "$dir/refused"
+done
+for name in link climbs; do
+    refuses 1 'a link in it leads to /' quickstart imagenet --data "$dir/$name.tar" --to "$dir/refused"
+done
+[ -e "$dir/up" ] || [ -e "$dir/absolute" ] || [ -n "$(find "$dir/refused" -mindepth 2)" ] && fail "a refused archive leaves files"
+refuses 1 'it has no folder train/' quickstart imagenet --data "$dir/bits.tar" --to "$dir/refused"
+[[ "$(stat -c '%u %a' "$dir/refused/photographs/top/a/suid")" =~ ^$(id -u)\ [0-7]{3}$ ]] || fail "rights of an unpacked file"
+
 # ./quickstart cuda: what it refuses, before it installs or builds anything. The toolkit is an nvcc that only tells its release.
 unset TUTTI_BUILD
 mkdir -p "$dir/toolkit/bin" "$dir/nothing"

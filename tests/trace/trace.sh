@@ -48,6 +48,13 @@ for text in 'resnet20 on 3 ranks, design chained' 'critical path of step 2' 'ran
 done
 python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$dir/svg" && grep -q '>lane 0<' "$dir/svg" ||
     fail "the picture"
+# Names in a trace do not reach the terminal's controls, in text, JSON or picture.
+sed 's/"d.conv1.weight.sum/"d\\u001b]0;x\\u0007\\u009b\\u202e\\n/g; s/"resnet20"/"res\\u001b[2Jnet"/' "$dir/trace" > "$dir/odd"
+"$apps/tutti-trace" "$dir/odd" --step 2 --svg "$dir/odd.svg" > "$dir/out" || fail "odd names: status $?"
+"$apps/tutti-trace" "$dir/odd" --json > "$dir/told" || fail "odd names, --json: status $?"
+grep -qF 'd\x1b]0;x\x07\u009b\u202e\n' "$dir/out" && grep -qF 'res\x1b[2Jnet on 3' "$dir/out" && grep -qF 'd\x1b]0;x' "$dir/odd.svg" ||
+    { fail "odd names are not shown"; cat "$dir/out"; }
+cat "$dir/out" "$dir/told" "$dir/odd.svg" | LC_ALL=C grep -qP '[\x00-\x09\x0b-\x1f\x7f-\xff]' && fail "control characters of a trace come through"
 refuses 1 'does not hold all of step 9' "$apps/tutti-trace" "$dir/trace" --step 9
 head -c 20000 "$dir/trace" > "$dir/cut"
 refuses 1 "$dir/cut:" "$apps/tutti-trace" "$dir/cut"

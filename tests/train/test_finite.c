@@ -39,6 +39,10 @@ START_TEST(a_command_line)
     ck_assert_str_eq(text, "mpirun -np 2 tutti-cifar --data 'my data' --json 'it'\\''s' '' '$HOME' "
                            "--lr=0.1 --resume 'a b'");
     free(text);
+    char *const odd[] = {"tutti-cifar", "--data", "\x1b[2J'\\\n"};
+    text = tutti_again_text(sizeof odd / sizeof *odd, odd, "a");
+    ck_assert_str_eq(text, "tutti-cifar --data $'\\033[2J\\'\\\\\\012' --resume a");
+    free(text);
     char *const argv[] = {"no-such-program", "--data", "x", NULL};
     text = tutti_again_command(argv, 4, "file");
     ck_assert_str_eq(text, "mpirun -np 4 no-such-program --data x --resume file");
