@@ -3,6 +3,7 @@ libcore_la_SOURCES += \
 	collectives/value/members.c collectives/value/members.h \
 	collectives/boot.c collectives/boot.h \
 	collectives/buf/buf.h \
+	collectives/buf/nan.h \
 	collectives/buf/combine.c \
 	collectives/buf/pool.c \
 	collectives/buf/reduce.c \

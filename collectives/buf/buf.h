@@ -9,9 +9,8 @@
 
 /* dst[i] = dst[i] op src[i], or src[i] op dst[i] when src_first, for i < count.
  *   dst  [in,out]  count elements of dtype      src  [in]  likewise; disjoint from dst
- * The order affects the bits: min and max return their second operand when the two compare equal
- * (-0 and +0) or one is NaN. Ranks that combine the same two values in the same order hold the same
- * bits, except for the payload of a NaN. Integer overflow wraps. The operator must suit the type.
+ * The order affects no bits of the operators of the list: NaNs and zeros follow the rule in
+ * tutti/op.h (nan.h). Integer overflow wraps. The operator must suit the type.
  * [A] on disjoint dst. */
 void tutti_buf_reduce(tutti_dtype dtype, tutti_reduce_op op, void *dst, const void *src,
     int64_t count, int src_first);

@@ -1,4 +1,5 @@
 #include "collectives/buf/buf.h"
+#include "collectives/buf/nan.h"
 #include "dag/base/bf16.h"
 
 #include <string.h>
@@ -37,14 +38,11 @@ typedef void (*reduce_fn)(void *dst, const void *src, int64_t count);
     REDUCE(dtype##_##op##_src_first, T, U, OP, s, d)
 
 /* Sum and product use U; min and max compare as T. */
-#define REDUCE_REAL(dtype, T, U)                                                                   \
+#define REDUCE_INTEGER(dtype, T, U)                                                                \
     BOTH(dtype, sum, T, U, SUM)                                                                    \
     BOTH(dtype, prod, T, U, PROD)                                                                  \
     BOTH(dtype, min, T, T, MIN)                                                                    \
-    BOTH(dtype, max, T, T, MAX)
-
-#define REDUCE_INTEGER(dtype, T, U)                                                                \
-    REDUCE_REAL(dtype, T, U)                                                                       \
+    BOTH(dtype, max, T, T, MAX)                                                                    \
     BOTH(dtype, land, T, U, LAND)                                                                  \
     BOTH(dtype, lor, T, U, LOR)                                                                    \
     BOTH(dtype, lxor, T, U, LXOR)                                                                  \
@@ -52,8 +50,6 @@ typedef void (*reduce_fn)(void *dst, const void *src, int64_t count);
     BOTH(dtype, bor, T, U, BOR)                                                                    \
     BOTH(dtype, bxor, T, U, BXOR)
 
-REDUCE_REAL(f32, float, float)
-REDUCE_REAL(f64, double, double)
 REDUCE_INTEGER(i8, int8_t, unsigned)
 REDUCE_INTEGER(i16, int16_t, unsigned)
 REDUCE_INTEGER(i32, int32_t, uint32_t)
@@ -63,11 +59,31 @@ REDUCE_INTEGER(u16, uint16_t, unsigned)
 REDUCE_INTEGER(u32, uint32_t, uint32_t)
 REDUCE_INTEGER(u64, uint64_t, uint64_t)
 
+/* Reals: the rule for NaNs and zeros is in nan.h. */
+#define SUM_F32(T, a, b) tutti_f32_one_nan((a) + (b))
+#define PROD_F32(T, a, b) tutti_f32_one_nan((a) * (b))
+#define MIN_F32(T, a, b) tutti_f32_min(a, b)
+#define MAX_F32(T, a, b) tutti_f32_max(a, b)
+#define SUM_F64(T, a, b) tutti_f64_one_nan((a) + (b))
+#define PROD_F64(T, a, b) tutti_f64_one_nan((a) * (b))
+#define MIN_F64(T, a, b) tutti_f64_min(a, b)
+#define MAX_F64(T, a, b) tutti_f64_max(a, b)
+BOTH(f32, sum, float, float, SUM_F32)
+BOTH(f32, prod, float, float, PROD_F32)
+BOTH(f32, min, float, float, MIN_F32)
+BOTH(f32, max, float, float, MAX_F32)
+BOTH(f64, sum, double, double, SUM_F64)
+BOTH(f64, prod, double, double, PROD_F64)
+BOTH(f64, min, double, double, MIN_F64)
+BOTH(f64, max, double, double, MAX_F64)
+
 /* Computed in float32; every result is rounded. */
-#define SUM_BF16(T, a, b) tutti_bf16_narrow(tutti_bf16_widen(a) + tutti_bf16_widen(b))
-#define PROD_BF16(T, a, b) tutti_bf16_narrow(tutti_bf16_widen(a) * tutti_bf16_widen(b))
-#define MIN_BF16(T, a, b) (tutti_bf16_widen(a) < tutti_bf16_widen(b) ? (a) : (b))
-#define MAX_BF16(T, a, b) (tutti_bf16_widen(a) > tutti_bf16_widen(b) ? (a) : (b))
+#define IN_F32(compute, a, b)                                                                      \
+    tutti_bf16_narrow(compute(float, tutti_bf16_widen(a), tutti_bf16_widen(b)))
+#define SUM_BF16(T, a, b) IN_F32(SUM_F32, a, b)
+#define PROD_BF16(T, a, b) IN_F32(PROD_F32, a, b)
+#define MIN_BF16(T, a, b) IN_F32(MIN_F32, a, b)
+#define MAX_BF16(T, a, b) IN_F32(MAX_F32, a, b)
 BOTH(bf16, sum, uint16_t, uint16_t, SUM_BF16)
 BOTH(bf16, prod, uint16_t, uint16_t, PROD_BF16)
 BOTH(bf16, min, uint16_t, uint16_t, MIN_BF16)
@@ -85,48 +101,53 @@ BOTH(bf16, max, uint16_t, uint16_t, MAX_BF16)
     }
 
 #define EACH_BOTH(name, T)                                                                         \
-    EACH(name##_dst_first, T, name, d, s)                                                          \
-    EACH(name##_src_first, T, name, s, d)
+    EACH (name##_dst_first, T, name, d, s)                                                         \
+        EACH (name##_src_first, T, name, s, d)
 
-#define REDUCE_COMPLEX(dtype, T)                                                                   \
+#define REDUCE_COMPLEX(dtype, T, one_nan)                                                          \
     typedef struct dtype {                                                                         \
         T re, im;                                                                                  \
     } dtype;                                                                                       \
     __attribute__((noinline)) static void dtype##_sum(                                             \
         const dtype *a, const dtype *b, dtype *result)                                             \
     {                                                                                              \
-        *result = (dtype){a->re + b->re, a->im + b->im};                                           \
+        *result = (dtype){one_nan(a->re + b->re), one_nan(a->im + b->im)};                         \
     }                                                                                              \
     __attribute__((noinline)) static void dtype##_prod(                                            \
         const dtype *a, const dtype *b, dtype *result)                                             \
     {                                                                                              \
-        *result = (dtype){a->re * b->re - a->im * b->im, a->re * b->im + a->im * b->re};           \
+        *result = (dtype){                                                                         \
+            one_nan(a->re * b->re - a->im * b->im), one_nan(a->re * b->im + a->im * b->re)};       \
     }                                                                                              \
     EACH_BOTH(dtype##_sum, dtype)                                                                  \
     EACH_BOTH(dtype##_prod, dtype)
 
-/* Of equal values, the lower index wins; a NaN is neither less nor greater, so the first operand
- * stays. */
-#define PAIR(name, T, better)                                                                      \
+/* Of equal values the lower index wins, and a NaN wins over numbers. The kept element is the same
+ * in either order, also where index and value are equal, but not the sign of a zero. */
+#define PAIR(name, T, better, one_nan)                                                             \
     __attribute__((noinline)) static void name(const T *a, const T *b, T *result)                  \
     {                                                                                              \
-        int second = b->value better a->value || (b->value == a->value && b->index < a->index);    \
-        T kept = second ? *b : *a;                                                                 \
-        result->value = kept.value;                                                                \
+        int nan_a = a->value != a->value, nan_b = b->value != b->value;                            \
+        int alike = nan_a || nan_b ? nan_a && nan_b : b->value == a->value;                        \
+        int wins = nan_b ? !nan_a : !nan_a && b->value better a->value;                            \
+        int lower = b->index < a->index ||                                                         \
+                    (b->index == a->index && memcmp(&b->value, &a->value, sizeof b->value) < 0);   \
+        T kept = wins || (alike && lower) ? *b : *a;                                               \
+        result->value = one_nan(kept.value);                                                       \
         result->index = kept.index;                                                                \
     }                                                                                              \
     EACH_BOTH(name, T)
 
-#define REDUCE_PAIR(dtype, T)                                                                      \
-    PAIR(dtype##_minloc, T, <)                                                                     \
-    PAIR(dtype##_maxloc, T, >)
+#define REDUCE_PAIR(dtype, T, one_nan)                                                             \
+    PAIR(dtype##_minloc, T, <, one_nan)                                                            \
+    PAIR(dtype##_maxloc, T, >, one_nan)
 
-REDUCE_COMPLEX(c64, float)
-REDUCE_COMPLEX(c128, double)
-REDUCE_PAIR(float_int, tutti_float_int)
-REDUCE_PAIR(double_int, tutti_double_int)
-REDUCE_PAIR(int_int, tutti_int_int)
-REDUCE_PAIR(long_int, tutti_long_int)
+REDUCE_COMPLEX(c64, float, tutti_f32_one_nan)
+REDUCE_COMPLEX(c128, double, tutti_f64_one_nan)
+REDUCE_PAIR(float_int, tutti_float_int, tutti_f32_one_nan)
+REDUCE_PAIR(double_int, tutti_double_int, tutti_f64_one_nan)
+REDUCE_PAIR(int_int, tutti_int_int, )
+REDUCE_PAIR(long_int, tutti_long_int, )
 
 #define OP(dtype, op)                                                                              \
     {                                                                                              \
@@ -211,7 +232,7 @@ void tutti_buf_reduce_user(const tutti_user_op *op, tutti_dtype dtype, void *dst
     }
 
 EACH_WIDE(bf16_widen, float, uint16_t, tutti_bf16_widen(s[j]))
-EACH_WIDE(bf16_narrow, uint16_t, float, tutti_bf16_narrow(s[j]))
+EACH_WIDE(bf16_narrow, uint16_t, float, tutti_bf16_narrow(tutti_f32_one_nan(s[j])))
 EACH_WIDE(bf16_add, float, uint16_t, d[j] + tutti_bf16_widen(s[j]))
 EACH_WIDE(bf16_multiply, float, uint16_t, d[j] * tutti_bf16_widen(s[j]))
 

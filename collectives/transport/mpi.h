@@ -47,11 +47,12 @@ typedef struct tutti_mpi {
     MPI_Comm *lane; /* one communicator each; errors are returned */
     size_t piece;   /* largest message in bytes */
     tutti_mpi_requests under_way;
-    tutti_mpi_message *idle; /* messages to reuse */
-    int taken_in;            /* unexpected messages under way */
-    int growing;             /* lanes that are yet to be opened */
-    MPI_Comm fresh;          /* the next of them */
-    MPI_Request opening;     /* while it is under way */
+    tutti_mpi_message *idle;     /* messages to reuse */
+    MPI_Op op[TUTTI_REDUCE_OPS]; /* of the library's collectives; MPI_OP_NULL: not used yet */
+    int taken_in;                /* unexpected messages under way */
+    int growing;                 /* lanes that are yet to be opened */
+    MPI_Comm fresh;              /* the next of them */
+    MPI_Request opening;         /* while it is under way */
 } tutti_mpi;
 
 /* Logs MPI's sentence for this code and the operation; returns COMM. */

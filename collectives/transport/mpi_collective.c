@@ -2,9 +2,13 @@
  *
  * A lane is a communicator, on which all ranks start the same collectives in the same order: what
  * MPI asks for. Once started, one cannot be taken back: it ends when all ranks have started theirs,
- * and until then its buffers, and the message with what it keeps, are MPI's. */
+ * and until then its buffers, and the message with what it keeps, are MPI's.
+ *
+ * The operators are ours, so that results follow the rules of tutti/op.h: MPI says nothing of integer
+ * overflow or of NaNs, and Open MPI's 8-bit sums saturate in some elements and wrap in others. */
 #include "collectives/transport/mpi.h"
 
+#include "collectives/buf/buf.h"
 #include "dag/base/log.h"
 
 #include <limits.h>
@@ -49,23 +53,54 @@ static MPI_Datatype type_of(tutti_dtype dtype)
     return types[dtype];
 }
 
-static MPI_Op op_of(tutti_reduce_op op)
+/* MPI gives an operator's function the type, but nothing of ours: each operator has a function. */
+static void combine(tutti_reduce_op op, void *in, void *inout, int count, MPI_Datatype type)
 {
-    const MPI_Op ops[TUTTI_REDUCE_OPS] = {
-        [TUTTI_SUM] = MPI_SUM,
-        [TUTTI_PROD] = MPI_PROD,
-        [TUTTI_MIN] = MPI_MIN,
-        [TUTTI_MAX] = MPI_MAX,
-        [TUTTI_LAND] = MPI_LAND,
-        [TUTTI_LOR] = MPI_LOR,
-        [TUTTI_LXOR] = MPI_LXOR,
-        [TUTTI_BAND] = MPI_BAND,
-        [TUTTI_BOR] = MPI_BOR,
-        [TUTTI_BXOR] = MPI_BXOR,
-        [TUTTI_MINLOC] = MPI_MINLOC,
-        [TUTTI_MAXLOC] = MPI_MAXLOC,
+    int dtype = 0;
+    while (dtype < TUTTI_BF16 && type_of((tutti_dtype)dtype) != type) dtype++;
+    tutti_buf_reduce((tutti_dtype)dtype, op, inout, in, count, 1);
+}
+
+#define COMBINE(name, op)                                                                          \
+    static void name(void *in, void *inout, int *count, MPI_Datatype *type)                        \
+    {                                                                                              \
+        combine(op, in, inout, *count, *type);                                                     \
+    }
+COMBINE(sum, TUTTI_SUM)
+COMBINE(prod, TUTTI_PROD)
+COMBINE(min, TUTTI_MIN)
+COMBINE(max, TUTTI_MAX)
+COMBINE(land, TUTTI_LAND)
+COMBINE(lor, TUTTI_LOR)
+COMBINE(lxor, TUTTI_LXOR)
+COMBINE(band, TUTTI_BAND)
+COMBINE(bor, TUTTI_BOR)
+COMBINE(bxor, TUTTI_BXOR)
+COMBINE(minloc, TUTTI_MINLOC)
+COMBINE(maxloc, TUTTI_MAXLOC)
+
+/* The transport keeps an operator, once it is made, for all collectives. */
+static tutti_status find_op(tutti_mpi *t, call *c)
+{
+    static MPI_User_function *const functions[TUTTI_REDUCE_OPS] = {
+        [TUTTI_SUM] = sum,
+        [TUTTI_PROD] = prod,
+        [TUTTI_MIN] = min,
+        [TUTTI_MAX] = max,
+        [TUTTI_LAND] = land,
+        [TUTTI_LOR] = lor,
+        [TUTTI_LXOR] = lxor,
+        [TUTTI_BAND] = band,
+        [TUTTI_BOR] = bor,
+        [TUTTI_BXOR] = bxor,
+        [TUTTI_MINLOC] = minloc,
+        [TUTTI_MAXLOC] = maxloc,
     };
-    return (unsigned)op < TUTTI_REDUCE_OPS ? ops[op] : MPI_OP_NULL;
+    if (!tutti_coll_trait_of(c->args->kind)->reduces) return TUTTI_OK;
+    MPI_Op *op = &t->op[c->args->op];
+    int code = *op == MPI_OP_NULL ? MPI_Op_create(functions[c->args->op], 1, op) : MPI_SUCCESS;
+    c->op = *op;
+    return code == MPI_SUCCESS ? TUTTI_OK : tutti_mpi_fail(code, "MPI_Op_create");
 }
 
 static const void *input(const call *c, int64_t at)
@@ -293,11 +328,12 @@ tutti_status tutti_mpi_collective(
         .rank = t->base.rank,
         .P = t->base.size,
         .type = type_of(args->dtype),
-        .op = op_of(args->op),
+        .op = MPI_OP_NULL,
         .element = tutti_dtype_bytes(args->dtype)};
     const tutti_mpi_message like = {.kind = tutti_coll_kind_name(args->kind), .lane = lane};
     tutti_mpi_message *m;
     tutti_status status = refuse(&c);
+    if (!status) status = find_op(t, &c);
     if (!status)
         status = tutti_mpi_message_new(t, &like, (int)(args->count / most_of(t, &c)) + 1, &m);
     if (status) return status;

@@ -200,6 +200,8 @@ static void mpi_close(tutti_transport *transport)
     /* A communicator made later may reuse a freed one's id, and get its late messages. */
     for (int k = 0; k < t->base.lanes && !transport->abandoned; k++)
         if (t->lane[k] != MPI_COMM_NULL) MPI_Comm_free(&t->lane[k]);
+    for (int op = 0; op < TUTTI_REDUCE_OPS && !transport->abandoned; op++)
+        if (t->op[op] != MPI_OP_NULL) MPI_Op_free(&t->op[op]);
     for (tutti_mpi_message *m = t->idle, *next; m; m = next) {
         next = m->next;
         free(m);
@@ -282,6 +284,7 @@ tutti_status tutti_transport_mpi_pieces(
     t->base.lock = tutti_mpi_lock();
     t->piece = piece;
     for (int k = 0; k < lanes; k++) lane[k] = MPI_COMM_NULL;
+    for (int op = 0; op < TUTTI_REDUCE_OPS; op++) t->op[op] = MPI_OP_NULL;
     pthread_mutex_lock(t->base.lock);
     tutti_status status = open_lanes(t, *(const MPI_Comm *)comm);
     if (status) mpi_close(&t->base);

@@ -17,7 +17,14 @@ extern "C" {
  *   LAND, LOR, LXOR      x                                        logical: the result is 0 or 1
  *   BAND, BOR, BXOR      x                                        bitwise
  *   MINLOC, MAXLOC                                         x      among equal values, the lowest
- *                                                                 index */
+ *                                                                 index
+ *
+ * Results have the same bits on every rank. With every algorithm, "mpi" included:
+ *   integers  SUM and PROD wrap around (modulo 2 to the number of bits).
+ *   NaN       a result that is not a number is the quiet NaN without sign and payload (0x7fc00000 in
+ *             F32), whatever the operands' NaNs are. MIN, MAX, MINLOC and MAXLOC prefer a NaN to
+ *             every number. A value that was combined with no other one stays as it is.
+ *   zeros     MIN and MAX: -0 is less than +0. */
 typedef enum tutti_reduce_op {
     TUTTI_SUM,
     TUTTI_PROD,
@@ -38,8 +45,11 @@ typedef enum tutti_reduce_op {
 
 /* A program's own operator: result[i] = left[i] op right[i] for i < count elements of dtype.
  * `result` is `left` or `right`: read an element's operands before you write its result. The
- * operator must be associative, because collectives group the operands in any way, and its result
- * must depend on its operands alone. Called on any thread, and on several threads at once. */
+ * operator must be associative, because collectives group the operands in any way. The bits of a
+ * result must depend on the two operands alone: not on `count`, the position, or whether `result` is
+ * `left` or `right`. Where an operand is a NaN, processors may not grant this: return one NaN, always
+ * the same, or ranks may differ in its sign and payload. Called on any thread, and on several threads
+ * at once. */
 typedef void (*tutti_op_function)(
     void *ctx, tutti_dtype dtype, int64_t count, const void *left, const void *right, void *result);
 

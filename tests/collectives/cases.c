@@ -253,34 +253,112 @@ static void call(tutti_comm *comm, const tutti_coll_args *args)
     tutti_coll_free(request);
 }
 
-int cases_same_bits(tutti_comm *comm, uint64_t seed)
+/* The i-th part of an element: a random number, or one whose bits are easily lost. */
+static float special(uint64_t seed, int rank, int64_t i)
 {
-    static const int64_t counts[] = {3, 1000, 30011};
-    int rank = tutti_comm_rank(comm), P = tutti_comm_size(comm), failures = 0;
-    for (int c = 0; c < 3; c++) {
-        int64_t n = counts[c];
-        float *x = tutti_mem_aligned((size_t)n * sizeof *x);
-        float *all = tutti_mem_aligned((size_t)P * (size_t)n * sizeof *all);
-        for (int op = 0; op <= TUTTI_MAX; op++) {
-            for (int64_t i = 0; i < n; i++)
-                x[i] = (float)tutti_rng_normal(seed, (uint64_t)rank, (uint64_t)i);
-            x[0] = rank % 2 ? -0.0f : 0.0f;
-            const tutti_coll_args sum = {.op = (tutti_reduce_op)op, .count = n, .recv = x};
-            call(comm, &sum);
-            const tutti_coll_args show = {
-                .kind = TUTTI_ALLGATHER, .count = n, .send = x, .recv = all};
-            call(comm, &show);
-            int differ = 0;
-            for (int r = 0; r < P; r++)
-                differ += memcmp(x, all + r * n, (size_t)n * sizeof *x) != 0;
-            if (differ)
-                printf("rank %d of %d: %s of %lld: %d ranks hold other bits\n", rank, P,
-                    tutti_reduce_op_name((tutti_reduce_op)op), (long long)n, differ);
-            failures += differ;
-        }
-        free(x);
-        free(all);
+    static const uint32_t bits[] = {0x7fc00000, 0xffc12300, 0x7fa50000, 0x7f800000, 0xff800000,
+        0x00000000, 0x80000000, 0x00010000, 0x80010000, 0x7f7f0000};
+    enum { SPECIALS = sizeof bits / sizeof *bits };
+    uint64_t draw = (uint64_t)i * 7 + (uint64_t)rank * 5 + seed;
+    float value = (float)tutti_rng_normal(seed, (uint64_t)rank, (uint64_t)i);
+    if (draw % 3 == 0)
+        memcpy(&value, &bits[(draw / 3 + (uint64_t)(rank * i)) % SPECIALS], sizeof value);
+    return value;
+}
+
+static void fill_special(tutti_dtype dtype, void *x, int64_t n, int rank, uint64_t seed)
+{
+    memset(x, 0, (size_t)n * tutti_dtype_bytes(dtype)); /* the gaps of pairs */
+    for (int64_t i = 0; i < n; i++) {
+        float value = special(seed, rank, i);
+        uint32_t bits;
+        memcpy(&bits, &value, sizeof bits);
+        if (dtype == TUTTI_F32) ((float *)x)[i] = value;
+        if (dtype == TUTTI_F64) ((double *)x)[i] = (double)value;
+        if (dtype == TUTTI_BF16) ((uint16_t *)x)[i] = (uint16_t)(bits >> 16);
+        if (dtype == TUTTI_C64) ((float *)x)[2 * i] = value;
+        if (dtype == TUTTI_C64) ((float *)x)[2 * i + 1] = special(seed + 1, rank, i);
+        if (dtype == TUTTI_DOUBLE_INT)
+            ((tutti_double_int *)x)[i] = (tutti_double_int){(double)value, rank % 2};
     }
+}
+
+/* What operators make of NaNs is a NaN without sign and payload. */
+static int other_nans(tutti_dtype dtype, const void *x, int64_t n)
+{
+    int others = 0;
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t wide;
+        uint32_t bits;
+        memcpy(&wide, (const double *)x + (dtype == TUTTI_F64 ? i : 0), sizeof wide);
+        memcpy(&bits, (const float *)x + (dtype == TUTTI_F32 ? i : 0), sizeof bits);
+        if (dtype == TUTTI_BF16) bits = (uint32_t)((const uint16_t *)x)[i] << 16;
+        if (dtype == TUTTI_F64)
+            others += wide << 1 > (uint64_t)0x7ff << 53 && wide != (uint64_t)0x7ff8 << 48;
+        else
+            others += bits << 1 > 0xff000000u && bits != 0x7fc00000;
+    }
+    return others;
+}
+
+static int same_bits(
+    tutti_comm *comm, tutti_dtype dtype, tutti_reduce_op op, int64_t n, uint64_t seed)
+{
+    int rank = tutti_comm_rank(comm), P = tutti_comm_size(comm), differ = 0, real;
+    const size_t bytes = (size_t)n * tutti_dtype_bytes(dtype);
+    char *x = tutti_mem_aligned(bytes + 8), *all = tutti_mem_aligned((size_t)P * bytes);
+    fill_special(dtype, x, n, rank, seed);
+    const tutti_coll_args sum = {.dtype = dtype, .op = op, .count = n, .recv = x};
+    call(comm, &sum);
+    const tutti_coll_args show = {
+        .kind = TUTTI_ALLGATHER, .dtype = dtype, .count = n, .send = x, .recv = all};
+    call(comm, &show);
+    for (int r = 0; r < P; r++) differ += memcmp(x, all + (size_t)r * bytes, bytes) != 0;
+    real = dtype == TUTTI_F32 || dtype == TUTTI_F64 || dtype == TUTTI_BF16;
+    int others = real && P > 1 ? other_nans(dtype, x, n) : 0;
+    if (differ || others)
+        printf("rank %d of %d: %s of %lld %s: %d ranks hold other bits, %d other NaNs\n", rank, P,
+            tutti_reduce_op_name(op), (long long)n, tutti_dtype_name(dtype), differ, others);
+    free(x);
+    free(all);
+    return differ + others;
+}
+
+int cases_same_bits(tutti_comm *comm, uint64_t seed, int library)
+{
+    static const tutti_dtype types[] = {
+        TUTTI_F32, TUTTI_F64, TUTTI_C64, TUTTI_DOUBLE_INT, TUTTI_BF16};
+    int failures = 0;
+    for (int t = 0; t < 5 - library; t++) {
+        for (int op = 0; op < TUTTI_REDUCE_OPS; op++) {
+            if (!tutti_reduce_op_takes((tutti_reduce_op)op, types[t])) continue;
+            failures += same_bits(comm, types[t], (tutti_reduce_op)op, 3, seed);
+            failures += same_bits(comm, types[t], (tutti_reduce_op)op, 1003, seed + 1);
+            if (types[t] == TUTTI_F32)
+                failures += same_bits(comm, types[t], (tutti_reduce_op)op, 30011, seed + 2);
+        }
+    }
+    return failures;
+}
+
+int cases_wrap(tutti_comm *comm)
+{
+    enum { N = 131 };
+    int P = tutti_comm_size(comm), failures = 0;
+    int8_t x[N];
+    uint8_t y[N];
+    int16_t z[N];
+    memset(x, 100, sizeof x);
+    memset(y, 200, sizeof y);
+    for (int i = 0; i < N; i++) z[i] = 20000;
+    const tutti_coll_args sums[] = {{.dtype = TUTTI_I8, .count = N, .recv = x},
+        {.dtype = TUTTI_U8, .count = N, .recv = y}, {.dtype = TUTTI_I16, .count = N, .recv = z}};
+    for (int s = 0; s < 3; s++) call(comm, &sums[s]);
+    for (int i = 0; i < N; i++)
+        failures +=
+            x[i] != (int8_t)(100 * P) || y[i] != (uint8_t)(200 * P) || z[i] != (int16_t)(20000 * P);
+    if (failures)
+        printf("rank %d of %d: %d sums do not wrap\n", tutti_comm_rank(comm), P, failures);
     return failures;
 }
 

@@ -17,9 +17,11 @@ int cases_bf16(tutti_comm *comm, const char *algorithm, uint64_t seed);
 /* Two long ones, with the algorithm direct, where arrivals take turns in memory. */
 int cases_bf16_long(tutti_comm *comm, uint64_t seed);
 
-/* Allreduces of random floats: afterwards every rank holds the same bits. Returns the number of
- * failures. */
-int cases_same_bits(tutti_comm *comm, uint64_t seed);
+/* Allreduces of reals, complex numbers and pairs, among them NaNs, infinities and zeros: afterwards every
+ * rank holds the same bits. Returns the number of failures. */
+int cases_same_bits(tutti_comm *comm, uint64_t seed, int library);
+/* Integers wrap around in every element of a long vector. Returns the number of failures. */
+int cases_wrap(tutti_comm *comm);
 
 /* Reductions of several random vectors of each rank, whose number differs between ranks: the very
  * bits of those that are combined first, and then reduced. Returns the number of failures. */

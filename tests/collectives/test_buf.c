@@ -1,5 +1,6 @@
 /* collectives/buf: dst = dst op src for every type and operator, and the pool. */
 #include "collectives/buf/buf.h"
+#include "dag/base/bf16.h"
 #include "tests/support/testing.h"
 #include "tests/support/values.h"
 
@@ -223,18 +224,124 @@ START_TEST(integers_wrap)
 }
 END_TEST
 
-/* Two ranks that hold a and b both compute a op b: one with a in dst, the other with a in src. */
-START_TEST(both_ends_get_the_same_bits)
+/* ---- NaNs and zeros: the rule in tutti/op.h ---- */
+
+enum { SPECIALS = 12, PLACES = 2 * N }; /* places: in whole strips and in the rest */
+
+static const uint32_t specials[SPECIALS] = {0x7fc00000, 0xffc00000, 0x7fc12000, 0xffe50000,
+    0x7fa00000, 0x7f800000, 0xff800000, 0x00000000, 0x80000000, 0x00010000, 0xbf800000, 0x7f7f0000};
+
+static float special(int i)
 {
-    const float values[] = {0.0f, -0.0f, 1.5f, -1e-40f, INFINITY, 3e38f};
-    for (int op = 0; op <= TUTTI_MAX; op++) {
-        for (size_t i = 0; i < 36; i++) {
-            float a = values[i / 6], b = values[i % 6], low = a, high = b;
-            tutti_buf_reduce(TUTTI_F32, (tutti_reduce_op)op, &low, &b, 1, 0);
-            tutti_buf_reduce(TUTTI_F32, (tutti_reduce_op)op, &high, &a, 1, 1);
-            if (!isnan(low)) ck_assert_mem_eq(&low, &high, sizeof low);
+    float value;
+    memcpy(&value, &specials[i % SPECIALS], sizeof value);
+    return value;
+}
+
+static void store(tutti_dtype dtype, void *x, int i, float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if (dtype == TUTTI_F32) memcpy((float *)x + i, &value, sizeof value);
+    if (dtype == TUTTI_F64) ((double *)x)[i] = (double)value;
+    if (dtype == TUTTI_BF16) ((uint16_t *)x)[i] = (uint16_t)(bits >> 16);
+}
+
+/* Exact: these numbers have few bits. */
+static float expected(tutti_reduce_op op, float a, float b)
+{
+    uint32_t one_nan = 0x7fc00000;
+    float result = op == TUTTI_SUM ? a + b : a * b;
+    if (op == TUTTI_MIN) result = a < b || (a == b && signbit(a)) ? a : b;
+    if (op == TUTTI_MAX) result = a > b || (a == b && !signbit(a)) ? a : b;
+    if (isnan(a) || isnan(b) || isnan(result)) memcpy(&result, &one_nan, sizeof result);
+    return result;
+}
+
+static void check_specials(tutti_dtype dtype, tutti_reduce_op op, int shift)
+{
+    double a[PLACES] = {0}, b[PLACES] = {0}, want[PLACES] = {0}, other[PLACES], both[PLACES];
+    const size_t bytes = PLACES * tutti_dtype_bytes(dtype);
+    const void *src[] = {a, b};
+    for (int i = 0; i < PLACES; i++) {
+        float x = special(i + shift), y = special((i + shift) / SPECIALS + 5 * shift);
+        store(dtype, a, i, x);
+        store(dtype, b, i, y);
+        float result = expected(op, x, y);
+        if (dtype == TUTTI_F64 && op <= TUTTI_PROD && isfinite(x) && isfinite(y))
+            want[i] = op == TUTTI_SUM ? (double)x + (double)y : (double)x * (double)y;
+        else if (dtype == TUTTI_BF16 && op <= TUTTI_PROD)
+            ((uint16_t *)want)[i] = tutti_bf16_narrow(result);
+        else
+            store(dtype, want, i, result);
+    }
+    memcpy(other, b, sizeof other);
+    tutti_buf_combine(NULL, dtype, op, both, src, 2, PLACES);
+    tutti_buf_reduce(dtype, op, other, a, PLACES, 1);
+    tutti_buf_reduce(dtype, op, a, b, PLACES, 0);
+    ck_assert_msg(
+        !memcmp(a, want, bytes) && !memcmp(other, want, bytes) && !memcmp(both, want, bytes),
+        "%s of %s, shift %d", tutti_reduce_op_name(op), tutti_dtype_name(dtype), shift);
+}
+
+START_TEST(nans_and_zeros_have_one_form)
+{
+    static const tutti_dtype types[] = {TUTTI_F32, TUTTI_F64, TUTTI_BF16};
+    for (int t = 0; t < 3; t++)
+        for (int op = 0; op <= TUTTI_MAX; op++)
+            for (int shift = 0; shift < SPECIALS * SPECIALS; shift++)
+                check_specials(types[t], (tutti_reduce_op)op, shift);
+}
+END_TEST
+
+START_TEST(pairs_prefer_a_nan)
+{
+    static const tutti_reduce_op ops[] = {TUTTI_MINLOC, TUTTI_MAXLOC};
+    for (int o = 0; o < 2; o++) {
+        for (int i = 0; i < 4 * SPECIALS * SPECIALS; i++) {
+            float x = special(i / 4), y = special(i / 4 / SPECIALS);
+            tutti_float_int a = {x, i & 1}, b = {y, i >> 1 & 1}, low = a, high = b;
+            tutti_buf_reduce(TUTTI_FLOAT_INT, ops[o], &low, &b, 1, 0);
+            tutti_buf_reduce(TUTTI_FLOAT_INT, ops[o], &high, &a, 1, 0);
+            ck_assert_mem_eq(&low, &high, sizeof low);
+            if (!isnan(x) && !isnan(y)) continue;
+            int lowest = a.index < b.index ? a.index : b.index;
+            float nan = expected(TUTTI_SUM, x, y);
+            ck_assert_mem_eq(&low.value, &nan, sizeof nan);
+            ck_assert_int_eq(low.index, isnan(x) && isnan(y) ? lowest
+                                        : isnan(x)           ? a.index
+                                                             : b.index);
         }
     }
+}
+END_TEST
+
+START_TEST(complex_parts_have_one_nan)
+{
+    for (int op = 0; op <= TUTTI_PROD; op++) {
+        for (int i = 0; i < SPECIALS * SPECIALS; i++) {
+            float a[2] = {special(i), special(i / SPECIALS)}, low[2] = {a[0], a[1]};
+            float b[2] = {special(i / 5), special(i + 7)}, high[2] = {b[0], b[1]};
+            tutti_buf_reduce(TUTTI_C64, (tutti_reduce_op)op, low, b, 1, 0);
+            tutti_buf_reduce(TUTTI_C64, (tutti_reduce_op)op, high, a, 1, 0);
+            ck_assert_mem_eq(low, high, sizeof low);
+            for (int part = 0; part < 2; part++)
+                if (isnan(low[part])) ck_assert_mem_eq(&low[part], &specials[0], sizeof(float));
+        }
+    }
+}
+END_TEST
+
+/* A NaN comes out of wider accumulators as out of a sum. */
+START_TEST(accumulators_have_one_nan)
+{
+    uint16_t x[N], sum[N];
+    float wide[N];
+    for (int i = 0; i < N; i++) x[i] = (uint16_t)(specials[i % 5] >> 16);
+    tutti_buf_widen(TUTTI_BF16, wide, x, N);
+    tutti_buf_accumulate(TUTTI_BF16, TUTTI_SUM, wide, x, N);
+    tutti_buf_narrow(TUTTI_BF16, sum, wide, N);
+    for (int i = 0; i < N; i++) ck_assert_int_eq(sum[i], 0x7fc0);
 }
 END_TEST
 
@@ -279,7 +386,10 @@ int main(void)
     tcase_add_test(tcase, a_programs_own_operator);
     tcase_add_test(tcase, accumulators_round_at_the_end);
     tcase_add_test(tcase, integers_wrap);
-    tcase_add_test(tcase, both_ends_get_the_same_bits);
+    tcase_add_test(tcase, nans_and_zeros_have_one_form);
+    tcase_add_test(tcase, pairs_prefer_a_nan);
+    tcase_add_test(tcase, complex_parts_have_one_nan);
+    tcase_add_test(tcase, accumulators_have_one_nan);
     tcase_add_test(tcase, the_pool_gives_blocks_again);
     return testing_run(suite);
 }

@@ -25,7 +25,7 @@ dag/run               | dag/base/ dag/device/device.h dag/graph/ dag/kernels/ | 
 dag/sim               | dag/base/ dag/graph/                         | sim knows graph
 collectives/value     | dag/base/                                    | a collective as a value knows base only
 collectives/sched     | dag/base/ collectives/value/                 | schedules are values: they know base and the arguments
-collectives/transport | dag/base/ collectives/value/                 | transports know base and the arguments
+collectives/transport | dag/base/ collectives/value/ collectives/buf/buf.h | transports know base, the arguments, and how operands are combined
 collectives/buf       | dag/base/ collectives/value/                 | buffers know base and the arguments
 collectives           | dag/base/ collectives/                       | collectives know nothing of dag/ but base
 designs               | dag/base/ dag/graph/ collectives/boot.h designs/queue/queue.h      | a design knows the graph that it places
