@@ -5,11 +5,16 @@
 #ifndef TUTTI_CLASS_NAMES_H
 #define TUTTI_CLASS_NAMES_H
 
+#include "dag/base/status.h"
+
 #define TUTTI_CLASS_NAMES_FILE "classes.txt"
 
-/* Name i is that of label i; NULL-terminated. NULL if the files do not tell, or tell another number
- * of names than `classes`. path: the data set's folder; format: its reader's name. */
-char **tutti_class_names_read(const char *path, const char *format, int classes);
+/* *names: name i is that of label i; NULL-terminated, in UTF-8. NULL if no file tells. Where the files
+ * tell of another number of names than `classes`, a warning says so: names beyond the classes are left
+ * out, and too few become NULL. path: the data set's folder; format: its reader's name. FORMAT (logged):
+ * a file that cannot be understood, with its line; NOMEM. */
+tutti_status tutti_class_names_read(
+    const char *path, const char *format, int classes, char ***names);
 /* Accepts NULL. */
 void tutti_class_names_free(char **names);
 

@@ -214,6 +214,7 @@ static tutti_status open_told(const tutti_dataset_options *options, tutti_split 
     if (!status) status = ask(options, source, &opened);
     if (status) return status;
     opened.deal = options->deal.deal ? &options->deal : NULL;
+    opened.tells = !options->share.share || options->share.rank == 0 || opened.deal;
     const tutti_bytes list = {.bytes = told->bytes + (from.at - (const char *)told->bytes),
         .count = (size_t)(from.end - from.at)};
     opened.listed = source->list ? &list : NULL;

@@ -359,7 +359,7 @@ static tutti_status take_classes(
 
 /* Images without folders of classes; each rank reads the file of their labels. */
 static tutti_status take_flat(
-    const char *path, folder_state *state, tutti_listed *from, int64_t *images)
+    const char *path, folder_state *state, tutti_listed *from, int tells, int64_t *images)
 {
     for (size_t c = 0; c < state->classes.count; c++) tutti_names_free(&state->images[c].files);
     free(state->images);
@@ -369,7 +369,7 @@ static tutti_status take_flat(
     state->labels = calloc(state->flat.count + 1, sizeof *state->labels);
     if (!state->labels) return fail_memory(state);
     *images = (int64_t)state->flat.count;
-    return tutti_val_labels_read(path, &state->classes, &state->flat, state->labels);
+    return tutti_val_labels_read(path, &state->classes, &state->flat, tells, state->labels);
 }
 
 static tutti_status take_all(const char *path, tutti_dataset *dataset)
@@ -387,7 +387,7 @@ static tutti_status take_all(const char *path, tutti_dataset *dataset)
     dataset->channels = 3;
     dataset->classes = (int)count;
     tutti_status status = take_classes(state, &from, count, &dataset->count);
-    if (!status && flat) status = take_flat(path, state, &from, &dataset->count);
+    if (!status && flat) status = take_flat(path, state, &from, dataset->tells, &dataset->count);
     if (!status && (from.at != from.end || !dataset->count)) status = fail_bytes(state);
     return status;
 }

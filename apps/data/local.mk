@@ -18,6 +18,7 @@ apps_data_sources = \
 	apps/data/jpeg.c apps/data/jpeg.h \
 	apps/data/jpeg_folder.c \
 	apps/data/jpeg_write.c apps/data/jpeg_write.h \
+	apps/data/lines.c apps/data/lines.h \
 	apps/data/listed.c apps/data/listed.h \
 	apps/data/little_endian.h \
 	apps/data/other_file.c apps/data/other_file.h \
@@ -25,6 +26,7 @@ apps_data_sources = \
 	apps/data/prefetch.c apps/data/prefetch.h \
 	apps/data/recordio.c \
 	apps/data/recordio_check.c apps/data/recordio_check.h \
+	apps/data/recordio_index.c apps/data/recordio_index.h \
 	apps/data/recordio_write.c apps/data/recordio_write.h \
 	apps/data/resize.c apps/data/resize.h \
 	apps/data/sampler.c apps/data/sampler.h \

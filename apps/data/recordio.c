@@ -11,9 +11,9 @@
 #include "apps/data/file.h"
 #include "apps/data/formats.h"
 #include "apps/data/little_endian.h"
+#include "apps/data/recordio_index.h"
 #include "dag/base/log.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,6 @@ enum { WHOLE, FIRST, MIDDLE, LAST };
 static const uint32_t magic = 0xced7230a, length_mask = (1u << PART_BITS) - 1;
 /* No photograph needs more; a larger record is something else. */
 #define IMAGE_BYTES_MAX ((int64_t)64 << 20)
-#define INDEX_BYTES_MAX ((int64_t)1 << 30)
 
 typedef struct record {
     int64_t offset;
@@ -138,43 +137,15 @@ static tutti_status take_all(record_file *r)
     return status;
 }
 
-/* Lines of "KEY<tab>OFFSET". */
-static tutti_status take_lines(record_file *r, const char *index, char *text)
-{
-    tutti_status status = TUTTI_OK;
-    long number_of_line = 0;
-    for (char *line = text, *end; line && *line && !status; line = end) {
-        int64_t next;
-        end = strchr(line, '\n');
-        if (end) *end++ = '\0';
-        char *tab = strchr(line, '\t'), *rest = NULL;
-        number_of_line++;
-        errno = 0;
-        int64_t at = tab ? strtoll(tab + 1, &rest, 10) : -1;
-        if (errno || !rest || rest == tab + 1 || (*rest && *rest != '\r') || at < 0)
-            return tutti_fail(TUTTI_ERR_FORMAT,
-                "%s: line %ld: is not a key, a tab and an offset; remove the file, which is not "
-                "needed",
-                index, number_of_line);
-        status = take_record(r, at, &next);
-    }
-    return status;
-}
-
 static tutti_status take_index(record_file *r, const char *index)
 {
-    tutti_data_file file = {0};
-    tutti_status status = tutti_data_file_open(index, &file);
+    tutti_lines lines;
+    int64_t at, next;
+    tutti_status status = tutti_lines_open(index, &lines);
     if (status) return status;
-    char *text = file.bytes <= INDEX_BYTES_MAX ? calloc(1, (size_t)file.bytes + 1) : NULL;
-    if (!text)
-        status = tutti_fail(
-            TUTTI_ERR_NOMEM, "%s: no memory for its %lld bytes", index, (long long)file.bytes);
-    else
-        status = tutti_data_file_read(&file, 0, text, (size_t)file.bytes);
-    if (!status) status = take_lines(r, index, text);
-    free(text);
-    tutti_data_file_close(&file);
+    while (!(status = tutti_recordio_index_next(&lines, &at)) && at >= 0)
+        if ((status = take_record(r, at, &next))) break;
+    tutti_lines_close(&lines);
     return status;
 }
 

@@ -2,15 +2,14 @@
 
 #include "apps/data/formats.h"
 #include "apps/data/little_endian.h"
+#include "apps/data/recordio_index.h"
 #include "dag/base/log.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORD = 4, HEAD = 2 * WORD, ABOUT = 24, PART_BITS = 29, LINE = 128 };
+enum { WORD = 4, HEAD = 2 * WORD, ABOUT = 24, PART_BITS = 29 };
 enum { WHOLE, FIRST, MIDDLE, LAST };
 static const uint8_t magic[WORD] = {0x0a, 0x23, 0xd7, 0xce};
 #define RECORD_BYTES_MAX ((int64_t)64 << 20)
@@ -115,38 +114,25 @@ static int by_offset(const void *a, const void *b)
     return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-static tutti_status fail_line(const char *index, int64_t line, const char *why)
+static tutti_status take_line(const tutti_lines *lines, int64_t offset, places *all)
 {
-    return tutti_fail(TUTTI_ERR_FORMAT, "%s: line %lld: %s", index, (long long)line, why);
-}
-
-/* "KEY<tab>OFFSET" */
-static tutti_status take_line(const char *index, int64_t line, const char *text, places *all)
-{
-    const char *tab = strchr(text, '\t');
-    char *rest = NULL;
-    errno = 0;
-    place wanted = {.offset = tab ? strtoll(tab + 1, &rest, 10) : -1};
-    if (errno || !rest || rest == tab + 1 || (*rest != '\n' && *rest != '\r'))
-        return fail_line(index, line, "is not a key, a tab and an offset");
+    place wanted = {.offset = offset};
     place *at =
         all->count ? bsearch(&wanted, all->list, all->count, sizeof *all->list, by_offset) : NULL;
-    if (!at) return fail_line(index, line, "no record begins at its offset");
-    if (at->listed++) return fail_line(index, line, "its record was listed before");
+    if (!at) return tutti_lines_fail(lines, "no record begins at its offset");
+    if (at->listed++) return tutti_lines_fail(lines, "its record was listed before");
     return TUTTI_OK;
 }
 
 static tutti_status check_index(const tutti_data_file *file, const char *index, places *all)
 {
-    char text[LINE];
-    int64_t line = 0;
-    FILE *in = fopen(index, "re");
-    if (!in) return tutti_fail(TUTTI_ERR_IO, "%s: cannot open: %s", index, strerror(errno));
-    tutti_status status = TUTTI_OK;
-    while (!status && fgets(text, sizeof text, in)) status = take_line(index, ++line, text, all);
-    if (!status && ferror(in))
-        status = tutti_fail(TUTTI_ERR_IO, "%s: cannot read: %s", index, strerror(errno));
-    fclose(in);
+    tutti_lines lines;
+    int64_t offset;
+    tutti_status status = tutti_lines_open(index, &lines);
+    if (status) return status;
+    while (!(status = tutti_recordio_index_next(&lines, &offset)) && offset >= 0)
+        if ((status = take_line(&lines, offset, all))) break;
+    tutti_lines_close(&lines);
     for (size_t i = 0; i < all->count && !status; i++)
         if (!all->list[i].listed)
             status =

@@ -90,6 +90,7 @@ struct tutti_dataset {
     /* While it is opened: what ranks divide; or NULL. `classes` is then as this rank's files of this
      * split have them. */
     const tutti_dataset_deal *deal;
+    int tells;   /* while it is opened: whether this rank warns of what all of them see */
     void *state; /* the source's own */
 };
 

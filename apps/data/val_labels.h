@@ -2,7 +2,8 @@
  *
  * Two files are known, in DIR or in DIR/val:
  *   val.txt                 Caffe's: a line is "ILSVRC2012_val_00000001.JPEG 65"; classes are
- *                           numbered from 0 in the order of their names (wnids)
+ *                           numbered from 0 in the order of their names (wnids). A name may have
+ *                           blanks: the number follows the last one
  *   LOC_val_solution.csv    Kaggle's: "ILSVRC2012_val_00048981,n03995372 85 1 499 272", the image's
  *                           name without its ending, and the class's name
  * The ground truth of the development kit (ILSVRC2012_validation_ground_truth.txt) numbers classes
@@ -17,8 +18,9 @@
 
 #include <stdint.h>
 
-/* dir: the folder that holds train and val. labels [out]: one per image. */
-tutti_status tutti_val_labels_read(
-    const char *dir, const tutti_names *classes, const tutti_names *images, int32_t *labels);
+/* dir: the folder that holds train and val. tells: warns of lines for images that are not there.
+ * labels [out]: one per image. */
+tutti_status tutti_val_labels_read(const char *dir, const tutti_names *classes,
+    const tutti_names *images, int tells, int32_t *labels);
 
 #endif

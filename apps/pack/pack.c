@@ -140,10 +140,11 @@ static tutti_status put_left_out(const packing *p)
 static tutti_status put_names(const packing *p)
 {
     const tutti_dataset *train = &p->sets[0];
-    char **names = tutti_class_names_read(p->plan->from, train->source->name, train->classes);
-    if (!names) return TUTTI_OK; /* shards of others have numbers only */
+    char **names;
     tutti_bytes text = {0};
-    tutti_status status = TUTTI_OK;
+    tutti_status status =
+        tutti_class_names_read(p->plan->from, train->source->name, train->classes, &names);
+    if (status || !names) return status; /* shards of others have numbers only */
     for (int i = 0; names[i] && !status; i++) {
         if (strpbrk(names[i], "\r\n"))
             status = tutti_fail(TUTTI_ERR_FORMAT,

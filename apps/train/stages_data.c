@@ -120,8 +120,8 @@ static tutti_status add_up_data(tutti_trainer *s)
     s->test_images = s->test.count;
     tutti_status status = s->local ? tutti_shards_add_up(s) : TUTTI_OK;
     if (!status && s->session.rank == 0)
-        s->class_names = tutti_class_names_read(
-            data_path(s->options, text, sizeof text), s->train.source->name, s->train.classes);
+        status = tutti_class_names_read(data_path(s->options, text, sizeof text),
+            s->train.source->name, s->train.classes, &s->class_names);
     return status;
 }
 
@@ -155,7 +155,7 @@ static tutti_status compare_data(tutti_trainer *s)
 tutti_status tutti_trainer_open_data(tutti_trainer *s)
 {
     tutti_status status = tutti_trainer_agree(s, open_images(s));
-    if (!status) status = add_up_data(s);
+    if (!status) status = tutti_trainer_agree(s, add_up_data(s));
     return status ? status : compare_data(s);
 }
 

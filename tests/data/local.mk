@@ -1,6 +1,6 @@
 # Tests of apps/data. fuzz_readers takes a number of iterations; make check runs its default.
 data_test_programs = tests/data/test_readers tests/data/test_refusals tests/data/test_sampler \
-	tests/data/test_view tests/data/test_jitter tests/data/test_resize tests/data/test_jpeg tests/data/test_decode tests/data/test_index tests/data/test_shards tests/data/test_writers tests/data/test_prefetch tests/data/test_fashion tests/data/fuzz_readers
+	tests/data/test_view tests/data/test_jitter tests/data/test_resize tests/data/test_jpeg tests/data/test_decode tests/data/test_index tests/data/test_shards tests/data/test_writers tests/data/test_texts tests/data/test_prefetch tests/data/test_fashion tests/data/fuzz_readers
 check_PROGRAMS += $(data_test_programs)
 TESTS += $(data_test_programs)
 
@@ -44,6 +44,9 @@ tests_data_test_shards_LDADD = $(data_test_ldadd)
 tests_data_test_writers_SOURCES = tests/data/test_writers.c
 tests_data_test_writers_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_data_test_writers_LDADD = $(data_test_ldadd)
+tests_data_test_texts_SOURCES = tests/data/test_texts.c
+tests_data_test_texts_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_data_test_texts_LDADD = $(data_test_ldadd)
 tests_data_test_prefetch_SOURCES = tests/data/test_prefetch.c
 tests_data_test_prefetch_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_data_test_prefetch_LDADD = $(data_test_ldadd)

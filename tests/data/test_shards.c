@@ -321,7 +321,7 @@ START_TEST(damaged_records)
     fixture_write(folder, "train.rec", bytes, count);
     fixture_write(folder, "train.idx", "1\t4\n", 4);
     refuse_records("train.rec: byte 4", "no record of RecordIO");
-    fixture_write(folder, "train.idx", "1\t0\n2 5\n", 8);
+    fixture_write(folder, "train.idx", "1\t0\n2,5\n", 8);
     refuse_records("train.idx: line 2", "remove the file");
     fixture_write(folder, "train.idx", "1\t99999999\n", 11);
     refuse_records("byte 99999999", "truncated");

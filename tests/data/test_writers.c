@@ -316,7 +316,7 @@ START_TEST(records_are_checked)
     refuse("a.rec", "a.idx", "a.idx: line 2: its record was listed before");
     fixture_write(folder, "a.idx", "0\t0\n1\t4\n", 8);
     refuse("a.rec", "a.idx", "a.idx: line 2: no record begins");
-    fixture_write(folder, "a.idx", "0\t0\n1 4\n", 8);
+    fixture_write(folder, "a.idx", "0\t0\n1,4\n", 8);
     refuse("a.rec", "a.idx", "a.idx: line 2: is not a key");
     tutti_bytes_free(&records);
     free(jpeg);

@@ -1,6 +1,5 @@
 /* apps/train/tally: the five best, ties, rows that do not count, the confusion matrix; the page that shows
- * it; apps/data/class_names. */
-#include "apps/data/class_names.h"
+ * it. */
 #include "apps/train/page.h"
 #include "apps/train/tally.h"
 #include "tests/support/testing.h"
@@ -109,73 +108,11 @@ START_TEST(pages)
 }
 END_TEST
 
-START_TEST(names_of_classes)
-{
-    char folder[] = "/tmp/tutti-names-XXXXXX", path[128];
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    static const char *const made[] = {"train", "train/b", "train/a c", "train/.hidden"};
-    for (size_t i = 0; i < 4; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, made[i]);
-        ck_assert_int_eq(mkdir(path, 0700), 0);
-    }
-    snprintf(path, sizeof path, "%s/batches.meta.txt", folder);
-    FILE *file = fopen(path, "w");
-    fputs("airplane\r\nbird\n\n", file);
-    fclose(file);
-    char **names = tutti_class_names_read(folder, "jpeg", 2);
-    ck_assert_ptr_nonnull(names);
-    ck_assert_str_eq(names[0], "a c");
-    ck_assert_str_eq(names[1], "b");
-    ck_assert_ptr_null(names[2]);
-    tutti_class_names_free(names);
-    names = tutti_class_names_read(folder, "cifar10", 2);
-    ck_assert_str_eq(names[0], "airplane");
-    ck_assert_str_eq(names[1], "bird");
-    tutti_class_names_free(names);
-    snprintf(path, sizeof path, "%s/" TUTTI_CLASS_NAMES_FILE, folder);
-    file = fopen(path, "w");
-    fputs("a c\nb\n", file);
-    fclose(file);
-    static const char *const same[] = {"imagenet", "webdataset", "recordio"};
-    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
-        names = tutti_class_names_read(folder, same[i], 2);
-        ck_assert_ptr_nonnull(names);
-        ck_assert_str_eq(names[0], "a c");
-        ck_assert_str_eq(names[1], "b");
-        tutti_class_names_free(names);
-    }
-    unlink(path);
-    snprintf(path, sizeof path, "%s/batches.meta.txt", folder);
-    ck_assert_ptr_null(tutti_class_names_read(folder, "jpeg", 3));
-    ck_assert_ptr_null(tutti_class_names_read(folder, "jpeg", 1));
-    ck_assert_ptr_null(tutti_class_names_read(folder, "cifar100", 2));
-    ck_assert_ptr_null(tutti_class_names_read(folder, "synthetic", 2));
-    char words[128];
-    snprintf(words, sizeof words, "%s/synset_words.txt", folder);
-    file = fopen(words, "w");
-    fputs("c no folder\nb bee, Apis\r\na\n", file);
-    fclose(file);
-    names = tutti_class_names_read(folder, "imagenet", 2);
-    ck_assert_str_eq(names[0], "a c");
-    ck_assert_str_eq(names[1], "bee, Apis");
-    tutti_class_names_free(names);
-    unlink(words);
-    tutti_class_names_free(NULL);
-    unlink(path);
-    for (size_t i = 4; i-- > 0;) {
-        snprintf(path, sizeof path, "%s/%s", folder, made[i]);
-        rmdir(path);
-    }
-    rmdir(folder);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("tally");
     TCase *tcase = testing_case(suite, "tally");
     tcase_add_test(tcase, five_best);
     tcase_add_test(tcase, pages);
-    tcase_add_test(tcase, names_of_classes);
     return testing_run(suite);
 }

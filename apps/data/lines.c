@@ -1,0 +1,110 @@
+#include "apps/data/lines.h"
+
+#include "apps/data/file.h"
+#include "dag/base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* No text of a data set needs more. */
+#define TEXT_BYTES_MAX ((int64_t)1 << 30)
+
+static int begins_with(const tutti_lines *l, const char *mark, size_t count)
+{
+    return (size_t)(l->end - l->at) >= count && !memcmp(l->at, mark, count);
+}
+
+/* Marks of UTF-16 (and UTF-32, which begins alike); or a first character of ASCII without one. */
+static int is_utf16(const tutti_lines *l)
+{
+    return begins_with(l, "\xff\xfe", 2) || begins_with(l, "\xfe\xff", 2) ||
+           (l->end - l->at >= 2 && !l->at[0] != !l->at[1]);
+}
+
+tutti_status tutti_lines_of(const char *path, char *text, size_t count, tutti_lines *lines)
+{
+    static const char utf8[] = "\xef\xbb\xbf";
+    *lines = (tutti_lines){.path = path, .at = text, .end = text + count};
+    if (begins_with(lines, utf8, sizeof utf8 - 1)) lines->at += sizeof utf8 - 1;
+    if (!is_utf16(lines)) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_FORMAT,
+        "%s: line 1: is UTF-16, not UTF-8: convert the file (iconv -f UTF-16 -t UTF-8)", path);
+}
+
+tutti_status tutti_lines_open(const char *path, tutti_lines *lines)
+{
+    tutti_data_file file = {0};
+    *lines = (tutti_lines){0};
+    tutti_status status = tutti_data_file_open(path, &file);
+    if (status) return status;
+    size_t count = (size_t)file.bytes;
+    char *text = file.bytes <= TEXT_BYTES_MAX ? malloc(count + 1) : NULL;
+    if (!text)
+        status = tutti_fail(
+            TUTTI_ERR_NOMEM, "%s: no memory for its %lld bytes", path, (long long)file.bytes);
+    else
+        status = tutti_data_file_read(&file, 0, text, count);
+    tutti_data_file_close(&file);
+    if (!status) status = tutti_lines_of(path, text, count, lines);
+    lines->owned = text;
+    if (status) tutti_lines_close(lines);
+    return status;
+}
+
+void tutti_lines_close(tutti_lines *lines)
+{
+    free(lines->owned);
+    *lines = (tutti_lines){0};
+}
+
+tutti_status tutti_lines_fail(const tutti_lines *lines, const char *format, ...)
+{
+    char why[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    return tutti_fail(
+        TUTTI_ERR_FORMAT, "%s: line %lld: %s", lines->path, (long long)lines->number, why);
+}
+
+/* Cuts off the next line; its end becomes a zero. */
+static char *cut_line(tutti_lines *l, size_t *length)
+{
+    char *line = l->at, *end = line;
+    while (end < l->end && *end != '\n' && *end != '\r') end++;
+    *length = (size_t)(end - line);
+    l->at = end;
+    if (l->at < l->end) l->at += *end == '\r' && end + 1 < l->end && end[1] == '\n' ? 2 : 1;
+    *end = '\0';
+    l->number++;
+    return line;
+}
+
+tutti_status tutti_lines_next(tutti_lines *lines, char **line)
+{
+    *line = NULL;
+    while (lines->at < lines->end) {
+        size_t length;
+        char *text = cut_line(lines, &length);
+        if (memchr(text, '\0', length))
+            return tutti_lines_fail(
+                lines, "has a zero byte: the file is damaged, or no text in UTF-8");
+        while (length && tutti_lines_is_blank(text[length - 1])) text[--length] = '\0';
+        while (tutti_lines_is_blank(*text)) text++;
+        if (!*text) continue;
+        *line = text;
+        return TUTTI_OK;
+    }
+    return TUTTI_OK;
+}
+
+char *tutti_lines_last_blank(char *line)
+{
+    char *at = line + strlen(line);
+    while (at > line && !tutti_lines_is_blank(at[-1])) at--;
+    while (at > line && tutti_lines_is_blank(at[-1])) at--;
+    return at > line ? at : NULL;
+}
