@@ -16,6 +16,7 @@ libcore_la_SOURCES += \
 	dag/base/median.c dag/base/median.h \
 	dag/base/normal.h \
 	dag/base/number.c dag/base/number.h \
+	dag/base/origin.c dag/base/origin.h \
 	dag/base/rng.c dag/base/rng.h \
 	dag/base/status.c dag/base/status.h \
 	dag/base/text.c dag/base/text.h \

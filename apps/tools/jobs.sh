@@ -14,10 +14,14 @@ jobs_check() { # COMMAND...
     [ -n "$ranks" ] || refuse "--servers $servers: say with -n how many workers there are, of all clients together"
     [ $((ranks % clients)) = 0 ] ||
         refuse "-n $ranks: so many workers cannot form $clients clients of equal size: take a multiple of $clients"
-    : "${replicas:=${TUTTI_KV_SERVER_REPLICAS:-1}}"
-    [ "$replicas" = 1 ] || [ "$replicas" = 2 ] || refuse "--server-replicas $replicas: must be 1 or 2"
+    local origin="--server-replicas $replicas"
+    if [ -z "$replicas" ] && [ -n "${TUTTI_KV_SERVER_REPLICAS:-}" ]; then
+        replicas=$TUTTI_KV_SERVER_REPLICAS origin="TUTTI_KV_SERVER_REPLICAS='$TUTTI_KV_SERVER_REPLICAS'"
+    fi
+    : "${replicas:=1}"
+    [ "$replicas" = 1 ] || [ "$replicas" = 2 ] || refuse "$origin: must be 1 or 2"
     [ "$replicas" -le "$servers" ] ||
-        refuse "--server-replicas $replicas: each key is to lie on two servers, but there is one: take --servers 2 or more"
+        refuse "$origin: each key is to lie on two servers, but there is one: take --servers 2 or more"
     [ $continue = no ] || refuse "--continue: not with --servers: a client that returns gets the values from the servers"
     case " $* " in *' : '*) refuse "\":\": not with --servers: all jobs run the same program" ;; esac
 }

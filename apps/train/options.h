@@ -88,6 +88,7 @@ typedef struct tutti_train_options {
     int views;       /* of a test image: eval_views, resolved */
     const tutti_rate_schedule_kind *rate_schedule;
     const tutti_train_recipe *recipe;
+    char source[64]; /* what messages call it: "recipe goyal" */
     int milestones;
     int64_t milestone[TUTTI_RATE_MILESTONES]; /* epochs */
     const tutti_update_rule *optimizer;

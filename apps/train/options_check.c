@@ -274,7 +274,10 @@ static tutti_status check_design(const tutti_train_options *o)
 static tutti_status check_stall(const tutti_train_options *o)
 {
     const tutti_watch_options stall = {
-        .warn_s = o->stall_warn_s, .dump_s = o->stall_dump_s, .abort_s = o->stall_abort_s};
+        .warn_s = o->stall_warn_s,
+        .dump_s = o->stall_dump_s,
+        .abort_s = o->stall_abort_s,
+        .name = {"--stall-warn", "--stall-dump", "--stall-abort"}};
     return tutti_watch_check(&stall);
 }
 

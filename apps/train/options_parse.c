@@ -17,10 +17,14 @@ static tutti_setting *find_setting(tutti_train_options *o, const char *name)
     return NULL;
 }
 
-static void set_defaults(tutti_train_options *o, const tutti_train_default defaults[])
+static void set_defaults(
+    tutti_train_options *o, const tutti_train_default defaults[], const char *source)
 {
-    for (const tutti_train_default *d = defaults; d->option; d++)
-        find_setting(o, d->option)->fallback = d->value;
+    for (const tutti_train_default *d = defaults; d->option; d++) {
+        tutti_setting *setting = find_setting(o, d->option);
+        setting->fallback = d->value;
+        setting->source = source;
+    }
 }
 
 /* The table as this program has it. */
@@ -37,7 +41,7 @@ static void adapt(tutti_train_options *o, const tutti_train_program *program)
     find_setting(o, "model")->choice = program->model;
     find_setting(o, "format")->choice = program->format;
     find_setting(o, "recipe")->choice = program->recipe;
-    set_defaults(o, program->defaults);
+    set_defaults(o, program->defaults, NULL);
 }
 
 static void read_strategy(tutti_train_options *o)
@@ -92,7 +96,8 @@ tutti_status tutti_train_options_parse(const tutti_train_program *program, int a
     tutti_status status = tutti_conf_parse(&options->conf, argc, argv, options, NULL, wish);
     options->recipe = tutti_train_recipe_find(options->recipe_name);
     if (!status && options->recipe->defaults->option) { /* once more, with its defaults */
-        set_defaults(options, options->recipe->defaults);
+        snprintf(options->source, sizeof options->source, "recipe %s", options->recipe_name);
+        set_defaults(options, options->recipe->defaults, options->source);
         status = tutti_conf_parse(&options->conf, argc, argv, options, NULL, wish);
     }
     options->words = argv;

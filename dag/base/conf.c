@@ -2,6 +2,7 @@
 
 #include "dag/base/log.h"
 #include "dag/base/number.h"
+#include "dag/base/origin.h"
 
 #include <getopt.h>
 #include <inttypes.h>
@@ -308,6 +309,20 @@ int64_t tutti_conf_bytes(tutti_conf_real megabytes)
     return megabytes.word ? -1 : (int64_t)llround(megabytes.value * 1e6);
 }
 
+/* For what is said of these settings from now on. */
+static void note_origins(const tutti_conf *conf, const tutti_conf_origin origin[])
+{
+    for (int row = 0; conf->settings[row].kind != TUTTI_CONF_END; row++) {
+        const tutti_setting *s = &conf->settings[row];
+        if (!is_value(s) || (s->flags & TUTTI_CONF_OPERAND)) continue;
+        if (origin[row] == TUTTI_CONF_FROM_ENVIRONMENT)
+            tutti_origin_add(s->name, TUTTI_ORIGIN_VARIABLE, s->environment);
+        else if (origin[row] == TUTTI_CONF_FROM_FALLBACK)
+            tutti_origin_add(
+                s->name, s->source ? TUTTI_ORIGIN_SOURCE : TUTTI_ORIGIN_DEFAULT, s->source);
+    }
+}
+
 tutti_status tutti_conf_parse(const tutti_conf *conf, int argc, char *const argv[], void *values,
     tutti_conf_origin origin[], tutti_conf_wish *wish)
 {
@@ -318,6 +333,7 @@ tutti_status tutti_conf_parse(const tutti_conf *conf, int argc, char *const argv
     /* getopt_long reorders its arguments, so it gets a copy of argv */
     char **words = calloc((size_t)argc + 1, sizeof *words);
     tutti_conf_wish asked = TUTTI_CONF_RUN;
+    tutti_origin_clear();
     store_fallbacks(conf, values);
     if (!options || !found || !words) goto done;
     memcpy(words, argv, (size_t)argc * sizeof *words);
@@ -329,6 +345,7 @@ tutti_status tutti_conf_parse(const tutti_conf *conf, int argc, char *const argv
         store_fallbacks(conf, values);
     } else {
         *wish = asked;
+        note_origins(conf, found);
         if (origin) memcpy(origin, found, rows * sizeof *found);
     }
 done:

@@ -12,7 +12,8 @@
  * the setting's environment variable, else from `fallback`. All three are checked in the same way,
  * and an empty value is an error. dag/base/number.h says what counts as a number. --help and
  * --version are built in. An error names the option or variable, the value, and what would be
- * accepted.
+ * accepted. Once a command line is parsed, every later error and warning of the process names the
+ * origin of a setting, too (dag/base/origin.h).
  *
  * Threads: parse is [M] (getopt_long keeps its place in globals); the rest is [P]. Nothing here
  * exits. */
@@ -65,6 +66,7 @@ typedef struct tutti_setting {
     const char *name;     /* "batch" is --batch */
     const char *argument; /* "N", for --help */
     const char *fallback; /* the default as text; NULL: 0 or NULL */
+    const char *source;   /* who says so, such as "recipe goyal"; NULL: the program */
     double low, high;
     const char *words[TUTTI_CONF_WORDS]; /* accepted in place of a number, see INT_OR */
     /* name of choice `index`, called from 0 on; NULL after the last */
@@ -136,8 +138,8 @@ tutti_status tutti_conf_start(
 void tutti_conf_print_help(const tutti_conf *conf, FILE *out);
 void tutti_conf_print_version(const tutti_conf *conf, FILE *out);
 
-/* Logs "--NAME VALUE: REASON (see PROGRAM --help)" and returns USAGE: for checks that need more
- * than one setting. value NULL: a flag. */
+/* Logs "--NAME VALUE: REASON (see PROGRAM --help)", or "VARIABLE='VALUE': ...", and returns USAGE: for
+ * checks that need more than one setting. value NULL: a flag. */
 tutti_status tutti_conf_refuse(
     const tutti_conf *conf, const char *name, const char *value, const char *reason);
 

@@ -1,4 +1,6 @@
 #include "dag/base/log.h"
+
+#include "dag/base/origin.h"
 #include "dag/base/text.h"
 
 #include <pthread.h>
@@ -65,10 +67,13 @@ static void write_line(tutti_log_level level, const char *sentence)
 
 static void say(tutti_log_level level, const char *format, va_list args)
 {
-    char sentence[2048], shown[2048];
+    char sentence[2048], shown[2048], worded[2048];
     if (vsnprintf(sentence, sizeof sentence, format, args) < 0) sentence[0] = '\0';
     tutti_text_show(sentence, shown, sizeof shown); /* names in it may come from files */
-    if (!hand_over(level, shown)) write_line(level, shown);
+    const int refuses = level <= TUTTI_LOG_WARN;
+    if (refuses) tutti_origin_word(shown, worded, sizeof worded);
+    const char *said = refuses ? worded : shown;
+    if (!hand_over(level, said)) write_line(level, said);
 }
 
 void tutti_log(tutti_log_level level, const char *format, ...)
@@ -90,16 +95,17 @@ void tutti_log_say(const char *format, ...)
 
 tutti_status tutti_fail(tutti_status status, const char *format, ...)
 {
-    char sentence[TUTTI_ERROR_TEXT]; /* the arguments may include what tutti_last_error returned */
+    /* the arguments may include what tutti_last_error returned */
+    char sentence[2048], worded[2048];
     va_list args;
     va_start(args, format);
     if (vsnprintf(sentence, sizeof sentence, format, args) < 0) sentence[0] = '\0';
     va_end(args);
-    tutti_error_adopt(sentence);
+    tutti_origin_word(sentence, worded, sizeof worded);
+    tutti_error_adopt(worded);
     if (TUTTI_LOG_ERROR > atomic_load(&log_level)) return status;
-    va_start(args, format);
-    say(TUTTI_LOG_ERROR, format, args);
-    va_end(args);
+    tutti_text_show(worded, sentence, sizeof sentence);
+    if (!hand_over(TUTTI_LOG_ERROR, sentence)) write_line(TUTTI_LOG_ERROR, sentence);
     return status;
 }
 

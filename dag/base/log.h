@@ -1,8 +1,9 @@
 /* Messages for people, one line each on stderr ("tutti: rank 1: error: sentence") or to the program
  * (dag/base/sink.h). [A]
  *
- * The prefix's rank, the verbosity and where messages go are the process's only mutable file-scope
- * state (a process is one rank in every program). A line is written with one write(2), so lines of
+ * The prefix's rank, the verbosity, where messages go and where settings came from (dag/base/origin.h,
+ * by which errors and warnings are worded) are the process's only mutable file-scope state (a process is
+ * one rank in every program). A line is written with one write(2), so lines of
  * several threads and ranks do not mix. */
 #ifndef TUTTI_LOG_H
 #define TUTTI_LOG_H

@@ -50,7 +50,8 @@ static const tutti_setting settings[ROWS + 1] = {
 static const tutti_conf conf = {.program = "tutti_attach", .settings = settings};
 
 /* A field that the program sets hides its variable, whatever that holds. */
-static tutti_status read_environment(const tutti_attach_options *given, environment *e)
+static tutti_status read_environment(
+    const tutti_attach_options *given, environment *e, tutti_conf_origin origin[ROWS])
 {
     const int set[ROWS] = {
         [DESIGN] = given->design != NULL,
@@ -63,7 +64,6 @@ static tutti_status read_environment(const tutti_attach_options *given, environm
         [STALL_ABORT] = given->stall_abort_s != 0,
         [SETUP_TIMEOUT] = given->setup_timeout_s != 0,
     };
-    tutti_conf_origin origin[ROWS];
     for (int row = 0; row < ROWS; row++)
         origin[row] = set[row] ? TUTTI_CONF_FROM_OPTION : TUTTI_CONF_FROM_FALLBACK;
     return tutti_conf_environment(&conf, e, origin);
@@ -86,10 +86,19 @@ static void give_up(void)
     tutti_boot_abort(1);
 }
 
-static tutti_status take_stall(
-    const tutti_attach_options *given, const environment *e, tutti_watch_options *watch)
+/* What messages call the times of the inspector, by what set them: a tutti_conf_origin. */
+static const char *const stall_names[][TUTTI_CONF_FROM_OPTION + 1] = {
+    {"the default of stall_warn_s", "TUTTI_STALL_WARN", "stall_warn_s of tutti_attach_options"},
+    {"the default of stall_dump_s", "TUTTI_STALL_DUMP", "stall_dump_s of tutti_attach_options"},
+    {"the default of stall_abort_s", "TUTTI_STALL_ABORT", "stall_abort_s of tutti_attach_options"},
+};
+
+static tutti_status take_stall(const tutti_attach_options *given, const environment *e,
+    const tutti_conf_origin origin[ROWS], tutti_watch_options *watch)
 {
     *watch = (tutti_watch_options){.on = 1,
+        .name = {stall_names[0][origin[STALL_WARN]], stall_names[1][origin[STALL_DUMP]],
+            stall_names[2][origin[STALL_ABORT]]},
         .folder = e->stall_dir,
         .give_up = given->may_abort ? give_up : NULL,
         .call = "tutti_wait"};
@@ -167,7 +176,8 @@ static tutti_status read_sized(const void *given, size_t bytes, tutti_attach_opt
 static tutti_status read_options(const tutti_attach_options *given, tutti_exchange_options *options)
 {
     environment e;
-    tutti_status status = read_environment(given, &e);
+    tutti_conf_origin origin[ROWS];
+    tutti_status status = read_environment(given, &e, origin);
     if (status) return status;
     const char *design = given->design ? given->design : e.design;
     const char *verify = given->verify ? given->verify : e.verify;
@@ -184,7 +194,7 @@ static tutti_status read_options(const tutti_attach_options *given, tutti_exchan
             "tutti_attach: verify '%s' is not known; known: off, on, full", verify);
     status = take_lanes(given, &e, options);
     if (!status) status = take_chunks(given, &e, options);
-    if (!status) status = take_stall(given, &e, &options->watch);
+    if (!status) status = take_stall(given, &e, origin, &options->watch);
     if (!status)
         status = take_seconds(given->setup_timeout_s, "setup_timeout_s", 0, e.setup_timeout_s,
             &options->setup_timeout_s);

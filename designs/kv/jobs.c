@@ -23,6 +23,9 @@ typedef struct values {
 } values;
 
 enum { ROLE, MEET, LISTEN, TOKEN, TIMEOUT, SERVERS, CLIENTS, REPLICAS, ROWS };
+
+/* What messages call a value: the field that has it, or the variable. */
+typedef const char *value_names[ROWS];
 #define AT(member) .offset = offsetof(values, member)
 static const tutti_setting settings[ROWS + 1] = {
     [ROLE] = {TUTTI_CONF_TEXT, "role", "ROLE", .environment = "TUTTI_KV_ROLE", AT(role)},
@@ -55,14 +58,23 @@ static int read_role(const char *text, const char *word, int *number)
     return 1;
 }
 
-static tutti_status take_role(const char *text, tutti_jobs *jobs)
+static void name_values(const tutti_conf_origin origin[ROWS], value_names name)
+{
+    static const char *const fields[ROWS] = {
+        "role", "meet", "listen", "token", "timeout_s", "servers", "clients", "server_replicas"};
+    for (int row = 0; row < ROWS; row++)
+        name[row] =
+            origin[row] == TUTTI_CONF_FROM_ENVIRONMENT ? settings[row].environment : fields[row];
+}
+
+static tutti_status take_role(const char *text, const value_names name, tutti_jobs *jobs)
 {
     int server, client;
     jobs->serves = read_role(text, "server", &server);
     if (!jobs->serves && !read_role(text, "client", &client))
         return tutti_fail(TUTTI_ERR_USAGE,
-            "tutti_kv_open: role \"%s\": must be server:K, client:K, or client for one that joins",
-            text);
+            "tutti_kv_open: %s \"%s\": must be server:K, client:K, or client for one that joins",
+            name[ROLE], text);
     jobs->any = !jobs->serves && client < 0;
     jobs->number = jobs->serves ? (server < 0 ? 0 : server) : client;
     return TUTTI_OK;
@@ -106,40 +118,44 @@ static int listed(const char *list, int server, tutti_meeting *meeting)
     return read_address(one, meeting->address, &meeting->port) && meeting->port;
 }
 
-static tutti_status check(const tutti_jobs *j)
+static tutti_status check(const tutti_jobs *j, const value_names name)
 {
     tutti_meeting ignored;
     if (j->servers < 1 || j->clients < 1)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "tutti_kv_open: servers is %d and clients is %d: where servers and clients are jobs of "
+            "tutti_kv_open: %s is %d and %s is %d: where servers and clients are jobs of "
             "their own, say how many there are of each",
-            j->servers, j->clients);
+            name[SERVERS], j->servers, name[CLIENTS], j->clients);
     if (j->serves && j->number >= j->servers)
         return tutti_fail(
-            TUTTI_ERR_USAGE, "tutti_kv_open: role server:%d of %d servers", j->number, j->servers);
+            TUTTI_ERR_USAGE, "tutti_kv_open: %s is server:%d, but %s is %d: numbers begin with 0",
+            name[ROLE], j->number, name[SERVERS], j->servers);
     if (j->copies > j->servers)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "tutti_kv_open: server_replicas is %d, but there is one server: take two or more, so "
+            "tutti_kv_open: %s is %d, but there is one server: take two or more, so "
             "that each key lies on two",
-            j->copies);
+            name[REPLICAS], j->copies);
     if (!j->meet[0])
         return tutti_fail(TUTTI_ERR_USAGE,
-            "tutti_kv_open: meet is not set: a path with a \"/\", or HOST:PORT of every server");
+            "tutti_kv_open: meet is not set: set it or TUTTI_KV_MEET to a path with a \"/\", or "
+            "HOST:PORT of every server");
     for (int s = 0; !meets_in_files(j) && s < j->servers; s++)
         if (!listed(j->meet, s, &ignored))
             return tutti_fail(TUTTI_ERR_USAGE,
-                "tutti_kv_open: meet \"%s\": must be a path with a \"/\", or HOST:PORT of %d "
+                "tutti_kv_open: %s \"%s\": must be a path with a \"/\", or HOST:PORT of %d "
                 "servers with \",\" between them",
-                j->meet, j->servers);
+                name[MEET], j->meet, j->servers);
     if (!meets_in_files(j) && !j->token[0])
         return tutti_fail(TUTTI_ERR_USAGE,
-            "tutti_kv_open: token is not set, which all jobs share where they meet at addresses");
+            "tutti_kv_open: token is not set, which all jobs share where they meet at addresses: set "
+            "it or TUTTI_KV_TOKEN");
     return TUTTI_OK;
 }
 
-static tutti_status take(const values *v, const tutti_kv_options *o, tutti_jobs *j)
+static tutti_status take(
+    const values *v, const value_names name, const tutti_kv_options *o, tutti_jobs *j)
 {
-    tutti_status status = take_role(v->role, j);
+    tutti_status status = take_role(v->role, name, j);
     if (status) return status;
     j->on = 1;
     j->servers = v->servers ? (int)v->servers : o->servers;
@@ -148,19 +164,20 @@ static tutti_status take(const values *v, const tutti_kv_options *o, tutti_jobs 
     j->timeout_s = v->timeout_s;
     if (!read_address(v->listen, j->listen, &j->port))
         return tutti_fail(TUTTI_ERR_USAGE,
-            "tutti_kv_open: listen \"%s\": must be ADDRESS, ADDRESS:PORT or ADDRESS:auto",
-            v->listen);
+            "tutti_kv_open: %s \"%s\": must be ADDRESS, ADDRESS:PORT or ADDRESS:auto",
+            name[LISTEN], v->listen);
     if (!take_text(j->meet, sizeof j->meet, v->meet) ||
         !take_text(j->token, sizeof j->token, v->token))
         return tutti_fail(TUTTI_ERR_USAGE,
-            "tutti_kv_open: meet may have %d characters, and token %d", TUTTI_JOBS_TEXT - 1,
-            TUTTI_JOBS_TOKEN);
-    return check(j);
+            "tutti_kv_open: %s may have %d characters, and %s %d", name[MEET], TUTTI_JOBS_TEXT - 1,
+            name[TOKEN], TUTTI_JOBS_TOKEN);
+    return check(j, name);
 }
 
 tutti_status tutti_jobs_read(const tutti_kv_options *o, tutti_jobs *jobs)
 {
     values v;
+    value_names name;
     const int set[ROWS] = {[ROLE] = o->role != NULL,
         [MEET] = o->meet != NULL,
         [LISTEN] = o->listen != NULL,
@@ -173,6 +190,7 @@ tutti_status tutti_jobs_read(const tutti_kv_options *o, tutti_jobs *jobs)
     *jobs = (tutti_jobs){0};
     tutti_status status = tutti_conf_environment(&conf, &v, origin);
     if (status) return status;
+    name_values(origin, name);
     if (o->role) v.role = o->role;
     if (o->meet) v.meet = o->meet;
     if (o->listen) v.listen = o->listen;
@@ -189,10 +207,10 @@ tutti_status tutti_jobs_read(const tutti_kv_options *o, tutti_jobs *jobs)
             (long long)v.copies);
     if (!v.role && v.copies > 1)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "tutti_kv_open: server_replicas is %lld, but one mpirun ends when a server dies: start "
+            "tutti_kv_open: %s is %lld, but one mpirun ends when a server dies: start "
             "servers and clients as jobs of their own (tutti-run --servers)",
-            (long long)v.copies);
-    return v.role ? take(&v, o, jobs) : TUTTI_OK;
+            name[REPLICAS], (long long)v.copies);
+    return v.role ? take(&v, name, o, jobs) : TUTTI_OK;
 }
 
 /* ---- where they meet ---- */

@@ -52,22 +52,22 @@ struct tutti_watch {
 
 tutti_status tutti_watch_check(const tutti_watch_options *o)
 {
-    const struct {
-        const char *name;
-        double s;
-    } rows[] = {{"warning", o->warn_s}, {"dump", o->dump_s}, {"abort", o->abort_s}};
-    int before = -1;
+    static const char *const fields[] = {"warn_s", "dump_s", "abort_s"};
+    const double s[] = {o->warn_s, o->dump_s, o->abort_s};
+    const char *name[3], *before = NULL;
+    double before_s = 0;
     for (int i = 0; i < 3; i++) {
-        if (!(rows[i].s >= 0))
+        name[i] = o->name[i] ? o->name[i] : fields[i];
+        if (!(s[i] >= 0))
             return tutti_fail(TUTTI_ERR_USAGE,
-                "the time limit for a stall's %s is %g: must be seconds, or 0 for never",
-                rows[i].name, rows[i].s);
-        if (!(rows[i].s > 0)) continue;
-        if (before >= 0 && rows[i].s <= rows[before].s)
+                "%s is %g: must be seconds, or 0 for never", name[i], s[i]);
+        if (!(s[i] > 0)) continue;
+        if (before && s[i] <= before_s)
             return tutti_fail(TUTTI_ERR_USAGE,
-                "the time limit for a stall's %s, %g s, must be above that for its %s, %g s",
-                rows[i].name, rows[i].s, rows[before].name, rows[before].s);
-        before = i;
+                "%s is %g s: must be more than %s, which is %g s; or turn one of them off", name[i],
+                s[i], before, before_s);
+        before = name[i];
+        before_s = s[i];
     }
     return TUTTI_OK;
 }

@@ -29,6 +29,7 @@ typedef struct tutti_watch tutti_watch;
 typedef struct tutti_watch_options {
     int on;                         /* 0: no inspector */
     double warn_s, dump_s, abort_s; /* each 0 (never) or above the ones before it */
+    const char *name[3];            /* what messages call these three; NULL: as here */
     const char *folder; /* of the files tutti-stall.<rank>.json; NULL: the working directory */
     /* Ends the process; called 2 s after it should have ended. NULL: nothing happens. */
     void (*give_up)(void);

@@ -19,6 +19,7 @@ says 'tutti_attach: session is NULL' 1 # before the ranks have numbers
 says "tutti_attach: design 'best' is not known"
 says 'tutti_attach: lanes is -1: must be from 1 to 1024'
 says 'tutti_attach: stall_warn_s is nan'
+says 'stall_dump_s of tutti_attach_options is 8 s: must be more than stall_warn_s of tutti_attach_options, which is 9 s'
 says 'tutti_allreduce: the session is NULL'
 says 'tutti_allreduce: the session was detached'
 says 'tutti_detach: the session does not come from tutti_attach'

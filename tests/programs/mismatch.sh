@@ -82,4 +82,6 @@ runs 2 funneled maybe auto same
 tells "verify 'maybe' is not known; known: off, on, full"
 TUTTI_VERIFY=maybe "$mpirun" -np 2 "$apps/sgd_parallel" > "$dir/out" 2> "$dir/err" && fail "TUTTI_VERIFY=maybe is accepted"
 tells "tutti_attach: TUTTI_VERIFY='maybe': unknown verify; known: off, on, full"
+TUTTI_STALL_DUMP=3 "$mpirun" -np 2 "$apps/sgd_parallel" > "$dir/out" 2> "$dir/err" && fail "TUTTI_STALL_DUMP=3 is accepted"
+tells "TUTTI_STALL_DUMP is 3 s: must be more than the default of stall_warn_s, which is 5 s"
 finish

@@ -41,7 +41,7 @@ ends 2 '--lr -1: must be a number from 0 to 1000 or auto' two --data "$dir/data"
 ends 2 "TUTTI_BUCKET_MB='-1': must be a number from 0 to 1000000 or auto" env TUTTI_BUCKET_MB=-1 "$apps/tutti-cifar" \
     --data "$dir/data"
 ends 2 "TUTTI_STALL_WARN='': must be a number from 0" env TUTTI_STALL_WARN= "$apps/tutti-cifar" --data "$dir/data"
-ends 2 "comm_core 'both': must be auto, none or" two --data "$dir/data" --comm-core both
+ends 2 '--comm-core both: must be auto, none or' two --data "$dir/data" --comm-core both
 launch_several_programs "$mpi"
 ends 2 'this rank may not use processor 1023' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
     -np 1 env TUTTI_COMM_CORE=1023 "$apps/tutti-cifar" --data "$dir/data"
@@ -53,6 +53,9 @@ ends 2 'optimizer is "sgd" on rank 0 and "lars" on rank 1' "$mpirun" -np 1 "$app
     -np 1 "$apps/tutti-cifar" --data "$dir/data" --optimizer lars
 ends 2 'wire is "f32" on rank 0 and "bf16" on rank 1' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
     -np 1 "$apps/tutti-cifar" --data "$dir/data" --wire bf16
+ends 2 "rank 0: error: TUTTI_LAYOUT stages=3,replicas=1 needs 3 ranks" env TUTTI_LAYOUT=stages=3,replicas=1 "$mpirun" -np 2 \
+    "$apps/tutti-cifar" "${common[@]}" --data "$dir/data"
+ends 2 "TUTTI_LAYOUT='servers=1': servers are no part of a pipeline" env TUTTI_LAYOUT=servers=1 "$apps/tutti-bench" pipeline
 ends 2 'unknown precision; known: f32, bf16, auto' two --data "$dir/data" --precision f16
 ends 2 'precision is "f32" on rank 0 and "bf16" on rank 1' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
     -np 1 "$apps/tutti-cifar" --data "$dir/data" --precision bf16

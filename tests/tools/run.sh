@@ -55,6 +55,8 @@ for wrong in '-n 0' '-n two' '-n 0x2' '--pause 1.5' '--pause -1' '--grace' '--li
     with 2 "$run" $wrong
     grep -q -- "^tutti-run: ${wrong%% *} .*must be a whole number" err || { fail "$wrong"; cat err; }
 done
+with 2 env TUTTI_KV_SERVER_REPLICAS=3 "$run" --servers 2 --clients 1 -n 1 true
+grep -q "^tutti-run: TUTTI_KV_SERVER_REPLICAS='3': must be 1 or 2" err || { fail "a variable under an option's name"; cat err; }
 with 2 "$run" -n 2
 grep -q 'there is no command to run' err || { fail "-n without a program"; cat err; }
 with 2 "$run" -n 2 --max-restarts 1 true

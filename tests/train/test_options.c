@@ -1,9 +1,10 @@
 /* apps/train/options: no option uses a number for a word, and a refused value is named together with the
- * accepted ones. */
+ * accepted ones and with what set it. */
 #include "apps/train/options.h"
 #include "tests/support/testing.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -212,6 +213,113 @@ START_TEST(programs)
 }
 END_TEST
 
+/* Values that are refused only together with others, or by more than the table says: for each variable whose
+ * value can be. */
+static const struct {
+    const char *name, *value, *option, *other;
+} together[] = {
+    {"layout", "stages=0", "--batch", "8"},
+    {"design", "naive", "--batch", "8"},
+    {"lanes", "3", "--batch", "8"},
+    {"wire", "bf16", "--algorithm", "mpi"},
+    {"comm-core", "both", "--batch", "8"},
+    {"stall-dump", "3", "--batch", "8"},
+    {"stall-abort", "4", "--batch", "8"},
+    {"stall-warn", "11", "--stall-dump", "10"}, /* the dump is refused, and the warning named */
+    {"workers", "2", "--batch", "1"},
+    {"micro-batches", "9", "--batch", "8"},
+    {"compress", "topk:2", "--batch", "8"},
+    {"strategy", "elastic", "--batch", "8"},
+    {"priority", "on", "--strategy", "local"},
+};
+
+/* Something that this setting accepts. */
+static const char *good_value(const tutti_setting *s)
+{
+    static char low[32];
+    if (s->fallback) return s->fallback;
+    if (s->kind == TUTTI_CONF_FLAG) return "0";
+    if (s->kind == TUTTI_CONF_CHOICE) return s->choice(0);
+    if (!strcmp(s->name, "layout")) return "replicas=1";
+    if (s->kind == TUTTI_CONF_TEXT) return "none";
+    snprintf(low, sizeof low, "%g", s->low);
+    return low;
+}
+
+static void names(const char *says, const char *wanted, const char *unwanted)
+{
+    ck_assert_msg(strstr(says, wanted) != NULL, "\"%s\" lacks \"%s\"", says, wanted);
+    ck_assert_msg(!strstr(says, unwanted), "\"%s\" names \"%s\"", says, unwanted);
+}
+
+/* What is said later of a value names the variable, the option or the recipe that has set it. */
+START_TEST(every_origin)
+{
+    char option[64], wanted[96];
+    tutti_status status;
+    parse(NULL, NULL, &status);
+    for (int row = 0; got.setting[row].kind != TUTTI_CONF_END; row++) {
+        const tutti_setting *s = &got.setting[row];
+        if (s->kind == TUTTI_CONF_HEADING) continue;
+        snprintf(option, sizeof option, "--%s", s->name);
+        if (s->kind != TUTTI_CONF_FLAG && strcmp(s->name, "data")) {
+            parse(option, good_value(s), &status);
+            tutti_conf_refuse(&got.conf, s->name, "x", "no");
+            snprintf(wanted, sizeof wanted, "%s x: no", option);
+            names(tutti_last_error(), wanted, "default");
+            parse(NULL, NULL, &status);
+            tutti_conf_refuse(&got.conf, s->name, "x", "no");
+            snprintf(wanted, sizeof wanted, "the default %s x: no", option);
+            names(tutti_last_error(), wanted, "TUTTI");
+        }
+        if (!s->environment || !strcmp(s->name, "data")) continue;
+        setenv(s->environment, good_value(s), 1);
+        const char *says = parse(NULL, NULL, &status);
+        ck_assert_msg(status == TUTTI_OK, "%s=%s: %s", s->environment, good_value(s), says);
+        tutti_conf_refuse(&got.conf, s->name, "x", "no");
+        snprintf(wanted, sizeof wanted, "%s='x': no", s->environment);
+        names(tutti_last_error(), wanted, option);
+        unsetenv(s->environment);
+    }
+    for (const tutti_train_recipe *r = tutti_train_recipes; r->name; r++)
+        for (const tutti_train_default *d = r->defaults; d->option; d++) {
+            parse("--recipe", r->name, &status);
+            tutti_conf_refuse(&got.conf, d->option, d->value, "no");
+            snprintf(wanted, sizeof wanted, "recipe %s's --%s %s: no", r->name, d->option, d->value);
+            names(tutti_last_error(), wanted, "default");
+        }
+}
+END_TEST
+
+START_TEST(origins_of_values_refused_together)
+{
+    tutti_status status;
+    for (size_t i = 0; i < sizeof together / sizeof *together; i++) {
+        const tutti_setting *s = got.setting;
+        char option[64];
+        parse(NULL, NULL, &status);
+        while (strcmp(s->name ? s->name : "", together[i].name) != 0) s++;
+        snprintf(option, sizeof option, "--%s", s->name);
+        setenv(s->environment, together[i].value, 1);
+        const char *says = parse(together[i].option, together[i].other, &status);
+        ck_assert_msg(status == TUTTI_ERR_USAGE, "%s=%s", s->environment, together[i].value);
+        char spaced[80];
+        snprintf(spaced, sizeof spaced, "%s ", option);
+        names(says, s->environment, spaced);
+        unsetenv(s->environment);
+        setenv(s->environment, good_value(s), 1); /* an option counts more */
+        char given[80];
+        snprintf(given, sizeof given, "%s=%s", option, together[i].value);
+        char both[80];
+        snprintf(both, sizeof both, "%s=%s", together[i].option, together[i].other);
+        says = parse(given, both, &status);
+        ck_assert_int_eq(status, TUTTI_ERR_USAGE);
+        names(says, option, s->environment);
+        unsetenv(s->environment);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("options");
@@ -223,5 +331,7 @@ int main(void)
     tcase_add_test(tcase, recipes);
     tcase_add_test(tcase, windows);
     tcase_add_test(tcase, programs);
+    tcase_add_test(tcase, every_origin);
+    tcase_add_test(tcase, origins_of_values_refused_together);
     return testing_run(suite);
 }
