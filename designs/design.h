@@ -15,6 +15,11 @@
  * that of each rank. Edges may be aside: their messages go another way, as those of NCCL's ranks do,
  * occupy nothing, and have no part in that order.
  *
+ * WHAT IS QUEUED FOR OTHERS IS FLUSHED BEFORE TEARDOWN, AND EVERY WAIT ENDS. A rank that closes first sends all that
+ * waits in its outboxes, then the word that it leaves, whatever ranks compare (driver_fail.c); it tears down once the
+ * others have said so, too, and nothing of it is under way. A wait for another rank has a deadline, or ends when that
+ * rank has left (doc/designs.md, "Waits and leaving"; tests/lint/waits.sh).
+ *
  * How each design keeps it: a collective gets its sequence number when the graph is submitted, in
  * program order, and numbers never restart. The program is the same on every rank, so the numbers
  * agree. A step's collectives start in the order of their numbers, or in an order that rank 0 has

@@ -122,17 +122,19 @@ void tutti_driver_await_order(tutti_driver *driver, int slots);
  * number. [A] */
 void tutti_driver_order(tutti_driver *driver, const int32_t order[], int64_t window);
 
-/* leave tells the others that this rank starts nothing more; left, after each pass, says whether
- * all of them have left too. Without control they have. [M], or the passing thread. */
+/* leave sends what is queued for the others, and then that this rank starts nothing more; left, after each
+ * pass, says whether all of them have left too. Without control they have. [M], or the passing thread. */
 void tutti_driver_leave(tutti_driver *driver);
 int tutti_driver_left(tutti_driver *driver);
-/* Once all have left: the last message to them, and whether all have sent theirs. Ranks that do not
- * verify leave without. [M], or the passing thread. */
+/* Once all have left: the last message to them, and whether all have sent theirs. [M], or the passing
+ * thread. */
 int tutti_driver_finished(tutti_driver *driver);
 /* After a failure: whether all ranks have reported that they have nothing in flight. [A] */
 int tutti_driver_drained(tutti_driver *driver);
 /* Writes the ranks that have not left ("1, 3") into text; returns text. */
 char *tutti_driver_missing(tutti_driver *driver, char *text, size_t size);
+/* Whether this rank has left: all that it had sent before is here. 0 without control. [A] */
+int tutti_driver_has_left(tutti_driver *driver, int rank);
 
 /* Ends everything with this status: what becomes ready, at the next pass; what is in flight, once
  * its buffers are no longer in use, which may never happen if another rank does not take part.

@@ -71,15 +71,19 @@ void tutti_driver_explain(tutti_driver *driver, tutti_status status)
 
 static void leave(tutti_driver *d, void *ctx)
 {
-    if (!d->verify || (ctx && d->root == d)) return;
-    tutti_status status = tutti_verify_leave(d->verify, tutti_driver_failure(d) != TUTTI_OK);
+    if ((!d->verify && !d->shutdown) || (ctx && d->root == d)) return;
+    tutti_status status = d->verify
+                              ? tutti_verify_leave(d->verify, tutti_driver_failure(d) != TUTTI_OK)
+                              : tutti_shutdown_say(d->shutdown, NULL);
     if (status) tutti_driver_share(d, status);
 }
 
-/* The root is last: who hears its BYE has heard those of all parts. */
+/* What is queued for others goes first, then the parts' BYE. The root's is last: who has it has all that came
+ * before. */
 void tutti_driver_leave(tutti_driver *driver)
 {
     pthread_mutex_lock(driver->comm_lock);
+    if (driver->options.tick) driver->options.tick(driver->options.ctx);
     tutti_driver_each(driver, leave, driver);
     leave(driver, NULL);
     pthread_mutex_unlock(driver->comm_lock);
@@ -97,13 +101,14 @@ void tutti_driver_notice_absent(tutti_driver *d)
 static void has_left(tutti_driver *d, void *ctx)
 {
     int *left = ctx;
-    if (!d->verify) return;
-    *left = *left && tutti_verify_left(d->verify, tutti_driver_failure(d) != TUTTI_OK);
+    if (d->verify)
+        *left = *left && tutti_verify_left(d->verify, tutti_driver_failure(d) != TUTTI_OK);
+    if (d->shutdown) *left = *left && tutti_shutdown_heard_all(d->shutdown, NULL);
 }
 
 int tutti_driver_left(tutti_driver *driver)
 {
-    if (!driver->verify) return 1;
+    if (!driver->options.control) return 1;
     pthread_mutex_lock(driver->comm_lock);
     /* The others wait for BYE and DRAINED, and may go as soon as they have both. */
     if (tutti_driver_failure(driver) && driver->drain.clean_s > 0)
@@ -116,7 +121,7 @@ int tutti_driver_left(tutti_driver *driver)
 
 int tutti_driver_finished(tutti_driver *driver)
 {
-    if (!driver->verify) return 1;
+    if (!driver->options.control) return 1;
     pthread_mutex_lock(driver->comm_lock);
     tutti_status status = tutti_control_finish(driver->options.control);
     if (status) tutti_driver_share(driver, status);
@@ -130,8 +135,19 @@ char *tutti_driver_missing(tutti_driver *driver, char *text, size_t size)
     text[0] = '\0';
     pthread_mutex_lock(driver->comm_lock);
     if (driver->verify) tutti_verify_missing(driver->verify, text, size);
+    if (driver->shutdown) tutti_shutdown_missing(driver->shutdown, text, size);
     pthread_mutex_unlock(driver->comm_lock);
     return text;
+}
+
+int tutti_driver_has_left(tutti_driver *driver, int rank)
+{
+    pthread_mutex_lock(driver->comm_lock);
+    int left = driver->verify     ? tutti_verify_has_left(driver->verify, rank)
+               : driver->shutdown ? tutti_shutdown_heard_from(driver->shutdown, rank)
+                                  : 0;
+    pthread_mutex_unlock(driver->comm_lock);
+    return left;
 }
 
 void tutti_driver_fail(tutti_driver *driver, tutti_status status)

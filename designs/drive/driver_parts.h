@@ -11,6 +11,7 @@
 #include "designs/drive/driver.h"
 #include "designs/drive/fault.h"
 #include "designs/queue/queue.h"
+#include "designs/verify/shutdown.h"
 
 #include <pthread.h>
 
@@ -55,9 +56,10 @@ struct tutti_driver {
         const tutti_members *members, int slot, tutti_comm *comm, tutti_driver **driver);
     int next_lane; /* of the root: first_lane of its next part */
     tutti_comm *comm;
-    tutti_verify *verify;               /* NULL when nothing is compared */
-    tutti_fault *fault;                 /* NULL except in tests of failures */
-    tutti_granting *granting;           /* NULL: priorities are ignored */
+    tutti_verify *verify;     /* NULL when nothing is compared */
+    tutti_shutdown *shutdown; /* of a root that compares nothing, but has a control; else NULL */
+    tutti_fault *fault;       /* NULL except in tests of failures */
+    tutti_granting *granting; /* NULL: priorities are ignored */
     int64_t seen_prior_from, seen_next; /* of the queue, as this pass has seen them */
     int64_t *asking;                    /* [lines] the sequence number that asks to start, or -1 */
     /* Protects calls on comm and verify; taken first of the two locks. The transport's lock, which
@@ -68,15 +70,15 @@ struct tutti_driver {
     pthread_mutex_t *queue_lock;
     pthread_mutex_t own_queue_lock;
     tutti_queue queue;
-    tutti_record record;        /* of the root, with what its parts do */
-    tutti_observed *observed;   /* may be NULL; borrowed */
-    int64_t turns, turn;        /* of the root: how many are reserved; have started, or never will */
-    int64_t messages;           /* of the root: how many its edges have reserved */
-    int64_t ended;              /* collectives; of the root: with those of its parts */
-    int held;                   /* rules that start at_once: ready entries that had to wait */
-    int unproven;               /* at the last look: done, but not known to be the same on all ranks */
-    int curious;                /* verify wants more passes */
-    tutti_status failure;       /* of the root, given to fail: nothing starts any more */
+    tutti_record record;      /* of the root, with what its parts do */
+    tutti_observed *observed; /* may be NULL; borrowed */
+    int64_t turns, turn;      /* of the root: how many are reserved; have started, or never will */
+    int64_t messages;         /* of the root: how many its edges have reserved */
+    int64_t ended;            /* collectives; of the root: with those of its parts */
+    int held;                 /* rules that start at_once: ready entries that had to wait */
+    int unproven;         /* at the last look: done, but not known to be the same on all ranks */
+    int curious;          /* verify wants more passes */
+    tutti_status failure; /* of the root, given to fail: nothing starts any more */
     char why[TUTTI_ERROR_TEXT]; /* its sentence */
     tutti_drain drain;          /* after the failure */
 };

@@ -53,7 +53,9 @@ static tutti_status open_asking(tutti_driver *d)
         tutti_control_unknown(d->options.control, tutti_driver_hear_unknown, d);
     }
     tutti_control_handle(d->options.control, TUTTI_CONTROL_DRAINED, tutti_driver_hear_drained, d);
-    if (d->options.verify.mode == TUTTI_VERIFY_OFF) return TUTTI_OK;
+    if (d->options.verify.mode == TUTTI_VERIFY_OFF)
+        return d->root == d ? tutti_shutdown_open(d->options.control, lanes, &d->shutdown)
+                            : TUTTI_OK;
     return tutti_verify_open(&d->options.verify, d->options.control, lanes, &d->verify);
 }
 
@@ -115,6 +117,7 @@ void tutti_driver_close(tutti_driver *driver)
     tutti_record_close(&driver->record);
     if (driver->root == driver) tutti_fault_close(driver->fault);
     tutti_verify_close(driver->verify);
+    tutti_shutdown_close(driver->shutdown);
     tutti_driver_grant_close(driver);
     free(driver->asking);
     pthread_mutex_destroy(&driver->own_lock);

@@ -48,10 +48,10 @@ typedef struct tutti_exchange_options {
     int reopens;
     /* 1: lanes share seats (designs/design.h), also where the transport does not say so */
     int shares_seats;
-    int edges_aside; /* likewise: but edges do not */
-    int messages; /* 1: there is a lane for edges, and for groups (tutti_exchange_group) */
-    int manual;             /* 1: no thread; the caller calls tutti_exchange_pass (explorers) */
-    double timeout_s;       /* deadline of call and agree; 0: 60 */
+    int edges_aside;  /* likewise: but edges do not */
+    int messages;     /* 1: there is a lane for edges, and for groups (tutti_exchange_group) */
+    int manual;       /* 1: no thread; the caller calls tutti_exchange_pass (explorers) */
+    double timeout_s; /* deadline of call and agree; 0: 60 */
     double setup_timeout_s; /* deadline for starting and ending MPI with the other ranks; 0: 60 */
     tutti_meter *meter;     /* may be NULL; borrowed */
     tutti_trace *trace;     /* may be NULL; borrowed: records collectives; clocks are compared */
@@ -65,8 +65,8 @@ typedef struct tutti_exchange_options {
      * (tutti_transport_about.over). Called when the exchange opens or reopens, on the thread that
      * communicates, with the deadline of a wait for the other ranks; also when nobody waits for the
      * exchange any more, so ctx must stay after TIMEOUT. NULL: MPI's own. */
-    tutti_status (*over)(void *ctx, tutti_transport *mpi, int lanes, double timeout_s,
-        tutti_transport **transport);
+    tutti_status (*over)(
+        void *ctx, tutti_transport *mpi, int lanes, double timeout_s, tutti_transport **transport);
     void *over_ctx;
 } tutti_exchange_options;
 
@@ -131,12 +131,10 @@ double tutti_exchange_comm_cpu_s(const tutti_exchange *exchange);
  * or one twice, or a number that is none; MISMATCH if the ranks' groups differ; UNSUPPORTED without
  * `messages` (all logged). With the algorithm "mpi", whose collectives are those of all ranks, groups
  * and edges take "auto". */
-tutti_status tutti_exchange_group(
-    tutti_exchange *exchange, int n, const int ranks[], int *group);
+tutti_status tutti_exchange_group(tutti_exchange *exchange, int n, const int ranks[], int *group);
 /* The number here of the edge from one rank to another, of which this rank is one. INVAL: a number
  * from 0 to tutti_exchange_edges - 1 is needed, and two different ranks; UNSUPPORTED. */
-tutti_status tutti_exchange_edge(
-    tutti_exchange *exchange, int from, int to, int edge, int *group);
+tutti_status tutti_exchange_edge(tutti_exchange *exchange, int from, int to, int edge, int *group);
 int tutti_exchange_edges(const tutti_exchange *exchange);
 /* Who takes part: valid until close. 0: all. */
 const tutti_members *tutti_exchange_members(const tutti_exchange *exchange, int group);
@@ -196,6 +194,8 @@ tutti_status tutti_exchange_clock(tutti_exchange *exchange, tutti_clock_sample *
  * NOMEM. */
 tutti_status tutti_exchange_write(tutti_exchange *exchange, const tutti_note *note);
 tutti_status tutti_exchange_listen(tutti_exchange *exchange, tutti_note_heard *heard, void *ctx);
+/* Whether another rank has closed its exchange; who listens has all its notes. [A] */
+int tutti_exchange_has_left(const tutti_exchange *exchange, int rank);
 /* Instead of options.trace: records collectives that end from here on into this trace (borrowed);
  * with NULL, into none, and the one before is not touched any more. */
 void tutti_exchange_trace(tutti_exchange *exchange, tutti_trace *trace);

@@ -601,3 +601,8 @@ tutti_status tutti_exchange_listen(tutti_exchange *exchange, tutti_note_heard *h
 {
     return tutti_comm_thread_listen(exchange->thread, heard, ctx);
 }
+
+int tutti_exchange_has_left(const tutti_exchange *exchange, int rank)
+{
+    return tutti_comm_thread_has_left(exchange->thread, rank);
+}

@@ -119,9 +119,9 @@ static inline tutti_status tutti_kv_open(
 }
 
 /* Collective over comm: waits for what was inserted (at most 60 s), and then, as long as it takes, for
- * the other workers, since servers leave with the last (between jobs in sync alone). NULL is accepted. The
- * store no longer exists after this call, whatever it returns. Returns the first failure, as tutti_detach
- * does. */
+ * the other workers, since servers leave with the last (between jobs in sync alone); but if a server leaves without
+ * having served to the end, it is COMM. NULL is accepted. The store no longer exists after this call, whatever it
+ * returns. Returns the first failure, as tutti_detach does. */
 TUTTI_API tutti_status tutti_kv_close(tutti_kv *kv);
 
 /* 1 on a server, 0 on a worker. */
@@ -140,7 +140,8 @@ TUTTI_API int tutti_kv_clients(const tutti_kv *kv);
 TUTTI_API tutti_status tutti_kv_bytes(const tutti_kv *kv, int64_t *sent, int64_t *received);
 
 /* On a server: serves until every worker has closed its store. Returns OK, or the first failure: INVAL, MISMATCH
- * if workers use a key differently; what tutti_wait returns. INVAL on a worker. */
+ * if workers use a key differently; COMM: a worker has left without closing its store; what tutti_wait returns. INVAL
+ * on a worker. */
 TUTTI_API tutti_status tutti_kv_serve(tutti_kv *kv);
 
 /* ---- on workers (INVAL on a server) ---- */
@@ -191,8 +192,8 @@ TUTTI_API tutti_status tutti_kv_push_list(
     tutti_kv *kv, int n, const int key[], const tutti_handle data[]);
 TUTTI_API tutti_status tutti_kv_pull_list(
     tutti_kv *kv, int n, const int key[], const tutti_handle data[]);
-TUTTI_API tutti_status tutti_kv_pushpull_list(tutti_kv *kv, int n, const int key[],
-    const tutti_handle from[], const tutti_handle to[]);
+TUTTI_API tutti_status tutti_kv_pushpull_list(
+    tutti_kv *kv, int n, const int key[], const tutti_handle from[], const tutti_handle to[]);
 /* Waits until everything inserted so far has ended on this worker, as tutti_wait; the data of pulls have their
  * values. */
 TUTTI_API tutti_status tutti_kv_wait(tutti_kv *kv, double timeout_s);

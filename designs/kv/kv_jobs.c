@@ -246,11 +246,9 @@ tutti_status tutti_kv_jobs_open(tutti_kv *kv)
         .tags = tutti_exchange_edges(kv->session->exchange),
         .meter = kv->meter};
     pthread_mutex_init(&kv->jobs.lock, NULL);
-    kv->jobs.ended = calloc((size_t)kv->servers, 1);
     kv->jobs.lost = calloc((size_t)kv->servers, 1);
-    tutti_status status = kv->jobs.ended && kv->jobs.lost
-                              ? tutti_link_open(&user, &kv->jobs.link)
-                              : tutti_fail(TUTTI_ERR_NOMEM, "no memory for a store");
+    tutti_status status = kv->jobs.lost ? tutti_link_open(&user, &kv->jobs.link)
+                                        : tutti_fail(TUTTI_ERR_NOMEM, "no memory for a store");
     if (!status) status = serves ? open_door(kv) : reach_all(kv);
     status = tutti_exchange_agree(kv->session->exchange, status, NULL);
     if (status) tutti_road_jobs.close(kv);
@@ -320,6 +318,13 @@ static tutti_status jobs_wait(tutti_kv *kv, double timeout_s)
     return failure && status != TUTTI_ERR_TIMEOUT ? failure : status;
 }
 
+static int jobs_has_left(tutti_kv *kv, int rank)
+{
+    (void)kv;
+    (void)rank;
+    return 0;
+}
+
 static void jobs_close(tutti_kv *kv)
 {
     tutti_kv_jobs *j = &kv->jobs;
@@ -327,7 +332,6 @@ static void jobs_close(tutti_kv *kv)
     tutti_link_close(j->link);
     j->link = NULL;
     tutti_guests_close(&j->guests);
-    free(j->ended);
     free(j->lost);
     pthread_mutex_destroy(&j->lock);
 }
@@ -338,5 +342,6 @@ const tutti_road tutti_road_jobs = {
     .recv = jobs_recv,
     .listen = jobs_listen,
     .wait = jobs_wait,
+    .has_left = jobs_has_left,
     .close = jobs_close,
 };

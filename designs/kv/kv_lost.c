@@ -9,9 +9,7 @@ void tutti_kv_hear_server(void *ctx, const tutti_note *note)
 {
     tutti_kv *kv = ctx;
     tutti_kv_hear_news(kv, note);
-    if (note->value[0] != TUTTI_KV_END) return;
-    kv->jobs.ended[note->rank - kv->workers] = 1;
-    if (note->value[1]) tutti_link_cut_all(kv->jobs.link);
+    if (note->value[0] == TUTTI_KV_END && note->value[1]) tutti_link_cut_all(kv->jobs.link);
 }
 
 static int follows(const tutti_kv *kv, int server)
@@ -56,7 +54,7 @@ void tutti_kv_lose_server(void *ctx, int server, const char *why)
     tutti_kv *kv = ctx;
     char text[256];
     pthread_mutex_lock(&kv->news.lock);
-    int over = kv->news.failure || kv->jobs.ended[server];
+    int over = kv->news.failure || kv->news.ended[server];
     pthread_mutex_unlock(&kv->news.lock);
     if (over) return;
     int with = lost_with(kv, server);

@@ -5,7 +5,6 @@
 #include "dag/base/log.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 
 tutti_status tutti_kv_fail(tutti_kv *kv, tutti_status status, const char *why)
@@ -50,6 +49,7 @@ static void hear_end(tutti_kv *kv, const tutti_note *note)
             tutti_status_text(status));
     if (status) tutti_kv_fail(kv, status, why);
     pthread_mutex_lock(&kv->news.lock);
+    kv->news.ended[server] = 1;
     kv->news.ends++;
     pthread_mutex_unlock(&kv->news.lock);
 }
@@ -77,13 +77,32 @@ void tutti_kv_hear_news(void *ctx, const tutti_note *note)
     pthread_mutex_unlock(&kv->news.lock);
 }
 
-/* Until a number of the news is there, or the run fails. */
+/* A server that has left without a word says nothing more. */
+static void look_for_deserters(tutti_kv *kv)
+{
+    for (int s = 0; s < kv->servers; s++) {
+        char why[128];
+        if (!kv->road->has_left(kv, tutti_kv_server_rank(kv, s))) continue;
+        pthread_mutex_lock(&kv->news.lock);
+        int ended = kv->news.ended[s];
+        pthread_mutex_unlock(&kv->news.lock);
+        if (ended) continue;
+        snprintf(why, sizeof why,
+            "server %d of %d has left: it has closed its store without tutti_kv_serve, or in the "
+            "middle of it",
+            s, kv->servers);
+        tutti_kv_fail(kv, TUTTI_ERR_COMM, why);
+    }
+}
+
+/* Until a number of the news is there, the run fails, a server has left, or patience_s has passed (0: no limit). */
 static tutti_status await(
     tutti_kv *kv, int (*count)(const tutti_kv_news *), int wanted, double patience_s)
 {
     static const double poll_s = 1e-3;
     double until_s = tutti_clock_s() + patience_s;
     for (;;) {
+        look_for_deserters(kv);
         pthread_mutex_lock(&kv->news.lock);
         int have = count(&kv->news);
         tutti_status status = kv->news.failure;
@@ -91,7 +110,7 @@ static tutti_status await(
         if (status || have >= wanted) return status;
         status = kv->road->wait(kv, 0);
         if (status && status != TUTTI_ERR_TIMEOUT) return status;
-        if (tutti_clock_s() > until_s)
+        if (patience_s > 0 && tutti_clock_s() > until_s)
             return tutti_fail(TUTTI_ERR_TIMEOUT,
                 "tutti_kv_barrier: the other clients have not come within %g s", patience_s);
         tutti_clock_sleep(poll_s);
@@ -109,9 +128,10 @@ static int meetings_of(const tutti_kv_news *news)
     return n[0] > n[1] ? n[0] : n[1];
 }
 
+/* Servers end with the last worker, however long that one goes on. */
 tutti_status tutti_kv_await_ends(tutti_kv *kv, int ends)
 {
-    return await(kv, ends_of, ends, INFINITY);
+    return await(kv, ends_of, ends, 0);
 }
 
 tutti_status tutti_kv_await_meetings(tutti_kv *kv, int meetings)

@@ -154,7 +154,8 @@ static tutti_status check_stages(const tutti_kv_options *o, tutti_kv *kv)
     if (!o->stages || (kv->jobs.settings.on && kv->jobs.settings.serves)) return TUTTI_OK;
     if (o->stages < 0 || o->stages > kv->client_size || kv->client_size % o->stages)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "tutti_kv_open: stages is %lld, but a client has %d workers: must be a divisor of these, "
+            "tutti_kv_open: stages is %lld, but a client has %d workers: must be a divisor of "
+            "these, "
             "or 0 for 1",
             (long long)o->stages, kv->client_size);
     kv->stages = (int)o->stages;
@@ -205,6 +206,9 @@ static tutti_status open_on(
         tutti_session_attach(&comm, refused, settings, kv->meter, &attach, &kv->session);
     if (status) return status;
     status = j->on ? divide_jobs(kv) : divide(options, tutti_size(kv->session), kv);
+    kv->news.ended = status || !kv->servers ? NULL : calloc((size_t)kv->servers, 1);
+    if (!status && kv->servers && !kv->news.ended)
+        status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for a store");
     if (!status) status = check_stages(options, kv);
     if (!status) status = check_type(kv);
     if (!status) status = serves_at_all(kv);
@@ -238,6 +242,7 @@ static tutti_status open_store(MPI_Comm comm, const tutti_kv_options *options, s
     pthread_mutex_init(&fresh->news.lock, NULL);
     tutti_status status = open_on(comm, refused, &known, fresh);
     if (status) {
+        free(fresh->news.ended);
         tutti_sessions_close(fresh);
         return tutti_session_leave("tutti_kv_open", errors, status);
     }
@@ -302,6 +307,7 @@ tutti_status tutti_kv_close(tutti_kv *kv)
     if (status != TUTTI_ERR_TIMEOUT) free_keys(kv);
     tutti_status left = tutti_detach(kv->session);
     pthread_mutex_destroy(&kv->news.lock);
+    free(kv->news.ended);
     tutti_sessions_close(kv);
     return tutti_session_leave("tutti_kv_close", errors, status ? status : left);
 }

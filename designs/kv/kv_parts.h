@@ -84,6 +84,8 @@ typedef struct tutti_road {
     tutti_status (*listen)(tutti_kv *kv, tutti_note_heard *heard, void *ctx);
     /* Everything inserted has ended, as tutti_wait. */
     tutti_status (*wait)(tutti_kv *kv, double timeout_s);
+    /* Another has closed its store: all its notes were handed over. Between jobs the link says so (link.h). */
+    int (*has_left)(tutti_kv *kv, int rank);
     void (*close)(tutti_kv *kv);
 } tutti_road;
 extern const tutti_road tutti_road_mpi, tutti_road_jobs;
@@ -92,6 +94,7 @@ extern const tutti_road tutti_road_mpi, tutti_road_jobs;
 typedef struct tutti_kv_news {
     pthread_mutex_t lock;
     int ends;        /* servers that have said that it is over, or are lost */
+    char *ended;     /* per server: it has said so */
     int meetings[2]; /* that server 0, and the one that stands in for it, have let go */
     tutti_status failure;
     char why[256]; /* of a failure that was logged on another thread */
@@ -105,9 +108,9 @@ typedef struct tutti_kv_jobs {
     pthread_mutex_t lock;
     tutti_note_heard *heard;
     void *ctx;
-    /* per server, of a worker, and its link's thread's: it has said that it is over; it is lost, and another goes on */
-    char *ended, *lost;
-    int met; /* barriers of this worker so far */
+    char *
+        lost; /* per server, of a worker, and its link's thread's: it is lost, and another goes on */
+    int met;  /* barriers of this worker so far */
 } tutti_kv_jobs;
 
 struct tutti_kv {
@@ -121,8 +124,8 @@ struct tutti_kv {
     tutti_session *pushing, *pulling;
     int servers, workers, clients;
     int client_size, stages; /* stages: 1 or more, a divisor */
-    int rank;   /* workers first */
-    int server; /* -1: this is a worker */
+    int rank;                /* workers first */
+    int server;              /* -1: this is a worker */
     tutti_book_rule rule;
     tutti_optimizer optimizer;
     int chosen; /* the optimizer */
@@ -149,7 +152,8 @@ int tutti_kv_worker(const tutti_kv *kv);
 int tutti_kv_stage(const tutti_kv *kv);
 /* Whether this worker is the one that talks to the part's server. */
 int tutti_kv_is_root(const tutti_kv *kv, const tutti_kv_part *part);
-/* A worker waits until it has heard so many ends (meetings) from servers. COMM: the run has failed. */
+/* A worker waits until it has heard so many ends (meetings) from servers, or one of them has left. COMM: the run has
+ * failed. */
 tutti_status tutti_kv_await_ends(tutti_kv *kv, int ends);
 tutti_status tutti_kv_await_meetings(tutti_kv *kv, int meetings);
 /* What a server writes to a worker. [A] */

@@ -30,6 +30,11 @@ static tutti_status mpi_wait(tutti_kv *kv, double timeout_s)
     return tutti_wait(kv->session, timeout_s);
 }
 
+static int mpi_has_left(tutti_kv *kv, int rank)
+{
+    return tutti_exchange_has_left(kv->session->exchange, rank);
+}
+
 static void mpi_close(tutti_kv *kv)
 {
     (void)kv;
@@ -41,5 +46,6 @@ const tutti_road tutti_road_mpi = {
     .recv = mpi_recv,
     .listen = mpi_listen,
     .wait = mpi_wait,
+    .has_left = mpi_has_left,
     .close = mpi_close,
 };

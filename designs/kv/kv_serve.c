@@ -115,6 +115,23 @@ static void hear(void *ctx, const tutti_note *note)
     tutti_server_happen(ctx, &(tutti_kv_event){.note = *note});
 }
 
+/* A worker that has closed its store without a word, as after a failure of its own, says nothing more. */
+static tutti_status look_for_deserters(tutti_server *s)
+{
+    tutti_kv *kv = s->kv;
+    for (int w = 0; w < kv->workers && !kv->jobs.settings.on; w++) {
+        int client = tutti_server_client_of(s, w);
+        if (s->client[client].gone || !kv->road->has_left(kv, w)) continue;
+        s->blamed = client;
+        return tutti_fail(TUTTI_ERR_COMM,
+            "tutti_kv_serve: worker %d has left without closing its store, or after a failure: the "
+            "run ends",
+            w);
+    }
+    return TUTTI_OK;
+}
+
+/* Each wait ends after a moment, and the last of them when no client is left. */
 static tutti_status serve(tutti_server *s)
 {
     tutti_status status = TUTTI_OK;
@@ -123,6 +140,7 @@ static tutti_status serve(tutti_server *s)
         if (!e && !status) {
             status = s->kv->road->wait(s->kv, 0);
             if (status == TUTTI_ERR_TIMEOUT) status = TUTTI_OK;
+            if (!status) status = look_for_deserters(s);
             tutti_server_tell_waiting(s);
             continue;
         }

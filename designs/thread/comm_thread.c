@@ -516,3 +516,8 @@ tutti_status tutti_comm_thread_listen(tutti_comm_thread *t, tutti_note_heard *he
     wake(t);
     return status;
 }
+
+int tutti_comm_thread_has_left(const tutti_comm_thread *t, int rank)
+{
+    return tutti_driver_has_left(t->driver, rank);
+}

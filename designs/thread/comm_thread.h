@@ -33,8 +33,8 @@ typedef struct tutti_comm_thread_options {
     tutti_status (*setup)(void *ctx, tutti_comm **comm, tutti_control **control);
     void (*teardown)(void *ctx, tutti_comm *comm, tutti_control *control, int orderly);
     /* As in tutti_driver_options; what it opens, teardown closes. */
-    tutti_status (*part)(void *ctx, const tutti_members *members, tutti_comm **comm,
-        tutti_control **control);
+    tutti_status (*part)(
+        void *ctx, const tutti_members *members, tutti_comm **comm, tutti_control **control);
     void *ctx;
 } tutti_comm_thread_options;
 
@@ -79,6 +79,8 @@ tutti_status tutti_comm_thread_halt(
 tutti_status tutti_comm_thread_write(tutti_comm_thread *thread, const tutti_note *note);
 tutti_status tutti_comm_thread_listen(
     tutti_comm_thread *thread, tutti_note_heard *heard, void *ctx);
+/* Whether another rank has closed its end: all notes that it wrote were handed over. [A] */
+int tutti_comm_thread_has_left(const tutti_comm_thread *thread, int rank);
 /* Without a thread: one pass. Returns whether anything moved. [M] */
 int tutti_comm_thread_pass(tutti_comm_thread *thread);
 

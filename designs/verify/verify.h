@@ -24,7 +24,7 @@
 #include <stddef.h>
 
 typedef enum tutti_verify_mode {
-    TUTTI_VERIFY_OFF,  /* no extra lane, no extra message */
+    TUTTI_VERIFY_OFF, /* nothing is compared; ranks that have a lane for messages still part in order */
     TUTTI_VERIFY_ON,   /* compared while they run */
     TUTTI_VERIFY_FULL, /* none starts before all ranks have reached it */
     TUTTI_VERIFY_MODES
@@ -43,7 +43,7 @@ typedef struct tutti_verify_options {
      * which have no clock). */
     int at_once;
     const tutti_members *members; /* of a group or edge, borrowed; NULL: all ranks */
-    int history; /* fingerprints that are kept for the others; 0: 1024 */
+    int history;                  /* fingerprints that are kept for the others; 0: 1024 */
 } tutti_verify_options;
 
 /* Handles TUTTI_CONTROL_ASK, TELL and BYE; borrows control until close. NOMEM. */

@@ -56,11 +56,11 @@ static tutti_status open_kv(kv_world *w, int r)
         .news.lock = PTHREAD_MUTEX_INITIALIZER,
         .jobs.lock = PTHREAD_MUTEX_INITIALIZER,
         .jobs.settings = {.on = w->jobs, .copies = c->copies, .timeout_s = for_ever_s},
-        .jobs.ended = calloc((size_t)c->servers, 1),
+        .news.ended = calloc((size_t)c->servers, 1),
         .jobs.lost = calloc((size_t)c->servers, 1)};
     k->session.exchange = ground_exchange(w->ground);
     tutti_status status = tutti_portions_open(c->servers, CUT, &kv->portions);
-    if (!status && (!kv->jobs.ended || !kv->jobs.lost)) status = TUTTI_ERR_NOMEM;
+    if (!status && (!kv->news.ended || !kv->jobs.lost)) status = TUTTI_ERR_NOMEM;
     kv->portions.copies = c->copies;
     if (status || r >= c->workers) return status;
     group(w, r, 1, &k->pushing, &kv->pushing);
@@ -129,7 +129,7 @@ void kv_world_close_kv(kv_rank *k)
     }
     tutti_portions_close(&k->kv->portions);
     tutti_guests_close(&k->kv->jobs.guests);
-    free(k->kv->jobs.ended);
+    free(k->kv->news.ended);
     free(k->kv->jobs.lost);
     free(k->kv);
     k->kv = NULL;

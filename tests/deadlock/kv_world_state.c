@@ -51,7 +51,7 @@ static uint64_t add_news(uint64_t state, const tutti_kv *kv)
 {
     const tutti_kv_news *n = &kv->news;
     const int news[] = {n->ends, n->meetings[0], n->meetings[1], (int)n->failure};
-    state = ground_hash(state, kv->jobs.ended, (size_t)kv->servers);
+    state = ground_hash(state, kv->news.ended, (size_t)kv->servers);
     state = ground_hash(state, kv->jobs.lost, (size_t)kv->servers);
     return ground_hash(state, news, sizeof news);
 }

@@ -19,6 +19,8 @@
  *   stages     clients are pipelines of so many stages (OPTIMIZER: how many), each with keys of its own
  *   refusals   wrong arguments, each of which is refused with a sentence
  *   differ     worker 1 sets another optimizer
+ *   deserts    servers close their stores without serving
+ *   quits      worker 0 ends without closing its store
  * Prints what is wrong. */
 #include "tests/kv/kv.h"
 
@@ -64,6 +66,13 @@ static void work(const char *mode, const char *type, const char *optimizer)
         CHECK(!tutti_kv_set_optimizer(kv, tutti_kv_rank(kv) ? "add" : "assign"));
 }
 
+static int end(int status)
+{
+    starpu_shutdown();
+    MPI_Finalize();
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     int level;
@@ -82,8 +91,9 @@ int main(int argc, char **argv)
     printf("open: %s\n", tutti_status_name(status));
     if (!status) {
         status = TUTTI_OK;
+        if (!strcmp(mode, "quits") && tutti_kv_rank(kv) == 0) return end(0);
         if (tutti_kv_serves(kv))
-            status = tutti_kv_serve(kv);
+            status = strcmp(mode, "deserts") ? tutti_kv_serve(kv) : TUTTI_OK;
         else
             work(mode, argv[4], optimizer);
         if (tutti_kv_serves(kv)) printf("server: %ld kB\n", resident_kb());
@@ -91,7 +101,5 @@ int main(int argc, char **argv)
         printf("%s, closed: %s\n", tutti_status_name(status), tutti_status_name(closed));
         if (!status) status = closed;
     }
-    starpu_shutdown();
-    MPI_Finalize();
-    return failures || status ? 1 : 0;
+    return end(failures || status ? 1 : 0);
 }

@@ -42,6 +42,20 @@ for elastic in '2 1 1 2' '3 1 2 1' '6 2 2 2'; do # ranks, servers, clients, peri
     conserves "$dir/out"
 done
 for type in sync async bounded:1; do runs 4 leaving 1 0 $type; done
+
+# A store is closed as soon as it is open: what servers have said last reaches every worker, whatever is compared.
+for type in sync async bounded:1 elastic; do
+    for verify in off on; do TUTTI_VERIFY=$verify runs 4 nothing 2 0 $type; done
+done
+# Who has left is not waited for: neither a server that did not serve, nor a worker that did not close its store.
+for verify in off on; do
+    export TUTTI_VERIFY=$verify
+    refuses 1 "server [01] of 2 has left: it has closed its store" kv 3 deserts 2 0 sync
+    for type in sync async; do
+        refuses 1 "tutti_kv_serve: worker 0 has left without closing its store" kv 3 quits 1 0 $type
+    done
+done
+unset TUTTI_VERIFY
 TUTTI_DESIGN=sequential runs 2 sync 0 1 sync add
 
 for stages in '9 1 2' '6 2 2' '4 0 1'; do # ranks, servers, clients

@@ -312,5 +312,22 @@ abi 3:2:0 tutti_a@ONE tutti_b@ONE tutti_gone@ONE -- 'tutti_gone@ONE of 1.0 is no
 abi 3:2:0 tutti_a@NULL tutti_b@ONE -- 'tutti_a@NULL of 1.0 is tutti_a@ONE now'
 abi 3:2:0 tutti_a@ONE -- 'new since 1.0: tutti_b@ONE; raise current and age'
 
+# FILE | a line | what waits.sh says about it; nothing: it is allowed.
+while IFS='|' read -r file line words; do
+    put "$file" '/* INFINITY */' "$line"
+    if [ -n "$words" ]; then expect waits.sh 1 "$file:2: $words"; else expect waits.sh 0; fi
+done << 'ROWS'
+designs/kv/a.c|    return await(kv, ends_of, ends, INFINITY);|may wait without end
+designs/thread/a.c|    while (!done) pthread_cond_wait(&more, &lock);|may wait without end
+collectives/a.c|    poll(what, n, -1);|may wait without end
+collectives/a.c|    MPI_Barrier(comm);|may wait without end
+collectives/a.c|    poll(what, n, 50);|
+dag/run/a.c|    starpu_data_acquire(data, STARPU_R);|may wait without end
+dag/run/a.c|    pthread_cond_timedwait(&more, &lock, &until);|
+dag/kernels/a.c|    float most = INFINITY;|
+ROWS
+put designs/watch/watch.c '/* x */'
+expect waits.sh 1 'designs/watch/watch.c: tests/lint/waits.sh has a reason for a line that is gone'
+
 [ $failures -eq 0 ] && echo "all lint rules can fail"
 exit $((failures > 0))

@@ -1,0 +1,53 @@
+#!/bin/bash
+# Every wait of the library has a deadline, or a reason why it ends.   waits.sh [TREE]
+#
+# Looked at are dag (but kernels, where INFINITY is a number), collectives, designs and apps/session. A line that may wait without a
+# deadline is printed as "file:line: what", and the exit status is 1, unless the table below has it: FILE | the line, or how it
+# begins | why it ends. doc/designs.md, "Waits and leaving", lists what waits for another rank.
+set -u
+tree=${1:-${TUTTI_SRCDIR:-.}}
+cd "$tree" || exit 2
+
+declare -A ends=() used=()
+while IFS='|' read -r file line why; do
+    [ -z "$file" ] || ends[$file|$line]=$why
+done << 'ENDS'
+designs/attach/attach_calls.c|"%s: timeout_s is %g: must be 0 or more seconds (INFINITY: no limit)"|a message; a stall ends such a wait (stall_abort_s)
+designs/thread/clocks.c|clocks->best = (tutti_clock_sample){.error_s = INFINITY};|an error, no wait
+designs/thread/comm_thread.c|if (!t->running) pthread_join(t->thread, NULL);|setup has ended: the latch is open
+designs/thread/comm_thread.c|pthread_join(t->thread, NULL);|the thread leaves within setup_timeout_s of stop
+designs/thread/deadline.c|pthread_join(deadline->thread, NULL);|the thread is woken, and only keeps time
+designs/thread/mpi_thread.c|pthread_join(h->thread, NULL);|MPI_Finalize on that thread has a deadline (deadline.h)
+designs/watch/watch.c|pthread_join(watch->thread, NULL);|the thread is woken, and waits for no rank
+designs/kv/link.c|pthread_join(link->thread, NULL);|each connection is broken 5 s after it was cut
+collectives/boot.c|: MPI_Init_thread(NULL, NULL, levels[needed], &granted);|setup_timeout_s, or a deadline (deadline.h)
+collectives/boot.c|if (boot->initialised_here && !ended) MPI_Finalize();|a deadline (deadline.h)
+collectives/boot.c|int code = MPI_Allreduce(|setup_timeout_s, or a deadline (deadline.h)
+collectives/boot.c|code = MPI_Allgather(|setup_timeout_s, or a deadline (deadline.h)
+dag/run/collective_task.c|while (holds && !tutti_latch_wait(&ended, INFINITY))|tokens end after a failure, and the run's wait has a deadline
+dag/run/ledger.c|while (ledger->handing) pthread_cond_wait(|a call of this process that is about to return
+dag/run/blocker.c|return s->item[i].began_s > 0 ? s->item[i].began_s : INFINITY;|a time, no wait
+dag/run/starpu.c|starpu_task_wait_for_all();|everything has ended: has_ended
+dag/step/times.c|*seconds = INFINITY;|a price, no wait
+ENDS
+
+what='(^|[^A-Z_])INFINITY|pthread_cond_wait\(|pthread_join\(|sem_wait\(|[^_a-z]poll\([^;]*, *-1\)|waitpid\([^;]*, *0\)|F_SETLKW|starpu_task_wait|starpu_data_acquire\(|MPI_(Init_thread|Finalize|Barrier|Wait|Waitall|Waitany|Probe|Recv|Send|Ssend|Sendrecv|Bcast|Reduce|Allreduce|Gather|Allgather|Alltoall|Comm_spawn|Intercomm_create)\('
+bad=0
+while IFS=: read -r file line text; do
+    text=${text#"${text%%[![:space:]]*}"}
+    case $text in '/*'* | '* '*) continue ;; esac
+    for key in "${!ends[@]}"; do
+        [ "${key%%|*}" = "$file" ] && [[ $text == "${key#*|}"* ]] || continue
+        used[$key]=1
+        continue 2
+    done
+    echo "$file:$line: may wait without end: give it a deadline, or say in tests/lint/waits.sh why it ends: $text"
+    bad=1
+done < <(find dag collectives designs apps/session -name '*.c' -type f ! -path 'dag/kernels/*' 2> /dev/null | LC_ALL=C sort |
+    xargs -r grep -HnE -- "$what")
+for key in "${!ends[@]}"; do
+    [ -n "${used[$key]:-}" ] || [ ! -e "${key%%|*}" ] && continue
+    echo "${key%%|*}: tests/lint/waits.sh has a reason for a line that is gone: ${key#*|}"
+    bad=1
+done
+exit $bad
