@@ -6,7 +6,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static void finding(char severity, const char *call, int site, const char *format, va_list list)
+/* `other`: the call that is named after the text; "": none. */
+static void finding(char severity, const char *call, int site, const char *other, int other_site,
+    const char *format, va_list list)
 {
     char text[512];
     vsnprintf(text, sizeof(text), format, list);
@@ -15,6 +17,8 @@ static void finding(char severity, const char *call, int site, const char *forma
     mpicheck_frame_text(frame, call);
     mpicheck_frame_put(frame, site);
     mpicheck_frame_text(frame, text);
+    mpicheck_frame_text(frame, other);
+    mpicheck_frame_put(frame, other_site);
     mpicheck_process_post();
 }
 
@@ -23,7 +27,7 @@ void mpicheck_finding(char severity, const char *format, ...)
     va_list list;
     int site = mpicheck_call_site();
     va_start(list, format);
-    finding(severity, mpicheck_call_name(), site, format, list);
+    finding(severity, mpicheck_call_name(), site, "", 0, format, list);
     va_end(list);
 }
 
@@ -31,6 +35,15 @@ void mpicheck_finding_at(char severity, const char *call, int site, const char *
 {
     va_list list;
     va_start(list, format);
-    finding(severity, call, site, format, list);
+    finding(severity, call, site, "", 0, format, list);
+    va_end(list);
+}
+
+void mpicheck_finding_with(const char *call, int other_site, const char *format, ...)
+{
+    va_list list;
+    int site = mpicheck_call_site();
+    va_start(list, format);
+    finding('E', mpicheck_call_name(), site, call, other_site, format, list);
     va_end(list);
 }

@@ -8,5 +8,9 @@ void mpicheck_finding(char severity, const char *format, ...) __attribute__((for
 /* As above, for an earlier call of the MPI function `call` at `site`. */
 void mpicheck_finding_at(char severity, const char *call, int site, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* An error of the current call, together with another call that is not complete: the report ends
+ * with "of", that call and where it is. */
+void mpicheck_finding_with(const char *call, int other_site, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #endif

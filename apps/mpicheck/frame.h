@@ -20,7 +20,7 @@ typedef enum mpicheck_frame_kind {
     MPICHECK_FRAME_BLOCKED, /* a mpicheck_wait; see wait.c */
     MPICHECK_FRAME_FREE,    /* thread: it no longer waits */
     MPICHECK_FRAME_MESSAGE, /* one end of a point-to-point message; see pairing.c */
-    MPICHECK_FRAME_FINDING, /* severity, call, site, text */
+    MPICHECK_FRAME_FINDING, /* severity, call, site, text, another call, its site */
     MPICHECK_FRAME_LEAVE, /* 1: the process ends without MPI_Finalize, 0: it has called MPI_Abort */
     /* judge to rank */
     MPICHECK_FRAME_WELCOME, /* the card's answer to HELLO */

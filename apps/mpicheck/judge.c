@@ -44,7 +44,14 @@ static void hear_finding(mpicheck_judge *judge, int rank, mpicheck_frame *frame)
         mpicheck_report_site(&report, judge, rank, site);
         mpicheck_report_add(&report, ": ");
     }
-    mpicheck_report_add(&report, "%s\n", text);
+    mpicheck_report_add(&report, "%s", text);
+    const char *other = mpicheck_frame_get_text(frame);
+    if (other[0] != '\0') {
+        mpicheck_report_add(&report, " of %s at ", other);
+        mpicheck_report_site(&report, judge, rank, (int)mpicheck_frame_get(frame));
+        mpicheck_report_add(&report, ", which is not complete");
+    }
+    mpicheck_report_add(&report, "\n");
     if (severity == 'E')
         mpicheck_report_error(judge, &report);
     else

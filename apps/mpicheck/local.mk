@@ -13,6 +13,7 @@ libmpicheckcore_la_SOURCES = \
 	apps/mpicheck/hang.c \
 	apps/mpicheck/item.h \
 	apps/mpicheck/judge.c apps/mpicheck/judge.h \
+	apps/mpicheck/lookup.c apps/mpicheck/lookup.h \
 	apps/mpicheck/match.c \
 	apps/mpicheck/message.c \
 	apps/mpicheck/now.h \
@@ -20,6 +21,7 @@ libmpicheckcore_la_SOURCES = \
 	apps/mpicheck/pairing.c apps/mpicheck/pairing.h \
 	apps/mpicheck/process.c apps/mpicheck/process.h \
 	apps/mpicheck/record.c apps/mpicheck/record.h \
+	apps/mpicheck/region.c apps/mpicheck/region.h \
 	apps/mpicheck/report.c \
 	apps/mpicheck/requests.c apps/mpicheck/requests.h \
 	apps/mpicheck/signature.c apps/mpicheck/signature.h \

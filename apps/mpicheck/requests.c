@@ -14,6 +14,16 @@
 static mpicheck_table requests;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* Active requests that use memory, in no order, with their bounds: every call looks at all of them. Under the lock. */
+typedef struct busy_request {
+    uintptr_t low, high;
+    mpicheck_request *request;
+} busy_request;
+static struct {
+    busy_request *all;
+    int count, capacity;
+} busy;
+
 /* Larger buffers are not hashed: that would take longer than the message. */
 static const int64_t most_hashed = 1 << 22;
 
@@ -42,16 +52,66 @@ static mpicheck_request *found(MPI_Request handle)
     return NULL;
 }
 
+static void use_memory(mpicheck_request *request)
+{
+    if (request->used.count == 0 || request->busy > 0) return;
+    if (busy.count == busy.capacity) {
+        busy.capacity = busy.capacity ? 2 * busy.capacity : 64;
+        busy.all = realloc(busy.all, sizeof(*busy.all) * (size_t)busy.capacity);
+        if (!busy.all) abort();
+    }
+    busy.all[busy.count] = (busy_request){request->used.low, request->used.high, request};
+    request->busy = ++busy.count;
+}
+
+static void leave_memory(mpicheck_request *request)
+{
+    if (request->busy == 0) return;
+    busy.all[request->busy - 1] = busy.all[--busy.count];
+    busy.all[request->busy - 1].request->busy = request->busy;
+    request->busy = 0;
+}
+
+void mpicheck_request_check(const mpicheck_used *used)
+{
+    mpicheck_clash clash;
+    mpicheck_item other;
+    bool clashes = false, writes = false, written = false;
+    if (used->count == 0) return;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < busy.count && !clashes; i++) {
+        if (busy.all[i].low >= used->high || used->low >= busy.all[i].high) continue;
+        clashes = mpicheck_used_clash(used, &busy.all[i].request->used, &clash);
+        if (!clashes) continue;
+        other = busy.all[i].request->item;
+        writes = clash.a->writes;
+        written = clash.b->writes;
+    }
+    pthread_mutex_unlock(&lock);
+    if (!clashes) return;
+    mpicheck_finding_with(other.call, other.site, "the %s buffer overlaps the %s buffer",
+        writes ? "receive" : "send", written ? "receive" : "send");
+    mpicheck_process_await_verdict();
+}
+
 void mpicheck_request_made(MPI_Request handle, const mpicheck_request *what)
 {
-    if (handle == MPI_REQUEST_NULL) return;
+    if (handle == MPI_REQUEST_NULL) {
+        mpicheck_used unused = what->used;
+        mpicheck_used_free(&unused);
+        return;
+    }
     uint64_t number = what->active ? mpicheck_pairing_posted(&what->item, what->data) : 0;
     pthread_mutex_lock(&lock);
     mpicheck_request *request = found(handle);
     if (request) {
         /* One handle for several: which of them a call completes is unknown. */
+        mpicheck_used unused = what->used;
         request->times++;
         request->buffer = NULL;
+        leave_memory(request);
+        mpicheck_used_free(&request->used);
+        mpicheck_used_free(&unused);
     } else {
         request = malloc(sizeof(*request));
         if (!request) abort();
@@ -59,6 +119,7 @@ void mpicheck_request_made(MPI_Request handle, const mpicheck_request *what)
         request->handle = handle;
         request->number = number;
         request->times = 1;
+        if (request->active) use_memory(request);
         if (request->comm) mpicheck_comm_hold(request->comm);
         mpicheck_table_add(&requests, MPICHECK_KEY(handle), request);
     }
@@ -67,6 +128,7 @@ void mpicheck_request_made(MPI_Request handle, const mpicheck_request *what)
 
 static void destroy(mpicheck_request *request)
 {
+    mpicheck_used_free(&request->used);
     if (request->comm) mpicheck_comm_release(request->comm);
     free(request);
 }
@@ -75,11 +137,18 @@ void mpicheck_request_started(MPI_Request handle)
 {
     pthread_mutex_lock(&lock);
     mpicheck_request *request = found(handle);
+    if (request && request->persistent && request->busy == 0) {
+        /* The regions stay where they are: the program does not free a request that it starts. */
+        pthread_mutex_unlock(&lock);
+        mpicheck_request_check(&request->used);
+        pthread_mutex_lock(&lock);
+    }
     if (request && request->persistent) {
         if (request->active && !request->complete)
             mpicheck_finding('E', "the request is started while it is active");
         request->active = true;
         request->complete = false;
+        use_memory(request);
         request->number = mpicheck_pairing_posted(&request->item, request->data);
         if (request->buffer)
             request->content =
@@ -120,6 +189,7 @@ static void over(mpicheck_request *request, const MPI_Status *status)
 {
     if (request->complete) return;
     request->complete = true;
+    leave_memory(request);
     if (status) compare_content(request);
     if (request->item.kind != MPICHECK_ITEM_RECV) return;
     if (status)
@@ -133,6 +203,7 @@ static void over(mpicheck_request *request, const MPI_Status *status)
 static bool gone(mpicheck_request *request)
 {
     if (--request->times > 0) return false;
+    leave_memory(request);
     mpicheck_table_take(&requests, MPICHECK_KEY(request->handle), request);
     return true;
 }
@@ -187,7 +258,10 @@ void mpicheck_request_cancelled(MPI_Request handle)
     mpicheck_request *request = found(handle);
     if (request && request->active && request->item.kind == MPICHECK_ITEM_COLL)
         mpicheck_finding('E', "a nonblocking collective cannot be cancelled");
-    if (request) request->item.kind = MPICHECK_ITEM_OTHER;
+    if (request) {
+        request->item.kind = MPICHECK_ITEM_OTHER;
+        leave_memory(request);
+    }
     mpicheck_pairing_lost();
     pthread_mutex_unlock(&lock);
 }
@@ -195,6 +269,7 @@ void mpicheck_request_cancelled(MPI_Request handle)
 static void unguard(void *value, void *type)
 {
     mpicheck_request *request = value;
+    mpicheck_used_keep(&request->used, *(MPI_Datatype *)type);
     if (request->type == *(MPI_Datatype *)type) request->buffer = NULL;
 }
 

@@ -7,6 +7,7 @@
 
 #include "apps/mpicheck/comms.h"
 #include "apps/mpicheck/item.h"
+#include "apps/mpicheck/region.h"
 #include "apps/mpicheck/signature.h"
 
 #include <mpi.h>
@@ -24,6 +25,8 @@ typedef struct mpicheck_request {
     int count;
     MPI_Datatype type;
     uint64_t content;
+    mpicheck_used used; /* the memory that it uses while it is active; the request owns it */
+    int busy; /* its place among those that use memory now, from 1 on; 0: not among them */
     mpicheck_signature data; /* of a message */
     uint64_t number;         /* of an active receive: pairing.h */
     MPI_Request handle;
@@ -32,7 +35,11 @@ typedef struct mpicheck_request {
     int times, claims;
 } mpicheck_request;
 
-/* Remembers a request that MPI has just made; copies `what`. Ignores MPI_REQUEST_NULL. */
+/* Ends the program if the memory is in use: a request that is not complete writes it, or reads what
+ * this call is to write. */
+void mpicheck_request_check(const mpicheck_used *used);
+/* Remembers a request that MPI has just made; copies `what`. Ignores MPI_REQUEST_NULL. Takes over
+ * what->used. */
 void mpicheck_request_made(MPI_Request handle, const mpicheck_request *what);
 /* MPI_Start. */
 void mpicheck_request_started(MPI_Request handle);

@@ -3,6 +3,7 @@
 #include "apps/mpicheck/channel.h"
 #include "apps/mpicheck/comms.h"
 #include "apps/mpicheck/judge.h"
+#include "apps/mpicheck/lookup.h"
 #include "apps/mpicheck/process.h"
 #include "apps/mpicheck/wait.h"
 
@@ -20,6 +21,7 @@ static struct {
     pid_t pid;
     mpicheck_judge *judge; /* rank 0 */
     pthread_t listener;
+    bool started; /* MPI_Init was called through this library */
 } own = {.socket = -1};
 
 /* Handles a frame from the judge. */
@@ -130,14 +132,42 @@ static int calls_unseen(void)
     return found;
 }
 
-/* A Fortran program never reaches this library's MPI_Init, so the process that will be rank 0 warns when it is
- * loaded. */
-__attribute__((constructor)) static void warn_of_fortran(void)
+static struct {
+    pid_t pid;
+    bool told; /* that nothing is checked */
+} loaded;
+
+/* The rank that is 0 says it. The launcher has told the process its rank; MPI may be gone, or not there yet. */
+static void nothing_checked(const char *why)
 {
     const char *rank = getenv("OMPI_COMM_WORLD_RANK");
-    if (rank && strcmp(rank, "0") == 0 && calls_unseen())
-        fprintf(stderr, "tutti-mpicheck: the program calls MPI from Fortran, which the library "
-                        "cannot see with this MPI; nothing is checked\n");
+    if (!rank) rank = getenv("PMI_RANK");
+    if (!rank || strcmp(rank, "0") == 0)
+        fprintf(stderr, "tutti-mpicheck: %s; nothing is checked\n", why);
+    loaded.told = true;
+}
+
+/* When the library is loaded. A program whose calls pass by it never reaches its MPI_Init, so that is said now. */
+__attribute__((constructor)) static void enter(void)
+{
+    loaded.pid = getpid();
+    mpicheck_lookup_redirect();
+    if (calls_unseen() && getenv("OMPI_COMM_WORLD_RANK"))
+        nothing_checked("the program calls MPI from Fortran, which the library cannot see with "
+                        "this MPI");
+    else if (mpicheck_lookup_is_inside())
+        nothing_checked("the program contains MPI's functions itself, so that the library cannot "
+                        "see its calls");
+}
+
+/* When the process ends: MPI may have been started without this library's MPI_Init all the same. */
+static void warn_of_bypass(void)
+{
+    int initialized = 0;
+    if (loaded.told || own.started || getpid() != loaded.pid) return;
+    PMPI_Initialized(&initialized);
+    if (initialized)
+        nothing_checked("the program started MPI in a way that the library cannot see");
 }
 
 static bool setting(const char *name)
@@ -164,6 +194,7 @@ void mpicheck_process_start(const mpicheck_threads *before)
 {
     mpicheck_process *self = mpicheck_process_self();
     mpicheck_threads after;
+    own.started = true;
     int level = MPI_THREAD_SINGLE, mine = calls_unseen(), unseen = 0;
     /* Seeing half of a program's calls is worse than seeing none: all ranks leave it unchecked. */
     PMPI_Allreduce(&mine, &unseen, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
@@ -211,6 +242,7 @@ void mpicheck_process_stop(void)
 __attribute__((destructor)) static void leave(void)
 {
     const mpicheck_process *self = mpicheck_process_self();
+    warn_of_bypass();
     if (getpid() != own.pid) return;
     if (mpicheck_process_active() && self->aborting == 0) {
         mpicheck_frame *frame = mpicheck_process_open(MPICHECK_FRAME_LEAVE);

@@ -19,16 +19,20 @@
         mpicheck_collective call = {.kind = #name, .comm = comm, __VA_ARGS__};                     \
         mpicheck_collective_begin(&call);                                                          \
         int rc = PMPI_##iname(arguments, comm, request);                                           \
-        if (rc == MPI_SUCCESS) mpicheck_collective_made(&call, *request);                          \
+        mpicheck_collective_made(&call, rc, request);                                              \
         MPICHECK_RETURN(rc);                                                                       \
     }
 
 #define SEND .send = {.buffer = sendbuf, .count = sendcount, .type = sendtype}
-#define SENDV .send = {.buffer = sendbuf, .counts = sendcounts, .type = sendtype}
-#define SENDW .send = {.buffer = sendbuf, .counts = sendcounts, .types = sendtypes}
+#define SENDV(displs)                                                                              \
+    .send = {.buffer = sendbuf, .counts = sendcounts, .places = displs, .type = sendtype}
+#define SENDW(as)                                                                                  \
+    .send = {.buffer = sendbuf, .counts = sendcounts, .as = sdispls, .types = sendtypes}
 #define RECV .recv = {.buffer = recvbuf, .count = recvcount, .type = recvtype}
-#define RECVV .recv = {.buffer = recvbuf, .counts = recvcounts, .type = recvtype}
-#define RECVW .recv = {.buffer = recvbuf, .counts = recvcounts, .types = recvtypes}
+#define RECVV(displs)                                                                              \
+    .recv = {.buffer = recvbuf, .counts = recvcounts, .places = displs, .type = recvtype}
+#define RECVW(as)                                                                                  \
+    .recv = {.buffer = recvbuf, .counts = recvcounts, .as = rdispls, .types = recvtypes}
 #define DATA                                                                                       \
     .send = {.buffer = sendbuf, .count = count, .type = datatype}, .recv = {.buffer = recvbuf},    \
     .op = &op
@@ -52,7 +56,7 @@ COLLECTIVE(Scan, Iscan,
 
 COLLECTIVE(Exscan, Iexscan,
     LIST(const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op),
-    LIST(sendbuf, recvbuf, count, datatype, op), .shape = MPICHECK_SHAPE_ALLREDUCE, DATA)
+    LIST(sendbuf, recvbuf, count, datatype, op), .shape = MPICHECK_SHAPE_EXSCAN, DATA)
 
 COLLECTIVE(Reduce_scatter, Ireduce_scatter,
     LIST(const void *sendbuf, void *recvbuf, const int *recvcounts, MPI_Datatype datatype,
@@ -77,7 +81,7 @@ COLLECTIVE(Gatherv, Igatherv,
     LIST(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
         const int *recvcounts, const int *displs, MPI_Datatype recvtype, int root),
     LIST(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root),
-    .shape = MPICHECK_SHAPE_GATHER, .root = &root, SEND, RECVV)
+    .shape = MPICHECK_SHAPE_GATHER, .root = &root, SEND, RECVV(displs))
 
 COLLECTIVE(Scatter, Iscatter,
     LIST(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
@@ -89,7 +93,7 @@ COLLECTIVE(Scatterv, Iscatterv,
     LIST(const void *sendbuf, const int *sendcounts, const int *displs, MPI_Datatype sendtype,
         void *recvbuf, int recvcount, MPI_Datatype recvtype, int root),
     LIST(sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root),
-    .shape = MPICHECK_SHAPE_SCATTER, .root = &root, SENDV, RECV)
+    .shape = MPICHECK_SHAPE_SCATTER, .root = &root, SENDV(displs), RECV)
 
 COLLECTIVE(Allgather, Iallgather,
     LIST(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
@@ -101,7 +105,7 @@ COLLECTIVE(Allgatherv, Iallgatherv,
     LIST(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
         const int *recvcounts, const int *displs, MPI_Datatype recvtype),
     LIST(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype),
-    .shape = MPICHECK_SHAPE_ALLGATHER, SEND, RECVV)
+    .shape = MPICHECK_SHAPE_ALLGATHER, SEND, RECVV(displs))
 
 COLLECTIVE(Alltoall, Ialltoall,
     LIST(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
@@ -113,41 +117,46 @@ COLLECTIVE(Alltoallv, Ialltoallv,
     LIST(const void *sendbuf, const int *sendcounts, const int *sdispls, MPI_Datatype sendtype,
         void *recvbuf, const int *recvcounts, const int *rdispls, MPI_Datatype recvtype),
     LIST(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype),
-    .shape = MPICHECK_SHAPE_ALLTOALL, SENDV, RECVV)
+    .shape = MPICHECK_SHAPE_ALLTOALL, SENDV(sdispls), RECVV(rdispls))
 
 COLLECTIVE(Alltoallw, Ialltoallw,
     LIST(const void *sendbuf, const int *sendcounts, const int *sdispls,
         const MPI_Datatype *sendtypes, void *recvbuf, const int *recvcounts, const int *rdispls,
         const MPI_Datatype *recvtypes),
     LIST(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes),
-    .shape = MPICHECK_SHAPE_ALLTOALL, SENDW, RECVW)
+    .shape = MPICHECK_SHAPE_ALLTOALL, SENDW(bytes), RECVW(bytes))
 
-/* Neighbours agree on data among themselves; only the calls are compared. */
+/* Neighbours agree on data among themselves: the calls are compared, and what memory each uses. */
 COLLECTIVE(Neighbor_allgather, Ineighbor_allgather,
     LIST(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
         MPI_Datatype recvtype),
-    LIST(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype), )
+    LIST(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype),
+    .shape = MPICHECK_SHAPE_NEIGHBORS_GATHER, SEND, RECV)
 
 COLLECTIVE(Neighbor_allgatherv, Ineighbor_allgatherv,
     LIST(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
         const int *recvcounts, const int *displs, MPI_Datatype recvtype),
-    LIST(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype), )
+    LIST(sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype),
+    .shape = MPICHECK_SHAPE_NEIGHBORS_GATHER, SEND, RECVV(displs))
 
 COLLECTIVE(Neighbor_alltoall, Ineighbor_alltoall,
     LIST(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf, int recvcount,
         MPI_Datatype recvtype),
-    LIST(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype), )
+    LIST(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype),
+    .shape = MPICHECK_SHAPE_NEIGHBORS, SEND, RECV)
 
 COLLECTIVE(Neighbor_alltoallv, Ineighbor_alltoallv,
     LIST(const void *sendbuf, const int *sendcounts, const int *sdispls, MPI_Datatype sendtype,
         void *recvbuf, const int *recvcounts, const int *rdispls, MPI_Datatype recvtype),
-    LIST(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype), )
+    LIST(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype),
+    .shape = MPICHECK_SHAPE_NEIGHBORS, SENDV(sdispls), RECVV(rdispls))
 
 COLLECTIVE(Neighbor_alltoallw, Ineighbor_alltoallw,
     LIST(const void *sendbuf, const int *sendcounts, const MPI_Aint *sdispls,
         const MPI_Datatype *sendtypes, void *recvbuf, const int *recvcounts,
         const MPI_Aint *rdispls, const MPI_Datatype *recvtypes),
-    LIST(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes), )
+    LIST(sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes),
+    .shape = MPICHECK_SHAPE_NEIGHBORS, SENDW(offsets), RECVW(offsets))
 
 int MPI_Barrier(MPI_Comm comm)
 {
@@ -163,6 +172,6 @@ int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
     mpicheck_collective call = {.kind = "Barrier", .comm = comm};
     mpicheck_collective_begin(&call);
     int rc = PMPI_Ibarrier(comm, request);
-    if (rc == MPI_SUCCESS) mpicheck_collective_made(&call, *request);
+    mpicheck_collective_made(&call, rc, request);
     MPICHECK_RETURN(rc);
 }

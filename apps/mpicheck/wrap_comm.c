@@ -154,6 +154,7 @@ int MPI_Type_free(MPI_Datatype *type)
     if (*type != MPI_DATATYPE_NULL) {
         mpicheck_request_type_freed(*type);
         mpicheck_signature_forget(*type);
+        mpicheck_region_forget(*type);
     }
     MPICHECK_RETURN(PMPI_Type_free(type));
 }

@@ -29,6 +29,11 @@ static bool valid(const message *m, const mpicheck_comm *comm)
     return m->peer >= 0 && m->peer < peers;
 }
 
+static void use(mpicheck_used *used, const message *m)
+{
+    mpicheck_used_add(used, m->buffer, 0, m->count, m->type, -1, m->kind == MPICHECK_ITEM_RECV);
+}
+
 /* Describes a request; false: not checked. */
 static bool describe(const message *m, mpicheck_request *request)
 {
@@ -50,7 +55,27 @@ static bool describe(const message *m, mpicheck_request *request)
         .data = mpicheck_signature_of(m->count, m->type),
         .active = true,
     };
+    use(&request->used, m);
+    mpicheck_buffers(&request->used, "");
     return true;
+}
+
+/* The same for a request that becomes active at once: nothing else may be using its memory. */
+static bool describe_active(const message *m, mpicheck_request *request)
+{
+    if (!describe(m, request)) return false;
+    mpicheck_request_check(&request->used);
+    return true;
+}
+
+/* After MPI was called: remembers the request, or forgets what was described. */
+static void made(int rc, bool checked, MPI_Request handle, mpicheck_request *request)
+{
+    if (!checked) return;
+    if (rc == MPI_SUCCESS)
+        mpicheck_request_made(handle, request);
+    else
+        mpicheck_used_free(&request->used);
 }
 
 static void guard_buffer(const message *m, mpicheck_request *request)
@@ -87,20 +112,20 @@ static int send_blocking(isend *start, const message *m)
 {
     mpicheck_request what;
     MPI_Request request;
-    bool checked = describe(m, &what);
+    bool checked = describe_active(m, &what);
     int rc = start(m->buffer, m->count, m->type, m->peer, m->tag, m->comm, &request);
+    made(rc, checked, request, &what);
     if (rc != MPI_SUCCESS) return rc;
-    if (checked) mpicheck_request_made(request, &what);
     return complete(&request, MPI_STATUS_IGNORE);
 }
 
 static int send_nonblocking(isend *start, const message *m, MPI_Request *request)
 {
     mpicheck_request what;
-    bool checked = describe(m, &what);
+    bool checked = describe_active(m, &what);
     if (checked) guard_buffer(m, &what);
     int rc = start(m->buffer, m->count, m->type, m->peer, m->tag, m->comm, request);
-    if (checked && rc == MPI_SUCCESS) mpicheck_request_made(*request, &what);
+    made(rc, checked, *request, &what);
     return rc;
 }
 
@@ -138,10 +163,10 @@ int MPI_Recv(void *buffer, int count, MPI_Datatype type, int peer, int tag, MPI_
     message m = {MPICHECK_ITEM_RECV, buffer, count, type, peer, tag, comm};
     mpicheck_request what;
     MPI_Request request;
-    bool checked = describe(&m, &what);
+    bool checked = describe_active(&m, &what);
     int rc = PMPI_Irecv(buffer, count, type, peer, tag, comm, &request);
+    made(rc, checked, request, &what);
     if (rc != MPI_SUCCESS) MPICHECK_RETURN(rc);
-    if (checked) mpicheck_request_made(request, &what);
     MPICHECK_RETURN(complete(&request, status));
 }
 
@@ -151,9 +176,9 @@ int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int peer, int tag, MPI
     MPICHECK_WRAP(Irecv, (buffer, count, type, peer, tag, comm, request));
     message m = {MPICHECK_ITEM_RECV, buffer, count, type, peer, tag, comm};
     mpicheck_request what;
-    bool checked = describe(&m, &what);
+    bool checked = describe_active(&m, &what);
     int rc = PMPI_Irecv(buffer, count, type, peer, tag, comm, request);
-    if (checked && rc == MPI_SUCCESS) mpicheck_request_made(*request, &what);
+    made(rc, checked, *request, &what);
     MPICHECK_RETURN(rc);
 }
 
@@ -164,15 +189,22 @@ static int exchange(const message *out, const message *in, MPI_Status *status)
     mpicheck_request *known[2];
     MPI_Request requests[2];
     MPI_Status statuses[2];
-    bool receives = describe(in, &receiving), sends = describe(out, &sending);
+    bool receives = describe_active(in, &receiving), sends = describe_active(out, &sending);
+    mpicheck_used both = {0};
+    if (receives && sends) {
+        use(&both, in);
+        use(&both, out);
+        mpicheck_buffers(&both, "MPI_Sendrecv_replace");
+        mpicheck_used_free(&both);
+    }
     int rc = PMPI_Irecv(
         (void *)in->buffer, in->count, in->type, in->peer, in->tag, in->comm, &requests[0]);
+    if (rc == MPI_SUCCESS)
+        rc = standard()(
+            out->buffer, out->count, out->type, out->peer, out->tag, out->comm, &requests[1]);
+    made(rc, receives, requests[0], &receiving);
+    made(rc, sends, requests[1], &sending);
     if (rc != MPI_SUCCESS) return rc;
-    rc = standard()(
-        out->buffer, out->count, out->type, out->peer, out->tag, out->comm, &requests[1]);
-    if (rc != MPI_SUCCESS) return rc;
-    if (receives) mpicheck_request_made(requests[0], &receiving);
-    if (sends) mpicheck_request_made(requests[1], &sending);
     mpicheck_request_claim(requests, 2, known);
     mpicheck_wait wait = mpicheck_wait_requests((mpicheck_wanted){requests, known, 2}, false);
     int done = 0;
@@ -307,11 +339,21 @@ int MPI_Mprobe(int peer, int tag, MPI_Comm comm, MPI_Message *handle, MPI_Status
     MPICHECK_RETURN(rc);
 }
 
+static bool nobody(MPI_Message handle)
+{
+    return handle == MPI_MESSAGE_NO_PROC;
+}
+
 /* The message has already arrived; the probe has reported its sender. */
 int MPI_Mrecv(void *buffer, int count, MPI_Datatype type, MPI_Message *handle, MPI_Status *status)
 {
     MPICHECK_WRAP(Mrecv, (buffer, count, type, handle, status));
+    mpicheck_used used = {0};
     mpicheck_buffer("receive buffer", buffer, count, type);
+    mpicheck_used_add(&used, buffer, 0, nobody(*handle) ? 0 : count, type, -1, true);
+    mpicheck_buffers(&used, "");
+    mpicheck_request_check(&used);
+    mpicheck_used_free(&used);
     MPICHECK_RETURN(PMPI_Mrecv(buffer, count, type, handle, status));
 }
 
@@ -319,15 +361,18 @@ int MPI_Imrecv(
     void *buffer, int count, MPI_Datatype type, MPI_Message *handle, MPI_Request *request)
 {
     MPICHECK_WRAP(Imrecv, (buffer, count, type, handle, request));
-    bool nobody = *handle == MPI_MESSAGE_NO_PROC;
+    bool checked = !nobody(*handle);
     mpicheck_request what = {.item = {.kind = MPICHECK_ITEM_OTHER,
                                  .peer = -1,
                                  .call = mpicheck_call_name(),
                                  .site = mpicheck_call_site()},
         .active = true};
     mpicheck_buffer("receive buffer", buffer, count, type);
+    mpicheck_used_add(&what.used, buffer, 0, checked ? count : 0, type, -1, true);
+    mpicheck_buffers(&what.used, "");
+    mpicheck_request_check(&what.used);
     int rc = PMPI_Imrecv(buffer, count, type, handle, request);
-    if (rc == MPI_SUCCESS && !nobody) mpicheck_request_made(*request, &what);
+    made(rc, checked, *request, &what);
     MPICHECK_RETURN(rc);
 }
 

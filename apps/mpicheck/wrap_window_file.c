@@ -135,7 +135,7 @@ SPLIT(File_write_at_all, LIST(, MPI_Offset offset, const void *DATA),
         MPICHECK_WRAP(iname, (file arguments, request));                                           \
         mpicheck_collective call = on_handle(#name, MPICHECK_KEY(file), false);                    \
         int rc = PMPI_##iname(file arguments, request);                                            \
-        if (rc == MPI_SUCCESS) mpicheck_collective_made(&call, *request);                          \
+        mpicheck_collective_made(&call, rc, request);                                              \
         MPICHECK_RETURN(rc);                                                                       \
     }
 

@@ -271,11 +271,11 @@ static void sleeper(void)
 
 static void poller(void)
 {
-    int x = 0, flag = 0;
+    int x = 0, y = 0, flag = 0;
     MPI_Request r;
     if (check_rank == 0) {
         double end = MPI_Wtime() + 3;
-        MPI_Irecv(&x, 1, MPI_INT, 1, 0, WORLD, &r);
+        MPI_Irecv(&y, 1, MPI_INT, 1, 0, WORLD, &r);
         while (MPI_Wtime() < end) MPI_Test(&r, &flag, MPI_STATUS_IGNORE);
         MPI_Send(&x, 1, MPI_INT, 1, 0, WORLD);
         MPI_Wait(&r, MPI_STATUS_IGNORE);

@@ -7,7 +7,8 @@
 int main(int argc, char **argv)
 {
     const check_table *tables[] = {&check_messages_ok, &check_objects_ok, &check_messages_nok,
-        &check_objects_nok, &check_arguments_nok, &check_requests, &check_threads};
+        &check_objects_nok, &check_arguments_nok, &check_overlap_ok, &check_overlap_nok,
+        &check_requests, &check_threads};
     enum { TABLES = sizeof tables / sizeof *tables };
     int count = 0;
     for (int t = 0; t < TABLES; t++) count += tables[t]->count;

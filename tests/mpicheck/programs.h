@@ -16,7 +16,7 @@ typedef struct check_table {
 } check_table;
 
 extern const check_table check_messages_ok, check_messages_nok, check_objects_ok, check_objects_nok,
-    check_arguments_nok, check_requests, check_threads;
+    check_arguments_nok, check_overlap_ok, check_overlap_nok, check_requests, check_threads;
 
 #define WORLD MPI_COMM_WORLD
 #define NEXT ((check_rank + 1) % check_size)
