@@ -31,11 +31,13 @@ apps_data_sources = \
 	apps/data/resize.c apps/data/resize.h \
 	apps/data/sampler.c apps/data/sampler.h \
 	apps/data/settings.c apps/data/settings.h \
+	apps/data/shard_faults.c apps/data/shard_faults.h \
 	apps/data/shard_tally.c apps/data/shard_tally.h \
 	apps/data/source.h \
 	apps/data/synth.c \
 	apps/data/tar.c apps/data/tar.h \
 	apps/data/tar_check.c apps/data/tar_check.h \
+	apps/data/tar_sample.c apps/data/tar_sample.h \
 	apps/data/tar_write.c apps/data/tar_write.h \
 	apps/data/val_labels.c apps/data/val_labels.h \
 	apps/data/view.c apps/data/view.h \
@@ -43,7 +45,7 @@ apps_data_sources = \
 
 noinst_LTLIBRARIES += libdata.la
 libdata_la_SOURCES = $(apps_data_sources)
-libdata_la_LIBADD = $(JPEG_LIBS) $(PNG_LIBS) $(ZLIB_LIBS)
+libdata_la_LIBADD = $(JPEG_LIBS) $(PNG_LIBS) $(ZLIB_LIBS) $(JANSSON_LIBS)
 
 # For quickstart, in place of photographs; not installed.
 noinst_PROGRAMS += apps/data/scenes

@@ -5,13 +5,15 @@
  * with numbers least significant byte first. Where an image holds the first number itself, at a
  * multiple of 4, the record is cut there into parts (1 first, 2 middle, 3 last), and the number is
  * left out. The index has a line "KEY<tab>OFFSET" for each record, in the order of images; without
- * one, it is the order in the file. With several labels, the first one counts.
+ * one, it is the order in the file. With several labels, the first one counts. A record without an
+ * image, as InsightFace's record 0 with its counts, is left out.
  *
  * Source: dmlc-core, include/dmlc/recordio.h; MXNet, src/io/image_recordio.h. */
 #include "apps/data/file.h"
 #include "apps/data/formats.h"
 #include "apps/data/little_endian.h"
 #include "apps/data/recordio_index.h"
+#include "apps/data/shard_faults.h"
 #include "dag/base/log.h"
 
 #include <math.h>
@@ -35,7 +37,18 @@ typedef struct record_file {
     record *records;
     int64_t count, room;
     int32_t most; /* the largest label */
+    tutti_shard_faults faults;
 } record_file;
+
+/* Where a record is that an index has. */
+typedef struct span {
+    int64_t begin, end;
+} span;
+
+typedef struct spans {
+    span *list;
+    size_t count, room;
+} spans;
 
 static tutti_status fail(const tutti_data_file *file, int64_t at, const char *why)
 {
@@ -79,16 +92,19 @@ static int64_t after(int64_t at, int64_t length)
     return at + HEAD + (length + WORD - 1) / WORD * WORD;
 }
 
-/* The label of the record whose contents begin at `at`. */
-static tutti_status read_label(
-    const tutti_data_file *file, int64_t at, int64_t length, int32_t *label)
+/* The label of the record whose contents begin at `at`. whole: it is in one part. *is_image 0: it has
+ * labels alone, as where InsightFace keeps counts: in the first record, and in others with several. */
+static tutti_status read_label(const tutti_data_file *file, int64_t at, int64_t length, int whole,
+    int32_t *label, int *is_image)
 {
     uint8_t about[ABOUT + WORD];
     if (length < ABOUT) return fail(file, at, "a record is too short for an image");
     size_t bytes = length < (int64_t)sizeof about ? ABOUT : sizeof about;
     tutti_status status = tutti_data_file_read(file, at, about, bytes);
     if (status) return status;
-    int several = tutti_little_u32(about) > 0;
+    uint32_t several = tutti_little_u32(about);
+    *is_image = !whole || length != ABOUT + (int64_t)several * WORD || (at > HEAD && !several);
+    if (!*is_image) return TUTTI_OK;
     if (several && bytes == ABOUT) return fail(file, at, "a record is too short for its labels");
     float value = tutti_little_f32(about + (several ? ABOUT : LABEL_AT));
     if (!(value >= 0 && value < TUTTI_CLASSES_MAX) || value != floorf(value))
@@ -97,25 +113,26 @@ static tutti_status read_label(
     return TUTTI_OK;
 }
 
-/* Lists the record at `at`; *next: where the next one begins. */
-static tutti_status take_record(record_file *r, int64_t at, int64_t *next)
+/* The record at `at`: its first part, and where the next record begins. */
+static tutti_status measure(
+    const tutti_data_file *file, int64_t at, uint32_t *first, int64_t *length, int64_t *next)
 {
-    uint32_t part;
-    int64_t length;
-    record found = {.offset = at};
-    tutti_status status = read_head(&r->file, at, &part, &length);
+    tutti_status status = read_head(file, at, first, length);
     if (status) return status;
-    *next = after(at, length);
-    if (part == MIDDLE || part == LAST) return fail(&r->file, at, "a record begins in its middle");
-    status = read_label(&r->file, at + HEAD, length, &found.label);
-    while (!status && part != WHOLE && part != LAST) {
-        int64_t from = *next;
-        status = read_head(&r->file, from, &part, &length);
+    *next = after(at, *length);
+    if (*first == MIDDLE || *first == LAST) return fail(file, at, "a record begins in its middle");
+    for (uint32_t part = *first; !status && part != WHOLE && part != LAST;) {
+        int64_t from = *next, more = 0;
+        status = read_head(file, from, &part, &more);
         if (!status && part != MIDDLE && part != LAST)
-            status = fail(&r->file, from, "a record begins before the last one ended");
-        *next = after(from, length);
+            status = fail(file, from, "a record begins before the last one ended");
+        *next = after(from, more);
     }
-    if (status) return status;
+    return status;
+}
+
+static tutti_status append_record(record_file *r, const record *found)
+{
     if (r->count == r->room) {
         int64_t room = r->room ? 2 * r->room : 1024;
         record *more = realloc(r->records, (size_t)room * sizeof *more);
@@ -124,9 +141,24 @@ static tutti_status take_record(record_file *r, int64_t at, int64_t *next)
         r->records = more;
         r->room = room;
     }
-    r->records[r->count++] = found;
-    if (found.label > r->most) r->most = found.label;
+    r->records[r->count++] = *found;
+    if (found->label > r->most) r->most = found->label;
     return TUTTI_OK;
+}
+
+/* Lists the record at `at`; *next: where the next one begins. */
+static tutti_status take_record(record_file *r, int64_t at, int64_t *next)
+{
+    uint32_t part;
+    int64_t length;
+    int is_image = 0;
+    record found = {.offset = at};
+    tutti_status status = measure(&r->file, at, &part, &length, next);
+    if (!status)
+        status = read_label(&r->file, at + HEAD, length, part == WHOLE, &found.label, &is_image);
+    if (status) return status;
+    if (is_image) return append_record(r, &found);
+    return tutti_shard_faults_add(&r->faults, TUTTI_FAULT_NO_IMAGE, r->file.path, at, "a record");
 }
 
 static tutti_status take_all(record_file *r)
@@ -137,15 +169,76 @@ static tutti_status take_all(record_file *r)
     return status;
 }
 
+/* ---- an index ---- */
+
+static tutti_status add_span(spans *all, int64_t begin, int64_t end)
+{
+    if (all->count == all->room) {
+        size_t room = all->room ? 2 * all->room : 1024;
+        span *more = realloc(all->list, room * sizeof *more);
+        if (!more) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a list of %zu records", room);
+        all->list = more;
+        all->room = room;
+    }
+    all->list[all->count++] = (span){begin, end};
+    return TUTTI_OK;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+    int64_t x = ((const span *)a)->begin, y = ((const span *)b)->begin;
+    return (x > y) - (x < y);
+}
+
+/* Counts the records between two that the index has. */
+static tutti_status count_gap(record_file *r, int64_t at, int64_t end)
+{
+    tutti_status status = TUTTI_OK;
+    while (!status && at < end) {
+        uint32_t part;
+        int64_t length, next = end;
+        status = measure(&r->file, at, &part, &length, &next);
+        if (!status)
+            status = tutti_shard_faults_add(
+                &r->faults, TUTTI_FAULT_NOT_LISTED, r->file.path, at, "a record");
+        at = next;
+    }
+    return status;
+}
+
+/* Whether the index has each record once. */
+static tutti_status compare_index(record_file *r, spans *all)
+{
+    int64_t at = 0;
+    tutti_status status = TUTTI_OK;
+    if (all->count) qsort(all->list, all->count, sizeof *all->list, by_begin);
+    for (size_t i = 0; i < all->count && !status; i++) {
+        const span *s = &all->list[i];
+        if (s->begin < at)
+            status = tutti_shard_faults_add(
+                &r->faults, TUTTI_FAULT_LISTED_TWICE, r->file.path, s->begin, "a record");
+        else
+            status = count_gap(r, at, s->begin);
+        if (s->end > at) at = s->end;
+    }
+    return status ? status : count_gap(r, at, r->file.bytes);
+}
+
 static tutti_status take_index(record_file *r, const char *index)
 {
     tutti_lines lines;
+    spans all = {0};
     int64_t at, next;
     tutti_status status = tutti_lines_open(index, &lines);
     if (status) return status;
-    while (!(status = tutti_recordio_index_next(&lines, &at)) && at >= 0)
-        if ((status = take_record(r, at, &next))) break;
+    while (!(status = tutti_recordio_index_next(&lines, &at)) && at >= 0) {
+        status = take_record(r, at, &next);
+        if (!status) status = add_span(&all, at, next);
+        if (status) break;
+    }
     tutti_lines_close(&lines);
+    if (!status) status = compare_index(r, &all);
+    free(all.list);
     return status;
 }
 
@@ -161,7 +254,7 @@ static void records_close(tutti_dataset *dataset)
     close_file(dataset->state);
 }
 
-static tutti_status fill(const char *path, tutti_split split, record_file *r)
+static tutti_status fill(const char *path, tutti_split split, int tells, record_file *r)
 {
     char head, *file = tutti_path_format("%s/%s.rec", path, split_file(split));
     char *index = tutti_path_format("%s/%s.idx", path, split_file(split));
@@ -171,17 +264,18 @@ static tutti_status fill(const char *path, tutti_split split, record_file *r)
     if (!status) tutti_data_file_scattered(&r->file);
     if (!status)
         status = tutti_data_file_peek(index, &head, 1) >= 0 ? take_index(r, index) : take_all(r);
+    if (tells && file) tutti_shard_faults_tell(&r->faults, file);
     if (!status && !r->count) status = tutti_fail(TUTTI_ERR_FORMAT, "%s: holds no images", file);
     free(file);
     free(index);
     return status;
 }
 
-static tutti_status open_split(const char *path, tutti_split split, record_file **made)
+static tutti_status open_split(const char *path, tutti_split split, int tells, record_file **made)
 {
     record_file *r = calloc(1, sizeof *r);
     if (!r) return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to open it", path);
-    tutti_status status = fill(path, split, r);
+    tutti_status status = fill(path, split, tells, r);
     if (status)
         close_file(r);
     else
@@ -192,12 +286,12 @@ static tutti_status open_split(const char *path, tutti_split split, record_file 
 static tutti_status records_open(const char *path, tutti_split split, tutti_dataset *dataset)
 {
     record_file *r;
-    tutti_status status = open_split(path, TUTTI_TRAIN, &r);
+    tutti_status status = open_split(path, TUTTI_TRAIN, dataset->tells && split == TUTTI_TRAIN, &r);
     if (status) return status;
     int classes = r->most + 1;
     if (split == TUTTI_TEST) {
         close_file(r);
-        status = open_split(path, TUTTI_TEST, &r);
+        status = open_split(path, TUTTI_TEST, dataset->tells, &r);
         if (status) return status;
         if (r->most >= classes) {
             status = tutti_fail(TUTTI_ERR_FORMAT,

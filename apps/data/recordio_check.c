@@ -79,13 +79,16 @@ static tutti_status take_record(const tutti_data_file *file, int64_t *at, tutti_
     return status;
 }
 
-/* Leaves the image's bytes in the sample. */
+/* Leaves the image's bytes in the sample. *is_image 0: it has labels alone, as where InsightFace keeps
+ * counts: in the first record, and in others with several labels. */
 static tutti_status read_label(
-    const tutti_data_file *file, int64_t at, tutti_sample *record, int32_t *label)
+    const tutti_data_file *file, int64_t at, tutti_sample *record, int32_t *label, int *is_image)
 {
     size_t labels = record->count >= ABOUT ? tutti_little_u32(record->bytes) : 0;
     size_t about = ABOUT + labels * WORD;
     if (record->count < about) return fail(file, at, "a record is too short for an image");
+    *is_image = record->count > about || (at && !labels);
+    if (!*is_image) return TUTTI_OK;
     float value = tutti_little_f32(record->bytes + (labels ? ABOUT : WORD));
     if (!(value >= 0 && value < TUTTI_CLASSES_MAX) || value != floorf(value))
         return fail(file, at, "a label is not the number of a class");
@@ -150,10 +153,12 @@ tutti_status tutti_recordio_check(
     for (int64_t at = 0; at < file->bytes && !status;) {
         int64_t begin = at;
         int32_t label = 0;
+        int is_image = 1;
         status = note(&all, begin);
         if (!status) status = take_record(file, &at, &tally->sample);
-        if (!status) status = read_label(file, begin, &tally->sample, &label);
-        if (!status) status = tutti_shard_take(tally, file, begin, label);
+        if (!status) status = read_label(file, begin, &tally->sample, &label, &is_image);
+        if (!status && is_image) status = tutti_shard_take(tally, file, begin, label);
+        tally->others += !status && !is_image;
     }
     *indexed = tutti_data_file_peek(index, &head, 1) >= 0;
     if (!status && *indexed) status = check_index(file, index, &all);

@@ -1,6 +1,7 @@
 /* Reads the entries of an uncompressed tar file one after the other, so that their contents can
  * later be read at their offset. Known are POSIX's formats (ustar, and pax with its long names and
- * sizes) and GNU's (long names, large numbers). Nothing is trusted that the file's size contradicts.
+ * sizes) and GNU's (long names, large numbers, sparse files, which are named as such). Nothing is
+ * trusted that the file's size contradicts.
  *
  * Errors: FORMAT (logged), with the file, the offset and what to do; IO. Threads: [A].
  * Source: POSIX.1-2017, pax, "ustar Interchange Format"; GNU tar's manual, "Basic Tar Format". */
@@ -12,14 +13,19 @@
 
 #include <stdint.h>
 
-enum { TUTTI_TAR_NAME = 1024 };
+/* As long as a path of Linux can be. */
+enum { TUTTI_TAR_NAME = 4096 };
 
 typedef struct tutti_tar_entry {
     char name[TUTTI_TAR_NAME];
+    int64_t header;        /* where it begins */
     int64_t offset, bytes; /* of the contents; they are inside the file */
+    char type;  /* '0': a plain file; otherwise as the header has it, 'S': it is sparse */
+    int joined; /* a mark of the end is before it: archives were joined, as by cat */
 } tutti_tar_entry;
 
-/* Finds the next regular file. *at: where to look, 0 at first; moved on. *found 0: the end. */
+/* Finds the next entry that is not a folder. *at: where to look, 0 at first; moved on. *found 0: there
+ * is none; *at is then where the last mark of the end begins, and what follows is no entry. */
 tutti_status tutti_tar_next(
     const tutti_data_file *file, int64_t *at, tutti_tar_entry *entry, int *found);
 

@@ -1,23 +1,17 @@
 /* Shards: DIR/train*.tar and DIR/val*.tar, uncompressed, as WebDataset has them: an image is the
- * files KEY.jpg (.jpeg, .png) and KEY.cls, which has the number of its class, one after the other;
- * other files of a key are not looked at. Opening reads the headers, and the labels; an image is then
- * read at its offset. Images are numbered in the order of shards by name, and in a shard in the order
- * of entries. */
+ * files KEY.jpg (.jpeg, .png) and KEY.cls, which has the number of its class (tar_sample.h). Opening
+ * reads the headers, and the labels; an image is then read at its offset. Images are numbered in the
+ * order of shards by name, and in a shard in the order of entries. */
 #include "apps/data/file.h"
 #include "apps/data/folder.h"
 #include "apps/data/formats.h"
-#include "apps/data/tar.h"
+#include "apps/data/tar_sample.h"
 #include "dag/base/log.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-
-enum { NO_LABEL = -1, LABEL_DIGITS = 9 };
-/* No photograph needs more; a larger file is something else. */
-#define IMAGE_BYTES_MAX ((int64_t)64 << 20)
 
 typedef struct shard_image {
     int64_t offset, bytes;
@@ -31,12 +25,6 @@ typedef struct shards {
     int64_t count, room;
     int32_t most; /* the largest label */
 } shards;
-
-/* The files of one key, as far as they have come. */
-typedef struct sample_parts {
-    char key[TUTTI_TAR_NAME];
-    shard_image image; /* bytes -1: none yet */
-} sample_parts;
 
 static int is_shard_of(const struct dirent *entry, const char *split)
 {
@@ -101,88 +89,22 @@ static tutti_status append(shards *s, const shard_image *image)
     return TUTTI_OK;
 }
 
-/* The files of a key have all come. */
-static tutti_status end_sample(shards *s, const char *path, sample_parts *parts)
+static tutti_status read_shard(shards *s, size_t shard, tutti_shard_faults *faults)
 {
-    int has_image = parts->image.bytes >= 0, has_label = parts->image.label != NO_LABEL;
-    if (has_image && !has_label)
-        return tutti_fail(TUTTI_ERR_FORMAT, "%s: %s has an image, but no label (%s.cls)", path,
-            parts->key, parts->key);
-    if (has_label && !has_image)
-        return tutti_fail(TUTTI_ERR_FORMAT, "%s: %s has a label, but no image (%s.jpg)", path,
-            parts->key, parts->key);
-    if (has_image) return append(s, &parts->image);
-    return TUTTI_OK;
-}
-
-static tutti_status read_label(
-    const tutti_data_file *file, const tutti_tar_entry *entry, int32_t *label)
-{
-    char text[LABEL_DIGITS + 2] = "", *end = text;
-    tutti_status status = TUTTI_OK;
-    if (entry->bytes > 0 && entry->bytes < (int64_t)sizeof text)
-        status = tutti_data_file_read(file, entry->offset, text, (size_t)entry->bytes);
-    if (status) return status;
-    text[strcspn(text, "\r\n")] = '\0';
-    long value = strtol(text, &end, 10);
-    if (end == text || *end || value < 0 || value >= TUTTI_CLASSES_MAX)
-        return tutti_fail(TUTTI_ERR_FORMAT,
-            "%s: byte %lld: %s is not the number of a class, 0 to %d", file->path,
-            (long long)entry->offset, entry->name, TUTTI_CLASSES_MAX - 1);
-    *label = (int32_t)value;
-    return TUTTI_OK;
-}
-
-/* Where the part of a name after the key begins: at the first dot of the last component, as WebDataset has it. */
-static char *find_dot(char *name)
-{
-    char *slash = strrchr(name, '/');
-    return strchr(slash ? slash + 1 : name, '.');
-}
-
-static int is_image(const char *ending)
-{
-    return !strcasecmp(ending, "jpg") || !strcasecmp(ending, "jpeg") || !strcasecmp(ending, "png");
-}
-
-static tutti_status take_entry(shards *s, size_t shard, tutti_tar_entry *entry, sample_parts *parts)
-{
-    const tutti_data_file *file = &s->files[shard];
-    char *dot = find_dot(entry->name);
-    if (!dot) return TUTTI_OK;
-    tutti_status status = TUTTI_OK;
-    const char *ending = dot + 1;
-    *dot = '\0';
-    if (strcmp(entry->name, parts->key) != 0) {
-        status = end_sample(s, file->path, parts);
-        *parts = (sample_parts){.image = {.bytes = -1, .label = NO_LABEL}};
-        memcpy(parts->key, entry->name, strlen(entry->name) + 1);
-    }
-    if (!status && !strcmp(ending, "cls")) return read_label(file, entry, &parts->image.label);
-    if (status || !is_image(ending)) return status;
-    parts->image.offset = entry->offset;
-    parts->image.bytes = entry->bytes;
-    parts->image.shard = (int32_t)shard;
-    if (entry->bytes <= IMAGE_BYTES_MAX) return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_FORMAT, "%s: byte %lld: %lld bytes cannot be an image", file->path,
-        (long long)entry->offset, (long long)entry->bytes);
-}
-
-static tutti_status read_shard(shards *s, size_t shard)
-{
-    sample_parts parts = {.image = {.bytes = -1, .label = NO_LABEL}};
-    tutti_tar_entry entry;
-    int64_t at = 0;
+    tutti_tar_reader reader = {.file = &s->files[shard], .faults = faults};
+    tutti_tar_sample sample;
     int found = 1;
     tutti_status status = TUTTI_OK;
     while (!status && found) {
-        status = tutti_tar_next(&s->files[shard], &at, &entry, &found);
-        if (!status && found) status = take_entry(s, shard, &entry, &parts);
+        status = tutti_tar_sample_next(&reader, &sample, &found);
+        const shard_image image = {sample.image, sample.image_bytes, (int32_t)shard, sample.label};
+        if (!status && found) status = append(s, &image);
     }
-    return status ? status : end_sample(s, s->files[shard].path, &parts);
+    return status;
 }
 
-static tutti_status open_files(const char *path, const tutti_names *names, shards *s)
+static tutti_status open_files(
+    const char *path, const tutti_names *names, tutti_shard_faults *faults, shards *s)
 {
     s->files = calloc(names->count, sizeof *s->files);
     if (!s->files) return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to list its shards", path);
@@ -194,19 +116,27 @@ static tutti_status open_files(const char *path, const tutti_names *names, shard
         s->file_count = f + 1;
         if (!status) {
             tutti_data_file_scattered(&s->files[f]);
-            status = read_shard(s, f);
+            status = read_shard(s, f, faults);
         }
         free(file);
     }
     return status;
 }
 
-/* Reads where the images of a split are. */
+static void tell_faults(const char *path, const char *split, const tutti_shard_faults *faults)
+{
+    char *set = tutti_path_format("%s/%s*.tar", path, split);
+    tutti_shard_faults_tell(faults, set ? set : path);
+    free(set);
+}
+
+/* Reads where the images of a split are. tells: warns of faults. */
 static tutti_status read_split(
-    const char *path, tutti_split split, const tutti_dataset_deal *deal, shards **made)
+    const char *path, tutti_split split, const tutti_dataset_deal *deal, int tells, shards **made)
 {
     const char *name = split == TUTTI_TRAIN ? "train" : "val";
     tutti_names names = {0};
+    tutti_shard_faults faults = {0};
     int error = tutti_names_list(path, split == TUTTI_TRAIN ? wanted_train : wanted_val, &names);
     shards *s = calloc(1, sizeof *s);
     tutti_status status = TUTTI_OK;
@@ -217,7 +147,8 @@ static tutti_status read_split(
     else if (!names.count)
         status = tutti_fail(TUTTI_ERR_FORMAT, "%s: holds no shard %s*.tar", path, name);
     if (deal) status = deal->deal(deal->ctx, status, path, &names);
-    if (!status) status = open_files(path, &names, s);
+    if (!status) status = open_files(path, &names, &faults, s);
+    if (tells) tell_faults(path, name, &faults);
     if (!status && !s->count)
         status = tutti_fail(TUTTI_ERR_FORMAT, "%s: the shards %s*.tar hold no images", path, name);
     tutti_names_free(&names);
@@ -232,12 +163,13 @@ static tutti_status shards_open(const char *path, tutti_split split, tutti_datas
 {
     shards *s;
     tutti_split first = dataset->deal ? split : TUTTI_TRAIN; /* whose labels are all */
-    tutti_status status = read_split(path, first, dataset->deal, &s);
+    tutti_status status =
+        read_split(path, first, dataset->deal, dataset->tells && split == first, &s);
     if (status) return status;
     int classes = s->most + 1;
     if (split != first) {
         close_shards(s);
-        status = read_split(path, split, NULL, &s);
+        status = read_split(path, split, NULL, dataset->tells, &s);
         if (status) return status;
         if (s->most >= classes) {
             status = tutti_fail(TUTTI_ERR_FORMAT,

@@ -52,7 +52,8 @@ static size_t roll(dice *d, size_t bound)
     return (size_t)tutti_rng_below(d->seed, d->iteration, d->next++, bound ? bound : 1);
 }
 
-/* A shard in each of the formats that tar writes; two have long names. */
+/* A shard in each of the formats that tar writes; two have long names, one a link, a sparse file, a
+ * description and another archive after its end. */
 static void make_shards(const char *folder)
 {
     char command[4096];
@@ -61,7 +62,10 @@ static void make_shards(const char *folder)
         "&& "
         "tar --format=ustar -cf train-0.tar a.jpg a.cls && "
         "tar --format=gnu -cf train-1.tar $n.jpg $n.cls a.jpg a.cls && "
-        "tar --format=pax -cf val-0.tar $n.jpg $n.cls a.cls a.jpg && rm *.jpg *.cls",
+        "tar --format=pax -cf val-0.tar $n.jpg $n.cls a.cls a.jpg && "
+        "ln -s a.jpg b.jpg && truncate -s 5000 b.cls && echo '{\"label\": 0}' > a.json && "
+        "tar --format=gnu -S -cf more.tar a.jpg a.cls a.json b.jpg b.cls && "
+        "cat more.tar >> train-0.tar && rm *.jpg *.cls *.json more.tar",
         folder);
     fixture_write_jpeg(folder, "a.jpg", 40, 30, 3, 90);
     if (system(command) != 0) abort();

@@ -1,7 +1,9 @@
 /* apps/data: tar files as tar itself writes them, and shards of images in them. */
 #include "apps/data/deal.h"
+#include "apps/data/recordio_check.h"
 #include "apps/data/source.h"
 #include "apps/data/tar.h"
+#include "apps/data/tar_check.h"
 #include "tests/data/fixture.h"
 #include "tests/support/testing.h"
 
@@ -144,9 +146,9 @@ START_TEST(damaged_shards)
     fixture_write(folder, "b.cls", "1x", 2);
     fixture_write(folder, "c.cls", "4", 1);
     shell("tar -cf train-000001.tar a.jpg");
-    refuse(TUTTI_TRAIN, "train-000001.tar: a has an image, but no label", "a.cls");
+    refuse(TUTTI_TRAIN, "train-000001.tar: byte 512: a has an image, but no label", "a.cls");
     shell("tar -cf train-000001.tar c.cls a.jpg");
-    refuse(TUTTI_TRAIN, "train-000001.tar: c has a label, but no image", "c.jpg");
+    refuse(TUTTI_TRAIN, "train-000001.tar: byte 512: c has a label, but no image", "c.jpg");
     shell("tar -cf train-000001.tar b.cls");
     refuse(TUTTI_TRAIN, "train-000001.tar: byte 512", "not the number of a class");
     shell("rm train-000001.tar && cp a.jpg c.jpg && tar -cf val-000001.tar c.cls c.jpg");
@@ -174,7 +176,7 @@ static uint8_t *put_record(uint8_t *to, int label, int labels, const uint8_t *im
     memcpy(&other_bits, &other, 4);
     uint8_t *w = put(put(put(put(whole, (uint64_t)labels, 4), labels ? 0 : bits, 4), 1, 8), 0, 8);
     for (int l = 0; l < labels; l++) w = put(w, l ? other_bits : bits, 4);
-    memcpy(w, image, count);
+    if (count) memcpy(w, image, count);
     size_t bytes = (size_t)(w - whole) + count, begin = 0;
     for (size_t at = 0; at <= bytes; at += 4) {
         int is_cut = at + 4 <= bytes && !memcmp(whole + at, cut, 4), is_last = at + 4 > bytes;
@@ -334,6 +336,198 @@ START_TEST(damaged_records)
 }
 END_TEST
 
+/* ---- what would be lost without a word ---- */
+
+/* Opens the training set. Returns what was said; *count: its images, -1 if it was refused. */
+static const char *open_train(const char *format, int64_t *count, int64_t *classes)
+{
+    tutti_dataset d = {0};
+    fixture_capture();
+    tutti_status status = tutti_dataset_open(folder, format, TUTTI_TRAIN, &d);
+    const char *said = fixture_uncapture();
+    ck_assert(!status || status == TUTTI_ERR_FORMAT);
+    *count = status ? -1 : d.count;
+    *classes = status ? -1 : d.classes;
+    if (!status) tutti_dataset_close(&d);
+    return said;
+}
+
+static tutti_status check_file(const char *name)
+{
+    tutti_data_file file = {0};
+    tutti_shard_tally tally;
+    int indexed;
+    ck_assert_ok(tutti_data_file_open(fixture_path(folder, name), &file));
+    ck_assert_ok(tutti_shard_tally_open(&tally));
+    fixture_capture();
+    tutti_status status =
+        strstr(name, ".tar")
+            ? tutti_tar_check(&file, &tally)
+            : tutti_recordio_check(&file, fixture_path(folder, "train.idx"), &indexed, &tally);
+    fixture_uncapture();
+    tutti_shard_tally_close(&tally);
+    tutti_data_file_close(&file);
+    return status;
+}
+
+/* How train-0.tar is made of a.jpg, a.cls, b.jpg, b.cls and others; what training reads of it, and
+ * warns of; and whether a check refuses it. */
+static const struct {
+    const char *make;
+    int images, is_refused;
+    const char *said; /* NULL: nothing */
+} shard_cases[] = {
+    {"tar -cf train-0.tar a.jpg a.cls b.jpg b.cls", 2, 0, NULL},
+    /* hidden files */
+    {"touch ._a.jpg ._a.cls .DS_Store && mkdir __MACOSX PaxHeaders.7 .git && touch __MACOSX/x.jpg "
+     "PaxHeaders.7/a.cls .git/x.cls && tar -cf train-0.tar ._a.jpg a.jpg ._a.cls .DS_Store "
+     "__MACOSX/x.jpg PaxHeaders.7/a.cls a.cls .git/x.cls ./._a.jpg ./b.jpg b.cls",
+        -1, 1, "b has an image, but no label"}, /* "./b" is another key */
+    {"touch ._a.jpg ._a.cls .DS_Store && mkdir __MACOSX PaxHeaders.7 .git && touch __MACOSX/x.jpg "
+     "PaxHeaders.7/a.cls .git/x.cls && tar -cf train-0.tar ._a.jpg a.jpg ._a.cls .DS_Store "
+     "__MACOSX/x.jpg PaxHeaders.7/a.cls a.cls .git/x.cls b.jpg ./._a.jpg b.cls",
+        2, 0, NULL},
+    {"touch Thumbs.db notes && tar -cf train-0.tar a.jpg Thumbs.db a.cls b.cls notes b.jpg", 2, 0,
+        NULL},
+    /* names twice */
+    {"tar -cf train-0.tar a.jpg a.cls && tar -rf train-0.tar a.jpg a.cls", 1, 1,
+        "1 images replace an earlier one of the same key"},
+    {"tar -cf train-0.tar a.jpg a.cls && echo 1 > a.cls && tar -rf train-0.tar a.cls", 1, 1,
+        "1 labels contradict another one"},
+    {"cp a.jpg a.png && tar -cf train-0.tar a.jpg a.png a.cls", 1, 1, "1 images replace"},
+    {"tar -cf train-0.tar a.cls && tar -rf train-0.tar a.cls a.jpg", 1, 1, "1 labels repeat"},
+    /* descriptions */
+    {"echo '{\"label\": 0, \"width\": 5}' > a.json && tar -cf train-0.tar a.jpg a.json a.cls", 1, 0,
+        NULL},
+    {"echo '{\"label\": 1}' > a.json && tar -cf train-0.tar a.json a.jpg a.cls b.jpg b.cls", 2, 1,
+        "1 labels contradict another one of the same key; the last .cls counts; the first:"},
+    {"echo '{\"class_id\": 3}' > b.json && tar -cf train-0.tar a.jpg a.cls b.jpg b.cls b.json", 2,
+        1, "1 labels contradict"},
+    {"echo '{\"label\": 0' > b.json && tar -cf train-0.tar b.jpg b.cls b.json", 1, 0, NULL},
+    /* no plain files */
+    {"ln -s a.jpg c.jpg && cp a.cls c.cls && tar -cf train-0.tar a.jpg a.cls c.jpg c.cls", 1, 1,
+        "1 entries are no plain files"},
+    {"ln a.jpg c.jpg && ln a.cls c.cls && tar -cf train-0.tar a.jpg a.cls c.jpg c.cls b.jpg b.cls",
+        2, 1, "2 entries are no plain files"},
+    {"mkfifo c.jpg && tar -cf train-0.tar a.jpg a.cls c.jpg b.jpg b.cls", 2, 1, "(a pipe)"},
+    {"truncate -s 9M b.jpg && tar --format=gnu -S -cf train-0.tar a.jpg a.cls b.jpg b.cls", 1, 1,
+        "b.jpg (a sparse file)"},
+    {"truncate -s 9M b.jpg && tar --format=pax -S -cf train-0.tar a.jpg a.cls b.jpg b.cls", 1, 1,
+        "b.jpg (a sparse file)"},
+    {"for i in $(seq 30); do printf x | dd of=b.jpg bs=1 seek=${i}M 2> dd.log; done; "
+     "tar --format=gnu -S -cf train-0.tar a.jpg a.cls b.jpg b.cls",
+        1, 1, "b.jpg (a sparse file)"},
+    {"mkdir d && cp a.* d && tar -cf train-0.tar d b.jpg b.cls", 2, 0, NULL},
+    /* ends */
+    {"tar -cf 1 a.jpg a.cls && tar -cf 2 b.jpg b.cls && cat 1 2 > train-0.tar", 2, 1,
+        "1 archives follow another one"},
+    {"tar -b1 -cf 1 a.jpg a.cls && tar -cf 2 b.jpg b.cls && cat 1 1 2 > train-0.tar", 3, 1,
+        "2 archives follow another one"},
+    {"tar -cf train-0.tar a.jpg a.cls && echo more >> train-0.tar", 1, 1,
+        "1 shards go on after tar's mark of the end"},
+    {"tar -b1 -cf train-0.tar a.jpg a.cls && truncate -s -512 train-0.tar", 1, 1,
+        "1 shards end within tar's mark of the end"},
+    {"tar -b1 -cf train-0.tar a.jpg a.cls && truncate -s -1024 train-0.tar", -1, 1, "truncated"},
+    {"tar -cf 1 a.jpg a.cls && tar -b1 -cf 2 b.jpg b.cls && truncate -s -1024 2 && cat 1 2 > "
+     "train-0.tar",
+        -1, 1, "truncated"},
+    /* extended headers */
+    {"head -c 300000 /dev/zero | tr '\\0' y > y && tar --format=pax --pax-option=\"$(head -c 90000 "
+     "y),"
+     "comment:=$(head -c 120000 y | tr y z)\" -cf train-0.tar a.jpg a.cls b.jpg b.cls 2> tar.log "
+     "|| "
+     "tar --format=pax --pax-option=\"comment:=$(head -c 120000 y)\" -cf train-0.tar a.jpg a.cls "
+     "b.jpg b.cls",
+        2, 0, NULL},
+    {"d=$(printf %0200d 7) && d=$d/$d/$d/$d/$d/$d && mkdir -p $d && cp a.* b.* $d && tar "
+     "--format=gnu "
+     "-cf train-0.tar $d/a.jpg $d/a.cls && tar --format=gnu -rf train-0.tar $d/b.jpg $d/b.cls",
+        2, 0, NULL},
+    {"d=$(printf %0200d 7) && d=$d/$d/$d/$d/$d/$d && mkdir -p $d && cp a.* b.* $d && tar "
+     "--format=pax "
+     "-cf train-0.tar $d/a.jpg $d/a.cls && tar --format=pax -rf train-0.tar $d/b.jpg $d/b.cls",
+        2, 0, NULL},
+    /* labels as editors write them */
+    {"printf '\\357\\273\\277 0 \\r\\n\\r\\n' > a.cls && tar -cf train-0.tar a.jpg a.cls", 1, 0,
+        NULL},
+    {"printf '0\\n1\\n' > a.cls && tar -cf train-0.tar a.jpg a.cls", -1, 1,
+        "not the number of a class"},
+    {"printf -- '-1' > a.cls && tar -cf train-0.tar a.jpg a.cls", -1, 1,
+        "not the number of a class"},
+};
+enum { SHARD_CASES = sizeof shard_cases / sizeof *shard_cases };
+
+/* Whatever a check refuses, training refuses or warns of. */
+START_TEST(nothing_is_lost_without_a_word)
+{
+    int64_t count, classes;
+    fixture_write_jpeg(folder, "a.jpg", 40, 30, 3, 20);
+    fixture_write_jpeg(folder, "b.jpg", 40, 30, 3, 90);
+    shell("echo 0 > a.cls && echo 1 > b.cls");
+    shell("%s", shard_cases[_i].make);
+    const char *wanted = shard_cases[_i].said, *said = open_train("webdataset", &count, &classes);
+    ck_assert_msg(count == shard_cases[_i].images, "%lld images: %s", (long long)count, said);
+    ck_assert_msg(wanted ? strstr(said, wanted) != NULL : !*said, "%s instead of %s", said, wanted);
+    ck_assert_msg(!check_file("train-0.tar") == !shard_cases[_i].is_refused, "the check");
+}
+END_TEST
+
+/* A record with labels and no image is not an image, and its numbers are no classes. */
+START_TEST(records_without_images)
+{
+    static uint8_t bytes[1 << 16];
+    int64_t count, classes, offset[3];
+    char index[100];
+    size_t jpeg_count;
+    uint8_t *jpeg = fixture_jpeg(40, 30, 3, 90, &jpeg_count), *end = bytes;
+    for (int head = 0; head < 3; head++) { /* with one label, with several, in the end as well */
+        end = put_record(bytes, 5000000, head ? 2 : 0, NULL, 0);
+        offset[0] = end - bytes;
+        end = put_record(end, 1, 0, jpeg, jpeg_count);
+        offset[1] = end - bytes;
+        end = put_record(end, 0, 2, jpeg, jpeg_count);
+        offset[2] = end - bytes;
+        if (head == 2) end = put_record(end, 90000, 2, NULL, 0);
+        fixture_write(folder, "train.rec", bytes, (size_t)(end - bytes));
+        const char *said = open_train("recordio", &count, &classes);
+        ck_assert_msg(count == 2 && classes == 2, "%s", said);
+        ck_assert_ptr_nonnull(
+            strstr(said, head == 2 ? "2 records hold no image" : "1 records hold no image"));
+        ck_assert_ok(check_file("train.rec"));
+        snprintf(index, sizeof index, "0\t0\n1\t%d\n2\t%d\n%s", (int)offset[0], (int)offset[1],
+            head == 2 ? "" : "\n");
+        fixture_write(folder, "train.idx", index, strlen(index));
+        said = open_train("recordio", &count, &classes);
+        ck_assert(count == 2 && classes == 2);
+        ck_assert(!strstr(said, "not in the index") == (head != 2));
+        ck_assert_int_eq(remove(fixture_path(folder, "train.idx")), 0);
+    }
+    free(jpeg);
+}
+END_TEST
+
+/* An index that lacks records, or has some twice. */
+START_TEST(indices_that_lack_records)
+{
+    int64_t count, classes, offset[3];
+    char index[100];
+    make_records(offset);
+    snprintf(index, sizeof index, "0\t%d\n1\t%d\n", (int)offset[1], (int)offset[1]);
+    fixture_write(folder, "train.idx", index, strlen(index));
+    const char *said = open_train("recordio", &count, &classes);
+    ck_assert_int_eq(count, 2);
+    ck_assert_ptr_nonnull(strstr(said, "train.rec: 2 records are not in the index"));
+    ck_assert_ptr_nonnull(strstr(said, "1 lines of the index repeat a record"));
+    ck_assert_int_eq(check_file("train.rec"), TUTTI_ERR_FORMAT);
+    snprintf(
+        index, sizeof index, "0\t%d\r1\t%d\r2\t%d", (int)offset[1], (int)offset[0], (int)offset[2]);
+    fixture_write(folder, "train.idx", index, strlen(index));
+    ck_assert_str_eq(open_train("recordio", &count, &classes), "");
+    ck_assert_int_eq(count, 3);
+    ck_assert_ok(check_file("train.rec"));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("shards");
@@ -345,5 +539,8 @@ int main(void)
     tcase_add_test(tcase, shards_are_dealt);
     tcase_add_test(tcase, records_are_read);
     tcase_add_test(tcase, damaged_records);
+    tcase_add_loop_test(tcase, nothing_is_lost_without_a_word, 0, SHARD_CASES);
+    tcase_add_test(tcase, records_without_images);
+    tcase_add_test(tcase, indices_that_lack_records);
     return testing_run(suite);
 }

@@ -267,7 +267,7 @@ START_TEST(tars_are_checked)
     ck_assert_ok(tutti_tar_append(&more, "0.cls", "3", 1));
     ck_assert_ok(tutti_tar_append_end(&more));
     put("a.tar", &more, more.count, -1);
-    refuse("a.tar", NULL, "byte 512: 0 has a label (.cls), but no image");
+    refuse("a.tar", NULL, "byte 512: 0 has a label, but no image");
     more.count = 0;
     ck_assert_ok(tutti_tar_append(&more, "0.jpg", jpeg, count));
     ck_assert_ok(tutti_tar_append(&more, "0.png", jpeg, count));
