@@ -2,7 +2,7 @@ libcore_la_SOURCES += \
 	dag/base/bf16.h \
 	dag/base/buffer.h \
 	dag/base/clock.c dag/base/clock.h \
-	dag/base/clones.h \
+	dag/base/clones.c dag/base/clones.h \
 	dag/base/conf.c dag/base/conf.h \
 	dag/base/cpus.c dag/base/cpus.h \
 	dag/base/dtype.c dag/base/dtype.h \

@@ -38,6 +38,18 @@ AC_DEFUN([TUTTI_NUMERICS], [
   AC_SUBST([TUTTI_NUMERIC_CFLAGS], [-ffp-contract=off])
 ])
 
+# TUTTI_CLONES: X86_64, where loops are compiled for several instruction sets (dag/base/clones.h).
+AC_DEFUN([TUTTI_CLONES], [
+  AC_MSG_CHECKING([whether the compiler is for x86-64])
+  AC_COMPILE_IFELSE([AC_LANG_SOURCE([[
+#if !defined(__x86_64__) || !defined(__GNUC__)
+#error another processor
+#endif
+  ]])], [tutti_have=yes], [tutti_have=no])
+  AC_MSG_RESULT([$tutti_have])
+  AM_CONDITIONAL([X86_64], [test $tutti_have = yes])
+])
+
 # TUTTI_WARNINGS: what the project's own code must compile without a word with. A switch over an enum without a
 # default has a case for each value: so the checker cannot miss a start order (designs/design.h).
 AC_DEFUN([TUTTI_WARNINGS], [

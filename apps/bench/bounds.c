@@ -78,22 +78,12 @@ static tutti_status measure_product(const product *p, tutti_dtype dtype, double 
 
 enum { BLOCK_TRIALS = 5 };
 
-/* Ways to move a block, which holds zeros throughout. */
-typedef uint64_t line __attribute__((vector_size(64)));
-
-/* The result is not 0 if the block does not hold zeros; so no read can be left out. */
-TUTTI_CLONES static int read_block(char *block, size_t bytes)
-{
-    line *l = (line *)block, a = l[0], b = a, c = a, d = a;
-    for (size_t i = 0; i < bytes / sizeof *l; i += 4) {
-        a |= l[i];
-        b |= l[i + 1];
-        c |= l[i + 2];
-        d |= l[i + 3];
-    }
-    a |= b | c | d;
-    return a[0] != 0;
-}
+/* A way to move a block, which holds zeros throughout, and what part of it that reads and writes. The result is not 0
+ * if the block does not hold zeros; so no read can be left out. */
+typedef struct mover {
+    int (*move)(char *block, size_t bytes);
+    double reads, writes;
+} mover;
 
 static int write_block(char *block, size_t bytes)
 {
@@ -107,34 +97,49 @@ static int copy_block(char *block, size_t bytes)
     return 0;
 }
 
-TUTTI_CLONES static int change_block(char *block, size_t bytes)
-{
-    line *l = (line *)block;
-    for (size_t i = 0; i < bytes / sizeof *l; i++) l[i] <<= 1;
-    return 0;
-}
+/* With registers of `width` bytes. volatile: the loops below do not know what they call, so none of it can be left
+ * out. */
+#define MOVERS(isa, target, width)                                                                 \
+    typedef uint64_t line_##isa __attribute__((vector_size(width)));                               \
+    target static int read_##isa(char *block, size_t bytes)                                        \
+    {                                                                                              \
+        line_##isa *l = (line_##isa *)block, a = l[0], b = a, c = a, d = a;                        \
+        for (size_t i = 0; i < bytes / sizeof *l; i += 4) {                                        \
+            a |= l[i];                                                                             \
+            b |= l[i + 1];                                                                         \
+            c |= l[i + 2];                                                                         \
+            d |= l[i + 3];                                                                         \
+        }                                                                                          \
+        a |= b | c | d;                                                                            \
+        return a[0] != 0;                                                                          \
+    }                                                                                              \
+    target static int change_##isa(char *block, size_t bytes)                                      \
+    {                                                                                              \
+        line_##isa *l = (line_##isa *)block;                                                       \
+        for (size_t i = 0; i < bytes / sizeof *l; i++) l[i] <<= 1;                                 \
+        return 0;                                                                                  \
+    }                                                                                              \
+    target static int combine_##isa(char *block, size_t bytes)                                     \
+    {                                                                                              \
+        size_t third = bytes / sizeof(line_##isa) / 3;                                             \
+        line_##isa *a = (line_##isa *)block, *b = a + third, *c = b + third;                       \
+        for (size_t i = 0; i < third; i++) {                                                       \
+            line_##isa both = b[i] | c[i];                                                         \
+            b[i] = both;                                                                           \
+            a[i] |= both;                                                                          \
+        }                                                                                          \
+        return 0;                                                                                  \
+    }                                                                                              \
+    static const volatile mover movers_##isa[] = {{read_##isa, 1, 0}, {write_block, 0, 1},         \
+        {copy_block, 0.5, 0.5}, {change_##isa, 1, 1}, {combine_##isa, 1, 2.0 / 3}};
 
-TUTTI_CLONES static int combine_block(char *block, size_t bytes)
-{
-    size_t third = bytes / sizeof(line) / 3;
-    line *a = (line *)block, *b = a + third, *c = b + third;
-    for (size_t i = 0; i < third; i++) {
-        line both = b[i] | c[i];
-        b[i] = both;
-        a[i] |= both;
-    }
-    return 0;
-}
-
-/* A way, and what part of a block it reads and writes. */
-typedef struct mover {
-    int (*move)(char *block, size_t bytes);
-    double reads, writes;
-} mover;
-
-/* volatile: the loops below do not know what they call, so none of it can be left out. */
-static const volatile mover movers[] = {{read_block, 1, 0}, {write_block, 0, 1},
-    {copy_block, 0.5, 0.5}, {change_block, 1, 1}, {combine_block, 1, 2.0 / 3}};
+MOVERS(default, , 16)
+#if TUTTI_HAS_CLONES
+MOVERS(avx2, __attribute__((target("avx2"))), 32)
+MOVERS(avx512, __attribute__((target("avx512f"))), 64)
+#endif
+static const volatile mover *const movers_of[TUTTI_ISAS] = TUTTI_OF_EACH_ISA(movers);
+enum { MOVERS_COUNT = sizeof movers_default / sizeof *movers_default };
 
 /* Blocks per second: the best trial of some 2 MiB, or of one block. */
 static double best_of(int (*move)(char *block, size_t bytes), char *block, size_t bytes)
@@ -155,12 +160,13 @@ static double best_of(int (*move)(char *block, size_t bytes), char *block, size_
 
 static tutti_status measure_bytes(tutti_bounds *bounds)
 {
+    const volatile mover *movers = movers_of[tutti_isa_chosen()];
     char *block = tutti_mem_aligned(tutti_bounds_block(TUTTI_BOUNDS_BLOCKS - 1));
     if (!block) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to measure its bandwidth");
     /* What a large block can do, a smaller one can, too. */
     for (int i = TUTTI_BOUNDS_BLOCKS - 1; i >= 0; i--) {
         double bytes = (double)tutti_bounds_block(i);
-        for (size_t m = 0; m < sizeof movers / sizeof *movers; m++) {
+        for (int m = 0; m < MOVERS_COUNT; m++) {
             double rate = best_of(movers[m].move, block, tutti_bounds_block(i));
             raise(&bounds->read_per_s[i], rate * movers[m].reads * bytes);
             raise(&bounds->written_per_s[i], rate * movers[m].writes * bytes);

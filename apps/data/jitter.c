@@ -54,10 +54,8 @@ static inline int grey(const uint8_t *p)
 #define MOVE(n)                                                                                    \
     for (int j = 0; j < (n); j++) values[i + j] = move(values[i + j], other, factor)
 
-TUTTI_CLONES static void move_all(int64_t count, int other, int factor, uint8_t *values)
-{
-    RUNS(count, MOVE)
-}
+TUTTI_CLONES(move_all, (int64_t count, int other, int factor, uint8_t *values),
+    (count, other, factor, values)){RUNS(count, MOVE)}
 
 #define ADD_GREY(n)                                                                                \
     do {                                                                                           \
@@ -66,11 +64,19 @@ TUTTI_CLONES static void move_all(int64_t count, int other, int factor, uint8_t 
         sum += some;                                                                               \
     } while (0)
 
-/* Rounded. */
-TUTTI_CLONES static int mean_grey(int64_t count, const uint8_t *pixels)
+TUTTI_CLONES(
+    add_grey, (int64_t count, const uint8_t *pixels, int64_t *total), (count, pixels, total))
 {
     int64_t sum = 0;
     RUNS(count, ADD_GREY)
+    *total = sum;
+}
+
+/* Rounded. */
+static int mean_grey(int64_t count, const uint8_t *pixels)
+{
+    int64_t sum;
+    add_grey(count, pixels, &sum);
     return count ? (int)((2 * sum + count) / (2 * count)) : 0;
 }
 
@@ -82,7 +88,7 @@ TUTTI_CLONES static int mean_grey(int64_t count, const uint8_t *pixels)
         for (int j = 0; j < (n)*C; j++) p[j] = move(p[j], other[j], factor);                       \
     } while (0)
 
-TUTTI_CLONES static void move_from_grey(int64_t count, int factor, uint8_t *pixels)
+TUTTI_CLONES(move_from_grey, (int64_t count, int factor, uint8_t *pixels), (count, factor, pixels))
 {
     RUNS(count, MOVE_FROM_GREY)
 }

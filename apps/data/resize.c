@@ -70,8 +70,10 @@ static int fill_taps(double start, double length, int low, int high, int size, t
     }
 
 /* A fixed count lets the compiler vectorise at any level of optimisation. */
-TUTTI_CLONES static void add_rows(const uint8_t *const v[AT_ONCE], const float weight[AT_ONCE],
-    int count, int more, float *restrict sums)
+TUTTI_CLONES(add_rows,
+    (const uint8_t *const v[AT_ONCE], const float weight[AT_ONCE], int count, int more,
+        float *restrict sums),
+    (v, weight, count, more, sums))
 {
     const uint8_t *v0 = v[0], *v1 = v[1], *v2 = v[2], *v3 = v[3];
     const float w[AT_ONCE] = {weight[0], weight[1], weight[2], weight[3]};
@@ -102,8 +104,9 @@ static void sum_rows(
 /* Output pixels of a row that begins at column `left`, each with a fourth value. All have the same
  * number of taps, so that the processor can foresee the end of the loop. They need no limits:
  * weights are at least 0, and their sum is 1. */
-TUTTI_CLONES static void sum_columns(
-    const taps *across, int each, int count, int left, const float *row, int32_t *restrict out)
+TUTTI_CLONES(sum_columns,
+    (const taps *across, int each, int count, int left, const float *row, int32_t *restrict out),
+    (across, each, count, left, row, out))
 {
     for (int x = 0; x < count; x++) {
         const taps *t = &across[x];
@@ -120,7 +123,8 @@ TUTTI_CLONES static void sum_columns(
 }
 
 /* The first three of each four values, which are 0..255, in order or mirrored. */
-TUTTI_CLONES static void narrow(const int32_t *pixels, int count, int mirrored, uint8_t *out)
+TUTTI_CLONES(narrow, (const int32_t *pixels, int count, int mirrored, uint8_t *out),
+    (pixels, count, mirrored, out))
 {
     enum { PIXELS = LANES / VECTOR, BYTES = PIXELS * CHANNELS };
     const byte_lanes in_order = {0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14},

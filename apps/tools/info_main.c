@@ -8,6 +8,7 @@
 #include "collectives/choose.h"
 #include "collectives/transport/transport.h"
 #include "config.h"
+#include "dag/base/clones.h"
 #include "dag/base/conf.h"
 #include "dag/base/text.h"
 #include "dag/kernels/kernel.h"
@@ -134,7 +135,7 @@ static void print_row(const char *name, const char *about)
 
 static void print_versions(tutti_thread_level level)
 {
-    char workers[64];
+    char workers[64], loops[64];
     snprintf(workers, sizeof workers, "at most %d CPU workers per process",
         tutti_run_starpu_max_workers());
     puts("versions");
@@ -145,6 +146,9 @@ static void print_versions(tutti_thread_level level)
     print_row("", tutti_thread_level_name(level));
     print_row("kernels", tutti_kernel_library());
     print_row("", tutti_kernel_instructions());
+    snprintf(loops, sizeof loops, "our own loops: %s (TUTTI_MAX_ISA)",
+        tutti_isa_name(tutti_isa_chosen()));
+    print_row("", loops);
     print_row("", tutti_kernel_fault(TUTTI_BF16) ? "--precision bf16 is refused on this processor"
                                                  : "--precision bf16 is possible");
     print_row("faults", tutti_fault_built()

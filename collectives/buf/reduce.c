@@ -1,6 +1,7 @@
 #include "collectives/buf/buf.h"
 #include "collectives/buf/nan.h"
 #include "dag/base/bf16.h"
+#include "dag/base/clones.h"
 
 #include <string.h>
 
@@ -22,6 +23,15 @@ typedef void (*reduce_fn)(void *dst, const void *src, int64_t count);
  * level. */
 #define REDUCE(name, T, U, OP, first, second)                                                      \
     static void name(void *restrict dst, const void *restrict src, int64_t count)                  \
+        REDUCE_EACH(T, U, OP, first, second)
+
+/* The same in clones: for what gradients need. */
+#define REDUCE_CLONES(name, T, U, OP, first, second)                                               \
+    TUTTI_CLONES(                                                                                  \
+        name, (void *restrict dst, const void *restrict src, int64_t count), (dst, src, count))    \
+    REDUCE_EACH(T, U, OP, first, second)
+
+#define REDUCE_EACH(T, U, OP, first, second)                                                       \
     {                                                                                              \
         enum { STRIP = 16 };                                                                       \
         T *restrict d = dst;                                                                       \
@@ -36,6 +46,10 @@ typedef void (*reduce_fn)(void *dst, const void *src, int64_t count);
 #define BOTH(dtype, op, T, U, OP)                                                                  \
     REDUCE(dtype##_##op, T, U, OP, d, s)                                                           \
     REDUCE(dtype##_##op##_src_first, T, U, OP, s, d)
+
+#define BOTH_CLONES(dtype, op, T, U, OP)                                                           \
+    REDUCE_CLONES(dtype##_##op, T, U, OP, d, s)                                                    \
+    REDUCE_CLONES(dtype##_##op##_src_first, T, U, OP, s, d)
 
 /* Sum and product use U; min and max compare as T. */
 #define REDUCE_INTEGER(dtype, T, U)                                                                \
@@ -68,11 +82,11 @@ REDUCE_INTEGER(u64, uint64_t, uint64_t)
 #define PROD_F64(T, a, b) tutti_f64_one_nan((a) * (b))
 #define MIN_F64(T, a, b) tutti_f64_min(a, b)
 #define MAX_F64(T, a, b) tutti_f64_max(a, b)
-BOTH(f32, sum, float, float, SUM_F32)
+BOTH_CLONES(f32, sum, float, float, SUM_F32)
 BOTH(f32, prod, float, float, PROD_F32)
 BOTH(f32, min, float, float, MIN_F32)
 BOTH(f32, max, float, float, MAX_F32)
-BOTH(f64, sum, double, double, SUM_F64)
+BOTH_CLONES(f64, sum, double, double, SUM_F64)
 BOTH(f64, prod, double, double, PROD_F64)
 BOTH(f64, min, double, double, MIN_F64)
 BOTH(f64, max, double, double, MAX_F64)
@@ -84,7 +98,7 @@ BOTH(f64, max, double, double, MAX_F64)
 #define PROD_BF16(T, a, b) IN_F32(PROD_F32, a, b)
 #define MIN_BF16(T, a, b) IN_F32(MIN_F32, a, b)
 #define MAX_BF16(T, a, b) IN_F32(MAX_F32, a, b)
-BOTH(bf16, sum, uint16_t, uint16_t, SUM_BF16)
+BOTH_CLONES(bf16, sum, uint16_t, uint16_t, SUM_BF16)
 BOTH(bf16, prod, uint16_t, uint16_t, PROD_BF16)
 BOTH(bf16, min, uint16_t, uint16_t, MIN_BF16)
 BOTH(bf16, max, uint16_t, uint16_t, MAX_BF16)
@@ -220,7 +234,8 @@ void tutti_buf_reduce_user(const tutti_user_op *op, tutti_dtype dtype, void *dst
 
 /* From `From` to `To`, element by element; like REDUCE. */
 #define EACH_WIDE(name, To, From, expression)                                                      \
-    static void name(void *restrict dst, const void *restrict src, int64_t count)                  \
+    TUTTI_CLONES(                                                                                  \
+        name, (void *restrict dst, const void *restrict src, int64_t count), (dst, src, count))    \
     {                                                                                              \
         enum { STRIP = 16 };                                                                       \
         To *restrict d = dst;                                                                      \

@@ -52,8 +52,8 @@ double tutti_rng_normal(uint64_t seed, uint64_t stream, uint64_t index)
 /* So many that each loop becomes a few vectors; square roots may set errno, so they have one of their own. */
 enum { BLOCK = 64 };
 
-TUTTI_CLONES
-static void draw_block(uint64_t seed, uint64_t stream, uint64_t first, double *x)
+TUTTI_CLONES(draw_block, (uint64_t seed, uint64_t stream, uint64_t first, double *x),
+    (seed, stream, first, x))
 {
     uint32_t near[BLOCK], far[BLOCK];
     for (int i = 0; i < BLOCK; i++) {

@@ -6,13 +6,6 @@
 
 #include <math.h>
 
-tutti_status tutti_open_relu(const void *desc, void **args)
-{
-    const tutti_relu_desc *d = desc;
-    if (d->count < 1) return tutti_fail(TUTTI_ERR_INVAL, "relu: the tensor is empty");
-    return tutti_cpu_copy("relu", d, sizeof *d, args);
-}
-
 TUTTI_INLINE void relu_lanes(tutti_dtype dtype, const void *x, void *y, int64_t i, int lanes)
 {
     tutti_lanes v;
@@ -54,17 +47,6 @@ TUTTI_INLINE void relu_bwd(const void *args, void *const buf[], tutti_dtype dtyp
 }
 
 TUTTI_CPU_VALUES_FN(relu_bwd)
-
-tutti_status tutti_open_dropout(const void *desc, void **args)
-{
-    const tutti_dropout_desc *d = desc;
-    if (d->count < 1) return tutti_fail(TUTTI_ERR_INVAL, "dropout: the tensor is empty");
-    if (d->offset < 0) return tutti_fail(TUTTI_ERR_INVAL, "dropout: the offset is negative");
-    if (!(d->rate >= 0 && d->rate < 1))
-        return tutti_fail(
-            TUTTI_ERR_INVAL, "dropout: the rate is %g, not in [0, 1)", (double)d->rate);
-    return tutti_cpu_copy("dropout", d, sizeof *d, args);
-}
 
 /* Philox4x32-10 as in dag/base/rng.c, for many indices at a time: the first two words of each. */
 typedef uint64_t words __attribute__((vector_size(8 * TUTTI_LANES)));
@@ -137,24 +119,7 @@ TUTTI_INLINE void dropout(const void *args, void *const buf[], tutti_dtype dtype
 
 TUTTI_CPU_VALUES_FN(dropout)
 
-const tutti_op tutti_op_relu = {.name = "relu",
-    .buffers = "x->y",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_relu_desc)};
-const tutti_op tutti_op_relu_bwd = {.name = "relu_bwd",
-    .buffers = "y,dy->dx",
-    .part = TUTTI_PART_BACKWARD,
-    .desc_bytes = sizeof(tutti_relu_desc)};
-const tutti_op tutti_op_dropout = {.name = "dropout",
-    .buffers = "x,step:I64->y",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_dropout_desc)};
-const tutti_op tutti_op_dropout_bwd = {.name = "dropout_bwd",
-    .buffers = "dy,step:I64->dx",
-    .part = TUTTI_PART_BACKWARD,
-    .desc_bytes = sizeof(tutti_dropout_desc)};
-
-const tutti_kernel tutti_kernels_act_cpu[] = {
+const tutti_kernel TUTTI_CLONE(tutti_kernels_act)[] = {
     TUTTI_CPU_LOOPS(relu, tutti_open_relu, relu, tutti_cpu_free),
     TUTTI_CPU_LOOPS(relu_bwd, tutti_open_relu, relu_bwd, tutti_cpu_free),
     TUTTI_CPU_LOOPS(dropout, tutti_open_dropout, dropout, tutti_cpu_free),

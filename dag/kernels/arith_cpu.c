@@ -3,22 +3,6 @@
 #include "dag/base/log.h"
 #include "dag/kernels/cpu.h"
 
-tutti_status tutti_open_sum(const void *desc, void **args)
-{
-    const tutti_sum_desc *d = desc;
-    if (d->count < 1) return tutti_fail(TUTTI_ERR_INVAL, "sum: the tensor is empty");
-    if (d->inputs < 1) return tutti_fail(TUTTI_ERR_INVAL, "sum: there is no input");
-    return tutti_cpu_copy("sum", d, sizeof *d, args);
-}
-
-tutti_status tutti_open_sum_narrow(const void *desc, void **args)
-{
-    const tutti_sum_desc *d = desc;
-    if (d->into)
-        return tutti_fail(TUTTI_ERR_INVAL, "sum_narrow: a sum cannot be added to a rounded one");
-    return tutti_open_sum(desc, args);
-}
-
 TUTTI_INLINE void sum_lanes(const tutti_sum_desc *d, void *const buf[], tutti_dtype from,
     tutti_dtype to, int64_t i, int lanes)
 {
@@ -48,7 +32,7 @@ TUTTI_INLINE void sum(const void *args, void *const buf[], tutti_dtype dtype)
 
 TUTTI_CPU_VALUES_FN(sum)
 
-TUTTI_CLONES static void sum_narrow(const tutti_sum_desc *d, void *const buf[])
+static void sum_narrow(const tutti_sum_desc *d, void *const buf[])
 {
     sum_to(d, buf, TUTTI_F32, TUTTI_BF16);
 }
@@ -58,14 +42,6 @@ TUTTI_CPU_FN(sum_narrow)
     (void)queue;
     sum_narrow(args, buf);
     return TUTTI_OK;
-}
-
-tutti_status tutti_open_widen(const void *desc, void **args)
-{
-    const tutti_widen_desc *d = desc;
-    if (d->count < 1)
-        return tutti_fail(TUTTI_ERR_INVAL, "widen, narrow, accumulate: the tensor is empty");
-    return tutti_cpu_copy("widen", d, sizeof *d, args);
 }
 
 TUTTI_CPU_FN(widen)
@@ -93,7 +69,7 @@ TUTTI_INLINE void accumulate_lanes(void *const buf[], int64_t i, int lanes)
     tutti_put(TUTTI_F32, buf[1], i, &total, lanes);
 }
 
-TUTTI_CLONES static void accumulate(void *const buf[], int64_t count)
+static void accumulate(void *const buf[], int64_t count)
 {
     int64_t i = 0;
     for (; i + TUTTI_LANES <= count; i += TUTTI_LANES) accumulate_lanes(buf, i, TUTTI_LANES);
@@ -106,20 +82,6 @@ TUTTI_CPU_FN(accumulate)
     (void)queue;
     accumulate(buf, d->count);
     return TUTTI_OK;
-}
-
-tutti_status tutti_open_shortcut(const void *desc, void **args)
-{
-    const tutti_shortcut_desc *d = desc;
-    const int64_t x[] = {d->N, d->H, d->W, d->K};
-    tutti_status status = tutti_cpu_check("shortcut", "N", d->N, 1);
-    if (!status) status = tutti_cpu_check("shortcut", "H", d->H, 1);
-    if (!status) status = tutti_cpu_check("shortcut", "W", d->W, 1);
-    if (!status) status = tutti_cpu_check("shortcut", "C", d->C, 1);
-    if (!status) status = tutti_cpu_check("shortcut", "K", d->K, d->C);
-    if (!status) status = tutti_cpu_check("shortcut", "stride", d->stride, 1);
-    if (!status) status = tutti_cpu_check_count("shortcut", x, 4);
-    return status ? status : tutti_cpu_copy("shortcut", d, sizeof *d, args);
 }
 
 /* What only moves has no need to know what its elements are: `float` stands for four bytes of one,
@@ -149,24 +111,6 @@ TUTTI_INLINE void clear(tutti_dtype dtype, void *to, int64_t at, int64_t count)
     memset((char *)to + at * (int64_t)bytes_of(dtype), 0, (size_t)count * bytes_of(dtype));
 }
 
-tutti_status tutti_open_concat(const void *desc, void **args)
-{
-    const tutti_concat_desc *d = desc;
-    int64_t channels = 0;
-    tutti_status status = tutti_cpu_check("concat", "pixels", d->pixels, 1);
-    if (!status && (d->parts < 1 || d->parts > TUTTI_CONCAT_PARTS))
-        status = tutti_fail(
-            TUTTI_ERR_INVAL, "concat: %d parts, not 1 to %d", d->parts, TUTTI_CONCAT_PARTS);
-    for (int i = 0; !status && i < d->parts; i++) {
-        status = tutti_cpu_check("concat", "C", d->C[i], 1);
-        channels += d->C[i];
-    }
-    if (status) return status;
-    const int64_t y[] = {d->pixels, channels};
-    status = tutti_cpu_check_count("concat", y, 2);
-    return status ? status : tutti_cpu_copy("concat", d, sizeof *d, args);
-}
-
 TUTTI_INLINE void concat(const void *args, void *const buf[], tutti_dtype dtype)
 {
     const tutti_concat_desc *d = args;
@@ -193,32 +137,6 @@ TUTTI_INLINE void split(const void *args, void *const buf[], tutti_dtype dtype)
 
 TUTTI_CPU_VALUES_FN(split)
 
-tutti_status tutti_open_put(const void *desc, void **args)
-{
-    const tutti_put_desc *d = desc;
-    tutti_status status = tutti_cpu_check("put", "count", d->count, 1);
-    if (!status) status = tutti_cpu_check("put", "first", d->first, 0);
-    if (!status) status = tutti_cpu_check("put", "total", d->total - d->first, d->count);
-    return status ? status : tutti_cpu_copy("put", d, sizeof *d, args);
-}
-
-tutti_status tutti_open_take(const void *desc, void **args)
-{
-    const tutti_take_desc *d = desc;
-    const int64_t y[] = {d->rows, d->parts, d->each};
-    tutti_status status = tutti_cpu_check("take", "rows", d->rows, 1);
-    if (!status) status = tutti_cpu_check("take", "parts", d->parts, 1);
-    if (!status) status = tutti_cpu_check("take", "each", d->each, 1);
-    if (!status) status = tutti_cpu_check("take", "first", d->first, 0);
-    if (!status) status = tutti_cpu_check("take", "row", d->row, 0);
-    if (!status) status = tutti_cpu_check("take", "part", d->part, 0);
-    if (!status)
-        status = tutti_cpu_check("take", "total", d->total,
-            d->first + (d->rows - 1) * d->row + (d->parts - 1) * d->part + d->each);
-    if (!status) status = tutti_cpu_check_count("take", y, 3);
-    return status ? status : tutti_cpu_copy("take", d, sizeof *d, args);
-}
-
 TUTTI_INLINE void put(const void *args, void *const buf[], tutti_dtype dtype)
 {
     const tutti_put_desc *d = args;
@@ -237,18 +155,6 @@ TUTTI_INLINE void take(const void *args, void *const buf[], tutti_dtype dtype)
 }
 
 TUTTI_CPU_VALUES_FN(take)
-
-/* Of x and y, what is moved. */
-TUTTI_CPU_BYTES(put)
-{
-    return 2.0 * (double)((const tutti_put_desc *)desc)->count * (double)element;
-}
-
-TUTTI_CPU_BYTES(take)
-{
-    const tutti_take_desc *d = desc;
-    return 2.0 * (double)(d->rows * d->parts * d->each) * (double)element;
-}
 
 TUTTI_INLINE void shortcut(const void *args, void *const buf[], tutti_dtype dtype)
 {
@@ -281,91 +187,6 @@ TUTTI_INLINE void shortcut_bwd(const void *args, void *const buf[], tutti_dtype 
 
 TUTTI_CPU_VALUES_FN(shortcut_bwd)
 
-/* Every stride-th pixel is read, and all of y is written. */
-TUTTI_CPU_BYTES(shortcut)
-{
-    const tutti_shortcut_desc *d = desc;
-    int64_t P = (d->H + d->stride - 1) / d->stride, Q = (d->W + d->stride - 1) / d->stride;
-    return (double)(d->N * P * Q * (d->C + d->K)) * (double)element;
-}
-
-/* The channels of zeros are not read, and all of dx is written. */
-TUTTI_CPU_BYTES(shortcut_bwd)
-{
-    const tutti_shortcut_desc *d = desc;
-    int64_t P = (d->H + d->stride - 1) / d->stride, Q = (d->W + d->stride - 1) / d->stride;
-    return (double)(d->N * (P * Q + d->H * d->W) * d->C) * (double)element;
-}
-
-const tutti_op tutti_op_concat = {.name = "concat",
-    .buffers = "x,...->y",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_concat_desc)};
-const tutti_op tutti_op_concat_bwd = {.name = "concat_bwd",
-    .buffers = "dy->dx,...",
-    .part = TUTTI_PART_BACKWARD,
-    .desc_bytes = sizeof(tutti_concat_desc)};
-const tutti_op tutti_op_split = {.name = "split",
-    .buffers = "x->y,...",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_concat_desc)};
-const tutti_op tutti_op_split_bwd = {.name = "split_bwd",
-    .buffers = "dy,...->dx",
-    .part = TUTTI_PART_BACKWARD,
-    .desc_bytes = sizeof(tutti_concat_desc)};
-const tutti_op tutti_op_shortcut = {.name = "shortcut",
-    .buffers = "x->y",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_shortcut_desc),
-    .bytes = shortcut_bytes};
-const tutti_op tutti_op_shortcut_bwd = {.name = "shortcut_bwd",
-    .buffers = "dy->dx",
-    .part = TUTTI_PART_BACKWARD,
-    .desc_bytes = sizeof(tutti_shortcut_desc),
-    .bytes = shortcut_bwd_bytes};
-const tutti_op tutti_op_sum = {.name = "sum",
-    .buffers = "x,...->y",
-    .part = TUTTI_PART_SUM,
-    .desc_bytes = sizeof(tutti_sum_desc)};
-const tutti_op tutti_op_sum_narrow = {.name = "sum_narrow",
-    .buffers = "x,...->y:BF16",
-    .part = TUTTI_PART_SUM,
-    .desc_bytes = sizeof(tutti_sum_desc)};
-const tutti_op tutti_op_put = {.name = "put",
-    .buffers = "x->y(rw)",
-    .part = TUTTI_PART_SUM,
-    .desc_bytes = sizeof(tutti_put_desc),
-    .bytes = put_bytes};
-const tutti_op tutti_op_take = {.name = "take",
-    .buffers = "x->y",
-    .part = TUTTI_PART_SUM,
-    .desc_bytes = sizeof(tutti_take_desc),
-    .bytes = take_bytes};
-const tutti_op tutti_op_narrow = {.name = "narrow",
-    .buffers = "x->y:BF16",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_widen_desc)};
-const tutti_op tutti_op_widen = {.name = "widen",
-    .buffers = "x->y:F32",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_widen_desc)};
-const tutti_op tutti_op_accumulate = {.name = "accumulate",
-    .buffers = "x->y:F32(rw)",
-    .part = TUTTI_PART_SUM,
-    .desc_bytes = sizeof(tutti_widen_desc)};
-
-const tutti_op tutti_op_gate = {.name = "gate",
-    .buffers = "->x,...(rw)",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_gate_desc)};
-
-tutti_status tutti_open_gate(const void *desc, void **args)
-{
-    const tutti_gate_desc *d = desc;
-    if (d->inputs < 1) return tutti_fail(TUTTI_ERR_INVAL, "gate: there is no tensor");
-    return tutti_cpu_copy("gate", d, sizeof *d, args);
-}
-
 TUTTI_CPU_FN(gate)
 {
     (void)args;
@@ -374,7 +195,7 @@ TUTTI_CPU_FN(gate)
     return TUTTI_OK;
 }
 
-const tutti_kernel tutti_kernels_arith_cpu[] = {
+const tutti_kernel TUTTI_CLONE(tutti_kernels_arith)[] = {
     TUTTI_CPU_LOOP(gate, tutti_open_gate, gate_run),
     TUTTI_CPU_LOOP_OF(gate, TUTTI_BF16, tutti_open_gate, gate_run),
     TUTTI_CPU_LOOPS(concat, tutti_open_concat, concat, tutti_cpu_free),

@@ -8,16 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static tutti_status check_rows(const char *op, const tutti_code_rows *rows, int64_t words)
-{
-    if (rows->replicas < 1 || rows->replica < 0 || rows->replica >= rows->replicas)
-        return tutti_fail(
-            TUTTI_ERR_INVAL, "%s: replica %d of %d", op, rows->replica, rows->replicas);
-    if (rows->first >= 0 && rows->first <= rows->stride - words) return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_INVAL, "%s: %lld words from %lld on, in rows of %lld", op,
-        (long long)words, (long long)rows->first, (long long)rows->stride);
-}
-
 static int64_t block_at(const tutti_code_rows *rows, int replica)
 {
     return replica * rows->stride + rows->first;
@@ -27,25 +17,17 @@ static int64_t block_at(const tutti_code_rows *rows, int replica)
 TUTTI_INLINE void gather(const float *g, float *e, int64_t count)
 {
     int64_t i = 0;
-    for (; i < count; i += TUTTI_LANES) {
-        const int lanes = count - i < TUTTI_LANES ? (int)(count - i) : TUTTI_LANES;
+    for (; i + TUTTI_LANES <= count; i += TUTTI_LANES) {
         tutti_lanes sum, more;
-        tutti_load(&sum, e + i, lanes);
-        tutti_load(&more, g + i, lanes);
+        tutti_load(&sum, e + i, TUTTI_LANES);
+        tutti_load(&more, g + i, TUTTI_LANES);
         sum += more;
-        tutti_store(e + i, &sum, lanes);
+        tutti_store(e + i, &sum, TUTTI_LANES);
     }
+    for (; i < count; i++) e[i] += g[i];
 }
 
 /* ---- onebit ---- */
-
-tutti_status tutti_open_onebit(const void *desc, void **args)
-{
-    const tutti_onebit_desc *d = desc;
-    tutti_status status = tutti_cpu_check("onebit", "count", d->count, 1);
-    if (!status) status = check_rows("onebit", &d->rows, tutti_onebit_words(d->count));
-    return status ? status : tutti_cpu_copy("onebit", d, sizeof *d, args);
-}
 
 static int64_t group_at(int64_t count, int64_t i)
 {
@@ -57,18 +39,11 @@ TUTTI_INLINE void means_of(const float *x, int64_t count, float mean[2])
 {
     double sum[2] = {0, 0};
     int64_t above = 0;
-    for (int64_t i = 0; i < count; i += TUTTI_LANES) {
-        const int lanes = count - i < TUTTI_LANES ? (int)(count - i) : TUTTI_LANES;
-        tutti_lanes v, low;
-        tutti_load(&v, x + i, lanes);
-        low = v;
-        tutti_ilanes below = v < 0.0f;
-        tutti_keep(&low, &below);
-        for (int k = 0; k < lanes; k++) {
-            sum[0] += (double)low[k];
-            sum[1] += below[k] ? 0 : (double)v[k];
-            above += !below[k];
-        }
+    for (int64_t i = 0; i < count; i++) {
+        const int below = x[i] < 0;
+        sum[0] += below ? (double)x[i] : 0;
+        sum[1] += below ? 0 : (double)x[i];
+        above += !below;
     }
     mean[0] = count > above ? (float)(sum[0] / (double)(count - above)) : 0;
     mean[1] = above ? (float)(sum[1] / (double)above) : 0;
@@ -92,8 +67,7 @@ TUTTI_INLINE void encode_group(float *x, int64_t count, int32_t *code)
     }
 }
 
-TUTTI_CLONES static void onebit_encode(
-    const tutti_onebit_desc *d, const float *g, int32_t *code, float *e)
+static void onebit_encode(const tutti_onebit_desc *d, const float *g, int32_t *code, float *e)
 {
     code += block_at(&d->rows, d->rows.replica);
     gather(g, e, d->count);
@@ -126,7 +100,7 @@ TUTTI_INLINE void decode_group(const int32_t *code, float *g, int64_t count, int
     }
 }
 
-TUTTI_CLONES static void onebit_decode(const tutti_onebit_desc *d, const int32_t *code, float *g)
+static void onebit_decode(const tutti_onebit_desc *d, const int32_t *code, float *g)
 {
     for (int r = 0; r < d->rows.replicas; r++) {
         const int32_t *block = code + block_at(&d->rows, r);
@@ -145,32 +119,7 @@ TUTTI_CPU_FN(onebit_decode)
     return TUTTI_OK;
 }
 
-/* The gradient is read, the residual read and written, and a block of the code written. */
-TUTTI_CPU_BYTES(onebit_encode)
-{
-    const tutti_onebit_desc *d = desc;
-    return 3.0 * (double)d->count * (double)element +
-           (double)tutti_onebit_words(d->count) * (double)sizeof(int32_t);
-}
-
 /* ---- topk ---- */
-
-tutti_status tutti_check_topk(const tutti_topk_desc *desc)
-{
-    tutti_status status = tutti_cpu_check("topk", "count", desc->count, 1);
-    if (status) return status;
-    if (desc->kept < 1 || desc->kept > desc->count)
-        return tutti_fail(TUTTI_ERR_INVAL, "topk: %lld of %lld elements are kept",
-            (long long)desc->kept, (long long)desc->count);
-    return check_rows("topk", &desc->rows, tutti_topk_words(desc->kept));
-}
-
-tutti_status tutti_open_topk(const void *desc, void **args)
-{
-    const tutti_topk_desc *d = desc;
-    tutti_status status = tutti_check_topk(d);
-    return status ? status : tutti_cpu_copy("topk", d, sizeof *d, args);
-}
 
 /* Magnitudes as integers, which have the order of the floats; NaN is the largest. */
 static uint32_t magnitude(const float *x)
@@ -203,8 +152,7 @@ static uint32_t find_least(const float *x, int64_t count, int64_t kept, int64_t 
     return found;
 }
 
-TUTTI_CLONES static void topk_encode(
-    const tutti_topk_desc *d, const float *g, int32_t *code, float *e)
+static void topk_encode(const tutti_topk_desc *d, const float *g, int32_t *code, float *e)
 {
     int32_t *index = code + block_at(&d->rows, d->rows.replica), *value = index + d->kept;
     int64_t equal, taken = 0;
@@ -248,62 +196,40 @@ TUTTI_CPU_FN(topk_decode)
     return TUTTI_OK;
 }
 
-/* The elements are read once for each digit, and once more. */
-TUTTI_CPU_BYTES(topk_encode)
-{
-    const tutti_topk_desc *d = desc;
-    return 7.0 * (double)d->count * (double)element +
-           (double)tutti_topk_words(d->kept) * (double)sizeof(int32_t);
-}
-
 /* ---- powersgd ---- */
-
-tutti_status tutti_check_powersgd(const tutti_powersgd_desc *desc)
-{
-    const int64_t g[] = {desc->rows, desc->columns};
-    tutti_status status = tutti_cpu_check("powersgd", "rows", desc->rows, 1);
-    if (!status) status = tutti_cpu_check("powersgd", "columns", desc->columns, 1);
-    if (!status) status = tutti_cpu_check_count("powersgd", g, 2);
-    if (status) return status;
-    if (desc->rank >= 1 && desc->rank <= desc->rows && desc->rank <= desc->columns) return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_INVAL, "powersgd: a matrix of %lldx%lld has no rank %d",
-        (long long)desc->rows, (long long)desc->columns, desc->rank);
-}
-
-tutti_status tutti_open_powersgd(const void *desc, void **args)
-{
-    const tutti_powersgd_desc *d = desc;
-    tutti_status status = tutti_check_powersgd(d);
-    return status ? status : tutti_cpu_copy("powersgd", d, sizeof *d, args);
-}
 
 /* Lanes are added in their order. */
 TUTTI_INLINE double dot(const float *x, const float *y, int64_t count)
 {
-    tutti_lanes sum = {0};
+    tutti_lanes sum[TUTTI_SUMS / TUTTI_LANES] = {0};
+    float part[TUTTI_SUMS];
     double total = 0;
-    for (int64_t i = 0; i < count; i += TUTTI_LANES) {
-        const int lanes = count - i < TUTTI_LANES ? (int)(count - i) : TUTTI_LANES;
-        tutti_lanes a, b;
-        tutti_load(&a, x + i, lanes);
-        tutti_load(&b, y + i, lanes);
-        sum += a * b;
-    }
-    for (int k = 0; k < TUTTI_LANES; k++) total += (double)sum[k];
+    int64_t i = 0;
+    for (; i + TUTTI_SUMS <= count; i += TUTTI_SUMS)
+        for (int j = 0; j < TUTTI_SUMS / TUTTI_LANES; j++) {
+            tutti_lanes a, b;
+            tutti_load(&a, x + i + j * TUTTI_LANES, TUTTI_LANES);
+            tutti_load(&b, y + i + j * TUTTI_LANES, TUTTI_LANES);
+            sum[j] += a * b;
+        }
+    memcpy(part, sum, sizeof part);
+    for (int k = 0; i < count; i++, k++) part[k] += x[i] * y[i];
+    for (int k = 0; k < TUTTI_SUMS; k++) total += (double)part[k];
     return total;
 }
 
 /* y += a x */
 TUTTI_INLINE void add(float a, const float *x, float *y, int64_t count)
 {
-    for (int64_t i = 0; i < count; i += TUTTI_LANES) {
-        const int lanes = count - i < TUTTI_LANES ? (int)(count - i) : TUTTI_LANES;
+    int64_t i = 0;
+    for (; i + TUTTI_LANES <= count; i += TUTTI_LANES) {
         tutti_lanes v, sum;
-        tutti_load(&v, x + i, lanes);
-        tutti_load(&sum, y + i, lanes);
+        tutti_load(&v, x + i, TUTTI_LANES);
+        tutti_load(&sum, y + i, TUTTI_LANES);
         sum += v * a;
-        tutti_store(y + i, &sum, lanes);
+        tutti_store(y + i, &sum, TUTTI_LANES);
     }
+    for (; i < count; i++) y[i] += x[i] * a;
 }
 
 /* Draws a vector anew if it is all 0. */
@@ -316,7 +242,7 @@ static void wake(const tutti_powersgd_desc *d, int j, float *q)
             (float)(2 * tutti_rng_uniform(d->seed, d->stream, (uint64_t)(j * d->columns + i)) - 1);
 }
 
-TUTTI_CLONES static void powersgd_left(
+static void powersgd_left(
     const tutti_powersgd_desc *d, const float *g, float *p, float *q, float *e)
 {
     gather(g, e, d->rows * d->columns);
@@ -350,7 +276,7 @@ TUTTI_INLINE void make_orthonormal(const tutti_powersgd_desc *d, float *p, int j
         for (int64_t i = 0; i < d->rows; i++) v[i] = (float)((double)v[i] / length);
 }
 
-TUTTI_CLONES static void powersgd_right(const tutti_powersgd_desc *d, float *p, float *q, float *e)
+static void powersgd_right(const tutti_powersgd_desc *d, float *p, float *q, float *e)
 {
     const int64_t R = d->rows, C = d->columns;
     for (int j = 0; j < d->rank; j++) make_orthonormal(d, p, j);
@@ -368,8 +294,7 @@ TUTTI_CPU_FN(powersgd_right)
     return TUTTI_OK;
 }
 
-TUTTI_CLONES static void powersgd_sum(
-    const tutti_powersgd_desc *d, const float *p, const float *q, float *g)
+static void powersgd_sum(const tutti_powersgd_desc *d, const float *p, const float *q, float *g)
 {
     const int64_t R = d->rows, C = d->columns;
     memset(g, 0, (size_t)(R * C) * sizeof *g);
@@ -384,52 +309,7 @@ TUTTI_CPU_FN(powersgd_sum)
     return TUTTI_OK;
 }
 
-static double product_flops(const void *desc)
-{
-    const tutti_powersgd_desc *d = desc;
-    return 2.0 * (double)d->rows * (double)d->columns * d->rank;
-}
-
-static double products_flops(const void *desc)
-{
-    return 2 * product_flops(desc);
-}
-
-const tutti_op tutti_op_onebit_encode = {.name = "onebit_encode",
-    .buffers = "g->code:I32,e:F32(rw)",
-    .part = TUTTI_PART_SUM,
-    .desc_bytes = sizeof(tutti_onebit_desc),
-    .bytes = onebit_encode_bytes};
-const tutti_op tutti_op_onebit_decode = {.name = "onebit_decode",
-    .buffers = "code->g:F32",
-    .part = TUTTI_PART_SUM,
-    .desc_bytes = sizeof(tutti_onebit_desc)};
-const tutti_op tutti_op_topk_encode = {.name = "topk_encode",
-    .buffers = "g->code:I32,e:F32(rw)",
-    .part = TUTTI_PART_SUM,
-    .desc_bytes = sizeof(tutti_topk_desc),
-    .bytes = topk_encode_bytes};
-const tutti_op tutti_op_topk_decode = {.name = "topk_decode",
-    .buffers = "code->g:F32",
-    .part = TUTTI_PART_SUM,
-    .desc_bytes = sizeof(tutti_topk_desc)};
-const tutti_op tutti_op_powersgd_left = {.name = "powersgd_left",
-    .buffers = "g->p,q(rw),e(rw)",
-    .part = TUTTI_PART_SUM,
-    .desc_bytes = sizeof(tutti_powersgd_desc),
-    .flops = product_flops};
-const tutti_op tutti_op_powersgd_right = {.name = "powersgd_right",
-    .buffers = "->p(rw),e(rw),q",
-    .part = TUTTI_PART_SUM,
-    .desc_bytes = sizeof(tutti_powersgd_desc),
-    .flops = products_flops};
-const tutti_op tutti_op_powersgd_sum = {.name = "powersgd_sum",
-    .buffers = "p,q->g",
-    .part = TUTTI_PART_SUM,
-    .desc_bytes = sizeof(tutti_powersgd_desc),
-    .flops = product_flops};
-
-const tutti_kernel tutti_kernels_codec_cpu[] = {
+const tutti_kernel TUTTI_CLONE(tutti_kernels_codec)[] = {
     TUTTI_CPU_LOOP(onebit_encode, tutti_open_onebit, onebit_encode_run),
     TUTTI_CPU_LOOP_OF(onebit_decode, TUTTI_I32, tutti_open_onebit, onebit_decode_run),
     TUTTI_CPU_LOOP(topk_encode, tutti_open_topk, topk_encode_run),

@@ -1,28 +1,10 @@
 #include "dag/kernels/cpu.h"
 
-#include "dag/base/bf16.h"
 #include "dag/base/log.h"
 #include "dag/base/mem.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-
-/* The fixed inner count lets the compiler vectorise at any optimisation level. */
-TUTTI_CLONES void tutti_cpu_widen(float *restrict to, const uint16_t *restrict from, int64_t count)
-{
-    int64_t i = 0;
-    for (; i + TUTTI_LANES <= count; i += TUTTI_LANES)
-        for (int j = 0; j < TUTTI_LANES; j++) to[i + j] = tutti_bf16_widen(from[i + j]);
-    for (; i < count; i++) to[i] = tutti_bf16_widen(from[i]);
-}
-
-TUTTI_CLONES void tutti_cpu_narrow(uint16_t *restrict to, const float *restrict from, int64_t count)
-{
-    int64_t i = 0;
-    for (; i + TUTTI_LANES <= count; i += TUTTI_LANES)
-        for (int j = 0; j < TUTTI_LANES; j++) to[i + j] = tutti_bf16_narrow(from[i + j]);
-    for (; i < count; i++) to[i] = tutti_bf16_narrow(from[i]);
-}
 
 tutti_status tutti_cpu_check(const char *op, const char *what, int64_t value, int64_t least)
 {

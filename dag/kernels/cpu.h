@@ -1,8 +1,9 @@
 /* What the CPU kernels share, and the rows that table.c collects. Internal to dag/kernels.
  *
- * The elementwise loops use vectors of 16 floats, which the compiler lowers to what the machine
- * has. All clones of a function (TUTTI_CLONES) do the same operations in the same order, so the bits
- * do not depend on the machine (the build does not contract a*b+c). */
+ * Files with loops of our own are compiled once for each instruction set (dag/base/clones.h). Their
+ * vectors have as many floats as a register of that set: wider ones the compiler would move through
+ * the stack. Sums over elements are kept as TUTTI_SUMS partial sums whatever the width, so all
+ * clones add in the same order. */
 #ifndef TUTTI_CPU_H
 #define TUTTI_CPU_H
 
@@ -18,12 +19,26 @@
 
 #define TUTTI_INLINE static inline __attribute__((always_inline))
 
+#if defined(__AVX512F__)
 enum { TUTTI_LANES = 16 };
+#elif defined(__AVX2__)
+enum { TUTTI_LANES = 8 };
+#else
+enum { TUTTI_LANES = 4 };
+#endif
+enum { TUTTI_SUMS = 16 };
+
 typedef float tutti_lanes __attribute__((vector_size(4 * TUTTI_LANES)));
 typedef int32_t tutti_ilanes __attribute__((vector_size(4 * TUTTI_LANES)));
-typedef double tutti_dlanes __attribute__((vector_size(8 * TUTTI_LANES)));
 typedef uint32_t tutti_ulanes __attribute__((vector_size(4 * TUTTI_LANES)));
 typedef uint16_t tutti_halves __attribute__((vector_size(2 * TUTTI_LANES)));
+
+/* A register has half as many doubles; tutti_wide has those of a vector of floats. */
+typedef double tutti_dlanes __attribute__((vector_size(4 * TUTTI_LANES)));
+typedef float tutti_flanes __attribute__((vector_size(2 * TUTTI_LANES)));
+typedef struct tutti_wide {
+    tutti_dlanes half[2];
+} tutti_wide;
 
 /* Reads or writes the first `lanes` floats; in the main loops the compiler knows that these are
  * all. Vectors are passed by pointer, because passing them by value depends on the instruction
@@ -43,8 +58,23 @@ TUTTI_INLINE void tutti_store(float *to, const tutti_lanes *v, int lanes)
     memcpy(to, v, lanes == TUTTI_LANES ? sizeof *v : (size_t)lanes * sizeof *to);
 }
 
-/* The same for a tensor's elements from the i-th on, of type F32 or BF16, which is a constant where
- * these are called: then one loop in float32 is compiled for both (TUTTI_CPU_VALUES_FN). */
+TUTTI_INLINE void tutti_to_double(tutti_wide *wide, const tutti_lanes *v)
+{
+    tutti_flanes half[2];
+    memcpy(half, v, sizeof half);
+    for (int i = 0; i < 2; i++) wide->half[i] = __builtin_convertvector(half[i], tutti_dlanes);
+}
+
+TUTTI_INLINE void tutti_to_float(tutti_lanes *v, const tutti_wide *wide)
+{
+    tutti_flanes half[2];
+    for (int i = 0; i < 2; i++) half[i] = __builtin_convertvector(wide->half[i], tutti_flanes);
+    memcpy(v, half, sizeof half);
+}
+
+/* tutti_load and tutti_store for a tensor's elements from the i-th on, of type F32 or BF16, which is
+ * a constant where these are called: then one loop in float32 is compiled for both
+ * (TUTTI_CPU_VALUES_FN). */
 TUTTI_INLINE void tutti_get(
     tutti_lanes *v, tutti_dtype dtype, const void *from, int64_t i, int lanes)
 {
@@ -98,8 +128,28 @@ TUTTI_INLINE void tutti_rectify(tutti_lanes *v)
 /* Between bf16 and float32 (dag/base/bf16.h). A kernel that computes in float32 on tensors of bf16
  * converts block by block, in a buffer of TUTTI_CPU_BLOCK floats. */
 enum { TUTTI_CPU_BLOCK = 512 };
-void tutti_cpu_widen(float *to, const uint16_t *from, int64_t count);
-void tutti_cpu_narrow(uint16_t *to, const float *from, int64_t count);
+
+TUTTI_INLINE void tutti_cpu_widen(float *to, const uint16_t *from, int64_t count)
+{
+    tutti_lanes v;
+    int64_t i = 0;
+    for (; i + TUTTI_LANES <= count; i += TUTTI_LANES) {
+        tutti_get(&v, TUTTI_BF16, from, i, TUTTI_LANES);
+        tutti_put(TUTTI_F32, to, i, &v, TUTTI_LANES);
+    }
+    for (; i < count; i++) to[i] = tutti_bf16_widen(from[i]);
+}
+
+TUTTI_INLINE void tutti_cpu_narrow(uint16_t *to, const float *from, int64_t count)
+{
+    tutti_lanes v;
+    int64_t i = 0;
+    for (; i + TUTTI_LANES <= count; i += TUTTI_LANES) {
+        tutti_get(&v, TUTTI_F32, from, i, TUTTI_LANES);
+        tutti_put(TUTTI_BF16, to, i, &v, TUTTI_LANES);
+    }
+    for (; i < count; i++) to[i] = tutti_bf16_narrow(from[i]);
+}
 
 /* INVAL, logged with the names of the op and the number, unless least <= value < 2^31. */
 tutti_status tutti_cpu_check(const char *op, const char *what, int64_t value, int64_t least);
@@ -118,11 +168,11 @@ tutti_status tutti_cpu_check_count(const char *op, const int64_t factor[], int f
 /* The functions name_run and name_bf16_run of a loop over values of type `dtype`,
  *     TUTTI_INLINE void name(const void *args, void *const buf[], tutti_dtype dtype) */
 #define TUTTI_CPU_VALUES_FN(name)                                                                  \
-    TUTTI_CLONES static void name##_f32(const void *args, void *const buf[])                       \
+    static void name##_f32(const void *args, void *const buf[])                                    \
     {                                                                                              \
         name(args, buf, TUTTI_F32);                                                                \
     }                                                                                              \
-    TUTTI_CLONES static void name##_bf16(const void *args, void *const buf[])                      \
+    static void name##_bf16(const void *args, void *const buf[])                                   \
     {                                                                                              \
         name(args, buf, TUTTI_BF16);                                                               \
     }                                                                                              \
@@ -168,11 +218,20 @@ tutti_status tutti_cpu_check_count(const char *op, const int64_t factor[], int f
     TUTTI_CPU_ROW_OF(op, TUTTI_F32, open, name##_run, close),                                      \
         TUTTI_CPU_ROW_OF(op, TUTTI_BF16, open, name##_bf16_run, close)
 
-/* The rows of each family; the last one has no op. */
-extern const tutti_kernel tutti_kernels_act_cpu[], tutti_kernels_arith_cpu[],
-    tutti_kernels_codec_cpu[], tutti_kernels_conv_cpu[], tutti_kernels_dense_cpu[], tutti_kernels_loss_cpu[],
-    tutti_kernels_lrn_cpu[], tutti_kernels_mixup_cpu[], tutti_kernels_norm_cpu[],
-    tutti_kernels_optim_cpu[], tutti_kernels_pixel_cpu[], tutti_kernels_pool_cpu[],
-    tutti_kernels_share_cpu[];
+/* The rows of each family; the last one has no op. Those of loops of our own: of each clone. */
+extern const tutti_kernel tutti_kernels_conv_cpu[], tutti_kernels_dense_cpu[],
+    tutti_kernels_loss_cpu[], tutti_kernels_pixel_cpu[], tutti_kernels_pool_cpu[];
+
+#define TUTTI_CPU_CLONED(family)                                                                   \
+    extern const tutti_kernel tutti_kernels_##family##_default[], tutti_kernels_##family##_avx2[], \
+        tutti_kernels_##family##_avx512[]
+TUTTI_CPU_CLONED(act);
+TUTTI_CPU_CLONED(arith);
+TUTTI_CPU_CLONED(codec);
+TUTTI_CPU_CLONED(lrn);
+TUTTI_CPU_CLONED(mixup);
+TUTTI_CPU_CLONED(norm);
+TUTTI_CPU_CLONED(optim);
+TUTTI_CPU_CLONED(share);
 
 #endif

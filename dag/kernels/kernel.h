@@ -7,8 +7,8 @@
  * memory); `fn` computes, any number of times, one call at a time per opened kernel (different
  * opened kernels run in parallel); `close` releases.
  *
- * <family>_cpu.c defines the family's ops, and its kernels for the CPU as rows of a table; table.c
- * collects the tables. <family>_cuda.cu has the rows for CUDA (those of convolution only in a build
+ * <family>_ops.c or <family>_cpu.c defines the family's ops, the latter its kernels for the CPU as rows
+ * of a table; table.c collects the tables. <family>_cuda.cu has the rows for CUDA (those of convolution only in a build
  * with cuDNN). The rows are the only list of ops: whoever needs a list walks through them.
  *
  * All tensors are dense; images are N,H,W,C; convolution weights (K,R,S,C); dense weights (K,C).

@@ -1,22 +1,38 @@
 libnet_la_SOURCES += \
-	dag/kernels/act.h dag/kernels/act_cpu.c \
-	dag/kernels/arith.h dag/kernels/arith_cpu.c \
-	dag/kernels/codec.h dag/kernels/codec_cpu.c \
+	dag/kernels/act_ops.c dag/kernels/act.h dag/kernels/act_cpu.c \
+	dag/kernels/arith_ops.c dag/kernels/arith.h dag/kernels/arith_cpu.c \
+	dag/kernels/codec_ops.c dag/kernels/codec.h dag/kernels/codec_cpu.c \
 	dag/kernels/conv.h dag/kernels/conv_cpu.c \
 	dag/kernels/buffers.c dag/kernels/open.h dag/kernels/cuda_rows.h \
 	dag/kernels/cpu.c dag/kernels/cpu.h \
 	dag/kernels/dense.h dag/kernels/dense_cpu.c \
 	dag/kernels/kernel.h dag/kernels/table.c \
 	dag/kernels/loss.h dag/kernels/loss_cpu.c \
-	dag/kernels/lrn.h dag/kernels/lrn_cpu.c \
-	dag/kernels/mixup.h dag/kernels/mixup_cpu.c \
-	dag/kernels/norm.h dag/kernels/norm_cpu.c \
+	dag/kernels/lrn_ops.c dag/kernels/lrn.h dag/kernels/lrn_cpu.c \
+	dag/kernels/mixup_ops.c dag/kernels/mixup.h dag/kernels/mixup_cpu.c \
+	dag/kernels/norm_ops.c dag/kernels/norm.h dag/kernels/norm_cpu.c \
 	dag/kernels/onednn.c dag/kernels/onednn.h \
-	dag/kernels/optim.h dag/kernels/optim_cpu.c \
+	dag/kernels/optim_ops.c dag/kernels/optim.h dag/kernels/optim_cpu.c \
 	dag/kernels/pixel.h dag/kernels/pixel_cpu.c \
 	dag/kernels/pool.h dag/kernels/pool_cpu.c \
-	dag/kernels/share.h dag/kernels/share_cpu.c \
+	dag/kernels/share_ops.c dag/kernels/share.h dag/kernels/share_cpu.c \
 	dag/kernels/workspace.c dag/kernels/workspace.h
+
+# Our own loops, which are compiled once more for each instruction set (dag/base/clones.h).
+if X86_64
+libloops_avx2_la_SOURCES = dag/kernels/act_cpu.c dag/kernels/arith_cpu.c dag/kernels/codec_cpu.c dag/kernels/lrn_cpu.c \
+	dag/kernels/mixup_cpu.c dag/kernels/norm_cpu.c dag/kernels/share_cpu.c
+libloops_avx512_la_SOURCES = $(libloops_avx2_la_SOURCES)
+liboptim_avx2_la_SOURCES = dag/kernels/optim_cpu.c
+liboptim_avx512_la_SOURCES = $(liboptim_avx2_la_SOURCES)
+libloops_avx2_la_CFLAGS = $(AM_CFLAGS) -mavx2 -DTUTTI_ISA=avx2
+libloops_avx512_la_CFLAGS = $(AM_CFLAGS) -mavx512f -DTUTTI_ISA=avx512
+liboptim_avx2_la_CFLAGS = $(libloops_avx2_la_CFLAGS)
+liboptim_avx512_la_CFLAGS = $(libloops_avx512_la_CFLAGS)
+noinst_LTLIBRARIES += libloops_avx2.la libloops_avx512.la liboptim_avx2.la liboptim_avx512.la
+libnet_la_LIBADD = libloops_avx2.la libloops_avx512.la $(optim_clones)
+optim_clones = liboptim_avx2.la liboptim_avx512.la
+endif
 
 # The kernels for CUDA. nvcc's kernels and those that tests make of the same files are made again when one of these changes.
 # libtool would give its own flags to nvcc, which does not know them: -prefer-non-pic leaves them out.

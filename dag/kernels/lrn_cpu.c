@@ -18,28 +18,6 @@ typedef struct lrn {
     float *square, *share, *first;
 } lrn;
 
-tutti_status tutti_check_lrn(const tutti_lrn_desc *d)
-{
-    const struct {
-        const char *what;
-        int64_t value;
-    } rows[] = {{"N", d->N}, {"H", d->H}, {"W", d->W}, {"C", d->C}, {"size", d->size}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        tutti_status status = tutti_cpu_check("lrn", rows[i].what, rows[i].value, 1);
-        if (status) return status;
-    }
-    if (d->size % 2 == 0)
-        return tutti_fail(TUTTI_ERR_INVAL,
-            "lrn: a window of %lld channels has no middle: its size must be odd",
-            (long long)d->size);
-    if (!(d->alpha >= 0 && isfinite(d->alpha) && isfinite(d->beta) && d->k > 0 && isfinite(d->k)))
-        return tutti_fail(TUTTI_ERR_INVAL,
-            "lrn: alpha %g must be at least 0, k %g above 0, and these and beta %g finite",
-            (double)d->alpha, (double)d->k, (double)d->beta);
-    const int64_t x[] = {d->N, d->H, d->W, d->C};
-    return tutti_cpu_check_count("lrn", x, 4);
-}
-
 static void lrn_close(void *args)
 {
     lrn *l = args;
@@ -180,16 +158,7 @@ TUTTI_INLINE void lrn_backward(const void *args, void *const buf[], tutti_dtype 
 TUTTI_CPU_VALUES_FN(lrn_forward)
 TUTTI_CPU_VALUES_FN(lrn_backward)
 
-const tutti_op tutti_op_lrn = {.name = "lrn",
-    .buffers = "x->y",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_lrn_desc)};
-const tutti_op tutti_op_lrn_bwd = {.name = "lrn_bwd",
-    .buffers = "x,dy->dx",
-    .part = TUTTI_PART_BACKWARD,
-    .desc_bytes = sizeof(tutti_lrn_desc)};
-
-const tutti_kernel tutti_kernels_lrn_cpu[] = {
+const tutti_kernel TUTTI_CLONE(tutti_kernels_lrn)[] = {
     TUTTI_CPU_LOOPS(lrn, lrn_open, lrn_forward, lrn_close),
     TUTTI_CPU_LOOPS(lrn_bwd, lrn_open, lrn_backward, lrn_close),
     {0},

@@ -9,55 +9,6 @@
 
 /* ---- the draw ---- */
 
-/* Random numbers of a pair: so many for each of its two Gammas. A try, of which one in twenty fails
- * at most, takes two of them. */
-enum { GAMMAS = 2, TRIES = 31, EACH = 2 * (TRIES + 1) };
-
-/* The logarithm of a number drawn from Gamma(alpha, 1): that of one from Gamma(alpha + 1, 1), plus
- * log(u) / alpha. */
-static double log_gamma_draw(double alpha, uint64_t key, uint64_t stream, uint64_t first)
-{
-    double d = alpha + 2.0 / 3, c = 1 / sqrt(9 * d), v = 1;
-    for (uint64_t n = 0; n < 2 * TRIES; n += 2) {
-        double x = tutti_rng_normal(key, stream, first + n), t = 1 + c * x, drawn = t * t * t;
-        double u = tutti_rng_uniform(key, stream, first + n + 1);
-        if (t <= 0 || log(u) >= x * x / 2 + d * (1 - drawn + log(drawn))) continue;
-        v = drawn;
-        break;
-    }
-    double boost = 1 - tutti_rng_uniform(key, stream, first + 2 * TRIES);
-    return log(d * v) + log(boost) / alpha;
-}
-
-double tutti_mixup_weight(double alpha, uint64_t seed, uint64_t stream, int64_t step, int64_t pair)
-{
-    uint64_t key = seed + (uint64_t)step, first = (uint64_t)pair * GAMMAS * EACH;
-    double a = log_gamma_draw(alpha, key, stream, first),
-           b = log_gamma_draw(alpha, key, stream, first + EACH);
-    return 1 / (1 + exp(b - a));
-}
-
-static tutti_status check_pairs(const char *op, const char *what, int64_t rows)
-{
-    if (rows % 2 == 0) return TUTTI_OK;
-    return tutti_fail(
-        TUTTI_ERR_INVAL, "%s: %s is %" PRId64 "; rows are mixed in pairs", op, what, rows);
-}
-
-tutti_status tutti_open_mixup_draw(const void *desc, void **args)
-{
-    const tutti_mixup_draw_desc *d = desc;
-    tutti_status status = tutti_cpu_check("mixup_draw", "N", d->N, 2);
-    if (!status) status = check_pairs("mixup_draw", "N", d->N);
-    if (!status && d->offset < 0)
-        status = tutti_fail(TUTTI_ERR_INVAL, "mixup_draw: the offset is negative");
-    if (!status) status = check_pairs("mixup_draw", "the offset", d->offset);
-    if (!status && !(d->alpha > 0 && isfinite(d->alpha)))
-        status = tutti_fail(
-            TUTTI_ERR_INVAL, "mixup_draw: alpha is %g; must be finite and above 0", d->alpha);
-    return status ? status : tutti_cpu_copy("mixup_draw", d, sizeof *d, args);
-}
-
 TUTTI_CPU_FN(mixup_draw)
 {
     const tutti_mixup_draw_desc *d = args;
@@ -75,17 +26,6 @@ TUTTI_CPU_FN(mixup_draw)
 }
 
 /* ---- the mean ---- */
-
-tutti_status tutti_open_mixup(const void *desc, void **args)
-{
-    const tutti_mixup_desc *d = desc;
-    const int64_t x[] = {d->N, d->each};
-    tutti_status status = tutti_cpu_check("mixup", "N", d->N, 2);
-    if (!status) status = check_pairs("mixup", "N", d->N);
-    if (!status) status = tutti_cpu_check("mixup", "each", d->each, 1);
-    if (!status) status = tutti_cpu_check_count("mixup", x, 2);
-    return status ? status : tutti_cpu_copy("mixup", d, sizeof *d, args);
-}
 
 TUTTI_INLINE void mix_lanes(
     tutti_dtype dtype, const void *x, void *y, int64_t own, int64_t partner, float part, int lanes)
@@ -113,16 +53,7 @@ TUTTI_INLINE void mixup(const void *args, void *const buf[], tutti_dtype dtype)
 
 TUTTI_CPU_VALUES_FN(mixup)
 
-const tutti_op tutti_op_mixup_draw = {.name = "mixup_draw",
-    .buffers = "labels,step:I64->part:F32",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_mixup_draw_desc)};
-const tutti_op tutti_op_mixup = {.name = "mixup",
-    .buffers = "x,part:F32->y",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_mixup_desc)};
-
-const tutti_kernel tutti_kernels_mixup_cpu[] = {
+const tutti_kernel TUTTI_CLONE(tutti_kernels_mixup)[] = {
     TUTTI_CPU_LOOP_OF(mixup_draw, TUTTI_I32, tutti_open_mixup_draw, mixup_draw_run),
     TUTTI_CPU_LOOPS(mixup, tutti_open_mixup, mixup, tutti_cpu_free),
     {0},

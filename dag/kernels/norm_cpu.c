@@ -14,7 +14,7 @@
 
 /* A loop over the channels of a block takes WIDE vectors at a time (a strip), then single ones. A strip reads whole
  * cache lines of each row, and asks for those of the next block, which the processor does not foresee. */
-enum { BLOCK_BYTES = 16 << 10, LEAST_BLOCK_ROWS = 8, WIDE = 4 };
+enum { WIDE = 4 };
 
 /* Arrays have one number per channel and are padded to whole vectors. */
 typedef struct norm {
@@ -25,31 +25,6 @@ typedef struct norm {
     float *scale, *shift, *mean, *line; /* coefficients of the pass that writes */
     float *offset;
 } norm;
-
-size_t tutti_norm_mask_bytes(const tutti_norm_desc *desc)
-{
-    (void)desc;
-    return 1;
-}
-
-tutti_status tutti_check_norm(const tutti_norm_desc *d)
-{
-    const int64_t x[] = {d->N, d->H, d->W, d->C};
-    tutti_status status = tutti_cpu_check("norm", "N", d->N, 1);
-    if (!status) status = tutti_cpu_check("norm", "H", d->H, 1);
-    if (!status) status = tutti_cpu_check("norm", "W", d->W, 1);
-    if (!status) status = tutti_cpu_check("norm", "C", d->C, 1);
-    if (!status) status = tutti_cpu_check_count("norm", x, 4);
-    if (!status && !(d->eps > 0 && isfinite(d->eps)))
-        status = tutti_fail(TUTTI_ERR_INVAL, "norm: eps is %g, not above 0", (double)d->eps);
-    return status;
-}
-
-int64_t tutti_norm_block_rows(int64_t C)
-{
-    const int64_t rows = BLOCK_BYTES / (int64_t)sizeof(float) / C;
-    return rows < LEAST_BLOCK_ROWS ? LEAST_BLOCK_ROWS : rows;
-}
 
 TUTTI_CPU_OPEN(norm)
 {
@@ -134,15 +109,17 @@ static void set_line(const norm *k, const float *scaleshift, const float *stats)
 
 /* Merges the mean and the squared deviations of `rows` more rows after `seen` rows. */
 TUTTI_INLINE void merge_moments(double *mean, double *squares, int64_t seen, int64_t rows,
-    const tutti_dlanes *more_mean, const tutti_dlanes *more_squares)
+    const tutti_wide *more_mean, const tutti_wide *more_squares)
 {
     double share = (double)rows / (double)(seen + rows), weight = (double)seen * share;
-    tutti_dlanes m, s;
+    tutti_wide m, s;
     memcpy(&m, mean, sizeof m);
     memcpy(&s, squares, sizeof s);
-    const tutti_dlanes delta = *more_mean - m;
-    m += delta * share;
-    s += *more_squares + delta * delta * weight;
+    for (int i = 0; i < 2; i++) {
+        const tutti_dlanes delta = more_mean->half[i] - m.half[i];
+        m.half[i] += delta * share;
+        s.half[i] += more_squares->half[i] + delta * delta * weight;
+    }
     memcpy(mean, &m, sizeof m);
     memcpy(squares, &s, sizeof s);
 }
@@ -192,8 +169,9 @@ TUTTI_INLINE void strip_moments(const norm *k, tutti_dtype dtype, int64_t first,
     EACH (j, vectors) {
         int64_t channel = c + j * TUTTI_LANES;
         a[j] += b[j];
-        const tutti_dlanes m = __builtin_convertvector(mean[j], tutti_dlanes);
-        const tutti_dlanes squares = __builtin_convertvector(a[j], tutti_dlanes);
+        tutti_wide m, squares;
+        tutti_to_double(&m, &mean[j]);
+        tutti_to_double(&squares, &a[j]);
         merge_moments(k->sum0 + channel, k->sum1 + channel, seen, rows, &m, &squares);
     }
 }
@@ -202,7 +180,7 @@ TUTTI_INLINE void strip_moments(const norm *k, tutti_dtype dtype, int64_t first,
 TUTTI_INLINE void merge_group(const norm *k, int64_t seen, int64_t rows)
 {
     for (int64_t c = 0; c < k->padded; c += TUTTI_LANES) {
-        tutti_dlanes mean, squares;
+        tutti_wide mean, squares;
         memcpy(&mean, k->sum0 + c, sizeof mean);
         memcpy(&squares, k->sum1 + c, sizeof squares);
         merge_moments(k->all0 + c, k->all1 + c, seen, rows, &mean, &squares);
@@ -296,9 +274,10 @@ TUTTI_INLINE void through_relu(
 
 TUTTI_INLINE void add_doubles(double *to, const tutti_lanes *v)
 {
-    tutti_dlanes sum;
+    tutti_wide sum, more;
     memcpy(&sum, to, sizeof sum);
-    sum += __builtin_convertvector(*v, tutti_dlanes);
+    tutti_to_double(&more, v);
+    for (int i = 0; i < 2; i++) sum.half[i] += more.half[i];
     memcpy(to, &sum, sizeof sum);
 }
 
@@ -417,18 +396,6 @@ TUTTI_CPU_VALUES_FN(norm_bwd)
 
 /* ---- Running statistics ---- */
 
-tutti_status tutti_open_norm_running(const void *desc, void **args)
-{
-    const tutti_norm_running_desc *d = desc;
-    tutti_status status = tutti_cpu_check("norm_running", "C", d->C, 1);
-    if (!status && !(d->momentum >= 0 && d->momentum <= 1))
-        status = tutti_fail(TUTTI_ERR_INVAL, "norm_running: the momentum is %g, not in [0, 1]",
-            (double)d->momentum);
-    if (!status && !(d->weight > 0 && isfinite(d->weight) && d->unbias > 0 && isfinite(d->unbias)))
-        status = tutti_fail(TUTTI_ERR_INVAL, "norm_running: weight and unbias must be above 0");
-    return status ? status : tutti_cpu_copy("norm_running", d, sizeof *d, args);
-}
-
 TUTTI_CPU_FN(norm_running)
 {
     const tutti_norm_running_desc *d = args;
@@ -443,24 +410,7 @@ TUTTI_CPU_FN(norm_running)
     return TUTTI_OK;
 }
 
-const tutti_op tutti_op_norm = {.name = "norm",
-    .buffers = "x,scaleshift:F32->y,stats:F32,[mask:U8]",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_norm_desc)};
-const tutti_op tutti_op_norm_infer = {.name = "norm_infer",
-    .buffers = "x,scaleshift:F32,running:F32->y",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_norm_desc)};
-const tutti_op tutti_op_norm_bwd = {.name = "norm_bwd",
-    .buffers = "x,dy,scaleshift:F32,stats:F32,[mask:U8]->dx,dscaleshift:F32",
-    .part = TUTTI_PART_BACKWARD,
-    .desc_bytes = sizeof(tutti_norm_desc)};
-const tutti_op tutti_op_norm_running = {.name = "norm_running",
-    .buffers = "stats_sum->running(rw)",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_norm_running_desc)};
-
-const tutti_kernel tutti_kernels_norm_cpu[] = {
+const tutti_kernel TUTTI_CLONE(tutti_kernels_norm)[] = {
     TUTTI_CPU_LOOPS(norm, norm_open, norm_train, norm_close),
     TUTTI_CPU_LOOPS(norm_infer, norm_open, norm_infer, norm_close),
     TUTTI_CPU_LOOPS(norm_bwd, norm_open, norm_bwd, norm_close),

@@ -1,4 +1,4 @@
-/* Opening kernels, as far as it is the same on every device; defined with the CPU's kernels of each
+/* Opening kernels, as far as it is the same on every device; defined with the ops of each
  * family. Internal to dag/kernels. */
 #ifndef TUTTI_OPEN_H
 #define TUTTI_OPEN_H

@@ -6,47 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* INVAL, logged with the op's name, unless the number is in [0, below). */
-static tutti_status check_number(const char *op, const char *what, double number, double below)
-{
-    if (number >= 0 && number < below) return TUTTI_OK;
-    if (below < (double)INFINITY)
-        return tutti_fail(
-            TUTTI_ERR_INVAL, "%s: the %s is %g, not in [0, %g)", op, what, number, below);
-    return tutti_fail(
-        TUTTI_ERR_INVAL, "%s: the %s is %g, not a finite number from 0 on", op, what, number);
-}
-
-/* Of what may be a rank's part of a tensor. */
-static tutti_status check_part(const char *op, int64_t first, int64_t count)
-{
-    if (first >= 0 && count >= 0) return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_INVAL, "%s: %lld elements from element %lld on", op,
-        (long long)count, (long long)first);
-}
-
-static tutti_status check_count(const char *op, int64_t count)
-{
-    return count >= 1 ? TUTTI_OK : tutti_fail(TUTTI_ERR_INVAL, "%s: the tensor is empty", op);
-}
-
 /* ---- sgd ---- */
-
-tutti_status tutti_open_sgd(const void *desc, void **args)
-{
-    const tutti_sgd_desc *d = desc;
-    tutti_status status = check_part("sgd", d->first, d->count);
-    if (!status) status = check_number("sgd", "momentum", (double)d->momentum, 1);
-    if (!status)
-        status = check_number("sgd", "weight decay", (double)d->weight_decay, (double)INFINITY);
-    if (!status)
-        status =
-            check_number("sgd", "factor of the rate", (double)d->rate_factor, (double)INFINITY);
-    if (status) return status;
-    if (d->nesterov && d->momentum <= 0)
-        return tutti_fail(TUTTI_ERR_INVAL, "sgd: Nesterov's momentum needs a momentum above 0");
-    return tutti_cpu_copy("sgd", d, sizeof *d, args);
-}
 
 TUTTI_INLINE void sgd_lanes(
     const tutti_sgd_desc *d, float rate, const float *g, float *w, float *v, int lanes)
@@ -67,8 +27,7 @@ TUTTI_INLINE void sgd_lanes(
     tutti_store(w, &weight, lanes);
 }
 
-TUTTI_CLONES static void sgd(
-    const tutti_sgd_desc *d, float rate, const float *g, float *w, float *v)
+static void sgd(const tutti_sgd_desc *d, float rate, const float *g, float *w, float *v)
 {
     int64_t i = 0;
     for (; i + TUTTI_LANES <= d->count; i += TUTTI_LANES)
@@ -103,34 +62,7 @@ TUTTI_CPU_FN(sgd_bf16)
     return TUTTI_OK;
 }
 
-/* Without momentum, v is left alone. */
-TUTTI_CPU_BYTES(sgd)
-{
-    const tutti_sgd_desc *d = desc;
-    double weights = (d->momentum > 0 ? 4 : 2) * (double)d->count * sizeof(float);
-    return (double)d->count * (double)element + weights + sizeof(float);
-}
-
 /* ---- adam ---- */
-
-tutti_status tutti_open_adam(const void *desc, void **args)
-{
-    const tutti_adam_desc *d = desc;
-    tutti_status status = check_part("adam", d->first, d->count);
-    if (!status) status = check_number("adam", "beta1", d->beta1, 1);
-    if (!status) status = check_number("adam", "beta2", d->beta2, 1);
-    if (!status) status = check_number("adam", "epsilon", (double)d->epsilon, (double)INFINITY);
-    if (!status)
-        status = check_number("adam", "weight decay", (double)d->weight_decay, (double)INFINITY);
-    if (!status)
-        status =
-            check_number("adam", "factor of the rate", (double)d->rate_factor, (double)INFINITY);
-    if (status) return status;
-    if (d->every < 1)
-        return tutti_fail(TUTTI_ERR_INVAL, "adam: an update every %lld steps; must be at least 1",
-            (long long)d->every);
-    return tutti_cpu_copy("adam", d, sizeof *d, args);
-}
 
 /* The numbers of one update that all elements share. */
 typedef struct adam_update {
@@ -186,8 +118,7 @@ TUTTI_INLINE void adam_lanes(
     tutti_store(w, &weight, lanes);
 }
 
-TUTTI_CLONES static void adam(
-    const adam_update *u, int64_t count, const float *g, float *w, float *m, float *s)
+static void adam(const adam_update *u, int64_t count, const float *g, float *w, float *m, float *s)
 {
     int64_t i = 0;
     for (; i + TUTTI_LANES <= count; i += TUTTI_LANES)
@@ -209,38 +140,46 @@ TUTTI_CPU_FN(adam)
 
 /* ---- lengths ---- */
 
-TUTTI_INLINE void add_squares(tutti_dlanes *total, const float *x, int lanes)
+/* Partial sums, of which the k-th has the elements k, k + TUTTI_SUMS, ... */
+typedef struct squares {
+    tutti_wide part[TUTTI_SUMS / TUTTI_LANES];
+} squares;
+
+/* `count`: up to TUTTI_SUMS elements. */
+TUTTI_INLINE void add_squares(squares *total, const float *x, int count)
 {
-    tutti_lanes v;
-    tutti_load(&v, x, lanes);
-    tutti_dlanes wide = __builtin_convertvector(v, tutti_dlanes);
-    *total += wide * wide;
+    for (int j = 0; j < TUTTI_SUMS / TUTTI_LANES; j++, count -= TUTTI_LANES) {
+        tutti_lanes v;
+        tutti_wide wide;
+        if (count <= 0) break;
+        tutti_load(&v, x + j * TUTTI_LANES, count < TUTTI_LANES ? count : TUTTI_LANES);
+        tutti_to_double(&wide, &v);
+        for (int h = 0; h < 2; h++) total->part[j].half[h] += wide.half[h] * wide.half[h];
+    }
 }
 
-TUTTI_CLONES static void add_all_squares(tutti_dlanes *total, int64_t count, const float *x)
+static void add_all_squares(squares *total, int64_t count, const float *x)
 {
+    squares sums = *total;
     int64_t i = 0;
-    for (; i + TUTTI_LANES <= count; i += TUTTI_LANES) add_squares(total, x + i, TUTTI_LANES);
-    if (i < count) add_squares(total, x + i, (int)(count - i));
+    for (; i + TUTTI_SUMS <= count; i += TUTTI_SUMS) add_squares(&sums, x + i, TUTTI_SUMS);
+    if (i < count) add_squares(&sums, x + i, (int)(count - i));
+    *total = sums;
 }
 
-static double length_of(const tutti_dlanes *squares)
+static double length_of(const squares *total)
 {
-    double sum = 0;
-    for (int lane = 0; lane < TUTTI_LANES; lane++) sum += (*squares)[lane];
+    double part[TUTTI_SUMS], sum = 0;
+    memcpy(part, total, sizeof part);
+    for (int k = 0; k < TUTTI_SUMS; k++) sum += part[k];
     return sqrt(sum);
 }
 
 static double float_length(int64_t count, const float *x)
 {
-    tutti_dlanes squares = {0};
-    add_all_squares(&squares, count, x);
-    return length_of(&squares);
-}
-
-tutti_status tutti_check_length(const tutti_length_desc *d)
-{
-    return check_count("length", d->count);
+    squares total = {0};
+    add_all_squares(&total, count, x);
+    return length_of(&total);
 }
 
 TUTTI_CPU_OPEN(length)
@@ -264,32 +203,18 @@ TUTTI_CPU_FN(length_bf16)
     const tutti_length_desc *d = args;
     const uint16_t *x = buf[0];
     float *length = buf[1], wide[TUTTI_CPU_BLOCK];
-    tutti_dlanes squares = {0};
+    squares total = {0};
     (void)queue;
     for (int64_t i = 0; i < d->count; i += TUTTI_CPU_BLOCK) {
         int64_t count = d->count - i < TUTTI_CPU_BLOCK ? d->count - i : TUTTI_CPU_BLOCK;
         tutti_cpu_widen(wide, x + i, count);
-        add_all_squares(&squares, count, wide);
+        add_all_squares(&total, count, wide);
     }
-    *length = (float)length_of(&squares);
+    *length = (float)length_of(&total);
     return TUTTI_OK;
 }
 
 /* ---- lars ---- */
-
-tutti_status tutti_check_lars(const tutti_lars_desc *d)
-{
-    tutti_status status = check_count("lars", d->count);
-    if (!status) status = check_number("lars", "momentum", (double)d->momentum, 1);
-    if (!status)
-        status = check_number("lars", "weight decay", (double)d->weight_decay, (double)INFINITY);
-    if (!status)
-        status =
-            check_number("lars", "factor of the rate", (double)d->rate_factor, (double)INFINITY);
-    if (!status)
-        status = check_number("lars", "trust coefficient", (double)d->trust, (double)INFINITY);
-    return status;
-}
 
 TUTTI_CPU_OPEN(lars)
 {
@@ -321,8 +246,7 @@ TUTTI_INLINE void lars_lanes(
     tutti_store(w, &weight, lanes);
 }
 
-TUTTI_CLONES static void lars(
-    const tutti_lars_desc *d, float rate, const float *g, float *w, float *v)
+static void lars(const tutti_lars_desc *d, float rate, const float *g, float *w, float *v)
 {
     int64_t i = 0;
     for (; i + TUTTI_LANES <= d->count; i += TUTTI_LANES)
@@ -342,15 +266,6 @@ TUTTI_CPU_FN(lars)
 
 /* ---- clip ---- */
 
-tutti_status tutti_open_lengths(const void *desc, void **args)
-{
-    const tutti_lengths_desc *d = desc;
-    if (d->inputs < 1 || d->first < 0 || d->first > d->count - d->inputs)
-        return tutti_fail(TUTTI_ERR_INVAL, "lengths: %d from %lld on, of %lld", d->inputs,
-            (long long)d->first, (long long)d->count);
-    return tutti_cpu_copy("lengths", d, sizeof *d, args);
-}
-
 TUTTI_CPU_FN(lengths)
 {
     const tutti_lengths_desc *d = args;
@@ -361,38 +276,20 @@ TUTTI_CPU_FN(lengths)
     return TUTTI_OK;
 }
 
-tutti_status tutti_open_clip_factor(const void *desc, void **args)
-{
-    const tutti_clip_factor_desc *d = desc;
-    if (d->inputs < 1 || d->each < 0)
-        return tutti_fail(TUTTI_ERR_INVAL, "clip_factor: there is no length");
-    if (!(d->most > 0 && isfinite(d->most)))
-        return tutti_fail(TUTTI_ERR_INVAL,
-            "clip_factor: the greatest length is %g, not a finite number above 0", (double)d->most);
-    return tutti_cpu_copy("clip_factor", d, sizeof *d, args);
-}
-
 TUTTI_CPU_FN(clip_factor)
 {
     const tutti_clip_factor_desc *d = args;
     float *factor = buf[d->inputs];
-    double squares = 0;
+    double sum = 0;
     (void)queue;
     for (int i = 0; i < d->inputs; i++)
         for (int64_t k = 0; k < (d->each ? d->each : 1); k++) {
             double length = (double)((const float *)buf[i])[k];
-            squares += length * length;
+            sum += length * length;
         }
-    double wanted = (double)d->most / (sqrt(squares) + 1e-6);
+    double wanted = (double)d->most / (sqrt(sum) + 1e-6);
     *factor = wanted >= 1 ? 1 : (float)wanted;
     return TUTTI_OK;
-}
-
-tutti_status tutti_open_clip(const void *desc, void **args)
-{
-    const tutti_clip_desc *d = desc;
-    tutti_status status = check_count("clip", d->count);
-    return status ? status : tutti_cpu_copy("clip", d, sizeof *d, args);
 }
 
 TUTTI_INLINE void clip_lanes(float factor, float *g, int lanes)
@@ -403,7 +300,7 @@ TUTTI_INLINE void clip_lanes(float factor, float *g, int lanes)
     tutti_store(g, &gradient, lanes);
 }
 
-TUTTI_CLONES static void clip(int64_t count, float factor, float *g)
+static void clip(int64_t count, float factor, float *g)
 {
     int64_t i = 0;
     for (; i + TUTTI_LANES <= count; i += TUTTI_LANES) clip_lanes(factor, g + i, TUTTI_LANES);
@@ -419,21 +316,7 @@ TUTTI_CPU_FN(clip)
     return TUTTI_OK;
 }
 
-TUTTI_CPU_BYTES(clip)
-{
-    const tutti_clip_desc *d = desc;
-    return 2 * (double)d->count * sizeof(float) + (double)element;
-}
-
 /* ---- average ---- */
-
-tutti_status tutti_open_average(const void *desc, void **args)
-{
-    const tutti_average_desc *d = desc;
-    tutti_status status = check_count("average", d->count);
-    if (!status) status = check_number("average", "decay", d->decay, 1);
-    return status ? status : tutti_cpu_copy("average", d, sizeof *d, args);
-}
 
 TUTTI_INLINE void average_lanes(float part, const float *w, float *a, int lanes)
 {
@@ -444,7 +327,7 @@ TUTTI_INLINE void average_lanes(float part, const float *w, float *a, int lanes)
     tutti_store(a, &average, lanes);
 }
 
-TUTTI_CLONES static void average(int64_t count, float part, const float *w, float *a)
+static void average(int64_t count, float part, const float *w, float *a)
 {
     int64_t i = 0;
     for (; i + TUTTI_LANES <= count; i += TUTTI_LANES)
@@ -462,19 +345,6 @@ TUTTI_CPU_FN(average)
 
 /* ---- averages over ranks ---- */
 
-static tutti_status check_parts(const char *op, int64_t count, float by)
-{
-    if (!(by >= 1)) return tutti_fail(TUTTI_ERR_INVAL, "%s: a sum of %g parts", op, (double)by);
-    return check_count(op, count);
-}
-
-tutti_status tutti_open_divide(const void *desc, void **args)
-{
-    const tutti_divide_desc *d = desc;
-    tutti_status status = check_parts("divide", d->count, d->by);
-    return status ? status : tutti_cpu_copy("divide", d, sizeof *d, args);
-}
-
 TUTTI_INLINE void divide_lanes(float by, float *x, int lanes)
 {
     tutti_lanes value;
@@ -483,7 +353,7 @@ TUTTI_INLINE void divide_lanes(float by, float *x, int lanes)
     tutti_store(x, &value, lanes);
 }
 
-TUTTI_CLONES static void divide(int64_t count, float by, float *x)
+static void divide(int64_t count, float by, float *x)
 {
     int64_t i = 0;
     for (; i + TUTTI_LANES <= count; i += TUTTI_LANES) divide_lanes(by, x + i, TUTTI_LANES);
@@ -496,17 +366,6 @@ TUTTI_CPU_FN(divide)
     (void)queue;
     divide(d->count, d->by, buf[0]);
     return TUTTI_OK;
-}
-
-tutti_status tutti_open_outer(const void *desc, void **args)
-{
-    const tutti_outer_desc *d = desc;
-    tutti_status status = check_parts("outer", d->count, d->by);
-    if (!status) status = check_number("outer", "momentum", d->momentum, 1);
-    if (!status && !(d->rate > 0 && isfinite(d->rate)))
-        status = tutti_fail(
-            TUTTI_ERR_INVAL, "outer: the rate is %g, not a finite number above 0", (double)d->rate);
-    return status ? status : tutti_cpu_copy("outer", d, sizeof *d, args);
 }
 
 /* v: NULL without momentum. */
@@ -528,7 +387,7 @@ TUTTI_INLINE void outer_lanes(const tutti_outer_desc *d, float *w, float *w0, fl
     tutti_store(w0, &start, lanes);
 }
 
-TUTTI_CLONES static void outer(const tutti_outer_desc *d, float *w, float *w0, float *v)
+static void outer(const tutti_outer_desc *d, float *w, float *w0, float *v)
 {
     int64_t i = 0;
     for (; i + TUTTI_LANES <= d->count; i += TUTTI_LANES)
@@ -544,13 +403,6 @@ TUTTI_CPU_FN(outer)
     return TUTTI_OK;
 }
 
-tutti_status tutti_open_pair(const void *desc, void **args)
-{
-    const tutti_pair_desc *d = desc;
-    tutti_status status = check_count("pair", d->count);
-    return status ? status : tutti_cpu_copy("pair", d, sizeof *d, args);
-}
-
 TUTTI_INLINE void pair_lanes(const float *own, const float *other, float *w, int lanes)
 {
     tutti_lanes mine, theirs, weight;
@@ -561,7 +413,7 @@ TUTTI_INLINE void pair_lanes(const float *own, const float *other, float *w, int
     tutti_store(w, &weight, lanes);
 }
 
-TUTTI_CLONES static void pair(int64_t count, const float *own, const float *other, float *w)
+static void pair(int64_t count, const float *own, const float *other, float *w)
 {
     int64_t i = 0;
     for (; i + TUTTI_LANES <= count; i += TUTTI_LANES)
@@ -577,54 +429,7 @@ TUTTI_CPU_FN(pair)
     return TUTTI_OK;
 }
 
-const tutti_op tutti_op_sgd = {.name = "sgd",
-    .buffers = "g,rate:F32->w:F32(rw),v:F32(rw)",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_sgd_desc),
-    .bytes = sgd_bytes};
-const tutti_op tutti_op_adam = {.name = "adam",
-    .buffers = "g,rate:F32,step:I64->w:F32(rw),mean:F32(rw),square:F32(rw)",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_adam_desc)};
-const tutti_op tutti_op_lars = {.name = "lars",
-    .buffers = "g,rate:F32->w:F32(rw),v:F32(rw)",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_lars_desc)};
-const tutti_op tutti_op_length = {.name = "length",
-    .buffers = "x->length:F32",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_length_desc)};
-const tutti_op tutti_op_lengths = {.name = "lengths",
-    .buffers = "length,...->all",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_lengths_desc)};
-const tutti_op tutti_op_clip_factor = {.name = "clip_factor",
-    .buffers = "length,...->factor",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_clip_factor_desc)};
-const tutti_op tutti_op_clip = {.name = "clip",
-    .buffers = "factor->g(rw)",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_clip_desc),
-    .bytes = clip_bytes};
-const tutti_op tutti_op_average = {.name = "average",
-    .buffers = "w->average(rw)",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_average_desc)};
-const tutti_op tutti_op_divide = {.name = "divide",
-    .buffers = "->x(rw)",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_divide_desc)};
-const tutti_op tutti_op_outer = {.name = "outer",
-    .buffers = "->w(rw),w0(rw),[v](rw)",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_outer_desc)};
-const tutti_op tutti_op_pair = {.name = "pair",
-    .buffers = "own,other->w(rw)",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_pair_desc)};
-
-const tutti_kernel tutti_kernels_optim_cpu[] = {
+const tutti_kernel TUTTI_CLONE(tutti_kernels_optim)[] = {
     TUTTI_CPU_LOOP(sgd, tutti_open_sgd, sgd_run),
     TUTTI_CPU_LOOP_OF(sgd, TUTTI_BF16, tutti_open_sgd, sgd_bf16_run),
     TUTTI_CPU_LOOP(adam, tutti_open_adam, adam_run),
@@ -640,10 +445,3 @@ const tutti_kernel tutti_kernels_optim_cpu[] = {
     TUTTI_CPU_LOOP(pair, tutti_open_pair, pair_run),
     {0},
 };
-
-const tutti_kernel *tutti_optim_kernel(const tutti_op *op, tutti_dtype dtype)
-{
-    for (const tutti_kernel *row = tutti_kernels_optim_cpu; row->op; row++)
-        if (row->op == op && row->dtype == dtype) return row;
-    return NULL;
-}

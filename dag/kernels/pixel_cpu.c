@@ -75,7 +75,8 @@ TUTTI_CPU_FN(normalise_narrow)
     const uint8_t *x = buf[0];
     uint16_t *y = buf[1], value[TUTTI_PIXEL_CHANNELS][BYTES];
     (void)queue;
-    for (int64_t c = 0; c < n->C; c++) tutti_cpu_narrow(value[c], n->value[c], BYTES);
+    for (int64_t c = 0; c < n->C; c++)
+        for (int v = 0; v < BYTES; v++) value[c][v] = tutti_bf16_narrow(n->value[c][v]);
     for (int64_t i = 0; i < n->pixels; i++)
         for (int64_t c = 0; c < n->C; c++) *y++ = value[c][*x++];
     return TUTTI_OK;

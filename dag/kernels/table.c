@@ -4,28 +4,33 @@
 #include "dag/kernels/kernel.h"
 #include "dag/kernels/onednn.h"
 
-/* Each ends with a row without an op. */
-static const tutti_kernel *const families[] = {
-    tutti_kernels_conv_cpu,
-    tutti_kernels_dense_cpu,
-    tutti_kernels_norm_cpu,
-    tutti_kernels_act_cpu,
-    tutti_kernels_pool_cpu,
-    tutti_kernels_lrn_cpu,
-    tutti_kernels_arith_cpu,
-    tutti_kernels_loss_cpu,
-    tutti_kernels_optim_cpu,
-    tutti_kernels_pixel_cpu,
-    tutti_kernels_mixup_cpu,
-    tutti_kernels_codec_cpu,
-    tutti_kernels_share_cpu,
+#define ALL_ISAS(family)                                                                           \
+    {                                                                                              \
+        family, family, family                                                                     \
+    }
+
+/* For each clone; each ends with a row without an op. */
+static const tutti_kernel *const families[][TUTTI_ISAS] = {
+    ALL_ISAS(tutti_kernels_conv_cpu),
+    ALL_ISAS(tutti_kernels_dense_cpu),
+    TUTTI_OF_EACH_ISA(tutti_kernels_norm),
+    TUTTI_OF_EACH_ISA(tutti_kernels_act),
+    ALL_ISAS(tutti_kernels_pool_cpu),
+    TUTTI_OF_EACH_ISA(tutti_kernels_lrn),
+    TUTTI_OF_EACH_ISA(tutti_kernels_arith),
+    ALL_ISAS(tutti_kernels_loss_cpu),
+    TUTTI_OF_EACH_ISA(tutti_kernels_optim),
+    ALL_ISAS(tutti_kernels_pixel_cpu),
+    TUTTI_OF_EACH_ISA(tutti_kernels_mixup),
+    TUTTI_OF_EACH_ISA(tutti_kernels_codec),
+    TUTTI_OF_EACH_ISA(tutti_kernels_share),
 };
 
 /* The rows of the f-th family; NULL past the end. */
 static const tutti_kernel *rows_of(size_t f)
 {
     const size_t count = sizeof families / sizeof *families;
-    return f < count ? families[f] : tutti_kernels_cuda[f - count];
+    return f < count ? families[f][tutti_isa_chosen()] : tutti_kernels_cuda[f - count];
 }
 
 const tutti_kernel *tutti_kernel_get(int i)

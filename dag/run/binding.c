@@ -1,5 +1,6 @@
 #include "dag/run/binding.h"
 
+#include "dag/base/clones.h"
 #include "dag/base/log.h"
 #include "dag/base/mem.h"
 #include "dag/device/device.h"
@@ -239,8 +240,8 @@ tutti_status tutti_binding_open(
     b.gpu = calloc((size_t)b.tensors + 1, sizeof *b.gpu);
     b.kernel = calloc((size_t)b.nodes + 1, sizeof *b.kernel);
     b.args = calloc((size_t)b.nodes + 1, sizeof *b.args);
-    tutti_status status = TUTTI_OK;
-    if (!b.host || !b.gpu || !b.kernel || !b.args)
+    tutti_status status = tutti_isa_check();
+    if (!status && (!b.host || !b.gpu || !b.kernel || !b.args))
         status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d nodes", b.nodes);
     if (!status && place->device == TUTTI_CUDA) status = devices->select(place->gpu);
     if (!status) status = bind(&b);

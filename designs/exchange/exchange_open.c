@@ -2,6 +2,7 @@
 
 #include "collectives/choose.h"
 #include "collectives/transport/transport.h"
+#include "dag/base/clones.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
 #include "designs/passes/chunk.h"
@@ -275,6 +276,7 @@ static tutti_status open_exchange(const void *attached, tutti_transport *transpo
         *x = (tutti_exchange){
             .options = *options, .attached = attached, .transport = transport, .comm_core = -1};
         status = check_options(&x->options);
+        if (!status) status = tutti_isa_check();
     }
     if (status) {
         if (transport) transport->ops->close(transport);

@@ -1,6 +1,7 @@
 /* dag/base: status, log-free helpers, clock, rng, mem, median, dtype, number, text; and that messages
  * pass through text's filter. */
 #include "dag/base/clock.h"
+#include "dag/base/clones.h"
 #include "dag/base/dtype.h"
 #include "dag/base/log.h"
 #include "dag/base/mem.h"
@@ -15,6 +16,8 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 START_TEST(every_status_has_words)
 {
@@ -257,10 +260,43 @@ START_TEST(control_characters_are_shown)
 }
 END_TEST
 
+START_TEST(clones_by_default)
+{
+    static const char *const wrong[] = {"", "avx3", "avx2,avx512", " avx2"};
+    ck_assert_int_eq(unsetenv("TUTTI_MAX_ISA"), 0);
+    ck_assert_ok(tutti_isa_check());
+    const tutti_isa widest = tutti_isa_chosen();
+    ck_assert_int_lt(widest, TUTTI_ISAS);
+    for (int isa = 0; isa < TUTTI_ISAS; isa++) {
+        ck_assert_int_eq(setenv("TUTTI_MAX_ISA", tutti_isa_name((tutti_isa)isa), 1), 0);
+        ck_assert_ok(tutti_isa_check());
+    }
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        ck_assert_int_eq(setenv("TUTTI_MAX_ISA", wrong[i], 1), 0);
+        ck_assert_int_eq(tutti_isa_check(), TUTTI_ERR_USAGE);
+    }
+    ck_assert_int_eq(tutti_isa_chosen(), widest);
+}
+END_TEST
+
+/* In another process, as the choice is made once. */
+START_TEST(clones_below_a_limit)
+{
+    int status;
+    const pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (!child)
+        _exit(setenv("TUTTI_MAX_ISA", "Default", 1) || tutti_isa_check() || tutti_isa_chosen());
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("base");
     TCase *tcase = testing_case(suite, "base");
+    tcase_add_test(tcase, clones_below_a_limit); /* first: the choice has not been made here */
     tcase_add_test(tcase, every_status_has_words);
     tcase_add_test(tcase, a_number_that_is_no_type_is_unknown);
     tcase_add_test(tcase, philox_known_answers);
@@ -273,5 +309,6 @@ int main(void)
     tcase_add_test(tcase, dtypes_have_sizes);
     tcase_add_test(tcase, numbers);
     tcase_add_test(tcase, control_characters_are_shown);
+    tcase_add_test(tcase, clones_by_default);
     return testing_run(suite);
 }

@@ -214,6 +214,40 @@ START_TEST(equals_reference)
 }
 END_TEST
 
+/* ---- Clones: isa.sh compares what each has written ---- */
+
+static FILE *bits_file;
+
+static void write_bits(test_case *c, uint64_t seed)
+{
+    static const char *const libraries[] = {
+        "conv", "dense", "pool"}; /* bits depend on the processor */
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+        if (!strncmp(c->family->name, libraries[i], strlen(libraries[i]))) return;
+    (void)seed;
+    run_ops(c);
+    for (int i = 0; i < c->tensors; i++) {
+        const test_tensor *t = &c->tensor[i];
+        const unsigned char *byte = t->data;
+        uint64_t hash = 14695981039346656037ull;
+        for (size_t b = 0; b < (size_t)t->count * tutti_dtype_bytes(t->dtype); b++)
+            hash = (hash ^ byte[b]) * 1099511628211ull;
+        fprintf(bits_file, "%016llx %s %s %s\n", (unsigned long long)hash, c->text, t->name,
+            tutti_dtype_name(t->dtype));
+    }
+}
+
+START_TEST(bits_are_written)
+{
+    const char *path = getenv("TUTTI_TEST_BITS");
+    if (!path) return;
+    bits_file = fopen(path, "w");
+    ck_assert(bits_file != NULL);
+    each_case(write_bits, 0);
+    ck_assert_int_eq(fclose(bits_file), 0);
+}
+END_TEST
+
 /* ---- Against PyTorch ---- */
 
 /* Compares the case's tensors with every line of the index that names the case. */
@@ -932,6 +966,7 @@ int main(int argc, char **argv)
     tcase_add_test(tcase, table_is_complete);
     tcase_add_test(tcase, every_op_has_a_case);
     tcase_add_test(tcase, equals_reference);
+    tcase_add_test(tcase, bits_are_written);
     tcase_add_test(tcase, equals_pytorch);
     tcase_add_test(tcase, equals_finite_differences);
     tcase_add_test(tcase, bad_descriptors_are_refused);

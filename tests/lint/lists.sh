@@ -35,8 +35,8 @@ if [ -f dag/kernels/table.c ]; then
     }' dag/kernels/*.h)
     while IFS=: read -r file line text; do
         rows=$(grep -oE 'tutti_kernels_[a-z0-9_]+' <<< "$text")
-        grep -qE "^ *$rows,$" dag/kernels/table.c || complain "$file:$line: table.c does not collect $rows"
-    done < <(grep -HnE '^const tutti_kernel tutti_kernels_[a-z0-9_]+\[\] = ' dag/kernels/*_cpu.c)
+        grep -qE "^ *[A-Z_]+\($rows\),$" dag/kernels/table.c || complain "$file:$line: table.c does not collect $rows"
+    done < <(grep -HnE '^const tutti_kernel (TUTTI_CLONE\()?tutti_kernels_[a-z0-9_]+\)?\[\] = ' dag/kernels/*_cpu.c)
     while IFS=: read -r file line _; do
         complain "$file:$line: a list of ops of its own: the rows have them (tutti_op_get, tutti-info --list kernels)"
     done < <(grep -rnE 'tutti_op_[a-z_]+\b.*\btutti_op_[a-z_]+\b.*\btutti_op_[a-z_]+' --include='*.[ch]' dag/graph dag/net dag/run \

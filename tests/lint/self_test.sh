@@ -261,13 +261,13 @@ put_ops() { # ROWS TABLE FILE LINE...
     printf '%b' "$table" > "$tree/dag/kernels/table.c"
 }
 both='    TUTTI_CPU_ROW_OF(up, t, a, b, c),\n    TUTTI_CPU_LOOP(down, a, b),\n'
-put_ops "$both" '    tutti_kernels_move_cpu,\n' dag/net/a.c 'f(&tutti_op_up, &tutti_op_down);'
+put_ops "$both" '    ALL_ISAS(tutti_kernels_move_cpu),\n' dag/net/a.c 'f(&tutti_op_up, &tutti_op_down);'
 expect lists.sh 0
-put_ops '    TUTTI_CPU_ROW(up, a, b, c),\n' '    tutti_kernels_move_cpu,\n' dag/net/a.c ''
+put_ops '    TUTTI_CPU_ROW(up, a, b, c),\n' '    ALL_ISAS(tutti_kernels_move_cpu),\n' dag/net/a.c ''
 expect lists.sh 1 'dag/kernels/move.h:2: the op down has no row'
-put_ops "$both" '    tutti_kernels_other_cpu,\n' dag/net/a.c ''
+put_ops "$both" '    ALL_ISAS(tutti_kernels_other_cpu),\n' dag/net/a.c ''
 expect lists.sh 1 'dag/kernels/move_cpu.c:1: table.c does not collect tutti_kernels_move_cpu'
-put_ops "$both" '    tutti_kernels_move_cpu,\n' dag/run/a.c '{&tutti_op_up, &tutti_op_down, &tutti_op_left};'
+put_ops "$both" '    ALL_ISAS(tutti_kernels_move_cpu),\n' dag/run/a.c '{&tutti_op_up, &tutti_op_down, &tutti_op_left};'
 expect lists.sh 1 'dag/run/a.c:1: a list of ops of its own'
 
 export CC=${CC:-cc} FLAGS='-std=gnu11 -Wall'

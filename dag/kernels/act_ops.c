@@ -1,0 +1,39 @@
+#include "dag/kernels/act.h"
+
+#include "dag/base/log.h"
+#include "dag/kernels/cpu.h"
+
+tutti_status tutti_open_relu(const void *desc, void **args)
+{
+    const tutti_relu_desc *d = desc;
+    if (d->count < 1) return tutti_fail(TUTTI_ERR_INVAL, "relu: the tensor is empty");
+    return tutti_cpu_copy("relu", d, sizeof *d, args);
+}
+
+tutti_status tutti_open_dropout(const void *desc, void **args)
+{
+    const tutti_dropout_desc *d = desc;
+    if (d->count < 1) return tutti_fail(TUTTI_ERR_INVAL, "dropout: the tensor is empty");
+    if (d->offset < 0) return tutti_fail(TUTTI_ERR_INVAL, "dropout: the offset is negative");
+    if (!(d->rate >= 0 && d->rate < 1))
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "dropout: the rate is %g, not in [0, 1)", (double)d->rate);
+    return tutti_cpu_copy("dropout", d, sizeof *d, args);
+}
+
+const tutti_op tutti_op_relu = {.name = "relu",
+    .buffers = "x->y",
+    .part = TUTTI_PART_FORWARD,
+    .desc_bytes = sizeof(tutti_relu_desc)};
+const tutti_op tutti_op_relu_bwd = {.name = "relu_bwd",
+    .buffers = "y,dy->dx",
+    .part = TUTTI_PART_BACKWARD,
+    .desc_bytes = sizeof(tutti_relu_desc)};
+const tutti_op tutti_op_dropout = {.name = "dropout",
+    .buffers = "x,step:I64->y",
+    .part = TUTTI_PART_FORWARD,
+    .desc_bytes = sizeof(tutti_dropout_desc)};
+const tutti_op tutti_op_dropout_bwd = {.name = "dropout_bwd",
+    .buffers = "dy,step:I64->dx",
+    .part = TUTTI_PART_BACKWARD,
+    .desc_bytes = sizeof(tutti_dropout_desc)};

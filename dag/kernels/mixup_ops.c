@@ -1,0 +1,81 @@
+#include "dag/kernels/mixup.h"
+
+#include "dag/base/log.h"
+#include "dag/base/rng.h"
+#include "dag/kernels/cpu.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/* ---- the draw ---- */
+
+/* Random numbers of a pair: so many for each of its two Gammas. A try, of which one in twenty fails
+ * at most, takes two of them. */
+enum { GAMMAS = 2, TRIES = 31, EACH = 2 * (TRIES + 1) };
+
+/* The logarithm of a number drawn from Gamma(alpha, 1): that of one from Gamma(alpha + 1, 1), plus
+ * log(u) / alpha. */
+static double log_gamma_draw(double alpha, uint64_t key, uint64_t stream, uint64_t first)
+{
+    double d = alpha + 2.0 / 3, c = 1 / sqrt(9 * d), v = 1;
+    for (uint64_t n = 0; n < 2 * TRIES; n += 2) {
+        double x = tutti_rng_normal(key, stream, first + n), t = 1 + c * x, drawn = t * t * t;
+        double u = tutti_rng_uniform(key, stream, first + n + 1);
+        if (t <= 0 || log(u) >= x * x / 2 + d * (1 - drawn + log(drawn))) continue;
+        v = drawn;
+        break;
+    }
+    double boost = 1 - tutti_rng_uniform(key, stream, first + 2 * TRIES);
+    return log(d * v) + log(boost) / alpha;
+}
+
+double tutti_mixup_weight(double alpha, uint64_t seed, uint64_t stream, int64_t step, int64_t pair)
+{
+    uint64_t key = seed + (uint64_t)step, first = (uint64_t)pair * GAMMAS * EACH;
+    double a = log_gamma_draw(alpha, key, stream, first),
+           b = log_gamma_draw(alpha, key, stream, first + EACH);
+    return 1 / (1 + exp(b - a));
+}
+
+static tutti_status check_pairs(const char *op, const char *what, int64_t rows)
+{
+    if (rows % 2 == 0) return TUTTI_OK;
+    return tutti_fail(
+        TUTTI_ERR_INVAL, "%s: %s is %" PRId64 "; rows are mixed in pairs", op, what, rows);
+}
+
+tutti_status tutti_open_mixup_draw(const void *desc, void **args)
+{
+    const tutti_mixup_draw_desc *d = desc;
+    tutti_status status = tutti_cpu_check("mixup_draw", "N", d->N, 2);
+    if (!status) status = check_pairs("mixup_draw", "N", d->N);
+    if (!status && d->offset < 0)
+        status = tutti_fail(TUTTI_ERR_INVAL, "mixup_draw: the offset is negative");
+    if (!status) status = check_pairs("mixup_draw", "the offset", d->offset);
+    if (!status && !(d->alpha > 0 && isfinite(d->alpha)))
+        status = tutti_fail(
+            TUTTI_ERR_INVAL, "mixup_draw: alpha is %g; must be finite and above 0", d->alpha);
+    return status ? status : tutti_cpu_copy("mixup_draw", d, sizeof *d, args);
+}
+
+/* ---- the mean ---- */
+
+tutti_status tutti_open_mixup(const void *desc, void **args)
+{
+    const tutti_mixup_desc *d = desc;
+    const int64_t x[] = {d->N, d->each};
+    tutti_status status = tutti_cpu_check("mixup", "N", d->N, 2);
+    if (!status) status = check_pairs("mixup", "N", d->N);
+    if (!status) status = tutti_cpu_check("mixup", "each", d->each, 1);
+    if (!status) status = tutti_cpu_check_count("mixup", x, 2);
+    return status ? status : tutti_cpu_copy("mixup", d, sizeof *d, args);
+}
+
+const tutti_op tutti_op_mixup_draw = {.name = "mixup_draw",
+    .buffers = "labels,step:I64->part:F32",
+    .part = TUTTI_PART_FORWARD,
+    .desc_bytes = sizeof(tutti_mixup_draw_desc)};
+const tutti_op tutti_op_mixup = {.name = "mixup",
+    .buffers = "x,part:F32->y",
+    .part = TUTTI_PART_FORWARD,
+    .desc_bytes = sizeof(tutti_mixup_desc)};

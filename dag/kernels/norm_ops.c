@@ -1,0 +1,64 @@
+#include "dag/kernels/norm.h"
+
+#include "dag/base/log.h"
+#include "dag/kernels/cpu.h"
+
+#include <math.h>
+
+enum { BLOCK_BYTES = 16 << 10, LEAST_BLOCK_ROWS = 8 };
+
+size_t tutti_norm_mask_bytes(const tutti_norm_desc *desc)
+{
+    (void)desc;
+    return 1;
+}
+
+tutti_status tutti_check_norm(const tutti_norm_desc *d)
+{
+    const int64_t x[] = {d->N, d->H, d->W, d->C};
+    tutti_status status = tutti_cpu_check("norm", "N", d->N, 1);
+    if (!status) status = tutti_cpu_check("norm", "H", d->H, 1);
+    if (!status) status = tutti_cpu_check("norm", "W", d->W, 1);
+    if (!status) status = tutti_cpu_check("norm", "C", d->C, 1);
+    if (!status) status = tutti_cpu_check_count("norm", x, 4);
+    if (!status && !(d->eps > 0 && isfinite(d->eps)))
+        status = tutti_fail(TUTTI_ERR_INVAL, "norm: eps is %g, not above 0", (double)d->eps);
+    return status;
+}
+
+int64_t tutti_norm_block_rows(int64_t C)
+{
+    const int64_t rows = BLOCK_BYTES / (int64_t)sizeof(float) / C;
+    return rows < LEAST_BLOCK_ROWS ? LEAST_BLOCK_ROWS : rows;
+}
+
+/* ---- Running statistics ---- */
+
+tutti_status tutti_open_norm_running(const void *desc, void **args)
+{
+    const tutti_norm_running_desc *d = desc;
+    tutti_status status = tutti_cpu_check("norm_running", "C", d->C, 1);
+    if (!status && !(d->momentum >= 0 && d->momentum <= 1))
+        status = tutti_fail(TUTTI_ERR_INVAL, "norm_running: the momentum is %g, not in [0, 1]",
+            (double)d->momentum);
+    if (!status && !(d->weight > 0 && isfinite(d->weight) && d->unbias > 0 && isfinite(d->unbias)))
+        status = tutti_fail(TUTTI_ERR_INVAL, "norm_running: weight and unbias must be above 0");
+    return status ? status : tutti_cpu_copy("norm_running", d, sizeof *d, args);
+}
+
+const tutti_op tutti_op_norm = {.name = "norm",
+    .buffers = "x,scaleshift:F32->y,stats:F32,[mask:U8]",
+    .part = TUTTI_PART_FORWARD,
+    .desc_bytes = sizeof(tutti_norm_desc)};
+const tutti_op tutti_op_norm_infer = {.name = "norm_infer",
+    .buffers = "x,scaleshift:F32,running:F32->y",
+    .part = TUTTI_PART_FORWARD,
+    .desc_bytes = sizeof(tutti_norm_desc)};
+const tutti_op tutti_op_norm_bwd = {.name = "norm_bwd",
+    .buffers = "x,dy,scaleshift:F32,stats:F32,[mask:U8]->dx,dscaleshift:F32",
+    .part = TUTTI_PART_BACKWARD,
+    .desc_bytes = sizeof(tutti_norm_desc)};
+const tutti_op tutti_op_norm_running = {.name = "norm_running",
+    .buffers = "stats_sum->running(rw)",
+    .part = TUTTI_PART_UPDATE,
+    .desc_bytes = sizeof(tutti_norm_running_desc)};
