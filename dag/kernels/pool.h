@@ -42,7 +42,8 @@ static inline int64_t tutti_pool_width(const tutti_pool_desc *d)
     return tutti_pool_out(d->W, d->S, d->stride[1], d->pad[1], d->ceiling);
 }
 
-/* Bytes of the argmax workspace of a maximum pooling of such elements, at least 1. [M] */
+/* Bytes of the argmax workspace of a maximum pooling of such elements, at least 1. Where the processor
+ * cannot compute in this type, as many as for float32: a GPU can, and takes no more. [M] */
 size_t tutti_pool_argmax_bytes(const tutti_pool_desc *desc, tutti_dtype dtype);
 
 extern const tutti_op tutti_op_pool_max, tutti_op_pool_max_bwd, tutti_op_pool_avg,

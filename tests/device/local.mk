@@ -23,7 +23,7 @@ EXTRA_DIST += $(fake_sources) $(fake_headers) tests/device/fake/launch.cuh tests
 	tests/device/fake/nccl.map \
 	tests/device/fake/compute.c tests/device/fake/compute.h tests/device/fake/now.c tests/device/fake/now.h
 # The fakes of cuBLAS and cuDNN compute with the CPU's kernels.
-fake_compute = tests/device/fake/compute.c dag/kernels/conv_cpu.c dag/kernels/cpu.c dag/kernels/dense_cpu.c dag/kernels/onednn.c \
+fake_compute = tests/device/fake/compute.c tests/support/cpu_kernel.c dag/kernels/conv_cpu.c dag/kernels/cpu.c dag/kernels/dense_cpu.c dag/kernels/onednn.c \
 	dag/base/dtype.c dag/base/log.c dag/base/mem.c
 if HAVE_CUDA
 fake_libraries = tests/device/fake/libcudart.so.13 tests/device/fake/libcublas.so.13
@@ -77,7 +77,7 @@ tests/device/fake/libcudart.so.13: $(fake_sources) $(fake_headers) tests/device/
 fake_library = $(AM_V_CCLD)$(fake_build) -Wl,-soname,$(@F) -Wl,--version-script=$(srcdir)/tests/device/fake/$(library).map \
 	  -o $@ $(srcdir)/tests/device/fake/$(library)*.c $(fake_compute:%=$(srcdir)/%) tests/device/fake/libcudart.so.13 \
 	  $(ONEDNN_LIBS) -lpthread
-fake_needs = $(fake_compute) tests/device/fake/compute.h tests/device/fake/fake.h tests/device/fake/libcudart.so.13
+fake_needs = $(fake_compute) tests/device/fake/compute.h tests/support/cpu_kernel.h tests/device/fake/fake.h tests/device/fake/libcudart.so.13
 tests/device/fake/libcublas.so.13: library = cublas
 tests/device/fake/libcublas.so.13: tests/device/fake/cublas.c tests/device/fake/cublas.map $(fake_needs)
 	$(fake_library)

@@ -155,17 +155,6 @@ static tutti_status put(
     return status;
 }
 
-static void run_on_cpu(
-    const test_case *c, const tutti_op *op, int count, const test_tensor *const tensor[])
-{
-    const tutti_kernel *kernel = tutti_kernel_find(op, TUTTI_CPU, tensor[0]->dtype);
-    void *args = NULL, *buf[MAX_BUFFERS];
-    for (int b = 0; b < count; b++) buf[b] = tensor[b]->data;
-    ck_assert_ok(kernel->open(&c->desc, &args));
-    ck_assert_ok(kernel->fn(args, buf, NULL));
-    kernel->close(args);
-}
-
 static void forget(stream *s, const tutti_kernel *kernel, int count)
 {
     if (s->args) kernel->close(s->args);
@@ -194,7 +183,9 @@ static void compare(const test_case *c, const tutti_op *op, const tutti_kernel *
         if (status) wrong(c, op, "cannot be started: %s", tutti_status_name(status));
         for (int s = 0; s < STREAMS && !status; s++) wait_for(&streams[s]);
     }
-    if (!status) run_on_cpu(c, op, count, tensor);
+    void *data[MAX_BUFFERS];
+    for (int b = 0; b < count; b++) data[b] = tensor[b]->data;
+    if (!status) test_run_on_cpu(c, op, count, tensor, data);
     for (int s = 0; s < STREAMS; s++) {
         for (int b = 0; b < count && !status; b++)
             compare_tensor(

@@ -3,8 +3,10 @@
 #include "dag/base/bf16.h"
 #include "dag/base/rng.h"
 #include "dag/kernels/arith.h"
+#include "dag/kernels/dense.h"
 #include "dag/kernels/optim.h"
 #include "dag/kernels/share.h"
+#include "tests/support/cpu_kernel.h"
 #include "tests/support/testing.h"
 
 #include <ctype.h>
@@ -230,4 +232,15 @@ int test_buffers(const test_case *c, const tutti_op *op, const test_tensor *buff
         written[count++] = out;
     }
     return count;
+}
+
+void test_run_on_cpu(const test_case *c, const tutti_op *op, int count,
+    const test_tensor *const buffer[], void *const data[])
+{
+    const tutti_op *wide = op == &tutti_op_dense_wide ? &tutti_op_dense : op;
+    cpu_operand operand[MAX_BUFFERS];
+    for (int b = 0; b < count; b++)
+        operand[b] = (cpu_operand){data[b], (size_t)buffer[b]->count, buffer[b]->dtype};
+    ck_assert_ok(cpu_kernel_run(tutti_kernel_find(op, TUTTI_CPU, buffer[0]->dtype),
+        tutti_kernel_find(wide, TUTTI_CPU, TUTTI_F32), &c->desc, operand, count));
 }

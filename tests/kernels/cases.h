@@ -69,6 +69,11 @@ void test_to_data(const test_tensor *t);
 int test_buffers(const test_case *c, const tutti_op *op, const test_tensor *buffer[MAX_BUFFERS],
     int written[MAX_BUFFERS]);
 
+/* Runs an op of the case on the CPU, on these buffers; in float32 where this processor cannot compute in
+ * bf16 (tests/support/cpu_kernel.h). */
+void test_run_on_cpu(const test_case *c, const tutti_op *op, int count,
+    const test_tensor *const buffer[], void *const data[]);
+
 /* families.c */
 extern const test_family *const test_families[];
 /* A key of a family's descriptor: its offset and type ('i' int64, 'u' uint64, 'd' int, 'f' float,

@@ -12,6 +12,7 @@
 #include "tests/device/fake/now.h"
 #include "tests/kernels/cases.h"
 #include "tests/kernels/host_rows.h"
+#include "tests/support/cpu_kernel.h"
 #include "tests/support/testing.h"
 
 #include <math.h>
@@ -42,7 +43,7 @@ static void run(const tutti_kernel *kernel, const test_case *c, void *const buf[
 {
     void *args = NULL;
     ck_assert_ok(kernel->open(&c->desc, &args));
-    ck_assert_ok(kernel->fn(args, buf, kernel->device == TUTTI_CUDA ? &streams[0] : NULL));
+    ck_assert_ok(kernel->fn(args, buf, &streams[0]));
     kernel->close(args);
 }
 
@@ -105,7 +106,7 @@ static void compare(const test_case *c, const tutti_op *op)
         ck_assert_ptr_nonnull(host[b]);
         memcpy(host[b], tensor[b]->data, bytes);
     }
-    run(tutti_kernel_find(op, TUTTI_CPU, tensor[0]->dtype), c, cpu);
+    test_run_on_cpu(c, op, count, tensor, cpu);
     run(kernel, c, host);
     for (int b = 0; b < count; b++) {
         for (int64_t e = 0; e < tensor[b]->count; e++)
@@ -247,15 +248,16 @@ START_TEST(images_in_parts)
     ck_assert(x && dy);
     for (size_t i = 0; i < count; i++) x[i] = (uint16_t)(0x3f00 + i % 253);
     for (size_t i = 0; i < pixels; i++) dy[i] = (uint16_t)(0x3a00 + i % 127);
-    for (int k = 0; k < 2; k++) {
-        const tutti_kernel *kernel =
-            k ? host_kernel(&tutti_op_conv_bwd_weights, TUTTI_BF16)
-              : tutti_kernel_find(&tutti_op_conv_bwd_weights, TUTTI_CPU, TUTTI_BF16);
-        void *args = NULL, *const buf[] = {x, dy, dw[k]};
-        ck_assert_ok(kernel->open(&desc, &args));
-        ck_assert_ok(kernel->fn(args, buf, k ? &streams[0] : NULL));
-        kernel->close(args);
-    }
+    const cpu_operand operand[] = {
+        {x, count, TUTTI_BF16}, {dy, pixels, TUTTI_BF16}, {dw[0], 64, TUTTI_F32}};
+    const tutti_op *op = &tutti_op_conv_bwd_weights;
+    ck_assert_ok(cpu_kernel_run(tutti_kernel_find(op, TUTTI_CPU, TUTTI_BF16),
+        tutti_kernel_find(op, TUTTI_CPU, TUTTI_F32), &desc, operand, 3));
+    const tutti_kernel *kernel = host_kernel(op, TUTTI_BF16);
+    void *args = NULL;
+    ck_assert_ok(kernel->open(&desc, &args));
+    ck_assert_ok(kernel->fn(args, (void *[]){x, dy, dw[1]}, &streams[0]));
+    kernel->close(args);
     for (int c = 0; c < 64; c++)
         ck_assert_msg(fabsf(dw[0][c] - dw[1][c]) <= 0x1p-16f * dw[0][c], "%g, not %g",
             (double)dw[1][c], (double)dw[0][c]);

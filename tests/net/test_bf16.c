@@ -143,8 +143,9 @@ static double distance(const trial *full, const trial *half)
 START_TEST(values_of_bf16)
 {
     static trial_net_fn *const nets[] = {with_norm, without_norm, with_branches, with_windows};
+    const int computes = testing_computes_bf16("values_of_bf16");
     data *d = make_data();
-    for (int i = 0; i < 8 && !tutti_kernel_fault(TUTTI_BF16); i++) {
+    for (int i = 0; i < 8 && computes; i++) {
         trial full, half;
         open_half(&full, nets[i / 2], TUTTI_F32, 1 + 2 * (i % 2));
         open_half(&half, nets[i / 2], TUTTI_BF16, 1 + 2 * (i % 2));
@@ -196,7 +197,7 @@ static void take_averages(trial *t)
 /* Averages are evaluated as weights would be that are equal to them, and leave these alone. */
 START_TEST(averages_are_evaluated_in_bf16)
 {
-    if (tutti_kernel_fault(TUTTI_BF16)) return;
+    if (!testing_computes_bf16("averages_are_evaluated")) return;
     data *d = make_data();
     const tutti_step_options options = {.batch = BATCH,
         .micro_batches = 2,

@@ -1,5 +1,7 @@
 #include "tests/support/testing.h"
 
+#include "dag/kernels/kernel.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,6 +30,20 @@ const char *testing_source(const char *path)
     const char *root = getenv("TUTTI_SRCDIR");
     snprintf(full, sizeof full, "%s/%s", root ? root : ".", path);
     return full;
+}
+
+void testing_left_out(const char *what, const char *why)
+{
+    printf("left out: %s: %s\n", what, why);
+}
+
+int testing_computes_bf16(const char *what)
+{
+    const char *fault = tutti_kernel_fault(TUTTI_BF16);
+    char named[128];
+    snprintf(named, sizeof named, "%s in bf16", what);
+    if (fault) testing_left_out(named, fault);
+    return !fault;
 }
 
 int testing_fewer(void)

@@ -27,6 +27,11 @@ const char *testing_source(const char *path);
  * replayed. */
 unsigned long testing_seed(unsigned long fallback);
 
+/* Says that this machine cannot run a part of the test; tests/support/left_out.sh lists these lines. */
+void testing_left_out(const char *what, const char *why);
+/* Whether this processor computes in bf16. If not, `what` is left out in bf16. */
+int testing_computes_bf16(const char *what);
+
 /* Whether TUTTI_TEST_FEWER is set: where memory and threads are looked at, what repeats a computation or tries every
  * order of it is cut short. */
 int testing_fewer(void);

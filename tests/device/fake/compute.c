@@ -1,6 +1,7 @@
 #include "tests/device/fake/compute.h"
 
 #include "dag/kernels/cpu.h"
+#include "dag/kernels/dense.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,14 +15,12 @@ static const tutti_kernel *find(const tutti_op *op, tutti_dtype dtype)
     return NULL;
 }
 
-void compute_run(
-    const char *call, const tutti_op *op, tutti_dtype dtype, const void *desc, void *const buf[])
+void compute_run(const char *call, const tutti_op *op, tutti_dtype dtype, const void *desc,
+    const cpu_operand operand[3])
 {
-    const tutti_kernel *kernel = find(op, dtype);
-    void *args = NULL;
-    if (!kernel || kernel->open(desc, &args) || kernel->fn(args, buf, NULL))
+    const tutti_op *wide = op == &tutti_op_dense_wide ? &tutti_op_dense : op;
+    if (cpu_kernel_run(find(op, dtype), find(wide, TUTTI_F32), desc, operand, 3))
         fake_fail("%s: the CPU's kernel of %s does not compute it", call, op->name);
-    kernel->close(args);
 }
 
 void compute_round_tf32(float *numbers, size_t count)

@@ -157,7 +157,8 @@ static int run(void *arg)
     if (j->tf32) compute_round_tf32(w, j->c.rows * j->depth);
     const int wide = j->a.dtype != j->c.dtype;
     compute_run(call, wide ? &tutti_op_dense_wide : &tutti_op_dense, j->a.dtype, &desc,
-        (void *[]){x, w, y});
+        (cpu_operand[]){{x, j->c.columns * j->depth, j->b.dtype},
+            {w, j->c.rows * j->depth, j->a.dtype}, {y, j->c.columns * j->c.rows, j->c.dtype}});
     for (size_t c = 0; c < j->c.columns; c++)
         memcpy(j->c.inside + c * j->c.lead * element, y + c * j->c.rows * element,
             j->c.rows * element);

@@ -54,7 +54,10 @@ static int run(void *arg)
     for (int t = 0; j->tf32 && t < TO; t++)
         j->tensor[t] = copy[t] = rounded(j->tensor[t], w->count[t]);
     if (j->adds) j->tensor[TO] = copy[TO] = compute_room(w->count[TO] * sizeof(float));
-    compute_run(j->call, j->op, j->from, &j->desc, j->tensor);
+    cpu_operand operand[TENSORS];
+    for (int t = 0; t < TENSORS; t++)
+        operand[t] = (cpu_operand){j->tensor[t], w->count[t], t == TO ? j->to : j->from};
+    compute_run(j->call, j->op, j->from, &j->desc, operand);
     if (j->adds) add(to, copy[TO], w->count[TO]);
     for (int t = 0; t < TENSORS; t++) free(copy[t]);
     free(w);
