@@ -614,10 +614,11 @@ const char *tutti_onednn_instructions(void)
     return name;
 }
 
-/* Without these instructions the library computes bf16 several times slower than float32, or not at
- * all. */
+/* Without SSE4.1 the library has only its reference code, hundreds of times slower; without instructions for
+ * bf16 it computes in bf16 several times slower than in float32, or not at all. */
 const char *tutti_onednn_fault(tutti_dtype dtype)
 {
+    if (!has_set(dnnl_cpu_isa_sse41)) return "this processor has no SSE4.1, which kernels need";
     return dtype != TUTTI_BF16 || has_set(dnnl_cpu_isa_avx512_core_bf16)
                ? NULL
                : "this processor has no instructions for bf16 (avx512_bf16 or AMX), or "

@@ -153,6 +153,8 @@ static tutti_status bind_kernel(tutti_binding *b, int i)
 
 static tutti_status bind_kernels(tutti_binding *b)
 {
+    const char *fault = b->place.device == TUTTI_CPU ? tutti_kernel_fault(TUTTI_F32) : NULL;
+    if (fault) return tutti_fail(TUTTI_ERR_UNSUPPORTED, "%s: use another machine, or a GPU", fault);
     tutti_status status = TUTTI_OK;
     for (int i = 0; i < b->nodes && !status; i++) status = bind_kernel(b, i);
     return status;

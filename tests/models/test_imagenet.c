@@ -2,9 +2,11 @@
  * against PyTorch in double precision (tests/golden/net/make_models.py) and finite
  * differences, on small images in 10 classes.
  *
- * Among millions of ReLUs and maxima a few flip by rounding alone, and untrained residual networks
- * amplify what is below a flip (test_large.c has the sizes). A systematic error is of the order of the
- * value itself. */
+ * The forward pass agrees to rounding, on any instruction set. Backward, a ReLU or a maximum whose inputs
+ * differ by rounding alone may pick the other side, and one such flip among the 16384 values of a layer
+ * moves single gradients in front of it by a hundredth of their size; untrained residual networks amplify
+ * that. Each tolerance is two to three times the largest error in eight runs: with SSE4.1, AVX and AVX2, and with
+ * the last bit of the images changed at random. */
 #include "apps/models/model.h"
 #include "tests/models/golden.h"
 
@@ -19,26 +21,26 @@ typedef struct row {
     int size;
     float rate;
     const char *logits;
-    double tolerance;
+    double forward, backward; /* tolerances of the first pass; of gradients and the next loss */
 } row;
 
 static const row rows[] = {
-    {"resnet18", 64, 1e-3f, "fc@0", 3e-2},
-    {"resnet34", 64, 1e-4f, "fc@0", 3e-2},
-    {"resnet101", 64, 1e-5f, "fc@0", 0.3},
-    {"resnet152", 64, 1e-5f, "fc@0", 0.4},
-    {"resnext50-32x4d", 64, 1e-5f, "fc@0", 0.1},
-    {"alexnet", 67, 1e-2f, "fc8@0", 3e-2},
-    {"alexnet-tv", 64, 1e-2f, "classifier.6@0", 3e-2},
-    {"vgg11-224", 32, 1e-2f, "fc3@0", 3e-2},
-    {"vgg13-224", 32, 1e-2f, "fc3@0", 3e-2},
-    {"vgg19-224", 32, 1e-2f, "fc3@0", 3e-2},
-    {"vgg11-bn-224", 64, 1e-2f, "fc3@0", 0.1},
-    {"vgg16-bn-224", 64, 1e-2f, "fc3@0", 0.1},
-    {"vgg19-bn-224", 64, 1e-2f, "fc3@0", 0.1},
-    {"googlenet", 96, 1e-3f, "fc@0", 3e-2},
-    {"googlenet-bn", 64, 1e-3f, "fc@0", 0.1},
-    {"mobilenet-v1", 64, 1e-3f, "fc@0", 3e-2},
+    {"resnet18", 64, 1e-3f, "fc@0", 0.0001, 0.2},
+    {"resnet34", 64, 1e-4f, "fc@0", 0.0001, 0.12},
+    {"resnet101", 64, 1e-5f, "fc@0", 0.003, 0.5},
+    {"resnet152", 64, 1e-5f, "fc@0", 0.01, 0.7},
+    {"resnext50-32x4d", 64, 1e-5f, "fc@0", 0.0005, 0.4},
+    {"alexnet", 67, 1e-2f, "fc8@0", 2e-5, 0.03},
+    {"alexnet-tv", 64, 1e-2f, "classifier.6@0", 2e-5, 0.03},
+    {"vgg11-224", 32, 1e-2f, "fc3@0", 2e-5, 0.03},
+    {"vgg13-224", 32, 1e-2f, "fc3@0", 2e-5, 0.03},
+    {"vgg19-224", 32, 1e-2f, "fc3@0", 2e-5, 0.1},
+    {"vgg11-bn-224", 64, 1e-2f, "fc3@0", 0.0001, 0.06},
+    {"vgg16-bn-224", 64, 1e-2f, "fc3@0", 0.0001, 0.1},
+    {"vgg19-bn-224", 64, 1e-2f, "fc3@0", 0.0002, 0.2},
+    {"googlenet", 96, 1e-3f, "fc@0", 2e-5, 0.03},
+    {"googlenet-bn", 64, 1e-3f, "fc@0", 0.0004, 0.2},
+    {"mobilenet-v1", 64, 1e-3f, "fc@0", 0.0002, 0.06},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -85,16 +87,16 @@ START_TEST(two_steps)
     const row *r = &rows[_i];
     char file[64];
     snprintf(file, sizeof file, "tests/golden/net/%s.txt", r->name);
-    const golden g = {file, r->tolerance};
+    const golden g = {file, r->forward}, later = {file, r->backward};
     data d;
     open_data(&d, _i);
     trial_run(&d.t, d.t.step->train, d.images, d.labels, r->rate, 0);
     golden_check_loss(&g, &d.t, "loss", "0");
     golden_check_logits(&g, &d.t, r->logits, "train");
     int zeros = golden_check_zeros(&g, &d.t, "zero", "d.");
-    golden_check_tensors(&g, &d.t, "gradient", "d.", d.t.step->parameters - zeros);
+    golden_check_tensors(&later, &d.t, "gradient", "d.", d.t.step->parameters - zeros);
     trial_run(&d.t, d.t.step->train, d.images, d.labels, r->rate, 1);
-    golden_check_loss(&g, &d.t, "loss", "1");
+    golden_check_loss(&later, &d.t, "loss", "1");
     close_data(&d);
 }
 END_TEST
