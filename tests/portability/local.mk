@@ -1,5 +1,6 @@
 # The README's commands on fresh systems; needs root and debootstrap, and says so where it skips.
-EXTRA_DIST += tests/portability/debian.sh
+EXTRA_DIST += tests/portability/debian.sh tests/portability/slurm.sh
+TESTS += tests/portability/slurm.sh
 check-debian:
 	@status=0; for release in bookworm trixie; do \
 	    bash $(srcdir)/tests/portability/debian.sh $$release || { status=$$?; [ $$status = 77 ] || exit $$status; }; \
