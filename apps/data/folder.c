@@ -1,8 +1,10 @@
 #include "apps/data/folder.h"
 
 #include "apps/data/file.h"
+#include "apps/data/other_file.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -89,6 +91,17 @@ static int append_name(tutti_names *list, size_t *room, const char *name)
     return 0;
 }
 
+static void count_other(const char *folder, const struct dirent *entry, tutti_names *list)
+{
+    const char *dot = strrchr(entry->d_name, '.');
+    int type = entry_type(folder, entry);
+    tutti_other kind = type == DT_DIR                                ? TUTTI_OTHER_FOLDER
+                       : type != DT_REG                              ? TUTTI_OTHER_ODD
+                       : dot && tutti_other_file_is_picture(dot + 1) ? TUTTI_OTHER_PICTURE
+                                                                     : TUTTI_OTHER_FILE;
+    if (!list->others[kind]++) snprintf(list->other[kind], TUTTI_OTHER_NAME, "%s", entry->d_name);
+}
+
 int tutti_names_list(const char *folder, tutti_names_wanted wanted, tutti_names *list)
 {
     *list = (tutti_names){0};
@@ -107,8 +120,8 @@ int tutti_names_list(const char *folder, tutti_names_wanted wanted, tutti_names 
         if (wanted(folder, entry)) {
             error = append_name(list, &room, entry->d_name);
             list->links += (size_t)is_link(folder, entry);
-        } else if (!list->others++) {
-            memcpy(list->other, entry->d_name, strlen(entry->d_name) + 1);
+        } else {
+            count_other(folder, entry, list);
         }
     }
     closedir(dir);

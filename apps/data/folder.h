@@ -8,12 +8,23 @@
 #include <dirent.h>
 #include <stddef.h>
 
+/* What an entry is that is not wanted. */
+typedef enum tutti_other {
+    TUTTI_OTHER_FOLDER,
+    TUTTI_OTHER_PICTURE, /* named as pictures of a kind that is not wanted */
+    TUTTI_OTHER_FILE,
+    TUTTI_OTHER_ODD, /* a link to nothing, a pipe, ... */
+    TUTTI_OTHERS
+} tutti_other;
+
+enum { TUTTI_OTHER_NAME = 256 };
+
 typedef struct tutti_names {
     char **names; /* sorted */
     size_t count;
-    size_t others;   /* unwanted entries, without hidden ones */
-    char other[256]; /* one of them */
-    size_t links;    /* wanted entries that are links */
+    size_t others[TUTTI_OTHERS];                /* unwanted entries, without hidden ones */
+    char other[TUTTI_OTHERS][TUTTI_OTHER_NAME]; /* one of each kind */
+    size_t links;                               /* wanted entries that are links */
 } tutti_names;
 
 typedef int (*tutti_names_wanted)(const char *folder, const struct dirent *entry);

@@ -20,7 +20,7 @@
 
 #include <zlib.h>
 
-static const char magic[] = "tutti-index-1";
+static const char magic[] = "tutti-index-2";
 
 enum {
     LEAST_FILES = 1000, /* of a data set that has an index */
@@ -151,7 +151,8 @@ static void read_index(tutti_folder_index *x, const char *from, const char *kind
     if (load(from, &x->was) && understand(x, kind)) return;
     x->damaged = 1;
     x->known_count = 0;
-    tutti_log(TUTTI_LOG_WARN, "index %s: it is damaged; all folders of %s are listed again", from,
+    tutti_log(TUTTI_LOG_WARN,
+        "index %s: it is damaged, or of another version; all folders of %s are listed again", from,
         x->root);
 }
 

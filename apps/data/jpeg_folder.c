@@ -171,37 +171,92 @@ static tutti_status first_size(
     return status;
 }
 
-/* What is said about a class, whether its files come from the disk or from an index. */
-static tutti_status check_class(
-    const char *root, const char *name, int may_be_absent, const tutti_names *files)
+/* What is listed, and where. */
+typedef struct survey {
+    const char *path; /* DIR */
+    char *train, *root;
+    tutti_split split;
+    int imagenet, flat;
+    tutti_names classes;
+    tutti_folder_index *index;
+    int64_t images;
+    size_t others[TUTTI_OTHERS];                    /* left out */
+    char other[TUTTI_OTHERS][2 * TUTTI_OTHER_NAME]; /* one of each kind, with its folder */
+} survey;
+
+static const char *wanted_names(int imagenet)
 {
-    if (!files->count && !may_be_absent)
-        return tutti_fail(TUTTI_ERR_FORMAT, "%s/%s: this class holds no .jpg or .jpeg file%s%s",
-            root, name, files->others ? ", only others such as " : "",
-            files->others ? files->other : "");
-    if (files->others)
-        tutti_log(TUTTI_LOG_WARN, "%s/%s: skips %zu files that are not .jpg or .jpeg, such as %s",
-            root, name, files->others, files->other);
-    return TUTTI_OK;
+    return imagenet ? ".jpg, .jpeg or .png" : ".jpg or .jpeg";
+}
+
+/* A class without images, whether its files come from the disk or from an index. */
+static tutti_status fail_empty(
+    const char *root, const char *name, int imagenet, const tutti_names *files)
+{
+    static const struct {
+        const char *before, *after;
+    } kinds[TUTTI_OTHERS] = {[TUTTI_OTHER_FOLDER] = {", only folders such as ",
+                                 "; put images into the class's own folder"},
+        [TUTTI_OTHER_PICTURE] = {", only pictures of other kinds such as ", "; convert them"},
+        [TUTTI_OTHER_FILE] = {", only others such as ", ""},
+        [TUTTI_OTHER_ODD] = {", only broken links or special files such as ", ""}};
+    static const tutti_other order[] = {
+        TUTTI_OTHER_PICTURE, TUTTI_OTHER_FOLDER, TUTTI_OTHER_FILE, TUTTI_OTHER_ODD};
+    size_t k = 0;
+    while (k < TUTTI_OTHERS && !files->others[order[k]]) k++;
+    int is_empty = k == TUTTI_OTHERS;
+    return tutti_fail(TUTTI_ERR_FORMAT, "%s/%s: this class holds no %s file%s%s%s", root, name,
+        wanted_names(imagenet), is_empty ? "" : kinds[order[k]].before,
+        is_empty ? "" : files->other[order[k]], is_empty ? "" : kinds[order[k]].after);
+}
+
+/* Adds what a folder of the root has beside images; "": the root itself. */
+static void count_others(survey *s, const char *name, const tutti_names *found)
+{
+    for (int k = 0; k < TUTTI_OTHERS; k++) {
+        if (!s->others[k] && found->others[k])
+            snprintf(
+                s->other[k], sizeof s->other[k], "%s%s%s", name, *name ? "/" : "", found->other[k]);
+        s->others[k] += found->others[k];
+    }
+}
+
+/* What is left out, by kind, each with an example. */
+static void tell_others(const survey *s)
+{
+    static const char *const kinds[TUTTI_OTHERS] = {[TUTTI_OTHER_FOLDER] = "folders",
+        [TUTTI_OTHER_PICTURE] = "pictures",
+        [TUTTI_OTHER_FILE] = "other files",
+        [TUTTI_OTHER_ODD] = "broken links or special files"};
+    char list[TUTTI_OTHERS * (TUTTI_OTHER_NAME + 320)] = "";
+    size_t used = 0;
+    for (int k = 0; k < TUTTI_OTHERS; k++)
+        if (s->others[k])
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%zu %s (such as %s)",
+                used ? ", " : "", s->others[k], kinds[k], s->other[k]);
+    if (used)
+        tutti_log(TUTTI_LOG_WARN, "%s: leaves out %s; read are only %s files in %s", s->root, list,
+            wanted_names(s->imagenet), s->flat ? "it" : "the folders of classes themselves");
 }
 
 /* A class that is only in the test set has no label. With imagenet, one that is only in the training set is an error,
  * too: a part of the images is missing. */
-static tutti_status check_test_classes(const char *root, const tutti_names *classes, int imagenet)
+static tutti_status check_test_classes(survey *s)
 {
     tutti_names found;
-    int error = tutti_names_list(root, tutti_names_folder, &found);
-    if (error) return fail_list(root, error);
+    int error = tutti_names_list(s->root, tutti_names_folder, &found);
+    if (error) return fail_list(s->root, error);
+    count_others(s, "", &found);
     tutti_status status = TUTTI_OK;
     for (size_t c = 0; c < found.count && !status; c++)
-        if (tutti_names_index(classes, found.names[c]) < 0)
+        if (tutti_names_index(&s->classes, found.names[c]) < 0)
             status = tutti_fail(TUTTI_ERR_FORMAT, "%s/%s: this class is not in the training set",
-                root, found.names[c]);
-    for (size_t c = 0; c < classes->count && imagenet && !status; c++)
-        if (tutti_names_index(&found, classes->names[c]) < 0)
+                s->root, found.names[c]);
+    for (size_t c = 0; c < s->classes.count && s->imagenet && !status; c++)
+        if (tutti_names_index(&found, s->classes.names[c]) < 0)
             status = tutti_fail(TUTTI_ERR_FORMAT,
-                "%s: has no folder %s, which train has: some classes were not unpacked", root,
-                classes->names[c]);
+                "%s: has no folder %s, which train has: some classes were not unpacked", s->root,
+                s->classes.names[c]);
     tutti_names_free(&found);
     return status;
 }
@@ -221,17 +276,6 @@ static void folder_close(tutti_dataset *dataset)
 
 /* ---- listing, on one rank ---- */
 
-/* What is listed, and where. */
-typedef struct survey {
-    const char *path; /* DIR */
-    char *train, *root;
-    tutti_split split;
-    int imagenet, flat;
-    tutti_names classes;
-    tutti_folder_index *index;
-    int64_t images;
-} survey;
-
 /* The entry of one folder of the root; "": of the root itself. */
 static tutti_status list_files(survey *s, const char *name, tutti_bytes *list)
 {
@@ -244,9 +288,11 @@ static tutti_status list_files(survey *s, const char *name, tutti_bytes *list)
         char *folder = tutti_path_format("%s/%s", s->root, name);
         status = fail_list(folder && *name ? folder : s->root, error);
         free(folder);
-    } else if (*name) {
-        status = check_class(s->root, name, may_be_absent, &files);
+    } else if (*name && !files.count && !may_be_absent) {
+        status = fail_empty(s->root, name, s->imagenet, &files);
     }
+    if (!*name) files.others[TUTTI_OTHER_FILE] = 0; /* such as val.txt */
+    count_others(s, name, &files);
     if (!status) status = tutti_listed_put(list, name, &unknown, &files);
     s->images += (int64_t)files.count;
     tutti_names_free(&files);
@@ -286,13 +332,14 @@ static tutti_status list_all(survey *s, const tutti_dataset *asked, tutti_bytes 
     if (!s->classes.count)
         return tutti_fail(TUTTI_ERR_FORMAT,
             "%s: holds no folder of a class; expected %s/<class>/*.jpg", s->train, s->train);
+    if (s->split == TUTTI_TRAIN) count_others(s, "", &s->classes);
     tutti_status status = list_head(s, asked, list);
-    if (!status && s->split == TUTTI_TEST && !s->flat)
-        status = check_test_classes(s->root, &s->classes, s->imagenet);
+    if (!status && s->split == TUTTI_TEST && !s->flat) status = check_test_classes(s);
     if (!status)
         status = tutti_folder_index_open(
             s->path, folder_name(s->imagenet, s->split), asked->source->name, &s->index);
     if (!status) status = list_entries(s, list);
+    if (!status) tell_others(s);
     tutti_folder_index_close(s->index, !status);
     return status;
 }

@@ -3,7 +3,9 @@
  * All is text, and each piece of it ends in a zero byte. An entry is a folder's name, the state that
  * the folder was in, and the names of its files:
  *
- *   name | inode modified_s modified_ns changed_s changed_ns files others | other | file | file ...
+ *   name | inode modified_s modified_ns changed_s changed_ns files | others | other | ... | file ...
+ *
+ * with a number of others and the name of one, or nothing, for each kind (folder.h).
  *
  * Bytes may come from a damaged file. What is read is checked: names are those of files in a folder
  * (not hidden, without a slash) and ascend. Threads: [A], one thread per object. */

@@ -304,7 +304,15 @@ START_TEST(jpeg_folders)
     fixture_mkdir(folder, "train/dog");
     refuse(TUTTI_ERR_FORMAT, folder, NULL, TUTTI_TRAIN, "train/dog", "no .jpg");
     fixture_write(folder, "train/dog/1.png", "x", 1);
-    refuse(TUTTI_ERR_FORMAT, folder, NULL, TUTTI_TRAIN, "train/dog", "only others such as 1.png");
+    refuse(TUTTI_ERR_FORMAT, folder, NULL, TUTTI_TRAIN, "train/dog",
+        "only pictures of other kinds such as 1.png; convert them");
+    ck_assert_int_eq(remove(fixture_path(folder, "train/dog/1.png")), 0);
+    fixture_mkdir(folder, "train/dog/1.jpg");
+    refuse(TUTTI_ERR_FORMAT, folder, NULL, TUTTI_TRAIN, "train/dog", "only folders such as 1.jpg",
+        "put images into");
+    ck_assert_int_eq(rmdir(fixture_path(folder, "train/dog/1.jpg")), 0);
+    fixture_write(folder, "train/dog/notes.txt", "x", 1);
+    refuse(TUTTI_ERR_FORMAT, folder, NULL, TUTTI_TRAIN, "only others such as notes.txt");
     fixture_mkdir(folder, "other");
     fixture_mkdir(folder, "other/train");
     refuse(TUTTI_ERR_FORMAT, fixture_path(folder, "other"), NULL, TUTTI_TRAIN, "other/train",
@@ -319,6 +327,47 @@ START_TEST(jpeg_folders)
         "download failed");
     fixture_write(folder, "train/ant/0.jpg", "", 0);
     refuse(TUTTI_ERR_FORMAT, folder, "jpeg", TUTTI_TRAIN, "train/ant/0.jpg", "0 bytes");
+}
+END_TEST
+
+/* What is left out is told once for a split, by kind, with an example. */
+START_TEST(left_out_files_are_named)
+{
+    static const struct {
+        tutti_split split;
+        const char *format;
+        size_t folders, pictures, files, odd;
+    } cases[] = {{TUTTI_TRAIN, "imagenet", 1, 3, 2, 1}, {TUTTI_TRAIN, "jpeg", 1, 4, 2, 1},
+        {TUTTI_TEST, "jpeg", 0, 0, 1, 0}};
+    static const char *const stray[] = {"train/ant/a.webp", "train/cow/b.GIF", "train/photo.jpg",
+        "train/ant/notes.txt", "train/cow/no-ending", "train/cow/.hidden", "test/bee/list.csv"};
+    fixture_jpeg_folder(folder, 1, 1);
+    fixture_mkdir(folder, "train/bee/more.jpg");
+    fixture_write_jpeg(folder, "train/bee/more.jpg/1.jpg", 16, 12, 3, 90);
+    fixture_write_png(folder, "train/bee/1.PNG", 16, 12, 90, 1);
+    for (size_t i = 0; i < sizeof stray / sizeof *stray; i++)
+        fixture_write(folder, stray[i], "x", 1);
+    ck_assert_int_eq(symlink("nothing", fixture_path(folder, "train/ant/link.jpg")), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tutti_dataset d = {0};
+        char words[64];
+        fixture_capture();
+        tutti_status status = tutti_dataset_open(folder, cases[i].format, cases[i].split, &d);
+        const char *said = fixture_uncapture();
+        ck_assert_msg(!status, "%s", said);
+        ck_assert_msg(strchr(said, '\n') == said + strlen(said) - 1, "not one line: %s", said);
+        snprintf(words, sizeof words, "%zu folders (such as bee/more.jpg)", cases[i].folders);
+        ck_assert_msg(!strstr(said, words) == !cases[i].folders, "%s", said);
+        snprintf(words, sizeof words, "%zu pictures (such as ", cases[i].pictures);
+        ck_assert_msg(!strstr(said, words) == !cases[i].pictures, "%s", said);
+        snprintf(words, sizeof words, "%zu other files (such as ", cases[i].files);
+        ck_assert_msg(strstr(said, words) != NULL, "%s", said);
+        snprintf(words, sizeof words, "%zu broken links or special files (such as ant/link.jpg",
+            cases[i].odd);
+        ck_assert_msg(!strstr(said, words) == !cases[i].odd, "%s", said);
+        ck_assert_msg(!strstr(said, ".png") == (i > 0), "%s", said);
+        tutti_dataset_close(&d);
+    }
 }
 END_TEST
 
@@ -471,6 +520,7 @@ int main(void)
     tcase_add_test(tcase, permissions);
     tcase_add_test(tcase, pipes_do_not_block);
     tcase_add_test(tcase, jpeg_folders);
+    tcase_add_test(tcase, left_out_files_are_named);
     tcase_add_test(tcase, imagenet_folders);
     tcase_add_test(tcase, validation_labels);
     tcase_add_test(tcase, jpeg_files);
