@@ -37,6 +37,28 @@ jobs_host() { # NAME: the host of a job; empty: this one
     echo "${host[number % ${#host[@]}]}"
 }
 
+# Where a process is, and when it began; nothing: it is gone. Numbers of processes are given again, and are a host's, or a container's.
+jobs_life() { # PROCESS
+    local stat
+    stat=$(cat "/proc/$1/stat" 2> /dev/null) || return
+    echo "$1 $(cut -d ' ' -f 20 <<< "${stat##*) }")"
+}
+jobs_place() { echo "$(uname -n) $(readlink /proc/self/ns/pid)"; }
+
+# A tutti-run that was killed has left its folder, which is removed once no job of it runs: a job's environment names it.
+jobs_clear() { # FOLDER: where these folders are
+    local folder place life boot
+    for folder in "$1"/tutti-run.??????; do
+        [ -d "$folder" ] && [ ! -L "$folder" ] && [ -O "$folder" ] && [ -f "$folder/run" ] || continue
+        { read -r place && read -r boot && read -r life; } < "$folder/run" || continue
+        [ "$place" = "$(jobs_place)" ] || continue
+        [ "$boot" != "$(cat /proc/sys/kernel/random/boot_id)" ] || [ "$life" != "$(jobs_life "${life% *}")" ] || continue
+        ! grep -qsF -- "$folder/" /proc/[0-9]*/environ || continue
+        say "removing what a run that was killed has left: $folder"
+        rm -rf -- "$folder"
+    done
+}
+
 # Where hosts are several, the folder must be one that all see; then servers are reached by their hosts' names.
 jobs_open() {
     local parent=${TMPDIR:-/tmp}
@@ -44,8 +66,11 @@ jobs_open() {
         parent=$PWD
         export TUTTI_KV_LISTEN=${TUTTI_KV_LISTEN:-0.0.0.0}
     fi
+    jobs_clear "$parent"
     jobs_folder=$(mktemp -d -- "$parent/tutti-run.XXXXXX") || exit 1
-    trap 'rm -rf -- "$jobs_folder"' EXIT
+    trap 'rm -rf -- "$jobs_folder"; jobs_clear "${jobs_folder%/*}"' EXIT
+    { jobs_place && cat /proc/sys/kernel/random/boot_id && jobs_life $$; } > "$jobs_folder/run" || exit 1
+    say "servers and clients meet in $jobs_folder"
     export TUTTI_KV_SERVERS=$servers TUTTI_KV_CLIENTS=$clients TUTTI_KV_SERVER_REPLICAS=$replicas
     export TUTTI_KV_MEET=${TUTTI_KV_MEET:-$jobs_folder/meet}
     if [ -n "$output" ]; then mkdir -p -- "$output" || exit 1; fi

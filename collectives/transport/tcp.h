@@ -48,6 +48,11 @@ int tutti_tcp_answer(
  * MISMATCH (version), USAGE (token; whatever the other side refuses). */
 tutti_status tutti_tcp_connect(const char *address, int port, double timeout_s, const char *token,
     unsigned char words[TUTTI_TCP_WORDS_BYTES], int *later, char why[TUTTI_TCP_WHY], int *socket);
+/* The same to an address that may be out of date: who answers may be another server or program than is meant. So
+ * whatever is no answer to these words is for later, too. */
+tutti_status tutti_tcp_connect_stale(const char *address, int port, double timeout_s,
+    const char *token, unsigned char words[TUTTI_TCP_WORDS_BYTES], int *later,
+    char why[TUTTI_TCP_WHY], int *socket);
 
 /* ---- what a transport of tutti_transport_tcp has beside the vtable ---- */
 

@@ -16,6 +16,7 @@ typedef struct call {
     const char *address;
     int port;
     double until_s;
+    int stale; /* who answers may be another */
     int socket;
     char *why; /* [TUTTI_TCP_WHY] */
 } call;
@@ -95,24 +96,33 @@ static int read_greeting(const call *c, unsigned char bytes[])
     return 1;
 }
 
+/* One who is not meant; or else, logged. */
+static tutti_status turn_away(const call *c, tutti_status status, const char *what, int *later)
+{
+    *later = c->stale;
+    if (!c->stale) return tutti_fail(status, "%s port %d %s", c->address, c->port, what);
+    snprintf(c->why, TUTTI_TCP_WHY, "%s port %d %s", c->address, c->port, what);
+    return TUTTI_ERR_TIMEOUT;
+}
+
 /* What the answer says. */
 static tutti_status judge(const call *c, const tutti_tcp_greeting *g, int *later)
 {
-    char words[TUTTI_TCP_WORDS_BYTES + 1] = {0};
+    char words[TUTTI_TCP_WORDS_BYTES + 1] = {0}, version[160];
     memcpy(words, g->words, TUTTI_TCP_WORDS_BYTES);
     *later = g->verdict == TUTTI_TCP_LATER;
     switch (g->verdict) {
     case TUTTI_TCP_WELCOME:
         return TUTTI_OK;
     case TUTTI_TCP_WRONG_TOKEN:
-        return tutti_fail(TUTTI_ERR_USAGE,
-            "%s port %d does not know this token: all jobs of a run must have the same", c->address,
-            c->port);
+        return turn_away(c, TUTTI_ERR_USAGE,
+            "does not know this token: all jobs of a run must have the same", later);
     case TUTTI_TCP_WRONG_VERSION:
-        return tutti_fail(TUTTI_ERR_MISMATCH,
-            "%s port %d speaks another version of the protocol than this library, whose is %d: "
-            "install the same Tutti for all jobs",
-            c->address, c->port, TUTTI_TCP_VERSION);
+        snprintf(version, sizeof version,
+            "speaks another version of the protocol than this library, whose is %d: install the "
+            "same Tutti for all jobs",
+            TUTTI_TCP_VERSION);
+        return turn_away(c, TUTTI_ERR_MISMATCH, version, later);
     case TUTTI_TCP_LATER:
         refuse(c, words);
         return TUTTI_ERR_TIMEOUT;
@@ -133,12 +143,22 @@ static tutti_status greet(call *c, const char *token, unsigned char words[], int
     if (!write_greeting(c, bytes) || !read_greeting(c, bytes)) return TUTTI_ERR_TIMEOUT;
     const char *fault = tutti_tcp_greeting_read(bytes, &g);
     if (fault) {
-        *later = 0;
-        return tutti_fail(
-            TUTTI_ERR_COMM, "%s port %d is no server of Tutti: %s", c->address, c->port, fault);
+        char what[160];
+        snprintf(what, sizeof what, "is no server of Tutti: %s", fault);
+        return turn_away(c, TUTTI_ERR_COMM, what, later);
     }
     memcpy(words, g.words, TUTTI_TCP_WORDS_BYTES);
     return judge(c, &g, later);
+}
+
+static tutti_status make(call *c, const char *token, unsigned char words[], int *later, int *socket)
+{
+    tutti_status status = greet(c, token, words, later);
+    if (!status)
+        *socket = c->socket;
+    else if (c->socket >= 0)
+        close(c->socket);
+    return status;
 }
 
 tutti_status tutti_tcp_connect(const char *address, int port, double timeout_s, const char *token,
@@ -149,10 +169,18 @@ tutti_status tutti_tcp_connect(const char *address, int port, double timeout_s, 
         .until_s = tutti_clock_s() + timeout_s,
         .socket = -1,
         .why = why};
-    tutti_status status = greet(&c, token, words, later);
-    if (!status)
-        *socket = c.socket;
-    else if (c.socket >= 0)
-        close(c.socket);
-    return status;
+    return make(&c, token, words, later, socket);
+}
+
+tutti_status tutti_tcp_connect_stale(const char *address, int port, double timeout_s,
+    const char *token, unsigned char words[TUTTI_TCP_WORDS_BYTES], int *later,
+    char why[TUTTI_TCP_WHY], int *socket)
+{
+    call c = {.address = address,
+        .port = port,
+        .until_s = tutti_clock_s() + timeout_s,
+        .stale = 1,
+        .socket = -1,
+        .why = why};
+    return make(&c, token, words, later, socket);
 }

@@ -24,6 +24,14 @@ void tutti_guests_close(tutti_guests *guests)
     *guests = (tutti_guests){0};
 }
 
+void tutti_guests_leave(tutti_guests *guests, int client)
+{
+    guests->guest[client] = (tutti_guest){.state = TUTTI_GUEST_GONE};
+    for (int c = 0; c < guests->room; c++)
+        if (guests->guest[c].state >= TUTTI_GUEST_HERE) return;
+    guests->self.workers = 0;
+}
+
 static tutti_guest_verdict refuse(char why[], tutti_guest_verdict verdict, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -70,6 +78,11 @@ tutti_guest_verdict tutti_guests_greet(
 {
     char ours[TUTTI_BOOK_RULE_TEXT], theirs[TUTTI_BOOK_RULE_TEXT];
     int sync = g->self.rule.type == TUTTI_KV_SYNC;
+    if (h->meeting && (h->meeting != g->self.meeting || h->server != g->self.server))
+        return refuse(why, TUTTI_GUEST_LATER,
+            "this is server %d of %d of another run, or of a later one: the file that names this "
+            "port is left from an earlier server: remove it",
+            g->self.server, g->self.servers);
     if (!is_same(&g->self, h))
         return refuse(why, TUTTI_GUEST_REFUSED,
             "this is server %d of %d for %d clients, type %s; you want server %d of %d for %d "

@@ -34,7 +34,7 @@ enum { TUTTI_GUESTS_MORE = 64 }; /* clients beyond those that are expected, but 
 
 typedef struct tutti_guests {
     tutti_hello
-        self; /* server, servers, clients, copies, rule; workers: of a client, 0 until the first has come */
+        self; /* server, servers, clients, copies, rule; workers: of a client, 0 while none is here */
     int room; /* how many clients there may be */
     tutti_guest *guest;
 } tutti_guests;
@@ -48,6 +48,8 @@ typedef enum tutti_guest_verdict {
 /* The expected clients are 0 to self->clients - 1. NOMEM. */
 tutti_status tutti_guests_open(const tutti_hello *self, tutti_guests *guests);
 void tutti_guests_close(tutti_guests *guests);
+/* Nothing of a client is here any more. Once no other is here either, clients may have another number of workers. */
+void tutti_guests_leave(tutti_guests *guests, int client);
 /* One worker greets. WELCOME: hello->client is its number; *first: it is its client's first. Else why[] says why. */
 enum { TUTTI_GUEST_WHY = TUTTI_HELLO_BYTES };
 tutti_guest_verdict tutti_guests_greet(

@@ -17,6 +17,8 @@ typedef struct tutti_hello {
     int64_t life;        /* of this client: one that returns has another */
     int process;
     char host[TUTTI_HELLO_HOST];
+    int64_t
+        meeting; /* the number in the server's meeting file; 0: there is no file, or no number */
 } tutti_hello;
 
 void tutti_hello_write(const tutti_hello *hello, unsigned char bytes[TUTTI_HELLO_BYTES]);

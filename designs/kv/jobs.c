@@ -1,15 +1,19 @@
 #include "designs/kv/jobs.h"
 
+#include "dag/base/clock.h"
 #include "dag/base/conf.h"
 #include "dag/base/file.h"
 #include "dag/base/log.h"
 #include "dag/base/number.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- options and variables ---- */
@@ -85,15 +89,20 @@ static int take_text(char *to, size_t room, const char *from)
     return snprintf(to, room, "%s", from ? from : "") < (int)room;
 }
 
-/* "ADDRESS", "ADDRESS:PORT" or "ADDRESS:auto". 0: neither. */
+/* "ADDRESS", "ADDRESS:PORT" or "ADDRESS:auto". An address of IPv6 has colons of its own: it stands in brackets, or
+ * alone, and then has no port. 0: neither. */
 static int read_address(const char *text, char address[TUTTI_JOBS_TEXT], int *port)
 {
-    const char *colon = strrchr(text, ':');
+    int bracket = text[0] == '[';
+    const char *from = text + bracket, *end = strchr(from, bracket ? ']' : ':'), *colon = end;
     int64_t number = 0;
-    int n = colon ? (int)(colon - text) : (int)strlen(text);
     *port = 0;
+    if (bracket && (!end || (end[1] && end[1] != ':'))) return 0;
+    if (bracket) colon = end[1] ? end + 1 : NULL;
+    if (!bracket && colon && strchr(colon + 1, ':')) end = colon = NULL;
+    int n = end ? (int)(end - from) : (int)strlen(from);
     if (n < 1 || n >= TUTTI_JOBS_TEXT) return 0;
-    snprintf(address, TUTTI_JOBS_TEXT, "%.*s", n, text);
+    snprintf(address, TUTTI_JOBS_TEXT, "%.*s", n, from);
     if (!colon || !strcmp(colon + 1, "auto")) return 1;
     if (!tutti_number_int(colon + 1, &number) || number < 1 || number > MOST_PORT) return 0;
     *port = (int)number;
@@ -127,9 +136,9 @@ static tutti_status check(const tutti_jobs *j, const value_names name)
             "their own, say how many there are of each",
             name[SERVERS], j->servers, name[CLIENTS], j->clients);
     if (j->serves && j->number >= j->servers)
-        return tutti_fail(
-            TUTTI_ERR_USAGE, "tutti_kv_open: %s is server:%d, but %s is %d: numbers begin with 0",
-            name[ROLE], j->number, name[SERVERS], j->servers);
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_kv_open: %s is server:%d, but %s is %d: numbers begin with 0", name[ROLE],
+            j->number, name[SERVERS], j->servers);
     if (j->copies > j->servers)
         return tutti_fail(TUTTI_ERR_USAGE,
             "tutti_kv_open: %s is %d, but there is one server: take two or more, so "
@@ -146,9 +155,9 @@ static tutti_status check(const tutti_jobs *j, const value_names name)
                 "servers with \",\" between them",
                 name[MEET], j->meet, j->servers);
     if (!meets_in_files(j) && !j->token[0])
-        return tutti_fail(TUTTI_ERR_USAGE,
-            "tutti_kv_open: token is not set, which all jobs share where they meet at addresses: set "
-            "it or TUTTI_KV_TOKEN");
+        return tutti_fail(TUTTI_ERR_USAGE, "tutti_kv_open: token is not set, which all jobs share "
+                                           "where they meet at addresses: set "
+                                           "it or TUTTI_KV_TOKEN");
     return TUTTI_OK;
 }
 
@@ -164,13 +173,13 @@ static tutti_status take(
     j->timeout_s = v->timeout_s;
     if (!read_address(v->listen, j->listen, &j->port))
         return tutti_fail(TUTTI_ERR_USAGE,
-            "tutti_kv_open: %s \"%s\": must be ADDRESS, ADDRESS:PORT or ADDRESS:auto",
+            "tutti_kv_open: %s \"%s\": must be ADDRESS, ADDRESS:PORT or ADDRESS:auto; an address "
+            "of IPv6 with a port stands in brackets: [::1]:5000",
             name[LISTEN], v->listen);
     if (!take_text(j->meet, sizeof j->meet, v->meet) ||
         !take_text(j->token, sizeof j->token, v->token))
-        return tutti_fail(TUTTI_ERR_USAGE,
-            "tutti_kv_open: %s may have %d characters, and %s %d", name[MEET], TUTTI_JOBS_TEXT - 1,
-            name[TOKEN], TUTTI_JOBS_TOKEN);
+        return tutti_fail(TUTTI_ERR_USAGE, "tutti_kv_open: %s may have %d characters, and %s %d",
+            name[MEET], TUTTI_JOBS_TEXT - 1, name[TOKEN], TUTTI_JOBS_TOKEN);
     return check(j, name);
 }
 
@@ -220,13 +229,50 @@ static void name_file(const tutti_jobs *jobs, int server, char path[])
     snprintf(path, TUTTI_JOBS_TEXT + 16, "%s.%d", jobs->meet, server);
 }
 
+/* Whether nobody but this user, or root, can have written there; a folder that others write to must keep them from
+ * replacing what is not theirs (sticky, as /tmp). */
+static int is_ours(const char *path, const struct stat *at, char *why, size_t why_bytes)
+{
+    int keeps = S_ISDIR(at->st_mode) && at->st_mode & S_ISVTX;
+    if (at->st_uid != geteuid() && at->st_uid != 0)
+        snprintf(why, why_bytes,
+            "%s belongs to another user (uid %u): meet in a folder of your own", path,
+            (unsigned)at->st_uid);
+    else if (at->st_mode & (S_IWGRP | S_IWOTH) && !keeps)
+        snprintf(why, why_bytes,
+            "other users can write to %s (mode %03o): use chmod go-w on it, or meet elsewhere",
+            path, (unsigned)at->st_mode & 0777);
+    else
+        return 1;
+    return 0;
+}
+
+/* 1: the folder of the meeting files is this user's own. 0: it is not there. -1: it is not to be trusted. */
+static int look_at_folder(const tutti_jobs *jobs, char *why, size_t why_bytes)
+{
+    struct stat at;
+    char folder[TUTTI_JOBS_TEXT];
+    const char *slash = strrchr(jobs->meet, '/');
+    int n = slash == jobs->meet ? 1 : (int)(slash - jobs->meet);
+    snprintf(folder, sizeof folder, "%.*s", n, jobs->meet);
+    if (stat(folder, &at)) {
+        snprintf(why, why_bytes, "%s: %s", folder, strerror(errno));
+        return 0;
+    }
+    return is_ours(folder, &at, why, why_bytes) ? 1 : -1;
+}
+
 tutti_status tutti_jobs_tell(const tutti_jobs *jobs, int server, const tutti_meeting *m)
 {
-    char path[TUTTI_JOBS_TEXT + 16], text[2 * TUTTI_JOBS_TEXT];
+    char path[TUTTI_JOBS_TEXT + 16], text[2 * TUTTI_JOBS_TEXT], why[2 * TUTTI_JOBS_TEXT];
     if (!meets_in_files(jobs)) return TUTTI_OK;
+    if (look_at_folder(jobs, why, sizeof why) < 0)
+        return tutti_fail(TUTTI_ERR_USAGE, "tutti_kv_open: meet: %s", why);
     name_file(jobs, server, path);
-    int n = snprintf(text, sizeof text, "tutti server\naddress %s:%d\ntoken %s\n", m->address,
-        m->port, m->token);
+    int brackets = strchr(m->address, ':') != NULL;
+    int n = snprintf(text, sizeof text, "tutti server\naddress %s%s%s:%d\ntoken %s\nnumber %lld\n",
+        brackets ? "[" : "", m->address, brackets ? "]" : "", m->port, m->token,
+        (long long)m->number);
     const tutti_file_options file = {
         .what = "meeting place", .path = path, .unsynced = 1, .secret = 1};
     return tutti_file_put(&file, text, (size_t)n);
@@ -240,26 +286,52 @@ void tutti_jobs_forget(const tutti_jobs *jobs, int server)
     unlink(path);
 }
 
+/* Opens a meeting file that this user's server has written. 1, 0 or -1, as find. */
+static int open_file(const char *path, FILE **file, char *why, size_t why_bytes)
+{
+    struct stat at;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), found = 0;
+    if (fd < 0 || fstat(fd, &at)) {
+        found = fd < 0 && errno == ELOOP ? -1 : 0;
+        snprintf(why, why_bytes, "%s: %s", path,
+            found ? "is a link, which no server makes: remove it" : strerror(errno));
+    } else if (!S_ISREG(at.st_mode)) {
+        found = -1;
+        snprintf(why, why_bytes, "%s is no file: meet elsewhere", path);
+    } else {
+        found = is_ours(path, &at, why, why_bytes) ? 1 : -1;
+    }
+    *file = found == 1 ? fdopen(fd, "r") : NULL;
+    if (fd >= 0 && !*file) close(fd);
+    return found == 1 && !*file ? 0 : found;
+}
+
 int tutti_jobs_find(
     const tutti_jobs *jobs, int server, tutti_meeting *m, char *why, size_t why_bytes)
 {
+    enum { MOST_LINES = 16 };
     char path[TUTTI_JOBS_TEXT + 16], address[TUTTI_JOBS_TEXT] = "", line[2 * TUTTI_JOBS_TEXT];
+    long long number = 0;
     int read = 0;
+    FILE *file = NULL;
     *m = (tutti_meeting){0};
     memcpy(m->token, jobs->token, sizeof m->token);
     if (!meets_in_files(jobs)) return listed(jobs->meet, server, m);
     name_file(jobs, server, path);
-    FILE *file = fopen(path, "r");
-    if (!file) {
-        snprintf(why, why_bytes, "%s: %s", path, strerror(errno));
-        return 0;
-    }
-    while (
-        fgets(line, sizeof line, file)) /* the widths are TUTTI_JOBS_TEXT - 1, TUTTI_JOBS_TOKEN */
+    int found = look_at_folder(jobs, why, why_bytes);
+    if (found == 1) found = open_file(path, &file, why, why_bytes);
+    if (found < 0) tutti_fail(TUTTI_ERR_USAGE, "tutti_kv_open: meet: %s", why);
+    if (found < 1) return found;
+    for (int i = 0; i < MOST_LINES && fgets(line, sizeof line, file); i++) {
+        /* the widths are TUTTI_JOBS_TEXT - 1, TUTTI_JOBS_TOKEN */
         if (sscanf(line, "address %255s", address) == 1 ||
             sscanf(line, "token %64s", m->token) == 1)
             read++;
+        sscanf(line, "number %lld", &number);
+    }
     fclose(file);
+    m->number = number > 0 ? number : 0;
+    m->in_file = 1;
     if (read == 2 && read_address(address, m->address, &m->port) && m->port) return 1;
     snprintf(why, why_bytes, "%s does not say where a server is", path);
     return 0;
@@ -273,4 +345,20 @@ tutti_status tutti_jobs_make_token(char token[TUTTI_JOBS_TOKEN + 1])
             TUTTI_ERR_IO, "the system has no random numbers for a token: %s", strerror(errno));
     for (size_t i = 0; i < sizeof random; i++) snprintf(token + 2 * i, 3, "%02x", random[i]);
     return TUTTI_OK;
+}
+
+int tutti_jobs_is_any(const char *address)
+{
+    struct in_addr four;
+    struct in6_addr six;
+    if (inet_aton(address, &four)) return four.s_addr == INADDR_ANY;
+    return inet_pton(AF_INET6, address, &six) == 1 && IN6_IS_ADDR_UNSPECIFIED(&six);
+}
+
+int64_t tutti_jobs_draw(void)
+{
+    int64_t number;
+    if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
+        number = (int64_t)(tutti_clock_s() * 1e9);
+    return (number & INT64_MAX) | 1;
 }

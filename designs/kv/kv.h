@@ -53,7 +53,8 @@
  * JOBS. Everything may be one mpirun, as above. Or servers and each client are jobs of their own, which meet over
  * TCP: the same program, with a role for each job. `servers` and `clients` then count all that there are, and the
  * communicator has the workers of this client, or this job's servers. In async, bounded and elastic a client that dies
- * is told, and the others go on; it may come back, or a new one join, and gets the values as they are. In sync the
+ * is told, and the others go on; it may come back, or a new one join, and gets the values as they are. One that makes
+ * a key of another size, sets another optimizer, or sends nonsense is refused (MISMATCH), alone. In sync the
  * death of a client ends the run: calls return COMM in all jobs. So does that of a server; but in sync, with
  * server_replicas 2, every key also lies on the next server, which then goes on with it, and values have the same bits
  * as if nobody had died; each server is a job of its own, and pushes travel twice. The death of both servers of a key

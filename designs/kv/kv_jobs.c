@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 /* A worker's peers are servers, by their numbers; a server's are workers. */
@@ -41,6 +40,14 @@ static void hear_server(void *ctx, const tutti_note *note)
     tutti_kv_hear_server(kv, &from);
 }
 
+/* For how long whoever has the port of a file that may be out of date is listened to: then the file is read again. */
+static double attempt_s(const tutti_jobs *j, const tutti_meeting *m, double left_s)
+{
+    static const double most_s = 5;
+    double third_s = j->timeout_s / 3, limit_s = third_s < most_s ? third_s : most_s;
+    return m->in_file && left_s > limit_s ? limit_s : left_s;
+}
+
 /* Until the server is there and lets this worker in, or the deadline has passed. hello->client becomes its number. */
 static tutti_status reach(tutti_kv *kv, int server, tutti_hello *hello)
 {
@@ -53,11 +60,14 @@ static tutti_status reach(tutti_kv *kv, int server, tutti_hello *hello)
         tutti_meeting m;
         int later = 1, socket;
         tutti_status status = TUTTI_ERR_TIMEOUT;
+        int found = tutti_jobs_find(j, server, &m, why, sizeof why);
+        if (found < 0) return TUTTI_ERR_USAGE;
         hello->server = server;
+        hello->meeting = found ? m.number : 0;
         tutti_hello_write(hello, words);
-        if (tutti_jobs_find(j, server, &m, why, sizeof why))
-            status =
-                tutti_tcp_connect(m.address, m.port, left_s, m.token, words, &later, why, &socket);
+        if (found)
+            status = (m.in_file ? tutti_tcp_connect_stale : tutti_tcp_connect)(
+                m.address, m.port, attempt_s(j, &m, left_s), m.token, words, &later, why, &socket);
         if (!status) {
             tutti_hello answer;
             if (hello->any && tutti_hello_read(words, &answer)) hello->client = answer.client;
@@ -128,9 +138,7 @@ static tutti_status reach_all(tutti_kv *kv)
     tutti_status status;
     int first = hello.worker == 0;
     if (first) {
-        if (getrandom(&hello.life, sizeof hello.life, 0) != (ssize_t)sizeof hello.life)
-            hello.life = (int64_t)(tutti_clock_s() * 1e9);
-        hello.life &= INT64_MAX;
+        hello.life = tutti_jobs_draw();
         status = reach(kv, 0, &hello);
         hello.any = 0;
         status = tell_others(kv, &hello, status);
@@ -144,9 +152,9 @@ static tutti_status reach_all(tutti_kv *kv)
 
 /* ---- a server ---- */
 
-static void tell_main(tutti_kv *kv, int64_t what, int worker)
+static void tell_main(tutti_kv *kv, int64_t what, int worker, int workers)
 {
-    tutti_note note = {.rank = worker, .value = {what}};
+    tutti_note note = {.rank = worker, .value = {what, workers}};
     pthread_mutex_lock(&kv->jobs.lock);
     if (kv->jobs.heard) kv->jobs.heard(kv->jobs.ctx, &note);
     pthread_mutex_unlock(&kv->jobs.lock);
@@ -170,7 +178,6 @@ static tutti_tcp_verdict let_in(
     } else if (tutti_hello_read(words, &hello)) {
         verdict = tutti_guests_greet(&kv->jobs.guests, &hello, &first, why);
     }
-    if (verdict == TUTTI_GUEST_WELCOME) kv->client_size = hello.workers;
     pthread_mutex_unlock(&kv->jobs.lock);
     memset(words, 0, TUTTI_TCP_WORDS_BYTES);
     if (verdict != TUTTI_GUEST_WELCOME) {
@@ -181,16 +188,17 @@ static tutti_tcp_verdict let_in(
     }
     tutti_hello_write(&hello, words);
     *peer = hello.client * hello.workers + hello.worker;
-    if (first) tell_main(kv, TUTTI_KV_JOINED, *peer);
+    if (first) tell_main(kv, TUTTI_KV_JOINED, *peer, hello.workers);
     return TUTTI_TCP_WELCOME;
 }
 
 static void hear_worker(void *ctx, const tutti_note *note)
 {
     tutti_kv *kv = ctx;
-    if (note->value[0] >= TUTTI_KV_NUMBER) return; /* such notes are not for others to write */
+    tutti_note heard = *note;
+    if (heard.value[0] >= TUTTI_KV_NUMBER) heard.value[0] = -1; /* not for others to write */
     pthread_mutex_lock(&kv->jobs.lock);
-    if (kv->jobs.heard) kv->jobs.heard(kv->jobs.ctx, note);
+    if (kv->jobs.heard) kv->jobs.heard(kv->jobs.ctx, &heard);
     pthread_mutex_unlock(&kv->jobs.lock);
 }
 
@@ -198,10 +206,14 @@ static void lose_worker(void *ctx, int worker, const char *why)
 {
     tutti_kv *kv = ctx;
     pthread_mutex_lock(&kv->jobs.lock);
-    tutti_guest *guest = &kv->jobs.guests.guest[worker / kv->client_size];
-    snprintf(guest->why, sizeof guest->why, "%s", why);
+    int workers = kv->jobs.guests.self.workers; /* 0: its client has been dealt with */
+    if (workers) {
+        tutti_guest *guest = &kv->jobs.guests.guest[worker / workers];
+        snprintf(guest->why, sizeof guest->why, "%s", why);
+        guest->workers_here--;
+    }
     pthread_mutex_unlock(&kv->jobs.lock);
-    tell_main(kv, TUTTI_KV_LOST, worker);
+    if (workers) tell_main(kv, TUTTI_KV_LOST, worker, workers);
 }
 
 static tutti_status open_door(tutti_kv *kv)
@@ -212,6 +224,7 @@ static tutti_status open_door(tutti_kv *kv)
     tutti_tcp_door *door;
     tutti_hello for_guests = self;
     for_guests.workers = 0;
+    m.number = for_guests.meeting = tutti_jobs_draw();
     tutti_status status = tutti_guests_open(&for_guests, &kv->jobs.guests);
     if (status) return status;
     memcpy(m.token, j->token, sizeof m.token);
@@ -221,8 +234,7 @@ static tutti_status open_door(tutti_kv *kv)
     if (status) return status;
     m.port = tutti_tcp_door_port(door);
     snprintf(m.address, sizeof m.address, "%s", j->listen);
-    if (!strcmp(m.address, "0.0.0.0") || !strcmp(m.address, "::"))
-        snprintf(m.address, sizeof m.address, "%s", self.host);
+    if (tutti_jobs_is_any(m.address)) snprintf(m.address, sizeof m.address, "%s", self.host);
     status = tutti_jobs_tell(j, kv->server, &m);
     if (status) {
         tutti_tcp_door_close(door);

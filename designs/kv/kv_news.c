@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 tutti_status tutti_kv_fail(tutti_kv *kv, tutti_status status, const char *why)
 {
@@ -30,9 +31,16 @@ tutti_status tutti_kv_failure(tutti_kv *kv)
     return status;
 }
 
+static void hear_why(tutti_kv *kv, const tutti_note *note)
+{
+    int64_t piece = note->value[1];
+    if (piece < 0 || piece >= TUTTI_KV_PIECES) return;
+    memcpy(kv->news.said + piece * TUTTI_KV_PIECE, &note->value[2], TUTTI_KV_PIECE);
+}
+
 static void hear_end(tutti_kv *kv, const tutti_note *note)
 {
-    char why[256];
+    char why[TUTTI_KV_SENTENCE + 64];
     tutti_status status = (tutti_status)note->value[1];
     int server = note->rank - kv->workers;
     int64_t client = note->value[2];
@@ -44,6 +52,8 @@ static void hear_end(tutti_kv *kv, const tutti_note *note)
         snprintf(why, sizeof why,
             "server %" PRId64 " of %d is lost to another worker: without it server %d ends the run",
             note->value[3], kv->servers, server);
+    else if (kv->news.said[0])
+        snprintf(why, sizeof why, "server %d refuses this client: %s", server, kv->news.said);
     else
         snprintf(why, sizeof why, "server %d ends the run: %s; its log says why", server,
             tutti_status_text(status));
@@ -69,6 +79,7 @@ static void hear_stall(const tutti_kv *kv, const tutti_note *note)
 void tutti_kv_hear_news(void *ctx, const tutti_note *note)
 {
     tutti_kv *kv = ctx;
+    if (note->value[0] == TUTTI_KV_WHY) hear_why(kv, note);
     if (note->value[0] == TUTTI_KV_END) hear_end(kv, note);
     if (note->value[0] == TUTTI_KV_STALL) hear_stall(kv, note);
     if (note->value[0] != TUTTI_KV_MEET) return;

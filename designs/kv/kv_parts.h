@@ -34,6 +34,7 @@ typedef enum tutti_kv_note {
     /* the same: [1] slot; the oldest pull that stands by [2] 1: is to be answered, 0: was, by the first server */
     TUTTI_KV_RELEASE,
     TUTTI_KV_TAKE_OVER, /* worker, to the second: [1] the server that it has lost */
+    TUTTI_KV_WHY, /* server, before an END: [1] which piece of its sentence [2..7] the piece */
     TUTTI_KV_NUMBER, /* the first worker of a client, to the others: [1] a status [2] their client's number [3] life */
     TUTTI_KV_JOINED, /* a server, to itself: the worker's client is here, with nothing on its way */
     TUTTI_KV_LOST,   /* the same: the worker has broken off */
@@ -91,13 +92,19 @@ typedef struct tutti_road {
 extern const tutti_road tutti_road_mpi, tutti_road_jobs;
 
 /* What a worker has heard from servers. */
+enum {
+    TUTTI_KV_PIECE = (TUTTI_NOTE_VALUES - 2) * sizeof(int64_t),
+    TUTTI_KV_PIECES = 5,
+    TUTTI_KV_SENTENCE = TUTTI_KV_PIECE * TUTTI_KV_PIECES
+};
 typedef struct tutti_kv_news {
+    char said[TUTTI_KV_SENTENCE + 1]; /* by a server; the hearing thread's */
     pthread_mutex_t lock;
     int ends;        /* servers that have said that it is over, or are lost */
     char *ended;     /* per server: it has said so */
     int meetings[2]; /* that server 0, and the one that stands in for it, have let go */
     tutti_status failure;
-    char why[256]; /* of a failure that was logged on another thread */
+    char why[TUTTI_KV_SENTENCE + 64]; /* of a failure that was logged on another thread */
 } tutti_kv_news;
 
 /* Between jobs. */

@@ -14,17 +14,18 @@ static tutti_status choose(tutti_server *s, const tutti_note *note)
 {
     tutti_optimizer o;
     tutti_kv *kv = s->kv;
-    int64_t known[TUTTI_OPTIMIZER_WORDS];
-    tutti_optimizer_pack(&kv->optimizer, known);
-    if (kv->chosen && memcmp(known, note->value + 1, sizeof known)) {
-        tutti_optimizer_unpack(note->value + 1, &o);
-        return tutti_fail(TUTTI_ERR_MISMATCH,
+    int known = tutti_optimizer_unpack(note->value + 1, &o);
+    if (!known || (kv->rule.type == TUTTI_KV_ELASTIC && o.kind != TUTTI_OPTIMIZER_ADD))
+        return tutti_server_refuse(s, note->rank, TUTTI_ERR_MISMATCH,
+            "worker %d sets an optimizer that %s", note->rank,
+            known ? "the type elastic does not have" : "is none");
+    if ((kv->chosen || s->keys) && !tutti_optimizer_is_same(&kv->optimizer, &o))
+        return tutti_server_refuse(s, note->rank, TUTTI_ERR_MISMATCH,
             "tutti_kv_set_optimizer: worker %d sets %s, but another has set %s, or with other "
             "settings",
             note->rank, tutti_optimizer_name(&o), tutti_optimizer_name(&kv->optimizer));
-    }
-    tutti_optimizer_unpack(note->value + 1, &kv->optimizer);
-    kv->chosen = 1;
+    kv->optimizer = o;
+    kv->chosen = s->client[tutti_server_client_of(s, note->rank)].chose = 1;
     return TUTTI_OK;
 }
 
@@ -38,9 +39,21 @@ static tutti_status keep_of_unknown_key(tutti_server *s, const tutti_kv_event *e
         e->note.rank, e->note.value[1]);
 }
 
+/* Another worker of the client may yet make the key, with a connection of its own. */
+static int has_made(const tutti_server *s, const tutti_note *note)
+{
+    int client = tutti_server_client_of(s, note->rank);
+    return !tutti_server_tolerates(s) || s->key[note->value[1]].of[client].made;
+}
+
 static tutti_status read_of_key(tutti_server *s, const tutti_kv_event *e)
 {
+    if (!tutti_server_has_room(s, e->note.value[1]))
+        return tutti_server_refuse(s, e->note.rank, TUTTI_ERR_MISMATCH,
+            "worker %d uses key number %" PRId64 ", which there cannot be", e->note.rank,
+            e->note.value[1]);
     if (!tutti_server_knows(s, e->note.value[1])) return keep_of_unknown_key(s, e);
+    if (!has_made(s, &e->note)) return tutti_server_keep_early(s, e);
     return e->note.value[0] == TUTTI_KV_PUSH      ? tutti_server_announce(s, &e->note)
            : e->note.value[0] == TUTTI_KV_RELEASE ? tutti_server_release(s, &e->note)
                                                   : tutti_server_ask(s, &e->note);
@@ -61,10 +74,23 @@ static int is_heard(const tutti_server *s, const tutti_note *note)
     return note->value[0] == TUTTI_KV_JOINED || (!c->gone && !c->dying);
 }
 
+/* Notes about second servers, where there are none. */
+static int is_out_of_place(const tutti_server *s, const tutti_note *note)
+{
+    int64_t what = note->value[0];
+    return tutti_kv_copies(s->kv) == 1 &&
+           (what == TUTTI_KV_STAND_BY || what == TUTTI_KV_RELEASE || what == TUTTI_KV_TAKE_OVER);
+}
+
 static tutti_status read_note(tutti_server *s, const tutti_kv_event *e)
 {
     const tutti_note *note = &e->note;
     if (!is_heard(s, note)) return TUTTI_OK;
+    if (is_out_of_place(s, note))
+        return tutti_server_refuse(s, note->rank, TUTTI_ERR_INTERNAL,
+            "worker %d %s, but keys have no second server", note->rank,
+            note->value[0] == TUTTI_KV_RELEASE ? "releases a pull that it has not made"
+                                               : "turns to a second server");
     switch ((tutti_kv_note)note->value[0]) {
     case TUTTI_KV_OPTIMIZER:
         return choose(s, note);
@@ -89,14 +115,16 @@ static tutti_status read_note(tutti_server *s, const tutti_kv_event *e)
         return tutti_server_lose(s, note);
     case TUTTI_KV_END:
     case TUTTI_KV_STALL:
+    case TUTTI_KV_WHY:
     case TUTTI_KV_NUMBER:
         break;
     }
-    return tutti_fail(TUTTI_ERR_INTERNAL, "tutti_kv_serve: worker %d writes %" PRId64, note->rank,
+    return tutti_server_refuse(s, note->rank, TUTTI_ERR_INTERNAL,
+        "worker %d writes what no worker of this version writes (%" PRId64 ")", note->rank,
         note->value[0]);
 }
 
-tutti_status tutti_server_react(tutti_server *s, const tutti_kv_event *e)
+static tutti_status react(tutti_server *s, const tutti_kv_event *e)
 {
     if (!e->landed) return read_note(s, e);
     tutti_kv_flight f = *e->landed;
@@ -106,6 +134,12 @@ tutti_status tutti_server_react(tutti_server *s, const tutti_kv_event *e)
                           : f.kind == TUTTI_FLIGHT_ANSWER ? tutti_server_take_back(s, &f)
                                                           : tutti_server_take_first(s, &f);
     return status ? status : tutti_server_may_leave(s, f.client);
+}
+
+tutti_status tutti_server_react(tutti_server *s, const tutti_kv_event *e)
+{
+    tutti_status status = react(s, e);
+    return status ? status : tutti_server_turn_away(s);
 }
 
 /* ---- serving ---- */
@@ -163,7 +197,9 @@ static tutti_status fill(tutti_kv *kv, tutti_server *s)
         .began_s = tutti_clock_s(),
         .died_last = -1,
         .blamed = -1,
-        .lost = -1};
+        .lost = -1,
+        .refused = -1,
+        .unset = kv->optimizer};
     s->end = &s->first;
     tutti_clock_cond_init(&s->more);
     if (!s->client || !s->round) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory");

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static int is_sync(const tutti_server *s)
 {
@@ -23,7 +24,10 @@ static void set_guest(tutti_server *s, int client, tutti_guest_state state)
 {
     if (!between_jobs(s)) return;
     pthread_mutex_lock(&s->kv->jobs.lock);
-    s->kv->jobs.guests.guest[client].state = state;
+    if (state == TUTTI_GUEST_GONE)
+        tutti_guests_leave(&s->kv->jobs.guests, client);
+    else
+        s->kv->jobs.guests.guest[client].state = state;
     pthread_mutex_unlock(&s->kv->jobs.lock);
 }
 
@@ -129,12 +133,16 @@ tutti_status tutti_server_hear_bye(tutti_server *s, const tutti_note *note)
 
 /* ---- those who come ---- */
 
-/* A client's first worker has come in. One that was gone begins where the others are. */
+/* A client's first worker has come in. One that was gone begins where the others are, with each key once it has
+ * made it: nobody waits for pushes of keys that it has not made. If none was here, its number of workers counts from
+ * here on; what has come from others is in front of this. */
 tutti_status tutti_server_join(tutti_server *s, const tutti_note *note)
 {
+    if (note->value[1] > 0) s->kv->client_size = (int)note->value[1];
     int client = tutti_server_client_of(s, note->rank);
     tutti_server_client *c = &s->client[client];
     const tutti_guest guest = guest_of(s, client);
+    s->lost = -1;
     tutti_log(TUTTI_LOG_INFO, "client %d %s, from %s, process %d", client,
         !c->gone                  ? "is here"
         : client < s->kv->clients ? "is back"
@@ -142,13 +150,25 @@ tutti_status tutti_server_join(tutti_server *s, const tutti_note *note)
         guest.host, guest.process);
     if (c->gone) s->gone--;
     *c = (tutti_server_client){.here = 1};
-    for (int slot = 0; slot < s->keys; slot++)
-        if (s->key[slot].state != TUTTI_KEY_NONE) tutti_book_join(&s->key[slot].book, client);
+    for (int slot = 0; slot < s->keys; slot++) {
+        tutti_key_client *of = s->key[slot].of ? &s->key[slot].of[client] : NULL;
+        if (of) of->made = 0;
+        if (of) of->announced = 0;
+    }
     tutti_book_join(&s->meetings, client);
     return TUTTI_OK;
 }
 
 /* ---- those who die ---- */
+
+/* Its connections are cut; it is gone once nothing of it is on its way. */
+static tutti_status part_from(tutti_server *s, int client, int gently)
+{
+    s->client[client].dying = 1;
+    set_guest(s, client, TUTTI_GUEST_LOST);
+    cut_client(s, client, gently);
+    return tutti_server_may_leave(s, client);
+}
 
 static tutti_status blame(tutti_server *s, int client, const char *why)
 {
@@ -162,23 +182,47 @@ tutti_status tutti_server_lose(tutti_server *s, const tutti_note *note)
     char why[512];
     int client = tutti_server_client_of(s, note->rank);
     tutti_server_client *c = &s->client[client];
-    if (c->gone || c->dying || c->byes == s->kv->client_size) return TUTTI_OK;
+    if (c->gone || c->dying || c->byes >= s->kv->client_size) return TUTTI_OK;
     const tutti_guest guest = guest_of(s, client);
     snprintf(why, sizeof why, "client %d has died: its worker %d on %s (process %d) %s", client,
         note->rank, guest.host, guest.process, guest.why);
     if (is_sync(s)) return blame(s, client, why);
     tutti_log(TUTTI_LOG_WARN, "%s; the others go on, and it may return", why);
-    c->dying = 1;
-    set_guest(s, client, TUTTI_GUEST_LOST);
-    cut_client(s, client, 0);
-    return tutti_server_may_leave(s, client);
+    return part_from(s, client, 0);
 }
 
+tutti_status tutti_server_turn_away(tutti_server *s)
+{
+    int client = s->refused;
+    if (client < 0) return TUTTI_OK;
+    s->refused = -1;
+    tutti_log(TUTTI_LOG_WARN, "client %d is refused: %s; the others go on", client, s->why);
+    for (int64_t piece = 0; piece < TUTTI_KV_PIECES; piece++) {
+        int64_t value[TUTTI_NOTE_VALUES] = {TUTTI_KV_WHY, piece};
+        memcpy(&value[2], s->why + piece * TUTTI_KV_PIECE, TUTTI_KV_PIECE);
+        write_client(s, client, value);
+    }
+    write_client(s, client, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_END, s->refusal, -1, -1});
+    return part_from(s, client, 1);
+}
+
+static tutti_status fail_lost(const tutti_server *s)
+{
+    return tutti_fail(
+        TUTTI_ERR_COMM, "worker %d has lost server %d: the run ends", s->lost_by, s->lost);
+}
+
+/* Where clients may die alone this one does: if the server is lost to the others, too, so do they, and the last of them
+ * ends the run. */
 tutti_status tutti_server_hear_failed(tutti_server *s, const tutti_note *note)
 {
+    int client = tutti_server_client_of(s, note->rank);
     s->lost = (int)note->value[1];
-    return tutti_fail(TUTTI_ERR_COMM, "worker %d has lost server %" PRId64 ": the run ends",
-        note->rank, note->value[1]);
+    s->lost_by = note->rank;
+    if (!tutti_server_tolerates(s)) return fail_lost(s);
+    tutti_log(TUTTI_LOG_WARN, "client %d ends: its worker %d has lost server %d; the others go on",
+        client, note->rank, s->lost);
+    return part_from(s, client, 1);
 }
 
 /* Every worker writes it, which need not have lost the other at the same time. */
@@ -218,6 +262,8 @@ int tutti_server_has_guests(tutti_server *s, tutti_status *status)
     *status = give_up_waiting(s);
     if (*status || s->gone < s->clients || s->replying) return !*status;
     if (s->left_well || s->died_last < 0) return 0;
+    if (s->lost >= 0) *status = fail_lost(s);
+    if (s->lost >= 0) return 0;
     double patience_s = s->kv->jobs.settings.timeout_s;
     if (tutti_clock_s() - s->died_s < patience_s) return 1; /* one may return */
     s->blamed = s->died_last;

@@ -3,7 +3,10 @@
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 int tutti_server_client_of(const tutti_server *s, int rank)
 {
@@ -42,6 +45,7 @@ tutti_status tutti_server_fly(
     if (!f) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for a message");
     *f = *what;
     f->server = s;
+    f->rank = rank;
     const tutti_kv_message m = {.rank = rank,
         .slot = f->slot,
         .priority = f->priority,
@@ -58,6 +62,41 @@ tutti_status tutti_server_fly(
     }
     return tutti_datum_when(
         data, land, f); /* a failure ends the server: then f may still be written to */
+}
+
+/* ---- what is wrong ---- */
+
+int tutti_server_tolerates(const tutti_server *s)
+{
+    return s->kv->jobs.settings.on && s->kv->rule.type != TUTTI_KV_SYNC;
+}
+
+tutti_status tutti_server_refuse(
+    tutti_server *s, int rank, tutti_status status, const char *format, ...)
+{
+    char why[TUTTI_KV_SENTENCE + 1];
+    int client = tutti_server_client_of(s, rank);
+    const tutti_server_client *c = &s->client[client];
+    va_list args;
+    memset(why, 0, sizeof why);
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    if (!tutti_server_tolerates(s)) return tutti_fail(status, "tutti_kv_serve: %s", why);
+    if (c->gone || c->dying || s->refused >= 0) return TUTTI_OK;
+    s->refused = client;
+    s->refusal = status;
+    memcpy(s->why, why, sizeof s->why);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_server_check_landed(
+    tutti_server *s, const tutti_kv_flight *f, const char *what, int key)
+{
+    if (!f->result || f->result == TUTTI_ERR_COMM) return TUTTI_OK;
+    return tutti_server_refuse(s, f->rank, f->result,
+        "%s of key %d, between this server and worker %d, has another size there (%s)", what, key,
+        f->rank, tutti_status_name(f->result));
 }
 
 tutti_kv_event *tutti_server_take(tutti_server *s, tutti_status *status)

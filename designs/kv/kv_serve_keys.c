@@ -11,13 +11,13 @@ int tutti_server_knows(const tutti_server *s, int64_t slot)
     return slot >= 0 && slot < s->keys && s->key[slot].state == TUTTI_KEY_KNOWN;
 }
 
-static tutti_status make_room(tutti_server *s, const tutti_note *note)
+int tutti_server_has_room(const tutti_server *s, int64_t slot)
 {
-    int64_t slot = note->value[1];
-    int most = tutti_exchange_edges(s->kv->session->exchange);
-    if (slot < 0 || slot >= most)
-        return tutti_fail(TUTTI_ERR_MISMATCH,
-            "tutti_kv_serve: worker %d makes key number %" PRId64 " of %d", note->rank, slot, most);
+    return slot >= 0 && slot < tutti_exchange_edges(s->kv->session->exchange);
+}
+
+static tutti_status make_room(tutti_server *s, int64_t slot)
+{
     if (slot < s->keys) return TUTTI_OK;
     tutti_server_key *wider = realloc(s->key, (size_t)(slot + 1) * sizeof *wider);
     if (!wider) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for a key");
@@ -35,10 +35,22 @@ static int giver(const tutti_server *s)
     return c;
 }
 
-static int is_sane(const tutti_note *note)
+/* What is wrong with a key that a worker makes; NULL: nothing. */
+static const char *fault_of(const tutti_server *s, const tutti_note *note)
 {
-    return note->value[2] > 0 && note->value[2] <= UINT32_MAX && note->value[3] >= 0 &&
-           note->value[3] < TUTTI_DTYPE_COUNT;
+    const tutti_optimizer *o = &s->kv->optimizer;
+    int elastic = s->kv->rule.type == TUTTI_KV_ELASTIC;
+    if (note->value[2] <= 0 || note->value[2] > UINT32_MAX) return "which no key has";
+    if (note->value[3] < 0 || note->value[3] >= TUTTI_DTYPE_COUNT) return "which is none";
+    tutti_dtype dtype = (tutti_dtype)note->value[3];
+    return tutti_optimizer_takes(o, dtype) && !(elastic && dtype != TUTTI_F32)
+               ? NULL
+               : "which the optimizer does not take";
+}
+
+static const char *type_name(int64_t type)
+{
+    return type >= 0 && type < TUTTI_DTYPE_COUNT ? tutti_dtype_name((tutti_dtype)type) : "none";
 }
 
 static tutti_status open_key(tutti_server *s, tutti_server_key *k, const tutti_note *note)
@@ -63,6 +75,16 @@ static tutti_status open_key(tutti_server *s, tutti_server_key *k, const tutti_n
     return status;
 }
 
+/* From here on a client takes part in a key; what has come of it about the key before, of another worker, is next. */
+static void begin_with(tutti_server *s, const tutti_note *note)
+{
+    tutti_server_key *k = &s->key[note->value[1]];
+    int client = tutti_server_client_of(s, note->rank);
+    k->of[client].made = 1;
+    tutti_book_join(&k->book, client);
+    tutti_server_open_early(s);
+}
+
 /* A key that there is, of a client that has joined: it goes on with what there is. */
 static tutti_status receive_unneeded(tutti_server *s, const tutti_note *note)
 {
@@ -70,15 +92,17 @@ static tutti_status receive_unneeded(tutti_server *s, const tutti_note *note)
     tutti_kv_flight f = {.kind = TUTTI_FLIGHT_UNNEEDED,
         .slot = (int)note->value[1],
         .client = tutti_server_client_of(s, note->rank)};
-    if (!s->kv->jobs.settings.on)
-        return tutti_fail(TUTTI_ERR_MISMATCH,
-            "tutti_kv_serve: worker %d makes key number %" PRId64 " twice", note->rank,
-            note->value[1]);
+    if (!s->kv->jobs.settings.on || k->of[f.client].made)
+        return tutti_server_refuse(s, note->rank, TUTTI_ERR_MISMATCH,
+            "worker %d makes key number %" PRId64 " twice", note->rank, note->value[1]);
     if (note->value[2] != k->count || note->value[3] != k->dtype || note->value[4] != k->name)
-        return tutti_fail(TUTTI_ERR_MISMATCH,
-            "tutti_kv_serve: worker %d makes key %" PRId64 " of %" PRId64
-            " elements, where others have made key %d of %" PRId64,
-            note->rank, note->value[4], note->value[2], k->name, k->count);
+        return tutti_server_refuse(s, note->rank, TUTTI_ERR_MISMATCH,
+            "worker %d makes key %" PRId64 " of %" PRId64
+            " elements of type %s, where others have made key %d of %" PRId64
+            " of type %s: make the same keys everywhere",
+            note->rank, note->value[4], note->value[2], type_name(note->value[3]), k->name,
+            k->count, tutti_dtype_name(k->dtype));
+    begin_with(s, note);
     tutti_status status = tutti_datum_open(k->count, k->dtype, &f.data);
     return status ? status : tutti_server_fly(s, note->rank, &f, f.data);
 }
@@ -87,17 +111,28 @@ tutti_status tutti_server_init(tutti_server *s, const tutti_kv_event *event)
 {
     const tutti_note *note = &event->note;
     int client = tutti_server_client_of(s, note->rank), slot = (int)note->value[1];
-    if (!is_sane(note))
-        return tutti_fail(TUTTI_ERR_MISMATCH,
-            "tutti_kv_serve: worker %d makes a key of %" PRId64 " elements of type %" PRId64,
-            note->rank, note->value[2], note->value[3]);
-    tutti_status status = make_room(s, note);
+    const char *fault = fault_of(s, note);
+    if (fault)
+        return tutti_server_refuse(s, note->rank, TUTTI_ERR_MISMATCH,
+            "worker %d makes key %" PRId64 " of %" PRId64 " elements of type %s, %s", note->rank,
+            note->value[4], note->value[2], type_name(note->value[3]), fault);
+    if (!tutti_server_has_room(s, note->value[1]))
+        return tutti_server_refuse(s, note->rank, TUTTI_ERR_MISMATCH,
+            "worker %d makes key number %" PRId64 " of %d", note->rank, note->value[1],
+            tutti_exchange_edges(s->kv->session->exchange));
+    if (s->kv->jobs.settings.on && !s->client[client].chose &&
+        !tutti_optimizer_is_same(&s->unset, &s->kv->optimizer))
+        return tutti_server_refuse(s, note->rank, TUTTI_ERR_MISMATCH,
+            "worker %d makes a key without tutti_kv_set_optimizer, but another has set %s",
+            note->rank, tutti_optimizer_name(&s->kv->optimizer));
+    tutti_status status = make_room(s, note->value[1]);
     if (status) return status;
     if (tutti_server_knows(s, slot)) return receive_unneeded(s, note);
     if (s->key[slot].state == TUTTI_KEY_COMING || client != giver(s))
         return tutti_server_keep_early(s, event);
     tutti_server_key *k = &s->key[slot];
     status = open_key(s, k, note);
+    if (!status) k->of[client].made = 1;
     const tutti_kv_flight f = {
         .kind = TUTTI_FLIGHT_FIRST, .slot = slot, .client = client, .data = k->value};
     return status ? status : tutti_server_fly(s, note->rank, &f, k->value);
@@ -106,14 +141,13 @@ tutti_status tutti_server_init(tutti_server *s, const tutti_kv_event *event)
 tutti_status tutti_server_take_first(tutti_server *s, const tutti_kv_flight *f)
 {
     tutti_server_key *k = &s->key[f->slot];
-    if (f->kind == TUTTI_FLIGHT_UNNEEDED) {
+    int name = k->name;
+    if (f->kind == TUTTI_FLIGHT_UNNEEDED)
         tutti_datum_drop(f->data);
-        return TUTTI_OK;
-    }
-    if (f->result) {
+    else if (f->result)
         tutti_server_close_key(s, k); /* the next client gives one */
-        return TUTTI_OK;
-    }
+    if (f->result || f->kind == TUTTI_FLIGHT_UNNEEDED)
+        return tutti_server_check_landed(s, f, "the first value", name);
     k->state = TUTTI_KEY_KNOWN;
     tutti_server_open_early(s);
     return TUTTI_OK;

@@ -73,6 +73,11 @@ tutti_status tutti_server_ask(tutti_server *s, const tutti_note *note)
 {
     int slot = (int)note->value[1], client = tutti_server_client_of(s, note->rank);
     tutti_key_client *of = &s->key[slot].of[client];
+    int64_t pushes = note->value[2];
+    if (tutti_server_tolerates(s) && (pushes < 0 || pushes > of->announced))
+        return tutti_server_refuse(s, note->rank, TUTTI_ERR_MISMATCH,
+            "worker %d pulls key %d after %" PRId64 " pushes, but has made %" PRId64, note->rank,
+            s->key[slot].name, pushes, of->announced);
     tutti_pull *p = malloc(sizeof *p);
     if (!p) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for a pull");
     double now_s = tutti_clock_s();
@@ -96,8 +101,8 @@ tutti_status tutti_server_release(tutti_server *s, const tutti_note *note)
     while (*at && !(*at)->stands_by) at = &(*at)->next;
     p = *at;
     if (!p)
-        return tutti_fail(TUTTI_ERR_INTERNAL,
-            "tutti_kv_serve: worker %d releases a pull of key %d that it has not made", note->rank,
+        return tutti_server_refuse(s, note->rank, TUTTI_ERR_INTERNAL,
+            "worker %d releases a pull of key %d that it has not made", note->rank,
             s->key[slot].name);
     if (note->value[2]) {
         p->stands_by = 0;
@@ -116,7 +121,8 @@ tutti_status tutti_server_take_back(tutti_server *s, const tutti_kv_flight *f)
     s->key[f->slot].of[f->client].replies--;
     s->replying--;
     tutti_server_give_back(&s->key[f->slot], f->data);
-    return answer_client(s, f->slot, f->client);
+    tutti_status status = tutti_server_check_landed(s, f, "a pull", s->key[f->slot].name);
+    return status ? status : answer_client(s, f->slot, f->client);
 }
 
 void tutti_server_drop_pulls(tutti_key_client *of)

@@ -27,10 +27,16 @@ tutti_status tutti_server_announce(tutti_server *s, const tutti_note *note)
 {
     int slot = (int)note->value[1], client = tutti_server_client_of(s, note->rank);
     tutti_server_key *k = &s->key[slot];
+    double rate;
+    memcpy(&rate, &note->value[2], sizeof rate);
+    if (!(rate >= 0 && rate <= 1e9))
+        return tutti_server_refuse(s, note->rank, TUTTI_ERR_MISMATCH,
+            "worker %d pushes key %d with the rate %g: must be 0 or more", note->rank, k->name,
+            rate);
     tutti_push *p = calloc(1, sizeof *p);
     if (!p) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for a push");
-    *p = (tutti_push){.slot = slot, .from = note->rank};
-    memcpy(&p->rate, &note->value[2], sizeof p->rate);
+    *p = (tutti_push){.slot = slot, .from = note->rank, .rate = rate};
+    k->of[client].announced++;
     *k->of[client].push_end = p;
     k->of[client].push_end = &p->next;
     s->client[client].coming++;
@@ -87,7 +93,8 @@ tutti_status tutti_server_go_on(tutti_server *s, int slot)
 /* One more push of this client is here: the oldest that was not, whichever has landed. */
 tutti_status tutti_server_take_in(tutti_server *s, const tutti_kv_flight *f)
 {
-    if (f->result) return TUTTI_OK; /* its client is lost, and so is the push */
+    if (f->result) /* its client is lost, and so is the push */
+        return tutti_server_check_landed(s, f, "a push", s->key[f->slot].name);
     s->client[f->client].coming--;
     tutti_book_arrive(&s->key[f->slot].book, f->client);
     return tutti_server_go_on(s, f->slot);

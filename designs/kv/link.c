@@ -330,7 +330,10 @@ static line *open_line(const tutti_link *link, int peer, int rank, int socket)
     return NULL;
 }
 
-/* Those who wait at the door. */
+static void obey_all(tutti_link *link);
+
+/* Those who wait at the door. One who is welcome may be an earlier peer's next life: what was ordered before, as to cut
+ * that one's connection, is not about this one. */
 static void open_door(tutti_link *link)
 {
     unsigned char words[TUTTI_TCP_WORDS_BYTES];
@@ -340,11 +343,13 @@ static void open_door(tutti_link *link)
         tutti_tcp_verdict verdict = link->user.greeted(link->user.ctx, words, from, &peer);
         line *l = NULL;
         int told = tutti_tcp_answer(socket, verdict, words);
+        if (verdict == TUTTI_TCP_WELCOME) obey_all(link);
         if (verdict == TUTTI_TCP_WELCOME) l = open_line(link, peer, 1, socket);
         if (verdict != TUTTI_TCP_WELCOME) close(socket);
         if (l) add_line(link, l);
         if (verdict == TUTTI_TCP_WELCOME && !l)
             link->user.lost(link->user.ctx, peer, "has no memory here");
+        if (l && link->stopping) cut(l, 1);
         if (l && !told) tutti_tcp_break(l->transport);
     }
 }
@@ -381,6 +386,15 @@ static void obey(tutti_link *link, order *o)
     }
 }
 
+static void obey_all(tutti_link *link)
+{
+    for (order *o = take_orders(link), *next; o; o = next) {
+        next = o->next;
+        obey(link, o);
+        free(o);
+    }
+}
+
 static void wait_for_work(tutti_link *link)
 {
     static const int most_ms = 50; /* to keep time */
@@ -401,11 +415,7 @@ static void *drive(void *arg)
     tutti_link *link = arg;
     while (!link->stopping || link->lines) {
         wait_for_work(link);
-        for (order *o = take_orders(link), *next; o; o = next) {
-            next = o->next;
-            obey(link, o);
-            free(o);
-        }
+        obey_all(link);
         for (line *l = link->lines, *next; l; l = next) {
             next = l->next;
             pass(link, l);

@@ -128,9 +128,21 @@ void tutti_optimizer_pack(const tutti_optimizer *o, int64_t word[TUTTI_OPTIMIZER
     memcpy(word + 1, value, sizeof value);
 }
 
-void tutti_optimizer_unpack(const int64_t word[TUTTI_OPTIMIZER_WORDS], tutti_optimizer *o)
+static int is_sane(tutti_optimizer *o)
+{
+    for (int i = 0; i < SETTINGS; i++) {
+        const setting *s = &settings[i];
+        double value = *field(o, s);
+        if (s->kinds & 1U << o->kind && !(value >= s->low && value <= s->high)) return 0;
+    }
+    return o->kind <= TUTTI_OPTIMIZER_ADD || o->rate > 0;
+}
+
+int tutti_optimizer_unpack(const int64_t word[TUTTI_OPTIMIZER_WORDS], tutti_optimizer *o)
 {
     double value[TUTTI_OPTIMIZER_WORDS - 1];
+    *o = (tutti_optimizer){0};
+    if (word[0] < 0 || word[0] >= 2 * TUTTI_OPTIMIZERS) return 0;
     memcpy(value, word + 1, sizeof value);
     *o = (tutti_optimizer){.kind = (tutti_optimizer_kind)(word[0] / 2),
         .nesterov = word[0] % 2,
@@ -140,6 +152,16 @@ void tutti_optimizer_unpack(const int64_t word[TUTTI_OPTIMIZER_WORDS], tutti_opt
         .epsilon = value[3],
         .decay = value[4],
         .scale = value[5]};
+    return is_sane(o);
+}
+
+int tutti_optimizer_is_same(const tutti_optimizer *a, const tutti_optimizer *b)
+{
+    int64_t of_a[TUTTI_OPTIMIZER_WORDS], of_b[TUTTI_OPTIMIZER_WORDS];
+    tutti_optimizer_pack(a, of_a);
+    tutti_optimizer_pack(b, of_b);
+    return a->kind == b->kind &&
+           (a->kind <= TUTTI_OPTIMIZER_ADD || !memcmp(of_a, of_b, sizeof of_a));
 }
 
 /* ---- the arithmetic ---- */

@@ -49,6 +49,7 @@ typedef struct tutti_kv_flight {
     tutti_server *server;
     tutti_flight_kind kind;
     int slot, client;
+    int rank;            /* of the worker; fly fills it in */
     int priority;        /* of an answer */
     tutti_handle data;   /* but of a push */
     tutti_status result; /* not OK: it has not landed; its client is lost */
@@ -72,6 +73,8 @@ typedef struct tutti_key_client {
     tutti_push *pushes, **push_end; /* that were not added */
     tutti_pull *pulls, **pull_end;  /* that were not answered */
     int replies;                    /* answers on their way */
+    int64_t announced;              /* pushes, in this life */
+    int made;                       /* between jobs: it has made the key, in this life */
 } tutti_key_client;
 
 /* Data of a key's size that are between two uses, the oldest first: StarPU 1.3 keeps 48 bytes of all data that a
@@ -99,6 +102,7 @@ typedef struct tutti_server_client {
     int coming; /* pushes whose data are not here */
     int flying; /* of these, those that are received; answers and first values on their way */
     int byes;   /* workers that have said bye */
+    int chose;  /* it has set the optimizer */
 } tutti_server_client;
 
 struct tutti_server {
@@ -118,10 +122,14 @@ struct tutti_server {
     pthread_mutex_t lock;  /* protects the line of events */
     pthread_cond_t more;
     tutti_kv_event *first, **end;
-    tutti_status failure; /* of keeping events */
-    int lost;             /* the server that a worker has lost, which ends the run; -1: none */
-    int blamed;           /* the client whose death ends the run; -1: none */
-    int stands_in;        /* for the server before it, which is lost */
+    tutti_status failure;  /* of keeping events */
+    int lost, lost_by;     /* the server that a worker has lost, and which worker; -1: none */
+    tutti_optimizer unset; /* the optimizer of who sets none */
+    int blamed;            /* the client whose death ends the run; -1: none */
+    int refused;           /* the client that is refused in this event; -1: none */
+    tutti_status refusal;  /* and with which status, and why */
+    char why[TUTTI_KV_SENTENCE + 1];
+    int stands_in; /* for the server before it, which is lost */
 };
 
 /* What tutti_kv_serve does: it opens a server, lets it react to events until no client is left, says that it is over,
@@ -148,6 +156,11 @@ int tutti_server_has_early(const tutti_server *s, int client);
 void tutti_server_drop_early(tutti_server *s, int client);
 
 int tutti_server_knows(const tutti_server *s, int64_t slot);
+int tutti_server_has_room(const tutti_server *s, int64_t slot);
+/* Of a flight that has ended: one whose ends had different sizes is the worker's fault. What broke off with its
+ * connection is heard of as that. */
+tutti_status tutti_server_check_landed(
+    tutti_server *s, const tutti_kv_flight *flight, const char *what, int key);
 /* A note INIT. */
 tutti_status tutti_server_init(tutti_server *s, const tutti_kv_event *event);
 /* A first value has landed, or has not. */
@@ -189,6 +202,14 @@ tutti_status tutti_server_hear_bye(tutti_server *s, const tutti_note *note);
 tutti_status tutti_server_meet(tutti_server *s, const tutti_note *note);
 tutti_status tutti_server_hear_failed(tutti_server *s, const tutti_note *note);
 tutti_status tutti_server_take_over(tutti_server *s, const tutti_note *note);
+/* A worker has sent what it must not send. Where clients may die alone (between jobs, but in sync) its client is lost,
+ * alone, once the event has been dealt with: OK. Else it ends the run, with this status (logged). */
+tutti_status tutti_server_refuse(tutti_server *s, int rank, tutti_status status, const char *format,
+    ...) __attribute__((format(printf, 4, 5)));
+/* Whether clients may die alone. */
+int tutti_server_tolerates(const tutti_server *s);
+/* After an event: a client that was refused is lost. The sentence is logged here, and goes to it. */
+tutti_status tutti_server_turn_away(tutti_server *s);
 /* After anything of a client has ended: whether it has now left. */
 tutti_status tutti_server_may_leave(tutti_server *s, int client);
 /* Whether clients are there, or to come. *status: the run cannot go on. */

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Servers and clients as jobs of their own: the oracle's bits in sync, counts without an order; a client that dies, returns
 # or joins; a server that dies; and what is refused: another token, another number of clients, a port in use, a server
-# that never comes; strangers at the door.
+# that never comes; strangers at the door; what one client gets wrong, which is its own matter; meeting files that are not to be believed,
+# or are left from an earlier server.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 . "$TUTTI_SRCDIR/tests/kv/lib.sh"
 
@@ -87,6 +88,47 @@ says server:0 'client 1 has died: '
 gave=$(awk '/^client . gave key 0 / { sum += $6 } END { print sum }' "$dir/client:0" "$dir/client:1")
 says client:0 "^the centre got key 0 $gave\$"
 
+# ---- what one client sends is its own matter, but in sync
+
+# fresh SERVERS CLIENTS TYPE: no job, and only what these begin
+fresh() {
+    servers=$1 clients=$2 job=()
+    rm -f "$dir"/server:* "$dir"/client* "$dir"/meet.* "$dir"/stop
+    export TUTTI_KV_SERVERS=$1 TUTTI_KV_CLIENTS=$2
+}
+export KV_STOP=$dir/stop
+for type in async bounded:1 elastic; do
+    fresh 1 1
+    start server:0 1 steps $type 100000
+    start client:0 1 steps $type 100000
+    comes client:0 stepping
+    start client 1 wide $type # a key of another size
+    ends client badly
+    says client 'server 0 refuses this client: worker 1 makes key 0 of 200 elements .* where others have made key 0 of 100'
+    says server:0 'warning: client 1 is refused: worker 1 makes key 0 of 200 elements .*; the others go on'
+    "$TUTTI_BUILDDIR/tests/kv/nonsense" "$dir/meet" 1 1 $type > "$dir/nonsense" 2>&1 || { fail "nonsense, $type"; cat "$dir/nonsense"; }
+    touch "$dir/stop"
+    ends client:0 well
+    ends server:0 well
+    ! grep -q ' error: ' "$dir/server:0" || { fail "the server calls it an error of its own"; grep ' error: ' "$dir/server:0"; }
+done
+
+# another number of workers, once no client is left: that of those who are gone is forgotten
+fresh 1 1
+start server:0 1 steps async 100000
+start client:0 2 steps async 100000
+comes client:0 stepping
+start client 1 steps async 3
+ends client badly
+says client 'refuses: clients have 2 workers here, you have 1'
+kill -KILL $(ps -o pid= --ppid "${job[client:0]}")
+ends client:0 badly
+comes server:0 'client 0 has died'
+start client:0 1 steps async 3
+ends client:0 well
+ends server:0 well
+unset KV_STOP
+
 # ---- who may not
 
 # the server of one client, which comes later
@@ -98,9 +140,9 @@ comes server:0 'listens on 127'
 [ "$(stat -c %a "$dir/meet.0")" = 600 ] || fail "the meeting place is open to others"
 cp "$dir/meet.0" "$dir/wrong.0"
 sed -i 's/^token ./token x/' "$dir/wrong.0"
-TUTTI_KV_MEET=$dir/wrong start client:0 1 steps async 5
+TUTTI_KV_TIMEOUT=1 TUTTI_KV_MEET=$dir/wrong start client:0 1 steps async 5
 ends client:0 badly
-says client:0 'does not know this token'
+says client:0 'server 0 of 1 cannot be reached within 1 s: .* does not know this token'
 port=$(sed -n 's/^address .*://p' "$dir/meet.0")
 TUTTI_KV_ROLE=server:0 TUTTI_KV_MEET=$dir/other TUTTI_KV_LISTEN=127.0.0.1:$port \
     "$mpirun" -np 1 "$program" steps 1 1 async 5 > "$dir/taken" 2>&1 && fail "two servers on a port"
@@ -123,13 +165,68 @@ servers=1 clients=1 job=()
 TUTTI_KV_TIMEOUT=1 start client:0 1 steps async 5 # nobody comes
 ends client:0 badly
 says client:0 'server 0 of 1 cannot be reached within 1 s: .*meet.0: No such file'
+# A file is believed if nobody else can have written it.
+mkdir "$dir/open"
+cat > "$dir/open/meet.0" << FILE
+tutti server
+address 127.0.0.1:1
+token x
+FILE
+distrusts() { # WORDS
+    start client:0 1 steps async 5
+    ends client:0 badly
+    says client:0 "tutti_kv_open: meet: .*$1"
+}
+export TUTTI_KV_MEET=$dir/open/meet
+chmod 620 "$dir/open/meet.0"
+distrusts 'meet.0 \(mode 620\): use chmod go-w on it'
+chmod 600 "$dir/open/meet.0"
+chmod 777 "$dir/open"
+distrusts 'open \(mode 777\): use chmod go-w on it'
+chmod 700 "$dir/open"
+mv "$dir/open/meet.0" "$dir/open/else"
+ln -s else "$dir/open/meet.0"
+distrusts 'meet.0: is a link'
+rm "$dir/open/meet.0"
+mkdir "$dir/open/meet.0"
+distrusts 'meet.0 is no file'
+if [ "$(id -u)" = 0 ]; then
+    rmdir "$dir/open/meet.0"
+    cp "$dir/open/else" "$dir/open/meet.0"
+    chown 65534 "$dir/open/meet.0"
+    distrusts 'meet.0 belongs to another user \(uid 65534\)'
+fi
+
+# A file that is left from an earlier server names a port that another has: the client waits for its own server.
+fresh 1 1
+for at in '127.0.0.1' '[::1]:auto'; do # and an address of IPv6, where there is IPv6
+    [ "$at" = 127.0.0.1 ] || grep -q '^00000000000000000000000000000001 ' /proc/net/if_inet6 2> /dev/null || continue
+    rm -rf "$dir/open"
+    mkdir -m 700 "$dir/open"
+    TUTTI_KV_LISTEN=$at TUTTI_KV_MEET=$dir/open/other TUTTI_KV_TOKEN=same start server:0 1 steps async 5
+    other=${job[server:0]}
+    for ((i = 0; i < 200 * slow; i++)); do [ -e "$dir/open/other.0" ] && break || sleep 0.05; done
+    sed 's/^number .*/number 5/' "$dir/open/other.0" > "$dir/open/meet.0"
+    chmod 600 "$dir/open/meet.0"
+    export TUTTI_KV_MEET=$dir/open/meet TUTTI_KV_TOKEN=same
+    start client:0 1 steps async 5
+    sleep 1
+    TUTTI_KV_LISTEN=$at start server:0 1 steps async 5
+    ends client:0 well
+    ends server:0 well
+    TUTTI_KV_MEET=$dir/open/other start client:0 1 steps async 5
+    ends client:0 well
+    wait "$other" || fail "the server that was not meant"
+done
+unset TUTTI_KV_TOKEN
+
 for role in clients client:x; do
     job=()
     start $role 1 steps async 5
     ends $role badly
-    says $role "role \"$role\": must be server:K, client:K, or client for one that joins"
+    says $role "TUTTI_KV_ROLE \"$role\": must be server:K, client:K, or client for one that joins"
 done
 TUTTI_KV_MEET=somewhere start client:0 1 steps async 5
 ends client:0 badly
-says client:0 'meet "somewhere": must be a path with a "/", or HOST:PORT'
+says client:0 'TUTTI_KV_MEET "somewhere": must be a path with a "/", or HOST:PORT'
 finish

@@ -11,6 +11,7 @@
  *              "ready" and "pushed"; the file KV_STOP says that it is): its value comes before theirs
  *   rare       worker 0 pushes rarely, and the others wait for it
  *   steps      the workers push and pull a key so many times (OPTIMIZER: how many), 20 ms each, and say so
+ *   wide       a key of another size than that of steps
  *   survive    rounds of sync, a round ahead of its pulls (OPTIMIZER: how many), while a server dies: every value has
  *              the bits of the oracle
  *   elastic    clients train alone, and meet the centre: each worker says what its client gave it (OPTIMIZER: steps),
@@ -58,7 +59,8 @@ static void work(const char *mode, const char *type, const char *optimizer)
     if (!strcmp(mode, "rare")) run_rare();
     if (!strcmp(mode, "waits")) run_waits();
     if (!strcmp(mode, "survive")) run_survive(atoi(optimizer));
-    if (!strcmp(mode, "steps")) run_steps(atoi(optimizer));
+    if (!strcmp(mode, "steps")) run_steps(type, atoi(optimizer));
+    if (!strcmp(mode, "wide")) run_wide(type);
     if (!strcmp(mode, "stages")) run_stages(atoi(optimizer));
     if (!strcmp(mode, "refusals")) run_refusals();
     if (!strcmp(mode, "missed")) run_missed();

@@ -35,7 +35,8 @@ void run_leaving(void);
 void run_ahead(void);
 void run_waits(void);
 void run_rare(void);
-void run_steps(int times);
+void run_steps(const char *type, int times);
+void run_wide(const char *type);
 /* kv_stages.c */
 void run_stages(int stages);
 /* kv_urgent.c */

@@ -129,13 +129,14 @@ void run_rare(void)
 }
 
 /* A worker of a run in which others die: it ends with the first failure. What it gets has at least its own pushes. */
-void run_steps(int times)
+void run_steps(const char *type, int times)
 {
     tutti_handle one = vector(x[0], 100), all = vector(y[0], 100);
     tutti_status status;
     float first = 0;
     for (int i = 0; i < 100; i++) x[0][i] = 1, y[0][i] = 0;
-    status = tutti_kv_set_optimizer(kv, "add");
+    int elastic = !strncmp(type, "elastic", 7);
+    status = elastic ? TUTTI_OK : tutti_kv_set_optimizer(kv, "add");
     if (!status) status = tutti_kv_init(kv, 0, all, TUTTI_F32);
     if (!status) status = tutti_kv_wait(kv, 60);
     const char *stop = getenv("KV_STOP"); /* or until this file is there */
@@ -143,10 +144,10 @@ void run_steps(int times)
         CHECK(!starpu_data_acquire(all, STARPU_R));
         if (t == 0) first = y[0][0];
         starpu_data_release(all);
-        status = tutti_kv_pushpull(kv, 0, one, all);
+        status = tutti_kv_pushpull(kv, 0, elastic ? all : one, all);
         if (!status) status = tutti_kv_wait(kv, 60);
         CHECK(!starpu_data_acquire(all, STARPU_R));
-        if (!status) CHECK(y[0][99] >= first + (float)(t + 1));
+        if (!status && !elastic) CHECK(y[0][99] >= first + (float)(t + 1));
         starpu_data_release(all);
         usleep(20000);
         if (t == 0) printf("stepping from %g\n", first), fflush(stdout);
@@ -156,4 +157,15 @@ void run_steps(int times)
     starpu_data_unregister(one);
     starpu_data_unregister(all);
     printf("worker %d has %g\n", tutti_kv_rank(kv), y[0][0]);
+}
+
+void run_wide(const char *type)
+{
+    tutti_handle all = vector(y[0], 200);
+    tutti_status status =
+        strncmp(type, "elastic", 7) ? tutti_kv_set_optimizer(kv, "add") : TUTTI_OK;
+    if (!status) status = tutti_kv_init(kv, 0, all, TUTTI_F32);
+    if (!status) status = tutti_kv_wait(kv, 60);
+    CHECK(status == TUTTI_ERR_MISMATCH);
+    starpu_data_unregister(all);
 }

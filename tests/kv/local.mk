@@ -12,7 +12,9 @@ tests_kv_test_portions_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_kv_test_portions_LDADD = libtesting.la
 TESTS += tests/kv/kv.sh tests/kv/jobs.sh tests/kv/replicas.sh tests/kv/run.sh
 EXTRA_DIST += tests/kv/kv.sh tests/kv/jobs.sh tests/kv/replicas.sh tests/kv/run.sh tests/kv/lib.sh
-check_PROGRAMS += tests/kv/kv
+check_PROGRAMS += tests/kv/kv tests/kv/nonsense
+tests_kv_nonsense_SOURCES = tests/kv/nonsense.c
+tests_kv_nonsense_LDADD = libtesting.la
 tests_kv_kv_SOURCES = tests/kv/kv.c tests/kv/kv.h tests/kv/kv_counts.c tests/kv/kv_elastic.c tests/kv/kv_refusals.c \
 	tests/kv/kv_rounds.c tests/kv/kv_stages.c tests/kv/kv_urgent.c tests/support/nap.c
 tests_kv_kv_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)

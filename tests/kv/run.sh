@@ -64,6 +64,22 @@ says said/servers.log 'client 1 has died: .*the others go on'
 [ ! -s out ] || { fail "what was to be in files is here"; show; }
 rm stop pid.*
 
+# tutti-run itself is killed: the next removes its folder, once its jobs are gone
+starts --servers 1 --clients 1 -n 1 "$program" steps 1 1 async 100000
+comes out stepping
+left=$(sed -n 's/^tutti-run: servers and clients meet in //p' err)
+kill -KILL "$job"
+wait "$job" 2> /dev/null
+[ -e "$left/run" ] || fail "no folder is left at '$left'"
+touch stop
+for ((i = 0; i < 200 * slow; i++)); do
+    grep -qsF -- "$left/" /proc/[0-9]*/environ || break
+    sleep 0.1
+done
+with 0 --servers 1 --clients 1 -n 1 "$program" steps 1 1 async 3
+says err "^tutti-run: removing what a run that was killed has left: $left\$"
+rm stop
+
 starts --servers 1 --clients 2 -n 2 ./ranked steps 1 2 async 100000 # it does not return: the others go on
 comes out 'client 1\] stepping'
 comes out 'client 0\] stepping'

@@ -79,6 +79,46 @@ START_TEST(one_that_is_lost_comes_back_when_it_is_gone)
 }
 END_TEST
 
+/* While one is here all have as many workers; those of who is gone do not count. */
+START_TEST(numbers_of_workers_are_forgotten_with_the_last)
+{
+    open_guests(TUTTI_KV_ASYNC, 2);
+    comes_in(0, 7);
+    comes_in(1, 8);
+    tutti_hello h = hello_of(0, 0, 9);
+    h.workers = 1;
+    tutti_guests_leave(&guests, 0);
+    ck_assert_int_eq(guests.guest[0].workers_here, 0);
+    is_told(TUTTI_GUEST_REFUSED, h, "clients have 2 workers here, you have 1");
+    guests.guest[1].state = TUTTI_GUEST_LOST;
+    is_told(TUTTI_GUEST_REFUSED, h, "clients have 2 workers here, you have 1");
+    tutti_guests_leave(&guests, 1);
+    int first = 0;
+    ck_assert_int_eq(greet(h, &first), TUTTI_GUEST_WELCOME);
+    h = hello_of(1, 0, 10);
+    is_told(TUTTI_GUEST_REFUSED, h, "clients have 1 workers here, you have 2");
+    tutti_guests_close(&guests);
+}
+END_TEST
+
+/* One that has read an earlier server's file is not refused for good: its own server may yet come. */
+START_TEST(who_means_another_server_comes_later)
+{
+    open_guests(TUTTI_KV_ASYNC, 2);
+    guests.self.meeting = 5;
+    tutti_hello h = hello_of(0, 0, 7);
+    h.meeting = 6;
+    is_told(TUTTI_GUEST_LATER, h, "is left from an earlier server");
+    h.meeting = 5;
+    h.server = 1;
+    is_told(TUTTI_GUEST_LATER, h, "is left from an earlier server");
+    h.server = 0;
+    int first = 0;
+    ck_assert_int_eq(greet(h, &first), TUTTI_GUEST_WELCOME);
+    tutti_guests_close(&guests);
+}
+END_TEST
+
 START_TEST(none_comes_back_in_sync)
 {
     open_guests(TUTTI_KV_SYNC, 2);
@@ -152,6 +192,7 @@ START_TEST(a_greeting_survives_its_bytes)
         .worker = 5,
         .workers = 6,
         .life = INT64_MAX,
+        .meeting = INT64_MAX - 1,
         .process = 77,
         .host = "somewhere"};
     tutti_hello read;
@@ -162,6 +203,7 @@ START_TEST(a_greeting_survives_its_bytes)
     ck_assert(tutti_book_rule_is_same(&read.rule, &h.rule));
     ck_assert_int_eq(read.worker, 5);
     ck_assert(read.life == INT64_MAX);
+    ck_assert(read.meeting == INT64_MAX - 1);
     ck_assert_str_eq(read.host, "somewhere");
 }
 END_TEST
@@ -198,6 +240,8 @@ int main(void)
     TCase *tcase = testing_case(suite, "guests");
     tcase_add_test(tcase, workers_of_a_client_come_one_by_one);
     tcase_add_test(tcase, one_that_is_lost_comes_back_when_it_is_gone);
+    tcase_add_test(tcase, numbers_of_workers_are_forgotten_with_the_last);
+    tcase_add_test(tcase, who_means_another_server_comes_later);
     tcase_add_test(tcase, none_comes_back_in_sync);
     tcase_add_test(tcase, those_who_join_get_numbers_as_long_as_there_is_room);
     tcase_add_test(tcase, options_are_everybodys);
