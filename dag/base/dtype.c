@@ -32,3 +32,8 @@ const char *tutti_dtype_name(tutti_dtype dtype)
 {
     return (unsigned)dtype < TUTTI_DTYPE_COUNT ? rows[dtype].name : "unknown";
 }
+
+tutti_dtype tutti_several(tutti_dtype dtype)
+{
+    return (tutti_dtype)(dtype | TUTTI_SEVERAL);
+}

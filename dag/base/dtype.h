@@ -29,7 +29,8 @@ typedef enum tutti_dtype {
     TUTTI_INT_INT,
     TUTTI_LONG_INT,
     TUTTI_BF16, /* the upper half of a float (bfloat16), in 2 bytes */
-    TUTTI_DTYPE_COUNT
+    TUTTI_DTYPE_COUNT,
+    TUTTI_SEVERAL = 1 << 8 /* of tutti_several */
 } tutti_dtype;
 
 typedef struct tutti_float_int {
@@ -53,6 +54,11 @@ TUTTI_API size_t tutti_dtype_bytes(tutti_dtype dtype);
 /* "F32", "I64", "C64", ...: the safetensors names; "FLOAT_INT" and so on for pairs; "unknown" for a
  * value that is not a type. */
 TUTTI_API const char *tutti_dtype_name(tutti_dtype dtype);
+
+/* In a call with data of StarPU, says that each of their elements holds several values of the type: a
+ * variable that is an array, a vector of points. Without it, elements must have the size of the
+ * type. */
+TUTTI_API tutti_dtype tutti_several(tutti_dtype dtype);
 
 #ifdef __cplusplus
 }

@@ -3,9 +3,26 @@
 #include "dag/base/log.h"
 
 #include <starpu.h>
+#include <stdio.h>
 
-/* Bytes per element, as registered; 0 for interfaces without elements. A variable is one
- * element. */
+/* What the data are; NULL: nothing with elements that lie one after the other. */
+static const char *name_data(tutti_insert_handle data)
+{
+    switch (starpu_data_get_interface_id(data)) {
+    case STARPU_VECTOR_INTERFACE_ID:
+        return "vector";
+    case STARPU_VARIABLE_INTERFACE_ID:
+        return "variable";
+    case STARPU_MATRIX_INTERFACE_ID:
+        return "matrix";
+    case STARPU_BLOCK_INTERFACE_ID:
+        return "block";
+    default:
+        return NULL;
+    }
+}
+
+/* Bytes per element, as registered. A variable is one element. */
 static size_t element_bytes(tutti_insert_handle data)
 {
     switch (starpu_data_get_interface_id(data)) {
@@ -30,10 +47,11 @@ static int has_gaps(tutti_insert_handle data)
     if (interface == STARPU_MATRIX_INTERFACE_ID)
         return starpu_matrix_get_ny(data) > 1 &&
                starpu_matrix_get_local_ld(data) != starpu_matrix_get_nx(data);
-    if (interface == STARPU_BLOCK_INTERFACE_ID)
-        return starpu_block_get_local_ldy(data) != starpu_block_get_nx(data) ||
-               starpu_block_get_local_ldz(data) !=
-                   starpu_block_get_nx(data) * starpu_block_get_ny(data);
+    if (interface == STARPU_BLOCK_INTERFACE_ID) {
+        size_t x = starpu_block_get_nx(data), y = starpu_block_get_ny(data);
+        return (y > 1 && starpu_block_get_local_ldy(data) != x) ||
+               (starpu_block_get_nz(data) > 1 && starpu_block_get_local_ldz(data) != x * y);
+    }
     return 0;
 }
 
@@ -60,37 +78,46 @@ static int will_have_value(tutti_insert_handle data)
     return written;
 }
 
-/* The type must be that of the elements, as far as their size shows. An element larger than any C
- * number is several of the type: a complex number, a point. */
+/* The type must be that of the elements, as far as their size shows: otherwise an operator would
+ * combine halves of numbers. */
 static tutti_status check_element(tutti_insert_handle data, const tutti_handle_use *use)
 {
-    size_t has = element_bytes(data), wanted = tutti_dtype_bytes(use->dtype);
-    int variable = starpu_data_get_interface_id(data) == STARPU_VARIABLE_INTERFACE_ID;
-    if (use->moves && use->dtype == TUTTI_U8) return TUTTI_OK;
-    int several = variable || has > sizeof(double);
-    if (several ? has % wanted == 0 : has == wanted) return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_INVAL, "%s: %s of %zu bytes, but %s has %zu", use->what,
-        variable ? "the variable is" : "the data are registered with elements", has,
-        tutti_dtype_name(use->dtype), wanted);
+    tutti_dtype dtype = tutti_handle_dtype(use->dtype);
+    size_t has = element_bytes(data), wanted = tutti_dtype_bytes(dtype);
+    int several = has > wanted && has % wanted == 0;
+    if (use->moves && use->dtype == TUTTI_U8 && has) return TUTTI_OK;
+    if (has == wanted || (several && use->dtype != dtype)) return TUTTI_OK;
+    char cure[80] = "";
+    if (several)
+        snprintf(cure, sizeof cure, ", or tutti_several(TUTTI_%s) for %zu values in each",
+            tutti_dtype_name(dtype), has / wanted);
+    return tutti_fail(TUTTI_ERR_INVAL,
+        "%s: elements of the %s have %zu bytes, but TUTTI_%s has %zu: pass their type%s", use->what,
+        name_data(data), has, tutti_dtype_name(dtype), wanted, cure);
 }
 
 tutti_status tutti_handle_count(
     tutti_insert_handle data, const tutti_handle_use *use, int64_t *count)
 {
     const char *what = use->what;
-    if ((unsigned)use->dtype >= TUTTI_DTYPE_COUNT)
+    tutti_dtype dtype = tutti_handle_dtype(use->dtype);
+    if ((unsigned)dtype >= TUTTI_DTYPE_COUNT)
         return tutti_fail(TUTTI_ERR_INVAL, "%s: unknown element type %d (see tutti/dtype.h)", what,
             (int)use->dtype);
     if (!starpu_is_initialized())
         return tutti_fail(TUTTI_ERR_UNSUPPORTED,
             "%s: StarPU is not running (call starpu_shutdown after tutti_detach)", what);
     if (!data) return tutti_fail(TUTTI_ERR_INVAL, "%s: the handle is NULL", what);
-    if (!element_bytes(data))
-        return tutti_fail(
-            TUTTI_ERR_INVAL, "%s: the handle is not a vector, variable, matrix or block", what);
+    if (!name_data(data))
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "%s: the handle is not a vector, variable, matrix or block: register the data as one",
+            what);
     if (has_gaps(data))
         return tutti_fail(TUTTI_ERR_INVAL,
-            "%s: the matrix or block has gaps (leading dimension above its row length)", what);
+            "%s: the %s has gaps (a leading dimension above its row length): copy it to one "
+            "without, "
+            "or pass its rows",
+            what, name_data(data));
     tutti_status status = check_element(data, use);
     if (status) return status;
     if (starpu_data_get_nb_children(data) > 0)
@@ -100,7 +127,7 @@ tutti_status tutti_handle_count(
     if (use->reads && !will_have_value(data))
         return tutti_fail(TUTTI_ERR_INVAL,
             "%s: the data have no value: no task that writes them was submitted before", what);
-    *count = (int64_t)(starpu_data_get_size(data) / tutti_dtype_bytes(use->dtype));
+    *count = (int64_t)(starpu_data_get_size(data) / tutti_dtype_bytes(dtype));
     return TUTTI_OK;
 }
 

@@ -12,19 +12,24 @@ typedef struct _starpu_data_state *tutti_insert_handle;
 
 /* How a collective uses the data. */
 typedef struct tutti_handle_use {
-    const char *what; /* names the call in messages */
-    tutti_dtype dtype;
-    int reads; /* 0: all of the data are overwritten, whatever they were */
+    const char *what;  /* names the call in messages */
+    tutti_dtype dtype; /* possibly by tutti_several */
+    int reads;         /* 0: all of the data are overwritten, whatever they were */
     /* elements are only moved: TUTTI_U8 then stands for bytes of any type */
     int moves;
 } tutti_handle_use;
 
 /* Counts the elements of this type. INVAL (logged): the handle is NULL; the data are not a vector,
- * variable, matrix or block, have gaps, have elements of another size (an element of more than 8
- * bytes may hold several of the type), are partitioned, or are read but were never written.
- * UNSUPPORTED: StarPU is not running. */
+ * variable, matrix or block, have gaps, have elements of another size (with tutti_several: that is no
+ * multiple), are partitioned, or are read but were never written. UNSUPPORTED: StarPU is not
+ * running. */
 tutti_status tutti_handle_count(
     tutti_insert_handle data, const tutti_handle_use *use, int64_t *count);
+/* The type without tutti_several. */
+static inline tutti_dtype tutti_handle_dtype(tutti_dtype dtype)
+{
+    return (tutti_dtype)(dtype & ~TUTTI_SEVERAL);
+}
 /* INVAL (logged) inside a StarPU task, where no call may wait for another rank. */
 tutti_status tutti_handle_outside_tasks(const char *what);
 

@@ -25,14 +25,14 @@
  * rank must attach and detach them in the same order.
  *
  * Data: vectors, variables, and contiguous matrices and blocks (leading dimension equal to the row
- * length), not partitioned. The elements must have been registered with the size of the given type.
- * A variable may hold one or several values of the type, and so may an element of more than 8 bytes
- * (a complex number, a point); the number of elements is then the number of values. Calls without
- * an operator also accept TUTTI_U8, to move the bytes of elements of any size. Data without a value
- * (registered with home node -1, and no task that writes them has been submitted) can only be
- * received: by a broadcast (not at its root), or as recv when send is another handle. A collective
- * works on the copy in main memory, wherever the data are registered, and holds it from its start
- * to its end, as starpu_data_acquire does. The handles and their data must live until then.
+ * length), not partitioned. The elements must have been registered with the size of the given type;
+ * a variable is one element. If an element holds several values (a point, an array), say so:
+ * tutti_several(TUTTI_F64) in place of the type; the number of elements is then the number of values.
+ * Calls without an operator also accept TUTTI_U8, to move the bytes of elements of any size. Data
+ * without a value (registered with home node -1, and no task that writes them has been submitted)
+ * can only be received: by a broadcast (not at its root), or as recv when send is another handle. A
+ * collective works on the copy in main memory, wherever the data are registered, and holds it from
+ * its start to its end, as starpu_data_acquire does. The handles and their data must live until then.
  *
  * Errors: a call that fails returns a status other than TUTTI_OK and logs one line, on stderr or in
  * the program's own log (tutti_log_to), that names the function and says what is wrong.
@@ -168,9 +168,9 @@ TUTTI_API tutti_status tutti_priority(tutti_session *session, tutti_handle data,
  * and operators are those of the session; tutti_priority, tutti_operator, the trace and
  * tutti_detach take the session alone (INVAL for a group), and priorities mean nothing in a group.
  *
- * The same status on all ranks: INVAL, a rank that is none, or twice; MISMATCH, the ranks name
- * different groups; UNSUPPORTED, too many groups of two; also NOMEM, and
- * tutti_wait's. */
+ * The same status on all ranks: INVAL, a rank that does not exist, or one twice; MISMATCH, the ranks
+ * name different groups (as when each makes only its own, as with MPI_Comm_split); UNSUPPORTED, too
+ * many groups of two; also NOMEM, and tutti_wait's. */
 TUTTI_API tutti_status tutti_group(
     tutti_session *session, int n, const int ranks[], tutti_session **group);
 

@@ -16,6 +16,7 @@ typedef struct request {
     tutti_handle send, recv;
     const int64_t *counts, *recv_counts; /* recv_counts: of an alltoall */
     int counted;                         /* the call takes counts */
+    int several;                         /* each element holds several values (tutti_several) */
     int priority;
     int message;    /* the collective is one */
     int only_read;  /* recv is the data of a message that this rank sends */
@@ -44,6 +45,8 @@ static tutti_status begin(request *r)
     r->rank = r->session->rank;
     r->size = r->session->size;
     r->args.group = r->session->group;
+    r->several = r->args.dtype & TUTTI_SEVERAL;
+    r->args.dtype = tutti_handle_dtype(r->args.dtype);
     if (!r->session->group)
         r->priority = tutti_priorities_find(&r->session->priorities, main_handle(r));
     snprintf(r->what, sizeof r->what, name ? "%s of \"%s\"" : "%s", r->function, name);
@@ -117,7 +120,7 @@ static tutti_status count_elements(
     const request *r, tutti_handle data, int reads, int64_t wanted, int64_t *count)
 {
     int moves = !tutti_coll_trait_of(r->args.kind)->reduces;
-    const tutti_handle_use use = {r->what, r->args.dtype, reads, moves};
+    const tutti_handle_use use = {r->what, (tutti_dtype)(r->args.dtype | r->several), reads, moves};
     tutti_status status = tutti_handle_count(data, &use, count);
     if (status || wanted < 0 || wanted == *count) return status;
     return tutti_fail(TUTTI_ERR_INVAL, "%s: %s has %" PRId64 " elements, not %" PRId64, r->what,
@@ -370,7 +373,14 @@ static tutti_status find_edge(request *r, int from, int to, int edge)
 {
     const tutti_session *s = r->session;
     const tutti_members *members = tutti_exchange_members(s->exchange, s->group);
+    int edges = tutti_exchange_edges(s->exchange);
     tutti_status status = TUTTI_OK;
+    if (from == to)
+        return tutti_fail(TUTTI_ERR_INVAL, "%s: rank %d and itself: a message goes to another rank",
+            r->what, from);
+    if (edges && (edge < 0 || edge >= edges))
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "%s: edge %d: must be from 0 to %d", r->what, edge, edges - 1);
     if (from < 0 || from >= s->size || to < 0 || to >= s->size)
         return tutti_fail(TUTTI_ERR_INVAL, "%s: rank %d of %d ranks", r->what,
             from < 0 || from >= s->size ? from : to, s->size);

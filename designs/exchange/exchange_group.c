@@ -21,15 +21,20 @@ static tutti_status check(const tutti_exchange *x, int n, const int ranks[], wis
     int size = tutti_exchange_size(x);
     uint64_t hash = mix(1, (uint64_t)n);
     if (!x->options.messages)
-        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "this session has no groups");
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "tutti_group: this session has no groups");
     if (n < 1 || n > size || !ranks)
-        return tutti_fail(TUTTI_ERR_INVAL, "a group of %d of %d ranks", n, size);
+        return tutti_fail(TUTTI_ERR_INVAL,
+            n < 1 || n > size ? "tutti_group: a group of %d of %d ranks: must be 1 to all of them"
+                              : "tutti_group: a group of %d of %d ranks: ranks is NULL",
+            n, size);
     for (int i = 0; i < n; i++) {
         if (ranks[i] < 0 || ranks[i] >= size)
-            return tutti_fail(TUTTI_ERR_INVAL, "a group with rank %d, of %d ranks", ranks[i], size);
+            return tutti_fail(
+                TUTTI_ERR_INVAL, "tutti_group: rank %d: must be from 0 to %d", ranks[i], size - 1);
         for (int j = 0; j < i; j++)
             if (ranks[j] == ranks[i])
-                return tutti_fail(TUTTI_ERR_INVAL, "a group that has rank %d twice", ranks[i]);
+                return tutti_fail(TUTTI_ERR_INVAL,
+                    "tutti_group: rank %d stands there twice: name each rank once", ranks[i]);
         hash = mix(hash, (uint64_t)ranks[i]);
     }
     mine->digest = (int64_t)(hash >> 1);
@@ -49,11 +54,12 @@ static tutti_status agree(tutti_exchange *x, tutti_status status, wish mine)
     for (int r = 0; r < size && !called && !status; r++) {
         if (all[r].status)
             status = tutti_fail((tutti_status)all[r].status,
-                "rank %d could not make this group; its log says why", r);
+                "tutti_group: rank %d could not make this group; its log says why", r);
         else if (all[r].digest != all[0].digest)
             status = tutti_fail(TUTTI_ERR_MISMATCH,
-                "the ranks' groups differ: rank 0 and rank %d name other ranks, or in another "
-                "order. Every rank must make the same groups in the same order",
+                "tutti_group: ranks 0 and %d name different groups. Not as with MPI_Comm_split, "
+                "all "
+                "ranks must make all groups, in the same order: those outside a group get NULL",
                 r);
     }
     free(all);

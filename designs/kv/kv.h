@@ -163,8 +163,9 @@ TUTTI_API tutti_status tutti_kv_set_rate(tutti_kv *kv, double rate);
 
 /* Makes a key, which must be new. Its first value is data of worker 0; the data of the others get that value,
  * too, and those of a client that joins later, or returns, the value as it is then. key: any number from 0. Every
- * worker calls it, with the same type and number of elements. The handle is not kept. INVAL: the key exists; the data
- * are not of this type, or the optimizer does not take it (elastic: but TUTTI_F32). */
+ * worker calls it, with the same type and number of elements. The elements of data must have the size of the type
+ * (tutti_several: hold several values of it). The handle is not kept. INVAL: the key exists; the data are not of
+ * this type, or the optimizer does not take it (elastic: but TUTTI_F32). */
 TUTTI_API tutti_status tutti_kv_init(tutti_kv *kv, int key, tutti_handle data, tutti_dtype dtype);
 /* With stages: the same, on the workers of all stages but the key's, which never push or pull it. count: its elements.
  * Of the key's own stage the first worker stands for worker 0. */

@@ -57,6 +57,7 @@ typedef struct tutti_kv_key {
     int64_t count;
     int priority;
     int64_t calls;      /* of elastic: pushpulls so far */
+    int several;        /* elements of the data hold several values (tutti_several) */
     int elsewhere;      /* another stage has it: no data are here */
     atomic_int joining; /* tasks that give the program's data their values, and have not ended */
     int parts;

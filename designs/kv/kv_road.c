@@ -12,12 +12,12 @@ static tutti_status mpi_write(tutti_kv *kv, int rank, const int64_t value[TUTTI_
 
 static tutti_status mpi_send(tutti_kv *kv, const tutti_kv_message *m)
 {
-    return tutti_send(kv->session, m->data, m->dtype, m->rank, m->slot);
+    return tutti_send(kv->session, m->data, tutti_several(m->dtype), m->rank, m->slot);
 }
 
 static tutti_status mpi_recv(tutti_kv *kv, const tutti_kv_message *m)
 {
-    return tutti_recv(kv->session, m->data, m->dtype, m->rank, m->slot);
+    return tutti_recv(kv->session, m->data, tutti_several(m->dtype), m->rank, m->slot);
 }
 
 static tutti_status mpi_listen(tutti_kv *kv, tutti_note_heard *heard, void *ctx)

@@ -4,6 +4,7 @@
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,16 +119,27 @@ static tutti_status give_value(
     return status;
 }
 
-static tutti_status count_elements(const char *function, const tutti_kv_key *k, tutti_handle data,
-    tutti_dtype dtype, int reads, int64_t *count)
+/* Of data whose elements are added up, and so must be of the key's type. */
+static tutti_status count_elements(
+    const char *function, int key, tutti_handle data, tutti_dtype dtype, int reads, int64_t *count)
 {
-    const tutti_handle_use use = {function, dtype, reads, 1};
-    tutti_status status = tutti_handle_count(data, &use, count);
-    if (status || !k || *count == k->count) return status;
+    char what[80];
+    snprintf(what, sizeof what, "%s: key %d", function, key);
+    const tutti_handle_use use = {.what = what, .dtype = dtype, .reads = reads};
+    return tutti_handle_count(data, &use, count);
+}
+
+static tutti_status check_data(
+    const char *function, const tutti_kv_key *k, tutti_handle data, int reads)
+{
+    int64_t count;
+    tutti_status status =
+        count_elements(function, k->key, data, (tutti_dtype)(k->dtype | k->several), reads, &count);
+    if (status || count == k->count) return status;
     return tutti_fail(TUTTI_ERR_INVAL,
         "%s: key %d has %lld elements, but the data have %lld: pass data of the size that "
         "tutti_kv_init was given, or make another key",
-        function, k->key, (long long)k->count, (long long)*count);
+        function, k->key, (long long)k->count, (long long)count);
 }
 
 /* ---- push and pull ---- */
@@ -169,7 +181,8 @@ static tutti_status fetch_part(
     tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part, tutti_handle to)
 {
     tutti_status status = tutti_kv_is_root(kv, part) ? tutti_kv_ask(kv, k, part, to) : TUTTI_OK;
-    return status || !kv->pulling ? status : tutti_broadcast(kv->pulling, to, k->dtype, part->root);
+    if (status || !kv->pulling) return status;
+    return tutti_broadcast(kv->pulling, to, tutti_several(k->dtype), part->root);
 }
 
 static void join(void *arg, void *const buf[])
@@ -269,6 +282,7 @@ tutti_status tutti_kv_init_elsewhere(tutti_kv *kv, int key, int64_t count, tutti
     static const char function[] = "tutti_kv_init_elsewhere";
     tutti_kv_key *k;
     tutti_status status = tutti_kv_enter(kv, function, 0);
+    dtype = tutti_handle_dtype(dtype);
     if (!status && kv->stages == 1)
         status = tutti_fail(TUTTI_ERR_INVAL,
             "%s: key %d: clients have one stage: set tutti_kv_options.stages, or call "
@@ -284,12 +298,17 @@ tutti_status tutti_kv_init_elsewhere(tutti_kv *kv, int key, int64_t count, tutti
 tutti_status tutti_kv_init(tutti_kv *kv, int key, tutti_handle data, tutti_dtype dtype)
 {
     static const char function[] = "tutti_kv_init";
+    const tutti_dtype type = tutti_handle_dtype(dtype);
     int64_t count;
     tutti_kv_key *k = NULL;
     tutti_status status = tutti_kv_enter(kv, function, 0);
-    if (!status) status = check_new(kv, function, key, dtype);
-    if (!status) status = count_elements(function, NULL, data, dtype, gives(kv), &count);
-    if (!status) status = make_key(kv, key, count, dtype, 0, &k);
+    if (!status) status = check_new(kv, function, key, type);
+    if (!status) status = count_elements(function, key, data, dtype, gives(kv), &count);
+    if (!status && count < 1)
+        status =
+            tutti_fail(TUTTI_ERR_INVAL, "%s: key %d: 0 elements: must be 1 or more", function, key);
+    if (!status) status = make_key(kv, key, count, type, 0, &k);
+    if (!status) k->several = dtype & TUTTI_SEVERAL;
     if (!status && kv->alike && !kv->jobs.settings.on)
         status = tutti_broadcast(kv->alike, data, dtype, 0);
     for (int p = 0; !status && p < k->parts; p++)
@@ -334,7 +353,6 @@ static tutti_status check_elastic(const list *l, int i)
 /* A program that never waits hears here that its run has failed: messages end, with whatever there was. */
 static tutti_status check_item(tutti_kv *kv, const list *l, int i)
 {
-    int64_t count;
     tutti_kv_key *k = l->found[i] = find(kv, l->key[i]);
     if (!k)
         return tutti_fail(TUTTI_ERR_INVAL, "%s: key %d is unknown: make it with tutti_kv_init",
@@ -347,9 +365,8 @@ static tutti_status check_item(tutti_kv *kv, const list *l, int i)
             l->function, l->key[i]);
     tutti_status status = tutti_kv_failure(kv);
     if (!status && kv->rule.type == TUTTI_KV_ELASTIC) status = check_elastic(l, i);
-    if (!status && l->from)
-        status = count_elements(l->function, k, l->from[i], k->dtype, 1, &count);
-    if (!status && l->to) status = count_elements(l->function, k, l->to[i], k->dtype, 0, &count);
+    if (!status && l->from) status = check_data(l->function, k, l->from[i], 1);
+    if (!status && l->to) status = check_data(l->function, k, l->to[i], 0);
     return status;
 }
 

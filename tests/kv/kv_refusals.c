@@ -2,6 +2,7 @@
 #include "tests/kv/kv.h"
 
 #include <math.h>
+#include <string.h>
 
 /* What stands in front of the fault is not inserted either. */
 static void refuse_lists(tutti_handle a, tutti_handle b)
@@ -19,11 +20,43 @@ static void refuse_lists(tutti_handle a, tutti_handle b)
     CHECK(before == after);
 }
 
+/* The last refusal names the function and the key. */
+static int says(const char *function, const char *key)
+{
+    const char *sentence = tutti_last_error();
+    return !strncmp(sentence, function, strlen(function)) && strstr(sentence, key);
+}
+
+/* Elements that are not of the key's type would be added up as other numbers. */
+static void refuse_elements(tutti_handle floats)
+{
+    static float row[10];
+    tutti_handle array, empty;
+    starpu_variable_data_register(&array, STARPU_MAIN_RAM, (uintptr_t)row, sizeof row);
+    starpu_vector_data_register(&empty, STARPU_MAIN_RAM, (uintptr_t)row, 0, sizeof *row);
+    CHECK(tutti_kv_init(kv, 3, array, TUTTI_F32) == TUTTI_ERR_INVAL);
+    CHECK(says("tutti_kv_init", "key 3"));
+    CHECK(tutti_kv_init(kv, 3, floats, TUTTI_F64) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_init(kv, 3, empty, TUTTI_F32) == TUTTI_ERR_INVAL);
+    CHECK(says("tutti_kv_init", "key 3"));
+    CHECK(!tutti_kv_init(kv, 3, floats, TUTTI_F32));
+    CHECK(tutti_kv_push(kv, 3, array) == TUTTI_ERR_INVAL);
+    CHECK(says("tutti_kv_push", "key 3"));
+    CHECK(tutti_kv_pull(kv, 3, array) == TUTTI_ERR_INVAL);
+    CHECK(!tutti_kv_init(kv, 4, array, tutti_several(TUTTI_F32)));
+    CHECK(!tutti_kv_push(kv, 4, array));
+    CHECK(!tutti_kv_pull(kv, 4, array));
+    CHECK(!tutti_kv_wait(kv, 60));
+    starpu_data_unregister(array);
+    starpu_data_unregister(empty);
+}
+
 void run_refusals(void)
 {
     static double wide[10];
     tutti_handle a = vector(x[0], 10), b = vector(x[1], 11), c;
     starpu_vector_data_register(&c, STARPU_MAIN_RAM, (uintptr_t)wide, 10, sizeof *wide);
+    CHECK(tutti_kv_init(kv, 0, a, TUTTI_U8) == TUTTI_ERR_INVAL);
     CHECK(tutti_kv_push(kv, 0, a) == TUTTI_ERR_INVAL);
     CHECK(tutti_kv_pull(kv, 0, a) == TUTTI_ERR_INVAL);
     CHECK(tutti_kv_serve(kv) == TUTTI_ERR_INVAL);
@@ -52,6 +85,7 @@ void run_refusals(void)
     CHECK(tutti_kv_pull(kv, 1, b) == TUTTI_ERR_INVAL);
     CHECK(tutti_kv_pushpull(kv, 0, a, b) == TUTTI_ERR_INVAL);
     refuse_lists(a, b);
+    refuse_elements(a);
     CHECK(!tutti_kv_wait(kv, 60));
     starpu_data_unregister(a);
     starpu_data_unregister(b);

@@ -140,9 +140,128 @@ static void refuse_enums(tutti_session *tutti, starpu_data_handle_t good)
     INVAL(tutti_reduce(tutti, good, TUTTI_F64, TUTTI_SUM, INT_MAX));
 }
 
+/* The last refusal names the function, and this. */
+static void says(int line, const char *function, const char *what)
+{
+    const char *sentence = tutti_last_error();
+    if (!strncmp(sentence, function, strlen(function)) && strstr(sentence, what)) return;
+    printf("line %d: \"%s\" says nothing of %s: %s\n", line, sentence, function, what);
+    failures++;
+}
+#define SAYS(function, what) says(__LINE__, function, what)
+
+/* Elements of another size than the type's, of every interface. */
+static void refuse_elements(tutti_session *tutti)
+{
+    static double room[64];
+    static const struct {
+        size_t bytes;
+        tutti_dtype dtype;
+        int several; /* values in each element; 0: none */
+    } rows[] = {{8, TUTTI_F32, 2}, {16, TUTTI_F64, 2}, {24, TUTTI_F64, 3}, {4, TUTTI_I16, 2},
+        {2, TUTTI_I8, 2}, {16, TUTTI_C64, 2}, {4, TUTTI_F64, 0}, {12, TUTTI_F64, 0},
+        {7, TUTTI_F32, 0}, {1, TUTTI_BF16, 0}};
+    const uintptr_t at = (uintptr_t)room;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        starpu_data_handle_t of[4];
+        size_t bytes = rows[i].bytes;
+        tutti_dtype dtype = rows[i].dtype, several = tutti_several(dtype);
+        starpu_variable_data_register(&of[0], STARPU_MAIN_RAM, at, bytes);
+        starpu_vector_data_register(&of[1], STARPU_MAIN_RAM, at, 4, bytes);
+        starpu_matrix_data_register(&of[2], STARPU_MAIN_RAM, at, 2, 2, 2, bytes);
+        starpu_block_data_register(&of[3], STARPU_MAIN_RAM, at, 2, 4, 2, 2, 1, bytes);
+        for (int h = 0; h < 4; h++) {
+            static const char *const kinds[] = {"variable", "vector", "matrix", "block"};
+            INVAL(tutti_allreduce(tutti, of[h], dtype, TUTTI_SUM));
+            SAYS("tutti_allreduce", kinds[h]);
+            if (rows[i].several) SAYS("tutti_allreduce", "tutti_several(TUTTI_");
+            INVAL(tutti_broadcast(tutti, of[h], dtype, 0));
+            SAYS("tutti_broadcast", kinds[h]);
+            if (rows[i].several)
+                GOOD(tutti_broadcast(tutti, of[h], several, 0));
+            else
+                INVAL(tutti_broadcast(tutti, of[h], several, 0));
+        }
+        GOOD(tutti_wait(tutti, 30));
+        for (int h = 0; h < 4; h++) starpu_data_unregister(of[h]);
+    }
+    uint32_t columns[2] = {0, 1}, begins[3] = {0, 1, 2};
+    starpu_data_handle_t sparse[4];
+    starpu_csr_data_register(
+        &sparse[0], STARPU_MAIN_RAM, 2, 2, at, columns, begins, 0, sizeof(double));
+    starpu_bcsr_data_register(
+        &sparse[1], STARPU_MAIN_RAM, 2, 2, at, columns, begins, 0, 1, 1, sizeof(double));
+    starpu_coo_data_register(
+        &sparse[2], STARPU_MAIN_RAM, 2, 2, 2, columns, columns, at, sizeof(double));
+    starpu_void_data_register(&sparse[3]);
+    for (int h = 0; h < 4; h++) {
+        INVAL(tutti_allreduce(tutti, sparse[h], TUTTI_F64, TUTTI_SUM));
+        SAYS("tutti_allreduce", "not a vector");
+        INVAL(tutti_broadcast(tutti, sparse[h], TUTTI_U8, 0));
+        starpu_data_unregister(sparse[h]);
+    }
+}
+
+/* Leading dimensions: refused if anything lies between the elements, taken if nothing does. */
+static void refuse_gaps(tutti_session *tutti)
+{
+    static double room[64];
+    static const struct {
+        uint32_t ldy, ldz, nx, ny, nz;
+        int good;
+    } rows[] = {{4, 0, 4, 2, 0, 1}, {5, 0, 4, 2, 0, 0}, {9, 0, 4, 1, 0, 1}, {2, 4, 2, 2, 2, 1},
+        {3, 6, 2, 2, 2, 0}, {2, 5, 2, 2, 2, 0}, {2, 9, 2, 2, 1, 1}, {9, 4, 4, 1, 2, 1},
+        {9, 9, 4, 1, 2, 0}, {1, 2, 2, 2, 1, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        starpu_data_handle_t handle;
+        const uintptr_t at = (uintptr_t)room;
+        uint32_t ldy = rows[i].ldy, ldz = rows[i].ldz, nx = rows[i].nx, ny = rows[i].ny;
+        if (rows[i].nz)
+            starpu_block_data_register(
+                &handle, STARPU_MAIN_RAM, at, ldy, ldz, nx, ny, rows[i].nz, sizeof(double));
+        else
+            starpu_matrix_data_register(&handle, STARPU_MAIN_RAM, at, ldy, nx, ny, sizeof(double));
+        IS(rows[i].good ? TUTTI_OK : TUTTI_ERR_INVAL,
+            tutti_allreduce(tutti, handle, TUTTI_F64, TUTTI_SUM));
+        if (!rows[i].good) SAYS("tutti_allreduce", "has gaps");
+        GOOD(tutti_wait(tutti, 30));
+        starpu_data_unregister(handle);
+    }
+}
+
+/* What is wrong with messages and groups is said with the name of the function. */
+static void refuse_ranks(tutti_session *tutti, starpu_data_handle_t good)
+{
+    int rank = tutti_rank(tutti), size = tutti_size(tutti), next = (rank + 1) % size;
+    int twice[] = {0, 0}, beyond[] = {0, size};
+    tutti_session *group;
+    INVAL(tutti_send(tutti, good, TUTTI_F64, next, 1 << 20));
+    SAYS("tutti_send", size > 1 ? "edge 1048576" : "itself");
+    INVAL(tutti_recv(tutti, good, TUTTI_F64, next, -1));
+    SAYS("tutti_recv", size > 1 ? "edge -1" : "itself");
+    INVAL(tutti_send(tutti, good, TUTTI_F64, rank, 0));
+    SAYS("tutti_send", "itself");
+    INVAL(tutti_sendrecv(tutti, good, rank, good, rank, TUTTI_F64, 0));
+    SAYS("tutti_sendrecv", "itself");
+    INVAL(tutti_recv(tutti, good, TUTTI_F64, size, 0));
+    SAYS("tutti_recv", "of");
+    INVAL(tutti_group(tutti, 0, twice, &group));
+    SAYS("tutti_group", "a group of 0");
+    INVAL(tutti_group(tutti, size > 1 ? 2 : 1, NULL, &group));
+    SAYS("tutti_group", "NULL");
+    if (size == 1) return;
+    INVAL(tutti_group(tutti, 2, twice, &group));
+    SAYS("tutti_group", "rank 0");
+    INVAL(tutti_group(tutti, 2, beyond, &group));
+    SAYS("tutti_group", "rank");
+    /* as MPI_Comm_split would be called */
+    IS(TUTTI_ERR_MISMATCH, tutti_group(tutti, 1, &rank, &group));
+    SAYS("tutti_group", "all ranks must make all groups");
+}
+
 static void refuse_handles(tutti_session *tutti, starpu_data_handle_t good)
 {
-    static double data[LENGTH], gaps[8 * 4], two;
+    static double data[LENGTH];
     starpu_data_handle_t other, temporary = vector(NULL, LENGTH, sizeof(double));
     INVAL(tutti_allreduce(tutti, NULL, TUTTI_F64, TUTTI_SUM));
     INVAL(tutti_name(tutti, NULL, "nothing"));
@@ -153,15 +272,8 @@ static void refuse_handles(tutti_session *tutti, starpu_data_handle_t good)
     INVAL(tutti_allreduce(tutti, temporary, TUTTI_F64, TUTTI_SUM)); /* was never written */
     INVAL(tutti_allreduce(tutti, temporary, TUTTI_F64, TUTTI_SUM)); /* still unwritten */
     starpu_data_unregister(temporary);
-    starpu_void_data_register(&other);
-    INVAL(tutti_allreduce(tutti, other, TUTTI_U8, TUTTI_SUM));
-    starpu_data_unregister(other);
-    starpu_matrix_data_register(&other, STARPU_MAIN_RAM, (uintptr_t)gaps, 8, 4, 4, sizeof(double));
-    INVAL(tutti_allreduce(tutti, other, TUTTI_F64, TUTTI_SUM));
-    starpu_data_unregister(other);
-    starpu_variable_data_register(&other, STARPU_MAIN_RAM, (uintptr_t)&two, sizeof two - 1);
-    INVAL(tutti_allreduce(tutti, other, TUTTI_F32, TUTTI_SUM));
-    starpu_data_unregister(other);
+    refuse_elements(tutti);
+    refuse_gaps(tutti);
     other = vector(data, LENGTH, sizeof *data);
     struct starpu_data_filter parts = {
         .filter_func = starpu_vector_filter_block, .nchildren = PARTS};
@@ -252,6 +364,7 @@ static void use_session(const char *design)
     GOOD(tutti_attach(MPI_COMM_WORLD, &options, &tutti));
     refuse_enums(tutti, good);
     refuse_handles(tutti, good);
+    refuse_ranks(tutti, good);
     refuse_sessions(good);
     accept(tutti, good);
     GOOD(tutti_detach(tutti));

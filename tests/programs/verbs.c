@@ -308,9 +308,12 @@ static void types(int blocks)
     EXPECT(bits[0] == (1 << size) - 1 && bits[1] == 7 && bits[3] == 0);
 }
 
-/* Registered elements of more than 8 bytes count as several of a smaller type. */
+/* Elements that hold several values of a type are taken where the call says so. */
 static void several(void)
 {
+    const tutti_dtype doubles = tutti_several(TUTTI_F64);
+    double pair[2] = {rank, 1};
+    starpu_data_handle_t variable;
     double _Complex z[N];
     double point[N][3];
     starpu_data_handle_t numbers, points;
@@ -320,10 +323,18 @@ static void several(void)
     }
     starpu_vector_data_register(&numbers, STARPU_MAIN_RAM, (uintptr_t)z, N, sizeof *z);
     starpu_vector_data_register(&points, STARPU_MAIN_RAM, (uintptr_t)point, N, sizeof *point);
-    GOOD(tutti_allreduce(session, numbers, TUTTI_F64, TUTTI_SUM));
-    GOOD(tutti_allreduce(session, points, TUTTI_F64, TUTTI_MAX));
-    REFUSED(tutti_allreduce(session, points, TUTTI_C128, TUTTI_SUM)); /* one and a half */
+    starpu_variable_data_register(&variable, STARPU_MAIN_RAM, (uintptr_t)pair, sizeof pair);
+    REFUSED(tutti_allreduce(session, numbers, TUTTI_F64, TUTTI_SUM));
+    REFUSED(tutti_allreduce(session, points, TUTTI_F64, TUTTI_MAX));
+    REFUSED(tutti_allreduce(session, variable, TUTTI_F64, TUTTI_SUM));
+    REFUSED(tutti_broadcast(session, variable, TUTTI_F64, 0));
+    GOOD(tutti_allreduce(session, numbers, doubles, TUTTI_SUM));
+    GOOD(tutti_allreduce(session, points, doubles, TUTTI_MAX));
+    GOOD(tutti_allreduce(session, variable, doubles, TUTTI_SUM));
+    REFUSED(tutti_allreduce(session, points, tutti_several(TUTTI_C128), TUTTI_SUM)); /* 1.5 */
     GOOD(tutti_wait(session, 60));
+    starpu_data_unregister(variable);
+    EXPECT(pair[0] == size * (size - 1) / 2 && pair[1] == size);
     starpu_data_unregister(numbers);
     starpu_data_unregister(points);
     for (int i = 0; i < N; i++) {
