@@ -23,6 +23,12 @@ tutti_status tutti_bad_images_add(tutti_bad_images *bad, int64_t image, const ch
     return TUTTI_OK;
 }
 
+tutti_status tutti_bad_images_refuse(const char *fault)
+{
+    return tutti_fail(TUTTI_ERR_FORMAT,
+        "%s; repair or remove it, or give --bad-images skip, which leaves such images out", fault);
+}
+
 void tutti_bad_images_free(tutti_bad_images *bad)
 {
     free(bad->images);

@@ -17,6 +17,8 @@ typedef struct tutti_bad_images {
 
 /* Logs a warning when the image is new. FORMAT (logged) if it is one too many; NOMEM. */
 tutti_status tutti_bad_images_add(tutti_bad_images *bad, int64_t image, const char *fault);
+/* Logs the error of a damaged image where none may be left out, and what to do. Returns FORMAT. [A] */
+tutti_status tutti_bad_images_refuse(const char *fault);
 void tutti_bad_images_free(tutti_bad_images *bad);
 
 #endif

@@ -1,5 +1,7 @@
 #include "apps/data/source.h"
 
+#include "apps/data/bad_images.h"
+#include "apps/data/decode.h"
 #include "apps/data/file.h"
 #include "apps/data/formats.h"
 #include "apps/data/listed.h"
@@ -263,7 +265,51 @@ void tutti_dataset_close(tutti_dataset *dataset)
 static const float photograph_mean[] = {0.485f, 0.456f, 0.406f};
 static const float photograph_deviation[] = {0.229f, 0.224f, 0.225f};
 
-tutti_status tutti_dataset_moments(const tutti_dataset *dataset, float *mean, float *deviation)
+/* Sums over the images of a data set, and how many there were. */
+typedef struct channel_sums {
+    uint64_t sum[4], square[4];
+    int64_t images;
+} channel_sums;
+
+/* One image, which is not counted if it is damaged and may be left out. pixels: scratch memory. */
+static tutti_status add_image(const tutti_dataset *dataset, tutti_decoder *decoder, int64_t index,
+    int may_skip, uint8_t *pixels, channel_sums *all)
+{
+    const tutti_view_choice as_it_is = {0};
+    size_t channels = (size_t)dataset->channels;
+    size_t bytes = (size_t)dataset->height * (size_t)dataset->width * channels;
+    int32_t label;
+    tutti_status status = tutti_decoder_make(decoder, dataset, &as_it_is, index, pixels, &label);
+    const char *fault = tutti_decoder_fault(decoder);
+    if (status && *fault) return may_skip ? TUTTI_OK : tutti_bad_images_refuse(fault);
+    if (status) return status;
+    all->images++;
+    for (size_t p = 0, c = 0; p < bytes; p++, c = c + 1 < channels ? c + 1 : 0) {
+        all->sum[c] += pixels[p];
+        all->square[c] += (uint64_t)pixels[p] * pixels[p];
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status add_images(
+    const tutti_dataset *dataset, int skips, uint8_t *pixels, channel_sums *all)
+{
+    int64_t images = dataset->count < MOMENTS_IMAGES ? dataset->count : MOMENTS_IMAGES;
+    tutti_decoder *decoder;
+    tutti_status status = tutti_decoder_new(&decoder);
+    if (status) return status;
+    for (int64_t i = 0; i < images && !status; i++) {
+        /* Evenly spaced without a product that could overflow. */
+        int64_t index = dataset->count / images * i + dataset->count % images * i / images;
+        int is_last = i == images - 1 && !all->images;
+        status = add_image(dataset, decoder, index, skips && !is_last, pixels, all);
+    }
+    tutti_decoder_free(decoder);
+    return status;
+}
+
+tutti_status tutti_dataset_moments(
+    const tutti_dataset *dataset, int skips, float *mean, float *deviation)
 {
     if (dataset->resize) {
         memcpy(mean, photograph_mean, sizeof photograph_mean);
@@ -272,26 +318,15 @@ tutti_status tutti_dataset_moments(const tutti_dataset *dataset, float *mean, fl
     }
     size_t channels = (size_t)dataset->channels;
     size_t bytes = (size_t)dataset->height * (size_t)dataset->width * channels;
+    channel_sums all = {0};
     uint8_t *pixels = malloc(bytes);
     if (!pixels) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for an image of %zu bytes", bytes);
-    int64_t images = dataset->count < MOMENTS_IMAGES ? dataset->count : MOMENTS_IMAGES;
-    uint64_t sum[4] = {0}, square[4] = {0};
-    tutti_status status = TUTTI_OK;
-    for (int64_t i = 0; i < images && !status; i++) {
-        int32_t label;
-        /* Evenly spaced without a product that could overflow. */
-        int64_t index = dataset->count / images * i + dataset->count % images * i / images;
-        status = tutti_dataset_read(dataset, index, pixels, &label);
-        for (size_t p = 0, c = 0; !status && p < bytes; p++, c = c + 1 < channels ? c + 1 : 0) {
-            sum[c] += pixels[p];
-            square[c] += (uint64_t)pixels[p] * pixels[p];
-        }
-    }
+    tutti_status status = add_images(dataset, skips, pixels, &all);
     free(pixels);
     if (status) return status;
-    double n = (double)images * (double)(bytes / channels);
+    double n = (double)all.images * (double)(bytes / channels);
     for (size_t c = 0; c < channels; c++) {
-        double m = (double)sum[c] / n, v = (double)square[c] / n - m * m;
+        double m = (double)all.sum[c] / n, v = (double)all.square[c] / n - m * m;
         mean[c] = (float)(m / 255);
         deviation[c] = v > 1e-6 ? (float)(sqrt(v) / 255) : 1.0f;
     }

@@ -142,7 +142,11 @@ static tutti_status look(const char *path, int *width, int *height)
     status = tutti_sample_load(path, &sample);
     if (!status) {
         status = tutti_decoder_look(decoder, &sample, width, height);
-        if (status) tutti_fail(status, "%s", tutti_decoder_fault(decoder));
+        if (status)
+            tutti_fail(status,
+                "%s; all images must have the size of this one, the first: repair or remove it, or "
+                "give --size N",
+                tutti_decoder_fault(decoder));
     }
     tutti_sample_free(&sample);
     tutti_decoder_free(decoder);

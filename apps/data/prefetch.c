@@ -129,10 +129,7 @@ static tutti_status fill_row(
         tutti_decoder_make(decoder, p->dataset, &choice, image, out, &slot->labels[row]);
     const char *fault = tutti_decoder_fault(decoder);
     if (!status || !*fault) return status;
-    if (!p->bad)
-        return tutti_fail(status,
-            "%s; repair or remove it, or give --bad-images skip, which leaves such images out",
-            fault);
+    if (!p->bad) return tutti_bad_images_refuse(fault);
     memset(out, 0, p->image_bytes);
     return keep_fault(p, slot, row, image, fault);
 }

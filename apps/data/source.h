@@ -147,7 +147,9 @@ tutti_status tutti_dataset_read(
 /* Mean and deviation of each channel over (at most 10,000 evenly spaced images of) a data set, on a
  * scale of 0..1; of photographs those of ImageNet, which the field uses for all. mean, deviation
  * [out]: (channels); a channel without variation gets deviation 1. Sums are integers, so the result
- * is the same on every rank and machine. Errors: those of tutti_dataset_read. [A] */
-tutti_status tutti_dataset_moments(const tutti_dataset *dataset, float *mean, float *deviation);
+ * is the same on every rank and machine. skips: damaged images do not count; otherwise, and if all
+ * are damaged, one is an error. Errors: those of tutti_dataset_read. [A] */
+tutti_status tutti_dataset_moments(
+    const tutti_dataset *dataset, int skips, float *mean, float *deviation);
 
 #endif

@@ -109,7 +109,9 @@ static tutti_status open_images(tutti_trainer *s)
     s->deviation = calloc((size_t)a->channels, sizeof *s->deviation);
     if (!s->mean || !s->deviation)
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the channels' means");
-    return s->session.rank == 0 ? tutti_dataset_moments(a, s->mean, s->deviation) : TUTTI_OK;
+    if (s->session.rank != 0) return TUTTI_OK;
+    return tutti_dataset_moments(
+        a, tutti_bad_images_skipped(o->images.bad_images), s->mean, s->deviation);
 }
 
 /* What the sets of all ranks have together. */

@@ -41,7 +41,7 @@ START_TEST(its_moments_are_the_published_ones)
     tutti_dataset d = {0};
     float mean, deviation;
     ck_assert_ok(tutti_dataset_open(folder(), "idx", TUTTI_TRAIN, &d));
-    ck_assert_ok(tutti_dataset_moments(&d, &mean, &deviation));
+    ck_assert_ok(tutti_dataset_moments(&d, 0, &mean, &deviation));
     ck_assert_float_eq_tol(mean, 0.2860f, 0.004f);
     ck_assert_float_eq_tol(deviation, 0.3530f, 0.004f);
     tutti_dataset_close(&d);

@@ -300,9 +300,45 @@ START_TEST(moments_are_those_of_the_pixels)
         }
     double mean = sum / (N * BYTES), deviation = sqrt(square / (N * BYTES) - mean * mean);
     float m, s;
-    ck_assert_ok(tutti_dataset_moments(&d, &m, &s));
+    ck_assert_ok(tutti_dataset_moments(&d, 0, &m, &s));
     ck_assert_float_eq_tol(m, (float)mean, 1e-5f);
     ck_assert_float_eq_tol(s, (float)deviation, 1e-5f);
+    tutti_dataset_close(&d);
+}
+END_TEST
+
+/* Damaged images do not count where they may be left out. */
+START_TEST(moments_without_damaged_images)
+{
+    tutti_dataset d;
+    float whole[3], part[3], deviation[3];
+    fixture_jpeg_folder(folder, 2, 1);
+    for (int k = 0; k < 3; k++) {
+        static const char *const names[] = {
+            "train/ant/1.jpg", "train/bee/1.jpg", "train/cow/1.jpg"};
+        fixture_write_jpeg(folder, names[k], 16, 12, 3, 40 + 80 * k); /* as 0.jpg */
+    }
+    ck_assert_ok(tutti_dataset_open(folder, "jpeg", TUTTI_TRAIN, &d));
+    ck_assert_ok(tutti_dataset_moments(&d, 1, whole, deviation));
+    fixture_write(folder, "train/ant/1.jpg", "", 0);
+    fixture_write(folder, "train/bee/1.jpg", "hello", 5);
+    fixture_truncate(folder, "train/cow/1.jpg", 200);
+    ck_assert_ok(tutti_dataset_moments(&d, 1, part, deviation));
+    ck_assert_mem_eq(whole, part, sizeof whole);
+    fixture_capture();
+    tutti_status status = tutti_dataset_moments(&d, 0, part, deviation);
+    const char *said = fixture_uncapture();
+    ck_assert_int_eq(status, TUTTI_ERR_FORMAT);
+    ck_assert_msg(strstr(said, "train/ant/1.jpg") && strstr(said, "--bad-images skip"), "%s", said);
+    for (int k = 0; k < 3; k++) {
+        static const char *const names[] = {
+            "train/ant/0.jpg", "train/bee/0.jpg", "train/cow/0.jpg"};
+        fixture_write(folder, names[k], "", 0);
+    }
+    fixture_capture();
+    status = tutti_dataset_moments(&d, 1, part, deviation);
+    fixture_uncapture();
+    ck_assert_int_eq(status, TUTTI_ERR_FORMAT);
     tutti_dataset_close(&d);
 }
 END_TEST
@@ -323,5 +359,6 @@ int main(void)
     tcase_add_test(tcase, synthetic_has_the_size_asked_for);
     tcase_add_test(tcase, synthetic_can_be_learnt);
     tcase_add_test(tcase, moments_are_those_of_the_pixels);
+    tcase_add_test(tcase, moments_without_damaged_images);
     return testing_run(suite);
 }
