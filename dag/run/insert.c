@@ -87,6 +87,7 @@ tutti_status tutti_insert_open(const tutti_run_hooks *hooks, int chain, tutti_in
     }
     n->chained = chain;
     tutti_ledger_outside(n->ledger, count_tasks);
+    tutti_ledger_describe(n->ledger, n->hooks.describe, n->hooks.ctx);
     tutti_run_observe(&n->hooks, n->ledger, 0);
     *insert = n;
     return TUTTI_OK;

@@ -19,6 +19,8 @@ struct tutti_ledger {
     int handing;           /* workers between the two calls of tutti_ledger_hands */
     pthread_cond_t handed; /* there are none */
     int (*outside)(void);  /* may be NULL */
+    void (*describe)(void *ctx, int64_t sequence, char *text, size_t size); /* may be NULL */
+    void *describe_ctx;
     tutti_status failure;
 };
 
@@ -175,21 +177,47 @@ void tutti_ledger_sleep(tutti_ledger *ledger, int64_t from, int64_t point, doubl
     pthread_mutex_unlock(&ledger->lock);
 }
 
-/* Counts the instances between two points that have not ended, and names the first. */
+/* An instance as messages name it; names are borrowed only while the lock is held. */
+typedef struct label {
+    char name[64];
+    int64_t sequence;
+} label;
+
+enum { LABELS = 6 };
+
+/* Counts the instances between two points that have not ended, and copies the first. */
+static int64_t find_unfinished(tutti_ledger *l, int64_t from, int64_t point, label first[LABELS])
+{
+    int64_t unfinished = 0;
+    pthread_mutex_lock(&l->lock);
+    for (int64_t id = from > l->lowest ? from : l->lowest; id < point; id++) {
+        const tutti_task *task = &at(l, id)->task;
+        if (!task->name) continue;
+        if (unfinished < LABELS) {
+            snprintf(first[unfinished].name, sizeof first->name, "%s", task->name);
+            first[unfinished].sequence = task->sequence;
+        }
+        unfinished++;
+    }
+    pthread_mutex_unlock(&l->lock);
+    return unfinished;
+}
+
+/* The same, with their names in a list. */
 static int64_t name_unfinished(
     tutti_ledger *l, int64_t from, int64_t point, char *names, size_t size)
 {
+    label first[LABELS];
     size_t used = 0;
-    int64_t unfinished = 0;
+    int64_t unfinished = find_unfinished(l, from, point, first);
     names[0] = '\0';
-    pthread_mutex_lock(&l->lock);
-    for (int64_t id = from > l->lowest ? from : l->lowest; id < point; id++) {
-        const char *name = at(l, id)->task.name;
-        if (!name) continue;
-        if (unfinished++ < 6 && used < size)
-            used += (size_t)snprintf(names + used, size - used, "%s%s", used ? ", " : "", name);
+    for (int64_t i = 0; i < unfinished && i < LABELS && used < size; i++) {
+        char text[128] = "";
+        if (l->describe && first[i].sequence >= 0)
+            l->describe(l->describe_ctx, first[i].sequence, text, sizeof text);
+        used += (size_t)snprintf(
+            names + used, size - used, "%s%s", used ? ", " : "", *text ? text : first[i].name);
     }
-    pthread_mutex_unlock(&l->lock);
     return unfinished;
 }
 
@@ -199,8 +227,8 @@ tutti_status tutti_ledger_report_timeout(
     char names[512];
     int64_t unfinished = name_unfinished(ledger, from, point, names, sizeof names);
     return tutti_fail(TUTTI_ERR_TIMEOUT,
-        "%lld nodes have not ended within %g s; the first are: %s (is another rank missing?)",
-        (long long)unfinished, timeout_s, names);
+        "%lld operation%s unfinished after %g s; the first: %s (has another rank made its calls?)",
+        (long long)unfinished, unfinished == 1 ? " is" : "s are", timeout_s, names);
 }
 
 tutti_status tutti_ledger_report_held(tutti_ledger *ledger, double waited_s)
@@ -296,6 +324,13 @@ tutti_status tutti_ledger_copy(tutti_ledger *ledger, tutti_ledger_item **item, i
     *item = copy;
     *items = count;
     return TUTTI_OK;
+}
+
+void tutti_ledger_describe(tutti_ledger *ledger,
+    void (*describe)(void *ctx, int64_t sequence, char *text, size_t size), void *ctx)
+{
+    ledger->describe = describe;
+    ledger->describe_ctx = ctx;
 }
 
 void tutti_ledger_outside(tutti_ledger *ledger, int (*count)(void))

@@ -78,6 +78,9 @@ typedef struct tutti_ledger_item {
     int awaited;          /* a thread may sleep until it ends */
 } tutti_ledger_item;
 
+/* Registers what describes a collective in messages, as in tutti_run_hooks. */
+void tutti_ledger_describe(tutti_ledger *ledger,
+    void (*describe)(void *ctx, int64_t sequence, char *text, size_t size), void *ctx);
 /* Registers a counter that changes with activity not entered here. */
 void tutti_ledger_outside(tutti_ledger *ledger, int (*count)(void));
 tutti_ledger_look tutti_ledger_see(tutti_ledger *ledger);

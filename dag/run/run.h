@@ -53,6 +53,9 @@ typedef struct tutti_run_hooks {
     void (*observe)(void *ctx, tutti_ledger *ledger, int whole);
     /* [M] wait begins (1) or ends (0); in between the program can do nothing else. May be NULL. */
     void (*waits)(void *ctx, int begins);
+    /* [A] Writes what a collective is, for messages ("tutti_recv #4 from rank 0 on edge 3"); "": its
+     * name says it. May be NULL. */
+    void (*describe)(void *ctx, int64_t sequence, char *text, size_t size);
 } tutti_run_hooks;
 
 typedef struct tutti_run_options {

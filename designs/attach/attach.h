@@ -184,8 +184,8 @@ TUTTI_API tutti_status tutti_group(
  *
  * Both ranks give the same type and number of elements. edge: from 0 to 2047 (fewer with an MPI
  * that has few tags). With a group, peers are ranks of the group, and the edge is that of the
- * session. INVAL: a peer that is none, or the rank itself. A message whose partner never comes is
- * reported as a stall, with its edge. */
+ * session. INVAL: an edge or a peer out of range, or the rank itself. If one side never makes its
+ * call, the stall report names the edge, both ranks, the number of the message and the call. */
 
 TUTTI_API tutti_status tutti_send(
     tutti_session *session, tutti_handle data, tutti_dtype dtype, int to, int edge);

@@ -173,6 +173,9 @@ typedef struct tutti_driver_look {
 } tutti_driver_look;
 
 tutti_driver_look tutti_driver_see(tutti_driver *driver);
+/* The lowest sequence number of a group or edge that has not ended here, submitted or not; -1: it is
+ * not known here. */
+int64_t tutti_driver_lowest(tutti_driver *driver, int slot);
 /* sequence -1: not submitted here; state GONE: it has ended. */
 tutti_driver_entry tutti_driver_find(tutti_driver *driver, int64_t sequence);
 /* The flight recorder as JSON lines. */

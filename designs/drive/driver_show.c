@@ -76,6 +76,17 @@ tutti_driver_entry tutti_driver_find(tutti_driver *root, int64_t given)
     return found;
 }
 
+int64_t tutti_driver_lowest(tutti_driver *root, int slot)
+{
+    tutti_driver *driver = tutti_driver_of(root, slot);
+    if (!driver) return -1;
+    pthread_mutex_lock(driver->queue_lock);
+    const tutti_entry *oldest = tutti_queue_oldest(&driver->queue);
+    int64_t lowest = oldest ? oldest->sequence : driver->queue.next;
+    pthread_mutex_unlock(driver->queue_lock);
+    return tutti_sequence_make(slot, lowest);
+}
+
 void tutti_driver_write(tutti_driver *driver, double now_s, FILE *out)
 {
     pthread_mutex_lock(driver->queue_lock);

@@ -5,10 +5,12 @@
 #include "dag/base/clones.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
+#include "dag/run/sequence.h"
 #include "designs/passes/chunk.h"
 #include "designs/thread/comm_core.h"
 #include "designs/thread/deadline.h"
 
+#include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -522,10 +524,25 @@ tutti_run_hooks tutti_exchange_hooks(tutti_exchange *exchange)
         .waits = waits};
 }
 
+/* Messages, by the call that has inserted them here. */
+static void describe_inserted(void *ctx, int64_t sequence, char *text, size_t size)
+{
+    const tutti_exchange *x = ctx;
+    tutti_driver *driver = tutti_comm_thread_driver(x->thread);
+    const tutti_members *m = tutti_driver_members(driver, tutti_sequence_slot(sequence));
+    int from, to, edge;
+    if (!m || !tutti_edge_find(m->key, &from, &to, &edge)) return;
+    int sends = tutti_exchange_rank(x) == from;
+    snprintf(text, size, "%s #%" PRId64 " %s rank %d on edge %d",
+        sends ? "tutti_send" : "tutti_recv", tutti_sequence_number(sequence), sends ? "to" : "from",
+        sends ? to : from, edge);
+}
+
 tutti_run_hooks tutti_exchange_insert_hooks(tutti_exchange *exchange)
 {
     tutti_run_hooks hooks = tutti_exchange_hooks(exchange);
     hooks.reserve = reserve_inserted;
+    hooks.describe = describe_inserted;
     return hooks;
 }
 

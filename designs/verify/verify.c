@@ -327,13 +327,22 @@ static void conclude_leaving(tutti_verify *v, const tutti_shutdown_gap *gap)
     if (f) tutti_fingerprint_write(f, text, sizeof text);
     int theirs = tutti_control_whole_rank(v->control, gap->rank);
     char lane[TUTTI_FINGERPRINT_NAME + 40];
-    snprintf(v->sentence, sizeof v->sentence,
-        "rank %d has ended after %lld %s on %s, but rank %d starts one more: %s. "
-        "Every rank must start the same number of %s: does rank %d make fewer steps?",
-        theirs, (long long)gap->theirs, is_edge(v) ? "messages" : "collectives",
-        lane_name(v, gap->lane, lane, sizeof lane), tutti_control_whole_rank(v->control, v->rank),
-        text, is_edge(v) ? "messages" : "collectives", theirs);
     v->concluded = 1;
+    if (is_edge(v)) {
+        static const char *const calls[] = {"tutti_send", "tutti_recv"}; /* of the edge's ranks */
+        snprintf(v->sentence, sizeof v->sentence,
+            "rank %d has ended after %lld messages on %s, but rank %d starts one more: %s. Rank %d "
+            "lacks a call of %s, or rank %d has one of %s too many",
+            theirs, (long long)gap->theirs, lane_name(v, gap->lane, lane, sizeof lane),
+            tutti_control_whole_rank(v->control, v->rank), text, theirs, calls[gap->rank != 0],
+            tutti_control_whole_rank(v->control, v->rank), calls[v->rank != 0]);
+        return;
+    }
+    snprintf(v->sentence, sizeof v->sentence,
+        "rank %d has ended after %lld collectives on %s, but rank %d starts one more: %s. "
+        "Every rank must start the same number of collectives: does rank %d make fewer steps?",
+        theirs, (long long)gap->theirs, lane_name(v, gap->lane, lane, sizeof lane),
+        tutti_control_whole_rank(v->control, v->rank), text, theirs);
 }
 
 /* ---- passing ---- */

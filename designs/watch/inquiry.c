@@ -175,11 +175,23 @@ static void notice_moves(
     q->last = now;
 }
 
+/* A message has to wait for those before it on its edge: the first that has not ended here, or -1. */
+static int64_t find_earlier(const tutti_inquiry *q, const tutti_stall_state *s)
+{
+    int slot = tutti_sequence_slot(s->about);
+    int waits = s->place == TUTTI_STALL_NOT_SUBMITTED || s->place == TUTTI_STALL_READY;
+    const tutti_members *members = slot ? tutti_driver_members(q->driver, slot) : NULL;
+    if (!waits || !members || members->key >= 0) return -1;
+    int64_t lowest = tutti_driver_lowest(q->driver, slot);
+    return lowest < s->about ? lowest : -1;
+}
+
 /* What is in the way of the collective here. Lock held. */
 static void find_way(
     tutti_inquiry *q, const tutti_driver_look *look, tutti_stall_state *s, double now_s)
 {
     if (s->about < 0) return;
+    s->behind = find_earlier(q, s);
     if (s->place == TUTTI_STALL_NOT_SUBMITTED)
         find_program(q, now_s, s->way, sizeof s->way);
     else if (s->place == TUTTI_STALL_SUBMITTED)
@@ -487,6 +499,14 @@ int tutti_inquiry_called(tutti_inquiry *inquiry)
     return called;
 }
 
+/* The call by which a program makes a rank's end of a message; NULL: there is none. Lock held. */
+static const char *missing_call(const tutti_inquiry *q, const tutti_members *members, int rank)
+{
+    int from, to, edge;
+    if (q->whole || !members || !tutti_edge_find(members->key, &from, &to, &edge)) return NULL;
+    return rank == from ? "tutti_send" : rank == to ? "tutti_recv" : NULL;
+}
+
 void tutti_inquiry_states(tutti_inquiry *inquiry, int64_t collective, double now_s, double recent_s,
     tutti_stall_state state[])
 {
@@ -498,6 +518,7 @@ void tutti_inquiry_states(tutti_inquiry *inquiry, int64_t collective, double now
         tutti_stall_state *s = &state[r];
         *s = r == q->rank ? self : q->others[r];
         s->outside = members && members->of;
+        s->call = missing_call(q, members, r);
         for (int i = 0; s->outside && i < members->size; i++)
             if (members->of[i] == r) s->outside = 0;
         if (r == q->rank) continue;

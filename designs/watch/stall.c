@@ -187,6 +187,8 @@ static void add_reason(page *p, const tutti_stall_state *s, int64_t collective, 
     }
     if (s->about != collective) /* its answer is on the way */
         add(p, "has not said yet how far it is");
+    else if (s->place == TUTTI_STALL_NOT_SUBMITTED && s->call)
+        add(p, "has not called %s for it%s%s", s->call, *way ? "; " : "", way);
     else if (s->place == TUTTI_STALL_NOT_SUBMITTED)
         add(p, "has not submitted it: its program has yet to submit %s #%" PRId64 "%s%s",
             tutti_sequence_slot(collective) ? "number" : "collective",
@@ -202,7 +204,9 @@ static void add_reason(page *p, const tutti_stall_state *s, int64_t collective, 
         add(p, "; %s", way);
     else if (*way && s->place != TUTTI_STALL_NOT_SUBMITTED)
         add(p, "; blocked by %s", way);
-    if (s->can_move)
+    if (s->can_move && s->call && s->place == TUTTI_STALL_NOT_SUBMITTED)
+        add(p, "; if it does not call it any more, this message is one too many");
+    else if (s->can_move)
         add(p, "; it is late, not stuck");
     else if (s->idle_s < alive)
         add(p, "; but it makes progress: it is late, not stuck");
@@ -265,7 +269,7 @@ static void add_title(page *p, int ranks, const tutti_stall_state state[], int64
         if (state[r].about == collective && *state[r].members) members = state[r].members;
     add(p, "%s #%" PRId64, strncmp(members, "edge", 4) ? "collective" : "message",
         tutti_sequence_number(collective));
-    if (*name) add(p, " \"%s\"", name);
+    if (*name && strcmp(name, "message")) add(p, " \"%s\"", name);
     if (*members) add(p, " of %s", members);
 }
 

@@ -49,6 +49,9 @@ typedef struct tutti_stall_state {
     double waits_s;           /* how long that one has not moved */
     int64_t
         behind; /* where it has not arrived: the other collective that it waits for first; -1: none */
+    /* the call by which its program would submit the message asked about; NULL: not a message, or the
+     * program makes no such calls */
+    const char *call;
     double idle_s; /* how long nothing has ended, moved or been submitted there */
     /* of this rank: who takes part in what it was asked about, "group 2 {0, 3}"; "": all ranks */
     char members[TUTTI_RECORD_NAME];

@@ -8,6 +8,7 @@
  *   lonely      the last rank expects a message that rank 0 never sends
  *   unheard     rank 0 sends a message that the last rank does not receive while it lives
  *   unsent      the last rank expects a message that rank 0 does not send while it lives
+ *   ahead       the last rank expects messages that rank 0 does not send, and all wait for a sum behind one of them
  *   refusals    wrong arguments: nothing is inserted
  * Prints what each rank's calls return. */
 #include <starpu.h>
@@ -192,6 +193,25 @@ static tutti_status one_end(int sends)
     return status;
 }
 
+/* The sum waits for the tenth message, but the first is the one that is missing. */
+static tutti_status ahead(void)
+{
+    enum { MESSAGES = 20, EACH = 8, BEHIND = 10 };
+    tutti_handle of[MESSAGES];
+    for (int i = 0; i < MESSAGES; i++) {
+        of[i] = vector(&out[0][i * EACH], EACH);
+        if (rank == size - 1) CHECK(!tutti_recv(tutti, of[i], TUTTI_F64, 0, 5));
+    }
+    CHECK(!tutti_allreduce(tutti, of[BEHIND], TUTTI_F64, TUTTI_SUM));
+    tutti_status status = tutti_wait(tutti, 3);
+    CHECK(status == TUTTI_ERR_TIMEOUT);
+    printf("rank %d: %s\n", rank, tutti_last_error());
+    fflush(stdout);
+    sleep(2);
+    MPI_Abort(MPI_COMM_WORLD, 3);
+    return status;
+}
+
 static void refusals(void)
 {
     tutti_handle a = vector(out[0], COUNT), b = vector(in[0], COUNT);
@@ -244,6 +264,8 @@ int main(int argc, char **argv)
         status = one_end(1);
     else if (!strcmp(mode, "unsent"))
         status = one_end(0);
+    else if (!strcmp(mode, "ahead"))
+        status = ahead();
     else if (!strcmp(mode, "refusals"))
         refusals();
     else

@@ -24,8 +24,8 @@ runs 3 refusals
 
 runs 3 differ
 for rank in 0 1 2; do says out "rank $rank: mismatch"; says out "rank $rank: inval"; done
-says err "the ranks' groups differ: rank 0 and rank 1"
-says err "a group that has rank 0 twice"
+says err "tutti_group: ranks 0 and 1 name different groups. Not as with MPI_Comm_split, all ranks must make all groups"
+says err "tutti_group: rank 0 stands there twice"
 
 runs 3 swapped
 for rank in 0 1 2; do says out "rank $rank: mismatch, then mismatch"; done
@@ -40,12 +40,22 @@ says err "message of 2990 F64"
 runs 3 lonely
 says out "rank 2: mismatch, then mismatch"
 says err "rank 0 has ended after 0 messages on edge 4 from rank 0 to rank 2, but rank 2 starts one more"
+says err "Rank 0 lacks a call of tutti_send, or rank 2 has one of tutti_recv too many"
 
 # A message without its receive, and one without its send: the report names the edge, and what its other end has not done.
 "$mpirun" -np 3 "$program" unheard > "$dir/out" 2> "$dir/err" && fail "a message that is never received ends with status 0"
-says err 'message #0 "a" of edge 7 from rank 0 to rank 2: rank 2 has not submitted it'
+says err 'message #0 "a" of edge 7 from rank 0 to rank 2: rank 2 has not called tutti_recv for it'
+says err '1 operation is unfinished after 3 s; the first: tutti_send #0 to rank 2 on edge 7'
 "$mpirun" -np 3 "$program" unsent > "$dir/out" 2> "$dir/err" && fail "a message that is never sent ends with status 0"
-says err 'message #0 "a" of edge 8 from rank 0 to rank 2: rank 0 has not submitted it'
+says err 'message #0 "a" of edge 8 from rank 0 to rank 2: rank 0 has not called tutti_send for it'
+says err '1 operation is unfinished after 3 s; the first: tutti_recv #0 from rank 0 on edge 8'
+# All ranks stand still: each names the first message that is missing, and its call.
+"$mpirun" -np 2 "$program" ahead > "$dir/out" 2> "$dir/err" && fail "messages that are never sent end with status 0"
+for rank in 0 1; do
+    grep -q "rank $rank: warning: has waited .* for message #0 of edge 5 from rank 0 to rank 1: rank 0 has not called tutti_send for it" \
+        "$dir/err" || { fail "rank $rank does not name the message"; cat "$dir/err"; }
+done
+says out "rank 1: 21 operations are unfinished after 3 s; the first: tutti_recv #0 from rank 0 on edge 5, tutti_recv #1 from"
 
 # Groups and messages are Tutti's own beside MPI's collectives of all ranks.
 TUTTI_ALGORITHM=mpi TUTTI_DESIGN=concurrent runs 4 works

@@ -20,6 +20,6 @@ runs 4 concurrent ring
 grep -q 'tutti_allreduce: the operator minloc does not go with U16' "$dir/err" || fail "who refuses an operator?"
 grep -q "tutti_alltoallv: counts is NULL" "$dir/err" || fail "who refuses counts?"
 grep -q "tutti_gatherv: counts is NULL" "$dir/err" || fail "who refuses counts?"
-grep -q 'allreduce.*within 0 s' "$dir/err" && fail 'looking at a handle is no error'
-grep -q 'within 0.01 s; the first are: allreduce' "$dir/err" || fail 'what has not ended is not told'
+grep -q 'unfinished after 0 s' "$dir/err" && fail 'looking at a handle is no error'
+grep -q 'after 0.01 s; the first: allreduce' "$dir/err" || fail 'what has not ended is not told'
 finish
