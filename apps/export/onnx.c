@@ -2,6 +2,7 @@
 
 #include "apps/export/onnx_nodes.h"
 #include "apps/session/weights.h"
+#include "apps/train/description.h"
 #include "apps/train/torch.h"
 #include "config.h"
 #include "dag/base/file.h"
@@ -149,8 +150,7 @@ static void add_metadata(tutti_protobuf *model, const char *key, const char *tex
 /* A ModelProto without its graph. */
 static void describe_model(const tutti_network *n, tutti_protobuf *model)
 {
-    static const char *const keys[] = {
-        "model", "shape", "classes", "class-names", "mean", "deviation", "resize"};
+    tutti_description_text about;
     tutti_protobuf opset = {0};
     tutti_protobuf_number(model, MODEL_IR, TUTTI_ONNX_IR);
     tutti_protobuf_text(model, MODEL_PRODUCER, "Tutti");
@@ -158,8 +158,9 @@ static void describe_model(const tutti_network *n, tutti_protobuf *model)
     tutti_protobuf_text(&opset, OPSET_DOMAIN, "");
     tutti_protobuf_number(&opset, OPSET_VERSION, TUTTI_ONNX_OPSET);
     tutti_protobuf_message(model, MODEL_OPSET, &opset);
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        add_metadata(model, keys[i], tutti_checkpoint_value(n->file, keys[i]));
+    tutti_description_of(n->weights.file, &about);
+    for (int k = 0; k < TUTTI_DESCRIPTION_KEYS; k++)
+        add_metadata(model, tutti_description_keys[k], about.value[k]);
     add_metadata(model, "input",
         n->input.C == 1 ? "images (N,1,H,W), grey: (pixel / 255 - mean) / deviation"
                         : "images (N,3,H,W), red, green, blue: (pixel / 255 - mean) / deviation");

@@ -1,6 +1,7 @@
 #include "apps/export/torch_file.h"
 
 #include "apps/session/weights.h"
+#include "apps/train/description.h"
 #include "apps/train/torch.h"
 #include "config.h"
 #include "dag/base/log.h"
@@ -45,17 +46,13 @@ static tutti_status add_tensor(void *ctx, const tutti_tensor *t, void *data)
 
 static tutti_status save(const gathering *g, const char *path)
 {
-    static const char *const keys[] = {
-        "model", "shape", "classes", "class-names", "mean", "deviation", "resize"};
-    enum { KEYS = sizeof keys / sizeof *keys, OWN = 2 };
+    enum { OWN = 3 };
     const tutti_checkpoint_place place = {.path = path};
-    tutti_checkpoint_pair pair[OWN + KEYS] = {
-        {"format", "pt"}, {"producer", "Tutti " PACKAGE_VERSION}};
-    int pairs = OWN;
-    for (int k = 0; k < KEYS; k++) {
-        const char *value = tutti_checkpoint_value(g->network->file, keys[k]);
-        if (value) pair[pairs++] = (tutti_checkpoint_pair){keys[k], value};
-    }
+    tutti_checkpoint_pair pair[OWN + TUTTI_DESCRIPTION_KEYS] = {
+        {"format", "pt"}, {"producer", "Tutti " PACKAGE_VERSION}, {"axes", tutti_axes_torch}};
+    tutti_description_text about;
+    tutti_description_of(g->network->weights.file, &about);
+    const int pairs = tutti_description_append(&about, OWN, pair);
     tutti_checkpoint_tensor *list = calloc((size_t)g->parts, sizeof *list);
     if (!list) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a list of %d tensors", g->parts);
     for (int i = 0; i < g->parts; i++)

@@ -43,8 +43,10 @@ typedef struct tutti_checkpoint_place {
 tutti_status tutti_checkpoint_save(const tutti_checkpoint_place *place, int pairs,
     const tutti_checkpoint_pair pair[], int tensors, const tutti_checkpoint_tensor tensor[]);
 
-/* Opens a file and checks all of it: header, types, shapes, offsets, size, hash. IO, FORMAT,
- * UNSUPPORTED (an unknown type, or too many dimensions), NOMEM; all logged with the file's name. */
+/* Opens a file, and checks it: header, shapes, offsets, size, hash. Types and dimensions matter only of
+ * tensors that are read. Of an index (NAME.safetensors.index.json), or of a folder that has one, opens
+ * all files that it names; of a folder with one safetensors file, that. IO, FORMAT, NOMEM; all
+ * logged with the file's name, and with what to do about files of other kinds. */
 tutti_status tutti_checkpoint_open(const char *path, tutti_checkpoint **checkpoint);
 /* As open, but if the file is missing or damaged, opens the first undamaged one of path.1, path.2
  * ... *earlier: its number; 0 for path itself. Errors of the skipped files are warnings. */
@@ -57,14 +59,17 @@ const char *tutti_checkpoint_path(const tutti_checkpoint *checkpoint);
 /* A metadata value, or NULL. Lives until close. */
 const char *tutti_checkpoint_value(const tutti_checkpoint *checkpoint, const char *key);
 
+/* The name of the i-th tensor, in no order that means anything; NULL behind the last. */
+const char *tutti_checkpoint_name(const tutti_checkpoint *checkpoint, int i);
 /* Whether there is a tensor of this name; if so, its shape. */
 int tutti_checkpoint_find(const tutti_checkpoint *checkpoint, const char *name, tutti_shape *shape);
-/* Fills the data of one tensor. FORMAT (logged: the tensor and both shapes) if it is missing or has
- * another type or shape; IO. */
+/* Fills the data of one tensor; float32 also from F64, F16, BF16, F8_E4M3 and F8_E5M2. FORMAT (logged:
+ * the tensor and both shapes) if it is missing, is in two files or has another shape; UNSUPPORTED
+ * if its type cannot be converted, or needs a scale; IO; NOMEM. */
 tutti_status tutti_checkpoint_read(
     tutti_checkpoint *checkpoint, const tutti_checkpoint_tensor *tensor);
-/* Fills the data of every tensor. The file must have exactly these tensors, types and shapes;
- * otherwise nothing is written. FORMAT (logged: the tensor and both shapes); IO. */
+/* Fills the data of every tensor, as read does, or of none if one of them cannot be read. Warns if
+ * the file has more. */
 tutti_status tutti_checkpoint_load(
     tutti_checkpoint *checkpoint, int tensors, const tutti_checkpoint_tensor tensor[]);
 

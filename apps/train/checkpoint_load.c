@@ -1,5 +1,7 @@
-#include "apps/train/checkpoint.h"
+#include "apps/train/checkpoint_parts.h"
+#include "apps/train/foreign.h"
 #include "apps/train/hash.h"
+#include "apps/train/widen.h"
 #include "dag/base/file.h"
 #include "dag/base/log.h"
 
@@ -17,13 +19,14 @@
 enum { PREFIX = 8, HEADER_LIMIT = 100000000, CHUNK = 1 << 20 };
 
 typedef struct entry {
-    const char *name; /* owned by the JSON object */
-    tutti_dtype dtype;
+    const char *name, *type; /* owned by the JSON object */
+    size_t rank;             /* which may be more than a shape has room for */
     tutti_shape shape;
     int64_t begin, end; /* within the data */
 } entry;
 
-struct tutti_checkpoint {
+/* One file. */
+typedef struct part {
     char *path;
     int lenient; /* errors are warnings */
     int file;
@@ -31,12 +34,20 @@ struct tutti_checkpoint {
     int64_t header_bytes, data_bytes;
     int entries;
     entry *entry; /* by begin */
+} part;
+
+/* One file, or those of an index. */
+struct tutti_checkpoint {
+    char *path;
+    json_t *map; /* of an index: which file has which tensor; NULL: no index */
+    int parts;
+    part *part;
 };
 
-static tutti_status refuse(const tutti_checkpoint *c, tutti_status status, const char *format, ...)
+static tutti_status refuse(const part *c, tutti_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static tutti_status refuse(const tutti_checkpoint *c, tutti_status status, const char *format, ...)
+static tutti_status refuse(const part *c, tutti_status status, const char *format, ...)
 {
     char text[1024];
     va_list arguments;
@@ -47,17 +58,17 @@ static tutti_status refuse(const tutti_checkpoint *c, tutti_status status, const
     return status;
 }
 
-static tutti_status broken(const tutti_checkpoint *c, const char *what)
+static tutti_status broken(const part *c, const char *what)
 {
     return refuse(c, TUTTI_ERR_FORMAT, "%s", what);
 }
 
-static tutti_status broken_tensor(const tutti_checkpoint *c, const char *name, const char *what)
+static tutti_status broken_tensor(const part *c, const char *name, const char *what)
 {
     return refuse(c, TUTTI_ERR_FORMAT, "tensor \"%s\": %s", name, what);
 }
 
-static tutti_status read_at(const tutti_checkpoint *c, void *data, int64_t bytes, int64_t offset)
+static tutti_status read_at(const part *c, void *data, int64_t bytes, int64_t offset)
 {
     char *at = data;
     while (bytes) {
@@ -73,7 +84,7 @@ static tutti_status read_at(const tutti_checkpoint *c, void *data, int64_t bytes
 }
 
 /* Opens the file and determines the sizes of its parts. */
-static tutti_status open_file(tutti_checkpoint *c)
+static tutti_status open_file(part *c)
 {
     struct stat info;
     c->file = open(c->path, O_RDONLY | O_CLOEXEC);
@@ -81,9 +92,12 @@ static tutti_status open_file(tutti_checkpoint *c)
         return refuse(c, TUTTI_ERR_IO, "cannot open: %s", strerror(errno));
     if (!S_ISREG(info.st_mode)) return refuse(c, TUTTI_ERR_IO, "not a file");
     if (info.st_size < PREFIX) return broken(c, "truncated: too short for a header");
-    unsigned char prefix[PREFIX];
-    tutti_status status = read_at(c, prefix, PREFIX, 0);
+    unsigned char prefix[TUTTI_FOREIGN_BYTES];
+    const int64_t first = info.st_size < TUTTI_FOREIGN_BYTES ? info.st_size : TUTTI_FOREIGN_BYTES;
+    tutti_status status = read_at(c, prefix, first, 0);
     if (status) return status;
+    const char *other = first > PREFIX ? tutti_foreign_find(prefix, (size_t)first) : NULL;
+    if (other) return refuse(c, TUTTI_ERR_FORMAT, "not a safetensors file but %s", other);
     uint64_t length = 0;
     for (int i = PREFIX - 1; i >= 0; i--) length = length << 8 | prefix[i];
     if (length > HEADER_LIMIT)
@@ -96,7 +110,7 @@ static tutti_status open_file(tutti_checkpoint *c)
     return TUTTI_OK;
 }
 
-static tutti_status parse_header(tutti_checkpoint *c)
+static tutti_status parse_header(part *c)
 {
     char *text = malloc((size_t)c->header_bytes + 1);
     if (!text) return refuse(c, TUTTI_ERR_NOMEM, "no memory for its header");
@@ -113,61 +127,49 @@ done:
     return status;
 }
 
-static int find_dtype(const char *name)
+/* Only wanted tensors need a shape that has room for them all, and a type that is known. */
+static tutti_status parse_shape(const part *c, json_t *array, entry *e, int64_t *count)
 {
-    for (int d = 0; d < TUTTI_DTYPE_COUNT; d++)
-        if (strcmp(tutti_dtype_name((tutti_dtype)d), name) == 0) return d;
-    return -1;
-}
-
-static tutti_status parse_shape(
-    const tutti_checkpoint *c, const char *name, json_t *array, tutti_shape *shape)
-{
-    size_t rank = json_array_size(array);
-    if (rank > TUTTI_SHAPE_MAX_RANK)
-        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
-            "checkpoint %s: tensor \"%s\" has %zu dimensions, at most %d are supported", c->path,
-            name, rank, TUTTI_SHAPE_MAX_RANK);
-    *shape = (tutti_shape){.rank = (int)rank};
-    for (size_t d = 0; d < rank; d++) {
+    int overflows = 0;
+    *count = 1;
+    e->rank = json_array_size(array);
+    e->shape.rank = e->rank > TUTTI_SHAPE_MAX_RANK ? TUTTI_SHAPE_MAX_RANK : (int)e->rank;
+    for (size_t d = 0; d < e->rank; d++) {
         json_t *size = json_array_get(array, d);
         if (!json_is_integer(size) || json_integer_value(size) < 0)
-            return broken_tensor(c, name, "a size in its shape is not a number from 0 on");
-        shape->dim[d] = json_integer_value(size);
+            return broken_tensor(c, e->name, "a size in its shape is not a number from 0 on");
+        if (d < TUTTI_SHAPE_MAX_RANK) e->shape.dim[d] = json_integer_value(size);
+        overflows |= __builtin_mul_overflow(*count, json_integer_value(size), count);
     }
+    if (overflows) *count = -1;
     return TUTTI_OK;
 }
 
-static tutti_status parse_entry(
-    const tutti_checkpoint *c, const char *name, json_t *value, entry *e)
+static tutti_status parse_entry(const part *c, const char *name, json_t *value, entry *e)
 {
-    json_t *dtype = json_object_get(value, "dtype"), *shape = json_object_get(value, "shape");
+    json_t *type = json_object_get(value, "dtype"), *shape = json_object_get(value, "shape");
     json_t *offsets = json_object_get(value, "data_offsets");
     json_t *begin = json_array_get(offsets, 0), *end = json_array_get(offsets, 1);
-    if (json_object_size(value) != 3 || !json_is_string(dtype) || !json_is_array(shape) ||
+    int64_t count, bytes;
+    if (json_object_size(value) != 3 || !json_is_string(type) || !json_is_array(shape) ||
         json_array_size(offsets) != 2 || !json_is_integer(begin) || !json_is_integer(end))
         return broken_tensor(c, name, "not described by dtype, shape and two data_offsets");
-    int known = find_dtype(json_string_value(dtype));
-    if (known < 0)
-        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
-            "checkpoint %s: tensor \"%s\" has the unsupported type \"%s\"", c->path, name,
-            json_string_value(dtype));
     *e = (entry){.name = name,
-        .dtype = (tutti_dtype)known,
+        .type = json_string_value(type),
         .begin = json_integer_value(begin),
         .end = json_integer_value(end)};
-    tutti_status status = parse_shape(c, name, shape, &e->shape);
+    tutti_status status = parse_shape(c, shape, e, &count);
     if (status) return status;
     if (e->begin < 0 || e->end < e->begin)
         return broken_tensor(c, name, "its data_offsets are out of order");
-    int64_t count = tutti_shape_count(&e->shape), bytes;
-    if (count < 0 || __builtin_mul_overflow(count, (int64_t)tutti_dtype_bytes(e->dtype), &bytes) ||
-        bytes != e->end - e->begin)
+    const size_t each = tutti_widen_bytes(e->type);
+    if (each && (count < 0 || __builtin_mul_overflow(count, (int64_t)each, &bytes) ||
+                    bytes != e->end - e->begin))
         return broken_tensor(c, name, "its data_offsets do not fit its shape");
     return TUTTI_OK;
 }
 
-static tutti_status parse_metadata(const tutti_checkpoint *c, json_t *metadata)
+static tutti_status parse_metadata(const part *c, json_t *metadata)
 {
     const char *key;
     json_t *value;
@@ -187,7 +189,7 @@ static int by_begin(const void *a, const void *b)
 }
 
 /* Sorted by begin, the tensors must tile the data. */
-static tutti_status check_tiling(const tutti_checkpoint *c)
+static tutti_status check_tiling(const part *c)
 {
     int64_t at = 0;
     for (int i = 0; i < c->entries; i++) {
@@ -203,7 +205,7 @@ static tutti_status check_tiling(const tutti_checkpoint *c)
     return TUTTI_OK;
 }
 
-static tutti_status parse_entries(tutti_checkpoint *c)
+static tutti_status parse_entries(part *c)
 {
     const char *name;
     json_t *value;
@@ -220,9 +222,14 @@ static tutti_status parse_entries(tutti_checkpoint *c)
     return check_tiling(c);
 }
 
-static tutti_status check_hash(const tutti_checkpoint *c)
+static const char *part_value(const part *c, const char *key)
 {
-    const char *wanted = tutti_checkpoint_value(c, "data_xxh3");
+    return json_string_value(json_object_get(json_object_get(c->root, "__metadata__"), key));
+}
+
+static tutti_status check_hash(const part *c)
+{
+    const char *wanted = part_value(c, "data_xxh3");
     if (!wanted) return TUTTI_OK;
     char found[TUTTI_HASH_TEXT];
     tutti_hash *hash = NULL;
@@ -240,18 +247,44 @@ static tutti_status check_hash(const tutti_checkpoint *c)
     return status;
 }
 
-static tutti_status open_one(const char *path, int lenient, tutti_checkpoint **checkpoint)
+/* Takes the path, which close frees. */
+static tutti_status open_part(char *path, int lenient, part *c)
 {
-    tutti_checkpoint *c = calloc(1, sizeof *c);
-    if (!c) return tutti_fail(TUTTI_ERR_NOMEM, "checkpoint %s: no memory", path);
-    c->file = -1;
-    c->lenient = lenient;
-    c->path = strdup(path);
-    tutti_status status =
-        c->path ? open_file(c) : tutti_fail(TUTTI_ERR_NOMEM, "checkpoint %s: no memory", path);
+    *c = (part){.path = path, .file = -1, .lenient = lenient};
+    tutti_status status = open_file(c);
     if (!status) status = parse_header(c);
     if (!status) status = parse_entries(c);
     if (!status) status = check_hash(c);
+    return status;
+}
+
+static tutti_status open_parts(
+    tutti_checkpoint *c, const tutti_checkpoint_parts *files, int lenient)
+{
+    tutti_status status = TUTTI_OK;
+    c->map = json_incref(files->map);
+    c->part = calloc((size_t)files->count, sizeof *c->part);
+    if (!c->part) return tutti_fail(TUTTI_ERR_NOMEM, "checkpoint %s: no memory", c->path);
+    for (int i = 0; i < files->count && !status; i++) {
+        char *path = strdup(files->path[i]);
+        if (!path) return tutti_fail(TUTTI_ERR_NOMEM, "checkpoint %s: no memory", c->path);
+        status = open_part(path, lenient, &c->part[c->parts++]);
+    }
+    return status;
+}
+
+static tutti_status open_one(const char *path, int lenient, tutti_checkpoint **checkpoint)
+{
+    tutti_checkpoint *c = calloc(1, sizeof *c);
+    if (c) c->path = strdup(path);
+    if (!c || !c->path) {
+        free(c);
+        return tutti_fail(TUTTI_ERR_NOMEM, "checkpoint %s: no memory", path);
+    }
+    tutti_checkpoint_parts files = {0};
+    tutti_status status = tutti_checkpoint_parts_find(path, &files);
+    if (!status) status = open_parts(c, &files, lenient);
+    tutti_checkpoint_parts_free(&files);
     if (!status)
         *checkpoint = c;
     else
@@ -308,9 +341,15 @@ tutti_status tutti_checkpoint_open_newest(
 void tutti_checkpoint_close(tutti_checkpoint *checkpoint)
 {
     if (!checkpoint) return;
-    if (checkpoint->file >= 0) close(checkpoint->file);
-    json_decref(checkpoint->root);
-    free(checkpoint->entry);
+    for (int i = 0; i < checkpoint->parts; i++) {
+        part *p = &checkpoint->part[i];
+        if (p->file >= 0) close(p->file);
+        json_decref(p->root);
+        free(p->entry);
+        free(p->path);
+    }
+    json_decref(checkpoint->map);
+    free(checkpoint->part);
     free(checkpoint->path);
     free(checkpoint);
 }
@@ -322,42 +361,137 @@ const char *tutti_checkpoint_path(const tutti_checkpoint *checkpoint)
 
 const char *tutti_checkpoint_value(const tutti_checkpoint *checkpoint, const char *key)
 {
-    return json_string_value(
-        json_object_get(json_object_get(checkpoint->root, "__metadata__"), key));
+    const char *value = NULL;
+    for (int i = 0; i < checkpoint->parts && !value; i++)
+        value = part_value(&checkpoint->part[i], key);
+    return value;
 }
 
-static const entry *find_entry(const tutti_checkpoint *c, const char *name)
+const char *tutti_checkpoint_name(const tutti_checkpoint *checkpoint, int i)
 {
-    for (int i = 0; i < c->entries; i++)
-        if (strcmp(c->entry[i].name, name) == 0) return &c->entry[i];
+    int p = 0;
+    while (p < checkpoint->parts && i >= checkpoint->part[p].entries)
+        i -= checkpoint->part[p++].entries;
+    return p < checkpoint->parts ? checkpoint->part[p].entry[i].name : NULL;
+}
+
+/* ---- tensors that are wanted ---- */
+
+static const entry *find_in(const part *p, const char *name)
+{
+    for (int i = 0; i < p->entries; i++)
+        if (strcmp(p->entry[i].name, name) == 0) return &p->entry[i];
     return NULL;
+}
+
+static const entry *find_entry(const tutti_checkpoint *c, const char *name, const part **in)
+{
+    const entry *e = NULL;
+    for (int i = 0; i < c->parts && !e; i++) {
+        e = find_in(&c->part[i], name);
+        *in = &c->part[i];
+    }
+    return e;
+}
+
+static tutti_status say_missing(const tutti_checkpoint *c, const char *name)
+{
+    const char *where = json_string_value(json_object_get(c->map, name));
+    return tutti_fail(TUTTI_ERR_FORMAT, "checkpoint %s: tensor \"%s\": missing%s%s", c->path, name,
+        where ? " in the file that the index names, " : "", where ? where : "");
+}
+
+/* No two files of an index may have it. */
+static tutti_status check_once(const tutti_checkpoint *c, const char *name, const part *in)
+{
+    for (const part *p = in + 1; p < c->part + c->parts; p++)
+        if (find_in(p, name))
+            return tutti_fail(TUTTI_ERR_FORMAT,
+                "checkpoint %s: tensor \"%s\" is in two of its files, %s and %s", c->path, name,
+                in->path, p->path);
+    return TUTTI_OK;
+}
+
+/* Numbers of 8 bits come with a factor where they are quantised weights; read alone they would be others. */
+static tutti_status check_unscaled(const part *p, const entry *e)
+{
+    static const char *const behind[] = {"_scale", "_scale_inv", ".scale"};
+    char name[512];
+    for (size_t i = 0; strncmp(e->type, "F8_", 3) == 0 && i < sizeof behind / sizeof *behind; i++) {
+        snprintf(name, sizeof name, "%s%s", e->name, behind[i]);
+        if (find_in(p, name))
+            return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+                "checkpoint %s: tensor \"%s\" is quantised (%s, and \"%s\" is its scale): multiply "
+                "them, and save the product as F32, F16 or BF16",
+                p->path, e->name, e->type, name);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status check_type(const part *p, const entry *e, const tutti_checkpoint_tensor *wanted)
+{
+    const char *wants = tutti_dtype_name(wanted->dtype);
+    if (strcmp(e->type, wants) == 0) return TUTTI_OK;
+    if (wanted->dtype == TUTTI_F32 && tutti_widen_find(e->type)) return check_unscaled(p, e);
+    return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+        "checkpoint %s: tensor \"%s\" has the type \"%s\", but %s is needed%s", p->path, e->name,
+        e->type, wants,
+        wanted->dtype == TUTTI_F32 ? ", or one of F64, F16, BF16, F8_E4M3, F8_E5M2" : "");
+}
+
+static tutti_status check_shape(
+    const part *p, const entry *e, const tutti_checkpoint_tensor *wanted)
+{
+    char has[64], wants[64];
+    if (e->rank > TUTTI_SHAPE_MAX_RANK)
+        return tutti_fail(TUTTI_ERR_FORMAT,
+            "checkpoint %s: tensor \"%s\" has %zu dimensions, but %s %s is needed", p->path,
+            e->name, e->rank, tutti_dtype_name(wanted->dtype),
+            tutti_shape_print(&wanted->shape, wants, sizeof wants));
+    if (tutti_shape_equal(&e->shape, &wanted->shape)) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_FORMAT,
+        "checkpoint %s: tensor \"%s\" is %s %s, but %s %s is needed", p->path, e->name, e->type,
+        tutti_shape_print(&e->shape, has, sizeof has), tutti_dtype_name(wanted->dtype),
+        tutti_shape_print(&wanted->shape, wants, sizeof wants));
 }
 
 static tutti_status check_wanted(const tutti_checkpoint *c, const tutti_checkpoint_tensor *tensor)
 {
-    char has[64], wants[64];
-    const entry *e = find_entry(c, tensor->name);
-    if (!e) return broken_tensor(c, tensor->name, "missing");
-    if (e->dtype != tensor->dtype || !tutti_shape_equal(&e->shape, &tensor->shape))
-        return tutti_fail(TUTTI_ERR_FORMAT,
-            "checkpoint %s: tensor \"%s\" is %s %s, but %s %s is needed", c->path, tensor->name,
-            tutti_dtype_name(e->dtype), tutti_shape_print(&e->shape, has, sizeof has),
-            tutti_dtype_name(tensor->dtype),
-            tutti_shape_print(&tensor->shape, wants, sizeof wants));
-    return TUTTI_OK;
+    const part *p = NULL;
+    const entry *e = find_entry(c, tensor->name, &p);
+    if (!e) return say_missing(c, tensor->name);
+    tutti_status status = check_once(c, tensor->name, p);
+    if (!status) status = check_shape(p, e, tensor);
+    return status ? status : check_type(p, e, tensor);
+}
+
+/* Of another floating-point type. */
+static tutti_status read_widened(const part *p, const entry *e, float *to)
+{
+    const int64_t bytes = e->end - e->begin;
+    void *data = malloc((size_t)bytes + 1);
+    if (!data) return refuse(p, TUTTI_ERR_NOMEM, "no memory for the tensor \"%s\"", e->name);
+    tutti_status status = read_at(p, data, bytes, PREFIX + p->header_bytes + e->begin);
+    if (!status) tutti_widen_find(e->type)(data, tutti_shape_count(&e->shape), to);
+    free(data);
+    return status;
 }
 
 static tutti_status read_tensor(const tutti_checkpoint *c, const tutti_checkpoint_tensor *tensor)
 {
-    const entry *e = find_entry(c, tensor->name);
-    return read_at(c, tensor->data, e->end - e->begin, PREFIX + c->header_bytes + e->begin);
+    const part *p = NULL;
+    const entry *e = find_entry(c, tensor->name, &p);
+    if (strcmp(e->type, tutti_dtype_name(tensor->dtype)) != 0)
+        return read_widened(p, e, tensor->data);
+    return read_at(p, tensor->data, e->end - e->begin, PREFIX + p->header_bytes + e->begin);
 }
 
 int tutti_checkpoint_find(const tutti_checkpoint *checkpoint, const char *name, tutti_shape *shape)
 {
-    const entry *e = find_entry(checkpoint, name);
+    const part *p;
+    const entry *e = find_entry(checkpoint, name, &p);
     if (e) *shape = e->shape;
-    return e != NULL;
+    return e != NULL && e->rank <= TUTTI_SHAPE_MAX_RANK;
 }
 
 tutti_status tutti_checkpoint_read(
@@ -367,15 +501,32 @@ tutti_status tutti_checkpoint_read(
     return status ? status : read_tensor(checkpoint, tensor);
 }
 
+/* Warns of tensors that nobody wants, with the name of the first. */
+static void name_further(
+    const tutti_checkpoint *c, int tensors, const tutti_checkpoint_tensor tensor[])
+{
+    int further = 0;
+    const char *first = NULL, *name;
+    for (int i = 0; (name = tutti_checkpoint_name(c, i)); i++) {
+        int t = 0;
+        while (t < tensors && strcmp(tensor[t].name, name) != 0) t++;
+        if (t == tensors && !further++) first = name;
+    }
+    if (further)
+        tutti_log(TUTTI_LOG_WARN,
+            "checkpoint %s: it has %d tensor%s that this run does not have, which %s left out: "
+            "\"%s\"%s",
+            c->path, further, further == 1 ? "" : "s", further == 1 ? "is" : "are", first,
+            further == 1 ? "" : " is the first");
+}
+
 tutti_status tutti_checkpoint_load(
     tutti_checkpoint *checkpoint, int tensors, const tutti_checkpoint_tensor tensor[])
 {
     tutti_status status = TUTTI_OK;
     for (int i = 0; i < tensors && !status; i++) status = check_wanted(checkpoint, &tensor[i]);
     if (status) return status;
-    if (checkpoint->entries != tensors)
-        return tutti_fail(TUTTI_ERR_FORMAT, "checkpoint %s: %d tensors, but %d are needed",
-            checkpoint->path, checkpoint->entries, tensors);
+    name_further(checkpoint, tensors, tensor);
     for (int i = 0; i < tensors && !status; i++) status = read_tensor(checkpoint, &tensor[i]);
     return status;
 }

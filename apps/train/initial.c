@@ -1,8 +1,8 @@
 #include "apps/train/initial.h"
 
 #include "apps/session/weights.h"
-#include "apps/train/checkpoint.h"
-#include "apps/train/torch.h"
+#include "apps/train/description.h"
+#include "apps/train/weights_file.h"
 #include "dag/base/log.h"
 
 #include <stdio.h>
@@ -10,8 +10,7 @@
 
 typedef struct loading {
     const tutti_trainer *s;
-    tutti_checkpoint *from;
-    int torch;       /* the file has PyTorch's names and axes */
+    tutti_weights_file from;
     int number;      /* of the tensor in the walk */
     int64_t read;    /* tensors */
     char anew[1024]; /* the names of those that keep their initial values */
@@ -51,11 +50,13 @@ static int is_head(const tutti_shape *ours, const tutti_shape *theirs, int class
 }
 
 /* Whether the file's tensor belongs to a head for other classes, which begins anew. */
-static int begins_anew(const loading *l, const char *name, const tutti_shape *wanted)
+static int begins_anew(const loading *l, const char *name, const tutti_tensor *t)
 {
-    tutti_shape theirs;
-    return !l->s->options->evaluate && tutti_checkpoint_find(l->from, name, &theirs) &&
-           is_head(wanted, &theirs, l->s->train.classes);
+    tutti_shape has, wants;
+    return !l->s->options->evaluate &&
+           tutti_weights_find(
+               &l->from, l->s->session.net, l->s->options->model->name, t, name, &has, &wants) &&
+           is_head(&wants, &has, l->s->train.classes);
 }
 
 static void note(loading *l, const char *name)
@@ -64,61 +65,52 @@ static void note(loading *l, const char *name)
     snprintf(l->anew + used, sizeof l->anew - used, "%s%s", used ? ", " : "", name);
 }
 
-static tutti_status load_ours(loading *l, const char *name, const tutti_tensor *t, void *data)
-{
-    if (begins_anew(l, name, &t->shape)) {
-        note(l, t->name);
-        return TUTTI_OK;
-    }
-    const tutti_checkpoint_tensor wanted = {name, t->dtype, t->shape, data};
-    tutti_status status = tutti_checkpoint_read(l->from, &wanted);
-    l->read += !status;
-    return status;
-}
-
-static tutti_status load_theirs(loading *l, const char *name, const tutti_tensor *t, void *data)
-{
-    tutti_torch_part part[TUTTI_TORCH_PARTS];
-    int parts = tutti_torch_describe(l->s->session.net, l->s->options->model->name, t, name, part);
-    if (parts == 0)
-        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
-            "--init-from %s: the tensor %s has no name in PyTorch", l->s->options->init_from, name);
-    const tutti_shape wanted = tutti_torch_shape(&part[0]);
-    if (begins_anew(l, part[0].name, &wanted)) {
-        note(l, t->name);
-        return TUTTI_OK;
-    }
-    tutti_status status = tutti_torch_read(l->from, parts, part, data);
-    l->read += !status;
-    return status;
-}
-
 static tutti_status load_tensor(void *ctx, const tutti_tensor *t, void *data)
 {
     loading *l = ctx;
     const char *name = source_of(l, t->name);
     l->number++;
     if (!name) return TUTTI_OK;
-    return l->torch ? load_theirs(l, name, t, data) : load_ours(l, name, t, data);
-}
-
-/* A checkpoint of Tutti says at which step it was saved, and has its pairs in one tensor; what has
- * neither is a state dictionary of PyTorch's. */
-static int is_torch(const loading *l)
-{
-    const tutti_training_session *session = &l->s->session;
-    tutti_shape shape;
-    if (tutti_checkpoint_value(l->from, "step")) return 0;
-    for (int i = 0; i < tutti_weights_parameters(session); i++) {
-        const char *name = tutti_weights_get(session, i)->name;
-        if (ends(name, ".scaleshift") && tutti_checkpoint_find(l->from, name, &shape)) return 0;
+    if (begins_anew(l, name, t)) {
+        note(l, t->name);
+        return TUTTI_OK;
     }
-    return 1;
+    tutti_status status =
+        tutti_weights_read(&l->from, l->s->session.net, l->s->options->model->name, t, name, data);
+    l->read += !status;
+    return status;
 }
 
-static tutti_status check_model(const loading *l)
+/* Other programs may use these keys for something else. */
+static int is_ours(const tutti_checkpoint *file)
 {
-    const char *has = tutti_checkpoint_value(l->from, "model"), *is = l->s->options->model->name;
+    const char *producer = tutti_checkpoint_value(file, "producer");
+    return tutti_checkpoint_value(file, "program") || (producer && begins(producer, "Tutti "));
+}
+
+/* What an accuracy depends on beside the weights; images of another data set may well differ. */
+static void compare_moments(const loading *l, const tutti_description *d)
+{
+    const tutti_step_options *r = &l->s->session.recipe;
+    const size_t bytes = (size_t)d->channels * sizeof *d->mean;
+    if (!l->s->options->evaluate || !d->normalised || d->channels != l->s->train.channels) return;
+    if (!memcmp(d->mean, r->mean, bytes) && !memcmp(d->deviation, r->deviation, bytes)) return;
+    tutti_log(TUTTI_LOG_WARN,
+        "--init-from %s: its images had the mean %s and the deviation %s; those of --data have "
+        "others, by which they are normalised here",
+        l->s->options->init_from, tutti_checkpoint_value(l->from.file, "mean"),
+        tutti_checkpoint_value(l->from.file, "deviation"));
+}
+
+static tutti_status check_description(const loading *l)
+{
+    const char *has = tutti_checkpoint_value(l->from.file, "model"),
+               *is = l->s->options->model->name;
+    tutti_description d;
+    if (!is_ours(l->from.file)) return TUTTI_OK;
+    tutti_status status = tutti_description_read(l->from.file, &d);
+    if (status) return status;
+    compare_moments(l, &d);
     if (!has || strcmp(has, is) == 0) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_FORMAT,
         "--init-from %s: its model is %s, but this run's is %s: add --model %s",
@@ -137,10 +129,10 @@ static tutti_status fill_tensor(void *ctx, const tutti_tensor *t, void *data, in
 static tutti_status open_file(loading *l)
 {
     if (l->s->session.rank != 0) return TUTTI_OK;
-    tutti_status status = tutti_checkpoint_open(l->s->options->init_from, &l->from);
+    tutti_status status = tutti_weights_open(l->s->options->init_from, &l->from);
+    if (!status) status = check_description(l);
     if (status) return status;
-    l->torch = is_torch(l);
-    return check_model(l);
+    return tutti_weights_match(&l->from, &l->s->session, l->s->options->model->name);
 }
 
 /* To the ranks that have each tensor; without a pipeline, to this one, which then tells the others. */
@@ -160,7 +152,7 @@ static tutti_status tell(const loading *l)
     if (l->read == 0)
         return tutti_fail(
             TUTTI_ERR_FORMAT, "--init-from %s: no tensor in it fits", s->options->init_from);
-    if (l->torch)
+    if (l->from.torch)
         tutti_log(TUTTI_LOG_INFO, "--init-from %s: weights with PyTorch's names and axes",
             s->options->init_from);
     if (*l->anew)
@@ -178,6 +170,6 @@ tutti_status tutti_initial_load(const tutti_trainer *s)
     tutti_status status = tutti_exchange_agree(exchange, open_file(&l), NULL);
     if (!status) status = tutti_exchange_agree(exchange, load_tensors(&l), NULL);
     if (!status) status = tutti_exchange_agree(exchange, tell(&l), NULL);
-    tutti_checkpoint_close(l.from);
+    tutti_weights_close(&l.from);
     return status;
 }

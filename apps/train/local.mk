@@ -6,10 +6,13 @@ libtrain_la_SOURCES = \
 	apps/train/again.c apps/train/again.h \
 	apps/train/agree.c apps/train/agree.h \
 	apps/train/checkpoint.h apps/train/checkpoint_load.c apps/train/checkpoint_save.c \
+	apps/train/checkpoint_parts.c apps/train/checkpoint_parts.h \
+	apps/train/description.c apps/train/description.h \
 	apps/train/evaluate.c apps/train/evaluate.h \
 	apps/train/events.h \
 	apps/train/finite.c apps/train/finite.h \
 	apps/train/flight.c apps/train/flight.h \
+	apps/train/foreign.c apps/train/foreign.h \
 	apps/train/hash.c apps/train/hash.h \
 	apps/train/initial.c apps/train/initial.h \
 	apps/train/interrupt.c apps/train/interrupt.h \
@@ -37,7 +40,9 @@ libtrain_la_SOURCES = \
 	apps/train/torch.c apps/train/torch.h \
 	apps/train/tracer.c apps/train/tracer.h \
 	apps/train/train_main.c \
-	apps/train/trainer.h
+	apps/train/trainer.h \
+	apps/train/weights_file.c apps/train/weights_file.h \
+	apps/train/widen.c apps/train/widen.h
 libtrain_la_LIBADD = $(JANSSON_LIBS) $(XXHASH_LIBS)
 
 libtrain_la_SOURCES += apps/train/network.c apps/train/network.h apps/train/picture.c apps/train/picture.h

@@ -62,7 +62,7 @@ static tutti_status open_network(const char *path, network *n)
     tutti_network *on = &n->trained;
     tutti_status status = tutti_network_open(path, on);
     if (status) return status;
-    const char *names = tutti_checkpoint_value(on->file, "class-names");
+    const char *names = tutti_checkpoint_value(on->weights.file, "class-names");
     n->names = names ? json_loads(names, 0, NULL) : NULL;
     n->pixels = calloc(TUTTI_NETWORK_BATCH, (size_t)on->session.image_bytes);
     n->outputs = calloc(TUTTI_NETWORK_BATCH, (size_t)on->input.classes * sizeof(float));

@@ -2,16 +2,18 @@
 
 #include "apps/session/precision.h"
 #include "apps/session/weights.h"
+#include "apps/train/description.h"
+#include "apps/train/weights_file.h"
 #include "dag/kernels/loss.h"
 #include "config.h"
 #include "dag/base/log.h"
+#include "dag/base/number.h"
 #include "dag/net/codec.h"
 #include "dag/net/strategy.h"
 #include "dag/net/update_rule.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,28 +33,22 @@ static const struct {
     int since_0_1;      /* it is in every checkpoint */
     const char *before; /* what it was in runs before checkpoints had it; NULL: that is unknown */
 } words[] = {{"program", KEPT, 1, NULL}, {"version", KEPT, 1, NULL}, {"step", KEPT, 1, NULL},
-    {"model", MUST_BE_EQUAL, 1, NULL}, {"shape", MUST_BE_EQUAL, 1, NULL},
-    {"classes", MUST_BE_EQUAL, 1, NULL}, {"seed", BETTER_EQUAL, 1, NULL},
-    {"batch", BETTER_EQUAL, 1, NULL}, {"ranks", BETTER_EQUAL, 1, NULL},
-    {"images", BETTER_EQUAL, 0, NULL}, {"steps", BETTER_EQUAL, 0, NULL},
-    {"lr", BETTER_EQUAL, 0, NULL}, {"rate-schedule", BETTER_EQUAL, 0, NULL},
-    {"momentum", BETTER_EQUAL, 0, NULL}, {"weight-decay", BETTER_EQUAL, 0, NULL},
-    {"label-smoothing", BETTER_EQUAL, 0, NULL}, {"augment", BETTER_EQUAL, 0, NULL},
-    {"jitter", BETTER_EQUAL, 0, "none"}, {"mixup", BETTER_EQUAL, 0, "none"},
-    {"shuffle", BETTER_EQUAL, 0, "full"}, {"shards", BETTER_EQUAL, 0, "shared"},
-    {"wire", BETTER_EQUAL, 0, "f32"}, {"optimizer", MUST_BE_EQUAL, 0, "sgd"},
-    {"beta1", BETTER_EQUAL, 0, NULL}, {"beta2", BETTER_EQUAL, 0, NULL},
-    {"epsilon", BETTER_EQUAL, 0, NULL}, {"trust", BETTER_EQUAL, 0, NULL},
-    {"decay", BETTER_EQUAL, 0, "of all parameters"}, {"zero-last-scale", BETTER_EQUAL, 0, "no"},
-    {"clip-norm", BETTER_EQUAL, 0, "none"}, {"accumulate", BETTER_EQUAL, 0, "1"},
-    {"ema", BETTER_EQUAL, 0, "none"}, {precision_key, BETTER_EQUAL, 0, "f32"},
-    {"strategy", EQUAL_OR_SYNC, 0, sync_word}, {"compress", MUST_BE_EQUAL, 0, "none"}};
+    {"seed", BETTER_EQUAL, 1, NULL}, {"batch", BETTER_EQUAL, 1, NULL},
+    {"ranks", BETTER_EQUAL, 1, NULL}, {"images", BETTER_EQUAL, 0, NULL},
+    {"steps", BETTER_EQUAL, 0, NULL}, {"lr", BETTER_EQUAL, 0, NULL},
+    {"rate-schedule", BETTER_EQUAL, 0, NULL}, {"momentum", BETTER_EQUAL, 0, NULL},
+    {"weight-decay", BETTER_EQUAL, 0, NULL}, {"label-smoothing", BETTER_EQUAL, 0, NULL},
+    {"augment", BETTER_EQUAL, 0, NULL}, {"jitter", BETTER_EQUAL, 0, "none"},
+    {"mixup", BETTER_EQUAL, 0, "none"}, {"shuffle", BETTER_EQUAL, 0, "full"},
+    {"shards", BETTER_EQUAL, 0, "shared"}, {"wire", BETTER_EQUAL, 0, "f32"},
+    {"optimizer", MUST_BE_EQUAL, 0, "sgd"}, {"beta1", BETTER_EQUAL, 0, NULL},
+    {"beta2", BETTER_EQUAL, 0, NULL}, {"epsilon", BETTER_EQUAL, 0, NULL},
+    {"trust", BETTER_EQUAL, 0, NULL}, {"decay", BETTER_EQUAL, 0, "of all parameters"},
+    {"zero-last-scale", BETTER_EQUAL, 0, "no"}, {"clip-norm", BETTER_EQUAL, 0, "none"},
+    {"accumulate", BETTER_EQUAL, 0, "1"}, {"ema", BETTER_EQUAL, 0, "none"},
+    {precision_key, BETTER_EQUAL, 0, "f32"}, {"strategy", EQUAL_OR_SYNC, 0, sync_word},
+    {"compress", MUST_BE_EQUAL, 0, "none"}};
 static const char choice_key[] = "choice", best_key[] = "best", sums_key[] = "epoch-sums";
-/* As in doc/checkpoint.md. The epsilon is that of tutti_net_norm. */
-static const char epsilon_text[] = "1e-05";
-static const char axes_text[] =
-    "convolution weight: out,height,width,in; dense weight: out,in (of height,width,channel); "
-    "scaleshift: scale,shift by channel; running: mean,variance by channel";
 static const char best_format[] = "%.17g after step %" PRId64 ", %" PRId64 " evaluations ago",
                   best_scan[] = "%lf after step %" SCNd64 ", %" SCNd64 " evaluations ago";
 enum { WORDS = sizeof words / sizeof *words };
@@ -111,9 +107,6 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
     snprintf(text[i++], WORD_SIZE, "%s", s->options->program->name);
     snprintf(text[i++], WORD_SIZE, "%s", PACKAGE_VERSION);
     snprintf(text[i++], WORD_SIZE, "%" PRId64, step);
-    snprintf(text[i++], WORD_SIZE, "%s", s->options->model->name);
-    snprintf(text[i++], WORD_SIZE, "%dx%dx%d", s->train.height, s->train.width, s->train.channels);
-    snprintf(text[i++], WORD_SIZE, "%d", s->train.classes);
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->options->seed);
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->options->batch);
     snprintf(text[i++], WORD_SIZE, "%d", s->session.replicas);
@@ -185,27 +178,22 @@ static tutti_status acquire_tensors(
     return TUTTI_OK;
 }
 
-/* "0.5,0.25,0.125", exactly */
-static void write_channels(const tutti_trainer *s, const float *value, char text[WORD_SIZE])
+/* What the network's images are; freed by tutti_description_free. */
+static tutti_status describe_run(const tutti_trainer *s, tutti_description_text *text)
 {
-    size_t used = 0;
-    *text = '\0';
-    for (int c = 0; c < s->train.channels && used < WORD_SIZE; c++)
-        used += (size_t)snprintf(
-            text + used, WORD_SIZE - used, "%s%.9g", c ? "," : "", (double)value[c]);
-}
-
-/* A JSON list; NULL: the names are not known, or there is no memory. The caller frees it. */
-static char *write_names(const tutti_trainer *s)
-{
-    json_t *list = s->class_names ? json_array() : NULL;
-    for (int i = 0; list && s->class_names[i]; i++)
-        json_array_append_new(list, json_string(s->class_names[i]));
-    char *text = list && json_array_size(list) == (size_t)s->train.classes
-                     ? json_dumps(list, JSON_COMPACT)
-                     : NULL;
-    json_decref(list);
-    return text;
+    tutti_description run = {.model = s->options->model,
+        .height = s->train.height,
+        .width = s->train.width,
+        .channels = s->train.channels,
+        .classes = s->train.classes,
+        .normalised = 1,
+        .resize = s->test.resize,
+        .eval_size = s->test.height != s->train.height ? s->test.height : 0,
+        .epsilon = tutti_description_epsilon(s->session.net),
+        .class_names = s->class_names};
+    memcpy(run.mean, s->session.recipe.mean, sizeof run.mean);
+    memcpy(run.deviation, s->session.recipe.deviation, sizeof run.deviation);
+    return tutti_description_print(&run, text);
 }
 
 /* "steps per epoch, replicas: numbers", exactly; NULL: no memory. The caller frees it. */
@@ -233,7 +221,19 @@ static tutti_status read_sums(tutti_trainer *s, const tutti_checkpoint *checkpoi
     if (replicas < 1 || (size_t)replicas > strlen(end)) return TUTTI_OK;
     double *value = calloc((size_t)replicas * TUTTI_METRICS, sizeof *value);
     if (!value) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the epoch's sums");
-    for (long i = 0; i < replicas * TUTTI_METRICS; i++) value[i] = strtod(end, &end);
+    int good = 1;
+    for (long i = 0; i < replicas * TUTTI_METRICS; i++) {
+        const char *begin = end;
+        value[i] = strtod(begin, &end);
+        good &= end != begin && isfinite(value[i]) && value[i] >= 0;
+    }
+    if (!good) {
+        free(value);
+        return tutti_fail(TUTTI_ERR_FORMAT,
+            "checkpoint %s: its %s has a number that is not a sum: continue from an earlier "
+            "checkpoint",
+            tutti_checkpoint_path(checkpoint), sums_key);
+    }
     s->sums = (tutti_epoch_sums){(int)replicas, value};
     return TUTTI_OK;
 }
@@ -244,8 +244,8 @@ tutti_status tutti_state_save(tutti_trainer *s, int64_t step, int best)
     word_text text;
     char choice[TUTTI_CONFIGURATION_TEXT], best_text[WORD_SIZE];
     char *sums = NULL;
-    char mean[WORD_SIZE], deviation[WORD_SIZE], resize[12], eval_size[12], *names = NULL;
-    tutti_checkpoint_pair pair[WORDS + 10];
+    tutti_description_text about = {.names = NULL};
+    tutti_checkpoint_pair pair[WORDS + TUTTI_DESCRIPTION_KEYS + 4];
     int tensors, pairs = WORDS;
     tutti_checkpoint_tensor *list;
     tutti_status status = acquire_tensors(s, TUTTI_READ, &tensors, &list);
@@ -265,22 +265,12 @@ tutti_status tutti_state_save(tutti_trainer *s, int64_t step, int best)
         if (!sums) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for the epoch's sums");
         pair[pairs++] = (tutti_checkpoint_pair){sums_key, sums};
     }
-    write_channels(s, s->session.recipe.mean, mean);
-    write_channels(s, s->session.recipe.deviation, deviation);
-    names = write_names(s);
-    pair[pairs++] = (tutti_checkpoint_pair){"mean", mean};
-    pair[pairs++] = (tutti_checkpoint_pair){"deviation", deviation};
-    pair[pairs++] = (tutti_checkpoint_pair){"norm-epsilon", epsilon_text};
-    pair[pairs++] = (tutti_checkpoint_pair){"axes", axes_text};
-    snprintf(resize, sizeof resize, "%d", s->test.resize);
-    if (s->test.resize) pair[pairs++] = (tutti_checkpoint_pair){"resize", resize};
-    snprintf(eval_size, sizeof eval_size, "%d", s->test.height);
-    if (s->test.height != s->train.height)
-        pair[pairs++] = (tutti_checkpoint_pair){"eval-size", eval_size};
-    if (names) pair[pairs++] = (tutti_checkpoint_pair){"class-names", names};
+    pair[pairs++] = (tutti_checkpoint_pair){"axes", tutti_axes_checkpoint};
+    if (!status) status = describe_run(s, &about);
+    pairs = tutti_description_append(&about, pairs, pair);
     if (!status) status = tutti_checkpoint_save(&place, pairs, pair, tensors, list);
     free(sums);
-    free(names);
+    tutti_description_free(&about);
     release_tensors(&s->session, tensors, list);
     if (!status && !best) s->outputs.continues = 1;
     return status;
@@ -325,23 +315,72 @@ static int must_be_equal(word_rule rule, const char *was, const char *is)
     return rule == MUST_BE_EQUAL || (rule == EQUAL_OR_SYNC && (stored || !sync));
 }
 
-static tutti_status check_words(
-    const tutti_checkpoint *checkpoint, const char *path, word_text text)
+enum { OTHERS = 2 * sizeof(word_text) + 2 * TUTTI_DESCRIPTION_KEYS * TUTTI_DESCRIPTION_TEXT };
+
+static tutti_status not_ours(const char *path, const char *key)
 {
-    char others[2 * sizeof(word_text)] = "";
+    return tutti_fail(TUTTI_ERR_FORMAT,
+        "checkpoint %s: not written by a program of Tutti: it has no %s: begin a run with its "
+        "weights by --init-from",
+        path, key);
+}
+
+static tutti_status is_other(const char *path, const char *key, const char *has, const char *is)
+{
+    return tutti_fail(
+        TUTTI_ERR_FORMAT, "checkpoint %s: its %s is %s, but this run's is %s", path, key, has, is);
+}
+
+/* Model, sizes and classes must be those of the run, or the numbers mean something else. Earlier versions
+ * left out what comes after. */
+static tutti_status check_description(const tutti_trainer *s, const tutti_checkpoint *checkpoint,
+    const char *path, char others[OTHERS])
+{
+    static const char *const must[] = {"model", "shape", "classes"};
+    enum { MUST = sizeof must / sizeof *must };
+    tutti_description_text has, is;
+    tutti_description numbers;
+    tutti_status status = describe_run(s, &is);
+    tutti_description_of(checkpoint, &has);
+    for (int k = 0; k < TUTTI_DESCRIPTION_KEYS && !status; k++) {
+        const char *key = tutti_description_keys[k];
+        int equal = 0;
+        while (equal < MUST && strcmp(must[equal], key) != 0) equal++;
+        if (!has.value[k] && equal < MUST) status = not_ours(path, key);
+        if (!has.value[k] || !is.value[k] || !strcmp(has.value[k], is.value[k])) continue;
+        if (equal < MUST)
+            status = is_other(path, key, has.value[k], is.value[k]);
+        else if (is.value[k] == is.names)
+            note_difference(others, OTHERS, key, "another list", "that of the images");
+        else
+            note_difference(others, OTHERS, key, has.value[k], is.value[k]);
+    }
+    tutti_description_free(&is);
+    return status ? status : tutti_description_read(checkpoint, &numbers);
+}
+
+static tutti_status check_words(
+    const tutti_trainer *s, const tutti_checkpoint *checkpoint, const char *path, word_text text)
+{
+    char others[OTHERS] = "";
+    int torch;
+    tutti_status status = tutti_weights_axes(checkpoint, &torch);
+    if (!status && torch && tutti_checkpoint_value(checkpoint, "step"))
+        status = tutti_fail(TUTTI_ERR_FORMAT,
+            "checkpoint %s: its tensors have PyTorch's axes: begin a run with them by --init-from",
+            path);
+    if (status) return status;
     for (int i = 0; i < WORDS; i++) {
         const char *has = tutti_checkpoint_value(checkpoint, words[i].key);
-        if (!has && words[i].since_0_1)
-            return tutti_fail(TUTTI_ERR_FORMAT,
-                "checkpoint %s: not written by a program of Tutti: it has no %s", path,
-                words[i].key);
+        if (!has && words[i].since_0_1) return not_ours(path, words[i].key);
         if (!has) has = words[i].before;
         if (!has || words[i].rule == KEPT || strcmp(has, text[i]) == 0) continue;
         if (must_be_equal(words[i].rule, has, text[i]))
-            return tutti_fail(TUTTI_ERR_FORMAT, "checkpoint %s: its %s is %s, but this run's is %s",
-                path, words[i].key, has, text[i]);
+            return is_other(path, words[i].key, has, text[i]);
         note_difference(others, sizeof others, words[i].key, has, text[i]);
     }
+    status = check_description(s, checkpoint, path, others);
+    if (status) return status;
     if (*others)
         tutti_log(TUTTI_LOG_WARN, "checkpoint %s: this is not the run that was interrupted: %s",
             path, others);
@@ -351,23 +390,29 @@ static tutti_status check_words(
 static tutti_status read_step(const tutti_checkpoint *checkpoint, const char *path, int64_t *step)
 {
     const char *text = tutti_checkpoint_value(checkpoint, "step");
-    char *end;
-    errno = 0;
-    long long number = strtoll(text, &end, 10);
-    if (!*text || *end || errno || number < 0)
-        return tutti_fail(TUTTI_ERR_FORMAT, "checkpoint %s: its step is \"%s\"", path, text);
+    int64_t number;
+    if (!tutti_number_int(text, &number) || number < 0)
+        return tutti_fail(TUTTI_ERR_FORMAT,
+            "checkpoint %s: its step is \"%s\": it must be a whole number from 0 on", path, text);
     *step = number;
     return TUTTI_OK;
 }
 
 /* A checkpoint without it is of a run that did not need it. */
-static void read_best(const tutti_checkpoint *checkpoint, tutti_train_best *best)
+static tutti_status read_best(
+    const tutti_checkpoint *checkpoint, const char *path, tutti_train_best *best)
 {
     tutti_train_best read;
     const char *text = tutti_checkpoint_value(checkpoint, best_key);
-    if (text && sscanf(text, best_scan, &read.accuracy, &read.step, &read.since) == 3 &&
-        read.step > 0 && read.since >= 0)
-        *best = read;
+    if (!text) return TUTTI_OK;
+    if (sscanf(text, best_scan, &read.accuracy, &read.step, &read.since) != 3 || read.step < 1 ||
+        read.since < 0 || !(read.accuracy >= 0 && read.accuracy <= 1))
+        return tutti_fail(TUTTI_ERR_FORMAT,
+            "checkpoint %s: its best is \"%s\": it must be an accuracy from 0 to 1 with its step: "
+            "continue from an earlier checkpoint",
+            path, text);
+    *best = read;
+    return TUTTI_OK;
 }
 
 tutti_status tutti_state_load(tutti_trainer *s, tutti_checkpoint *checkpoint, int64_t *step)
@@ -376,16 +421,17 @@ tutti_status tutti_state_load(tutti_trainer *s, tutti_checkpoint *checkpoint, in
     word_text text;
     int tensors;
     int64_t done = 0;
+    tutti_train_best best = s->best;
     tutti_checkpoint_tensor *list = NULL;
     write_words(s, 0, text);
-    tutti_status status = check_words(checkpoint, path, text);
+    tutti_status status = check_words(s, checkpoint, path, text);
     if (!status) status = read_step(checkpoint, path, &done);
     if (!status && !s->session.whole) status = acquire_tensors(s, TUTTI_READWRITE, &tensors, &list);
     if (!status && list) status = tutti_checkpoint_load(checkpoint, tensors, list);
     if (!status) status = read_sums(s, checkpoint);
     if (!status) *step = done;
-    if (!status && (s->options->keep_best || !s->options->patience.word))
-        read_best(checkpoint, &s->best);
+    if (!status) status = read_best(checkpoint, path, &best);
+    if (!status && (s->options->keep_best || !s->options->patience.word)) s->best = best;
     if (list) release_tensors(&s->session, tensors, list);
     return status;
 }

@@ -1,9 +1,7 @@
 #include "apps/train/torch.h"
 
-#include "dag/base/log.h"
 #include "dag/net/layer.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 int tutti_torch_layer(const tutti_net *net, const char *name)
@@ -36,23 +34,4 @@ int tutti_torch_describe(const tutti_net *net, const char *model, const tutti_te
 tutti_shape tutti_torch_shape(const tutti_torch_part *part)
 {
     return tutti_shape_make(part->rank, part->dim);
-}
-
-static tutti_status read_part(tutti_checkpoint *from, const tutti_torch_part *part, float *ours)
-{
-    float *theirs = malloc((size_t)part->count * sizeof *theirs);
-    if (!theirs) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the tensor %s", part->name);
-    const tutti_checkpoint_tensor wanted = {part->name, TUTTI_F32, tutti_torch_shape(part), theirs};
-    tutti_status status = tutti_checkpoint_read(from, &wanted);
-    if (!status) tutti_torch_unpack(part, theirs, ours);
-    free(theirs);
-    return status;
-}
-
-tutti_status tutti_torch_read(
-    tutti_checkpoint *from, int parts, const tutti_torch_part part[], float *ours)
-{
-    tutti_status status = TUTTI_OK;
-    for (int i = 0; i < parts && !status; i++) status = read_part(from, &part[i], ours);
-    return status;
 }

@@ -3,7 +3,6 @@
 #define TUTTI_TRAIN_TORCH_H
 
 #include "apps/models/torch_names.h"
-#include "apps/train/checkpoint.h"
 #include "dag/graph/graph.h"
 #include "dag/net/net.h"
 
@@ -17,10 +16,5 @@ int tutti_torch_describe(const tutti_net *net, const char *model, const tutti_te
 
 /* Shape of a part. [P] */
 tutti_shape tutti_torch_shape(const tutti_torch_part *part);
-
-/* Fills our tensor from its parts in a file. FORMAT (logged: the tensor, by PyTorch's name, and both
- * shapes) if one is missing or has another type or shape; IO; NOMEM. */
-tutti_status tutti_torch_read(
-    tutti_checkpoint *from, int parts, const tutti_torch_part part[], float *ours);
 
 #endif

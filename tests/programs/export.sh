@@ -41,6 +41,52 @@ grep -qF 'tensor "layer1.0.bn2.running_var": missing' "$dir/out" || { fail "the 
 cifar 1 --data synthetic:16x16x3:4 --model mlp --batch 4 --steps 1 --init-from "$dir/mlp.torch" && fail "other images"
 grep -qF 'tensor "fc1.weight" is F32 (512,3072), but F32 (512,768) is needed' "$dir/out" || { fail "the tensor's shape"; cat "$dir/out"; }
 
+# ---- weights from elsewhere: other types, names with prefixes, tensors that nobody wants, an index; resnet20's give the same numbers
+hash=$(trains 1 --data $images --model resnet20 --evaluate --init-from "$dir/resnet20.torch"; field weights_hash)
+starts_from() { # FILE: the same weights
+    trains 1 --data $images --model resnet20 --evaluate --init-from "$1"
+    [ "$(field weights_hash)" = "$hash" ] || fail "${2:-$1}: $(field weights_hash), not $hash"
+}
+plain='delete $m{$_} for keys %m;'
+double='$_->{dtype} = "F64", $_->{data} = pack("d<*", unpack "f<*", $_->{data})'
+for code in "$double for values %t" "$double for grep { \$_->{shape}[0] == 16 } values %t" \
+    '%t = map { ("model.backbone.$_" => $t{$_}) } keys %t' '%t = map { (/^layer2/ ? s/^layer2/layer2._orig_mod/r : "module.$_") => $t{$_} } keys %t' \
+    '%t = map { ((/^fc/ ? "" : "net.") . $_ => $t{$_}) } keys %t; $t{"net.queue"} = {dtype => "I64", shape => [1,1,1,1,1], data => "\0" x 8}' \
+    '%t = (%t, map { ("ema.$_" => {%{$t{$_}}, data => "\x7f" x length $t{$_}{data}}) } keys %t)' \
+    '$t{"bn1.num_batches_tracked"} = {dtype => "I64", shape => [], data => "\1" . "\0" x 7}; $t{q} = {dtype => "F8_E8M0", shape => [2], data => "xx"}'; do
+    remake "$dir/resnet20.torch" "$dir/odd" "$plain $code" || fail "remake $code"
+    starts_from "$dir/odd" "$code"
+done
+mkdir "$dir/shards"
+remake "$dir/resnet20.torch" "$dir/shards/a.safetensors" 'delete $t{$_} for grep { /^layer3/ } keys %t'
+remake "$dir/resnet20.torch" "$dir/shards/b.safetensors" 'delete $t{$_} for grep { !/^layer3/ } keys %t'
+perl -MJSON::PP -e 'undef $/; my $h = decode_json(<STDIN>); delete $h->{__metadata__};
+    print encode_json({metadata => {total_size => 1}, weight_map => {map { $_ => (/^layer3/ ? "b" : "a") . ".safetensors" } keys %$h}})' \
+    < "$dir/header" > "$dir/shards/model.safetensors.index.json"
+starts_from "$dir/shards"
+(cd "$dir/shards" && starts_from model.safetensors.index.json)
+rejects() { # CODE TEXT
+    remake "$dir/resnet20.torch" "$dir/odd" "$1" || fail "remake $1"
+    refuses 1 "$2" cifar 1 --data $images --model resnet20 --evaluate --init-from "$dir/odd"
+}
+rejects '%t = map { ("student.$_" => $t{$_}, "teacher.$_" => $t{$_}) } keys %t' 'more than one network is in it, "\(student\|teacher\)\." and'
+rejects '%t = map { ("module.$_" => $t{$_}, "_orig_mod.$_" => $t{$_}) } keys %t' 'tensor "conv1.weight" is there twice'
+rejects '%t = map { ("x$_" => $t{$_}) } keys %t' 'no tensor in it fits the model resnet20'
+rejects '$t{"conv1.weight"}{dtype} = "I32"' 'tensor "conv1.weight" has the type "I32", but F32 is needed'
+rejects '$m{deviation} = "0,0,0"' 'its deviation is "0,0,0": it must be'
+refuses 1 'its tensors have PyTorch.s axes: begin a run with them by --init-from\|it has no [a-z]*: begin a run with its weights by --init-from' \
+    cifar 1 --data $images --model resnet20 --batch 4 --steps 4 --resume "$dir/resnet20.torch"
+for number in step=-1 step=3.0 step=nan 'best=nan after step 1, 0 evaluations ago' mean=nan,0,0 norm-epsilon=-1 'epoch-sums=25 2 nan 1 1 1 1 1'; do
+    remake "$dir/resnet20" "$dir/odd" "\$m{q(${number%%=*})} = q(${number#*=})"
+    refuses 1 "its ${number%%=*} \(is\|has\) " cifar 2 --data $images --model resnet20 --batch 4 --steps 4 --lr 0.01 --optimizer adam --resume "$dir/odd"
+done
+remake "$dir/resnet20" "$dir/odd" '$t{"extra"} = {dtype => "F4", shape => [2], data => "x"}; $m{deviation} = "0.3,0.3,0.3"'
+cifar 2 --data $images --model resnet20 --batch 4 --steps 4 --lr 0.01 --optimizer adam --resume "$dir/odd" || { fail "a tensor that nobody wants"; cat "$dir/out"; }
+grep -qF 'it has 1 tensor that this run does not have, which is left out: "extra"' "$dir/out" && grep -qF 'deviation was 0.3,0.3,0.3 and is ' "$dir/out" ||
+    { fail "what differs is not told"; cat "$dir/out"; }
+printf 'PK\3\4\0\0\10\10\0\0%030d' 0 > "$dir/odd.pth"
+refuses 1 'torch.load' cifar 1 --data $images --model resnet20 --evaluate --init-from "$dir/odd.pth"
+
 # ---- ONNX: the operators, the input, the normalisation (a text search)
 for text in Conv BatchNormalization Relu MaxPool Pad Add GlobalAveragePool Flatten Gemm images logits layer3.2.bn2.running_var deviation; do
     grep -aq "$text" "$dir/resnet20.onnx" || fail "resnet20.onnx has no $text"

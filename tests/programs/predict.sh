@@ -38,6 +38,62 @@ make_cifar "$dir/cifar"
 trains 1 --data "$dir/cifar" --model mlp --batch 8 --steps 1 --lr 0.01 --checkpoint "$dir/numbers"
 predict --checkpoint "$dir/numbers" "$image" && [ "$(grep -c '%  [0-9]$' "$dir/out")" = 5 ] || { fail "five numbers"; cat "$dir/out" "$dir/err"; }
 
+# Weights for PyTorch predict the same, whatever the layers: names and axes are those of the file. A dense layer behind an image,
+# depthwise convolutions, groups of layers side by side; evaluations at another size.
+predicts_as() { # CHECKPOINT FILE
+    predict --checkpoint "$1" --json "$image" && mv "$dir/out" "$dir/wanted"
+    predict --checkpoint "$2" --json "$image" || fail "status $?: $(cat "$dir/err")"
+    cmp -s "$dir/wanted" "$dir/out" || fail "$2 predicts $(cut -c1-200 "$dir/out"), not $(cut -c1-200 "$dir/wanted")"
+}
+exports() { "$apps/tutti-export" --checkpoint "$1" --to "$2" --format torch > "$dir/out" 2>&1 || { fail "status $?: $1"; cat "$dir/out"; }; }
+trains 1 --data "$dir/jpeg" --model cifar-quick --size 16 --batch 2 --steps 2 --lr 0.01 --checkpoint "$dir/quick"
+trains 1 --data "$dir/jpeg" --model mobilenet-v1 --size 32 --eval-size 40 --eval-resize 44 --batch 2 --steps 2 --lr 0.01 --checkpoint "$dir/mobile"
+for model in mlp resnet20 quick mobile photo; do
+    exports "$dir/$model" "$dir/$model.torch"
+    predicts_as "$dir/$model" "$dir/$model.torch"
+    exports "$dir/$model.torch" "$dir/$model.again"
+    cmp "$dir/$model.torch" "$dir/$model.again" || fail "$model: an export of an export differs"
+    "$apps/tutti-export" --checkpoint "$dir/$model.torch" --to "$dir/$model.onnx" --format onnx && "$apps/tutti-export" --checkpoint "$dir/$model" \
+        --to "$dir/$model.onnx2" --format onnx && cmp "$dir/$model.onnx" "$dir/$model.onnx2" || fail "$model: other ONNX files"
+done
+for text in eval-size deviation norm-epsilon class-names; do
+    grep -aq "$text" "$dir/mobile.torch" && grep -aq "$text" "$dir/mobile.onnx" || fail "an export lacks $text"
+done
+# Which axes a file has: by its names; by axes; by format.
+for code in '%m = (%m, format => "pt")' 'delete $m{$_} for qw(axes program step)'; do
+    remake "$dir/mlp" "$dir/odd" "$code" && predicts_as "$dir/mlp" "$dir/odd"
+done
+for code in 'delete $m{$_} for qw(axes producer)' '$m{step} = "7"; $m{program} = "x"; delete $m{axes}' 'delete $m{format}' \
+    '%t = map { ("module._orig_mod.$_" => $t{$_}) } keys %t' '$t{n} = {dtype => "F4", shape => [1,1,1,1,1], data => "x"}'; do
+    remake "$dir/mlp.torch" "$dir/odd" "$code" && predicts_as "$dir/mlp" "$dir/odd"
+done
+refused_file() { # FILE CODE TEXT
+    remake "$dir/$1" "$dir/odd" "$2" || fail "remake $2"
+    refuses 1 "checkpoint $dir/odd: .*$3" "$apps/tutti-predict" --checkpoint "$dir/odd" "$image"
+}
+refused_file mlp.torch '$m{axes} = "whatever"' 'axes: "whatever" are unknown'
+refused_file mlp.torch 'delete $m{axes}; $m{format} = "flax"' 'format flax'
+# Every number of a file is checked, and named.
+for number in deviation=0,0.2,0.2 deviation=nan,0.2,0.2 deviation=inf,1,1 deviation=-0.1,0.2,0.2 deviation=0.2,0.2 deviation=1e-9,1,1 \
+    deviation=0.2,0.2,0.2,0.2 mean=nan,0,0 mean=123.6,116.7,103.9 mean=0.1,,0.1 'mean=0.1 ,0.1,0.1' classes=0 classes=-2 classes=2.0 classes=99999999999 \
+    shape=8x8 shape=0x8x3 shape=8x8x3x1 shape=8x8x2 shape=8x4294967304x3 resize=0 resize=7 resize=1e3 eval-size=0 eval-size=x norm-epsilon=nan \
+    norm-epsilon=0; do
+    refused_file mlp "\$m{q(${number%%=*})} = q(${number#*=})" "${number%%=*} is \"${number#*=}\": it must be"
+done
+refused_file mlp '$m{"class-names"} = q(["a"])' 'its class-names are not a list of as many texts as it has classes, 2'
+refused_file mlp '$m{model} = "mlp2"' 'its model is "mlp2"'
+refused_file resnet20 'substr($t{"bn1.running"}{data}, -4) = pack("f<", -1)' 'tensor "bn1.running" has the value -1, which is not a variance'
+refused_file mlp 'substr($t{"fc1.weight"}{data}, 8, 4) = pack("f<", 9**9**9)' 'tensor "fc1.weight" has the value inf'
+
+# Names of classes and files do not reach the terminal's controls.
+remake "$dir/mlp" "$dir/odd" '$m{"class-names"} = encode_json(["\x1b]0;x\x07\n  99.99 %  b", "\x{202e}\x{9b}2J"]); utf8::decode($m{"class-names"})' || fail remake
+cp "$image" "$dir/"$'odd\e[2J\n.jpg'
+predict --checkpoint "$dir/odd" "$dir/"$'odd\e[2J\n.jpg' || fail "status $?"
+[ "$(wc -l < "$dir/out")" = 3 ] && grep -qF '\x1b]0;x\x07\n  99.99 %  b' "$dir/out" && grep -qF '\u202e\u009b2J' "$dir/out" &&
+    grep -qF 'odd\x1b[2J\n.jpg' "$dir/out" || { fail "odd names"; cat "$dir/out"; }
+predict --checkpoint "$dir/odd" --json "$image" || fail "status $?"
+cat "$dir/out" | LC_ALL=C grep -qP '[\x00-\x09\x0b-\x1f\x7f-\xff]' && fail "control characters come through"
+
 refuses 2 '--checkpoint FILE is missing' "$apps/tutti-predict" "$image"
 refuses 2 'IMAGE... is missing' "$apps/tutti-predict" --checkpoint "$dir/mlp"
 refuses 2 '--top 0: must be an integer from 1' "$apps/tutti-predict" --checkpoint "$dir/mlp" --top 0 "$image"

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -145,8 +146,9 @@ START_TEST(other_tensors_are_refused)
     ck_assert_ok(tutti_checkpoint_open(path, &checkpoint));
     float w[CONV];
     tutti_checkpoint_tensor tensor = {"conv.weight", TUTTI_F32, tutti_shape_of(5, 3, 3, 3), w};
-    /* The file has more tensors. */
-    ck_assert_int_eq(tutti_checkpoint_load(checkpoint, 1, &tensor), TUTTI_ERR_FORMAT);
+    /* The file has more tensors, of which nothing is wanted. */
+    ck_assert_ok(tutti_checkpoint_load(checkpoint, 1, &tensor));
+    ck_assert_mem_eq(w, conv, sizeof conv);
     tensor.shape = tutti_shape_of(3, 5, 3, 3);
     ck_assert_int_eq(tutti_checkpoint_load(checkpoint, 1, &tensor), TUTTI_ERR_FORMAT);
     tensor.name = "conv9.weight";
@@ -176,9 +178,23 @@ START_TEST(broken_headers_are_named)
         {"{\"a\":{}}", 0, TUTTI_ERR_FORMAT, "\"a\": not described"},
         {"{" T("a", "F32", "[2]", "[0]") "}", 8, TUTTI_ERR_FORMAT, "\"a\": not described"},
         {"{" T("a", "F32", "[2]", "[0,8.0]") "}", 8, TUTTI_ERR_FORMAT, "\"a\": not described"},
-        {"{" T("a", "F16", "[2]", "[0,4]") "}", 4, TUTTI_ERR_UNSUPPORTED,
-            "unsupported type \"F16\""},
-        {"{" T("a", "F32", "[1,1,1,1,2]", "[0,8]") "}", 8, TUTTI_ERR_UNSUPPORTED, "5 dimensions"},
+        {"{" T("a", "F16", "[2]", "[0,8]") "}", 8, TUTTI_ERR_FORMAT, "do not fit its shape"},
+        {"{" T("a", "BOOL", "[2]", "[0,1]") "}", 1, TUTTI_ERR_FORMAT, "do not fit its shape"},
+        {"{" T("a", "F32", "[1,1,1,1,2]", "[0,4]") "}", 4, TUTTI_ERR_FORMAT,
+            "do not fit its shape"},
+        /* What nobody wants does not matter, whatever it is. */
+        {"{" T("a", "F4", "[2]", "[0,1]") "," T("b", "F32", "[1,1,1,1,2]", "[1,9]") "," T(
+             "c", "I64", "[]", "[9,17]") "}",
+            17, TUTTI_ERR_FORMAT, "\"conv.weight\": missing"},
+        {"{" T("conv.weight", "F32", "[5,3,3,3,1]", "[0,540]") "}", 540, TUTTI_ERR_FORMAT,
+            "has 5 dimensions, but F32 (5,3,3,3) is needed"},
+        {"{" T("conv.weight", "I32", "[5,3,3,3]", "[0,540]") "}", 540, TUTTI_ERR_UNSUPPORTED,
+            "has the type \"I32\", but F32 is needed, or one of F64, F16"},
+        {"{" T("conv.weight", "F4", "[5,3,3,3]", "[0,68]") "}", 68, TUTTI_ERR_UNSUPPORTED,
+            "has the type \"F4\""},
+        {"{" T("conv.weight", "F8_E4M3", "[5,3,3,3]", "[0,135]") "," T(
+             "conv.weight_scale_inv", "F32", "[]", "[135,139]") "}",
+            139, TUTTI_ERR_UNSUPPORTED, "is quantised"},
         {"{" T("a", "F32", "[-2]", "[0,8]") "}", 8, TUTTI_ERR_FORMAT, "a size in its shape"},
         {"{" T("a", "F32", "[\"2\"]", "[0,8]") "}", 8, TUTTI_ERR_FORMAT, "a size in its shape"},
         {"{" T("a", "F32", "[2]", "[8,0]") "}", 8, TUTTI_ERR_FORMAT, "out of order"},
@@ -213,7 +229,163 @@ START_TEST(broken_headers_are_named)
     }
     ck_assert_ptr_nonnull(
         strstr(complaint("/nonexistent/file", TUTTI_ERR_IO), "/nonexistent/file: cannot open"));
-    ck_assert_ptr_nonnull(strstr(complaint(folder, TUTTI_ERR_IO), "not a file"));
+    ck_assert_ptr_nonnull(
+        strstr(complaint(folder, TUTTI_ERR_IO), "a folder with 0 files *.safetensors"));
+}
+END_TEST
+
+/* Values whose bits are known. */
+START_TEST(every_floating_type_is_converted)
+{
+    static const struct {
+        const char *type, *shape, *offsets;
+        uint64_t bits[5];
+        size_t bytes;
+        float wanted[5];
+    } rows[] = {
+        {"F64", "[5]", "[0,40]",
+            {0x3ff0000000000000, 0xbfb999999999999a, 0x7ff0000000000000, 0x36a0000000000000, 0}, 8,
+            {1, -0.1f, INFINITY, 0x1p-149f, 0}},
+        {"F16", "[5]", "[0,10]", {0x3c00, 0xfbff, 0x7c00, 0x0001, 0x8000}, 2,
+            {1, -65504, INFINITY, 0x1p-24f, -0.0f}},
+        {"BF16", "[5]", "[0,10]", {0x3f80, 0xc2f7, 0x7f80, 0x0001, 0x8000}, 2,
+            {1, -123.5f, INFINITY, 0x1p-133f, -0.0f}},
+        {"F8_E5M2", "[5]", "[0,5]", {0x3c, 0xfb, 0x7c, 0x01, 0x80}, 1,
+            {1, -57344, INFINITY, 0x1p-16f, -0.0f}},
+        {"F8_E4M3", "[5]", "[0,5]", {0x38, 0xfe, 0x7e, 0x01, 0x80}, 1,
+            {1, -448, 448, 0x1p-9f, -0.0f}},
+    };
+    static const struct {
+        const char *type, *offsets;
+        uint64_t bits;
+        size_t bytes;
+    } nans[] = {{"F16", "[0,2]", 0x7c01, 2}, {"F8_E5M2", "[0,1]", 0x7d, 1},
+        {"F8_E4M3", "[0,1]", 0xff, 1}, {"BF16", "[0,2]", 0x7fc0, 2}};
+    char header[256], *data;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows + sizeof nans / sizeof *nans; i++) {
+        const size_t n = i - sizeof rows / sizeof *rows;
+        const int is_nan = i >= sizeof rows / sizeof *rows;
+        const size_t bytes = is_nan ? nans[n].bytes : rows[i].bytes, count = is_nan ? 1 : 5;
+        snprintf(header, sizeof header,
+            "{\"a\":{\"dtype\":\"%s\",\"shape\":%s,\"data_offsets\":%s}}",
+            is_nan ? nans[n].type : rows[i].type, is_nan ? "[1]" : rows[i].shape,
+            is_nan ? nans[n].offsets : rows[i].offsets);
+        write_header(header, count * bytes);
+        const size_t size = read_file(path, &data);
+        for (size_t k = 0; k < count; k++)
+            memcpy(data + size - (count - k) * bytes, is_nan ? &nans[n].bits : &rows[i].bits[k],
+                bytes);
+        write_file(path, data, size);
+        free(data);
+        float value[5];
+        tutti_checkpoint *checkpoint;
+        const tutti_checkpoint_tensor wanted = {
+            "a", TUTTI_F32, tutti_shape_of((int64_t)count), value};
+        ck_assert_ok(tutti_checkpoint_open(path, &checkpoint));
+        ck_assert_ok(tutti_checkpoint_read(checkpoint, &wanted));
+        tutti_checkpoint_close(checkpoint);
+        if (is_nan)
+            ck_assert_msg(isnan(value[0]), "%s: %g is not NaN", nans[n].type, (double)value[0]);
+        else
+            ck_assert_msg(!memcmp(value, rows[i].wanted, sizeof value), "%s: %g %g %g %g %g",
+                rows[i].type, (double)value[0], (double)value[1], (double)value[2],
+                (double)value[3], (double)value[4]);
+    }
+}
+END_TEST
+
+/* Writes a shard with zeros, FOLDER/name. */
+static void write_shard(const char *name, const char *header, size_t data_bytes)
+{
+    char to[512];
+    write_header(header, data_bytes);
+    snprintf(to, sizeof to, "%s/%s", folder, name);
+    ck_assert_int_eq(rename(path, to), 0);
+}
+
+START_TEST(an_index_stands_for_its_files)
+{
+    static const struct {
+        const char *index, *says;
+    } rows[] = {
+        {"{\"weight_map\":{\"a\":\"1.safetensors\",\"b\":\"2.safetensors\"}}", NULL},
+        {" \n{\"metadata\":{\"total_size\":8},\"weight_map\":{\"b\":\"2.safetensors\",\"a\":\"1."
+         "safetensors\"}}",
+            NULL},
+        {"{\"weight_map\":{\"a\":\"1.safetensors\",\"b\":\"1.safetensors\"}}",
+            "\"b\": missing in the file that the index names, 1.safetensors"},
+        {"{\"weight_map\":{\"a\":\"1.safetensors\",\"b\":\"twice.safetensors\"}}",
+            "\"a\" is in two of its files"},
+        {"{\"weight_map\":{\"a\":\"1.safetensors\",\"b\":\"none.safetensors\"}}",
+            "none.safetensors cannot be opened"},
+        {"{\"weight_map\":{\"a\":\"../1.safetensors\"}}", "is not a file of its folder"},
+        {"{\"weight_map\":{\"a\":7}}", "is not a file of its folder"},
+        {"{\"weight_map\":{}}", "no weight_map"},
+        {"{\"model_type\":\"resnet\"}", "no weight_map"},
+        {"{\"weight_map\":", "not JSON"},
+    };
+    char index[512];
+    write_shard("1.safetensors", "{" T("a", "F32", "[1]", "[0,4]") "}", 4);
+    write_shard(
+        "2.safetensors", "{\"__metadata__\":{\"k\":\"v\"}," T("b", "F32", "[1]", "[0,4]") "}", 4);
+    write_shard("twice.safetensors",
+        "{" T("a", "F32", "[1]", "[0,4]") "," T("b", "F32", "[1]", "[4,8]") "}", 8);
+    snprintf(index, sizeof index, "%s/model.safetensors.index.json", folder);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int whole = 0; whole < 2; whole++) {
+            float a, b;
+            const tutti_checkpoint_tensor wanted[] = {
+                {"a", TUTTI_F32, tutti_shape_of(1), &a}, {"b", TUTTI_F32, tutti_shape_of(1), &b}};
+            tutti_checkpoint *checkpoint;
+            write_file(index, rows[i].index, strlen(rows[i].index));
+            tutti_status status = tutti_checkpoint_open(whole ? folder : index, &checkpoint);
+            if (!status) {
+                status = tutti_checkpoint_load(checkpoint, 2, wanted);
+                if (!rows[i].says) ck_assert_str_eq(tutti_checkpoint_value(checkpoint, "k"), "v");
+                tutti_checkpoint_close(checkpoint);
+            }
+            ck_assert_msg(
+                !status == !rows[i].says && (!status || strstr(tutti_last_error(), rows[i].says)),
+                "%s: %s", rows[i].index, tutti_last_error());
+        }
+    ck_assert_int_eq(remove(index), 0);
+    ck_assert_int_eq(tutti_checkpoint_open(folder, &(tutti_checkpoint *){NULL}), TUTTI_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(tutti_last_error(), "3 files *.safetensors: name one of them"));
+    static const char *const shards[] = {"1.safetensors", "2.safetensors", "twice.safetensors"};
+    for (int i = 0; i < 3; i++) {
+        snprintf(index, sizeof index, "%s/%s", folder, shards[i]);
+        ck_assert_int_eq(remove(index), 0);
+    }
+}
+END_TEST
+
+START_TEST(files_of_other_kinds_are_named)
+{
+    static const struct {
+        const char *first;
+        size_t bytes;
+        const char *says;
+    } rows[] = {
+        {"PK\3\4\0\0\0\0\0\0"
+         "0123456789012345678901234567890123456789",
+            50, "torch.load"},
+        {"\x80\2\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19.", 15, "safetensors.torch"},
+        {"\x80\4\x95\0\1\0\0\0\0\0\0}", 12, "torch.load"},
+        {"PK\3\4\0\0\0\0\0\0"
+         "01234567890123456789conv.npy5678901234567890",
+            50, "NumPy archive"},
+        {"\x89HDF\r\n\x1a\n0123", 12, "HDF5"},
+        {"version https://git-lfs.github.com/spec/v1\n", 43, "git lfs pull"},
+        {"<!DOCTYPE html>", 15, "web page"},
+        {"\x08\7\x12\5Tutti0123", 13, "ONNX"},
+        {"\x1f\x8b\x08\0\0\0\0\0\0\3", 10, "gunzip"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        write_file(path, rows[i].first, rows[i].bytes);
+        const char *text = complaint(path, TUTTI_ERR_FORMAT);
+        ck_assert_msg(strstr(text, rows[i].says) && strstr(text, "not a safetensors file"),
+            "%zu: \"%s\" lacks \"%s\"", i, text, rows[i].says);
+    }
 }
 END_TEST
 
@@ -366,6 +538,9 @@ int main(void)
     tcase_add_test(tcase, round_trip);
     tcase_add_test(tcase, other_tensors_are_refused);
     tcase_add_test(tcase, broken_headers_are_named);
+    tcase_add_test(tcase, every_floating_type_is_converted);
+    tcase_add_test(tcase, an_index_stands_for_its_files);
+    tcase_add_test(tcase, files_of_other_kinds_are_named);
     tcase_add_test(tcase, every_truncation_is_refused);
     tcase_add_test(tcase, mutations_do_no_harm);
     tcase_add_test(tcase, a_full_disk_leaves_the_old_file);
