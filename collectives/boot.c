@@ -8,6 +8,7 @@
 #include <mpi-ext.h>
 #endif
 #include <pthread.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -50,6 +51,12 @@ static tutti_status mpi_failed(int code, const char *what)
 }
 
 /* Starts MPI unless it is running, and records the granted level. */
+/* Open MPI 4 crashes where HOME is not set and the user has no name. */
+static void give_home(void)
+{
+    if (!getenv("HOME") && !getpwuid(getuid())) setenv("HOME", "/", 0);
+}
+
 static tutti_status start_mpi(tutti_thread_level needed, tutti_boot *boot)
 {
     int running = 0, ended = 0, granted = 0;
@@ -58,6 +65,7 @@ static tutti_status start_mpi(tutti_thread_level needed, tutti_boot *boot)
     if (ended)
         return tutti_fail(
             TUTTI_ERR_UNSUPPORTED, "MPI has been finalised in this program and cannot start again");
+    if (!running) give_home();
     int code = running ? MPI_Query_thread(&granted)
                        : MPI_Init_thread(NULL, NULL, levels[needed], &granted);
     if (code != MPI_SUCCESS)

@@ -17,6 +17,7 @@ libcore_la_SOURCES += \
 	dag/base/normal.h \
 	dag/base/number.c dag/base/number.h \
 	dag/base/origin.c dag/base/origin.h \
+	dag/base/rank.h \
 	dag/base/rng.c dag/base/rng.h \
 	dag/base/status.c dag/base/status.h \
 	dag/base/text.c dag/base/text.h \
@@ -55,6 +56,7 @@ libnet_la_SOURCES += \
 	dag/run/starpu.c dag/run/starpu.h dag/run/starpu_parts.h \
 	dag/run/starpu_copies.c dag/run/starpu_kernels.c dag/run/starpu_tasks.c \
 	dag/run/stream.h \
+	dag/run/home.c dag/run/home.h \
 	dag/run/process_lock.c dag/run/process_lock.h
 
 # The devices of this build, and how StarPU uses them: a file for each kind.

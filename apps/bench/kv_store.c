@@ -2,6 +2,7 @@
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
+#include "dag/run/home.h"
 #include "dag/run/process_lock.h"
 #include "dag/run/scheduler.h"
 #include "designs/kv/kv.h"
@@ -26,8 +27,10 @@ tutti_status tutti_store_start(void)
     tutti_status status =
         tutti_process_lock_take("starpu", "starting StarPU", longest_start_s, &lock);
     if (status) return status;
-    const int rc = starpu_init(&conf);
+    status = tutti_run_home_prepare();
+    const int rc = status ? 0 : starpu_init(&conf);
     tutti_process_lock_release(lock);
+    if (status) return status;
     if (rc) return tutti_fail(TUTTI_ERR_UNSUPPORTED, "StarPU failed to start: %s", strerror(-rc));
     starpu_pause();
     return TUTTI_OK;

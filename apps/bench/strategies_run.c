@@ -3,6 +3,7 @@
 #include "apps/bench/strategies_run.h"
 
 #include "apps/bench/box.h"
+#include "apps/models/model.h"
 #include "dag/base/log.h"
 
 #include <errno.h>
@@ -116,11 +117,19 @@ int64_t tutti_strategies_ranks(const tutti_strategies_options *o, const tutti_st
     return workers + (servers ? atoi(servers + strlen("servers=")) : 0);
 }
 
+/* tutti-cifar's own rate, in proportion to the images per step, is for trainings that begin gently. These are short: at
+ * most the rate for 512 images. */
+static double gentle_rate(const tutti_strategies_options *o)
+{
+    const int64_t workers = o->hosts.word ? o->ranks : o->hosts.value;
+    return tutti_model_find(o->model)->recipe.rate * fmin((double)(o->batch * workers), 512) / 128;
+}
+
 static tutti_status train(
     const tutti_strategies_options *o, const tutti_strategies_row *row, files *f)
 {
     char self[TUTTI_BOX_PATH], box[TUTTI_BOX_TEXT], start[TUTTI_BOX_TEXT], cifar[TUTTI_BOX_TEXT];
-    char ranks[24], rate[40], batch[24], epochs[24], seed[24], lr[32] = "auto";
+    char ranks[24], rate[40], batch[24], epochs[24], seed[24], lr[32];
     char *argv[40];
     int n = 0;
     tutti_status status = tutti_box_self(self);
@@ -130,7 +139,7 @@ static tutti_status train(
     snprintf(batch, sizeof batch, "%" PRId64, o->batch);
     snprintf(epochs, sizeof epochs, "%" PRId64, o->epochs);
     snprintf(seed, sizeof seed, "%" PRId64, o->seed);
-    if (!o->lr.word) snprintf(lr, sizeof lr, "%.9g", o->lr.value);
+    snprintf(lr, sizeof lr, "%.9g", o->lr.word ? gentle_rate(o) : o->lr.value);
     if (o->hosts.word) {
         char *const before[] = {
             (char *)tutti_box_find(self, "tutti-run", start), "-n", ranks, NULL};

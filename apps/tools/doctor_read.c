@@ -66,8 +66,10 @@ static void look_at_cpus(tutti_doctor_machine *m)
 /* Where StarPU keeps its measurements: it creates the folder if the parent is writable. */
 static void look_at_home(tutti_doctor_machine *m)
 {
-    const char *folder = getenv("STARPU_HOME"), *home = getenv("HOME");
-    if (!folder) folder = home ? home : "/";
+    static const char *const names[] = {"XDG_CACHE_HOME", "STARPU_HOME", "HOME"}; /* as StarPU */
+    const char *folder = NULL;
+    for (int i = 0; i < 3 && !folder; i++) folder = getenv(names[i]);
+    if (!folder) folder = "/";
     snprintf(m->home, sizeof m->home, "%s", folder);
     m->home_writable = access(folder, W_OK | X_OK) == 0;
 }

@@ -106,7 +106,7 @@ jobs_start() { # NAME COMMAND...
         jobs_labels[$name]+=" $!"
     fi
     (
-        export TUTTI_KV_ROLE=$role
+        export TUTTI_KV_ROLE=$role TUTTI_RUN_LASTING="$jobs_folder/${name/ /}.lasting"
         # launches at a time would be in each other's way
         mkdir -p "$jobs_folder/${name/ /}"
         [ -n "$host" ] || [ $srun = yes ] || launch_scratch "$kind" "$jobs_folder/${name/ /}"
@@ -152,6 +152,7 @@ jobs_ended() { # NAME STATUS
     2 | 126 | 127) jobs_tell TERM ;; # so it will be in every job
     130 | 143) ;;                    # somebody wanted that
     *)
+        [ ! -e "$jobs_folder/${name/ /}.lasting" ] || return # a restart would fail in the same way
         [[ $name != server* ]] && [ "${jobs_restarts[$name]:-0}" -lt "$max_restarts" ] || return
         jobs_restarts[$name]=$((${jobs_restarts[$name]:-0} + 1))
         jobs_due[$name]=$((SECONDS + pause + 1)) ;;

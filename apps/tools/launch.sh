@@ -35,6 +35,8 @@ launch_has_cma() {
 
 # What every launch needs, on one host or several.
 launch_everywhere() { # KIND
+    # Open MPI 4 crashes where HOME is not set and the user has no name.
+    [ -n "${HOME+set}" ] || getent passwd "$(id -u)" > /dev/null || export HOME=/
     # Open MPI refuses to start as root unless it is told twice.
     if [ "$(id -u)" = 0 ] && [[ $1 != hydra ]]; then
         launch_default OMPI_ALLOW_RUN_AS_ROOT 1
@@ -68,12 +70,14 @@ launch_here() { # KIND RANKS
     openmpi4)
         launch_default OMPI_MCA_rmaps_base_oversubscribe 1          # more ranks than cores
         launch_default OMPI_MCA_hwloc_base_binding_policy none      # a rank has several threads: one core is not enough
-        launch_default OMPI_MCA_btl self,vader                      # shared memory: no search for a network
+        # Shared memory, without a search for other networks. TCP is for those that shared memory does not reach: what a rank
+        # starts by MPI_Comm_spawn. Between the others Open MPI prefers shared memory.
+        launch_default OMPI_MCA_btl self,vader,tcp
         launch_default OMPI_MCA_osc '^ucx' ;;                       # it may be chosen without a network, and makes no windows
     openmpi5)
         launch_default PRTE_MCA_rmaps_default_mapping_policy :oversubscribe
         launch_default PRTE_MCA_hwloc_default_binding_policy none
-        launch_default OMPI_MCA_btl self,sm ;;
+        launch_default OMPI_MCA_btl self,sm,tcp ;;
     hydra) # it counts no cores and binds no rank
         launch_default HYDRA_LAUNCHER fork
         # With TCP among what UCX may use, MPI_Finalize of 4.0 sometimes hangs: a rank waits for the answer of one that has left.

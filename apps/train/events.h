@@ -67,7 +67,8 @@ typedef struct tutti_report_summary {
     int64_t steps, batch;
     int64_t trained;        /* steps of this process; 0: nothing was left, so there are no times */
     int64_t replica_checks; /* how often the ranks' weights were compared and equal */
-    double step_ms_median, images_per_s, compute_ms, comm_ms, hidden_pct, train_loss, test_accuracy;
+    double step_ms_median, step_ms_mean, images_per_s, compute_ms, comm_ms, hidden_pct;
+    double train_loss, test_accuracy;
     int views; /* as in tutti_report_eval */
     double one_view_accuracy;
     double best_accuracy; /* label among the best five; not finite: not known */

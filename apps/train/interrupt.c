@@ -13,7 +13,7 @@ static const double same_wish_s = 1;
 struct tutti_interrupt {
     sigset_t set;
     pthread_t thread;
-    atomic_int asked, hushed;
+    atomic_int asked, settled, hushed;
 };
 
 const char *tutti_interrupt_name(int signal)
@@ -85,6 +85,18 @@ void tutti_interrupt_close(tutti_interrupt *interrupt)
 int tutti_interrupt_asked(const tutti_interrupt *interrupt)
 {
     return interrupt ? atomic_load(&interrupt->asked) : 0;
+}
+
+void tutti_interrupt_settle(tutti_interrupt *interrupt, int signal)
+{
+    if (interrupt) atomic_store(&interrupt->settled, signal);
+}
+
+int tutti_interrupt_status(const tutti_interrupt *interrupt)
+{
+    const int settled = interrupt ? atomic_load(&interrupt->settled) : 0;
+    const int asked = settled ? settled : tutti_interrupt_asked(interrupt);
+    return 128 + (asked ? asked : SIGTERM);
 }
 
 void tutti_interrupt_hush(tutti_interrupt *interrupt)

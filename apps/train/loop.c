@@ -475,6 +475,7 @@ static tutti_status pause_here(loop *l, int64_t done, int stop, int *together)
     if (!status) status = do_due(l, done, l->signal ? find_last(l, done) : due, together);
     if (!status && l->signal) {
         tell_end(l, done);
+        tutti_interrupt_settle(l->s->interrupt, l->signal);
         *together = 1;
         status = TUTTI_ERR_INTERRUPTED;
     }
@@ -517,6 +518,7 @@ static void summarise(loop *l, tutti_report_summary *summary)
         .batch = s->options->batch,
         .trained = s->last_step > s->first_step ? s->last_step - s->first_step : 0,
         .step_ms_median = 1e3 * tutti_stopwatch_median_s(w),
+        .step_ms_mean = 1e3 * w->seconds / steps,
         .images_per_s = w->seconds > 0 ? (double)w->steps * images_per_step(s) / w->seconds : 0,
         .compute_ms = 1e3 * w->compute_s / steps,
         .comm_ms = 1e3 * w->comm_s / steps,

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #define STATUS                                                                                     \
-    "Exit status: 0 on success; 2 for a mistake in the options; 130 when SIGINT or SIGTERM ended " \
-    "the run; 1 for everything else. "
+    "Exit status: 0 on success; 2 for a mistake in the options; 130 when SIGINT ended the run, 143 "   \
+    "when SIGTERM did; 1 for everything else. "
 
 /* ---- tutti-cifar ---- */
 

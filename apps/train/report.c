@@ -121,11 +121,12 @@ static json_t *eval_event(const tutti_report_eval *e)
 static json_t *summary_event(const tutti_report_summary *s)
 {
     json_t *event = json_pack(
-        "{s:s, s:s, s:b, s:i, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, "
+        "{s:s, s:s, s:b, s:i, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:i, "
         "s:o, s:I, s:s}",
         "event", "summary", "design", s->design, "auto", s->design_auto, "ranks", s->ranks, "model",
         s->model, "steps", (json_int_t)s->steps, "batch", (json_int_t)s->batch, "step_ms_median",
-        number(s->step_ms_median), "images_per_s", number(s->images_per_s), "compute_ms",
+        number(s->step_ms_median), "step_ms_mean", number(s->step_ms_mean), "images_per_s",
+        number(s->images_per_s), "compute_ms",
         number(s->compute_ms), "comm_ms", number(s->comm_ms), "hidden_pct", number(s->hidden_pct),
         "train_loss", number(s->train_loss), "test_accuracy", number(s->test_accuracy),
         "eval_views", s->views, "one_view_accuracy", number(s->one_view_accuracy), "replica_checks",
@@ -464,9 +465,10 @@ void tutti_report_on_summary(tutti_report *report, const tutti_report_summary *s
     if (s->trained)
         tutti_text_print(report->people,
             "%" PRId64
-            " steps: median %.2f ms, %.0f images/s; a step computes %.2f ms and communicates "
-            "%.2f ms, %.0f %% of it hidden\n",
-            s->steps, s->step_ms_median, s->images_per_s, s->compute_ms, s->comm_ms, s->hidden_pct);
+            " steps: median %.2f ms, mean %.2f ms (%.0f images/s); of the mean, kernels run %.2f ms and "
+            "collectives %.2f ms, %.0f %% of them hidden\n",
+            s->steps, s->step_ms_median, s->step_ms_mean, s->images_per_s, s->compute_ms, s->comm_ms,
+            s->hidden_pct);
     if (isfinite(s->train_loss))
         tutti_text_print(report->people, "train loss %.4f, ", s->train_loss);
     if (isfinite(s->test_accuracy)) {

@@ -1,22 +1,32 @@
+#include "apps/train/agree.h"
 #include "apps/train/hash.h"
 #include "apps/train/judge.h"
 #include "apps/train/loop.h"
 #include "apps/train/program.h"
 #include "apps/train/trainer.h"
 #include "dag/base/log.h"
+#include "dag/base/rank.h"
 #include "designs/watch/usr1.h"
 
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { INTERRUPTED = 130 /* 128 + SIGINT, as in shells */ };
-
-static int exit_code(tutti_status status)
+static int exit_code(tutti_status status, const tutti_interrupt *interrupt)
 {
     return status == TUTTI_OK                ? EXIT_SUCCESS
            : status == TUTTI_ERR_USAGE       ? 2
-           : status == TUTTI_ERR_INTERRUPTED ? INTERRUPTED
+           : status == TUTTI_ERR_INTERRUPTED ? tutti_interrupt_status(interrupt)
                                              : 1;
+}
+
+/* Whether a restart cannot cure it. Kernels of processors compute the same again; what cannot be opened when a run
+ * starts for the first time is not there. */
+static int fails_for_good(const tutti_train_options *o, tutti_status status, int began)
+{
+    if (status == TUTTI_ERR_KERNEL) return strcmp(o->device, "cpu") == 0;
+    if (status == TUTTI_ERR_IO) return !o->resume && !began;
+    return tutti_trainer_is_lasting(status);
 }
 
 static tutti_status open_report(tutti_trainer *s, tutti_report **report)
@@ -58,6 +68,7 @@ static tutti_status run_trainer(const tutti_train_options *options, tutti_interr
 {
     tutti_trainer trainer;
     tutti_report *report = NULL;
+    int began = 0;
     tutti_status status = tutti_trainer_join(options, interrupt, parsed, store, &trainer);
     if (!status) status = tutti_trainer_prepare(&trainer);
     if (store) status = tutti_train_store_agree(options, store, status);
@@ -69,10 +80,12 @@ static tutti_status run_trainer(const tutti_train_options *options, tutti_interr
         goto done;
     }
     if (!status) status = open_report(&trainer, &report);
+    began = !status;
     if (!status) status = train(&trainer, report);
     tutti_status closed = tutti_report_close(report);
     status = tutti_exchange_agree(trainer.session.exchange, status ? status : closed, NULL);
-done:;
+done:
+    if (fails_for_good(options, status, began) && tutti_log_get_rank() <= 0) tutti_trainer_warn_lasting();
     tutti_status parted = store ? tutti_train_store_close(store) : TUTTI_OK;
     if (parted) trainer.session.meter = NULL; /* what is in flight may still use it */
     tutti_status left = tutti_trainer_leave(&trainer);
@@ -120,6 +133,7 @@ int tutti_train_main(const tutti_train_program *program, int argc, char *argv[])
     if (!status) status = tutti_interrupt_open(&interrupt);
     status = options.stored ? run_stored(&options, interrupt, status)
                             : run_trainer(&options, interrupt, status, NULL);
+    const int code = exit_code(status, interrupt);
     tutti_interrupt_close(interrupt);
-    return exit_code(status);
+    return code;
 }

@@ -1,6 +1,7 @@
 #include "dag/base/log.h"
 
 #include "dag/base/origin.h"
+#include "dag/base/rank.h"
 #include "dag/base/text.h"
 
 #include <pthread.h>
@@ -15,6 +16,11 @@ static atomic_int log_level = TUTTI_LOG_INFO;
 void tutti_log_set_rank(int rank)
 {
     atomic_store(&log_rank, rank);
+}
+
+int tutti_log_get_rank(void)
+{
+    return atomic_load(&log_rank);
 }
 
 void tutti_log_set_level(tutti_log_level level)

@@ -64,7 +64,8 @@ static const char *quote_value(const char *at, char *worded, size_t size, size_t
     const size_t length = *at == ' ' ? strcspn(at + 1, " ") : 0;
     if (length < 1 || at[length] != ':') return at;
     append(worded, size, used, "='");
-    for (const char *v = at + 1; v < at + length; v++) append(worded, size, used, (char[]){*v, '\0'});
+    for (const char *v = at + 1; v < at + length; v++)
+        append(worded, size, used, (char[]){*v, '\0'});
     append(worded, size, used, "'");
     return at + length;
 }

@@ -7,6 +7,7 @@
 #include "dag/base/log.h"
 #include "dag/device/device.h"
 #include "dag/run/collective_task.h"
+#include "dag/run/home.h"
 #include "dag/run/loaded.h"
 #include "dag/run/process_lock.h"
 #include "dag/run/scheduler.h"
@@ -142,6 +143,11 @@ static tutti_status init(int workers, int gpus, int gpu)
     if (!status)
         status = tutti_process_lock_take("starpu", "starting StarPU", longest_start_s, &lock);
     if (status) return status;
+    status = tutti_run_home_prepare();
+    if (status) {
+        tutti_process_lock_release(lock);
+        return status;
+    }
     const int rc = starpu_init(&conf);
     tutti_process_lock_release(lock);
     return rc ? tutti_fail(TUTTI_ERR_UNSUPPORTED, "StarPU failed to start: %s", strerror(-rc))

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SIGINT and SIGTERM, to mpirun and to one rank alone, in every design: the step ends, all ranks save, the command that goes on
-# is printed and goes on with the same bits, and every rank ends with status 130. Also while starting, tuning and evaluating.
+# is printed and goes on with the same bits, and every rank ends with 128 plus the signal's number. Also while starting, tuning and evaluating.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 make_cifar "$dir/data"
 run=(--data "$dir/data" --model mlp --batch 4 --lr 0.01 --rate-schedule constant --eval-every never)
@@ -75,8 +75,9 @@ interrupts() { # DESIGN SIGNAL WHOM P
     [ $status != 0 ] || fail "status 0 after $signal to $whom, $design"
     if [ "$whom" != launcher ]; then
         says "interrupted by SIG$signal after step [0-9]* of 1000000, which is saved in $dir/part. To continue: .* --resume $dir/part\$"
-        [ $status = 130 ] || fail "status $status instead of 130: $signal to $whom, $design"
-        all_with 130 "$ranks"
+        wanted=$((128 + $(kill -l "$signal")))
+        [ $status = $wanted ] || fail "status $status instead of $wanted: $signal to $whom, $design"
+        all_with $wanted "$ranks"
     elif [ "$mpi" != openmpi5 ]; then # whose launcher passes nothing on after a signal: see tutti-run(1)
         says "interrupted by SIG[A-Z]* after step [0-9]* of 1000000, which is saved in $dir/part."
     fi
@@ -107,7 +108,7 @@ launcher=$!
 await '"step":20,'
 kill -TERM $launcher
 ends
-[ $status = 130 ] || fail "alone: status $status"
+[ $status = 143 ] || fail "alone: status $status"
 says 'interrupted by SIGTERM after step [0-9]* of 1000000: nothing is saved, because there is no --checkpoint'
 
 # While starting: rank 1 comes late.
@@ -119,7 +120,7 @@ for pid in $(pgrep -x tutti-cifar); do
     tr '\0' '\n' 2> /dev/null < "/proc/$pid/environ" | grep -qx "dir=$dir" && kill -TERM "$pid"
 done
 ends 30
-[ $status = 130 ] || { fail "while starting: status $status"; cat "$dir/out"; }
+[ $status = 143 ] || { fail "while starting: status $status"; cat "$dir/out"; }
 says 'interrupted by SIGTERM before the first step: nothing has changed'
 
 # While evaluating: 10,000 images take long.
@@ -127,7 +128,7 @@ begin 2 "$dir/rank" "$apps/tutti-cifar" --data synthetic --model resnet20 --batc
 await 'step 1/1'
 kill -TERM "$(rank_pid 0)" "$(rank_pid 1)"
 ends
-all_with 130 2
+all_with 143 2
 says 'after step 1 of 1, which is saved'
 
 # While tuning.

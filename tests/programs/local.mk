@@ -11,6 +11,7 @@ program_tests = \
 	tests/programs/finetune.sh \
 	tests/programs/finite.sh \
 	tests/programs/hashes.sh \
+	tests/programs/home.sh \
 	tests/programs/host.sh \
 	tests/programs/imagenet.sh \
 	tests/programs/interrupt.sh \
@@ -64,6 +65,10 @@ tests_programs_release_SOURCES = tests/programs/release.c tests/support/nap.c
 tests_programs_release_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
 tests_programs_arguments_SOURCES = tests/programs/arguments.c tests/support/nap.c
 tests_programs_arguments_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
+# And what tests/tools/run.sh runs.
+check_PROGRAMS += tests/programs/spawn
+tests_programs_spawn_SOURCES = tests/programs/spawn.c
+tests_programs_spawn_LDADD = $(MPI_LIBS)
 tests_programs_nodes_SOURCES = tests/programs/nodes.c
 tests_programs_nodes_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
 

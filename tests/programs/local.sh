@@ -65,7 +65,7 @@ done
 kill -TERM "$(cat "$dir/pid.1")"
 status=0
 wait $launcher || status=$?
-[ $status = 130 ] || { fail "status $status after SIGTERM, not 130"; cat "$dir/out"; }
+[ $status = 143 ] || { fail "status $status after SIGTERM, not 143"; cat "$dir/out"; }
 step=$(sed -n 's/^.*"event":"interrupted".*"step":\([0-9]*\).*/\1/p' "$dir/json")
 [ -n "$step" ] && { [ $((step % 7)) = 0 ] || [ $((step % 25)) = 0 ]; } || fail "SIGTERM ends the run after step $step, within a round"
 

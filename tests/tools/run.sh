@@ -34,6 +34,10 @@ grep -q '"summary","ranks":3,' out || { fail "several programs are not one world
 with 0 env OMPI_MCA_btl=self,tcp UCX_TLS=self,tcp "$run" -n 1 sh -c 'echo $OMPI_MCA_btl $UCX_TLS'
 [ "$(cat out)" = 'self,tcp self,tcp' ] || { fail "a setting of the user's is changed"; cat out; }
 
+# Ranks may start others.
+with 0 "$run" -n 2 "$TUTTI_BUILDDIR/tests/programs/spawn"
+grep -qx 'spawned: 41' out || { fail "no ranks are spawned"; cat out err; }
+
 # Restarts go with -n, too.
 cat > program << 'DONE'
 #!/bin/bash
@@ -44,6 +48,36 @@ DONE
 chmod +x program
 with 0 "$run" -n 1 --pause 0 ./program --checkpoint saved
 grep -q 'restart 1 of 3, from saved' err || { fail "no restart from the checkpoint"; cat err; }
+
+# What a restart cannot cure is not tried again: a mistake in the options, or a file that is damaged or not there.
+cat > program << 'DONE'
+#!/bin/bash
+echo >> attempts
+echo "tutti: rank 0: warning: a restart would fail in the same way" >&2
+sleep 0.2
+exit 1
+DONE
+for how in '-n 1' ''; do
+    rm -f attempts
+    # shellcheck disable=SC2086 # one word, or none
+    with 1 "$run" $how --pause 0 ./program --checkpoint saved
+    [ "$(wc -l < attempts)" = 1 ] || { fail "what would fail again is tried $(wc -l < attempts) times"; cat err; }
+    grep -q 'not tried again (it would fail in the same way)' err || { fail "no reason"; cat err; }
+done
+mkdir -p photos/train/a photos/val/a
+: > photos/train/a/1.jpg
+: > photos/val/a/1.jpg
+for data in photos nothing; do
+    with 1 "$run" -n 2 --pause 0 "$apps/tutti-imagenet" --data $data --model resnet18 --size 32 --batch 1 --checkpoint c
+    grep -q 'not tried again (it would fail in the same way)' err || { fail "$data is tried again"; cat err; }
+done
+
+cat > program << 'DONE'
+#!/bin/bash
+case $* in *--resume*) exit 0 ;; esac
+echo > saved
+exit 1
+DONE
 
 # Numbers are decimal, and what is none is refused by name.
 with 0 "$run" -n 02 --pause 08 --grace 09 --linger 010 --max-restarts 00 true
