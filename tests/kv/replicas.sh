@@ -50,7 +50,7 @@ all_end badly
 says client:0 'server_replicas is 2, but the type is not sync'
 run 1 1 1 survive sync 5
 all_end badly
-says server:0 'server_replicas is 2, but there is one server'
+says server:0 'TUTTI_KV_SERVER_REPLICAS is 2, but there is one server'
 servers=2 clients=1 job=()
 export TUTTI_KV_SERVERS=2 TUTTI_KV_CLIENTS=1
 start server:0 2 survive sync 5
@@ -64,5 +64,5 @@ says client:0 'keys have 2 copies here, you want 1: give all jobs the same serve
 kill "${job[server:0]}"
 ends server:0 badly
 "$mpirun" -np 2 "$program" survive 1 1 sync 5 > "$dir/one" 2>&1 && fail "one mpirun has replicas"
-says one 'server_replicas is 2, but one mpirun ends when a server dies'
+says one 'TUTTI_KV_SERVER_REPLICAS is 2, but one mpirun ends when a server dies'
 finish
