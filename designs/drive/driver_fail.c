@@ -1,6 +1,7 @@
 /* How a driver fails, here and on the other ranks, and how ranks leave. */
 #include "designs/drive/driver_parts.h"
 
+#include "dag/base/clock.h"
 #include "dag/base/log.h"
 
 #include <stdio.h>
@@ -96,6 +97,50 @@ void tutti_driver_notice_absent(tutti_driver *d)
     for (int r = 0; r < d->members.size; r++)
         if (r != d->members.rank && tutti_verify_has_left(root, d->members.of[r]))
             tutti_verify_absent(d->verify, r);
+}
+
+/* A rank of this driver's that has left; -1: none. */
+static int find_deserter(const tutti_driver *d)
+{
+    const tutti_shutdown *shutdown = d->root->shutdown;
+    for (int r = 0; r < d->members.size && tutti_shutdown_heard(shutdown); r++) {
+        int whole = d->members.of ? d->members.of[r] : r;
+        if (r != d->members.rank && tutti_shutdown_heard_from(shutdown, whole)) return whole;
+    }
+    return -1;
+}
+
+static int has_unfinished(tutti_driver *d)
+{
+    pthread_mutex_lock(d->queue_lock);
+    int any = d->queue.started > 0;
+    for (int line = 0; line < d->queue.lines && !any; line++)
+        any = tutti_queue_first_ready(&d->queue, line) != NULL;
+    pthread_mutex_unlock(d->queue_lock);
+    return any;
+}
+
+/* It had ended what it took part in, whose last messages may be under way. Seconds without passes do not count. */
+void tutti_driver_notice_deserted(tutti_driver *d, int moved)
+{
+    static const double patience_s = 5, step_s = 0.1;
+    char of[TUTTI_RECORD_NAME], sentence[TUTTI_CONTROL_TEXT];
+    int rank = d->root->shutdown && !d->options.verify.at_once ? find_deserter(d) : -1;
+    if (rank < 0 || moved || !has_unfinished(d)) {
+        d->stuck_s = d->passed_s = 0;
+        return;
+    }
+    double now_s = tutti_clock_s(), passed_s = d->passed_s > 0 ? now_s - d->passed_s : 0;
+    d->passed_s = now_s;
+    d->stuck_s += passed_s < step_s ? passed_s : step_s;
+    if (d->stuck_s < patience_s) return;
+    const char *members = tutti_members_name(&d->members, of, sizeof of);
+    snprintf(sentence, sizeof sentence,
+        "rank %d has left, but rank %d waits for one more %s of %s with it: every rank must start "
+        "the same number (with verify on, the ranks say which one is missing)",
+        rank, tutti_control_rank(d->root->options.control),
+        d->members.key < 0 ? "message" : "collective", *members ? members : "all ranks");
+    tutti_driver_abort(d->root, TUTTI_ERR_COMM, sentence);
 }
 
 static void has_left(tutti_driver *d, void *ctx)

@@ -56,7 +56,9 @@ struct tutti_driver {
         const tutti_members *members, int slot, tutti_comm *comm, tutti_driver **driver);
     int next_lane; /* of the root: first_lane of its next part */
     tutti_comm *comm;
-    tutti_verify *verify;     /* NULL when nothing is compared */
+    tutti_verify *verify; /* NULL when nothing is compared */
+    double passed_s,
+        stuck_s; /* driver_fail.c: the last pass; for how long a rank that has left was waited for */
     tutti_shutdown *shutdown; /* of a root that compares nothing, but has a control; else NULL */
     tutti_fault *fault;       /* NULL except in tests of failures */
     tutti_granting *granting; /* NULL: priorities are ignored */
@@ -120,6 +122,9 @@ void tutti_driver_grant_close(tutti_driver *d);
 tutti_status tutti_driver_grant_listen(tutti_driver *d, int *moved);
 /* Reports what is ready, and on rank 0 grants what goes next. comm_lock held. */
 tutti_status tutti_driver_grant_pass(tutti_driver *d, int *moved);
+/* In a pass where nothing is compared: what waits for a rank that has left, and has not moved for seconds, fails on all
+ * ranks. comm_lock held. */
+void tutti_driver_notice_deserted(tutti_driver *driver, int moved);
 /* If a rank has left, tells verify what waits here for a grant. comm_lock held. */
 void tutti_driver_grant_expect(tutti_driver *d);
 /* A collective that had started has ended. comm_lock held. */

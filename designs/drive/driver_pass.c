@@ -143,6 +143,7 @@ static void pass_one(tutti_driver *d, void *ctx)
         status = tutti_coll_progress(d->comm, &moved);
     }
     if (status) tutti_driver_share(d, status);
+    if (!tutti_driver_failure(d)) tutti_driver_notice_deserted(d, moved || started);
     status = tutti_driver_failure(d);
     if (status)
         tutti_driver_drain(d, status);

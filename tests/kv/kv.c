@@ -21,6 +21,7 @@
  *   refusals   wrong arguments, each of which is refused with a sentence
  *   differ     worker 1 sets another optimizer
  *   deserts    servers close their stores without serving
+ *   abandoned  the same, while workers wait without a limit for what they have inserted
  *   quits      worker 0 ends without closing its store
  * Prints what is wrong. */
 #include "tests/kv/kv.h"
@@ -64,6 +65,7 @@ static void work(const char *mode, const char *type, const char *optimizer)
     if (!strcmp(mode, "stages")) run_stages(atoi(optimizer));
     if (!strcmp(mode, "refusals")) run_refusals();
     if (!strcmp(mode, "missed")) run_missed();
+    if (!strcmp(mode, "abandoned")) run_abandoned();
     if (!strcmp(mode, "differ"))
         CHECK(!tutti_kv_set_optimizer(kv, tutti_kv_rank(kv) ? "add" : "assign"));
 }
@@ -95,7 +97,8 @@ int main(int argc, char **argv)
         status = TUTTI_OK;
         if (!strcmp(mode, "quits") && tutti_kv_rank(kv) == 0) return end(0);
         if (tutti_kv_serves(kv))
-            status = strcmp(mode, "deserts") ? tutti_kv_serve(kv) : TUTTI_OK;
+            status = strcmp(mode, "deserts") && strcmp(mode, "abandoned") ? tutti_kv_serve(kv)
+                                                                          : TUTTI_OK;
         else
             work(mode, argv[4], optimizer);
         if (tutti_kv_serves(kv)) printf("server: %ld kB\n", resident_kb());

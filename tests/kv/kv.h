@@ -46,5 +46,6 @@ void run_elastic(const char *type, int steps, int dies);
 /* kv_refusals.c */
 void run_refusals(void);
 void run_missed(void);
+void run_abandoned(void);
 
 #endif

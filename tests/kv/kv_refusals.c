@@ -102,3 +102,13 @@ void run_missed(void)
     CHECK(tutti_kv_wait(kv, 60));
     starpu_data_unregister(a);
 }
+
+/* The server has left. */
+void run_abandoned(void)
+{
+    tutti_handle a = vector(x[0], 10);
+    CHECK(!tutti_kv_init(kv, 0, a, TUTTI_F32));
+    CHECK(!tutti_kv_pull(kv, 0, a));
+    CHECK(tutti_kv_wait(kv, (double)INFINITY) == TUTTI_ERR_COMM);
+    starpu_data_unregister(a);
+}
