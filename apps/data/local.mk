@@ -32,6 +32,7 @@ apps_data_sources = \
 	apps/data/sampler.c apps/data/sampler.h \
 	apps/data/settings.c apps/data/settings.h \
 	apps/data/shard_faults.c apps/data/shard_faults.h \
+	apps/data/shard_folders.c apps/data/shard_folders.h \
 	apps/data/shard_tally.c apps/data/shard_tally.h \
 	apps/data/source.h \
 	apps/data/synth.c \

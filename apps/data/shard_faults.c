@@ -13,6 +13,8 @@ static const struct {
     [TUTTI_FAULT_TWO_LABELS] = {"has two labels", "labels repeat an earlier one of the same key"},
     [TUTTI_FAULT_LABELS_DIFFER] = {"has labels that contradict each other",
         "labels contradict another one of the same key; the last .cls counts"},
+    [TUTTI_FAULT_FOLDER] = {"contradicts its folder",
+        "labels are not those of nearly all other images in the same folder"},
     [TUTTI_FAULT_NO_FILE] = {"is no plain file, so that its contents cannot be read",
         "entries are no plain files, and are left out with their samples; tar's options -h and "
         "--hard-dereference store files instead of links"},

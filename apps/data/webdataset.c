@@ -5,6 +5,8 @@
 #include "apps/data/file.h"
 #include "apps/data/folder.h"
 #include "apps/data/formats.h"
+#include "apps/data/shard_faults.h"
+#include "apps/data/shard_folders.h"
 #include "apps/data/tar_sample.h"
 #include "dag/base/log.h"
 
@@ -89,9 +91,15 @@ static tutti_status append(shards *s, const shard_image *image)
     return TUTTI_OK;
 }
 
-static tutti_status read_shard(shards *s, size_t shard, tutti_shard_faults *faults)
+/* What is found out while a split is read. */
+typedef struct findings {
+    tutti_shard_faults faults;
+    tutti_shard_folders folders;
+} findings;
+
+static tutti_status read_shard(shards *s, size_t shard, findings *found_out)
 {
-    tutti_tar_reader reader = {.file = &s->files[shard], .faults = faults};
+    tutti_tar_reader reader = {.file = &s->files[shard], .faults = &found_out->faults};
     tutti_tar_sample sample;
     int found = 1;
     tutti_status status = TUTTI_OK;
@@ -99,12 +107,15 @@ static tutti_status read_shard(shards *s, size_t shard, tutti_shard_faults *faul
         status = tutti_tar_sample_next(&reader, &sample, &found);
         const shard_image image = {sample.image, sample.image_bytes, (int32_t)shard, sample.label};
         if (!status && found) status = append(s, &image);
+        if (!status && found)
+            status = tutti_shard_folders_add(
+                &found_out->folders, sample.key, sample.label, (int32_t)shard, sample.image);
     }
     return status;
 }
 
 static tutti_status open_files(
-    const char *path, const tutti_names *names, tutti_shard_faults *faults, shards *s)
+    const char *path, const tutti_names *names, findings *found_out, shards *s)
 {
     s->files = calloc(names->count, sizeof *s->files);
     if (!s->files) return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to list its shards", path);
@@ -116,17 +127,23 @@ static tutti_status open_files(
         s->file_count = f + 1;
         if (!status) {
             tutti_data_file_scattered(&s->files[f]);
-            status = read_shard(s, f, faults);
+            status = read_shard(s, f, found_out);
         }
         free(file);
     }
     return status;
 }
 
-static void tell_faults(const char *path, const char *split, const tutti_shard_faults *faults)
+static void tell_faults(const char *path, const char *split, const shards *s, findings *found_out)
 {
     char *set = tutti_path_format("%s/%s*.tar", path, split);
-    tutti_shard_faults_tell(faults, set ? set : path);
+    tutti_shard_place one;
+    int64_t wrong = tutti_shard_folders_find(&found_out->folders, &one);
+    if (wrong) /* nothing is strict here, so that it cannot fail */
+        (void)tutti_shard_faults_add(&found_out->faults, TUTTI_FAULT_FOLDER,
+            s->files[one.shard].path, one.offset, "an image");
+    found_out->faults.count[TUTTI_FAULT_FOLDER] = wrong;
+    tutti_shard_faults_tell(&found_out->faults, set ? set : path);
     free(set);
 }
 
@@ -136,7 +153,7 @@ static tutti_status read_split(
 {
     const char *name = split == TUTTI_TRAIN ? "train" : "val";
     tutti_names names = {0};
-    tutti_shard_faults faults = {0};
+    findings found_out = {0};
     int error = tutti_names_list(path, split == TUTTI_TRAIN ? wanted_train : wanted_val, &names);
     shards *s = calloc(1, sizeof *s);
     tutti_status status = TUTTI_OK;
@@ -147,8 +164,9 @@ static tutti_status read_split(
     else if (!names.count)
         status = tutti_fail(TUTTI_ERR_FORMAT, "%s: holds no shard %s*.tar", path, name);
     if (deal) status = deal->deal(deal->ctx, status, path, &names);
-    if (!status) status = open_files(path, &names, &faults, s);
-    if (tells) tell_faults(path, name, &faults);
+    if (!status) status = open_files(path, &names, &found_out, s);
+    if (tells && s) tell_faults(path, name, s, &found_out);
+    tutti_shard_folders_free(&found_out.folders);
     if (!status && !s->count)
         status = tutti_fail(TUTTI_ERR_FORMAT, "%s: the shards %s*.tar hold no images", path, name);
     tutti_names_free(&names);

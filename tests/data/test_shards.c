@@ -404,6 +404,19 @@ static const struct {
     {"echo '{\"class_id\": 3}' > b.json && tar -cf train-0.tar a.jpg a.cls b.jpg b.cls b.json", 2,
         1, "1 labels contradict"},
     {"echo '{\"label\": 0' > b.json && tar -cf train-0.tar b.jpg b.cls b.json", 1, 0, NULL},
+    /* folders of classes, one image with the label of another; folders that are parts; both right */
+    {"mkdir x y && for i in 1 2 3 4; do cp a.jpg x/$i.jpg && cp b.jpg y/$i.jpg && cp a.cls "
+     "x/$i.cls && "
+     "cp b.cls y/$i.cls; done && cp a.cls y/3.cls && tar -cf train-0.tar --sort=name x y",
+        8, 0, "1 labels are not those of nearly all other images in the same folder"},
+    {"mkdir x y && for i in 1 2 3 4; do cp a.jpg x/$i.jpg && cp b.jpg y/$i.jpg && cp a.cls "
+     "x/$i.cls && "
+     "cp a.cls y/$i.cls; done && cp b.cls y/3.cls && cp b.cls x/2.cls && tar -cf train-0.tar "
+     "--sort=name x y",
+        8, 0, NULL},
+    {"mkdir x y && for i in 1 2; do cp a.jpg x/$i.jpg && cp b.jpg y/$i.jpg && cp a.cls x/$i.cls && "
+     "cp b.cls y/$i.cls; done && tar -cf train-0.tar --sort=name x y",
+        4, 0, NULL},
     /* no plain files */
     {"ln -s a.jpg c.jpg && cp a.cls c.cls && tar -cf train-0.tar a.jpg a.cls c.jpg c.cls", 1, 1,
         "1 entries are no plain files"},
