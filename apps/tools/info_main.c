@@ -12,6 +12,10 @@
 #include "dag/base/conf.h"
 #include "dag/base/text.h"
 #include "dag/kernels/kernel.h"
+#include "dag/net/codec.h"
+#include "dag/net/step.h"
+#include "dag/net/strategy.h"
+#include "dag/net/update_rule.h"
 #include "dag/run/run.h"
 #include "designs/design.h"
 #include "designs/drive/fault.h"
@@ -76,6 +80,21 @@ static const char *recipe_name(int i)
     return tutti_train_recipes[i].name;
 }
 
+static const char *strategy_name(int i)
+{
+    return tutti_strategies[i] ? tutti_strategies[i]->name : NULL;
+}
+
+static const char *codec_name(int i)
+{
+    return tutti_codecs[i] ? tutti_codecs[i]->name : NULL;
+}
+
+static const char *optimizer_name(int i)
+{
+    return tutti_update_rules[i] ? tutti_update_rules[i]->name : NULL;
+}
+
 static const char *runner_name(int i)
 {
     return tutti_runners[i] ? tutti_runners[i]->name : NULL;
@@ -88,7 +107,8 @@ static const struct {
 } lists[] = {{"designs", design_name}, {"overlapping", overlapping_name},
     {"transports", transport_name}, {"algorithms", algorithm_name}, {"kernels", kernel_name},
     {"models", model_name}, {"formats", format_name}, {"rate-schedules", rate_schedule_name},
-    {"recipes", recipe_name}, {"runners", runner_name}, {NULL, NULL}};
+    {"optimizers", optimizer_name}, {"recipes", recipe_name}, {"strategies", strategy_name},
+    {"codecs", codec_name}, {"runners", runner_name}, {NULL, NULL}};
 
 static const char *list_choice(int i)
 {
@@ -120,8 +140,8 @@ static const tutti_conf conf = {
         "MPI "
         "grants, the GPUs of this machine and what a program lacks to use them, and this build's "
         "tables of "
-        "designs, transports, algorithms, kernels, models, formats, rate schedules, recipes and "
-        "runners.",
+        "designs, transports, algorithms, kernels, models, formats, rate schedules, optimizers, "
+        "recipes, strategies, codecs and runners.",
     .version = PACKAGE_VERSION,
     .settings = settings,
 };
@@ -204,11 +224,20 @@ static void print_training(void)
     puts("\nrate-schedules");
     for (int i = 0; tutti_rate_schedules[i].name; i++)
         print_row(tutti_rate_schedules[i].name, tutti_rate_schedules[i].summary);
+    puts("\noptimizers");
+    for (int i = 0; tutti_update_rules[i]; i++)
+        print_row(tutti_update_rules[i]->name, tutti_update_rules[i]->summary);
     puts("\nrecipes");
     for (const tutti_train_recipe *r = tutti_train_recipes; r->name; r++) {
         print_row(r->name, r->summary);
         if (*r->source) print_row("", r->source);
     }
+    puts("\nstrategies");
+    for (int i = 0; tutti_strategies[i]; i++)
+        print_row(tutti_strategies[i]->name, tutti_strategies[i]->summary);
+    puts("\ncodecs (--compress)");
+    for (int i = 0; tutti_codecs[i]; i++)
+        print_row(tutti_codecs[i]->name, tutti_codecs[i]->summary);
     puts("\nrunners");
     for (int i = 0; tutti_runners[i]; i++)
         print_row(tutti_runners[i]->name, tutti_runners[i]->summary);

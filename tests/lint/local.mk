@@ -1,7 +1,7 @@
 # Lint: the floors of the house, headers, style, symbols; self_test.sh breaks every rule once. Run one by hand from the top
 # of the tree: tests/lint/rooms.sh
 lint_tests = tests/lint/rooms.sh tests/lint/style.sh tests/lint/headers.sh tests/lint/symbols.sh \
-	tests/lint/lists.sh tests/lint/words.sh tests/lint/waits.sh tests/lint/abi.sh tests/lint/self_test.sh
+	tests/lint/lists.sh tests/lint/words.sh tests/lint/waits.sh tests/lint/pages.sh tests/lint/abi.sh tests/lint/self_test.sh
 TESTS += $(lint_tests)
 EXTRA_DIST += $(lint_tests) tests/lint/circles.sh
 

@@ -329,5 +329,26 @@ ROWS
 put designs/watch/watch.c '/* x */'
 expect waits.sh 1 'designs/watch/watch.c: tests/lint/waits.sh has a reason for a line that is gone'
 
+# A line of a page | what pages.sh says about it; nothing: it is allowed.
+while IFS='|' read -r line words; do
+    put doc/a.1 '.TH A 1' "$line"
+    if [ -n "$words" ]; then expect pages.sh 1 "doc/a.1:2: $words"; else expect pages.sh 0; fi
+done << 'ROWS'
+.BR "\-\-strategy sync" . The workers add up|a macro of two fonts joins these words
+.RB ( tutti-cifar (1), which is told there|a macro of two fonts joins these words
+.BR designs ", " transports " and " runners .|
+.BI synthetic: H x W x C : CLASSES|
+ROWS
+if command -v groff > /dev/null; then
+    put doc/a.1 '.TH A 1' '.B \[unknown-character]'
+    expect pages.sh 1 'doc/a.1:1: groff says'
+fi
+put apps/example/slurm.sh '#!/bin/bash' 'exit 0'
+printf '%s\n' '    #!/bin/bash' '    exit 1' > "$tree/README.md"
+expect pages.sh 1 'README.md:1: does not show apps/example/slurm.sh'
+put apps/example/new.c 'int main(void) { return 0; }'
+mkdir -p "$tree/doc" && echo 'See `apps/example/new.c`.' > "$tree/README.md" && echo > "$tree/doc/local.mk"
+expect pages.sh 1 'doc/local.mk:1: does not install apps/example/new.c'
+
 [ $failures -eq 0 ] && echo "all lint rules can fail"
 exit $((failures > 0))

@@ -19,6 +19,19 @@ finish() {
 }
 
 # names TABLE: what this build has, from its own tables: names designs; names overlapping (see tutti-info(1)).
+# The choices of an option, from --help on standard input, each with a blank behind it; nothing where it takes no names.
+choices() { # --OPTION
+    awk -v option="$1" '/^  -/ { mine = $1 == option || $2 == option } mine { text = text " " $0 } END {
+        gsub(/ +/, " ", text)
+        if (!match(text, /\([^()]*\) *$/)) exit
+        text = substr(text, RSTART + 1, RLENGTH - 2)
+        sub(/\) *$/, "", text)
+        sub(/[;)].*/, "", text)
+        if (text !~ /^[a-z0-9][a-z0-9._-]*(, [a-z0-9][a-z0-9._-]*)+$/) exit
+        gsub(/, /, " ", text)
+        printf "%s ", text
+    }'
+}
 names() { "$apps/tutti-info" --list "$1"; }
 
 # Whether this build has TUTTI_FAULT (configure --disable-faults leaves it out).

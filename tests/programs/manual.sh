@@ -25,9 +25,27 @@ agrees() { # PAGE
     : > "$dir/all"
 }
 
+# What an option takes by name, its entry in the manual names, where there is one.
+names_choices() { # PAGE COMMAND...
+    local page=$TUTTI_SRCDIR/doc/$1.1 option word entry
+    shift
+    "$@" --help > "$dir/help"
+    for option in $(options_in_help < "$dir/help"); do
+        entry=$(sed 's/\\-/-/g; s/\\f.//g; s/"//g' "$page" | awk -v option="$option" '
+            /^\.(TP|SH|SS)/ { mine = 0 }
+            /^\.B[IR]? / { for (i = 2; i <= NF; i++) if ($i == option) mine = 1 }
+            mine')
+        [ -n "$entry" ] || continue
+        for word in $(choices "$option" < "$dir/help"); do
+            grep -qE -- "(^|[^a-z0-9-])$word([^a-z0-9-]|$)" <<< "$entry" || fail "$page, $option: does not name $word"
+        done
+    done
+}
+
 compare() { # PAGE
     note "$apps/$1"
     agrees "$1"
+    names_choices "$1" "$apps/$1"
 }
 
 compare tutti-cifar
@@ -39,6 +57,7 @@ while read -r option; do
     grep -qxe "$option" "$dir/noted" || fail "doc/tutti-imagenet.1 explains $option, which does not exist"
 done < "$dir/b"
 agrees tutti-cifar
+names_choices tutti-imagenet "$apps/tutti-imagenet"
 compare tutti-predict
 compare tutti-export
 compare tutti-info

@@ -9,10 +9,21 @@ for word in Tutti StarPU MPI_THREAD_ $(names designs) mpi ring recursive-doublin
 done
 
 # One table for scripts, without MPI: every name of it stands in the whole, too.
-for table in designs overlapping transports algorithms kernels models formats rate-schedules recipes runners; do
+for table in designs overlapping transports algorithms kernels models formats rate-schedules optimizers recipes strategies codecs runners; do
     listed=$(names $table) || fail "tutti-info --list $table: status $?"
     [ -n "$listed" ] || fail "tutti-info --list $table: nothing"
     for word in $listed; do grep -q "^  $word  *" "$dir/out" || fail "--list $table tells of $word, tutti-info does not"; done
+done
+# What an option takes by name, a script can ask for: each choice of tutti-cifar's is in the table.
+for pair in model:models format:formats rate-schedule:rate-schedules optimizer:optimizers recipe:recipes; do
+    names "${pair#*:}" | tr '\n' ' ' > "$dir/listed"
+    choices --"${pair%:*}" < <("$apps/tutti-cifar" --help) > "$dir/chosen"
+    diff "$dir/listed" "$dir/chosen" || fail "--list ${pair#*:} differs from what --${pair%:*} takes"
+done
+for table in strategies codecs; do
+    for word in $(names $table); do
+        grep -q -- "[ (]$word[,:;) ]" <("$apps/tutti-cifar" --help) || fail "tutti-cifar --help does not name $word of $table"
+    done
 done
 [ "$(names overlapping | grep -cx sequential)" = 0 ] && [ "$(names designs | grep -cx naive)" = 0 ] || fail "the oracle overlaps, or naive is safe"
 "$apps/tutti-info" --list pictures > "$dir/bad" 2>&1
