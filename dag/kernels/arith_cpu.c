@@ -3,26 +3,49 @@
 #include "dag/base/log.h"
 #include "dag/kernels/cpu.h"
 
-TUTTI_INLINE void sum_lanes(const tutti_sum_desc *d, void *const buf[], tutti_dtype from,
-    tutti_dtype to, int64_t i, int lanes)
+enum { WIDE = 4 }; /* vectors at a time: registers hold their sums while the inputs pass by */
+
+/* The first of those that are added, then the next `inputs` ones. */
+TUTTI_INLINE void sum_strip(const void *first, void *const inputs[], int count, int relu, void *y,
+    tutti_dtype from, tutti_dtype to, int64_t i, int vectors, int lanes)
 {
-    tutti_lanes total, term;
-    tutti_get(&total, from, buf[d->into ? d->inputs : 0], i, lanes);
-    for (int input = !d->into; input < d->inputs; input++) {
-        tutti_get(&term, from, buf[input], i, lanes);
-        total += term;
+    tutti_lanes total[WIDE], term;
+    TUTTI_EACH (j, vectors) tutti_get(&total[j], from, first, i + j * TUTTI_LANES, lanes);
+    for (int input = 0; input < count; input++) {
+        const void *x = inputs[input];
+        TUTTI_EACH (j, vectors) {
+            tutti_get(&term, from, x, i + j * TUTTI_LANES, lanes);
+            total[j] += term;
+        }
     }
-    if (d->relu) tutti_rectify(&total);
-    tutti_put(to, buf[d->inputs], i, &total, lanes);
+    TUTTI_EACH (j, vectors) {
+        if (relu) tutti_rectify(&total[j]);
+        tutti_put(to, y, i + j * TUTTI_LANES, &total[j], lanes);
+    }
+}
+
+TUTTI_INLINE void sum_all(
+    const tutti_sum_desc *d, void *const buf[], int relu, tutti_dtype from, tutti_dtype to)
+{
+    const int64_t count = d->count;
+    const int more = d->into ? d->inputs : d->inputs - 1;
+    void *y = buf[d->inputs], *const *inputs = d->into ? buf : buf + 1;
+    const void *first = d->into ? y : buf[0];
+    int64_t i = 0;
+    for (; i + WIDE * TUTTI_LANES <= count; i += WIDE * TUTTI_LANES)
+        sum_strip(first, inputs, more, relu, y, from, to, i, WIDE, TUTTI_LANES);
+    for (; i + TUTTI_LANES <= count; i += TUTTI_LANES)
+        sum_strip(first, inputs, more, relu, y, from, to, i, 1, TUTTI_LANES);
+    if (i < count) sum_strip(first, inputs, more, relu, y, from, to, i, 1, (int)(count - i));
 }
 
 TUTTI_INLINE void sum_to(
     const tutti_sum_desc *d, void *const buf[], tutti_dtype from, tutti_dtype to)
 {
-    int64_t i = 0;
-    for (; i + TUTTI_LANES <= d->count; i += TUTTI_LANES)
-        sum_lanes(d, buf, from, to, i, TUTTI_LANES);
-    if (i < d->count) sum_lanes(d, buf, from, to, i, (int)(d->count - i));
+    if (d->relu)
+        sum_all(d, buf, 1, from, to);
+    else
+        sum_all(d, buf, 0, from, to);
 }
 
 TUTTI_INLINE void sum(const void *args, void *const buf[], tutti_dtype dtype)

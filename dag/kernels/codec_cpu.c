@@ -206,7 +206,7 @@ TUTTI_INLINE double dot(const float *x, const float *y, int64_t count)
     double total = 0;
     int64_t i = 0;
     for (; i + TUTTI_SUMS <= count; i += TUTTI_SUMS)
-        for (int j = 0; j < TUTTI_SUMS / TUTTI_LANES; j++) {
+        TUTTI_EACH (j, TUTTI_SUMS / TUTTI_LANES) {
             tutti_lanes a, b;
             tutti_load(&a, x + i + j * TUTTI_LANES, TUTTI_LANES);
             tutti_load(&b, y + i + j * TUTTI_LANES, TUTTI_LANES);

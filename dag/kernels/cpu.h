@@ -16,13 +16,18 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
 
 #define TUTTI_INLINE static inline __attribute__((always_inline))
 
 #if defined(__AVX512F__)
 enum { TUTTI_LANES = 16 };
+#define TUTTI_CVTPS_PD(half) _mm512_cvtps_pd((__m256)(half))
 #elif defined(__AVX2__)
 enum { TUTTI_LANES = 8 };
+#define TUTTI_CVTPS_PD(half) _mm256_cvtps_pd((__m128)(half))
 #else
 enum { TUTTI_LANES = 4 };
 #endif
@@ -58,17 +63,20 @@ TUTTI_INLINE void tutti_store(float *to, const tutti_lanes *v, int lanes)
     memcpy(to, v, lanes == TUTTI_LANES ? sizeof *v : (size_t)lanes * sizeof *to);
 }
 
+/* Loops over the vectors of a strip, which are in registers only if there is no loop left. */
+#define TUTTI_EACH(j, count) _Pragma("GCC unroll 16") for (int j = 0; j < (count); j++)
+
 TUTTI_INLINE void tutti_to_double(tutti_wide *wide, const tutti_lanes *v)
 {
     tutti_flanes half[2];
     memcpy(half, v, sizeof half);
-    for (int i = 0; i < 2; i++) wide->half[i] = __builtin_convertvector(half[i], tutti_dlanes);
+    TUTTI_EACH (i, 2) wide->half[i] = __builtin_convertvector(half[i], tutti_dlanes);
 }
 
 TUTTI_INLINE void tutti_to_float(tutti_lanes *v, const tutti_wide *wide)
 {
     tutti_flanes half[2];
-    for (int i = 0; i < 2; i++) half[i] = __builtin_convertvector(wide->half[i], tutti_flanes);
+    TUTTI_EACH (i, 2) half[i] = __builtin_convertvector(wide->half[i], tutti_flanes);
     memcpy(v, half, sizeof half);
 }
 
@@ -88,14 +96,29 @@ TUTTI_INLINE void tutti_get(
     *v = (tutti_lanes)(__builtin_convertvector(half, tutti_ulanes) << 16);
 }
 
+/* The lower halves. Without AVX-512 the compiler would take them one by one. */
+TUTTI_INLINE void tutti_narrow(tutti_halves *half, const tutti_ulanes *v)
+{
+#if defined(__SSE2__) && !defined(__AVX512F__)
+    const tutti_ilanes extended = (tutti_ilanes)(*v << 16) >> 16; /* packing saturates nothing */
+    __m128i part[TUTTI_LANES / 4], packed;
+    memcpy(part, &extended, sizeof part);
+    packed = _mm_packs_epi32(part[0], part[TUTTI_LANES / 4 - 1]);
+    memcpy(half, &packed, sizeof *half);
+#else
+    *half = __builtin_convertvector(*v, tutti_halves);
+#endif
+}
+
 TUTTI_INLINE void tutti_put(tutti_dtype dtype, void *to, int64_t i, const tutti_lanes *v, int lanes)
 {
     if (dtype == TUTTI_F32) {
         tutti_store((float *)to + i, v, lanes);
         return;
     }
-    const tutti_ulanes bits = (tutti_ulanes)*v;
-    const tutti_halves half = __builtin_convertvector(TUTTI_BF16_ROUND(bits), tutti_halves);
+    const tutti_ulanes bits = (tutti_ulanes)*v, rounded = TUTTI_BF16_ROUND(bits);
+    tutti_halves half;
+    tutti_narrow(&half, &rounded);
     const size_t bytes = lanes == TUTTI_LANES ? sizeof half : (size_t)lanes * sizeof(uint16_t);
     memcpy((uint16_t *)to + i, &half, bytes);
 }

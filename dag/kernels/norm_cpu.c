@@ -12,9 +12,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A loop over the channels of a block takes WIDE vectors at a time (a strip), then single ones. A strip reads whole
- * cache lines of each row, and asks for those of the next block, which the processor does not foresee. */
-enum { WIDE = 4 };
+/* A loop over the channels of a block takes some vectors at a time (a strip), as many as registers have room for beside
+ * the coefficients: AVX-512 has 32, the others 16. A strip reads whole cache lines of each row, and asks for those of
+ * the next block, which the processor does not foresee. */
+enum { WIDE = 4, LESS_WIDE = TUTTI_LANES == 16 ? 4 : 2 };
 
 /* Arrays have one number per channel and are padded to whole vectors. */
 typedef struct norm {
@@ -92,18 +93,25 @@ static void set_line(const norm *k, const float *scaleshift, const float *stats)
 
 /* ---- Strips ---- */
 
-#define EACH(j, vectors) _Pragma("GCC unroll 4") for (int j = 0; j < (vectors); j++)
-
-/* strip(..., c, vectors, lanes) for all channels, from channel c on; lanes: of the last vector. */
-#define ALL_STRIPS(k, strip, ...)                                                                  \
+/* strip(..., c, vectors, lanes) for all channels, from channel c on, `wide` vectors at a time, then 2,
+ * then 1; lanes: of the last vector. */
+#define ALL_STRIPS(k, wide, strip, ...)                                                            \
     do {                                                                                           \
         int64_t c_ = 0, C_ = (k)->desc.C;                                                          \
-        for (; c_ + WIDE * TUTTI_LANES <= C_; c_ += WIDE * TUTTI_LANES)                            \
-            strip(k, __VA_ARGS__, c_, WIDE, TUTTI_LANES);                                          \
+        for (; c_ + (wide)*TUTTI_LANES <= C_; c_ += (wide)*TUTTI_LANES)                            \
+            strip(k, __VA_ARGS__, c_, wide, TUTTI_LANES);                                          \
+        for (; (wide) > 2 && c_ + 2 * TUTTI_LANES <= C_; c_ += 2 * TUTTI_LANES)                    \
+            strip(k, __VA_ARGS__, c_, 2, TUTTI_LANES);                                             \
         for (; c_ + TUTTI_LANES <= C_; c_ += TUTTI_LANES)                                          \
             strip(k, __VA_ARGS__, c_, 1, TUTTI_LANES);                                             \
         if (c_ < C_) strip(k, __VA_ARGS__, c_, 1, (int)(C_ - c_));                                 \
     } while (0)
+
+/* Asks for a strip's row: once for each line. */
+TUTTI_INLINE void ask(tutti_dtype dtype, const void *from, int64_t i, int j, int writes)
+{
+    if (j * TUTTI_LANES * 4 % 64 == 0) tutti_ask(dtype, from, i, writes);
+}
 
 /* ---- Statistics ---- */
 
@@ -115,7 +123,7 @@ TUTTI_INLINE void merge_moments(double *mean, double *squares, int64_t seen, int
     tutti_wide m, s;
     memcpy(&m, mean, sizeof m);
     memcpy(&s, squares, sizeof s);
-    for (int i = 0; i < 2; i++) {
+    TUTTI_EACH (i, 2) {
         const tutti_dlanes delta = more_mean->half[i] - m.half[i];
         m.half[i] += delta * share;
         s.half[i] += more_squares->half[i] + delta * delta * weight;
@@ -130,9 +138,9 @@ TUTTI_INLINE void strip_moments(const norm *k, tutti_dtype dtype, int64_t first,
 {
     int64_t C = k->desc.C, from = first * C + c, r = 0;
     tutti_lanes v, a[WIDE], b[WIDE], mean[WIDE];
-    EACH (j, vectors) a[j] = b[j] = (tutti_lanes){0};
+    TUTTI_EACH (j, vectors) a[j] = b[j] = (tutti_lanes){0};
     for (; r + 2 <= rows; r += 2)
-        EACH (j, vectors) {
+        TUTTI_EACH (j, vectors) {
             int64_t at = from + r * C + j * TUTTI_LANES;
             tutti_get(&v, dtype, x, at, lanes);
             a[j] += v;
@@ -140,19 +148,19 @@ TUTTI_INLINE void strip_moments(const norm *k, tutti_dtype dtype, int64_t first,
             b[j] += v;
         }
     if (r < rows)
-        EACH (j, vectors) {
+        TUTTI_EACH (j, vectors) {
             tutti_get(&v, dtype, x, from + r * C + j * TUTTI_LANES, lanes);
             a[j] += v;
         }
-    EACH (j, vectors) {
+    TUTTI_EACH (j, vectors) {
         mean[j] = (a[j] + b[j]) / (float)rows;
         a[j] = b[j] = (tutti_lanes){0};
     }
     for (r = 0; r + 2 <= rows; r += 2)
-        EACH (j, vectors) {
+        TUTTI_EACH (j, vectors) {
             int64_t at = from + r * C + j * TUTTI_LANES;
-            tutti_ask(dtype, x, at + rows * C, 0);
-            tutti_ask(dtype, x, at + rows * C + C, 0);
+            ask(dtype, x, at + rows * C, j, 0);
+            ask(dtype, x, at + rows * C + C, j, 0);
             tutti_get(&v, dtype, x, at, lanes);
             v -= mean[j];
             a[j] += v * v;
@@ -161,12 +169,12 @@ TUTTI_INLINE void strip_moments(const norm *k, tutti_dtype dtype, int64_t first,
             b[j] += v * v;
         }
     if (r < rows)
-        EACH (j, vectors) {
+        TUTTI_EACH (j, vectors) {
             tutti_get(&v, dtype, x, from + r * C + j * TUTTI_LANES, lanes);
             v -= mean[j];
             a[j] += v * v;
         }
-    EACH (j, vectors) {
+    TUTTI_EACH (j, vectors) {
         int64_t channel = c + j * TUTTI_LANES;
         a[j] += b[j];
         tutti_wide m, squares;
@@ -196,7 +204,7 @@ TUTTI_INLINE void moments(const norm *k, tutti_dtype dtype, const void *x)
         clear_sums(k, k->sum0, k->sum1);
         for (int64_t seen = 0; seen < in_group; seen += k->block_rows) {
             const int64_t first = group + seen, rows = rows_at(k, first, k->block_rows);
-            ALL_STRIPS(k, strip_moments, dtype, first, rows, x, seen);
+            ALL_STRIPS(k, WIDE, strip_moments, dtype, first, rows, x, seen);
         }
         merge_group(k, group, in_group);
     }
@@ -209,17 +217,17 @@ TUTTI_INLINE void strip_apply(const norm *k, tutti_dtype dtype, int64_t first, i
 {
     int64_t C = k->desc.C;
     tutti_lanes scale[WIDE], shift[WIDE];
-    EACH (j, vectors) {
+    TUTTI_EACH (j, vectors) {
         int64_t channel = c + j * TUTTI_LANES;
         tutti_load(&scale[j], k->scale + channel, TUTTI_LANES);
         tutti_load(&shift[j], k->shift + channel, TUTTI_LANES);
     }
     for (int64_t r = first; r < first + rows; r++)
-        EACH (j, vectors) {
+        TUTTI_EACH (j, vectors) {
             int64_t at = r * C + c + j * TUTTI_LANES;
             tutti_lanes v;
-            tutti_ask(dtype, x, at - rows * C, 0);
-            tutti_ask(dtype, y, at - rows * C, 1);
+            ask(dtype, x, at - rows * C, j, 0);
+            ask(dtype, y, at - rows * C, j, 1);
             tutti_get(&v, dtype, x, at, lanes);
             v = v * scale[j] + shift[j];
             if (relu) tutti_rectify(&v);
@@ -232,9 +240,9 @@ TUTTI_INLINE void apply(const norm *k, tutti_dtype dtype, const void *x, void *y
     for (int64_t end = k->rows; end > 0; end -= k->block_rows) {
         int64_t rows = end < k->block_rows ? end : k->block_rows;
         if (k->desc.relu)
-            ALL_STRIPS(k, strip_apply, dtype, end - rows, rows, x, y, 1);
+            ALL_STRIPS(k, WIDE, strip_apply, dtype, end - rows, rows, x, y, 1);
         else
-            ALL_STRIPS(k, strip_apply, dtype, end - rows, rows, x, y, 0);
+            ALL_STRIPS(k, WIDE, strip_apply, dtype, end - rows, rows, x, y, 0);
     }
 }
 
@@ -277,7 +285,7 @@ TUTTI_INLINE void add_doubles(double *to, const tutti_lanes *v)
     tutti_wide sum, more;
     memcpy(&sum, to, sizeof sum);
     tutti_to_double(&more, v);
-    for (int i = 0; i < 2; i++) sum.half[i] += more.half[i];
+    TUTTI_EACH (i, 2) sum.half[i] += more.half[i];
     memcpy(to, &sum, sizeof sum);
 }
 
@@ -287,7 +295,7 @@ TUTTI_INLINE void strip_sums(const norm *k, tutti_dtype dtype, int64_t first, in
 {
     int64_t C = k->desc.C;
     tutti_lanes scale[WIDE], shift[WIDE], mean[WIDE], v, g, a[WIDE], b[WIDE];
-    EACH (j, vectors) {
+    TUTTI_EACH (j, vectors) {
         int64_t channel = c + j * TUTTI_LANES;
         tutti_load(&scale[j], k->scale + channel, TUTTI_LANES);
         tutti_load(&shift[j], k->shift + channel, TUTTI_LANES);
@@ -295,17 +303,17 @@ TUTTI_INLINE void strip_sums(const norm *k, tutti_dtype dtype, int64_t first, in
         a[j] = b[j] = (tutti_lanes){0};
     }
     for (int64_t r = first; r < first + rows; r++)
-        EACH (j, vectors) {
+        TUTTI_EACH (j, vectors) {
             int64_t at = r * C + c + j * TUTTI_LANES;
-            tutti_ask(dtype, x, at + rows * C, 0);
-            tutti_ask(dtype, dy, at + rows * C, 0);
+            ask(dtype, x, at + rows * C, j, 0);
+            ask(dtype, dy, at + rows * C, j, 0);
             tutti_get(&v, dtype, x, at, lanes);
             tutti_get(&g, dtype, dy, at, lanes);
             if (relu) through_relu(&g, &v, &scale[j], &shift[j]);
             a[j] += g;
             b[j] += g * (v - mean[j]);
         }
-    EACH (j, vectors) {
+    TUTTI_EACH (j, vectors) {
         add_doubles(k->sum0 + c + j * TUTTI_LANES, &a[j]);
         add_doubles(k->sum1 + c + j * TUTTI_LANES, &b[j]);
     }
@@ -321,9 +329,9 @@ TUTTI_INLINE void gradient_sums(const norm *k, tutti_dtype dtype, const void *x,
         for (int64_t first = group; first < end; first += k->block_rows) {
             const int64_t rows = rows_at(k, first, k->block_rows);
             if (k->desc.relu)
-                ALL_STRIPS(k, strip_sums, dtype, first, rows, x, dy, 1);
+                ALL_STRIPS(k, LESS_WIDE, strip_sums, dtype, first, rows, x, dy, 1);
             else
-                ALL_STRIPS(k, strip_sums, dtype, first, rows, x, dy, 0);
+                ALL_STRIPS(k, LESS_WIDE, strip_sums, dtype, first, rows, x, dy, 0);
         }
         for (int64_t c = 0; c < k->padded; c++) {
             k->all0[c] += k->sum0[c];
@@ -338,7 +346,7 @@ TUTTI_INLINE void strip_gradient(const norm *k, tutti_dtype dtype, int64_t first
 {
     int64_t C = k->desc.C;
     tutti_lanes scale[WIDE], shift[WIDE], mean[WIDE], line[WIDE], offset[WIDE], v, g;
-    EACH (j, vectors) {
+    TUTTI_EACH (j, vectors) {
         int64_t channel = c + j * TUTTI_LANES;
         tutti_load(&scale[j], k->scale + channel, TUTTI_LANES);
         tutti_load(&shift[j], k->shift + channel, TUTTI_LANES);
@@ -347,11 +355,11 @@ TUTTI_INLINE void strip_gradient(const norm *k, tutti_dtype dtype, int64_t first
         tutti_load(&offset[j], k->offset + channel, TUTTI_LANES);
     }
     for (int64_t r = first; r < first + rows; r++)
-        EACH (j, vectors) {
+        TUTTI_EACH (j, vectors) {
             int64_t at = r * C + c + j * TUTTI_LANES;
-            tutti_ask(dtype, x, at - rows * C, 0);
-            tutti_ask(dtype, dy, at - rows * C, 0);
-            tutti_ask(dtype, dx, at - rows * C, 1);
+            ask(dtype, x, at - rows * C, j, 0);
+            ask(dtype, dy, at - rows * C, j, 0);
+            ask(dtype, dx, at - rows * C, j, 1);
             tutti_get(&v, dtype, x, at, lanes);
             tutti_get(&g, dtype, dy, at, lanes);
             if (relu) through_relu(&g, &v, &scale[j], &shift[j]);
@@ -366,9 +374,9 @@ TUTTI_INLINE void gradient(
     for (int64_t end = k->rows; end > 0; end -= k->block_rows) {
         int64_t rows = end < k->block_rows ? end : k->block_rows;
         if (k->desc.relu)
-            ALL_STRIPS(k, strip_gradient, dtype, end - rows, rows, x, dy, dx, 1);
+            ALL_STRIPS(k, LESS_WIDE, strip_gradient, dtype, end - rows, rows, x, dy, dx, 1);
         else
-            ALL_STRIPS(k, strip_gradient, dtype, end - rows, rows, x, dy, dx, 0);
+            ALL_STRIPS(k, LESS_WIDE, strip_gradient, dtype, end - rows, rows, x, dy, dx, 0);
     }
 }
 

@@ -145,26 +145,26 @@ typedef struct squares {
     tutti_wide part[TUTTI_SUMS / TUTTI_LANES];
 } squares;
 
-/* `count`: up to TUTTI_SUMS elements. */
-TUTTI_INLINE void add_squares(squares *total, const float *x, int count)
+TUTTI_INLINE void add_square(tutti_wide *part, const float *x, int lanes)
 {
-    for (int j = 0; j < TUTTI_SUMS / TUTTI_LANES; j++, count -= TUTTI_LANES) {
-        tutti_lanes v;
-        tutti_wide wide;
-        if (count <= 0) break;
-        tutti_load(&v, x + j * TUTTI_LANES, count < TUTTI_LANES ? count : TUTTI_LANES);
-        tutti_to_double(&wide, &v);
-        for (int h = 0; h < 2; h++) total->part[j].half[h] += wide.half[h] * wide.half[h];
-    }
+    tutti_lanes v;
+    tutti_wide wide;
+    tutti_load(&v, x, lanes);
+    tutti_to_double(&wide, &v);
+    TUTTI_EACH (h, 2) part->half[h] += wide.half[h] * wide.half[h];
 }
 
 static void add_all_squares(squares *total, int64_t count, const float *x)
 {
     squares sums = *total;
     int64_t i = 0;
-    for (; i + TUTTI_SUMS <= count; i += TUTTI_SUMS) add_squares(&sums, x + i, TUTTI_SUMS);
-    if (i < count) add_squares(&sums, x + i, (int)(count - i));
+    for (; i + TUTTI_SUMS <= count; i += TUTTI_SUMS)
+        TUTTI_EACH (j, TUTTI_SUMS / TUTTI_LANES)
+            add_square(&sums.part[j], x + i + j * TUTTI_LANES, TUTTI_LANES);
     *total = sums;
+    for (int j = 0; i < count; i += TUTTI_LANES, j++)
+        add_square(
+            &total->part[j], x + i, count - i < TUTTI_LANES ? (int)(count - i) : TUTTI_LANES);
 }
 
 static double length_of(const squares *total)

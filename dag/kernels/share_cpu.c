@@ -46,12 +46,12 @@ TUTTI_INLINE void mix_lanes(
     tutti_wide total, more;
     tutti_load(&v, w + i, lanes);
     tutti_to_double(&total, &v);
-    for (int h = 0; h < 2; h++) total.half[h] *= factor[0];
+    TUTTI_EACH (h, 2) total.half[h] *= factor[0];
     for (int k = 0; k < inputs; k++) {
         if (!(factor[1 + k] > 0)) continue;
         tutti_load(&v, (const float *)near[k] + i, lanes);
         tutti_to_double(&more, &v);
-        for (int h = 0; h < 2; h++) total.half[h] += more.half[h] * factor[1 + k];
+        TUTTI_EACH (h, 2) total.half[h] += more.half[h] * factor[1 + k];
     }
     tutti_to_float(&v, &total);
     tutti_store(w + i, &v, lanes);

@@ -10,6 +10,10 @@ TESTS += tests/kernels/test_codecs
 tests_kernels_test_codecs_SOURCES = tests/kernels/test_codecs.c
 tests_kernels_test_codecs_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_kernels_test_codecs_LDADD = libtesting.la
+check_PROGRAMS += tests/kernels/test_rates
+tests_kernels_test_rates_SOURCES = tests/kernels/test_rates.c
+tests_kernels_test_rates_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_kernels_test_rates_LDADD = libtesting.la
 EXTRA_DIST += \
 	tests/kernels/isa.sh tests/kernels/cases.txt tests/kernels/large_cases.txt tests/golden/kernels/make.py \
 	tests/golden/kernels/index.txt tests/golden/kernels/results.f32
