@@ -118,11 +118,11 @@ int64_t tutti_strategies_ranks(const tutti_strategies_options *o, const tutti_st
 }
 
 /* tutti-cifar's own rate, in proportion to the images per step, is for trainings that begin gently. These are short: at
- * most the rate for 512 images. */
+ * most the rate for 256 images. */
 static double gentle_rate(const tutti_strategies_options *o)
 {
     const int64_t workers = o->hosts.word ? o->ranks : o->hosts.value;
-    return tutti_model_find(o->model)->recipe.rate * fmin((double)(o->batch * workers), 512) / 128;
+    return tutti_model_find(o->model)->recipe.rate * fmin((double)(o->batch * workers), 256) / 128;
 }
 
 static tutti_status train(
