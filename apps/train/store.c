@@ -74,7 +74,8 @@ static tutti_status check_stages(const tutti_train_store *s, int stages, int ser
     char text[TUTTI_LAYOUT_TEXT];
     if (serves || s->all.size % stages == 0) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_USAGE,
-        "--layout %s: workers of %d stages cannot be formed of the %d ranks of this client: start a "
+        "--layout %s: workers of %d stages cannot be formed of the %d ranks of this client: start "
+        "a "
         "multiple of %d for each client",
         tutti_layout_print(&s->layout, text), stages, s->all.size, stages);
 }
@@ -227,7 +228,9 @@ static tutti_status list_keys(tutti_train_store *store, const tutti_training_ses
 static tutti_status init_key(tutti_train_store *store, tutti_training_session *on, int key)
 {
     const int i = store->own[key];
-    if (i >= 0) return tutti_kv_init(store->kv, key, handle(on, on->step->parameter[i]), TUTTI_F32);
+    if (i >= 0)
+        return tutti_kv_init(
+            store->kv, key, handle(on, on->step->parameter[i]), tutti_several(TUTTI_F32));
     const tutti_tensor *weight = tutti_weights_get(on, key);
     return tutti_kv_init_elsewhere(store->kv, key, tutti_shape_count(&weight->shape), TUTTI_F32);
 }
@@ -238,8 +241,7 @@ tutti_status tutti_train_store_open(
     tutti_status status = open_kv(options, on->meter, store);
     if (!status) status = choose_optimizer(store, on);
     if (!status) status = list_keys(store, on);
-    for (int key = 0; key < store->keys && !status; key++)
-        status = init_key(store, on, key);
+    for (int key = 0; key < store->keys && !status; key++) status = init_key(store, on, key);
     on->stale = 1;
     return status ? status : tutti_train_store_settle(store, options->timeout_s);
 }

@@ -38,7 +38,7 @@ static int make_folders(const char *path)
 /* Whether a file of this folder can grow. */
 static int try_file(const char *folder)
 {
-    static const char zeros[1 << 16];
+    static const char zeros[1 << 12];
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/tutti.XXXXXX", folder);
     int file = mkstemp(path), error = file < 0 ? errno : 0;

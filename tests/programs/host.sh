@@ -41,7 +41,7 @@ says_not 'rank 0: is still here'
 
 runs 0 differs funneled
 for rank in 0 1; do
-    says "rank $rank: nothing: inval: tutti_allreduce: the data are registered with elements of 4 bytes, but U8 has 1"
+    says "rank $rank: nothing: inval: tutti_allreduce: elements of the vector have 4 bytes, but TUTTI_U8 has 1"
     says "rank $rank: tutti_wait: mismatch: .*the ranks' collectives differ"
     says "rank $rank: tutti_detach: mismatch: .*the ranks' collectives differ"
     says "log: rank $rank: error: .*the ranks' collectives differ"

@@ -44,9 +44,8 @@ for design in funneled chained; do
     says_not 'late, not stuck'
 done
 runs 1 funneled left
-says 'rank 1 does not answer.* its process runs, but is stuck outside of Tutti'
-says 'the limit of a stall: all ranks end'
-says 'rank 0: timeout'
+says 'rank 1 has left, but rank 0 waits for one more collective of all ranks with it'
+says 'rank 0: comm'
 
 # Without tutti_wait nothing happens, and there is nothing that could end it.
 env "${limits[@]}" "$mpirun" -np 2 "$program" sequential acquire $late > "$dir/out" 2>&1 &
@@ -64,11 +63,11 @@ done
 
 # A data set that is slow on one rank.
 make_cifar "$dir/data"
-slow=$TUTTI_BUILDDIR/tests/programs/.libs/slow_read.so
+disk=$TUTTI_BUILDDIR/tests/programs/.libs/slow_read.so
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=0}:verify_asan_link_order=0" # the slow disk is loaded before it
 for design in funneled sequential; do
     status=0
-    "$mpirun" -np 2 env LD_PRELOAD="$slow" SLOW_READ_RANK=1 SLOW_READ_BYTES=3073 SLOW_READ_AT=12 SLOW_READ_S=$((late + 3 * slow)) \
+    "$mpirun" -np 2 env LD_PRELOAD="$disk" SLOW_READ_RANK=1 SLOW_READ_BYTES=3073 SLOW_READ_AT=40 SLOW_READ_S=$((late + 3 * slow)) \
         "$apps/tutti-cifar" --data "$dir/data" --model mlp --batch 4 --lr 0.001 --steps 20 --quiet --design $design \
         --stall-warn $warn --stall-dump $dump --stall-abort $abort --stall-dir "$dir" > "$dir/out" 2>&1 || status=$?
     [ $status = 0 ] || { fail "a slow data set, $design: status $status"; cat "$dir/out"; }

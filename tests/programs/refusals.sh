@@ -55,7 +55,7 @@ ends 2 'wire is "f32" on rank 0 and "bf16" on rank 1' "$mpirun" -np 1 "$apps/tut
     -np 1 "$apps/tutti-cifar" --data "$dir/data" --wire bf16
 ends 2 "rank 0: error: TUTTI_LAYOUT stages=3,replicas=1 needs 3 ranks" env TUTTI_LAYOUT=stages=3,replicas=1 "$mpirun" -np 2 \
     "$apps/tutti-cifar" "${common[@]}" --data "$dir/data"
-ends 2 "TUTTI_LAYOUT='servers=1': servers are no part of a pipeline" env TUTTI_LAYOUT=servers=1 "$apps/tutti-bench" pipeline
+ends 2 '--layout servers=1: servers are no part of a pipeline' "$apps/tutti-bench" pipeline --layout servers=1
 ends 2 'unknown precision; known: f32, bf16, auto' two --data "$dir/data" --precision f16
 ends 2 'precision is "f32" on rank 0 and "bf16" on rank 1' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
     -np 1 "$apps/tutti-cifar" --data "$dir/data" --precision bf16

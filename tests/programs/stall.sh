@@ -109,5 +109,5 @@ stops chained --algorithm mpi --verify off # in MPI's own sum, which cannot be t
 begin funneled --timeout 3 --stall-warn 0 --stall-dump 0 --stall-abort 0
 kill -STOP "$(last_rank)"
 ends 'no inspector' 10
-says 'no inspector' 'within 3 s'
+says 'no inspector' 'unfinished after 3 s'
 finish

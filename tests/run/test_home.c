@@ -124,7 +124,7 @@ END_TEST
 
 START_TEST(nowhere)
 {
-    const struct rlimit small = {1 << 14, RLIM_INFINITY};
+    const struct rlimit small = {1 << 11, RLIM_INFINITY};
     struct rlimit before;
     ck_assert_int_eq(symlink(home, private), 0); /* somebody else's */
     ck_assert_int_eq(prepare(NULL, NULL, NULL, "/proc/none"), TUTTI_ERR_IO);
