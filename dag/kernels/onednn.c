@@ -618,7 +618,9 @@ const char *tutti_onednn_instructions(void)
  * bf16 it computes in bf16 several times slower than in float32, or not at all. */
 const char *tutti_onednn_fault(tutti_dtype dtype)
 {
+#ifdef __x86_64__
     if (!has_set(dnnl_cpu_isa_sse41)) return "this processor has no SSE4.1, which kernels need";
+#endif
     return dtype != TUTTI_BF16 || has_set(dnnl_cpu_isa_avx512_core_bf16)
                ? NULL
                : "this processor has no instructions for bf16 (avx512_bf16 or AMX), or "
