@@ -37,6 +37,21 @@ with 0 env OMPI_MCA_btl=self,tcp UCX_TLS=self,tcp "$run" -n 1 sh -c 'echo $OMPI_
 # Ranks may start others.
 with 0 "$run" -n 2 "$TUTTI_BUILDDIR/tests/programs/spawn"
 grep -qx 'spawned: 41' out || { fail "no ranks are spawned"; cat out err; }
+# A small container.
+case $(launch_kind "${MPIRUN:-mpirun}") in
+openmpi*)
+    small() { # STATUS COMMAND...
+        with "$1" unshare -m bash -c 'mount -t tmpfs -o size=5m none /dev/shm && exec "$@"' - "${@:2}"
+    }
+    if unshare -m mount -t tmpfs -o size=5m none /dev/shm 2> /dev/null; then
+        small 1 "$run" -n 2 true
+        grep -q '/dev/shm has 5 MB free, but the shared memory of 2 ranks takes 8 MB' err || { fail "a small /dev/shm"; cat out err; }
+        small 0 env OMPI_MCA_btl=self,tcp "$run" -n 2 true
+        small 0 "$run" -n 1 true
+    else
+        left_out "a small /dev/shm" "this user cannot mount one"
+    fi ;;
+esac
 
 # Restarts go with -n, too.
 cat > program << 'DONE'
