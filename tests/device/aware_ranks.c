@@ -26,11 +26,11 @@ static void must(int well, const char *what)
     tutti_boot_abort(EXIT_FAILURE);
 }
 
-/* Bits of numbers near 1, as f32 or as two bf16. */
+/* Bits of finite numbers, as f32 or as two bf16. */
 static void fill(uint32_t *x, int64_t n, int rank)
 {
     for (int64_t i = 0; i < n; i++)
-        x[i] = 0x3f003f80u + (uint32_t)((i * 7919 + rank * 104729) % 30000);
+        x[i] = 0x3f003f80u + (uint32_t)((i * 7919 + rank * 104729) % 16000);
 }
 
 static tutti_status run(tutti_comm *comm, const tutti_coll_args *args)

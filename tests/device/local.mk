@@ -24,7 +24,7 @@ EXTRA_DIST += $(fake_sources) $(fake_headers) tests/device/fake/launch.cuh tests
 	tests/device/fake/compute.c tests/device/fake/compute.h tests/device/fake/now.c tests/device/fake/now.h
 # The fakes of cuBLAS and cuDNN compute with the CPU's kernels.
 fake_compute = tests/device/fake/compute.c tests/support/cpu_kernel.c dag/kernels/conv_cpu.c dag/kernels/cpu.c dag/kernels/dense_cpu.c dag/kernels/onednn.c \
-	dag/base/dtype.c dag/base/log.c dag/base/mem.c
+	dag/base/clones.c dag/base/dtype.c dag/base/log.c dag/base/mem.c dag/base/origin.c dag/base/text.c
 if HAVE_CUDA
 fake_libraries = tests/device/fake/libcudart.so.13 tests/device/fake/libcublas.so.13
 if HAVE_CUDNN
