@@ -162,7 +162,7 @@ static tutti_status apply_meanings(const char *path, const name_list *list)
     return status;
 }
 
-/* The bytes of a character in UTF-8; 0: this is none. */
+/* The bytes of a character in UTF-8; 0 if the bytes are not UTF-8. */
 static size_t character_bytes(const unsigned char *at)
 {
     size_t count = *at < 0x80   ? 1

@@ -20,7 +20,7 @@ static uint32_t number(const tiff_reader *t, size_t at, size_t size)
     return value;
 }
 
-/* How many bytes a number of this type has; 0 for a type that is no whole number. */
+/* How many bytes a number of this type has; 0 unless the type is a whole number. */
 static size_t bytes_of(uint32_t type)
 {
     return type == BYTE ? 1 : type == SHORT ? 2 : type == LONG ? 4 : 0;

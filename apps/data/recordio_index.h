@@ -4,7 +4,7 @@
 
 #include "apps/data/lines.h"
 
-/* The offset of the next line; -1: there is none. FORMAT (logged). */
+/* The offset of the next line; -1 at the end of the file. FORMAT (logged). */
 tutti_status tutti_recordio_index_next(tutti_lines *lines, int64_t *offset);
 
 #endif

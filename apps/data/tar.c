@@ -192,7 +192,7 @@ static tutti_status take_header(const tutti_data_file *file, const uint8_t *bloc
     int64_t offset = *at + BLOCK, bytes = number(block + SIZE, NUMBER_BYTES);
     tutti_status status = TUTTI_OK;
     if (is_entry && about->bytes >= 0) bytes = about->bytes;
-    if (bytes < 0) return fail(file, *at, "an entry's size is no number");
+    if (bytes < 0) return fail(file, *at, "an entry's size is not a number");
     if (type == 'S') status = skip_sparse(file, block, &offset);
     if (status) return status;
     if (bytes > file->bytes - offset)

@@ -24,8 +24,8 @@ typedef struct tutti_tar_entry {
     int joined; /* a mark of the end is before it: archives were joined, as by cat */
 } tutti_tar_entry;
 
-/* Finds the next entry that is not a folder. *at: where to look, 0 at first; moved on. *found 0: there
- * is none; *at is then where the last mark of the end begins, and what follows is no entry. */
+/* Finds the next entry that is not a folder. *at: where to look, 0 at first; moved on. *found 0: no entry
+ * is left; *at is then where the last mark of the end begins, and no entry follows. */
 tutti_status tutti_tar_next(
     const tutti_data_file *file, int64_t *at, tutti_tar_entry *entry, int *found);
 

@@ -35,7 +35,7 @@ typedef struct tutti_tar_reader {
     tutti_tar_sample next; /* whose files may not be complete */
 } tutti_tar_reader;
 
-/* The next sample with an image and a label. *found 0: there is none. FORMAT, IO (logged); NOMEM. */
+/* The next sample with an image and a label. *found 0: no sample is left. FORMAT, IO (logged); NOMEM. */
 tutti_status tutti_tar_sample_next(tutti_tar_reader *reader, tutti_tar_sample *sample, int *found);
 
 #endif

@@ -204,7 +204,7 @@ typedef struct cursor {
     uintptr_t from, to; /* the piece */
 } cursor;
 
-/* Loads the current piece; false: there is none left. */
+/* Loads the current piece; false when all pieces are done. */
 static bool load(cursor *c)
 {
     const mpicheck_region *r = c->region;

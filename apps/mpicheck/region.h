@@ -31,7 +31,7 @@ typedef struct mpicheck_used {
     uintptr_t low, high;
 } mpicheck_used;
 
-/* Adds `count` elements at `buffer` + `offset` bytes; nothing if that is no byte. */
+/* Adds `count` elements at `buffer` + `offset` bytes; nothing where they cover no byte. */
 void mpicheck_used_add(mpicheck_used *used, const void *buffer, int64_t offset, int64_t count,
     MPI_Datatype type, int peer, bool writes);
 void mpicheck_used_free(mpicheck_used *used);

@@ -189,7 +189,7 @@ static const prefix *find_best(const prefixes *all)
     return none && 2 * none->found >= best->found ? none : best;
 }
 
-/* wanted: how many names the net has; a prefix that few of them have is none. */
+/* wanted: how many names the net has; a prefix counts only if most of them have it. */
 static tutti_status choose_prefix(
     tutti_weights_file *f, const prefixes *all, int wanted, const char *model)
 {

@@ -8,7 +8,7 @@
 
 static const char *const names[TUTTI_ISAS] = {"default", "avx2", "avx512"};
 
-/* What the environment says; TUTTI_ISAS: a word that is none of them. */
+/* What the environment says; TUTTI_ISAS for an unknown word. */
 static int allowed(void)
 {
     const char *text = getenv("TUTTI_MAX_ISA");

@@ -33,7 +33,7 @@ static int find(const char *option, size_t length)
 
 static const char option_letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
 
-/* The length of the option's name behind the "--" at `at`; 0: that is no option. */
+/* The length of the option's name after the "--" at `at`; 0 if no option begins there. */
 static size_t option_length(const char *sentence, const char *at)
 {
     if (strncmp(at, "--", 2) != 0) return 0;

@@ -297,7 +297,7 @@ static int open_file(const char *path, FILE **file, char *why, size_t why_bytes)
             found ? "is a link, which no server makes: remove it" : strerror(errno));
     } else if (!S_ISREG(at.st_mode)) {
         found = -1;
-        snprintf(why, why_bytes, "%s is no file: meet elsewhere", path);
+        snprintf(why, why_bytes, "%s is not a regular file: meet elsewhere", path);
     } else {
         found = is_ours(path, &at, why, why_bytes) ? 1 : -1;
     }

@@ -18,7 +18,7 @@ static tutti_status choose(tutti_server *s, const tutti_note *note)
     if (!known || (kv->rule.type == TUTTI_KV_ELASTIC && o.kind != TUTTI_OPTIMIZER_ADD))
         return tutti_server_refuse(s, note->rank, TUTTI_ERR_MISMATCH,
             "worker %d sets an optimizer that %s", note->rank,
-            known ? "the type elastic does not have" : "is none");
+            known ? "the type elastic does not have" : "this server does not know");
     if ((kv->chosen || s->keys) && !tutti_optimizer_is_same(&kv->optimizer, &o))
         return tutti_server_refuse(s, note->rank, TUTTI_ERR_MISMATCH,
             "tutti_kv_set_optimizer: worker %d sets %s, but another has set %s, or with other "

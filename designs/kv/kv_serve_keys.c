@@ -41,7 +41,8 @@ static const char *fault_of(const tutti_server *s, const tutti_note *note)
     const tutti_optimizer *o = &s->kv->optimizer;
     int elastic = s->kv->rule.type == TUTTI_KV_ELASTIC;
     if (note->value[2] <= 0 || note->value[2] > UINT32_MAX) return "which no key has";
-    if (note->value[3] < 0 || note->value[3] >= TUTTI_DTYPE_COUNT) return "which is none";
+    if (note->value[3] < 0 || note->value[3] >= TUTTI_DTYPE_COUNT)
+        return "which is not a type of elements";
     tutti_dtype dtype = (tutti_dtype)note->value[3];
     return tutti_optimizer_takes(o, dtype) && !(elastic && dtype != TUTTI_F32)
                ? NULL

@@ -35,7 +35,7 @@ enum { TUTTI_OPTIMIZER_STATES = 2, TUTTI_OPTIMIZER_WORDS = 7 };
 int tutti_optimizer_states(const tutti_optimizer *optimizer);
 /* As numbers, to compare and to send; and back. */
 void tutti_optimizer_pack(const tutti_optimizer *optimizer, int64_t word[TUTTI_OPTIMIZER_WORDS]);
-/* 0: they are none that read gives. */
+/* 0 if tutti_optimizer_read cannot give these numbers. */
 int tutti_optimizer_unpack(const int64_t word[TUTTI_OPTIMIZER_WORDS], tutti_optimizer *optimizer);
 /* Whether two change values alike. */
 int tutti_optimizer_is_same(const tutti_optimizer *a, const tutti_optimizer *b);

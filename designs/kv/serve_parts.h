@@ -157,8 +157,8 @@ void tutti_server_drop_early(tutti_server *s, int client);
 
 int tutti_server_knows(const tutti_server *s, int64_t slot);
 int tutti_server_has_room(const tutti_server *s, int64_t slot);
-/* Of a flight that has ended: one whose ends had different sizes is the worker's fault. What broke off with its
- * connection is heard of as that. */
+/* Of a flight that has ended: one whose ends had different sizes is the worker's fault. A transfer that broke
+ * off with its connection is reported by the connection. */
 tutti_status tutti_server_check_landed(
     tutti_server *s, const tutti_kv_flight *flight, const char *what, int key);
 /* A note INIT. */

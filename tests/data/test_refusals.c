@@ -330,7 +330,7 @@ START_TEST(jpeg_folders)
 }
 END_TEST
 
-/* What is left out is told once for a split, by kind, with an example. */
+/* What is left out is reported once for a split, by kind, with an example. */
 START_TEST(left_out_files_are_named)
 {
     static const struct {

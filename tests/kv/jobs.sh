@@ -189,7 +189,7 @@ ln -s else "$dir/open/meet.0"
 distrusts 'meet.0: is a link'
 rm "$dir/open/meet.0"
 mkdir "$dir/open/meet.0"
-distrusts 'meet.0 is no file'
+distrusts 'meet.0 is not a regular file'
 if [ "$(id -u)" = 0 ]; then
     rmdir "$dir/open/meet.0"
     cp "$dir/open/else" "$dir/open/meet.0"
