@@ -93,10 +93,11 @@ tutti_status tutti_flight_batches(tutti_trainer *s, int train, tutti_prefetch **
 /* ---- there and back ---- */
 
 /* Waits for the next batch, or until --timeout. The other ranks, which may have to wait for this one,
- * are told why. */
+ * are told why. Where the main thread drives the collectives, theirs move only when it attends to them:
+ * often. */
 static void await_batch(tutti_trainer *s, tutti_prefetch *batches, const char *split)
 {
-    static const double moment_s = 0.1;
+    static const double moment_s = 1e-3;
     double until_s = tutti_clock_s() + s->options->timeout_s;
     if (tutti_prefetch_await(batches, 0)) return;
     snprintf(s->doing, sizeof s->doing, "waits for a batch of '%s' (format %s)", split,

@@ -7,7 +7,7 @@ listed=$(
     cd "${1:?the build folder}" && find tests -name '*.trs' | sort | while read -r trs; do
         name=${trs%.trs} log=${trs%.trs}.log
         if grep -q '^:test-result: SKIP' "$trs"; then
-            why=$(grep -av '^SKIP ' "$log" | tail -n 1)
+            why=$(grep -avE '^(SKIP |guard: took )' "$log" | tail -n 1)
             printf '  %s: %s\n' "$name" "${why:-it does not say why}"
         fi
         grep -a '^left out: ' "$log" | sort | uniq -c | while read -r times _ _ what; do
