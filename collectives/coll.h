@@ -63,7 +63,7 @@ int tutti_comm_lanes(const tutti_comm *comm);
 /* The transport's lock (tutti_transport.lock), or NULL. */
 pthread_mutex_t *tutti_comm_lock(const tutti_comm *comm);
 /* Whether its lanes do (collectives/transport/transport.h). */
-int tutti_comm_shares_seats(const tutti_comm *comm);
+int tutti_comm_shares_slots(const tutti_comm *comm);
 /* Whether those of edges do not (likewise). */
 int tutti_comm_edges_aside(const tutti_comm *comm);
 /* How many collectives have been posted on a lane: the number of the next one. */

@@ -41,7 +41,7 @@ struct tutti_coll_request {
     int lane;
     int64_t number; /* on its lane */
     int64_t moves;  /* passes that advanced it */
-    /* The transport's own: its seat, until all its partners have one; or with `whole` all of it, a
+    /* The transport's own: its device slot, until all its partners have one; or with `whole` all of it, a
      * collective of the communication library. NULL: neither */
     tutti_message *message;
     int whole;
@@ -162,9 +162,9 @@ pthread_mutex_t *tutti_comm_lock(const tutti_comm *comm)
     return comm->transport->lock;
 }
 
-int tutti_comm_shares_seats(const tutti_comm *comm)
+int tutti_comm_shares_slots(const tutti_comm *comm)
 {
-    return comm->transport->shares_seats;
+    return comm->transport->shares_slots;
 }
 
 int tutti_comm_edges_aside(const tutti_comm *comm)
@@ -417,7 +417,7 @@ static tutti_status begin(tutti_coll_request *r)
     return status;
 }
 
-/* Where lanes share seats, a collective begins when all ranks have started it. */
+/* Where lanes share device slots, a collective begins when all ranks have started it. */
 static tutti_status start(tutti_coll_request *r)
 {
     const tutti_comm *c = r->comm;
@@ -428,7 +428,7 @@ static tutti_status start(tutti_coll_request *r)
     return status || r->message ? status : begin(r);
 }
 
-/* *moved: whether it has left its seat, and begun, or has ended. */
+/* *moved: whether it has left its device slot, and begun, or has ended. */
 static tutti_status test_message(tutti_coll_request *r, int *moved)
 {
     tutti_transport *t = r->comm->transport;
@@ -544,7 +544,7 @@ tutti_status tutti_coll_progress(tutti_comm *comm, int *moved)
     return first;
 }
 
-/* After a failure, what waits in its seat gives it up, and a library's collective is cancelled;
+/* After a failure, what waits in its device slot gives it up, and a library's collective is cancelled;
  * returns whether it has to be called again. */
 static int drain_message(tutti_coll_request *r)
 {

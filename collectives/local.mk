@@ -37,7 +37,7 @@ libcore_la_SOURCES += \
 	collectives/transport/mpi_message.c \
 	collectives/transport/mpi_request.c \
 	collectives/transport/part.c \
-	collectives/transport/seats.c collectives/transport/seats.h \
+	collectives/transport/device_slots.c collectives/transport/device_slots.h \
 	collectives/transport/tcp.c collectives/transport/tcp.h \
 	collectives/transport/tcp_connect.c \
 	collectives/transport/tcp_door.c \

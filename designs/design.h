@@ -6,9 +6,9 @@
  *
  * A group of ranks has lanes of its own, and so has each edge (the messages from one rank to
  * another with one number): there "all ranks" are those of the group. No lane ever waits for
- * another, unless they share seats:
+ * another, unless they share device slots:
  *
- * LANES THAT SHARE SEATS HAVE ONE ORDER. Where what has started occupies something until its
+ * LANES THAT SHARE SLOTS HAVE ONE ORDER. Where what has started occupies something until its
  * partners have started, and all lanes of a rank have only so much of it (a GPU's processors, which
  * NCCL's kernels hold while they wait), each rank starts its collectives in one order, whatever
  * their lane, group or edge, and there is an order of all collectives of all ranks that agrees with
@@ -41,12 +41,12 @@
  * naive breaks the law, and a waiting worker is blocked. It behaves like a program that calls a
  * blocking collective inside a task; the suite of tests/deadlock fails with it.
  *
- * With shared seats, the rank's one order is that of submission (a step's may follow the agreed
+ * With shared device slots, the rank's one order is that of submission (a step's may follow the agreed
  * order; then its window is one for all lanes). Then all lanes are one *line* of the queue, and a
  * collective of a group or edge waits for its turn among all. funneled and chained have one lane,
  * so that this concerns only groups: a chain's token is handed on at the start, and a worker that
  * finds a collective before its turn leaves it to the comm thread. The static checker knows no more
- * than one seat, and refuses graphs whose ranks' orders do not agree, as those of a pipeline whose
+ * than one device slot, and refuses graphs whose ranks' orders do not agree, as those of a pipeline whose
  * edges are not aside.
  *
  * The levels hold where the starting thread also initialises MPI. In an existing MPI program
@@ -71,8 +71,8 @@ struct tutti_start_view {
     int (*ready)(const tutti_start_view *view, int n);   /* all its data depend on has ended */
     int (*started)(const tutti_start_view *view, int n); /* on this rank */
     int (*ended)(const tutti_start_view *view, int n);   /* all ranks of the group started it */
-    int one_order; /* lanes share seats, of which there may be one */
-    int (*sits)(const tutti_start_view *view, int n); /* with one_order: it takes a seat */
+    int one_order; /* lanes share device slots, of which there may be one */
+    int (*sits)(const tutti_start_view *view, int n); /* with one_order: it takes a device slot */
 };
 
 /* Who starts a design's collectives, and which of the ready ones comes first. The driver starts
@@ -97,7 +97,7 @@ extern const tutti_start_rule tutti_start_ready; /* the worker that finds one re
 extern const tutti_start_rule tutti_start_main;  /* the main thread runs a step's one by one */
 extern const tutti_start_rule *const tutti_start_rules[];
 
-/* held_back, and with one_order also what this rank submits before n, if both take seats. [P] */
+/* held_back, and with one_order also what this rank submits before n, if both take device slots. [P] */
 int tutti_start_held_back(const tutti_start_rule *rule, const tutti_start_view *view, int n);
 
 typedef struct tutti_design {

@@ -44,7 +44,7 @@ static int has_groups(const tutti_start_view *view)
     return 0;
 }
 
-/* All lower numbers have to end first; then its whole section has to be ready. Not where lanes share seats with groups:
+/* All lower numbers have to end first; then its whole section has to be ready. Not where lanes share device slots with groups:
  * what the section waits for may have its turn later. */
 static int held_back_by_section(const tutti_start_view *view, int n)
 {
@@ -70,18 +70,18 @@ const tutti_start_rule tutti_start_main = {.name = "main",
 const tutti_start_rule *const tutti_start_rules[] = {
     &tutti_start_queue, &tutti_start_ready, &tutti_start_main, NULL};
 
-/* The collective that takes a seat before n does; -1: none, or n takes none. */
-static int seated_before(const tutti_start_view *view, int n)
+/* The collective that takes a device slot before n does; -1: none, or n takes none. */
+static int starts_before(const tutti_start_view *view, int n)
 {
     int before = view->one_order && view->sits(view, n) ? n - 1 : -1;
     while (before >= 0 && !view->sits(view, before)) before--;
     return before;
 }
 
-/* The one seat is free when the one that was submitted before has ended: then so have all before that. */
+/* The one device slot is free when the one that was submitted before has ended: then so have all before that. */
 int tutti_start_held_back(const tutti_start_rule *rule, const tutti_start_view *view, int n)
 {
-    int before = seated_before(view, n);
+    int before = starts_before(view, n);
     if (before >= 0 && !view->ended(view, before)) return before;
     return rule->held_back(view, n);
 }

@@ -1,4 +1,4 @@
-#include "collectives/transport/seats.h"
+#include "collectives/transport/device_slots.h"
 #include "collectives/transport/transport.h"
 
 #include "dag/base/clock.h"
@@ -21,7 +21,7 @@ struct tutti_message {
     int eager; /* a send that owns its data and has no poster any more: freed once received */
     atomic_int ended;
     tutti_status status; /* valid once ended */
-    tutti_seat *seat;    /* not NULL: this is one, and nothing else */
+    tutti_device_slot *device_slot;    /* not NULL: this is one, and nothing else */
 };
 
 /* The messages posted to one rank, oldest first. */
@@ -35,7 +35,7 @@ struct tutti_loop_world {
     int size;
     tutti_loop_options options;
     mailbox *box;
-    tutti_seats *seats; /* NULL: there are none */
+    tutti_device_slots *device_slots; /* NULL: there are none */
 };
 
 typedef struct loop {
@@ -173,10 +173,10 @@ static tutti_status loop_sit(tutti_transport *t, int lane, int tag, const tutti_
 {
     const loop *l = (const loop *)t;
     *message = NULL;
-    if (!l->world->seats) return TUTTI_OK;
+    if (!l->world->device_slots) return TUTTI_OK;
     tutti_message *m = calloc(1, sizeof *m);
-    if (!m) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a seat");
-    tutti_status status = tutti_seats_take(l->world->seats, t->rank, lane, tag, members, &m->seat);
+    if (!m) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a device slot");
+    tutti_status status = tutti_device_slots_take(l->world->device_slots, t->rank, lane, tag, members, &m->device_slot);
     if (status)
         free(m);
     else
@@ -186,15 +186,15 @@ static tutti_status loop_sit(tutti_transport *t, int lane, int tag, const tutti_
 
 static void stand_up(const loop *l, tutti_message *message)
 {
-    tutti_seats_give(l->world->seats, message->seat);
+    tutti_device_slots_release(l->world->device_slots, message->device_slot);
     free(message);
 }
 
 static tutti_status loop_test(tutti_transport *t, tutti_message *message, int *done)
 {
     const loop *l = (const loop *)t;
-    if (message->seat) {
-        *done = atomic_load(&message->ended) || tutti_seats_met(l->world->seats, message->seat);
+    if (message->device_slot) {
+        *done = atomic_load(&message->ended) || tutti_device_slots_complete(l->world->device_slots, message->device_slot);
         if (*done) stand_up(l, message);
         return TUTTI_OK;
     }
@@ -219,7 +219,7 @@ static void unlink_from(tutti_message **list, const tutti_message *m)
 static void loop_abandon(tutti_transport *t, tutti_message *message)
 {
     mailbox *box = message->box;
-    if (message->seat) {
+    if (message->device_slot) {
         stand_up((loop *)t, message);
         return;
     }
@@ -234,7 +234,7 @@ static void loop_cancel(tutti_transport *t, tutti_message *message)
 {
     (void)t;
     mailbox *box = message->box;
-    if (message->seat) {
+    if (message->device_slot) {
         atomic_store(&message->ended, 1);
         return;
     }
@@ -284,7 +284,7 @@ tutti_status tutti_transport_loop(
                     .rank = rank,
                     .size = world->size,
                     .lanes = lanes,
-                    .shares_seats = world->seats != NULL,
+                    .shares_slots = world->device_slots != NULL,
                     .edges_aside = world->options.edges_aside,
                     .tags = (int64_t)1 << 30},
         .world = world};
@@ -307,7 +307,7 @@ tutti_status tutti_loop_world_new(
     w->options = options ? *options : (tutti_loop_options){.eager_bytes = 4096};
     w->box = box;
     tutti_status status =
-        w->options.seats ? tutti_seats_new(size, w->options.seats, &w->seats) : TUTTI_OK;
+        w->options.device_slots ? tutti_device_slots_new(size, w->options.device_slots, &w->device_slots) : TUTTI_OK;
     if (status) {
         free(w);
         free(box);
@@ -334,7 +334,7 @@ void tutti_loop_world_free(tutti_loop_world *world)
         release_all(world->box[r].recvs);
         pthread_mutex_destroy(&world->box[r].lock);
     }
-    tutti_seats_free(world->seats);
+    tutti_device_slots_free(world->device_slots);
     free(world->box);
     free(world);
 }

@@ -3,7 +3,7 @@
  * tags. So messages of edges are in main memory.
  *
  * Each of the first lanes, and each that is added for a group, has a communicator and a stream of its own. Kernels of
- * NCCL hold processors of the GPU until all ranks have launched theirs: lanes share seats. */
+ * NCCL hold processors of the GPU until all ranks have launched theirs: lanes share device slots. */
 #include "collectives/transport/nccl_parts.h"
 
 #include "dag/base/clock.h"

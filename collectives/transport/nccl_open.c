@@ -125,7 +125,7 @@ tutti_status tutti_transport_nccl(
             .device = options->device,
             .timeout_s = options->timeout_s};
         n->base.ops = &tutti_nccl_ops;
-        n->base.shares_seats = 1;
+        n->base.shares_slots = 1;
         n->base.edges_aside = 1;
         n->base.takes_devices = 1;
         status = connect(n, options->lanes, mine, all);

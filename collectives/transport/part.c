@@ -45,7 +45,7 @@ static tutti_status part_sit(
     const part *p = (const part *)t;
     (void)members; /* NULL: a part has none of its own */
     *message = NULL;
-    if (!p->whole->ops->sit || !t->shares_seats) return TUTTI_OK;
+    if (!p->whole->ops->sit || !t->shares_slots) return TUTTI_OK;
     return p->whole->ops->sit(
         p->whole, lane_of(p, lane), tag_of(p, lane, tag), &p->members, message);
 }
@@ -177,7 +177,7 @@ tutti_status tutti_transport_part(
         .size = m->size,
         .lanes = given->lanes,
         .near = whole->near,
-        .shares_seats = whole->shares_seats && !(m->key < 0 && whole->edges_aside),
+        .shares_slots = whole->shares_slots && !(m->key < 0 && whole->edges_aside),
         .takes_devices = whole->takes_devices && !shared,
         .tags = shared ? whole->tags / channels : whole->tags,
         .lock = whole->lock};

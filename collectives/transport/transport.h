@@ -11,7 +11,7 @@
  *
  *   { cancel }* -> { test, sweep }* until all are done
  *
- * Lanes may *share seats*: a collective that this rank has started then occupies something until all
+ * Lanes may *share device slots*: a collective that this rank has started then occupies something until all
  * its partners have started theirs, and there is room for few. So what is started on one lane can
  * keep what is started on another from beginning, and all ranks have to start the collectives of all
  * their lanes in one order (designs/design.h).
@@ -68,9 +68,9 @@ typedef struct tutti_transport_ops {
     void (*sweep)(tutti_transport *t, int first, int lanes);
     /* Abandons a message whose partner will not come. A send's buffer may be read until close. */
     void (*abandon)(tutti_transport *t, tutti_message *message);
-    /* Before the messages of a collective, where lanes share seats: it takes one. The message ends
-     * when all members have one, on the same lane and with the same tag, and seats are free again;
-     * the collective's own messages follow then. NULL: the transport has no seats. members NULL:
+    /* Before the messages of a collective, where lanes share device slots: it takes one. The message ends
+     * when all members have one, on the same lane and with the same tag, and device slots are free again;
+     * the collective's own messages follow then. NULL: the transport has no device slots. members NULL:
      * all ranks. */
     tutti_status (*sit)(tutti_transport *t, int lane, int tag, const tutti_members *members,
         tutti_message **message);
@@ -101,7 +101,7 @@ struct tutti_transport {
     const tutti_transport_ops *ops;
     int rank, size, lanes;
     int near;         /* all ranks share one machine's memory; the same on every rank */
-    int shares_seats; /* its lanes do; the same on every rank */
+    int shares_slots; /* its lanes do; the same on every rank */
     int edges_aside;  /* but edges do not: they go another way, and occupy nothing; likewise */
     int64_t tags;     /* tags are 0 ... tags-1 */
     /* it takes the memory of devices, for messages only with `local`; else all buffers are main
@@ -156,7 +156,7 @@ tutti_status tutti_transport_mpi_pieces(
  * memory goes through `whole`, which is owned from here on, also on failure. Buffers of GPU memory are
  * this rank's GPU's, and ready when a collective is started. Of these, allreduce, broadcast, reduce,
  * allgather and reduce-scatter are known, of types and operators that NCCL has (UNSUPPORTED
- * otherwise), of all ranks and of groups. Lanes share seats, but edges do not, whose messages are in
+ * otherwise), of all ranks and of groups. Lanes share device slots, but edges do not, whose messages are in
  * main memory. Closing waits, at most timeout_s, until no other rank needs this one.
  * On all ranks: USAGE if two ranks have the same GPU, or there are more than TUTTI_NCCL_MOST_LANES
  * lanes; TIMEOUT, COMM, NOMEM; UNSUPPORTED without NCCL. */
@@ -185,12 +185,12 @@ typedef struct tutti_loop_options {
     /* messages arrive up to this much later, drawn from seed, so they overtake each other */
     double delay_s;
     uint64_t seed;
-    /* the lanes of a rank share so many seats; 0: they share nothing */
-    int seats;
+    /* the lanes of a rank share so many device slots; 0: they share nothing */
+    int device_slots;
     int edges_aside; /* but edges take none */
 } tutti_loop_options;
 
-/* options NULL: 4096 eager bytes, no delay, no seats. */
+/* options NULL: 4096 eager bytes, no delay, no device slots. */
 tutti_status tutti_loop_world_new(
     int size, const tutti_loop_options *options, tutti_loop_world **world);
 /* Every transport over it must have been closed. Accepts NULL. */

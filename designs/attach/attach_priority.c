@@ -8,7 +8,7 @@
 static void warn_if_ignored(tutti_session *s)
 {
     const tutti_design *design = tutti_exchange_design(s->exchange);
-    int shares = tutti_exchange_shares_seats(s->exchange);
+    int shares = tutti_exchange_shares_slots(s->exchange);
     if (s->warned || s->rank || (design->start->reorders && !shares)) return;
     s->warned = 1;
     if (shares) {

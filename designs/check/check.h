@@ -11,7 +11,7 @@
  *
  *   missing    a rank never starts a collective that another rank of its group starts
  *   order      the ranks' n-th collectives on a lane differ; or nothing orders two of them, on a
- *              lane or on lanes that share seats
+ *              lane or on lanes that share device slots
  *   kind, type, count, root, operator, priority    the n-th collectives agree in name but not in
  *              this
  *   token      a collective's end is never reported, so what waits for it never runs
@@ -20,7 +20,7 @@
  *              rank that has no worker left
  *
  * A collective is assumed to end when every rank of its group has started it: what MPI guarantees,
- * and no more; where it takes a seat, when it has one on every rank, and a rank has only one. Then
+ * and no more; where it takes a device slot, when it has one on every rank, and a rank has only one. Then
  * token and cycle are exact. workers is exact, by exploration, while there are
  * few states; beyond that it is the bound W > K(P-1)/P, where K is the largest number of mutually
  * unordered collectives (also exact if all ranks have the same dependencies and one group).
@@ -109,7 +109,7 @@ typedef struct tutti_check {
     int ranks, groups;
     tutti_check_rank *rank;
     tutti_check_group *group; /* 0: all ranks */
-    int shares_seats;         /* the ranks' lanes do (designs/design.h); set by the user */
+    int shares_slots;         /* the ranks' lanes do (designs/design.h); set by the user */
     int edges_aside;          /* but edges do not; likewise */
 } tutti_check;
 

@@ -216,7 +216,7 @@ void tutti_check_tokens(const tutti_check *check, tutti_verdict *verdict)
 static tutti_status judge_waits(
     const tutti_check *check, const tutti_design *design, tutti_verdict *verdict)
 {
-    int one_order = check->shares_seats && !design->unsafe;
+    int one_order = check->shares_slots && !design->unsafe;
     tutti_check_match match;
     tutti_status status = tutti_check_match_new(check, &match);
     if (status) return status;
@@ -251,7 +251,7 @@ tutti_status tutti_check_judge(
     tutti_check_lanes(check, &v);
     if (!v.clause) tutti_check_pairs(check, &v);
     /* here only the graph keeps the order of a lane, or of all lanes */
-    int any_lane = check->shares_seats && design->unsafe;
+    int any_lane = check->shares_slots && design->unsafe;
     if (!v.clause && design->start->at_once) status = tutti_check_overtaking(check, any_lane, &v);
     if (!v.clause) tutti_check_tokens(check, &v);
     if (!v.clause && !status) status = judge_waits(check, design, &v);

@@ -31,13 +31,13 @@ tutti_status tutti_check_closure(const tutti_check_rank *rank, uint64_t **above,
     return TUTTI_OK;
 }
 
-/* Whether a collective takes a seat. */
+/* Whether a collective takes a device slot. */
 static int sits(const tutti_check *check, const tutti_check_coll *c)
 {
-    return check->shares_seats && !(check->edges_aside && check->group[c->group].edge);
+    return check->shares_slots && !(check->edges_aside && check->group[c->group].edge);
 }
 
-/* The collective before this one on its lane, or, if both take seats, on any; -1: none. */
+/* The collective before this one on its lane, or, if both take device slots, on any; -1: none. */
 static int previous(const tutti_check *check, int rank, int n, int any_lane)
 {
     const tutti_check_coll *coll = check->rank[rank].coll, *c = &coll[n];
@@ -71,7 +71,7 @@ static tutti_status check_rank_order(
             "nothing orders '%s' and '%s' (sequence %d and %d) on %s: rank %d can start one first "
             "and another rank the other",
             r->coll[before].name, r->coll[n].name, before, n,
-            any_lane ? "lanes that share seats"
+            any_lane ? "lanes that share device slots"
                      : tutti_check_lane_name(check, &r->coll[n], lane, sizeof lane),
             rank);
     }

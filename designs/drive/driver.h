@@ -9,7 +9,7 @@
  * comparison, over the same transport. So nothing of one ever waits for another. The driver of all
  * ranks is the *root*: it passes over its parts, records what they do, and fails with them. A
  * part's *slot* is its number on this rank; slots of groups are the same on all ranks. Only where
- * lanes share seats do parts wait for each other: each collective of a rank that takes one has a
+ * lanes share device slots do parts wait for each other: each collective of a rank that takes one has a
  * *turn* to start.
  *
  * Locks: `comm` (protects calls on the communicator; the transport's lock, if it has one) is taken
@@ -49,7 +49,7 @@ typedef struct tutti_driver_options {
     tutti_verify_options verify; /* how ranks compare their collectives over control */
     /* Need control, and a start rule that reorders; ignored with one_order. */
     tutti_priority_options priorities;
-    /* Lanes share seats (designs/design.h): what this rank starts, on whatever lane, also of groups
+    /* Lanes share device slots (designs/design.h): what this rank starts, on whatever lane, also of groups
      * and of edges that share them, starts in the order in which it was reserved. */
     int one_order;
     /* Called from any thread after an entry became ready or was started elsewhere: the passing

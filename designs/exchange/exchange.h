@@ -35,7 +35,7 @@ typedef struct tutti_exchange_options {
     int64_t chunk_bytes;
     tutti_order_options order; /* the agreed order of a step's collectives; off: program order */
     /* Priorities of places, for what is not in a graph; window 0: four chunks. Not with `order`.
-     * Ignored where the start rule does not reorder, and where lanes share seats. */
+     * Ignored where the start rule does not reorder, and where lanes share device slots. */
     tutti_priority_options priorities;
     const char *comm_core; /* of the comm thread, designs/thread/comm_core.h; NULL: "none" */
     int workers;           /* per rank; comm_core "auto" leaves each a core; 0: 1 */
@@ -46,8 +46,8 @@ typedef struct tutti_exchange_options {
     /* 1: tutti_exchange_reopen follows; MPI starts and ends on a dedicated thread, with
      * SERIALIZED. */
     int reopens;
-    /* 1: lanes share seats (designs/design.h), also where the transport does not say so */
-    int shares_seats;
+    /* 1: lanes share device slots (designs/design.h), also where the transport does not say so */
+    int shares_slots;
     int edges_aside;  /* likewise: but edges do not */
     int messages;     /* 1: there is a lane for edges, and for groups (tutti_exchange_group) */
     int manual;       /* 1: no thread; the caller calls tutti_exchange_pass (explorers) */
@@ -108,8 +108,8 @@ void tutti_exchange_explain(tutti_exchange *exchange, tutti_status status);
 int tutti_exchange_rank(const tutti_exchange *exchange);
 int tutti_exchange_size(const tutti_exchange *exchange);
 int tutti_exchange_lanes(const tutti_exchange *exchange);
-/* Whether lanes share seats: then priorities are ignored (tutti_exchange_options.priorities). */
-int tutti_exchange_shares_seats(const tutti_exchange *exchange);
+/* Whether lanes share device slots: then priorities are ignored (tutti_exchange_options.priorities). */
+int tutti_exchange_shares_slots(const tutti_exchange *exchange);
 const char *tutti_exchange_algorithm(const tutti_exchange *exchange); /* "auto", "ring", ... */
 const tutti_design *tutti_exchange_design(const tutti_exchange *exchange);
 /* The thread level that MPI granted; SINGLE over a loop transport. */

@@ -41,8 +41,8 @@ tutti_status tutti_exchange_place(tutti_exchange *exchange, tutti_graph *graph, 
         .edge = edge_for_marks,
         .ctx = exchange};
     int alone = tutti_exchange_size(exchange) == 1;
-    /* where lanes share seats, groups that the check would refuse hang */
-    int must = o->verify != TUTTI_VERIFY_OFF || tutti_exchange_shares_seats(exchange);
+    /* where lanes share device slots, groups that the check would refuse hang */
+    int must = o->verify != TUTTI_VERIFY_OFF || tutti_exchange_shares_slots(exchange);
     *checks = !alone && must && !o->manual;
     if (alone) return tutti_marks_alone(graph);
     tutti_status status = tutti_marks_turn(graph, &marks);
@@ -132,7 +132,7 @@ static tutti_status judge(
     int size = tutti_exchange_size(x);
     tutti_status status = tutti_check_new(size, &check);
     if (status) return status;
-    check->shares_seats = tutti_exchange_shares_seats(x);
+    check->shares_slots = tutti_exchange_shares_slots(x);
     check->edges_aside = tutti_comm_edges_aside(tutti_comm_thread_comm(x->thread));
     for (int r = 0; r < size && !status; r++) {
         check->rank[r].workers = workers;

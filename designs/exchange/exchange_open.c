@@ -151,7 +151,7 @@ static tutti_status setup(void *ctx, tutti_comm **comm, tutti_control **control)
     tutti_status status = open_transport(x, &transport);
     tutti_deadline_close(deadline);
     if (status) return status;
-    transport->shares_seats |= x->options.shares_seats;
+    transport->shares_slots |= x->options.shares_slots;
     transport->edges_aside |= x->options.edges_aside;
     tutti_comm_options options = {
         .algorithm = x->options.algorithm, .lanes = x->options.lanes, .depth = x->options.depth};
@@ -370,9 +370,9 @@ int tutti_exchange_size(const tutti_exchange *exchange)
     return tutti_comm_size(tutti_comm_thread_comm(exchange->thread));
 }
 
-int tutti_exchange_shares_seats(const tutti_exchange *exchange)
+int tutti_exchange_shares_slots(const tutti_exchange *exchange)
 {
-    return tutti_comm_shares_seats(tutti_comm_thread_comm(exchange->thread));
+    return tutti_comm_shares_slots(tutti_comm_thread_comm(exchange->thread));
 }
 
 int tutti_exchange_lanes(const tutti_exchange *exchange)

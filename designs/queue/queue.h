@@ -12,7 +12,7 @@
  *
  *   ready: fresh --report--> reported --grant--> granted --take--> started
  *
- * A *line* is what starts in one order: a lane, or, where the ranks' lanes share seats
+ * A *line* is what starts in one order: a lane, or, where the ranks' lanes share device slots
  * (designs/design.h), all lanes together. Its window is that of the line, too.
  *
  * Reserve, ready, start and forget take amortised constant time. tutti_queue_oldest, for reports,

@@ -120,7 +120,7 @@ static tutti_status set_up(tutti_comm_thread *t)
         .control = t->control,
         .verify = t->options.verify,
         .priorities = t->options.priorities,
-        .one_order = !status && t->options.one_order && tutti_comm_shares_seats(t->comm),
+        .one_order = !status && t->options.one_order && tutti_comm_shares_slots(t->comm),
         .wake = wake,
         .tick = tick,
         .part = t->options.part ? open_part : NULL,

@@ -18,7 +18,7 @@ typedef struct tutti_comm_thread tutti_comm_thread;
 
 typedef struct tutti_comm_thread_options {
     const tutti_start_rule *start;
-    int one_order;    /* 1: where lanes share seats, this rank starts all in one order */
+    int one_order;    /* 1: where lanes share device slots, this rank starts all in one order */
     int threads;      /* 1: a dedicated thread (never if main drives); 0: the caller passes */
     int setup_aside;  /* 1: without a dedicated thread, setup runs on one, to have its deadline */
     double timeout_s; /* of one call */

@@ -148,9 +148,9 @@ static tutti_status read_workers(reader *r)
     return case_read_int(&r->words, "workers", 1, 64, &r->c->workers);
 }
 
-static tutti_status read_seats(reader *r)
+static tutti_status read_slots(reader *r)
 {
-    return case_read_int(&r->words, "seats", 1, CASE_MOST_TENSORS, &r->c->seats);
+    return case_read_int(&r->words, "device_slots", 1, CASE_MOST_TENSORS, &r->c->device_slots);
 }
 
 static tutti_status read_edges(reader *r)
@@ -361,7 +361,7 @@ static const struct directive {
     {"ranks", read_ranks, 0, 0},
     {"workers", read_workers, 0, 0},
     {"lanes", read_lanes, 0, 0},
-    {"seats", read_seats, 0, 0},
+    {"device_slots", read_slots, 0, 0},
     {"edges", read_edges, 0, 0},
     {"verdict", read_verdict, 0, 0},
     {"verify", read_verify, 0, 0},

@@ -68,7 +68,7 @@ typedef struct deadlock_case {
     char diagnosis[CASE_LINE];
     const tutti_design *design;
     int ranks, workers, lanes;
-    int seats; /* that a rank's lanes share; 0: they share nothing */
+    int device_slots; /* that a rank's lanes share; 0: they share nothing */
     int edges_aside; /* edges take none of them */
     int nok; /* the verdict: 1 wrong, 0 right */
     /* The broken clause of the ordering law (designs/check/check.h); "" if right. */

@@ -66,7 +66,7 @@ static tutti_status translate_case(const deadlock_case *c, program_setting *s)
         .ranks = c->ranks,
         .workers = c->workers,
         .lanes = c->lanes,
-        .seats = c->seats,
+        .device_slots = c->device_slots,
         .edges_aside = c->edges_aside,
         .eager_bytes = (size_t)large_count,
         .verify = tutti_verify_mode_find(c->verify),

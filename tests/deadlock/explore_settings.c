@@ -205,7 +205,7 @@ static void draw_part(dice *d, const program_setting *s, int k, program_collecti
 }
 
 /* Appends to each rank's program its collectives of groups and edges, those of one group in one order, the groups
- * mixed in an order of the rank's own, but in one where lanes share seats. Some wait for a collective of all ranks. */
+ * mixed in an order of the rank's own, but in one where lanes share device slots. Some wait for a collective of all ranks. */
 static tutti_status mix_parts(
     dice *d, const program_setting *s, int r, const program_collective made[], int n, program *p)
 {
@@ -215,7 +215,7 @@ static tutti_status mix_parts(
     if (!more) return tutti_fail(TUTTI_ERR_NOMEM, "explorer: no memory");
     p->collective = more;
     for (int left = n; left; left--) {
-        int k = s->seats ? 0 : dice_below(d, n);
+        int k = s->device_slots ? 0 : dice_below(d, n);
         while (done[k]) k = (k + 1) % n;
         for (int i = 0; i < k; i++)
             if (!done[i] && made[i].group == made[k].group) k = i;
@@ -263,12 +263,12 @@ static tutti_status draw_groups(uint64_t seed, program_setting *s)
     return status;
 }
 
-/* In some settings without an agreed order; where messages take seats, no order of all collectives would do. */
+/* In some settings without an agreed order; where messages take device slots, no order of all collectives would do. */
 static tutti_status draw_pipeline(uint64_t seed, program_setting *s)
 {
     dice d = {.seed = wire_mix(seed, 11)};
     if (s->ordered || s->ranks < 2 || dice_below(&d, 3)) return TUTTI_OK;
-    if (s->seats && !s->edges_aside) return TUTTI_OK;
+    if (s->device_slots && !s->edges_aside) return TUTTI_OK;
     return explore_add_pipeline(wire_mix(seed, 12), s);
 }
 
@@ -276,12 +276,12 @@ static tutti_status draw_pipeline(uint64_t seed, program_setting *s)
 static tutti_status draw_strategy(uint64_t seed, program_setting *s)
 {
     dice d = {.seed = wire_mix(seed, 13)};
-    if (s->ranks < 2 || s->seats || dice_below(&d, 3)) return TUTTI_OK;
+    if (s->ranks < 2 || s->device_slots || dice_below(&d, 3)) return TUTTI_OK;
     return explore_add_strategy(wire_mix(seed, 14), s);
 }
 
-/* In a quarter of the settings lanes share 1 to 3 seats. */
-static int draw_seats(uint64_t seed)
+/* In a quarter of the settings lanes share 1 to 3 device slots. */
+static int draw_slots(uint64_t seed)
 {
     dice d = {.seed = wire_mix(seed, 15)};
     return dice_below(&d, 4) ? 0 : 1 + dice_below(&d, 3);
@@ -310,8 +310,8 @@ tutti_status explore_draw(uint64_t seed, program_setting *setting)
     s.verify = verify == 0 ? TUTTI_VERIFY_FULL : verify == 1 ? TUTTI_VERIFY_ON : TUTTI_VERIFY_OFF;
     s.eager_bytes = dice_below(&d, 2) ? 4096 : (size_t)dice_below(&d, 64);
     s.order_seed = wire_mix(seed, 7);
-    s.seats = draw_seats(seed);
-    s.edges_aside = s.seats && draw_edges_aside(seed);
+    s.device_slots = draw_slots(seed);
+    s.edges_aside = s.device_slots && draw_edges_aside(seed);
     tutti_status status = begin(&s, 1 + dice_below(&d, 6), 1 + dice_below(&d, 3));
     s.chunk_bytes = dice_below(&d, 2) ? 0 : 8 + dice_below(&d, 40);
     s.ordered = dice_below(&d, 2);
@@ -357,9 +357,10 @@ void explore_print(const char *title, const explore_result *r, double began_s)
 char *explore_describe(const program_setting *s, char *text, size_t size)
 {
     snprintf(text, size,
-        "%s, %d ranks, %d workers, %d lanes of depth %d, %d seats%s, %s, %d collectives, %d steps, "
+        "%s, %d ranks, %d workers, %d lanes of depth %d, %d device slots%s, %s, %d collectives, %d "
+        "steps, "
         "verify %s, chunks of %lld bytes, %s order%s, %d groups and edges",
-        s->design->name, s->ranks, s->workers, s->lanes, s->depth, s->seats,
+        s->design->name, s->ranks, s->workers, s->lanes, s->depth, s->device_slots,
         s->edges_aside ? " (edges aside)" : "", s->algorithm ? s->algorithm : "auto",
         s->program[0].n, s->program[0].steps, tutti_verify_mode_name(s->verify),
         (long long)s->chunk_bytes, s->ordered ? "agreed" : "program",

@@ -82,7 +82,7 @@ static tutti_status open_exchange(judge *j, int slot[])
         .unsafe = 1,
         .verify = tutti_verify_mode_find(c->verify),
         .priorities = {.on = c->priorities, .window = 1},
-        .shares_seats = c->seats > 0,
+        .shares_slots = c->device_slots > 0,
         .edges_aside = c->edges_aside,
         .messages = c->groups > 1,
         .timeout_s = 10 * j->deadline_s};
@@ -117,9 +117,9 @@ static void set_up(judge *j, outcome *o)
     if (!status && j->program) deadlock_rank_connect(j->program, j->exchange, slot);
 }
 
-/* MPI has no seats that a wrong order could fill for ever: the exchange has to refuse the whole graph, with its
+/* MPI has no device slots that a wrong order could fill for ever: the exchange has to refuse the whole graph, with its
  * groups. */
-static void check_seats(judge *j, outcome *o)
+static void check_slots(judge *j, outcome *o)
 {
     tutti_verdict verdict = {0};
     if (!j->exchange) return;
@@ -134,8 +134,8 @@ static void check_seats(judge *j, outcome *o)
 /* The comparison before the first step, of the collectives of all ranks. */
 static void check(judge *j, outcome *o)
 {
-    if (j->c->seats) {
-        check_seats(j, o);
+    if (j->c->device_slots) {
+        check_slots(j, o);
         return;
     }
     if (!strcmp(j->c->verify, "off") || !j->exchange) return;

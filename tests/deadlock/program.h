@@ -59,7 +59,7 @@ typedef struct program_setting {
     int ranks, workers, lanes;
     const char *algorithm; /* NULL: auto */
     size_t eager_bytes;    /* of the loop transport */
-    int seats;             /* likewise; 0: lanes share nothing */
+    int device_slots;      /* likewise; 0: lanes share nothing */
     int edges_aside;       /* likewise: edges take none of them */
     int depth;             /* of a lane: collectives in flight; 0: the default */
     tutti_verify_mode verify;

@@ -480,7 +480,7 @@ static tutti_status check_rank(const deadlock_case *c, int rank, tutti_check *ch
     for (int s = 0; s < program->steps && !status; s++)
         status = tutti_check_submit(check, rank, r->whole.graph, SECTION_STEP, group_in_case, NULL);
     check->rank[rank].workers = c->workers;
-    check->shares_seats = c->seats > 0;
+    check->shares_slots = c->device_slots > 0;
     check->edges_aside = c->edges_aside;
     for (int n = 0; n < check->rank[rank].colls && !status; n++)
         check->rank[rank].coll[n].lost = program->op[n % program->ops].lost;

@@ -249,7 +249,7 @@ static deadlock_case *draw_case(dice *d, const tutti_design *custom, char text[T
     say(text, "lanes %d\nsteps %d\ngroup g 0 1\n",
         design->many_lanes ? naive ? 4 : 1 + roll(d, 2) : 1, steps);
     /* what nothing orders is refused in the naive design, also where no other rank has both */
-    if (!naive && roll(d, 2)) say(text, "seats 1\n%s", roll(d, 2) ? "edges aside\n" : "");
+    if (!naive && roll(d, 2)) say(text, "device_slots 1\n%s", roll(d, 2) ? "edges aside\n" : "");
     plan other = p;
     if (odd >= 0) disturb(d, &other);
     for (int r = 0; r < P; r++) write_program(r == odd ? &other : &p, r, text);

@@ -173,18 +173,18 @@ START_TEST(every_schedule_on_shallow_lanes_ends_right)
 }
 END_TEST
 
-/* All lanes share one seat, or two. */
-START_TEST(every_schedule_with_shared_seats_ends_right)
+/* All lanes share one device slot, or two. */
+START_TEST(every_schedule_with_shared_slots_ends_right)
 {
     const tutti_design *design = tutti_designs[_i];
     double began_s = tutti_clock_s();
     explore_result all = {0};
     if (design->unsafe) return;
-    for (int seats = 1; seats <= 2; seats++) {
+    for (int device_slots = 1; device_slots <= 2; device_slots++) {
         program_setting setting;
         ck_assert_ok(explore_sums(design, 2, 3, 1, 0, &setting));
         setting.lanes = design->many_lanes ? 3 : 1;
-        setting.seats = seats;
+        setting.device_slots = device_slots;
         explore(&setting, INT64_MAX, 0, &all);
         program_clear(&setting);
     }
@@ -221,7 +221,7 @@ static void cross_messages(program_setting *s)
     }
 }
 
-/* Messages that take no seat: crossed ones, and those of pipelines, beside a sum that takes one. */
+/* Messages that take no device slot: crossed ones, and those of pipelines, beside a sum that takes one. */
 START_TEST(messages_aside_have_no_turn)
 {
     const tutti_design *design = tutti_designs[_i];
@@ -231,7 +231,7 @@ START_TEST(messages_aside_have_no_turn)
     for (uint64_t seed = 0; seed <= 2; seed++) {
         program_setting setting;
         ck_assert_ok(explore_sums(design, 2, 1, 1, 0, &setting));
-        setting.seats = setting.edges_aside = 1;
+        setting.device_slots = setting.edges_aside = 1;
         setting.eager_bytes = 0;
         if (seed)
             ck_assert_ok(explore_add_pipeline(seed, &setting));
@@ -245,20 +245,20 @@ START_TEST(messages_aside_have_no_turn)
 }
 END_TEST
 
-/* Workers enough for all, but a seat too few for two collectives that start in any order. */
-START_TEST(naive_hangs_on_shared_seats)
+/* Workers enough for all, but a device slot too few for two collectives that start in any order. */
+START_TEST(naive_hangs_on_shared_slots)
 {
-    for (int seats = 1; seats <= 2; seats++) {
+    for (int device_slots = 1; device_slots <= 2; device_slots++) {
         program_setting setting;
         explore_result all = {0};
         double began_s = tutti_clock_s();
         ck_assert_ok(explore_sums(tutti_design_find("naive"), 2, 2, 1, 0, &setting));
         setting.workers = setting.lanes = 2;
-        setting.seats = seats;
+        setting.device_slots = device_slots;
         explore(&setting, INT64_MAX, 0, &all);
         program_clear(&setting);
-        explore_print("naive, shared seats", &all, began_s);
-        ck_assert_int_eq(all.hangs > 0, seats == 1);
+        explore_print("naive, shared device slots", &all, began_s);
+        ck_assert_int_eq(all.hangs > 0, device_slots == 1);
         ck_assert_int_eq(all.wrong + all.mismatches + all.errors, 0);
     }
 }
@@ -490,9 +490,9 @@ int main(void)
     tcase_add_loop_test(tcase, settings_have_groups_and_edges, 0, designs);
     tcase_add_loop_test(tcase, every_schedule_of_a_small_case_ends_right, 0, designs);
     tcase_add_loop_test(tcase, every_schedule_on_shallow_lanes_ends_right, 0, designs);
-    tcase_add_loop_test(tcase, every_schedule_with_shared_seats_ends_right, 0, designs);
+    tcase_add_loop_test(tcase, every_schedule_with_shared_slots_ends_right, 0, designs);
     tcase_add_loop_test(tcase, messages_aside_have_no_turn, 0, designs);
-    tcase_add_test(tcase, naive_hangs_on_shared_seats);
+    tcase_add_test(tcase, naive_hangs_on_shared_slots);
     tcase_add_loop_test(tcase, every_schedule_with_another_order_ends_right, 0, 2);
     tcase_add_loop_test(tcase, every_schedule_with_priorities_ends_right, 0, 2);
     tcase_add_loop_test(tcase, every_schedule_of_a_pipeline_ends_right, 0, designs);

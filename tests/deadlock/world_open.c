@@ -205,7 +205,7 @@ tutti_status world_open(const program_setting *setting, world **opened)
     if (!w) return tutti_fail(TUTTI_ERR_NOMEM, "world: no memory");
     w->setting = setting;
     const tutti_loop_options loop = {.eager_bytes = setting->eager_bytes,
-        .seats = setting->seats,
+        .device_slots = setting->device_slots,
         .edges_aside = setting->edges_aside};
     tutti_status status = oracle_new(setting, &w->oracle);
     if (!status) status = tutti_loop_world_new(setting->ranks, &loop, &w->loop);

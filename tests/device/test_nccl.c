@@ -463,7 +463,7 @@ static void run_design(const char *design, int size, int swaps, rank r[])
     tutti_loop_world_free(world);
 }
 
-/* The ranks' sums become ready in different orders, on three communicators, and a GPU has one seat. */
+/* The ranks' sums become ready in different orders, on three communicators, and a GPU has one device slot. */
 START_TEST(designs_start_in_one_order)
 {
     static const char *const designs[] = {"funneled", "concurrent"};

@@ -1,7 +1,7 @@
 /* The fake NCCL: a libnccl.so.2 on the fake device.
  *
  * Ranks are threads or processes of one machine; those of a communicator share a piece of memory, whose name is its
- * unique id. A collective that reaches the head of its stream takes one of its device's seats, in the order in which
+ * unique id. A collective that reaches the head of its stream takes one of its device's device slots, in the order in which
  * collectives were launched there, and keeps it until all ranks' have one and it is done. So ranks that launch in
  * different orders on two communicators deadlock, as they may on a GPU. Sums are added in the order of ranks.
  * Communicators do not block: a call returns ncclInProgress, and is only over when ncclCommGetAsyncError has been asked
@@ -80,8 +80,8 @@ typedef struct operation {
 } operation;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects what follows */
-static long tickets[MOST_DEVICES], next_seated[MOST_DEVICES];
-static int seated[MOST_DEVICES];
+static long tickets[MOST_DEVICES], next_resident[MOST_DEVICES];
+static int resident[MOST_DEVICES];
 
 static int setting(const char *variable, int otherwise)
 {
@@ -89,7 +89,7 @@ static int setting(const char *variable, int otherwise)
     return text ? atoi(text) : otherwise;
 }
 
-static int seats(void)
+static int device_slots(void)
 {
     return setting("TUTTI_FAKE_NCCL_SEATS", 1);
 }
@@ -216,9 +216,9 @@ static int sit_down(operation *o)
 {
     int device = o->comm->device;
     pthread_mutex_lock(&lock);
-    if (next_seated[device] == o->ticket && seated[device] < seats()) {
-        next_seated[device]++;
-        seated[device]++;
+    if (next_resident[device] == o->ticket && resident[device] < device_slots()) {
+        next_resident[device]++;
+        resident[device]++;
         o->sits = 1;
     }
     pthread_mutex_unlock(&lock);
@@ -229,9 +229,9 @@ static void leave(operation *o)
 {
     pthread_mutex_lock(&lock);
     if (o->sits)
-        seated[o->comm->device]--;
-    else if (next_seated[o->comm->device] == o->ticket)
-        next_seated[o->comm->device]++;
+        resident[o->comm->device]--;
+    else if (next_resident[o->comm->device] == o->ticket)
+        next_resident[o->comm->device]++;
     else
         fake_fail("NCCL: an operation was aborted behind one that was not");
     pthread_mutex_unlock(&lock);
@@ -251,12 +251,12 @@ static int is_equal(const struct ncclComm *c)
     return 1;
 }
 
-/* Those that were launched before it end first, so that seats are left in order. */
+/* Those that were launched before it end first, so that device slots are left in order. */
 static int end_aborted(operation *o)
 {
     int turn;
     pthread_mutex_lock(&lock);
-    turn = o->sits || next_seated[o->comm->device] == o->ticket;
+    turn = o->sits || next_resident[o->comm->device] == o->ticket;
     pthread_mutex_unlock(&lock);
     if (!turn) return 0;
     leave(o);

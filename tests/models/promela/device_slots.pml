@@ -1,4 +1,4 @@
-/* Lanes that share seats: designs/drive/driver_start.c (turns), collectives/transport/seats.c (the seats of a device).
+/* Lanes that share device slots: designs/drive/driver_start.c (turns), collectives/transport/device_slots.c (the device slots of a device).
  *
  *   all ranks      a(lane 0)  b(lane 1)  e(lane 0)       a rank's program, and the order in which it starts: a c b d g e,
  *   ranks 0 and 1  c                                     of these what it takes part in
@@ -8,15 +8,15 @@
  *                  computed from w on rank 0, and from v on rank 1
  *
  * What is ready starts when all that precedes it in the rank's program has started, whatever its lane or group; it goes to the
- * end of its rank's line. The first SEATS of a line sit. What sits on all its ranks leaves all its seats, and has ended. A
- * message has no turn, takes no seat, and has ended when both ranks have started it.
+ * end of its rank's line. The first SLOTS of a line sit. What sits on all its ranks leaves all its device slots, and has ended. A
+ * message has no turn, takes no device slot, and has ended when both ranks have started it.
  *
  *   LANES_APART     a rank starts what is ready; only each lane, and each group, has an order
  *   GROUPS_APART    a group does not wait for its turn; all lanes of all ranks have one order
  *   EDGES_IN_TURN   a message waits for its turn, too
  *   PROGRAMS_DIFFER rank 1 calls d before c, rank 2 g before d, rank 0 c before g: no order agrees with all of these */
-#ifndef SEATS
-#define SEATS 1
+#ifndef SLOTS
+#define SLOTS 1
 #endif
 #define P 3
 #define KINDS 8
@@ -47,7 +47,7 @@ typedef Rank {
 };
 Rank rank[P];
 #define R rank[r]
-byte left; /* set: collectives that have left their seats */
+byte left; /* set: collectives that have left their device slots */
 
 #define bit_of(c) (1 << c)
 #define has_left(c) (left & bit_of(c))
@@ -67,7 +67,7 @@ byte left; /* set: collectives that have left their seats */
 #define is_ahead(r, c, o) (rank[r].when[o] && rank[r].when[o] < rank[r].when[c] && !has_left(o))
 #define ahead(r, c) (is_ahead(r, c, A) + is_ahead(r, c, B) + is_ahead(r, c, C) + is_ahead(r, c, D) + is_ahead(r, c, G) + \
     is_ahead(r, c, E))
-#define sits(r, c) (!is_member(r, c) || (rank[r].when[c] && ahead(r, c) < SEATS))
+#define sits(r, c) (!is_member(r, c) || (rank[r].when[c] && ahead(r, c) < SLOTS))
 
 #define has_data(r, c) ((!(r == 0 && c == G) || has_left(C)) && (!(r == 0 && c == A) || has_left(W)) && \
     (!(r == 1 && c == A) || has_left(V)))

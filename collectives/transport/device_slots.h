@@ -9,26 +9,26 @@
  * others. A model of such a device, for transports of tests.
  *
  * Threads: [A]. */
-#ifndef TUTTI_SEATS_H
-#define TUTTI_SEATS_H
+#ifndef TUTTI_DEVICE_SLOTS_H
+#define TUTTI_DEVICE_SLOTS_H
 
 #include "collectives/value/members.h"
 #include "dag/base/status.h"
 
-typedef struct tutti_seats tutti_seats; /* of all ranks */
-typedef struct tutti_seat tutti_seat;   /* of one collective on one rank */
+typedef struct tutti_device_slots tutti_device_slots; /* of all ranks */
+typedef struct tutti_device_slot tutti_device_slot;   /* of one collective on one rank */
 
-/* INVAL: ranks or seats < 1. NOMEM. */
-tutti_status tutti_seats_new(int ranks, int seats, tutti_seats **all);
-void tutti_seats_free(tutti_seats *all); /* accepts NULL */
+/* INVAL: ranks or device slots < 1. NOMEM. */
+tutti_status tutti_device_slots_new(int ranks, int device_slots, tutti_device_slots **all);
+void tutti_device_slots_free(tutti_device_slots *all); /* accepts NULL */
 
 /* Puts a collective of these members (NULL: all ranks; copied) at the end of its rank's line.
  * NOMEM. */
-tutti_status tutti_seats_take(tutti_seats *all, int rank, int lane, int tag,
-    const tutti_members *members, tutti_seat **seat);
+tutti_status tutti_device_slots_take(tutti_device_slots *all, int rank, int lane, int tag,
+    const tutti_members *members, tutti_device_slot **device_slot);
 /* Whether it has left, as all its ranks' parts have. */
-int tutti_seats_met(tutti_seats *all, const tutti_seat *seat);
+int tutti_device_slots_complete(tutti_device_slots *all, const tutti_device_slot *device_slot);
 /* Frees it; if it has not left, the next of the line moves up. */
-void tutti_seats_give(tutti_seats *all, tutti_seat *seat);
+void tutti_device_slots_release(tutti_device_slots *all, tutti_device_slot *device_slot);
 
 #endif
