@@ -18,7 +18,7 @@ libcore_la_SOURCES += \
 	collectives/sched/direct.c collectives/sched/direct.h \
 	collectives/sched/doubling.c collectives/sched/doubling.h \
 	collectives/sched/fold.c collectives/sched/fold.h \
-	collectives/sched/link.c collectives/sched/link.h \
+	collectives/sched/dependencies.c collectives/sched/dependencies.h \
 	collectives/sched/match.c collectives/sched/match.h \
 	collectives/sched/price.c collectives/sched/price.h \
 	collectives/sched/print.c collectives/sched/print.h \

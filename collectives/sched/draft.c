@@ -1,7 +1,7 @@
 /* Drafts: schedules under construction. */
 #include "collectives/sched/sched.h"
 
-#include "collectives/sched/link.h"
+#include "collectives/sched/dependencies.h"
 #include "dag/base/log.h"
 
 #include <stdlib.h>
@@ -201,7 +201,7 @@ void tutti_sched_take_input(tutti_sched_draft *draft, int64_t offset)
 tutti_status tutti_sched_end(tutti_sched_draft *draft, tutti_sched **sched)
 {
     tutti_status status = draft->status;
-    if (!status) status = tutti_sched_link(draft->sched);
+    if (!status) status = tutti_sched_find_dependencies(draft->sched);
     if (status)
         tutti_sched_free(draft->sched);
     else

@@ -1,10 +1,10 @@
 /* Derives what waits for what from program order and ranges: the last pass over a draft. [P] */
-#ifndef TUTTI_SCHED_LINK_H
-#define TUTTI_SCHED_LINK_H
+#ifndef TUTTI_SCHED_DEPENDENCIES_H
+#define TUTTI_SCHED_DEPENDENCIES_H
 
 #include "collectives/sched/sched.h"
 
 /* Fills waits, next, first, after, channel and of from the steps. NOMEM. */
-tutti_status tutti_sched_link(tutti_sched *sched);
+tutti_status tutti_sched_find_dependencies(tutti_sched *sched);
 
 #endif

@@ -1,4 +1,4 @@
-#include "collectives/sched/link.h"
+#include "collectives/sched/dependencies.h"
 
 #include "dag/base/log.h"
 
@@ -115,7 +115,7 @@ static void fill_channels(tutti_sched *s, int *last)
     }
 }
 
-tutti_status tutti_sched_link(tutti_sched *s)
+tutti_status tutti_sched_find_dependencies(tutti_sched *s)
 {
     frontier f = {{NULL}, {0}, {0}};
     edges e = {NULL, 0, 0};
