@@ -102,7 +102,7 @@ static tutti_status take_over(
     if (!copy) return tutti_fail(TUTTI_ERR_NOMEM, "graph: no memory to fuse %d marks", count);
     for (int m = 0; m < count; m++) {
         if (mark[m] == end) continue;
-        graph->node[mark[m]].kind = TUTTI_NODE_FUSED;
+        graph->node[mark[m]].kind = TUTTI_NODE_ABSORBED;
         graph->node[mark[m]].accesses = 0;
     }
     free((void *)last->access);

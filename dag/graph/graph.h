@@ -127,7 +127,7 @@ typedef enum tutti_node_kind {
     /* what an exchange has made of a mark, or what a program has inserted; desc is its
      * tutti_coll_args without buffers (collectives/value/args.h) */
     TUTTI_NODE_COLLECTIVE,
-    TUTTI_NODE_FUSED, /* a mark whose tensor a later mark has taken over; nothing to run */
+    TUTTI_NODE_ABSORBED, /* a mark whose tensor a later mark has taken over; nothing to run */
 } tutti_node_kind;
 
 /* Where a design has put a collective node. lane -1: not placed. */

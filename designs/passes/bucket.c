@@ -186,7 +186,8 @@ static int is_first(const filling *f, int n)
     for (int i = n - 1; i >= 0; i--) {
         const tutti_node *before = tutti_graph_get_node(f->graph, i);
         if (before->mark.group == mark->group && before->mark.verb == mark->verb &&
-            before->mark.root == mark->root && (is_sum(f, i) || before->kind == TUTTI_NODE_FUSED))
+            before->mark.root == mark->root &&
+            (is_sum(f, i) || before->kind == TUTTI_NODE_ABSORBED))
             return 0;
     }
     return 1;

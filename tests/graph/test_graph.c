@@ -293,7 +293,7 @@ START_TEST(fused_marks_share_a_block)
         ck_assert_uint_eq(tensor->block_bytes, 196);
         ck_assert_int_eq(tutti_node_runs(tutti_graph_get_node(g, marks[t])), 0);
         ck_assert_int_eq(
-            tutti_graph_get_node(g, marks[t])->kind, t < 2 ? TUTTI_NODE_FUSED : TUTTI_NODE_MARK);
+            tutti_graph_get_node(g, marks[t])->kind, t < 2 ? TUTTI_NODE_ABSORBED : TUTTI_NODE_MARK);
     }
     const tutti_node *last = tutti_graph_get_node(g, marks[2]);
     ck_assert_str_eq(last->name, "c.sum+2");
@@ -409,7 +409,7 @@ START_TEST(marks_that_cannot_be_fused)
     }
     ck_assert_int_eq(tutti_graph_fuse(g, 0, refused[0]), TUTTI_ERR_INVAL);
     ck_assert_ok(tutti_graph_fuse(g, 2, (int[]){d, c})); /* the last one, whatever the order */
-    ck_assert_int_eq(tutti_graph_get_node(g, c)->kind, TUTTI_NODE_FUSED);
+    ck_assert_int_eq(tutti_graph_get_node(g, c)->kind, TUTTI_NODE_ABSORBED);
     ck_assert_int_eq(tutti_graph_get_node(g, d)->accesses, 2);
     ck_assert_uint_eq(tutti_graph_get_tensor(g, 3)->offset, 0);
     ck_assert_uint_eq(tutti_graph_get_tensor(g, 2)->offset, 64);
@@ -447,7 +447,7 @@ START_TEST(joined_marks_have_columns_of_all)
         ck_assert_int_eq(writer->access[0].tensor, 0);
         ck_assert_int_eq(writer->access[0].mode, TUTTI_READWRITE);
         ck_assert_int_eq(
-            tutti_graph_get_node(g, marks[t])->kind, t < 2 ? TUTTI_NODE_FUSED : TUTTI_NODE_MARK);
+            tutti_graph_get_node(g, marks[t])->kind, t < 2 ? TUTTI_NODE_ABSORBED : TUTTI_NODE_MARK);
     }
     const tutti_tensor *all = tutti_graph_get_tensor(g, 0);
     ck_assert(all->shape.dim[0] == 2 && all->shape.dim[1] == 9 && all->owns == 18);
