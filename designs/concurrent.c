@@ -4,7 +4,8 @@
  *   lane 1:  c1 --- c4 ------ c7         within a lane they start in sequence order;
  *   lane 2:  c2 ------- c5 -- c8         lanes do not wait for each other
  *
- * Where lanes share device slots (design.h), they are one line: K collectives may be in flight, but they start in one order,
+ * Where lanes share device slots (design.h), they are one line: K collectives may be in flight, but they start in
+ * one order,
  * and the window of an agreed order is one.
  *
  * No deadlock: each lane alone is the funneled case, lanes share no communicator, and because the one thread never

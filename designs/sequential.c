@@ -5,7 +5,8 @@
  * message on an answer to the one before. Those are run as soon as they are ready, one after another. A sum of what was
  * computed from another one (the second factor of a codec) waits with those behind it for the ones before.
  *
- * One by one is one order, also for lanes that share device slots (design.h). With groups there, sums do not wait until all of
+ * One by one is one order, also for lanes that share device slots (design.h). With groups there, sums do not wait
+ * until all of
  * the step are ready: what some of them are computed from may be a group's, whose turn is between them. */
 #include "dag/graph/edges.h"
 #include "designs/place.h"

@@ -44,7 +44,8 @@ static int has_groups(const tutti_start_view *view)
     return 0;
 }
 
-/* All lower numbers have to end first; then its whole section has to be ready. Not where lanes share device slots with groups:
+/* All lower numbers have to end first; then its whole section has to be ready. Not where lanes share device slots
+ * with groups:
  * what the section waits for may have its turn later. */
 static int held_back_by_section(const tutti_start_view *view, int n)
 {

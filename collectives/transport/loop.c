@@ -194,7 +194,8 @@ static tutti_status loop_test(tutti_transport *t, tutti_message *message, int *d
 {
     const loop *l = (const loop *)t;
     if (message->device_slot) {
-        *done = atomic_load(&message->ended) || tutti_device_slots_complete(l->world->device_slots, message->device_slot);
+        *done = atomic_load(&message->ended) ||
+                tutti_device_slots_complete(l->world->device_slots, message->device_slot);
         if (*done) stand_up(l, message);
         return TUTTI_OK;
     }

@@ -205,7 +205,8 @@ static void draw_part(dice *d, const program_setting *s, int k, program_collecti
 }
 
 /* Appends to each rank's program its collectives of groups and edges, those of one group in one order, the groups
- * mixed in an order of the rank's own, but in one where lanes share device slots. Some wait for a collective of all ranks. */
+ * mixed in an order of the rank's own, but in one where lanes share device slots. Some wait for a collective of all
+ * ranks. */
 static tutti_status mix_parts(
     dice *d, const program_setting *s, int r, const program_collective made[], int n, program *p)
 {

@@ -1,7 +1,8 @@
 /* The fake NCCL: a libnccl.so.2 on the fake device.
  *
  * Ranks are threads or processes of one machine; those of a communicator share a piece of memory, whose name is its
- * unique id. A collective that reaches the head of its stream takes one of its device's device slots, in the order in which
+ * unique id. A collective that reaches the head of its stream takes one of its device's device slots, in the order
+ * in which
  * collectives were launched there, and keeps it until all ranks' have one and it is done. So ranks that launch in
  * different orders on two communicators deadlock, as they may on a GPU. Sums are added in the order of ranks.
  * Communicators do not block: a call returns ncclInProgress, and is only over when ncclCommGetAsyncError has been asked
