@@ -57,7 +57,7 @@ struct tutti_coll_request {
 
 /* Divides the transport's tags among numbers and identities. Numbers that may be live together,
  * `depth` in a row, all have different tags. */
-static tutti_status deal_tags(tutti_comm *c, int depth)
+static tutti_status partition_tags(tutti_comm *c, int depth)
 {
     enum { LEAST_IDENTITIES = 8, MOST_NUMBERS = 1 << 14 };
     int64_t tags = c->transport->tags;
@@ -112,7 +112,7 @@ tutti_status tutti_comm_new(
         status = tutti_fail(
             TUTTI_ERR_INVAL, "%d lanes over a transport with %d", c->lanes, transport->lanes);
     else
-        status = deal_tags(c, options ? options->depth : 0);
+        status = partition_tags(c, options ? options->depth : 0);
     if (!status) status = open_lanes(c);
     if (!status) status = tutti_pool_new(&c->pool);
     if (!status) status = tutti_cache_new(&c->cache);

@@ -71,8 +71,8 @@ static const char *name_of(const tutti_design *design, const variant *v, int reo
     static int used;
     const tutti_strategy *strategy = v->strategy;
     char *name = names[used++ % TUTTI_STEP_MOST_ROWS];
-    snprintf(name, sizeof names[0], "%s%s%s%s%s%s", design->name, strategy->deals ? ", " : "",
-        strategy->deals ? strategy->name : "", reorders ? "" : ", program order",
+    snprintf(name, sizeof names[0], "%s%s%s%s%s%s", design->name, strategy->shards ? ", " : "",
+        strategy->shards ? strategy->name : "", reorders ? "" : ", program order",
         v->tells_sums ? ", sums in " : "", v->tells_sums ? sums_words[v->sums] : "");
     return name;
 }

@@ -193,10 +193,10 @@ static tutti_status examine(const tutti_dataset_options *options, const tutti_im
     return status;
 }
 
-static tutti_status check_deal(
+static tutti_status check_assign(
     const tutti_dataset_options *options, const tutti_image_source *source)
 {
-    if (!options->deal.deal || source->sharded) return TUTTI_OK;
+    if (!options->assign.assign || source->sharded) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_USAGE,
         "--shards local: %s (%s) is not in shards that ranks could divide: pack it as webdataset "
         "(tutti-pack), or use --shards shared",
@@ -212,18 +212,18 @@ static tutti_status open_told(const tutti_dataset_options *options, tutti_split 
     const tutti_image_source *source = NULL;
     tutti_dataset opened;
     tutti_status status = find_by_name(name ? name : "", &source);
-    if (!status) status = check_deal(options, source);
+    if (!status) status = check_assign(options, source);
     if (!status) status = ask(options, source, &opened);
     if (status) return status;
-    opened.deal = options->deal.deal ? &options->deal : NULL;
-    opened.tells = !options->share.share || options->share.rank == 0 || opened.deal;
+    opened.assign = options->assign.assign ? &options->assign : NULL;
+    opened.tells = !options->share.share || options->share.rank == 0 || opened.assign;
     const tutti_bytes list = {.bytes = told->bytes + (from.at - (const char *)told->bytes),
         .count = (size_t)(from.end - from.at)};
     opened.listed = source->list ? &list : NULL;
     status = source->open(options->path, split, &opened);
     if (status) return status;
     opened.listed = NULL;
-    opened.deal = NULL;
+    opened.assign = NULL;
     status = check_size(options, &opened);
     if (status)
         tutti_dataset_close(&opened);

@@ -6,7 +6,7 @@ apps_data_sources = \
 	apps/data/cifar.c \
 	apps/data/class_names.c apps/data/class_names.h \
 	apps/data/dataset.c \
-	apps/data/deal.c apps/data/deal.h \
+	apps/data/assign.c apps/data/assign.h \
 	apps/data/decode.c apps/data/decode.h \
 	apps/data/exif.c apps/data/exif.h \
 	apps/data/file.c apps/data/file.h \

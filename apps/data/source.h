@@ -52,7 +52,7 @@ typedef struct tutti_image_source {
     const char *name, *summary;
     int photographs; /* images have any size, so that one has to be given for the views */
     int by_class;    /* images are in the order of their classes */
-    int sharded;     /* images are in files that ranks may divide (tutti_dataset_deal) */
+    int sharded;     /* images are in files that ranks may divide (tutti_dataset_assign) */
     /* How well `path` matches this format: 0 not at all, 1 by the names of its files, 2 also by
      * their contents. Logs nothing. */
     int (*recognise)(const char *path);
@@ -70,13 +70,13 @@ typedef struct tutti_image_source {
 } tutti_image_source;
 
 /* How several ranks divide the files of a split. */
-typedef struct tutti_dataset_deal {
+typedef struct tutti_dataset_assign {
     /* Each open calls it once, on every rank, whatever has failed there. mine: this rank's status so
      * far. Leaves the names of those files in the folder that this rank is to read, at least one.
      * NULL: it reads all. */
-    tutti_status (*deal)(void *ctx, tutti_status mine, const char *folder, tutti_names *names);
+    tutti_status (*assign)(void *ctx, tutti_status mine, const char *folder, tutti_names *names);
     void *ctx;
-} tutti_dataset_deal;
+} tutti_dataset_assign;
 
 struct tutti_dataset {
     const tutti_image_source *source; /* NULL: not open */
@@ -89,7 +89,7 @@ struct tutti_dataset {
     const tutti_bytes *listed; /* while it is opened: what the source's list has found; or NULL */
     /* While it is opened: what ranks divide; or NULL. `classes` is then as this rank's files of this
      * split have them. */
-    const tutti_dataset_deal *deal;
+    const tutti_dataset_assign *assign;
     int tells;   /* while it is opened: whether this rank warns of what all of them see */
     void *state; /* the source's own */
 };
@@ -116,8 +116,8 @@ typedef struct tutti_dataset_options {
     int size;
     int usual;  /* what it is for photographs whose format has no size, if size is 0; 0: 224 */
     int resize; /* the shorter side in an evaluation, at least `size`; 0: 8/7 of it, 256 for 224 */
-    tutti_dataset_share share; /* zeroed: this process is alone */
-    tutti_dataset_deal deal;   /* zeroed: this process reads all files */
+    tutti_dataset_share share;   /* zeroed: this process is alone */
+    tutti_dataset_assign assign; /* zeroed: this process reads all files */
 } tutti_dataset_options;
 
 /* Opens a split of the data set at `path` ("synthetic" and "synthetic:HxWxC:CLASSES" need no
@@ -127,7 +127,7 @@ typedef struct tutti_dataset_options {
 tutti_status tutti_dataset_open(
     const char *path, const char *format, tutti_split split, tutti_dataset *dataset);
 /* The same, with all options. USAGE, too, for a size of images that are stored as pixels, and
- * with `deal` for a format whose images are in no files that ranks may divide. With
+ * with `assign` for a format whose images are in no files that ranks may divide. With
  * `share` all ranks call it; a failure after sharing may be one rank's alone. */
 tutti_status tutti_dataset_open_as(
     const tutti_dataset_options *options, tutti_split split, tutti_dataset *dataset);

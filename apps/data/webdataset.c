@@ -148,8 +148,8 @@ static void tell_faults(const char *path, const char *split, const shards *s, fi
 }
 
 /* Reads where the images of a split are. tells: warns of faults. */
-static tutti_status read_split(
-    const char *path, tutti_split split, const tutti_dataset_deal *deal, int tells, shards **made)
+static tutti_status read_split(const char *path, tutti_split split,
+    const tutti_dataset_assign *assign, int tells, shards **made)
 {
     const char *name = split == TUTTI_TRAIN ? "train" : "val";
     tutti_names names = {0};
@@ -163,7 +163,7 @@ static tutti_status read_split(
         status = tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to open it", path);
     else if (!names.count)
         status = tutti_fail(TUTTI_ERR_FORMAT, "%s: holds no shard %s*.tar", path, name);
-    if (deal) status = deal->deal(deal->ctx, status, path, &names);
+    if (assign) status = assign->assign(assign->ctx, status, path, &names);
     if (!status) status = open_files(path, &names, &found_out, s);
     if (tells && s) tell_faults(path, name, s, &found_out);
     tutti_shard_folders_free(&found_out.folders);
@@ -180,9 +180,9 @@ static tutti_status read_split(
 static tutti_status shards_open(const char *path, tutti_split split, tutti_dataset *dataset)
 {
     shards *s;
-    tutti_split first = dataset->deal ? split : TUTTI_TRAIN; /* whose labels are all */
+    tutti_split first = dataset->assign ? split : TUTTI_TRAIN; /* whose labels are all */
     tutti_status status =
-        read_split(path, first, dataset->deal, dataset->tells && split == first, &s);
+        read_split(path, first, dataset->assign, dataset->tells && split == first, &s);
     if (status) return status;
     int classes = s->most + 1;
     if (split != first) {

@@ -297,11 +297,11 @@ static void free_whole(tutti_training_session *s)
 }
 
 /* Whether no rank has all that the model has. */
-static int is_dealt(const tutti_training_session *s, const tutti_step_options *recipe)
+static int is_sharded(const tutti_training_session *s, const tutti_step_options *recipe)
 {
-    const int deals =
-        (recipe->strategy && recipe->strategy->deals) || (recipe->codec && recipe->codec->encodes);
-    return tutti_layout_has_groups(&s->options.layout) || (deals && s->exchange && s->replicas > 1);
+    const int shards =
+        (recipe->strategy && recipe->strategy->shards) || (recipe->codec && recipe->codec->encodes);
+    return tutti_layout_has_groups(&s->options.layout) || (shards && s->exchange && s->replicas > 1);
 }
 
 /* This rank's blocks, of a model that has layers to divide. */
@@ -399,7 +399,7 @@ static tutti_status build_steps(tutti_training_session *s, const tutti_model *mo
     if (!status && l->stages > 1)
         status = tutti_layout_cut(l, model->name, net, &part, s->options.workers, s->end);
     if (!status) status = turn_to_servers(s, model->name, net, recipe);
-    if (!status && is_dealt(s, recipe)) status = tutti_step_build(net, recipe, &s->whole);
+    if (!status && is_sharded(s, recipe)) status = tutti_step_build(net, recipe, &s->whole);
     recipe->division = part.division;
     if (!status) status = build_part(s, net, recipe, step);
     if (status) free_whole(s);

@@ -86,7 +86,7 @@ typedef struct tutti_training_session {
     tutti_step_options recipe;            /* its `evaluated` is NULL: the net for it is gone */
     int64_t image_bytes, evaluated_bytes; /* of one image; of one that an evaluation sees */
     /* Where no rank has all that the model has (in a pipeline, with divided layers or servers, with a strategy
-     * that deals what update rules keep, or with a codec, of which each replica keeps what it did not
+     * that partitions what update rules keep, or with a codec, of which each replica keeps what it did not
      * send), else NULL: the step as it would be on one rank, which never runs, but lists what the model
      * has (apps/session/weights.h); the layers of all stages */
     tutti_step *whole;

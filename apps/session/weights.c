@@ -64,24 +64,24 @@ static int number_here(const tutti_training_session *s, int i)
 }
 
 /* Whether each replica has a part of it, or a server all of it. */
-static int is_dealt(const tutti_training_session *s, int i)
+static int is_sharded(const tutti_training_session *s, int i)
 {
     const tutti_step *list = list_of(s);
     int k = i - list->parameters;
-    return s->whole && k >= 0 && (s->replicas > 1 || s->service.servers) && list->state_dealt[k];
+    return s->whole && k >= 0 && (s->replicas > 1 || s->service.servers) && list->state_sharded[k];
 }
 
 /* Whether this rank is a server that has a portion of it, which workers have as a whole. */
 static int is_portion(const tutti_training_session *s, int i)
 {
-    const int number = s->service.serves && !is_dealt(s, i) ? number_here(s, i) : -1;
+    const int number = s->service.serves && !is_sharded(s, i) ? number_here(s, i) : -1;
     return number >= 0 &&
            tutti_graph_get_tensor(s->graph, number)->bytes < tutti_weights_get(s, i)->bytes;
 }
 
 static int is_in_parts(const tutti_training_session *s, int i)
 {
-    return is_dealt(s, i) || tutti_weights_is_divided(s, i);
+    return is_sharded(s, i) || tutti_weights_is_divided(s, i);
 }
 
 int tutti_weights_tensor(const tutti_training_session *s, int i)
@@ -91,7 +91,7 @@ int tutti_weights_tensor(const tutti_training_session *s, int i)
 
 int tutti_weights_block(const tutti_training_session *s, int i)
 {
-    return tutti_weights_is_divided(s, i) && !is_dealt(s, i) ? number_here(s, i) : -1;
+    return tutti_weights_is_divided(s, i) && !is_sharded(s, i) ? number_here(s, i) : -1;
 }
 
 /* ---- on this rank ---- */
@@ -156,15 +156,15 @@ typedef struct collection {
 /* This rank's part of a tensor to, or from, its place in a copy of the whole. */
 static tutti_status move_part(const tutti_training_session *s, int i, tutti_mode mode, void *copy)
 {
-    const int number = number_here(s, i), dealt = is_dealt(s, i) || is_portion(s, i);
+    const int number = number_here(s, i), is_sharded = is_sharded(s, i) || is_portion(s, i);
     const tutti_division *d = &s->recipe.division;
     void *data;
     if (number < 0) return TUTTI_OK;
     const tutti_tensor *part = tutti_graph_get_tensor(s->graph, number),
                        *whole = tutti_weights_get(s, i);
     const size_t element = tutti_dtype_bytes(part->dtype);
-    size_t place = dealt ? (size_t)part->first * element : 0;
-    const size_t bytes = dealt ? (size_t)part->owns * element : part->bytes;
+    size_t place = is_sharded ? (size_t)part->first * element : 0;
+    const size_t bytes = is_sharded ? (size_t)part->owns * element : part->bytes;
     if (tutti_weights_is_divided(s, i))
         place += (size_t)d->block * (whole->bytes / (size_t)d->ranks);
     tutti_status status = s->runner->acquire(s->run, number, mode, part->bytes, &data);
@@ -180,7 +180,7 @@ static tutti_status move_part(const tutti_training_session *s, int i, tutti_mode
 /* Whether other ranks have the same part, and one of them is asked for it. */
 static int is_spare(const tutti_training_session *s, int i)
 {
-    return !is_dealt(s, i) && s->replica >= s->recipe.division.ranks;
+    return !is_sharded(s, i) && s->replica >= s->recipe.division.ranks;
 }
 
 /* All ranks get the whole: each byte is that of the rank that has it, and 0 on the others. */

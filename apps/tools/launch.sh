@@ -135,7 +135,7 @@ launch_several_programs() { # KIND
 }
 
 # For ranks on hosts of a network that the launcher, at ADDRESS, reaches by AGENT HOST COMMAND...; launch_words: the options of
-# mpirun. Ranks are dealt to HOST,... in turns, SLOTS a host at most.
+# mpirun. Ranks are assigned to HOST,... in turns, SLOTS a host at most.
 launch_on_hosts() { # KIND AGENT NETWORK ADDRESS FOLDER HOST,... SLOTS
     launch_everywhere "$1"
     launch_without_cma "$1"
@@ -150,7 +150,7 @@ launch_on_hosts() { # KIND AGENT NETWORK ADDRESS FOLDER HOST,... SLOTS
     esac
 }
 
-# For ranks on hosts that the launcher reaches in its own way, dealt in turns; launch_words: the options of mpirun. Open MPI must be
+# For ranks on hosts that the launcher reaches in its own way, assigned in turns; launch_words: the options of mpirun. Open MPI must be
 # told what of the environment goes there.
 launch_dealt() { # KIND HOST,... RANKS
     local name

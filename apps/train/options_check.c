@@ -88,7 +88,7 @@ static tutti_status check_alone(const tutti_train_options *o)
     return TUTTI_OK;
 }
 
-/* What deals gradients leaves no rank a whole one. */
+/* What partitions gradients leaves no rank a whole one. */
 static tutti_status check_strategy(const tutti_train_options *o)
 {
     char reason[128];
@@ -100,7 +100,7 @@ static tutti_status check_strategy(const tutti_train_options *o)
             "needs parameter servers: add --layout servers=1, or more");
     if (o->strategy && o->strategy->alone && !tutti_layout_has_servers(&o->layout))
         return check_alone(o);
-    if (!o->strategy || !o->strategy->deals) return TUTTI_OK;
+    if (!o->strategy || !o->strategy->shards) return TUTTI_OK;
     snprintf(reason, sizeof reason, "it needs whole gradients, which --strategy %s leaves no rank",
         o->strategy->name);
     if (!o->optimizer->cut && o->strategy->roots)

@@ -1,6 +1,6 @@
 #include "apps/train/shards.h"
 
-#include "apps/data/deal.h"
+#include "apps/data/assign.h"
 #include "dag/base/log.h"
 
 #include <inttypes.h>
@@ -37,7 +37,7 @@ static tutti_status share_lists(tutti_trainer *s, tutti_bytes list[])
     return status;
 }
 
-tutti_status tutti_shards_deal(
+tutti_status tutti_shards_assign(
     void *trainer, tutti_status mine, const char *folder, tutti_names *names)
 {
     tutti_trainer *s = trainer;
@@ -46,10 +46,10 @@ tutti_status tutti_shards_deal(
     int without = -1;
     int64_t shards;
     if (!list) mine = tutti_fail(TUTTI_ERR_NOMEM, "no memory for the lists of %d ranks", ranks);
-    if (!mine) mine = tutti_deal_list(folder, names, &list[rank]);
+    if (!mine) mine = tutti_shard_list(folder, names, &list[rank]);
     tutti_status status = tutti_exchange_agree(s->session.exchange, mine, NULL);
     if (!status) status = share_lists(s, list);
-    if (!status) status = tutti_deal(list, ranks, rank, names, &without, &shards);
+    if (!status) status = tutti_assign_shards(list, ranks, rank, names, &without, &shards);
     if (!status && without >= 0)
         status = tutti_fail(TUTTI_ERR_USAGE,
             "--shards local: %s: of %" PRId64 " shards on the disks of %d ranks none is left for "

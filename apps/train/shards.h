@@ -4,8 +4,8 @@
 
 #include "apps/train/trainer.h"
 
-/* For tutti_dataset_options.deal; ctx: the trainer. USAGE (logged) if a rank gets no shard. */
-tutti_status tutti_shards_deal(
+/* For tutti_dataset_options.assign; ctx: the trainer. USAGE (logged) if a rank gets no shard. */
+tutti_status tutti_shards_assign(
     void *trainer, tutti_status mine, const char *folder, tutti_names *names);
 
 /* Once both sets are open on all ranks: the classes that they have together, and the trainer's

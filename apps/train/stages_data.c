@@ -84,7 +84,7 @@ static tutti_status open_images(tutti_trainer *s)
         .resize = eval_size ? 0 : resize,
         .share = {s->session.rank, share_list, s}};
     s->local = tutti_shards_local(o->images.shards);
-    if (s->local) how.deal = (tutti_dataset_deal){tutti_shards_deal, s};
+    if (s->local) how.assign = (tutti_dataset_assign){tutti_shards_assign, s};
     s->bad_train.limit = s->bad_test.limit = o->images.bad_limit;
     /* The ranks open the test images together, so they have to agree that they will. */
     tutti_status status =

@@ -254,7 +254,7 @@ typedef enum tutti_sent {
 } tutti_sent;
 
 /* With servers. Says which has what. INVAL (logged): more servers than keys; NOMEM. */
-tutti_status tutti_builder_deal_keys(tutti_builder *b);
+tutti_status tutti_builder_partition_keys(tutti_builder *b);
 /* Whether this rank is the server that has key k. */
 int tutti_builder_serves_key(const tutti_builder *b, int k);
 /* The first key of parameter p of layer l (TUTTI_KEY_STATISTICS: of its statistics); the one that this rank has as a

@@ -86,7 +86,7 @@ tutti_status tutti_builder_state(tutti_builder *b, const char *prefix, int l, co
         b, prefix, b->net->layer[l].name, suffix, -1, TUTTI_ROLE_STATE, dtype, shape, state);
     if (status != TUTTI_OK) return status;
     step->state_layer[step->states] = l;
-    step->state_dealt[step->states] = TUTTI_DEALT_NOT;
+    step->state_sharded[step->states] = TUTTI_SHARDED_NOT;
     step->state[step->states++] = *state;
     return TUTTI_OK;
 }
@@ -107,8 +107,8 @@ static tutti_status declare_kept(tutti_builder *b, const char *prefix, int l,
 {
     tutti_status status = tutti_builder_state(
         b, prefix, l, parameter->suffix, parameter->dtype, parameter->shape, state);
-    if (status == TUTTI_OK && b->step->strategy->deals)
-        b->step->state_dealt[b->step->states - 1] = TUTTI_DEALT_BLOCKS;
+    if (status == TUTTI_OK && b->step->strategy->shards)
+        b->step->state_sharded[b->step->states - 1] = TUTTI_SHARDED_BLOCKS;
     return status == TUTTI_OK && key && key->portions > 1
                ? tutti_graph_cut(b->graph, *state, key->first, key->count)
                : status;
@@ -121,8 +121,8 @@ static tutti_status declare_states(
 {
     const tutti_strategy *strategy = b->step->strategy;
     const tutti_service *s = &b->options->service;
-    const tutti_key *key = strategy->deals ? tutti_builder_own_key(b, l, p) : NULL;
-    const int here = !s->servers || (strategy->deals ? key != NULL : !s->serves);
+    const tutti_key *key = strategy->shards ? tutti_builder_own_key(b, l, p) : NULL;
+    const int here = !s->servers || (strategy->shards ? key != NULL : !s->serves);
     tutti_status status = TUTTI_OK;
     for (int i = 0; !strategy->pushes && here && b->step->rule->prefix[i] && status == TUTTI_OK; i++)
         status = declare_kept(b, b->step->rule->prefix[i], l, parameter, key, &t->state[i]);

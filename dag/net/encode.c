@@ -99,7 +99,7 @@ static tutti_status declare(tutti_builder *b, const tutti_coded *c)
     tutti_status status = tutti_builder_state(b, residual_prefix, c->l, c->suffix, TUTTI_F32,
         tutti_shape_of(o->replicas, c->count), residual);
     if (status != TUTTI_OK) return status;
-    b->step->state_dealt[b->step->states - 1] = TUTTI_DEALT_ROWS;
+    b->step->state_sharded[b->step->states - 1] = TUTTI_SHARDED_ROWS;
     status = tutti_graph_set_own(b->graph, *residual, o->replica * c->count, c->count);
     return status == TUTTI_OK ? o->codec->declare(b, c) : status;
 }
@@ -124,7 +124,7 @@ tutti_status tutti_step_cut_residuals(tutti_step *step)
     tutti_status status = TUTTI_OK;
     for (int i = 0; i < step->states && status == TUTTI_OK; i++) {
         const tutti_tensor *t = tutti_graph_get_tensor(step->graph, step->state[i]);
-        if (step->state_dealt[i] == TUTTI_DEALT_ROWS && t->owns < tutti_shape_count(&t->shape))
+        if (step->state_sharded[i] == TUTTI_SHARDED_ROWS && t->owns < tutti_shape_count(&t->shape))
             status = tutti_graph_cut(step->graph, step->state[i], t->first, t->owns);
     }
     return status;

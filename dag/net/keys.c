@@ -12,7 +12,7 @@ int tutti_step_keys(
     return tutti_service_keys(net, elementwise || alone ? servers : 1, key);
 }
 
-tutti_status tutti_builder_deal_keys(tutti_builder *b)
+tutti_status tutti_builder_partition_keys(tutti_builder *b)
 {
     const tutti_service *s = &b->options->service;
     if (!s->servers) return TUTTI_OK;
@@ -24,7 +24,7 @@ tutti_status tutti_builder_deal_keys(tutti_builder *b)
     b->key = calloc((size_t)b->keys, sizeof *b->key);
     if (!b->key) return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory for %d keys", b->keys);
     tutti_step_keys(b->net, b->options, s->servers, b->key);
-    tutti_service_deal(s->servers, b->keys, b->key);
+    tutti_service_partition(s->servers, b->keys, b->key);
     return TUTTI_OK;
 }
 

@@ -90,7 +90,7 @@ static int next_key(int keys, const tutti_key key[])
     return next;
 }
 
-void tutti_service_deal(int servers, int keys, tutti_key key[])
+void tutti_service_partition(int servers, int keys, tutti_key key[])
 {
     for (int k = 0; k < keys; k++) key[k].server = key[k].portions > 1 ? key[k].portion : -1;
     for (int k; (k = next_key(keys, key)) >= 0;) {

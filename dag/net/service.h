@@ -7,7 +7,7 @@
  * A key is what servers add up: the gradient of a parameter, or the statistics of a batch norm. A key belongs to one
  * server, which has the parameter, too, and what the update rule keeps for it. A large parameter is as many keys as
  * there are servers, its portions: each is a range of elements, and no two differ by more than one. Other keys are
- * dealt by bytes, from the largest on, each to the server that has the fewest so far. So no server has more than
+ * partitioned by bytes, from the largest on, each to the server that has the fewest so far. So no server has more than
  * another by as much as an eighth of what it would have if all were equal, unless a portion would be too small to be
  * worth a message. Within a client, all that belongs to the n-th parameter or statistics belongs to worker n modulo
  * the workers, whose rank of that stage is its root, which alone sends it to servers and hears of it: so all links of a
@@ -78,7 +78,7 @@ typedef struct tutti_key {
  * unless it is NULL. */
 int tutti_service_keys(const tutti_net *net, int portions, tutti_key key[]);
 /* Says which of `servers` has each. */
-void tutti_service_deal(int servers, int keys, tutti_key key[]);
+void tutti_service_partition(int servers, int keys, tutti_key key[]);
 /* INVAL (logged): numbers that do not fit each other, or the ranks of `replicas` workers. */
 tutti_status tutti_service_check(const tutti_service *service, int replicas);
 

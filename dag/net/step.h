@@ -144,7 +144,7 @@ char *tutti_strategy_print(const tutti_strategy *strategy, const tutti_strategy_
 typedef enum tutti_step_sums { TUTTI_SUMS_GRAPH, TUTTI_SUMS_COLLECTIVE } tutti_step_sums;
 enum { TUTTI_STEP_VECTORS = 4 };
 
-/* Which part of a net this rank has, where its layers are dealt to the ranks of a pipeline
+/* Which part of a net this rank has, where its layers are assigned to the ranks of a pipeline
  * (dag/net/crossings.h). Zeroes: all of it. */
 typedef struct tutti_pipeline {
     int stages, stage;
@@ -230,11 +230,11 @@ typedef struct tutti_micro_batch {
 } tutti_micro_batch;
 
 /* Whether a rank may have only a part of a state. */
-typedef enum tutti_dealt {
-    TUTTI_DEALT_NOT,
-    TUTTI_DEALT_BLOCKS, /* that of its part of an update (tutti_strategy.deals) */
-    TUTTI_DEALT_ROWS,   /* that of its replica (dag/net/codec.h) */
-} tutti_dealt;
+typedef enum tutti_sharded {
+    TUTTI_SHARDED_NOT,
+    TUTTI_SHARDED_BLOCKS, /* that of its part of an update (tutti_strategy.partitions) */
+    TUTTI_SHARDED_ROWS,   /* that of its replica (dag/net/codec.h) */
+} tutti_sharded;
 
 enum { TUTTI_STEP_MEETINGS = 24 };
 
@@ -250,7 +250,7 @@ typedef struct tutti_step {
     int served; /* with servers, or a store: what the update rule keeps is there, and a server has its keys alone */
     int first, end;                     /* layers of the net that this rank has: first .. end - 1 */
     int *parameter_layer, *state_layer; /* of each parameter, each state: the layer that has it */
-    int *state_dealt;                   /* of each state: tutti_dealt */
+    int *state_sharded;                   /* of each state: tutti_sharded */
     /* the section after eval, with another view of the same images: metrics of the mean of both
      * views' logits */
     int eval_again;

@@ -24,7 +24,7 @@ struct tutti_strategy {
     const char *name, *summary; /* "sync" */
     /* At most TUTTI_STRATEGY_PARAMETERS; NULL: none */
     const tutti_strategy_parameter *parameter;
-    int deals;   /* a rank has only a part of what the update rule keeps (tutti_graph_cut) */
+    int shards;   /* a rank has only a part of what the update rule keeps (tutti_graph_cut) */
     int encodes; /* gradients may travel as codes (dag/net/codec.h) */
     int divides; /* layers may be divided over replicas (dag/net/divide.h) */
     int adds;    /* its marks follow complete gradients at once, and may add micro-batches (tutti_step_sums) */

@@ -515,9 +515,9 @@ static tutti_status open_builder(tutti_builder *b)
     step->code_node = calloc(2 * layers * TUTTI_LAYER_PARAMETERS, sizeof *step->code_node);
     step->state_layer = calloc(layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 4) + 2),
         sizeof *step->state_layer);
-    step->state_dealt = calloc(layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 4) + 2),
-        sizeof *step->state_dealt);
-    if (!step->state_dealt || !step->parameter_layer || !step->update || !step->state_layer ||
+    step->state_sharded = calloc(layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 4) + 2),
+        sizeof *step->state_sharded);
+    if (!step->state_sharded || !step->parameter_layer || !step->update || !step->state_layer ||
         !step->code_node || !step->micro_batch || !step->parameter || !step->gradient ||
         !step->state || !b->gradients || !b->site || !b->trained || !b->copy || !b->statistics ||
         !b->gathered_statistics || !b->running || !b->average || !b->mixture || !b->forwards ||
@@ -573,7 +573,7 @@ tutti_status tutti_step_build(
         status = check_norms(&b);
     }
     if (status == TUTTI_OK) status = cut_net(&b);
-    if (status == TUTTI_OK) status = tutti_builder_deal_keys(&b);
+    if (status == TUTTI_OK) status = tutti_builder_partition_keys(&b);
     if (status == TUTTI_OK) status = make_units(&b);
     if (status == TUTTI_OK)
         status = tutti_service_only_serves(&options->service) ? tutti_builder_declare_keys(&b)
@@ -602,7 +602,7 @@ void tutti_step_free(tutti_step *step)
     free(step->update);
     free(step->code_node);
     free(step->state_layer);
-    free(step->state_dealt);
+    free(step->state_sharded);
     free(step);
 }
 

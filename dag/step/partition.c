@@ -95,7 +95,7 @@ tutti_status tutti_partition(
     tutti_status status =
         p.work && p.sums && p.parameters && p.best
             ? TUTTI_OK
-            : tutti_fail(TUTTI_ERR_NOMEM, "no memory to deal %d layers to stages", layers);
+            : tutti_fail(TUTTI_ERR_NOMEM, "no memory to assign %d layers to stages", layers);
     for (int l = 0; l < layers && status == TUTTI_OK; l++) {
         p.work[l + 1] = p.work[l] + cost[l].work;
         p.sums[l + 1] = p.sums[l] + cost[l].sums;

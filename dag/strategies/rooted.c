@@ -126,7 +126,7 @@ static tutti_status update(tutti_builder *b)
 const tutti_strategy tutti_strategy_rooted = {.name = "rooted",
     .summary = "one replica gets all sums, updates all parameters, and sends them to the others",
     .parameter = parameters,
-    .deals = 1,
+    .shards = 1,
     .roots = 1,
     .check = check,
     .sum = sum,

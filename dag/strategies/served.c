@@ -72,7 +72,7 @@ static tutti_status update(tutti_builder *b)
 
 const tutti_strategy tutti_strategy_served = {.name = "sync",
     .summary = "servers add what clients send, update all parameters, and send them back",
-    .deals = 1,
+    .shards = 1,
     .served = &tutti_strategy_served,
     .everywhere = 1,
     .check = check,

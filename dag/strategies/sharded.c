@@ -63,7 +63,7 @@ static tutti_status update(tutti_builder *b)
 
 const tutti_strategy tutti_strategy_sharded = {.name = "sharded",
     .summary = "every rank updates a part of all parameters, and keeps momentum of no more",
-    .deals = 1,
+    .shards = 1,
     .divides = 1,
     .adds = 1,
     .check = check,

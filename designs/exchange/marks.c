@@ -90,7 +90,7 @@ static size_t bytes_of(const tutti_graph *graph, const tutti_node *node)
 }
 
 /* Blocks of an allgather, where their lengths differ. */
-static void deal(tutti_coll_args *args, int P, int64_t counts[])
+static void partition(tutti_coll_args *args, int P, int64_t counts[])
 {
     int64_t offset;
     if (args->count % P == 0) {
@@ -198,7 +198,7 @@ static tutti_status turn(const tutti_marks_options *o, tutti_graph *graph, int n
         node->mark.verb == TUTTI_MARK_BROADCAST)
         status = set_own(graph, n, desc->args.count, members);
     if (!status) status = check_follows(graph, node);
-    if (desc->args.kind == TUTTI_ALLGATHER) deal(&desc->args, members->size, desc->counts);
+    if (desc->args.kind == TUTTI_ALLGATHER) partition(&desc->args, members->size, desc->counts);
     if (!status)
         status = tutti_graph_set_collective(
             graph, n, desc, sizeof *desc + (desc->args.counts ? P * sizeof *desc->counts : 0));

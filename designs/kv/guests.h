@@ -4,7 +4,7 @@
  *                    \-> gone (it has said bye)
  *
  * A client is here from its first worker's greeting on; the others come in one by one. It is lost from the moment
- * one of them has broken off until the server has dealt with that; only then may it return.
+ * one of them has broken off until the server has handled that; only then may it return.
  *
  * LAW: a client that returns, or is new, begins with nothing on its way: what its earlier life had sent has landed or
  * was dropped before it is let in. [P] on different guests; the caller locks. */

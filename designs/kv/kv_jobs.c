@@ -206,7 +206,7 @@ static void lose_worker(void *ctx, int worker, const char *why)
 {
     tutti_kv *kv = ctx;
     pthread_mutex_lock(&kv->jobs.lock);
-    int workers = kv->jobs.guests.self.workers; /* 0: its client has been dealt with */
+    int workers = kv->jobs.guests.self.workers; /* 0: its client has been handled */
     if (workers) {
         tutti_guest *guest = &kv->jobs.guests.guest[worker / workers];
         snprintf(guest->why, sizeof guest->why, "%s", why);

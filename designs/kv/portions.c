@@ -38,7 +38,7 @@ static int lightest(const tutti_portions *portions)
     return least;
 }
 
-void tutti_portions_deal(
+void tutti_portions_partition(
     tutti_portions *portions, int64_t count, size_t element_bytes, int p, tutti_portion *portion)
 {
     int parts = tutti_portions_parts(portions, count);

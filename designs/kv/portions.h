@@ -1,4 +1,4 @@
-/* Which server has what of a key. Every worker deals the same keys in the same order, and so all know it without a
+/* Which server has what of a key. Every worker partitions the same keys in the same order, and so all know it without a
  * word.
  *
  * A key of `cut` elements or more has a part on every server, of which no two differ by more than an element; a smaller
@@ -27,14 +27,14 @@ typedef struct tutti_portion {
     int64_t first, count;    /* elements of the key */
 } tutti_portion;
 
-/* Of one copy, or, before the first part is dealt, as many as the caller says there. NOMEM (logged). */
+/* Of one copy, or, before the first part is assigned, as many as the caller says there. NOMEM (logged). */
 tutti_status tutti_portions_open(int servers, int64_t cut, tutti_portions *portions);
 void tutti_portions_close(tutti_portions *portions);
 
 /* How many parts a key of so many elements has. */
 int tutti_portions_parts(const tutti_portions *portions, int64_t count);
 /* Deals part p of a key, the parts in order: portion says where it is. */
-void tutti_portions_deal(
+void tutti_portions_partition(
     tutti_portions *portions, int64_t count, size_t element_bytes, int p, tutti_portion *portion);
 
 #endif

@@ -203,7 +203,7 @@ tutti_status tutti_server_meet(tutti_server *s, const tutti_note *note);
 tutti_status tutti_server_hear_failed(tutti_server *s, const tutti_note *note);
 tutti_status tutti_server_take_over(tutti_server *s, const tutti_note *note);
 /* A worker has sent what it must not send. Where clients may die alone (between jobs, but in sync) its client is lost,
- * alone, once the event has been dealt with: OK. Else it ends the run, with this status (logged). */
+ * alone, once the event has been handled: OK. Else it ends the run, with this status (logged). */
 tutti_status tutti_server_refuse(tutti_server *s, int rank, tutti_status status, const char *format,
     ...) __attribute__((format(printf, 4, 5)));
 /* Whether clients may die alone. */

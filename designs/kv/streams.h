@@ -34,7 +34,7 @@ typedef struct tutti_streamed {
 
 typedef enum tutti_peer_state {
     TUTTI_PEER_AWAY,   /* there is no connection, or it is being cut */
-    TUTTI_PEER_BROKEN, /* it has broken off, which has yet to be dealt with */
+    TUTTI_PEER_BROKEN, /* it has broken off, which has yet to be handled */
     TUTTI_PEER_HERE
 } tutti_peer_state;
 

@@ -13,8 +13,8 @@ typedef struct bucket {
 /* The sums of one verb over one group: an open bucket per element type. */
 typedef struct filling {
     tutti_graph *graph;
-    const int
-        *follower; /* of a tensor: the mark that gathers what a reduce-scatter has dealt; or -1 */
+    const int *
+        follower; /* of a tensor: the mark that gathers what a reduce-scatter has assigned; or -1 */
     int64_t limit;
     tutti_verb verb;
     int group, root;

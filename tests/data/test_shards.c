@@ -1,5 +1,5 @@
 /* apps/data: tar files as tar itself writes them, and shards of images in them. */
-#include "apps/data/deal.h"
+#include "apps/data/assign.h"
 #include "apps/data/recordio_check.h"
 #include "apps/data/source.h"
 #include "apps/data/tar.h"
@@ -227,7 +227,7 @@ static void check_record(const tutti_dataset *d, int index, int image)
 
 /* Three ranks: two share a disk; the third has a shard of theirs, one of its own, and one of the same
  * name as theirs with other bytes. */
-START_TEST(shards_are_dealt)
+START_TEST(shards_are_assigned)
 {
     static const char *const disks[2][3] = {
         {"a.tar", "b.tar", "c.tar"}, {"a.tar", "b.tar", "d.tar"}};
@@ -244,13 +244,13 @@ START_TEST(shards_are_dealt)
     for (int r = 0; r < 3; r++) {
         names[r].names = calloc(3, sizeof *names[r].names);
         for (int i = 0; i < 3; i++) names[r].names[names[r].count++] = strdup(disks[r / 2][i]);
-        ck_assert_ok(tutti_deal_list(disk[r / 2], &names[r], &list[r]));
+        ck_assert_ok(tutti_shard_list(disk[r / 2], &names[r], &list[r]));
     }
     int seen = 0;
     for (int r = 0; r < 3; r++) {
         int without;
         int64_t shards;
-        ck_assert_ok(tutti_deal(list, 3, r, &names[r], &without, &shards));
+        ck_assert_ok(tutti_assign_shards(list, 3, r, &names[r], &without, &shards));
         ck_assert_int_eq(without, -1);
         ck_assert_int_eq(shards, 5); /* a, b, b of other bytes, c, d */
         seen += (int)names[r].count;
@@ -265,7 +265,7 @@ START_TEST(shards_are_dealt)
     tutti_names none = {0};
     int without;
     int64_t shards;
-    ck_assert_ok(tutti_deal(few, 3, 2, &none, &without, &shards));
+    ck_assert_ok(tutti_assign_shards(few, 3, 2, &none, &without, &shards));
     ck_assert_int_eq(without, 2); /* it has nothing */
     for (int r = 0; r < 3; r++) {
         tutti_bytes_free(&list[r]);
@@ -549,7 +549,7 @@ int main(void)
     tcase_add_loop_test(tcase, entries_are_found, 0, FORMATS);
     tcase_add_loop_test(tcase, shards_are_read, 0, FORMATS);
     tcase_add_test(tcase, damaged_shards);
-    tcase_add_test(tcase, shards_are_dealt);
+    tcase_add_test(tcase, shards_are_assigned);
     tcase_add_test(tcase, records_are_read);
     tcase_add_test(tcase, damaged_records);
     tcase_add_loop_test(tcase, nothing_is_lost_without_a_word, 0, SHARD_CASES);

@@ -169,7 +169,7 @@ static tutti_status put(findings *found, const char *name, int64_t all, int64_t 
     return TUTTI_OK;
 }
 
-/* The elements that this rank's block of a parameter, or of what is kept of it, would have if none were dealt. */
+/* The elements that this rank's block of a parameter, or of what is kept of it, would have if none were assigned. */
 static int64_t count_block(const tutti_layer *layer, const tutti_step *step, const tutti_tensor *t)
 {
     tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
@@ -180,19 +180,19 @@ static int64_t count_block(const tutti_layer *layer, const tutti_step *step, con
 }
 
 static tutti_status note(const rank_job *job, const tutti_runner *runner, tutti_run *run,
-    const tutti_layer *layer, const tutti_step *step, int tensor, int is_dealt)
+    const tutti_layer *layer, const tutti_step *step, int tensor, int is_sharded)
 {
     const tutti_tensor *t = tutti_graph_get_tensor(step->graph, tensor);
     const int divided = tutti_layer_is_divided(layer, &step->division);
     const int64_t block = count_block(layer, step, t);
-    int64_t first = is_dealt ? t->first : 0;
+    int64_t first = is_sharded ? t->first : 0;
     float data[MOST_ELEMENTS];
     tutti_status status = tutti_run_read(runner, run, tensor, data, t->bytes);
     if (divided) first += job->replica % job->world->ranks * block;
     pthread_mutex_lock(&job->world->lock);
     if (!status)
         status = put(job->world->found, t->name, divided ? block * job->world->ranks : block, first,
-            is_dealt ? t->owns : block, data);
+            is_sharded ? t->owns : block, data);
     pthread_mutex_unlock(&job->world->lock);
     return status;
 }
@@ -206,7 +206,7 @@ static tutti_status note_all(const rank_job *job, const tutti_runner *runner, tu
             job, runner, run, &net->layer[step->parameter_layer[p]], step, step->parameter[p], 0);
     for (int p = 0; p < step->states && !status; p++)
         status = note(job, runner, run, &net->layer[step->state_layer[p]], step, step->state[p],
-            step->state_dealt[p]);
+            step->state_sharded[p]);
     return status;
 }
 

@@ -148,7 +148,7 @@ static tutti_status run_section(const rank_job *job, const tutti_runner *runner,
 
 /* Whether each replica has a part of a tensor of its own: of what the update rule keeps a block, of what was not sent
  * a row. */
-static int is_dealt(const rank_job *job, const tutti_step *step, const char *name)
+static int is_sharded(const rank_job *job, const tutti_step *step, const char *name)
 {
     int kept = 0;
     for (int k = 0; step->rule->prefix[k]; k++)
@@ -164,7 +164,7 @@ static tutti_status note(const rank_job *job, const tutti_runner *runner, tutti_
 {
     const char *name = tutti_graph_get_tensor(step->graph, tensor)->name;
     return leavings_note(
-        &job->world->found->left, runner, run, step->graph, tensor, is_dealt(job, step, name));
+        &job->world->found->left, runner, run, step->graph, tensor, is_sharded(job, step, name));
 }
 
 static tutti_status run_steps(

@@ -119,7 +119,7 @@ static tutti_status run_steps(
         status = leavings_note(found, runner, run, step->graph, step->parameter[p], 0);
     for (int i = 0; i < step->states && !status; i++)
         status =
-            leavings_note(found, runner, run, step->graph, step->state[i], step->state_dealt[i]);
+            leavings_note(found, runner, run, step->graph, step->state[i], step->state_sharded[i]);
     runner->close(run);
     return status;
 }

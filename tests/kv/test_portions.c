@@ -9,7 +9,7 @@ enum { MOST = 7, CUT = 64 };
 static int deal(tutti_portions *portions, int64_t count, tutti_portion part[MOST])
 {
     int parts = tutti_portions_parts(portions, count);
-    for (int p = 0; p < parts; p++) tutti_portions_deal(portions, count, 4, p, &part[p]);
+    for (int p = 0; p < parts; p++) tutti_portions_partition(portions, count, 4, p, &part[p]);
     return parts;
 }
 

@@ -27,14 +27,14 @@ static int place_of(const leavings *l, const char *name)
     return i;
 }
 
-static tutti_status add(leavings *l, const char *name, uint64_t hash, int dealt)
+static tutti_status add(leavings *l, const char *name, uint64_t hash, int is_sharded)
 {
     const int i = place_of(l, name);
     if (i == l->tensors) {
         ck_assert_int_lt(i, LEAVINGS_TENSORS);
         snprintf(l->tensor[i].name, sizeof l->tensor[i].name, "%s", name);
         l->tensor[l->tensors++].hash = hash;
-    } else if (dealt) {
+    } else if (is_sharded) {
         l->tensor[i].hash += hash;
     } else if (l->tensor[i].hash != hash) {
         return tutti_fail(TUTTI_ERR_MISMATCH, "%s differs between ranks", name);
@@ -43,16 +43,16 @@ static tutti_status add(leavings *l, const char *name, uint64_t hash, int dealt)
 }
 
 tutti_status leavings_note(leavings *l, const tutti_runner *runner, tutti_run *run,
-    const tutti_graph *graph, int tensor, int dealt)
+    const tutti_graph *graph, int tensor, int is_sharded)
 {
     const tutti_tensor *t = tutti_graph_get_tensor(graph, tensor);
     void *data = malloc(t->bytes);
     tutti_status status = tutti_run_read(runner, run, tensor, data, t->bytes);
-    const uint64_t hash = dealt ? hash_of(data, t->first, t->owns)
-                                : hash_of(data, 0, (int64_t)(t->bytes / sizeof(float)));
+    const uint64_t hash = is_sharded ? hash_of(data, t->first, t->owns)
+                                     : hash_of(data, 0, (int64_t)(t->bytes / sizeof(float)));
     free(data);
     pthread_mutex_lock(&l->lock);
-    if (!status) status = add(l, t->name, hash, dealt);
+    if (!status) status = add(l, t->name, hash, is_sharded);
     pthread_mutex_unlock(&l->lock);
     return status;
 }

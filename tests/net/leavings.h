@@ -20,10 +20,10 @@ typedef struct leavings {
 
 #define LEAVINGS_NONE ((leavings){.lock = PTHREAD_MUTEX_INITIALIZER})
 
-/* Notes a float32 tensor: dealt, this rank's elements of it, which no other has; else all of them, which must be the
+/* Notes a float32 tensor: assigned, this rank's elements of it, which no other has; else all of them, which must be the
  * same on every rank that notes it (MISMATCH). [A] */
 tutti_status leavings_note(leavings *l, const tutti_runner *runner, tutti_run *run,
-    const tutti_graph *graph, int tensor, int dealt);
+    const tutti_graph *graph, int tensor, int is_sharded);
 /* The test fails where the two differ; what: whose they are. */
 void leavings_compare(const leavings *got, const leavings *want, const char *what);
 

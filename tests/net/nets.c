@@ -47,7 +47,7 @@ void with_branches(tutti_net *net)
     tutti_value p = tutti_net_max_pool(net, "p", x, 3, 1, 1);
     tutti_value y = tutti_net_concat(net, "join", 4, (tutti_value[]){a, x, b, p});
     y = tutti_net_norm(net, "bn", y, 1);
-    tutti_net_split(net, "deal", y, 3, (const int64_t[]){6, 3, 6}, part);
+    tutti_net_split(net, "assign", y, 3, (const int64_t[]){6, 3, 6}, part);
     tutti_value c = tutti_net_add(net, "c", part[0], part[2], 0);
     tutti_value d = tutti_net_conv(net, "d", part[1], &(tutti_conv_layer){.K = 2, .R = 1});
     tutti_value e =

@@ -128,7 +128,7 @@ START_TEST(starpu_gives_the_same_bits)
 }
 END_TEST
 
-/* The same function with or without a value that is dealt to three and joined again. */
+/* The same function with or without a value that is assigned to three and joined again. */
 static void in_pieces(tutti_net *net, int pieces)
 {
     tutti_value x = tutti_net_input(net, SIZE, SIZE, CHANNELS), part[3];
@@ -169,7 +169,7 @@ static uint64_t train_on(
     return hash;
 }
 
-START_TEST(dealing_and_joining_changes_no_bit)
+START_TEST(splitting_and_joining_changes_no_bit)
 {
     data *d = make_data();
     double one, other;
@@ -244,7 +244,7 @@ int main(void)
     tcase_add_loop_test(tcase, every_order_gives_the_same_bits, 0, TYPES);
     tcase_add_test(tcase, gradients_are_widened_for_a_rule);
     tcase_add_loop_test(tcase, starpu_gives_the_same_bits, 0, TYPES);
-    tcase_add_test(tcase, dealing_and_joining_changes_no_bit);
+    tcase_add_test(tcase, splitting_and_joining_changes_no_bit);
     tcase_add_loop_test(tcase, bytes_give_the_bits_of_floats, 0, 2);
     return testing_run(suite);
 }

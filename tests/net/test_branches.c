@@ -15,7 +15,7 @@ static void build(tutti_net *net)
     tutti_value a = tutti_net_conv(net, "a", x, &(tutti_conv_layer){.K = A, .R = 1, .bias = 1});
     tutti_value b = tutti_net_conv(net, "b", x, &(tutti_conv_layer){.K = B, .R = 1});
     tutti_value y = tutti_net_concat(net, "join", 3, (tutti_value[]){b, x, a});
-    tutti_net_split(net, "deal", y, 3, (const int64_t[]){2, 3, 4}, part);
+    tutti_net_split(net, "assign", y, 3, (const int64_t[]){2, 3, 4}, part);
     tutti_value r = tutti_net_relu(net, "relu", part[1]);
     y = tutti_net_concat(net, "again", 4, (tutti_value[]){part[2], r, part[0], part[1]});
     y = tutti_net_global_avg_pool(net, "pool", y);

@@ -165,24 +165,25 @@ START_TEST(micro_batches_and_ranks_give_the_same_gradients)
     static const struct {
         int ranks, micro_batches;
         double mixup;
-    } deals[] = {{1, 2, 0}, {1, 3, 0}, {1, 14, 0}, {2, 1, 0}, {2, 3, 0}, {7, 2, 0}, {1, 3, 1},
+    } shards[] = {{1, 2, 0}, {1, 3, 0}, {1, 14, 0}, {2, 1, 0}, {2, 3, 0}, {7, 2, 0}, {1, 3, 1},
         {1, 7, 1}, {7, 1, 1}};
     data *d = make_data();
     double *whole = calloc(3 * MOST_PARAMETERS, sizeof *whole), *mixed = whole + MOST_PARAMETERS,
-           *dealt = mixed + MOST_PARAMETERS;
+           *is_sharded = mixed + MOST_PARAMETERS;
     ck_assert_ptr_nonnull(whole);
     int64_t total = gradient_of(d, 1, 1, 0, whole);
     ck_assert_int_eq(gradient_of(d, 1, 1, 1, mixed), total);
     ck_assert(squared_distance(total, mixed, whole) > 1e-3);
-    for (size_t i = 0; i < sizeof deals / sizeof *deals; i++) {
-        const double *want = deals[i].mixup > 0 ? mixed : whole;
-        memset(dealt, 0, MOST_PARAMETERS * sizeof *dealt);
-        double length = squared_distance(total, want, dealt);
+    for (size_t i = 0; i < sizeof shards / sizeof *shards; i++) {
+        const double *want = shards[i].mixup > 0 ? mixed : whole;
+        memset(is_sharded, 0, MOST_PARAMETERS * sizeof *is_sharded);
+        double length = squared_distance(total, want, is_sharded);
         ck_assert_int_eq(
-            gradient_of(d, deals[i].ranks, deals[i].micro_batches, deals[i].mixup, dealt), total);
-        double distance = squared_distance(total, want, dealt);
+            gradient_of(d, shards[i].ranks, shards[i].micro_batches, shards[i].mixup, is_sharded),
+            total);
+        double distance = squared_distance(total, want, is_sharded);
         ck_assert_msg(distance < 1e-12 * length, "%d ranks, %d micro-batches: %g of %g",
-            deals[i].ranks, deals[i].micro_batches, sqrt(distance), sqrt(length));
+            shards[i].ranks, shards[i].micro_batches, sqrt(distance), sqrt(length));
     }
     free(whole);
     free(d);

@@ -1,4 +1,5 @@
-/* Layers dealt to stages: the best of all cuts, found by trying them all; costs of a net; what cannot be dealt. */
+/* Layers assigned to stages: the best of all cuts, found by trying them all; costs of a net; what cannot be assigned.
+ * */
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
 #include "dag/net/layer.h"

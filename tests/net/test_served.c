@@ -1,4 +1,4 @@
-/* Steps with parameter servers, part by part, without an exchange: the test brings the messages. Keys are dealt by
+/* Steps with parameter servers, part by part, without an exchange: the test brings the messages. Keys are assigned by
  * bytes, and large parameters divided; servers add in the order of clients, and update as one rank does; workers take
  * portions from gradients and put them into weights; elastic meetings lose nothing. */
 #include "dag/base/rng.h"
@@ -137,7 +137,7 @@ static void check_loads(int keys, const tutti_key key[], int servers)
 }
 
 /* Row: net, whether large parameters are divided. */
-START_TEST(keys_are_dealt_by_bytes)
+START_TEST(keys_are_partitioned_by_bytes)
 {
     const int divides = _i % 2;
     tutti_net *net;
@@ -149,7 +149,7 @@ START_TEST(keys_are_dealt_by_bytes)
         const int keys = tutti_service_keys(net, divides ? servers : 1, NULL);
         tutti_key *key = calloc((size_t)keys, sizeof *key);
         ck_assert_int_eq(tutti_service_keys(net, divides ? servers : 1, key), keys);
-        tutti_service_deal(servers, keys, key);
+        tutti_service_partition(servers, keys, key);
         check_ranges(keys, key, servers);
         check_loads(keys, key, servers);
         if (servers == 1) all = bytes_of(keys, key);
@@ -370,7 +370,7 @@ int main(void)
 {
     Suite *suite = suite_create("served");
     TCase *tcase = testing_case(suite, "served");
-    tcase_add_loop_test(tcase, keys_are_dealt_by_bytes, 0, 2 * NETS);
+    tcase_add_loop_test(tcase, keys_are_partitioned_by_bytes, 0, 2 * NETS);
     tcase_add_test(tcase, large_parameters_are_divided);
     tcase_add_loop_test(tcase, servers_add_in_the_order_of_clients, 0, NETS * SERVERS * CLIENTS);
     tcase_add_test(tcase, workers_take_and_put_portions);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Collectives and messages for a long time: memory, descriptors, threads and what is allocated stay flat.  soak.sh [COUNT]
-# COUNT collectives in all (default 2000; make check-soak: 100000), dealt to the designs, by Tutti's own programs, by
+# COUNT collectives in all (default 2000; make check-soak: 100000), assigned to the designs, by Tutti's own programs, by
 # programs that attach (over all ranks and over a group), and by trainings, on two ranks under mpirun: in two stages, with
 # divided layers, with a server (sync and elastic), of replicas that average their weights with their neighbours, or in pairs, with
 # codes of gradients. Without COUNT the last six run with a design each.

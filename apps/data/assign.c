@@ -1,4 +1,4 @@
-#include "apps/data/deal.h"
+#include "apps/data/assign.h"
 
 #include "apps/data/file.h"
 #include "apps/data/listed.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-tutti_status tutti_deal_list(const char *folder, const tutti_names *names, tutti_bytes *list)
+tutti_status tutti_shard_list(const char *folder, const tutti_names *names, tutti_bytes *list)
 {
     tutti_status status = TUTTI_OK;
     for (size_t i = 0; i < names->count && !status; i++) {
@@ -27,7 +27,7 @@ tutti_status tutti_deal_list(const char *folder, const tutti_names *names, tutti
 typedef struct hand {
     tutti_listed left;
     const char *next; /* NULL: no more */
-    int64_t dealt;
+    int64_t assigned;
 } hand;
 
 /* The first name that is left on any rank; NULL: none. */
@@ -40,23 +40,23 @@ static const char *find_first(const hand hands[], int ranks)
 }
 
 /* Deals the shard, and moves on all ranks that have it. Returns who gets it. */
-static int deal_one(hand hands[], int ranks, const char *shard)
+static int assign_one(hand hands[], int ranks, const char *shard)
 {
     int taker = -1;
     for (int r = 0; r < ranks; r++) {
         if (!hands[r].next || strcmp(hands[r].next, shard) != 0) continue;
-        if (taker < 0 || hands[r].dealt < hands[taker].dealt) taker = r;
+        if (taker < 0 || hands[r].assigned < hands[taker].assigned) taker = r;
         hands[r].next = tutti_listed_text(&hands[r].left);
     }
-    hands[taker].dealt++;
+    hands[taker].assigned++;
     return taker;
 }
 
-tutti_status tutti_deal(const tutti_bytes list[], int ranks, int rank, tutti_names *names,
+tutti_status tutti_assign_shards(const tutti_bytes list[], int ranks, int rank, tutti_names *names,
     int *without, int64_t *shards)
 {
     hand *hands = calloc((size_t)ranks, sizeof *hands);
-    if (!hands) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to deal shards to %d ranks", ranks);
+    if (!hands) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to assign shards to %d ranks", ranks);
     for (int r = 0; r < ranks; r++) {
         const char *begin = (const char *)list[r].bytes;
         hands[r].left = (tutti_listed){begin, begin ? begin + list[r].count : begin};
@@ -66,7 +66,7 @@ tutti_status tutti_deal(const tutti_bytes list[], int ranks, int rank, tutti_nam
     *shards = 0;
     for (const char *shard; (shard = find_first(hands, ranks)); ++*shards) {
         int mine = hands[rank].next && strcmp(hands[rank].next, shard) == 0;
-        int taker = deal_one(hands, ranks, shard);
+        int taker = assign_one(hands, ranks, shard);
         if (!mine) continue;
         if (taker == rank)
             names->names[kept++] = names->names[seen];
@@ -77,7 +77,7 @@ tutti_status tutti_deal(const tutti_bytes list[], int ranks, int rank, tutti_nam
     names->count = kept;
     *without = -1;
     for (int r = ranks - 1; r >= 0; r--)
-        if (!hands[r].dealt) *without = r;
+        if (!hands[r].assigned) *without = r;
     free(hands);
     return TUTTI_OK;
 }
