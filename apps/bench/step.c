@@ -282,7 +282,7 @@ static tutti_status read_compress(tutti_step_bench *b)
         return tutti_conf_refuse(&conf, "compress", b->o.compress, fault);
     if (b->codec->wire != TUTTI_F32)
         return tutti_conf_refuse(&conf, "compress", b->o.compress, "write --wire bf16 here");
-    if (!b->codec->encodes) return TUTTI_OK;
+    if (!b->codec->compresses) return TUTTI_OK;
     if (tutti_setting_wire_dtype(b->o.wire) != TUTTI_F32)
         return tutti_conf_refuse(&conf, "compress", b->o.compress,
             "and --wire both say how gradients travel: leave out --wire");

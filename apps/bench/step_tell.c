@@ -180,7 +180,7 @@ void tutti_step_tell(tutti_step_bench *b)
     const tutti_step_row *peer = fastest_peer(b);
     printf("%d collectives of %.2f MB in all; each rank sends %.2f MB per step",
         b->traffic.collectives, (double)b->traffic.bytes / 1e6, (double)b->sent_bytes / 1e6);
-    if (b->codec->encodes) printf(" (gradients as %s)", b->o.compress);
+    if (b->codec->compresses) printf(" (gradients as %s)", b->o.compress);
     if (rate > 0) printf(", %.2f ms at the rate of the link", 1e3 * (double)b->sent_bytes / rate);
     printf("\n%-28s %10s %10s %9s %10s  %s\n", "", "ms per step", "/ limit", "hidden", "/ peer",
         "(least .. most)");

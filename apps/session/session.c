@@ -300,7 +300,7 @@ static void free_whole(tutti_training_session *s)
 static int is_sharded(const tutti_training_session *s, const tutti_step_options *recipe)
 {
     const int shards =
-        (recipe->strategy && recipe->strategy->shards) || (recipe->codec && recipe->codec->encodes);
+        (recipe->strategy && recipe->strategy->shards) || (recipe->codec && recipe->codec->compresses);
     return tutti_layout_has_groups(&s->options.layout) || (shards && s->exchange && s->replicas > 1);
 }
 

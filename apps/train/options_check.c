@@ -52,9 +52,9 @@ static tutti_status refuse_wire(const tutti_train_options *o, const char *reason
                     : tutti_conf_refuse(&o->conf, "wire", o->wire_name, reason);
 }
 
-static int encodes(const tutti_train_options *o)
+static int compresses(const tutti_train_options *o)
 {
-    return o->codec && o->codec->encodes;
+    return o->codec && o->codec->compresses;
 }
 
 /* Codes are of whole gradients, which every replica has, and of which every replica gets the sum. */
@@ -62,8 +62,8 @@ static tutti_status check_compress(const tutti_train_options *o)
 {
     if (*o->compress_fault)
         return tutti_conf_refuse(&o->conf, "compress", o->compress_name, o->compress_fault);
-    if (!encodes(o)) return TUTTI_OK;
-    if (o->strategy && !o->strategy->encodes && !o->stored)
+    if (!compresses(o)) return TUTTI_OK;
+    if (o->strategy && !o->strategy->compresses && !o->stored)
         return tutti_conf_refuse(&o->conf, "compress", o->compress_name,
             o->strategy->alone
                 ? "is for sums of gradients over ranks, of which this --strategy has none: leave "
@@ -127,7 +127,7 @@ static tutti_status check_servers(const tutti_train_options *o)
     if (o->layout.everywhere && o->strategy && !o->strategy->served->everywhere)
         return tutti_conf_refuse(&o->conf, "strategy", o->strategy_name,
             "needs servers that train nothing: use --layout servers=1, or more, not all");
-    if (encodes(o)) return tutti_conf_refuse(&o->conf, "compress", o->compress_name, parts);
+    if (compresses(o)) return tutti_conf_refuse(&o->conf, "compress", o->compress_name, parts);
     if (!o->clip_norm.word && !(o->strategy && o->strategy->alone))
         return tutti_conf_refuse(&o->conf, "clip-norm", NULL, parts);
     if (o->wire != TUTTI_F32)

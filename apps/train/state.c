@@ -93,7 +93,7 @@ static void write_or_none(double number, char text[WORD_SIZE])
 /* Each replica keeps what it has not sent. */
 static void write_compress(const tutti_trainer *s, char text[WORD_SIZE])
 {
-    if (s->session.recipe.codec && s->session.recipe.codec->encodes)
+    if (s->session.recipe.codec && s->session.recipe.codec->compresses)
         snprintf(
             text, WORD_SIZE, "%s of %d replicas", s->options->compress_text, s->session.replicas);
     else

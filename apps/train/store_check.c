@@ -45,7 +45,7 @@ tutti_status tutti_train_store_check(const tutti_train_options *o)
         {!o->optimizer->stored, "optimizer", o->optimizer->name,
             "the servers of this run have sgd, adam and adamw: take one of these"},
         {!o->clip_norm.word, "clip-norm", NULL, parts},
-        {o->codec && o->codec->encodes, "compress", o->compress_name, parts},
+        {o->codec && o->codec->compresses, "compress", o->compress_name, parts},
         {o->wire != TUTTI_F32, o->codec ? "compress" : "wire",
             o->codec ? o->compress_name : o->wire_name,
             "servers add gradients as f32: leave it out"},

@@ -49,7 +49,7 @@ tutti_status tutti_tune_key(const tutti_training_session *session, const tutti_w
     if (tutti_layout_given(l)) tutti_layout_print(l, layout);
     if (l->link_mbit > 0) snprintf(link, sizeof link, "%g", l->link_mbit);
     snprintf(wire, sizeof wire, "%s", tutti_dtype_name(recipe->wire));
-    if (recipe->codec && recipe->codec->encodes)
+    if (recipe->codec && recipe->codec->compresses)
         tutti_codec_print(recipe->codec, recipe->codec_value, wire);
     tutti_status status = describe_hosts(session->exchange, hosts);
     if (status) return status;

@@ -7,32 +7,32 @@
 #include "dag/net/builder.h"
 #include "dag/net/codec.h"
 
-static int64_t numbers(const tutti_coded *c)
+static int64_t numbers(const tutti_compressed *c)
 {
     return tutti_onebit_words(c->count);
 }
 
-static tutti_onebit_desc desc_of(const tutti_builder *b, const tutti_coded *c)
+static tutti_onebit_desc desc_of(const tutti_builder *b, const tutti_compressed *c)
 {
-    return (tutti_onebit_desc){.rows = tutti_coded_rows(b, c), .count = c->count};
+    return (tutti_onebit_desc){.rows = tutti_compressed_rows_of(b, c), .count = c->count};
 }
 
-static tutti_status send(tutti_builder *b, const tutti_coded *c)
+static tutti_status send(tutti_builder *b, const tutti_compressed *c)
 {
     const tutti_onebit_desc desc = desc_of(b, c);
-    return tutti_coded_gather(b, c, &tutti_op_onebit_encode, &desc, sizeof desc);
+    return tutti_compressed_gather(b, c, &tutti_op_onebit_encode, &desc, sizeof desc);
 }
 
-static tutti_status receive(tutti_builder *b, const tutti_coded *c)
+static tutti_status receive(tutti_builder *b, const tutti_compressed *c)
 {
     const tutti_onebit_desc desc = desc_of(b, c);
-    return tutti_coded_decode(b, c, &tutti_op_onebit_decode, &desc, sizeof desc);
+    return tutti_compressed_decode(b, c, &tutti_op_onebit_decode, &desc, sizeof desc);
 }
 
 const tutti_codec tutti_codec_onebit = {.name = "onebit",
     .summary = "a bit for each element, and two values for each 1024 of them",
-    .encodes = 1,
+    .compresses = 1,
     .numbers = numbers,
-    .declare = tutti_coded_declare_rows,
+    .declare = tutti_compressed_declare_rows,
     .send = send,
     .receive = receive};

@@ -13,18 +13,18 @@
 
 static const char factor_prefix[] = "factor.";
 
-static int rank_of(const tutti_coded *c)
+static int rank_of(const tutti_compressed *c)
 {
     const int64_t least = c->rows < c->columns ? c->rows : c->columns;
     return (double)least < c->value ? (int)least : (int)c->value;
 }
 
-static int64_t numbers(const tutti_coded *c)
+static int64_t numbers(const tutti_compressed *c)
 {
     return rank_of(c) * (c->rows + c->columns);
 }
 
-static tutti_powersgd_desc desc_of(const tutti_builder *b, const tutti_coded *c)
+static tutti_powersgd_desc desc_of(const tutti_builder *b, const tutti_compressed *c)
 {
     const tutti_tensor *factor = tutti_graph_get_tensor(b->graph, c->trained->factor);
     return (tutti_powersgd_desc){.rows = c->rows,
@@ -34,7 +34,7 @@ static tutti_powersgd_desc desc_of(const tutti_builder *b, const tutti_coded *c)
         .stream = tutti_rng_stream(factor->name)};
 }
 
-static tutti_status declare(tutti_builder *b, const tutti_coded *c)
+static tutti_status declare(tutti_builder *b, const tutti_compressed *c)
 {
     const int rank = rank_of(c);
     tutti_status status = tutti_builder_state(b, factor_prefix, c->l, c->suffix, TUTTI_F32,
@@ -45,17 +45,18 @@ static tutti_status declare(tutti_builder *b, const tutti_coded *c)
 }
 
 /* A factor, which a kernel computes and all replicas sum. */
-static tutti_status send_factor(tutti_builder *b, const tutti_coded *c, const tutti_op *op,
+static tutti_status send_factor(tutti_builder *b, const tutti_compressed *c, const tutti_op *op,
     int accesses, const tutti_access access[], int factor)
 {
     const tutti_powersgd_desc desc = desc_of(b, c);
     int node;
-    tutti_status status = tutti_coded_kernel(b, c, op, &desc, sizeof desc, 1, accesses, access);
+    tutti_status status =
+        tutti_compressed_kernel(b, c, op, &desc, sizeof desc, 1, accesses, access);
     if (status != TUTTI_OK) return status;
     return tutti_builder_mark(b, c->l, TUTTI_MARK_ALLREDUCE, factor, 0, &node);
 }
 
-static tutti_status send(tutti_builder *b, const tutti_coded *c)
+static tutti_status send(tutti_builder *b, const tutti_compressed *c)
 {
     const tutti_trained *t = c->trained;
     const tutti_access access[] = {tutti_reads(t->gradient), tutti_writes(t->code),
@@ -63,7 +64,7 @@ static tutti_status send(tutti_builder *b, const tutti_coded *c)
     return send_factor(b, c, &tutti_op_powersgd_left, 4, access, t->code);
 }
 
-static tutti_status send_again(tutti_builder *b, const tutti_coded *c)
+static tutti_status send_again(tutti_builder *b, const tutti_compressed *c)
 {
     const tutti_trained *t = c->trained;
     const tutti_access access[] = {
@@ -71,13 +72,13 @@ static tutti_status send_again(tutti_builder *b, const tutti_coded *c)
     return send_factor(b, c, &tutti_op_powersgd_right, 3, access, t->factor);
 }
 
-static tutti_status receive(tutti_builder *b, const tutti_coded *c)
+static tutti_status receive(tutti_builder *b, const tutti_compressed *c)
 {
     const tutti_powersgd_desc desc = desc_of(b, c);
     const tutti_trained *t = c->trained;
     const tutti_access access[] = {
         tutti_reads(t->code), tutti_reads(t->factor), tutti_writes(t->gradient)};
-    return tutti_coded_kernel(b, c, &tutti_op_powersgd_sum, &desc, sizeof desc, 0, 3, access);
+    return tutti_compressed_kernel(b, c, &tutti_op_powersgd_sum, &desc, sizeof desc, 0, 3, access);
 }
 
 const tutti_codec tutti_codec_powersgd = {.name = "powersgd",
@@ -88,7 +89,7 @@ const tutti_codec tutti_codec_powersgd = {.name = "powersgd",
     .high = 64,
     .example = 4,
     .whole = 1,
-    .encodes = 1,
+    .compresses = 1,
     .numbers = numbers,
     .sums = 1,
     .declare = declare,

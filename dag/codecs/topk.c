@@ -9,31 +9,32 @@
 
 #include <math.h>
 
-static int64_t kept_of(const tutti_coded *c)
+static int64_t kept_of(const tutti_compressed *c)
 {
     return (int64_t)ceil(c->value * (double)c->count);
 }
 
-static int64_t numbers(const tutti_coded *c)
+static int64_t numbers(const tutti_compressed *c)
 {
     return tutti_topk_words(kept_of(c));
 }
 
-static tutti_topk_desc desc_of(const tutti_builder *b, const tutti_coded *c)
+static tutti_topk_desc desc_of(const tutti_builder *b, const tutti_compressed *c)
 {
-    return (tutti_topk_desc){.rows = tutti_coded_rows(b, c), .count = c->count, .kept = kept_of(c)};
+    return (tutti_topk_desc){
+        .rows = tutti_compressed_rows_of(b, c), .count = c->count, .kept = kept_of(c)};
 }
 
-static tutti_status send(tutti_builder *b, const tutti_coded *c)
+static tutti_status send(tutti_builder *b, const tutti_compressed *c)
 {
     const tutti_topk_desc desc = desc_of(b, c);
-    return tutti_coded_gather(b, c, &tutti_op_topk_encode, &desc, sizeof desc);
+    return tutti_compressed_gather(b, c, &tutti_op_topk_encode, &desc, sizeof desc);
 }
 
-static tutti_status receive(tutti_builder *b, const tutti_coded *c)
+static tutti_status receive(tutti_builder *b, const tutti_compressed *c)
 {
     const tutti_topk_desc desc = desc_of(b, c);
-    return tutti_coded_decode(b, c, &tutti_op_topk_decode, &desc, sizeof desc);
+    return tutti_compressed_decode(b, c, &tutti_op_topk_decode, &desc, sizeof desc);
 }
 
 /* Above a quarter, indices and elements take as many bytes as half of the gradient. */
@@ -44,8 +45,8 @@ const tutti_codec tutti_codec_topk = {.name = "topk",
     .low = 0.00001,
     .high = 0.25,
     .example = 0.01,
-    .encodes = 1,
+    .compresses = 1,
     .numbers = numbers,
-    .declare = tutti_coded_declare_rows,
+    .declare = tutti_compressed_declare_rows,
     .send = send,
     .receive = receive};

@@ -45,19 +45,19 @@ enum { TUTTI_ONEBIT_GROUP = 1024 };
 #define TUTTI_POWERSGD_ROUNDING 1e-5
 
 /* Where a code is: word w of replica r's block is number r * stride + first + w. The first member of
- * descriptors, which is set again when codes have found their places (tutti_step_place_codes). */
-typedef struct tutti_code_rows {
+ * descriptors, which is set again when codes have found their places (tutti_step_place_compressed). */
+typedef struct tutti_compressed_rows {
     int replica, replicas;
     int64_t first, stride;
-} tutti_code_rows;
+} tutti_compressed_rows;
 
 typedef struct tutti_onebit_desc {
-    tutti_code_rows rows;
+    tutti_compressed_rows rows;
     int64_t count;
 } tutti_onebit_desc;
 
 typedef struct tutti_topk_desc {
-    tutti_code_rows rows;
+    tutti_compressed_rows rows;
     int64_t count, kept;
 } tutti_topk_desc;
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int64_t block_at(const tutti_code_rows *rows, int replica)
+static int64_t block_at(const tutti_compressed_rows *rows, int replica)
 {
     return replica * rows->stride + rows->first;
 }

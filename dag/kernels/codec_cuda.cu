@@ -20,7 +20,7 @@ struct Gather {
     }
 };
 
-TUTTI_BOTH inline int64_t block_at(const tutti_code_rows &rows, int64_t replica)
+TUTTI_BOTH inline int64_t block_at(const tutti_compressed_rows &rows, int64_t replica)
 {
     return replica * rows.stride + rows.first;
 }
@@ -89,7 +89,7 @@ tutti_status onebit_encode(const void *args, void *const buf[], void *queue)
 struct Onebit {
     const int32_t *code;
     float *g;
-    tutti_code_rows rows;
+    tutti_compressed_rows rows;
     TUTTI_BOTH float value(int replica, int64_t i) const
     {
         const int32_t *group = code + block_at(rows, replica) + i / GROUP * GROUP_WORDS;

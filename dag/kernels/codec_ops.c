@@ -3,7 +3,7 @@
 #include "dag/base/log.h"
 #include "dag/kernels/cpu.h"
 
-static tutti_status check_rows(const char *op, const tutti_code_rows *rows, int64_t words)
+static tutti_status check_rows(const char *op, const tutti_compressed_rows *rows, int64_t words)
 {
     if (rows->replicas < 1 || rows->replica < 0 || rows->replica >= rows->replicas)
         return tutti_fail(

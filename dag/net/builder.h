@@ -1,6 +1,6 @@
 /* What the parts of the step's construction share: declare.c makes the tensors; forward.c, build.c
  * and evaluate.c the nodes of the passes; update.c the marks and what follows them; refresh.c
- * copies of weights in another type; encode.c gradients that travel as codes; rounds.c what replicas
+ * copies of weights in another type; encode.c gradients that travel compressed; rounds.c what replicas
  * that train alone do together; shares.c what they do with shares, pairs.c in pairs; keys.c, portions.c and serve.c
  * servers, and what clients exchange with them; precision.c the types of the net's values. Threads: [M]. */
 #ifndef TUTTI_BUILDER_H
@@ -100,8 +100,8 @@ tutti_status tutti_builder_tensor(tutti_builder *b, const char *prefix, const ch
 /* A tensor "<prefix><layer>.<suffix>" that is kept from step to step. */
 tutti_status tutti_builder_state(tutti_builder *b, const char *prefix, int l, const char *suffix,
     tutti_dtype dtype, tutti_shape shape, int *state);
-/* Then: what the codec keeps and sends of the gradients that travel as codes. */
-tutti_status tutti_builder_declare_codes(tutti_builder *b);
+/* Then: what the codec keeps and sends of the gradients that travel compressed. */
+tutti_status tutti_builder_declare_compressed(tutti_builder *b);
 
 /* Points b->net at the net that computes in options->precision. INVAL (logged) if its output cannot
  * be float32; NOMEM. */
@@ -157,7 +157,7 @@ tutti_status tutti_builder_update_all(tutti_builder *b);
 /* Leaves of what was not sent that of this replica. */
 tutti_status tutti_step_cut_residuals(tutti_step *step);
 /* Tells the kernels of codes where these lie, beside others or not. */
-tutti_status tutti_step_place_codes(tutti_step *step);
+tutti_status tutti_step_place_compressed(tutti_step *step);
 /* For settle: makes the updates of parameters update this rank's own elements of them alone, and leaves
  * of what the update rule keeps only these. Without an exchange, and of a rank that is alone, all are. */
 tutti_status tutti_step_cut_updates(tutti_step *step);

@@ -1,4 +1,4 @@
-/* The gradients of a step that travel as codes, if a codec is asked for. Others are summed as they are. */
+/* The gradients of a step that travel compressed, if a codec is asked for. Others are summed as they are. */
 #include "dag/base/log.h"
 #include "dag/kernels/codec.h"
 #include "dag/net/builder.h"
@@ -13,15 +13,15 @@ enum { LEAST = 1024 };
 
 static const char residual_prefix[] = "residual.";
 
-static int encodes(const tutti_step_options *o)
+static int compresses(const tutti_step_options *o)
 {
-    return o->codec && o->codec->encodes;
+    return o->codec && o->codec->compresses;
 }
 
 tutti_status tutti_codec_check(const tutti_step_options *o, const tutti_strategy *strategy)
 {
-    if (!encodes(o)) return TUTTI_OK;
-    if (!strategy->encodes || o->division.ranks > 1)
+    if (!compresses(o)) return TUTTI_OK;
+    if (!strategy->compresses || o->division.ranks > 1)
         return tutti_fail(TUTTI_ERR_INVAL,
             "step: the codec %s needs whole gradients of every replica: use the strategy sync, and "
             "divide no layers",
@@ -35,16 +35,16 @@ tutti_status tutti_codec_check(const tutti_step_options *o, const tutti_strategy
     return TUTTI_OK;
 }
 
-static int find(const tutti_builder *b, int l, int p, tutti_coded *c)
+static int find(const tutti_builder *b, int l, int p, tutti_compressed *c)
 {
     const tutti_codec *codec = b->options->codec;
     tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
-    if (!encodes(b->options)) return 0;
+    if (!compresses(b->options)) return 0;
     tutti_layer_parameters(&b->net->layer[l], parameter);
     const tutti_shape *shape = &parameter[p].shape;
     const int64_t least = b->options->codec_least ? b->options->codec_least : LEAST;
     const int64_t count = tutti_shape_count(shape);
-    *c = (tutti_coded){.l = l,
+    *c = (tutti_compressed){.l = l,
         .layer = b->net->layer[l].name,
         .suffix = parameter[p].suffix,
         .trained = tutti_builder_trained(b, l, p),
@@ -67,7 +67,7 @@ tutti_status tutti_builder_sum(tutti_builder *b, int l, int p)
     const tutti_codec *codec = b->options->codec;
     tutti_trained *t = tutti_builder_trained(b, l, p);
     tutti_step *step = b->step;
-    tutti_coded c;
+    tutti_compressed c;
     step->plain_bytes += sent(b, (double)t->count * sizeof(float), 1);
     if (find(b, l, p, &c)) {
         const double numbers = (double)codec->numbers(&c);
@@ -78,21 +78,21 @@ tutti_status tutti_builder_sum(tutti_builder *b, int l, int p)
     return tutti_builder_mark(b, l, TUTTI_MARK_ALLREDUCE, t->gradient, 0, &t->mark);
 }
 
-typedef tutti_status (*visit_fn)(tutti_builder *b, const tutti_coded *c);
+typedef tutti_status (*visit_fn)(tutti_builder *b, const tutti_compressed *c);
 static tutti_status visit_all(tutti_builder *b, visit_fn visit)
 {
     tutti_status status = TUTTI_OK;
     for (int l = b->end - 1; l >= b->first; l--)
         for (int p = 0; p < TUTTI_LAYER_PARAMETERS && status == TUTTI_OK; p++) {
             tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
-            tutti_coded c;
+            tutti_compressed c;
             if (p < tutti_layer_parameters(&b->net->layer[l], parameter) && find(b, l, p, &c))
                 status = visit(b, &c);
         }
     return status;
 }
 
-static tutti_status declare(tutti_builder *b, const tutti_coded *c)
+static tutti_status declare(tutti_builder *b, const tutti_compressed *c)
 {
     const tutti_step_options *o = b->options;
     int *residual = &c->trained->residual;
@@ -104,7 +104,7 @@ static tutti_status declare(tutti_builder *b, const tutti_coded *c)
     return status == TUTTI_OK ? o->codec->declare(b, c) : status;
 }
 
-tutti_status tutti_builder_declare_codes(tutti_builder *b)
+tutti_status tutti_builder_declare_compressed(tutti_builder *b)
 {
     return visit_all(b, declare);
 }
@@ -114,7 +114,7 @@ tutti_status tutti_builder_receive(tutti_builder *b)
 {
     const tutti_codec *codec = b->options->codec;
     tutti_status status = TUTTI_OK;
-    if (!encodes(b->options)) return TUTTI_OK;
+    if (!compresses(b->options)) return TUTTI_OK;
     if (codec->send_again) status = visit_all(b, codec->send_again);
     return status == TUTTI_OK ? visit_all(b, codec->receive) : status;
 }
@@ -131,12 +131,12 @@ tutti_status tutti_step_cut_residuals(tutti_step *step)
 }
 
 /* The descriptor of a kernel that writes or reads a code begins with where that is. */
-static tutti_status place_code(tutti_graph *graph, const tutti_code_node *code)
+static tutti_status place_compressed(tutti_graph *graph, const tutti_compressed_node *code)
 {
     const tutti_node *node = tutti_graph_get_node(graph, code->node);
     const tutti_tensor *t = tutti_graph_get_tensor(graph, code->tensor),
                        *all = tutti_graph_get_tensor(graph, t->block);
-    tutti_code_rows *desc = malloc(node->desc_bytes);
+    tutti_compressed_rows *desc = malloc(node->desc_bytes);
     if (!desc) return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory for node '%s'", node->name);
     memcpy(desc, node->desc, node->desc_bytes);
     desc->first = (int64_t)(t->offset / tutti_dtype_bytes(t->dtype));
@@ -146,18 +146,19 @@ static tutti_status place_code(tutti_graph *graph, const tutti_code_node *code)
     return status;
 }
 
-tutti_status tutti_step_place_codes(tutti_step *step)
+tutti_status tutti_step_place_compressed(tutti_step *step)
 {
     tutti_status status = TUTTI_OK;
-    for (int i = 0; i < step->code_nodes && status == TUTTI_OK; i++)
-        status = place_code(step->graph, &step->code_node[i]);
+    for (int i = 0; i < step->compressed_nodes && status == TUTTI_OK; i++)
+        status = place_compressed(step->graph, &step->compressed_node[i]);
     return status;
 }
 
 /* ---- for codecs ---- */
 
-tutti_status tutti_coded_kernel(tutti_builder *b, const tutti_coded *c, const tutti_op *op,
-    const void *desc, size_t desc_bytes, int sends, int accesses, const tutti_access access[])
+tutti_status tutti_compressed_kernel(tutti_builder *b, const tutti_compressed *c,
+    const tutti_op *op, const void *desc, size_t desc_bytes, int sends, int accesses,
+    const tutti_access access[])
 {
     char name[TUTTI_SITE_NAME + 24];
     int node;
@@ -169,45 +170,45 @@ tutti_status tutti_coded_kernel(tutti_builder *b, const tutti_coded *c, const tu
     return TUTTI_OK;
 }
 
-tutti_status tutti_coded_declare_rows(tutti_builder *b, const tutti_coded *c)
+tutti_status tutti_compressed_declare_rows(tutti_builder *b, const tutti_compressed *c)
 {
     return tutti_builder_tensor(b, "code.", c->layer, c->suffix, -1, TUTTI_ROLE_SCRATCH, TUTTI_I32,
         tutti_shape_of(b->options->replicas, b->options->codec->numbers(c)), &c->trained->code);
 }
 
-tutti_code_rows tutti_coded_rows(const tutti_builder *b, const tutti_coded *c)
+tutti_compressed_rows tutti_compressed_rows_of(const tutti_builder *b, const tutti_compressed *c)
 {
-    return (tutti_code_rows){.replica = b->options->replica,
+    return (tutti_compressed_rows){.replica = b->options->replica,
         .replicas = b->options->replicas,
         .stride = b->options->codec->numbers(c)};
 }
 
 /* Notes the kernel appended last. */
-static void note_code(tutti_builder *b, const tutti_coded *c)
+static void record_compressed(tutti_builder *b, const tutti_compressed *c)
 {
     tutti_step *step = b->step;
-    step->code_node[step->code_nodes++] =
-        (tutti_code_node){.node = tutti_graph_nodes(b->graph) - 1, .tensor = c->trained->code};
+    step->compressed_node[step->compressed_nodes++] = (tutti_compressed_node){
+        .node = tutti_graph_nodes(b->graph) - 1, .tensor = c->trained->code};
 }
 
-tutti_status tutti_coded_gather(
-    tutti_builder *b, const tutti_coded *c, const tutti_op *op, const void *desc, size_t desc_bytes)
+tutti_status tutti_compressed_gather(tutti_builder *b, const tutti_compressed *c,
+    const tutti_op *op, const void *desc, size_t desc_bytes)
 {
     const tutti_trained *t = c->trained;
     const tutti_access access[] = {
         tutti_reads(t->gradient), tutti_writes(t->code), tutti_updates(t->residual)};
-    tutti_status status = tutti_coded_kernel(b, c, op, desc, desc_bytes, 1, 3, access);
+    tutti_status status = tutti_compressed_kernel(b, c, op, desc, desc_bytes, 1, 3, access);
     if (status != TUTTI_OK) return status;
-    note_code(b, c);
+    record_compressed(b, c);
     return tutti_builder_gather_rows(b, c->l, t->code);
 }
 
-tutti_status tutti_coded_decode(
-    tutti_builder *b, const tutti_coded *c, const tutti_op *op, const void *desc, size_t desc_bytes)
+tutti_status tutti_compressed_decode(tutti_builder *b, const tutti_compressed *c,
+    const tutti_op *op, const void *desc, size_t desc_bytes)
 {
     const tutti_access access[] = {
         tutti_reads(c->trained->code), tutti_writes(c->trained->gradient)};
-    tutti_status status = tutti_coded_kernel(b, c, op, desc, desc_bytes, 0, 2, access);
-    if (status == TUTTI_OK) note_code(b, c);
+    tutti_status status = tutti_compressed_kernel(b, c, op, desc, desc_bytes, 0, 2, access);
+    if (status == TUTTI_OK) record_compressed(b, c);
     return status;
 }

@@ -119,8 +119,8 @@ static tutti_status start_layer(const target *t, const tutti_layer *layer)
 static tutti_status start_states(const target *t, const tutti_step *step)
 {
     tutti_status status = TUTTI_OK;
-    for (int i = 0; step->codec && step->codec->encodes && i < step->states && status == TUTTI_OK;
-         i++) {
+    for (int i = 0;
+         step->codec && step->codec->compresses && i < step->states && status == TUTTI_OK; i++) {
         const tutti_tensor *state = tutti_graph_get_tensor(step->graph, step->state[i]);
         void *data;
         status = t->runner->acquire(t->run, step->state[i], TUTTI_WRITE, state->bytes, &data);

@@ -13,7 +13,7 @@
  * clipped or the rule takes only float32, the same widened. Weights, states, lengths and batch
  * statistics stay float32.
  *
- * With a codec that encodes, large gradients travel as codes (dag/net/codec.h): behind the sum over
+ * With a codec that compresses, large gradients travel compressed (dag/net/codec.h): behind the sum over
  * micro-batches comes what the codec sends, and before the updates what it receives, the sum over ranks
  * again in float32.
  *
@@ -185,7 +185,7 @@ typedef struct tutti_step_options {
      * summed as they are, in the type of `wire`, which is TUTTI_F32 with one that does */
     const tutti_codec *codec;
     double codec_value;
-    int64_t codec_least;          /* gradients of fewer elements do not travel as codes; 0: 1024 */
+    int64_t codec_least;          /* gradients of fewer elements do not travel compressed; 0: 1024 */
     tutti_dtype precision;        /* of values and their gradients: TUTTI_F32, TUTTI_BF16 */
     float momentum, weight_decay; /* momentum: of SGD and LARS */
     int nesterov;                 /* of SGD */
@@ -239,9 +239,9 @@ typedef enum tutti_sharded {
 enum { TUTTI_STEP_MEETINGS = 24 };
 
 /* A kernel that writes or reads a code that is gathered, and the tensor of that. */
-typedef struct tutti_code_node {
+typedef struct tutti_compressed_node {
     int node, tensor;
-} tutti_code_node;
+} tutti_compressed_node;
 
 typedef struct tutti_step {
     tutti_graph *graph; /* owned */
@@ -285,8 +285,8 @@ typedef struct tutti_step {
     const char *kept; /* the prefix of what the strategy keeps for each parameter; NULL: nothing */
     int *update;      /* of each parameter: the node that updates it */
     const tutti_codec *codec; /* as in the options */
-    int code_nodes;           /* two for each gradient whose code is gathered */
-    tutti_code_node *code_node;
+    int compressed_nodes;           /* two for each gradient whose code is gathered */
+    tutti_compressed_node *compressed_node;
     /* Bytes that a rank sends for the sums of a step's gradients, along rings; what they would be in
      * float32, without a codec. Without sums in every step 0 */
     double sent_bytes, plain_bytes;

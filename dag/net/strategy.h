@@ -25,7 +25,7 @@ struct tutti_strategy {
     /* At most TUTTI_STRATEGY_PARAMETERS; NULL: none */
     const tutti_strategy_parameter *parameter;
     int shards;   /* a rank has only a part of what the update rule keeps (tutti_graph_cut) */
-    int encodes; /* gradients may travel as codes (dag/net/codec.h) */
+    int compresses; /* gradients may travel compressed (dag/net/codec.h) */
     int divides; /* layers may be divided over replicas (dag/net/divide.h) */
     int adds;    /* its marks follow complete gradients at once, and may add micro-batches (tutti_step_sums) */
     int roots;   /* that is all of it, or nothing; with it goes the whole sum of each gradient */

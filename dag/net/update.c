@@ -22,7 +22,7 @@ static int marks_add(const tutti_builder *b, int l)
     const int vectors = o->micro_batches + (b->step->accumulate > 1);
     return o->sums == TUTTI_SUMS_COLLECTIVE && b->step->strategy->adds && !b->step->served &&
            b->which == TUTTI_BATCH_LAST && o->replicas > alike && o->wire == TUTTI_F32 &&
-           !(o->codec && o->codec->encodes) && vectors > 1 && vectors <= TUTTI_STEP_VECTORS;
+           !(o->codec && o->codec->compresses) && vectors > 1 && vectors <= TUTTI_STEP_VECTORS;
 }
 
 /* Sums, in their order, what earlier batches gathered (unless this is the first one) and the tensors

@@ -512,13 +512,13 @@ static tutti_status open_builder(tutti_builder *b)
         calloc((micro_batches > parameters ? micro_batches : parameters) + 3, sizeof *b->access);
     step->parameter_layer = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->parameter_layer);
     step->update = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->update);
-    step->code_node = calloc(2 * layers * TUTTI_LAYER_PARAMETERS, sizeof *step->code_node);
+    step->compressed_node = calloc(2 * layers * TUTTI_LAYER_PARAMETERS, sizeof *step->compressed_node);
     step->state_layer = calloc(layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 4) + 2),
         sizeof *step->state_layer);
     step->state_sharded = calloc(layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 4) + 2),
         sizeof *step->state_sharded);
     if (!step->state_sharded || !step->parameter_layer || !step->update || !step->state_layer ||
-        !step->code_node || !step->micro_batch || !step->parameter || !step->gradient ||
+        !step->compressed_node || !step->micro_batch || !step->parameter || !step->gradient ||
         !step->state || !b->gradients || !b->site || !b->trained || !b->copy || !b->statistics ||
         !b->gathered_statistics || !b->running || !b->average || !b->mixture || !b->forwards ||
         !b->backwards || !b->wanted || !b->judged || !b->auxiliary_metrics || !b->access)
@@ -578,7 +578,7 @@ tutti_status tutti_step_build(
     if (status == TUTTI_OK)
         status = tutti_service_only_serves(&options->service) ? tutti_builder_declare_keys(&b)
                                                               : tutti_builder_declare(&b);
-    if (status == TUTTI_OK) status = tutti_builder_declare_codes(&b);
+    if (status == TUTTI_OK) status = tutti_builder_declare_compressed(&b);
     if (status == TUTTI_OK) status = emit_sections(&b);
     hide_batch(&b);
     close_builder(&b);
@@ -600,7 +600,7 @@ void tutti_step_free(tutti_step *step)
     free(step->state);
     free(step->parameter_layer);
     free(step->update);
-    free(step->code_node);
+    free(step->compressed_node);
     free(step->state_layer);
     free(step->state_sharded);
     free(step);
@@ -609,7 +609,7 @@ void tutti_step_free(tutti_step *step)
 tutti_status tutti_step_settle(tutti_step *step)
 {
     tutti_status status = tutti_step_cut_residuals(step);
-    if (status == TUTTI_OK) status = tutti_step_place_codes(step);
+    if (status == TUTTI_OK) status = tutti_step_place_compressed(step);
     return status == TUTTI_OK && step->strategy->settle ? step->strategy->settle(step) : status;
 }
 

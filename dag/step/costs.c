@@ -64,7 +64,7 @@ static double sums_of(const tutti_layer *layer, const tutti_step_options *o)
     const double images = (double)o->batch * (o->accumulate ? o->accumulate : 1);
     const double ranks = (double)o->replicas / blocks;
     double bytes = 0;
-    if ((o->codec && o->codec->encodes) || (o->strategy && o->strategy->alone)) return 0;
+    if ((o->codec && o->codec->compresses) || (o->strategy && o->strategy->alone)) return 0;
     for (int p = tutti_divided_parameters(layer, &o->division, parameter); p-- > 0;)
         bytes +=
             (double)tutti_shape_count(&parameter[p].shape) * (double)tutti_dtype_bytes(o->wire);

@@ -371,7 +371,7 @@ static void draw_rounds(uint64_t seed, tutti_step_options *recipe)
         &recipe->settings, fault, sizeof fault));
 }
 
-/* Gradients that travel as codes, of all weights. */
+/* Gradients that travel compressed, of all weights. */
 static void take_codec(int i, tutti_step_options *recipe)
 {
     static const char *const texts[] = {"onebit", "topk:0.1", "powersgd:1"};

@@ -39,7 +39,7 @@ static int64_t words_of(const gathered *k)
 
 static void run(const gathered *k, const tutti_op *op, int replica, void *const buf[])
 {
-    tutti_code_rows rows = {.replica = replica, .replicas = REPLICAS, .stride = words_of(k)};
+    tutti_compressed_rows rows = {.replica = replica, .replicas = REPLICAS, .stride = words_of(k)};
     const tutti_onebit_desc onebit = {.rows = rows, .count = COUNT};
     const tutti_topk_desc topk = {.rows = rows, .count = COUNT, .kept = k->kept};
     run_on(op, k->kept ? (const void *)&topk : &onebit, buf);

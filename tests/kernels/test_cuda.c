@@ -441,7 +441,7 @@ START_TEST(more_images_than_a_pool_takes)
 END_TEST
 
 /* More elements than a part, a group or a thread has; ties. */
-START_TEST(codes_have_the_same_bits)
+START_TEST(compressed_gradients_have_the_same_bits)
 {
     static const char *const cases[] = {"onebit count=5003 replica=1 replicas=3 first=5 stride=180",
         "topk count=5003 kept=999 replica=2 replicas=3 first=7 stride=2010",
@@ -524,7 +524,7 @@ int main(void)
     tcase_add_test(tests, more_images_than_a_pool_takes);
     tcase_add_test(tests, rows_are_complete);
     TCase *codecs = testing_case(suite, "codecs"); /* cuda_mutants.sh runs these */
-    tcase_add_test(codecs, codes_have_the_same_bits);
+    tcase_add_test(codecs, compressed_gradients_have_the_same_bits);
     tcase_add_test(codecs, vectors_are_drawn_alike);
     tcase_add_test(codecs, an_index_that_is_no_element);
     TCase *products = testing_case(suite, "products"); /* and these */

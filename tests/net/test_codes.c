@@ -77,14 +77,14 @@ START_TEST(what_is_not_sent_is_saved)
 }
 END_TEST
 
-static const tutti_code_rows *rows_of(const tutti_step *step, int i)
+static const tutti_compressed_rows *rows_of(const tutti_step *step, int i)
 {
-    return tutti_graph_get_node(step->graph, step->code_node[i].node)->desc;
+    return tutti_graph_get_node(step->graph, step->compressed_node[i].node)->desc;
 }
 
 /* Both weights have a code, which a kernel writes and another one reads. Alone each has a row to itself; joined they
  * lie side by side, and their kernels are told. */
-START_TEST(codes_find_their_places)
+START_TEST(compressed_gradients_find_their_places)
 {
     const tutti_step_options options = options_of(codecs[_i], 3);
     tutti_net *net;
@@ -92,14 +92,14 @@ START_TEST(codes_find_their_places)
     ck_assert_ok(tutti_net_new(&net));
     two_layers(net);
     ck_assert_ok(tutti_step_build(net, &options, &step));
-    ck_assert_int_eq(step->code_nodes, 4);
+    ck_assert_int_eq(step->compressed_nodes, 4);
     int mark[2], marks = 0;
     for (int n = 0; n < tutti_graph_nodes(step->graph); n++)
         if (tutti_graph_get_node(step->graph, n)->mark.rows) mark[marks++] = n;
     ck_assert_int_eq(marks, 2);
     int64_t words = 0;
     for (int i = 0; i < 2; i++) {
-        const tutti_code_rows *rows = rows_of(step, i);
+        const tutti_compressed_rows *rows = rows_of(step, i);
         ck_assert(rows->replica == 2 && rows->replicas == 3 && rows->first == 0);
         words += rows->stride;
     }
@@ -107,7 +107,7 @@ START_TEST(codes_find_their_places)
     ck_assert_ok(tutti_graph_join(step->graph, 2, mark));
     ck_assert_ok(tutti_step_settle(step));
     for (int i = 0; i < 4; i++) {
-        const int code = step->code_node[i].tensor == step->code_node[1].tensor;
+        const int code = step->compressed_node[i].tensor == step->compressed_node[1].tensor;
         ck_assert_int_eq(rows_of(step, i)->stride, words);
         ck_assert_int_eq(rows_of(step, i)->first, first[code]);
     }
@@ -121,6 +121,6 @@ int main(void)
     Suite *suite = suite_create("codes");
     TCase *tcase = testing_case(suite, "codes");
     tcase_add_loop_test(tcase, what_is_not_sent_is_saved, 0, CODECS);
-    tcase_add_loop_test(tcase, codes_find_their_places, 0, GATHERED);
+    tcase_add_loop_test(tcase, compressed_gradients_find_their_places, 0, GATHERED);
     return testing_run(suite);
 }
