@@ -358,7 +358,7 @@ static tutti_status turn_to_servers(const tutti_training_session *s, const char 
             strategy->name);
     if (s->options.workers_of_all) {
         recipe->strategy = strategy->stored;
-        if (recipe->strategy->meets_store) { /* a client is a run of its own */
+        if (recipe->strategy->uses_store) { /* a client is a run of its own */
             recipe->replica = s->replica - s->options.first_worker;
             recipe->replicas = s->joined;
         }
@@ -483,7 +483,7 @@ int tutti_training_session_collectives(const tutti_training_session *s)
         const tutti_node *node = tutti_graph_get_node(s->graph, n);
         count += node->kind == TUTTI_NODE_COLLECTIVE &&
                  (node->section == s->step->train || node->section == s->step->average ||
-                     node->section == tutti_step_meeting(s->step, 0));
+                     node->section == tutti_step_mixing(s->step, 0));
     }
     return count;
 }

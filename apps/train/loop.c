@@ -104,7 +104,7 @@ static int begins_round(const tutti_trainer *s, int64_t step)
 }
 
 /* Before the passes of a step: what replicas that meet others do. */
-static tutti_status submit_meetings(loop *l, int64_t step)
+static tutti_status submit_mixing(loop *l, int64_t step)
 {
     tutti_training_session *on = &l->s->session;
     int section[TUTTI_STEP_BEFORE];
@@ -114,7 +114,7 @@ static tutti_status submit_meetings(loop *l, int64_t step)
     return status;
 }
 
-/* Takes and submits one batch of training; before the first of a step, meetings; behind the last one of a round
+/* Takes and submits one batch of training; before the first of a step, mixing steps; behind the last one of a round
  * what makes replicas equal. */
 static tutti_status submit_batch(loop *l, int64_t number)
 {
@@ -122,7 +122,7 @@ static tutti_status submit_batch(loop *l, int64_t number)
     tutti_training_session *on = &s->session;
     tutti_flight *f = &l->flight[number % TUTTI_FLIGHTS];
     int64_t step = number / s->options->accumulate;
-    tutti_status status = begins_step(s, number) ? submit_meetings(l, step) : TUTTI_OK;
+    tutti_status status = begins_step(s, number) ? submit_mixing(l, step) : TUTTI_OK;
     if (!status) status = tutti_flight_board(s, l->batches, "train", step, f);
     if (status) return status;
     f->number = number;

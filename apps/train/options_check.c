@@ -164,7 +164,7 @@ static tutti_status check_layout(const tutti_train_options *o)
         tutti_status status = check_servers(o);
         if (status) return status;
     }
-    if (l->stages > 1 && o->strategy && o->strategy->meetings && !o->strategy->needs_servers)
+    if (l->stages > 1 && o->strategy && o->strategy->mixings && !o->strategy->needs_servers)
         return tutti_conf_refuse(&o->conf, "strategy", o->strategy->name,
             "its replicas meet as wholes, each on one rank: leave out stages of --layout, or use "
             "--strategy local");

@@ -58,7 +58,7 @@ static tutti_exchange_options exchange_options(const tutti_train_options *o, con
         .algorithm = algorithm_of(o),
         .messages = o->stored ? o->layout.stages > 1
                               : tutti_layout_has_groups(&o->layout) ||
-                                    (o->strategy && o->strategy->meetings),
+                                    (o->strategy && o->strategy->mixings),
         .chunk_bytes = tutti_conf_bytes(o->chunk_mb),
         .order = {.on = o->priority},
         .bucket_bytes = tutti_conf_bytes(o->bucket_mb),

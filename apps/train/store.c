@@ -191,7 +191,7 @@ static tutti_status choose_optimizer(tutti_train_store *s, const tutti_training_
 {
     const tutti_step_options *r = &on->recipe;
     char text[256];
-    if (on->step->strategy->meets_store) return TUTTI_OK; /* clients update */
+    if (on->step->strategy->uses_store) return TUTTI_OK; /* clients update */
     if (r->rule == &tutti_update_sgd)
         snprintf(text, sizeof text, "sgd:rate=1,momentum=%.9g,decay=%.9g,nesterov=%d,scale=%d",
             (double)r->momentum, (double)r->weight_decay, r->nesterov, s->clients_apart);
@@ -247,7 +247,7 @@ tutti_status tutti_train_store_open(
 }
 
 /* The store counts calls, and lets all but every period-th pass. */
-static tutti_status meet_centre(tutti_train_store *store, tutti_training_session *on)
+static tutti_status mix_with_centre(tutti_train_store *store, tutti_training_session *on)
 {
     tutti_status status = TUTTI_OK;
     for (int key = 0; key < store->keys && !status; key++) {
@@ -264,7 +264,7 @@ tutti_status tutti_train_store_step(
     tutti_train_store *store, tutti_training_session *on, double rate)
 {
     const tutti_step *step = on->step;
-    if (step->strategy->meets_store) return meet_centre(store, on);
+    if (step->strategy->uses_store) return mix_with_centre(store, on);
     tutti_status status = tutti_kv_set_rate(store->kv, rate / store->clients_apart);
     for (int key = store->keys - 1; key >= 0 && !status; key--) {
         const int i = store->own[key];

@@ -1,6 +1,6 @@
 /* Training on a store of keys (tutti/kv.h): servers have the weights and update them, and workers push gradients
  * and pull weights (tutti_strategy.pushes); or servers have a centre, to which clients are drawn that update their own
- * weights (tutti_strategy.meets_store). Either all ranks are one mpirun, of which the last serve, or servers
+ * weights (tutti_strategy.uses_store). Either all ranks are one mpirun, of which the last serve, or servers
  * and each client are jobs of their own (TUTTI_KV_ROLE).
  *
  * A client trains as a run of its own does: its workers have an exchange of their own, by which they agree, sum

@@ -182,12 +182,13 @@ tutti_status tutti_builder_keep_sum(tutti_builder *b, int l, int p);
 tutti_status tutti_builder_average(tutti_builder *b, float rate, float momentum);
 /* The same of states alone. */
 tutti_status tutti_builder_average_states(tutti_builder *b);
-/* The sections of meetings, if the strategy has any. */
-tutti_status tutti_builder_meet(tutti_builder *b);
+/* The sections of mixing steps, if the strategy has any. */
+tutti_status tutti_builder_mix_replicas(tutti_builder *b);
 /* A message to a replica, or from one, for which it waits. Replicas are ranks here. */
 tutti_status tutti_builder_message(
     tutti_builder *b, tutti_verb verb, int tensor, int replica, int edge);
-/* Parameter p of layer l, to replica `to`; neighbour number k's, from replica `from`, into a tensor that all meetings
+/* Parameter p of layer l, to replica `to`; neighbour number k's, from replica `from`, into a tensor that all mixing
+ * steps
  * share, and which is declared when first it is needed. */
 tutti_status tutti_builder_give(tutti_builder *b, int l, int p, int to);
 tutti_status tutti_builder_hear(
@@ -197,7 +198,8 @@ tutti_status tutti_builder_declare_near(
 /* Parameter p of layer l becomes the mean of this replica's and of what so many neighbours have sent, added in
  * this order. */
 tutti_status tutti_builder_mix(tutti_builder *b, int l, int p, int neighbours);
-/* With shares (dag/kernels/share.h), where at most so many neighbours are heard in a meeting. For a meeting: half of
+/* With shares (dag/kernels/share.h), where at most so many neighbours are heard in a mixing step. For a mixing step:
+ * half of
  * this replica's share, to replica `to`, and those of `heard` neighbours. Then the factors that follow from these,
  * which parameter p of layer l is mixed by; it becomes what this replica stands for; the share is 1, without shares
  * nothing. */
@@ -213,11 +215,12 @@ int tutti_builder_is_kept(const tutti_builder *b, int tensor);
 tutti_status tutti_builder_note_starts(tutti_builder *b);
 /* A parameter as it is now, into another tensor of its shape. */
 tutti_status tutti_builder_copy_weight(tutti_builder *b, const tutti_trained *t, int to);
-/* Pairs whose meetings go on while they train. Where one ends: every parameter moves by half of the way from what was
+/* Pairs whose mixing steps go on while they train. Where one ends: every parameter moves by half of the way from what
+ * was
  * sent to what was heard, and its copies follow. Where one begins, after the former in the graph: messages with
  * replica `other`; -1: this replica is alone, and what it hears is what it sends. */
-tutti_status tutti_builder_join_pair(tutti_builder *b);
-tutti_status tutti_builder_meet_pair(tutti_builder *b, int other);
+tutti_status tutti_builder_complete_pair(tutti_builder *b);
+tutti_status tutti_builder_mix_pair(tutti_builder *b, int other);
 /* How many replicas a step sums over. */
 static inline int tutti_builder_summed(const tutti_builder *b)
 {

@@ -1,4 +1,5 @@
-/* Pairs of replicas whose meetings go on while they train: each sends what it has, and some steps later moves by half
+/* Pairs of replicas whose mixing steps go on while they train: each sends what it has, and some steps later moves by
+ * half
  * of the way from that to what the other had. */
 #include "dag/net/builder.h"
 
@@ -32,7 +33,7 @@ static tutti_status join(tutti_builder *b, int l, int p, const char *suffix)
     return status == TUTTI_OK ? tutti_builder_refresh_copy(b, l, p, suffix, 0) : status;
 }
 
-tutti_status tutti_builder_join_pair(tutti_builder *b)
+tutti_status tutti_builder_complete_pair(tutti_builder *b)
 {
     tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
     tutti_status status = TUTTI_OK;
@@ -44,7 +45,7 @@ tutti_status tutti_builder_join_pair(tutti_builder *b)
     return status;
 }
 
-static tutti_status meet(tutti_builder *b, int l, int p, const char *suffix, int other)
+static tutti_status mix_replicas(tutti_builder *b, int l, int p, const char *suffix, int other)
 {
     const tutti_trained *t = tutti_builder_trained(b, l, p);
     tutti_status status = tutti_builder_copy_weight(b, t, t->sent);
@@ -54,15 +55,15 @@ static tutti_status meet(tutti_builder *b, int l, int p, const char *suffix, int
     return status == TUTTI_OK ? tutti_builder_hear(b, l, p, suffix, 0, other) : status;
 }
 
-/* The first layers travel first: the step that a meeting ends with begins with them. */
-tutti_status tutti_builder_meet_pair(tutti_builder *b, int other)
+/* The first layers travel first: the step that a mixing step ends with begins with them. */
+tutti_status tutti_builder_mix_pair(tutti_builder *b, int other)
 {
     tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
     tutti_status status = TUTTI_OK;
     for (int l = b->first; l < b->end; l++) {
         const int n = tutti_layer_parameters(&b->net->layer[l], parameter);
         for (int p = 0; p < n && status == TUTTI_OK; p++)
-            status = meet(b, l, p, parameter[p].suffix, other);
+            status = mix_replicas(b, l, p, parameter[p].suffix, other);
     }
     return status;
 }

@@ -153,7 +153,7 @@ tutti_status tutti_builder_note_starts(tutti_builder *b)
     return status;
 }
 
-/* ---- meetings ---- */
+/* ---- mixing steps ---- */
 
 tutti_status tutti_builder_declare_near(
     tutti_builder *b, int l, int p, const char *suffix, int k)
@@ -192,23 +192,23 @@ tutti_status tutti_builder_hear(
                : status;
 }
 
-tutti_status tutti_builder_meet(tutti_builder *b)
+tutti_status tutti_builder_mix_replicas(tutti_builder *b)
 {
     tutti_step *step = b->step;
     const tutti_strategy *strategy = step->strategy;
     tutti_status status = TUTTI_OK;
-    step->meetings = strategy->meetings ? strategy->meetings(b->options) : 0;
-    step->meets_every = strategy->meets_every ? strategy->meets_every(&b->options->settings) : 1;
-    if (strategy->join && step->meetings) {
+    step->mixings = strategy->mixings ? strategy->mixings(b->options) : 0;
+    step->mixes_every = strategy->mixes_every ? strategy->mixes_every(&b->options->settings) : 1;
+    if (strategy->join && step->mixings) {
         step->delay = strategy->delay(&b->options->settings);
         status = tutti_graph_section(b->graph, "join", &step->join);
         if (status == TUTTI_OK) status = strategy->join(b);
     }
-    for (int i = 0; i < step->meetings && status == TUTTI_OK; i++) {
+    for (int i = 0; i < step->mixings && status == TUTTI_OK; i++) {
         char name[16];
-        snprintf(name, sizeof name, "meet.%d", i);
-        status = tutti_graph_section(b->graph, name, &step->meeting[i]);
-        if (status == TUTTI_OK) status = strategy->meet(b, i);
+        snprintf(name, sizeof name, "mix.%d", i);
+        status = tutti_graph_section(b->graph, name, &step->mixing[i]);
+        if (status == TUTTI_OK) status = strategy->mix_replicas(b, i);
     }
     return status;
 }
@@ -231,35 +231,35 @@ tutti_status tutti_builder_mix(tutti_builder *b, int l, int p, int neighbours)
         b->graph, name, &tutti_op_divide, &mean, sizeof mean, 1, &access[neighbours], NULL);
 }
 
-int tutti_step_meeting(const tutti_step *step, int64_t number)
+int tutti_step_mixing(const tutti_step *step, int64_t number)
 {
-    const int n = step->meetings;
-    int order[TUTTI_STEP_MEETINGS];
-    if (n == 0 || number % step->meets_every) return -1;
-    number /= step->meets_every;
-    const uint64_t stream = tutti_rng_stream("meetings"), cycle = (uint64_t)(number / n);
+    const int n = step->mixings;
+    int order[TUTTI_STEP_MIXINGS];
+    if (n == 0 || number % step->mixes_every) return -1;
+    number /= step->mixes_every;
+    const uint64_t stream = tutti_rng_stream("mixing steps"), cycle = (uint64_t)(number / n);
     for (int i = 0; i < n; i++) { /* drawn one by one: each takes the place of one before it */
         const int k = (int)tutti_rng_below(
-            step->seed, stream, cycle * TUTTI_STEP_MEETINGS + (uint64_t)i, (uint64_t)i + 1);
+            step->seed, stream, cycle * TUTTI_STEP_MIXINGS + (uint64_t)i, (uint64_t)i + 1);
         order[i] = order[k];
         order[k] = i;
     }
-    return step->meeting[order[number % n]];
+    return step->mixing[order[number % n]];
 }
 
-/* A meeting that a round has cut short is left as it is: all have had the average since. */
-static int ends_meeting(const tutti_step *step, int64_t number, int64_t round)
+/* A mixing step that a round has cut short is left as it is: all have had the average since. */
+static int ends_mixing(const tutti_step *step, int64_t number, int64_t round)
 {
     const int64_t began = number - step->delay;
-    return step->join >= 0 && began >= round && began % step->meets_every == 0;
+    return step->join >= 0 && began >= round && began % step->mixes_every == 0;
 }
 
 int tutti_step_before(
     const tutti_step *step, int64_t number, int64_t round, int section[TUTTI_STEP_BEFORE])
 {
-    const int meeting = tutti_step_meeting(step, number);
+    const int mixing = tutti_step_mixing(step, number);
     int n = 0;
-    if (ends_meeting(step, number, round)) section[n++] = step->join;
-    if (meeting >= 0) section[n++] = meeting;
+    if (ends_mixing(step, number, round)) section[n++] = step->join;
+    if (mixing >= 0) section[n++] = mixing;
     return n;
 }

@@ -418,7 +418,7 @@ tutti_status tutti_builder_serve(tutti_builder *b)
         {"eval_again", &step->eval_again, 1},
         {"eval_average", &step->eval_average, b->options->average_decay > 0},
         {"eval_average_again", &step->eval_average_again, b->options->average_decay > 0}};
-    tutti_status status = tutti_builder_meet(b);
+    tutti_status status = tutti_builder_mix_replicas(b);
     if (status == TUTTI_OK) status = tutti_graph_section(b->graph, "train", &step->train);
     if (status == TUTTI_OK) status = step->strategy->update(b);
     if (status == TUTTI_OK && step->strategy->alone)

@@ -43,7 +43,7 @@
  *   refresh with precision TUTTI_BF16: copies of parameters; with the strategy local: of what they
  *           were at the beginning of a round; with gossip:push-sum: shares
  *   average with the strategies local, gossip, adpsgd and elastic: averages of parameters and state over replicas
- *   meet.0, meet.1, ...
+ *   mix.0, mix.1, ...
  *           with the strategies gossip, adpsgd and elastic: messages between replicas, or with servers, before the
  *           passes of a step
  *   join    with the strategy adpsgd: what becomes of messages of some steps before, likewise
@@ -236,7 +236,7 @@ typedef enum tutti_sharded {
     TUTTI_SHARDED_ROWS,   /* that of its replica (dag/net/codec.h) */
 } tutti_sharded;
 
-enum { TUTTI_STEP_MEETINGS = 24 };
+enum { TUTTI_STEP_MIXINGS = 24 };
 
 /* A kernel that writes or reads a code that is gathered, and the tensor of that. */
 typedef struct tutti_compressed_node {
@@ -261,9 +261,9 @@ typedef struct tutti_step {
     int64_t period; /* steps of a round */
     /* With a strategy whose replicas meet others in every step: the sections of messages; and the seed
      * that says which is next */
-    int meetings, meeting[TUTTI_STEP_MEETINGS];
-    int64_t meets_every; /* steps from one meeting to the next */
-    /* the section that ends a meeting, and how many steps after it began; -1: it ends in its own step */
+    int mixings, mixing[TUTTI_STEP_MIXINGS];
+    int64_t mixes_every; /* steps from one mixing step to the next */
+    /* the section that ends a mixing step, and how many steps after it began; -1: it ends in its own step */
     int join;
     int64_t delay;
     uint64_t seed;
@@ -309,10 +309,10 @@ tutti_status tutti_step_settle(tutti_step *step);
 /* The section to submit for batch 0 .. accumulate - 1 of a step: the last one is train. [P] */
 int tutti_step_section(const tutti_step *step, int batch);
 /* The section to submit before the first batch of step `number`, from 0, the same on all replicas; -1: none.
- * Each of a step's meetings comes once in so many steps that have one, in an order drawn from the seed. [P] */
-int tutti_step_meeting(const tutti_step *step, int64_t number);
+ * Each of a step's mixing steps comes once in so many steps that have one, in an order drawn from the seed. [P] */
+int tutti_step_mixing(const tutti_step *step, int64_t number);
 /* All sections to submit, in this order, before the first batch of step `number` of a round that began with step
- * `round`: what ends a meeting, and that. Returns how many. [P] */
+ * `round`: what ends a mixing step, and that. Returns how many. [P] */
 enum { TUTTI_STEP_BEFORE = 2 };
 int tutti_step_before(
     const tutti_step *step, int64_t number, int64_t round, int section[TUTTI_STEP_BEFORE]);

@@ -37,14 +37,15 @@ struct tutti_strategy {
      * tensors of its shape and type that begin as zeros, or NULL. NULL: 1; nothing. [P] */
     int64_t (*period)(const tutti_strategy_settings *settings);
     const char *(*keeps)(const tutti_strategy_settings *settings);
-    /* Replicas that meet others in every step: how many kinds of meetings there are, at most
-     * TUTTI_STEP_MEETINGS, of which each step begins with one (tutti_step_meeting), and what appends
+    /* Replicas that meet others in every step: how many kinds of mixing steps there are, at most
+     * TUTTI_STEP_MIXINGS, of which each step begins with one (tutti_step_mixing), and what appends
      * the messages of the i-th, the nodes of a section of its own. NULL: they do not. [P]; [M] */
-    int (*meetings)(const tutti_step_options *options);
-    tutti_status (*meet)(struct tutti_builder *b, int i);
-    int64_t (*meets_every)(const tutti_strategy_settings *settings); /* steps; NULL: 1. [P] */
-    /* Replicas that train on while they meet: for so many steps, at most as many as from one meeting to the next;
-     * and what appends what then becomes of what they heard, the nodes of a section of its own. NULL: a meeting ends
+    int (*mixings)(const tutti_step_options *options);
+    tutti_status (*mix_replicas)(struct tutti_builder *b, int i);
+    int64_t (*mixes_every)(const tutti_strategy_settings *settings); /* steps; NULL: 1. [P] */
+    /* Replicas that train on while they meet: for so many steps, at most as many as from one mixing step to the next;
+     * and what appends what then becomes of what they heard, the nodes of a section of its own. NULL: a mixing step
+     * ends
      * in its own step. [P]; [M] */
     int64_t (*delay)(const tutti_strategy_settings *settings);
     tutti_status (*join)(struct tutti_builder *b);
@@ -59,7 +60,7 @@ struct tutti_strategy {
     int pushes;
     /* The graph is that of a client by itself, with its updates: behind each step the program passes every
      * parameter to tutti_kv_pushpull, by which the store draws it to a centre. */
-    int meets_store;
+    int uses_store;
     /* Whether each client's push is an update by itself; NULL or 0: those of all clients are added up before. [P] */
     int (*apart)(const tutti_strategy_settings *settings);
     /* INVAL (logged): a rule or options that the strategy cannot take. */

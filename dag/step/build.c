@@ -449,7 +449,7 @@ static tutti_status emit_sections(tutti_builder *b)
     if (tutti_service_only_serves(&b->options->service)) return tutti_builder_serve(b);
     find_wanted(b);
     tutti_net_find_judged(b->net, b->judged);
-    tutti_status status = tutti_builder_meet(b);
+    tutti_status status = tutti_builder_mix_replicas(b);
     if (status == TUTTI_OK) status = tutti_graph_section(b->graph, "train", &step->train);
     if (status == TUTTI_OK) status = pass_through(b);
     /* After all marks, so that marks can be fused: no reader of a sum may come before the last mark. */

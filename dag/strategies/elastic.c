@@ -9,13 +9,13 @@
  *   train     forward, backward, sum in the client, update          -
  *   average   at the end of a round: the same, but all clients get the moved centre in place of x
  *
- * Both sides take what the other had when the meeting began, so messages in both directions travel at once. The
+ * Both sides take what the other had when the mixing step began, so messages in both directions travel at once. The
  * workers of a client train as sync does, on the client's sums.
  *
- * Axes: data parallelism; local steps, each client its own model, drawn to a centre; meetings every `period` steps;
+ * Axes: data parallelism; local steps, each client its own model, drawn to a centre; mixing steps every `period` steps;
  * weights are exchanged; stars of clients around each server, an allreduce in each client.
  *
- * Invariants: what clients lose in a meeting the centre gains: the sum of the centre and of all x_c stays. That is
+ * Invariants: what clients lose in a mixing step the centre gains: the sum of the centre and of all x_c stays. That is
  * exact where numbers are integers, and alpha and the clients powers of two; else there is rounding. beta is at most
  * 1, else the centre would pass the mean. The bits depend neither on the design, nor on arrival, nor on the number of
  * servers. After a round all workers have the same parameters, those of the centre, and the same state, the mean over
@@ -30,13 +30,13 @@ enum { PERIOD, ALPHA, ROUND };
 
 static const tutti_strategy_parameter parameters[] = {
     {.key = "period",
-        .help = "steps from one meeting with the centre to the next",
+        .help = "steps from one mixing step with the centre to the next",
         .fallback = 8,
         .low = 1,
         .high = 1000000,
         .whole = 1},
     {.key = "alpha",
-        .help = "how far clients move to the centre in a meeting; times clients at most 1",
+        .help = "how far clients move to the centre in a mixing step; times clients at most 1",
         .fallback = 0.1,
         .low = 0.000001,
         .high = 1},
@@ -53,12 +53,12 @@ static int64_t period(const tutti_strategy_settings *settings)
     return (int64_t)settings->value[ROUND];
 }
 
-static int64_t meets_every(const tutti_strategy_settings *settings)
+static int64_t mixes_every(const tutti_strategy_settings *settings)
 {
     return (int64_t)settings->value[PERIOD];
 }
 
-static int meetings(const tutti_step_options *options)
+static int mixings(const tutti_step_options *options)
 {
     return options->service.servers > 0;
 }
@@ -110,10 +110,10 @@ static double share_of(const tutti_builder *b)
     return alpha_of(b) * b->options->service.clients;
 }
 
-static tutti_status meet(tutti_builder *b, int meeting)
+static tutti_status mix_replicas(tutti_builder *b, int mixing)
 {
     const int serves = b->options->service.serves;
-    (void)meeting;
+    (void)mixing;
     tutti_status status = serves ? TUTTI_OK : tutti_builder_declare_centres(b);
     if (status == TUTTI_OK) status = tutti_builder_push_keys(b, TUTTI_SENT_WEIGHTS);
     if (status == TUTTI_OK) status = tutti_builder_pull_keys(b, TUTTI_SENT_WEIGHTS);
@@ -142,9 +142,9 @@ const tutti_strategy tutti_strategy_elastic = {.name = "elastic",
     .stored = &tutti_strategy_elastic_stored,
     .needs_servers = 1,
     .period = period,
-    .meetings = meetings,
-    .meet = meet,
-    .meets_every = meets_every,
+    .mixings = mixings,
+    .mix_replicas = mix_replicas,
+    .mixes_every = mixes_every,
     .check = check,
     .sum = sum,
     .statistics = statistics,

@@ -1,9 +1,10 @@
 /* elastic where servers and clients are jobs of their own: each client trains as sync does among its workers, and
  * every `period` steps it and a centre, which a store of keys has, pull at each other. No client waits for another.
  *
- * Axes: as elastic.c, but meetings are asynchronous: each client counts its own steps.
+ * Axes: as elastic.c, but mixing steps are asynchronous: each client counts its own steps.
  *
- * Invariants: what a client loses in a meeting the centre gains, to the bit (designs/kv/kv_elastic.c). The workers of a
+ * Invariants: what a client loses in a mixing step the centre gains, to the bit (designs/kv/kv_elastic.c). The
+ * workers of a
  * client have the same bits after every step. There are no rounds: clients differ until the end, and a client that
  * returns, or joins, begins with the centre. The bits depend on arrival.
  *
@@ -31,7 +32,7 @@ const tutti_strategy tutti_strategy_elastic_stored = {.name = "elastic",
     .parameter = parameters,
     .adds = 1,
     .stored = &tutti_strategy_elastic_stored,
-    .meets_store = 1,
+    .uses_store = 1,
     .check = check,
     .sum = tutti_builder_sum,
     .update = update};

@@ -18,17 +18,18 @@
  * a drawn directed graph.
  *
  * Invariants: with ring and exponential, what a replica takes has weights that sum to 1, and so has what is made of
- * its own (the matrices of both graphs are circulant, hence doubly stochastic), so that meeting does not move the
+ * its own (the matrices of both graphs are circulant, hence doubly stochastic), so that mixing does not move the
  * mean over replicas. With P a power of two, a cycle of the exponential graph without updates leaves all with that
  * mean. With push-sum only what is made of its own sums to 1: there the shares sum to P, exactly, after every
- * meeting, each stays above 0, and meeting does not move the mean weighted by shares, which is what a round ends
+ * mixing step, each stays above 0, and mixing does not move the mean weighted by shares, which is what a round ends
  * with. In terms of the papers: their x is share * weight, their w the share, and the estimate x / w is what a
  * replica has as its weights, so that it is what it trains, and what is evaluated. After a round all shares are 1.
  * The bits depend neither on the design nor on the order of arrival: who is met, and in which order it is
  * added, is known before. After a round replicas have the same parameters and the same state, as with local.
  *
- * Push-sum's replicas draw whom they send to as follows. In a meeting of distance 2^h each tosses a coin: 2^h behind
- * it, or 2^h before it; so nobody hears more than two. Another meeting has all coins turned: with both, i and
+ * Push-sum's replicas draw whom they send to as follows. In a mixing step of distance 2^h each tosses a coin: 2^h
+ * behind
+ * it, or 2^h before it; so nobody hears more than two. Another mixing step has all coins turned: with both, i and
  * its neighbours at distance 1 hear each other, so that every cycle connects all, whatever the coins.
  *
  * Sources: Lian, Zhang, Zhang, Hsieh, Zhang & Liu 2017, "Can Decentralized Algorithms Outperform Centralized
@@ -49,7 +50,7 @@ enum { RING, EXPONENTIAL, PUSH_SUM, GRAPHS };
 static const char *const graphs[] = {
     [RING] = "ring", [EXPONENTIAL] = "exponential", [PUSH_SUM] = "push-sum", NULL};
 static const tutti_strategy_parameter parameters[] = {
-    {.key = "graph", .help = "who meets whom", .fallback = RING, .words = graphs},
+    {.key = "graph", .help = "who mixes with whom", .fallback = RING, .words = graphs},
     {.key = "period",
         .help = "steps of a round, after which all replicas get the average",
         .fallback = 1000,
@@ -63,7 +64,7 @@ static int64_t period(const tutti_strategy_settings *settings)
     return (int64_t)settings->value[PERIOD];
 }
 
-/* ---- who meets whom ---- */
+/* ---- who mixes with whom ---- */
 
 /* How many distances below P are powers of two. */
 static int distances(int replicas)
@@ -73,15 +74,15 @@ static int distances(int replicas)
     return n;
 }
 
-/* To whom a replica sends its weights in a meeting, and whose it gets: as many, but with push-sum. */
+/* To whom a replica sends its weights in a mixing step, and whose it gets: as many, but with push-sum. */
 typedef struct circle {
     int sends, hears;
     int to[TUTTI_NEIGHBOURS], from[TUTTI_NEIGHBOURS];
 } circle;
 
 typedef struct way {
-    int (*meetings)(int replicas);
-    circle (*meet)(const tutti_builder *b, int meeting);
+    int (*mixings)(int replicas);
+    circle (*mix_replicas)(const tutti_builder *b, int mixing);
     int shares; /* whether means are weighted */
 } way;
 
@@ -95,37 +96,37 @@ static int twice_distances(int replicas)
     return 2 * distances(replicas);
 }
 
-static circle on_ring(const tutti_builder *b, int meeting)
+static circle on_ring(const tutti_builder *b, int mixing)
 {
     const int P = b->options->replicas, own = b->options->replica, n = P > 2 ? 2 : 1;
     const int before = (own + P - 1) % P, behind = (own + 1) % P;
-    (void)meeting;
+    (void)mixing;
     return (circle){.sends = n, .hears = n, .to = {behind, before}, .from = {before, behind}};
 }
 
-static circle at_distance(const tutti_builder *b, int meeting)
+static circle at_distance(const tutti_builder *b, int mixing)
 {
-    const int P = b->options->replicas, own = b->options->replica, far = 1 << meeting;
+    const int P = b->options->replicas, own = b->options->replica, far = 1 << mixing;
     return (circle){
         .sends = 1, .hears = 1, .to = {(own + far) % P}, .from = {(own + P - far) % P}};
 }
 
-/* To whom `replica` sends in a meeting of push-sum: all replicas draw the same. */
-static int receiver(const tutti_builder *b, int meeting, int replica)
+/* To whom `replica` sends in a mixing step of push-sum: all replicas draw the same. */
+static int receiver(const tutti_builder *b, int mixing, int replica)
 {
-    const int P = b->options->replicas, far = 1 << meeting / 2;
-    const uint64_t toss = (uint64_t)(meeting / 2) * (uint64_t)P + (uint64_t)replica;
+    const int P = b->options->replicas, far = 1 << mixing / 2;
+    const uint64_t toss = (uint64_t)(mixing / 2) * (uint64_t)P + (uint64_t)replica;
     const int coin = (int)tutti_rng_below(b->options->seed, tutti_rng_stream("coins"), toss, 2);
-    return (replica + (coin == meeting % 2 ? far : P - far)) % P;
+    return (replica + (coin == mixing % 2 ? far : P - far)) % P;
 }
 
-static circle as_drawn(const tutti_builder *b, int meeting)
+static circle as_drawn(const tutti_builder *b, int mixing)
 {
-    const int P = b->options->replicas, own = b->options->replica, far = 1 << meeting / 2;
+    const int P = b->options->replicas, own = b->options->replica, far = 1 << mixing / 2;
     const int before = (own + P - far) % P, behind = (own + far) % P;
-    circle c = {.sends = 1, .to = {receiver(b, meeting, own)}};
-    if (receiver(b, meeting, before) == own) c.from[c.hears++] = before;
-    if (behind != before && receiver(b, meeting, behind) == own) c.from[c.hears++] = behind;
+    circle c = {.sends = 1, .to = {receiver(b, mixing, own)}};
+    if (receiver(b, mixing, before) == own) c.from[c.hears++] = before;
+    if (behind != before && receiver(b, mixing, behind) == own) c.from[c.hears++] = behind;
     return c;
 }
 
@@ -140,9 +141,9 @@ static const way *way_of(const tutti_step_options *options)
     return &ways[(int)options->settings.value[GRAPH]];
 }
 
-static int meetings(const tutti_step_options *options)
+static int mixings(const tutti_step_options *options)
 {
-    return way_of(options)->meetings(options->replicas);
+    return way_of(options)->mixings(options->replicas);
 }
 
 static tutti_status check(const tutti_update_rule *rule, const tutti_step_options *options)
@@ -158,29 +159,29 @@ static tutti_status check(const tutti_update_rule *rule, const tutti_step_option
         return tutti_fail(TUTTI_ERR_INVAL,
             "step: the strategy gossip needs whole replicas, each on a rank: do not cut them into "
             "stages");
-    if (meetings(options) > TUTTI_STEP_MEETINGS)
+    if (mixings(options) > TUTTI_STEP_MIXINGS)
         return tutti_fail(TUTTI_ERR_INVAL,
-            "step: the strategy gossip:%s has no more than %d kinds of meetings, too few for %d "
+            "step: the strategy gossip:%s has no more than %d kinds of mixing steps, too few for %d "
             "replicas: use gossip:ring, or fewer ranks",
-            graphs[(int)graph], TUTTI_STEP_MEETINGS, options->replicas);
+            graphs[(int)graph], TUTTI_STEP_MIXINGS, options->replicas);
     return tutti_step_check_alone(options);
 }
 
-/* ---- meetings ---- */
+/* ---- mixing steps ---- */
 
 /* How many this replica hears at most. */
 static int most_heard(const tutti_builder *b)
 {
     int most = 0;
-    for (int i = 0; i < b->step->meetings; i++) {
-        const int heard = way_of(b->options)->meet(b, i).hears;
+    for (int i = 0; i < b->step->mixings; i++) {
+        const int heard = way_of(b->options)->mix_replicas(b, i).hears;
         if (heard > most) most = heard;
     }
     return most;
 }
 
 /* Each neighbour's weights have a tensor of their own, so that no message waits for another to be added. */
-static tutti_status meet_over(tutti_builder *b, int l, int p, const char *suffix, const circle *c)
+static tutti_status mix_over(tutti_builder *b, int l, int p, const char *suffix, const circle *c)
 {
     tutti_status status = TUTTI_OK;
     for (int k = 0; (k < c->sends || k < c->hears) && status == TUTTI_OK; k++) {
@@ -191,15 +192,15 @@ static tutti_status meet_over(tutti_builder *b, int l, int p, const char *suffix
     return status;
 }
 
-static tutti_status meet(tutti_builder *b, int meeting)
+static tutti_status mix_replicas(tutti_builder *b, int mixing)
 {
     tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
-    const circle c = way_of(b->options)->meet(b, meeting);
+    const circle c = way_of(b->options)->mix_replicas(b, mixing);
     tutti_status status = TUTTI_OK;
     for (int l = b->first; l < b->end; l++) {
         const int of_layer = tutti_layer_parameters(&b->net->layer[l], parameter);
         for (int p = 0; p < of_layer && status == TUTTI_OK; p++)
-            status = meet_over(b, l, p, parameter[p].suffix, &c);
+            status = mix_over(b, l, p, parameter[p].suffix, &c);
     }
     if (!way_of(b->options)->shares || status != TUTTI_OK) return status;
     if (!b->shares.neighbours) status = tutti_builder_declare_shares(b, most_heard(b));
@@ -221,7 +222,7 @@ static tutti_status for_each(
 
 static tutti_status mix(tutti_builder *b, int l, int p)
 {
-    return tutti_builder_mix(b, l, p, way_of(b->options)->meet(b, 0).hears);
+    return tutti_builder_mix(b, l, p, way_of(b->options)->mix_replicas(b, 0).hears);
 }
 
 static tutti_status update(tutti_builder *b)
@@ -250,8 +251,8 @@ const tutti_strategy tutti_strategy_gossip = {.name = "gossip",
     .parameter = parameters,
     .alone = 1,
     .period = period,
-    .meetings = meetings,
-    .meet = meet,
+    .mixings = mixings,
+    .mix_replicas = mix_replicas,
     .check = check,
     .sum = tutti_builder_keep_sum,
     .update = update,

@@ -79,7 +79,7 @@ static void take_off(void *arg, void *const buf[])
     }
 }
 
-tutti_status tutti_kv_meet_centre(tutti_kv *kv, tutti_kv_key *key, tutti_handle weights)
+tutti_status tutti_kv_mix_with_centre(tutti_kv *kv, tutti_kv_key *key, tutti_handle weights)
 {
     const tutti_kv_join move = {"kv meet", take_off, key, weights, TUTTI_READWRITE, 1};
     tutti_status status = TUTTI_OK;

@@ -196,7 +196,7 @@ typedef struct tutti_kv_join {
 } tutti_kv_join;
 tutti_status tutti_kv_submit_join(const tutti_kv_join *join);
 /* A pushpull of the type elastic. */
-tutti_status tutti_kv_meet_centre(tutti_kv *kv, tutti_kv_key *key, tutti_handle weights);
+tutti_status tutti_kv_mix_with_centre(tutti_kv *kv, tutti_kv_key *key, tutti_handle weights);
 
 /* Opens what the jobs have to do with each other, once the session is there and the store knows its numbers; a client's
  * number may be new. All ranks of the job call it, and return the same. */

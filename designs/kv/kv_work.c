@@ -384,7 +384,7 @@ static tutti_status insert(tutti_kv *kv, list *l, int i)
         n++;
     }
     if (l->from && kv->rule.type == TUTTI_KV_ELASTIC)
-        return tutti_kv_meet_centre(kv, k, l->pulls[0]);
+        return tutti_kv_mix_with_centre(kv, k, l->pulls[0]);
     tutti_status status = l->from ? push(kv, k, n, l->pushes) : TUTTI_OK;
     return status || !l->to ? status : pull(kv, k, n, l->pulls);
 }

@@ -90,7 +90,7 @@ tutti_status tutti_book_rule_read(const char *text, tutti_book_rule *rule)
         return tutti_fail(TUTTI_ERR_USAGE,
             "type \"%s\": must be sync, async, bounded:S, where S is how many pushes a client may "
             "be ahead of the slowest, 0 or more, or elastic:period=T,alpha=A, where T, 1 or more, "
-            "is how many calls there are from one meeting with the centre to the next, and A, "
+            "is how many calls there are from one mixing step with the centre to the next, and A, "
             "above 0 and at most 1, how far a client moves to it",
             text);
     if (rule->type == TUTTI_KV_BOUNDED && !rule->bound) rule->type = TUTTI_KV_SYNC;

@@ -18,7 +18,7 @@ typedef enum tutti_kv_type {
 typedef struct tutti_book_rule {
     tutti_kv_type type;
     int64_t bound;  /* of BOUNDED: pushes */
-    int64_t period; /* of ELASTIC: every so manieth call is a meeting, 1 or more */
+    int64_t period; /* of ELASTIC: every so manieth call is a mixing step, 1 or more */
     double alpha;   /* of ELASTIC: above 0, at most 1 */
 } tutti_book_rule;
 

@@ -52,7 +52,7 @@ static void compare_workers(const kv_case *c, tutti_verdict *v)
     }
 }
 
-static void compare_meetings(const kv_case *c, tutti_verdict *v)
+static void compare_mixings(const kv_case *c, tutti_verdict *v)
 {
     for (int r = 1; r < c->workers && !kv_case_is_mortal(c); r++) {
         int mine = kv_case_calls(c, r, KV_MEET, 0), first = kv_case_calls(c, 0, KV_MEET, 0);
@@ -131,7 +131,7 @@ static int awaits(const check *k, const client *me, int i, int *needed)
     return -1;
 }
 
-static int meetings_before(const client *me, int i)
+static int mixings_before(const client *me, int i)
 {
     int n = 0;
     for (int j = 0; j < i; j++) n += me->call[j].kind == KV_MEET;
@@ -142,7 +142,7 @@ static int meetings_before(const client *me, int i)
 static int has_come(const client *me, int n)
 {
     int i = 0;
-    while (i < me->calls && !(me->call[i].kind == KV_MEET && meetings_before(me, i) == n)) i++;
+    while (i < me->calls && !(me->call[i].kind == KV_MEET && mixings_before(me, i) == n)) i++;
     return me->left || (i < me->calls && are_done(me, i, KV_PUSH) && are_done(me, i, KV_PULL) &&
                            are_done(me, i, KV_MEET));
 }
@@ -157,7 +157,7 @@ static int may_be_done(const check *k, const client *me, int i)
                (call->after < 0 || me->done[last_pull(me, i, call->after)]);
     if (call->kind == KV_PULL) return lane_is_free(k, me, i) && awaits(k, me, i, &needed) < 0;
     for (int c = 0; c < k->c->clients && call->kind == KV_MEET; c++)
-        if (!has_come(&k->client[c], meetings_before(me, i))) return 0;
+        if (!has_come(&k->client[c], mixings_before(me, i))) return 0;
     return 1;
 }
 
@@ -205,7 +205,7 @@ void kv_check(const kv_case *c, tutti_verdict *v)
     check k = {.c = c};
     *v = (tutti_verdict){.rank = -1, .other = -1};
     compare_workers(c, v);
-    compare_meetings(c, v);
+    compare_mixings(c, v);
     look_for_deaths(c, v);
     look_for_lost_keys(c, v);
     for (int i = 0; i < c->clients; i++) {

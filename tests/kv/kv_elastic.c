@@ -3,7 +3,7 @@
 
 #include <signal.h>
 
-/* Whole numbers, of which meetings with alpha=0.5 leave whole numbers 16 times, and sums are exact. */
+/* Whole numbers, of which mixing steps with alpha=0.5 leave whole numbers 16 times, and sums are exact. */
 enum { UNIT = 65536 };
 
 static double sum_up(int key)
@@ -13,7 +13,7 @@ static double sum_up(int key)
     return sum;
 }
 
-/* What a client does between meetings; returns the sum of its weights. */
+/* What a client does between mixing steps; returns the sum of its weights. */
 static double train(int key, tutti_handle weights)
 {
     CHECK(!starpu_data_acquire(weights, STARPU_RW));
@@ -39,7 +39,7 @@ static void pass_away(void *buffers[], void *arg)
 }
 
 /* Whatever the centre answers, the difference has to wait for a task that never ends. */
-static void die_in_a_meeting(tutti_handle weights)
+static void die_in_a_mixing(tutti_handle weights)
 {
     static struct starpu_codelet passing = {
         .cpu_funcs = {pass_away}, .nbuffers = 1, .modes = {STARPU_RW}, .name = "pass away"};
@@ -93,7 +93,7 @@ void run_elastic(const char *type, int steps, int dies)
         CHECK(!tutti_kv_pull(kv, k, weights[k])); /* once all that it gave is there */
     }
     CHECK(!tutti_kv_wait(kv, 60));
-    if (dies) die_in_a_meeting(weights[0]);
+    if (dies) die_in_a_mixing(weights[0]);
     CHECK(!tutti_kv_barrier(kv));
     for (int k = 0; k < KEYS; k++) {
         CHECK(!tutti_kv_pull(kv, k, weights[k]));

@@ -1,5 +1,5 @@
 /* dag/net/pairs.c, dag/strategies/adpsgd.c: replicas that meet in pairs and train on meanwhile. Who meets whom;
- * weights, against an oracle; what a meeting leaves as it is, exactly; when one begins and ends. */
+ * weights, against an oracle; what a mixing step leaves as it is, exactly; when one begins and ends. */
 #include "dag/base/log.h"
 #include "tests/net/trial.h"
 
@@ -105,8 +105,8 @@ static void deliver(int replicas, const trial t[], int section)
         }
 }
 
-/* What comes before the passes of a step. Messages are as late as can be: they arrive where their meeting ends.
- * *going: the section of the meeting that goes on; -1: none. */
+/* What comes before the passes of a step. Messages are as late as can be: they arrive where their mixing step ends.
+ * *going: the section of the mixing step that goes on; -1: none. */
 static void begin_step(int replicas, trial t[], int64_t step, int *going)
 {
     int section[TUTTI_STEP_BEFORE];
@@ -128,18 +128,19 @@ static int find(const int root[], int r)
     return root[r] == r ? r : find(root, root[r]);
 }
 
-/* In each meeting the partner of a partner is oneself, and the other half's; all messages go between the two. Nobody is
+/* In each mixing step the partner of a partner is oneself, and the other half's; all messages go between the two.
+ * Nobody is
  * alone, but one active of an odd number. In a cycle all hang together. */
-START_TEST(a_meeting_is_a_matching)
+START_TEST(a_mixing_is_a_matching)
 {
     const int P = _i;
     trial t[MOST_REPLICAS];
     int root[MOST_REPLICAS];
     open_all("adpsgd", P, t);
-    ck_assert_int_eq(t->step->meetings, P < 2 ? 0 : P < 3 ? 1 : P < 5 ? 2 : 3);
+    ck_assert_int_eq(t->step->mixings, P < 2 ? 0 : P < 3 ? 1 : P < 5 ? 2 : 3);
     for (int r = 0; r < P; r++) root[r] = r;
-    for (int m = 0; m < t->step->meetings; m++) {
-        const int section = t->step->meeting[m];
+    for (int m = 0; m < t->step->mixings; m++) {
+        const int section = t->step->mixing[m];
         int alone = 0;
         for (int r = 0; r < P; r++) {
             const int other = partner_of(t, r, section);
@@ -187,7 +188,7 @@ static void note(int replicas, const trial t[], weights *w)
         }
 }
 
-/* What follows from what replicas had when a meeting began, and have now. */
+/* What follows from what replicas had when a mixing step began, and have now. */
 static void move(int replicas, const trial t[], int section, const weights *began, weights *now)
 {
     int64_t count;
@@ -240,7 +241,7 @@ START_TEST(averages_come_when_they_are_due)
         if (step % k->period == 0) {
             ck_assert_int_lt(met, 0);
             began = now;
-            met = tutti_step_meeting(t->step, step);
+            met = tutti_step_mixing(t->step, step);
         }
         begin_step(k->replicas, t, step, &going);
         ck_assert_int_eq(going, met);
@@ -258,11 +259,11 @@ END_TEST
 
 /* Of whole numbers, to which each replica adds whole numbers in each step: what replicas have together is what was
  * added, exactly. */
-START_TEST(meeting_moves_no_mean)
+START_TEST(mixing_moves_no_mean)
 {
     static int64_t sum[PARAMETERS][MOST];
     const kind *k = &kinds[_i];
-    const int whole = 1 << 10, meetings = 10;
+    const int whole = 1 << 10, mixings = 10;
     trial t[MOST_REPLICAS];
     int going = -1;
     int64_t count;
@@ -273,7 +274,7 @@ START_TEST(meeting_moves_no_mean)
             float *x = parameter(&t[r], i, &count);
             memset(x, 0, (size_t)count * sizeof *x);
         }
-    for (int step = 0; step < k->period * meetings; step++) {
+    for (int step = 0; step < k->period * mixings; step++) {
         begin_step(k->replicas, t, step, &going);
         for (int i = 0; i < PARAMETERS; i++)
             for (int64_t e = 0; (void)parameter(t, i, &count), e < count; e++) {
@@ -329,8 +330,8 @@ START_TEST(replicas_agree_on_the_mean)
 }
 END_TEST
 
-/* A meeting ends in the round that it began in, or never. */
-START_TEST(a_round_begins_with_no_meeting)
+/* A mixing step ends in the round that it began in, or never. */
+START_TEST(a_round_begins_with_no_mixing)
 {
     enum { LENGTH = 7, ROUNDS = 4 };
     const kind *k = &kinds[_i];
@@ -346,7 +347,7 @@ START_TEST(a_round_begins_with_no_meeting)
         int section[TUTTI_STEP_BEFORE];
         ck_assert_int_eq(tutti_step_before(step, n, round, section), ends + begins);
         if (ends) ck_assert_int_eq(section[0], step->join);
-        if (begins) ck_assert_int_eq(section[ends], tutti_step_meeting(step, n));
+        if (begins) ck_assert_int_eq(section[ends], tutti_step_mixing(step, n));
     }
     tutti_step_free(step);
     tutti_net_free(net);
@@ -369,12 +370,12 @@ START_TEST(what_cannot_be_is_refused)
     ck_assert_ok(tutti_net_new(&net));
     small(net);
     ck_assert_ok(tutti_step_build(net, &alone, &step));
-    ck_assert_int_eq(step->meetings, 0);
+    ck_assert_int_eq(step->mixings, 0);
     ck_assert_int_eq(step->join, -1);
     ck_assert_int_lt(tutti_graph_find(step->graph, "sent.fc.weight"), 0);
     tutti_step_free(step);
     ck_assert_ok(tutti_step_build(net, &many, &step));
-    ck_assert_int_eq(step->meetings, TUTTI_STEP_MEETINGS);
+    ck_assert_int_eq(step->mixings, TUTTI_STEP_MIXINGS);
     tutti_step_free(step);
     const tutti_step_options late = options_of("adpsgd:period=2,delay=3", 2);
     refuses(net, &late, TUTTI_ERR_USAGE);
@@ -395,11 +396,11 @@ int main(void)
     Suite *suite = suite_create("pairs");
     TCase *tcase = testing_case(suite, "pairs");
     make_data();
-    tcase_add_loop_test(tcase, a_meeting_is_a_matching, 1, MOST_REPLICAS + 1);
+    tcase_add_loop_test(tcase, a_mixing_is_a_matching, 1, MOST_REPLICAS + 1);
     tcase_add_loop_test(tcase, averages_come_when_they_are_due, 0, KINDS);
-    tcase_add_loop_test(tcase, meeting_moves_no_mean, 0, KINDS);
+    tcase_add_loop_test(tcase, mixing_moves_no_mean, 0, KINDS);
     tcase_add_loop_test(tcase, replicas_agree_on_the_mean, 0, KINDS);
-    tcase_add_loop_test(tcase, a_round_begins_with_no_meeting, 0, KINDS);
+    tcase_add_loop_test(tcase, a_round_begins_with_no_mixing, 0, KINDS);
     tcase_add_test(tcase, what_cannot_be_is_refused);
     return testing_run(suite);
 }

@@ -238,10 +238,10 @@ static void open_gossip(const gossip *g, trial t[])
 /* Whose weights replica r gets in step `number`: one, or on a ring of three and more two. */
 static int met_by(const gossip *g, const trial *t, int r, int step, int from[2])
 {
-    const int meeting = tutti_step_meeting(t->step, step), P = g->replicas;
+    const int mixing = tutti_step_mixing(t->step, step), P = g->replicas;
     int far = 1;
-    if (meeting < 0) return 0;
-    for (int i = 0; !g->ring && t->step->meeting[i] != meeting; i++) far *= 2;
+    if (mixing < 0) return 0;
+    for (int i = 0; !g->ring && t->step->mixing[i] != mixing; i++) far *= 2;
     from[0] = (r + P - far) % P;
     from[1] = (r + 1) % P;
     return g->ring && P > 2 ? 2 : 1;
@@ -276,7 +276,7 @@ START_TEST(a_step_mixes_what_neighbours_had)
     own.momentum = own.weight_decay = 0;
     open_gossip(g, t);
     trial_open(&alone, without_norm, &own, 0);
-    ck_assert_int_eq(t->step->meetings, g->replicas == 1 ? 0 : g->ring ? 1 : 2);
+    ck_assert_int_eq(t->step->mixings, g->replicas == 1 ? 0 : g->ring ? 1 : 2);
     for (int step = 0; step < MEETINGS; step++) {
         for (int i = 0; i < t->step->parameters; i++) {
             bring(g, t, step, i);
@@ -322,9 +322,9 @@ START_TEST(a_step_mixes_what_neighbours_had)
 }
 END_TEST
 
-/* Without updates, of weights that are whole multiples of what they are divided by: meeting leaves the sum over
+/* Without updates, of weights that are whole multiples of what they are divided by: mixing step leaves the sum over
  * replicas as it is, exactly; and a cycle of the exponential graph leaves a power of two of replicas equal. */
-START_TEST(meeting_moves_no_mean)
+START_TEST(mixing_moves_no_mean)
 {
     const gossip *g = &gossips[_i];
     const int divided = g->ring && g->replicas > 2 ? 3 : 2, whole = 729;
@@ -367,8 +367,8 @@ START_TEST(meeting_moves_no_mean)
 }
 END_TEST
 
-/* All replicas draw one order, in which every cycle has each meeting once. */
-START_TEST(a_cycle_has_each_meeting_once)
+/* All replicas draw one order, in which every cycle has each mixing step once. */
+START_TEST(a_cycle_has_each_mixing_once)
 {
     enum { P = 9, H = 4, CYCLES = 200 };
     tutti_step_options options = options_of("gossip:exponential");
@@ -382,23 +382,23 @@ START_TEST(a_cycle_has_each_meeting_once)
         options.replica = r * 5;
         ck_assert_ok(tutti_step_build(net, &options, &step[r]));
     }
-    ck_assert_int_eq(step[0]->meetings, H);
+    ck_assert_int_eq(step[0]->mixings, H);
     for (int cycle = 0; cycle < CYCLES; cycle++) {
         int seen = 0;
         for (int i = 0; i < H; i++) {
             const int64_t number = cycle * H + i;
-            const int meeting = tutti_step_meeting(step[0], number);
-            ck_assert_int_eq(tutti_step_meeting(step[1], number), meeting);
-            for (int k = 0; k < H; k++) seen |= (step[0]->meeting[k] == meeting) << k;
+            const int mixing = tutti_step_mixing(step[0], number);
+            ck_assert_int_eq(tutti_step_mixing(step[1], number), mixing);
+            for (int k = 0; k < H; k++) seen |= (step[0]->mixing[k] == mixing) << k;
         }
         ck_assert_int_eq(seen, (1 << H) - 1);
-        first += tutti_step_meeting(step[0], cycle * H) == step[0]->meeting[0];
+        first += tutti_step_mixing(step[0], cycle * H) == step[0]->mixing[0];
     }
     ck_assert_int_gt(first, CYCLES / H / 2);
     ck_assert_int_lt(first, CYCLES / H * 2);
     step[1]->seed++;
     for (int i = 0; i < CYCLES; i++)
-        other += tutti_step_meeting(step[0], i) != tutti_step_meeting(step[1], i);
+        other += tutti_step_mixing(step[0], i) != tutti_step_mixing(step[1], i);
     ck_assert_int_gt(other, CYCLES / 2);
     for (int r = 0; r < 2; r++) tutti_step_free(step[r]);
     tutti_net_free(net);
@@ -406,7 +406,7 @@ START_TEST(a_cycle_has_each_meeting_once)
 END_TEST
 
 /* Whether two nodes use a tensor that one of them writes. */
-static int meet(const tutti_node *a, const tutti_node *b)
+static int mix_replicas(const tutti_node *a, const tutti_node *b)
 {
     for (int i = 0; i < a->accesses; i++)
         for (int k = 0; k < b->accesses; k++)
@@ -479,7 +479,7 @@ static int waits(const tutti_graph *g, int from, int to)
     for (int n = from + 1; n <= to; n++) {
         const tutti_node *node = tutti_graph_get_node(g, n);
         for (int m = from; m < n && !behind[n] && node->section == first->section; m++)
-            behind[n] = (char)(behind[m] && meet(tutti_graph_get_node(g, m), node));
+            behind[n] = (char)(behind[m] && mix_replicas(tutti_graph_get_node(g, m), node));
     }
     return behind[to];
 }
@@ -566,8 +566,8 @@ int main(void)
     tcase_add_test(tcase, a_round_of_one_step_is_a_step_of_all);
     tcase_add_loop_test(
         tcase, a_step_mixes_what_neighbours_had, 0, (int)(sizeof gossips / sizeof *gossips));
-    tcase_add_loop_test(tcase, meeting_moves_no_mean, 0, (int)(sizeof gossips / sizeof *gossips));
-    tcase_add_test(tcase, a_cycle_has_each_meeting_once);
+    tcase_add_loop_test(tcase, mixing_moves_no_mean, 0, (int)(sizeof gossips / sizeof *gossips));
+    tcase_add_test(tcase, a_cycle_has_each_mixing_once);
     tcase_add_test(tcase, what_is_written_is_read);
     tcase_add_loop_test(tcase, rooted_schedules_wait_as_they_say, 0, 3);
     tcase_add_test(tcase, sums_that_are_not_made_have_no_type);

@@ -1,6 +1,6 @@
 /* Steps with parameter servers, part by part, without an exchange: the test brings the messages. Keys are assigned by
  * bytes, and large parameters divided; servers add in the order of clients, and update as one rank does; workers take
- * portions from gradients and put them into weights; elastic meetings lose nothing. */
+ * portions from gradients and put them into weights; elastic mixing steps lose nothing. */
 #include "dag/base/rng.h"
 #include "dag/net/layer.h"
 #include "dag/net/service.h"
@@ -313,9 +313,9 @@ static float whole(const char *name, int client, int64_t e)
            64;
 }
 
-/* Integers: the sum of the centre and of all clients is the same before and after a meeting, and each has moved as
+/* Integers: the sum of the centre and of all clients is the same before and after a mixing step, and each has moved as
  * equations 3 and 4 of Zhang et al. say. */
-START_TEST(meetings_conserve)
+START_TEST(mixings_conserve)
 {
     static const double alpha = 0.125;
     trial server, worker[CLIENTS];
@@ -342,9 +342,9 @@ START_TEST(meetings_conserve)
             memcpy(seen, centre, (size_t)count * sizeof *seen);
         }
     }
-    ck_assert_int_eq(tutti_step_meeting(server.step, 0), server.step->meeting[0]);
-    run_section(&server, server.step->meeting[0]);
-    for (int c = 0; c < CLIENTS; c++) run_section(&worker[c], worker[c].step->meeting[0]);
+    ck_assert_int_eq(tutti_step_mixing(server.step, 0), server.step->mixing[0]);
+    run_section(&server, server.step->mixing[0]);
+    for (int c = 0; c < CLIENTS; c++) run_section(&worker[c], worker[c].step->mixing[0]);
     for (int i = 0; i < server.step->parameters; i++) {
         const char *name = tensor_of(&server, i)->name;
         const float *centre = trial_tensor(&server, name, &count);
@@ -375,6 +375,6 @@ int main(void)
     tcase_add_loop_test(tcase, servers_add_in_the_order_of_clients, 0, NETS * SERVERS * CLIENTS);
     tcase_add_test(tcase, workers_take_and_put_portions);
     tcase_add_test(tcase, states_are_where_updates_are);
-    tcase_add_test(tcase, meetings_conserve);
+    tcase_add_test(tcase, mixings_conserve);
     return testing_run(suite);
 }

@@ -101,7 +101,7 @@ static const tutti_mark *mark_of(const trial *t, int section, tutti_verb verb, i
     return NULL;
 }
 
-/* Whom replica r sends to in a meeting. */
+/* Whom replica r sends to in a mixing step. */
 static int receiver(const trial *t, int section)
 {
     const tutti_mark *mark = mark_of(t, section, TUTTI_MARK_SEND, 0, 0);
@@ -133,15 +133,15 @@ enum { SIZES = sizeof sizes / sizeof *sizes };
 
 /* Everyone sends to one and hears at most two; what is sent is received; some hear nobody, but for two replicas, so
  * that a plain mean would not do. With both turns of the coins neighbours hear each other. */
-START_TEST(a_meeting_is_a_directed_graph)
+START_TEST(a_mixing_is_a_directed_graph)
 {
     const int P = sizes[_i];
     trial t[MOST_REPLICAS];
     int silent = 0, next = 0;
     open_all(P, t);
-    ck_assert_int_eq(t->step->meetings, 2 * (P > 4 ? 3 : P > 2 ? 2 : 1));
-    for (int m = 0; m < t->step->meetings; m++) {
-        const int section = t->step->meeting[m];
+    ck_assert_int_eq(t->step->mixings, 2 * (P > 4 ? 3 : P > 2 ? 2 : 1));
+    for (int m = 0; m < t->step->mixings; m++) {
+        const int section = t->step->mixing[m];
         int heard[MOST_REPLICAS] = {0};
         for (int r = 0; r < P; r++) {
             const int to = receiver(&t[r], section);
@@ -212,9 +212,9 @@ static void push(int replicas, const trial t[], int section, push_sum *s)
     }
 }
 
-static void meet(int replicas, trial t[], int64_t step, float rate)
+static void mix_replicas(int replicas, trial t[], int64_t step, float rate)
 {
-    const int section = tutti_step_meeting(t->step, step);
+    const int section = tutti_step_mixing(t->step, step);
     for (int r = 0; r < replicas; r++) run_section(&t[r], section);
     deliver(replicas, t, section);
     for (int r = 0; r < replicas; r++)
@@ -261,8 +261,8 @@ START_TEST(weights_are_the_quotients_of_push_sum)
     for (int step = 0; step < STEPS; step++) {
         const float rate = step % 3 ? 0.05f : 0;
         note_estimates(P, t, &s);
-        push(P, t, tutti_step_meeting(t->step, step), &s);
-        meet(P, t, step, rate);
+        push(P, t, tutti_step_mixing(t->step, step), &s);
+        mix_replicas(P, t, step, rate);
         compare(P, t, &s, step, rate);
         for (int r = 0; r < P; r++) uneven += s.units[r] != whole;
     }
@@ -281,7 +281,7 @@ START_TEST(replicas_agree_on_the_mean)
     int64_t count;
     open_all(P, t);
     const uint64_t equal = trial_hash(&t[0]);
-    for (int step = 0; step < 20; step++) meet(P, t, step, 0);
+    for (int step = 0; step < 20; step++) mix_replicas(P, t, step, 0);
     for (int r = 0; r < P; r++) ck_assert_uint_eq(trial_hash(&t[r]), equal);
     trial_refresh(&t[0]); /* shares begin with 1 again */
     for (int r = 1; r < P; r++) trial_refresh(&t[r]);
@@ -294,7 +294,7 @@ START_TEST(replicas_agree_on_the_mean)
                 mean[i][e] += (double)z[e] / P;
             }
         }
-    for (int step = 0; step < STEPS; step++) meet(P, t, step, 0);
+    for (int step = 0; step < STEPS; step++) mix_replicas(P, t, step, 0);
     for (int r = 0; r < P; r++)
         for (int i = 0; i < t->step->parameters; i++) {
             const float *z = parameter(&t[r], i, &count);
@@ -324,8 +324,8 @@ START_TEST(rounds_end_with_the_weighted_mean)
     open_all(P, t);
     for (int r = 0; r < P; r++) s.units[r] = whole;
     for (int step = 0; step < 7; step++) {
-        push(P, t, tutti_step_meeting(t->step, step), &s);
-        meet(P, t, step, 0.1f);
+        push(P, t, tutti_step_mixing(t->step, step), &s);
+        mix_replicas(P, t, step, 0.1f);
     }
     note_estimates(P, t, &s);
     for (int i = 0; i < t->step->parameters; i++) {
@@ -358,7 +358,7 @@ START_TEST(rounds_end_with_the_weighted_mean)
 }
 END_TEST
 
-/* Which graphs there can be: one replica meets nobody; 2^12 have as many kinds of meetings as a step may. */
+/* Which graphs there can be: one replica meets nobody; 2^12 have as many kinds of mixing steps as a step may. */
 START_TEST(replicas_are_counted)
 {
     tutti_step_options options = options_of(1);
@@ -367,12 +367,12 @@ START_TEST(replicas_are_counted)
     ck_assert_ok(tutti_net_new(&net));
     small(net);
     ck_assert_ok(tutti_step_build(net, &options, &step));
-    ck_assert_int_eq(step->meetings, 0);
+    ck_assert_int_eq(step->mixings, 0);
     ck_assert_int_lt(tutti_graph_find(step->graph, "share"), 0);
     tutti_step_free(step);
     options.replicas = 4096;
     ck_assert_ok(tutti_step_build(net, &options, &step));
-    ck_assert_int_eq(step->meetings, TUTTI_STEP_MEETINGS);
+    ck_assert_int_eq(step->mixings, TUTTI_STEP_MIXINGS);
     tutti_step_free(step);
     tutti_log_set_level(TUTTI_LOG_NONE);
     options.replicas = 4097;
@@ -390,7 +390,7 @@ int main(void)
     Suite *suite = suite_create("shares");
     TCase *tcase = testing_case(suite, "shares");
     make_data();
-    tcase_add_loop_test(tcase, a_meeting_is_a_directed_graph, 0, SIZES);
+    tcase_add_loop_test(tcase, a_mixing_is_a_directed_graph, 0, SIZES);
     tcase_add_loop_test(tcase, weights_are_the_quotients_of_push_sum, 0, SIZES);
     tcase_add_loop_test(tcase, replicas_agree_on_the_mean, 0, SIZES);
     tcase_add_loop_test(tcase, rounds_end_with_the_weighted_mean, 0, SIZES);
