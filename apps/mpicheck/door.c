@@ -17,7 +17,7 @@ void mpicheck_door_open(mpicheck_door *door, int listener, int64_t token)
     fcntl(listener, F_SETFL, fcntl(listener, F_GETFL) | O_NONBLOCK);
 }
 
-static void turn_away(mpicheck_door *door, int index)
+static void reject(mpicheck_door *door, int index)
 {
     close(door->strangers[index].socket);
     memmove(&door->strangers[index], &door->strangers[index + 1],
@@ -26,7 +26,7 @@ static void turn_away(mpicheck_door *door, int index)
 
 void mpicheck_door_close(mpicheck_door *door)
 {
-    while (door->count > 0) turn_away(door, 0);
+    while (door->count > 0) reject(door, 0);
     if (door->listener >= 0) close(door->listener);
     door->listener = -1;
 }
@@ -69,7 +69,7 @@ static void take_new(mpicheck_door *door)
     for (int i = 0; i < MPICHECK_DOOR_MOST; i++) {
         int fd = accept4(door->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0) return;
-        if (door->count == MPICHECK_DOOR_MOST) turn_away(door, 0);
+        if (door->count == MPICHECK_DOOR_MOST) reject(door, 0);
         door->strangers[door->count++] = (mpicheck_stranger){.socket = fd, .since = mpicheck_now()};
     }
 }
@@ -85,12 +85,12 @@ int mpicheck_door_hear(mpicheck_door *door, int64_t *rank)
             shows_token(door, stranger, rank)) {
             int fd = stranger->socket;
             stranger->socket = -1;
-            turn_away(door, i);
+            reject(door, i);
             return fd;
         }
         if (!there || stranger->length == sizeof(stranger->bytes) ||
             now - stranger->since > patience_s)
-            turn_away(door, i);
+            reject(door, i);
     }
     return -1;
 }

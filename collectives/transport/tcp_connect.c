@@ -97,7 +97,7 @@ static int read_greeting(const call *c, unsigned char bytes[])
 }
 
 /* One who is not meant; or else, logged. */
-static tutti_status turn_away(const call *c, tutti_status status, const char *what, int *later)
+static tutti_status reject(const call *c, tutti_status status, const char *what, int *later)
 {
     *later = c->stale;
     if (!c->stale) return tutti_fail(status, "%s port %d %s", c->address, c->port, what);
@@ -115,14 +115,14 @@ static tutti_status judge(const call *c, const tutti_tcp_greeting *g, int *later
     case TUTTI_TCP_WELCOME:
         return TUTTI_OK;
     case TUTTI_TCP_WRONG_TOKEN:
-        return turn_away(c, TUTTI_ERR_USAGE,
+        return reject(c, TUTTI_ERR_USAGE,
             "does not know this token: all jobs of a run must have the same", later);
     case TUTTI_TCP_WRONG_VERSION:
         snprintf(version, sizeof version,
             "speaks another version of the protocol than this library, whose is %d: install the "
             "same Tutti for all jobs",
             TUTTI_TCP_VERSION);
-        return turn_away(c, TUTTI_ERR_MISMATCH, version, later);
+        return reject(c, TUTTI_ERR_MISMATCH, version, later);
     case TUTTI_TCP_LATER:
         refuse(c, words);
         return TUTTI_ERR_TIMEOUT;
@@ -145,7 +145,7 @@ static tutti_status greet(call *c, const char *token, unsigned char words[], int
     if (fault) {
         char what[160];
         snprintf(what, sizeof what, "is no server of Tutti: %s", fault);
-        return turn_away(c, TUTTI_ERR_COMM, what, later);
+        return reject(c, TUTTI_ERR_COMM, what, later);
     }
     memcpy(words, g.words, TUTTI_TCP_WORDS_BYTES);
     return judge(c, &g, later);

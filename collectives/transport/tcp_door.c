@@ -28,7 +28,7 @@ typedef struct stranger {
 struct tutti_tcp_door {
     int listener, port;
     char token[TUTTI_TCP_TOKEN_BYTES + 1];
-    int64_t turned_away;
+    int64_t rejected;
     double full_s; /* until then nobody is let in: there is no descriptor left */
     int count;
     stranger stranger[TUTTI_TCP_STRANGERS]; /* in the order in which they came */
@@ -37,7 +37,7 @@ struct tutti_tcp_door {
 /* Logs the first, the second, the fourth, and so on. */
 static void tell(tutti_tcp_door *door, const char *from, const char *why)
 {
-    int64_t n = ++door->turned_away;
+    int64_t n = ++door->rejected;
     if (n & (n - 1)) return;
     tutti_log(TUTTI_LOG_WARN, "turned away a connection from %s, which %s (%lld so far)", from, why,
         (long long)n);
@@ -50,7 +50,7 @@ static void forget(tutti_tcp_door *door, int i)
         (size_t)(door->count - i) * sizeof door->stranger[0]);
 }
 
-static void turn_away(tutti_tcp_door *door, int i, const char *why)
+static void reject(tutti_tcp_door *door, int i, const char *why)
 {
     tell(door, door->stranger[i].from, why);
     close(door->stranger[i].socket);
@@ -77,8 +77,7 @@ static void let_wait(tutti_tcp_door *door)
         if (full) door->full_s = tutti_clock_s() + pause_s;
         return;
     }
-    if (door->count == TUTTI_TCP_STRANGERS)
-        turn_away(door, 0, "said nothing while many others came");
+    if (door->count == TUTTI_TCP_STRANGERS) reject(door, 0, "said nothing while many others came");
     stranger *s = &door->stranger[door->count++];
     *s = (stranger){.socket = socket, .since_s = tutti_clock_s()};
     name_address(&address, bytes, s->from);
@@ -138,7 +137,7 @@ int tutti_tcp_door_hear(
         const char *why = "said nothing";
         int heard = listen_to(s, &why);
         if (heard < 0 || (heard && !is_good(door, s, &g, &why))) {
-            turn_away(door, i, why);
+            reject(door, i, why);
             continue;
         }
         if (!heard) {

@@ -24,7 +24,7 @@ void tutti_datum_close(tutti_insert_handle data);
 tutti_status tutti_datum_when(tutti_insert_handle data, void (*when)(void *arg), void *arg);
 
 /* Data that are held from when they are here until tutti_datum_let_go, for a message that is no collective
- * (designs/kv/link.h): as those of held.h, and counted among StarPU's tasks. */
+ * (designs/kv/connections.h): as those of held.h, and counted among StarPU's tasks. */
 typedef struct tutti_held tutti_held;
 typedef struct tutti_datum_hold {
     const char *name; /* kept until the end */

@@ -9,7 +9,7 @@
  * updates old; no waiting for other clients; gradients to servers, weights from them; stars of clients around
  * each server, a reduce and a broadcast in each client.
  *
- * Invariants: no gradient is lost, and none is added twice (designs/kv/book.h). A pull has all pushes that its
+ * Invariants: no gradient is lost, and none is added twice (designs/kv/push_ledger.h). A pull has all pushes that its
  * client has made before. An update has 1/C of the rate, and the mean gradient of the client's own images: what
  * C clients push in a step moves the weights about as far as a step of sync at this rate. The bits depend on
  * arrival.

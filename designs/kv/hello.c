@@ -46,7 +46,7 @@ void tutti_hello_write(const tutti_hello *h, unsigned char bytes[TUTTI_HELLO_BYT
     memset(bytes, 0, TUTTI_HELLO_BYTES);
     memcpy(bytes, number, sizeof number);
     memcpy(bytes + sizeof number, h->host, strnlen(h->host, TUTTI_HELLO_HOST - 1));
-    memcpy(bytes + MEETING_AT, &h->meeting, sizeof h->meeting);
+    memcpy(bytes + MEETING_AT, &h->address_number, sizeof h->address_number);
 }
 
 /* Those that may be large. */
@@ -55,9 +55,9 @@ static int is_wide(int i)
     return i == LIFE || i == BOUND || i == PERIOD || i == ALPHA || i == PROCESS;
 }
 
-static tutti_book_rule rule_of(const int64_t number[NUMBERS])
+static tutti_consistency rule_of(const int64_t number[NUMBERS])
 {
-    tutti_book_rule rule = {
+    tutti_consistency rule = {
         .type = (tutti_kv_type)number[TYPE], .bound = number[BOUND], .period = number[PERIOD]};
     memcpy(&rule.alpha, &number[ALPHA], sizeof rule.alpha);
     return rule;
@@ -83,10 +83,10 @@ int tutti_hello_read(const unsigned char bytes[TUTTI_HELLO_BYTES], tutti_hello *
         .life = number[LIFE],
         .process = (int)number[PROCESS]};
     memcpy(h->host, bytes + sizeof number, TUTTI_HELLO_HOST - 1);
-    memcpy(&h->meeting, bytes + MEETING_AT, sizeof h->meeting);
+    memcpy(&h->address_number, bytes + MEETING_AT, sizeof h->address_number);
     for (char *c = h->host; *c; c++)
         if (*c < ' ' || *c > '~') *c = '?';
-    return tutti_book_rule_is_sane(&h->rule) && h->workers > 0 &&
+    return tutti_consistency_is_sane(&h->rule) && h->workers > 0 &&
            h->workers <= TUTTI_HELLO_WORKERS && h->worker < h->workers;
 }
 

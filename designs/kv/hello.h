@@ -2,7 +2,7 @@
 #ifndef TUTTI_KV_HELLO_H
 #define TUTTI_KV_HELLO_H
 
-#include "designs/kv/book.h"
+#include "designs/kv/push_ledger.h"
 
 enum { TUTTI_HELLO_BYTES = 256, TUTTI_HELLO_HOST = 64, TUTTI_HELLO_WORKERS = 4096 };
 
@@ -10,7 +10,7 @@ typedef struct tutti_hello {
     int server; /* whom it means */
     int servers, clients;
     int copies; /* of a key */
-    tutti_book_rule rule;
+    tutti_consistency rule;
     int any;             /* the server chooses the client's number */
     int client;          /* in the answer: which it is */
     int worker, workers; /* of the client */
@@ -18,7 +18,7 @@ typedef struct tutti_hello {
     int process;
     char host[TUTTI_HELLO_HOST];
     int64_t
-        meeting; /* the number in the server's meeting file; 0: there is no file, or no number */
+        address_number; /* the number in the server's meeting file; 0: there is no file, or no number */
 } tutti_hello;
 
 void tutti_hello_write(const tutti_hello *hello, unsigned char bytes[TUTTI_HELLO_BYTES]);

@@ -109,13 +109,13 @@ static int read_address(const char *text, char address[TUTTI_JOBS_TEXT], int *po
     return 1;
 }
 
-static int meets_in_files(const tutti_jobs *jobs)
+static int uses_address_files(const tutti_jobs *jobs)
 {
     return strchr(jobs->meet, '/') != NULL;
 }
 
 /* Address number `server` of a list. */
-static int listed(const char *list, int server, tutti_meeting *meeting)
+static int listed(const char *list, int server, tutti_server_address *address_number)
 {
     char one[TUTTI_JOBS_TEXT];
     for (; server > 0 && list; server--) {
@@ -124,12 +124,13 @@ static int listed(const char *list, int server, tutti_meeting *meeting)
     }
     if (!list) return 0;
     snprintf(one, sizeof one, "%.*s", (int)strcspn(list, ","), list);
-    return read_address(one, meeting->address, &meeting->port) && meeting->port;
+    return read_address(one, address_number->address, &address_number->port) &&
+           address_number->port;
 }
 
 static tutti_status check(const tutti_jobs *j, const value_names name)
 {
-    tutti_meeting ignored;
+    tutti_server_address ignored;
     if (j->servers < 1 || j->clients < 1)
         return tutti_fail(TUTTI_ERR_USAGE,
             "tutti_kv_open: %s is %d and %s is %d: where servers and clients are jobs of "
@@ -148,13 +149,13 @@ static tutti_status check(const tutti_jobs *j, const value_names name)
         return tutti_fail(TUTTI_ERR_USAGE,
             "tutti_kv_open: meet is not set: set it or TUTTI_KV_MEET to a path with a \"/\", or "
             "HOST:PORT of every server");
-    for (int s = 0; !meets_in_files(j) && s < j->servers; s++)
+    for (int s = 0; !uses_address_files(j) && s < j->servers; s++)
         if (!listed(j->meet, s, &ignored))
             return tutti_fail(TUTTI_ERR_USAGE,
                 "tutti_kv_open: %s \"%s\": must be a path with a \"/\", or HOST:PORT of %d "
                 "servers with \",\" between them",
                 name[MEET], j->meet, j->servers);
-    if (!meets_in_files(j) && !j->token[0])
+    if (!uses_address_files(j) && !j->token[0])
         return tutti_fail(TUTTI_ERR_USAGE, "tutti_kv_open: token is not set, which all jobs share "
                                            "where they meet at addresses: set "
                                            "it or TUTTI_KV_TOKEN");
@@ -262,10 +263,10 @@ static int look_at_folder(const tutti_jobs *jobs, char *why, size_t why_bytes)
     return is_ours(folder, &at, why, why_bytes) ? 1 : -1;
 }
 
-tutti_status tutti_jobs_tell(const tutti_jobs *jobs, int server, const tutti_meeting *m)
+tutti_status tutti_jobs_tell(const tutti_jobs *jobs, int server, const tutti_server_address *m)
 {
     char path[TUTTI_JOBS_TEXT + 16], text[2 * TUTTI_JOBS_TEXT], why[2 * TUTTI_JOBS_TEXT];
-    if (!meets_in_files(jobs)) return TUTTI_OK;
+    if (!uses_address_files(jobs)) return TUTTI_OK;
     if (look_at_folder(jobs, why, sizeof why) < 0)
         return tutti_fail(TUTTI_ERR_USAGE, "tutti_kv_open: meet: %s", why);
     name_file(jobs, server, path);
@@ -281,7 +282,7 @@ tutti_status tutti_jobs_tell(const tutti_jobs *jobs, int server, const tutti_mee
 void tutti_jobs_forget(const tutti_jobs *jobs, int server)
 {
     char path[TUTTI_JOBS_TEXT + 16];
-    if (!meets_in_files(jobs)) return;
+    if (!uses_address_files(jobs)) return;
     name_file(jobs, server, path);
     unlink(path);
 }
@@ -294,7 +295,7 @@ static int open_file(const char *path, FILE **file, char *why, size_t why_bytes)
     if (fd < 0 || fstat(fd, &at)) {
         found = fd < 0 && errno == ELOOP ? -1 : 0;
         snprintf(why, why_bytes, "%s: %s", path,
-            found ? "is a link, which no server makes: remove it" : strerror(errno));
+            found ? "is a connection, which no server makes: remove it" : strerror(errno));
     } else if (!S_ISREG(at.st_mode)) {
         found = -1;
         snprintf(why, why_bytes, "%s is not a regular file: meet elsewhere", path);
@@ -307,16 +308,16 @@ static int open_file(const char *path, FILE **file, char *why, size_t why_bytes)
 }
 
 int tutti_jobs_find(
-    const tutti_jobs *jobs, int server, tutti_meeting *m, char *why, size_t why_bytes)
+    const tutti_jobs *jobs, int server, tutti_server_address *m, char *why, size_t why_bytes)
 {
     enum { MOST_LINES = 16 };
     char path[TUTTI_JOBS_TEXT + 16], address[TUTTI_JOBS_TEXT] = "", line[2 * TUTTI_JOBS_TEXT];
     long long number = 0;
     int read = 0;
     FILE *file = NULL;
-    *m = (tutti_meeting){0};
+    *m = (tutti_server_address){0};
     memcpy(m->token, jobs->token, sizeof m->token);
-    if (!meets_in_files(jobs)) return listed(jobs->meet, server, m);
+    if (!uses_address_files(jobs)) return listed(jobs->meet, server, m);
     name_file(jobs, server, path);
     int found = look_at_folder(jobs, why, why_bytes);
     if (found == 1) found = open_file(path, &file, why, why_bytes);

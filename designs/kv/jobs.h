@@ -32,20 +32,21 @@ tutti_status tutti_jobs_read(const tutti_kv_options *options, tutti_jobs *jobs);
  * was left by a server that is gone may name a port that another program has by now: who reads it tries again until
  * its deadline. */
 
-typedef struct tutti_meeting {
+typedef struct tutti_server_address {
     char address[TUTTI_JOBS_TEXT];
     int port;
     char token[TUTTI_JOBS_TOKEN + 1];
     int64_t number; /* which the server has drawn; 0: none is known */
     int in_file;    /* read from a file, which may be an earlier server's */
-} tutti_meeting;
+} tutti_server_address;
 
 /* A server tells where it is; nothing where addresses were listed. IO, USAGE: others can write there (logged). */
-tutti_status tutti_jobs_tell(const tutti_jobs *jobs, int server, const tutti_meeting *meeting);
+tutti_status tutti_jobs_tell(
+    const tutti_jobs *jobs, int server, const tutti_server_address *address_number);
 void tutti_jobs_forget(const tutti_jobs *jobs, int server);
 /* Where a server is: 1. 0, with why[]: it has not told so far. -1: what is there is not to be believed (logged). */
-int tutti_jobs_find(
-    const tutti_jobs *jobs, int server, tutti_meeting *meeting, char *why, size_t why_bytes);
+int tutti_jobs_find(const tutti_jobs *jobs, int server, tutti_server_address *address_number,
+    char *why, size_t why_bytes);
 /* Whether it stands for all addresses of a host: 0.0.0.0, ::. */
 int tutti_jobs_is_any(const char *address);
 /* A number, 1 or more, that two runs do not have in common. */

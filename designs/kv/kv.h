@@ -1,4 +1,4 @@
-/* A store of keys on servers, for programs that have StarPU running. #include <tutti/kv.h> and link with
+/* A store of keys on servers, for programs that have StarPU running. #include <tutti/kv.h> and connection with
  * -ltutti (pkg-config tutti).
  *
  * Some ranks of a communicator serve, the others work. Workers push data to keys and pull the keys' values;

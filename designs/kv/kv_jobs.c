@@ -1,4 +1,4 @@
-/* The road between jobs: connections (link.h), which clients open and servers let in. */
+/* The road between jobs: connections (connections.h), which clients open and servers let in. */
 #include "designs/kv/kv_parts.h"
 
 #include "dag/base/clock.h"
@@ -37,11 +37,11 @@ static void hear_server(void *ctx, const tutti_note *note)
     tutti_kv *kv = ctx;
     tutti_note from = *note;
     from.rank = tutti_kv_server_rank(kv, note->rank);
-    tutti_kv_hear_server(kv, &from);
+    tutti_kv_receive_server_number(kv, &from);
 }
 
 /* For how long whoever has the port of a file that may be out of date is listened to: then the file is read again. */
-static double attempt_s(const tutti_jobs *j, const tutti_meeting *m, double left_s)
+static double attempt_s(const tutti_jobs *j, const tutti_server_address *m, double left_s)
 {
     static const double most_s = 5;
     double third_s = j->timeout_s / 3, limit_s = third_s < most_s ? third_s : most_s;
@@ -57,13 +57,13 @@ static tutti_status reach(tutti_kv *kv, int server, tutti_hello *hello)
     char why[TUTTI_TCP_WHY] = "";
     double until_s = tutti_clock_s() + j->timeout_s;
     for (double left_s = j->timeout_s; left_s > 0; left_s = until_s - tutti_clock_s()) {
-        tutti_meeting m;
+        tutti_server_address m;
         int later = 1, socket;
         tutti_status status = TUTTI_ERR_TIMEOUT;
         int found = tutti_jobs_find(j, server, &m, why, sizeof why);
         if (found < 0) return TUTTI_ERR_USAGE;
         hello->server = server;
-        hello->meeting = found ? m.number : 0;
+        hello->address_number = found ? m.number : 0;
         tutti_hello_write(hello, words);
         if (found)
             status = (m.in_file ? tutti_tcp_connect_stale : tutti_tcp_connect)(
@@ -71,7 +71,7 @@ static tutti_status reach(tutti_kv *kv, int server, tutti_hello *hello)
         if (!status) {
             tutti_hello answer;
             if (hello->any && tutti_hello_read(words, &answer)) hello->client = answer.client;
-            return tutti_link_add(kv->jobs.link, server, socket);
+            return tutti_connections_add(kv->jobs.connections, server, socket);
         }
         if (!later) return status;
         tutti_clock_sleep(pause_s);
@@ -127,7 +127,7 @@ static tutti_status tell_others(tutti_kv *kv, const tutti_hello *hello, tutti_st
 {
     tutti_status wrote = TUTTI_OK;
     for (int w = 1; w < kv->session->size && !wrote; w++)
-        wrote = tutti_road_mpi.write(kv, w,
+        wrote = tutti_kv_transport_mpi.write(kv, w,
             (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_NUMBER, status, hello->client, hello->life});
     return status ? status : wrote;
 }
@@ -163,25 +163,25 @@ static void tell_main(tutti_kv *kv, int64_t what, int worker, int workers)
 static tutti_tcp_verdict let_in(
     void *ctx, unsigned char words[TUTTI_TCP_WORDS_BYTES], const char *from, int *peer)
 {
-    static const tutti_tcp_verdict verdicts[] = {[TUTTI_GUEST_WELCOME] = TUTTI_TCP_WELCOME,
-        [TUTTI_GUEST_REFUSED] = TUTTI_TCP_REFUSED,
-        [TUTTI_GUEST_LATER] = TUTTI_TCP_LATER};
+    static const tutti_tcp_verdict verdicts[] = {[TUTTI_CLIENT_WELCOME] = TUTTI_TCP_WELCOME,
+        [TUTTI_CLIENT_REFUSED] = TUTTI_TCP_REFUSED,
+        [TUTTI_CLIENT_LATER] = TUTTI_TCP_LATER};
     tutti_kv *kv = ctx;
     tutti_hello hello;
-    char why[TUTTI_GUEST_WHY] = "your greeting has numbers that no Tutti writes";
+    char why[TUTTI_CLIENT_WHY] = "your greeting has numbers that no Tutti writes";
     int first = 0;
-    tutti_guest_verdict verdict = TUTTI_GUEST_REFUSED;
+    tutti_client_verdict verdict = TUTTI_CLIENT_REFUSED;
     pthread_mutex_lock(&kv->jobs.lock);
     if (!kv->jobs.heard) {
-        verdict = TUTTI_GUEST_LATER;
+        verdict = TUTTI_CLIENT_LATER;
         snprintf(why, sizeof why, "this server does not serve yet, or no more");
     } else if (tutti_hello_read(words, &hello)) {
-        verdict = tutti_guests_greet(&kv->jobs.guests, &hello, &first, why);
+        verdict = tutti_client_list_admit(&kv->jobs.client_list, &hello, &first, why);
     }
     pthread_mutex_unlock(&kv->jobs.lock);
     memset(words, 0, TUTTI_TCP_WORDS_BYTES);
-    if (verdict != TUTTI_GUEST_WELCOME) {
-        if (verdict == TUTTI_GUEST_REFUSED)
+    if (verdict != TUTTI_CLIENT_WELCOME) {
+        if (verdict == TUTTI_CLIENT_REFUSED)
             tutti_log(TUTTI_LOG_WARN, "refused a client from %s: %s", from, why);
         memcpy(words, why, strnlen(why, TUTTI_TCP_WORDS_BYTES - 1));
         return verdicts[verdict];
@@ -206,11 +206,11 @@ static void lose_worker(void *ctx, int worker, const char *why)
 {
     tutti_kv *kv = ctx;
     pthread_mutex_lock(&kv->jobs.lock);
-    int workers = kv->jobs.guests.self.workers; /* 0: its client has been handled */
+    int workers = kv->jobs.client_list.self.workers; /* 0: its client has been handled */
     if (workers) {
-        tutti_guest *guest = &kv->jobs.guests.guest[worker / workers];
-        snprintf(guest->why, sizeof guest->why, "%s", why);
-        guest->workers_here--;
+        tutti_client_entry *client_entry = &kv->jobs.client_list.client_entry[worker / workers];
+        snprintf(client_entry->why, sizeof client_entry->why, "%s", why);
+        client_entry->workers_here--;
     }
     pthread_mutex_unlock(&kv->jobs.lock);
     if (workers) tell_main(kv, TUTTI_KV_LOST, worker, workers);
@@ -220,12 +220,12 @@ static tutti_status open_door(tutti_kv *kv)
 {
     const tutti_jobs *j = &kv->jobs.settings;
     const tutti_hello self = hello_of(kv);
-    tutti_meeting m = {0};
+    tutti_server_address m = {0};
     tutti_tcp_door *door;
-    tutti_hello for_guests = self;
-    for_guests.workers = 0;
-    m.number = for_guests.meeting = tutti_jobs_draw();
-    tutti_status status = tutti_guests_open(&for_guests, &kv->jobs.guests);
+    tutti_hello for_clients = self;
+    for_clients.workers = 0;
+    m.number = for_clients.address_number = tutti_jobs_draw();
+    tutti_status status = tutti_client_list_open(&for_clients, &kv->jobs.client_list);
     if (status) return status;
     memcpy(m.token, j->token, sizeof m.token);
     if (!m.token[0]) status = tutti_jobs_make_token(m.token);
@@ -242,7 +242,7 @@ static tutti_status open_door(tutti_kv *kv)
     }
     tutti_log(TUTTI_LOG_INFO, "server %d of %d listens on %s port %d, process %d", kv->server,
         kv->servers, j->listen, m.port, self.process);
-    return tutti_link_let_in(kv->jobs.link, door);
+    return tutti_connections_accept(kv->jobs.connections, door);
 }
 
 /* ---- opening ---- */
@@ -250,7 +250,7 @@ static tutti_status open_door(tutti_kv *kv)
 tutti_status tutti_kv_jobs_open(tutti_kv *kv)
 {
     int serves = tutti_kv_is_server(kv);
-    const tutti_link_user user = {.ctx = kv,
+    const tutti_connections_user user = {.ctx = kv,
         .heard = serves ? hear_worker : hear_server,
         .lost = serves ? lose_worker : tutti_kv_lose_server,
         .greeted = serves ? let_in : NULL,
@@ -259,11 +259,11 @@ tutti_status tutti_kv_jobs_open(tutti_kv *kv)
         .meter = kv->meter};
     pthread_mutex_init(&kv->jobs.lock, NULL);
     kv->jobs.lost = calloc((size_t)kv->servers, 1);
-    tutti_status status = kv->jobs.lost ? tutti_link_open(&user, &kv->jobs.link)
+    tutti_status status = kv->jobs.lost ? tutti_connections_open(&user, &kv->jobs.connections)
                                         : tutti_fail(TUTTI_ERR_NOMEM, "no memory for a store");
     if (!status) status = serves ? open_door(kv) : reach_all(kv);
     status = tutti_exchange_agree(kv->session->exchange, status, NULL);
-    if (status) tutti_road_jobs.close(kv);
+    if (status) tutti_kv_transport_jobs.close(kv);
     return status;
 }
 
@@ -271,12 +271,12 @@ tutti_status tutti_kv_jobs_open(tutti_kv *kv)
 
 static tutti_status jobs_write(tutti_kv *kv, int rank, const int64_t value[TUTTI_NOTE_VALUES])
 {
-    return tutti_link_write(kv->jobs.link, peer_of(kv, rank), value);
+    return tutti_connections_write(kv->jobs.connections, peer_of(kv, rank), value);
 }
 
-static tutti_link_data data_of(const tutti_kv *kv, const tutti_kv_message *m)
+static tutti_connections_data data_of(const tutti_kv *kv, const tutti_kv_message *m)
 {
-    return (tutti_link_data){.peer = peer_of(kv, m->rank),
+    return (tutti_connections_data){.peer = peer_of(kv, m->rank),
         .tag = m->slot,
         .priority = m->priority,
         .data = m->data,
@@ -287,17 +287,17 @@ static tutti_link_data data_of(const tutti_kv *kv, const tutti_kv_message *m)
 
 static tutti_status jobs_send(tutti_kv *kv, const tutti_kv_message *m)
 {
-    const tutti_link_data data = data_of(kv, m);
-    return tutti_link_send(kv->jobs.link, &data);
+    const tutti_connections_data data = data_of(kv, m);
+    return tutti_connections_send(kv->jobs.connections, &data);
 }
 
 static tutti_status jobs_recv(tutti_kv *kv, const tutti_kv_message *m)
 {
-    tutti_link_data data = data_of(kv, m);
-    tutti_link_spare second = tutti_kv_spare_of(m);
+    tutti_connections_data data = data_of(kv, m);
+    tutti_connections_spare second = tutti_kv_spare_of(m);
     second.peer = peer_of(kv, m->second);
     if (m->has_second) data.spare = &second;
-    return tutti_link_recv(kv->jobs.link, &data);
+    return tutti_connections_recv(kv->jobs.connections, &data);
 }
 
 static tutti_status jobs_listen(tutti_kv *kv, tutti_note_heard *heard, void *ctx)
@@ -316,7 +316,7 @@ static tutti_status jobs_wait(tutti_kv *kv, double timeout_s)
     static const double poll_s = 100e-6;
     double until_s = tutti_clock_s() + timeout_s;
     tutti_status status = tutti_wait(kv->session, timeout_s);
-    while (!status && !tutti_link_idle(kv->jobs.link)) {
+    while (!status && !tutti_connections_idle(kv->jobs.connections)) {
         if (tutti_clock_s() >= until_s && timeout_s > 0)
             status = tutti_fail(TUTTI_ERR_TIMEOUT,
                 "tutti_kv_wait: messages between this job and servers have not ended within %g s",
@@ -340,15 +340,15 @@ static int jobs_has_left(tutti_kv *kv, int rank)
 static void jobs_close(tutti_kv *kv)
 {
     tutti_kv_jobs *j = &kv->jobs;
-    if (tutti_kv_is_server(kv) && j->link) tutti_jobs_forget(&j->settings, kv->server);
-    tutti_link_close(j->link);
-    j->link = NULL;
-    tutti_guests_close(&j->guests);
+    if (tutti_kv_is_server(kv) && j->connections) tutti_jobs_forget(&j->settings, kv->server);
+    tutti_connections_close(j->connections);
+    j->connections = NULL;
+    tutti_client_list_close(&j->client_list);
     free(j->lost);
     pthread_mutex_destroy(&j->lock);
 }
 
-const tutti_road tutti_road_jobs = {
+const tutti_kv_transport tutti_kv_transport_jobs = {
     .write = jobs_write,
     .send = jobs_send,
     .recv = jobs_recv,

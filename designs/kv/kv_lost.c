@@ -1,15 +1,16 @@
-/* What a worker does when a server says that it is over, or is lost: between jobs, on its link's thread. */
+/* What a worker does when a server says that it is over, or is lost: between jobs, on its connections' thread. */
 #include "designs/kv/kv_parts.h"
 
 #include "dag/base/log.h"
 
 #include <stdio.h>
 
-void tutti_kv_hear_server(void *ctx, const tutti_note *note)
+void tutti_kv_receive_server_number(void *ctx, const tutti_note *note)
 {
     tutti_kv *kv = ctx;
-    tutti_kv_hear_news(kv, note);
-    if (note->value[0] == TUTTI_KV_END && note->value[1]) tutti_link_cut_all(kv->jobs.link);
+    tutti_kv_receive(kv, note);
+    if (note->value[0] == TUTTI_KV_END && note->value[1])
+        tutti_connections_cut_all(kv->jobs.connections);
 }
 
 static int follows(const tutti_kv *kv, int server)
@@ -31,7 +32,8 @@ static int lost_with(const tutti_kv *kv, int server)
 
 static void write_server(tutti_kv *kv, int server, tutti_kv_note what, int lost)
 {
-    kv->road->write(kv, tutti_kv_server_rank(kv, server), (int64_t[TUTTI_NOTE_VALUES]){what, lost});
+    kv->transport->write(
+        kv, tutti_kv_server_rank(kv, server), (int64_t[TUTTI_NOTE_VALUES]){what, lost});
 }
 
 /* The messages have turned to the next server already. */
@@ -43,9 +45,9 @@ static void go_on_without(tutti_kv *kv, int server, const char *why)
     if (kv->session->rank == 0)
         tutti_log(TUTTI_LOG_INFO, "server %d of %d %s: server %d goes on with its keys", server,
             kv->servers, why, next);
-    pthread_mutex_lock(&kv->news.lock);
-    kv->news.ends++;
-    pthread_mutex_unlock(&kv->news.lock);
+    pthread_mutex_lock(&kv->inbox.lock);
+    kv->inbox.ends++;
+    pthread_mutex_unlock(&kv->inbox.lock);
 }
 
 /* Without a server of which nobody has the keys a worker cannot go on. The others are told. */
@@ -53,9 +55,9 @@ void tutti_kv_lose_server(void *ctx, int server, const char *why)
 {
     tutti_kv *kv = ctx;
     char text[256];
-    pthread_mutex_lock(&kv->news.lock);
-    int over = kv->news.failure || kv->news.ended[server];
-    pthread_mutex_unlock(&kv->news.lock);
+    pthread_mutex_lock(&kv->inbox.lock);
+    int over = kv->inbox.failure || kv->inbox.ended[server];
+    pthread_mutex_unlock(&kv->inbox.lock);
     if (over) return;
     int with = lost_with(kv, server);
     if (with < 0) {
@@ -72,5 +74,5 @@ void tutti_kv_lose_server(void *ctx, int server, const char *why)
     tutti_kv_fail(kv, TUTTI_ERR_COMM, text);
     for (int s = 0; s < kv->servers; s++)
         if (s != server) write_server(kv, s, TUTTI_KV_FAILED, server);
-    tutti_link_cut_all(kv->jobs.link);
+    tutti_connections_cut_all(kv->jobs.connections);
 }

@@ -67,7 +67,7 @@ static tutti_status divide_jobs(tutti_kv *kv)
 {
     const tutti_jobs *j = &kv->jobs.settings;
     int rank = kv->session->rank, size = kv->session->size;
-    kv->road = &tutti_road_jobs;
+    kv->transport = &tutti_kv_transport_jobs;
     kv->servers = j->servers;
     kv->clients = j->clients;
     kv->client_size = j->serves ? 1 : size;
@@ -189,7 +189,7 @@ static tutti_status open_on(
     char settings[280];
     tutti_attach_options attach = {0};
     if (options->attach) attach = *options->attach;
-    if (!refused) refused = tutti_book_rule_read(options->type, &kv->rule);
+    if (!refused) refused = tutti_consistency_read(options->type, &kv->rule);
     if (kv->rule.type == TUTTI_KV_ELASTIC) kv->optimizer.kind = TUTTI_OPTIMIZER_ADD;
     if (!refused) refused = tutti_jobs_read(options, &kv->jobs.settings);
     const tutti_jobs *j = &kv->jobs.settings;
@@ -206,8 +206,8 @@ static tutti_status open_on(
         tutti_session_attach(&comm, refused, settings, kv->meter, &attach, &kv->session);
     if (status) return status;
     status = j->on ? divide_jobs(kv) : divide(options, tutti_size(kv->session), kv);
-    kv->news.ended = status || !kv->servers ? NULL : calloc((size_t)kv->servers, 1);
-    if (!status && kv->servers && !kv->news.ended)
+    kv->inbox.ended = status || !kv->servers ? NULL : calloc((size_t)kv->servers, 1);
+    if (!status && kv->servers && !kv->inbox.ended)
         status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for a store");
     if (!status) status = check_stages(options, kv);
     if (!status) status = check_type(kv);
@@ -236,13 +236,13 @@ static tutti_status open_store(MPI_Comm comm, const tutti_kv_options *options, s
     tutti_kv *fresh = tutti_sessions_open(sizeof *fresh);
     if (!fresh) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_open: no memory");
     fresh->optimizer.scale = 1;
-    fresh->road = &tutti_road_mpi;
+    fresh->transport = &tutti_kv_transport_mpi;
     fresh->server = -1;
     fresh->meter = meter;
-    pthread_mutex_init(&fresh->news.lock, NULL);
+    pthread_mutex_init(&fresh->inbox.lock, NULL);
     tutti_status status = open_on(comm, refused, &known, fresh);
     if (status) {
-        free(fresh->news.ended);
+        free(fresh->inbox.ended);
         tutti_sessions_close(fresh);
         return tutti_session_leave("tutti_kv_open", errors, status);
     }
@@ -284,12 +284,12 @@ static void free_keys(tutti_kv *kv)
  * workers have told them, since a server leaves with the last; between jobs, but in sync, when this client has. */
 static tutti_status say_bye(tutti_kv *kv)
 {
-    tutti_status status = kv->road->listen(kv, tutti_kv_hear_news, kv);
+    tutti_status status = kv->transport->listen(kv, tutti_kv_receive, kv);
     for (int s = 0; s < kv->servers && !status; s++)
-        status = kv->road->write(
+        status = kv->transport->write(
             kv, tutti_kv_server_rank(kv, s), (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_BYE});
     if (!status) status = tutti_kv_await_ends(kv, kv->servers);
-    kv->road->listen(kv, NULL, NULL);
+    kv->transport->listen(kv, NULL, NULL);
     return status;
 }
 
@@ -301,13 +301,13 @@ tutti_status tutti_kv_close(tutti_kv *kv)
     tutti_status status = tutti_sessions_check(kv, "tutti_kv_close");
     if (status) return status;
     int server = tutti_kv_is_server(kv);
-    if (!server) status = kv->road->wait(kv, patience_s);
+    if (!server) status = kv->transport->wait(kv, patience_s);
     if (!status && !server) status = say_bye(kv);
-    kv->road->close(kv);
+    kv->transport->close(kv);
     if (status != TUTTI_ERR_TIMEOUT) free_keys(kv);
     tutti_status left = tutti_detach(kv->session);
-    pthread_mutex_destroy(&kv->news.lock);
-    free(kv->news.ended);
+    pthread_mutex_destroy(&kv->inbox.lock);
+    free(kv->inbox.ended);
     tutti_sessions_close(kv);
     return tutti_session_leave("tutti_kv_close", errors, status ? status : left);
 }

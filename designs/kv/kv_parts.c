@@ -54,13 +54,13 @@ static int64_t bytes_of(const tutti_kv_message *m)
 tutti_status tutti_kv_send_data(tutti_kv *kv, const tutti_kv_message *message)
 {
     kv->sent += bytes_of(message);
-    return kv->road->send(kv, message);
+    return kv->transport->send(kv, message);
 }
 
 tutti_status tutti_kv_recv_data(tutti_kv *kv, const tutti_kv_message *message)
 {
     kv->received += bytes_of(message);
-    return kv->road->recv(kv, message);
+    return kv->transport->recv(kv, message);
 }
 
 int tutti_kv_copies(const tutti_kv *kv)
@@ -80,9 +80,9 @@ tutti_kv_message tutti_kv_message_of(const tutti_kv *kv, const tutti_kv_key *k,
         .dtype = k->dtype};
 }
 
-tutti_link_spare tutti_kv_spare_of(const tutti_kv_message *m)
+tutti_connections_spare tutti_kv_spare_of(const tutti_kv_message *m)
 {
-    return (tutti_link_spare){.peer = m->second,
+    return (tutti_connections_spare){.peer = m->second,
         .tag = m->second_slot,
         .spared = {TUTTI_KV_RELEASE, m->second_slot, 0},
         .needed = {TUTTI_KV_RELEASE, m->second_slot, 1}};
@@ -95,7 +95,7 @@ tutti_status tutti_kv_give(tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_p
     memcpy(&rate, &kv->rate, sizeof rate);
     for (int copy = 0; copy < tutti_kv_copies(kv) && !status; copy++) {
         const tutti_kv_message message = tutti_kv_message_of(kv, k, part, copy, part->pushed);
-        status = kv->road->write(
+        status = kv->transport->write(
             kv, message.rank, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PUSH, message.slot, rate});
         if (!status) status = tutti_kv_send_data(kv, &message);
     }
@@ -106,14 +106,14 @@ tutti_status tutti_kv_ask(
     tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part, tutti_handle to)
 {
     tutti_kv_message message = tutti_kv_message_of(kv, k, part, 0, to);
-    tutti_status status = kv->road->write(kv, message.rank,
+    tutti_status status = kv->transport->write(kv, message.rank,
         (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PULL, message.slot, part->pushes, message.priority});
     if (!status && tutti_kv_copies(kv) > 1) {
         const tutti_kv_message second = tutti_kv_message_of(kv, k, part, 1, to);
         message.has_second = 1;
         message.second = second.rank;
         message.second_slot = second.slot;
-        status = kv->road->write(kv, second.rank,
+        status = kv->transport->write(kv, second.rank,
             (int64_t[TUTTI_NOTE_VALUES]){
                 TUTTI_KV_STAND_BY, second.slot, part->pushes, second.priority});
     }

@@ -6,10 +6,10 @@
 #include "dag/run/datum.h"
 #include "dag/run/meter.h"
 #include "designs/attach/attach_parts.h"
-#include "designs/kv/guests.h"
+#include "designs/kv/client_list.h"
 #include "designs/kv/jobs.h"
 #include "designs/kv/kv.h"
-#include "designs/kv/link.h"
+#include "designs/kv/connections.h"
 #include "designs/kv/optimizer.h"
 #include "designs/kv/portions.h"
 
@@ -26,7 +26,7 @@ typedef enum tutti_kv_note {
     /* server: it is over for this worker; [1] a status [2] the client whose death did it, or -1 [3] the server */
     TUTTI_KV_END,
     /* between jobs */
-    TUTTI_KV_MEET, /* the first worker of a client, and server 0, or who stands in for it: a barrier */
+    TUTTI_KV_BARRIER, /* the first worker of a client, and server 0, or who stands in for it: a barrier */
     TUTTI_KV_STALL, /* server: [1] key [2] pushes [3] client that a pull waits for [4] its pushes */
     TUTTI_KV_FAILED, /* worker: [1] the server that it has lost, and cannot do without */
     /* root, to the second server of a part: as PULL, but no answer so far */
@@ -73,12 +73,12 @@ typedef struct tutti_kv_message {
     tutti_handle data;
     int64_t count;
     tutti_dtype dtype;
-    tutti_status *result; /* as in tutti_link_data; may be NULL */
+    tutti_status *result; /* as in tutti_connections_data; may be NULL */
 } tutti_kv_message;
 
 /* How workers and servers reach each other. Ranks are those of the session in one mpirun: workers, then servers; and
  * the same numbers between jobs. */
-typedef struct tutti_road {
+typedef struct tutti_kv_transport {
     tutti_status (*write)(tutti_kv *kv, int rank, const int64_t value[TUTTI_NOTE_VALUES]);
     tutti_status (*send)(tutti_kv *kv, const tutti_kv_message *message);
     tutti_status (*recv)(tutti_kv *kv, const tutti_kv_message *message);
@@ -86,11 +86,12 @@ typedef struct tutti_road {
     tutti_status (*listen)(tutti_kv *kv, tutti_note_heard *heard, void *ctx);
     /* Everything inserted has ended, as tutti_wait. */
     tutti_status (*wait)(tutti_kv *kv, double timeout_s);
-    /* Another has closed its store: all its notes were handed over. Between jobs the link says so (link.h). */
+    /* Another has closed its store: all its notes were handed over. Between jobs the connection says so
+     * (connections.h). */
     int (*has_left)(tutti_kv *kv, int rank);
     void (*close)(tutti_kv *kv);
-} tutti_road;
-extern const tutti_road tutti_road_mpi, tutti_road_jobs;
+} tutti_kv_transport;
+extern const tutti_kv_transport tutti_kv_transport_mpi, tutti_kv_transport_jobs;
 
 /* What a worker has heard from servers. */
 enum {
@@ -98,33 +99,33 @@ enum {
     TUTTI_KV_PIECES = 5,
     TUTTI_KV_SENTENCE = TUTTI_KV_PIECE * TUTTI_KV_PIECES
 };
-typedef struct tutti_kv_news {
+typedef struct tutti_kv_inbox {
     char said[TUTTI_KV_SENTENCE + 1]; /* by a server; the hearing thread's */
     pthread_mutex_t lock;
     int ends;        /* servers that have said that it is over, or are lost */
     char *ended;     /* per server: it has said so */
-    int meetings[2]; /* that server 0, and the one that stands in for it, have let go */
+    int barriers[2]; /* that server 0, and the one that stands in for it, have let go */
     tutti_status failure;
     char why[TUTTI_KV_SENTENCE + 64]; /* of a failure that was logged on another thread */
-} tutti_kv_news;
+} tutti_kv_inbox;
 
 /* Between jobs. */
 typedef struct tutti_kv_jobs {
     tutti_jobs settings;
-    tutti_link *link;
-    tutti_guests guests; /* of a server; `lock` protects them and what follows */
+    tutti_connections *connections;
+    tutti_client_list client_list; /* of a server; `lock` protects them and what follows */
     pthread_mutex_t lock;
     tutti_note_heard *heard;
     void *ctx;
     char *
-        lost; /* per server, of a worker, and its link's thread's: it is lost, and another goes on */
-    int met;  /* barriers of this worker so far */
+        lost; /* per server, of a worker, and its connections' thread's: it is lost, and another goes on */
+    int barriers_passed; /* barriers of this worker so far */
 } tutti_kv_jobs;
 
 struct tutti_kv {
     tutti_session *session;
     tutti_meter *meter; /* may be NULL; borrowed */
-    const tutti_road *road;
+    const tutti_kv_transport *transport;
     /* The workers that meet by MPI, and those of them that have this one's stage; NULL: this one is alone, or serves */
     tutti_session *all, *alike;
     /* Those of the client, of this stage, NULL if it is one. Pushes and pulls have a group each, so that no push waits
@@ -134,7 +135,7 @@ struct tutti_kv {
     int client_size, stages; /* stages: 1 or more, a divisor */
     int rank;                /* workers first */
     int server;              /* -1: this is a worker */
-    tutti_book_rule rule;
+    tutti_consistency rule;
     tutti_optimizer optimizer;
     int chosen; /* the optimizer */
     int warned; /* that priorities change nothing */
@@ -142,7 +143,7 @@ struct tutti_kv {
     tutti_kv_key *keys; /* of a worker */
     tutti_portions portions;
     int64_t sent, received; /* bytes of keys' data, from and to others */
-    tutti_kv_news news;
+    tutti_kv_inbox inbox;
     tutti_kv_jobs jobs;
 };
 
@@ -163,11 +164,11 @@ int tutti_kv_is_root(const tutti_kv *kv, const tutti_kv_part *part);
 /* A worker waits until it has heard so many ends (meetings) from servers, or one of them has left. COMM: the run has
  * failed. */
 tutti_status tutti_kv_await_ends(tutti_kv *kv, int ends);
-tutti_status tutti_kv_await_meetings(tutti_kv *kv, int meetings);
+tutti_status tutti_kv_await_barriers(tutti_kv *kv, int barriers);
 /* What a server writes to a worker. [A] */
-void tutti_kv_hear_news(void *kv, const tutti_note *note);
-/* The same between jobs, on the link's thread; and the connection to a server has broken. */
-void tutti_kv_hear_server(void *kv, const tutti_note *note);
+void tutti_kv_receive(void *kv, const tutti_note *note);
+/* The same between jobs, on the connections' thread; and the connection to a server has broken. */
+void tutti_kv_receive_server_number(void *kv, const tutti_note *note);
 void tutti_kv_lose_server(void *kv, int server, const char *why);
 /* A worker's run has failed; returns status. [A] */
 tutti_status tutti_kv_fail(tutti_kv *kv, tutti_status status, const char *why);
@@ -180,7 +181,7 @@ int tutti_kv_copies(const tutti_kv *kv);
 tutti_kv_message tutti_kv_message_of(const tutti_kv *kv, const tutti_kv_key *key,
     const tutti_kv_part *part, int copy, tutti_handle data);
 /* Of a receive that has a second server: where it turns to, and what that one is told. */
-tutti_link_spare tutti_kv_spare_of(const tutti_kv_message *message);
+tutti_connections_spare tutti_kv_spare_of(const tutti_kv_message *message);
 /* A root tells a part's servers of a push, and sends part->pushed; asks for the value, and receives it. */
 tutti_status tutti_kv_give(tutti_kv *kv, const tutti_kv_key *key, const tutti_kv_part *part);
 tutti_status tutti_kv_ask(

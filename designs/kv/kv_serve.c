@@ -64,7 +64,7 @@ static tutti_status read_bye(tutti_server *s, const tutti_kv_event *e)
 {
     return tutti_server_has_early(s, tutti_server_client_of(s, e->note.rank))
                ? tutti_server_keep_early(s, e)
-               : tutti_server_hear_bye(s, &e->note);
+               : tutti_server_on_bye(s, &e->note);
 }
 
 /* What a client that has died had written is not read. */
@@ -103,10 +103,10 @@ static tutti_status read_note(tutti_server *s, const tutti_kv_event *e)
         return read_of_key(s, e);
     case TUTTI_KV_BYE:
         return read_bye(s, e);
-    case TUTTI_KV_MEET:
-        return tutti_server_meet(s, note);
+    case TUTTI_KV_BARRIER:
+        return tutti_server_enter_barrier(s, note);
     case TUTTI_KV_FAILED:
-        return tutti_server_hear_failed(s, note);
+        return tutti_server_on_failed(s, note);
     case TUTTI_KV_TAKE_OVER:
         return tutti_server_take_over(s, note);
     case TUTTI_KV_JOINED:
@@ -139,7 +139,7 @@ static tutti_status react(tutti_server *s, const tutti_kv_event *e)
 tutti_status tutti_server_react(tutti_server *s, const tutti_kv_event *e)
 {
     tutti_status status = react(s, e);
-    return status ? status : tutti_server_turn_away(s);
+    return status ? status : tutti_server_reject(s);
 }
 
 /* ---- serving ---- */
@@ -155,7 +155,7 @@ static tutti_status look_for_deserters(tutti_server *s)
     tutti_kv *kv = s->kv;
     for (int w = 0; w < kv->workers && !kv->jobs.settings.on; w++) {
         int client = tutti_server_client_of(s, w);
-        if (s->client[client].gone || !kv->road->has_left(kv, w)) continue;
+        if (s->client[client].gone || !kv->transport->has_left(kv, w)) continue;
         s->blamed = client;
         return tutti_fail(TUTTI_ERR_COMM,
             "tutti_kv_serve: worker %d has left without closing its store, or after a failure: the "
@@ -169,10 +169,10 @@ static tutti_status look_for_deserters(tutti_server *s)
 static tutti_status serve(tutti_server *s)
 {
     tutti_status status = TUTTI_OK;
-    while (!status && tutti_server_has_guests(s, &status)) {
+    while (!status && tutti_server_has_client_list(s, &status)) {
         tutti_kv_event *e = tutti_server_take(s, &status);
         if (!e && !status) {
-            status = s->kv->road->wait(s->kv, 0);
+            status = s->kv->transport->wait(s->kv, 0);
             if (status == TUTTI_ERR_TIMEOUT) status = TUTTI_OK;
             if (!status) status = look_for_deserters(s);
             tutti_server_tell_waiting(s);
@@ -186,9 +186,9 @@ static tutti_status serve(tutti_server *s)
 
 static tutti_status fill(tutti_kv *kv, tutti_server *s)
 {
-    static const tutti_book_rule meetings = {.type = TUTTI_KV_SYNC};
+    static const tutti_consistency barriers = {.type = TUTTI_KV_SYNC};
     int jobs = kv->jobs.settings.on;
-    size_t clients = (size_t)(jobs ? kv->jobs.guests.room : kv->clients);
+    size_t clients = (size_t)(jobs ? kv->jobs.client_list.room : kv->clients);
     *s = (tutti_server){.kv = kv,
         .clients = (int)clients,
         .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -203,12 +203,12 @@ static tutti_status fill(tutti_kv *kv, tutti_server *s)
     s->end = &s->first;
     tutti_clock_cond_init(&s->more);
     if (!s->client || !s->round) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory");
-    tutti_status status = tutti_book_open(&meetings, s->clients, &s->meetings);
+    tutti_status status = tutti_push_ledger_open(&barriers, s->clients, &s->barriers);
     for (int c = 0; c < s->clients && !status; c++) {
         s->client[c].here = !jobs;
         s->client[c].gone = c >= kv->clients;
         s->gone += s->client[c].gone;
-        if (s->client[c].gone) tutti_book_leave(&s->meetings, c);
+        if (s->client[c].gone) tutti_push_ledger_leave(&s->barriers, c);
     }
     return status;
 }
@@ -233,7 +233,7 @@ void tutti_server_close(tutti_server *s)
         if (s->key[slot].state != TUTTI_KEY_NONE) tutti_server_close_key(s, &s->key[slot]);
     free_events(s->first);
     free_events(s->early);
-    tutti_book_close(&s->meetings);
+    tutti_push_ledger_close(&s->barriers);
     free(s->key);
     free(s->client);
     free(s->round);
@@ -251,12 +251,12 @@ tutti_status tutti_kv_serve(tutti_kv *kv)
     if (status) return status;
     status = tutti_server_open(kv, &s);
     if (!s) return status;
-    if (!status) status = kv->road->listen(kv, hear, s);
+    if (!status) status = kv->transport->listen(kv, hear, s);
     unsigned long long prompt = tutti_prompt_begin(); /* clients wait for this thread */
     if (!status) status = serve(s);
     tutti_prompt_end(prompt);
-    if (!status) status = kv->road->wait(kv, patience_s);
-    kv->road->listen(kv, NULL, NULL);
+    if (!status) status = kv->transport->wait(kv, patience_s);
+    kv->transport->listen(kv, NULL, NULL);
     tutti_server_say_end(s, status);
     /* After a failure data may be on their way for ever: then all stays as it is. */
     if (!status) tutti_server_close(s);

@@ -19,58 +19,59 @@ static int between_jobs(const tutti_server *s)
 
 /* ---- who is there ---- */
 
-/* The guests are the link's thread's, too. */
-static void set_guest(tutti_server *s, int client, tutti_guest_state state)
+/* The clients are the connections' thread's, too. */
+static void set_client(tutti_server *s, int client, tutti_client_state state)
 {
     if (!between_jobs(s)) return;
     pthread_mutex_lock(&s->kv->jobs.lock);
-    if (state == TUTTI_GUEST_GONE)
-        tutti_guests_leave(&s->kv->jobs.guests, client);
+    if (state == TUTTI_CLIENT_GONE)
+        tutti_client_list_leave(&s->kv->jobs.client_list, client);
     else
-        s->kv->jobs.guests.guest[client].state = state;
+        s->kv->jobs.client_list.client_entry[client].state = state;
     pthread_mutex_unlock(&s->kv->jobs.lock);
 }
 
-static tutti_guest guest_of(tutti_server *s, int client)
+static tutti_client_entry client_entry_of(tutti_server *s, int client)
 {
     pthread_mutex_lock(&s->kv->jobs.lock);
-    tutti_guest guest = s->kv->jobs.guests.guest[client];
+    tutti_client_entry client_entry = s->kv->jobs.client_list.client_entry[client];
     pthread_mutex_unlock(&s->kv->jobs.lock);
-    return guest;
+    return client_entry;
 }
 
 static void write_client(tutti_server *s, int client, const int64_t value[TUTTI_NOTE_VALUES])
 {
     int size = s->kv->client_size;
-    for (int w = 0; w < size; w++) s->kv->road->write(s->kv, client * size + w, value);
+    for (int w = 0; w < size; w++) s->kv->transport->write(s->kv, client * size + w, value);
 }
 
 static void cut_client(tutti_server *s, int client, int gently)
 {
     int size = s->kv->client_size;
-    for (int w = 0; w < size; w++) tutti_link_cut(s->kv->jobs.link, client * size + w, gently);
+    for (int w = 0; w < size; w++)
+        tutti_connections_cut(s->kv->jobs.connections, client * size + w, gently);
 }
 
 /* ---- barriers ---- */
 
 static void let_go(tutti_server *s)
 {
-    static const int64_t value[TUTTI_NOTE_VALUES] = {TUTTI_KV_MEET};
-    for (int n; (n = tutti_book_round(&s->meetings, s->round));)
+    static const int64_t value[TUTTI_NOTE_VALUES] = {TUTTI_KV_BARRIER};
+    for (int n; (n = tutti_push_ledger_round(&s->barriers, s->round));)
         for (int i = 0; i < n; i++)
-            s->kv->road->write(s->kv, s->round[i] * s->kv->client_size, value);
+            s->kv->transport->write(s->kv, s->round[i] * s->kv->client_size, value);
 }
 
-tutti_status tutti_server_meet(tutti_server *s, const tutti_note *note)
+tutti_status tutti_server_enter_barrier(tutti_server *s, const tutti_note *note)
 {
-    tutti_book_arrive(&s->meetings, tutti_server_client_of(s, note->rank));
+    tutti_push_ledger_arrive(&s->barriers, tutti_server_client_of(s, note->rank));
     let_go(s);
     return TUTTI_OK;
 }
 
 /* ---- those who leave ---- */
 
-/* Also of keys whose first value is on its way: they have a book. */
+/* Also of keys whose first value is on its way: they have a ledger. */
 static tutti_status leave(tutti_server *s, int client)
 {
     tutti_status status = TUTTI_OK;
@@ -78,10 +79,10 @@ static tutti_status leave(tutti_server *s, int client)
     s->gone++;
     for (int slot = 0; slot < s->keys && !status; slot++) {
         if (s->key[slot].state == TUTTI_KEY_NONE) continue;
-        tutti_book_leave(&s->key[slot].book, client);
+        tutti_push_ledger_leave(&s->key[slot].ledger, client);
         status = tutti_server_go_on(s, slot);
     }
-    tutti_book_leave(&s->meetings, client);
+    tutti_push_ledger_leave(&s->barriers, client);
     let_go(s);
     tutti_server_open_early(s); /* another may now give first values */
     return status;
@@ -103,7 +104,7 @@ static tutti_status bury(tutti_server *s, int client)
     s->died_last = client;
     s->died_s = tutti_clock_s();
     tutti_status status = leave(s, client);
-    set_guest(s, client, TUTTI_GUEST_GONE);
+    set_client(s, client, TUTTI_CLIENT_GONE);
     return status;
 }
 
@@ -120,11 +121,11 @@ tutti_status tutti_server_may_leave(tutti_server *s, int client)
     if (!between_jobs(s) || is_sync(s)) return status;
     write_client(s, client, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_END, status, -1, -1});
     cut_client(s, client, 1);
-    set_guest(s, client, TUTTI_GUEST_GONE);
+    set_client(s, client, TUTTI_CLIENT_GONE);
     return status;
 }
 
-tutti_status tutti_server_hear_bye(tutti_server *s, const tutti_note *note)
+tutti_status tutti_server_on_bye(tutti_server *s, const tutti_note *note)
 {
     int client = tutti_server_client_of(s, note->rank);
     s->client[client].byes++;
@@ -141,13 +142,13 @@ tutti_status tutti_server_join(tutti_server *s, const tutti_note *note)
     if (note->value[1] > 0) s->kv->client_size = (int)note->value[1];
     int client = tutti_server_client_of(s, note->rank);
     tutti_server_client *c = &s->client[client];
-    const tutti_guest guest = guest_of(s, client);
+    const tutti_client_entry client_entry = client_entry_of(s, client);
     s->lost = -1;
     tutti_log(TUTTI_LOG_INFO, "client %d %s, from %s, process %d", client,
         !c->gone                  ? "is here"
         : client < s->kv->clients ? "is back"
                                   : "joins",
-        guest.host, guest.process);
+        client_entry.host, client_entry.process);
     if (c->gone) s->gone--;
     *c = (tutti_server_client){.here = 1};
     for (int slot = 0; slot < s->keys; slot++) {
@@ -155,7 +156,7 @@ tutti_status tutti_server_join(tutti_server *s, const tutti_note *note)
         if (of) of->made = 0;
         if (of) of->announced = 0;
     }
-    tutti_book_join(&s->meetings, client);
+    tutti_push_ledger_join(&s->barriers, client);
     return TUTTI_OK;
 }
 
@@ -165,7 +166,7 @@ tutti_status tutti_server_join(tutti_server *s, const tutti_note *note)
 static tutti_status part_from(tutti_server *s, int client, int gently)
 {
     s->client[client].dying = 1;
-    set_guest(s, client, TUTTI_GUEST_LOST);
+    set_client(s, client, TUTTI_CLIENT_LOST);
     cut_client(s, client, gently);
     return tutti_server_may_leave(s, client);
 }
@@ -183,15 +184,15 @@ tutti_status tutti_server_lose(tutti_server *s, const tutti_note *note)
     int client = tutti_server_client_of(s, note->rank);
     tutti_server_client *c = &s->client[client];
     if (c->gone || c->dying || c->byes >= s->kv->client_size) return TUTTI_OK;
-    const tutti_guest guest = guest_of(s, client);
+    const tutti_client_entry client_entry = client_entry_of(s, client);
     snprintf(why, sizeof why, "client %d has died: its worker %d on %s (process %d) %s", client,
-        note->rank, guest.host, guest.process, guest.why);
+        note->rank, client_entry.host, client_entry.process, client_entry.why);
     if (is_sync(s)) return blame(s, client, why);
     tutti_log(TUTTI_LOG_WARN, "%s; the others go on, and it may return", why);
     return part_from(s, client, 0);
 }
 
-tutti_status tutti_server_turn_away(tutti_server *s)
+tutti_status tutti_server_reject(tutti_server *s)
 {
     int client = s->refused;
     if (client < 0) return TUTTI_OK;
@@ -214,7 +215,7 @@ static tutti_status fail_lost(const tutti_server *s)
 
 /* Where clients may die alone this one does: if the server is lost to the others, too, so do they, and the last of them
  * ends the run. */
-tutti_status tutti_server_hear_failed(tutti_server *s, const tutti_note *note)
+tutti_status tutti_server_on_failed(tutti_server *s, const tutti_note *note)
 {
     int client = tutti_server_client_of(s, note->rank);
     s->lost = (int)note->value[1];
@@ -257,7 +258,7 @@ static tutti_status give_up_waiting(tutti_server *s)
     return TUTTI_OK;
 }
 
-int tutti_server_has_guests(tutti_server *s, tutti_status *status)
+int tutti_server_has_client_list(tutti_server *s, tutti_status *status)
 {
     *status = give_up_waiting(s);
     if (*status || s->gone < s->clients || s->replying) return !*status;

@@ -37,7 +37,7 @@ static void land(void *arg)
     tutti_server_happen(f->server, &(tutti_kv_event){.landed = f});
 }
 
-tutti_status tutti_server_fly(
+tutti_status tutti_server_submit(
     tutti_server *s, int rank, const tutti_kv_flight *what, tutti_handle data)
 {
     const tutti_server_key *k = &s->key[what->slot];
@@ -90,7 +90,7 @@ tutti_status tutti_server_refuse(
     return TUTTI_OK;
 }
 
-tutti_status tutti_server_check_landed(
+tutti_status tutti_server_check_completed(
     tutti_server *s, const tutti_kv_flight *f, const char *what, int key)
 {
     if (!f->result || f->result == TUTTI_ERR_COMM) return TUTTI_OK;

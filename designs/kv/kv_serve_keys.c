@@ -68,9 +68,9 @@ static tutti_status open_key(tutti_server *s, tutti_server_key *k, const tutti_n
         k->of[c].pull_end = &k->of[c].pulls;
     }
     tutti_status status = tutti_server_open_spare(s, k);
-    if (!status) status = tutti_book_open(&s->kv->rule, s->clients, &k->book);
+    if (!status) status = tutti_push_ledger_open(&s->kv->rule, s->clients, &k->ledger);
     for (int c = 0; c < s->clients && !status; c++)
-        if (s->client[c].gone) tutti_book_leave(&k->book, c);
+        if (s->client[c].gone) tutti_push_ledger_leave(&k->ledger, c);
     if (!status) status = tutti_datum_open(k->count, k->dtype, &k->value);
     if (!status) status = tutti_kv_open_states(&s->kv->optimizer, k->count, k->dtype, k->state_of);
     return status;
@@ -82,7 +82,7 @@ static void begin_with(tutti_server *s, const tutti_note *note)
     tutti_server_key *k = &s->key[note->value[1]];
     int client = tutti_server_client_of(s, note->rank);
     k->of[client].made = 1;
-    tutti_book_join(&k->book, client);
+    tutti_push_ledger_join(&k->ledger, client);
     tutti_server_open_early(s);
 }
 
@@ -105,7 +105,7 @@ static tutti_status receive_unneeded(tutti_server *s, const tutti_note *note)
             k->count, tutti_dtype_name(k->dtype));
     begin_with(s, note);
     tutti_status status = tutti_datum_open(k->count, k->dtype, &f.data);
-    return status ? status : tutti_server_fly(s, note->rank, &f, f.data);
+    return status ? status : tutti_server_submit(s, note->rank, &f, f.data);
 }
 
 tutti_status tutti_server_init(tutti_server *s, const tutti_kv_event *event)
@@ -136,7 +136,7 @@ tutti_status tutti_server_init(tutti_server *s, const tutti_kv_event *event)
     if (!status) k->of[client].made = 1;
     const tutti_kv_flight f = {
         .kind = TUTTI_FLIGHT_FIRST, .slot = slot, .client = client, .data = k->value};
-    return status ? status : tutti_server_fly(s, note->rank, &f, k->value);
+    return status ? status : tutti_server_submit(s, note->rank, &f, k->value);
 }
 
 tutti_status tutti_server_take_first(tutti_server *s, const tutti_kv_flight *f)
@@ -148,7 +148,7 @@ tutti_status tutti_server_take_first(tutti_server *s, const tutti_kv_flight *f)
     else if (f->result)
         tutti_server_close_key(s, k); /* the next client gives one */
     if (f->result || f->kind == TUTTI_FLIGHT_UNNEEDED)
-        return tutti_server_check_landed(s, f, "the first value", name);
+        return tutti_server_check_completed(s, f, "the first value", name);
     k->state = TUTTI_KEY_KNOWN;
     tutti_server_open_early(s);
     return TUTTI_OK;
@@ -164,6 +164,6 @@ void tutti_server_close_key(tutti_server *s, tutti_server_key *k)
     }
     free(k->of);
     tutti_server_drop_spare(k);
-    tutti_book_close(&k->book);
+    tutti_push_ledger_close(&k->ledger);
     *k = (tutti_server_key){0};
 }

@@ -26,7 +26,7 @@ static tutti_status answer(tutti_server *s, int slot, const tutti_pull *p)
         .priority = p->priority,
         .data = p->data};
     tutti_status status = f.data ? TUTTI_OK : copy_value(k, &f.data);
-    if (!status) status = tutti_server_fly(s, p->rank, &f, f.data);
+    if (!status) status = tutti_server_submit(s, p->rank, &f, f.data);
     k->of[f.client].replies++;
     s->replying++;
     return status;
@@ -39,7 +39,7 @@ static tutti_status answer_client(tutti_server *s, int slot, int client)
     tutti_key_client *of = &k->of[client];
     tutti_status status = TUTTI_OK;
     while (of->pulls && !of->pulls->stands_by && !status && of->replies < MOST &&
-           tutti_book_answers(&k->book, client, of->pulls->pushes)) {
+           tutti_push_ledger_answers(&k->ledger, client, of->pulls->pushes)) {
         tutti_pull *p = of->pulls;
         of->pulls = p->next;
         if (!p->next) of->pull_end = &of->pulls;
@@ -60,11 +60,11 @@ tutti_status tutti_server_answer_all(tutti_server *s, int slot)
 tutti_status tutti_server_keep_answers(tutti_server *s, int slot)
 {
     tutti_server_key *k = &s->key[slot];
-    if (k->book.rule.type != TUTTI_KV_SYNC) return TUTTI_OK;
+    if (k->ledger.rule.type != TUTTI_KV_SYNC) return TUTTI_OK;
     tutti_status status = tutti_server_answer_all(s, slot);
     for (int c = 0; c < s->clients && !status; c++)
         for (tutti_pull *p = k->of[c].pulls; p && !status; p = p->next)
-            if (!p->data && tutti_book_answers(&k->book, c, p->pushes))
+            if (!p->data && tutti_push_ledger_answers(&k->ledger, c, p->pushes))
                 status = copy_value(k, &p->data);
     return status;
 }
@@ -121,7 +121,7 @@ tutti_status tutti_server_take_back(tutti_server *s, const tutti_kv_flight *f)
     s->key[f->slot].of[f->client].replies--;
     s->replying--;
     tutti_server_give_back(&s->key[f->slot], f->data);
-    tutti_status status = tutti_server_check_landed(s, f, "a pull", s->key[f->slot].name);
+    tutti_status status = tutti_server_check_completed(s, f, "a pull", s->key[f->slot].name);
     return status ? status : answer_client(s, f->slot, f->client);
 }
 
@@ -148,11 +148,11 @@ static void tell(const tutti_server *s, const tutti_server_key *k, const tutti_p
         " times: this server waits for client %d (worker %d%s), which has pushed it %" PRId64
         " times",
         p->rank, waited_s, k->name, p->pushes, awaited, awaited * size,
-        size > 1 ? " and others" : "", k->book.arrived[awaited]);
+        size > 1 ? " and others" : "", k->ledger.arrived[awaited]);
     if (s->kv->jobs.settings.on)
-        s->kv->road->write(s->kv, p->rank,
+        s->kv->transport->write(s->kv, p->rank,
             (int64_t[TUTTI_NOTE_VALUES]){
-                TUTTI_KV_STALL, k->name, p->pushes, awaited, k->book.arrived[awaited]});
+                TUTTI_KV_STALL, k->name, p->pushes, awaited, k->ledger.arrived[awaited]});
 }
 
 /* A pull that waits for long is told, with the client that it waits for: 5 s after it came, then after
@@ -164,7 +164,7 @@ static void tell_waiting(const tutti_server *s, const tutti_server_key *k, tutti
     double told_s = p->told_s - p->since_s;
     if (waited_s < (told_s > 0 ? 2 * told_s : first_s)) return;
     int client = tutti_server_client_of(s, p->rank);
-    int awaited = tutti_book_awaits(&k->book, client, p->pushes);
+    int awaited = tutti_push_ledger_awaits(&k->ledger, client, p->pushes);
     p->told_s = now_s;
     if (awaited < 0 || awaited == client) return; /* its own push is on its way */
     tell(s, k, p, awaited, waited_s);

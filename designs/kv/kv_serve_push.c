@@ -18,7 +18,7 @@ static tutti_status post(tutti_server *s, tutti_server_key *k, int client)
         if (p->data) continue;
         const tutti_kv_flight f = {.kind = TUTTI_FLIGHT_PUSH, .slot = p->slot, .client = client};
         status = tutti_server_borrow(k, &p->data);
-        if (!status) status = tutti_server_fly(s, p->from, &f, p->data);
+        if (!status) status = tutti_server_submit(s, p->from, &f, p->data);
     }
     return status;
 }
@@ -82,9 +82,9 @@ tutti_status tutti_server_go_on(tutti_server *s, int slot)
 {
     tutti_server_key *k = &s->key[slot];
     tutti_status status = TUTTI_OK;
-    while (!status && tutti_book_has_round(&k->book)) {
+    while (!status && tutti_push_ledger_has_round(&k->ledger)) {
         status = tutti_server_keep_answers(s, slot);
-        if (!status) status = add_round(s, k, tutti_book_round(&k->book, s->round));
+        if (!status) status = add_round(s, k, tutti_push_ledger_round(&k->ledger, s->round));
     }
     for (int c = 0; c < s->clients && !status; c++) status = post(s, k, c);
     return status ? status : tutti_server_answer_all(s, slot);
@@ -94,9 +94,9 @@ tutti_status tutti_server_go_on(tutti_server *s, int slot)
 tutti_status tutti_server_take_in(tutti_server *s, const tutti_kv_flight *f)
 {
     if (f->result) /* its client is lost, and so is the push */
-        return tutti_server_check_landed(s, f, "a push", s->key[f->slot].name);
+        return tutti_server_check_completed(s, f, "a push", s->key[f->slot].name);
     s->client[f->client].coming--;
-    tutti_book_arrive(&s->key[f->slot].book, f->client);
+    tutti_push_ledger_arrive(&s->key[f->slot].ledger, f->client);
     return tutti_server_go_on(s, f->slot);
 }
 

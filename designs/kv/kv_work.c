@@ -35,7 +35,7 @@ tutti_status tutti_kv_set_optimizer(tutti_kv *kv, const char *text)
     int64_t value[TUTTI_NOTE_VALUES] = {TUTTI_KV_OPTIMIZER};
     tutti_optimizer_pack(&o, value + 1);
     for (int s = 0; s < kv->servers && !status; s++)
-        status = kv->road->write(kv, tutti_kv_server_rank(kv, s), value);
+        status = kv->transport->write(kv, tutti_kv_server_rank(kv, s), value);
     if (status) return status;
     kv->optimizer = o;
     kv->rate = o.rate;
@@ -113,7 +113,7 @@ static tutti_status give_value(
     tutti_status status = tutti_kv_submit_copy(part->pushed, data, at->first, at->count, k->dtype);
     for (int copy = 0; copy < tutti_kv_copies(kv) && !status; copy++) {
         const tutti_kv_message message = tutti_kv_message_of(kv, k, part, copy, part->pushed);
-        status = kv->road->write(kv, message.rank,
+        status = kv->transport->write(kv, message.rank,
             (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_INIT, message.slot, at->count, k->dtype, k->key});
         if (!status) status = tutti_kv_send_data(kv, &message);
     }
@@ -472,7 +472,7 @@ static tutti_status wait_for_all(tutti_kv *kv, double timeout_s)
 {
     static const double poll_s = 100e-6;
     double until_s = tutti_clock_s() + timeout_s;
-    tutti_status status = kv->road->wait(kv, timeout_s);
+    tutti_status status = kv->transport->wait(kv, timeout_s);
     while (!status && count_joining(kv)) {
         if (tutti_clock_s() >= until_s && timeout_s > 0)
             status = tutti_fail(TUTTI_ERR_TIMEOUT,
@@ -495,21 +495,21 @@ tutti_status tutti_kv_wait(tutti_kv *kv, double timeout_s)
 
 /* Between jobs the first worker of each client meets the others at server 0; with two copies of keys also at the server
  * that stands in for it: either of them then knows that all have come. */
-static tutti_status meet(tutti_kv *kv)
+static tutti_status pass_barrier(tutti_kv *kv)
 {
     if (!kv->jobs.settings.on || tutti_kv_worker(kv)) return TUTTI_OK;
     tutti_status status = TUTTI_OK;
     for (int s = 0; s < tutti_kv_copies(kv) && !status; s++)
-        status = kv->road->write(
-            kv, tutti_kv_server_rank(kv, s), (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_MEET});
-    return status ? status : tutti_kv_await_meetings(kv, ++kv->jobs.met);
+        status = kv->transport->write(
+            kv, tutti_kv_server_rank(kv, s), (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_BARRIER});
+    return status ? status : tutti_kv_await_barriers(kv, ++kv->jobs.barriers_passed);
 }
 
-static tutti_status meet_by_mpi(tutti_kv *kv, double patience_s)
+static tutti_status pass_mpi_barrier(tutti_kv *kv, double patience_s)
 {
     if (!kv->all) return TUTTI_OK;
     tutti_status status = tutti_barrier(kv->all, NULL);
-    return status ? status : kv->road->wait(kv, patience_s);
+    return status ? status : kv->transport->wait(kv, patience_s);
 }
 
 tutti_status tutti_kv_barrier(tutti_kv *kv)
@@ -517,11 +517,11 @@ tutti_status tutti_kv_barrier(tutti_kv *kv)
     static const double patience_s = 60;
     tutti_status status = tutti_kv_enter(kv, "tutti_kv_barrier", 0);
     if (!status) status = wait_for_all(kv, patience_s);
-    if (!status) status = meet_by_mpi(kv, patience_s);
+    if (!status) status = pass_mpi_barrier(kv, patience_s);
     if (!status && kv->jobs.settings.on) {
-        status = meet(kv);
-        tutti_status met = meet_by_mpi(kv, patience_s);
-        if (!status) status = met;
+        status = pass_barrier(kv);
+        tutti_status barriers_passed = pass_mpi_barrier(kv, patience_s);
+        if (!status) status = barriers_passed;
     }
     return status;
 }

@@ -1,5 +1,5 @@
 /* The inside of a server. What comes from others becomes events, in one line; the main thread takes them in order,
- * keeps the books, and submits what follows: updates, and answers. So a server is a program whose tasks are submitted
+ * keeps the ledgers, and submits what follows: updates, and answers. So a server is a program whose tasks are submitted
  * by arrivals. Nothing it submits waits for a message that has not been announced by its sender.
  *
  *   kv_serve.c          what begins and ends, and who reads a note
@@ -89,7 +89,7 @@ typedef struct tutti_server_key {
     int name; /* the program's number */
     int64_t count, updates;
     tutti_dtype dtype;
-    tutti_book book;
+    tutti_push_ledger ledger;
     tutti_handle value, state_of[TUTTI_OPTIMIZER_STATES];
     tutti_server_spare spare;
     tutti_key_client *of; /* per client */
@@ -116,10 +116,10 @@ struct tutti_server {
     int left_well; /* of those, how many have said bye, ever */
     int died_last; /* the client that died last; -1: none */
     double began_s, died_s;
-    tutti_book meetings;   /* barriers: a key without data */
-    int *round;            /* [clients]: who is in it */
-    tutti_kv_event *early; /* about keys that are not known yet, and byes behind these */
-    pthread_mutex_t lock;  /* protects the line of events */
+    tutti_push_ledger barriers; /* barriers: a key without data */
+    int *round;                 /* [clients]: who is in it */
+    tutti_kv_event *early;      /* about keys that are not known yet, and byes behind these */
+    pthread_mutex_t lock;       /* protects the line of events */
     pthread_cond_t more;
     tutti_kv_event *first, **end;
     tutti_status failure;  /* of keeping events */
@@ -144,8 +144,8 @@ int tutti_server_client_of(const tutti_server *s, int rank);
 void tutti_server_happen(tutti_server *s, const tutti_kv_event *event);
 /* The next event, which the caller frees; NULL after a while without one. */
 tutti_kv_event *tutti_server_take(tutti_server *s, tutti_status *status);
-/* Takes a flight (copied) into the books, and submits it: receives, or sends, all of its data. */
-tutti_status tutti_server_fly(
+/* Takes a flight (copied) into the ledgers, and submits it: receives, or sends, all of its data. */
+tutti_status tutti_server_submit(
     tutti_server *s, int rank, const tutti_kv_flight *flight, tutti_handle data);
 tutti_status tutti_server_keep_early(tutti_server *s, const tutti_kv_event *event);
 /* What was kept for keys that were unknown goes to the front of the line, in its order. */
@@ -159,7 +159,7 @@ int tutti_server_knows(const tutti_server *s, int64_t slot);
 int tutti_server_has_room(const tutti_server *s, int64_t slot);
 /* Of a flight that has ended: one whose ends had different sizes is the worker's fault. A transfer that broke
  * off with its connection is reported by the connection. */
-tutti_status tutti_server_check_landed(
+tutti_status tutti_server_check_completed(
     tutti_server *s, const tutti_kv_flight *flight, const char *what, int key);
 /* A note INIT. */
 tutti_status tutti_server_init(tutti_server *s, const tutti_kv_event *event);
@@ -198,9 +198,9 @@ void tutti_server_tell_waiting(const tutti_server *s);
 /* Notes JOINED, LOST, BYE, MEET, FAILED and TAKE_OVER. */
 tutti_status tutti_server_join(tutti_server *s, const tutti_note *note);
 tutti_status tutti_server_lose(tutti_server *s, const tutti_note *note);
-tutti_status tutti_server_hear_bye(tutti_server *s, const tutti_note *note);
-tutti_status tutti_server_meet(tutti_server *s, const tutti_note *note);
-tutti_status tutti_server_hear_failed(tutti_server *s, const tutti_note *note);
+tutti_status tutti_server_on_bye(tutti_server *s, const tutti_note *note);
+tutti_status tutti_server_enter_barrier(tutti_server *s, const tutti_note *note);
+tutti_status tutti_server_on_failed(tutti_server *s, const tutti_note *note);
 tutti_status tutti_server_take_over(tutti_server *s, const tutti_note *note);
 /* A worker has sent what it must not send. Where clients may die alone (between jobs, but in sync) its client is lost,
  * alone, once the event has been handled: OK. Else it ends the run, with this status (logged). */
@@ -209,11 +209,11 @@ tutti_status tutti_server_refuse(tutti_server *s, int rank, tutti_status status,
 /* Whether clients may die alone. */
 int tutti_server_tolerates(const tutti_server *s);
 /* After an event: a client that was refused is lost. The sentence is logged here, and goes to it. */
-tutti_status tutti_server_turn_away(tutti_server *s);
+tutti_status tutti_server_reject(tutti_server *s);
 /* After anything of a client has ended: whether it has now left. */
 tutti_status tutti_server_may_leave(tutti_server *s, int client);
 /* Whether clients are there, or to come. *status: the run cannot go on. */
-int tutti_server_has_guests(tutti_server *s, tutti_status *status);
+int tutti_server_has_client_list(tutti_server *s, tutti_status *status);
 /* Tells every worker that it is over. */
 void tutti_server_say_end(tutti_server *s, tutti_status status);
 

@@ -55,7 +55,7 @@ tutti_status explore_add_strategy(uint64_t seed, program_setting *setting);
 tutti_status explore_sums(
     const tutti_design *design, int ranks, int k, int steps, int equal, program_setting *setting);
 /* Counts a schedule with this verdict. Returns whether it is the first bad one. */
-int explore_book(explore_result *result, world_verdict verdict);
+int explore_ledger(explore_result *result, world_verdict verdict);
 /* A line with all of it, and the seconds since began_s (dag/base/clock.h). */
 void explore_print(const char *title, const explore_result *result, double began_s);
 /* "chained, 3 ranks, 2 workers, 1 lane, ..." into text; returns text. */

@@ -24,7 +24,7 @@ check_LTLIBRARIES += tests/deadlock/libkvworld.la
 tests_deadlock_libkvworld_la_SOURCES = \
 	tests/deadlock/kv_explore.c tests/deadlock/kv_explore.h \
 	tests/deadlock/kv_ground.c tests/deadlock/kv_ground.h \
-	tests/deadlock/kv_ground_calls.c tests/deadlock/kv_ground_link.c tests/deadlock/kv_ground_parts.h \
+	tests/deadlock/kv_ground_calls.c tests/deadlock/kv_ground_connections.c tests/deadlock/kv_ground_parts.h \
 	tests/deadlock/kv_ground_state.c \
 	tests/deadlock/kv_world.c tests/deadlock/kv_world.h \
 	tests/deadlock/kv_world_judge.c tests/deadlock/kv_world_parts.h tests/deadlock/kv_world_ranks.c \

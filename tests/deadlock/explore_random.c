@@ -80,11 +80,11 @@ static void run_schedule(schedule *s)
     }
 }
 
-static void book(explore_result *result, world_verdict verdict, uint64_t seed, int batch,
+static void ledger(explore_result *result, world_verdict verdict, uint64_t seed, int batch,
     const program_setting *setting, const char *what)
 {
     char text[160];
-    if (!explore_book(result, verdict)) return;
+    if (!explore_ledger(result, verdict)) return;
     result->first_bad_seed = seed;
     snprintf(result->what, sizeof result->what, "%s: %s (%s; seed %llu, schedule %d)",
         world_verdict_name(verdict), what, explore_describe(setting, text, sizeof text),
@@ -106,7 +106,7 @@ tutti_status explore_random(
         if (status) break;
         run_schedule(&s);
         world_verdict verdict = world_judge(w, what, sizeof what);
-        book(result, verdict, seed, b, setting, what);
+        ledger(result, verdict, seed, b, setting, what);
         if (verdict == WORLD_RIGHT) continue;
         world_close(w);
         w = NULL;

@@ -332,7 +332,7 @@ tutti_status explore_draw(uint64_t seed, program_setting *setting)
     return status;
 }
 
-int explore_book(explore_result *result, world_verdict verdict)
+int explore_ledger(explore_result *result, world_verdict verdict)
 {
     int64_t *const count[] = {[WORLD_RIGHT] = &result->right,
         [WORLD_HANG] = &result->hangs,

@@ -91,7 +91,7 @@ tutti_status kv_case_read_serve(case_words *words, int ranks, kv_case *kv)
     kv->copies = 1;
     kv->workers = kv->clients = ranks - kv->servers;
     word = case_next_word(words);
-    if (!word || strlen(word) >= sizeof kv->type || tutti_book_rule_read(word, &kv->rule))
+    if (!word || strlen(word) >= sizeof kv->type || tutti_consistency_read(word, &kv->rule))
         return case_refuse(words, "serve: a type is missing: sync, async or bounded:S");
     strcpy(kv->type, word);
     while (!status && (word = case_next_word(words))) status = read_serve_detail(words, word, kv);

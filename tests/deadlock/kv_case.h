@@ -7,7 +7,7 @@
 #ifndef TUTTI_DEADLOCK_KV_CASE_H
 #define TUTTI_DEADLOCK_KV_CASE_H
 
-#include "designs/kv/book.h"
+#include "designs/kv/push_ledger.h"
 #include "tests/deadlock/words.h"
 
 enum {
@@ -34,7 +34,7 @@ typedef struct kv_case {
     int workers, clients;
     int one_group; /* a client's pushes and pulls share a group */
     char type[KV_NAME];
-    tutti_book_rule rule; /* what the type means */
+    tutti_consistency rule; /* what the type means */
     int keys;
     char key[KV_MOST_KEYS][KV_NAME];
     int64_t count[KV_MOST_KEYS];

@@ -116,7 +116,7 @@ static int lane_is_free(const check *k, const client *me, int i)
     return are_done(me, i, kind) && (!k->c->one_group || are_done(me, i, other));
 }
 
-/* The client that a pull waits for, and how many pushes it lacks of it: as tutti_book_awaits. -1: nobody. */
+/* The client that a pull waits for, and how many pushes it lacks of it: as tutti_push_ledger_awaits. -1: nobody. */
 static int awaits(const check *k, const client *me, int i, int *needed)
 {
     int key = me->call[i].key, type = (int)k->c->rule.type, pushes = pushes_before(me, key, i, 0);

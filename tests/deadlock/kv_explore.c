@@ -59,7 +59,7 @@ tutti_status kv_explore_random(const kv_case *c, uint64_t seed, explore_result *
     draw_pace(&d, &p);
     for (int n; (n = kv_world_list(w, list));) kv_world_take(w, &list[draw_step(&d, &p, list, n)]);
     world_verdict verdict = kv_world_judge(w, what, sizeof what);
-    if (explore_book(result, verdict)) {
+    if (explore_ledger(result, verdict)) {
         result->first_bad_seed = seed;
         snprintf(result->what, sizeof result->what, "%s: %s (%s; seed %llu)",
             world_verdict_name(verdict), what, describe(c, text, sizeof text),
@@ -146,7 +146,7 @@ static tutti_status one_schedule(search *s, explore_result *result)
     int ended = follow(s);
     if (ended > 0) {
         world_verdict verdict = kv_world_judge(s->world, what, sizeof what);
-        if (explore_book(result, verdict))
+        if (explore_ledger(result, verdict))
             snprintf(result->what, sizeof result->what, "%s: %s (%s; %d choices)",
                 world_verdict_name(verdict), what, describe(s->c, text, sizeof text), s->depth);
     } else {
@@ -229,7 +229,7 @@ static void draw_type(dice *d, kv_case *c)
 {
     static const char *const types[] = {"sync", "async", "bounded:0", "bounded:1", "bounded:2"};
     snprintf(c->type, sizeof c->type, "%s", types[dice_below(d, sizeof types / sizeof *types)]);
-    tutti_book_rule_read(c->type, &c->rule);
+    tutti_consistency_read(c->type, &c->rule);
 }
 
 /* One server may die, or two that have no key in common. */

@@ -222,7 +222,7 @@ static void run_message(ground *g, ground_op *op)
         return;
     }
     move(g, other, op);
-    if (g->jobs) tutti_streams_came(&g->rank[op->rank].streams, &op->way);
+    if (g->jobs) tutti_message_order_arrived(&g->rank[op->rank].order, &op->way);
     ground_remove(g, other);
     ground_remove(g, op);
 }
@@ -345,7 +345,7 @@ static void drop_ops(ground *g, int rank)
             if (op->task.mode[d] != TUTTI_READ) op->task.data[d]->lost = 1;
         ground_remove(g, op);
     }
-    g->rank[rank].streams.waiting = NULL;
+    g->rank[rank].order.waiting = NULL;
 }
 
 void ground_drop_notes(ground *g, int from, int to)
@@ -407,7 +407,7 @@ tutti_status ground_open(int ranks, int jobs, ground **opened)
     g->jobs = jobs;
     for (int r = 0; r < ranks; r++) {
         g->rank[r].end = &g->rank[r].first;
-        ground_open_streams(&g->rank[r]);
+        ground_open_order(&g->rank[r]);
     }
     tutti_status status = open_edges(g);
     ground_enter(g, 0);

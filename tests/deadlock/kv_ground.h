@@ -1,7 +1,7 @@
 /* What the code of designs/kv stands on, in one thread: data and tasks as StarPU has them, a
  * client's collectives, messages and notes between ranks. Its functions have the names of
- * dag/run/datum.h, designs/attach and designs/kv/link.h, and are linked before libcore's. So the
- * books, servers and clients of a world (tests/deadlock/kv_world.h) are the real ones.
+ * dag/run/datum.h, designs/attach and designs/kv/connections.h, and are linked before libcore's. So the
+ * ledgers, servers and clients of a world (tests/deadlock/kv_world.h) are the real ones.
  *
  * Nothing happens by itself: what has been submitted is an *op*, and whoever explores chooses which
  * op runs next.
@@ -14,7 +14,7 @@
  *   - Notes from one rank to another arrive in their order.
  *
  * Between jobs a message may go once both ends have begun it: when its data are here, in the order of
- * designs/kv/streams.h, which is the real code's. What a rank that is dead should send or take fails on the
+ * designs/kv/message_order.h, which is the real code's. What a rank that is dead should send or take fails on the
  * other side; what one that has crashed should, once that side has noticed. */
 #ifndef TUTTI_DEADLOCK_KV_GROUND_H
 #define TUTTI_DEADLOCK_KV_GROUND_H
@@ -47,7 +47,7 @@ void ground_close(ground *g); /* accepts NULL */
 /* From here on calls are of this rank, on this ground. */
 void ground_enter(ground *g, int rank);
 /* How ranks write, send and receive. */
-extern const tutti_road ground_road;
+extern const tutti_kv_transport ground_transport;
 
 /* The rank is gone: what it had submitted will not run, what it has written arrives. */
 void ground_kill(ground *g, int rank);

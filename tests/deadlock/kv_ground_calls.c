@@ -69,7 +69,7 @@ static void ground_leave(tutti_kv *kv)
     (void)kv;
 }
 
-const tutti_road ground_road = {.write = ground_write,
+const tutti_kv_transport ground_transport = {.write = ground_write,
     .send = ground_send,
     .recv = ground_recv,
     .listen = ground_listen,
@@ -208,17 +208,17 @@ tutti_status tutti_barrier(tutti_session *session, tutti_handle data)
     return not_here("tutti_barrier");
 }
 
-/* ---- connections: designs/kv/link.h ---- */
+/* ---- connections: designs/kv/connections.h ---- */
 
 /* A server hears no more of who is cut off. */
-void tutti_link_cut(tutti_link *link, int peer, int gently)
+void tutti_connections_cut(tutti_connections *connections, int peer, int gently)
 {
-    (void)link;
+    (void)connections;
     if (!gently) ground_drop_notes(ground_here(), peer, ground_here()->at);
 }
 
-void tutti_link_cut_all(tutti_link *link)
+void tutti_connections_cut_all(tutti_connections *connections)
 {
-    (void)link;
+    (void)connections;
     ground_here()->rank[ground_here()->at].cut = 1;
 }

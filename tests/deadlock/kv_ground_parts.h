@@ -1,5 +1,5 @@
 /* The inside of the ground: kv_ground.c chooses and runs ops, kv_ground_calls.c has the calls that submit them,
- * kv_ground_link.c the connections between jobs; kv_ground_state.c says what it all is. */
+ * kv_ground_connections.c the connections between jobs; kv_ground_state.c says what it all is. */
 #ifndef TUTTI_DEADLOCK_KV_GROUND_PARTS_H
 #define TUTTI_DEADLOCK_KV_GROUND_PARTS_H
 
@@ -24,8 +24,9 @@ struct _starpu_data_state {
 };
 
 struct ground_op {
-    tutti_streamed way; /* first; of a message, or of that whose end is told: its peer and tag */
-    ground_op *next;    /* of the rank, in the order of submission */
+    tutti_ordered_message
+        way;         /* first; of a message, or of that whose end is told: its peer and tag */
+    ground_op *next; /* of the rank, in the order of submission */
     int64_t
         begun; /* of a message: it may meet another, those that have begun earlier first; 0: not yet */
     ground_kind kind;
@@ -49,7 +50,7 @@ typedef struct ground_rank {
     void *ctx;
     int dead, crashed; /* crashed: others notice it by their connections */
     /* between jobs */
-    tutti_streams streams;
+    tutti_message_order order;
     tutti_peer_state connection[GROUND_RANKS];
     int cut; /* all connections are, at this end */
 } ground_rank;
@@ -77,7 +78,7 @@ int ground_may_run(const ground_op *op);
 /* A message ends without its data. */
 void ground_fail(ground *g, ground_op *op);
 
-void ground_open_streams(ground_rank *r);
+void ground_open_order(ground_rank *r);
 /* One that was submitted. */
 void ground_add_message(ground *g, ground_op *op);
 /* Whose data are here becomes ready. */

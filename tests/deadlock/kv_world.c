@@ -18,14 +18,14 @@ static void hear(void *server, const tutti_note *note)
     tutti_server_happen(server, &(tutti_kv_event){.note = *note});
 }
 
-static tutti_status open_guests(const kv_world *w, int server, tutti_kv *kv)
+static tutti_status open_client_list(const kv_world *w, int server, tutti_kv *kv)
 {
     const tutti_hello self = {.server = server,
         .servers = w->c->servers,
         .clients = w->c->clients,
         .copies = w->c->copies,
         .rule = w->c->rule};
-    return w->jobs ? tutti_guests_open(&self, &kv->jobs.guests) : TUTTI_OK;
+    return w->jobs ? tutti_client_list_open(&self, &kv->jobs.client_list) : TUTTI_OK;
 }
 
 static void group(const kv_world *w, int r, int number, ground_group *g, tutti_session **session)
@@ -43,7 +43,7 @@ static tutti_status open_kv(kv_world *w, int r)
     tutti_kv *kv = k->kv = calloc(1, sizeof *kv);
     if (!kv) return tutti_fail(TUTTI_ERR_NOMEM, "world: no memory");
     *kv = (tutti_kv){.session = &k->session,
-        .road = &ground_road,
+        .transport = &ground_transport,
         .servers = c->servers,
         .workers = c->workers,
         .clients = c->clients,
@@ -53,14 +53,14 @@ static tutti_status open_kv(kv_world *w, int r)
         .server = r < c->workers ? -1 : r - c->workers,
         .rule = c->rule,
         .optimizer.scale = 1,
-        .news.lock = PTHREAD_MUTEX_INITIALIZER,
+        .inbox.lock = PTHREAD_MUTEX_INITIALIZER,
         .jobs.lock = PTHREAD_MUTEX_INITIALIZER,
         .jobs.settings = {.on = w->jobs, .copies = c->copies, .timeout_s = for_ever_s},
-        .news.ended = calloc((size_t)c->servers, 1),
+        .inbox.ended = calloc((size_t)c->servers, 1),
         .jobs.lost = calloc((size_t)c->servers, 1)};
     k->session.exchange = ground_exchange(w->ground);
     tutti_status status = tutti_portions_open(c->servers, CUT, &kv->portions);
-    if (!status && (!kv->news.ended || !kv->jobs.lost)) status = TUTTI_ERR_NOMEM;
+    if (!status && (!kv->inbox.ended || !kv->jobs.lost)) status = TUTTI_ERR_NOMEM;
     kv->portions.copies = c->copies;
     if (status || r >= c->workers) return status;
     group(w, r, 1, &k->pushing, &kv->pushing);
@@ -81,7 +81,8 @@ tutti_status kv_world_open_client(kv_world *w, int r)
             ground_memory(k->data[key])[e] = kv_case_pushes(w->c, r, e);
     }
     if (status) return status;
-    return k->kv->road->listen(k->kv, w->jobs ? tutti_kv_hear_server : tutti_kv_hear_news, k->kv);
+    return k->kv->transport->listen(
+        k->kv, w->jobs ? tutti_kv_receive_server_number : tutti_kv_receive, k->kv);
 }
 
 static tutti_status open_server(kv_world *w, int r)
@@ -89,9 +90,9 @@ static tutti_status open_server(kv_world *w, int r)
     kv_rank *k = &w->rank[r];
     tutti_status status = open_kv(w, r);
     k->state = SERVING;
-    if (!status) status = open_guests(w, r - w->c->workers, k->kv);
+    if (!status) status = open_client_list(w, r - w->c->workers, k->kv);
     if (!status) status = tutti_server_open(k->kv, &k->server);
-    return status ? status : k->kv->road->listen(k->kv, hear, k->server);
+    return status ? status : k->kv->transport->listen(k->kv, hear, k->server);
 }
 
 static void say_nothing(void *ctx, tutti_log_level level, const char *sentence)
@@ -128,8 +129,8 @@ void kv_world_close_kv(kv_rank *k)
         free(key);
     }
     tutti_portions_close(&k->kv->portions);
-    tutti_guests_close(&k->kv->jobs.guests);
-    free(k->kv->news.ended);
+    tutti_client_list_close(&k->kv->jobs.client_list);
+    free(k->kv->inbox.ended);
     free(k->kv->jobs.lost);
     free(k->kv);
     k->kv = NULL;

@@ -1,4 +1,4 @@
-/* All ranks of a case of keys (tests/deadlock/kv_case.h) in one thread: the real servers, books and
+/* All ranks of a case of keys (tests/deadlock/kv_case.h) in one thread: the real servers, ledgers and
  * clients of designs/kv, on ground of which every step is chosen (tests/deadlock/kv_ground.h).
  * Where somebody dies, or keys have two copies, servers and clients are jobs of their own; else all are in one mpirun.
  *

@@ -110,8 +110,8 @@ static world_verdict judge_ends(const kv_world *w, char *what, size_t size)
     for (int r = 0; r < w->ranks; r++) {
         if (!w->rank[r].status) continue;
         snprintf(what, size, "rank %d: %s", r,
-            r < w->c->workers && w->rank[r].kv && w->rank[r].kv->news.why[0]
-                ? w->rank[r].kv->news.why
+            r < w->c->workers && w->rank[r].kv && w->rank[r].kv->inbox.why[0]
+                ? w->rank[r].kv->inbox.why
                 : tutti_status_text(w->rank[r].status));
         return w->rank[r].status == TUTTI_ERR_MISMATCH ? WORLD_MISMATCH : WORLD_ERROR;
     }

@@ -34,7 +34,7 @@ typedef struct kv_rank {
     tutti_server *server;
     tutti_status status;
     int call, prepared; /* of its calls; of those before the first: the optimizer, and keys */
-    int met, life;
+    int barriers_passed, life;
     int pushes[KV_MOST_KEYS];        /* in this life */
     tutti_handle data[KV_MOST_KEYS]; /* that it pushes */
     tutti_handle last[KV_MOST_KEYS]; /* pulled last */

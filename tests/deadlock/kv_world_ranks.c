@@ -20,7 +20,7 @@ void kv_world_react(kv_world *w, int r)
     tutti_kv_event *e = tutti_server_take(k->server, &status);
     if (!status) status = tutti_server_react(k->server, e);
     free(e);
-    if (!status && tutti_server_has_guests(k->server, &status)) return;
+    if (!status && tutti_server_has_client_list(k->server, &status)) return;
     fail(k, status);
     k->state = ENDING;
 }
@@ -69,7 +69,7 @@ static void break_off(kv_world *w, int r)
     ground_kill(w->ground, r);
     ground_enter(w->ground, r);
     for (int s = 0; s < w->c->servers && w->jobs; s++)
-        k->kv->road->write(k->kv, w->c->workers + s, lost);
+        k->kv->transport->write(k->kv, w->c->workers + s, lost);
 }
 
 /* All workers of a client die together; what they had pulled is nobody's. */
@@ -106,24 +106,25 @@ static int may_come(const kv_world *w, int r)
     int client = kv_case_client(w->c, r), life = w->rank[r].life + (w->rank[r].state == DEAD);
     for (int s = 0; s < w->c->servers; s++) {
         const kv_rank *k = &w->rank[w->c->workers + s];
-        const tutti_guest *guest = &k->kv->jobs.guests.guest[client];
-        if (guest->state == TUTTI_GUEST_LOST) return 0;
-        if (guest->state == TUTTI_GUEST_HERE && guest->life != life) return 0;
+        const tutti_client_entry *client_entry = &k->kv->jobs.client_list.client_entry[client];
+        if (client_entry->state == TUTTI_CLIENT_LOST) return 0;
+        if (client_entry->state == TUTTI_CLIENT_HERE && client_entry->life != life) return 0;
     }
     return are_serving(w);
 }
 
 static tutti_status greet(kv_world *w, int r, int s)
 {
-    char why[TUTTI_GUEST_WHY];
+    char why[TUTTI_CLIENT_WHY];
     int first;
     kv_rank *server = &w->rank[w->c->workers + s];
-    tutti_hello hello = server->kv->jobs.guests.self;
+    tutti_hello hello = server->kv->jobs.client_list.self;
     hello.client = kv_case_client(w->c, r);
     hello.workers = kv_case_client_size(w->c);
     hello.worker = r % hello.workers;
     hello.life = w->rank[r].life;
-    if (tutti_guests_greet(&server->kv->jobs.guests, &hello, &first, why) != TUTTI_GUEST_WELCOME)
+    if (tutti_client_list_admit(&server->kv->jobs.client_list, &hello, &first, why) !=
+        TUTTI_CLIENT_WELCOME)
         return tutti_fail(TUTTI_ERR_COMM, "rank %d is not let in: %s", r, why);
     if (first)
         tutti_server_happen(
@@ -199,18 +200,18 @@ static tutti_status pull(const kv_world *w, const kv_call *call, kv_rank *k)
 /* Between jobs the first worker of each client meets the others at server 0, and at who stands in for it. */
 static tutti_status meet(const kv_world *w, int r, kv_rank *k)
 {
-    static const int64_t value[TUTTI_NOTE_VALUES] = {TUTTI_KV_MEET};
+    static const int64_t value[TUTTI_NOTE_VALUES] = {TUTTI_KV_BARRIER};
     tutti_status status = TUTTI_OK;
-    k->met++;
+    k->barriers_passed++;
     k->state = MEETING;
     for (int s = 0; s < w->c->copies && w->jobs && is_first(w, r) && !status; s++)
-        status = k->kv->road->write(k->kv, w->c->workers + s, value);
+        status = k->kv->transport->write(k->kv, w->c->workers + s, value);
     return status;
 }
 
-static int meetings_of(const kv_rank *k)
+static int barriers_of(const kv_rank *k)
 {
-    const int *n = k->kv->news.meetings;
+    const int *n = k->kv->inbox.barriers;
     return n[0] > n[1] ? n[0] : n[1];
 }
 
@@ -218,11 +219,12 @@ static int have_met(const kv_world *w, int r)
 {
     const kv_rank *k = &w->rank[r];
     int size = kv_case_client_size(w->c);
-    if (w->jobs && is_first(w, r)) return meetings_of(k) >= k->met;
+    if (w->jobs && is_first(w, r)) return barriers_of(k) >= k->barriers_passed;
     if (w->jobs)
-        return w->rank[r / size * size].state != MEETING && w->rank[r / size * size].met >= k->met;
+        return w->rank[r / size * size].state != MEETING &&
+               w->rank[r / size * size].barriers_passed >= k->barriers_passed;
     for (int o = 0; o < w->c->workers; o++)
-        if (w->rank[o].met < k->met) return 0;
+        if (w->rank[o].barriers_passed < k->barriers_passed) return 0;
     return 1;
 }
 
@@ -232,7 +234,7 @@ static tutti_status say_bye(const kv_world *w, kv_rank *k)
     tutti_status status = TUTTI_OK;
     k->state = LEAVING;
     for (int s = 0; s < w->c->servers && !status; s++)
-        status = k->kv->road->write(k->kv, w->c->workers + s, value);
+        status = k->kv->transport->write(k->kv, w->c->workers + s, value);
     return status;
 }
 
@@ -271,7 +273,7 @@ static int may_call(const kv_world *w, int r)
 int kv_world_may_go_on(const kv_world *w, int r)
 {
     const kv_rank *k = &w->rank[r];
-    if (k->kv && k->kv->server < 0 && k->kv->news.failure && k->state != OVER) return 1;
+    if (k->kv && k->kv->server < 0 && k->kv->inbox.failure && k->state != OVER) return 1;
     switch (k->state) {
     case COMING:
         return may_come(w, r);
@@ -280,7 +282,7 @@ int kv_world_may_go_on(const kv_world *w, int r)
     case MEETING:
         return have_met(w, r);
     case LEAVING:
-        return k->kv->news.ends >= w->c->servers;
+        return k->kv->inbox.ends >= w->c->servers;
     case ENDING:
         return k->status || !ground_left(w->ground, r);
     case DEAD:
@@ -296,8 +298,8 @@ void kv_world_go_on(kv_world *w, int r)
 {
     kv_rank *k = &w->rank[r];
     ground_enter(w->ground, r);
-    if (k->kv && k->kv->server < 0 && k->kv->news.failure) {
-        fail(k, k->kv->news.failure);
+    if (k->kv && k->kv->server < 0 && k->kv->inbox.failure) {
+        fail(k, k->kv->inbox.failure);
         break_off(w, r);
         k->state = OVER;
     } else if (k->state == COMING || k->state == DEAD) {

@@ -1,7 +1,7 @@
 /* What a world is, whatever has led to it: two schedules that meet in one state go on alike. */
 #include "tests/deadlock/kv_world_parts.h"
 
-static uint64_t add_book(uint64_t state, const tutti_book *b, int clients)
+static uint64_t add_ledger(uint64_t state, const tutti_push_ledger *b, int clients)
 {
     size_t n = (size_t)clients;
     state = ground_hash(state, b->arrived, n * sizeof *b->arrived);
@@ -14,7 +14,7 @@ static uint64_t add_key(uint64_t state, const tutti_server_key *k, int clients)
 {
     state = wire_mix(state, (uint64_t)k->state);
     if (k->state == TUTTI_KEY_NONE) return state;
-    state = ground_hash_data(add_book(state, &k->book, clients), k->value);
+    state = ground_hash_data(add_ledger(state, &k->ledger, clients), k->value);
     for (int c = 0; c < clients; c++) {
         const tutti_key_client *of = &k->of[c];
         for (const tutti_push *p = of->pushes; p; p = p->next)
@@ -36,34 +36,34 @@ static uint64_t add_server(uint64_t state, const tutti_server *s, int clients)
         s->first != NULL, s->stands_in};
     state = ground_hash(state, counts, sizeof counts);
     state = ground_hash(state, s->client, (size_t)clients * sizeof *s->client);
-    state = add_book(state, &s->meetings, clients);
+    state = add_ledger(state, &s->barriers, clients);
     for (int slot = 0; slot < s->keys; slot++) state = add_key(state, &s->key[slot], clients);
     for (const tutti_kv_event *e = s->early; e; e = e->next)
         state = ground_hash(
             wire_mix(state, (uint64_t)e->note.rank), e->note.value, sizeof e->note.value);
     for (int c = 0; c < clients && s->kv->jobs.settings.on; c++) {
-        const tutti_guest *guest = &s->kv->jobs.guests.guest[c];
-        state = wire_mix(state, (uint64_t)guest->state + 8 * (uint64_t)guest->life);
+        const tutti_client_entry *client_entry = &s->kv->jobs.client_list.client_entry[c];
+        state = wire_mix(state, (uint64_t)client_entry->state + 8 * (uint64_t)client_entry->life);
     }
     return state;
 }
 
-static uint64_t add_news(uint64_t state, const tutti_kv *kv)
+static uint64_t add_inbox(uint64_t state, const tutti_kv *kv)
 {
-    const tutti_kv_news *n = &kv->news;
-    const int news[] = {n->ends, n->meetings[0], n->meetings[1], (int)n->failure};
-    state = ground_hash(state, kv->news.ended, (size_t)kv->servers);
+    const tutti_kv_inbox *n = &kv->inbox;
+    const int inbox[] = {n->ends, n->barriers[0], n->barriers[1], (int)n->failure};
+    state = ground_hash(state, kv->inbox.ended, (size_t)kv->servers);
     state = ground_hash(state, kv->jobs.lost, (size_t)kv->servers);
-    return ground_hash(state, news, sizeof news);
+    return ground_hash(state, inbox, sizeof inbox);
 }
 
 static uint64_t add_rank(uint64_t state, const kv_rank *k, int clients)
 {
     const int own[] = {
-        (int)k->state, (int)k->status, k->call, k->prepared, k->met, k->life, k->pulls};
+        (int)k->state, (int)k->status, k->call, k->prepared, k->barriers_passed, k->life, k->pulls};
     state = ground_hash(state, own, sizeof own);
     if (!k->kv) return state;
-    state = add_news(state, k->kv);
+    state = add_inbox(state, k->kv);
     for (int i = 0; i < k->pulls; i++) state = ground_hash_data(state, k->pull[i].data);
     return k->server ? add_server(state, k->server, clients) : state;
 }

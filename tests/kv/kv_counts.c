@@ -60,7 +60,7 @@ void run_leaving(void)
     CHECK(y[0][99] >= (float)times);
 }
 
-/* A worker that pushes and pulls far ahead of what the link carries takes no more memory of the server. */
+/* A worker that pushes and pulls far ahead of what the connection carries takes no more memory of the server. */
 void run_ahead(void)
 {
     enum { TIMES = 100 };

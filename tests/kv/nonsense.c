@@ -7,7 +7,7 @@
 #include "designs/kv/hello.h"
 #include "designs/kv/jobs.h"
 #include "designs/kv/kv_parts.h"
-#include "designs/kv/link.h"
+#include "designs/kv/connections.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -58,14 +58,14 @@ static const row rows[] = {
     {"a word that there is not", {{1000}}, 1},
 };
 
-typedef struct guest {
+typedef struct client_entry {
     atomic_int ended, lost;
     char said[TUTTI_KV_SENTENCE + 1];
-} guest;
+} client_entry;
 
 static void hear(void *ctx, const tutti_note *note)
 {
-    guest *g = ctx;
+    client_entry *g = ctx;
     int64_t piece = note->value[1];
     if (note->value[0] == TUTTI_KV_WHY && piece >= 0 && piece < TUTTI_KV_PIECES)
         memcpy(g->said + piece * TUTTI_KV_PIECE, &note->value[2], TUTTI_KV_PIECE);
@@ -74,12 +74,12 @@ static void hear(void *ctx, const tutti_note *note)
 
 static void lose(void *ctx, int peer, const char *why)
 {
-    guest *g = ctx;
+    client_entry *g = ctx;
     (void)peer, (void)why;
     atomic_store(&g->lost, 1);
 }
 
-static int greet(const tutti_meeting *m, char **argv)
+static int greet(const tutti_server_address *m, char **argv)
 {
     unsigned char words[TUTTI_TCP_WORDS_BYTES];
     char why[TUTTI_TCP_WHY];
@@ -91,7 +91,7 @@ static int greet(const tutti_meeting *m, char **argv)
         .any = 1,
         .workers = 1,
         .life = ++life};
-    if (tutti_book_rule_read(argv[4], &h.rule)) return -1;
+    if (tutti_consistency_read(argv[4], &h.rule)) return -1;
     tutti_hello_name(&h);
     tutti_hello_write(&h, words);
     for (int i = 0; i < 100 && socket < 0; i++) {
@@ -112,27 +112,28 @@ static int await(atomic_int *flag)
 }
 
 /* Whether the server has refused it. */
-static int try(const row *r, const tutti_meeting *m, char **argv)
+static int try(const row *r, const tutti_server_address *m, char **argv)
 {
-    guest g = {0};
-    tutti_link *link;
-    const tutti_link_user user = {
+    client_entry g = {0};
+    tutti_connections *connections;
+    const tutti_connections_user user = {
         .ctx = &g, .heard = hear, .lost = lose, .silence_s = 30, .tags = 16};
     int socket = greet(m, argv);
-    if (socket < 0 || tutti_link_open(&user, &link)) return 0;
-    int failed = tutti_link_add(link, 0, socket);
+    if (socket < 0 || tutti_connections_open(&user, &connections)) return 0;
+    int failed = tutti_connections_add(connections, 0, socket);
     if (!failed && r->note[0][0] != TUTTI_KV_OPTIMIZER)
-        failed = tutti_link_write(
-            link, 0, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_OPTIMIZER, 2 * TUTTI_OPTIMIZER_ADD});
-    for (int i = 0; i < r->notes && !failed; i++) failed = tutti_link_write(link, 0, r->note[i]);
+        failed = tutti_connections_write(connections, 0,
+            (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_OPTIMIZER, 2 * TUTTI_OPTIMIZER_ADD});
+    for (int i = 0; i < r->notes && !failed; i++)
+        failed = tutti_connections_write(connections, 0, r->note[i]);
     int refused = !failed && await(&g.ended);
     printf("%s: %s\n", r->what, refused ? g.said : "not refused");
-    tutti_link_close(link);
+    tutti_connections_close(connections);
     return refused && g.said[0];
 }
 
 /* Whether the server breaks off. */
-static int try_bytes(const tutti_meeting *m, char **argv)
+static int try_bytes(const tutti_server_address *m, char **argv)
 {
     unsigned char bytes[4096];
     int socket = greet(m, argv);
@@ -149,7 +150,7 @@ int main(int argc, char **argv)
 {
     char why[256];
     tutti_jobs jobs = {.servers = 1};
-    tutti_meeting m;
+    tutti_server_address m;
     int bad = 0;
     if (argc < 5) return 99;
     snprintf(jobs.meet, sizeof jobs.meet, "%s", argv[1]);

@@ -55,7 +55,7 @@ static int hello(const mpicheck_card *card, int64_t token, int64_t rank)
 }
 
 /* Whether the other side closes the connection within ten seconds and sends nothing before. */
-static bool turned_away(int fd)
+static bool rejected(int fd)
 {
     struct pollfd line = {.fd = fd, .events = POLLIN};
     char byte;
@@ -156,10 +156,10 @@ static void test_strangers(void)
     for (int i = 0; i < IDLE; i++) idle[i] = knock(&card);
     const uint64_t most[4] = {UINT64_C(1) << 62, 0, 0, 0};
     ASSERT(send(huge, most, sizeof(most), MSG_NOSIGNAL) == sizeof(most));
-    ASSERT(turned_away(huge));
-    ASSERT(turned_away(hello(&card, card.token + 1, 0)));
-    ASSERT(turned_away(hello(&card, card.token, RANKS)));
-    ASSERT(turned_away(hello(&card, card.token, -1)));
+    ASSERT(rejected(huge));
+    ASSERT(rejected(hello(&card, card.token + 1, 0)));
+    ASSERT(rejected(hello(&card, card.token, RANKS)));
+    ASSERT(rejected(hello(&card, card.token, -1)));
     for (int r = 0; r < RANKS; r++) {
         line[r] = mpicheck_channel_connect(&card, r);
         ASSERT(line[r] >= 0);
@@ -194,7 +194,7 @@ static void test_torn(void)
     ASSERT(judge && line >= 0);
     leave(line);
     ASSERT(send(line, most, sizeof(most), MSG_NOSIGNAL) == sizeof(most));
-    ASSERT(turned_away(line));
+    ASSERT(rejected(line));
     mpicheck_judge_join(judge);
 }
 
@@ -265,7 +265,7 @@ static void test_quit(void)
     int line = mpicheck_channel_connect(&card, 0);
     ASSERT(judge && line >= 0);
     mpicheck_judge_quit(judge);
-    ASSERT(turned_away(line));
+    ASSERT(rejected(line));
 }
 
 int main(void)

@@ -56,8 +56,8 @@ link() {
         path=tests/deadlock/test_kv_world-test_kv_world.o
         more='tests/deadlock/.libs/libkvworld.a tests/deadlock/.libs/libexplore.a tests/deadlock/.libs/libcases.a'
         ;;
-    test_book) path=tests/kv/test_book-test_book.o ;;
-    test_guests) path=tests/kv/test_guests-test_guests.o ;;
+    test_push_ledger) path=tests/kv/test_push_ledger-test_push_ledger.o ;;
+    test_client_list) path=tests/kv/test_client_list-test_client_list.o ;;
     test_portions) path=tests/kv/test_portions-test_portions.o ;;
     test_file) path=tests/base/tests_base_test_file-test_file.o ;;
     mpi_ranks) path='tests/collectives/mpi_ranks.o tests/collectives/cases.o' more=.libs/libvalues.a ;;

@@ -1,4 +1,4 @@
-/* A key of sync on two servers (designs/kv/streams.c, designs/kv/kv_serve_pull.c), of which 0 answers, and 1 stands by: C clients make ROUNDS
+/* A key of sync on two servers (designs/kv/message_order.c, designs/kv/kv_serve_pull.c), of which 0 answers, and 1 stands by: C clients make ROUNDS
  * pushes, each with a pull behind it, and may be far ahead of what they have got. A client's notes to a server are heard in the order in
  * which it wrote them; a push's data arrive after its note, in their order. Servers add rounds as soon as they can, and then a value is the
  * number of its rounds. Either server may die at any time (with ONE, 0 alone), which each client notices at a time of its own, until which it may still take

@@ -7,52 +7,52 @@
  * one of them has broken off until the server has handled that; only then may it return.
  *
  * LAW: a client that returns, or is new, begins with nothing on its way: what its earlier life had sent has landed or
- * was dropped before it is let in. [P] on different guests; the caller locks. */
-#ifndef TUTTI_KV_GUESTS_H
-#define TUTTI_KV_GUESTS_H
+ * was dropped before it is let in. [P] on different lists; the caller locks. */
+#ifndef TUTTI_KV_CLIENT_LIST_H
+#define TUTTI_KV_CLIENT_LIST_H
 
 #include "designs/kv/hello.h"
 
-typedef enum tutti_guest_state {
-    TUTTI_GUEST_GONE,
-    TUTTI_GUEST_EXPECTED,
-    TUTTI_GUEST_HERE,
-    TUTTI_GUEST_LOST,
-} tutti_guest_state;
+typedef enum tutti_client_state {
+    TUTTI_CLIENT_GONE,
+    TUTTI_CLIENT_EXPECTED,
+    TUTTI_CLIENT_HERE,
+    TUTTI_CLIENT_LOST,
+} tutti_client_state;
 
-typedef struct tutti_guest {
-    tutti_guest_state state;
+typedef struct tutti_client_entry {
+    tutti_client_state state;
     int64_t life;
     int workers_here;
     unsigned char here[TUTTI_HELLO_WORKERS / 8]; /* which of its workers: bits */
     int process;                                 /* of its first worker */
     char host[TUTTI_HELLO_HOST];
     char why[96]; /* it was lost: "has closed the connection" */
-} tutti_guest;
+} tutti_client_entry;
 
-enum { TUTTI_GUESTS_MORE = 64 }; /* clients beyond those that are expected, but in sync */
+enum { TUTTI_CLIENTS_MORE = 64 }; /* clients beyond those that are expected, but in sync */
 
-typedef struct tutti_guests {
+typedef struct tutti_client_list {
     tutti_hello
         self; /* server, servers, clients, copies, rule; workers: of a client, 0 while none is here */
     int room; /* how many clients there may be */
-    tutti_guest *guest;
-} tutti_guests;
+    tutti_client_entry *client_entry;
+} tutti_client_list;
 
-typedef enum tutti_guest_verdict {
-    TUTTI_GUEST_WELCOME,
-    TUTTI_GUEST_REFUSED,
-    TUTTI_GUEST_LATER /* it may be otherwise soon */
-} tutti_guest_verdict;
+typedef enum tutti_client_verdict {
+    TUTTI_CLIENT_WELCOME,
+    TUTTI_CLIENT_REFUSED,
+    TUTTI_CLIENT_LATER /* it may be otherwise soon */
+} tutti_client_verdict;
 
 /* The expected clients are 0 to self->clients - 1. NOMEM. */
-tutti_status tutti_guests_open(const tutti_hello *self, tutti_guests *guests);
-void tutti_guests_close(tutti_guests *guests);
+tutti_status tutti_client_list_open(const tutti_hello *self, tutti_client_list *client_list);
+void tutti_client_list_close(tutti_client_list *client_list);
 /* Nothing of a client is here any more. Once no other is here either, clients may have another number of workers. */
-void tutti_guests_leave(tutti_guests *guests, int client);
+void tutti_client_list_leave(tutti_client_list *client_list, int client);
 /* One worker greets. WELCOME: hello->client is its number; *first: it is its client's first. Else why[] says why. */
-enum { TUTTI_GUEST_WHY = TUTTI_HELLO_BYTES };
-tutti_guest_verdict tutti_guests_greet(
-    tutti_guests *guests, tutti_hello *hello, int *first, char why[TUTTI_GUEST_WHY]);
+enum { TUTTI_CLIENT_WHY = TUTTI_HELLO_BYTES };
+tutti_client_verdict tutti_client_list_admit(
+    tutti_client_list *client_list, tutti_hello *hello, int *first, char why[TUTTI_CLIENT_WHY]);
 
 #endif

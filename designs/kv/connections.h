@@ -9,19 +9,20 @@
  * cut. A move whose peer has no connection ends likewise. So nothing that is inserted is ever left. A receive with a
  * spare turns to that instead, unless the connection was cut.
  *
- * Threads: add, write, move and cut are [A]; the user's functions are called on the link's thread, which they must
+ * Threads: add, write, move and cut are [A]; the user's functions are called on the connections' thread, which they
+ * must
  * not hold up, and may call those. */
-#ifndef TUTTI_KV_LINK_H
-#define TUTTI_KV_LINK_H
+#ifndef TUTTI_KV_CONNECTIONS_H
+#define TUTTI_KV_CONNECTIONS_H
 
 #include "collectives/transport/tcp.h"
 #include "dag/run/datum.h"
 #include "dag/run/meter.h"
-#include "designs/kv/streams.h"
+#include "designs/kv/message_order.h"
 
-typedef struct tutti_link tutti_link;
+typedef struct tutti_connections tutti_connections;
 
-typedef struct tutti_link_user {
+typedef struct tutti_connections_user {
     void *ctx;
     tutti_note_heard *heard; /* note->rank: the peer */
     void (*lost)(void *ctx, int peer, const char *why);
@@ -32,17 +33,19 @@ typedef struct tutti_link_user {
     double silence_s;   /* as in tutti_tcp_options */
     int64_t tags;       /* of moves */
     tutti_meter *meter; /* of moves, as of collectives; may be NULL; borrowed */
-} tutti_link_user;
+} tutti_connections_user;
 
 /* Starts the thread. NOMEM, INTERNAL (logged). */
-tutti_status tutti_link_open(const tutti_link_user *user, tutti_link **link);
+tutti_status tutti_connections_open(
+    const tutti_connections_user *user, tutti_connections **connections);
 /* Takes over the socket of one who has said welcome. NOMEM: it is closed. */
-tutti_status tutti_link_add(tutti_link *link, int peer, int socket);
+tutti_status tutti_connections_add(tutti_connections *connections, int peer, int socket);
 /* From now on others may come in. Takes over the door. Once. */
-tutti_status tutti_link_let_in(tutti_link *link, tutti_tcp_door *door);
-tutti_status tutti_link_write(tutti_link *link, int peer, const int64_t value[TUTTI_NOTE_VALUES]);
+tutti_status tutti_connections_accept(tutti_connections *connections, tutti_tcp_door *door);
+tutti_status tutti_connections_write(
+    tutti_connections *connections, int peer, const int64_t value[TUTTI_NOTE_VALUES]);
 
-typedef struct tutti_link_data {
+typedef struct tutti_connections_data {
     int peer, tag;
     int priority; /* of a send: the largest goes first (tcp.h) */
     tutti_insert_handle data;
@@ -50,19 +53,21 @@ typedef struct tutti_link_data {
     tutti_dtype dtype;
     tutti_status *
         result; /* NULL, or set before the data are let go, if the move fails; the caller's until then */
-    const tutti_link_spare *spare; /* of a receive; copied; NULL: there is none */
-} tutti_link_data;
+    const tutti_connections_spare *spare; /* of a receive; copied; NULL: there is none */
+} tutti_connections_data;
 /* Submits a send or a receive of all of the data. NOMEM, INTERNAL: nothing is submitted. [M] */
-tutti_status tutti_link_send(tutti_link *link, const tutti_link_data *what);
-tutti_status tutti_link_recv(tutti_link *link, const tutti_link_data *what);
+tutti_status tutti_connections_send(
+    tutti_connections *connections, const tutti_connections_data *what);
+tutti_status tutti_connections_recv(
+    tutti_connections *connections, const tutti_connections_data *what);
 /* Breaks a connection, whose moves end. Gently: once what was written to it has gone out and the other end has closed,
  * too, or 5 s later. `heard` and `lost` are not called for it any more. Nothing if there is none. */
-void tutti_link_cut(tutti_link *link, int peer, int gently);
+void tutti_connections_cut(tutti_connections *connections, int peer, int gently);
 /* All of them, gently. */
-void tutti_link_cut_all(tutti_link *link);
+void tutti_connections_cut_all(tutti_connections *connections);
 /* Whether all that was submitted has ended. */
-int tutti_link_idle(tutti_link *link);
+int tutti_connections_idle(tutti_connections *connections);
 /* Cuts all gently, waits for that, ends the thread. Accepts NULL. */
-void tutti_link_close(tutti_link *link);
+void tutti_connections_close(tutti_connections *connections);
 
 #endif

@@ -1,4 +1,4 @@
-#include "designs/kv/rule.h"
+#include "designs/kv/consistency.h"
 
 #include "dag/base/log.h"
 #include "dag/base/number.h"
@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-static int read_period(const char *text, tutti_book_rule *rule)
+static int read_period(const char *text, tutti_consistency *rule)
 {
     return tutti_number_int(text, &rule->period);
 }
 
-static int read_alpha(const char *text, tutti_book_rule *rule)
+static int read_alpha(const char *text, tutti_consistency *rule)
 {
     return tutti_number_real(text, &rule->alpha);
 }
@@ -20,12 +20,12 @@ static int read_alpha(const char *text, tutti_book_rule *rule)
 /* What comes behind "elastic:". */
 static const struct {
     const char *key;
-    int (*read)(const char *text, tutti_book_rule *rule);
+    int (*read)(const char *text, tutti_consistency *rule);
 } settings[] = {{"period", read_period}, {"alpha", read_alpha}};
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
 /* "period=8,alpha=0.1", each at most once, in any order. The text is cut. */
-static int read_settings(char *text, tutti_book_rule *rule)
+static int read_settings(char *text, tutti_consistency *rule)
 {
     int seen[SETTINGS] = {0};
     for (char *next = text; next;) {
@@ -43,18 +43,18 @@ static int read_settings(char *text, tutti_book_rule *rule)
 
 /* These get what is behind the colon; NULL: there is none. */
 
-static int read_nothing(char *text, tutti_book_rule *rule)
+static int read_nothing(char *text, tutti_consistency *rule)
 {
     (void)rule;
     return !text;
 }
 
-static int read_bounded(char *text, tutti_book_rule *rule)
+static int read_bounded(char *text, tutti_consistency *rule)
 {
     return text && tutti_number_int(text, &rule->bound);
 }
 
-static int read_elastic(char *text, tutti_book_rule *rule)
+static int read_elastic(char *text, tutti_consistency *rule)
 {
     rule->period = 8;
     rule->alpha = 0.1;
@@ -63,13 +63,13 @@ static int read_elastic(char *text, tutti_book_rule *rule)
 
 static const struct {
     const char *name;
-    int (*read)(char *text, tutti_book_rule *rule);
+    int (*read)(char *text, tutti_consistency *rule);
 } types[TUTTI_KV_TYPES] = {[TUTTI_KV_SYNC] = {"sync", read_nothing},
     [TUTTI_KV_ASYNC] = {"async", read_nothing},
     [TUTTI_KV_BOUNDED] = {"bounded", read_bounded},
     [TUTTI_KV_ELASTIC] = {"elastic", read_elastic}};
 
-static int read_text(char *text, tutti_book_rule *rule)
+static int read_text(char *text, tutti_consistency *rule)
 {
     int type = 0;
     char *rest = strchr(text, ':');
@@ -77,13 +77,13 @@ static int read_text(char *text, tutti_book_rule *rule)
     while (type < TUTTI_KV_TYPES && strcmp(text, types[type].name)) type++;
     if (type == TUTTI_KV_TYPES) return 0;
     rule->type = (tutti_kv_type)type;
-    return types[type].read(rest, rule) && tutti_book_rule_is_sane(rule);
+    return types[type].read(rest, rule) && tutti_consistency_is_sane(rule);
 }
 
-tutti_status tutti_book_rule_read(const char *text, tutti_book_rule *rule)
+tutti_status tutti_consistency_read(const char *text, tutti_consistency *rule)
 {
-    char copy[TUTTI_BOOK_RULE_TEXT];
-    *rule = (tutti_book_rule){.type = TUTTI_KV_SYNC};
+    char copy[TUTTI_CONSISTENCY_TEXT];
+    *rule = (tutti_consistency){.type = TUTTI_KV_SYNC};
     if (!text) return TUTTI_OK;
     snprintf(copy, sizeof copy, "%s", text);
     if (strlen(text) >= sizeof copy || !read_text(copy, rule))
@@ -97,7 +97,7 @@ tutti_status tutti_book_rule_read(const char *text, tutti_book_rule *rule)
     return TUTTI_OK;
 }
 
-int tutti_book_rule_is_sane(const tutti_book_rule *rule)
+int tutti_consistency_is_sane(const tutti_consistency *rule)
 {
     int elastic = rule->type == TUTTI_KV_ELASTIC;
     return rule->type < TUTTI_KV_TYPES && rule->bound >= 0 &&
@@ -105,16 +105,17 @@ int tutti_book_rule_is_sane(const tutti_book_rule *rule)
                     : rule->period == 0 && !(rule->alpha < 0) && !(rule->alpha > 0));
 }
 
-int tutti_book_rule_is_same(const tutti_book_rule *a, const tutti_book_rule *b)
+int tutti_consistency_is_same(const tutti_consistency *a, const tutti_consistency *b)
 {
     return a->type == b->type && a->bound == b->bound && a->period == b->period &&
            !memcmp(&a->alpha, &b->alpha, sizeof a->alpha);
 }
 
-const char *tutti_book_rule_write(const tutti_book_rule *rule, char text[TUTTI_BOOK_RULE_TEXT])
+const char *tutti_consistency_write(
+    const tutti_consistency *rule, char text[TUTTI_CONSISTENCY_TEXT])
 {
-    int n = snprintf(text, TUTTI_BOOK_RULE_TEXT, "%s", types[rule->type].name);
-    size_t room = (size_t)(TUTTI_BOOK_RULE_TEXT - n);
+    int n = snprintf(text, TUTTI_CONSISTENCY_TEXT, "%s", types[rule->type].name);
+    size_t room = (size_t)(TUTTI_CONSISTENCY_TEXT - n);
     if (rule->type == TUTTI_KV_BOUNDED) snprintf(text + n, room, ":%" PRId64, rule->bound);
     if (rule->type == TUTTI_KV_ELASTIC)
         snprintf(text + n, room, ":period=%" PRId64 ",alpha=%.9g", rule->period, rule->alpha);

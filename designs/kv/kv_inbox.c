@@ -10,7 +10,7 @@
 
 tutti_status tutti_kv_fail(tutti_kv *kv, tutti_status status, const char *why)
 {
-    tutti_kv_news *n = &kv->news;
+    tutti_kv_inbox *n = &kv->inbox;
     pthread_mutex_lock(&n->lock);
     if (!n->failure) {
         tutti_fail(status, "%s", why);
@@ -24,10 +24,10 @@ tutti_status tutti_kv_fail(tutti_kv *kv, tutti_status status, const char *why)
 
 tutti_status tutti_kv_failure(tutti_kv *kv)
 {
-    pthread_mutex_lock(&kv->news.lock);
-    tutti_status status = kv->news.failure;
-    if (status) tutti_error_adopt(kv->news.why);
-    pthread_mutex_unlock(&kv->news.lock);
+    pthread_mutex_lock(&kv->inbox.lock);
+    tutti_status status = kv->inbox.failure;
+    if (status) tutti_error_adopt(kv->inbox.why);
+    pthread_mutex_unlock(&kv->inbox.lock);
     return status;
 }
 
@@ -35,7 +35,7 @@ static void hear_why(tutti_kv *kv, const tutti_note *note)
 {
     int64_t piece = note->value[1];
     if (piece < 0 || piece >= TUTTI_KV_PIECES) return;
-    memcpy(kv->news.said + piece * TUTTI_KV_PIECE, &note->value[2], TUTTI_KV_PIECE);
+    memcpy(kv->inbox.said + piece * TUTTI_KV_PIECE, &note->value[2], TUTTI_KV_PIECE);
 }
 
 static void hear_end(tutti_kv *kv, const tutti_note *note)
@@ -52,16 +52,16 @@ static void hear_end(tutti_kv *kv, const tutti_note *note)
         snprintf(why, sizeof why,
             "server %" PRId64 " of %d is lost to another worker: without it server %d ends the run",
             note->value[3], kv->servers, server);
-    else if (kv->news.said[0])
-        snprintf(why, sizeof why, "server %d refuses this client: %s", server, kv->news.said);
+    else if (kv->inbox.said[0])
+        snprintf(why, sizeof why, "server %d refuses this client: %s", server, kv->inbox.said);
     else
         snprintf(why, sizeof why, "server %d ends the run: %s; its log says why", server,
             tutti_status_text(status));
     if (status) tutti_kv_fail(kv, status, why);
-    pthread_mutex_lock(&kv->news.lock);
-    kv->news.ended[server] = 1;
-    kv->news.ends++;
-    pthread_mutex_unlock(&kv->news.lock);
+    pthread_mutex_lock(&kv->inbox.lock);
+    kv->inbox.ended[server] = 1;
+    kv->inbox.ends++;
+    pthread_mutex_unlock(&kv->inbox.lock);
 }
 
 /* A pull of this worker has waited for long. */
@@ -76,16 +76,16 @@ static void hear_stall(const tutti_kv *kv, const tutti_note *note)
         kv->client_size > 1 ? " and others" : "", v[4]);
 }
 
-void tutti_kv_hear_news(void *ctx, const tutti_note *note)
+void tutti_kv_receive(void *ctx, const tutti_note *note)
 {
     tutti_kv *kv = ctx;
     if (note->value[0] == TUTTI_KV_WHY) hear_why(kv, note);
     if (note->value[0] == TUTTI_KV_END) hear_end(kv, note);
     if (note->value[0] == TUTTI_KV_STALL) hear_stall(kv, note);
-    if (note->value[0] != TUTTI_KV_MEET) return;
-    pthread_mutex_lock(&kv->news.lock);
-    kv->news.meetings[note->rank != kv->workers]++;
-    pthread_mutex_unlock(&kv->news.lock);
+    if (note->value[0] != TUTTI_KV_BARRIER) return;
+    pthread_mutex_lock(&kv->inbox.lock);
+    kv->inbox.barriers[note->rank != kv->workers]++;
+    pthread_mutex_unlock(&kv->inbox.lock);
 }
 
 /* A server that has left without a word says nothing more. */
@@ -93,10 +93,10 @@ static void look_for_deserters(tutti_kv *kv)
 {
     for (int s = 0; s < kv->servers; s++) {
         char why[128];
-        if (!kv->road->has_left(kv, tutti_kv_server_rank(kv, s))) continue;
-        pthread_mutex_lock(&kv->news.lock);
-        int ended = kv->news.ended[s];
-        pthread_mutex_unlock(&kv->news.lock);
+        if (!kv->transport->has_left(kv, tutti_kv_server_rank(kv, s))) continue;
+        pthread_mutex_lock(&kv->inbox.lock);
+        int ended = kv->inbox.ended[s];
+        pthread_mutex_unlock(&kv->inbox.lock);
         if (ended) continue;
         snprintf(why, sizeof why,
             "server %d of %d has left: it has closed its store without tutti_kv_serve, or in the "
@@ -108,18 +108,18 @@ static void look_for_deserters(tutti_kv *kv)
 
 /* Until a number of the news is there, the run fails, a server has left, or patience_s has passed (0: no limit). */
 static tutti_status await(
-    tutti_kv *kv, int (*count)(const tutti_kv_news *), int wanted, double patience_s)
+    tutti_kv *kv, int (*count)(const tutti_kv_inbox *), int wanted, double patience_s)
 {
     static const double poll_s = 1e-3;
     double until_s = tutti_clock_s() + patience_s;
     for (;;) {
         look_for_deserters(kv);
-        pthread_mutex_lock(&kv->news.lock);
-        int have = count(&kv->news);
-        tutti_status status = kv->news.failure;
-        pthread_mutex_unlock(&kv->news.lock);
+        pthread_mutex_lock(&kv->inbox.lock);
+        int have = count(&kv->inbox);
+        tutti_status status = kv->inbox.failure;
+        pthread_mutex_unlock(&kv->inbox.lock);
         if (status || have >= wanted) return status;
-        status = kv->road->wait(kv, 0);
+        status = kv->transport->wait(kv, 0);
         if (status && status != TUTTI_ERR_TIMEOUT) return status;
         if (patience_s > 0 && tutti_clock_s() > until_s)
             return tutti_fail(TUTTI_ERR_TIMEOUT,
@@ -128,14 +128,14 @@ static tutti_status await(
     }
 }
 
-static int ends_of(const tutti_kv_news *news)
+static int ends_of(const tutti_kv_inbox *inbox)
 {
-    return news->ends;
+    return inbox->ends;
 }
 
-static int meetings_of(const tutti_kv_news *news)
+static int barriers_of(const tutti_kv_inbox *inbox)
 {
-    const int *n = news->meetings;
+    const int *n = inbox->barriers;
     return n[0] > n[1] ? n[0] : n[1];
 }
 
@@ -145,8 +145,8 @@ tutti_status tutti_kv_await_ends(tutti_kv *kv, int ends)
     return await(kv, ends_of, ends, 0);
 }
 
-tutti_status tutti_kv_await_meetings(tutti_kv *kv, int meetings)
+tutti_status tutti_kv_await_barriers(tutti_kv *kv, int barriers)
 {
     static const double patience_s = 60;
-    return await(kv, meetings_of, meetings, patience_s);
+    return await(kv, barriers_of, barriers, patience_s);
 }

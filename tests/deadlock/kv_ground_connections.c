@@ -1,5 +1,6 @@
-/* Connections between jobs, as designs/kv/link.c has them: which message begins when, and which turns to a spare, is
- * the real code's (designs/kv/streams.h). */
+/* Connections between jobs, as designs/kv/connections.c has them: which message begins when, and which turns to a
+ * spare, is
+ * the real code's (designs/kv/message_order.h). */
 #include "tests/deadlock/kv_ground_parts.h"
 
 #include <stdio.h>
@@ -12,7 +13,7 @@ static tutti_peer_state state_of(void *ctx, int peer)
     return r->cut ? TUTTI_PEER_AWAY : r->connection[peer];
 }
 
-static void begin(void *ctx, tutti_streamed *streamed)
+static void begin(void *ctx, tutti_ordered_message *streamed)
 {
     ground *g = ground_here();
     ground_op *op = (ground_op *)streamed;
@@ -28,9 +29,9 @@ static void write_note(void *ctx, int peer, const int64_t value[TUTTI_NOTE_VALUE
     ground_write_note(ground_here(), ground_here()->at, peer, value);
 }
 
-void ground_open_streams(ground_rank *r)
+void ground_open_order(ground_rank *r)
 {
-    r->streams.user = (tutti_streams_user){r, state_of, begin, write_note};
+    r->order.user = (tutti_message_order_user){r, state_of, begin, write_note};
     for (int peer = 0; peer < GROUND_RANKS; peer++) r->connection[peer] = TUTTI_PEER_HERE;
 }
 
@@ -58,7 +59,7 @@ static int is_message(const ground_op *op)
 void ground_add_message(ground *g, ground_op *op)
 {
     if (g->jobs)
-        tutti_streams_add(&g->rank[op->rank].streams, &op->way);
+        tutti_message_order_add(&g->rank[op->rank].order, &op->way);
     else
         op->begun = ++g->begun;
 }
@@ -76,7 +77,7 @@ void ground_let_begin(ground *g)
     for (int rank = 0; rank < g->ranks; rank++) {
         ground_rank *r = &g->rank[rank];
         ground_enter(g, rank);
-        for (ground_op *op; (op = find_ready(r));) tutti_streams_ready(&r->streams, &op->way);
+        for (ground_op *op; (op = find_ready(r));) tutti_message_order_ready(&r->order, &op->way);
     }
     ground_enter(g, at);
 }
@@ -112,7 +113,7 @@ void ground_break(ground *g, int rank, int peer)
     for (ground_op *op; (op = last_begun(r, peer));) {
         if (op->way.has_spare) {
             op->begun = 0;
-            tutti_streams_put_back(&r->streams, &op->way);
+            tutti_message_order_put_back(&r->order, &op->way);
         } else {
             ground_fail(g, op);
         }
@@ -128,5 +129,5 @@ void ground_part(ground *g, int rank, int peer)
 {
     ground_enter(g, rank);
     g->rank[rank].connection[peer] = TUTTI_PEER_AWAY;
-    tutti_streams_turn_from(&g->rank[rank].streams, peer);
+    tutti_message_order_redirect(&g->rank[rank].order, peer);
 }

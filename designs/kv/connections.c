@@ -1,5 +1,5 @@
 #define _GNU_SOURCE /* eventfd */
-#include "designs/kv/link.h"
+#include "designs/kv/connections.h"
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
@@ -20,9 +20,9 @@ enum { HEARING = 32 };
 
 /* A message of StarPU's data. */
 typedef struct move {
-    tutti_streamed way; /* first */
+    tutti_ordered_message way; /* first */
     struct move *next;
-    tutti_link *link;
+    tutti_connections *connections;
     int priority;
     size_t bytes;
     void *memory;       /* once the data are here */
@@ -53,7 +53,7 @@ typedef struct line {
     double cut_s; /* 0: it is not to be broken; else by when */
 } line;
 
-/* What other threads want of the link's. */
+/* What other threads want of the connections'. */
 typedef enum order_kind { ADD, LET_IN, WRITE, MOVE, READY, CUT, CUT_ALL, STOP } order_kind;
 typedef struct order {
     struct order *next;
@@ -65,8 +65,8 @@ typedef struct order {
     tutti_tcp_door *door;
 } order;
 
-struct tutti_link {
-    tutti_link_user user;
+struct tutti_connections {
+    tutti_connections_user user;
     pthread_t thread;
     int bell;             /* an eventfd: rings when there are orders */
     atomic_int pending;   /* moves */
@@ -74,46 +74,47 @@ struct tutti_link {
     order *first, **end;
     /* the thread's own */
     line *lines;
-    tutti_streams streams;
+    tutti_message_order order;
     tutti_tcp_door *door;
     int stopping;
 };
 
 /* ---- orders ---- */
 
-static void ring(tutti_link *link)
+static void ring(tutti_connections *connections)
 {
     uint64_t one = 1;
-    while (write(link->bell, &one, sizeof one) < 0) continue; /* it never blocks: EINTR alone */
+    while (write(connections->bell, &one, sizeof one) < 0)
+        continue; /* it never blocks: EINTR alone */
 }
 
 /* Takes over the order. */
-static void give(tutti_link *link, order *o)
+static void give(tutti_connections *connections, order *o)
 {
     o->next = NULL;
-    pthread_mutex_lock(&link->lock);
-    *link->end = o;
-    link->end = &o->next;
-    pthread_mutex_unlock(&link->lock);
-    ring(link);
+    pthread_mutex_lock(&connections->lock);
+    *connections->end = o;
+    connections->end = &o->next;
+    pthread_mutex_unlock(&connections->lock);
+    ring(connections);
 }
 
-static tutti_status give_copy(tutti_link *link, const order *like)
+static tutti_status give_copy(tutti_connections *connections, const order *like)
 {
     order *o = malloc(sizeof *o);
     if (!o) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a connection's work");
     *o = *like;
-    give(link, o);
+    give(connections, o);
     return TUTTI_OK;
 }
 
-static order *take_orders(tutti_link *link)
+static order *take_orders(tutti_connections *connections)
 {
-    pthread_mutex_lock(&link->lock);
-    order *all = link->first;
-    link->first = NULL;
-    link->end = &link->first;
-    pthread_mutex_unlock(&link->lock);
+    pthread_mutex_lock(&connections->lock);
+    order *all = connections->first;
+    connections->first = NULL;
+    connections->end = &connections->first;
+    pthread_mutex_unlock(&connections->lock);
     return all;
 }
 
@@ -121,18 +122,18 @@ static order *take_orders(tutti_link *link)
 
 static void end_move(move *m, tutti_status status)
 {
-    tutti_link *link = m->link;
+    tutti_connections *connections = m->connections;
     tutti_held *held = m->held;
     if (status && m->result) *m->result = status;
-    if (!status) tutti_streams_came(&link->streams, &m->way);
+    if (!status) tutti_message_order_arrived(&connections->order, &m->way);
     free(m);
     if (held) tutti_datum_let_go(held);
-    atomic_fetch_sub(&link->pending, 1);
+    atomic_fetch_sub(&connections->pending, 1);
 }
 
-static line *find(const tutti_link *link, int peer)
+static line *find(const tutti_connections *connections, int peer)
 {
-    line *l = link->lines;
+    line *l = connections->lines;
     while (l && (l->peer != peer || l->cut_s > 0)) l = l->next;
     return l;
 }
@@ -145,10 +146,10 @@ static tutti_peer_state state_of(void *ctx, int peer)
                                             : TUTTI_PEER_HERE;
 }
 
-static void begin_move(void *ctx, tutti_streamed *streamed)
+static void begin_move(void *ctx, tutti_ordered_message *streamed)
 {
     move *m = (move *)streamed;
-    const tutti_streamed *way = &m->way;
+    const tutti_ordered_message *way = &m->way;
     line *l = find(ctx, way->peer);
     tutti_transport *t = l ? l->transport : NULL;
     tutti_status status =
@@ -162,7 +163,7 @@ static void begin_move(void *ctx, tutti_streamed *streamed)
         return;
     }
     if (way->sends) tutti_tcp_set_priority(m->message, m->priority);
-    m->mark = tutti_meter_enter(m->link->user.meter, TUTTI_METER_COMM);
+    m->mark = tutti_meter_enter(m->connections->user.meter, TUTTI_METER_COMM);
     m->next = l->moves;
     l->moves = m;
 }
@@ -180,9 +181,9 @@ static void test_moves(line *l)
             continue;
         }
         *at = m->next;
-        tutti_meter_leave(m->link->user.meter, TUTTI_METER_COMM, m->mark);
+        tutti_meter_leave(m->connections->user.meter, TUTTI_METER_COMM, m->mark);
         if (status && lost && m->way.has_spare)
-            tutti_streams_put_back(&m->link->streams, &m->way);
+            tutti_message_order_put_back(&m->connections->order, &m->way);
         else
             end_move(m, status);
     }
@@ -190,9 +191,9 @@ static void test_moves(line *l)
 
 /* ---- notes ---- */
 
-static void write_letter(tutti_link *link, int peer, letter *w)
+static void write_letter(tutti_connections *connections, int peer, letter *w)
 {
-    line *l = find(link, peer);
+    line *l = find(connections, peer);
     tutti_transport *t = l ? l->transport : NULL;
     letter **at = l ? &l->letters : NULL;
     if (!l || t->ops->isend(t, NOTES, 1 - t->rank, 0, w->value, sizeof w->value, &w->message)) {
@@ -206,12 +207,12 @@ static void write_letter(tutti_link *link, int peer, letter *w)
 
 static void write_note(void *ctx, int peer, const int64_t value[TUTTI_NOTE_VALUES])
 {
-    tutti_link *link = ctx;
+    tutti_connections *connections = ctx;
     letter *w = calloc(1, sizeof *w);
-    line *l = find(link, peer);
+    line *l = find(connections, peer);
     if (w) {
         memcpy(w->value, value, sizeof w->value);
-        write_letter(link, peer, w);
+        write_letter(connections, peer, w);
     } else if (l) {
         tutti_tcp_break(l->transport); /* it would wait for this for ever */
     }
@@ -236,7 +237,7 @@ static void hear_on(line *l, int i)
         l->hearing[i] = NULL;
 }
 
-static void test_hearing(tutti_link *link, line *l)
+static void test_hearing(tutti_connections *connections, line *l)
 {
     tutti_transport *t = l->transport;
     for (int done = 1; done;) {
@@ -250,7 +251,7 @@ static void test_hearing(tutti_link *link, line *l)
         l->oldest = (i + 1) % HEARING;
         if (status) continue;
         hear_on(l, i);
-        if (!l->cut_s) link->user.heard(link->user.ctx, &note);
+        if (!l->cut_s) connections->user.heard(connections->user.ctx, &note);
     }
 }
 
@@ -265,20 +266,20 @@ static void free_line(line *l)
 }
 
 /* Closing a transport ends its messages: test them first. */
-static void drop_line(tutti_link *link, line *l)
+static void drop_line(tutti_connections *connections, line *l)
 {
     char why[TUTTI_TCP_WHY];
     const char *broken = tutti_tcp_broken(l->transport);
     int cut = l->cut_s > 0, peer = l->peer;
     snprintf(why, sizeof why, "%s", broken ? broken : "");
-    for (line **at = &link->lines; *at; at = &(*at)->next)
+    for (line **at = &connections->lines; *at; at = &(*at)->next)
         if (*at == l) {
             *at = l->next;
             break;
         }
     free_line(l);
-    if (!cut) tutti_streams_turn_from(&link->streams, peer);
-    if (!cut) link->user.lost(link->user.ctx, peer, why);
+    if (!cut) tutti_message_order_redirect(&connections->order, peer);
+    if (!cut) connections->user.lost(connections->user.ctx, peer, why);
 }
 
 static void cut(line *l, int gently)
@@ -295,29 +296,31 @@ static void go_apart(line *l)
     if (tutti_clock_s() > l->cut_s) tutti_tcp_break(l->transport);
 }
 
-static void pass(tutti_link *link, line *l)
+static void pass(tutti_connections *connections, line *l)
 {
     tutti_tcp_pass(l->transport);
     test_moves(l);
     test_letters(l);
-    test_hearing(link, l);
+    test_hearing(connections, l);
     if (l->cut_s > 0) go_apart(l);
     if (!tutti_tcp_broken(l->transport)) return;
-    test_hearing(link, l);
-    drop_line(link, l);
+    test_hearing(connections, l);
+    drop_line(connections, l);
 }
 
-static void add_line(tutti_link *link, line *l)
+static void add_line(tutti_connections *connections, line *l)
 {
     for (int i = 0; i < HEARING; i++) hear_on(l, i);
-    l->next = link->lines;
-    link->lines = l;
+    l->next = connections->lines;
+    connections->lines = l;
 }
 
-static line *open_line(const tutti_link *link, int peer, int rank, int socket)
+static line *open_line(const tutti_connections *connections, int peer, int rank, int socket)
 {
-    const tutti_tcp_options o = {
-        .rank = rank, .lanes = LANES, .tags = link->user.tags, .silence_s = link->user.silence_s};
+    const tutti_tcp_options o = {.rank = rank,
+        .lanes = LANES,
+        .tags = connections->user.tags,
+        .silence_s = connections->user.silence_s};
     line *l = calloc(1, sizeof *l);
     if (!l) {
         close(socket);
@@ -330,115 +333,117 @@ static line *open_line(const tutti_link *link, int peer, int rank, int socket)
     return NULL;
 }
 
-static void obey_all(tutti_link *link);
+static void obey_all(tutti_connections *connections);
 
 /* Those who wait at the door. One who is welcome may be an earlier peer's next life: what was ordered before, as to cut
  * that one's connection, is not about this one. */
-static void open_door(tutti_link *link)
+static void open_door(tutti_connections *connections)
 {
     unsigned char words[TUTTI_TCP_WORDS_BYTES];
     char from[TUTTI_TCP_NAME];
     int socket, peer;
-    while ((socket = tutti_tcp_door_hear(link->door, words, from)) >= 0) {
-        tutti_tcp_verdict verdict = link->user.greeted(link->user.ctx, words, from, &peer);
+    while ((socket = tutti_tcp_door_hear(connections->door, words, from)) >= 0) {
+        tutti_tcp_verdict verdict =
+            connections->user.greeted(connections->user.ctx, words, from, &peer);
         line *l = NULL;
         int told = tutti_tcp_answer(socket, verdict, words);
-        if (verdict == TUTTI_TCP_WELCOME) obey_all(link);
-        if (verdict == TUTTI_TCP_WELCOME) l = open_line(link, peer, 1, socket);
+        if (verdict == TUTTI_TCP_WELCOME) obey_all(connections);
+        if (verdict == TUTTI_TCP_WELCOME) l = open_line(connections, peer, 1, socket);
         if (verdict != TUTTI_TCP_WELCOME) close(socket);
-        if (l) add_line(link, l);
+        if (l) add_line(connections, l);
         if (verdict == TUTTI_TCP_WELCOME && !l)
-            link->user.lost(link->user.ctx, peer, "has no memory here");
-        if (l && link->stopping) cut(l, 1);
+            connections->user.lost(connections->user.ctx, peer, "has no memory here");
+        if (l && connections->stopping) cut(l, 1);
         if (l && !told) tutti_tcp_break(l->transport);
     }
 }
 
 /* ---- the thread ---- */
 
-static void obey(tutti_link *link, order *o)
+static void obey(tutti_connections *connections, order *o)
 {
     switch (o->kind) {
     case ADD:
-        add_line(link, o->line);
+        add_line(connections, o->line);
         break;
     case LET_IN:
-        link->door = o->door;
+        connections->door = o->door;
         break;
     case WRITE:
-        write_letter(link, o->peer, o->letter);
+        write_letter(connections, o->peer, o->letter);
         break;
     case MOVE:
-        tutti_streams_add(&link->streams, &o->move->way);
+        tutti_message_order_add(&connections->order, &o->move->way);
         break;
     case READY:
-        tutti_streams_ready(&link->streams, &o->move->way);
+        tutti_message_order_ready(&connections->order, &o->move->way);
         break;
     case CUT:
-        if (find(link, o->peer)) cut(find(link, o->peer), o->gently);
+        if (find(connections, o->peer)) cut(find(connections, o->peer), o->gently);
         break;
     case STOP:
-        link->stopping = 1; /* and cuts all */
+        connections->stopping = 1; /* and cuts all */
         __attribute__((fallthrough));
     case CUT_ALL:
-        for (line *l = link->lines; l; l = l->next) cut(l, 1);
+        for (line *l = connections->lines; l; l = l->next) cut(l, 1);
         break;
     }
 }
 
-static void obey_all(tutti_link *link)
+static void obey_all(tutti_connections *connections)
 {
-    for (order *o = take_orders(link), *next; o; o = next) {
+    for (order *o = take_orders(connections), *next; o; o = next) {
         next = o->next;
-        obey(link, o);
+        obey(connections, o);
         free(o);
     }
 }
 
-static void wait_for_work(tutti_link *link)
+static void wait_for_work(tutti_connections *connections)
 {
     static const int most_ms = 50; /* to keep time */
     int n = 1;
-    for (line *l = link->lines; l; l = l->next) n++;
+    for (line *l = connections->lines; l; l = l->next) n++;
     struct pollfd what[n + TUTTI_TCP_STRANGERS + 1];
-    what[0] = (struct pollfd){.fd = link->bell, .events = POLLIN};
+    what[0] = (struct pollfd){.fd = connections->bell, .events = POLLIN};
     n = 1;
-    for (line *l = link->lines; l; l = l->next) what[n++] = tutti_tcp_poll(l->transport);
-    if (link->door) n += tutti_tcp_door_poll(link->door, what + n);
+    for (line *l = connections->lines; l; l = l->next) what[n++] = tutti_tcp_poll(l->transport);
+    if (connections->door) n += tutti_tcp_door_poll(connections->door, what + n);
     poll(what, (nfds_t)n, most_ms);
     uint64_t rung;
-    if (what[0].revents && read(link->bell, &rung, sizeof rung) < 0) return;
+    if (what[0].revents && read(connections->bell, &rung, sizeof rung) < 0) return;
 }
 
 static void *drive(void *arg)
 {
-    tutti_link *link = arg;
-    while (!link->stopping || link->lines) {
-        wait_for_work(link);
-        obey_all(link);
-        for (line *l = link->lines, *next; l; l = next) {
+    tutti_connections *connections = arg;
+    while (!connections->stopping || connections->lines) {
+        wait_for_work(connections);
+        obey_all(connections);
+        for (line *l = connections->lines, *next; l; l = next) {
             next = l->next;
-            pass(link, l);
+            pass(connections, l);
         }
-        if (link->door && !link->stopping) open_door(link);
+        if (connections->door && !connections->stopping) open_door(connections);
     }
-    tutti_tcp_door_close(link->door);
+    tutti_tcp_door_close(connections->door);
     return NULL;
 }
 
 /* ---- for the user ---- */
 
-tutti_status tutti_link_open(const tutti_link_user *user, tutti_link **link)
+tutti_status tutti_connections_open(
+    const tutti_connections_user *user, tutti_connections **connections)
 {
-    tutti_link *l = calloc(1, sizeof *l);
+    tutti_connections *l = calloc(1, sizeof *l);
     if (!l) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for connections");
     l->user = *user;
-    l->streams.user = (tutti_streams_user){l, state_of, begin_move, write_note};
+    l->order.user = (tutti_message_order_user){l, state_of, begin_move, write_note};
     l->end = &l->first;
     l->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&l->lock, NULL);
     if (l->bell >= 0 && !pthread_create(&l->thread, NULL, drive, l)) {
-        *link = l;
+        *connections = l;
         return TUTTI_OK;
     }
     if (l->bell >= 0) close(l->bell);
@@ -446,26 +451,28 @@ tutti_status tutti_link_open(const tutti_link_user *user, tutti_link **link)
     return tutti_fail(TUTTI_ERR_INTERNAL, "the system gives no thread for connections");
 }
 
-tutti_status tutti_link_add(tutti_link *link, int peer, int socket)
+tutti_status tutti_connections_add(tutti_connections *connections, int peer, int socket)
 {
-    line *l = open_line(link, peer, 0, socket);
+    line *l = open_line(connections, peer, 0, socket);
     if (!l) return TUTTI_ERR_NOMEM;
-    tutti_status status = give_copy(link, &(order){.kind = ADD, .line = l});
+    tutti_status status = give_copy(connections, &(order){.kind = ADD, .line = l});
     if (status) free_line(l);
     return status;
 }
 
-tutti_status tutti_link_let_in(tutti_link *link, tutti_tcp_door *door)
+tutti_status tutti_connections_accept(tutti_connections *connections, tutti_tcp_door *door)
 {
-    return give_copy(link, &(order){.kind = LET_IN, .door = door});
+    return give_copy(connections, &(order){.kind = LET_IN, .door = door});
 }
 
-tutti_status tutti_link_write(tutti_link *link, int peer, const int64_t value[TUTTI_NOTE_VALUES])
+tutti_status tutti_connections_write(
+    tutti_connections *connections, int peer, const int64_t value[TUTTI_NOTE_VALUES])
 {
     letter *w = calloc(1, sizeof *w);
     if (!w) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a note");
     memcpy(w->value, value, sizeof w->value);
-    tutti_status status = give_copy(link, &(order){.kind = WRITE, .peer = peer, .letter = w});
+    tutti_status status =
+        give_copy(connections, &(order){.kind = WRITE, .peer = peer, .letter = w});
     if (status) free(w);
     return status;
 }
@@ -475,17 +482,18 @@ static void start(void *arg, const tutti_buffer buf[])
 {
     move *m = arg;
     m->memory = buf[0].pointer;
-    give(m->link, m->here);
+    give(m->connections, m->here);
 }
 
 static void refuse(void *arg, tutti_status status)
 {
     move *m = arg;
     m->refused = status;
-    give(m->link, m->here);
+    give(m->connections, m->here);
 }
 
-static tutti_status submit(tutti_link *link, const tutti_link_data *what, int sends)
+static tutti_status submit(
+    tutti_connections *connections, const tutti_connections_data *what, int sends)
 {
     move *m = calloc(1, sizeof *m);
     order *here = calloc(1, sizeof *here);
@@ -495,7 +503,7 @@ static tutti_status submit(tutti_link *link, const tutti_link_data *what, int se
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a message");
     }
     *m = (move){.way = {.sends = sends, .peer = what->peer, .tag = what->tag},
-        .link = link,
+        .connections = connections,
         .priority = what->priority,
         .bytes = (size_t)what->count * tutti_dtype_bytes(what->dtype),
         .here = here,
@@ -511,13 +519,13 @@ static tutti_status submit(tutti_link *link, const tutti_link_data *what, int se
         .start = start,
         .refused = refuse,
         .arg = m};
-    tutti_status status = give_copy(link, &(order){.kind = MOVE, .move = m});
+    tutti_status status = give_copy(connections, &(order){.kind = MOVE, .move = m});
     if (status) {
         free(m);
         free(here);
         return status;
     }
-    atomic_fetch_add(&link->pending, 1);
+    atomic_fetch_add(&connections->pending, 1);
     status = tutti_datum_hold_on(&hold, &m->held);
     if (!status) return TUTTI_OK;
     m->held = NULL;
@@ -526,42 +534,44 @@ static tutti_status submit(tutti_link *link, const tutti_link_data *what, int se
     return status;
 }
 
-tutti_status tutti_link_send(tutti_link *link, const tutti_link_data *what)
+tutti_status tutti_connections_send(
+    tutti_connections *connections, const tutti_connections_data *what)
 {
-    return submit(link, what, 1);
+    return submit(connections, what, 1);
 }
 
-tutti_status tutti_link_recv(tutti_link *link, const tutti_link_data *what)
+tutti_status tutti_connections_recv(
+    tutti_connections *connections, const tutti_connections_data *what)
 {
-    return submit(link, what, 0);
+    return submit(connections, what, 0);
 }
 
-void tutti_link_cut(tutti_link *link, int peer, int gently)
+void tutti_connections_cut(tutti_connections *connections, int peer, int gently)
 {
-    give_copy(link, &(order){.kind = CUT, .peer = peer, .gently = gently});
+    give_copy(connections, &(order){.kind = CUT, .peer = peer, .gently = gently});
 }
 
-void tutti_link_cut_all(tutti_link *link)
+void tutti_connections_cut_all(tutti_connections *connections)
 {
-    give_copy(link, &(order){.kind = CUT_ALL});
+    give_copy(connections, &(order){.kind = CUT_ALL});
 }
 
-int tutti_link_idle(tutti_link *link)
+int tutti_connections_idle(tutti_connections *connections)
 {
-    return !atomic_load(&link->pending);
+    return !atomic_load(&connections->pending);
 }
 
-void tutti_link_close(tutti_link *link)
+void tutti_connections_close(tutti_connections *connections)
 {
-    if (!link) return;
-    while (give_copy(link, &(order){.kind = STOP})) tutti_clock_sleep(1e-3);
-    pthread_join(link->thread, NULL);
-    for (order *o = link->first, *next; o; o = next) { /* what came too late */
+    if (!connections) return;
+    while (give_copy(connections, &(order){.kind = STOP})) tutti_clock_sleep(1e-3);
+    pthread_join(connections->thread, NULL);
+    for (order *o = connections->first, *next; o; o = next) { /* what came too late */
         next = o->next;
-        obey(link, o);
+        obey(connections, o);
         free(o);
     }
-    close(link->bell);
-    pthread_mutex_destroy(&link->lock);
-    free(link);
+    close(connections->bell);
+    pthread_mutex_destroy(&connections->lock);
+    free(connections);
 }

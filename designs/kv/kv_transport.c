@@ -40,7 +40,7 @@ static void mpi_close(tutti_kv *kv)
     (void)kv;
 }
 
-const tutti_road tutti_road_mpi = {
+const tutti_kv_transport tutti_kv_transport_mpi = {
     .write = mpi_write,
     .send = mpi_send,
     .recv = mpi_recv,

@@ -1,10 +1,11 @@
-/* book: in every order of arrivals, departures and pulls of a few clients, rounds of sync have one push of each client
+/* ledger: in every order of arrivals, departures and pulls of a few clients, rounds of sync have one push of each
+ * client
  * in their order, none is lost or added twice, no pull is answered early, no client is further ahead than
  * the bound, and whoever may go on does: there is no dead end. Then a million random orders of more clients, which may
  * also die and return.
  *
  * TUTTI_EXPLORE_SCHEDULES=n: 50 n of these. */
-#include "designs/kv/book.h"
+#include "designs/kv/push_ledger.h"
 #include "tests/support/testing.h"
 
 #include <stdint.h>
@@ -28,7 +29,7 @@ typedef struct client {
 } client;
 
 typedef struct world {
-    tutti_book book;
+    tutti_push_ledger ledger;
     client c[MOST_CLIENTS];
     int clients, pushes[MOST_CLIENTS]; /* each pushes so many times */
     int rounds;                        /* of sync; of the others, pushes that were added */
@@ -39,7 +40,7 @@ typedef struct world {
 /* A rank's counts as a world remembers them; the book's own are in arrays that it owns. */
 typedef struct memory {
     client c[MOST_CLIENTS];
-    int64_t arrived[MOST_CLIENTS], added[MOST_CLIENTS], book_rounds;
+    int64_t arrived[MOST_CLIENTS], added[MOST_CLIENTS], ledger_rounds;
     char left[MOST_CLIENTS];
     int rounds;
 } memory;
@@ -49,11 +50,11 @@ static void save(const world *w, memory *m)
     memset(m, 0, sizeof *m);
     memcpy(m->c, w->c, sizeof m->c);
     m->rounds = w->rounds;
-    m->book_rounds = w->book.rounds;
+    m->ledger_rounds = w->ledger.rounds;
     for (int c = 0; c < w->clients; c++) {
-        m->arrived[c] = w->book.arrived[c];
-        m->added[c] = w->book.added[c];
-        m->left[c] = w->book.left[c];
+        m->arrived[c] = w->ledger.arrived[c];
+        m->added[c] = w->ledger.added[c];
+        m->left[c] = w->ledger.left[c];
     }
 }
 
@@ -61,11 +62,11 @@ static void restore(world *w, const memory *m)
 {
     memcpy(w->c, m->c, sizeof m->c);
     w->rounds = m->rounds;
-    w->book.rounds = m->book_rounds;
+    w->ledger.rounds = m->ledger_rounds;
     for (int c = 0; c < w->clients; c++) {
-        w->book.arrived[c] = m->arrived[c];
-        w->book.added[c] = m->added[c];
-        w->book.left[c] = m->left[c];
+        w->ledger.arrived[c] = m->arrived[c];
+        w->ledger.added[c] = m->added[c];
+        w->ledger.left[c] = m->left[c];
     }
 }
 
@@ -73,7 +74,7 @@ static int64_t slowest(const world *w)
 {
     int64_t least = INT64_MAX;
     for (int c = 0; c < w->clients; c++)
-        if (!w->c[c].left && w->book.added[c] < least) least = w->book.added[c];
+        if (!w->c[c].left && w->ledger.added[c] < least) least = w->ledger.added[c];
     return least;
 }
 
@@ -81,33 +82,33 @@ static int64_t slowest(const world *w)
 static void add_rounds(world *w)
 {
     int of[MOST_CLIENTS], n;
-    while ((n = tutti_book_round(&w->book, of))) {
+    while ((n = tutti_push_ledger_round(&w->ledger, of))) {
         w->rounds++;
         for (int i = 1; i < n; i++) must(of[i - 1] < of[i]);
-        if (w->book.rule.type != TUTTI_KV_SYNC) {
+        if (w->ledger.rule.type != TUTTI_KV_SYNC) {
             must(n == 1);
             continue;
         }
         /* all of a round are each client's push of the same number */
-        for (int i = 0; i < n; i++) must(w->book.added[of[i]] == w->rounds);
+        for (int i = 0; i < n; i++) must(w->ledger.added[of[i]] == w->rounds);
         for (int c = 0; c < w->clients; c++)
-            if (!w->c[c].left) must(w->book.added[c] == w->rounds);
+            if (!w->c[c].left) must(w->ledger.added[c] == w->rounds);
     }
 }
 
 static void answer(world *w)
 {
-    const tutti_book *b = &w->book;
+    const tutti_push_ledger *b = &w->ledger;
     for (int c = 0; c < w->clients; c++) {
         int made =
             w->c[c].pushed; /* since it came; and what that makes of those who were there before: */
         int64_t pushed = made + b->base[c];
         if (!w->c[c].pulls) continue;
-        int awaited = tutti_book_awaits(b, c, made);
-        must(tutti_book_answers(b, c, made) == (awaited < 0));
+        int awaited = tutti_push_ledger_awaits(b, c, made);
+        must(tutti_push_ledger_answers(b, c, made) == (awaited < 0));
         if (awaited >= 0) {
             must(!w->c[awaited].left);
-            must(w->book.added[awaited] + (b->rule.type == TUTTI_KV_BOUNDED ? b->rule.bound : 0) <
+            must(w->ledger.added[awaited] + (b->rule.type == TUTTI_KV_BOUNDED ? b->rule.bound : 0) <
                  pushed);
             continue;
         }
@@ -128,10 +129,10 @@ static int go_on(world *w, int c)
     } else if (me->pushed < w->pushes[c]) {
         me->pushed++;
         w->arrivals++;
-        tutti_book_arrive(&w->book, c);
+        tutti_push_ledger_arrive(&w->ledger, c);
     } else {
         me->left = 1;
-        tutti_book_leave(&w->book, c);
+        tutti_push_ledger_leave(&w->ledger, c);
     }
     add_rounds(w);
     answer(w);
@@ -154,17 +155,17 @@ static void explore(world *w)
     w->orders++;
     for (int c = 0; c < w->clients; c++) {
         ck_assert_msg(w->c[c].left, "client %d waits for ever", c);
-        ck_assert_int_eq(w->book.added[c], w->pushes[c]);
+        ck_assert_int_eq(w->ledger.added[c], w->pushes[c]);
     }
 }
 
-static long explore_rule(const tutti_book_rule *rule, int clients, const int pushes[])
+static long explore_rule(const tutti_consistency *rule, int clients, const int pushes[])
 {
     world w = {.clients = clients};
     memcpy(w.pushes, pushes, (size_t)clients * sizeof *pushes);
-    ck_assert_ok(tutti_book_open(rule, clients, &w.book));
+    ck_assert_ok(tutti_push_ledger_open(rule, clients, &w.ledger));
     explore(&w);
-    tutti_book_close(&w.book);
+    tutti_push_ledger_close(&w.ledger);
     return w.orders;
 }
 
@@ -174,7 +175,7 @@ static void die(world *w, int c)
 {
     w->c[c].left = 1;
     w->c[c].pulls = 0; /* a server drops what has not been answered */
-    tutti_book_leave(&w->book, c);
+    tutti_push_ledger_leave(&w->ledger, c);
     add_rounds(w);
     answer(w);
 }
@@ -186,10 +187,10 @@ static void come_back(world *w, int c)
     int waiting[MOST_CLIENTS];
     for (int d = 0; d < w->clients; d++) waiting[d] = w->c[d].pulls;
     w->c[c] = (client){.returns = w->c[c].returns - 1};
-    tutti_book_join(&w->book, c);
-    if (least < INT64_MAX) must(w->book.added[c] == least);
-    must(w->book.arrived[c] == w->book.added[c]);
-    must(w->book.base[c] == w->book.added[c]);
+    tutti_push_ledger_join(&w->ledger, c);
+    if (least < INT64_MAX) must(w->ledger.added[c] == least);
+    must(w->ledger.arrived[c] == w->ledger.added[c]);
+    must(w->ledger.base[c] == w->ledger.added[c]);
     answer(w);
     for (int d = 0; d < w->clients; d++) must(waiting[d] == w->c[d].pulls);
 }
@@ -226,11 +227,11 @@ static int stir(world *w, uint64_t *seed, int mortal)
 static void try_at_random(uint64_t *seed, int64_t bound)
 {
     static const tutti_kv_type kinds[] = {TUTTI_KV_SYNC, TUTTI_KV_ASYNC, TUTTI_KV_BOUNDED};
-    const tutti_book_rule rule = {
+    const tutti_consistency rule = {
         .type = kinds[bound < 0 ? bound + 2 : 2], .bound = bound < 0 ? 0 : bound};
     int mortal = rule.type != TUTTI_KV_SYNC;
     world w = {.clients = 1 + (int)(draw(seed) % MOST_CLIENTS)};
-    ck_assert_ok(tutti_book_open(&rule, w.clients, &w.book));
+    ck_assert_ok(tutti_push_ledger_open(&rule, w.clients, &w.ledger));
     for (int c = 0; c < w.clients; c++) {
         w.pushes[c] = (int)(draw(seed) % 6);
         w.c[c].returns = mortal ? (int)(draw(seed) % 3) : 0;
@@ -238,7 +239,7 @@ static void try_at_random(uint64_t *seed, int64_t bound)
     while (stir(&w, seed, mortal)) continue;
     for (int c = 0; c < w.clients; c++) must(w.c[c].left); /* nobody waits for ever */
     if (mortal) must(w.rounds == w.arrivals);              /* nothing lost, nothing added twice */
-    tutti_book_close(&w.book);
+    tutti_push_ledger_close(&w.ledger);
 }
 
 START_TEST(a_million_orders_keep_the_bound)
@@ -260,9 +261,9 @@ START_TEST(every_order_ends_right)
 {
     enum { ALL = 3 };
     static const int pushes[][ALL] = {{2, 2, 1}, {3, 1, 0}, {1, 2, 0}, {2, 0, 1}};
-    tutti_book_rule rule;
+    tutti_consistency rule;
     long orders = 0;
-    ck_assert_ok(tutti_book_rule_read(types[_i], &rule));
+    ck_assert_ok(tutti_consistency_read(types[_i], &rule));
     for (size_t p = 0; p < sizeof pushes / sizeof *pushes; p++)
         for (int clients = 1; clients <= ALL; clients++)
             orders += explore_rule(&rule, clients, pushes[p]);
@@ -273,19 +274,19 @@ END_TEST
 
 START_TEST(types_are_read)
 {
-    tutti_book_rule rule;
-    ck_assert_ok(tutti_book_rule_read(NULL, &rule));
+    tutti_consistency rule;
+    ck_assert_ok(tutti_consistency_read(NULL, &rule));
     ck_assert_int_eq(rule.type, TUTTI_KV_SYNC);
-    ck_assert_ok(tutti_book_rule_read("bounded:12", &rule));
+    ck_assert_ok(tutti_consistency_read("bounded:12", &rule));
     ck_assert_int_eq(rule.type, TUTTI_KV_BOUNDED);
     ck_assert_int_eq(rule.bound, 12);
-    ck_assert_ok(tutti_book_rule_read("bounded:0", &rule));
+    ck_assert_ok(tutti_consistency_read("bounded:0", &rule));
     ck_assert_int_eq(rule.type, TUTTI_KV_SYNC);
-    ck_assert_ok(tutti_book_rule_read("elastic:alpha=1,period=4", &rule));
+    ck_assert_ok(tutti_consistency_read("elastic:alpha=1,period=4", &rule));
     ck_assert_int_eq(rule.type, TUTTI_KV_ELASTIC);
     ck_assert_int_eq(rule.period, 4);
     ck_assert(rule.alpha >= 1);
-    ck_assert_ok(tutti_book_rule_read("elastic", &rule));
+    ck_assert_ok(tutti_consistency_read("elastic", &rule));
     static const char *const wrong[] = {"", "bounded", "bounded:", "bounded:-1", "bounded:1x",
         "Sync", "sync:", "async:1", "elastic:", "elastic:period=0", "elastic:period=1.5",
         "elastic:alpha=0", "elastic:alpha=1.1", "elastic:alpha=-0.1", "elastic:alpha=nan",
@@ -293,7 +294,7 @@ START_TEST(types_are_read)
         "elastic:period=1,alpha=0."
         "50000000000000000000000000000000000000000000000000000000000000000000000000000000"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        ck_assert_int_eq(tutti_book_rule_read(wrong[i], &rule), TUTTI_ERR_USAGE);
+        ck_assert_int_eq(tutti_consistency_read(wrong[i], &rule), TUTTI_ERR_USAGE);
 }
 END_TEST
 
@@ -302,10 +303,10 @@ START_TEST(a_type_is_written_as_it_is_read)
     static const char *const text[] = {
         "sync", "async", "bounded:12", "elastic:period=8,alpha=0.1", "elastic:period=1,alpha=1"};
     for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
-        char written[TUTTI_BOOK_RULE_TEXT];
-        tutti_book_rule rule;
-        ck_assert_ok(tutti_book_rule_read(text[i], &rule));
-        ck_assert_str_eq(tutti_book_rule_write(&rule, written), text[i]);
+        char written[TUTTI_CONSISTENCY_TEXT];
+        tutti_consistency rule;
+        ck_assert_ok(tutti_consistency_read(text[i], &rule));
+        ck_assert_str_eq(tutti_consistency_write(&rule, written), text[i]);
     }
 }
 END_TEST
