@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-tutti_status tutti_trainer_note_interrupt(const tutti_trainer *s, tutti_status status)
+tutti_status tutti_trainer_record_interrupt(const tutti_trainer *s, tutti_status status)
 {
     double signal = tutti_interrupt_asked(s->interrupt);
     if (status != TUTTI_ERR_INTERRUPTED) return status;
@@ -27,7 +27,7 @@ tutti_status tutti_trainer_note_interrupt(const tutti_trainer *s, tutti_status s
 tutti_status tutti_trainer_agree(tutti_trainer *s, tutti_status mine)
 {
     if (!mine && tutti_interrupt_asked(s->interrupt)) mine = TUTTI_ERR_INTERRUPTED;
-    return tutti_trainer_note_interrupt(s, tutti_exchange_agree(s->session.exchange, mine, NULL));
+    return tutti_trainer_record_interrupt(s, tutti_exchange_agree(s->session.exchange, mine, NULL));
 }
 
 tutti_status tutti_trainer_broadcast(

@@ -9,7 +9,7 @@
 tutti_status tutti_trainer_agree(tutti_trainer *trainer, tutti_status mine);
 /* Returns the status. After an interruption before the first step the ranks agree on the signal, and rank 0
  * logs it. All ranks have the same status. */
-tutti_status tutti_trainer_note_interrupt(const tutti_trainer *trainer, tutti_status status);
+tutti_status tutti_trainer_record_interrupt(const tutti_trainer *trainer, tutti_status status);
 /* Whether a run that starts again meets this failure again: a file that is not what it should be. [P] */
 int tutti_trainer_is_lasting(tutti_status status);
 /* Tells tutti-run so, where it has started the run; to be called once a run. */

@@ -102,10 +102,10 @@ static void await_batch(tutti_trainer *s, tutti_prefetch *batches, const char *s
     if (tutti_prefetch_await(batches, 0)) return;
     snprintf(s->doing, sizeof s->doing, "waits for a batch of '%s' (format %s)", split,
         s->train.source->name);
-    tutti_exchange_note(s->session.exchange, s->doing, 0);
+    tutti_exchange_set_activity(s->session.exchange, s->doing, 0);
     while (!tutti_prefetch_await(batches, moment_s) && tutti_clock_s() < until_s)
         tutti_exchange_attend(s->session.exchange);
-    tutti_exchange_note(s->session.exchange, NULL, 0);
+    tutti_exchange_set_activity(s->session.exchange, NULL, 0);
 }
 
 tutti_status tutti_flight_board(

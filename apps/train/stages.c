@@ -199,22 +199,22 @@ static tutti_status share_weights(tutti_trainer *s)
 tutti_status tutti_trainer_prepare(tutti_trainer *s)
 {
     tutti_status status = tutti_trainer_check_precision(s);
-    tutti_exchange_note(s->session.exchange, "opens its files", 1);
+    tutti_exchange_set_activity(s->session.exchange, "opens its files", 1);
     if (!status) status = tutti_trainer_agree(s, claim_outputs(s));
-    tutti_exchange_note(s->session.exchange, "opens the data set", 1);
+    tutti_exchange_set_activity(s->session.exchange, "opens the data set", 1);
     if (!status) status = tutti_trainer_open_data(s);
     if (!status) status = tutti_trainer_agree(s, tutti_trainer_plan(s));
-    tutti_exchange_note(s->session.exchange, "times its kernels", 1);
+    tutti_exchange_set_activity(s->session.exchange, "times its kernels", 1);
     if (!status) status = tutti_trainer_choose_precision(s);
     if (!status) status = tutti_trainer_time_layers(s);
     if (!status && s->options->design_auto) status = tutti_trainer_choose_design(s);
-    tutti_exchange_note(s->session.exchange, "builds the model and starts StarPU", 1);
+    tutti_exchange_set_activity(s->session.exchange, "builds the model and starts StarPU", 1);
     if (!status) status = tutti_trainer_agree(s, build(s));
     if (!status) status = tutti_trainer_agree(s, tutti_training_session_apply(&s->session));
     if (!status) status = tutti_trainer_agree(s, tutti_training_session_start(&s->session));
     if (!status) status = tutti_trainer_agree(s, begin_weights(s));
     if (!status) status = load_weights(s);
-    tutti_exchange_note(s->session.exchange, NULL, 0);
+    tutti_exchange_set_activity(s->session.exchange, NULL, 0);
     if (!status) status = share_weights(s);
     return status;
 }

@@ -169,5 +169,5 @@ tutti_status tutti_trainer_choose_design(tutti_trainer *s)
         .ctx = s->interrupt};
     tutti_status status = tutti_tune(&options, &s->session, &s->tuning, &together);
     if (status && !together) tutti_trainer_end_all(status);
-    return tutti_trainer_note_interrupt(s, status);
+    return tutti_trainer_record_interrupt(s, status);
 }

@@ -88,11 +88,11 @@ tutti_status tutti_tracer_write(tutti_tracer *t)
         .what = "trace", .path = s->options->trace, .keep = (int)s->options->keep};
     tutti_trace_rank rank = {.rank = s->session.rank, .before = t->before};
     tutti_trace_switch(s->session.trace, 0);
-    tutti_exchange_note(s->session.exchange, "writes a trace", 1);
+    tutti_exchange_set_activity(s->session.exchange, "writes a trace", 1);
     tutti_status status = tutti_exchange_clock(s->session.exchange, &rank.after);
     if (!status)
         t->status = tutti_trace_save(s->session.exchange, s->session.trace, &about, &rank, &file);
-    tutti_exchange_note(s->session.exchange, NULL, 0);
+    tutti_exchange_set_activity(s->session.exchange, NULL, 0);
     if (t->status == TUTTI_ERR_COMM || t->status == TUTTI_ERR_TIMEOUT) status = t->status;
     if (!status) tell(t);
     return status;

@@ -94,11 +94,11 @@ static tutti_status run_workload(tuner *t, const turn *what, double *step_s, dou
 {
     const tutti_workload *workload = &t->o->workload;
     tutti_pace pace = {0};
-    tutti_exchange_note(t->session->exchange, "prepares steps to try a design with", 1);
+    tutti_exchange_set_activity(t->session->exchange, "prepares steps to try a design with", 1);
     int ends = t->o->interrupted && t->o->interrupted(t->o->ctx);
     tutti_status status = agree(t, ends ? TUTTI_ERR_INTERRUPTED : TUTTI_OK);
     if (!status) status = tutti_workload_begin(workload, t->session);
-    tutti_exchange_note(t->session->exchange, NULL, 0);
+    tutti_exchange_set_activity(t->session->exchange, NULL, 0);
     if (!status) {
         status = tutti_workload_pace(workload, t->session, what->warm, what->steps, &pace);
         if (status) t->together = 0;

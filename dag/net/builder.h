@@ -212,7 +212,7 @@ tutti_status tutti_builder_set_share(tutti_builder *b);
 /* Whether a state is what the strategy keeps. */
 int tutti_builder_is_kept(const tutti_builder *b, int tensor);
 /* For the section `refresh`: what parameters are as a round begins. */
-tutti_status tutti_builder_note_starts(tutti_builder *b);
+tutti_status tutti_builder_record_starts(tutti_builder *b);
 /* A parameter as it is now, into another tensor of its shape. */
 tutti_status tutti_builder_copy_weight(tutti_builder *b, const tutti_trained *t, int to);
 /* Pairs whose mixing steps go on while they train. Where one ends: every parameter moves by half of the way from what

@@ -139,7 +139,7 @@ tutti_status tutti_builder_copy_weight(tutti_builder *b, const tutti_trained *t,
     return tutti_graph_kernel(b->graph, name, &tutti_op_sum, &desc, sizeof desc, 2, access, NULL);
 }
 
-tutti_status tutti_builder_note_starts(tutti_builder *b)
+tutti_status tutti_builder_record_starts(tutti_builder *b)
 {
     tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
     tutti_status status = TUTTI_OK;

@@ -440,7 +440,7 @@ static tutti_status refresh(tutti_builder *b)
     tutti_status status = tutti_graph_section(b->graph, "refresh", &step->refresh);
     if (status == TUTTI_OK) status = tutti_builder_refresh_copies(b, 0);
     if (status == TUTTI_OK) status = tutti_builder_set_share(b);
-    return status == TUTTI_OK && b->starts ? tutti_builder_note_starts(b) : status;
+    return status == TUTTI_OK && b->starts ? tutti_builder_record_starts(b) : status;
 }
 
 static tutti_status emit_sections(tutti_builder *b)

@@ -114,10 +114,10 @@ static tutti_status write_file(const tutti_recording *r)
         .last_step = THE_STEP};
     const tutti_file_options file = {.what = "trace", .path = r->path, .keep = KEEP_EARLIER};
     tutti_trace_rank rank = {.rank = tutti_exchange_rank(x), .before = r->before};
-    tutti_exchange_note(x, "writes a trace", 1);
+    tutti_exchange_set_activity(x, "writes a trace", 1);
     tutti_status status = tutti_exchange_clock(x, &rank.after);
     if (!status) status = tutti_trace_save(x, r->spans, &about, &rank, &file);
-    tutti_exchange_note(x, NULL, 0);
+    tutti_exchange_set_activity(x, NULL, 0);
     if (!status && rank.dropped)
         tutti_log(TUTTI_LOG_WARN,
             "tutti_trace_end: %" PRId64 " spans of all ranks did not fit and were dropped: the "

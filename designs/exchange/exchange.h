@@ -14,7 +14,7 @@
 #include "dag/run/run.h"
 #include "designs/check/check.h"
 #include "designs/thread/clocks.h"
-#include "designs/thread/notes.h"
+#include "designs/thread/active_messages.h"
 #include "designs/design.h"
 #include "designs/exchange/order.h"
 #include "designs/verify/verify.h"
@@ -167,7 +167,7 @@ tutti_run_hooks tutti_exchange_insert_hooks(tutti_exchange *exchange);
 /* Reports to the other ranks what the main thread is doing when they may have to wait for it
  * ("writes a checkpoint"). NULL: nothing in particular. Borrowed until the next call. announced:
  * the others expect it, and warn later. */
-void tutti_exchange_note(tutti_exchange *exchange, const char *doing, int announced);
+void tutti_exchange_set_activity(tutti_exchange *exchange, const char *doing, int announced);
 /* To be called now and then by a main thread that waits for anything but collectives, so that the
  * others hear from this rank in every design. */
 void tutti_exchange_attend(tutti_exchange *exchange);
@@ -190,10 +190,11 @@ tutti_status tutti_exchange_halt(
  * exchange no control messages: options.trace is NULL, and verify and watch are off. */
 tutti_status tutti_exchange_clock(tutti_exchange *exchange, tutti_clock_sample *sample);
 /* Writes a note to a rank, and listens to what others write, on the thread that drives collectives
- * (designs/thread/notes.h). UNSUPPORTED (logged) if the ranks exchange no control messages; COMM,
+ * (designs/thread/active_messages.h). UNSUPPORTED (logged) if the ranks exchange no control messages; COMM,
  * NOMEM. */
-tutti_status tutti_exchange_write(tutti_exchange *exchange, const tutti_note *note);
-tutti_status tutti_exchange_listen(tutti_exchange *exchange, tutti_note_heard *heard, void *ctx);
+tutti_status tutti_exchange_write(tutti_exchange *exchange, const tutti_active_message *note);
+tutti_status tutti_exchange_listen(
+    tutti_exchange *exchange, tutti_active_message_handler *heard, void *ctx);
 /* Whether another rank has closed its exchange; who listens has all its notes. [A] */
 int tutti_exchange_has_left(const tutti_exchange *exchange, int rank);
 /* Instead of options.trace: records collectives that end from here on into this trace (borrowed);

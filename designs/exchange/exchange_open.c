@@ -548,10 +548,10 @@ tutti_run_hooks tutti_exchange_insert_hooks(tutti_exchange *exchange)
 
 /* ---- the main thread ---- */
 
-void tutti_exchange_note(tutti_exchange *exchange, const char *doing, int announced)
+void tutti_exchange_set_activity(tutti_exchange *exchange, const char *doing, int announced)
 {
     tutti_watch *watch = tutti_comm_thread_watch(exchange->thread);
-    if (watch) tutti_inquiry_note(tutti_watch_inquiry(watch), doing, announced);
+    if (watch) tutti_inquiry_set_activity(tutti_watch_inquiry(watch), doing, announced);
 }
 
 void tutti_exchange_attend(tutti_exchange *exchange)
@@ -611,12 +611,13 @@ tutti_status tutti_exchange_halt(
     return tutti_comm_thread_halt(exchange->thread, step, ahead, wish, stop);
 }
 
-tutti_status tutti_exchange_write(tutti_exchange *exchange, const tutti_note *note)
+tutti_status tutti_exchange_write(tutti_exchange *exchange, const tutti_active_message *note)
 {
     return tutti_comm_thread_write(exchange->thread, note);
 }
 
-tutti_status tutti_exchange_listen(tutti_exchange *exchange, tutti_note_heard *heard, void *ctx)
+tutti_status tutti_exchange_listen(
+    tutti_exchange *exchange, tutti_active_message_handler *heard, void *ctx)
 {
     return tutti_comm_thread_listen(exchange->thread, heard, ctx);
 }

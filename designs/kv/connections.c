@@ -13,9 +13,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* The lanes of a connection: notes go before data. */
+/* The lanes of a connection: active messages go before data. */
 enum { NOTES, DATA, LANES };
-/* Receives of notes that are posted at a time. */
+/* Receives of active messages that are posted at a time. */
 enum { HEARING = 32 };
 
 /* A message of StarPU's data. */
@@ -34,10 +34,10 @@ typedef struct move {
     double mark; /* the meter's, while it is on a line */
 } move;
 
-/* A note on its way out. */
+/* A active message on its way out. */
 typedef struct letter {
     struct letter *next;
-    int64_t value[TUTTI_NOTE_VALUES];
+    int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES];
     tutti_message *message;
 } letter;
 
@@ -47,7 +47,7 @@ typedef struct line {
     tutti_transport *transport;
     move *moves;
     letter *letters;
-    int64_t heard[HEARING][TUTTI_NOTE_VALUES];
+    int64_t heard[HEARING][TUTTI_ACTIVE_MESSAGE_VALUES];
     tutti_message *hearing[HEARING];
     int oldest;   /* of hearing */
     double cut_s; /* 0: it is not to be broken; else by when */
@@ -189,7 +189,7 @@ static void test_moves(line *l)
     }
 }
 
-/* ---- notes ---- */
+/* ---- active messages ---- */
 
 static void write_letter(tutti_connections *connections, int peer, letter *w)
 {
@@ -205,7 +205,7 @@ static void write_letter(tutti_connections *connections, int peer, letter *w)
     w->next = NULL;
 }
 
-static void write_note(void *ctx, int peer, const int64_t value[TUTTI_NOTE_VALUES])
+static void write_message(void *ctx, int peer, const int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES])
 {
     tutti_connections *connections = ctx;
     letter *w = calloc(1, sizeof *w);
@@ -242,16 +242,16 @@ static void test_hearing(tutti_connections *connections, line *l)
     tutti_transport *t = l->transport;
     for (int done = 1; done;) {
         int i = l->oldest;
-        tutti_note note = {.rank = l->peer};
+        tutti_active_message message = {.rank = l->peer};
         if (!l->hearing[i]) return;
         tutti_status status = t->ops->test(t, l->hearing[i], &done);
         if (!done) return;
-        memcpy(note.value, l->heard[i], sizeof note.value);
+        memcpy(message.value, l->heard[i], sizeof message.value);
         l->hearing[i] = NULL;
         l->oldest = (i + 1) % HEARING;
         if (status) continue;
         hear_on(l, i);
-        if (!l->cut_s) connections->user.heard(connections->user.ctx, &note);
+        if (!l->cut_s) connections->user.heard(connections->user.ctx, &message);
     }
 }
 
@@ -438,7 +438,7 @@ tutti_status tutti_connections_open(
     tutti_connections *l = calloc(1, sizeof *l);
     if (!l) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for connections");
     l->user = *user;
-    l->order.user = (tutti_message_order_user){l, state_of, begin_move, write_note};
+    l->order.user = (tutti_message_order_user){l, state_of, begin_move, write_message};
     l->end = &l->first;
     l->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&l->lock, NULL);
@@ -466,10 +466,10 @@ tutti_status tutti_connections_accept(tutti_connections *connections, tutti_tcp_
 }
 
 tutti_status tutti_connections_write(
-    tutti_connections *connections, int peer, const int64_t value[TUTTI_NOTE_VALUES])
+    tutti_connections *connections, int peer, const int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES])
 {
     letter *w = calloc(1, sizeof *w);
-    if (!w) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a note");
+    if (!w) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a active message");
     memcpy(w->value, value, sizeof w->value);
     tutti_status status =
         give_copy(connections, &(order){.kind = WRITE, .peer = peer, .letter = w});

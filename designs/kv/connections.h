@@ -3,7 +3,8 @@
  *
  *   open -> { add, let_in, write, move, cut }* -> close
  *
- * Notes to a peer arrive in the order in which they were written. Moves are messages of StarPU's data, of which the
+ * Active messages to a peer arrive in the order in which they were written. Moves are messages of StarPU's data, of
+ * which the
  * k-th submitted at one end meets the k-th at the other on a (peer, tag); their data are held until they end. When a
  * connection breaks, its moves end at once, each with COMM in its result; then `lost` is called, once, unless it was
  * cut. A move whose peer has no connection ends likewise. So nothing that is inserted is ever left. A receive with a
@@ -24,7 +25,7 @@ typedef struct tutti_connections tutti_connections;
 
 typedef struct tutti_connections_user {
     void *ctx;
-    tutti_note_heard *heard; /* note->rank: the peer */
+    tutti_active_message_handler *heard; /* active message->rank: the peer */
     void (*lost)(void *ctx, int peer, const char *why);
     /* One who has shown the token: decides, and writes the answer's words. WELCOME: *peer is who it is. NULL: there
      * is no door. */
@@ -43,7 +44,7 @@ tutti_status tutti_connections_add(tutti_connections *connections, int peer, int
 /* From now on others may come in. Takes over the door. Once. */
 tutti_status tutti_connections_accept(tutti_connections *connections, tutti_tcp_door *door);
 tutti_status tutti_connections_write(
-    tutti_connections *connections, int peer, const int64_t value[TUTTI_NOTE_VALUES]);
+    tutti_connections *connections, int peer, const int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES]);
 
 typedef struct tutti_connections_data {
     int peer, tag;

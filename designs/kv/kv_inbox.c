@@ -31,27 +31,27 @@ tutti_status tutti_kv_failure(tutti_kv *kv)
     return status;
 }
 
-static void hear_why(tutti_kv *kv, const tutti_note *note)
+static void hear_why(tutti_kv *kv, const tutti_active_message *message)
 {
-    int64_t piece = note->value[1];
+    int64_t piece = message->value[1];
     if (piece < 0 || piece >= TUTTI_KV_PIECES) return;
-    memcpy(kv->inbox.said + piece * TUTTI_KV_PIECE, &note->value[2], TUTTI_KV_PIECE);
+    memcpy(kv->inbox.said + piece * TUTTI_KV_PIECE, &message->value[2], TUTTI_KV_PIECE);
 }
 
-static void hear_end(tutti_kv *kv, const tutti_note *note)
+static void hear_end(tutti_kv *kv, const tutti_active_message *message)
 {
     char why[TUTTI_KV_SENTENCE + 64];
-    tutti_status status = (tutti_status)note->value[1];
-    int server = note->rank - kv->workers;
-    int64_t client = note->value[2];
+    tutti_status status = (tutti_status)message->value[1];
+    int server = message->rank - kv->workers;
+    int64_t client = message->value[2];
     if (client >= 0)
         snprintf(why, sizeof why,
             "client %" PRId64 " (worker %" PRId64 "%s) has died: server %d ends the run", client,
             client * kv->client_size, kv->client_size > 1 ? " and others" : "", server);
-    else if (note->value[3] >= 0)
+    else if (message->value[3] >= 0)
         snprintf(why, sizeof why,
             "server %" PRId64 " of %d is lost to another worker: without it server %d ends the run",
-            note->value[3], kv->servers, server);
+            message->value[3], kv->servers, server);
     else if (kv->inbox.said[0])
         snprintf(why, sizeof why, "server %d refuses this client: %s", server, kv->inbox.said);
     else
@@ -65,26 +65,26 @@ static void hear_end(tutti_kv *kv, const tutti_note *note)
 }
 
 /* A pull of this worker has waited for long. */
-static void hear_stall(const tutti_kv *kv, const tutti_note *note)
+static void hear_stall(const tutti_kv *kv, const tutti_active_message *message)
 {
-    const int64_t *v = note->value;
+    const int64_t *v = message->value;
     tutti_log(TUTTI_LOG_WARN,
         "worker %d waits in a pull of key %" PRId64 ", which it has pushed %" PRId64
         " times: server %d waits for client %" PRId64 " (worker %" PRId64
         "%s), which has pushed it %" PRId64 " times",
-        kv->rank, v[1], v[2], note->rank - kv->workers, v[3], v[3] * kv->client_size,
+        kv->rank, v[1], v[2], message->rank - kv->workers, v[3], v[3] * kv->client_size,
         kv->client_size > 1 ? " and others" : "", v[4]);
 }
 
-void tutti_kv_receive(void *ctx, const tutti_note *note)
+void tutti_kv_receive(void *ctx, const tutti_active_message *message)
 {
     tutti_kv *kv = ctx;
-    if (note->value[0] == TUTTI_KV_WHY) hear_why(kv, note);
-    if (note->value[0] == TUTTI_KV_END) hear_end(kv, note);
-    if (note->value[0] == TUTTI_KV_STALL) hear_stall(kv, note);
-    if (note->value[0] != TUTTI_KV_BARRIER) return;
+    if (message->value[0] == TUTTI_KV_WHY) hear_why(kv, message);
+    if (message->value[0] == TUTTI_KV_END) hear_end(kv, message);
+    if (message->value[0] == TUTTI_KV_STALL) hear_stall(kv, message);
+    if (message->value[0] != TUTTI_KV_BARRIER) return;
     pthread_mutex_lock(&kv->inbox.lock);
-    kv->inbox.barriers[note->rank != kv->workers]++;
+    kv->inbox.barriers[message->rank != kv->workers]++;
     pthread_mutex_unlock(&kv->inbox.lock);
 }
 

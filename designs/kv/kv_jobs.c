@@ -32,11 +32,11 @@ static tutti_hello hello_of(const tutti_kv *kv)
 
 /* ---- a worker ---- */
 
-static void hear_server(void *ctx, const tutti_note *note)
+static void hear_server(void *ctx, const tutti_active_message *message)
 {
     tutti_kv *kv = ctx;
-    tutti_note from = *note;
-    from.rank = tutti_kv_server_rank(kv, note->rank);
+    tutti_active_message from = *message;
+    from.rank = tutti_kv_server_rank(kv, message->rank);
     tutti_kv_receive_server_number(kv, &from);
 }
 
@@ -88,14 +88,14 @@ typedef struct number {
     int64_t status, client, life;
 } number;
 
-static void hear_number(void *ctx, const tutti_note *note)
+static void hear_number(void *ctx, const tutti_active_message *message)
 {
     number *n = ctx;
-    if (note->value[0] != TUTTI_KV_NUMBER) return;
+    if (message->value[0] != TUTTI_KV_NUMBER) return;
     pthread_mutex_lock(&n->lock);
-    n->status = note->value[1];
-    n->client = note->value[2];
-    n->life = note->value[3];
+    n->status = message->value[1];
+    n->client = message->value[2];
+    n->life = message->value[3];
     n->known = 1;
     pthread_mutex_unlock(&n->lock);
 }
@@ -128,7 +128,8 @@ static tutti_status tell_others(tutti_kv *kv, const tutti_hello *hello, tutti_st
     tutti_status wrote = TUTTI_OK;
     for (int w = 1; w < kv->session->size && !wrote; w++)
         wrote = tutti_kv_transport_mpi.write(kv, w,
-            (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_NUMBER, status, hello->client, hello->life});
+            (int64_t[TUTTI_ACTIVE_MESSAGE_VALUES]){
+                TUTTI_KV_NUMBER, status, hello->client, hello->life});
     return status ? status : wrote;
 }
 
@@ -154,9 +155,9 @@ static tutti_status reach_all(tutti_kv *kv)
 
 static void tell_main(tutti_kv *kv, int64_t what, int worker, int workers)
 {
-    tutti_note note = {.rank = worker, .value = {what, workers}};
+    tutti_active_message message = {.rank = worker, .value = {what, workers}};
     pthread_mutex_lock(&kv->jobs.lock);
-    if (kv->jobs.heard) kv->jobs.heard(kv->jobs.ctx, &note);
+    if (kv->jobs.heard) kv->jobs.heard(kv->jobs.ctx, &message);
     pthread_mutex_unlock(&kv->jobs.lock);
 }
 
@@ -192,10 +193,10 @@ static tutti_tcp_verdict let_in(
     return TUTTI_TCP_WELCOME;
 }
 
-static void hear_worker(void *ctx, const tutti_note *note)
+static void hear_worker(void *ctx, const tutti_active_message *message)
 {
     tutti_kv *kv = ctx;
-    tutti_note heard = *note;
+    tutti_active_message heard = *message;
     if (heard.value[0] >= TUTTI_KV_NUMBER) heard.value[0] = -1; /* not for others to write */
     pthread_mutex_lock(&kv->jobs.lock);
     if (kv->jobs.heard) kv->jobs.heard(kv->jobs.ctx, &heard);
@@ -269,7 +270,8 @@ tutti_status tutti_kv_jobs_open(tutti_kv *kv)
 
 /* ---- the road ---- */
 
-static tutti_status jobs_write(tutti_kv *kv, int rank, const int64_t value[TUTTI_NOTE_VALUES])
+static tutti_status jobs_write(
+    tutti_kv *kv, int rank, const int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES])
 {
     return tutti_connections_write(kv->jobs.connections, peer_of(kv, rank), value);
 }
@@ -300,7 +302,7 @@ static tutti_status jobs_recv(tutti_kv *kv, const tutti_kv_message *m)
     return tutti_connections_recv(kv->jobs.connections, &data);
 }
 
-static tutti_status jobs_listen(tutti_kv *kv, tutti_note_heard *heard, void *ctx)
+static tutti_status jobs_listen(tutti_kv *kv, tutti_active_message_handler *heard, void *ctx)
 {
     if (!tutti_kv_is_server(kv)) return TUTTI_OK; /* a worker always hears */
     pthread_mutex_lock(&kv->jobs.lock);

@@ -5,11 +5,11 @@
 
 #include <stdio.h>
 
-void tutti_kv_receive_server_number(void *ctx, const tutti_note *note)
+void tutti_kv_receive_server_number(void *ctx, const tutti_active_message *message)
 {
     tutti_kv *kv = ctx;
-    tutti_kv_receive(kv, note);
-    if (note->value[0] == TUTTI_KV_END && note->value[1])
+    tutti_kv_receive(kv, message);
+    if (message->value[0] == TUTTI_KV_END && message->value[1])
         tutti_connections_cut_all(kv->jobs.connections);
 }
 
@@ -30,10 +30,10 @@ static int lost_with(const tutti_kv *kv, int server)
     return -1;
 }
 
-static void write_server(tutti_kv *kv, int server, tutti_kv_note what, int lost)
+static void write_server(tutti_kv *kv, int server, tutti_kv_write what, int lost)
 {
     kv->transport->write(
-        kv, tutti_kv_server_rank(kv, server), (int64_t[TUTTI_NOTE_VALUES]){what, lost});
+        kv, tutti_kv_server_rank(kv, server), (int64_t[TUTTI_ACTIVE_MESSAGE_VALUES]){what, lost});
 }
 
 /* The messages have turned to the next server already. */

@@ -287,7 +287,7 @@ static tutti_status say_bye(tutti_kv *kv)
     tutti_status status = kv->transport->listen(kv, tutti_kv_receive, kv);
     for (int s = 0; s < kv->servers && !status; s++)
         status = kv->transport->write(
-            kv, tutti_kv_server_rank(kv, s), (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_BYE});
+            kv, tutti_kv_server_rank(kv, s), (int64_t[TUTTI_ACTIVE_MESSAGE_VALUES]){TUTTI_KV_BYE});
     if (!status) status = tutti_kv_await_ends(kv, kv->servers);
     kv->transport->listen(kv, NULL, NULL);
     return status;

@@ -95,8 +95,8 @@ tutti_status tutti_kv_give(tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_p
     memcpy(&rate, &kv->rate, sizeof rate);
     for (int copy = 0; copy < tutti_kv_copies(kv) && !status; copy++) {
         const tutti_kv_message message = tutti_kv_message_of(kv, k, part, copy, part->pushed);
-        status = kv->transport->write(
-            kv, message.rank, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PUSH, message.slot, rate});
+        status = kv->transport->write(kv, message.rank,
+            (int64_t[TUTTI_ACTIVE_MESSAGE_VALUES]){TUTTI_KV_PUSH, message.slot, rate});
         if (!status) status = tutti_kv_send_data(kv, &message);
     }
     return status;
@@ -107,14 +107,15 @@ tutti_status tutti_kv_ask(
 {
     tutti_kv_message message = tutti_kv_message_of(kv, k, part, 0, to);
     tutti_status status = kv->transport->write(kv, message.rank,
-        (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_PULL, message.slot, part->pushes, message.priority});
+        (int64_t[TUTTI_ACTIVE_MESSAGE_VALUES]){
+            TUTTI_KV_PULL, message.slot, part->pushes, message.priority});
     if (!status && tutti_kv_copies(kv) > 1) {
         const tutti_kv_message second = tutti_kv_message_of(kv, k, part, 1, to);
         message.has_second = 1;
         message.second = second.rank;
         message.second_slot = second.slot;
         status = kv->transport->write(kv, second.rank,
-            (int64_t[TUTTI_NOTE_VALUES]){
+            (int64_t[TUTTI_ACTIVE_MESSAGE_VALUES]){
                 TUTTI_KV_STAND_BY, second.slot, part->pushes, second.priority});
     }
     return status ? status : tutti_kv_recv_data(kv, &message);

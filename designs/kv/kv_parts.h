@@ -15,8 +15,8 @@
 
 #include <stdatomic.h>
 
-/* What one writes to another (tutti_note.value[0]). */
-typedef enum tutti_kv_note {
+/* What one writes to another (tutti_active_message.value[0]). */
+typedef enum tutti_kv_write {
     TUTTI_KV_OPTIMIZER, /* worker: [1..7] the optimizer */
     TUTTI_KV_INIT, /* worker: [1] slot [2] elements [3] type [4] key; its value follows on the slot's edge */
     TUTTI_KV_PUSH, /* root: [1] slot [2] rate; the data follow on the edge */
@@ -38,7 +38,7 @@ typedef enum tutti_kv_note {
     TUTTI_KV_NUMBER, /* the first worker of a client, to the others: [1] a status [2] their client's number [3] life */
     TUTTI_KV_JOINED, /* a server, to itself: the worker's client is here, with nothing on its way */
     TUTTI_KV_LOST,   /* the same: the worker has broken off */
-} tutti_kv_note;
+} tutti_kv_write;
 
 /* A part of a key, or all of it, on a server, where `slot` is its number, and that of its edges. */
 typedef struct tutti_kv_part {
@@ -79,14 +79,14 @@ typedef struct tutti_kv_message {
 /* How workers and servers reach each other. Ranks are those of the session in one mpirun: workers, then servers; and
  * the same numbers between jobs. */
 typedef struct tutti_kv_transport {
-    tutti_status (*write)(tutti_kv *kv, int rank, const int64_t value[TUTTI_NOTE_VALUES]);
+    tutti_status (*write)(tutti_kv *kv, int rank, const int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES]);
     tutti_status (*send)(tutti_kv *kv, const tutti_kv_message *message);
     tutti_status (*recv)(tutti_kv *kv, const tutti_kv_message *message);
     /* A server begins to hear, and ends (NULL). */
-    tutti_status (*listen)(tutti_kv *kv, tutti_note_heard *heard, void *ctx);
+    tutti_status (*listen)(tutti_kv *kv, tutti_active_message_handler *heard, void *ctx);
     /* Everything inserted has ended, as tutti_wait. */
     tutti_status (*wait)(tutti_kv *kv, double timeout_s);
-    /* Another has closed its store: all its notes were handed over. Between jobs the connection says so
+    /* Another has closed its store: all its active messages were handed over. Between jobs the connection says so
      * (connections.h). */
     int (*has_left)(tutti_kv *kv, int rank);
     void (*close)(tutti_kv *kv);
@@ -95,7 +95,7 @@ extern const tutti_kv_transport tutti_kv_transport_mpi, tutti_kv_transport_jobs;
 
 /* What a worker has heard from servers. */
 enum {
-    TUTTI_KV_PIECE = (TUTTI_NOTE_VALUES - 2) * sizeof(int64_t),
+    TUTTI_KV_PIECE = (TUTTI_ACTIVE_MESSAGE_VALUES - 2) * sizeof(int64_t),
     TUTTI_KV_PIECES = 5,
     TUTTI_KV_SENTENCE = TUTTI_KV_PIECE * TUTTI_KV_PIECES
 };
@@ -115,7 +115,7 @@ typedef struct tutti_kv_jobs {
     tutti_connections *connections;
     tutti_client_list client_list; /* of a server; `lock` protects them and what follows */
     pthread_mutex_t lock;
-    tutti_note_heard *heard;
+    tutti_active_message_handler *heard;
     void *ctx;
     char *
         lost; /* per server, of a worker, and its connections' thread's: it is lost, and another goes on */
@@ -166,9 +166,9 @@ int tutti_kv_is_root(const tutti_kv *kv, const tutti_kv_part *part);
 tutti_status tutti_kv_await_ends(tutti_kv *kv, int ends);
 tutti_status tutti_kv_await_barriers(tutti_kv *kv, int barriers);
 /* What a server writes to a worker. [A] */
-void tutti_kv_receive(void *kv, const tutti_note *note);
+void tutti_kv_receive(void *kv, const tutti_active_message *message);
 /* The same between jobs, on the connections' thread; and the connection to a server has broken. */
-void tutti_kv_receive_server_number(void *kv, const tutti_note *note);
+void tutti_kv_receive_server_number(void *kv, const tutti_active_message *message);
 void tutti_kv_lose_server(void *kv, int server, const char *why);
 /* A worker's run has failed; returns status. [A] */
 tutti_status tutti_kv_fail(tutti_kv *kv, tutti_status status, const char *why);

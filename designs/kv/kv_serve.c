@@ -8,24 +8,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- notes ---- */
+/* ---- active messages ---- */
 
-static tutti_status choose(tutti_server *s, const tutti_note *note)
+static tutti_status choose(tutti_server *s, const tutti_active_message *message)
 {
     tutti_optimizer o;
     tutti_kv *kv = s->kv;
-    int known = tutti_optimizer_unpack(note->value + 1, &o);
+    int known = tutti_optimizer_unpack(message->value + 1, &o);
     if (!known || (kv->rule.type == TUTTI_KV_ELASTIC && o.kind != TUTTI_OPTIMIZER_ADD))
-        return tutti_server_refuse(s, note->rank, TUTTI_ERR_MISMATCH,
-            "worker %d sets an optimizer that %s", note->rank,
+        return tutti_server_refuse(s, message->rank, TUTTI_ERR_MISMATCH,
+            "worker %d sets an optimizer that %s", message->rank,
             known ? "the type elastic does not have" : "this server does not know");
     if ((kv->chosen || s->keys) && !tutti_optimizer_is_same(&kv->optimizer, &o))
-        return tutti_server_refuse(s, note->rank, TUTTI_ERR_MISMATCH,
+        return tutti_server_refuse(s, message->rank, TUTTI_ERR_MISMATCH,
             "tutti_kv_set_optimizer: worker %d sets %s, but another has set %s, or with other "
             "settings",
-            note->rank, tutti_optimizer_name(&o), tutti_optimizer_name(&kv->optimizer));
+            message->rank, tutti_optimizer_name(&o), tutti_optimizer_name(&kv->optimizer));
     kv->optimizer = o;
-    kv->chosen = s->client[tutti_server_client_of(s, note->rank)].chose = 1;
+    kv->chosen = s->client[tutti_server_client_of(s, message->rank)].chose = 1;
     return TUTTI_OK;
 }
 
@@ -36,64 +36,64 @@ static tutti_status keep_of_unknown_key(tutti_server *s, const tutti_kv_event *e
     return tutti_fail(TUTTI_ERR_MISMATCH,
         "tutti_kv_serve: worker %d uses key number %" PRId64
         ", which worker 0 has left without making: every worker must make the same keys",
-        e->note.rank, e->note.value[1]);
+        e->message.rank, e->message.value[1]);
 }
 
 /* Another worker of the client may yet make the key, with a connection of its own. */
-static int has_made(const tutti_server *s, const tutti_note *note)
+static int has_made(const tutti_server *s, const tutti_active_message *message)
 {
-    int client = tutti_server_client_of(s, note->rank);
-    return !tutti_server_tolerates(s) || s->key[note->value[1]].of[client].made;
+    int client = tutti_server_client_of(s, message->rank);
+    return !tutti_server_tolerates(s) || s->key[message->value[1]].of[client].made;
 }
 
 static tutti_status read_of_key(tutti_server *s, const tutti_kv_event *e)
 {
-    if (!tutti_server_has_room(s, e->note.value[1]))
-        return tutti_server_refuse(s, e->note.rank, TUTTI_ERR_MISMATCH,
-            "worker %d uses key number %" PRId64 ", which there cannot be", e->note.rank,
-            e->note.value[1]);
-    if (!tutti_server_knows(s, e->note.value[1])) return keep_of_unknown_key(s, e);
-    if (!has_made(s, &e->note)) return tutti_server_keep_early(s, e);
-    return e->note.value[0] == TUTTI_KV_PUSH      ? tutti_server_announce(s, &e->note)
-           : e->note.value[0] == TUTTI_KV_RELEASE ? tutti_server_release(s, &e->note)
-                                                  : tutti_server_ask(s, &e->note);
+    if (!tutti_server_has_room(s, e->message.value[1]))
+        return tutti_server_refuse(s, e->message.rank, TUTTI_ERR_MISMATCH,
+            "worker %d uses key number %" PRId64 ", which there cannot be", e->message.rank,
+            e->message.value[1]);
+    if (!tutti_server_knows(s, e->message.value[1])) return keep_of_unknown_key(s, e);
+    if (!has_made(s, &e->message)) return tutti_server_keep_early(s, e);
+    return e->message.value[0] == TUTTI_KV_PUSH      ? tutti_server_announce(s, &e->message)
+           : e->message.value[0] == TUTTI_KV_RELEASE ? tutti_server_release(s, &e->message)
+                                                     : tutti_server_ask(s, &e->message);
 }
 
 /* Behind all that its client has pushed, some of which may have come too early. */
 static tutti_status read_bye(tutti_server *s, const tutti_kv_event *e)
 {
-    return tutti_server_has_early(s, tutti_server_client_of(s, e->note.rank))
+    return tutti_server_has_early(s, tutti_server_client_of(s, e->message.rank))
                ? tutti_server_keep_early(s, e)
-               : tutti_server_on_bye(s, &e->note);
+               : tutti_server_on_bye(s, &e->message);
 }
 
 /* What a client that has died had written is not read. */
-static int is_heard(const tutti_server *s, const tutti_note *note)
+static int is_heard(const tutti_server *s, const tutti_active_message *message)
 {
-    const tutti_server_client *c = &s->client[tutti_server_client_of(s, note->rank)];
-    return note->value[0] == TUTTI_KV_JOINED || (!c->gone && !c->dying);
+    const tutti_server_client *c = &s->client[tutti_server_client_of(s, message->rank)];
+    return message->value[0] == TUTTI_KV_JOINED || (!c->gone && !c->dying);
 }
 
-/* Notes about second servers, where there are none. */
-static int is_out_of_place(const tutti_server *s, const tutti_note *note)
+/* Active messages about second servers, where there are none. */
+static int is_out_of_place(const tutti_server *s, const tutti_active_message *message)
 {
-    int64_t what = note->value[0];
+    int64_t what = message->value[0];
     return tutti_kv_copies(s->kv) == 1 &&
            (what == TUTTI_KV_STAND_BY || what == TUTTI_KV_RELEASE || what == TUTTI_KV_TAKE_OVER);
 }
 
-static tutti_status read_note(tutti_server *s, const tutti_kv_event *e)
+static tutti_status read_message(tutti_server *s, const tutti_kv_event *e)
 {
-    const tutti_note *note = &e->note;
-    if (!is_heard(s, note)) return TUTTI_OK;
-    if (is_out_of_place(s, note))
-        return tutti_server_refuse(s, note->rank, TUTTI_ERR_INTERNAL,
-            "worker %d %s, but keys have no second server", note->rank,
-            note->value[0] == TUTTI_KV_RELEASE ? "releases a pull that it has not made"
-                                               : "turns to a second server");
-    switch ((tutti_kv_note)note->value[0]) {
+    const tutti_active_message *message = &e->message;
+    if (!is_heard(s, message)) return TUTTI_OK;
+    if (is_out_of_place(s, message))
+        return tutti_server_refuse(s, message->rank, TUTTI_ERR_INTERNAL,
+            "worker %d %s, but keys have no second server", message->rank,
+            message->value[0] == TUTTI_KV_RELEASE ? "releases a pull that it has not made"
+                                                  : "turns to a second server");
+    switch ((tutti_kv_write)message->value[0]) {
     case TUTTI_KV_OPTIMIZER:
-        return choose(s, note);
+        return choose(s, message);
     case TUTTI_KV_INIT:
         return tutti_server_init(s, e);
     case TUTTI_KV_PUSH:
@@ -104,29 +104,29 @@ static tutti_status read_note(tutti_server *s, const tutti_kv_event *e)
     case TUTTI_KV_BYE:
         return read_bye(s, e);
     case TUTTI_KV_BARRIER:
-        return tutti_server_enter_barrier(s, note);
+        return tutti_server_enter_barrier(s, message);
     case TUTTI_KV_FAILED:
-        return tutti_server_on_failed(s, note);
+        return tutti_server_on_failed(s, message);
     case TUTTI_KV_TAKE_OVER:
-        return tutti_server_take_over(s, note);
+        return tutti_server_take_over(s, message);
     case TUTTI_KV_JOINED:
-        return tutti_server_join(s, note);
+        return tutti_server_join(s, message);
     case TUTTI_KV_LOST:
-        return tutti_server_lose(s, note);
+        return tutti_server_lose(s, message);
     case TUTTI_KV_END:
     case TUTTI_KV_STALL:
     case TUTTI_KV_WHY:
     case TUTTI_KV_NUMBER:
         break;
     }
-    return tutti_server_refuse(s, note->rank, TUTTI_ERR_INTERNAL,
-        "worker %d writes what no worker of this version writes (%" PRId64 ")", note->rank,
-        note->value[0]);
+    return tutti_server_refuse(s, message->rank, TUTTI_ERR_INTERNAL,
+        "worker %d writes what no worker of this version writes (%" PRId64 ")", message->rank,
+        message->value[0]);
 }
 
 static tutti_status react(tutti_server *s, const tutti_kv_event *e)
 {
-    if (!e->landed) return read_note(s, e);
+    if (!e->landed) return read_message(s, e);
     tutti_kv_flight f = *e->landed;
     free(e->landed);
     s->client[f.client].flying--;
@@ -144,9 +144,9 @@ tutti_status tutti_server_react(tutti_server *s, const tutti_kv_event *e)
 
 /* ---- serving ---- */
 
-static void hear(void *ctx, const tutti_note *note)
+static void hear(void *ctx, const tutti_active_message *message)
 {
-    tutti_server_happen(ctx, &(tutti_kv_event){.note = *note});
+    tutti_server_happen(ctx, &(tutti_kv_event){.message = *message});
 }
 
 /* A worker that has closed its store without a word, as after a failure of its own, says nothing more. */

@@ -39,7 +39,8 @@ static tutti_client_entry client_entry_of(tutti_server *s, int client)
     return client_entry;
 }
 
-static void write_client(tutti_server *s, int client, const int64_t value[TUTTI_NOTE_VALUES])
+static void write_client(
+    tutti_server *s, int client, const int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES])
 {
     int size = s->kv->client_size;
     for (int w = 0; w < size; w++) s->kv->transport->write(s->kv, client * size + w, value);
@@ -56,15 +57,15 @@ static void cut_client(tutti_server *s, int client, int gently)
 
 static void let_go(tutti_server *s)
 {
-    static const int64_t value[TUTTI_NOTE_VALUES] = {TUTTI_KV_BARRIER};
+    static const int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES] = {TUTTI_KV_BARRIER};
     for (int n; (n = tutti_push_ledger_round(&s->barriers, s->round));)
         for (int i = 0; i < n; i++)
             s->kv->transport->write(s->kv, s->round[i] * s->kv->client_size, value);
 }
 
-tutti_status tutti_server_enter_barrier(tutti_server *s, const tutti_note *note)
+tutti_status tutti_server_enter_barrier(tutti_server *s, const tutti_active_message *message)
 {
-    tutti_push_ledger_arrive(&s->barriers, tutti_server_client_of(s, note->rank));
+    tutti_push_ledger_arrive(&s->barriers, tutti_server_client_of(s, message->rank));
     let_go(s);
     return TUTTI_OK;
 }
@@ -119,15 +120,15 @@ tutti_status tutti_server_may_leave(tutti_server *s, int client)
     s->left_well++;
     tutti_status status = leave(s, client);
     if (!between_jobs(s) || is_sync(s)) return status;
-    write_client(s, client, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_END, status, -1, -1});
+    write_client(s, client, (int64_t[TUTTI_ACTIVE_MESSAGE_VALUES]){TUTTI_KV_END, status, -1, -1});
     cut_client(s, client, 1);
     set_client(s, client, TUTTI_CLIENT_GONE);
     return status;
 }
 
-tutti_status tutti_server_on_bye(tutti_server *s, const tutti_note *note)
+tutti_status tutti_server_on_bye(tutti_server *s, const tutti_active_message *message)
 {
-    int client = tutti_server_client_of(s, note->rank);
+    int client = tutti_server_client_of(s, message->rank);
     s->client[client].byes++;
     return tutti_server_may_leave(s, client);
 }
@@ -137,10 +138,10 @@ tutti_status tutti_server_on_bye(tutti_server *s, const tutti_note *note)
 /* A client's first worker has come in. One that was gone begins where the others are, with each key once it has
  * made it: nobody waits for pushes of keys that it has not made. If none was here, its number of workers counts from
  * here on; what has come from others is in front of this. */
-tutti_status tutti_server_join(tutti_server *s, const tutti_note *note)
+tutti_status tutti_server_join(tutti_server *s, const tutti_active_message *message)
 {
-    if (note->value[1] > 0) s->kv->client_size = (int)note->value[1];
-    int client = tutti_server_client_of(s, note->rank);
+    if (message->value[1] > 0) s->kv->client_size = (int)message->value[1];
+    int client = tutti_server_client_of(s, message->rank);
     tutti_server_client *c = &s->client[client];
     const tutti_client_entry client_entry = client_entry_of(s, client);
     s->lost = -1;
@@ -178,15 +179,15 @@ static tutti_status blame(tutti_server *s, int client, const char *why)
 }
 
 /* A worker has broken off: its client is lost, but after its bye. */
-tutti_status tutti_server_lose(tutti_server *s, const tutti_note *note)
+tutti_status tutti_server_lose(tutti_server *s, const tutti_active_message *message)
 {
     char why[512];
-    int client = tutti_server_client_of(s, note->rank);
+    int client = tutti_server_client_of(s, message->rank);
     tutti_server_client *c = &s->client[client];
     if (c->gone || c->dying || c->byes >= s->kv->client_size) return TUTTI_OK;
     const tutti_client_entry client_entry = client_entry_of(s, client);
     snprintf(why, sizeof why, "client %d has died: its worker %d on %s (process %d) %s", client,
-        note->rank, client_entry.host, client_entry.process, client_entry.why);
+        message->rank, client_entry.host, client_entry.process, client_entry.why);
     if (is_sync(s)) return blame(s, client, why);
     tutti_log(TUTTI_LOG_WARN, "%s; the others go on, and it may return", why);
     return part_from(s, client, 0);
@@ -199,11 +200,12 @@ tutti_status tutti_server_reject(tutti_server *s)
     s->refused = -1;
     tutti_log(TUTTI_LOG_WARN, "client %d is refused: %s; the others go on", client, s->why);
     for (int64_t piece = 0; piece < TUTTI_KV_PIECES; piece++) {
-        int64_t value[TUTTI_NOTE_VALUES] = {TUTTI_KV_WHY, piece};
+        int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES] = {TUTTI_KV_WHY, piece};
         memcpy(&value[2], s->why + piece * TUTTI_KV_PIECE, TUTTI_KV_PIECE);
         write_client(s, client, value);
     }
-    write_client(s, client, (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_END, s->refusal, -1, -1});
+    write_client(
+        s, client, (int64_t[TUTTI_ACTIVE_MESSAGE_VALUES]){TUTTI_KV_END, s->refusal, -1, -1});
     return part_from(s, client, 1);
 }
 
@@ -215,25 +217,25 @@ static tutti_status fail_lost(const tutti_server *s)
 
 /* Where clients may die alone this one does: if the server is lost to the others, too, so do they, and the last of them
  * ends the run. */
-tutti_status tutti_server_on_failed(tutti_server *s, const tutti_note *note)
+tutti_status tutti_server_on_failed(tutti_server *s, const tutti_active_message *message)
 {
-    int client = tutti_server_client_of(s, note->rank);
-    s->lost = (int)note->value[1];
-    s->lost_by = note->rank;
+    int client = tutti_server_client_of(s, message->rank);
+    s->lost = (int)message->value[1];
+    s->lost_by = message->rank;
     if (!tutti_server_tolerates(s)) return fail_lost(s);
     tutti_log(TUTTI_LOG_WARN, "client %d ends: its worker %d has lost server %d; the others go on",
-        client, note->rank, s->lost);
+        client, message->rank, s->lost);
     return part_from(s, client, 1);
 }
 
 /* Every worker writes it, which need not have lost the other at the same time. */
-tutti_status tutti_server_take_over(tutti_server *s, const tutti_note *note)
+tutti_status tutti_server_take_over(tutti_server *s, const tutti_active_message *message)
 {
     if (!s->stands_in)
         tutti_log(TUTTI_LOG_WARN,
             "server %" PRId64 " is lost: server %d, which has the same keys, goes on with them; "
             "no other server has them now",
-            note->value[1], s->kv->server);
+            message->value[1], s->kv->server);
     s->stands_in = 1;
     return TUTTI_OK;
 }
@@ -276,7 +278,7 @@ int tutti_server_has_client_list(tutti_server *s, tutti_status *status)
 
 void tutti_server_say_end(tutti_server *s, tutti_status status)
 {
-    const int64_t value[TUTTI_NOTE_VALUES] = {
+    const int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES] = {
         TUTTI_KV_END, status, status ? s->blamed : -1, status ? s->lost : -1};
     for (int c = 0; c < s->clients; c++)
         if (s->client[c].here && (is_sync(s) || !between_jobs(s) || !s->client[c].gone))

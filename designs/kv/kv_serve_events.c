@@ -144,14 +144,14 @@ void tutti_server_open_early(tutti_server *s)
 int tutti_server_has_early(const tutti_server *s, int client)
 {
     const tutti_kv_event *e = s->early;
-    while (e && tutti_server_client_of(s, e->note.rank) != client) e = e->next;
+    while (e && tutti_server_client_of(s, e->message.rank) != client) e = e->next;
     return e != NULL;
 }
 
 void tutti_server_drop_early(tutti_server *s, int client)
 {
     for (tutti_kv_event **at = &s->early, *e; (e = *at);) {
-        if (tutti_server_client_of(s, e->note.rank) != client) {
+        if (tutti_server_client_of(s, e->message.rank) != client) {
             at = &e->next;
             continue;
         }

@@ -36,14 +36,14 @@ static int giver(const tutti_server *s)
 }
 
 /* What is wrong with a key that a worker makes; NULL: nothing. */
-static const char *fault_of(const tutti_server *s, const tutti_note *note)
+static const char *fault_of(const tutti_server *s, const tutti_active_message *message)
 {
     const tutti_optimizer *o = &s->kv->optimizer;
     int elastic = s->kv->rule.type == TUTTI_KV_ELASTIC;
-    if (note->value[2] <= 0 || note->value[2] > UINT32_MAX) return "which no key has";
-    if (note->value[3] < 0 || note->value[3] >= TUTTI_DTYPE_COUNT)
+    if (message->value[2] <= 0 || message->value[2] > UINT32_MAX) return "which no key has";
+    if (message->value[3] < 0 || message->value[3] >= TUTTI_DTYPE_COUNT)
         return "which is not a type of elements";
-    tutti_dtype dtype = (tutti_dtype)note->value[3];
+    tutti_dtype dtype = (tutti_dtype)message->value[3];
     return tutti_optimizer_takes(o, dtype) && !(elastic && dtype != TUTTI_F32)
                ? NULL
                : "which the optimizer does not take";
@@ -54,13 +54,14 @@ static const char *type_name(int64_t type)
     return type >= 0 && type < TUTTI_DTYPE_COUNT ? tutti_dtype_name((tutti_dtype)type) : "none";
 }
 
-static tutti_status open_key(tutti_server *s, tutti_server_key *k, const tutti_note *note)
+static tutti_status open_key(
+    tutti_server *s, tutti_server_key *k, const tutti_active_message *message)
 {
     size_t clients = (size_t)s->clients;
     *k = (tutti_server_key){.state = TUTTI_KEY_COMING,
-        .count = note->value[2],
-        .dtype = (tutti_dtype)note->value[3],
-        .name = (int)note->value[4],
+        .count = message->value[2],
+        .dtype = (tutti_dtype)message->value[3],
+        .name = (int)message->value[4],
         .of = calloc(clients, sizeof *k->of)};
     if (!k->of) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for a key");
     for (int c = 0; c < s->clients; c++) {
@@ -77,66 +78,67 @@ static tutti_status open_key(tutti_server *s, tutti_server_key *k, const tutti_n
 }
 
 /* From here on a client takes part in a key; what has come of it about the key before, of another worker, is next. */
-static void begin_with(tutti_server *s, const tutti_note *note)
+static void begin_with(tutti_server *s, const tutti_active_message *message)
 {
-    tutti_server_key *k = &s->key[note->value[1]];
-    int client = tutti_server_client_of(s, note->rank);
+    tutti_server_key *k = &s->key[message->value[1]];
+    int client = tutti_server_client_of(s, message->rank);
     k->of[client].made = 1;
     tutti_push_ledger_join(&k->ledger, client);
     tutti_server_open_early(s);
 }
 
 /* A key that there is, of a client that has joined: it goes on with what there is. */
-static tutti_status receive_unneeded(tutti_server *s, const tutti_note *note)
+static tutti_status receive_unneeded(tutti_server *s, const tutti_active_message *message)
 {
-    const tutti_server_key *k = &s->key[note->value[1]];
+    const tutti_server_key *k = &s->key[message->value[1]];
     tutti_kv_flight f = {.kind = TUTTI_FLIGHT_UNNEEDED,
-        .slot = (int)note->value[1],
-        .client = tutti_server_client_of(s, note->rank)};
+        .slot = (int)message->value[1],
+        .client = tutti_server_client_of(s, message->rank)};
     if (!s->kv->jobs.settings.on || k->of[f.client].made)
-        return tutti_server_refuse(s, note->rank, TUTTI_ERR_MISMATCH,
-            "worker %d makes key number %" PRId64 " twice", note->rank, note->value[1]);
-    if (note->value[2] != k->count || note->value[3] != k->dtype || note->value[4] != k->name)
-        return tutti_server_refuse(s, note->rank, TUTTI_ERR_MISMATCH,
+        return tutti_server_refuse(s, message->rank, TUTTI_ERR_MISMATCH,
+            "worker %d makes key number %" PRId64 " twice", message->rank, message->value[1]);
+    if (message->value[2] != k->count || message->value[3] != k->dtype ||
+        message->value[4] != k->name)
+        return tutti_server_refuse(s, message->rank, TUTTI_ERR_MISMATCH,
             "worker %d makes key %" PRId64 " of %" PRId64
             " elements of type %s, where others have made key %d of %" PRId64
             " of type %s: make the same keys everywhere",
-            note->rank, note->value[4], note->value[2], type_name(note->value[3]), k->name,
-            k->count, tutti_dtype_name(k->dtype));
-    begin_with(s, note);
+            message->rank, message->value[4], message->value[2], type_name(message->value[3]),
+            k->name, k->count, tutti_dtype_name(k->dtype));
+    begin_with(s, message);
     tutti_status status = tutti_datum_open(k->count, k->dtype, &f.data);
-    return status ? status : tutti_server_submit(s, note->rank, &f, f.data);
+    return status ? status : tutti_server_submit(s, message->rank, &f, f.data);
 }
 
 tutti_status tutti_server_init(tutti_server *s, const tutti_kv_event *event)
 {
-    const tutti_note *note = &event->note;
-    int client = tutti_server_client_of(s, note->rank), slot = (int)note->value[1];
-    const char *fault = fault_of(s, note);
+    const tutti_active_message *message = &event->message;
+    int client = tutti_server_client_of(s, message->rank), slot = (int)message->value[1];
+    const char *fault = fault_of(s, message);
     if (fault)
-        return tutti_server_refuse(s, note->rank, TUTTI_ERR_MISMATCH,
-            "worker %d makes key %" PRId64 " of %" PRId64 " elements of type %s, %s", note->rank,
-            note->value[4], note->value[2], type_name(note->value[3]), fault);
-    if (!tutti_server_has_room(s, note->value[1]))
-        return tutti_server_refuse(s, note->rank, TUTTI_ERR_MISMATCH,
-            "worker %d makes key number %" PRId64 " of %d", note->rank, note->value[1],
+        return tutti_server_refuse(s, message->rank, TUTTI_ERR_MISMATCH,
+            "worker %d makes key %" PRId64 " of %" PRId64 " elements of type %s, %s", message->rank,
+            message->value[4], message->value[2], type_name(message->value[3]), fault);
+    if (!tutti_server_has_room(s, message->value[1]))
+        return tutti_server_refuse(s, message->rank, TUTTI_ERR_MISMATCH,
+            "worker %d makes key number %" PRId64 " of %d", message->rank, message->value[1],
             tutti_exchange_edges(s->kv->session->exchange));
     if (s->kv->jobs.settings.on && !s->client[client].chose &&
         !tutti_optimizer_is_same(&s->unset, &s->kv->optimizer))
-        return tutti_server_refuse(s, note->rank, TUTTI_ERR_MISMATCH,
+        return tutti_server_refuse(s, message->rank, TUTTI_ERR_MISMATCH,
             "worker %d makes a key without tutti_kv_set_optimizer, but another has set %s",
-            note->rank, tutti_optimizer_name(&s->kv->optimizer));
-    tutti_status status = make_room(s, note->value[1]);
+            message->rank, tutti_optimizer_name(&s->kv->optimizer));
+    tutti_status status = make_room(s, message->value[1]);
     if (status) return status;
-    if (tutti_server_knows(s, slot)) return receive_unneeded(s, note);
+    if (tutti_server_knows(s, slot)) return receive_unneeded(s, message);
     if (s->key[slot].state == TUTTI_KEY_COMING || client != giver(s))
         return tutti_server_keep_early(s, event);
     tutti_server_key *k = &s->key[slot];
-    status = open_key(s, k, note);
+    status = open_key(s, k, message);
     if (!status) k->of[client].made = 1;
     const tutti_kv_flight f = {
         .kind = TUTTI_FLIGHT_FIRST, .slot = slot, .client = client, .data = k->value};
-    return status ? status : tutti_server_submit(s, note->rank, &f, k->value);
+    return status ? status : tutti_server_submit(s, message->rank, &f, k->value);
 }
 
 tutti_status tutti_server_take_first(tutti_server *s, const tutti_kv_flight *f)

@@ -69,22 +69,22 @@ tutti_status tutti_server_keep_answers(tutti_server *s, int slot)
     return status;
 }
 
-tutti_status tutti_server_ask(tutti_server *s, const tutti_note *note)
+tutti_status tutti_server_ask(tutti_server *s, const tutti_active_message *message)
 {
-    int slot = (int)note->value[1], client = tutti_server_client_of(s, note->rank);
+    int slot = (int)message->value[1], client = tutti_server_client_of(s, message->rank);
     tutti_key_client *of = &s->key[slot].of[client];
-    int64_t pushes = note->value[2];
+    int64_t pushes = message->value[2];
     if (tutti_server_tolerates(s) && (pushes < 0 || pushes > of->announced))
-        return tutti_server_refuse(s, note->rank, TUTTI_ERR_MISMATCH,
-            "worker %d pulls key %d after %" PRId64 " pushes, but has made %" PRId64, note->rank,
+        return tutti_server_refuse(s, message->rank, TUTTI_ERR_MISMATCH,
+            "worker %d pulls key %d after %" PRId64 " pushes, but has made %" PRId64, message->rank,
             s->key[slot].name, pushes, of->announced);
     tutti_pull *p = malloc(sizeof *p);
     if (!p) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for a pull");
     double now_s = tutti_clock_s();
-    *p = (tutti_pull){.rank = note->rank,
-        .priority = (int)note->value[3],
-        .pushes = note->value[2],
-        .stands_by = note->value[0] == TUTTI_KV_STAND_BY,
+    *p = (tutti_pull){.rank = message->rank,
+        .priority = (int)message->value[3],
+        .pushes = message->value[2],
+        .stands_by = message->value[0] == TUTTI_KV_STAND_BY,
         .since_s = now_s,
         .told_s = now_s};
     *of->pull_end = p;
@@ -93,18 +93,18 @@ tutti_status tutti_server_ask(tutti_server *s, const tutti_note *note)
 }
 
 /* Those that stand by are the last ones, and are released in their order. */
-tutti_status tutti_server_release(tutti_server *s, const tutti_note *note)
+tutti_status tutti_server_release(tutti_server *s, const tutti_active_message *message)
 {
-    int slot = (int)note->value[1], client = tutti_server_client_of(s, note->rank);
+    int slot = (int)message->value[1], client = tutti_server_client_of(s, message->rank);
     tutti_key_client *of = &s->key[slot].of[client];
     tutti_pull **at = &of->pulls, *p;
     while (*at && !(*at)->stands_by) at = &(*at)->next;
     p = *at;
     if (!p)
-        return tutti_server_refuse(s, note->rank, TUTTI_ERR_INTERNAL,
-            "worker %d releases a pull of key %d that it has not made", note->rank,
+        return tutti_server_refuse(s, message->rank, TUTTI_ERR_INTERNAL,
+            "worker %d releases a pull of key %d that it has not made", message->rank,
             s->key[slot].name);
-    if (note->value[2]) {
+    if (message->value[2]) {
         p->stands_by = 0;
         p->since_s = p->told_s = tutti_clock_s();
         return answer_client(s, slot, client);
@@ -151,7 +151,7 @@ static void tell(const tutti_server *s, const tutti_server_key *k, const tutti_p
         size > 1 ? " and others" : "", k->ledger.arrived[awaited]);
     if (s->kv->jobs.settings.on)
         s->kv->transport->write(s->kv, p->rank,
-            (int64_t[TUTTI_NOTE_VALUES]){
+            (int64_t[TUTTI_ACTIVE_MESSAGE_VALUES]){
                 TUTTI_KV_STALL, k->name, p->pushes, awaited, k->ledger.arrived[awaited]});
 }
 

@@ -23,19 +23,19 @@ static tutti_status post(tutti_server *s, tutti_server_key *k, int client)
     return status;
 }
 
-tutti_status tutti_server_announce(tutti_server *s, const tutti_note *note)
+tutti_status tutti_server_announce(tutti_server *s, const tutti_active_message *message)
 {
-    int slot = (int)note->value[1], client = tutti_server_client_of(s, note->rank);
+    int slot = (int)message->value[1], client = tutti_server_client_of(s, message->rank);
     tutti_server_key *k = &s->key[slot];
     double rate;
-    memcpy(&rate, &note->value[2], sizeof rate);
+    memcpy(&rate, &message->value[2], sizeof rate);
     if (!(rate >= 0 && rate <= 1e9))
-        return tutti_server_refuse(s, note->rank, TUTTI_ERR_MISMATCH,
-            "worker %d pushes key %d with the rate %g: must be 0 or more", note->rank, k->name,
+        return tutti_server_refuse(s, message->rank, TUTTI_ERR_MISMATCH,
+            "worker %d pushes key %d with the rate %g: must be 0 or more", message->rank, k->name,
             rate);
     tutti_push *p = calloc(1, sizeof *p);
     if (!p) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for a push");
-    *p = (tutti_push){.slot = slot, .from = note->rank, .rate = rate};
+    *p = (tutti_push){.slot = slot, .from = message->rank, .rate = rate};
     k->of[client].announced++;
     *k->of[client].push_end = p;
     k->of[client].push_end = &p->next;

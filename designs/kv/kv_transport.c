@@ -1,13 +1,14 @@
-/* The road within one mpirun: notes and edges of the session. */
+/* The road within one mpirun: active messages and edges of the session. */
 #include "designs/kv/kv_parts.h"
 
 #include <string.h>
 
-static tutti_status mpi_write(tutti_kv *kv, int rank, const int64_t value[TUTTI_NOTE_VALUES])
+static tutti_status mpi_write(
+    tutti_kv *kv, int rank, const int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES])
 {
-    tutti_note note = {.rank = rank};
-    memcpy(note.value, value, sizeof note.value);
-    return tutti_exchange_write(kv->session->exchange, &note);
+    tutti_active_message message = {.rank = rank};
+    memcpy(message.value, value, sizeof message.value);
+    return tutti_exchange_write(kv->session->exchange, &message);
 }
 
 static tutti_status mpi_send(tutti_kv *kv, const tutti_kv_message *m)
@@ -20,7 +21,7 @@ static tutti_status mpi_recv(tutti_kv *kv, const tutti_kv_message *m)
     return tutti_recv(kv->session, m->data, tutti_several(m->dtype), m->rank, m->slot);
 }
 
-static tutti_status mpi_listen(tutti_kv *kv, tutti_note_heard *heard, void *ctx)
+static tutti_status mpi_listen(tutti_kv *kv, tutti_active_message_handler *heard, void *ctx)
 {
     return tutti_exchange_listen(kv->session->exchange, heard, ctx);
 }

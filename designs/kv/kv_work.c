@@ -32,7 +32,7 @@ tutti_status tutti_kv_set_optimizer(tutti_kv *kv, const char *text)
             "tutti_kv_set_optimizer: \"%s\": with the type elastic servers add what clients give "
             "the centre, and clients update their weights themselves: leave the call out",
             text);
-    int64_t value[TUTTI_NOTE_VALUES] = {TUTTI_KV_OPTIMIZER};
+    int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES] = {TUTTI_KV_OPTIMIZER};
     tutti_optimizer_pack(&o, value + 1);
     for (int s = 0; s < kv->servers && !status; s++)
         status = kv->transport->write(kv, tutti_kv_server_rank(kv, s), value);
@@ -114,7 +114,8 @@ static tutti_status give_value(
     for (int copy = 0; copy < tutti_kv_copies(kv) && !status; copy++) {
         const tutti_kv_message message = tutti_kv_message_of(kv, k, part, copy, part->pushed);
         status = kv->transport->write(kv, message.rank,
-            (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_INIT, message.slot, at->count, k->dtype, k->key});
+            (int64_t[TUTTI_ACTIVE_MESSAGE_VALUES]){
+                TUTTI_KV_INIT, message.slot, at->count, k->dtype, k->key});
         if (!status) status = tutti_kv_send_data(kv, &message);
     }
     return status;
@@ -500,8 +501,8 @@ static tutti_status pass_barrier(tutti_kv *kv)
     if (!kv->jobs.settings.on || tutti_kv_worker(kv)) return TUTTI_OK;
     tutti_status status = TUTTI_OK;
     for (int s = 0; s < tutti_kv_copies(kv) && !status; s++)
-        status = kv->transport->write(
-            kv, tutti_kv_server_rank(kv, s), (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_BARRIER});
+        status = kv->transport->write(kv, tutti_kv_server_rank(kv, s),
+            (int64_t[TUTTI_ACTIVE_MESSAGE_VALUES]){TUTTI_KV_BARRIER});
     return status ? status : tutti_kv_await_barriers(kv, ++kv->jobs.barriers_passed);
 }
 

@@ -14,13 +14,13 @@
 #ifndef TUTTI_KV_MESSAGE_ORDER_H
 #define TUTTI_KV_MESSAGE_ORDER_H
 
-#include "designs/thread/notes.h"
+#include "designs/thread/active messages.h"
 
 /* From where else a receive's data may come, and what is written to that peer: once they have come from the first, or
  * once that has broken off, or is not there; then they are to come from here. Both in the order of the stream. */
 typedef struct tutti_connections_spare {
     int peer, tag;
-    int64_t spared[TUTTI_NOTE_VALUES], needed[TUTTI_NOTE_VALUES];
+    int64_t spared[TUTTI_ACTIVE_MESSAGE_VALUES], needed[TUTTI_ACTIVE_MESSAGE_VALUES];
 } tutti_connections_spare;
 
 /* A message; its owner's, but while it waits to begin. */
@@ -44,7 +44,7 @@ typedef struct tutti_message_order_user {
     tutti_peer_state (*state)(void *ctx, int peer);
     /* It waits no more. Where its peer is not here it fails, and may be freed. */
     void (*begin)(void *ctx, tutti_ordered_message *message);
-    void (*write)(void *ctx, int peer, const int64_t value[TUTTI_NOTE_VALUES]);
+    void (*write)(void *ctx, int peer, const int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES]);
 } tutti_message_order_user;
 
 typedef struct tutti_message_order {

@@ -2,7 +2,7 @@
  * keeps the ledgers, and submits what follows: updates, and answers. So a server is a program whose tasks are submitted
  * by arrivals. Nothing it submits waits for a message that has not been announced by its sender.
  *
- *   kv_serve.c          what begins and ends, and who reads a note
+ *   kv_serve.c          what begins and ends, and who reads a active message
  *   kv_serve_events.c   the line of events, and what is on its way
  *   kv_serve_keys.c     keys, and their first values
  *   kv_serve_spare.c    data for messages, used again
@@ -55,11 +55,11 @@ typedef struct tutti_kv_flight {
     tutti_status result; /* not OK: it has not landed; its client is lost */
 } tutti_kv_flight;
 
-/* What has happened: the end of a flight, or else a note has come. */
+/* What has happened: the end of a flight, or else a active message has come. */
 typedef struct tutti_kv_event {
     struct tutti_kv_event *next;
     tutti_kv_flight *landed;
-    tutti_note note;
+    tutti_active_message message;
 } tutti_kv_event;
 
 typedef enum tutti_key_state {
@@ -161,7 +161,7 @@ int tutti_server_has_room(const tutti_server *s, int64_t slot);
  * off with its connection is reported by the connection. */
 tutti_status tutti_server_check_completed(
     tutti_server *s, const tutti_kv_flight *flight, const char *what, int key);
-/* A note INIT. */
+/* A active message INIT. */
 tutti_status tutti_server_init(tutti_server *s, const tutti_kv_event *event);
 /* A first value has landed, or has not. */
 tutti_status tutti_server_take_first(tutti_server *s, const tutti_kv_flight *flight);
@@ -175,18 +175,18 @@ tutti_status tutti_server_borrow(tutti_server_key *key, tutti_handle *data);
 void tutti_server_give_back(tutti_server_key *key, tutti_handle data);
 void tutti_server_drop_spare(tutti_server_key *key);
 
-/* A note PUSH. */
-tutti_status tutti_server_announce(tutti_server *s, const tutti_note *note);
+/* A active message PUSH. */
+tutti_status tutti_server_announce(tutti_server *s, const tutti_active_message *message);
 /* One more push is here. */
 tutti_status tutti_server_take_in(tutti_server *s, const tutti_kv_flight *flight);
 /* Adds what may be added to a key, and answers who has waited for it. */
 tutti_status tutti_server_go_on(tutti_server *s, int slot);
 void tutti_server_drop_pushes(tutti_key_client *of);
 
-/* A note PULL or STAND_BY. */
-tutti_status tutti_server_ask(tutti_server *s, const tutti_note *note);
-/* A note RELEASE. */
-tutti_status tutti_server_release(tutti_server *s, const tutti_note *note);
+/* A active message PULL or STAND_BY. */
+tutti_status tutti_server_ask(tutti_server *s, const tutti_active_message *message);
+/* A active message RELEASE. */
+tutti_status tutti_server_release(tutti_server *s, const tutti_active_message *message);
 tutti_status tutti_server_answer_all(tutti_server *s, int slot);
 /* Before a round of sync is added: the same, and what may be answered, but waits for earlier answers, keeps the
  * value. */
@@ -195,13 +195,13 @@ tutti_status tutti_server_take_back(tutti_server *s, const tutti_kv_flight *flig
 void tutti_server_drop_pulls(tutti_key_client *of);
 void tutti_server_tell_waiting(const tutti_server *s);
 
-/* Notes JOINED, LOST, BYE, MEET, FAILED and TAKE_OVER. */
-tutti_status tutti_server_join(tutti_server *s, const tutti_note *note);
-tutti_status tutti_server_lose(tutti_server *s, const tutti_note *note);
-tutti_status tutti_server_on_bye(tutti_server *s, const tutti_note *note);
-tutti_status tutti_server_enter_barrier(tutti_server *s, const tutti_note *note);
-tutti_status tutti_server_on_failed(tutti_server *s, const tutti_note *note);
-tutti_status tutti_server_take_over(tutti_server *s, const tutti_note *note);
+/* Active messages JOINED, LOST, BYE, MEET, FAILED and TAKE_OVER. */
+tutti_status tutti_server_join(tutti_server *s, const tutti_active_message *message);
+tutti_status tutti_server_lose(tutti_server *s, const tutti_active_message *message);
+tutti_status tutti_server_on_bye(tutti_server *s, const tutti_active_message *message);
+tutti_status tutti_server_enter_barrier(tutti_server *s, const tutti_active_message *message);
+tutti_status tutti_server_on_failed(tutti_server *s, const tutti_active_message *message);
+tutti_status tutti_server_take_over(tutti_server *s, const tutti_active_message *message);
 /* A worker has sent what it must not send. Where clients may die alone (between jobs, but in sync) its client is lost,
  * alone, once the event has been handled: OK. Else it ends the run, with this status (logged). */
 tutti_status tutti_server_refuse(tutti_server *s, int rank, tutti_status status, const char *format,

@@ -20,7 +20,7 @@ struct tutti_comm_thread {
     tutti_watch *watch;
     tutti_clocks *clocks; /* NULL without control */
     tutti_halt *halt;     /* likewise */
-    tutti_notes *notes;
+    tutti_active_messages *messages;
     /* Protects work, rung, stop, silent and deserted. Taken before the driver's queue_lock, and with its comm_lock held
      * when the end of a collective makes another ready. */
     pthread_mutex_t lock;
@@ -57,7 +57,7 @@ static int wait_for_work(tutti_comm_thread *t)
     pthread_mutex_lock(&t->lock);
     while (!t->stop && !t->chore && !tutti_driver_busy(t->driver) &&
            !tutti_clocks_busy(t->clocks) && !tutti_halt_busy(t->halt) &&
-           !tutti_notes_busy(t->notes))
+           !tutti_active_messages_busy(t->messages))
         if (pthread_cond_timedwait(&t->work, &t->lock, &until)) break;
     int go_on = !t->stop;
     t->rung = 0;
@@ -108,7 +108,7 @@ static void tick(void *ctx)
     if (t->watch) tutti_watch_pass(t->watch);
     if (t->clocks) tutti_clocks_pass(t->clocks);
     if (t->halt) tutti_halt_pass(t->halt);
-    if (t->notes) tutti_notes_pass(t->notes);
+    if (t->messages) tutti_active_messages_pass(t->messages);
 }
 
 static tutti_status set_up(tutti_comm_thread *t)
@@ -131,7 +131,7 @@ static tutti_status set_up(tutti_comm_thread *t)
     if (!status && t->control) status = tutti_clocks_open(t->control, &t->clocks);
     if (!status && t->control) status = tutti_halt_open(t->control, &t->halt);
     if (!status && (t->control || tutti_comm_size(t->comm) == 1))
-        status = tutti_notes_open(t->control, &t->notes);
+        status = tutti_active_messages_open(t->control, &t->messages);
     return status;
 }
 
@@ -307,7 +307,7 @@ tutti_status tutti_comm_thread_close(tutti_comm_thread *t)
     tutti_driver_close(t->driver);
     tutti_clocks_close(t->clocks);
     tutti_halt_close(t->halt);
-    tutti_notes_close(t->notes);
+    tutti_active_messages_close(t->messages);
     pthread_mutex_destroy(&t->lock);
     pthread_cond_destroy(&t->work);
     tutti_latch_destroy(&t->set_up);
@@ -492,27 +492,28 @@ tutti_status tutti_comm_thread_halt(
     return TUTTI_OK;
 }
 
-/* ---- notes ---- */
+/* ---- active messages ---- */
 
-static tutti_status need_notes(const tutti_comm_thread *t)
+static tutti_status need_active_messages(const tutti_comm_thread *t)
 {
-    if (t->notes) return TUTTI_OK;
-    return tutti_fail(
-        TUTTI_ERR_UNSUPPORTED, "ranks cannot write notes: they have no lane for messages");
+    if (t->messages) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+        "ranks cannot write active messages: they have no lane for messages");
 }
 
-tutti_status tutti_comm_thread_write(tutti_comm_thread *t, const tutti_note *note)
+tutti_status tutti_comm_thread_write(tutti_comm_thread *t, const tutti_active_message *message)
 {
-    tutti_status status = need_notes(t);
-    if (!status) status = tutti_notes_send(t->notes, note);
+    tutti_status status = need_active_messages(t);
+    if (!status) status = tutti_active_messages_send(t->messages, message);
     wake(t);
     return status;
 }
 
-tutti_status tutti_comm_thread_listen(tutti_comm_thread *t, tutti_note_heard *heard, void *ctx)
+tutti_status tutti_comm_thread_listen(
+    tutti_comm_thread *t, tutti_active_message_handler *heard, void *ctx)
 {
-    tutti_status status = need_notes(t);
-    if (!status) tutti_notes_listen(t->notes, heard, ctx);
+    tutti_status status = need_active_messages(t);
+    if (!status) tutti_active_messages_listen(t->messages, heard, ctx);
     wake(t);
     return status;
 }

@@ -11,7 +11,7 @@
 #include "designs/thread/clocks.h"
 #include "designs/drive/driver.h"
 #include "designs/thread/halt.h"
-#include "designs/thread/notes.h"
+#include "designs/thread/active messages.h"
 #include "designs/watch/watch.h"
 
 typedef struct tutti_comm_thread tutti_comm_thread;
@@ -74,12 +74,13 @@ tutti_status tutti_comm_thread_clock(tutti_comm_thread *thread, tutti_clock_samp
  * A single rank stops when it wishes. UNSUPPORTED (logged) without control; TIMEOUT, COMM. [M] */
 tutti_status tutti_comm_thread_halt(
     tutti_comm_thread *thread, int64_t step, int ahead, int wish, int *stop);
-/* Writes a note to a rank, and listens to those that others write (designs/thread/notes.h).
+/* Writes a active message to a rank, and listens to those that others write (designs/thread/active messages.h).
  * UNSUPPORTED (logged) without control. [M] */
-tutti_status tutti_comm_thread_write(tutti_comm_thread *thread, const tutti_note *note);
+tutti_status tutti_comm_thread_write(
+    tutti_comm_thread *thread, const tutti_active_message *message);
 tutti_status tutti_comm_thread_listen(
-    tutti_comm_thread *thread, tutti_note_heard *heard, void *ctx);
-/* Whether another rank has closed its end: all notes that it wrote were handed over. [A] */
+    tutti_comm_thread *thread, tutti_active_message_handler *heard, void *ctx);
+/* Whether another rank has closed its end: all active messages that it wrote were handed over. [A] */
 int tutti_comm_thread_has_left(const tutti_comm_thread *thread, int rank);
 /* Without a thread: one pass. Returns whether anything moved. [M] */
 int tutti_comm_thread_pass(tutti_comm_thread *thread);

@@ -436,7 +436,7 @@ void tutti_inquiry_observe(tutti_inquiry *inquiry, tutti_ledger *ledger, int who
     pthread_mutex_unlock(&inquiry->lock);
 }
 
-void tutti_inquiry_note(tutti_inquiry *inquiry, const char *doing, int announced)
+void tutti_inquiry_set_activity(tutti_inquiry *inquiry, const char *doing, int announced)
 {
     double now_s = tutti_clock_s();
     pthread_mutex_lock(&inquiry->lock);

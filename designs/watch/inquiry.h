@@ -32,7 +32,7 @@ void tutti_inquiry_observe(tutti_inquiry *inquiry, tutti_ledger *ledger, int who
 /* What the program is doing outside of Tutti ("writes a checkpoint"), for reports. NULL: nothing in
  * particular. announced: the others expect it, and wait longer before they warn. Borrowed until the
  * next call. */
-void tutti_inquiry_note(tutti_inquiry *inquiry, const char *doing, int announced);
+void tutti_inquiry_set_activity(tutti_inquiry *inquiry, const char *doing, int announced);
 /* The main thread begins (1) or ends (0) a wait for what was submitted here: only outside such
  * waits can the program go on by itself. Calls nest. */
 void tutti_inquiry_wait(tutti_inquiry *inquiry, int begins);

@@ -310,20 +310,20 @@ int ground_left(const ground *g, int rank)
     return n;
 }
 
-/* ---- notes ---- */
+/* ---- active messages ---- */
 
-int ground_has_note(const ground *g, int from, int to)
+int ground_has_message(const ground *g, int from, int to)
 {
-    return g->rank[to].notes[from] && g->rank[to].heard && !g->rank[to].dead;
+    return g->rank[to].messages[from] && g->rank[to].heard && !g->rank[to].dead;
 }
 
 void ground_deliver(ground *g, int from, int to)
 {
     ground_rank *r = &g->rank[to];
-    note *n = r->notes[from];
-    r->notes[from] = n->next;
+    message *n = r->messages[from];
+    r->messages[from] = n->next;
     ground_enter(g, to);
-    r->heard(r->ctx, &n->note);
+    r->heard(r->ctx, &n->message);
     free(n);
 }
 
@@ -348,23 +348,23 @@ static void drop_ops(ground *g, int rank)
     g->rank[rank].order.waiting = NULL;
 }
 
-void ground_drop_notes(ground *g, int from, int to)
+void ground_drop_messages(ground *g, int from, int to)
 {
-    for (note *n; (n = g->rank[to].notes[from]);) {
-        g->rank[to].notes[from] = n->next;
+    for (message *n; (n = g->rank[to].messages[from]);) {
+        g->rank[to].messages[from] = n->next;
         free(n);
     }
 }
 
-static void drop_notes(ground *g, int rank)
+static void drop_messages(ground *g, int rank)
 {
-    for (int from = 0; from < g->ranks; from++) ground_drop_notes(g, from, rank);
+    for (int from = 0; from < g->ranks; from++) ground_drop_messages(g, from, rank);
 }
 
 void ground_kill(ground *g, int rank)
 {
     drop_ops(g, rank);
-    drop_notes(g, rank);
+    drop_messages(g, rank);
     g->rank[rank].dead = 1;
     g->rank[rank].heard = NULL;
     g->rank[rank].cut = 0;
@@ -423,7 +423,7 @@ void ground_close(ground *g)
     if (!g) return;
     for (int r = 0; r < g->ranks; r++) {
         drop_ops(g, r);
-        drop_notes(g, r);
+        drop_messages(g, r);
     }
     for (tutti_handle d = g->data, next; d; d = next) {
         next = d->next;

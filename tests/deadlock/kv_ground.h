@@ -1,5 +1,5 @@
 /* What the code of designs/kv stands on, in one thread: data and tasks as StarPU has them, a
- * client's collectives, messages and notes between ranks. Its functions have the names of
+ * client's collectives, messages and active messages between ranks. Its functions have the names of
  * dag/run/datum.h, designs/attach and designs/kv/connections.h, and are linked before libcore's. So the
  * ledgers, servers and clients of a world (tests/deadlock/kv_world.h) are the real ones.
  *
@@ -11,7 +11,7 @@
  *     GROUND_EAGER elements may leave before that, as MPI lets small messages: then the send has ended.
  *   - Collectives of a group start in the order of their calls, on each rank one at a time: one runs
  *     when it may on all ranks of the group, and none before it in the group is left on any.
- *   - Notes from one rank to another arrive in their order.
+ *   - Active messages from one rank to another arrive in their order.
  *
  * Between jobs a message may go once both ends have begun it: when its data are here, in the order of
  * designs/kv/message_order.h, which is the real code's. What a rank that is dead should send or take fails on the
@@ -71,8 +71,8 @@ void ground_run(ground *g, ground_op *op);
 /* How many ops of a rank are left, but for sends whose data have left. */
 int ground_left(const ground *g, int rank);
 
-/* Whether a note waits between two ranks, the second of which listens. */
-int ground_has_note(const ground *g, int from, int to);
+/* Whether a active message waits between two ranks, the second of which listens. */
+int ground_has_message(const ground *g, int from, int to);
 void ground_deliver(ground *g, int from, int to);
 
 /* Where the elements of float32 data are. */
@@ -82,7 +82,7 @@ int ground_is_lost(tutti_handle data);
 /* Says how many edges there may be. */
 tutti_exchange *ground_exchange(const ground *g);
 
-/* What is on its way, and what it holds: ops that are left, and notes. */
+/* What is on its way, and what it holds: ops that are left, and active messages. */
 uint64_t ground_state(const ground *g);
 uint64_t ground_hash(uint64_t state, const void *bytes, size_t size);
 uint64_t ground_hash_data(uint64_t state, tutti_handle data);

@@ -9,14 +9,15 @@
 
 /* ---- the road ---- */
 
-static tutti_status ground_write(tutti_kv *kv, int rank, const int64_t value[TUTTI_NOTE_VALUES])
+static tutti_status ground_write(
+    tutti_kv *kv, int rank, const int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES])
 {
     (void)kv;
-    ground_write_note(ground_here(), ground_here()->at, rank, value);
+    ground_write_message(ground_here(), ground_here()->at, rank, value);
     return TUTTI_OK;
 }
 
-static tutti_status ground_listen(tutti_kv *kv, tutti_note_heard *heard, void *ctx)
+static tutti_status ground_listen(tutti_kv *kv, tutti_active_message_handler *heard, void *ctx)
 {
     (void)kv;
     ground *g = ground_here();
@@ -214,7 +215,7 @@ tutti_status tutti_barrier(tutti_session *session, tutti_handle data)
 void tutti_connections_cut(tutti_connections *connections, int peer, int gently)
 {
     (void)connections;
-    if (!gently) ground_drop_notes(ground_here(), peer, ground_here()->at);
+    if (!gently) ground_drop_messages(ground_here(), peer, ground_here()->at);
 }
 
 void tutti_connections_cut_all(tutti_connections *connections)

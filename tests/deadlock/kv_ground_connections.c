@@ -23,27 +23,28 @@ static void begin(void *ctx, tutti_ordered_message *streamed)
         ground_fail(g, op);
 }
 
-static void write_note(void *ctx, int peer, const int64_t value[TUTTI_NOTE_VALUES])
+static void write_message(void *ctx, int peer, const int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES])
 {
     (void)ctx;
-    ground_write_note(ground_here(), ground_here()->at, peer, value);
+    ground_write_message(ground_here(), ground_here()->at, peer, value);
 }
 
 void ground_open_order(ground_rank *r)
 {
-    r->order.user = (tutti_message_order_user){r, state_of, begin, write_note};
+    r->order.user = (tutti_message_order_user){r, state_of, begin, write_message};
     for (int peer = 0; peer < GROUND_RANKS; peer++) r->connection[peer] = TUTTI_PEER_HERE;
 }
 
 /* Nothing is written where there is no connection any more. */
-void ground_write_note(ground *g, int from, int to, const int64_t value[TUTTI_NOTE_VALUES])
+void ground_write_message(
+    ground *g, int from, int to, const int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES])
 {
-    note **at = &g->rank[to].notes[from], *n;
+    message **at = &g->rank[to].messages[from], *n;
     if (g->rank[to].crashed || state_of(&g->rank[from], to) != TUTTI_PEER_HERE) return;
     n = calloc(1, sizeof *n);
     if (!n) abort();
-    n->note.rank = from;
-    memcpy(n->note.value, value, sizeof n->note.value);
+    n->message.rank = from;
+    memcpy(n->message.value, value, sizeof n->message.value);
     while (*at) at = &(*at)->next;
     *at = n;
 }
@@ -109,7 +110,7 @@ void ground_break(ground *g, int rank, int peer)
     ground_rank *r = &g->rank[rank];
     ground_enter(g, rank);
     r->connection[peer] = TUTTI_PEER_BROKEN;
-    ground_drop_notes(g, peer, rank);
+    ground_drop_messages(g, peer, rank);
     for (ground_op *op; (op = last_begun(r, peer));) {
         if (op->way.has_spare) {
             op->begun = 0;

@@ -38,15 +38,15 @@ struct ground_op {
     int root;
 };
 
-typedef struct note {
-    struct note *next;
-    tutti_note note;
-} note;
+typedef struct message {
+    struct message *next;
+    tutti_active_message message;
+} message;
 
 typedef struct ground_rank {
     ground_op *first, **end;
-    note *notes[GROUND_RANKS]; /* to it, by sender */
-    tutti_note_heard *heard;
+    message *messages[GROUND_RANKS]; /* to it, by sender */
+    tutti_active_message_handler *heard;
     void *ctx;
     int dead, crashed; /* crashed: others notice it by their connections */
     /* between jobs */
@@ -72,7 +72,7 @@ ground *ground_here(void);
 ground_op *ground_new_op(ground_kind kind, const char *name);
 /* Takes the op, whose task lists its data. NOMEM. */
 tutti_status ground_submit(ground_op *op);
-void ground_drop_notes(ground *g, int from, int to);
+void ground_drop_messages(ground *g, int from, int to);
 void ground_remove(ground *g, ground_op *op);
 int ground_may_run(const ground_op *op);
 /* A message ends without its data. */
@@ -83,6 +83,7 @@ void ground_open_order(ground_rank *r);
 void ground_add_message(ground *g, ground_op *op);
 /* Whose data are here becomes ready. */
 void ground_let_begin(ground *g);
-void ground_write_note(ground *g, int from, int to, const int64_t value[TUTTI_NOTE_VALUES]);
+void ground_write_message(
+    ground *g, int from, int to, const int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES]);
 
 #endif

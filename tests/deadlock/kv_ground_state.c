@@ -54,8 +54,8 @@ uint64_t ground_state(const ground *g)
         state = wire_mix(state, ops + (uint64_t)(g->rank[r].dead + 2 * g->rank[r].cut));
         state = ground_hash(state, g->rank[r].connection, sizeof g->rank[r].connection);
         for (int from = 0; from < g->ranks; from++) {
-            for (const note *n = g->rank[r].notes[from]; n; n = n->next)
-                state = ground_hash(state, n->note.value, sizeof n->note.value);
+            for (const message *n = g->rank[r].messages[from]; n; n = n->next)
+                state = ground_hash(state, n->message.value, sizeof n->message.value);
             state = wire_mix(state, (uint64_t)from);
         }
     }

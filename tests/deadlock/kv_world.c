@@ -13,9 +13,9 @@ static int64_t shortened(int64_t count)
 
 /* ---- opening ---- */
 
-static void hear(void *server, const tutti_note *note)
+static void hear(void *server, const tutti_active_message *message)
 {
-    tutti_server_happen(server, &(tutti_kv_event){.note = *note});
+    tutti_server_happen(server, &(tutti_kv_event){.message = *message});
 }
 
 static tutti_status open_client_list(const kv_world *w, int server, tutti_kv *kv)
@@ -167,7 +167,7 @@ static int list_rank(const kv_world *w, int r, kv_step list[], int n)
     if (k->state == SERVING && k->server->first)
         n = add(list, n, (kv_step){.kind = KV_STEP_REACT, .rank = r});
     for (int from = 0; from < w->ranks; from++) {
-        if (ground_has_note(w->ground, from, r) && k->state != OVER)
+        if (ground_has_message(w->ground, from, r) && k->state != OVER)
             n = add(list, n, (kv_step){.kind = KV_STEP_HEAR, .rank = r, .from = from});
         if (!w->crashes || !kv_world_is_connected(w, r)) continue;
         if (ground_may_break(w->ground, r, from))

@@ -64,7 +64,7 @@ static int is_first(const kv_world *w, int r)
 /* It breaks off: servers are told by its connection, behind what it had written. */
 static void break_off(kv_world *w, int r)
 {
-    static const int64_t lost[TUTTI_NOTE_VALUES] = {TUTTI_KV_LOST};
+    static const int64_t lost[TUTTI_ACTIVE_MESSAGE_VALUES] = {TUTTI_KV_LOST};
     kv_rank *k = &w->rank[r];
     ground_kill(w->ground, r);
     ground_enter(w->ground, r);
@@ -128,7 +128,7 @@ static tutti_status greet(kv_world *w, int r, int s)
         return tutti_fail(TUTTI_ERR_COMM, "rank %d is not let in: %s", r, why);
     if (first)
         tutti_server_happen(
-            server->server, &(tutti_kv_event){.note = {.rank = r, .value = {TUTTI_KV_JOINED}}});
+            server->server, &(tutti_kv_event){.message = {.rank = r, .value = {TUTTI_KV_JOINED}}});
     return TUTTI_OK;
 }
 
@@ -200,7 +200,7 @@ static tutti_status pull(const kv_world *w, const kv_call *call, kv_rank *k)
 /* Between jobs the first worker of each client meets the others at server 0, and at who stands in for it. */
 static tutti_status meet(const kv_world *w, int r, kv_rank *k)
 {
-    static const int64_t value[TUTTI_NOTE_VALUES] = {TUTTI_KV_BARRIER};
+    static const int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES] = {TUTTI_KV_BARRIER};
     tutti_status status = TUTTI_OK;
     k->barriers_passed++;
     k->state = MEETING;
@@ -230,7 +230,7 @@ static int have_met(const kv_world *w, int r)
 
 static tutti_status say_bye(const kv_world *w, kv_rank *k)
 {
-    static const int64_t value[TUTTI_NOTE_VALUES] = {TUTTI_KV_BYE};
+    static const int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES] = {TUTTI_KV_BYE};
     tutti_status status = TUTTI_OK;
     k->state = LEAVING;
     for (int s = 0; s < w->c->servers && !status; s++)

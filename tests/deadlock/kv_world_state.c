@@ -40,7 +40,7 @@ static uint64_t add_server(uint64_t state, const tutti_server *s, int clients)
     for (int slot = 0; slot < s->keys; slot++) state = add_key(state, &s->key[slot], clients);
     for (const tutti_kv_event *e = s->early; e; e = e->next)
         state = ground_hash(
-            wire_mix(state, (uint64_t)e->note.rank), e->note.value, sizeof e->note.value);
+            wire_mix(state, (uint64_t)e->message.rank), e->message.value, sizeof e->message.value);
     for (int c = 0; c < clients && s->kv->jobs.settings.on; c++) {
         const tutti_client_entry *client_entry = &s->kv->jobs.client_list.client_entry[c];
         state = wire_mix(state, (uint64_t)client_entry->state + 8 * (uint64_t)client_entry->life);

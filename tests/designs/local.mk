@@ -1,6 +1,6 @@
 design_tests = tests/designs/test_burst tests/designs/test_clocks tests/designs/test_comm_core tests/designs/test_designs \
 	tests/designs/test_division \
-	tests/designs/test_fingerprint tests/designs/test_halt tests/designs/test_marks tests/designs/test_mismatch tests/designs/test_notes \
+	tests/designs/test_fingerprint tests/designs/test_halt tests/designs/test_marks tests/designs/test_mismatch tests/designs/test_active_messages \
 	tests/designs/test_order tests/designs/test_pipeline tests/designs/test_priority tests/designs/test_record tests/designs/test_release tests/designs/test_servers tests/designs/test_stall \
 	tests/designs/test_usr1 tests/designs/test_verify tests/designs/test_watch
 check_PROGRAMS += $(design_tests)
@@ -23,9 +23,9 @@ tests_designs_test_division_LDADD = libtrial.la
 tests_designs_test_halt_SOURCES = tests/designs/test_halt.c
 tests_designs_test_halt_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_halt_LDADD = libtesting.la
-tests_designs_test_notes_SOURCES = tests/designs/test_notes.c
-tests_designs_test_notes_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_designs_test_notes_LDADD = libtesting.la
+tests_designs_test_active_messages_SOURCES = tests/designs/test_active_messages.c
+tests_designs_test_active_messages_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_designs_test_active_messages_LDADD = libtesting.la
 tests_designs_test_order_SOURCES = tests/designs/test_order.c
 tests_designs_test_order_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_order_LDADD = libtesting.la

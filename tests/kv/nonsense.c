@@ -1,7 +1,8 @@
 /* A client that has the token and sends what no client of a store sends:   nonsense FILE SERVERS CLIENTS TYPE
  *
  * FILE (without ".0") says where server 0 is. For each row of the table it joins as one more client, writes the row's
- * notes, and prints what the server answers; a server that says nothing within 10 s has not refused it. Then one client
+ * active messages, and prints what the server answers; a server that says nothing within 10 s has not refused it.
+ * Then one client
  * stays and says nothing, and one sends bytes that are no frames. Exit status: how many were not refused. */
 #include "dag/base/clock.h"
 #include "designs/kv/hello.h"
@@ -19,8 +20,8 @@ enum { NOTES = 2, FLOAT = TUTTI_F32 };
 
 typedef struct row {
     const char *what;
-    int64_t note[NOTES][TUTTI_NOTE_VALUES];
-    int notes;
+    int64_t message[NOTES][TUTTI_ACTIVE_MESSAGE_VALUES];
+    int messages;
 } row;
 
 #define INIT                                                                                       \
@@ -63,13 +64,13 @@ typedef struct client_entry {
     char said[TUTTI_KV_SENTENCE + 1];
 } client_entry;
 
-static void hear(void *ctx, const tutti_note *note)
+static void hear(void *ctx, const tutti_active_message *message)
 {
     client_entry *g = ctx;
-    int64_t piece = note->value[1];
-    if (note->value[0] == TUTTI_KV_WHY && piece >= 0 && piece < TUTTI_KV_PIECES)
-        memcpy(g->said + piece * TUTTI_KV_PIECE, &note->value[2], TUTTI_KV_PIECE);
-    if (note->value[0] == TUTTI_KV_END && note->value[1]) atomic_store(&g->ended, 1);
+    int64_t piece = message->value[1];
+    if (message->value[0] == TUTTI_KV_WHY && piece >= 0 && piece < TUTTI_KV_PIECES)
+        memcpy(g->said + piece * TUTTI_KV_PIECE, &message->value[2], TUTTI_KV_PIECE);
+    if (message->value[0] == TUTTI_KV_END && message->value[1]) atomic_store(&g->ended, 1);
 }
 
 static void lose(void *ctx, int peer, const char *why)
@@ -121,11 +122,11 @@ static int try(const row *r, const tutti_server_address *m, char **argv)
     int socket = greet(m, argv);
     if (socket < 0 || tutti_connections_open(&user, &connections)) return 0;
     int failed = tutti_connections_add(connections, 0, socket);
-    if (!failed && r->note[0][0] != TUTTI_KV_OPTIMIZER)
+    if (!failed && r->message[0][0] != TUTTI_KV_OPTIMIZER)
         failed = tutti_connections_write(connections, 0,
-            (int64_t[TUTTI_NOTE_VALUES]){TUTTI_KV_OPTIMIZER, 2 * TUTTI_OPTIMIZER_ADD});
-    for (int i = 0; i < r->notes && !failed; i++)
-        failed = tutti_connections_write(connections, 0, r->note[i]);
+            (int64_t[TUTTI_ACTIVE_MESSAGE_VALUES]){TUTTI_KV_OPTIMIZER, 2 * TUTTI_OPTIMIZER_ADD});
+    for (int i = 0; i < r->messages && !failed; i++)
+        failed = tutti_connections_write(connections, 0, r->message[i]);
     int refused = !failed && await(&g.ended);
     printf("%s: %s\n", r->what, refused ? g.said : "not refused");
     tutti_connections_close(connections);

@@ -15,7 +15,7 @@
 
 enum { MOST_CLIENTS = 6 };
 
-/* Check's own notes down that it holds, every time. */
+/* Check's own active messages down that it holds, every time. */
 #define must(condition)                                                                            \
     do {                                                                                           \
         if (!(condition)) ck_abort_msg("%s", #condition);                                          \

@@ -1,8 +1,8 @@
-/* notes: each arrives, in the order in which its rank has written, also when they come before the other
- * rank listens, and a rank's notes to itself. Ranks on one thread, over the loop transport. */
+/* active messages: each arrives, in the order in which its rank has written, also when they come before the other
+ * rank listens, and a rank's active messages to itself. Ranks on one thread, over the loop transport. */
 #include "dag/base/clock.h"
 #include "dag/base/rng.h"
-#include "designs/thread/notes.h"
+#include "designs/thread/active messages.h"
 #include "tests/support/testing.h"
 
 enum { MOST_RANKS = 4, LANE = 0, NOTES = 200 };
@@ -10,7 +10,7 @@ enum { MOST_RANKS = 4, LANE = 0, NOTES = 200 };
 typedef struct end {
     tutti_transport *transport;
     tutti_control *control;
-    tutti_notes *notes;
+    tutti_active_messages *messages;
     int written[MOST_RANKS], heard[MOST_RANKS]; /* to and from each rank */
     int listens;
 } end;
@@ -26,11 +26,11 @@ static int below(world *w, int n)
     return (int)tutti_rng_below(w->seed, 0, w->draws++, (uint64_t)n);
 }
 
-static void hear(void *ctx, const tutti_note *note)
+static void hear(void *ctx, const tutti_active_message *message)
 {
     end *e = ctx;
-    ck_assert_int_eq(note->value[0], e->heard[note->rank]++);
-    ck_assert_int_eq(note->value[TUTTI_NOTE_VALUES - 1], note->rank);
+    ck_assert_int_eq(message->value[0], e->heard[message->rank]++);
+    ck_assert_int_eq(message->value[TUTTI_ACTIVE_MESSAGE_VALUES - 1], message->rank);
 }
 
 static void open_all(tutti_loop_world *loop, world *w)
@@ -39,7 +39,7 @@ static void open_all(tutti_loop_world *loop, world *w)
         end *e = &w->e[r];
         ck_assert_ok(tutti_transport_loop(loop, r, LANE + 1, &e->transport));
         ck_assert_ok(tutti_control_open(e->transport, LANE, &e->control));
-        ck_assert_ok(tutti_notes_open(e->control, &e->notes));
+        ck_assert_ok(tutti_active_messages_open(e->control, &e->messages));
     }
 }
 
@@ -50,7 +50,7 @@ static void close_all(world *w)
         tutti_control_stop(e->control);
         e->transport->ops->close(e->transport);
         tutti_control_free(e->control);
-        tutti_notes_close(e->notes);
+        tutti_active_messages_close(e->messages);
     }
 }
 
@@ -59,18 +59,18 @@ static void write_one(world *w, int from)
     end *e = &w->e[from];
     int to = below(w, w->ranks);
     if (e->written[to] == NOTES) return;
-    tutti_note note = {.rank = to, .value = {e->written[to]++}};
-    note.value[TUTTI_NOTE_VALUES - 1] = from;
-    ck_assert_ok(tutti_notes_send(e->notes, &note));
-    ck_assert_int_eq(tutti_notes_busy(e->notes), 1);
+    tutti_active_message message = {.rank = to, .value = {e->written[to]++}};
+    message.value[TUTTI_ACTIVE_MESSAGE_VALUES - 1] = from;
+    ck_assert_ok(tutti_active_messages_send(e->messages, &message));
+    ck_assert_int_eq(tutti_active_messages_busy(e->messages), 1);
 }
 
 static void pass(end *e)
 {
     int moved = 0;
     ck_assert_ok(tutti_control_poll(e->control, 1, &moved));
-    tutti_notes_pass(e->notes);
-    ck_assert_int_eq(tutti_notes_busy(e->notes), e->listens);
+    tutti_active_messages_pass(e->messages);
+    ck_assert_int_eq(tutti_active_messages_busy(e->messages), e->listens);
 }
 
 static int is_over(const world *w)
@@ -95,14 +95,14 @@ static void run(world *w)
         end *e = &w->e[r];
         if (what == 0) {
             e->listens = !e->listens;
-            tutti_notes_listen(e->notes, e->listens ? hear : NULL, e);
+            tutti_active_messages_listen(e->messages, e->listens ? hear : NULL, e);
         } else if (what < 10) {
             write_one(w, r);
         } else {
             pass(e);
         }
-        ck_assert_msg(
-            tutti_clock_s() < until_s, "seed %llu: notes are lost", (unsigned long long)w->seed);
+        ck_assert_msg(tutti_clock_s() < until_s, "seed %llu: active messages are lost",
+            (unsigned long long)w->seed);
     }
     close_all(w);
     tutti_loop_world_free(loop);
@@ -121,22 +121,22 @@ END_TEST
 START_TEST(a_rank_alone_hears_itself)
 {
     end e = {0};
-    const tutti_note note = {.rank = 0};
-    ck_assert_ok(tutti_notes_open(NULL, &e.notes));
-    ck_assert_ok(tutti_notes_send(e.notes, &note));
-    tutti_notes_pass(e.notes);
+    const tutti_active_message message = {.rank = 0};
+    ck_assert_ok(tutti_active_messages_open(NULL, &e.messages));
+    ck_assert_ok(tutti_active_messages_send(e.messages, &message));
+    tutti_active_messages_pass(e.messages);
     ck_assert_int_eq(e.heard[0], 0);
-    tutti_notes_listen(e.notes, hear, &e);
-    tutti_notes_pass(e.notes);
+    tutti_active_messages_listen(e.messages, hear, &e);
+    tutti_active_messages_pass(e.messages);
     ck_assert_int_eq(e.heard[0], 1);
-    tutti_notes_close(e.notes);
+    tutti_active_messages_close(e.messages);
 }
 END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("notes");
-    TCase *tcase = testing_case(suite, "notes");
+    Suite *suite = suite_create("active messages");
+    TCase *tcase = testing_case(suite, "active messages");
     tcase_add_test(tcase, each_arrives_in_order);
     tcase_add_test(tcase, a_rank_alone_hears_itself);
     return testing_run(suite);
