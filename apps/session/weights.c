@@ -156,15 +156,15 @@ typedef struct collection {
 /* This rank's part of a tensor to, or from, its place in a copy of the whole. */
 static tutti_status move_part(const tutti_training_session *s, int i, tutti_mode mode, void *copy)
 {
-    const int number = number_here(s, i), is_sharded = is_sharded(s, i) || is_portion(s, i);
+    const int number = number_here(s, i), partial = is_sharded(s, i) || is_portion(s, i);
     const tutti_division *d = &s->recipe.division;
     void *data;
     if (number < 0) return TUTTI_OK;
     const tutti_tensor *part = tutti_graph_get_tensor(s->graph, number),
                        *whole = tutti_weights_get(s, i);
     const size_t element = tutti_dtype_bytes(part->dtype);
-    size_t place = is_sharded ? (size_t)part->first * element : 0;
-    const size_t bytes = is_sharded ? (size_t)part->owns * element : part->bytes;
+    size_t place = partial ? (size_t)part->first * element : 0;
+    const size_t bytes = partial ? (size_t)part->owns * element : part->bytes;
     if (tutti_weights_is_divided(s, i))
         place += (size_t)d->block * (whole->bytes / (size_t)d->ranks);
     tutti_status status = s->runner->acquire(s->run, number, mode, part->bytes, &data);

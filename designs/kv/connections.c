@@ -34,7 +34,7 @@ typedef struct move {
     double mark; /* the meter's, while it is on a line */
 } move;
 
-/* A active message on its way out. */
+/* An active message on its way out. */
 typedef struct letter {
     struct letter *next;
     int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES];
@@ -469,7 +469,7 @@ tutti_status tutti_connections_write(
     tutti_connections *connections, int peer, const int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES])
 {
     letter *w = calloc(1, sizeof *w);
-    if (!w) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a active message");
+    if (!w) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for an active message");
     memcpy(w->value, value, sizeof w->value);
     tutti_status status =
         give_copy(connections, &(order){.kind = WRITE, .peer = peer, .letter = w});

@@ -14,7 +14,7 @@
 #ifndef TUTTI_KV_MESSAGE_ORDER_H
 #define TUTTI_KV_MESSAGE_ORDER_H
 
-#include "designs/thread/active messages.h"
+#include "designs/thread/active_messages.h"
 
 /* From where else a receive's data may come, and what is written to that peer: once they have come from the first, or
  * once that has broken off, or is not there; then they are to come from here. Both in the order of the stream. */

@@ -2,7 +2,7 @@
  * keeps the ledgers, and submits what follows: updates, and answers. So a server is a program whose tasks are submitted
  * by arrivals. Nothing it submits waits for a message that has not been announced by its sender.
  *
- *   kv_serve.c          what begins and ends, and who reads a active message
+ *   kv_serve.c          what begins and ends, and who reads an active message
  *   kv_serve_events.c   the line of events, and what is on its way
  *   kv_serve_keys.c     keys, and their first values
  *   kv_serve_spare.c    data for messages, used again
@@ -55,7 +55,7 @@ typedef struct tutti_kv_flight {
     tutti_status result; /* not OK: it has not landed; its client is lost */
 } tutti_kv_flight;
 
-/* What has happened: the end of a flight, or else a active message has come. */
+/* What has happened: the end of a flight, or else an active message has come. */
 typedef struct tutti_kv_event {
     struct tutti_kv_event *next;
     tutti_kv_flight *landed;
@@ -161,7 +161,7 @@ int tutti_server_has_room(const tutti_server *s, int64_t slot);
  * off with its connection is reported by the connection. */
 tutti_status tutti_server_check_completed(
     tutti_server *s, const tutti_kv_flight *flight, const char *what, int key);
-/* A active message INIT. */
+/* An active message INIT. */
 tutti_status tutti_server_init(tutti_server *s, const tutti_kv_event *event);
 /* A first value has landed, or has not. */
 tutti_status tutti_server_take_first(tutti_server *s, const tutti_kv_flight *flight);
@@ -175,7 +175,7 @@ tutti_status tutti_server_borrow(tutti_server_key *key, tutti_handle *data);
 void tutti_server_give_back(tutti_server_key *key, tutti_handle data);
 void tutti_server_drop_spare(tutti_server_key *key);
 
-/* A active message PUSH. */
+/* An active message PUSH. */
 tutti_status tutti_server_announce(tutti_server *s, const tutti_active_message *message);
 /* One more push is here. */
 tutti_status tutti_server_take_in(tutti_server *s, const tutti_kv_flight *flight);
@@ -183,9 +183,9 @@ tutti_status tutti_server_take_in(tutti_server *s, const tutti_kv_flight *flight
 tutti_status tutti_server_go_on(tutti_server *s, int slot);
 void tutti_server_drop_pushes(tutti_key_client *of);
 
-/* A active message PULL or STAND_BY. */
+/* An active message PULL or STAND_BY. */
 tutti_status tutti_server_ask(tutti_server *s, const tutti_active_message *message);
-/* A active message RELEASE. */
+/* An active message RELEASE. */
 tutti_status tutti_server_release(tutti_server *s, const tutti_active_message *message);
 tutti_status tutti_server_answer_all(tutti_server *s, int slot);
 /* Before a round of sync is added: the same, and what may be answered, but waits for earlier answers, keeps the

@@ -1,4 +1,4 @@
-#include "designs/thread/active messages.h"
+#include "designs/thread/active_messages.h"
 
 #include "dag/base/log.h"
 
@@ -36,7 +36,7 @@ static void open_line(line *l)
 static tutti_status append(line *l, const tutti_active_message *message)
 {
     kept *k = malloc(sizeof *k);
-    if (!k) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a active message");
+    if (!k) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for an active message");
     *k = (kept){.message = *message};
     *l->end = k;
     l->end = &k->next;
@@ -65,11 +65,11 @@ static void fail(tutti_active_messages *n, tutti_status status)
     if (!n->status) n->status = status;
 }
 
-static void hear(void *ctx, const tutti_control_message *message)
+static void receive(void *ctx, const tutti_control_message *wire)
 {
     tutti_active_messages *n = ctx;
-    tutti_active_message message = {.rank = message->from};
-    memcpy(message.value, message->value, sizeof message.value);
+    tutti_active_message message = {.rank = wire->from};
+    memcpy(message.value, wire->value, sizeof message.value);
     pthread_mutex_lock(&n->lock);
     fail(n, append(&n->in, &message));
     pthread_mutex_unlock(&n->lock);
@@ -84,7 +84,7 @@ tutti_status tutti_active_messages_open(tutti_control *control, tutti_active_mes
     open_line(&n->out);
     open_line(&n->in);
     pthread_mutex_init(&n->lock, NULL);
-    if (control) tutti_control_handle(control, TUTTI_CONTROL_ACTIVE_MESSAGE, hear, n);
+    if (control) tutti_control_handle(control, TUTTI_CONTROL_ACTIVE_MESSAGE, receive, n);
     *messages = n;
     return TUTTI_OK;
 }
@@ -120,10 +120,10 @@ void tutti_active_messages_listen(
 /* Lock held. */
 static tutti_status send(tutti_active_messages *n, const tutti_active_message *message)
 {
-    tutti_control_message message = {.kind = TUTTI_CONTROL_ACTIVE_MESSAGE};
+    tutti_control_message wire = {.kind = TUTTI_CONTROL_ACTIVE_MESSAGE};
     if (message->rank == n->rank) return append(&n->in, message);
-    memcpy(message.value, message->value, sizeof message->value);
-    return tutti_control_send(n->control, message->rank, &message);
+    memcpy(wire.value, message->value, sizeof message->value);
+    return tutti_control_send(n->control, message->rank, &wire);
 }
 
 static int is_listening(tutti_active_messages *n)

@@ -1,6 +1,6 @@
 /* Active messages: a few numbers from one rank to another, outside of all collectives: nothing waits for a active
  * message,
- * and a active message waits for nothing. Servers are asked by active messages (designs/kv).
+ * and an active message waits for nothing. Servers are asked by active messages (designs/kv).
  *
  * Active messages from one rank to another arrive in the order in which they were sent. A rank that listens
  * gets those that came before, too. Those that come to a rank that never listens are dropped when it

@@ -11,7 +11,7 @@
 #include "designs/thread/clocks.h"
 #include "designs/drive/driver.h"
 #include "designs/thread/halt.h"
-#include "designs/thread/active messages.h"
+#include "designs/thread/active_messages.h"
 #include "designs/watch/watch.h"
 
 typedef struct tutti_comm_thread tutti_comm_thread;
@@ -74,7 +74,7 @@ tutti_status tutti_comm_thread_clock(tutti_comm_thread *thread, tutti_clock_samp
  * A single rank stops when it wishes. UNSUPPORTED (logged) without control; TIMEOUT, COMM. [M] */
 tutti_status tutti_comm_thread_halt(
     tutti_comm_thread *thread, int64_t step, int ahead, int wish, int *stop);
-/* Writes a active message to a rank, and listens to those that others write (designs/thread/active messages.h).
+/* Writes an active message to a rank, and listens to those that others write (designs/thread/active_messages.h).
  * UNSUPPORTED (logged) without control. [M] */
 tutti_status tutti_comm_thread_write(
     tutti_comm_thread *thread, const tutti_active_message *message);

@@ -18,7 +18,7 @@ struct tutti_halt {
     tutti_status status;
 };
 
-static void message(tutti_halt *h, tutti_status status)
+static void record(tutti_halt *h, tutti_status status)
 {
     pthread_mutex_lock(&h->lock);
     if (!h->status) h->status = status;
@@ -41,7 +41,7 @@ static void hear_limit(void *ctx, const tutti_control_message *message)
     pthread_mutex_lock(&h->lock);
     h->limit = message->value[0];
     pthread_mutex_unlock(&h->lock);
-    message(h, tutti_control_send(h->control, message->from, &heard));
+    record(h, tutti_control_send(h->control, message->from, &heard));
 }
 
 static void hear_heard(void *ctx, const tutti_control_message *message)
@@ -117,7 +117,7 @@ void tutti_halt_pass(tutti_halt *h)
     h->say = 0;
     pthread_mutex_unlock(&h->lock);
     if (!say) return;
-    message(h, h->rank == 0 ? tutti_control_tell(h->control, &message)
+    record(h, h->rank == 0 ? tutti_control_tell(h->control, &message)
                             : tutti_control_send(h->control, 0, &message));
 }
 

@@ -5,7 +5,7 @@ libcore_la_SOURCES += \
 	designs/thread/comm_thread.c designs/thread/comm_thread.h \
 	designs/thread/deadline.c designs/thread/deadline.h \
 	designs/thread/halt.c designs/thread/halt.h \
-	designs/thread/active messages.c designs/thread/active messages.h \
+	designs/thread/active_messages.c designs/thread/active_messages.h \
 	designs/thread/mpi_thread.c designs/thread/mpi_thread.h \
 	designs/thread/pace.c designs/thread/pace.h \
 	designs/thread/rendezvous.c designs/thread/rendezvous.h

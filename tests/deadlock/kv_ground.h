@@ -71,7 +71,7 @@ void ground_run(ground *g, ground_op *op);
 /* How many ops of a rank are left, but for sends whose data have left. */
 int ground_left(const ground *g, int rank);
 
-/* Whether a active message waits between two ranks, the second of which listens. */
+/* Whether an active message waits between two ranks, the second of which listens. */
 int ground_has_message(const ground *g, int from, int to);
 void ground_deliver(ground *g, int from, int to);
 

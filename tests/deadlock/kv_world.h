@@ -4,7 +4,7 @@
  *
  *   open -> { list, take }* -> judge -> close
  *
- * A step is one of: a rank makes its next call; an op of the ground runs; a active message arrives; a server
+ * A step is one of: a rank makes its next call; an op of the ground runs; an active message arrives; a server
  * takes the next event of its line; a server dies; a client finds its connection to one that has died broken, and then
  * parts from it. A client that dies does so at any time after the call before, a server at any time from when all
  * clients have come, or not at all: nobody may wait for that. */
@@ -27,7 +27,7 @@ typedef enum kv_step_kind {
 
 typedef struct kv_step {
     kv_step_kind kind;
-    int rank, from; /* from: of a active message; a server that has died */
+    int rank, from; /* from: of an active message; a server that has died */
     ground_op *op;
 } kv_step;
 

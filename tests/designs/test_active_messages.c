@@ -2,7 +2,7 @@
  * rank listens, and a rank's active messages to itself. Ranks on one thread, over the loop transport. */
 #include "dag/base/clock.h"
 #include "dag/base/rng.h"
-#include "designs/thread/active messages.h"
+#include "designs/thread/active_messages.h"
 #include "tests/support/testing.h"
 
 enum { MOST_RANKS = 4, LANE = 0, NOTES = 200 };
