@@ -106,7 +106,7 @@ static tutti_status hash_after(
     return status ? status : tutti_world_max(&b->world, 1, step_s);
 }
 
-static void settle_steps(tutti_pipeline_bench *b, double step_s)
+static void resolve_steps(tutti_pipeline_bench *b, double step_s)
 {
     double steps = ceil(block_s / step_s);
     if (b->o.steps.word)
@@ -134,7 +134,7 @@ tutti_status tutti_pipeline_verify(tutti_pipeline_bench *b)
         status = tutti_world_agree(&b->world, status);
         if (status) return status;
     }
-    settle_steps(b, step_s);
+    resolve_steps(b, step_s);
     if (b->result)
         printf("verified: after %d steps %d rows have the same weights, bit for bit\n"
                "medians over %" PRId64 " blocks of %" PRId64 " steps\n",

@@ -107,7 +107,7 @@ static tutti_status hash_after(
 }
 
 /* Sets the number of steps per block, the same on all ranks, from the time of a step. */
-static tutti_status settle_steps(tutti_step_bench *b, double step_s)
+static tutti_status resolve_steps(tutti_step_bench *b, double step_s)
 {
     tutti_status status = tutti_world_max(&b->world, 1, &step_s);
     if (status || !b->o.steps.word) return status;
@@ -132,7 +132,7 @@ tutti_status tutti_step_turns_verify(tutti_step_bench *b)
                 "%s: after %d steps the weights are not those of the first design", b->row[i].name,
                 VERIFY_STEPS);
     }
-    tutti_status status = settle_steps(b, seconds / VERIFY_STEPS);
+    tutti_status status = resolve_steps(b, seconds / VERIFY_STEPS);
     if (status) return status;
     if (b->result)
         printf("verified: after %d steps %d designs on %d ranks have the same weights, bit for "

@@ -214,7 +214,7 @@ static int shrink_for(const tutti_view *v)
 }
 
 /* An area of the upright picture, in the stored one. */
-static area turn_back(const tutti_decoder *d, area a)
+static area rotate_back(const tutti_decoder *d, area a)
 {
     if (tutti_exif_transposes(d->orientation)) a = (area){a.top, a.left, a.bottom, a.right};
     if (tutti_exif_mirrors_x(d->orientation))
@@ -242,7 +242,7 @@ static void turn(tutti_decoder *d, const tutti_jpeg_window *w, window *upright)
     int top = w->y * w->shrink, bottom = top + w->height * w->shrink;
     if (tutti_exif_mirrors_x(d->orientation)) left = d->width - right;
     if (tutti_exif_mirrors_y(d->orientation)) top = d->height - bottom;
-    tutti_exif_turn(
+    tutti_exif_orient(
         d->orientation, w->width, w->height, CHANNELS, d->stored.bytes, d->upright.bytes);
     *upright = (window){d->upright.bytes, left, top, w->width, w->height, w->shrink};
     if (tutti_exif_transposes(d->orientation))
@@ -252,7 +252,7 @@ static void turn(tutti_decoder *d, const tutti_jpeg_window *w, window *upright)
 static tutti_status decode_jpeg(
     tutti_decoder *d, const tutti_sample *sample, area of_upright, int shrink, window *made)
 {
-    area a = turn_back(d, of_upright);
+    area a = rotate_back(d, of_upright);
     tutti_jpeg_window w = {.shrink = shrink, .x = a.left / shrink, .y = a.top / shrink};
     w.width = (a.right + shrink - 1) / shrink - w.x;
     w.height = (a.bottom + shrink - 1) / shrink - w.y;

@@ -47,7 +47,7 @@ int tutti_exif_orientation(const uint8_t *tiff, size_t count)
     return 1;
 }
 
-void tutti_exif_turn(
+void tutti_exif_orient(
     int orientation, int width, int height, int C, const uint8_t *stored, uint8_t *upright)
 {
     int transposes = tutti_exif_transposes(orientation);

@@ -34,7 +34,7 @@ static inline int tutti_exif_mirrors_y(int orientation)
 
 /* stored [in]: (height,width,C). upright [out]: (height,width,C), or (width,height,C) if the
  * orientation exchanges the axes. */
-void tutti_exif_turn(
+void tutti_exif_orient(
     int orientation, int width, int height, int C, const uint8_t *stored, uint8_t *upright);
 
 #endif

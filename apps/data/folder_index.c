@@ -217,7 +217,7 @@ static int is_same(const tutti_folder_stamp *a, const tutti_folder_stamp *b)
            a->changed_ns == b->changed_ns;
 }
 
-static int is_settled(const tutti_folder_stamp *stamp, int64_t now_s)
+static int is_final(const tutti_folder_stamp *stamp, int64_t now_s)
 {
     return now_s - stamp->modified_s > SETTLED_S && now_s - stamp->changed_s > SETTLED_S;
 }
@@ -259,7 +259,7 @@ int tutti_folder_index_list(
     if (!says || !recall(x, name, &stamp, list)) {
         error = tutti_names_list(folder, wanted, list);
         x->listed += !error;
-        says = says && !error && !list->links && is_settled(&stamp, now_s) &&
+        says = says && !error && !list->links && is_final(&stamp, now_s) &&
                look(x, folder, &after) && is_same(&stamp, &after);
     }
     if (says) remember(x, name, &stamp, list);

@@ -183,7 +183,7 @@ static prefetch_slot *take_row(tutti_prefetch *p, int64_t *row)
 }
 
 /* Mutex held. */
-static void settle_slot(tutti_prefetch *p, prefetch_slot *slot)
+static void finalize_slot(tutti_prefetch *p, prefetch_slot *slot)
 {
     slot->state = slot->failure ? SLOT_FREE : SLOT_READY;
     if (slot->failure && slot->batch.step < p->failed_step) {
@@ -195,7 +195,7 @@ static void settle_slot(tutti_prefetch *p, prefetch_slot *slot)
 }
 
 /* A row is done; the last one ends its slot. Mutex held. */
-static void settle_row(tutti_prefetch *p, prefetch_slot *slot, int64_t row, tutti_status status)
+static void finalize_row(tutti_prefetch *p, prefetch_slot *slot, int64_t row, tutti_status status)
 {
     if (status && row < slot->failed_row) {
         slot->failed_row = row;
@@ -203,7 +203,7 @@ static void settle_row(tutti_prefetch *p, prefetch_slot *slot, int64_t row, tutt
     }
     if (status) slot->next_row = p->sampler.batch; /* the others are of no use */
     slot->rows_under_way--;
-    if (!slot->rows_under_way && slot->next_row >= p->sampler.batch) settle_slot(p, slot);
+    if (!slot->rows_under_way && slot->next_row >= p->sampler.batch) finalize_slot(p, slot);
 }
 
 static void tell_observer(reader *r)
@@ -243,7 +243,7 @@ static void *fill_batches(void *reader_)
         tutti_status status = ready ? ready : fill_row(p, slot, row, decoder);
         observe_end(me);
         pthread_mutex_lock(&p->mutex);
-        settle_row(p, slot, row, status);
+        finalize_row(p, slot, row, status);
     }
     pthread_mutex_unlock(&p->mutex);
     tell_observer(me);

@@ -346,7 +346,7 @@ static tutti_status build_part(
 }
 
 /* What the strategy becomes with servers, each of which needs a key. */
-static tutti_status turn_to_servers(const tutti_training_session *s, const char *model,
+static tutti_status use_servers(const tutti_training_session *s, const char *model,
     const tutti_net *net, tutti_step_options *recipe)
 {
     const tutti_strategy *strategy = recipe->strategy ? recipe->strategy : &tutti_strategy_sync;
@@ -398,7 +398,7 @@ static tutti_status build_steps(tutti_training_session *s, const tutti_model *mo
     if (l->split > 1) status = divide(s, model->name, net, &part.division);
     if (!status && l->stages > 1)
         status = tutti_layout_cut(l, model->name, net, &part, s->options.workers, s->end);
-    if (!status) status = turn_to_servers(s, model->name, net, recipe);
+    if (!status) status = use_servers(s, model->name, net, recipe);
     if (!status && is_sharded(s, recipe)) status = tutti_step_build(net, recipe, &s->whole);
     recipe->division = part.division;
     if (!status) status = build_part(s, net, recipe, step);
@@ -471,7 +471,7 @@ tutti_status tutti_training_session_apply(tutti_training_session *s)
 {
     tutti_status status = expect(s, TUTTI_TRAINING_BUILT, "apply its exchange");
     if (!status && s->exchange) status = tutti_exchange_apply(s->exchange, s->graph);
-    if (!status && s->step) status = tutti_step_settle(s->step);
+    if (!status && s->step) status = tutti_step_finalize(s->step);
     if (!status) s->level = TUTTI_TRAINING_APPLIED;
     return status;
 }

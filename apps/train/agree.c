@@ -17,7 +17,7 @@ tutti_status tutti_trainer_record_interrupt(const tutti_trainer *s, tutti_status
                 .op = TUTTI_MAX,
                 .count = 1,
                 .recv = &signal}))
-        tutti_interrupt_settle(s->interrupt, (int)signal);
+        tutti_interrupt_resolve(s->interrupt, (int)signal);
     if (s->session.rank == 0)
         tutti_log(TUTTI_LOG_WARN, "interrupted by %s before the first step: nothing has changed",
             tutti_interrupt_name((int)signal));

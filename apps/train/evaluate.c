@@ -55,9 +55,9 @@ static tutti_status evaluate_share(tutti_trainer *s, const int section[TUTTI_TES
         if (step < steps && !on->whole && tutti_interrupt_asked(s->interrupt)) steps = step;
         tutti_flight *f = &flights[step % TUTTI_FLIGHTS];
         int last = f->step % views == views - 1;
-        if (f->busy) status = tutti_flight_land(s, f, &sum[f->step % views], last ? tally : NULL);
+        if (f->busy) status = tutti_flight_complete(s, f, &sum[f->step % views], last ? tally : NULL);
         if (status || step >= steps) continue;
-        status = tutti_flight_board(s, batches, "test", step, f);
+        status = tutti_flight_take_batch(s, batches, "test", step, f);
         if (!status) status = tutti_flight_submit(on, 1, section[step % views], f);
         if (!status && tally && step % views == views - 1)
             status = fetch_outputs(s, (int)(step % views), f);

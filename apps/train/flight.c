@@ -52,7 +52,7 @@ static uint64_t order_seed(const tutti_trainer *s)
 }
 
 /* Which of the replicas that the exchange joins, which evaluate together, this one is. */
-static int judges(const tutti_training_session *on)
+static int evaluates(const tutti_training_session *on)
 {
     return on->replica - on->options.first_worker;
 }
@@ -63,7 +63,7 @@ tutti_status tutti_flight_batches(tutti_trainer *s, int train, tutti_prefetch **
         .train = train,
         .rank = s->local ? 0
                 : train  ? s->session.replica
-                         : judges(&s->session),
+                         : evaluates(&s->session),
         .ranks = s->local ? 1
                  : train  ? s->session.replicas
                           : s->session.joined,
@@ -108,7 +108,7 @@ static void await_batch(tutti_trainer *s, tutti_prefetch *batches, const char *s
     tutti_exchange_set_activity(s->session.exchange, NULL, 0);
 }
 
-tutti_status tutti_flight_board(
+tutti_status tutti_flight_take_batch(
     tutti_trainer *s, tutti_prefetch *batches, const char *split, int64_t step, tutti_flight *f)
 {
     double begun_s = tutti_trace_now(s->session.trace);
@@ -148,7 +148,7 @@ tutti_status tutti_flight_submit(
     return status;
 }
 
-tutti_status tutti_flight_land(
+tutti_status tutti_flight_complete(
     tutti_trainer *s, tutti_flight *f, tutti_metric_sums *sum, tutti_tally *tally)
 {
     tutti_training_session *on = &s->session;

@@ -39,7 +39,7 @@ tutti_status tutti_flight_batches(tutti_trainer *s, int train, tutti_prefetch **
 
 /* Takes the next batch of a split into a free flight. TIMEOUT after --timeout; while it waits, the
  * other ranks, which may have to wait for this one, are told why. The errors of prefetch. */
-tutti_status tutti_flight_board(
+tutti_status tutti_flight_take_batch(
     tutti_trainer *s, tutti_prefetch *batches, const char *split, int64_t step, tutti_flight *f);
 /* Submits the fetches of a batch's metrics. */
 tutti_status tutti_flight_fetch(tutti_training_session *on, tutti_flight *f);
@@ -48,7 +48,7 @@ tutti_status tutti_flight_submit(
     tutti_training_session *on, int evaluation, int section, tutti_flight *f);
 /* Waits until a flight has landed, releases its batch and adds its metrics to `sum`, and its outputs
  * to `tally` unless that is NULL. */
-tutti_status tutti_flight_land(
+tutti_status tutti_flight_complete(
     tutti_trainer *s, tutti_flight *f, tutti_metric_sums *sum, tutti_tally *tally);
 
 #endif

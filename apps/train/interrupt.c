@@ -87,7 +87,7 @@ int tutti_interrupt_asked(const tutti_interrupt *interrupt)
     return interrupt ? atomic_load(&interrupt->asked) : 0;
 }
 
-void tutti_interrupt_settle(tutti_interrupt *interrupt, int signal)
+void tutti_interrupt_resolve(tutti_interrupt *interrupt, int signal)
 {
     if (interrupt) atomic_store(&interrupt->settled, signal);
 }

@@ -19,7 +19,7 @@ void tutti_interrupt_close(tutti_interrupt *interrupt);
 /* The first signal, or 0; 0 for NULL. [A] */
 int tutti_interrupt_asked(const tutti_interrupt *interrupt);
 /* On all ranks: the signal that ended the run, on which they have agreed; 0: one of which this rank does not know. */
-void tutti_interrupt_settle(tutti_interrupt *interrupt, int signal);
+void tutti_interrupt_resolve(tutti_interrupt *interrupt, int signal);
 /* The exit status of a program that a signal has ended, as shells have it: 128 + the signal that ended the run. [A] */
 int tutti_interrupt_status(const tutti_interrupt *interrupt);
 /* No longer logs the arrival of a signal: another rank does. [A] */

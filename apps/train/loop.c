@@ -83,7 +83,7 @@ static tutti_status retire(loop *l, tutti_flight *f)
 {
     if (!f->busy) return TUTTI_OK;
     if (begins_step(l->s, f->number)) l->gathered = (tutti_metric_sums){0};
-    tutti_status status = tutti_flight_land(l->s, f, &l->gathered, NULL);
+    tutti_status status = tutti_flight_complete(l->s, f, &l->gathered, NULL);
     if (status || !ends_step(l->s, f->number)) return status;
     const tutti_metric_sums step = l->gathered;
     double took_s = tutti_stopwatch_step(&l->watch);
@@ -123,7 +123,7 @@ static tutti_status submit_batch(loop *l, int64_t number)
     tutti_flight *f = &l->flight[number % TUTTI_FLIGHTS];
     int64_t step = number / s->options->accumulate;
     tutti_status status = begins_step(s, number) ? submit_mixing(l, step) : TUTTI_OK;
-    if (!status) status = tutti_flight_board(s, l->batches, "train", step, f);
+    if (!status) status = tutti_flight_take_batch(s, l->batches, "train", step, f);
     if (status) return status;
     f->number = number;
     f->rate = (float)tutti_rate_schedule_at(&s->rate_schedule, step);
@@ -179,7 +179,7 @@ static tutti_status drain(loop *l, int64_t next_step)
     if (!status)
         status = on->runner->wait(on->run, on->runner->point(on->run), l->s->options->timeout_s);
     if (status || !l->s->store) return status;
-    return tutti_train_store_settle(l->s->store, l->s->options->timeout_s);
+    return tutti_train_store_finalize(l->s->store, l->s->options->timeout_s);
 }
 
 /* ---- reasons to end ---- */
@@ -475,7 +475,7 @@ static tutti_status pause_here(loop *l, int64_t done, int stop, int *together)
     if (!status) status = do_due(l, done, l->signal ? find_last(l, done) : due, together);
     if (!status && l->signal) {
         tell_end(l, done);
-        tutti_interrupt_settle(l->s->interrupt, l->signal);
+        tutti_interrupt_resolve(l->s->interrupt, l->signal);
         *together = 1;
         status = TUTTI_ERR_INTERRUPTED;
     }

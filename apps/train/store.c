@@ -243,7 +243,7 @@ tutti_status tutti_train_store_open(
     if (!status) status = list_keys(store, on);
     for (int key = 0; key < store->keys && !status; key++) status = init_key(store, on, key);
     on->stale = 1;
-    return status ? status : tutti_train_store_settle(store, options->timeout_s);
+    return status ? status : tutti_train_store_finalize(store, options->timeout_s);
 }
 
 /* The store counts calls, and lets all but every period-th pass. */
@@ -278,7 +278,7 @@ tutti_status tutti_train_store_step(
     return status;
 }
 
-tutti_status tutti_train_store_settle(tutti_train_store *store, double timeout_s)
+tutti_status tutti_train_store_finalize(tutti_train_store *store, double timeout_s)
 {
     return tutti_kv_wait(store->kv, timeout_s);
 }

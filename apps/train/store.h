@@ -74,7 +74,7 @@ tutti_status tutti_train_store_open(
 tutti_status tutti_train_store_step(
     tutti_train_store *store, tutti_training_session *on, double rate);
 /* Waits for all of that. Then the main thread may have the weights. */
-tutti_status tutti_train_store_settle(tutti_train_store *store, double timeout_s);
+tutti_status tutti_train_store_finalize(tutti_train_store *store, double timeout_s);
 /* Leaves the store, before the run is closed. The others may go on for as long as they like. */
 tutti_status tutti_train_store_close(tutti_train_store *store);
 

@@ -1,6 +1,6 @@
 #include "apps/train/agree.h"
 #include "apps/train/hash.h"
-#include "apps/train/judge.h"
+#include "apps/train/check_order.h"
 #include "apps/train/loop.h"
 #include "apps/train/program.h"
 #include "apps/train/trainer.h"
@@ -76,7 +76,7 @@ static tutti_status run_trainer(const tutti_train_options *options, tutti_interr
     if (store && !options->check_only)
         status = tutti_train_store_open(options, store, &trainer.session);
     if (!status && options->check_only) {
-        status = tutti_train_judge(&trainer);
+        status = tutti_train_check_order(&trainer);
         goto done;
     }
     if (!status) status = open_report(&trainer, &report);

@@ -166,7 +166,7 @@ int tutti_search_time(tutti_search *search, double step_s, double hidden_pct)
     return tutti_race_next(&search->race) < 0;
 }
 
-void tutti_search_turn(tutti_search *search)
+void tutti_search_step(tutti_search *search)
 {
     search->configuration[0] = tutti_search_best(search);
     search->knob++;

@@ -52,10 +52,10 @@ void tutti_search_begin(tutti_search *search, const tutti_search_space *space);
 /* Whether there is a configuration to time; if so, writes it. */
 int tutti_search_next(const tutti_search *search, tutti_configuration *configuration);
 /* Records the time of that configuration. Returns 1 if this ended a knob's race, which `race` and
- * `configuration` show until tutti_search_turn is called. */
+ * `configuration` show until tutti_search_step is called. */
 int tutti_search_time(tutti_search *search, double step_s, double hidden_pct);
 /* After the end of a race: the winner becomes the best so far, and the next knob's race begins. */
-void tutti_search_turn(tutti_search *search);
+void tutti_search_step(tutti_search *search);
 /* The best so far. */
 tutti_configuration tutti_search_best(const tutti_search *search);
 

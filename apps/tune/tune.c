@@ -157,7 +157,7 @@ static void record(tuner *t, double step_s, double hidden_pct)
     } else if (tutti_search_time(&t->search, step_s, hidden_pct)) {
         tell_race(t);
         keep_figures(t);
-        tutti_search_turn(&t->search);
+        tutti_search_step(&t->search);
     }
 }
 

@@ -357,7 +357,7 @@ static int sync_folder(const char *path)
 }
 
 /* Flushes the file to disk and drops it from the cache, so that verify reads what was written. */
-static int settle(tutti_file *file)
+static int finalize(tutti_file *file)
 {
     int error = file->error;
     if (!error && !file->options.unsynced && fsync(file->fd)) error = errno;
@@ -379,7 +379,7 @@ tutti_status tutti_file_end(tutti_file *file)
 {
     const tutti_file_options *o = &file->options;
     tutti_status status = TUTTI_OK;
-    int error = settle(file);
+    int error = finalize(file);
     if (!error && o->verify) status = o->verify(file->part);
     if (!error && !status) error = install(file);
     if (error || status) unlink(file->part);

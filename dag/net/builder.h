@@ -60,7 +60,7 @@ typedef struct tutti_builder {
     /* per layer: micro-batches that have passed it forward, and backward, in the section begun last */
     int *forwards, *backwards;
     int *wanted;            /* per layer: whether its values' gradients lead to a parameter */
-    int *judged;            /* per layer: whether evaluation needs it */
+    int *evaluated;            /* per layer: whether evaluation needs it */
     int *auxiliary_metrics; /* tensors: of output a, micro-batch s: a * micro_batches + s */
     tutti_mixture *mixture; /* per micro-batch, if images are mixed */
     tutti_shares shares;
@@ -111,7 +111,7 @@ tutti_status tutti_builder_retype(const tutti_net *net, tutti_dtype precision, t
 /* With options->evaluated: checks it and makes b->resized. INVAL, NOMEM. */
 tutti_status tutti_builder_set_resized(tutti_builder *b);
 /* Marks the layers that the output depends on; judged[] has zeros before. */
-void tutti_net_find_judged(const tutti_net *net, int judged[]);
+void tutti_net_find_evaluated(const tutti_net *net, int evaluated[]);
 
 /* For parameter p of layer l, if the layer reads a copy of it: the node that writes the copy, from
  * the parameter or its average. For all of them. */
@@ -300,7 +300,7 @@ static inline int tutti_builder_urgent(const tutti_builder *b)
 }
 
 /* Makes a short node urgent whose result other ranks wait for. */
-static inline void tutti_builder_hurry(tutti_builder *b, int node)
+static inline void tutti_builder_raise_priority(tutti_builder *b, int node)
 {
     tutti_graph_set_priority(b->graph, node, tutti_builder_urgent(b) - 1);
 }

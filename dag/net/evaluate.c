@@ -22,7 +22,7 @@ static tutti_status see(tutti_builder *b, int s, int again)
     return tutti_graph_kernel(b->graph, name, &tutti_op_sum, &desc, sizeof desc, n, access, &node);
 }
 
-static tutti_status judge(tutti_builder *b, int s, int logits, int views)
+static tutti_status evaluate_output(tutti_builder *b, int s, int logits, int views)
 {
     tutti_micro_batch *micro_batch = &b->step->micro_batch[s];
     tutti_xent_desc desc = {.N = micro_batch->count,
@@ -63,8 +63,8 @@ static tutti_status finish(tutti_builder *b, int s, int again)
     if (output < b->first || output >= b->end) return TUTTI_OK;
     tutti_status status = see(b, s, again);
     if (status == TUTTI_OK)
-        status = again ? judge(b, s, b->step->micro_batch[s].both, 2)
-                       : judge(b, s, tutti_builder_value(b, b->net->output, s), 1);
+        status = again ? evaluate_output(b, s, b->step->micro_batch[s].both, 2)
+                       : evaluate_output(b, s, tutti_builder_value(b, b->net->output, s), 1);
     return status == TUTTI_OK ? tutti_builder_send_metrics(b, s, views_of(b, s, again)) : status;
 }
 

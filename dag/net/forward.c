@@ -60,7 +60,7 @@ tutti_status tutti_builder_forward(tutti_builder *b, int l, int s, int evaluatio
 {
     const tutti_layer *layer = &b->net->layer[l];
     tutti_site *site = tutti_builder_site(b, l, s), *owner = tutti_builder_site(b, l, site->slot);
-    if (evaluation && !b->judged[l]) return TUTTI_OK;
+    if (evaluation && !b->evaluated[l]) return TUTTI_OK;
     tutti_site_share(owner, site);
     for (int i = 0; i < layer->inputs; i++) site->x[i] = tutti_builder_value(b, layer->in[i], s);
     tutti_status status = l == 0                                ? look(b, s, evaluation)

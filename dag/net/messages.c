@@ -17,11 +17,11 @@ static tutti_status message(tutti_builder *b, tutti_verb verb, int tensor, int s
 
 /* ---- values ---- */
 
-static int is_judged(const tutti_builder *b, const tutti_crossing *c)
+static int is_evaluated(const tutti_builder *b, const tutti_crossing *c)
 {
     int first, end = tutti_stage_layers(c->to, b->options->pipeline.end, &first);
     for (int l = c->lowest; l < end; l++)
-        for (int i = 0; b->judged[l] && i < b->net->layer[l].inputs; i++)
+        for (int i = 0; b->evaluated[l] && i < b->net->layer[l].inputs; i++)
             if (b->net->layer[l].in[i] == c->value) return 1;
     return 0;
 }
@@ -29,7 +29,7 @@ static int is_judged(const tutti_builder *b, const tutti_crossing *c)
 /* Whether the readers of a value need it in this section. */
 static int travels(const tutti_builder *b, const tutti_crossing *c, int evaluation)
 {
-    return !evaluation || is_judged(b, c);
+    return !evaluation || is_evaluated(b, c);
 }
 
 tutti_status tutti_builder_receive_values(tutti_builder *b, int s, int evaluation)

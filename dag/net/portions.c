@@ -34,7 +34,7 @@ static tutti_status copy(tutti_builder *b, const tutti_op *op, const void *desc,
     snprintf(name, sizeof name, "%s.%s", of, op->name);
     tutti_status status =
         tutti_graph_kernel(b->graph, name, op, desc, desc_bytes, 2, access, &node);
-    if (status == TUTTI_OK) tutti_builder_hurry(b, node);
+    if (status == TUTTI_OK) tutti_builder_raise_priority(b, node);
     return status;
 }
 

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-void tutti_net_find_judged(const tutti_net *net, int judged[])
+void tutti_net_find_evaluated(const tutti_net *net, int evaluated[])
 {
-    judged[net->source[net->output].layer] = 1;
+    evaluated[net->source[net->output].layer] = 1;
     for (int l = net->layers - 1; l > 0; l--)
-        for (int i = 0; judged[l] && i < net->layer[l].inputs; i++)
-            judged[net->source[net->layer[l].in[i]].layer] = 1;
+        for (int i = 0; evaluated[l] && i < net->layer[l].inputs; i++)
+            evaluated[net->source[net->layer[l].in[i]].layer] = 1;
 }
 
 static int have_equal_parameters(const tutti_layer *a, const tutti_layer *b)
@@ -33,15 +33,15 @@ static int have_equal_parameters(const tutti_layer *a, const tutti_layer *b)
 tutti_status tutti_net_compare(const tutti_net *net, const tutti_net *other, const char **layer)
 {
     *layer = NULL;
-    int *judged = calloc((size_t)net->layers, sizeof *judged);
-    if (!judged) return tutti_fail(TUTTI_ERR_NOMEM, "net: no memory for %d layers", net->layers);
-    tutti_net_find_judged(net, judged);
+    int *evaluated = calloc((size_t)net->layers, sizeof *evaluated);
+    if (!evaluated) return tutti_fail(TUTTI_ERR_NOMEM, "net: no memory for %d layers", net->layers);
+    tutti_net_find_evaluated(net, evaluated);
     for (int l = 0; l < net->layers && !*layer; l++)
         if (l >= other->layers ||
-            (judged[l] && !have_equal_parameters(&net->layer[l], &other->layer[l])))
+            (evaluated[l] && !have_equal_parameters(&net->layer[l], &other->layer[l])))
             *layer = net->layer[l].name;
     if (!*layer && other->layers > net->layers) *layer = other->layer[net->layers].name;
-    free(judged);
+    free(evaluated);
     return TUTTI_OK;
 }
 

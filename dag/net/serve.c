@@ -263,7 +263,7 @@ static tutti_status add_clients(tutti_builder *b, int k)
         snprintf(name, sizeof name, "%s.sum_clients", sum->name);
         status = tutti_graph_kernel(
             b->graph, name, &tutti_op_sum, &desc, sizeof desc, clients + 1, access, &node);
-        if (status == TUTTI_OK) tutti_builder_hurry(b, node);
+        if (status == TUTTI_OK) tutti_builder_raise_priority(b, node);
     }
     free(access);
     return status;
@@ -295,7 +295,7 @@ static tutti_status update(tutti_builder *b, int k, int total, int *updated)
     t.count = key->count;
     snprintf(name, sizeof name, "%s.%s", b->net->layer[key->layer].name, suffix_of(b, key));
     status = tutti_builder_append_update(b, name, &t);
-    for (int n = first_node; n < tutti_graph_nodes(b->graph); n++) tutti_builder_hurry(b, n);
+    for (int n = first_node; n < tutti_graph_nodes(b->graph); n++) tutti_builder_raise_priority(b, n);
     *updated = t.weight;
     return status;
 }

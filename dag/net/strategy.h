@@ -74,8 +74,8 @@ struct tutti_strategy {
     tutti_status (*update)(struct tutti_builder *b);
     /* If replicas train alone: appends the nodes of the section `average`. */
     tutti_status (*average)(struct tutti_builder *b);
-    /* As tutti_step_settle. NULL: nothing is left to do. */
-    tutti_status (*settle)(tutti_step *step);
+    /* As tutti_step_finalize. NULL: nothing is left to do. */
+    tutti_status (*finalize)(tutti_step *step);
 };
 
 #endif

@@ -53,7 +53,7 @@ static tutti_status sum_micro_batches(
     tutti_status status =
         tutti_graph_kernel(b->graph, name, op, &desc, sizeof desc, n + 1, b->access, &node);
     if (status != TUTTI_OK) return status;
-    tutti_builder_hurry(b, node); /* the exchange it starts runs while others compute */
+    tutti_builder_raise_priority(b, node); /* the exchange it starts runs while others compute */
     return TUTTI_OK;
 }
 

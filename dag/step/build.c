@@ -448,7 +448,7 @@ static tutti_status emit_sections(tutti_builder *b)
     tutti_step *step = b->step;
     if (tutti_service_only_serves(&b->options->service)) return tutti_builder_serve(b);
     find_wanted(b);
-    tutti_net_find_judged(b->net, b->judged);
+    tutti_net_find_evaluated(b->net, b->judged);
     tutti_status status = tutti_builder_mix_replicas(b);
     if (status == TUTTI_OK) status = tutti_graph_section(b->graph, "train", &step->train);
     if (status == TUTTI_OK) status = pass_through(b);
@@ -606,11 +606,11 @@ void tutti_step_free(tutti_step *step)
     free(step);
 }
 
-tutti_status tutti_step_settle(tutti_step *step)
+tutti_status tutti_step_finalize(tutti_step *step)
 {
     tutti_status status = tutti_step_cut_residuals(step);
     if (status == TUTTI_OK) status = tutti_step_place_compressed(step);
-    return status == TUTTI_OK && step->strategy->settle ? step->strategy->settle(step) : status;
+    return status == TUTTI_OK && step->strategy->finalize ? step->strategy->finalize(step) : status;
 }
 
 int tutti_step_section(const tutti_step *step, int batch)

@@ -131,4 +131,4 @@ const tutti_strategy tutti_strategy_rooted = {.name = "rooted",
     .check = check,
     .sum = sum,
     .update = update,
-    .settle = tutti_step_cut_updates};
+    .finalize = tutti_step_cut_updates};

@@ -69,4 +69,4 @@ const tutti_strategy tutti_strategy_sharded = {.name = "sharded",
     .check = check,
     .sum = sum,
     .update = update,
-    .settle = tutti_step_cut_updates};
+    .finalize = tutti_step_cut_updates};

@@ -324,7 +324,7 @@ tutti_status tutti_session_enter_whole(const tutti_session *session, const char 
         "%s: this is a group: call it with the session that tutti_attach has opened", function);
 }
 
-tutti_status tutti_session_settle(tutti_session *session)
+tutti_status tutti_session_finalize(tutti_session *session)
 {
     static const double patience_s = 60;
     tutti_status status = tutti_insert_wait(session->insert, patience_s);

@@ -9,7 +9,7 @@
 static tutti_status make(
     tutti_session *whole, tutti_session *fresh, int n, const int ranks[], int *group)
 {
-    tutti_status status = tutti_session_settle(whole);
+    tutti_status status = tutti_session_finalize(whole);
     if (status) return status;
     status = tutti_exchange_group(whole->exchange, n, fresh ? ranks : NULL, group);
     return fresh ? status : tutti_fail(TUTTI_ERR_NOMEM, "tutti_group: no memory");

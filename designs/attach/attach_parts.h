@@ -43,5 +43,5 @@ tutti_status tutti_session_leave(const char *function, unsigned errors, tutti_st
 /* The same for calls that are about the whole session: INVAL for a group. */
 tutti_status tutti_session_enter_whole(const struct tutti_session *session, const char *function);
 /* Waits for everything inserted so far: ranks can then meet. */
-tutti_status tutti_session_settle(struct tutti_session *session);
+tutti_status tutti_session_finalize(struct tutti_session *session);
 #endif

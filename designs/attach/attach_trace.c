@@ -12,7 +12,7 @@ tutti_status tutti_trace_begin(tutti_session *session, const char *file)
     if (session->recording)
         return tutti_fail(TUTTI_ERR_INVAL,
             "tutti_trace_begin: this session is being traced: call tutti_trace_end first");
-    status = tutti_session_settle(session);
+    status = tutti_session_finalize(session);
     if (!status) status = tutti_recording_open(session->exchange, file, &session->recording);
     return tutti_session_leave("tutti_trace_begin", errors, status);
 }
@@ -25,7 +25,7 @@ tutti_status tutti_trace_end(tutti_session *session)
     if (!session->recording)
         return tutti_fail(TUTTI_ERR_INVAL,
             "tutti_trace_end: this session is not being traced: call tutti_trace_begin first");
-    status = tutti_session_settle(session);
+    status = tutti_session_finalize(session);
     if (tutti_insert_ended(session->insert)) {
         tutti_status written = tutti_recording_close(session->recording, status);
         session->recording = NULL;

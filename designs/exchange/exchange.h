@@ -154,7 +154,7 @@ tutti_status tutti_exchange_place(tutti_exchange *exchange, tutti_graph *graph, 
 tutti_status tutti_exchange_check(tutti_exchange *exchange, const tutti_graph *graph);
 /* Judges the ordering law for what all ranks are about to run, with `workers` workers per rank (0:
  * unknown, and that clause is not judged). All ranks call it and get the same verdict. */
-tutti_status tutti_exchange_judge(
+tutti_status tutti_exchange_check_graph(
     tutti_exchange *exchange, const tutti_graph *graph, int workers, tutti_verdict *verdict);
 /* The data from which rank 0 made the order of the steps' collectives, once it has. */
 tutti_outlook tutti_exchange_outlook(const tutti_exchange *exchange);

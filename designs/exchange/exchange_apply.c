@@ -45,7 +45,7 @@ tutti_status tutti_exchange_place(tutti_exchange *exchange, tutti_graph *graph, 
     int must = o->verify != TUTTI_VERIFY_OFF || tutti_exchange_shares_slots(exchange);
     *checks = !alone && must && !o->manual;
     if (alone) return tutti_marks_alone(graph);
-    tutti_status status = tutti_marks_turn(graph, &marks);
+    tutti_status status = tutti_marks_lower(graph, &marks);
     return status ? status : plan_order(exchange, graph);
 }
 
@@ -143,8 +143,8 @@ static tutti_status judge(
     return status;
 }
 
-/* Gathers the full texts and judges them. text NULL: this rank has none, because of this status. */
-static tutti_status gather_and_judge(
+/* Gathers the full texts and evaluates them. text NULL: this rank has none, because of this status. */
+static tutti_status gather_and_check(
     tutti_exchange *x, const char *text, tutti_status why, int workers, tutti_verdict *verdict)
 {
     int size = tutti_exchange_size(x);
@@ -174,12 +174,12 @@ static tutti_status gather_and_judge(
     return status;
 }
 
-tutti_status tutti_exchange_judge(
+tutti_status tutti_exchange_check_graph(
     tutti_exchange *exchange, const tutti_graph *graph, int workers, tutti_verdict *verdict)
 {
     char *text = NULL;
     tutti_status status = describe(exchange, graph, &text);
-    tutti_status judged = gather_and_judge(exchange, text, status, workers, verdict);
+    tutti_status judged = gather_and_check(exchange, text, status, workers, verdict);
     free(text);
     return status ? status : judged;
 }
@@ -206,7 +206,7 @@ static tutti_status check_graph(tutti_exchange *x, const tutti_graph *graph, tut
     if (tutti_exchange_size(x) == 1) return placed;
     tutti_status described = placed ? placed : describe(x, graph, &text);
     tutti_status status = compare(x, text ? tutti_check_digest(text) : 0, &same);
-    if (!status && (!same || described)) status = gather_and_judge(x, text, described, 0, &verdict);
+    if (!status && (!same || described)) status = gather_and_check(x, text, described, 0, &verdict);
     free(text);
     if (described || status) return described ? described : status;
     if (!verdict.clause) return TUTTI_OK;

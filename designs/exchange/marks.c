@@ -152,7 +152,7 @@ static tutti_status check_alone(const tutti_node *node)
     return TUTTI_OK;
 }
 
-static tutti_status turn(const tutti_marks_options *o, tutti_graph *graph, int n)
+static tutti_status lower(const tutti_marks_options *o, tutti_graph *graph, int n)
 {
     static const tutti_coll_kind kinds[TUTTI_MARK_VERBS] = {
         [TUTTI_MARK_ALLREDUCE] = TUTTI_ALLREDUCE,
@@ -216,14 +216,14 @@ static tutti_status tell_group(const tutti_marks_options *o, tutti_graph *graph,
     return status ? status : tutti_graph_set_group(graph, n, group, members->key < 0);
 }
 
-tutti_status tutti_marks_turn(tutti_graph *graph, const tutti_marks_options *options)
+tutti_status tutti_marks_lower(tutti_graph *graph, const tutti_marks_options *options)
 {
     const tutti_marks_options *o = options;
     int64_t bytes = o->bucket_bytes < 0 ? tutti_bucket_default_bytes(graph) : o->bucket_bytes;
     tutti_status status = tutti_bucket_fuse(graph, bytes);
     for (int i = 0; i < tutti_graph_nodes(graph) && !status; i++) {
         tutti_node_kind kind = tutti_graph_get_node(graph, i)->kind;
-        if (kind == TUTTI_NODE_MARK) status = turn(o, graph, i);
+        if (kind == TUTTI_NODE_MARK) status = lower(o, graph, i);
         kind = tutti_graph_get_node(graph, i)->kind;
         if (!status && kind == TUTTI_NODE_COLLECTIVE) status = tell_group(o, graph, i);
     }

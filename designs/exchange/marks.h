@@ -25,7 +25,7 @@ typedef struct tutti_marks_options {
  * only this rank stay as they are: nothing is to be done for them. NOMEM; INVAL (logged) for a
  * group that does not exist, or that this rank is not in, for a root outside of it, and if the design
  * writes places that it does not declare; for one that adds vectors in a group that has only this rank. [M] */
-tutti_status tutti_marks_turn(tutti_graph *graph, const tutti_marks_options *options);
+tutti_status tutti_marks_lower(tutti_graph *graph, const tutti_marks_options *options);
 /* Of a rank that is alone, whose marks stay as they are: INVAL (logged) if one is a message, or adds
  * vectors. [P] */
 tutti_status tutti_marks_alone(const tutti_graph *graph);

@@ -138,7 +138,7 @@ static void make_slowly(const tutti_view *v, const fake *f, uint8_t *out)
     ck_assert(stored && upright);
     tutti_jpeg_window all = {1, 0, 0, width, height};
     ck_assert_ok(tutti_jpeg_decode(jpeg, &all, stored));
-    tutti_exif_turn(orientation, width, height, C, stored, upright);
+    tutti_exif_orient(orientation, width, height, C, stored, upright);
     int turned = tutti_exif_transposes(orientation);
     tutti_resize r = {turned ? height : width, v->x, v->y, v->width, v->height, 0, 0,
         turned ? height : width, turned ? width : height, v->out_width, v->out_height, v->flip};
@@ -412,7 +412,7 @@ START_TEST(a_png_is_read_as_it_is_stored)
 END_TEST
 
 /* eXIf may be anywhere, and its checksum counts. */
-START_TEST(a_png_is_turned)
+START_TEST(a_png_is_oriented)
 {
     enum { AFTER_HEADER = 33, END_CHUNK = 12 };
     static uint8_t pixels[PNG_WIDTH * PNG_HEIGHT * C];
@@ -434,7 +434,7 @@ START_TEST(a_png_is_turned)
         ck_assert_int_eq(width, turned ? PNG_HEIGHT : PNG_WIDTH);
         ck_assert_int_eq(height, turned ? PNG_WIDTH : PNG_HEIGHT);
         static uint8_t upright[PNG_WIDTH * PNG_HEIGHT * C];
-        tutti_exif_turn(orientation, PNG_WIDTH, PNG_HEIGHT, C, pixels, upright);
+        tutti_exif_orient(orientation, PNG_WIDTH, PNG_HEIGHT, C, pixels, upright);
         ck_assert_mem_eq(all, upright, sizeof upright);
         tutti_decoder_free(decoder);
         free((void *)g.bytes);
@@ -532,7 +532,7 @@ int main(void)
     tcase_add_loop_test(tcase, colours_of_a_view_are_jittered, 0, 2);
     tcase_add_loop_test(tcase, a_png_is_known_by_its_bytes, 0, 2);
     tcase_add_loop_test(tcase, a_png_is_read_as_it_is_stored, 0, PNG_STORED);
-    tcase_add_loop_test(tcase, a_png_is_turned, 0, 8);
+    tcase_add_loop_test(tcase, a_png_is_oriented, 0, 8);
     tcase_add_test(tcase, other_files_are_named);
     tcase_add_test(tcase, damaged_files_have_a_fault);
     return testing_run(suite);

@@ -361,13 +361,13 @@ START_TEST(orientations_are_read)
 END_TEST
 
 /* 2x3 pixels, turned as Pillow 9.4's ImageOps.exif_transpose does. */
-START_TEST(pictures_are_turned)
+START_TEST(pictures_are_oriented)
 {
     static const char *const upright[] = {
         "abcdef", "badcfe", "fedcba", "efcdab", "acebdf", "ecafdb", "fdbeca", "bdface"};
     for (int o = 1; o <= 8; o++) {
         char out[7] = "";
-        tutti_exif_turn(o, 2, 3, 1, (const uint8_t *)"abcdef", (uint8_t *)out);
+        tutti_exif_orient(o, 2, 3, 1, (const uint8_t *)"abcdef", (uint8_t *)out);
         ck_assert_str_eq(out, upright[o - 1]);
     }
 }
@@ -386,6 +386,6 @@ int main(void)
     tcase_add_test(tcase, a_picture_that_lacks_scans_is_refused);
     tcase_add_test(tcase, progressive_fields_of_a_sequential_file_are_ignored);
     tcase_add_test(tcase, orientations_are_read);
-    tcase_add_test(tcase, pictures_are_turned);
+    tcase_add_test(tcase, pictures_are_oriented);
     return testing_run(suite);
 }

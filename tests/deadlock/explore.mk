@@ -27,7 +27,7 @@ tests_deadlock_libkvworld_la_SOURCES = \
 	tests/deadlock/kv_ground_calls.c tests/deadlock/kv_ground_connections.c tests/deadlock/kv_ground_parts.h \
 	tests/deadlock/kv_ground_state.c \
 	tests/deadlock/kv_world.c tests/deadlock/kv_world.h \
-	tests/deadlock/kv_world_judge.c tests/deadlock/kv_world_parts.h tests/deadlock/kv_world_ranks.c \
+	tests/deadlock/kv_world_oracle.c tests/deadlock/kv_world_parts.h tests/deadlock/kv_world_ranks.c \
 	tests/deadlock/kv_world_state.c
 
 check_PROGRAMS += tests/deadlock/test_kv_world
@@ -49,7 +49,7 @@ tests/deadlock/mutants/flags: Makefile
 check-mutants: $(check_LTLIBRARIES) $(check_PROGRAMS) $(check_DATA)
 	@$(AM_TESTS_ENVIRONMENT) $(LOG_COMPILER) -t 3600 $(srcdir)/tests/deadlock/mutants/mutants.sh all
 
-# A million random schedules, and every schedule of larger cases; five times as many of those that the judges have.
+# A million random schedules, and every schedule of larger cases; five times as many of those that the evaluates have.
 check-schedules: $(check_PROGRAMS) $(check_LTLIBRARIES)
 	@$(AM_TESTS_ENVIRONMENT) TUTTI_EXPLORE_SCHEDULES=1000000 $(LOG_COMPILER) -t 3600 tests/deadlock/test_explore
 	@$(AM_TESTS_ENVIRONMENT) TUTTI_EXPLORE_SCHEDULES=1000000 $(LOG_COMPILER) -t 3600 tests/deadlock/test_kv_world

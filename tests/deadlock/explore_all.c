@@ -140,7 +140,7 @@ static tutti_status one_schedule(search *s, explore_result *result)
     if (status) return status;
     int ended = follow(s);
     if (ended > 0) {
-        world_verdict verdict = world_judge(s->world, what, sizeof what);
+        world_verdict verdict = world_oracle(s->world, what, sizeof what);
         if (explore_ledger(result, verdict)) tell(s, result, verdict, what);
     } else {
         result->schedules++;

@@ -105,7 +105,7 @@ tutti_status explore_random(
         status = world_submit(w, s.seed);
         if (status) break;
         run_schedule(&s);
-        world_verdict verdict = world_judge(w, what, sizeof what);
+        world_verdict verdict = world_oracle(w, what, sizeof what);
         ledger(result, verdict, seed, b, setting, what);
         if (verdict == WORLD_RIGHT) continue;
         world_close(w);

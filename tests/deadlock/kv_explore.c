@@ -58,7 +58,7 @@ tutti_status kv_explore_random(const kv_case *c, uint64_t seed, explore_result *
     if (status) return status;
     draw_pace(&d, &p);
     for (int n; (n = kv_world_list(w, list));) kv_world_take(w, &list[draw_step(&d, &p, list, n)]);
-    world_verdict verdict = kv_world_judge(w, what, sizeof what);
+    world_verdict verdict = kv_world_oracle(w, what, sizeof what);
     if (explore_ledger(result, verdict)) {
         result->first_bad_seed = seed;
         snprintf(result->what, sizeof result->what, "%s: %s (%s; seed %llu)",
@@ -145,7 +145,7 @@ static tutti_status one_schedule(search *s, explore_result *result)
     if (s->prepared) prepare(s->world);
     int ended = follow(s);
     if (ended > 0) {
-        world_verdict verdict = kv_world_judge(s->world, what, sizeof what);
+        world_verdict verdict = kv_world_oracle(s->world, what, sizeof what);
         if (explore_ledger(result, verdict))
             snprintf(result->what, sizeof result->what, "%s: %s (%s; %d choices)",
                 world_verdict_name(verdict), what, describe(s->c, text, sizeof text), s->depth);

@@ -53,6 +53,6 @@ uint64_t kv_world_state(const kv_world *w);
 
 /* Once nothing may happen any more. what: a sentence for people, empty if right; that of a hang is what a server says
  * of the pull that waits. Of a run that has failed, what has come before is judged, too. */
-world_verdict kv_world_judge(kv_world *w, char *what, size_t size);
+world_verdict kv_world_oracle(kv_world *w, char *what, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /* The inside of a world with servers: kv_world.c opens it, lists and takes steps; kv_world_ranks.c has what ranks do
- * next; kv_world_judge.c looks at how it has ended, kv_world_state.c at what it is. */
+ * next; kv_world_oracle.c looks at how it has ended, kv_world_state.c at what it is. */
 #ifndef TUTTI_DEADLOCK_KV_WORLD_PARTS_H
 #define TUTTI_DEADLOCK_KV_WORLD_PARTS_H
 

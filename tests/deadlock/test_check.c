@@ -467,7 +467,7 @@ static void *run_rank(void *arg)
     if (tutti_exchange_open_over(transport, &options, &exchange)) return NULL;
     const tutti_graph *graph = deadlock_rank_part(rank, 0);
     job->checked = tutti_exchange_check(exchange, graph);
-    job->judged = tutti_exchange_judge(exchange, graph, 1, &job->verdict);
+    job->judged = tutti_exchange_check_graph(exchange, graph, 1, &job->verdict);
     tutti_exchange_close(exchange);
     deadlock_rank_close(rank);
     return NULL;

@@ -389,7 +389,7 @@ START_TEST(rings_grow)
         for (int r = 0; r < 2; r++) setting.program[r].steps = batch ? 6 : 2;
         ck_assert_ok(world_submit(w, (uint64_t)batch));
         run_in_turns(w, 2);
-        ck_assert_msg(world_judge(w, what, sizeof what) == WORLD_RIGHT, "%s", what);
+        ck_assert_msg(world_oracle(w, what, sizeof what) == WORLD_RIGHT, "%s", what);
     }
     world_close(w);
     program_clear(&setting);

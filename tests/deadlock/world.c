@@ -239,7 +239,7 @@ void world_end_all(world *w)
 
 /* ---- the verdict ---- */
 
-static world_verdict judge_sums(world *w, int step, char *what, size_t size)
+static world_verdict check_sums(world *w, int step, char *what, size_t size)
 {
     oracle_step(w->oracle, step, w->salt);
     for (int i = 0; i < w->setting->ranks; i++) {
@@ -272,7 +272,7 @@ static void name_hang(const world *w, char *what, size_t size)
     snprintf(what, size, "not every task has ended, and none is ready");
 }
 
-world_verdict world_judge(world *w, char *what, size_t size)
+world_verdict world_oracle(world *w, char *what, size_t size)
 {
     int steps = 0;
     what[0] = '\0';
@@ -288,7 +288,7 @@ world_verdict world_judge(world *w, char *what, size_t size)
         return WORLD_HANG;
     }
     world_verdict verdict = WORLD_RIGHT;
-    for (int step = 0; step < steps && !verdict; step++) verdict = judge_sums(w, step, what, size);
+    for (int step = 0; step < steps && !verdict; step++) verdict = check_sums(w, step, what, size);
     return verdict;
 }
 

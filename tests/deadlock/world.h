@@ -62,7 +62,7 @@ uint64_t world_state(const world *w, int whole);
 
 /* To be called when no step moves anything any more. what: a sentence for people, empty if
  * right. */
-world_verdict world_judge(world *w, char *what, size_t size);
+world_verdict world_oracle(world *w, char *what, size_t size);
 const char *world_verdict_name(world_verdict verdict);
 
 #endif

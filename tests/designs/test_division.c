@@ -220,7 +220,7 @@ static tutti_status run_steps(
         .hooks = tutti_exchange_hooks(exchange)};
     tutti_run *run = NULL;
     tutti_status status = tutti_exchange_apply(exchange, step->graph);
-    if (!status) status = tutti_step_settle(step);
+    if (!status) status = tutti_step_finalize(step);
     if (!status) status = runner->open(step->graph, &options, &run);
     if (!status) status = tutti_step_init(step, net, runner, run, job->world->recipe.seed);
     if (!status && step->refresh >= 0) status = runner->submit(run, step->refresh);

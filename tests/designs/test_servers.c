@@ -107,7 +107,7 @@ static tutti_status run_steps(
         .seed = w->order + (uint64_t)job->rank, .hooks = tutti_exchange_hooks(exchange)};
     tutti_run *run = NULL;
     tutti_status status = tutti_exchange_apply(exchange, step->graph);
-    if (!status) status = tutti_step_settle(step);
+    if (!status) status = tutti_step_finalize(step);
     if (!status) status = runner->open(step->graph, &options, &run);
     if (!status) status = tutti_step_init(step, net, runner, run, 5);
     for (int n = 0; n < STEPS * w->accumulate && !status; n++) {

@@ -37,7 +37,7 @@ static tutti_step *build(const char *name, tutti_dtype precision)
     ck_assert_ok(tutti_net_status(net));
     ck_assert_ok(tutti_step_build(net, &recipe, &step));
     tutti_net_free(net);
-    ck_assert_ok(tutti_step_settle(step));
+    ck_assert_ok(tutti_step_finalize(step));
     return step;
 }
 

@@ -105,7 +105,7 @@ START_TEST(compressed_gradients_find_their_places)
     }
     const int64_t first[] = {0, rows_of(step, 0)->stride};
     ck_assert_ok(tutti_graph_join(step->graph, 2, mark));
-    ck_assert_ok(tutti_step_settle(step));
+    ck_assert_ok(tutti_step_finalize(step));
     for (int i = 0; i < 4; i++) {
         const int code = step->compressed_node[i].tensor == step->compressed_node[1].tensor;
         ck_assert_int_eq(rows_of(step, i)->stride, words);

@@ -26,19 +26,19 @@ static double cost_of(
     return (work > sent ? work : sent) + per_byte * sums;
 }
 
-typedef struct judged {
+typedef struct evaluated {
     double worst, sent;
-} judged;
+} evaluated;
 
 /* DBL_MAX if a stage has no parameters, or no layers. */
-static judged judge(
+static evaluated evaluate_output(
     const tutti_layer_cost cost[], double per_byte, int layers, int stages, const int end[])
 {
-    judged j = {0};
+    evaluated j = {0};
     for (int q = 0; q < stages; q++) {
         int begin = q ? end[q - 1] : 0, parameters = 0;
         for (int l = begin; l < end[q]; l++) parameters |= cost[l].parameters;
-        if (!parameters) return (judged){DBL_MAX, DBL_MAX};
+        if (!parameters) return (evaluated){DBL_MAX, DBL_MAX};
         double c = cost_of(cost, per_byte, layers, begin, end[q]);
         if (c > j.worst) j.worst = c;
         if (q) j.sent += cost[begin - 1].sends;
@@ -48,11 +48,11 @@ static judged judge(
 
 /* Tries all ends of stages q and later. */
 static void try_all(const tutti_layer_cost cost[], double per_byte, int layers, int stages, int q,
-    int end[], judged *best)
+    int end[], evaluated *best)
 {
     if (q == stages - 1) {
         end[q] = layers;
-        judged j = judge(cost, per_byte, layers, stages, end);
+        evaluated j = evaluate_output(cost, per_byte, layers, stages, end);
         if (j.worst < best->worst || (j.worst == best->worst && j.sent < best->sent)) *best = j;
         return;
     }
@@ -78,14 +78,14 @@ START_TEST(no_cut_is_better)
             if (cost[l].parameters)
                 cost[l].sums = (double)tutti_rng_below(seed, stream, of + 3, 60);
         }
-        judged best = {DBL_MAX, DBL_MAX};
+        evaluated best = {DBL_MAX, DBL_MAX};
         try_all(cost, per_byte, layers, stages, 0, other, &best);
         tutti_log_set_level(TUTTI_LOG_NONE);
         tutti_status status = tutti_partition(layers, cost, per_byte, stages, end);
         tutti_log_set_level(TUTTI_LOG_WARN);
         ck_assert_int_eq(status, best.worst == DBL_MAX ? TUTTI_ERR_INVAL : TUTTI_OK);
         if (status) continue;
-        judged found = judge(cost, per_byte, layers, stages, end);
+        evaluated found = evaluate_output(cost, per_byte, layers, stages, end);
         ck_assert_double_eq_tol(found.worst, best.worst, 1e-6);
         ck_assert_double_eq_tol(found.sent, best.sent, 1e-6);
         ck_assert_int_eq(end[stages - 1], layers);

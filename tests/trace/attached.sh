@@ -14,7 +14,7 @@ runs() { # P MODE DESIGN FILE
 says() { # SENTENCE RANKS: so many ranks say it
     [ "$(grep -F -e "$1" "$dir/out" | sort -u | wc -l)" = "$2" ] || { fail "not $2 ranks say: $1"; cat "$dir/out"; }
 }
-judges() { # P DESIGN
+evaluates() { # P DESIGN
     "$apps/tutti-trace" "$dir/trace" --json --svg "$dir/svg" > "$dir/told" || fail "tutti-trace: status $?"
     python3 "$TUTTI_SRCDIR/tests/trace/attached.py" "$dir/trace" "$1" "$2" "$dir/told" || fail "the trace of $*"
     rm -f "$dir/trace"
@@ -22,17 +22,17 @@ judges() { # P DESIGN
 
 for design in $(names designs); do
     runs 2 trace "$design" "$dir/trace"
-    judges 2 "$design"
+    evaluates 2 "$design"
 done
 runs 1 trace funneled "$dir/trace"
-judges 1 funneled
+evaluates 1 funneled
 runs 3 detach concurrent "$dir/trace"
-judges 3 concurrent
+evaluates 3 concurrent
 runs 2 late chained "$dir/trace"
-judges 2 chained
+evaluates 2 chained
 for policy in eager dmdas; do # with hooks of its own, and without
     STARPU_SCHED=$policy runs 2 trace funneled "$dir/trace"
-    judges 2 funneled
+    evaluates 2 funneled
 done
 
 # Too many spans: counted, and said on every rank.

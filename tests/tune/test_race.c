@@ -145,7 +145,7 @@ static tutti_configuration search_in(
         ck_assert_int_lt(*blocks, 100);
         ck_assert(tutti_search_allows(space, &configuration));
         ck_assert(!configuration.design->unsafe);
-        if (tutti_search_time(&search, measure(&configuration), 50)) tutti_search_turn(&search);
+        if (tutti_search_time(&search, measure(&configuration), 50)) tutti_search_step(&search);
     }
     return tutti_search_best(&search);
 }

@@ -123,7 +123,7 @@ static void check_slots(judge *j, outcome *o)
 {
     tutti_verdict verdict = {0};
     if (!j->exchange) return;
-    tutti_status status = tutti_exchange_judge(
+    tutti_status status = tutti_exchange_check_graph(
         j->exchange, deadlock_rank_graph(j->program), j->c->workers, &verdict);
     if (status)
         note(o, BROKEN, status, "the judgement failed");

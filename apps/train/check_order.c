@@ -1,11 +1,11 @@
-#include "apps/train/judge.h"
+#include "apps/train/check_order.h"
 
 #include "dag/base/clock.h"
 #include "dag/base/text.h"
 
 #include <stdio.h>
 
-tutti_status tutti_train_judge(tutti_trainer *trainer)
+tutti_status tutti_train_check_order(tutti_trainer *trainer)
 {
     const tutti_training_session *on = &trainer->session;
     tutti_verdict verdict;
@@ -13,7 +13,7 @@ tutti_status tutti_train_judge(tutti_trainer *trainer)
     tutti_status status = tutti_exchange_check(on->exchange, on->graph);
     double compared_s = tutti_clock_s() - start_s;
     if (!status)
-        status = tutti_exchange_judge(on->exchange, on->graph, on->options.workers, &verdict);
+        status = tutti_exchange_check_graph(on->exchange, on->graph, on->options.workers, &verdict);
     double judged_s = tutti_clock_s() - start_s - compared_s;
     if (status) return status;
     if (tutti_trainer_reports(trainer))

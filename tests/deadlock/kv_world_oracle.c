@@ -81,7 +81,7 @@ static int gather_key(const kv_world *w, tutti_portions *portions, int key, int 
     return all;
 }
 
-static world_verdict judge_copy(const kv_world *w, int copy, char *what, size_t size)
+static world_verdict check_copy(const kv_world *w, int copy, char *what, size_t size)
 {
     tutti_portions portions;
     float value[2 * CUT];
@@ -96,16 +96,16 @@ static world_verdict judge_copy(const kv_world *w, int copy, char *what, size_t 
     return verdict;
 }
 
-static world_verdict judge_servers(const kv_world *w, char *what, size_t size)
+static world_verdict check_servers(const kv_world *w, char *what, size_t size)
 {
     world_verdict verdict = WORLD_RIGHT;
     for (int copy = 0; copy < w->c->copies && !verdict; copy++)
-        verdict = judge_copy(w, copy, what, size);
+        verdict = check_copy(w, copy, what, size);
     return verdict;
 }
 
 /* Whether a run, so far, has gone wrong for a rank: a sentence in `what`. */
-static world_verdict judge_ends(const kv_world *w, char *what, size_t size)
+static world_verdict check_ends(const kv_world *w, char *what, size_t size)
 {
     for (int r = 0; r < w->ranks; r++) {
         if (!w->rank[r].status) continue;
@@ -118,7 +118,7 @@ static world_verdict judge_ends(const kv_world *w, char *what, size_t size)
     return WORLD_RIGHT;
 }
 
-static world_verdict judge_pulls(const kv_world *w, char *what, size_t size)
+static world_verdict check_pulls(const kv_world *w, char *what, size_t size)
 {
     for (int r = 0; r < w->c->workers; r++)
         for (int i = 0; i < w->rank[r].pulls; i++) {
@@ -137,7 +137,7 @@ static world_verdict judge_pulls(const kv_world *w, char *what, size_t size)
     return WORLD_RIGHT;
 }
 
-world_verdict kv_world_judge(kv_world *w, char *what, size_t size)
+world_verdict kv_world_oracle(kv_world *w, char *what, size_t size)
 {
     what[0] = '\0';
     if (ground_mismatch(w->ground)[0]) {
@@ -148,7 +148,7 @@ world_verdict kv_world_judge(kv_world *w, char *what, size_t size)
         name_hang(w, what, size);
         return WORLD_HANG;
     }
-    world_verdict pulls = judge_pulls(w, what, size);
-    world_verdict verdict = pulls ? pulls : judge_ends(w, what, size);
-    return verdict ? verdict : judge_servers(w, what, size);
+    world_verdict pulls = check_pulls(w, what, size);
+    world_verdict verdict = pulls ? pulls : check_ends(w, what, size);
+    return verdict ? verdict : check_servers(w, what, size);
 }
