@@ -210,7 +210,7 @@ tutti_status tutti_control_send(
     return send(whole, control->members.key, tutti_control_whole_rank(control, to), message);
 }
 
-tutti_status tutti_control_tell(tutti_control *control, const tutti_control_message *message)
+tutti_status tutti_control_broadcast(tutti_control *control, const tutti_control_message *message)
 {
     tutti_status first = TUTTI_OK;
     for (int r = 0; r < control->size; r++) {
@@ -230,7 +230,7 @@ tutti_status tutti_control_finish(tutti_control *control)
 {
     const tutti_control_message last = {.kind = TUTTI_CONTROL_LAST};
     if (control->finished) return TUTTI_OK;
-    tutti_status status = tutti_control_tell(control, &last);
+    tutti_status status = tutti_control_broadcast(control, &last);
     control->finished = 1;
     return status;
 }

@@ -23,20 +23,20 @@
 /* The kinds of messages. The sender and the handler define the values and the text. */
 typedef enum tutti_control_kind {
     TUTTI_CONTROL_ABORT, /* value[0]: status; text: the sentence. Every rank ends (driver_fail.c) */
-    TUTTI_CONTROL_PRINTS, /* hashes of what was started (compare.c) */
-    TUTTI_CONTROL_GATE,   /* hash of what waits to start (gate.c) */
-    TUTTI_CONTROL_ASK,    /* which collective has this number on your rank? (verify.c) */
-    TUTTI_CONTROL_TELL,   /* this one (verify.c) */
-    TUTTI_CONTROL_BYE,    /* the sender ends, having started this many (shutdown.c) */
-    TUTTI_CONTROL_QUERY,  /* how far are you with this collective? (inquiry.c) */
-    TUTTI_CONTROL_STATE,  /* this far (inquiry.c) */
-    TUTTI_CONTROL_HELLO,  /* the sender's process (inquiry.c) */
-    TUTTI_CONTROL_DUMP,   /* write out your flight recorder (inquiry.c) */
-    TUTTI_CONTROL_CLOCK,  /* what time is it on your rank? (clocks.c) */
-    TUTTI_CONTROL_TIME,   /* value[0]: nanoseconds of the sender's clock (clocks.c) */
-    TUTTI_CONTROL_WISH,   /* the sender wants to stop (halt.c) */
-    TUTTI_CONTROL_LIMIT,  /* value[0]: the first step that no rank submits (halt.c) */
-    TUTTI_CONTROL_HEARD,  /* the sender knows the limit (halt.c) */
+    TUTTI_CONTROL_PRINTS,    /* hashes of what was started (compare.c) */
+    TUTTI_CONTROL_GATE,      /* hash of what waits to start (gate.c) */
+    TUTTI_CONTROL_ASK,       /* which collective has this number on your rank? (verify.c) */
+    TUTTI_CONTROL_BROADCAST, /* this one (verify.c) */
+    TUTTI_CONTROL_BYE,       /* the sender ends, having started this many (shutdown.c) */
+    TUTTI_CONTROL_QUERY,     /* how far are you with this collective? (inquiry.c) */
+    TUTTI_CONTROL_STATE,     /* this far (inquiry.c) */
+    TUTTI_CONTROL_HELLO,     /* the sender's process (inquiry.c) */
+    TUTTI_CONTROL_DUMP,      /* write out your flight recorder (inquiry.c) */
+    TUTTI_CONTROL_CLOCK,     /* what time is it on your rank? (clocks.c) */
+    TUTTI_CONTROL_TIME,      /* value[0]: nanoseconds of the sender's clock (clocks.c) */
+    TUTTI_CONTROL_WISH,      /* the sender wants to stop (halt.c) */
+    TUTTI_CONTROL_LIMIT,     /* value[0]: the first step that no rank submits (halt.c) */
+    TUTTI_CONTROL_RECEIVED,  /* the sender knows the limit (halt.c) */
     /* after a failure: nothing of the sender is in flight (driver_drain.c) */
     TUTTI_CONTROL_DRAINED,
     TUTTI_CONTROL_READY,          /* these collectives are ready here (driver_grant.c) */
@@ -90,7 +90,7 @@ void tutti_control_handle(
 tutti_status tutti_control_send(
     tutti_control *control, int to, const tutti_control_message *message);
 /* To every other rank. */
-tutti_status tutti_control_tell(tutti_control *control, const tutti_control_message *message);
+tutti_status tutti_control_broadcast(tutti_control *control, const tutti_control_message *message);
 /* Of the whole: receives messages from every rank (all), or from the next one in turn, at a cost
  * that does not depend on the number of ranks. *moved is set to 1 when one came. */
 tutti_status tutti_control_poll(tutti_control *control, int all, int *moved);

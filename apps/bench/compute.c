@@ -170,7 +170,7 @@ static tutti_status time_blocks(bench *b)
 /* ---- results ---- */
 
 /* Ratios of values from the same block, measured under the same conditions. */
-static void tell_ratio(
+static void report_ratio(
     bench *b, const char *name, const char *unit, int above, int below, double scale, double shift)
 {
     double ratio[MOST_BLOCKS];
@@ -179,27 +179,27 @@ static void tell_ratio(
     tutti_result_series(b->result, name, unit, (int)b->o.blocks, ratio);
 }
 
-static void tell_speed(bench *b, const char *name, int side)
+static void report_speed(bench *b, const char *name, int side)
 {
     double speed[MOST_BLOCKS];
     for (int64_t k = 0; k < b->o.blocks; k++) speed[k] = (double)b->o.batch / b->step_s[side][k];
     tutti_result_series(b->result, name, "images/s", (int)b->o.blocks, speed);
 }
 
-static void tell_results(bench *b)
+static void report_results(bench *b)
 {
-    for (int i = 0; i < SIDES; i++) tell_speed(b, titles[i], i);
-    for (int i = 0; i < b->peers; i++) tell_speed(b, tutti_peer_about(b->peer[i]), SIDES + i);
-    tell_ratio(b, "cost of the graph over the plain loop", "%", GRAPH, PLAIN, 100, 1);
+    for (int i = 0; i < SIDES; i++) report_speed(b, titles[i], i);
+    for (int i = 0; i < b->peers; i++) report_speed(b, tutti_peer_about(b->peer[i]), SIDES + i);
+    report_ratio(b, "cost of the graph over the plain loop", "%", GRAPH, PLAIN, 100, 1);
     for (int i = 0; i < b->peers; i++) {
         char name[64] = "StarPU graph, times as fast as the peer";
         if (b->peers > 1)
             snprintf(name, sizeof name, "StarPU graph, times as fast as %s", b->variants.word[i]);
-        tell_ratio(b, name, "x", SIDES + i, GRAPH, 1, 0);
+        report_ratio(b, name, "x", SIDES + i, GRAPH, 1, 0);
     }
 }
 
-static tutti_status tell_ops(bench *b)
+static tutti_status report_ops(bench *b)
 {
     printf("\nkernels of the plain loop\n");
     tutti_status status = tutti_workload_start(&b->workload, &b->session[PLAIN]);
@@ -300,8 +300,8 @@ static tutti_status run(int argc, char **argv)
     if (!status) status = verify(&b);
     if (!status) status = start_peers(&b);
     if (!status) status = time_blocks(&b);
-    if (!status) tell_results(&b);
-    if (!status) status = tell_ops(&b);
+    if (!status) report_results(&b);
+    if (!status) status = report_ops(&b);
     tutti_status closed = take_down(&b);
     return status ? status : closed;
 }

@@ -222,7 +222,7 @@ static tutti_status time_blocks(bench *b)
 
 /* ---- results ---- */
 
-static void tell_speed(bench *b, const char *name, int side)
+static void report_speed(bench *b, const char *name, int side)
 {
     double speed[MOST_BLOCKS];
     for (int64_t k = 0; k < b->o.blocks; k++)
@@ -231,7 +231,7 @@ static void tell_speed(bench *b, const char *name, int side)
 }
 
 /* Ratios of values from the same block, measured under the same conditions. */
-static void tell_ratio(bench *b, const char *name, int above, int below)
+static void report_ratio(bench *b, const char *name, int above, int below)
 {
     double ratio[MOST_BLOCKS];
     for (int64_t k = 0; k < b->o.blocks; k++)
@@ -239,21 +239,21 @@ static void tell_ratio(bench *b, const char *name, int above, int below)
     tutti_result_series(b->result, name, "x", (int)b->o.blocks, ratio);
 }
 
-static void tell_results(bench *b)
+static void report_results(bench *b)
 {
     char name[160];
-    tell_speed(b, "one thread", WHOLE);
-    tell_speed(b, "one thread, decoding alone", DECODING);
+    report_speed(b, "one thread", WHOLE);
+    report_speed(b, "one thread, decoding alone", DECODING);
     snprintf(name, sizeof name, "%" PRId64 " threads", b->o.threads);
-    tell_speed(b, name, THREADS);
-    for (int i = 0; i < b->peers; i++) tell_speed(b, tutti_peer_about(b->peer[i]), SIDES + i);
-    tell_ratio(b, "as fast as decoding alone", DECODING, WHOLE);
+    report_speed(b, name, THREADS);
+    for (int i = 0; i < b->peers; i++) report_speed(b, tutti_peer_about(b->peer[i]), SIDES + i);
+    report_ratio(b, "as fast as decoding alone", DECODING, WHOLE);
     snprintf(name, sizeof name, "%" PRId64 " threads, times as fast as one", b->o.threads);
-    tell_ratio(b, name, WHOLE, THREADS);
+    report_ratio(b, name, WHOLE, THREADS);
     for (int i = 0; i < b->peers; i++) {
         snprintf(
             name, sizeof name, "one thread, times as fast as %s", tutti_peer_about(b->peer[i]));
-        tell_ratio(b, name, SIDES + i, WHOLE);
+        report_ratio(b, name, SIDES + i, WHOLE);
     }
 }
 
@@ -343,7 +343,7 @@ static tutti_status run(int argc, char **argv)
     if (!status) status = verify_threads(&b);
     if (!status) status = verify_peers(&b);
     if (!status) status = time_blocks(&b);
-    if (!status) tell_results(&b);
+    if (!status) report_results(&b);
     tutti_status closed = take_down(&b);
     return status ? status : closed;
 }

@@ -259,7 +259,7 @@ static tutti_status time_both(bench *b, calls *bare, calls *beside)
     return status;
 }
 
-static tutti_status tell_calls(bench *b, calls *bare, calls *beside)
+static tutti_status report_calls(bench *b, calls *bare, calls *beside)
 {
     double p50, p99, small, large, large_beside;
     tutti_status status = quantile(b, bare->small_s, bare->smalls, 0.5, &p50);
@@ -286,7 +286,7 @@ static tutti_status judge_calls(bench *b)
     if (!status) status = open_calls(b, &bare);
     if (!status) status = open_calls(b, &beside);
     if (!status) status = time_both(b, &bare, &beside);
-    if (!status) status = tell_calls(b, &bare, &beside);
+    if (!status) status = report_calls(b, &bare, &beside);
     free(bare.small_s);
     free(bare.large_s);
     free(beside.small_s);

@@ -297,10 +297,10 @@ static tutti_status measure(tutti_kv_bench *b, int64_t bytes)
 static tutti_status measure_all(tutti_kv_bench *b)
 {
     tutti_status status = TUTTI_OK;
-    if (b->result) tutti_kv_tell_head(b);
+    if (b->result) tutti_kv_report_head(b);
     for (int64_t bytes = b->o.from / 4 * 4; bytes <= b->o.to && !status; bytes *= b->o.factor) {
         status = measure(b, bytes);
-        if (!status && b->result) tutti_kv_tell(b, bytes);
+        if (!status && b->result) tutti_kv_report(b, bytes);
     }
     return status;
 }

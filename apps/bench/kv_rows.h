@@ -51,7 +51,7 @@ tutti_status tutti_kv_peers_block(
     tutti_kv_bench *b, tutti_kv_bench_row *row, int op, int64_t bytes, double *round_s);
 
 /* What was measured at a size, and the head above the first. */
-void tutti_kv_tell_head(const tutti_kv_bench *b);
-void tutti_kv_tell(tutti_kv_bench *b, int64_t bytes);
+void tutti_kv_report_head(const tutti_kv_bench *b);
+void tutti_kv_report(tutti_kv_bench *b, int64_t bytes);
 
 #endif

@@ -18,7 +18,7 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/kv_peers.c \
 	apps/bench/kv_rows.c apps/bench/kv_rows.h \
 	apps/bench/kv_store.c apps/bench/kv_store.h \
-	apps/bench/kv_tell.c \
+	apps/bench/kv_report.c \
 	apps/bench/interference.c apps/bench/interference.h \
 	apps/bench/ops.c apps/bench/ops.h \
 	apps/bench/overlap.c apps/bench/overlap.h \
@@ -27,7 +27,7 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/peers.c apps/bench/peers.h \
 	apps/bench/photos.c apps/bench/photos.h \
 	apps/bench/pipeline.c apps/bench/pipeline.h \
-	apps/bench/pipeline_rows.h apps/bench/pipeline_tell.c apps/bench/pipeline_turns.c \
+	apps/bench/pipeline_rows.h apps/bench/pipeline_report.c apps/bench/pipeline_turns.c \
 	apps/bench/plot.c apps/bench/plot.h \
 	apps/bench/points.c apps/bench/points.h \
 	apps/bench/result.c apps/bench/result.h \
@@ -36,7 +36,7 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/timeslices.c apps/bench/timeslices.h \
 	apps/bench/step.c apps/bench/step.h \
 	apps/bench/step_rows.c apps/bench/step_rows.h \
-	apps/bench/step_tell.c apps/bench/step_tell.h \
+	apps/bench/step_report.c apps/bench/step_report.h \
 	apps/bench/step_turns.c apps/bench/step_turns.h \
 	apps/bench/strategies.c apps/bench/strategies.h \
 	apps/bench/strategies_run.c apps/bench/strategies_run.h \

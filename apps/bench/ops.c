@@ -164,7 +164,7 @@ static const char *size_text(int i, char text[16])
     return text;
 }
 
-static void tell_bandwidth(const char *name, const double bytes_s[], tutti_result *result)
+static void report_bandwidth(const char *name, const double bytes_s[], tutti_result *result)
 {
     char text[16];
     printf("bound of a core: %s, GB/s by size ", name);
@@ -179,7 +179,7 @@ static void tell_bandwidth(const char *name, const double bytes_s[], tutti_resul
 }
 
 /* The bounds: every size of a block for programs, every third for people. */
-static void tell_bounds(const tutti_bounds *bounds, tutti_result *result)
+static void report_bounds(const tutti_bounds *bounds, tutti_result *result)
 {
     for (int t = 0; t < TUTTI_DTYPE_COUNT; t++) {
         const char *name = tutti_dtype_name((tutti_dtype)t);
@@ -189,9 +189,9 @@ static void tell_bounds(const tutti_bounds *bounds, tutti_result *result)
             result, json_pack("{s:s, s:s, s:s, s:[f]}", "event", "bound", "name", name, "unit",
                         "GFLOP/s", "samples", bounds->flops_per_s[t] / 1e9));
     }
-    tell_bandwidth("reads", bounds->read_per_s, result);
-    tell_bandwidth("writes", bounds->written_per_s, result);
-    tell_bandwidth("both", bounds->moved_per_s, result);
+    report_bandwidth("reads", bounds->read_per_s, result);
+    report_bandwidth("writes", bounds->written_per_s, result);
+    report_bandwidth("both", bounds->moved_per_s, result);
 }
 
 /* The bound that more of the least time comes from. */
@@ -260,7 +260,7 @@ static void tell(table *t, const tutti_bounds *bounds, tutti_result *result)
         add(&t->node[i], &all);
     }
     double total_s = median_s(&all);
-    tell_bounds(bounds, result);
+    report_bounds(bounds, result);
     printf("%-20s %6s %10s %9s %9s %9s   %s\n", "op", "nodes", "ms/step", "GFLOP/s", "GB/s", "part",
         "of its bound");
     for (row *r = t->op; r->op; r++) {

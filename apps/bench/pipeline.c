@@ -181,7 +181,7 @@ static tutti_status measure(tutti_pipeline_bench *b)
     if (!status) status = tutti_pipeline_verify(b);
     if (!status) status = start_peers(b);
     if (!status) status = tutti_pipeline_time(b);
-    if (!status && b->result) tutti_pipeline_tell(b);
+    if (!status && b->result) tutti_pipeline_report(b);
     return status;
 }
 

@@ -62,6 +62,6 @@ tutti_status tutti_pipeline_verify(tutti_pipeline_bench *bench);
 /* Times all rows, block by block. All ranks call it. */
 tutti_status tutti_pipeline_time(tutti_pipeline_bench *bench);
 /* The table, and the events, on rank 0. */
-void tutti_pipeline_tell(tutti_pipeline_bench *bench);
+void tutti_pipeline_report(tutti_pipeline_bench *bench);
 
 #endif

@@ -5,7 +5,7 @@
 #include "apps/bench/peer_ranks.h"
 #include "apps/bench/settings.h"
 #include "apps/bench/step_rows.h"
-#include "apps/bench/step_tell.h"
+#include "apps/bench/step_report.h"
 #include "apps/bench/step_turns.h"
 #include "apps/session/device.h"
 #include "apps/session/precision.h"
@@ -270,7 +270,7 @@ static tutti_status measure(tutti_step_bench *b)
     if (!status) status = open_traffic(b);
     if (!status) status = start_peers(b);
     if (!status) status = tutti_step_turns_run(b);
-    if (!status && b->result) tutti_step_tell(b);
+    if (!status && b->result) tutti_step_report(b);
     return status;
 }
 

@@ -152,7 +152,7 @@ static tutti_status add_all(bench *b)
 
 /* ---- results ---- */
 
-static void tell_head(const bench *b)
+static void report_head(const bench *b)
 {
     if (b->o.hosts.word)
         printf("%s in %s, batch %" PRId64 ", %" PRId64 " ranks on this machine", b->o.model,
@@ -224,7 +224,7 @@ static tutti_status run(int argc, char **argv)
     status = add_all(&b);
     if (!status) status = tutti_result_open(b.o.json, b.o.csv, &b.result);
     if (status) return status;
-    tell_head(&b);
+    report_head(&b);
     for (int i = 0; i < b.rows; i++) {
         failed += tutti_strategies_train(&b.o, &b.row[i]) != TUTTI_OK;
         tell(&b, &b.row[i]);

@@ -226,7 +226,7 @@ static void count_others(survey *s, const char *name, const tutti_names *found)
 }
 
 /* What is left out, by kind, each with an example. */
-static void tell_others(const survey *s)
+static void send_to_others(const survey *s)
 {
     static const char *const kinds[TUTTI_OTHERS] = {[TUTTI_OTHER_FOLDER] = "folders",
         [TUTTI_OTHER_PICTURE] = "pictures",
@@ -343,7 +343,7 @@ static tutti_status list_all(survey *s, const tutti_dataset *asked, tutti_bytes 
         status = tutti_folder_index_open(
             s->path, folder_name(s->imagenet, s->split), asked->source->name, &s->index);
     if (!status) status = list_entries(s, list);
-    if (!status) tell_others(s);
+    if (!status) send_to_others(s);
     tutti_folder_index_close(s->index, !status);
     return status;
 }

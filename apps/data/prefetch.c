@@ -206,7 +206,7 @@ static void finalize_row(tutti_prefetch *p, prefetch_slot *slot, int64_t row, tu
     if (!slot->rows_under_way && slot->next_row >= p->sampler.batch) finalize_slot(p, slot);
 }
 
-static void tell_observer(reader *r)
+static void call_observer(reader *r)
 {
     const tutti_prefetch_observer *o = &r->prefetch->observer;
     if (r->begin_s > 0 && r->end_s > 0) o->made(o->ctx, r->number, r->step, r->begin_s, r->end_s);
@@ -218,7 +218,7 @@ static void observe_begin(reader *r, int64_t step)
 {
     const tutti_prefetch_observer *o = &r->prefetch->observer;
     if (!o->made) return;
-    if (step != r->step) tell_observer(r);
+    if (step != r->step) call_observer(r);
     r->step = step;
     if (!(r->begin_s > 0)) r->begin_s = o->now(o->ctx);
 }
@@ -246,7 +246,7 @@ static void *fill_batches(void *reader_)
         finalize_row(p, slot, row, status);
     }
     pthread_mutex_unlock(&p->mutex);
-    tell_observer(me);
+    call_observer(me);
     tutti_decoder_free(decoder);
     return NULL;
 }
@@ -303,7 +303,7 @@ static tutti_status bound_depth(tutti_prefetch *p, int64_t most_bytes)
     return status;
 }
 
-static void tell_memory(const tutti_prefetch *p, int threads)
+static void report_memory(const tutti_prefetch *p, int threads)
 {
     const double batch = (double)p->sampler.batch * (double)p->image_bytes / megabyte;
     tutti_log(TUTTI_LOG_INFO,
@@ -424,7 +424,7 @@ tutti_status tutti_prefetch_open(const tutti_prefetch_options *o, tutti_prefetch
     }
     status = bound_depth(p, o->memory_bytes);
     if (!status) status = make_slots(p);
-    if (!status && o->tell) tell_memory(p, threads);
+    if (!status && o->tell) report_memory(p, threads);
     if (!status && o->tell) warn_of_few_classes(o);
     if (!status) status = start_threads(p, threads);
     if (status)
@@ -449,7 +449,7 @@ static int by_row(const void *a, const void *b)
 }
 
 /* Step by step and row by row, so that the number of threads makes no difference. Mutex held. */
-static tutti_status tell_faults(tutti_prefetch *p, prefetch_slot *slot)
+static tutti_status report_faults(tutti_prefetch *p, prefetch_slot *slot)
 {
     tutti_status status = TUTTI_OK;
     if (slot->fault_count)
@@ -494,7 +494,7 @@ tutti_status tutti_prefetch_next(tutti_prefetch *p, double timeout_s, const tutt
         else
             late = pthread_cond_timedwait(&p->delivered, &p->mutex, &deadline) != 0;
     }
-    if (!status) status = tell_faults(p, slot);
+    if (!status) status = report_faults(p, slot);
     if (!status) {
         slot->state = SLOT_HELD;
         p->next_step++;

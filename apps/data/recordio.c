@@ -264,7 +264,7 @@ static tutti_status fill(const char *path, tutti_split split, int tells, record_
     if (!status) tutti_data_file_scattered(&r->file);
     if (!status)
         status = tutti_data_file_peek(index, &head, 1) >= 0 ? take_index(r, index) : take_all(r);
-    if (tells && file) tutti_shard_faults_tell(&r->faults, file);
+    if (tells && file) tutti_shard_faults_report(&r->faults, file);
     if (!status && !r->count) status = tutti_fail(TUTTI_ERR_FORMAT, "%s: holds no images", file);
     free(file);
     free(index);

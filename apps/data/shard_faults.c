@@ -49,7 +49,7 @@ tutti_status tutti_shard_faults_add(tutti_shard_faults *faults, tutti_shard_faul
     return TUTTI_OK;
 }
 
-void tutti_shard_faults_tell(const tutti_shard_faults *faults, const char *set)
+void tutti_shard_faults_report(const tutti_shard_faults *faults, const char *set)
 {
     for (int k = 0; k < TUTTI_FAULTS; k++)
         if (faults->count[k])

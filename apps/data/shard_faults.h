@@ -36,6 +36,6 @@ typedef struct tutti_shard_faults {
 tutti_status tutti_shard_faults_add(tutti_shard_faults *faults, tutti_shard_fault kind,
     const char *path, int64_t at, const char *what);
 /* Logs a warning for each kind that was counted. set: what it was read from. */
-void tutti_shard_faults_tell(const tutti_shard_faults *faults, const char *set);
+void tutti_shard_faults_report(const tutti_shard_faults *faults, const char *set);
 
 #endif

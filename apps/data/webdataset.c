@@ -134,7 +134,7 @@ static tutti_status open_files(
     return status;
 }
 
-static void tell_faults(const char *path, const char *split, const shards *s, findings *found_out)
+static void report_faults(const char *path, const char *split, const shards *s, findings *found_out)
 {
     char *set = tutti_path_format("%s/%s*.tar", path, split);
     tutti_shard_place one;
@@ -143,7 +143,7 @@ static void tell_faults(const char *path, const char *split, const shards *s, fi
         (void)tutti_shard_faults_add(&found_out->faults, TUTTI_FAULT_FOLDER,
             s->files[one.shard].path, one.offset, "an image");
     found_out->faults.count[TUTTI_FAULT_FOLDER] = wrong;
-    tutti_shard_faults_tell(&found_out->faults, set ? set : path);
+    tutti_shard_faults_report(&found_out->faults, set ? set : path);
     free(set);
 }
 
@@ -165,7 +165,7 @@ static tutti_status read_split(const char *path, tutti_split split,
         status = tutti_fail(TUTTI_ERR_FORMAT, "%s: holds no shard %s*.tar", path, name);
     if (assign) status = assign->assign(assign->ctx, status, path, &names);
     if (!status) status = open_files(path, &names, &found_out, s);
-    if (tells && s) tell_faults(path, name, s, &found_out);
+    if (tells && s) report_faults(path, name, s, &found_out);
     tutti_shard_folders_free(&found_out.folders);
     if (!status && !s->count)
         status = tutti_fail(TUTTI_ERR_FORMAT, "%s: the shards %s*.tar hold no images", path, name);

@@ -74,7 +74,7 @@ static void take_new(mpicheck_door *door)
     }
 }
 
-int mpicheck_door_hear(mpicheck_door *door, int64_t *rank)
+int mpicheck_door_receive(mpicheck_door *door, int64_t *rank)
 {
     double now = mpicheck_now();
     take_new(door);

@@ -34,6 +34,6 @@ void mpicheck_door_close(mpicheck_door *door);
 int mpicheck_door_poll(const mpicheck_door *door, struct pollfd *lines);
 /* Lets in one stranger that has shown the token: its socket, and the rank it claims to be; -1:
  * nobody now. */
-int mpicheck_door_hear(mpicheck_door *door, int64_t *rank);
+int mpicheck_door_receive(mpicheck_door *door, int64_t *rank);
 
 #endif

@@ -15,7 +15,7 @@
 
 enum { tick_ms = 50 };
 
-static void hear_site(mpicheck_rank *rank, mpicheck_frame *frame)
+static void receive_site(mpicheck_rank *rank, mpicheck_frame *frame)
 {
     int number = (int)mpicheck_frame_get(frame);
     if (number < 1 || number > rank->nplaces + 1) return;
@@ -30,7 +30,7 @@ static void hear_site(mpicheck_rank *rank, mpicheck_frame *frame)
     place->symbol = strdup(mpicheck_frame_get_text(frame));
 }
 
-static void hear_finding(mpicheck_judge *judge, int rank, mpicheck_frame *frame)
+static void receive_finding(mpicheck_judge *judge, int rank, mpicheck_frame *frame)
 {
     mpicheck_report report = {0};
     int severity = (int)mpicheck_frame_get(frame);
@@ -59,7 +59,7 @@ static void hear_finding(mpicheck_judge *judge, int rank, mpicheck_frame *frame)
 }
 
 /* A rank leaves without MPI_Finalize. After MPI_Abort that is intended. */
-static void hear_leave(mpicheck_judge *judge, int rank, mpicheck_frame *frame)
+static void receive_leave(mpicheck_judge *judge, int rank, mpicheck_frame *frame)
 {
     mpicheck_report report = {0};
     judge->ranks[rank].state = MPICHECK_RANK_GONE;
@@ -73,7 +73,7 @@ static void hear_leave(mpicheck_judge *judge, int rank, mpicheck_frame *frame)
     mpicheck_report_error(judge, &report);
 }
 
-static void hear_collective(mpicheck_judge *judge, int rank, mpicheck_frame *frame)
+static void receive_collective(mpicheck_judge *judge, int rank, mpicheck_frame *frame)
 {
     mpicheck_record *record = mpicheck_record_get(frame);
     if (record) mpicheck_tracker_collective(judge, rank, record);
@@ -86,13 +86,13 @@ static void hear(mpicheck_judge *judge, int rank, mpicheck_frame *frame)
     if (judge->ended && kind != MPICHECK_FRAME_SITE) return;
     switch (kind) {
     case MPICHECK_FRAME_SITE:
-        hear_site(&judge->ranks[rank], frame);
+        receive_site(&judge->ranks[rank], frame);
         break;
     case MPICHECK_FRAME_COMM:
         mpicheck_tracker_comm_joined(judge, rank, frame);
         break;
     case MPICHECK_FRAME_COLL:
-        hear_collective(judge, rank, frame);
+        receive_collective(judge, rank, frame);
         break;
     case MPICHECK_FRAME_MESSAGE:
         mpicheck_tracker_message(judge, rank, frame);
@@ -104,10 +104,10 @@ static void hear(mpicheck_judge *judge, int rank, mpicheck_frame *frame)
         mpicheck_tracker_unblocked(judge, rank, mpicheck_frame_get(frame));
         break;
     case MPICHECK_FRAME_FINDING:
-        hear_finding(judge, rank, frame);
+        receive_finding(judge, rank, frame);
         break;
     case MPICHECK_FRAME_LEAVE:
-        hear_leave(judge, rank, frame);
+        receive_leave(judge, rank, frame);
         break;
     default:
         break;
@@ -140,7 +140,7 @@ static void welcome(mpicheck_judge *judge)
 {
     int one = 1, fd;
     int64_t rank;
-    while ((fd = mpicheck_door_hear(&judge->door, &rank)) >= 0) {
+    while ((fd = mpicheck_door_receive(&judge->door, &rank)) >= 0) {
         if (rank < 0 || rank >= judge->size || judge->ranks[rank].socket >= 0 ||
             judge->ranks[rank].state != MPICHECK_RANK_RUNS) {
             close(fd);
@@ -196,7 +196,7 @@ static bool anyone_left(const mpicheck_judge *judge, int connected)
 }
 
 /* Waits for input from ranks or at the door, and handles it; returns how many ranks have ever connected. */
-static int hear_all(mpicheck_judge *judge, struct pollfd *lines)
+static int receive_all(mpicheck_judge *judge, struct pollfd *lines)
 {
     int connected = 0;
     for (int r = 0; r < judge->size; r++) {
@@ -224,7 +224,7 @@ static void *run(void *with)
     int connected = 0;
     if (!lines) abort();
     while (!judge->quits && anyone_left(judge, connected)) {
-        connected = hear_all(judge, lines);
+        connected = receive_all(judge, lines);
         if (connected == judge->size) mpicheck_door_close(&judge->door);
         if (judge->ended) continue;
         mpicheck_tracker_match_tick(judge);

@@ -53,7 +53,7 @@ static void show(packing *p, const tutti_dataset *set)
     tutti_terminal_show(stderr, p->columns, line);
 }
 
-static void tell_end(const packing *p)
+static void report_end(const packing *p)
 {
     const tutti_pack_manifest *m = &p->manifest;
     tutti_log(TUTTI_LOG_INFO, "%s: %" PRId64 " images are packed", p->plan->to, m->packed);
@@ -168,7 +168,7 @@ static tutti_status pack_all(packing *p)
     while (!status && m->split < TUTTI_PACK_DONE) status = pack_split(p);
     tutti_terminal_clear(stderr, p->columns);
     if (!status) status = put_left_out(p);
-    if (!status) tell_end(p);
+    if (!status) report_end(p);
     return status;
 }
 

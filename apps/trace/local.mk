@@ -7,7 +7,7 @@ libtrace_la_SOURCES = \
 	apps/trace/bubble.c apps/trace/bubble.h \
 	apps/trace/read.c apps/trace/read.h \
 	apps/trace/study.c apps/trace/study.h \
-	apps/trace/tell.h apps/trace/tell_json.c apps/trace/tell_svg.c apps/trace/tell_text.c
+	apps/trace/report.h apps/trace/report_json.c apps/trace/report_svg.c apps/trace/report_text.c
 libtrace_la_LIBADD = $(JANSSON_LIBS)
 
 bin_PROGRAMS += apps/tutti-trace

@@ -1,6 +1,6 @@
 /* tutti-trace: reads what --trace wrote, and reports it. See tutti-trace(1). */
 #include "apps/trace/read.h"
-#include "apps/trace/tell.h"
+#include "apps/trace/report.h"
 #include "config.h"
 #include "dag/base/conf.h"
 #include "dag/base/file.h"
@@ -45,7 +45,7 @@ static tutti_status draw(const options *o, const tutti_study *study, const tutti
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
     if (!out) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a picture");
-    tutti_tell_svg(study, step, path, out);
+    tutti_report_svg(study, step, path, out);
     const tutti_file_options file = {.what = "picture", .path = o->svg};
     tutti_status status = fclose(out) ? tutti_fail(TUTTI_ERR_NOMEM, "no memory for a picture")
                                       : tutti_file_put(&file, text, bytes);
@@ -60,8 +60,8 @@ static tutti_status tell(const options *o, const tutti_study *study)
     tutti_bubble bubble = {0};
     tutti_status status = tutti_path_find(study->timeline, typical, &path);
     if (!status) status = tutti_bubble_open(study, &bubble);
-    if (!status && o->json) status = tutti_tell_json(study, typical, &path, &bubble, stdout);
-    if (!status && !o->json) tutti_tell_text(study, typical, &path, &bubble, stdout);
+    if (!status && o->json) status = tutti_report_json(study, typical, &path, &bubble, stdout);
+    if (!status && !o->json) tutti_report_text(study, typical, &path, &bubble, stdout);
     if (!status && o->svg) status = draw(o, study, typical, &path);
     tutti_bubble_close(&bubble);
     tutti_path_free(&path);

@@ -422,7 +422,7 @@ static agenda find_last(loop *l, int64_t done)
 }
 
 /* Rank 0 reports how the run ended. */
-static void tell_end(const loop *l, int64_t done)
+static void report_end(const loop *l, int64_t done)
 {
     const tutti_train_options *o = l->s->options;
     const char *name = tutti_interrupt_name(l->signal),
@@ -474,7 +474,7 @@ static tutti_status pause_here(loop *l, int64_t done, int stop, int *together)
         status = settle(l, done, for_good ? look_at_weights(l) : (tutti_finding){0}, together);
     if (!status) status = do_due(l, done, l->signal ? find_last(l, done) : due, together);
     if (!status && l->signal) {
-        tell_end(l, done);
+        report_end(l, done);
         tutti_interrupt_resolve(l->s->interrupt, l->signal);
         *together = 1;
         status = TUTTI_ERR_INTERRUPTED;

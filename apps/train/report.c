@@ -398,7 +398,7 @@ void tutti_report_on_step(tutti_report *report, const tutti_report_step *step)
     report->next_s = now + (report->options.style == TUTTI_REPORT_BAR ? bar_every_s : line_every_s);
 }
 
-static void tell_accuracy(
+static void report_accuracy(
     tutti_report *report, double accuracy, double best, int views, double one_view, double average)
 {
     tutti_text_print(report->people, "test accuracy %.2f %%", 100 * accuracy);
@@ -426,7 +426,7 @@ void tutti_report_on_eval(tutti_report *report, const tutti_report_eval *eval)
         tutti_text_print(report->people, "train loss %.4f, ", eval->train_loss);
     if (isfinite(eval->test_loss)) {
         tutti_text_print(report->people, "test loss %.4f, ", eval->test_loss);
-        tell_accuracy(report, eval->test_accuracy,
+        report_accuracy(report, eval->test_accuracy,
             eval->tally ? tutti_tally_best(eval->tally) : NAN, eval->views, eval->one_view_accuracy,
             eval->averaged ? eval->average_accuracy : NAN);
         fputs(", ", report->people);
@@ -472,7 +472,7 @@ void tutti_report_on_summary(tutti_report *report, const tutti_report_summary *s
     if (isfinite(s->train_loss))
         tutti_text_print(report->people, "train loss %.4f, ", s->train_loss);
     if (isfinite(s->test_accuracy)) {
-        tell_accuracy(report, s->test_accuracy, s->best_accuracy, s->views, s->one_view_accuracy,
+        report_accuracy(report, s->test_accuracy, s->best_accuracy, s->views, s->one_view_accuracy,
             s->averaged ? s->average_accuracy : NAN);
         fputs(", ", report->people);
     }

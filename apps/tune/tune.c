@@ -112,7 +112,7 @@ static tutti_status run_workload(tuner *t, const turn *what, double *step_s, dou
 
 /* ---- rank 0 decides ---- */
 
-static void tell_race(const tuner *t)
+static void report_race(const tuner *t)
 {
     const tutti_search *s = &t->search;
     char text[TUTTI_CONFIGURATION_TEXT];
@@ -155,7 +155,7 @@ static void record(tuner *t, double step_s, double hidden_pct)
     if (!t->started) {
         plan(t, step_s);
     } else if (tutti_search_time(&t->search, step_s, hidden_pct)) {
-        tell_race(t);
+        report_race(t);
         keep_figures(t);
         tutti_search_step(&t->search);
     }
@@ -179,7 +179,7 @@ static turn decide(tuner *t)
     if (t->result->step_ms > 0 && 1e-3 * t->result->step_ms < short_step_s) next.warm++;
     if (next.try && !has_time(t)) {
         t->cut = 1;
-        if (t->search.race.rounds) tell_race(t);
+        if (t->search.race.rounds) report_race(t);
         keep_figures(t);
         next.try = 0;
     }
@@ -187,7 +187,7 @@ static turn decide(tuner *t)
     return next;
 }
 
-static void tell_choice(const tuner *t)
+static void report_choice(const tuner *t)
 {
     const tutti_tune_result *r = t->result;
     char text[TUTTI_CONFIGURATION_TEXT], base[TUTTI_CONFIGURATION_TEXT];
@@ -359,7 +359,7 @@ static tutti_status choose(tuner *t)
     t->result->configuration = next.configuration;
     if (t->session->rank != 0 || t->result->remembered) return TUTTI_OK;
     t->result->default_ms = t->result->step_ms * t->gain;
-    tell_choice(t);
+    report_choice(t);
     save(t, path);
     return TUTTI_OK;
 }

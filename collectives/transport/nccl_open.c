@@ -21,7 +21,7 @@ typedef struct card {
 /* ---- the cards of all ranks ---- */
 
 /* The first rank's complaint, on every rank. */
-static tutti_status hear_complaints(const tutti_nccl *n, const card all[])
+static tutti_status receive_complaints(const tutti_nccl *n, const card all[])
 {
     for (int r = 0; r < n->base.size; r++)
         if (all[r].status)
@@ -81,7 +81,7 @@ static tutti_status agree(tutti_nccl *n, tutti_status status, card *mine, card a
     mine->status = (int)status;
     snprintf(mine->text, sizeof mine->text, "%s", status ? tutti_last_error() : "");
     tutti_status heard = tutti_transport_gather(n->whole, mine, sizeof *mine, all, n->timeout_s);
-    return heard ? heard : hear_complaints(n, all);
+    return heard ? heard : receive_complaints(n, all);
 }
 
 static tutti_status connect(tutti_nccl *n, int lanes, card *mine, card all[])

@@ -45,7 +45,7 @@ typedef struct control {
 typedef struct tcp {
     tutti_transport base;
     int socket, shut;
-    double silence_s, heard_s, wrote_s;
+    double silence_s, last_heard_s, wrote_s;
     double stuck_s;               /* since when the socket takes nothing; 0: it does */
     tutti_message *sends, *recvs; /* oldest first */
     want *wants;
@@ -140,7 +140,7 @@ static void meet(tutti_message *send, uint64_t wanted)
     send->unfit = send->bytes != wanted;
 }
 
-static void hear_want(tcp *t, const tutti_tcp_frame *f)
+static void receive_want(tcp *t, const tutti_tcp_frame *f)
 {
     for (tutti_message *m = t->sends; m; m = m->next)
         if (!m->wanted && is_of(m, f->lane, f->tag)) {
@@ -376,7 +376,7 @@ static void begin_data(tcp *t, const tutti_tcp_frame *f)
     t->coming_left = (size_t)f->bytes;
 }
 
-static void hear_unfit(tcp *t, const tutti_tcp_frame *f)
+static void receive_unfit(tcp *t, const tutti_tcp_frame *f)
 {
     tutti_message *m = oldest_recv(t, f->lane, f->tag);
     if (!m || m->moved) {
@@ -397,11 +397,11 @@ static void read_frame(tcp *t)
     if (fault)
         break_off(t, fault);
     else if (f.kind == TUTTI_TCP_WANT)
-        hear_want(t, &f);
+        receive_want(t, &f);
     else if (f.kind == TUTTI_TCP_DATA)
         begin_data(t, &f);
     else if (f.kind == TUTTI_TCP_UNFIT)
-        hear_unfit(t, &f);
+        receive_unfit(t, &f);
 }
 
 /* 0: there is no more now. */
@@ -410,7 +410,7 @@ static int read_some(tcp *t, void *to, size_t most, size_t *got)
     ssize_t n = recv(t->socket, to, most, MSG_DONTWAIT);
     if (n > 0) {
         *got = (size_t)n;
-        t->heard_s = tutti_clock_s();
+        t->last_heard_s = tutti_clock_s();
         return 1;
     }
     if (n == 0) break_off(t, "has closed the connection");
@@ -453,7 +453,7 @@ static void read_all(tcp *t)
     int more = !t->why[0];
     while (more) {
         more = t->incoming ? read_piece(t) : read_header(t);
-        if (t->heard_s > until_s) return;
+        if (t->last_heard_s > until_s) return;
     }
 }
 
@@ -465,8 +465,8 @@ static void keep_time(tcp *t)
     double now_s = tutti_clock_s();
     int deaf = t->stuck_s && now_s - t->stuck_s > t->silence_s;
     snprintf(why, sizeof why, "has %s for %.1f s", deaf ? "taken nothing" : "been silent",
-        now_s - (deaf ? t->stuck_s : t->heard_s));
-    if (deaf || now_s - t->heard_s > t->silence_s) break_off(t, why);
+        now_s - (deaf ? t->stuck_s : t->last_heard_s));
+    if (deaf || now_s - t->last_heard_s > t->silence_s) break_off(t, why);
     if (!t->shut && !t->control.used && !t->outgoing && now_s - t->wrote_s > t->silence_s / 4) {
         say(t, TUTTI_TCP_PING, 0, 0, 0);
         t->wrote_s = now_s;
@@ -547,7 +547,7 @@ tutti_status tutti_transport_tcp(
         .base = {.ops = &tcp_ops, .rank = o->rank, .size = 2, .lanes = o->lanes, .tags = o->tags},
         .socket = socket,
         .silence_s = o->silence_s,
-        .heard_s = now_s,
+        .last_heard_s = now_s,
         .wrote_s = now_s};
     setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     *transport = &t->base;

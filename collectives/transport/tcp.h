@@ -33,7 +33,7 @@ int tutti_tcp_door_port(const tutti_tcp_door *door);
 int tutti_tcp_door_poll(const tutti_tcp_door *door, struct pollfd *what);
 /* Never waits. The socket of one who has shown version and token, with its words, and where it comes from; -1:
  * nobody. The caller answers, and owns the socket. Logs strangers: the first, the second, the fourth, and so on. */
-int tutti_tcp_door_hear(
+int tutti_tcp_door_receive(
     tutti_tcp_door *door, unsigned char words[TUTTI_TCP_WORDS_BYTES], char from[TUTTI_TCP_NAME]);
 void tutti_tcp_door_close(tutti_tcp_door *door); /* accepts NULL */
 

@@ -127,7 +127,7 @@ static int is_good(
     return 0;
 }
 
-int tutti_tcp_door_hear(
+int tutti_tcp_door_receive(
     tutti_tcp_door *door, unsigned char words[TUTTI_TCP_WORDS_BYTES], char from[TUTTI_TCP_NAME])
 {
     tutti_tcp_greeting g;

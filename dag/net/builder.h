@@ -191,7 +191,7 @@ tutti_status tutti_builder_message(
  * steps
  * share, and which is declared when first it is needed. */
 tutti_status tutti_builder_give(tutti_builder *b, int l, int p, int to);
-tutti_status tutti_builder_hear(
+tutti_status tutti_builder_receive_weights(
     tutti_builder *b, int l, int p, const char *suffix, int k, int from);
 tutti_status tutti_builder_declare_near(
     tutti_builder *b, int l, int p, const char *suffix, int k);

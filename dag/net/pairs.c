@@ -52,7 +52,7 @@ static tutti_status mix_replicas(tutti_builder *b, int l, int p, const char *suf
     if (status != TUTTI_OK) return status;
     if (other < 0) return tutti_builder_copy_weight(b, t, t->near[0]);
     status = tutti_builder_message(b, TUTTI_MARK_SEND, t->sent, other, t->index);
-    return status == TUTTI_OK ? tutti_builder_hear(b, l, p, suffix, 0, other) : status;
+    return status == TUTTI_OK ? tutti_builder_receive_weights(b, l, p, suffix, 0, other) : status;
 }
 
 /* The first layers travel first: the step that a mixing step ends with begins with them. */

@@ -182,7 +182,7 @@ tutti_status tutti_builder_give(tutti_builder *b, int l, int p, int to)
     return tutti_builder_message(b, TUTTI_MARK_SEND, t->weight, to, t->index);
 }
 
-tutti_status tutti_builder_hear(
+tutti_status tutti_builder_receive_weights(
     tutti_builder *b, int l, int p, const char *suffix, int k, int from)
 {
     tutti_trained *t = tutti_builder_trained(b, l, p);

@@ -76,7 +76,7 @@ static int distances(int replicas)
 
 /* To whom a replica sends its weights in a mixing step, and whose it gets: as many, but with push-sum. */
 typedef struct circle {
-    int sends, hears;
+    int sends, receives;
     int to[TUTTI_NEIGHBOURS], from[TUTTI_NEIGHBOURS];
 } circle;
 
@@ -101,14 +101,14 @@ static circle on_ring(const tutti_builder *b, int mixing)
     const int P = b->options->replicas, own = b->options->replica, n = P > 2 ? 2 : 1;
     const int before = (own + P - 1) % P, behind = (own + 1) % P;
     (void)mixing;
-    return (circle){.sends = n, .hears = n, .to = {behind, before}, .from = {before, behind}};
+    return (circle){.sends = n, .receives = n, .to = {behind, before}, .from = {before, behind}};
 }
 
 static circle at_distance(const tutti_builder *b, int mixing)
 {
     const int P = b->options->replicas, own = b->options->replica, far = 1 << mixing;
     return (circle){
-        .sends = 1, .hears = 1, .to = {(own + far) % P}, .from = {(own + P - far) % P}};
+        .sends = 1, .receives = 1, .to = {(own + far) % P}, .from = {(own + P - far) % P}};
 }
 
 /* To whom `replica` sends in a mixing step of push-sum: all replicas draw the same. */
@@ -125,8 +125,8 @@ static circle as_drawn(const tutti_builder *b, int mixing)
     const int P = b->options->replicas, own = b->options->replica, far = 1 << mixing / 2;
     const int before = (own + P - far) % P, behind = (own + far) % P;
     circle c = {.sends = 1, .to = {receiver(b, mixing, own)}};
-    if (receiver(b, mixing, before) == own) c.from[c.hears++] = before;
-    if (behind != before && receiver(b, mixing, behind) == own) c.from[c.hears++] = behind;
+    if (receiver(b, mixing, before) == own) c.from[c.receives++] = before;
+    if (behind != before && receiver(b, mixing, behind) == own) c.from[c.receives++] = behind;
     return c;
 }
 
@@ -170,12 +170,12 @@ static tutti_status check(const tutti_update_rule *rule, const tutti_step_option
 /* ---- mixing steps ---- */
 
 /* How many this replica hears at most. */
-static int most_heard(const tutti_builder *b)
+static int most_received(const tutti_builder *b)
 {
     int most = 0;
     for (int i = 0; i < b->step->mixings; i++) {
-        const int heard = way_of(b->options)->mix_replicas(b, i).hears;
-        if (heard > most) most = heard;
+        const int received = way_of(b->options)->mix_replicas(b, i).receives;
+        if (received > most) most = received;
     }
     return most;
 }
@@ -184,10 +184,10 @@ static int most_heard(const tutti_builder *b)
 static tutti_status mix_over(tutti_builder *b, int l, int p, const char *suffix, const circle *c)
 {
     tutti_status status = TUTTI_OK;
-    for (int k = 0; (k < c->sends || k < c->hears) && status == TUTTI_OK; k++) {
+    for (int k = 0; (k < c->sends || k < c->receives) && status == TUTTI_OK; k++) {
         if (k < c->sends) status = tutti_builder_give(b, l, p, c->to[k]);
-        if (k < c->hears && status == TUTTI_OK)
-            status = tutti_builder_hear(b, l, p, suffix, k, c->from[k]);
+        if (k < c->receives && status == TUTTI_OK)
+            status = tutti_builder_receive_weights(b, l, p, suffix, k, c->from[k]);
     }
     return status;
 }
@@ -203,8 +203,8 @@ static tutti_status mix_replicas(tutti_builder *b, int mixing)
             status = mix_over(b, l, p, parameter[p].suffix, &c);
     }
     if (!way_of(b->options)->shares || status != TUTTI_OK) return status;
-    if (!b->shares.neighbours) status = tutti_builder_declare_shares(b, most_heard(b));
-    return status == TUTTI_OK ? tutti_builder_give_share(b, c.to[0], c.hears, c.from) : status;
+    if (!b->shares.neighbours) status = tutti_builder_declare_shares(b, most_received(b));
+    return status == TUTTI_OK ? tutti_builder_give_share(b, c.to[0], c.receives, c.from) : status;
 }
 
 /* Does something to every parameter, from the last layer. */
@@ -222,7 +222,7 @@ static tutti_status for_each(
 
 static tutti_status mix(tutti_builder *b, int l, int p)
 {
-    return tutti_builder_mix(b, l, p, way_of(b->options)->mix_replicas(b, 0).hears);
+    return tutti_builder_mix(b, l, p, way_of(b->options)->mix_replicas(b, 0).receives);
 }
 
 static tutti_status update(tutti_builder *b)

@@ -20,7 +20,7 @@ static int occurrences(const tutti_check_rank *rank, const tutti_check_coll *lik
 }
 
 /* Reports if `rank` starts this collective of `starter` less often than the starter does; returns whether it did. */
-static int tell_missing(const tutti_check *check, int rank, int starter,
+static int report_missing(const tutti_check *check, int rank, int starter,
     const tutti_check_coll *coll, tutti_verdict *verdict)
 {
     char lane[96];
@@ -30,12 +30,12 @@ static int tell_missing(const tutti_check *check, int rank, int starter,
     tutti_check_lane_name(check, coll, lane, sizeof lane);
     int sequence = (int)(coll - check->rank[starter].coll);
     if (has)
-        tutti_check_tell(verdict, TUTTI_CLAUSE_MISSING, rank, starter,
+        tutti_check_report(verdict, TUTTI_CLAUSE_MISSING, rank, starter,
             "rank %d starts '%s' %d times, rank %d %d times (there first out of step as sequence "
             "%d, number %" PRId64 " on %s)",
             rank, coll->name, has, starter, wants, sequence, coll->number, lane);
     else
-        tutti_check_tell(verdict, TUTTI_CLAUSE_MISSING, rank, starter,
+        tutti_check_report(verdict, TUTTI_CLAUSE_MISSING, rank, starter,
             "rank %d never starts '%s', which is sequence %d, number %" PRId64 " on %s, on rank %d",
             rank, coll->name, sequence, coll->number, lane, starter);
     return 1;
@@ -61,11 +61,11 @@ static void compare_operators(const char *where, int rank, const tutti_check_col
 {
     char mine[40], theirs[40];
     if (a->op != b->op)
-        tutti_check_tell(verdict, TUTTI_CLAUSE_OPERATOR, rank, other,
+        tutti_check_report(verdict, TUTTI_CLAUSE_OPERATOR, rank, other,
             "%s has the %s on rank %d and the %s on rank %d", where,
             operator_of(a, mine, sizeof mine), rank, operator_of(b, theirs, sizeof theirs), other);
     else if (a->own != b->own)
-        tutti_check_tell(verdict, TUTTI_CLAUSE_OPERATOR, rank, other,
+        tutti_check_report(verdict, TUTTI_CLAUSE_OPERATOR, rank, other,
             "%s has the %s, which is another one on rank %d than on rank %d: every rank must make "
             "the same operators in the same order",
             where, operator_of(a, mine, sizeof mine), rank, other);
@@ -80,28 +80,28 @@ static void compare_fields(const tutti_check *check, int rank, const tutti_check
     snprintf(where, sizeof where, "'%.100s' (number %" PRId64 " on %s)", a->name, a->number,
         tutti_check_lane_name(check, a, lane, sizeof lane));
     if (a->kind != b->kind)
-        tutti_check_tell(verdict, TUTTI_CLAUSE_KIND, rank, other,
+        tutti_check_report(verdict, TUTTI_CLAUSE_KIND, rank, other,
             "%s is %s on rank %d and %s on rank %d", where, tutti_coll_kind_name(a->kind), rank,
             tutti_coll_kind_name(b->kind), other);
     else if (a->priority != b->priority)
-        tutti_check_tell(verdict, TUTTI_CLAUSE_PRIORITY, rank, other,
+        tutti_check_report(verdict, TUTTI_CLAUSE_PRIORITY, rank, other,
             "%s has the priority %d on rank %d and %d on rank %d", where, a->priority, rank,
             b->priority, other);
     else if (!trait->data)
         return;
     else if (a->dtype != b->dtype)
-        tutti_check_tell(verdict, TUTTI_CLAUSE_TYPE, rank, other,
+        tutti_check_report(verdict, TUTTI_CLAUSE_TYPE, rank, other,
             "%s has elements of type %s on rank %d and %s on rank %d", where, dtype_of(a), rank,
             dtype_of(b), other);
     else if (a->count != b->count)
-        tutti_check_tell(verdict, TUTTI_CLAUSE_COUNT, rank, other,
+        tutti_check_report(verdict, TUTTI_CLAUSE_COUNT, rank, other,
             "%s has %" PRId64 " elements on rank %d and %" PRId64 " on rank %d", where, a->count,
             rank, b->count, other);
     else if (a->counts != b->counts)
-        tutti_check_tell(verdict, TUTTI_CLAUSE_COUNT, rank, other,
+        tutti_check_report(verdict, TUTTI_CLAUSE_COUNT, rank, other,
             "%s has parts of other lengths on rank %d than on rank %d", where, rank, other);
     else if (trait->rooted && a->root != b->root)
-        tutti_check_tell(verdict, TUTTI_CLAUSE_ROOT, rank, other,
+        tutti_check_report(verdict, TUTTI_CLAUSE_ROOT, rank, other,
             "%s has root %d on rank %d and root %d on rank %d", where, a->root, rank, b->root,
             other);
     else if (trait->reduces)
@@ -117,11 +117,11 @@ static void compare_place(const tutti_check *check, int rank, const tutti_check_
         compare_fields(check, rank, a, other, b, verdict);
         return;
     }
-    if (a && tell_missing(check, other, rank, a, verdict)) return;
-    if (b && tell_missing(check, rank, other, b, verdict)) return;
+    if (a && report_missing(check, other, rank, a, verdict)) return;
+    if (b && report_missing(check, rank, other, b, verdict)) return;
     const tutti_check_coll *there = a ? a : b;
     tutti_check_lane_name(check, there, lane, sizeof lane);
-    tutti_check_tell(verdict, TUTTI_CLAUSE_ORDER, rank, other,
+    tutti_check_report(verdict, TUTTI_CLAUSE_ORDER, rank, other,
         "number %" PRId64 " on %s is '%s' on rank %d and '%s' on rank %d", there->number, lane,
         a ? a->name : "nothing", rank, b ? b->name : "nothing", other);
 }
@@ -176,7 +176,7 @@ static void compare_pairs(const tutti_check *check, const tutti_check_group *gro
         int other = group->rank[q];
         const tutti_check_coll *theirs = on_lane(&check->rank[other], coll);
         if (!theirs || !theirs->lengths || coll->length[q] == theirs->length[P + m]) continue;
-        tutti_check_tell(verdict, TUTTI_CLAUSE_COUNT, rank, other,
+        tutti_check_report(verdict, TUTTI_CLAUSE_COUNT, rank, other,
             "'%.100s' (number %" PRId64 " on %s): the part that rank %d sends rank %d has the "
             "length %" PRId64 ", but rank %d expects %" PRId64,
             coll->name, coll->number, tutti_check_lane_name(check, coll, lane, sizeof lane), rank,
@@ -204,7 +204,7 @@ void tutti_check_tokens(const tutti_check *check, tutti_verdict *verdict)
     for (int r = 0; r < check->ranks; r++)
         for (int n = 0; n < check->rank[r].colls; n++)
             if (check->rank[r].coll[n].lost && !verdict->clause)
-                tutti_check_tell(verdict, TUTTI_CLAUSE_TOKEN, r, -1,
+                tutti_check_report(verdict, TUTTI_CLAUSE_TOKEN, r, -1,
                     "rank %d never learns that '%s' (sequence %d) has ended: what follows it there "
                     "never runs",
                     r, check->rank[r].coll[n].name, n);

@@ -3,7 +3,7 @@ libcore_la_SOURCES += \
 	designs/check/check.h \
 	designs/check/judge.c \
 	designs/check/parts.h \
-	designs/check/tell.c \
+	designs/check/report.c \
 	designs/check/text.c \
 	designs/check/value.c \
 	designs/check/wait.c \

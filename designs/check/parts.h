@@ -37,7 +37,7 @@ tutti_status tutti_check_workers(const tutti_check_match *match, tutti_verdict *
 tutti_status tutti_check_closure(const tutti_check_rank *rank, uint64_t **above, size_t *words);
 
 /* verdict->text = "CLAUSE: sentence". */
-void tutti_check_tell(tutti_verdict *verdict, tutti_clause clause, int rank, int other,
+void tutti_check_report(tutti_verdict *verdict, tutti_clause clause, int rank, int other,
     const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* Writes "lane 2" or "lane 2 of group 'rows'" into text; returns text. */
 char *tutti_check_lane_name(

@@ -67,7 +67,7 @@ static tutti_status check_rank_order(
     for (int n = 0; n < r->colls && !verdict->clause; n++) {
         int before = previous(check, rank, n, any_lane);
         if (before < 0 || is_same_node(r, before, n) || is_above(above, words, n, before)) continue;
-        tutti_check_tell(verdict, TUTTI_CLAUSE_ORDER, rank, -1,
+        tutti_check_report(verdict, TUTTI_CLAUSE_ORDER, rank, -1,
             "nothing orders '%s' and '%s' (sequence %d and %d) on %s: rank %d can start one first "
             "and another rank the other",
             r->coll[before].name, r->coll[n].name, before, n,
@@ -297,7 +297,7 @@ static spot first_stuck(const play *p)
     return (spot){-1, -1};
 }
 
-static void tell_ring(const play *p, spot s, tutti_verdict *verdict)
+static void report_ring(const play *p, spot s, tutti_verdict *verdict)
 {
     enum { MOST_SHOWN = 12 };
     const tutti_check *check = p->match->check;
@@ -323,7 +323,7 @@ static void tell_ring(const play *p, spot s, tutti_verdict *verdict)
         s = next;
         walked++;
     } while ((s.rank != start.rank || s.sequence != start.sequence) && walked < MOST_SHOWN);
-    tutti_check_tell(verdict, TUTTI_CLAUSE_CYCLE, start.rank, other, "%s", text);
+    tutti_check_report(verdict, TUTTI_CLAUSE_CYCLE, start.rank, other, "%s", text);
 }
 
 tutti_status tutti_check_cycle(const tutti_check_match *match, const tutti_start_rule *rule,
@@ -339,7 +339,7 @@ tutti_status tutti_check_cycle(const tutti_check_match *match, const tutti_start
     if (fine) {
         run_freely(&p);
         spot stuck = first_stuck(&p);
-        if (stuck.sequence >= 0) tell_ring(&p, stuck, verdict);
+        if (stuck.sequence >= 0) report_ring(&p, stuck, verdict);
     }
     for (int r = 0; p.started && r < check->ranks; r++) free(p.started[r]);
     free(p.started);

@@ -94,7 +94,7 @@ static int everything_ended(const explorer *x, uint64_t state)
     return 1;
 }
 
-static void tell_state(const explorer *x, uint64_t state, tutti_verdict *verdict)
+static void report_state(const explorer *x, uint64_t state, tutti_verdict *verdict)
 {
     const tutti_check *check = x->match->check;
     char text[800] = "";
@@ -108,7 +108,7 @@ static void tell_state(const explorer *x, uint64_t state, tutti_verdict *verdict
                 used += (size_t)snprintf(
                     text + used, sizeof text - used, " '%s'", check->rank[r].coll[n].name);
     }
-    tutti_check_tell(verdict, TUTTI_CLAUSE_WORKERS, 0, 1,
+    tutti_check_report(verdict, TUTTI_CLAUSE_WORKERS, 0, 1,
         "all workers can be taken by collectives that wait for each other: %s", text);
 }
 
@@ -120,7 +120,7 @@ static int explore(explorer *x, tutti_verdict *verdict)
     while (x->depth && x->states < MOST_STATES) {
         uint64_t state = x->stack[--x->depth];
         if (visit_next(x, state) || everything_ended(x, state)) continue;
-        tell_state(x, state, verdict);
+        report_state(x, state, verdict);
         return 1;
     }
     return x->states < MOST_STATES;
@@ -218,7 +218,7 @@ static void judge_bound(const tutti_check *check, int K, int W, tutti_verdict *v
     for (int g = 0; g < check->groups; g++)
         if (check->group[g].size > P) P = check->group[g].size;
     if (W * P > K * (P - 1)) return;
-    tutti_check_tell(verdict, TUTTI_CLAUSE_WORKERS, 0, 1,
+    tutti_check_report(verdict, TUTTI_CLAUSE_WORKERS, 0, 1,
         "up to %d collectives that nothing orders hold a worker each, on %d ranks with %d workers: "
         "more than K(P-1)/P = %d(%d-1)/%d workers are needed, at least %d",
         K, P, W, K, P, P, K * (P - 1) / P + 1);

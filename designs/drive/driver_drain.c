@@ -28,16 +28,16 @@ static tutti_entry *first_started(tutti_queue *queue, int line)
     return tutti_queue_first_started(queue);
 }
 
-static void tell_drained(tutti_driver *d)
+static void send_drained(tutti_driver *d)
 {
     const tutti_control_message message = {.kind = TUTTI_CONTROL_DRAINED};
     if (!d->options.control || d->options.verify.at_once) return;
-    if (tutti_control_tell(d->options.control, &message))
+    if (tutti_control_broadcast(d->options.control, &message))
         tutti_log(
             TUTTI_LOG_DEBUG, "some ranks could not be informed that nothing is in flight here");
 }
 
-void tutti_driver_hear_drained(void *ctx, const tutti_control_message *message)
+void tutti_driver_on_drained(void *ctx, const tutti_control_message *message)
 {
     tutti_driver *d = ctx;
     (void)message; /* once from each rank */
@@ -72,7 +72,7 @@ void tutti_driver_drain(tutti_driver *d, tutti_status failure)
     is_new = clean && !(d->drain.clean_s > 0);
     if (is_new) d->drain.clean_s = now_s;
     pthread_mutex_unlock(d->queue_lock);
-    if (is_new) tell_drained(d);
+    if (is_new) send_drained(d);
     if (!may_release(d, now_s)) return;
     end_list(d, failure, first_started, 0);
 }

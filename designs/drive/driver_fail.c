@@ -28,7 +28,7 @@ tutti_status tutti_driver_failure(tutti_driver *d)
     return failure;
 }
 
-void tutti_driver_hear_abort(void *ctx, const tutti_control_message *message)
+void tutti_driver_on_abort(void *ctx, const tutti_control_message *message)
 {
     tutti_status status = (tutti_status)message->value[0];
     char sentence[TUTTI_ERROR_TEXT];
@@ -36,13 +36,13 @@ void tutti_driver_hear_abort(void *ctx, const tutti_control_message *message)
     if (tutti_driver_set_failure(ctx, status, sentence)) tutti_fail(status, "%s", sentence);
 }
 
-static void tell_abort(tutti_driver *d, tutti_status status, const char *sentence)
+static void send_abort(tutti_driver *d, tutti_status status, const char *sentence)
 {
     tutti_control_message message = {.kind = TUTTI_CONTROL_ABORT, .value = {status}};
     tutti_control *control = d->root->options.control;
     if (!control) return;
     snprintf(message.text, sizeof message.text, "%s", sentence);
-    if (tutti_control_tell(control, &message))
+    if (tutti_control_broadcast(control, &message))
         tutti_log(TUTTI_LOG_ERROR, "some ranks could not be informed of this failure");
 }
 
@@ -50,7 +50,7 @@ void tutti_driver_abort(tutti_driver *driver, tutti_status status, const char *s
 {
     if (!tutti_driver_set_failure(driver, status, sentence)) return;
     tutti_fail(status, "%s", sentence);
-    tell_abort(driver, status, sentence);
+    send_abort(driver, status, sentence);
 }
 
 void tutti_driver_share(tutti_driver *d, tutti_status status)
@@ -58,7 +58,7 @@ void tutti_driver_share(tutti_driver *d, tutti_status status)
     char sentence[TUTTI_CONTROL_TEXT];
     if (!tutti_driver_set_failure(d, status, tutti_last_error())) return;
     snprintf(sentence, sizeof sentence, "a collective failed there: %s", tutti_status_text(status));
-    tell_abort(d, status, sentence);
+    send_abort(d, status, sentence);
 }
 
 void tutti_driver_explain(tutti_driver *driver, tutti_status status)
@@ -75,7 +75,7 @@ static void leave(tutti_driver *d, void *ctx)
     if ((!d->verify && !d->shutdown) || (ctx && d->root == d)) return;
     tutti_status status = d->verify
                               ? tutti_verify_leave(d->verify, tutti_driver_failure(d) != TUTTI_OK)
-                              : tutti_shutdown_say(d->shutdown, NULL);
+                              : tutti_shutdown_send(d->shutdown, NULL);
     if (status) tutti_driver_share(d, status);
 }
 
@@ -103,9 +103,9 @@ void tutti_driver_notice_absent(tutti_driver *d)
 static int find_deserter(const tutti_driver *d)
 {
     const tutti_shutdown *shutdown = d->root->shutdown;
-    for (int r = 0; r < d->members.size && tutti_shutdown_heard(shutdown); r++) {
+    for (int r = 0; r < d->members.size && tutti_shutdown_on_message(shutdown); r++) {
         int whole = d->members.of ? d->members.of[r] : r;
-        if (r != d->members.rank && tutti_shutdown_heard_from(shutdown, whole)) return whole;
+        if (r != d->members.rank && tutti_shutdown_has_from(shutdown, whole)) return whole;
     }
     return -1;
 }
@@ -148,7 +148,7 @@ static void has_left(tutti_driver *d, void *ctx)
     int *left = ctx;
     if (d->verify)
         *left = *left && tutti_verify_left(d->verify, tutti_driver_failure(d) != TUTTI_OK);
-    if (d->shutdown) *left = *left && tutti_shutdown_heard_all(d->shutdown, NULL);
+    if (d->shutdown) *left = *left && tutti_shutdown_has_all(d->shutdown, NULL);
 }
 
 int tutti_driver_left(tutti_driver *driver)
@@ -189,7 +189,7 @@ int tutti_driver_has_left(tutti_driver *driver, int rank)
 {
     pthread_mutex_lock(driver->comm_lock);
     int left = driver->verify     ? tutti_verify_has_left(driver->verify, rank)
-               : driver->shutdown ? tutti_shutdown_heard_from(driver->shutdown, rank)
+               : driver->shutdown ? tutti_shutdown_has_from(driver->shutdown, rank)
                                   : 0;
     pthread_mutex_unlock(driver->comm_lock);
     return left;

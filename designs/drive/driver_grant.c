@@ -28,16 +28,16 @@ struct tutti_granting {
     int child[2], children;
     int opened;          /* grants has been opened */
     int announced;       /* the neighbours know where this rank's priorities begin */
-    int64_t heard_first; /* where those of a neighbour begin; -1: not heard */
-    int heard_from;
+    int64_t received_first; /* where those of a neighbour begin; -1: not heard */
+    int received_from;
     int64_t given; /* numbers granted so far */
     tutti_grants grants;
     tutti_control_message report; /* under construction */
     tutti_status status;          /* of a message handler */
 };
 
-static void hear_ready(void *ctx, const tutti_control_message *message);
-static void hear_grant(void *ctx, const tutti_control_message *message);
+static void receive_ready(void *ctx, const tutti_control_message *message);
+static void receive_grant(void *ctx, const tutti_control_message *message);
 
 tutti_status tutti_driver_grant_open(tutti_driver *d)
 {
@@ -46,13 +46,13 @@ tutti_status tutti_driver_grant_open(tutti_driver *d)
     if (!d->options.priorities.on || !control || !can) return TUTTI_OK;
     tutti_granting *g = calloc(1, sizeof *g);
     if (!g) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for priorities");
-    *g = (tutti_granting){.rank = tutti_control_rank(control), .heard_first = -1};
+    *g = (tutti_granting){.rank = tutti_control_rank(control), .received_first = -1};
     g->parent = g->rank ? (g->rank - 1) / 2 : -1;
     for (int below = 2 * g->rank + 1; below <= 2 * g->rank + 2; below++)
         if (below < tutti_control_size(control)) g->child[g->children++] = below;
     g->report.kind = TUTTI_CONTROL_READY;
-    tutti_control_handle(control, TUTTI_CONTROL_READY, hear_ready, d);
-    tutti_control_handle(control, TUTTI_CONTROL_GRANT, hear_grant, d);
+    tutti_control_handle(control, TUTTI_CONTROL_READY, receive_ready, d);
+    tutti_control_handle(control, TUTTI_CONTROL_GRANT, receive_grant, d);
     d->granting = g;
     return TUTTI_OK;
 }
@@ -65,7 +65,7 @@ void tutti_driver_grant_close(tutti_driver *d)
 
 /* ---- messages ---- */
 
-static tutti_status tell_children(tutti_driver *d, const tutti_control_message *message)
+static tutti_status send_to_children(tutti_driver *d, const tutti_control_message *message)
 {
     const tutti_granting *g = d->granting;
     tutti_status status = TUTTI_OK;
@@ -108,7 +108,7 @@ static tutti_status announce(tutti_driver *d)
     g->report.value[FIRST] = d->seen_prior_from;
     const tutti_control_message message = {
         .kind = TUTTI_CONTROL_READY, .value = {[FIRST] = d->seen_prior_from}};
-    tutti_status status = tell_children(d, &message);
+    tutti_status status = send_to_children(d, &message);
     return status || g->parent < 0 ? status
                                    : tutti_control_send(d->options.control, g->parent, &message);
 }
@@ -149,17 +149,17 @@ static tutti_status count(tutti_driver *d, int64_t first, int64_t sequence)
     return status || !is_complete ? status : complete(d, sequence);
 }
 
-static void hear_ready(void *ctx, const tutti_control_message *message)
+static void receive_ready(void *ctx, const tutti_control_message *message)
 {
     tutti_driver *d = ctx;
     tutti_granting *g = d->granting;
     int64_t first = message->value[FIRST], ranges = message->value[RANGES];
     if (tutti_driver_failure(d) || ranges < 0 || 2 * ranges > WORDS) return;
     int differs = d->seen_prior_from >= 0 && first != d->seen_prior_from;
-    int strange = differs || (g->heard_first >= 0 && first != g->heard_first);
-    if (g->heard_first < 0 || differs) {
-        g->heard_first = first;
-        g->heard_from = message->from;
+    int strange = differs || (g->received_first >= 0 && first != g->received_first);
+    if (g->received_first < 0 || differs) {
+        g->received_first = first;
+        g->received_from = message->from;
     }
     if (strange) return; /* this rank or that one ends all, once both know where they begin */
     for (int64_t i = 0; i < ranges; i++)
@@ -201,14 +201,14 @@ static tutti_status grant(tutti_driver *d, int64_t sequence)
 /* The numbers are in the message, in the order in which they start. */
 static tutti_status pass_on(tutti_driver *d, const tutti_control_message *message)
 {
-    tutti_status status = tell_children(d, message);
+    tutti_status status = send_to_children(d, message);
     for (int64_t i = 0; i < message->value[COUNT] && !status; i++)
         status = grant(d, (int64_t)message->word[i]);
     d->granting->given += message->value[COUNT];
     return status;
 }
 
-static void hear_grant(void *ctx, const tutti_control_message *message)
+static void receive_grant(void *ctx, const tutti_control_message *message)
 {
     tutti_driver *d = ctx;
     tutti_granting *g = d->granting;
@@ -283,11 +283,11 @@ static void end_with(tutti_driver *d, int64_t first, int from, int64_t number, c
 static void compare(tutti_driver *d)
 {
     tutti_granting *g = d->granting;
-    int64_t first = g->heard_first;
+    int64_t first = g->received_first;
     char name[TUTTI_RECORD_NAME] = "";
     if (first < 0 || first == d->seen_prior_from) return;
     if (d->seen_prior_from >= 0) {
-        end_with(d, first, g->heard_from, -1, name);
+        end_with(d, first, g->received_from, -1, name);
         return;
     }
     if (d->seen_next <= first) return; /* it may still come */
@@ -295,7 +295,7 @@ static void compare(tutti_driver *d)
     const tutti_entry *entry = find(d, first);
     if (entry && entry->name) snprintf(name, sizeof name, "%s", entry->name);
     pthread_mutex_unlock(d->queue_lock);
-    end_with(d, first, g->heard_from, first, name);
+    end_with(d, first, g->received_from, first, name);
 }
 
 tutti_status tutti_driver_grant_listen(tutti_driver *d, int *moved)
@@ -312,7 +312,7 @@ tutti_status tutti_driver_grant_listen(tutti_driver *d, int *moved)
 tutti_status tutti_driver_grant_pass(tutti_driver *d, int *moved)
 {
     tutti_granting *g = d->granting;
-    if (!g || (d->seen_prior_from < 0 && g->heard_first < 0)) return TUTTI_OK;
+    if (!g || (d->seen_prior_from < 0 && g->received_first < 0)) return TUTTI_OK;
     compare(d);
     if (d->seen_prior_from < 0 || tutti_driver_failure(d)) return TUTTI_OK;
     tutti_status status = g->status ? g->status : announce(d);

@@ -85,7 +85,7 @@ tutti_status tutti_driver_join(tutti_driver *root, const tutti_members *members,
     return status;
 }
 
-void tutti_driver_hear_unknown(void *ctx, int64_t key)
+void tutti_driver_on_unknown(void *ctx, int64_t key)
 {
     tutti_driver *root = ctx;
     tutti_members members;

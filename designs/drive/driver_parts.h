@@ -88,7 +88,7 @@ struct tutti_driver {
 /* Calls a function for the root, and then for each of its parts. comm_lock or queue_lock held. */
 void tutti_driver_each(tutti_driver *root, void (*call)(tutti_driver *d, void *ctx), void *ctx);
 /* A message about an edge that has no part here yet: opens it. comm_lock held. */
-void tutti_driver_hear_unknown(void *ctx, int64_t key);
+void tutti_driver_on_unknown(void *ctx, int64_t key);
 /* The part of a slot, or NULL; the slot of a key, or -1. comm_lock or queue_lock held. */
 tutti_driver_part *tutti_driver_part_at(const tutti_driver *root, int slot);
 int tutti_driver_slot_of(const tutti_driver *root, int64_t key);
@@ -105,7 +105,7 @@ tutti_status tutti_driver_failure(tutti_driver *d);
  * too. comm_lock held. */
 void tutti_driver_share(tutti_driver *d, tutti_status status);
 /* Another rank says that all must end: a tutti_control_handler. comm_lock held. */
-void tutti_driver_hear_abort(void *ctx, const tutti_control_message *message);
+void tutti_driver_on_abort(void *ctx, const tutti_control_message *message);
 
 /* Starts what may start in a pass; returns how many. comm_lock held. */
 int tutti_driver_start_next(tutti_driver *d);
@@ -143,6 +143,6 @@ void tutti_driver_drain(tutti_driver *d, tutti_status failure);
  * held. */
 int tutti_driver_draining(tutti_driver *d);
 /* Another rank reports that it has nothing in flight: a tutti_control_handler. comm_lock held. */
-void tutti_driver_hear_drained(void *ctx, const tutti_control_message *message);
+void tutti_driver_on_drained(void *ctx, const tutti_control_message *message);
 
 #endif

@@ -49,10 +49,10 @@ static tutti_status open_asking(tutti_driver *d)
     for (int i = 0; i < lines; i++) d->asking[i] = -1;
     if (!d->options.control) return TUTTI_OK;
     if (d->root == d) {
-        tutti_control_handle(d->options.control, TUTTI_CONTROL_ABORT, tutti_driver_hear_abort, d);
-        tutti_control_unknown(d->options.control, tutti_driver_hear_unknown, d);
+        tutti_control_handle(d->options.control, TUTTI_CONTROL_ABORT, tutti_driver_on_abort, d);
+        tutti_control_unknown(d->options.control, tutti_driver_on_unknown, d);
     }
-    tutti_control_handle(d->options.control, TUTTI_CONTROL_DRAINED, tutti_driver_hear_drained, d);
+    tutti_control_handle(d->options.control, TUTTI_CONTROL_DRAINED, tutti_driver_on_drained, d);
     if (d->options.verify.mode == TUTTI_VERIFY_OFF)
         return d->root == d ? tutti_shutdown_open(d->options.control, lanes, &d->shutdown)
                             : TUTTI_OK;

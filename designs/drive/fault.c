@@ -166,7 +166,7 @@ static void tell(tutti_fault *f, int64_t number, const char *name)
     f->told = 1;
 }
 
-static void tell_entry(tutti_fault *f, const tutti_entry *entry)
+static void report_entry(tutti_fault *f, const tutti_entry *entry)
 {
     if (!f->wish.message) {
         tell(f, entry->sequence, entry->name);
@@ -238,14 +238,14 @@ tutti_entry *tutti_fault_admit(tutti_fault *f, tutti_queue *queue, tutti_entry *
 {
     int swap = concerns(f, TUTTI_FAULT_SWAP, entry);
     if (!swap && !concerns(f, TUTTI_FAULT_DELAY, entry)) return entry;
-    tell_entry(f, entry);
+    report_entry(f, entry);
     return swap ? swapped(queue, entry) : delayed(f, entry);
 }
 
 void tutti_fault_change(tutti_fault *f, tutti_entry *entry)
 {
     if (!concerns(f, TUTTI_FAULT_RESIZE, entry) || entry->args.count == 0) return;
-    tell_entry(f, entry);
+    report_entry(f, entry);
     entry->args.count--;
 }
 
@@ -253,7 +253,7 @@ int tutti_fault_start(tutti_fault *f, const tutti_entry *entry)
 {
     tutti_fault_kind kind = f->wish.kind;
     if (!concerns(f, kind, entry) || kind == TUTTI_FAULT_EXTRA) return 1;
-    tell_entry(f, entry);
+    report_entry(f, entry);
     if (kind == TUTTI_FAULT_STOP) raise(SIGSTOP);
     if (kind == TUTTI_FAULT_KILL) raise(SIGKILL);
     return kind != TUTTI_FAULT_SKIP;

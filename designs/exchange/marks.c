@@ -207,7 +207,7 @@ static tutti_status lower(const tutti_marks_options *o, tutti_graph *graph, int 
 }
 
 /* Says in the graph whose ranks take part in a collective, for the design. */
-static tutti_status tell_group(const tutti_marks_options *o, tutti_graph *graph, int n)
+static tutti_status send_group(const tutti_marks_options *o, tutti_graph *graph, int n)
 {
     const tutti_node *node = tutti_graph_get_node(graph, n);
     int group = ((const tutti_coll_args *)node->desc)->group;
@@ -225,7 +225,7 @@ tutti_status tutti_marks_lower(tutti_graph *graph, const tutti_marks_options *op
         tutti_node_kind kind = tutti_graph_get_node(graph, i)->kind;
         if (kind == TUTTI_NODE_MARK) status = lower(o, graph, i);
         kind = tutti_graph_get_node(graph, i)->kind;
-        if (!status && kind == TUTTI_NODE_COLLECTIVE) status = tell_group(o, graph, i);
+        if (!status && kind == TUTTI_NODE_COLLECTIVE) status = send_group(o, graph, i);
     }
     if (!status) status = o->design->place(graph, o->lanes);
     if (!status) status = check_places(o->design, graph, o->lanes);

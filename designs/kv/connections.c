@@ -230,7 +230,7 @@ static void test_letters(line *l)
     }
 }
 
-static void hear_on(line *l, int i)
+static void receive_on(line *l, int i)
 {
     tutti_transport *t = l->transport;
     if (t->ops->irecv(t, NOTES, 1 - t->rank, 0, l->heard[i], sizeof l->heard[i], &l->hearing[i]))
@@ -250,7 +250,7 @@ static void test_hearing(tutti_connections *connections, line *l)
         l->hearing[i] = NULL;
         l->oldest = (i + 1) % HEARING;
         if (status) continue;
-        hear_on(l, i);
+        receive_on(l, i);
         if (!l->cut_s) connections->user.heard(connections->user.ctx, &message);
     }
 }
@@ -310,7 +310,7 @@ static void pass(tutti_connections *connections, line *l)
 
 static void add_line(tutti_connections *connections, line *l)
 {
-    for (int i = 0; i < HEARING; i++) hear_on(l, i);
+    for (int i = 0; i < HEARING; i++) receive_on(l, i);
     l->next = connections->lines;
     connections->lines = l;
 }
@@ -342,7 +342,7 @@ static void open_door(tutti_connections *connections)
     unsigned char words[TUTTI_TCP_WORDS_BYTES];
     char from[TUTTI_TCP_NAME];
     int socket, peer;
-    while ((socket = tutti_tcp_door_hear(connections->door, words, from)) >= 0) {
+    while ((socket = tutti_tcp_door_receive(connections->door, words, from)) >= 0) {
         tutti_tcp_verdict verdict =
             connections->user.greeted(connections->user.ctx, words, from, &peer);
         line *l = NULL;

@@ -263,7 +263,8 @@ static int look_at_folder(const tutti_jobs *jobs, char *why, size_t why_bytes)
     return is_ours(folder, &at, why, why_bytes) ? 1 : -1;
 }
 
-tutti_status tutti_jobs_tell(const tutti_jobs *jobs, int server, const tutti_server_address *m)
+tutti_status tutti_jobs_write_address(
+    const tutti_jobs *jobs, int server, const tutti_server_address *m)
 {
     char path[TUTTI_JOBS_TEXT + 16], text[2 * TUTTI_JOBS_TEXT], why[2 * TUTTI_JOBS_TEXT];
     if (!uses_address_files(jobs)) return TUTTI_OK;

@@ -41,7 +41,7 @@ typedef struct tutti_server_address {
 } tutti_server_address;
 
 /* A server tells where it is; nothing where addresses were listed. IO, USAGE: others can write there (logged). */
-tutti_status tutti_jobs_tell(
+tutti_status tutti_jobs_write_address(
     const tutti_jobs *jobs, int server, const tutti_server_address *address_number);
 void tutti_jobs_forget(const tutti_jobs *jobs, int server);
 /* Where a server is: 1. 0, with why[]: it has not told so far. -1: what is there is not to be believed (logged). */

@@ -31,14 +31,14 @@ tutti_status tutti_kv_failure(tutti_kv *kv)
     return status;
 }
 
-static void hear_why(tutti_kv *kv, const tutti_active_message *message)
+static void receive_why(tutti_kv *kv, const tutti_active_message *message)
 {
     int64_t piece = message->value[1];
     if (piece < 0 || piece >= TUTTI_KV_PIECES) return;
     memcpy(kv->inbox.said + piece * TUTTI_KV_PIECE, &message->value[2], TUTTI_KV_PIECE);
 }
 
-static void hear_end(tutti_kv *kv, const tutti_active_message *message)
+static void receive_end(tutti_kv *kv, const tutti_active_message *message)
 {
     char why[TUTTI_KV_SENTENCE + 64];
     tutti_status status = (tutti_status)message->value[1];
@@ -65,7 +65,7 @@ static void hear_end(tutti_kv *kv, const tutti_active_message *message)
 }
 
 /* A pull of this worker has waited for long. */
-static void hear_stall(const tutti_kv *kv, const tutti_active_message *message)
+static void receive_stall(const tutti_kv *kv, const tutti_active_message *message)
 {
     const int64_t *v = message->value;
     tutti_log(TUTTI_LOG_WARN,
@@ -79,9 +79,9 @@ static void hear_stall(const tutti_kv *kv, const tutti_active_message *message)
 void tutti_kv_receive(void *ctx, const tutti_active_message *message)
 {
     tutti_kv *kv = ctx;
-    if (message->value[0] == TUTTI_KV_WHY) hear_why(kv, message);
-    if (message->value[0] == TUTTI_KV_END) hear_end(kv, message);
-    if (message->value[0] == TUTTI_KV_STALL) hear_stall(kv, message);
+    if (message->value[0] == TUTTI_KV_WHY) receive_why(kv, message);
+    if (message->value[0] == TUTTI_KV_END) receive_end(kv, message);
+    if (message->value[0] == TUTTI_KV_STALL) receive_stall(kv, message);
     if (message->value[0] != TUTTI_KV_BARRIER) return;
     pthread_mutex_lock(&kv->inbox.lock);
     kv->inbox.barriers[message->rank != kv->workers]++;

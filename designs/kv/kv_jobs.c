@@ -32,7 +32,7 @@ static tutti_hello hello_of(const tutti_kv *kv)
 
 /* ---- a worker ---- */
 
-static void hear_server(void *ctx, const tutti_active_message *message)
+static void receive_server(void *ctx, const tutti_active_message *message)
 {
     tutti_kv *kv = ctx;
     tutti_active_message from = *message;
@@ -88,7 +88,7 @@ typedef struct number {
     int64_t status, client, life;
 } number;
 
-static void hear_number(void *ctx, const tutti_active_message *message)
+static void receive_number(void *ctx, const tutti_active_message *message)
 {
     number *n = ctx;
     if (message->value[0] != TUTTI_KV_NUMBER) return;
@@ -100,11 +100,11 @@ static void hear_number(void *ctx, const tutti_active_message *message)
     pthread_mutex_unlock(&n->lock);
 }
 
-static tutti_status hear_first(tutti_kv *kv, tutti_hello *hello)
+static tutti_status receive_first(tutti_kv *kv, tutti_hello *hello)
 {
     number n = {.lock = PTHREAD_MUTEX_INITIALIZER};
     double until_s = tutti_clock_s() + 2 * kv->jobs.settings.timeout_s;
-    tutti_status status = tutti_exchange_listen(kv->session->exchange, hear_number, &n);
+    tutti_status status = tutti_exchange_listen(kv->session->exchange, receive_number, &n);
     for (int known = 0; !status && !known;) {
         pthread_mutex_lock(&n.lock);
         known = n.known;
@@ -123,7 +123,7 @@ static tutti_status hear_first(tutti_kv *kv, tutti_hello *hello)
 }
 
 /* The first worker asks server 0 for all. */
-static tutti_status tell_others(tutti_kv *kv, const tutti_hello *hello, tutti_status status)
+static tutti_status send_to_others(tutti_kv *kv, const tutti_hello *hello, tutti_status status)
 {
     tutti_status wrote = TUTTI_OK;
     for (int w = 1; w < kv->session->size && !wrote; w++)
@@ -142,9 +142,9 @@ static tutti_status reach_all(tutti_kv *kv)
         hello.life = tutti_jobs_draw();
         status = reach(kv, 0, &hello);
         hello.any = 0;
-        status = tell_others(kv, &hello, status);
+        status = send_to_others(kv, &hello, status);
     } else {
-        status = hear_first(kv, &hello);
+        status = receive_first(kv, &hello);
     }
     for (int s = first; s < kv->servers && !status; s++) status = reach(kv, s, &hello);
     kv->rank = hello.client * kv->client_size + hello.worker;
@@ -153,7 +153,7 @@ static tutti_status reach_all(tutti_kv *kv)
 
 /* ---- a server ---- */
 
-static void tell_main(tutti_kv *kv, int64_t what, int worker, int workers)
+static void send_to_main(tutti_kv *kv, int64_t what, int worker, int workers)
 {
     tutti_active_message message = {.rank = worker, .value = {what, workers}};
     pthread_mutex_lock(&kv->jobs.lock);
@@ -189,11 +189,11 @@ static tutti_tcp_verdict let_in(
     }
     tutti_hello_write(&hello, words);
     *peer = hello.client * hello.workers + hello.worker;
-    if (first) tell_main(kv, TUTTI_KV_JOINED, *peer, hello.workers);
+    if (first) send_to_main(kv, TUTTI_KV_JOINED, *peer, hello.workers);
     return TUTTI_TCP_WELCOME;
 }
 
-static void hear_worker(void *ctx, const tutti_active_message *message)
+static void receive_worker(void *ctx, const tutti_active_message *message)
 {
     tutti_kv *kv = ctx;
     tutti_active_message heard = *message;
@@ -214,7 +214,7 @@ static void lose_worker(void *ctx, int worker, const char *why)
         client_entry->workers_here--;
     }
     pthread_mutex_unlock(&kv->jobs.lock);
-    if (workers) tell_main(kv, TUTTI_KV_LOST, worker, workers);
+    if (workers) send_to_main(kv, TUTTI_KV_LOST, worker, workers);
 }
 
 static tutti_status open_door(tutti_kv *kv)
@@ -236,7 +236,7 @@ static tutti_status open_door(tutti_kv *kv)
     m.port = tutti_tcp_door_port(door);
     snprintf(m.address, sizeof m.address, "%s", j->listen);
     if (tutti_jobs_is_any(m.address)) snprintf(m.address, sizeof m.address, "%s", self.host);
-    status = tutti_jobs_tell(j, kv->server, &m);
+    status = tutti_jobs_write_address(j, kv->server, &m);
     if (status) {
         tutti_tcp_door_close(door);
         return status;
@@ -252,7 +252,7 @@ tutti_status tutti_kv_jobs_open(tutti_kv *kv)
 {
     int serves = tutti_kv_is_server(kv);
     const tutti_connections_user user = {.ctx = kv,
-        .heard = serves ? hear_worker : hear_server,
+        .heard = serves ? receive_worker : receive_server,
         .lost = serves ? lose_worker : tutti_kv_lose_server,
         .greeted = serves ? let_in : NULL,
         .silence_s = kv->jobs.settings.timeout_s,

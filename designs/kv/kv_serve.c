@@ -68,7 +68,7 @@ static tutti_status read_bye(tutti_server *s, const tutti_kv_event *e)
 }
 
 /* What a client that has died had written is not read. */
-static int is_heard(const tutti_server *s, const tutti_active_message *message)
+static int is_received(const tutti_server *s, const tutti_active_message *message)
 {
     const tutti_server_client *c = &s->client[tutti_server_client_of(s, message->rank)];
     return message->value[0] == TUTTI_KV_JOINED || (!c->gone && !c->dying);
@@ -85,7 +85,7 @@ static int is_out_of_place(const tutti_server *s, const tutti_active_message *me
 static tutti_status read_message(tutti_server *s, const tutti_kv_event *e)
 {
     const tutti_active_message *message = &e->message;
-    if (!is_heard(s, message)) return TUTTI_OK;
+    if (!is_received(s, message)) return TUTTI_OK;
     if (is_out_of_place(s, message))
         return tutti_server_refuse(s, message->rank, TUTTI_ERR_INTERNAL,
             "worker %d %s, but keys have no second server", message->rank,
@@ -175,7 +175,7 @@ static tutti_status serve(tutti_server *s)
             status = s->kv->transport->wait(s->kv, 0);
             if (status == TUTTI_ERR_TIMEOUT) status = TUTTI_OK;
             if (!status) status = look_for_deserters(s);
-            tutti_server_tell_waiting(s);
+            tutti_server_report_waiting(s);
             continue;
         }
         if (e && !status) status = tutti_server_react(s, e);
@@ -257,7 +257,7 @@ tutti_status tutti_kv_serve(tutti_kv *kv)
     tutti_prompt_end(prompt);
     if (!status) status = kv->transport->wait(kv, patience_s);
     kv->transport->listen(kv, NULL, NULL);
-    tutti_server_say_end(s, status);
+    tutti_server_send_end(s, status);
     /* After a failure data may be on their way for ever: then all stays as it is. */
     if (!status) tutti_server_close(s);
     return tutti_session_leave("tutti_kv_serve", errors, status);

@@ -276,7 +276,7 @@ int tutti_server_has_client_list(tutti_server *s, tutti_status *status)
     return 0;
 }
 
-void tutti_server_say_end(tutti_server *s, tutti_status status)
+void tutti_server_send_end(tutti_server *s, tutti_status status)
 {
     const int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES] = {
         TUTTI_KV_END, status, status ? s->blamed : -1, status ? s->lost : -1};

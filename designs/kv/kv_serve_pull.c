@@ -157,7 +157,7 @@ static void tell(const tutti_server *s, const tutti_server_key *k, const tutti_p
 
 /* A pull that waits for long is told, with the client that it waits for: 5 s after it came, then after
  * twice as long. */
-static void tell_waiting(const tutti_server *s, const tutti_server_key *k, tutti_pull *p)
+static void report_waiting(const tutti_server *s, const tutti_server_key *k, tutti_pull *p)
 {
     static const double first_s = 5;
     double now_s = tutti_clock_s(), waited_s = now_s - p->since_s;
@@ -170,12 +170,12 @@ static void tell_waiting(const tutti_server *s, const tutti_server_key *k, tutti
     tell(s, k, p, awaited, waited_s);
 }
 
-void tutti_server_tell_waiting(const tutti_server *s)
+void tutti_server_report_waiting(const tutti_server *s)
 {
     for (int slot = 0; slot < s->keys; slot++) {
         const tutti_server_key *k = &s->key[slot];
         for (int c = 0; k->of && c < s->clients; c++)
             for (tutti_pull *p = k->of[c].pulls; p; p = p->next)
-                if (!p->stands_by) tell_waiting(s, k, p);
+                if (!p->stands_by) report_waiting(s, k, p);
     }
 }

@@ -193,7 +193,7 @@ tutti_status tutti_server_answer_all(tutti_server *s, int slot);
 tutti_status tutti_server_keep_answers(tutti_server *s, int slot);
 tutti_status tutti_server_take_back(tutti_server *s, const tutti_kv_flight *flight);
 void tutti_server_drop_pulls(tutti_key_client *of);
-void tutti_server_tell_waiting(const tutti_server *s);
+void tutti_server_report_waiting(const tutti_server *s);
 
 /* Active messages JOINED, LOST, BYE, MEET, FAILED and TAKE_OVER. */
 tutti_status tutti_server_join(tutti_server *s, const tutti_active_message *message);
@@ -215,6 +215,6 @@ tutti_status tutti_server_may_leave(tutti_server *s, int client);
 /* Whether clients are there, or to come. *status: the run cannot go on. */
 int tutti_server_has_client_list(tutti_server *s, tutti_status *status);
 /* Tells every worker that it is over. */
-void tutti_server_say_end(tutti_server *s, tutti_status status);
+void tutti_server_send_end(tutti_server *s, tutti_status status);
 
 #endif

@@ -20,7 +20,7 @@ struct tutti_clocks {
     tutti_status status;
 };
 
-static void hear_question(void *ctx, const tutti_control_message *message)
+static void receive_question(void *ctx, const tutti_control_message *message)
 {
     tutti_clocks *c = ctx;
     const tutti_control_message answer = {
@@ -29,7 +29,7 @@ static void hear_question(void *ctx, const tutti_control_message *message)
         tutti_log(TUTTI_LOG_WARN, "rank %d could not be sent the time", message->from);
 }
 
-static void hear_answer(void *ctx, const tutti_control_message *message)
+static void receive_answer(void *ctx, const tutti_control_message *message)
 {
     tutti_clocks *c = ctx;
     double now_s = tutti_clock_s(), theirs_s = 1e-9 * (double)message->value[0];
@@ -50,8 +50,8 @@ tutti_status tutti_clocks_open(tutti_control *control, tutti_clocks **clocks)
     if (!c) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to compare clocks");
     c->control = control;
     pthread_mutex_init(&c->lock, NULL);
-    tutti_control_handle(control, TUTTI_CONTROL_CLOCK, hear_question, c);
-    tutti_control_handle(control, TUTTI_CONTROL_TIME, hear_answer, c);
+    tutti_control_handle(control, TUTTI_CONTROL_CLOCK, receive_question, c);
+    tutti_control_handle(control, TUTTI_CONTROL_TIME, receive_answer, c);
     *clocks = c;
     return TUTTI_OK;
 }

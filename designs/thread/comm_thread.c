@@ -146,7 +146,7 @@ static double patience_s(const tutti_comm_thread *t, tutti_status failure, int d
     return least_s < limit_s ? least_s : limit_s;
 }
 
-static void tell_missing(tutti_comm_thread *t, int left, double limit_s)
+static void report_missing(tutti_comm_thread *t, int left, double limit_s)
 {
     char ranks[256];
     if (left)
@@ -185,7 +185,7 @@ static int part(tutti_comm_thread *t)
         if (drained + !failed != was) start_s = tutti_clock_s();
         double limit_s = patience_s(t, failure, drained);
         if (!patient || tutti_clock_s() - start_s > limit_s) {
-            if (patient) tell_missing(t, left, limit_s);
+            if (patient) report_missing(t, left, limit_s);
             return 0;
         }
         if (tutti_driver_pass(t->driver)) idle = 0;

@@ -25,7 +25,7 @@ static void record(tutti_halt *h, tutti_status status)
     pthread_mutex_unlock(&h->lock);
 }
 
-static void hear_wish(void *ctx, const tutti_control_message *message)
+static void receive_wish(void *ctx, const tutti_control_message *message)
 {
     tutti_halt *h = ctx;
     (void)message;
@@ -34,17 +34,17 @@ static void hear_wish(void *ctx, const tutti_control_message *message)
     pthread_mutex_unlock(&h->lock);
 }
 
-static void hear_limit(void *ctx, const tutti_control_message *message)
+static void receive_limit(void *ctx, const tutti_control_message *message)
 {
     tutti_halt *h = ctx;
-    const tutti_control_message heard = {.kind = TUTTI_CONTROL_HEARD};
+    const tutti_control_message heard = {.kind = TUTTI_CONTROL_RECEIVED};
     pthread_mutex_lock(&h->lock);
     h->limit = message->value[0];
     pthread_mutex_unlock(&h->lock);
     record(h, tutti_control_send(h->control, message->from, &heard));
 }
 
-static void hear_heard(void *ctx, const tutti_control_message *message)
+static void receive_heard(void *ctx, const tutti_control_message *message)
 {
     tutti_halt *h = ctx;
     (void)message;
@@ -62,9 +62,9 @@ tutti_status tutti_halt_open(tutti_control *control, tutti_halt **halt)
     h->size = tutti_control_size(control);
     h->limit = NO_LIMIT;
     pthread_mutex_init(&h->lock, NULL);
-    tutti_control_handle(control, TUTTI_CONTROL_WISH, hear_wish, h);
-    tutti_control_handle(control, TUTTI_CONTROL_LIMIT, hear_limit, h);
-    tutti_control_handle(control, TUTTI_CONTROL_HEARD, hear_heard, h);
+    tutti_control_handle(control, TUTTI_CONTROL_WISH, receive_wish, h);
+    tutti_control_handle(control, TUTTI_CONTROL_LIMIT, receive_limit, h);
+    tutti_control_handle(control, TUTTI_CONTROL_RECEIVED, receive_heard, h);
     *halt = h;
     return TUTTI_OK;
 }
@@ -117,7 +117,7 @@ void tutti_halt_pass(tutti_halt *h)
     h->say = 0;
     pthread_mutex_unlock(&h->lock);
     if (!say) return;
-    record(h, h->rank == 0 ? tutti_control_tell(h->control, &message)
+    record(h, h->rank == 0 ? tutti_control_broadcast(h->control, &message)
                             : tutti_control_send(h->control, 0, &message));
 }
 

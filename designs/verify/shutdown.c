@@ -10,10 +10,10 @@ enum { WORDS = TUTTI_CONTROL_TEXT / 8, FAILED = -1 };
 struct tutti_shutdown {
     tutti_control *control;
     int rank, size, lanes;
-    int heard;        /* ranks that have sent BYE */
-    int *lanes_heard; /* [size] per rank; a BYE of many lanes is several messages */
-    int *failed;      /* [size] */
-    int64_t *started; /* [size][lanes] */
+    int heard;           /* ranks that have sent BYE */
+    int *lanes_received; /* [size] per rank; a BYE of many lanes is several messages */
+    int *failed;         /* [size] */
+    int64_t *started;    /* [size][lanes] */
 };
 
 static void take_bye(void *ctx, const tutti_control_message *message)
@@ -29,8 +29,8 @@ static void take_bye(void *ctx, const tutti_control_message *message)
         for (int64_t i = 0; i < count; i++)
             f->started[from * f->lanes + first + i] = (int64_t)message->word[i];
     }
-    f->lanes_heard[from] += (int)count;
-    f->heard += f->lanes_heard[from] == f->lanes;
+    f->lanes_received[from] += (int)count;
+    f->heard += f->lanes_received[from] == f->lanes;
 }
 
 tutti_status tutti_shutdown_open(tutti_control *control, int lanes, tutti_shutdown **shutdown)
@@ -40,11 +40,11 @@ tutti_status tutti_shutdown_open(tutti_control *control, int lanes, tutti_shutdo
     if (f) {
         *f = (tutti_shutdown){.control = control, .size = size, .lanes = lanes};
         f->rank = tutti_control_rank(control);
-        f->lanes_heard = calloc((size_t)size, sizeof *f->lanes_heard);
+        f->lanes_received = calloc((size_t)size, sizeof *f->lanes_received);
         f->failed = calloc((size_t)size, sizeof *f->failed);
         f->started = calloc((size_t)size * (size_t)lanes, sizeof *f->started);
     }
-    if (!f || !f->lanes_heard || !f->failed || !f->started) {
+    if (!f || !f->lanes_received || !f->failed || !f->started) {
         tutti_shutdown_close(f);
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory to part from %d ranks", size);
     }
@@ -56,44 +56,44 @@ tutti_status tutti_shutdown_open(tutti_control *control, int lanes, tutti_shutdo
 void tutti_shutdown_close(tutti_shutdown *shutdown)
 {
     if (!shutdown) return;
-    free(shutdown->lanes_heard);
+    free(shutdown->lanes_received);
     free(shutdown->failed);
     free(shutdown->started);
     free(shutdown);
 }
 
-tutti_status tutti_shutdown_say(tutti_shutdown *shutdown, const int64_t started[])
+tutti_status tutti_shutdown_send(tutti_shutdown *shutdown, const int64_t started[])
 {
     tutti_control_message bye = {.kind = TUTTI_CONTROL_BYE, .value = {0, FAILED}};
-    if (!started) return tutti_control_tell(shutdown->control, &bye);
+    if (!started) return tutti_control_broadcast(shutdown->control, &bye);
     tutti_status status = TUTTI_OK;
     for (int first = 0; first < shutdown->lanes && !status; first += WORDS) {
         int count = shutdown->lanes - first < WORDS ? shutdown->lanes - first : WORDS;
         bye.value[0] = first;
         bye.value[1] = count;
         for (int i = 0; i < count; i++) bye.word[i] = (uint64_t)started[first + i];
-        status = tutti_control_tell(shutdown->control, &bye);
+        status = tutti_control_broadcast(shutdown->control, &bye);
     }
     return status;
 }
 
-int tutti_shutdown_heard_from(const tutti_shutdown *shutdown, int rank)
+int tutti_shutdown_has_from(const tutti_shutdown *shutdown, int rank)
 {
-    return shutdown->lanes_heard[rank] == shutdown->lanes;
+    return shutdown->lanes_received[rank] == shutdown->lanes;
 }
 
 void tutti_shutdown_absent(tutti_shutdown *shutdown, int rank)
 {
-    shutdown->heard += !tutti_shutdown_heard_from(shutdown, rank);
-    shutdown->lanes_heard[rank] = shutdown->lanes;
+    shutdown->heard += !tutti_shutdown_has_from(shutdown, rank);
+    shutdown->lanes_received[rank] = shutdown->lanes;
 }
 
 static int has_left(const tutti_shutdown *f, int rank)
 {
-    return f->lanes_heard[rank] == f->lanes;
+    return f->lanes_received[rank] == f->lanes;
 }
 
-int tutti_shutdown_heard_all(const tutti_shutdown *shutdown, const int64_t started[])
+int tutti_shutdown_has_all(const tutti_shutdown *shutdown, const int64_t started[])
 {
     const tutti_shutdown *f = shutdown;
     if (f->heard < f->size - 1) return 0;
@@ -103,7 +103,7 @@ int tutti_shutdown_heard_all(const tutti_shutdown *shutdown, const int64_t start
     return 1;
 }
 
-int tutti_shutdown_heard(const tutti_shutdown *shutdown)
+int tutti_shutdown_on_message(const tutti_shutdown *shutdown)
 {
     return shutdown->heard;
 }

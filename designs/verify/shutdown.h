@@ -13,14 +13,14 @@ void tutti_shutdown_close(tutti_shutdown *shutdown); /* accepts NULL */
 
 /* Sends BYE with the collectives started on each lane; NULL: after a failure, when counts mean
  * nothing. */
-tutti_status tutti_shutdown_say(tutti_shutdown *shutdown, const int64_t started[]);
+tutti_status tutti_shutdown_send(tutti_shutdown *shutdown, const int64_t started[]);
 /* Whether every other rank has sent BYE, with the counts `started` or after a failure; NULL: with
  * any counts. */
-int tutti_shutdown_heard_all(const tutti_shutdown *shutdown, const int64_t started[]);
+int tutti_shutdown_has_all(const tutti_shutdown *shutdown, const int64_t started[]);
 /* How many other ranks have sent BYE. */
-int tutti_shutdown_heard(const tutti_shutdown *shutdown);
+int tutti_shutdown_on_message(const tutti_shutdown *shutdown);
 /* Whether this rank has sent BYE; and as if it had, without having started anything. */
-int tutti_shutdown_heard_from(const tutti_shutdown *shutdown, int rank);
+int tutti_shutdown_has_from(const tutti_shutdown *shutdown, int rank);
 void tutti_shutdown_absent(tutti_shutdown *shutdown, int rank);
 /* Writes the ranks that have not ("1, 3") into text; returns text. */
 char *tutti_shutdown_missing(const tutti_shutdown *shutdown, char *text, size_t size);

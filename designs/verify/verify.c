@@ -105,7 +105,7 @@ tutti_status tutti_verify_open(
         return status;
     }
     tutti_control_handle(control, TUTTI_CONTROL_ASK, answer_question, v);
-    tutti_control_handle(control, TUTTI_CONTROL_TELL, take_answer, v);
+    tutti_control_handle(control, TUTTI_CONTROL_BROADCAST, take_answer, v);
     *verify = v;
     return TUTTI_OK;
 }
@@ -193,7 +193,7 @@ static void answer_question(void *ctx, const tutti_control_message *message)
     answer a = {0};
     look_up(v, (int)message->value[0], message->value[1], &a);
     tutti_control_message reply = {
-        .kind = TUTTI_CONTROL_TELL, .value = {message->value[0], message->value[1], a.known}};
+        .kind = TUTTI_CONTROL_BROADCAST, .value = {message->value[0], message->value[1], a.known}};
     memcpy(reply.word, &a.fingerprint, sizeof a.fingerprint);
     tutti_status status = tutti_control_send(v->control, message->from, &reply);
     if (!v->status) v->status = status;
@@ -218,7 +218,7 @@ static tutti_status ask(tutti_verify *v)
     look_up(v, s->lane, s->number, &s->answer[v->rank]);
     s->asked = 1;
     s->due_s = tutti_clock_s() + patience_s;
-    return tutti_control_tell(v->control, &question);
+    return tutti_control_broadcast(v->control, &question);
 }
 
 /* ---- the sentence ---- */
@@ -395,7 +395,7 @@ int tutti_verify_curious(const tutti_verify *verify)
 
 int tutti_verify_deserted(const tutti_verify *verify)
 {
-    return tutti_shutdown_heard(verify->shutdown) > 0;
+    return tutti_shutdown_on_message(verify->shutdown) > 0;
 }
 
 void tutti_verify_expect(tutti_verify *verify, const tutti_fingerprint *fingerprint)
@@ -408,17 +408,17 @@ tutti_status tutti_verify_leave(tutti_verify *verify, int failed)
 {
     /* BYE must be last: the others do not stay for anything after it. */
     tutti_status status = verify->compare ? tutti_compare_flush(verify->compare) : TUTTI_OK;
-    return status ? status : tutti_shutdown_say(verify->shutdown, failed ? NULL : verify->offered);
+    return status ? status : tutti_shutdown_send(verify->shutdown, failed ? NULL : verify->offered);
 }
 
 int tutti_verify_left(const tutti_verify *verify, int failed)
 {
-    return tutti_shutdown_heard_all(verify->shutdown, failed ? NULL : verify->offered);
+    return tutti_shutdown_has_all(verify->shutdown, failed ? NULL : verify->offered);
 }
 
 int tutti_verify_has_left(const tutti_verify *verify, int rank)
 {
-    return tutti_shutdown_heard_from(verify->shutdown, rank);
+    return tutti_shutdown_has_from(verify->shutdown, rank);
 }
 
 void tutti_verify_absent(tutti_verify *verify, int rank)

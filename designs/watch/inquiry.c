@@ -39,7 +39,7 @@ struct tutti_inquiry {
     double beat_s;                 /* when a rank was last asked, without a stall */
     int turn;                      /* which one */
     int calling, called;           /* dumps: to be sent to the others, and received from one */
-    tutti_stall_state *others;     /* [ranks]; heard_s is the time, not an age */
+    tutti_stall_state *others;     /* [ranks]; last_heard_s is the time, not an age */
     tutti_pulse_id self, *process; /* process: [ranks], pid 0 until known */
     int greeted;
 };
@@ -253,7 +253,7 @@ static int64_t microseconds(double s)
     return (int64_t)(1e6 * s);
 }
 
-static void hear_query(void *ctx, const tutti_control_message *query)
+static void receive_query(void *ctx, const tutti_control_message *query)
 {
     tutti_inquiry *q = ctx;
     int64_t key = query->value[ABOUT_KEY], number = query->value[ABOUT];
@@ -280,13 +280,13 @@ static void hear_query(void *ctx, const tutti_control_message *query)
         tutti_log(TUTTI_LOG_DEBUG, "rank %d gets no answer about #%" PRId64, query->from, number);
 }
 
-static void hear_state(void *ctx, const tutti_control_message *message)
+static void receive_state(void *ctx, const tutti_control_message *message)
 {
     tutti_inquiry *q = ctx;
     const int64_t *v = message->value;
     if (message->from < 0 || message->from >= q->ranks) return;
     tutti_stall_state s = {.known = 1,
-        .heard_s = tutti_clock_s(),
+        .last_heard_s = tutti_clock_s(),
         .about = tutti_driver_sequence_of(q->driver, v[STATE_ABOUT_KEY], v[STATE_ABOUT]),
         .can_move = (v[STATE_PLACE] & CAN_MOVE) != 0,
         .announced = (v[STATE_PLACE] & ANNOUNCED) != 0,
@@ -306,7 +306,7 @@ static void hear_state(void *ctx, const tutti_control_message *message)
     pthread_mutex_unlock(&q->lock);
 }
 
-static void hear_call(void *ctx, const tutti_control_message *message)
+static void receive_call(void *ctx, const tutti_control_message *message)
 {
     tutti_inquiry *q = ctx;
     (void)message;
@@ -315,7 +315,7 @@ static void hear_call(void *ctx, const tutti_control_message *message)
     pthread_mutex_unlock(&q->lock);
 }
 
-static void hear_hello(void *ctx, const tutti_control_message *message)
+static void receive_hello(void *ctx, const tutti_control_message *message)
 {
     tutti_inquiry *q = ctx;
     if (message->from < 0 || message->from >= q->ranks) return;
@@ -335,7 +335,7 @@ static tutti_status greet(tutti_inquiry *q)
         .kind = TUTTI_CONTROL_HELLO, .value = {[PID] = q->self.pid, [STARTED] = q->self.started}};
     _Static_assert(sizeof q->self.host <= sizeof hello.text, "a host fits a message");
     memcpy(hello.text, q->self.host, sizeof q->self.host);
-    return tutti_control_tell(q->control, &hello);
+    return tutti_control_broadcast(q->control, &hello);
 }
 
 static tutti_control_message query_about(tutti_inquiry *q, int64_t collective)
@@ -371,8 +371,8 @@ void tutti_inquiry_pass(tutti_inquiry *inquiry)
     pthread_mutex_unlock(&q->lock);
     const tutti_control_message call = {.kind = TUTTI_CONTROL_DUMP};
     tutti_status status = greet(q);
-    if (!status && calls) status = tutti_control_tell(q->control, &call);
-    if (!status && asks) status = tutti_control_tell(q->control, &query);
+    if (!status && calls) status = tutti_control_broadcast(q->control, &call);
+    if (!status && asks) status = tutti_control_broadcast(q->control, &query);
     if (!status && !stalls) status = ask_in_turn(q, now_s);
     if (status) tutti_log(TUTTI_LOG_DEBUG, "not every rank could be asked");
 }
@@ -400,10 +400,10 @@ tutti_status tutti_inquiry_open(
     q->self = tutti_pulse_self();
     pthread_mutex_init(&q->lock, NULL);
     if (control) {
-        tutti_control_handle(control, TUTTI_CONTROL_QUERY, hear_query, q);
-        tutti_control_handle(control, TUTTI_CONTROL_STATE, hear_state, q);
-        tutti_control_handle(control, TUTTI_CONTROL_DUMP, hear_call, q);
-        tutti_control_handle(control, TUTTI_CONTROL_HELLO, hear_hello, q);
+        tutti_control_handle(control, TUTTI_CONTROL_QUERY, receive_query, q);
+        tutti_control_handle(control, TUTTI_CONTROL_STATE, receive_state, q);
+        tutti_control_handle(control, TUTTI_CONTROL_DUMP, receive_call, q);
+        tutti_control_handle(control, TUTTI_CONTROL_HELLO, receive_hello, q);
     }
     *inquiry = q;
     return TUTTI_OK;
@@ -523,11 +523,11 @@ void tutti_inquiry_states(tutti_inquiry *inquiry, int64_t collective, double now
             if (members->of[i] == r) s->outside = 0;
         if (r == q->rank) continue;
         s->away = self.away; /* all have the same design */
-        s->heard_s = now_s - s->heard_s;
-        s->answers = s->known && s->heard_s <= recent_s;
+        s->last_heard_s = now_s - s->last_heard_s;
+        s->answers = s->known && s->last_heard_s <= recent_s;
         s->pulse = s->answers ? TUTTI_PULSE_RUNS : tutti_pulse_of(&q->self, &q->process[r]);
-        s->idle_s += s->heard_s;
-        s->waits_s += s->heard_s;
+        s->idle_s += s->last_heard_s;
+        s->waits_s += s->last_heard_s;
     }
     pthread_mutex_unlock(&q->lock);
 }

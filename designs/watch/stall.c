@@ -52,10 +52,11 @@ static void forgive_late_answers(int ranks, const tutti_stall_state state[], int
 {
     double longest_s = 0;
     for (int r = 0; r < ranks; r++)
-        if (missing[r] && state[r].known && !state[r].answers && state[r].heard_s > longest_s)
-            longest_s = state[r].heard_s;
+        if (missing[r] && state[r].known && !state[r].answers && state[r].last_heard_s > longest_s)
+            longest_s = state[r].last_heard_s;
     for (int r = 0; r < ranks; r++)
-        if (state[r].known && !state[r].answers && state[r].heard_s < longest_s / 2) missing[r] = 0;
+        if (state[r].known && !state[r].answers && state[r].last_heard_s < longest_s / 2)
+            missing[r] = 0;
 }
 
 int tutti_stall_missing(
@@ -107,7 +108,7 @@ static double stands_s(const tutti_stall_state *s, double unheard_s)
 {
     if (is_away(s) || (s->answers && s->can_move)) return 0;
     if (!s->known) return unheard_s;
-    return s->can_move ? s->heard_s : s->idle_s;
+    return s->can_move ? s->last_heard_s : s->idle_s;
 }
 
 double tutti_stall_lasts_s(
@@ -119,7 +120,7 @@ double tutti_stall_lasts_s(
     for (int r = 0; r < ranks; r++) {
         const tutti_stall_state *s = &state[r];
         double stands = stands_s(s, unheard_s);
-        double unheard = s->known && s->heard_s < unheard_s ? s->heard_s : unheard_s;
+        double unheard = s->known && s->last_heard_s < unheard_s ? s->last_heard_s : unheard_s;
         if (stands < quiet_s) quiet_s = stands;
         if (missing[r] && !s->answers && !is_away(s) && unheard > silent_s) silent_s = unheard;
     }
@@ -167,7 +168,7 @@ static void add_silence(page *p, const tutti_stall_state *s)
     add(p, "does not answer");
     if (s->known)
         add(p, " (%.1f s ago it had completed %" PRId64 " collectives and %" PRId64 " tasks)",
-            s->heard_s, s->ended, s->tasks);
+            s->last_heard_s, s->ended, s->tasks);
     if (!is_away(s))
         add(p, ": %s", pulses[s->pulse]);
     else
@@ -315,7 +316,7 @@ char *tutti_stall_line(
     else
         add(&p, "is not waiting in a collective");
     if (!state->answers && state->known && !missing[rank])
-        add(&p, " (reported %.1f s ago)", state->heard_s);
+        add(&p, " (reported %.1f s ago)", state->last_heard_s);
     if (state->answers)
         add(&p, " (%" PRId64 " submitted, %" PRId64 " ended; %" PRId64 " tasks ended)",
             state->submitted, state->ended, state->tasks);

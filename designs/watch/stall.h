@@ -33,15 +33,15 @@ typedef enum tutti_pulse {
 
 /* What is known of one rank. Ages are seconds. */
 typedef struct tutti_stall_state {
-    int known;         /* it has reported at least once */
-    int answers;       /* it has reported lately */
-    int can_move;      /* it can go on by itself, as far as the collective needs it */
-    int announced;     /* its program has announced what keeps it (tutti_inquiry_set_activity) */
-    int away;          /* it hears only while its program waits: silence means little */
-    tutti_pulse pulse; /* of a rank that does not answer */
-    double heard_s;    /* age of its last report */
-    int outside;       /* it takes no part in the collective asked about */
-    int64_t about;     /* the collective it was asked about; -1: none */
+    int known;           /* it has reported at least once */
+    int answers;         /* it has reported lately */
+    int can_move;        /* it can go on by itself, as far as the collective needs it */
+    int announced;       /* its program has announced what keeps it (tutti_inquiry_set_activity) */
+    int away;            /* it hears only while its program waits: silence means little */
+    tutti_pulse pulse;   /* of a rank that does not answer */
+    double last_heard_s; /* age of its last report */
+    int outside;         /* it takes no part in the collective asked about */
+    int64_t about;       /* the collective it was asked about; -1: none */
     tutti_stall_place place;  /* of that collective on this rank */
     int64_t submitted, ended; /* numbers of collectives */
     int64_t tasks;            /* number of ended tasks */

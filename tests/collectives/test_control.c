@@ -19,7 +19,7 @@ static void take_number(void *ctx, const tutti_control_message *message)
     ck_assert_int_eq(message->value[0], e->next[message->from]++);
     ck_assert_str_eq(message->text, "number");
     e->heard++;
-    const tutti_control_message echo = {.kind = TUTTI_CONTROL_TELL};
+    const tutti_control_message echo = {.kind = TUTTI_CONTROL_BROADCAST};
     ck_assert_ok(tutti_control_send(e->control, message->from, &echo));
 }
 
@@ -38,7 +38,7 @@ static void open_all(tutti_loop_world *world, end e[RANKS])
         ck_assert_int_eq(tutti_control_rank(e[r].control), r);
         ck_assert_int_eq(tutti_control_size(e[r].control), RANKS);
         tutti_control_handle(e[r].control, TUTTI_CONTROL_ASK, take_number, &e[r]);
-        tutti_control_handle(e[r].control, TUTTI_CONTROL_TELL, count_echo, &e[r]);
+        tutti_control_handle(e[r].control, TUTTI_CONTROL_BROADCAST, count_echo, &e[r]);
     }
 }
 
@@ -62,7 +62,7 @@ START_TEST(messages_arrive_in_order)
         for (int r = 0; r < RANKS; r++) {
             const tutti_control_message message = {
                 .kind = TUTTI_CONTROL_ASK, .value = {n}, .text = "number"};
-            ck_assert_ok(tutti_control_tell(e[r].control, &message));
+            ck_assert_ok(tutti_control_broadcast(e[r].control, &message));
         }
     if (!_i) ck_assert_int_gt(tutti_control_sending(e[0].control), 0);
     for (int turn = 0; turn < 20 * MESSAGES; turn++)
@@ -147,14 +147,14 @@ START_TEST(parts_have_their_own_ranks_and_handlers)
     tutti_control *sender = part_of(&e[2], 2, key), *stranger = part_of(&e[2], 2, other);
     ck_assert_int_eq(tutti_control_rank(sender), 0);
     ck_assert_int_eq(tutti_control_whole_rank(sender, 1), 0);
-    ck_assert_ok(tutti_control_tell(sender, &message));
+    ck_assert_ok(tutti_control_broadcast(sender, &message));
     ck_assert_ok(tutti_control_poll(e[0].control, 1, &moved));
     ck_assert(late.key == key);
     ck_assert_int_eq(e[0].heard, 1);
     ck_assert_int_eq(e[0].next[0], 3); /* from the part's rank 0 */
     ck_assert_int_eq(e[1].heard, 0);
     tutti_control_unknown(e[0].control, NULL, NULL);
-    ck_assert_ok(tutti_control_tell(stranger, &message)); /* dropped */
+    ck_assert_ok(tutti_control_broadcast(stranger, &message)); /* dropped */
     ck_assert_ok(tutti_control_poll(e[0].control, 1, &moved));
     ck_assert_int_eq(e[0].heard, 1);
     tutti_control *parts[] = {sender, stranger, late.part};

@@ -278,7 +278,7 @@ static int hear(unsigned char words[])
     char from[TUTTI_TCP_NAME];
     double until_s = tutti_clock_s() + 0.3;
     int s = -1;
-    while (s < 0 && tutti_clock_s() < until_s) s = tutti_tcp_door_hear(door, words, from);
+    while (s < 0 && tutti_clock_s() < until_s) s = tutti_tcp_door_receive(door, words, from);
     return s;
 }
 

@@ -32,7 +32,7 @@ static void ask_servers(kv_world *w, char *what, size_t size)
             for (int client = 0; s->key[slot].of && client < s->clients; client++)
                 for (tutti_pull *p = s->key[slot].of[client].pulls; p; p = p->next)
                     p->since_s = p->told_s = tutti_clock_s() - waited_s;
-        tutti_server_tell_waiting(s);
+        tutti_server_report_waiting(s);
     }
     tutti_log_to(NULL, NULL);
     tutti_log_set_level(TUTTI_LOG_ERROR); /* of explorers */

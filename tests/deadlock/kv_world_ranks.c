@@ -309,7 +309,7 @@ void kv_world_go_on(kv_world *w, int r)
     } else if (k->state == MEETING) {
         k->state = CALLING;
     } else {
-        if (k->state == ENDING) tutti_server_say_end(k->server, k->status);
+        if (k->state == ENDING) tutti_server_send_end(k->server, k->status);
         k->state = OVER;
     }
 }

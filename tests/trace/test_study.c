@@ -3,7 +3,7 @@
 #include "apps/trace/advise.h"
 #include "apps/trace/path.h"
 #include "apps/trace/study.h"
-#include "apps/trace/tell.h"
+#include "apps/trace/report.h"
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
 #include "tests/support/testing.h"
@@ -460,7 +460,7 @@ START_TEST(a_trace_cut_short_is_refused)
 END_TEST
 
 /* Whatever a file holds, reading and reporting it terminates. */
-static void tell_all(void)
+static void report_all(void)
 {
     tutti_timeline t;
     tutti_study s;
@@ -473,9 +473,9 @@ static void tell_all(void)
         tutti_bubble bubble;
         ck_assert_ok(tutti_path_find(&t, tutti_study_typical(&s), &p));
         ck_assert_ok(tutti_bubble_open(&s, &bubble));
-        tutti_tell_text(&s, tutti_study_typical(&s), &p, &bubble, out);
-        tutti_tell_json(&s, tutti_study_typical(&s), &p, &bubble, out);
-        tutti_tell_svg(&s, tutti_study_typical(&s), &p, out);
+        tutti_report_text(&s, tutti_study_typical(&s), &p, &bubble, out);
+        tutti_report_json(&s, tutti_study_typical(&s), &p, &bubble, out);
+        tutti_report_svg(&s, tutti_study_typical(&s), &p, out);
         fclose(out);
         ck_assert_ptr_nonnull(strstr(told, "</svg>"));
         free(told);
@@ -493,7 +493,7 @@ START_TEST(damage_does_no_harm)
     uint64_t seed = testing_seed(1), draw = 0;
     size_t size;
     write_pipeline(20, 10);
-    tell_all();
+    report_all();
     char *text = read_text(&size), *copy = malloc(size);
     ck_assert_ptr_nonnull(copy);
     for (int i = 0; i < ROUNDS; i++) {
@@ -505,7 +505,7 @@ START_TEST(damage_does_no_harm)
             copy[at] = what < 256 ? (char)what : digits[(what - 256) % (sizeof digits - 1)];
         }
         write_text(copy, size);
-        tell_all();
+        report_all();
     }
     free(copy);
     free(text);

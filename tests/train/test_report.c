@@ -13,7 +13,7 @@
 static char json_path[] = "/tmp/tutti-report-XXXXXX", people_text[16384];
 static int columns;
 
-static void tell_all(tutti_report *report)
+static void report_all(tutti_report *report)
 {
     tutti_report_on_start(report, &(tutti_report_start){.design = "funneled",
                                       .compress = "none",
@@ -70,7 +70,7 @@ static tutti_status report_with(int active, tutti_report_style style, const char
         &(tutti_report_options){
             .active = active, .style = style, .out = people, .columns = columns, .json = json},
         &report));
-    tell_all(report);
+    report_all(report);
     tutti_status status = tutti_report_close(report);
     fclose(people);
     return status;
@@ -122,7 +122,7 @@ START_TEST(a_table)
             &(tutti_report_options){
                 .active = 1, .style = TUTTI_REPORT_QUIET, .csv = path, .append = run},
             &report));
-        tell_all(report);
+        report_all(report);
         ck_assert_ok(tutti_report_close(report));
     }
     FILE *file = fopen(path, "r");
@@ -147,7 +147,7 @@ START_TEST(a_table)
     ck_assert_ok(tutti_report_open(
         &(tutti_report_options){.active = 1, .style = TUTTI_REPORT_QUIET, .csv = "/dev/full"},
         &report));
-    tell_all(report);
+    report_all(report);
     ck_assert_int_eq(tutti_report_close(report), TUTTI_ERR_IO);
 }
 END_TEST

@@ -1,4 +1,4 @@
-#include "apps/trace/tell.h"
+#include "apps/trace/report.h"
 #include "apps/trace/advise.h"
 #include "dag/base/log.h"
 
@@ -85,7 +85,7 @@ static json_t *pipeline_of(const tutti_study *s, const tutti_bubble *p)
         "least_bubble_pct", 100 * p->least, "by_stage", list);
 }
 
-tutti_status tutti_tell_json(const tutti_study *s, const tutti_study_step *typical,
+tutti_status tutti_report_json(const tutti_study *s, const tutti_study_step *typical,
     const tutti_path *path, const tutti_bubble *bubble, FILE *out)
 {
     const tutti_timeline *t = s->timeline;

@@ -10,7 +10,7 @@ const char *const tutti_clause_names[] = {
 #undef CLAUSE_NAME
         NULL};
 
-void tutti_check_tell(
+void tutti_check_report(
     tutti_verdict *verdict, tutti_clause clause, int rank, int other, const char *format, ...)
 {
     verdict->clause = clause;

@@ -1,10 +1,10 @@
 /* What tutti-bench step reports: a table for people, events for programs. */
-#ifndef TUTTI_BENCH_STEP_TELL_H
-#define TUTTI_BENCH_STEP_TELL_H
+#ifndef TUTTI_BENCH_STEP_REPORT_H
+#define TUTTI_BENCH_STEP_REPORT_H
 
 #include "apps/bench/step_rows.h"
 
 /* On rank 0, after all turns. [M] */
-void tutti_step_tell(tutti_step_bench *bench);
+void tutti_step_report(tutti_step_bench *bench);
 
 #endif

@@ -1,4 +1,4 @@
-#include "apps/bench/step_tell.h"
+#include "apps/bench/step_report.h"
 
 #include "dag/net/codec.h"
 
@@ -75,7 +75,7 @@ static double hidden_of(tutti_step_bench *b, const tutti_step_row *r)
 }
 
 /* Compares the chosen configuration with the fastest fixed design, block by block. */
-static void tell_choice(tutti_step_bench *b, const tutti_step_row *chosen, json_t *event)
+static void report_choice(tutti_step_bench *b, const tutti_step_row *chosen, json_t *event)
 {
     char text[TUTTI_CONFIGURATION_TEXT];
     const tutti_step_row *best = NULL;
@@ -119,7 +119,7 @@ static json_t *event_of(tutti_step_bench *b, const tutti_step_row *r, double lim
     return event;
 }
 
-static void tell_row(
+static void report_row(
     tutti_step_bench *b, const tutti_step_row *r, double limit, const tutti_step_row *peer)
 {
     spread step_s = spread_of(b, r->step_s);
@@ -135,14 +135,14 @@ static void tell_row(
         json_object_set_new(event, "over_peer", json_real(over));
         json_object_set_new(event, "peer", json_string(peer->name));
     }
-    if (!strcmp(r->name, "auto")) tell_choice(b, r, event);
+    if (!strcmp(r->name, "auto")) report_choice(b, r, event);
     tutti_result_event(b->result, event);
 }
 
 /* What the best order could gain at the observed rate: a step in program order takes the forward pass (the
  * computation before the first gradient) and everything up to the end of the sum that is needed first; no step takes
  * less than its computation, or than its bytes. */
-static void tell_outlook(tutti_step_bench *b)
+static void report_outlook(tutti_step_bench *b)
 {
     const tutti_outlook *o = &b->outlook;
     if (!o->known) return;
@@ -174,7 +174,7 @@ static const tutti_step_row *fastest_peer(tutti_step_bench *b)
     return best;
 }
 
-void tutti_step_tell(tutti_step_bench *b)
+void tutti_step_report(tutti_step_bench *b)
 {
     double limit = limit_s(b), rate = tutti_link_goodput(b->o.link_mbit.value);
     const tutti_step_row *peer = fastest_peer(b);
@@ -184,7 +184,7 @@ void tutti_step_tell(tutti_step_bench *b)
     if (rate > 0) printf(", %.2f ms at the rate of the link", 1e3 * (double)b->sent_bytes / rate);
     printf("\n%-28s %10s %10s %9s %10s  %s\n", "", "ms per step", "/ limit", "hidden", "/ peer",
         "(least .. most)");
-    for (int i = 0; i < b->rows; i++) tell_row(b, &b->row[i], limit, peer);
+    for (int i = 0; i < b->rows; i++) report_row(b, &b->row[i], limit, peer);
     printf("%-28s %10.2f\n", "limit", 1e3 * limit);
     puts("ms: medians over blocks. / limit, / peer: medians over blocks of the ratio in a block; "
          "the limit of a\n"
@@ -192,5 +192,5 @@ void tutti_step_tell(tutti_step_bench *b)
          "link; of several\n"
          "peers, the fastest counts. hidden: share of the time in flight during which a kernel ran "
          "(rank 0)");
-    tell_outlook(b);
+    report_outlook(b);
 }

@@ -38,7 +38,7 @@ static json_t *number(double value)
     return isnan(value) ? json_null() : json_real(value);
 }
 
-static void tell_row(tutti_pipeline_bench *b, tutti_pipeline_row *r)
+static void report_row(tutti_pipeline_bench *b, tutti_pipeline_row *r)
 {
     static const char *const kinds[] = {[TUTTI_PIPELINE_WHOLE] = "whole",
         [TUTTI_PIPELINE_STAGES] = "stages",
@@ -73,13 +73,13 @@ static void tell_row(tutti_pipeline_bench *b, tutti_pipeline_row *r)
     tutti_result_event(b->result, event);
 }
 
-void tutti_pipeline_tell(tutti_pipeline_bench *b)
+void tutti_pipeline_report(tutti_pipeline_bench *b)
 {
     int stages = b->layout.stages;
     double least = (stages - 1.0) / ((double)b->o.micro_batches + stages - 1);
     printf("%-34s %10s %10s %7s %9s %8s %8s %8s\n", "", "ms a step", "images/s", "idle %",
         "activ. MB", "/ whole", "/ par.", "/ peer");
-    for (int i = 0; i < b->rows; i++) tell_row(b, &b->row[i]);
+    for (int i = 0; i < b->rows; i++) report_row(b, &b->row[i]);
     if (stages > 1) {
         printf("equal stages would be idle for %.1f %% of a step's passes\n", 100 * least);
         tutti_result_number(b->result, "idle with equal stages", "%", 100 * least);

@@ -42,7 +42,7 @@ static const tutti_kv_bench_row *peer_of(
     return best;
 }
 
-void tutti_kv_tell_head(const tutti_kv_bench *b)
+void tutti_kv_report_head(const tutti_kv_bench *b)
 {
     printf("%d workers, up to %d servers, %" PRId64 " keys a round, design %s, medians of %" PRId64
            " blocks\n",
@@ -92,7 +92,7 @@ static void tell(tutti_kv_bench *b, const tutti_kv_bench_row *r, int op, int64_t
     tutti_result_event(b->result, event);
 }
 
-void tutti_kv_tell(tutti_kv_bench *b, int64_t bytes)
+void tutti_kv_report(tutti_kv_bench *b, int64_t bytes)
 {
     for (int op = 0; op < TUTTI_KV_OPS; op++)
         for (int i = 0; i < b->rows; i++) tell(b, &b->row[i], op, bytes);

@@ -1,4 +1,4 @@
-#include "apps/trace/tell.h"
+#include "apps/trace/report.h"
 #include "dag/base/text.h"
 
 #include <inttypes.h>
@@ -228,7 +228,7 @@ static void draw_axis(const canvas *c, double height)
         (LEFT + WIDTH - RIGHT) / 2, height - 6);
 }
 
-void tutti_tell_svg(
+void tutti_report_svg(
     const tutti_study *study, const tutti_study_step *step, const tutti_path *path, FILE *out)
 {
     const tutti_timeline *t = study->timeline;

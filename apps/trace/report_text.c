@@ -1,4 +1,4 @@
-#include "apps/trace/tell.h"
+#include "apps/trace/report.h"
 
 #include "apps/trace/advise.h"
 #include "dag/base/text.h"
@@ -8,7 +8,7 @@
 
 enum { MOST_BUCKETS = 20, MOST_WORKERS = 64, MOST_PARTS = 40 };
 
-static void tell_steps(const tutti_study *s, FILE *out)
+static void report_steps(const tutti_study *s, FILE *out)
 {
     tutti_text_print(out, "%6s %10s %10s %10s %10s %10s %8s\n", "step", "ms", "compute",
         "in flight", "moving", "exposed", "hidden");
@@ -24,7 +24,7 @@ static void tell_steps(const tutti_study *s, FILE *out)
     }
 }
 
-static void tell_buckets(const tutti_study *s, FILE *out)
+static void report_buckets(const tutti_study *s, FILE *out)
 {
     int shown = s->buckets < MOST_BUCKETS ? s->buckets : MOST_BUCKETS;
     double rest_ms = 0;
@@ -55,7 +55,7 @@ static int64_t part_end(const tutti_path *p, int64_t from)
     return to;
 }
 
-static void tell_part(const tutti_path *p, int64_t from, int64_t to, double zero_ms, FILE *out)
+static void report_part(const tutti_path *p, int64_t from, int64_t to, double zero_ms, FILE *out)
 {
     const tutti_path_part *first = &p->part[from], *last = &p->part[to - 1];
     tutti_text_print(out, "%10.2f %10.2f  rank %d  ", first->from_ms - zero_ms,
@@ -68,7 +68,7 @@ static void tell_part(const tutti_path *p, int64_t from, int64_t to, double zero
             out, "%s %s\n", tutti_span_kind_name(first->event->kind), first->event->name);
 }
 
-static void tell_path(const tutti_study_step *step, const tutti_path *p, FILE *out)
+static void report_path(const tutti_study_step *step, const tutti_path *p, FILE *out)
 {
     double took_ms = step->end_ms - step->begin_ms;
     int lines = 0;
@@ -79,7 +79,7 @@ static void tell_path(const tutti_study_step *step, const tutti_path *p, FILE *o
     tutti_text_print(out, "%10s %10s\n", "at ms", "for ms");
     for (int64_t i = 0, to; i < p->parts; i = to, lines++) {
         to = part_end(p, i);
-        if (lines < MOST_PARTS) tell_part(p, i, to, step->begin_ms, out);
+        if (lines < MOST_PARTS) report_part(p, i, to, step->begin_ms, out);
     }
     if (lines > MOST_PARTS) tutti_text_print(out, "%10s and %d more\n", "", lines - MOST_PARTS);
 }
@@ -92,7 +92,7 @@ static int occurs(const tutti_study *s, int kind)
     return i < s->workers;
 }
 
-static void tell_workers(const tutti_study *s, FILE *out)
+static void report_workers(const tutti_study *s, FILE *out)
 {
     tutti_text_print(out, "\n%-20s", "worker, % of time");
     for (int kind = 0; kind < TUTTI_SPAN_COLLECTIVE; kind++)
@@ -111,7 +111,7 @@ static void tell_workers(const tutti_study *s, FILE *out)
         tutti_text_print(out, "and %d more\n", s->workers - MOST_WORKERS);
 }
 
-static void tell_pipeline(const tutti_study *s, const tutti_bubble *p, FILE *out)
+static void report_pipeline(const tutti_study *s, const tutti_bubble *p, FILE *out)
 {
     if (p->stages < 2) return;
     tutti_text_print(out,
@@ -124,8 +124,8 @@ static void tell_pipeline(const tutti_study *s, const tutti_bubble *p, FILE *out
             p->stage[i].backward_ms, 100 * p->stage[i].idle);
 }
 
-void tutti_tell_text(const tutti_study *s, const tutti_study_step *typical, const tutti_path *path,
-    const tutti_bubble *bubble, FILE *out)
+void tutti_report_text(const tutti_study *s, const tutti_study_step *typical,
+    const tutti_path *path, const tutti_bubble *bubble, FILE *out)
 {
     const tutti_timeline *t = s->timeline;
     char advice[512];
@@ -138,11 +138,11 @@ void tutti_tell_text(const tutti_study *s, const tutti_study_step *typical, cons
             "%" PRId64 " spans were dropped: later steps are incomplete (record fewer)\n",
             t->dropped);
     fputc('\n', out);
-    tell_steps(s, out);
-    tell_buckets(s, out);
-    tell_path(typical, path, out);
-    tell_workers(s, out);
-    tell_pipeline(s, bubble, out);
+    report_steps(s, out);
+    report_buckets(s, out);
+    report_path(typical, path, out);
+    report_workers(s, out);
+    report_pipeline(s, bubble, out);
     tutti_trace_advise(s, bubble, advice, sizeof advice);
     tutti_text_print(out, "\n%s\n", advice);
 }
