@@ -1,4 +1,4 @@
-/* --check-only: evaluates whether the ordering law (designs/design.h) holds for this run, without
+/* --check-only: checks whether the ordering law (designs/design.h) holds for this run, without
  * running it. */
 #ifndef TUTTI_TRAIN_CHECK_ORDER_H
 #define TUTTI_TRAIN_CHECK_ORDER_H

@@ -262,7 +262,7 @@ static tutti_status check_design(const tutti_train_options *o)
     }
     if (o->design_auto && o->check_only)
         return tutti_conf_refuse(&o->conf, "check-only", NULL,
-            "it evaluates one design: name it with --design, instead of auto");
+            "it checks one design: name it with --design, instead of auto");
     if (o->design->unsafe && !o->unsafe)
         return tutti_conf_refuse(&o->conf, "design", o->design->name,
             "it can hang or sum the wrong buffers, on purpose: add --unsafe to run it");

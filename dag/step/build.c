@@ -448,7 +448,7 @@ static tutti_status emit_sections(tutti_builder *b)
     tutti_step *step = b->step;
     if (tutti_service_only_serves(&b->options->service)) return tutti_builder_serve(b);
     find_wanted(b);
-    tutti_net_find_evaluated(b->net, b->judged);
+    tutti_net_find_evaluated(b->net, b->evaluated);
     tutti_status status = tutti_builder_mix_replicas(b);
     if (status == TUTTI_OK) status = tutti_graph_section(b->graph, "train", &step->train);
     if (status == TUTTI_OK) status = pass_through(b);
@@ -504,7 +504,7 @@ static tutti_status open_builder(tutti_builder *b)
     b->forwards = calloc(layers, sizeof *b->forwards);
     b->backwards = calloc(layers, sizeof *b->backwards);
     b->wanted = calloc(layers, sizeof *b->wanted);
-    b->judged = calloc(layers, sizeof *b->judged);
+    b->evaluated = calloc(layers, sizeof *b->evaluated);
     b->auxiliary_metrics =
         calloc(TUTTI_NET_AUXILIARIES * micro_batches, sizeof *b->auxiliary_metrics);
     size_t parameters = layers * TUTTI_LAYER_PARAMETERS;
@@ -521,7 +521,7 @@ static tutti_status open_builder(tutti_builder *b)
         !step->compressed_node || !step->micro_batch || !step->parameter || !step->gradient ||
         !step->state || !b->gradients || !b->site || !b->trained || !b->copy || !b->statistics ||
         !b->gathered_statistics || !b->running || !b->average || !b->mixture || !b->forwards ||
-        !b->backwards || !b->wanted || !b->judged || !b->auxiliary_metrics || !b->access)
+        !b->backwards || !b->wanted || !b->evaluated || !b->auxiliary_metrics || !b->access)
         return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory for %zu layers in %zu micro-batches",
             layers, micro_batches);
     tutti_status status = tutti_graph_new(&step->graph);
@@ -552,7 +552,7 @@ static void close_builder(tutti_builder *b)
     free(b->forwards);
     free(b->backwards);
     free(b->wanted);
-    free(b->judged);
+    free(b->evaluated);
     free(b->auxiliary_metrics);
     free(b->access);
 }

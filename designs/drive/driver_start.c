@@ -1,4 +1,5 @@
-/* Which collective may start now, by the design's start rule, and by the rank's one order where lanes share seats.
+/* Which collective may start now, by the design's start rule, and by the rank's one order where lanes share device
+ * slots.
  * comm_lock is held everywhere, except in may_start. */
 #include "designs/drive/driver_parts.h"
 

@@ -143,7 +143,7 @@ static tutti_status judge(
     return status;
 }
 
-/* Gathers the full texts and evaluates them. text NULL: this rank has none, because of this status. */
+/* Gathers the full texts and checks them. text NULL: this rank has none, because of this status. */
 static tutti_status gather_and_check(
     tutti_exchange *x, const char *text, tutti_status why, int workers, tutti_verdict *verdict)
 {

@@ -1,10 +1,10 @@
 #!/bin/bash
-# The cases of the deadlock suite before their evaluates, in a table; fails when any of them disagrees with a case's name.
+# The cases of the deadlock suite before their oracles, in a table; fails when any of them disagrees with a case's name.
 #
 #   cases.sh [CASE...]    (README.md in this folder)
 set -u
 here=${TUTTI_SRCDIR:?}/tests/deadlock
-evaluates=${TUTTI_BUILDDIR:?}/tests/deadlock
+oracles=${TUTTI_BUILDDIR:?}/tests/deadlock
 . "$here/../../apps/tools/launch.sh"
 mpi=$(launch_kind "${MPIRUN:-mpirun}")
 dir=$(mktemp -d)
@@ -27,11 +27,11 @@ runs() {
     : > "$file"
     while [ $# -gt 0 ]; do
         before=$(wc -l < "$file")
-        "${MPIRUN:-mpirun}" -np $ranks "$evaluates/judge_mpi" "$file" "$deadline" "$@" > "$file.log" 2>&1
+        "${MPIRUN:-mpirun}" -np $ranks "$oracles/oracle_mpi" "$file" "$deadline" "$@" > "$file.log" 2>&1
         status=$?
         judged=$(($(wc -l < "$file") - before))
         if [ "$judged" = 0 ]; then
-            { echo "judge_mpi ends with status $status before $1 is judged:" && tail -n 20 "$file.log"; } >> "$dir/problems"
+            { echo "oracle_mpi ends with status $status before $1 is judged:" && tail -n 20 "$file.log"; } >> "$dir/problems"
             judged=1
         fi
         shift "$judged"
@@ -39,10 +39,10 @@ runs() {
 }
 
 : > "$dir/problems"
-"$evaluates/judge_check" "$@" > "$dir/check" 2>> "$dir/problems"
+"$oracles/oracle_check" "$@" > "$dir/check" 2>> "$dir/problems"
 {
-    "$evaluates/judge_explore" "$@" > "$dir/explore" 2> "$dir/explore.log" ||
-        grep -a judge_explore "$dir/explore.log" >> "$dir/problems"
+    "$oracles/oracle_explore" "$@" > "$dir/explore" 2> "$dir/explore.log" ||
+        grep -a oracle_explore "$dir/explore.log" >> "$dir/problems"
 } &
 # Those that hang only wait: several at a time.
 runs 0 $((20 * slow)) ${right[@]+"${right[@]}"} &
@@ -59,8 +59,8 @@ cat "$dir"/mpi.[0-3] "$dir/mpi.keys" "$dir/mpi.keys_wrong" > "$dir/mpi"
 awk -F '\t' -v cases="$*" '
 { verdict[$1, $3] = $2; said[$1, $3] = $4 }
 END {
-    evaluates = split("check explore mpi", names, " ")
-    for (j = 1; j <= evaluates; j++) printf "%-8s", names[j]
+    oracles = split("check explore mpi", names, " ")
+    for (j = 1; j <= oracles; j++) printf "%-8s", names[j]
     print "case: what the checker says; what the run does"
     n = split(cases, path, " ")
     for (i = 1; i <= n; i++) {
@@ -68,7 +68,7 @@ END {
         sub(/.*\//, "", name)
         sub(/\.case$/, "", name)
         wanted = name ~ /_nok$/ ? "nok" : "ok"
-        for (j = 1; j <= evaluates; j++) {
+        for (j = 1; j <= oracles; j++) {
             v = verdict[name, names[j]]
             printf "%-8s", v == "" ? "-" : v
             bad += v != wanted && v != "none"

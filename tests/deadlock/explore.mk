@@ -49,7 +49,7 @@ tests/deadlock/mutants/flags: Makefile
 check-mutants: $(check_LTLIBRARIES) $(check_PROGRAMS) $(check_DATA)
 	@$(AM_TESTS_ENVIRONMENT) $(LOG_COMPILER) -t 3600 $(srcdir)/tests/deadlock/mutants/mutants.sh all
 
-# A million random schedules, and every schedule of larger cases; five times as many of those that the evaluates have.
+# A million random schedules, and every schedule of larger cases; five times as many of those that the oracles have.
 check-schedules: $(check_PROGRAMS) $(check_LTLIBRARIES)
 	@$(AM_TESTS_ENVIRONMENT) TUTTI_EXPLORE_SCHEDULES=1000000 $(LOG_COMPILER) -t 3600 tests/deadlock/test_explore
 	@$(AM_TESTS_ENVIRONMENT) TUTTI_EXPLORE_SCHEDULES=1000000 $(LOG_COMPILER) -t 3600 tests/deadlock/test_kv_world

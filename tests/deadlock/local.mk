@@ -1,4 +1,4 @@
-# The deadlock suite: tests/deadlock/README.md. The language of cases and one rank of a case as a library; evaluates use it.
+# The deadlock suite: tests/deadlock/README.md. The language of cases and one rank of a case as a library; oracles use it.
 check_LTLIBRARIES += tests/deadlock/libcases.la
 tests_deadlock_libcases_la_SOURCES = \
 	tests/deadlock/case.c tests/deadlock/case.h \
@@ -10,18 +10,18 @@ tests_deadlock_libcases_la_SOURCES = \
 	tests/deadlock/words.c tests/deadlock/words.h
 tests_deadlock_libcases_la_LIBADD = libvalues.la libcore.la
 
-check_PROGRAMS += tests/deadlock/judge_check
+check_PROGRAMS += tests/deadlock/oracle_check
 tests_deadlock_oracle_check_SOURCES = tests/deadlock/oracle_check.c
 tests_deadlock_oracle_check_LDADD = tests/deadlock/libcases.la
 
 TESTS += tests/deadlock/cases.sh tests/deadlock/check_only.sh
 EXTRA_DIST += tests/deadlock/cases.sh tests/deadlock/check_only.sh tests/deadlock/cases tests/deadlock/README.md
 
-check_PROGRAMS += tests/deadlock/judge_mpi
+check_PROGRAMS += tests/deadlock/oracle_mpi
 tests_deadlock_oracle_mpi_SOURCES = tests/deadlock/oracle_mpi.c tests/deadlock/kv_run.c tests/deadlock/kv_run.h tests/support/nap.c
 tests_deadlock_oracle_mpi_LDADD = tests/deadlock/libcases.la
 
-check_PROGRAMS += tests/deadlock/judge_explore
+check_PROGRAMS += tests/deadlock/oracle_explore
 tests_deadlock_oracle_explore_SOURCES = tests/deadlock/oracle_explore.c
 tests_deadlock_oracle_explore_LDADD = tests/deadlock/libkvworld.la tests/deadlock/libexplore.la tests/deadlock/libcases.la
 

@@ -1,4 +1,4 @@
-/* The first judge of the deadlock suite: judge_check CASE...
+/* The first judge of the deadlock suite: oracle_check CASE...
  *
  * Passes each case to the static checker (designs/check/check.h) and prints one line, separated by tabs:
  * name, verdict, "check", the checker's message. Exits with 1 if a verdict or the broken clause is not
@@ -39,7 +39,7 @@ static int judge(const char *path)
         printf("%s\t%s\tcheck\t%s\n", c->name, verdict.clause ? "nok" : "ok", verdict.text);
         if (!agrees)
             fprintf(
-                stderr, "judge_check: %s: wanted: %s %s\n", path, c->nok ? "nok" : "ok", c->clause);
+                stderr, "oracle_check: %s: wanted: %s %s\n", path, c->nok ? "nok" : "ok", c->clause);
     }
     free(c);
     return agrees;

@@ -1,4 +1,4 @@
-/* The second judge of the deadlock suite: judge_explore CASE...
+/* The second judge of the deadlock suite: oracle_explore CASE...
  *
  * Explores schedules of each case on the loop transport (tests/deadlock/explore.h): all of them if they
  * are few, otherwise random ones. Prints one line per case, separated by tabs: name, verdict, "explore",
@@ -79,7 +79,7 @@ int main(int argc, char **argv)
     int failed = 0;
     for (int i = 1; i < argc; i++)
         if (judge(argv[i], seed)) {
-            fprintf(stderr, "judge_explore: %s cannot be judged\n", argv[i]);
+            fprintf(stderr, "oracle_explore: %s cannot be judged\n", argv[i]);
             failed = 1;
         }
     return failed ? 2 : EXIT_SUCCESS;

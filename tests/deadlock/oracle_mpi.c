@@ -1,4 +1,4 @@
-/* The third judge of the deadlock suite: mpirun -np P judge_mpi FILE DEADLINE_S CASE...
+/* The third judge of the deadlock suite: mpirun -np P oracle_mpi FILE DEADLINE_S CASE...
  *
  * Runs each case as a program would: MPI, StarPU's workers, the case's design; ranks beyond the
  * case's are idle. Appends one line per case to FILE, separated by tabs: name, verdict, "mpi", the result.
@@ -276,7 +276,7 @@ int main(int argc, char **argv)
     int granted, ranks;
     judge all = {.c = NULL};
     if (argc < 4) {
-        fprintf(stderr, "usage: mpirun -np P judge_mpi FILE DEADLINE_S CASE...\n");
+        fprintf(stderr, "usage: mpirun -np P oracle_mpi FILE DEADLINE_S CASE...\n");
         return 2;
     }
     MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &granted);
@@ -292,7 +292,7 @@ int main(int argc, char **argv)
         outcome o = {0};
         if (deadlock_case_load(argv[i], &c) || c->ranks > ranks || granted < MPI_THREAD_MULTIPLE) {
             fprintf(stderr,
-                "judge_mpi: %s: needs more ranks, MPI_THREAD_MULTIPLE or a better case\n", argv[i]);
+                "oracle_mpi: %s: needs more ranks, MPI_THREAD_MULTIPLE or a better case\n", argv[i]);
             leave(&all, 2);
         }
         judge j = all;

@@ -153,7 +153,7 @@ static int is_sharded(const rank_job *job, const tutti_step *step, const char *n
     int kept = 0;
     for (int k = 0; step->rule->prefix[k]; k++)
         kept |= !strncmp(name, step->rule->prefix[k], strlen(step->rule->prefix[k]));
-    kept = kept && step->strategy->deals;
+    kept = kept && step->strategy->shards;
     return (kept || !strncmp(name, "residual.", strlen("residual."))) &&
            job->world->layout.replicas > 1;
 }
@@ -407,7 +407,7 @@ START_TEST(cuts_give_the_same_bits)
         const uint64_t turn = seed * 10 + (uint64_t)i;
         w.design = tutti_designs[i];
         if (w.design->unsafe) continue;
-        const int most = w.recipe.strategy->meetings ? 1 : i ? 4 : MOST_STAGES;
+        const int most = w.recipe.strategy->mixings ? 1 : i ? 4 : MOST_STAGES;
         draw_cut(seed, 1 + draw(turn, "stages", most), &w.layout);
         if (!w.recipe.strategy->alone && !w.recipe.codec) draw_strategy(turn, &w);
         w.layout.emission = draw(turn, "emission", 3) ? TUTTI_EMISSION_1F1B : TUTTI_EMISSION_GPIPE;

@@ -136,7 +136,7 @@ check_left() { # WHAT
 }
 
 stood=0
-# goes_wrong KIND: runs with a fault of this kind at a random place, and evaluates what came of it.
+# goes_wrong KIND: runs with a fault of this kind at a random place, and checks what came of it.
 goes_wrong() {
     local kind=$1 victim=$((RANDOM % 3)) number=$((42 + RANDOM % 48)) design=${designs[RANDOM % ${#designs[@]}]}
     local wire=${wires[RANDOM % ${#wires[@]}]}

@@ -25,6 +25,13 @@ TUTTI_CHECK= the ranks' collectives are compared by TUTTI_VERIFY
 (^|[^a-z])--check[=[:space:]](on|off|full) the ranks' collectives are compared by --verify
 libtutti-check libtutti-mpicheck
 tutti_(home|turn|side|pick|schedule)([^r]|$) mpi_thread, process_lock, workload, configuration, rate_schedule
+(^|[^a-z])(tutti_)?seats? device slots
+TUTTI_NODE_FUSED TUTTI_NODE_ABSORBED
+(tutti|is|are|state|keys)_deal(t|s)?([^a-z]|$) partition, assign, sharded
+tutti_coded?([^cl]|$) compressed
+(step|builder)_meet(ing)?([^a-z]|$) mix, mixing
+tutti_(road|guest|book|news|note)s?([^a-z]|$) kv_transport, client_list, push_ledger, inbox, active_message
+tutti_[a-z]+_(hear|tell|settle|hurry|fly)([^a-z]|$) receive, report or send, finalize, raise_priority, submit
 (^|[^-])--schedule the learning rate follows --rate-schedule
 WORDS
 

@@ -101,6 +101,6 @@ says "auto: $options, as before the run was interrupted"
 automatic 2 --design auto --priority off --bucket-mb 0.5 --steps 6 --tuning-time 0 --resume "$dir/kept"
 says "auto: the run had chosen $options, which these options rule out"
 
-refuses 2 'check-only: it evaluates one design' cifar 2 "${run[@]}" --design auto --check-only
+refuses 2 'check-only: it checks one design' cifar 2 "${run[@]}" --design auto --check-only
 refuses 2 'tuning-time nan' cifar 2 "${run[@]}" --design auto --tuning-time nan
 finish

@@ -3,7 +3,7 @@
 # argument "build" does no more than that (make tsan).
 #
 # StarPU, Open MPI and oneDNN are not instrumented, but their locks, threads and copies of memory go through the functions
-# that ThreadSanitizer watches, so that it sees the order that they make. What it evaluates is this project's code:
+# that ThreadSanitizer watches, so that it sees the order that they make. What it checks is this project's code:
 #   ranks as threads over the loop transport, on the inline runner, and one of them on StarPU with 1 to 4 workers;
 #   the runners, the trace, the control lane, the stall inspector, the readers' prefetch threads;
 #   ranks under mpirun, each with StarPU: every design, layouts, strategies, codecs, a store of keys.

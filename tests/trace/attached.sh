@@ -14,7 +14,7 @@ runs() { # P MODE DESIGN FILE
 says() { # SENTENCE RANKS: so many ranks say it
     [ "$(grep -F -e "$1" "$dir/out" | sort -u | wc -l)" = "$2" ] || { fail "not $2 ranks say: $1"; cat "$dir/out"; }
 }
-evaluates() { # P DESIGN
+checks() { # P DESIGN
     "$apps/tutti-trace" "$dir/trace" --json --svg "$dir/svg" > "$dir/told" || fail "tutti-trace: status $?"
     python3 "$TUTTI_SRCDIR/tests/trace/attached.py" "$dir/trace" "$1" "$2" "$dir/told" || fail "the trace of $*"
     rm -f "$dir/trace"
@@ -22,17 +22,17 @@ evaluates() { # P DESIGN
 
 for design in $(names designs); do
     runs 2 trace "$design" "$dir/trace"
-    evaluates 2 "$design"
+    checks 2 "$design"
 done
 runs 1 trace funneled "$dir/trace"
-evaluates 1 funneled
+checks 1 funneled
 runs 3 detach concurrent "$dir/trace"
-evaluates 3 concurrent
+checks 3 concurrent
 runs 2 late chained "$dir/trace"
-evaluates 2 chained
+checks 2 chained
 for policy in eager dmdas; do # with hooks of its own, and without
     STARPU_SCHED=$policy runs 2 trace funneled "$dir/trace"
-    evaluates 2 funneled
+    checks 2 funneled
 done
 
 # Too many spans: counted, and said on every rank.
