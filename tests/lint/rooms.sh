@@ -31,7 +31,7 @@ collectives           | dag/base/ collectives/                       | collectiv
 designs               | dag/base/ dag/graph/ collectives/boot.h designs/queue/queue.h      | a design knows the graph that it places
 designs/passes        | dag/base/ dag/graph/ collectives/value/ | passes know the graph that they change
 designs/queue         | dag/base/ dag/graph/ dag/run/token.h collectives/coll.h collectives/value/ designs/passes/chunk.h | the queue knows what a collective is, not who starts it
-designs/check         | dag/base/ dag/graph/ collectives/value/ designs/design.h designs/passes/chunk.h | the checker checks values
+designs/check         | dag/base/ dag/graph/ collectives/value/ designs/design.h designs/passes/chunk.h | the checker reads values
 designs/verify        | dag/base/ collectives/control.h collectives/value/members.h designs/queue/queue.h | what ranks compare knows control messages and the queue
 designs/drive         | dag/base/ dag/run/meter.h dag/run/sequence.h dag/run/token.h dag/run/trace.h collectives/coll.h collectives/control.h collectives/value/members.h designs/design.h designs/passes/chunk.h designs/queue/ designs/verify/verify.h designs/verify/shutdown.h | the driver knows the queue and what ranks compare
 designs/watch         | dag/base/ dag/run/blocker.h dag/run/ledger.h dag/run/sequence.h collectives/control.h designs/drive/driver.h designs/queue/record.h | the inspector looks at the driver

@@ -64,7 +64,7 @@ designs/a.c|#include "designs/place.h"|
 designs/passes/a.c|#include "designs/queue/queue.h"|"designs/queue/queue.h": passes know
 designs/queue/a.c|#include "designs/drive/driver.h"|"designs/drive/driver.h": the queue knows
 designs/queue/a.c|#include "collectives/coll.h"|
-designs/check/a.c|#include "designs/queue/queue.h"|"designs/queue/queue.h": the checker judges
+designs/check/a.c|#include "designs/queue/queue.h"|"designs/queue/queue.h": the checker reads
 designs/verify/a.c|#include "designs/drive/driver.h"|"designs/drive/driver.h": what ranks compare
 designs/drive/a.c|#include "designs/watch/watch.h"|"designs/watch/watch.h": the driver knows
 designs/drive/a.c|#include "collectives/engine.h"|"collectives/engine.h": the driver knows
