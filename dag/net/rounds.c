@@ -237,7 +237,7 @@ int tutti_step_mixing(const tutti_step *step, int64_t number)
     int order[TUTTI_STEP_MIXINGS];
     if (n == 0 || number % step->mixes_every) return -1;
     number /= step->mixes_every;
-    const uint64_t stream = tutti_rng_stream("mixing steps"), cycle = (uint64_t)(number / n);
+    const uint64_t stream = tutti_rng_stream("meetings"), cycle = (uint64_t)(number / n);
     for (int i = 0; i < n; i++) { /* drawn one by one: each takes the place of one before it */
         const int k = (int)tutti_rng_below(
             step->seed, stream, cycle * TUTTI_STEP_MIXINGS + (uint64_t)i, (uint64_t)i + 1);

@@ -296,7 +296,7 @@ static int open_file(const char *path, FILE **file, char *why, size_t why_bytes)
     if (fd < 0 || fstat(fd, &at)) {
         found = fd < 0 && errno == ELOOP ? -1 : 0;
         snprintf(why, why_bytes, "%s: %s", path,
-            found ? "is a connection, which no server makes: remove it" : strerror(errno));
+            found ? "is a link, which no server makes: remove it" : strerror(errno));
     } else if (!S_ISREG(at.st_mode)) {
         found = -1;
         snprintf(why, why_bytes, "%s is not a regular file: meet elsewhere", path);

@@ -21,7 +21,7 @@ static void write_state(int rank, const tutti_stall_state *s, FILE *out)
     if (!s->answers) fprintf(out, ",\"process\":\"%s\"", pulses[s->pulse]);
     if (s->known) {
         fprintf(out,
-            ",\"last_heard_s\":%.3f,\"about\":%" PRId64 ",\"place\":\"%s\",\"submitted\":%" PRId64
+            ",\"heard_s\":%.3f,\"about\":%" PRId64 ",\"place\":\"%s\",\"submitted\":%" PRId64
             ",\"ended\":%" PRId64 ",\"tasks_ended\":%" PRId64 ",\"waits_in\":%" PRId64
             ",\"waits_s\":%.3f,\"idle_s\":%.3f,\"can_move\":%s,\"name\":",
             s->last_heard_s, s->about,

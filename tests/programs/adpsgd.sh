@@ -27,17 +27,17 @@ for how in 4,period=1,delay=1,round=4 3,period=3,delay=2,round=5; do
     cmp "$dir/whole$ranks$round" "$dir/part$ranks$round" || fail "$strategy, resumed: the checkpoints differ"
     hashes+=("$hash")
 done
-[ "$(printf '%s\n' "${hashes[@]}" | sort -u | wc -l)" = 2 ] || fail "two ways to meet leave the same weights"
+[ "$(printf '%s\n' "${hashes[@]}" | sort -u | wc -l)" = 2 ] || fail "two ways to mix leave the same weights"
 cifar 3 "${model[@]}" --strategy adpsgd --checkpoint "$dir/other" --resume "$dir/whole35"
 [ $? != 0 ] && grep -q "its strategy is adpsgd:period=3,delay=2,round=5, but this run's is adpsgd:period=1,delay=1,round=1000" "$dir/out" ||
     { fail "resumed with another delay"; cat "$dir/out"; }
 trains 3 "${model[@]}" --resume "$dir/whole35"
 trains 4 "${model[@]}" --strategy local:period=4 --eval-every never
-! [ "$(field weights_hash)" = "${hashes[0]}" ] || fail "meeting changes nothing"
+! [ "$(field weights_hash)" = "${hashes[0]}" ] || fail "mixing changes nothing"
 trains 1 "${model[@]}"
 alone=$(field weights_hash)
 trains 1 "${model[@]}" --strategy adpsgd:period=2
-is "one rank, which meets nobody" "$alone"
+is "one rank, which mixes with nobody" "$alone"
 computes_bf16 && trains 2 --data synthetic --model mlp --batch 8 --steps 6 --precision bf16 --lr 0.01 --strategy adpsgd
 trains 4 --data synthetic --model mlp --batch 8 --steps 3 --accumulate 2 --eval-every never --strategy adpsgd --check-only
 grep -q "ordering law holds" "$dir/out" || { fail "--check-only does not say that the law is kept"; cat "$dir/out"; }
@@ -71,14 +71,14 @@ while [ "$now" != "$(reported)" ]; do
     now=$(reported)
     sleep 2
 done
-[ $((now % 50)) = 20 ] || fail "without its partner a replica goes on for $now steps, but meetings end after 20, 70, 120, ..."
+[ $((now % 50)) = 20 ] || fail "without its partner a replica goes on for $now steps, but mixing steps end after 20, 70, 120, ..."
 kill -CONT "$(cat "$dir/pid.1")"
 await "$((now + 50))"
 kill -TERM "$run"
 wait "$run"
 
 # ---- what is refused ----
-refused "with delay=3 and period=2 a meeting would begin before the last one has ended: use delay=2 or less, or a longer period" 2 \
+refused "with delay=3 and period=2 a mixing step would begin before the last one has ended: use delay=2 or less, or a longer period" 2 \
     --strategy adpsgd:period=2,delay=3
 refused "adpsgd takes period=, delay= and round=, separated by commas, such as adpsgd:period=1" 2 --strategy adpsgd:ring
 refused "period must be a whole number from 1" 2 --strategy adpsgd:period=0

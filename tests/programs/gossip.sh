@@ -39,11 +39,11 @@ done
 trains 4 "${model[@]}" --resume "$dir/ring"
 grep -q "strategy was gossip:ring,period=4 and is sync" "$dir/out" || { fail "resumed without a strategy"; cat "$dir/out"; }
 trains 4 "${model[@]}" --strategy local:period=4 --eval-every never
-[ "$(field weights_hash)" != "${hashes[0]}" ] || fail "meeting changes nothing"
+[ "$(field weights_hash)" != "${hashes[0]}" ] || fail "mixing changes nothing"
 trains 1 "${model[@]}"
 alone=$(field weights_hash)
 trains 1 "${model[@]}" --strategy gossip
-is "one rank, which meets nobody" "$alone"
+is "one rank, which mixes with nobody" "$alone"
 trains 4 --data synthetic --model mlp --batch 8 --steps 3 --accumulate 2 --eval-every never --strategy gossip --check-only
 grep -q "ordering law holds" "$dir/out" || { fail "--check-only does not say that the law is kept"; cat "$dir/out"; }
 
