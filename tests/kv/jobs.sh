@@ -186,7 +186,7 @@ distrusts 'open \(mode 777\): use chmod go-w on it'
 chmod 700 "$dir/open"
 mv "$dir/open/meet.0" "$dir/open/else"
 ln -s else "$dir/open/meet.0"
-distrusts 'meet.0: is a connection'
+distrusts 'meet.0: is a link'
 rm "$dir/open/meet.0"
 mkdir "$dir/open/meet.0"
 distrusts 'meet.0 is not a regular file'
