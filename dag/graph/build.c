@@ -49,7 +49,47 @@ void tutti_graph_free(tutti_graph *graph)
     free(graph->tensor);
     free(graph->node);
     free(graph->section);
+    free(graph->named);
     free(graph);
+}
+
+/* ---- tensors by name ---- */
+
+/* FNV-1a. */
+static uint32_t hash_name(const char *name)
+{
+    uint32_t hash = 2166136261u;
+    for (; *name; name++) hash = (hash ^ (unsigned char)*name) * 16777619u;
+    return hash;
+}
+
+/* Where the name is, or would be put. */
+static int *find_place(const tutti_graph *graph, const char *name)
+{
+    const uint32_t mask = (uint32_t)graph->named_room - 1;
+    uint32_t at = hash_name(name) & mask;
+    while (graph->named[at] && strcmp(graph->tensor[graph->named[at] - 1].name, name))
+        at = (at + 1) & mask;
+    return &graph->named[at];
+}
+
+/* Makes room for one more name. */
+static tutti_status grow_names(tutti_graph *graph)
+{
+    if (graph->tensors < graph->named_room / 2) return TUTTI_OK;
+    const int wanted = graph->named_room ? graph->named_room * 2 : 128;
+    int *grown = calloc((size_t)wanted, sizeof *grown);
+    if (!grown) return tutti_fail(TUTTI_ERR_NOMEM, "graph: no memory for %d names", wanted);
+    free(graph->named);
+    graph->named = grown;
+    graph->named_room = wanted;
+    for (int i = 0; i < graph->tensors; i++) *find_place(graph, graph->tensor[i].name) = 1 + i;
+    return TUTTI_OK;
+}
+
+int tutti_graph_find(const tutti_graph *graph, const char *name)
+{
+    return graph->named_room ? *find_place(graph, name) - 1 : -1;
 }
 
 tutti_status tutti_graph_tensor(tutti_graph *graph, const char *name, tutti_role role,
@@ -64,6 +104,7 @@ tutti_status tutti_graph_tensor(tutti_graph *graph, const char *name, tutti_role
         return tutti_fail(TUTTI_ERR_INVAL, "graph: tensor '%s' has a bad shape", name);
     tutti_status status =
         grow(&graph->tensor, graph->tensors, &graph->tensor_room, sizeof *graph->tensor);
+    if (!status) status = grow_names(graph);
     if (status) return status;
     char *copy = strdup(name);
     if (!copy) return tutti_fail(TUTTI_ERR_NOMEM, "graph: no memory for tensor '%s'", name);
@@ -75,6 +116,7 @@ tutti_status tutti_graph_tensor(tutti_graph *graph, const char *name, tutti_role
         .block = graph->tensors,
         .block_bytes = role == TUTTI_ROLE_TOKEN ? 0 : bytes,
         .owns = role == TUTTI_ROLE_TOKEN ? 0 : count};
+    *find_place(graph, name) = 1 + graph->tensors;
     *tensor = graph->tensors++;
     return TUTTI_OK;
 }
@@ -396,13 +438,6 @@ const tutti_node *tutti_graph_get_node(const tutti_graph *graph, int node)
 const char *tutti_graph_section_name(const tutti_graph *graph, int section)
 {
     return graph->section[section];
-}
-
-int tutti_graph_find(const tutti_graph *graph, const char *name)
-{
-    for (int i = 0; i < graph->tensors; i++)
-        if (!strcmp(graph->tensor[i].name, name)) return i;
-    return -1;
 }
 
 static void print_kind(const tutti_node *n, FILE *out)

@@ -231,20 +231,42 @@ static tutti_status bind(tutti_binding *b)
     return status;
 }
 
+/* Sorts the nodes that run by section, by counting. */
+static void list_sections(tutti_binding *b)
+{
+    for (int n = 0; n < b->nodes; n++) {
+        const tutti_node *node = tutti_graph_get_node(b->graph, n);
+        if (tutti_node_runs(node)) b->first[node->section + 1]++;
+    }
+    for (int s = 0; s < b->sections; s++) b->first[s + 1] += b->first[s];
+    const int all = b->first[b->sections];
+    for (int n = b->nodes - 1; n >= 0; n--) {
+        const tutti_node *node = tutti_graph_get_node(b->graph, n);
+        if (tutti_node_runs(node)) b->running[--b->first[node->section + 1]] = n;
+    }
+    /* Now first[s + 1] is where section s begins. */
+    memmove(b->first, b->first + 1, (size_t)b->sections * sizeof *b->first);
+    b->first[b->sections] = all;
+}
+
 tutti_status tutti_binding_open(
     const tutti_graph *graph, const tutti_binding_place *place, tutti_binding *binding)
 {
     tutti_binding b = {.graph = graph,
         .place = *place,
         .tensors = tutti_graph_tensors(graph),
-        .nodes = tutti_graph_nodes(graph)};
+        .nodes = tutti_graph_nodes(graph),
+        .sections = tutti_graph_sections(graph)};
     b.host = calloc((size_t)b.tensors + 1, sizeof *b.host);
     b.gpu = calloc((size_t)b.tensors + 1, sizeof *b.gpu);
     b.kernel = calloc((size_t)b.nodes + 1, sizeof *b.kernel);
     b.args = calloc((size_t)b.nodes + 1, sizeof *b.args);
+    b.first = calloc((size_t)b.sections + 1, sizeof *b.first);
+    b.running = calloc((size_t)b.nodes + 1, sizeof *b.running);
     tutti_status status = tutti_isa_check();
-    if (!status && (!b.host || !b.gpu || !b.kernel || !b.args))
+    if (!status && (!b.host || !b.gpu || !b.kernel || !b.args || !b.first || !b.running))
         status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d nodes", b.nodes);
+    if (!status) list_sections(&b);
     if (!status && place->device == TUTTI_CUDA) status = devices->select(place->gpu);
     if (!status) status = bind(&b);
     if (status)
@@ -264,6 +286,8 @@ void tutti_binding_close(tutti_binding *binding)
     free(binding->gpu);
     free(binding->kernel);
     free(binding->args);
+    free(binding->first);
+    free(binding->running);
     memset(binding, 0, sizeof *binding);
 }
 

@@ -32,6 +32,8 @@ typedef struct tutti_binding {
     /* of the GPU's memory: what the tensors take, and what all kernels work in (kernels/workspace.h) */
     size_t tensor_bytes, kernel_bytes;
     int widest; /* most accesses of any node */
+    /* What runs, in program order section by section: section s has running[first[s]] to running[first[s + 1] - 1]. */
+    int sections, *first, *running;
 } tutti_binding;
 
 /* Opens every kernel and allocates every tensor. Logs how much of a GPU's memory all of it takes. Errors
@@ -40,6 +42,15 @@ typedef struct tutti_binding {
 tutti_status tutti_binding_open(
     const tutti_graph *graph, const tutti_binding_place *place, tutti_binding *binding);
 void tutti_binding_close(tutti_binding *binding);
+
+/* The nodes of a section that run, in program order; *count: how many. [A] */
+static inline const int *tutti_binding_section(
+    const tutti_binding *binding, int section, int *count)
+{
+    const int known = section >= 0 && section < binding->sections;
+    *count = known ? binding->first[section + 1] - binding->first[section] : 0;
+    return known ? binding->running + binding->first[section] : NULL;
+}
 
 /* INVAL (logged; `what` is "feed" or "fetch") unless the tensor has this many bytes. */
 tutti_status tutti_binding_check(

@@ -251,9 +251,11 @@ static tutti_status inline_submit(tutti_run *run, int section)
     const tutti_graph *graph = run->binding.graph;
     const tutti_run_hooks *hooks = &run->options.hooks;
     tutti_status status = TUTTI_OK;
-    for (int n = 0; n < run->binding.nodes && !status; n++) {
+    int count;
+    const int *running = tutti_binding_section(&run->binding, section, &count);
+    for (int i = 0; i < count && !status; i++) {
+        const int n = running[i];
         const tutti_node *node = tutti_graph_get_node(graph, n);
-        if (node->section != section || !tutti_node_runs(node)) continue;
         instance proto = {.work = WORK_NODE, .sequence = -1, .target = n};
         if (node->kind == TUTTI_NODE_COLLECTIVE) proto.sequence = hooks->reserve(hooks->ctx, node);
         status = admit(run, &proto, node->name, node->accesses, node->access);

@@ -239,9 +239,11 @@ static tutti_status starpu_fetch(tutti_run *run, int tensor, void *data, size_t 
 static tutti_status starpu_submit(tutti_run *run, int section)
 {
     tutti_status status = TUTTI_OK;
-    for (int n = 0; n < run->binding.nodes && !status; n++) {
+    int count;
+    const int *running = tutti_binding_section(&run->binding, section, &count);
+    for (int i = 0; i < count && !status; i++) {
+        const int n = running[i];
         const tutti_node *node = tutti_graph_get_node(run->binding.graph, n);
-        if (node->section != section || !tutti_node_runs(node)) continue;
         status = node->kind == TUTTI_NODE_COLLECTIVE ? submit_collective(run, node)
                                                      : tutti_starpu_submit_kernel(run, n);
     }

@@ -277,6 +277,7 @@ static void free_keys(tutti_kv *kv)
         free(k);
     }
     kv->keys = NULL;
+    memset(kv->bucket, 0, sizeof kv->bucket);
     tutti_portions_close(&kv->portions);
 }
 

@@ -50,9 +50,13 @@ typedef struct tutti_kv_part {
     int64_t updates;
 } tutti_kv_part;
 
+enum { TUTTI_KV_BUCKETS = 4096 };
+
 typedef struct tutti_kv_key {
-    struct tutti_kv_key *next;
+    struct tutti_kv_key *next, *in_bucket;
     int key;
+    int64_t list; /* the last call whose list has the key */
+    int latest;   /* where in that list it has stood latest */
     tutti_dtype dtype;
     int64_t count;
     int priority;
@@ -141,6 +145,8 @@ struct tutti_kv {
     int warned; /* that priorities change nothing */
     double rate;
     tutti_kv_key *keys; /* of a worker */
+    tutti_kv_key *bucket[TUTTI_KV_BUCKETS]; /* the same, by key */
+    int64_t lists; /* calls with lists of keys so far */
     tutti_portions portions;
     int64_t sent, received; /* bytes of keys' data, from and to others */
     tutti_kv_inbox inbox;

@@ -10,8 +10,8 @@
 
 static tutti_kv_key *find(const tutti_kv *kv, int key)
 {
-    tutti_kv_key *k = kv->keys;
-    while (k && k->key != key) k = k->next;
+    tutti_kv_key *k = kv->bucket[(unsigned)key % TUTTI_KV_BUCKETS];
+    while (k && k->key != key) k = k->in_bucket;
     return k;
 }
 
@@ -94,6 +94,9 @@ static tutti_status make_key(
         .elsewhere = elsewhere,
         .parts = parts};
     kv->keys = k; /* from here on it is closed with the store */
+    tutti_kv_key **bucket = &kv->bucket[(unsigned)key % TUTTI_KV_BUCKETS];
+    k->in_bucket = *bucket;
+    *bucket = k;
     tutti_status status = TUTTI_OK;
     for (int p = 0; p < parts && !status; p++) {
         status = place(kv, k, p);
@@ -327,11 +330,12 @@ typedef struct list {
     const int *key;
     const tutti_handle *from, *to; /* NULL: there is no push, no pull */
     tutti_kv_key **found;          /* [n]; NULL: inserted */
+    int *next;                     /* [n] where the same key stands next; -1: nowhere */
     tutti_handle *pushes, *pulls;  /* [n] scratch: those of one key */
 } list;
 
 /* An elastic client's weights move, once a call. */
-static tutti_status check_elastic(const list *l, int i)
+static tutti_status check_elastic(const list *l, int i, int twice)
 {
     if (!l->from) return TUTTI_OK;
     if (!l->to)
@@ -343,12 +347,11 @@ static tutti_status check_elastic(const list *l, int i)
         return tutti_fail(TUTTI_ERR_INVAL,
             "%s: key %d: with the type elastic a client's weights move: pass the same data twice",
             l->function, l->key[i]);
-    for (int j = 0; j < i; j++)
-        if (l->found[j] == l->found[i])
-            return tutti_fail(TUTTI_ERR_INVAL,
-                "%s: key %d stands in the list twice: with the type elastic a client meets the "
-                "centre once a call",
-                l->function, l->key[i]);
+    if (twice)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "%s: key %d stands in the list twice: with the type elastic a client meets the "
+            "centre once a call",
+            l->function, l->key[i]);
     return TUTTI_OK;
 }
 
@@ -365,8 +368,13 @@ static tutti_status check_item(tutti_kv *kv, const list *l, int i)
             "push and "
             "pull it",
             l->function, l->key[i]);
+    const int twice = k->list == kv->lists;
+    if (twice) l->next[k->latest] = i;
+    l->next[i] = -1;
+    k->list = kv->lists;
+    k->latest = i;
     tutti_status status = tutti_kv_failure(kv);
-    if (!status && kv->rule.type == TUTTI_KV_ELASTIC) status = check_elastic(l, i);
+    if (!status && kv->rule.type == TUTTI_KV_ELASTIC) status = check_elastic(l, i, twice);
     if (!status && l->from) status = check_data(l->function, k, l->from[i], 1);
     if (!status && l->to) status = check_data(l->function, k, l->to[i], 0);
     return status;
@@ -377,8 +385,7 @@ static tutti_status insert(tutti_kv *kv, list *l, int i)
 {
     tutti_kv_key *k = l->found[i];
     int n = 0;
-    for (int j = i; j < l->n; j++) {
-        if (l->found[j] != k) continue;
+    for (int j = i; j >= 0; j = l->next[j]) {
         if (l->from) l->pushes[n] = l->from[j];
         if (l->to) l->pulls[n] = l->to[j];
         l->found[j] = NULL;
@@ -393,6 +400,7 @@ static tutti_status insert(tutti_kv *kv, list *l, int i)
 static tutti_status insert_all(tutti_kv *kv, list *l)
 {
     tutti_status status = TUTTI_OK;
+    kv->lists++;
     for (int i = 0; i < l->n && !status; i++) status = check_item(kv, l, i);
     for (int i = 0; i < l->n && !status; i++)
         if (l->found[i]) status = insert(kv, l, i);
@@ -404,9 +412,10 @@ static tutti_status call(tutti_kv *kv, const char *function, int n, const int ke
 {
     struct {
         tutti_kv_key *found;
+        int next;
         tutti_handle push, pull;
     } one; /* of a list of one key, which needs no memory */
-    list l = {function, n, key, from, to, &one.found, &one.push, &one.pull};
+    list l = {function, n, key, from, to, &one.found, &one.next, &one.push, &one.pull};
     tutti_status status = tutti_kv_enter(kv, function, 0);
     if (status) return status;
     if (n < 1 || !key || (!from && !to))
@@ -415,13 +424,15 @@ static tutti_status call(tutti_kv *kv, const char *function, int n, const int ke
             function, n);
     if (n == 1) return insert_all(kv, &l);
     l.found = calloc((size_t)n, sizeof *l.found);
+    l.next = calloc((size_t)n, sizeof *l.next);
     l.pushes = calloc((size_t)n, sizeof(tutti_handle));
     l.pulls = calloc((size_t)n, sizeof(tutti_handle));
-    status = l.found && l.pushes && l.pulls
+    status = l.found && l.next && l.pushes && l.pulls
                  ? insert_all(kv, &l)
                  : tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory for a list of %d keys", function, n);
     free(l.pulls);
     free(l.pushes);
+    free(l.next);
     free(l.found);
     return status;
 }

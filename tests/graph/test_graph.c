@@ -1,4 +1,5 @@
 /* dag/graph: shapes, tensors, nodes, marks, edges, print and dot. */
+#include "dag/base/clock.h"
 #include "dag/graph/edges.h"
 #include "dag/graph/graph.h"
 #include "tests/support/testing.h"
@@ -44,6 +45,29 @@ START_TEST(shapes)
     ck_assert_int_eq(tutti_shape_count(&scalar), 1);
     ck_assert(!tutti_shape_equal(&s, &huge));
     ck_assert(tutti_shape_equal(&s, &s));
+}
+END_TEST
+
+START_TEST(many_tensors_are_found_by_name)
+{
+    enum { TENSORS = 100000, MOST_S = 5 };
+    tutti_graph *g;
+    char name[32];
+    const double began_s = tutti_clock_s();
+    ck_assert_ok(tutti_graph_new(&g));
+    ck_assert_int_eq(tutti_graph_find(g, "t0"), -1);
+    for (int i = 0; i < TENSORS; i++) {
+        snprintf(name, sizeof name, "t%d", i);
+        ck_assert_int_eq(tensor(g, name), i);
+    }
+    for (int i = 0; i < TENSORS; i++) {
+        snprintf(name, sizeof name, "t%d", i);
+        ck_assert_int_eq(tutti_graph_find(g, name), i);
+    }
+    ck_assert_int_eq(tutti_graph_find(g, "t"), -1);
+    /* 0.1 s; comparing each with all took minutes */
+    ck_assert(tutti_clock_s() - began_s < MOST_S);
+    tutti_graph_free(g);
 }
 END_TEST
 
@@ -593,6 +617,7 @@ int main(void)
     Suite *suite = suite_create("graph");
     TCase *tcase = testing_case(suite, "graph");
     tcase_add_test(tcase, shapes);
+    tcase_add_test(tcase, many_tensors_are_found_by_name);
     tcase_add_test(tcase, bad_input_is_refused);
     tcase_add_test(tcase, bytes_of_a_node);
     tcase_add_test(tcase, print_before_and_after_placing);
