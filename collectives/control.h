@@ -41,7 +41,7 @@ typedef enum tutti_control_kind {
     TUTTI_CONTROL_DRAINED,
     TUTTI_CONTROL_READY,          /* these collectives are ready here (driver_grant.c) */
     TUTTI_CONTROL_GRANT,          /* these start next, in this order (driver_grant.c) */
-    TUTTI_CONTROL_ACTIVE_MESSAGE, /* value: what one rank writes to another (notes.c) */
+    TUTTI_CONTROL_ACTIVE_MESSAGE, /* value: what one rank writes to another (active_messages.c) */
     TUTTI_CONTROL_LAST,           /* the sender sends nothing more (control.c) */
     TUTTI_CONTROL_KINDS
 } tutti_control_kind;

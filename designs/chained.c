@@ -11,9 +11,8 @@
  * every ready collective, in the same order on all ranks. Each group, and each edge, has a chain of its own.
  *
  * The token is handed on at the start, so the chain is also the order that lanes with shared device slots need
- * (design.h). Of
- * several chains, the driver lets each collective start in its turn: if a worker comes early, the comm thread starts
- * it. */
+ * (design.h). Of several chains, the driver lets each collective start in its turn: if a worker comes early, the
+ * comm thread starts it. */
 #include "designs/place.h"
 
 #include <stdio.h>

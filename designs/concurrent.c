@@ -5,8 +5,7 @@
  *   lane 2:  c2 ------- c5 -- c8         lanes do not wait for each other
  *
  * Where lanes share device slots (design.h), they are one line: K collectives may be in flight, but they start in
- * one order,
- * and the window of an agreed order is one.
+ * one order, and the window of an agreed order is one.
  *
  * No deadlock: each lane alone is the funneled case, lanes share no communicator, and because the one thread never
  * blocks inside a collective, K collectives in flight occupy no thread (the bound W > K(P-1)/P is for blocked

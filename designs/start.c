@@ -6,7 +6,8 @@
 
 static int is_same_lane(const tutti_start_view *view, int a, int b)
 {
-    return view->group(view, a) == view->group(view, b) && view->lane(view, a) == view->lane(view, b);
+    return view->group(view, a) == view->group(view, b) &&
+           view->lane(view, a) == view->lane(view, b);
 }
 
 /* ---- queue ---- */
@@ -45,8 +46,7 @@ static int has_groups(const tutti_start_view *view)
 }
 
 /* All lower numbers have to end first; then its whole section has to be ready. Not where lanes share device slots
- * with groups:
- * what the section waits for may have its turn later. */
+ * with groups: what the section waits for may have its turn later. */
 static int held_back_by_section(const tutti_start_view *view, int n)
 {
     int group = view->group(view, n), begins = n;
@@ -63,10 +63,8 @@ static int held_back_by_section(const tutti_start_view *view, int n)
     return -1;
 }
 
-const tutti_start_rule tutti_start_main = {.name = "main",
-    .main_drives = 1,
-    .next = tutti_queue_alone,
-    .held_back = held_back_by_section};
+const tutti_start_rule tutti_start_main = {
+    .name = "main", .main_drives = 1, .next = tutti_queue_alone, .held_back = held_back_by_section};
 
 const tutti_start_rule *const tutti_start_rules[] = {
     &tutti_start_queue, &tutti_start_ready, &tutti_start_main, NULL};

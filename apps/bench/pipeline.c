@@ -40,8 +40,9 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_INT, "micro-batches", "M", .fallback = "8", .low = 1, .high = 65536,
         AT(micro_batches), .help = "parts of a batch, which they divide"},
     {TUTTI_CONF_TEXT, "stage-layers", "A,B,...", .fallback = "auto", AT(stage_layers),
-        .help = "layers of each stage; auto: such that stages take about the same time, by counting "
-                "operations and bytes; timed: by timing kernels"},
+        .help =
+            "layers of each stage; auto: such that stages take about the same time, by counting "
+            "operations and bytes; timed: by timing kernels"},
     {TUTTI_CONF_REAL_OR, "link-mbit", "R", .fallback = "unknown", .low = 1e-3, .high = 1e6,
         .words = {"unknown"}, AT(link_mbit),
         .help = "Mbit/s of a rank's link, for --stage-layers auto and timed, as of tutti-cifar"},
@@ -151,14 +152,13 @@ static tutti_status time_layers(tutti_pipeline_bench *b)
     tutti_status status = TUTTI_OK;
     if (!b->layout.timed) return TUTTI_OK;
     if (b->world.boot.rank == 0)
-        status = tutti_layout_time(
-            model, &model->input, TUTTI_F32, images, &layers, &b->layer_seconds);
+        status =
+            tutti_layout_time(model, &model->input, TUTTI_F32, images, &layers, &b->layer_seconds);
     status = tutti_world_agree(&b->world, status);
     if (!status) status = tutti_world_share(&b->world, &layers, sizeof layers);
     if (!status && b->world.boot.rank)
         b->layer_seconds = calloc((size_t)layers, sizeof *b->layer_seconds);
-    status = tutti_world_agree(
-        &b->world, !status && !b->layer_seconds ? TUTTI_ERR_NOMEM : status);
+    status = tutti_world_agree(&b->world, !status && !b->layer_seconds ? TUTTI_ERR_NOMEM : status);
     if (!status)
         status = tutti_world_share(
             &b->world, b->layer_seconds, layers * (int64_t)sizeof *b->layer_seconds);

@@ -23,7 +23,7 @@ tutti_pipeline_row *tutti_pipeline_find(tutti_pipeline_bench *b, tutti_pipeline_
 
 /* ---- a session ---- */
 
-/* Data parallelism partitions the images of a replica's stages to all of them. */
+/* Data parallelism divides the images of a replica's stages among all of them. */
 static tutti_workload workload_of(const tutti_pipeline_bench *b, const tutti_pipeline_row *r)
 {
     int64_t batch =

@@ -31,7 +31,9 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_INT, "batch", "N", .fallback = "32", .low = 1, .high = 65536, AT(batch),
         .help = "images per rank and step"},
     {TUTTI_CONF_REAL_OR, "lr", "X", .fallback = "auto", .low = 0, .high = 1000, .words = {"auto"},
-        AT(lr), .help = "learning rate; auto: the model's own, in proportion to the images per step, up to 256"},
+        AT(lr),
+        .help = "learning rate; auto: the model's own, in proportion to the images per step, up to "
+                "256"},
     TUTTI_SETTING_PRECISION(AT(precision)),
     {TUTTI_CONF_INT, "seed", "N", .fallback = "1", .low = 0, .high = 1e9, AT(seed),
         .help = "seed of weights and of the order of images"},
@@ -134,8 +136,8 @@ static tutti_status add_wish(bench *b, const char *wish)
     if (!tutti_strategy_read(text, &strategy, &values, fault, sizeof fault))
         return tutti_conf_refuse(&conf, "strategy", wish, fault);
     if (strategy->needs_servers && !at)
-        return tutti_conf_refuse(&conf, "strategy", wish,
-            "needs parameter servers: put @servers=1 behind it");
+        return tutti_conf_refuse(
+            &conf, "strategy", wish, "needs parameter servers: put @servers=1 behind it");
     if (slash && !tutti_codec_read(slash, &codec, &value, fault, sizeof fault))
         return tutti_conf_refuse(&conf, "strategy", wish, fault);
     return add(b, text, slash ? slash : "none", at ? at : "");

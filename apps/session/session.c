@@ -53,11 +53,8 @@ static tutti_status make_transport(tutti_training_session *s)
     const tutti_training_session_options *o = &s->options;
     s->transport = malloc(sizeof *s->transport);
     if (!s->transport) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a training session");
-    *s->transport =
-        (tutti_session_transport){.word = o->transport,
-            .device = o->device,
-            .place = o->place,
-            .aware = o->cuda_aware};
+    *s->transport = (tutti_session_transport){
+        .word = o->transport, .device = o->device, .place = o->place, .aware = o->cuda_aware};
     if (tutti_algorithm_is_library(o->exchange.algorithm))
         s->transport->needs = "--algorithm mpi is MPI's own";
     return TUTTI_OK;
@@ -224,8 +221,8 @@ tutti_status tutti_training_session_open(
     tutti_status status = find_runner(options->runner, &s.runner);
     if (!status && options->metered) status = tutti_meter_new(&s.meter);
     if (!status && options->spans)
-        status = tutti_trace_open(options->workers + may_use_gpu(options), options->readers,
-            options->spans, &s.trace);
+        status = tutti_trace_open(
+            options->workers + may_use_gpu(options), options->readers, options->spans, &s.trace);
     if (!status && may_use_gpu(options)) status = tutti_run_starpu_measure();
     if (!status) status = options->exchange.design ? open_exchange(&s) : take_device(&s);
     if (!status) status = take_place(&s);
@@ -299,9 +296,10 @@ static void free_whole(tutti_training_session *s)
 /* Whether no rank has all that the model has. */
 static int is_sharded(const tutti_training_session *s, const tutti_step_options *recipe)
 {
-    const int shards =
-        (recipe->strategy && recipe->strategy->shards) || (recipe->codec && recipe->codec->compresses);
-    return tutti_layout_has_groups(&s->options.layout) || (shards && s->exchange && s->replicas > 1);
+    const int shards = (recipe->strategy && recipe->strategy->shards) ||
+                       (recipe->codec && recipe->codec->compresses);
+    return tutti_layout_has_groups(&s->options.layout) ||
+           (shards && s->exchange && s->replicas > 1);
 }
 
 /* This rank's blocks, of a model that has layers to divide. */
@@ -353,7 +351,8 @@ static tutti_status use_servers(const tutti_training_session *s, const char *mod
     const int servers = s->service.servers;
     if (s->options.workers_of_all && !strategy->stored)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "--strategy %s does not go with servers and clients as jobs of their own: use sync, elastic, "
+            "--strategy %s does not go with servers and clients as jobs of their own: use sync, "
+            "elastic, "
             "async or bounded",
             strategy->name);
     if (s->options.workers_of_all) {
@@ -370,12 +369,14 @@ static tutti_status use_servers(const tutti_training_session *s, const char *mod
     if (!servers) return TUTTI_OK;
     if (!strategy->served)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "--strategy %s has no part for servers: use sync, elastic, async or bounded, or leave servers out of "
+            "--strategy %s has no part for servers: use sync, elastic, async or bounded, or leave "
+            "servers out of "
             "--layout",
             strategy->name);
     if (tutti_service_everywhere(&s->service) && !strategy->served->everywhere)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "--strategy %s needs servers that train nothing: use --layout servers=1, or more, not all",
+            "--strategy %s needs servers that train nothing: use --layout servers=1, or more, not "
+            "all",
             strategy->name);
     const int keys = tutti_step_keys(net, recipe, servers, NULL);
     if (servers > keys && !tutti_service_everywhere(&s->service))

@@ -39,8 +39,8 @@ typedef struct tutti_training_session_options {
     /* of the run; without a layout, and on the CPU, a batch is cut into as many micro-batches */
     int workers;
     const char *device; /* cpu, cuda or auto, on which the ranks agree (device.h); NULL: `place` */
-    const char *transport; /* auto, mpi or nccl (transport.h), likewise; NULL: mpi */
-    int cuda_aware;        /* MPI is given the memory of GPUs (transport.h) */
+    const char *transport;     /* auto, mpi or nccl (transport.h), likewise; NULL: mpi */
+    int cuda_aware;            /* MPI is given the memory of GPUs (transport.h) */
     tutti_binding_place place; /* with `device`, only its tf32 counts */
     tutti_layout
         layout;    /* completed when the session is opened. Stages, split: only with an exchange */
@@ -67,18 +67,18 @@ typedef struct tutti_training_session {
     tutti_training_level level;
     tutti_training_session_options options; /* exchange: as last opened, without `settings` */
     int rank, ranks;
-    tutti_binding_place place;    /* where kernels run, and collectives find their data */
+    tutti_binding_place place; /* where kernels run, and collectives find their data */
     /* Of this rank; of the net. Without a layout 0, rank and ranks. A server is as a stage behind the last
      * one, of replica 0: it is neither fed nor read */
     int stage, replica, replicas;
     int joined; /* replicas that the exchange joins: all; with a store of keys, those of this client */
-    tutti_service service;        /* zeroes without servers */
+    tutti_service service;          /* zeroes without servers */
     int over_replicas, over_stages; /* groups: the ranks of this stage; those of this replica */
     /* of this stage: those that share divided layers; those that have the same blocks of them */
     int over_blocks, over_alike;
-    tutti_meter *meter;       /* NULL: not metered */
-    tutti_trace *trace;       /* NULL: not traced */
-    tutti_exchange *exchange; /* NULL: nothing is summed over ranks */
+    tutti_meter *meter;                 /* NULL: not metered */
+    tutti_trace *trace;                 /* NULL: not traced */
+    tutti_exchange *exchange;           /* NULL: nothing is summed over ranks */
     tutti_session_transport *transport; /* what the exchange opens it with; NULL without one */
     /* BUILT, of a model; else NULL and zeros: the recipe as completed by build */
     tutti_net *net;
@@ -86,7 +86,7 @@ typedef struct tutti_training_session {
     tutti_step_options recipe;            /* its `evaluated` is NULL: the net for it is gone */
     int64_t image_bytes, evaluated_bytes; /* of one image; of one that an evaluation sees */
     /* Where no rank has all that the model has (in a pipeline, with divided layers or servers, with a strategy
-     * that partitions what update rules keep, or with a codec, of which each replica keeps what it did not
+     * that shards what update rules keep, or with a codec, of which each replica keeps what it did not
      * send), else NULL: the step as it would be on one rank, which never runs, but lists what the model
      * has (apps/session/weights.h); the layers of all stages */
     tutti_step *whole;

@@ -1,6 +1,6 @@
 /* The tensors that training changes: the model's parameters in net order, then its state (running
  * statistics, momentum). Hashes and checkpoints have them in this order. In a pipeline each rank
- * holds those of its own stage, of a divided layer its block, with a strategy that partitions them a
+ * holds those of its own stage, of a divided layer its block, with a strategy that shards them a
  * part of what the update rule keeps, and with a codec what it has not sent itself; a server has its
  * keys' parameters, as workers do, and alone what the update rule keeps for them. The list is that of the
  * whole model, on every rank. Threads: [M]. */

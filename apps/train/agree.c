@@ -39,7 +39,8 @@ tutti_status tutti_trainer_broadcast(
 
 int tutti_trainer_is_lasting(tutti_status status)
 {
-    return status == TUTTI_ERR_FORMAT || status == TUTTI_ERR_UNSUPPORTED || status == TUTTI_ERR_INVAL;
+    return status == TUTTI_ERR_FORMAT || status == TUTTI_ERR_UNSUPPORTED ||
+           status == TUTTI_ERR_INVAL;
 }
 
 void tutti_trainer_warn_lasting(void)

@@ -42,8 +42,8 @@ static tutti_status evaluate_share(tutti_trainer *s, const int section[TUTTI_TES
 {
     tutti_training_session *on = &s->session;
     int64_t views = s->options->views;
-    int64_t steps = views * tutti_prefetch_steps(
-                                &s->test, 0, s->local ? 1 : on->joined, s->options->batch, 1);
+    int64_t steps =
+        views * tutti_prefetch_steps(&s->test, 0, s->local ? 1 : on->joined, s->options->batch, 1);
     tutti_flight flights[TUTTI_FLIGHTS] = {{0}};
     tutti_prefetch *batches = NULL;
     if (steps < 1) return TUTTI_OK;
@@ -55,7 +55,8 @@ static tutti_status evaluate_share(tutti_trainer *s, const int section[TUTTI_TES
         if (step < steps && !on->whole && tutti_interrupt_asked(s->interrupt)) steps = step;
         tutti_flight *f = &flights[step % TUTTI_FLIGHTS];
         int last = f->step % views == views - 1;
-        if (f->busy) status = tutti_flight_complete(s, f, &sum[f->step % views], last ? tally : NULL);
+        if (f->busy)
+            status = tutti_flight_complete(s, f, &sum[f->step % views], last ? tally : NULL);
         if (status || step >= steps) continue;
         status = tutti_flight_take_batch(s, batches, "test", step, f);
         if (!status) status = tutti_flight_submit(on, 1, section[step % views], f);

@@ -19,7 +19,7 @@ typedef struct tutti_flight {
     int busy;
     int64_t step;
     int64_t from, point; /* what it waits for was submitted between these points */
-    int64_t number; /* of its batch, among all batches of training */
+    int64_t number;      /* of its batch, among all batches of training */
     float rate;
     const tutti_batch *batch;
     double *metrics; /* micro-batches x TUTTI_METRICS */

@@ -88,7 +88,7 @@ static tutti_status check_alone(const tutti_train_options *o)
     return TUTTI_OK;
 }
 
-/* What partitions gradients leaves no rank a whole one. */
+/* A strategy that shards gradients leaves no rank a whole one. */
 static tutti_status check_strategy(const tutti_train_options *o)
 {
     char reason[128];
@@ -116,11 +116,13 @@ static tutti_status check_strategy(const tutti_train_options *o)
 /* Each server adds the whole gradients of its keys, as float32. */
 static tutti_status check_servers(const tutti_train_options *o)
 {
-    static const char parts[] = "of gradients each server of --layout has a part: leave out one of them";
+    static const char parts[] =
+        "of gradients each server of --layout has a part: leave out one of them";
     char reason[128];
     if (o->strategy && !o->strategy->served) {
         snprintf(reason, sizeof reason,
-            "has no part for servers: use sync, elastic, async or bounded, or leave servers out of --layout %s",
+            "has no part for servers: use sync, elastic, async or bounded, or leave servers out of "
+            "--layout %s",
             o->layout_text);
         return tutti_conf_refuse(&o->conf, "strategy", o->strategy_name, reason);
     }
@@ -181,10 +183,10 @@ static tutti_status check_layout(const tutti_train_options *o)
             "order");
     if (tutti_shards_local(o->images.shards))
         return tutti_conf_refuse(&o->conf, "shards", o->images.shards,
-            l->stages > 1 ? "only the first stage of each replica reads images: use shared"
+            l->stages > 1   ? "only the first stage of each replica reads images: use shared"
             : l->everywhere ? "not with servers of --layout: use shared"
-            : l->servers  ? "servers of --layout read no images: use shared"
-                          : "replicas that share layers need equally many images: use shared");
+            : l->servers    ? "servers of --layout read no images: use shared"
+                            : "replicas that share layers need equally many images: use shared");
     return TUTTI_OK;
 }
 
@@ -273,8 +275,7 @@ static tutti_status check_design(const tutti_train_options *o)
 
 static tutti_status check_stall(const tutti_train_options *o)
 {
-    const tutti_watch_options stall = {
-        .warn_s = o->stall_warn_s,
+    const tutti_watch_options stall = {.warn_s = o->stall_warn_s,
         .dump_s = o->stall_dump_s,
         .abort_s = o->stall_abort_s,
         .name = {"--stall-warn", "--stall-dump", "--stall-abort"}};

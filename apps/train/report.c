@@ -126,11 +126,11 @@ static json_t *summary_event(const tutti_report_summary *s)
         "event", "summary", "design", s->design, "auto", s->design_auto, "ranks", s->ranks, "model",
         s->model, "steps", (json_int_t)s->steps, "batch", (json_int_t)s->batch, "step_ms_median",
         number(s->step_ms_median), "step_ms_mean", number(s->step_ms_mean), "images_per_s",
-        number(s->images_per_s), "compute_ms",
-        number(s->compute_ms), "comm_ms", number(s->comm_ms), "hidden_pct", number(s->hidden_pct),
-        "train_loss", number(s->train_loss), "test_accuracy", number(s->test_accuracy),
-        "eval_views", s->views, "one_view_accuracy", number(s->one_view_accuracy), "replica_checks",
-        (json_int_t)s->replica_checks, "weights_hash", s->weights_hash);
+        number(s->images_per_s), "compute_ms", number(s->compute_ms), "comm_ms", number(s->comm_ms),
+        "hidden_pct", number(s->hidden_pct), "train_loss", number(s->train_loss), "test_accuracy",
+        number(s->test_accuracy), "eval_views", s->views, "one_view_accuracy",
+        number(s->one_view_accuracy), "replica_checks", (json_int_t)s->replica_checks,
+        "weights_hash", s->weights_hash);
     json_object_set_new(event, "test_top5_accuracy", number(s->best_accuracy));
     if (s->averaged)
         json_object_set_new(event, "average_test_accuracy", number(s->average_accuracy));
@@ -464,11 +464,11 @@ void tutti_report_on_summary(tutti_report *report, const tutti_report_summary *s
     end_bar(report);
     if (s->trained)
         tutti_text_print(report->people,
-            "%" PRId64
-            " steps: median %.2f ms, mean %.2f ms (%.0f images/s); of the mean, kernels run %.2f ms and "
+            "%" PRId64 " steps: median %.2f ms, mean %.2f ms (%.0f images/s); of the mean, kernels "
+                       "run %.2f ms and "
             "collectives %.2f ms, %.0f %% of them hidden\n",
-            s->steps, s->step_ms_median, s->step_ms_mean, s->images_per_s, s->compute_ms, s->comm_ms,
-            s->hidden_pct);
+            s->steps, s->step_ms_median, s->step_ms_mean, s->images_per_s, s->compute_ms,
+            s->comm_ms, s->hidden_pct);
     if (isfinite(s->train_loss))
         tutti_text_print(report->people, "train loss %.4f, ", s->train_loss);
     if (isfinite(s->test_accuracy)) {

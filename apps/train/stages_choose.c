@@ -116,10 +116,9 @@ static tutti_status time_layers(tutti_trainer *s, int *layers)
             "--stage-layers timed: --device auto has found GPUs, whose kernels are not timed: use "
             "--stage-layers auto, or the number of layers of each stage");
     const tutti_model_input input = tutti_trainer_input(s);
-    const int64_t images =
-        o->batch / tutti_layout_micro_batches(&s->session.options.layout, o->batch, (int)o->workers);
-    return tutti_layout_time(
-        o->model, &input, s->precision, images, layers, &s->layer_seconds);
+    const int64_t images = o->batch / tutti_layout_micro_batches(
+                                          &s->session.options.layout, o->batch, (int)o->workers);
+    return tutti_layout_time(o->model, &input, s->precision, images, layers, &s->layer_seconds);
 }
 
 tutti_status tutti_trainer_time_layers(tutti_trainer *s)
@@ -135,7 +134,8 @@ tutti_status tutti_trainer_time_layers(tutti_trainer *s)
     if (s->session.rank) s->layer_seconds = calloc((size_t)count, sizeof *s->layer_seconds);
     status = tutti_trainer_agree(s, s->layer_seconds ? TUTTI_OK : TUTTI_ERR_NOMEM);
     if (!status)
-        status = tutti_trainer_broadcast(s, "the time of layers", TUTTI_F64, count, s->layer_seconds);
+        status =
+            tutti_trainer_broadcast(s, "the time of layers", TUTTI_F64, count, s->layer_seconds);
     layout->layer_seconds = s->layer_seconds;
     return status;
 }

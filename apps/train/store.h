@@ -27,9 +27,9 @@ typedef struct tutti_train_store {
     int jobs;        /* this mpirun is one client, or servers */
     int serves;
     int servers, clients;
-    int client;        /* 0 reports; one that joins has the images of the last */
-    int follows;       /* another client reports */
-    int workers;       /* of each client: replicas, each on as many ranks as there are stages */
+    int client;  /* 0 reports; one that joins has the images of the last */
+    int follows; /* another client reports */
+    int workers; /* of each client: replicas, each on as many ranks as there are stages */
     int stages;
     int clients_apart; /* by how many updates a step of all clients comes to */
     tutti_layout layout;

@@ -39,7 +39,8 @@ tutti_status tutti_train_store_check(const tutti_train_options *o)
             "clients= says how many clients there are, whose replicas share no layers: leave out "
             "replicas= and split="},
         {l->everywhere, "layout", o->layout_text,
-            "servers of a store of keys (async, bounded, or jobs) train nothing: use servers=1, or more"},
+            "servers of a store of keys (async, bounded, or jobs) train nothing: use servers=1, or "
+            "more"},
         {o->layout_text && !l->servers && (!o->jobs || !l->stages), "layout", o->layout_text,
             "this run has servers: use servers=1, or more"},
         {!o->optimizer->stored, "optimizer", o->optimizer->name,

@@ -85,7 +85,8 @@ static tutti_status run_trainer(const tutti_train_options *options, tutti_interr
     tutti_status closed = tutti_report_close(report);
     status = tutti_exchange_agree(trainer.session.exchange, status ? status : closed, NULL);
 done:
-    if (fails_for_good(options, status, began) && tutti_log_get_rank() <= 0) tutti_trainer_warn_lasting();
+    if (fails_for_good(options, status, began) && tutti_log_get_rank() <= 0)
+        tutti_trainer_warn_lasting();
     tutti_status parted = store ? tutti_train_store_close(store) : TUTTI_OK;
     if (parted) trainer.session.meter = NULL; /* what is in flight may still use it */
     tutti_status left = tutti_trainer_leave(&trainer);

@@ -63,17 +63,15 @@ tutti_status tutti_tune_key(const tutti_training_session *session, const tutti_w
         workload->model->name, in->H, in->W, in->C, in->classes, recipe->batch,
         recipe->accumulate > 1 ? recipe->accumulate : 1,
         recipe->rule ? recipe->rule->name : tutti_update_sgd.name,
-        tutti_strategy_print(recipe->strategy, &recipe->settings, strategy),
-        recipe->clip_norm > 0,
+        tutti_strategy_print(recipe->strategy, &recipe->settings, strategy), recipe->clip_norm > 0,
         recipe->average_decay > 0, wire, tutti_dtype_name(recipe->precision),
         tutti_device_name(session->place.device),
-        session->options.cuda_aware       ? "+aware"
+        session->options.cuda_aware     ? "+aware"
         : session->place.collects_there ? "+nccl"
                                         : "",
-        session->options.workers, session->ranks, layout,
-        tutti_layout_print_layers(l, layers), link,
-        tutti_training_session_micro_batches(session, recipe->batch),
-        tutti_pipeline_order_name((int)l->order), hosts, fixed, PACKAGE_VERSION, tutti_boot_version(),
-        tutti_run_starpu_version(), tutti_kernel_library());
+        session->options.workers, session->ranks, layout, tutti_layout_print_layers(l, layers),
+        link, tutti_training_session_micro_batches(session, recipe->batch),
+        tutti_pipeline_order_name((int)l->order), hosts, fixed, PACKAGE_VERSION,
+        tutti_boot_version(), tutti_run_starpu_version(), tutti_kernel_library());
     return TUTTI_OK;
 }

@@ -1,6 +1,6 @@
 /* Ring: every rank sends to the next and receives from the one before. Any P.
  *
- * tutti_coll_block partitions the blocks. Reduce-scatter, P-1 rounds: rank r sends block r-1-t and adds
+ * tutti_coll_block says whose each block is. Reduce-scatter, P-1 rounds: rank r sends block r-1-t and adds
  * what it receives to block r-2-t; after the last round its block r is the sum. Allgather, P-1
  * rounds: it sends block r-t and receives r-1-t.
  *

@@ -22,7 +22,8 @@ struct tutti_device_slots {
 tutti_status tutti_device_slots_new(int ranks, int device_slots, tutti_device_slots **all)
 {
     if (ranks < 1 || device_slots < 1)
-        return tutti_fail(TUTTI_ERR_INVAL, "%d device slots for each of %d ranks", device_slots, ranks);
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "%d device slots for each of %d ranks", device_slots, ranks);
     tutti_device_slots *s = calloc(1, sizeof *s);
     tutti_device_slot **line = calloc((size_t)ranks, sizeof(tutti_device_slot *));
     if (!s || !line) {
@@ -59,7 +60,8 @@ static int is_same(const tutti_device_slot *a, const tutti_device_slot *b)
 }
 
 /* The part of a collective that sits on this rank, or NULL. Lock held. */
-static tutti_device_slot *sitting(const tutti_device_slots *all, int rank, const tutti_device_slot *like)
+static tutti_device_slot *sitting(
+    const tutti_device_slots *all, int rank, const tutti_device_slot *like)
 {
     tutti_device_slot *s = all->line[rank];
     for (int n = 0; s && n < all->device_slots; n++, s = s->next)

@@ -20,8 +20,8 @@ struct tutti_message {
     size_t bytes;
     int eager; /* a send that owns its data and has no poster any more: freed once received */
     atomic_int ended;
-    tutti_status status; /* valid once ended */
-    tutti_device_slot *device_slot;    /* not NULL: this is one, and nothing else */
+    tutti_status status;            /* valid once ended */
+    tutti_device_slot *device_slot; /* not NULL: this is one, and nothing else */
 };
 
 /* The messages posted to one rank, oldest first. */
@@ -168,15 +168,16 @@ static tutti_status loop_irecv(tutti_transport *t, int lane, int peer, int tag, 
     return post((loop *)t, t->rank, &like, message);
 }
 
-static tutti_status loop_sit(tutti_transport *t, int lane, int tag, const tutti_members *members,
-    tutti_message **message)
+static tutti_status loop_sit(
+    tutti_transport *t, int lane, int tag, const tutti_members *members, tutti_message **message)
 {
     const loop *l = (const loop *)t;
     *message = NULL;
     if (!l->world->device_slots) return TUTTI_OK;
     tutti_message *m = calloc(1, sizeof *m);
     if (!m) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a device slot");
-    tutti_status status = tutti_device_slots_take(l->world->device_slots, t->rank, lane, tag, members, &m->device_slot);
+    tutti_status status = tutti_device_slots_take(
+        l->world->device_slots, t->rank, lane, tag, members, &m->device_slot);
     if (status)
         free(m);
     else
@@ -307,8 +308,9 @@ tutti_status tutti_loop_world_new(
     w->size = size;
     w->options = options ? *options : (tutti_loop_options){.eager_bytes = 4096};
     w->box = box;
-    tutti_status status =
-        w->options.device_slots ? tutti_device_slots_new(size, w->options.device_slots, &w->device_slots) : TUTTI_OK;
+    tutti_status status = w->options.device_slots ? tutti_device_slots_new(size,
+                                                        w->options.device_slots, &w->device_slots)
+                                                  : TUTTI_OK;
     if (status) {
         free(w);
         free(box);

@@ -66,8 +66,8 @@ static tutti_status nccl_collective(
     call.stream = l->stream;
     tutti_status status = tutti_nccl_cuda(n, "it cannot be used", cudaSetDevice(n->device));
     if (!status)
-        status = settle(
-            l->comm, lane, tutti_coll_kind_name(args->kind), tutti_nccl_call_launch(&call));
+        status =
+            settle(l->comm, lane, tutti_coll_kind_name(args->kind), tutti_nccl_call_launch(&call));
     tutti_message *m = l->unused;
     if (!status)
         status = tutti_nccl_cuda(n, "marking an event", cudaEventRecord(m->event, call.stream));

@@ -43,7 +43,7 @@ enum { TUTTI_MOST_EXTRAS = 15 };
  *   REDUCE          send (count) -> recv (count) of root; elsewhere recv is scratch, but must
  *                   be given
  *   ALLGATHER       send (part r) of rank r -> part r of recv (all parts) of every rank
- *   REDUCE_SCATTER  send (count) -> recv (block r of the sum); tutti_coll_block partitions the blocks,
+ *   REDUCE_SCATTER  send (count) -> recv (block r of the sum); tutti_coll_block says whose each is,
  *                   each at its own offset; recv has count elements, the others are scratch
  *   BARRIER         buffers, dtype, op and count are ignored
  *   GATHER          send (part r) of rank r -> part r of recv (all parts) of root; recv is ignored

@@ -177,7 +177,8 @@ static int create_part(tutti_file *file, mode_t mode, int keeps)
     int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (keeps ? 0 : O_EXCL);
     file->fd = open(file->part, flags, file->options.secret ? 0600 : 0666);
     if (file->fd < 0) return errno;
-    if (mode && !file->options.secret) fchmod(file->fd, mode); /* some file systems have no permissions */
+    if (mode && !file->options.secret)
+        fchmod(file->fd, mode); /* some file systems have no permissions */
     return 0;
 }
 

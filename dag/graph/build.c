@@ -228,8 +228,8 @@ static tutti_status check_vectors(const tutti_graph *graph, const tutti_mark *ma
         if (!has_tensor(graph, x) || graph->tensor[x].dtype != t->dtype ||
             tutti_shape_count(&graph->tensor[x].shape) != tutti_shape_count(&t->shape))
             return tutti_fail(TUTTI_ERR_INVAL,
-                "graph: vector %d of the mark of '%s' is tensor %d: not one of its type and size", k,
-                t->name, x);
+                "graph: vector %d of the mark of '%s' is tensor %d: not one of its type and size",
+                k, t->name, x);
     }
     return TUTTI_OK;
 }

@@ -86,8 +86,7 @@ static tutti_status check_marks(const tutti_graph *graph, int count, const int m
         status = tutti_graph_check_node(graph, mark[m]);
         if (mark[m] > *end) *end = mark[m];
     }
-    for (int m = count - 1; m >= 0 && !status; m--)
-        status = check_fusible(graph, mark, m, *end);
+    for (int m = count - 1; m >= 0 && !status; m--) status = check_fusible(graph, mark, m, *end);
     return status;
 }
 

@@ -44,7 +44,7 @@ typedef struct tutti_tensor {
      * others (tutti_graph_join) begins there in the first row; its rows are those of the block. */
     int block;
     size_t offset, block_bytes;
-    /* Its elements that are this rank's own once a REDUCE_SCATTER has assigned them, `owns` from `first`
+    /* Its elements that are this rank's own once a REDUCE_SCATTER has scattered them, `owns` from `first`
      * on, as the exchange says; of what is BROADCAST, all on the root and none elsewhere; those that are
      * left of it (tutti_graph_cut); else all. */
     int64_t first, owns;
@@ -66,12 +66,12 @@ typedef struct tutti_access {
 } tutti_access;
 
 /* What a mark asks for. The sums are in place, and so is every other result: ALLGATHER finds this
- * rank's block in its place in the tensor, and REDUCE_SCATTER leaves it there. Both assign blocks as
+ * rank's block in its place in the tensor, and REDUCE_SCATTER leaves it there. Both number blocks as
  * tutti_coll_block does, the larger ones first, so that one after the other they are an ALLREDUCE.
  *
  *   ALLREDUCE       the tensor becomes the sum over the group
  *   REDUCE_SCATTER  this rank's block becomes the sum; the others are scratch afterwards. If an
- *                   ALLGATHER follows it, it may be assigned together with others, in one vector: which
+ *                   ALLGATHER follows it, it may be scattered together with others, in one vector: which
  *                   elements are this rank's own is in the tensor once the exchange has been applied
  *   ALLGATHER       every block becomes that of the rank whose block it is
  *   REDUCE          on `root` the tensor becomes the sum; elsewhere it is scratch afterwards
@@ -156,8 +156,9 @@ typedef struct tutti_node {
      * behind them only order the node. */
     const tutti_access *access;
     int section;
-    int priority;    /* larger first among ready nodes; 0 by default */
-    tutti_mark mark; /* of a mark; in a bucket, of its last tensor, which has as many vectors as the others */
+    int priority; /* larger first among ready nodes; 0 by default */
+    tutti_mark
+        mark; /* of a mark; in a bucket, of its last tensor, which has as many vectors as the others */
     /* Of a collective, whose descriptor names it too: whose ranks take part (0: all), and whether
      * that is an edge, which has one lane. */
     int group, edge;

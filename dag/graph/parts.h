@@ -10,7 +10,8 @@ struct tutti_graph {
     char **section;
     int tensors, nodes, sections;
     int tensor_room, node_room, section_room;
-    int *named, named_room; /* open addressing by the hash of a name: 1 + a tensor, 0: empty; at most half full */
+    int *named,
+        named_room; /* open addressing by the hash of a name: 1 + a tensor, 0: empty; at most half full */
 };
 
 /* INVAL (logged): there is no such node. */

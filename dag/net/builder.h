@@ -60,14 +60,14 @@ typedef struct tutti_builder {
     /* per layer: micro-batches that have passed it forward, and backward, in the section begun last */
     int *forwards, *backwards;
     int *wanted;            /* per layer: whether its values' gradients lead to a parameter */
-    int *evaluated;            /* per layer: whether evaluation needs it */
+    int *evaluated;         /* per layer: whether evaluation needs it */
     int *auxiliary_metrics; /* tensors: of output a, micro-batch s: a * micro_batches + s */
     tutti_mixture *mixture; /* per micro-batch, if images are mixed */
     tutti_shares shares;
-    int starts;             /* whether a round needs what parameters were when it began */
-    int clip_factor;        /* tensor: what clips all gradients; if they are clipped */
-    tutti_access *access;   /* scratch: for each micro-batch or each parameter, and 3 more */
-    int vectors;            /* so many tensors in `access` are for the next mark to add */
+    int starts;           /* whether a round needs what parameters were when it began */
+    int clip_factor;      /* tensor: what clips all gradients; if they are clipped */
+    tutti_access *access; /* scratch: for each micro-batch or each parameter, and 3 more */
+    int vectors;          /* so many tensors in `access` are for the next mark to add */
 } tutti_builder;
 
 static inline tutti_site *tutti_builder_site(const tutti_builder *b, int layer, int micro_batch)
@@ -188,21 +188,18 @@ tutti_status tutti_builder_mix_replicas(tutti_builder *b);
 tutti_status tutti_builder_message(
     tutti_builder *b, tutti_verb verb, int tensor, int replica, int edge);
 /* Parameter p of layer l, to replica `to`; neighbour number k's, from replica `from`, into a tensor that all mixing
- * steps
- * share, and which is declared when first it is needed. */
+ * steps share, and which is declared when first it is needed. */
 tutti_status tutti_builder_give(tutti_builder *b, int l, int p, int to);
 tutti_status tutti_builder_receive_weights(
     tutti_builder *b, int l, int p, const char *suffix, int k, int from);
-tutti_status tutti_builder_declare_near(
-    tutti_builder *b, int l, int p, const char *suffix, int k);
+tutti_status tutti_builder_declare_near(tutti_builder *b, int l, int p, const char *suffix, int k);
 /* Parameter p of layer l becomes the mean of this replica's and of what so many neighbours have sent, added in
  * this order. */
 tutti_status tutti_builder_mix(tutti_builder *b, int l, int p, int neighbours);
 /* With shares (dag/kernels/share.h), where at most so many neighbours are heard in a mixing step. For a mixing step:
- * half of
- * this replica's share, to replica `to`, and those of `heard` neighbours. Then the factors that follow from these,
- * which parameter p of layer l is mixed by; it becomes what this replica stands for; the share is 1, without shares
- * nothing. */
+ * half of this replica's share, to replica `to`, and those of `heard` neighbours. Then the factors that follow from
+ * these, which parameter p of layer l is mixed by; it becomes what this replica stands for; the share is 1, without
+ * shares nothing. */
 tutti_status tutti_builder_declare_shares(tutti_builder *b, int neighbours);
 tutti_status tutti_builder_give_share(tutti_builder *b, int to, int heard, const int from[]);
 tutti_status tutti_builder_weigh_shares(tutti_builder *b);
@@ -216,8 +213,7 @@ tutti_status tutti_builder_record_starts(tutti_builder *b);
 /* A parameter as it is now, into another tensor of its shape. */
 tutti_status tutti_builder_copy_weight(tutti_builder *b, const tutti_trained *t, int to);
 /* Pairs whose mixing steps go on while they train. Where one ends: every parameter moves by half of the way from what
- * was
- * sent to what was heard, and its copies follow. Where one begins, after the former in the graph: messages with
+ * was sent to what was heard, and its copies follow. Where one begins, after the former in the graph: messages with
  * replica `other`; -1: this replica is alone, and what it hears is what it sends. */
 tutti_status tutti_builder_complete_pair(tutti_builder *b);
 tutti_status tutti_builder_mix_pair(tutti_builder *b, int other);
@@ -266,8 +262,7 @@ int tutti_builder_first_key(const tutti_builder *b, int l, int p);
 const tutti_key *tutti_builder_own_key(const tutti_builder *b, int l, int p);
 /* The tensor that has a key's elements of another: "<whole>#<portion>", or, where one has no more than the key, that
  * itself; likewise with a node that copies them into it. The opposite: a node that copies them back. */
-tutti_status tutti_builder_portion(
-    tutti_builder *b, const tutti_key *key, int whole, int *portion);
+tutti_status tutti_builder_portion(tutti_builder *b, const tutti_key *key, int whole, int *portion);
 tutti_status tutti_builder_take_portion(
     tutti_builder *b, const tutti_key *key, int whole, int *portion);
 tutti_status tutti_builder_put_portion(tutti_builder *b, const tutti_key *key, int whole);

@@ -124,7 +124,8 @@ static tutti_status declare_states(
     const tutti_key *key = strategy->shards ? tutti_builder_own_key(b, l, p) : NULL;
     const int here = !s->servers || (strategy->shards ? key != NULL : !s->serves);
     tutti_status status = TUTTI_OK;
-    for (int i = 0; !strategy->pushes && here && b->step->rule->prefix[i] && status == TUTTI_OK; i++)
+    for (int i = 0; !strategy->pushes && here && b->step->rule->prefix[i] && status == TUTTI_OK;
+         i++)
         status = declare_kept(b, b->step->rule->prefix[i], l, parameter, key, &t->state[i]);
     if (b->step->kept && status == TUTTI_OK)
         status = tutti_builder_state(
@@ -174,8 +175,8 @@ tutti_status tutti_builder_declare_trained(
     if (status == TUTTI_OK) status = declare_states(b, l, p, parameter, t);
     if (status == TUTTI_OK) status = declare_average(b, l, suffix, dtype, shape, &t->average);
     if (status == TUTTI_OK)
-        status = tutti_builder_tensor(
-            b, "d.", layer, suffix, -1, TUTTI_ROLE_GRADIENT, wire_of(b, dtype), shape, &t->gradient);
+        status = tutti_builder_tensor(b, "d.", layer, suffix, -1, TUTTI_ROLE_GRADIENT,
+            wire_of(b, dtype), shape, &t->gradient);
     if (status != TUTTI_OK) return status;
     t->index = b->step->parameters++;
     b->step->parameter_layer[t->index] = l;

@@ -1,4 +1,4 @@
-/* The channels of a value assigned to several values. */
+/* The channels of a value, distributed over several values. */
 #include "dag/base/log.h"
 #include "dag/kernels/arith.h"
 #include "dag/net/site.h"

@@ -1,6 +1,5 @@
 /* Pairs of replicas whose mixing steps go on while they train: each sends what it has, and some steps later moves by
- * half
- * of the way from that to what the other had. */
+ * half of the way from that to what the other had. */
 #include "dag/net/builder.h"
 
 #include "dag/kernels/optim.h"

@@ -11,8 +11,7 @@ static int is_apart(const tutti_builder *b, const tutti_key *key)
     return key->portions > 1 && !tutti_service_only_serves(&b->options->service);
 }
 
-tutti_status tutti_builder_portion(
-    tutti_builder *b, const tutti_key *key, int whole, int *portion)
+tutti_status tutti_builder_portion(tutti_builder *b, const tutti_key *key, int whole, int *portion)
 {
     const tutti_tensor *of = tutti_graph_get_tensor(b->graph, whole);
     char name[TUTTI_SITE_NAME + 16];

@@ -155,15 +155,14 @@ tutti_status tutti_builder_record_starts(tutti_builder *b)
 
 /* ---- mixing steps ---- */
 
-tutti_status tutti_builder_declare_near(
-    tutti_builder *b, int l, int p, const char *suffix, int k)
+tutti_status tutti_builder_declare_near(tutti_builder *b, int l, int p, const char *suffix, int k)
 {
     static const char *const prefix[TUTTI_NEIGHBOURS] = {"near.", "near2."};
     tutti_trained *t = tutti_builder_trained(b, l, p);
     const tutti_tensor *weight = tutti_graph_get_tensor(b->graph, t->weight);
     if (t->near[k]) return TUTTI_OK; /* no tensor of a neighbour is the first that a graph has */
-    return tutti_builder_tensor(b, prefix[k], b->net->layer[l].name, suffix, -1,
-        TUTTI_ROLE_SCRATCH, weight->dtype, weight->shape, &t->near[k]);
+    return tutti_builder_tensor(b, prefix[k], b->net->layer[l].name, suffix, -1, TUTTI_ROLE_SCRATCH,
+        weight->dtype, weight->shape, &t->near[k]);
 }
 
 tutti_status tutti_builder_message(

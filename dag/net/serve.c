@@ -278,8 +278,7 @@ static tutti_status put_total(tutti_builder *b, int k, int total)
     char name[TUTTI_SITE_NAME + 32];
     if (total == own || !is_root(b, k)) return TUTTI_OK;
     snprintf(name, sizeof name, "%s.put", tutti_graph_get_tensor(b->graph, total)->name);
-    return tutti_graph_kernel(
-        b->graph, name, &tutti_op_sum, &desc, sizeof desc, 2, access, NULL);
+    return tutti_graph_kernel(b->graph, name, &tutti_op_sum, &desc, sizeof desc, 2, access, NULL);
 }
 
 /* The update of a parameter, or of a portion of it, which is what clients then get. */
@@ -295,7 +294,8 @@ static tutti_status update(tutti_builder *b, int k, int total, int *updated)
     t.count = key->count;
     snprintf(name, sizeof name, "%s.%s", b->net->layer[key->layer].name, suffix_of(b, key));
     status = tutti_builder_append_update(b, name, &t);
-    for (int n = first_node; n < tutti_graph_nodes(b->graph); n++) tutti_builder_raise_priority(b, n);
+    for (int n = first_node; n < tutti_graph_nodes(b->graph); n++)
+        tutti_builder_raise_priority(b, n);
     *updated = t.weight;
     return status;
 }
@@ -384,8 +384,8 @@ static tutti_status declare_key(tutti_builder *b, const tutti_key *key)
         return tutti_builder_tensor(b, "", layer->name, "stats", -1, TUTTI_ROLE_SCRATCH,
             TUTTI_STATISTICS_DTYPE, tutti_shape_of(2, layer->out[0].C), &b->statistics[key->layer]);
     tutti_layer_parameters(layer, parameter);
-    tutti_status status = tutti_builder_declare_trained(
-        b, key->layer, key->parameter, &parameter[key->parameter]);
+    tutti_status status =
+        tutti_builder_declare_trained(b, key->layer, key->parameter, &parameter[key->parameter]);
     const tutti_trained *t = tutti_builder_trained(b, key->layer, key->parameter);
     if (status != TUTTI_OK || key->portions == 1) return status;
     status = tutti_graph_cut(b->graph, t->weight, key->first, key->count);

@@ -101,7 +101,8 @@ extern const tutti_strategy tutti_strategy_sync, tutti_strategy_sharded, tutti_s
     tutti_strategy_local, tutti_strategy_gossip, tutti_strategy_adpsgd, tutti_strategy_elastic,
     tutti_strategy_async, tutti_strategy_bounded;
 /* sync with servers, and sync and elastic with a store of keys, in no table: users say it by a layout, or by jobs. */
-extern const tutti_strategy tutti_strategy_served, tutti_strategy_stored, tutti_strategy_elastic_stored;
+extern const tutti_strategy tutti_strategy_served, tutti_strategy_stored,
+    tutti_strategy_elastic_stored;
 /* NULL-terminated table of strategies; lookup by name (NULL if unknown). [P] */
 extern const tutti_strategy *const tutti_strategies[];
 const tutti_strategy *tutti_strategy_find(const char *name);
@@ -170,7 +171,7 @@ typedef struct tutti_step_options {
     int slots;
     tutti_pipeline pipeline;
     tutti_division division; /* of dense layers, over groups of replicas that follow each other */
-    tutti_service service;   /* with strategies that servers take part in; replicas are the workers */
+    tutti_service service; /* with strategies that servers take part in; replicas are the workers */
     /* Of the net, which train on different images. replicas: for loss weight and statistics; replica:
      * for dropout's place in the global batch */
     int replicas, replica;
@@ -185,8 +186,8 @@ typedef struct tutti_step_options {
      * summed as they are, in the type of `wire`, which is TUTTI_F32 with one that does */
     const tutti_codec *codec;
     double codec_value;
-    int64_t codec_least;          /* gradients of fewer elements do not travel compressed; 0: 1024 */
-    tutti_dtype precision;        /* of values and their gradients: TUTTI_F32, TUTTI_BF16 */
+    int64_t codec_least;   /* gradients of fewer elements do not travel compressed; 0: 1024 */
+    tutti_dtype precision; /* of values and their gradients: TUTTI_F32, TUTTI_BF16 */
     float momentum, weight_decay; /* momentum: of SGD and LARS */
     int nesterov;                 /* of SGD */
     double beta1, beta2;          /* of Adam and AdamW */
@@ -232,7 +233,7 @@ typedef struct tutti_micro_batch {
 /* Whether a rank may have only a part of a state. */
 typedef enum tutti_sharded {
     TUTTI_SHARDED_NOT,
-    TUTTI_SHARDED_BLOCKS, /* that of its part of an update (tutti_strategy.partitions) */
+    TUTTI_SHARDED_BLOCKS, /* that of its part of an update (tutti_strategy.shards) */
     TUTTI_SHARDED_ROWS,   /* that of its replica (dag/net/codec.h) */
 } tutti_sharded;
 
@@ -250,7 +251,7 @@ typedef struct tutti_step {
     int served; /* with servers, or a store: what the update rule keeps is there, and a server has its keys alone */
     int first, end;                     /* layers of the net that this rank has: first .. end - 1 */
     int *parameter_layer, *state_layer; /* of each parameter, each state: the layer that has it */
-    int *state_sharded;                   /* of each state: tutti_sharded */
+    int *state_sharded;                 /* of each state: tutti_sharded */
     /* the section after eval, with another view of the same images: metrics of the mean of both
      * views' logits */
     int eval_again;
@@ -285,7 +286,7 @@ typedef struct tutti_step {
     const char *kept; /* the prefix of what the strategy keeps for each parameter; NULL: nothing */
     int *update;      /* of each parameter: the node that updates it */
     const tutti_codec *codec; /* as in the options */
-    int compressed_nodes;           /* two for each gradient whose code is gathered */
+    int compressed_nodes;     /* two for each gradient whose code is gathered */
     tutti_compressed_node *compressed_node;
     /* Bytes that a rank sends for the sums of a step's gradients, along rings; what they would be in
      * float32, without a codec. Without sums in every step 0 */

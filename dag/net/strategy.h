@@ -24,11 +24,11 @@ struct tutti_strategy {
     const char *name, *summary; /* "sync" */
     /* At most TUTTI_STRATEGY_PARAMETERS; NULL: none */
     const tutti_strategy_parameter *parameter;
-    int shards;   /* a rank has only a part of what the update rule keeps (tutti_graph_cut) */
+    int shards;     /* a rank has only a part of what the update rule keeps (tutti_graph_cut) */
     int compresses; /* gradients may travel compressed (dag/net/codec.h) */
-    int divides; /* layers may be divided over replicas (dag/net/divide.h) */
-    int adds;    /* its marks follow complete gradients at once, and may add micro-batches (tutti_step_sums) */
-    int roots;   /* that is all of it, or nothing; with it goes the whole sum of each gradient */
+    int divides;    /* layers may be divided over replicas (dag/net/divide.h) */
+    int adds; /* its marks follow complete gradients at once, and may add micro-batches (tutti_step_sums) */
+    int roots; /* that is all of it, or nothing; with it goes the whole sum of each gradient */
     /* Each replica trains on its own batch with its own sums, and the section `average` makes all equal
      * again after the last step of a round. In a round they differ: who hashes, evaluates or saves
      * weights waits for its end. */
@@ -45,8 +45,7 @@ struct tutti_strategy {
     int64_t (*mixes_every)(const tutti_strategy_settings *settings); /* steps; NULL: 1. [P] */
     /* Replicas that train on while they meet: for so many steps, at most as many as from one mixing step to the next;
      * and what appends what then becomes of what they heard, the nodes of a section of its own. NULL: a mixing step
-     * ends
-     * in its own step. [P]; [M] */
+     * ends in its own step. [P]; [M] */
     int64_t (*delay)(const tutti_strategy_settings *settings);
     tutti_status (*join)(struct tutti_builder *b);
     /* How it goes with parameter servers (dag/net/service.h), where a layout has them. NULL: it does not. */

@@ -84,8 +84,8 @@ static tutti_status check_options(const tutti_step_options *o)
             "must be of one size",
             (long long)o->batch, o->micro_batches);
     if (o->service.servers && strategy_of(o)->served != strategy_of(o))
-        return tutti_fail(TUTTI_ERR_INVAL, "step: the strategy %s has no part for servers",
-            strategy_of(o)->name);
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "step: the strategy %s has no part for servers", strategy_of(o)->name);
     if (tutti_service_everywhere(&o->service) && !strategy_of(o)->everywhere)
         return tutti_fail(TUTTI_ERR_INVAL,
             "step: the strategy %s needs servers that are not workers, too", strategy_of(o)->name);
@@ -435,8 +435,7 @@ static tutti_status gather(
 static tutti_status refresh(tutti_builder *b)
 {
     tutti_step *step = b->step;
-    if (b->options->precision == TUTTI_F32 && !b->starts && !b->shares.neighbours)
-        return TUTTI_OK;
+    if (b->options->precision == TUTTI_F32 && !b->starts && !b->shares.neighbours) return TUTTI_OK;
     tutti_status status = tutti_graph_section(b->graph, "refresh", &step->refresh);
     if (status == TUTTI_OK) status = tutti_builder_refresh_copies(b, 0);
     if (status == TUTTI_OK) status = tutti_builder_set_share(b);
@@ -512,7 +511,8 @@ static tutti_status open_builder(tutti_builder *b)
         calloc((micro_batches > parameters ? micro_batches : parameters) + 3, sizeof *b->access);
     step->parameter_layer = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->parameter_layer);
     step->update = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->update);
-    step->compressed_node = calloc(2 * layers * TUTTI_LAYER_PARAMETERS, sizeof *step->compressed_node);
+    step->compressed_node =
+        calloc(2 * layers * TUTTI_LAYER_PARAMETERS, sizeof *step->compressed_node);
     step->state_layer = calloc(layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 4) + 2),
         sizeof *step->state_layer);
     step->state_sharded = calloc(layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 4) + 2),

@@ -11,13 +11,11 @@
  * Even replicas are active, odd ones passive. In mixing step h active number a has passive number a + h modulo their
  * number, where h is 0 or a power of two; of an odd number of replicas one active has nobody in its turn. Every cycle
  * has each h once, in an order drawn from the seed: so every replica has one partner or none in a mixing step, and
- * both of
- * a pair know it before.
+ * both of a pair know it before.
  *
  * Axes: data parallelism; each replica its own model within a round, gradients of weights that lack the average under
  * way; nobody waits but for its partner, and that only where a mixing step ends, if the partner is more than `delay`
- * steps
- * behind; weights are exchanged; a bipartite graph, of which each mixing step takes a matching.
+ * steps behind; weights are exchanged; a bipartite graph, of which each mixing step takes a matching.
  *
  * Invariants: the two of a pair move by each other's negative, so a mixing does not move the sum over replicas,
  * exactly where numbers are integers: its matrix is symmetric, and rows and columns sum to 1. A mixing step ends before
@@ -31,10 +29,9 @@
  * paper a thread of each active worker averages with whatever weights a partner drawn at random has at that moment,
  * atomically, so that a fast worker makes more steps than a slow one, no staleness is known before, and the bits
  * depend on arrival. Here all make as many steps, who mixes with whom after which step is known before, and a slow
- * replica
- * holds up whom it meets, once they are `delay` steps ahead, and through them others. The paper needs the bipartite
- * graph against deadlock; here nothing can wait in a circle anyway (doc/designs.md), and it is what leaves each
- * replica one partner.
+ * replica holds up whom it meets, once they are `delay` steps ahead, and through them others. The paper needs the
+ * bipartite graph against deadlock; here nothing can wait in a circle anyway (doc/designs.md), and it is what
+ * leaves each replica one partner.
  *
  * Source: Lian, Zhang, Zhang & Liu 2018, "Asynchronous Decentralized Parallel Stochastic Gradient Descent", ICML,
  * arXiv:1710.06952, algorithm 1 and section 3 (bipartite graphs). */

@@ -28,9 +28,8 @@
  * added, is known before. After a round replicas have the same parameters and the same state, as with local.
  *
  * Push-sum's replicas draw whom they send to as follows. In a mixing step of distance 2^h each tosses a coin: 2^h
- * behind
- * it, or 2^h before it; so nobody hears more than two. Another mixing step has all coins turned: with both, i and
- * its neighbours at distance 1 hear each other, so that every cycle connects all, whatever the coins.
+ * behind it, or 2^h before it; so nobody hears more than two. Another mixing step has all coins turned: with both,
+ * i and its neighbours at distance 1 hear each other, so that every cycle connects all, whatever the coins.
  *
  * Sources: Lian, Zhang, Zhang, Hsieh, Zhang & Liu 2017, "Can Decentralized Algorithms Outperform Centralized
  * Algorithms?", arXiv:1705.09056, algorithm 1 (weights are mixed first, then comes the update, whose decay
@@ -161,7 +160,8 @@ static tutti_status check(const tutti_update_rule *rule, const tutti_step_option
             "stages");
     if (mixings(options) > TUTTI_STEP_MIXINGS)
         return tutti_fail(TUTTI_ERR_INVAL,
-            "step: the strategy gossip:%s has no more than %d kinds of mixing steps, too few for %d "
+            "step: the strategy gossip:%s has no more than %d kinds of mixing steps, too few for "
+            "%d "
             "replicas: use gossip:ring, or fewer ranks",
             graphs[(int)graph], TUTTI_STEP_MIXINGS, options->replicas);
     return tutti_step_check_alone(options);
@@ -208,8 +208,7 @@ static tutti_status mix_replicas(tutti_builder *b, int mixing)
 }
 
 /* Does something to every parameter, from the last layer. */
-static tutti_status for_each(
-    tutti_builder *b, tutti_status (*what)(tutti_builder *b, int l, int p))
+static tutti_status for_each(tutti_builder *b, tutti_status (*what)(tutti_builder *b, int l, int p))
 {
     tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
     tutti_status status = TUTTI_OK;

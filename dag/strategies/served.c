@@ -67,7 +67,8 @@ static tutti_status update(tutti_builder *b)
     if (!s->servers) return tutti_builder_update_all(b);
     tutti_status status = tutti_builder_push_keys(b, TUTTI_SENT_GRADIENTS);
     if (status == TUTTI_OK) status = tutti_builder_pull_keys(b, TUTTI_SENT_GRADIENTS);
-    return status == TUTTI_OK && !tutti_service_only_serves(s) ? tutti_builder_follow_all(b) : status;
+    return status == TUTTI_OK && !tutti_service_only_serves(s) ? tutti_builder_follow_all(b)
+                                                               : status;
 }
 
 const tutti_strategy tutti_strategy_served = {.name = "sync",

@@ -25,8 +25,7 @@ void tutti_check_lanes(const tutti_check *check, tutti_verdict *verdict);
 void tutti_check_pairs(const tutti_check *check, tutti_verdict *verdict);
 void tutti_check_tokens(const tutti_check *check, tutti_verdict *verdict);
 /* any_lane: of all collectives of a rank, instead of those of a lane. */
-tutti_status tutti_check_overtaking(
-    const tutti_check *check, int any_lane, tutti_verdict *verdict);
+tutti_status tutti_check_overtaking(const tutti_check *check, int any_lane, tutti_verdict *verdict);
 /* one_order: lanes share device slots, and the design keeps the order that this needs. */
 tutti_status tutti_check_cycle(const tutti_check_match *match, const tutti_start_rule *rule,
     int one_order, tutti_verdict *verdict);

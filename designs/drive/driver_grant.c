@@ -26,8 +26,8 @@ enum { COUNT, NUMBER }; /* values of GRANT: how many numbers, and how many were 
 struct tutti_granting {
     int rank, parent; /* parent -1: rank 0 */
     int child[2], children;
-    int opened;          /* grants has been opened */
-    int announced;       /* the neighbours know where this rank's priorities begin */
+    int opened;             /* grants has been opened */
+    int announced;          /* the neighbours know where this rank's priorities begin */
     int64_t received_first; /* where those of a neighbour begin; -1: not heard */
     int received_from;
     int64_t given; /* numbers granted so far */
@@ -254,8 +254,7 @@ void tutti_driver_grant_expect(tutti_driver *d)
         tutti_entry entry = waits ? *tutti_queue_get(&d->queue, first) : (tutti_entry){0};
         pthread_mutex_unlock(d->queue_lock);
         if (!waits) continue;
-        tutti_fingerprint_make(
-            &entry, tutti_comm_posted(d->comm, entry.lane), &d->members, &print);
+        tutti_fingerprint_make(&entry, tutti_comm_posted(d->comm, entry.lane), &d->members, &print);
         tutti_verify_expect(d->verify, &print);
     }
 }

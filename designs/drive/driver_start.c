@@ -1,6 +1,5 @@
 /* Which collective may start now, by the design's start rule, and by the rank's one order where lanes share device
- * slots.
- * comm_lock is held everywhere, except in may_start. */
+ * slots. comm_lock is held everywhere, except in may_start. */
 #include "designs/drive/driver_parts.h"
 
 /* The entry, if all that this rank starts before it has started, or lanes share nothing. Queue lock held. */
@@ -24,8 +23,7 @@ static int is_let(tutti_driver *d, tutti_entry *ready)
     tutti_fingerprint print;
     int may_start = 1;
     if (!d->verify) return 1;
-    tutti_fingerprint_make(
-        ready, tutti_comm_posted(d->comm, ready->lane), &d->members, &print);
+    tutti_fingerprint_make(ready, tutti_comm_posted(d->comm, ready->lane), &d->members, &print);
     ready->args.identity = (uint32_t)print.hash;
     tutti_status status = tutti_verify_admit(d->verify, &print, &may_start);
     if (status) tutti_driver_share(d, status);

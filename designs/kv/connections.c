@@ -53,7 +53,7 @@ typedef struct line {
     double cut_s; /* 0: it is not to be broken; else by when */
 } line;
 
-/* What other threads want of the connections'. */
+/* What other threads want of this one. */
 typedef enum order_kind { ADD, LET_IN, WRITE, MOVE, READY, CUT, CUT_ALL, STOP } order_kind;
 typedef struct order {
     struct order *next;

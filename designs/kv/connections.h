@@ -4,15 +4,13 @@
  *   open -> { add, let_in, write, move, cut }* -> close
  *
  * Active messages to a peer arrive in the order in which they were written. Moves are messages of StarPU's data, of
- * which the
- * k-th submitted at one end meets the k-th at the other on a (peer, tag); their data are held until they end. When a
- * connection breaks, its moves end at once, each with COMM in its result; then `lost` is called, once, unless it was
- * cut. A move whose peer has no connection ends likewise. So nothing that is inserted is ever left. A receive with a
- * spare turns to that instead, unless the connection was cut.
+ * which the k-th submitted at one end meets the k-th at the other on a (peer, tag); their data are held until they
+ * end. When a connection breaks, its moves end at once, each with COMM in its result; then `lost` is called, once,
+ * unless it was cut. A move whose peer has no connection ends likewise. So nothing that is inserted is ever left. A
+ * receive with a spare turns to that instead, unless the connection was cut.
  *
- * Threads: add, write, move and cut are [A]; the user's functions are called on the connections' thread, which they
- * must
- * not hold up, and may call those. */
+ * Threads: add, write, move and cut are [A]; the user's functions are called on their thread, which they
+ * must not hold up, and may call those. */
 #ifndef TUTTI_KV_CONNECTIONS_H
 #define TUTTI_KV_CONNECTIONS_H
 
@@ -25,7 +23,7 @@ typedef struct tutti_connections tutti_connections;
 
 typedef struct tutti_connections_user {
     void *ctx;
-    tutti_active_message_handler *heard; /* active message->rank: the peer */
+    tutti_active_message_handler *heard; /* message->rank: the peer */
     void (*lost)(void *ctx, int peer, const char *why);
     /* One who has shown the token: decides, and writes the answer's words. WELCOME: *peer is who it is. NULL: there
      * is no door. */

@@ -1,4 +1,4 @@
-/* The road between jobs: connections (connections.h), which clients open and servers let in. */
+/* The transport between jobs: connections (connections.h), which clients open and servers let in. */
 #include "designs/kv/kv_parts.h"
 
 #include "dag/base/clock.h"

@@ -144,16 +144,16 @@ struct tutti_kv {
     int chosen; /* the optimizer */
     int warned; /* that priorities change nothing */
     double rate;
-    tutti_kv_key *keys; /* of a worker */
+    tutti_kv_key *keys;                     /* of a worker */
     tutti_kv_key *bucket[TUTTI_KV_BUCKETS]; /* the same, by key */
-    int64_t lists; /* calls with lists of keys so far */
+    int64_t lists;                          /* calls with lists of keys so far */
     tutti_portions portions;
     int64_t sent, received; /* bytes of keys' data, from and to others */
     tutti_kv_inbox inbox;
     tutti_kv_jobs jobs;
 };
 
-/* The road's send and recv, counted. */
+/* The transport's send and recv, counted. */
 tutti_status tutti_kv_send_data(tutti_kv *kv, const tutti_kv_message *message);
 tutti_status tutti_kv_recv_data(tutti_kv *kv, const tutti_kv_message *message);
 

@@ -19,7 +19,7 @@ static int between_jobs(const tutti_server *s)
 
 /* ---- who is there ---- */
 
-/* The clients are the connections' thread's, too. */
+/* The thread of the connections uses the list of clients, too. */
 static void set_client(tutti_server *s, int client, tutti_client_state state)
 {
     if (!between_jobs(s)) return;

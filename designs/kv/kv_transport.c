@@ -1,4 +1,4 @@
-/* The road within one mpirun: active messages and edges of the session. */
+/* The transport within one mpirun: active messages and edges of the session. */
 #include "designs/kv/kv_parts.h"
 
 #include <string.h>

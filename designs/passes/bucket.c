@@ -14,7 +14,7 @@ typedef struct bucket {
 typedef struct filling {
     tutti_graph *graph;
     const int *
-        follower; /* of a tensor: the mark that gathers what a reduce-scatter has assigned; or -1 */
+        follower; /* of a tensor: the mark that gathers what a reduce-scatter has scattered; or -1 */
     int64_t limit;
     tutti_verb verb;
     int group, root;

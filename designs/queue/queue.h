@@ -35,11 +35,11 @@ typedef enum tutti_entry_state {
 
 typedef struct tutti_entry {
     int64_t sequence;
-    int64_t turn;      /* of all that this rank starts, groups and edges included, in program order */
-    int64_t message;   /* its number among the messages of this rank; -1: it is none */
-    int64_t index;     /* among its section's nodes: 0 begins a group (a step) */
-    int64_t step;      /* of the trace */
-    int64_t base;      /* the group's first sequence number */
+    int64_t turn;    /* of all that this rank starts, groups and edges included, in program order */
+    int64_t message; /* its number among the messages of this rank; -1: it is none */
+    int64_t index;   /* among its section's nodes: 0 begins a group (a step) */
+    int64_t step;    /* of the trace */
+    int64_t base;    /* the group's first sequence number */
     int chunk, chunks; /* number of this chunk, and the node's count */
     int slots;         /* of its place */
     int ordered;       /* its group follows the agreed order, which may not be known yet */
@@ -68,9 +68,9 @@ typedef struct tutti_entry_list {
 
 typedef struct tutti_queue {
     tutti_entry *ring;
-    int64_t room;         /* a power of two */
-    int64_t lowest, next; /* numbers below lowest are gone */
-    int64_t base;         /* of the group being reserved */
+    int64_t room;              /* a power of two */
+    int64_t lowest, next;      /* numbers below lowest are gone */
+    int64_t base;              /* of the group being reserved */
     int lanes, lines;          /* as many lines as lanes, or one */
     int singly;                /* a group is not awaited: see tutti_queue_alone */
     int64_t *cursor;           /* per line: the next to start has its first slot from here on */

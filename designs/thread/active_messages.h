@@ -1,6 +1,5 @@
-/* Active messages: a few numbers from one rank to another, outside of all collectives: nothing waits for a active
- * message,
- * and an active message waits for nothing. Servers are asked by active messages (designs/kv).
+/* Active messages: a few numbers from one rank to another, outside of all collectives: nothing waits for an active
+ * message, and an active message waits for nothing. Servers are asked by active messages (designs/kv).
  *
  * Active messages from one rank to another arrive in the order in which they were sent. A rank that listens
  * gets those that came before, too. Those that come to a rank that never listens are dropped when it
@@ -33,9 +32,8 @@ void tutti_active_messages_close(tutti_active_messages *messages); /* accepts NU
 /* Copies the active message, which the next pass sends. NOMEM; the failure of an earlier one, if any. */
 tutti_status tutti_active_messages_send(
     tutti_active_messages *messages, const tutti_active_message *message);
-/* From now on every active message goes to heard(ctx, active message). NULL: active messages are kept again; when
- * this returns,
- * `heard` is not running, and is not called any more. */
+/* From now on every active message goes to heard(ctx, message). NULL: active messages are kept again; when
+ * this returns, `heard` is not running, and is not called any more. */
 void tutti_active_messages_listen(
     tutti_active_messages *messages, tutti_active_message_handler *heard, void *ctx);
 /* In every pass: sends what was written, and hands over what has come; for who listens, from all ranks. */

@@ -118,7 +118,7 @@ void tutti_halt_pass(tutti_halt *h)
     pthread_mutex_unlock(&h->lock);
     if (!say) return;
     record(h, h->rank == 0 ? tutti_control_broadcast(h->control, &message)
-                            : tutti_control_send(h->control, 0, &message));
+                           : tutti_control_send(h->control, 0, &message));
 }
 
 int tutti_halt_busy(tutti_halt *h)

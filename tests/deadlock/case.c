@@ -305,8 +305,8 @@ static tutti_status check_keys(reader *r)
     deadlock_case *c = r->c;
     int steps[CASE_MOST_RANKS];
     if (c->design->unsafe || c->design->start->main_drives)
-        return case_refuse(
-            &r->words, "serve: with design %s a server cannot wait for all clients at once", c->design->name);
+        return case_refuse(&r->words,
+            "serve: with design %s a server cannot wait for all clients at once", c->design->name);
     for (int rank = 0; rank < CASE_MOST_RANKS; rank++) steps[rank] = c->program[rank].steps;
     return kv_case_finish(&r->words, steps, &c->kv);
 }
@@ -428,7 +428,8 @@ static tutti_status read_directive(reader *r)
     tutti_status status = read_prefix(r, &word);
     if (status) return status;
     int call = case_find_name(kv_call_words, word), serves = r->c->kv.servers > 0;
-    if (call >= 0 && (serves || call != KV_LEAVE)) return end_line(r, word, read_call(r, (kv_call_kind)call));
+    if (call >= 0 && (serves || call != KV_LEAVE))
+        return end_line(r, word, read_call(r, (kv_call_kind)call));
     int kind = case_find_name(case_kind_words, word);
     if (kind >= 0 && !r->ranks_set)
         return case_refuse(&r->words, "%s: 'ranks N' stands above it", word);

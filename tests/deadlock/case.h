@@ -43,7 +43,7 @@ typedef struct case_op {
     int group;            /* 0: every rank */
     tutti_coll_args args; /* without buffers and counts; root is a rank of the group */
     int apart;            /* out of place: its input is another tensor */
-    int vectors;          /* of the rank, which the mark adds, out of place; 0: no more than its input */
+    int vectors; /* of the rank, which the mark adds, out of place; 0: no more than its input */
     int after[CASE_MOST_AFTER], afters; /* tensors whose collectives of this step must end before */
     int priority;                       /* of its place */
     int lost;                           /* its token is dropped: its end goes unnoticed */
@@ -69,18 +69,20 @@ typedef struct deadlock_case {
     const tutti_design *design;
     int ranks, workers, lanes;
     int device_slots; /* that a rank's lanes share; 0: they share nothing */
-    int edges_aside; /* edges take none of them */
-    int nok; /* the verdict: 1 wrong, 0 right */
+    int edges_aside;  /* edges take none of them */
+    int nok;          /* the verdict: 1 wrong, 0 right */
     /* The broken clause of the ordering law (designs/check/check.h); "" if right. */
     char clause[CASE_NAME];
-    char says[CASE_LINE]; /* what the explorer must say of the schedule that goes wrong; "": anything */
+    char says
+        [CASE_LINE]; /* what the explorer must say of the schedule that goes wrong; "": anything */
     char verify[CASE_NAME]; /* "off", "on" or "full": what ranks compare at run time */
     int priorities;         /* some collective has one */
     int groups, tensors;
     case_group group[CASE_MOST_GROUPS];
     char tensor[CASE_MOST_TENSORS][CASE_NAME];
     case_program program[CASE_MOST_RANKS];
-    kv_case kv; /* instead of collectives: ranks that serve keys, and those that push and pull them */
+    kv_case
+        kv; /* instead of collectives: ranks that serve keys, and those that push and pull them */
 } deadlock_case;
 
 /* Reads a case; the caller frees it with free(). IO; FORMAT, naming file and line; NOMEM. */

@@ -64,7 +64,7 @@ static void wait_for(program_collective *c, int index)
 
 /* ---- sums and updates ---- */
 
-/* Blocks of a bucket, as a reduce-scatter partitions them. */
+/* Blocks of a bucket, as a reduce-scatter scatters them. */
 static void deal(const plan *p, program_collective *c)
 {
     int64_t from;

@@ -1,6 +1,5 @@
 /* Connections between jobs, as designs/kv/connections.c has them: which message begins when, and which turns to a
- * spare, is
- * the real code's (designs/kv/message_order.h). */
+ * spare, is the real code's (designs/kv/message_order.h). */
 #include "tests/deadlock/kv_ground_parts.h"
 
 #include <stdio.h>

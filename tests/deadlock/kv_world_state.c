@@ -24,7 +24,8 @@ static uint64_t add_key(uint64_t state, const tutti_server_key *k, int clients)
                 (uint64_t)p->pushes);
             if (p->data) state = ground_hash_data(state, p->data);
         }
-        state = wire_mix(wire_mix(state, 2 * (uint64_t)of->replies + (uint64_t)of->made), (uint64_t)c);
+        state =
+            wire_mix(wire_mix(state, 2 * (uint64_t)of->replies + (uint64_t)of->made), (uint64_t)c);
         state = wire_mix(state, (uint64_t)of->announced);
     }
     return state;

@@ -38,8 +38,8 @@ static int judge(const char *path)
         agrees = c->nok ? !strcmp(clause, c->clause) : !verdict.clause;
         printf("%s\t%s\tcheck\t%s\n", c->name, verdict.clause ? "nok" : "ok", verdict.text);
         if (!agrees)
-            fprintf(
-                stderr, "oracle_check: %s: wanted: %s %s\n", path, c->nok ? "nok" : "ok", c->clause);
+            fprintf(stderr, "oracle_check: %s: wanted: %s %s\n", path, c->nok ? "nok" : "ok",
+                c->clause);
     }
     free(c);
     return agrees;

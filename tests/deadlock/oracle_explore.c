@@ -60,7 +60,8 @@ static tutti_status judge(const char *path, uint64_t seed)
     tutti_status status = deadlock_case_load(path, &c);
     if (!status) status = explore(c, seed, &result, &every);
     if (!status && bad_schedules(&result) && !strstr(result.what, c->says))
-        printf("%s\t?\texplore\tthe explorer does not say \"%s\": %s\n", c->name, c->says, result.what);
+        printf("%s\t?\texplore\tthe explorer does not say \"%s\": %s\n", c->name, c->says,
+            result.what);
     else if (!status && bad_schedules(&result))
         printf("%s\tnok\texplore\t%" PRId64 " of %" PRId64 " schedules go wrong: %s\n", c->name,
             (int64_t)bad_schedules(&result), result.schedules, result.what);

@@ -292,7 +292,8 @@ int main(int argc, char **argv)
         outcome o = {0};
         if (deadlock_case_load(argv[i], &c) || c->ranks > ranks || granted < MPI_THREAD_MULTIPLE) {
             fprintf(stderr,
-                "oracle_mpi: %s: needs more ranks, MPI_THREAD_MULTIPLE or a better case\n", argv[i]);
+                "oracle_mpi: %s: needs more ranks, MPI_THREAD_MULTIPLE or a better case\n",
+                argv[i]);
             leave(&all, 2);
         }
         judge j = all;

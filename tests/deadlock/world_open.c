@@ -49,8 +49,8 @@ static tutti_status add_vectors(
         int *vector = &mark->vector[mark->vectors++];
         snprintf(prefix, sizeof prefix, "v%d.", k);
         status = add_tensor(r->graph, prefix, c, c->count, vector);
-        const tutti_access access[] = {{fed, TUTTI_READ}, {k ? vector[-1] : *vector, TUTTI_READ},
-            {*vector, TUTTI_WRITE}};
+        const tutti_access access[] = {
+            {fed, TUTTI_READ}, {k ? vector[-1] : *vector, TUTTI_READ}, {*vector, TUTTI_WRITE}};
         const tutti_access first[] = {access[0], access[2]};
         const tutti_sum_desc desc = {.count = c->count, .inputs = k ? 2 : 1};
         r->role[r->tasks++] = WORLD_NOT_COLLECTIVE;
@@ -70,8 +70,7 @@ static const tutti_verb verb_of[TUTTI_COLL_KINDS] = {
 
 /* Sums in place stay marks, which the exchange turns into allreduces; the others are collectives from the start. Who is
  * alone in a group has a mark, of which the exchange makes nothing. */
-static tutti_status add_collective(
-    world_rank *r, const program_collective *c, int fed, int recv)
+static tutti_status add_collective(world_rank *r, const program_collective *c, int fed, int recv)
 {
     const program_group *of = &r->world->setting->group[c->group];
     struct {
@@ -102,7 +101,8 @@ static tutti_status build_collective(world_rank *r, int k)
     int64_t in = program_in_count(s, r->number, c), out = program_out_count(s, r->number, c);
     tutti_status status = add_tensor(r->graph, "", c, out, &x->result);
     x->fed = x->result;
-    if (!status && (has_input || c->reads || c->vectors)) status = add_tensor(r->graph, "in.", c, in, &x->fed);
+    if (!status && (has_input || c->reads || c->vectors))
+        status = add_tensor(r->graph, "in.", c, in, &x->fed);
     if (!status && c->reads) status = add_reads(r, k);
     if (!status) status = add_collective(r, c, x->fed, x->result);
     int node = tutti_graph_nodes(r->graph) - 1;

@@ -518,7 +518,8 @@ START_TEST(waiting_for_a_rank_has_a_deadline)
     tutti_loop_world *world;
     ck_assert_ok(tutti_loop_world_new(2, NULL, &world));
     for (int i = 0; i < 2; i++) {
-        rank r = {.number = i, .size = 2, .device = i, .lanes = 1, .timeout_s = 0.2, .world = world};
+        rank r = {
+            .number = i, .size = 2, .device = i, .lanes = 1, .timeout_s = 0.2, .world = world};
         r.body = come_alone;
         live(&r);
         ck_assert_int_eq(r.opened, TUTTI_ERR_TIMEOUT);
@@ -541,7 +542,8 @@ static void differ(rank *r)
     tutti_coll_request *request;
     tutti_status posted = tutti_coll_post(r->comm, 0, &args, &request);
     r->wrong = posted && posted != TUTTI_ERR_COMM;
-    r->hung = posted == TUTTI_ERR_COMM; /* the other rank came first: its memory may be freed nevertheless */
+    r->hung = posted ==
+              TUTTI_ERR_COMM; /* the other rank came first: its memory may be freed nevertheless */
     if (!posted) {
         r->hung = tutti_coll_wait(r->comm, request, 30) == TUTTI_ERR_COMM;
         while (!tutti_comm_drain(r->comm)) tutti_clock_sleep(1e-3);

@@ -385,7 +385,8 @@ START_TEST(vectors_that_a_mark_cannot_add)
     const tutti_mark wrong[] = {{.vectors = 1, .vector = {2}}, {.vectors = 1, .vector = {3}},
         {.vectors = 1, .vector = {0}}, {.vectors = 2, .vector = {1, 1}},
         {.vectors = 1, .vector = {4}}, {.vectors = 1, .vector = {-1}}, {.vectors = -1},
-        {.vectors = TUTTI_MARK_VECTORS + 1}, {.verb = TUTTI_MARK_REDUCE, .vectors = 1, .vector = {1}},
+        {.vectors = TUTTI_MARK_VECTORS + 1},
+        {.verb = TUTTI_MARK_REDUCE, .vectors = 1, .vector = {1}},
         {.verb = TUTTI_MARK_BROADCAST, .vectors = 1, .vector = {1}}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         ck_assert_int_eq(tutti_graph_mark(g, &wrong[i], &n), TUTTI_ERR_INVAL);

@@ -1,8 +1,7 @@
 /* ledger: in every order of arrivals, departures and pulls of a few clients, rounds of sync have one push of each
- * client
- * in their order, none is lost or added twice, no pull is answered early, no client is further ahead than
- * the bound, and whoever may go on does: there is no dead end. Then a million random orders of more clients, which may
- * also die and return.
+ * client in their order, none is lost or added twice, no pull is answered early, no client is further ahead than
+ * the bound, and whoever may go on does: there is no dead end. Then a million random orders of more clients, which
+ * may also die and return.
  *
  * TUTTI_EXPLORE_SCHEDULES=n: 50 n of these. */
 #include "designs/kv/push_ledger.h"
@@ -37,7 +36,7 @@ typedef struct world {
     long orders;
 } world;
 
-/* A rank's counts as a world remembers them; the book's own are in arrays that it owns. */
+/* A rank's counts as a world remembers them; the ledger's own are in arrays that it owns. */
 typedef struct memory {
     client c[MOST_CLIENTS];
     int64_t arrived[MOST_CLIENTS], added[MOST_CLIENTS], ledger_rounds;
@@ -313,8 +312,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("book");
-    TCase *tcase = testing_case(suite, "book");
+    Suite *suite = suite_create("push ledger");
+    TCase *tcase = testing_case(suite, "ledger");
     tcase_add_loop_test(tcase, every_order_ends_right, 0, TYPES);
     tcase_add_test(tcase, a_million_orders_keep_the_bound);
     tcase_add_test(tcase, types_are_read);

@@ -129,8 +129,7 @@ static int find(const int root[], int r)
 }
 
 /* In each mixing step the partner of a partner is oneself, and the other half's; all messages go between the two.
- * Nobody is
- * alone, but one active of an odd number. In a cycle all hang together. */
+ * Nobody is alone, but one active of an odd number. In a cycle all hang together. */
 START_TEST(a_mixing_is_a_matching)
 {
     const int P = _i;

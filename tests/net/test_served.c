@@ -230,7 +230,8 @@ START_TEST(servers_add_in_the_order_of_clients)
     open_server(&one, net, &tutti_strategy_served, 0, 0, 1, 1);
     bring_sums(&one, clients);
     run_section(&one, one.step->train);
-    for (int i = 0; i < one.step->parameters; i++) all += tutti_shape_count(&tensor_of(&one, i)->shape);
+    for (int i = 0; i < one.step->parameters; i++)
+        all += tutti_shape_count(&tensor_of(&one, i)->shape);
     for (int s = 0; s < servers; s++) {
         open_server(&t, net, &tutti_strategy_served, 0, s, servers, clients);
         bring_parts(&t, clients);
@@ -269,9 +270,11 @@ START_TEST(workers_take_and_put_portions)
         first += count;
     }
     trial_run(&t, t.step->train, images, labels, 0.05f, 0);
-    const float *w = trial_tensor(&t, "wide.weight", &all), *d = trial_tensor(&t, "d.wide.weight", &all);
+    const float *w = trial_tensor(&t, "wide.weight", &all),
+                *d = trial_tensor(&t, "d.wide.weight", &all);
     ck_assert_int_eq(first, all);
-    for (int64_t e = 0; e < all; e++) ck_assert_msg(w[e] == weight * (float)e, "element %lld", (long long)e);
+    for (int64_t e = 0; e < all; e++)
+        ck_assert_msg(w[e] == weight * (float)e, "element %lld", (long long)e);
     first = 0;
     for (int s = 0; s < SERVERS; s++, first += count) {
         char name[64];

@@ -218,8 +218,8 @@ static void mix_replicas(int replicas, trial t[], int64_t step, float rate)
     for (int r = 0; r < replicas; r++) run_section(&t[r], section);
     deliver(replicas, t, section);
     for (int r = 0; r < replicas; r++)
-        trial_run(&t[r], t[r].step->train, images + r * BATCH * IMAGE, labels + r * BATCH, rate,
-            step);
+        trial_run(
+            &t[r], t[r].step->train, images + r * BATCH * IMAGE, labels + r * BATCH, rate, step);
 }
 
 static void compare(int replicas, const trial t[], const push_sum *s, int64_t step, float rate)
@@ -237,8 +237,8 @@ static void compare(int replicas, const trial t[], const push_sum *s, int64_t st
             snprintf(gradient, sizeof gradient, "d.%s", name_of(t, t->step->parameter[i]));
             const float *d = trial_tensor(&t[r], gradient, &count);
             for (int64_t e = 0; e < count; e++) {
-                const double want = s->x[r][i][e] / ((double)own / (double)whole) -
-                                    (double)rate * (double)d[e];
+                const double want =
+                    s->x[r][i][e] / ((double)own / (double)whole) - (double)rate * (double)d[e];
                 ck_assert_msg(fabs((double)z[e] - want) <= 1e-6 * (1 + fabs(want)),
                     "step %lld: replica %d has %s[%lld] = %.9g, not %.9g", (long long)step, r,
                     gradient + 2, (long long)e, (double)z[e], want);

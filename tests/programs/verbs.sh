@@ -14,7 +14,7 @@ export STARPU_NCPU=2 STARPU_WORKERS_NOBIND=1
 runs 1 funneled # first: StarPU measures the machine once; two at a time meet in its files
 for design in $(names designs); do runs 3 "$design"; done
 runs 2 funneled mpi
-# In chunks of a few elements, which the concurrent design partitions to its lanes.
+# In chunks of a few elements, which the concurrent design spreads over its lanes.
 for design in $(names overlapping); do TUTTI_CHUNK_MB=0.000024 runs 3 "$design"; done
 runs 4 concurrent ring
 grep -q 'tutti_allreduce: the operator minloc does not go with U16' "$dir/err" || fail "who refuses an operator?"

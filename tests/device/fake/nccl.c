@@ -2,13 +2,12 @@
  *
  * Ranks are threads or processes of one machine; those of a communicator share a piece of memory, whose name is its
  * unique id. A collective that reaches the head of its stream takes one of its device's device slots, in the order
- * in which
- * collectives were launched there, and keeps it until all ranks' have one and it is done. So ranks that launch in
- * different orders on two communicators deadlock, as they may on a GPU. Sums are added in the order of ranks.
- * Communicators do not block: a call returns ncclInProgress, and is only over when ncclCommGetAsyncError has been asked
- * often enough. What a rank has sent arrives with the threads of that rank: if it aborts its communicator while another
- * rank has not finished, that one's collective is lost (ncclRemoteError). A communicator is finalized when all ranks
- * finalize it, and only then destroyed. A part of one has an id made of the whole's.
+ * in which collectives were launched there, and keeps it until all ranks' have one and it is done. So ranks that
+ * launch in different orders on two communicators deadlock, as they may on a GPU. Sums are added in the order of
+ * ranks. Communicators do not block: a call returns ncclInProgress, and is only over when ncclCommGetAsyncError has
+ * been asked often enough. What a rank has sent arrives with the threads of that rank: if it aborts its
+ * communicator while another rank has not finished, that one's collective is lost (ncclRemoteError). A communicator
+ * is finalized when all ranks finalize it, and only then destroyed. A part of one has an id made of the whole's.
  *
  * A communicator takes memory of its device for each of its algorithms, of which one sums little and the other much:
  * when the ranks connect, or with NCCL_RUNTIME_CONNECT at 1, as by default, when it is first used.

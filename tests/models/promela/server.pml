@@ -1,10 +1,10 @@
-/* A server of K keys and its clients (designs/kv): the book of each key (book.h) step by step, and what a client's groups
+/* A server of K keys and its clients (designs/kv): the ledger of each key (push_ledger.h) step by step, and what a client's groups
  * make of the order of its calls.
  *
  * A client pushes every key and pulls it, in rounds, and begins with another key than the others: client c's call i is about
  * key (i + c) mod K. A round's pushes wait for all pulls of the round before, which its data are computed from. Data arrive
  * per key in the order in which they were sent, and between keys in any. Pulls are answered one by one, in any order that
- * the book permits; a client takes the answers in the order of its calls, as the broadcasts of its group stand in one
+ * the ledger permits; a client takes the answers in the order of its calls, as the broadcasts of its group stand in one
  * lane. After its last answer it leaves. Client c makes ROUNDS rounds, or, with UNEVEN, c fewer than that.
  *
  * With MORTAL, client 0 may die once, at any time. What it had sent arrives, or is dropped; only then is it buried: its pulls are
