@@ -1,10 +1,10 @@
 /* dag/graph: shapes, tensors, nodes, marks, edges, print and dot. */
-#include "dag/base/clock.h"
 #include "dag/graph/edges.h"
 #include "dag/graph/graph.h"
 #include "tests/support/testing.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 static int tensor(tutti_graph *g, const char *name)
 {
@@ -50,10 +50,10 @@ END_TEST
 
 START_TEST(many_tensors_are_found_by_name)
 {
-    enum { TENSORS = 100000, MOST_S = 5 };
+    enum { TENSORS = 100000 };
     tutti_graph *g;
     char name[32];
-    const double began_s = tutti_clock_s();
+    const clock_t began = clock();
     ck_assert_ok(tutti_graph_new(&g));
     ck_assert_int_eq(tutti_graph_find(g, "t0"), -1);
     for (int i = 0; i < TENSORS; i++) {
@@ -65,8 +65,8 @@ START_TEST(many_tensors_are_found_by_name)
         ck_assert_int_eq(tutti_graph_find(g, name), i);
     }
     ck_assert_int_eq(tutti_graph_find(g, "t"), -1);
-    /* 0.1 s; comparing each with all took minutes */
-    ck_assert(tutti_clock_s() - began_s < MOST_S);
+    const double used_s = (double)(clock() - began) / CLOCKS_PER_SEC;
+    ck_assert_msg(used_s < 1, "%d tensors take %.2f s", TENSORS, used_s);
     tutti_graph_free(g);
 }
 END_TEST

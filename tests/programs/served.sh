@@ -1,6 +1,6 @@
 #!/bin/bash
 # Parameter servers in the same mpirun: the weights of sync where each worker is a client, and of a tree of sums where clients have two;
-# in every design, for any number of servers, and where all ranks are servers; checkpoints; what is refused.
+# for any number of servers, and where all ranks are servers; checkpoints; what is refused. In every design: served_designs.sh.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 make_cifar "$dir/data" 20
 model=(--data "$dir/data" --model resnet20 --batch 4 --lr 0.02 --steps 6 --augment crop --eval-every never)
@@ -69,32 +69,7 @@ tree=$(field weights_hash)
 trains 6 "${model[@]}" --layout servers=2,clients=2 --bucket-mb 0.02
 is "two clients of two" "$tree"
 
-# ---- designs ----
-trains 3 "${model[@]}" --layout replicas=3
-three=$(field weights_hash)
-trains 9 "${model[@]}" --micro-batches 2 --layout servers=1,clients=2,stages=2
-staged=$(field weights_hash)
-trains 5 "${model[@]}" --micro-batches 2 --layout servers=1,clients=2
-is "two clients of two, in stages, and not" "$staged"
-# Each design has the stages, and every other one of the rest: tests/designs/test_servers has them all.
-i=0
-for design in $(names designs); do
-    [ "$design" = naive ] && continue
-    n=$((i % 2 + 1))
-    trains $((8 + n)) "${model[@]}" --micro-batches 2 --layout servers=$n,clients=2,stages=2 --design "$design"
-    is "$design, $n servers, clients of two in stages" "$staged"
-    if [ $((i++ % 2)) = 0 ]; then
-        trains $((3 + n)) "${model[@]}" --layout servers=$n,clients=3 --design "$design"
-        is "$design, $n servers" "$three"
-        trains 4 "${model[@]}" --layout servers=all,clients=2 --design "$design" --bucket-mb 0.02
-        is "$design, all are servers, clients of two" "$tree"
-    else
-        trains $((4 + n)) "${model[@]}" --layout servers=$n,clients=2 --design "$design" --bucket-mb 0.02
-        is "$design, $n servers, clients of two" "$tree"
-        trains 3 "${model[@]}" --layout servers=all --design "$design"
-        is "$design, all are servers" "$three"
-    fi
-done
+# ---- the law; the least ----
 for layout in servers=1,clients=2 servers=1,clients=3,stages=2 servers=all,clients=1; do
     cifar 7 "${model[@]}" --layout $layout --check-only
     grep -q "ordering law holds" "$dir/out" || { fail "--check-only of $layout does not say that the law is kept"; cat "$dir/out"; }
