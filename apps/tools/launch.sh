@@ -77,7 +77,10 @@ launch_here() { # KIND RANKS
     openmpi5)
         launch_default PRTE_MCA_rmaps_default_mapping_policy :oversubscribe
         launch_default PRTE_MCA_hwloc_default_binding_policy none
-        launch_default OMPI_MCA_btl self,sm,tcp ;;
+        launch_default OMPI_MCA_btl self,sm,tcp
+        # Asked the kernel for a route, Open MPI 5.0 finds none to this host's own IPv6 addresses: ranks that one has started by
+        # MPI_Comm_spawn would wait for it for ever.
+        launch_default OMPI_MCA_reachable weighted ;;
     hydra) # it counts no cores and binds no rank
         launch_default HYDRA_LAUNCHER fork
         # With TCP among what UCX may use, MPI_Finalize of 4.0 sometimes hangs: a rank waits for the answer of one that has left.

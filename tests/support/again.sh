@@ -18,5 +18,5 @@ while read -r trs; do
     echo "---- $name, at first" && tail -n 60 "${trs%.trs}.log"
 done < <(find "$build/tests" -name '*.trs' | sort)
 [ ${#failed_once[@]} -gt 0 ] || exit 1 # not a test's fault
-make -s -C "$build" recheck ${tests:+TESTS="$tests"} || exit 1
+make -s -C "$build" recheck ${tests:+TESTS="$tests"} check_PROGRAMS="$(make -s -C "$build" list-programs only="${failed_once[*]}")" || exit 1
 echo "passed at the second try only: ${failed_once[*]}"

@@ -35,7 +35,7 @@ with 0 env OMPI_MCA_btl=self,tcp UCX_TLS=self,tcp "$run" -n 1 sh -c 'echo $OMPI_
 [ "$(cat out)" = 'self,tcp self,tcp' ] || { fail "a setting of the user's is changed"; cat out; }
 
 # Ranks may start others.
-with 0 "$run" -n 2 "$TUTTI_BUILDDIR/tests/programs/spawn"
+with 0 timeout $((60 * ${TUTTI_TEST_SLOWDOWN:-1})) "$run" -n 2 "$TUTTI_BUILDDIR/tests/programs/spawn"
 grep -qx 'spawned: 41' out || { fail "no ranks are spawned"; cat out err; }
 # A small container.
 case $(launch_kind "${MPIRUN:-mpirun}") in
