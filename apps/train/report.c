@@ -465,7 +465,7 @@ void tutti_report_on_summary(tutti_report *report, const tutti_report_summary *s
     if (s->trained)
         tutti_text_print(report->people,
             "%" PRId64 " steps: median %.2f ms, mean %.2f ms (%.0f images/s); of the mean, kernels "
-                       "run %.2f ms and "
+            "run %.2f ms and "
             "collectives %.2f ms, %.0f %% of them hidden\n",
             s->steps, s->step_ms_median, s->step_ms_mean, s->images_per_s, s->compute_ms,
             s->comm_ms, s->hidden_pct);

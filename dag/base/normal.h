@@ -77,8 +77,10 @@ TUTTI_BOTH static inline double tutti_normal_cosine(uint32_t w)
     s = s * z + 1.0 / 120;
     s = s * z - 1.0 / 6;
     s = r + r * z * s;
-    const double x = quarter & 1 ? s : c;
-    return (quarter + 1) & 2 ? -x : x;
+    /* By bits: a compiler makes a branch of ?:, and then the loop is no vector. */
+    const int64_t sine = -(int64_t)(quarter & 1), minus = (int64_t)((quarter + 1) >> 1 & 1);
+    const int64_t x = (tutti_bits_of(s) & sine) | (tutti_bits_of(c) & ~sine);
+    return tutti_of_bits(x ^ (int64_t)((uint64_t)minus << 63));
 }
 
 #endif

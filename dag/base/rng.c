@@ -4,6 +4,9 @@
 #include "dag/base/normal.h"
 
 #include <math.h>
+#if TUTTI_HAS_CLONES
+#include <immintrin.h>
+#endif
 
 /* Inlined, so that loops over it become vectors. */
 static inline __attribute__((always_inline)) void philox(
@@ -52,19 +55,79 @@ double tutti_rng_normal(uint64_t seed, uint64_t stream, uint64_t index)
 /* So many that each loop becomes a few vectors; square roots may set errno, so they have one of their own. */
 enum { BLOCK = 64 };
 
-TUTTI_CLONES(draw_block, (uint64_t seed, uint64_t stream, uint64_t first, double *x),
-    (seed, stream, first, x))
+/* The first two words of each of BLOCK counters. */
+static void draw_words(
+    uint64_t seed, uint64_t stream, uint64_t first, uint32_t near[], uint32_t far[])
 {
-    uint32_t near[BLOCK], far[BLOCK];
     for (int i = 0; i < BLOCK; i++) {
         uint32_t w[4];
         philox(seed, stream, first + (uint64_t)i, w);
         near[i] = w[0];
         far[i] = w[1];
     }
+}
+
+#if TUTTI_HAS_CLONES
+/* Eight counters at a time, in two vectors of four. Each word is the lower half of 64 bits: products ignore what is
+ * above it. A compiler moves words between vectors for each product instead, which takes 2.5 times as long. */
+__attribute__((target("avx2"))) static void draw_words_avx2(
+    uint64_t seed, uint64_t stream, uint64_t first, uint32_t near[], uint32_t far[])
+{
+    enum { AT_ONCE = 4, VECTORS = 2 };
+    const __m256i lower = _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6);
+    for (int i = 0; i < BLOCK; i += AT_ONCE * VECTORS) {
+        __m256i c0[VECTORS], c1[VECTORS], c2[VECTORS], c3[VECTORS];
+        uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+        _Pragma("GCC unroll 2") for (int v = 0; v < VECTORS; v++)
+        {
+            c0[v] =
+                _mm256_add_epi64(_mm256_set1_epi64x((int64_t)(first + (uint64_t)(i + AT_ONCE * v))),
+                    _mm256_setr_epi64x(0, 1, 2, 3));
+            c1[v] = _mm256_srli_epi64(c0[v], 32);
+            c2[v] = _mm256_set1_epi64x((int64_t)stream);
+            c3[v] = _mm256_srli_epi64(c2[v], 32);
+        }
+        for (int round = 0; round < 10; round++) {
+            _Pragma("GCC unroll 2") for (int v = 0; v < VECTORS; v++)
+            {
+                const __m256i p0 = _mm256_mul_epu32(_mm256_set1_epi64x(0xD2511F53), c0[v]);
+                const __m256i p1 = _mm256_mul_epu32(_mm256_set1_epi64x(0xCD9E8D57), c2[v]);
+                c0[v] = _mm256_srli_epi64(p1, 32) ^ c1[v] ^ _mm256_set1_epi64x(k0);
+                c2[v] = _mm256_srli_epi64(p0, 32) ^ c3[v] ^ _mm256_set1_epi64x(k1);
+                c1[v] = p1;
+                c3[v] = p0;
+            }
+            k0 += 0x9E3779B9u;
+            k1 += 0xBB67AE85u;
+        }
+        _Pragma("GCC unroll 2") for (int v = 0; v < VECTORS; v++)
+        {
+            _mm_storeu_si128((__m128i *)(near + i + AT_ONCE * v),
+                _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(c0[v], lower)));
+            _mm_storeu_si128((__m128i *)(far + i + AT_ONCE * v),
+                _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(c1[v], lower)));
+        }
+    }
+}
+#endif
+
+TUTTI_CLONES(make_normals, (const uint32_t near[], const uint32_t far[], double *x), (near, far, x))
+{
     for (int i = 0; i < BLOCK; i++) x[i] = tutti_normal_square(near[i]);
     for (int i = 0; i < BLOCK; i++) x[i] = sqrt(x[i]);
     for (int i = 0; i < BLOCK; i++) x[i] *= tutti_normal_cosine(far[i]);
+}
+
+static void draw_block(uint64_t seed, uint64_t stream, uint64_t first, double *x)
+{
+    uint32_t near[BLOCK], far[BLOCK];
+#if TUTTI_HAS_CLONES
+    if (tutti_isa_chosen() >= TUTTI_ISA_AVX2)
+        draw_words_avx2(seed, stream, first, near, far);
+    else
+#endif
+        draw_words(seed, stream, first, near, far);
+    make_normals(near, far, x);
 }
 
 void tutti_rng_normals(uint64_t seed, uint64_t stream, uint64_t first, size_t count, double *x)
