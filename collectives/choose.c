@@ -32,6 +32,7 @@ enum {
         [TUTTI_REDUCE_SCATTER] = reduce_scatter, [TUTTI_BARRIER] = tutti_sched_barrier,            \
         [TUTTI_GATHER] = tutti_sched_direct_gather, [TUTTI_SCATTER] = tutti_sched_direct_scatter,  \
         [TUTTI_ALLTOALL] = tutti_sched_direct_alltoall, [TUTTI_SCAN] = tutti_sched_scan,           \
+        [TUTTI_MESSAGE] = tutti_sched_tree_broadcast,                                              \
     }
 
 static const tutti_algorithm automatic = {

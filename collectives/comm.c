@@ -283,6 +283,8 @@ static tutti_status check(const tutti_comm *c, int lane, const tutti_coll_args *
         return tutti_fail(TUTTI_ERR_INVAL, "unknown kind of collective: %d", (int)a->kind);
     if (a->kind == TUTTI_BARRIER) return TUTTI_OK;
     const char *kind = tutti_coll_kind_name(a->kind);
+    if (a->kind == TUTTI_MESSAGE && P != 2)
+        return tutti_fail(TUTTI_ERR_INVAL, "a message among %d ranks: it is of two", P);
     if (a->memory == TUTTI_MEMORY_DEVICE && !c->transport->takes_devices)
         return tutti_fail(TUTTI_ERR_INTERNAL,
             "%s in the memory of a GPU, which the transport %s cannot reach", kind,
@@ -322,7 +324,7 @@ static tutti_coll_args normal(const tutti_coll_args *args, unsigned char here[2]
             .identity = args->identity};
     if (!trait->rooted) a.root = 0;
     if (!trait->reduces && trait->data) a.user = NULL;
-    if (a.kind == TUTTI_BROADCAST) a.send = NULL;
+    if (a.kind == TUTTI_BROADCAST || a.kind == TUTTI_MESSAGE) a.send = NULL;
     return a;
 }
 

@@ -95,6 +95,7 @@ static int64_t input_of(const tutti_sched *s, tutti_space *space, int64_t *from)
     *space = TUTTI_SPACE_OUT;
     switch (shape->kind) {
     case TUTTI_BROADCAST:
+    case TUTTI_MESSAGE: /* its root is 0 */
         return shape->rank == shape->root ? shape->count : 0;
     case TUTTI_SCATTER:
         return shape->in_place && shape->rank == shape->root ? s->out_count : 0;
@@ -245,6 +246,7 @@ static promise promise_of(const proof *p, int rank, int64_t i)
     promise all = {1, i, 0, shape->P - 1}, none = {0, 0, 0, 0};
     switch (shape->kind) {
     case TUTTI_BROADCAST:
+    case TUTTI_MESSAGE:
         return (promise){1, i, shape->root, shape->root};
     case TUTTI_REDUCE:
         return rank == shape->root ? all : none;

@@ -242,6 +242,7 @@ static const struct row {
     [TUTTI_SCATTER] = {scatter, 0},
     [TUTTI_ALLTOALL] = {alltoall, 0},
     [TUTTI_SCAN] = {scan, 1},
+    [TUTTI_MESSAGE] = {broadcast, 1}, /* of two ranks; its root is 0 */
 };
 
 /* The same on every rank. */

@@ -11,6 +11,7 @@ static const tutti_coll_trait traits[TUTTI_COLL_KINDS] = {
     [TUTTI_SCATTER] = {.name = "scatter", .data = 1, .rooted = 1, .parts = 1, .sends = 1},
     [TUTTI_ALLTOALL] = {.name = "alltoall", .data = 1, .parts = 1, .sends = 1},
     [TUTTI_SCAN] = {.name = "scan", .data = 1, .reduces = 1, .sends = 1},
+    [TUTTI_MESSAGE] = {.name = "message", .data = 1},
 };
 
 const tutti_coll_trait *tutti_coll_trait_of(tutti_coll_kind kind)
@@ -54,6 +55,13 @@ int tutti_coll_has_send(const tutti_coll_args *args, int rank)
     int only_at_root = args->kind == TUTTI_SCATTER;
     return args->send && tutti_coll_trait_of(args->kind)->sends &&
            !(only_at_root && rank != args->root);
+}
+
+int tutti_coll_reads_recv(const tutti_coll_args *args, int rank)
+{
+    if (args->kind == TUTTI_BROADCAST) return rank == args->root;
+    if (args->kind == TUTTI_MESSAGE) return rank == 0;
+    return tutti_coll_trait_of(args->kind)->data && !args->send;
 }
 
 static int64_t all_parts(const int64_t *counts, int64_t count, int P)

@@ -21,6 +21,7 @@ typedef enum tutti_coll_kind {
     TUTTI_SCATTER,
     TUTTI_ALLTOALL,
     TUTTI_SCAN,
+    TUTTI_MESSAGE,
     TUTTI_COLL_KINDS
 } tutti_coll_kind;
 
@@ -52,6 +53,8 @@ enum { TUTTI_MOST_EXTRAS = 15 };
  *                   elsewhere, but must not be NULL
  *   ALLTOALL        part q of send (all parts) of rank r -> part r of recv (all parts) of rank q
  *   SCAN            send (count) of ranks 0 to r -> recv (count) of rank r
+ *   MESSAGE         recv (count) of rank 0 -> recv (count) of rank 1, of two ranks (an edge,
+ *                   members.h); send is ignored
  *
  * Parts lie one after the other in the order of ranks. Every part has `count` elements; or part r
  * has counts[r], and count is their sum. The counts of an ALLTOALL are those of send, then those of
@@ -109,6 +112,8 @@ int64_t tutti_coll_recv_count(const tutti_coll_args *args, int rank, int P);
 /* Whether this rank has a recv, and a separate send, whatever their size. */
 int tutti_coll_has_recv(const tutti_coll_args *args, int rank);
 int tutti_coll_has_send(const tutti_coll_args *args, int rank);
+/* Whether this rank's recv holds input. */
+int tutti_coll_reads_recv(const tutti_coll_args *args, int rank);
 /* How many counts there are: 0, P or 2 P. */
 int tutti_coll_counts(const tutti_coll_args *args, int P);
 

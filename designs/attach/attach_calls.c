@@ -18,8 +18,6 @@ typedef struct request {
     int counted;                         /* the call takes counts */
     int several;                         /* each element holds several values (tutti_several) */
     int priority;
-    int message;    /* the collective is one */
-    int only_read;  /* recv is the data of a message that this rank sends */
     int rank, size; /* among the ranks that take part */
     tutti_coll_args args;
     const tutti_handle
@@ -161,7 +159,7 @@ static tutti_status check_handles(request *r)
     tutti_status status = TUTTI_OK;
     if (!r->counted)
         status = derive_count(r, from_send && !in_place ? r->send : r->recv, parts && !one_part);
-    int reads = in_place && (a->kind != TUTTI_BROADCAST || rank == a->root);
+    int reads = tutti_coll_reads_recv(a, rank);
     int64_t ignored;
     if (!status && has_recv)
         status = count_elements(r, r->recv, reads, tutti_coll_recv_count(a, rank, size), &ignored);
@@ -176,14 +174,14 @@ static tutti_status check_handles(request *r)
 static tutti_status submit(request *r)
 {
     tutti_coll_args *a = &r->args;
-    int rank = r->rank, in_place = !a->send, handles = 0;
-    int reads = in_place && (a->kind != TUTTI_BROADCAST || rank == a->root);
+    int handles = 0, reads = tutti_coll_reads_recv(a, r->rank);
+    int message = a->kind == TUTTI_MESSAGE;
     size_t counts = (size_t)tutti_coll_counts(a, r->size) * sizeof *a->counts;
     tutti_handle handle[2 + TUTTI_MOST_EXTRAS];
     tutti_mode mode[2 + TUTTI_MOST_EXTRAS];
     if (r->recv) {
         handle[handles] = r->recv;
-        mode[handles++] = !reads ? TUTTI_WRITE : r->only_read ? TUTTI_READ : TUTTI_READWRITE;
+        mode[handles++] = !reads ? TUTTI_WRITE : message ? TUTTI_READ : TUTTI_READWRITE;
     }
     if (r->send) {
         handle[handles] = r->send;
@@ -198,13 +196,11 @@ static tutti_status submit(request *r)
     memcpy(desc, a, sizeof *a);
     if (counts) memcpy(desc + sizeof *a, a->counts, counts);
     const char *name = given_name(r);
-    const tutti_insert_node node = {.name = name         ? name
-                                            : r->message ? "message"
-                                                         : tutti_coll_kind_name(a->kind),
+    const tutti_insert_node node = {.name = name ? name : tutti_coll_kind_name(a->kind),
         .desc = desc,
         .desc_bytes = sizeof *a + counts,
         .priority = r->priority,
-        .brief = r->message && !tutti_exchange_design(r->session->exchange)->start->at_once,
+        .brief = message && !tutti_exchange_design(r->session->exchange)->start->at_once,
         .chain = a->group};
     tutti_status status = tutti_insert_collective(r->session->insert, &node, handles, handle, mode);
     free(desc);
@@ -399,9 +395,7 @@ static tutti_status prepare_message(request *r, int peer, int sends, int edge)
     tutti_status status = begin(r);
     if (status) return status;
     int self = r->session->rank;
-    r->args.kind = TUTTI_BROADCAST;
-    r->message = 1;
-    r->only_read = sends;
+    r->args.kind = TUTTI_MESSAGE;
     r->priority = 0;
     status = find_edge(r, sends ? self : peer, sends ? peer : self, edge);
     return status ? status : check_handles(r);

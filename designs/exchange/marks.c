@@ -160,8 +160,8 @@ static tutti_status lower(const tutti_marks_options *o, tutti_graph *graph, int 
         [TUTTI_MARK_ALLGATHER] = TUTTI_ALLGATHER,
         [TUTTI_MARK_REDUCE] = TUTTI_REDUCE,
         [TUTTI_MARK_BROADCAST] = TUTTI_BROADCAST,
-        [TUTTI_MARK_SEND] = TUTTI_BROADCAST,
-        [TUTTI_MARK_RECV] = TUTTI_BROADCAST,
+        [TUTTI_MARK_SEND] = TUTTI_MESSAGE,
+        [TUTTI_MARK_RECV] = TUTTI_MESSAGE,
     };
     const tutti_node *node = tutti_graph_get_node(graph, n);
     const tutti_members *members = NULL;
@@ -189,7 +189,7 @@ static tutti_status lower(const tutti_marks_options *o, tutti_graph *graph, int 
     desc->args = (tutti_coll_args){.kind = kinds[node->mark.verb],
         .dtype = first->dtype,
         .op = TUTTI_SUM,
-        .root = is_message(&node->mark) ? 0 : node->mark.root,
+        .root = node->mark.root,
         .send = node->mark.vectors ? &tutti_coll_apart : NULL,
         .extras = node->mark.vectors ? node->mark.vectors - 1 : 0,
         .count = (int64_t)(bytes_of(graph, node) / tutti_dtype_bytes(first->dtype)),

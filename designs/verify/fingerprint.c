@@ -42,7 +42,6 @@ void tutti_fingerprint_make(const tutti_entry *entry, int64_t number, const tutt
         .dtype = trait->data ? (int32_t)a->dtype : 0,
         .op = trait->reduces ? (int32_t)a->op : 0,
         .priority = entry->priority,
-        .message = members->key < 0,
         .key = members->key,
         .counts = trait->parts ? tutti_coll_counts_hash(a, members->size) : 0};
     snprintf(f->name, sizeof f->name, "%s", name);
@@ -53,7 +52,8 @@ void tutti_fingerprint_make(const tutti_entry *entry, int64_t number, const tutt
     f->hash = mix(f->hash, (uint64_t)f->chunk << 32 | (uint64_t)f->chunks);
     f->hash = mix(f->hash, (uint64_t)f->root << 32 | (uint64_t)f->kind << 16 |
                                (uint64_t)f->dtype << 8 | (uint64_t)f->op);
-    if (!f->message) f->hash = mix_text(f->hash, name); /* the two ranks name their own data */
+    if (a->kind != TUTTI_MESSAGE) /* whose two ranks name their own data */
+        f->hash = mix_text(f->hash, name);
     if (f->key) f->hash = mix(f->hash, (uint64_t)f->key);
     if (f->counts) f->hash = mix(f->hash, f->counts);
     if (f->priority) f->hash = mix(f->hash, (uint64_t)(int64_t)f->priority);
@@ -64,7 +64,7 @@ char *tutti_fingerprint_write(const tutti_fingerprint *fingerprint, char *text, 
 {
     const tutti_fingerprint *f = fingerprint;
     const tutti_coll_trait *trait = tutti_coll_trait_of((tutti_coll_kind)f->kind);
-    const char *kind = f->message ? "message" : tutti_coll_kind_name((tutti_coll_kind)f->kind);
+    const char *kind = tutti_coll_kind_name((tutti_coll_kind)f->kind);
     char name[TUTTI_FINGERPRINT_NAME + 4] = "", chunk[40] = "";
     char data[80] = "", op[TUTTI_FINGERPRINT_OP + 40] = "", root[24] = "", priority[32] = "";
     if (strcmp(f->name, kind) != 0) snprintf(name, sizeof name, " '%s'", f->name);
@@ -78,7 +78,7 @@ char *tutti_fingerprint_write(const tutti_fingerprint *fingerprint, char *text, 
             (int)f->op - TUTTI_USER_OP + 1);
     else if (trait->reduces)
         snprintf(op, sizeof op, " (%s)", f->op_name);
-    if (trait->rooted && !f->message)
+    if (trait->rooted)
         snprintf(root, sizeof root, " %s rank %d",
             f->kind == TUTTI_REDUCE || f->kind == TUTTI_GATHER ? "to" : "from", (int)f->root);
     if (f->priority) snprintf(priority, sizeof priority, ", priority %d", (int)f->priority);

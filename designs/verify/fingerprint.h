@@ -16,7 +16,6 @@ typedef struct tutti_fingerprint {
     int32_t chunk, chunks;              /* chunk: of its node's `chunks` */
     int32_t kind, dtype, op;            /* tutti_coll_kind, tutti_dtype, tutti_reduce_op */
     int32_t priority;                   /* of its place */
-    int32_t message;                    /* it is one of an edge */
     int64_t key;                        /* of its members */
     uint64_t counts;                    /* tutti_coll_counts_hash */
     char name[TUTTI_FINGERPRINT_NAME];  /* cut to fit; the hash covers all of it */

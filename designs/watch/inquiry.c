@@ -228,6 +228,7 @@ static tutti_stall_state look_at_self(
     memcpy(s.name, entry.name, sizeof s.name);
     const tutti_members *members = tutti_driver_members(q->driver, tutti_sequence_slot(collective));
     if (members) tutti_members_name(members, s.members, sizeof s.members);
+    s.message = members && members->key < 0;
     find_way(q, &look, &s, now_s);
     s.can_move = can_move(q, &look, &tasks, s.place, s.behind);
     int own = q->whole && q->waiting && tasks.ended < tasks.submitted && !tasks.running &&

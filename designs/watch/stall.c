@@ -265,12 +265,14 @@ static void add_missing(page *p, int ranks, const tutti_stall_state state[], int
 
 static void add_title(page *p, int ranks, const tutti_stall_state state[], int64_t collective)
 {
-    const char *name = name_of(ranks, state, collective), *members = "";
-    for (int r = 0; r < ranks; r++)
-        if (state[r].about == collective && *state[r].members) members = state[r].members;
-    add(p, "%s #%" PRId64, strncmp(members, "edge", 4) ? "collective" : "message",
-        tutti_sequence_number(collective));
-    if (*name && strcmp(name, "message")) add(p, " \"%s\"", name);
+    const char *name = name_of(ranks, state, collective), *members = "", *what = "collective";
+    for (int r = 0; r < ranks; r++) {
+        if (state[r].about != collective || !*state[r].members) continue;
+        members = state[r].members;
+        if (state[r].message) what = tutti_coll_kind_name(TUTTI_MESSAGE);
+    }
+    add(p, "%s #%" PRId64, what, tutti_sequence_number(collective));
+    if (*name && strcmp(name, what) != 0) add(p, " \"%s\"", name);
     if (*members) add(p, " of %s", members);
 }
 

@@ -63,6 +63,7 @@ static int expected(trial *t, int rank, int P, int64_t i, int64_t *v)
         *v = t->reduced[i % PERIOD];
         return 1;
     case TUTTI_BROADCAST:
+    case TUTTI_MESSAGE:
         *v = value(a->root, i);
         return 1;
     case TUTTI_REDUCE:
@@ -110,8 +111,8 @@ static void prepare(trial *t, int rank, int P)
     tutti_coll_args *a = &t->args;
     t->element = tutti_dtype_bytes(a->dtype);
     a->send = &some;
-    t->in_count = a->kind == TUTTI_BROADCAST || a->kind == TUTTI_BARRIER
-                      ? a->count
+    int copies = a->kind == TUTTI_BROADCAST || a->kind == TUTTI_MESSAGE;
+    t->in_count = copies || a->kind == TUTTI_BARRIER ? a->count
                       : tutti_coll_send_count(a, rank, P);
     if (t->in_place) a->send = NULL;
     t->out_count = tutti_coll_recv_count(a, rank, P);
@@ -120,7 +121,7 @@ static void prepare(trial *t, int rank, int P)
     t->send = tutti_mem_aligned((size_t)t->in_count * t->element);
     memset(t->recv, FILL, out_bytes + MARGIN);
     int64_t own = own_offset(a, rank);
-    int input_in_recv = t->in_place || (a->kind == TUTTI_BROADCAST && a->root == rank);
+    int input_in_recv = t->in_place || (copies && a->root == rank);
     for (int64_t i = 0; i < t->in_count; i++) {
         values_store(a->dtype, t->send, i, value(rank, i));
         if (input_in_recv) values_store(a->dtype, t->recv, own + i, value(rank, i));
@@ -200,12 +201,13 @@ static int nth(int n, int rank, int P, trial *t)
     if (n >= 2 * (TYPES + OPS * COUNTS) * TUTTI_COLL_KINDS) return 0;
     int kind = n % TUTTI_COLL_KINDS, in_place = n / TUTTI_COLL_KINDS % 2;
     int type = n / TUTTI_COLL_KINDS / 2;
+    if (kind == TUTTI_MESSAGE && P != 2) kind = TUTTI_BROADCAST;
     tutti_dtype dtype = (tutti_dtype)((type + kind) % TYPES);
     *t = (trial){.in_place = in_place};
     t->args = (tutti_coll_args){.kind = (tutti_coll_kind)kind,
         .dtype = dtype,
         .op = operator_for(dtype, 3 * type),
-        .root = n % 5 % P,
+        .root = kind == TUTTI_MESSAGE ? 0 : n % 5 % P,
         .count = counts[type % COUNTS]};
     if (type >= TYPES) { /* after every type once: each usual operator with each count */
         int rest = type - TYPES;

@@ -285,6 +285,7 @@ START_TEST(bad_arguments_are_refused)
         {0, {.count = 4, .recv = x, .extras = 2, .extra = {y}}, TUTTI_ERR_INVAL},
         {0, {.kind = TUTTI_BROADCAST, .count = 4, .recv = x, .extras = 1, .extra = {y}},
             TUTTI_ERR_INVAL},
+        {0, {.kind = TUTTI_MESSAGE, .count = 4}, TUTTI_ERR_INVAL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         tutti_coll_request *request = NULL;
@@ -294,6 +295,24 @@ START_TEST(bad_arguments_are_refused)
     }
     tutti_comm_free(comm);
     tutti_loop_world_free(world);
+}
+END_TEST
+
+START_TEST(a_message_is_of_two_ranks)
+{
+    tutti_loop_world *world;
+    float x[4] = {0};
+    const tutti_coll_args args = {.kind = TUTTI_MESSAGE, .count = 4, .recv = x};
+    for (int P = 1; P <= 3; P++) {
+        tutti_coll_request *request = NULL;
+        ck_assert_ok(tutti_loop_world_new(P, NULL, &world));
+        tutti_comm *comm = open_comm(world, 0, 1, NULL);
+        ck_assert_int_eq(
+            tutti_coll_post(comm, 0, &args, &request), P == 2 ? TUTTI_OK : TUTTI_ERR_INVAL);
+        tutti_coll_free(request);
+        tutti_comm_free(comm);
+        tutti_loop_world_free(world);
+    }
 }
 END_TEST
 
@@ -550,6 +569,7 @@ int main(void)
     tcase_add_loop_test(tcase, groups_run_every_case, 0, 2);
     tcase_add_test(tcase, bad_groups_are_refused);
     tcase_add_test(tcase, bad_arguments_are_refused);
+    tcase_add_test(tcase, a_message_is_of_two_ranks);
     tcase_add_test(tcase, waiting_for_nobody_ends_at_the_deadline);
     tcase_add_test(tcase, different_sizes_are_a_mismatch);
     tcase_add_loop_test(tcase, parts_of_other_lengths_are_a_mismatch, 0, 4);

@@ -102,6 +102,14 @@ START_TEST(every_schedule_is_proved)
 }
 END_TEST
 
+START_TEST(messages_are_proved)
+{
+    const struct row row = {"message", TUTTI_MESSAGE, tutti_sched_tree_broadcast};
+    for (int count = 0; count <= 5; count++)
+        for (int segment = 0; segment <= 3; segment++) prove(&row, 2, 0, count, segment, 0);
+}
+END_TEST
+
 START_TEST(every_root_is_proved)
 {
     for (int P = 1; P <= 9; P++)
@@ -772,6 +780,7 @@ int main(void)
     Suite *suite = suite_create("sched");
     TCase *tcase = testing_case(suite, "sched");
     tcase_add_loop_test(tcase, every_schedule_is_proved, 0, ROWS);
+    tcase_add_test(tcase, messages_are_proved);
     tcase_add_test(tcase, every_root_is_proved);
     tcase_add_loop_test(tcase, extra_vectors_are_proved, 0, ROWS);
     tcase_add_loop_test(tcase, parts_of_any_length_are_proved, 0, ROWS);

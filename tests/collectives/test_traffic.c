@@ -224,8 +224,9 @@ static work expected(const struct algorithm *a, const tutti_coll_args *args, int
     work w = {0};
     int64_t count = args->count;
     int v = (rank - args->root + P) % P;
+    int one_sends = args->kind == TUTTI_BROADCAST || args->kind == TUTTI_MESSAGE;
     int whole = args->kind == TUTTI_ALLTOALL && !args->send ? P - 1 : 1; /* parts that are copied */
-    int copies = args->kind == TUTTI_ALLTOALL || (args->send && args->kind != TUTTI_BROADCAST);
+    int copies = args->kind == TUTTI_ALLTOALL || (args->send && !one_sends);
     allreduce_work allreduce = a->allreduce ? a->allreduce : by_size(P, count);
     int straight = a->allreduce == direct &&
                    (args->kind == TUTTI_ALLREDUCE || args->kind == TUTTI_REDUCE_SCATTER);
@@ -242,7 +243,7 @@ static work expected(const struct algorithm *a, const tutti_coll_args *args, int
     w.reductions = args->extras * pieces(P, count, by_blocks);
     w.reduced = args->extras * count;
     if (args->kind == TUTTI_ALLREDUCE) allreduce(&w, rank, P, count);
-    if (args->kind == TUTTI_BROADCAST) tree_broadcast(&w, v, P, count);
+    if (one_sends) tree_broadcast(&w, v, P, count);
     if (args->kind == TUTTI_REDUCE) tree_reduce(&w, v, P, count);
     if (args->kind == TUTTI_ALLGATHER) ring_allgather(&w, rank, P, P * count);
     if (args->kind == TUTTI_REDUCE_SCATTER)
@@ -313,6 +314,12 @@ static int run_one(rank_job *job, tutti_comm *comm, tutti_traffic *sent, tutti_c
         args.kind == TUTTI_BARRIER ? should : in_bytes(should, sizeof(float)));
 }
 
+/* A message, the last kind, is of two ranks. */
+static int kinds_of(int P)
+{
+    return P == 2 ? TUTTI_COLL_KINDS : TUTTI_MESSAGE;
+}
+
 static void *run_kinds(void *arg)
 {
     static const int64_t counts[] = {12, 4099, 30000, 60000, 300001};
@@ -327,7 +334,7 @@ static void *run_kinds(void *arg)
     if (tutti_transport_loop(job->world, job->rank, 1, &transport)) abort();
     if (tutti_transport_counting(transport, &sent, &transport)) abort();
     if (tutti_comm_new(transport, &options, &comm)) abort();
-    for (int kind = 0; kind < TUTTI_COLL_KINDS; kind++)
+    for (int kind = 0; kind < kinds_of(job->P); kind++)
         for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
             for (int form = 0; form < 4; form++) {
                 int reduces = tutti_coll_trait_of((tutti_coll_kind)kind)->reduces;
@@ -335,7 +342,7 @@ static void *run_kinds(void *arg)
                     (tutti_coll_args){.kind = (tutti_coll_kind)kind,
                         .dtype = TUTTI_F32,
                         .op = TUTTI_SUM,
-                        .root = (int)c % job->P,
+                        .root = kind == TUTTI_MESSAGE ? 0 : (int)c % job->P,
                         .count = counts[c],
                         .send = form % 2 ? NULL : send,
                         .recv = recv,
@@ -373,7 +380,7 @@ static void *run_halved(void *arg)
     if (tutti_transport_loop(job->world, job->rank, 1, &transport)) abort();
     if (tutti_transport_counting(transport, &sent, &transport)) abort();
     if (tutti_comm_new(transport, &options, &comm)) abort();
-    for (int kind = 0; kind < TUTTI_COLL_KINDS; kind++) {
+    for (int kind = 0; kind < kinds_of(job->P); kind++) {
         for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
             tutti_coll_args args = {
                 .kind = (tutti_coll_kind)kind, .count = counts[c], .recv = data};

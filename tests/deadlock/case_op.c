@@ -266,7 +266,7 @@ tutti_status case_read_message(
     const char *const what = sends ? "send" : "recv";
     int peer, edge, ignored;
     long count;
-    *line = (case_statement){.op = {.line = words->line, .args = {.kind = TUTTI_BROADCAST}}};
+    *line = (case_statement){.op = {.line = words->line, .args = {.kind = TUTTI_MESSAGE}}};
     case_op *op = &line->op;
     tutti_status status = read_new_tensor(words, c, &op->tensor);
     if (!status)

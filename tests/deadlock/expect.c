@@ -45,8 +45,9 @@ static int64_t stored(tutti_dtype dtype, int64_t value)
 static void one_step(const case_op *op, int members, int64_t value[])
 {
     const tutti_coll_args *a = &op->args;
-    int64_t result = a->kind == TUTTI_BROADCAST ? value[a->root] : value[0];
-    for (int m = 1; m < members && a->kind != TUTTI_BROADCAST; m++) {
+    int copies = a->kind == TUTTI_BROADCAST || a->kind == TUTTI_MESSAGE;
+    int64_t result = copies ? value[a->root] : value[0];
+    for (int m = 1; m < members && !copies; m++) {
         result = stored(a->dtype, values_combine_with(a->op, a->user, result, value[m]));
         if (a->kind == TUTTI_SCAN) value[m] = result;
     }

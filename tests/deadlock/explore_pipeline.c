@@ -89,7 +89,7 @@ static int add_message(stage *s, const crossing *c, int gradient, int m, const m
 {
     program *p = s->program;
     program_collective *to = &p->collective[p->n];
-    *to = (program_collective){.kind = TUTTI_BROADCAST,
+    *to = (program_collective){.kind = TUTTI_MESSAGE,
         .count = c->count,
         .group = gradient ? c->gradients : c->values,
         .afters = after->count};

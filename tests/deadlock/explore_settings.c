@@ -200,8 +200,10 @@ static void draw_part(dice *d, const program_setting *s, int k, program_collecti
     const program_group *of = &s->group[c->group];
     snprintf(c->name, sizeof c->name, "m%d", k);
     c->count = dice_below(d, 4) ? 1 + dice_below(d, 12) : 1 + dice_below(d, 400);
-    c->kind = of->is_edge || dice_below(d, 3) == 0 ? TUTTI_BROADCAST : TUTTI_ALLREDUCE;
-    if (c->kind == TUTTI_BROADCAST && !of->is_edge) c->root = dice_below(d, of->size);
+    c->kind = of->is_edge                ? TUTTI_MESSAGE
+              : dice_below(d, 3) == 0 ? TUTTI_BROADCAST
+                                      : TUTTI_ALLREDUCE;
+    if (c->kind == TUTTI_BROADCAST) c->root = dice_below(d, of->size);
 }
 
 /* Appends to each rank's program its collectives of groups and edges, those of one group in one order, the groups

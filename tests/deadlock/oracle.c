@@ -205,7 +205,7 @@ static void take_in(
 {
     size_t n = (size_t)c->count, bytes = n * sizeof *in;
     if (c->kind == TUTTI_BARRIER || (c->kind == TUTTI_SCAN && at > me)) return;
-    if (c->kind == TUTTI_BROADCAST) {
+    if (c->kind == TUTTI_BROADCAST || c->kind == TUTTI_MESSAGE) {
         if (at == c->root) memcpy(t->out, in, bytes);
         return;
     }

@@ -210,7 +210,7 @@ static void cross_messages(program_setting *s)
         for (int i = 0; i < 2; i++) {
             int from = i ? 1 - r : r;
             c[2 * i] =
-                (program_collective){.kind = TUTTI_BROADCAST, .count = 40, .group = message[from]};
+                (program_collective){.kind = TUTTI_MESSAGE, .count = 40, .group = message[from]};
             snprintf(c[2 * i].name, sizeof c->name, "m%d", from);
         }
         c[1] = sum;

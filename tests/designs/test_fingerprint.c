@@ -67,6 +67,13 @@ START_TEST(a_fingerprint_knows_what_must_agree)
     ck_assert_uint_eq(print_of("w", 1, 0, 0, broadcast).hash, print_of("w", 1, 0, 0, from).hash);
     from.root = 1;
     ck_assert_uint_ne(print_of("w", 1, 0, 0, broadcast).hash, print_of("w", 1, 0, 0, from).hash);
+    /* The two ranks of a message name their own data. */
+    tutti_coll_args message = sum, shorter = sum;
+    message.kind = shorter.kind = TUTTI_MESSAGE;
+    shorter.count = COUNT - 1;
+    ck_assert_uint_eq(print_of("w", 1, 0, 0, message).hash, print_of("v", 1, 0, 0, message).hash);
+    ck_assert_uint_ne(print_of("w", 1, 0, 0, message).hash, print_of("w", 1, 0, 0, shorter).hash);
+    ck_assert_uint_ne(print_of("w", 1, 0, 0, message).hash, print_of("w", 1, 0, 0, broadcast).hash);
     ck_assert_int_eq(tutti_verify_mode_find("full"), TUTTI_VERIFY_FULL);
     ck_assert_int_eq(tutti_verify_mode_find("maybe"), TUTTI_VERIFY_MODES);
     ck_assert_ptr_null(tutti_verify_mode_name(TUTTI_VERIFY_MODES));
@@ -108,6 +115,13 @@ START_TEST(a_fingerprint_is_written)
     a.kind = TUTTI_BARRIER;
     f = print_of("w", 3, 0, 0, a);
     ck_assert_str_eq(tutti_fingerprint_write(&f, text, sizeof text), "#3 'w', barrier");
+    a = sum;
+    a.kind = TUTTI_MESSAGE;
+    f = print_of("w", 3, 0, 0, a);
+    ck_assert_str_eq(
+        tutti_fingerprint_write(&f, text, sizeof text), "#3 'w', message of 8 F32");
+    f = print_of("message", 3, 0, 0, a);
+    ck_assert_str_eq(tutti_fingerprint_write(&f, text, sizeof text), "#3, message of 8 F32");
 }
 END_TEST
 

@@ -97,6 +97,23 @@ START_TEST(a_sentence_names_who_is_missing)
 END_TEST
 
 /* Waiting for a rank that can go on by itself is not a stall, however long. */
+/* A message is called one by its kind, whatever its name and the name of its edge. */
+START_TEST(a_title_says_what_it_is_of)
+{
+    char text[200];
+    tutti_stall_state s[2] = {arrived(18, 5), arrived(18, 5)};
+    strcpy(s[0].members, "edge 3 from rank 0 to rank 1");
+    ck_assert_str_eq(tutti_stall_title(2, s, 18, text, sizeof text),
+        "collective #18 \"fc.weight\" of edge 3 from rank 0 to rank 1");
+    s[0].message = 1;
+    ck_assert_str_eq(tutti_stall_title(2, s, 18, text, sizeof text),
+        "message #18 \"fc.weight\" of edge 3 from rank 0 to rank 1");
+    strcpy(s[0].name, "message");
+    ck_assert_str_eq(tutti_stall_title(2, s, 18, text, sizeof text),
+        "message #18 of edge 3 from rank 0 to rank 1");
+}
+END_TEST
+
 START_TEST(a_stall_is_what_no_rank_can_end)
 {
     const double unheard_s = 7;
@@ -239,6 +256,7 @@ int main(void)
     Suite *suite = suite_create("stall");
     TCase *tcase = testing_case(suite, "stall");
     tcase_add_test(tcase, a_sentence_names_who_is_missing);
+    tcase_add_test(tcase, a_title_says_what_it_is_of);
     tcase_add_test(tcase, a_stall_is_what_no_rank_can_end);
     tcase_add_test(tcase, a_process_is_seen);
     tcase_add_test(tcase, a_late_answer_is_no_accusation);
