@@ -103,7 +103,8 @@ static tutti_status add_strategies(bench *b)
             snprintf(text, sizeof text, "%s:%s", s->name, words[w]);
             status = add(b, text, "none", "");
         }
-        if (s->served && !status) status = add(b, s->name, "none", "servers=1");
+        if (tutti_strategy_with_servers(s) && !status)
+            status = add(b, s->name, "none", "servers=1");
     }
     return status;
 }

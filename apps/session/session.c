@@ -348,15 +348,17 @@ static tutti_status use_servers(const tutti_training_session *s, const char *mod
     const tutti_net *net, tutti_step_options *recipe)
 {
     const tutti_strategy *strategy = recipe->strategy ? recipe->strategy : &tutti_strategy_sync;
+    const tutti_strategy *served = tutti_strategy_with_servers(strategy);
+    const tutti_strategy *stored = tutti_strategy_with_store(strategy);
     const int servers = s->service.servers;
-    if (s->options.workers_of_all && !strategy->stored)
+    if (s->options.workers_of_all && !stored)
         return tutti_fail(TUTTI_ERR_USAGE,
             "--strategy %s does not go with servers and clients as jobs of their own: use sync, "
             "elastic, "
             "async or bounded",
             strategy->name);
     if (s->options.workers_of_all) {
-        recipe->strategy = strategy->stored;
+        recipe->strategy = stored;
         if (recipe->strategy->uses_store) { /* a client is a run of its own */
             recipe->replica = s->replica - s->options.first_worker;
             recipe->replicas = s->joined;
@@ -367,13 +369,13 @@ static tutti_status use_servers(const tutti_training_session *s, const char *mod
         return tutti_fail(TUTTI_ERR_USAGE,
             "--strategy %s needs servers: use it with --layout servers=1, or more", strategy->name);
     if (!servers) return TUTTI_OK;
-    if (!strategy->served)
+    if (!served)
         return tutti_fail(TUTTI_ERR_USAGE,
             "--strategy %s has no part for servers: use sync, elastic, async or bounded, or leave "
             "servers out of "
             "--layout",
             strategy->name);
-    if (tutti_service_everywhere(&s->service) && !strategy->served->everywhere)
+    if (tutti_service_everywhere(&s->service) && !served->everywhere)
         return tutti_fail(TUTTI_ERR_USAGE,
             "--strategy %s needs servers that train nothing: use --layout servers=1, or more, not "
             "all",
@@ -384,7 +386,7 @@ static tutti_status use_servers(const tutti_training_session *s, const char *mod
             "--layout servers=%d leaves servers without keys, since %s has %d: use at most %d "
             "servers",
             servers, model, keys, keys);
-    recipe->strategy = strategy->served;
+    recipe->strategy = served;
     return TUTTI_OK;
 }
 

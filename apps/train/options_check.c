@@ -119,14 +119,15 @@ static tutti_status check_servers(const tutti_train_options *o)
     static const char parts[] =
         "of gradients each server of --layout has a part: leave out one of them";
     char reason[128];
-    if (o->strategy && !o->strategy->served) {
+    const tutti_strategy *served = o->strategy ? tutti_strategy_with_servers(o->strategy) : NULL;
+    if (o->strategy && !served) {
         snprintf(reason, sizeof reason,
             "has no part for servers: use sync, elastic, async or bounded, or leave servers out of "
             "--layout %s",
             o->layout_text);
         return tutti_conf_refuse(&o->conf, "strategy", o->strategy_name, reason);
     }
-    if (o->layout.everywhere && o->strategy && !o->strategy->served->everywhere)
+    if (o->layout.everywhere && served && !served->everywhere)
         return tutti_conf_refuse(&o->conf, "strategy", o->strategy_name,
             "needs servers that train nothing: use --layout servers=1, or more, not all");
     if (compresses(o)) return tutti_conf_refuse(&o->conf, "compress", o->compress_name, parts);

@@ -53,9 +53,10 @@ static void read_strategy(tutti_train_options *o)
         o->strategy = NULL;
     o->jobs = role && *role;
     o->stored = o->jobs || (o->strategy && o->strategy->pushes);
-    const int apart = o->jobs && o->strategy && o->strategy->stored; /* it may have fewer parameters */
-    tutti_strategy_print(
-        apart ? o->strategy->stored : o->strategy, &o->strategy_settings, o->strategy_text);
+    /* With a store it may have fewer parameters. */
+    const tutti_strategy *stored =
+        o->jobs && o->strategy ? tutti_strategy_with_store(o->strategy) : NULL;
+    tutti_strategy_print(stored ? stored : o->strategy, &o->strategy_settings, o->strategy_text);
     if (o->strategy && o->strategy->alone) o->priority = o->priority_free = 0;
 }
 

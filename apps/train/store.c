@@ -160,7 +160,7 @@ static double or_never(double seconds)
 /* Its name and parameters are the store's type. */
 static const tutti_strategy *stored_strategy(const tutti_train_options *o)
 {
-    return (o->strategy ? o->strategy : &tutti_strategy_sync)->stored;
+    return tutti_strategy_with_store(o->strategy ? o->strategy : &tutti_strategy_sync);
 }
 
 /* Who waits for another client is warned; how long is for --timeout to say: an evaluation may take its time. */

@@ -15,7 +15,7 @@ typedef struct refusal {
 /* A parameter that the strategy has in one mpirun alone. */
 static int gives_more(const tutti_train_options *o)
 {
-    const tutti_strategy *one = o->strategy, *jobs = one ? one->stored : NULL;
+    const tutti_strategy *one = o->strategy, *jobs = one ? tutti_strategy_with_store(one) : NULL;
     if (!jobs || !one->parameter || !jobs->parameter) return 0;
     int i = 0;
     while (jobs->parameter[i].key) i++;
@@ -30,7 +30,7 @@ tutti_status tutti_train_store_check(const tutti_train_options *o)
     const tutti_layout *l = &o->layout;
     const tutti_strategy *strategy = o->strategy;
     const refusal row[] = {
-        {strategy && !strategy->stored, "strategy", o->strategy_name,
+        {strategy && !tutti_strategy_with_store(strategy), "strategy", o->strategy_name,
             "does not go with servers and clients as jobs of their own (TUTTI_KV_ROLE): use sync, "
             "elastic, async or bounded"},
         {gives_more(o), "strategy", o->strategy_name,

@@ -103,6 +103,10 @@ extern const tutti_strategy tutti_strategy_sync, tutti_strategy_sharded, tutti_s
 /* sync with servers, and sync and elastic with a store of keys, in no table: users say it by a layout, or by jobs. */
 extern const tutti_strategy tutti_strategy_served, tutti_strategy_stored,
     tutti_strategy_elastic_stored;
+/* What a strategy becomes where a layout has servers, and with a store of keys: itself, or what stands in for it.
+ * NULL: it does not support that. [P] */
+const tutti_strategy *tutti_strategy_with_servers(const tutti_strategy *strategy);
+const tutti_strategy *tutti_strategy_with_store(const tutti_strategy *strategy);
 /* NULL-terminated table of strategies; lookup by name (NULL if unknown). [P] */
 extern const tutti_strategy *const tutti_strategies[];
 const tutti_strategy *tutti_strategy_find(const char *name);

@@ -48,12 +48,12 @@ struct tutti_strategy {
      * ends in its own step. [P]; [M] */
     int64_t (*delay)(const tutti_strategy_settings *settings);
     tutti_status (*join)(struct tutti_builder *b);
-    /* How it goes with parameter servers (dag/net/service.h), where a layout has them. NULL: it does not. */
-    const tutti_strategy *served;
-    int needs_servers; /* it is nothing without them */
+    /* The strategy that it stands in for, where a layout has parameter servers (dag/net/service.h), or where a store of
+     * keys (tutti/kv.h) is shared by servers and clients. NULL: it is a strategy of its own. */
+    const tutti_strategy *of;
+    int serves;        /* it has a part for parameter servers */
+    int needs_servers; /* it requires servers, or a store of keys */
     int everywhere;    /* of one that servers take part in: these may be workers, too */
-    /* How it goes with a store of keys, which servers and clients share (tutti/kv.h). NULL: it does not. */
-    const tutti_strategy *stored;
     /* The graph has no updates: behind each step the program pushes every gradient (tutti_step.gradient) to a
      * store of keys, whose servers update, and pulls the weights. */
     int pushes;

@@ -83,7 +83,7 @@ static tutti_status check_options(const tutti_step_options *o)
             "step: a batch of %lld in %d micro-batches: with divided layers, those of one slot "
             "must be of one size",
             (long long)o->batch, o->micro_batches);
-    if (o->service.servers && strategy_of(o)->served != strategy_of(o))
+    if (o->service.servers && !strategy_of(o)->serves)
         return tutti_fail(
             TUTTI_ERR_INVAL, "step: the strategy %s has no part for servers", strategy_of(o)->name);
     if (tutti_service_everywhere(&o->service) && !strategy_of(o)->everywhere)

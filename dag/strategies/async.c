@@ -27,7 +27,6 @@ static int apart(const tutti_strategy_settings *settings)
 const tutti_strategy tutti_strategy_async = {.name = "async",
     .summary = "with servers: each client's gradients update the weights when they come",
     .needs_servers = 1,
-    .stored = &tutti_strategy_async,
     .pushes = 1,
     .apart = apart,
     .check = tutti_step_check_stored,

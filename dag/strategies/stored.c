@@ -13,7 +13,7 @@
 
 const tutti_strategy tutti_strategy_stored = {.name = "sync",
     .summary = "servers of a store of keys add what clients push, and update",
-    .stored = &tutti_strategy_stored,
+    .of = &tutti_strategy_sync,
     .pushes = 1,
     .check = tutti_step_check_stored,
     .sum = tutti_builder_keep_sum,

@@ -9,6 +9,31 @@ const tutti_strategy *const tutti_strategies[] = {&tutti_strategy_sync, &tutti_s
     &tutti_strategy_rooted, &tutti_strategy_local, &tutti_strategy_gossip, &tutti_strategy_adpsgd,
     &tutti_strategy_elastic, &tutti_strategy_async, &tutti_strategy_bounded, NULL};
 
+/* Those that stand in for one of the table. */
+static const tutti_strategy *const stand_ins[] = {
+    &tutti_strategy_served, &tutti_strategy_stored, &tutti_strategy_elastic_stored, NULL};
+
+static int has_store(const tutti_strategy *strategy)
+{
+    return strategy->pushes || strategy->uses_store;
+}
+
+const tutti_strategy *tutti_strategy_with_servers(const tutti_strategy *strategy)
+{
+    if (strategy->serves) return strategy;
+    for (int i = 0; stand_ins[i]; i++)
+        if (stand_ins[i]->of == strategy && stand_ins[i]->serves) return stand_ins[i];
+    return NULL;
+}
+
+const tutti_strategy *tutti_strategy_with_store(const tutti_strategy *strategy)
+{
+    if (has_store(strategy)) return strategy;
+    for (int i = 0; stand_ins[i]; i++)
+        if (stand_ins[i]->of == strategy && has_store(stand_ins[i])) return stand_ins[i];
+    return NULL;
+}
+
 static const tutti_strategy *find(const char *name, size_t length)
 {
     for (int i = 0; tutti_strategies[i]; i++)

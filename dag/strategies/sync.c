@@ -23,8 +23,6 @@ const tutti_strategy tutti_strategy_sync = {.name = "sync",
     .divides = 1,
     .adds = 1,
     .compresses = 1,
-    .served = &tutti_strategy_served,
-    .stored = &tutti_strategy_stored,
     .check = check,
     .sum = tutti_builder_sum,
     .update = update};
