@@ -31,6 +31,7 @@ include tests/run/local.mk
 include tests/device/local.mk
 include tests/kernels/local.mk
 include tests/net/local.mk
+include tests/step/local.mk
 include tests/collectives/local.mk
 include tests/designs/local.mk
 include tests/kv/local.mk

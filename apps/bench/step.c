@@ -14,8 +14,8 @@
 #include "config.h"
 #include "dag/base/log.h"
 #include "dag/kernels/kernel.h"
-#include "dag/net/codec.h"
-#include "dag/net/strategy.h"
+#include "dag/step/codec.h"
+#include "dag/step/strategy.h"
 #include "designs/exchange/settings.h"
 
 #include <inttypes.h>

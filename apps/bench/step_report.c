@@ -1,6 +1,6 @@
 #include "apps/bench/step_report.h"
 
-#include "dag/net/codec.h"
+#include "dag/step/codec.h"
 
 #include "apps/session/link.h"
 #include "apps/session/precision.h"

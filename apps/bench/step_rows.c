@@ -1,6 +1,6 @@
 #include "apps/bench/step_rows.h"
 
-#include "dag/net/strategy.h"
+#include "dag/step/strategy.h"
 #include "designs/design.h"
 
 #include <stdio.h>

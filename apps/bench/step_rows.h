@@ -8,7 +8,7 @@
 #include "apps/bench/world.h"
 #include "apps/tune/configuration.h"
 #include "dag/base/conf.h"
-#include "dag/net/step.h"
+#include "dag/step/step.h"
 #include "dag/run/binding.h"
 
 enum {

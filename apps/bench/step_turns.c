@@ -3,7 +3,7 @@
 #include "apps/terminal/terminal.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
-#include "dag/net/strategy.h"
+#include "dag/step/strategy.h"
 #include "designs/exchange/settings.h"
 
 #include <inttypes.h>

@@ -7,8 +7,8 @@
 #include "apps/session/precision.h"
 #include "config.h"
 #include "dag/base/log.h"
-#include "dag/net/codec.h"
-#include "dag/net/strategy.h"
+#include "dag/step/codec.h"
+#include "dag/step/strategy.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  *                           layers (dag/net/divide.h): replica r has block r mod G
  *
  *   servers=S,clients=C     the last S ranks are parameter servers; the others are workers, each a whole
- *                           replica, and form C clients of equal size (dag/net/service.h)
+ *                           replica, and form C clients of equal size (dag/step/service.h)
  *   servers=S,clients=C,stages=Q   the same, of workers that are Q ranks each, in stages
  *   servers=all,clients=C   every rank is both, a worker and a server of some of the parameters
  *
@@ -23,14 +23,14 @@
 #include "apps/models/model.h"
 #include "dag/base/status.h"
 #include "dag/net/net.h"
-#include "dag/net/step.h"
-#include "dag/net/units.h"
+#include "dag/step/step.h"
+#include "dag/step/units.h"
 
 #include <stdint.h>
 
 enum { TUTTI_LAYOUT_STAGES = 64, TUTTI_LAYOUT_TEXT = 64, TUTTI_LAYOUT_LAYERS_TEXT = 320 };
 
-/* In which order the stages of a pipeline take the passes of micro-batches (dag/net/units.h), and with
+/* In which order the stages of a pipeline take the passes of micro-batches (dag/step/units.h), and with
  * how many of these in flight:
  *   1f1b    stage s of S has S - s, no more than keep all stages busy if messages took no time and
  *           all stages as long

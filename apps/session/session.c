@@ -4,8 +4,8 @@
 #include "collectives/choose.h"
 #include "dag/base/log.h"
 #include "dag/net/layer.h"
-#include "dag/net/codec.h"
-#include "dag/net/strategy.h"
+#include "dag/step/codec.h"
+#include "dag/step/strategy.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -16,7 +16,7 @@
 #include "apps/train/rate_schedule.h"
 #include "apps/train/recipe.h"
 #include "dag/base/conf.h"
-#include "dag/net/step.h"
+#include "dag/step/step.h"
 #include "designs/design.h"
 #include "designs/verify/verify.h"
 

@@ -1,9 +1,9 @@
 #include "apps/train/options.h"
 
 #include "config.h"
-#include "dag/net/codec.h"
-#include "dag/net/strategy.h"
-#include "dag/net/update_rule.h"
+#include "dag/step/codec.h"
+#include "dag/step/strategy.h"
+#include "dag/step/update_rule.h"
 #include "designs/exchange/settings.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #include "apps/session/device.h"
 #include "apps/session/precision.h"
 #include "apps/session/transport.h"
-#include "dag/net/update_rule.h"
+#include "dag/step/update_rule.h"
 #include "designs/exchange/settings.h"
 
 /* The designs of the table, then auto. */

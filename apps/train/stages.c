@@ -16,8 +16,8 @@
 #include "dag/kernels/kernel.h"
 #include "dag/kernels/loss.h"
 #include "dag/net/layer.h"
-#include "dag/net/strategy.h"
-#include "dag/net/update_rule.h"
+#include "dag/step/strategy.h"
+#include "dag/step/update_rule.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
 #include "apps/train/agree.h"
 #include "apps/train/shards.h"
 #include "dag/base/log.h"
-#include "dag/net/strategy.h"
-#include "dag/net/update_rule.h"
+#include "dag/step/strategy.h"
+#include "dag/step/update_rule.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -8,9 +8,9 @@
 #include "config.h"
 #include "dag/base/log.h"
 #include "dag/base/number.h"
-#include "dag/net/codec.h"
-#include "dag/net/strategy.h"
-#include "dag/net/update_rule.h"
+#include "dag/step/codec.h"
+#include "dag/step/strategy.h"
+#include "dag/step/update_rule.h"
 
 #include <inttypes.h>
 #include <math.h>

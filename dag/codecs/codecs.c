@@ -1,5 +1,5 @@
 /* The table of codecs; those that only choose the type of a sum; how a codec is written. */
-#include "dag/net/codec.h"
+#include "dag/step/codec.h"
 
 #include <math.h>
 #include <stdio.h>

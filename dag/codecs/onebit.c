@@ -4,8 +4,8 @@
  * Bytes: 1/30 of a gradient from each replica to each other one; so with R replicas R/60 of a sum's.
  * Source: Seide et al. 2014 (dag/kernels/codec.h). */
 #include "dag/kernels/codec.h"
-#include "dag/net/builder.h"
-#include "dag/net/codec.h"
+#include "dag/step/builder.h"
+#include "dag/step/codec.h"
 
 static int64_t numbers(const tutti_compressed *c)
 {

@@ -8,8 +8,8 @@
  * Source: Vogels et al. 2019 (dag/kernels/codec.h). */
 #include "dag/base/rng.h"
 #include "dag/kernels/codec.h"
-#include "dag/net/builder.h"
-#include "dag/net/codec.h"
+#include "dag/step/builder.h"
+#include "dag/step/codec.h"
 
 static const char factor_prefix[] = "factor.";
 

@@ -4,8 +4,8 @@
  * replicas R s of a sum's.
  * Sources: Aji & Heafield 2017; Lin et al. 2018 (dag/kernels/codec.h). */
 #include "dag/kernels/codec.h"
-#include "dag/net/builder.h"
-#include "dag/net/codec.h"
+#include "dag/step/builder.h"
+#include "dag/step/codec.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* Gradients in fewer bytes: what a codec (dag/net/codec.h) sends in place of a gradient g of `count`
+/* Gradients in fewer bytes: what a codec (dag/step/codec.h) sends in place of a gradient g of `count`
  * elements, and how it is read again. e is what this replica has not sent so far: its residual. Every
  * encoding first adds g to it, and leaves what it does not send: afterwards
  *     sent + e = g + what e was,

@@ -1,5 +1,5 @@
 /* Gradients of one micro-batch's values during the backward pass; of those micro-batches that have
- * one slot, one after the other (dag/net/units.h).
+ * one slot, one after the other (dag/step/units.h).
  *
  * A value with several consumers gets one contribution from each; once all have been added, the
  * gradient is their sum, in the order in which they were added. A contribution may be shared (an

@@ -25,7 +25,7 @@ typedef struct tutti_site {
     const tutti_layer *layer;
     tutti_gradients *gradients;     /* of its slot */
     int index, micro_batch;         /* of the layer in the net; of the micro-batch in the batch */
-    int slot;                       /* where its activations lie (dag/net/units.h) */
+    int slot;                       /* where its activations lie (dag/step/units.h) */
     int64_t N, room;                /* images of this micro-batch; of the largest one in its slot */
     int64_t first;                  /* its first image in the global batch */
     uint64_t seed;                  /* dropout's */

@@ -1,8 +1,8 @@
 /* The step graph of a net, section by section. */
 #include "dag/base/log.h"
 #include "dag/kernels/loss.h"
-#include "dag/net/builder.h"
-#include "dag/net/codec.h"
+#include "dag/step/builder.h"
+#include "dag/step/codec.h"
 
 #include <math.h>
 #include <stdio.h>

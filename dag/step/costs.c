@@ -2,9 +2,9 @@
 
 #include "dag/base/log.h"
 #include "dag/kernels/kernel.h"
-#include "dag/net/codec.h"
+#include "dag/step/codec.h"
 #include "dag/net/layer.h"
-#include "dag/net/strategy.h"
+#include "dag/step/strategy.h"
 #include "dag/step/times.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 
 #include "dag/base/status.h"
 #include "dag/net/net.h"
-#include "dag/net/step.h"
+#include "dag/step/step.h"
 
 /* What is known of each layer, for one image. */
 typedef struct tutti_layer_cost {

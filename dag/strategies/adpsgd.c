@@ -36,7 +36,7 @@
  * Source: Lian, Zhang, Zhang & Liu 2018, "Asynchronous Decentralized Parallel Stochastic Gradient Descent", ICML,
  * arXiv:1710.06952, algorithm 1 and section 3 (bipartite graphs). */
 #include "dag/base/log.h"
-#include "dag/net/builder.h"
+#include "dag/step/builder.h"
 
 enum { PERIOD, DELAY, ROUND };
 

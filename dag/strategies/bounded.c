@@ -15,7 +15,7 @@
  *
  * Source: Ho et al. 2013, "More Effective Distributed ML via a Stale Synchronous Parallel Parameter Server",
  * NIPS. */
-#include "dag/net/builder.h"
+#include "dag/step/builder.h"
 
 enum { BOUND };
 

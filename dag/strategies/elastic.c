@@ -24,7 +24,7 @@
  * Sources: Zhang, Choromanska & LeCun 2015, "Deep learning with Elastic Averaging SGD", arXiv:1412.6651, equations 3
  * and 4, in its synchronous form; by MPI clients: Mamidala et al. 2018, arXiv:1801.03855. */
 #include "dag/base/log.h"
-#include "dag/net/builder.h"
+#include "dag/step/builder.h"
 
 enum { PERIOD, ALPHA, ROUND };
 

@@ -41,7 +41,7 @@
  * (stochastic gradient push divides that by the share). */
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
-#include "dag/net/builder.h"
+#include "dag/step/builder.h"
 
 enum { GRAPH, PERIOD };
 enum { RING, EXPONENTIAL, PUSH_SUM, GRAPHS };

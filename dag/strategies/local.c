@@ -18,7 +18,7 @@
  * Yang 2019, "On the Linear Speedup Analysis of Communication Efficient Momentum SGD",
  * arXiv:1905.03817; with outer steps, Douillard et al. 2023, "DiLoCo", arXiv:2311.08105, algorithm 1. */
 #include "dag/base/log.h"
-#include "dag/net/builder.h"
+#include "dag/step/builder.h"
 
 enum { PERIOD, OUTER, MOMENTUM };
 

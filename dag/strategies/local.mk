@@ -11,5 +11,4 @@ libnet_la_SOURCES += \
 	dag/strategies/served.c \
 	dag/strategies/sharded.c \
 	dag/strategies/stored.c \
-	dag/strategies/strategies.c \
-	dag/strategies/sync.c
+	dag/strategies/strategies.c

@@ -18,7 +18,7 @@
  * Source: Awan, Hamidouche, Hashmi & Panda 2017, "S-Caffe: Co-designing MPI Runtimes and Caffe for
  * Scalable Deep Learning on Modern GPU Clusters", PPoPP (SC-B, SC-OB, SC-OBR). */
 #include "dag/base/log.h"
-#include "dag/net/builder.h"
+#include "dag/step/builder.h"
 
 enum { B, OB, OBR };
 

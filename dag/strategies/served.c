@@ -31,7 +31,7 @@
  * Without servers it is sync. Sources: Li et al. 2014, "Scaling Distributed Machine Learning with the Parameter
  * Server", OSDI; Mamidala et al. 2018, "MXNET-MPI", arXiv:1801.03855, for clients that are MPI groups. */
 #include "dag/base/log.h"
-#include "dag/net/builder.h"
+#include "dag/step/builder.h"
 
 static tutti_status check(const tutti_update_rule *rule, const tutti_step_options *options)
 {

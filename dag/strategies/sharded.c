@@ -12,7 +12,7 @@
  * Descent", arXiv:1602.06709 (part-reduce, part-broadcast); Rajbhandari et al. 2020, "ZeRO", SC20
  * (stage 1). */
 #include "dag/base/log.h"
-#include "dag/net/builder.h"
+#include "dag/step/builder.h"
 
 static tutti_status check(const tutti_update_rule *rule, const tutti_step_options *options)
 {

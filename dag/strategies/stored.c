@@ -9,7 +9,7 @@
  * another's. The death of a client ends the run.
  *
  * Source: Li et al. 2014, "Scaling Distributed Machine Learning with the Parameter Server", OSDI. */
-#include "dag/net/builder.h"
+#include "dag/step/builder.h"
 
 const tutti_strategy tutti_strategy_stored = {.name = "sync",
     .summary = "servers of a store of keys add what clients push, and update",

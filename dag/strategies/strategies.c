@@ -1,4 +1,4 @@
-#include "dag/net/strategy.h"
+#include "dag/step/strategy.h"
 
 #include <math.h>
 #include <stdio.h>

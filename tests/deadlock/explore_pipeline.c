@@ -1,11 +1,11 @@
 /* A pipeline in a world: the messages of its stages' passes, each stage's in the order in which it emits
- * them (dag/net/units.h). What goes up waits for what this stage has received for the micro-batch, what
+ * them (dag/step/units.h). What goes up waits for what this stage has received for the micro-batch, what
  * goes down for what has come down. What fills a slot waits for what its last micro-batch left it with:
  * the edges that a graph makes of slots. */
 #include "tests/deadlock/explore.h"
 
 #include "dag/base/log.h"
-#include "dag/net/units.h"
+#include "dag/step/units.h"
 #include "tests/deadlock/dice.h"
 
 #include <stdio.h>

@@ -6,12 +6,12 @@
 #include "dag/base/rng.h"
 #include "dag/kernels/loss.h"
 #include "dag/net/layer.h"
-#include "dag/net/step.h"
-#include "dag/net/strategy.h"
-#include "dag/net/update_rule.h"
+#include "dag/step/step.h"
+#include "dag/step/strategy.h"
+#include "dag/step/update_rule.h"
 #include "designs/exchange/exchange.h"
-#include "tests/net/drawn.h"
-#include "tests/net/leavings.h"
+#include "tests/step/drawn.h"
+#include "tests/step/leavings.h"
 #include "tests/support/testing.h"
 
 #include <pthread.h>

@@ -5,10 +5,10 @@
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
 #include "dag/net/net.h"
-#include "dag/net/step.h"
-#include "dag/net/update_rule.h"
+#include "dag/step/step.h"
+#include "dag/step/update_rule.h"
 #include "designs/exchange/exchange.h"
-#include "tests/net/leavings.h"
+#include "tests/step/leavings.h"
 #include "tests/support/testing.h"
 
 #include <pthread.h>

@@ -3,7 +3,7 @@
 #include "apps/models/model.h"
 #include "dag/base/log.h"
 #include "dag/kernels/cublas.h"
-#include "dag/net/step.h"
+#include "dag/step/step.h"
 #include "dag/run/binding.h"
 #include "tests/device/fake/fake.h"
 #include "tests/support/testing.h"

@@ -4,7 +4,7 @@
 
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
-#include "dag/net/codec.h"
+#include "dag/step/codec.h"
 #include "tests/support/testing.h"
 
 #include <math.h>

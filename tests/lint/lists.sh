@@ -39,7 +39,7 @@ if [ -f dag/kernels/table.c ]; then
     done < <(grep -HnE '^const tutti_kernel (TUTTI_CLONE\()?tutti_kernels_[a-z0-9_]+\)?\[\] = ' dag/kernels/*_cpu.c)
     while IFS=: read -r file line _; do
         complain "$file:$line: a list of ops of its own: the rows have them (tutti_op_get, tutti-info --list kernels)"
-    done < <(grep -rnE 'tutti_op_[a-z_]+\b.*\btutti_op_[a-z_]+\b.*\btutti_op_[a-z_]+' --include='*.[ch]' dag/graph dag/net dag/run \
+    done < <(grep -rnE 'tutti_op_[a-z_]+\b.*\btutti_op_[a-z_]+\b.*\btutti_op_[a-z_]+' --include='*.[ch]' dag/graph dag/net dag/step dag/run \
         designs apps 2> /dev/null)
 fi
 

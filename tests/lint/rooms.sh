@@ -17,10 +17,10 @@ dag/base              |                                              | the groun
 dag/device            | dag/base/                                    | a device knows base only
 dag/graph             | dag/base/                                    | the graph is a value: it knows base only
 dag/kernels           | dag/base/                                    | kernels know base only
-dag/codecs            | dag/base/ dag/graph/ dag/kernels/ dag/net/   | codecs know the builder of a step, and their kernels
-dag/strategies        | dag/base/ dag/graph/ dag/net/                | strategies know the builder of a step
-dag/step              | dag/base/ dag/graph/ dag/kernels/ dag/net/ dag/strategies/ | a step is made of what nets and strategies append
-dag/net               | dag/base/ dag/graph/ dag/kernels/ dag/run/run.h | net knows graph, kernels and the runner vtable
+dag/net               | dag/base/ dag/graph/ dag/kernels/            | net knows graph and kernels
+dag/step              | dag/base/ dag/graph/ dag/kernels/ dag/net/ dag/run/run.h | a step is made of what layers append; strategies and codecs append to it
+dag/strategies        | dag/base/ dag/graph/ dag/net/ dag/step/      | strategies know the builder of a step
+dag/codecs            | dag/base/ dag/graph/ dag/kernels/ dag/net/ dag/step/ | codecs know the builder of a step, and their kernels
 dag/run               | dag/base/ dag/device/device.h dag/graph/ dag/kernels/ | run knows graph, kernels and devices
 dag/sim               | dag/base/ dag/graph/                         | sim knows graph
 collectives/value     | dag/base/                                    | a collective as a value knows base only

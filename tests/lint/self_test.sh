@@ -47,8 +47,11 @@ dag/graph/a.c|#include "dag/kernels/kernel.h"|"dag/kernels/kernel.h": the graph 
 dag/graph/a.c|#include "dag/base/log.h"|
 dag/kernels/a.h|#include "dag/graph/graph.h"|"dag/graph/graph.h": kernels know base only
 dag/kernels/a.c|#  include "dag/base/../graph/a.h"|"dag/base/../graph/a.h": ../ hides
-dag/net/a.c|#include "dag/run/starpu.h"|"dag/run/starpu.h": net knows
-dag/net/a.c|#include "dag/run/run.h"|
+dag/net/a.c|#include "dag/run/run.h"|"dag/run/run.h": net knows
+dag/net/a.c|#include "dag/step/step.h"|"dag/step/step.h": net knows
+dag/step/a.c|#include "dag/run/starpu.h"|"dag/run/starpu.h": a step is made
+dag/step/a.c|#include "dag/run/run.h"|
+dag/step/a.c|#include "dag/strategies/strategies.h"|"dag/strategies/strategies.h": a step is made
 dag/run/a.c|#include "collectives/coll.h"|"collectives/coll.h": run knows
 dag/run/a.c|#include "designs/design.h"|"designs/design.h": run knows
 dag/run/a.c|#include "dag/graph/graph.h"|

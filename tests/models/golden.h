@@ -6,7 +6,7 @@
 #ifndef TUTTI_GOLDEN_H
 #define TUTTI_GOLDEN_H
 
-#include "tests/net/trial.h"
+#include "tests/step/trial.h"
 
 enum { GOLDEN_NUMBERS = 64 };
 

@@ -1,6 +1,6 @@
 /* apps/models: parameter counts, other shapes and class counts, and images that are too small. */
 #include "apps/models/model.h"
-#include "dag/net/step.h"
+#include "dag/step/step.h"
 #include "tests/support/testing.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Layers with several inputs and several values: a net of branches, in training and evaluation, against the same net in
  * double precision. */
-#include "tests/net/trial.h"
+#include "tests/step/trial.h"
 
 #include <math.h>
 #include <stdio.h>

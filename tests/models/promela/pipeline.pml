@@ -1,4 +1,4 @@
-/* A pipeline: dag/net/units.c and dag/net/messages.c on three stages, their edges as lanes, and what a graph makes of slots.
+/* A pipeline: dag/step/units.c and dag/step/messages.c on three stages, their edges as lanes, and what a graph makes of slots.
  *
  *   stage 0       stage 1       stage 2
  *     x ----X1----> x                          x is read by stages 1 and 2: X2 skips stage 1
@@ -10,7 +10,7 @@
  *
  * M micro-batches. Each stage has slots for what forward leaves for backward: with 1f1b as many as there are stages from its
  * own on (EAGER: twice as many less one), with GPIPE M, or SLOTS. Micro-batch m has slot m mod their number. A stage emits its passes in the order of
- * dag/net/units.h. A pass is one step, as kernels wait for nobody. Each side starts a message in a step of its own.
+ * dag/step/units.h. A pass is one step, as kernels wait for nobody. Each side starts a message in a step of its own.
  *
  * What waits for what is what a graph makes of the order of emission: who reads waits for all that wrote the slot earlier in
  * that order, who writes for all that wrote or read it. That a slot is free stands nowhere.

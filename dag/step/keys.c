@@ -1,0 +1,50 @@
+/* Which server has which key, as the parts of a step's construction ask for it. */
+#include "dag/base/log.h"
+#include "dag/step/builder.h"
+
+#include <stdlib.h>
+
+int tutti_step_keys(
+    const tutti_net *net, const tutti_step_options *options, int servers, tutti_key key[])
+{
+    const int elementwise = !options->rule || options->rule->cut;
+    const int alone = options->strategy && options->strategy->alone;
+    return tutti_service_keys(net, elementwise || alone ? servers : 1, key);
+}
+
+tutti_status tutti_builder_partition_keys(tutti_builder *b)
+{
+    const tutti_service *s = &b->options->service;
+    if (!s->servers) return TUTTI_OK;
+    b->keys = tutti_step_keys(b->net, b->options, s->servers, NULL);
+    if (s->servers > b->keys && !tutti_service_everywhere(s))
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "step: %d servers, but only %d keys, of which each needs one: use fewer servers",
+            s->servers, b->keys);
+    b->key = calloc((size_t)b->keys, sizeof *b->key);
+    if (!b->key) return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory for %d keys", b->keys);
+    tutti_step_keys(b->net, b->options, s->servers, b->key);
+    tutti_service_partition(s->servers, b->keys, b->key);
+    return TUTTI_OK;
+}
+
+int tutti_builder_serves_key(const tutti_builder *b, int k)
+{
+    const tutti_service *s = &b->options->service;
+    return s->serves && b->key[k].server == s->server;
+}
+
+int tutti_builder_first_key(const tutti_builder *b, int l, int p)
+{
+    int k = 0;
+    while (b->key[k].layer != l || b->key[k].parameter != p) k++;
+    return k;
+}
+
+const tutti_key *tutti_builder_own_key(const tutti_builder *b, int l, int p)
+{
+    for (int k = 0; k < b->keys; k++)
+        if (b->key[k].layer == l && b->key[k].parameter == p && tutti_builder_serves_key(b, k))
+            return &b->key[k];
+    return NULL;
+}
