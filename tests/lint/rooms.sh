@@ -1,7 +1,7 @@
 #!/bin/sh
 # The floors of the house, enforced: rooms.sh [TREE]
 #
-# Three tables below: which headers of the tree a room may include, which libraries a room may include, and which names a
+# Three tables: which headers of the tree a room may include (rooms.txt), which libraries a room may include, and which names a
 # room may use in its code (comments and strings do not count). Every line that breaks a row is printed as
 # "file:line: rule", and the exit status is 1. tests/ may do anything. A new room is a new row. At the end circles.sh looks for
 # files and rooms that go round in a circle.
@@ -10,43 +10,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 tree=${1:-${TUTTI_SRCDIR:-.}}
 cd "$tree"
 
-# ROOM | what it may include besides its own files (a path ending in / is a folder) | why. The longest room that fits counts; a
-# folder inside it that has a row is a room of its own.
-includes='
-dag/base              |                                              | the ground floor knows libc and threads only
-dag/device            | dag/base/                                    | a device knows base only
-dag/graph             | dag/base/                                    | the graph is a value: it knows base only
-dag/kernels           | dag/base/                                    | kernels know base only
-dag/net               | dag/base/ dag/graph/ dag/kernels/            | net knows graph and kernels
-dag/step              | dag/base/ dag/graph/ dag/kernels/ dag/net/ dag/run/run.h | a step is made of what layers append; strategies and codecs append to it
-dag/strategies        | dag/base/ dag/graph/ dag/net/ dag/step/      | strategies know the builder of a step
-dag/codecs            | dag/base/ dag/graph/ dag/kernels/ dag/net/ dag/step/ | codecs know the builder of a step, and their kernels
-dag/run               | dag/base/ dag/device/device.h dag/graph/ dag/kernels/ | run knows graph, kernels and devices
-dag/sim               | dag/base/ dag/graph/                         | sim knows graph
-collectives/value     | dag/base/                                    | a collective as a value knows base only
-collectives/sched     | dag/base/ collectives/value/                 | schedules are values: they know base and the arguments
-collectives/transport | dag/base/ collectives/value/ collectives/buf/buf.h | transports know base, the arguments, and how operands are combined
-collectives/buf       | dag/base/ collectives/value/                 | buffers know base and the arguments
-collectives           | dag/base/ collectives/                       | collectives know nothing of dag/ but base
-designs               | dag/base/ dag/graph/ collectives/boot.h designs/queue/queue.h      | a design knows the graph that it places
-designs/passes        | dag/base/ dag/graph/ collectives/value/ | passes know the graph that they change
-designs/queue         | dag/base/ dag/graph/ dag/run/token.h collectives/coll.h collectives/value/ designs/passes/chunk.h | the queue knows what a collective is, not who starts it
-designs/check         | dag/base/ dag/graph/ collectives/value/ designs/design.h designs/passes/chunk.h | the checker reads values
-designs/verify        | dag/base/ collectives/control.h collectives/value/members.h designs/queue/queue.h | what ranks compare knows control messages and the queue
-designs/drive         | dag/base/ dag/run/meter.h dag/run/sequence.h dag/run/token.h dag/run/trace.h collectives/coll.h collectives/control.h collectives/value/members.h designs/design.h designs/passes/chunk.h designs/queue/ designs/verify/verify.h designs/verify/shutdown.h | the driver knows the queue and what ranks compare
-designs/watch         | dag/base/ dag/run/blocker.h dag/run/ledger.h dag/run/sequence.h collectives/control.h designs/drive/driver.h designs/queue/record.h | the inspector looks at the driver
-designs/thread        | dag/base/ dag/run/latch.h dag/run/token.h collectives/boot.h collectives/control.h collectives/value/ designs/drive/driver.h designs/watch/watch.h | threads pass over a driver
-designs/exchange      | dag/base/ dag/run/run.h dag/run/sequence.h dag/graph/ collectives/coll.h collectives/choose.h collectives/control.h collectives/value/ collectives/transport/transport.h designs/design.h designs/passes/ designs/check/check.h designs/drive/driver.h designs/queue/observed.h designs/verify/verify.h designs/watch/watch.h designs/thread/ | the exchange puts the rooms of designs together
-designs/trace         | dag/base/ dag/run/trace.h collectives/value/ designs/exchange/exchange.h | the trace of a run is gathered over an exchange
-designs/attach        | dag/base/ dag/run/foreign.h dag/run/insert.h dag/run/trace.h collectives/value/ designs/exchange/exchange.h designs/exchange/settings.h designs/passes/chunk.h designs/trace/write.h | the attach surface knows the exchange
-designs/kv            | dag/base/ dag/kernels/optim.h dag/run/datum.h dag/run/meter.h collectives/buf/buf.h collectives/transport/tcp.h collectives/value/ designs/attach/ designs/thread/active_messages.h | a store of keys is a user of sessions and of connections between jobs, which it meters, and updates values
-apps/models           | dag/net/net.h                                | models see net.h only
-apps/data             | dag/base/ config.h                           | data sees base only
-apps/session          | dag/base/ dag/device/device.h dag/graph/ dag/kernels/arith.h dag/kernels/conv.h dag/kernels/kernel.h dag/net/ dag/step/ dag/run/ collectives/boot.h collectives/choose.h collectives/transport/gather.h collectives/transport/transport.h designs/exchange/exchange.h apps/models/model.h | a session knows models, kernels, transports and the exchange, not who uses it
-apps/export           | dag/base/ dag/graph/ dag/net/ apps/models/ apps/session/ apps/train/ config.h | an exporter knows trained networks and the layers of a net
-apps/mpicheck         |                                              | what is preloaded into other programs brings nothing of ours along
-apps                  | dag/ collectives/ designs/ apps/ config.h    | programs see the lower floors
-'
+# ROOM | what it may include | why; room_symbols.sh reads the same table.
+includes=$(sed '/^#/d' "$here/rooms.txt")
 
 # LIBRARY (begin of what stands between < and >) | rooms and files that may include it | why
 libraries='
@@ -144,7 +109,7 @@ BEGIN {
 FNR == 1 {
     in_comment = 0
     here = room_of(FILENAME)
-    if (!here) report("this folder has no row in rooms.sh")
+    if (!here) report("this folder has no row in rooms.txt")
 }
 
 { was_in_comment = in_comment; code = code_of($0) }

@@ -292,6 +292,35 @@ expect symbols.sh 0
 tree=$scratch/nothing.a
 expect symbols.sh 1 'is not there'
 
+# objects: compiles every source of the tree.
+objects() {
+    local file
+    (cd "$tree" && find . -name '*.c' | while read -r file; do $CC -c -o "${file%.c}.o" "$file"; done)
+}
+put dag/net/a.c 'int tutti_low(void);' 'int tutti_low(void) { return 0; }'
+expect room_symbols.sh 1 'no objects'
+also dag/step/b.c 'int tutti_low(void);' 'int tutti_high(void);' 'int tutti_high(void) { return tutti_low(); }'
+also dag/run/c.c 'const int tutti_row = 1;'
+objects
+expect room_symbols.sh 0
+# Up, as a function and as an entry of a table; to a room of which a row allows a header, and to one of which none does.
+also dag/net/a.c 'int tutti_high(void);' 'int tutti_low(void);' 'int tutti_low(void) { return tutti_high(); }'
+also dag/base/d.c 'int tutti_high(void);' 'int (*const tutti_table[])(void) = {tutti_high};'
+also dag/step/e.c 'extern const int tutti_row;' 'const int *const tutti_e = &tutti_row;'
+also dag/net/f.c 'extern const int tutti_row;' 'const int *const tutti_f = &tutti_row;'
+objects
+expect room_symbols.sh 1 'dag/net/a.o uses tutti_high, defined in dag/step/b: net knows'
+expect room_symbols.sh 1 'dag/base/d.o uses tutti_high, defined in dag/step/b: the ground floor'
+expect room_symbols.sh 1 'dag/net/f.o uses tutti_row, defined in dag/run/c: net knows'
+rm "$tree/dag/net/f.o" "$tree/dag/base/d.o"
+mkdir "$tree/dag/net/.libs" && mv "$tree/dag/net/a.o" "$tree/dag/net/.libs/program-a.o"
+expect room_symbols.sh 1 'dag/net/a.o uses tutti_high'
+# An object of an earlier build has no source, or one that is newer.
+touch -d '1 hour' "$tree/dag/net/a.c"
+expect room_symbols.sh 0
+mv "$tree/dag/net/a.c" "$tree/dag/net/g.c"
+expect room_symbols.sh 0
+
 # abi FLAGS LIST_LINE... -- WORDS: a library with tutti_a and tutti_b, against a list.
 abi() {
     local version=$1 lines=() words rc=0 said
