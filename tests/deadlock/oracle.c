@@ -160,9 +160,10 @@ static void feed(const oracle *o, int r, int k, uint64_t salt)
     uint64_t most = c->user ? UINT16_MAX : c->op == TUTTI_PROD ? 2 : 15;
     uint64_t key = wire_mix(t->stream ^ (uint64_t)r, salt);
     int times = c->vectors ? c->vectors * (c->vectors + 1) / 2 : 1;
-    for (int64_t i = 0; i < t->in_count; i++) {
-        t->fed[i] = (double)(1 + wire_mix(key, (uint64_t)i) % most);
-        t->in[i] = times * t->fed[i];
+    double *fed = t->fed, *in = t->in;
+    for (int64_t i = 0, n = t->in_count; i < n; i++) {
+        fed[i] = (double)(int64_t)(1 + ((wire_mix(key, (uint64_t)i) >> 32) * most >> 32));
+        in[i] = times * fed[i];
     }
 }
 
