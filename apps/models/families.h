@@ -8,8 +8,8 @@ typedef void tutti_model_fn(tutti_net *net, int64_t H, int64_t W, int64_t C, int
 
 tutti_model_fn tutti_model_mlp, tutti_model_mlp_1024x5, tutti_model_wide_mlp,
     tutti_model_cifar_quick;
-tutti_model_fn tutti_model_resnet20, tutti_model_resnet32, tutti_model_resnet44,
-    tutti_model_resnet56, tutti_model_resnet110, tutti_model_preact_resnet110,
+tutti_model_fn tutti_model_resnet8, tutti_model_resnet20, tutti_model_resnet32,
+    tutti_model_resnet44, tutti_model_resnet56, tutti_model_resnet110, tutti_model_preact_resnet110,
     tutti_model_resnet1001;
 tutti_model_fn tutti_model_resnet18, tutti_model_resnet34, tutti_model_resnet50,
     tutti_model_resnet101, tutti_model_resnet152, tutti_model_resnext50;

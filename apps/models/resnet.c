@@ -1,10 +1,10 @@
-/* Residual networks for small images, 6n+2 layers deep: 20, 32, 44, 56, 110.
+/* Residual networks for small images, 6n+2 layers deep: 8, 20, 32, 44, 56, 110.
  *
  * A 3x3 convolution; three stages of n blocks with 16, 32 and 64 channels, the second and third starting with stride 2;
  * the mean over the image; one dense layer. A block is two 3x3 convolutions with batch normalisation and a shortcut,
  * which has no parameters ("option A": zeros fill the new channels). Source: He, Zhang, Ren, Sun 2016, "Deep residual
  * learning", arXiv:1512.03385, section 4.2; weights are initialised as in He et al. 2015, arXiv:1502.01852. Parameters
- * at 32x32x3, 10 classes, including scales and shifts of batch normalisation: 269,722 (20), 464,154 (32), 658,586 (44),
+ * at 32x32x3, 10 classes, including scales and shifts of batch normalisation: 75,290 (8), 269,722 (20), 464,154 (32), 658,586 (44),
  * 853,018 (56), 1,727,962 (110); the paper's table 6 rounds them to 0.27M ... 1.7M. */
 #include "apps/models/families.h"
 
@@ -56,6 +56,11 @@ static void build(tutti_net *net, int64_t H, int64_t W, int64_t C, int64_t class
     x = tutti_net_global_avg_pool(net, "pool", x);
     x = tutti_net_dense(net, "fc", x, classes, TUTTI_INIT_UNIFORM_FAN_IN);
     tutti_net_output(net, x);
+}
+
+void tutti_model_resnet8(tutti_net *net, int64_t H, int64_t W, int64_t C, int64_t classes)
+{
+    build(net, H, W, C, classes, 1);
 }
 
 void tutti_model_resnet20(tutti_net *net, int64_t H, int64_t W, int64_t C, int64_t classes)

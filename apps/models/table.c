@@ -24,6 +24,9 @@ static const tutti_model wide_mlp = {"wide-mlp",
 static const tutti_model cifar_quick = {"cifar-quick",
     "Caffe's CIFAR-10 quick: 3 convolutions 5x5 (no batch norm)", tutti_model_cifar_quick, SMALL,
     145578, {0.02, 5e-4, 0}};
+static const tutti_model resnet8 = {"resnet8",
+    "residual network for CIFAR, 8 layers: the smallest with batch norm, for trying things out",
+    tutti_model_resnet8, SMALL, 75290, {0.4, 2e-4, 0}};
 static const tutti_model resnet20 = {"resnet20", "residual network for CIFAR, 20 layers",
     tutti_model_resnet20, SMALL, 269722, {0.4, 2e-4, 0.1}};
 static const tutti_model resnet32 = {"resnet32", "residual network for CIFAR, 32 layers",
@@ -95,11 +98,11 @@ static const tutti_model mobilenet_v1 = {"mobilenet-v1",
     "MobileNet for 224x224 images: depthwise convolutions", tutti_model_mobilenet_v1, LARGE,
     4231976, {0.05, 4e-5, 0}};
 
-const tutti_model *const tutti_models[] = {&mlp, &mlp_1024x5, &cifar_quick, &resnet20, &resnet32,
-    &resnet44, &resnet56, &resnet110, &preact_resnet110, &resnet1001, &vgg16, &wide_mlp, &resnet50,
-    &vgg16_224, &resnet18, &resnet34, &resnet101, &resnet152, &resnext50, &alexnet, &alexnet_tv,
-    &vgg11_224, &vgg13_224, &vgg19_224, &vgg11_bn_224, &vgg16_bn_224, &vgg19_bn_224, &googlenet,
-    &googlenet_bn, &mobilenet_v1, NULL};
+const tutti_model *const tutti_models[] = {&mlp, &mlp_1024x5, &cifar_quick, &resnet8, &resnet20,
+    &resnet32, &resnet44, &resnet56, &resnet110, &preact_resnet110, &resnet1001, &vgg16, &wide_mlp,
+    &resnet50, &vgg16_224, &resnet18, &resnet34, &resnet101, &resnet152, &resnext50, &alexnet,
+    &alexnet_tv, &vgg11_224, &vgg13_224, &vgg19_224, &vgg11_bn_224, &vgg16_bn_224, &vgg19_bn_224,
+    &googlenet, &googlenet_bn, &mobilenet_v1, NULL};
 
 const tutti_model *tutti_model_find(const char *name)
 {

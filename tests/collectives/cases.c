@@ -112,8 +112,7 @@ static void prepare(trial *t, int rank, int P)
     t->element = tutti_dtype_bytes(a->dtype);
     a->send = &some;
     int copies = a->kind == TUTTI_BROADCAST || a->kind == TUTTI_MESSAGE;
-    t->in_count = copies || a->kind == TUTTI_BARRIER ? a->count
-                      : tutti_coll_send_count(a, rank, P);
+    t->in_count = copies || a->kind == TUTTI_BARRIER ? a->count : tutti_coll_send_count(a, rank, P);
     if (t->in_place) a->send = NULL;
     t->out_count = tutti_coll_recv_count(a, rank, P);
     size_t out_bytes = (size_t)t->out_count * t->element;

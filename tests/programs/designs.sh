@@ -22,26 +22,26 @@ same() { # P WORKERS OPTION...
 }
 
 same 1 1 --model cifar-quick --eval-every 1
-same 2 1 --model resnet20 --augment crop --eval-every 1
+same 2 1 --model resnet8 --augment crop --eval-every 1
 same 2 2 --model cifar-quick --no-nesterov
 same 2 2 --model cifar-quick --optimizer adamw --lr 0.001 --clip-norm 0.5
-same 3 1 --model resnet20 --accumulate 3
+same 3 1 --model resnet8 --accumulate 3
 same 2 2 --model cifar-quick --accumulate 2 --clip-norm 0.5 --wire bf16
 same 3 1 --model mlp --algorithm ring
 same 4 1 --model cifar-quick --algorithm recursive-doubling
-same 4 2 --model resnet20
+same 4 2 --model resnet8
 same 2 2 --model cifar-quick --wire bf16
-same 3 1 --model resnet20 --wire bf16 --bucket-mb 0.05
+same 3 1 --model resnet8 --wire bf16 --bucket-mb 0.05
 same 4 1 --model mlp --wire bf16
 same 4 1 --model mlp --wire bf16 --algorithm ring
 if computes_bf16; then
     same 2 2 --model cifar-quick --precision bf16
-    same 3 1 --model resnet20 --precision bf16 --wire bf16 --bucket-mb 0.05
+    same 3 1 --model resnet8 --precision bf16 --wire bf16 --bucket-mb 0.05
 fi
 
 # Batches of a step are further micro-batches.
-whole=$(hash_of 1 2 funneled --model resnet20 --augment crop)
-parts=$(hash_of 1 1 funneled --model resnet20 --augment crop --batch 3 --accumulate 2)
+whole=$(hash_of 1 2 funneled --model resnet8 --augment crop)
+parts=$(hash_of 1 1 funneled --model resnet8 --augment crop --batch 3 --accumulate 2)
 [ "$parts" = "$whole" ] || fail "two batches gave $parts, two micro-batches $whole"
 for options in "--optimizer adam --clip-norm 0.5" "--optimizer lars --wire bf16"; do
     whole=$(hash_of 1 2 funneled --model cifar-quick --ema 0.9 $options)
@@ -57,15 +57,15 @@ other=$(hash_of 2 1 sequential --model cifar-quick --augment crop --jitter 0.4,0
 [ "$other" != "$first" ] || fail "--mixup changed nothing"
 first=$(hash_of 2 1 sequential --model cifar-quick --augment crop)
 [ "$other" != "$first" ] || fail "--jitter changed nothing"
-first=$(hash_of 2 1 sequential --model resnet20 --augment crop)
-again=$(hash_of 2 1 concurrent --model resnet20 --augment crop --lanes 3 --threads 3 --depth 7)
+first=$(hash_of 2 1 sequential --model resnet8 --augment crop)
+again=$(hash_of 2 1 concurrent --model resnet8 --augment crop --lanes 3 --threads 3 --depth 7)
 [ "$again" = "$first" ] || fail "lanes and threads changed the weights: $first, $again"
-other=$(hash_of 2 1 funneled --model resnet20 --augment crop --seed 2)
+other=$(hash_of 2 1 funneled --model resnet8 --augment crop --seed 2)
 [ "$other" != "$first" ] || fail "another seed gave the same weights"
-half=$(hash_of 2 1 sequential --model resnet20 --augment crop --wire bf16)
+half=$(hash_of 2 1 sequential --model resnet8 --augment crop --wire bf16)
 [ "$half" != "$first" ] || fail "gradients of bf16 gave the weights of f32"
 if computes_bf16; then
-    values=$(hash_of 2 1 sequential --model resnet20 --augment crop --precision bf16)
+    values=$(hash_of 2 1 sequential --model resnet8 --augment crop --precision bf16)
     [ "$values" != "$first" ] && [ "$values" != "$half" ] || fail "values of bf16 gave the weights of f32"
 fi
 finish

@@ -3,7 +3,7 @@
 # is refused.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 make_cifar "$dir/data" 20
-model=(--data "$dir/data" --model resnet20 --batch 4 --lr 0.02 --steps 7 --augment crop --ema 0.9 --clip-norm 1)
+model=(--data "$dir/data" --model resnet8 --batch 4 --lr 0.02 --steps 7 --augment crop --ema 0.9 --clip-norm 1)
 elastic=(--strategy elastic:period=2,alpha=0.1,round=4)
 
 # is WHAT HASH: the run just done ended with these weights.

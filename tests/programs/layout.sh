@@ -3,7 +3,7 @@
 # checkpoints that another layout resumes, in the middle of an epoch, too; evaluation, averages, clipping; what is refused.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 make_cifar "$dir/data"
-model=(--data "$dir/data" --model resnet20 --batch 8 --micro-batches 4 --lr 0.02 --augment crop)
+model=(--data "$dir/data" --model resnet8 --batch 8 --micro-batches 4 --lr 0.02 --augment crop)
 
 # same HASH P OPTION...: a run of 4 steps ends with these weights.
 same() {
@@ -28,9 +28,9 @@ done
 same "$one" 3 "${recipe[@]}" --layout stages=3 --pipeline gpipe
 same "$one" 3 "${recipe[@]}" --layout stages=3 --pipeline eager --stage-layers timed --device auto
 cifar 2 "${model[@]}" --steps 1 --layout stages=2 --stage-layers 1,1
-layers=$(sed -n 's/.*but resnet20 has \([0-9]*\) layers.*/\1/p' "$dir/out" | head -n 1)
-same "$one" 3 "${recipe[@]}" --layout stages=3 --stage-layers 2,40,$((layers - 42))
-[ "$(stage_layers)" = 2,40,$((layers - 42)) ] || fail "the start does not name the stages' layers"
+layers=$(sed -n 's/.*but resnet8 has \([0-9]*\) layers.*/\1/p' "$dir/out" | head -n 1)
+same "$one" 3 "${recipe[@]}" --layout stages=3 --stage-layers 2,12,$((layers - 14))
+[ "$(stage_layers)" = 2,12,$((layers - 14)) ] || fail "the start does not name the stages' layers"
 trains 2 "${model[@]}" --steps 4 --layout replicas=2
 two=$(field weights_hash)
 same "$two" 4 --layout stages=2,replicas=2
@@ -84,7 +84,7 @@ refused "must be stages=S, replicas=R, split=G" 2 --layout stages=two
 refused "must be stages=S, replicas=R, split=G" 2 --layout stages=-1
 refused "must be stages=S, replicas=R, split=G" 2 --layout stages=2,
 refused "must divide the batch" 2 --layout stages=2 --micro-batches 3
-refused "--stage-layers has 6 layers in 2 stages, but resnet20 has" 2 --layout stages=2 --stage-layers 3,3
+refused "--stage-layers has 6 layers in 2 stages, but resnet8 has" 2 --layout stages=2 --stage-layers 3,3
 refused "must be auto, timed, or the number of layers" 2 --layout stages=2 --stage-layers 0,3
 few=(--model mlp --setup-timeout 200)
 refused "has 9 stages, but mlp only 3 layers with parameters" 9 "${few[@]}" --layout stages=9

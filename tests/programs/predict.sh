@@ -9,11 +9,11 @@ predict() { "$apps/tutti-predict" "$@" > "$dir/out" 2> "$dir/err"; }
 # The test set is the same grey image in both classes, so its loss is the mean of both classes' -log(probability).
 "$mpirun" -np 2 "$apps/tutti-imagenet" --data "$dir/jpeg" --batch 2 --steps 3 --lr 0.01 --checkpoint "$dir/photo" --json "$dir/photo.json" \
     --quiet > "$dir/out" 2>&1 || { fail "tutti-imagenet: status $?"; cat "$dir/out"; }
-for model in mlp resnet20; do
+for model in mlp resnet8; do
     trains 2 --data "$dir/jpeg" --model $model --batch 2 --steps 3 --lr 0.01 --checkpoint "$dir/$model"
     mv "$dir/json" "$dir/$model.json"
 done
-for model in mlp resnet20 photo; do
+for model in mlp resnet8 photo; do
     predict --checkpoint "$dir/$model" --json "$image" || { fail "$model: status $?"; cat "$dir/err"; }
     perl -MJSON::PP -e 'my ($said, $events) = @ARGV; open my $f, "<", $said; my $p = decode_json(<$f>)->{predictions};
         my ($loss, $sum, %name) = (0, 0);
@@ -48,7 +48,7 @@ predicts_as() { # CHECKPOINT FILE
 exports() { "$apps/tutti-export" --checkpoint "$1" --to "$2" --format torch > "$dir/out" 2>&1 || { fail "status $?: $1"; cat "$dir/out"; }; }
 trains 1 --data "$dir/jpeg" --model cifar-quick --size 16 --batch 2 --steps 2 --lr 0.01 --checkpoint "$dir/quick"
 trains 1 --data "$dir/jpeg" --model mobilenet-v1 --size 32 --eval-size 40 --eval-resize 44 --batch 2 --steps 2 --lr 0.01 --checkpoint "$dir/mobile"
-for model in mlp resnet20 quick mobile photo; do
+for model in mlp resnet8 quick mobile photo; do
     exports "$dir/$model" "$dir/$model.torch"
     predicts_as "$dir/$model" "$dir/$model.torch"
     exports "$dir/$model.torch" "$dir/$model.again"
@@ -82,7 +82,7 @@ for number in deviation=0,0.2,0.2 deviation=nan,0.2,0.2 deviation=inf,1,1 deviat
 done
 refused_file mlp '$m{"class-names"} = q(["a"])' 'its class-names are not a list of as many texts as it has classes, 2'
 refused_file mlp '$m{model} = "mlp2"' 'its model is "mlp2"'
-refused_file resnet20 'substr($t{"bn1.running"}{data}, -4) = pack("f<", -1)' 'tensor "bn1.running" has the value -1, which is not a variance'
+refused_file resnet8 'substr($t{"bn1.running"}{data}, -4) = pack("f<", -1)' 'tensor "bn1.running" has the value -1, which is not a variance'
 refused_file mlp 'substr($t{"fc1.weight"}{data}, 8, 4) = pack("f<", 9**9**9)' 'tensor "fc1.weight" has the value inf'
 
 # Names of classes and files do not reach the terminal's controls.
@@ -109,13 +109,13 @@ grep -qF 'more than 4096 times IMAGE...' "$dir/err" || { fail "4097 images"; hea
 # PyTorch and Pillow.
 python=${TUTTI_TEST_PYTHON:-python3}
 "$python" -c 'import torch, numpy, PIL.Image' 2> /dev/null || { echo "left out: $python lacks PyTorch or Pillow"; finish; }
-predict --checkpoint "$dir/resnet20" --json "$image" || fail "status $?"
+predict --checkpoint "$dir/resnet8" --json "$image" || fail "status $?"
 sed -n '/^```python$/,/^```$/p' "$TUTTI_SRCDIR/doc/checkpoint.md" | grep -v '^```' > "$dir/doc_load.py"
 cat > "$dir/compare.py" << 'END'
 import json, re, sys
 sys.path[:0] = [sys.argv[1], sys.argv[2] + "/apps/bench"]
 import doc_load, numpy, PIL.Image, torch, torch_compute
-words, weights = doc_load.load(sys.argv[1] + "/resnet20")
+words, weights = doc_load.load(sys.argv[1] + "/resnet8")
 net = torch_compute.ResNet(3, 2).eval()
 assert net.bn1.eps == float(words["norm-epsilon"]) and json.loads(words["class-names"])[1] == "b"
 weights = {re.sub(r"^layer(\d)\.(\d)\.", lambda m: f"layers.{3 * int(m[1]) - 3 + int(m[2])}.", n): w for n, w in weights.items()}

@@ -20,17 +20,17 @@ resumes() { # P STOP OPTION...
     [ "$(ls "$dir" | grep -c '\.part$\|\.lock$')" = 0 ] || fail "a temporary file or a lock was left"
 }
 
-resumes 1 3 --model resnet20 --batch 8 --rate-schedule onecycle
+resumes 1 3 --model resnet8 --batch 8 --rate-schedule onecycle
 resumes 2 4 --model cifar-quick --batch 8 --workers 2 --design chained
-resumes 3 3 --model resnet20 --batch 10 --workers 2 --wire bf16
+resumes 3 3 --model resnet8 --batch 10 --workers 2 --wire bf16
 resumes 1 3 --model mlp --batch 30 --wire bf16
 trains 1 --data "$dir/data" --steps 8 --model mlp --batch 30 --resume "$dir/part"
 grep -q "wire was bf16 and is f32" "$dir/out" || fail "no warning about another wire"
 resumes 2 3 --model mlp --batch 8 --optimizer adam --lr 0.001
-resumes 2 4 --model resnet20 --batch 8 --ema 0.9
+resumes 2 4 --model resnet8 --batch 8 --ema 0.9
 grep -q "average_test_accuracy" "$dir/json" || fail "averages are not evaluated"
 grep -aq "average.fc.weight" "$dir/part" || fail "averages are not saved"
-resumes 2 3 --model resnet20 --batch 3 --accumulate 4 --optimizer adamw --lr 0.001
+resumes 2 3 --model resnet8 --batch 3 --accumulate 4 --optimizer adamw --lr 0.001
 resumes 2 3 --model cifar-quick --batch 4 --accumulate 2 --optimizer adam --lr 0.001 --clip-norm 0.5 --ema 0.9 --wire bf16 --mixup 0.4
 # In the middle of an epoch of 12 steps whose images come in runs of 64.
 resumes 2 5 --model mlp --batch 8 --shuffle window:64 --jitter 0.4,0.3,0.25 --mixup 0.4
@@ -59,8 +59,8 @@ cifar 1 --data "$dir/data" --steps 8 --model cifar-quick --batch 8 --optimizer l
 grep -q "average" "$dir/out" || fail "no reason for averages"
 
 if computes_bf16; then
-    resumes 2 3 --model resnet20 --batch 10 --workers 2 --precision bf16
-    resumes 2 3 --model resnet20 --batch 4 --accumulate 2 --optimizer adam --lr 0.001 --ema 0.9 --clip-norm 0.5 --precision bf16
+    resumes 2 3 --model resnet8 --batch 10 --workers 2 --precision bf16
+    resumes 2 3 --model resnet8 --batch 4 --accumulate 2 --optimizer adam --lr 0.001 --ema 0.9 --clip-norm 0.5 --precision bf16
     resumes 2 4 --model cifar-quick --batch 8 --precision bf16 --wire bf16
     # auto goes on in the type of the checkpoint, which holds the weights in f32 and continues in f32, too.
     cifar 1 --data "$dir/data" --steps 8 --model cifar-quick --batch 8 --resume "$dir/part" --precision auto || fail "status $?"
