@@ -13,6 +13,8 @@
 #include "apps/tune/tune.h"
 #include "config.h"
 #include "dag/base/log.h"
+#include "dag/codecs/codecs.h"
+#include "dag/codecs/rows.h"
 #include "dag/kernels/kernel.h"
 #include "dag/step/codec.h"
 #include "dag/step/strategy.h"

@@ -1,6 +1,7 @@
 #include "apps/bench/step_rows.h"
 
 #include "dag/step/strategy.h"
+#include "dag/strategies/strategies.h"
 #include "designs/design.h"
 
 #include <stdio.h>

@@ -7,8 +7,10 @@
 #include "apps/session/precision.h"
 #include "config.h"
 #include "dag/base/log.h"
+#include "dag/codecs/codecs.h"
 #include "dag/step/codec.h"
 #include "dag/step/strategy.h"
+#include "dag/strategies/strategies.h"
 
 #include <inttypes.h>
 #include <stdio.h>

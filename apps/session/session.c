@@ -6,6 +6,7 @@
 #include "dag/net/layer.h"
 #include "dag/step/codec.h"
 #include "dag/step/strategy.h"
+#include "dag/strategies/strategies.h"
 
 #include <limits.h>
 #include <stdlib.h>

@@ -16,7 +16,9 @@
 #include "apps/train/rate_schedule.h"
 #include "apps/train/recipe.h"
 #include "dag/base/conf.h"
+#include "dag/codecs/codecs.h"
 #include "dag/step/step.h"
+#include "dag/strategies/strategies.h"
 #include "designs/design.h"
 #include "designs/verify/verify.h"
 

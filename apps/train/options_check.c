@@ -5,6 +5,7 @@
 #include "dag/step/strategy.h"
 #include "dag/step/update_rule.h"
 #include "dag/run/run.h"
+#include "dag/strategies/strategies.h"
 #include "designs/exchange/settings.h"
 #include "designs/thread/comm_core.h"
 #include "designs/watch/watch.h"

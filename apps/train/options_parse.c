@@ -1,9 +1,11 @@
 #include "apps/train/options.h"
 
 #include "config.h"
+#include "dag/codecs/codecs.h"
 #include "dag/step/codec.h"
 #include "dag/step/strategy.h"
 #include "dag/step/update_rule.h"
+#include "dag/strategies/strategies.h"
 #include "designs/exchange/settings.h"
 
 #include <stdio.h>

@@ -5,6 +5,7 @@
 #include "dag/base/log.h"
 #include "dag/step/strategy.h"
 #include "dag/step/update_rule.h"
+#include "dag/strategies/strategies.h"
 #include "designs/kv/jobs.h"
 #include "designs/kv/kv.h"
 #include "designs/kv/metered.h"

@@ -4,6 +4,7 @@
 #include "dag/step/codec.h"
 #include "dag/step/strategy.h"
 #include "dag/step/update_rule.h"
+#include "dag/strategies/strategies.h"
 
 #include <string.h>
 

@@ -2,10 +2,12 @@
 
 #include "config.h"
 #include "dag/base/log.h"
+#include "dag/codecs/codecs.h"
 #include "dag/kernels/kernel.h"
 #include "dag/step/codec.h"
 #include "dag/step/strategy.h"
 #include "dag/step/update_rule.h"
+#include "dag/strategies/strategies.h"
 
 #include <inttypes.h>
 #include <stdio.h>

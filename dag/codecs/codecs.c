@@ -1,4 +1,7 @@
 /* The table of codecs; those that only choose the type of a sum; how a codec is written. */
+#include "dag/codecs/codecs.h"
+
+#include "dag/codecs/rows.h"
 #include "dag/step/codec.h"
 
 #include <math.h>

@@ -3,6 +3,7 @@
  *
  * Bytes: 1/30 of a gradient from each replica to each other one; so with R replicas R/60 of a sum's.
  * Source: Seide et al. 2014 (dag/kernels/codec.h). */
+#include "dag/codecs/rows.h"
 #include "dag/kernels/codec.h"
 #include "dag/step/builder.h"
 #include "dag/step/codec.h"

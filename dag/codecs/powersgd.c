@@ -7,6 +7,7 @@
  * Bytes: those of rank (rows + columns) numbers of a gradient's rows columns, whatever the number of replicas.
  * Source: Vogels et al. 2019 (dag/kernels/codec.h). */
 #include "dag/base/rng.h"
+#include "dag/codecs/rows.h"
 #include "dag/kernels/codec.h"
 #include "dag/step/builder.h"
 #include "dag/step/codec.h"

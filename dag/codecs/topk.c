@@ -3,6 +3,7 @@
  * Bytes: with a share s of the elements 2s of a gradient from each replica to each other one; so with R
  * replicas R s of a sum's.
  * Sources: Aji & Heafield 2017; Lin et al. 2018 (dag/kernels/codec.h). */
+#include "dag/codecs/rows.h"
 #include "dag/kernels/codec.h"
 #include "dag/step/builder.h"
 #include "dag/step/codec.h"

@@ -1,7 +1,7 @@
 /* A codec: in what form a gradient that is complete on a replica travels to the others, and how they
- * read its sum. A codec is a file in dag/codecs/, its line in step.h, and its row in
- * dag/codecs/codecs.c. One that compresses keeps what it did not send, the residual, which the next step's
- * gradient is added to; checkpoints have that of every replica.
+ * read its sum. A codec is a file in dag/codecs/, with its line in rows.h and its row in codecs.c there.
+ * One that compresses keeps what it did not send, the residual, which the next step's gradient is added
+ * to; checkpoints have that of every replica.
  *
  *   backward    each gradient, as soon as it is complete:   send
  *   then        from the last layer on: each                send_again, if the codec has it

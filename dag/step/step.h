@@ -95,47 +95,18 @@ extern const tutti_update_rule tutti_update_sgd, tutti_update_adam, tutti_update
 extern const tutti_update_rule *const tutti_update_rules[];
 const tutti_update_rule *tutti_update_rule_find(const char *name);
 
-/* What a complete gradient turns into, and who updates (dag/step/strategy.h). */
+/* What a complete gradient turns into, and who updates (dag/step/strategy.h); those to choose from are in
+ * dag/strategies. */
 typedef struct tutti_strategy tutti_strategy;
-extern const tutti_strategy tutti_strategy_sync, tutti_strategy_sharded, tutti_strategy_rooted,
-    tutti_strategy_local, tutti_strategy_gossip, tutti_strategy_adpsgd, tutti_strategy_elastic,
-    tutti_strategy_async, tutti_strategy_bounded;
-/* sync with servers, and sync and elastic with a store of keys, in no table: users say it by a layout, or by jobs. */
-extern const tutti_strategy tutti_strategy_served, tutti_strategy_stored,
-    tutti_strategy_elastic_stored;
-/* What a strategy becomes where a layout has servers, and with a store of keys: itself, or what stands in for it.
- * NULL: it does not support that. [P] */
-const tutti_strategy *tutti_strategy_with_servers(const tutti_strategy *strategy);
-const tutti_strategy *tutti_strategy_with_store(const tutti_strategy *strategy);
-/* NULL-terminated table of strategies; lookup by name (NULL if unknown). [P] */
-extern const tutti_strategy *const tutti_strategies[];
-const tutti_strategy *tutti_strategy_find(const char *name);
-
-/* In what form a gradient travels (dag/step/codec.h). */
-typedef struct tutti_codec tutti_codec;
-extern const tutti_codec tutti_codec_onebit, tutti_codec_topk, tutti_codec_powersgd;
-/* NULL-terminated table of codecs. [P] */
-extern const tutti_codec *const tutti_codecs[];
-/* Reads "NAME", or "NAME:number". Returns whether it could; if not, `fault` says why, and what to write
- * instead. [P] */
-int tutti_codec_read(
-    const char *text, const tutti_codec **codec, double *value, char *fault, size_t size);
-/* The same text; NULL: none. Returns text. [P] */
-enum { TUTTI_CODEC_TEXT = 48 };
-char *tutti_codec_print(const tutti_codec *codec, double value, char text[TUTTI_CODEC_TEXT]);
-
+extern const tutti_strategy tutti_strategy_sync;
 /* The values of a strategy's parameters, in the order of its table. */
-enum { TUTTI_STRATEGY_PARAMETERS = 4, TUTTI_STRATEGY_TEXT = 96 };
+enum { TUTTI_STRATEGY_PARAMETERS = 4 };
 typedef struct tutti_strategy_settings {
     double value[TUTTI_STRATEGY_PARAMETERS];
 } tutti_strategy_settings;
-/* Reads "NAME", or "NAME:key=value,..."; parameters that are not named keep their defaults. Returns
- * whether it could; if not, `fault` says why, and what to write instead. [P] */
-int tutti_strategy_read(const char *text, const tutti_strategy **strategy,
-    tutti_strategy_settings *settings, char *fault, size_t size);
-/* The same text, with every parameter of the strategy; NULL: sync. Returns text. [P] */
-char *tutti_strategy_print(const tutti_strategy *strategy, const tutti_strategy_settings *settings,
-    char text[TUTTI_STRATEGY_TEXT]);
+
+/* In what form a gradient travels (dag/step/codec.h); those to choose from are in dag/codecs. */
+typedef struct tutti_codec tutti_codec;
 
 /* Where the gradients of a step's micro-batches, and of its earlier batches, are added; likewise their batch
  * statistics. The bits are the same.

@@ -1,6 +1,6 @@
 /* A strategy: what a gradient that is complete on a rank turns into, who updates which parameters, and
- * what follows. A strategy is a file in dag/strategies/, its line in step.h, and its row in
- * dag/strategies/strategies.c; sync, which a step has unless it is given another, is in this room. The
+ * what follows. A strategy is a file in dag/strategies/, with its line in rows.h and its row in
+ * strategies.c there; sync, which a step has unless it is given another, is in this room. The
  * file begins with the paper, and with the strategy's place on five axes (doc/strategies.md). Threads: [M]. */
 #ifndef TUTTI_STRATEGY_H
 #define TUTTI_STRATEGY_H

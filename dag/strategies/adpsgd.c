@@ -37,6 +37,7 @@
  * arXiv:1710.06952, algorithm 1 and section 3 (bipartite graphs). */
 #include "dag/base/log.h"
 #include "dag/step/builder.h"
+#include "dag/strategies/rows.h"
 
 enum { PERIOD, DELAY, ROUND };
 

@@ -17,6 +17,7 @@
  * Sources: Dean et al. 2012, "Large Scale Distributed Deep Networks", NIPS (Downpour SGD), with a push and a
  * pull in every step (n_push = n_fetch = 1); by MPI clients: Mamidala et al. 2018, arXiv:1801.03855. */
 #include "dag/step/builder.h"
+#include "dag/strategies/rows.h"
 
 static int apart(const tutti_strategy_settings *settings)
 {

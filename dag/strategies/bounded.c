@@ -16,6 +16,7 @@
  * Source: Ho et al. 2013, "More Effective Distributed ML via a Stale Synchronous Parallel Parameter Server",
  * NIPS. */
 #include "dag/step/builder.h"
+#include "dag/strategies/rows.h"
 
 enum { BOUND };
 

@@ -25,6 +25,7 @@
  * and 4, in its synchronous form; by MPI clients: Mamidala et al. 2018, arXiv:1801.03855. */
 #include "dag/base/log.h"
 #include "dag/step/builder.h"
+#include "dag/strategies/rows.h"
 
 enum { PERIOD, ALPHA, ROUND };
 

@@ -11,6 +11,7 @@
  * Source: Zhang, Choromanska & LeCun 2015, "Deep learning with Elastic Averaging SGD", arXiv:1412.6651, algorithm 1; by
  * MPI clients: Mamidala et al. 2018, arXiv:1801.03855. */
 #include "dag/step/builder.h"
+#include "dag/strategies/rows.h"
 
 /* Of these the graph knows nothing: the type of the store has them. In the order of elastic.c. */
 static const tutti_strategy_parameter parameters[] = {

@@ -42,6 +42,7 @@
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
 #include "dag/step/builder.h"
+#include "dag/strategies/rows.h"
 
 enum { GRAPH, PERIOD };
 enum { RING, EXPONENTIAL, PUSH_SUM, GRAPHS };

@@ -19,6 +19,7 @@
  * arXiv:1905.03817; with outer steps, Douillard et al. 2023, "DiLoCo", arXiv:2311.08105, algorithm 1. */
 #include "dag/base/log.h"
 #include "dag/step/builder.h"
+#include "dag/strategies/rows.h"
 
 enum { PERIOD, OUTER, MOMENTUM };
 

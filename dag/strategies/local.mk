@@ -7,8 +7,8 @@ libnet_la_SOURCES += \
 	dag/strategies/elastic_stored.c \
 	dag/strategies/gossip.c \
 	dag/strategies/local.c \
-	dag/strategies/rooted.c \
+	dag/strategies/rooted.c dag/strategies/rows.h \
 	dag/strategies/served.c \
 	dag/strategies/sharded.c \
 	dag/strategies/stored.c \
-	dag/strategies/strategies.c
+	dag/strategies/strategies.c dag/strategies/strategies.h

@@ -19,6 +19,7 @@
  * Scalable Deep Learning on Modern GPU Clusters", PPoPP (SC-B, SC-OB, SC-OBR). */
 #include "dag/base/log.h"
 #include "dag/step/builder.h"
+#include "dag/strategies/rows.h"
 
 enum { B, OB, OBR };
 

@@ -32,6 +32,7 @@
  * Server", OSDI; Mamidala et al. 2018, "MXNET-MPI", arXiv:1801.03855, for clients that are MPI groups. */
 #include "dag/base/log.h"
 #include "dag/step/builder.h"
+#include "dag/strategies/rows.h"
 
 static tutti_status check(const tutti_update_rule *rule, const tutti_step_options *options)
 {

@@ -13,6 +13,7 @@
  * (stage 1). */
 #include "dag/base/log.h"
 #include "dag/step/builder.h"
+#include "dag/strategies/rows.h"
 
 static tutti_status check(const tutti_update_rule *rule, const tutti_step_options *options)
 {

@@ -10,6 +10,7 @@
  *
  * Source: Li et al. 2014, "Scaling Distributed Machine Learning with the Parameter Server", OSDI. */
 #include "dag/step/builder.h"
+#include "dag/strategies/rows.h"
 
 const tutti_strategy tutti_strategy_stored = {.name = "sync",
     .summary = "servers of a store of keys add what clients push, and update",

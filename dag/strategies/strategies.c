@@ -1,4 +1,7 @@
+#include "dag/strategies/strategies.h"
+
 #include "dag/step/strategy.h"
+#include "dag/strategies/rows.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -9,6 +9,7 @@
 #include "dag/step/step.h"
 #include "dag/step/strategy.h"
 #include "dag/step/update_rule.h"
+#include "dag/strategies/rows.h"
 #include "designs/exchange/exchange.h"
 #include "tests/support/testing.h"
 

@@ -7,6 +7,7 @@
 #include "dag/net/net.h"
 #include "dag/step/step.h"
 #include "dag/step/update_rule.h"
+#include "dag/strategies/rows.h"
 #include "designs/exchange/exchange.h"
 #include "tests/step/leavings.h"
 #include "tests/support/testing.h"

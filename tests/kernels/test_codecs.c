@@ -1,5 +1,6 @@
 /* dag/kernels/codec.h, dag/codecs: what was sent and what is kept are what was there, exactly where numbers are whole;
  * all that is not sent is sent in the end; ties, NaN, words that were changed on the way; how codecs are written. */
+#include "dag/codecs/codecs.h"
 #include "dag/kernels/codec.h"
 
 #include "dag/base/log.h"

@@ -11,6 +11,8 @@
  * status is 1 if a result is wrong or any resource grows after the first fifth. */
 #include "apps/tune/workload.h"
 #include "dag/base/log.h"
+#include "dag/codecs/codecs.h"
+#include "dag/strategies/strategies.h"
 #include "designs/exchange/exchange.h"
 
 #include <dirent.h>

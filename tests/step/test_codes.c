@@ -1,5 +1,6 @@
 /* dag/step/encode.c, dag/codecs: what a gradient turns into that travels as a code. All that the next step needs is
  * among what a checkpoint has; codes that are gathered find their places beside others. */
+#include "dag/codecs/codecs.h"
 #include "dag/kernels/codec.h"
 #include "dag/step/codec.h"
 #include "tests/step/trial.h"

@@ -1,6 +1,7 @@
 /* dag/step/pairs.c, dag/strategies/adpsgd.c: replicas that meet in pairs and train on meanwhile. Who meets whom;
  * weights, against an oracle; what a mixing step leaves as it is, exactly; when one begins and ends. */
 #include "dag/base/log.h"
+#include "dag/strategies/strategies.h"
 #include "tests/step/trial.h"
 
 #include <math.h>

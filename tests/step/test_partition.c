@@ -4,6 +4,7 @@
 #include "dag/base/rng.h"
 #include "dag/net/layer.h"
 #include "dag/step/partition.h"
+#include "dag/strategies/rows.h"
 #include "tests/step/drawn.h"
 #include "tests/support/testing.h"
 

@@ -3,6 +3,7 @@
  * step on the batch of all replicas. Those that meet neighbours mix their weights. How strategies are written; what the
  * schedules of a rooted one wait for. */
 #include "dag/base/log.h"
+#include "dag/strategies/strategies.h"
 #include "tests/step/trial.h"
 
 #include <math.h>

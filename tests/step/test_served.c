@@ -5,6 +5,7 @@
 #include "dag/net/layer.h"
 #include "dag/step/service.h"
 #include "dag/step/strategy.h"
+#include "dag/strategies/rows.h"
 #include "tests/step/drawn.h"
 #include "tests/step/trial.h"
 

@@ -1,6 +1,7 @@
 /* dag/step/shares.c, dag/strategies/gossip.c: sum-weighted gossip, gossip:push-sum. Who sends to whom; shares, which an
  * oracle counts in whole units; weights, against the quotients of push-sum; what a round ends with. */
 #include "dag/base/log.h"
+#include "dag/strategies/strategies.h"
 #include "tests/step/trial.h"
 
 #include <math.h>
