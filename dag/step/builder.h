@@ -1,8 +1,9 @@
-/* What the parts of the step's construction share: declare.c makes the tensors; forward.c, build.c
- * and evaluate.c the nodes of the passes; update.c the marks and what follows them; refresh.c
- * copies of weights in another type; encode.c gradients that travel compressed; rounds.c what replicas
- * that train alone do together; shares.c what they do with shares, pairs.c in pairs; keys.c, portions.c and serve.c
- * servers, and what clients exchange with them; precision.c the types of the net's values. Threads: [M]. */
+/* What the parts of the step's construction share: check.c says which nets and options there is a step for;
+ * declare.c makes the tensors; build.c the sections; forward.c, loss.c, backward.c and evaluate.c the nodes of
+ * the passes; update.c the marks and what follows them; refresh.c copies of weights in another type; encode.c
+ * gradients that travel compressed; rounds.c what replicas that train alone do together; shares.c what they do
+ * with shares, pairs.c in pairs; keys.c, portions.c and serve.c servers, and what clients exchange with them;
+ * precision.c the types of the net's values. Threads: [M]. */
 #ifndef TUTTI_BUILDER_H
 #define TUTTI_BUILDER_H
 
@@ -82,6 +83,22 @@ static inline int tutti_builder_value(const tutti_builder *b, tutti_value value,
     return tutti_builder_site(b, from.layer, micro_batch)->y[from.output];
 }
 
+/* What options have where they name nothing. */
+static inline const tutti_update_rule *tutti_step_rule(const tutti_step_options *o)
+{
+    return o->rule ? o->rule : &tutti_update_sgd;
+}
+static inline const tutti_strategy *tutti_step_strategy(const tutti_step_options *o)
+{
+    return o->strategy ? o->strategy : &tutti_strategy_sync;
+}
+static inline int tutti_step_batches(const tutti_step_options *o)
+{
+    return o->accumulate ? o->accumulate : 1;
+}
+
+/* INVAL (logged): what tutti_step_build refuses before it begins. */
+tutti_status tutti_step_check(const tutti_net *net, const tutti_step_options *options);
 /* Cuts the batch into step->micro_batch (options->micro_batches). */
 void tutti_builder_cut(tutti_step *step, const tutti_step_options *options);
 /* Declares inputs, parameters and state, and sets up every site. Values are declared with their
@@ -288,6 +305,10 @@ tutti_status tutti_builder_move_centres(tutti_builder *b, double share);
 
 /* Adds the nodes of the forward pass of a micro-batch through a layer to the section begun last. */
 tutti_status tutti_builder_forward(tutti_builder *b, int l, int s, int evaluation);
+/* Then the losses of a micro-batch at those outputs that this rank has, and the gradients of the logits; */
+tutti_status tutti_builder_loss(tutti_builder *b, int s);
+/* the backward pass through a layer, whose values have all contributions to their gradients. */
+tutti_status tutti_builder_backward(tutti_builder *b, int l, int s);
 /* The priority of a node for which other ranks wait. */
 static inline int tutti_builder_urgent(const tutti_builder *b)
 {

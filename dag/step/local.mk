@@ -1,7 +1,9 @@
 # The construction of a step: what strategies and codecs append to.
 libnet_la_SOURCES += \
+	dag/step/backward.c \
 	dag/step/build.c \
 	dag/step/builder.h \
+	dag/step/check.c \
 	dag/step/codec.h \
 	dag/step/costs.c dag/step/costs.h \
 	dag/step/crossings.c dag/step/crossings.h \
@@ -11,6 +13,7 @@ libnet_la_SOURCES += \
 	dag/step/forward.c \
 	dag/step/init.c \
 	dag/step/keys.c \
+	dag/step/loss.c \
 	dag/step/messages.c \
 	dag/step/pairs.c \
 	dag/step/partition.c dag/step/partition.h \
