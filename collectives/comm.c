@@ -236,7 +236,7 @@ static tutti_status check_counts(const tutti_coll_args *a, int rank, int P, int6
     if (a->count != wanted)
         return tutti_fail(TUTTI_ERR_INVAL, "%s: the counts add up to %lld, but count is %lld", kind,
             (long long)wanted, (long long)a->count);
-    if (a->kind == TUTTI_ALLTOALL && !a->send && (sum[0] || sum[1]))
+    if (a->kind == TUTTI_ALLTOALL && !a->out_of_place && (sum[0] || sum[1]))
         return tutti_fail(TUTTI_ERR_INVAL, "alltoall with counts cannot work in place");
     if (a->kind == TUTTI_ALLTOALL && a->counts[rank] != a->counts[P + rank])
         return tutti_fail(TUTTI_ERR_INVAL,
@@ -305,6 +305,11 @@ static tutti_status check(const tutti_comm *c, int lane, const tutti_coll_args *
     if (tutti_coll_recv_count(a, rank, P) && !a->recv)
         return tutti_fail(
             TUTTI_ERR_INVAL, "%s of %lld elements into no buffer", kind, (long long)a->count);
+    if (tutti_coll_has_send(a, rank) && !a->send)
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "%s of %lld elements from no buffer", kind, (long long)a->count);
+    if (tutti_coll_trait_of(a->kind)->sends && !a->out_of_place && a->send)
+        return tutti_fail(TUTTI_ERR_INVAL, "%s in place, with a buffer to send", kind);
     return TUTTI_OK;
 }
 
@@ -319,12 +324,14 @@ static tutti_coll_args normal(const tutti_coll_args *args, unsigned char here[2]
             .dtype = TUTTI_U8,
             .op = TUTTI_MAX,
             .count = 1,
+            .out_of_place = 1,
             .send = &here[0],
             .recv = &here[1],
             .identity = args->identity};
     if (!trait->rooted) a.root = 0;
     if (!trait->reduces && trait->data) a.user = NULL;
-    if (a.kind == TUTTI_BROADCAST || a.kind == TUTTI_MESSAGE) a.send = NULL;
+    if (a.kind == TUTTI_BROADCAST || a.kind == TUTTI_MESSAGE) a.out_of_place = 0;
+    if (!a.out_of_place) a.send = NULL;
     return a;
 }
 
@@ -340,13 +347,15 @@ static tutti_coll_args one_vector(const tutti_coll_args *args)
 {
     tutti_coll_args a = *args;
     if (!a.extras) return a;
-    if (a.send) tutti_buf_copy(a.recv, a.send, (size_t)a.count * tutti_dtype_bytes(a.dtype));
+    if (a.out_of_place)
+        tutti_buf_copy(a.recv, a.send, (size_t)a.count * tutti_dtype_bytes(a.dtype));
     for (int k = 0; k < a.extras; k++) {
         if (a.user)
             tutti_buf_reduce_user(a.user, a.dtype, a.recv, a.extra[k], a.count, 0);
         else
             tutti_buf_reduce(a.dtype, a.op, a.recv, a.extra[k], a.count, 0);
     }
+    a.out_of_place = 0;
     a.send = NULL;
     a.extras = 0;
     return a;
@@ -372,7 +381,7 @@ static tutti_status get_schedule(tutti_comm *c, const tutti_coll_args *a, tutti_
         .root = a->root,
         .count = a->count,
         .segment = choice.segment,
-        .in_place = !a->send,
+        .in_place = !a->out_of_place,
         .ordered = key.ordered,
         .wide = choice.wide,
         .extras = a->extras,

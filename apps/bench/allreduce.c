@@ -39,8 +39,9 @@ typedef struct options {
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
     {TUTTI_CONF_CHOICE, "algorithm", "NAME", .fallback = "auto", .choice = tutti_choice_algorithms,
-        AT(algorithm), .help = "what to compare with MPI_Allreduce, the MPI library's own, which "
-                               "blocks (mpi: the library's own that does not)"},
+        AT(algorithm),
+        .help = "what to compare with MPI_Allreduce, the MPI library's own, which "
+                "blocks (mpi: the library's own that does not)"},
     {TUTTI_CONF_INT, "from", "BYTES", .fallback = "4", .low = 4, .high = 4e9, AT(from),
         .help = "smallest size, a multiple of 4"},
     {TUTTI_CONF_INT, "to", "BYTES", .fallback = "268435456", .low = 4, .high = 4e9, AT(to),
@@ -51,9 +52,8 @@ static const tutti_setting settings[] = {
         .help = "allreduces in flight together, each on its own communicator (MPI_Allreduce runs "
                 "them one by one)"},
     {TUTTI_CONF_TEXT, "vectors", "G,...", AT(vectors),
-        .help =
-            "each rank has G vectors, 2 to 16 of them: compares summing them before the "
-            "allreduce with an allreduce of all of them as one object"},
+        .help = "each rank has G vectors, 2 to 16 of them: compares summing them before the "
+                "allreduce with an allreduce of all of them as one object"},
     {TUTTI_CONF_INT, "blocks", "N", .fallback = "5", .low = 1, .high = MOST_BLOCKS, AT(blocks),
         .help = "blocks per algorithm, in turns"},
     {TUTTI_CONF_REAL, "block-s", "S", .fallback = "0.2", .low = 1e-3, .high = 1e3, AT(block_s),
@@ -86,10 +86,10 @@ typedef struct contestant {
     const struct contestant *peer; /* whose time is divided by its own */
     tutti_comm *comm;              /* NULL: MPI_Allreduce */
     tutti_traffic sent;
-    tutti_traffic each;    /* sent by one allreduce */
-    int64_t rounds;        /* in a block */
-    double *block_s;       /* [blocks] seconds of one allreduce on every lane */
-    int is_library;        /* it passes the transport's messages by */
+    tutti_traffic each; /* sent by one allreduce */
+    int64_t rounds;     /* in a block */
+    double *block_s;    /* [blocks] seconds of one allreduce on every lane */
+    int is_library;     /* it passes the transport's messages by */
 } contestant;
 
 typedef struct bench {
@@ -130,6 +130,7 @@ static tutti_status post(
         buf[c->vectors] = b->data[lane];
         status = sum_kernel()->fn(c->sum, buf, NULL);
     } else if (c->vectors > 1) {
+        args.out_of_place = 1;
         args.send = b->vector[lane][0];
         for (int k = 1; k < c->vectors; k++) args.extra[args.extras++] = b->vector[lane][k];
     }

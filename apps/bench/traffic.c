@@ -12,7 +12,7 @@ static tutti_status take(tutti_step_traffic *t, const tutti_node *node)
     memcpy(&args, node->desc, sizeof args);
     size_t bytes = (size_t)args.count * tutti_dtype_bytes(args.dtype);
     args.recv = tutti_mem_aligned(bytes);
-    args.send = NULL; /* in place, and of one vector: what travels is the same */
+    args.out_of_place = 0; /* in place, and of one vector: what travels is the same */
     args.extras = 0;
     if (!args.recv)
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a buffer of %zu bytes", bytes);

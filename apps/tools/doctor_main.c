@@ -138,6 +138,7 @@ static tutti_status gather(const tutti_boot *boot, doctor *d, tutti_doctor_lette
     tutti_coll_args args = {.kind = TUTTI_ALLGATHER,
         .dtype = TUTTI_U8,
         .count = sizeof d->letter,
+        .out_of_place = 1,
         .send = &d->letter,
         .recv = letters};
     status = tutti_coll_post(comm, 0, &args, &request);

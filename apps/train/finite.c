@@ -94,6 +94,7 @@ tutti_status tutti_finding_agree(
         &(tutti_coll_args){.kind = TUTTI_ALLGATHER,
             .dtype = TUTTI_I64,
             .count = sizeof *mine / sizeof(int64_t),
+            .out_of_place = 1,
             .send = mine,
             .recv = all});
     int worst = 0;

@@ -55,6 +55,7 @@ static tutti_status gather(
         &(tutti_coll_args){.kind = TUTTI_ALLGATHER,
             .dtype = TUTTI_I64,
             .count = count,
+            .out_of_place = 1,
             .send = mine,
             .recv = all});
 }
@@ -196,8 +197,7 @@ static tutti_status compare(const tutti_trainer *s, int64_t step, uint64_t mine[
     if (status) return status;
     const int ranks = compared(on);
     return all_equal(ranks, period_of(on, 0), HASHES, all) &&
-                   all_equal(
-                       ranks, period_of(on, on->recipe.division.ranks > 1), HASHES, all + 1)
+                   all_equal(ranks, period_of(on, on->recipe.division.ranks > 1), HASHES, all + 1)
                ? TUTTI_OK
                : find_difference(s, step, mine);
 }

@@ -60,6 +60,7 @@ tutti_status tutti_trainer_check_precision(tutti_trainer *s)
             .dtype = TUTTI_F64,
             .op = TUTTI_MAX,
             .count = 1,
+            .out_of_place = 1,
             .send = &mine,
             .recv = &lack});
     s->can_bf16 = !(lack > 0);

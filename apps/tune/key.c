@@ -26,8 +26,12 @@ static tutti_status describe_hosts(tutti_exchange *exchange, char text[40])
     if (!all) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the names of %d hosts", ranks);
     gethostname(mine, sizeof mine - 1);
     tutti_status status = tutti_exchange_call(exchange, "the hosts' names",
-        &(tutti_coll_args){
-            .kind = TUTTI_ALLGATHER, .dtype = TUTTI_U8, .count = HOST, .send = mine, .recv = all});
+        &(tutti_coll_args){.kind = TUTTI_ALLGATHER,
+            .dtype = TUTTI_U8,
+            .count = HOST,
+            .out_of_place = 1,
+            .send = mine,
+            .recv = all});
     for (int r = 0; r < ranks; r++) {
         int seen = 0;
         for (int q = 0; q < r && !seen; q++)

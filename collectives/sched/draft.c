@@ -29,12 +29,11 @@ void tutti_sched_free(tutti_sched *sched)
 
 static tutti_status size_spaces(tutti_sched *s)
 {
-    static const char elsewhere;
     const tutti_sched_shape *shape = &s->shape;
     const tutti_coll_args args = {.kind = shape->kind,
         .root = shape->root,
         .count = shape->count,
-        .send = shape->in_place ? NULL : &elsewhere,
+        .out_of_place = !shape->in_place,
         .counts = shape->counts};
     s->extra_count = shape->extras * shape->count;
     s->in_count = tutti_coll_send_count(&args, shape->rank, shape->P);

@@ -103,9 +103,10 @@ static tutti_status find_op(tutti_mpi *t, call *c)
     return code == MPI_SUCCESS ? TUTTI_OK : tutti_mpi_fail(code, "MPI_Op_create");
 }
 
+/* NULL: in place. */
 static const void *input(const call *c, int64_t at)
 {
-    return c->args->send ? (const char *)c->args->send + (size_t)at * c->element : NULL;
+    return c->args->out_of_place ? (const char *)c->args->send + (size_t)at * c->element : NULL;
 }
 
 static void *output(const call *c, int64_t at)
@@ -180,10 +181,12 @@ static int scatter(const call *c, int64_t at, int n, MPI_Request *request)
     (void)n;
     const int root = c->args->root;
     const parts p = parts_of(c, c->args->counts, 0);
-    const void *in = input(c, 0);
-    void *out = in ? c->args->recv : c->rank == root ? MPI_IN_PLACE : output(c, p.begin[c->rank]);
-    return MPI_Iscatterv(in ? in : output(c, 0), p.length, p.begin, c->type, out, p.length[c->rank],
-        c->type, root, c->comm, request);
+    const int in_place = !c->args->out_of_place;
+    void *out = !in_place         ? c->args->recv
+                : c->rank == root ? MPI_IN_PLACE
+                                  : output(c, p.begin[c->rank]);
+    return MPI_Iscatterv(in_place ? output(c, 0) : input(c, 0), p.length, p.begin, c->type, out,
+        p.length[c->rank], c->type, root, c->comm, request);
 }
 
 static int alltoall(const call *c, int64_t at, int n, MPI_Request *request)
@@ -278,7 +281,7 @@ static tutti_status keep(call *c, tutti_mpi_message *m)
     const tutti_coll_args *a = c->args;
     const size_t ints = (size_t)c->P * sizeof(int);
     size_t bytes = tutti_coll_trait_of(a->kind)->parts ? 4 * ints : 0;
-    c->copies = a->kind == TUTTI_REDUCE && !a->send && c->rank == a->root;
+    c->copies = a->kind == TUTTI_REDUCE && !a->out_of_place && c->rank == a->root;
     if (c->copies) bytes = (size_t)a->count * c->element;
     if (a->kind == TUTTI_REDUCE_SCATTER) bytes = ints;
     if (!bytes && !c->copies) return TUTTI_OK;
@@ -290,7 +293,7 @@ static tutti_status keep(call *c, tutti_mpi_message *m)
 static void put_right(const call *c, tutti_mpi_message *m)
 {
     int64_t offset, length;
-    if (c->args->kind != TUTTI_REDUCE_SCATTER || c->args->send) return;
+    if (c->args->kind != TUTTI_REDUCE_SCATTER || c->args->out_of_place) return;
     tutti_coll_block(c->args->count, c->P, c->rank, &offset, &length);
     m->to = output(c, offset);
     m->from = output(c, 0);

@@ -40,7 +40,7 @@ static char *output(const tutti_nccl_call *c, int64_t at)
 
 static const void *input(const tutti_nccl_call *c)
 {
-    return c->args->send ? c->args->send : c->args->recv;
+    return c->args->out_of_place ? c->args->send : c->args->recv;
 }
 
 static ncclResult_t allreduce(const tutti_nccl_call *c)
@@ -66,7 +66,7 @@ static ncclResult_t allgather(const tutti_nccl_call *c)
 {
     int64_t at;
     int64_t mine = tutti_coll_part(c->args->counts, c->args->count, c->rank, &at);
-    const void *in = c->args->send ? c->args->send : output(c, at);
+    const void *in = c->args->out_of_place ? c->args->send : output(c, at);
     if (!c->args->counts)
         return ncclAllGather(in, c->args->recv, (size_t)mine, c->type, c->comm, c->stream);
     ncclGroupStart();

@@ -46,14 +46,14 @@ int tutti_coll_counts(const tutti_coll_args *args, int P)
 
 int tutti_coll_has_recv(const tutti_coll_args *args, int rank)
 {
-    int only_at_root = args->kind == TUTTI_GATHER && args->send;
+    int only_at_root = args->kind == TUTTI_GATHER && args->out_of_place;
     return tutti_coll_trait_of(args->kind)->data && !(only_at_root && rank != args->root);
 }
 
 int tutti_coll_has_send(const tutti_coll_args *args, int rank)
 {
     int only_at_root = args->kind == TUTTI_SCATTER;
-    return args->send && tutti_coll_trait_of(args->kind)->sends &&
+    return args->out_of_place && tutti_coll_trait_of(args->kind)->sends &&
            !(only_at_root && rank != args->root);
 }
 
@@ -61,7 +61,7 @@ int tutti_coll_reads_recv(const tutti_coll_args *args, int rank)
 {
     if (args->kind == TUTTI_BROADCAST) return rank == args->root;
     if (args->kind == TUTTI_MESSAGE) return rank == 0;
-    return tutti_coll_trait_of(args->kind)->data && !args->send;
+    return tutti_coll_trait_of(args->kind)->data && !args->out_of_place;
 }
 
 static int64_t all_parts(const int64_t *counts, int64_t count, int P)
@@ -73,7 +73,7 @@ static int64_t all_parts(const int64_t *counts, int64_t count, int P)
 int64_t tutti_coll_send_count(const tutti_coll_args *args, int rank, int P)
 {
     int64_t ignored;
-    if (!args->send || !tutti_coll_trait_of(args->kind)->sends) return 0;
+    if (!args->out_of_place || !tutti_coll_trait_of(args->kind)->sends) return 0;
     switch (args->kind) {
     case TUTTI_ALLGATHER:
     case TUTTI_GATHER:
@@ -94,10 +94,11 @@ int64_t tutti_coll_recv_count(const tutti_coll_args *args, int rank, int P)
     case TUTTI_ALLGATHER:
         return all_parts(args->counts, args->count, P);
     case TUTTI_GATHER:
-        return args->send && rank != args->root ? 0 : all_parts(args->counts, args->count, P);
+        return args->out_of_place && rank != args->root ? 0
+                                                        : all_parts(args->counts, args->count, P);
     case TUTTI_SCATTER:
-        return args->send ? tutti_coll_part(args->counts, args->count, rank, &ignored)
-                          : all_parts(args->counts, args->count, P);
+        return args->out_of_place ? tutti_coll_part(args->counts, args->count, rank, &ignored)
+                                  : all_parts(args->counts, args->count, P);
     case TUTTI_ALLTOALL:
         return all_parts(args->counts ? args->counts + P : NULL, args->count, P);
     default:
@@ -173,8 +174,6 @@ tutti_dtype tutti_coll_accumulator(const tutti_coll_args *args)
     int rounds = !args->user && (args->op == TUTTI_SUM || args->op == TUTTI_PROD);
     return args->dtype == TUTTI_BF16 && rounds ? TUTTI_F32 : args->dtype;
 }
-
-const char tutti_coll_apart = 0;
 
 tutti_coll_args tutti_coll_desc_args(const void *desc, size_t bytes, int P)
 {

@@ -49,8 +49,8 @@ enum { TUTTI_MOST_EXTRAS = 15 };
  *   BARRIER         buffers, dtype, op and count are ignored
  *   GATHER          send (part r) of rank r -> part r of recv (all parts) of root; recv is ignored
  *                   elsewhere
- *   SCATTER         part r of send (all parts) of root -> recv (part r) of rank r; send is not read
- *                   elsewhere, but must not be NULL
+ *   SCATTER         part r of send (all parts) of root -> recv (part r) of rank r; send is ignored
+ *                   elsewhere
  *   ALLTOALL        part q of send (all parts) of rank r -> part r of recv (all parts) of rank q
  *   SCAN            send (count) of ranks 0 to r -> recv (count) of rank r
  *   MESSAGE         recv (count) of rank 0 -> recv (count) of rank 1, of two ranks (an edge,
@@ -60,9 +60,10 @@ enum { TUTTI_MOST_EXTRAS = 15 };
  * has counts[r], and count is their sum. The counts of an ALLTOALL are those of send, then those of
  * recv, 2 P in all; its count is 0.
  *
- * send NULL means in place: the input is in recv, which has all parts if the kind has parts.
- * ALLGATHER and GATHER: it is part r; SCATTER: it is all parts on root, and rank r gets its own in
- * part r. An ALLTOALL with counts is never in place. send and recv do not overlap.
+ * Unless it is out_of_place, it works in place: send is NULL, and the input is in recv, which has
+ * all parts if the kind has parts. ALLGATHER and GATHER: it is part r; SCATTER: it is all parts on
+ * root, and rank r gets its own in part r. An ALLTOALL with counts is never in place. send and recv
+ * do not overlap.
  *
  * A kind that reduces may take more vectors of a rank, as one object: extra vectors, of `count`
  * elements each, which are read only and overlap nothing. The rank's input is then ((input op
@@ -77,6 +78,7 @@ typedef struct tutti_coll_args {
     tutti_reduce_op op;
     int root;
     int64_t count;
+    int out_of_place; /* the input is in send */
     const void *send;
     void *recv;
     tutti_memory memory; /* where both of them are */
@@ -131,9 +133,7 @@ int tutti_coll_commutes(const tutti_coll_args *args);
  * one, or because the operator is exact or a program's. */
 tutti_dtype tutti_coll_accumulator(const tutti_coll_args *args);
 
-/* The send of a descriptor whose node is out of place: only its address matters. */
-extern const char tutti_coll_apart;
-/* A collective as a node's descriptor: the arguments come first, and their counts, if any, last.
+/* A collective as a node's descriptor: the arguments come first, without buffers, and their counts, if any, last.
  * Returns the arguments, with counts pointing into the descriptor. */
 tutti_coll_args tutti_coll_desc_args(const void *desc, size_t bytes, int P);
 /* A hash of the counts for ranks to compare: 0 without counts; 1 for an ALLTOALL, whose counts

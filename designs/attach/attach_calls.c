@@ -144,7 +144,7 @@ static tutti_status derive_count(request *r, tutti_handle data, int all_parts)
 static tutti_status check_handles(request *r)
 {
     tutti_coll_args *a = &r->args;
-    int rank = r->rank, size = r->size, in_place = !a->send;
+    int rank = r->rank, size = r->size, in_place = !a->out_of_place;
     int has_recv = tutti_coll_has_recv(a, rank), has_send = tutti_coll_has_send(a, rank);
     if ((has_recv && !r->recv) || (has_send && !r->send))
         return tutti_fail(TUTTI_ERR_INVAL, "%s: %s is NULL", r->what,
@@ -214,7 +214,7 @@ static tutti_status insert(request r)
     if (status) return status;
     int in_place = r.send == r.recv || !tutti_coll_trait_of(r.args.kind)->sends;
     if (in_place) r.send = NULL;
-    r.args.send = in_place ? NULL : &tutti_coll_apart;
+    r.args.out_of_place = !in_place;
     status = check_operator(&r);
     if (!status) status = check_vectors(&r);
     if (!status && (r.args.root < 0 || r.args.root >= r.size))

@@ -54,8 +54,12 @@ tutti_status tutti_exchange_place(tutti_exchange *exchange, tutti_graph *graph, 
 static tutti_status gather(
     tutti_exchange *x, tutti_dtype dtype, int64_t count, const void *mine, void *all)
 {
-    const tutti_coll_args args = {
-        .kind = TUTTI_ALLGATHER, .dtype = dtype, .count = count, .send = mine, .recv = all};
+    const tutti_coll_args args = {.kind = TUTTI_ALLGATHER,
+        .dtype = dtype,
+        .count = count,
+        .out_of_place = 1,
+        .send = mine,
+        .recv = all};
     return tutti_exchange_call(x, "the check of the graphs", &args);
 }
 

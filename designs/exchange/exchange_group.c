@@ -48,8 +48,12 @@ static tutti_status agree(tutti_exchange *x, tutti_status status, wish mine)
     wish *all = calloc((size_t)size, sizeof *all);
     if (!all) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d ranks' groups", size);
     mine.status = status;
-    const tutti_coll_args args = {
-        .kind = TUTTI_ALLGATHER, .dtype = TUTTI_I64, .count = 2, .send = &mine, .recv = all};
+    const tutti_coll_args args = {.kind = TUTTI_ALLGATHER,
+        .dtype = TUTTI_I64,
+        .count = 2,
+        .out_of_place = 1,
+        .send = &mine,
+        .recv = all};
     tutti_status called = tutti_exchange_call(x, "the ranks' groups", &args);
     for (int r = 0; r < size && !called && !status; r++) {
         if (all[r].status)

@@ -447,16 +447,13 @@ static int64_t reserve_inserted(void *ctx, const tutti_node *node)
     return tutti_driver_reserve(driver, &place, node->name);
 }
 
-/* Only the values of the arguments are known yet, and where they will be. */
+/* The buffers are not known yet, but for where they will be. */
 static tutti_status prepare(void *ctx, const tutti_node *node, size_t *bytes)
 {
     tutti_exchange *x = ctx;
     const tutti_members *members = members_of(x, node);
-    static char somewhere;
     tutti_coll_args args = tutti_coll_desc_args(node->desc, node->desc_bytes, members->size);
     args.memory = TUTTI_MEMORY_DEVICE;
-    args.recv = &somewhere;
-    if (tutti_coll_has_send(&args, members->rank)) args.send = &somewhere;
     return tutti_driver_prepare(driver_of(x, node), &node->place, &args, bytes);
 }
 
@@ -578,8 +575,12 @@ tutti_status tutti_exchange_agree(tutti_exchange *exchange, tutti_status mine, i
     int size = tutti_exchange_size(exchange);
     int32_t *all = calloc((size_t)size, sizeof *all), own = mine;
     if (!all) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d ranks' status", size);
-    tutti_coll_args args = {
-        .kind = TUTTI_ALLGATHER, .dtype = TUTTI_I32, .count = 1, .send = &own, .recv = all};
+    tutti_coll_args args = {.kind = TUTTI_ALLGATHER,
+        .dtype = TUTTI_I32,
+        .count = 1,
+        .out_of_place = 1,
+        .send = &own,
+        .recv = all};
     tutti_status status = tutti_exchange_call(exchange, "the ranks' status", &args);
     int first = 0;
     while (!status && first < size && all[first] == TUTTI_OK) first++;

@@ -190,7 +190,7 @@ static tutti_status lower(const tutti_marks_options *o, tutti_graph *graph, int 
         .dtype = first->dtype,
         .op = TUTTI_SUM,
         .root = node->mark.root,
-        .send = node->mark.vectors ? &tutti_coll_apart : NULL,
+        .out_of_place = node->mark.vectors > 0,
         .extras = node->mark.vectors ? node->mark.vectors - 1 : 0,
         .count = (int64_t)(bytes_of(graph, node) / tutti_dtype_bytes(first->dtype)),
         .group = group};

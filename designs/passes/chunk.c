@@ -37,9 +37,9 @@ static int chunks_of(const tutti_coll_args *args, int64_t bytes)
 static int extra_before(const tutti_graph *graph, int n, const int extra[])
 {
     int before = tutti_graph_previous(graph, n);
-    return before < 0 ? 0
-                      : extra[before] +
-                            tutti_chunk_count(&tutti_graph_get_node(graph, before)->place) - 1;
+    return before < 0
+               ? 0
+               : extra[before] + tutti_chunk_count(&tutti_graph_get_node(graph, before)->place) - 1;
 }
 
 tutti_status tutti_chunk_cut(tutti_graph *graph, int64_t bytes, int lanes)
@@ -87,7 +87,7 @@ tutti_coll_args tutti_chunk_args(const tutti_coll_args *args, int chunks, int ch
     int64_t part = part_of(args, chunks), from = chunk * part;
     size_t bytes = tutti_dtype_bytes(args->dtype);
     a.count = args->count - from < part ? args->count - from : part;
-    a.recv = (char *)args->recv + (size_t)from * bytes;
+    if (args->recv) a.recv = (char *)args->recv + (size_t)from * bytes;
     if (args->send) a.send = (const char *)args->send + (size_t)from * bytes;
     for (int k = 0; k < args->extras; k++)
         a.extra[k] = (const char *)args->extra[k] + (size_t)from * bytes;

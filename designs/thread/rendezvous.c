@@ -53,7 +53,7 @@ tutti_status tutti_rendezvous_new(
             "a collective of %zu elements on %d ranks: too many bytes", count, ranks);
     bytes = count * element;
     size_t recv = args->kind == TUTTI_ALLGATHER ? bytes * (size_t)ranks : bytes;
-    size_t send = args->send ? bytes : 0;
+    size_t send = args->out_of_place && args->send ? bytes : 0;
     tutti_rendezvous *r = aligned_alloc(64, rounded(sizeof *r + rounded(recv) + send));
     if (!r) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a collective of %zu bytes", recv);
     r->token.finish = arrive;

@@ -55,6 +55,7 @@ static tutti_status share_digests(tutti_exchange *x, const tutti_trace *trace,
         &(tutti_coll_args){.kind = TUTTI_ALLGATHER,
             .dtype = TUTTI_I64,
             .count = sizeof own / sizeof(int64_t),
+            .out_of_place = 1,
             .send = &own,
             .recv = all});
 }

@@ -107,13 +107,12 @@ static int64_t own_offset(const tutti_coll_args *a, int rank)
 
 static void prepare(trial *t, int rank, int P)
 {
-    static const char some;
     tutti_coll_args *a = &t->args;
     t->element = tutti_dtype_bytes(a->dtype);
-    a->send = &some;
+    a->out_of_place = 1;
     int copies = a->kind == TUTTI_BROADCAST || a->kind == TUTTI_MESSAGE;
     t->in_count = copies || a->kind == TUTTI_BARRIER ? a->count : tutti_coll_send_count(a, rank, P);
-    if (t->in_place) a->send = NULL;
+    a->out_of_place = !t->in_place;
     t->out_count = tutti_coll_recv_count(a, rank, P);
     size_t out_bytes = (size_t)t->out_count * t->element;
     t->recv = tutti_mem_aligned(out_bytes + MARGIN);
@@ -315,8 +314,12 @@ static int same_bits(
     fill_special(dtype, x, n, rank, seed);
     const tutti_coll_args sum = {.dtype = dtype, .op = op, .count = n, .recv = x};
     call(comm, &sum);
-    const tutti_coll_args show = {
-        .kind = TUTTI_ALLGATHER, .dtype = dtype, .count = n, .send = x, .recv = all};
+    const tutti_coll_args show = {.kind = TUTTI_ALLGATHER,
+        .dtype = dtype,
+        .count = n,
+        .out_of_place = 1,
+        .send = x,
+        .recv = all};
     call(comm, &show);
     for (int r = 0; r < P; r++) differ += memcmp(x, all + (size_t)r * bytes, bytes) != 0;
     real = dtype == TUTTI_F32 || dtype == TUTTI_F64 || dtype == TUTTI_BF16;
@@ -401,6 +404,7 @@ static int reduce_together(
     memcpy(result, of[0], bytes);
     one.recv = sum;
     all.recv = result;
+    all.out_of_place = !in_place;
     all.send = in_place ? NULL : of[0];
     call(comm, &one);
     call(comm, &all);
@@ -477,6 +481,7 @@ static int reduce_halves(
     for (int64_t i = 0; i < like->count; i++)
         send[i] = recv[i] = random_half(seed, rank, i, like->op);
     tutti_coll_args args = *like;
+    args.out_of_place = !in_place;
     args.send = in_place ? NULL : send;
     args.recv = recv;
     call(comm, &args);
@@ -580,6 +585,7 @@ int cases_in_order(tutti_comm *comm)
                        .user = &op,
                        .root = root,
                        .count = COUNT,
+                       .out_of_place = !in_place,
                        .send = in_place ? NULL : send,
                        .recv = recv});
         int64_t from = 0, length = COUNT;

@@ -269,12 +269,15 @@ START_TEST(bad_arguments_are_refused)
         {0, {.op = TUTTI_BAND, .count = 4, .recv = x}, TUTTI_ERR_INVAL},
         {0, {.op = TUTTI_USER_OP, .count = 4, .recv = x}, TUTTI_ERR_INVAL},
         {0, {.kind = TUTTI_GATHER, .root = 2, .count = 4, .recv = x}, TUTTI_ERR_INVAL},
-        {0, {.kind = TUTTI_SCATTER, .root = 1, .count = 4, .send = x}, TUTTI_ERR_INVAL},
+        {0, {.kind = TUTTI_SCATTER, .root = 1, .count = 4, .out_of_place = 1}, TUTTI_ERR_INVAL},
+        {0, {.count = 4, .out_of_place = 1, .recv = x}, TUTTI_ERR_INVAL},
+        {0, {.count = 4, .send = y, .recv = x}, TUTTI_ERR_INVAL},
         {0, {.count = 3, .counts = parts, .recv = x}, TUTTI_ERR_INVAL},
         {0, {.kind = TUTTI_ALLGATHER, .count = 2, .counts = parts, .recv = x}, TUTTI_ERR_INVAL},
         {0, {.kind = TUTTI_GATHER, .count = 1, .counts = below, .recv = x}, TUTTI_ERR_INVAL},
         {0, {.kind = TUTTI_ALLTOALL, .counts = parts, .recv = x}, TUTTI_ERR_INVAL},
-        {0, {.kind = TUTTI_ALLTOALL, .counts = parts, .send = y, .recv = x}, TUTTI_ERR_INVAL},
+        {0, {.kind = TUTTI_ALLTOALL, .counts = parts, .out_of_place = 1, .send = y, .recv = x},
+            TUTTI_ERR_INVAL},
         {0, {.count = -1, .recv = x}, TUTTI_ERR_INVAL},
         {0, {.count = 4}, TUTTI_ERR_INVAL},
         {0, {.kind = TUTTI_BROADCAST, .root = 2, .count = 4, .recv = x}, TUTTI_ERR_INVAL},
@@ -374,8 +377,11 @@ START_TEST(parts_of_other_lengths_are_a_mismatch)
     const int64_t counts[2][4] = {{1, thinks[_i], 1, 0}, {0, 1, 2, 1}};
     for (int r = 0; r < 2; r++) {
         comm[r] = open_comm(world, r, 1, NULL);
-        const tutti_coll_args args = {
-            .kind = TUTTI_ALLTOALL, .counts = counts[r], .send = x[r], .recv = y[r]};
+        const tutti_coll_args args = {.kind = TUTTI_ALLTOALL,
+            .counts = counts[r],
+            .out_of_place = 1,
+            .send = x[r],
+            .recv = y[r]};
         ck_assert_ok(tutti_coll_post(comm[r], 0, &args, &request[r]));
     }
     int failed = 0;

@@ -225,8 +225,9 @@ static work expected(const struct algorithm *a, const tutti_coll_args *args, int
     int64_t count = args->count;
     int v = (rank - args->root + P) % P;
     int one_sends = args->kind == TUTTI_BROADCAST || args->kind == TUTTI_MESSAGE;
-    int whole = args->kind == TUTTI_ALLTOALL && !args->send ? P - 1 : 1; /* parts that are copied */
-    int copies = args->kind == TUTTI_ALLTOALL || (args->send && !one_sends);
+    int whole =
+        args->kind == TUTTI_ALLTOALL && !args->out_of_place ? P - 1 : 1; /* parts that are copied */
+    int copies = args->kind == TUTTI_ALLTOALL || (args->out_of_place && !one_sends);
     allreduce_work allreduce = a->allreduce ? a->allreduce : by_size(P, count);
     int straight = a->allreduce == direct &&
                    (args->kind == TUTTI_ALLREDUCE || args->kind == TUTTI_REDUCE_SCATTER);
@@ -309,7 +310,7 @@ static int run_one(rank_job *job, tutti_comm *comm, tutti_traffic *sent, tutti_c
     work did = counted(&sent_before, sent, before, tutti_comm_work(comm));
     work should = expected(job->algorithm, &args, job->rank, job->P);
     snprintf(what, sizeof what, "%s, %s%s, %d extra,", job->algorithm->name,
-        tutti_coll_kind_name(args.kind), args.send ? "" : " in place", args.extras);
+        tutti_coll_kind_name(args.kind), args.out_of_place ? "" : " in place", args.extras);
     return differs(what, job->rank, job->P, args.count, did,
         args.kind == TUTTI_BARRIER ? should : in_bytes(should, sizeof(float)));
 }
@@ -344,6 +345,7 @@ static void *run_kinds(void *arg)
                         .op = TUTTI_SUM,
                         .root = kind == TUTTI_MESSAGE ? 0 : (int)c % job->P,
                         .count = counts[c],
+                        .out_of_place = form % 2 == 0,
                         .send = form % 2 ? NULL : send,
                         .recv = recv,
                         .extras = reduces ? form / 2 * (1 + job->rank) : 0,

@@ -584,7 +584,7 @@ tutti_status deadlock_case_load(const char *path, deadlock_case **loaded)
 tutti_coll_args deadlock_case_args(const case_op *op)
 {
     tutti_coll_args args = op->args;
-    args.send = op->apart ? &tutti_coll_apart : NULL;
+    args.out_of_place = op->apart;
     args.extras = op->vectors ? op->vectors - 1 : 0;
     args.counts = op->parts ? op->part : NULL;
     return args;

@@ -24,7 +24,7 @@ tutti_coll_args program_args(const program_collective *c)
         .op = c->op,
         .root = c->root,
         .count = c->count,
-        .send = c->apart ? &tutti_coll_apart : NULL,
+        .out_of_place = c->apart,
         .user = c->user,
         .counts = c->parts ? c->part : NULL};
 }

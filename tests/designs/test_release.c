@@ -71,8 +71,12 @@ static void *call_late(void *arg)
     int32_t *x = calloc(COUNT, sizeof *x), *all = calloc(RANKS * COUNT, sizeof *all);
     const tutti_coll_args sum = {
         .kind = TUTTI_ALLREDUCE, .dtype = TUTTI_I32, .op = TUTTI_SUM, .count = COUNT, .recv = x};
-    const tutti_coll_args gather = {
-        .kind = TUTTI_ALLGATHER, .dtype = TUTTI_I32, .count = COUNT, .send = x, .recv = all};
+    const tutti_coll_args gather = {.kind = TUTTI_ALLGATHER,
+        .dtype = TUTTI_I32,
+        .count = COUNT,
+        .out_of_place = 1,
+        .send = x,
+        .recv = all};
     r->status = open_rank(r, is_late ? patience_s : 0.05, &exchange);
     if (r->status) return NULL;
     while (is_late && atomic_load(r->late) < RANKS - 1) tutti_clock_sleep(1e-3);

@@ -68,6 +68,7 @@ typedef struct memory {
 static void run_there(tutti_comm *comm, tutti_coll_args *a, const memory *m, int in_place)
 {
     size_t bytes;
+    a->out_of_place = !in_place;
     a->send = in_place ? NULL : m->gpu_in;
     a->recv = m->gpu_out;
     a->memory = TUTTI_MEMORY_DEVICE;
@@ -85,6 +86,7 @@ static int differs(tutti_comm *comm, const memory *m, tutti_coll_args a, int in_
     memcpy(m->out, m->in, all);
     to_gpu(m->gpu_in, m->in, all);
     to_gpu(m->gpu_out, m->in, all);
+    a.out_of_place = !in_place;
     a.send = in_place ? NULL : m->in;
     a.recv = m->out;
     must(run(comm, &a) == TUTTI_OK, "in main memory");
