@@ -106,8 +106,8 @@ tutti_status tutti_comm_new(
     else if (!algorithm->build[TUTTI_ALLREDUCE] &&
              (!transport->ops->collective || transport->takes_devices))
         status = tutti_fail(TUTTI_ERR_UNSUPPORTED,
-            "algorithm '%s' needs the transport 'mpi'; '%s' has no collectives of its own", name,
-            transport->ops->name);
+            "algorithm '%s' needs the transport 'mpi'; '%s'%s has no collectives of its own", name,
+            transport->ops->name, transport->arithmetic ? " in the memory of GPUs" : "");
     else if (c->lanes > transport->lanes)
         status = tutti_fail(
             TUTTI_ERR_INVAL, "%d lanes over a transport with %d", c->lanes, transport->lanes);
@@ -267,8 +267,9 @@ static tutti_status check_extras(const tutti_coll_args *a)
 static tutti_status check_device(const tutti_comm *c, const tutti_coll_args *a)
 {
     const tutti_transport *t = c->transport;
-    if (!t->ops->local || !tutti_coll_trait_of(a->kind)->reduces) return TUTTI_OK;
-    if (!a->user && t->ops->combines(t, a->dtype, a->op)) return TUTTI_OK;
+    const tutti_arithmetic *there = t->arithmetic;
+    if (!there || !tutti_coll_trait_of(a->kind)->reduces) return TUTTI_OK;
+    if (!a->user && there->ops->combines(there, a->dtype, a->op)) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_UNSUPPORTED, "%s: the operator %s of %s in the memory of a GPU",
         tutti_coll_kind_name(a->kind), tutti_coll_op_name(a), tutti_dtype_name(a->dtype));
 }
@@ -374,7 +375,7 @@ static tutti_status get_schedule(tutti_comm *c, const tutti_coll_args *a, tutti_
         .ordered = !tutti_coll_commutes(a)};
     const tutti_choice choice = tutti_coll_choose(c->algorithm, &key);
     *entry = NULL;
-    if (!choice.build || (a->memory == TUTTI_MEMORY_DEVICE && !t->ops->local)) return TUTTI_OK;
+    if (!choice.build || (a->memory == TUTTI_MEMORY_DEVICE && !t->arithmetic)) return TUTTI_OK;
     const tutti_sched_shape shape = {.kind = a->kind,
         .rank = t->rank,
         .P = t->size,

@@ -23,6 +23,12 @@ typedef struct heap {
     int *step, n;
 } heap;
 
+/* What has been started: a message, or a local step of a device. */
+typedef union handle {
+    tutti_message *message;
+    tutti_local_step *step;
+} handle;
+
 struct tutti_flight {
     tutti_flight_plan plan;
     const tutti_sched *sched;
@@ -31,10 +37,10 @@ struct tutti_flight {
     int left;             /* steps that have not ended */
     tutti_status status;
     int draining;
-    tutti_message **message; /* [n] */
-    int *waits;              /* [n] counts down from sched->waits */
-    int *oldest;             /* [channels] the first message not known to have ended; -1: none */
-    int *under_way;          /* [channels] messages started and not known to have ended */
+    handle *started;      /* [n] */
+    int *waits;           /* [n] counts down from sched->waits */
+    int *oldest;          /* [channels] the first message not known to have ended; -1: none */
+    int *under_way;       /* [channels] messages started and not known to have ended */
     int *held;            /* [channels] the message that waits for one of these to end; -1: none */
     unsigned char *state; /* [n] */
     queue messages;
@@ -121,13 +127,13 @@ static tutti_status start_message(tutti_flight *f, int i)
     size_t bytes = (size_t)step->count * f->element;
     tutti_status status = step->kind == TUTTI_STEP_SEND
                               ? t->ops->isend(t, f->plan.lane, step->peer, f->plan.tag,
-                                    at(f, step->src), bytes, &f->message[i])
+                                    at(f, step->src), bytes, &f->started[i].message)
                               : t->ops->irecv(t, f->plan.lane, step->peer, f->plan.tag,
-                                    at(f, step->dst), bytes, &f->message[i]);
+                                    at(f, step->dst), bytes, &f->started[i].message);
     if (status) return status;
     f->state[i] = STARTED;
     follow(f, i);
-    if (!f->message[i]) end(f, i);
+    if (!f->started[i].message) end(f, i);
     return TUTTI_OK;
 }
 
@@ -230,14 +236,14 @@ static tutti_local_kind kind_of(const tutti_sched_step *step)
 static tutti_status start_on_device(tutti_flight *f, int i)
 {
     const tutti_sched_step *step = &f->sched->step[i];
-    tutti_transport *t = f->plan.transport;
+    tutti_arithmetic *a = f->plan.transport->arithmetic;
     const tutti_local local = {.kind = kind_of(step),
         .dtype = f->plan.dtype,
         .op = f->plan.op,
         .dst = at(f, step->dst),
         .src = at(f, step->src),
         .count = step->count};
-    tutti_status status = t->ops->local(t, &local, &f->message[i]);
+    tutti_status status = a->ops->start(a, &local, &f->started[i].step);
     if (status) return status;
     book(f->plan.work, step, (size_t)step->count * f->element);
     f->state[i] = STARTED;
@@ -248,10 +254,10 @@ static tutti_status start_on_device(tutti_flight *f, int i)
 /* Ends the local steps that the device has ended. */
 static tutti_status look_at_device(tutti_flight *f, int *moved)
 {
-    tutti_transport *t = f->plan.transport;
+    tutti_arithmetic *a = f->plan.transport->arithmetic;
     while (f->running.head < f->running.tail) {
         int i = f->running.step[f->running.head], done = 0;
-        f->status = t->ops->ended(t, f->message[i], &done);
+        f->status = a->ops->test(a, f->started[i].step, &done);
         if (f->status && done) f->state[i] = ENDED;
         if (f->status || !done) return f->status;
         f->running.head++;
@@ -288,7 +294,7 @@ static tutti_status look(tutti_flight *f, int channel, int *moved)
     for (int i; (i = f->oldest[channel]) >= 0 && f->state[i] != WAITING;) {
         if (f->state[i] == STARTED) {
             int done = 0;
-            f->status = t->ops->test(t, f->message[i], &done);
+            f->status = t->ops->test(t, f->started[i].message, &done);
             if (f->status && done) f->state[i] = ENDED; /* the message is gone */
             if (f->status || !done) return f->status;
             end(f, i);
@@ -324,9 +330,10 @@ int tutti_flight_drain(tutti_flight *f)
     for (int i = 0; i < f->sched->n && f->left; i++) {
         int done = 0, travels = is_message(&f->sched->step[i]);
         if (f->state[i] != STARTED) continue;
-        if (!f->draining && travels) t->ops->cancel(t, f->message[i]);
+        if (!f->draining && travels) t->ops->cancel(t, f->started[i].message);
         /* a further failure no longer matters */
-        (void)(travels ? t->ops->test : t->ops->ended)(t, f->message[i], &done);
+        (void)(travels ? t->ops->test(t, f->started[i].message, &done)
+                       : t->arithmetic->ops->test(t->arithmetic, f->started[i].step, &done));
         if (done)
             f->state[i] = ENDED;
         else
@@ -344,16 +351,16 @@ int tutti_flight_done(const tutti_flight *f)
 /* Memory for steps, where the buffers are. */
 static tutti_status take(const tutti_flight_plan *plan, size_t bytes, void **memory)
 {
-    tutti_transport *t = plan->transport;
-    return plan->on_device ? t->ops->take(t, bytes, memory)
+    tutti_arithmetic *a = plan->transport->arithmetic;
+    return plan->on_device ? a->ops->take(a, bytes, memory)
                            : tutti_pool_take(plan->pool, bytes, memory);
 }
 
 static void give(const tutti_flight_plan *plan, void *memory)
 {
-    tutti_transport *t = plan->transport;
+    tutti_arithmetic *a = plan->transport->arithmetic;
     if (plan->on_device)
-        t->ops->give(t, memory);
+        a->ops->give(a, memory);
     else
         tutti_pool_give(plan->pool, memory);
 }
@@ -372,13 +379,13 @@ static room room_of(const tutti_flight_plan *plan)
 
 tutti_status tutti_flight_prepare(const tutti_flight_plan *plan, size_t *bytes)
 {
-    tutti_transport *t = plan->transport;
+    tutti_arithmetic *a = plan->transport->arithmetic;
     const room r = room_of(plan);
     tutti_status status = TUTTI_OK;
     *bytes = 0;
     if (!plan->on_device) return TUTTI_OK;
-    if (r.scratch) status = t->ops->prepare(t, r.scratch);
-    if (!status && r.wide) status = t->ops->prepare(t, r.wide);
+    if (r.scratch) status = a->ops->prepare(a, r.scratch);
+    if (!status && r.wide) status = a->ops->prepare(a, r.wide);
     *bytes = r.scratch + r.wide;
     return status;
 }
@@ -391,7 +398,7 @@ static tutti_status allocate(const tutti_flight_plan *plan, tutti_flight **fligh
     tutti_flight *f;
     void *block, *scratch = NULL, *wide = NULL;
     tutti_status status = tutti_pool_take(plan->pool,
-        sizeof *f + n * (sizeof *f->message + 4 * sizeof(int) + 1) + 3 * channels * sizeof(int),
+        sizeof *f + n * (sizeof *f->started + 4 * sizeof(int) + 1) + 3 * channels * sizeof(int),
         &block);
     if (status) return status;
     const room r = room_of(plan);
@@ -412,8 +419,8 @@ static tutti_status allocate(const tutti_flight_plan *plan, tutti_flight **fligh
     f->space[TUTTI_SPACE_OUT] = plan->out;
     f->space[TUTTI_SPACE_SCRATCH] = scratch;
     f->space[TUTTI_SPACE_WIDE] = wide;
-    f->message = (tutti_message **)(f + 1);
-    f->waits = (int *)(f->message + n);
+    f->started = (handle *)(f + 1);
+    f->waits = (int *)(f->started + n);
     f->messages.step = f->waits + n;
     f->local.step = f->messages.step + n;
     f->running.step = f->local.step + n;
@@ -439,7 +446,7 @@ tutti_status tutti_flight_start(const tutti_flight_plan *plan, tutti_flight **fl
         f->held[c] = -1;
     }
     for (int i = 0; i < s->n; i++) {
-        f->message[i] = NULL;
+        f->started[i].message = NULL;
         f->waits[i]++; /* released below, which finds the steps that wait for nothing */
     }
     for (int i = 0; i < s->n; i++) release_one(f, i);
@@ -467,9 +474,9 @@ static int await(const tutti_flight *f, int i)
 {
     static const double patience_s = 10;
     const double until_s = tutti_clock_s() + patience_s;
-    tutti_transport *t = f->plan.transport;
+    tutti_arithmetic *a = f->plan.transport->arithmetic;
     int done = 0;
-    while (!done && tutti_clock_s() < until_s) (void)t->ops->ended(t, f->message[i], &done);
+    while (!done && tutti_clock_s() < until_s) (void)a->ops->test(a, f->started[i].step, &done);
     return done;
 }
 
@@ -480,7 +487,7 @@ void tutti_flight_free(tutti_flight *f)
     int unused = 1;
     for (int i = 0; i < f->sched->n && f->left; i++)
         if (f->state[i] == STARTED && is_message(&f->sched->step[i]))
-            t->ops->abandon(t, f->message[i]);
+            t->ops->abandon(t, f->started[i].message);
         else if (f->state[i] == STARTED && unused)
             unused = await(f, i);
     if (unused) give(&f->plan, f->space[TUTTI_SPACE_WIDE]);

@@ -35,7 +35,7 @@ typedef struct tutti_flight_plan {
     const tutti_user_op *user; /* or NULL */
     int lane, tag;
     int credit; /* how many messages of a channel are under way at once */
-    /* all buffers are of the transport's device, where its steps combine them (tutti_transport_ops.local) */
+    /* all buffers are of the transport's device, where its arithmetic combines them */
     int on_device;
     const void *in;
     const void *const *extra; /* [sched->shape.extras] borrowed */

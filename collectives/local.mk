@@ -38,10 +38,12 @@ libcore_la_SOURCES += \
 	collectives/transport/mpi_request.c \
 	collectives/transport/part.c \
 	collectives/transport/device_slots.c collectives/transport/device_slots.h \
-	collectives/transport/tcp.c collectives/transport/tcp.h \
+	collectives/transport/connection.c collectives/transport/connection.h \
+	collectives/transport/tcp.h \
 	collectives/transport/tcp_connect.c \
 	collectives/transport/tcp_door.c \
 	collectives/transport/tcp_frame.c collectives/transport/tcp_frame.h \
+	collectives/transport/arithmetic.h \
 	collectives/transport/transport.c collectives/transport/transport.h
 
 # What programs choose from; the library has MPI alone, and needs no NCCL.

@@ -15,18 +15,17 @@ typedef struct piece {
 } piece;
 
 /* A step that has been started. */
-struct tutti_message {
-    tutti_message *next; /* of those that are idle */
-    void *event;         /* behind it on the stream */
+struct tutti_local_step {
+    tutti_local_step *next; /* of those that are idle */
+    void *event;            /* behind it on the stream */
 };
 
 typedef struct aware {
-    tutti_transport base;
-    tutti_transport *mpi;
+    tutti_arithmetic base;
     int gpu;
     void *stream;
     piece *pieces;
-    tutti_message *idle;
+    tutti_local_step *idle;
 } aware;
 
 static const tutti_device_kind *const devices = &tutti_device_kind_built;
@@ -56,14 +55,14 @@ static tutti_status piece_new(aware *a, size_t bytes, piece **made)
     return TUTTI_OK;
 }
 
-static tutti_status aware_prepare(tutti_transport *t, size_t bytes)
+static tutti_status aware_prepare(tutti_arithmetic *t, size_t bytes)
 {
     aware *a = (aware *)t;
     piece *p;
     return piece_new(a, size_of(bytes), &p);
 }
 
-static tutti_status aware_take(tutti_transport *t, size_t bytes, void **memory)
+static tutti_status aware_take(tutti_arithmetic *t, size_t bytes, void **memory)
 {
     aware *a = (aware *)t;
     const size_t wanted = size_of(bytes);
@@ -82,7 +81,7 @@ static tutti_status aware_take(tutti_transport *t, size_t bytes, void **memory)
     return TUTTI_OK;
 }
 
-static void aware_give(tutti_transport *t, void *memory)
+static void aware_give(tutti_arithmetic *t, void *memory)
 {
     for (piece *p = ((aware *)t)->pieces; p && memory; p = p->next)
         if (p->memory == memory) p->taken = 0;
@@ -90,7 +89,7 @@ static void aware_give(tutti_transport *t, void *memory)
 
 /* ---- steps ---- */
 
-static int aware_combines(const tutti_transport *t, tutti_dtype dtype, tutti_reduce_op op)
+static int aware_combines(const tutti_arithmetic *t, tutti_dtype dtype, tutti_reduce_op op)
 {
     (void)t;
     return op == TUTTI_SUM && tutti_kernel_find(&tutti_op_sum, TUTTI_CUDA, dtype);
@@ -142,112 +141,62 @@ static tutti_status compute(const aware *a, const tutti_local *s)
     }
 }
 
-static tutti_status message_new(aware *a, tutti_message **message)
+static tutti_status step_new(aware *a, tutti_local_step **step)
 {
-    tutti_message *m = a->idle;
-    *message = m;
-    if (m) {
-        a->idle = m->next;
+    tutti_local_step *s = a->idle;
+    *step = s;
+    if (s) {
+        a->idle = s->next;
         return TUTTI_OK;
     }
-    m = calloc(1, sizeof *m);
-    if (!m) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a collective's step");
-    *message = m;
-    tutti_status status = devices->event_open(a->gpu, &m->event);
-    if (status) free(m);
+    s = calloc(1, sizeof *s);
+    if (!s) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a collective's step");
+    *step = s;
+    tutti_status status = devices->event_open(a->gpu, &s->event);
+    if (status) free(s);
     return status;
 }
 
-static void message_free(aware *a, tutti_message *m)
+static void step_free(aware *a, tutti_local_step *s)
 {
-    m->next = a->idle;
-    a->idle = m;
+    s->next = a->idle;
+    a->idle = s;
 }
 
-static tutti_status aware_local(
-    tutti_transport *t, const tutti_local *step, tutti_message **message)
+static tutti_status aware_start(
+    tutti_arithmetic *t, const tutti_local *local, tutti_local_step **step)
 {
     aware *a = (aware *)t;
-    tutti_message *m;
+    tutti_local_step *s;
     tutti_status status = devices->select(a->gpu);
-    if (!status) status = message_new(a, &m);
+    if (!status) status = step_new(a, &s);
     if (status) return status;
-    status = compute(a, step);
-    if (!status) status = devices->event_mark(a->gpu, m->event, a->stream);
+    status = compute(a, local);
+    if (!status) status = devices->event_mark(a->gpu, s->event, a->stream);
     if (status)
-        message_free(a, m);
+        step_free(a, s);
     else
-        *message = m;
+        *step = s;
     return status;
 }
 
 /* What has failed on the stream has ended, too. */
-static tutti_status aware_ended(tutti_transport *t, tutti_message *message, int *done)
+static tutti_status aware_test(tutti_arithmetic *t, tutti_local_step *step, int *done)
 {
     aware *a = (aware *)t;
-    tutti_status status = devices->event_passed(a->gpu, message->event, done);
+    tutti_status status = devices->event_passed(a->gpu, step->event, done);
     *done |= status != TUTTI_OK;
-    if (*done) message_free(a, message);
+    if (*done) step_free(a, step);
     return status;
 }
 
-/* ---- messages ---- */
-
-static tutti_status aware_isend(tutti_transport *t, int lane, int peer, int tag, const void *data,
-    size_t bytes, tutti_message **message)
-{
-    tutti_transport *mpi = ((aware *)t)->mpi;
-    return mpi->ops->isend(mpi, lane, peer, tag, data, bytes, message);
-}
-
-static tutti_status aware_irecv(tutti_transport *t, int lane, int peer, int tag, void *data,
-    size_t bytes, tutti_message **message)
-{
-    tutti_transport *mpi = ((aware *)t)->mpi;
-    return mpi->ops->irecv(mpi, lane, peer, tag, data, bytes, message);
-}
-
-static tutti_status aware_test(tutti_transport *t, tutti_message *message, int *done)
-{
-    tutti_transport *mpi = ((aware *)t)->mpi;
-    return mpi->ops->test(mpi, message, done);
-}
-
-static void aware_cancel(tutti_transport *t, tutti_message *message)
-{
-    tutti_transport *mpi = ((aware *)t)->mpi;
-    mpi->ops->cancel(mpi, message);
-}
-
-static void aware_sweep(tutti_transport *t, int first, int lanes)
-{
-    tutti_transport *mpi = ((aware *)t)->mpi;
-    mpi->ops->sweep(mpi, first, lanes);
-}
-
-static void aware_abandon(tutti_transport *t, tutti_message *message)
-{
-    tutti_transport *mpi = ((aware *)t)->mpi;
-    mpi->ops->abandon(mpi, message);
-}
-
-static tutti_status aware_grow(
-    tutti_transport *t, int lanes, const tutti_members *members, int *done)
-{
-    tutti_transport *mpi = ((aware *)t)->mpi;
-    tutti_status status = mpi->ops->grow(mpi, lanes, members, done);
-    t->lanes = mpi->lanes;
-    return status;
-}
-
-static void aware_close(tutti_transport *t)
+static void aware_close(tutti_arithmetic *t)
 {
     aware *a = (aware *)t;
-    a->mpi->abandoned |= t->abandoned;
-    for (tutti_message *m = a->idle, *next; m; m = next) {
-        next = m->next;
-        devices->event_close(a->gpu, m->event);
-        free(m);
+    for (tutti_local_step *s = a->idle, *next; s; s = next) {
+        next = s->next;
+        devices->event_close(a->gpu, s->event);
+        free(s);
     }
     for (piece *p = a->pieces, *next; p; p = next) {
         next = p->next;
@@ -255,44 +204,30 @@ static void aware_close(tutti_transport *t)
         free(p);
     }
     devices->queue_close(a->gpu, a->stream);
-    a->mpi->ops->close(a->mpi);
     free(a);
 }
 
-static const tutti_transport_ops aware_ops = {
-    .name = "mpi, CUDA-aware",
-    .isend = aware_isend,
-    .irecv = aware_irecv,
-    .test = aware_test,
-    .cancel = aware_cancel,
-    .sweep = aware_sweep,
-    .abandon = aware_abandon,
+static const tutti_arithmetic_ops aware_ops = {
     .combines = aware_combines,
-    .local = aware_local,
-    .ended = aware_ended,
+    .start = aware_start,
+    .test = aware_test,
     .prepare = aware_prepare,
     .take = aware_take,
     .give = aware_give,
-    .grow = aware_grow,
     .close = aware_close,
 };
 
-tutti_status tutti_transport_aware(tutti_transport *mpi, int gpu, tutti_transport **transport)
+tutti_status tutti_transport_aware(tutti_transport *mpi, int gpu)
 {
     aware *a = calloc(1, sizeof *a);
-    tutti_status status =
-        a ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for the lanes of GPUs");
-    if (!status) {
-        *a = (aware){.base = *mpi, .mpi = mpi, .gpu = gpu};
-        a->base.ops = &aware_ops;
-        a->base.takes_devices = 1;
-        status = devices->queue_open(gpu, &a->stream);
-    }
+    if (!a) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the arithmetic of a GPU");
+    *a = (aware){.base.ops = &aware_ops, .gpu = gpu};
+    tutti_status status = devices->queue_open(gpu, &a->stream);
     if (status) {
-        tutti_transport_close(mpi);
         free(a);
         return status;
     }
-    *transport = &a->base;
+    mpi->arithmetic = &a->base;
+    mpi->takes_devices = 1;
     return TUTTI_OK;
 }

@@ -171,14 +171,15 @@ static tutti_status open_aware(question *q, tutti_transport **transport)
 {
     tutti_session_transport *s = q->of;
     tutti_status status = check_aware(q);
+    if (!status) status = tutti_transport_aware(q->mpi, s->place.gpu);
     if (status) {
         tutti_transport_close(q->mpi);
         return status;
     }
     s->place.collects_there = 1;
-    status = tutti_transport_aware(q->mpi, s->place.gpu, transport);
-    if (!status) s->chosen = (*transport)->ops->name;
-    return status;
+    s->chosen = "mpi, CUDA-aware";
+    *transport = q->mpi;
+    return TUTTI_OK;
 }
 
 tutti_status tutti_session_transport_open(

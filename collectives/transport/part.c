@@ -82,42 +82,6 @@ static tutti_status part_collective(
     return p->whole->ops->collective(p->whole, lane_of(p, lane), args, message);
 }
 
-static int part_combines(const tutti_transport *t, tutti_dtype dtype, tutti_reduce_op op)
-{
-    const part *p = (const part *)t;
-    return p->whole->ops->combines(p->whole, dtype, op);
-}
-
-static tutti_status part_local(tutti_transport *t, const tutti_local *step, tutti_message **message)
-{
-    const part *p = (const part *)t;
-    return p->whole->ops->local(p->whole, step, message);
-}
-
-static tutti_status part_ended(tutti_transport *t, tutti_message *message, int *done)
-{
-    const part *p = (const part *)t;
-    return p->whole->ops->ended(p->whole, message, done);
-}
-
-static tutti_status part_prepare(tutti_transport *t, size_t bytes)
-{
-    const part *p = (const part *)t;
-    return p->whole->ops->prepare(p->whole, bytes);
-}
-
-static tutti_status part_take(tutti_transport *t, size_t bytes, void **memory)
-{
-    const part *p = (const part *)t;
-    return p->whole->ops->take(p->whole, bytes, memory);
-}
-
-static void part_give(tutti_transport *t, void *memory)
-{
-    const part *p = (const part *)t;
-    p->whole->ops->give(p->whole, memory);
-}
-
 static void part_close(tutti_transport *t)
 {
     part *p = (part *)t;
@@ -135,11 +99,6 @@ static const tutti_transport_ops part_ops = {
     .cancel = part_cancel,
     .sweep = part_sweep,
     .abandon = part_abandon,
-    .combines = part_combines,
-    .ended = part_ended,
-    .prepare = part_prepare,
-    .take = part_take,
-    .give = part_give,
     .close = part_close,
 };
 
@@ -182,7 +141,7 @@ tutti_status tutti_transport_part(
         .tags = shared ? whole->tags / channels : whole->tags,
         .lock = whole->lock};
     if (p->base.takes_devices && whole->ops->collective) p->ops.collective = part_collective;
-    if (p->base.takes_devices && whole->ops->local) p->ops.local = part_local;
+    if (p->base.takes_devices) p->base.arithmetic = whole->arithmetic;
     p->whole = whole;
     p->lane = given->lane;
     p->shared = shared;

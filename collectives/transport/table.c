@@ -26,9 +26,6 @@ const tutti_transport_about tutti_transports[] = {
         .lacks = tutti_transport_nccl_lacks,
         .on_gpus = 1,
         .most_lanes = TUTTI_NCCL_MOST_LANES},
-    {.name = "tcp",
-        .summary = "two processes of different jobs, over a TCP connection",
-        .lacks = nothing},
     {.name = "loop", .summary = "ranks as threads of one process, for tests", .lacks = nothing},
     {0},
 };

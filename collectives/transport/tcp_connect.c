@@ -18,14 +18,14 @@ typedef struct call {
     double until_s;
     int stale; /* who answers may be another */
     int socket;
-    char *why; /* [TUTTI_TCP_WHY] */
+    char *why; /* [TUTTI_CONNECTION_WHY] */
 } call;
 
 /* Each of these returns 1, or 0 with why[]. */
 
 static int refuse(const call *c, const char *what)
 {
-    snprintf(c->why, TUTTI_TCP_WHY, "%s port %d: %s", c->address, c->port, what);
+    snprintf(c->why, TUTTI_CONNECTION_WHY, "%s port %d: %s", c->address, c->port, what);
     return 0;
 }
 
@@ -101,7 +101,7 @@ static tutti_status reject(const call *c, tutti_status status, const char *what,
 {
     *later = c->stale;
     if (!c->stale) return tutti_fail(status, "%s port %d %s", c->address, c->port, what);
-    snprintf(c->why, TUTTI_TCP_WHY, "%s port %d %s", c->address, c->port, what);
+    snprintf(c->why, TUTTI_CONNECTION_WHY, "%s port %d %s", c->address, c->port, what);
     return TUTTI_ERR_TIMEOUT;
 }
 
@@ -162,7 +162,8 @@ static tutti_status make(call *c, const char *token, unsigned char words[], int 
 }
 
 tutti_status tutti_tcp_connect(const char *address, int port, double timeout_s, const char *token,
-    unsigned char words[TUTTI_TCP_WORDS_BYTES], int *later, char why[TUTTI_TCP_WHY], int *socket)
+    unsigned char words[TUTTI_TCP_WORDS_BYTES], int *later, char why[TUTTI_CONNECTION_WHY],
+    int *socket)
 {
     call c = {.address = address,
         .port = port,
@@ -174,7 +175,7 @@ tutti_status tutti_tcp_connect(const char *address, int port, double timeout_s, 
 
 tutti_status tutti_tcp_connect_stale(const char *address, int port, double timeout_s,
     const char *token, unsigned char words[TUTTI_TCP_WORDS_BYTES], int *later,
-    char why[TUTTI_TCP_WHY], int *socket)
+    char why[TUTTI_CONNECTION_WHY], int *socket)
 {
     call c = {.address = address,
         .port = port,

@@ -21,6 +21,7 @@
 #ifndef TUTTI_TRANSPORT_H
 #define TUTTI_TRANSPORT_H
 
+#include "collectives/transport/arithmetic.h"
 #include "collectives/value/args.h"
 #include "collectives/value/members.h"
 #include "dag/base/status.h"
@@ -31,24 +32,6 @@
 typedef struct tutti_transport tutti_transport;
 /* One send or recv under way; its layout is the transport's. */
 typedef struct tutti_message tutti_message;
-
-/* What happens between the messages of a collective: a step in the memory of a device. */
-typedef enum tutti_local_kind {
-    TUTTI_LOCAL_COPY,       /* dst[i] = src[i] */
-    TUTTI_LOCAL_REDUCE,     /* dst[i] = dst[i] op src[i] */
-    TUTTI_LOCAL_WIDEN,      /* a copy of elements to accumulators (tutti_coll_accumulator) */
-    TUTTI_LOCAL_ACCUMULATE, /* dst[i] = dst[i] op src[i], of accumulators and elements */
-    TUTTI_LOCAL_NARROW,     /* a copy of accumulators to elements */
-} tutti_local_kind;
-
-typedef struct tutti_local {
-    tutti_local_kind kind;
-    tutti_dtype dtype; /* of the elements */
-    tutti_reduce_op op;
-    void *dst;
-    const void *src;
-    int64_t count;
-} tutti_local;
 
 typedef struct tutti_transport_ops {
     const char *name;
@@ -79,17 +62,6 @@ typedef struct tutti_transport_ops {
      * library cannot take it back. On a failure *message is what has begun, or NULL. */
     tutti_status (*collective)(
         tutti_transport *t, int lane, const tutti_coll_args *args, tutti_message **message);
-    /* The transport's messages may be in the memory of a device, and these combine them there; NULL:
-     * they may not. Local starts a step, in the order in which they also end; ended asks for the end, and
-     * then frees the message, also after a failure. A step waits for no other rank, and is not cancelled. */
-    int (*combines)(const tutti_transport *t, tutti_dtype dtype, tutti_reduce_op op); /* [P] */
-    tutti_status (*local)(tutti_transport *t, const tutti_local *step, tutti_message **message);
-    tutti_status (*ended)(tutti_transport *t, tutti_message *message, int *done);
-    /* Memory of the device for steps, kept for the next who takes some. give accepts NULL. prepare adds some
-     * that take then finds: the device gives none while steps run. */
-    tutti_status (*prepare)(tutti_transport *t, size_t bytes);
-    tutti_status (*take)(tutti_transport *t, size_t bytes, void **memory);
-    void (*give)(tutti_transport *t, void *memory);
     /* Adds lanes after the last, for these members (kept until *done; rank -1: this rank is not among
      * them). Every rank calls it, in the same order, and again until *done; it never waits. Nothing
      * of GPU memory is under way meanwhile. NULL: the transport cannot. COMM, NOMEM. */
@@ -104,9 +76,10 @@ struct tutti_transport {
     int shares_slots; /* its lanes do; the same on every rank */
     int edges_aside;  /* but edges do not: they go another way, and occupy nothing; likewise */
     int64_t tags;     /* tags are 0 ... tags-1 */
-    /* it takes the memory of devices, for messages only with `local`; else all buffers are main
+    /* it takes the memory of devices, for messages only with arithmetic; else all buffers are main
      * memory */
     int takes_devices;
+    tutti_arithmetic *arithmetic; /* on that device; closed with a transport of MPI; NULL: none */
     /* the caller holds it; NULL: nothing is shared with other transports */
     pthread_mutex_t *lock;
     /* messages may be under way that nobody receives: close keeps the lanes they could arrive on,
@@ -165,16 +138,6 @@ tutti_status tutti_transport_nccl(
     tutti_transport *whole, const tutti_transport_options *options, tutti_transport **transport);
 /* Why this build has none (nccl_none.c); NULL: it has. [P] */
 const char *tutti_transport_nccl_lacks(void);
-
-/* Over a connected socket (tcp.h), which it takes over: two ranks, this one and the other. */
-typedef struct tutti_tcp_options {
-    int rank, lanes;  /* rank: 0 at one end, 1 at the other; the same lanes and tags at both */
-    int64_t tags;     /* at most 2^31 */
-    double silence_s; /* the connection breaks when nothing has come for so long */
-} tutti_tcp_options;
-/* Messages of a lower lane go first. Its collectives block nothing: it has none. INVAL, NOMEM; the socket is closed. */
-tutti_status tutti_transport_tcp(
-    int socket, const tutti_tcp_options *options, tutti_transport **transport);
 
 /* Ranks as threads of one process: the world that their messages pass through. [A] */
 typedef struct tutti_loop_world tutti_loop_world;

@@ -30,7 +30,7 @@ typedef struct move {
     tutti_status refused;
     tutti_held *held; /* NULL: there is nothing to let go */
     tutti_status *result;
-    tutti_message *message;
+    tutti_connection_message *message;
     double mark; /* the meter's, while it is on a line */
 } move;
 
@@ -38,17 +38,17 @@ typedef struct move {
 typedef struct letter {
     struct letter *next;
     int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES];
-    tutti_message *message;
+    tutti_connection_message *message;
 } letter;
 
 typedef struct line {
     struct line *next;
     int peer;
-    tutti_transport *transport;
+    tutti_connection *connection;
     move *moves;
-    letter *letters;
+    letter *letters, **letters_end;
     int64_t heard[HEARING][TUTTI_ACTIVE_MESSAGE_VALUES];
-    tutti_message *hearing[HEARING];
+    tutti_connection_message *hearing[HEARING];
     int oldest;   /* of hearing */
     double cut_s; /* 0: it is not to be broken; else by when */
 } line;
@@ -141,9 +141,9 @@ static line *find(const tutti_connections *connections, int peer)
 static tutti_peer_state state_of(void *ctx, int peer)
 {
     const line *l = find(ctx, peer);
-    return !l                               ? TUTTI_PEER_AWAY
-           : tutti_tcp_broken(l->transport) ? TUTTI_PEER_BROKEN
-                                            : TUTTI_PEER_HERE;
+    return !l                                       ? TUTTI_PEER_AWAY
+           : tutti_connection_broken(l->connection) ? TUTTI_PEER_BROKEN
+                                                    : TUTTI_PEER_HERE;
 }
 
 static void begin_move(void *ctx, tutti_ordered_message *streamed)
@@ -151,18 +151,17 @@ static void begin_move(void *ctx, tutti_ordered_message *streamed)
     move *m = (move *)streamed;
     const tutti_ordered_message *way = &m->way;
     line *l = find(ctx, way->peer);
-    tutti_transport *t = l ? l->transport : NULL;
+    tutti_connection *t = l ? l->connection : NULL;
     tutti_status status =
-        m->refused ? m->refused
-        : !t       ? TUTTI_ERR_COMM
-        : way->sends
-            ? t->ops->isend(t, DATA, 1 - t->rank, way->tag, m->memory, m->bytes, &m->message)
-            : t->ops->irecv(t, DATA, 1 - t->rank, way->tag, m->memory, m->bytes, &m->message);
+        m->refused   ? m->refused
+        : !t         ? TUTTI_ERR_COMM
+        : way->sends ? tutti_connection_isend(t, DATA, way->tag, m->memory, m->bytes, &m->message)
+                     : tutti_connection_irecv(t, DATA, way->tag, m->memory, m->bytes, &m->message);
     if (status) {
         end_move(m, status);
         return;
     }
-    if (way->sends) tutti_tcp_set_priority(m->message, m->priority);
+    if (way->sends) tutti_connection_set_priority(m->message, m->priority);
     m->mark = tutti_meter_enter(m->connections->user.meter, TUTTI_METER_COMM);
     m->next = l->moves;
     l->moves = m;
@@ -171,11 +170,11 @@ static void begin_move(void *ctx, tutti_ordered_message *streamed)
 /* What has come ends; the rest, too, or it waits for a spare, once the peer is lost. */
 static void test_moves(line *l)
 {
-    tutti_transport *t = l->transport;
-    int lost = tutti_tcp_broken(t) && !l->cut_s;
+    tutti_connection *t = l->connection;
+    int lost = tutti_connection_broken(t) && !l->cut_s;
     for (move **at = &l->moves, *m; (m = *at);) {
         int done;
-        tutti_status status = t->ops->test(t, m->message, &done);
+        tutti_status status = tutti_connection_test(m->message, &done);
         if (!done) {
             at = &m->next;
             continue;
@@ -194,15 +193,14 @@ static void test_moves(line *l)
 static void write_letter(tutti_connections *connections, int peer, letter *w)
 {
     line *l = find(connections, peer);
-    tutti_transport *t = l ? l->transport : NULL;
-    letter **at = l ? &l->letters : NULL;
-    if (!l || t->ops->isend(t, NOTES, 1 - t->rank, 0, w->value, sizeof w->value, &w->message)) {
+    tutti_connection *t = l ? l->connection : NULL;
+    if (!l || tutti_connection_isend(t, NOTES, 0, w->value, sizeof w->value, &w->message)) {
         free(w);
         return;
     }
-    while (*at) at = &(*at)->next;
-    *at = w;
     w->next = NULL;
+    *l->letters_end = w;
+    l->letters_end = &w->next;
 }
 
 static void write_message(void *ctx, int peer, const int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES])
@@ -214,37 +212,36 @@ static void write_message(void *ctx, int peer, const int64_t value[TUTTI_ACTIVE_
         memcpy(w->value, value, sizeof w->value);
         write_letter(connections, peer, w);
     } else if (l) {
-        tutti_tcp_break(l->transport); /* it would wait for this for ever */
+        tutti_connection_break(l->connection); /* it would wait for this for ever */
     }
 }
 
 static void test_letters(line *l)
 {
-    tutti_transport *t = l->transport;
     for (int done = 1; l->letters && done;) {
         letter *w = l->letters;
-        t->ops->test(t, w->message, &done);
+        tutti_connection_test(w->message, &done);
         if (!done) return;
         l->letters = w->next;
+        if (!l->letters) l->letters_end = &l->letters;
         free(w);
     }
 }
 
 static void receive_on(line *l, int i)
 {
-    tutti_transport *t = l->transport;
-    if (t->ops->irecv(t, NOTES, 1 - t->rank, 0, l->heard[i], sizeof l->heard[i], &l->hearing[i]))
+    tutti_connection *t = l->connection;
+    if (tutti_connection_irecv(t, NOTES, 0, l->heard[i], sizeof l->heard[i], &l->hearing[i]))
         l->hearing[i] = NULL;
 }
 
 static void test_hearing(tutti_connections *connections, line *l)
 {
-    tutti_transport *t = l->transport;
     for (int done = 1; done;) {
         int i = l->oldest;
         tutti_active_message message = {.rank = l->peer};
         if (!l->hearing[i]) return;
-        tutti_status status = t->ops->test(t, l->hearing[i], &done);
+        tutti_status status = tutti_connection_test(l->hearing[i], &done);
         if (!done) return;
         memcpy(message.value, l->heard[i], sizeof message.value);
         l->hearing[i] = NULL;
@@ -261,15 +258,15 @@ static void free_line(line *l)
 {
     test_moves(l);
     test_letters(l);
-    l->transport->ops->close(l->transport);
+    tutti_connection_close(l->connection);
     free(l);
 }
 
-/* Closing a transport ends its messages: test them first. */
+/* Closing a connection ends its messages: test them first. */
 static void drop_line(tutti_connections *connections, line *l)
 {
-    char why[TUTTI_TCP_WHY];
-    const char *broken = tutti_tcp_broken(l->transport);
+    char why[TUTTI_CONNECTION_WHY];
+    const char *broken = tutti_connection_broken(l->connection);
     int cut = l->cut_s > 0, peer = l->peer;
     snprintf(why, sizeof why, "%s", broken ? broken : "");
     for (line **at = &connections->lines; *at; at = &(*at)->next)
@@ -286,24 +283,25 @@ static void cut(line *l, int gently)
 {
     static const double patience_s = 5;
     if (!l->cut_s) l->cut_s = tutti_clock_s() + patience_s;
-    if (!gently) tutti_tcp_break(l->transport);
+    if (!gently) tutti_connection_break(l->connection);
 }
 
 /* Once all is out this end says so, and the other closes. */
 static void go_apart(line *l)
 {
-    if (!l->letters && tutti_tcp_flushed(l->transport)) tutti_tcp_shut(l->transport);
-    if (tutti_clock_s() > l->cut_s) tutti_tcp_break(l->transport);
+    if (!l->letters && tutti_connection_flushed(l->connection))
+        tutti_connection_shut(l->connection);
+    if (tutti_clock_s() > l->cut_s) tutti_connection_break(l->connection);
 }
 
 static void pass(tutti_connections *connections, line *l)
 {
-    tutti_tcp_pass(l->transport);
+    tutti_connection_pass(l->connection);
     test_moves(l);
     test_letters(l);
     test_hearing(connections, l);
     if (l->cut_s > 0) go_apart(l);
-    if (!tutti_tcp_broken(l->transport)) return;
+    if (!tutti_connection_broken(l->connection)) return;
     test_hearing(connections, l);
     drop_line(connections, l);
 }
@@ -315,12 +313,10 @@ static void add_line(tutti_connections *connections, line *l)
     connections->lines = l;
 }
 
-static line *open_line(const tutti_connections *connections, int peer, int rank, int socket)
+static line *open_line(const tutti_connections *connections, int peer, int socket)
 {
-    const tutti_tcp_options o = {.rank = rank,
-        .lanes = LANES,
-        .tags = connections->user.tags,
-        .silence_s = connections->user.silence_s};
+    const tutti_connection_options o = {
+        .lanes = LANES, .tags = connections->user.tags, .silence_s = connections->user.silence_s};
     line *l = calloc(1, sizeof *l);
     if (!l) {
         close(socket);
@@ -328,7 +324,8 @@ static line *open_line(const tutti_connections *connections, int peer, int rank,
         return NULL;
     }
     l->peer = peer;
-    if (!tutti_transport_tcp(socket, &o, &l->transport)) return l;
+    l->letters_end = &l->letters;
+    if (!tutti_connection_open(socket, &o, &l->connection)) return l;
     free(l);
     return NULL;
 }
@@ -348,13 +345,13 @@ static void open_door(tutti_connections *connections)
         line *l = NULL;
         int told = tutti_tcp_answer(socket, verdict, words);
         if (verdict == TUTTI_TCP_WELCOME) obey_all(connections);
-        if (verdict == TUTTI_TCP_WELCOME) l = open_line(connections, peer, 1, socket);
+        if (verdict == TUTTI_TCP_WELCOME) l = open_line(connections, peer, socket);
         if (verdict != TUTTI_TCP_WELCOME) close(socket);
         if (l) add_line(connections, l);
         if (verdict == TUTTI_TCP_WELCOME && !l)
             connections->user.lost(connections->user.ctx, peer, "has no memory here");
         if (l && connections->stopping) cut(l, 1);
-        if (l && !told) tutti_tcp_break(l->transport);
+        if (l && !told) tutti_connection_break(l->connection);
     }
 }
 
@@ -407,7 +404,8 @@ static void wait_for_work(tutti_connections *connections)
     struct pollfd what[n + TUTTI_TCP_STRANGERS + 1];
     what[0] = (struct pollfd){.fd = connections->bell, .events = POLLIN};
     n = 1;
-    for (line *l = connections->lines; l; l = l->next) what[n++] = tutti_tcp_poll(l->transport);
+    for (line *l = connections->lines; l; l = l->next)
+        what[n++] = tutti_connection_poll(l->connection);
     if (connections->door) n += tutti_tcp_door_poll(connections->door, what + n);
     poll(what, (nfds_t)n, most_ms);
     uint64_t rung;
@@ -453,7 +451,7 @@ tutti_status tutti_connections_open(
 
 tutti_status tutti_connections_add(tutti_connections *connections, int peer, int socket)
 {
-    line *l = open_line(connections, peer, 0, socket);
+    line *l = open_line(connections, peer, socket);
     if (!l) return TUTTI_ERR_NOMEM;
     tutti_status status = give_copy(connections, &(order){.kind = ADD, .line = l});
     if (status) free_line(l);

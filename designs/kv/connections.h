@@ -29,7 +29,7 @@ typedef struct tutti_connections_user {
      * is no door. */
     tutti_tcp_verdict (*greeted)(
         void *ctx, unsigned char words[TUTTI_TCP_WORDS_BYTES], const char *from, int *peer);
-    double silence_s;   /* as in tutti_tcp_options */
+    double silence_s;   /* as in tutti_connection_options */
     int64_t tags;       /* of moves */
     tutti_meter *meter; /* of moves, as of collectives; may be NULL; borrowed */
 } tutti_connections_user;

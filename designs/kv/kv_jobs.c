@@ -54,7 +54,7 @@ static tutti_status reach(tutti_kv *kv, int server, tutti_hello *hello)
     static const double pause_s = 0.05;
     const tutti_jobs *j = &kv->jobs.settings;
     unsigned char words[TUTTI_TCP_WORDS_BYTES];
-    char why[TUTTI_TCP_WHY] = "";
+    char why[TUTTI_CONNECTION_WHY] = "";
     double until_s = tutti_clock_s() + j->timeout_s;
     for (double left_s = j->timeout_s; left_s > 0; left_s = until_s - tutti_clock_s()) {
         tutti_server_address m;

@@ -44,21 +44,21 @@ static int fuzz_frames(dice *d)
 {
     static unsigned char stream[STREAM + SIZE + TUTTI_TCP_HEADER_BYTES], ignored[1 << 16];
     unsigned char in[POSTED][SIZE + 2], out[SIZE] = {0};
-    tutti_message *m[2 * POSTED];
-    tutti_transport *t;
+    tutti_connection_message *m[2 * POSTED];
+    tutti_connection *t;
     int ends[2], done, count = 0;
     size_t bytes = 0;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends)) return 1;
-    const tutti_tcp_options o = {.lanes = LANES, .tags = TAGS, .silence_s = 60};
-    if (tutti_transport_tcp(ends[0], &o, &t)) return 1;
+    const tutti_connection_options o = {.lanes = LANES, .tags = TAGS, .silence_s = 60};
+    if (tutti_connection_open(ends[0], &o, &t)) return 1;
     memset(in, 0xAB, sizeof in);
     for (int i = 0; i < POSTED; i++) {
         int lane = (int)roll(d, LANES), tag = (int)roll(d, TAGS);
         size_t size = roll(d, 3) ? SIZE : roll(d, SIZE);
         in[i][size] = 0xCD;
-        t->ops->irecv(t, lane, 1, tag, in[i], size, &m[count++]);
-        if (!roll(d, 6)) t->ops->cancel(t, m[count - 1]);
-        t->ops->isend(t, lane, 1, tag, out, size, &m[count++]);
+        tutti_connection_irecv(t, lane, tag, in[i], size, &m[count++]);
+        if (!roll(d, 6)) tutti_connection_cancel(t, m[count - 1]);
+        tutti_connection_isend(t, lane, tag, out, size, &m[count++]);
     }
     for (int frames = 1 + (int)roll(d, 12); frames-- && bytes < STREAM;)
         bytes += draw_frame(d, stream + bytes);
@@ -67,18 +67,18 @@ static int fuzz_frames(dice *d)
         ssize_t n = send(ends[1], stream + sent, piece, MSG_NOSIGNAL);
         if (n < 0) break; /* the transport has broken off */
         sent += (size_t)n;
-        tutti_tcp_pass(t);
+        tutti_connection_pass(t);
         while (recv(ends[1], ignored, sizeof ignored, MSG_DONTWAIT) > 0) continue;
     }
     close(ends[1]);
-    tutti_tcp_pass(t);
-    int failures = !tutti_tcp_broken(t);
+    tutti_connection_pass(t);
+    int failures = !tutti_connection_broken(t);
     for (int i = 0; i < count; i++) {
-        t->ops->test(t, m[i], &done);
+        tutti_connection_test(m[i], &done);
         failures += !done;
     }
     for (int i = 0; i < POSTED; i++) failures += in[i][SIZE + 1] != 0xAB;
-    t->ops->close(t);
+    tutti_connection_close(t);
     return failures;
 }
 

@@ -1,4 +1,4 @@
-/* The TCP transport: messages in random order, sizes that differ, receives taken back, connections that break or
+/* Connections: messages in random order, sizes that differ, receives taken back, connections that break or
  * fall silent; and the door, with strangers before it. */
 #include "collectives/transport/tcp.h"
 #include "dag/base/clock.h"
@@ -12,37 +12,37 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { LANES = 2, TAGS = 8, MESSAGES = 200, LARGEST = 600000 };
 
-static tutti_transport *a, *b;
+static tutti_connection *a, *b;
 
 static void open_pair(double silence_s)
 {
     int ends[2];
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
     for (int e = 0; e < 2; e++) {
-        const tutti_tcp_options o = {
-            .rank = e, .lanes = LANES, .tags = TAGS, .silence_s = silence_s};
-        ck_assert_ok(tutti_transport_tcp(ends[e], &o, e ? &b : &a));
+        const tutti_connection_options o = {.lanes = LANES, .tags = TAGS, .silence_s = silence_s};
+        ck_assert_ok(tutti_connection_open(ends[e], &o, e ? &b : &a));
     }
 }
 
 static void close_pair(void)
 {
-    a->ops->close(a);
-    b->ops->close(b);
+    tutti_connection_close(a);
+    tutti_connection_close(b);
 }
 
 /* Passes on both until the message ends. */
-static tutti_status end_of(tutti_transport *t, tutti_message *m)
+static tutti_status end_of(tutti_connection_message *m)
 {
     double until_s = tutti_clock_s() + 30;
     for (int done = 0;;) {
-        tutti_tcp_pass(a);
-        tutti_tcp_pass(b);
-        tutti_status status = t->ops->test(t, m, &done);
+        tutti_connection_pass(a);
+        tutti_connection_pass(b);
+        tutti_status status = tutti_connection_test(m, &done);
         if (done) return status;
         ck_assert_msg(tutti_clock_s() < until_s, "a message does not end");
     }
@@ -59,7 +59,7 @@ typedef struct message {
     int lane, tag;
     size_t bytes;
     unsigned char *out, *in;
-    tutti_message *send, *recv;
+    tutti_connection_message *send, *recv;
 } message;
 
 static void draw(message *m, uint64_t seed, uint64_t i)
@@ -88,20 +88,20 @@ START_TEST(messages_in_any_order)
             received == MESSAGES || (sent < MESSAGES && tutti_rng_below(seed, 1000, draws, 2));
         message *m = &all[sends ? sent++ : received++];
         if (sends)
-            ck_assert_ok(a->ops->isend(a, m->lane, 1, m->tag, m->out, m->bytes, &m->send));
+            ck_assert_ok(tutti_connection_isend(a, m->lane, m->tag, m->out, m->bytes, &m->send));
         else
-            ck_assert_ok(b->ops->irecv(b, m->lane, 0, m->tag, m->in, m->bytes, &m->recv));
-        if (tutti_rng_below(seed, 1001, draws, 2)) tutti_tcp_pass(a);
-        if (tutti_rng_below(seed, 1002, draws, 2)) tutti_tcp_pass(b);
+            ck_assert_ok(tutti_connection_irecv(b, m->lane, m->tag, m->in, m->bytes, &m->recv));
+        if (tutti_rng_below(seed, 1001, draws, 2)) tutti_connection_pass(a);
+        if (tutti_rng_below(seed, 1002, draws, 2)) tutti_connection_pass(b);
     }
     for (int i = MESSAGES - 1; i >= 0; i--) { /* their ends may be asked for in any order */
-        ck_assert_ok(end_of(b, all[i].recv));
-        ck_assert_ok(end_of(a, all[i].send));
+        ck_assert_ok(end_of(all[i].recv));
+        ck_assert_ok(end_of(all[i].send));
         ck_assert_msg(!memcmp(all[i].in, all[i].out, all[i].bytes), "message %d differs", i);
         free(all[i].in);
         free(all[i].out);
     }
-    ck_assert_int_eq(tutti_tcp_flushed(a), 1);
+    ck_assert_int_eq(tutti_connection_flushed(a), 1);
     close_pair();
 }
 END_TEST
@@ -109,21 +109,21 @@ END_TEST
 START_TEST(sizes_differ)
 {
     char out[10] = "123456789", in[11];
-    tutti_message *s, *r;
+    tutti_connection_message *s, *r;
     open_pair(60);
     for (int first = 0; first < 2; first++) { /* which is posted first */
-        if (first) ck_assert_ok(b->ops->irecv(b, 1, 0, 3, in, 11, &r));
-        ck_assert_ok(a->ops->isend(a, 1, 1, 3, out, 10, &s));
-        if (!first) ck_assert_ok(b->ops->irecv(b, 1, 0, 3, in, 11, &r));
-        ck_assert_int_eq(end_of(b, r), TUTTI_ERR_MISMATCH);
-        ck_assert_int_eq(end_of(a, s), TUTTI_ERR_MISMATCH);
+        if (first) ck_assert_ok(tutti_connection_irecv(b, 1, 3, in, 11, &r));
+        ck_assert_ok(tutti_connection_isend(a, 1, 3, out, 10, &s));
+        if (!first) ck_assert_ok(tutti_connection_irecv(b, 1, 3, in, 11, &r));
+        ck_assert_int_eq(end_of(r), TUTTI_ERR_MISMATCH);
+        ck_assert_int_eq(end_of(s), TUTTI_ERR_MISMATCH);
         /* and the next one fits */
-        ck_assert_ok(a->ops->isend(a, 1, 1, 3, out, 10, &s));
-        ck_assert_ok(b->ops->irecv(b, 1, 0, 3, in, 10, &r));
-        ck_assert_ok(end_of(b, r));
-        ck_assert_ok(end_of(a, s));
+        ck_assert_ok(tutti_connection_isend(a, 1, 3, out, 10, &s));
+        ck_assert_ok(tutti_connection_irecv(b, 1, 3, in, 10, &r));
+        ck_assert_ok(end_of(r));
+        ck_assert_ok(end_of(s));
     }
-    ck_assert_ptr_null(tutti_tcp_broken(a));
+    ck_assert_ptr_null(tutti_connection_broken(a));
     close_pair();
 }
 END_TEST
@@ -131,35 +131,35 @@ END_TEST
 START_TEST(taken_back)
 {
     char one[4] = "one", two[4] = "two", in[4], other[4] = "";
-    tutti_message *s, *r, *t;
+    tutti_connection_message *s, *r, *t;
     open_pair(60);
     /* a receive, whose message then comes: it goes nowhere, and the next receive gets the next message */
-    ck_assert_ok(b->ops->irecv(b, 0, 0, 0, in, 4, &r));
-    ck_assert_ok(b->ops->irecv(b, 0, 0, 0, other, 4, &t));
-    b->ops->cancel(b, r);
-    ck_assert_ok(end_of(b, r));
-    ck_assert_ok(a->ops->isend(a, 0, 1, 0, one, 4, &s));
-    ck_assert_ok(end_of(a, s));
-    ck_assert_ok(a->ops->isend(a, 0, 1, 0, two, 4, &s));
-    ck_assert_ok(end_of(a, s));
-    ck_assert_ok(end_of(b, t));
+    ck_assert_ok(tutti_connection_irecv(b, 0, 0, in, 4, &r));
+    ck_assert_ok(tutti_connection_irecv(b, 0, 0, other, 4, &t));
+    tutti_connection_cancel(b, r);
+    ck_assert_ok(end_of(r));
+    ck_assert_ok(tutti_connection_isend(a, 0, 0, one, 4, &s));
+    ck_assert_ok(end_of(s));
+    ck_assert_ok(tutti_connection_isend(a, 0, 0, two, 4, &s));
+    ck_assert_ok(end_of(s));
+    ck_assert_ok(end_of(t));
     ck_assert_str_eq(other, "two");
     /* a send that nobody wants */
-    ck_assert_ok(a->ops->isend(a, 0, 1, 1, one, 4, &s));
-    a->ops->cancel(a, s);
-    ck_assert_ok(end_of(a, s));
+    ck_assert_ok(tutti_connection_isend(a, 0, 1, one, 4, &s));
+    tutti_connection_cancel(a, s);
+    ck_assert_ok(end_of(s));
     /* one that is under way cannot be taken back */
-    ck_assert_ok(b->ops->irecv(b, 0, 0, 1, in, 4, &r));
-    ck_assert_ok(a->ops->isend(a, 0, 1, 1, two, 4, &s));
-    tutti_tcp_pass(b);
-    tutti_tcp_pass(a);
-    ck_assert_ok(end_of(b, r));
+    ck_assert_ok(tutti_connection_irecv(b, 0, 1, in, 4, &r));
+    ck_assert_ok(tutti_connection_isend(a, 0, 1, two, 4, &s));
+    tutti_connection_pass(b);
+    tutti_connection_pass(a);
+    ck_assert_ok(end_of(r));
     ck_assert_str_eq(in, "two");
-    ck_assert_ok(end_of(a, s));
+    ck_assert_ok(end_of(s));
     /* an abandoned receive is like one taken back */
-    ck_assert_ok(b->ops->irecv(b, 0, 0, 2, in, 4, &r));
-    b->ops->abandon(b, r);
-    ck_assert_ptr_null(tutti_tcp_broken(b));
+    ck_assert_ok(tutti_connection_irecv(b, 0, 2, in, 4, &r));
+    tutti_connection_abandon(b, r);
+    ck_assert_ptr_null(tutti_connection_broken(b));
     close_pair();
 }
 END_TEST
@@ -170,35 +170,35 @@ static unsigned char sent[WANTED][PIECES * TUTTI_TCP_PIECE_BYTES], got[WANTED][s
 
 static void goes_in_order(const int tag[], const int priority[], const int order[])
 {
-    tutti_message *s[WANTED], *r[WANTED];
+    tutti_connection_message *s[WANTED], *r[WANTED];
     int n = 0, done, here[WANTED] = {0};
     double until_s = tutti_clock_s() + 30;
     open_pair(60);
     for (int i = 0; i < WANTED; i++) {
         fill(sent[i], sizeof sent[i], (unsigned)i);
-        ck_assert_ok(b->ops->irecv(b, 1, 0, tag[i], got[i], sizeof got[i], &r[i]));
+        ck_assert_ok(tutti_connection_irecv(b, 1, tag[i], got[i], sizeof got[i], &r[i]));
     }
-    tutti_tcp_pass(b);
+    tutti_connection_pass(b);
     for (int i = 0; i < WANTED; i++) {
-        ck_assert_ok(a->ops->isend(a, 1, 1, tag[i], sent[i], sizeof sent[i], &s[i]));
-        tutti_tcp_set_priority(s[i], priority[i]);
-        tutti_tcp_pass(a); /* the first is on its way when the others come */
+        ck_assert_ok(tutti_connection_isend(a, 1, tag[i], sent[i], sizeof sent[i], &s[i]));
+        tutti_connection_set_priority(s[i], priority[i]);
+        tutti_connection_pass(a); /* the first is on its way when the others come */
     }
     while (n < WANTED) {
         ck_assert_msg(tutti_clock_s() < until_s, "only %d have come", n);
         for (int i = 0; i < WANTED; i++) {
             if (here[i]) continue;
-            ck_assert_ok(b->ops->test(b, r[i], &done));
+            ck_assert_ok(tutti_connection_test(r[i], &done));
             if (!done) continue;
             here[i] = 1;
             ck_assert_msg(order[n] == i, "message %d has come as number %d", i, n);
             n++;
         }
-        tutti_tcp_pass(a);
-        tutti_tcp_pass(b);
+        tutti_connection_pass(a);
+        tutti_connection_pass(b);
     }
     for (int i = 0; i < WANTED; i++) {
-        ck_assert_ok(end_of(a, s[i]));
+        ck_assert_ok(end_of(s[i]));
         ck_assert(!memcmp(sent[i], got[i], sizeof got[i]));
     }
     close_pair();
@@ -215,28 +215,52 @@ START_TEST(the_most_urgent_goes_first)
 }
 END_TEST
 
+/* A list without its end would take the square of their number. */
+START_TEST(many_messages_wait)
+{
+    enum { MANY = 100000 };
+    const double most_s = 3;
+    static tutti_connection_message *sends[MANY], *recvs[MANY];
+    char c = 0;
+    int done;
+    clock_t began = clock();
+    open_pair(60);
+    for (int i = 0; i < MANY; i++) {
+        ck_assert_ok(tutti_connection_isend(a, 0, 0, &c, 1, &sends[i]));
+        ck_assert_ok(tutti_connection_irecv(a, 0, 0, &c, 1, &recvs[i]));
+    }
+    tutti_connection_break(a);
+    for (int i = 0; i < MANY; i++) {
+        ck_assert_int_eq(tutti_connection_test(sends[i], &done), TUTTI_ERR_COMM);
+        ck_assert_int_eq(tutti_connection_test(recvs[i], &done), TUTTI_ERR_COMM);
+    }
+    close_pair();
+    ck_assert_double_lt((double)(clock() - began) / CLOCKS_PER_SEC, most_s);
+}
+END_TEST
+
 START_TEST(breaks)
 {
     static unsigned char large[1 << 22];
     char in[4];
-    tutti_message *s, *r, *w;
+    tutti_connection_message *s, *r, *w;
     open_pair(60);
-    ck_assert_ok(b->ops->irecv(b, 0, 0, 0, in, 4, &r));
-    ck_assert_ok(b->ops->irecv(b, 1, 0, 1, large, sizeof large, &w));
-    ck_assert_ok(b->ops->isend(b, 0, 0, 5, in, 4, &s));
-    tutti_tcp_pass(b);
-    tutti_tcp_pass(a);
-    a->ops->close(a);
-    tutti_tcp_pass(b);
-    ck_assert_str_eq(tutti_tcp_broken(b), "has closed the connection");
+    ck_assert_ok(tutti_connection_irecv(b, 0, 0, in, 4, &r));
+    ck_assert_ok(tutti_connection_irecv(b, 1, 1, large, sizeof large, &w));
+    ck_assert_ok(tutti_connection_isend(b, 0, 5, in, 4, &s));
+    tutti_connection_pass(b);
+    tutti_connection_pass(a);
+    tutti_connection_close(a);
+    tutti_connection_pass(b);
+    ck_assert_str_eq(tutti_connection_broken(b), "has closed the connection");
     int done;
-    tutti_message *all[3] = {r, w, s};
+    tutti_connection_message *all[3] = {r, w, s};
     for (int i = 0; i < 3; i++) {
-        ck_assert_int_eq(b->ops->test(b, all[i], &done), TUTTI_ERR_COMM);
+        ck_assert_int_eq(tutti_connection_test(all[i], &done), TUTTI_ERR_COMM);
         ck_assert_int_eq(done, 1);
     }
-    ck_assert_int_eq(b->ops->isend(b, 0, 0, 5, in, 4, &s), TUTTI_ERR_COMM);
-    b->ops->close(b);
+    ck_assert_int_eq(tutti_connection_isend(b, 0, 5, in, 4, &s), TUTTI_ERR_COMM);
+    tutti_connection_close(b);
 }
 END_TEST
 
@@ -245,16 +269,16 @@ START_TEST(silence)
     open_pair(0.2);
     double began_s = tutti_clock_s();
     while (tutti_clock_s() < began_s + 0.6) { /* both are there: pings keep the line alive */
-        tutti_tcp_pass(a);
-        tutti_tcp_pass(b);
+        tutti_connection_pass(a);
+        tutti_connection_pass(b);
         tutti_clock_sleep(5e-3);
     }
-    ck_assert_ptr_null(tutti_tcp_broken(a));
-    while (!tutti_tcp_broken(a) && tutti_clock_s() < began_s + 20) {
-        tutti_tcp_pass(a);
+    ck_assert_ptr_null(tutti_connection_broken(a));
+    while (!tutti_connection_broken(a) && tutti_clock_s() < began_s + 20) {
+        tutti_connection_pass(a);
         tutti_clock_sleep(5e-3);
     }
-    ck_assert_ptr_nonnull(strstr(tutti_tcp_broken(a), "has been silent for 0."));
+    ck_assert_ptr_nonnull(strstr(tutti_connection_broken(a), "has been silent for 0."));
     close_pair();
 }
 END_TEST
@@ -346,7 +370,7 @@ END_TEST
 START_TEST(who_may_not)
 {
     unsigned char words[TUTTI_TCP_WORDS_BYTES] = "hello";
-    char why[TUTTI_TCP_WHY];
+    char why[TUTTI_CONNECTION_WHY];
     int later, s;
     tutti_tcp_door *second;
     tutti_log_set_level(TUTTI_LOG_NONE);
@@ -380,6 +404,7 @@ int main(void)
     tcase_add_test(messages, sizes_differ);
     tcase_add_test(messages, taken_back);
     tcase_add_test(messages, the_most_urgent_goes_first);
+    tcase_add_test(messages, many_messages_wait);
     tcase_add_test(messages, breaks);
     tcase_add_test(messages, silence);
     TCase *at_the_door = testing_case(suite, "door");

@@ -149,8 +149,7 @@ static tutti_comm *open_comm(const tutti_boot *boot, const char *algorithm)
     tutti_transport *transport;
     tutti_comm *comm;
     const tutti_comm_options options = {.algorithm = algorithm};
-    must(!tutti_transport_mpi(boot->comm, 2, &transport) &&
-             !tutti_transport_aware(transport, 0, &transport) &&
+    must(!tutti_transport_mpi(boot->comm, 2, &transport) && !tutti_transport_aware(transport, 0) &&
              !tutti_comm_new(transport, &options, &comm),
         "no communicator");
     return comm;

@@ -83,7 +83,7 @@ static void lose(void *ctx, int peer, const char *why)
 static int greet(const tutti_server_address *m, char **argv)
 {
     unsigned char words[TUTTI_TCP_WORDS_BYTES];
-    char why[TUTTI_TCP_WHY];
+    char why[TUTTI_CONNECTION_WHY];
     int later = 0, socket = -1;
     static int64_t life;
     tutti_hello h = {.servers = atoi(argv[2]),

@@ -1,6 +1,6 @@
-/* The transport over a connected socket. */
-#include "collectives/transport/tcp.h"
+#include "collectives/transport/connection.h"
 
+#include "collectives/transport/tcp_frame.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 
@@ -17,8 +17,8 @@
 /* What the other end may want before this one has it, and what of this end's wants may wait to be written. */
 enum { MOST_WANTS = 1 << 16, CONTROL_BYTES = 1 << 12 };
 
-struct tutti_message {
-    tutti_message *next;
+struct tutti_connection_message {
+    tutti_connection_message *next;
     int is_send, lane, tag;
     int priority;        /* of a send */
     unsigned char *data; /* NULL: what comes is dropped, and so is the message after it */
@@ -28,6 +28,11 @@ struct tutti_message {
     int ended;
     tutti_status status;
 };
+
+/* Oldest first. */
+typedef struct list {
+    tutti_connection_message *first, **end; /* end: where the next one is put */
+} list;
 
 /* A receive of the other end whose send has not come. */
 typedef struct want {
@@ -42,45 +47,49 @@ typedef struct control {
     size_t used, sent, room;
 } control;
 
-typedef struct tcp {
-    tutti_transport base;
+struct tutti_connection {
+    int lanes;
+    int64_t tags;
     int socket, shut;
     double silence_s, last_heard_s, wrote_s;
-    double stuck_s;               /* since when the socket takes nothing; 0: it does */
-    tutti_message *sends, *recvs; /* oldest first */
-    want *wants;
+    double stuck_s; /* since when the socket takes nothing; 0: it does */
+    list sends, recvs;
+    want *wants, **wants_end;
     int wanting;
     control control;
     /* what is being written: a header, then a piece of a message */
     unsigned char header[TUTTI_TCP_HEADER_BYTES];
     size_t header_left, piece_left;
-    tutti_message *outgoing;
+    tutti_connection_message *outgoing;
     /* what is being read */
     unsigned char coming[TUTTI_TCP_HEADER_BYTES];
     size_t coming_got, coming_left;
-    tutti_message *incoming;
-    char why[TUTTI_TCP_WHY]; /* "": it stands */
-} tcp;
+    tutti_connection_message *incoming;
+    char why[TUTTI_CONNECTION_WHY]; /* "": it stands */
+};
 
-static int is_of(const tutti_message *m, int lane, int tag)
+static int is_of(const tutti_connection_message *m, int lane, int tag)
 {
     return m->lane == lane && m->tag == tag;
 }
 
-static void append(tutti_message **list, tutti_message *m)
+static void append(list *l, tutti_connection_message *m)
 {
-    while (*list) list = &(*list)->next;
-    *list = m;
+    *l->end = m;
+    l->end = &m->next;
 }
 
-static void unlink_from(tutti_message **list, const tutti_message *m)
+static void unlink_from(list *l, const tutti_connection_message *m)
 {
-    while (*list && *list != m) list = &(*list)->next;
-    if (*list) *list = m->next;
+    tutti_connection_message **at = &l->first;
+    while (*at && *at != m) at = &(*at)->next;
+    if (!*at) return;
+    *at = m->next;
+    if (!m->next) l->end = at;
 }
 
 /* The poster frees it when it tests. */
-static void end(tcp *t, tutti_message *m, tutti_status status)
+static void end(tutti_connection *t, tutti_connection_message *m, tutti_status status)
 {
     unlink_from(m->is_send ? &t->sends : &t->recvs, m);
     m->status = status;
@@ -88,20 +97,20 @@ static void end(tcp *t, tutti_message *m, tutti_status status)
     if (!m->is_send && !m->data && m->bytes) free(m);
 }
 
-static void break_off(tcp *t, const char *why)
+static void break_off(tutti_connection *t, const char *why)
 {
     if (t->why[0]) return;
     snprintf(t->why, sizeof t->why, "%s", why);
     close(t->socket);
     t->socket = -1;
     t->outgoing = t->incoming = NULL;
-    while (t->sends) end(t, t->sends, TUTTI_ERR_COMM);
-    while (t->recvs) end(t, t->recvs, TUTTI_ERR_COMM);
+    while (t->sends.first) end(t, t->sends.first, TUTTI_ERR_COMM);
+    while (t->recvs.first) end(t, t->recvs.first, TUTTI_ERR_COMM);
 }
 
-static void break_off_errno(tcp *t, const char *what)
+static void break_off_errno(tutti_connection *t, const char *what)
 {
-    char why[TUTTI_TCP_WHY];
+    char why[TUTTI_CONNECTION_WHY];
     if (errno == ECONNRESET || errno == EPIPE) {
         break_off(t, "has closed the connection"); /* with something on its way */
         return;
@@ -112,7 +121,7 @@ static void break_off_errno(tcp *t, const char *what)
 
 /* ---- frames without data ---- */
 
-static void say(tcp *t, tutti_tcp_kind kind, int lane, int tag, size_t bytes)
+static void say(tutti_connection *t, tutti_tcp_kind kind, int lane, int tag, size_t bytes)
 {
     control *c = &t->control;
     if (t->why[0]) return;
@@ -134,46 +143,48 @@ static void say(tcp *t, tutti_tcp_kind kind, int lane, int tag, size_t bytes)
 
 /* ---- sends and receives meet ---- */
 
-static void meet(tutti_message *send, uint64_t wanted)
+static void meet(tutti_connection_message *send, uint64_t wanted)
 {
     send->wanted = 1;
     send->unfit = send->bytes != wanted;
 }
 
-static void receive_want(tcp *t, const tutti_tcp_frame *f)
+static void receive_want(tutti_connection *t, const tutti_tcp_frame *f)
 {
-    for (tutti_message *m = t->sends; m; m = m->next)
+    for (tutti_connection_message *m = t->sends.first; m; m = m->next)
         if (!m->wanted && is_of(m, f->lane, f->tag)) {
             meet(m, f->bytes);
             return;
         }
-    want *w = t->wanting < MOST_WANTS ? malloc(sizeof *w) : NULL, **at = &t->wants;
+    want *w = t->wanting < MOST_WANTS ? malloc(sizeof *w) : NULL;
     if (!w) {
         break_off(t, "wants more messages than there may be");
         return;
     }
     *w = (want){.lane = f->lane, .tag = f->tag, .bytes = f->bytes};
-    while (*at) at = &(*at)->next;
-    *at = w;
+    *t->wants_end = w;
+    t->wants_end = &w->next;
     t->wanting++;
 }
 
-static void find_want(tcp *t, tutti_message *send)
+static void find_want(tutti_connection *t, tutti_connection_message *send)
 {
     for (want **at = &t->wants, *w; (w = *at); at = &w->next)
         if (is_of(send, w->lane, w->tag)) {
             meet(send, w->bytes);
             *at = w->next;
+            if (!w->next) t->wants_end = at;
             free(w);
             t->wanting--;
             return;
         }
 }
 
-static tutti_status post(tcp *t, const tutti_message *like, tutti_message **message)
+static tutti_status post(
+    tutti_connection *t, const tutti_connection_message *like, tutti_connection_message **message)
 {
     if (t->why[0]) return TUTTI_ERR_COMM;
-    tutti_message *m = malloc(sizeof *m);
+    tutti_connection_message *m = malloc(sizeof *m);
     if (!m) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a message of %zu bytes", like->bytes);
     *m = *like;
     if (m->is_send)
@@ -189,26 +200,23 @@ static tutti_status post(tcp *t, const tutti_message *like, tutti_message **mess
     return TUTTI_OK;
 }
 
-static tutti_status tcp_isend(tutti_transport *t, int lane, int peer, int tag, const void *data,
-    size_t bytes, tutti_message **message)
+tutti_status tutti_connection_isend(tutti_connection *t, int lane, int tag, const void *data,
+    size_t bytes, tutti_connection_message **message)
 {
-    (void)peer;
-    const tutti_message like = {
+    const tutti_connection_message like = {
         .is_send = 1, .lane = lane, .tag = tag, .data = (void *)data, .bytes = bytes};
-    return post((tcp *)t, &like, message);
+    return post(t, &like, message);
 }
 
-static tutti_status tcp_irecv(tutti_transport *t, int lane, int peer, int tag, void *data,
-    size_t bytes, tutti_message **message)
+tutti_status tutti_connection_irecv(tutti_connection *t, int lane, int tag, void *data,
+    size_t bytes, tutti_connection_message **message)
 {
-    (void)peer;
-    const tutti_message like = {.lane = lane, .tag = tag, .data = data, .bytes = bytes};
-    return post((tcp *)t, &like, message);
+    const tutti_connection_message like = {.lane = lane, .tag = tag, .data = data, .bytes = bytes};
+    return post(t, &like, message);
 }
 
-static tutti_status tcp_test(tutti_transport *t, tutti_message *message, int *done)
+tutti_status tutti_connection_test(tutti_connection_message *message, int *done)
 {
-    (void)t;
     *done = message->ended;
     if (!*done) return TUTTI_OK;
     tutti_status status = message->status;
@@ -217,31 +225,29 @@ static tutti_status tcp_test(tutti_transport *t, tutti_message *message, int *do
 }
 
 /* What comes for a receive that was taken back is dropped. */
-static void tcp_cancel(tutti_transport *transport, tutti_message *m)
+void tutti_connection_cancel(tutti_connection *t, tutti_connection_message *m)
 {
-    tcp *t = (tcp *)transport;
     if (m->ended || (m->is_send && m->wanted) || m->moved || t->incoming == m) return;
-    tutti_message *drops = !m->is_send && m->bytes ? malloc(sizeof *drops) : NULL;
+    tutti_connection_message *drops = !m->is_send && m->bytes ? malloc(sizeof *drops) : NULL;
     if (!m->is_send && m->bytes && !drops) return; /* then it ends with its partner */
     if (drops) {
-        *drops =
-            (tutti_message){.next = m->next, .lane = m->lane, .tag = m->tag, .bytes = m->bytes};
+        *drops = (tutti_connection_message){
+            .next = m->next, .lane = m->lane, .tag = m->tag, .bytes = m->bytes};
         m->next = drops; /* in its place */
+        if (!drops->next) t->recvs.end = &drops->next;
     }
     if (m->is_send || m->bytes) end(t, m, TUTTI_OK);
 }
 
-static void tcp_abandon(tutti_transport *transport, tutti_message *m)
+void tutti_connection_abandon(tutti_connection *t, tutti_connection_message *m)
 {
-    tcp *t = (tcp *)transport;
-    tcp_cancel(transport, m);
+    tutti_connection_cancel(t, m);
     if (!m->ended) break_off(t, "was given up in a message");
     free(m);
 }
 
-static void tcp_close(tutti_transport *transport)
+void tutti_connection_close(tutti_connection *t)
 {
-    tcp *t = (tcp *)transport;
     break_off(t, "is closed");
     for (want *w = t->wants, *next; w; w = next) {
         next = w->next;
@@ -253,26 +259,26 @@ static void tcp_close(tutti_transport *transport)
 
 /* ---- writing ---- */
 
-static int goes_before(const tutti_message *a, const tutti_message *b)
+static int goes_before(const tutti_connection_message *a, const tutti_connection_message *b)
 {
     return a->lane < b->lane || (a->lane == b->lane && a->priority > b->priority);
 }
 
 /* Of the messages that may go the most urgent of the lowest lane, of several the oldest; or the oldest of its stream,
  * behind which it waits: there they arrive in their order. */
-static tutti_message *next_outgoing(const tcp *t)
+static tutti_connection_message *next_outgoing(const tutti_connection *t)
 {
-    tutti_message *best = NULL, *first;
-    for (tutti_message *m = t->sends; m; m = m->next)
+    tutti_connection_message *best = NULL, *first;
+    for (tutti_connection_message *m = t->sends.first; m; m = m->next)
         if (m->wanted && (!best || goes_before(m, best))) best = m;
-    for (first = best ? t->sends : NULL; first && !is_of(first, best->lane, best->tag);)
+    for (first = best ? t->sends.first : NULL; first && !is_of(first, best->lane, best->tag);)
         first = first->next;
     return first;
 }
 
-static int begin_piece(tcp *t)
+static int begin_piece(tutti_connection *t)
 {
-    tutti_message *m = next_outgoing(t);
+    tutti_connection_message *m = next_outgoing(t);
     if (!m) return 0;
     size_t left = m->bytes - m->moved;
     t->piece_left = m->unfit ? 0 : left < TUTTI_TCP_PIECE_BYTES ? left : TUTTI_TCP_PIECE_BYTES;
@@ -286,9 +292,9 @@ static int begin_piece(tcp *t)
     return 1;
 }
 
-static void end_piece(tcp *t)
+static void end_piece(tutti_connection *t)
 {
-    tutti_message *m = t->outgoing;
+    tutti_connection_message *m = t->outgoing;
     t->outgoing = NULL;
     if (m->unfit)
         end(t, m, TUTTI_ERR_MISMATCH);
@@ -297,7 +303,7 @@ static void end_piece(tcp *t)
 }
 
 /* 0: the socket takes no more now. */
-static int write_some(tcp *t, struct iovec *part, int parts, size_t *wrote)
+static int write_some(tutti_connection *t, struct iovec *part, int parts, size_t *wrote)
 {
     struct msghdr out = {.msg_iov = part, .msg_iovlen = (size_t)parts};
     ssize_t n = sendmsg(t->socket, &out, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -314,7 +320,7 @@ static int write_some(tcp *t, struct iovec *part, int parts, size_t *wrote)
     return 1;
 }
 
-static int write_control(tcp *t)
+static int write_control(tutti_connection *t)
 {
     control *c = &t->control;
     size_t wrote = 0;
@@ -325,9 +331,9 @@ static int write_control(tcp *t)
     return more;
 }
 
-static int write_piece(tcp *t)
+static int write_piece(tutti_connection *t)
 {
-    tutti_message *m = t->outgoing;
+    tutti_connection_message *m = t->outgoing;
     size_t wrote = 0;
     struct iovec part[2] = {{t->header + TUTTI_TCP_HEADER_BYTES - t->header_left, t->header_left},
         {m->data + m->moved, t->piece_left}};
@@ -341,7 +347,7 @@ static int write_piece(tcp *t)
     return more;
 }
 
-static void write_all(tcp *t)
+static void write_all(tutti_connection *t)
 {
     while (!t->why[0] && !t->shut) {
         if (!t->outgoing && t->control.used) {
@@ -358,16 +364,16 @@ static void write_all(tcp *t)
 
 /* ---- reading ---- */
 
-static tutti_message *oldest_recv(const tcp *t, int lane, int tag)
+static tutti_connection_message *oldest_recv(const tutti_connection *t, int lane, int tag)
 {
-    tutti_message *m = t->recvs;
+    tutti_connection_message *m = t->recvs.first;
     while (m && !is_of(m, lane, tag)) m = m->next;
     return m;
 }
 
-static void begin_data(tcp *t, const tutti_tcp_frame *f)
+static void begin_data(tutti_connection *t, const tutti_tcp_frame *f)
 {
-    tutti_message *m = oldest_recv(t, f->lane, f->tag);
+    tutti_connection_message *m = oldest_recv(t, f->lane, f->tag);
     if (!m || f->bytes > m->bytes - m->moved || (!f->bytes && m->bytes)) {
         break_off(t, "sends what was not asked for");
         return;
@@ -376,9 +382,9 @@ static void begin_data(tcp *t, const tutti_tcp_frame *f)
     t->coming_left = (size_t)f->bytes;
 }
 
-static void receive_unfit(tcp *t, const tutti_tcp_frame *f)
+static void receive_unfit(tutti_connection *t, const tutti_tcp_frame *f)
 {
-    tutti_message *m = oldest_recv(t, f->lane, f->tag);
+    tutti_connection_message *m = oldest_recv(t, f->lane, f->tag);
     if (!m || m->moved) {
         break_off(t, "refuses what was not asked for");
         return;
@@ -389,10 +395,10 @@ static void receive_unfit(tcp *t, const tutti_tcp_frame *f)
     end(t, m, TUTTI_ERR_MISMATCH);
 }
 
-static void read_frame(tcp *t)
+static void read_frame(tutti_connection *t)
 {
     tutti_tcp_frame f;
-    const tutti_tcp_limits limits = {t->base.lanes, t->base.tags};
+    const tutti_tcp_limits limits = {t->lanes, t->tags};
     const char *fault = tutti_tcp_frame_read(t->coming, &limits, &f);
     if (fault)
         break_off(t, fault);
@@ -405,7 +411,7 @@ static void read_frame(tcp *t)
 }
 
 /* 0: there is no more now. */
-static int read_some(tcp *t, void *to, size_t most, size_t *got)
+static int read_some(tutti_connection *t, void *to, size_t most, size_t *got)
 {
     ssize_t n = recv(t->socket, to, most, MSG_DONTWAIT);
     if (n > 0) {
@@ -419,7 +425,7 @@ static int read_some(tcp *t, void *to, size_t most, size_t *got)
     return 0;
 }
 
-static int read_header(tcp *t)
+static int read_header(tutti_connection *t)
 {
     size_t got = 0;
     if (!read_some(t, t->coming + t->coming_got, TUTTI_TCP_HEADER_BYTES - t->coming_got, &got))
@@ -431,10 +437,10 @@ static int read_header(tcp *t)
     return !t->why[0];
 }
 
-static int read_piece(tcp *t)
+static int read_piece(tutti_connection *t)
 {
     unsigned char dropped[4096];
-    tutti_message *m = t->incoming;
+    tutti_connection_message *m = t->incoming;
     size_t got = 0, most = t->coming_left;
     if (!m->data && most > sizeof dropped) most = sizeof dropped;
     if (most && !read_some(t, m->data ? m->data + m->moved : dropped, most, &got)) return 0;
@@ -446,7 +452,7 @@ static int read_piece(tcp *t)
     return 1;
 }
 
-static void read_all(tcp *t)
+static void read_all(tutti_connection *t)
 {
     static const double most_s = 10e-3; /* then others have their turn */
     double until_s = tutti_clock_s() + most_s;
@@ -459,9 +465,9 @@ static void read_all(tcp *t)
 
 /* ---- passes ---- */
 
-static void keep_time(tcp *t)
+static void keep_time(tutti_connection *t)
 {
-    char why[TUTTI_TCP_WHY];
+    char why[TUTTI_CONNECTION_WHY];
     double now_s = tutti_clock_s();
     int deaf = t->stuck_s && now_s - t->stuck_s > t->silence_s;
     snprintf(why, sizeof why, "has %s for %.1f s", deaf ? "taken nothing" : "been silent",
@@ -473,83 +479,71 @@ static void keep_time(tcp *t)
     }
 }
 
-void tutti_tcp_pass(tutti_transport *transport)
+void tutti_connection_pass(tutti_connection *t)
 {
-    tcp *t = (tcp *)transport;
     if (t->why[0]) return;
     read_all(t);
     if (!t->why[0]) keep_time(t);
     write_all(t);
 }
 
-struct pollfd tutti_tcp_poll(const tutti_transport *transport)
+struct pollfd tutti_connection_poll(const tutti_connection *t)
 {
-    const tcp *t = (const tcp *)transport;
     int writes = !t->shut && (t->control.used || t->outgoing || next_outgoing(t));
     return (struct pollfd){.fd = t->socket, .events = (short)(POLLIN | (writes ? POLLOUT : 0))};
 }
 
-const char *tutti_tcp_broken(const tutti_transport *transport)
+const char *tutti_connection_broken(const tutti_connection *t)
 {
-    const tcp *t = (const tcp *)transport;
     return t->why[0] ? t->why : NULL;
 }
 
-void tutti_tcp_break(tutti_transport *transport)
+void tutti_connection_break(tutti_connection *t)
 {
-    break_off((tcp *)transport, "was ended from this side");
+    break_off(t, "was ended from this side");
 }
 
-void tutti_tcp_set_priority(tutti_message *message, int priority)
+void tutti_connection_set_priority(tutti_connection_message *message, int priority)
 {
     message->priority = priority;
 }
 
-void tutti_tcp_shut(tutti_transport *transport)
+void tutti_connection_shut(tutti_connection *t)
 {
-    tcp *t = (tcp *)transport;
     if (t->why[0] || t->shut) return;
     t->shut = 1;
     shutdown(t->socket, SHUT_WR);
 }
 
-int tutti_tcp_flushed(const tutti_transport *transport)
+int tutti_connection_flushed(const tutti_connection *t)
 {
-    const tcp *t = (const tcp *)transport;
-    return t->why[0] || (!t->sends && !t->control.used);
+    return t->why[0] || (!t->sends.first && !t->control.used);
 }
 
-static const tutti_transport_ops tcp_ops = {
-    .name = "tcp",
-    .isend = tcp_isend,
-    .irecv = tcp_irecv,
-    .test = tcp_test,
-    .cancel = tcp_cancel,
-    .abandon = tcp_abandon,
-    .close = tcp_close,
-};
-
-tutti_status tutti_transport_tcp(
-    int socket, const tutti_tcp_options *options, tutti_transport **transport)
+tutti_status tutti_connection_open(
+    int socket, const tutti_connection_options *options, tutti_connection **connection)
 {
-    const tutti_tcp_options *o = options;
-    int valid = o->rank >= 0 && o->rank < 2 && o->lanes > 0 && o->tags > 0 &&
-                o->tags <= (int64_t)INT32_MAX + 1 && o->silence_s > 0;
-    tcp *t = valid ? calloc(1, sizeof *t) : NULL;
+    const tutti_connection_options *o = options;
+    int valid =
+        o->lanes > 0 && o->tags > 0 && o->tags <= (int64_t)INT32_MAX + 1 && o->silence_s > 0;
+    tutti_connection *t = valid ? calloc(1, sizeof *t) : NULL;
     if (!t) {
         close(socket);
-        return valid ? tutti_fail(TUTTI_ERR_NOMEM, "no memory for a transport")
-                     : tutti_fail(TUTTI_ERR_INVAL, "no TCP transport of rank %d with %d lanes",
-                           o->rank, o->lanes);
+        return valid ? tutti_fail(TUTTI_ERR_NOMEM, "no memory for a connection")
+                     : tutti_fail(TUTTI_ERR_INVAL, "no connection of %d lanes and %lld tags",
+                           o->lanes, (long long)o->tags);
     }
     double now_s = tutti_clock_s();
-    *t = (tcp){
-        .base = {.ops = &tcp_ops, .rank = o->rank, .size = 2, .lanes = o->lanes, .tags = o->tags},
+    *t = (tutti_connection){.lanes = o->lanes,
+        .tags = o->tags,
         .socket = socket,
         .silence_s = o->silence_s,
         .last_heard_s = now_s,
         .wrote_s = now_s};
+    t->sends.end = &t->sends.first;
+    t->recvs.end = &t->recvs.first;
+    t->wants_end = &t->wants;
     setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
-    *transport = &t->base;
+    *connection = t;
     return TUTTI_OK;
 }
