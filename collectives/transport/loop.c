@@ -24,10 +24,15 @@ struct tutti_message {
     tutti_device_slot *device_slot; /* not NULL: this is one, and nothing else */
 };
 
-/* The messages posted to one rank, oldest first. */
+/* Oldest first. */
+typedef struct list {
+    tutti_message *first, **end; /* end: where the next one is put */
+} list;
+
+/* The messages posted to one rank. */
 typedef struct mailbox {
     pthread_mutex_t lock; /* protects both lists; no other lock is taken under it */
-    tutti_message *sends, *recvs;
+    list sends, recvs;
     uint64_t arrivals;
 } mailbox;
 
@@ -48,10 +53,27 @@ static int same_key(const tutti_message *a, const tutti_message *b)
     return a->from == b->from && a->lane == b->lane && a->tag == b->tag;
 }
 
-static void append(tutti_message **list, tutti_message *m)
+static void append(list *l, tutti_message *m)
 {
-    while (*list) list = &(*list)->next;
-    *list = m;
+    *l->end = m;
+    l->end = &m->next;
+}
+
+/* Takes out the message that `at` points to, in the list. */
+static tutti_message *take_out(list *l, tutti_message **at)
+{
+    tutti_message *m = *at;
+    *at = m->next;
+    if (!m->next) l->end = at;
+    return m;
+}
+
+/* Where the oldest of this key is in the list, or its end. */
+static tutti_message **find(list *l, const tutti_message *key)
+{
+    tutti_message **at = &l->first;
+    while (*at && !same_key(*at, key)) at = &(*at)->next;
+    return at;
 }
 
 static void release(tutti_message *m)
@@ -88,30 +110,37 @@ static void meet(tutti_message *send, tutti_message *recv)
 /* Matches every send that is due with its recv. Lock held. */
 static void deliver(mailbox *box, double now_s)
 {
-    for (tutti_message **s = &box->sends; *s;) {
-        tutti_message *send = *s, **r = &box->recvs;
-        while (*r && !same_key(send, *r)) r = &(*r)->next;
-        if (!*r || send->due_s > now_s) {
-            s = &send->next;
-            continue;
-        }
-        tutti_message *recv = *r;
-        *s = send->next;
-        *r = recv->next;
-        meet(send, recv);
+    for (tutti_message **s = &box->sends.first; *s;) {
+        tutti_message **r = (*s)->due_s > now_s ? NULL : find(&box->recvs, *s);
+        if (!r || !*r)
+            s = &(*s)->next;
+        else
+            meet(take_out(&box->sends, s), take_out(&box->recvs, r));
     }
+}
+
+/* Without delays no older message waits for a partner that is there: only the new one may meet one. Lock held. */
+static void deliver_one(mailbox *box, tutti_message *m)
+{
+    list *others = m->is_send ? &box->recvs : &box->sends;
+    tutti_message **at = find(others, m), *other = *at ? take_out(others, at) : NULL;
+    if (!other)
+        append(m->is_send ? &box->sends : &box->recvs, m);
+    else if (m->is_send)
+        meet(m, other);
+    else
+        meet(other, m);
 }
 
 /* The delivery time of a new send: randomly late, but not before an older one with the same key.
  * Lock held. */
 static double due(const tutti_loop_world *w, mailbox *box, const tutti_message *send, double now_s)
 {
-    if (w->options.delay_s <= 0) return 0;
     uint64_t stream = (uint64_t)(box - w->box);
     double late_s =
         w->options.delay_s * tutti_rng_uniform(w->options.seed, stream, box->arrivals++);
     double due_s = now_s + late_s;
-    for (const tutti_message *m = box->sends; m; m = m->next)
+    for (const tutti_message *m = box->sends.first; m; m = m->next)
         if (same_key(m, send) && m->due_s > due_s) due_s = m->due_s;
     return due_s;
 }
@@ -141,9 +170,13 @@ static tutti_status post(loop *l, int to, const tutti_message *like, tutti_messa
     double now_s = tutti_clock_s();
     *posted = m->eager ? NULL : m;
     pthread_mutex_lock(&box->lock);
-    if (m->is_send) m->due_s = due(l->world, box, m, now_s);
-    append(m->is_send ? &box->sends : &box->recvs, m);
-    deliver(box, now_s);
+    if (l->world->options.delay_s <= 0) {
+        deliver_one(box, m);
+    } else {
+        if (m->is_send) m->due_s = due(l->world, box, m, now_s);
+        append(m->is_send ? &box->sends : &box->recvs, m);
+        deliver(box, now_s);
+    }
     pthread_mutex_unlock(&box->lock);
     return TUTTI_OK;
 }
@@ -212,10 +245,11 @@ static tutti_status loop_test(tutti_transport *t, tutti_message *message, int *d
     return status;
 }
 
-static void unlink_from(tutti_message **list, const tutti_message *m)
+static void unlink_from(list *l, const tutti_message *m)
 {
-    while (*list && *list != m) list = &(*list)->next;
-    if (*list) *list = m->next;
+    tutti_message **at = &l->first;
+    while (*at && *at != m) at = &(*at)->next;
+    if (*at) take_out(l, at);
 }
 
 static void loop_abandon(tutti_transport *t, tutti_message *message)
@@ -316,16 +350,20 @@ tutti_status tutti_loop_world_new(
         free(box);
         return status;
     }
-    for (int r = 0; r < size; r++) pthread_mutex_init(&box[r].lock, NULL);
+    for (int r = 0; r < size; r++) {
+        pthread_mutex_init(&box[r].lock, NULL);
+        box[r].sends.end = &box[r].sends.first;
+        box[r].recvs.end = &box[r].recvs.first;
+    }
     *world = w;
     return TUTTI_OK;
 }
 
-static void release_all(tutti_message *list)
+static void release_all(const list *l)
 {
-    for (tutti_message *next; list; list = next) {
-        next = list->next;
-        release(list);
+    for (tutti_message *m = l->first, *next; m; m = next) {
+        next = m->next;
+        release(m);
     }
 }
 
@@ -333,8 +371,8 @@ void tutti_loop_world_free(tutti_loop_world *world)
 {
     if (!world) return;
     for (int r = 0; r < world->size; r++) {
-        release_all(world->box[r].sends);
-        release_all(world->box[r].recvs);
+        release_all(&world->box[r].sends);
+        release_all(&world->box[r].recvs);
         pthread_mutex_destroy(&world->box[r].lock);
     }
     tutti_device_slots_free(world->device_slots);

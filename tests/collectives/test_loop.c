@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 enum { MOST_RANKS = 9 };
 
@@ -339,6 +340,30 @@ START_TEST(waiting_for_nobody_ends_at_the_deadline)
 }
 END_TEST
 
+/* A list without its end would take the square of their number. */
+START_TEST(many_messages_wait)
+{
+    enum { MANY = 100000 };
+    const double most_s = 3;
+    tutti_loop_world *world;
+    tutti_transport *t[2];
+    tutti_message *m;
+    clock_t began = clock();
+    ck_assert_ok(tutti_loop_world_new(2, NULL, &world));
+    for (int r = 0; r < 2; r++) ck_assert_ok(tutti_transport_loop(world, r, 1, &t[r]));
+    for (int i = 0; i < MANY; i++) ck_assert_ok(t[0]->ops->isend(t[0], 0, 1, 0, &i, sizeof i, &m));
+    for (int i = 0; i < MANY; i++) {
+        int got = -1, done = 0;
+        ck_assert_ok(t[1]->ops->irecv(t[1], 0, 0, 0, &got, sizeof got, &m));
+        ck_assert_ok(t[1]->ops->test(t[1], m, &done));
+        ck_assert(done && got == i);
+    }
+    for (int r = 0; r < 2; r++) t[r]->ops->close(t[r]);
+    tutti_loop_world_free(world);
+    ck_assert_double_lt((double)(clock() - began) / CLOCKS_PER_SEC, most_s);
+}
+END_TEST
+
 START_TEST(different_sizes_are_a_mismatch)
 {
     tutti_loop_world *world;
@@ -577,6 +602,7 @@ int main(void)
     tcase_add_test(tcase, bad_arguments_are_refused);
     tcase_add_test(tcase, a_message_is_of_two_ranks);
     tcase_add_test(tcase, waiting_for_nobody_ends_at_the_deadline);
+    tcase_add_test(tcase, many_messages_wait);
     tcase_add_test(tcase, different_sizes_are_a_mismatch);
     tcase_add_loop_test(tcase, parts_of_other_lengths_are_a_mismatch, 0, 4);
     tcase_add_test(tcase, a_late_rank_is_waited_for);
