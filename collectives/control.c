@@ -4,13 +4,13 @@
 
 #include <stdlib.h>
 
-enum { TAG = 0, MOST_AT_ONCE = 16 /* messages from one rank in one poll */ };
+enum { TAG = 0, MOST_RECEIVES = 4, MOST_AT_ONCE = 64 /* messages in one poll */ };
 
-typedef struct peer {
+/* A receive from whichever rank. */
+typedef struct incoming {
     tutti_message *receiving; /* NULL: the message has come */
-    int deaf;                 /* a receive has failed */
     tutti_control_message message;
-} peer;
+} incoming;
 
 /* A message being sent, or one to reuse. */
 typedef struct outgoing {
@@ -27,9 +27,9 @@ struct tutti_control {
     void *unknown_ctx;
     tutti_transport *transport;
     int lane, rank, size;
-    int turn;       /* the rank polled last */
-    int posted;     /* ranks below this have a receive posted */
-    peer *from;     /* [size]; this rank's own is unused */
+    incoming in[MOST_RECEIVES]; /* a ring: messages come in the order in which these were posted */
+    int posted, oldest;
+    int deaf;       /* a receive has failed */
     outgoing *sent; /* under way, newest first */
     outgoing *idle;
     int sending;
@@ -41,29 +41,23 @@ struct tutti_control {
     } handler[TUTTI_CONTROL_KINDS];
 };
 
-static tutti_status listen_to(tutti_control *c, int rank)
+static tutti_status post_receive(tutti_control *c, incoming *in)
 {
-    peer *p = &c->from[rank];
-    return c->transport->ops->irecv(
-        c->transport, c->lane, rank, TAG, &p->message, sizeof p->message, &p->receiving);
+    return c->transport->ops->irecv(c->transport, c->lane, TUTTI_ANY_RANK, TAG, &in->message,
+        sizeof in->message, &in->receiving);
 }
 
 tutti_status tutti_control_open(tutti_transport *transport, int lane, tutti_control **control)
 {
     tutti_control *c = calloc(1, sizeof *c);
-    if (c) c->from = calloc((size_t)transport->size, sizeof *c->from);
-    if (!c || !c->from) {
-        free(c);
-        return tutti_fail(
-            TUTTI_ERR_NOMEM, "no memory for control messages of %d ranks", transport->size);
-    }
+    if (!c) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for control messages");
     c->transport = transport;
     c->lane = lane;
-    c->rank = c->turn = transport->rank;
+    c->rank = transport->rank;
     c->size = transport->size;
     tutti_status status = TUTTI_OK;
-    for (; c->posted < c->size && !status; c->posted++)
-        if (c->posted != c->rank) status = listen_to(c, c->posted);
+    while (c->posted < MOST_RECEIVES && c->posted < c->size - 1 && !status)
+        status = post_receive(c, &c->in[c->posted++]);
     if (status) {
         tutti_control_stop(c);
         tutti_control_free(c);
@@ -126,8 +120,8 @@ void tutti_control_stop(tutti_control *control)
         return;
     }
     tutti_transport *t = control->transport;
-    for (int r = 0; r < control->posted; r++)
-        if (control->from[r].receiving) t->ops->abandon(t, control->from[r].receiving);
+    for (int i = 0; i < control->posted; i++)
+        if (control->in[i].receiving) t->ops->abandon(t, control->in[i].receiving);
     control->posted = 0;
     for (outgoing *o = control->sent; o; o = o->next) t->ops->abandon(t, o->sending);
     control->transport = NULL;
@@ -147,7 +141,6 @@ void tutti_control_free(tutti_control *control)
     tutti_members_free(&control->members);
     free_list(control->sent);
     free_list(control->idle);
-    free(control->from);
     free(control);
 }
 
@@ -296,52 +289,33 @@ static void deliver(tutti_control *c, const tutti_control_message *message)
     hand_over(c, message);
 }
 
-/* Takes the message, if one has come, and posts the receive for the next. */
-static tutti_status take(tutti_control *c, int rank, tutti_control_message *message, int *came)
+/* Takes the oldest message, if one has come, and posts the receive for another. */
+static tutti_status take(tutti_control *c, tutti_control_message *message, int *came)
 {
-    peer *p = &c->from[rank];
+    incoming *in = &c->in[c->oldest];
     tutti_transport *t = c->transport;
-    tutti_status status = p->receiving ? t->ops->test(t, p->receiving, came) : TUTTI_OK;
-    if (!p->receiving) *came = 1;
+    tutti_status status = in->receiving ? t->ops->test(t, in->receiving, came) : TUTTI_OK;
+    if (!in->receiving) *came = 1;
     if (!status && !*came) return TUTTI_OK;
-    p->receiving = NULL;
-    *message = p->message;
-    if (!status) status = listen_to(c, rank);
-    p->deaf = status != TUTTI_OK;
+    in->receiving = NULL;
+    *message = in->message;
+    if (!status) status = post_receive(c, in);
+    c->oldest = (c->oldest + 1) % c->posted;
+    c->deaf = status != TUTTI_OK;
     return status;
 }
 
-static tutti_status hear(tutti_control *c, int rank, int *moved)
+tutti_status tutti_control_poll(tutti_control *control, int *moved)
 {
-    tutti_status status = TUTTI_OK;
-    for (int i = 0; i < MOST_AT_ONCE && !status && !c->from[rank].deaf; i++) {
+    tutti_status status = control->sent ? end_sends(control) : TUTTI_OK;
+    if (!control->posted) return status;
+    for (int i = 0; i < MOST_AT_ONCE && !status && !control->deaf; i++) {
         tutti_control_message message;
         int came = 0;
-        status = take(c, rank, &message, &came);
+        status = take(control, &message, &came);
         if (status || !came) break;
         *moved = 1;
-        deliver(c, &message);
+        deliver(control, &message);
     }
     return status;
-}
-
-static int next_in_turn(tutti_control *c)
-{
-    do c->turn = (c->turn + 1) % c->size;
-    while (c->turn == c->rank);
-    return c->turn;
-}
-
-tutti_status tutti_control_poll(tutti_control *control, int all, int *moved)
-{
-    if (control->size == 1) return TUTTI_OK;
-    tutti_status status = control->sent ? end_sends(control) : TUTTI_OK;
-    int looks = all ? control->size - 1 : 1;
-    for (int i = 0; i < looks && !status; i++) status = hear(control, next_in_turn(control), moved);
-    return status;
-}
-
-tutti_status tutti_control_poll_rank(tutti_control *control, int rank, int *moved)
-{
-    return hear(control, rank, moved);
 }

@@ -1,9 +1,10 @@
 /* Small messages between ranks about their collectives, on a separate lane: what was started, who
  * waits, who ends. They never wait for a collective, and no collective waits for them.
  *
- * A receive from every other rank is always posted. A send copies its message and queues it; poll
- * moves what is under way and calls the handler of each message that has come. Messages from one
- * rank to another arrive in the order in which they were sent; all have one size.
+ * A few receives from whichever rank are always posted, so that memory and the cost of a poll do not
+ * depend on the number of ranks. A send copies its message and queues it; poll moves what is under
+ * way and calls the handler of each message that has come. Messages from one rank to another arrive
+ * in the order in which they were sent; all have one size.
  *
  *   open -> { handle }* -> { send, tell, poll }* -> stop -> (transport closed) -> free
  *
@@ -91,11 +92,8 @@ tutti_status tutti_control_send(
     tutti_control *control, int to, const tutti_control_message *message);
 /* To every other rank. */
 tutti_status tutti_control_broadcast(tutti_control *control, const tutti_control_message *message);
-/* Of the whole: receives messages from every rank (all), or from the next one in turn, at a cost
- * that does not depend on the number of ranks. *moved is set to 1 when one came. */
-tutti_status tutti_control_poll(tutti_control *control, int all, int *moved);
-/* Receives messages from this rank only. */
-tutti_status tutti_control_poll_rank(tutti_control *control, int rank, int *moved);
+/* Of the whole: receives the messages that have come, or the first of many. *moved is set to 1 when one came. */
+tutti_status tutti_control_poll(tutti_control *control, int *moved);
 /* Sends the last message of all, once: from here on send and tell drop what they are given. A
  * message that nobody receives would outlive the communicator; MPI may give its number to another,
  * to which the message would then belong. COMM, NOMEM. */

@@ -14,8 +14,8 @@
 struct tutti_message {
     tutti_message *next;
     struct mailbox *box;
-    int is_send, from, lane, tag;
-    double due_s; /* sends: earliest time of delivery */
+    int is_send, from, lane, tag; /* from TUTTI_ANY_RANK: of a recv */
+    double due_s;                 /* sends: earliest time of delivery */
     void *data;
     size_t bytes;
     int eager; /* a send that owns its data and has no poster any more: freed once received */
@@ -50,7 +50,8 @@ typedef struct loop {
 
 static int same_key(const tutti_message *a, const tutti_message *b)
 {
-    return a->from == b->from && a->lane == b->lane && a->tag == b->tag;
+    const int any = a->from == TUTTI_ANY_RANK || b->from == TUTTI_ANY_RANK;
+    return (any || a->from == b->from) && a->lane == b->lane && a->tag == b->tag;
 }
 
 static void append(list *l, tutti_message *m)

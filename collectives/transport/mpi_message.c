@@ -82,6 +82,7 @@ static tutti_status mpi_irecv(tutti_transport *transport, int lane, int peer, in
     tutti_mpi_message *m;
     tutti_status status = message_new(t, &like, &m);
     if (status) return status;
+    if (peer == TUTTI_ANY_RANK) peer = MPI_ANY_SOURCE;
     for (int i = 0, n = pieces_of(t, bytes); i < n; i++, tutti_mpi_started(t, m)) {
         char *to = (char *)data + (size_t)i * t->piece;
         int piece = (int)piece_bytes(t, bytes, i);

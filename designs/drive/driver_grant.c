@@ -297,17 +297,6 @@ static void compare(tutti_driver *d)
     end_with(d, first, g->received_from, first, name);
 }
 
-tutti_status tutti_driver_grant_listen(tutti_driver *d, int *moved)
-{
-    const tutti_granting *g = d->granting;
-    tutti_status status = TUTTI_OK;
-    if (!g || d->seen_prior_from < 0) return TUTTI_OK;
-    if (g->parent >= 0) status = tutti_control_poll_rank(d->options.control, g->parent, moved);
-    for (int i = 0; i < g->children && !status; i++)
-        status = tutti_control_poll_rank(d->options.control, g->child[i], moved);
-    return status;
-}
-
 tutti_status tutti_driver_grant_pass(tutti_driver *d, int *moved)
 {
     tutti_granting *g = d->granting;

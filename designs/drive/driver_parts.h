@@ -118,8 +118,6 @@ int tutti_driver_may_start(tutti_driver *d);
 /* Opens the agreement if the driver has priorities. NOMEM. */
 tutti_status tutti_driver_grant_open(tutti_driver *d);
 void tutti_driver_grant_close(tutti_driver *d);
-/* Receives what the neighbours report and grant. comm_lock held. */
-tutti_status tutti_driver_grant_listen(tutti_driver *d, int *moved);
 /* Reports what is ready, and on rank 0 grants what goes next. comm_lock held. */
 tutti_status tutti_driver_grant_pass(tutti_driver *d, int *moved);
 /* In a pass where nothing is compared: what waits for a rank that has left, and has not moved for seconds, fails on all

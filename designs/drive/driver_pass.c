@@ -25,17 +25,15 @@ static void note_curious(tutti_driver *d, tutti_status status)
     pthread_mutex_unlock(d->queue_lock);
 }
 
-/* Receives control messages: from one rank per pass while something is in flight, else from all. */
+/* Receives control messages. */
 static tutti_status listen(tutti_driver *d, int *moved)
 {
     if (!d->options.control) return TUTTI_OK;
     pthread_mutex_lock(d->queue_lock);
-    int all = !d->queue.started || d->options.verify.mode == TUTTI_VERIFY_FULL;
     d->seen_prior_from = d->queue.prior_from;
     d->seen_next = d->queue.next;
     pthread_mutex_unlock(d->queue_lock);
-    tutti_status status = tutti_control_poll(d->options.control, all, moved);
-    if (!status && !all) status = tutti_driver_grant_listen(d, moved);
+    tutti_status status = tutti_control_poll(d->options.control, moved);
     if (!status) status = look_at_verify(d);
     note_curious(d, status);
     return status;

@@ -140,7 +140,7 @@ void tutti_active_messages_pass(tutti_active_messages *messages)
 {
     int moved;
     tutti_status status = messages->control && is_listening(messages)
-                              ? tutti_control_poll(messages->control, 1, &moved)
+                              ? tutti_control_poll(messages->control, &moved)
                               : TUTTI_OK;
     pthread_mutex_lock(&messages->lock);
     fail(messages, status);

@@ -1,8 +1,10 @@
 /* control: messages of all ranks over the loop transport, polled on one thread: in order, each once,
  * whether sends are copied or wait for their receiver. */
-#include "dag/base/log.h"
 #include "collectives/control.h"
+#include "dag/base/log.h"
 #include "tests/support/testing.h"
+
+#include <stdlib.h>
 
 enum { RANKS = 3, LANE = 1, MESSAGES = 20 };
 
@@ -67,7 +69,7 @@ START_TEST(messages_arrive_in_order)
     if (!_i) ck_assert_int_gt(tutti_control_sending(e[0].control), 0);
     for (int turn = 0; turn < 20 * MESSAGES; turn++)
         for (int r = 0, moved = 0; r < RANKS; r++)
-            ck_assert_ok(tutti_control_poll(e[r].control, r == 0, &moved));
+            ck_assert_ok(tutti_control_poll(e[r].control, &moved));
     for (int r = 0; r < RANKS; r++) {
         ck_assert_int_eq(e[r].heard, (RANKS - 1) * MESSAGES);
         ck_assert_int_eq(e[r].echoes, (RANKS - 1) * MESSAGES);
@@ -89,7 +91,7 @@ START_TEST(a_message_without_a_receiver_is_let_go)
     ck_assert_ok(tutti_loop_world_new(RANKS, &options, &world));
     open_all(world, e);
     for (int i = 0; i < 3; i++) ck_assert_ok(tutti_control_send(e[0].control, 1, &message));
-    ck_assert_ok(tutti_control_poll(e[1].control, 1, &moved)); /* no handler: dropped */
+    ck_assert_ok(tutti_control_poll(e[1].control, &moved)); /* no handler: dropped */
     ck_assert_int_eq(moved, 1);
     tutti_control_stop(NULL);
     tutti_control_free(NULL);
@@ -148,14 +150,14 @@ START_TEST(parts_have_their_own_ranks_and_handlers)
     ck_assert_int_eq(tutti_control_rank(sender), 0);
     ck_assert_int_eq(tutti_control_whole_rank(sender, 1), 0);
     ck_assert_ok(tutti_control_broadcast(sender, &message));
-    ck_assert_ok(tutti_control_poll(e[0].control, 1, &moved));
+    ck_assert_ok(tutti_control_poll(e[0].control, &moved));
     ck_assert(late.key == key);
     ck_assert_int_eq(e[0].heard, 1);
     ck_assert_int_eq(e[0].next[0], 3); /* from the part's rank 0 */
     ck_assert_int_eq(e[1].heard, 0);
     tutti_control_unknown(e[0].control, NULL, NULL);
     ck_assert_ok(tutti_control_broadcast(stranger, &message)); /* dropped */
-    ck_assert_ok(tutti_control_poll(e[0].control, 1, &moved));
+    ck_assert_ok(tutti_control_poll(e[0].control, &moved));
     ck_assert_int_eq(e[0].heard, 1);
     tutti_control *parts[] = {sender, stranger, late.part};
     for (int i = 0; i < 3; i++) {
@@ -167,6 +169,50 @@ START_TEST(parts_have_their_own_ranks_and_handlers)
 }
 END_TEST
 
+static void count_sender(void *ctx, const tutti_control_message *message)
+{
+    int *heard = ctx;
+    ck_assert_int_eq(message->value[0], heard[message->from]++);
+}
+
+/* A thousand ranks: the memory of each does not grow with them, and a poll takes what comes from any. */
+START_TEST(many_ranks_cost_no_more_than_a_few)
+{
+    enum { MANY = 1024, TO = 5, EACH = 2 };
+    static int heard[MANY];
+    tutti_loop_world *world;
+    tutti_transport **transport = calloc(MANY, sizeof *transport);
+    tutti_control **control = calloc(MANY, sizeof *control);
+    int moved = 1, polls = 0;
+    ck_assert(transport && control);
+    ck_assert_ok(tutti_loop_world_new(MANY, NULL, &world));
+    for (int r = 0; r < MANY; r++) {
+        ck_assert_ok(tutti_transport_loop(world, r, LANE + 1, &transport[r]));
+        ck_assert_ok(tutti_control_open(transport[r], LANE, &control[r]));
+    }
+    tutti_control_handle(control[TO], TUTTI_CONTROL_ASK, count_sender, heard);
+    for (int64_t n = 0; n < EACH; n++)
+        for (int r = 0; r < MANY; r++) {
+            const tutti_control_message message = {.kind = TUTTI_CONTROL_ASK, .value = {n}};
+            if (r != TO) ck_assert_ok(tutti_control_send(control[r], TO, &message));
+        }
+    for (; moved; polls++) {
+        moved = 0;
+        ck_assert_ok(tutti_control_poll(control[TO], &moved));
+    }
+    ck_assert_int_lt(polls, EACH * MANY / 32);
+    for (int r = 0; r < MANY; r++) ck_assert_int_eq(heard[r], r == TO ? 0 : EACH);
+    for (int r = 0; r < MANY; r++) {
+        tutti_control_stop(control[r]);
+        transport[r]->ops->close(transport[r]);
+        tutti_control_free(control[r]);
+    }
+    tutti_loop_world_free(world);
+    free(transport);
+    free(control);
+}
+END_TEST
+
 int main(void)
 {
     tutti_log_set_level(TUTTI_LOG_ERROR);
@@ -175,5 +221,6 @@ int main(void)
     tcase_add_loop_test(tcase, messages_arrive_in_order, 0, 2);
     tcase_add_test(tcase, a_message_without_a_receiver_is_let_go);
     tcase_add_test(tcase, parts_have_their_own_ranks_and_handlers);
+    tcase_add_test(tcase, many_ranks_cost_no_more_than_a_few);
     return testing_run(suite);
 }

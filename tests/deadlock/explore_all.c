@@ -30,9 +30,8 @@ static void settle(search *s)
 {
     int64_t ids[WORLD_TASKS];
     enum { MOST_ROUNDS = 100000 }; /* moving forever is a hang */
-    for (int quiet = 0, round = 0; quiet < world_quiet_passes(s->world); round++) {
-        if (round == MOST_ROUNDS) return;
-        int moved = 0;
+    for (int moved = 1, round = 0; moved && round < MOST_ROUNDS; round++) {
+        moved = 0;
         for (int r = 0; r < s->setting->ranks; r++) {
             int step, n = world_ready(s->world, r, ids);
             for (int i = 0; i < n; i++) {
@@ -43,7 +42,6 @@ static void settle(search *s)
             int posts = s->setting->design->start->at_once;
             if (posts || !world_dirty(s->world, r)) moved |= world_pass(s->world, r);
         }
-        quiet = moved ? 0 : quiet + 1;
     }
 }
 

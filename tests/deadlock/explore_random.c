@@ -61,7 +61,7 @@ static int sweep(schedule *s)
         int n = world_ready(s->world, r, ids);
         if (n) world_run(s->world, r, ids[below(s, (unsigned)n)]);
         moved |= n > 0;
-        for (int i = 0; i < world_quiet_passes(s->world); i++) moved |= world_pass(s->world, r);
+        moved |= world_pass(s->world, r);
     }
     messages->withhold = withhold;
     return moved;

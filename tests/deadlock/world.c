@@ -147,12 +147,6 @@ int world_ready(world *w, int r, int64_t ids[WORLD_TASKS])
     return w->rank[r].program->orders ? keep_first_in_order(w, r, ids, n) : n;
 }
 
-int world_quiet_passes(const world *w)
-{
-    const program_setting *s = w->setting;
-    return s->verify == TUTTI_VERIFY_OFF && !s->priorities.on ? 1 : s->ranks;
-}
-
 void world_run(world *w, int number, int64_t id)
 {
     world_rank *r = &w->rank[number];

@@ -46,11 +46,8 @@ int world_ready(world *w, int r, int64_t ids[WORLD_TASKS]);
 /* The collective of the program that a task starts, or WORLD_NOT_COLLECTIVE; and its step. */
 int world_collective(const world *w, int r, int64_t id, int *step);
 void world_run(world *w, int r, int64_t id);
-/* One pass of rank r. Returns whether anything moved. */
+/* One pass of rank r. Returns whether anything moved. After one of every rank without that, nothing will move. */
 int world_pass(world *w, int r);
-/* After this many consecutive passes of every rank without progress, none will follow: ranks that
- * verify, or have priorities, look for messages of only one rank per pass. */
-int world_quiet_passes(const world *w);
 /* Whether a collective has become ready on the rank since its last pass; the next pass may start
  * it. */
 int world_dirty(const world *w, int r);

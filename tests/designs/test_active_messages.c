@@ -68,7 +68,7 @@ static void write_one(world *w, int from)
 static void pass(end *e)
 {
     int moved = 0;
-    ck_assert_ok(tutti_control_poll(e->control, 1, &moved));
+    ck_assert_ok(tutti_control_poll(e->control, &moved));
     tutti_active_messages_pass(e->messages);
     ck_assert_int_eq(tutti_active_messages_busy(e->messages), e->listens);
 }

@@ -72,7 +72,7 @@ static void go_on(world *w, end *e)
 static void pass(end *e)
 {
     int moved = 0;
-    ck_assert_ok(tutti_control_poll(e->control, 1, &moved));
+    ck_assert_ok(tutti_control_poll(e->control, &moved));
     tutti_halt_pass(e->halt);
 }
 

@@ -71,7 +71,7 @@ static void pass_all(group *g)
             end *e = &g->end[r];
             const char *sentence;
             int moved = 0;
-            ck_assert_ok(tutti_control_poll(e->control, 1, &moved));
+            ck_assert_ok(tutti_control_poll(e->control, &moved));
             ck_assert_ok(tutti_verify_pass(e->verify, &sentence));
             if (sentence) snprintf(e->sentence, sizeof e->sentence, "%s", sentence);
         }
