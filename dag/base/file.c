@@ -228,7 +228,7 @@ tutti_status tutti_file_begin_at(const tutti_file_options *options, int64_t n, t
     return refuse(options, "cannot be continued", error);
 }
 
-static void forget(tutti_file *file)
+void tutti_file_keep(tutti_file *file)
 {
     close(file->fd);
     free(file->path);
@@ -238,12 +238,7 @@ static void forget(tutti_file *file)
 void tutti_file_drop(tutti_file *file)
 {
     unlink(file->part);
-    forget(file);
-}
-
-void tutti_file_keep(tutti_file *file)
-{
-    forget(file);
+    tutti_file_keep(file);
 }
 
 tutti_status tutti_file_sync(tutti_file *file)

@@ -46,11 +46,6 @@ static const tutti_strategy *find(const char *name, size_t length)
     return NULL;
 }
 
-const tutti_strategy *tutti_strategy_find(const char *name)
-{
-    return find(name, strlen(name));
-}
-
 static int parameters_of(const tutti_strategy *strategy)
 {
     int n = 0;

@@ -4,9 +4,8 @@
 
 #include "dag/step/step.h"
 
-/* NULL-terminated table of strategies; lookup by name (NULL if unknown). */
+/* Ends with NULL. */
 extern const tutti_strategy *const tutti_strategies[];
-const tutti_strategy *tutti_strategy_find(const char *name);
 /* What a strategy becomes where a layout has servers, and with a store of keys: itself, or what stands in for it.
  * NULL: it does not support that. */
 const tutti_strategy *tutti_strategy_with_servers(const tutti_strategy *strategy);
