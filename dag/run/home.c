@@ -137,8 +137,6 @@ static tutti_status mend(const char *bad, const char *value, const char *reason)
 
 tutti_status tutti_run_home_prepare(void)
 {
-    /* Release 1.4 warns several times that a folder of its installation is missing, which Debian leaves out. */
-    setenv("STARPU_SILENT", "1", 0);
     char why[REASON];
     const char *given = getenv(models);
     const int named = getenv("XDG_CACHE_HOME") || getenv("STARPU_HOME");

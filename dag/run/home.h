@@ -7,8 +7,7 @@
 
 /* Before starpu_init in a program of ours: leaves StarPU's variables as they are where it can write in the
  * folder that they name. Otherwise sets them to another of these folders, or to a private one in TMPDIR,
- * which later runs use again, and warns on rank 0. StarPU's own messages are off unless STARPU_SILENT is set. IO
- * (logged): StarPU can write in none. */
+ * which later runs use again, and warns on rank 0. IO (logged): StarPU can write in none. */
 tutti_status tutti_run_home_prepare(void);
 
 #endif
