@@ -39,8 +39,8 @@ typedef struct tutti_transport_ops {
     /* Start a message. *message NULL: it has already ended. */
     tutti_status (*isend)(tutti_transport *t, int lane, int peer, int tag, const void *data,
         size_t bytes, tutti_message **message);
-    /* peer TUTTI_ANY_RANK: the oldest message from whichever rank, on a lane and with a tag for which no rank is named. A
-     * part of a transport has none of these. */
+    /* peer TUTTI_ANY_RANK: the oldest message from whichever rank, on a lane and with a tag for which no
+     * rank is named. A part of a transport has none of these. */
     tutti_status (*irecv)(tutti_transport *t, int lane, int peer, int tag, void *data, size_t bytes,
         tutti_message **message);
     /* Whether the message has ended; then it is freed. A failure may be reported earlier (*done 0):
