@@ -4,9 +4,8 @@
  * the mean over the image; one dense layer. A block is two 3x3 convolutions with batch normalisation and a shortcut,
  * which has no parameters ("option A": zeros fill the new channels). Source: He, Zhang, Ren, Sun 2016, "Deep residual
  * learning", arXiv:1512.03385, section 4.2; weights are initialised as in He et al. 2015, arXiv:1502.01852. Parameters
- * at 32x32x3, 10 classes, including scales and shifts of batch normalisation: 75,290 (8), 269,722
- * (20), 464,154 (32), 658,586 (44),
- * 853,018 (56), 1,727,962 (110); the paper's table 6 rounds them to 0.27M ... 1.7M. */
+ * at 32x32x3, 10 classes, including scales and shifts of batch normalisation: 75,290 (8), 269,722 (20), 464,154 (32),
+ * 658,586 (44), 853,018 (56), 1,727,962 (110); the paper, which has no 8, rounds them in its table 6. */
 #include "apps/models/families.h"
 
 #include <stdio.h>

@@ -56,9 +56,9 @@ typedef struct tutti_training_session_options {
     const void *comm;
     /* Without an exchange: which rank's share of the computation this is; ranks 0: the only one. */
     int rank, ranks;
-    /* With a store of keys (tutti_strategy_with_store): the exchange joins the workers of one client, each of which is
-     * a rank, or the stages of the layout. The number of the first of these among the workers of all clients, and how
-     * many those are; workers 0: no store. */
+    /* With a store of keys (tutti_strategy_with_store) the exchange is among the workers of one client; a worker is a
+     * rank, or the stages of the layout. The number of this client's first worker among those of all clients, and how
+     * many those are; workers_of_all 0: no store. */
     int first_worker, workers_of_all;
 } tutti_training_session_options;
 

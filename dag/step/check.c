@@ -52,8 +52,8 @@ static tutti_status check_options(const tutti_step_options *o)
             tutti_dtype_name(TUTTI_BF16));
     if (o->division.ranks > 1 && (!tutti_step_rule(o)->cut || o->clip_norm > 0))
         return tutti_fail(TUTTI_ERR_INVAL,
-            "step: %s whole gradients, of which divided layers leave each rank a block: do not "
-            "divide them",
+            "step: %s whole gradients, but each rank has only a block of a divided layer's: do not "
+            "divide layers",
             o->clip_norm > 0 ? "clipping needs the length of" : "this update rule needs");
     if (o->division.ranks > 1 && !tutti_step_strategy(o)->divides)
         return tutti_fail(TUTTI_ERR_INVAL,

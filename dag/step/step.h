@@ -56,8 +56,8 @@
  * state and labels. It omits layers that only auxiliary outputs need. The metrics of such an output are
  * "<layer>.metrics@<micro-batch>" (scratch, as loss.h has them).
  *
- * A server (dag/step/service.h) has all sections of a worker, of which only train has nodes: for each of its keys
- * what clients send, its sum, the update, and what they get.
+ * A server (dag/step/service.h) has all sections of a worker, but only `train` has nodes. For each of its keys these
+ * receive what clients send, sum it, update the parameter, and send the result.
  *
  * All sections share parameters, state, inputs and activations. The gradient of the images is not
  * computed. A value with several consumers gets the sum of their gradients. Among ready nodes,

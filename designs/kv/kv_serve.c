@@ -144,7 +144,7 @@ tutti_status tutti_server_react(tutti_server *s, const tutti_kv_event *e)
 
 /* ---- serving ---- */
 
-static void hear(void *ctx, const tutti_active_message *message)
+static void queue_message(void *ctx, const tutti_active_message *message)
 {
     tutti_server_happen(ctx, &(tutti_kv_event){.message = *message});
 }
@@ -251,7 +251,7 @@ tutti_status tutti_kv_serve(tutti_kv *kv)
     if (status) return status;
     status = tutti_server_open(kv, &s);
     if (!s) return status;
-    if (!status) status = kv->transport->listen(kv, hear, s);
+    if (!status) status = kv->transport->listen(kv, queue_message, s);
     unsigned long long prompt = tutti_prompt_begin(); /* clients wait for this thread */
     if (!status) status = serve(s);
     tutti_prompt_end(prompt);

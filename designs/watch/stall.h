@@ -55,7 +55,7 @@ typedef struct tutti_stall_state {
     double idle_s; /* how long nothing has ended, moved or been submitted there */
     /* of this rank: who takes part in what it was asked about, "group 2 {0, 3}"; "": all ranks */
     char members[TUTTI_RECORD_NAME];
-    int message; /* likewise: it is a message, of an edge */
+    int message; /* whether that is a message between two ranks */
     char name[TUTTI_RECORD_NAME]; /* of the collective asked about, if it knows it */
     char way[248];                /* what is in the way there; "" if it does not know */
 } tutti_stall_state;

@@ -171,15 +171,15 @@ END_TEST
 
 static void count_sender(void *ctx, const tutti_control_message *message)
 {
-    int *heard = ctx;
-    ck_assert_int_eq(message->value[0], heard[message->from]++);
+    int *received = ctx;
+    ck_assert_int_eq(message->value[0], received[message->from]++);
 }
 
 /* A thousand ranks: the memory of each does not grow with them, and a poll takes what comes from any. */
 START_TEST(many_ranks_cost_no_more_than_a_few)
 {
     enum { MANY = 1024, TO = 5, EACH = 2 };
-    static int heard[MANY];
+    static int received[MANY];
     tutti_loop_world *world;
     tutti_transport **transport = calloc(MANY, sizeof *transport);
     tutti_control **control = calloc(MANY, sizeof *control);
@@ -190,7 +190,7 @@ START_TEST(many_ranks_cost_no_more_than_a_few)
         ck_assert_ok(tutti_transport_loop(world, r, LANE + 1, &transport[r]));
         ck_assert_ok(tutti_control_open(transport[r], LANE, &control[r]));
     }
-    tutti_control_handle(control[TO], TUTTI_CONTROL_ASK, count_sender, heard);
+    tutti_control_handle(control[TO], TUTTI_CONTROL_ASK, count_sender, received);
     for (int64_t n = 0; n < EACH; n++)
         for (int r = 0; r < MANY; r++) {
             const tutti_control_message message = {.kind = TUTTI_CONTROL_ASK, .value = {n}};
@@ -201,7 +201,7 @@ START_TEST(many_ranks_cost_no_more_than_a_few)
         ck_assert_ok(tutti_control_poll(control[TO], &moved));
     }
     ck_assert_int_lt(polls, EACH * MANY / 32);
-    for (int r = 0; r < MANY; r++) ck_assert_int_eq(heard[r], r == TO ? 0 : EACH);
+    for (int r = 0; r < MANY; r++) ck_assert_int_eq(received[r], r == TO ? 0 : EACH);
     for (int r = 0; r < MANY; r++) {
         tutti_control_stop(control[r]);
         transport[r]->ops->close(transport[r]);

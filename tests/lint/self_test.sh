@@ -382,5 +382,19 @@ put apps/example/new.c 'int main(void) { return 0; }'
 mkdir -p "$tree/doc" && echo 'See `apps/example/new.c`.' > "$tree/README.md" && echo > "$tree/doc/local.mk"
 expect pages.sh 1 'doc/local.mk:1: does not install apps/example/new.c'
 
+# A step of the tour | what tour.sh says about it; nothing: it is allowed.
+while IFS='|' read -r step words; do
+    put dag/base/a.c 'int tutti_a(void)' '{' '    return tutti_b();' '}' 'int tutti_c(void);'
+    printf '%s\n' '## A tour' "$step" > "$tree/HACKING.md"
+    if [ -n "$words" ]; then expect tour.sh 1 "$words"; else expect tour.sh 0; fi
+done << 'ROWS'
+  dag/base/a.c: tutti_a    does something|
+  dag/base/a.c: tutti_a, tutti_d    do something|HACKING.md:2: dag/base/a.c does not define tutti_d
+  dag/base/a.c: tutti_b    is only called|HACKING.md:2: dag/base/a.c does not define tutti_b
+  dag/base/a.c: tutti_c    is only declared|HACKING.md:2: dag/base/a.c does not define tutti_c
+  dag/base/b.c: tutti_a    is elsewhere|HACKING.md:2: there is no dag/base/b.c
+No step.|HACKING.md: there is no tour
+ROWS
+
 [ $failures -eq 0 ] && echo "all lint rules can fail"
 exit $((failures > 0))
