@@ -52,7 +52,7 @@ static tutti_status mpi_failed(int code, const char *what)
 
 /* Starts MPI unless it is running, and records the granted level. */
 /* Open MPI 4 crashes where HOME is not set and the user has no name. */
-static void give_home(void)
+static void set_home(void)
 {
     if (!getenv("HOME") && !getpwuid(getuid())) setenv("HOME", "/", 0);
 }
@@ -65,7 +65,7 @@ static tutti_status start_mpi(tutti_thread_level needed, tutti_boot *boot)
     if (ended)
         return tutti_fail(
             TUTTI_ERR_UNSUPPORTED, "MPI has been finalised in this program and cannot start again");
-    if (!running) give_home();
+    if (!running) set_home();
     int code = running ? MPI_Query_thread(&granted)
                        : MPI_Init_thread(NULL, NULL, levels[needed], &granted);
     if (code != MPI_SUCCESS)
@@ -112,7 +112,7 @@ static int copy_comm(MPI_Comm from, MPI_Comm *comm)
 
 /* Makes a private communicator, so that our messages never meet others. The caller holds
  * tutti_mpi_lock. */
-static tutti_status duplicate(MPI_Comm from, tutti_boot *boot)
+static tutti_status duplicate_comm(MPI_Comm from, tutti_boot *boot)
 {
     MPI_Comm *comm = malloc(sizeof *comm);
     if (!comm) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a communicator");
@@ -145,7 +145,7 @@ typedef struct tutti_boot_end {
     atomic_int called, over; /* MPI_Finalize has reached it; nothing is open any more */
 } tutti_boot_end;
 
-static int end_mpi(MPI_Comm comm, int keyval, void *value, void *extra)
+static int on_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
 {
     tutti_boot_end *end = value;
     (void)comm;
@@ -161,13 +161,13 @@ static int end_mpi(MPI_Comm comm, int keyval, void *value, void *extra)
 }
 
 /* tutti_mpi_lock is held. */
-static tutti_status notice_end(tutti_boot *boot, void (*call)(void *ctx), void *ctx)
+static tutti_status watch_finalize(tutti_boot *boot, void (*call)(void *ctx), void *ctx)
 {
     tutti_boot_end *end = calloc(1, sizeof *end);
     if (!end) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to notice the end of MPI");
     end->call = call;
     end->ctx = ctx;
-    int code = MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_mpi, &end->keyval, NULL);
+    int code = MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_finalize, &end->keyval, NULL);
     if (code == MPI_SUCCESS) code = MPI_Comm_set_attr(MPI_COMM_SELF, end->keyval, end);
     if (code == MPI_SUCCESS) {
         boot->end = end;
@@ -178,7 +178,7 @@ static tutti_status notice_end(tutti_boot *boot, void (*call)(void *ctx), void *
 }
 
 /* Asks for one level and accepts `needed`. */
-static tutti_status init(tutti_thread_level asked, tutti_thread_level needed,
+static tutti_status init_mpi(tutti_thread_level asked, tutti_thread_level needed,
     const tutti_boot_program *program, tutti_boot *boot)
 {
     tutti_boot b = {.size = 1};
@@ -188,9 +188,9 @@ static tutti_status init(tutti_thread_level asked, tutti_thread_level needed,
     status = check_level(needed, &b);
     if (!status && b.initialised_here) status = return_errors();
     if (!status && program && program->on_end)
-        status = notice_end(&b, program->on_end, program->ctx);
+        status = watch_finalize(&b, program->on_end, program->ctx);
     const MPI_Comm *comm = program ? program->comm : NULL;
-    if (!status) status = duplicate(comm ? *comm : MPI_COMM_WORLD, &b);
+    if (!status) status = duplicate_comm(comm ? *comm : MPI_COMM_WORLD, &b);
     pthread_mutex_unlock(tutti_mpi_lock());
     if (status) {
         tutti_boot_finalize(&b);
@@ -222,7 +222,7 @@ tutti_status tutti_boot_attach(
     if ((unsigned)needed > TUTTI_THREAD_MULTIPLE)
         return tutti_fail(TUTTI_ERR_INVAL, "unknown MPI thread level %d", (int)needed);
     tutti_status status = program->comm ? check_attached(program->comm) : TUTTI_OK;
-    return status ? status : init(needed, needed, program, boot);
+    return status ? status : init_mpi(needed, needed, program, boot);
 }
 
 tutti_status tutti_boot_init(tutti_thread_level needed, const void *comm, tutti_boot *boot)
@@ -232,11 +232,11 @@ tutti_status tutti_boot_init(tutti_thread_level needed, const void *comm, tutti_
 
 tutti_status tutti_boot_init_highest(tutti_boot *boot)
 {
-    return init(TUTTI_THREAD_MULTIPLE, TUTTI_THREAD_SINGLE, NULL, boot);
+    return init_mpi(TUTTI_THREAD_MULTIPLE, TUTTI_THREAD_SINGLE, NULL, boot);
 }
 
 /* tutti_mpi_lock is held. */
-static void forget_end(tutti_boot *boot, int ended)
+static void unwatch_finalize(tutti_boot *boot, int ended)
 {
     tutti_boot_end *end = boot->end;
     boot->end = NULL;
@@ -253,7 +253,7 @@ void tutti_boot_finalize(tutti_boot *boot)
     if (!boot) return;
     MPI_Finalized(&ended);
     pthread_mutex_lock(tutti_mpi_lock());
-    forget_end(boot, ended);
+    unwatch_finalize(boot, ended);
     if (boot->comm && !ended) MPI_Comm_free(boot->comm);
     pthread_mutex_unlock(tutti_mpi_lock());
     free(boot->comm);
@@ -287,7 +287,7 @@ tutti_status tutti_boot_probe(tutti_thread_level *highest, const char **refuses_
 }
 
 /* The largest value of any rank. In this and the next function the caller holds tutti_mpi_lock. */
-static int largest(MPI_Comm comm, int *value)
+static int reduce_max(MPI_Comm comm, int *value)
 {
     MPI_Request request;
     int code = MPI_Iallreduce(MPI_IN_PLACE, value, 1, MPI_INT, MPI_MAX, comm, &request);
@@ -295,27 +295,27 @@ static int largest(MPI_Comm comm, int *value)
 }
 
 /* Broadcasts rank 0's data. */
-static int share(MPI_Comm comm, void *data, int count, MPI_Datatype type)
+static int broadcast_from_zero(MPI_Comm comm, void *data, int count, MPI_Datatype type)
 {
     MPI_Request request;
     int code = MPI_Ibcast(data, count, type, 0, comm, &request);
     return code == MPI_SUCCESS ? tutti_mpi_await(&request) : code;
 }
 
-static tutti_status compare(const tutti_boot *boot, const char *mine, char **first)
+static tutti_status compare_texts(const tutti_boot *boot, const char *mine, char **first)
 {
     MPI_Comm comm = *(const MPI_Comm *)boot->comm;
     int length = (int)strlen(mine);
-    int code = share(comm, &length, 1, MPI_INT);
+    int code = broadcast_from_zero(comm, &length, 1, MPI_INT);
     if (code != MPI_SUCCESS) return mpi_failed(code, "comparing the ranks");
     char *text = calloc(1, (size_t)length + 1);
     int short_of_memory = !text, differs = 0;
-    code = largest(comm, &short_of_memory);
+    code = reduce_max(comm, &short_of_memory);
     if (code == MPI_SUCCESS && !short_of_memory) {
         if (boot->rank == 0) memcpy(text, mine, (size_t)length);
-        code = share(comm, text, length, MPI_CHAR);
+        code = broadcast_from_zero(comm, text, length, MPI_CHAR);
         differs = strcmp(text, mine) != 0;
-        if (code == MPI_SUCCESS) code = largest(comm, &differs);
+        if (code == MPI_SUCCESS) code = reduce_max(comm, &differs);
     }
     if (code != MPI_SUCCESS || short_of_memory) {
         free(text);
@@ -329,7 +329,7 @@ static tutti_status compare(const tutti_boot *boot, const char *mine, char **fir
 tutti_status tutti_boot_compare(const tutti_boot *boot, const char *mine, char **first)
 {
     pthread_mutex_lock(tutti_mpi_lock());
-    tutti_status status = compare(boot, mine, first);
+    tutti_status status = compare_texts(boot, mine, first);
     pthread_mutex_unlock(tutti_mpi_lock());
     return status;
 }
@@ -338,12 +338,12 @@ tutti_status tutti_boot_agree(const tutti_boot *boot, tutti_status mine)
 {
     int worst = mine;
     pthread_mutex_lock(tutti_mpi_lock());
-    int code = largest(*(const MPI_Comm *)boot->comm, &worst);
+    int code = reduce_max(*(const MPI_Comm *)boot->comm, &worst);
     pthread_mutex_unlock(tutti_mpi_lock());
     return code == MPI_SUCCESS ? (tutti_status)worst : mpi_failed(code, "comparing the ranks");
 }
 
-static tutti_status split(const tutti_boot *boot, int colour, tutti_boot *part)
+static tutti_status split_comm(const tutti_boot *boot, int colour, tutti_boot *part)
 {
     tutti_boot p = {.granted = boot->granted};
     MPI_Comm *comm = malloc(sizeof *comm);
@@ -364,7 +364,7 @@ static tutti_status split(const tutti_boot *boot, int colour, tutti_boot *part)
 tutti_status tutti_boot_split(const tutti_boot *boot, int colour, tutti_boot *part)
 {
     pthread_mutex_lock(tutti_mpi_lock());
-    tutti_status status = split(boot, colour, part);
+    tutti_status status = split_comm(boot, colour, part);
     pthread_mutex_unlock(tutti_mpi_lock());
     return status;
 }
@@ -389,7 +389,7 @@ static tutti_status gather_host(
     code = MPI_Comm_rank(host, rank);
     if (code == MPI_SUCCESS) code = MPI_Comm_size(host, ranks);
     int short_of_memory = code != MPI_SUCCESS || !(gathered = malloc((size_t)*ranks * bytes));
-    if (code == MPI_SUCCESS) code = largest(host, &short_of_memory);
+    if (code == MPI_SUCCESS) code = reduce_max(host, &short_of_memory);
     if (code == MPI_SUCCESS && !short_of_memory)
         code = MPI_Allgather(mine, (int)bytes, MPI_BYTE, gathered, (int)bytes, MPI_BYTE, host);
     MPI_Comm_free(&host);

@@ -53,7 +53,7 @@ static int same_counts(const tutti_sched_shape *a, const tutti_sched_shape *b)
     return !memcmp(a->counts, b->counts, counts * sizeof *a->counts);
 }
 
-static int same(const tutti_sched_shape *a, const tutti_sched_shape *b)
+static int same_shape(const tutti_sched_shape *a, const tutti_sched_shape *b)
 {
     return a->kind == b->kind && a->count == b->count && a->root == b->root &&
            a->segment == b->segment && a->in_place == b->in_place && a->ordered == b->ordered &&
@@ -72,7 +72,7 @@ tutti_status tutti_cache_get(tutti_cache *c, tutti_sched_builder build,
     const tutti_sched_shape *shape, tutti_cache_entry **entry)
 {
     tutti_cache_entry **bucket = &c->bucket[bucket_of(shape)], *e = *bucket;
-    while (e && !(e->build == build && same(&e->sched->shape, shape))) e = e->next;
+    while (e && !(e->build == build && same_shape(&e->sched->shape, shape))) e = e->next;
     if (!e) {
         if (c->entries >= MOST_ENTRIES) forget_unused(c);
         e = malloc(sizeof *e);

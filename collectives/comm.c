@@ -275,7 +275,7 @@ static tutti_status check_device(const tutti_comm *c, const tutti_coll_args *a)
 }
 
 /* Checks whether this rank may post the collective at all. */
-static tutti_status check(const tutti_comm *c, int lane, const tutti_coll_args *a)
+static tutti_status check_args(const tutti_comm *c, int lane, const tutti_coll_args *a)
 {
     int rank = c->transport->rank, P = c->transport->size, lanes = c->lanes;
     if (lane < 0 || lane >= lanes)
@@ -316,7 +316,7 @@ static tutti_status check(const tutti_comm *c, int lane, const tutti_coll_args *
 
 /* The same collective, with the arguments that its kind ignores set to fixed values, on which the
  * schedule cache and transports rely. */
-static tutti_coll_args normal(const tutti_coll_args *args, unsigned char here[2])
+static tutti_coll_args normalize_args(const tutti_coll_args *args, unsigned char here[2])
 {
     tutti_coll_args a = *args;
     const tutti_coll_trait *trait = tutti_coll_trait_of(a.kind);
@@ -338,7 +338,7 @@ static tutti_coll_args normal(const tutti_coll_args *args, unsigned char here[2]
 
 /* Elements of the largest buffer of any rank, which determines the segment size; 0 for an alltoall
  * with counts. */
-static int64_t elements(const tutti_coll_args *a, int P)
+static int64_t largest_count(const tutti_coll_args *a, int P)
 {
     return tutti_coll_trait_of(a->kind)->parts && !a->counts ? a->count * P : a->count;
 }
@@ -369,7 +369,7 @@ static tutti_status get_schedule(tutti_comm *c, const tutti_coll_args *a, tutti_
     const tutti_choice_key key = {.kind = a->kind,
         .P = t->size,
         .near = t->near,
-        .count = elements(a, t->size),
+        .count = largest_count(a, t->size),
         .element = tutti_dtype_bytes(a->dtype),
         .wide = tutti_coll_accumulator(a) != a->dtype,
         .ordered = !tutti_coll_commutes(a)};
@@ -408,7 +408,7 @@ static tutti_flight_plan plan_of(tutti_comm *c, const tutti_coll_args *a, const 
         .out = a->recv};
 }
 
-static tutti_status begin(tutti_coll_request *r)
+static tutti_status begin_request(tutti_coll_request *r)
 {
     tutti_comm *c = r->comm;
     tutti_transport *t = c->transport;
@@ -430,14 +430,14 @@ static tutti_status begin(tutti_coll_request *r)
 }
 
 /* Where lanes share device slots, a collective begins when all ranks have started it. */
-static tutti_status start(tutti_coll_request *r)
+static tutti_status start_request(tutti_coll_request *r)
 {
     const tutti_comm *c = r->comm;
     tutti_transport *t = c->transport;
     int sits = t->ops->sit && t->size > 1;
     int tag = tag_of(c, r->number, r->args.identity);
     tutti_status status = sits ? t->ops->sit(t, r->lane, tag, NULL, &r->message) : TUTTI_OK;
-    return status || r->message ? status : begin(r);
+    return status || r->message ? status : begin_request(r);
 }
 
 /* *moved: whether it has left its device slot, and begun, or has ended. */
@@ -446,7 +446,7 @@ static tutti_status test_message(tutti_coll_request *r, int *moved)
     tutti_transport *t = r->comm->transport;
     tutti_status status = t->ops->test(t, r->message, moved);
     if (*moved) r->message = NULL;
-    return status || !*moved || r->whole ? status : begin(r);
+    return status || !*moved || r->whole ? status : begin_request(r);
 }
 
 static int has_ended(const tutti_coll_request *r)
@@ -461,7 +461,7 @@ static void move_oldest(tutti_comm *c, int lane)
     while (l->oldest < l->posted && !l->live[l->oldest % c->depth]) l->oldest++;
 }
 
-static void enlist(tutti_coll_request *r)
+static void add_in_flight(tutti_coll_request *r)
 {
     tutti_comm *c = r->comm;
     r->older = c->newest;
@@ -471,7 +471,7 @@ static void enlist(tutti_coll_request *r)
     r->in_flight = 1;
 }
 
-static void delist(tutti_coll_request *r)
+static void remove_in_flight(tutti_coll_request *r)
 {
     tutti_comm *c = r->comm;
     if (!r->in_flight) return;
@@ -483,12 +483,12 @@ static void delist(tutti_coll_request *r)
 }
 
 /* After a failed post: what has started stays live until it is drained. */
-static void give_up(tutti_coll_request *r, tutti_status status)
+static void fail_post(tutti_coll_request *r, tutti_status status)
 {
     r->status = status;
     r->orphan = r->flight || r->message;
     if (r->orphan)
-        enlist(r);
+        add_in_flight(r);
     else
         tutti_coll_free(r);
 }
@@ -496,7 +496,7 @@ static void give_up(tutti_coll_request *r, tutti_status status)
 tutti_status tutti_comm_prepare(tutti_comm *comm, const tutti_coll_args *args, size_t *bytes)
 {
     unsigned char here[2];
-    const tutti_coll_args a = normal(args, here);
+    const tutti_coll_args a = normalize_args(args, here);
     tutti_cache_entry *entry;
     *bytes = 0;
     tutti_status status = get_schedule(comm, &a, &entry);
@@ -510,7 +510,7 @@ tutti_status tutti_comm_prepare(tutti_comm *comm, const tutti_coll_args *args, s
 tutti_status tutti_coll_post(
     tutti_comm *comm, int lane, const tutti_coll_args *args, tutti_coll_request **request)
 {
-    tutti_status status = check(comm, lane, args);
+    tutti_status status = check_args(comm, lane, args);
     if (status) return status;
     if (!tutti_comm_has_room(comm, lane))
         return tutti_fail(TUTTI_ERR_INVAL,
@@ -523,16 +523,16 @@ tutti_status tutti_coll_post(
     if (status) return status;
     tutti_coll_request *r = block;
     *r = (tutti_coll_request){.comm = comm, .lane = lane, .number = comm->lane[lane].posted++};
-    r->args = normal(args, r->here);
-    status = start(r);
+    r->args = normalize_args(args, r->here);
+    status = start_request(r);
     if (status) {
-        give_up(r, status);
+        fail_post(r, status);
         return status;
     }
     if (r->done)
         move_oldest(comm, lane);
     else
-        enlist(r);
+        add_in_flight(r);
     *request = r;
     return TUTTI_OK;
 }
@@ -549,7 +549,7 @@ tutti_status tutti_coll_progress(tutti_comm *comm, int *moved)
         r->moves += one != 0;
         any |= one;
         r->done = has_ended(r);
-        if (r->done) delist(r);
+        if (r->done) remove_in_flight(r);
         if (!first) first = r->status;
     }
     if (moved) *moved = any;
@@ -594,7 +594,7 @@ int64_t tutti_coll_moves(const tutti_coll_request *request)
     return request->moves;
 }
 
-static tutti_status late(const tutti_coll_request *r, double timeout_s)
+static tutti_status fail_late(const tutti_coll_request *r, double timeout_s)
 {
     char peers[512] = "all ranks to start it";
     if (r->flight) tutti_flight_waits_for(r->flight, peers, sizeof peers);
@@ -625,7 +625,7 @@ tutti_status tutti_coll_wait(tutti_comm *comm, tutti_coll_request *request, doub
             sleep_s = 2 * sleep_s < longest_sleep_s ? 2 * sleep_s : longest_sleep_s;
         }
         if (!request->done && tutti_clock_s() - start_s > timeout_s)
-            return late(request, timeout_s);
+            return fail_late(request, timeout_s);
     }
     return request->status;
 }
@@ -633,7 +633,7 @@ tutti_status tutti_coll_wait(tutti_comm *comm, tutti_coll_request *request, doub
 void tutti_coll_free(tutti_coll_request *request)
 {
     if (!request) return;
-    delist(request);
+    remove_in_flight(request);
     tutti_transport *t = request->comm->transport;
     if (request->message) t->ops->abandon(t, request->message);
     tutti_flight_free(request->flight);

@@ -48,7 +48,7 @@ struct tutti_flight {
     queue running; /* local steps that a device has not ended, in their order */
 };
 
-static void *at(const tutti_flight *f, tutti_spot spot)
+static void *address_of(const tutti_flight *f, tutti_spot spot)
 {
     if (spot.space == TUTTI_SPACE_EXTRA) {
         int64_t count = f->sched->shape.count;
@@ -64,14 +64,14 @@ static int is_message(const tutti_sched_step *step)
     return step->kind == TUTTI_STEP_SEND || step->kind == TUTTI_STEP_RECV;
 }
 
-static void push(heap *h, int step)
+static void heap_push(heap *h, int step)
 {
     int i = h->n++;
     for (; i && h->step[(i - 1) / 2] > step; i = (i - 1) / 2) h->step[i] = h->step[(i - 1) / 2];
     h->step[i] = step;
 }
 
-static int pop(heap *h)
+static int heap_pop(heap *h)
 {
     int first = h->step[0], last = h->step[--h->n], i = 0;
     for (int child; (child = 2 * i + 1) < h->n; i = child) {
@@ -89,12 +89,12 @@ static void release_one(tutti_flight *f, int i)
     if (is_message(&f->sched->step[i]))
         f->messages.step[f->messages.tail++] = i;
     else
-        push(&f->local, i);
+        heap_push(&f->local, i);
 }
 
 /* A started message lets the next of its channel start, at once or, at the credit limit, when
  * another one has ended. */
-static void follow(tutti_flight *f, int i)
+static void count_started(tutti_flight *f, int i)
 {
     int c = f->sched->of[i], next = f->sched->next[i];
     if (++f->under_way[c] >= f->plan.credit)
@@ -103,7 +103,7 @@ static void follow(tutti_flight *f, int i)
         release_one(f, next);
 }
 
-static void leave_room(tutti_flight *f, int c)
+static void count_ended(tutti_flight *f, int c)
 {
     int held = f->held[c];
     f->under_way[c]--;
@@ -111,10 +111,10 @@ static void leave_room(tutti_flight *f, int c)
     if (held >= 0) release_one(f, held);
 }
 
-static void end(tutti_flight *f, int i)
+static void end_step(tutti_flight *f, int i)
 {
     const tutti_sched *s = f->sched;
-    if (is_message(&s->step[i])) leave_room(f, s->of[i]);
+    if (is_message(&s->step[i])) count_ended(f, s->of[i]);
     f->state[i] = ENDED;
     f->left--;
     for (int k = s->first[i]; k < s->first[i + 1]; k++) release_one(f, s->after[k]);
@@ -127,17 +127,18 @@ static tutti_status start_message(tutti_flight *f, int i)
     size_t bytes = (size_t)step->count * f->element;
     tutti_status status = step->kind == TUTTI_STEP_SEND
                               ? t->ops->isend(t, f->plan.lane, step->peer, f->plan.tag,
-                                    at(f, step->src), bytes, &f->started[i].message)
+                                    address_of(f, step->src), bytes, &f->started[i].message)
                               : t->ops->irecv(t, f->plan.lane, step->peer, f->plan.tag,
-                                    at(f, step->dst), bytes, &f->started[i].message);
+                                    address_of(f, step->dst), bytes, &f->started[i].message);
     if (status) return status;
     f->state[i] = STARTED;
-    follow(f, i);
-    if (!f->started[i].message) end(f, i);
+    count_started(f, i);
+    if (!f->started[i].message) end_step(f, i);
     return TUTTI_OK;
 }
 
-static void reduce(const tutti_flight *f, const tutti_sched_step *step, void *dst, const void *src)
+static void reduce_step(
+    const tutti_flight *f, const tutti_sched_step *step, void *dst, const void *src)
 {
     const tutti_flight_plan *p = &f->plan;
     if (step->dst.space == TUTTI_SPACE_WIDE)
@@ -148,7 +149,8 @@ static void reduce(const tutti_flight *f, const tutti_sched_step *step, void *ds
         tutti_buf_reduce(p->dtype, p->op, dst, src, step->count, step->src_first);
 }
 
-static void copy(const tutti_flight *f, const tutti_sched_step *step, void *dst, const void *src)
+static void copy_step(
+    const tutti_flight *f, const tutti_sched_step *step, void *dst, const void *src)
 {
     int from_wide = step->src.space == TUTTI_SPACE_WIDE,
         to_wide = step->dst.space == TUTTI_SPACE_WIDE;
@@ -181,17 +183,17 @@ static int row_of(const tutti_flight *f, int i)
 }
 
 /* Runs a row of several steps. */
-static void combine(const tutti_flight *f, const tutti_sched_step step[], int n)
+static void combine_row(const tutti_flight *f, const tutti_sched_step step[], int n)
 {
     const void *src[2 + TUTTI_MOST_EXTRAS];
-    void *dst = at(f, step->dst);
+    void *dst = address_of(f, step->dst);
     int vectors = 0;
     if (step->kind == TUTTI_STEP_REDUCE) src[vectors++] = dst;
-    for (int k = 0; k < n; k++) src[vectors++] = at(f, step[k].src);
+    for (int k = 0; k < n; k++) src[vectors++] = address_of(f, step[k].src);
     tutti_buf_combine(f->plan.user, f->plan.dtype, f->plan.op, dst, src, vectors, step->count);
 }
 
-static void book(tutti_coll_work *work, const tutti_sched_step *step, size_t bytes)
+static void count_work(tutti_coll_work *work, const tutti_sched_step *step, size_t bytes)
 {
     if (step->kind == TUTTI_STEP_REDUCE) {
         work->reductions++;
@@ -209,15 +211,15 @@ static size_t run_local(tutti_flight *f, int i)
     const int n = row_of(f, i);
     const size_t bytes = (size_t)step->count * f->element;
     if (n > 1)
-        combine(f, step, n);
+        combine_row(f, step, n);
     else if (step->kind == TUTTI_STEP_REDUCE)
-        reduce(f, step, at(f, step->dst), at(f, step->src));
+        reduce_step(f, step, address_of(f, step->dst), address_of(f, step->src));
     else
-        copy(f, step, at(f, step->dst), at(f, step->src));
+        copy_step(f, step, address_of(f, step->dst), address_of(f, step->src));
     for (int k = 0; k < n; k++) {
-        book(f->plan.work, &step[k], bytes);
+        count_work(f->plan.work, &step[k], bytes);
         if (k + 1 < n) f->waits[i + k + 1]++; /* it is not to run again */
-        end(f, i + k);
+        end_step(f, i + k);
     }
     return (size_t)n * bytes;
 }
@@ -240,19 +242,19 @@ static tutti_status start_on_device(tutti_flight *f, int i)
     const tutti_local local = {.kind = kind_of(step),
         .dtype = f->plan.dtype,
         .op = f->plan.op,
-        .dst = at(f, step->dst),
-        .src = at(f, step->src),
+        .dst = address_of(f, step->dst),
+        .src = address_of(f, step->src),
         .count = step->count};
     tutti_status status = a->ops->start(a, &local, &f->started[i].step);
     if (status) return status;
-    book(f->plan.work, step, (size_t)step->count * f->element);
+    count_work(f->plan.work, step, (size_t)step->count * f->element);
     f->state[i] = STARTED;
     f->running.step[f->running.tail++] = i;
     return TUTTI_OK;
 }
 
 /* Ends the local steps that the device has ended. */
-static tutti_status look_at_device(tutti_flight *f, int *moved)
+static tutti_status test_device(tutti_flight *f, int *moved)
 {
     tutti_arithmetic *a = f->plan.transport->arithmetic;
     while (f->running.head < f->running.tail) {
@@ -261,7 +263,7 @@ static tutti_status look_at_device(tutti_flight *f, int *moved)
         if (f->status && done) f->state[i] = ENDED;
         if (f->status || !done) return f->status;
         f->running.head++;
-        end(f, i);
+        end_step(f, i);
         *moved = 1;
     }
     return TUTTI_OK;
@@ -277,10 +279,10 @@ static tutti_status start_ready(tutti_flight *f)
             f->status = start_message(f, f->messages.step[f->messages.head++]);
             if (f->status) return f->status;
         } else if (f->local.n && f->plan.on_device) {
-            f->status = start_on_device(f, pop(&f->local));
+            f->status = start_on_device(f, heap_pop(&f->local));
             if (f->status) return f->status;
         } else if (f->local.n && done < some) {
-            done += run_local(f, pop(&f->local));
+            done += run_local(f, heap_pop(&f->local));
         } else {
             return TUTTI_OK;
         }
@@ -288,7 +290,7 @@ static tutti_status start_ready(tutti_flight *f)
 }
 
 /* Processes the messages of one channel that have ended, oldest first. */
-static tutti_status look(tutti_flight *f, int channel, int *moved)
+static tutti_status test_channel(tutti_flight *f, int channel, int *moved)
 {
     tutti_transport *t = f->plan.transport;
     for (int i; (i = f->oldest[channel]) >= 0 && f->state[i] != WAITING;) {
@@ -297,7 +299,7 @@ static tutti_status look(tutti_flight *f, int channel, int *moved)
             f->status = t->ops->test(t, f->started[i].message, &done);
             if (f->status && done) f->state[i] = ENDED; /* the message is gone */
             if (f->status || !done) return f->status;
-            end(f, i);
+            end_step(f, i);
             *moved = 1;
         }
         f->oldest[channel] = f->sched->next[i];
@@ -308,10 +310,10 @@ static tutti_status look(tutti_flight *f, int channel, int *moved)
 tutti_status tutti_flight_progress(tutti_flight *f, int *moved)
 {
     int advanced = 0;
-    if (!f->status && !look_at_device(f, &advanced) && advanced) (void)start_ready(f);
+    if (!f->status && !test_device(f, &advanced) && advanced) (void)start_ready(f);
     for (int c = 0; !f->status && c < f->sched->channels; c++) {
         int seen = 0;
-        if (look(f, c, &seen)) break;
+        if (test_channel(f, c, &seen)) break;
         if (seen && start_ready(f)) break;
         advanced |= seen;
     }
@@ -349,14 +351,14 @@ int tutti_flight_done(const tutti_flight *f)
 }
 
 /* Memory for steps, where the buffers are. */
-static tutti_status take(const tutti_flight_plan *plan, size_t bytes, void **memory)
+static tutti_status take_memory(const tutti_flight_plan *plan, size_t bytes, void **memory)
 {
     tutti_arithmetic *a = plan->transport->arithmetic;
     return plan->on_device ? a->ops->take(a, bytes, memory)
                            : tutti_pool_take(plan->pool, bytes, memory);
 }
 
-static void give(const tutti_flight_plan *plan, void *memory)
+static void give_memory(const tutti_flight_plan *plan, void *memory)
 {
     tutti_arithmetic *a = plan->transport->arithmetic;
     if (plan->on_device)
@@ -391,7 +393,7 @@ tutti_status tutti_flight_prepare(const tutti_flight_plan *plan, size_t *bytes)
 }
 
 /* One block for the flight and its arrays: pointers first, bytes last, so that each is aligned. */
-static tutti_status allocate(const tutti_flight_plan *plan, tutti_flight **flight)
+static tutti_status allocate_flight(const tutti_flight_plan *plan, tutti_flight **flight)
 {
     const tutti_sched *s = plan->sched;
     size_t n = (size_t)s->n, channels = (size_t)s->channels;
@@ -402,10 +404,10 @@ static tutti_status allocate(const tutti_flight_plan *plan, tutti_flight **fligh
         &block);
     if (status) return status;
     const room r = room_of(plan);
-    if (r.scratch) status = take(plan, r.scratch, &scratch);
-    if (!status && r.wide) status = take(plan, r.wide, &wide);
+    if (r.scratch) status = take_memory(plan, r.scratch, &scratch);
+    if (!status && r.wide) status = take_memory(plan, r.wide, &wide);
     if (status) {
-        give(plan, scratch);
+        give_memory(plan, scratch);
         tutti_pool_give(plan->pool, block);
         return status;
     }
@@ -436,7 +438,7 @@ tutti_status tutti_flight_start(const tutti_flight_plan *plan, tutti_flight **fl
 {
     const tutti_sched *s = plan->sched;
     tutti_flight *f;
-    tutti_status status = allocate(plan, &f);
+    tutti_status status = allocate_flight(plan, &f);
     if (status) return status;
     memset(f->state, WAITING, (size_t)s->n);
     memcpy(f->waits, s->waits, (size_t)s->n * sizeof *f->waits);
@@ -470,7 +472,7 @@ char *tutti_flight_waits_for(const tutti_flight *f, char *text, size_t size)
 
 /* A device's step ends by itself, and waits for no other rank. 0: it has not ended for so long that the device must
  * be broken, and may use its memory for ever. */
-static int await(const tutti_flight *f, int i)
+static int await_step(const tutti_flight *f, int i)
 {
     static const double patience_s = 10;
     const double until_s = tutti_clock_s() + patience_s;
@@ -489,8 +491,8 @@ void tutti_flight_free(tutti_flight *f)
         if (f->state[i] == STARTED && is_message(&f->sched->step[i]))
             t->ops->abandon(t, f->started[i].message);
         else if (f->state[i] == STARTED && unused)
-            unused = await(f, i);
-    if (unused) give(&f->plan, f->space[TUTTI_SPACE_WIDE]);
-    if (unused) give(&f->plan, f->space[TUTTI_SPACE_SCRATCH]);
+            unused = await_step(f, i);
+    if (unused) give_memory(&f->plan, f->space[TUTTI_SPACE_WIDE]);
+    if (unused) give_memory(&f->plan, f->space[TUTTI_SPACE_SCRATCH]);
     tutti_pool_give(f->plan.pool, f);
 }

@@ -23,7 +23,7 @@ ADD(add_f32, float, tutti_f32_one_nan)
 ADD(add_f64, double, tutti_f64_one_nan)
 
 /* Begins a result that is not src[0]. Returns how many vectors are in it. */
-static int begin(
+static int begin_result(
     int sums, tutti_dtype dtype, void *dst, const void *first, const void *second, int64_t count)
 {
     if (sums && dtype == TUTTI_F32)
@@ -49,7 +49,7 @@ void tutti_buf_combine(const tutti_user_op *user, tutti_dtype dtype, tutti_reduc
         char *to = (char *)dst + at;
         int k = 1;
         if (dst != src[0])
-            k = begin(
+            k = begin_result(
                 sums, dtype, to, (const char *)src[0] + at, (const char *)src[n > 1] + at, some);
         for (; k < n; k++) {
             const char *from = (const char *)src[k] + at;

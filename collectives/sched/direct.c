@@ -1,7 +1,7 @@
 #include "collectives/sched/direct.h"
 
 /* Where this rank's parts lie, or what it has made of its vectors. */
-static tutti_spot input(const tutti_sched_shape *shape, int64_t offset)
+static tutti_spot input_at(const tutti_sched_shape *shape, int64_t offset)
 {
     return shape->in_place || shape->extras ? tutti_out(offset) : tutti_in(offset);
 }
@@ -24,11 +24,11 @@ static void recv_part(tutti_sched_draft *draft, int peer, tutti_spot dst, int64_
         tutti_sched_recv_checked(draft, peer, dst, 0);
 }
 
-static void gather(const tutti_sched_shape *shape, tutti_sched_draft *draft)
+static void append_gather(const tutti_sched_shape *shape, tutti_sched_draft *draft)
 {
     int64_t at, length = tutti_sched_part(shape, shape->rank, &at);
     if (shape->rank != shape->root) {
-        tutti_spot own = input(shape, shape->in_place ? at : 0);
+        tutti_spot own = input_at(shape, shape->in_place ? at : 0);
         send_part(draft, shape->root, own, length);
         return;
     }
@@ -40,7 +40,7 @@ static void gather(const tutti_sched_shape *shape, tutti_sched_draft *draft)
     }
 }
 
-static void scatter(const tutti_sched_shape *shape, tutti_sched_draft *draft)
+static void append_scatter(const tutti_sched_shape *shape, tutti_sched_draft *draft)
 {
     int64_t at, length = tutti_sched_part(shape, shape->rank, &at);
     tutti_spot own = tutti_out(shape->in_place ? at : 0);
@@ -52,13 +52,13 @@ static void scatter(const tutti_sched_shape *shape, tutti_sched_draft *draft)
     for (int round = 1; round < shape->P; round++) {
         int peer = (shape->rank + round) % shape->P;
         length = tutti_sched_part(shape, peer, &at);
-        send_part(draft, peer, input(shape, at), length);
+        send_part(draft, peer, input_at(shape, at), length);
     }
 }
 
 /* With counts, of which no rank knows all, there is one message per pair of ranks, whatever its
  * length. */
-static void exchange(const tutti_sched_shape *shape, tutti_sched_draft *draft, int before,
+static void append_exchange(const tutti_sched_shape *shape, tutti_sched_draft *draft, int before,
     tutti_spot to, int64_t arriving, int next, tutti_spot from, int64_t leaving)
 {
     if (shape->counts) {
@@ -71,7 +71,7 @@ static void exchange(const tutti_sched_shape *shape, tutti_sched_draft *draft, i
 }
 
 /* In place, what is sent is copied first, because what arrives overwrites it. */
-static void alltoall(const tutti_sched_shape *shape, tutti_sched_draft *draft)
+static void append_alltoall(const tutti_sched_shape *shape, tutti_sched_draft *draft)
 {
     int P = shape->P;
     const int64_t *arriving = shape->counts ? shape->counts + P : NULL;
@@ -91,7 +91,7 @@ static void alltoall(const tutti_sched_shape *shape, tutti_sched_draft *draft)
         int next = (shape->rank + round) % P, before = (shape->rank + P - round) % P;
         length = tutti_coll_part(arriving, shape->count, before, &to);
         int64_t leaving = tutti_sched_part(shape, next, &at);
-        exchange(
+        append_exchange(
             shape, draft, before, tutti_out(to), length, next, (tutti_spot){from, at}, leaving);
     }
 }
@@ -143,7 +143,7 @@ static int64_t most_segments(const tutti_sched_shape *shape)
 }
 
 /* Where segment g from rank q arrives. */
-static tutti_spot arrival(const reduction *r, int q, int64_t g)
+static tutti_spot arrival_spot(const reduction *r, int q, int64_t g)
 {
     int other = q < r->shape->rank ? q : q - 1;
     return tutti_scratch((g % r->turns * (r->shape->P - 1) + other) * r->place);
@@ -151,7 +151,7 @@ static tutti_spot arrival(const reduction *r, int q, int64_t g)
 
 /* Combines this rank's vectors in OUT, n elements from `at` on. Accumulators, if any, are behind those
  * of combine_wide. */
-static void take(const reduction *r, int64_t at, int64_t n)
+static void combine_vectors(const reduction *r, int64_t at, int64_t n)
 {
     const tutti_sched_shape *shape = r->shape;
     tutti_spot sum = tutti_wide(r->turns * r->place);
@@ -168,24 +168,24 @@ static void take(const reduction *r, int64_t at, int64_t n)
 
 /* Combines segment g in OUT, n elements from `at` on. The ranks before this one are combined first,
  * where the first of them has arrived. */
-static void combine(const reduction *r, int64_t g, int64_t at, int64_t n)
+static void combine_segment(const reduction *r, int64_t g, int64_t at, int64_t n)
 {
     int rank = r->shape->rank;
-    if (input(r->shape, at).space == TUTTI_SPACE_IN)
+    if (input_at(r->shape, at).space == TUTTI_SPACE_IN)
         tutti_sched_copy(r->draft, tutti_out(at), tutti_in(at), n);
     for (int q = 1; q < rank; q++)
-        tutti_sched_reduce(r->draft, arrival(r, 0, g), arrival(r, q, g), n, 0);
-    if (rank) tutti_sched_reduce(r->draft, tutti_out(at), arrival(r, 0, g), n, 1);
+        tutti_sched_reduce(r->draft, arrival_spot(r, 0, g), arrival_spot(r, q, g), n, 0);
+    if (rank) tutti_sched_reduce(r->draft, tutti_out(at), arrival_spot(r, 0, g), n, 1);
     for (int q = rank + 1; q < r->shape->P; q++)
-        tutti_sched_reduce(r->draft, tutti_out(at), arrival(r, q, g), n, 0);
+        tutti_sched_reduce(r->draft, tutti_out(at), arrival_spot(r, q, g), n, 0);
 }
 
 /* The same in accumulators: only the last copy rounds. */
-static void combine_wide(const reduction *r, int64_t g, int64_t at, int64_t n)
+static void combine_segment_wide(const reduction *r, int64_t g, int64_t at, int64_t n)
 {
     tutti_spot sum = tutti_wide(g % r->turns * r->place);
     for (int q = 0; q < r->shape->P; q++) {
-        tutti_spot from = q == r->shape->rank ? input(r->shape, at) : arrival(r, q, g);
+        tutti_spot from = q == r->shape->rank ? input_at(r->shape, at) : arrival_spot(r, q, g);
         if (q)
             tutti_sched_reduce(r->draft, sum, from, n, 0);
         else
@@ -195,7 +195,7 @@ static void combine_wide(const reduction *r, int64_t g, int64_t at, int64_t n)
 }
 
 /* Afterwards this rank's block of OUT is the result. */
-static void reduce_scatter(const tutti_sched_shape *shape, tutti_sched_draft *draft)
+static void append_reduce_scatter(const tutti_sched_shape *shape, tutti_sched_draft *draft)
 {
     const reduction r = reduction_of(shape, draft);
     int P = shape->P, wide = shape->wide && P > 1;
@@ -203,20 +203,20 @@ static void reduce_scatter(const tutti_sched_shape *shape, tutti_sched_draft *dr
         for (int round = 1; round < P; round++) {
             int next = (shape->rank + round) % P, before = (shape->rank + P - round) % P;
             int64_t n = segment_of(shape, shape->rank, g, &at);
-            if (n) tutti_sched_recv(draft, before, arrival(&r, before, g), n);
+            if (n) tutti_sched_recv(draft, before, arrival_spot(&r, before, g), n);
             n = segment_of(shape, next, g, &at);
-            take(&r, at, n);
-            tutti_sched_send(draft, next, input(shape, at), n);
+            combine_vectors(&r, at, n);
+            tutti_sched_send(draft, next, input_at(shape, at), n);
         }
         int64_t own = segment_of(shape, shape->rank, g, &at);
-        take(&r, at, own);
-        if (own) (wide ? combine_wide : combine)(&r, g, at, own);
+        combine_vectors(&r, at, own);
+        if (own) (wide ? combine_segment_wide : combine_segment)(&r, g, at, own);
     }
 }
 
-static void allreduce(const tutti_sched_shape *shape, tutti_sched_draft *draft)
+static void append_allreduce(const tutti_sched_shape *shape, tutti_sched_draft *draft)
 {
-    reduce_scatter(shape, draft);
+    append_reduce_scatter(shape, draft);
     for (int64_t g = 0, at; g < most_segments(shape); g++) {
         for (int round = 1; round < shape->P; round++) {
             int next = (shape->rank + round) % shape->P;
@@ -229,7 +229,7 @@ static void allreduce(const tutti_sched_shape *shape, tutti_sched_draft *draft)
     }
 }
 
-static tutti_status build(const tutti_sched_shape *shape,
+static tutti_status build_schedule(const tutti_sched_shape *shape,
     void (*append)(const tutti_sched_shape *shape, tutti_sched_draft *draft), tutti_sched **sched)
 {
     tutti_sched_draft *draft;
@@ -241,25 +241,25 @@ static tutti_status build(const tutti_sched_shape *shape,
 
 tutti_status tutti_sched_direct_gather(const tutti_sched_shape *shape, tutti_sched **sched)
 {
-    return build(shape, gather, sched);
+    return build_schedule(shape, append_gather, sched);
 }
 
 tutti_status tutti_sched_direct_scatter(const tutti_sched_shape *shape, tutti_sched **sched)
 {
-    return build(shape, scatter, sched);
+    return build_schedule(shape, append_scatter, sched);
 }
 
 tutti_status tutti_sched_direct_alltoall(const tutti_sched_shape *shape, tutti_sched **sched)
 {
-    return build(shape, alltoall, sched);
+    return build_schedule(shape, append_alltoall, sched);
 }
 
 tutti_status tutti_sched_direct_reduce_scatter(const tutti_sched_shape *shape, tutti_sched **sched)
 {
-    return build(shape, reduce_scatter, sched);
+    return build_schedule(shape, append_reduce_scatter, sched);
 }
 
 tutti_status tutti_sched_direct_allreduce(const tutti_sched_shape *shape, tutti_sched **sched)
 {
-    return build(shape, allreduce, sched);
+    return build_schedule(shape, append_allreduce, sched);
 }

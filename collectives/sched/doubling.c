@@ -4,7 +4,7 @@
 
 /* The halves of scratch alternate, so that the next exchange's message may arrive while this one is
  * reduced. A fold has taken all of the input before. */
-static void exchange(
+static void append_rounds(
     const tutti_fold *fold, tutti_sched_draft *draft, const tutti_sched_shape *shape)
 {
     int round = 0;
@@ -29,7 +29,7 @@ tutti_status tutti_sched_doubling_allreduce(const tutti_sched_shape *shape, tutt
     tutti_fold fold = tutti_fold_of(shape->rank, shape->P);
     if (fold.R || shape->P == 1) tutti_sched_take_input(draft, 0);
     tutti_fold_in(&fold, draft, shape->count);
-    exchange(&fold, draft, shape);
+    append_rounds(&fold, draft, shape);
     tutti_fold_out(&fold, draft, shape->count);
     return tutti_sched_end(draft, sched);
 }

@@ -75,7 +75,7 @@ static void grow_scratch(tutti_sched *s, tutti_spot spot, int64_t count)
     if (spot.space == TUTTI_SPACE_WIDE && end > s->wide_count) s->wide_count = end;
 }
 
-static void append(tutti_sched_draft *d, tutti_sched_step step)
+static void append_step(tutti_sched_draft *d, tutti_sched_step step)
 {
     tutti_sched *s = d->sched;
     if (d->status) return;
@@ -96,18 +96,18 @@ static void append(tutti_sched_draft *d, tutti_sched_step step)
 
 static void append_some(tutti_sched_draft *d, tutti_sched_step step)
 {
-    if (step.count) append(d, step);
+    if (step.count) append_step(d, step);
 }
 
 void tutti_sched_send_checked(tutti_sched_draft *draft, int peer, tutti_spot src, int64_t count)
 {
-    append(draft,
+    append_step(draft,
         (tutti_sched_step){.kind = TUTTI_STEP_SEND, .peer = peer, .count = count, .src = src});
 }
 
 void tutti_sched_recv_checked(tutti_sched_draft *draft, int peer, tutti_spot dst, int64_t count)
 {
-    append(draft,
+    append_step(draft,
         (tutti_sched_step){.kind = TUTTI_STEP_RECV, .peer = peer, .count = count, .dst = dst});
 }
 
@@ -139,7 +139,7 @@ void tutti_sched_copy(tutti_sched_draft *draft, tutti_spot dst, tutti_spot src, 
                    .kind = TUTTI_STEP_COPY, .peer = -1, .count = count, .src = src, .dst = dst});
 }
 
-static tutti_spot after(tutti_spot spot, int64_t by)
+static tutti_spot advance_spot(tutti_spot spot, int64_t by)
 {
     return (tutti_spot){spot.space, spot.offset + by};
 }
@@ -150,7 +150,7 @@ void tutti_sched_copy_segments(
     int64_t segment = draft->sched->shape.segment;
     for (int64_t g = 0, at; g < tutti_sched_segments(count, segment); g++) {
         int64_t length = tutti_sched_segment(count, segment, g, &at);
-        tutti_sched_copy(draft, after(dst, at), after(src, at), length);
+        tutti_sched_copy(draft, advance_spot(dst, at), advance_spot(src, at), length);
     }
 }
 
@@ -159,7 +159,7 @@ void tutti_sched_send_segments(tutti_sched_draft *draft, int peer, tutti_spot sr
     int64_t segment = draft->sched->shape.segment;
     for (int64_t g = 0, at; g < tutti_sched_segments(count, segment); g++) {
         int64_t length = tutti_sched_segment(count, segment, g, &at);
-        tutti_sched_send(draft, peer, after(src, at), length);
+        tutti_sched_send(draft, peer, advance_spot(src, at), length);
     }
 }
 
@@ -168,7 +168,7 @@ void tutti_sched_recv_segments(tutti_sched_draft *draft, int peer, tutti_spot ds
     int64_t segment = draft->sched->shape.segment;
     for (int64_t g = 0, at; g < tutti_sched_segments(count, segment); g++) {
         int64_t length = tutti_sched_segment(count, segment, g, &at);
-        tutti_sched_recv(draft, peer, after(dst, at), length);
+        tutti_sched_recv(draft, peer, advance_spot(dst, at), length);
     }
 }
 

@@ -28,7 +28,7 @@ typedef struct proof {
     tutti_status status;
 } proof;
 
-static uint64_t mix(uint64_t a, uint64_t b)
+static uint64_t mix_hash(uint64_t a, uint64_t b)
 {
     uint64_t h = (a ^ (b << 31 | b >> 33)) + 0x9e3779b97f4a7c15u + b;
     h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
@@ -111,7 +111,7 @@ static int64_t input_of(const tutti_sched *s, tutti_space *space, int64_t *from)
 static void give_vector(const proof *p, memory *m, int64_t from, int64_t length, int vector)
 {
     for (int64_t i = 0; i < length; i++) {
-        m->cells[from + i] = (cell){i, mix((uint64_t)vector + 1, (uint64_t)i + 1), 0, 0};
+        m->cells[from + i] = (cell){i, mix_hash((uint64_t)vector + 1, (uint64_t)i + 1), 0, 0};
         m->times[(from + i) * p->vectors + vector] = 1;
     }
 }
@@ -129,7 +129,7 @@ static void give_input(proof *p)
     }
 }
 
-static tutti_status wrong(proof *p, int rank, int64_t i, const char *what)
+static tutti_status report_mismatch(proof *p, int rank, int64_t i, const char *what)
 {
     if (!p->status)
         p->status = tutti_fail(TUTTI_ERR_MISMATCH, "%s on %d ranks: rank %d, element %lld: %s",
@@ -138,26 +138,26 @@ static tutti_status wrong(proof *p, int rank, int64_t i, const char *what)
 }
 
 /* A value that is in the elements' type, and was combined before, has been rounded. */
-static void rounded(cell *value)
+static void round_cell(cell *value)
 {
     if (!value->exact) return;
     value->exact = 0;
     value->roundings++;
-    value->how = mix(value->how, 1);
+    value->how = mix_hash(value->how, 1);
 }
 
-static void assign(proof *p, int to, tutti_spot dst, int from, tutti_spot src, int64_t count)
+static void assign_cells(proof *p, int to, tutti_spot dst, int from, tutti_spot src, int64_t count)
 {
     memory *d = &p->of[to][dst.space], *s = &p->of[from][src.space];
     size_t vectors = (size_t)p->vectors;
     for (int64_t i = 0; i < count; i++)
         if (s->cells[src.offset + i].element < 0)
-            wrong(p, from, src.offset + i, "is read before anything was written there");
+            report_mismatch(p, from, src.offset + i, "is read before anything was written there");
     memcpy(d->cells + dst.offset, s->cells + src.offset, (size_t)count * sizeof(cell));
     memcpy(d->times + (size_t)dst.offset * vectors, s->times + (size_t)src.offset * vectors,
         (size_t)count * vectors);
     for (int64_t i = 0; i < count && dst.space != TUTTI_SPACE_WIDE; i++)
-        rounded(&d->cells[dst.offset + i]);
+        round_cell(&d->cells[dst.offset + i]);
 }
 
 /* Whether all vectors in `one` come before all vectors in `other`. */
@@ -171,28 +171,30 @@ static int is_before(const unsigned char *one, const unsigned char *other, int v
     return last < first;
 }
 
-static void combine(proof *p, int rank, const tutti_sched_step *step)
+static void combine_cells(proof *p, int rank, const tutti_sched_step *step)
 {
     memory *d = &p->of[rank][step->dst.space], *s = &p->of[rank][step->src.space];
     int wide = step->dst.space == TUTTI_SPACE_WIDE;
     if (step->src.space == TUTTI_SPACE_WIDE || (wide && step->src_first))
-        wrong(p, rank, step->dst.offset, "is combined as no accumulator can be");
+        report_mismatch(p, rank, step->dst.offset, "is combined as no accumulator can be");
     for (int64_t i = 0; i < step->count; i++) {
         cell *into = &d->cells[step->dst.offset + i];
         const cell *with = &s->cells[step->src.offset + i];
         unsigned char *into_times = d->times + (step->dst.offset + i) * p->vectors;
         const unsigned char *with_times = s->times + (step->src.offset + i) * p->vectors;
         if (into->element < 0 || into->element != with->element)
-            wrong(
+            report_mismatch(
                 p, rank, step->dst.offset + i, "is combined with another element or with nothing");
         const unsigned char *left = step->src_first ? with_times : into_times;
         const unsigned char *right = step->src_first ? into_times : with_times;
         if (p->ranks[rank]->shape.ordered && !is_before(left, right, p->vectors))
-            wrong(p, rank, step->dst.offset + i, "is combined against the order of ranks");
-        into->how = step->src_first ? mix(with->how, into->how) : mix(into->how, with->how);
+            report_mismatch(
+                p, rank, step->dst.offset + i, "is combined against the order of ranks");
+        into->how =
+            step->src_first ? mix_hash(with->how, into->how) : mix_hash(into->how, with->how);
         if (with->roundings > into->roundings) into->roundings = with->roundings;
         into->exact = 1;
-        if (!wide) rounded(into);
+        if (!wide) round_cell(into);
         for (int v = 0; v < p->vectors; v++) {
             int sum = into_times[v] + with_times[v];
             into_times[v] = (unsigned char)(sum < 255 ? sum : 255);
@@ -201,24 +203,25 @@ static void combine(proof *p, int rank, const tutti_sched_step *step)
 }
 
 /* A message. */
-static void pass(proof *p, const tutti_sched_event *e, const tutti_sched_step *send)
+static void pass_message(proof *p, const tutti_sched_event *e, const tutti_sched_step *send)
 {
     tutti_spot dst = p->ranks[e->peer]->step[e->peer_step].dst;
-    if (send->src.space == TUTTI_SPACE_WIDE) wrong(p, e->rank, send->src.offset, "is sent wide");
-    if (dst.space == TUTTI_SPACE_WIDE) wrong(p, e->peer, dst.offset, "is received wide");
-    assign(p, e->peer, dst, e->rank, send->src, send->count);
+    if (send->src.space == TUTTI_SPACE_WIDE)
+        report_mismatch(p, e->rank, send->src.offset, "is sent wide");
+    if (dst.space == TUTTI_SPACE_WIDE) report_mismatch(p, e->peer, dst.offset, "is received wide");
+    assign_cells(p, e->peer, dst, e->rank, send->src, send->count);
 }
 
-static void visit(void *ctx, const tutti_sched_event *e)
+static void visit_event(void *ctx, const tutti_sched_event *e)
 {
     proof *p = ctx;
     const tutti_sched_step *step = &p->ranks[e->rank]->step[e->step];
     if (e->peer >= 0)
-        pass(p, e, step);
+        pass_message(p, e, step);
     else if (step->kind == TUTTI_STEP_COPY)
-        assign(p, e->rank, step->dst, e->rank, step->src, step->count);
+        assign_cells(p, e->rank, step->dst, e->rank, step->src, step->count);
     else
-        combine(p, e->rank, step);
+        combine_cells(p, e->rank, step);
 }
 
 /* What OUT[i] of a rank must be: an element with the contributions of ranks first to last. */
@@ -281,34 +284,37 @@ static void check_element(proof *p, int rank, int64_t i)
     const memory *out = &p->of[rank][TUTTI_SPACE_OUT];
     promise wanted = promise_of(p, rank, i);
     if (!wanted.made) return;
-    if (out->cells[i].element != wanted.element) wrong(p, rank, i, "is another element");
+    if (out->cells[i].element != wanted.element) report_mismatch(p, rank, i, "is another element");
     int first = p->base[wanted.first], last = p->base[wanted.last + 1] - 1;
     for (int v = 0; v < p->vectors; v++) {
         int times = out->times[i * p->vectors + v], due = v >= first && v <= last;
         if (shape->kind == TUTTI_BARRIER ? times < due : times != due)
-            wrong(p, rank, i, "lacks a contribution, or has one more than once");
+            report_mismatch(p, rank, i, "lacks a contribution, or has one more than once");
     }
     int most = p->vectors > p->P ? 2 : 1; /* a rank's own sum is rounded before it is sent */
     if (shape->wide && out->cells[i].roundings > most)
-        wrong(p, rank, i, most > 1 ? "is rounded more than twice" : "is rounded more than once");
+        report_mismatch(
+            p, rank, i, most > 1 ? "is rounded more than twice" : "is rounded more than once");
     int same = shape->kind == TUTTI_ALLREDUCE;
     if (same && out->cells[i].how != p->of[0][TUTTI_SPACE_OUT].cells[i].how)
-        wrong(p, rank, i, "is combined in another way than on rank 0");
+        report_mismatch(p, rank, i, "is combined in another way than on rank 0");
 }
 
 /* Proves one order of events. *how: a hash of how all promised elements were combined. */
-static tutti_status prove(const tutti_sched *const ranks[], int P, uint64_t seed, uint64_t *how)
+static tutti_status prove_order(
+    const tutti_sched *const ranks[], int P, uint64_t seed, uint64_t *how)
 {
     proof p;
     tutti_status status = open_proof(&p, ranks, P);
     if (status) return status;
     give_input(&p);
-    status = tutti_sched_walk(ranks, P, seed, visit, &p);
+    status = tutti_sched_walk(ranks, P, seed, visit_event, &p);
     *how = 0;
     for (int r = 0; !status && r < P; r++) {
         for (int64_t i = 0; i < ranks[r]->out_count; i++) {
             check_element(&p, r, i);
-            if (promise_of(&p, r, i).made) *how = mix(*how, p.of[r][TUTTI_SPACE_OUT].cells[i].how);
+            if (promise_of(&p, r, i).made)
+                *how = mix_hash(*how, p.of[r][TUTTI_SPACE_OUT].cells[i].how);
         }
     }
     if (!status) status = p.status;
@@ -321,7 +327,7 @@ tutti_status tutti_sched_match(const tutti_sched *const ranks[], int P)
     enum { ORDERS = 4 };
     uint64_t first = 0, how;
     for (uint64_t seed = 0; seed < ORDERS; seed++) {
-        tutti_status status = prove(ranks, P, seed, &how);
+        tutti_status status = prove_order(ranks, P, seed, &how);
         if (status) return status;
         if (!seed) first = how;
         if (how != first)

@@ -20,27 +20,27 @@ typedef struct books {
     double end_s;
 } books;
 
-static double later(double a, double b)
+static double max_of(double a, double b)
 {
     return a > b ? a : b;
 }
 
-static void finish(books *b, int rank, int step, double end_s)
+static void finish_step(books *b, int rank, int step, double end_s)
 {
     const tutti_sched *s = b->ranks[rank];
     double *ready_s = b->rank[rank].ready_s;
     for (int k = s->first[step]; k < s->first[step + 1]; k++)
-        ready_s[s->after[k]] = later(ready_s[s->after[k]], end_s);
-    b->end_s = later(b->end_s, end_s);
+        ready_s[s->after[k]] = max_of(ready_s[s->after[k]], end_s);
+    b->end_s = max_of(b->end_s, end_s);
 }
 
-static int converts(const tutti_sched_step *step)
+static int is_conversion(const tutti_sched_step *step)
 {
     return step->kind == TUTTI_STEP_COPY &&
            (step->src.space == TUTTI_SPACE_WIDE) != (step->dst.space == TUTTI_SPACE_WIDE);
 }
 
-static void visit(void *ctx, const tutti_sched_event *e)
+static void visit_event(void *ctx, const tutti_sched_event *e)
 {
     books *b = ctx;
     account *mine = &b->rank[e->rank];
@@ -49,19 +49,20 @@ static void visit(void *ctx, const tutti_sched_event *e)
     double start_s = mine->ready_s[e->step];
     if (e->peer >= 0) {
         account *other = &b->rank[e->peer];
-        start_s =
-            later(later(start_s, other->ready_s[e->peer_step]), later(mine->send_s, other->recv_s));
+        start_s = max_of(
+            max_of(start_s, other->ready_s[e->peer_step]), max_of(mine->send_s, other->recv_s));
         double end_s = start_s + b->cost->alpha_s + b->cost->beta_s_per_byte * (double)bytes;
         mine->send_s = other->recv_s = end_s;
         mine->sent_bytes += bytes;
-        finish(b, e->rank, e->step, end_s);
-        finish(b, e->peer, e->peer_step, end_s);
-    } else if (step->kind == TUTTI_STEP_REDUCE || converts(step)) {
-        mine->reduce_s = later(start_s, mine->reduce_s) + b->cost->gamma_s_per_byte * (double)bytes;
+        finish_step(b, e->rank, e->step, end_s);
+        finish_step(b, e->peer, e->peer_step, end_s);
+    } else if (step->kind == TUTTI_STEP_REDUCE || is_conversion(step)) {
+        mine->reduce_s =
+            max_of(start_s, mine->reduce_s) + b->cost->gamma_s_per_byte * (double)bytes;
         if (step->kind == TUTTI_STEP_REDUCE) mine->reduced_bytes += bytes;
-        finish(b, e->rank, e->step, mine->reduce_s);
+        finish_step(b, e->rank, e->step, mine->reduce_s);
     } else {
-        finish(b, e->rank, e->step, start_s);
+        finish_step(b, e->rank, e->step, start_s);
     }
 }
 
@@ -104,7 +105,7 @@ tutti_status tutti_sched_price_of(const tutti_sched *const ranks[], int P, size_
         b.rank[r].ready_s = calloc((size_t)ranks[r]->n + 1, sizeof(double));
         ok = b.rank[r].ready_s != NULL;
     }
-    status = ok ? tutti_sched_walk(ranks, P, 0, visit, &b)
+    status = ok ? tutti_sched_walk(ranks, P, 0, visit_event, &b)
                 : tutti_fail(TUTTI_ERR_NOMEM, "no memory to price the schedules of %d ranks", P);
     if (!status) {
         sum_up(&b, P, &p);

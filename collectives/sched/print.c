@@ -40,7 +40,7 @@ static void print_step(FILE *out, const tutti_sched_step *step)
 }
 
 /* What one rank does on one level, as text; NULL when memory runs out. */
-static char *cell(const tutti_sched *s, const int *level, int wanted)
+static char *cell_text(const tutti_sched *s, const int *level, int wanted)
 {
     char *text = NULL;
     size_t size = 0;
@@ -74,11 +74,11 @@ typedef struct table {
     char **cells; /* [lines * P] */
 } table;
 
-static int fill(table *t, const tutti_sched *const ranks[], int *const *level)
+static int fill_table(table *t, const tutti_sched *const ranks[], int *const *level)
 {
     for (int k = 0; k < t->lines; k++) {
         for (int r = 0; r < t->P; r++) {
-            char *text = cell(ranks[r], level[r], k);
+            char *text = cell_text(ranks[r], level[r], k);
             if (!text) return 0;
             t->cells[k * t->P + r] = text;
             int width = 0;
@@ -129,7 +129,7 @@ tutti_status tutti_sched_print(const tutti_sched *const ranks[], int P, FILE *ou
     if (status) return status;
     table t = {.P = P, .lines = lines_of(ranks, P, level), .width = 6};
     t.cells = calloc((size_t)t.lines * (size_t)P, sizeof *t.cells);
-    if (t.cells && fill(&t, ranks, level))
+    if (t.cells && fill_table(&t, ranks, level))
         print_table(out, &t);
     else
         status = tutti_fail(TUTTI_ERR_NOMEM, "no memory to print the schedules of %d ranks", P);

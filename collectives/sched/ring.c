@@ -20,7 +20,7 @@ static int64_t places_for(int64_t segment)
     return places < LEAST_PLACES ? LEAST_PLACES : places > MOST_PLACES ? MOST_PLACES : places;
 }
 
-static tutti_status start(const tutti_sched_shape *shape, ring *r)
+static tutti_status begin_ring(const tutti_sched_shape *shape, ring *r)
 {
     *r = (ring){.rank = shape->rank, .P = shape->P, .segment = shape->segment};
     r->to = (r->rank + 1) % r->P;
@@ -36,7 +36,7 @@ static tutti_status start(const tutti_sched_shape *shape, ring *r)
 }
 
 /* The block `back` places before this rank's. */
-static int64_t block(const ring *r, int back, int64_t *offset)
+static int64_t block_of(const ring *r, int back, int64_t *offset)
 {
     int b = ((r->rank - back) % r->P + r->P) % r->P;
     if (r->counts) return tutti_coll_part(r->counts, 0, b, offset);
@@ -45,9 +45,9 @@ static int64_t block(const ring *r, int back, int64_t *offset)
     return length;
 }
 
-static void send_segments(const ring *r, int back)
+static void send_block(const ring *r, int back)
 {
-    int64_t at, from, length = block(r, back, &at);
+    int64_t at, from, length = block_of(r, back, &at);
     for (int64_t g = 0; g < tutti_sched_segments(length, r->segment); g++) {
         int64_t n = tutti_sched_segment(length, r->segment, g, &from);
         tutti_sched_send(r->draft, r->to, tutti_out(at + from), n);
@@ -55,9 +55,9 @@ static void send_segments(const ring *r, int back)
 }
 
 /* This rank's input of a block. */
-static void take(const ring *r, int back)
+static void take_block(const ring *r, int back)
 {
-    int64_t at, from, length = block(r, back, &at);
+    int64_t at, from, length = block_of(r, back, &at);
     for (int64_t g = 0; g < tutti_sched_segments(length, r->segment); g++) {
         int64_t n = tutti_sched_segment(length, r->segment, g, &from);
         tutti_sched_take(r->draft, at + from, n);
@@ -68,7 +68,7 @@ static void take(const ring *r, int back)
  * message waits until the place's previous one has been reduced. */
 static void receive_and_reduce(ring *r, int back)
 {
-    int64_t at, from, length = block(r, back, &at);
+    int64_t at, from, length = block_of(r, back, &at);
     for (int64_t g = 0; g < tutti_sched_segments(length, r->segment); g++) {
         int64_t n = tutti_sched_segment(length, r->segment, g, &from);
         tutti_spot arrived = tutti_scratch(r->arrivals++ % r->places * r->place);
@@ -78,59 +78,59 @@ static void receive_and_reduce(ring *r, int back)
     }
 }
 
-static void receive(const ring *r, int back)
+static void receive_block(const ring *r, int back)
 {
-    int64_t at, from, length = block(r, back, &at);
+    int64_t at, from, length = block_of(r, back, &at);
     for (int64_t g = 0; g < tutti_sched_segments(length, r->segment); g++) {
         int64_t n = tutti_sched_segment(length, r->segment, g, &from);
         tutti_sched_recv(r->draft, r->from, tutti_out(at + from), n);
     }
 }
 
-static void reduce_scatter(ring *r)
+static void append_reduce_scatter(ring *r)
 {
-    take(r, 1);
+    take_block(r, 1);
     for (int t = 0; t < r->P - 1; t++) {
-        send_segments(r, t + 1);
+        send_block(r, t + 1);
         receive_and_reduce(r, t + 2);
     }
 }
 
-static void allgather(const ring *r)
+static void append_allgather(const ring *r)
 {
     for (int t = 0; t < r->P - 1; t++) {
-        send_segments(r, t);
-        receive(r, t + 1);
+        send_block(r, t);
+        receive_block(r, t + 1);
     }
 }
 
 tutti_status tutti_sched_ring_allreduce(const tutti_sched_shape *shape, tutti_sched **sched)
 {
     ring r;
-    tutti_status status = start(shape, &r);
+    tutti_status status = begin_ring(shape, &r);
     if (status) return status;
-    reduce_scatter(&r);
-    allgather(&r);
+    append_reduce_scatter(&r);
+    append_allgather(&r);
     return tutti_sched_end(r.draft, sched);
 }
 
 tutti_status tutti_sched_ring_reduce_scatter(const tutti_sched_shape *shape, tutti_sched **sched)
 {
     ring r;
-    tutti_status status = start(shape, &r);
+    tutti_status status = begin_ring(shape, &r);
     if (status) return status;
-    reduce_scatter(&r);
+    append_reduce_scatter(&r);
     return tutti_sched_end(r.draft, sched);
 }
 
 tutti_status tutti_sched_ring_allgather(const tutti_sched_shape *shape, tutti_sched **sched)
 {
     ring r;
-    tutti_status status = start(shape, &r);
+    tutti_status status = begin_ring(shape, &r);
     if (status) return status;
     int64_t own;
     tutti_sched_part(shape, shape->rank, &own);
     tutti_sched_take_input(r.draft, own);
-    allgather(&r);
+    append_allgather(&r);
     return tutti_sched_end(r.draft, sched);
 }

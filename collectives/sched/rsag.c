@@ -7,7 +7,7 @@ typedef struct span {
     int64_t offset, length;
 } span;
 
-static span blocks(int64_t count, int P2, int from, int to)
+static span span_of(int64_t count, int P2, int from, int to)
 {
     int64_t begin, last, length;
     tutti_coll_block(count, P2, from, &begin, &length);
@@ -17,12 +17,12 @@ static span blocks(int64_t count, int P2, int from, int to)
 
 /* Splits the 2 * half blocks around `number` into the half that it keeps and the half that it gives
  * away. */
-static void split(const tutti_fold *fold, int half, int64_t count, span *keep, span *give)
+static void split_span(const tutti_fold *fold, int half, int64_t count, span *keep, span *give)
 {
     int from = fold->number / (2 * half) * (2 * half);
     int upper = (fold->number & half) != 0;
-    *keep = blocks(count, fold->P2, from + upper * half, from + upper * half + half);
-    *give = blocks(count, fold->P2, from + !upper * half, from + !upper * half + half);
+    *keep = span_of(count, fold->P2, from + upper * half, from + upper * half + half);
+    *give = span_of(count, fold->P2, from + !upper * half, from + !upper * half + half);
 }
 
 /* A rank's exchanges with one other. */
@@ -33,7 +33,7 @@ typedef struct pair {
     int first; /* the peer's number is the lower one: its values come first */
 } pair;
 
-static pair with(
+static pair pair_at(
     const tutti_fold *fold, tutti_sched_draft *draft, const tutti_sched_shape *shape, int bit)
 {
     int other = fold->number ^ bit;
@@ -66,25 +66,26 @@ static void reduce_span(const pair *p, span sum)
     }
 }
 
-static void halve(const tutti_fold *fold, tutti_sched_draft *draft, const tutti_sched_shape *shape)
+static void append_halving(
+    const tutti_fold *fold, tutti_sched_draft *draft, const tutti_sched_shape *shape)
 {
     for (int half = fold->P2 / 2; half >= 1; half /= 2) {
-        const pair p = with(fold, draft, shape, half);
+        const pair p = pair_at(fold, draft, shape, half);
         span keep, give;
-        split(fold, half, shape->count, &keep, &give);
+        split_span(fold, half, shape->count, &keep, &give);
         receive_span(&p, keep, TUTTI_SPACE_SCRATCH);
         send_span(&p, give);
         reduce_span(&p, keep);
     }
 }
 
-static void redouble(
+static void append_doubling(
     const tutti_fold *fold, tutti_sched_draft *draft, const tutti_sched_shape *shape)
 {
     for (int half = 1; half < fold->P2; half *= 2) {
-        const pair p = with(fold, draft, shape, half);
+        const pair p = pair_at(fold, draft, shape, half);
         span have, miss;
-        split(fold, half, shape->count, &have, &miss);
+        split_span(fold, half, shape->count, &have, &miss);
         receive_span(&p, miss, TUTTI_SPACE_OUT);
         send_span(&p, have);
     }
@@ -99,8 +100,8 @@ tutti_status tutti_sched_rsag_allreduce(const tutti_sched_shape *shape, tutti_sc
     tutti_sched_take_input(draft, 0);
     tutti_fold_in(&fold, draft, shape->count);
     if (fold.number >= 0) {
-        halve(&fold, draft, shape);
-        redouble(&fold, draft, shape);
+        append_halving(&fold, draft, shape);
+        append_doubling(&fold, draft, shape);
     }
     tutti_fold_out(&fold, draft, shape->count);
     return tutti_sched_end(draft, sched);

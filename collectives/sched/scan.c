@@ -2,7 +2,7 @@
 
 /* The halves of scratch alternate, so that the next round's message may arrive while this one's is
  * combined. */
-static void rounds(const tutti_sched_shape *shape, tutti_sched_draft *draft)
+static void append_rounds(const tutti_sched_shape *shape, tutti_sched_draft *draft)
 {
     int rank = shape->rank, round = 0;
     for (int far = 1; far < shape->P; far *= 2, round++) {
@@ -22,6 +22,6 @@ tutti_status tutti_sched_scan(const tutti_sched_shape *shape, tutti_sched **sche
     tutti_status status = tutti_sched_begin(shape, &draft);
     if (status) return status;
     tutti_sched_take_input(draft, 0);
-    rounds(shape, draft);
+    append_rounds(shape, draft);
     return tutti_sched_end(draft, sched);
 }

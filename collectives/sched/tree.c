@@ -13,7 +13,7 @@ static int rank_of(const tree *t, int v)
 
 /* The lowest set bit of v; for the root, the lowest power of two that is at least P. Children are
  * at the lower bits. */
-static int height(const tree *t)
+static int top_bit(const tree *t)
 {
     int bit = 1;
     while (bit < t->P && !(t->v & bit)) bit *= 2;
@@ -22,7 +22,7 @@ static int height(const tree *t)
 
 static void broadcast_segment(const tree *t, int64_t at, int64_t n)
 {
-    int top = height(t);
+    int top = top_bit(t);
     if (t->v) tutti_sched_recv(t->draft, rank_of(t, t->v - top), tutti_out(at), n);
     for (int bit = top / 2; bit >= 1; bit /= 2)
         if (t->v + bit < t->P) tutti_sched_send(t->draft, rank_of(t, t->v + bit), tutti_out(at), n);
@@ -32,7 +32,7 @@ static void broadcast_segment(const tree *t, int64_t at, int64_t n)
  * reduced. */
 static void reduce_segment(const tree *t, int64_t at, int64_t n)
 {
-    int top = height(t), round = 0;
+    int top = top_bit(t), round = 0;
     for (int bit = 1; bit < top && t->v + bit < t->P; bit *= 2, round++) {
         tutti_spot arrived = tutti_scratch(round % 2 * t->count + at);
         tutti_sched_recv(t->draft, rank_of(t, t->v + bit), arrived, n);
@@ -42,14 +42,14 @@ static void reduce_segment(const tree *t, int64_t at, int64_t n)
 }
 
 /* Sends the result from the tree's root to the collective's. */
-static void hand_over(const tree *t, const tutti_sched_shape *shape, int64_t at, int64_t n)
+static void send_to_root(const tree *t, const tutti_sched_shape *shape, int64_t at, int64_t n)
 {
     if (shape->rank == t->root) tutti_sched_send(t->draft, shape->root, tutti_out(at), n);
     if (shape->rank == shape->root) tutti_sched_recv(t->draft, t->root, tutti_out(at), n);
 }
 
 /* Runs one segment after the other through the phases given. */
-static tutti_status build(
+static tutti_status build_tree(
     const tutti_sched_shape *shape, int root, int reduces, int broadcasts, tutti_sched **sched)
 {
     tree t = {.v = (shape->rank - root + shape->P) % shape->P,
@@ -63,22 +63,22 @@ static tutti_status build(
         if (reduces) tutti_sched_take(t.draft, at, n);
         if (reduces) reduce_segment(&t, at, n);
         if (broadcasts) broadcast_segment(&t, at, n);
-        if (reduces && !broadcasts && root != shape->root) hand_over(&t, shape, at, n);
+        if (reduces && !broadcasts && root != shape->root) send_to_root(&t, shape, at, n);
     }
     return tutti_sched_end(t.draft, sched);
 }
 
 tutti_status tutti_sched_tree_broadcast(const tutti_sched_shape *shape, tutti_sched **sched)
 {
-    return build(shape, shape->root, 0, 1, sched);
+    return build_tree(shape, shape->root, 0, 1, sched);
 }
 
 tutti_status tutti_sched_tree_reduce(const tutti_sched_shape *shape, tutti_sched **sched)
 {
-    return build(shape, shape->ordered ? 0 : shape->root, 1, 0, sched);
+    return build_tree(shape, shape->ordered ? 0 : shape->root, 1, 0, sched);
 }
 
 tutti_status tutti_sched_tree_allreduce(const tutti_sched_shape *shape, tutti_sched **sched)
 {
-    return build(shape, 0, 1, 1, sched);
+    return build_tree(shape, 0, 1, 1, sched);
 }

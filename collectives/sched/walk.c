@@ -108,7 +108,7 @@ static tutti_status pair_all(walk *w)
 
 /* Starts a step that has nothing left to wait for, and with it the next of its channel if that
  * waited only for this one. */
-static void start(walk *w, int g)
+static void start_step(walk *w, int g)
 {
     while (g >= 0) {
         int p = w->partner[g];
@@ -122,17 +122,17 @@ static void start(walk *w, int g)
     }
 }
 
-static void finish(walk *w, int g)
+static void finish_step(walk *w, int g)
 {
     int r = w->owner[g], i = g - w->base[r];
     const tutti_sched *s = w->ranks[r];
     for (int k = s->first[i]; k < s->first[i + 1]; k++) {
         int later = w->base[r] + s->after[k];
-        if (!--w->waits[later]) start(w, later);
+        if (!--w->waits[later]) start_step(w, later);
     }
 }
 
-static int take(walk *w, uint64_t seed)
+static int take_ready(walk *w, uint64_t seed)
 {
     if (seed) {
         uint64_t left = (uint64_t)(w->end - w->begin);
@@ -144,7 +144,7 @@ static int take(walk *w, uint64_t seed)
     return w->ready[w->begin++];
 }
 
-static void happen(walk *w, int g, tutti_sched_visit visit, void *ctx)
+static void run_event(walk *w, int g, tutti_sched_visit visit, void *ctx)
 {
     int p = w->partner[g], r = w->owner[g];
     tutti_sched_event event = {.rank = r, .step = g - w->base[r], .peer = -1, .peer_step = -1};
@@ -153,11 +153,11 @@ static void happen(walk *w, int g, tutti_sched_visit visit, void *ctx)
         event.peer_step = p - w->base[event.peer];
     }
     visit(ctx, &event);
-    finish(w, g);
-    if (p >= 0) finish(w, p);
+    finish_step(w, g);
+    if (p >= 0) finish_step(w, p);
 }
 
-static tutti_status stuck(const walk *w)
+static tutti_status report_stuck(const walk *w)
 {
     static const char *const words[] = {"send", "receive", "reduction", "copy"};
     int g = 0;
@@ -177,14 +177,14 @@ tutti_status tutti_sched_walk(
     status = pair_all(&w);
     /* A step whose last wait was for another's start has already been started there. */
     for (int g = 0; !status && g < w.n; g++)
-        if (!w.waits[g] && !w.started[g]) start(&w, g);
+        if (!w.waits[g] && !w.started[g]) start_step(&w, g);
     int messages = 0;
     while (!status && w.begin < w.end) {
-        int g = take(&w, seed);
+        int g = take_ready(&w, seed);
         messages += w.partner[g] >= 0;
-        happen(&w, g, visit, ctx);
+        run_event(&w, g, visit, ctx);
     }
-    if (!status && w.begin + messages < w.n) status = stuck(&w);
+    if (!status && w.begin + messages < w.n) status = report_stuck(&w);
     close_walk(&w);
     return status;
 }
@@ -194,7 +194,7 @@ typedef struct levels {
     int **level;
 } levels;
 
-static void raise(const levels *l, int rank, int step)
+static void raise_levels(const levels *l, int rank, int step)
 {
     const tutti_sched *s = l->ranks[rank];
     int *level = l->level[rank];
@@ -209,9 +209,9 @@ static void visit_level(void *ctx, const tutti_sched_event *e)
     if (e->peer >= 0) {
         int *sent = &l->level[e->rank][e->step], *got = &l->level[e->peer][e->peer_step];
         *sent = *got = 1 + (*sent > *got ? *sent : *got);
-        raise(l, e->peer, e->peer_step);
+        raise_levels(l, e->peer, e->peer_step);
     }
-    raise(l, e->rank, e->step);
+    raise_levels(l, e->rank, e->step);
 }
 
 tutti_status tutti_sched_levels(const tutti_sched *const ranks[], int P, int ***level)

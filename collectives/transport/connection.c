@@ -68,12 +68,12 @@ struct tutti_connection {
     char why[TUTTI_CONNECTION_WHY]; /* "": it stands */
 };
 
-static int is_of(const tutti_connection_message *m, int lane, int tag)
+static int has_tag(const tutti_connection_message *m, int lane, int tag)
 {
     return m->lane == lane && m->tag == tag;
 }
 
-static void append(list *l, tutti_connection_message *m)
+static void append_message(list *l, tutti_connection_message *m)
 {
     *l->end = m;
     l->end = &m->next;
@@ -89,7 +89,7 @@ static void unlink_from(list *l, const tutti_connection_message *m)
 }
 
 /* The poster frees it when it tests. */
-static void end(tutti_connection *t, tutti_connection_message *m, tutti_status status)
+static void end_message(tutti_connection *t, tutti_connection_message *m, tutti_status status)
 {
     unlink_from(m->is_send ? &t->sends : &t->recvs, m);
     m->status = status;
@@ -97,31 +97,31 @@ static void end(tutti_connection *t, tutti_connection_message *m, tutti_status s
     if (!m->is_send && !m->data && m->bytes) free(m);
 }
 
-static void break_off(tutti_connection *t, const char *why)
+static void break_connection(tutti_connection *t, const char *why)
 {
     if (t->why[0]) return;
     snprintf(t->why, sizeof t->why, "%s", why);
     close(t->socket);
     t->socket = -1;
     t->outgoing = t->incoming = NULL;
-    while (t->sends.first) end(t, t->sends.first, TUTTI_ERR_COMM);
-    while (t->recvs.first) end(t, t->recvs.first, TUTTI_ERR_COMM);
+    while (t->sends.first) end_message(t, t->sends.first, TUTTI_ERR_COMM);
+    while (t->recvs.first) end_message(t, t->recvs.first, TUTTI_ERR_COMM);
 }
 
-static void break_off_errno(tutti_connection *t, const char *what)
+static void break_with_errno(tutti_connection *t, const char *what)
 {
     char why[TUTTI_CONNECTION_WHY];
     if (errno == ECONNRESET || errno == EPIPE) {
-        break_off(t, "has closed the connection"); /* with something on its way */
+        break_connection(t, "has closed the connection"); /* with something on its way */
         return;
     }
     snprintf(why, sizeof why, "%s: %s", what, strerror(errno));
-    break_off(t, why);
+    break_connection(t, why);
 }
 
 /* ---- frames without data ---- */
 
-static void say(tutti_connection *t, tutti_tcp_kind kind, int lane, int tag, size_t bytes)
+static void queue_frame(tutti_connection *t, tutti_tcp_kind kind, int lane, int tag, size_t bytes)
 {
     control *c = &t->control;
     if (t->why[0]) return;
@@ -129,7 +129,7 @@ static void say(tutti_connection *t, tutti_tcp_kind kind, int lane, int tag, siz
         size_t room = c->room ? 2 * c->room : CONTROL_BYTES;
         unsigned char *wider = realloc(c->bytes, room);
         if (!wider) {
-            break_off(t, "no memory for what to write");
+            break_connection(t, "no memory for what to write");
             return;
         }
         c->bytes = wider;
@@ -143,7 +143,7 @@ static void say(tutti_connection *t, tutti_tcp_kind kind, int lane, int tag, siz
 
 /* ---- sends and receives meet ---- */
 
-static void meet(tutti_connection_message *send, uint64_t wanted)
+static void match_send(tutti_connection_message *send, uint64_t wanted)
 {
     send->wanted = 1;
     send->unfit = send->bytes != wanted;
@@ -152,13 +152,13 @@ static void meet(tutti_connection_message *send, uint64_t wanted)
 static void receive_want(tutti_connection *t, const tutti_tcp_frame *f)
 {
     for (tutti_connection_message *m = t->sends.first; m; m = m->next)
-        if (!m->wanted && is_of(m, f->lane, f->tag)) {
-            meet(m, f->bytes);
+        if (!m->wanted && has_tag(m, f->lane, f->tag)) {
+            match_send(m, f->bytes);
             return;
         }
     want *w = t->wanting < MOST_WANTS ? malloc(sizeof *w) : NULL;
     if (!w) {
-        break_off(t, "wants more messages than there may be");
+        break_connection(t, "wants more messages than there may be");
         return;
     }
     *w = (want){.lane = f->lane, .tag = f->tag, .bytes = f->bytes};
@@ -170,8 +170,8 @@ static void receive_want(tutti_connection *t, const tutti_tcp_frame *f)
 static void find_want(tutti_connection *t, tutti_connection_message *send)
 {
     for (want **at = &t->wants, *w; (w = *at); at = &w->next)
-        if (is_of(send, w->lane, w->tag)) {
-            meet(send, w->bytes);
+        if (has_tag(send, w->lane, w->tag)) {
+            match_send(send, w->bytes);
             *at = w->next;
             if (!w->next) t->wants_end = at;
             free(w);
@@ -180,7 +180,7 @@ static void find_want(tutti_connection *t, tutti_connection_message *send)
         }
 }
 
-static tutti_status post(
+static tutti_status post_message(
     tutti_connection *t, const tutti_connection_message *like, tutti_connection_message **message)
 {
     if (t->why[0]) return TUTTI_ERR_COMM;
@@ -190,12 +190,12 @@ static tutti_status post(
     if (m->is_send)
         find_want(t, m);
     else
-        say(t, TUTTI_TCP_WANT, m->lane, m->tag, m->bytes);
+        queue_frame(t, TUTTI_TCP_WANT, m->lane, m->tag, m->bytes);
     if (t->why[0]) { /* nothing can be written: all that was posted before has ended */
         free(m);
         return TUTTI_ERR_COMM;
     }
-    append(m->is_send ? &t->sends : &t->recvs, m);
+    append_message(m->is_send ? &t->sends : &t->recvs, m);
     *message = m;
     return TUTTI_OK;
 }
@@ -205,14 +205,14 @@ tutti_status tutti_connection_isend(tutti_connection *t, int lane, int tag, cons
 {
     const tutti_connection_message like = {
         .is_send = 1, .lane = lane, .tag = tag, .data = (void *)data, .bytes = bytes};
-    return post(t, &like, message);
+    return post_message(t, &like, message);
 }
 
 tutti_status tutti_connection_irecv(tutti_connection *t, int lane, int tag, void *data,
     size_t bytes, tutti_connection_message **message)
 {
     const tutti_connection_message like = {.lane = lane, .tag = tag, .data = data, .bytes = bytes};
-    return post(t, &like, message);
+    return post_message(t, &like, message);
 }
 
 tutti_status tutti_connection_test(tutti_connection_message *message, int *done)
@@ -236,19 +236,19 @@ void tutti_connection_cancel(tutti_connection *t, tutti_connection_message *m)
         m->next = drops; /* in its place */
         if (!drops->next) t->recvs.end = &drops->next;
     }
-    if (m->is_send || m->bytes) end(t, m, TUTTI_OK);
+    if (m->is_send || m->bytes) end_message(t, m, TUTTI_OK);
 }
 
 void tutti_connection_abandon(tutti_connection *t, tutti_connection_message *m)
 {
     tutti_connection_cancel(t, m);
-    if (!m->ended) break_off(t, "was given up in a message");
+    if (!m->ended) break_connection(t, "was given up in a message");
     free(m);
 }
 
 void tutti_connection_close(tutti_connection *t)
 {
-    break_off(t, "is closed");
+    break_connection(t, "is closed");
     for (want *w = t->wants, *next; w; w = next) {
         next = w->next;
         free(w);
@@ -271,7 +271,7 @@ static tutti_connection_message *next_outgoing(const tutti_connection *t)
     tutti_connection_message *best = NULL, *first;
     for (tutti_connection_message *m = t->sends.first; m; m = m->next)
         if (m->wanted && (!best || goes_before(m, best))) best = m;
-    for (first = best ? t->sends.first : NULL; first && !is_of(first, best->lane, best->tag);)
+    for (first = best ? t->sends.first : NULL; first && !has_tag(first, best->lane, best->tag);)
         first = first->next;
     return first;
 }
@@ -297,9 +297,9 @@ static void end_piece(tutti_connection *t)
     tutti_connection_message *m = t->outgoing;
     t->outgoing = NULL;
     if (m->unfit)
-        end(t, m, TUTTI_ERR_MISMATCH);
+        end_message(t, m, TUTTI_ERR_MISMATCH);
     else if (m->moved == m->bytes)
-        end(t, m, TUTTI_OK);
+        end_message(t, m, TUTTI_OK);
 }
 
 /* 0: the socket takes no more now. */
@@ -309,7 +309,7 @@ static int write_some(tutti_connection *t, struct iovec *part, int parts, size_t
     ssize_t n = sendmsg(t->socket, &out, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) n = 0;
     if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
-        break_off_errno(t, "cannot be written to");
+        break_with_errno(t, "cannot be written to");
     if (n < 0) {
         if (!t->stuck_s) t->stuck_s = tutti_clock_s();
         return 0;
@@ -367,7 +367,7 @@ static void write_all(tutti_connection *t)
 static tutti_connection_message *oldest_recv(const tutti_connection *t, int lane, int tag)
 {
     tutti_connection_message *m = t->recvs.first;
-    while (m && !is_of(m, lane, tag)) m = m->next;
+    while (m && !has_tag(m, lane, tag)) m = m->next;
     return m;
 }
 
@@ -375,7 +375,7 @@ static void begin_data(tutti_connection *t, const tutti_tcp_frame *f)
 {
     tutti_connection_message *m = oldest_recv(t, f->lane, f->tag);
     if (!m || f->bytes > m->bytes - m->moved || (!f->bytes && m->bytes)) {
-        break_off(t, "sends what was not asked for");
+        break_connection(t, "sends what was not asked for");
         return;
     }
     t->incoming = m;
@@ -386,13 +386,13 @@ static void receive_unfit(tutti_connection *t, const tutti_tcp_frame *f)
 {
     tutti_connection_message *m = oldest_recv(t, f->lane, f->tag);
     if (!m || m->moved) {
-        break_off(t, "refuses what was not asked for");
+        break_connection(t, "refuses what was not asked for");
         return;
     }
     tutti_log(TUTTI_LOG_WARN,
         "lane %d, tag %d: the other end sends %llu bytes where %zu were expected", f->lane, f->tag,
         (unsigned long long)f->bytes, m->bytes);
-    end(t, m, TUTTI_ERR_MISMATCH);
+    end_message(t, m, TUTTI_ERR_MISMATCH);
 }
 
 static void read_frame(tutti_connection *t)
@@ -401,7 +401,7 @@ static void read_frame(tutti_connection *t)
     const tutti_tcp_limits limits = {t->lanes, t->tags};
     const char *fault = tutti_tcp_frame_read(t->coming, &limits, &f);
     if (fault)
-        break_off(t, fault);
+        break_connection(t, fault);
     else if (f.kind == TUTTI_TCP_WANT)
         receive_want(t, &f);
     else if (f.kind == TUTTI_TCP_DATA)
@@ -419,9 +419,9 @@ static int read_some(tutti_connection *t, void *to, size_t most, size_t *got)
         t->last_heard_s = tutti_clock_s();
         return 1;
     }
-    if (n == 0) break_off(t, "has closed the connection");
+    if (n == 0) break_connection(t, "has closed the connection");
     if (n < 0 && errno == EINTR) return 1;
-    if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK) break_off_errno(t, "cannot be heard");
+    if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK) break_with_errno(t, "cannot be heard");
     return 0;
 }
 
@@ -448,7 +448,7 @@ static int read_piece(tutti_connection *t)
     t->coming_left -= got;
     if (t->coming_left) return 1;
     t->incoming = NULL;
-    if (m->moved == m->bytes) end(t, m, TUTTI_OK);
+    if (m->moved == m->bytes) end_message(t, m, TUTTI_OK);
     return 1;
 }
 
@@ -465,16 +465,16 @@ static void read_all(tutti_connection *t)
 
 /* ---- passes ---- */
 
-static void keep_time(tutti_connection *t)
+static void check_silence(tutti_connection *t)
 {
     char why[TUTTI_CONNECTION_WHY];
     double now_s = tutti_clock_s();
     int deaf = t->stuck_s && now_s - t->stuck_s > t->silence_s;
     snprintf(why, sizeof why, "has %s for %.1f s", deaf ? "taken nothing" : "been silent",
         now_s - (deaf ? t->stuck_s : t->last_heard_s));
-    if (deaf || now_s - t->last_heard_s > t->silence_s) break_off(t, why);
+    if (deaf || now_s - t->last_heard_s > t->silence_s) break_connection(t, why);
     if (!t->shut && !t->control.used && !t->outgoing && now_s - t->wrote_s > t->silence_s / 4) {
-        say(t, TUTTI_TCP_PING, 0, 0, 0);
+        queue_frame(t, TUTTI_TCP_PING, 0, 0, 0);
         t->wrote_s = now_s;
     }
 }
@@ -483,7 +483,7 @@ void tutti_connection_pass(tutti_connection *t)
 {
     if (t->why[0]) return;
     read_all(t);
-    if (!t->why[0]) keep_time(t);
+    if (!t->why[0]) check_silence(t);
     write_all(t);
 }
 
@@ -500,7 +500,7 @@ const char *tutti_connection_broken(const tutti_connection *t)
 
 void tutti_connection_break(tutti_connection *t)
 {
-    break_off(t, "was ended from this side");
+    break_connection(t, "was ended from this side");
 }
 
 void tutti_connection_set_priority(tutti_connection_message *message, int priority)

@@ -60,7 +60,7 @@ static int is_same(const tutti_device_slot *a, const tutti_device_slot *b)
 }
 
 /* The part of a collective that sits on this rank, or NULL. Lock held. */
-static tutti_device_slot *sitting(
+static tutti_device_slot *find_holder(
     const tutti_device_slots *all, int rank, const tutti_device_slot *like)
 {
     tutti_device_slot *s = all->line[rank];
@@ -69,7 +69,7 @@ static tutti_device_slot *sitting(
     return NULL;
 }
 
-static void leave_line(tutti_device_slots *all, const tutti_device_slot *device_slot)
+static void leave_queue(tutti_device_slots *all, const tutti_device_slot *device_slot)
 {
     tutti_device_slot **at = &all->line[device_slot->rank];
     while (*at && *at != device_slot) at = &(*at)->next;
@@ -77,27 +77,27 @@ static void leave_line(tutti_device_slots *all, const tutti_device_slot *device_
 }
 
 /* Lets this collective leave if it sits on all its ranks; returns whether it does. */
-static int try_leave(tutti_device_slots *all, const tutti_device_slot *like)
+static int try_complete(tutti_device_slots *all, const tutti_device_slot *like)
 {
     for (int m = 0; m < like->size; m++)
-        if (!sitting(all, like->of[m], like)) return 0;
+        if (!find_holder(all, like->of[m], like)) return 0;
     for (int m = like->size - 1; m >= 0; m--) {
-        tutti_device_slot *part = sitting(all, like->of[m], like);
-        leave_line(all, part);
+        tutti_device_slot *part = find_holder(all, like->of[m], like);
+        leave_queue(all, part);
         part->complete = 1;
     }
     return 1;
 }
 
 /* Who leaves lets others sit down, who may then leave. Lock held. */
-static void settle(tutti_device_slots *all)
+static void complete_all(tutti_device_slots *all)
 {
     for (int moved = 1; moved;) {
         moved = 0;
         for (int r = 0; r < all->ranks && !moved; r++) {
             const tutti_device_slot *s = all->line[r];
             for (int n = 0; s && n < all->device_slots && !moved; n++, s = s->next)
-                moved = try_leave(all, s);
+                moved = try_complete(all, s);
         }
     }
 }
@@ -117,7 +117,7 @@ tutti_status tutti_device_slots_take(tutti_device_slots *all, int rank, int lane
     tutti_device_slot **end = &all->line[rank];
     while (*end) end = &(*end)->next;
     *end = s;
-    settle(all);
+    complete_all(all);
     pthread_mutex_unlock(&all->lock);
     *device_slot = s;
     return TUTTI_OK;
@@ -135,8 +135,8 @@ void tutti_device_slots_release(tutti_device_slots *all, tutti_device_slot *devi
 {
     pthread_mutex_lock(&all->lock);
     if (!device_slot->complete) {
-        leave_line(all, device_slot);
-        settle(all);
+        leave_queue(all, device_slot);
+        complete_all(all);
     }
     pthread_mutex_unlock(&all->lock);
     free(device_slot);

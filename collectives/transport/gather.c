@@ -10,24 +10,24 @@ typedef struct gathering {
     double timeout_s, until_s;
 } gathering;
 
-static void lock(const gathering *g)
+static void lock_transport(const gathering *g)
 {
     if (g->transport->lock) pthread_mutex_lock(g->transport->lock);
 }
 
-static void unlock(const gathering *g)
+static void unlock_transport(const gathering *g)
 {
     if (g->transport->lock) pthread_mutex_unlock(g->transport->lock);
 }
 
 /* Waits for a message; after the deadline it is abandoned. */
-static tutti_status finish(const gathering *g, tutti_message *message)
+static tutti_status await_message(const gathering *g, tutti_message *message)
 {
     static const double poll_s = 50e-6;
     tutti_transport *t = g->transport;
     int done = !message;
     while (!done) {
-        lock(g);
+        lock_transport(g);
         tutti_status status = t->ops->test(t, message, &done);
         if (!status && !done && tutti_clock_s() > g->until_s) {
             t->ops->abandon(t, message);
@@ -35,7 +35,7 @@ static tutti_status finish(const gathering *g, tutti_message *message)
             status = tutti_fail(TUTTI_ERR_TIMEOUT,
                 "the other ranks have not told where they compute within %g s", g->timeout_s);
         }
-        unlock(g);
+        unlock_transport(g);
         if (status) return status;
         if (!done) tutti_clock_sleep(poll_s);
     }
@@ -43,15 +43,16 @@ static tutti_status finish(const gathering *g, tutti_message *message)
 }
 
 /* Sends `out` to the peer, or receives `in` from it where `out` is NULL. */
-static tutti_status transfer(const gathering *g, int peer, const void *out, void *in, size_t bytes)
+static tutti_status transfer_message(
+    const gathering *g, int peer, const void *out, void *in, size_t bytes)
 {
     tutti_transport *t = g->transport;
     tutti_message *message = NULL;
-    lock(g);
+    lock_transport(g);
     tutti_status status = out ? t->ops->isend(t, 0, peer, 0, out, bytes, &message)
                               : t->ops->irecv(t, 0, peer, 0, in, bytes, &message);
-    unlock(g);
-    return status ? status : finish(g, message);
+    unlock_transport(g);
+    return status ? status : await_message(g, message);
 }
 
 tutti_status tutti_transport_gather(
@@ -63,12 +64,13 @@ tutti_status tutti_transport_gather(
     char *row = all;
     tutti_status status = TUTTI_OK;
     if (rank) {
-        status = transfer(&g, 0, mine, NULL, bytes);
-        return status ? status : transfer(&g, 0, NULL, all, everything);
+        status = transfer_message(&g, 0, mine, NULL, bytes);
+        return status ? status : transfer_message(&g, 0, NULL, all, everything);
     }
     memmove(row, mine, bytes);
     for (int r = 1; r < size && !status; r++)
-        status = transfer(&g, r, NULL, row + (size_t)r * bytes, bytes);
-    for (int r = 1; r < size && !status; r++) status = transfer(&g, r, all, NULL, everything);
+        status = transfer_message(&g, r, NULL, row + (size_t)r * bytes, bytes);
+    for (int r = 1; r < size && !status; r++)
+        status = transfer_message(&g, r, all, NULL, everything);
     return status;
 }

@@ -54,7 +54,8 @@ static MPI_Datatype type_of(tutti_dtype dtype)
 }
 
 /* MPI gives an operator's function the type, but nothing of ours: each operator has a function. */
-static void combine(tutti_reduce_op op, void *in, void *inout, int count, MPI_Datatype type)
+static void combine_elements(
+    tutti_reduce_op op, void *in, void *inout, int count, MPI_Datatype type)
 {
     int dtype = 0;
     while (dtype < TUTTI_BF16 && type_of((tutti_dtype)dtype) != type) dtype++;
@@ -64,7 +65,7 @@ static void combine(tutti_reduce_op op, void *in, void *inout, int count, MPI_Da
 #define COMBINE(name, op)                                                                          \
     static void name(void *in, void *inout, int *count, MPI_Datatype *type)                        \
     {                                                                                              \
-        combine(op, in, inout, *count, *type);                                                     \
+        combine_elements(op, in, inout, *count, *type);                                            \
     }
 COMBINE(sum, TUTTI_SUM)
 COMBINE(prod, TUTTI_PROD)
@@ -104,36 +105,36 @@ static tutti_status find_op(tutti_mpi *t, call *c)
 }
 
 /* NULL: in place. */
-static const void *input(const call *c, int64_t at)
+static const void *input_at(const call *c, int64_t at)
 {
     return c->args->out_of_place ? (const char *)c->args->send + (size_t)at * c->element : NULL;
 }
 
-static void *output(const call *c, int64_t at)
+static void *output_at(const call *c, int64_t at)
 {
     return (char *)c->args->recv + (size_t)at * c->element;
 }
 
-static int allreduce(const call *c, int64_t at, int n, MPI_Request *request)
+static int start_allreduce(const call *c, int64_t at, int n, MPI_Request *request)
 {
-    const void *in = input(c, at);
+    const void *in = input_at(c, at);
     return MPI_Iallreduce(
-        in ? in : MPI_IN_PLACE, output(c, at), n, c->type, c->op, c->comm, request);
+        in ? in : MPI_IN_PLACE, output_at(c, at), n, c->type, c->op, c->comm, request);
 }
 
-static int broadcast(const call *c, int64_t at, int n, MPI_Request *request)
+static int start_broadcast(const call *c, int64_t at, int n, MPI_Request *request)
 {
-    return MPI_Ibcast(output(c, at), n, c->type, c->args->root, c->comm, request);
+    return MPI_Ibcast(output_at(c, at), n, c->type, c->args->root, c->comm, request);
 }
 
 /* In place, MPI takes the input of ranks other than the root from the send buffer. */
-static int reduce(const call *c, int64_t at, int n, MPI_Request *request)
+static int start_reduce(const call *c, int64_t at, int n, MPI_Request *request)
 {
-    const void *in = input(c, at);
-    if (!in) in = output(c, at);
+    const void *in = input_at(c, at);
+    if (!in) in = output_at(c, at);
     if (c->copies)
         in = memcpy((char *)c->kept + (size_t)at * c->element, in, (size_t)n * c->element);
-    return MPI_Ireduce(in, output(c, at), n, c->type, c->op, c->args->root, c->comm, request);
+    return MPI_Ireduce(in, output_at(c, at), n, c->type, c->op, c->args->root, c->comm, request);
 }
 
 /* Parts in MPI's form: their lengths and where they begin. */
@@ -153,29 +154,29 @@ static parts parts_of(const call *c, const int64_t *counts, int index)
     return (parts){both, both + c->P};
 }
 
-static int allgather(const call *c, int64_t at, int n, MPI_Request *request)
+static int start_allgather(const call *c, int64_t at, int n, MPI_Request *request)
 {
     (void)at;
     (void)n;
     const parts p = parts_of(c, c->args->counts, 0);
-    const void *in = input(c, 0);
+    const void *in = input_at(c, 0);
     return MPI_Iallgatherv(in ? in : MPI_IN_PLACE, in ? p.length[c->rank] : 0, c->type,
-        output(c, 0), p.length, p.begin, c->type, c->comm, request);
+        output_at(c, 0), p.length, p.begin, c->type, c->comm, request);
 }
 
-static int gather(const call *c, int64_t at, int n, MPI_Request *request)
+static int start_gather(const call *c, int64_t at, int n, MPI_Request *request)
 {
     (void)at;
     (void)n;
     const int root = c->args->root;
     const parts p = parts_of(c, c->args->counts, 0);
-    const void *in = input(c, 0);
-    if (!in) in = c->rank == root ? MPI_IN_PLACE : output(c, p.begin[c->rank]);
+    const void *in = input_at(c, 0);
+    if (!in) in = c->rank == root ? MPI_IN_PLACE : output_at(c, p.begin[c->rank]);
     return MPI_Igatherv(in, p.length[c->rank], c->type, c->args->recv, p.length, p.begin, c->type,
         root, c->comm, request);
 }
 
-static int scatter(const call *c, int64_t at, int n, MPI_Request *request)
+static int start_scatter(const call *c, int64_t at, int n, MPI_Request *request)
 {
     (void)at;
     (void)n;
@@ -184,30 +185,30 @@ static int scatter(const call *c, int64_t at, int n, MPI_Request *request)
     const int in_place = !c->args->out_of_place;
     void *out = !in_place         ? c->args->recv
                 : c->rank == root ? MPI_IN_PLACE
-                                  : output(c, p.begin[c->rank]);
-    return MPI_Iscatterv(in_place ? output(c, 0) : input(c, 0), p.length, p.begin, c->type, out,
-        p.length[c->rank], c->type, root, c->comm, request);
+                                  : output_at(c, p.begin[c->rank]);
+    return MPI_Iscatterv(in_place ? output_at(c, 0) : input_at(c, 0), p.length, p.begin, c->type,
+        out, p.length[c->rank], c->type, root, c->comm, request);
 }
 
-static int alltoall(const call *c, int64_t at, int n, MPI_Request *request)
+static int start_alltoall(const call *c, int64_t at, int n, MPI_Request *request)
 {
     (void)at;
     (void)n;
     const int64_t *counts = c->args->counts;
     const parts out = parts_of(c, counts, 0), in = parts_of(c, counts ? counts + c->P : NULL, 1);
-    const void *from = input(c, 0);
+    const void *from = input_at(c, 0);
     return MPI_Ialltoallv(from ? from : MPI_IN_PLACE, out.length, out.begin, c->type, c->args->recv,
         in.length, in.begin, c->type, c->comm, request);
 }
 
-static int scan(const call *c, int64_t at, int n, MPI_Request *request)
+static int start_scan(const call *c, int64_t at, int n, MPI_Request *request)
 {
-    const void *in = input(c, at);
-    return MPI_Iscan(in ? in : MPI_IN_PLACE, output(c, at), n, c->type, c->op, c->comm, request);
+    const void *in = input_at(c, at);
+    return MPI_Iscan(in ? in : MPI_IN_PLACE, output_at(c, at), n, c->type, c->op, c->comm, request);
 }
 
 /* MPI puts an in-place result at the front, from where it is moved to its place (put_right). */
-static int reduce_scatter(const call *c, int64_t at, int n, MPI_Request *request)
+static int start_reduce_scatter(const call *c, int64_t at, int n, MPI_Request *request)
 {
     (void)at;
     int *counts = c->kept;
@@ -217,12 +218,12 @@ static int reduce_scatter(const call *c, int64_t at, int n, MPI_Request *request
         counts[r] = (int)length;
     }
     tutti_coll_block(n, c->P, c->rank, &offset, &length);
-    const void *in = input(c, 0);
-    return MPI_Ireduce_scatter(in ? in : MPI_IN_PLACE, output(c, in ? offset : 0), counts, c->type,
-        c->op, c->comm, request);
+    const void *in = input_at(c, 0);
+    return MPI_Ireduce_scatter(in ? in : MPI_IN_PLACE, output_at(c, in ? offset : 0), counts,
+        c->type, c->op, c->comm, request);
 }
 
-static int barrier(const call *c, int64_t at, int n, MPI_Request *request)
+static int start_barrier(const call *c, int64_t at, int n, MPI_Request *request)
 {
     (void)at;
     (void)n;
@@ -235,21 +236,21 @@ static const struct row {
     int (*start)(const call *c, int64_t at, int n, MPI_Request *request);
     int divisible;
 } rows[TUTTI_COLL_KINDS] = {
-    [TUTTI_ALLREDUCE] = {allreduce, 1},
-    [TUTTI_BROADCAST] = {broadcast, 1},
-    [TUTTI_REDUCE] = {reduce, 1},
-    [TUTTI_ALLGATHER] = {allgather, 0},
-    [TUTTI_REDUCE_SCATTER] = {reduce_scatter, 0},
-    [TUTTI_BARRIER] = {barrier, 0},
-    [TUTTI_GATHER] = {gather, 0},
-    [TUTTI_SCATTER] = {scatter, 0},
-    [TUTTI_ALLTOALL] = {alltoall, 0},
-    [TUTTI_SCAN] = {scan, 1},
-    [TUTTI_MESSAGE] = {broadcast, 1}, /* of two ranks; its root is 0 */
+    [TUTTI_ALLREDUCE] = {start_allreduce, 1},
+    [TUTTI_BROADCAST] = {start_broadcast, 1},
+    [TUTTI_REDUCE] = {start_reduce, 1},
+    [TUTTI_ALLGATHER] = {start_allgather, 0},
+    [TUTTI_REDUCE_SCATTER] = {start_reduce_scatter, 0},
+    [TUTTI_BARRIER] = {start_barrier, 0},
+    [TUTTI_GATHER] = {start_gather, 0},
+    [TUTTI_SCATTER] = {start_scatter, 0},
+    [TUTTI_ALLTOALL] = {start_alltoall, 0},
+    [TUTTI_SCAN] = {start_scan, 1},
+    [TUTTI_MESSAGE] = {start_broadcast, 1}, /* of two ranks; its root is 0 */
 };
 
 /* The same on every rank. */
-static tutti_status refuse(const call *c)
+static tutti_status check_supported(const call *c)
 {
     const tutti_coll_args *a = c->args;
     const tutti_coll_trait *trait = tutti_coll_trait_of(a->kind);
@@ -276,7 +277,7 @@ static tutti_status refuse(const call *c)
 
 /* The root's input of a reduce in place is copied, because MPICH 4.0 reads from MPI_IN_PLACE when
  * the root is not rank 0 and the message is large. */
-static tutti_status keep(call *c, tutti_mpi_message *m)
+static tutti_status allocate_kept(call *c, tutti_mpi_message *m)
 {
     const tutti_coll_args *a = c->args;
     const size_t ints = (size_t)c->P * sizeof(int);
@@ -290,13 +291,13 @@ static tutti_status keep(call *c, tutti_mpi_message *m)
                    : tutti_fail(TUTTI_ERR_NOMEM, "no memory for what MPI needs of a collective");
 }
 
-static void put_right(const call *c, tutti_mpi_message *m)
+static void set_final_move(const call *c, tutti_mpi_message *m)
 {
     int64_t offset, length;
     if (c->args->kind != TUTTI_REDUCE_SCATTER || c->args->out_of_place) return;
     tutti_coll_block(c->args->count, c->P, c->rank, &offset, &length);
-    m->to = output(c, offset);
-    m->from = output(c, 0);
+    m->to = output_at(c, offset);
+    m->from = output_at(c, 0);
     m->bytes = (size_t)length * c->element;
 }
 
@@ -308,7 +309,7 @@ static int64_t most_of(const tutti_mpi *t, const call *c)
 }
 
 /* What has started before a failure has to end. */
-static tutti_status start(tutti_mpi *t, const call *c, tutti_mpi_message *m)
+static tutti_status start_calls(tutti_mpi *t, const call *c, tutti_mpi_message *m)
 {
     const int64_t count = c->args->kind == TUTTI_BARRIER ? 0 : c->args->count,
                   limit = most_of(t, c);
@@ -336,14 +337,14 @@ tutti_status tutti_mpi_collective(
         .element = tutti_dtype_bytes(args->dtype)};
     const tutti_mpi_message like = {.kind = tutti_coll_kind_name(args->kind), .lane = lane};
     tutti_mpi_message *m;
-    tutti_status status = refuse(&c);
+    tutti_status status = check_supported(&c);
     if (!status) status = find_op(t, &c);
     if (!status)
         status = tutti_mpi_message_new(t, &like, (int)(args->count / most_of(t, &c)) + 1, &m);
     if (status) return status;
-    put_right(&c, m);
-    status = keep(&c, m);
-    if (!status) status = start(t, &c, m);
+    set_final_move(&c, m);
+    status = allocate_kept(&c, m);
+    if (!status) status = start_calls(t, &c, m);
     if (!status || m->left)
         *message = (tutti_message *)m;
     else

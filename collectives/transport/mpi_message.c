@@ -125,7 +125,7 @@ static void mpi_cancel(tutti_transport *transport, tutti_message *message)
 }
 
 /* Receives one unexpected message. Returns whether there was one. */
-static int take_in(tutti_mpi *t, int lane)
+static int receive_unexpected(tutti_mpi *t, int lane)
 {
     int found = 0, bytes = 0;
     MPI_Message arrived;
@@ -160,7 +160,7 @@ static void mpi_sweep(tutti_transport *transport, int first, int lanes)
     enum { MOST = 16 }; /* buffers at once */
     tutti_mpi *t = (tutti_mpi *)transport;
     for (int k = first; k < first + lanes; k++)
-        while (t->taken_in < MOST && take_in(t, k)) continue;
+        while (t->taken_in < MOST && receive_unexpected(t, k)) continue;
     if (t->under_way.count) tutti_mpi_look(t);
 }
 

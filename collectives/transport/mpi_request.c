@@ -45,7 +45,7 @@ void tutti_mpi_message_free(tutti_mpi *t, tutti_mpi_message *m)
 }
 
 /* Checks that a piece that has ended is the expected one. */
-static tutti_status check(const tutti_mpi_piece *piece, int code, const MPI_Status *status)
+static tutti_status check_piece(const tutti_mpi_piece *piece, int code, const MPI_Status *status)
 {
     const tutti_mpi_message *m = piece->of;
     int class = MPI_SUCCESS, got = 0;
@@ -80,7 +80,7 @@ void tutti_mpi_look(tutti_mpi *t)
     for (int i = 0; i < ended; i++) {
         int index = u->ended[i], error = class == MPI_SUCCESS ? class : u->status[i].MPI_ERROR;
         tutti_mpi_message *m = u->piece[index].of;
-        tutti_status status = check(&u->piece[index], error, &u->status[i]);
+        tutti_status status = check_piece(&u->piece[index], error, &u->status[i]);
         if (!m->status) m->status = status;
         m->left--;
         u->request[index] = MPI_REQUEST_NULL; /* also for one that has failed */

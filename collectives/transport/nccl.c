@@ -17,7 +17,7 @@ static const double launch_limit_s = 10;
 /* ---- collectives ---- */
 
 /* Waits until a launch is over, which waits for no other rank. TIMEOUT. */
-static tutti_status settle(ncclComm_t comm, int lane, const char *what, ncclResult_t result)
+static tutti_status await_launch(ncclComm_t comm, int lane, const char *what, ncclResult_t result)
 {
     double until_s = tutti_clock_s() + launch_limit_s;
     tutti_status status = tutti_nccl_called(comm, lane, what, result);
@@ -37,7 +37,7 @@ static tutti_nccl_lane *lane_of(const tutti_nccl *n, int lane)
     return lane < n->lanes ? n->lane[lane] : NULL;
 }
 
-static tutti_status refuse(const tutti_nccl *n, int lane, const tutti_coll_args *a)
+static tutti_status fail_unsupported(const tutti_nccl *n, int lane, const tutti_coll_args *a)
 {
     const char *kind = tutti_coll_kind_name(a->kind);
     if (n->aborted)
@@ -59,15 +59,15 @@ static tutti_status nccl_collective(
     tutti_nccl_lane *l = lane_of(n, lane);
     tutti_nccl_call call = {0};
     if (n->aborted || !l || !l->unused || !tutti_nccl_call_describe(args, &call))
-        return refuse(n, lane, args);
+        return fail_unsupported(n, lane, args);
     call.rank = l->rank;
     call.P = l->size;
     call.comm = l->comm;
     call.stream = l->stream;
     tutti_status status = tutti_nccl_cuda(n, "it cannot be used", cudaSetDevice(n->device));
     if (!status)
-        status =
-            settle(l->comm, lane, tutti_coll_kind_name(args->kind), tutti_nccl_call_launch(&call));
+        status = await_launch(
+            l->comm, lane, tutti_coll_kind_name(args->kind), tutti_nccl_call_launch(&call));
     tutti_message *m = l->unused;
     if (!status)
         status = tutti_nccl_cuda(n, "marking an event", cudaEventRecord(m->event, call.stream));
@@ -97,7 +97,7 @@ static void give_back(tutti_nccl *n, tutti_message *m)
 
 /* Whether NCCL knows of a failure. What another rank has aborted fails here, too, maybe before this rank hears why,
  * which goes another way: so it is told a little later. */
-static tutti_status hear(tutti_nccl *n, int lane, int *failed)
+static tutti_status check_failure(tutti_nccl *n, int lane, int *failed)
 {
     static const double patience_s = 1;
     const ncclComm_t comm = n->lane[lane]->comm;
@@ -119,7 +119,7 @@ static tutti_status nccl_test(tutti_transport *t, tutti_message *message, int *d
     int failed = 0;
     cudaError_t error = cudaEventQuery(message->event);
     (void)cudaGetLastError(); /* it would be the next call's */
-    tutti_status status = n->aborted ? TUTTI_OK : hear(n, message->lane, &failed);
+    tutti_status status = n->aborted ? TUTTI_OK : check_failure(n, message->lane, &failed);
     *done = !status && !failed && error != cudaErrorNotReady;
     if (!*done) return status;
     give_back(n, message);
@@ -170,19 +170,19 @@ static void nccl_sweep(tutti_transport *t, int first, int lanes)
     if (n->whole->ops->sweep) n->whole->ops->sweep(n->whole, first, lanes);
 }
 
-static void take_next(tutti_nccl *n, const tutti_members *members)
+static void begin_next(tutti_nccl *n, const tutti_members *members)
 {
     n->making = (tutti_nccl_making){.lane = n->base.lanes - n->missing, .members = members};
 }
 
 /* The other transport has them first, so that lanes have one number on both. */
-static tutti_status widen(tutti_nccl *n, int lanes, const tutti_members *members)
+static tutti_status grow_whole(tutti_nccl *n, int lanes, const tutti_members *members)
 {
     if (!n->missing) n->missing = lanes;
     tutti_status status = n->whole->ops->grow(n->whole, lanes, members, &n->widened);
     n->base.lanes = n->whole->lanes;
     if (status || !n->widened) return status;
-    take_next(n, members);
+    begin_next(n, members);
     return tutti_nccl_widen(n, n->base.lanes);
 }
 
@@ -190,11 +190,11 @@ static tutti_status nccl_grow(
     tutti_transport *t, int lanes, const tutti_members *members, int *done)
 {
     tutti_nccl *n = (tutti_nccl *)t;
-    tutti_status status = n->widened ? TUTTI_OK : widen(n, lanes, members);
+    tutti_status status = n->widened ? TUTTI_OK : grow_whole(n, lanes, members);
     for (int made = n->widened; !status && made && n->missing;) {
         status = tutti_nccl_make(n, &n->making, &made);
         n->missing -= made;
-        if (made) take_next(n, members);
+        if (made) begin_next(n, members);
     }
     *done = !status && n->widened && !n->missing;
     if (status || *done) n->missing = n->widened = 0;

@@ -33,76 +33,77 @@ static int op_of(const tutti_coll_args *a, ncclRedOp_t *op)
     return 0;
 }
 
-static char *output(const tutti_nccl_call *c, int64_t at)
+static char *output_at(const tutti_nccl_call *c, int64_t at)
 {
     return (char *)c->args->recv + (size_t)at * c->element;
 }
 
-static const void *input(const tutti_nccl_call *c)
+static const void *input_of(const tutti_nccl_call *c)
 {
     return c->args->out_of_place ? c->args->send : c->args->recv;
 }
 
-static ncclResult_t allreduce(const tutti_nccl_call *c)
+static ncclResult_t launch_allreduce(const tutti_nccl_call *c)
 {
     return ncclAllReduce(
-        input(c), c->args->recv, (size_t)c->args->count, c->type, c->op, c->comm, c->stream);
+        input_of(c), c->args->recv, (size_t)c->args->count, c->type, c->op, c->comm, c->stream);
 }
 
-static ncclResult_t broadcast(const tutti_nccl_call *c)
+static ncclResult_t launch_broadcast(const tutti_nccl_call *c)
 {
     return ncclBroadcast(c->args->recv, c->args->recv, (size_t)c->args->count, c->type,
         c->args->root, c->comm, c->stream);
 }
 
-static ncclResult_t reduce(const tutti_nccl_call *c)
+static ncclResult_t launch_reduce(const tutti_nccl_call *c)
 {
-    return ncclReduce(input(c), c->args->recv, (size_t)c->args->count, c->type, c->op,
+    return ncclReduce(input_of(c), c->args->recv, (size_t)c->args->count, c->type, c->op,
         c->args->root, c->comm, c->stream);
 }
 
 /* Parts of several lengths: each is broadcast by its rank. */
-static ncclResult_t allgather(const tutti_nccl_call *c)
+static ncclResult_t launch_allgather(const tutti_nccl_call *c)
 {
     int64_t at;
     int64_t mine = tutti_coll_part(c->args->counts, c->args->count, c->rank, &at);
-    const void *in = c->args->out_of_place ? c->args->send : output(c, at);
+    const void *in = c->args->out_of_place ? c->args->send : output_at(c, at);
     if (!c->args->counts)
         return ncclAllGather(in, c->args->recv, (size_t)mine, c->type, c->comm, c->stream);
     ncclGroupStart();
     for (int r = 0; r < c->P; r++) {
         int64_t length = tutti_coll_part(c->args->counts, c->args->count, r, &at);
-        const void *from = r == c->rank ? in : output(c, at);
+        const void *from = r == c->rank ? in : output_at(c, at);
         if (length)
-            ncclBroadcast(from, output(c, at), (size_t)length, c->type, r, c->comm, c->stream);
+            ncclBroadcast(from, output_at(c, at), (size_t)length, c->type, r, c->comm, c->stream);
     }
     return ncclGroupEnd();
 }
 
 /* Blocks that differ in length: each is reduced to its rank. */
-static ncclResult_t reduce_scatter(const tutti_nccl_call *c)
+static ncclResult_t launch_reduce_scatter(const tutti_nccl_call *c)
 {
     int64_t at, length, count = c->args->count;
     tutti_coll_block(count, c->P, c->rank, &at, &length);
     if (count % c->P == 0)
         return ncclReduceScatter(
-            input(c), output(c, at), (size_t)length, c->type, c->op, c->comm, c->stream);
+            input_of(c), output_at(c, at), (size_t)length, c->type, c->op, c->comm, c->stream);
     ncclGroupStart();
     for (int r = 0; r < c->P; r++) {
         tutti_coll_block(count, c->P, r, &at, &length);
-        const void *from = (const char *)input(c) + (size_t)at * c->element;
+        const void *from = (const char *)input_of(c) + (size_t)at * c->element;
         if (length)
-            ncclReduce(from, output(c, at), (size_t)length, c->type, c->op, r, c->comm, c->stream);
+            ncclReduce(
+                from, output_at(c, at), (size_t)length, c->type, c->op, r, c->comm, c->stream);
     }
     return ncclGroupEnd();
 }
 
 static ncclResult_t (*const calls[TUTTI_COLL_KINDS])(const tutti_nccl_call *c) = {
-    [TUTTI_ALLREDUCE] = allreduce,
-    [TUTTI_BROADCAST] = broadcast,
-    [TUTTI_REDUCE] = reduce,
-    [TUTTI_ALLGATHER] = allgather,
-    [TUTTI_REDUCE_SCATTER] = reduce_scatter,
+    [TUTTI_ALLREDUCE] = launch_allreduce,
+    [TUTTI_BROADCAST] = launch_broadcast,
+    [TUTTI_REDUCE] = launch_reduce,
+    [TUTTI_ALLGATHER] = launch_allgather,
+    [TUTTI_REDUCE_SCATTER] = launch_reduce_scatter,
 };
 
 int tutti_nccl_call_describe(const tutti_coll_args *args, tutti_nccl_call *call)

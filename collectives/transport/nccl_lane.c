@@ -39,7 +39,7 @@ void tutti_nccl_free_lanes(tutti_nccl *n)
     n->lanes = 0;
 }
 
-static tutti_status fill(const tutti_nccl *n, tutti_nccl_lane *lane)
+static tutti_status create_events(const tutti_nccl *n, tutti_nccl_lane *lane)
 {
     int least = 0, most = 0;
     tutti_status status =
@@ -69,14 +69,14 @@ static tutti_status open_lane(tutti_nccl *n, int number, int rank, int size)
     *lane = (tutti_nccl_lane){.rank = rank, .size = size, .all = all};
     for (int i = 0; i < TUTTI_NCCL_IN_FLIGHT; i++) all[i].lane = number;
     n->lane[number] = lane;
-    return fill(n, lane);
+    return create_events(n, lane);
 }
 
 /* ---- stages ---- */
 
 static const char making_it[] = "a communicator", using_it[] = "the first collective";
 
-static tutti_status begin(tutti_nccl *n, tutti_nccl_making *m)
+static tutti_status begin_lane(tutti_nccl *n, tutti_nccl_making *m)
 {
     const int is_in = !m->members || m->members->rank >= 0;
     const int rank = m->members ? m->members->rank : n->base.rank;
@@ -88,15 +88,15 @@ static tutti_status begin(tutti_nccl *n, tutti_nccl_making *m)
     config.blocking = 0;
     m->stage = CONNECT;
     if (m->id)
-        return tutti_nccl_called(NULL, m->lane, making_it,
-            ncclCommInitRankConfig(comm, size, *m->id, rank, &config));
+        return tutti_nccl_called(
+            NULL, m->lane, making_it, ncclCommInitRankConfig(comm, size, *m->id, rank, &config));
     ncclComm_t from = n->lane[0]->comm;
     return tutti_nccl_called(from, m->lane, making_it,
         ncclCommSplit(from, is_in ? 0 : NCCL_SPLIT_NOCOLOR, is_in ? rank : 0, comm, &config));
 }
 
 /* A part is there once the communicator that was split says that it is done. */
-static tutti_status connect(tutti_nccl *n, tutti_nccl_making *m)
+static tutti_status await_communicator(tutti_nccl *n, tutti_nccl_making *m)
 {
     const tutti_nccl_lane *lane = n->lane[m->lane];
     int over = 1;
@@ -112,7 +112,7 @@ static tutti_status connect(tutti_nccl *n, tutti_nccl_making *m)
     return status;
 }
 
-static tutti_status launch(tutti_nccl *n, tutti_nccl_making *m)
+static tutti_status launch_first(tutti_nccl *n, tutti_nccl_making *m)
 {
     const tutti_nccl_lane *lane = n->lane[m->lane];
     const tutti_coll_args first = {.kind = TUTTI_ALLREDUCE,
@@ -128,7 +128,7 @@ static tutti_status launch(tutti_nccl *n, tutti_nccl_making *m)
     return tutti_nccl_called(lane->comm, m->lane, using_it, tutti_nccl_call_launch(&call));
 }
 
-static tutti_status settle(tutti_nccl *n, tutti_nccl_making *m)
+static tutti_status await_launch(tutti_nccl *n, tutti_nccl_making *m)
 {
     const tutti_nccl_lane *lane = n->lane[m->lane];
     int over;
@@ -139,7 +139,7 @@ static tutti_status settle(tutti_nccl *n, tutti_nccl_making *m)
         n, "marking an event", cudaEventRecord(lane->unused->event, lane->stream));
 }
 
-static tutti_status end(tutti_nccl *n, tutti_nccl_making *m)
+static tutti_status await_first(tutti_nccl *n, tutti_nccl_making *m)
 {
     const tutti_nccl_lane *lane = n->lane[m->lane];
     int over;
@@ -157,7 +157,11 @@ static tutti_status end(tutti_nccl *n, tutti_nccl_making *m)
 tutti_status tutti_nccl_make(tutti_nccl *n, tutti_nccl_making *making, int *done)
 {
     static tutti_status (*const stages[])(tutti_nccl *, tutti_nccl_making *) = {
-        [BEGIN] = begin, [CONNECT] = connect, [LAUNCH] = launch, [SETTLE] = settle, [END] = end};
+        [BEGIN] = begin_lane,
+        [CONNECT] = await_communicator,
+        [LAUNCH] = launch_first,
+        [SETTLE] = await_launch,
+        [END] = await_first};
     tutti_status status = tutti_nccl_cuda(n, "it cannot be used", cudaSetDevice(n->device));
     for (int before = -1; !status && making->stage != MADE && making->stage != before;) {
         before = making->stage;

@@ -76,7 +76,7 @@ static tutti_status make_lanes(tutti_nccl *n, int lanes, const card all[])
 }
 
 /* The outcome of a step of opening, the same on all ranks. */
-static tutti_status agree(tutti_nccl *n, tutti_status status, card *mine, card all[])
+static tutti_status agree_on_status(tutti_nccl *n, tutti_status status, card *mine, card all[])
 {
     mine->status = (int)status;
     snprintf(mine->text, sizeof mine->text, "%s", status ? tutti_last_error() : "");
@@ -84,7 +84,7 @@ static tutti_status agree(tutti_nccl *n, tutti_status status, card *mine, card a
     return heard ? heard : receive_complaints(n, all);
 }
 
-static tutti_status connect(tutti_nccl *n, int lanes, card *mine, card all[])
+static tutti_status connect_ranks(tutti_nccl *n, int lanes, card *mine, card all[])
 {
     tutti_status status = make_memory(n);
     gethostname(mine->host, sizeof mine->host - 1);
@@ -94,10 +94,10 @@ static tutti_status connect(tutti_nccl *n, int lanes, card *mine, card all[])
     for (int k = 0; k < lanes && !n->base.rank && !status; k++)
         if (ncclGetUniqueId(&mine->id[k]))
             status = tutti_fail(TUTTI_ERR_COMM, "NCCL: no unique id: %s", ncclGetLastError(NULL));
-    status = agree(n, status, mine, all);
+    status = agree_on_status(n, status, mine, all);
     if (!status) status = are_distinct(n, all);
     if (status) return status;
-    return agree(n, make_lanes(n, lanes, all), mine, all);
+    return agree_on_status(n, make_lanes(n, lanes, all), mine, all);
 }
 
 static tutti_status check_lanes(const tutti_transport_options *options)
@@ -128,7 +128,7 @@ tutti_status tutti_transport_nccl(
         n->base.shares_slots = 1;
         n->base.edges_aside = 1;
         n->base.takes_devices = 1;
-        status = connect(n, options->lanes, mine, all);
+        status = connect_ranks(n, options->lanes, mine, all);
     }
     free(mine);
     free(all);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static tutti_status itself(
+static tutti_status use_mpi(
     tutti_transport *mpi, const tutti_transport_options *options, tutti_transport **transport)
 {
     (void)options;
@@ -10,7 +10,7 @@ static tutti_status itself(
     return TUTTI_OK;
 }
 
-static const char *nothing(void)
+static const char *lacks_nothing(void)
 {
     return NULL;
 }
@@ -18,15 +18,17 @@ static const char *nothing(void)
 const tutti_transport_about tutti_transports[] = {
     {.name = "mpi",
         .summary = "nonblocking MPI send and receive, on one communicator per lane",
-        .over = itself,
-        .lacks = nothing},
+        .over = use_mpi,
+        .lacks = lacks_nothing},
     {.name = "nccl",
         .summary = "NCCL's collectives between GPUs, beside mpi",
         .over = tutti_transport_nccl,
         .lacks = tutti_transport_nccl_lacks,
         .on_gpus = 1,
         .most_lanes = TUTTI_NCCL_MOST_LANES},
-    {.name = "loop", .summary = "ranks as threads of one process, for tests", .lacks = nothing},
+    {.name = "loop",
+        .summary = "ranks as threads of one process, for tests",
+        .lacks = lacks_nothing},
     {0},
 };
 

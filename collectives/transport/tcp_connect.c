@@ -23,7 +23,7 @@ typedef struct call {
 
 /* Each of these returns 1, or 0 with why[]. */
 
-static int refuse(const call *c, const char *what)
+static int set_reason(const call *c, const char *what)
 {
     snprintf(c->why, TUTTI_CONNECTION_WHY, "%s port %d: %s", c->address, c->port, what);
     return 0;
@@ -36,34 +36,34 @@ static int wait_for(const call *c, short events)
         struct pollfd p = {.fd = c->socket, .events = events};
         int n = left_s > 0 ? poll(&p, 1, (int)ceil(1e3 * left_s)) : 0;
         if (n > 0) return 1;
-        if (n == 0) return refuse(c, "nothing comes back");
-        if (errno != EINTR) return refuse(c, strerror(errno));
+        if (n == 0) return set_reason(c, "nothing comes back");
+        if (errno != EINTR) return set_reason(c, strerror(errno));
     }
 }
 
-static int dial(call *c, const struct addrinfo *a)
+static int connect_socket(call *c, const struct addrinfo *a)
 {
     int error = 0;
     socklen_t bytes = sizeof error;
     c->socket = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (c->socket < 0) return refuse(c, strerror(errno));
+    if (c->socket < 0) return set_reason(c, strerror(errno));
     if (!connect(c->socket, a->ai_addr, a->ai_addrlen)) return 1;
-    if (errno != EINPROGRESS) return refuse(c, strerror(errno));
+    if (errno != EINPROGRESS) return set_reason(c, strerror(errno));
     if (!wait_for(c, POLLOUT)) return 0;
     getsockopt(c->socket, SOL_SOCKET, SO_ERROR, &error, &bytes);
-    return error ? refuse(c, strerror(error)) : 1;
+    return error ? set_reason(c, strerror(error)) : 1;
 }
 
-static int find_and_dial(call *c)
+static int connect_address(call *c)
 {
     struct addrinfo *all = NULL;
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     char service[16];
     snprintf(service, sizeof service, "%d", c->port);
     int code = getaddrinfo(c->address, service, &hints, &all), reached = 0;
-    if (code) return refuse(c, gai_strerror(code));
+    if (code) return set_reason(c, gai_strerror(code));
     for (const struct addrinfo *a = all; a && !reached; a = a->ai_next) {
-        reached = dial(c, a);
+        reached = connect_socket(c, a);
         if (reached || c->socket < 0) continue;
         close(c->socket);
         c->socket = -1;
@@ -78,7 +78,7 @@ static int write_greeting(const call *c, const unsigned char bytes[])
         ssize_t n = send(c->socket, bytes + sent, TUTTI_TCP_GREETING_BYTES - sent, MSG_NOSIGNAL);
         if (n > 0) sent += (size_t)n;
         if (n >= 0 || errno == EINTR) continue;
-        if (errno != EAGAIN && errno != EWOULDBLOCK) return refuse(c, strerror(errno));
+        if (errno != EAGAIN && errno != EWOULDBLOCK) return set_reason(c, strerror(errno));
         if (!wait_for(c, POLLOUT)) return 0;
     }
     return 1;
@@ -89,15 +89,15 @@ static int read_greeting(const call *c, unsigned char bytes[])
     for (size_t got = 0; got < TUTTI_TCP_GREETING_BYTES;) {
         if (!wait_for(c, POLLIN)) return 0;
         ssize_t n = recv(c->socket, bytes + got, TUTTI_TCP_GREETING_BYTES - got, 0);
-        if (n == 0) return refuse(c, "closes the connection before it answers");
+        if (n == 0) return set_reason(c, "closes the connection before it answers");
         if (n > 0) got += (size_t)n;
-        if (n < 0 && errno != EINTR && errno != EAGAIN) return refuse(c, strerror(errno));
+        if (n < 0 && errno != EINTR && errno != EAGAIN) return set_reason(c, strerror(errno));
     }
     return 1;
 }
 
 /* One who is not meant; or else, logged. */
-static tutti_status reject(const call *c, tutti_status status, const char *what, int *later)
+static tutti_status fail_or_retry(const call *c, tutti_status status, const char *what, int *later)
 {
     *later = c->stale;
     if (!c->stale) return tutti_fail(status, "%s port %d %s", c->address, c->port, what);
@@ -106,7 +106,7 @@ static tutti_status reject(const call *c, tutti_status status, const char *what,
 }
 
 /* What the answer says. */
-static tutti_status judge(const call *c, const tutti_tcp_greeting *g, int *later)
+static tutti_status check_verdict(const call *c, const tutti_tcp_greeting *g, int *later)
 {
     char words[TUTTI_TCP_WORDS_BYTES + 1] = {0}, version[160];
     memcpy(words, g->words, TUTTI_TCP_WORDS_BYTES);
@@ -115,28 +115,29 @@ static tutti_status judge(const call *c, const tutti_tcp_greeting *g, int *later
     case TUTTI_TCP_WELCOME:
         return TUTTI_OK;
     case TUTTI_TCP_WRONG_TOKEN:
-        return reject(c, TUTTI_ERR_USAGE,
+        return fail_or_retry(c, TUTTI_ERR_USAGE,
             "does not know this token: all jobs of a run must have the same", later);
     case TUTTI_TCP_WRONG_VERSION:
         snprintf(version, sizeof version,
             "speaks another version of the protocol than this library, whose is %d: install the "
             "same Tutti for all jobs",
             TUTTI_TCP_VERSION);
-        return reject(c, TUTTI_ERR_MISMATCH, version, later);
+        return fail_or_retry(c, TUTTI_ERR_MISMATCH, version, later);
     case TUTTI_TCP_LATER:
-        refuse(c, words);
+        set_reason(c, words);
         return TUTTI_ERR_TIMEOUT;
     default:
         return tutti_fail(TUTTI_ERR_USAGE, "%s port %d refuses: %s", c->address, c->port, words);
     }
 }
 
-static tutti_status greet(call *c, const char *token, unsigned char words[], int *later)
+static tutti_status exchange_greetings(
+    call *c, const char *token, unsigned char words[], int *later)
 {
     unsigned char bytes[TUTTI_TCP_GREETING_BYTES];
     tutti_tcp_greeting g = {.version = TUTTI_TCP_VERSION};
     *later = 1;
-    if (!find_and_dial(c)) return TUTTI_ERR_TIMEOUT;
+    if (!connect_address(c)) return TUTTI_ERR_TIMEOUT;
     snprintf(g.token, sizeof g.token, "%s", token);
     memcpy(g.words, words, TUTTI_TCP_WORDS_BYTES);
     tutti_tcp_greeting_write(&g, bytes);
@@ -145,15 +146,16 @@ static tutti_status greet(call *c, const char *token, unsigned char words[], int
     if (fault) {
         char what[160];
         snprintf(what, sizeof what, "is no server of Tutti: %s", fault);
-        return reject(c, TUTTI_ERR_COMM, what, later);
+        return fail_or_retry(c, TUTTI_ERR_COMM, what, later);
     }
     memcpy(words, g.words, TUTTI_TCP_WORDS_BYTES);
-    return judge(c, &g, later);
+    return check_verdict(c, &g, later);
 }
 
-static tutti_status make(call *c, const char *token, unsigned char words[], int *later, int *socket)
+static tutti_status make_connection(
+    call *c, const char *token, unsigned char words[], int *later, int *socket)
 {
-    tutti_status status = greet(c, token, words, later);
+    tutti_status status = exchange_greetings(c, token, words, later);
     if (!status)
         *socket = c->socket;
     else if (c->socket >= 0)
@@ -170,7 +172,7 @@ tutti_status tutti_tcp_connect(const char *address, int port, double timeout_s, 
         .until_s = tutti_clock_s() + timeout_s,
         .socket = -1,
         .why = why};
-    return make(&c, token, words, later, socket);
+    return make_connection(&c, token, words, later, socket);
 }
 
 tutti_status tutti_tcp_connect_stale(const char *address, int port, double timeout_s,
@@ -183,5 +185,5 @@ tutti_status tutti_tcp_connect_stale(const char *address, int port, double timeo
         .stale = 1,
         .socket = -1,
         .why = why};
-    return make(&c, token, words, later, socket);
+    return make_connection(&c, token, words, later, socket);
 }

@@ -35,7 +35,7 @@ struct tutti_tcp_door {
 };
 
 /* Logs the first, the second, the fourth, and so on. */
-static void tell(tutti_tcp_door *door, const char *from, const char *why)
+static void log_rejected(tutti_tcp_door *door, const char *from, const char *why)
 {
     int64_t n = ++door->rejected;
     if (n & (n - 1)) return;
@@ -43,18 +43,18 @@ static void tell(tutti_tcp_door *door, const char *from, const char *why)
         (long long)n);
 }
 
-static void forget(tutti_tcp_door *door, int i)
+static void remove_stranger(tutti_tcp_door *door, int i)
 {
     door->count--;
     memmove(&door->stranger[i], &door->stranger[i + 1],
         (size_t)(door->count - i) * sizeof door->stranger[0]);
 }
 
-static void reject(tutti_tcp_door *door, int i, const char *why)
+static void reject_stranger(tutti_tcp_door *door, int i, const char *why)
 {
-    tell(door, door->stranger[i].from, why);
+    log_rejected(door, door->stranger[i].from, why);
     close(door->stranger[i].socket);
-    forget(door, i);
+    remove_stranger(door, i);
 }
 
 static void name_address(const struct sockaddr_storage *address, socklen_t bytes, char *name)
@@ -65,7 +65,7 @@ static void name_address(const struct sockaddr_storage *address, socklen_t bytes
     snprintf(name, TUTTI_TCP_NAME, "%s port %s", host, port);
 }
 
-static void let_wait(tutti_tcp_door *door)
+static void accept_stranger(tutti_tcp_door *door)
 {
     static const double pause_s = 1;
     struct sockaddr_storage address;
@@ -77,7 +77,8 @@ static void let_wait(tutti_tcp_door *door)
         if (full) door->full_s = tutti_clock_s() + pause_s;
         return;
     }
-    if (door->count == TUTTI_TCP_STRANGERS) reject(door, 0, "said nothing while many others came");
+    if (door->count == TUTTI_TCP_STRANGERS)
+        reject_stranger(door, 0, "said nothing while many others came");
     stranger *s = &door->stranger[door->count++];
     *s = (stranger){.socket = socket, .since_s = tutti_clock_s()};
     name_address(&address, bytes, s->from);
@@ -94,7 +95,7 @@ int tutti_tcp_door_poll(const tutti_tcp_door *door, struct pollfd *what)
 }
 
 /* 1: its greeting is whole. 0: not yet. -1: it is gone, or took too long. */
-static int listen_to(stranger *s, const char **why)
+static int read_stranger(stranger *s, const char **why)
 {
     static const double patience_s = 5;
     ssize_t n =
@@ -110,7 +111,7 @@ static int listen_to(stranger *s, const char **why)
 }
 
 /* Whether a greeting opens the door; answers it if not. */
-static int is_good(
+static int check_greeting(
     const tutti_tcp_door *door, const stranger *s, tutti_tcp_greeting *g, const char **why)
 {
     static const unsigned char nothing[TUTTI_TCP_WORDS_BYTES];
@@ -131,13 +132,13 @@ int tutti_tcp_door_receive(
     tutti_tcp_door *door, unsigned char words[TUTTI_TCP_WORDS_BYTES], char from[TUTTI_TCP_NAME])
 {
     tutti_tcp_greeting g;
-    if (tutti_clock_s() >= door->full_s) let_wait(door);
+    if (tutti_clock_s() >= door->full_s) accept_stranger(door);
     for (int i = 0; i < door->count;) {
         stranger *s = &door->stranger[i];
         const char *why = "said nothing";
-        int heard = listen_to(s, &why);
-        if (heard < 0 || (heard && !is_good(door, s, &g, &why))) {
-            reject(door, i, why);
+        int heard = read_stranger(s, &why);
+        if (heard < 0 || (heard && !check_greeting(door, s, &g, &why))) {
+            reject_stranger(door, i, why);
             continue;
         }
         if (!heard) {
@@ -147,7 +148,7 @@ int tutti_tcp_door_receive(
         int socket = s->socket;
         memcpy(words, g.words, TUTTI_TCP_WORDS_BYTES);
         memcpy(from, s->from, TUTTI_TCP_NAME);
-        forget(door, i);
+        remove_stranger(door, i);
         return socket;
     }
     return -1;

@@ -8,12 +8,12 @@ enum { VERSION = 8, ORDER = 12, VERDICT = 16, TOKEN = 20, WORDS = 20 + TUTTI_TCP
 static const unsigned char magic[2] = {0xD5, 0x74};
 static const char name[8] = "tuttitcp";
 
-static void put(unsigned char *to, uint64_t number, int bytes)
+static void put_number(unsigned char *to, uint64_t number, int bytes)
 {
     for (int i = 0; i < bytes; i++) to[i] = (unsigned char)(number >> (8 * i));
 }
 
-static uint64_t get(const unsigned char *from, int bytes)
+static uint64_t get_number(const unsigned char *from, int bytes)
 {
     uint64_t number = 0;
     for (int i = 0; i < bytes; i++) number |= (uint64_t)from[i] << (8 * i);
@@ -24,18 +24,20 @@ void tutti_tcp_frame_write(const tutti_tcp_frame *frame, unsigned char header[])
 {
     memset(header, 0, TUTTI_TCP_HEADER_BYTES);
     memcpy(header + MAGIC, magic, sizeof magic);
-    put(header + KIND, frame->kind, 2);
-    put(header + LANE, (uint64_t)frame->lane, 4);
-    put(header + TAG, (uint64_t)frame->tag, 4);
-    put(header + BYTES, frame->bytes, 8);
+    put_number(header + KIND, frame->kind, 2);
+    put_number(header + LANE, (uint64_t)frame->lane, 4);
+    put_number(header + TAG, (uint64_t)frame->tag, 4);
+    put_number(header + BYTES, frame->bytes, 8);
 }
 
 const char *tutti_tcp_frame_read(
     const unsigned char header[], const tutti_tcp_limits *limits, tutti_tcp_frame *frame)
 {
-    uint64_t kind = get(header + KIND, 2), lane = get(header + LANE, 4), tag = get(header + TAG, 4);
-    *frame = (tutti_tcp_frame){.kind = (tutti_tcp_kind)kind, .bytes = get(header + BYTES, 8)};
-    if (memcmp(header + MAGIC, magic, sizeof magic) || get(header + REST, 4))
+    uint64_t kind = get_number(header + KIND, 2), lane = get_number(header + LANE, 4),
+             tag = get_number(header + TAG, 4);
+    *frame =
+        (tutti_tcp_frame){.kind = (tutti_tcp_kind)kind, .bytes = get_number(header + BYTES, 8)};
+    if (memcmp(header + MAGIC, magic, sizeof magic) || get_number(header + REST, 4))
         return "what comes is no frame";
     if (kind >= TUTTI_TCP_KINDS) return "a frame of an unknown kind";
     if (lane >= (uint64_t)limits->lanes || tag >= (uint64_t)limits->tags)
@@ -57,9 +59,9 @@ void tutti_tcp_greeting_write(const tutti_tcp_greeting *greeting, unsigned char 
 {
     memset(bytes, 0, TUTTI_TCP_GREETING_BYTES);
     memcpy(bytes, name, sizeof name);
-    put(bytes + VERSION, (uint64_t)greeting->version, 4);
+    put_number(bytes + VERSION, (uint64_t)greeting->version, 4);
     memcpy(bytes + ORDER, &order, sizeof order);
-    put(bytes + VERDICT, greeting->verdict, 4);
+    put_number(bytes + VERDICT, greeting->verdict, 4);
     memcpy(bytes + TOKEN, greeting->token, strnlen(greeting->token, TUTTI_TCP_TOKEN_BYTES));
     memcpy(bytes + WORDS, greeting->words, TUTTI_TCP_WORDS_BYTES);
 }
@@ -73,14 +75,14 @@ const char *tutti_tcp_greeting_read(const unsigned char bytes[], tutti_tcp_greet
 {
     memset(greeting, 0, sizeof *greeting);
     if (!tutti_tcp_greeting_begins(bytes)) return "what comes is no greeting";
-    greeting->version = (int)(get(bytes + VERSION, 4) & INT32_MAX);
+    greeting->version = (int)(get_number(bytes + VERSION, 4) & INT32_MAX);
     if (greeting->version != TUTTI_TCP_VERSION) {
         greeting->verdict = TUTTI_TCP_WRONG_VERSION;
         return NULL;
     }
     if (memcmp(bytes + ORDER, &order, sizeof order))
         return "the machines have another order of bytes in a number";
-    uint64_t verdict = get(bytes + VERDICT, 4);
+    uint64_t verdict = get_number(bytes + VERDICT, 4);
     if (verdict >= TUTTI_TCP_VERDICTS) return "a greeting with an unknown verdict";
     greeting->verdict = (tutti_tcp_verdict)verdict;
     memcpy(greeting->token, bytes + TOKEN, TUTTI_TCP_TOKEN_BYTES);
