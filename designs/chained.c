@@ -29,7 +29,7 @@ static tutti_status token_of(tutti_graph *graph, int group, int *token)
         graph, name, TUTTI_ROLE_TOKEN, TUTTI_U8, (tutti_shape){.rank = 0}, token);
 }
 
-static tutti_status place(tutti_graph *graph, int lanes)
+static tutti_status place_collectives(tutti_graph *graph, int lanes)
 {
     tutti_status status = tutti_place_in_order(graph, lanes, tutti_place_lane_zero);
     for (int i = 0; i < tutti_graph_nodes(graph) && !status; i++) {
@@ -48,5 +48,5 @@ const tutti_design tutti_design_chained = {
     .start = &tutti_start_ready,
     .chain = 1,
     .needed = TUTTI_THREAD_SERIALIZED,
-    .place = place,
+    .place = place_collectives,
 };

@@ -12,7 +12,7 @@
  * threads). */
 #include "designs/place.h"
 
-static tutti_status place(tutti_graph *graph, int lanes)
+static tutti_status place_collectives(tutti_graph *graph, int lanes)
 {
     return tutti_place_in_order(graph, lanes, tutti_place_lane_by_index);
 }
@@ -24,5 +24,5 @@ const tutti_design tutti_design_concurrent = {
     .start = &tutti_start_queue,
     .many_lanes = 1,
     .needed = TUTTI_THREAD_FUNNELED,
-    .place = place,
+    .place = place_collectives,
 };

@@ -10,7 +10,7 @@
  * only on lower numbers; no worker ever waits. */
 #include "designs/place.h"
 
-static tutti_status place(tutti_graph *graph, int lanes)
+static tutti_status place_collectives(tutti_graph *graph, int lanes)
 {
     return tutti_place_in_order(graph, lanes, tutti_place_lane_zero);
 }
@@ -20,5 +20,5 @@ const tutti_design tutti_design_funneled = {
     .summary = "one communication thread starts collectives in sequence order",
     .start = &tutti_start_queue,
     .needed = TUTTI_THREAD_FUNNELED,
-    .place = place,
+    .place = place_collectives,
 };

@@ -18,7 +18,8 @@ static int is_plain_sum(const tutti_node *node)
 
 /* Whether a collective waits with the one before it until both are ready; `begins`: the first of those that wait for
  * each other, which may not be what this one needs. */
-static int is_together(const tutti_graph *graph, int n, int begins, const int before[], int befores)
+static int is_with_previous(
+    const tutti_graph *graph, int n, int begins, const int before[], int befores)
 {
     const int previous = tutti_graph_previous(graph, n);
     if (previous < 0 || !is_plain_sum(tutti_graph_get_node(graph, n)) ||
@@ -45,7 +46,7 @@ static tutti_status place(tutti_graph *graph, int lanes)
         if (status || !collective) continue;
         tutti_place place = node->place;
         place.index = 0;
-        if (is_together(graph, i, begins, before, befores))
+        if (is_with_previous(graph, i, begins, before, befores))
             place.index =
                 tutti_graph_get_node(graph, tutti_graph_previous(graph, i))->place.index + 1;
         else if (!node->group)

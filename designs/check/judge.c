@@ -11,7 +11,7 @@
 /* ---- lanes agree: missing, order, and the fields of the fingerprint ---- */
 
 /* How many collectives of this name a rank starts in a group. */
-static int occurrences(const tutti_check_rank *rank, const tutti_check_coll *like)
+static int count_occurrences(const tutti_check_rank *rank, const tutti_check_coll *like)
 {
     int found = 0;
     for (int n = 0; n < rank->colls; n++)
@@ -24,8 +24,8 @@ static int report_missing(const tutti_check *check, int rank, int starter,
     const tutti_check_coll *coll, tutti_verdict *verdict)
 {
     char lane[96];
-    int has = occurrences(&check->rank[rank], coll);
-    int wants = occurrences(&check->rank[starter], coll);
+    int has = count_occurrences(&check->rank[rank], coll);
+    int wants = count_occurrences(&check->rank[starter], coll);
     if (has >= wants) return 0;
     tutti_check_lane_name(check, coll, lane, sizeof lane);
     int sequence = (int)(coll - check->rank[starter].coll);
@@ -228,7 +228,7 @@ static tutti_status judge_waits(
 
 /* The clause `workers` assumes that a worker is held from the start to the end of what it starts itself, and that
  * whatever waits for a chain waits for that end. */
-static tutti_status refuse_held(const tutti_check *check, const tutti_design *design)
+static tutti_status check_held(const tutti_check *check, const tutti_design *design)
 {
     if (tutti_design_may_hold(design)) return TUTTI_OK;
     for (int r = 0; r < check->ranks; r++)
@@ -246,7 +246,7 @@ tutti_status tutti_check_judge(
 {
     tutti_verdict v = {.rank = -1, .other = -1, .text = "none: the ordering law holds"};
     tutti_status status = tutti_design_check(design);
-    if (!status) status = refuse_held(check, design);
+    if (!status) status = check_held(check, design);
     if (status) return status;
     tutti_check_lanes(check, &v);
     if (!v.clause) tutti_check_pairs(check, &v);

@@ -12,10 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void print(const tutti_check_coll *c, FILE *out)
+static void print_coll(const tutti_check_coll *c, FILE *out)
 {
-    fprintf(out,
-        "%d %d %d %d %" PRId64 " %" PRIu64 " %" PRIu64 " %d %d %" PRId64 " %d %d %d %d %d",
+    fprintf(out, "%d %d %d %d %" PRId64 " %" PRIu64 " %" PRIu64 " %d %d %" PRId64 " %d %d %d %d %d",
         (int)c->kind, (int)c->dtype, (int)c->op, c->root, c->count, c->counts, c->own, c->group,
         c->lane, c->index, c->priority, c->chunk, c->holds, c->lost, c->befores);
     for (int i = 0; i < c->befores; i++) fprintf(out, " %d", c->before[i]);
@@ -39,7 +38,7 @@ tutti_status tutti_check_text(const tutti_check *check, int rank, char **text)
     FILE *out = open_memstream(&memory, &bytes);
     if (!out) return tutti_fail(TUTTI_ERR_NOMEM, "check: no memory");
     for (int g = 1; g < check->groups; g++) print_group(&check->group[g], out);
-    for (int n = 0; n < r->colls; n++) print(&r->coll[n], out);
+    for (int n = 0; n < r->colls; n++) print_coll(&r->coll[n], out);
     int failed = ferror(out);
     if (fclose(out) || failed) {
         free(memory);
@@ -55,7 +54,7 @@ uint64_t tutti_check_digest(const char *text)
 }
 
 /* Reads the next number of a line, in [low, high], and moves *text past it. Returns 0 if there is none. */
-static int take(const char **text, int64_t low, int64_t high, int64_t *number)
+static int take_number(const char **text, int64_t low, int64_t high, int64_t *number)
 {
     char *end;
     long long value = strtoll(*text, &end, 10);
@@ -88,7 +87,7 @@ enum {
 static int take_all(const char **text, int64_t highest, int n, int64_t number[])
 {
     for (int i = 0; i < n; i++)
-        if (!take(text, 0, highest, &number[i])) return 0;
+        if (!take_number(text, 0, highest, &number[i])) return 0;
     return 1;
 }
 
@@ -111,8 +110,7 @@ static tutti_status find_group(tutti_check *check, const tutti_check_group *like
         *group = g;
         return TUTTI_OK;
     }
-    tutti_status status =
-        tutti_check_add_group(check, like->name, like->size, like->rank, group);
+    tutti_status status = tutti_check_add_group(check, like->name, like->size, like->rank, group);
     if (!status) check->group[*group].edge = like->edge;
     return status;
 }
@@ -131,12 +129,12 @@ static tutti_status take_group(
     const tutti_check *check, int rank, const char **text, tutti_check_group *group)
 {
     int64_t size = 0, edge = 0, member = 0;
-    int fine = take(text, 1, check->ranks, &size) && take(text, 0, 1, &edge);
+    int fine = take_number(text, 1, check->ranks, &size) && take_number(text, 0, 1, &edge);
     *group = (tutti_check_group){.size = (int)size, .edge = (int)edge};
     group->rank = calloc((size_t)size + 1, sizeof *group->rank);
     if (!group->rank) return tutti_fail(TUTTI_ERR_NOMEM, "check: no memory");
     for (int i = 0; i < size && fine; i++) {
-        fine = take(text, 0, check->ranks - 1, &member);
+        fine = take_number(text, 0, check->ranks - 1, &member);
         group->rank[i] = (int)member;
     }
     size_t length = strcspn(*text, "\n");
@@ -148,8 +146,7 @@ static tutti_status take_group(
 }
 
 /* Reads the groups, with which a text begins. One that names none has the numbers of the check. */
-static tutti_status take_groups(
-    tutti_check *check, int rank, const char **text, numbering *numbers)
+static tutti_status take_groups(tutti_check *check, int rank, const char **text, numbering *numbers)
 {
     static const char word[] = "group ";
     tutti_status status = add_number(numbers, 0);
@@ -178,10 +175,10 @@ static tutti_status take_lists(
     coll->length = calloc(2 * (size_t)group + 1, sizeof *coll->length);
     if (!coll->before || !coll->length) return tutti_fail(TUTTI_ERR_NOMEM, "check: no memory");
     for (int i = 0; i < coll->befores && fine; i++) {
-        fine = take(text, 0, check->rank[rank].colls - 1, &n);
+        fine = take_number(text, 0, check->rank[rank].colls - 1, &n);
         coll->before[i] = fine ? (int)n : 0;
     }
-    fine = fine && take(text, 0, 2 * group, &n) && (n == 0 || n == 2 * group);
+    fine = fine && take_number(text, 0, 2 * group, &n) && (n == 0 || n == 2 * group);
     coll->lengths = fine ? (int)n : 0;
     if (fine && take_all(text, INT64_MAX, coll->lengths, coll->length)) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_FORMAT, "check: the text of rank %d cannot be read", rank);
@@ -198,7 +195,7 @@ static tutti_status take_fields(const tutti_check *check, int rank, const char *
     int64_t f[FIELDS];
     int fine = 1;
     *coll = (tutti_check_coll){.name = NULL};
-    for (int i = 0; i < FIELDS && fine; i++) fine = take(text, lowest[i], highest[i], &f[i]);
+    for (int i = 0; i < FIELDS && fine; i++) fine = take_number(text, lowest[i], highest[i], &f[i]);
     if (!fine)
         return tutti_fail(TUTTI_ERR_FORMAT, "check: the text of rank %d cannot be read", rank);
     *coll = (tutti_check_coll){.kind = (tutti_coll_kind)f[KIND],

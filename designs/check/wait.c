@@ -32,18 +32,19 @@ tutti_status tutti_check_closure(const tutti_check_rank *rank, uint64_t **above,
 }
 
 /* Whether a collective takes a device slot. */
-static int sits(const tutti_check *check, const tutti_check_coll *c)
+static int takes_slot(const tutti_check *check, const tutti_check_coll *c)
 {
     return check->shares_slots && !(check->edges_aside && check->group[c->group].edge);
 }
 
 /* The collective before this one on its lane, or, if both take device slots, on any; -1: none. */
-static int previous(const tutti_check *check, int rank, int n, int any_lane)
+static int find_previous(const tutti_check *check, int rank, int n, int any_lane)
 {
     const tutti_check_coll *coll = check->rank[rank].coll, *c = &coll[n];
-    any_lane = any_lane && sits(check, c);
+    any_lane = any_lane && takes_slot(check, c);
     for (int p = n - 1; p >= 0; p--)
-        if (any_lane ? sits(check, &coll[p]) : coll[p].group == c->group && coll[p].lane == c->lane)
+        if (any_lane ? takes_slot(check, &coll[p])
+                     : coll[p].group == c->group && coll[p].lane == c->lane)
             return p;
     return -1;
 }
@@ -65,7 +66,7 @@ static tutti_status check_rank_order(
     tutti_status status = tutti_check_closure(r, &above, &words);
     if (status) return status;
     for (int n = 0; n < r->colls && !verdict->clause; n++) {
-        int before = previous(check, rank, n, any_lane);
+        int before = find_previous(check, rank, n, any_lane);
         if (before < 0 || is_same_node(r, before, n) || is_above(above, words, n, before)) continue;
         tutti_check_report(verdict, TUTTI_CLAUSE_ORDER, rank, -1,
             "nothing orders '%s' and '%s' (sequence %d and %d) on %s: rank %d can start one first "
@@ -197,7 +198,7 @@ typedef struct view {
     int rank;
 } view;
 
-static const tutti_check_coll *seen(const tutti_start_view *base, int n)
+static const tutti_check_coll *coll_at(const tutti_start_view *base, int n)
 {
     const view *v = (const view *)base;
     return &v->play->match->check->rank[v->rank].coll[n];
@@ -205,22 +206,22 @@ static const tutti_check_coll *seen(const tutti_start_view *base, int n)
 
 static int view_group(const tutti_start_view *base, int n)
 {
-    return seen(base, n)->group;
+    return coll_at(base, n)->group;
 }
 
 static int view_lane(const tutti_start_view *base, int n)
 {
-    return seen(base, n)->lane;
+    return coll_at(base, n)->lane;
 }
 
 static int view_sits(const tutti_start_view *base, int n)
 {
-    return sits(((const view *)base)->play->match->check, seen(base, n));
+    return takes_slot(((const view *)base)->play->match->check, coll_at(base, n));
 }
 
 static int view_begins(const tutti_start_view *base, int n)
 {
-    return !seen(base, n)->index && !seen(base, n)->chunk;
+    return !coll_at(base, n)->index && !coll_at(base, n)->chunk;
 }
 
 static int view_ready(const tutti_start_view *base, int n)

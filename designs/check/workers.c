@@ -60,7 +60,7 @@ static int may_start(const explorer *x, uint64_t state, int rank, int sequence)
 }
 
 /* Records a new state and puts it on the stack. */
-static void visit(explorer *x, uint64_t state)
+static void visit_state(explorer *x, uint64_t state)
 {
     uint64_t slot = state * 0x9e3779b97f4a7c15u >> 46;
     for (; x->seen[slot] != ~(uint64_t)0; slot = (slot + 1) % TABLE)
@@ -80,7 +80,7 @@ static int visit_next(explorer *x, uint64_t state)
         if (workers && workers_held(x, state, r) >= workers) continue;
         for (int n = 0; n < check->rank[r].colls && x->states < MOST_STATES; n++) {
             if (!may_start(x, state, r, n)) continue;
-            visit(x, state | (uint64_t)1 << (r * x->width + n));
+            visit_state(x, state | (uint64_t)1 << (r * x->width + n));
             moves++;
         }
     }
@@ -113,10 +113,10 @@ static void report_state(const explorer *x, uint64_t state, tutti_verdict *verdi
 }
 
 /* Returns 1 if every state was visited, or a deadlock was found. */
-static int explore(explorer *x, tutti_verdict *verdict)
+static int explore_states(explorer *x, tutti_verdict *verdict)
 {
     memset(x->seen, 0xff, TABLE * sizeof *x->seen);
-    visit(x, 0);
+    visit_state(x, 0);
     while (x->depth && x->states < MOST_STATES) {
         uint64_t state = x->stack[--x->depth];
         if (visit_next(x, state) || everything_ended(x, state)) continue;
@@ -127,7 +127,7 @@ static int explore(explorer *x, tutti_verdict *verdict)
 }
 
 /* *known: whether exploration gave an answer. */
-static tutti_status by_exploring(
+static tutti_status check_by_exploring(
     const tutti_check_match *match, int most_colls, int *known, tutti_verdict *verdict)
 {
     *known = 0;
@@ -136,7 +136,7 @@ static tutti_status by_exploring(
     x.seen = malloc(TABLE * sizeof *x.seen);
     x.stack = malloc(TABLE * sizeof *x.stack);
     int fine = x.seen && x.stack;
-    if (fine) *known = explore(&x, verdict);
+    if (fine) *known = explore_states(&x, verdict);
     free(x.seen);
     free(x.stack);
     return fine ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "check: no memory");
@@ -145,7 +145,7 @@ static tutti_status by_exploring(
 /* ---- by the bound ---- */
 
 /* Whether some rank starts both. */
-static int have_a_rank(const tutti_check_match *m, int a, int b)
+static int share_a_rank(const tutti_check_match *m, int a, int b)
 {
     for (int r = 0; r < m->check->ranks; r++)
         if (m->at[r][a] >= 0 && m->at[r][b] >= 0) return 1;
@@ -157,7 +157,7 @@ static tutti_status common_order(const tutti_check_match *m, char *follows)
 {
     size_t events = (size_t)m->events;
     for (size_t pair = 0; pair < events * events; pair++)
-        follows[pair] = (char)have_a_rank(m, (int)(pair / events), (int)(pair % events));
+        follows[pair] = (char)share_a_rank(m, (int)(pair / events), (int)(pair % events));
     for (int r = 0; r < m->check->ranks; r++) {
         uint64_t *above;
         size_t words;
@@ -176,12 +176,13 @@ static tutti_status common_order(const tutti_check_match *m, char *follows)
 }
 
 /* Kuhn's augmenting paths: whether `a` finds a partner that follows it. */
-static int augment(const char *follows, int events, int a, int *partner, char *tried)
+static int augment_matching(const char *follows, int events, int a, int *partner, char *tried)
 {
     for (int b = 0; b < events; b++) {
         if (!follows[(size_t)a * (size_t)events + (size_t)b] || tried[b]) continue;
         tried[b] = 1;
-        if (partner[b] >= 0 && !augment(follows, events, partner[b], partner, tried)) continue;
+        if (partner[b] >= 0 && !augment_matching(follows, events, partner[b], partner, tried))
+            continue;
         partner[b] = a;
         return 1;
     }
@@ -190,7 +191,7 @@ static int augment(const char *follows, int events, int a, int *partner, char *t
 
 /* The size of the largest set of mutually unordered holding events: by Dilworth's theorem, the number of these events
  * minus the size of a maximum matching. -1: no memory. */
-static int widest(const tutti_check_match *m, const char *holds, char *follows)
+static int find_widest(const tutti_check_match *m, const char *holds, char *follows)
 {
     int events = m->events, count = 0;
     int *partner = malloc(((size_t)events + 1) * sizeof *partner);
@@ -204,7 +205,7 @@ static int widest(const tutti_check_match *m, const char *holds, char *follows)
     }
     for (int a = 0; a < events && partner && tried; a++) {
         memset(tried, 0, (size_t)events);
-        count -= augment(follows, events, a, partner, tried);
+        count -= augment_matching(follows, events, a, partner, tried);
     }
     if (!partner || !tried) count = -1;
     free(partner);
@@ -224,7 +225,7 @@ static void judge_bound(const tutti_check *check, int K, int W, tutti_verdict *v
         K, P, W, K, P, P, K * (P - 1) / P + 1);
 }
 
-static tutti_status by_bound(const tutti_check_match *m, int workers, tutti_verdict *verdict)
+static tutti_status check_by_bound(const tutti_check_match *m, int workers, tutti_verdict *verdict)
 {
     size_t events = (size_t)m->events;
     char *follows = malloc(events * events + 1), *holds = calloc(events + 1, 1);
@@ -235,7 +236,7 @@ static tutti_status by_bound(const tutti_check_match *m, int workers, tutti_verd
             for (int n = 0; n < m->check->rank[r].colls; n++)
                 holds[m->event[r][n]] |= (char)m->check->rank[r].coll[n].holds;
         status = common_order(m, follows);
-        if (!status) K = widest(m, holds, follows);
+        if (!status) K = find_widest(m, holds, follows);
     }
     free(follows);
     free(holds);
@@ -256,7 +257,7 @@ tutti_status tutti_check_workers(const tutti_check_match *match, tutti_verdict *
         if (rank->colls > most_colls) most_colls = rank->colls;
     }
     if (!holds || !fewest) return TUTTI_OK;
-    tutti_status status = by_exploring(match, most_colls, &known, verdict);
+    tutti_status status = check_by_exploring(match, most_colls, &known, verdict);
     if (status || known) return status;
-    return by_bound(match, fewest, verdict);
+    return check_by_bound(match, fewest, verdict);
 }

@@ -84,7 +84,7 @@ int tutti_driver_draining(tutti_driver *d)
     return !all_clean(d) && !(d->drain.began_s > 0 && tutti_clock_s() - d->drain.began_s > haste_s);
 }
 
-static void is_clean(tutti_driver *d, void *ctx)
+static void check_clean(tutti_driver *d, void *ctx)
 {
     int *all = ctx;
     *all = *all && all_clean(d);
@@ -94,7 +94,7 @@ int tutti_driver_drained(tutti_driver *driver)
 {
     pthread_mutex_lock(driver->queue_lock);
     int all = 1;
-    if (driver->failure) tutti_driver_each(driver, is_clean, &all);
+    if (driver->failure) tutti_driver_each(driver, check_clean, &all);
     pthread_mutex_unlock(driver->queue_lock);
     return all;
 }

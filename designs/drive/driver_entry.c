@@ -75,7 +75,7 @@ void tutti_driver_start_entry(tutti_driver *d, const tutti_entry *ready)
 }
 
 /* Notes when an entry in flight last moved. Queue lock held. */
-static void note_moves(tutti_entry *entry)
+static void record_moves(tutti_entry *entry)
 {
     int64_t moves = tutti_coll_moves(entry->request);
     if (moves == entry->moves) return;
@@ -103,7 +103,7 @@ void tutti_driver_end_done(tutti_driver *d)
         const tutti_coll_request *request = entry->request;
         const tutti_entry *next = tutti_queue_after(&d->queue, entry);
         int64_t after = next ? next->sequence : -1;
-        if (request) note_moves(entry);
+        if (request) record_moves(entry);
         int done = request && tutti_coll_done(request), ends = done && may_end(d, entry);
         d->unproven += done && !ends;
         pthread_mutex_unlock(d->queue_lock);

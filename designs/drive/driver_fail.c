@@ -70,7 +70,7 @@ void tutti_driver_explain(tutti_driver *driver, tutti_status status)
     if (*sentence) tutti_error_adopt(sentence);
 }
 
-static void leave(tutti_driver *d, void *ctx)
+static void send_bye(tutti_driver *d, void *ctx)
 {
     if ((!d->verify && !d->shutdown) || (ctx && d->root == d)) return;
     tutti_status status = d->verify
@@ -85,8 +85,8 @@ void tutti_driver_leave(tutti_driver *driver)
 {
     pthread_mutex_lock(driver->comm_lock);
     if (driver->options.tick) driver->options.tick(driver->options.ctx);
-    tutti_driver_each(driver, leave, driver);
-    leave(driver, NULL);
+    tutti_driver_each(driver, send_bye, driver);
+    send_bye(driver, NULL);
     pthread_mutex_unlock(driver->comm_lock);
 }
 
@@ -143,7 +143,7 @@ void tutti_driver_notice_deserted(tutti_driver *d, int moved)
     tutti_driver_abort(d->root, TUTTI_ERR_COMM, sentence);
 }
 
-static void has_left(tutti_driver *d, void *ctx)
+static void check_left(tutti_driver *d, void *ctx)
 {
     int *left = ctx;
     if (d->verify)
@@ -159,7 +159,7 @@ int tutti_driver_left(tutti_driver *driver)
     if (tutti_driver_failure(driver) && driver->drain.clean_s > 0)
         tutti_control_hush(driver->options.control);
     int left = !tutti_control_sending(driver->options.control);
-    tutti_driver_each(driver, has_left, &left);
+    tutti_driver_each(driver, check_left, &left);
     pthread_mutex_unlock(driver->comm_lock);
     return left;
 }

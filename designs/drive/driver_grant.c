@@ -83,7 +83,7 @@ static tutti_status send_report(tutti_driver *d)
 }
 
 /* Adds a number to the report for the parent. */
-static tutti_status report(tutti_driver *d, int64_t sequence)
+static tutti_status report_sequence(tutti_driver *d, int64_t sequence)
 {
     tutti_control_message *m = &d->granting->report;
     int64_t ranges = m->value[RANGES];
@@ -100,7 +100,7 @@ static tutti_status report(tutti_driver *d, int64_t sequence)
 }
 
 /* The neighbours learn at once where this rank's priorities begin, also those from which nothing comes. */
-static tutti_status announce(tutti_driver *d)
+static tutti_status announce_first(tutti_driver *d)
 {
     tutti_granting *g = d->granting;
     if (g->announced) return TUTTI_OK;
@@ -116,18 +116,18 @@ static tutti_status announce(tutti_driver *d)
 /* ---- ready ---- */
 
 /* The entry of a number; NULL: it is not submitted here, or has ended. Queue lock held. */
-static tutti_entry *find(tutti_driver *d, int64_t sequence)
+static tutti_entry *find_entry(tutti_driver *d, int64_t sequence)
 {
     int known = sequence >= d->queue.lowest && sequence < d->queue.next;
     return known ? tutti_queue_get(&d->queue, sequence) : NULL;
 }
 
 /* Ready here and on all ranks below. */
-static tutti_status complete(tutti_driver *d, int64_t sequence)
+static tutti_status add_candidate(tutti_driver *d, int64_t sequence)
 {
-    if (d->granting->parent >= 0) return report(d, sequence);
+    if (d->granting->parent >= 0) return report_sequence(d, sequence);
     pthread_mutex_lock(d->queue_lock);
-    const tutti_entry *entry = find(d, sequence);
+    const tutti_entry *entry = find_entry(d, sequence);
     tutti_candidate candidate = {.sequence = sequence};
     if (entry) candidate.bytes = tutti_entry_bytes(entry);
     if (entry) candidate.priority = entry->priority;
@@ -136,7 +136,7 @@ static tutti_status complete(tutti_driver *d, int64_t sequence)
 }
 
 /* This rank, or one of its children, has the collective ready. */
-static tutti_status count(tutti_driver *d, int64_t first, int64_t sequence)
+static tutti_status count_report(tutti_driver *d, int64_t first, int64_t sequence)
 {
     tutti_granting *g = d->granting;
     int is_complete = 0;
@@ -146,7 +146,7 @@ static tutti_status count(tutti_driver *d, int64_t first, int64_t sequence)
             TUTTI_COMM_DEPTH * d->queue.lanes);
     g->opened = !status;
     if (!status) status = tutti_grants_report(&g->grants, sequence, &is_complete);
-    return status || !is_complete ? status : complete(d, sequence);
+    return status || !is_complete ? status : add_candidate(d, sequence);
 }
 
 static void receive_ready(void *ctx, const tutti_control_message *message)
@@ -164,7 +164,7 @@ static void receive_ready(void *ctx, const tutti_control_message *message)
     if (strange) return; /* this rank or that one ends all, once both know where they begin */
     for (int64_t i = 0; i < ranges; i++)
         for (uint64_t k = 0; k < message->word[2 * i + 1] && !g->status; k++)
-            g->status = count(d, first, (int64_t)(message->word[2 * i] + k));
+            g->status = count_report(d, first, (int64_t)(message->word[2 * i] + k));
 }
 
 /* Reports what has become ready here. */
@@ -177,7 +177,7 @@ static tutti_status report_fresh(tutti_driver *d, int *moved)
         pthread_mutex_unlock(d->queue_lock);
         if (sequence < 0) return TUTTI_OK;
         *moved = 1;
-        tutti_status status = count(d, d->seen_prior_from, sequence);
+        tutti_status status = count_report(d, d->seen_prior_from, sequence);
         if (status) return status;
     }
 }
@@ -185,10 +185,10 @@ static tutti_status report_fresh(tutti_driver *d, int *moved)
 /* ---- granted ---- */
 
 /* What is granted is ready on all ranks. It may have gone here, with a fault, or after a failure. */
-static tutti_status grant(tutti_driver *d, int64_t sequence)
+static tutti_status grant_sequence(tutti_driver *d, int64_t sequence)
 {
     pthread_mutex_lock(d->queue_lock);
-    tutti_entry *entry = find(d, sequence);
+    tutti_entry *entry = find_entry(d, sequence);
     int granted = entry && tutti_queue_grant(&d->queue, entry);
     int strange = sequence >= d->queue.next || (entry && entry->state == TUTTI_ENTRY_RESERVED);
     pthread_mutex_unlock(d->queue_lock);
@@ -199,11 +199,11 @@ static tutti_status grant(tutti_driver *d, int64_t sequence)
 }
 
 /* The numbers are in the message, in the order in which they start. */
-static tutti_status pass_on(tutti_driver *d, const tutti_control_message *message)
+static tutti_status forward_grants(tutti_driver *d, const tutti_control_message *message)
 {
     tutti_status status = send_to_children(d, message);
     for (int64_t i = 0; i < message->value[COUNT] && !status; i++)
-        status = grant(d, (int64_t)message->word[i]);
+        status = grant_sequence(d, (int64_t)message->word[i]);
     d->granting->given += message->value[COUNT];
     return status;
 }
@@ -214,11 +214,11 @@ static void receive_grant(void *ctx, const tutti_control_message *message)
     tutti_granting *g = d->granting;
     int64_t numbers = message->value[COUNT];
     if (tutti_driver_failure(d) || g->status || numbers < 0 || numbers > WORDS) return;
-    g->status = pass_on(d, message);
+    g->status = forward_grants(d, message);
 }
 
 /* On rank 0. */
-static tutti_status give(tutti_driver *d, int *moved)
+static tutti_status send_grants(tutti_driver *d, int *moved)
 {
     tutti_granting *g = d->granting;
     tutti_status status = TUTTI_OK;
@@ -229,7 +229,7 @@ static tutti_status give(tutti_driver *d, int *moved)
             message.word[message.value[COUNT]++] = (uint64_t)sequence;
         if (!message.value[COUNT]) break;
         *moved = 1;
-        status = pass_on(d, &message);
+        status = forward_grants(d, &message);
     }
     return status;
 }
@@ -261,7 +261,7 @@ void tutti_driver_grant_expect(tutti_driver *d)
 
 /* ---- the same on all ranks ---- */
 
-static void end_with(tutti_driver *d, int64_t first, int from, int64_t number, const char *name)
+static void abort_with(tutti_driver *d, int64_t first, int from, int64_t number, const char *name)
 {
     char text[TUTTI_CONTROL_TEXT], here[160] = "has given none";
     if (number < 0)
@@ -279,33 +279,33 @@ static void end_with(tutti_driver *d, int64_t first, int from, int64_t number, c
 
 /* Ends the driver if a neighbour's priorities begin elsewhere. Two ranks that differ, neighbours or not, are joined by
  * neighbours of which two differ. */
-static void compare(tutti_driver *d)
+static void compare_first(tutti_driver *d)
 {
     tutti_granting *g = d->granting;
     int64_t first = g->received_first;
     char name[TUTTI_RECORD_NAME] = "";
     if (first < 0 || first == d->seen_prior_from) return;
     if (d->seen_prior_from >= 0) {
-        end_with(d, first, g->received_from, -1, name);
+        abort_with(d, first, g->received_from, -1, name);
         return;
     }
     if (d->seen_next <= first) return; /* it may still come */
     pthread_mutex_lock(d->queue_lock);
-    const tutti_entry *entry = find(d, first);
+    const tutti_entry *entry = find_entry(d, first);
     if (entry && entry->name) snprintf(name, sizeof name, "%s", entry->name);
     pthread_mutex_unlock(d->queue_lock);
-    end_with(d, first, g->received_from, first, name);
+    abort_with(d, first, g->received_from, first, name);
 }
 
 tutti_status tutti_driver_grant_pass(tutti_driver *d, int *moved)
 {
     tutti_granting *g = d->granting;
     if (!g || (d->seen_prior_from < 0 && g->received_first < 0)) return TUTTI_OK;
-    compare(d);
+    compare_first(d);
     if (d->seen_prior_from < 0 || tutti_driver_failure(d)) return TUTTI_OK;
-    tutti_status status = g->status ? g->status : announce(d);
+    tutti_status status = g->status ? g->status : announce_first(d);
     if (!status) status = report_fresh(d, moved);
     if (!status && g->report.value[RANGES]) status = send_report(d);
-    if (!status && g->parent < 0 && g->opened) status = give(d, moved);
+    if (!status && g->parent < 0 && g->opened) status = send_grants(d, moved);
     return status;
 }

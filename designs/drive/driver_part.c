@@ -42,7 +42,8 @@ static tutti_status open_driver(
 }
 
 /* comm_lock held. member 0: only its name is needed. */
-static tutti_status join(tutti_driver *root, const tutti_members *members, int member, int *slot)
+static tutti_status open_slot(
+    tutti_driver *root, const tutti_members *members, int member, int *slot)
 {
     tutti_driver_list *list = is_edge(members->key) ? &root->edges : &root->groups;
     *slot = tutti_driver_slot_of(root, members->key);
@@ -80,7 +81,7 @@ static tutti_status join(tutti_driver *root, const tutti_members *members, int m
 tutti_status tutti_driver_join(tutti_driver *root, const tutti_members *members, int *slot)
 {
     pthread_mutex_lock(root->comm_lock);
-    tutti_status status = join(root, members, members->rank >= 0, slot);
+    tutti_status status = open_slot(root, members, members->rank >= 0, slot);
     pthread_mutex_unlock(root->comm_lock);
     return status;
 }
@@ -98,7 +99,7 @@ void tutti_driver_on_unknown(void *ctx, int64_t key)
     }
     int known = members.of[0] >= 0 && members.of[0] < root->members.size && members.of[1] >= 0 &&
                 members.of[1] < root->members.size && members.rank >= 0;
-    if (known) status = join(root, &members, 1, &slot);
+    if (known) status = open_slot(root, &members, 1, &slot);
     if (known && status) tutti_driver_share(root, status);
     tutti_members_free(&members);
 }
@@ -113,7 +114,7 @@ int64_t tutti_driver_sequence_of(tutti_driver *root, int64_t key, int64_t number
     slot = tutti_driver_slot_of(root, key);
     pthread_mutex_unlock(root->queue_lock);
     if (slot < 0 && is_edge(key) && !tutti_members_of_edge(key, root->members.rank, &members)) {
-        if (join(root, &members, 0, &slot)) slot = -1;
+        if (open_slot(root, &members, 0, &slot)) slot = -1;
         tutti_members_free(&members);
     }
     return slot < 0 ? -1 : tutti_sequence_make(slot, number);

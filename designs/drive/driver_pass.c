@@ -18,7 +18,7 @@ static tutti_status look_at_verify(tutti_driver *d)
     return status;
 }
 
-static void note_curious(tutti_driver *d, tutti_status status)
+static void set_curious(tutti_driver *d, tutti_status status)
 {
     pthread_mutex_lock(d->queue_lock);
     d->curious = !status && !d->root->failure && d->verify && tutti_verify_curious(d->verify);
@@ -26,7 +26,7 @@ static void note_curious(tutti_driver *d, tutti_status status)
 }
 
 /* Receives control messages. */
-static tutti_status listen(tutti_driver *d, int *moved)
+static tutti_status receive_messages(tutti_driver *d, int *moved)
 {
     if (!d->options.control) return TUTTI_OK;
     pthread_mutex_lock(d->queue_lock);
@@ -35,7 +35,7 @@ static tutti_status listen(tutti_driver *d, int *moved)
     pthread_mutex_unlock(d->queue_lock);
     tutti_status status = tutti_control_poll(d->options.control, moved);
     if (!status) status = look_at_verify(d);
-    note_curious(d, status);
+    set_curious(d, status);
     return status;
 }
 
@@ -57,7 +57,7 @@ static tutti_status open_asking(tutti_driver *d)
     return tutti_verify_open(&d->options.verify, d->options.control, lanes, &d->verify);
 }
 
-static void take_root(tutti_driver *d, tutti_driver *root)
+static void set_root(tutti_driver *d, tutti_driver *root)
 {
     d->root = root ? root : d;
     d->first_lane = d->root->next_lane;
@@ -85,7 +85,7 @@ static tutti_status open_driver(tutti_driver *root, const tutti_driver_options *
     int lanes = tutti_comm_lanes(comm);
     tutti_status status = tutti_queue_open(&d->queue, lanes, options->one_order ? 1 : lanes);
     d->queue.singly = root && root->options.one_order;
-    take_root(d, root);
+    set_root(d, root);
     if (!status && !root) status = tutti_record_open(&d->record);
     if (!status && !root)
         status = tutti_fault_open(tutti_comm_rank(comm), tutti_comm_size(comm), &d->fault);
@@ -133,7 +133,7 @@ static void pass_one(tutti_driver *d, void *ctx)
     if (d->root != d) {
         tutti_driver_notice_absent(d);
         status = look_at_verify(d);
-        note_curious(d, status);
+        set_curious(d, status);
     }
     if (!tutti_driver_failure(d) && !status) status = tutti_driver_grant_pass(d, &moved);
     if (!tutti_driver_failure(d) && !status) {
@@ -154,7 +154,7 @@ int tutti_driver_pass(tutti_driver *driver)
 {
     int moved = 0;
     pthread_mutex_lock(driver->comm_lock);
-    tutti_status status = listen(driver, &moved);
+    tutti_status status = receive_messages(driver, &moved);
     if (driver->options.tick) driver->options.tick(driver->options.ctx);
     if (status) tutti_driver_share(driver, status);
     tutti_driver_each(driver, pass_one, &moved);
@@ -181,7 +181,7 @@ int tutti_driver_busy(tutti_driver *driver)
     return busy;
 }
 
-static int64_t reserve(tutti_driver *d, const tutti_place *given, const char *name)
+static int64_t reserve_entry(tutti_driver *d, const tutti_place *given, const char *name)
 {
     int64_t sequence;
     double now_s = tutti_clock_s();
@@ -206,7 +206,7 @@ static void add_extra(tutti_driver *d, const tutti_place *before)
     tutti_coll_args args;
     tutti_token *token = tutti_fault_extra(&args);
     const tutti_place place = {.lane = before->lane, .index = before->index};
-    int64_t sequence = token ? reserve(d, &place, "fault") : -1;
+    int64_t sequence = token ? reserve_entry(d, &place, "fault") : -1;
     if (sequence >= 0) tutti_driver_ready(d, sequence, &args, token);
 }
 
@@ -216,7 +216,7 @@ int64_t tutti_driver_reserve(tutti_driver *driver, const tutti_place *place, con
     if (driver->fault && driver->root == driver &&
         tutti_fault_adds(driver->fault, driver->queue.next))
         add_extra(driver, place);
-    int64_t number = reserve(driver, place, name);
+    int64_t number = reserve_entry(driver, place, name);
     return number < 0 ? number : tutti_sequence_make(driver->slot, number);
 }
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static tutti_driver_entry show(const tutti_driver *d, const tutti_entry *entry)
+static tutti_driver_entry copy_entry(const tutti_driver *d, const tutti_entry *entry)
 {
     tutti_driver_entry shown = {.sequence = tutti_sequence_make(d->slot, entry->sequence),
         .index = entry->index,
@@ -38,13 +38,13 @@ static void see_one(tutti_driver *d, void *ctx)
     look->in_flight += queue->started;
     look->may_start = look->may_start || tutti_driver_may_start(d);
     const tutti_entry *oldest = tutti_queue_oldest(queue);
-    if (oldest && look->oldest.sequence < 0) look->oldest = show(d, oldest);
+    if (oldest && look->oldest.sequence < 0) look->oldest = copy_entry(d, oldest);
     const tutti_entry *started = tutti_queue_first_started(queue);
     int gate = d->options.verify.mode == TUTTI_VERIFY_FULL || (oldest && oldest->prior);
     if (look->started.sequence < 0 && started)
-        look->started = show(d, started);
+        look->started = copy_entry(d, started);
     else if (look->started.sequence < 0 && gate && oldest && oldest->state == TUTTI_ENTRY_READY)
-        look->started = show(d, oldest);
+        look->started = copy_entry(d, oldest);
     look->ready += look->main_drives ? count_ready(queue) : 0;
 }
 
@@ -69,7 +69,7 @@ tutti_driver_entry tutti_driver_find(tutti_driver *root, int64_t given)
     const tutti_queue *queue = &driver->queue;
     pthread_mutex_lock(driver->queue_lock);
     if (sequence >= queue->lowest && sequence < queue->next)
-        found = show(driver, tutti_queue_get(&driver->queue, sequence));
+        found = copy_entry(driver, tutti_queue_get(&driver->queue, sequence));
     else if (sequence >= 0 && sequence < queue->lowest)
         found = (tutti_driver_entry){.sequence = given, .state = TUTTI_ENTRY_GONE};
     pthread_mutex_unlock(driver->queue_lock);

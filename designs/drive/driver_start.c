@@ -3,7 +3,7 @@
 #include "designs/drive/driver_parts.h"
 
 /* The entry, if all that this rank starts before it has started, or lanes share nothing. Queue lock held. */
-static tutti_entry *in_turn(tutti_driver *d, tutti_entry *entry)
+static tutti_entry *check_turn(tutti_driver *d, tutti_entry *entry)
 {
     if (!entry || !d->options.one_order) return entry;
     return tutti_queue_has_turn(&d->queue, entry, d->root->turn) ? entry : NULL;
@@ -11,14 +11,14 @@ static tutti_entry *in_turn(tutti_driver *d, tutti_entry *entry)
 
 /* The entry to start when its lane allows this one: itself, unless it has to wait for its turn, or there is a fault.
  * Queue lock held. */
-static tutti_entry *admit(tutti_driver *d, tutti_entry *entry)
+static tutti_entry *find_admitted(tutti_driver *d, tutti_entry *entry)
 {
-    entry = in_turn(d, entry);
+    entry = check_turn(d, entry);
     return entry && d->fault ? tutti_fault_admit(d->fault, &d->queue, entry) : entry;
 }
 
 /* Whether verification lets it start. */
-static int is_let(tutti_driver *d, tutti_entry *ready)
+static int is_verified(tutti_driver *d, tutti_entry *ready)
 {
     tutti_fingerprint print;
     int may_start = 1;
@@ -31,7 +31,7 @@ static int is_let(tutti_driver *d, tutti_entry *ready)
 }
 
 /* It ends without having started. */
-static void pass_over(tutti_driver *d, const tutti_entry *ready)
+static void end_skipped(tutti_driver *d, const tutti_entry *ready)
 {
     pthread_mutex_lock(d->queue_lock);
     d->root->turn += d->options.one_order;
@@ -46,11 +46,11 @@ static int try_start(tutti_driver *d, tutti_entry *ready)
     int64_t *asking = &d->asking[tutti_queue_line(&d->queue, ready)];
     if (tutti_driver_failure(d) || !tutti_comm_has_room(d->comm, ready->lane)) return 0;
     if (d->fault && *asking != ready->sequence && !tutti_fault_start(d->fault, ready)) {
-        pass_over(d, ready);
+        end_skipped(d, ready);
         return 1;
     }
     *asking = ready->sequence;
-    if (!is_let(d, ready)) return 0;
+    if (!is_verified(d, ready)) return 0;
     *asking = -1;
     tutti_driver_start_entry(d, ready);
     return 1;
@@ -63,10 +63,10 @@ static tutti_entry *next_on(tutti_driver *d, int line)
     const tutti_start_rule *rule = d->options.start;
     if (rule->at_once && !d->held) return NULL;
     if (rule->at_once && d->asking[line] >= 0) return tutti_queue_get(&d->queue, d->asking[line]);
-    return admit(d, rule->next(&d->queue, line));
+    return find_admitted(d, rule->next(&d->queue, line));
 }
 
-static void was_held(tutti_driver *d)
+static void count_started(tutti_driver *d)
 {
     pthread_mutex_lock(d->queue_lock);
     if (d->options.start->at_once) d->held--;
@@ -83,7 +83,7 @@ int tutti_driver_start_next(tutti_driver *d)
             tutti_entry copy = entry ? *entry : (tutti_entry){0};
             pthread_mutex_unlock(d->queue_lock);
             if (!entry || !try_start(d, &copy)) break;
-            was_held(d);
+            count_started(d);
             started++;
         }
     }
@@ -100,7 +100,7 @@ void tutti_driver_start_at_once(tutti_driver *d, int64_t first, int chunks)
         pthread_mutex_lock(d->queue_lock);
         tutti_entry *entry = tutti_queue_get(&d->queue, s);
         tutti_entry copy = *entry;
-        goes = goes && admit(d, entry) == entry;
+        goes = goes && find_admitted(d, entry) == entry;
         pthread_mutex_unlock(d->queue_lock);
         goes = goes && try_start(d, &copy);
         if (goes) continue;
@@ -116,6 +116,6 @@ int tutti_driver_may_start(tutti_driver *d)
     const tutti_start_rule *rule = d->options.start;
     int may = 0;
     for (int line = 0; line < d->queue.lines && !rule->at_once; line++)
-        may |= in_turn(d, rule->next(&d->queue, line)) != NULL;
+        may |= check_turn(d, rule->next(&d->queue, line)) != NULL;
     return may;
 }

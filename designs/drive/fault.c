@@ -42,7 +42,7 @@ int tutti_fault_built(void)
 
 /* ---- parsing ---- */
 
-static tutti_status refuse(const char *text, const char *reason)
+static tutti_status reject_text(const char *text, const char *reason)
 {
     return tutti_fail(TUTTI_ERR_USAGE,
         "%s=%s: %s (rank=R,collective=N,do=KIND, or message=N in place of collective=N, with KIND "
@@ -85,25 +85,25 @@ static int read_kind(const char *word, tutti_fault_wish *wish)
 static tutti_status read_part(const char *text, char *part, tutti_fault_wish *wish, int have[3])
 {
     char *value = strchr(part, '=');
-    if (!value) return refuse(text, "a part without \"=\"");
+    if (!value) return reject_text(text, "a part without \"=\"");
     *value++ = '\0';
     if (strcmp(part, "rank") == 0) {
         have[0] = 1;
         return read_number(value, &wish->rank) ? TUTTI_OK
-                                               : refuse(text, "the rank is not a number");
+                                               : reject_text(text, "the rank is not a number");
     }
     if (strcmp(part, "collective") == 0 || strcmp(part, "message") == 0) {
         have[1]++;
         wish->message = strcmp(part, "message") == 0;
         return read_number(value, &wish->number)
                    ? TUTTI_OK
-                   : refuse(text, "the collective, or message, is not a sequence number");
+                   : reject_text(text, "the collective, or message, is not a sequence number");
     }
     if (strcmp(part, "do") == 0) {
         have[2] = 1;
-        return read_kind(value, wish) ? TUTTI_OK : refuse(text, "do is not one of the KINDs");
+        return read_kind(value, wish) ? TUTTI_OK : reject_text(text, "do is not one of the KINDs");
     }
-    return refuse(text, "a part that is not rank, collective, message or do");
+    return reject_text(text, "a part that is not rank, collective, message or do");
 }
 
 tutti_status tutti_fault_parse(const char *text, tutti_fault_wish *wish)
@@ -115,10 +115,10 @@ tutti_status tutti_fault_parse(const char *text, tutti_fault_wish *wish)
     tutti_status status = TUTTI_OK;
     while (!status && (part = strsep(&rest, ","))) status = read_part(text, part, &w, have);
     if (!status && !(have[0] && have[1] && have[2]))
-        status = refuse(text, "rank, collective (or message) or do is missing");
-    if (!status && have[1] > 1) status = refuse(text, "several collectives or messages");
+        status = reject_text(text, "rank, collective (or message) or do is missing");
+    if (!status && have[1] > 1) status = reject_text(text, "several collectives or messages");
     if (!status && w.message && w.kind == TUTTI_FAULT_EXTRA)
-        status = refuse(text, "there are no extra messages");
+        status = reject_text(text, "there are no extra messages");
     free(copy);
     if (!status) *wish = w;
     return status;
@@ -150,7 +150,7 @@ void tutti_fault_close(tutti_fault *fault)
 
 /* ---- injecting ---- */
 
-static int concerns(const tutti_fault *f, tutti_fault_kind kind, const tutti_entry *entry)
+static int matches_entry(const tutti_fault *f, tutti_fault_kind kind, const tutti_entry *entry)
 {
     int64_t number = f->wish.message ? entry->message : entry->sequence;
     if (!f->wish.message && entry->message >= 0) return 0;
@@ -158,7 +158,7 @@ static int concerns(const tutti_fault *f, tutti_fault_kind kind, const tutti_ent
 }
 
 /* Logs the fault once, so that nobody looks for another cause. */
-static void tell(tutti_fault *f, int64_t number, const char *name)
+static void log_collective(tutti_fault *f, int64_t number, const char *name)
 {
     if (!f->told)
         tutti_log(TUTTI_LOG_WARN, "%s: %s at collective %" PRId64 " \"%s\"", variable,
@@ -166,10 +166,10 @@ static void tell(tutti_fault *f, int64_t number, const char *name)
     f->told = 1;
 }
 
-static void report_entry(tutti_fault *f, const tutti_entry *entry)
+static void log_entry(tutti_fault *f, const tutti_entry *entry)
 {
     if (!f->wish.message) {
-        tell(f, entry->sequence, entry->name);
+        log_collective(f, entry->sequence, entry->name);
         return;
     }
     if (!f->told)
@@ -183,7 +183,7 @@ static void report_entry(tutti_fault *f, const tutti_entry *entry)
 int tutti_fault_adds(tutti_fault *f, int64_t sequence)
 {
     if (f->wish.kind != TUTTI_FAULT_EXTRA || sequence < f->wish.number || f->added) return 0;
-    tell(f, sequence, "fault");
+    log_collective(f, sequence, "fault");
     return f->added = 1;
 }
 
@@ -220,14 +220,14 @@ static tutti_entry *next_on_lane(tutti_queue *queue, const tutti_entry *entry)
 }
 
 /* The next one if it can start, this one once the next has started, NULL before that. */
-static tutti_entry *swapped(tutti_queue *queue, tutti_entry *entry)
+static tutti_entry *admit_swapped(tutti_queue *queue, tutti_entry *entry)
 {
     tutti_entry *next = next_on_lane(queue, entry);
     if (!next || next->state == TUTTI_ENTRY_RESERVED) return NULL;
     return next->state == TUTTI_ENTRY_READY ? next : entry;
 }
 
-static tutti_entry *delayed(tutti_fault *f, tutti_entry *entry)
+static tutti_entry *admit_delayed(tutti_fault *f, tutti_entry *entry)
 {
     double now = tutti_clock_s();
     if (f->until_s == 0) f->until_s = now + f->wish.delay_s;
@@ -236,24 +236,24 @@ static tutti_entry *delayed(tutti_fault *f, tutti_entry *entry)
 
 tutti_entry *tutti_fault_admit(tutti_fault *f, tutti_queue *queue, tutti_entry *entry)
 {
-    int swap = concerns(f, TUTTI_FAULT_SWAP, entry);
-    if (!swap && !concerns(f, TUTTI_FAULT_DELAY, entry)) return entry;
-    report_entry(f, entry);
-    return swap ? swapped(queue, entry) : delayed(f, entry);
+    int swap = matches_entry(f, TUTTI_FAULT_SWAP, entry);
+    if (!swap && !matches_entry(f, TUTTI_FAULT_DELAY, entry)) return entry;
+    log_entry(f, entry);
+    return swap ? admit_swapped(queue, entry) : admit_delayed(f, entry);
 }
 
 void tutti_fault_change(tutti_fault *f, tutti_entry *entry)
 {
-    if (!concerns(f, TUTTI_FAULT_RESIZE, entry) || entry->args.count == 0) return;
-    report_entry(f, entry);
+    if (!matches_entry(f, TUTTI_FAULT_RESIZE, entry) || entry->args.count == 0) return;
+    log_entry(f, entry);
     entry->args.count--;
 }
 
 int tutti_fault_start(tutti_fault *f, const tutti_entry *entry)
 {
     tutti_fault_kind kind = f->wish.kind;
-    if (!concerns(f, kind, entry) || kind == TUTTI_FAULT_EXTRA) return 1;
-    report_entry(f, entry);
+    if (!matches_entry(f, kind, entry) || kind == TUTTI_FAULT_EXTRA) return 1;
+    log_entry(f, entry);
     if (kind == TUTTI_FAULT_STOP) raise(SIGSTOP);
     if (kind == TUTTI_FAULT_KILL) raise(SIGKILL);
     return kind != TUTTI_FAULT_SKIP;
@@ -262,7 +262,7 @@ int tutti_fault_start(tutti_fault *f, const tutti_entry *entry)
 /* Flips the highest mantissa bit (float32) of the first nonzero element: no later sum rounds this change away. */
 void tutti_fault_end(tutti_fault *f, const tutti_entry *entry)
 {
-    if (!concerns(f, TUTTI_FAULT_FLIP, entry)) return;
+    if (!matches_entry(f, TUTTI_FAULT_FLIP, entry)) return;
     size_t width = tutti_dtype_bytes(entry->args.dtype);
     unsigned char *data = entry->args.recv;
     for (int64_t i = 0; i < entry->args.count; i++, data += width) {

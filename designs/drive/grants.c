@@ -35,7 +35,7 @@ static int *reports_of(const tutti_grants *g, int64_t sequence)
     return &g->reports[sequence & (g->room - 1)];
 }
 
-static tutti_status widen(tutti_grants *g, int64_t end)
+static tutti_status widen_ring(tutti_grants *g, int64_t end)
 {
     int64_t room = g->room;
     while (end - g->lowest > room) room *= 2;
@@ -56,7 +56,7 @@ tutti_status tutti_grants_report(tutti_grants *grants, int64_t sequence, int *co
     if (sequence < g->lowest || (sequence < g->end && *reports_of(g, sequence) == g->parts))
         return tutti_fail(TUTTI_ERR_INTERNAL,
             "collective #%" PRId64 " is reported ready by more ranks than there are", sequence);
-    tutti_status status = widen(g, sequence + 1);
+    tutti_status status = widen_ring(g, sequence + 1);
     if (status) return status;
     for (; g->end <= sequence; g->end++) *reports_of(g, g->end) = 0;
     *complete = ++*reports_of(g, sequence) == g->parts;
@@ -71,7 +71,7 @@ static int goes_before(const tutti_candidate *a, const tutti_candidate *b)
     return a->priority != b->priority ? a->priority > b->priority : a->sequence < b->sequence;
 }
 
-static void swap(tutti_candidate *a, tutti_candidate *b)
+static void swap_candidates(tutti_candidate *a, tutti_candidate *b)
 {
     tutti_candidate c = *a;
     *a = *b;
@@ -91,7 +91,7 @@ tutti_status tutti_grants_add(tutti_grants *grants, const tutti_candidate *candi
     int at = g->candidates++;
     g->heap[at] = *candidate;
     for (int above; at && goes_before(&g->heap[at], &g->heap[above = (at - 1) / 2]); at = above)
-        swap(&g->heap[at], &g->heap[above]);
+        swap_candidates(&g->heap[at], &g->heap[above]);
     return TUTTI_OK;
 }
 
@@ -104,7 +104,7 @@ static void remove_first(tutti_grants *g)
         for (int below = 2 * at + 1; below <= 2 * at + 2 && below < g->candidates; below++)
             if (goes_before(&h[below], &h[best])) best = below;
         if (best == at) return;
-        swap(&h[at], &h[best]);
+        swap_candidates(&h[at], &h[best]);
         at = best;
     }
 }

@@ -51,7 +51,7 @@ tutti_status tutti_exchange_place(tutti_exchange *exchange, tutti_graph *graph, 
 
 /* ---- checking ---- */
 
-static tutti_status gather(
+static tutti_status gather_all(
     tutti_exchange *x, tutti_dtype dtype, int64_t count, const void *mine, void *all)
 {
     const tutti_coll_args args = {.kind = TUTTI_ALLGATHER,
@@ -114,7 +114,7 @@ static tutti_status name_groups(naming *n, const tutti_graph *graph)
 }
 
 /* What this rank submits with every section once, as text; the caller frees it. */
-static tutti_status describe(tutti_exchange *x, const tutti_graph *graph, char **text)
+static tutti_status describe_graph(tutti_exchange *x, const tutti_graph *graph, char **text)
 {
     naming n = {.x = x};
     int rank = tutti_exchange_rank(x);
@@ -129,7 +129,7 @@ static tutti_status describe(tutti_exchange *x, const tutti_graph *graph, char *
 }
 
 /* Judges the texts of all ranks: rank r's starts at texts + r * bytes, NUL-terminated. */
-static tutti_status judge(
+static tutti_status judge_texts(
     tutti_exchange *x, const char *texts, int64_t bytes, int workers, tutti_verdict *verdict)
 {
     tutti_check *check;
@@ -155,7 +155,7 @@ static tutti_status gather_and_check(
     int64_t mine = text ? (int64_t)strlen(text) + 1 : -(int64_t)why, bytes = 1;
     int64_t *lengths = calloc((size_t)size, sizeof *lengths);
     if (!lengths) return tutti_fail(TUTTI_ERR_NOMEM, "check: no memory for %d ranks", size);
-    tutti_status status = gather(x, TUTTI_I64, 1, &mine, lengths);
+    tutti_status status = gather_all(x, TUTTI_I64, 1, &mine, lengths);
     if (!text && !status) status = why; /* as this rank has said already */
     for (int r = 0; r < size && !status; r++) {
         if (lengths[r] < 0)
@@ -168,8 +168,8 @@ static tutti_status gather_and_check(
     char *padded = calloc(1, (size_t)bytes), *texts = calloc((size_t)size, (size_t)bytes);
     if (padded && texts) {
         memcpy(padded, text, (size_t)mine);
-        status = gather(x, TUTTI_U8, bytes, padded, texts);
-        if (!status) status = judge(x, texts, bytes, workers, verdict);
+        status = gather_all(x, TUTTI_U8, bytes, padded, texts);
+        if (!status) status = judge_texts(x, texts, bytes, workers, verdict);
     } else {
         status = tutti_fail(TUTTI_ERR_NOMEM, "check: no memory for %d ranks", size);
     }
@@ -182,19 +182,19 @@ tutti_status tutti_exchange_check_graph(
     tutti_exchange *exchange, const tutti_graph *graph, int workers, tutti_verdict *verdict)
 {
     char *text = NULL;
-    tutti_status status = describe(exchange, graph, &text);
+    tutti_status status = describe_graph(exchange, graph, &text);
     tutti_status judged = gather_and_check(exchange, text, status, workers, verdict);
     free(text);
     return status ? status : judged;
 }
 
 /* *same: whether all ranks have this digest. */
-static tutti_status compare(tutti_exchange *x, uint64_t digest, int *same)
+static tutti_status compare_digests(tutti_exchange *x, uint64_t digest, int *same)
 {
     int size = tutti_exchange_size(x);
     uint64_t *all = calloc((size_t)size, sizeof *all);
     if (!all) return tutti_fail(TUTTI_ERR_NOMEM, "check: no memory for %d ranks", size);
-    tutti_status status = gather(x, TUTTI_I64, 1, &digest, all);
+    tutti_status status = gather_all(x, TUTTI_I64, 1, &digest, all);
     *same = 1;
     for (int r = 0; r < size; r++) *same &= all[r] == digest;
     free(all);
@@ -208,8 +208,8 @@ static tutti_status check_graph(tutti_exchange *x, const tutti_graph *graph, tut
     int same = 0;
     tutti_verdict verdict = {0};
     if (tutti_exchange_size(x) == 1) return placed;
-    tutti_status described = placed ? placed : describe(x, graph, &text);
-    tutti_status status = compare(x, text ? tutti_check_digest(text) : 0, &same);
+    tutti_status described = placed ? placed : describe_graph(x, graph, &text);
+    tutti_status status = compare_digests(x, text ? tutti_check_digest(text) : 0, &same);
     if (!status && (!same || described)) status = gather_and_check(x, text, described, 0, &verdict);
     free(text);
     if (described || status) return described ? described : status;

@@ -10,16 +10,16 @@ typedef struct wish {
     int64_t status, digest;
 } wish;
 
-static uint64_t mix(uint64_t hash, uint64_t word)
+static uint64_t mix_word(uint64_t hash, uint64_t word)
 {
     hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
     return hash ^ hash >> 29;
 }
 
-static tutti_status check(const tutti_exchange *x, int n, const int ranks[], wish *mine)
+static tutti_status check_group(const tutti_exchange *x, int n, const int ranks[], wish *mine)
 {
     int size = tutti_exchange_size(x);
-    uint64_t hash = mix(1, (uint64_t)n);
+    uint64_t hash = mix_word(1, (uint64_t)n);
     if (!x->options.messages)
         return tutti_fail(TUTTI_ERR_UNSUPPORTED, "tutti_group: this session has no groups");
     if (n < 1 || n > size || !ranks)
@@ -35,14 +35,14 @@ static tutti_status check(const tutti_exchange *x, int n, const int ranks[], wis
             if (ranks[j] == ranks[i])
                 return tutti_fail(TUTTI_ERR_INVAL,
                     "tutti_group: rank %d stands there twice: name each rank once", ranks[i]);
-        hash = mix(hash, (uint64_t)ranks[i]);
+        hash = mix_word(hash, (uint64_t)ranks[i]);
     }
     mine->digest = (int64_t)(hash >> 1);
     return TUTTI_OK;
 }
 
 /* Every rank gets the same status. */
-static tutti_status agree(tutti_exchange *x, tutti_status status, wish mine)
+static tutti_status agree_on_group(tutti_exchange *x, tutti_status status, wish mine)
 {
     int size = tutti_exchange_size(x);
     wish *all = calloc((size_t)size, sizeof *all);
@@ -75,13 +75,13 @@ typedef struct preparation {
     tutti_members members;
 } preparation;
 
-static tutti_status prepare(void *ctx, int *done)
+static tutti_status prepare_group(void *ctx, int *done)
 {
     const preparation *p = ctx;
     return tutti_lanes_prepare(p->x->lanes, &p->members, done);
 }
 
-static void give_up(preparation *p)
+static void free_preparation(preparation *p)
 {
     if (p) tutti_members_free(&p->members);
     free(p);
@@ -93,21 +93,21 @@ tutti_status tutti_exchange_group(tutti_exchange *exchange, int n, const int ran
     wish mine = {0};
     int talks = !x->options.manual && tutti_exchange_size(x) > 1, slot;
     preparation *p = calloc(1, sizeof *p);
-    tutti_status status = check(x, n, ranks, &mine);
+    tutti_status status = check_group(x, n, ranks, &mine);
     if (!status && !p) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for a group");
     if (!status)
         status = tutti_members_set(x->groups + 1, n, ranks, tutti_exchange_rank(x), &p->members);
-    if (talks) status = agree(x, status, mine);
+    if (talks) status = agree_on_group(x, status, mine);
     if (status) {
-        give_up(p);
+        free_preparation(p);
         return status;
     }
     p->x = x;
-    status = tutti_comm_thread_do(x->thread, prepare, p);
+    status = tutti_comm_thread_do(x->thread, prepare_group, p);
     const int may_run = status == TUTTI_ERR_TIMEOUT;
     if (!status)
         status = tutti_driver_join(tutti_comm_thread_driver(x->thread), &p->members, &slot);
-    if (!may_run) give_up(p);
+    if (!may_run) free_preparation(p);
     if (talks) status = tutti_exchange_agree(x, status, NULL); /* all can be heard from here on */
     if (status) return status;
     x->groups++;

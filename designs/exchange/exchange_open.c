@@ -63,14 +63,14 @@ static tutti_status compare_ranks(const tutti_exchange *x)
 }
 
 /* Whether ranks have a lane for control messages. */
-static int talks(const tutti_exchange *x, int ranks)
+static int has_control(const tutti_exchange *x, int ranks)
 {
     const tutti_exchange_options *o = &x->options;
     return ranks > 1 &&
            (o->verify != TUTTI_VERIFY_OFF || o->watch.on || o->trace || o->priorities.on);
 }
 
-static tutti_status boot(tutti_exchange *x)
+static tutti_status boot_mpi(tutti_exchange *x)
 {
     const tutti_boot_program program = {x->attached, x->options.on_end, x->options.on_end_ctx};
     if (x->attached) return tutti_boot_attach(needed_level(x), &program, &x->boot);
@@ -85,7 +85,7 @@ static tutti_status open_transport(tutti_exchange *x, tutti_transport **transpor
     *transport = x->transport;
     x->transport = NULL;
     if (*transport) return TUTTI_OK;
-    tutti_status status = boot(x);
+    tutti_status status = boot_mpi(x);
     if (status) return status;
     x->booted = 1;
     status = compare_ranks(x);
@@ -93,19 +93,19 @@ static tutti_status open_transport(tutti_exchange *x, tutti_transport **transpor
         status =
             tutti_comm_core_bind(x->options.comm_core, &x->boot, x->options.workers, &x->comm_core);
     const tutti_exchange_options *o = &x->options;
-    int lanes = o->lanes + talks(x, x->boot.size) + o->messages;
+    int lanes = o->lanes + has_control(x, x->boot.size) + o->messages;
     if (!status) status = tutti_transport_mpi(x->boot.comm, lanes, transport);
     if (status || !o->over) return status;
     return o->over(o->over_ctx, *transport, o->lanes, o->setup_timeout_s, transport);
 }
 
 /* A transport's lock, if it has one. */
-static void lock(pthread_mutex_t *mutex)
+static void lock_if_any(pthread_mutex_t *mutex)
 {
     if (mutex) pthread_mutex_lock(mutex);
 }
 
-static void unlock(pthread_mutex_t *mutex)
+static void unlock_if_any(pthread_mutex_t *mutex)
 {
     if (mutex) pthread_mutex_unlock(mutex);
 }
@@ -117,9 +117,9 @@ static tutti_status open_control(
         return tutti_fail(TUTTI_ERR_INVAL,
             "comparing the ranks' collectives needs one lane more than the transport's %d",
             transport->lanes);
-    lock(transport->lock);
+    lock_if_any(transport->lock);
     tutti_status status = tutti_control_open(transport, x->options.lanes, control);
-    unlock(transport->lock);
+    unlock_if_any(transport->lock);
     return status;
 }
 
@@ -141,7 +141,7 @@ static tutti_status open_part(
     return tutti_lanes_part(x->lanes, members, comm, control);
 }
 
-static tutti_status setup(void *ctx, tutti_comm **comm, tutti_control **control)
+static tutti_status set_up_exchange(void *ctx, tutti_comm **comm, tutti_control **control)
 {
     tutti_exchange *x = ctx;
     tutti_transport *transport;
@@ -156,7 +156,7 @@ static tutti_status setup(void *ctx, tutti_comm **comm, tutti_control **control)
     tutti_comm_options options = {
         .algorithm = x->options.algorithm, .lanes = x->options.lanes, .depth = x->options.depth};
     status = tutti_comm_new(transport, &options, comm);
-    if (!status && talks(x, transport->size)) status = open_control(x, transport, control);
+    if (!status && has_control(x, transport->size)) status = open_control(x, transport, control);
     if (!status && x->options.messages) status = open_messages(x, transport, *control, &options);
     return status;
 }
@@ -170,16 +170,16 @@ static void end_mpi(tutti_exchange *x)
     tutti_deadline_close(deadline);
 }
 
-static void teardown(void *ctx, tutti_comm *comm, tutti_control *control, int orderly)
+static void tear_down_exchange(void *ctx, tutti_comm *comm, tutti_control *control, int orderly)
 {
     tutti_exchange *x = ctx;
     pthread_mutex_t *mutex = comm ? tutti_comm_lock(comm) : NULL;
-    lock(mutex);
+    lock_if_any(mutex);
     if (!orderly && comm) tutti_comm_abandon(comm);
     tutti_lanes_stop(x->lanes, orderly);
     tutti_control_stop(control);
     tutti_comm_free(comm);
-    unlock(mutex);
+    unlock_if_any(mutex);
     tutti_control_free(control);
     tutti_lanes_free(x->lanes);
     x->lanes = NULL;
@@ -262,8 +262,8 @@ static tutti_status start_thread(tutti_exchange *x)
         .trace = o->trace,
         .verify = {.mode = verify_mode(o), .at_once = o->manual},
         .priorities = o->priorities,
-        .setup = setup,
-        .teardown = teardown,
+        .setup = set_up_exchange,
+        .teardown = tear_down_exchange,
         .part = o->messages ? open_part : NULL,
         .ctx = x};
     return tutti_comm_thread_open(&thread, &x->thread);
@@ -427,7 +427,7 @@ static tutti_driver *driver_of(tutti_exchange *x, const tutti_node *node)
     return tutti_driver_of(tutti_comm_thread_driver(x->thread), group_of(node));
 }
 
-static int64_t reserve(void *ctx, const tutti_node *node)
+static int64_t reserve_node(void *ctx, const tutti_node *node)
 {
     tutti_exchange *x = ctx;
     if (x->order && tutti_order_submit(x->order, node)) return -1;
@@ -448,7 +448,7 @@ static int64_t reserve_inserted(void *ctx, const tutti_node *node)
 }
 
 /* The buffers are not known yet, but for where they will be. */
-static tutti_status prepare(void *ctx, const tutti_node *node, size_t *bytes)
+static tutti_status prepare_node(void *ctx, const tutti_node *node, size_t *bytes)
 {
     tutti_exchange *x = ctx;
     const tutti_members *members = members_of(x, node);
@@ -476,8 +476,8 @@ static tutti_coll_args with_buffers(
     return args;
 }
 
-static void start(void *ctx, const tutti_node *node, int64_t sequence, const tutti_buffer buf[],
-    tutti_token *token)
+static void start_node(void *ctx, const tutti_node *node, int64_t sequence,
+    const tutti_buffer buf[], tutti_token *token)
 {
     tutti_exchange *x = ctx;
     if (sequence < 0) {
@@ -488,21 +488,21 @@ static void start(void *ctx, const tutti_node *node, int64_t sequence, const tut
     tutti_driver_ready(tutti_comm_thread_driver(x->thread), sequence, &args, token);
 }
 
-static tutti_status drive(void *ctx)
+static tutti_status pass_or_yield(void *ctx)
 {
     tutti_exchange *x = ctx;
     if (!tutti_comm_thread_pass(x->thread)) sched_yield(); /* other ranks may share the core */
     return TUTTI_OK;
 }
 
-static void observe(void *ctx, tutti_ledger *ledger, int whole)
+static void observe_ledger(void *ctx, tutti_ledger *ledger, int whole)
 {
     tutti_exchange *x = ctx;
     tutti_watch *watch = tutti_comm_thread_watch(x->thread);
     if (watch) tutti_inquiry_observe(tutti_watch_inquiry(watch), ledger, whole);
 }
 
-static void waits(void *ctx, int begins)
+static void set_waiting(void *ctx, int begins)
 {
     tutti_exchange *x = ctx;
     tutti_watch *watch = tutti_comm_thread_watch(x->thread);
@@ -513,12 +513,12 @@ tutti_run_hooks tutti_exchange_hooks(tutti_exchange *exchange)
 {
     int main_drives = exchange->options.design->start->main_drives;
     return (tutti_run_hooks){.ctx = exchange,
-        .reserve = reserve,
-        .prepare = prepare,
-        .start = start,
-        .main = main_drives ? drive : NULL,
-        .observe = observe,
-        .waits = waits};
+        .reserve = reserve_node,
+        .prepare = prepare_node,
+        .start = start_node,
+        .main = main_drives ? pass_or_yield : NULL,
+        .observe = observe_ledger,
+        .waits = set_waiting};
 }
 
 /* Messages, by the call that has inserted them here. */
@@ -564,9 +564,9 @@ int tutti_exchange_pass(tutti_exchange *exchange)
 tutti_status tutti_exchange_call(
     tutti_exchange *exchange, const char *name, const tutti_coll_args *args)
 {
-    waits(exchange, 1);
+    set_waiting(exchange, 1);
     tutti_status status = tutti_comm_thread_call(exchange->thread, name, args);
-    waits(exchange, 0);
+    set_waiting(exchange, 0);
     return status;
 }
 
@@ -595,9 +595,9 @@ tutti_status tutti_exchange_agree(tutti_exchange *exchange, tutti_status mine, i
 
 tutti_status tutti_exchange_clock(tutti_exchange *exchange, tutti_clock_sample *sample)
 {
-    waits(exchange, 1);
+    set_waiting(exchange, 1);
     tutti_status status = tutti_comm_thread_clock(exchange->thread, sample);
-    waits(exchange, 0);
+    set_waiting(exchange, 0);
     return tutti_exchange_agree(exchange, status, NULL);
 }
 

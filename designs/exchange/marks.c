@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 /* The fault in the place of the n-th collective of a section and group; NULL: none. */
-static const char *misplaced(
+static const char *find_misplacement(
     const tutti_design *design, const tutti_node *node, int64_t n, int lanes)
 {
     int chained = 0;
@@ -30,7 +30,7 @@ static tutti_status check_places(const tutti_design *design, const tutti_graph *
         if (node->kind != TUTTI_NODE_COLLECTIVE) continue;
         int before = tutti_graph_previous(graph, i), most = node->edge ? 1 : lanes;
         int64_t index = before < 0 ? 0 : tutti_graph_get_node(graph, before)->place.index + 1;
-        const char *wrong = misplaced(design, node, index, most);
+        const char *wrong = find_misplacement(design, node, index, most);
         if (wrong)
             return tutti_fail(TUTTI_ERR_INVAL,
                 "design %s puts collective '%s' %s (lane %d of %d, index %lld)", design->name,
@@ -90,7 +90,7 @@ static size_t bytes_of(const tutti_graph *graph, const tutti_node *node)
 }
 
 /* Blocks of an allgather, where their lengths differ. */
-static void partition(tutti_coll_args *args, int P, int64_t counts[])
+static void set_counts(tutti_coll_args *args, int P, int64_t counts[])
 {
     int64_t offset;
     if (args->count % P == 0) {
@@ -152,7 +152,7 @@ static tutti_status check_alone(const tutti_node *node)
     return TUTTI_OK;
 }
 
-static tutti_status lower(const tutti_marks_options *o, tutti_graph *graph, int n)
+static tutti_status lower_mark(const tutti_marks_options *o, tutti_graph *graph, int n)
 {
     static const tutti_coll_kind kinds[TUTTI_MARK_VERBS] = {
         [TUTTI_MARK_ALLREDUCE] = TUTTI_ALLREDUCE,
@@ -198,7 +198,7 @@ static tutti_status lower(const tutti_marks_options *o, tutti_graph *graph, int 
         node->mark.verb == TUTTI_MARK_BROADCAST)
         status = set_own(graph, n, desc->args.count, members);
     if (!status) status = check_follows(graph, node);
-    if (desc->args.kind == TUTTI_ALLGATHER) partition(&desc->args, members->size, desc->counts);
+    if (desc->args.kind == TUTTI_ALLGATHER) set_counts(&desc->args, members->size, desc->counts);
     if (!status)
         status = tutti_graph_set_collective(
             graph, n, desc, sizeof *desc + (desc->args.counts ? P * sizeof *desc->counts : 0));
@@ -207,7 +207,7 @@ static tutti_status lower(const tutti_marks_options *o, tutti_graph *graph, int 
 }
 
 /* Says in the graph whose ranks take part in a collective, for the design. */
-static tutti_status send_group(const tutti_marks_options *o, tutti_graph *graph, int n)
+static tutti_status set_group(const tutti_marks_options *o, tutti_graph *graph, int n)
 {
     const tutti_node *node = tutti_graph_get_node(graph, n);
     int group = ((const tutti_coll_args *)node->desc)->group;
@@ -223,9 +223,9 @@ tutti_status tutti_marks_lower(tutti_graph *graph, const tutti_marks_options *op
     tutti_status status = tutti_bucket_fuse(graph, bytes);
     for (int i = 0; i < tutti_graph_nodes(graph) && !status; i++) {
         tutti_node_kind kind = tutti_graph_get_node(graph, i)->kind;
-        if (kind == TUTTI_NODE_MARK) status = lower(o, graph, i);
+        if (kind == TUTTI_NODE_MARK) status = lower_mark(o, graph, i);
         kind = tutti_graph_get_node(graph, i)->kind;
-        if (!status && kind == TUTTI_NODE_COLLECTIVE) status = send_group(o, graph, i);
+        if (!status && kind == TUTTI_NODE_COLLECTIVE) status = set_group(o, graph, i);
     }
     if (!status) status = o->design->place(graph, o->lanes);
     if (!status) status = check_places(o->design, graph, o->lanes);

@@ -123,8 +123,8 @@ tutti_status tutti_order_admit(const tutti_graph *graph)
     return TUTTI_OK;
 }
 
-static void make_list(tutti_token *token, tutti_status status);
-static void take_over(tutti_token *token, tutti_status status);
+static void finish_times(tutti_token *token, tutti_status status);
+static void finish_order(tutti_token *token, tutti_status status);
 
 tutti_status tutti_order_open(const tutti_order_options *options, tutti_graph *graph, int rank,
     tutti_driver *driver, tutti_order_plan **plan)
@@ -132,8 +132,8 @@ tutti_status tutti_order_open(const tutti_order_options *options, tutti_graph *g
     tutti_order_plan *p = calloc(1, sizeof *p);
     *plan = NULL;
     if (!p) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to order collectives");
-    *p = (tutti_order_plan){.times = {.token.finish = make_list, .plan = p},
-        .list = {.token.finish = take_over, .plan = p},
+    *p = (tutti_order_plan){.times = {.token.finish = finish_times, .plan = p},
+        .list = {.token.finish = finish_order, .plan = p},
         .options = *options,
         .driver = driver,
         .rank = rank};
@@ -174,7 +174,7 @@ void tutti_order_close(tutti_order_plan *plan)
 /* ---- agreeing ---- */
 
 /* Whether the order has every chunk once, and none before what it waits for. */
-static int is_fine(const tutti_order_plan *p, const int32_t order[])
+static int is_valid_order(const tutti_order_plan *p, const int32_t order[])
 {
     char started[p->slots];
     memset(started, 0, sizeof started);
@@ -189,7 +189,7 @@ static int is_fine(const tutti_order_plan *p, const int32_t order[])
 }
 
 /* Fills the outlook; p->order must be program order. */
-static void look_out(tutti_order_plan *p, double seconds_per_byte)
+static void fill_outlook(tutti_order_plan *p, double seconds_per_byte)
 {
     tutti_outlook *o = &p->outlook;
     o->known = seconds_per_byte > 0;
@@ -206,12 +206,12 @@ static void make_order(tutti_order_plan *p)
     tutti_priority_program_order(p->slots, p->order);
     double seconds_per_byte = p->seen[p->pieces];
     for (int i = 0; i < p->pieces; i++) p->piece[i].ready_s = p->seen[i];
-    look_out(p, seconds_per_byte);
+    fill_outlook(p, seconds_per_byte);
     if (p->options.make)
         p->options.make(p->options.ctx, p->slots, p->order);
     else if (seconds_per_byte > 0)
         tutti_priority_order(p->pieces, p->piece, seconds_per_byte, p->order);
-    if (!is_fine(p, p->order)) tutti_priority_program_order(p->slots, p->order);
+    if (!is_valid_order(p, p->order)) tutti_priority_program_order(p->slots, p->order);
     p->outlook.changes = !tutti_priority_is_program_order(p->slots, p->order);
 }
 
@@ -227,7 +227,7 @@ static int64_t window_of(const tutti_order_plan *p)
     return IN_FLIGHT * largest;
 }
 
-static void submit_list(tutti_order_plan *p)
+static void submit_broadcast(tutti_order_plan *p)
 {
     const tutti_coll_args args = {
         .kind = TUTTI_BROADCAST, .dtype = TUTTI_I32, .count = p->slots, .recv = p->order};
@@ -236,22 +236,22 @@ static void submit_list(tutti_order_plan *p)
 }
 
 /* The allreduce of the times has ended. */
-static void make_list(tutti_token *token, tutti_status status)
+static void finish_times(tutti_token *token, tutti_status status)
 {
     tutti_order_plan *p = ((talk *)token)->plan;
     p->times.open = 0;
     if (status || p->rank != 0) return;
     make_order(p);
-    submit_list(p);
+    submit_broadcast(p);
 }
 
 /* The broadcast has ended. */
-static void take_over(tutti_token *token, tutti_status status)
+static void finish_order(tutti_token *token, tutti_status status)
 {
     tutti_order_plan *p = ((talk *)token)->plan;
     p->list.open = 0;
     if (status) return;
-    if (!is_fine(p, p->order)) {
+    if (!is_valid_order(p, p->order)) {
         char text[160];
         snprintf(text, sizeof text,
             "collective #%" PRId64 " \"order\": rank %d received no order of %d collectives from "
@@ -281,7 +281,7 @@ tutti_status tutti_order_submit(tutti_order_plan *plan, const tutti_node *node)
         .recv = p->seen};
     p->times.open = 1;
     tutti_driver_ready(p->driver, p->times.sequence, &args, &p->times.token);
-    if (p->rank != 0) submit_list(p);
+    if (p->rank != 0) submit_broadcast(p);
     return TUTTI_OK;
 }
 

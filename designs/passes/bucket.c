@@ -105,7 +105,7 @@ static tutti_status close_all(filling *f)
 
 /* Whether a node uses a sum of the bucket, or what is added for it: then its marks cannot wait for later
  * ones. */
-static int uses(const filling *f, const bucket *b, const tutti_node *node)
+static int uses_bucket(const filling *f, const bucket *b, const tutti_node *node)
 {
     for (int m = 0; m < b->marks; m++) {
         const tutti_node *mark = tutti_graph_get_node(f->graph, b->mark[m]);
@@ -120,7 +120,7 @@ static tutti_status close_used(filling *f, const tutti_node *node)
 {
     tutti_status status = TUTTI_OK;
     for (int i = 0; i < TUTTI_DTYPE_COUNT && !status; i++)
-        if (uses(f, &f->open[i], node)) status = close_bucket(f, &f->open[i]);
+        if (uses_bucket(f, &f->open[i], node)) status = close_bucket(f, &f->open[i]);
     return status;
 }
 
@@ -138,7 +138,7 @@ static int is_laid_out(const tutti_graph *graph, int n)
 }
 
 /* Marks of different priorities, or with other numbers of vectors, are separate collectives. */
-static int fits(const filling *f, const bucket *b, int n, int64_t bytes)
+static int fits_bucket(const filling *f, const bucket *b, int n, int64_t bytes)
 {
     const tutti_node *node = tutti_graph_get_node(f->graph, n),
                      *first = tutti_graph_get_node(f->graph, b->mark[0]);
@@ -146,14 +146,14 @@ static int fits(const filling *f, const bucket *b, int n, int64_t bytes)
            first->mark.vectors == node->mark.vectors;
 }
 
-static tutti_status take(filling *f, int n)
+static tutti_status add_mark(filling *f, int n)
 {
     const tutti_tensor *tensor = marked_tensor(f->graph, n);
     bucket *b = &f->open[tensor->dtype];
     int64_t bytes = (int64_t)tensor->bytes;
     tutti_status status = close_used(f, tutti_graph_get_node(f->graph, n));
     if (!status && !is_laid_out(f->graph, n)) {
-        if (b->marks && !fits(f, b, n, bytes)) status = close_bucket(f, b);
+        if (b->marks && !fits_bucket(f, b, n, bytes)) status = close_bucket(f, b);
         b->mark[b->marks++] = n;
         b->bytes += bytes;
     }
@@ -162,7 +162,7 @@ static tutti_status take(filling *f, int n)
 }
 
 /* A mark of anything else uses a sum as a kernel does. */
-static tutti_status fuse(filling *f, int nodes)
+static tutti_status fuse_marks(filling *f, int nodes)
 {
     tutti_status status = TUTTI_OK;
     int section = -1;
@@ -174,7 +174,7 @@ static tutti_status fuse(filling *f, int nodes)
             f->left = bytes_of(f, section);
         }
         if (status) return status;
-        status = is_taken(f, n) ? take(f, n) : close_used(f, node);
+        status = is_taken(f, n) ? add_mark(f, n) : close_used(f, node);
     }
     return status ? status : close_all(f);
 }
@@ -237,7 +237,7 @@ tutti_status tutti_bucket_fuse(tutti_graph *graph, int64_t bytes)
         f.group = tutti_graph_get_node(graph, n)->mark.group;
         f.verb = tutti_graph_get_node(graph, n)->mark.verb;
         f.root = tutti_graph_get_node(graph, n)->mark.root;
-        status = fuse(&f, (int)nodes);
+        status = fuse_marks(&f, (int)nodes);
     }
     if (!status) status = fuse_gathers(&f, marks);
     free(marks);

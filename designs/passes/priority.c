@@ -24,7 +24,7 @@ static int goes_before(const tutti_piece *a, const tutti_piece *b, double now_s)
 }
 
 /* The next piece, among those with chunks left. */
-static int take(int pieces, const tutti_piece piece[], const int left[], double now_s)
+static int pick_next(int pieces, const tutti_piece piece[], const int left[], double now_s)
 {
     int best = -1;
     for (int p = 0; p < pieces; p++)
@@ -43,7 +43,7 @@ void tutti_priority_order(
     }
     double now_s = 0;
     for (int slot = 0; slot < slots; slot++) {
-        int p = take(pieces, piece, left, now_s);
+        int p = pick_next(pieces, piece, left, now_s);
         order[slot] = begin[p] + piece[p].chunks - left[p]--;
         if (piece[p].ready_s > now_s) now_s = piece[p].ready_s;
         now_s += chunk_s(&piece[p], seconds_per_byte);

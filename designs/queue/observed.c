@@ -40,7 +40,7 @@ void tutti_observed_start(tutti_observed *o, int64_t base, double now_s)
     if (base == o->base && o->flying++ == 0) o->busy_since_s = now_s;
 }
 
-static void take_in(tutti_observed *o)
+static void record_step(tutti_observed *o)
 {
     if (o->whole++ == 0 || !o->bytes) return;
     double rate = o->busy_s / (double)o->bytes;
@@ -54,7 +54,7 @@ void tutti_observed_end(tutti_observed *o, int64_t base, int64_t bytes, double n
     if (base != o->base) return;
     if (--o->flying == 0) o->busy_s += now_s - o->busy_since_s;
     o->bytes += bytes;
-    if (++o->ended == o->slots) take_in(o);
+    if (++o->ended == o->slots) record_step(o);
 }
 
 double tutti_observed_ready_s(const tutti_observed *o, int piece)

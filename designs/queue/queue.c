@@ -84,7 +84,7 @@ tutti_entry *tutti_queue_get(tutti_queue *queue, int64_t sequence)
     return &queue->ring[sequence & (queue->room - 1)];
 }
 
-static tutti_entry *find(tutti_queue *queue, int64_t sequence)
+static tutti_entry *find_entry(tutti_queue *queue, int64_t sequence)
 {
     return sequence < 0 ? NULL : tutti_queue_get(queue, sequence);
 }
@@ -133,7 +133,7 @@ tutti_entry *tutti_queue_startable(tutti_queue *queue, int line)
         if (tutti_queue_line(queue, entry) != line || entry->state == TUTTI_ENTRY_STARTED ||
             entry->state == TUTTI_ENTRY_GONE)
             continue;
-        if (entry->prior) return find(queue, queue->granted[line].first);
+        if (entry->prior) return find_entry(queue, queue->granted[line].first);
         return entry->state == TUTTI_ENTRY_READY && has_room(queue, entry) ? entry : NULL;
     }
     return NULL;
@@ -162,7 +162,7 @@ int tutti_queue_is_last(tutti_queue *queue, const tutti_entry *entry)
 
 /* ---- lists ---- */
 
-static void append(tutti_queue *queue, tutti_entry_list *list, tutti_entry *entry)
+static void append_entry(tutti_queue *queue, tutti_entry_list *list, tutti_entry *entry)
 {
     entry->in = list;
     entry->before = list->last;
@@ -171,7 +171,7 @@ static void append(tutti_queue *queue, tutti_entry_list *list, tutti_entry *entr
     list->last = entry->sequence;
 }
 
-static void take_out(tutti_queue *queue, tutti_entry *entry)
+static void remove_entry(tutti_queue *queue, tutti_entry *entry)
 {
     tutti_entry_list *list = entry->in;
     int64_t before = entry->before, after = entry->after;
@@ -191,23 +191,23 @@ static int is_ungranted(const tutti_queue *queue, const tutti_entry *entry)
 static void leave_ready(tutti_queue *queue, tutti_entry *entry)
 {
     queue->ungranted -= is_ungranted(queue, entry);
-    take_out(queue, entry);
+    remove_entry(queue, entry);
 }
 
 void tutti_queue_ready(tutti_queue *queue, tutti_entry *entry)
 {
     entry->state = TUTTI_ENTRY_READY;
     tutti_entry_list *ready = &queue->ready[tutti_queue_line(queue, entry)];
-    append(queue, entry->prior ? &queue->fresh : ready, entry);
+    append_entry(queue, entry->prior ? &queue->fresh : ready, entry);
     queue->ungranted += entry->prior;
 }
 
 tutti_entry *tutti_queue_report(tutti_queue *queue)
 {
-    tutti_entry *entry = find(queue, queue->fresh.first);
+    tutti_entry *entry = find_entry(queue, queue->fresh.first);
     if (!entry) return NULL;
-    take_out(queue, entry);
-    append(queue, &queue->ready[tutti_queue_line(queue, entry)], entry);
+    remove_entry(queue, entry);
+    append_entry(queue, &queue->ready[tutti_queue_line(queue, entry)], entry);
     return entry;
 }
 
@@ -215,14 +215,14 @@ int tutti_queue_grant(tutti_queue *queue, tutti_entry *entry)
 {
     if (!is_ungranted(queue, entry)) return 0;
     leave_ready(queue, entry);
-    append(queue, &queue->granted[tutti_queue_line(queue, entry)], entry);
+    append_entry(queue, &queue->granted[tutti_queue_line(queue, entry)], entry);
     return 1;
 }
 
 void tutti_queue_start(tutti_queue *queue, tutti_entry *entry)
 {
     leave_ready(queue, entry);
-    append(queue, &queue->flight, entry);
+    append_entry(queue, &queue->flight, entry);
     entry->state = TUTTI_ENTRY_STARTED;
     queue->started++;
     queue->flying[tutti_queue_line(queue, entry)] += tutti_entry_bytes(entry);
@@ -230,7 +230,7 @@ void tutti_queue_start(tutti_queue *queue, tutti_entry *entry)
 
 /* How many entries from `lowest` on can be dropped: those that are gone; of a group that follows an order all or none,
  * because its slots are found through its entries. */
-static int64_t forgettable(tutti_queue *queue)
+static int64_t count_forgettable(tutti_queue *queue)
 {
     const tutti_entry *first = tutti_queue_get(queue, queue->lowest);
     int64_t least = first->ordered ? queue->slots : 1, gone = queue->gone;
@@ -244,7 +244,7 @@ static int64_t forgettable(tutti_queue *queue)
 void tutti_queue_forget(tutti_queue *queue, tutti_entry *entry)
 {
     if (entry->state == TUTTI_ENTRY_STARTED) {
-        take_out(queue, entry);
+        remove_entry(queue, entry);
         queue->started--;
         queue->flying[tutti_queue_line(queue, entry)] -= tutti_entry_bytes(entry);
     } else if (entry->state == TUTTI_ENTRY_READY) {
@@ -253,7 +253,7 @@ void tutti_queue_forget(tutti_queue *queue, tutti_entry *entry)
     entry->state = TUTTI_ENTRY_GONE;
     last_chunk(queue, entry)->left--;
     while (queue->lowest < queue->next) {
-        int64_t gone = forgettable(queue);
+        int64_t gone = count_forgettable(queue);
         if (!gone) break;
         queue->lowest += gone;
     }
@@ -261,12 +261,12 @@ void tutti_queue_forget(tutti_queue *queue, tutti_entry *entry)
 
 tutti_entry *tutti_queue_first_started(tutti_queue *queue)
 {
-    return find(queue, queue->flight.first);
+    return find_entry(queue, queue->flight.first);
 }
 
 tutti_entry *tutti_queue_after(tutti_queue *queue, const tutti_entry *entry)
 {
-    return find(queue, entry->after);
+    return find_entry(queue, entry->after);
 }
 
 tutti_entry *tutti_queue_first_ready(tutti_queue *queue, int line)
@@ -274,7 +274,7 @@ tutti_entry *tutti_queue_first_ready(tutti_queue *queue, int line)
     const tutti_entry_list *list[] = {&queue->granted[line], &queue->ready[line], &queue->fresh};
     int i = 0;
     while (i < 2 && list[i]->first < 0) i++;
-    return find(queue, list[i]->first);
+    return find_entry(queue, list[i]->first);
 }
 
 int64_t tutti_queue_ready_group(tutti_queue *queue)
@@ -295,7 +295,7 @@ tutti_entry *tutti_queue_alone(tutti_queue *queue, int line)
 {
     if (queue->started || queue->lowest == queue->next) return NULL;
     tutti_entry *oldest = tutti_queue_get(queue, queue->lowest);
-    int ready = queue->singly ? oldest->state == TUTTI_ENTRY_READY
-                              : tutti_queue_ready_group(queue) > 0;
+    int ready =
+        queue->singly ? oldest->state == TUTTI_ENTRY_READY : tutti_queue_ready_group(queue) > 0;
     return ready && tutti_queue_line(queue, oldest) == line ? oldest : NULL;
 }

@@ -21,7 +21,7 @@ void tutti_record_close(tutti_record *record)
     *record = (tutti_record){0};
 }
 
-static tutti_record_entry *at(const tutti_record *record, int64_t number)
+static tutti_record_entry *slot_at(const tutti_record *record, int64_t number)
 {
     return &record->ring[number % TUTTI_RECORD_ROOM];
 }
@@ -31,22 +31,22 @@ int64_t tutti_record_oldest(const tutti_record *record)
     return record->next > TUTTI_RECORD_ROOM ? record->next - TUTTI_RECORD_ROOM : 0;
 }
 
-static tutti_record_entry *find(const tutti_record *record, int64_t number)
+static tutti_record_entry *find_slot(const tutti_record *record, int64_t number)
 {
     int held = number >= tutti_record_oldest(record) && number < record->next;
-    return held ? at(record, number) : NULL;
+    return held ? slot_at(record, number) : NULL;
 }
 
 const tutti_record_entry *tutti_record_get(const tutti_record *record, int64_t number)
 {
-    return find(record, number);
+    return find_slot(record, number);
 }
 
 int64_t tutti_record_post(
     tutti_record *record, const tutti_record_key *key, const tutti_coll_args *args)
 {
     int64_t number = record->next++;
-    tutti_record_entry *e = at(record, number);
+    tutti_record_entry *e = slot_at(record, number);
     *e = (tutti_record_entry){.sequence = key->sequence,
         .index = key->index,
         .lane = key->lane,
@@ -68,13 +68,13 @@ int64_t tutti_record_post(
 
 void tutti_record_start(tutti_record *record, int64_t number)
 {
-    tutti_record_entry *e = find(record, number);
+    tutti_record_entry *e = find_slot(record, number);
     if (e) e->started_s = tutti_clock_s();
 }
 
 void tutti_record_end(tutti_record *record, int64_t number, tutti_status status)
 {
-    tutti_record_entry *e = find(record, number);
+    tutti_record_entry *e = find_slot(record, number);
     if (!e) return;
     e->ended_s = tutti_clock_s();
     e->status = status;
@@ -115,5 +115,5 @@ static void write_entry(const tutti_record_entry *e, double now_s, FILE *out)
 void tutti_record_write(const tutti_record *record, double now_s, FILE *out)
 {
     for (int64_t i = tutti_record_oldest(record); i < record->next; i++)
-        write_entry(at(record, i), now_s, out);
+        write_entry(slot_at(record, i), now_s, out);
 }

@@ -33,7 +33,7 @@ static void open_line(line *l)
     l->end = &l->first;
 }
 
-static tutti_status append(line *l, const tutti_active_message *message)
+static tutti_status append_message(line *l, const tutti_active_message *message)
 {
     kept *k = malloc(sizeof *k);
     if (!k) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for an active message");
@@ -44,7 +44,7 @@ static tutti_status append(line *l, const tutti_active_message *message)
 }
 
 /* Takes all that is in the line. */
-static kept *empty(line *l)
+static kept *take_all(line *l)
 {
     kept *all = l->first;
     open_line(l);
@@ -60,18 +60,18 @@ static void free_all(kept *all)
 }
 
 /* Lock held. */
-static void fail(tutti_active_messages *n, tutti_status status)
+static void set_failure(tutti_active_messages *n, tutti_status status)
 {
     if (!n->status) n->status = status;
 }
 
-static void receive(void *ctx, const tutti_control_message *wire)
+static void receive_message(void *ctx, const tutti_control_message *wire)
 {
     tutti_active_messages *n = ctx;
     tutti_active_message message = {.rank = wire->from};
     memcpy(message.value, wire->value, sizeof message.value);
     pthread_mutex_lock(&n->lock);
-    fail(n, append(&n->in, &message));
+    set_failure(n, append_message(&n->in, &message));
     pthread_mutex_unlock(&n->lock);
 }
 
@@ -84,7 +84,7 @@ tutti_status tutti_active_messages_open(tutti_control *control, tutti_active_mes
     open_line(&n->out);
     open_line(&n->in);
     pthread_mutex_init(&n->lock, NULL);
-    if (control) tutti_control_handle(control, TUTTI_CONTROL_ACTIVE_MESSAGE, receive, n);
+    if (control) tutti_control_handle(control, TUTTI_CONTROL_ACTIVE_MESSAGE, receive_message, n);
     *messages = n;
     return TUTTI_OK;
 }
@@ -103,7 +103,7 @@ tutti_status tutti_active_messages_send(
 {
     pthread_mutex_lock(&messages->lock);
     tutti_status status = messages->status;
-    if (!status) status = append(&messages->out, message);
+    if (!status) status = append_message(&messages->out, message);
     pthread_mutex_unlock(&messages->lock);
     return status;
 }
@@ -118,10 +118,10 @@ void tutti_active_messages_listen(
 }
 
 /* Lock held. */
-static tutti_status send(tutti_active_messages *n, const tutti_active_message *message)
+static tutti_status send_message(tutti_active_messages *n, const tutti_active_message *message)
 {
     tutti_control_message wire = {.kind = TUTTI_CONTROL_ACTIVE_MESSAGE};
-    if (message->rank == n->rank) return append(&n->in, message);
+    if (message->rank == n->rank) return append_message(&n->in, message);
     memcpy(wire.value, message->value, sizeof message->value);
     return tutti_control_send(n->control, message->rank, &wire);
 }
@@ -143,10 +143,10 @@ void tutti_active_messages_pass(tutti_active_messages *messages)
                               ? tutti_control_poll(messages->control, &moved)
                               : TUTTI_OK;
     pthread_mutex_lock(&messages->lock);
-    fail(messages, status);
-    kept *out = empty(&messages->out);
-    for (kept *k = out; k; k = k->next) fail(messages, send(messages, &k->message));
-    kept *in = messages->heard ? empty(&messages->in) : NULL;
+    set_failure(messages, status);
+    kept *out = take_all(&messages->out);
+    for (kept *k = out; k; k = k->next) set_failure(messages, send_message(messages, &k->message));
+    kept *in = messages->heard ? take_all(&messages->in) : NULL;
     for (kept *k = in; k; k = k->next) messages->heard(messages->ctx, &k->message);
     pthread_mutex_unlock(&messages->lock);
     free_all(out);

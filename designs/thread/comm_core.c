@@ -33,7 +33,7 @@ tutti_status tutti_comm_core_check(const char *core)
         core, cpu, tutti_cpus_count(&allowed));
 }
 
-static int meet(const tutti_cpus *a, const tutti_cpus *b)
+static int have_common_cpu(const tutti_cpus *a, const tutti_cpus *b)
 {
     for (int w = 0; w < TUTTI_CPUS / 64; w++)
         if (a->word[w] & b->word[w]) return 1;
@@ -45,7 +45,7 @@ int tutti_comm_core_spare(const tutti_cpus cpus[], int ranks, int rank, int work
     const tutti_cpus *mine = &cpus[rank];
     int sharers = 0, before = 0;
     for (int r = 0; r < ranks; r++) {
-        if (!meet(mine, &cpus[r])) continue;
+        if (!have_common_cpu(mine, &cpus[r])) continue;
         if (memcmp(mine, &cpus[r], sizeof *mine) != 0) return -1; /* no rule says who gets which */
         sharers++;
         before += r < rank;

@@ -40,7 +40,7 @@ struct tutti_comm_thread {
 
 /* ---- the thread ---- */
 
-static void wake(void *ctx)
+static void wake_thread(void *ctx)
 {
     tutti_comm_thread *t = ctx;
     pthread_mutex_lock(&t->lock);
@@ -66,7 +66,7 @@ static int wait_for_work(tutti_comm_thread *t)
 }
 
 /* Nothing has moved in so many passes: until something may. */
-static void rest(tutti_comm_thread *t, int idle_passes)
+static void rest_idle(tutti_comm_thread *t, int idle_passes)
 {
     double sleep_s = tutti_pace_s(idle_passes);
     struct timespec until = tutti_clock_after(sleep_s);
@@ -101,7 +101,7 @@ static tutti_status open_part(
     return t->options.part(t->options.ctx, members, comm, control);
 }
 
-static void tick(void *ctx)
+static void run_tick(void *ctx)
 {
     tutti_comm_thread *t = ctx;
     do_chore(t);
@@ -121,8 +121,8 @@ static tutti_status set_up(tutti_comm_thread *t)
         .verify = t->options.verify,
         .priorities = t->options.priorities,
         .one_order = !status && t->options.one_order && tutti_comm_shares_slots(t->comm),
-        .wake = wake,
-        .tick = tick,
+        .wake = wake_thread,
+        .tick = run_tick,
         .part = t->options.part ? open_part : NULL,
         .ctx = t};
     if (!status) status = tutti_driver_open(&driver, t->comm, &t->driver);
@@ -167,7 +167,7 @@ static int has_finished(tutti_comm_thread *t, double gone_s)
 }
 
 /* Leaves, and waits for the other ranks to leave too. Returns whether all have. */
-static int part(tutti_comm_thread *t)
+static int leave_ranks(tutti_comm_thread *t)
 {
     int patient = !t->options.verify.at_once;
     int left = 0, drained = 0, failed = tutti_driver_see(t->driver).failure != TUTTI_OK;
@@ -215,7 +215,7 @@ static int set_up_aside(tutti_comm_thread *t, tutti_status *status)
     return wanted;
 }
 
-static void *serve(void *arg)
+static void *run_thread(void *arg)
 {
     tutti_comm_thread *t = arg;
     tutti_status status;
@@ -224,13 +224,13 @@ static void *serve(void *arg)
     tutti_prompt_begin();
     while (!status && wait_for_work(t)) {
         idle_passes = tutti_driver_pass(t->driver) ? 0 : idle_passes + 1;
-        if (idle_passes) rest(t, idle_passes);
+        if (idle_passes) rest_idle(t, idle_passes);
     }
     if (is_set(t, &t->silent)) {
         tutti_latch_open(&t->quiet, TUTTI_OK);
         return NULL;
     }
-    int orderly = status || part(t);
+    int orderly = status || leave_ranks(t);
     t->options.teardown(t->options.ctx, t->comm, t->control, orderly);
     return NULL;
 }
@@ -255,7 +255,7 @@ static int await_setup(tutti_comm_thread *t)
 
 static tutti_status open_on_thread(tutti_comm_thread *t)
 {
-    if (pthread_create(&t->thread, NULL, t->options.threads ? serve : only_set_up, t))
+    if (pthread_create(&t->thread, NULL, t->options.threads ? run_thread : only_set_up, t))
         return tutti_fail(TUTTI_ERR_NOMEM, "the communication thread could not be started");
     t->running = t->options.threads;
     if (await_setup(t)) {
@@ -298,7 +298,7 @@ tutti_status tutti_comm_thread_close(tutti_comm_thread *t)
         pthread_mutex_unlock(&t->lock);
         pthread_join(t->thread, NULL);
     } else {
-        int orderly = !t->driver || part(t);
+        int orderly = !t->driver || leave_ranks(t);
         t->options.teardown(t->options.ctx, t->comm, t->control, orderly);
     }
     tutti_status status = t->driver ? tutti_driver_see(t->driver).failure : TUTTI_OK;
@@ -442,7 +442,7 @@ tutti_status tutti_comm_thread_clock(tutti_comm_thread *t, tutti_clock_sample *s
             "clocks cannot be compared: the ranks have no lane for messages");
     if (tutti_comm_rank(t->comm) == 0) return TUTTI_OK;
     tutti_clocks_start(t->clocks);
-    wake(t);
+    wake_thread(t);
     for (int idle = 0; !tutti_clocks_result(t->clocks, sample, &status);) {
         if (!status) status = tutti_driver_see(t->driver).failure;
         if (!status && tutti_clock_s() > until_s)
@@ -475,7 +475,7 @@ tutti_status tutti_comm_thread_halt(
         tutti_status status = tutti_halt_ask(t->halt, step, ahead, wish, &answer);
         if (!status && answer == TUTTI_HALT_WAIT) status = tutti_driver_see(t->driver).failure;
         if (status) return status;
-        if (tutti_halt_busy(t->halt)) wake(t);
+        if (tutti_halt_busy(t->halt)) wake_thread(t);
         if (answer != TUTTI_HALT_WAIT) break;
         if (tutti_clock_s() > until_s)
             return tutti_fail(TUTTI_ERR_TIMEOUT,
@@ -505,7 +505,7 @@ tutti_status tutti_comm_thread_write(tutti_comm_thread *t, const tutti_active_me
 {
     tutti_status status = need_active_messages(t);
     if (!status) status = tutti_active_messages_send(t->messages, message);
-    wake(t);
+    wake_thread(t);
     return status;
 }
 
@@ -514,7 +514,7 @@ tutti_status tutti_comm_thread_listen(
 {
     tutti_status status = need_active_messages(t);
     if (!status) tutti_active_messages_listen(t->messages, heard, ctx);
-    wake(t);
+    wake_thread(t);
     return status;
 }
 

@@ -18,7 +18,7 @@ struct tutti_halt {
     tutti_status status;
 };
 
-static void record(tutti_halt *h, tutti_status status)
+static void set_failure(tutti_halt *h, tutti_status status)
 {
     pthread_mutex_lock(&h->lock);
     if (!h->status) h->status = status;
@@ -41,10 +41,10 @@ static void receive_limit(void *ctx, const tutti_control_message *message)
     pthread_mutex_lock(&h->lock);
     h->limit = message->value[0];
     pthread_mutex_unlock(&h->lock);
-    record(h, tutti_control_send(h->control, message->from, &heard));
+    set_failure(h, tutti_control_send(h->control, message->from, &heard));
 }
 
-static void receive_heard(void *ctx, const tutti_control_message *message)
+static void receive_confirmation(void *ctx, const tutti_control_message *message)
 {
     tutti_halt *h = ctx;
     (void)message;
@@ -64,7 +64,7 @@ tutti_status tutti_halt_open(tutti_control *control, tutti_halt **halt)
     pthread_mutex_init(&h->lock, NULL);
     tutti_control_handle(control, TUTTI_CONTROL_WISH, receive_wish, h);
     tutti_control_handle(control, TUTTI_CONTROL_LIMIT, receive_limit, h);
-    tutti_control_handle(control, TUTTI_CONTROL_RECEIVED, receive_heard, h);
+    tutti_control_handle(control, TUTTI_CONTROL_RECEIVED, receive_confirmation, h);
     *halt = h;
     return TUTTI_OK;
 }
@@ -85,7 +85,7 @@ static void wish_once(tutti_halt *h)
 }
 
 /* Rank 0 before a step, lock held. */
-static void decide(tutti_halt *h, int64_t step, int ahead)
+static void set_limit(tutti_halt *h, int64_t step, int ahead)
 {
     if (!h->wished || h->limit != NO_LIMIT) return;
     h->limit = step + ahead;
@@ -97,7 +97,7 @@ tutti_status tutti_halt_ask(
 {
     pthread_mutex_lock(&h->lock);
     if (wish) wish_once(h);
-    if (h->rank == 0) decide(h, step, ahead);
+    if (h->rank == 0) set_limit(h, step, ahead);
     int limited = h->limit != NO_LIMIT;
     int wait = h->rank == 0 && limited && h->heard < h->size - 1;
     *answer = wait                          ? TUTTI_HALT_WAIT
@@ -117,8 +117,8 @@ void tutti_halt_pass(tutti_halt *h)
     h->say = 0;
     pthread_mutex_unlock(&h->lock);
     if (!say) return;
-    record(h, h->rank == 0 ? tutti_control_broadcast(h->control, &message)
-                           : tutti_control_send(h->control, 0, &message));
+    set_failure(h, h->rank == 0 ? tutti_control_broadcast(h->control, &message)
+                                : tutti_control_send(h->control, 0, &message));
 }
 
 int tutti_halt_busy(tutti_halt *h)

@@ -15,7 +15,7 @@ struct tutti_mpi_thread {
     pthread_t thread;
 };
 
-static void *live(void *arg)
+static void *run_thread(void *arg)
 {
     static const double a_while_s = 3600;
     tutti_mpi_thread *h = arg;
@@ -29,18 +29,18 @@ static void *live(void *arg)
     return NULL;
 }
 
-static void release(tutti_mpi_thread *h)
+static void free_thread(tutti_mpi_thread *h)
 {
     tutti_latch_destroy(&h->started);
     tutti_latch_destroy(&h->leave);
     free(h);
 }
 
-static void end(tutti_mpi_thread *h)
+static void end_thread(tutti_mpi_thread *h)
 {
     tutti_latch_open(&h->leave, TUTTI_OK);
     pthread_join(h->thread, NULL);
-    release(h);
+    free_thread(h);
 }
 
 tutti_status tutti_mpi_thread_open(
@@ -52,8 +52,8 @@ tutti_status tutti_mpi_thread_open(
     h->timeout_s = timeout_s;
     tutti_latch_init(&h->started);
     tutti_latch_init(&h->leave);
-    if (pthread_create(&h->thread, NULL, live, h)) {
-        release(h);
+    if (pthread_create(&h->thread, NULL, run_thread, h)) {
+        free_thread(h);
         return tutti_fail(TUTTI_ERR_NOMEM, "MPI's thread could not be started");
     }
     if (!tutti_latch_wait(&h->started, timeout_s))
@@ -61,7 +61,7 @@ tutti_status tutti_mpi_thread_open(
             "MPI did not start within %g s: has another rank not started?", timeout_s);
     tutti_status status = h->started.status;
     if (status)
-        end(h);
+        end_thread(h);
     else
         *thread = h;
     return status;
@@ -76,5 +76,5 @@ void tutti_mpi_thread_close(tutti_mpi_thread *thread, int orderly)
 {
     if (!thread) return;
     if (!orderly) thread->boot.initialised_here = 0;
-    end(thread);
+    end_thread(thread);
 }

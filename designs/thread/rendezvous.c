@@ -24,7 +24,7 @@ static void free_it(tutti_rendezvous *r)
     free(r);
 }
 
-static void arrive(tutti_token *token, tutti_status status)
+static void finish_token(tutti_token *token, tutti_status status)
 {
     tutti_rendezvous *r = (tutti_rendezvous *)token;
     if (atomic_exchange(&r->state, ARRIVED) == LEFT)
@@ -33,7 +33,7 @@ static void arrive(tutti_token *token, tutti_status status)
         tutti_latch_open(&r->arrived, status);
 }
 
-static size_t rounded(size_t bytes)
+static size_t round_up(size_t bytes)
 {
     return (bytes + 63) / 64 * 64;
 }
@@ -54,16 +54,16 @@ tutti_status tutti_rendezvous_new(
     bytes = count * element;
     size_t recv = args->kind == TUTTI_ALLGATHER ? bytes * (size_t)ranks : bytes;
     size_t send = args->out_of_place && args->send ? bytes : 0;
-    tutti_rendezvous *r = aligned_alloc(64, rounded(sizeof *r + rounded(recv) + send));
+    tutti_rendezvous *r = aligned_alloc(64, round_up(sizeof *r + round_up(recv) + send));
     if (!r) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a collective of %zu bytes", recv);
-    r->token.finish = arrive;
+    r->token.finish = finish_token;
     tutti_latch_init(&r->arrived);
     atomic_init(&r->state, WAITED_FOR);
     r->args = *args;
     r->recv_bytes = args->recv ? recv : 0;
     if (r->recv_bytes && !send) memcpy(r->memory, args->recv, recv);
     if (args->recv) r->args.recv = r->memory;
-    if (send) r->args.send = memcpy(r->memory + rounded(recv), args->send, send);
+    if (send) r->args.send = memcpy(r->memory + round_up(recv), args->send, send);
     *rendezvous = r;
     return TUTTI_OK;
 }

@@ -93,7 +93,7 @@ static void print_collective(const printer *p, int tid, const tutti_span *s)
     print_queued(p, s);
 }
 
-static int by_begin(const void *a, const void *b)
+static int compare_begins(const void *a, const void *b)
 {
     const tutti_span *x = *(const tutti_span *const *)a, *y = *(const tutti_span *const *)b;
     return (x->begin_s > y->begin_s) - (x->begin_s < y->begin_s);
@@ -136,7 +136,7 @@ static tutti_status print_lanes(const printer *p)
         span[i] = tutti_trace_get(p->trace, TUTTI_TRACK_COLLECTIVES, i);
         if (span[i]->lane >= lanes) lanes = span[i]->lane + 1;
     }
-    qsort(span, (size_t)count, sizeof *span, by_begin);
+    qsort(span, (size_t)count, sizeof *span, compare_begins);
     for (int lane = 0; lane < lanes; lane++) print_lane(p, lane, count, span);
     free(span);
     return TUTTI_OK;

@@ -62,7 +62,7 @@ static tutti_status share_digests(tutti_exchange *x, const tutti_trace *trace,
 
 /* ---- rank 0 ---- */
 
-static void list(FILE *out, const char *name, int ranks, const digest all[], size_t field)
+static void write_list(FILE *out, const char *name, int ranks, const digest all[], size_t field)
 {
     fprintf(out, ",\"%s\":[", name);
     for (int r = 0; r < ranks; r++)
@@ -102,10 +102,10 @@ static void print_head(FILE *out, const tutti_trace_about *about, int ranks, con
     put_text(out, "design", about->design);
     put_text(out, "model", about->model);
     put_text(out, "algorithm", about->algorithm);
-    list(out, "workers", ranks, all, offsetof(digest, workers));
-    list(out, "dropped", ranks, all, offsetof(digest, dropped));
-    list(out, "clock_offset_ns", ranks, all, offsetof(digest, offset_ns));
-    list(out, "clock_error_ns", ranks, all, offsetof(digest, error_ns));
+    write_list(out, "workers", ranks, all, offsetof(digest, workers));
+    write_list(out, "dropped", ranks, all, offsetof(digest, dropped));
+    write_list(out, "clock_offset_ns", ranks, all, offsetof(digest, offset_ns));
+    write_list(out, "clock_error_ns", ranks, all, offsetof(digest, error_ns));
     fputs("},\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":0,\"name\":\"process_labels\",\"args\":"
           "{\"labels\":",
         out);
@@ -130,7 +130,7 @@ static tutti_status begin_file(const tutti_file_options *place, const tutti_trac
 /* ---- all ranks ---- */
 
 /* Sends rank r's text to rank 0, piece by piece. */
-static tutti_status pass_text(
+static tutti_status send_text(
     tutti_exchange *x, int r, int64_t bytes, const text *mine, char *piece, tutti_file *file)
 {
     int rank = tutti_exchange_rank(x);
@@ -149,7 +149,7 @@ static tutti_status pass_text(
     return TUTTI_OK;
 }
 
-static tutti_status pass_all(tutti_exchange *x, const tutti_trace_about *about, const text *mine,
+static tutti_status send_all(tutti_exchange *x, const tutti_trace_about *about, const text *mine,
     const digest all[], const tutti_file_options *place)
 {
     static const char tail[] = "\n]}\n";
@@ -163,7 +163,7 @@ static tutti_status pass_all(tutti_exchange *x, const tutti_trace_about *about, 
     status = tutti_exchange_agree(x, status, NULL);
     if (begun && !status) tutti_file_write(&file, mine->data, mine->bytes);
     for (int r = 1; r < ranks && !status; r++)
-        status = pass_text(x, r, all[r].bytes, mine, piece, &file);
+        status = send_text(x, r, all[r].bytes, mine, piece, &file);
     if (begun) {
         if (status) file.error = ECANCELED;
         tutti_file_write(&file, tail, sizeof tail - 1);
@@ -191,7 +191,7 @@ tutti_status tutti_trace_save(tutti_exchange *x, const tutti_trace *trace,
     if (!status) status = share_digests(x, trace, rank, &mine, all);
     rank->dropped = 0;
     for (int r = 0; r < ranks && !status; r++) rank->dropped += all[r].dropped;
-    if (!status) status = pass_all(x, about, &mine, all, place);
+    if (!status) status = send_all(x, about, &mine, all, place);
     status = tutti_exchange_agree(x, status, NULL);
 done:
     rank->host = NULL;

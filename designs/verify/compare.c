@@ -27,7 +27,7 @@ struct tutti_compare {
     stream lane[];
 };
 
-static void take_hashes(void *ctx, const tutti_control_message *message);
+static void receive_hashes(void *ctx, const tutti_control_message *message);
 
 tutti_status tutti_compare_open(tutti_control *control, int lanes, double batch_s,
     tutti_compare_differs differs, void *ctx, tutti_compare **compare)
@@ -48,7 +48,7 @@ tutti_status tutti_compare_open(tutti_control *control, int lanes, double batch_
         tutti_compare_close(c);
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory to compare %d lanes", lanes);
     }
-    tutti_control_handle(control, TUTTI_CONTROL_PRINTS, take_hashes, c);
+    tutti_control_handle(control, TUTTI_CONTROL_PRINTS, receive_hashes, c);
     *compare = c;
     return TUTTI_OK;
 }
@@ -77,7 +77,8 @@ static tutti_status double_room(stream *s, int64_t first, int64_t end)
 }
 
 /* Takes the next hash of one side, which has *own so far; the other side has `other`. */
-static tutti_status meet(tutti_compare *c, stream *s, int64_t *own, int64_t other, uint64_t hash)
+static tutti_status compare_hash(
+    tutti_compare *c, stream *s, int64_t *own, int64_t other, uint64_t hash)
 {
     int64_t number = (*own)++;
     if (s->differed) return TUTTI_OK;
@@ -95,14 +96,14 @@ static tutti_status meet(tutti_compare *c, stream *s, int64_t *own, int64_t othe
     return TUTTI_OK;
 }
 
-static void take_hashes(void *ctx, const tutti_control_message *message)
+static void receive_hashes(void *ctx, const tutti_control_message *message)
 {
     tutti_compare *c = ctx;
     int64_t i = message->value[0], count = message->value[1];
     if (i < 0 || i >= c->lanes || count > WORDS) return;
     stream *s = &c->lane[i];
     for (int64_t k = 0; k < count && !c->status; k++)
-        c->status = meet(c, s, &s->left, s->mine, message->word[k]);
+        c->status = compare_hash(c, s, &s->left, s->mine, message->word[k]);
 }
 
 /* ---- sending ---- */
@@ -123,7 +124,7 @@ tutti_status tutti_compare_add(tutti_compare *compare, int lane, uint64_t hash)
     tutti_control_message *batch = &s->batch;
     batch->word[batch->value[1]++] = hash;
     if (!compare->unsent++) compare->since_s = tutti_clock_s();
-    tutti_status status = meet(compare, s, &s->mine, s->left, hash);
+    tutti_status status = compare_hash(compare, s, &s->mine, s->left, hash);
     if (!status && batch->value[1] == WORDS) status = send_batch(compare, s);
     return status;
 }

@@ -29,7 +29,7 @@ struct tutti_gate {
     front lane[];
 };
 
-static void take_hash(void *ctx, const tutti_control_message *message)
+static void receive_hash(void *ctx, const tutti_control_message *message)
 {
     tutti_gate *g = ctx;
     int64_t lane = message->value[0], number = message->value[1], round = message->value[2];
@@ -52,7 +52,7 @@ tutti_status tutti_gate_open(
     for (int i = 0; i < lanes; i++)
         for (int k = 0; k < g->rounds; k++)
             g->lane[i].from[0][k].number = g->lane[i].from[1][k].number = -1;
-    tutti_control_handle(control, TUTTI_CONTROL_GATE, take_hash, g);
+    tutti_control_handle(control, TUTTI_CONTROL_GATE, receive_hash, g);
     *gate = g;
     return TUTTI_OK;
 }

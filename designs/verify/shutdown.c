@@ -16,7 +16,7 @@ struct tutti_shutdown {
     int64_t *started;    /* [size][lanes] */
 };
 
-static void take_bye(void *ctx, const tutti_control_message *message)
+static void receive_bye(void *ctx, const tutti_control_message *message)
 {
     tutti_shutdown *f = ctx;
     int64_t first = message->value[0], count = message->value[1];
@@ -48,7 +48,7 @@ tutti_status tutti_shutdown_open(tutti_control *control, int lanes, tutti_shutdo
         tutti_shutdown_close(f);
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory to part from %d ranks", size);
     }
-    tutti_control_handle(control, TUTTI_CONTROL_BYE, take_bye, f);
+    tutti_control_handle(control, TUTTI_CONTROL_BYE, receive_bye, f);
     *shutdown = f;
     return TUTTI_OK;
 }

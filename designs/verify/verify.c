@@ -67,9 +67,9 @@ tutti_verify_mode tutti_verify_mode_find(const char *name)
 
 /* ---- opening ---- */
 
-static void suspect(void *ctx, int lane, int64_t number);
-static void answer_question(void *ctx, const tutti_control_message *message);
-static void take_answer(void *ctx, const tutti_control_message *message);
+static void note_difference(void *ctx, int lane, int64_t number);
+static void receive_question(void *ctx, const tutti_control_message *message);
+static void receive_answer(void *ctx, const tutti_control_message *message);
 
 static tutti_status open_parts(tutti_verify *v)
 {
@@ -82,9 +82,9 @@ static tutti_status open_parts(tutti_verify *v)
     tutti_status status = tutti_shutdown_open(v->control, v->lanes, &v->shutdown);
     if (status) return status;
     return v->options.mode == TUTTI_VERIFY_FULL
-               ? tutti_gate_open(v->control, v->lanes, suspect, v, &v->gate)
-               : tutti_compare_open(v->control, v->lanes, v->options.at_once ? 0 : batch_s, suspect,
-                     v, &v->compare);
+               ? tutti_gate_open(v->control, v->lanes, note_difference, v, &v->gate)
+               : tutti_compare_open(v->control, v->lanes, v->options.at_once ? 0 : batch_s,
+                     note_difference, v, &v->compare);
 }
 
 tutti_status tutti_verify_open(
@@ -104,8 +104,8 @@ tutti_status tutti_verify_open(
         tutti_verify_close(v);
         return status;
     }
-    tutti_control_handle(control, TUTTI_CONTROL_ASK, answer_question, v);
-    tutti_control_handle(control, TUTTI_CONTROL_BROADCAST, take_answer, v);
+    tutti_control_handle(control, TUTTI_CONTROL_ASK, receive_question, v);
+    tutti_control_handle(control, TUTTI_CONTROL_BROADCAST, receive_answer, v);
     *verify = v;
     return TUTTI_OK;
 }
@@ -125,7 +125,7 @@ void tutti_verify_close(tutti_verify *verify)
 
 /* ---- what this rank starts ---- */
 
-static const tutti_fingerprint *remember(const tutti_verify *v, int lane, int64_t number)
+static const tutti_fingerprint *find_fingerprint(const tutti_verify *v, int lane, int64_t number)
 {
     for (int64_t i = v->remembered - 1; i >= 0 && i >= v->remembered - v->kept; i--) {
         const tutti_fingerprint *f = &v->history[i % v->kept];
@@ -134,7 +134,7 @@ static const tutti_fingerprint *remember(const tutti_verify *v, int lane, int64_
     return NULL;
 }
 
-static tutti_status offer(tutti_verify *v, const tutti_fingerprint *f)
+static tutti_status record_start(tutti_verify *v, const tutti_fingerprint *f)
 {
     if (++v->offered[f->lane] > v->reached[f->lane]) v->reached[f->lane] = v->offered[f->lane];
     v->history[v->remembered++ % v->kept] = *f;
@@ -149,7 +149,7 @@ tutti_status tutti_verify_admit(
     tutti_status status = TUTTI_OK;
     *may_start = 0;
     if (verify->concluded || verify->suspicion.lane == f->lane) return TUTTI_OK;
-    if (f->number == verify->offered[f->lane]) status = offer(verify, f);
+    if (f->number == verify->offered[f->lane]) status = record_start(verify, f);
     if (status) return status;
     *may_start = 1;
     if (verify->gate) status = tutti_gate_through(verify->gate, f->lane, may_start);
@@ -161,11 +161,11 @@ tutti_status tutti_verify_admit(
 
 /* Of several places, the first in this rank's program counts. The other lanes go on until the conclusion, because the
  * cause may lie on one of them. */
-static void suspect(void *ctx, int lane, int64_t number)
+static void note_difference(void *ctx, int lane, int64_t number)
 {
     tutti_verify *v = ctx;
     suspicion *s = &v->suspicion;
-    const tutti_fingerprint *f = remember(v, lane, number);
+    const tutti_fingerprint *f = find_fingerprint(v, lane, number);
     int64_t sequence = f ? f->sequence : INT64_MAX;
     if (v->concluded || (s->lane >= 0 && s->sequence <= sequence)) return;
     if (s->lane < 0) s->since_s = tutti_clock_s();
@@ -179,7 +179,7 @@ static void suspect(void *ctx, int lane, int64_t number)
 
 static void look_up(const tutti_verify *v, int lane, int64_t number, answer *a)
 {
-    const tutti_fingerprint *f = remember(v, lane, number);
+    const tutti_fingerprint *f = find_fingerprint(v, lane, number);
     a->come = 1;
     a->known = f != NULL;
     if (f) a->fingerprint = *f;
@@ -187,7 +187,7 @@ static void look_up(const tutti_verify *v, int lane, int64_t number, answer *a)
 
 _Static_assert(sizeof(tutti_fingerprint) <= TUTTI_CONTROL_TEXT, "a fingerprint is one message");
 
-static void answer_question(void *ctx, const tutti_control_message *message)
+static void receive_question(void *ctx, const tutti_control_message *message)
 {
     tutti_verify *v = ctx;
     answer a = {0};
@@ -199,7 +199,7 @@ static void answer_question(void *ctx, const tutti_control_message *message)
     if (!v->status) v->status = status;
 }
 
-static void take_answer(void *ctx, const tutti_control_message *message)
+static void receive_answer(void *ctx, const tutti_control_message *message)
 {
     tutti_verify *v = ctx;
     suspicion *s = &v->suspicion;
@@ -210,7 +210,7 @@ static void take_answer(void *ctx, const tutti_control_message *message)
     memcpy(&a->fingerprint, message->word, sizeof a->fingerprint);
 }
 
-static tutti_status ask(tutti_verify *v)
+static tutti_status ask_ranks(tutti_verify *v)
 {
     suspicion *s = &v->suspicion;
     const tutti_control_message question = {
@@ -223,7 +223,7 @@ static tutti_status ask(tutti_verify *v)
 
 /* ---- the sentence ---- */
 
-static size_t append(char *text, size_t size, size_t used, const char *more)
+static size_t append_text(char *text, size_t size, size_t used, const char *more)
 {
     int n = used < size ? snprintf(text + used, size - used, "%s", more) : 0;
     return used + (size_t)n < size ? used + (size_t)n : size - 1;
@@ -243,18 +243,18 @@ static size_t append_group(const tutti_verify *v, int first, char *text, size_t 
     char part[TUTTI_FINGERPRINT_TEXT];
     int named = 0, ranks = 0;
     for (int r = first; r < v->size; r++) ranks += same_answer(&all[r], &all[first]);
-    used = append(text, size, used, ranks > 1 ? "ranks" : "rank");
+    used = append_text(text, size, used, ranks > 1 ? "ranks" : "rank");
     for (int r = first; r < v->size && named < MOST_NAMED; r++) {
         if (!same_answer(&all[r], &all[first])) continue;
         snprintf(part, sizeof part, "%s %d", named++ ? "," : "",
             tutti_control_whole_rank(v->control, r));
-        used = append(text, size, used, part);
+        used = append_text(text, size, used, part);
     }
-    if (ranks > named) used = append(text, size, used, ", ...");
-    if (!all[first].come) return append(text, size, used, " does not answer");
-    if (!all[first].known) return append(text, size, used, " not there yet");
-    used = append(text, size, used, ": ");
-    return append(
+    if (ranks > named) used = append_text(text, size, used, ", ...");
+    if (!all[first].come) return append_text(text, size, used, " does not answer");
+    if (!all[first].known) return append_text(text, size, used, " not there yet");
+    used = append_text(text, size, used, ": ");
+    return append_text(
         text, size, used, tutti_fingerprint_write(&all[first].fingerprint, part, sizeof part));
 }
 
@@ -305,16 +305,16 @@ static void conclude_difference(tutti_verify *v)
         int before = 0;
         while (before < r && !same_answer(&s->answer[before], &s->answer[r])) before++;
         if (before < r) continue;
-        if (groups++) used = append(text, size, used, "; ");
+        if (groups++) used = append_text(text, size, used, "; ");
         used = append_group(v, r, text, size, used);
     }
     if (is_shifted(v))
-        used = append(text, size, used,
+        used = append_text(text, size, used,
             ". On another lane a rank has started a collective too few or too many before this "
             "one");
-    used = append(text, size, used, ". Every rank must start the same ");
-    used = append(text, size, used, sort);
-    append(text, size, used, " in the same order");
+    used = append_text(text, size, used, ". Every rank must start the same ");
+    used = append_text(text, size, used, sort);
+    append_text(text, size, used, " in the same order");
     v->concluded = 1;
 }
 
@@ -322,7 +322,7 @@ static void conclude_difference(tutti_verify *v)
 static void conclude_leaving(tutti_verify *v, const tutti_shutdown_gap *gap)
 {
     char text[TUTTI_FINGERPRINT_TEXT] = "collectives";
-    const tutti_fingerprint *f = remember(v, gap->lane, gap->theirs);
+    const tutti_fingerprint *f = find_fingerprint(v, gap->lane, gap->theirs);
     if (!f && v->expected.lane == gap->lane) f = &v->expected;
     if (f) tutti_fingerprint_write(f, text, sizeof text);
     int theirs = tutti_control_whole_rank(v->control, gap->rank);
@@ -354,12 +354,12 @@ static int all_have_answered(const tutti_verify *v)
     return 1;
 }
 
-static tutti_status investigate(tutti_verify *v)
+static tutti_status check_suspicion(tutti_verify *v)
 {
     const suspicion *s = &v->suspicion;
     double now_s = tutti_clock_s();
     int due = now_s >= s->due_s;
-    if (!s->asked) return due ? ask(v) : TUTTI_OK;
+    if (!s->asked) return due ? ask_ranks(v) : TUTTI_OK;
     if (!due && !all_have_answered(v)) return TUTTI_OK;
     if (is_shifted(v) && !v->options.at_once && now_s < s->since_s + patience_s) return TUTTI_OK;
     conclude_difference(v);
@@ -379,7 +379,7 @@ tutti_status tutti_verify_pass(tutti_verify *verify, const char **sentence)
     if (verify->concluded) return status;
     if (!status && verify->compare) status = tutti_compare_pass(verify->compare);
     if (!status && verify->suspicion.lane >= 0)
-        status = investigate(verify);
+        status = check_suspicion(verify);
     else if (!status && tutti_shutdown_finds_gap(verify->shutdown, verify->reached, &gap))
         conclude_leaving(verify, &gap);
     if (verify->concluded) *sentence = verify->sentence;

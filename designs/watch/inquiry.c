@@ -65,7 +65,7 @@ enum {
 
 /* ---- this rank ---- */
 
-static int same(const counts *a, const counts *b)
+static int same_counts(const counts *a, const counts *b)
 {
     return a->submitted == b->submitted && a->ended == b->ended && a->tasks == b->tasks &&
            a->outside == b->outside && !(a->moved_s < b->moved_s) && !(a->moved_s > b->moved_s);
@@ -126,7 +126,7 @@ static void find_program(tutti_inquiry *q, double now_s, char *text, size_t size
 }
 
 /* What precedes a ready collective. */
-static void find_turn(tutti_inquiry *q, const tutti_driver_look *look, int64_t collective,
+static void find_predecessor(tutti_inquiry *q, const tutti_driver_look *look, int64_t collective,
     double now_s, char *text, size_t size)
 {
     const tutti_driver_entry *first = &look->oldest;
@@ -171,7 +171,7 @@ static void notice_moves(
         .moved_s = look->started.since_s,
         .outside = tasks->outside};
     if (now.submitted != q->last.submitted) q->outside_s = now_s;
-    if ((q->whole && tasks->running) || !same(&now, &q->last)) q->moved_s = now_s;
+    if ((q->whole && tasks->running) || !same_counts(&now, &q->last)) q->moved_s = now_s;
     q->last = now;
 }
 
@@ -187,7 +187,7 @@ static int64_t find_earlier(const tutti_inquiry *q, const tutti_stall_state *s)
 }
 
 /* What is in the way of the collective here. Lock held. */
-static void find_way(
+static void find_blocker(
     tutti_inquiry *q, const tutti_driver_look *look, tutti_stall_state *s, double now_s)
 {
     if (s->about < 0) return;
@@ -199,7 +199,7 @@ static void find_way(
     else if (s->place == TUTTI_STALL_STARTED && look->main_drives && !q->waiting)
         find_program(q, now_s, s->way, sizeof s->way);
     else if (s->place == TUTTI_STALL_READY)
-        find_turn(q, look, s->about, now_s, s->way, sizeof s->way);
+        find_predecessor(q, look, s->about, now_s, s->way, sizeof s->way);
 }
 
 /* Lock held. */
@@ -229,7 +229,7 @@ static tutti_stall_state look_at_self(
     const tutti_members *members = tutti_driver_members(q->driver, tutti_sequence_slot(collective));
     if (members) tutti_members_name(members, s.members, sizeof s.members);
     s.message = members && members->key < 0;
-    find_way(q, &look, &s, now_s);
+    find_blocker(q, &look, &s, now_s);
     s.can_move = can_move(q, &look, &tasks, s.place, s.behind);
     int own = q->whole && q->waiting && tasks.ended < tasks.submitted && !tasks.running &&
               !look.in_flight && !look.may_start && !waits;
@@ -249,7 +249,7 @@ tutti_stall_state tutti_inquiry_self(
 
 /* ---- messages (comm_lock held) ---- */
 
-static int64_t microseconds(double s)
+static int64_t to_microseconds(double s)
 {
     return (int64_t)(1e6 * s);
 }
@@ -272,8 +272,8 @@ static void receive_query(void *ctx, const tutti_control_message *query)
             [STATE_ENDED] = s.ended,
             [STATE_TASKS] = s.tasks,
             [STATE_WAITS] = tutti_sequence_number(s.waits),
-            [STATE_WAITS_US] = microseconds(s.waits_s),
-            [STATE_IDLE_US] = microseconds(s.idle_s)}};
+            [STATE_WAITS_US] = to_microseconds(s.waits_s),
+            [STATE_IDLE_US] = to_microseconds(s.idle_s)}};
     _Static_assert(sizeof s.name + sizeof s.way <= sizeof reply.text, "a state fits a message");
     memcpy(reply.text, s.name, sizeof s.name);
     memcpy(reply.text + sizeof s.name, s.way, sizeof s.way);
@@ -328,7 +328,7 @@ static void receive_hello(void *ctx, const tutti_control_message *message)
 }
 
 /* Once, so that others can look up this process when it is silent. */
-static tutti_status greet(tutti_inquiry *q)
+static tutti_status send_hello(tutti_inquiry *q)
 {
     if (q->greeted) return TUTTI_OK;
     q->greeted = 1;
@@ -371,7 +371,7 @@ void tutti_inquiry_pass(tutti_inquiry *inquiry)
     q->calling = 0;
     pthread_mutex_unlock(&q->lock);
     const tutti_control_message call = {.kind = TUTTI_CONTROL_DUMP};
-    tutti_status status = greet(q);
+    tutti_status status = send_hello(q);
     if (!status && calls) status = tutti_control_broadcast(q->control, &call);
     if (!status && asks) status = tutti_control_broadcast(q->control, &query);
     if (!status && !stalls) status = ask_in_turn(q, now_s);

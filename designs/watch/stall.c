@@ -104,7 +104,7 @@ static int is_away(const tutti_stall_state *s)
 }
 
 /* How long the rank has not been able to go on by itself, as far as is known. */
-static double stands_s(const tutti_stall_state *s, double unheard_s)
+static double blocked_s(const tutti_stall_state *s, double unheard_s)
 {
     if (is_away(s) || (s->answers && s->can_move)) return 0;
     if (!s->known) return unheard_s;
@@ -119,7 +119,7 @@ double tutti_stall_lasts_s(
     tutti_stall_missing(ranks, state, collective, missing);
     for (int r = 0; r < ranks; r++) {
         const tutti_stall_state *s = &state[r];
-        double stands = stands_s(s, unheard_s);
+        double stands = blocked_s(s, unheard_s);
         double unheard = s->known && s->last_heard_s < unheard_s ? s->last_heard_s : unheard_s;
         if (stands < quiet_s) quiet_s = stands;
         if (missing[r] && !s->answers && !is_away(s) && unheard > silent_s) silent_s = unheard;

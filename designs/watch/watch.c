@@ -59,8 +59,8 @@ tutti_status tutti_watch_check(const tutti_watch_options *o)
     for (int i = 0; i < 3; i++) {
         name[i] = o->name[i] ? o->name[i] : fields[i];
         if (!(s[i] >= 0))
-            return tutti_fail(TUTTI_ERR_USAGE,
-                "%s is %g: must be seconds, or 0 for never", name[i], s[i]);
+            return tutti_fail(
+                TUTTI_ERR_USAGE, "%s is %g: must be seconds, or 0 for never", name[i], s[i]);
         if (!(s[i] > 0)) continue;
         if (before && s[i] <= before_s)
             return tutti_fail(TUTTI_ERR_USAGE,
@@ -74,7 +74,7 @@ tutti_status tutti_watch_check(const tutti_watch_options *o)
 
 /* ---- one look ---- */
 
-static double smaller(double a, double b)
+static double min_of(double a, double b)
 {
     return a < b ? a : b;
 }
@@ -100,13 +100,13 @@ static double recent_now_s(const tutti_watch *w, double now_s)
     return w->recent_s + (now_s - w->gap_ended_s < w->recent_s ? w->gap_s : 0);
 }
 
-static int due(double limit_s, double passed_s)
+static int is_due(double limit_s, double passed_s)
 {
     return limit_s > 0 && passed_s >= limit_s;
 }
 
 /* What this rank waits for, in words. */
-static void explain(const tutti_watch *w, int64_t collective, char *text, size_t size)
+static void explain_wait(const tutti_watch *w, int64_t collective, char *text, size_t size)
 {
     if (collective < 0)
         snprintf(
@@ -116,14 +116,14 @@ static void explain(const tutti_watch *w, int64_t collective, char *text, size_t
 }
 
 /* The interval doubles, so that a long wait does not fill the log; after the first warning, only one rank warns. */
-static void warn(tutti_watch *w, int64_t collective)
+static void log_warning(tutti_watch *w, int64_t collective)
 {
     char text[1024];
     int speaks = !w->warned || tutti_stall_first_to_wait(w->ranks, w->state) == w->rank;
     w->warned = 1;
-    w->warn_at_s = smaller(2 * w->stalled_s, w->stalled_s + longest_silence_s);
+    w->warn_at_s = min_of(2 * w->stalled_s, w->stalled_s + longest_silence_s);
     if (!speaks) return;
-    explain(w, collective, text, sizeof text);
+    explain_wait(w, collective, text, sizeof text);
     tutti_log(TUTTI_LOG_WARN, "has waited %.1f s for %s", w->stalled_s, text);
 }
 
@@ -132,25 +132,25 @@ static int warning_is_due(const tutti_watch *w, int64_t collective)
 {
     double first_s = w->options.warn_s;
     if (tutti_stall_announced(w->ranks, w->state, collective)) first_s *= announced_later;
-    return due(first_s, w->stalled_s) && w->stalled_s >= w->warn_at_s;
+    return is_due(first_s, w->stalled_s) && w->stalled_s >= w->warn_at_s;
 }
 
 /* For a program whose collectives run in a call that it does not make. It may still do so: no stall. */
-static void remind(tutti_watch *w, double now_s)
+static void remind_program(tutti_watch *w, double now_s)
 {
     double for_s;
     int left = tutti_inquiry_left_waiting(w->inquiry, now_s, &for_s);
     const tutti_watch_options *o = &w->options;
     if (!left || !o->call || for_s < o->warn_s) w->remind_at_s = o->warn_s;
-    if (!left || !o->call || !due(w->remind_at_s, for_s)) return;
-    w->remind_at_s = smaller(2 * for_s, for_s + longest_silence_s);
+    if (!left || !o->call || !is_due(w->remind_at_s, for_s)) return;
+    w->remind_at_s = min_of(2 * for_s, for_s + longest_silence_s);
     tutti_log(TUTTI_LOG_WARN,
         "design %s runs collectives inside %s; the program has not called it for %.1f s while %d "
         "collective%s ready",
         o->design, o->call, for_s, left, left == 1 ? " is" : "s are");
 }
 
-static void dump(tutti_watch *w, double now_s)
+static void write_dump(tutti_watch *w, double now_s)
 {
     w->dumped = 1;
     w->reported = 0;
@@ -160,7 +160,7 @@ static void dump(tutti_watch *w, double now_s)
 }
 
 /* Reports who waits for whom, once all ranks have answered about the same collective, or had time to. */
-static void report(tutti_watch *w, int64_t collective, double now_s)
+static void log_report(tutti_watch *w, int64_t collective, double now_s)
 {
     int all = 1;
     for (int r = 0; r < w->ranks; r++)
@@ -182,7 +182,7 @@ static void begin_abort(tutti_watch *w, int64_t collective, double now_s)
     char text[TUTTI_CONTROL_TEXT - 100];
     w->aborted = 1;
     w->aborted_at_s = now_s;
-    explain(w, collective, text, sizeof text);
+    explain_wait(w, collective, text, sizeof text);
     pthread_mutex_lock(&w->lock);
     w->aborting = 1;
     snprintf(w->sentence, sizeof w->sentence,
@@ -191,7 +191,7 @@ static void begin_abort(tutti_watch *w, int64_t collective, double now_s)
     pthread_mutex_unlock(&w->lock);
 }
 
-static void calm_down(tutti_watch *w)
+static void end_warnings(tutti_watch *w)
 {
     w->followed = 0;
     if (w->warned) tutti_log(TUTTI_LOG_INFO, "continues after %.1f s", w->stalled_s);
@@ -228,7 +228,7 @@ static int has_followed(const tutti_watch *w, int64_t collective)
 
 /* The collective to ask about: from the first one on, as answers come, that which keeps a rank from
  * arriving, group by group and edge by edge. Fills w->state. */
-static int64_t subject(tutti_watch *w, double now_s)
+static int64_t find_subject(tutti_watch *w, double now_s)
 {
     const double recent_s = recent_now_s(w, now_s);
     tutti_inquiry_states(w->inquiry, -1, now_s, recent_s, w->state);
@@ -249,37 +249,37 @@ static int64_t subject(tutti_watch *w, double now_s)
     return behind;
 }
 
-static void judge(tutti_watch *w, double now_s)
+static void check_stall(tutti_watch *w, double now_s)
 {
     tutti_stall_state self = tutti_inquiry_self(w->inquiry, -1, now_s, &w->stuck);
     double stalled_s = self.waits >= 0 ? self.waits_s : w->stuck ? self.idle_s : 0;
-    stalled_s = smaller(stalled_s, now_s - w->woken_s);
+    stalled_s = min_of(stalled_s, now_s - w->woken_s);
     int called = tutti_inquiry_called(w->inquiry);
     int gathers = w->dumped && !w->reported;
     if (stalled_s < w->ask_s && !called && !gathers) {
-        calm_down(w);
+        end_warnings(w);
         w->stalled_s = stalled_s;
         tutti_inquiry_ask(w->inquiry, TUTTI_INQUIRY_NOTHING, w->every_s);
         return;
     }
     w->stalled_s = stalled_s;
-    int64_t collective = subject(w, now_s);
+    int64_t collective = find_subject(w, now_s);
     tutti_inquiry_ask(w->inquiry, collective, w->every_s);
     const tutti_watch_options *o = &w->options;
     double lasts_s = tutti_stall_lasts_s(w->ranks, w->state, collective, stalled_s);
-    if (warning_is_due(w, collective)) warn(w, collective);
-    if (!w->dumped && (called || due(o->dump_s, lasts_s))) {
+    if (warning_is_due(w, collective)) log_warning(w, collective);
+    if (!w->dumped && (called || is_due(o->dump_s, lasts_s))) {
         if (!called) tutti_inquiry_call(w->inquiry);
-        dump(w, now_s);
+        write_dump(w, now_s);
     }
-    if (w->dumped && !w->reported) report(w, collective, now_s);
-    if (!w->aborted && due(o->abort_s, lasts_s)) begin_abort(w, collective, now_s);
+    if (w->dumped && !w->reported) log_report(w, collective, now_s);
+    if (!w->aborted && is_due(o->abort_s, lasts_s)) begin_abort(w, collective, now_s);
 }
 
 /* ---- the end ---- */
 
 /* A pass announces an abort to the others; if nobody passes, at least this rank ends. */
-static void see_to_abort(tutti_watch *w, double now_s)
+static void check_abort(tutti_watch *w, double now_s)
 {
     pthread_mutex_lock(&w->lock);
     int late = w->aborting && now_s - w->aborted_at_s > deaf_s;
@@ -291,7 +291,7 @@ static void see_to_abort(tutti_watch *w, double now_s)
 }
 
 /* After any failure: wakes whoever waits for tasks, and ends a process that a stall should have ended by now. */
-static void see_to_failure(tutti_watch *w, double now_s)
+static void check_failure(tutti_watch *w, double now_s)
 {
     tutti_status failure = tutti_driver_see(w->driver).failure;
     if (!failure) return;
@@ -333,10 +333,10 @@ static void *watch_over(void *arg)
         double now_s = tutti_clock_s();
         notice_sleep(w, now_s);
         answer_signal(w, now_s);
-        remind(w, now_s);
-        if (!w->aborted) judge(w, now_s);
-        see_to_abort(w, now_s);
-        see_to_failure(w, now_s);
+        remind_program(w, now_s);
+        if (!w->aborted) check_stall(w, now_s);
+        check_abort(w, now_s);
+        check_failure(w, now_s);
     }
     return NULL;
 }
@@ -347,10 +347,10 @@ static void set_pace(tutti_watch *w)
     const tutti_watch_options *o = &w->options;
     double first_s = o->warn_s > 0 ? o->warn_s : o->dump_s > 0 ? o->dump_s : o->abort_s;
     if (!(first_s > 0)) first_s = 1e9;
-    w->recent_s = smaller(longest_recent_s, first_s / 2);
+    w->recent_s = min_of(longest_recent_s, first_s / 2);
     w->ask_s = first_s - w->recent_s;
-    w->every_s = smaller(longest_every_s, w->recent_s / 4);
-    w->tick_s = smaller(longest_tick_s, first_s / 10);
+    w->every_s = min_of(longest_every_s, w->recent_s / 4);
+    w->tick_s = min_of(longest_tick_s, first_s / 10);
 }
 
 /* The program's signals are delivered to its own threads. */
