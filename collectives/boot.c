@@ -50,13 +50,13 @@ static tutti_status mpi_failed(int code, const char *what)
     return tutti_fail(TUTTI_ERR_COMM, "%s failed: MPI error %d: %.*s", what, code, length, text);
 }
 
-/* Starts MPI unless it is running, and records the granted level. */
 /* Open MPI 4 crashes where HOME is not set and the user has no name. */
 static void set_home(void)
 {
     if (!getenv("HOME") && !getpwuid(getuid())) setenv("HOME", "/", 0);
 }
 
+/* Starts MPI unless it is running, and records the granted level. */
 static tutti_status start_mpi(tutti_thread_level needed, tutti_boot *boot)
 {
     int running = 0, ended = 0, granted = 0;
@@ -110,7 +110,7 @@ static int copy_comm(MPI_Comm from, MPI_Comm *comm)
     return code;
 }
 
-/* Makes a private communicator, so that our messages never meet others. The caller holds
+/* Makes a private communicator, so that our messages never match others. The caller holds
  * tutti_mpi_lock. */
 static tutti_status duplicate_comm(MPI_Comm from, tutti_boot *boot)
 {
@@ -142,7 +142,7 @@ typedef struct tutti_boot_end {
     void (*call)(void *ctx);
     void *ctx;
     int keyval;
-    atomic_int called, over; /* MPI_Finalize has reached it; nothing is open any more */
+    atomic_int called, over; /* MPI_Finalize has called it; tutti_boot_finalize has run */
 } tutti_boot_end;
 
 static int on_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
@@ -272,7 +272,7 @@ const char *tutti_boot_refuses_gpus(void)
     if (MPIX_GPU_query_support(MPIX_GPU_SUPPORT_CUDA, &takes) != MPI_SUCCESS) takes = 0;
 #endif
     pthread_mutex_unlock(tutti_mpi_lock());
-    return takes ? NULL : "MPI does not say that it takes the memory of GPUs";
+    return takes ? NULL : "MPI does not report support for GPU memory (CUDA-aware)";
 }
 
 tutti_status tutti_boot_probe(tutti_thread_level *highest, const char **refuses_gpus)
@@ -431,7 +431,7 @@ _Noreturn void tutti_boot_quit(int exit_code)
 
 static char version[MPI_MAX_LIBRARY_VERSION_STRING];
 
-/* Keeps the first line only: some MPIs go on with how they were configured. */
+/* Keeps only the first line: some MPIs append how they were configured. */
 static void read_version(void)
 {
     int length = 0;

@@ -1,6 +1,6 @@
-/* Starting and ending MPI, and what all ranks agree on before there are lanes. In collectives/, the
- * only file besides transport/mpi*.c that names MPI_. Calls take the process's lock for MPI
- * (transport/mpi_lock.h), but not while they wait for other ranks.
+/* Starts and ends MPI, and compares the ranks' settings before there are lanes. The only file in
+ * collectives/ besides transport/mpi*.c that names MPI_. Calls take the process's lock for MPI
+ * (transport/mpi_lock.h), but release it while they wait for other ranks.
  *
  * The thread that calls tutti_boot_init is MPI's main thread; it must make all other calls, too,
  * except abort [A]. */
@@ -36,9 +36,8 @@ typedef struct tutti_boot {
 tutti_status tutti_boot_init(tutti_thread_level needed, const void *comm, tutti_boot *boot);
 void tutti_boot_finalize(tutti_boot *boot);
 /* A program that has initialised MPI itself. If it calls MPI_Finalize before tutti_boot_finalize,
- * on_end(ctx) runs at the beginning of MPI_Finalize, on its thread, while MPI still works. on_end
- * should lead to tutti_boot_finalize, or make sure that nobody calls MPI any more. NULL: nothing
- * happens. */
+ * on_end(ctx) runs at the beginning of MPI_Finalize, on its thread, while MPI still works. on_end must
+ * cause tutti_boot_finalize, or make sure that no thread calls MPI any more. NULL: nothing happens. */
 typedef struct tutti_boot_program {
     const void *comm; /* points to the MPI_Comm */
     void (*on_end)(void *ctx);
@@ -53,24 +52,23 @@ tutti_status tutti_boot_init_highest(tutti_boot *boot);
  * *refuses_gpus: tutti_boot_refuses_gpus. For programs that only report. */
 tutti_status tutti_boot_probe(tutti_thread_level *highest, const char **refuses_gpus);
 /* Compares the ranks' texts. All ranks call it. OK, or MISMATCH on all ranks when any text differs
- * from rank 0's; the caller logs the difference. *first: rank 0's text, which the caller frees in
- * both cases. COMM, NOMEM (logged). */
+ * from rank 0's; the caller logs the difference. *first: rank 0's text, freed by the caller in both
+ * cases. COMM, NOMEM (logged). */
 tutti_status tutti_boot_compare(const tutti_boot *boot, const char *mine, char **first);
 /* The largest status of any rank. All ranks call it. COMM (logged). */
 tutti_status tutti_boot_agree(const tutti_boot *boot, tutti_status mine);
-/* The ranks that name the same colour get a communicator of their own, in the order of ranks: *part, which finalize
- * ends before the one that it was made of. All ranks call it, with no exchange open. COMM, NOMEM (logged). */
+/* As MPI_Comm_split: *part is a communicator of the ranks with the same colour, in the order of ranks. Finalize it
+ * before `boot`. All ranks call it, with no exchange open. COMM, NOMEM (logged). */
 tutti_status tutti_boot_split(const tutti_boot *boot, int colour, tutti_boot *part);
-/* NULL: this MPI takes the memory of GPUs (CUDA-aware), as far as it says. Else one sentence: what it
- * says. MPI has been initialised. [A] */
+/* NULL: this MPI reports that it accepts GPU memory (CUDA-aware). Else a sentence with the reason. MPI must have been
+ * initialised. [A] */
 const char *tutti_boot_refuses_gpus(void);
-/* Sums x[count] over all ranks, in place, as programs do without Tutti: MPI_Allreduce, which blocks with MPI's lock
+/* Sums x[count] over all ranks, in place, with MPI_Allreduce, as programs do without Tutti. Blocks with MPI's lock
  * held. At most INT_MAX elements. COMM (logged). */
 tutti_status tutti_boot_sum(const tutti_boot *boot, float *x, int64_t count);
-/* Gathers `bytes` bytes from every rank that shares this rank's memory, in rank order: *all, which
- * the caller frees; *ranks, their number; *rank, this one's index among them. All ranks call it.
- * Blocks inside MPI with its lock held: for programs with a single exchange. COMM, NOMEM
- * (logged). */
+/* Gathers `bytes` bytes from every rank that shares this rank's memory, in rank order: *all (freed by
+ * the caller); *ranks, their number; *rank, this rank's index among them. All ranks call it. Blocks
+ * inside MPI with its lock held: for programs with a single exchange. COMM, NOMEM (logged). */
 tutti_status tutti_boot_gather_host(
     const tutti_boot *boot, const void *mine, size_t bytes, void **all, int *ranks, int *rank);
 /* Ends all ranks at once with this exit code; does not return. If MPI itself is stuck, SIGALRM ends

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A training step needs a few hundred at most, but a program whose counts never repeat must not
- * grow for ever. */
+/* A training step needs a few hundred at most, but the cache of a program whose counts never repeat must
+ * not grow forever. */
 enum { BUCKETS = 256, MOST_ENTRIES = 1024 };
 
 struct tutti_cache {

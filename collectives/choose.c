@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* choose.h gives the reasons. */
+/* doc/algorithms.md gives the reasons. */
 enum {
     FAR_DOUBLING_UP_TO = 4 << 10,
     FAR_DOUBLING_OF_TWO_UP_TO = 256 << 10,

@@ -1,14 +1,14 @@
 /* Nonblocking collectives on the lanes of a communicator.
  *
  * A comm is one rank's end of K lanes over a transport. Each lane is a separate communicator: all
- * ranks post the same collectives in the same order on a lane (the caller's duty: see the ordering
- * law in designs/design.h); lanes are independent. The number of collectives in flight on one lane
- * is bounded: `depth` in a row, counted from the oldest that has not ended.
+ * ranks must post the same collectives in the same order on a lane (the ordering law in
+ * designs/design.h); lanes are independent. The number of collectives in flight on one lane is bounded
+ * by `depth`, counted from the oldest that has not ended.
  *
  *   post -> { progress }* until done -> free
  *
  * Threads: a comm is not locked: one thread at a time may call any of these on it. Nothing here
- * blocks except tutti_coll_wait. Buffers belong to the caller, who does not touch them between post
+ * blocks except tutti_coll_wait. Buffers belong to the caller, which must not touch them between post
  * and done. */
 #ifndef TUTTI_COLL_H
 #define TUTTI_COLL_H
@@ -29,10 +29,10 @@ typedef struct tutti_comm_options {
     /* the transport's first lanes, which the comm uses; 0: all. The others may be used on the same
      * thread */
     int lanes;
-    /* of a lane: the n-th collective is posted once the (n - depth)-th and all before it have ended
-     * on this rank; 0: TUTTI_COMM_DEPTH. Less where the transport has few tags */
+    /* of a lane: the n-th collective may be posted once the (n - depth)-th and all before it have ended
+     * on this rank; 0: TUTTI_COMM_DEPTH. Reduced where the transport has few tags */
     int depth;
-    /* how many of a collective's messages to one rank are under way at once, and likewise from it;
+    /* the limit of a collective's messages under way at once to one rank, and of those from one rank;
      * 0: TUTTI_COMM_CREDIT. It may differ between ranks */
     int credit;
 } tutti_comm_options;
@@ -45,42 +45,42 @@ enum { TUTTI_COMM_DEPTH = 64, TUTTI_COMM_CREDIT = 32 };
  * listing the known algorithms, for an unknown name. */
 tutti_status tutti_comm_new(
     tutti_transport *transport, const tutti_comm_options *options, tutti_comm **comm);
-/* All requests must have been freed; those that a drain could not end keep the memory that their
- * messages use. Accepts NULL. */
+/* All requests must have been freed; the memory of messages that a drain could not end is not freed.
+ * Accepts NULL. */
 void tutti_comm_free(tutti_comm *comm);
-/* After a failure, when messages may be under way that nobody will receive. Free must still be
- * called; it then releases less. */
+/* After a failure, when messages may be under way that no rank will receive. Free must still be called;
+ * it then releases less. */
 void tutti_comm_abandon(tutti_comm *comm);
-/* After a failure, called repeatedly on all ranks: nothing starts any more, messages that have met
- * no partner are cancelled, and what other ranks still send is received, so that their messages
- * end. Returns whether nothing of this rank is in flight any more: then no buffer is touched again.
- * A collective of the algorithm "mpi" cannot be taken back: it ends once all ranks have started it.
- * A rank must go on calling it while other ranks need it for their messages to end. */
+/* After a failure, called repeatedly on all ranks: nothing starts any more, unmatched messages are
+ * cancelled, and messages that other ranks still send are received, so that they end. Returns whether
+ * nothing of this rank is in flight any more: then no buffer is touched again. A collective of the
+ * algorithm "mpi" cannot be cancelled: it ends once all ranks have started it. A rank must continue to
+ * call this while other ranks need it for their messages to end. */
 int tutti_comm_drain(tutti_comm *comm);
 int tutti_comm_rank(const tutti_comm *comm);
 int tutti_comm_size(const tutti_comm *comm);
 int tutti_comm_lanes(const tutti_comm *comm);
 /* The transport's lock (tutti_transport.lock), or NULL. */
 pthread_mutex_t *tutti_comm_lock(const tutti_comm *comm);
-/* Whether its lanes do (collectives/transport/transport.h). */
+/* Whether its lanes share device slots (collectives/transport/transport.h). */
 int tutti_comm_shares_slots(const tutti_comm *comm);
-/* Whether those of edges do not (likewise). */
+/* Whether edges take no device slots, although lanes share them. */
 int tutti_comm_edges_aside(const tutti_comm *comm);
 /* How many collectives have been posted on a lane: the number of the next one. */
 int64_t tutti_comm_posted(const tutti_comm *comm, int lane);
 /* Whether the lane's depth allows another post now. Progress makes room. */
 int tutti_comm_has_room(const tutti_comm *comm, int lane);
 
-/* What this rank has done so far besides sending and receiving. */
+/* This rank's local work so far. */
 typedef struct tutti_coll_work {
     int64_t copies, copied_bytes;      /* from one buffer to another */
     int64_t reductions, reduced_bytes; /* dst = dst op src; bytes of src */
 } tutti_coll_work;
 tutti_coll_work tutti_comm_work(const tutti_comm *comm);
 
-/* Before the first step: a collective like this one will be under way together with those of earlier calls, in the
- * memory of a device. Its transport then has what that needs there. recv does not matter, and of send only whether
- * there is one. *bytes: how much it is; 0: nothing, or the library's own collective. NOMEM (logged). */
+/* Before the first step: allocates the device memory that a collective like this one needs, in addition to that of
+ * earlier calls, with which it will be in flight. recv is ignored, and so is send except for whether it is NULL.
+ * *bytes: how much was allocated; 0: none is needed, or the collective is the library's own. NOMEM (logged). */
 tutti_status tutti_comm_prepare(tutti_comm *comm, const tutti_coll_args *args, size_t *bytes);
 /* Starts a collective on a lane; its first messages are under way when this returns. INVAL: bad
  * lane, kind, count < 0, root; a lane that has no room. UNSUPPORTED: a size that the transport
@@ -91,7 +91,7 @@ tutti_status tutti_coll_post(
 /* Advances everything in flight on every lane as far as possible now. *moved: whether anything
  * advanced. */
 tutti_status tutti_coll_progress(tutti_comm *comm, int *moved);
-/* Whether it has ended on this rank (makes no progress). */
+/* Whether it has ended on this rank (does not call progress). */
 int tutti_coll_done(const tutti_coll_request *request);
 /* How often progress has advanced it so far: while this stays the same, it is stalled. */
 int64_t tutti_coll_moves(const tutti_coll_request *request);

@@ -41,22 +41,22 @@ struct tutti_coll_request {
     int lane;
     int64_t number; /* on its lane */
     int64_t moves;  /* passes that advanced it */
-    /* The transport's own: its device slot, until all its partners have one; or with `whole` all of it, a
-     * collective of the communication library. NULL: neither */
+    /* The transport's message: the collective's device slot, until all its partners have one; or, with `whole`, the
+     * communication library's own collective. NULL: neither */
     tutti_message *message;
     int whole;
     tutti_cache_entry *entry;
     tutti_flight *flight;
     tutti_status status;
     int in_flight, done;
-    int orphan;            /* its post has failed half-way: only the drain owns it */
+    int orphan;            /* its post has failed half-way: the drain frees it */
     unsigned char here[2]; /* a barrier's IN and OUT */
 };
 
 /* ---- opening ---- */
 
-/* Divides the transport's tags among numbers and identities. Numbers that may be live together,
- * `depth` in a row, all have different tags. */
+/* Divides the transport's tags among numbers and identities. Numbers that may be live together
+ * (`depth` consecutive ones) all have different tags. */
 static tutti_status partition_tags(tutti_comm *c, int depth)
 {
     enum { LEAST_IDENTITIES = 8, MOST_NUMBERS = 1 << 14 };
@@ -189,7 +189,7 @@ tutti_coll_work tutti_comm_work(const tutti_comm *comm)
 }
 
 /* The tag of a collective's messages is its number on the lane, and bits of its identity: messages
- * of two collectives meet only if they agree in both. Numbers wrap around, but
+ * of two collectives match only if they agree in both. Numbers wrap around, but
  *
  *   two live collectives of a lane never share a tag:
  *   oldest <= number < oldest + depth holds for every live one (tutti_coll_post refuses any other),
@@ -198,8 +198,8 @@ tutti_coll_work tutti_comm_work(const tutti_comm *comm)
  * This suffices for correct sums, whatever other ranks have in flight. Let c and d share a tag, c
  * before d. On each rank c has ended when d is posted, so all of c's messages are posted before any
  * of d's, and c sends as many from p to q as q receives (collectives/sched/match). The k-th message
- * sent on (lane, peer, tag) meets the k-th receive (collectives/transport/transport.h; in MPI,
- * messages do not overtake): c's messages meet c's receives. */
+ * sent on (lane, peer, tag) matches the k-th receive (collectives/transport/transport.h; in MPI,
+ * messages do not overtake): c's messages match c's receives. */
 static int tag_of(const tutti_comm *c, int64_t number, uint32_t identity)
 {
     return (int)(number % c->numbers * c->identities + identity % c->identities);
@@ -227,7 +227,7 @@ static tutti_status check_counts(const tutti_coll_args *a, int rank, int P, int6
     *all = a->count;
     if (!a->counts) return TUTTI_OK;
     if (!tutti_coll_trait_of(a->kind)->parts)
-        return tutti_fail(TUTTI_ERR_INVAL, "%s has no parts, and so takes no counts", kind);
+        return tutti_fail(TUTTI_ERR_INVAL, "%s has no parts: it takes no counts", kind);
     for (int i = 0; i < tutti_coll_counts(a, P); i++)
         if (a->counts[i] < 0 || __builtin_add_overflow(sum[i / P], a->counts[i], &sum[i / P]))
             return tutti_fail(
@@ -250,10 +250,10 @@ static tutti_status check_extras(const tutti_coll_args *a)
 {
     const char *kind = tutti_coll_kind_name(a->kind);
     if (a->extras < 0 || a->extras > TUTTI_MOST_EXTRAS)
-        return tutti_fail(TUTTI_ERR_INVAL, "%s of %d extra vectors: 0 to %d are possible", kind,
+        return tutti_fail(TUTTI_ERR_INVAL, "%s of %d extra vectors: must be 0 to %d", kind,
             a->extras, TUTTI_MOST_EXTRAS);
     if (a->extras && !tutti_coll_trait_of(a->kind)->reduces)
-        return tutti_fail(TUTTI_ERR_INVAL, "%s does not combine, and takes one vector", kind);
+        return tutti_fail(TUTTI_ERR_INVAL, "%s does not reduce: it takes no extra vectors", kind);
     if (a->extras && a->memory == TUTTI_MEMORY_DEVICE)
         return tutti_fail(TUTTI_ERR_UNSUPPORTED,
             "%s of %d vectors in the memory of a GPU: combine them first", kind, a->extras + 1);
@@ -263,7 +263,7 @@ static tutti_status check_extras(const tutti_coll_args *a)
     return TUTTI_OK;
 }
 
-/* Whether the transport's messages of a device's memory can be combined as this asks for. */
+/* Checks that the device can combine elements with this operator. */
 static tutti_status check_device(const tutti_comm *c, const tutti_coll_args *a)
 {
     const tutti_transport *t = c->transport;
@@ -285,7 +285,7 @@ static tutti_status check_args(const tutti_comm *c, int lane, const tutti_coll_a
     if (a->kind == TUTTI_BARRIER) return TUTTI_OK;
     const char *kind = tutti_coll_kind_name(a->kind);
     if (a->kind == TUTTI_MESSAGE && P != 2)
-        return tutti_fail(TUTTI_ERR_INVAL, "a message among %d ranks: it is of two", P);
+        return tutti_fail(TUTTI_ERR_INVAL, "a message between %d ranks: must be 2", P);
     if (a->memory == TUTTI_MEMORY_DEVICE && !c->transport->takes_devices)
         return tutti_fail(TUTTI_ERR_INTERNAL,
             "%s in the memory of a GPU, which the transport %s cannot reach", kind,
@@ -314,8 +314,8 @@ static tutti_status check_args(const tutti_comm *c, int lane, const tutti_coll_a
     return TUTTI_OK;
 }
 
-/* The same collective, with the arguments that its kind ignores set to fixed values, on which the
- * schedule cache and transports rely. */
+/* Sets the arguments that the kind ignores to fixed values: the schedule cache and transports rely on
+ * them. */
 static tutti_coll_args normalize_args(const tutti_coll_args *args, unsigned char here[2])
 {
     tutti_coll_args a = *args;
@@ -343,7 +343,7 @@ static int64_t largest_count(const tutti_coll_args *a, int P)
     return tutti_coll_trait_of(a->kind)->parts && !a->counts ? a->count * P : a->count;
 }
 
-/* The transport's own collective takes one vector. */
+/* Combines this rank's vectors: the transport's own collective takes one. */
 static tutti_coll_args one_vector(const tutti_coll_args *args)
 {
     tutti_coll_args a = *args;
@@ -362,7 +362,7 @@ static tutti_coll_args one_vector(const tutti_coll_args *args)
     return a;
 }
 
-/* The schedule of a collective; NULL: it is the communication library's own. */
+/* Gets the schedule of a collective; NULL: it is the communication library's own. */
 static tutti_status get_schedule(tutti_comm *c, const tutti_coll_args *a, tutti_cache_entry **entry)
 {
     const tutti_transport *t = c->transport;
@@ -390,7 +390,7 @@ static tutti_status get_schedule(tutti_comm *c, const tutti_coll_args *a, tutti_
     return tutti_cache_get(c->cache, choice.build, &shape, entry);
 }
 
-/* Of a schedule; on which lane and with which tag is left open. */
+/* The plan of a flight, without lane and tag. */
 static tutti_flight_plan plan_of(tutti_comm *c, const tutti_coll_args *a, const tutti_sched *sched)
 {
     return (tutti_flight_plan){.transport = c->transport,
@@ -440,7 +440,7 @@ static tutti_status start_request(tutti_coll_request *r)
     return status || r->message ? status : begin_request(r);
 }
 
-/* *moved: whether it has left its device slot, and begun, or has ended. */
+/* *moved: whether it has left its device slot and begun, or has ended. */
 static tutti_status test_message(tutti_coll_request *r, int *moved)
 {
     tutti_transport *t = r->comm->transport;
@@ -556,8 +556,8 @@ tutti_status tutti_coll_progress(tutti_comm *comm, int *moved)
     return first;
 }
 
-/* After a failure, what waits in its device slot gives it up, and a library's collective is cancelled;
- * returns whether it has to be called again. */
+/* After a failure: gives up a device slot, or cancels a library's collective. Returns whether it must be called
+ * again. */
 static int drain_message(tutti_coll_request *r)
 {
     tutti_transport *t = r->comm->transport;

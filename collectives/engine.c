@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes: about what reductions do in the time in which a fast link carries a few messages. */
+/* Bytes: about what reductions process while a fast link carries a few messages. */
 enum { SOME_WORK = 256 << 10 };
 
 typedef enum state { WAITING, STARTED, ENDED } state;
@@ -17,8 +17,7 @@ typedef struct queue {
     int *step, head, tail;
 } queue;
 
-/* Local steps that may run: a heap by program order, so that what builders put first, because
- * messages wait for it, comes first. */
+/* Local steps that may run: a heap by program order. Builders put first what messages wait for. */
 typedef struct heap {
     int *step, n;
 } heap;
@@ -92,8 +91,8 @@ static void release_one(tutti_flight *f, int i)
         heap_push(&f->local, i);
 }
 
-/* A started message lets the next of its channel start, at once or, at the credit limit, when
- * another one has ended. */
+/* Counts a started message. The next one of its channel may start now or, at the credit limit, when
+ * another has ended. */
 static void count_started(tutti_flight *f, int i)
 {
     int c = f->sched->of[i], next = f->sched->next[i];
@@ -170,8 +169,8 @@ static int adds_to(const tutti_sched_step *step, const tutti_sched_step *first)
            step->dst.offset == first->dst.offset && step->count == first->count;
 }
 
-/* How many steps from i on make a rank's vectors one, each with the one before it to wait for, and nothing else:
- * they may run in one pass. 1: step i alone. */
+/* How many steps from i on combine this rank's vectors, each waiting for nothing but the one before it: they may run
+ * in one pass. 1: step i alone. */
 static int row_of(const tutti_flight *f, int i)
 {
     const tutti_sched_step *step = &f->sched->step[i];
@@ -218,7 +217,7 @@ static size_t run_local(tutti_flight *f, int i)
         copy_step(f, step, address_of(f, step->dst), address_of(f, step->src));
     for (int k = 0; k < n; k++) {
         count_work(f->plan.work, &step[k], bytes);
-        if (k + 1 < n) f->waits[i + k + 1]++; /* it is not to run again */
+        if (k + 1 < n) f->waits[i + k + 1]++; /* so that it does not run again */
         end_step(f, i + k);
     }
     return (size_t)n * bytes;
@@ -253,7 +252,7 @@ static tutti_status start_on_device(tutti_flight *f, int i)
     return TUTTI_OK;
 }
 
-/* Ends the local steps that the device has ended. */
+/* Ends the local steps whose events have passed. */
 static tutti_status test_device(tutti_flight *f, int *moved)
 {
     tutti_arithmetic *a = f->plan.transport->arithmetic;
@@ -269,8 +268,8 @@ static tutti_status test_device(tutti_flight *f, int *moved)
     return TUTTI_OK;
 }
 
-/* Starts what is ready, messages first, so that they travel while reductions run. Where messages may
- * arrive, it leaves local steps to the next pass once it has done some work. */
+/* Starts what is ready, messages first, so that they travel while reductions run. If messages may arrive,
+ * it leaves further local steps to the next pass after some work. */
 static tutti_status start_ready(tutti_flight *f)
 {
     const size_t some = f->sched->channels ? SOME_WORK : SIZE_MAX;
@@ -367,7 +366,7 @@ static void give_memory(const tutti_flight_plan *plan, void *memory)
         tutti_pool_give(plan->pool, memory);
 }
 
-/* What the steps of a flight need: elements that have arrived, and accumulators. */
+/* The memory that the steps of a flight need: received elements, and accumulators. */
 typedef struct room {
     size_t scratch, wide;
 } room;
@@ -449,7 +448,7 @@ tutti_status tutti_flight_start(const tutti_flight_plan *plan, tutti_flight **fl
     }
     for (int i = 0; i < s->n; i++) {
         f->started[i].message = NULL;
-        f->waits[i]++; /* released below, which finds the steps that wait for nothing */
+        f->waits[i]++; /* released below: then steps that wait for nothing become ready */
     }
     for (int i = 0; i < s->n; i++) release_one(f, i);
     *flight = f;
@@ -470,8 +469,8 @@ char *tutti_flight_waits_for(const tutti_flight *f, char *text, size_t size)
     return text;
 }
 
-/* A device's step ends by itself, and waits for no other rank. 0: it has not ended for so long that the device must
- * be broken, and may use its memory for ever. */
+/* A device's step ends by itself, without other ranks. 0: it has not ended for so long that the device must be
+ * broken, and may use its memory forever. */
 static int await_step(const tutti_flight *f, int i)
 {
     static const double patience_s = 10;

@@ -4,12 +4,12 @@
  *
  * A flight is a schedule under way. Starting posts the messages that wait for nothing. Progress
  * tests the oldest message of each channel (peer and direction; messages of a channel end in order,
- * and noticing one late does no harm), reduces what has arrived and posts what has become ready,
- * messages before reductions, and reductions and copies in program order. It returns to the messages
- * after some work, even if more is ready.
+ * and a late test does no harm), reduces what has arrived and posts what has become ready: messages
+ * before reductions, and reductions and copies in program order. It returns to the messages after some
+ * work, even if more is ready.
  *
- * In the memory of a device local steps are started, too, one after the other, and have ended when
- * their event has passed: until then no message reads what they write.
+ * In device memory, local steps are started asynchronously, too, in order. They end with their event:
+ * until then no message reads what they write.
  *
  * Threads: one thread at a time on the flights of a transport. Buffers are the caller's and stay
  * valid until the flight is freed. */
@@ -34,25 +34,24 @@ typedef struct tutti_flight_plan {
     tutti_reduce_op op;
     const tutti_user_op *user; /* or NULL */
     int lane, tag;
-    int credit; /* how many messages of a channel are under way at once */
-    /* all buffers are of the transport's device, where its arithmetic combines them */
+    int credit; /* the limit of messages of a channel under way at once */
+    /* all buffers are in the memory of the transport's device, and its arithmetic combines them */
     int on_device;
     const void *in;
     const void *const *extra; /* [sched->shape.extras] borrowed */
     void *out;
 } tutti_flight_plan;
 
-/* Adds the memory of the device that the flight of such a plan takes, to what its transport keeps. The plan's
- * buffers and tag do not matter. *bytes: how much, 0 in main memory. NOMEM. */
+/* Preallocates, in the transport's arithmetic, the device memory that a flight of such a plan needs. The plan's
+ * buffers and tag are ignored. *bytes: how much; 0 in main memory. NOMEM. */
 tutti_status tutti_flight_prepare(const tutti_flight_plan *plan, size_t *bytes);
-/* NOMEM, or the transport's failure: then *flight is what has started and must be drained, or
- * NULL. */
+/* NOMEM, or the transport's failure: then *flight has partly started and must be drained, or is NULL. */
 tutti_status tutti_flight_start(const tutti_flight_plan *plan, tutti_flight **flight);
 /* *moved is set to 1 when anything advanced, else left alone. After a failure the flight no longer
  * advances. */
 tutti_status tutti_flight_progress(tutti_flight *flight, int *moved);
-/* After a failure, called repeatedly: no step starts any more; messages that have met no partner
- * are cancelled, the others end. Returns how many have not ended. */
+/* After a failure, called repeatedly: no step starts any more; unmatched messages are cancelled, the
+ * others end. Returns how many have not ended. */
 int tutti_flight_drain(tutti_flight *flight);
 int tutti_flight_done(const tutti_flight *flight);
 /* The ranks it waits for, "rank 1 (receiving), rank 3 (sending)", into text; returns text. */

@@ -1,4 +1,4 @@
-/* Host memory of the collectives: a pool of reused blocks; dst = dst op src; several vectors into one. */
+/* Host memory of the collectives: a pool of reused blocks, and reductions of two or more vectors. */
 #ifndef TUTTI_BUF_H
 #define TUTTI_BUF_H
 
@@ -8,14 +8,13 @@
 #include <stddef.h>
 
 /* dst[i] = dst[i] op src[i], or src[i] op dst[i] when src_first, for i < count.
- *   dst  [in,out]  count elements of dtype      src  [in]  likewise; disjoint from dst
- * The order affects no bits of the operators of the list: NaNs and zeros follow the rule in
- * tutti/op.h (nan.h). Integer overflow wraps. The operator must suit the type.
+ *   dst  [in,out]  count elements of dtype      src  [in]  the same; disjoint from dst
+ * For built-in operators the order of the operands does not change the bits: NaNs and zeros follow the
+ * rule in tutti/op.h (nan.h). Integer overflow wraps. The operator must apply to the type.
  * [A] on disjoint dst. */
 void tutti_buf_reduce(tutti_dtype dtype, tutti_reduce_op op, void *dst, const void *src,
     int64_t count, int src_first);
-/* Whether there is a function for this type and operator, both of which must be in the lists.
- * [P] */
+/* Whether there is a function for this type and operator; both must be valid enumerators. [P] */
 int tutti_buf_reduces(tutti_dtype dtype, tutti_reduce_op op);
 /* The same with a program's own operator. */
 void tutti_buf_reduce_user(const tutti_user_op *op, tutti_dtype dtype, void *dst, const void *src,
@@ -27,9 +26,9 @@ void tutti_buf_reduce_user(const tutti_user_op *op, tutti_dtype dtype, void *dst
 void tutti_buf_combine(const tutti_user_op *user, tutti_dtype dtype, tutti_reduce_op op, void *dst,
     const void *const src[], int n, int64_t count);
 
-/* The same in wider accumulators, where tutti_coll_accumulator (collectives/value/args.h) names
- * them: many elements are combined, and the result is rounded once. `count` elements of dtype on
- * one side, `count` accumulators on the other; disjoint. [A] on disjoint destinations. */
+/* Reductions in wider accumulators (tutti_coll_accumulator in collectives/value/args.h): many elements
+ * are combined, and the result is rounded once. `count` elements of dtype on one side, `count`
+ * accumulators on the other; disjoint. [A] on disjoint destinations. */
 void tutti_buf_widen(tutti_dtype dtype, void *accumulators, const void *src, int64_t count);
 /* accumulators[i] = accumulators[i] op src[i] */
 void tutti_buf_accumulate(

@@ -3,11 +3,10 @@
 #include "collectives/buf/nan.h"
 #include "dag/base/clones.h"
 
-/* Bytes of each vector that are combined before the next ones: those of the result stay in the first-level cache. */
+/* Bytes of each vector that are combined at a time: the result stays in the first-level cache. */
 enum { STRIP = 4 << 10 };
 
-/* dst = a + b, in one pass over them. NaNs get their form (nan.h). The fixed inner count lets the compiler
- * vectorise. */
+/* dst = a + b in one pass, with the one NaN of nan.h. The fixed inner count lets the compiler vectorise. */
 #define ADD(name, T, one_nan)                                                                      \
     TUTTI_CLONES(name, (T *restrict dst, const T *restrict a, const T *restrict b, int64_t count), \
         (dst, a, b, count))                                                                        \
@@ -22,7 +21,7 @@ enum { STRIP = 4 << 10 };
 ADD(add_f32, float, tutti_f32_one_nan)
 ADD(add_f64, double, tutti_f64_one_nan)
 
-/* Begins a result that is not src[0]. Returns how many vectors are in it. */
+/* Begins a result in a separate buffer. Returns how many vectors it contains. */
 static int begin_result(
     int sums, tutti_dtype dtype, void *dst, const void *first, const void *second, int64_t count)
 {

@@ -1,7 +1,7 @@
-/* The rule for NaNs and zeros of operators on reals (tutti/op.h): the bits of a result do not depend
- * on the order of its two operands. Processors return one of two NaNs, by their order, which
- * compilers may change. So every NaN that an operator returns is the same one, and of two zeros the
- * smaller is -0. Loops over these functions vectorise. [P] */
+/* The rule for NaNs and zeros of operators on reals (tutti/op.h): the bits of a result do not depend on
+ * the order of its two operands. With two NaNs, processors return one of them by their order, which
+ * compilers may change. So operators always return the same NaN, and -0 is smaller than +0. Loops over
+ * these functions vectorise. [P] */
 #ifndef TUTTI_BUF_NAN_H
 #define TUTTI_BUF_NAN_H
 
@@ -19,9 +19,9 @@ static inline double tutti_f64_one_nan(double value)
     return value == value ? value : __builtin_nan("");
 }
 
-/* Both orders of a comparison, and the bits of what they return. If an operand is a NaN, each
- * returns one of the two, and bits | others is a NaN, too. Otherwise they are equal: but one zero may
- * be -0, which the smaller value takes by OR, the larger leaves by AND. */
+/* Compares in both orders and combines the bits of the two results. If an operand is a NaN, each result
+ * is one of the two operands, and bits | others is a NaN, too. Otherwise the results are equal, except that one
+ * zero may be -0: the minimum keeps its sign by OR, the maximum drops it by AND. */
 #define TUTTI_BUF_EXTREME(name, T, U, better, combine, one_nan)                                    \
     static inline T name(T a, T b)                                                                 \
     {                                                                                              \

@@ -25,7 +25,7 @@ typedef void (*reduce_fn)(void *dst, const void *src, int64_t count);
     static void name(void *restrict dst, const void *restrict src, int64_t count)                  \
         REDUCE_EACH(T, U, OP, first, second)
 
-/* The same in clones: for what gradients need. */
+/* The same with clones: for the operators that gradients need. */
 #define REDUCE_CLONES(name, T, U, OP, first, second)                                               \
     TUTTI_CLONES(                                                                                  \
         name, (void *restrict dst, const void *restrict src, int64_t count), (dst, src, count))    \
@@ -136,8 +136,8 @@ BOTH(bf16, max, uint16_t, uint16_t, MAX_BF16)
     EACH_BOTH(dtype##_sum, dtype)                                                                  \
     EACH_BOTH(dtype##_prod, dtype)
 
-/* Of equal values the lower index wins, and a NaN wins over numbers. The kept element is the same
- * in either order, also where index and value are equal, but not the sign of a zero. */
+/* Among equal values the lower index wins, and a NaN wins over numbers. The kept element is the same in
+ * either order, also if index and value are equal and only the signs of their zeros differ. */
 #define PAIR(name, T, better, one_nan)                                                             \
     __attribute__((noinline)) static void name(const T *a, const T *b, T *result)                  \
     {                                                                                              \

@@ -5,10 +5,9 @@
  *   round 0    -> 1      -> 2      -> 0
  *   round 1    -> 2      -> 0      -> 1
  *
- * ceil(log2 P) steps of one element each. A signal is one element that carries who has arrived: IN
- * and OUT have one element, combined with max, so that no rank's OUT is complete before every rank
- * has started. The shape's count is 1. Source: Hensgen, Finkel, Manber, "Two algorithms for barrier
- * synchronization", IJPP 17(1), 1988. */
+ * ceil(log2 P) steps of one element each. IN and OUT have one element, combined with max, and a signal
+ * is such an element: no rank's OUT is complete before every rank has started. The shape's count is 1.
+ * Source: Hensgen, Finkel, Manber, "Two algorithms for barrier synchronization", IJPP 17(1), 1988. */
 #ifndef TUTTI_SCHED_BARRIER_H
 #define TUTTI_SCHED_BARRIER_H
 

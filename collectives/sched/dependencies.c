@@ -44,9 +44,8 @@ static int add_edge(edges *e, int earlier, int later)
     return 1;
 }
 
-/* Adds edges from overlapping accesses, and drops those that the new access makes redundant:
- * whoever must wait for a range inside an overwritten one waits for the new writer, which waits for
- * it. */
+/* Adds edges from overlapping accesses, and drops accesses that the new one makes redundant: a later
+ * access to a range that is overwritten here waits for the new writer, which waits for the old access. */
 static int add_access(frontier *f, edges *e, int step, tutti_spot spot, int64_t count, int writes)
 {
     if (!count) return 1;

@@ -1,4 +1,4 @@
-/* Derives what waits for what from program order and ranges: the last pass over a draft. [P] */
+/* Derives the dependencies of steps from program order and ranges: the last pass over a draft. [P] */
 #ifndef TUTTI_SCHED_DEPENDENCIES_H
 #define TUTTI_SCHED_DEPENDENCIES_H
 

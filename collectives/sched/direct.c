@@ -1,6 +1,6 @@
 #include "collectives/sched/direct.h"
 
-/* Where this rank's parts lie, or what it has made of its vectors. */
+/* Where this rank's input lies: its parts, or its combined vectors. */
 static tutti_spot input_at(const tutti_sched_shape *shape, int64_t offset)
 {
     return shape->in_place || shape->extras ? tutti_out(offset) : tutti_in(offset);
@@ -56,8 +56,7 @@ static void append_scatter(const tutti_sched_shape *shape, tutti_sched_draft *dr
     }
 }
 
-/* With counts, of which no rank knows all, there is one message per pair of ranks, whatever its
- * length. */
+/* With counts, there is one message per pair of ranks, whatever its length: no rank knows all counts. */
 static void append_exchange(const tutti_sched_shape *shape, tutti_sched_draft *draft, int before,
     tutti_spot to, int64_t arriving, int next, tutti_spot from, int64_t leaving)
 {
@@ -70,7 +69,7 @@ static void append_exchange(const tutti_sched_shape *shape, tutti_sched_draft *d
     }
 }
 
-/* In place, what is sent is copied first, because what arrives overwrites it. */
+/* In place, outgoing parts are copied first, because incoming ones overwrite them. */
 static void append_alltoall(const tutti_sched_shape *shape, tutti_sched_draft *draft)
 {
     int P = shape->P;
@@ -98,9 +97,9 @@ static void append_alltoall(const tutti_sched_shape *shape, tutti_sched_draft *d
 
 /* ---- reduce-scatter and allreduce ---- */
 
-/* What arrives takes one of a few places in turn, so that it is combined while it is in the cache,
- * and so that not all blocks lie in memory at once: LEAST_TURNS segments of each rank, or more if
- * they fit into a cache (CACHED elements). */
+/* Received segments use a few places in turn: they are combined while they are in the cache, and blocks
+ * are not all in memory at once. There are LEAST_TURNS places for each rank, or more if they fit into a
+ * cache (CACHED elements). */
 enum { CACHED = 32 * 15360, LEAST_TURNS = 2 };
 
 typedef struct reduction {
@@ -123,7 +122,7 @@ static reduction reduction_of(const tutti_sched_shape *shape, tutti_sched_draft 
     return r;
 }
 
-/* Segment g of a rank's block; 0 elements: it has none. */
+/* Segment g of a rank's block; 0 elements: it does not exist. */
 static int64_t segment_of(const tutti_sched_shape *shape, int rank, int64_t g, int64_t *at)
 {
     int64_t length, from;
@@ -149,8 +148,8 @@ static tutti_spot arrival_spot(const reduction *r, int q, int64_t g)
     return tutti_scratch((g % r->turns * (r->shape->P - 1) + other) * r->place);
 }
 
-/* Combines this rank's vectors in OUT, n elements from `at` on. Accumulators, if any, are behind those
- * of combine_wide. */
+/* Combines this rank's vectors in OUT, n elements from `at` on. Its accumulators, if any, follow those of
+ * combine_segment_wide. */
 static void combine_vectors(const reduction *r, int64_t at, int64_t n)
 {
     const tutti_sched_shape *shape = r->shape;
@@ -166,8 +165,8 @@ static void combine_vectors(const reduction *r, int64_t at, int64_t n)
     tutti_sched_copy(r->draft, tutti_out(at), sum, n);
 }
 
-/* Combines segment g in OUT, n elements from `at` on. The ranks before this one are combined first,
- * where the first of them has arrived. */
+/* Combines segment g in OUT, n elements from `at` on. The ranks before this one are combined first, in
+ * the place where rank 0's segment has arrived. */
 static void combine_segment(const reduction *r, int64_t g, int64_t at, int64_t n)
 {
     int rank = r->shape->rank;

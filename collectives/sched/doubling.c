@@ -2,8 +2,8 @@
 
 #include "collectives/sched/fold.h"
 
-/* The halves of scratch alternate, so that the next exchange's message may arrive while this one is
- * reduced. A fold has taken all of the input before. */
+/* The halves of scratch alternate: the next exchange's message may arrive while this one is reduced.
+ * With a fold, the whole input has been taken before. */
 static void append_rounds(
     const tutti_fold *fold, tutti_sched_draft *draft, const tutti_sched_shape *shape)
 {

@@ -1,6 +1,6 @@
 /* The non-power-of-two fold: with P2 the largest power of two <= P and R = P - P2, the even ranks
- * among the first 2R hand their input to the odd rank after them and sit out; the P2 ranks that
- * stay are numbered 0 ... P2-1 in order.
+ * among the first 2R send their input to the odd rank after them and sit out; the remaining P2 ranks
+ * are numbered 0 ... P2-1 in order.
  *
  *   P = 5      rank 0    1    2    3    4
  *   fold          -> 1
@@ -16,7 +16,7 @@
 
 typedef struct tutti_fold {
     int rank, P2, R;
-    int number; /* among the ranks that stay; -1: sits out */
+    int number; /* among the remaining ranks; -1: sits out */
 } tutti_fold;
 
 tutti_fold tutti_fold_of(int rank, int P);

@@ -1,15 +1,15 @@
-/* Proves the schedules of all ranks together: every send has its recv of the same size, no ranks
- * wait in a cycle, and OUT ends up with what the kind promises.
+/* Proves the schedules of all ranks together: every send has a recv of the same size, no ranks
+ * wait in a cycle, and OUT ends up with the result that the kind defines.
  *
  * The schedules are executed on symbols instead of values: each element records whose contributions
- * it contains, and how they were combined. Each extra vector of a rank is a contribution of its own;
- * ranks may have different numbers of them. So the proof covers that
+ * it contains, and how they were combined. Each extra vector of a rank is a separate contribution; ranks
+ * may have different numbers of them. So the proof covers that
  *   - every contribution is in the result exactly once (barrier: at least once), and no other is,
  *   - ranks, and the vectors of a rank, are combined in their order where the shape requires it,
  *   - between an input and a result is at most one rounding where the shape requires that, or two if
  *     any rank has extra vectors,
- *   - every element is in its place, nothing is read before it is written, and no step does in WIDE
- *     what it cannot,
+ *   - every element is in its place, nothing is read before it is written, and steps use WIDE only as
+ *     allowed (sched.h),
  *   - an allreduce is combined in the same way on every rank, and so has the same bits,
  *   - none of this depends on timing: several orders of events are drawn and must agree.
  * Cost: P * vectors * count symbols; meant for short vectors, which take the same paths as long ones. */

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* When a rank's ports and arithmetic are free again, and what it has done so far. */
+/* The times at which a rank's ports and arithmetic are free again, and its totals so far. */
 typedef struct account {
     double send_s, recv_s, reduce_s;
     int64_t sent_bytes, reduced_bytes;

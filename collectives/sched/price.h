@@ -1,4 +1,4 @@
-/* What a collective costs, from its schedules alone: a message of n bytes takes alpha + beta n,
+/* The cost of a collective, from its schedules alone: a message of n bytes takes alpha + beta n,
  * reducing n bytes takes gamma n. A rank sends one message, receives one and reduces one at a time,
  * all three concurrently; copies are free, except to and from WIDE: converting n bytes takes gamma
  * n, too. Steps run in the order in which they become ready.

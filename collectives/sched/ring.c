@@ -64,8 +64,8 @@ static void take_block(const ring *r, int back)
     }
 }
 
-/* What arrives takes one of a few places in turn, so that it is reduced while it is in the cache: a
- * message waits until the place's previous one has been reduced. */
+/* Received segments use a few places in turn, so they are reduced while they are in the cache: a message
+ * waits until the previous one in its place has been reduced. */
 static void receive_and_reduce(ring *r, int back)
 {
     int64_t at, from, length = block_of(r, back, &at);

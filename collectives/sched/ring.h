@@ -1,7 +1,7 @@
 /* Ring: every rank sends to the next and receives from the one before. Any P.
  *
- * tutti_coll_block says whose each block is. Reduce-scatter, P-1 rounds: rank r sends block r-1-t and adds
- * what it receives to block r-2-t; after the last round its block r is the sum. Allgather, P-1
+ * Rank r owns block r (tutti_coll_block). Reduce-scatter, P-1 rounds: in round t rank r sends block r-1-t
+ * and adds what it receives to block r-2-t; after the last round its block r is the sum. Allgather, P-1
  * rounds: it sends block r-t and receives r-1-t.
  *
  *   P = 3, blocks a b c   rank 0     rank 1     rank 2          (A: a summed, and so on)
@@ -10,14 +10,11 @@
  *   allgather      0      A -> 1     B -> 2     C -> 0
  *                  1      C -> 1     A -> 2     B -> 0
  *
- * With a segment size, a block travels in segments, and the next round of a segment starts as soon
- * as it is reduced: several messages are under way at once, and sending hides the reductions.
- * Segments arrive in 4 to 32 scratch places in turn, together about 480 Ki elements: few enough to
- * stay in a cache until they are reduced, and enough to keep a link busy while a rank makes no
- * progress.
+ * With a segment size, a block travels in segments, which arrive in a few scratch places in turn
+ * (doc/algorithms.md).
  *
  *   allreduce        2(P-1) steps   2 S (P-1)/P bytes sent per rank   scratch 2 S/P or the places
- *   reduce-scatter    (P-1) steps     S (P-1)/P                       scratch likewise
+ *   reduce-scatter    (P-1) steps     S (P-1)/P                       scratch 2 S/P or the places
  *   allgather         (P-1) steps     S (P-1)/P, S the result's size
  *
  * With counts, the blocks of an allgather are the parts; empty ones are not sent. Each element is

@@ -1,7 +1,6 @@
 #include "collectives/sched/scan.h"
 
-/* The halves of scratch alternate, so that the next round's message may arrive while this one's is
- * combined. */
+/* The halves of scratch alternate: the next round's message may arrive while this one's is combined. */
 static void append_rounds(const tutti_sched_shape *shape, tutti_sched_draft *draft)
 {
     int rank = shape->rank, round = 0;

@@ -1,6 +1,6 @@
 /* Scan (inclusive prefix) by recursive doubling: before round k, rank r holds the result of the 2^k
- * ranks up to itself. It sends this to rank r + 2^k, and puts what rank r - 2^k sends in front of
- * it. Any P.
+ * ranks up to itself. It sends this to rank r + 2^k, and combines what rank r - 2^k sends from the left.
+ * Any P.
  *
  *   P = 5     rank 0     1        2        3        4
  *   round 0    a -> 1     b -> 2   c -> 3   d -> 4

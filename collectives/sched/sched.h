@@ -2,19 +2,19 @@
  *
  * A schedule is an array of steps in program order: send, recv, reduce, copy, on ranges (in
  * elements) of five spaces: IN (the caller's send buffer, read only), EXTRA (its extra vectors, one
- * after the other, likewise), OUT (the caller's recv buffer), SCRATCH and WIDE. No range is in two
- * extra vectors. The dependencies follow from program order and ranges by the rule that
- * a task graph uses: a step waits for the end of every earlier step whose range overlaps its own,
- * if one of the two writes. Steps that do not wait for each other may run in any order, at once.
+ * after the other, read only), OUT (the caller's recv buffer), SCRATCH and WIDE. A range lies within one
+ * extra vector. Dependencies follow from program order and ranges, as in a task graph: a step waits for
+ * the end of every earlier step whose range overlaps its own, if one of the two writes. Steps that do
+ * not wait for each other may run in any order, or concurrently.
  *
  * WIDE holds accumulators: scratch memory of a type that is wider than the elements
  * (tutti_coll_accumulator). A copy to it widens, a reduce into it does not round, and a copy from
  * it rounds. Every other reduce rounds. Messages are in the elements' type: none is sent from WIDE
  * or received there.
  *
- * Messages are matched by order alone: the k-th send of r to q meets the k-th recv of q from r in
- * program order. Therefore a send (recv) starts only after the one before it to (from) the same
- * peer has started.
+ * Messages are matched by order alone: the k-th send of r to q matches the k-th recv of q from r in
+ * program order. Therefore a send (recv) starts only after the previous one to (from) the same peer has
+ * started.
  *
  * Builders (ring.h, doubling.h, tree.h, rsag.h, barrier.h, direct.h, scan.h) turn a shape into a
  * schedule; print.h draws the schedules of all ranks, price.h prices them, match.h proves them;
@@ -96,8 +96,8 @@ typedef struct tutti_sched_shape {
     int in_place; /* the input is in OUT */
     int extras;   /* vectors to combine with it; ranks may differ in it */
     int ordered;  /* ranks are combined in their order */
-    /* between an input and a result, at most one rounding: uses WIDE. Extra vectors: one more, of
-     * what a rank has made of its own */
+    /* at most one rounding between an input and a result: uses WIDE. With extra vectors, one more: the
+     * sum of a rank's own vectors */
     int wide;
     const int64_t *counts; /* as in tutti_coll_args; a schedule keeps a copy */
 } tutti_sched_shape;
@@ -134,18 +134,17 @@ void tutti_sched_recv(tutti_sched_draft *draft, int peer, tutti_spot dst, int64_
 void tutti_sched_reduce(
     tutti_sched_draft *draft, tutti_spot dst, tutti_spot src, int64_t count, int src_first);
 void tutti_sched_copy(tutti_sched_draft *draft, tutti_spot dst, tutti_spot src, int64_t count);
-/* The same, but a count of 0 appends an empty message, whose length the other side checks. */
+/* As send and recv, but a count of 0 appends an empty message, whose length the other side checks. */
 void tutti_sched_send_checked(tutti_sched_draft *draft, int peer, tutti_spot src, int64_t count);
 void tutti_sched_recv_checked(tutti_sched_draft *draft, int peer, tutti_spot dst, int64_t count);
 /* Copies this rank's input, all of IN, to OUT at `offset`, in segments; nothing when in place. With
- * extra vectors, each segment is then combined with theirs. */
+ * extra vectors, each segment is then combined with the same segment of each. */
 void tutti_sched_take_input(tutti_sched_draft *draft, int64_t offset);
-/* Of a kind that reduces, the same for `count` elements, as one segment: elements from `at` on. A
- * builder appends it shortly before the elements are first used, so that a message waits for no more
- * than what it carries, and the next segments are combined while it travels. */
+/* For a kind that reduces: the same for one segment, `count` elements from `at` on. A builder appends it
+ * shortly before the elements are first used. Then a message waits only for the elements that it carries,
+ * and the next segments are combined while it travels. */
 void tutti_sched_take(tutti_sched_draft *draft, int64_t at, int64_t count);
-/* The same for `count` elements: copied from one place to another, sent to a rank, or received from
- * one. */
+/* Copy, send or receive `count` elements in segments. */
 void tutti_sched_copy_segments(
     tutti_sched_draft *draft, tutti_spot dst, tutti_spot src, int64_t count);
 void tutti_sched_send_segments(tutti_sched_draft *draft, int peer, tutti_spot src, int64_t count);
@@ -156,7 +155,7 @@ int64_t tutti_sched_part(const tutti_sched_shape *shape, int r, int64_t *offset)
  * NOMEM. */
 tutti_status tutti_sched_end(tutti_sched_draft *draft, tutti_sched **sched);
 
-/* How many segments `length` elements have, and where segment g lies. `segment` 0: a single one. */
+/* The number of segments of `length` elements, and the length and offset of segment g. `segment` 0: a single one. */
 int64_t tutti_sched_segments(int64_t length, int64_t segment);
 int64_t tutti_sched_segment(int64_t length, int64_t segment, int64_t g, int64_t *offset);
 

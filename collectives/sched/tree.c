@@ -28,8 +28,7 @@ static void broadcast_segment(const tree *t, int64_t at, int64_t n)
         if (t->v + bit < t->P) tutti_sched_send(t->draft, rank_of(t, t->v + bit), tutti_out(at), n);
 }
 
-/* Children alternate between the two halves of scratch, so that one arrives while the other is
- * reduced. */
+/* Children alternate between the two halves of scratch: one arrives while the other is reduced. */
 static void reduce_segment(const tree *t, int64_t at, int64_t n)
 {
     int top = top_bit(t), round = 0;
@@ -48,7 +47,7 @@ static void send_to_root(const tree *t, const tutti_sched_shape *shape, int64_t 
     if (shape->rank == shape->root) tutti_sched_recv(t->draft, t->root, tutti_out(at), n);
 }
 
-/* Runs one segment after the other through the phases given. */
+/* Appends the given phases for one segment after the other. */
 static tutti_status build_tree(
     const tutti_sched_shape *shape, int root, int reduces, int broadcasts, tutti_sched **sched)
 {

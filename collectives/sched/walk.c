@@ -77,7 +77,7 @@ static int next_of(const walk *w, int g)
     return next < 0 ? -1 : w->base[r] + next;
 }
 
-/* The k-th send meets the k-th recv. */
+/* Pairs the k-th send with the k-th recv. */
 static tutti_status pair_channel(walk *w, int from, int to)
 {
     int s = first_of(w, from, to, TUTTI_STEP_SEND), r = first_of(w, to, from, TUTTI_STEP_RECV);
@@ -106,8 +106,8 @@ static tutti_status pair_all(walk *w)
     return status;
 }
 
-/* Starts a step that has nothing left to wait for, and with it the next of its channel if that
- * waited only for this one. */
+/* Starts a step that has nothing left to wait for, and then the next of its channel if that waited only
+ * for this one. */
 static void start_step(walk *w, int g)
 {
     while (g >= 0) {
@@ -175,7 +175,7 @@ tutti_status tutti_sched_walk(
     tutti_status status = open_walk(&w, ranks, P);
     if (status) return status;
     status = pair_all(&w);
-    /* A step whose last wait was for another's start has already been started there. */
+    /* Starting a step may already have started the next one of its channel. */
     for (int g = 0; !status && g < w.n; g++)
         if (!w.waits[g] && !w.started[g]) start_step(&w, g);
     int messages = 0;

@@ -1,9 +1,7 @@
-/* Walking through the schedules of all ranks together, in an order in which they could really
- * execute.
+/* Walks through the schedules of all ranks together, in an order in which they could really execute.
  *
  * A message passes when both its send and its recv have started (so nothing relies on buffering by
- * the transport), and then both end. The walk visits every step once, or reports who waits for
- * whom. */
+ * the transport), and then both end. The walk visits every step once, or reports a circular wait. */
 #ifndef TUTTI_SCHED_WALK_H
 #define TUTTI_SCHED_WALK_H
 

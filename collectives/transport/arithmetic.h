@@ -1,6 +1,6 @@
-/* What happens between the messages of a collective in the memory of a device: a vtable beside that
- * of the carrier of messages (transport.h). A transport that has one may be given messages of such
- * memory, and the engine combines there what they bring, by the schedules of main memory.
+/* The local steps of a collective in device memory: a vtable in addition to the transport's
+ * (transport.h). A transport with an arithmetic accepts messages in device memory, and the engine
+ * combines them on the device, with the same schedules as in main memory.
  *
  * Threads: as its transport's, under the same lock. */
 #ifndef TUTTI_ARITHMETIC_H
@@ -34,16 +34,17 @@ typedef struct tutti_local {
 
 typedef struct tutti_arithmetic_ops {
     int (*combines)(const tutti_arithmetic *a, tutti_dtype dtype, tutti_reduce_op op); /* [P] */
-    /* Starts a step. Steps end in this order, wait for no other rank, and are not cancelled. */
+    /* Starts a step. Steps end in the order in which they started, wait for no other rank, and are not
+     * cancelled. */
     tutti_status (*start)(tutti_arithmetic *a, const tutti_local *local, tutti_local_step **step);
-    /* Whether the step has ended, also by a failure; then it is freed. */
+    /* Whether the step has ended, also with a failure; then it is freed. */
     tutti_status (*test)(tutti_arithmetic *a, tutti_local_step *step, int *done);
-    /* Memory of the device for steps, kept for the next who takes some. give accepts NULL. prepare
-     * adds some that take then finds: the device gives none while steps run. */
+    /* A pool of device memory for steps. give returns memory to the pool, and accepts NULL. prepare
+     * adds memory to the pool, because the device cannot allocate while steps run. */
     tutti_status (*prepare)(tutti_arithmetic *a, size_t bytes);
     tutti_status (*take)(tutti_arithmetic *a, size_t bytes, void **memory);
     void (*give)(tutti_arithmetic *a, void *memory);
-    /* What has been taken is left, since it may still be in use. */
+    /* Does not free memory that is still taken: it may be in use. */
     void (*close)(tutti_arithmetic *a);
 } tutti_arithmetic_ops;
 

@@ -14,17 +14,17 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* What the other end may want before this one has it, and what of this end's wants may wait to be written. */
+/* The limit of the other end's unmatched receives, and the first size of the buffer for outgoing frames. */
 enum { MOST_WANTS = 1 << 16, CONTROL_BYTES = 1 << 12 };
 
 struct tutti_connection_message {
     tutti_connection_message *next;
     int is_send, lane, tag;
     int priority;        /* of a send */
-    unsigned char *data; /* NULL: what comes is dropped, and so is the message after it */
+    unsigned char *data; /* NULL: received data are dropped, and then this struct is freed */
     size_t bytes, moved;
-    int wanted; /* of a send: the two have met */
-    int unfit;  /* of a send: it is not sent, since it has another size than was wanted */
+    int wanted; /* of a send: it is matched */
+    int unfit;  /* of a send: it is not sent, because the receive has another size */
     int ended;
     tutti_status status;
 };
@@ -34,7 +34,7 @@ typedef struct list {
     tutti_connection_message *first, **end; /* end: where the next one is put */
 } list;
 
-/* A receive of the other end whose send has not come. */
+/* A receive of the other end without a matching send here. */
 typedef struct want {
     struct want *next;
     int lane, tag;
@@ -51,8 +51,8 @@ struct tutti_connection {
     int lanes;
     int64_t tags;
     int socket, shut;
-    double silence_s, last_heard_s, wrote_s;
-    double stuck_s; /* since when the socket takes nothing; 0: it does */
+    double silence_s, last_received_s, wrote_s;
+    double stuck_s; /* since when the socket accepts nothing; 0: it does */
     list sends, recvs;
     want *wants, **wants_end;
     int wanting;
@@ -65,7 +65,7 @@ struct tutti_connection {
     unsigned char coming[TUTTI_TCP_HEADER_BYTES];
     size_t coming_got, coming_left;
     tutti_connection_message *incoming;
-    char why[TUTTI_CONNECTION_WHY]; /* "": it stands */
+    char why[TUTTI_CONNECTION_WHY]; /* why it broke; "": it works */
 };
 
 static int has_tag(const tutti_connection_message *m, int lane, int tag)
@@ -88,7 +88,7 @@ static void unlink_from(list *l, const tutti_connection_message *m)
     if (!m->next) l->end = at;
 }
 
-/* The poster frees it when it tests. */
+/* Ends a message; tutti_connection_test frees it. */
 static void end_message(tutti_connection *t, tutti_connection_message *m, tutti_status status)
 {
     unlink_from(m->is_send ? &t->sends : &t->recvs, m);
@@ -129,7 +129,7 @@ static void queue_frame(tutti_connection *t, tutti_tcp_kind kind, int lane, int 
         size_t room = c->room ? 2 * c->room : CONTROL_BYTES;
         unsigned char *wider = realloc(c->bytes, room);
         if (!wider) {
-            break_connection(t, "no memory for what to write");
+            break_connection(t, "no memory for outgoing frames");
             return;
         }
         c->bytes = wider;
@@ -141,7 +141,7 @@ static void queue_frame(tutti_connection *t, tutti_tcp_kind kind, int lane, int 
     c->used += TUTTI_TCP_HEADER_BYTES;
 }
 
-/* ---- sends and receives meet ---- */
+/* ---- sends and receives are matched ---- */
 
 static void match_send(tutti_connection_message *send, uint64_t wanted)
 {
@@ -158,7 +158,7 @@ static void receive_want(tutti_connection *t, const tutti_tcp_frame *f)
         }
     want *w = t->wanting < MOST_WANTS ? malloc(sizeof *w) : NULL;
     if (!w) {
-        break_connection(t, "wants more messages than there may be");
+        break_connection(t, "requests more messages than allowed");
         return;
     }
     *w = (want){.lane = f->lane, .tag = f->tag, .bytes = f->bytes};
@@ -191,7 +191,7 @@ static tutti_status post_message(
         find_want(t, m);
     else
         queue_frame(t, TUTTI_TCP_WANT, m->lane, m->tag, m->bytes);
-    if (t->why[0]) { /* nothing can be written: all that was posted before has ended */
+    if (t->why[0]) { /* the connection broke: all earlier messages have ended */
         free(m);
         return TUTTI_ERR_COMM;
     }
@@ -224,12 +224,12 @@ tutti_status tutti_connection_test(tutti_connection_message *message, int *done)
     return status;
 }
 
-/* What comes for a receive that was taken back is dropped. */
+/* Data for a cancelled receive are dropped. */
 void tutti_connection_cancel(tutti_connection *t, tutti_connection_message *m)
 {
     if (m->ended || (m->is_send && m->wanted) || m->moved || t->incoming == m) return;
     tutti_connection_message *drops = !m->is_send && m->bytes ? malloc(sizeof *drops) : NULL;
-    if (!m->is_send && m->bytes && !drops) return; /* then it ends with its partner */
+    if (!m->is_send && m->bytes && !drops) return; /* no memory: it ends with its partner */
     if (drops) {
         *drops = (tutti_connection_message){
             .next = m->next, .lane = m->lane, .tag = m->tag, .bytes = m->bytes};
@@ -242,7 +242,7 @@ void tutti_connection_cancel(tutti_connection *t, tutti_connection_message *m)
 void tutti_connection_abandon(tutti_connection *t, tutti_connection_message *m)
 {
     tutti_connection_cancel(t, m);
-    if (!m->ended) break_connection(t, "was given up in a message");
+    if (!m->ended) break_connection(t, "was closed in the middle of a message");
     free(m);
 }
 
@@ -264,8 +264,8 @@ static int goes_before(const tutti_connection_message *a, const tutti_connection
     return a->lane < b->lane || (a->lane == b->lane && a->priority > b->priority);
 }
 
-/* Of the messages that may go the most urgent of the lowest lane, of several the oldest; or the oldest of its stream,
- * behind which it waits: there they arrive in their order. */
+/* Chooses the matched send of the lowest lane with the highest priority, the oldest of equal ones. Sends of one lane
+ * and tag go in order: returns the oldest with its lane and tag. */
 static tutti_connection_message *next_outgoing(const tutti_connection *t)
 {
     tutti_connection_message *best = NULL, *first;
@@ -302,7 +302,7 @@ static void end_piece(tutti_connection *t)
         end_message(t, m, TUTTI_OK);
 }
 
-/* 0: the socket takes no more now. */
+/* 0: the socket accepts no more now. */
 static int write_some(tutti_connection *t, struct iovec *part, int parts, size_t *wrote)
 {
     struct msghdr out = {.msg_iov = part, .msg_iovlen = (size_t)parts};
@@ -375,7 +375,7 @@ static void begin_data(tutti_connection *t, const tutti_tcp_frame *f)
 {
     tutti_connection_message *m = oldest_recv(t, f->lane, f->tag);
     if (!m || f->bytes > m->bytes - m->moved || (!f->bytes && m->bytes)) {
-        break_connection(t, "sends what was not asked for");
+        break_connection(t, "sends data that was not requested");
         return;
     }
     t->incoming = m;
@@ -386,7 +386,7 @@ static void receive_unfit(tutti_connection *t, const tutti_tcp_frame *f)
 {
     tutti_connection_message *m = oldest_recv(t, f->lane, f->tag);
     if (!m || m->moved) {
-        break_connection(t, "refuses what was not asked for");
+        break_connection(t, "refuses data that was not requested");
         return;
     }
     tutti_log(TUTTI_LOG_WARN,
@@ -416,12 +416,13 @@ static int read_some(tutti_connection *t, void *to, size_t most, size_t *got)
     ssize_t n = recv(t->socket, to, most, MSG_DONTWAIT);
     if (n > 0) {
         *got = (size_t)n;
-        t->last_heard_s = tutti_clock_s();
+        t->last_received_s = tutti_clock_s();
         return 1;
     }
     if (n == 0) break_connection(t, "has closed the connection");
     if (n < 0 && errno == EINTR) return 1;
-    if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK) break_with_errno(t, "cannot be heard");
+    if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
+        break_with_errno(t, "cannot be read from");
     return 0;
 }
 
@@ -454,12 +455,12 @@ static int read_piece(tutti_connection *t)
 
 static void read_all(tutti_connection *t)
 {
-    static const double most_s = 10e-3; /* then others have their turn */
+    static const double most_s = 10e-3; /* then the thread serves other connections */
     double until_s = tutti_clock_s() + most_s;
     int more = !t->why[0];
     while (more) {
         more = t->incoming ? read_piece(t) : read_header(t);
-        if (t->last_heard_s > until_s) return;
+        if (t->last_received_s > until_s) return;
     }
 }
 
@@ -470,9 +471,9 @@ static void check_silence(tutti_connection *t)
     char why[TUTTI_CONNECTION_WHY];
     double now_s = tutti_clock_s();
     int deaf = t->stuck_s && now_s - t->stuck_s > t->silence_s;
-    snprintf(why, sizeof why, "has %s for %.1f s", deaf ? "taken nothing" : "been silent",
-        now_s - (deaf ? t->stuck_s : t->last_heard_s));
-    if (deaf || now_s - t->last_heard_s > t->silence_s) break_connection(t, why);
+    snprintf(why, sizeof why, "has %s for %.1f s", deaf ? "accepted no data" : "been silent",
+        now_s - (deaf ? t->stuck_s : t->last_received_s));
+    if (deaf || now_s - t->last_received_s > t->silence_s) break_connection(t, why);
     if (!t->shut && !t->control.used && !t->outgoing && now_s - t->wrote_s > t->silence_s / 4) {
         queue_frame(t, TUTTI_TCP_PING, 0, 0, 0);
         t->wrote_s = now_s;
@@ -500,7 +501,7 @@ const char *tutti_connection_broken(const tutti_connection *t)
 
 void tutti_connection_break(tutti_connection *t)
 {
-    break_connection(t, "was ended from this side");
+    break_connection(t, "was closed by this side");
 }
 
 void tutti_connection_set_priority(tutti_connection_message *message, int priority)
@@ -538,7 +539,7 @@ tutti_status tutti_connection_open(
         .tags = o->tags,
         .socket = socket,
         .silence_s = o->silence_s,
-        .last_heard_s = now_s,
+        .last_received_s = now_s,
         .wrote_s = now_s};
     t->sends.end = &t->sends.first;
     t->recvs.end = &t->recvs.first;

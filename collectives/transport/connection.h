@@ -1,8 +1,8 @@
-/* A connection: messages between two processes of different jobs, over a socket (tcp.h: how the two find each other).
- * It is no transport: it has one peer, and no collectives run over it.
+/* A connection: messages between two processes of different jobs, over a socket (tcp.h: how it is established). It is
+ * not a transport: it has one peer, and no collectives run over it.
  *
- * The k-th message sent on (lane, tag) meets the k-th receive on it at the other end. Buffers are the caller's and must
- * stay untouched until test reports the message done. A message moves in passes alone.
+ * The k-th message sent on (lane, tag) matches the k-th receive there at the other end. Buffers are the caller's and
+ * must stay untouched until test reports the message done. Messages move only in passes.
  *
  * Not locked: one thread at a time. */
 #ifndef TUTTI_CONNECTION_H
@@ -23,13 +23,13 @@ typedef struct tutti_connection_message tutti_connection_message;
 typedef struct tutti_connection_options {
     int lanes;        /* the same lanes and tags at both ends; messages of a lower lane go first */
     int64_t tags;     /* at most 2^31 */
-    double silence_s; /* it breaks when nothing has come for so long */
+    double silence_s; /* the connection breaks when nothing has arrived for this long */
 } tutti_connection_options;
 
 /* Takes over the socket, also on failure. INVAL, NOMEM. */
 tutti_status tutti_connection_open(
     int socket, const tutti_connection_options *options, tutti_connection **connection);
-/* Ends its messages, which must be tested before. */
+/* All its messages must have been tested. */
 void tutti_connection_close(tutti_connection *connection);
 
 /* COMM: it is broken. NOMEM. */
@@ -37,27 +37,28 @@ tutti_status tutti_connection_isend(tutti_connection *connection, int lane, int 
     const void *data, size_t bytes, tutti_connection_message **message);
 tutti_status tutti_connection_irecv(tutti_connection *connection, int lane, int tag, void *data,
     size_t bytes, tutti_connection_message **message);
-/* Whether the message has ended; then it is freed. It looks only at what passes have done. COMM; MISMATCH: the two ends
- * differ in size. */
+/* Whether the message has ended; then it is freed. Makes no progress itself. COMM; MISMATCH: the two ends differ in
+ * size. */
 tutti_status tutti_connection_test(tutti_connection_message *message, int *done);
-/* Ends the message without its partner, unless the two have met; test still has to report its end. */
+/* Ends the message without its partner, unless the two are matched; test still has to report its end. */
 void tutti_connection_cancel(tutti_connection *connection, tutti_connection_message *message);
-/* Gives up a message, and with one that has met its partner the connection. */
+/* Gives up a message; if it is matched, the connection breaks. */
 void tutti_connection_abandon(tutti_connection *connection, tutti_connection_message *message);
-/* Of a send, 0 at first: of those of a lane that the other end wants, the largest goes first, a piece of
- * TUTTI_TCP_PIECE_BYTES at a time. Those of one lane and tag stay in their order. */
+/* Sets the priority of a send; 0 at first. Among the matched sends of a lane, the one with the largest priority goes
+ * first, in pieces of TUTTI_TCP_PIECE_BYTES. Sends of one lane and tag stay in their order. */
 void tutti_connection_set_priority(tutti_connection_message *message, int priority);
 
-/* Moves what the socket takes and has, and keeps time; never waits. */
+/* Reads and writes what the socket allows, and checks for silence; never waits. */
 void tutti_connection_pass(tutti_connection *connection);
 /* What to wait for before the next pass. */
 struct pollfd tutti_connection_poll(const tutti_connection *connection);
-/* NULL while it stands; else why it broke, as the end of a sentence: "has closed the connection". All its messages then
- * end with COMM. */
+/* NULL while the connection works; else why it broke, as a predicate: "has closed the connection". All its messages
+ * then end with COMM. */
 const char *tutti_connection_broken(const tutti_connection *connection);
 /* Breaks it from this end, at once. */
 void tutti_connection_break(tutti_connection *connection);
-/* Tells the other end that nothing more comes, once all is flushed; it breaks when that end has closed. */
+/* Shuts down the sending direction; call it once everything is flushed. The connection breaks when the other end has
+ * closed. */
 void tutti_connection_shut(tutti_connection *connection);
 /* Whether all that was sent has gone out to the socket. */
 int tutti_connection_flushed(const tutti_connection *connection);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct tutti_device_slot {
-    tutti_device_slot *next; /* in its rank's line */
+    tutti_device_slot *next; /* in its rank's queue */
     int rank, lane, tag;
     int complete;
     int size, of[]; /* its ranks */
@@ -16,7 +16,7 @@ struct tutti_device_slot {
 struct tutti_device_slots {
     pthread_mutex_t lock; /* protects what follows; no other lock is taken under it */
     int ranks, device_slots;
-    tutti_device_slot **line; /* [ranks] the oldest of those that have not left */
+    tutti_device_slot **line; /* [ranks] the oldest that has not completed */
 };
 
 tutti_status tutti_device_slots_new(int ranks, int device_slots, tutti_device_slots **all)
@@ -59,7 +59,7 @@ static int is_same(const tutti_device_slot *a, const tutti_device_slot *b)
            !memcmp(a->of, b->of, (size_t)a->size * sizeof *a->of);
 }
 
-/* The part of a collective that sits on this rank, or NULL. Lock held. */
+/* A rank's part of a collective if it has a slot, or NULL. Lock held. */
 static tutti_device_slot *find_holder(
     const tutti_device_slots *all, int rank, const tutti_device_slot *like)
 {
@@ -76,7 +76,7 @@ static void leave_queue(tutti_device_slots *all, const tutti_device_slot *device
     if (*at) *at = device_slot->next;
 }
 
-/* Lets this collective leave if it sits on all its ranks; returns whether it does. */
+/* Completes this collective if it has a slot on all its ranks; returns whether it did. */
 static int try_complete(tutti_device_slots *all, const tutti_device_slot *like)
 {
     for (int m = 0; m < like->size; m++)
@@ -89,7 +89,7 @@ static int try_complete(tutti_device_slots *all, const tutti_device_slot *like)
     return 1;
 }
 
-/* Who leaves lets others sit down, who may then leave. Lock held. */
+/* Completes all that can complete: each one frees slots for others. Lock held. */
 static void complete_all(tutti_device_slots *all)
 {
     for (int moved = 1; moved;) {

@@ -33,7 +33,8 @@ static tutti_status await_message(const gathering *g, tutti_message *message)
             t->ops->abandon(t, message);
             t->abandoned = 1;
             status = tutti_fail(TUTTI_ERR_TIMEOUT,
-                "the other ranks have not told where they compute within %g s", g->timeout_s);
+                "the other ranks have not taken part in opening the transport within %g s",
+                g->timeout_s);
         }
         unlock_transport(g);
         if (status) return status;

@@ -14,9 +14,9 @@ typedef struct tutti_mpi_message {
     int left;                       /* pieces under way */
     int is_send, peer, lane;
     const char *kind; /* of the library's collective; NULL: a send or recv */
-    int cancelled;    /* nobody needs what it brings */
-    int abandoned;    /* nobody tests it any more: a look that finds it ended frees it */
-    int unexpected;   /* nobody expects it: so it was taken in by a sweep */
+    int cancelled;    /* its data are not needed */
+    int abandoned;    /* no longer tested: tutti_mpi_look frees it when it has ended */
+    int unexpected;   /* received by a sweep, without a matching receive */
     void *kept;       /* memory that MPI uses; freed with it */
     /* moved when it has ended */
     void *to;
@@ -36,7 +36,7 @@ typedef struct tutti_mpi_piece {
 typedef struct tutti_mpi_requests {
     MPI_Request *request;   /* [room] */
     tutti_mpi_piece *piece; /* [room] */
-    int *ended;             /* [room] indices of the requests that a look has found to have ended */
+    int *ended;             /* [room] indices of the requests that the last look found ended */
     MPI_Status *status;     /* [room] their statuses */
     int count, room;
     unsigned looks; /* so far */
@@ -50,23 +50,23 @@ typedef struct tutti_mpi {
     tutti_mpi_message *idle;     /* messages to reuse */
     MPI_Op op[TUTTI_REDUCE_OPS]; /* of the library's collectives; MPI_OP_NULL: not used yet */
     int taken_in;                /* unexpected messages under way */
-    int growing;                 /* lanes that are yet to be opened */
-    MPI_Comm fresh;              /* the next of them */
-    MPI_Request opening;         /* while it is under way */
+    int growing;                 /* lanes yet to be opened */
+    MPI_Comm fresh;              /* the next one */
+    MPI_Request opening;         /* of the next one, while it is being duplicated */
 } tutti_mpi;
 
 /* Logs MPI's sentence for this code and the operation; returns COMM. */
 tutti_status tutti_mpi_fail(int code, const char *what);
 
-/* A message like this one, of which so many pieces may be placed. NOMEM. */
+/* A message like this one, with room for `pieces` requests. NOMEM. */
 tutti_status tutti_mpi_message_new(
     tutti_mpi *t, const tutti_mpi_message *like, int pieces, tutti_mpi_message **message);
-/* Of one without requests. */
+/* The message must have no requests under way. */
 void tutti_mpi_message_free(tutti_mpi *t, tutti_mpi_message *message);
-/* The place of its next request, which counts once it has started. */
+/* The place for the message's next request; tutti_mpi_started counts it once it has started. */
 MPI_Request *tutti_mpi_place(tutti_mpi *t, tutti_mpi_message *message, int bytes);
 void tutti_mpi_started(tutti_mpi *t, tutti_mpi_message *message);
-/* Lets MPI make progress, and notes what has ended. */
+/* Lets MPI make progress, and records what has ended. */
 void tutti_mpi_look(tutti_mpi *t);
 /* Forgets the requests that are MPI_REQUEST_NULL. */
 void tutti_mpi_close_gaps(tutti_mpi_requests *requests);

@@ -1,11 +1,11 @@
-/* The algorithm "mpi": the MPI library's own collectives, started here, and tested as messages are.
+/* The algorithm "mpi": the MPI library's own nonblocking collectives, started here, and tested like messages.
  *
- * A lane is a communicator, on which all ranks start the same collectives in the same order: what
- * MPI asks for. Once started, one cannot be taken back: it ends when all ranks have started theirs,
- * and until then its buffers, and the message with what it keeps, are MPI's.
+ * A lane is a communicator, on which all ranks start the same collectives in the same order, as MPI
+ * requires. A started collective cannot be cancelled: it ends when all ranks have started theirs, and until
+ * then its buffers, and the message with the memory that it keeps, belong to MPI.
  *
- * The operators are ours, so that results follow the rules of tutti/op.h: MPI says nothing of integer
- * overflow or of NaNs, and Open MPI's 8-bit sums saturate in some elements and wrap in others. */
+ * The operators are Tutti's, so that results follow the rules of tutti/op.h: MPI does not define integer
+ * overflow or NaNs, and Open MPI's 8-bit sums saturate in some elements and wrap in others. */
 #include "collectives/transport/mpi.h"
 
 #include "collectives/buf/buf.h"
@@ -24,11 +24,11 @@ typedef struct call {
     MPI_Op op;
     size_t element;
     int copies; /* this rank's input is first copied to `kept` */
-    void *kept; /* of the message: the copy, or lengths of parts, for which MPI has ints */
+    void *kept; /* of the message: the copy, or the lengths of parts as MPI's ints */
 } call;
 
-/* Not every MPI has constant handles, so a function looks them up. MPI has no type for TUTTI_BF16:
- * its bits can be moved, but not combined. */
+/* A function, because handles are not constants in every MPI. MPI has no type for TUTTI_BF16: its bits
+ * can be moved, but not combined. */
 static MPI_Datatype type_of(tutti_dtype dtype)
 {
     const MPI_Datatype types[TUTTI_DTYPE_COUNT] = {
@@ -53,7 +53,7 @@ static MPI_Datatype type_of(tutti_dtype dtype)
     return types[dtype];
 }
 
-/* MPI gives an operator's function the type, but nothing of ours: each operator has a function. */
+/* MPI passes an operator's function the type, but no context: each operator has its own function. */
 static void combine_elements(
     tutti_reduce_op op, void *in, void *inout, int count, MPI_Datatype type)
 {
@@ -80,7 +80,7 @@ COMBINE(bxor, TUTTI_BXOR)
 COMBINE(minloc, TUTTI_MINLOC)
 COMBINE(maxloc, TUTTI_MAXLOC)
 
-/* The transport keeps an operator, once it is made, for all collectives. */
+/* Operators are created once per transport. */
 static tutti_status find_op(tutti_mpi *t, call *c)
 {
     static MPI_User_function *const functions[TUTTI_REDUCE_OPS] = {
@@ -142,7 +142,7 @@ typedef struct parts {
     int *length, *begin; /* [P] */
 } parts;
 
-/* The `index`-th of what is kept. */
+/* Fills the `index`-th pair of arrays in `kept`. */
 static parts parts_of(const call *c, const int64_t *counts, int index)
 {
     int *both = (int *)c->kept + (ptrdiff_t)2 * index * c->P;
@@ -207,7 +207,7 @@ static int start_scan(const call *c, int64_t at, int n, MPI_Request *request)
     return MPI_Iscan(in ? in : MPI_IN_PLACE, output_at(c, at), n, c->type, c->op, c->comm, request);
 }
 
-/* MPI puts an in-place result at the front, from where it is moved to its place (put_right). */
+/* MPI puts an in-place result at the front; set_final_move moves it to its place at the end. */
 static int start_reduce_scatter(const call *c, int64_t at, int n, MPI_Request *request)
 {
     (void)at;
@@ -230,8 +230,8 @@ static int start_barrier(const call *c, int64_t at, int n, MPI_Request *request)
     return MPI_Ibarrier(c->comm, request);
 }
 
-/* A collective that works element by element splits a count above MPI's int into several calls; the
- * others refuse it. */
+/* For a count above MPI's int, an elementwise collective is split into several calls; the others are
+ * refused. */
 static const struct row {
     int (*start)(const call *c, int64_t at, int n, MPI_Request *request);
     int divisible;
@@ -249,7 +249,7 @@ static const struct row {
     [TUTTI_MESSAGE] = {start_broadcast, 1}, /* of two ranks; its root is 0 */
 };
 
-/* The same on every rank. */
+/* The result is the same on every rank. */
 static tutti_status check_supported(const call *c)
 {
     const tutti_coll_args *a = c->args;
@@ -301,14 +301,14 @@ static void set_final_move(const call *c, tutti_mpi_message *m)
     m->bytes = (size_t)length * c->element;
 }
 
-/* How many elements a call takes. */
+/* The limit of elements per call. */
 static int64_t most_of(const tutti_mpi *t, const call *c)
 {
     int64_t limit = (int64_t)(t->piece / c->element);
     return rows[c->args->kind].divisible && limit > 0 ? limit : INT_MAX;
 }
 
-/* What has started before a failure has to end. */
+/* On a failure, the calls that have started must still end. */
 static tutti_status start_calls(tutti_mpi *t, const call *c, tutti_mpi_message *m)
 {
     const int64_t count = c->args->kind == TUTTI_BARRIER ? 0 : c->args->count,

@@ -1,14 +1,14 @@
 /* One lock for all MPI calls of this process.
  *
  * A process has one MPI, however many exchanges and sessions are open, and MPI_THREAD_SERIALIZED
- * lets only one thread be inside it at a time. So the lock belongs to the process as well: it is
- * the library's only state that hangs on no handle. Every thread that calls MPI holds it, except
- * for MPI_Init_thread, MPI_Finalize (when nobody else is left) and MPI_Abort. A transport over MPI
+ * allows only one thread inside it at a time. So the lock belongs to the process, too: it is the
+ * library's only state without a handle. Every thread that calls MPI holds it, except for
+ * MPI_Init_thread, MPI_Finalize (when no other thread is left) and MPI_Abort. A transport over MPI
  * passes it to its users (tutti_transport.lock).
  *
- * Nobody blocks inside MPI with the lock held while another session is open: that session's partner
- * on another rank could be waiting for progress that only the blocked process can make. So whatever
- * waits for other ranks is started without blocking and polled, also the library's own collectives. */
+ * No thread blocks inside MPI with the lock held while another session is open: that session's partner
+ * on another rank could be waiting for progress that only the blocked process can make. So every
+ * operation that waits for other ranks is nonblocking and polled, including MPI's own collectives. */
 #ifndef TUTTI_TRANSPORT_MPI_LOCK_H
 #define TUTTI_TRANSPORT_MPI_LOCK_H
 
@@ -18,12 +18,12 @@
 /* Lasts as long as the process. First in the order of locks (doc/threads.md). [A] */
 pthread_mutex_t *tutti_mpi_lock(void);
 
-/* MPI_Finalize has been called: a thread of this library that is waiting does not enter MPI again,
- * and never returns from tutti_mpi_await. [A] */
+/* MPI_Finalize has been called: a thread of this library that waits in tutti_mpi_await does not enter MPI
+ * again, and never returns. [A] */
 void tutti_mpi_ends(void);
 
 /* Waits until the request has ended. The caller holds the lock, which is released while this waits.
- * Returns MPI's code. It has no deadline: whoever waits for this thread has one. [A] */
+ * Returns MPI's code. It has no deadline: a thread that waits for this one has one. [A] */
 int tutti_mpi_await(MPI_Request *request);
 
 #endif

@@ -96,7 +96,7 @@ static tutti_status mpi_irecv(tutti_transport *transport, int lane, int peer, in
     return TUTTI_OK;
 }
 
-/* Looks at all messages when one of them is tested again since the last look. */
+/* Looks at all messages when a message is tested for the second time since the last look. */
 static tutti_status mpi_test(tutti_transport *transport, tutti_message *message, int *done)
 {
     tutti_mpi_message *m = (tutti_mpi_message *)message;
@@ -113,8 +113,8 @@ static tutti_status mpi_test(tutti_transport *transport, tutti_message *message,
 
 /* ---- after a failure ---- */
 
-/* A receive that has met its message still ends normally; a send ends when it is received, and a
- * collective when all ranks have started theirs. */
+/* A matched receive still ends normally; a send ends when it is received, and a collective when all
+ * ranks have started theirs. */
 static void mpi_cancel(tutti_transport *transport, tutti_message *message)
 {
     tutti_mpi_message *m = (tutti_mpi_message *)message;
@@ -166,12 +166,12 @@ static void mpi_sweep(tutti_transport *transport, int first, int lanes)
 
 /* ---- opening and closing ---- */
 
-/* The communicator under way is not in the array, which may move. MPI writes to `fresh`. */
+/* MPI writes the communicator to `fresh` while it is being duplicated, because the array may move. */
 static tutti_status mpi_grow(
     tutti_transport *transport, int lanes, const tutti_members *members, int *done)
 {
     tutti_mpi *t = (tutti_mpi *)transport;
-    (void)members; /* all ranks have them */
+    (void)members; /* lanes are of all ranks */
     if (!t->growing) {
         MPI_Comm *more = realloc(t->lane, (size_t)(t->base.lanes + lanes) * sizeof *more);
         if (!more) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d lanes", lanes);
@@ -194,13 +194,13 @@ static tutti_status mpi_grow(
     return TUTTI_OK;
 }
 
-/* What a collective uses that has not ended stays for MPI to use. */
+/* The memory of a collective that has not ended is not freed: MPI may use it. */
 static void mpi_close(tutti_transport *transport)
 {
     tutti_mpi *t = (tutti_mpi *)transport;
     tutti_arithmetic *arithmetic = transport->arithmetic;
     if (arithmetic) arithmetic->ops->close(arithmetic);
-    /* A communicator made later may reuse a freed one's id, and get its late messages. */
+    /* After a failure lanes stay: a later communicator may reuse a freed one's id, and get its late messages. */
     for (int k = 0; k < t->base.lanes && !transport->abandoned; k++)
         if (t->lane[k] != MPI_COMM_NULL) MPI_Comm_free(&t->lane[k]);
     for (int op = 0; op < TUTTI_REDUCE_OPS && !transport->abandoned; op++)

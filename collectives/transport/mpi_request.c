@@ -1,4 +1,4 @@
-/* MPI's requests under way, of all lanes, and whose they are. */
+/* MPI's requests under way, of all lanes, and their messages. */
 #include "collectives/transport/mpi.h"
 
 #include "dag/base/log.h"
@@ -44,7 +44,7 @@ void tutti_mpi_message_free(tutti_mpi *t, tutti_mpi_message *m)
     t->idle = m;
 }
 
-/* Checks that a piece that has ended is the expected one. */
+/* Checks the status and the size of a piece that has ended. */
 static tutti_status check_piece(const tutti_mpi_piece *piece, int code, const MPI_Status *status)
 {
     const tutti_mpi_message *m = piece->of;
@@ -63,8 +63,8 @@ static tutti_status check_piece(const tutti_mpi_piece *piece, int code, const MP
         class == MPI_SUCCESS ? got : piece->bytes, piece->bytes);
 }
 
-/* One call for all that is under way: MPI makes progress once, at the cost of a system call, and
- * not once per request as with MPI_Test. */
+/* One call for all requests: MPI makes progress once, at the cost of a system call, and not once per
+ * request as with MPI_Test. */
 void tutti_mpi_look(tutti_mpi *t)
 {
     tutti_mpi_requests *u = &t->under_way;

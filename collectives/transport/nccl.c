@@ -1,9 +1,9 @@
-/* Collectives in the memory of GPUs, through NCCL. What is in main memory goes the way of another transport (MPI),
- * which also carries the ranks' agreement before the first collective: NCCL has collectives, but no messages with
- * tags. So messages of edges are in main memory.
+/* Collectives in GPU memory, through NCCL. Messages in main memory go through another transport (MPI), which also
+ * carries the ranks' agreement before the first collective: NCCL has collectives, but no messages with tags. So
+ * messages of edges are in main memory.
  *
- * Each of the first lanes, and each that is added for a group, has a communicator and a stream of its own. Kernels of
- * NCCL hold processors of the GPU until all ranks have launched theirs: lanes share device slots. */
+ * Each of the first lanes, and each lane that is added for a group, has its own communicator and stream. NCCL's
+ * kernels hold processors of the GPU until all ranks have launched theirs: lanes share device slots. */
 #include "collectives/transport/nccl_parts.h"
 
 #include "dag/base/clock.h"
@@ -16,7 +16,7 @@ static const double launch_limit_s = 10;
 
 /* ---- collectives ---- */
 
-/* Waits until a launch is over, which waits for no other rank. TIMEOUT. */
+/* Waits until a launch is complete; a launch waits for no other rank. TIMEOUT. */
 static tutti_status await_launch(ncclComm_t comm, int lane, const char *what, ncclResult_t result)
 {
     double until_s = tutti_clock_s() + launch_limit_s;
@@ -31,7 +31,7 @@ static tutti_status await_launch(ncclComm_t comm, int lane, const char *what, nc
     return status;
 }
 
-/* NULL: it has no communicator. */
+/* NULL: this rank has no communicator there. */
 static tutti_nccl_lane *lane_of(const tutti_nccl *n, int lane)
 {
     return lane < n->lanes ? n->lane[lane] : NULL;
@@ -50,8 +50,8 @@ static tutti_status fail_unsupported(const tutti_nccl *n, int lane, const tutti_
         tutti_dtype_name(a->dtype), tutti_coll_op_name(a));
 }
 
-/* The event goes behind the kernel only when the launch is over: until then NCCL may launch on a thread
- * of its own. */
+/* The event follows the kernel on the stream only once the launch is complete: until then NCCL may launch from
+ * its own thread. */
 static tutti_status nccl_collective(
     tutti_transport *t, int lane, const tutti_coll_args *args, tutti_message **message)
 {
@@ -71,7 +71,7 @@ static tutti_status nccl_collective(
     tutti_message *m = l->unused;
     if (!status)
         status = tutti_nccl_cuda(n, "marking an event", cudaEventRecord(m->event, call.stream));
-    if (status) { /* it may be on the stream, with no event to tell of its end */
+    if (status) { /* the kernel may be on the stream, without an event for its end */
         tutti_nccl_abort(n);
         return status;
     }
@@ -95,8 +95,8 @@ static void give_back(tutti_nccl *n, tutti_message *m)
     lane->unused = m;
 }
 
-/* Whether NCCL knows of a failure. What another rank has aborted fails here, too, maybe before this rank hears why,
- * which goes another way: so it is told a little later. */
+/* Whether NCCL has reported a failure. If another rank has aborted, NCCL fails here, too, maybe before the reason
+ * arrives in a control message: so the failure is returned a little later. */
 static tutti_status check_failure(tutti_nccl *n, int lane, int *failed)
 {
     static const double patience_s = 1;
@@ -107,27 +107,27 @@ static tutti_status check_failure(tutti_nccl *n, int lane, int *failed)
     if (!*failed) return TUTTI_OK;
     if (!(n->failed_s > 0)) n->failed_s = tutti_clock_s();
     if (tutti_clock_s() < n->failed_s + patience_s) return TUTTI_OK;
-    return tutti_nccl_called(comm, lane, "what is under way", result);
+    return tutti_nccl_called(comm, lane, "a collective under way", result);
 }
 
-/* NCCL is asked after the event: what ends with an error has failed by then. What was aborted has ended on its stream,
- * but nobody knows how far it came: it has failed, as was told. */
+/* NCCL is queried after the event: a kernel that ends with an error has set it by then. An aborted kernel has ended
+ * on its stream, but its result is undefined: it has failed. */
 static tutti_status nccl_test(tutti_transport *t, tutti_message *message, int *done)
 {
     tutti_nccl *n = (tutti_nccl *)t;
     if (!is_mine(n, message)) return n->whole->ops->test(n->whole, message, done);
     int failed = 0;
     cudaError_t error = cudaEventQuery(message->event);
-    (void)cudaGetLastError(); /* it would be the next call's */
+    (void)cudaGetLastError(); /* else the next call would return it */
     tutti_status status = n->aborted ? TUTTI_OK : check_failure(n, message->lane, &failed);
     *done = !status && !failed && error != cudaErrorNotReady;
     if (!*done) return status;
     give_back(n, message);
     return n->aborted ? TUTTI_ERR_COMM
-                      : tutti_nccl_cuda(n, "what was put on a stream has failed", error);
+                      : tutti_nccl_cuda(n, "a kernel on a stream has failed", error);
 }
 
-/* A kernel that waits cannot be taken back alone. */
+/* A single waiting kernel cannot be cancelled: all communicators are aborted. */
 static void nccl_cancel(tutti_transport *t, tutti_message *message)
 {
     tutti_nccl *n = (tutti_nccl *)t;
@@ -148,7 +148,7 @@ static void nccl_abandon(tutti_transport *t, tutti_message *message)
     give_back(n, message);
 }
 
-/* ---- what goes the other way ---- */
+/* ---- messages in main memory ---- */
 
 static tutti_status nccl_isend(tutti_transport *t, int lane, int peer, int tag, const void *data,
     size_t bytes, tutti_message **message)
@@ -175,7 +175,7 @@ static void begin_next(tutti_nccl *n, const tutti_members *members)
     n->making = (tutti_nccl_making){.lane = n->base.lanes - n->missing, .members = members};
 }
 
-/* The other transport has them first, so that lanes have one number on both. */
+/* The other transport adds its lanes first, so that a lane has the same number on both. */
 static tutti_status grow_whole(tutti_nccl *n, int lanes, const tutti_members *members)
 {
     if (!n->missing) n->missing = lanes;

@@ -1,4 +1,4 @@
-/* What CUDA and NCCL answer, as a status. */
+/* Converts CUDA's and NCCL's results to statuses. */
 #include "collectives/transport/nccl_parts.h"
 
 #include "dag/base/log.h"
@@ -6,7 +6,7 @@
 tutti_status tutti_nccl_cuda(const tutti_nccl *n, const char *what, cudaError_t error)
 {
     if (!error) return TUTTI_OK;
-    (void)cudaGetLastError(); /* it would be the next call's */
+    (void)cudaGetLastError(); /* else the next call would return it */
     return tutti_fail(TUTTI_ERR_COMM, "GPU %d: %s: %s", n->device, what, cudaGetErrorString(error));
 }
 

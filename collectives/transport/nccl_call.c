@@ -61,7 +61,7 @@ static ncclResult_t launch_reduce(const tutti_nccl_call *c)
         c->args->root, c->comm, c->stream);
 }
 
-/* Parts of several lengths: each is broadcast by its rank. */
+/* Parts of different lengths: each is broadcast by its rank. */
 static ncclResult_t launch_allgather(const tutti_nccl_call *c)
 {
     int64_t at;
@@ -79,7 +79,7 @@ static ncclResult_t launch_allgather(const tutti_nccl_call *c)
     return ncclGroupEnd();
 }
 
-/* Blocks that differ in length: each is reduced to its rank. */
+/* Blocks of different lengths: each is reduced to its rank. */
 static ncclResult_t launch_reduce_scatter(const tutti_nccl_call *c)
 {
     int64_t at, length, count = c->args->count;

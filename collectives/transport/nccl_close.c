@@ -1,6 +1,6 @@
-/* How communicators end. A kernel may be over on this rank before what it has sent has arrived, and threads of NCCL on
- * this rank still send it. So ranks that leave in order finalize their communicators, which waits for such sends and
- * for the ranks of the host, and then destroy them. After a failure nobody waits: they are aborted. */
+/* Ends communicators. A kernel may end on this rank while NCCL's threads on this rank still send its data. So ranks
+ * that leave in order finalize their communicators, which waits for such sends and for the ranks of the host, and
+ * then destroy them. After a failure communicators are aborted without waiting. */
 #include "collectives/transport/nccl_parts.h"
 
 #include "dag/base/clock.h"
@@ -11,7 +11,7 @@ static ncclComm_t comm_of(const tutti_nccl *n, int lane)
     return n->lane[lane] ? n->lane[lane]->comm : NULL;
 }
 
-/* Whoever splits a communicator that is aborted is told: it comes first. */
+/* The first lane's communicator is aborted first: a split of it under way then fails. */
 void tutti_nccl_abort(tutti_nccl *n)
 {
     for (int k = 0; k < n->lanes; k++)
@@ -34,8 +34,8 @@ static int is_finalized(const tutti_nccl *n, int lane, ncclResult_t result, doub
         if (result == ncclInProgress) tutti_clock_sleep(poll_s);
     }
     if (!result) return 1;
-    tutti_log(TUTTI_LOG_WARN, "NCCL: lane %d does not end in order (%s): it is aborted", lane,
-        result == ncclInProgress ? "the other ranks have not ended it in time"
+    tutti_log(TUTTI_LOG_WARN, "NCCL: lane %d could not be finalized (%s): aborting it", lane,
+        result == ncclInProgress ? "the other ranks have not finalized it in time"
                                  : ncclGetErrorString(result));
     return 0;
 }

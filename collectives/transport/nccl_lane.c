@@ -1,7 +1,7 @@
-/* How a lane is made, a stage at a time, so that whoever makes it need not wait: that of all ranks from a unique id,
- * that of a group as a part of the first lane. A launch waits for no other rank once a communicator is connected, so
- * its first collective is one of ours, here. Streams and events are made here, too: what makes them later would wait
- * for kernels that wait for other ranks. */
+/* Creates a lane in stages, so that the caller need not wait: a lane of all ranks from a unique id, a lane of a group
+ * by splitting the first lane's communicator. A launch waits for no other rank once a communicator is connected, so
+ * the first collective of each is launched here. Streams and events are created here, too: later, creating them would
+ * wait for kernels that wait for other ranks. */
 #include "collectives/transport/nccl_parts.h"
 
 #include "dag/base/log.h"
@@ -95,7 +95,7 @@ static tutti_status begin_lane(tutti_nccl *n, tutti_nccl_making *m)
         ncclCommSplit(from, is_in ? 0 : NCCL_SPLIT_NOCOLOR, is_in ? rank : 0, comm, &config));
 }
 
-/* A part is there once the communicator that was split says that it is done. */
+/* A split is complete once the communicator that was split reports so. */
 static tutti_status await_communicator(tutti_nccl *n, tutti_nccl_making *m)
 {
     const tutti_nccl_lane *lane = n->lane[m->lane];

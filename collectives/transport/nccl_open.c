@@ -1,4 +1,4 @@
-/* Opening: the ranks agree on what they have, and make the lanes of all of them, with a deadline. */
+/* Opens the transport: the ranks exchange their GPUs, and create the first lanes, with a deadline. */
 #include "collectives/transport/nccl_parts.h"
 
 #include "collectives/transport/gather.h"
@@ -10,18 +10,18 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What a rank tells the others while it opens. */
+/* What a rank sends to the others while it opens. */
 typedef struct card {
     int status;
-    char text[200]; /* why */
+    char text[200]; /* the error */
     char host[64], bus[32];
     ncclUniqueId id[TUTTI_NCCL_MOST_LANES]; /* of rank 0 */
 } card;
 
 /* ---- the cards of all ranks ---- */
 
-/* The first rank's complaint, on every rank. */
-static tutti_status receive_complaints(const tutti_nccl *n, const card all[])
+/* Fails on every rank with the first rank's error. */
+static tutti_status find_first_error(const tutti_nccl *n, const card all[])
 {
     for (int r = 0; r < n->base.size; r++)
         if (all[r].status)
@@ -63,7 +63,7 @@ static tutti_status make_lane(tutti_nccl *n, int lane, const ncclUniqueId *id)
         if (status || done) return status;
         if (tutti_clock_s() > until_s)
             return tutti_fail(TUTTI_ERR_TIMEOUT,
-                "NCCL: lane %d is not there on all ranks within %g s", lane, n->timeout_s);
+                "NCCL: lane %d was not created on all ranks within %g s", lane, n->timeout_s);
         tutti_clock_sleep(poll_s);
     }
 }
@@ -80,8 +80,8 @@ static tutti_status agree_on_status(tutti_nccl *n, tutti_status status, card *mi
 {
     mine->status = (int)status;
     snprintf(mine->text, sizeof mine->text, "%s", status ? tutti_last_error() : "");
-    tutti_status heard = tutti_transport_gather(n->whole, mine, sizeof *mine, all, n->timeout_s);
-    return heard ? heard : receive_complaints(n, all);
+    tutti_status gathered = tutti_transport_gather(n->whole, mine, sizeof *mine, all, n->timeout_s);
+    return gathered ? gathered : find_first_error(n, all);
 }
 
 static tutti_status connect_ranks(tutti_nccl *n, int lanes, card *mine, card all[])
@@ -116,8 +116,8 @@ tutti_status tutti_transport_nccl(
     if (!n || !mine || !all) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for NCCL's lanes");
     if (!status) status = check_lanes(options);
     if (!status) {
-        /* before the first call of NCCL, which would connect ranks, and take memory, in a step: in the first one
-         * that is large enough for another algorithm */
+        /* Set before the first call of NCCL: otherwise it would connect ranks, and allocate memory, in a later step
+         * whose size selects another algorithm. */
         setenv("NCCL_RUNTIME_CONNECT", "0", 0);
         setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0);
         *n = (tutti_nccl){.base = *whole,
@@ -137,7 +137,7 @@ tutti_status tutti_transport_nccl(
         return TUTTI_OK;
     }
     const int owns = n && n->whole;
-    if (owns && !n->aborted) tutti_nccl_abort(n); /* not all ranks have got so far */
+    if (owns && !n->aborted) tutti_nccl_abort(n); /* some ranks may not have got so far */
     tutti_transport_close(owns ? &n->base : whole);
     if (!owns) free(n);
     return status;

@@ -1,11 +1,11 @@
 /* What the files of the transport nccl share.
  *
- *   nccl_open.c   the agreement of the ranks, and the lanes of all of them
- *   nccl_lane.c   how a lane is made: its communicator, and the first collective on it
- *   nccl_call.c   a collective in NCCL's terms
- *   nccl_close.c  how communicators end
- *   nccl_ask.c    what CUDA and NCCL answer, as a status
- *   nccl.c        what is under way */
+ *   nccl_open.c   opening: the agreement of the ranks, and the first lanes
+ *   nccl_lane.c   creating a lane: its communicator, and the first collective on it
+ *   nccl_call.c   calling NCCL's collectives
+ *   nccl_close.c  ending communicators
+ *   nccl_ask.c    converting CUDA's and NCCL's results to statuses
+ *   nccl.c        the transport's functions */
 #ifndef TUTTI_NCCL_PARTS_H
 #define TUTTI_NCCL_PARTS_H
 
@@ -18,8 +18,8 @@ enum { TUTTI_NCCL_IN_FLIGHT = 64 /* on a lane: TUTTI_COMM_DEPTH */ };
 
 /* A collective that has been launched. */
 struct tutti_message {
-    tutti_message *next; /* of those that are free */
-    cudaEvent_t event;   /* behind it on its stream */
+    tutti_message *next; /* in the list of unused ones */
+    cudaEvent_t event;   /* recorded after it on its stream */
     int lane;
 };
 
@@ -27,16 +27,16 @@ struct tutti_message {
 typedef struct tutti_nccl_lane {
     ncclComm_t comm;
     cudaStream_t stream;
-    int rank, size;              /* this rank's number in it, and how many there are */
+    int rank, size;              /* of the communicator */
     tutti_message *all, *unused; /* [TUTTI_NCCL_IN_FLIGHT] */
 } tutti_nccl_lane;
 
-/* A lane on its way. */
+/* A lane that is being created. */
 typedef struct tutti_nccl_making {
     int lane;
-    const ncclUniqueId *id;       /* of a lane of all ranks; NULL: a part of the first lane's */
-    const tutti_members *members; /* of such a part, which may be without this rank */
-    int stage;                    /* of nccl_lane.c; 0: it has not begun */
+    const ncclUniqueId *id;       /* for all ranks; NULL: split off the first lane's communicator */
+    const tutti_members *members; /* of the split; this rank may not be among them */
+    int stage;                    /* of nccl_lane.c; 0: not begun */
 } tutti_nccl_making;
 
 typedef struct tutti_nccl {
@@ -45,19 +45,19 @@ typedef struct tutti_nccl {
     int device;
     double timeout_s;
     int aborted;
-    double failed_s; /* when NCCL told of a failure first; 0: it has not */
+    double failed_s;        /* when NCCL first reported a failure; 0: it has not */
     int lanes;              /* of lane[] */
     tutti_nccl_lane **lane; /* NULL: this rank has no communicator there */
-    float *first;           /* what the first collective of a lane adds */
-    ncclComm_t nobody;      /* the communicator of a group that this rank is not in: none */
-    /* while lanes are added: how many are still to be made, whether `whole` has them, and the next */
+    float *first;           /* the buffer of a lane's first collective */
+    ncclComm_t nobody;      /* what a split returns to ranks that are not members: NULL */
+    /* while lanes are added: how many are yet to be created, whether `whole` has them, and the next one */
     int missing, widened;
     tutti_nccl_making making;
 } tutti_nccl;
 
-/* ---- nccl_call.c: what is called may not be over when it returns (tutti_nccl_ask) ---- */
+/* ---- nccl_call.c: calls are nonblocking; tutti_nccl_ask reports whether they are complete ---- */
 
-/* A collective of GPU memory in NCCL's terms. */
+/* The arguments of a NCCL call. */
 typedef struct tutti_nccl_call {
     const tutti_coll_args *args;
     int rank, P;
@@ -78,29 +78,29 @@ extern const tutti_transport_ops tutti_nccl_ops;
 
 /* ---- nccl_ask.c ---- */
 
-/* COMM (logged: the GPU, what was wanted, and CUDA's sentence) unless the call went well. */
+/* COMM (logged: the GPU, what was called, and CUDA's sentence) unless the call succeeded. */
 tutti_status tutti_nccl_cuda(const tutti_nccl *n, const char *what, cudaError_t error);
-/* COMM (logged, with NCCL's sentence) unless the call went well, or goes on. */
+/* COMM (logged, with NCCL's sentence) unless the call succeeded or is in progress. */
 tutti_status tutti_nccl_called(ncclComm_t comm, int lane, const char *what, ncclResult_t result);
-/* Whether what was called last on a communicator is over. COMM: it has failed. */
+/* Whether the last call on a communicator is complete. COMM: it has failed. */
 tutti_status tutti_nccl_ask(ncclComm_t comm, int lane, const char *what, int *over);
 
 /* ---- nccl_lane.c ---- */
 
-/* Room for so many lanes. NOMEM. */
+/* Makes room for this many lanes. NOMEM. */
 tutti_status tutti_nccl_widen(tutti_nccl *n, int lanes);
-/* Goes on with a lane until it would wait for another rank; called until *done. On a failure all
+/* Advances the creation of a lane until it would wait for another rank; called until *done. On a failure all
  * communicators are aborted. COMM, NOMEM. */
 tutti_status tutti_nccl_make(tutti_nccl *n, tutti_nccl_making *making, int *done);
-/* Of all lanes, once communicators have ended. */
+/* Frees all lanes; their communicators must have ended. */
 void tutti_nccl_free_lanes(tutti_nccl *n);
 
 /* ---- nccl_close.c ---- */
 
-/* Ends all kernels that wait. Afterwards there are no communicators, and nothing touches a buffer. */
+/* Aborts all communicators: ends all kernels that wait. Afterwards nothing touches a buffer. */
 void tutti_nccl_abort(tutti_nccl *n);
-/* As abort, in order: once nothing of this rank is needed by another one. Aborts, with a warning,
- * where that is not so within the transport's timeout. */
+/* Finalizes and destroys all communicators, once no other rank needs anything of this one. Aborts, with a
+ * warning, if that takes longer than the transport's timeout. */
 void tutti_nccl_end(tutti_nccl *n);
 
 #endif

@@ -1,4 +1,4 @@
-/* The transport of a group: another one's messages, with the ranks, lanes and tags of some members. */
+/* The transport of a group or edge: it maps the members' ranks, lanes and tags to those of another transport. */
 #include "collectives/transport/transport.h"
 #include "dag/base/log.h"
 
@@ -9,8 +9,8 @@ typedef struct part {
     tutti_transport_ops ops;
     tutti_transport *whole;
     tutti_members members;
-    int lane, shared; /* the first lane of the whole; shared: the only one */
-    int64_t tag;      /* on a shared lane: the first of lane 0 */
+    int lane, shared; /* the first lane in `whole`; shared: all lanes use this one */
+    int64_t tag;      /* on a shared lane: the first tag of lane 0 */
 } part;
 
 static int lane_of(const part *p, int lane)
@@ -43,7 +43,7 @@ static tutti_status part_sit(
     tutti_transport *t, int lane, int tag, const tutti_members *members, tutti_message **message)
 {
     const part *p = (const part *)t;
-    (void)members; /* NULL: a part has none of its own */
+    (void)members; /* NULL: a part has no parts */
     *message = NULL;
     if (!p->whole->ops->sit || !t->shares_slots) return TUTTI_OK;
     return p->whole->ops->sit(

@@ -1,4 +1,4 @@
-/* From an address to a socket whose other end has said welcome. */
+/* Connects to an address and exchanges greetings. */
 #include "collectives/transport/tcp.h"
 
 #include "dag/base/clock.h"
@@ -16,12 +16,12 @@ typedef struct call {
     const char *address;
     int port;
     double until_s;
-    int stale; /* who answers may be another */
+    int stale; /* the address may belong to another program by now */
     int socket;
     char *why; /* [TUTTI_CONNECTION_WHY] */
 } call;
 
-/* Each of these returns 1, or 0 with why[]. */
+/* The following functions return 1, or 0 with why[]. */
 
 static int set_reason(const call *c, const char *what)
 {
@@ -36,7 +36,7 @@ static int wait_for(const call *c, short events)
         struct pollfd p = {.fd = c->socket, .events = events};
         int n = left_s > 0 ? poll(&p, 1, (int)ceil(1e3 * left_s)) : 0;
         if (n > 0) return 1;
-        if (n == 0) return set_reason(c, "nothing comes back");
+        if (n == 0) return set_reason(c, "no answer");
         if (errno != EINTR) return set_reason(c, strerror(errno));
     }
 }
@@ -96,7 +96,7 @@ static int read_greeting(const call *c, unsigned char bytes[])
     return 1;
 }
 
-/* One who is not meant; or else, logged. */
+/* Logs a failure; of a stale address, which may belong to another program, sets *later instead. */
 static tutti_status fail_or_retry(const call *c, tutti_status status, const char *what, int *later)
 {
     *later = c->stale;
@@ -105,7 +105,7 @@ static tutti_status fail_or_retry(const call *c, tutti_status status, const char
     return TUTTI_ERR_TIMEOUT;
 }
 
-/* What the answer says. */
+/* Converts the answer's verdict to a status. */
 static tutti_status check_verdict(const call *c, const tutti_tcp_greeting *g, int *later)
 {
     char words[TUTTI_TCP_WORDS_BYTES + 1] = {0}, version[160];
@@ -119,8 +119,9 @@ static tutti_status check_verdict(const call *c, const tutti_tcp_greeting *g, in
             "does not know this token: all jobs of a run must have the same", later);
     case TUTTI_TCP_WRONG_VERSION:
         snprintf(version, sizeof version,
-            "speaks another version of the protocol than this library, whose is %d: install the "
-            "same Tutti for all jobs",
+            "uses another version of the protocol (this library's is %d): install the same Tutti "
+            "for "
+            "all jobs",
             TUTTI_TCP_VERSION);
         return fail_or_retry(c, TUTTI_ERR_MISMATCH, version, later);
     case TUTTI_TCP_LATER:
@@ -145,7 +146,7 @@ static tutti_status exchange_greetings(
     const char *fault = tutti_tcp_greeting_read(bytes, &g);
     if (fault) {
         char what[160];
-        snprintf(what, sizeof what, "is no server of Tutti: %s", fault);
+        snprintf(what, sizeof what, "is not a Tutti server: it %s", fault);
         return fail_or_retry(c, TUTTI_ERR_COMM, what, later);
     }
     memcpy(words, g.words, TUTTI_TCP_WORDS_BYTES);

@@ -1,5 +1,6 @@
-/* The door: a socket that listens, and those who have not shown the token yet. Anybody may connect. A stranger gets
- * room for one greeting and a deadline; when there are too many, the oldest is turned away. */
+/* The door: a listening socket, and the connections that have not shown the token yet (strangers). Any process may
+ * connect. A stranger gets a buffer for one greeting and a deadline; when there are too many, the oldest is
+ * rejected. */
 #define _GNU_SOURCE /* accept4 */
 #include "collectives/transport/tcp.h"
 
@@ -29,7 +30,7 @@ struct tutti_tcp_door {
     int listener, port;
     char token[TUTTI_TCP_TOKEN_BYTES + 1];
     int64_t rejected;
-    double full_s; /* until then nobody is let in: there is no descriptor left */
+    double full_s; /* until then no connection is accepted: no descriptor was left */
     int count;
     stranger stranger[TUTTI_TCP_STRANGERS]; /* in the order in which they came */
 };
@@ -39,7 +40,7 @@ static void log_rejected(tutti_tcp_door *door, const char *from, const char *why
 {
     int64_t n = ++door->rejected;
     if (n & (n - 1)) return;
-    tutti_log(TUTTI_LOG_WARN, "turned away a connection from %s, which %s (%lld so far)", from, why,
+    tutti_log(TUTTI_LOG_WARN, "rejected a connection from %s: it %s (%lld so far)", from, why,
         (long long)n);
 }
 
@@ -78,7 +79,7 @@ static void accept_stranger(tutti_tcp_door *door)
         return;
     }
     if (door->count == TUTTI_TCP_STRANGERS)
-        reject_stranger(door, 0, "said nothing while many others came");
+        reject_stranger(door, 0, "sent nothing while many others connected");
     stranger *s = &door->stranger[door->count++];
     *s = (stranger){.socket = socket, .since_s = tutti_clock_s()};
     name_address(&address, bytes, s->from);
@@ -94,7 +95,7 @@ int tutti_tcp_door_poll(const tutti_tcp_door *door, struct pollfd *what)
     return n;
 }
 
-/* 1: its greeting is whole. 0: not yet. -1: it is gone, or took too long. */
+/* 1: its greeting is complete. 0: not yet. -1: it has disconnected, sent something else, or took too long. */
 static int read_stranger(stranger *s, const char **why)
 {
     static const double patience_s = 5;
@@ -102,15 +103,15 @@ static int read_stranger(stranger *s, const char **why)
         recv(s->socket, s->bytes + s->length, TUTTI_TCP_GREETING_BYTES - s->length, MSG_DONTWAIT);
     if (n > 0) s->length += (size_t)n;
     if (s->length == TUTTI_TCP_GREETING_BYTES) return 1;
-    *why = s->length ? "said only a part of a greeting" : "said nothing";
+    *why = s->length ? "sent only part of a greeting" : "sent nothing";
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) return -1;
-    *why = "speaks another language";
+    *why = "uses another protocol";
     if (s->length >= sizeof(uint64_t) && !tutti_tcp_greeting_begins(s->bytes)) return -1;
-    *why = "said too little in 5 s";
+    *why = "did not complete a greeting within 5 s";
     return tutti_clock_s() - s->since_s > patience_s ? -1 : 0;
 }
 
-/* Whether a greeting opens the door; answers it if not. */
+/* Whether a greeting has the right version and token; answers it if not. */
 static int check_greeting(
     const tutti_tcp_door *door, const stranger *s, tutti_tcp_greeting *g, const char **why)
 {
@@ -135,13 +136,13 @@ int tutti_tcp_door_receive(
     if (tutti_clock_s() >= door->full_s) accept_stranger(door);
     for (int i = 0; i < door->count;) {
         stranger *s = &door->stranger[i];
-        const char *why = "said nothing";
-        int heard = read_stranger(s, &why);
-        if (heard < 0 || (heard && !check_greeting(door, s, &g, &why))) {
+        const char *why = "sent nothing";
+        int complete = read_stranger(s, &why);
+        if (complete < 0 || (complete && !check_greeting(door, s, &g, &why))) {
             reject_stranger(door, i, why);
             continue;
         }
-        if (!heard) {
+        if (!complete) {
             i++;
             continue;
         }
@@ -161,7 +162,7 @@ int tutti_tcp_answer(
     tutti_tcp_greeting g = {.version = TUTTI_TCP_VERSION, .verdict = verdict};
     memcpy(g.words, words, TUTTI_TCP_WORDS_BYTES);
     tutti_tcp_greeting_write(&g, bytes);
-    /* the socket is new: it has room for these */
+    /* the socket is new: its buffer has room for the answer */
     return send(socket, bytes, sizeof bytes, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof bytes;
 }
 
@@ -203,7 +204,7 @@ tutti_status tutti_tcp_door_open(
     if (fd < 0)
         return tutti_fail(TUTTI_ERR_COMM, "cannot listen on %s port %d: %s%s", address, port,
             strerror(why),
-            why == EADDRINUSE ? ": another program does; take another port, or auto" : "");
+            why == EADDRINUSE ? ": another program uses it; choose another port, or auto" : "");
     tutti_tcp_door *d = calloc(1, sizeof *d);
     if (!d) {
         close(fd);

@@ -38,13 +38,13 @@ const char *tutti_tcp_frame_read(
     *frame =
         (tutti_tcp_frame){.kind = (tutti_tcp_kind)kind, .bytes = get_number(header + BYTES, 8)};
     if (memcmp(header + MAGIC, magic, sizeof magic) || get_number(header + REST, 4))
-        return "what comes is no frame";
-    if (kind >= TUTTI_TCP_KINDS) return "a frame of an unknown kind";
+        return "sends no valid frame";
+    if (kind >= TUTTI_TCP_KINDS) return "sends a frame of an unknown kind";
     if (lane >= (uint64_t)limits->lanes || tag >= (uint64_t)limits->tags)
-        return "a frame of a lane or tag that there is not";
+        return "sends a frame with an invalid lane or tag";
     if (kind == TUTTI_TCP_DATA && frame->bytes > TUTTI_TCP_PIECE_BYTES)
-        return "a frame that is too long";
-    if (frame->bytes > SIZE_MAX / 2) return "a message that is too long";
+        return "sends a frame that is too long";
+    if (frame->bytes > SIZE_MAX / 2) return "sends a message that is too long";
     frame->lane = (int)lane;
     frame->tag = (int)tag;
     return NULL;
@@ -52,7 +52,7 @@ const char *tutti_tcp_frame_read(
 
 /* ---- greetings ---- */
 
-/* As this machine has it in memory: the data of messages are written as they are. */
+/* In this machine's byte order: the data of messages are sent unconverted. */
 static const uint32_t order = 0x01020304;
 
 void tutti_tcp_greeting_write(const tutti_tcp_greeting *greeting, unsigned char bytes[])
@@ -74,16 +74,15 @@ int tutti_tcp_greeting_begins(const unsigned char bytes[])
 const char *tutti_tcp_greeting_read(const unsigned char bytes[], tutti_tcp_greeting *greeting)
 {
     memset(greeting, 0, sizeof *greeting);
-    if (!tutti_tcp_greeting_begins(bytes)) return "what comes is no greeting";
+    if (!tutti_tcp_greeting_begins(bytes)) return "sends no valid greeting";
     greeting->version = (int)(get_number(bytes + VERSION, 4) & INT32_MAX);
     if (greeting->version != TUTTI_TCP_VERSION) {
         greeting->verdict = TUTTI_TCP_WRONG_VERSION;
         return NULL;
     }
-    if (memcmp(bytes + ORDER, &order, sizeof order))
-        return "the machines have another order of bytes in a number";
+    if (memcmp(bytes + ORDER, &order, sizeof order)) return "has another byte order";
     uint64_t verdict = get_number(bytes + VERDICT, 4);
-    if (verdict >= TUTTI_TCP_VERDICTS) return "a greeting with an unknown verdict";
+    if (verdict >= TUTTI_TCP_VERDICTS) return "sends a greeting with an unknown verdict";
     greeting->verdict = (tutti_tcp_verdict)verdict;
     memcpy(greeting->token, bytes + TOKEN, TUTTI_TCP_TOKEN_BYTES);
     memcpy(greeting->words, bytes + WORDS, TUTTI_TCP_WORDS_BYTES);

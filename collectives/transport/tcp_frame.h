@@ -1,8 +1,8 @@
-/* What the TCP transport writes: a greeting from either end, then frames. All of it has a fixed size, or one that is
- * checked before anything is done with it. Numbers are little-endian.
+/* The wire format of connections: a greeting from either end, then frames. Sizes are fixed, or checked before they
+ * are used. Numbers are little-endian.
  *
- * Data go only where a receive has been posted: irecv sends WANT, and isend waits for it. So neither end ever keeps
- * what it has not asked for, and no message waits behind another. [P] */
+ * Data are sent only after a receive has been posted: irecv sends WANT, and isend waits for it. So neither end ever
+ * buffers unexpected messages, and no message blocks another. [P] */
 #ifndef TUTTI_TCP_FRAME_H
 #define TUTTI_TCP_FRAME_H
 
@@ -11,8 +11,8 @@
 
 typedef enum tutti_tcp_kind {
     TUTTI_TCP_WANT,  /* a receive of `bytes` bytes is posted */
-    TUTTI_TCP_DATA,  /* `bytes` bytes follow, of the oldest message that was wanted there */
-    TUTTI_TCP_UNFIT, /* that message has `bytes` bytes, not those that were wanted: it is not sent */
+    TUTTI_TCP_DATA,  /* `bytes` bytes follow, of the oldest message wanted on this lane and tag */
+    TUTTI_TCP_UNFIT, /* that message has `bytes` bytes, unlike its receive: it is not sent */
     TUTTI_TCP_PING,  /* this end is alive */
     TUTTI_TCP_KINDS
 } tutti_tcp_kind;
@@ -28,14 +28,14 @@ enum {
     TUTTI_TCP_PIECE_BYTES = 1 << 18, /* a longer message goes in several DATA frames */
 };
 
-/* What a frame may name. */
+/* The limits of a frame's lane and tag. */
 typedef struct tutti_tcp_limits {
     int lanes;
     int64_t tags;
 } tutti_tcp_limits;
 
 void tutti_tcp_frame_write(const tutti_tcp_frame *frame, unsigned char header[]);
-/* NULL, or what is wrong with the header. */
+/* NULL, or what is wrong with the header, as a predicate: "sends ...". */
 const char *tutti_tcp_frame_read(
     const unsigned char header[], const tutti_tcp_limits *limits, tutti_tcp_frame *frame);
 
@@ -48,29 +48,29 @@ enum {
     TUTTI_TCP_GREETING_BYTES = 20 + TUTTI_TCP_TOKEN_BYTES + TUTTI_TCP_WORDS_BYTES,
 };
 
-/* What the one who was greeted answers. */
+/* The server's answer to a greeting. */
 typedef enum tutti_tcp_verdict {
     TUTTI_TCP_WELCOME,
     TUTTI_TCP_WRONG_TOKEN,
     TUTTI_TCP_WRONG_VERSION,
-    TUTTI_TCP_REFUSED, /* `words` is a sentence */
-    TUTTI_TCP_LATER,   /* the same, but it may be otherwise soon */
+    TUTTI_TCP_REFUSED, /* `words` is the reason */
+    TUTTI_TCP_LATER,   /* refused for now: `words` is the reason; try again */
     TUTTI_TCP_VERDICTS
 } tutti_tcp_verdict;
 
 typedef struct tutti_tcp_greeting {
     int version;
-    tutti_tcp_verdict verdict;                  /* of an answer */
-    char token[TUTTI_TCP_TOKEN_BYTES + 1];      /* of who connects */
+    tutti_tcp_verdict verdict;                  /* in an answer */
+    char token[TUTTI_TCP_TOKEN_BYTES + 1];      /* from the client */
     unsigned char words[TUTTI_TCP_WORDS_BYTES]; /* the caller's */
 } tutti_tcp_greeting;
 
 void tutti_tcp_greeting_write(const tutti_tcp_greeting *greeting, unsigned char bytes[]);
 /* Whether the first 8 bytes are those of a greeting. */
 int tutti_tcp_greeting_begins(const unsigned char bytes[]);
-/* NULL, or what is wrong. Of another version nothing but that is read. */
+/* NULL, or what is wrong, as a predicate. If the version differs, only the version is read. */
 const char *tutti_tcp_greeting_read(const unsigned char bytes[], tutti_tcp_greeting *greeting);
-/* Whether two tokens are equal; takes as long if they are not. */
+/* Whether two tokens are equal, in constant time. */
 int tutti_tcp_token_equal(const char a[], const char b[]);
 
 #endif

@@ -1,4 +1,4 @@
-/* One collective as a value: the types that all of collectives/ shares. Below sched, transport and
+/* One collective as a value: the types that all of collectives/ shares. Included by sched, transport and
  * buf. [P] */
 #ifndef TUTTI_ARGS_H
 #define TUTTI_ARGS_H
@@ -44,8 +44,8 @@ enum { TUTTI_MOST_EXTRAS = 15 };
  *   REDUCE          send (count) -> recv (count) of root; elsewhere recv is scratch, but must
  *                   be given
  *   ALLGATHER       send (part r) of rank r -> part r of recv (all parts) of every rank
- *   REDUCE_SCATTER  send (count) -> recv (block r of the sum); tutti_coll_block says whose each is,
- *                   each at its own offset; recv has count elements, the others are scratch
+ *   REDUCE_SCATTER  send (count) -> recv (block r of the sum on rank r, see tutti_coll_block), at the
+ *                   block's offset; recv has count elements, the others are scratch
  *   BARRIER         buffers, dtype, op and count are ignored
  *   GATHER          send (part r) of rank r -> part r of recv (all parts) of root; recv is ignored
  *                   elsewhere
@@ -65,11 +65,10 @@ enum { TUTTI_MOST_EXTRAS = 15 };
  * root, and rank r gets its own in part r. An ALLTOALL with counts is never in place. send and recv
  * do not overlap.
  *
- * A kind that reduces may take more vectors of a rank, as one object: extra vectors, of `count`
- * elements each, which are read only and overlap nothing. The rank's input is then ((input op
- * extra[0]) op extra[1]), and so on, in this order: the bits are those of combining the vectors
- * first, unless operands are accumulated (tutti_coll_accumulator). How many there are is a matter of
- * each rank's memory alone: no other rank sees it, and ranks may differ in it.
+ * A kind that reduces may take several vectors of a rank: extra vectors, of `count` elements each, which
+ * are read only and overlap nothing. The rank's input is then ((input op extra[0]) op extra[1]), and so
+ * on, in this order: the bits are those of combining the vectors first, unless operands are accumulated
+ * (tutti_coll_accumulator). The number of extra vectors may differ between ranks; no other rank sees it.
  * Source: Mamidala, Kollias, Ward, Artico, "MXNET-MPI: Embedding MPI parallelism in Parameter Server
  * Task Model for scaling Deep Learning", arXiv:1801.03855 (tensor collectives). */
 typedef struct tutti_coll_args {
@@ -81,10 +80,10 @@ typedef struct tutti_coll_args {
     int out_of_place; /* the input is in send */
     const void *send;
     void *recv;
-    tutti_memory memory; /* where both of them are */
-    int group; /* whose ranks take part: a slot of the driver (designs/drive/driver.h); 0: all */
+    tutti_memory memory; /* of both buffers */
+    int group; /* its ranks: a slot of the driver (designs/drive/driver.h); 0: all ranks */
     /* bits that identify it, for the tags of its messages: messages of collectives that differ here
-     * do not meet (as far as the transport has enough tags); 0: none */
+     * do not match (if the transport has enough tags); 0: none */
     uint32_t identity;
     const tutti_user_op *user; /* a program's own operator, whose number is op; else NULL */
     const int64_t *counts;     /* NULL: every part has count elements */
@@ -128,19 +127,19 @@ int tutti_reduce_op_takes(tutti_reduce_op op, tutti_dtype dtype);
 const char *tutti_coll_op_name(const tutti_coll_args *args);
 /* Whether ranks may be combined in any order, not only in their own. */
 int tutti_coll_commutes(const tutti_coll_args *args);
-/* The type in which many elements are best combined before the result is rounded to their own:
- * TUTTI_F32 for sums and products of TUTTI_BF16; else the elements' own, because there is no wider
- * one, or because the operator is exact or a program's. */
+/* The accumulator type: elements are combined in it before the result is rounded to their own type.
+ * TUTTI_F32 for sums and products of TUTTI_BF16; else the elements' own type, because there is no wider
+ * one, or because the operator is exact or the program's. */
 tutti_dtype tutti_coll_accumulator(const tutti_coll_args *args);
 
-/* A collective as a node's descriptor: the arguments come first, without buffers, and their counts, if any, last.
- * Returns the arguments, with counts pointing into the descriptor. */
+/* Reads a node's descriptor: the arguments come first, without buffers, and their counts, if any, last. Returns the
+ * arguments, with counts pointing into the descriptor. */
 tutti_coll_args tutti_coll_desc_args(const void *desc, size_t bytes, int P);
 /* A hash of the counts for ranks to compare: 0 without counts; 1 for an ALLTOALL, whose counts
  * differ between ranks. Below 2^63. */
 uint64_t tutti_coll_counts_hash(const tutti_coll_args *args, int P);
-/* A hash of the name and the properties of a program's own operator, likewise; 0 for operators of
- * the list and for kinds without one. Below 2^63. */
+/* A hash of the name and the properties of a program's own operator, for ranks to compare; 0 for built-in
+ * operators and for kinds without one. Below 2^63. */
 uint64_t tutti_coll_operator_hash(const tutti_coll_args *args);
 
 #endif

@@ -1,5 +1,5 @@
-/* Who takes part in a collective: all ranks of a session, some of them (a group), or two (an edge:
- * the messages from one rank to another that bear one number). [P] */
+/* The members of a collective: all ranks of a session, some of them (a group), or two (an edge: the
+ * messages from one rank to another with one edge number). [P] */
 #ifndef TUTTI_MEMBERS_H
 #define TUTTI_MEMBERS_H
 
@@ -13,13 +13,13 @@
 typedef struct tutti_members {
     int64_t key;
     int size;
-    int rank; /* this rank's number among them; -1: it is none of them */
+    int rank; /* this rank's number among them; -1: not a member */
     int *of;  /* [size] the members' numbers in the session, in the group's order */
 } tutti_members;
 
 enum { TUTTI_EDGE_MOST = 1 << 20 /* ranks, and numbers of edges, that a key can hold */ };
 
-/* The key of an edge, whose rank 0 is the sender; and back: 0 if it is none. */
+/* The key of an edge, whose rank 0 is the sender; and back (returns 0 if the key is not an edge's). */
 int64_t tutti_edge_key(int from, int to, int edge);
 int tutti_edge_find(int64_t key, int *from, int *to, int *edge);
 

@@ -157,7 +157,7 @@ says client:2 'refuses: this is server 0 of 1 for 1 clients, type async; you wan
 start client:0 1 steps async 5
 ends client:0 well
 ends server:0 well
-says server:0 'turned away a connection from 127.0.0.1'
+says server:0 'rejected a connection from 127.0.0.1'
 exec 8>&- 9>&-
 [ ! -e "$dir/meet.0" ] || fail "the meeting place is left"
 
