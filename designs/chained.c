@@ -8,16 +8,16 @@
  *
  * The worker that finds a collective ready and holds the token posts its first messages, passes the token on, and
  * continues; the node ends when the collective has ended. No deadlock: posting waits for nobody, so the token reaches
- * every ready collective, in the same order on all ranks. Each group, and each edge, has a chain of its own.
+ * every ready collective, in the same order on all ranks. Each group, and each edge, has its own chain.
  *
- * The token is handed on at the start, so the chain is also the order that lanes with shared device slots need
- * (design.h). Of several chains, the driver lets each collective start in its turn: if a worker comes early, the
- * comm thread starts it. */
+ * The token is passed on at the start, so the chain is also the order that lanes with shared device slots need
+ * (design.h). With several chains, the driver starts each collective in its turn: if a worker comes early, the comm
+ * thread starts it. */
 #include "designs/place.h"
 
 #include <stdio.h>
 
-/* The token of a group's chain, which its first collective makes. */
+/* The token of a group's chain; the group's first collective creates it. */
 static tutti_status token_of(tutti_graph *graph, int group, int *token)
 {
     char name[32] = "chain";
@@ -44,7 +44,7 @@ static tutti_status place_collectives(tutti_graph *graph, int lanes)
 
 const tutti_design tutti_design_chained = {
     .name = "chained",
-    .summary = "a token that collective tasks hand on when they have started fixes the order",
+    .summary = "a token that collective tasks pass on when they have started fixes the order",
     .start = &tutti_start_ready,
     .chain = 1,
     .needed = TUTTI_THREAD_SERIALIZED,

@@ -4,27 +4,23 @@
  * THE ORDERING LAW.  On every lane all ranks start the same collectives in the same order, and no
  * set of started collectives may occupy every worker that another rank needs to start its partner.
  *
- * A group of ranks has lanes of its own, and so has each edge (the messages from one rank to
- * another with one number): there "all ranks" are those of the group. No lane ever waits for
- * another, unless they share device slots:
+ * A group of ranks has its own lanes, and so has each edge (the messages from one rank to another with
+ * one number): there "all ranks" are those of the group. No lane ever waits for another, unless they
+ * share device slots:
  *
- * LANES THAT SHARE SLOTS HAVE ONE ORDER. Where what has started occupies something until its
- * partners have started, and all lanes of a rank have only so much of it (a GPU's processors, which
- * NCCL's kernels hold while they wait), each rank starts its collectives in one order, whatever
- * their lane, group or edge, and there is an order of all collectives of all ranks that agrees with
- * that of each rank. Edges may be aside: their messages go another way, as those of NCCL's ranks do,
- * occupy nothing, and have no part in that order.
+ * LANES THAT SHARE SLOTS HAVE ONE ORDER. A started collective may occupy a resource until its partners have started,
+ * and all lanes of a rank share a limited amount of it (NCCL's kernels hold a GPU's processors while they wait). Then
+ * each rank starts its collectives in one order, whatever their lane, group or edge, and one order of all collectives
+ * of all ranks agrees with each rank's order (doc/designs.md, "Lanes that share device slots").
  *
- * WHAT IS QUEUED FOR OTHERS IS FLUSHED BEFORE TEARDOWN, AND EVERY WAIT ENDS. A rank that closes first sends all that
- * waits in its outboxes, then the word that it leaves, whatever ranks compare (driver_fail.c); it tears down once the
- * others have said so, too, and nothing of it is under way. A wait for another rank has a deadline, or ends when that
- * rank has left (doc/designs.md, "Waits and leaving"; tests/lint/waits.sh).
+ * QUEUED MESSAGES ARE FLUSHED BEFORE TEARDOWN, AND EVERY WAIT ENDS (doc/designs.md, "Waits and leaving";
+ * tests/lint/waits.sh).
  *
- * How each design keeps it: a collective gets its sequence number when the graph is submitted, in
+ * How each design keeps the law: a collective gets its sequence number when the graph is submitted, in
  * program order, and numbers never restart. The program is the same on every rank, so the numbers
  * agree. A step's collectives start in the order of their numbers, or in an order that rank 0 has
  * sent to all ranks before (designs/exchange/order.h). The lane is written in the graph, which is
- * the same on every rank too. And nothing that waits for another rank occupies a worker: a
+ * the same on every rank, too. And nothing that waits for another rank occupies a worker: a
  * collective node ends later (dag/run/token.h).
  *
  *   design      lane       order within the lane                  started by     MPI level
@@ -41,13 +37,9 @@
  * naive breaks the law, and a waiting worker is blocked. It behaves like a program that calls a
  * blocking collective inside a task; the suite of tests/deadlock fails with it.
  *
- * With shared device slots, the rank's one order is that of submission (a step's may follow the agreed
- * order; then its window is one for all lanes). Then all lanes are one *line* of the queue, and a
- * collective of a group or edge waits for its turn among all. funneled and chained have one lane,
- * so that this concerns only groups: a chain's token is handed on at the start, and a worker that
- * finds a collective before its turn leaves it to the comm thread. The static checker knows no more
- * than one device slot, and refuses graphs whose ranks' orders do not agree, as those of a pipeline whose
- * edges are not aside.
+ * With shared device slots, all lanes are one *line* of the queue, in the order of submission (or the agreed order),
+ * and a collective of a group or edge waits for its turn among all. If edges are `aside`, their messages go another
+ * way, occupy nothing, and are not part of that order. The static checker assumes a single device slot.
  *
  * The levels hold where the starting thread also initialises MPI. In an existing MPI program
  * (attach) the comm thread is not MPI's main thread: SERIALIZED. */
@@ -61,7 +53,7 @@
 struct tutti_queue;
 struct tutti_entry;
 
-/* One rank's collectives as the static checker simulates them, for a start rule to judge. */
+/* One rank's collectives as the static checker simulates them, seen by a start rule. */
 typedef struct tutti_start_view tutti_start_view;
 struct tutti_start_view {
     int count; /* collectives, in program order; n: the sequence number */
@@ -71,20 +63,20 @@ struct tutti_start_view {
     int (*ready)(const tutti_start_view *view, int n);   /* all its data depend on has ended */
     int (*started)(const tutti_start_view *view, int n); /* on this rank */
     int (*ended)(const tutti_start_view *view, int n);   /* all ranks of the group started it */
-    int one_order; /* lanes share device slots, of which there may be one */
+    int one_order; /* lanes share device slots, of which a rank may have only one */
     int (*sits)(const tutti_start_view *view, int n); /* with one_order: it takes a device slot */
 };
 
-/* Who starts a design's collectives, and which of the ready ones comes first. The driver starts
- * collectives through these functions, the checker uses them to judge whether the ordering law
- * holds, and no code asks which rule a design has. */
+/* Who starts a design's collectives, and which ready one comes first. The driver starts collectives
+ * through these functions, and the checker uses them to decide whether the ordering law holds. No other
+ * code depends on a design's rule. */
 typedef struct tutti_start_rule {
     const char *name;
     int main_drives; /* the main thread, not a comm thread, starts and moves them while it waits */
     int at_once;     /* the worker that finds one ready posts it: only the graph orders a lane */
     int reorders;    /* a step may follow an order agreed on by the ranks, not program order */
-    /* The entry that may start next on this lane; NULL: none. With at_once, among those that could
-     * not start at once. [A] The queue is locked. */
+    /* The entry that may start next on this lane; NULL: none. With at_once, one that could not start at
+     * once. [A] The queue is locked. */
     struct tutti_entry *(*next)(struct tutti_queue *queue, int lane);
     /* For a ready n: the collective of this rank that the rule makes it wait for (to start, end or
      * become ready); -1: n may start. [P] */
@@ -97,25 +89,26 @@ extern const tutti_start_rule tutti_start_ready; /* the worker that finds one re
 extern const tutti_start_rule tutti_start_main;  /* the main thread runs a step's one by one */
 extern const tutti_start_rule *const tutti_start_rules[];
 
-/* held_back, and with one_order also what this rank submits before n, if both take device slots. [P] */
+/* As held_back; with one_order, n also waits for the collective submitted before it, if both take device slots.
+ * [P] */
 int tutti_start_held_back(const tutti_start_rule *rule, const tutti_start_view *view, int n);
 
 typedef struct tutti_design {
     const char *name, *summary;
     const tutti_start_rule *start;
     int many_lanes; /* whether --lanes above 1 makes sense */
-    /* Collective nodes pass a token on when they start, which orders them. Only with a rule that
-     * starts at_once, where handing over to the driver is the start. */
+    /* Collective nodes pass on a token when they start, which orders them. Only with a rule that starts
+     * at_once, where a collective starts when its node runs. */
     int chain;
     int unsafe;                /* breaks the ordering law: refused unless the user insists */
     tutti_thread_level needed; /* if the starting thread initialises MPI */
     /* Writes a place on every collective node of the graph and adds the accesses that order them.
-     * Lanes are 0 to lanes - 1 (of an edge: 0). Indices are 0, 1, ... among the collectives of a
-     * group in a section; where the start rule does not reorder, they may begin anew within it, and
-     * what waits for the whole section (tutti_start_main) waits for a run of them. Workers are held (place.holds)
-     * only where they start collectives at once, without a chain; a TUTTI_CHAIN access exists only
-     * where the design has a chain. Other places are refused: neither the driver nor the checker
-     * knows their meaning. */
+     * Lanes are 0 to lanes - 1 (of an edge: 0). Indices are 0, 1, ... among the collectives of a group in
+     * a section. If the start rule does not reorder, they may restart at 0 within the section; a rule
+     * that waits for the whole section (tutti_start_main) then waits for a run of indices. Workers are
+     * held (place.holds) only where they start collectives at once, without a chain; a TUTTI_CHAIN access
+     * exists only where the design has a chain. Other places are refused: neither the driver nor the
+     * checker knows their meaning. */
     tutti_status (*place)(tutti_graph *graph, int lanes);
 } tutti_design;
 
@@ -125,13 +118,13 @@ extern const tutti_design *const tutti_designs[];
 const tutti_design *tutti_design_find(const char *name);
 /* Writes all names, separated by ", ", into text; returns text. [P] */
 char *tutti_design_names(char *text, size_t size);
-/* INVAL (logged) for a user's design that the driver and the checker cannot follow: its start rule
- * is incomplete, or it has a chain although workers start nothing. [P] */
+/* INVAL (logged) for a user's design that the driver and the checker cannot execute: its start rule is
+ * incomplete, or it has a chain although workers start nothing. [P] */
 tutti_status tutti_design_check(const tutti_design *design);
-/* Whether its collectives may hold their workers (place.holds): only where workers start them and
- * no chain would let another begin meanwhile. [P] */
+/* Whether its collectives may hold their workers (place.holds): only where workers start them and there
+ * is no chain, which would let another begin meanwhile. [P] */
 int tutti_design_may_hold(const tutti_design *design);
-/* Whether it keeps the law and its collectives overlap computation: the designs to choose from.
+/* Whether it keeps the law and its collectives overlap computation: one of the designs to choose from.
  * [P] */
 int tutti_design_overlaps(const tutti_design *design);
 

@@ -3,7 +3,7 @@
  *   graph:   bwd3 -> [c0] -> upd3    bwd2 -> [c1] -> upd2    bwd1 -> [c2] -> upd1
  *   thread:  waits for c0, starts it; waits for c1, starts it; ...    0, 1, 2 on every rank
  *
- * Where lanes share device slots (design.h), its one lane is their one order; groups and edges wait for their turn
+ * Where lanes share device slots (design.h), its one lane has their one order; groups and edges wait for their turn
  * in it.
  *
  * No deadlock: all ranks start lane 0 in the order 0, 1, 2...; number n is ready once its gradients are, which depend

@@ -1,13 +1,13 @@
 /* Sequential: the oracle. When every collective of the step is ready, that is after the backward pass, the main thread
  * runs them one by one in program order, each to its end. Nothing overlaps; nothing can go wrong.
  *
- * That needs sums which do not depend on each other. Other collectives may: a gather on what has been scattered, a
- * message on an answer to the one before. Those are run as soon as they are ready, one after another. A sum of what was
- * computed from another one (the second factor of a codec) waits with those behind it for the ones before.
+ * That needs sums that do not depend on each other. Other collectives may: a gather on what has been scattered, a
+ * message on an answer to the one before. Those run as soon as they are ready, one after another. A sum of values
+ * computed from another sum (the second factor of a codec) starts a new run of sums, after the earlier ones.
  *
  * One by one is one order, also for lanes that share device slots (design.h). With groups there, sums do not wait
- * until all of
- * the step are ready: what some of them are computed from may be a group's, whose turn is between them. */
+ * until all sums of the step are ready: a sum's input may come from a collective of a group, whose turn is between
+ * them. */
 #include "dag/graph/edges.h"
 #include "designs/place.h"
 
@@ -16,8 +16,8 @@ static int is_plain_sum(const tutti_node *node)
     return !node->group && node->mark.verb == TUTTI_MARK_ALLREDUCE;
 }
 
-/* Whether a collective waits with the one before it until both are ready; `begins`: the first of those that wait for
- * each other, which may not be what this one needs. */
+/* Whether a collective waits, with the one before it, until both are ready. `begins`: the first one of the current
+ * run, in which no collective may depend on another. */
 static int is_with_previous(
     const tutti_graph *graph, int n, int begins, const int before[], int befores)
 {
@@ -30,7 +30,7 @@ static int is_with_previous(
     return 1;
 }
 
-/* The indices begin anew at a collective that does not wait until those around it are ready. */
+/* Indices restart at 0 at a collective that does not wait until its neighbours are ready. */
 static tutti_status place(tutti_graph *graph, int lanes)
 {
     tutti_reach *reach = NULL;

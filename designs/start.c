@@ -45,8 +45,8 @@ static int has_groups(const tutti_start_view *view)
     return 0;
 }
 
-/* All lower numbers have to end first; then its whole section has to be ready. Not where lanes share device slots
- * with groups: what the section waits for may have its turn later. */
+/* All lower numbers must end first; then its whole section must be ready. The latter does not apply where lanes share
+ * device slots with groups: what the section waits for may have a later turn. */
 static int held_back_by_section(const tutti_start_view *view, int n)
 {
     int group = view->group(view, n), begins = n;
@@ -77,7 +77,8 @@ static int starts_before(const tutti_start_view *view, int n)
     return before;
 }
 
-/* The one device slot is free when the one that was submitted before has ended: then so have all before that. */
+/* The one device slot is free when the collective submitted before has ended: then all earlier ones have ended,
+ * too. */
 int tutti_start_held_back(const tutti_start_rule *rule, const tutti_start_view *view, int n)
 {
     int before = starts_before(view, n);

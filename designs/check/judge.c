@@ -66,8 +66,9 @@ static void compare_operators(const char *where, int rank, const tutti_check_col
             operator_of(a, mine, sizeof mine), rank, operator_of(b, theirs, sizeof theirs), other);
     else if (a->own != b->own)
         tutti_check_report(verdict, TUTTI_CLAUSE_OPERATOR, rank, other,
-            "%s has the %s, which is another one on rank %d than on rank %d: every rank must make "
-            "the same operators in the same order",
+            "%s has the %s, which differs between rank %d and rank %d: every rank must make the "
+            "same "
+            "operators in the same order",
             where, operator_of(a, mine, sizeof mine), rank, other);
 }
 
@@ -99,7 +100,7 @@ static void compare_fields(const tutti_check *check, int rank, const tutti_check
             rank, b->count, other);
     else if (a->counts != b->counts)
         tutti_check_report(verdict, TUTTI_CLAUSE_COUNT, rank, other,
-            "%s has parts of other lengths on rank %d than on rank %d", where, rank, other);
+            "%s has parts of different lengths on rank %d and rank %d", where, rank, other);
     else if (trait->rooted && a->root != b->root)
         tutti_check_report(verdict, TUTTI_CLAUSE_ROOT, rank, other,
             "%s has root %d on rank %d and root %d on rank %d", where, a->root, rank, b->root,
@@ -163,7 +164,7 @@ void tutti_check_lanes(const tutti_check *check, tutti_verdict *verdict)
     }
 }
 
-/* ---- what one rank sends another in an alltoall ---- */
+/* ---- lengths of parts in an alltoall ---- */
 
 /* Compares the lengths of what member `m` of a group sends in this collective with what the others
  * expect. */
@@ -226,8 +227,8 @@ static tutti_status judge_waits(
     return status;
 }
 
-/* The clause `workers` assumes that a worker is held from the start to the end of what it starts itself, and that
- * whatever waits for a chain waits for that end. */
+/* The clause `workers` assumes that a worker is held from the start to the end of a collective that it starts itself,
+ * and that everything that waits for a chain waits for that end. */
 static tutti_status check_held(const tutti_check *check, const tutti_design *design)
 {
     if (tutti_design_may_hold(design)) return TUTTI_OK;
@@ -236,7 +237,7 @@ static tutti_status check_held(const tutti_check *check, const tutti_design *des
             if (check->rank[r].coll[n].holds)
                 return tutti_fail(TUTTI_ERR_INVAL,
                     "check: in design %s '%s' holds a worker that does not start it, or that has "
-                    "handed on a chain: whether the ordering law holds cannot be judged",
+                    "passed on a chain: the checker cannot decide whether the ordering law holds",
                     design->name, check->rank[r].coll[n].name);
     return TUTTI_OK;
 }

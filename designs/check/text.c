@@ -91,13 +91,13 @@ static int take_all(const char **text, int64_t highest, int n, int64_t number[])
     return 1;
 }
 
-/* The groups of a text: their numbers there are not those of the check that reads it. */
+/* Converts the group numbers of a text to those of the check that reads it. */
 typedef struct numbering {
     int *of; /* [count] by the number in the text */
     int count;
 } numbering;
 
-/* The group of this name with these ranks, which is added if there is none. */
+/* Finds the group of this name with these ranks; adds it if it is unknown. */
 static tutti_status find_group(tutti_check *check, const tutti_check_group *like, int *group)
 {
     size_t bytes = (size_t)like->size * sizeof *like->rank;
@@ -106,7 +106,7 @@ static tutti_status find_group(tutti_check *check, const tutti_check_group *like
         if (strcmp(known->name, like->name) != 0) continue;
         if (known->size != like->size || memcmp(known->rank, like->rank, bytes) != 0)
             return tutti_fail(TUTTI_ERR_FORMAT,
-                "check: the group '%s' has other ranks on one rank than on another", like->name);
+                "check: the ranks of the group '%s' differ between ranks", like->name);
         *group = g;
         return TUTTI_OK;
     }
@@ -145,7 +145,7 @@ static tutti_status take_group(
     return group->name ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "check: no memory");
 }
 
-/* Reads the groups, with which a text begins. One that names none has the numbers of the check. */
+/* Reads the groups at the beginning of a text. A text without groups uses the numbers of the check. */
 static tutti_status take_groups(tutti_check *check, int rank, const char **text, numbering *numbers)
 {
     static const char word[] = "group ";
@@ -184,7 +184,7 @@ static tutti_status take_lists(
     return tutti_fail(TUTTI_ERR_FORMAT, "check: the text of rank %d cannot be read", rank);
 }
 
-/* Reads the numbers before the name; the caller frees the lists of *coll, whatever the result. */
+/* Reads the numbers before the name. The caller frees the lists of *coll, also on failure. */
 static tutti_status take_fields(const tutti_check *check, int rank, const char **text,
     const numbering *numbers, tutti_check_coll *coll)
 {

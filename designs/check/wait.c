@@ -1,4 +1,4 @@
-/* What waits for what: overtaking on a lane, and rings of collectives. */
+/* The clauses about waiting: overtaking on a lane, and rings of collectives. */
 #include "designs/check/parts.h"
 
 #include "dag/base/log.h"
@@ -49,7 +49,7 @@ static int find_previous(const tutti_check *check, int rank, int n, int any_lane
     return -1;
 }
 
-/* Whether both are chunks of one node, which are started one after the other. */
+/* Whether both are chunks of one node: those start one after the other. */
 static int is_same_node(const tutti_check_rank *rank, int before, int n)
 {
     return before >= n - rank->coll[n].chunk;
@@ -161,8 +161,8 @@ tutti_status tutti_check_match_new(const tutti_check *check, tutti_check_match *
 
 /* ---- rings ---- */
 
-/* A run in which everything starts as soon as it may, with enough workers. A later start never blocks anything, so what
- * has not ended at the end of this run never ends. */
+/* A run in which everything starts as soon as it may, with enough workers. A later start never blocks anything, so a
+ * collective that has not ended at the end of this run never ends. */
 typedef struct play {
     const tutti_check_match *match;
     const tutti_start_rule *rule;
@@ -193,7 +193,7 @@ static int unended_before(const play *p, int rank, int sequence)
 
 /* The start rule's view of one rank. */
 typedef struct view {
-    tutti_start_view base; /* first member: a view's address is its base's */
+    tutti_start_view base; /* first member: the view's address is its base's */
     const play *play;
     int rank;
 } view;
@@ -277,7 +277,7 @@ static void run_freely(play *p)
     }
 }
 
-/* From a collective that has not ended to one that it waits for, on this rank or another. */
+/* Steps from a collective that has not ended to one that it waits for, on this rank or another. */
 static spot next_spot(const play *p, spot s)
 {
     if (!p->started[s.rank][s.sequence]) return (spot){s.rank, waits_for(p, s.rank, s.sequence)};
@@ -305,7 +305,7 @@ static void report_ring(const play *p, spot s, tutti_verdict *verdict)
     char text[900] = "";
     size_t used = 0;
     int walked = 0;
-    /* This many steps are enough to enter the ring. */
+    /* After this many steps, s is in the ring. */
     for (int e = 0; e < p->match->events * check->ranks; e++) s = next_spot(p, s);
     spot start = s;
     int other = -1;

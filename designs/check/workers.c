@@ -1,5 +1,5 @@
-/* Whether collectives that hold their workers can occupy all workers of every rank: by exploring the states while they
- * are few, else by the bound. */
+/* The clause `workers`: can collectives that hold their workers occupy all workers of every rank? Decided by
+ * exploring the states while they are few, else by the bound. */
 #include "designs/check/parts.h"
 
 #include "dag/base/log.h"
@@ -10,8 +10,8 @@
 
 /* ---- by exploration ---- */
 
-/* A state is the set of collectives that have started: `width` bits per rank. What has ended follows from it; the order
- * of past starts does not matter. */
+/* A state is the set of collectives that have started: `width` bits per rank. It determines which have ended; the
+ * order of past starts does not matter. */
 enum { STATE_BITS = 64, TABLE = 1 << 18, MOST_STATES = TABLE / 2 };
 
 typedef struct explorer {
@@ -220,8 +220,8 @@ static void judge_bound(const tutti_check *check, int K, int W, tutti_verdict *v
         if (check->group[g].size > P) P = check->group[g].size;
     if (W * P > K * (P - 1)) return;
     tutti_check_report(verdict, TUTTI_CLAUSE_WORKERS, 0, 1,
-        "up to %d collectives that nothing orders hold a worker each, on %d ranks with %d workers: "
-        "more than K(P-1)/P = %d(%d-1)/%d workers are needed, at least %d",
+        "up to %d unordered collectives hold a worker each, on %d ranks with %d workers: more than "
+        "K(P-1)/P = %d(%d-1)/%d workers are needed, at least %d",
         K, P, W, K, P, P, K * (P - 1) / P + 1);
 }
 

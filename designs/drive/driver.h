@@ -1,16 +1,16 @@
-/* Starts and drives the collectives of one rank. The design's start rule says which may start now;
- * only driver_start.c decides that one starts. A driver has no thread: its user calls `pass`
- * repeatedly (designs/thread/comm_thread.h), and each pass starts what may start, moves what is in
- * flight, and ends what is done.
+/* Starts and drives the collectives of one rank. The design's start rule decides which may start now;
+ * only driver_start.c starts one. A driver has no thread: its user calls `pass` repeatedly
+ * (designs/thread/comm_thread.h), and each pass starts what may start, advances what is in flight, and
+ * ends what is done.
  *
  *   reserve (submission) -> ready (buffers are ready) -> started -> token finished
  *
- * Groups and edges: each is a *part*, a driver of its own with its own lanes, numbers, queue and
- * comparison, over the same transport. So nothing of one ever waits for another. The driver of all
- * ranks is the *root*: it passes over its parts, records what they do, and fails with them. A
- * part's *slot* is its number on this rank; slots of groups are the same on all ranks. Only where
- * lanes share device slots do parts wait for each other: each collective of a rank that takes one has a
- * *turn* to start.
+ * Groups and edges: each is a *part*, a driver with its own lanes, numbers, queue and comparison, over
+ * the same transport. So nothing of one part ever waits for another. The driver of all ranks is the
+ * *root*: it passes over its parts, records what they do, and fails with them. A part's *slot* is its
+ * number on this rank; slots of groups are the same on all ranks. Parts wait for each other only where
+ * lanes share device slots: there, each collective of a rank that takes a device slot has a *turn* to
+ * start.
  *
  * Locks: `comm` (protects calls on the communicator; the transport's lock, if it has one) is taken
  * before `queue` (entries, sequence numbers). A token is finished with `comm` held; `wake` is
@@ -49,16 +49,16 @@ typedef struct tutti_driver_options {
     tutti_verify_options verify; /* how ranks compare their collectives over control */
     /* Need control, and a start rule that reorders; ignored with one_order. */
     tutti_priority_options priorities;
-    /* Lanes share device slots (designs/design.h): what this rank starts, on whatever lane, also of groups
-     * and of edges that share them, starts in the order in which it was reserved. */
+    /* Lanes share device slots (designs/design.h): this rank starts its collectives in the order in which they
+     * were reserved, whatever their lane, group or edge (if the edges share device slots). */
     int one_order;
-    /* Called from any thread after an entry became ready or was started elsewhere: the passing
-     * thread should not sleep now. */
+    /* Called from any thread after an entry became ready or was started elsewhere: wakes the passing
+     * thread. */
     void (*wake)(void *ctx);
     /* Called in every pass, with comm_lock held, after messages were received; may be NULL. */
     void (*tick)(void *ctx);
-    /* Opens a communicator of these members, and their control messages (if there is a control),
-     * which live as long as the root's. Called with comm_lock held. NULL: there are no parts. */
+    /* Opens a communicator of these members, and their control messages (if there is a control); both
+     * live as long as the root's. Called with comm_lock held. NULL: there are no parts. */
     tutti_status (*part)(
         void *ctx, const tutti_members *members, tutti_comm **comm, tutti_control **control);
     void *ctx;
@@ -71,35 +71,35 @@ void tutti_driver_close(tutti_driver *driver); /* after the last pass; accepts N
 
 /* ---- parts ---- */
 
-/* The part of these members, which is opened if there is none yet. Every rank opens the groups, in
- * one order, also those that it is not in; an edge is opened by its first use, here or on the other
- * rank. NOMEM, UNSUPPORTED (logged). [M] */
+/* The part of these members; opens it if necessary. All ranks open all groups in the same order, also
+ * groups that they are not in; an edge is opened by its first use, here or on the other rank. NOMEM,
+ * UNSUPPORTED (logged). [M] */
 tutti_status tutti_driver_join(tutti_driver *root, const tutti_members *members, int *slot);
 /* The driver of a slot; NULL: this rank is not a member. [A] */
 tutti_driver *tutti_driver_of(tutti_driver *root, int slot);
-/* Who takes part in the collectives of a slot. [A] */
+/* The members of a slot. [A] */
 const tutti_members *tutti_driver_members(tutti_driver *root, int slot);
 int tutti_driver_lanes(const tutti_driver *driver);
 /* For tutti_chunk_place: chunks of collectives that no graph has. [M] */
 int64_t *tutti_driver_inserted(tutti_driver *driver);
-/* The key and the number of a collective, which all ranks know it by, and the sequence number here
- * (dag/run/sequence.h); -1: a group that is not known here. [A] */
+/* Conversions between a collective's key and number, which are the same on all ranks, and its sequence
+ * number here (dag/run/sequence.h); -1: a group that is not known here. [A] */
 int64_t tutti_driver_key_of(tutti_driver *root, int64_t sequence);
 /* In a handler of control messages (comm_lock held). */
 int64_t tutti_driver_sequence_of(tutti_driver *root, int64_t key, int64_t number);
 
-/* A collective at this place will be in the memory of a GPU: what its chunks take there besides is taken now.
- * *bytes: how much. NOMEM (logged). [M] */
+/* Allocates now the extra GPU memory that the chunks of a collective in GPU memory at this place will need. *bytes:
+ * how much. NOMEM (logged). [M] */
 tutti_status tutti_driver_prepare(
     tutti_driver *driver, const tutti_place *place, const tutti_coll_args *args, size_t *bytes);
 /* Takes the next sequence number for a collective at this place; its further chunks take the
  * numbers that follow. -1: out of memory (logged). [M] */
 int64_t tutti_driver_reserve(tutti_driver *driver, const tutti_place *place, const char *name);
-/* Records collectives that end from here on into another trace, or into none (NULL); the one before
+/* Records collectives that end from here on into another trace, or into none (NULL); the previous one
  * is not touched any more. [M] */
 void tutti_driver_trace(tutti_driver *driver, tutti_trace *trace);
 /* The collective's buffers are ready: its chunks start when the order allows, and its token is
- * finished when all have ended. Also of a part. [A] */
+ * finished when all have ended. `driver` is the root, also for a part's collective. [A] */
 void tutti_driver_ready(
     tutti_driver *driver, int64_t sequence, const tutti_coll_args *args, tutti_token *token);
 /* Starts, progresses and ends collectives. Returns whether anything moved. One thread at a time. */
@@ -117,13 +117,13 @@ void tutti_driver_observe(tutti_driver *driver, tutti_observed *observed);
 double tutti_driver_observed(tutti_driver *driver, double ready_s[], int pieces);
 /* Groups of `slots` slots reserved from here on follow an order, and wait for it. [M] */
 void tutti_driver_await_order(tutti_driver *driver, int slots);
-/* Sets that order (borrowed until close). The next of such a group starts on a line
- * (designs/queue/queue.h) only with at most its share of `window` bytes in flight there; 0: any
- * number. [A] */
+/* Sets that order (borrowed until close). A collective of such a group starts on a line
+ * (designs/queue/queue.h) only while at most the line's share of `window` bytes is in flight there; 0:
+ * no limit. [A] */
 void tutti_driver_order(tutti_driver *driver, const int32_t order[], int64_t window);
 
-/* leave sends what is queued for the others, and then that this rank starts nothing more; left, after each
- * pass, says whether all of them have left too. Without control they have. [M], or the passing thread. */
+/* leave sends what is queued for the others, and then that this rank starts nothing more. left, after each pass:
+ * whether all others have left too; without control, 1. [M], or the passing thread. */
 void tutti_driver_leave(tutti_driver *driver);
 int tutti_driver_left(tutti_driver *driver);
 /* Once all have left: the last message to them, and whether all have sent theirs. [M], or the passing
@@ -133,17 +133,17 @@ int tutti_driver_finished(tutti_driver *driver);
 int tutti_driver_drained(tutti_driver *driver);
 /* Writes the ranks that have not left ("1, 3") into text; returns text. */
 char *tutti_driver_missing(tutti_driver *driver, char *text, size_t size);
-/* Whether this rank has left: all that it had sent before is here. 0 without control. [A] */
+/* Whether this rank has left: then everything that it sent before is here. 0 without control. [A] */
 int tutti_driver_has_left(tutti_driver *driver, int rank);
 
-/* Ends everything with this status: what becomes ready, at the next pass; what is in flight, once
- * its buffers are no longer in use, which may never happen if another rank does not take part.
+/* Ends everything with this status: ready collectives at the next pass, collectives in flight once
+ * their buffers are no longer in use, which may never happen if another rank does not take part.
  * Nothing starts any more. The first call counts; the thread's last error is its sentence. [A] */
 void tutti_driver_fail(tutti_driver *driver, tutti_status status);
 /* If everything has ended with this status, its sentence becomes this thread's last error. [A] */
 void tutti_driver_explain(tutti_driver *driver, tutti_status status);
-/* As fail, on every rank: logs the sentence here, and on the others that this rank sent it. The
- * first call counts. Only inside a pass (comm_lock held). */
+/* As fail, on every rank: logs the sentence here, and on the others with this rank's number. The first
+ * call counts. Only inside a pass (comm_lock held). */
 void tutti_driver_abort(tutti_driver *driver, tutti_status status, const char *sentence);
 
 /* ---- current state, for reports. [A] ---- */
@@ -164,7 +164,7 @@ typedef struct tutti_driver_look {
     int in_flight;                /* started and not ended */
     int may_start;                /* something is ready, and a pass may start it */
     tutti_status failure;         /* of tutti_driver_fail */
-    tutti_driver_entry oldest;    /* of those that have not ended, of all ranks before groups */
+    tutti_driver_entry oldest; /* that has not ended; those of all ranks before those of groups */
     /* The oldest in flight. If none, the oldest at the gate where ranks wait for each other (verify
      * FULL, and priorities). */
     tutti_driver_entry started;
@@ -173,7 +173,7 @@ typedef struct tutti_driver_look {
 } tutti_driver_look;
 
 tutti_driver_look tutti_driver_see(tutti_driver *driver);
-/* The lowest sequence number of a group or edge that has not ended here, submitted or not; -1: it is
+/* The lowest sequence number of a group or edge that has not ended here, submitted or not; -1: the group or edge is
  * not known here. */
 int64_t tutti_driver_lowest(tutti_driver *driver, int slot);
 /* sequence -1: not submitted here; state GONE: it has ended. */

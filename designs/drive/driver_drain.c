@@ -4,8 +4,8 @@
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 
-/* With nothing in flight itself, a rank waits patience_s for the others to get there before it releases its data. From
- * the start of the drain it passes eagerly for them for haste_s. */
+/* A rank that has nothing in flight waits patience_s for the others to get there before it releases its data. During
+ * the first haste_s of the drain it passes eagerly for them. */
 static const double patience_s = 1, haste_s = 10;
 
 /* Ends the first entry of a list until the list is empty. */

@@ -74,7 +74,7 @@ void tutti_driver_start_entry(tutti_driver *d, const tutti_entry *ready)
     pthread_mutex_unlock(d->queue_lock);
 }
 
-/* Notes when an entry in flight last moved. Queue lock held. */
+/* Records when an entry in flight last moved. Queue lock held. */
 static void record_moves(tutti_entry *entry)
 {
     int64_t moves = tutti_coll_moves(entry->request);
@@ -83,7 +83,8 @@ static void record_moves(tutti_entry *entry)
     entry->moved_s = tutti_clock_s();
 }
 
-/* Sums of GPU memory have no tags: until ranks are known to have started the same, their results may be of others. */
+/* Sums of GPU memory have no tags: until the ranks are known to have started the same one, the result may mix
+ * different collectives. */
 static int may_end(const tutti_driver *d, const tutti_entry *entry)
 {
     int tagged = entry->args.memory != TUTTI_MEMORY_DEVICE || !d->verify;

@@ -79,8 +79,8 @@ static void send_bye(tutti_driver *d, void *ctx)
     if (status) tutti_driver_share(d, status);
 }
 
-/* What is queued for others goes first, then the parts' BYE. The root's is last: who has it has all that came
- * before. */
+/* Queued messages go first, then the parts' BYE. The root's BYE is last: a rank that has received it has received
+ * everything before it. */
 void tutti_driver_leave(tutti_driver *driver)
 {
     pthread_mutex_lock(driver->comm_lock);
@@ -99,7 +99,7 @@ void tutti_driver_notice_absent(tutti_driver *d)
             tutti_verify_absent(d->verify, r);
 }
 
-/* A rank of this driver's that has left; -1: none. */
+/* A member that has left; -1: none. */
 static int find_deserter(const tutti_driver *d)
 {
     const tutti_shutdown *shutdown = d->root->shutdown;
@@ -120,7 +120,7 @@ static int has_unfinished(tutti_driver *d)
     return any;
 }
 
-/* It had ended what it took part in, whose last messages may be under way. Seconds without passes do not count. */
+/* The last messages of a rank that has left may still be under way. Seconds without passes do not count. */
 void tutti_driver_notice_deserted(tutti_driver *d, int moved)
 {
     static const double patience_s = 5, step_s = 0.1;
@@ -155,7 +155,7 @@ int tutti_driver_left(tutti_driver *driver)
 {
     if (!driver->options.control) return 1;
     pthread_mutex_lock(driver->comm_lock);
-    /* The others wait for BYE and DRAINED, and may go as soon as they have both. */
+    /* The others wait for BYE and DRAINED, and may leave as soon as they have both. */
     if (tutti_driver_failure(driver) && driver->drain.clean_s > 0)
         tutti_control_hush(driver->options.control);
     int left = !tutti_control_sending(driver->options.control);

@@ -1,16 +1,16 @@
-/* Priorities where nobody knows the graph (programs that attach): the ranks agree on what starts next while they run.
+/* Priorities without a graph (programs that attach): the ranks agree at run time on what starts next.
  *
  *   every rank   reports to its parent what is ready on it and below it      rank 0
- *   rank 0       grants, of what is ready on all ranks, the most urgent      /    \
- *   every rank   passes grants on to its children, and starts collectives  rank 1  rank 2 ...
+ *   rank 0       grants the most urgent of what is ready on all ranks        /    \
+ *   every rank   forwards grants to its children, and starts collectives   rank 1  rank 2 ...
  *                on each lane in the order of the grants
  *
- * Rank 0 grants no more than a window of bytes at a time: what has started cannot be overtaken. Nothing waits for a
- * collective that some rank does not have ready, so the link is never idle while anything could be sent, and it does
- * not matter which tasks a program has between its collectives.
+ * Rank 0 grants at most a window of bytes at a time, because what has started cannot be overtaken. A collective that
+ * one rank does not have ready delays no other, so the link is never idle while anything could be sent, and the tasks
+ * that a program has between its collectives do not matter.
  *
- * It begins with the first collective that has a priority, the same on all ranks, which compare it. Collectives before
- * it go in program order, and a lane starts what is granted after all of those. comm_lock is held everywhere. */
+ * Grants begin with the first collective that has a priority; the ranks compare it. Earlier collectives go in program
+ * order, and a lane starts granted ones after all of those. comm_lock is held everywhere. */
 #include "designs/drive/driver_parts.h"
 #include "designs/drive/grants.h"
 
@@ -28,7 +28,7 @@ struct tutti_granting {
     int child[2], children;
     int opened;             /* grants has been opened */
     int announced;          /* the neighbours know where this rank's priorities begin */
-    int64_t received_first; /* where those of a neighbour begin; -1: not heard */
+    int64_t received_first; /* where a neighbour's begin; -1: not received */
     int received_from;
     int64_t given; /* numbers granted so far */
     tutti_grants grants;
@@ -99,7 +99,7 @@ static tutti_status report_sequence(tutti_driver *d, int64_t sequence)
     return status;
 }
 
-/* The neighbours learn at once where this rank's priorities begin, also those from which nothing comes. */
+/* Sends the neighbours at once where this rank's priorities begin, also those that report nothing. */
 static tutti_status announce_first(tutti_driver *d)
 {
     tutti_granting *g = d->granting;
@@ -115,14 +115,14 @@ static tutti_status announce_first(tutti_driver *d)
 
 /* ---- ready ---- */
 
-/* The entry of a number; NULL: it is not submitted here, or has ended. Queue lock held. */
+/* The entry of a number; NULL: not submitted here, or ended. Queue lock held. */
 static tutti_entry *find_entry(tutti_driver *d, int64_t sequence)
 {
     int known = sequence >= d->queue.lowest && sequence < d->queue.next;
     return known ? tutti_queue_get(&d->queue, sequence) : NULL;
 }
 
-/* Ready here and on all ranks below. */
+/* The collective is ready here and on all ranks below: reports it to the parent; rank 0 makes it a candidate. */
 static tutti_status add_candidate(tutti_driver *d, int64_t sequence)
 {
     if (d->granting->parent >= 0) return report_sequence(d, sequence);
@@ -161,13 +161,13 @@ static void receive_ready(void *ctx, const tutti_control_message *message)
         g->received_first = first;
         g->received_from = message->from;
     }
-    if (strange) return; /* this rank or that one ends all, once both know where they begin */
+    if (strange) return; /* one of the two aborts, once both know where their priorities begin */
     for (int64_t i = 0; i < ranges; i++)
         for (uint64_t k = 0; k < message->word[2 * i + 1] && !g->status; k++)
             g->status = count_report(d, first, (int64_t)(message->word[2 * i] + k));
 }
 
-/* Reports what has become ready here. */
+/* Counts what has become ready here. */
 static tutti_status report_fresh(tutti_driver *d, int *moved)
 {
     for (;;) {
@@ -184,7 +184,7 @@ static tutti_status report_fresh(tutti_driver *d, int *moved)
 
 /* ---- granted ---- */
 
-/* What is granted is ready on all ranks. It may have gone here, with a fault, or after a failure. */
+/* A granted collective is ready on all ranks. After a failure, or with an injected fault, it may have ended here. */
 static tutti_status grant_sequence(tutti_driver *d, int64_t sequence)
 {
     pthread_mutex_lock(d->queue_lock);
@@ -198,7 +198,7 @@ static tutti_status grant_sequence(tutti_driver *d, int64_t sequence)
         d->granting->rank);
 }
 
-/* The numbers are in the message, in the order in which they start. */
+/* The message lists the numbers in the order in which they start. */
 static tutti_status forward_grants(tutti_driver *d, const tutti_control_message *message)
 {
     tutti_status status = send_to_children(d, message);
@@ -242,7 +242,7 @@ void tutti_driver_grant_end(tutti_driver *d, const tutti_entry *entry)
 
 /* ---- ranks that leave ---- */
 
-/* A rank that has left has nothing that waits: what waits here it has not inserted, unless its grant is on the way. */
+/* Nothing waits on a rank that has left. So it has not inserted what waits here, unless the grant is on its way. */
 void tutti_driver_grant_expect(tutti_driver *d)
 {
     if (!d->granting || d->seen_prior_from < 0 || !tutti_verify_deserted(d->verify)) return;
@@ -277,8 +277,8 @@ static void abort_with(tutti_driver *d, int64_t first, int from, int64_t number,
     tutti_driver_abort(d, TUTTI_ERR_MISMATCH, text);
 }
 
-/* Ends the driver if a neighbour's priorities begin elsewhere. Two ranks that differ, neighbours or not, are joined by
- * neighbours of which two differ. */
+/* Ends the driver if a neighbour's priorities begin elsewhere. If any two ranks differ, then so do two neighbours on
+ * the path between them. */
 static void compare_first(tutti_driver *d)
 {
     tutti_granting *g = d->granting;

@@ -1,4 +1,5 @@
-/* The driver and the order of a step's collectives: what it observes of a step, and the order that it is to follow. */
+/* The driver's part in the order of a step's collectives: what it observes of a step, and the order that it
+ * follows. */
 #include "designs/drive/driver_parts.h"
 
 void tutti_driver_observe(tutti_driver *driver, tutti_observed *observed)

@@ -71,7 +71,7 @@ static tutti_status open_slot(
     }
     pthread_mutex_lock(root->queue_lock);
     part->driver = driver;
-    root->queue.singly = root->options.one_order; /* what it would wait for may wait for a part */
+    root->queue.singly = root->options.one_order; /* a whole group may wait for a part */
     if (fresh) list->part[list->count++] = part;
     pthread_mutex_unlock(root->queue_lock);
     *slot = new_slot;
@@ -104,7 +104,7 @@ void tutti_driver_on_unknown(void *ctx, int64_t key)
     tutti_members_free(&members);
 }
 
-/* Reports come with comm_lock held, which an edge's name needs; without it an unknown one has none. */
+/* An edge that is not known yet needs comm_lock, which is held when reports arrive. */
 int64_t tutti_driver_sequence_of(tutti_driver *root, int64_t key, int64_t number)
 {
     tutti_members members;

@@ -17,7 +17,7 @@
 
 /* After a failure nothing starts, and what is in flight ends without a result: unmatched messages
  * are cancelled, matched ones complete. Only then are tokens finished, because that returns the
- * data to the program. Ranks need each other for this, so each goes on until all have reported that
+ * data to the program. Ranks need each other for this, so each continues until all have reported that
  * they have nothing in flight. */
 typedef struct tutti_drain {
     double began_s;   /* 0: not begun */
@@ -38,7 +38,7 @@ typedef struct tutti_driver_part {
  * the same on every rank. */
 enum { TUTTI_DRIVER_FIRST_EDGE = 1 << 20 };
 
-/* They stay where they are until the root is closed. */
+/* Parts do not move in memory until the root is closed. */
 typedef struct tutti_driver_list {
     tutti_driver_part **part;
     int count, room;
@@ -49,7 +49,7 @@ struct tutti_driver {
     tutti_driver *root; /* the driver of all ranks: this one, or the one that has this as a part */
     tutti_members members;
     int slot;
-    int first_lane;                  /* in traces and records, where lanes of parts follow */
+    int first_lane;                  /* of its lanes in traces and records */
     int64_t inserted;                /* chunks of collectives that no graph has */
     tutti_driver_list groups, edges; /* of the root; changed under both locks */
     tutti_status (*open_part)(tutti_driver *root, const tutti_driver_options *options,
@@ -58,7 +58,7 @@ struct tutti_driver {
     tutti_comm *comm;
     tutti_verify *verify; /* NULL when nothing is compared */
     double passed_s,
-        stuck_s; /* driver_fail.c: the last pass; for how long a rank that has left was waited for */
+        stuck_s; /* driver_fail.c: the last pass; how long it has waited for a rank that has left */
     tutti_shutdown *shutdown; /* of a root that compares nothing, but has a control; else NULL */
     tutti_fault *fault;       /* NULL except in tests of failures */
     tutti_granting *granting; /* NULL: priorities are ignored */
@@ -74,10 +74,11 @@ struct tutti_driver {
     tutti_queue queue;
     tutti_record record;      /* of the root, with what its parts do */
     tutti_observed *observed; /* may be NULL; borrowed */
-    int64_t turns, turn;      /* of the root: how many are reserved; have started, or never will */
-    int64_t messages;         /* of the root: how many its edges have reserved */
-    int64_t ended;            /* collectives; of the root: with those of its parts */
-    int held;                 /* rules that start at_once: ready entries that had to wait */
+    int64_t turns,
+        turn; /* of the root: how many are reserved; how many have started or been skipped */
+    int64_t messages;     /* of the root: how many its edges have reserved */
+    int64_t ended;        /* collectives; of the root: with those of its parts */
+    int held;             /* rules that start at_once: ready entries that had to wait */
     int unproven;         /* at the last look: done, but not known to be the same on all ranks */
     int curious;          /* verify wants more passes */
     tutti_status failure; /* of the root, given to fail: nothing starts any more */
@@ -94,8 +95,7 @@ tutti_driver_part *tutti_driver_part_at(const tutti_driver *root, int slot);
 int tutti_driver_slot_of(const tutti_driver *root, int64_t key);
 void tutti_driver_close_parts(tutti_driver *root, void (*close)(tutti_driver *driver));
 
-/* A member that has left all ranks without a BYE for this part has never used it. comm_lock held.
- * */
+/* A member that has sent BYE to all ranks but not for this part has never used it. comm_lock held. */
 void tutti_driver_notice_absent(tutti_driver *part);
 
 /* Ends the driver with this status and sentence. Returns whether it is the first. */
@@ -104,7 +104,7 @@ tutti_status tutti_driver_failure(tutti_driver *d);
 /* A failure of this rank, already logged: its lanes are out of step, so the others are made to end
  * too. comm_lock held. */
 void tutti_driver_share(tutti_driver *d, tutti_status status);
-/* Another rank says that all must end: a tutti_control_handler. comm_lock held. */
+/* Another rank has aborted all ranks: a tutti_control_handler. comm_lock held. */
 void tutti_driver_on_abort(void *ctx, const tutti_control_message *message);
 
 /* Starts what may start in a pass; returns how many. comm_lock held. */
@@ -120,10 +120,10 @@ tutti_status tutti_driver_grant_open(tutti_driver *d);
 void tutti_driver_grant_close(tutti_driver *d);
 /* Reports what is ready, and on rank 0 grants what goes next. comm_lock held. */
 tutti_status tutti_driver_grant_pass(tutti_driver *d, int *moved);
-/* In a pass where nothing is compared: what waits for a rank that has left, and has not moved for seconds, fails on all
- * ranks. comm_lock held. */
+/* In a pass where nothing is compared: if collectives wait for a rank that has left and have not moved for seconds,
+ * all ranks fail. comm_lock held. */
 void tutti_driver_notice_deserted(tutti_driver *driver, int moved);
-/* If a rank has left, tells verify what waits here for a grant. comm_lock held. */
+/* If a rank has left, reports to verify what waits here for a grant. comm_lock held. */
 void tutti_driver_grant_expect(tutti_driver *d);
 /* A collective that had started has ended. comm_lock held. */
 void tutti_driver_grant_end(tutti_driver *d, const tutti_entry *entry);

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* What ranks compare of this driver. */
+/* Advances the ranks' comparison of this driver. */
 static tutti_status look_at_verify(tutti_driver *d)
 {
     const char *sentence = NULL;
@@ -70,7 +70,7 @@ static void set_root(tutti_driver *d, tutti_driver *root)
     d->queue_lock = root ? root->queue_lock : &d->own_queue_lock;
 }
 
-/* A driver with this root; NULL: it is one. */
+/* Opens a driver with this root; NULL: a root. */
 static tutti_status open_driver(tutti_driver *root, const tutti_driver_options *options,
     const tutti_members *members, int slot, tutti_comm *comm, tutti_driver **driver)
 {
@@ -125,7 +125,7 @@ void tutti_driver_close(tutti_driver *driver)
 
 /* ---- calls from outside ---- */
 
-/* A pass over one driver, after messages have been heard. */
+/* A pass over one driver, after messages have been received. */
 static void pass_one(tutti_driver *d, void *ctx)
 {
     int *any = ctx, started = 0, moved = 0;

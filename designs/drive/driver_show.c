@@ -27,8 +27,7 @@ static int count_ready(tutti_queue *queue)
     return count;
 }
 
-/* Adds what a driver does. The oldest, and what is in flight, are those of the first driver that has any. Queue lock
- * held. */
+/* Adds one driver's state. `oldest` and `started` are those of the first driver that has any. Queue lock held. */
 static void see_one(tutti_driver *d, void *ctx)
 {
     tutti_driver_look *look = ctx;

@@ -1,23 +1,24 @@
-/* Which collective may start now, by the design's start rule, and by the rank's one order where lanes share device
- * slots. comm_lock is held everywhere, except in may_start. */
+/* Decides which collective may start now: by the design's start rule, and by the rank's one order where lanes share
+ * device slots. comm_lock is held everywhere, except in may_start. */
 #include "designs/drive/driver_parts.h"
 
-/* The entry, if all that this rank starts before it has started, or lanes share nothing. Queue lock held. */
+/* The entry, if everything that this rank starts before it has started, or if lanes share nothing; else NULL. Queue
+ * lock held. */
 static tutti_entry *check_turn(tutti_driver *d, tutti_entry *entry)
 {
     if (!entry || !d->options.one_order) return entry;
     return tutti_queue_has_turn(&d->queue, entry, d->root->turn) ? entry : NULL;
 }
 
-/* The entry to start when its lane allows this one: itself, unless it has to wait for its turn, or there is a fault.
- * Queue lock held. */
+/* The entry to start when its lane allows this one: itself, NULL if its turn has not come, or what an injected fault
+ * chooses. Queue lock held. */
 static tutti_entry *find_admitted(tutti_driver *d, tutti_entry *entry)
 {
     entry = check_turn(d, entry);
     return entry && d->fault ? tutti_fault_admit(d->fault, &d->queue, entry) : entry;
 }
 
-/* Whether verification lets it start. */
+/* Whether verification allows it to start. */
 static int is_verified(tutti_driver *d, tutti_entry *ready)
 {
     tutti_fingerprint print;
@@ -30,7 +31,7 @@ static int is_verified(tutti_driver *d, tutti_entry *ready)
     return may_start && !status;
 }
 
-/* It ends without having started. */
+/* Ends an entry that a fault has skipped. */
 static void end_skipped(tutti_driver *d, const tutti_entry *ready)
 {
     pthread_mutex_lock(d->queue_lock);
@@ -39,8 +40,8 @@ static void end_skipped(tutti_driver *d, const tutti_entry *ready)
     tutti_driver_end_entry(d, ready->sequence, TUTTI_OK);
 }
 
-/* Starts it, unless its lane is full (what is in flight there precedes it on every rank, so that it ends without this
- * one), the other ranks have to reach it first, or nothing starts any more. Returns whether its turn is over. */
+/* Starts it, unless its lane is full (then the collectives in flight there precede it on every rank and end without
+ * it), the other ranks have to reach it first, or the driver has failed. Returns whether its turn is over. */
 static int try_start(tutti_driver *d, tutti_entry *ready)
 {
     int64_t *asking = &d->asking[tutti_queue_line(&d->queue, ready)];
@@ -56,8 +57,8 @@ static int try_start(tutti_driver *d, tutti_entry *ready)
     return 1;
 }
 
-/* The entry that the rule lets start next on this line. Among those that a worker could not start at once, the one that
- * has begun to ask the other ranks comes first. Queue lock held. */
+/* The entry that the rule allows to start next on this line. Among those that a worker could not start at once, the
+ * one that already asks the other ranks comes first. Queue lock held. */
 static tutti_entry *next_on(tutti_driver *d, int line)
 {
     const tutti_start_rule *rule = d->options.start;
@@ -93,17 +94,17 @@ int tutti_driver_start_next(tutti_driver *d)
 void tutti_driver_start_at_once(tutti_driver *d, int64_t first, int chunks)
 {
     pthread_mutex_lock(d->queue_lock);
-    int goes = !d->held; /* none overtakes one that is held */
+    int starts = !d->held; /* an entry never overtakes a held one */
     pthread_mutex_unlock(d->queue_lock);
-    goes = goes && (!d->verify || d->options.verify.mode != TUTTI_VERIFY_FULL);
+    starts = starts && (!d->verify || d->options.verify.mode != TUTTI_VERIFY_FULL);
     for (int64_t s = first; s < first + chunks; s++) {
         pthread_mutex_lock(d->queue_lock);
         tutti_entry *entry = tutti_queue_get(&d->queue, s);
         tutti_entry copy = *entry;
-        goes = goes && find_admitted(d, entry) == entry;
+        starts = starts && find_admitted(d, entry) == entry;
         pthread_mutex_unlock(d->queue_lock);
-        goes = goes && try_start(d, &copy);
-        if (goes) continue;
+        starts = starts && try_start(d, &copy);
+        if (starts) continue;
         pthread_mutex_lock(d->queue_lock);
         d->held++;
         pthread_mutex_unlock(d->queue_lock);

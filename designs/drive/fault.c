@@ -15,7 +15,7 @@ static const char variable[] = "TUTTI_FAULT";
 
 struct tutti_fault {
     tutti_fault_wish wish;
-    int told;       /* the fault has been logged */
+    int logged;     /* the fault has been logged */
     int added;      /* EXTRA: it is in the queue */
     double until_s; /* DELAY: when the collective may start; 0: not ready yet */
 };
@@ -157,13 +157,13 @@ static int matches_entry(const tutti_fault *f, tutti_fault_kind kind, const tutt
     return f->wish.kind == kind && f->wish.number == number;
 }
 
-/* Logs the fault once, so that nobody looks for another cause. */
+/* Logs the fault once, so that it is not mistaken for a bug. */
 static void log_collective(tutti_fault *f, int64_t number, const char *name)
 {
-    if (!f->told)
+    if (!f->logged)
         tutti_log(TUTTI_LOG_WARN, "%s: %s at collective %" PRId64 " \"%s\"", variable,
             kinds[f->wish.kind].name, number, name);
-    f->told = 1;
+    f->logged = 1;
 }
 
 static void log_entry(tutti_fault *f, const tutti_entry *entry)
@@ -172,14 +172,14 @@ static void log_entry(tutti_fault *f, const tutti_entry *entry)
         log_collective(f, entry->sequence, entry->name);
         return;
     }
-    if (!f->told)
+    if (!f->logged)
         tutti_log(TUTTI_LOG_WARN, "%s: %s at message %" PRId64 " \"%s\", #%" PRId64 " of its edge",
             variable, kinds[f->wish.kind].name, entry->message, entry->name,
             tutti_sequence_number(entry->sequence));
-    f->told = 1;
+    f->logged = 1;
 }
 
-/* The requested number may lie among the chunks of one collective: nothing is added between them. */
+/* Nothing is added between the chunks of one collective, even if the requested number lies among them. */
 int tutti_fault_adds(tutti_fault *f, int64_t sequence)
 {
     if (f->wish.kind != TUTTI_FAULT_EXTRA || sequence < f->wish.number || f->added) return 0;

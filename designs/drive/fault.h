@@ -1,25 +1,25 @@
-/* Fault injection: what one rank does wrong with one collective, or message, so that tests see it
- * reported.
+/* Fault injection: one rank mistreats one collective, or message, and tests check that this is reported.
  *
  *     TUTTI_FAULT=rank=1,collective=17,do=skip
  *     TUTTI_FAULT=rank=1,message=40,do=stop
  *
- *   skip      never starts that collective and goes on as if it had ended
+ *   skip      never starts that collective, and continues as if it had ended
  *   extra     an allreduce of one element, named "fault", precedes it
- *   swap      it is swapped with the next one on its lane: waits for that one to start first
+ *   swap      it starts after the next one on its lane
  *   resize    it has one element fewer
  *   delay:S   it starts S seconds late
  *   flip      one bit of its result is flipped on this rank
  *   stop      the rank stops itself (SIGSTOP) where it would start
  *   kill      the rank kills itself (SIGKILL) there
  *
- * collective is the sequence number among those of all ranks, as in error messages; the main
- * thread's collectives (exchange call, agree) count. message counts what the rank sends and receives
- * from 0, on all edges together, in the order of submission; swap then means the next one on the edge,
- * and there is no extra. Without the variable a driver has no fault, at the cost of one test for NULL.
+ * collective is the sequence number among the collectives of all ranks, as in error messages; the main
+ * thread's collectives (exchange call, agree) count. message counts the messages that the rank sends
+ * and receives, from 0, on all edges together, in the order of submission; swap then means the next one
+ * on the edge, and extra is not available. Without the variable a driver has no fault, at the cost of
+ * one test for NULL.
  *
- * A build configured with --disable-faults links fault_none.c in place of fault.c: it has none of
- * this, and refuses TUTTI_FAULT.
+ * A build configured with --disable-faults links fault_none.c in place of fault.c, and refuses
+ * TUTTI_FAULT.
  *
  * Threads: parse, open, adds, extra [M]; admit, change under the driver's queue lock; start, end on
  * the thread that starts and ends the collective. */
@@ -53,7 +53,7 @@ typedef struct tutti_fault_wish {
 /* Whether this build has faults. [P] */
 int tutti_fault_built(void);
 
-/* USAGE (logged: the wrong part, and what is accepted). */
+/* USAGE (logged: the invalid part, and what is accepted). */
 tutti_status tutti_fault_parse(const char *text, tutti_fault_wish *wish);
 
 /* Reads TUTTI_FAULT. *fault is NULL if it is not set or names another rank. USAGE as in parse, for
@@ -61,8 +61,8 @@ tutti_status tutti_fault_parse(const char *text, tutti_fault_wish *wish);
 tutti_status tutti_fault_open(int rank, int size, tutti_fault **fault);
 void tutti_fault_close(tutti_fault *fault); /* accepts NULL */
 
-/* Whether an extra collective precedes the one with this sequence number; true once, for the first
- * at or after the requested number. Of collectives of all ranks. */
+/* Whether an extra collective precedes the one with this sequence number (of all ranks); true once, for the
+ * first at or after the requested number. */
 int tutti_fault_adds(tutti_fault *fault, int64_t sequence);
 /* Fills in the extra collective and returns a token that frees itself; NULL: out of memory. */
 tutti_token *tutti_fault_extra(tutti_coll_args *args);

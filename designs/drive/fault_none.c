@@ -1,5 +1,5 @@
-/* Replaces fault.c in a build configured with --disable-faults: no fault can be opened, and TUTTI_FAULT is refused, so
- * that nobody mistakes the run for one with the fault. The driver calls the other functions only with a fault. */
+/* Replaces fault.c in a build configured with --disable-faults. It refuses TUTTI_FAULT: otherwise the run could be
+ * mistaken for one with the fault. The driver calls the other functions only with a fault. */
 #include "designs/drive/fault.h"
 
 #include "dag/base/log.h"

@@ -1,4 +1,4 @@
-/* Which collectives all ranks have ready, and which of them goes next: the bookkeeping of one rank,
+/* Which collectives all ranks have ready, and which is granted next: the bookkeeping of one rank,
  * without its messages (driver_grant.c).
  *
  *   report (own, and from each child of the tree) -> complete
@@ -25,13 +25,13 @@ typedef struct tutti_grants {
     int parts;    /* reports that make a number complete here */
     int *reports; /* ring of `room` (a power of two): how many so far */
     int64_t room;
-    int64_t lowest, end;   /* all below lowest are complete, none from end on is reported */
+    int64_t lowest, end;   /* all below lowest are complete; none is reported from end on */
     tutti_candidate *heap; /* the next at [0] */
     int candidates, heap_room;
     int64_t window; /* bytes that may be granted and not ended */
     int most;       /* and how many collectives */
     int64_t bytes;  /* granted and not ended */
-    int granted;    /* likewise */
+    int granted;    /* collectives granted and not ended */
 } tutti_grants;
 
 /* Numbers begin at `first`. parts at least 1; window 0: any number of bytes. NOMEM. */
@@ -39,15 +39,15 @@ tutti_status tutti_grants_open(
     tutti_grants *grants, int64_t first, int parts, int64_t window, int most);
 void tutti_grants_close(tutti_grants *grants); /* accepts zeroed ones */
 
-/* One more part has this collective ready. *complete: it was the last. INTERNAL: it was complete
- * before; NOMEM. */
+/* One more part reports this collective ready. *complete: it was the last part. INTERNAL: the collective was
+ * complete before; NOMEM. */
 tutti_status tutti_grants_report(tutti_grants *grants, int64_t sequence, int *complete);
 /* NOMEM. */
 tutti_status tutti_grants_add(tutti_grants *grants, const tutti_candidate *candidate);
-/* Takes the candidate with the highest priority; of equal ones, the first in the program. Returns 0
- * if there is none, or the window has no room for it: one may always be under way. */
+/* Takes the candidate with the highest priority; among equal ones, the first in program order. Returns 0
+ * if there is none, or if the window has no room for it. The window always has room for one. */
 int tutti_grants_next(tutti_grants *grants, int64_t *sequence);
-/* A collective that was granted has ended. */
+/* A granted collective has ended. */
 void tutti_grants_end(tutti_grants *grants, int64_t bytes);
 
 #endif

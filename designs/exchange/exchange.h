@@ -1,5 +1,5 @@
-/* One rank's end of the gradient exchange: starts MPI, turns a graph's marks into collective nodes
- * placed by a design, drives them, and runs collectives for the main thread in between.
+/* One rank's end of the gradient exchange: starts MPI, lowers a graph's marks to collective nodes placed
+ * by a design, drives them, and runs collectives for the main thread in between.
  *
  *   open -> apply(graph) -> runner->open(hooks) -> { submit, wait, call, agree }* -> runner->close
  *        -> [reopen -> apply(another graph) ...] -> close
@@ -48,7 +48,7 @@ typedef struct tutti_exchange_options {
     int reopens;
     /* 1: lanes share device slots (designs/design.h), also where the transport does not say so */
     int shares_slots;
-    int edges_aside;  /* likewise: but edges do not */
+    int edges_aside;  /* 1: edges do not share them, also where the transport does not say so */
     int messages;     /* 1: there is a lane for edges, and for groups (tutti_exchange_group) */
     int manual;       /* 1: no thread; the caller calls tutti_exchange_pass (explorers) */
     double timeout_s; /* deadline of call and agree; 0: 60 */
@@ -61,16 +61,16 @@ typedef struct tutti_exchange_options {
     void *on_end_ctx;
     /* Further settings that all ranks must share, as tutti_conf_text writes them; NULL: none. */
     const char *settings;
-    /* Opens what carries collectives over MPI's transport, which it owns from then on, also on failure
-     * (tutti_transport_about.over). Called when the exchange opens or reopens, on the thread that
-     * communicates, with the deadline of a wait for the other ranks; also when nobody waits for the
-     * exchange any more, so ctx must stay after TIMEOUT. NULL: MPI's own. */
+    /* Opens the transport that carries collectives, over MPI's transport, and takes ownership of that, also on
+     * failure (tutti_transport_about.over). Called when the exchange opens or reopens, on the thread that
+     * communicates, with the deadline of a wait for the other ranks; it may be called after open has returned
+     * TIMEOUT, so ctx must stay valid then. NULL: MPI's own. */
     tutti_status (*over)(
         void *ctx, tutti_transport *mpi, int lanes, double timeout_s, tutti_transport **transport);
     void *over_ctx;
 } tutti_exchange_options;
 
-/* Returns the error with which open would refuse these options: USAGE, INVAL (logged). [P] */
+/* The error that open would return for these options: USAGE, INVAL (logged). [P] */
 tutti_status tutti_exchange_check_options(const tutti_exchange_options *options);
 
 /* Initialises MPI on the thread that the design requires, compares the ranks' options, and opens
@@ -94,8 +94,8 @@ tutti_status tutti_exchange_reopen(
     tutti_exchange **exchange, const tutti_exchange_options *options);
 /* Stops the comm thread and finalises MPI if open initialised it. All ranks call it, with nothing
  * in flight. Accepts NULL. Returns the first failure of this rank's collectives, including one
- * found only while closing (another rank goes on); TIMEOUT: some rank did not close (both
- * logged). */
+ * found only while closing (another rank starts more collectives); TIMEOUT: some rank did not close
+ * (both logged). */
 tutti_status tutti_exchange_close(tutti_exchange *exchange);
 
 /* Instead of close, if what is in flight does not end: from here on no thread of this exchange
@@ -121,29 +121,28 @@ double tutti_exchange_comm_cpu_s(const tutti_exchange *exchange);
 
 /* ---- groups and edges: the ranks of a collective (tutti_coll_args.group) ----
  *
- * A group is some of the ranks, in an order that numbers them. An edge is the messages from one
- * rank to another that bear one number: each is a broadcast from rank 0, the sender, to rank 1.
- * Groups and edges have lanes of their own, so that nothing of one waits for another. */
+ * A group is a list of ranks, which numbers them from 0. An edge is the sequence of messages from one
+ * rank to another with one edge number; its rank 0 is the sender, its rank 1 the receiver. Each group
+ * and edge has its own lanes, so nothing of one waits for another. */
 
-/* Makes a group of n ranks. All ranks call it, in the same order and with the same ranks, also
- * those that are not in it, and with nothing in flight; with `manual` it does not wait for them.
- * *group: its number, from 1, the same on all ranks. On all ranks: INVAL if a rank names no rank,
- * or one twice, or a number that is none; MISMATCH if the ranks' groups differ; UNSUPPORTED without
- * `messages` (all logged). With the algorithm "mpi", whose collectives are those of all ranks, groups
- * and edges take "auto". */
+/* Makes a group of n ranks. All ranks call it, including those outside the group, in the same order,
+ * with the same ranks, and with nothing in flight; with `manual` it does not wait for them. *group: its
+ * number, from 1, the same on all ranks. On all ranks: INVAL if a rank passes an empty list, a rank
+ * twice, or an invalid rank; MISMATCH if the ranks' groups differ; UNSUPPORTED without `messages` (all
+ * logged). The algorithm "mpi" has collectives of all ranks only: groups and edges use "auto". */
 tutti_status tutti_exchange_group(tutti_exchange *exchange, int n, const int ranks[], int *group);
-/* The number here of the edge from one rank to another, of which this rank is one. INVAL: a number
- * from 0 to tutti_exchange_edges - 1 is needed, and two different ranks; UNSUPPORTED. */
+/* The group number, on this rank, of an edge from one rank to another; this rank must be one of the two. INVAL unless
+ * `edge` is from 0 to tutti_exchange_edges - 1 and the ranks differ; UNSUPPORTED. */
 tutti_status tutti_exchange_edge(tutti_exchange *exchange, int from, int to, int edge, int *group);
 int tutti_exchange_edges(const tutti_exchange *exchange);
-/* Who takes part: valid until close. 0: all. */
+/* The members of a group: valid until close. 0: all ranks. */
 const tutti_members *tutti_exchange_members(const tutti_exchange *exchange, int group);
 
-/* Turns the marks of the graph into collectives (designs/exchange/marks.h), sums into buckets,
- * and has the design place each group's; then, unless `verify` is off or the caller passes
- * (`manual`), all ranks check the graph. With one rank marks are left as they are and cost nothing.
- * All ranks call it; what is wrong on one, such as a group that it is not in, fails on all that
- * check. INVAL, MISMATCH; UNSUPPORTED: an agreed order and groups. */
+/* Lowers the marks of the graph to collectives (designs/exchange/marks.h), fuses sums into buckets, and
+ * lets the design place each group's collectives. Then, unless `verify` is off or the caller passes
+ * (`manual`), all ranks check the graph. With one rank, marks are left as they are and cost nothing.
+ * All ranks call it; an error on one rank, such as a group that it is not in, fails on all ranks that
+ * check. INVAL, MISMATCH; UNSUPPORTED: an agreed order together with groups. */
 tutti_status tutti_exchange_apply(tutti_exchange *exchange, tutti_graph *graph);
 /* The first half of apply, without communication. *checks: whether apply would have the ranks check
  * the graph. */
@@ -164,12 +163,11 @@ tutti_run_hooks tutti_exchange_hooks(tutti_exchange *exchange);
  * follow from the order in which they are inserted. */
 tutti_run_hooks tutti_exchange_insert_hooks(tutti_exchange *exchange);
 
-/* Reports to the other ranks what the main thread is doing when they may have to wait for it
- * ("writes a checkpoint"). NULL: nothing in particular. Borrowed until the next call. announced:
- * the others expect it, and warn later. */
+/* Sets what the main thread is doing, for reports on other ranks that wait for it ("writes a checkpoint"). NULL:
+ * nothing in particular. Borrowed until the next call. announced: the others expect it, and warn later. */
 void tutti_exchange_set_activity(tutti_exchange *exchange, const char *doing, int announced);
-/* To be called now and then by a main thread that waits for anything but collectives, so that the
- * others hear from this rank in every design. */
+/* To be called regularly by a main thread that waits for anything but collectives: in every design, the
+ * other ranks then receive this rank's messages. */
 void tutti_exchange_attend(tutti_exchange *exchange);
 
 /* With `manual`: starts what may start, moves what is in flight, ends what is done. Returns whether
@@ -189,19 +187,19 @@ tutti_status tutti_exchange_halt(
 /* Offset of this rank's clock from rank 0's. All ranks call it. UNSUPPORTED (logged) if the ranks
  * exchange no control messages: options.trace is NULL, and verify and watch are off. */
 tutti_status tutti_exchange_clock(tutti_exchange *exchange, tutti_clock_sample *sample);
-/* Writes a note to a rank, and listens to what others write, on the thread that drives collectives
+/* Sends an active message to a rank, and listens to those of others, on the thread that drives collectives
  * (designs/thread/active_messages.h). UNSUPPORTED (logged) if the ranks exchange no control messages; COMM,
  * NOMEM. */
-tutti_status tutti_exchange_write(tutti_exchange *exchange, const tutti_active_message *note);
+tutti_status tutti_exchange_write(tutti_exchange *exchange, const tutti_active_message *message);
 tutti_status tutti_exchange_listen(
-    tutti_exchange *exchange, tutti_active_message_handler *heard, void *ctx);
-/* Whether another rank has closed its exchange; who listens has all its notes. [A] */
+    tutti_exchange *exchange, tutti_active_message_handler *on_message, void *ctx);
+/* Whether another rank has closed its exchange: a rank that listens has received all its active messages. [A] */
 int tutti_exchange_has_left(const tutti_exchange *exchange, int rank);
 /* Instead of options.trace: records collectives that end from here on into this trace (borrowed);
- * with NULL, into none, and the one before is not touched any more. */
+ * NULL: into none. The previous trace is not touched any more. */
 void tutti_exchange_trace(tutti_exchange *exchange, tutti_trace *trace);
 /* Exchanges every rank's status; all ranks return the first failure in rank order, so that all
- * leave together. *rank (may be NULL): whose it is, or -1. */
+ * leave together. *rank (may be NULL): the rank that failed, or -1. */
 tutti_status tutti_exchange_agree(tutti_exchange *exchange, tutti_status mine, int *rank);
 
 #endif

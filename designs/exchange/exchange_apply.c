@@ -65,13 +65,13 @@ static tutti_status gather_all(
 
 enum { GROUP_NAME = 256 };
 
-/* What the groups of a graph are called in a check. */
+/* Names the groups of a graph in a check. */
 typedef struct naming {
     tutti_exchange *x;
     tutti_check *check;
 } naming;
 
-/* As reports call it: "edge 3 from rank 0 to rank 1", or "2 {0, 3}" of a group. */
+/* Its name in reports: "edge 3 from rank 0 to rank 1", or "2 {0, 3}" for a group. */
 static const char *name_of(const tutti_members *members, char text[GROUP_NAME])
 {
     static const char word[] = "group ";
@@ -79,7 +79,7 @@ static const char *name_of(const tutti_members *members, char text[GROUP_NAME])
     return strncmp(name, word, sizeof word - 1) ? name : name + sizeof word - 1;
 }
 
-/* The number of the group of a node's collective in the check, which has it; -1: it has not. */
+/* The number, in the check, of the group of a node's collective; -1: the check does not have it. */
 static int number_of(void *ctx, const tutti_node *node)
 {
     const naming *n = ctx;
@@ -113,7 +113,7 @@ static tutti_status name_groups(naming *n, const tutti_graph *graph)
     return status;
 }
 
-/* What this rank submits with every section once, as text; the caller frees it. */
+/* Writes what this rank submits when every section runs once, as text; the caller frees it. */
 static tutti_status describe_graph(tutti_exchange *x, const tutti_graph *graph, char **text)
 {
     naming n = {.x = x};
@@ -128,7 +128,7 @@ static tutti_status describe_graph(tutti_exchange *x, const tutti_graph *graph, 
     return status;
 }
 
-/* Judges the texts of all ranks: rank r's starts at texts + r * bytes, NUL-terminated. */
+/* Checks the ordering law on the texts of all ranks: rank r's starts at texts + r * bytes, NUL-terminated. */
 static tutti_status judge_texts(
     tutti_exchange *x, const char *texts, int64_t bytes, int workers, tutti_verdict *verdict)
 {
@@ -156,7 +156,7 @@ static tutti_status gather_and_check(
     int64_t *lengths = calloc((size_t)size, sizeof *lengths);
     if (!lengths) return tutti_fail(TUTTI_ERR_NOMEM, "check: no memory for %d ranks", size);
     tutti_status status = gather_all(x, TUTTI_I64, 1, &mine, lengths);
-    if (!text && !status) status = why; /* as this rank has said already */
+    if (!text && !status) status = why; /* already logged */
     for (int r = 0; r < size && !status; r++) {
         if (lengths[r] < 0)
             status = tutti_fail(

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* What a rank has asked for, for the others to compare. */
+/* What a rank has requested, for the others to compare. */
 typedef struct wish {
     int64_t status, digest;
 } wish;
@@ -34,7 +34,7 @@ static tutti_status check_group(const tutti_exchange *x, int n, const int ranks[
         for (int j = 0; j < i; j++)
             if (ranks[j] == ranks[i])
                 return tutti_fail(TUTTI_ERR_INVAL,
-                    "tutti_group: rank %d stands there twice: name each rank once", ranks[i]);
+                    "tutti_group: rank %d is listed twice: list each rank once", ranks[i]);
         hash = mix_word(hash, (uint64_t)ranks[i]);
     }
     mine->digest = (int64_t)(hash >> 1);
@@ -91,13 +91,13 @@ tutti_status tutti_exchange_group(tutti_exchange *exchange, int n, const int ran
 {
     tutti_exchange *x = exchange;
     wish mine = {0};
-    int talks = !x->options.manual && tutti_exchange_size(x) > 1, slot;
+    int compares = !x->options.manual && tutti_exchange_size(x) > 1, slot;
     preparation *p = calloc(1, sizeof *p);
     tutti_status status = check_group(x, n, ranks, &mine);
     if (!status && !p) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for a group");
     if (!status)
         status = tutti_members_set(x->groups + 1, n, ranks, tutti_exchange_rank(x), &p->members);
-    if (talks) status = agree_on_group(x, status, mine);
+    if (compares) status = agree_on_group(x, status, mine);
     if (status) {
         free_preparation(p);
         return status;
@@ -108,7 +108,7 @@ tutti_status tutti_exchange_group(tutti_exchange *exchange, int n, const int ran
     if (!status)
         status = tutti_driver_join(tutti_comm_thread_driver(x->thread), &p->members, &slot);
     if (!may_run) free_preparation(p);
-    if (talks) status = tutti_exchange_agree(x, status, NULL); /* all can be heard from here on */
+    if (compares) status = tutti_exchange_agree(x, status, NULL); /* now all can receive */
     if (status) return status;
     x->groups++;
     *group = slot;
@@ -128,7 +128,7 @@ tutti_status tutti_exchange_edge(tutti_exchange *exchange, int from, int to, int
             size);
     if (self != from && self != to)
         return tutti_fail(TUTTI_ERR_INVAL,
-            "rank %d has no part in messages from rank %d to rank %d", self, from, to);
+            "rank %d neither sends nor receives messages from rank %d to rank %d", self, from, to);
     if (edge < 0 || edge >= tutti_exchange_edges(x))
         return tutti_fail(
             TUTTI_ERR_INVAL, "edge %d: must be from 0 to %d", edge, tutti_exchange_edges(x) - 1);

@@ -42,8 +42,8 @@ static char *settings_text(const tutti_exchange_options *o)
     return NULL;
 }
 
-/* Ranks that differ in design or lanes would wait for each other before any message. This reports the setting by
- * name. */
+/* Ranks that differ in design or lanes would wait for each other before any message. This finds the difference first,
+ * and logs the setting's name. */
 static tutti_status compare_ranks(const tutti_exchange *x)
 {
     char *mine = settings_text(&x->options), *first = NULL;
@@ -123,7 +123,7 @@ static tutti_status open_control(
     return status;
 }
 
-/* The lane after that for control messages is shared by edges. */
+/* Edges share the lane after the one for control messages. */
 static tutti_status open_messages(tutti_exchange *x, tutti_transport *transport,
     tutti_control *control, const tutti_comm_options *options)
 {
@@ -189,7 +189,8 @@ static void tear_down_exchange(void *ctx, tutti_comm *comm, tutti_control *contr
     x->booted = 0;
 }
 
-/* Of what collectives with priorities are granted at a time: the link stays busy while one ends and the next begins. */
+/* The bytes of collectives with priorities that are granted at a time: the link stays busy while one ends and the
+ * next begins. */
 static int64_t window_of(int64_t chunk_bytes)
 {
     enum { IN_FLIGHT = 4 };
@@ -348,7 +349,7 @@ tutti_status tutti_exchange_reopen(tutti_exchange **exchange, const tutti_exchan
     tutti_status status = check_options(&x->options);
     if (!status && x->missing)
         status = tutti_fail(
-            TUTTI_ERR_TIMEOUT, "no other design can be opened: not all ranks have left this one");
+            TUTTI_ERR_TIMEOUT, "cannot open another design: not all ranks have left this one");
     if (!status) {
         status = start_thread(x);
         if (status == TUTTI_ERR_TIMEOUT) return status;
@@ -447,7 +448,7 @@ static int64_t reserve_inserted(void *ctx, const tutti_node *node)
     return tutti_driver_reserve(driver, &place, node->name);
 }
 
-/* The buffers are not known yet, but for where they will be. */
+/* The buffers are not known yet, only that they will be in GPU memory. */
 static tutti_status prepare_node(void *ctx, const tutti_node *node, size_t *bytes)
 {
     tutti_exchange *x = ctx;
@@ -457,7 +458,7 @@ static tutti_status prepare_node(void *ctx, const tutti_node *node, size_t *byte
     return tutti_driver_prepare(driver_of(x, node), &node->place, &args, bytes);
 }
 
-/* A node's buffers are recv, then send, each only if this rank has it, then its extra vectors. */
+/* Adds a node's buffers: recv, then send, each only if this rank has it, then its extra vectors. */
 static tutti_coll_args with_buffers(
     tutti_exchange *x, const tutti_node *node, const tutti_buffer buf[])
 {
@@ -521,7 +522,7 @@ tutti_run_hooks tutti_exchange_hooks(tutti_exchange *exchange)
         .waits = set_waiting};
 }
 
-/* Messages, by the call that has inserted them here. */
+/* Describes a message by the call that has inserted it here. */
 static void describe_inserted(void *ctx, int64_t sequence, char *text, size_t size)
 {
     const tutti_exchange *x = ctx;
@@ -612,15 +613,15 @@ tutti_status tutti_exchange_halt(
     return tutti_comm_thread_halt(exchange->thread, step, ahead, wish, stop);
 }
 
-tutti_status tutti_exchange_write(tutti_exchange *exchange, const tutti_active_message *note)
+tutti_status tutti_exchange_write(tutti_exchange *exchange, const tutti_active_message *message)
 {
-    return tutti_comm_thread_write(exchange->thread, note);
+    return tutti_comm_thread_write(exchange->thread, message);
 }
 
 tutti_status tutti_exchange_listen(
-    tutti_exchange *exchange, tutti_active_message_handler *heard, void *ctx)
+    tutti_exchange *exchange, tutti_active_message_handler *on_message, void *ctx)
 {
-    return tutti_comm_thread_listen(exchange->thread, heard, ctx);
+    return tutti_comm_thread_listen(exchange->thread, on_message, ctx);
 }
 
 int tutti_exchange_has_left(const tutti_exchange *exchange, int rank)

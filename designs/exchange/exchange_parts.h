@@ -17,7 +17,7 @@ struct tutti_exchange {
     int missing;   /* a rank was missing when the comm thread ended */
     int comm_core; /* the comm thread's processor, or -1 */
     tutti_comm_thread *thread;
-    tutti_lanes *lanes;      /* of groups and edges; NULL: there are none */
+    tutti_lanes *lanes;      /* of groups and edges; NULL: no groups or edges */
     int groups;              /* made so far */
     tutti_order_plan *order; /* NULL: collectives go in program order */
 };

@@ -74,7 +74,7 @@ tutti_status tutti_lanes_prepare(tutti_lanes *lanes, const tutti_members *member
         l->channels += l->each;
         if (first + l->each <= tutti_transport_channels(t)) return TUTTI_OK;
         return tutti_fail(TUTTI_ERR_UNSUPPORTED,
-            "MPI's tags are enough for %d groups of two, not more; use edges (tutti_send)",
+            "MPI has tags for %d groups of two ranks: use edges instead (tutti_send)",
             tutti_lanes_edges(l) / l->each);
     }
     if (!t->ops->grow)

@@ -1,12 +1,12 @@
 /* The lanes of groups and edges, over the transport of all ranks.
  *
- *   group of three or more   lanes of its own, which the transport adds
- *   group of two             tags of the shared lane: a channel for each of its lanes; lanes of its
- *                            own where the transport takes the memory of devices
+ *   group of three or more   separate lanes, which the transport adds
+ *   group of two             tags of the shared lane: a channel for each of its lanes; separate lanes
+ *                            where the transport takes device memory
  *   edge                     tags of the shared lane: the channel of its number
  *
- * Two ranks' messages on the shared lane differ in the channel, so that edges and groups of two
- * never wait for each other. Half of the channels are those of edges.
+ * Two ranks' messages on the shared lane differ in the channel, so edges and groups of two never wait
+ * for each other. Half of the channels belong to edges.
  *
  * Threads: the driver's comm_lock, except where noted. */
 #ifndef TUTTI_LANES_H
@@ -28,8 +28,8 @@ void tutti_lanes_free(tutti_lanes *lanes);
 
 /* How many edges there can be from one rank to another. [A] */
 int tutti_lanes_edges(const tutti_lanes *lanes);
-/* Sets aside what the next group needs, of these members (kept until *done), on all ranks, also those
- * that are not in it; called until *done. UNSUPPORTED: the transport has no more. */
+/* Reserves the lanes or channels of the next group, with these members (kept until *done). All ranks call it,
+ * including those outside the group, again until *done. UNSUPPORTED: the transport has no more. */
 tutti_status tutti_lanes_prepare(tutti_lanes *lanes, const tutti_members *members, int *done);
 /* The communicator of an edge, or of the group that was prepared last, and its control messages
  * (NULL if there is no control). They live until stop. INVAL, NOMEM, UNSUPPORTED. */

@@ -17,9 +17,9 @@ static const char *find_misplacement(
     int anew = !node->place.index && !design->start->reorders;
     if (node->place.index != n && !anew) return "with an index that is not its position";
     if (node->place.holds && !tutti_design_may_hold(design))
-        return "where it holds a worker that does not start it, or that has handed on a chain";
+        return "where it holds a worker that does not start it, or that has passed on a chain";
     return chained == design->chain ? NULL
-                                    : "off the chain that it declares, or on one that it does not";
+                                    : "outside of the chain it declares, or in an undeclared one";
 }
 
 /* The driver and the checker rely on places: a design that writes a lane or index out of range is refused. */
@@ -46,7 +46,7 @@ static int is_message(const tutti_mark *mark)
     return mark->verb == TUTTI_MARK_SEND || mark->verb == TUTTI_MARK_RECV;
 }
 
-/* The group of a mark, and who is in it. */
+/* The group of a mark, and its members. */
 static tutti_status group_of(
     const tutti_marks_options *o, const tutti_node *node, int *group, const tutti_members **members)
 {
@@ -78,7 +78,7 @@ static tutti_status check_members(
     return TUTTI_OK;
 }
 
-/* Of a bucket, the whole block with its gaps. */
+/* The bytes of a mark's data; for a bucket, the whole block with its gaps. */
 static size_t bytes_of(const tutti_graph *graph, const tutti_node *node)
 {
     const tutti_tensor *first = tutti_graph_get_tensor(graph, node->access[0].tensor);
@@ -89,7 +89,7 @@ static size_t bytes_of(const tutti_graph *graph, const tutti_node *node)
     return first->bytes;
 }
 
-/* Blocks of an allgather, where their lengths differ. */
+/* Sets the counts of an allgather whose blocks differ in length. */
 static void set_counts(tutti_coll_args *args, int P, int64_t counts[])
 {
     int64_t offset;
@@ -101,7 +101,7 @@ static void set_counts(tutti_coll_args *args, int P, int64_t counts[])
     args->counts = counts;
 }
 
-/* Says which elements of the node's tensors are in this rank's block; of a broadcast, all are the root's. */
+/* Records which elements of the node's tensors are in this rank's block; in a broadcast, the root has all. */
 static tutti_status set_own(tutti_graph *graph, int n, int64_t count, const tutti_members *members)
 {
     const tutti_node *node = tutti_graph_get_node(graph, n);
@@ -124,7 +124,7 @@ static tutti_status set_own(tutti_graph *graph, int n, int64_t count, const tutt
     return TUTTI_OK;
 }
 
-/* What is gathered must be the block of the sum. */
+/* The gathered block must be the block of the sum. */
 static tutti_status check_follows(const tutti_graph *graph, const tutti_node *node)
 {
     if (!node->mark.follows) return TUTTI_OK;
@@ -133,13 +133,14 @@ static tutti_status check_follows(const tutti_graph *graph, const tutti_node *no
                        *gathered = tutti_graph_get_tensor(graph, node->mark.tensor);
     if (summed->first == gathered->first && summed->owns == gathered->owns) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_INTERNAL,
-        "'%s' gathers elements of which other blocks were summed: %lld from %lld on, not %lld from "
+        "'%s' gathers a block that differs from its sum's: %lld elements from %lld on, not %lld "
+        "from "
         "%lld on",
         node->name, (long long)gathered->owns, (long long)gathered->first, (long long)summed->owns,
         (long long)summed->first);
 }
 
-/* Nothing is done for a mark where this rank is alone. */
+/* A mark in a group that has only this rank needs no communication. */
 static tutti_status check_alone(const tutti_node *node)
 {
     if (is_message(&node->mark))
@@ -206,7 +207,7 @@ static tutti_status lower_mark(const tutti_marks_options *o, tutti_graph *graph,
     return status;
 }
 
-/* Says in the graph whose ranks take part in a collective, for the design. */
+/* Records in the graph which ranks take part in a collective, for the design. */
 static tutti_status set_group(const tutti_marks_options *o, tutti_graph *graph, int n)
 {
     const tutti_node *node = tutti_graph_get_node(graph, n);

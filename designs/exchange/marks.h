@@ -13,21 +13,21 @@ typedef struct tutti_marks_options {
     int lanes;
     int64_t bucket_bytes; /* -1: the default */
     int64_t chunk_bytes;  /* as in tutti_chunk_cut */
-    /* Who takes part in the collectives of a group; NULL: there is none of this number. */
+    /* The members of a group; NULL: no group has this number. */
     const tutti_members *(*members)(void *ctx, int group);
-    /* The group of the messages from one rank to another that bear a number. INVAL, UNSUPPORTED. */
+    /* The group of the messages from one rank to another with this edge number. INVAL, UNSUPPORTED. */
     tutti_status (*edge)(void *ctx, int from, int to, int edge, int *group);
     void *ctx;
 } tutti_marks_options;
 
-/* Every mark of the graph becomes the collective that it asks for, in place; sums are fused into
- * buckets before. Then each group's collectives get places on its lanes. Marks of a group that has
- * only this rank stay as they are: nothing is to be done for them. NOMEM; INVAL (logged) for a
- * group that does not exist, or that this rank is not in, for a root outside of it, and if the design
- * writes places that it does not declare; for one that adds vectors in a group that has only this rank. [M] */
+/* Lowers every mark of the graph to its collective, in place; sums are fused into buckets before. Then each
+ * group's collectives get places on its lanes. Marks of a group that has only this rank stay as they are:
+ * they need no communication. NOMEM; INVAL (logged): a group that does not exist or that this rank is not
+ * in; a root outside of the group; a mark that adds vectors in a group that has only this rank; a design
+ * that writes places that it does not declare. [M] */
 tutti_status tutti_marks_lower(tutti_graph *graph, const tutti_marks_options *options);
-/* Of a rank that is alone, whose marks stay as they are: INVAL (logged) if one is a message, or adds
- * vectors. [P] */
+/* Checks the marks of a run with one rank, which stay as they are: INVAL (logged) if one is a message, or
+ * adds vectors. [P] */
 tutti_status tutti_marks_alone(const tutti_graph *graph);
 
 #endif

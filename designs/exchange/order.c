@@ -13,7 +13,7 @@ enum { DEFAULT_AT = 5 };
 
 /* A collective of the agreement. */
 typedef struct talk {
-    tutti_token token; /* first member: a token's address is its talk's */
+    tutti_token token; /* first member: the token's address is the struct's */
     tutti_order_plan *plan;
     int64_t sequence;
     int open; /* submitted, and its token not finished: its buffer is in use */
@@ -85,7 +85,7 @@ static tutti_status add_befores(
     return TUTTI_OK;
 }
 
-/* What waits for what within a step. */
+/* Finds what waits for what within a step. */
 static tutti_status find_befores(tutti_order_plan *p, const tutti_graph *graph)
 {
     tutti_reach *reach = NULL;
@@ -108,16 +108,15 @@ static tutti_status find_befores(tutti_order_plan *p, const tutti_graph *graph)
     return status;
 }
 
-/* Rank 0 makes the order from its own graph, and sees no group that it is not in. */
+/* Rank 0 makes the order from its own graph, which does not have the groups that it is not in. */
 tutti_status tutti_order_admit(const tutti_graph *graph)
 {
     for (int i = 0; i < tutti_graph_nodes(graph); i++) {
         const tutti_node *node = tutti_graph_get_node(graph, i);
         if (node->kind == TUTTI_NODE_COLLECTIVE && node->group)
             return tutti_fail(TUTTI_ERR_UNSUPPORTED,
-                "the collectives of this step cannot follow an agreed order: '%s' is of a %s, and "
-                "rank 0 would have to know all of them. It can run without that order (--priority "
-                "off)",
+                "the collectives of this step cannot follow an agreed order: '%s' belongs to a %s, "
+                "and rank 0 does not see all of those. Run without the order (--priority off)",
                 node->name, node->edge ? "message" : "group");
     }
     return TUTTI_OK;
@@ -173,7 +172,7 @@ void tutti_order_close(tutti_order_plan *plan)
 
 /* ---- agreeing ---- */
 
-/* Whether the order has every chunk once, and none before what it waits for. */
+/* Whether the order has every chunk once, and each after everything that it waits for. */
 static int is_valid_order(const tutti_order_plan *p, const int32_t order[])
 {
     char started[p->slots];

@@ -1,21 +1,21 @@
 /* The order in which the collectives of a step start, agreed on once.
  *
  * At first it is program order. Meanwhile every rank observes its steps (designs/queue/observed.h).
- * Before step `at`, all ranks submit two more collectives: an allreduce for the latest time on any
- * rank at which each gradient is ready, and a broadcast of the order that rank 0 makes from these
- * times (designs/passes/priority.h). Later steps follow that order; none of their collectives
- * starts before the order has arrived.
+ * Before step `at`, all ranks submit two more collectives: an allreduce of the times at which each
+ * gradient is ready (the latest of any rank), and a broadcast of the order that rank 0 makes from these
+ * times (designs/passes/priority.h). Later steps follow that order; their collectives start only once
+ * the order has arrived.
  *
  *   program order                        agreed order
  *   step 0, 1 ... at - 1  [allreduce] [broadcast]  step at, at + 1 ...
  *
  * THE ORDERING LAW holds as before. Both collectives have a sequence number like any other, the
  * same on all ranks since they submit the same program, and the second waits only for the first.
- * Before them all ranks follow one order, after them another, which every rank has from the same
- * message. An order in which a collective precedes one that it depends on is rejected, so that the
- * head of the order never waits for what is behind it.
+ * Before them all ranks follow one order, after them another, which all have received in the same
+ * message. An order in which a collective precedes one that it depends on is rejected: the head of the
+ * order never waits for a later entry.
  *
- * Used where a queue keeps the order of lanes (rules with `reorders`). A chain in the graph is
+ * Used where a queue keeps the order of lanes (rules with `reorders`). A chain in the graph means
  * program order, and the oracle runs after the backward pass: nothing overtakes there.
  *
  * Threads: [M], except for what the driver calls. */
@@ -41,8 +41,8 @@ typedef struct tutti_order_options {
  * (logged) if the graph has groups or messages: rank 0 does not see all of them. */
 tutti_status tutti_order_open(const tutti_order_options *options, tutti_graph *graph, int rank,
     tutti_driver *driver, tutti_order_plan **plan);
-/* Of a graph that comes after the one that is ordered: UNSUPPORTED (logged) for the same reason,
- * because its collectives would share the driver with an order that knows nothing of them. [P] */
+/* Checks a graph that is applied after the ordered one: UNSUPPORTED (logged) if it has groups or messages, because
+ * its collectives would share the driver with an order that does not include them. [P] */
 tutti_status tutti_order_admit(const tutti_graph *graph);
 /* After the last pass over the driver. Accepts NULL. */
 void tutti_order_close(tutti_order_plan *plan);

@@ -1,6 +1,6 @@
 /* Settings of an exchange, shared by all programs and tutti_attach: rows for a table of
- * dag/base/conf.h, so that a setting has one name, variable, unit, range and help everywhere. `...`
- * holds the row's own fields: .offset, .flags.
+ * dag/base/conf.h. Each setting has one name, variable, unit, range and help everywhere. `...` holds
+ * the row's own fields: .offset, .flags.
  *
  *     #define AT(member) .offset = offsetof(options, member)
  *     static const tutti_setting settings[] = {TUTTI_SETTING_LANES(AT(lanes)), {0}};
@@ -21,7 +21,7 @@ const char *tutti_setting_safe_design(int i); /* designs that keep the ordering 
 const char *tutti_setting_wire(int i);
 /* The element type that a word of tutti_setting_wire names. [P] */
 tutti_dtype tutti_setting_wire_dtype(const char *word);
-/* Why this algorithm cannot sum elements of this type; NULL: it can. [P] */
+/* Why this algorithm cannot sum elements of this type (NULL: it can). [P] */
 const char *tutti_setting_wire_fault(const char *algorithm, tutti_dtype wire);
 
 enum { TUTTI_SETTING_MOST_LANES = 1024, TUTTI_SETTING_MOST_S = 1000000 };
@@ -47,8 +47,8 @@ enum { TUTTI_SETTING_MOST_LANES = 1024, TUTTI_SETTING_MOST_S = 1000000 };
         .help = "allreduce algorithm; auto: by size and ranks; mpi: the MPI library's own",        \
         __VA_ARGS__}
 
-/* const char *, for tutti_setting_wire_dtype and tutti_setting_wire_fault; not of tutti_attach, whose
- * program decides the types of its data */
+/* const char *, for tutti_setting_wire_dtype and tutti_setting_wire_fault; not a setting of tutti_attach,
+ * where the program decides the types of its data */
 #define TUTTI_SETTING_WIRE(...)                                                                    \
     {TUTTI_CONF_CHOICE, "wire", "TYPE", .fallback = "f32", .choice = tutti_setting_wire,           \
         .environment = "TUTTI_WIRE",                                                               \

@@ -13,12 +13,12 @@ typedef struct bucket {
 /* The sums of one verb over one group: an open bucket per element type. */
 typedef struct filling {
     tutti_graph *graph;
-    const int *
-        follower; /* of a tensor: the mark that gathers what a reduce-scatter has scattered; or -1 */
+    const int
+        *follower; /* [tensor] the mark that gathers what a reduce-scatter has scattered; or -1 */
     int64_t limit;
     tutti_verb verb;
     int group, root;
-    int64_t left; /* bytes of the section's marks that are in no bucket yet, not even an open one */
+    int64_t left; /* bytes of the section's marks that are in no bucket yet, open or closed */
     bucket open[TUTTI_DTYPE_COUNT];
 } filling;
 
@@ -32,8 +32,8 @@ static int is_mark(const tutti_node *node, tutti_verb verb)
     return node->kind == TUTTI_NODE_MARK && node->mark.verb == verb;
 }
 
-/* Whether a node is a mark for a sum, a broadcast, or a gather of rows, which buckets take. The blocks of a
- * reduce-scatter that no gather follows are those of its own tensor. */
+/* Whether a node is a mark that buckets take: a sum, a broadcast, or a gather of rows. Not a reduce-scatter that no
+ * gather follows: its blocks are those of its own tensor. */
 static int is_sum(const filling *f, int node)
 {
     const tutti_node *n = tutti_graph_get_node(f->graph, node);
@@ -45,7 +45,7 @@ static int is_sum(const filling *f, int node)
     return gather >= 0 && tutti_graph_get_node(f->graph, gather)->mark.follows == node + 1;
 }
 
-/* Whether it is one of those that are being fused. */
+/* Whether the mark is among those being fused now. */
 static int is_taken(const filling *f, int node)
 {
     const tutti_mark *mark = &tutti_graph_get_node(f->graph, node)->mark;
@@ -103,7 +103,7 @@ static tutti_status close_all(filling *f)
     return status;
 }
 
-/* Whether a node uses a sum of the bucket, or what is added for it: then its marks cannot wait for later
+/* Whether a node uses a sum of the bucket, or one of its inputs: then the bucket's marks cannot wait for later
  * ones. */
 static int uses_bucket(const filling *f, const bucket *b, const tutti_node *node)
 {
@@ -124,8 +124,8 @@ static tutti_status close_used(filling *f, const tutti_node *node)
     return status;
 }
 
-/* Whether an earlier sum of the tensor, or of a vector, has laid it out with others: then it has a collective
- * of its own. */
+/* Whether an earlier sum has already laid out the tensor, or one of its vectors, with others: then the mark is not
+ * fused. */
 static int is_laid_out(const tutti_graph *graph, int n)
 {
     const tutti_node *node = tutti_graph_get_node(graph, n);
@@ -161,7 +161,7 @@ static tutti_status add_mark(filling *f, int n)
     return status;
 }
 
-/* A mark of anything else uses a sum as a kernel does. */
+/* Any other mark uses a sum like a kernel. */
 static tutti_status fuse_marks(filling *f, int nodes)
 {
     tutti_status status = TUTTI_OK;

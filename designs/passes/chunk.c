@@ -9,8 +9,8 @@ int64_t tutti_chunk_default_bytes(void)
     return 1 << 20;
 }
 
-/* Elements of every chunk but the last, which may have fewer. Long chunks begin at a multiple of 64 bytes, where a
- * number of elements fills them. Calling it again with the resulting number of chunks gives the same length. */
+/* Elements of every chunk but the last, which may have fewer. Long chunks begin at a multiple of 64 bytes if the
+ * element size divides 64. Calling it again with the resulting number of chunks gives the same length. */
 static int64_t part_of(const tutti_coll_args *args, int64_t chunks)
 {
     enum { LONG = 1024, LINE = 64 };

@@ -1,5 +1,5 @@
-/* Chunks: a large allreduce is cut into several of equal size, so that a more urgent one need not
- * wait for its end (designs/passes/priority.h), and several lanes share it.
+/* Chunks: a large allreduce is cut into several of equal size. A more urgent one then need not wait for
+ * its end (designs/passes/priority.h), and several lanes share it.
  *
  *   bucket, 10 MB:   [ chunk 0 | chunk 1 | ... | chunk 9 ]    one node, ten collectives on the link
  *
@@ -16,15 +16,14 @@
 
 /* The default upper bound of a chunk. [P] */
 int64_t tutti_chunk_default_bytes(void);
-/* Cuts the allreduces of a placed graph into chunks of at most `bytes` (0: cuts nothing). A
- * collective keeps the lane that the design gave it while nothing of its group before it in its
- * section is cut.
- * Its chunks take the following lanes in turn, and every chunk beyond a collective's first shifts
- * all of the group that follow by one lane. NOMEM. [M] */
+/* Cuts the allreduces of a placed graph into chunks of at most `bytes` (0: cuts nothing). The chunks of
+ * a collective take the lanes from its own on, in turn. Every chunk beyond a collective's first shifts the
+ * later collectives of its group in the section by one lane: without cuts, all keep the design's lane.
+ * NOMEM. [M] */
 tutti_status tutti_chunk_cut(tutti_graph *graph, int64_t bytes, int lanes);
 
-/* The place of the next collective of a program that has no graph, in program order: `next` counts the
- * chunks so far, and moves on. Lanes and chunks are those that one endless section would have. [P] */
+/* The place of the next collective of a program that has no graph, in program order; advances `next`, which counts
+ * the chunks so far. Lanes and chunks are those of one endless section. [P] */
 tutti_place tutti_chunk_place(const tutti_coll_args *args, int64_t bytes, int lanes, int64_t *next);
 
 /* The number of chunks of a place, and the lane of one. [P] */

@@ -3,7 +3,8 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* When it may first overtake: when it is ready, plus a margin, because the link waits for the head of the order. */
+/* When it may first overtake others: when it is ready, plus a margin, because the link waits for the head of
+ * the order. */
 static double overtakes_from(const tutti_piece *piece)
 {
     static const double least_s = 1e-3, share = 0.25;

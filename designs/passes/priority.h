@@ -1,5 +1,5 @@
-/* Priority across steps: the order of a step's chunks on the link in which the next forward pass
- * gets first what it needs first.
+/* Priority across steps: orders a step's chunks on the link so that the next forward pass gets first
+ * what it needs first.
  *
  * The backward pass completes gradients from the last layer to the first, and the next forward pass
  * needs them from the first to the last. When the link is slower than the backward pass, chunks
@@ -28,8 +28,8 @@ typedef struct tutti_piece {
     int chunks;     /* of about equal size */
     int64_t bytes;  /* in all */
     double ready_s; /* when its buffers are ready, after the first of the step's */
-    /* The section's node that reads it first in the next step, directly or through what is computed
-     * from it; INT_MAX: none. */
+    /* The section's first node in the next step that reads it, or anything computed from it; INT_MAX:
+     * none */
     int needed;
 } tutti_piece;
 

@@ -1,7 +1,7 @@
 /* The driver's measurements of the steps of a section: when each collective node became ready, and
  * how long a byte took on the link. Times count from the first ready node of a step: from there on
  * a backward pass waits for no collective, so the times do not depend on the order of collectives.
- * The first step is not counted, because kernels and memory are cold.
+ * The first step is ignored, because kernels and memory are cold.
  *
  * Not locked: the driver's queue lock protects it. */
 #ifndef TUTTI_OBSERVED_H

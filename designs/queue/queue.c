@@ -115,7 +115,8 @@ int tutti_queue_has_turn(tutti_queue *queue, const tutti_entry *entry, int64_t t
     return turn >= (entry->ordered ? tutti_queue_get(queue, entry->base) : entry)->turn;
 }
 
-/* Other lines do not count: two ranks that each filled a shared window with what the other waits for would deadlock. */
+/* Each line has its own window: with a shared one, two ranks could each fill it with what the other waits for, and
+ * deadlock. */
 static int has_room(const tutti_queue *queue, const tutti_entry *entry)
 {
     int64_t flying = queue->flying[tutti_queue_line(queue, entry)];
@@ -228,8 +229,8 @@ void tutti_queue_start(tutti_queue *queue, tutti_entry *entry)
     queue->flying[tutti_queue_line(queue, entry)] += tutti_entry_bytes(entry);
 }
 
-/* How many entries from `lowest` on can be dropped: those that are gone; of a group that follows an order all or none,
- * because its slots are found through its entries. */
+/* How many entries from `lowest` on can be dropped: those that are gone. A group that follows an order is dropped as
+ * a whole, because its slots are found through its entries. */
 static int64_t count_forgettable(tutti_queue *queue)
 {
     const tutti_entry *first = tutti_queue_get(queue, queue->lowest);

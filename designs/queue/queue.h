@@ -2,18 +2,18 @@
  *
  *   reserved --ready--> ready --take--> started --forget--> gone
  *
- * A group is what a section submits at once; its numbers are consecutive. A slot is a position in
- * the order in which collectives start. Slot and number are equal, except in groups that follow an
- * order agreed on by the ranks (designs/exchange/order.h): there slot `base + i` holds number `base
- * + order[i]`.
+ * A group is the set of collectives that a section submits at once; its numbers are consecutive. A slot
+ * is a position in the order in which collectives start. Slot and number are equal, except in groups
+ * that follow an order agreed on by the ranks (designs/exchange/order.h): there slot `base + i` holds
+ * number `base + order[i]`.
  *
  * From the first number with a priority on, all entries are `prior`: they leave program order, and
  * start in the order in which they are granted (designs/drive/driver_grant.c).
  *
  *   ready: fresh --report--> reported --grant--> granted --take--> started
  *
- * A *line* is what starts in one order: a lane, or, where the ranks' lanes share device slots
- * (designs/design.h), all lanes together. Its window is that of the line, too.
+ * A *line* is a set of collectives that start in one order: those of a lane or, where lanes share device
+ * slots (designs/design.h), those of all lanes. Windows are per line, too.
  *
  * Reserve, ready, start and forget take amortised constant time. tutti_queue_oldest, for reports,
  * is linear.
@@ -35,11 +35,11 @@ typedef enum tutti_entry_state {
 
 typedef struct tutti_entry {
     int64_t sequence;
-    int64_t turn;    /* of all that this rank starts, groups and edges included, in program order */
-    int64_t message; /* its number among the messages of this rank; -1: it is none */
-    int64_t index;   /* among its section's nodes: 0 begins a group (a step) */
-    int64_t step;    /* of the trace */
-    int64_t base;    /* the group's first sequence number */
+    int64_t turn; /* among all collectives of this rank, with groups and edges, in program order */
+    int64_t message;   /* its number among the messages of this rank; -1: not a message */
+    int64_t index;     /* among its section's nodes: 0 begins a group (a step) */
+    int64_t step;      /* of the trace */
+    int64_t base;      /* the group's first sequence number */
     int chunk, chunks; /* number of this chunk, and the node's count */
     int slots;         /* of its place */
     int ordered;       /* its group follows the agreed order, which may not be known yet */
@@ -61,7 +61,7 @@ typedef struct tutti_entry {
     const char *name;            /* of the node; borrowed */
 } tutti_entry;
 
-/* Entries in one state, in the order in which they entered it; -1: none. It stays where it is. */
+/* Entries in one state, in the order in which they entered it; -1: none. A list does not move in memory. */
 typedef struct tutti_entry_list {
     int64_t first, last;
 } tutti_entry_list;
@@ -72,7 +72,7 @@ typedef struct tutti_queue {
     int64_t lowest, next;      /* numbers below lowest are gone */
     int64_t base;              /* of the group being reserved */
     int lanes, lines;          /* as many lines as lanes, or one */
-    int singly;                /* a group is not awaited: see tutti_queue_alone */
+    int singly;                /* entries do not wait for their group: see tutti_queue_alone */
     int64_t *cursor;           /* per line: the next to start has its first slot from here on */
     int64_t *flying;           /* per line: bytes of what has started */
     tutti_entry_list *ready;   /* per line; not those that are fresh or granted */
@@ -87,8 +87,8 @@ typedef struct tutti_queue {
     int ordering;              /* groups of `slots` slots follow an order from here on */
     int slots;
     const int32_t *order; /* [slots] the order; NULL: not known yet. Borrowed */
-    /* The next of such a group starts on a line only with at most this many bytes, or one entry, in
-     * flight there; 0: any number. */
+    /* An entry of such a group starts on a line only while at most this many bytes, with its own, are in
+     * flight there, or nothing is; 0: no limit */
     int64_t window;
 } tutti_queue;
 
@@ -106,8 +106,8 @@ tutti_status tutti_queue_reserve(
 tutti_entry *tutti_queue_get(tutti_queue *queue, int64_t sequence);
 /* The line of an entry. */
 int tutti_queue_line(const tutti_queue *queue, const tutti_entry *entry);
-/* Whether this turn is that of an entry, or later; of a group that follows an order, all have the
- * first one's. */
+/* Whether this turn is the entry's, or later. All entries of a group that follows an order have the turn
+ * of the first one. */
 int tutti_queue_has_turn(tutti_queue *queue, const tutti_entry *entry, int64_t turn);
 /* The next entry of this line in slot order, if it is ready; where the next is prior, the first
  * that is granted there. NULL otherwise. */
@@ -117,25 +117,25 @@ tutti_entry *tutti_queue_oldest(tutti_queue *queue);
 /* Whether all other chunks of this entry's node have ended. */
 int tutti_queue_is_last(tutti_queue *queue, const tutti_entry *entry);
 void tutti_queue_ready(tutti_queue *queue, tutti_entry *entry); /* RESERVED -> READY */
-/* The prior entry that has been ready longest without being reported, which counts as reported now;
- * NULL: none. */
+/* The prior entry that has been ready longest without being reported; it counts as reported now. NULL:
+ * none. */
 tutti_entry *tutti_queue_report(tutti_queue *queue);
-/* Of what is prior, this entry starts next on its line, after those granted before. Returns 0, and
- * does nothing, if it is not ready, or granted already. */
+/* Appends a prior entry to the granted ones of its line. Returns 0, and does nothing, if it is not
+ * ready, or granted already. */
 int tutti_queue_grant(tutti_queue *queue, tutti_entry *entry);
 void tutti_queue_start(tutti_queue *queue, tutti_entry *entry);  /* READY -> STARTED */
 void tutti_queue_forget(tutti_queue *queue, tutti_entry *entry); /* -> GONE */
 /* The entry longest in flight, and the next one in an entry's list; NULL: none. */
 tutti_entry *tutti_queue_first_started(tutti_queue *queue);
 tutti_entry *tutti_queue_after(tutti_queue *queue, const tutti_entry *entry);
-/* The entry that has been ready longest on this line; NULL: none. Of prior entries, any that is
- * ready. */
+/* The entry that has been ready longest on this line; NULL: none. Ready prior entries count, too, whether
+ * granted, reported or fresh; fresh ones of any line. */
 tutti_entry *tutti_queue_first_ready(tutti_queue *queue, int line);
 /* The number of entries of the oldest group if all of them are ready (they begin at lowest); 0
  * otherwise. */
 int64_t tutti_queue_ready_group(tutti_queue *queue);
-/* The oldest entry, if it is on this line, its whole group is ready (`singly`: it is itself) and
- * nothing else has started; or NULL. */
+/* The oldest entry, if it is on this line, its whole group is ready (`singly`: it is ready itself) and
+ * nothing has started; else NULL. */
 tutti_entry *tutti_queue_alone(tutti_queue *queue, int line);
 
 #endif

@@ -2,9 +2,9 @@
  *
  *   reserve (submitted) -> post (buffers are ready) -> start -> end
  *
- * A collective enters the ring when it is posted, so that a program that submits thousands ahead
- * does not push out those that matter. Recording costs one clock reading and a few stores. Times
- * are seconds of tutti_clock_s. Not locked: the driver's queue lock protects it. */
+ * A collective enters the ring when it is posted: a program that submits thousands ahead does not push
+ * out the current ones. Recording costs one clock reading and a few stores. Times are seconds of
+ * tutti_clock_s. Not locked: the driver's queue lock protects it. */
 #ifndef TUTTI_RECORD_H
 #define TUTTI_RECORD_H
 

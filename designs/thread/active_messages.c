@@ -19,10 +19,9 @@ typedef struct line {
 struct tutti_active_messages {
     tutti_control *control;
     int rank;
-    pthread_mutex_t
-        lock; /* protects what follows; no other lock is taken under it but by `heard` */
+    pthread_mutex_t lock; /* protects what follows; only `on_message` takes other locks under it */
     line out, in;
-    tutti_active_message_handler *heard;
+    tutti_active_message_handler *on_message;
     void *ctx;
     tutti_status status;
 };
@@ -43,7 +42,7 @@ static tutti_status append_message(line *l, const tutti_active_message *message)
     return TUTTI_OK;
 }
 
-/* Takes all that is in the line. */
+/* Takes all messages of the line. */
 static kept *take_all(line *l)
 {
     kept *all = l->first;
@@ -109,10 +108,10 @@ tutti_status tutti_active_messages_send(
 }
 
 void tutti_active_messages_listen(
-    tutti_active_messages *messages, tutti_active_message_handler *heard, void *ctx)
+    tutti_active_messages *messages, tutti_active_message_handler *on_message, void *ctx)
 {
     pthread_mutex_lock(&messages->lock);
-    messages->heard = heard;
+    messages->on_message = on_message;
     messages->ctx = ctx;
     pthread_mutex_unlock(&messages->lock);
 }
@@ -129,13 +128,13 @@ static tutti_status send_message(tutti_active_messages *n, const tutti_active_me
 static int is_listening(tutti_active_messages *n)
 {
     pthread_mutex_lock(&n->lock);
-    int listening = n->heard != NULL;
+    int listening = n->on_message != NULL;
     pthread_mutex_unlock(&n->lock);
     return listening;
 }
 
-/* A driver hears one rank a pass while something is in flight. Who listens does not make the others wait for their
- * turn. */
+/* While something is in flight, a driver receives from one rank per pass. A rank that listens receives from all ranks
+ * in every pass, so that no active message waits for the driver to reach its sender. */
 void tutti_active_messages_pass(tutti_active_messages *messages)
 {
     int moved;
@@ -146,8 +145,8 @@ void tutti_active_messages_pass(tutti_active_messages *messages)
     set_failure(messages, status);
     kept *out = take_all(&messages->out);
     for (kept *k = out; k; k = k->next) set_failure(messages, send_message(messages, &k->message));
-    kept *in = messages->heard ? take_all(&messages->in) : NULL;
-    for (kept *k = in; k; k = k->next) messages->heard(messages->ctx, &k->message);
+    kept *in = messages->on_message ? take_all(&messages->in) : NULL;
+    for (kept *k = in; k; k = k->next) messages->on_message(messages->ctx, &k->message);
     pthread_mutex_unlock(&messages->lock);
     free_all(out);
     free_all(in);
@@ -157,7 +156,7 @@ int tutti_active_messages_busy(tutti_active_messages *messages)
 {
     if (!messages) return 0;
     pthread_mutex_lock(&messages->lock);
-    int busy = messages->out.first || messages->heard;
+    int busy = messages->out.first || messages->on_message;
     pthread_mutex_unlock(&messages->lock);
     return busy;
 }

@@ -26,7 +26,7 @@ static void receive_question(void *ctx, const tutti_control_message *message)
     const tutti_control_message answer = {
         .kind = TUTTI_CONTROL_TIME, .value = {(int64_t)(1e9 * tutti_clock_s())}};
     if (tutti_control_send(c->control, message->from, &answer))
-        tutti_log(TUTTI_LOG_WARN, "rank %d could not be sent the time", message->from);
+        tutti_log(TUTTI_LOG_WARN, "could not send the time to rank %d", message->from);
 }
 
 static void receive_answer(void *ctx, const tutti_control_message *message)

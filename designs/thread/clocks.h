@@ -1,6 +1,6 @@
 /* The offset of a rank's clock from rank 0's, by ping-pong over the control lane.
  *
- *   this rank   asks (t0)                        hears T at t1
+ *   this rank   asks (t0)                        receives T at t1
  *                     \                         /
  *   rank 0             answers with its time T
  *

@@ -46,7 +46,7 @@ int tutti_comm_core_spare(const tutti_cpus cpus[], int ranks, int rank, int work
     int sharers = 0, before = 0;
     for (int r = 0; r < ranks; r++) {
         if (!have_common_cpu(mine, &cpus[r])) continue;
-        if (memcmp(mine, &cpus[r], sizeof *mine) != 0) return -1; /* no rule says who gets which */
+        if (memcmp(mine, &cpus[r], sizeof *mine) != 0) return -1; /* overlapping sets: no rule */
         sharers++;
         before += r < rank;
     }

@@ -1,10 +1,10 @@
 /* The core of the communication thread.
  *
- *   "none"  the thread runs where the system puts it
- *   "auto"  an otherwise unused core, if the ranks of this host can spare one each: if mpirun has
- *           given each rank separate cores, one beyond its workers; if ranks share the same cores,
- *           only if there is one for every thread of all of them. Takes the last ones. Else "none"
- *   "3"     processor 3, one of those that the rank may use
+ *   "none"  the system chooses where the thread runs
+ *   "auto"  an otherwise unused core, if the ranks of this host can spare one each. If mpirun has given each rank
+ *           separate cores, each rank needs one more than its workers; if ranks share the same cores, there must be
+ *           one for every thread of all of them. The last cores are taken. Else "none"
+ *   "3"     processor 3, which the rank must be allowed to use
  *
  * Only the communication thread is bound. If a worker runs on its core, the system moves that
  * worker when the thread wakes, because another core is free. */

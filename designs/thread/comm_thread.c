@@ -19,7 +19,7 @@ struct tutti_comm_thread {
     tutti_driver *driver;
     tutti_watch *watch;
     tutti_clocks *clocks; /* NULL without control */
-    tutti_halt *halt;     /* likewise */
+    tutti_halt *halt;     /* NULL without control */
     tutti_active_messages *messages;
     /* Protects work, rung, stop, silent and deserted. Taken before the driver's queue_lock, and with its comm_lock held
      * when the end of a collective makes another ready. */
@@ -30,8 +30,8 @@ struct tutti_comm_thread {
     void *chore_ctx;
     tutti_status chore_status;
     int running, stop;
-    int silent;                     /* the thread ends without telling the others */
-    int deserted;                   /* nobody waits for setup any more */
+    int silent;                     /* the thread ends without a message to the others */
+    int deserted;                   /* no thread waits for setup any more */
     tutti_latch set_up;             /* with setup's status */
     char failure[TUTTI_ERROR_TEXT]; /* why setup failed */
     tutti_latch quiet;              /* a silent thread has ended */
@@ -49,7 +49,7 @@ static void wake_thread(void *ctx)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* Sleeps until something is in flight or ready, but not for long: other ranks may ask. Returns 0 to stop. */
+/* Sleeps until something is in flight or ready, but not for long: other ranks may send queries. Returns 0 to stop. */
 static int wait_for_work(tutti_comm_thread *t)
 {
     static const double tick_s = 50e-3;
@@ -59,13 +59,13 @@ static int wait_for_work(tutti_comm_thread *t)
            !tutti_clocks_busy(t->clocks) && !tutti_halt_busy(t->halt) &&
            !tutti_active_messages_busy(t->messages))
         if (pthread_cond_timedwait(&t->work, &t->lock, &until)) break;
-    int go_on = !t->stop;
+    int continues = !t->stop;
     t->rung = 0;
     pthread_mutex_unlock(&t->lock);
-    return go_on;
+    return continues;
 }
 
-/* Nothing has moved in so many passes: until something may. */
+/* Waits, after this many passes in which nothing has moved, until something may. */
 static void rest_idle(tutti_comm_thread *t, int idle_passes)
 {
     double sleep_s = tutti_pace_s(idle_passes);
@@ -157,7 +157,8 @@ static void report_missing(tutti_comm_thread *t, int left, double limit_s)
             tutti_driver_missing(t->driver, ranks, sizeof ranks), limit_s);
 }
 
-/* All have left, since gone_s: whether their last messages are here. One that had given up on this rank sends none. */
+/* All ranks have left, since gone_s: whether their last messages are here. A rank that had given up on this one sends
+ * none. */
 static int has_finished(tutti_comm_thread *t, double gone_s)
 {
     static const double most_s = 2, share = 0.5;
@@ -202,7 +203,7 @@ static int is_set(tutti_comm_thread *t, const int *flag)
     return set;
 }
 
-/* Runs setup on our own thread. Returns 0 if nobody waits for it any more. */
+/* Runs setup on our own thread. Returns 0 if no thread waits for it any more. */
 static int set_up_aside(tutti_comm_thread *t, tutti_status *status)
 {
     *status = set_up(t);
@@ -319,7 +320,7 @@ tutti_status tutti_comm_thread_close(tutti_comm_thread *t)
 void tutti_comm_thread_silence(tutti_comm_thread *t)
 {
     static const double patience_s = 2;
-    tutti_watch_silence(t->watch); /* whose memory messages may still reach */
+    tutti_watch_silence(t->watch); /* messages may still reach its memory: it is not freed */
     pthread_mutex_lock(&t->lock);
     t->stop = t->silent = 1;
     pthread_cond_signal(&t->work);
@@ -497,8 +498,8 @@ tutti_status tutti_comm_thread_halt(
 static tutti_status need_active_messages(const tutti_comm_thread *t)
 {
     if (t->messages) return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_UNSUPPORTED,
-        "ranks cannot write active messages: they have no lane for messages");
+    return tutti_fail(
+        TUTTI_ERR_UNSUPPORTED, "ranks cannot send active messages: they have no lane for messages");
 }
 
 tutti_status tutti_comm_thread_write(tutti_comm_thread *t, const tutti_active_message *message)
@@ -510,10 +511,10 @@ tutti_status tutti_comm_thread_write(tutti_comm_thread *t, const tutti_active_me
 }
 
 tutti_status tutti_comm_thread_listen(
-    tutti_comm_thread *t, tutti_active_message_handler *heard, void *ctx)
+    tutti_comm_thread *t, tutti_active_message_handler *on_message, void *ctx)
 {
     tutti_status status = need_active_messages(t);
-    if (!status) tutti_active_messages_listen(t->messages, heard, ctx);
+    if (!status) tutti_active_messages_listen(t->messages, on_message, ctx);
     wake_thread(t);
     return status;
 }

@@ -1,5 +1,5 @@
-/* Who passes over a driver's collectives (designs/drive/driver.h): a dedicated thread, or the
- * caller.
+/* The thread that passes over a driver's collectives (designs/drive/driver.h): a dedicated one, or the
+ * caller's.
  *
  * The thread opens the communicator (and, in programs, MPI), makes progress and finishes tokens.
  * When idle it passes every 50 ms, so that a rank always answers the others. Without a thread (if
@@ -27,7 +27,7 @@ typedef struct tutti_comm_thread_options {
     tutti_meter *meter;                /* may be NULL */
     tutti_trace *trace;                /* may be NULL */
     tutti_verify_options verify;       /* used if setup opens a control */
-    tutti_priority_options priorities; /* likewise */
+    tutti_priority_options priorities; /* used if setup opens a control */
     /* Called once, on the thread that uses the communicator, before and after everything else.
      * control stays NULL if ranks exchange no control messages. orderly: no rank is missing. */
     tutti_status (*setup)(void *ctx, tutti_comm **comm, tutti_control **control);
@@ -47,7 +47,7 @@ tutti_status tutti_comm_thread_open(
  * when this returns. Returns the first failure of this rank's collectives. [M] Accepts NULL. */
 tutti_status tutti_comm_thread_close(tutti_comm_thread *thread);
 /* Instead of close: the thread and the inspector's thread end without teardown, and the caller must
- * not pass any more, so that nobody calls MPI. Everything else stays as it is. [M] */
+ * not pass any more, so that no thread calls MPI. Everything else stays as it is. [M] */
 void tutti_comm_thread_silence(tutti_comm_thread *thread);
 /* The communicator, for its size, rank and lanes only. */
 tutti_comm *tutti_comm_thread_comm(tutti_comm_thread *thread);
@@ -58,12 +58,12 @@ tutti_watch *tutti_comm_thread_watch(tutti_comm_thread *thread);   /* NULL: none
 double tutti_comm_thread_cpu_s(const tutti_comm_thread *thread);
 
 /* Runs one collective on lane 0 to its end. [M], nothing else in flight. The buffers of args belong
- * to the caller again when this returns, whatever it returns: a collective that outlives the wait
+ * to the caller again when this returns, with any status: a collective that outlives the wait
  * works on copies (designs/thread/rendezvous.h). `name` is borrowed until close. */
 tutti_status tutti_comm_thread_call(
     tutti_comm_thread *thread, const char *name, const tutti_coll_args *args);
-/* Has the communicating thread call chore(ctx, &done), with comm_lock held, in pass after pass
- * until it is done or fails. TIMEOUT after the time of a call: it may still be called then. [M] */
+/* Makes the communicating thread call chore(ctx, &done), with comm_lock held, in every pass until it
+ * is done or fails. TIMEOUT after options.timeout_s: it may still be called then. [M] */
 tutti_status tutti_comm_thread_do(
     tutti_comm_thread *thread, tutti_status (*chore)(void *ctx, int *done), void *ctx);
 /* The offset of this rank's clock from rank 0's (designs/thread/clocks.h). All ranks call it; rank
@@ -74,13 +74,13 @@ tutti_status tutti_comm_thread_clock(tutti_comm_thread *thread, tutti_clock_samp
  * A single rank stops when it wishes. UNSUPPORTED (logged) without control; TIMEOUT, COMM. [M] */
 tutti_status tutti_comm_thread_halt(
     tutti_comm_thread *thread, int64_t step, int ahead, int wish, int *stop);
-/* Writes an active message to a rank, and listens to those that others write (designs/thread/active_messages.h).
+/* Sends an active message to a rank, and listens to those of others (designs/thread/active_messages.h).
  * UNSUPPORTED (logged) without control. [M] */
 tutti_status tutti_comm_thread_write(
     tutti_comm_thread *thread, const tutti_active_message *message);
 tutti_status tutti_comm_thread_listen(
-    tutti_comm_thread *thread, tutti_active_message_handler *heard, void *ctx);
-/* Whether another rank has closed its end: all active messages that it wrote were handed over. [A] */
+    tutti_comm_thread *thread, tutti_active_message_handler *on_message, void *ctx);
+/* Whether another rank has closed its end: all its active messages have been delivered. [A] */
 int tutti_comm_thread_has_left(const tutti_comm_thread *thread, int rank);
 /* Without a thread: one pass. Returns whether anything moved. [M] */
 int tutti_comm_thread_pass(tutti_comm_thread *thread);

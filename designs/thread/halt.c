@@ -12,9 +12,9 @@ struct tutti_halt {
     int rank, size;
     pthread_mutex_t lock; /* protects what follows; no other lock is taken under it */
     int wished;           /* by this rank; on rank 0, by any rank */
-    int say;              /* the wish or the limit has yet to be sent */
+    int unsent;           /* the wish or the limit has yet to be sent */
     int64_t limit;
-    int heard; /* on rank 0: how many others have heard it */
+    int confirmed; /* on rank 0: how many others have received it */
     tutti_status status;
 };
 
@@ -37,11 +37,11 @@ static void receive_wish(void *ctx, const tutti_control_message *message)
 static void receive_limit(void *ctx, const tutti_control_message *message)
 {
     tutti_halt *h = ctx;
-    const tutti_control_message heard = {.kind = TUTTI_CONTROL_RECEIVED};
+    const tutti_control_message confirmation = {.kind = TUTTI_CONTROL_RECEIVED};
     pthread_mutex_lock(&h->lock);
     h->limit = message->value[0];
     pthread_mutex_unlock(&h->lock);
-    set_failure(h, tutti_control_send(h->control, message->from, &heard));
+    set_failure(h, tutti_control_send(h->control, message->from, &confirmation));
 }
 
 static void receive_confirmation(void *ctx, const tutti_control_message *message)
@@ -49,7 +49,7 @@ static void receive_confirmation(void *ctx, const tutti_control_message *message
     tutti_halt *h = ctx;
     (void)message;
     pthread_mutex_lock(&h->lock);
-    h->heard++;
+    h->confirmed++;
     pthread_mutex_unlock(&h->lock);
 }
 
@@ -81,7 +81,7 @@ static void wish_once(tutti_halt *h)
 {
     if (h->wished) return;
     h->wished = 1;
-    h->say = h->rank != 0;
+    h->unsent = h->rank != 0;
 }
 
 /* Rank 0 before a step, lock held. */
@@ -89,7 +89,7 @@ static void set_limit(tutti_halt *h, int64_t step, int ahead)
 {
     if (!h->wished || h->limit != NO_LIMIT) return;
     h->limit = step + ahead;
-    h->say = 1;
+    h->unsent = 1;
 }
 
 tutti_status tutti_halt_ask(
@@ -99,7 +99,7 @@ tutti_status tutti_halt_ask(
     if (wish) wish_once(h);
     if (h->rank == 0) set_limit(h, step, ahead);
     int limited = h->limit != NO_LIMIT;
-    int wait = h->rank == 0 && limited && h->heard < h->size - 1;
+    int wait = h->rank == 0 && limited && h->confirmed < h->size - 1;
     *answer = wait                          ? TUTTI_HALT_WAIT
               : limited && step >= h->limit ? TUTTI_HALT_STOP
                                             : TUTTI_HALT_GO;
@@ -111,12 +111,12 @@ tutti_status tutti_halt_ask(
 void tutti_halt_pass(tutti_halt *h)
 {
     pthread_mutex_lock(&h->lock);
-    int say = h->say;
+    int unsent = h->unsent;
     const tutti_control_message message = {
         .kind = h->rank == 0 ? TUTTI_CONTROL_LIMIT : TUTTI_CONTROL_WISH, .value = {h->limit}};
-    h->say = 0;
+    h->unsent = 0;
     pthread_mutex_unlock(&h->lock);
-    if (!say) return;
+    if (!unsent) return;
     set_failure(h, h->rank == 0 ? tutti_control_broadcast(h->control, &message)
                                 : tutti_control_send(h->control, 0, &message));
 }
@@ -125,7 +125,7 @@ int tutti_halt_busy(tutti_halt *h)
 {
     if (!h) return 0;
     pthread_mutex_lock(&h->lock);
-    int busy = h->say;
+    int busy = h->unsent;
     pthread_mutex_unlock(&h->lock);
     return busy;
 }

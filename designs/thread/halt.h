@@ -1,16 +1,15 @@
-/* All ranks stop before the same step, although only some were asked to (by a signal) or know of a
- * reason (a loss that is not finite).
+/* Stops all ranks before the same step, although only some received a signal or know of a reason (a loss
+ * that is not finite).
  *
- *     rank 2   asked        WISH to rank 0
- *     rank 0   before it submits step s      LIMIT s + ahead to all; waits until each has HEARD it
+ *     rank 2   has a reason to stop          WISH to rank 0
+ *     rank 0   before it submits step s      LIMIT s + ahead to all; waits until each has RECEIVED it
  *     all      submit the steps below the limit, and no other
  *
- * THE CONDITION: a rank asks before each step n that it submits, once its step n - ahead has ended;
- * and no step ends on a rank before all ranks have submitted it (it sums over them). While rank 0
- * stays before step s, no step from s on ends anywhere, so no rank submits step s + ahead or a
- * later one: nobody is beyond the limit. When rank 0 goes on all ranks know the limit, so nobody
- * goes beyond it. Nobody waits for long: the passing thread (designs/drive/driver.h) sends HEARD,
- * whatever the rank's main thread is doing, and only rank 0 waits for it.
+ * THE CONDITION: a rank asks before each step n that it submits, once its step n - ahead has ended; and no step ends
+ * on a rank before all ranks have submitted it (it sums over them). While rank 0 stays before step s, no step from s
+ * on ends anywhere, so no rank submits step s + ahead or a later one: no rank is beyond the limit. When rank 0
+ * continues, all ranks know the limit, so no rank goes beyond it. No rank waits for long: the passing thread
+ * (designs/drive/driver.h) sends RECEIVED, whatever the rank's main thread is doing, and only rank 0 waits for it.
  *
  * While no rank wishes to stop, a step costs one lock and no message.
  *
@@ -27,7 +26,7 @@ typedef struct tutti_halt tutti_halt;
 typedef enum tutti_halt_answer {
     TUTTI_HALT_GO,   /* submit the step */
     TUTTI_HALT_STOP, /* neither it nor a later one */
-    TUTTI_HALT_WAIT  /* rank 0: not all have heard the limit; pass, and ask again */
+    TUTTI_HALT_WAIT  /* rank 0: not all ranks have received the limit; pass, and ask again */
 } tutti_halt_answer;
 
 /* Borrows the control. NOMEM. */

@@ -1,6 +1,6 @@
-/* The thread on which MPI starts and ends when several exchanges use one MPI in turn: MPI must end
- * on the thread that started it, and the threads of exchanges (designs/thread/comm_thread.h) do not
- * live as long. In between it sleeps, and other threads call MPI, one at a time. */
+/* The thread on which MPI starts and ends when several exchanges use one MPI, one after the other. MPI
+ * must end on the thread that started it, and the threads of exchanges (designs/thread/comm_thread.h)
+ * end earlier. In between it sleeps, and other threads call MPI, one at a time. */
 #ifndef TUTTI_MPI_THREAD_H
 #define TUTTI_MPI_THREAD_H
 

@@ -3,9 +3,9 @@
 #ifndef TUTTI_PACE_H
 #define TUTTI_PACE_H
 
-/* How long to sleep after so many passes in which nothing moved; 0: not, yield. */
+/* How long to sleep after this many passes in which nothing moved; 0: yield instead. */
 double tutti_pace_s(int idle_passes);
-/* Does so. */
+/* Sleeps or yields accordingly. */
 void tutti_pace_wait(int idle_passes);
 
 #endif

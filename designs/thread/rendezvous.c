@@ -12,7 +12,7 @@ enum { WAITED_FOR, ARRIVED, LEFT };
 struct tutti_rendezvous {
     tutti_token token; /* first member */
     tutti_latch arrived;
-    atomic_int state; /* the second to arrive or leave frees it */
+    atomic_int state; /* the token's end and the waiting thread's leave: the second one frees it */
     tutti_coll_args args;
     size_t recv_bytes;
     _Alignas(64) char memory[]; /* recv, then send */

@@ -76,7 +76,7 @@ static void put_text(FILE *out, const char *name, const char *value)
     tutti_json_string(out, value);
 }
 
-/* The last step that is complete on all ranks: no spans were lost. */
+/* The last step that is complete on all ranks: none of its spans was lost. */
 static int64_t last_whole(const tutti_trace_about *about, int ranks, const digest all[])
 {
     int64_t last = about->last_step;

@@ -1,4 +1,4 @@
-/* Writes what the ranks recorded into one file for Perfetto (ui.perfetto.dev) and Chrome
+/* Writes the spans that the ranks recorded to one file for Perfetto (ui.perfetto.dev) and Chrome
  * (chrome://tracing): their "Trace Event Format", with one event per line.
  *
  *   {"displayTimeUnit":"ms","otherData":{"format":1,...},"traceEvents":[
@@ -40,7 +40,7 @@ typedef struct tutti_trace_about {
     const char *design, *model, *algorithm;
     int lanes;
     int stages, micro_batches;     /* of a pipeline, where rank r has stage r mod stages; else 0 */
-    int servers;                   /* the last ranks, which have no stage */
+    int servers;                   /* of keys: the last ranks, which have no stage */
     int64_t first_step, last_step; /* recorded completely */
 } tutti_trace_about;
 

@@ -7,7 +7,7 @@
 
 enum { WORDS = TUTTI_CONTROL_TEXT / 8, FIRST_ROOM = 256 };
 
-/* One lane. The hashes of whichever rank is ahead wait in `ahead` for those of the other. */
+/* One lane. `ahead` holds the hashes of the rank that is ahead until the other rank's arrive. */
 typedef struct stream {
     int64_t mine, left;          /* how many this rank and the left neighbour have started */
     uint64_t *ahead;             /* ring, indexed by number */
@@ -76,7 +76,8 @@ static tutti_status double_room(stream *s, int64_t first, int64_t end)
     return TUTTI_OK;
 }
 
-/* Takes the next hash of one side, which has *own so far; the other side has `other`. */
+/* Compares the next hash of one side, which has *own so far, with that of the other side, which has `other`; keeps it
+ * if the other side has not got there. */
 static tutti_status compare_hash(
     tutti_compare *c, stream *s, int64_t *own, int64_t other, uint64_t hash)
 {

@@ -19,7 +19,7 @@ typedef struct tutti_fingerprint {
     int64_t key;                        /* of its members */
     uint64_t counts;                    /* tutti_coll_counts_hash */
     char name[TUTTI_FINGERPRINT_NAME];  /* cut to fit; the hash covers all of it */
-    char op_name[TUTTI_FINGERPRINT_OP]; /* likewise */
+    char op_name[TUTTI_FINGERPRINT_OP]; /* cut to fit */
     uint64_t hash;                      /* of everything but lane and number */
 } tutti_fingerprint;
 

@@ -16,7 +16,7 @@
 
 typedef struct tutti_gate tutti_gate;
 
-/* Called once per lane, for the collective on which another rank disagrees. */
+/* Called once per lane, for the first collective on which another rank disagrees. */
 typedef void (*tutti_gate_differs)(void *ctx, int lane, int64_t number);
 
 /* Handles TUTTI_CONTROL_GATE. NOMEM. */

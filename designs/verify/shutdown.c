@@ -10,7 +10,7 @@ enum { WORDS = TUTTI_CONTROL_TEXT / 8, FAILED = -1 };
 struct tutti_shutdown {
     tutti_control *control;
     int rank, size, lanes;
-    int heard;           /* ranks that have sent BYE */
+    int left;            /* ranks that have sent BYE */
     int *lanes_received; /* [size] per rank; a BYE of many lanes is several messages */
     int *failed;         /* [size] */
     int64_t *started;    /* [size][lanes] */
@@ -30,7 +30,7 @@ static void receive_bye(void *ctx, const tutti_control_message *message)
             f->started[from * f->lanes + first + i] = (int64_t)message->word[i];
     }
     f->lanes_received[from] += (int)count;
-    f->heard += f->lanes_received[from] == f->lanes;
+    f->left += f->lanes_received[from] == f->lanes;
 }
 
 tutti_status tutti_shutdown_open(tutti_control *control, int lanes, tutti_shutdown **shutdown)
@@ -46,7 +46,7 @@ tutti_status tutti_shutdown_open(tutti_control *control, int lanes, tutti_shutdo
     }
     if (!f || !f->lanes_received || !f->failed || !f->started) {
         tutti_shutdown_close(f);
-        return tutti_fail(TUTTI_ERR_NOMEM, "no memory to part from %d ranks", size);
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the shutdown of %d ranks", size);
     }
     tutti_control_handle(control, TUTTI_CONTROL_BYE, receive_bye, f);
     *shutdown = f;
@@ -84,7 +84,7 @@ int tutti_shutdown_has_from(const tutti_shutdown *shutdown, int rank)
 
 void tutti_shutdown_absent(tutti_shutdown *shutdown, int rank)
 {
-    shutdown->heard += !tutti_shutdown_has_from(shutdown, rank);
+    shutdown->left += !tutti_shutdown_has_from(shutdown, rank);
     shutdown->lanes_received[rank] = shutdown->lanes;
 }
 
@@ -96,7 +96,7 @@ static int has_left(const tutti_shutdown *f, int rank)
 int tutti_shutdown_has_all(const tutti_shutdown *shutdown, const int64_t started[])
 {
     const tutti_shutdown *f = shutdown;
-    if (f->heard < f->size - 1) return 0;
+    if (f->left < f->size - 1) return 0;
     for (int r = 0; started && r < f->size; r++)
         for (int i = 0; i < f->lanes && r != f->rank && !f->failed[r]; i++)
             if (f->started[r * f->lanes + i] != started[i]) return 0;
@@ -105,7 +105,7 @@ int tutti_shutdown_has_all(const tutti_shutdown *shutdown, const int64_t started
 
 int tutti_shutdown_on_message(const tutti_shutdown *shutdown)
 {
-    return shutdown->heard;
+    return shutdown->left;
 }
 
 char *tutti_shutdown_missing(const tutti_shutdown *shutdown, char *text, size_t size)
@@ -123,7 +123,7 @@ int tutti_shutdown_finds_gap(
     const tutti_shutdown *shutdown, const int64_t started[], tutti_shutdown_gap *gap)
 {
     const tutti_shutdown *f = shutdown;
-    for (int r = 0; r < f->size && f->heard; r++) {
+    for (int r = 0; r < f->size && f->left; r++) {
         if (r == f->rank || !has_left(f, r) || f->failed[r]) continue;
         for (int i = 0; i < f->lanes; i++) {
             int64_t theirs = f->started[r * f->lanes + i];

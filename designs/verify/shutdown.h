@@ -1,5 +1,5 @@
-/* How ranks shut down: each sends all others the number of collectives that it has started on every
- * lane, and waits for theirs. Threads: the driver's comm_lock. */
+/* The ranks' shutdown: each sends all others the number of collectives that it has started on every
+ * lane (BYE), and waits for theirs. Threads: the driver's comm_lock. */
 #ifndef TUTTI_SHUTDOWN_H
 #define TUTTI_SHUTDOWN_H
 
@@ -19,10 +19,10 @@ tutti_status tutti_shutdown_send(tutti_shutdown *shutdown, const int64_t started
 int tutti_shutdown_has_all(const tutti_shutdown *shutdown, const int64_t started[]);
 /* How many other ranks have sent BYE. */
 int tutti_shutdown_on_message(const tutti_shutdown *shutdown);
-/* Whether this rank has sent BYE; and as if it had, without having started anything. */
+/* Whether this rank has sent BYE. absent: from now on as if it had, without having started anything. */
 int tutti_shutdown_has_from(const tutti_shutdown *shutdown, int rank);
 void tutti_shutdown_absent(tutti_shutdown *shutdown, int rank);
-/* Writes the ranks that have not ("1, 3") into text; returns text. */
+/* Writes the ranks that have not sent BYE ("1, 3") into text; returns text. */
 char *tutti_shutdown_missing(const tutti_shutdown *shutdown, char *text, size_t size);
 
 typedef struct tutti_shutdown_gap {

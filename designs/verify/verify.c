@@ -12,7 +12,7 @@
 
 enum { HISTORY = 1024 };
 
-/* How long to wait: for more hashes to send; for a lane on which an earlier collective differs; for answers, and for
+/* Waiting times: for more hashes to send; for another lane to differ at an earlier collective; for answers, and for
  * the cause of a shift. */
 static const double batch_s = 1e-3, settle_s = 10e-3, patience_s = 0.5;
 
@@ -39,9 +39,9 @@ struct tutti_verify {
     tutti_compare *compare; /* one of the two, by mode */
     tutti_gate *gate;
     tutti_shutdown *shutdown;
-    int64_t *offered;           /* [lanes] how many have been offered for starting */
-    int64_t *reached;           /* [lanes] and of these, one more that is expected to be */
-    tutti_fingerprint expected; /* the last of those */
+    int64_t *offered;           /* [lanes] collectives that have asked to start */
+    int64_t *reached;           /* [lanes] the same, or one more that is expected to ask */
+    tutti_fingerprint expected; /* the latest of these */
     tutti_fingerprint *history; /* [kept] */
     int64_t kept;
     int64_t remembered; /* fingerprints entered in the history */
@@ -159,8 +159,8 @@ tutti_status tutti_verify_admit(
 
 /* ---- differences ---- */
 
-/* Of several places, the first in this rank's program counts. The other lanes go on until the conclusion, because the
- * cause may lie on one of them. */
+/* If several places differ, the first in this rank's program counts. The other lanes continue until the conclusion,
+ * because the cause may lie on one of them. */
 static void note_difference(void *ctx, int lane, int64_t number)
 {
     tutti_verify *v = ctx;
@@ -258,8 +258,8 @@ static size_t append_group(const tutti_verify *v, int first, char *text, size_t 
         text, size, used, tutti_fingerprint_write(&all[first].fingerprint, part, sizeof part));
 }
 
-/* Whether the ranks have the same collective here, only at different places in their programs: then some rank has one
- * too many or too few before it, on another lane. */
+/* Whether the ranks have the same collective here, but at different places in their programs: then some rank has
+ * started one too many or too few before it, on another lane. */
 static int is_shifted(const tutti_verify *v)
 {
     const answer *all = v->suspicion.answer;
@@ -406,7 +406,7 @@ void tutti_verify_expect(tutti_verify *verify, const tutti_fingerprint *fingerpr
 
 tutti_status tutti_verify_leave(tutti_verify *verify, int failed)
 {
-    /* BYE must be last: the others do not stay for anything after it. */
+    /* BYE must be last: the others do not wait for messages after it. */
     tutti_status status = verify->compare ? tutti_compare_flush(verify->compare) : TUTTI_OK;
     return status ? status : tutti_shutdown_send(verify->shutdown, failed ? NULL : verify->offered);
 }

@@ -8,9 +8,9 @@
  *         library's own collectives have no tags and cannot be taken back, so with the algorithm
  *         "mpi" `on` means `full`.
  *
- * A rank that finds a difference asks all others what they have at that place and composes one
- * sentence from the answers. A rank that ends sends the others the number of collectives it has
- * started on each lane, so that a rank waiting for more learns it at once.
+ * A rank that finds a difference asks all others what they have at that place, and composes one
+ * sentence from the answers. A rank that ends sends the others the number of collectives that it has
+ * started on each lane, so that a rank that waits for more fails at once.
  *
  *   open -> { admit, pass }* -> leave -> { pass }* until left -> close
  *
@@ -24,7 +24,7 @@
 #include <stddef.h>
 
 typedef enum tutti_verify_mode {
-    TUTTI_VERIFY_OFF, /* nothing is compared; ranks that have a lane for messages still part in order */
+    TUTTI_VERIFY_OFF, /* nothing is compared; with a lane for messages, ranks still shut down in order */
     TUTTI_VERIFY_ON,   /* compared while they run */
     TUTTI_VERIFY_FULL, /* none starts before all ranks have reached it */
     TUTTI_VERIFY_MODES
@@ -51,30 +51,30 @@ tutti_status tutti_verify_open(
     const tutti_verify_options *options, tutti_control *control, int lanes, tutti_verify **verify);
 void tutti_verify_close(tutti_verify *verify); /* accepts NULL */
 
-/* Whether this collective may start now: ask again until it may. Its number is the next of its
+/* Whether this collective may start now: call it again until it may. Its number is the next of its
  * lane, and it keeps it until it has started. COMM, NOMEM. */
 tutti_status tutti_verify_admit(
     tutti_verify *verify, const tutti_fingerprint *fingerprint, int *may_start);
-/* Whether the left neighbour has started the same as the number-th of this lane; FULL: it has. What
- * has no tags, and might be summed with anything, ends no earlier (collectives of GPU memory). */
+/* Whether the left neighbour's number-th collective of this lane is the same; always with FULL. Collectives without
+ * tags (of GPU memory), which might be summed with anything, end no earlier. */
 int tutti_verify_agrees(const tutti_verify *verify, int lane, int64_t number);
-/* Progresses what is in flight. *sentence: what differs, once known, for the log of every rank;
- * else NULL. COMM, NOMEM. */
+/* Advances the comparison. *sentence: what differs, once known, for the log of every rank; else
+ * NULL. COMM, NOMEM. */
 tutti_status tutti_verify_pass(tutti_verify *verify, const char **sentence);
-/* Whether passes must go on although nothing is in flight: a difference is being investigated. */
+/* Whether passes must continue although nothing is in flight: a difference is being investigated. */
 int tutti_verify_curious(const tutti_verify *verify);
 
-/* Whether a rank has left. */
+/* Whether any rank has left. */
 int tutti_verify_deserted(const tutti_verify *verify);
-/* This collective is ready here, the next on its lane, and waits for the other ranks before it asks
- * to start: if one has left without it, pass says so. */
+/* This collective is ready here, the next on its lane, and waits for the other ranks' grant: if a rank has
+ * left without it, pass reports that. */
 void tutti_verify_expect(tutti_verify *verify, const tutti_fingerprint *fingerprint);
 /* This rank starts nothing more. failed: its counts of started collectives are not compared.
  * COMM. */
 tutti_status tutti_verify_leave(tutti_verify *verify, int failed);
 /* After leave: whether all others have left too, with equal counts (failed: with any). */
 int tutti_verify_left(const tutti_verify *verify, int failed);
-/* Whether this rank has left; it has left without ever using this group or edge. */
+/* Whether this rank has left. absent: it has left without ever using this group or edge. */
 int tutti_verify_has_left(const tutti_verify *verify, int rank);
 void tutti_verify_absent(tutti_verify *verify, int rank);
 /* Writes the ranks that have not left ("1, 3") into text; returns text. */

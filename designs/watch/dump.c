@@ -24,7 +24,7 @@ static void write_state(int rank, const tutti_stall_state *s, FILE *out)
             ",\"heard_s\":%.3f,\"about\":%" PRId64 ",\"place\":\"%s\",\"submitted\":%" PRId64
             ",\"ended\":%" PRId64 ",\"tasks_ended\":%" PRId64 ",\"waits_in\":%" PRId64
             ",\"waits_s\":%.3f,\"idle_s\":%.3f,\"can_move\":%s,\"name\":",
-            s->last_heard_s, s->about,
+            s->last_report_s, s->about,
             (unsigned)s->place < TUTTI_STALL_PLACES ? places[s->place] : "", s->submitted, s->ended,
             s->tasks, s->waits, s->waits_s, s->idle_s, s->can_move ? "true" : "false");
         tutti_json_string(out, s->name);

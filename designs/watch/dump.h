@@ -1,5 +1,5 @@
 /* The file that a rank writes when it stalls, as JSON lines: first its own state and what it knows
- * of the others ("event":"rank"), then its flight recorder ("event":"collective"). [A] */
+ * about the others ("event":"rank"), then its flight recorder ("event":"collective"). [A] */
 #ifndef TUTTI_DUMP_H
 #define TUTTI_DUMP_H
 

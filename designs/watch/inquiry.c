@@ -34,12 +34,12 @@ struct tutti_inquiry {
     double outside_s; /* when its program last called Tutti, as far as seen */
     counts last;
     double moved_s;                /* when the counts last changed */
-    int64_t about;                 /* what the others are asked about, or NOTHING */
+    int64_t about;                 /* the collective that queries name, or NOTHING */
     double every_s, asked_s;       /* how often, and when last */
-    double beat_s;                 /* when a rank was last asked, without a stall */
-    int turn;                      /* which one */
-    int calling, called;           /* dumps: to be sent to the others, and received from one */
-    tutti_stall_state *others;     /* [ranks]; last_heard_s is the time, not an age */
+    double beat_s;                 /* when a rank was last queried without a stall */
+    int turn;                      /* which rank that was */
+    int calling, called;           /* requests for dumps: to be sent, and received */
+    tutti_stall_state *others;     /* [ranks]; last_report_s is the time, not an age */
     tutti_pulse_id self, *process; /* process: [ranks], pid 0 until known */
     int greeted;
 };
@@ -71,7 +71,7 @@ static int same_counts(const counts *a, const counts *b)
            a->outside == b->outside && !(a->moved_s < b->moved_s) && !(a->moved_s > b->moved_s);
 }
 
-/* How far the collective is on this rank. */
+/* The collective's progress on this rank. */
 static tutti_stall_place state_of(const tutti_driver_entry *entry)
 {
     static const tutti_stall_place places[] = {[TUTTI_ENTRY_GONE] = TUTTI_STALL_ENDED,
@@ -89,7 +89,8 @@ static tutti_stall_place place_of(const tutti_driver_look *look, const tutti_dri
     return waits ? TUTTI_STALL_STARTED : place;
 }
 
-/* The task that keeps a collective from being ready. Returns the collective that it waits for, or -1. */
+/* Describes the task that keeps a collective from being ready. Returns the collective that the task waits for, or
+ * -1. */
 static int64_t find_task(
     tutti_inquiry *q, int64_t collective, double now_s, char *text, size_t size)
 {
@@ -97,7 +98,7 @@ static int64_t find_task(
     if (!q->ledger || tutti_blocker_find(q->ledger, collective, now_s, &blocker) || !blocker.found)
         return -1;
     tutti_driver_entry end = tutti_driver_find(q->driver, blocker.collective);
-    /* What a collective waits for that has not been handed over is a task of the program, which is not known. */
+    /* A collective whose buffers are not ready waits for a task of the program, which is not known here. */
     if (!q->whole &&
         (blocker.collective == collective || state_of(&end) <= TUTTI_STALL_SUBMITTED)) {
         snprintf(text, size, "a task of the program on the same data, submitted before it");
@@ -110,7 +111,7 @@ static int64_t find_task(
     return lost || blocker.collective == collective ? -1 : blocker.collective;
 }
 
-/* What a program does that has not submitted the collective. */
+/* Describes what the program does instead of submitting the collective. */
 static void find_program(tutti_inquiry *q, double now_s, char *text, size_t size)
 {
     char running[160] = "";
@@ -120,12 +121,12 @@ static void find_program(tutti_inquiry *q, double now_s, char *text, size_t size
     else if (!q->waiting)
         snprintf(text, size, "it is in its own code, for %.1f s so far", now_s - q->outside_s);
     else if (*running)
-        snprintf(text, size, "it waits for its tasks, of which these run: %s", running);
+        snprintf(text, size, "it waits for its tasks; running: %s", running);
     else
         snprintf(text, size, "it waits for what it submitted before");
 }
 
-/* What precedes a ready collective. */
+/* Describes what a ready collective waits for. */
 static void find_predecessor(tutti_inquiry *q, const tutti_driver_look *look, int64_t collective,
     double now_s, char *text, size_t size)
 {
@@ -143,12 +144,12 @@ static void find_predecessor(tutti_inquiry *q, const tutti_driver_look *look, in
     if (first->state == TUTTI_ENTRY_RESERVED)
         find_task(q, first->sequence, now_s, task, sizeof task);
     if (*task && used > 0 && (size_t)used < size)
-        snprintf(text + used, size - (size_t)used, ", and which waits for %s", task);
+        snprintf(text + used, size - (size_t)used, ", and waits for %s", task);
 }
 
-/* Whether this rank can go on with the collective by itself: a task runs, or the program is in its own code and the
- * collective may be waiting for that. A program's own tasks are unknown (not whole): those that a collective waits for
- * may go on, unless it waits for another collective (behind). Lock held. */
+/* Whether this rank can continue with the collective by itself: a task runs, or the program is in its own code and
+ * the collective may be waiting for that. If the ledger does not have the program's own tasks (not `whole`), the
+ * tasks that a collective waits for may run, unless it waits for another collective (behind). Lock held. */
 static int can_move(const tutti_inquiry *q, const tutti_driver_look *look,
     const tutti_ledger_look *tasks, tutti_stall_place place, int64_t behind)
 {
@@ -161,7 +162,7 @@ static int can_move(const tutti_inquiry *q, const tutti_driver_look *look,
     return away || foreign;
 }
 
-/* Notes what has moved since the last look. Lock held. */
+/* Records what has moved since the last look. Lock held. */
 static void notice_moves(
     tutti_inquiry *q, const tutti_driver_look *look, const tutti_ledger_look *tasks, double now_s)
 {
@@ -175,7 +176,7 @@ static void notice_moves(
     q->last = now;
 }
 
-/* A message has to wait for those before it on its edge: the first that has not ended here, or -1. */
+/* Messages of an edge run in order. Returns the first earlier one that has not ended here, or -1. */
 static int64_t find_earlier(const tutti_inquiry *q, const tutti_stall_state *s)
 {
     int slot = tutti_sequence_slot(s->about);
@@ -186,7 +187,7 @@ static int64_t find_earlier(const tutti_inquiry *q, const tutti_stall_state *s)
     return lowest < s->about ? lowest : -1;
 }
 
-/* What is in the way of the collective here. Lock held. */
+/* Finds what blocks the collective here. Lock held. */
 static void find_blocker(
     tutti_inquiry *q, const tutti_driver_look *look, tutti_stall_state *s, double now_s)
 {
@@ -278,7 +279,7 @@ static void receive_query(void *ctx, const tutti_control_message *query)
     memcpy(reply.text, s.name, sizeof s.name);
     memcpy(reply.text + sizeof s.name, s.way, sizeof s.way);
     if (tutti_control_send(q->control, query->from, &reply))
-        tutti_log(TUTTI_LOG_DEBUG, "rank %d gets no answer about #%" PRId64, query->from, number);
+        tutti_log(TUTTI_LOG_DEBUG, "could not answer rank %d about #%" PRId64, query->from, number);
 }
 
 static void receive_state(void *ctx, const tutti_control_message *message)
@@ -287,7 +288,7 @@ static void receive_state(void *ctx, const tutti_control_message *message)
     const int64_t *v = message->value;
     if (message->from < 0 || message->from >= q->ranks) return;
     tutti_stall_state s = {.known = 1,
-        .last_heard_s = tutti_clock_s(),
+        .last_report_s = tutti_clock_s(),
         .about = tutti_driver_sequence_of(q->driver, v[STATE_ABOUT_KEY], v[STATE_ABOUT]),
         .can_move = (v[STATE_PLACE] & CAN_MOVE) != 0,
         .announced = (v[STATE_PLACE] & ANNOUNCED) != 0,
@@ -327,7 +328,7 @@ static void receive_hello(void *ctx, const tutti_control_message *message)
     pthread_mutex_unlock(&q->lock);
 }
 
-/* Once, so that others can look up this process when it is silent. */
+/* Sent once: others can then look up this process when it is silent. */
 static tutti_status send_hello(tutti_inquiry *q)
 {
     if (q->greeted) return TUTTI_OK;
@@ -346,7 +347,7 @@ static tutti_control_message query_about(tutti_inquiry *q, int64_t collective)
             [ABOUT_KEY] = tutti_driver_key_of(q->driver, collective)}};
 }
 
-/* Without a stall, asks one rank after another, so that something is known of a rank that stops. */
+/* Without a stall, queries one rank after another: then something is known about a rank that stops. */
 static tutti_status ask_in_turn(tutti_inquiry *q, double now_s)
 {
     if (now_s - q->beat_s < beat_every_s) return TUTTI_OK;
@@ -375,7 +376,7 @@ void tutti_inquiry_pass(tutti_inquiry *inquiry)
     if (!status && calls) status = tutti_control_broadcast(q->control, &call);
     if (!status && asks) status = tutti_control_broadcast(q->control, &query);
     if (!status && !stalls) status = ask_in_turn(q, now_s);
-    if (status) tutti_log(TUTTI_LOG_DEBUG, "not every rank could be asked");
+    if (status) tutti_log(TUTTI_LOG_DEBUG, "not every rank could be queried");
 }
 
 /* ---- calls from outside ---- */
@@ -500,7 +501,7 @@ int tutti_inquiry_called(tutti_inquiry *inquiry)
     return called;
 }
 
-/* The call by which a program makes a rank's end of a message; NULL: there is none. Lock held. */
+/* The call by which the program submits a rank's end of a message; NULL: there is no such call. Lock held. */
 static const char *missing_call(const tutti_inquiry *q, const tutti_members *members, int rank)
 {
     int from, to, edge;
@@ -524,11 +525,11 @@ void tutti_inquiry_states(tutti_inquiry *inquiry, int64_t collective, double now
             if (members->of[i] == r) s->outside = 0;
         if (r == q->rank) continue;
         s->away = self.away; /* all have the same design */
-        s->last_heard_s = now_s - s->last_heard_s;
-        s->answers = s->known && s->last_heard_s <= recent_s;
+        s->last_report_s = now_s - s->last_report_s;
+        s->answers = s->known && s->last_report_s <= recent_s;
         s->pulse = s->answers ? TUTTI_PULSE_RUNS : tutti_pulse_of(&q->self, &q->process[r]);
-        s->idle_s += s->last_heard_s;
-        s->waits_s += s->last_heard_s;
+        s->idle_s += s->last_report_s;
+        s->waits_s += s->last_report_s;
     }
     pthread_mutex_unlock(&q->lock);
 }

@@ -40,22 +40,23 @@ static int has_arrived(const tutti_stall_state *s, int64_t collective)
 {
     if (s->outside) return 1;
     if (!s->known) return 0;
-    int stands = s->away && s->can_move; /* started, but nobody moves it */
+    int stands = s->away && s->can_move; /* started, but no thread advances it */
     if (s->about == collective)
         return s->place > TUTTI_STALL_STARTED || (s->place == TUTTI_STALL_STARTED && !stands);
     return s->waits == collective ||
            (s->answers && !tutti_sequence_slot(collective) && s->submitted > collective);
 }
 
-/* Ranks that fell silent much later than the first are late with an answer, or a consequence of it. */
+/* Ranks that fell silent much later than the first one are no cause: their answers are late, or the first one stopped
+ * them. */
 static void forgive_late_answers(int ranks, const tutti_stall_state state[], int missing[])
 {
     double longest_s = 0;
     for (int r = 0; r < ranks; r++)
-        if (missing[r] && state[r].known && !state[r].answers && state[r].last_heard_s > longest_s)
-            longest_s = state[r].last_heard_s;
+        if (missing[r] && state[r].known && !state[r].answers && state[r].last_report_s > longest_s)
+            longest_s = state[r].last_report_s;
     for (int r = 0; r < ranks; r++)
-        if (state[r].known && !state[r].answers && state[r].last_heard_s < longest_s / 2)
+        if (state[r].known && !state[r].answers && state[r].last_report_s < longest_s / 2)
             missing[r] = 0;
 }
 
@@ -96,33 +97,36 @@ int tutti_stall_announced(int ranks, const tutti_stall_state state[], int64_t co
     return count > 0 && announced == count;
 }
 
-/* A rank that hears only at times, and whose process may run, counts as being in its program's own code. */
+/* A rank that receives messages only at times, and whose process may run, counts as running its program's own
+ * code. */
 static int is_away(const tutti_stall_state *s)
 {
     return !s->answers && s->away &&
            (s->pulse == TUTTI_PULSE_RUNS || s->pulse == TUTTI_PULSE_UNKNOWN);
 }
 
-/* How long the rank has not been able to go on by itself, as far as is known. */
-static double blocked_s(const tutti_stall_state *s, double unheard_s)
+/* How long the rank has not been able to continue by itself, as far as is known. */
+static double blocked_s(const tutti_stall_state *s, double unreported_s)
 {
     if (is_away(s) || (s->answers && s->can_move)) return 0;
-    if (!s->known) return unheard_s;
-    return s->can_move ? s->last_heard_s : s->idle_s;
+    if (!s->known) return unreported_s;
+    return s->can_move ? s->last_report_s : s->idle_s;
 }
 
 double tutti_stall_lasts_s(
-    int ranks, const tutti_stall_state state[], int64_t collective, double unheard_s)
+    int ranks, const tutti_stall_state state[], int64_t collective, double unreported_s)
 {
     int missing[ranks];
-    double quiet_s = unheard_s, silent_s = 0;
+    double quiet_s = unreported_s, silent_s = 0;
     tutti_stall_missing(ranks, state, collective, missing);
     for (int r = 0; r < ranks; r++) {
         const tutti_stall_state *s = &state[r];
-        double stands = blocked_s(s, unheard_s);
-        double unheard = s->known && s->last_heard_s < unheard_s ? s->last_heard_s : unheard_s;
+        double stands = blocked_s(s, unreported_s);
+        double unreported =
+            s->known && s->last_report_s < unreported_s ? s->last_report_s : unreported_s;
         if (stands < quiet_s) quiet_s = stands;
-        if (missing[r] && !s->answers && !is_away(s) && unheard > silent_s) silent_s = unheard;
+        if (missing[r] && !s->answers && !is_away(s) && unreported > silent_s)
+            silent_s = unreported;
     }
     return quiet_s > silent_s ? quiet_s : silent_s;
 }
@@ -148,7 +152,7 @@ static const char *name_of(int ranks, const tutti_stall_state state[], int64_t c
     return "";
 }
 
-/* A rank on which something has moved within this time goes on: half of the longest wait, and at most 2 s. */
+/* A rank on which something has moved within this time makes progress: half of the longest wait, at most 2 s. */
 static double alive_s(int ranks, const tutti_stall_state state[])
 {
     double longest_s = 0;
@@ -168,11 +172,11 @@ static void add_silence(page *p, const tutti_stall_state *s)
     add(p, "does not answer");
     if (s->known)
         add(p, " (%.1f s ago it had completed %" PRId64 " collectives and %" PRId64 " tasks)",
-            s->last_heard_s, s->ended, s->tasks);
+            s->last_report_s, s->ended, s->tasks);
     if (!is_away(s))
         add(p, ": %s", pulses[s->pulse]);
     else
-        add(p, ", because it hears the others only while its program waits in Tutti: %s",
+        add(p, ", because it receives messages only while its program waits in Tutti: %s",
             s->pulse == TUTTI_PULSE_RUNS ? "its program is in its own code, and late"
                                          : "its program is in its own code, or its process is "
                                            "stopped or dead, which cannot be seen from here");
@@ -187,7 +191,7 @@ static void add_reason(page *p, const tutti_stall_state *s, int64_t collective, 
         return;
     }
     if (s->about != collective) /* its answer is on the way */
-        add(p, "has not said yet how far it is");
+        add(p, "has not reported its progress yet");
     else if (s->place == TUTTI_STALL_NOT_SUBMITTED && s->call)
         add(p, "has not called %s for it%s%s", s->call, *way ? "; " : "", way);
     else if (s->place == TUTTI_STALL_NOT_SUBMITTED)
@@ -215,7 +219,7 @@ static void add_reason(page *p, const tutti_stall_state *s, int64_t collective, 
         add(p, "; nothing has moved there for %.1f s", s->idle_s);
 }
 
-/* "ranks 1, 2 and 5" of those from `from` on. */
+/* Adds "1, 2 and 5": the missing ranks, without the first `from`. */
 static void add_numbers(page *p, int ranks, const int missing[], int from, int count)
 {
     int seen = 0;
@@ -226,7 +230,7 @@ static void add_numbers(page *p, int ranks, const int missing[], int from, int c
     }
 }
 
-/* Nobody is missing: those that have ended it have sent, or so they believe, what the others still wait for. */
+/* No rank is missing: the ranks that have ended it have sent, or believe so, what the others still wait for. */
 static void add_lost(page *p, int ranks, const tutti_stall_state state[], int64_t collective)
 {
     int ended[ranks], count = 0;
@@ -245,7 +249,7 @@ static void add_lost(page *p, int ranks, const tutti_stall_state state[], int64_
 
 static void add_missing(page *p, int ranks, const tutti_stall_state state[], int64_t collective)
 {
-    int missing[ranks], told = 0;
+    int missing[ranks], described = 0;
     int count = tutti_stall_missing(ranks, state, collective, missing);
     if (!count) {
         add_lost(p, ranks, state, collective);
@@ -256,9 +260,9 @@ static void add_missing(page *p, int ranks, const tutti_stall_state state[], int
         add_numbers(p, ranks, missing, 0, count);
         add(p, " have not arrived; ");
     }
-    for (int r = 0; r < ranks && told < DETAILED; r++) {
+    for (int r = 0; r < ranks && described < DETAILED; r++) {
         if (!missing[r]) continue;
-        add(p, "%srank %d ", told++ ? "; " : "", r);
+        add(p, "%srank %d ", described++ ? "; " : "", r);
         add_reason(p, &state[r], collective, alive_s(ranks, state));
     }
 }
@@ -308,7 +312,7 @@ char *tutti_stall_line(
     if (missing[rank])
         add_reason(&p, state, collective, alive_s(ranks, all));
     else if (!state->known)
-        add(&p, "has not been heard from");
+        add(&p, "has not reported yet");
     else if (state->waits >= 0)
         add(&p, "waits in %s#%" PRId64 ", where nothing has moved for %.1f s",
             tutti_sequence_slot(state->waits) == tutti_sequence_slot(collective)
@@ -318,7 +322,7 @@ char *tutti_stall_line(
     else
         add(&p, "is not waiting in a collective");
     if (!state->answers && state->known && !missing[rank])
-        add(&p, " (reported %.1f s ago)", state->last_heard_s);
+        add(&p, " (reported %.1f s ago)", state->last_report_s);
     if (state->answers)
         add(&p, " (%" PRId64 " submitted, %" PRId64 " ended; %" PRId64 " tasks ended)",
             state->submitted, state->ended, state->tasks);

@@ -1,19 +1,20 @@
-/* Who waits for whom: sentences made from what each rank has reported about itself. Pure: this asks
- * no rank (designs/watch/inquiry.h) and reads no clock. [P]
+/* Composes sentences about who waits for whom from the ranks' reports about themselves. Pure: it sends nothing
+ * (designs/watch/inquiry.h does) and reads no clock. [P]
  *
- * The report is about one collective, the lowest in which some rank waits (of several groups: first
- * all ranks, then groups, then edges): the cause lies at the
- * smallest number (doc/designs.md), in the ranks that have not arrived there. If these wait for
- * another group or edge, the report is about that one in turn. Such a rank is late
- * as long as it can go on by itself, because its program is in its own code (it computes, reads,
- * waits for data) or one of its tasks runs. Otherwise every rank waits for a rank that also waits,
- * or is gone: a stall. */
+ * A report is about one collective: the lowest that some rank waits in. Collectives of all ranks come before those
+ * of groups, and those before messages of edges. The cause lies at the smallest number (doc/designs.md), in the
+ * ranks that have not arrived there. If such a rank waits for another group or edge, the report moves on to that
+ * one.
+ *
+ * A missing rank is late while it can continue by itself: its program runs its own code (it computes, reads, waits
+ * for data), or one of its tasks runs. A stall is when every rank waits for a rank that also waits, or that is
+ * gone. */
 #ifndef TUTTI_STALL_H
 #define TUTTI_STALL_H
 
 #include "designs/queue/record.h"
 
-/* How far a rank has come with a collective. */
+/* A rank's progress with a collective. */
 typedef enum tutti_stall_place {
     TUTTI_STALL_NOT_SUBMITTED, /* its program has not reached it */
     TUTTI_STALL_SUBMITTED,     /* its buffers are not ready */
@@ -33,50 +34,50 @@ typedef enum tutti_pulse {
 
 /* What is known of one rank. Ages are seconds. */
 typedef struct tutti_stall_state {
-    int known;           /* it has reported at least once */
-    int answers;         /* it has reported lately */
-    int can_move;        /* it can go on by itself, as far as the collective needs it */
-    int announced;       /* its program has announced what keeps it (tutti_inquiry_set_activity) */
-    int away;            /* it hears only while its program waits: silence means little */
-    tutti_pulse pulse;   /* of a rank that does not answer */
-    double last_heard_s; /* age of its last report */
-    int outside;         /* it takes no part in the collective asked about */
-    int64_t about;       /* the collective it was asked about; -1: none */
+    int known;         /* it has reported at least once */
+    int answers;       /* it has reported lately */
+    int can_move;      /* it can continue by itself, as far as the collective needs it */
+    int announced;     /* its program has announced why it is late (tutti_inquiry_set_activity) */
+    int away;          /* it receives messages only while its program waits: silence means little */
+    tutti_pulse pulse; /* of a rank that does not answer */
+    double last_report_s;     /* age of its last report */
+    int outside;              /* it is not a member of the queried collective's group */
+    int64_t about;            /* the queried collective; -1: none */
     tutti_stall_place place;  /* of that collective on this rank */
     int64_t submitted, ended; /* numbers of collectives */
     int64_t tasks;            /* number of ended tasks */
     int64_t waits;            /* the oldest collective in flight there; -1: none */
-    double waits_s;           /* how long that one has not moved */
+    double waits_s;           /* how long that one has made no progress */
     int64_t
-        behind; /* where it has not arrived: the other collective that it waits for first; -1: none */
-    /* the call by which its program would submit the message asked about; NULL: not a message, or the
+        behind; /* if it has not arrived: the other collective that it waits for first; -1: none */
+    /* the call by which its program would submit the queried message; NULL: not a message, or the
      * program makes no such calls */
     const char *call;
     double idle_s; /* how long nothing has ended, moved or been submitted there */
-    /* of this rank: who takes part in what it was asked about, "group 2 {0, 3}"; "": all ranks */
+    /* of this rank: the members of the queried collective, "group 2 {0, 3}"; "": all ranks */
     char members[TUTTI_RECORD_NAME];
-    int message; /* whether that is a message between two ranks */
-    char name[TUTTI_RECORD_NAME]; /* of the collective asked about, if it knows it */
-    char way[248];                /* what is in the way there; "" if it does not know */
+    int message;                  /* of this rank: whether the queried collective is a message between two ranks */
+    char name[TUTTI_RECORD_NAME]; /* of the queried collective, if known */
+    char way[248];                /* what blocks it there; "": unknown */
 } tutti_stall_state;
 
 /* The lowest collective in which a rank that answers waits; -1: none. */
 int64_t tutti_stall_lowest(int ranks, const tutti_stall_state state[]);
-/* The ranks that have not arrived in the collective, and their number: those that have not reported
- * their arrival or, if all have, those that no longer answer. Of those that do not answer only the
- * ones silent for longest count: the others' answers are merely late. */
+/* Sets missing[r] for the ranks that have not arrived in the collective, and returns how many. These are the ranks
+ * that have not reported their arrival or, if all have, those that no longer answer. Among the silent ranks, only
+ * those silent for longest count: the others' answers are merely late. */
 int tutti_stall_missing(
     int ranks, const tutti_stall_state state[], int64_t collective, int missing[]);
-/* The other collective that keeps a rank from arriving in this one: the cause lies there. -1: one of the
- * ranks that have not arrived is itself the cause, or it is not known (yet). */
+/* The other collective that keeps a rank from arriving in this one: the cause lies there. -1: a rank that has not
+ * arrived is itself the cause, or the cause is not known (yet). */
 int64_t tutti_stall_behind(int ranks, const tutti_stall_state state[], int64_t collective);
-/* Whether every rank that has not arrived has announced what keeps it: less reason to warn. */
+/* Whether every missing rank has announced why it is late: less reason to warn. */
 int tutti_stall_announced(int ranks, const tutti_stall_state state[], int64_t collective);
-/* How long no rank has been able to go on: nothing has moved on any rank that answers, and none of
- * them can move by itself; or a rank that has not arrived is silent, whatever the others do. A rank
- * never heard from counts as silent for `unheard_s`. */
+/* How long no rank has been able to continue: nothing has moved on any rank that answers, and none of
+ * them can move by itself; or a missing rank is silent, whatever the others do. A rank that has never
+ * reported counts as silent for `unreported_s`. */
 double tutti_stall_lasts_s(
-    int ranks, const tutti_stall_state state[], int64_t collective, double unheard_s);
+    int ranks, const tutti_stall_state state[], int64_t collective, double unreported_s);
 /* The lowest rank that answers; -1: none. */
 int tutti_stall_spokesman(int ranks, const tutti_stall_state state[]);
 /* The lowest rank that answers and waits in a collective; -1: none. */

@@ -61,7 +61,7 @@ void tutti_usr1_admit(void)
     if (!atomic_load(&taken)) pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* Several signals that wait are one: a standard signal is pending once. */
+/* Several pending signals count as one: a standard signal is pending once. */
 static void fetch_signal(void)
 {
     sigset_t set = usr1_set();

@@ -1,5 +1,5 @@
-/* SIGUSR1 as a question: "what are you doing?" Every watch of the process (designs/watch/watch.h)
- * reads the number of questions. A signal handler gets no handle, so the number is global.
+/* SIGUSR1 asks the process for its current state. Every watch of the process (designs/watch/watch.h)
+ * reads how many signals have arrived. A signal handler gets no handle, so the count is global.
  * [A] */
 #ifndef TUTTI_USR1_H
 #define TUTTI_USR1_H
@@ -15,7 +15,7 @@ void tutti_usr1_take(void);
  * action. */
 void tutti_usr1_open(void);
 void tutti_usr1_close(void);
-/* In a thread that counts: this thread may be interrupted, where the signal is handled. */
+/* Called by a thread that counts: lets the signal interrupt it, if the signal is handled. */
 void tutti_usr1_admit(void);
 /* The number of signals received. */
 int tutti_usr1_count(void);

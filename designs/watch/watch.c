@@ -12,20 +12,20 @@
 
 static const double grace_s = 2;         /* from a failure until the process should be gone */
 static const double longest_sleep_s = 2; /* of a process that runs */
-static const double deaf_s = 0.5;        /* if no pass has taken an abort by then, nobody passes */
+static const double deaf_s = 0.5; /* if no pass has taken an abort by then, no thread passes */
 static const double longest_silence_s = 600; /* between warnings of one stall */
-/* The first warning about something announced comes this many times later. */
+/* The first warning about an announced activity comes this many times later. */
 static const double announced_later = 6;
 static const double longest_tick_s = 0.05, longest_recent_s = 1, longest_every_s = 0.2;
 
-enum { FOLLOWED = 32 }; /* collectives, one behind the other */
+enum { FOLLOWED = 32 }; /* collectives, each of which blocks the one before it */
 
 struct tutti_watch {
     tutti_watch_options options;
     tutti_driver *driver;
     tutti_inquiry *inquiry;
     int rank, ranks;
-    /* After ask_s of a stall, others are asked every every_s; answers are valid for recent_s. */
+    /* After ask_s of a stall, the others are queried every every_s; answers are valid for recent_s. */
     double ask_s, every_s, recent_s, tick_s;
     double gap_s, gap_ended_s; /* the last interval in which this rank did not look, and its end */
     pthread_mutex_t lock;      /* protects the next four */
@@ -38,15 +38,14 @@ struct tutti_watch {
     tutti_stall_state *state; /* [ranks] */
     int asked;                /* SIGUSR1 received so far */
     int warned, dumped, reported, aborted;
-    double warn_at_s;   /* the length of the stall at which the next warning is due */
-    double remind_at_s; /* likewise for the reminder of the missing call */
-    double stalled_s;   /* at the last look */
-    double looked_s;    /* when that was */
-    double woken_s;     /* the process was stopped until then; 0: never stopped */
-    int stuck;          /* its own tasks wait for each other */
-    int64_t
-        way[FOLLOWED]; /* from the first collective that was asked about to this one (subject) */
-    int followed;      /* how many they are */
+    double warn_at_s;      /* the length of the stall at which the next warning is due */
+    double remind_at_s;    /* the same for the reminder of the missing call */
+    double stalled_s;      /* at the last look */
+    double looked_s;       /* when that was */
+    double woken_s;        /* the process was stopped until then; 0: never stopped */
+    int stuck;             /* its own tasks wait for each other */
+    int64_t way[FOLLOWED]; /* from the first queried collective to the current one (find_subject) */
+    int followed;          /* their number */
     double dumped_at_s, aborted_at_s, failed_at_s;
 };
 
@@ -79,12 +78,13 @@ static double min_of(double a, double b)
     return a < b ? a : b;
 }
 
-/* A process that was stopped, or had no core for long, has heard nobody meanwhile: it counts from when it woke. */
+/* A process that was stopped, or had no core for long, has received nothing meanwhile: its waits count from when it
+ * woke. */
 static void notice_sleep(tutti_watch *w, double now_s)
 {
     double slept_s = now_s - w->looked_s;
     if (w->looked_s > 0 && slept_s > longest_sleep_s) {
-        tutti_log(TUTTI_LOG_WARN, "this process stood still for %.1f s", slept_s);
+        tutti_log(TUTTI_LOG_WARN, "this process did not run for %.1f s", slept_s);
         w->woken_s = now_s;
     }
     if (w->looked_s > 0 && slept_s > w->recent_s / 2) {
@@ -105,7 +105,7 @@ static int is_due(double limit_s, double passed_s)
     return limit_s > 0 && passed_s >= limit_s;
 }
 
-/* What this rank waits for, in words. */
+/* Describes what this rank waits for. */
 static void explain_wait(const tutti_watch *w, int64_t collective, char *text, size_t size)
 {
     if (collective < 0)
@@ -115,7 +115,7 @@ static void explain_wait(const tutti_watch *w, int64_t collective, char *text, s
         tutti_stall_sentence(w->ranks, w->state, collective, text, size);
 }
 
-/* The interval doubles, so that a long wait does not fill the log; after the first warning, only one rank warns. */
+/* The interval doubles: a long wait does not fill the log. After the first warning, only one rank warns. */
 static void log_warning(tutti_watch *w, int64_t collective)
 {
     char text[1024];
@@ -127,7 +127,7 @@ static void log_warning(tutti_watch *w, int64_t collective)
     tutti_log(TUTTI_LOG_WARN, "has waited %.1f s for %s", w->stalled_s, text);
 }
 
-/* What a rank has announced is warned of later. */
+/* An announced activity delays the warning. */
 static int warning_is_due(const tutti_watch *w, int64_t collective)
 {
     double first_s = w->options.warn_s;
@@ -135,7 +135,7 @@ static int warning_is_due(const tutti_watch *w, int64_t collective)
     return is_due(first_s, w->stalled_s) && w->stalled_s >= w->warn_at_s;
 }
 
-/* For a program whose collectives run in a call that it does not make. It may still do so: no stall. */
+/* For a program that does not make the call in which its collectives run. It may still make it: no stall. */
 static void remind_program(tutti_watch *w, double now_s)
 {
     double for_s;
@@ -159,7 +159,7 @@ static void write_dump(tutti_watch *w, double now_s)
     (void)tutti_dump_write(w->options.folder, w->rank, w->ranks, w->state, w->driver, now_s);
 }
 
-/* Reports who waits for whom, once all ranks have answered about the same collective, or had time to. */
+/* Reports who waits for whom, once all ranks have answered about the same collective, or have had time to answer. */
 static void log_report(tutti_watch *w, int64_t collective, double now_s)
 {
     int all = 1;
@@ -186,7 +186,7 @@ static void begin_abort(tutti_watch *w, int64_t collective, double now_s)
     pthread_mutex_lock(&w->lock);
     w->aborting = 1;
     snprintf(w->sentence, sizeof w->sentence,
-        "no rank has been able to continue for %g s, the limit of a stall: all ranks end. %s",
+        "no rank has been able to continue for %g s, the stall limit: all ranks end. %s",
         w->options.abort_s, text);
     pthread_mutex_unlock(&w->lock);
 }
@@ -199,8 +199,8 @@ static void end_warnings(tutti_watch *w)
     w->warn_at_s = 0;
 }
 
-/* Where to look for the cause first: the lowest collective in which a rank waits; this rank's next when
- * its own tasks are stuck; -1: none. */
+/* The first collective to query: the lowest in which a rank waits, or this rank's next one when its own tasks are
+ * stuck; -1: none. */
 static int64_t first_subject(const tutti_watch *w)
 {
     int64_t lowest = tutti_stall_lowest(w->ranks, w->state);
@@ -226,8 +226,8 @@ static int has_followed(const tutti_watch *w, int64_t collective)
     return 0;
 }
 
-/* The collective to ask about: from the first one on, as answers come, that which keeps a rank from
- * arriving, group by group and edge by edge. Fills w->state. */
+/* The collective to query. It starts at the first one; as answers come, it moves to the collective that keeps a rank
+ * from arriving, group by group and edge by edge. Fills w->state. */
 static int64_t find_subject(tutti_watch *w, double now_s)
 {
     const double recent_s = recent_now_s(w, now_s);
@@ -278,7 +278,7 @@ static void check_stall(tutti_watch *w, double now_s)
 
 /* ---- the end ---- */
 
-/* A pass announces an abort to the others; if nobody passes, at least this rank ends. */
+/* A pass announces an abort to the others; if no thread passes, at least this rank ends. */
 static void check_abort(tutti_watch *w, double now_s)
 {
     pthread_mutex_lock(&w->lock);
@@ -290,7 +290,7 @@ static void check_abort(tutti_watch *w, double now_s)
     tutti_driver_fail(w->driver, TUTTI_ERR_TIMEOUT);
 }
 
-/* After any failure: wakes whoever waits for tasks, and ends a process that a stall should have ended by now. */
+/* After any failure: wakes threads that wait for tasks, and ends a process that a stall should have ended by now. */
 static void check_failure(tutti_watch *w, double now_s)
 {
     tutti_status failure = tutti_driver_see(w->driver).failure;
@@ -341,7 +341,7 @@ static void *watch_over(void *arg)
     return NULL;
 }
 
-/* Others are asked early enough that a rank without an answer has had recent_s to send one. */
+/* Queries start early enough that a rank without an answer has had recent_s to send one. */
 static void set_pace(tutti_watch *w)
 {
     const tutti_watch_options *o = &w->options;

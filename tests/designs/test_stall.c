@@ -61,7 +61,7 @@ START_TEST(a_sentence_names_who_is_missing)
                                          "it makes progress: it is late, not "
                                          "stuck");
     s[1].answers = 0;
-    s[1].last_heard_s = 3;
+    s[1].last_report_s = 3;
     ck_assert_str_eq(sentence(2, s, 18),
         "collective #18 \"fc.weight\": rank 1 does not answer (3.0 s ago it had completed 0 "
         "collectives "
@@ -124,12 +124,12 @@ START_TEST(a_stall_is_what_no_rank_can_end)
     s[1].can_move = 1; /* it computes, or its program does */
     ck_assert_double_eq(tutti_stall_lasts_s(3, s, 18, 100), 0);
     s[2].answers = 0; /* arrived, then stopped: the wait is for the late one */
-    s[2].last_heard_s = 30;
+    s[2].last_report_s = 30;
     ck_assert_double_eq(tutti_stall_lasts_s(3, s, 18, 100), 0);
     s[2] = computing(18, TUTTI_STALL_NOT_SUBMITTED, 0); /* silent and not arrived: a stall */
     s[2].can_move = 1;
     s[2].answers = 0;
-    s[2].last_heard_s = 30;
+    s[2].last_report_s = 30;
     ck_assert_double_eq(tutti_stall_lasts_s(3, s, 18, 100), 30);
     s[2].away = 1; /* unless it listens only now and then, */
     ck_assert_double_eq(tutti_stall_lasts_s(3, s, 18, 100), 0);
@@ -164,24 +164,24 @@ START_TEST(a_late_answer_is_no_accusation)
     char text[256];
     int missing[3];
     s[1].answers = s[2].answers = 0;
-    s[1].last_heard_s = 4.5;
-    s[2].last_heard_s = 0.7; /* it has reported its start */
+    s[1].last_report_s = 4.5;
+    s[2].last_report_s = 0.7; /* it has reported its start */
     ck_assert_int_eq(tutti_stall_missing(3, s, 18, missing), 1);
     ck_assert_int_eq(missing[1], 1);
     ck_assert_str_eq(tutti_stall_line(3, s, 2, 18, text, sizeof text),
         "rank 2 waits in #18, where nothing has moved for 5.0 s (reported 0.7 s ago)");
     s[2] = computing(17, TUTTI_STALL_ENDED, 0.7); /* it has not reported this one */
     s[2].answers = 0;
-    s[2].last_heard_s = 0.7;
+    s[2].last_report_s = 0.7;
     ck_assert_int_eq(tutti_stall_missing(3, s, 18, missing), 1);
     ck_assert_int_eq(missing[1], 1);
-    s[2].last_heard_s = 4.2; /* both were stopped */
+    s[2].last_report_s = 4.2; /* both were stopped */
     ck_assert_int_eq(tutti_stall_missing(3, s, 18, missing), 2);
     s[1] = arrived(18, 5); /* stopped after it started */
     s[2] = arrived(18, 5);
     s[1].answers = s[2].answers = 0;
-    s[1].last_heard_s = 4.5;
-    s[2].last_heard_s = 0.7;
+    s[1].last_report_s = 4.5;
+    s[2].last_report_s = 0.7;
     ck_assert_int_eq(tutti_stall_missing(3, s, 18, missing), 1);
     ck_assert_int_eq(missing[1], 1);
     ck_assert_int_eq(missing[0] + missing[2], 0);

@@ -370,7 +370,7 @@ START_TEST(a_stuck_rank_ends_all)
         "%s", s.text);
     ck_assert_msg(
         told(
-            &s, "no rank has been able to continue for 1.2 s, the limit of a stall: all ranks end"),
+            &s, "no rank has been able to continue for 1.2 s, the stall limit: all ranks end"),
         "%s", s.text);
     ck_assert_int_ge(check_dump(folder, 0), 1);
     check_dump(folder, 1);

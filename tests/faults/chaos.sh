@@ -39,7 +39,7 @@ stamp() { while IFS= read -r line || [ -n "$line" ]; do printf '%s %s\n' "$EPOCH
 time_of() { grep -aE -m 1 -e "$1" "$dir/out" | cut -d ' ' -f 1; }
 # For how long the machine let the others stand still, at most: it does not count as time without progress.
 stood_still() { # VICTIM
-    sed -n 's/.*rank \([0-9]*\): warning: this process stood still for \([0-9.]*\) s.*/\1 \2/p' "$dir/out" |
+    sed -n 's/.*rank \([0-9]*\): warning: this process did not run for \([0-9.]*\) s.*/\1 \2/p' "$dir/out" |
         awk -v victim="$1" '$1 != victim { s[$1] += $2 } END { for (r in s) if (s[r] > most) most = s[r]; print most + 0 }'
 }
 within() { # SECONDS FROM TO

@@ -28,7 +28,7 @@ says_not() { # PATTERN
 abort=$((6 * slowdown)) # seconds of a stall
 for design in funneled sequential; do # with a thread, and without
     runs 0 stands "$design"
-    says "rank 0: tutti_wait: timeout: no rank has been able to continue for $abort s, the limit of a stall"
+    says "rank 0: tutti_wait: timeout: no rank has been able to continue for $abort s, the stall limit"
     says 'log: rank 0: error: no rank has been able to continue'
     says 'rank 0: is still here'
     for rank in 0 1; do says "rank $rank: has ended MPI"; done

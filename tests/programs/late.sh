@@ -28,7 +28,7 @@ for design in funneled chained; do
     says_not 'stall report\|error\|all ranks end'
 done
 runs 0 sequential code # which hears nothing meanwhile
-says 'rank 1 does not answer.*, because it hears the others only while its program waits in Tutti: its program is in its own code, and late'
+says 'rank 1 does not answer.*, because it receives messages only while its program waits in Tutti: its program is in its own code, and late'
 says_not 'stall report\|error\|all ranks end'
 runs 0 funneled task
 says 'rank 1 has not reached it; blocked by a task of the program on the same data'
@@ -40,7 +40,7 @@ says_not 'all ranks end'
 for design in funneled chained; do
     runs 1 $design ring
     says 'rank [01] has not reached it; blocked by collective "message" of a group or an edge, posted'
-    says 'the limit of a stall: all ranks end'
+    says 'the stall limit: all ranks end'
     says_not 'late, not stuck'
 done
 runs 1 funneled left

@@ -75,7 +75,7 @@ stops() { # DESIGN OPTION...: a rank is stopped
     ends "$*" 12 # 4 to the limit, 5 to the end, and what mpirun needs
     says "$*" 'rank 0: warning: has waited .* for collective #'
     says "$*" 'stall report: rank 1 does not answer ([0-9.]* s ago it had completed [0-9]* collectives'
-    says "$*" 'the limit of a stall: all ranks end'
+    says "$*" 'the stall limit: all ranks end'
     json_lines "$dir/tutti-stall.0.json" || fail "$*: tutti-stall.0.json"
     rm -f "$dir"/tutti-stall.*
 }
