@@ -106,7 +106,7 @@ tutti_status tutti_comm_new(
     else if (!algorithm->build[TUTTI_ALLREDUCE] &&
              (!transport->ops->collective || transport->takes_devices))
         status = tutti_fail(TUTTI_ERR_UNSUPPORTED,
-            "algorithm '%s' needs the transport 'mpi'; '%s'%s has no collectives of its own", name,
+            "algorithm '%s' needs the transport 'mpi'; '%s'%s does not provide collectives", name,
             transport->ops->name, transport->arithmetic ? " in the memory of GPUs" : "");
     else if (c->lanes > transport->lanes)
         status = tutti_fail(
@@ -434,9 +434,9 @@ static tutti_status start_request(tutti_coll_request *r)
 {
     const tutti_comm *c = r->comm;
     tutti_transport *t = c->transport;
-    int sits = t->ops->sit && t->size > 1;
+    int takes_slot = t->ops->sit && t->size > 1;
     int tag = tag_of(c, r->number, r->args.identity);
-    tutti_status status = sits ? t->ops->sit(t, r->lane, tag, NULL, &r->message) : TUTTI_OK;
+    tutti_status status = takes_slot ? t->ops->sit(t, r->lane, tag, NULL, &r->message) : TUTTI_OK;
     return status || r->message ? status : begin_request(r);
 }
 

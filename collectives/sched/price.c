@@ -12,20 +12,20 @@ typedef struct account {
     double *ready_s; /* [n] when everything a step waits for has ended */
 } account;
 
-typedef struct books {
+typedef struct pricing {
     const tutti_sched *const *ranks;
     const tutti_sched_cost *cost;
     size_t element, wide; /* bytes */
     account *rank;
     double end_s;
-} books;
+} pricing;
 
 static double max_of(double a, double b)
 {
     return a > b ? a : b;
 }
 
-static void finish_step(books *b, int rank, int step, double end_s)
+static void finish_step(pricing *b, int rank, int step, double end_s)
 {
     const tutti_sched *s = b->ranks[rank];
     double *ready_s = b->rank[rank].ready_s;
@@ -42,7 +42,7 @@ static int is_conversion(const tutti_sched_step *step)
 
 static void visit_event(void *ctx, const tutti_sched_event *e)
 {
-    books *b = ctx;
+    pricing *b = ctx;
     account *mine = &b->rank[e->rank];
     const tutti_sched_step *step = &b->ranks[e->rank]->step[e->step];
     int64_t bytes = step->count * (int64_t)b->element;
@@ -75,7 +75,7 @@ static int count_steps(const tutti_sched *const ranks[], int P, int *const *leve
     return most;
 }
 
-static void sum_up(const books *b, int P, tutti_sched_price *price)
+static void sum_up(const pricing *b, int P, tutti_sched_price *price)
 {
     for (int r = 0; r < P; r++) {
         const account *a = &b->rank[r];
@@ -98,7 +98,7 @@ tutti_status tutti_sched_price_of(const tutti_sched *const ranks[], int P, size_
     if (status) return status;
     p.steps = count_steps(ranks, P, level);
     free(level);
-    books b = {.ranks = ranks, .cost = cost, .element = element, .wide = wide};
+    pricing b = {.ranks = ranks, .cost = cost, .element = element, .wide = wide};
     b.rank = calloc((size_t)P, sizeof *b.rank);
     int ok = b.rank != NULL;
     for (int r = 0; ok && r < P; r++) {

@@ -1,4 +1,4 @@
-/* The inside of the MPI transport: mpi_message.c (messages; opening and closing), mpi_collective.c
+/* The internals of the MPI transport: mpi_message.c (messages; opening and closing), mpi_collective.c
  * (the MPI library's collectives), and below both mpi_request.c (MPI's requests under way). */
 #ifndef TUTTI_TRANSPORT_MPI_H
 #define TUTTI_TRANSPORT_MPI_H

@@ -11,17 +11,17 @@
 #include <unistd.h>
 
 /* What a rank sends to the others while it opens. */
-typedef struct card {
+typedef struct rank_info {
     int status;
     char text[200]; /* the error */
     char host[64], bus[32];
     ncclUniqueId id[TUTTI_NCCL_MOST_LANES]; /* of rank 0 */
-} card;
+} rank_info;
 
-/* ---- the cards of all ranks ---- */
+/* ---- what all ranks have sent ---- */
 
 /* Fails on every rank with the first rank's error. */
-static tutti_status find_first_error(const tutti_nccl *n, const card all[])
+static tutti_status find_first_error(const tutti_nccl *n, const rank_info all[])
 {
     for (int r = 0; r < n->base.size; r++)
         if (all[r].status)
@@ -30,7 +30,7 @@ static tutti_status find_first_error(const tutti_nccl *n, const card all[])
 }
 
 /* NCCL refuses two ranks on one GPU. */
-static tutti_status are_distinct(const tutti_nccl *n, const card all[])
+static tutti_status are_distinct(const tutti_nccl *n, const rank_info all[])
 {
     for (int r = 0; r < n->base.size; r++)
         for (int q = 0; q < r; q++)
@@ -68,7 +68,7 @@ static tutti_status make_lane(tutti_nccl *n, int lane, const ncclUniqueId *id)
     }
 }
 
-static tutti_status make_lanes(tutti_nccl *n, int lanes, const card all[])
+static tutti_status make_lanes(tutti_nccl *n, int lanes, const rank_info all[])
 {
     tutti_status status = tutti_nccl_widen(n, lanes);
     for (int k = 0; k < lanes && !status; k++) status = make_lane(n, k, &all[0].id[k]);
@@ -76,7 +76,8 @@ static tutti_status make_lanes(tutti_nccl *n, int lanes, const card all[])
 }
 
 /* The outcome of a step of opening, the same on all ranks. */
-static tutti_status agree_on_status(tutti_nccl *n, tutti_status status, card *mine, card all[])
+static tutti_status agree_on_status(
+    tutti_nccl *n, tutti_status status, rank_info *mine, rank_info all[])
 {
     mine->status = (int)status;
     snprintf(mine->text, sizeof mine->text, "%s", status ? tutti_last_error() : "");
@@ -84,7 +85,7 @@ static tutti_status agree_on_status(tutti_nccl *n, tutti_status status, card *mi
     return gathered ? gathered : find_first_error(n, all);
 }
 
-static tutti_status connect_ranks(tutti_nccl *n, int lanes, card *mine, card all[])
+static tutti_status connect_ranks(tutti_nccl *n, int lanes, rank_info *mine, rank_info all[])
 {
     tutti_status status = make_memory(n);
     gethostname(mine->host, sizeof mine->host - 1);
@@ -111,7 +112,7 @@ tutti_status tutti_transport_nccl(
     tutti_transport *whole, const tutti_transport_options *options, tutti_transport **transport)
 {
     tutti_nccl *n = calloc(1, sizeof *n);
-    card *mine = calloc(1, sizeof *mine), *all = calloc((size_t)whole->size, sizeof *all);
+    rank_info *mine = calloc(1, sizeof *mine), *all = calloc((size_t)whole->size, sizeof *all);
     tutti_status status = TUTTI_OK;
     if (!n || !mine || !all) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for NCCL's lanes");
     if (!status) status = check_lanes(options);
