@@ -7,7 +7,7 @@
  *   bwd1 --> [c2] --> upd1
  *
  * The worker that finds a collective ready and holds the token posts its first messages, passes the token on, and
- * continues; the node ends when the collective has ended. No deadlock: posting waits for nobody, so the token reaches
+ * continues; the node ends when the collective has ended. No deadlock: posting never waits, so the token reaches
  * every ready collective, in the same order on all ranks. Each group, and each edge, has its own chain.
  *
  * The token is passed on at the start, so the chain is also the order that lanes with shared device slots need

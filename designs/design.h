@@ -64,7 +64,8 @@ struct tutti_start_view {
     int (*started)(const tutti_start_view *view, int n); /* on this rank */
     int (*ended)(const tutti_start_view *view, int n);   /* all ranks of the group started it */
     int one_order; /* lanes share device slots, of which a rank may have only one */
-    int (*sits)(const tutti_start_view *view, int n); /* with one_order: it takes a device slot */
+    int (*takes_slot)(
+        const tutti_start_view *view, int n); /* with one_order: it takes a device slot */
 };
 
 /* Who starts a design's collectives, and which ready one comes first. The driver starts collectives

@@ -4,7 +4,7 @@
  * wait, and the run hangs, as soon as W <= K(P-1)/P (doc/designs.md). Runs only with --unsafe. */
 #include "designs/place.h"
 
-static tutti_status place(tutti_graph *graph, int lanes)
+static tutti_status place_collectives(tutti_graph *graph, int lanes)
 {
     tutti_status status = tutti_place_in_order(graph, lanes, tutti_place_lane_by_index);
     for (int i = 0; i < tutti_graph_nodes(graph) && !status; i++) {
@@ -23,5 +23,5 @@ const tutti_design tutti_design_naive = {
     .many_lanes = 1,
     .unsafe = 1,
     .needed = TUTTI_THREAD_SERIALIZED,
-    .place = place,
+    .place = place_collectives,
 };

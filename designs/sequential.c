@@ -31,7 +31,7 @@ static int is_with_previous(
 }
 
 /* Indices restart at 0 at a collective that does not wait until its neighbours are ready. */
-static tutti_status place(tutti_graph *graph, int lanes)
+static tutti_status place_collectives(tutti_graph *graph, int lanes)
 {
     tutti_reach *reach = NULL;
     int begins = 0; /* of plain sums over all ranks: the node with index 0 */
@@ -62,5 +62,5 @@ const tutti_design tutti_design_sequential = {
     .summary = "the main thread runs them one by one after the backward pass (oracle, no overlap)",
     .start = &tutti_start_main,
     .needed = TUTTI_THREAD_FUNNELED,
-    .place = place,
+    .place = place_collectives,
 };

@@ -72,8 +72,8 @@ const tutti_start_rule *const tutti_start_rules[] = {
 /* The collective that takes a device slot before n does; -1: none, or n takes none. */
 static int starts_before(const tutti_start_view *view, int n)
 {
-    int before = view->one_order && view->sits(view, n) ? n - 1 : -1;
-    while (before >= 0 && !view->sits(view, before)) before--;
+    int before = view->one_order && view->takes_slot(view, n) ? n - 1 : -1;
+    while (before >= 0 && !view->takes_slot(view, before)) before--;
     return before;
 }
 

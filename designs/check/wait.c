@@ -163,27 +163,27 @@ tutti_status tutti_check_match_new(const tutti_check *check, tutti_check_match *
 
 /* A run in which everything starts as soon as it may, with enough workers. A later start never blocks anything, so a
  * collective that has not ended at the end of this run never ends. */
-typedef struct play {
+typedef struct simulation {
     const tutti_check_match *match;
     const tutti_start_rule *rule;
     int one_order;
     char **started; /* [rank][sequence] */
     int *arrived;   /* [event] ranks that have started it */
-} play;
+} simulation;
 
 /* One rank's collective. */
 typedef struct spot {
     int rank, sequence;
 } spot;
 
-static int has_ended(const play *p, int rank, int sequence)
+static int has_ended(const simulation *p, int rank, int sequence)
 {
     int event = p->match->event[rank][sequence];
     return p->arrived[event] == p->match->members[event];
 }
 
 /* A collective that must end first, or -1. */
-static int unended_before(const play *p, int rank, int sequence)
+static int unended_before(const simulation *p, int rank, int sequence)
 {
     const tutti_check_coll *c = &p->match->check->rank[rank].coll[sequence];
     for (int i = 0; i < c->befores; i++)
@@ -194,14 +194,14 @@ static int unended_before(const play *p, int rank, int sequence)
 /* The start rule's view of one rank. */
 typedef struct view {
     tutti_start_view base; /* first member: the view's address is its base's */
-    const play *play;
+    const simulation *simulation;
     int rank;
 } view;
 
 static const tutti_check_coll *coll_at(const tutti_start_view *base, int n)
 {
     const view *v = (const view *)base;
-    return &v->play->match->check->rank[v->rank].coll[n];
+    return &v->simulation->match->check->rank[v->rank].coll[n];
 }
 
 static int view_group(const tutti_start_view *base, int n)
@@ -214,9 +214,9 @@ static int view_lane(const tutti_start_view *base, int n)
     return coll_at(base, n)->lane;
 }
 
-static int view_sits(const tutti_start_view *base, int n)
+static int view_takes_slot(const tutti_start_view *base, int n)
 {
-    return takes_slot(((const view *)base)->play->match->check, coll_at(base, n));
+    return takes_slot(((const view *)base)->simulation->match->check, coll_at(base, n));
 }
 
 static int view_begins(const tutti_start_view *base, int n)
@@ -227,23 +227,23 @@ static int view_begins(const tutti_start_view *base, int n)
 static int view_ready(const tutti_start_view *base, int n)
 {
     const view *v = (const view *)base;
-    return unended_before(v->play, v->rank, n) < 0;
+    return unended_before(v->simulation, v->rank, n) < 0;
 }
 
 static int view_started(const tutti_start_view *base, int n)
 {
     const view *v = (const view *)base;
-    return v->play->started[v->rank][n];
+    return v->simulation->started[v->rank][n];
 }
 
 static int view_ended(const tutti_start_view *base, int n)
 {
     const view *v = (const view *)base;
-    return has_ended(v->play, v->rank, n);
+    return has_ended(v->simulation, v->rank, n);
 }
 
 /* What a collective that has not started waits for, on its own rank; -1: nothing. */
-static int waits_for(const play *p, int rank, int sequence)
+static int waits_for(const simulation *p, int rank, int sequence)
 {
     int before = unended_before(p, rank, sequence);
     if (before >= 0) return before;
@@ -255,14 +255,14 @@ static int waits_for(const play *p, int rank, int sequence)
                         .started = view_started,
                         .ended = view_ended,
                         .one_order = p->one_order,
-                        .sits = view_sits},
-        .play = p,
+                        .takes_slot = view_takes_slot},
+        .simulation = p,
         .rank = rank};
     return tutti_start_held_back(p->rule, &v.base, sequence);
 }
 
 /* Starts all that may start, until nothing else does. */
-static void run_freely(play *p)
+static void run_freely(simulation *p)
 {
     const tutti_check *check = p->match->check;
     for (int moved = 1; moved;) {
@@ -278,7 +278,7 @@ static void run_freely(play *p)
 }
 
 /* Steps from a collective that has not ended to one that it waits for, on this rank or another. */
-static spot next_spot(const play *p, spot s)
+static spot next_spot(const simulation *p, spot s)
 {
     if (!p->started[s.rank][s.sequence]) return (spot){s.rank, waits_for(p, s.rank, s.sequence)};
     int event = p->match->event[s.rank][s.sequence];
@@ -290,7 +290,7 @@ static spot next_spot(const play *p, spot s)
 }
 
 /* The first collective that never ends, or sequence -1. */
-static spot first_stuck(const play *p)
+static spot first_stuck(const simulation *p)
 {
     for (int r = 0; r < p->match->check->ranks; r++)
         for (int n = 0; n < p->match->check->rank[r].colls; n++)
@@ -298,7 +298,7 @@ static spot first_stuck(const play *p)
     return (spot){-1, -1};
 }
 
-static void report_ring(const play *p, spot s, tutti_verdict *verdict)
+static void report_ring(const simulation *p, spot s, tutti_verdict *verdict)
 {
     enum { MOST_SHOWN = 12 };
     const tutti_check *check = p->match->check;
@@ -331,7 +331,7 @@ tutti_status tutti_check_cycle(const tutti_check_match *match, const tutti_start
     int one_order, tutti_verdict *verdict)
 {
     const tutti_check *check = match->check;
-    play p = {.match = match, .rule = rule, .one_order = one_order};
+    simulation p = {.match = match, .rule = rule, .one_order = one_order};
     p.started = calloc((size_t)check->ranks, sizeof *p.started);
     p.arrived = calloc((size_t)match->events + 1, sizeof *p.arrived);
     int fine = p.started && p.arrived;

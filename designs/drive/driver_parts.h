@@ -1,4 +1,4 @@
-/* The inside of a driver, shared by driver_pass.c (posting, and a pass over all), driver_start.c
+/* The internals of a driver, shared by driver_pass.c (posting, and a pass over all), driver_start.c
  * (which collective may start), driver_grant.c (priorities), driver_entry.c (how one starts and
  * ends), driver_fail.c (failing, notifying the other ranks, leaving), driver_drain.c (ending what
  * is in flight after a failure), driver_order.c (the order of a step's collectives) and

@@ -148,11 +148,11 @@ tutti_status tutti_exchange_apply(tutti_exchange *exchange, tutti_graph *graph);
  * the graph. */
 tutti_status tutti_exchange_place(tutti_exchange *exchange, tutti_graph *graph, int *checks);
 /* Whether all ranks are about to run the same collectives. Compares 8 bytes per rank; only if these
- * differ, ranks exchange everything and judge the ordering law (designs/check/check.h). All ranks
+ * differ, ranks exchange everything and check the ordering law (designs/check/check.h). All ranks
  * call it with a placed graph. MISMATCH on all ranks, with the verdict logged. */
 tutti_status tutti_exchange_check(tutti_exchange *exchange, const tutti_graph *graph);
-/* Judges the ordering law for what all ranks are about to run, with `workers` workers per rank (0:
- * unknown, and that clause is not judged). All ranks call it and get the same verdict. */
+/* Checks the ordering law for what all ranks are about to run, with `workers` workers per rank (0:
+ * unknown, and that clause is not checked). All ranks call it and get the same verdict. */
 tutti_status tutti_exchange_check_graph(
     tutti_exchange *exchange, const tutti_graph *graph, int workers, tutti_verdict *verdict);
 /* The data from which rank 0 made the order of the steps' collectives, once it has. */

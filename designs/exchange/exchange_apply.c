@@ -201,7 +201,8 @@ static tutti_status compare_digests(tutti_exchange *x, uint64_t digest, int *sam
     return status;
 }
 
-/* placed: what placing the graph here has returned. A rank that has failed takes part, so that all know. */
+/* placed: the status of placing the graph here. A rank that has failed takes part, so that all ranks get the
+ * error. */
 static tutti_status check_graph(tutti_exchange *x, const tutti_graph *graph, tutti_status placed)
 {
     char *text = NULL;

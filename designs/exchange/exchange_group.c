@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 /* What a rank has requested, for the others to compare. */
-typedef struct wish {
+typedef struct group_request {
     int64_t status, digest;
-} wish;
+} group_request;
 
 static uint64_t mix_word(uint64_t hash, uint64_t word)
 {
@@ -16,7 +16,8 @@ static uint64_t mix_word(uint64_t hash, uint64_t word)
     return hash ^ hash >> 29;
 }
 
-static tutti_status check_group(const tutti_exchange *x, int n, const int ranks[], wish *mine)
+static tutti_status check_group(
+    const tutti_exchange *x, int n, const int ranks[], group_request *mine)
 {
     int size = tutti_exchange_size(x);
     uint64_t hash = mix_word(1, (uint64_t)n);
@@ -42,10 +43,10 @@ static tutti_status check_group(const tutti_exchange *x, int n, const int ranks[
 }
 
 /* Every rank gets the same status. */
-static tutti_status agree_on_group(tutti_exchange *x, tutti_status status, wish mine)
+static tutti_status agree_on_group(tutti_exchange *x, tutti_status status, group_request mine)
 {
     int size = tutti_exchange_size(x);
-    wish *all = calloc((size_t)size, sizeof *all);
+    group_request *all = calloc((size_t)size, sizeof *all);
     if (!all) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d ranks' groups", size);
     mine.status = status;
     const tutti_coll_args args = {.kind = TUTTI_ALLGATHER,
@@ -90,7 +91,7 @@ static void free_preparation(preparation *p)
 tutti_status tutti_exchange_group(tutti_exchange *exchange, int n, const int ranks[], int *group)
 {
     tutti_exchange *x = exchange;
-    wish mine = {0};
+    group_request mine = {0};
     int compares = !x->options.manual && tutti_exchange_size(x) > 1, slot;
     preparation *p = calloc(1, sizeof *p);
     tutti_status status = check_group(x, n, ranks, &mine);

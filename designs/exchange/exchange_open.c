@@ -239,7 +239,7 @@ tutti_status tutti_exchange_check_options(const tutti_exchange_options *options)
     return check_options(&copy);
 }
 
-/* The library's collectives have no tags, and cannot be taken back when fingerprints differ: ranks compare before they
+/* The library's collectives have no tags, and cannot be cancelled when fingerprints differ: ranks compare before they
  * start one. */
 static tutti_verify_mode verify_mode(const tutti_exchange_options *o)
 {

@@ -1,4 +1,4 @@
-/* The inside of an exchange, shared by exchange_open.c and exchange_group.c (groups and edges). */
+/* The internals of an exchange, shared by exchange_open.c and exchange_group.c (groups and edges). */
 #ifndef TUTTI_EXCHANGE_PARTS_H
 #define TUTTI_EXCHANGE_PARTS_H
 

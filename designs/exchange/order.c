@@ -12,15 +12,16 @@
 enum { DEFAULT_AT = 5 };
 
 /* A collective of the agreement. */
-typedef struct talk {
+typedef struct agreement {
     tutti_token token; /* first member: the token's address is the struct's */
     tutti_order_plan *plan;
     int64_t sequence;
     int open; /* submitted, and its token not finished: its buffer is in use */
-} talk;
+} agreement;
 
 struct tutti_order_plan {
-    talk times, list; /* the maximum of all ranks' times; the order that rank 0 makes from it */
+    agreement times,
+        list; /* the maximum of all ranks' times; the order that rank 0 makes from it */
     tutti_order_options options;
     tutti_driver *driver;
     int rank, pieces, slots, section;
@@ -237,7 +238,7 @@ static void submit_broadcast(tutti_order_plan *p)
 /* The allreduce of the times has ended. */
 static void finish_times(tutti_token *token, tutti_status status)
 {
-    tutti_order_plan *p = ((talk *)token)->plan;
+    tutti_order_plan *p = ((agreement *)token)->plan;
     p->times.open = 0;
     if (status || p->rank != 0) return;
     make_order(p);
@@ -247,7 +248,7 @@ static void finish_times(tutti_token *token, tutti_status status)
 /* The broadcast has ended. */
 static void finish_order(tutti_token *token, tutti_status status)
 {
-    tutti_order_plan *p = ((talk *)token)->plan;
+    tutti_order_plan *p = ((agreement *)token)->plan;
     p->list.open = 0;
     if (status) return;
     if (!is_valid_order(p, p->order)) {

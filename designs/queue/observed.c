@@ -30,14 +30,14 @@ void tutti_observed_ready(tutti_observed *o, int64_t base, int64_t index, double
         o->first_s = now_s;
         o->busy_s = 0;
         o->bytes = 0;
-        o->flying = o->ended = 0;
+        o->in_flight = o->ended = 0;
     }
     if (base == o->base && index < o->pieces) o->at_s[index] = now_s - o->first_s;
 }
 
 void tutti_observed_start(tutti_observed *o, int64_t base, double now_s)
 {
-    if (base == o->base && o->flying++ == 0) o->busy_since_s = now_s;
+    if (base == o->base && o->in_flight++ == 0) o->busy_since_s = now_s;
 }
 
 static void record_step(tutti_observed *o)
@@ -52,7 +52,7 @@ static void record_step(tutti_observed *o)
 void tutti_observed_end(tutti_observed *o, int64_t base, int64_t bytes, double now_s)
 {
     if (base != o->base) return;
-    if (--o->flying == 0) o->busy_s += now_s - o->busy_since_s;
+    if (--o->in_flight == 0) o->busy_s += now_s - o->busy_since_s;
     o->bytes += bytes;
     if (++o->ended == o->slots) record_step(o);
 }

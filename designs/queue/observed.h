@@ -23,7 +23,7 @@ typedef struct tutti_observed {
     int whole;    /* complete steps so far */
     double first_s, *at_s;
     double busy_s, busy_since_s;
-    int flying, ended;
+    int in_flight, ended;
     int64_t bytes;
 } tutti_observed;
 

@@ -14,10 +14,11 @@ tutti_status tutti_queue_open(tutti_queue *queue, int lanes, int lines)
     *queue = (tutti_queue){.lanes = lanes, .lines = lines, .room = FIRST_ROOM, .prior_from = -1};
     queue->ring = calloc(FIRST_ROOM, sizeof *queue->ring);
     queue->cursor = calloc((size_t)lines, sizeof *queue->cursor);
-    queue->flying = calloc((size_t)lines, sizeof *queue->flying);
+    queue->bytes_in_flight = calloc((size_t)lines, sizeof *queue->bytes_in_flight);
     queue->ready = calloc((size_t)lines, sizeof *queue->ready);
     queue->granted = calloc((size_t)lines, sizeof *queue->granted);
-    if (!queue->ring || !queue->cursor || !queue->flying || !queue->ready || !queue->granted) {
+    if (!queue->ring || !queue->cursor || !queue->bytes_in_flight || !queue->ready ||
+        !queue->granted) {
         tutti_queue_close(queue);
         return tutti_fail(TUTTI_ERR_NOMEM, "collective queue: no memory");
     }
@@ -30,7 +31,7 @@ void tutti_queue_close(tutti_queue *queue)
 {
     free(queue->ring);
     free(queue->cursor);
-    free(queue->flying);
+    free(queue->bytes_in_flight);
     free(queue->ready);
     free(queue->granted);
     memset(queue, 0, sizeof *queue);
@@ -119,9 +120,9 @@ int tutti_queue_has_turn(tutti_queue *queue, const tutti_entry *entry, int64_t t
  * deadlock. */
 static int has_room(const tutti_queue *queue, const tutti_entry *entry)
 {
-    int64_t flying = queue->flying[tutti_queue_line(queue, entry)];
-    return !entry->ordered || !queue->window || !flying ||
-           flying + tutti_entry_bytes(entry) <= queue->window;
+    int64_t bytes_in_flight = queue->bytes_in_flight[tutti_queue_line(queue, entry)];
+    return !entry->ordered || !queue->window || !bytes_in_flight ||
+           bytes_in_flight + tutti_entry_bytes(entry) <= queue->window;
 }
 
 tutti_entry *tutti_queue_startable(tutti_queue *queue, int line)
@@ -226,7 +227,7 @@ void tutti_queue_start(tutti_queue *queue, tutti_entry *entry)
     append_entry(queue, &queue->flight, entry);
     entry->state = TUTTI_ENTRY_STARTED;
     queue->started++;
-    queue->flying[tutti_queue_line(queue, entry)] += tutti_entry_bytes(entry);
+    queue->bytes_in_flight[tutti_queue_line(queue, entry)] += tutti_entry_bytes(entry);
 }
 
 /* How many entries from `lowest` on can be dropped: those that are gone. A group that follows an order is dropped as
@@ -247,7 +248,7 @@ void tutti_queue_forget(tutti_queue *queue, tutti_entry *entry)
     if (entry->state == TUTTI_ENTRY_STARTED) {
         remove_entry(queue, entry);
         queue->started--;
-        queue->flying[tutti_queue_line(queue, entry)] -= tutti_entry_bytes(entry);
+        queue->bytes_in_flight[tutti_queue_line(queue, entry)] -= tutti_entry_bytes(entry);
     } else if (entry->state == TUTTI_ENTRY_READY) {
         leave_ready(queue, entry);
     }

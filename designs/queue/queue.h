@@ -74,7 +74,7 @@ typedef struct tutti_queue {
     int lanes, lines;          /* as many lines as lanes, or one */
     int singly;                /* entries do not wait for their group: see tutti_queue_alone */
     int64_t *cursor;           /* per line: the next to start has its first slot from here on */
-    int64_t *flying;           /* per line: bytes of what has started */
+    int64_t *bytes_in_flight;  /* per line: bytes of what has started */
     tutti_entry_list *ready;   /* per line; not those that are fresh or granted */
     tutti_entry_list flight;   /* those that have started */
     int64_t prior_from;        /* the first prior number; -1: none */

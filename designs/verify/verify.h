@@ -5,7 +5,7 @@
  *         (tutti_coll_args.identity), so that messages of different collectives do not match: no
  *         unrelated data are summed.
  *   full  no collective starts before all ranks have reached it (designs/verify/gate.h). The
- *         library's own collectives have no tags and cannot be taken back, so with the algorithm
+ *         library's own collectives have no tags and cannot be cancelled, so with the algorithm
  *         "mpi" `on` means `full`.
  *
  * A rank that finds a difference asks all others what they have at that place, and composes one
@@ -46,7 +46,7 @@ typedef struct tutti_verify_options {
     int history;                  /* fingerprints that are kept for the others; 0: 1024 */
 } tutti_verify_options;
 
-/* Handles TUTTI_CONTROL_ASK, TELL and BYE; borrows control until close. NOMEM. */
+/* Handles TUTTI_CONTROL_ASK, BROADCAST and BYE; borrows control until close. NOMEM. */
 tutti_status tutti_verify_open(
     const tutti_verify_options *options, tutti_control *control, int lanes, tutti_verify **verify);
 void tutti_verify_close(tutti_verify *verify); /* accepts NULL */

@@ -11,12 +11,13 @@ enum { DETAILED = 3 /* missing ranks that a sentence describes; the others are c
 static const double most_alive_s = 2;
 
 /* A text that grows until it is full. */
-typedef struct page {
+typedef struct text_buffer {
     char *text;
     size_t size, used;
-} page;
+} text_buffer;
 
-__attribute__((format(printf, 2, 3))) static void add(page *p, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void append_text(
+    text_buffer *p, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -162,28 +163,29 @@ static double alive_s(int ranks, const tutti_stall_state state[])
 }
 
 /* A silent rank. */
-static void add_silence(page *p, const tutti_stall_state *s)
+static void add_silence(text_buffer *p, const tutti_stall_state *s)
 {
     static const char *const pulses[] = {
         [TUTTI_PULSE_UNKNOWN] = "it is stopped, dead, or stuck outside of Tutti",
         [TUTTI_PULSE_RUNS] = "its process runs, but is stuck outside of Tutti",
         [TUTTI_PULSE_STOPPED] = "its process is stopped",
         [TUTTI_PULSE_GONE] = "its process has ended"};
-    add(p, "does not answer");
+    append_text(p, "does not answer");
     if (s->known)
-        add(p, " (%.1f s ago it had completed %" PRId64 " collectives and %" PRId64 " tasks)",
+        append_text(p,
+            " (%.1f s ago it had completed %" PRId64 " collectives and %" PRId64 " tasks)",
             s->last_report_s, s->ended, s->tasks);
     if (!is_away(s))
-        add(p, ": %s", pulses[s->pulse]);
+        append_text(p, ": %s", pulses[s->pulse]);
     else
-        add(p, ", because it receives messages only while its program waits in Tutti: %s",
+        append_text(p, ", because it receives messages only while its program waits in Tutti: %s",
             s->pulse == TUTTI_PULSE_RUNS ? "its program is in its own code, and late"
                                          : "its program is in its own code, or its process is "
                                            "stopped or dead, which cannot be seen from here");
 }
 
 /* Why a rank has not arrived. */
-static void add_reason(page *p, const tutti_stall_state *s, int64_t collective, double alive)
+static void add_reason(text_buffer *p, const tutti_stall_state *s, int64_t collective, double alive)
 {
     const char *way = s->about == collective ? s->way : "";
     if (!s->answers) {
@@ -191,47 +193,47 @@ static void add_reason(page *p, const tutti_stall_state *s, int64_t collective, 
         return;
     }
     if (s->about != collective) /* its answer is on the way */
-        add(p, "has not reported its progress yet");
+        append_text(p, "has not reported its progress yet");
     else if (s->place == TUTTI_STALL_NOT_SUBMITTED && s->call)
-        add(p, "has not called %s for it%s%s", s->call, *way ? "; " : "", way);
+        append_text(p, "has not called %s for it%s%s", s->call, *way ? "; " : "", way);
     else if (s->place == TUTTI_STALL_NOT_SUBMITTED)
-        add(p, "has not submitted it: its program has yet to submit %s #%" PRId64 "%s%s",
+        append_text(p, "has not submitted it: its program has yet to submit %s #%" PRId64 "%s%s",
             tutti_sequence_slot(collective) ? "number" : "collective",
             tutti_sequence_slot(collective) ? tutti_sequence_number(collective) : s->submitted,
             *way ? "; " : "", way);
     else if (s->place == TUTTI_STALL_STARTED)
-        add(p, "has started it, but continues it only while its program waits in Tutti");
+        append_text(p, "has started it, but continues it only while its program waits in Tutti");
     else if (s->place == TUTTI_STALL_READY)
-        add(p, "is ready for it, but may not start it yet");
+        append_text(p, "is ready for it, but may not start it yet");
     else
-        add(p, "has not reached it");
+        append_text(p, "has not reached it");
     if (*way && s->place == TUTTI_STALL_STARTED)
-        add(p, "; %s", way);
+        append_text(p, "; %s", way);
     else if (*way && s->place != TUTTI_STALL_NOT_SUBMITTED)
-        add(p, "; blocked by %s", way);
+        append_text(p, "; blocked by %s", way);
     if (s->can_move && s->call && s->place == TUTTI_STALL_NOT_SUBMITTED)
-        add(p, "; if it does not call it any more, this message is one too many");
+        append_text(p, "; if it does not call it any more, this message is one too many");
     else if (s->can_move)
-        add(p, "; it is late, not stuck");
+        append_text(p, "; it is late, not stuck");
     else if (s->idle_s < alive)
-        add(p, "; but it makes progress: it is late, not stuck");
+        append_text(p, "; but it makes progress: it is late, not stuck");
     else
-        add(p, "; nothing has moved there for %.1f s", s->idle_s);
+        append_text(p, "; nothing has moved there for %.1f s", s->idle_s);
 }
 
 /* Adds "1, 2 and 5": the missing ranks, without the first `from`. */
-static void add_numbers(page *p, int ranks, const int missing[], int from, int count)
+static void add_numbers(text_buffer *p, int ranks, const int missing[], int from, int count)
 {
     int seen = 0;
     for (int r = 0; r < ranks; r++) {
         if (!missing[r] || seen++ < from) continue;
         int last = seen == count, first = seen == from + 1;
-        add(p, "%s%d", first ? "" : last ? " and " : ", ", r);
+        append_text(p, "%s%d", first ? "" : last ? " and " : ", ", r);
     }
 }
 
 /* No rank is missing: the ranks that have ended it have sent, or believe so, what the others still wait for. */
-static void add_lost(page *p, int ranks, const tutti_stall_state state[], int64_t collective)
+static void add_lost(text_buffer *p, int ranks, const tutti_stall_state state[], int64_t collective)
 {
     int ended[ranks], count = 0;
     for (int r = 0; r < ranks; r++) {
@@ -239,15 +241,16 @@ static void add_lost(page *p, int ranks, const tutti_stall_state state[], int64_
         count += ended[r] = !s->outside && s->about == collective && s->place == TUTTI_STALL_ENDED;
     }
     if (!count) {
-        add(p, "every rank has started it, but its messages do not move");
+        append_text(p, "every rank has started it, but its messages do not move");
         return;
     }
-    add(p, count > 1 ? "ranks " : "rank ");
+    append_text(p, count > 1 ? "ranks " : "rank ");
     add_numbers(p, ranks, ended, 0, count);
-    add(p, " %s ended it, but messages of it have not arrived", count > 1 ? "have" : "has");
+    append_text(p, " %s ended it, but messages of it have not arrived", count > 1 ? "have" : "has");
 }
 
-static void add_missing(page *p, int ranks, const tutti_stall_state state[], int64_t collective)
+static void add_missing(
+    text_buffer *p, int ranks, const tutti_stall_state state[], int64_t collective)
 {
     int missing[ranks], described = 0;
     int count = tutti_stall_missing(ranks, state, collective, missing);
@@ -256,18 +259,19 @@ static void add_missing(page *p, int ranks, const tutti_stall_state state[], int
         return;
     }
     if (count > 1) {
-        add(p, "ranks ");
+        append_text(p, "ranks ");
         add_numbers(p, ranks, missing, 0, count);
-        add(p, " have not arrived; ");
+        append_text(p, " have not arrived; ");
     }
     for (int r = 0; r < ranks && described < DETAILED; r++) {
         if (!missing[r]) continue;
-        add(p, "%srank %d ", described++ ? "; " : "", r);
+        append_text(p, "%srank %d ", described++ ? "; " : "", r);
         add_reason(p, &state[r], collective, alive_s(ranks, state));
     }
 }
 
-static void add_title(page *p, int ranks, const tutti_stall_state state[], int64_t collective)
+static void add_title(
+    text_buffer *p, int ranks, const tutti_stall_state state[], int64_t collective)
 {
     const char *name = name_of(ranks, state, collective), *members = "", *what = "collective";
     for (int r = 0; r < ranks; r++) {
@@ -275,15 +279,15 @@ static void add_title(page *p, int ranks, const tutti_stall_state state[], int64
         members = state[r].members;
         if (state[r].message) what = tutti_coll_kind_name(TUTTI_MESSAGE);
     }
-    add(p, "%s #%" PRId64, what, tutti_sequence_number(collective));
-    if (*name && strcmp(name, what) != 0) add(p, " \"%s\"", name);
-    if (*members) add(p, " of %s", members);
+    append_text(p, "%s #%" PRId64, what, tutti_sequence_number(collective));
+    if (*name && strcmp(name, what) != 0) append_text(p, " \"%s\"", name);
+    if (*members) append_text(p, " of %s", members);
 }
 
 char *tutti_stall_title(
     int ranks, const tutti_stall_state state[], int64_t collective, char *text, size_t size)
 {
-    page p = {text, size, 0};
+    text_buffer p = {text, size, 0};
     text[0] = '\0';
     add_title(&p, ranks, state, collective);
     return text;
@@ -292,10 +296,10 @@ char *tutti_stall_title(
 char *tutti_stall_sentence(
     int ranks, const tutti_stall_state state[], int64_t collective, char *text, size_t size)
 {
-    page p = {text, size, 0};
+    text_buffer p = {text, size, 0};
     text[0] = '\0';
     add_title(&p, ranks, state, collective);
-    add(&p, ": ");
+    append_text(&p, ": ");
     add_missing(&p, ranks, state, collective);
     return text;
 }
@@ -305,26 +309,26 @@ char *tutti_stall_line(
 {
     const tutti_stall_state *state = &all[rank];
     int missing[ranks];
-    page p = {text, size, 0};
+    text_buffer p = {text, size, 0};
     tutti_stall_missing(ranks, all, collective, missing);
     text[0] = '\0';
-    add(&p, "rank %d ", rank);
+    append_text(&p, "rank %d ", rank);
     if (missing[rank])
         add_reason(&p, state, collective, alive_s(ranks, all));
     else if (!state->known)
-        add(&p, "has not reported yet");
+        append_text(&p, "has not reported yet");
     else if (state->waits >= 0)
-        add(&p, "waits in %s#%" PRId64 ", where nothing has moved for %.1f s",
+        append_text(&p, "waits in %s#%" PRId64 ", where nothing has moved for %.1f s",
             tutti_sequence_slot(state->waits) == tutti_sequence_slot(collective)
                 ? ""
                 : "another group's ",
             tutti_sequence_number(state->waits), state->waits_s);
     else
-        add(&p, "is not waiting in a collective");
+        append_text(&p, "is not waiting in a collective");
     if (!state->answers && state->known && !missing[rank])
-        add(&p, " (reported %.1f s ago)", state->last_report_s);
+        append_text(&p, " (reported %.1f s ago)", state->last_report_s);
     if (state->answers)
-        add(&p, " (%" PRId64 " submitted, %" PRId64 " ended; %" PRId64 " tasks ended)",
+        append_text(&p, " (%" PRId64 " submitted, %" PRId64 " ended; %" PRId64 " tasks ended)",
             state->submitted, state->ended, state->tasks);
     return text;
 }

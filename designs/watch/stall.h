@@ -86,8 +86,8 @@ int tutti_stall_first_to_wait(int ranks, const tutti_stall_state state[]);
 /* Writes "collective #18 "fc.weight"", with the name if a rank has reported it. Returns text. */
 char *tutti_stall_title(
     int ranks, const tutti_stall_state state[], int64_t collective, char *text, size_t size);
-/* Writes "collective #18 "fc.weight": rank 1 has not come to it; in the way is task "x", running
- * for 6.2 s; it is late, not stuck" and the like, cut to fit `text`. Returns text. */
+/* Writes a sentence such as "collective #18 "fc.weight": rank 1 has not reached it; blocked by task "x", running
+ * for 6.2 s; it is late, not stuck", cut to fit `text`. Returns text. */
 char *tutti_stall_sentence(
     int ranks, const tutti_stall_state state[], int64_t collective, char *text, size_t size);
 /* Writes one line of the report: what this rank does. Returns text. */

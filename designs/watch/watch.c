@@ -167,8 +167,8 @@ static void log_report(tutti_watch *w, int64_t collective, double now_s)
         all &= w->state[r].answers && w->state[r].about == collective;
     if (!all && now_s - w->dumped_at_s < w->recent_s) return;
     w->reported = 1;
-    int nobody = collective < 0 && !w->stuck; /* the stall has ended meanwhile */
-    if (nobody || tutti_stall_spokesman(w->ranks, w->state) != w->rank) return;
+    int over = collective < 0 && !w->stuck; /* the stall has ended meanwhile */
+    if (over || tutti_stall_spokesman(w->ranks, w->state) != w->rank) return;
     char text[1024];
     tutti_log(TUTTI_LOG_WARN, "stall report: who waits for whom in %s:",
         tutti_stall_title(w->ranks, w->state, collective, text, sizeof text));
