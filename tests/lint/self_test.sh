@@ -214,6 +214,11 @@ doc/a.1|--check off|the ranks' collectives
 doc/a.md|`--check-only`|
 dag/run/a.c|tutti_turn_take(|mpi_thread
 dag/run/a.c|tutti_scheduler|
+designs/queue/a.c|/* Nobody waits. */|no rank, no thread
+designs/kv/a.c|/* Nobody waits. */|
+collectives/a.c|/* what a rank is told */|receive, report
+collectives/a.c|static int settle(queue *q)|a verb and its object
+collectives/a.c|static int settle_queue(queue *q)|
 ROWS
 
 # A tree with three designs, of which one is an oracle and one unsafe, and FILE with these lines.
