@@ -305,10 +305,10 @@ static tutti_status check_args(const tutti_comm *c, int lane, const tutti_coll_a
             kind, (long long)all, P);
     if (tutti_coll_recv_count(a, rank, P) && !a->recv)
         return tutti_fail(
-            TUTTI_ERR_INVAL, "%s of %lld elements into no buffer", kind, (long long)a->count);
+            TUTTI_ERR_INVAL, "%s of %lld elements: recv is NULL", kind, (long long)a->count);
     if (tutti_coll_has_send(a, rank) && !a->send)
         return tutti_fail(
-            TUTTI_ERR_INVAL, "%s of %lld elements from no buffer", kind, (long long)a->count);
+            TUTTI_ERR_INVAL, "%s of %lld elements: send is NULL", kind, (long long)a->count);
     if (tutti_coll_trait_of(a->kind)->sends && !a->out_of_place && a->send)
         return tutti_fail(TUTTI_ERR_INVAL, "%s in place, with a buffer to send", kind);
     return TUTTI_OK;

@@ -206,8 +206,9 @@ void tutti_check_tokens(const tutti_check *check, tutti_verdict *verdict)
         for (int n = 0; n < check->rank[r].colls; n++)
             if (check->rank[r].coll[n].lost && !verdict->clause)
                 tutti_check_report(verdict, TUTTI_CLAUSE_TOKEN, r, -1,
-                    "rank %d never learns that '%s' (sequence %d) has ended: what follows it there "
-                    "never runs",
+                    "rank %d never receives the end of '%s' (sequence %d): its successors there "
+                    "never "
+                    "run",
                     r, check->rank[r].coll[n].name, n);
 }
 

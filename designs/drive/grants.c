@@ -55,7 +55,7 @@ tutti_status tutti_grants_report(tutti_grants *grants, int64_t sequence, int *co
     *complete = 0;
     if (sequence < g->lowest || (sequence < g->end && *reports_of(g, sequence) == g->parts))
         return tutti_fail(TUTTI_ERR_INTERNAL,
-            "collective #%" PRId64 " is reported ready by more ranks than there are", sequence);
+            "collective #%" PRId64 " is reported ready by more ranks than exist", sequence);
     tutti_status status = widen_ring(g, sequence + 1);
     if (status) return status;
     for (; g->end <= sequence; g->end++) *reports_of(g, g->end) = 0;

@@ -25,8 +25,9 @@ static tutti_status check_group(
         return tutti_fail(TUTTI_ERR_UNSUPPORTED, "tutti_group: this session has no groups");
     if (n < 1 || n > size || !ranks)
         return tutti_fail(TUTTI_ERR_INVAL,
-            n < 1 || n > size ? "tutti_group: a group of %d of %d ranks: must be 1 to all of them"
-                              : "tutti_group: a group of %d of %d ranks: ranks is NULL",
+            n < 1 || n > size
+                ? "tutti_group: a group of %d ranks in a run of %d: must be from 1 to all"
+                : "tutti_group: a group of %d ranks in a run of %d: ranks is NULL",
             n, size);
     for (int i = 0; i < n; i++) {
         if (ranks[i] < 0 || ranks[i] >= size)
@@ -62,9 +63,9 @@ static tutti_status agree_on_group(tutti_exchange *x, tutti_status status, group
                 "tutti_group: rank %d could not make this group; its log says why", r);
         else if (all[r].digest != all[0].digest)
             status = tutti_fail(TUTTI_ERR_MISMATCH,
-                "tutti_group: ranks 0 and %d name different groups. Not as with MPI_Comm_split, "
+                "tutti_group: ranks 0 and %d make different groups. Unlike with MPI_Comm_split, "
                 "all "
-                "ranks must make all groups, in the same order: those outside a group get NULL",
+                "ranks must make all groups in the same order; ranks outside a group get NULL",
                 r);
     }
     free(all);

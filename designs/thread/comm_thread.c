@@ -151,7 +151,8 @@ static void report_missing(tutti_comm_thread *t, int left, double limit_s)
     char ranks[256];
     if (left)
         tutti_log(TUTTI_LOG_WARN,
-            "what was in flight at the failure has not ended on all ranks within %g s", limit_s);
+            "collectives in flight at the failure have not ended on all ranks within %g s",
+            limit_s);
     else
         tutti_log(TUTTI_LOG_WARN, "rank %s did not leave within %g s",
             tutti_driver_missing(t->driver, ranks, sizeof ranks), limit_s);

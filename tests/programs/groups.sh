@@ -24,7 +24,7 @@ runs 3 refusals
 
 runs 3 differ
 for rank in 0 1 2; do says out "rank $rank: mismatch"; says out "rank $rank: inval"; done
-says err "tutti_group: ranks 0 and 1 name different groups. Not as with MPI_Comm_split, all ranks must make all groups"
+says err "tutti_group: ranks 0 and 1 make different groups. Unlike with MPI_Comm_split, all ranks must make all groups"
 says err "tutti_group: rank 0 is listed twice"
 
 runs 3 swapped
