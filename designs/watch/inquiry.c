@@ -98,7 +98,8 @@ static int64_t find_task(
     if (!q->ledger || tutti_blocker_find(q->ledger, collective, now_s, &blocker) || !blocker.found)
         return -1;
     tutti_driver_entry end = tutti_driver_find(q->driver, blocker.collective);
-    /* A collective whose buffers are not ready waits for a task of the program, which is not known here. */
+    /* If the blocking collective is not ready itself, it waits for a task of the program, which the ledger does
+     * not have. */
     if (!q->whole &&
         (blocker.collective == collective || state_of(&end) <= TUTTI_STALL_SUBMITTED)) {
         snprintf(text, size, "a task of the program on the same data, submitted before it");
