@@ -217,7 +217,7 @@ dag/run/a.c|tutti_scheduler|
 designs/queue/a.c|/* Nobody waits. */|no rank, no thread
 designs/kv/a.c|/* Nobody waits. */|
 collectives/a.c|/* what a rank is told */|receive, report
-collectives/a.c|static int settle(queue *q)|a verb and its object
+collectives/a.c|static int settle(queue *q)|a static function is named
 collectives/a.c|static int settle_queue(queue *q)|
 ROWS
 
