@@ -133,8 +133,7 @@ static int is_listening(tutti_active_messages *n)
     return listening;
 }
 
-/* While something is in flight, a driver receives from one rank per pass. A rank that listens receives from all ranks
- * in every pass, so that no active message waits for the driver to reach its sender. */
+/* A rank that listens also receives here, so that an active message does not wait for the driver's next pass. */
 void tutti_active_messages_pass(tutti_active_messages *messages)
 {
     int moved;
