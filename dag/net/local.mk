@@ -18,4 +18,5 @@ libnet_la_SOURCES += \
 	dag/net/layer_split.c \
 	dag/net/layers.c \
 	dag/net/net.h \
+	dag/net/placement.c dag/net/placement.h \
 	dag/net/site.c dag/net/site.h
