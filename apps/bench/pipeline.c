@@ -86,7 +86,7 @@ static tutti_pipeline_row *add_row(
 /* Data parallelism comes along where its ranks can share a step's images evenly. */
 static void list_rows(tutti_pipeline_bench *b)
 {
-    int64_t images = b->o.batch * b->layout.replicas, ranks = b->world.boot.size;
+    int64_t images = b->o.batch * b->placement.replicas, ranks = b->world.boot.size;
     int each = strcmp(b->o.design, "all") == 0;
     const tutti_design *first = NULL;
     add_row(b, TUTTI_PIPELINE_WHOLE, "whole net on one rank", b->o.batch);
@@ -130,7 +130,7 @@ static tutti_status start_peers(tutti_pipeline_bench *b)
     char arguments[160];
     tutti_pipeline_row *shared = tutti_pipeline_find(b, TUTTI_PIPELINE_PARALLEL);
     tutti_status status = TUTTI_OK;
-    if (b->layout.replicas == 1 && b->layout.stages > 1) {
+    if (b->placement.replicas == 1 && b->placement.stages > 1) {
         snprintf(arguments, sizeof arguments,
             "--batch %" PRId64 " --micro-batches %" PRId64 " --pipeline %s", b->o.batch,
             b->o.micro_batches, tutti_emission_name(tutti_layout_emission(&b->layout)));
@@ -175,8 +175,8 @@ static tutti_status measure(tutti_pipeline_bench *b)
     status = tutti_world_agree(&b->world, status);
     if (!status && b->result)
         printf("%s, %s, %s, batch %" PRId64 " in %" PRId64 " micro-batches, %s, %s\n", b->o.model,
-            tutti_layout_print(&b->layout, layout), b->o.pipeline, b->o.batch, b->o.micro_batches,
-            tutti_run_starpu_version(), tutti_kernel_library());
+            tutti_layout_print_placement(&b->placement, layout), b->o.pipeline, b->o.batch,
+            b->o.micro_batches, tutti_run_starpu_version(), tutti_kernel_library());
     if (!status) status = time_layers(b);
     if (!status) status = tutti_pipeline_verify(b);
     if (!status) status = start_peers(b);
@@ -205,10 +205,11 @@ static tutti_status read_layout(tutti_pipeline_bench *b)
     return TUTTI_OK;
 }
 
-static tutti_status complete_layout(tutti_pipeline_bench *b)
+static tutti_status place_ranks(tutti_pipeline_bench *b)
 {
     if (!b->o.layout_text) b->layout.stages = b->world.boot.size;
-    return tutti_world_agree(&b->world, tutti_layout_complete(&b->layout, b->world.boot.size));
+    return tutti_world_agree(&b->world,
+        tutti_layout_place(&b->layout, b->world.boot.size, b->world.boot.rank, &b->placement));
 }
 
 static void stop_peers(tutti_pipeline_bench *b)
@@ -224,7 +225,7 @@ static tutti_status run_here(int argc, char **argv, tutti_pipeline_bench *b)
     status = read_layout(b);
     if (!status) status = tutti_world_open(b->o.timeout_s, &b->world);
     if (status) return status;
-    status = complete_layout(b);
+    status = place_ranks(b);
     if (status) { /* on all ranks */
         tutti_world_close(&b->world, TUTTI_OK);
         return status;

@@ -44,8 +44,9 @@ typedef struct tutti_pipeline_row {
 
 typedef struct tutti_pipeline_bench {
     tutti_pipeline_options o;
-    tutti_layout layout;   /* complete */
-    double *layer_seconds; /* of --stage-layers timed */
+    tutti_layout layout;
+    tutti_placement placement; /* of the layout */
+    double *layer_seconds;     /* of --stage-layers timed */
     tutti_world world;
     tutti_result *result; /* rank 0's */
     int rows;

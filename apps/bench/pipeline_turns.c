@@ -123,7 +123,7 @@ tutti_status tutti_pipeline_verify(tutti_pipeline_bench *b)
     for (int i = 0; i < b->rows; i++) {
         tutti_pipeline_row *r = &b->row[i];
         int compared = r->kind == TUTTI_PIPELINE_STAGES ||
-                       (r->kind == TUTTI_PIPELINE_WHOLE && b->layout.replicas == 1);
+                       (r->kind == TUTTI_PIPELINE_WHOLE && b->placement.replicas == 1);
         tutti_status status = hash_after(b, r, &hash, &step_s);
         int wrong = compared && same++ && b->world.boot.rank == 0 && hash != first;
         if (compared && same == 1) first = hash;

@@ -54,8 +54,7 @@ tutti_status tutti_step_session_open(const tutti_step_bench *b,
         .metered = 1,
         .exchange = tutti_configuration_apply(configuration, &exchange),
         .comm = b->world.boot.comm,
-        .rank = b->world.boot.rank,
-        .ranks = b->world.boot.size};
+        .placement = {.rank = b->world.boot.rank, .replicas = b->world.boot.size}};
     return tutti_training_session_open(&options, session);
 }
 

@@ -103,7 +103,7 @@ const char *tutti_layout_read(const char *text, tutti_layout *layout)
         text = behind ? behind : read_number(text, keys[k].least, keys[k].number);
         if (!text || (!*text && text[-1] == ',')) return form;
     } while (*text);
-    if (layout->stages > TUTTI_LAYOUT_STAGES) return "has more than 64 stages";
+    if (layout->stages > TUTTI_PLACEMENT_STAGES) return "has more than 64 stages";
     return seen[SERVERS] || layout->clients ? read_service(layout, seen[SERVERS]) : NULL;
 }
 
@@ -115,7 +115,7 @@ int tutti_layout_read_layers(const char *text, tutti_layout *layout)
     memset(layout->stage_layers, 0, sizeof layout->stage_layers);
     layout->timed = text && !strcmp(text, timed_word);
     if (layout->timed || (text && !strcmp(text, auto_word))) return 1;
-    while (text && *text && n < TUTTI_LAYOUT_STAGES)
+    while (text && *text && n < TUTTI_PLACEMENT_STAGES)
         text = read_number(text, 1, &layout->stage_layers[n++]);
     return n && text && !*text && text[-1] != ',';
 }
@@ -124,7 +124,7 @@ char *tutti_layout_print_layers(const tutti_layout *layout, char text[TUTTI_LAYO
 {
     size_t used = 0, size = TUTTI_LAYOUT_LAYERS_TEXT;
     snprintf(text, size, "%s", layout->timed ? timed_word : auto_word);
-    for (int q = 0; q < TUTTI_LAYOUT_STAGES && layout->stage_layers[q] && used < size; q++)
+    for (int q = 0; q < TUTTI_PLACEMENT_STAGES && layout->stage_layers[q] && used < size; q++)
         used += (size_t)snprintf(
             text + used, size - used, "%s%d", q ? "," : "", layout->stage_layers[q]);
     return text;
@@ -167,7 +167,8 @@ static tutti_status refuse_stages(const tutti_layout *layout, int ranks, int wor
 }
 
 /* Workers are whole replicas, each on as many ranks as there are stages. */
-static tutti_status complete_service(tutti_layout *layout, int ranks)
+static tutti_status place_service(
+    const tutti_layout *layout, int ranks, tutti_placement *placement)
 {
     char text[TUTTI_LAYOUT_TEXT];
     const int clients = layout->clients, stages = layout->stages ? layout->stages : 1;
@@ -184,32 +185,44 @@ static tutti_status complete_service(tutti_layout *layout, int ranks)
     }
     if (working % stages) return refuse_stages(layout, ranks, working);
     if (clients && workers % clients) return refuse_clients(layout, ranks, stages, workers);
-    layout->stages = stages;
-    layout->replicas = workers;
-    layout->clients = clients ? clients : workers;
-    if (layout->everywhere) layout->servers = ranks;
+    *placement = (tutti_placement){.stages = stages,
+        .replicas = workers,
+        .clients = clients ? clients : workers,
+        .servers = layout->servers,
+        .everywhere = layout->everywhere};
     return TUTTI_OK;
 }
 
-tutti_status tutti_layout_complete(tutti_layout *layout, int ranks)
+static tutti_status place_replicas(
+    const tutti_layout *layout, int ranks, tutti_placement *placement)
 {
     char text[TUTTI_LAYOUT_TEXT];
-    if (tutti_layout_has_servers(layout)) return complete_service(layout, ranks);
-    tutti_layout whole = *layout;
-    if (!whole.stages) whole.stages = 1;
-    if (!whole.replicas) whole.replicas = ranks / whole.stages;
-    if (whole.stages * whole.replicas != ranks)
+    const int stages = layout->stages ? layout->stages : 1;
+    const int replicas = layout->replicas ? layout->replicas : ranks / stages;
+    if (stages * replicas != ranks)
         return tutti_fail(TUTTI_ERR_USAGE,
             "--layout %s needs %d ranks, but there are %d: start that many, or change it",
-            tutti_layout_print(layout, text), whole.stages * (whole.replicas ? whole.replicas : 1),
-            ranks);
-    if (whole.split && whole.replicas % whole.split)
+            tutti_layout_print(layout, text), stages * (replicas ? replicas : 1), ranks);
+    if (layout->split && replicas % layout->split)
         return tutti_fail(TUTTI_ERR_USAGE,
             "--layout %s divides layers over groups of %d, which do not make up %d replicas: use a "
             "divisor",
-            tutti_layout_print(layout, text), whole.split, whole.replicas);
-    *layout = whole;
+            tutti_layout_print(layout, text), layout->split, replicas);
+    *placement = (tutti_placement){.stages = stages,
+        .replicas = replicas,
+        .blocks = layout->split,
+        .clients = layout->clients};
     return TUTTI_OK;
+}
+
+tutti_status tutti_layout_place(
+    const tutti_layout *layout, int ranks, int rank, tutti_placement *placement)
+{
+    tutti_status status = tutti_layout_has_servers(layout)
+                              ? place_service(layout, ranks, placement)
+                              : place_replicas(layout, ranks, placement);
+    if (!status) placement->rank = rank;
+    return status;
 }
 
 char *tutti_layout_print(const tutti_layout *layout, char text[TUTTI_LAYOUT_TEXT])
@@ -236,6 +249,17 @@ char *tutti_layout_print(const tutti_layout *layout, char text[TUTTI_LAYOUT_TEXT
     return text;
 }
 
+char *tutti_layout_print_placement(const tutti_placement *p, char text[TUTTI_LAYOUT_TEXT])
+{
+    const tutti_layout layout = {.stages = p->stages,
+        .replicas = p->replicas,
+        .split = p->blocks,
+        .servers = p->servers,
+        .clients = p->clients,
+        .everywhere = p->everywhere};
+    return tutti_layout_print(&layout, text);
+}
+
 int tutti_layout_micro_batches(const tutti_layout *layout, int64_t batch, int workers)
 {
     enum { EACH_STAGE = 4 };
@@ -251,7 +275,7 @@ static tutti_status cut_as_told(
     const tutti_layout *layout, const char *model, int layers, int end[])
 {
     int stages = 0, sum = 1; /* the input belongs to the first stage */
-    for (; stages < TUTTI_LAYOUT_STAGES && layout->stage_layers[stages]; stages++) {
+    for (; stages < TUTTI_PLACEMENT_STAGES && layout->stage_layers[stages]; stages++) {
         sum += layout->stage_layers[stages];
         if (stages < layout->stages) end[stages] = sum;
     }

@@ -1,4 +1,5 @@
-/* How the ranks divide the work: a layout.
+/* How the ranks divide the work, as a user writes it: a layout, of which a placement is made
+ * (dag/net/placement.h) once it is known how many ranks there are.
  *
  *   stages=S,replicas=R     the net is cut into S stages, each on a rank of its own, and there are R
  *                           replicas of it, which train on different images
@@ -10,8 +11,7 @@
  *   servers=S,clients=C,stages=Q   the same, of workers that are Q ranks each, in stages
  *   servers=all,clients=C   every rank is both, a worker and a server of some of the parameters
  *
- * Rank r has stage r mod S of replica r / S, so the stages of a replica are neighbours: where a host
- * has several ranks, activations stay on it. Zeroes stand for no layout: a replica on each rank.
+ * Zeroes stand for no layout: a replica on each rank.
  *
  * With a layout the ranks' sums are added in the order of ranks, whatever is summed together (the
  * algorithm "direct"): weights then do not depend on the number of stages.
@@ -23,12 +23,13 @@
 #include "apps/models/model.h"
 #include "dag/base/status.h"
 #include "dag/net/net.h"
+#include "dag/net/placement.h"
 #include "dag/step/step.h"
 #include "dag/step/units.h"
 
 #include <stdint.h>
 
-enum { TUTTI_LAYOUT_STAGES = 64, TUTTI_LAYOUT_TEXT = 64, TUTTI_LAYOUT_LAYERS_TEXT = 320 };
+enum { TUTTI_LAYOUT_TEXT = 64, TUTTI_LAYOUT_LAYERS_TEXT = 320 };
 
 /* In which order the stages of a pipeline take the passes of micro-batches (dag/step/units.h), and with
  * how many of these in flight:
@@ -52,10 +53,10 @@ typedef struct tutti_layout {
     int stages, replicas; /* 0: not given */
     int split;            /* 0, 1: no layer is divided */
     int servers, clients; /* clients 0: with servers, each worker is one; else, there are none */
-    int everywhere;       /* every rank is a server and a worker; servers 0: not completed */
+    int everywhere;       /* every rank is a server and a worker; servers 0 */
     /* Layers of each stage, the input apart; stage_layers[0] = 0: such that stages cost about the
      * same (dag/step/partition.h) */
-    int stage_layers[TUTTI_LAYOUT_STAGES];
+    int stage_layers[TUTTI_PLACEMENT_STAGES];
     /* That cost: counted, or, if `timed`, as kernels take; then there are each layer's seconds for an image, borrowed,
      * when the net is cut. */
     int timed;
@@ -77,13 +78,16 @@ int tutti_layout_read_layers(const char *text, tutti_layout *layout);
  * Returns text. */
 char *tutti_layout_print_layers(const tutti_layout *layout, char text[TUTTI_LAYOUT_LAYERS_TEXT]);
 
-/* Puts a number in place of what was not given: one stage; as many replicas as there are ranks for.
+/* The placement of a rank. What was not given is one stage, and as many replicas as there are ranks for.
  * USAGE (logged) if the product is not the number of ranks, if groups of `split` do not make up the
  * replicas, if servers leave no worker, if the stages do not divide the ranks that they leave, or if the
  * clients do not divide the workers. */
-tutti_status tutti_layout_complete(tutti_layout *layout, int ranks);
-/* "stages=2,replicas=2" into text; returns text. */
+tutti_status tutti_layout_place(
+    const tutti_layout *layout, int ranks, int rank, tutti_placement *placement);
+/* "stages=2,replicas=2" into text; returns text. Of a placement: the layout that says all of it. */
 char *tutti_layout_print(const tutti_layout *layout, char text[TUTTI_LAYOUT_TEXT]);
+char *tutti_layout_print_placement(
+    const tutti_placement *placement, char text[TUTTI_LAYOUT_TEXT]);
 
 /* Whether there are servers; whether it was given. */
 static inline int tutti_layout_has_servers(const tutti_layout *layout)
@@ -101,21 +105,6 @@ static inline int tutti_layout_given(const tutti_layout *layout)
 static inline int tutti_layout_has_groups(const tutti_layout *layout)
 {
     return layout->stages > 1 || layout->split > 1 || tutti_layout_has_servers(layout);
-}
-
-static inline int tutti_layout_stage(const tutti_layout *layout, int rank)
-{
-    return rank % layout->stages;
-}
-
-static inline int tutti_layout_replica(const tutti_layout *layout, int rank)
-{
-    return rank / layout->stages;
-}
-
-static inline int tutti_layout_rank(const tutti_layout *layout, int stage, int replica)
-{
-    return replica * layout->stages + stage;
 }
 
 /* What the layout's order makes of a stage (tutti_step_options): how passes are emitted, and into how many

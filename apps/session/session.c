@@ -8,7 +8,6 @@
 #include "dag/step/strategy.h"
 #include "dag/strategies/strategies.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,114 +75,32 @@ static tutti_status open_exchange(tutti_training_session *s)
     return TUTTI_OK;
 }
 
-/* A group of ranks of one replica after the other, from `first` on, or of its stages. */
-typedef struct group_of_ranks {
-    int stage, replica, stages, replicas, every;
-} group_of_ranks;
-
-static tutti_status make_group(tutti_training_session *s, const group_of_ranks *g, int *own)
+static tutti_status make_group(tutti_training_session *s, int number)
 {
-    const tutti_layout *l = &s->options.layout;
-    const int count = g->stages * g->replicas;
-    int *ranks = calloc((size_t)count, sizeof *ranks), group, is_in = 0;
-    if (!ranks) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a group of %d ranks", count);
-    for (int i = 0; i < count; i++) {
-        ranks[i] =
-            tutti_layout_rank(l, g->stage + i % g->stages, g->replica + i / g->stages * g->every);
-        is_in |= ranks[i] == s->rank;
-    }
-    tutti_status status = tutti_exchange_group(s->exchange, count, ranks, &group);
+    const tutti_rank_range of = tutti_placement_group(&s->placement, number);
+    int *ranks = calloc((size_t)of.count, sizeof *ranks), made;
+    if (!ranks) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a group of %d ranks", of.count);
+    for (int i = 0; i < of.count; i++) ranks[i] = of.first + i * of.every;
+    tutti_status status = tutti_exchange_group(s->exchange, of.count, ranks, &made);
     free(ranks);
-    if (!status && is_in) *own = group;
-    return status;
+    if (status || made == number) return status;
+    return tutti_fail(
+        TUTTI_ERR_INTERNAL, "group %d of the placement is group %d of the exchange", number, made);
 }
 
-/* Those of one stage, with divided layers. */
-static tutti_status make_block_groups(tutti_training_session *s, int stage)
-{
-    const tutti_layout *l = &s->options.layout;
-    const int G = l->split;
-    tutti_status status = TUTTI_OK;
-    for (int r = 0; r < l->replicas && !status; r += G)
-        status = make_group(s, &(group_of_ranks){stage, r, 1, G, 1}, &s->over_blocks);
-    for (int k = 0; k < G && !status; k++)
-        status = make_group(s, &(group_of_ranks){stage, k, 1, l->replicas / G, G}, &s->over_alike);
-    return status;
-}
-
-/* The groups of a layout. All ranks make all of them, in one order. */
-static tutti_status make_groups(tutti_training_session *s)
-{
-    const tutti_layout *l = &s->options.layout;
-    tutti_status status = TUTTI_OK;
-    for (int q = 0; q < l->stages && l->stages > 1 && !status; q++)
-        status = make_group(s, &(group_of_ranks){q, 0, 1, l->replicas, 1}, &s->over_replicas);
-    for (int r = 0; r < l->replicas && l->stages > 1 && !status; r++)
-        status = make_group(s, &(group_of_ranks){0, r, l->stages, 1, 1}, &s->over_stages);
-    for (int q = 0; q < l->stages && l->split > 1 && !status; q++) status = make_block_groups(s, q);
-    return status;
-}
-
-/* Those of the workers of a client that have one stage, for every client and stage. */
-static tutti_status make_client_groups(tutti_training_session *s)
-{
-    const tutti_layout *l = &s->options.layout;
-    const int workers = s->service.workers;
-    tutti_status status = TUTTI_OK;
-    for (int c = 0; c < l->clients && workers > 1; c++)
-        for (int q = 0; q < l->stages && !status; q++)
-            status =
-                make_group(s, &(group_of_ranks){q, c * workers, 1, workers, 1}, &s->service.group);
-    return status;
-}
-
-/* A worker of a client, or a server; and the groups of workers, which all ranks make. */
-static tutti_status join_service(tutti_training_session *s)
-{
-    const tutti_layout *l = &s->options.layout;
-    const int workers = l->replicas / l->clients;
-    const int first = l->everywhere ? 0 : l->replicas * l->stages;
-    s->service = (tutti_service){.servers = l->servers,
-        .first = first,
-        .clients = l->clients,
-        .workers = workers,
-        .stages = l->stages,
-        .serves = s->rank >= first,
-        .server = s->rank - first,
-        .client = s->replica / workers,
-        .worker = s->replica % workers};
-    if (tutti_service_only_serves(&s->service)) {
-        s->stage = l->stages;
-        s->replica = 0;
-    }
-    tutti_status status = make_client_groups(s);
-    if (!status) status = make_groups(s);
-    if (l->stages > 1)
-        s->service.all = s->over_replicas;
-    else if (l->replicas > 1 && !status)
-        status = make_group(s, &(group_of_ranks){0, 0, 1, l->replicas, 1}, &s->service.all);
-    return status;
-}
-
-/* Which part of the work this rank has. */
+/* Which part of the work this rank has. All ranks make all groups, in one order. */
 static tutti_status take_place(tutti_training_session *s)
 {
-    tutti_layout *l = &s->options.layout;
+    tutti_placement *p = &s->placement;
     tutti_status status = TUTTI_OK;
-    s->replica = s->rank;
-    s->replicas = s->joined = s->ranks;
-    if (tutti_layout_given(l)) {
-        status = tutti_layout_complete(l, s->ranks);
-        if (status) return status;
-        s->stage = tutti_layout_stage(l, s->rank);
-        s->replica = tutti_layout_replica(l, s->rank);
-        s->replicas = s->joined = l->replicas;
-        status = l->servers ? join_service(s) : make_groups(s);
-    }
-    if (s->options.workers_of_all) {
-        s->replica += s->options.first_worker;
-        s->replicas = s->options.workers_of_all;
-    }
+    *p = s->options.placement;
+    if (p->replicas)
+        p->rank = s->rank;
+    else if (tutti_layout_given(&s->options.layout))
+        status = tutti_layout_place(&s->options.layout, s->ranks, s->rank, p);
+    else
+        *p = (tutti_placement){.rank = s->rank, .replicas = s->ranks};
+    for (int g = 1; !status && g <= tutti_placement_groups(p); g++) status = make_group(s, g);
     return status;
 }
 
@@ -217,8 +134,9 @@ static int may_use_gpu(const tutti_training_session_options *options)
 tutti_status tutti_training_session_open(
     const tutti_training_session_options *options, tutti_training_session *session)
 {
-    tutti_training_session s = {
-        .options = *options, .rank = options->rank, .ranks = options->ranks ? options->ranks : 1};
+    tutti_training_session s = {.options = *options,
+        .rank = options->placement.rank,
+        .ranks = tutti_placement_ranks(&options->placement)};
     tutti_status status = find_runner(options->runner, &s.runner);
     if (!status && options->metered) status = tutti_meter_new(&s.meter);
     if (!status && options->spans)
@@ -299,17 +217,20 @@ static int is_sharded(const tutti_training_session *s, const tutti_step_options 
 {
     const int shards = (recipe->strategy && recipe->strategy->shards) ||
                        (recipe->codec && recipe->codec->compresses);
-    return tutti_layout_has_groups(&s->options.layout) ||
-           (shards && s->exchange && s->replicas > 1);
+    return tutti_placement_is_divided(&s->placement) ||
+           (shards && s->exchange && tutti_placement_global_replicas(&s->placement) > 1);
 }
 
 /* This rank's blocks, of a model that has layers to divide. */
 static tutti_status divide(
     const tutti_training_session *s, const char *model, const tutti_net *net, tutti_division *d)
 {
-    const int G = s->options.layout.split;
-    *d = (tutti_division){
-        .ranks = G, .block = s->replica % G, .group = s->over_blocks, .alike = s->over_alike};
+    const tutti_placement *p = &s->placement;
+    const int G = p->blocks;
+    *d = (tutti_division){.ranks = G,
+        .block = tutti_placement_block(p),
+        .group = tutti_placement_own_group(p, TUTTI_GROUP_BLOCKS),
+        .alike = tutti_placement_own_group(p, TUTTI_GROUP_ALIKE)};
     for (int l = 0; l < net->layers; l++)
         if (tutti_layer_is_divided(&net->layer[l], d)) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_USAGE,
@@ -323,20 +244,32 @@ static tutti_status divide(
 static tutti_status build_part(
     tutti_training_session *s, const tutti_net *net, tutti_step_options *recipe, tutti_step **step)
 {
-    const tutti_layout *l = &s->options.layout;
-    int at[TUTTI_LAYOUT_STAGES];
-    recipe->service = s->service;
-    recipe->service.end = s->end;
-    if (l->stages > 1 && !tutti_service_only_serves(&s->service)) {
-        for (int q = 0; q < l->stages; q++) at[q] = s->rank - s->stage + q;
-        recipe->emission = tutti_layout_emission(l);
-        recipe->slots = tutti_layout_slots(l, s->stage);
-        recipe->pipeline = (tutti_pipeline){.stages = l->stages,
-            .stage = s->stage,
-            .end = s->end,
+    const tutti_placement *p = &s->placement;
+    const int stage = tutti_placement_stage(p), servers = tutti_placement_servers(p);
+    int at[TUTTI_PLACEMENT_STAGES];
+    if (servers)
+        recipe->service = (tutti_service){.servers = servers,
+            .first = tutti_placement_server_rank(p, 0),
+            .clients = p->clients,
+            .workers = tutti_placement_workers(p),
+            .stages = p->stages,
+            .end = p->end,
+            .serves = tutti_placement_serves(p),
+            .server = tutti_placement_server(p),
+            .client = tutti_placement_client(p),
+            .worker = tutti_placement_replica(p) % tutti_placement_workers(p),
+            .group = tutti_placement_own_group(p, TUTTI_GROUP_CLIENT),
+            .all = tutti_placement_own_group(p, TUTTI_GROUP_STAGE)};
+    if (p->stages > 1 && !tutti_placement_only_serves(p)) {
+        for (int q = 0; q < p->stages; q++) at[q] = s->rank - stage + q;
+        recipe->emission = tutti_layout_emission(&s->options.layout);
+        recipe->slots = tutti_layout_slots(&s->options.layout, stage);
+        recipe->pipeline = (tutti_pipeline){.stages = p->stages,
+            .stage = stage,
+            .end = p->end,
             .rank = at,
-            .replicas = s->over_replicas,
-            .line = s->over_stages};
+            .replicas = tutti_placement_own_group(p, TUTTI_GROUP_STAGE),
+            .line = tutti_placement_own_group(p, TUTTI_GROUP_REPLICA)};
     }
     tutti_status status = tutti_step_build(net, recipe, step);
     recipe->pipeline = (tutti_pipeline){0};
@@ -351,18 +284,19 @@ static tutti_status use_servers(const tutti_training_session *s, const char *mod
     const tutti_strategy *strategy = recipe->strategy ? recipe->strategy : &tutti_strategy_sync;
     const tutti_strategy *served = tutti_strategy_with_servers(strategy);
     const tutti_strategy *stored = tutti_strategy_with_store(strategy);
-    const int servers = s->service.servers;
-    if (s->options.workers_of_all && !stored)
+    const tutti_placement *p = &s->placement;
+    const int servers = tutti_placement_servers(p);
+    if (p->all_replicas && !stored)
         return tutti_fail(TUTTI_ERR_USAGE,
             "--strategy %s does not go with servers and clients as jobs of their own: use sync, "
             "elastic, "
             "async or bounded",
             strategy->name);
-    if (s->options.workers_of_all) {
+    if (p->all_replicas) {
         recipe->strategy = stored;
         if (recipe->strategy->uses_store) { /* a client is a run of its own */
-            recipe->replica = s->replica - s->options.first_worker;
-            recipe->replicas = s->joined;
+            recipe->replica = tutti_placement_replica(p);
+            recipe->replicas = p->replicas;
         }
         return TUTTI_OK;
     }
@@ -376,13 +310,13 @@ static tutti_status use_servers(const tutti_training_session *s, const char *mod
             "servers out of "
             "--layout",
             strategy->name);
-    if (tutti_service_everywhere(&s->service) && !served->everywhere)
+    if (p->everywhere && !served->everywhere)
         return tutti_fail(TUTTI_ERR_USAGE,
             "--strategy %s needs servers that train nothing: use --layout servers=1, or more, not "
             "all",
             strategy->name);
     const int keys = tutti_step_keys(net, recipe, servers, NULL);
-    if (servers > keys && !tutti_service_everywhere(&s->service))
+    if (servers > keys && !p->everywhere)
         return tutti_fail(TUTTI_ERR_USAGE,
             "--layout servers=%d leaves servers without keys, since %s has %d: use at most %d "
             "servers",
@@ -395,13 +329,13 @@ static tutti_status use_servers(const tutti_training_session *s, const char *mod
 static tutti_status build_steps(tutti_training_session *s, const tutti_model *model,
     const tutti_net *net, tutti_step_options *recipe, tutti_step **step)
 {
-    const tutti_layout *l = &s->options.layout;
+    tutti_placement *p = &s->placement;
     tutti_step_options part = *recipe;
     tutti_status status = TUTTI_OK;
-    s->end[0] = INT_MAX; /* of a single stage */
-    if (l->split > 1) status = divide(s, model->name, net, &part.division);
-    if (!status && l->stages > 1)
-        status = tutti_layout_cut(l, model->name, net, &part, s->options.workers, s->end);
+    if (p->blocks > 1) status = divide(s, model->name, net, &part.division);
+    if (!status && p->stages > 1)
+        status = tutti_layout_cut(
+            &s->options.layout, model->name, net, &part, s->options.workers, p->end);
     if (!status) status = use_servers(s, model->name, net, recipe);
     if (!status && is_sharded(s, recipe)) status = tutti_step_build(net, recipe, &s->whole);
     recipe->division = part.division;
@@ -433,9 +367,9 @@ tutti_status tutti_training_session_build(tutti_training_session *s, const tutti
     tutti_step *step;
     tutti_step_options complete = *recipe;
     complete.micro_batches = tutti_training_session_micro_batches(s, recipe->batch);
-    complete.replica = s->replica;
-    complete.replicas = s->replicas;
-    complete.client_workers = s->options.workers_of_all ? s->joined : 0;
+    complete.replica = tutti_placement_global_replica(&s->placement);
+    complete.replicas = tutti_placement_global_replicas(&s->placement);
+    complete.client_workers = s->placement.all_replicas ? s->placement.replicas : 0;
     if (!s->exchange || s->place.device != TUTTI_CPU) complete.sums = TUTTI_SUMS_GRAPH;
     complete_pixels(&complete);
     tutti_status status = expect(s, TUTTI_TRAINING_OPEN, "build a model");

@@ -42,8 +42,11 @@ typedef struct tutti_training_session_options {
     const char *transport;     /* auto, mpi or nccl (transport.h), likewise; NULL: mpi */
     int cuda_aware;            /* MPI is given the memory of GPUs (transport.h) */
     tutti_binding_place place; /* with `device`, only its tf32 counts */
-    tutti_layout
-        layout;    /* completed when the session is opened. Stages, split: only with an exchange */
+    tutti_layout layout;       /* stages, split: only with an exchange */
+    /* Of which rank this is, if that does not follow from the layout and the exchange's ranks: without an exchange,
+     * this rank's share of the computation of all; with a store of keys (tutti_strategy_with_store), a client's.
+     * Zeroes: it does */
+    tutti_placement placement;
     int metered;   /* 1: with a meter */
     int eval_size; /* evaluations see squares of this side; 0: images of the size of training */
     int64_t spans; /* with a trace, which has room for this many spans per track; 0: without */
@@ -54,12 +57,6 @@ typedef struct tutti_training_session_options {
     /* The MPI_Comm of a program that has initialised MPI (tutti_exchange_attach), valid until close;
      * NULL: the session initialises MPI. */
     const void *comm;
-    /* Without an exchange: which rank's share of the computation this is; ranks 0: the only one. */
-    int rank, ranks;
-    /* With a store of keys (tutti_strategy_with_store) the exchange is among the workers of one client; a worker is a
-     * rank, or the stages of the layout. The number of this client's first worker among those of all clients, and how
-     * many those are; workers_of_all 0: no store. */
-    int first_worker, workers_of_all;
 } tutti_training_session_options;
 
 /* Zeroed: closed. */
@@ -68,14 +65,8 @@ typedef struct tutti_training_session {
     tutti_training_session_options options; /* exchange: as last opened, without `settings` */
     int rank, ranks;
     tutti_binding_place place; /* where kernels run, and collectives find their data */
-    /* Of this rank; of the net. Without a layout 0, rank and ranks. A server is as a stage behind the last
-     * one, of replica 0: it is neither fed nor read */
-    int stage, replica, replicas;
-    int joined; /* replicas that the exchange joins: all; with a store of keys, those of this client */
-    tutti_service service;          /* zeroes without servers */
-    int over_replicas, over_stages; /* groups: the ranks of this stage; those of this replica */
-    /* of this stage: those that share divided layers; those that have the same blocks of them */
-    int over_blocks, over_alike;
+    /* Without a layout each rank is a replica. `end`: BUILT. Its groups are the exchange's */
+    tutti_placement placement;
     tutti_meter *meter;                 /* NULL: not metered */
     tutti_trace *trace;                 /* NULL: not traced */
     tutti_exchange *exchange;           /* NULL: nothing is summed over ranks */
@@ -88,9 +79,8 @@ typedef struct tutti_training_session {
     /* Where no rank has all that the model has (in a pipeline, with divided layers or servers, with a strategy
      * that shards what update rules keep, or with a codec, of which each replica keeps what it did not
      * send), else NULL: the step as it would be on one rank, which never runs, but lists what the model
-     * has (apps/session/weights.h); the layers of all stages */
+     * has (apps/session/weights.h) */
     tutti_step *whole;
-    int end[TUTTI_LAYOUT_STAGES];
     int stale;          /* copies of weights (step.h) are not those of the weights */
     tutti_graph *graph; /* the step's, or the one that blank made; NULL: not BUILT */
     const tutti_runner *runner;

@@ -2,6 +2,7 @@
 
 #include "dag/base/log.h"
 #include "dag/net/layer.h"
+#include "dag/step/crossings.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,17 +50,17 @@ int tutti_weights_is_divided(const tutti_training_session *s, int i)
 
 int tutti_weights_stage(const tutti_training_session *s, int i)
 {
-    const int layer = layer_of(s, i);
-    int stage = 0;
-    while (s->whole && layer >= s->end[stage]) stage++;
-    return stage;
+    const tutti_placement *p = &s->placement;
+    return s->whole ? tutti_stage_of(layer_of(s, i), tutti_placement_stages(p), p->end) : 0;
 }
 
 /* The graph's number of the i-th, or of what this rank has of it; -1 if that is nothing. */
 static int number_here(const tutti_training_session *s, int i)
 {
     if (!s->whole) return number_of(s->step, i);
-    if (tutti_weights_stage(s, i) != s->stage && !s->service.serves) return -1;
+    if (tutti_weights_stage(s, i) != tutti_placement_stage(&s->placement) &&
+        !tutti_placement_serves(&s->placement))
+        return -1;
     return tutti_graph_find(s->graph, tutti_weights_get(s, i)->name);
 }
 
@@ -68,13 +69,17 @@ static int is_sharded(const tutti_training_session *s, int i)
 {
     const tutti_step *list = list_of(s);
     int k = i - list->parameters;
-    return s->whole && k >= 0 && (s->replicas > 1 || s->service.servers) && list->state_sharded[k];
+    const tutti_placement *p = &s->placement;
+    return s->whole && k >= 0 &&
+           (tutti_placement_global_replicas(p) > 1 || tutti_placement_servers(p)) &&
+           list->state_sharded[k];
 }
 
 /* Whether this rank is a server that has a portion of it, which workers have as a whole. */
 static int is_portion(const tutti_training_session *s, int i)
 {
-    const int number = s->service.serves && !is_sharded(s, i) ? number_here(s, i) : -1;
+    const int number =
+        tutti_placement_serves(&s->placement) && !is_sharded(s, i) ? number_here(s, i) : -1;
     return number >= 0 &&
            tutti_graph_get_tensor(s->graph, number)->bytes < tutti_weights_get(s, i)->bytes;
 }
@@ -157,7 +162,7 @@ typedef struct collection {
 static tutti_status move_part(const tutti_training_session *s, int i, tutti_mode mode, void *copy)
 {
     const int number = number_here(s, i), partial = is_sharded(s, i) || is_portion(s, i);
-    const tutti_division *d = &s->recipe.division;
+    const tutti_placement *p = &s->placement;
     void *data;
     if (number < 0) return TUTTI_OK;
     const tutti_tensor *part = tutti_graph_get_tensor(s->graph, number),
@@ -166,7 +171,7 @@ static tutti_status move_part(const tutti_training_session *s, int i, tutti_mode
     size_t place = partial ? (size_t)part->first * element : 0;
     const size_t bytes = partial ? (size_t)part->owns * element : part->bytes;
     if (tutti_weights_is_divided(s, i))
-        place += (size_t)d->block * (whole->bytes / (size_t)d->ranks);
+        place += (size_t)tutti_placement_block(p) * (whole->bytes / (size_t)p->blocks);
     tutti_status status = s->runner->acquire(s->run, number, mode, part->bytes, &data);
     if (status) return status;
     if (mode == TUTTI_READ)
@@ -180,7 +185,7 @@ static tutti_status move_part(const tutti_training_session *s, int i, tutti_mode
 /* Whether other ranks have the same part, and one of them is asked for it. */
 static int is_spare(const tutti_training_session *s, int i)
 {
-    return !is_sharded(s, i) && s->replica >= s->recipe.division.ranks;
+    return !is_sharded(s, i) && tutti_placement_replica(&s->placement) >= s->placement.blocks;
 }
 
 /* All ranks get the whole: each byte is that of the rank that has it, and 0 on the others. */

@@ -16,9 +16,9 @@ typedef struct tutti_report_start {
     const char *transport; /* what carries collectives: "mpi" */
     char device[300];      /* where rank 0's kernels run: "GPU 0 (NVIDIA H100)"; "CPU" */
     int ranks, lanes, workers;
-    int replicas, micro_batches; /* of the net; that a rank's batch is cut into */
-    const tutti_layout *layout;  /* NULL: none was given */
-    char divided[128];           /* names of divided layers: "fc1, fc2" */
+    int replicas, micro_batches;   /* of the net; that a rank's batch is cut into */
+    const tutti_placement *layout; /* NULL: none was given */
+    char divided[128];             /* names of divided layers: "fc1, fc2" */
     char
         stage_layers[256]; /* as of --stage-layers; "": one stage, or more than there is room for */
     int comm_core;         /* the processor of rank 0's communication thread; -1: not bound */

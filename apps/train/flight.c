@@ -51,22 +51,17 @@ static uint64_t order_seed(const tutti_trainer *s)
                : seed;
 }
 
-/* Which of the replicas that the exchange joins, which evaluate together, this one is. */
-static int evaluates(const tutti_training_session *on)
-{
-    return on->replica - on->options.first_worker;
-}
-
 tutti_status tutti_flight_batches(tutti_trainer *s, int train, tutti_prefetch **batches)
 {
+    const tutti_placement *p = &s->session.placement;
     tutti_prefetch_options options = {.dataset = train ? &s->train : &s->test,
         .train = train,
         .rank = s->local ? 0
-                : train  ? s->session.replica
-                         : evaluates(&s->session),
+                : train  ? tutti_placement_global_replica(p)
+                         : tutti_placement_replica(p),
         .ranks = s->local ? 1
-                 : train  ? s->session.replicas
-                          : s->session.joined,
+                 : train  ? tutti_placement_global_replicas(p)
+                          : tutti_placement_replicas(p), /* these evaluate together */
         .most = s->steps_per_epoch * s->options->accumulate,
         .batch = s->options->batch,
         .first_step = train ? s->first_step * s->options->accumulate : 0,
@@ -85,7 +80,7 @@ tutti_status tutti_flight_batches(tutti_trainer *s, int train, tutti_prefetch **
         .memory_bytes = tutti_data_memory(&s->options->images),
         .tell = train && tutti_trainer_reports(s)};
     *batches = NULL;
-    if (s->session.stage != 0) return TUTTI_OK; /* only the first stage sees images */
+    if (tutti_placement_stage(p) != 0) return TUTTI_OK; /* only the first stage sees images */
     if (train) options.observer = (tutti_prefetch_observer){trace_now, trace_images, s};
     return tutti_prefetch_open(&options, batches);
 }

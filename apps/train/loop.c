@@ -45,7 +45,8 @@ typedef struct loop {
 /* Over all ranks that the exchange joins. */
 static double images_per_step(const tutti_trainer *s)
 {
-    return (double)(s->session.joined * s->options->batch * s->options->accumulate);
+    return (double)(tutti_placement_replicas(&s->session.placement) * s->options->batch *
+                    s->options->accumulate);
 }
 
 static void report_step(
@@ -213,7 +214,7 @@ static tutti_status try_weights(loop *l, tutti_finding *found)
     if (!status)
         status = on->runner->wait(on->run, on->runner->point(on->run), l->s->options->timeout_s);
     for (int i = 0; i < on->step->micro_batches; i++)
-        if (on->stage == 0) loss += f->metrics[i * TUTTI_METRICS];
+        if (tutti_placement_stage(&on->placement) == 0) loss += f->metrics[i * TUTTI_METRICS];
     *found = isfinite(loss) ? (tutti_finding){0} : (tutti_finding){TUTTI_FINDING_AFTER, 0};
     return status;
 }
@@ -336,14 +337,15 @@ static tutti_status check_replicas(loop *l, int64_t done, int *together)
 static tutti_status gather_sums(loop *l, int64_t done)
 {
     tutti_trainer *s = l->s;
-    int replica = s->session.replica, replicas = s->session.replicas;
+    const tutti_placement *p = &s->session.placement;
+    int replica = tutti_placement_global_replica(p), replicas = tutti_placement_global_replicas(p);
     free(s->sums.value);
     s->sums = (tutti_epoch_sums){0};
     if (done % s->steps_per_epoch == 0) return TUTTI_OK;
     double *value = calloc((size_t)replicas * TUTTI_METRICS, sizeof *value);
     if (!value) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the epoch's sums");
     s->sums = (tutti_epoch_sums){replicas, value};
-    if (s->session.stage == 0)
+    if (tutti_placement_stage(p) == 0)
         memcpy(value + replica * TUTTI_METRICS, l->trained.value, sizeof l->trained);
     return tutti_exchange_call(s->session.exchange, "the epoch's sums of each replica",
         &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
@@ -361,11 +363,13 @@ static void begin_sums(loop *l)
     const tutti_epoch_sums *had = &s->sums;
     if (!had->replicas) return;
     l->epoch = s->first_step / s->steps_per_epoch;
-    int same = had->replicas == s->session.replicas;
-    if (s->session.stage != 0) return;
+    const tutti_placement *p = &s->session.placement;
+    const int replica = tutti_placement_global_replica(p);
+    int same = had->replicas == tutti_placement_global_replicas(p);
+    if (tutti_placement_stage(p) != 0) return;
     for (int r = 0; r < had->replicas; r++)
         for (int k = 0; k < TUTTI_METRICS; k++)
-            if (same ? r == s->session.replica : s->session.replica == 0)
+            if (same ? r == replica : replica == 0)
                 l->trained.value[k] += had->value[r * TUTTI_METRICS + k];
 }
 
@@ -428,10 +432,11 @@ static void report_end(const loop *l, int64_t done)
     const char *name = tutti_interrupt_name(l->signal),
                *from = l->saved ? o->checkpoint : o->resume;
     if (!tutti_trainer_reports(l->s)) return;
+    const tutti_placement *all = l->s->store ? &l->s->store->placement : NULL;
     char *command = !from ? NULL
-                    : l->s->store && l->s->store->jobs
-                        ? tutti_again_jobs(l->s->store->servers, l->s->store->clients,
-                              tutti_train_store_client_ranks(l->s->store), o->words, from)
+                    : all && l->s->store->jobs
+                        ? tutti_again_jobs(all->servers, all->clients,
+                              tutti_placement_client_ranks(all), o->words, from)
                         : tutti_again_command(o->words, tutti_trainer_ranks(l->s), from);
     tutti_report_on_interrupt(l->report, name, done, command);
     if (command)

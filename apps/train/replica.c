@@ -63,16 +63,14 @@ static tutti_status gather(
 /* The ranks that are compared: those that are servers and nothing else have other tensors. */
 static int compared(const tutti_training_session *session)
 {
-    const tutti_service *s = &session->service;
-    return s->servers ? tutti_service_working_ranks(s) : session->ranks;
+    return tutti_placement_working_ranks(&session->placement);
 }
 
 /* Every how many ranks there is one with the same tensors; of divided layers, with the same blocks. */
 static int period_of(const tutti_training_session *session, int divided)
 {
-    const int stages = session->options.layout.stages; /* 0: without a layout */
-    if (!session->whole) return 1;
-    return (stages ? stages : 1) * (divided ? session->recipe.division.ranks : 1);
+    const tutti_placement *p = &session->placement;
+    return session->whole ? tutti_placement_stages(p) * (divided ? p->blocks : 1) : 1;
 }
 
 /* Whether ranks that have the same tensors have the same hash: of rank r the one at r * every. */
@@ -197,7 +195,7 @@ static tutti_status compare(const tutti_trainer *s, int64_t step, uint64_t mine[
     if (status) return status;
     const int ranks = compared(on);
     return all_equal(ranks, period_of(on, 0), HASHES, all) &&
-                   all_equal(ranks, period_of(on, on->recipe.division.ranks > 1), HASHES, all + 1)
+                   all_equal(ranks, period_of(on, on->placement.blocks > 1), HASHES, all + 1)
                ? TUTTI_OK
                : find_difference(s, step, mine);
 }

@@ -83,8 +83,7 @@ static void join_client(const tutti_train_store *store, tutti_training_session_o
     session->comm = tutti_train_store_comm(store);
     session->device = "cpu";
     session->layout.servers = session->layout.clients = 0;
-    session->first_worker = store->client * store->workers;
-    session->workers_of_all = store->clients * store->workers;
+    session->placement = tutti_placement_client_run(&store->placement);
 }
 
 tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interrupt *interrupt,
@@ -222,12 +221,12 @@ tutti_status tutti_trainer_prepare(tutti_trainer *s)
 /* The input, which belongs to the first stage, is not counted. */
 static void count_stage_layers(const tutti_training_session *s, char *text, size_t size)
 {
-    const int stages = s->options.layout.stages;
+    const int stages = s->placement.stages, *end = s->placement.end;
     size_t used = 0;
     *text = '\0';
     for (int q = 0; stages > 1 && q < stages && used < size; q++)
         used += (size_t)snprintf(
-            text + used, size - used, "%s%d", q ? "," : "", s->end[q] - (q ? s->end[q - 1] : 1));
+            text + used, size - used, "%s%d", q ? "," : "", end[q] - (q ? end[q - 1] : 1));
     if (used >= size) *text = '\0';
 }
 
@@ -243,9 +242,7 @@ static void name_divided(const tutti_training_session *s, char *text, size_t siz
 
 int tutti_trainer_ranks(const tutti_trainer *s)
 {
-    const tutti_train_store *store = s->store;
-    return store ? store->servers + store->clients * tutti_train_store_client_ranks(store)
-                 : s->session.ranks;
+    return s->store ? tutti_placement_ranks(&s->store->placement) : s->session.ranks;
 }
 
 void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
@@ -266,9 +263,9 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .model = s->options->model->name,
         .data = s->train.source->name,
         .ranks = tutti_trainer_ranks(s),
-        .replicas = s->session.replicas,
-        .layout = s->store                  ? &s->store->layout
-                  : s->options->layout_text ? &s->session.options.layout
+        .replicas = tutti_placement_global_replicas(&s->session.placement),
+        .layout = s->store                  ? &s->store->placement
+                  : s->options->layout_text ? &s->session.placement
                                             : NULL,
         .micro_batches = s->session.step->micro_batches,
         .lanes = tutti_exchange_lanes(s->session.exchange),

@@ -188,7 +188,9 @@ tutti_status tutti_trainer_plan(tutti_trainer *s)
 {
     const tutti_train_options *o = s->options;
     const tutti_dataset least = {.count = s->least_images};
-    const int ranks = s->local ? 1 : s->session.replicas; /* that share these images */
+    const int ranks = s->local ? 1
+                               : tutti_placement_global_replicas(
+                                     &s->session.placement); /* that share these images */
     s->steps_per_epoch =
         tutti_prefetch_steps(&least, 1, ranks, o->batch, o->accumulate) / o->accumulate;
     if (s->steps_per_epoch < 1)
@@ -203,7 +205,8 @@ tutti_status tutti_trainer_plan(tutti_trainer *s)
     s->last_step = stop < s->steps ? stop : s->steps;
     while (!tutti_trainer_ends_round(s, s->last_step)) s->last_step++;
     s->crop_epochs = epochs_with_crops(s);
-    double images = (double)o->batch * s->session.replicas * (double)o->accumulate;
+    double images = (double)o->batch * tutti_placement_global_replicas(&s->session.placement) *
+                    (double)o->accumulate;
     double own = o->optimizer->rate > 0 ? o->optimizer->rate : o->model->recipe.rate * images / 128;
     double part = o->lr_images.word ? 1 : images / (double)o->lr_images.value;
     s->rate_schedule = (tutti_rate_schedule){.kind = o->rate_schedule,

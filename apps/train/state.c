@@ -94,8 +94,8 @@ static void write_or_none(double number, char text[WORD_SIZE])
 static void write_compress(const tutti_trainer *s, char text[WORD_SIZE])
 {
     if (s->session.recipe.codec && s->session.recipe.codec->compresses)
-        snprintf(
-            text, WORD_SIZE, "%s of %d replicas", s->options->compress_text, s->session.replicas);
+        snprintf(text, WORD_SIZE, "%s of %d replicas", s->options->compress_text,
+            tutti_placement_global_replicas(&s->session.placement));
     else
         snprintf(text, WORD_SIZE, "none");
 }
@@ -109,7 +109,7 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
     snprintf(text[i++], WORD_SIZE, "%" PRId64, step);
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->options->seed);
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->options->batch);
-    snprintf(text[i++], WORD_SIZE, "%d", s->session.replicas);
+    snprintf(text[i++], WORD_SIZE, "%d", tutti_placement_global_replicas(&s->session.placement));
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->train_images);
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->steps);
     snprintf(text[i++], WORD_SIZE, "%.9g", s->rate_schedule.rate);

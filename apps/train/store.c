@@ -42,21 +42,6 @@ static tutti_status compare(const tutti_boot *boot, const char *settings)
     return status;
 }
 
-/* Where all is one mpirun. */
-static tutti_status divide_ranks(tutti_train_store *s)
-{
-    tutti_layout *l = &s->layout;
-    tutti_status status = tutti_layout_complete(l, s->all.size);
-    if (status) return status;
-    s->servers = l->servers;
-    s->clients = l->clients;
-    s->stages = l->stages;
-    s->workers = l->replicas / l->clients;
-    s->serves = s->all.rank >= l->replicas * l->stages;
-    s->client = s->serves ? -1 : s->all.rank / tutti_train_store_client_ranks(s);
-    return TUTTI_OK;
-}
-
 static tutti_status check_layout(const tutti_layout *l, const tutti_jobs *jobs)
 {
     const int servers = l->servers && l->servers != jobs->servers;
@@ -70,7 +55,8 @@ static tutti_status check_layout(const tutti_layout *l, const tutti_jobs *jobs)
 }
 
 /* A client's ranks are whole replicas. */
-static tutti_status check_stages(const tutti_train_store *s, int stages, int serves)
+static tutti_status check_stages(
+    const tutti_train_store *s, const tutti_layout *layout, int stages, int serves)
 {
     char text[TUTTI_LAYOUT_TEXT];
     if (serves || s->all.size % stages == 0) return TUTTI_OK;
@@ -78,27 +64,30 @@ static tutti_status check_stages(const tutti_train_store *s, int stages, int ser
         "--layout %s: workers of %d stages cannot be formed of the %d ranks of this client: start "
         "a "
         "multiple of %d for each client",
-        tutti_layout_print(&s->layout, text), stages, s->all.size, stages);
+        tutti_layout_print(layout, text), stages, s->all.size, stages);
 }
 
-static tutti_status take_role(tutti_train_store *s)
+/* A server's job knows no client's ranks. */
+static tutti_status take_role(tutti_train_store *s, const tutti_layout *layout)
 {
     tutti_jobs jobs;
     const tutti_kv_options none = {0};
-    const int stages = s->layout.stages ? s->layout.stages : 1;
+    const int stages = layout->stages ? layout->stages : 1;
     tutti_status status = tutti_jobs_read(&none, &jobs);
-    if (!status) status = check_layout(&s->layout, &jobs);
-    if (!status) status = check_stages(s, stages, jobs.serves);
+    if (!status) status = check_layout(layout, &jobs);
+    if (!status) status = check_stages(s, layout, stages, jobs.serves);
     if (status) return status;
-    s->servers = jobs.servers;
-    s->clients = jobs.clients;
-    s->stages = stages;
-    s->workers = s->all.size / stages;
-    s->serves = jobs.serves;
     const int last = jobs.clients - 1;
-    s->client = jobs.serves ? -1 : jobs.any || jobs.number > last ? last : jobs.number;
-    s->follows = jobs.any || s->client > 0;
-    s->layout = (tutti_layout){.servers = jobs.servers, .clients = jobs.clients, .stages = stages};
+    const int client = jobs.serves                      ? jobs.clients
+                       : jobs.any || jobs.number > last ? last
+                                                        : jobs.number;
+    tutti_placement *p = &s->placement;
+    *p = (tutti_placement){.stages = stages,
+        .replicas = jobs.clients * (jobs.serves ? 1 : s->all.size / stages),
+        .clients = jobs.clients,
+        .servers = jobs.servers};
+    p->rank = client * tutti_placement_client_ranks(p) + s->all.rank;
+    s->follows = jobs.any || (!jobs.serves && client > 0);
     return TUTTI_OK;
 }
 
@@ -113,30 +102,35 @@ static void forget_files(tutti_train_options *o)
     o->eval_every.word = TUTTI_EVAL_NEVER;
 }
 
-static tutti_status begin(const char *settings, tutti_status parsed, tutti_train_store *s)
+static tutti_status begin(
+    const tutti_layout *layout, const char *settings, tutti_status parsed, tutti_train_store *s)
 {
+    tutti_placement *p = &s->placement;
     tutti_status status = tutti_boot_init(TUTTI_THREAD_SERIALIZED, NULL, &s->all);
     if (status) return status;
     status = compare(&s->all, settings);
     if (status) return status;
-    if (!parsed) parsed = s->jobs ? take_role(s) : divide_ranks(s);
+    if (!parsed)
+        parsed = s->jobs ? take_role(s, layout)
+                         : tutti_layout_place(layout, s->all.size, s->all.rank, p);
     status = tutti_boot_agree(&s->all, parsed);
     if (status || s->jobs) return status;
-    s->follows = s->client > 0;
-    return tutti_boot_split(&s->all, s->client + 1, &s->part);
+    const int client = tutti_placement_client(p), serves = tutti_placement_only_serves(p);
+    s->follows = !serves && client > 0;
+    return tutti_boot_split(&s->all, serves ? 0 : client + 1, &s->part);
 }
 
 tutti_status tutti_train_store_begin(tutti_train_options *options, const char *settings,
     tutti_status parsed, tutti_train_store *store)
 {
     const tutti_strategy *strategy = options->strategy;
-    *store = (tutti_train_store){.jobs = options->jobs, .layout = options->layout};
+    *store = (tutti_train_store){.jobs = options->jobs};
     tutti_deadline *deadline = tutti_deadline_open(TUTTI_DEADLINE_START, setup_s(options));
-    tutti_status status = begin(settings, parsed, store);
+    tutti_status status = begin(&options->layout, settings, parsed, store);
     tutti_deadline_close(deadline);
     if (status) return status;
     const int apart = strategy && strategy->apart && strategy->apart(&options->strategy_settings);
-    store->clients_apart = apart ? store->clients : 1;
+    store->clients_apart = apart ? store->placement.clients : 1;
     if (store->follows) forget_files(options);
     return TUTTI_OK;
 }
@@ -178,11 +172,11 @@ static tutti_status open_kv(const tutti_train_options *o, tutti_meter *meter, tu
         .stall_dump_s = -1,
         .stall_abort_s = -1,
         .setup_timeout_s = fmin(o->setup_timeout_s, o->timeout_s)};
-    const tutti_kv_options options = {.servers = s->servers,
-        .clients = s->clients,
+    const tutti_kv_options options = {.servers = s->placement.servers,
+        .clients = s->placement.clients,
         .type = tutti_strategy_print(strategy, &o->strategy_settings, type),
         .attach = &attach,
-        .stages = s->stages};
+        .stages = s->placement.stages};
     return tutti_kv_open_metered(s->all.comm, &options, meter, &s->kv);
 }
 

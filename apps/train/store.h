@@ -25,14 +25,10 @@ typedef struct tutti_train_store {
     tutti_boot all;  /* MPI, with all ranks of this mpirun */
     tutti_boot part; /* one mpirun: the workers of this client, or the servers; else zeroes */
     int jobs;        /* this mpirun is one client, or servers */
-    int serves;
-    int servers, clients;
-    int client;  /* 0 reports; one that joins has the images of the last */
-    int follows; /* another client reports */
-    int workers; /* of each client: replicas, each on as many ranks as there are stages */
-    int stages;
-    int clients_apart; /* by how many updates a step of all clients comes to */
-    tutti_layout layout;
+    /* Of the ranks of all clients and servers. Client 0 reports; one that joins has the images of the last */
+    tutti_placement placement;
+    int follows;         /* another client reports */
+    int clients_apart;   /* by how many updates a step of all clients comes to */
     struct tutti_kv *kv; /* NULL: not open */
     /* Open: the model's parameters, which are the keys, and which of this rank's parameters each is; -1: another
      * stage has it */
@@ -47,12 +43,6 @@ tutti_status tutti_train_store_check(const tutti_train_options *options);
  * (logged), what parsing or MPI ends with. After a failure only end is allowed. */
 tutti_status tutti_train_store_begin(tutti_train_options *options, const char *settings,
     tutti_status parsed, tutti_train_store *store);
-
-/* How many ranks a client has. */
-static inline int tutti_train_store_client_ranks(const tutti_train_store *store)
-{
-    return store->workers * store->stages;
-}
 
 /* What an exchange of this client's workers is attached to. */
 static inline const void *tutti_train_store_comm(const tutti_train_store *store)

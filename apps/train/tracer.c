@@ -79,9 +79,9 @@ tutti_status tutti_tracer_write(tutti_tracer *t)
         .model = s->options->model->name,
         .algorithm = s->options->algorithm,
         .lanes = tutti_exchange_lanes(s->session.exchange),
-        .stages = s->session.options.layout.stages,
+        .stages = s->session.placement.stages,
         .micro_batches = s->session.recipe.micro_batches,
-        .servers = s->session.options.layout.servers,
+        .servers = tutti_placement_servers(&s->session.placement),
         .first_step = t->first,
         .last_step = t->last};
     const tutti_file_options file = {

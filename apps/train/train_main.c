@@ -102,10 +102,11 @@ static tutti_status run_stored(
     if (!settings) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the options' text");
     tutti_status status = tutti_train_store_begin(options, settings, parsed, &store);
     free(settings);
-    if (store.serves) tutti_interrupt_hush(interrupt); /* it ends with its clients */
+    const int serves = tutti_placement_only_serves(&store.placement);
+    if (serves) tutti_interrupt_hush(interrupt); /* it ends with its clients */
     if (!status)
-        status = store.serves ? tutti_train_store_serve(options, &store)
-                              : run_trainer(options, interrupt, parsed, &store);
+        status = serves ? tutti_train_store_serve(options, &store)
+                        : run_trainer(options, interrupt, parsed, &store);
     tutti_train_store_end(options, &store, status);
     return status;
 }

@@ -52,7 +52,7 @@ tutti_status tutti_tune_key(const tutti_training_session *session, const tutti_w
     const tutti_layout *l = &session->options.layout;
     char layout[TUTTI_LAYOUT_TEXT] = "none", layers[TUTTI_LAYOUT_LAYERS_TEXT], link[32] = "unknown";
     char wire[TUTTI_CODEC_TEXT], strategy[TUTTI_STRATEGY_TEXT];
-    if (tutti_layout_given(l)) tutti_layout_print(l, layout);
+    if (tutti_layout_given(l)) tutti_layout_print_placement(&session->placement, layout);
     if (l->link_mbit > 0) snprintf(link, sizeof link, "%g", l->link_mbit);
     snprintf(wire, sizeof wire, "%s", tutti_dtype_name(recipe->wire));
     if (recipe->codec && recipe->codec->compresses)

@@ -84,7 +84,7 @@ tutti_status tutti_workload_start(const tutti_workload *w, tutti_training_sessio
     if (!in)
         return tutti_fail(
             TUTTI_ERR_NOMEM, "no memory for a batch of %lld images", (long long)w->recipe.batch);
-    draw(w, s->replica, s->image_bytes, in);
+    draw(w, tutti_placement_global_replica(&s->placement), s->image_bytes, in);
     tutti_status status = tutti_training_session_start(s);
     if (!status) status = tutti_training_session_init(s);
     if (status) {
@@ -127,7 +127,7 @@ tutti_status tutti_workload_loss(tutti_training_session *s, double *loss)
 static tutti_status check_loss(tutti_training_session *s)
 {
     double loss;
-    if (s->stage) return TUTTI_OK; /* the first one knows */
+    if (tutti_placement_stage(&s->placement)) return TUTTI_OK; /* the first one knows */
     tutti_status status = tutti_workload_loss(s, &loss);
     if (!status && !isfinite(loss))
         status = tutti_fail(TUTTI_ERR_KERNEL,
@@ -223,7 +223,7 @@ static tutti_status add_words(void *ctx, const tutti_tensor *tensor, void *data)
 tutti_status tutti_workload_hash(const tutti_training_session *s, uint64_t *hash)
 {
     *hash = 14695981039346656037u;
-    if (tutti_layout_has_groups(&s->options.layout))
+    if (tutti_placement_is_divided(&s->placement))
         return tutti_weights_collect(s, tutti_weights_parameters(s), add_words, hash);
     return tutti_weights_walk(s, tutti_weights_parameters(s), TUTTI_READ, add_words, hash);
 }

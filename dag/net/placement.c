@@ -39,6 +39,16 @@ tutti_placement tutti_placement_whole(const tutti_placement *p)
         .all_replicas = p->all_replicas};
 }
 
+tutti_placement tutti_placement_client_run(const tutti_placement *p)
+{
+    const int workers = tutti_placement_workers(p);
+    return (tutti_placement){.rank = p->rank % tutti_placement_client_ranks(p),
+        .stages = p->stages,
+        .replicas = workers,
+        .first_replica = tutti_placement_client(p) * workers,
+        .all_replicas = tutti_placement_replicas(p)};
+}
+
 /* ---- groups ---- */
 
 static int count_groups(const tutti_placement *p, tutti_placement_kind kind)

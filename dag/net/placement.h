@@ -68,10 +68,19 @@ static inline int tutti_placement_ranks(const tutti_placement *p)
 {
     return tutti_placement_working_ranks(p) + (p->everywhere ? 0 : p->servers);
 }
-/* Replicas of a client. */
+/* Whether ranks differ in what they have: then there are groups of them, and they wait for each other in every pass. */
+static inline int tutti_placement_is_divided(const tutti_placement *p)
+{
+    return p->stages > 1 || p->blocks > 1 || p->servers || p->everywhere;
+}
+/* Replicas, and ranks, of a client. */
 static inline int tutti_placement_workers(const tutti_placement *p)
 {
     return tutti_placement_replicas(p) / (p->clients ? p->clients : 1);
+}
+static inline int tutti_placement_client_ranks(const tutti_placement *p)
+{
+    return tutti_placement_workers(p) * tutti_placement_stages(p);
 }
 
 /* ---- what this rank is ---- */
@@ -122,8 +131,10 @@ static inline int tutti_placement_server_rank(const tutti_placement *p, int serv
 {
     return p->everywhere ? server : tutti_placement_working_ranks(p) + server;
 }
-/* What all of it is to a single rank that has the whole net: the same replica. */
+/* That of the same replica, if it had the whole net on a rank; of this rank in its client's own run, if all
+ * clients of a placement share a store. */
 tutti_placement tutti_placement_whole(const tutti_placement *p);
+tutti_placement tutti_placement_client_run(const tutti_placement *p);
 
 /* ---- groups ---- */
 

@@ -3,6 +3,7 @@
 #include "dag/net/placement.h"
 #include "tests/support/testing.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const tutti_placement placements[] = {{0}, {.replicas = 5}, {.stages = 3},

@@ -1,4 +1,4 @@
-/* Layouts: how they are written, which rank has which part, and which are refused. */
+/* Layouts: how they are written, which placements they make, and which are refused. */
 #include "apps/session/layout.h"
 #include "dag/base/log.h"
 #include "tests/support/testing.h"
@@ -74,34 +74,31 @@ START_TEST(layers_are_read)
 }
 END_TEST
 
-START_TEST(ranks_have_their_parts)
+START_TEST(replicas_are_placed)
 {
-    tutti_layout layout = {.stages = 3};
+    static const struct {
+        tutti_layout layout;
+        const char *text;
+    } rows[] = {{{.stages = 3}, "stages=3,replicas=2"}, {{.replicas = 6}, "stages=1,replicas=6"},
+        {{.split = 3}, "stages=1,replicas=6,split=3"}};
+    tutti_placement placement;
     char text[TUTTI_LAYOUT_TEXT];
-    ck_assert_ok(tutti_layout_complete(&layout, 6));
-    ck_assert_str_eq(tutti_layout_print(&layout, text), "stages=3,replicas=2");
-    for (int r = 0; r < 6; r++) {
-        int stage = tutti_layout_stage(&layout, r), replica = tutti_layout_replica(&layout, r);
-        ck_assert_int_eq(stage, r % 3);
-        ck_assert_int_eq(tutti_layout_rank(&layout, stage, replica), r);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        ck_assert_ok(tutti_layout_place(&rows[i].layout, 6, 5, &placement));
+        ck_assert_str_eq(tutti_layout_print_placement(&placement, text), rows[i].text);
+        ck_assert_ok(tutti_placement_check(&placement));
+        ck_assert_int_eq(placement.rank, 5);
     }
-    layout = (tutti_layout){.replicas = 6};
-    ck_assert_ok(tutti_layout_complete(&layout, 6));
-    ck_assert_int_eq(layout.stages, 1);
-    layout = (tutti_layout){.split = 3};
-    ck_assert_ok(tutti_layout_complete(&layout, 6));
-    ck_assert_str_eq(tutti_layout_print(&layout, text), "stages=1,replicas=6,split=3");
     tutti_log_set_level(TUTTI_LOG_NONE);
-    layout = (tutti_layout){.split = 4};
-    ck_assert_int_eq(tutti_layout_complete(&layout, 6), TUTTI_ERR_USAGE);
+    tutti_layout layout = {.split = 4};
+    ck_assert_int_eq(tutti_layout_place(&layout, 6, 0, &placement), TUTTI_ERR_USAGE);
     ck_assert_msg(
         strstr(tutti_last_error(), "groups of 4, which do not make up 6 replicas") != NULL, "%s",
         tutti_last_error());
     static const tutti_layout wrong[] = {
         {.stages = 4}, {.stages = 7}, {.stages = 2, .replicas = 2}, {.replicas = 5}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        layout = wrong[i];
-        ck_assert_int_eq(tutti_layout_complete(&layout, 6), TUTTI_ERR_USAGE);
+        ck_assert_int_eq(tutti_layout_place(&wrong[i], 6, 0, &placement), TUTTI_ERR_USAGE);
         ck_assert_msg(
             strstr(tutti_last_error(), "but there are 6") != NULL, "%s", tutti_last_error());
     }
@@ -114,7 +111,7 @@ START_TEST(workers_form_clients)
     static const struct {
         tutti_layout layout;
         int ranks;
-        const char *text, *fault; /* fault NULL: text is what it completes to */
+        const char *text, *fault; /* fault NULL: text says all of the placement */
     } rows[] = {{{.servers = 1, .clients = 2}, 7, "servers=1,clients=2", NULL},
         {{.servers = 2}, 5, "servers=2,clients=3", NULL},
         {{.clients = 1}, 4, "servers=0,clients=1", NULL},
@@ -148,21 +145,18 @@ START_TEST(workers_form_clients)
     char text[TUTTI_LAYOUT_TEXT];
     tutti_log_set_level(TUTTI_LOG_NONE);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        tutti_layout layout = rows[i].layout;
-        tutti_status status = tutti_layout_complete(&layout, rows[i].ranks);
+        tutti_placement p;
+        tutti_status status =
+            tutti_layout_place(&rows[i].layout, rows[i].ranks, rows[i].ranks - 1, &p);
         if (rows[i].fault) {
             ck_assert_int_eq(status, TUTTI_ERR_USAGE);
             ck_assert_msg(strstr(tutti_last_error(), rows[i].fault), "%s", tutti_last_error());
             continue;
         }
         ck_assert_ok(status);
-        ck_assert_str_eq(tutti_layout_print(&layout, text), rows[i].text);
-        ck_assert_int_eq(layout.stages, rows[i].layout.stages ? rows[i].layout.stages : 1);
-        ck_assert_int_eq(layout.replicas * layout.stages + (layout.everywhere ? 0 : layout.servers),
-            rows[i].ranks);
-        if (layout.everywhere) ck_assert_int_eq(layout.servers, rows[i].ranks);
-        ck_assert_ok(tutti_layout_complete(&layout, rows[i].ranks)); /* it is */
-        ck_assert_str_eq(tutti_layout_print(&layout, text), rows[i].text);
+        ck_assert_str_eq(tutti_layout_print_placement(&p, text), rows[i].text);
+        ck_assert_ok(tutti_placement_check(&p));
+        ck_assert_int_eq(tutti_placement_ranks(&p), rows[i].ranks);
     }
     tutti_log_set_level(TUTTI_LOG_WARN);
 }
@@ -216,7 +210,7 @@ int main(void)
     TCase *tcase = testing_case(suite, "layout");
     tcase_add_test(tcase, texts_are_read);
     tcase_add_test(tcase, layers_are_read);
-    tcase_add_test(tcase, ranks_have_their_parts);
+    tcase_add_test(tcase, replicas_are_placed);
     tcase_add_test(tcase, workers_form_clients);
     tcase_add_test(tcase, times_move_the_cut);
     tcase_add_test(tcase, batches_are_cut);

@@ -13,8 +13,11 @@ static const tutti_step_options recipe = {.batch = BATCH, .momentum = 0.9f, .see
 
 static tutti_training_session opened(void)
 {
-    const tutti_training_session_options options = {
-        .runner = "inline", .workers = WORKERS, .metered = 1, .spans = 64, .rank = 1, .ranks = 4};
+    const tutti_training_session_options options = {.runner = "inline",
+        .workers = WORKERS,
+        .metered = 1,
+        .spans = 64,
+        .placement = {.rank = 1, .replicas = 4}};
     tutti_training_session session;
     ck_assert_ok(tutti_training_session_open(&options, &session));
     return session;
