@@ -1,8 +1,10 @@
 #include "apps/session/session.h"
 
 #include "apps/session/device.h"
+#include "apps/session/groups.h"
 #include "collectives/choose.h"
 #include "dag/base/log.h"
+#include "dag/net/divide.h"
 #include "dag/net/layer.h"
 #include "dag/step/codec.h"
 #include "dag/step/strategy.h"
@@ -75,20 +77,7 @@ static tutti_status open_exchange(tutti_training_session *s)
     return TUTTI_OK;
 }
 
-static tutti_status make_group(tutti_training_session *s, int number)
-{
-    const tutti_rank_range of = tutti_placement_group(&s->placement, number);
-    int *ranks = calloc((size_t)of.count, sizeof *ranks), made;
-    if (!ranks) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a group of %d ranks", of.count);
-    for (int i = 0; i < of.count; i++) ranks[i] = of.first + i * of.every;
-    tutti_status status = tutti_exchange_group(s->exchange, of.count, ranks, &made);
-    free(ranks);
-    if (status || made == number) return status;
-    return tutti_fail(
-        TUTTI_ERR_INTERNAL, "group %d of the placement is group %d of the exchange", number, made);
-}
-
-/* Which part of the work this rank has. All ranks make all groups, in one order. */
+/* Which part of the work this rank has. */
 static tutti_status take_place(tutti_training_session *s)
 {
     tutti_placement *p = &s->placement;
@@ -100,8 +89,7 @@ static tutti_status take_place(tutti_training_session *s)
         status = tutti_layout_place(&s->options.layout, s->ranks, s->rank, p);
     else
         *p = (tutti_placement){.rank = s->rank, .replicas = s->ranks};
-    for (int g = 1; !status && g <= tutti_placement_groups(p); g++) status = make_group(s, g);
-    return status;
+    return status ? status : tutti_session_groups_make(s->exchange, p);
 }
 
 /* Closes what has failed to open. */
@@ -221,60 +209,17 @@ static int is_sharded(const tutti_training_session *s, const tutti_step_options 
            (shards && s->exchange && tutti_placement_global_replicas(&s->placement) > 1);
 }
 
-/* This rank's blocks, of a model that has layers to divide. */
-static tutti_status divide(
-    const tutti_training_session *s, const char *model, const tutti_net *net, tutti_division *d)
+static tutti_status check_divided(
+    const tutti_training_session *s, const char *model, const tutti_net *net)
 {
-    const tutti_placement *p = &s->placement;
-    const int G = p->blocks;
-    *d = (tutti_division){.ranks = G,
-        .block = tutti_placement_block(p),
-        .group = tutti_placement_own_group(p, TUTTI_GROUP_BLOCKS),
-        .alike = tutti_placement_own_group(p, TUTTI_GROUP_ALIKE)};
+    const int G = s->placement.blocks;
     for (int l = 0; l < net->layers; l++)
-        if (tutti_layer_is_divided(&net->layer[l], d)) return TUTTI_OK;
+        if (tutti_layer_is_divided(&net->layer[l], &s->placement)) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_USAGE,
         "--layout split=%d: %s has no layer to divide, which must be dense, of %d weights and "
         "more, "
         "with a multiple of %d outputs: leave it out",
         G, model, TUTTI_DIVISION_LEAST, G);
-}
-
-/* This rank's part of the net's step. */
-static tutti_status build_part(
-    tutti_training_session *s, const tutti_net *net, tutti_step_options *recipe, tutti_step **step)
-{
-    const tutti_placement *p = &s->placement;
-    const int stage = tutti_placement_stage(p), servers = tutti_placement_servers(p);
-    int at[TUTTI_PLACEMENT_STAGES];
-    if (servers)
-        recipe->service = (tutti_service){.servers = servers,
-            .first = tutti_placement_server_rank(p, 0),
-            .clients = p->clients,
-            .workers = tutti_placement_workers(p),
-            .stages = p->stages,
-            .end = p->end,
-            .serves = tutti_placement_serves(p),
-            .server = tutti_placement_server(p),
-            .client = tutti_placement_client(p),
-            .worker = tutti_placement_replica(p) % tutti_placement_workers(p),
-            .group = tutti_placement_own_group(p, TUTTI_GROUP_CLIENT),
-            .all = tutti_placement_own_group(p, TUTTI_GROUP_STAGE)};
-    if (p->stages > 1 && !tutti_placement_only_serves(p)) {
-        for (int q = 0; q < p->stages; q++) at[q] = s->rank - stage + q;
-        recipe->emission = tutti_layout_emission(&s->options.layout);
-        recipe->slots = tutti_layout_slots(&s->options.layout, stage);
-        recipe->pipeline = (tutti_pipeline){.stages = p->stages,
-            .stage = stage,
-            .end = p->end,
-            .rank = at,
-            .replicas = tutti_placement_own_group(p, TUTTI_GROUP_STAGE),
-            .line = tutti_placement_own_group(p, TUTTI_GROUP_REPLICA)};
-    }
-    tutti_status status = tutti_step_build(net, recipe, step);
-    recipe->pipeline = (tutti_pipeline){0};
-    recipe->service.end = NULL;
-    return status;
 }
 
 /* What the strategy becomes with servers, each of which needs a key. */
@@ -294,10 +239,8 @@ static tutti_status use_servers(const tutti_training_session *s, const char *mod
             strategy->name);
     if (p->all_replicas) {
         recipe->strategy = stored;
-        if (recipe->strategy->uses_store) { /* a client is a run of its own */
-            recipe->replica = tutti_placement_replica(p);
-            recipe->replicas = p->replicas;
-        }
+        if (stored->uses_store) /* a client is a run of its own */
+            recipe->placement.first_replica = recipe->placement.all_replicas = 0;
         return TUTTI_OK;
     }
     if (!servers && strategy->needs_servers)
@@ -325,21 +268,33 @@ static tutti_status use_servers(const tutti_training_session *s, const char *mod
     return TUTTI_OK;
 }
 
-/* The same, and what the model has in all, where no rank has that. */
+/* What the model has in all, where no rank has that. */
+static tutti_status build_whole(
+    tutti_training_session *s, const tutti_net *net, const tutti_step_options *recipe)
+{
+    tutti_step_options whole = *recipe;
+    whole.placement = tutti_placement_whole(&recipe->placement);
+    return is_sharded(s, recipe) ? tutti_step_build(net, &whole, &s->whole) : TUTTI_OK;
+}
+
+/* This rank's part of the step, and all of it. */
 static tutti_status build_steps(tutti_training_session *s, const tutti_model *model,
     const tutti_net *net, tutti_step_options *recipe, tutti_step **step)
 {
+    const tutti_layout *l = &s->options.layout;
     tutti_placement *p = &s->placement;
-    tutti_step_options part = *recipe;
     tutti_status status = TUTTI_OK;
-    if (p->blocks > 1) status = divide(s, model->name, net, &part.division);
+    if (p->blocks > 1) status = check_divided(s, model->name, net);
     if (!status && p->stages > 1)
-        status = tutti_layout_cut(
-            &s->options.layout, model->name, net, &part, s->options.workers, p->end);
+        status = tutti_layout_cut(l, model->name, net, recipe, s->options.workers, p->end);
+    recipe->placement = *p;
     if (!status) status = use_servers(s, model->name, net, recipe);
-    if (!status && is_sharded(s, recipe)) status = tutti_step_build(net, recipe, &s->whole);
-    recipe->division = part.division;
-    if (!status) status = build_part(s, net, recipe, step);
+    if (!status) status = build_whole(s, net, recipe);
+    if (p->stages > 1 && !tutti_placement_only_serves(p)) {
+        recipe->emission = tutti_layout_emission(l);
+        recipe->slots = tutti_layout_slots(l, tutti_placement_stage(p));
+    }
+    if (!status) status = tutti_step_build(net, recipe, step);
     if (status) free_whole(s);
     return status;
 }
@@ -367,9 +322,7 @@ tutti_status tutti_training_session_build(tutti_training_session *s, const tutti
     tutti_step *step;
     tutti_step_options complete = *recipe;
     complete.micro_batches = tutti_training_session_micro_batches(s, recipe->batch);
-    complete.replica = tutti_placement_global_replica(&s->placement);
-    complete.replicas = tutti_placement_global_replicas(&s->placement);
-    complete.client_workers = s->placement.all_replicas ? s->placement.replicas : 0;
+    complete.placement = s->placement;
     if (!s->exchange || s->place.device != TUTTI_CPU) complete.sums = TUTTI_SUMS_GRAPH;
     complete_pixels(&complete);
     tutti_status status = expect(s, TUTTI_TRAINING_OPEN, "build a model");

@@ -1,6 +1,7 @@
 #include "apps/session/weights.h"
 
 #include "dag/base/log.h"
+#include "dag/net/divide.h"
 #include "dag/net/layer.h"
 #include "dag/step/crossings.h"
 
@@ -45,7 +46,7 @@ static int layer_of(const tutti_training_session *s, int i)
 
 int tutti_weights_is_divided(const tutti_training_session *s, int i)
 {
-    return tutti_layer_is_divided(&s->net->layer[layer_of(s, i)], &s->recipe.division);
+    return tutti_layer_is_divided(&s->net->layer[layer_of(s, i)], &s->placement);
 }
 
 int tutti_weights_stage(const tutti_training_session *s, int i)

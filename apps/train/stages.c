@@ -15,6 +15,7 @@
 #include "dag/base/log.h"
 #include "dag/kernels/kernel.h"
 #include "dag/kernels/loss.h"
+#include "dag/net/divide.h"
 #include "dag/net/layer.h"
 #include "dag/step/strategy.h"
 #include "dag/step/update_rule.h"
@@ -235,7 +236,7 @@ static void name_divided(const tutti_training_session *s, char *text, size_t siz
     size_t used = 0;
     *text = '\0';
     for (int l = 0; l < s->net->layers && used < size; l++)
-        if (tutti_layer_is_divided(&s->net->layer[l], &s->recipe.division))
+        if (tutti_layer_is_divided(&s->net->layer[l], &s->placement))
             used += (size_t)snprintf(
                 text + used, size - used, "%s%s", used ? ", " : "", s->net->layer[l].name);
 }

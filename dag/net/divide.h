@@ -15,31 +15,23 @@
  * source: Das et al. 2016, "Distributed Deep Learning Using Synchronous Stochastic Gradient Descent",
  * arXiv:1602.06709.
  *
- * Layers with fewer weights than `least` stay whole, and so do those whose outputs are no multiple
- * of G. Threads: [M], but for what is [P]. */
+ * Layers with fewer weights than `divided_least` of the placement stay whole, and so do those whose outputs are no
+ * multiple of G. Threads: [P], but that errors are logged. */
 #ifndef TUTTI_DIVIDE_H
 #define TUTTI_DIVIDE_H
 
 #include "dag/base/status.h"
 #include "dag/net/layer.h"
+#include "dag/net/placement.h"
 
 enum { TUTTI_DIVISION_LEAST = 1 << 18 };
 
-/* Zeroes: nothing is divided. */
-typedef struct tutti_division {
-    int ranks, block; /* G; this rank's */
-    int group;        /* tutti_mark: the ranks of all blocks, in their order */
-    int alike;        /* the ranks that have this block */
-    int64_t least;    /* weights of a divided layer; 0: TUTTI_DIVISION_LEAST */
-} tutti_division;
-
-/* Whether a layer is divided. [P] */
-int tutti_layer_is_divided(const tutti_layer *layer, const tutti_division *division);
-/* tutti_layer_parameters, with the shapes of this rank's blocks. [P] */
-int tutti_divided_parameters(const tutti_layer *layer, const tutti_division *division,
+/* Whether a layer is divided. */
+int tutti_layer_is_divided(const tutti_layer *layer, const tutti_placement *placement);
+/* tutti_layer_parameters, with the shapes of this rank's blocks. */
+int tutti_divided_parameters(const tutti_layer *layer, const tutti_placement *placement,
     tutti_parameter parameter[TUTTI_LAYER_PARAMETERS]);
-/* INVAL (logged): a block out of range; groups that do not make up the replicas; no layer that is divided. */
-tutti_status tutti_division_check(
-    const tutti_net *net, const tutti_division *division, int replicas);
+/* INVAL (logged): blocks, and no layer that is divided. */
+tutti_status tutti_division_check(const tutti_net *net, const tutti_placement *placement);
 
 #endif

@@ -4,7 +4,9 @@
 
 static tutti_status mark(tutti_site *site, tutti_verb verb, int tensor)
 {
-    const tutti_mark mark = {.verb = verb, .tensor = tensor, .group = site->division->group};
+    const tutti_mark mark = {.verb = verb,
+        .tensor = tensor,
+        .group = tutti_placement_own_group(site->divided, TUTTI_GROUP_BLOCKS)};
     int node;
     tutti_status status = tutti_graph_mark(site->graph, &mark, &node);
     if (status == TUTTI_OK) tutti_graph_set_priority(site->graph, node, site->urgent);
@@ -14,9 +16,9 @@ static tutti_status mark(tutti_site *site, tutti_verb verb, int tensor)
 /* In both passes with the priority of what others wait for. */
 tutti_status tutti_divided_gather(tutti_site *site, int from, int64_t count, int all)
 {
-    const tutti_division *d = site->division;
+    const tutti_placement *d = site->divided;
     const tutti_put_desc desc = {
-        .count = count, .first = d->block * count, .total = d->ranks * count};
+        .count = count, .first = tutti_placement_block(d) * count, .total = d->blocks * count};
     const tutti_access access[] = {tutti_reads(from), tutti_updates(all)};
     tutti_status status = tutti_site_kernel(
         site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_put, &desc, sizeof desc, 2, access);
@@ -32,36 +34,39 @@ static tutti_status take(
 
 tutti_status tutti_divided_scatter(tutti_site *site, int sum, int64_t count, int into)
 {
-    const tutti_division *d = site->division;
-    const tutti_take_desc own = {
-        .rows = 1, .parts = 1, .each = count, .first = d->block * count, .total = d->ranks * count};
+    const tutti_placement *d = site->divided;
+    const tutti_take_desc own = {.rows = 1,
+        .parts = 1,
+        .each = count,
+        .first = tutti_placement_block(d) * count,
+        .total = d->blocks * count};
     tutti_status status = mark(site, TUTTI_MARK_REDUCE_SCATTER, sum);
     return status == TUTTI_OK ? take(site, TUTTI_PHASE_BACKWARD_DATA, &own, sum, into) : status;
 }
 
 tutti_status tutti_divided_join(tutti_site *site, int blocks, int y)
 {
-    const tutti_division *d = site->division;
-    const int64_t K = site->layer->out[0].C, each = K / d->ranks;
+    const tutti_placement *d = site->divided;
+    const int64_t K = site->layer->out[0].C, each = K / d->blocks;
     const tutti_take_desc own = {.rows = site->N,
-        .parts = d->ranks,
+        .parts = d->blocks,
         .each = each,
-        .first = d->block * site->N * each,
+        .first = tutti_placement_block(d) * site->N * each,
         .row = each,
-        .part = d->ranks * site->N * each,
-        .total = d->ranks * site->N * K};
+        .part = d->blocks * site->N * each,
+        .total = d->blocks * site->N * K};
     return take(site, TUTTI_PHASE_FORWARD, &own, blocks, y);
 }
 
 tutti_status tutti_divided_columns(tutti_site *site, int dy, int columns)
 {
-    const tutti_division *d = site->division;
-    const int64_t K = site->layer->out[0].C, each = K / d->ranks;
-    const tutti_take_desc own = {.rows = d->ranks * site->N,
+    const tutti_placement *d = site->divided;
+    const int64_t K = site->layer->out[0].C, each = K / d->blocks;
+    const tutti_take_desc own = {.rows = d->blocks * site->N,
         .parts = 1,
         .each = each,
-        .first = d->block * each,
+        .first = tutti_placement_block(d) * each,
         .row = K,
-        .total = d->ranks * site->N * K};
+        .total = d->blocks * site->N * K};
     return take(site, TUTTI_PHASE_BACKWARD_DATA, &own, dy, columns);
 }

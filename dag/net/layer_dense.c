@@ -39,7 +39,7 @@ static int parameters(const tutti_layer *layer, tutti_parameter p[])
 static tutti_dense_desc describe(const tutti_site *site)
 {
     const dense_layer *dense = tutti_layer_settings(site->layer);
-    const int64_t ranks = site->division ? site->division->ranks : 1;
+    const int64_t ranks = site->divided ? site->divided->blocks : 1;
     return (tutti_dense_desc){.N = site->N * ranks,
         .C = tutti_extent_count(site->layer->from[0]),
         .K = dense->K / ranks,
@@ -65,7 +65,7 @@ static tutti_status append_forward(tutti_site *site, int x, int y)
 static tutti_status forward_divided(tutti_site *site)
 {
     const tutti_layer *layer = site->layer;
-    const int ranks = site->division->ranks;
+    const int ranks = site->divided->blocks;
     const int64_t C = tutti_extent_count(layer->from[0]), K = layer->out[0].C;
     int block, blocks;
     tutti_status status = tutti_site_kept(
@@ -89,7 +89,7 @@ static tutti_status forward(tutti_site *site)
 {
     tutti_status status = tutti_site_output(site);
     if (status != TUTTI_OK) return status;
-    return site->division ? forward_divided(site) : append_forward(site, site->x[0], site->y[0]);
+    return site->divided ? forward_divided(site) : append_forward(site, site->x[0], site->y[0]);
 }
 
 /* Rounds the gradient of a value of another type than the input's to that type: the kernels of the
@@ -118,7 +118,7 @@ static tutti_status scatter_data(tutti_site *site, const tutti_dense_desc *desc,
 {
     int all;
     tutti_status status = tutti_gradients_take(
-        site->gradients, site->layer->from_dtype[0], site->division->ranks * desc->C, &all);
+        site->gradients, site->layer->from_dtype[0], site->divided->blocks * desc->C, &all);
     if (status == TUTTI_OK) status = append_data(site, desc, dy, all);
     if (status == TUTTI_OK)
         status = tutti_divided_scatter(site, all, site->N * desc->C, site->dx[0]);
@@ -130,7 +130,7 @@ static tutti_status backward_data(tutti_site *site, const tutti_dense_desc *desc
 {
     tutti_status status = tutti_site_gradient(site, 0);
     if (status != TUTTI_OK) return status;
-    return site->division ? scatter_data(site, desc, dy) : append_data(site, desc, dy, site->dx[0]);
+    return site->divided ? scatter_data(site, desc, dy) : append_data(site, desc, dy, site->dx[0]);
 }
 
 static tutti_status backward_of(tutti_site *site, int x, int dy)
@@ -150,7 +150,7 @@ static tutti_status backward_divided(tutti_site *site, int dy)
     const int64_t K = layer->out[0].C;
     int all, columns;
     tutti_status status = tutti_gradients_take(
-        site->gradients, layer->from_dtype[0], site->division->ranks * K, &all);
+        site->gradients, layer->from_dtype[0], site->divided->blocks * K, &all);
     if (status == TUTTI_OK) status = tutti_divided_gather(site, dy, site->N * K, all);
     if (status == TUTTI_OK)
         status = tutti_gradients_take(site->gradients, layer->from_dtype[0], K, &columns);
@@ -164,7 +164,7 @@ static tutti_status backward_divided(tutti_site *site, int dy)
 
 static tutti_status backward_from(tutti_site *site, int dy)
 {
-    return site->division ? backward_divided(site, dy) : backward_of(site, site->x[0], dy);
+    return site->divided ? backward_divided(site, dy) : backward_of(site, site->x[0], dy);
 }
 
 static tutti_status backward(tutti_site *site)

@@ -30,7 +30,7 @@ typedef struct tutti_site {
     int64_t first;                  /* its first image in the global batch */
     uint64_t seed;                  /* dropout's */
     int counter;                    /* tensor: step number */
-    const tutti_division *division; /* NULL: the layer is whole on this rank */
+    const tutti_placement *divided; /* NULL: the layer is whole on this rank */
     int urgent;                     /* the priority of a node for which other ranks wait */
 
     /* Tensors; -1: none. */

@@ -126,15 +126,15 @@ static tutti_status make_units(tutti_builder *b)
 /* Which layers this rank has, and what travels. */
 static tutti_status cut_net(tutti_builder *b)
 {
-    const tutti_pipeline *p = &b->options->pipeline;
+    const tutti_placement *p = &b->options->placement;
     tutti_status status = TUTTI_OK;
     b->end = b->net->layers;
-    if (p->stages > 1) {
-        b->stage = p->stage;
-        status = tutti_stages_check(b->net, p->stages, p->end);
+    if (p->stages > 1) status = tutti_stages_check(b->net, p->stages, p->end);
+    if (p->stages > 1 && !tutti_placement_only_serves(p)) {
+        b->stage = tutti_placement_stage(p);
         if (status == TUTTI_OK)
             status = tutti_crossings_find(b->net, p->stages, p->end, &b->crossing, &b->crossings);
-        b->end = tutti_stage_layers(p->stage, p->end, &b->first);
+        b->end = tutti_stage_layers(b->stage, p->end, &b->first);
     }
     b->step->first = b->first;
     b->step->end = b->end;
@@ -144,7 +144,7 @@ static tutti_status cut_net(tutti_builder *b)
 /* Only the first stage is fed and read, and no server. */
 static void hide_batch(tutti_builder *b)
 {
-    const int hidden = b->stage || tutti_service_only_serves(&b->options->service);
+    const int hidden = b->stage || tutti_placement_only_serves(&b->options->placement);
     for (int s = 0; hidden && s < b->options->micro_batches; s++) {
         tutti_micro_batch *m = &b->step->micro_batch[s];
         m->images = m->labels = m->evaluated = m->seen = m->both = m->metrics = -1;
@@ -188,7 +188,7 @@ static tutti_status refresh(tutti_builder *b)
 static tutti_status emit_sections(tutti_builder *b)
 {
     tutti_step *step = b->step;
-    if (tutti_service_only_serves(&b->options->service)) return tutti_builder_serve(b);
+    if (tutti_placement_only_serves(&b->options->placement)) return tutti_builder_serve(b);
     find_wanted(b);
     tutti_net_find_evaluated(b->net, b->evaluated);
     tutti_status status = tutti_builder_mix_replicas(b);
@@ -224,8 +224,8 @@ static tutti_status open_builder(tutti_builder *b)
     step->kept = step->strategy->keeps ? step->strategy->keeps(settings) : NULL;
     step->codec = b->options->codec;
     step->seed = b->options->seed;
-    step->division = b->options->division;
-    step->served = b->options->service.servers > 0 || step->strategy->pushes;
+    step->placement = b->options->placement;
+    step->served = tutti_placement_servers(&step->placement) > 0 || step->strategy->pushes;
     step->accumulate = tutti_step_batches(b->options);
     step->gather_first = step->gather_more = -1;
     step->eval_average = step->eval_average_again = -1;
@@ -315,8 +315,8 @@ tutti_status tutti_step_build(
     if (status == TUTTI_OK) status = tutti_builder_partition_keys(&b);
     if (status == TUTTI_OK) status = make_units(&b);
     if (status == TUTTI_OK)
-        status = tutti_service_only_serves(&options->service) ? tutti_builder_declare_keys(&b)
-                                                              : tutti_builder_declare(&b);
+        status = tutti_placement_only_serves(&options->placement) ? tutti_builder_declare_keys(&b)
+                                                                  : tutti_builder_declare(&b);
     if (status == TUTTI_OK) status = tutti_builder_declare_compressed(&b);
     if (status == TUTTI_OK) status = emit_sections(&b);
     hide_batch(&b);

@@ -26,16 +26,13 @@ static tutti_status check_options(const tutti_step_options *o)
     if (tutti_step_batches(o) < 1)
         return tutti_fail(
             TUTTI_ERR_INVAL, "step: %d batches per step; must be at least 1", o->accumulate);
-    if (o->replicas < 1 || o->replica < 0 || o->replica >= o->replicas)
-        return tutti_fail(TUTTI_ERR_INVAL, "step: replica %d of %d", o->replica, o->replicas);
-    if (o->pipeline.stages > 1 && o->batch % o->micro_batches)
+    const tutti_placement *p = &o->placement;
+    tutti_status status = tutti_placement_check(p);
+    if (status != TUTTI_OK) return status;
+    if (p->stages > 1 && o->batch % o->micro_batches)
         return tutti_fail(TUTTI_ERR_INVAL,
             "step: a batch of %lld in %d micro-batches: in a pipeline all must be of one size",
             (long long)o->batch, o->micro_batches);
-    if (o->pipeline.stages < 0 || o->pipeline.stage < 0 ||
-        (o->pipeline.stage > 0 && o->pipeline.stage >= o->pipeline.stages))
-        return tutti_fail(
-            TUTTI_ERR_INVAL, "step: stage %d of %d", o->pipeline.stage, o->pipeline.stages);
     if (o->wire != TUTTI_F32 && o->wire != TUTTI_BF16)
         return tutti_fail(TUTTI_ERR_INVAL, "step: gradients cannot be summed as %s: only %s and %s",
             tutti_dtype_name(o->wire), tutti_dtype_name(TUTTI_F32), tutti_dtype_name(TUTTI_BF16));
@@ -50,36 +47,28 @@ static tutti_status check_options(const tutti_step_options *o)
         return tutti_fail(TUTTI_ERR_INVAL, "step: values cannot be %s: only %s and %s",
             tutti_dtype_name(o->precision), tutti_dtype_name(TUTTI_F32),
             tutti_dtype_name(TUTTI_BF16));
-    if (o->division.ranks > 1 && (!tutti_step_rule(o)->cut || o->clip_norm > 0))
+    if (p->blocks > 1 && (!tutti_step_rule(o)->cut || o->clip_norm > 0))
         return tutti_fail(TUTTI_ERR_INVAL,
             "step: %s whole gradients, but each rank has only a block of a divided layer's: do not "
             "divide layers",
             o->clip_norm > 0 ? "clipping needs the length of" : "this update rule needs");
-    if (o->division.ranks > 1 && !tutti_step_strategy(o)->divides)
+    if (p->blocks > 1 && !tutti_step_strategy(o)->divides)
         return tutti_fail(TUTTI_ERR_INVAL,
             "step: the strategy %s needs whole layers on every replica: do not divide them",
             tutti_step_strategy(o)->name);
-    if (o->division.ranks > 1 && o->slots && o->slots < o->micro_batches &&
-        o->batch % o->micro_batches)
+    if (p->blocks > 1 && o->slots && o->slots < o->micro_batches && o->batch % o->micro_batches)
         return tutti_fail(TUTTI_ERR_INVAL,
             "step: a batch of %lld in %d micro-batches: with divided layers, those of one slot "
             "must be of one size",
             (long long)o->batch, o->micro_batches);
-    if (o->service.servers && !tutti_step_strategy(o)->serves)
+    if (tutti_placement_servers(p) && !tutti_step_strategy(o)->serves)
         return tutti_fail(TUTTI_ERR_INVAL, "step: the strategy %s has no part for servers",
             tutti_step_strategy(o)->name);
-    if (tutti_service_everywhere(&o->service) && !tutti_step_strategy(o)->everywhere)
+    if (p->everywhere && !tutti_step_strategy(o)->everywhere)
         return tutti_fail(TUTTI_ERR_INVAL,
             "step: the strategy %s needs servers that are not workers, too",
             tutti_step_strategy(o)->name);
-    const int stages = o->pipeline.stages ? o->pipeline.stages : 1;
-    if (o->service.servers && !tutti_service_only_serves(&o->service) &&
-        stages != tutti_service_stages(&o->service))
-        return tutti_fail(TUTTI_ERR_INVAL,
-            "step: a worker has %d stages, but clients of servers have workers of %d", stages,
-            tutti_service_stages(&o->service));
-    tutti_status status = tutti_service_check(&o->service, o->replicas);
-    if (status == TUTTI_OK) status = tutti_codec_check(o, tutti_step_strategy(o));
+    status = tutti_codec_check(o, tutti_step_strategy(o));
     if (status == TUTTI_OK) status = tutti_step_rule(o)->check(o);
     return status == TUTTI_OK ? tutti_step_strategy(o)->check(tutti_step_rule(o), o) : status;
 }
@@ -129,6 +118,5 @@ tutti_status tutti_step_check(const tutti_net *net, const tutti_step_options *op
     tutti_status status = check_options(options);
     if (status == TUTTI_OK) status = check_net(net);
     if (status == TUTTI_OK) status = check_channels(net, options);
-    return status == TUTTI_OK ? tutti_division_check(net, &options->division, options->replicas)
-                              : status;
+    return status == TUTTI_OK ? tutti_division_check(net, &options->placement) : status;
 }

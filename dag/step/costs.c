@@ -3,6 +3,7 @@
 #include "dag/base/log.h"
 #include "dag/kernels/kernel.h"
 #include "dag/step/codec.h"
+#include "dag/net/divide.h"
 #include "dag/net/layer.h"
 #include "dag/step/strategy.h"
 #include "dag/step/times.h"
@@ -60,12 +61,12 @@ static void add_value(const tutti_net *net, tutti_value v, tutti_layer_cost cost
 static double sums_of(const tutti_layer *layer, const tutti_step_options *o)
 {
     tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
-    const int blocks = tutti_layer_is_divided(layer, &o->division) ? o->division.ranks : 1;
+    const int blocks = tutti_layer_is_divided(layer, &o->placement) ? o->placement.blocks : 1;
     const double images = (double)o->batch * (o->accumulate ? o->accumulate : 1);
-    const double ranks = (double)o->replicas / blocks;
+    const double ranks = (double)tutti_placement_global_replicas(&o->placement) / blocks;
     double bytes = 0;
     if ((o->codec && o->codec->compresses) || (o->strategy && o->strategy->alone)) return 0;
-    for (int p = tutti_divided_parameters(layer, &o->division, parameter); p-- > 0;)
+    for (int p = tutti_divided_parameters(layer, &o->placement, parameter); p-- > 0;)
         bytes +=
             (double)tutti_shape_count(&parameter[p].shape) * (double)tutti_dtype_bytes(o->wire);
     return 2 * (ranks - 1) / ranks * bytes / images;
@@ -78,7 +79,6 @@ static tutti_status build_small(
     return tutti_step_build(net,
         &(tutti_step_options){.batch = images,
             .micro_batches = 1,
-            .replicas = 1,
             .precision = precision,
             .emission = TUTTI_EMISSION_GPIPE},
         step);

@@ -96,7 +96,7 @@ static tutti_status declare_average(
     tutti_builder *b, int l, const char *suffix, tutti_dtype dtype, tutti_shape shape, int *average)
 {
     *average = -1;
-    if (b->options->average_decay <= 0 || tutti_service_only_serves(&b->options->service))
+    if (b->options->average_decay <= 0 || tutti_placement_only_serves(&b->options->placement))
         return TUTTI_OK;
     return tutti_builder_state(b, "average.", l, suffix, dtype, shape, average);
 }
@@ -120,9 +120,10 @@ static tutti_status declare_states(
     tutti_builder *b, int l, int p, const tutti_parameter *parameter, tutti_trained *t)
 {
     const tutti_strategy *strategy = b->step->strategy;
-    const tutti_service *s = &b->options->service;
+    const tutti_placement *placement = &b->options->placement;
     const tutti_key *key = strategy->shards ? tutti_builder_own_key(b, l, p) : NULL;
-    const int here = !s->servers || (strategy->shards ? key != NULL : !s->serves);
+    const int here = !tutti_placement_servers(placement) ||
+                     (strategy->shards ? key != NULL : !tutti_placement_serves(placement));
     tutti_status status = TUTTI_OK;
     for (int i = 0; !strategy->pushes && here && b->step->rule->prefix[i] && status == TUTTI_OK;
          i++)
@@ -228,7 +229,7 @@ static tutti_status declare_layer(tutti_builder *b, int l)
 {
     const tutti_layer *layer = &b->net->layer[l];
     tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
-    int n = tutti_divided_parameters(layer, &b->options->division, parameter);
+    int n = tutti_divided_parameters(layer, &b->options->placement, parameter);
     tutti_status status = TUTTI_OK;
     for (int p = 0; p < n && status == TUTTI_OK; p++)
         status = declare_parameter(b, l, p, &parameter[p]);
@@ -258,14 +259,14 @@ static void set_up_site(tutti_builder *b, int l, int s)
         .slot = slot,
         .N = micro_batch->count,
         .room = b->step->micro_batch[slot].count,
-        .first = o->replica * o->batch + micro_batch->first,
+        .first = tutti_step_replica(o) * o->batch + micro_batch->first,
         .seed = o->seed,
         .counter = b->step->counter,
         .urgent = tutti_builder_urgent(b),
         .running = -1,
         .stats = -1,
         .saved = -1};
-    if (tutti_layer_is_divided(site->layer, &o->division)) site->division = &o->division;
+    if (tutti_layer_is_divided(site->layer, &o->placement)) site->divided = &o->placement;
     set_none(site->x, TUTTI_LAYER_INPUTS);
     set_none(site->y, TUTTI_LAYER_OUTPUTS);
     set_none(site->parameter, TUTTI_LAYER_PARAMETERS);

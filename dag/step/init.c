@@ -60,7 +60,7 @@ typedef struct target {
     const tutti_update_rule *rule;
     const char *kept; /* by the strategy */
     int averages;
-    const tutti_division *division;
+    const tutti_placement *placement;
     int served; /* what is not here is on a server */
 } target;
 
@@ -83,9 +83,10 @@ static tutti_status start_tensor(const target *t, const char *prefix, const tutt
     tutti_status status = t->runner->acquire(t->run, tensor, TUTTI_WRITE, found->bytes, &data);
     if (status) return status;
     const int64_t count = tutti_shape_count(&found->shape);
-    const int64_t before = tutti_layer_is_divided(of, t->division) ? t->division->block * count
-                           : t->served                             ? found->first
-                                                                   : 0;
+    const int64_t before = tutti_layer_is_divided(of, t->placement)
+                               ? tutti_placement_block(t->placement) * count
+                           : t->served ? found->first
+                                       : 0;
     fill(data, before, count, start, spread, t->seed, name + strlen(prefix));
     t->runner->release(t->run, tensor);
     return TUTTI_OK;
@@ -141,7 +142,7 @@ tutti_status tutti_step_init(const tutti_step *step, const tutti_net *net,
         .rule = step->rule,
         .kept = step->kept,
         .averages = step->eval_average >= 0,
-        .division = &step->division,
+        .placement = &step->placement,
         .served = step->served};
     tutti_status status = start_states(&t, step);
     for (int l = step->first; l < step->end && status == TUTTI_OK; l++)

@@ -14,24 +14,24 @@ int tutti_step_keys(
 
 tutti_status tutti_builder_partition_keys(tutti_builder *b)
 {
-    const tutti_service *s = &b->options->service;
-    if (!s->servers) return TUTTI_OK;
-    b->keys = tutti_step_keys(b->net, b->options, s->servers, NULL);
-    if (s->servers > b->keys && !tutti_service_everywhere(s))
+    const int servers = tutti_placement_servers(&b->options->placement);
+    if (!servers) return TUTTI_OK;
+    b->keys = tutti_step_keys(b->net, b->options, servers, NULL);
+    if (servers > b->keys && !b->options->placement.everywhere)
         return tutti_fail(TUTTI_ERR_INVAL,
             "step: %d servers, but only %d keys, of which each needs one: use fewer servers",
-            s->servers, b->keys);
+            servers, b->keys);
     b->key = calloc((size_t)b->keys, sizeof *b->key);
     if (!b->key) return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory for %d keys", b->keys);
-    tutti_step_keys(b->net, b->options, s->servers, b->key);
-    tutti_service_partition(s->servers, b->keys, b->key);
+    tutti_step_keys(b->net, b->options, servers, b->key);
+    tutti_service_partition(servers, b->keys, b->key);
     return TUTTI_OK;
 }
 
 int tutti_builder_serves_key(const tutti_builder *b, int k)
 {
-    const tutti_service *s = &b->options->service;
-    return s->serves && b->key[k].server == s->server;
+    const tutti_placement *p = &b->options->placement;
+    return tutti_placement_serves(p) && b->key[k].server == tutti_placement_server(p);
 }
 
 int tutti_builder_first_key(const tutti_builder *b, int l, int p)

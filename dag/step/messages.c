@@ -7,8 +7,11 @@
 
 static tutti_status message(tutti_builder *b, tutti_verb verb, int tensor, int stage, int edge)
 {
-    const tutti_mark mark = {
-        .verb = verb, .tensor = tensor, .peer = b->options->pipeline.rank[stage], .edge = edge};
+    const tutti_placement *p = &b->options->placement;
+    const tutti_mark mark = {.verb = verb,
+        .tensor = tensor,
+        .peer = tutti_placement_rank(p, tutti_placement_replica(p), stage),
+        .edge = edge};
     int node;
     tutti_status status = tutti_graph_mark(b->graph, &mark, &node);
     if (status == TUTTI_OK) tutti_graph_set_priority(b->graph, node, tutti_builder_urgent(b));
@@ -19,7 +22,7 @@ static tutti_status message(tutti_builder *b, tutti_verb verb, int tensor, int s
 
 static int is_evaluated(const tutti_builder *b, const tutti_crossing *c)
 {
-    int first, end = tutti_stage_layers(c->to, b->options->pipeline.end, &first);
+    int first, end = tutti_stage_layers(c->to, b->options->placement.end, &first);
     for (int l = c->lowest; l < end; l++)
         for (int i = 0; b->evaluated[l] && i < b->net->layer[l].inputs; i++)
             if (b->net->layer[l].in[i] == c->value) return 1;
@@ -128,7 +131,7 @@ static int edge_of(const tutti_builder *b, int what)
 
 static int stage_of(const tutti_builder *b, tutti_value value)
 {
-    const tutti_pipeline *p = &b->options->pipeline;
+    const tutti_placement *p = &b->options->placement;
     return tutti_stage_of(b->net->source[value].layer, p->stages, p->end);
 }
 
@@ -143,7 +146,7 @@ static int has_loss(const tutti_builder *b, int stage, int evaluation)
 
 int tutti_builder_has_loss(const tutti_builder *b)
 {
-    return b->options->pipeline.stages < 2 || has_loss(b, b->stage, 0);
+    return b->options->placement.stages < 2 || has_loss(b, b->stage, 0);
 }
 
 static tutti_status exchange_labels(
@@ -158,7 +161,7 @@ static tutti_status exchange_labels(
 tutti_status tutti_builder_send_labels(tutti_builder *b, int s, int evaluation)
 {
     tutti_status status = TUTTI_OK;
-    for (int q = 1; q < b->options->pipeline.stages && status == TUTTI_OK; q++) {
+    for (int q = 1; q < b->options->placement.stages && status == TUTTI_OK; q++) {
         if (!has_loss(b, q, evaluation)) continue;
         tutti_graph_set_urgent(b->graph, b->step->micro_batch[s].labels);
         status = exchange_labels(b, TUTTI_MARK_SEND, s, q, evaluation);
@@ -188,7 +191,7 @@ tutti_status tutti_builder_send_metrics(tutti_builder *b, int s, int views)
 
 tutti_status tutti_builder_receive_metrics(tutti_builder *b, int s, int views)
 {
-    int last = b->options->pipeline.stages - 1;
+    int last = b->options->placement.stages - 1;
     if (b->stage || last < 1) return TUTTI_OK;
     return exchange_metrics(b, TUTTI_MARK_RECV, s, last, views);
 }

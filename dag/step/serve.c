@@ -12,7 +12,7 @@
 
 static int works(const tutti_builder *b)
 {
-    return !tutti_service_only_serves(&b->options->service);
+    return !tutti_placement_only_serves(&b->options->placement);
 }
 
 static const char *suffix_of(const tutti_builder *b, const tutti_key *key)
@@ -26,8 +26,8 @@ static const char *suffix_of(const tutti_builder *b, const tutti_key *key)
 /* The stage of workers that has it. */
 static int stage_of(const tutti_builder *b, const tutti_key *key)
 {
-    const tutti_service *s = &b->options->service;
-    return s->stages > 1 ? tutti_stage_of(key->layer, s->stages, s->end) : 0;
+    const tutti_placement *p = &b->options->placement;
+    return tutti_stage_of(key->layer, tutti_placement_stages(p), p->end);
 }
 
 /* Whether a key takes part here: a worker's rank has the keys of its stage, a server meets those of all. Where weights
@@ -69,28 +69,24 @@ static int pulled_of(const tutti_builder *b, const tutti_key *key, tutti_sent se
 
 /* ---- ranks ---- */
 
-static int own_rank(const tutti_builder *b)
-{
-    const tutti_service *s = &b->options->service;
-    return s->serves ? s->first + s->server : tutti_service_rank(s, s->client, s->worker, b->stage);
-}
-
 static int server_of(const tutti_builder *b, int k)
 {
-    return b->options->service.first + b->key[k].server;
+    return tutti_placement_server_rank(&b->options->placement, b->key[k].server);
 }
 
 static int root_of(const tutti_builder *b, int k, int client)
 {
-    const tutti_service *s = &b->options->service;
+    const tutti_placement *p = &b->options->placement;
     const tutti_key *key = &b->key[k];
-    return tutti_service_rank(s, client, key->number % s->workers, stage_of(b, key));
+    const int workers = tutti_placement_workers(p);
+    return tutti_placement_rank(p, client * workers + key->number % workers, stage_of(b, key));
 }
 
 /* Whether this rank is the root of the key in its client. */
 static int is_root(const tutti_builder *b, int k)
 {
-    return works(b) && root_of(b, k, b->options->service.client) == own_rank(b);
+    return works(b) && root_of(b, k, tutti_placement_client(&b->options->placement)) ==
+                           b->options->placement.rank;
 }
 
 /* A key has an edge of its own from its root in each client to its server, and one back. What a rank would send to
@@ -99,7 +95,7 @@ static tutti_status message(tutti_builder *b, int k, tutti_verb verb, int tensor
 {
     const tutti_mark mark = {.verb = verb, .tensor = tensor, .peer = peer, .edge = k};
     int node;
-    if (peer == own_rank(b)) return TUTTI_OK;
+    if (peer == b->options->placement.rank) return TUTTI_OK;
     tutti_status status = tutti_graph_mark(b->graph, &mark, &node);
     if (status == TUTTI_OK) tutti_graph_set_priority(b->graph, node, tutti_builder_urgent(b));
     return status;
@@ -109,13 +105,14 @@ static tutti_status message(tutti_builder *b, int k, tutti_verb verb, int tensor
 
 static tutti_status in_client(tutti_builder *b, int k, tutti_verb verb, int tensor)
 {
-    const tutti_service *s = &b->options->service;
+    const tutti_placement *p = &b->options->placement;
+    const int workers = tutti_placement_workers(p);
     const tutti_mark mark = {.verb = verb,
         .tensor = tensor,
-        .group = s->group,
-        .root = verb == TUTTI_MARK_ALLREDUCE ? 0 : b->key[k].number % s->workers};
+        .group = tutti_placement_own_group(p, TUTTI_GROUP_CLIENT),
+        .root = verb == TUTTI_MARK_ALLREDUCE ? 0 : b->key[k].number % workers};
     int node;
-    if (s->workers == 1) return TUTTI_OK;
+    if (workers == 1) return TUTTI_OK;
     tutti_status status = tutti_graph_mark(b->graph, &mark, &node);
     if (status == TUTTI_OK) tutti_graph_set_priority(b->graph, node, tutti_builder_urgent(b));
     return status;
@@ -224,8 +221,8 @@ static tutti_status declare_part(tutti_builder *b, int k, int client, int *part)
     int own;
     tutti_status status = tutti_builder_portion(b, &b->key[k], sum_of(b, &b->key[k]), &own);
     *part = own;
-    if (status != TUTTI_OK || b->options->service.clients == 1) return status;
-    if (root_of(b, k, client) == own_rank(b)) return TUTTI_OK;
+    if (status != TUTTI_OK || b->options->placement.clients == 1) return status;
+    if (root_of(b, k, client) == b->options->placement.rank) return TUTTI_OK;
     snprintf(suffix, sizeof suffix, ".client%d", client);
     return declare_like(b, own, suffix, part);
 }
@@ -236,14 +233,14 @@ static tutti_status declare_total(tutti_builder *b, int k, int *total)
     int own;
     tutti_status status = tutti_builder_portion(b, &b->key[k], sum_of(b, &b->key[k]), &own);
     *total = own;
-    if (status != TUTTI_OK || b->options->service.clients == 1 || !works(b)) return status;
+    if (status != TUTTI_OK || b->options->placement.clients == 1 || !works(b)) return status;
     return declare_like(b, own, ".total", total);
 }
 
 /* Clients are added in their order, whichever comes first. */
 static tutti_status add_clients(tutti_builder *b, int k)
 {
-    const int clients = b->options->service.clients;
+    const int clients = b->options->placement.clients;
     tutti_access *access = calloc((size_t)clients + 1, sizeof *access);
     int total, node;
     if (!access)
@@ -303,7 +300,7 @@ static tutti_status update(tutti_builder *b, int k, int total, int *updated)
 static tutti_status answer(tutti_builder *b, int k, int result)
 {
     tutti_status status = TUTTI_OK;
-    for (int c = 0; c < b->options->service.clients && status == TUTTI_OK; c++)
+    for (int c = 0; c < b->options->placement.clients && status == TUTTI_OK; c++)
         status = message(b, k, TUTTI_MARK_SEND, result, root_of(b, k, c));
     return status;
 }
@@ -351,7 +348,7 @@ tutti_status tutti_builder_pull_keys(tutti_builder *b, tutti_sent sent)
 /* From the sum over clients to their mean, which the centre approaches. */
 static tutti_status move_centre(tutti_builder *b, const tutti_key *key, double share)
 {
-    const int sum = sum_of(b, key), clients = b->options->service.clients;
+    const int sum = sum_of(b, key), clients = b->options->placement.clients;
     const tutti_tensor *tensor = tutti_graph_get_tensor(b->graph, sum);
     const tutti_divide_desc desc = {
         .count = tutti_shape_count(&tensor->shape), .by = (float)clients};

@@ -1,6 +1,5 @@
 #include "dag/step/service.h"
 
-#include "dag/base/log.h"
 #include "dag/net/layer.h"
 #include "dag/net/site.h"
 
@@ -99,24 +98,4 @@ void tutti_service_partition(int servers, int keys, tutti_key key[])
             if (bytes_of(s, keys, key) < bytes_of(least, keys, key)) least = s;
         key[k].server = least;
     }
-}
-
-tutti_status tutti_service_check(const tutti_service *s, int replicas)
-{
-    if (!s->servers) return TUTTI_OK;
-    const int stages = tutti_service_stages(s), ranks = tutti_service_working_ranks(s);
-    const int everywhere = s->first == 0 && s->servers == ranks && s->serves && stages == 1;
-    const int fits = s->servers > 0 && s->clients > 0 && s->workers > 0 &&
-                     s->clients * s->workers == replicas && (s->first == ranks || everywhere) &&
-                     (stages == 1 || s->end);
-    const int serves = s->server >= 0 && s->server < s->servers;
-    const int works =
-        s->client >= 0 && s->client < s->clients && s->worker >= 0 && s->worker < s->workers;
-    const int here = (!s->serves || serves) && (tutti_service_only_serves(s) || works);
-    if (fits && here) return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_INVAL,
-        "step: %d servers from rank %d on, for %d clients of %d workers in %d stages, do not serve "
-        "%d "
-        "replicas",
-        s->servers, s->first, s->clients, s->workers, stages, replicas);
 }

@@ -81,8 +81,8 @@
 
 #include "dag/graph/graph.h"
 #include "dag/kernels/pixel.h"
-#include "dag/net/divide.h"
 #include "dag/net/net.h"
+#include "dag/net/placement.h"
 #include "dag/step/service.h"
 #include "dag/step/units.h"
 #include "dag/run/run.h"
@@ -120,18 +120,6 @@ typedef struct tutti_codec tutti_codec;
 typedef enum tutti_step_sums { TUTTI_SUMS_GRAPH, TUTTI_SUMS_COLLECTIVE } tutti_step_sums;
 enum { TUTTI_STEP_VECTORS = 4 };
 
-/* Which part of a net this rank has, where its layers are assigned to the ranks of a pipeline
- * (dag/step/crossings.h). Zeroes: all of it. */
-typedef struct tutti_pipeline {
-    int stages, stage;
-    const int
-        *end; /* of each stage: the layer behind its last one. Borrowed while a step is built */
-    const int *rank; /* of each stage of this replica, as all ranks are numbered; likewise */
-    /* Groups (tutti_mark): the ranks that have this stage, over which gradients and statistics are
-     * summed; the ranks of this replica, in the order of stages */
-    int replicas, line;
-} tutti_pipeline;
-
 typedef struct tutti_step_options {
     int64_t batch; /* images per replica */
     /* 1 .. batch; sizes differ by at most one, or if images are mixed by one pair, larger ones first */
@@ -144,15 +132,10 @@ typedef struct tutti_step_options {
      * make no difference. */
     tutti_emission emission;
     int slots;
-    tutti_pipeline pipeline;
-    tutti_division division; /* of dense layers, over groups of replicas that follow each other */
-    tutti_service service; /* with strategies that servers take part in; replicas are the workers */
-    /* Of the net, which train on different images. replicas: for loss weight and statistics; replica:
-     * for dropout's place in the global batch */
-    int replicas, replica;
-    /* With a store of keys (tutti_strategy.pushes): the workers of this rank's client, over which statistics are
-     * summed; 0: without one */
-    int client_workers;
+    /* Which part of the net this rank has, whether it serves (with strategies that servers take part in), and which
+     * replica's images it sees: their number is for loss weight and statistics, its own for dropout's place in
+     * the global batch */
+    tutti_placement placement;
     const tutti_update_rule *rule;    /* NULL: tutti_update_sgd */
     const tutti_strategy *strategy;   /* NULL: tutti_strategy_sync */
     tutti_strategy_settings settings; /* of the strategy */
@@ -222,7 +205,7 @@ typedef struct tutti_compressed_node {
 typedef struct tutti_step {
     tutti_graph *graph; /* owned */
     int train, eval;    /* sections */
-    tutti_division division;
+    tutti_placement placement;
     int served; /* with servers, or a store: what the update rule keeps is there, and a server has its keys alone */
     int first, end;                     /* layers of the net that this rank has: first .. end - 1 */
     int *parameter_layer, *state_layer; /* of each parameter, each state: the layer that has it */

@@ -14,8 +14,8 @@ tutti_status tutti_step_check_stored(
         : options->wire != TUTTI_F32 ? "add gradients in float32: leave the wire float32"
         : options->average_decay > 0
             ? "keep no averages over steps: leave out the decay of averages"
-        : options->division.ranks > 1 ? "have clients of whole layers: do not divide them"
-                                      : NULL;
+        : options->placement.blocks > 1 ? "have clients of whole layers: do not divide them"
+                                        : NULL;
     if (!why) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_INVAL, "step: the servers of a store of keys %s", why);
 }

@@ -18,10 +18,10 @@ static int marks_add(const tutti_builder *b, int l)
 {
     const tutti_step_options *o = b->options;
     const int alike =
-        tutti_layer_is_divided(&b->net->layer[l], &o->division) ? o->division.ranks : 1;
+        tutti_layer_is_divided(&b->net->layer[l], &o->placement) ? o->placement.blocks : 1;
     const int vectors = o->micro_batches + (b->step->accumulate > 1);
     return o->sums == TUTTI_SUMS_COLLECTIVE && b->step->strategy->adds && !b->step->served &&
-           b->which == TUTTI_BATCH_LAST && o->replicas > alike && o->wire == TUTTI_F32 &&
+           b->which == TUTTI_BATCH_LAST && tutti_step_replicas(o) > alike && o->wire == TUTTI_F32 &&
            !(o->codec && o->codec->compresses) && vectors > 1 && vectors <= TUTTI_STEP_VECTORS;
 }
 
@@ -61,11 +61,9 @@ static tutti_status sum_micro_batches(
  * block. */
 static int summed_over(const tutti_builder *b, int l)
 {
-    const tutti_step_options *o = b->options;
-    if (o->service.servers) return o->service.all;
-    if (l < 0) return o->pipeline.replicas;
-    return tutti_layer_is_divided(&b->net->layer[l], &o->division) ? o->division.alike
-                                                                   : o->pipeline.replicas;
+    const tutti_placement *p = &b->options->placement;
+    const int divided = l >= 0 && tutti_layer_is_divided(&b->net->layer[l], p);
+    return tutti_placement_own_group(p, divided ? TUTTI_GROUP_ALIKE : TUTTI_GROUP_STAGE);
 }
 
 static tutti_status add_mark(tutti_builder *b, const tutti_mark *mark, int *node)
@@ -234,8 +232,9 @@ static tutti_status collect_lengths(tutti_builder *b, int own, int64_t all)
     status = tutti_graph_kernel(b->graph, tutti_op_lengths.name, &tutti_op_lengths, &desc,
         sizeof desc, own + 1, b->access, &node);
     if (status != TUTTI_OK) return status;
-    const tutti_mark sum = {
-        .verb = TUTTI_MARK_ALLREDUCE, .tensor = lengths, .group = b->options->pipeline.line};
+    const tutti_mark sum = {.verb = TUTTI_MARK_ALLREDUCE,
+        .tensor = lengths,
+        .group = tutti_placement_own_group(&b->options->placement, TUTTI_GROUP_REPLICA)};
     b->access[0] = tutti_reads(lengths);
     status = tutti_graph_mark(b->graph, &sum, &node);
     if (status == TUTTI_OK) tutti_graph_set_priority(b->graph, node, tutti_builder_urgent(b));
@@ -259,7 +258,7 @@ tutti_status tutti_builder_measure_gradients(tutti_builder *b)
         }
     }
     tutti_status status = TUTTI_OK;
-    if (b->options->pipeline.stages > 1) {
+    if (b->options->placement.stages > 1) {
         desc.each = count_parameters(b->net, 0, b->net->layers);
         status = collect_lengths(b, desc.inputs, desc.each);
         desc.inputs = 1;

@@ -87,8 +87,8 @@ static int actives(int replicas)
 /* With the first two kinds alone all replicas hang together; more than a step may have are left out. */
 static int mixings(const tutti_step_options *options)
 {
-    const int active = actives(options->replicas);
-    int n = options->replicas > 1;
+    const int active = actives(tutti_step_replicas(options));
+    int n = tutti_step_replicas(options) > 1;
     while (n && n < TUTTI_STEP_MIXINGS && 1 << (n - 1) < active) n++;
     return n;
 }
@@ -106,7 +106,8 @@ static int partner(int replica, int replicas, int mixing)
 static tutti_status mix_replicas(tutti_builder *b, int mixing)
 {
     const tutti_step_options *o = b->options;
-    return tutti_builder_mix_pair(b, partner(o->replica, o->replicas, mixing));
+    return tutti_builder_mix_pair(
+        b, partner(tutti_step_replica(o), tutti_step_replicas(o), mixing));
 }
 
 /* ---- the step ---- */
@@ -124,7 +125,7 @@ static tutti_status check(const tutti_update_rule *rule, const tutti_step_option
             "the "
             "last one has ended: use delay=%.9g or less, or a longer period",
             value[DELAY], value[PERIOD], value[PERIOD]);
-    if (options->pipeline.stages > 1)
+    if (options->placement.stages > 1)
         return tutti_fail(TUTTI_ERR_INVAL,
             "step: the strategy adpsgd needs whole replicas, each on a rank: do not cut them into "
             "stages");

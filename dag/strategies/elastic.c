@@ -61,7 +61,7 @@ static int64_t mixes_every(const tutti_strategy_settings *settings)
 
 static int mixings(const tutti_step_options *options)
 {
-    return options->service.servers > 0;
+    return tutti_step_servers(options) > 0;
 }
 
 static double alpha_of(const tutti_builder *b)
@@ -73,13 +73,13 @@ static double alpha_of(const tutti_builder *b)
 static tutti_status check(const tutti_update_rule *rule, const tutti_step_options *options)
 {
     const double *value = options->settings.value;
-    const int clients = options->service.clients;
+    const int clients = options->placement.clients;
     (void)rule;
     if (!(value[PERIOD] >= 1 && value[ROUND] >= 1 && value[ALPHA] > 0 && value[ALPHA] <= 1))
         return tutti_fail(TUTTI_ERR_INVAL,
             "step: the strategy elastic needs a period and a round of at least 1 step, and alpha "
             "above 0 and at most 1");
-    if (options->service.servers && value[ALPHA] * clients > 1 + 1e-9)
+    if (tutti_step_servers(options) && value[ALPHA] * clients > 1 + 1e-9)
         return tutti_fail(TUTTI_ERR_USAGE,
             "--strategy elastic: with alpha=%.9g %d clients would push the centre past their mean: "
             "use alpha=%.6g or less, or fewer clients",
@@ -93,7 +93,7 @@ static tutti_status check(const tutti_update_rule *rule, const tutti_step_option
 
 static tutti_status sum(tutti_builder *b, int l, int p)
 {
-    return b->options->service.servers ? tutti_builder_sum_in_client(b, l, p) : TUTTI_OK;
+    return tutti_step_servers(b->options) ? tutti_builder_sum_in_client(b, l, p) : TUTTI_OK;
 }
 
 static tutti_status statistics(tutti_builder *b, int l)
@@ -103,17 +103,17 @@ static tutti_status statistics(tutti_builder *b, int l)
 
 static tutti_status update(tutti_builder *b)
 {
-    return b->options->service.serves ? TUTTI_OK : tutti_builder_update_all(b);
+    return tutti_placement_serves(&b->options->placement) ? TUTTI_OK : tutti_builder_update_all(b);
 }
 
 static double share_of(const tutti_builder *b)
 {
-    return alpha_of(b) * b->options->service.clients;
+    return alpha_of(b) * b->options->placement.clients;
 }
 
 static tutti_status mix_replicas(tutti_builder *b, int mixing)
 {
-    const int serves = b->options->service.serves;
+    const int serves = tutti_placement_serves(&b->options->placement);
     (void)mixing;
     tutti_status status = serves ? TUTTI_OK : tutti_builder_declare_centres(b);
     if (status == TUTTI_OK) status = tutti_builder_push_keys(b, TUTTI_SENT_WEIGHTS);
@@ -125,12 +125,12 @@ static tutti_status mix_replicas(tutti_builder *b, int mixing)
 
 static tutti_status average(tutti_builder *b)
 {
-    const tutti_service *s = &b->options->service;
-    if (!s->servers) return TUTTI_OK;
+    const int serves = tutti_placement_serves(&b->options->placement);
+    if (!tutti_step_servers(b->options)) return TUTTI_OK;
     tutti_status status = tutti_builder_push_keys(b, TUTTI_SENT_TO_REPLACE);
-    if (status == TUTTI_OK && s->serves) status = tutti_builder_move_centres(b, share_of(b));
+    if (status == TUTTI_OK && serves) status = tutti_builder_move_centres(b, share_of(b));
     if (status == TUTTI_OK) status = tutti_builder_pull_keys(b, TUTTI_SENT_TO_REPLACE);
-    if (status != TUTTI_OK || s->serves) return status;
+    if (status != TUTTI_OK || serves) return status;
     status = tutti_builder_refresh_copies(b, 0);
     return status == TUTTI_OK ? tutti_builder_average_states(b) : status;
 }

@@ -1,10 +1,12 @@
 /* Dense layers divided over groups of replicas, with stages or without: ranks as threads over the loop transport, each
  * with an inline runner in a random order. In every design, with every number of stages, in any order, the same bits;
  * and those of the net that is not divided but for the rounding of sums. */
+#include "apps/session/groups.h"
 #include "collectives/transport/transport.h"
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
 #include "dag/kernels/loss.h"
+#include "dag/net/divide.h"
 #include "dag/net/layer.h"
 #include "dag/step/step.h"
 #include "dag/step/strategy.h"
@@ -48,7 +50,6 @@ typedef struct findings {
 typedef struct rank_job {
     world *world;
     int rank, stage, replica;
-    int at[MOST_STAGES];
     tutti_status status;
 } rank_job;
 
@@ -68,42 +69,6 @@ static void build_net(tutti_net *net)
 }
 
 /* ---- a rank ---- */
-
-static int rank_of(const world *w, int stage, int replica)
-{
-    return replica * w->stages + stage;
-}
-
-/* The ranks of a stage from replica `first` on; all ranks make all groups. */
-static tutti_status make_group(tutti_exchange *exchange, const rank_job *job, int stage, int first,
-    int count, int step, int *own)
-{
-    int ranks[MOST_RANKS], group, is_in = 0;
-    for (int i = 0; i < count; i++) {
-        ranks[i] = rank_of(job->world, stage, first + i * step);
-        is_in |= ranks[i] == job->rank;
-    }
-    tutti_status status = tutti_exchange_group(exchange, count, ranks, &group);
-    if (!status && is_in) *own = group;
-    return status;
-}
-
-static tutti_status make_groups(
-    tutti_exchange *exchange, const rank_job *job, tutti_step_options *recipe)
-{
-    const world *w = job->world;
-    const int G = w->ranks, R = w->replicas;
-    tutti_status status = TUTTI_OK;
-    for (int q = 0; q < w->stages && !status; q++) {
-        if (w->stages > 1)
-            status = make_group(exchange, job, q, 0, R, 1, &recipe->pipeline.replicas);
-        for (int g = 0; g < R && G && !status; g += G)
-            status = make_group(exchange, job, q, g, G, 1, &recipe->division.group);
-        for (int k = 0; k < G && !status; k++)
-            status = make_group(exchange, job, q, k, R / G, G, &recipe->division.alike);
-    }
-    return status;
-}
 
 static tutti_status feed(const rank_job *job, const tutti_runner *runner, tutti_run *run,
     const tutti_step *step, int batch)
@@ -174,7 +139,7 @@ static tutti_status put(findings *found, const char *name, int64_t all, int64_t 
 static int64_t count_block(const tutti_layer *layer, const tutti_step *step, const tutti_tensor *t)
 {
     tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
-    const int n = tutti_divided_parameters(layer, &step->division, parameter);
+    const int n = tutti_divided_parameters(layer, &step->placement, parameter);
     for (int p = 0; p < n; p++)
         if (strstr(t->name, parameter[p].suffix)) return tutti_shape_count(&parameter[p].shape);
     return tutti_shape_count(&t->shape);
@@ -184,7 +149,7 @@ static tutti_status note(const rank_job *job, const tutti_runner *runner, tutti_
     const tutti_layer *layer, const tutti_step *step, int tensor, int is_sharded)
 {
     const tutti_tensor *t = tutti_graph_get_tensor(step->graph, tensor);
-    const int divided = tutti_layer_is_divided(layer, &step->division);
+    const int divided = tutti_layer_is_divided(layer, &step->placement);
     const int64_t block = count_block(layer, step, t);
     int64_t first = is_sharded ? t->first : 0;
     float data[MOST_ELEMENTS];
@@ -257,17 +222,17 @@ static void *run_rank(void *arg)
         .timeout_s = patience_s};
     tutti_status status = tutti_transport_loop(w->loop, job->rank, lanes + 2, &transport);
     if (!status) status = tutti_exchange_open_over(transport, &options, &exchange);
-    recipe.replicas = w->replicas;
-    recipe.replica = job->replica;
-    recipe.division = (tutti_division){
-        .ranks = w->ranks, .block = w->ranks ? job->replica % w->ranks : 0, .least = 1};
+    recipe.placement = (tutti_placement){.rank = job->rank,
+        .stages = w->stages,
+        .replicas = w->replicas,
+        .blocks = w->ranks,
+        .divided_least = 1};
+    memcpy(recipe.placement.end, end, sizeof end);
     if (w->stages > 1) {
-        recipe.pipeline =
-            (tutti_pipeline){.stages = w->stages, .stage = job->stage, .end = end, .rank = job->at};
         recipe.emission = TUTTI_EMISSION_1F1B;
         recipe.slots = w->stages - job->stage;
     }
-    if (!status) status = make_groups(exchange, job, &recipe);
+    if (!status) status = tutti_session_groups_make(exchange, &recipe.placement);
     if (!status) status = tutti_net_new(&net);
     if (!status) build_net(net);
     if (!status) status = tutti_step_build(net, &recipe, &step);
@@ -305,7 +270,6 @@ static void run_world(world *w, findings *found)
     for (int r = 0; r < ranks; r++) {
         job[r] =
             (rank_job){.world = w, .rank = r, .stage = r % w->stages, .replica = r / w->stages};
-        for (int q = 0; q < w->stages; q++) job[r].at[q] = rank_of(w, q, job[r].replica);
         ck_assert_int_eq(pthread_create(&thread[r], NULL, run_rank, &job[r]), 0);
     }
     for (int r = 0; r < ranks; r++) pthread_join(thread[r], NULL);
@@ -411,8 +375,9 @@ static int64_t elements(const tutti_step *step, const char *name)
 START_TEST(a_rank_has_its_blocks_alone)
 {
     tutti_step *step;
-    tutti_step_options recipe = {
-        .batch = 2, .micro_batches = 1, .replicas = 2, .division = {.ranks = 2, .least = 12 * 12}};
+    tutti_step_options recipe = {.batch = 2,
+        .micro_batches = 1,
+        .placement = {.replicas = 2, .blocks = 2, .divided_least = 12 * 12}};
     ck_assert_ok(build(&recipe, &step));
     ck_assert_int_eq(elements(step, "fc1.weight"), 6 * SIDE * SIDE * CHANNELS);
     ck_assert_int_eq(elements(step, "m.fc2.weight"), 6 * 12);
@@ -427,13 +392,13 @@ static const struct {
     tutti_step_options recipe;
     const char *says;
 } refusals[] = {
-    {{.division = {.ranks = 2, .block = 2, .least = 1}}, "block 2 of 2"},
-    {{.division = {.ranks = 3, .least = 1}}, "groups of 3 do not go with 4 replicas"},
-    {{.division = {.ranks = 2}}, "at least 262144 weights"},
-    {{.division = {.ranks = 2, .least = 1}, .clip_norm = 1}, "clipping needs the length of whole"},
-    {{.division = {.ranks = 2, .least = 1}, .rule = &tutti_update_lars, .trust = 1},
+    {{.placement = {.blocks = 3, .divided_least = 1}}, "groups of 3 do not go with 4 replicas"},
+    {{.placement = {.blocks = 2}}, "at least 262144 weights"},
+    {{.placement = {.blocks = 2, .divided_least = 1}, .clip_norm = 1},
+        "clipping needs the length of whole"},
+    {{.placement = {.blocks = 2, .divided_least = 1}, .rule = &tutti_update_lars, .trust = 1},
         "this update rule needs whole gradients"},
-    {{.division = {.ranks = 2, .least = 1},
+    {{.placement = {.blocks = 2, .divided_least = 1},
          .emission = TUTTI_EMISSION_1F1B,
          .slots = 1,
          .micro_batches = 3},
@@ -445,7 +410,7 @@ START_TEST(wrong_divisions_are_refused)
     tutti_step *step = NULL;
     tutti_step_options recipe = refusals[_i].recipe;
     recipe.batch = 4;
-    recipe.replicas = 4;
+    recipe.placement.replicas = 4;
     if (!recipe.micro_batches) recipe.micro_batches = 1;
     tutti_log_set_level(TUTTI_LOG_NONE);
     ck_assert_int_eq(build(&recipe, &step), TUTTI_ERR_INVAL);

@@ -1,6 +1,7 @@
 /* Nets cut into the stages of a pipeline, with replicas, and updates sharded between them: ranks as threads over
  * the loop transport, each with an inline runner in a random order. Weights, losses and what evaluations find are
  * those of as many replicas of the whole net, bit for bit; so is what update rules and codecs keep, put together. */
+#include "apps/session/groups.h"
 #include "collectives/transport/transport.h"
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
@@ -51,7 +52,6 @@ typedef struct world {
 typedef struct rank_job {
     world *world;
     int rank, stage, replica;
-    int at[MOST_STAGES]; /* the ranks of this replica */
     tutti_status status;
 } rank_job;
 
@@ -65,30 +65,11 @@ static uint64_t hash_of(const void *data, size_t bytes)
 
 /* ---- a rank ---- */
 
-/* Stages of one replica are neighbours. */
-static int rank_of(const layout *l, int stage, int replica)
+static tutti_placement placement_of(const layout *l, int rank)
 {
-    return replica * l->stages + stage;
-}
-
-/* All ranks make all groups. */
-static tutti_status make_groups(
-    tutti_exchange *exchange, const rank_job *job, tutti_pipeline *pipeline)
-{
-    const layout *l = &job->world->layout;
-    int ranks[MOST_RANKS], group;
-    tutti_status status = TUTTI_OK;
-    for (int q = 0; q < l->stages && !status && l->stages > 1; q++) {
-        for (int r = 0; r < l->replicas; r++) ranks[r] = rank_of(l, q, r);
-        status = tutti_exchange_group(exchange, l->replicas, ranks, &group);
-        if (q == job->stage) pipeline->replicas = group;
-    }
-    for (int r = 0; r < l->replicas && !status && l->stages > 1; r++) {
-        for (int q = 0; q < l->stages; q++) ranks[q] = rank_of(l, q, r);
-        status = tutti_exchange_group(exchange, l->stages, ranks, &group);
-        if (r == job->replica) pipeline->line = group;
-    }
-    return status;
+    tutti_placement p = {.rank = rank, .stages = l->stages, .replicas = l->replicas};
+    memcpy(p.end, l->end, sizeof l->end);
+    return p;
 }
 
 static tutti_status feed(const rank_job *job, const tutti_runner *runner, tutti_run *run,
@@ -231,17 +212,14 @@ static void *run_rank(void *arg)
         .timeout_s = patience_s};
     tutti_status status = tutti_transport_loop(w->loop, job->rank, lanes + 2, &transport);
     if (!status) status = tutti_exchange_open_over(transport, &options, &exchange);
-    recipe.pipeline =
-        (tutti_pipeline){.stages = l->stages, .stage = job->stage, .end = l->end, .rank = job->at};
-    recipe.replicas = l->replicas;
-    recipe.replica = job->replica;
+    recipe.placement = placement_of(l, job->rank);
     recipe.emission = l->emission;
     if (l->emission == TUTTI_EMISSION_1F1B) {
         const int ahead = l->stages - job->stage;
         recipe.slots = l->fewer_slots < 0 ? 2 * ahead - 1 : ahead - l->fewer_slots;
         if (recipe.slots < 1) recipe.slots = 1;
     }
-    if (!status) status = make_groups(exchange, job, &recipe.pipeline);
+    if (!status) status = tutti_session_groups_make(exchange, &recipe.placement);
     if (!status) status = tutti_net_new(&net);
     if (!status) drawn_net(net, w->net, SIDE);
     if (!status && w->larger) {
@@ -275,7 +253,6 @@ static void run_world(world *w, findings *found)
     for (int r = 0; r < ranks; r++) {
         job[r] =
             (rank_job){.world = w, .rank = r, .stage = r % l->stages, .replica = r / l->stages};
-        for (int q = 0; q < l->stages; q++) job[r].at[q] = rank_of(l, q, job[r].replica);
         ck_assert_int_eq(pthread_create(&thread[r], NULL, run_rank, &job[r]), 0);
     }
     for (int r = 0; r < ranks; r++) pthread_join(thread[r], NULL);
@@ -496,15 +473,13 @@ static void even_net(tutti_net *net)
 
 static tutti_status build_stage(const layout *l, int stage, int micro_batches, tutti_step **step)
 {
-    static const int at[MOST_STAGES];
     tutti_net *net;
     ck_assert_ok(tutti_net_new(&net));
     even_net(net);
-    tutti_step_options recipe = {.batch = 8, .micro_batches = micro_batches, .replicas = 1};
+    tutti_step_options recipe = {.batch = 8, .micro_batches = micro_batches};
     recipe.emission = l->emission;
     recipe.slots = l->emission == TUTTI_EMISSION_1F1B ? l->stages - stage : 0;
-    recipe.pipeline =
-        (tutti_pipeline){.stages = l->stages, .stage = stage, .end = l->end, .rank = at};
+    recipe.placement = placement_of(l, stage);
     tutti_status status = tutti_step_build(net, &recipe, step);
     tutti_net_free(net);
     return status;

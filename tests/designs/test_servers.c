@@ -1,6 +1,7 @@
 /* Steps with parameter servers: ranks as threads over the loop transport, each with an inline runner in a random order,
  * and messages that wait for their receivers. Whether servers are ranks of their own, and how many, or all ranks are
  * servers: workers have the same bits, and what update rules keep, put together, is the same. */
+#include "apps/session/groups.h"
 #include "collectives/transport/transport.h"
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
@@ -51,11 +52,17 @@ static int working_ranks(const layout *l)
     return workers_of(l) * l->stages;
 }
 
-/* Of a rank, if it works. */
-static int replica_of(const rank_job *job)
+static tutti_placement placement_of(const rank_job *job)
 {
-    return job->rank < working_ranks(&job->world->layout) ? job->rank / job->world->layout.stages
-                                                          : 0;
+    const layout *l = &job->world->layout;
+    tutti_placement p = {.rank = job->rank,
+        .stages = l->stages,
+        .replicas = workers_of(l),
+        .clients = l->clients,
+        .servers = l->servers,
+        .everywhere = !l->servers};
+    memcpy(p.end, stage_ends, sizeof stage_ends);
+    return p;
 }
 
 /* A dense layer that is large enough to be divided, and is no multiple of anything. */
@@ -71,18 +78,19 @@ static void build(tutti_net *net)
 
 /* ---- a rank ---- */
 
-static tutti_status feed(const rank_job *job, const tutti_runner *runner, tutti_run *run,
-    const tutti_step *step, int batch)
+static tutti_status feed(
+    const tutti_runner *runner, tutti_run *run, const tutti_step *step, int batch)
 {
     static const float rate = 0.05f;
     static const int64_t each = SIDE * SIDE * CHANNELS;
     int64_t *number = malloc(sizeof *number);
     *number = batch;
+    const int replica = tutti_placement_replica(&step->placement);
     tutti_status status = runner->feed(run, step->rate, &rate, sizeof rate, NULL, NULL);
     if (!status) status = runner->feed(run, step->counter, number, sizeof *number, free, number);
     for (int s = 0; s < step->micro_batches && step->micro_batch[s].images >= 0 && !status; s++) {
         const tutti_micro_batch *m = &step->micro_batch[s];
-        const int64_t first = (batch * MOST_RANKS + replica_of(job)) * BATCH + m->first;
+        const int64_t first = (batch * MOST_RANKS + replica) * BATCH + m->first;
         float *images = malloc((size_t)(m->count * each) * sizeof *images);
         int32_t *labels = malloc((size_t)m->count * sizeof *labels);
         for (int64_t e = 0; e < m->count * each; e++)
@@ -112,7 +120,7 @@ static tutti_status run_steps(
     if (!status) status = runner->open(step->graph, &options, &run);
     if (!status) status = tutti_step_init(step, net, runner, run, 5);
     for (int n = 0; n < STEPS * w->accumulate && !status; n++) {
-        status = feed(job, runner, run, step, n);
+        status = feed(runner, run, step, n);
         if (!status) status = runner->submit(run, tutti_step_section(step, n % w->accumulate));
         if (!status) status = runner->wait(run, runner->point(run), patience_s);
     }
@@ -125,52 +133,13 @@ static tutti_status run_steps(
     return status;
 }
 
-/* The ranks of a client that have one stage. */
-static tutti_status make_group(
-    const rank_job *job, tutti_exchange *exchange, int client, int stage, tutti_service *s)
+/* Of a worker in stages: how it passes micro-batches. */
+static void take_order(tutti_step_options *recipe)
 {
-    const layout *l = &job->world->layout;
-    int ranks[MOST_RANKS], group, is_in = 0;
-    for (int i = 0; i < l->workers; i++) {
-        ranks[i] = tutti_service_rank(s, client, i, stage);
-        is_in |= ranks[i] == job->rank;
-    }
-    tutti_status status = tutti_exchange_group(exchange, l->workers, ranks, &group);
-    if (is_in) s->group = group;
-    return status;
-}
-
-/* A client's ranks are neighbours. All ranks make all groups. */
-static tutti_status join(const rank_job *job, tutti_exchange *exchange, tutti_service *s)
-{
-    const layout *l = &job->world->layout;
-    const int first = l->servers ? working_ranks(l) : 0;
-    tutti_status status = TUTTI_OK;
-    *s = (tutti_service){.servers = l->servers ? l->servers : workers_of(l),
-        .first = first,
-        .clients = l->clients,
-        .workers = l->workers,
-        .stages = l->stages,
-        .end = stage_ends,
-        .serves = job->rank >= first,
-        .server = job->rank - first,
-        .client = replica_of(job) / l->workers,
-        .worker = replica_of(job) % l->workers};
-    for (int c = 0; c < l->clients && l->workers > 1; c++)
-        for (int q = 0; q < l->stages && !status; q++) status = make_group(job, exchange, c, q, s);
-    return status;
-}
-
-/* Of a worker in stages: what this rank has. */
-static void take_stage(const rank_job *job, int rank[STAGES], tutti_step_options *recipe)
-{
-    const int stages = job->world->layout.stages, stage = job->rank % stages;
-    if (stages == 1 || recipe->service.serves) return;
-    for (int q = 0; q < stages; q++) rank[q] = job->rank - stage + q;
+    const tutti_placement *p = &recipe->placement;
+    if (p->stages == 1 || tutti_placement_serves(p)) return;
     recipe->emission = TUTTI_EMISSION_1F1B;
-    recipe->slots = stages - stage;
-    recipe->pipeline =
-        (tutti_pipeline){.stages = stages, .stage = stage, .end = stage_ends, .rank = rank};
+    recipe->slots = p->stages - tutti_placement_stage(p);
 }
 
 static void *run_rank(void *arg)
@@ -182,12 +151,10 @@ static void *run_rank(void *arg)
     tutti_exchange *exchange = NULL;
     tutti_net *net = NULL;
     tutti_step *step = NULL;
-    int rank[STAGES];
     tutti_step_options recipe = {.batch = BATCH,
         .micro_batches = w->micro_batches,
         .accumulate = w->accumulate,
-        .replicas = workers_of(&w->layout),
-        .replica = replica_of(job),
+        .placement = placement_of(job),
         .strategy = &tutti_strategy_served,
         .rule = w->rule,
         .momentum = 0.9f,
@@ -206,8 +173,8 @@ static void *run_rank(void *arg)
         .timeout_s = patience_s};
     tutti_status status = tutti_transport_loop(w->loop, job->rank, lanes + 2, &transport);
     if (!status) status = tutti_exchange_open_over(transport, &options, &exchange);
-    if (!status) status = join(job, exchange, &recipe.service);
-    take_stage(job, rank, &recipe);
+    if (!status) status = tutti_session_groups_make(exchange, &recipe.placement);
+    take_order(&recipe);
     if (!status) status = tutti_net_new(&net);
     if (!status) build(net);
     if (!status) status = tutti_step_build(net, &recipe, &step);

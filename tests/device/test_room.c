@@ -24,7 +24,6 @@ static tutti_step *build(const char *name, tutti_dtype precision)
     const tutti_step_options recipe = {.batch = BATCH,
         .micro_batches = 1,
         .sums = TUTTI_SUMS_GRAPH,
-        .replicas = 1,
         .precision = precision,
         .momentum = 0.9f,
         .clip_norm = 1,

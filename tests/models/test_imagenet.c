@@ -62,12 +62,8 @@ typedef struct data {
 static void open_data(data *d, int i)
 {
     const int64_t count = (int64_t)BATCH * rows[i].size * rows[i].size * 3;
-    const tutti_step_options options = {.batch = BATCH,
-        .micro_batches = 1,
-        .replicas = 1,
-        .momentum = 0.9f,
-        .weight_decay = 1e-4f,
-        .seed = SEED};
+    const tutti_step_options options = {
+        .batch = BATCH, .micro_batches = 1, .momentum = 0.9f, .weight_decay = 1e-4f, .seed = SEED};
     d->images = malloc((size_t)count * sizeof *d->images);
     ck_assert_ptr_nonnull(d->images);
     trial_images(SEED, 0, count, d->images);

@@ -39,12 +39,8 @@ static const large larges[] = {
 START_TEST(two_steps)
 {
     const large *l = &larges[_i];
-    tutti_step_options options = {.batch = BATCH,
-        .micro_batches = 1,
-        .replicas = 1,
-        .momentum = 0.9f,
-        .weight_decay = 1e-4f,
-        .seed = SEED};
+    tutti_step_options options = {
+        .batch = BATCH, .micro_batches = 1, .momentum = 0.9f, .weight_decay = 1e-4f, .seed = SEED};
     float *images = malloc(IMAGES * sizeof *images);
     int32_t labels[BATCH];
     ck_assert_ptr_nonnull(images);

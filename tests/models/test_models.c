@@ -60,7 +60,7 @@ END_TEST
 START_TEST(auxiliary_parameters)
 {
     tutti_net *net = build(tutti_model_find("googlenet"), 224, 224, 3, 1000);
-    tutti_step_options options = {.batch = 2, .micro_batches = 1, .replicas = 1};
+    tutti_step_options options = {.batch = 2, .micro_batches = 1};
     tutti_step *step;
     int64_t parameters[2] = {0};
     ck_assert_ok(tutti_step_build(net, &options, &step));
@@ -88,7 +88,7 @@ START_TEST(other_images_and_classes)
         tutti_net *net =
             build(tutti_model_find(rows[_i].name), H, W, shapes[s].C, shapes[s].classes);
         ck_assert_ok(tutti_net_status(net));
-        tutti_step_options options = {.batch = 4, .micro_batches = 2, .replicas = 1};
+        tutti_step_options options = {.batch = 4, .micro_batches = 2};
         tutti_step *step;
         ck_assert_ok(tutti_step_build(net, &options, &step));
         tutti_step_free(step);

@@ -26,7 +26,6 @@ static tutti_step_options options_with(int micro_batches)
 {
     return (tutti_step_options){.batch = BATCH,
         .micro_batches = micro_batches,
-        .replicas = 1,
         .momentum = MOMENTUM,
         .weight_decay = DECAY,
         .seed = SEED};

@@ -109,7 +109,7 @@ START_TEST(equals_double_precision)
         float images[BATCH * PIXELS * CHANNELS];
         int32_t labels[BATCH];
         const tutti_step_options options = {
-            .batch = BATCH, .micro_batches = micro_batches, .replicas = 1, .seed = 12};
+            .batch = BATCH, .micro_batches = micro_batches, .seed = 12};
         trial t;
         trial_images(5, 0, BATCH * PIXELS * CHANNELS, images);
         trial_labels(5, 0, BATCH, CLASSES, labels);

@@ -183,7 +183,7 @@ START_TEST(times_move_the_cut)
             .stages = 2, .replicas = 1, .timed = 1, .layer_seconds = rows[i].seconds};
         int end[2];
         ck_assert_ok(tutti_layout_cut(
-            &layout, "dense", net, &(tutti_step_options){.batch = 8, .replicas = 1}, 1, end));
+            &layout, "dense", net, &(tutti_step_options){.batch = 8}, 1, end));
         ck_assert_int_eq(end[0], rows[i].end);
     }
     tutti_net_free(net);

@@ -152,12 +152,12 @@ END_TEST
 START_TEST(the_session_completes_the_recipe)
 {
     tutti_step_options wrong = recipe;
-    wrong.replica = wrong.replicas = wrong.micro_batches = 99;
+    wrong.placement.rank = wrong.placement.replicas = wrong.micro_batches = 99;
     wrong.bytes = 0;
     tutti_training_session session = opened();
     ck_assert_ok(tutti_training_session_build(&session, tutti_model_find("mlp"), &input, &wrong));
-    ck_assert_int_eq(session.recipe.replica, 1);
-    ck_assert_int_eq(session.recipe.replicas, 4);
+    ck_assert_int_eq(session.recipe.placement.rank, 1);
+    ck_assert_int_eq(session.recipe.placement.replicas, 4);
     ck_assert_int_eq(session.recipe.micro_batches, WORKERS);
     ck_assert_int_eq(session.step->micro_batches, WORKERS);
     ck_assert_int_eq(session.image_bytes, SIDE * SIDE * CHANNELS);

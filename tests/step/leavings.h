@@ -3,6 +3,7 @@
 #ifndef TUTTI_TEST_LEAVINGS_H
 #define TUTTI_TEST_LEAVINGS_H
 
+#include "dag/net/layer.h"
 #include "dag/step/step.h"
 
 #include <pthread.h>

@@ -11,7 +11,6 @@ static void open_wire(trial *t, const data *d, tutti_dtype wire, int micro_batch
 {
     const tutti_step_options options = {.batch = BATCH,
         .micro_batches = micro_batches,
-        .replicas = 1,
         .wire = wire,
         .momentum = 0.9f,
         .weight_decay = 1e-3f,
@@ -75,7 +74,6 @@ static void open_half(trial *t, trial_net_fn *build, tutti_dtype precision, int 
 {
     const tutti_step_options options = {.batch = BATCH,
         .micro_batches = micro_batches,
-        .replicas = 1,
         .precision = precision,
         .momentum = 0.9f,
         .seed = 2};
@@ -201,7 +199,6 @@ START_TEST(averages_are_evaluated_in_bf16)
     data *d = make_data();
     const tutti_step_options options = {.batch = BATCH,
         .micro_batches = 2,
-        .replicas = 1,
         .precision = TUTTI_BF16,
         .average_decay = 0.9,
         .seed = 2};

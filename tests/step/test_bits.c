@@ -30,7 +30,6 @@ static uint64_t train(
 {
     tutti_step_options options = {.batch = BATCH,
         .micro_batches = 3,
-        .replicas = 1,
         .wire = with.wire,
         .precision = with.precision,
         .rule = rule,
@@ -92,7 +91,6 @@ static uint64_t train_pipelined(
 {
     tutti_step_options options = {.batch = 2 * BATCH,
         .micro_batches = micro_batches,
-        .replicas = 1,
         .wire = with.wire,
         .precision = with.precision,
         .momentum = 0.9f,
@@ -155,8 +153,7 @@ static void in_three_pieces(tutti_net *net)
 static uint64_t train_on(
     const tutti_runner *runner, trial_net_fn *build, const data *d, double *loss)
 {
-    tutti_step_options options = {
-        .batch = BATCH, .micro_batches = 2, .replicas = 1, .momentum = 0.9f, .seed = 6};
+    tutti_step_options options = {.batch = BATCH, .micro_batches = 2, .momentum = 0.9f, .seed = 6};
     const tutti_run_options run = {.workers = runner == tutti_runner_find("starpu") ? 2 : 1};
     trial t;
     trial_open_on(&t, build, &options, runner, &run);
@@ -193,7 +190,6 @@ static uint64_t train_on_pixels(
 {
     tutti_step_options options = {.batch = BATCH,
         .micro_batches = 2,
-        .replicas = 1,
         .momentum = 0.9f,
         .seed = 2,
         .precision = precision,

@@ -21,15 +21,15 @@ static void small_net(tutti_net *net)
 START_TEST(step_refuses_bad_options)
 {
     static const tutti_step_options good = {
-        .batch = 4, .micro_batches = 2, .replicas = 2, .replica = 1, .momentum = 0.9f};
+        .batch = 4, .micro_batches = 2, .placement = {.replicas = 2, .rank = 1}, .momentum = 0.9f};
     enum { BAD = 13 };
     tutti_step_options bad[BAD];
     for (int i = 0; i < BAD; i++) bad[i] = good;
     bad[0].batch = 0;
     bad[1].micro_batches = 0;
     bad[2].micro_batches = 5;
-    bad[3].replicas = 0;
-    bad[4].replica = 2;
+    bad[3].placement.replicas = -1;
+    bad[4].placement.rank = 2;
     bad[5].momentum = -1;
     bad[6].weight_decay = 0.0f / 0.0f;
     bad[7].micro_batches = 4; /* a norm over one element */
@@ -72,7 +72,7 @@ static void dense_net(tutti_net *net, int64_t side)
 /* A dense layer fixes the size of images, unless only an auxiliary classifier needs it. */
 START_TEST(images_of_another_size)
 {
-    static const tutti_step_options good = {.batch = 2, .micro_batches = 1, .replicas = 1};
+    static const tutti_step_options good = {.batch = 2, .micro_batches = 1};
     for (int fixed = 0; fixed < 2; fixed++) {
         tutti_net *net = new_net(), *other = new_net();
         const char *layer = "";
@@ -102,7 +102,7 @@ END_TEST
 /* In bf16 the output is a dense layer's, which computes it in float32 for the loss alone. */
 START_TEST(step_refuses_an_output_of_bf16)
 {
-    tutti_step_options options = {.batch = 4, .micro_batches = 2, .replicas = 1};
+    tutti_step_options options = {.batch = 4, .micro_batches = 2};
     for (int pooled = 0; pooled < 2; pooled++) {
         tutti_net *net = new_net();
         tutti_value y = tutti_net_input(net, 4, 4, 3);
@@ -124,7 +124,7 @@ END_TEST
 /* There is a mean and a deviation for four channels. */
 START_TEST(step_refuses_bytes_of_many_channels)
 {
-    tutti_step_options options = {.batch = 4, .micro_batches = 2, .replicas = 1, .bytes = 1};
+    tutti_step_options options = {.batch = 4, .micro_batches = 2, .bytes = 1};
     for (int C = 4; C <= 5; C++) {
         tutti_net *net = new_net();
         tutti_step *step = NULL;
@@ -140,7 +140,7 @@ END_TEST
 
 START_TEST(step_refuses_an_unused_part)
 {
-    static const tutti_step_options options = {.batch = 4, .micro_batches = 2, .replicas = 1};
+    static const tutti_step_options options = {.batch = 4, .micro_batches = 2};
     tutti_value part[2];
     tutti_step *step = NULL;
     tutti_net *net = new_net();
@@ -156,7 +156,7 @@ END_TEST
 
 START_TEST(step_refuses_bad_nets)
 {
-    static const tutti_step_options options = {.batch = 4, .micro_batches = 2, .replicas = 1};
+    static const tutti_step_options options = {.batch = 4, .micro_batches = 2};
     tutti_step *step = NULL;
     tutti_net *net = new_net();
     tutti_value x = tutti_net_input(net, 1, 1, 4);

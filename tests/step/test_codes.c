@@ -34,8 +34,7 @@ static tutti_step_options options_of(const char *codec, int replicas)
     char fault[256];
     tutti_step_options o = {.batch = BATCH,
         .micro_batches = 2,
-        .replicas = replicas,
-        .replica = replicas - 1,
+        .placement = {.replicas = replicas, .rank = replicas - 1},
         .rule = &tutti_update_sgd,
         .momentum = 0.9f,
         .codec_least = 15,

@@ -25,7 +25,6 @@ START_TEST(auxiliary_outputs_are_for_training)
         const tutti_step_options options = {.batch = BATCH,
             .micro_batches = 2,
             .accumulate = 2,
-            .replicas = 1,
             .precision = half ? TUTTI_BF16 : TUTTI_F32,
             .average_decay = 0.5,
             .seed = 4};
@@ -59,7 +58,7 @@ START_TEST(padded_rows_do_not_count)
 {
     data *d = make_data();
     for (int i = BATCH - 2; i < BATCH; i++) d->labels[i] = -1;
-    tutti_step_options options = {.batch = BATCH, .micro_batches = 2, .replicas = 1, .seed = 5};
+    tutti_step_options options = {.batch = BATCH, .micro_batches = 2, .seed = 5};
     trial t;
     trial_open(&t, without_norm, &options, 0);
     trial_run(&t, t.step->eval, d->images, d->labels, 0, 0);
@@ -77,7 +76,7 @@ END_TEST
 START_TEST(two_views_are_averaged)
 {
     data *d = make_data();
-    tutti_step_options options = {.batch = BATCH, .micro_batches = 2, .replicas = 1, .seed = 5};
+    tutti_step_options options = {.batch = BATCH, .micro_batches = 2, .seed = 5};
     trial t;
     trial_open(&t, without_norm, &options, 0);
     trial_run(&t, t.step->eval, d->images, d->labels, 0, 0);
@@ -141,12 +140,8 @@ static double evaluate_large(trial *t, int section, const float *images, const i
  * those that it has without. */
 START_TEST(another_size_is_evaluated)
 {
-    tutti_step_options options = {.batch = 5,
-        .micro_batches = 2,
-        .replicas = 1,
-        .momentum = 0.9f,
-        .average_decay = 0.5,
-        .seed = 9};
+    tutti_step_options options = {
+        .batch = 5, .micro_batches = 2, .momentum = 0.9f, .average_decay = 0.5, .seed = 9};
     static float images[5 * LARGE * LARGE * 3];
     int32_t labels[5];
     trial plain, other, mixed;

@@ -69,7 +69,6 @@ static void check_parameters_of(trial_net_fn *build, tutti_step_options options)
     data *d = make_data();
     uint64_t seed = testing_seed(11);
     trial t;
-    options.replicas = 1;
     options.momentum = 0.9f;
     options.seed = seed;
     trial_open(&t, build, &options, 0);
@@ -138,8 +137,7 @@ static int64_t gradient_of(const data *d, int ranks, int micro_batches, double m
     for (int rank = 0; rank < ranks; rank++) {
         tutti_step_options options = {.batch = batch,
             .micro_batches = micro_batches,
-            .replicas = ranks,
-            .replica = rank,
+            .placement = {.replicas = ranks, .rank = rank},
             .mixup = mixup,
             .seed = 5};
         trial t;
@@ -212,7 +210,7 @@ START_TEST(blocks_start_at_zero)
 {
     static trial_net_fn *const nets[] = {with_blocks, with_blocks_at_zero};
     const tutti_step_options options = {
-        .batch = BATCH, .micro_batches = 1, .replicas = 1, .average_decay = 0.9, .seed = 4};
+        .batch = BATCH, .micro_batches = 1, .average_decay = 0.9, .seed = 4};
     for (int zero = 0; zero < 2; zero++) {
         trial t;
         int64_t count;
@@ -234,8 +232,7 @@ END_TEST
 
 START_TEST(initial_values_follow_seed_and_name)
 {
-    static const tutti_step_options options = {
-        .batch = 2, .micro_batches = 1, .replicas = 1, .seed = 9};
+    static const tutti_step_options options = {.batch = 2, .micro_batches = 1, .seed = 9};
     trial t;
     trial_open(&t, with_norm, &options, 0);
     int64_t count;

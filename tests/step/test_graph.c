@@ -33,8 +33,10 @@ static tutti_step *make(int micro_batches)
     tutti_net *net;
     ck_assert_ok(tutti_net_new(&net));
     build(net);
-    tutti_step_options options = {
-        .batch = 5, .micro_batches = micro_batches, .replicas = 2, .replica = 1, .momentum = 0.9f};
+    tutti_step_options options = {.batch = 5,
+        .micro_batches = micro_batches,
+        .placement = {.replicas = 2, .rank = 1},
+        .momentum = 0.9f};
     tutti_step *step;
     ck_assert_ok(tutti_step_build(net, &options, &step));
     tutti_net_free(net);
@@ -224,7 +226,7 @@ START_TEST(each_value_has_its_type)
     x = tutti_net_relu(net, "follows", x);
     x = tutti_net_dense(net, "fc", x, 5, TUTTI_INIT_UNIFORM_FAN_IN);
     tutti_net_output(net, x);
-    const tutti_step_options options = {.batch = 2, .micro_batches = 1, .replicas = 1};
+    const tutti_step_options options = {.batch = 2, .micro_batches = 1};
     ck_assert_ok(tutti_step_build(net, &options, &step));
     const struct {
         const char *node;
@@ -251,7 +253,7 @@ START_TEST(earlier_passes_go_first)
     static const char *const passes[] = {"conv1.conv@0", "conv1.conv@1", "conv1.conv_bwd_weights@0",
         "conv1.conv@2", "conv1.conv_bwd_weights@1", "conv1.conv_bwd_weights@2"};
     tutti_step_options options = {
-        .batch = 6, .micro_batches = 3, .replicas = 1, .slots = 2, .emission = TUTTI_EMISSION_1F1B};
+        .batch = 6, .micro_batches = 3, .slots = 2, .emission = TUTTI_EMISSION_1F1B};
     tutti_net *net;
     tutti_step *step;
     ck_assert_ok(tutti_net_new(&net));
@@ -287,7 +289,7 @@ START_TEST(bytes_become_float_first)
     tutti_step *step;
     ck_assert_ok(tutti_net_new(&net));
     build(net);
-    const tutti_step_options options = {.batch = 4, .micro_batches = 2, .replicas = 1, .bytes = 1};
+    const tutti_step_options options = {.batch = 4, .micro_batches = 2, .bytes = 1};
     ck_assert_ok(tutti_step_build(net, &options, &step));
     const tutti_tensor *fed = tutti_graph_get_tensor(step->graph, step->micro_batch[1].images);
     ck_assert_str_eq(fed->name, "pixels@1");
@@ -308,8 +310,7 @@ END_TEST
 /* Evaluation leaves out dropout; a step's earlier batches do not, and use the tensors of the last one. */
 START_TEST(every_batch_of_a_step_drops)
 {
-    const tutti_step_options options = {
-        .batch = 4, .micro_batches = 2, .replicas = 1, .accumulate = 3};
+    const tutti_step_options options = {.batch = 4, .micro_batches = 2, .accumulate = 3};
     tutti_net *net;
     tutti_step *step;
     ck_assert_ok(tutti_net_new(&net));
@@ -337,12 +338,8 @@ START_TEST(images_are_mixed_in_training)
     static const int mixes[] = {
         1, 1, 0, 0}; /* in the order of sections: train, gather_first, eval, eval_again */
     for (int bytes = 0; bytes < 2; bytes++) {
-        const tutti_step_options options = {.batch = 6,
-            .micro_batches = 2,
-            .replicas = 1,
-            .bytes = bytes,
-            .accumulate = 2,
-            .mixup = 0.2};
+        const tutti_step_options options = {
+            .batch = 6, .micro_batches = 2, .bytes = bytes, .accumulate = 2, .mixup = 0.2};
         tutti_net *net;
         tutti_step *step;
         ck_assert_ok(tutti_net_new(&net));
@@ -393,7 +390,7 @@ START_TEST(an_update_rule_keeps_its_states)
     ck_assert_ok(tutti_net_new(&net));
     tutti_value x = tutti_net_input(net, 1, 1, 3);
     tutti_net_output(net, tutti_net_dense(net, "fc", x, 5, TUTTI_INIT_UNIFORM_FAN_IN));
-    tutti_step_options options = {.batch = 2, .micro_batches = 1, .replicas = 1, .rule = &copies};
+    tutti_step_options options = {.batch = 2, .micro_batches = 1, .rule = &copies};
     ck_assert_ok(tutti_step_build(net, &options, &step));
     ck_assert_int_eq(step->states, 4);
     for (int i = 0; i < 4; i++) {

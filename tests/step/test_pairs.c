@@ -33,7 +33,7 @@ static tutti_step_options options_of(const char *strategy, int replicas)
     char fault[256];
     tutti_step_options o = {.batch = BATCH,
         .micro_batches = 1,
-        .replicas = replicas,
+        .placement = {.replicas = replicas},
         .rule = &tutti_update_sgd,
         .seed = 3};
     ck_assert_msg(
@@ -45,7 +45,7 @@ static void open_all(const char *strategy, int replicas, trial t[])
 {
     tutti_step_options options = options_of(strategy, replicas);
     for (int r = 0; r < replicas; r++) {
-        options.replica = r;
+        options.placement.rank = r;
         trial_open(&t[r], small, &options, (uint64_t)r + 1);
     }
     ck_assert_int_eq(t->step->parameters, PARAMETERS);

@@ -104,7 +104,8 @@ START_TEST(costs_follow_the_layers)
     x = tutti_net_conv(net, "narrow", x, &(tutti_conv_layer){.K = 32, .R = 3, .pad = 1});
     x = tutti_net_conv(net, "wide", x, &(tutti_conv_layer){.K = 64, .R = 3, .pad = 1});
     tutti_net_output(net, tutti_net_dense(net, "fc", x, 10, TUTTI_INIT_UNIFORM_FAN_IN));
-    const tutti_step_options options = {.batch = 8, .replicas = 4, .wire = TUTTI_BF16};
+    const tutti_step_options options = {
+        .batch = 8, .placement = {.replicas = 4}, .wire = TUTTI_BF16};
     ck_assert_ok(tutti_net_costs(net, &options, cost));
     ck_assert_double_eq(cost[0].work, 0);
     ck_assert(
@@ -154,7 +155,7 @@ START_TEST(skips_cross_all_cuts)
     x = tutti_net_add(net, "add", c, a, 0);
     tutti_net_output(net, tutti_net_dense(net, "fc", x, 3, TUTTI_INIT_UNIFORM_FAN_IN));
     tutti_layer_cost cost[6];
-    const tutti_step_options alone = {.batch = 8, .replicas = 1};
+    const tutti_step_options alone = {.batch = 8};
     ck_assert_ok(tutti_net_costs(net, &alone, cost));
     const double one = 4 * 4 * 2 * 4, want[] = {one, one, 2 * one, 2 * one, one, 0};
     for (int l = 0; l < 6; l++) {
@@ -174,15 +175,13 @@ START_TEST(sums_follow_what_is_exchanged)
     tutti_value x = tutti_net_input(net, 4, 4, 32);
     x = tutti_net_dense(net, "wide", x, 512, TUTTI_INIT_UNIFORM_FAN_IN);
     tutti_net_output(net, tutti_net_dense(net, "fc", x, 10, TUTTI_INIT_UNIFORM_FAN_IN));
-    tutti_step_options options = {.batch = 8,
-        .accumulate = 2,
-        .replicas = 4,
-        .division = {.ranks = 2, .group = 1, .alike = 2}};
+    tutti_step_options options = {
+        .batch = 8, .accumulate = 2, .placement = {.replicas = 4, .blocks = 2}};
     const double wide = 512 * 512 + 512, fc = 512 * 10 + 10;
     ck_assert_ok(tutti_net_costs(net, &options, cost));
     ck_assert_double_eq(cost[1].sums, 2 * 0.5 * wide / 2 * 4 / 16);
     ck_assert_double_eq(cost[2].sums, 2 * 0.75 * fc * 4 / 16);
-    options.division.ranks = 4;
+    options.placement.blocks = 4;
     ck_assert_ok(tutti_net_costs(net, &options, cost));
     ck_assert_double_eq(cost[1].sums, 0);
     options.strategy = &tutti_strategy_local;

@@ -44,7 +44,6 @@ static tutti_step_options options_of(const char *strategy)
     char fault[256];
     tutti_step_options o = {.batch = BATCH,
         .micro_batches = 2,
-        .replicas = 1,
         .rule = &tutti_update_sgd,
         .momentum = 0.9f,
         .weight_decay = 1e-3f,
@@ -154,10 +153,10 @@ START_TEST(rounds_average_what_replicas_did_alone)
     trial local[REPLICAS], alone[REPLICAS];
     tutti_step_options own = options_of("sync"), together = options_of(kinds[_i].text);
     const int exact = kinds[_i].outer == 1;
-    together.replicas = REPLICAS;
+    together.placement.replicas = REPLICAS;
     memset(v, 0, sizeof v);
     for (int r = 0; r < REPLICAS; r++) {
-        together.replica = r;
+        together.placement.rank = r;
         trial_open(&local[r], with_norm, &together, (uint64_t)r + 1);
         trial_open(&alone[r], with_norm, &own, 0);
     }
@@ -195,10 +194,10 @@ START_TEST(a_round_of_one_step_is_a_step_of_all)
     trial local[REPLICAS], whole;
     tutti_step_options all = options_of("sync"), own = options_of("local:period=1");
     all.batch = REPLICAS * BATCH;
-    own.replicas = REPLICAS;
+    own.placement.replicas = REPLICAS;
     trial_open(&whole, without_norm, &all, 0);
     for (int r = 0; r < REPLICAS; r++) {
-        own.replica = r;
+        own.placement.rank = r;
         trial_open(&local[r], without_norm, &own, 0);
     }
     for (int step = 0; step < STEPS; step++) {
@@ -228,10 +227,10 @@ static const gossip gossips[] = {{"gossip:ring", 3, 1}, {"gossip:ring", 4, 1},
 static void open_gossip(const gossip *g, trial t[])
 {
     tutti_step_options options = options_of(g->text);
-    options.replicas = g->replicas;
+    options.placement.replicas = g->replicas;
     options.momentum = options.weight_decay = 0;
     for (int r = 0; r < g->replicas; r++) {
-        options.replica = r;
+        options.placement.rank = r;
         trial_open(&t[r], without_norm, &options, (uint64_t)r + 1);
     }
 }
@@ -378,9 +377,9 @@ START_TEST(a_cycle_has_each_mixing_once)
     int first = 0, other = 0;
     ck_assert_ok(tutti_net_new(&net));
     without_norm(net);
-    options.replicas = P;
+    options.placement.replicas = P;
     for (int r = 0; r < 2; r++) {
-        options.replica = r * 5;
+        options.placement.rank = r * 5;
         ck_assert_ok(tutti_step_build(net, &options, &step[r]));
     }
     ck_assert_int_eq(step[0]->mixings, H);
@@ -512,7 +511,7 @@ START_TEST(rooted_schedules_wait_as_they_say)
         int late_reduce, late_broadcast;
     } rows[] = {{"rooted:obr", 0, 0}, {"rooted:ob", 1, 0}, {"rooted:b", 1, 1}};
     tutti_step_options options = options_of(rows[_i].text);
-    options.replicas = REPLICAS;
+    options.placement.replicas = REPLICAS;
     options.average_decay = 0;
     tutti_net *net;
     tutti_step *step;

@@ -36,11 +36,10 @@ static tutti_step_options options_of(const tutti_strategy *strategy, int servers
 {
     return (tutti_step_options){.batch = 2,
         .micro_batches = 1,
-        .replicas = clients,
+        .placement = {.replicas = clients, .clients = clients, .servers = servers},
         .strategy = strategy,
         .momentum = 0.9f,
         .weight_decay = 1e-3f,
-        .service = {.servers = servers, .first = clients, .clients = clients, .workers = 1},
         .seed = 7};
 }
 
@@ -48,8 +47,7 @@ static void open_server(trial *t, trial_net_fn *net, const tutti_strategy *strat
     int server, int servers, int clients)
 {
     tutti_step_options o = options_of(strategy, servers, clients);
-    o.service.serves = 1;
-    o.service.server = server;
+    o.placement.rank = clients + server;
     o.settings.value[0] = 1;
     o.settings.value[1] = alpha;
     o.settings.value[2] = 1;
@@ -327,7 +325,7 @@ START_TEST(mixings_conserve)
     open_server(&server, build, &tutti_strategy_elastic, alpha, 0, 1, CLIENTS);
     for (int c = 0; c < CLIENTS; c++) {
         tutti_step_options o = options_of(&tutti_strategy_elastic, 1, CLIENTS);
-        o.service.client = o.replica = c;
+        o.placement.rank = c;
         for (int i = 0; i < 3; i++) o.settings.value[i] = i == 1 ? alpha : 1;
         trial_open(&worker[c], build, &o, (uint64_t)c + 1);
     }

@@ -36,7 +36,7 @@ static tutti_step_options options_of(int replicas)
     char fault[256];
     tutti_step_options o = {.batch = BATCH,
         .micro_batches = 1,
-        .replicas = replicas,
+        .placement = {.replicas = replicas},
         .rule = &tutti_update_sgd,
         .seed = 3};
     ck_assert_msg(tutti_strategy_read(
@@ -49,7 +49,7 @@ static void open_all(int replicas, trial t[])
 {
     tutti_step_options options = options_of(replicas);
     for (int r = 0; r < replicas; r++) {
-        options.replica = r;
+        options.placement.rank = r;
         trial_open(&t[r], small, &options, (uint64_t)r + 1);
     }
 }
@@ -371,14 +371,14 @@ START_TEST(replicas_are_counted)
     ck_assert_int_eq(step->mixings, 0);
     ck_assert_int_lt(tutti_graph_find(step->graph, "share"), 0);
     tutti_step_free(step);
-    options.replicas = 4096;
+    options.placement.replicas = 4096;
     ck_assert_ok(tutti_step_build(net, &options, &step));
     ck_assert_int_eq(step->mixings, TUTTI_STEP_MIXINGS);
     tutti_step_free(step);
     tutti_log_set_level(TUTTI_LOG_NONE);
-    options.replicas = 4097;
+    options.placement.replicas = 4097;
     ck_assert_int_eq(tutti_step_build(net, &options, &step), TUTTI_ERR_INVAL);
-    options.replicas = 3;
+    options.placement.replicas = 3;
     options.settings.value[0] = 3;
     ck_assert_int_eq(tutti_step_build(net, &options, &step), TUTTI_ERR_INVAL);
     tutti_log_set_level(TUTTI_LOG_WARN);

@@ -432,7 +432,6 @@ static tutti_step_options options_of(
         .accumulate = accumulate,
         .emission = emission,
         .slots = slots,
-        .replicas = 1,
         .momentum = 0.9f,
         .weight_decay = 1e-3f,
         .clip_norm = 5,

@@ -45,7 +45,6 @@ static tutti_step_options options_of(const tutti_update_rule *rule)
 {
     return (tutti_step_options){.batch = BATCH,
         .micro_batches = 2,
-        .replicas = 1,
         .rule = rule,
         .momentum = 0.9f,
         .weight_decay = 1e-3f,
