@@ -290,9 +290,9 @@ static tutti_status build_steps(tutti_training_session *s, const tutti_model *mo
     recipe->placement = *p;
     if (!status) status = use_servers(s, model->name, net, recipe);
     if (!status) status = build_whole(s, net, recipe);
-    if (p->stages > 1 && !tutti_placement_only_serves(p)) {
+    if (p->stages > 1 && tutti_placement_own(p).works) {
         recipe->emission = tutti_layout_emission(l);
-        recipe->slots = tutti_layout_slots(l, tutti_placement_stage(p));
+        recipe->slots = tutti_layout_slots(l, tutti_placement_own(p).stage);
     }
     if (!status) status = tutti_step_build(net, recipe, step);
     if (status) free_whole(s);

@@ -59,8 +59,8 @@ int tutti_weights_stage(const tutti_training_session *s, int i)
 static int number_here(const tutti_training_session *s, int i)
 {
     if (!s->whole) return number_of(s->step, i);
-    if (tutti_weights_stage(s, i) != tutti_placement_stage(&s->placement) &&
-        !tutti_placement_serves(&s->placement))
+    if (tutti_weights_stage(s, i) != tutti_placement_own(&s->placement).stage &&
+        !tutti_placement_own(&s->placement).serves)
         return -1;
     return tutti_graph_find(s->graph, tutti_weights_get(s, i)->name);
 }
@@ -80,7 +80,7 @@ static int is_sharded(const tutti_training_session *s, int i)
 static int is_portion(const tutti_training_session *s, int i)
 {
     const int number =
-        tutti_placement_serves(&s->placement) && !is_sharded(s, i) ? number_here(s, i) : -1;
+        tutti_placement_own(&s->placement).serves && !is_sharded(s, i) ? number_here(s, i) : -1;
     return number >= 0 &&
            tutti_graph_get_tensor(s->graph, number)->bytes < tutti_weights_get(s, i)->bytes;
 }
@@ -172,7 +172,7 @@ static tutti_status move_part(const tutti_training_session *s, int i, tutti_mode
     size_t place = partial ? (size_t)part->first * element : 0;
     const size_t bytes = partial ? (size_t)part->owns * element : part->bytes;
     if (tutti_weights_is_divided(s, i))
-        place += (size_t)tutti_placement_block(p) * (whole->bytes / (size_t)p->blocks);
+        place += (size_t)tutti_placement_own(p).block * (whole->bytes / (size_t)p->blocks);
     tutti_status status = s->runner->acquire(s->run, number, mode, part->bytes, &data);
     if (status) return status;
     if (mode == TUTTI_READ)
@@ -186,7 +186,7 @@ static tutti_status move_part(const tutti_training_session *s, int i, tutti_mode
 /* Whether other ranks have the same part, and one of them is asked for it. */
 static int is_spare(const tutti_training_session *s, int i)
 {
-    return !is_sharded(s, i) && tutti_placement_replica(&s->placement) >= s->placement.blocks;
+    return !is_sharded(s, i) && tutti_placement_own(&s->placement).replica >= s->placement.blocks;
 }
 
 /* All ranks get the whole: each byte is that of the rank that has it, and 0 on the others. */

@@ -57,8 +57,8 @@ tutti_status tutti_flight_batches(tutti_trainer *s, int train, tutti_prefetch **
     tutti_prefetch_options options = {.dataset = train ? &s->train : &s->test,
         .train = train,
         .rank = s->local ? 0
-                : train  ? tutti_placement_global_replica(p)
-                         : tutti_placement_replica(p),
+                : train  ? tutti_placement_own(p).global_replica
+                         : tutti_placement_own(p).replica,
         .ranks = s->local ? 1
                  : train  ? tutti_placement_global_replicas(p)
                           : tutti_placement_replicas(p), /* these evaluate together */
@@ -80,7 +80,7 @@ tutti_status tutti_flight_batches(tutti_trainer *s, int train, tutti_prefetch **
         .memory_bytes = tutti_data_memory(&s->options->images),
         .tell = train && tutti_trainer_reports(s)};
     *batches = NULL;
-    if (tutti_placement_stage(p) != 0) return TUTTI_OK; /* only the first stage sees images */
+    if (tutti_placement_own(p).stage != 0) return TUTTI_OK; /* only the first stage sees images */
     if (train) options.observer = (tutti_prefetch_observer){trace_now, trace_images, s};
     return tutti_prefetch_open(&options, batches);
 }

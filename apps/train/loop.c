@@ -214,7 +214,7 @@ static tutti_status try_weights(loop *l, tutti_finding *found)
     if (!status)
         status = on->runner->wait(on->run, on->runner->point(on->run), l->s->options->timeout_s);
     for (int i = 0; i < on->step->micro_batches; i++)
-        if (tutti_placement_stage(&on->placement) == 0) loss += f->metrics[i * TUTTI_METRICS];
+        if (tutti_placement_own(&on->placement).stage == 0) loss += f->metrics[i * TUTTI_METRICS];
     *found = isfinite(loss) ? (tutti_finding){0} : (tutti_finding){TUTTI_FINDING_AFTER, 0};
     return status;
 }
@@ -338,14 +338,15 @@ static tutti_status gather_sums(loop *l, int64_t done)
 {
     tutti_trainer *s = l->s;
     const tutti_placement *p = &s->session.placement;
-    int replica = tutti_placement_global_replica(p), replicas = tutti_placement_global_replicas(p);
+    int replica = tutti_placement_own(p).global_replica,
+        replicas = tutti_placement_global_replicas(p);
     free(s->sums.value);
     s->sums = (tutti_epoch_sums){0};
     if (done % s->steps_per_epoch == 0) return TUTTI_OK;
     double *value = calloc((size_t)replicas * TUTTI_METRICS, sizeof *value);
     if (!value) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the epoch's sums");
     s->sums = (tutti_epoch_sums){replicas, value};
-    if (tutti_placement_stage(p) == 0)
+    if (tutti_placement_own(p).stage == 0)
         memcpy(value + replica * TUTTI_METRICS, l->trained.value, sizeof l->trained);
     return tutti_exchange_call(s->session.exchange, "the epoch's sums of each replica",
         &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
@@ -364,9 +365,9 @@ static void begin_sums(loop *l)
     if (!had->replicas) return;
     l->epoch = s->first_step / s->steps_per_epoch;
     const tutti_placement *p = &s->session.placement;
-    const int replica = tutti_placement_global_replica(p);
+    const int replica = tutti_placement_own(p).global_replica;
     int same = had->replicas == tutti_placement_global_replicas(p);
-    if (tutti_placement_stage(p) != 0) return;
+    if (tutti_placement_own(p).stage != 0) return;
     for (int r = 0; r < had->replicas; r++)
         for (int k = 0; k < TUTTI_METRICS; k++)
             if (same ? r == replica : replica == 0)

@@ -115,7 +115,7 @@ static tutti_status begin(
                          : tutti_layout_place(layout, s->all.size, s->all.rank, p);
     status = tutti_boot_agree(&s->all, parsed);
     if (status || s->jobs) return status;
-    const int client = tutti_placement_client(p), serves = tutti_placement_only_serves(p);
+    const int client = tutti_placement_own(p).client, serves = !tutti_placement_own(p).works;
     s->follows = !serves && client > 0;
     return tutti_boot_split(&s->all, serves ? 0 : client + 1, &s->part);
 }

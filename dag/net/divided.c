@@ -18,7 +18,7 @@ tutti_status tutti_divided_gather(tutti_site *site, int from, int64_t count, int
 {
     const tutti_placement *d = site->divided;
     const tutti_put_desc desc = {
-        .count = count, .first = tutti_placement_block(d) * count, .total = d->blocks * count};
+        .count = count, .first = tutti_placement_own(d).block * count, .total = d->blocks * count};
     const tutti_access access[] = {tutti_reads(from), tutti_updates(all)};
     tutti_status status = tutti_site_kernel(
         site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_put, &desc, sizeof desc, 2, access);
@@ -38,7 +38,7 @@ tutti_status tutti_divided_scatter(tutti_site *site, int sum, int64_t count, int
     const tutti_take_desc own = {.rows = 1,
         .parts = 1,
         .each = count,
-        .first = tutti_placement_block(d) * count,
+        .first = tutti_placement_own(d).block * count,
         .total = d->blocks * count};
     tutti_status status = mark(site, TUTTI_MARK_REDUCE_SCATTER, sum);
     return status == TUTTI_OK ? take(site, TUTTI_PHASE_BACKWARD_DATA, &own, sum, into) : status;
@@ -51,7 +51,7 @@ tutti_status tutti_divided_join(tutti_site *site, int blocks, int y)
     const tutti_take_desc own = {.rows = site->N,
         .parts = d->blocks,
         .each = each,
-        .first = tutti_placement_block(d) * site->N * each,
+        .first = tutti_placement_own(d).block * site->N * each,
         .row = each,
         .part = d->blocks * site->N * each,
         .total = d->blocks * site->N * K};
@@ -65,7 +65,7 @@ tutti_status tutti_divided_columns(tutti_site *site, int dy, int columns)
     const tutti_take_desc own = {.rows = d->blocks * site->N,
         .parts = 1,
         .each = each,
-        .first = tutti_placement_block(d) * each,
+        .first = tutti_placement_own(d).block * each,
         .row = K,
         .total = d->blocks * site->N * K};
     return take(site, TUTTI_PHASE_BACKWARD_DATA, &own, dy, columns);

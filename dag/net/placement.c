@@ -31,9 +31,23 @@ tutti_status tutti_placement_check(const tutti_placement *p)
     return TUTTI_OK;
 }
 
+tutti_rank_role tutti_placement_role(const tutti_placement *p, int rank)
+{
+    const int S = tutti_placement_stages(p), working = tutti_placement_working_ranks(p);
+    const int works = rank < working, replica = works ? rank / S : 0;
+    return (tutti_rank_role){.works = works,
+        .serves = !works || p->everywhere,
+        .stage = works ? rank % S : S,
+        .replica = replica,
+        .block = p->blocks ? replica % p->blocks : 0,
+        .client = replica / tutti_placement_workers(p),
+        .global_replica = p->first_replica + replica,
+        .server = works ? rank : rank - working};
+}
+
 tutti_placement tutti_placement_whole(const tutti_placement *p)
 {
-    return (tutti_placement){.rank = tutti_placement_replica(p),
+    return (tutti_placement){.rank = tutti_placement_own(p).replica,
         .replicas = p->replicas,
         .first_replica = p->first_replica,
         .all_replicas = p->all_replicas};
@@ -45,7 +59,7 @@ tutti_placement tutti_placement_client_run(const tutti_placement *p)
     return (tutti_placement){.rank = p->rank % tutti_placement_client_ranks(p),
         .stages = p->stages,
         .replicas = workers,
-        .first_replica = tutti_placement_client(p) * workers,
+        .first_replica = tutti_placement_own(p).client * workers,
         .all_replicas = tutti_placement_replicas(p)};
 }
 
@@ -82,17 +96,16 @@ static tutti_rank_range find_range(const tutti_placement *p, tutti_placement_kin
     }
 }
 
-/* Which of a kind this rank is in. */
-static int find_own(const tutti_placement *p, tutti_placement_kind kind)
+/* Which of a kind a rank is in. */
+static int find_own(const tutti_placement *p, tutti_placement_kind kind, tutti_rank_role r)
 {
-    const int S = tutti_placement_stages(p), stage = tutti_placement_stage(p);
-    const int replica = tutti_placement_replica(p);
+    const int S = tutti_placement_stages(p);
     switch (kind) {
-    case TUTTI_GROUP_CLIENT: return tutti_placement_client(p) * S + stage;
-    case TUTTI_GROUP_STAGE: return stage;
-    case TUTTI_GROUP_REPLICA: return replica;
-    case TUTTI_GROUP_BLOCKS: return replica / p->blocks * S + stage;
-    default: return tutti_placement_block(p) * S + stage;
+    case TUTTI_GROUP_CLIENT: return r.client * S + r.stage;
+    case TUTTI_GROUP_STAGE: return r.stage;
+    case TUTTI_GROUP_REPLICA: return r.replica;
+    case TUTTI_GROUP_BLOCKS: return r.replica / p->blocks * S + r.stage;
+    default: return r.block * S + r.stage;
     }
 }
 
@@ -113,8 +126,9 @@ tutti_rank_range tutti_placement_group(const tutti_placement *p, int number)
 
 int tutti_placement_own_group(const tutti_placement *p, tutti_placement_kind kind)
 {
+    const tutti_rank_role own = tutti_placement_own(p);
     int before = 0;
-    if (!count_groups(p, kind) || tutti_placement_only_serves(p)) return 0;
+    if (!count_groups(p, kind) || !own.works) return 0;
     for (tutti_placement_kind k = 0; k < kind; k++) before += count_groups(p, k);
-    return before + find_own(p, kind) + 1;
+    return before + find_own(p, kind, own) + 1;
 }

@@ -83,46 +83,21 @@ static inline int tutti_placement_client_ranks(const tutti_placement *p)
     return tutti_placement_workers(p) * tutti_placement_stages(p);
 }
 
-/* ---- what this rank is ---- */
-
-/* A server and nothing else is as a stage behind the last one, of replica 0. */
-static inline int tutti_placement_only_serves(const tutti_placement *p)
-{
-    return !p->everywhere && p->rank >= tutti_placement_working_ranks(p);
-}
-static inline int tutti_placement_serves(const tutti_placement *p)
-{
-    return p->everywhere || tutti_placement_only_serves(p);
-}
-static inline int tutti_placement_stage(const tutti_placement *p)
-{
-    const int S = tutti_placement_stages(p);
-    return tutti_placement_only_serves(p) ? S : p->rank % S;
-}
-static inline int tutti_placement_replica(const tutti_placement *p)
-{
-    return tutti_placement_only_serves(p) ? 0 : p->rank / tutti_placement_stages(p);
-}
-static inline int tutti_placement_global_replica(const tutti_placement *p)
-{
-    return p->first_replica + tutti_placement_replica(p);
-}
-static inline int tutti_placement_block(const tutti_placement *p)
-{
-    return p->blocks ? tutti_placement_replica(p) % p->blocks : 0;
-}
-static inline int tutti_placement_client(const tutti_placement *p)
-{
-    return tutti_placement_replica(p) / tutti_placement_workers(p);
-}
-/* Its number among servers. */
-static inline int tutti_placement_server(const tutti_placement *p)
-{
-    return p->everywhere ? p->rank : p->rank - tutti_placement_working_ranks(p);
-}
-
 /* ---- who is what ---- */
 
+/* What a rank is. A server and nothing else has a stage behind the last one, of replica 0. */
+typedef struct tutti_rank_role {
+    int works, serves;
+    int stage, replica, block, client;
+    int global_replica; /* its number among those of a store's clients */
+    int server;         /* its number among servers */
+} tutti_rank_role;
+
+tutti_rank_role tutti_placement_role(const tutti_placement *p, int rank);
+static inline tutti_rank_role tutti_placement_own(const tutti_placement *p)
+{
+    return tutti_placement_role(p, p->rank);
+}
 static inline int tutti_placement_rank(const tutti_placement *p, int replica, int stage)
 {
     return replica * tutti_placement_stages(p) + stage;

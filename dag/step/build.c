@@ -105,7 +105,8 @@ static tutti_status pass_through(tutti_builder *b)
     for (int i = 0; i < b->units && status == TUTTI_OK; i++) status = emit_unit(b, i);
     for (int s = 0; s < b->options->micro_batches && status == TUTTI_OK; s++)
         status = tutti_builder_receive_metrics(b, s, -1);
-    for (int s = 0; b->stage == 0 && b->options->mixup > 0 && s < b->options->micro_batches; s++)
+    for (int s = 0; b->own.stage == 0 && b->options->mixup > 0 && s < b->options->micro_batches;
+         s++)
         tutti_builder_site(b, 0, s)->y[0] =
             b->mixture[s].plain; /* what is next reads them as they are */
     return status;
@@ -130,11 +131,10 @@ static tutti_status cut_net(tutti_builder *b)
     tutti_status status = TUTTI_OK;
     b->end = b->net->layers;
     if (p->stages > 1) status = tutti_stages_check(b->net, p->stages, p->end);
-    if (p->stages > 1 && !tutti_placement_only_serves(p)) {
-        b->stage = tutti_placement_stage(p);
+    if (p->stages > 1 && b->own.works) {
         if (status == TUTTI_OK)
             status = tutti_crossings_find(b->net, p->stages, p->end, &b->crossing, &b->crossings);
-        b->end = tutti_stage_layers(b->stage, p->end, &b->first);
+        b->end = tutti_stage_layers(b->own.stage, p->end, &b->first);
     }
     b->step->first = b->first;
     b->step->end = b->end;
@@ -144,8 +144,7 @@ static tutti_status cut_net(tutti_builder *b)
 /* Only the first stage is fed and read, and no server. */
 static void hide_batch(tutti_builder *b)
 {
-    const int hidden = b->stage || tutti_placement_only_serves(&b->options->placement);
-    for (int s = 0; hidden && s < b->options->micro_batches; s++) {
+    for (int s = 0; b->own.stage && s < b->options->micro_batches; s++) {
         tutti_micro_batch *m = &b->step->micro_batch[s];
         m->images = m->labels = m->evaluated = m->seen = m->both = m->metrics = -1;
     }
@@ -188,7 +187,7 @@ static tutti_status refresh(tutti_builder *b)
 static tutti_status emit_sections(tutti_builder *b)
 {
     tutti_step *step = b->step;
-    if (tutti_placement_only_serves(&b->options->placement)) return tutti_builder_serve(b);
+    if (!b->own.works) return tutti_builder_serve(b);
     find_wanted(b);
     tutti_net_find_evaluated(b->net, b->evaluated);
     tutti_status status = tutti_builder_mix_replicas(b);
@@ -306,6 +305,7 @@ tutti_status tutti_step_build(
     tutti_builder b = {.net = net, .options = options};
     tutti_status status = tutti_step_check(net, options);
     if (status != TUTTI_OK) return status;
+    b.own = tutti_placement_own(&options->placement);
     status = open_builder(&b);
     if (status == TUTTI_OK) {
         tutti_builder_cut(b.step, options);
@@ -315,8 +315,7 @@ tutti_status tutti_step_build(
     if (status == TUTTI_OK) status = tutti_builder_partition_keys(&b);
     if (status == TUTTI_OK) status = make_units(&b);
     if (status == TUTTI_OK)
-        status = tutti_placement_only_serves(&options->placement) ? tutti_builder_declare_keys(&b)
-                                                                  : tutti_builder_declare(&b);
+        status = b.own.works ? tutti_builder_declare(&b) : tutti_builder_declare_keys(&b);
     if (status == TUTTI_OK) status = tutti_builder_declare_compressed(&b);
     if (status == TUTTI_OK) status = emit_sections(&b);
     hide_batch(&b);

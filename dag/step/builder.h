@@ -43,7 +43,8 @@ typedef struct tutti_builder {
     tutti_batch_of_step which;
     tutti_step *step;
     tutti_graph *graph;
-    int stage, first, end;    /* which layers this rank has: first .. end - 1 */
+    tutti_rank_role own;
+    int first, end;           /* which layers this rank has: first .. end - 1 */
     tutti_crossing *crossing; /* between stages; their order numbers the edges */
     int crossings;
     tutti_units_shape shape; /* places: of those layers; slots: those that are used */
@@ -98,7 +99,7 @@ static inline int tutti_step_replicas(const tutti_step_options *o)
 }
 static inline int tutti_step_replica(const tutti_step_options *o)
 {
-    return tutti_placement_global_replica(&o->placement);
+    return tutti_placement_own(&o->placement).global_replica;
 }
 static inline int tutti_step_servers(const tutti_step_options *o)
 {

@@ -33,7 +33,7 @@ static tutti_status declare_micro_batch(tutti_builder *b, int s)
     tutti_micro_batch *m = &b->step->micro_batch[s];
     tutti_status status = TUTTI_OK;
     char labels[32], metrics[32];
-    int first = b->stage == 0;
+    int first = b->own.stage == 0;
     m->images = m->evaluated = m->labels = m->metrics = -1;
     snprintf(labels, sizeof labels, "labels@%d", s);
     snprintf(metrics, sizeof metrics, "metrics@%d", s);
@@ -96,8 +96,7 @@ static tutti_status declare_average(
     tutti_builder *b, int l, const char *suffix, tutti_dtype dtype, tutti_shape shape, int *average)
 {
     *average = -1;
-    if (b->options->average_decay <= 0 || tutti_placement_only_serves(&b->options->placement))
-        return TUTTI_OK;
+    if (b->options->average_decay <= 0 || !b->own.works) return TUTTI_OK;
     return tutti_builder_state(b, "average.", l, suffix, dtype, shape, average);
 }
 
@@ -120,10 +119,9 @@ static tutti_status declare_states(
     tutti_builder *b, int l, int p, const tutti_parameter *parameter, tutti_trained *t)
 {
     const tutti_strategy *strategy = b->step->strategy;
-    const tutti_placement *placement = &b->options->placement;
     const tutti_key *key = strategy->shards ? tutti_builder_own_key(b, l, p) : NULL;
-    const int here = !tutti_placement_servers(placement) ||
-                     (strategy->shards ? key != NULL : !tutti_placement_serves(placement));
+    const int here =
+        !tutti_step_servers(b->options) || (strategy->shards ? key != NULL : !b->own.serves);
     tutti_status status = TUTTI_OK;
     for (int i = 0; !strategy->pushes && here && b->step->rule->prefix[i] && status == TUTTI_OK;
          i++)
@@ -273,7 +271,7 @@ static void set_up_site(tutti_builder *b, int l, int s)
     set_none(site->dy, TUTTI_LAYER_OUTPUTS);
     set_none(site->dx, TUTTI_LAYER_INPUTS);
     set_none(site->dparameter, TUTTI_LAYER_PARAMETERS);
-    if (l == 0 && !o->bytes && b->stage == 0) site->y[0] = micro_batch->images;
+    if (l == 0 && !o->bytes && b->own.stage == 0) site->y[0] = micro_batch->images;
 }
 
 static tutti_status declare_auxiliaries(tutti_builder *b)
@@ -306,7 +304,7 @@ static tutti_status declare_mixture(tutti_builder *b, int s)
     tutti_mixture *m = &b->mixture[s], *owner = &b->mixture[site->slot];
     tutti_extent x = site->layer->out[0];
     if (m != owner) *m = *owner;
-    if (b->stage)
+    if (b->own.stage)
         return m == owner && tutti_builder_has_loss(b) ? declare_part(b, site, &m->part) : TUTTI_OK;
     if (m != owner) {
         if (site->y[0] >= 0) m->plain = site->y[0];

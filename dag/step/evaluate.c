@@ -40,7 +40,7 @@ static tutti_status evaluate_output(tutti_builder *b, int s, int logits, int vie
 
 static tutti_status declare(tutti_builder *b, int s)
 {
-    if (b->stage && !tutti_builder_has_loss(b)) return TUTTI_OK;
+    if (b->own.stage && !tutti_builder_has_loss(b)) return TUTTI_OK;
     tutti_shape shape =
         tutti_shape_of(b->step->micro_batch[s].count, tutti_net_extent(b->net, b->net->output).C);
     tutti_dtype dtype = tutti_net_dtype(b->net, b->net->output);

@@ -30,8 +30,7 @@ tutti_status tutti_builder_partition_keys(tutti_builder *b)
 
 int tutti_builder_serves_key(const tutti_builder *b, int k)
 {
-    const tutti_placement *p = &b->options->placement;
-    return tutti_placement_serves(p) && b->key[k].server == tutti_placement_server(p);
+    return b->own.serves && b->key[k].server == b->own.server;
 }
 
 int tutti_builder_first_key(const tutti_builder *b, int l, int p)

@@ -7,10 +7,9 @@
 
 static tutti_status message(tutti_builder *b, tutti_verb verb, int tensor, int stage, int edge)
 {
-    const tutti_placement *p = &b->options->placement;
     const tutti_mark mark = {.verb = verb,
         .tensor = tensor,
-        .peer = tutti_placement_rank(p, tutti_placement_replica(p), stage),
+        .peer = tutti_placement_rank(&b->options->placement, b->own.replica, stage),
         .edge = edge};
     int node;
     tutti_status status = tutti_graph_mark(b->graph, &mark, &node);
@@ -41,7 +40,7 @@ tutti_status tutti_builder_receive_values(tutti_builder *b, int s, int evaluatio
     for (int i = 0; i < b->crossings && status == TUTTI_OK; i++) {
         const tutti_crossing *c = &b->crossing[i];
         const tutti_source from = b->net->source[c->value];
-        if (c->to != b->stage || !travels(b, c, evaluation)) continue;
+        if (c->to != b->own.stage || !travels(b, c, evaluation)) continue;
         tutti_site *site = tutti_builder_site(b, from.layer, s);
         tutti_site *owner = tutti_builder_site(b, from.layer, site->slot);
         tutti_site_share(owner, site);
@@ -79,7 +78,7 @@ tutti_status tutti_builder_receive_gradients(tutti_builder *b, int s)
     for (int i = 0; i < b->crossings; i++) {
         const tutti_crossing *c = &b->crossing[i];
         int dy;
-        if (c->below != b->stage || !is_wanted(b, c)) continue;
+        if (c->below != b->own.stage || !is_wanted(b, c)) continue;
         tutti_status status = tutti_gradients_take(gradients, tutti_net_dtype(b->net, c->value),
             tutti_extent_count(tutti_net_extent(b->net, c->value)), &dy);
         if (status == TUTTI_OK)
@@ -113,7 +112,7 @@ tutti_status tutti_builder_send_gradients(tutti_builder *b, int l, int s)
 {
     tutti_status status = TUTTI_OK;
     for (int i = 0; i < b->crossings && status == TUTTI_OK; i++)
-        if (b->crossing[i].to == b->stage && b->crossing[i].lowest == l &&
+        if (b->crossing[i].to == b->own.stage && b->crossing[i].lowest == l &&
             is_wanted(b, &b->crossing[i]))
             status = send_gradient(b, i, s);
     return status;
@@ -146,7 +145,7 @@ static int has_loss(const tutti_builder *b, int stage, int evaluation)
 
 int tutti_builder_has_loss(const tutti_builder *b)
 {
-    return b->options->placement.stages < 2 || has_loss(b, b->stage, 0);
+    return b->options->placement.stages < 2 || has_loss(b, b->own.stage, 0);
 }
 
 static tutti_status exchange_labels(
@@ -171,7 +170,7 @@ tutti_status tutti_builder_send_labels(tutti_builder *b, int s, int evaluation)
 
 tutti_status tutti_builder_receive_labels(tutti_builder *b, int s, int evaluation)
 {
-    if (b->stage == 0 || !has_loss(b, b->stage, evaluation)) return TUTTI_OK;
+    if (b->own.stage == 0 || !has_loss(b, b->own.stage, evaluation)) return TUTTI_OK;
     return exchange_labels(b, TUTTI_MARK_RECV, s, 0, evaluation);
 }
 
@@ -186,12 +185,12 @@ static tutti_status exchange_metrics(tutti_builder *b, tutti_verb verb, int s, i
 
 tutti_status tutti_builder_send_metrics(tutti_builder *b, int s, int views)
 {
-    return b->stage ? exchange_metrics(b, TUTTI_MARK_SEND, s, 0, views) : TUTTI_OK;
+    return b->own.stage ? exchange_metrics(b, TUTTI_MARK_SEND, s, 0, views) : TUTTI_OK;
 }
 
 tutti_status tutti_builder_receive_metrics(tutti_builder *b, int s, int views)
 {
     int last = b->options->placement.stages - 1;
-    if (b->stage || last < 1) return TUTTI_OK;
+    if (b->own.stage || last < 1) return TUTTI_OK;
     return exchange_metrics(b, TUTTI_MARK_RECV, s, last, views);
 }

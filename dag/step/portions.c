@@ -8,7 +8,7 @@
 /* Whether the key is in a tensor beside the whole, which a server and nothing else does not have. */
 static int is_apart(const tutti_builder *b, const tutti_key *key)
 {
-    return key->portions > 1 && !tutti_placement_only_serves(&b->options->placement);
+    return key->portions > 1 && b->own.works;
 }
 
 tutti_status tutti_builder_portion(tutti_builder *b, const tutti_key *key, int whole, int *portion)

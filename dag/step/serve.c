@@ -10,11 +10,6 @@
 
 /* ---- keys ---- */
 
-static int works(const tutti_builder *b)
-{
-    return !tutti_placement_only_serves(&b->options->placement);
-}
-
 static const char *suffix_of(const tutti_builder *b, const tutti_key *key)
 {
     tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
@@ -34,7 +29,7 @@ static int stage_of(const tutti_builder *b, const tutti_key *key)
  * are sent, batch norms have no part. */
 static int takes_part(const tutti_builder *b, const tutti_key *key, tutti_sent sent)
 {
-    const int here = !works(b) || stage_of(b, key) == b->stage;
+    const int here = !b->own.works || stage_of(b, key) == b->own.stage;
     return here && (sent == TUTTI_SENT_GRADIENTS || key->parameter != TUTTI_KEY_STATISTICS);
 }
 
@@ -85,8 +80,7 @@ static int root_of(const tutti_builder *b, int k, int client)
 /* Whether this rank is the root of the key in its client. */
 static int is_root(const tutti_builder *b, int k)
 {
-    return works(b) && root_of(b, k, tutti_placement_client(&b->options->placement)) ==
-                           b->options->placement.rank;
+    return b->own.works && root_of(b, k, b->own.client) == b->options->placement.rank;
 }
 
 /* A key has an edge of its own from its root in each client to its server, and one back. What a rank would send to
@@ -233,7 +227,7 @@ static tutti_status declare_total(tutti_builder *b, int k, int *total)
     int own;
     tutti_status status = tutti_builder_portion(b, &b->key[k], sum_of(b, &b->key[k]), &own);
     *total = own;
-    if (status != TUTTI_OK || b->options->placement.clients == 1 || !works(b)) return status;
+    if (status != TUTTI_OK || b->options->placement.clients == 1 || !b->own.works) return status;
     return declare_like(b, own, ".total", total);
 }
 
@@ -340,7 +334,7 @@ tutti_status tutti_builder_pull_keys(tutti_builder *b, tutti_sent sent)
         if (tutti_builder_serves_key(b, k)) status = serve_key(b, k, sent);
         if (status == TUTTI_OK && is_root(b, k)) status = pull(b, k, sent);
     }
-    return status == TUTTI_OK && works(b) ? spread(b, sent) : status;
+    return status == TUTTI_OK && b->own.works ? spread(b, sent) : status;
 }
 
 /* ---- centres on servers ---- */

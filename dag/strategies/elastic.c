@@ -103,7 +103,7 @@ static tutti_status statistics(tutti_builder *b, int l)
 
 static tutti_status update(tutti_builder *b)
 {
-    return tutti_placement_serves(&b->options->placement) ? TUTTI_OK : tutti_builder_update_all(b);
+    return b->own.serves ? TUTTI_OK : tutti_builder_update_all(b);
 }
 
 static double share_of(const tutti_builder *b)
@@ -113,7 +113,7 @@ static double share_of(const tutti_builder *b)
 
 static tutti_status mix_replicas(tutti_builder *b, int mixing)
 {
-    const int serves = tutti_placement_serves(&b->options->placement);
+    const int serves = b->own.serves;
     (void)mixing;
     tutti_status status = serves ? TUTTI_OK : tutti_builder_declare_centres(b);
     if (status == TUTTI_OK) status = tutti_builder_push_keys(b, TUTTI_SENT_WEIGHTS);
@@ -125,7 +125,7 @@ static tutti_status mix_replicas(tutti_builder *b, int mixing)
 
 static tutti_status average(tutti_builder *b)
 {
-    const int serves = tutti_placement_serves(&b->options->placement);
+    const int serves = b->own.serves;
     if (!tutti_step_servers(b->options)) return TUTTI_OK;
     tutti_status status = tutti_builder_push_keys(b, TUTTI_SENT_TO_REPLACE);
     if (status == TUTTI_OK && serves) status = tutti_builder_move_centres(b, share_of(b));

@@ -67,9 +67,7 @@ static tutti_status update(tutti_builder *b)
     if (!tutti_step_servers(b->options)) return tutti_builder_update_all(b);
     tutti_status status = tutti_builder_push_keys(b, TUTTI_SENT_GRADIENTS);
     if (status == TUTTI_OK) status = tutti_builder_pull_keys(b, TUTTI_SENT_GRADIENTS);
-    return status == TUTTI_OK && !tutti_placement_only_serves(&b->options->placement)
-               ? tutti_builder_follow_all(b)
-               : status;
+    return status == TUTTI_OK && b->own.works ? tutti_builder_follow_all(b) : status;
 }
 
 const tutti_strategy tutti_strategy_served = {.name = "sync",

@@ -85,7 +85,7 @@ static tutti_status feed(
     static const int64_t each = SIDE * SIDE * CHANNELS;
     int64_t *number = malloc(sizeof *number);
     *number = batch;
-    const int replica = tutti_placement_replica(&step->placement);
+    const int replica = tutti_placement_own(&step->placement).replica;
     tutti_status status = runner->feed(run, step->rate, &rate, sizeof rate, NULL, NULL);
     if (!status) status = runner->feed(run, step->counter, number, sizeof *number, free, number);
     for (int s = 0; s < step->micro_batches && step->micro_batch[s].images >= 0 && !status; s++) {
@@ -137,9 +137,9 @@ static tutti_status run_steps(
 static void take_order(tutti_step_options *recipe)
 {
     const tutti_placement *p = &recipe->placement;
-    if (p->stages == 1 || tutti_placement_serves(p)) return;
+    if (p->stages == 1 || tutti_placement_own(p).serves) return;
     recipe->emission = TUTTI_EMISSION_1F1B;
-    recipe->slots = p->stages - tutti_placement_stage(p);
+    recipe->slots = p->stages - tutti_placement_own(p).stage;
 }
 
 static void *run_rank(void *arg)

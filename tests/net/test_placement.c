@@ -17,15 +17,16 @@ static const tutti_placement placements[] = {{0}, {.replicas = 5}, {.stages = 3}
 enum { PLACEMENTS = sizeof placements / sizeof *placements };
 
 /* What the ranks of a group have in common; a group is all that have it. */
-static int feature(const tutti_placement *p, tutti_placement_kind kind)
+static int feature(const tutti_placement *p, tutti_placement_kind kind, int rank)
 {
-    const int stage = tutti_placement_stage(p), S = tutti_placement_stages(p);
+    const tutti_rank_role r = tutti_placement_role(p, rank);
+    const int S = tutti_placement_stages(p);
     switch (kind) {
-    case TUTTI_GROUP_CLIENT: return tutti_placement_client(p) * S + stage;
-    case TUTTI_GROUP_STAGE: return stage;
-    case TUTTI_GROUP_REPLICA: return tutti_placement_replica(p);
-    case TUTTI_GROUP_BLOCKS: return tutti_placement_replica(p) / p->blocks * S + stage;
-    default: return tutti_placement_block(p) * S + stage;
+    case TUTTI_GROUP_CLIENT: return r.client * S + r.stage;
+    case TUTTI_GROUP_STAGE: return r.stage;
+    case TUTTI_GROUP_REPLICA: return r.replica;
+    case TUTTI_GROUP_BLOCKS: return r.replica / p->blocks * S + r.stage;
+    default: return r.block * S + r.stage;
     }
 }
 
@@ -41,41 +42,35 @@ static void check_groups(tutti_placement p, tutti_placement_kind kind)
     const int working = tutti_placement_working_ranks(&p);
     p.rank = 0;
     if (!tutti_placement_own_group(&p, kind)) return;
-    for (int r = 0; r < tutti_placement_ranks(&p); r++) {
-        p.rank = r;
-        const int own = tutti_placement_own_group(&p, kind);
-        ck_assert_int_eq(own == 0, r >= working);
-        if (!own) continue;
-        ck_assert_int_le(own, tutti_placement_groups(&p));
-        const tutti_rank_range g = tutti_placement_group(&p, own);
-        const int has = feature(&p, kind);
-        for (int other = 0; other < working; other++) {
-            tutti_placement q = p;
-            q.rank = other;
-            ck_assert_int_eq(is_in(g, other), feature(&q, kind) == has);
-        }
+    for (p.rank = 0; p.rank < tutti_placement_ranks(&p); p.rank++) {
+        const int number = tutti_placement_own_group(&p, kind);
+        ck_assert_int_eq(number == 0, p.rank >= working);
+        if (!number) continue;
+        ck_assert_int_le(number, tutti_placement_groups(&p));
+        const tutti_rank_range g = tutti_placement_group(&p, number);
+        const int has = feature(&p, kind, p.rank);
+        for (int r = 0; r < working; r++)
+            ck_assert_int_eq(is_in(g, r), feature(&p, kind, r) == has);
     }
 }
 
 START_TEST(ranks_have_their_parts)
 {
     tutti_placement p = placements[_i];
-    const int ranks = tutti_placement_ranks(&p), working = tutti_placement_working_ranks(&p);
+    const int working = tutti_placement_working_ranks(&p);
     int servers = 0;
-    for (int r = 0; r < ranks; r++) {
-        p.rank = r;
+    for (p.rank = 0; p.rank < tutti_placement_ranks(&p); p.rank++) {
+        const tutti_rank_role own = tutti_placement_own(&p);
         ck_assert_ok(tutti_placement_check(&p));
-        if (tutti_placement_serves(&p)) {
-            ck_assert_int_eq(tutti_placement_server(&p), servers);
-            ck_assert_int_eq(tutti_placement_server_rank(&p, servers++), r);
+        if (own.serves) {
+            ck_assert_int_eq(own.server, servers);
+            ck_assert_int_eq(tutti_placement_server_rank(&p, servers++), p.rank);
         }
-        ck_assert_int_eq(tutti_placement_only_serves(&p), r >= working);
-        if (r >= working) continue;
-        ck_assert_int_lt(tutti_placement_replica(&p), tutti_placement_replicas(&p));
-        ck_assert_int_lt(
-            tutti_placement_global_replica(&p), tutti_placement_global_replicas(&p));
-        ck_assert_int_eq(
-            tutti_placement_rank(&p, tutti_placement_replica(&p), tutti_placement_stage(&p)), r);
+        ck_assert_int_eq(own.works, p.rank < working);
+        if (!own.works) continue;
+        ck_assert_int_lt(own.replica, tutti_placement_replicas(&p));
+        ck_assert_int_lt(own.global_replica, tutti_placement_global_replicas(&p));
+        ck_assert_int_eq(tutti_placement_rank(&p, own.replica, own.stage), p.rank);
     }
     ck_assert_int_eq(servers, tutti_placement_servers(&p));
     for (tutti_placement_kind k = 0; k < TUTTI_GROUP_KINDS; k++) check_groups(p, k);
@@ -130,7 +125,7 @@ START_TEST(a_replica_is_one_rank_to_itself)
     for (p.rank = 0; p.rank < tutti_placement_ranks(&p); p.rank++) {
         const tutti_placement whole = tutti_placement_whole(&p);
         ck_assert_ok(tutti_placement_check(&whole));
-        ck_assert_int_eq(tutti_placement_replica(&whole), tutti_placement_replica(&p));
+        ck_assert_int_eq(tutti_placement_own(&whole).replica, tutti_placement_own(&p).replica);
         ck_assert_int_eq(tutti_placement_groups(&whole), 0);
     }
 }
