@@ -42,15 +42,16 @@ link() {
     test_nodes) path=tests/run/test_nodes-test_nodes.o ;;
     test_check) path=tests/deadlock/test_check-test_check.o more=tests/deadlock/.libs/libcases.a ;;
     test_traffic) path='tests/collectives/test_traffic-test_traffic.o apps/bench/tests_collectives_test_traffic-counting.o' ;;
-    test_pipeline) path=tests/designs/test_pipeline-test_pipeline.o more=.libs/libtrial.a ;;
-    test_division) path=tests/designs/test_division-test_division.o more=.libs/libtrial.a ;;
+    test_pipeline) path=tests/designs/test_pipeline-test_pipeline.o more='.libs/libsession.a .libs/libtrial.a' ;;
+    test_division) path=tests/designs/test_division-test_division.o more='.libs/libsession.a .libs/libtrial.a' ;;
+    test_placement) path=tests/net/test_placement-test_placement.o ;;
     test_units) path=tests/step/test_units-test_units.o more=.libs/libtrial.a ;;
     test_codecs) path=tests/kernels/test_codecs-test_codecs.o ;;
     test_codes) path=tests/step/test_codes-test_codes.o more=.libs/libtrial.a ;;
     test_rounds) path=tests/step/test_rounds-test_rounds.o more=.libs/libtrial.a ;;
     test_pairs) path=tests/step/test_pairs-test_pairs.o more=.libs/libtrial.a ;;
     test_shares) path=tests/step/test_shares-test_shares.o more=.libs/libtrial.a ;;
-    test_servers) path=tests/designs/test_servers-test_servers.o more=.libs/libtrial.a ;;
+    test_servers) path=tests/designs/test_servers-test_servers.o more='.libs/libsession.a .libs/libtrial.a' ;;
     test_served) path=tests/step/test_served-test_served.o more=.libs/libtrial.a ;;
     test_kv_world)
         path=tests/deadlock/test_kv_world-test_kv_world.o
