@@ -97,7 +97,7 @@ static void list_rows(tutti_pipeline_bench *b)
         add_row(b, TUTTI_PIPELINE_STAGES, design->name, images)->design = design;
         if (!first) first = design;
     }
-    if (images % ranks == 0 && tutti_layout_has_groups(&b->layout))
+    if (images % ranks == 0 && tutti_placement_is_divided(&b->placement))
         add_row(b, TUTTI_PIPELINE_PARALLEL, "data parallelism", images)->design = first;
 }
 
@@ -175,7 +175,7 @@ static tutti_status measure(tutti_pipeline_bench *b)
     status = tutti_world_agree(&b->world, status);
     if (!status && b->result)
         printf("%s, %s, %s, batch %" PRId64 " in %" PRId64 " micro-batches, %s, %s\n", b->o.model,
-            tutti_layout_print_placement(&b->placement, layout), b->o.pipeline, b->o.batch,
+            tutti_layout_print(&b->placement, layout), b->o.pipeline, b->o.batch,
             b->o.micro_batches, tutti_run_starpu_version(), tutti_kernel_library());
     if (!status) status = time_layers(b);
     if (!status) status = tutti_pipeline_verify(b);
@@ -191,7 +191,7 @@ static tutti_status read_layout(tutti_pipeline_bench *b)
     tutti_layout *l = &b->layout;
     const char *fault = o->layout_text ? tutti_layout_read(o->layout_text, l) : NULL;
     if (fault) return tutti_conf_refuse(&conf, "layout", o->layout_text, fault);
-    if (tutti_layout_has_servers(l) || l->clients)
+    if (l->placement.servers || l->placement.clients)
         return tutti_conf_refuse(&conf, "layout", o->layout_text,
             "servers are no part of a pipeline: use stages=S, or stages=S,replicas=R");
     if (!tutti_layout_read_layers(o->stage_layers, l))
@@ -207,7 +207,7 @@ static tutti_status read_layout(tutti_pipeline_bench *b)
 
 static tutti_status place_ranks(tutti_pipeline_bench *b)
 {
-    if (!b->o.layout_text) b->layout.stages = b->world.boot.size;
+    if (!b->o.layout_text) b->layout.placement.stages = b->world.boot.size;
     return tutti_world_agree(&b->world,
         tutti_layout_place(&b->layout, b->world.boot.size, b->world.boot.rank, &b->placement));
 }

@@ -56,7 +56,7 @@ static void report_row(tutti_pipeline_bench *b, tutti_pipeline_row *r)
         figure(over_parallel, "%.3f", text[3]), figure(over_peer, "%.3f", text[4]));
     json_t *event = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:I, s:f, s:f}",
         "event", "pipeline", "kind", kinds[r->kind], "name", r->name, "model", b->o.model, "layout",
-        tutti_layout_print_placement(&b->placement, layout), "pipeline", b->o.pipeline, "batch",
+        tutti_layout_print(&b->placement, layout), "pipeline", b->o.pipeline, "batch",
         (json_int_t)b->o.batch, "micro_batches", (json_int_t)b->o.micro_batches, "ranks",
         b->world.boot.size, "images", (json_int_t)r->images, "step_ms", 1e3 * step_s,
         "images_per_s", (double)r->images / step_s);

@@ -54,7 +54,8 @@ static tutti_status open_session(
         .layout = layout_of(b, r),
         .metered = 1,
         .exchange = {.design = r->design,
-            .messages = r->kind == TUTTI_PIPELINE_STAGES && tutti_layout_has_groups(&b->layout),
+            .messages =
+                r->kind == TUTTI_PIPELINE_STAGES && tutti_placement_is_divided(&b->placement),
             .algorithm = r->kind == TUTTI_PIPELINE_STAGES ? "direct" : NULL,
             .timeout_s = b->o.timeout_s},
         .comm = b->world.boot.comm};

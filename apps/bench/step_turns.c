@@ -54,7 +54,7 @@ tutti_status tutti_step_session_open(const tutti_step_bench *b,
         .metered = 1,
         .exchange = tutti_configuration_apply(configuration, &exchange),
         .comm = b->world.boot.comm,
-        .placement = {.rank = b->world.boot.rank, .replicas = b->world.boot.size}};
+        .layout.placement = {.rank = b->world.boot.rank, .replicas = b->world.boot.size}};
     return tutti_training_session_open(&options, session);
 }
 
@@ -154,7 +154,8 @@ static tutti_status time_session(tutti_step_bench *b, tutti_step_row *r, int64_t
         status = tutti_workload_pace(&workload, &session, WARM_STEPS, (int)b->o.steps.value, &pace);
     if (status) return status;
     r->step_s[block] = pace.step_s;
-    r->hidden[block] = session.exchange && session.ranks > 1 ? pace.hidden_pct / 100 : NAN;
+    r->hidden[block] =
+        session.exchange && session.placement.ranks > 1 ? pace.hidden_pct / 100 : NAN;
     tutti_outlook outlook = {0};
     if (session.exchange) outlook = tutti_exchange_outlook(session.exchange);
     if (outlook.known) b->outlook = outlook;

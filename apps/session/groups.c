@@ -4,23 +4,19 @@
 
 #include <stdlib.h>
 
-static tutti_status make_group(tutti_exchange *exchange, const tutti_placement *p, int number)
-{
-    const tutti_rank_range of = tutti_placement_group(p, number);
-    int *ranks = calloc((size_t)of.count, sizeof *ranks), made;
-    if (!ranks) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a group of %d ranks", of.count);
-    for (int i = 0; i < of.count; i++) ranks[i] = of.first + i * of.every;
-    tutti_status status = tutti_exchange_group(exchange, of.count, ranks, &made);
-    free(ranks);
-    if (status || made == number) return status;
-    return tutti_fail(TUTTI_ERR_INTERNAL, "group %d of the placement is group %d of the exchange",
-        number, made);
-}
-
 tutti_status tutti_session_groups_make(tutti_exchange *exchange, const tutti_placement *placement)
 {
     const int groups = tutti_placement_groups(placement);
-    tutti_status status = TUTTI_OK;
-    for (int g = 1; g <= groups && !status; g++) status = make_group(exchange, placement, g);
+    int *ranks = calloc((size_t)placement->ranks, sizeof *ranks), made = 0;
+    tutti_status status =
+        ranks ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d ranks", placement->ranks);
+    for (int g = 1; g <= groups && !status; g++) {
+        status = tutti_exchange_group(
+            exchange, tutti_placement_group(placement, g, ranks), ranks, &made);
+        if (!status && made != g)
+            status = tutti_fail(TUTTI_ERR_INTERNAL,
+                "group %d of the placement is group %d of the exchange", g, made);
+    }
+    free(ranks);
     return status;
 }

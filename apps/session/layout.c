@@ -32,7 +32,7 @@ tutti_emission tutti_layout_emission(const tutti_layout *layout)
 
 int tutti_layout_slots(const tutti_layout *layout, int stage)
 {
-    const int ahead = layout->stages - stage;
+    const int ahead = layout->placement.stages - stage;
     switch (layout->order) {
     case TUTTI_ORDER_1F1B: return ahead;
     case TUTTI_ORDER_EAGER: return 2 * ahead - 1;
@@ -61,20 +61,20 @@ static const char *read_all(const char *text)
 }
 
 /* What servers and clients mean together; told: servers were given. */
-static const char *read_service(tutti_layout *layout, int told)
+static const char *read_service(tutti_placement *p, int told)
 {
-    if (layout->replicas || layout->split)
+    if (p->replicas || p->blocks)
         return "has clients of servers, whose replicas are counted by clients= and share no layers: leave "
                "out replicas= and split=";
-    if (layout->everywhere && layout->stages)
+    if (p->everywhere && p->stages)
         return "has stages, of which each server of servers=all would have one: use servers=1, or more, or "
                "leave out stages=";
     if (!told)
         return "has clients, but not how many servers they have: add servers=, such as servers=1";
-    if (tutti_layout_has_servers(layout)) return NULL;
-    if (layout->clients > 1)
+    if (p->servers) return NULL;
+    if (p->clients > 1)
         return "has several clients, and no server that joins them: use servers=1, or clients=1";
-    layout->clients = 1;
+    p->clients = 1;
     return NULL;
 }
 
@@ -83,28 +83,27 @@ const char *tutti_layout_read(const char *text, tutti_layout *layout)
     static const char form[] = "must be stages=S, replicas=R, split=G, or several of these, such "
                                "as stages=2,replicas=4; or servers=S,clients=C,stages=Q, such as "
                                "servers=1,clients=2 or servers=all";
+    tutti_placement *p = &layout->placement;
     const struct {
         const char *key;
         int *number, least;
-    } keys[] = {{"stages=", &layout->stages, 1}, {"replicas=", &layout->replicas, 1},
-        {"split=", &layout->split, 1}, {"servers=", &layout->servers, 0},
-        {"clients=", &layout->clients, 1}};
+    } keys[] = {{"stages=", &p->stages, 1}, {"replicas=", &p->replicas, 1},
+        {"split=", &p->blocks, 1}, {"servers=", &p->servers, 0}, {"clients=", &p->clients, 1}};
     enum { KEYS = sizeof keys / sizeof *keys, SERVERS = 3 };
     int seen[KEYS] = {0};
-    for (int k = 0; k < KEYS; k++) *keys[k].number = 0;
-    layout->everywhere = 0;
+    *p = (tutti_placement){0};
     do {
         int k = 0;
         while (k < KEYS && strncmp(text, keys[k].key, strlen(keys[k].key))) k++;
         if (k == KEYS || seen[k]++) return form;
         text += strlen(keys[k].key);
         const char *behind = k == SERVERS ? read_all(text) : NULL;
-        if (behind) layout->everywhere = 1;
+        if (behind) p->everywhere = p->servers = 1;
         text = behind ? behind : read_number(text, keys[k].least, keys[k].number);
         if (!text || (!*text && text[-1] == ',')) return form;
     } while (*text);
-    if (layout->stages > TUTTI_PLACEMENT_STAGES) return "has more than 64 stages";
-    return seen[SERVERS] || layout->clients ? read_service(layout, seen[SERVERS]) : NULL;
+    if (p->stages > TUTTI_PLACEMENT_STAGES) return "has more than 64 stages";
+    return seen[SERVERS] || p->clients ? read_service(p, seen[SERVERS]) : NULL;
 }
 
 static const char auto_word[] = "auto", timed_word[] = "timed"; /* of --stage-layers */
@@ -131,48 +130,48 @@ char *tutti_layout_print_layers(const tutti_layout *layout, char text[TUTTI_LAYO
 }
 
 /* "all ranks", or "7 ranks without 1 server": those that train. */
-static void print_working(const tutti_layout *layout, int ranks, char text[TUTTI_LAYOUT_TEXT])
+static void print_working(const tutti_placement *given, int ranks, char text[TUTTI_LAYOUT_TEXT])
 {
-    if (layout->everywhere)
+    if (given->everywhere)
         snprintf(text, TUTTI_LAYOUT_TEXT, "all ranks");
     else
-        snprintf(text, TUTTI_LAYOUT_TEXT, "%d ranks without %d server%s", ranks, layout->servers,
-            layout->servers == 1 ? "" : "s");
+        snprintf(text, TUTTI_LAYOUT_TEXT, "%d ranks without %d server%s", ranks, given->servers,
+            given->servers == 1 ? "" : "s");
 }
 
-static tutti_status refuse_clients(const tutti_layout *layout, int ranks, int stages, int workers)
+static tutti_status refuse_clients(const tutti_placement *given, int ranks, int stages, int workers)
 {
     char text[TUTTI_LAYOUT_TEXT], those[TUTTI_LAYOUT_TEXT], in_stages[32] = "";
-    const int servers = layout->everywhere ? 0 : layout->servers, clients = layout->clients;
-    print_working(layout, ranks, those);
+    const int servers = given->everywhere ? 0 : given->servers, clients = given->clients;
+    print_working(given, ranks, those);
     if (stages > 1) snprintf(in_stages, sizeof in_stages, ", each in %d stages", stages);
     return tutti_fail(TUTTI_ERR_USAGE,
-        "--layout %s: %d clients of equal size cannot be formed of %d workers (%s%s): use a divisor of "
+        "--layout %s: %d clients of equal size cannot be formed of %d workers (%s%s): use a "
+        "divisor of "
         "%d, or start %d ranks",
-        tutti_layout_print(layout, text), clients, workers, those, in_stages, workers,
+        tutti_layout_print(given, text), clients, workers, those, in_stages, workers,
         servers + (workers / clients + 1) * clients * stages);
 }
 
-static tutti_status refuse_stages(const tutti_layout *layout, int ranks, int working)
+static tutti_status refuse_stages(const tutti_placement *given, int ranks, int working)
 {
     char text[TUTTI_LAYOUT_TEXT], those[TUTTI_LAYOUT_TEXT];
-    const int stages = layout->stages;
-    print_working(layout, ranks, those);
+    const int stages = given->stages;
+    print_working(given, ranks, those);
     return tutti_fail(TUTTI_ERR_USAGE,
         "--layout %s: workers of %d stages cannot be formed of %d ranks (%s): start %d ranks, or "
         "%d",
-        tutti_layout_print(layout, text), stages, working, those,
-        layout->servers + working / stages * stages,
-        layout->servers + (working / stages + 1) * stages);
+        tutti_layout_print(given, text), stages, working, those,
+        given->servers + working / stages * stages,
+        given->servers + (working / stages + 1) * stages);
 }
 
 /* Workers are whole replicas, each on as many ranks as there are stages. */
-static tutti_status place_service(
-    const tutti_layout *layout, int ranks, tutti_placement *placement)
+static tutti_status place_service(const tutti_placement *given, int ranks, tutti_placement *p)
 {
     char text[TUTTI_LAYOUT_TEXT];
-    const int clients = layout->clients, stages = layout->stages ? layout->stages : 1;
-    const int working = ranks - (layout->everywhere ? 0 : layout->servers);
+    const int clients = given->clients, stages = p->stages;
+    const int working = ranks - (given->everywhere ? 0 : given->servers);
     const int workers = working / stages;
     if (working < stages) {
         char left[16] = "none";
@@ -180,92 +179,75 @@ static tutti_status place_service(
         return tutti_fail(TUTTI_ERR_USAGE,
             "--layout %s leaves %s of %d rank%s to train: start at least %d, or use fewer "
             "servers%s",
-            tutti_layout_print(layout, text), left, ranks, ranks == 1 ? "" : "s",
-            layout->servers + (clients ? clients : 1) * stages, stages > 1 ? " or stages" : "");
+            tutti_layout_print(given, text), left, ranks, ranks == 1 ? "" : "s",
+            given->servers + (clients ? clients : 1) * stages, stages > 1 ? " or stages" : "");
     }
-    if (working % stages) return refuse_stages(layout, ranks, working);
-    if (clients && workers % clients) return refuse_clients(layout, ranks, stages, workers);
-    *placement = (tutti_placement){.stages = stages,
-        .replicas = workers,
-        .clients = clients ? clients : workers,
-        .servers = layout->servers,
-        .everywhere = layout->everywhere};
+    if (working % stages) return refuse_stages(given, ranks, working);
+    if (clients && workers % clients) return refuse_clients(given, ranks, stages, workers);
+    p->replicas = workers;
+    if (!clients) p->clients = workers;
     return TUTTI_OK;
 }
 
-static tutti_status place_replicas(
-    const tutti_layout *layout, int ranks, tutti_placement *placement)
+static tutti_status place_replicas(const tutti_placement *given, int ranks, tutti_placement *p)
 {
     char text[TUTTI_LAYOUT_TEXT];
-    const int stages = layout->stages ? layout->stages : 1;
-    const int replicas = layout->replicas ? layout->replicas : ranks / stages;
-    if (stages * replicas != ranks)
+    if (!p->replicas) p->replicas = ranks / p->stages;
+    if (p->stages * p->replicas != ranks)
         return tutti_fail(TUTTI_ERR_USAGE,
             "--layout %s needs %d ranks, but there are %d: start that many, or change it",
-            tutti_layout_print(layout, text), stages * (replicas ? replicas : 1), ranks);
-    if (layout->split && replicas % layout->split)
+            tutti_layout_print(given, text), p->stages * (p->replicas ? p->replicas : 1), ranks);
+    if (p->blocks && p->replicas % p->blocks)
         return tutti_fail(TUTTI_ERR_USAGE,
             "--layout %s divides layers over groups of %d, which do not make up %d replicas: use a "
             "divisor",
-            tutti_layout_print(layout, text), layout->split, replicas);
-    *placement = (tutti_placement){.stages = stages,
-        .replicas = replicas,
-        .blocks = layout->split,
-        .clients = layout->clients};
+            tutti_layout_print(given, text), p->blocks, p->replicas);
     return TUTTI_OK;
 }
 
 tutti_status tutti_layout_place(
     const tutti_layout *layout, int ranks, int rank, tutti_placement *placement)
 {
-    tutti_status status = tutti_layout_has_servers(layout)
-                              ? place_service(layout, ranks, placement)
-                              : place_replicas(layout, ranks, placement);
-    if (!status) placement->rank = rank;
-    return status;
+    const tutti_placement *given = &layout->placement;
+    *placement = *given;
+    placement->rank = rank;
+    if (!given->stages) placement->stages = 1;
+    tutti_status status = given->servers ? place_service(given, ranks, placement)
+                                         : place_replicas(given, ranks, placement);
+    return status ? status : tutti_placement_complete(placement);
 }
 
-char *tutti_layout_print(const tutti_layout *layout, char text[TUTTI_LAYOUT_TEXT])
+static void append(char text[TUTTI_LAYOUT_TEXT], const char *key, int number)
 {
-    int n = 0;
+    const size_t used = strlen(text);
+    if (number)
+        snprintf(text + used, TUTTI_LAYOUT_TEXT - used, "%s%s%d", used ? "," : "", key, number);
+}
+
+char *tutti_layout_print(const tutti_placement *p, char text[TUTTI_LAYOUT_TEXT])
+{
     text[0] = '\0';
-    if (tutti_layout_has_servers(layout) || layout->clients) {
-        n = layout->everywhere ? snprintf(text, TUTTI_LAYOUT_TEXT, "servers=%s", all_word)
-                               : snprintf(text, TUTTI_LAYOUT_TEXT, "servers=%d", layout->servers);
-        if (layout->clients)
-            n +=
-                snprintf(text + n, (size_t)(TUTTI_LAYOUT_TEXT - n), ",clients=%d", layout->clients);
-        if (layout->stages > 1)
-            snprintf(text + n, (size_t)(TUTTI_LAYOUT_TEXT - n), ",stages=%d", layout->stages);
+    if (p->servers || p->clients) {
+        if (p->everywhere)
+            snprintf(text, TUTTI_LAYOUT_TEXT, "servers=%s", all_word);
+        else
+            snprintf(text, TUTTI_LAYOUT_TEXT, "servers=%d", p->servers);
+        append(text, "clients=", p->clients);
+        append(text, "stages=", p->stages > 1 ? p->stages : 0);
         return text;
     }
-    if (layout->stages) n = snprintf(text, TUTTI_LAYOUT_TEXT, "stages=%d", layout->stages);
-    if (layout->replicas)
-        n += snprintf(text + n, (size_t)(TUTTI_LAYOUT_TEXT - n), "%sreplicas=%d", n ? "," : "",
-            layout->replicas);
-    if (layout->split)
-        snprintf(
-            text + n, (size_t)(TUTTI_LAYOUT_TEXT - n), "%ssplit=%d", n ? "," : "", layout->split);
+    append(text, "stages=", p->stages);
+    append(text, "replicas=", p->replicas);
+    append(text, "split=", p->blocks);
     return text;
-}
-
-char *tutti_layout_print_placement(const tutti_placement *p, char text[TUTTI_LAYOUT_TEXT])
-{
-    const tutti_layout layout = {.stages = p->stages,
-        .replicas = p->replicas,
-        .split = p->blocks,
-        .servers = p->servers,
-        .clients = p->clients,
-        .everywhere = p->everywhere};
-    return tutti_layout_print(&layout, text);
 }
 
 int tutti_layout_micro_batches(const tutti_layout *layout, int64_t batch, int workers)
 {
     enum { EACH_STAGE = 4 };
     if (layout->micro_batches) return layout->micro_batches;
-    if (layout->stages < 2) return workers;
-    int most = EACH_STAGE * layout->stages;
+    if (layout->placement.stages < 2) return workers;
+    int most = EACH_STAGE * layout->placement.stages;
     while (batch % most) most--;
     return most;
 }
@@ -277,12 +259,12 @@ static tutti_status cut_as_told(
     int stages = 0, sum = 1; /* the input belongs to the first stage */
     for (; stages < TUTTI_PLACEMENT_STAGES && layout->stage_layers[stages]; stages++) {
         sum += layout->stage_layers[stages];
-        if (stages < layout->stages) end[stages] = sum;
+        if (stages < layout->placement.stages) end[stages] = sum;
     }
-    if (stages == layout->stages && sum == layers) return TUTTI_OK;
+    if (stages == layout->placement.stages && sum == layers) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_USAGE,
         "--stage-layers has %d layers in %d stages, but %s has %d layers, and --layout %d stages",
-        sum - 1, stages, model, layers - 1, layout->stages);
+        sum - 1, stages, model, layers - 1, layout->placement.stages);
 }
 
 /* How many of the layers first .. last - 1 have parameters. */
@@ -297,12 +279,13 @@ static int with_parameters(const tutti_net *net, int first, int last)
 static tutti_status check_told(
     const tutti_layout *layout, const char *model, const tutti_net *net, const int end[])
 {
-    for (int q = 0, first = 0; q < layout->stages; first = end[q++])
+    for (int q = 0, first = 0; q < layout->placement.stages; first = end[q++])
         if (!with_parameters(net, first, end[q]))
             return tutti_fail(TUTTI_ERR_USAGE,
                 "--stage-layers leaves stage %d of %d (%s to %s of %s) without parameters: give it "
                 "more layers",
-                q, layout->stages, net->layer[first].name, net->layer[end[q] - 1].name, model);
+                q, layout->placement.stages, net->layer[first].name, net->layer[end[q] - 1].name,
+                model);
     return TUTTI_OK;
 }
 
@@ -310,12 +293,12 @@ static tutti_status check_number(
     const tutti_layout *layout, const char *model, const tutti_net *net)
 {
     int most = with_parameters(net, 0, net->layers);
-    if (layout->stages <= most) return TUTTI_OK;
+    if (layout->placement.stages <= most) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_USAGE,
         "--layout has %d stages, but %s only %d layers with parameters, of which each stage needs "
         "one: "
         "use fewer stages",
-        layout->stages, model, most);
+        layout->placement.stages, model, most);
 }
 
 static tutti_status cut_evenly(const tutti_layout *layout, const tutti_net *net,
@@ -329,7 +312,8 @@ static tutti_status cut_evenly(const tutti_layout *layout, const tutti_net *net,
     tutti_status status = tutti_net_costs(net, step, cost);
     for (int l = 0; layout->layer_seconds && l < net->layers; l++)
         cost[l].work = layout->layer_seconds[l] * TUTTI_WORK_PER_SECOND;
-    if (!status) status = tutti_partition(net->layers, cost, work_per_byte, layout->stages, end);
+    if (!status)
+        status = tutti_partition(net->layers, cost, work_per_byte, layout->placement.stages, end);
     free(cost);
     return status;
 }

@@ -50,10 +50,8 @@ const char *tutti_pipeline_order_name(int i);
 tutti_pipeline_order tutti_pipeline_order_of(const char *name);
 
 typedef struct tutti_layout {
-    int stages, replicas; /* 0: not given */
-    int split;            /* 0, 1: no layer is divided */
-    int servers, clients; /* clients 0: with servers, each worker is one; else, there are none */
-    int everywhere;       /* every rank is a server and a worker; servers 0 */
+    /* Zeroes: not given. Clients 0: with servers, each worker is one; else, there are none. Everywhere: servers 1 */
+    tutti_placement placement;
     /* Layers of each stage, the input apart; stage_layers[0] = 0: such that stages cost about the
      * same (dag/step/partition.h) */
     int stage_layers[TUTTI_PLACEMENT_STAGES];
@@ -84,28 +82,8 @@ char *tutti_layout_print_layers(const tutti_layout *layout, char text[TUTTI_LAYO
  * clients do not divide the workers. */
 tutti_status tutti_layout_place(
     const tutti_layout *layout, int ranks, int rank, tutti_placement *placement);
-/* "stages=2,replicas=2" into text; returns text. Of a placement: the layout that says all of it. */
-char *tutti_layout_print(const tutti_layout *layout, char text[TUTTI_LAYOUT_TEXT]);
-char *tutti_layout_print_placement(
-    const tutti_placement *placement, char text[TUTTI_LAYOUT_TEXT]);
-
-/* Whether there are servers; whether it was given. */
-static inline int tutti_layout_has_servers(const tutti_layout *layout)
-{
-    return layout->servers || layout->everywhere;
-}
-static inline int tutti_layout_given(const tutti_layout *layout)
-{
-    return layout->stages || layout->replicas || layout->split || layout->clients ||
-           tutti_layout_has_servers(layout);
-}
-
-/* Whether ranks differ in what they have: then there are groups of them, and they wait for each other
- * in every pass. */
-static inline int tutti_layout_has_groups(const tutti_layout *layout)
-{
-    return layout->stages > 1 || layout->split > 1 || tutti_layout_has_servers(layout);
-}
+/* "stages=2,replicas=2" into text, what was given, or of a complete placement all of it; returns text. */
+char *tutti_layout_print(const tutti_placement *placement, char text[TUTTI_LAYOUT_TEXT]);
 
 /* What the layout's order makes of a stage (tutti_step_options): how passes are emitted, and into how many
  * slots; 0: one per micro-batch. */

@@ -71,8 +71,6 @@ static tutti_status open_exchange(tutti_training_session *s)
                               ? tutti_exchange_attach(s->options.comm, &options, &s->exchange)
                               : tutti_exchange_open(&options, &s->exchange);
     if (status) return status;
-    s->rank = tutti_exchange_rank(s->exchange);
-    s->ranks = tutti_exchange_size(s->exchange);
     s->place = s->transport->place;
     return TUTTI_OK;
 }
@@ -80,16 +78,12 @@ static tutti_status open_exchange(tutti_training_session *s)
 /* Which part of the work this rank has. */
 static tutti_status take_place(tutti_training_session *s)
 {
-    tutti_placement *p = &s->placement;
-    tutti_status status = TUTTI_OK;
-    *p = s->options.placement;
-    if (p->replicas)
-        p->rank = s->rank;
-    else if (tutti_layout_given(&s->options.layout))
-        status = tutti_layout_place(&s->options.layout, s->ranks, s->rank, p);
-    else
-        *p = (tutti_placement){.rank = s->rank, .replicas = s->ranks};
-    return status ? status : tutti_session_groups_make(s->exchange, p);
+    const tutti_layout *l = &s->options.layout;
+    const int alone = l->placement.replicas ? l->placement.replicas : 1;
+    const int ranks = s->exchange ? tutti_exchange_size(s->exchange) : alone;
+    const int rank = s->exchange ? tutti_exchange_rank(s->exchange) : l->placement.rank;
+    tutti_status status = tutti_layout_place(l, ranks, rank, &s->placement);
+    return status ? status : tutti_session_groups_make(s->exchange, &s->placement);
 }
 
 /* Closes what has failed to open. */
@@ -122,9 +116,7 @@ static int may_use_gpu(const tutti_training_session_options *options)
 tutti_status tutti_training_session_open(
     const tutti_training_session_options *options, tutti_training_session *session)
 {
-    tutti_training_session s = {.options = *options,
-        .rank = options->placement.rank,
-        .ranks = tutti_placement_ranks(&options->placement)};
+    tutti_training_session s = {.options = *options};
     tutti_status status = find_runner(options->runner, &s.runner);
     if (!status && options->metered) status = tutti_meter_new(&s.meter);
     if (!status && options->spans)
@@ -206,7 +198,7 @@ static int is_sharded(const tutti_training_session *s, const tutti_step_options 
     const int shards = (recipe->strategy && recipe->strategy->shards) ||
                        (recipe->codec && recipe->codec->compresses);
     return tutti_placement_is_divided(&s->placement) ||
-           (shards && s->exchange && tutti_placement_global_replicas(&s->placement) > 1);
+           (shards && s->exchange && s->placement.global_replicas > 1);
 }
 
 static tutti_status check_divided(
@@ -230,17 +222,17 @@ static tutti_status use_servers(const tutti_training_session *s, const char *mod
     const tutti_strategy *served = tutti_strategy_with_servers(strategy);
     const tutti_strategy *stored = tutti_strategy_with_store(strategy);
     const tutti_placement *p = &s->placement;
-    const int servers = tutti_placement_servers(p);
-    if (p->all_replicas && !stored)
+    const int servers = p->servers;
+    if (p->stored && !stored)
         return tutti_fail(TUTTI_ERR_USAGE,
             "--strategy %s does not go with servers and clients as jobs of their own: use sync, "
             "elastic, "
             "async or bounded",
             strategy->name);
-    if (p->all_replicas) {
+    if (p->stored) {
         recipe->strategy = stored;
         if (stored->uses_store) /* a client is a run of its own */
-            recipe->placement.first_replica = recipe->placement.all_replicas = 0;
+            recipe->placement.first_replica = recipe->placement.global_replicas = 0;
         return TUTTI_OK;
     }
     if (!servers && strategy->needs_servers)
@@ -272,8 +264,13 @@ static tutti_status use_servers(const tutti_training_session *s, const char *mod
 static tutti_status build_whole(
     tutti_training_session *s, const tutti_net *net, const tutti_step_options *recipe)
 {
+    const tutti_placement *p = &recipe->placement;
     tutti_step_options whole = *recipe;
-    whole.placement = tutti_placement_whole(&recipe->placement);
+    whole.placement = (tutti_placement){.rank = p->own.replica,
+        .replicas = p->replicas,
+        .stored = p->stored,
+        .first_replica = p->first_replica,
+        .global_replicas = p->global_replicas};
     return is_sharded(s, recipe) ? tutti_step_build(net, &whole, &s->whole) : TUTTI_OK;
 }
 
@@ -290,9 +287,9 @@ static tutti_status build_steps(tutti_training_session *s, const tutti_model *mo
     recipe->placement = *p;
     if (!status) status = use_servers(s, model->name, net, recipe);
     if (!status) status = build_whole(s, net, recipe);
-    if (p->stages > 1 && tutti_placement_own(p).works) {
+    if (p->stages > 1 && p->own.works) {
         recipe->emission = tutti_layout_emission(l);
-        recipe->slots = tutti_layout_slots(l, tutti_placement_own(p).stage);
+        recipe->slots = tutti_layout_slots(l, p->own.stage);
     }
     if (!status) status = tutti_step_build(net, recipe, step);
     if (status) free_whole(s);

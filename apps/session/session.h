@@ -42,11 +42,9 @@ typedef struct tutti_training_session_options {
     const char *transport;     /* auto, mpi or nccl (transport.h), likewise; NULL: mpi */
     int cuda_aware;            /* MPI is given the memory of GPUs (transport.h) */
     tutti_binding_place place; /* with `device`, only its tf32 counts */
-    tutti_layout layout;       /* stages, split: only with an exchange */
-    /* Of which rank this is, if that does not follow from the layout and the exchange's ranks: without an exchange,
-     * this rank's share of the computation of all; with a store of keys (tutti_strategy_with_store), a client's.
-     * Zeroes: it does */
-    tutti_placement placement;
+    /* With an exchange `rank` is its own; without one there are neither stages nor blocks, and each of the replicas
+     * is a rank: this rank's share of the computation of all */
+    tutti_layout layout;
     int metered;   /* 1: with a meter */
     int eval_size; /* evaluations see squares of this side; 0: images of the size of training */
     int64_t spans; /* with a trace, which has room for this many spans per track; 0: without */
@@ -63,7 +61,6 @@ typedef struct tutti_training_session_options {
 typedef struct tutti_training_session {
     tutti_training_level level;
     tutti_training_session_options options; /* exchange: as last opened, without `settings` */
-    int rank, ranks;
     tutti_binding_place place; /* where kernels run, and collectives find their data */
     /* Without a layout each rank is a replica. `end`: BUILT. Its groups are the exchange's */
     tutti_placement placement;

@@ -51,17 +51,14 @@ int tutti_weights_is_divided(const tutti_training_session *s, int i)
 
 int tutti_weights_stage(const tutti_training_session *s, int i)
 {
-    const tutti_placement *p = &s->placement;
-    return s->whole ? tutti_stage_of(layer_of(s, i), tutti_placement_stages(p), p->end) : 0;
+    return tutti_stage_of(&s->placement, layer_of(s, i));
 }
 
 /* The graph's number of the i-th, or of what this rank has of it; -1 if that is nothing. */
 static int number_here(const tutti_training_session *s, int i)
 {
     if (!s->whole) return number_of(s->step, i);
-    if (tutti_weights_stage(s, i) != tutti_placement_own(&s->placement).stage &&
-        !tutti_placement_own(&s->placement).serves)
-        return -1;
+    if (tutti_weights_stage(s, i) != s->placement.own.stage && !s->placement.own.serves) return -1;
     return tutti_graph_find(s->graph, tutti_weights_get(s, i)->name);
 }
 
@@ -71,16 +68,13 @@ static int is_sharded(const tutti_training_session *s, int i)
     const tutti_step *list = list_of(s);
     int k = i - list->parameters;
     const tutti_placement *p = &s->placement;
-    return s->whole && k >= 0 &&
-           (tutti_placement_global_replicas(p) > 1 || tutti_placement_servers(p)) &&
-           list->state_sharded[k];
+    return s->whole && k >= 0 && (p->global_replicas > 1 || p->servers) && list->state_sharded[k];
 }
 
 /* Whether this rank is a server that has a portion of it, which workers have as a whole. */
 static int is_portion(const tutti_training_session *s, int i)
 {
-    const int number =
-        tutti_placement_own(&s->placement).serves && !is_sharded(s, i) ? number_here(s, i) : -1;
+    const int number = s->placement.own.serves && !is_sharded(s, i) ? number_here(s, i) : -1;
     return number >= 0 &&
            tutti_graph_get_tensor(s->graph, number)->bytes < tutti_weights_get(s, i)->bytes;
 }
@@ -172,7 +166,7 @@ static tutti_status move_part(const tutti_training_session *s, int i, tutti_mode
     size_t place = partial ? (size_t)part->first * element : 0;
     const size_t bytes = partial ? (size_t)part->owns * element : part->bytes;
     if (tutti_weights_is_divided(s, i))
-        place += (size_t)tutti_placement_own(p).block * (whole->bytes / (size_t)p->blocks);
+        place += (size_t)p->own.block * (whole->bytes / (size_t)p->blocks);
     tutti_status status = s->runner->acquire(s->run, number, mode, part->bytes, &data);
     if (status) return status;
     if (mode == TUTTI_READ)
@@ -186,7 +180,7 @@ static tutti_status move_part(const tutti_training_session *s, int i, tutti_mode
 /* Whether other ranks have the same part, and one of them is asked for it. */
 static int is_spare(const tutti_training_session *s, int i)
 {
-    return !is_sharded(s, i) && tutti_placement_own(&s->placement).replica >= s->placement.blocks;
+    return !is_sharded(s, i) && s->placement.own.replica >= s->placement.blocks;
 }
 
 /* All ranks get the whole: each byte is that of the rank that has it, and 0 on the others. */
@@ -209,7 +203,7 @@ static tutti_status collect_parts(collection *c, int i)
 {
     const tutti_training_session *s = c->session;
     tutti_status status = put_together(s, i, c->copy);
-    if (!status && s->rank == 0 && !c->visited)
+    if (!status && s->placement.rank == 0 && !c->visited)
         c->visited = c->visit(c->ctx, tutti_weights_get(s, i), c->copy);
     return status;
 }
@@ -221,13 +215,14 @@ static tutti_status collect_one(collection *c, int i)
     if (is_in_parts(s, i)) return collect_parts(c, i);
     const tutti_tensor *tensor = tutti_weights_get(s, i);
     const int from = tutti_weights_stage(s, i);
-    const int number = s->rank == from ? tutti_weights_tensor(s, i) : -1;
+    const int number = s->placement.rank == from ? tutti_weights_tensor(s, i) : -1;
     void *data = c->copy;
     tutti_status status = TUTTI_OK;
     if (number >= 0) status = s->runner->acquire(s->run, number, TUTTI_READ, tensor->bytes, &data);
     if (status) return status;
     if (from != 0) status = broadcast_tensor(s, tensor, from, data);
-    if (!status && s->rank == 0 && !c->visited) c->visited = c->visit(c->ctx, tensor, data);
+    if (!status && s->placement.rank == 0 && !c->visited)
+        c->visited = c->visit(c->ctx, tensor, data);
     if (number >= 0) s->runner->release(s->run, number);
     return status;
 }
@@ -237,7 +232,8 @@ tutti_status tutti_weights_collect(
 {
     collection c = {.session = s, .visit = visit, .ctx = ctx};
     if (!s->whole)
-        return s->rank == 0 ? tutti_weights_walk(s, count, TUTTI_READ, visit, ctx) : TUTTI_OK;
+        return s->placement.rank == 0 ? tutti_weights_walk(s, count, TUTTI_READ, visit, ctx)
+                                      : TUTTI_OK;
     tutti_status status = open_copy(s, &c.copy);
     if (status) return status;
     for (int i = 0; i < count && !status; i++) status = collect_one(&c, i);
@@ -260,7 +256,7 @@ static tutti_status spread_one(
     word said = {0};
     if (number >= 0)
         own = s->runner->acquire(s->run, number, TUTTI_READWRITE, tensor->bytes, &data);
-    if (s->rank == 0) {
+    if (s->placement.rank == 0) {
         int filled = 0;
         said.status = own ? own : fill(ctx, tensor, data, &filled);
         said.filled = filled;

@@ -18,7 +18,7 @@ tutti_status tutti_trainer_record_interrupt(const tutti_trainer *s, tutti_status
                 .count = 1,
                 .recv = &signal}))
         tutti_interrupt_resolve(s->interrupt, (int)signal);
-    if (s->session.rank == 0)
+    if (s->session.placement.rank == 0)
         tutti_log(TUTTI_LOG_WARN, "interrupted by %s before the first step: nothing has changed",
             tutti_interrupt_name((int)signal));
     return status;

@@ -22,7 +22,7 @@ tutti_status tutti_train_check_order(tutti_trainer *trainer)
             "%d (compared in %.3f ms, judged in %.3f ms)\n",
             verdict.clause ? "broken: " : "holds", verdict.clause ? verdict.text : "",
             tutti_training_session_collectives(on), tutti_exchange_design(on->exchange)->name,
-            on->ranks, tutti_exchange_lanes(on->exchange), on->options.workers, 1e3 * compared_s,
-            1e3 * judged_s);
+            on->placement.ranks, tutti_exchange_lanes(on->exchange), on->options.workers,
+            1e3 * compared_s, 1e3 * judged_s);
     return verdict.clause ? TUTTI_ERR_MISMATCH : TUTTI_OK;
 }

@@ -42,9 +42,8 @@ static tutti_status evaluate_share(tutti_trainer *s, const int section[TUTTI_TES
 {
     tutti_training_session *on = &s->session;
     int64_t views = s->options->views;
-    int64_t steps =
-        views * tutti_prefetch_steps(&s->test, 0,
-                    s->local ? 1 : tutti_placement_replicas(&on->placement), s->options->batch, 1);
+    int64_t steps = views * tutti_prefetch_steps(&s->test, 0, s->local ? 1 : on->placement.replicas,
+                                s->options->batch, 1);
     tutti_flight flights[TUTTI_FLIGHTS] = {{0}};
     tutti_prefetch *batches = NULL;
     if (steps < 1) return TUTTI_OK;

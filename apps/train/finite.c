@@ -71,7 +71,7 @@ tutti_status tutti_finding_refuse(
     char text[512], who[32] = "on the test images";
     kept(s, saved, text, sizeof text);
     if (rank >= 0) snprintf(who, sizeof who, "on rank %d", rank);
-    if (s->session.rank != 0) return TUTTI_ERR_KERNEL;
+    if (s->session.placement.rank != 0) return TUTTI_ERR_KERNEL;
     if (found->kind == TUTTI_FINDING_WEIGHTS) {
         return tutti_fail(TUTTI_ERR_KERNEL,
             "after step %" PRId64 " the tensor \"%s\" of rank %d holds a value that is not finite, "
@@ -87,9 +87,10 @@ tutti_status tutti_finding_refuse(
 tutti_status tutti_finding_agree(
     const tutti_trainer *s, int64_t step, int64_t saved, const tutti_finding *mine, int *signal)
 {
-    tutti_finding *all = calloc((size_t)s->session.ranks, sizeof *all);
+    tutti_finding *all = calloc((size_t)s->session.placement.ranks, sizeof *all);
     if (!all)
-        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for what %d ranks found", s->session.ranks);
+        return tutti_fail(
+            TUTTI_ERR_NOMEM, "no memory for what %d ranks found", s->session.placement.ranks);
     tutti_status status = tutti_exchange_call(s->session.exchange, "what the ranks found",
         &(tutti_coll_args){.kind = TUTTI_ALLGATHER,
             .dtype = TUTTI_I64,
@@ -98,7 +99,7 @@ tutti_status tutti_finding_agree(
             .send = mine,
             .recv = all});
     int worst = 0;
-    for (int r = 1; r < s->session.ranks && !status; r++)
+    for (int r = 1; r < s->session.placement.ranks && !status; r++)
         if (all[r].kind > all[worst].kind) worst = r;
     if (!status && all[worst].kind > TUTTI_FINDING_SIGNAL)
         status = tutti_finding_refuse(s, step, saved, worst, &all[worst]);

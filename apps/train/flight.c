@@ -46,9 +46,9 @@ static void trace_images(void *trainer, int thread, int64_t batch, double begin_
 static uint64_t order_seed(const tutti_trainer *s)
 {
     uint64_t seed = (uint64_t)s->options->seed;
-    return s->local
-               ? tutti_rng_u64(seed, tutti_rng_stream("shards.local"), (uint64_t)s->session.rank)
-               : seed;
+    return s->local ? tutti_rng_u64(seed, tutti_rng_stream("shards.local"),
+                          (uint64_t)s->session.placement.rank)
+                    : seed;
 }
 
 tutti_status tutti_flight_batches(tutti_trainer *s, int train, tutti_prefetch **batches)
@@ -57,11 +57,11 @@ tutti_status tutti_flight_batches(tutti_trainer *s, int train, tutti_prefetch **
     tutti_prefetch_options options = {.dataset = train ? &s->train : &s->test,
         .train = train,
         .rank = s->local ? 0
-                : train  ? tutti_placement_own(p).global_replica
-                         : tutti_placement_own(p).replica,
+                : train  ? p->own.global_replica
+                         : p->own.replica,
         .ranks = s->local ? 1
-                 : train  ? tutti_placement_global_replicas(p)
-                          : tutti_placement_replicas(p), /* these evaluate together */
+                 : train  ? p->global_replicas
+                          : p->replicas, /* these evaluate together */
         .most = s->steps_per_epoch * s->options->accumulate,
         .batch = s->options->batch,
         .first_step = train ? s->first_step * s->options->accumulate : 0,
@@ -80,7 +80,7 @@ tutti_status tutti_flight_batches(tutti_trainer *s, int train, tutti_prefetch **
         .memory_bytes = tutti_data_memory(&s->options->images),
         .tell = train && tutti_trainer_reports(s)};
     *batches = NULL;
-    if (tutti_placement_own(p).stage != 0) return TUTTI_OK; /* only the first stage sees images */
+    if (p->own.stage != 0) return TUTTI_OK; /* only the first stage sees images */
     if (train) options.observer = (tutti_prefetch_observer){trace_now, trace_images, s};
     return tutti_prefetch_open(&options, batches);
 }

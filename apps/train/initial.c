@@ -128,7 +128,7 @@ static tutti_status fill_tensor(void *ctx, const tutti_tensor *t, void *data, in
 
 static tutti_status open_file(loading *l)
 {
-    if (l->s->session.rank != 0) return TUTTI_OK;
+    if (l->s->session.placement.rank != 0) return TUTTI_OK;
     tutti_status status = tutti_weights_open(l->s->options->init_from, &l->from);
     if (!status) status = check_description(l);
     if (status) return status;
@@ -140,7 +140,7 @@ static tutti_status load_tensors(loading *l)
 {
     const tutti_training_session *session = &l->s->session;
     if (session->whole) return tutti_weights_spread(session, fill_tensor, l);
-    if (session->rank != 0) return TUTTI_OK;
+    if (session->placement.rank != 0) return TUTTI_OK;
     return tutti_weights_walk(
         session, tutti_weights_count(session), TUTTI_READWRITE, load_tensor, l);
 }
@@ -148,7 +148,7 @@ static tutti_status load_tensors(loading *l)
 static tutti_status tell(const loading *l)
 {
     const tutti_trainer *s = l->s;
-    if (s->session.rank != 0) return TUTTI_OK;
+    if (s->session.placement.rank != 0) return TUTTI_OK;
     if (l->read == 0)
         return tutti_fail(
             TUTTI_ERR_FORMAT, "--init-from %s: no tensor in it fits", s->options->init_from);

@@ -45,8 +45,7 @@ typedef struct loop {
 /* Over all ranks that the exchange joins. */
 static double images_per_step(const tutti_trainer *s)
 {
-    return (double)(tutti_placement_replicas(&s->session.placement) * s->options->batch *
-                    s->options->accumulate);
+    return (double)(s->session.placement.replicas * s->options->batch * s->options->accumulate);
 }
 
 static void report_step(
@@ -214,7 +213,7 @@ static tutti_status try_weights(loop *l, tutti_finding *found)
     if (!status)
         status = on->runner->wait(on->run, on->runner->point(on->run), l->s->options->timeout_s);
     for (int i = 0; i < on->step->micro_batches; i++)
-        if (tutti_placement_own(&on->placement).stage == 0) loss += f->metrics[i * TUTTI_METRICS];
+        if (on->placement.own.stage == 0) loss += f->metrics[i * TUTTI_METRICS];
     *found = isfinite(loss) ? (tutti_finding){0} : (tutti_finding){TUTTI_FINDING_AFTER, 0};
     return status;
 }
@@ -265,7 +264,7 @@ static void compare_with_best(loop *l, int64_t done)
     if (l->better) s->best = (tutti_train_best){l->found.test_accuracy, done, 0};
     if (patience->word || s->best.since < patience->value || done >= s->last_step) return;
     s->last_step = done;
-    if (s->session.rank == 0)
+    if (s->session.placement.rank == 0)
         tutti_log(TUTTI_LOG_INFO,
             "the run ends after step %" PRId64 ": no better test accuracy in %" PRId64
             " evaluations since step %" PRId64 " (%.2f %%)",
@@ -312,7 +311,7 @@ static agenda find_due(const loop *l, int64_t done)
     int last = done >= s->last_step, epoch_ends = done % s->steps_per_epoch == 0;
     int64_t epochs = done / s->steps_per_epoch;
     const tutti_conf_int *replica = &o->replica_check, *eval = &o->eval_every;
-    int checks = s->session.ranks > 1 && replica->word != TUTTI_REPLICA_NEVER;
+    int checks = s->session.placement.ranks > 1 && replica->word != TUTTI_REPLICA_NEVER;
     const tutti_conf_int *every = &o->checkpoint_every;
     if (done > s->first_step && !tutti_trainer_ends_round(s, done))
         return (agenda){.trace = s->session.trace && done == l->tracer.due};
@@ -338,15 +337,14 @@ static tutti_status gather_sums(loop *l, int64_t done)
 {
     tutti_trainer *s = l->s;
     const tutti_placement *p = &s->session.placement;
-    int replica = tutti_placement_own(p).global_replica,
-        replicas = tutti_placement_global_replicas(p);
+    int replica = p->own.global_replica, replicas = p->global_replicas;
     free(s->sums.value);
     s->sums = (tutti_epoch_sums){0};
     if (done % s->steps_per_epoch == 0) return TUTTI_OK;
     double *value = calloc((size_t)replicas * TUTTI_METRICS, sizeof *value);
     if (!value) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the epoch's sums");
     s->sums = (tutti_epoch_sums){replicas, value};
-    if (tutti_placement_own(p).stage == 0)
+    if (p->own.stage == 0)
         memcpy(value + replica * TUTTI_METRICS, l->trained.value, sizeof l->trained);
     return tutti_exchange_call(s->session.exchange, "the epoch's sums of each replica",
         &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
@@ -365,9 +363,9 @@ static void begin_sums(loop *l)
     if (!had->replicas) return;
     l->epoch = s->first_step / s->steps_per_epoch;
     const tutti_placement *p = &s->session.placement;
-    const int replica = tutti_placement_own(p).global_replica;
-    int same = had->replicas == tutti_placement_global_replicas(p);
-    if (tutti_placement_own(p).stage != 0) return;
+    const int replica = p->own.global_replica;
+    int same = had->replicas == p->global_replicas;
+    if (p->own.stage != 0) return;
     for (int r = 0; r < had->replicas; r++)
         for (int k = 0; k < TUTTI_METRICS; k++)
             if (same ? r == replica : replica == 0)
@@ -379,7 +377,7 @@ static tutti_status look_at_clock(loop *l, int64_t done, int *save)
 {
     tutti_trainer *s = l->s;
     int64_t said[2] = {0};
-    if (s->session.rank == 0)
+    if (s->session.placement.rank == 0)
         said[0] = tutti_timetable_decide(&l->timetable, done, tutti_clock_s(), &said[1]);
     tutti_status status = tutti_exchange_call(s->session.exchange, "whether to save",
         &(tutti_coll_args){.kind = TUTTI_BROADCAST, .dtype = TUTTI_I64, .count = 2, .recv = said});
@@ -412,7 +410,7 @@ static tutti_status save_best(loop *l, int64_t done, int *together)
     l->better = 0;
     tutti_status status = gather_sums(l, done);
     if (!status) status = tutti_saver_save(l->s, done, 1, together);
-    if (!status && l->s->session.rank == 0)
+    if (!status && l->s->session.placement.rank == 0)
         tutti_report_on_checkpoint(l->report, l->s->outputs.best, done);
     return status;
 }
@@ -422,7 +420,7 @@ static agenda find_last(loop *l, int64_t done)
 {
     const tutti_train_options *o = l->s->options;
     return (agenda){.trace = tutti_tracer_cut(&l->tracer, done),
-        .check = l->s->session.ranks > 1 && o->replica_check.word != TUTTI_REPLICA_NEVER,
+        .check = l->s->session.placement.ranks > 1 && o->replica_check.word != TUTTI_REPLICA_NEVER,
         .save = o->checkpoint && done > l->s->first_step};
 }
 
@@ -436,8 +434,8 @@ static void report_end(const loop *l, int64_t done)
     const tutti_placement *all = l->s->store ? &l->s->store->placement : NULL;
     char *command = !from ? NULL
                     : all && l->s->store->jobs
-                        ? tutti_again_jobs(all->servers, all->clients,
-                              tutti_placement_client_ranks(all), o->words, from)
+                        ? tutti_again_jobs(all->servers, all->clients, all->workers * all->stages,
+                              o->words, from)
                         : tutti_again_command(o->words, tutti_trainer_ranks(l->s), from);
     tutti_report_on_interrupt(l->report, name, done, command);
     if (command)

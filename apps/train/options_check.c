@@ -70,7 +70,7 @@ static tutti_status check_compress(const tutti_train_options *o)
                 ? "is for sums of gradients over ranks, of which this --strategy has none: leave "
                   "one of them out"
                 : "every rank needs the sums of whole gradients: use --strategy sync");
-    if (o->layout.split > 1)
+    if (o->layout.placement.blocks > 1)
         return tutti_conf_refuse(&o->conf, "compress", o->compress_name,
             "it needs whole gradients on every replica: leave out split of --layout");
     return TUTTI_OK;
@@ -95,12 +95,10 @@ static tutti_status check_strategy(const tutti_train_options *o)
     char reason[128];
     if (*o->strategy_fault)
         return tutti_conf_refuse(&o->conf, "strategy", o->strategy_name, o->strategy_fault);
-    if (o->strategy && o->strategy->needs_servers && !o->jobs &&
-        !tutti_layout_has_servers(&o->layout))
+    if (o->strategy && o->strategy->needs_servers && !o->jobs && !o->layout.placement.servers)
         return tutti_conf_refuse(&o->conf, "strategy", o->strategy_name,
             "needs parameter servers: add --layout servers=1, or more");
-    if (o->strategy && o->strategy->alone && !tutti_layout_has_servers(&o->layout))
-        return check_alone(o);
+    if (o->strategy && o->strategy->alone && !o->layout.placement.servers) return check_alone(o);
     if (!o->strategy || !o->strategy->shards) return TUTTI_OK;
     snprintf(reason, sizeof reason, "it needs whole gradients, which --strategy %s leaves no rank",
         o->strategy->name);
@@ -128,7 +126,7 @@ static tutti_status check_servers(const tutti_train_options *o)
             o->layout_text);
         return tutti_conf_refuse(&o->conf, "strategy", o->strategy_name, reason);
     }
-    if (o->layout.everywhere && served && !served->everywhere)
+    if (o->layout.placement.everywhere && served && !served->everywhere)
         return tutti_conf_refuse(&o->conf, "strategy", o->strategy_name,
             "needs servers that train nothing: use --layout servers=1, or more, not all");
     if (compresses(o)) return tutti_conf_refuse(&o->conf, "compress", o->compress_name, parts);
@@ -142,6 +140,7 @@ static tutti_status check_servers(const tutti_train_options *o)
 static tutti_status check_layout(const tutti_train_options *o)
 {
     const tutti_layout *l = &o->layout;
+    const tutti_placement *p = &l->placement;
     char reason[256];
     if (o->layout_fault)
         return tutti_conf_refuse(&o->conf, "layout", o->layout_text, o->layout_fault);
@@ -151,10 +150,10 @@ static tutti_status check_layout(const tutti_train_options *o)
     if (l->timed && !strcmp(o->device, "cuda"))
         return tutti_conf_refuse(&o->conf, "stage-layers", o->stage_layers,
             "kernels of GPUs are not timed: use auto, or the number of layers of each stage");
-    if (l->stages < 2 && (l->timed || l->stage_layers[0]))
+    if (p->stages < 2 && (l->timed || l->stage_layers[0]))
         return tutti_conf_refuse(
             &o->conf, "stage-layers", o->stage_layers, "it needs --layout with two or more stages");
-    if (l->split > 1) {
+    if (p->blocks > 1) {
         static const char whole[] =
             "it needs whole gradients, which --layout split leaves no rank: leave out one of them";
         if (!o->optimizer->cut)
@@ -164,16 +163,16 @@ static tutti_status check_layout(const tutti_train_options *o)
             return tutti_conf_refuse(&o->conf, "strategy", o->strategy->name,
                 "it needs whole layers on every replica: leave out split of --layout");
     }
-    if (tutti_layout_has_servers(l) && !o->stored) {
+    if (p->servers && !o->stored) {
         tutti_status status = check_servers(o);
         if (status) return status;
     }
-    if (l->stages > 1 && o->strategy && o->strategy->mixings && !o->strategy->needs_servers)
+    if (p->stages > 1 && o->strategy && o->strategy->mixings && !o->strategy->needs_servers)
         return tutti_conf_refuse(&o->conf, "strategy", o->strategy->name,
             "its replicas meet as wholes, each on one rank: leave out stages of --layout, or use "
             "--strategy local");
-    if (!tutti_layout_has_groups(l)) return TUTTI_OK;
-    if (l->stages > 1 && l->micro_batches && o->batch % l->micro_batches) {
+    if (!tutti_placement_is_divided(p)) return TUTTI_OK;
+    if (p->stages > 1 && l->micro_batches && o->batch % l->micro_batches) {
         snprintf(reason, sizeof reason,
             "must divide the batch (--batch %" PRId64 ") into equal parts for --layout %s",
             o->batch, o->layout_text);
@@ -185,9 +184,9 @@ static tutti_status check_layout(const tutti_train_options *o)
             "order");
     if (tutti_shards_local(o->images.shards))
         return tutti_conf_refuse(&o->conf, "shards", o->images.shards,
-            l->stages > 1   ? "only the first stage of each replica reads images: use shared"
-            : l->everywhere ? "not with servers of --layout: use shared"
-            : l->servers    ? "servers of --layout read no images: use shared"
+            p->stages > 1   ? "only the first stage of each replica reads images: use shared"
+            : p->everywhere ? "not with servers of --layout: use shared"
+            : p->servers    ? "servers of --layout read no images: use shared"
                             : "replicas that share layers need equally many images: use shared");
     return TUTTI_OK;
 }

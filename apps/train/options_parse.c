@@ -84,11 +84,12 @@ static void read_layout(tutti_train_options *o)
 {
     tutti_layout *l = &o->layout;
     o->layout_fault = o->layout_text ? tutti_layout_read(o->layout_text, l) : NULL;
+    if (o->layout_fault) l->placement = (tutti_placement){0};
     o->layers_read = tutti_layout_read_layers(o->stage_layers, l);
     l->order = tutti_pipeline_order_of(o->pipeline_name);
     l->micro_batches = (int)tutti_conf_int_or(o->micro_batches, 0);
     l->link_mbit = tutti_conf_real_or(o->link_mbit, 0);
-    if (tutti_layout_has_groups(l)) o->priority = o->priority_free = 0;
+    if (tutti_placement_is_divided(&l->placement)) o->priority = o->priority_free = 0;
 }
 
 tutti_status tutti_train_options_parse(const tutti_train_program *program, int argc,

@@ -63,14 +63,14 @@ static tutti_status gather(
 /* The ranks that are compared: those that are servers and nothing else have other tensors. */
 static int compared(const tutti_training_session *session)
 {
-    return tutti_placement_working_ranks(&session->placement);
+    return session->placement.working_ranks;
 }
 
 /* Every how many ranks there is one with the same tensors; of divided layers, with the same blocks. */
 static int period_of(const tutti_training_session *session, int divided)
 {
     const tutti_placement *p = &session->placement;
-    return session->whole ? tutti_placement_stages(p) * (divided ? p->blocks : 1) : 1;
+    return session->whole ? p->stages * (divided ? p->blocks : 1) : 1;
 }
 
 /* Whether ranks that have the same tensors have the same hash: of rank r the one at r * every. */
@@ -139,7 +139,8 @@ static tutti_status name_difference(
 {
     int first = -1, differing = 0;
     for (int i = tensors - 1; i >= 0; i--) {
-        for (int r = 0; r < s->session.ranks; r++) column[r] = all[(size_t)r * tensors + i];
+        for (int r = 0; r < s->session.placement.ranks; r++)
+            column[r] = all[(size_t)r * tensors + i];
         if (all_equal(compared(&s->session),
                 period_of(&s->session, tutti_weights_is_divided(&s->session, i)), 1, column))
             continue;
@@ -148,12 +149,13 @@ static tutti_status name_difference(
     }
     if (first < 0)
         return tutti_fail(TUTTI_ERR_INTERNAL, "the ranks' hashes differ but their tensors do not");
-    if (s->session.rank != 0) return TUTTI_ERR_MISMATCH;
+    if (s->session.placement.rank != 0) return TUTTI_ERR_MISMATCH;
     char who[1024];
     const tutti_replica_ranks of = {.first = tutti_weights_stage(&s->session, first),
         .end = compared(&s->session),
         .every = period_of(&s->session, tutti_weights_is_divided(&s->session, first))};
-    for (int r = 0; r < s->session.ranks; r++) column[r] = all[(size_t)r * tensors + first];
+    for (int r = 0; r < s->session.placement.ranks; r++)
+        column[r] = all[(size_t)r * tensors + first];
     return tutti_fail(TUTTI_ERR_MISMATCH,
         "after step %" PRId64 " the ranks no longer hold the same weights: \"%s\" is the first of "
         "%d tensors that differ: %s. Memory or messages of a rank were damaged: --resume from an "
@@ -165,9 +167,9 @@ static tutti_status name_difference(
 static tutti_status find_difference(const tutti_trainer *s, int64_t step, const uint64_t mine[])
 {
     int tensors = tutti_weights_count(&s->session);
-    uint64_t *all =
-        malloc(tutti_mem_product((size_t)s->session.ranks * sizeof *all, (size_t)tensors));
-    uint64_t *column = malloc((size_t)s->session.ranks * sizeof *column);
+    uint64_t *all = malloc(
+        tutti_mem_product((size_t)s->session.placement.ranks * sizeof *all, (size_t)tensors));
+    uint64_t *column = malloc((size_t)s->session.placement.ranks * sizeof *column);
     tutti_status status =
         all && column ? TUTTI_OK
                       : tutti_fail(TUTTI_ERR_NOMEM, "no memory to find the tensor that differs");
@@ -202,10 +204,10 @@ static tutti_status compare(const tutti_trainer *s, int64_t step, uint64_t mine[
 
 tutti_status tutti_replica_check(const tutti_trainer *s, int64_t step)
 {
-    if (s->session.ranks == 1) return TUTTI_OK;
+    if (s->session.placement.ranks == 1) return TUTTI_OK;
     size_t tensors = (size_t)tutti_weights_count(&s->session);
     uint64_t *mine = calloc(tensors, sizeof *mine),
-             *all = malloc((size_t)s->session.ranks * 2 * sizeof *all);
+             *all = malloc((size_t)s->session.placement.ranks * 2 * sizeof *all);
     tutti_status status = mine && all
                               ? compare(s, step, mine, all)
                               : tutti_fail(TUTTI_ERR_NOMEM, "no memory to compare the ranks");

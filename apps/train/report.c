@@ -83,8 +83,7 @@ static json_t *start_event(const tutti_report_start *s)
                 (json_int_t)s->sent_bytes, "gradient_bytes_f32", (json_int_t)s->plain_bytes));
     if (s->layout) {
         char text[TUTTI_LAYOUT_TEXT];
-        json_object_set_new(
-            event, "layout", json_string(tutti_layout_print_placement(s->layout, text)));
+        json_object_set_new(event, "layout", json_string(tutti_layout_print(s->layout, text)));
         json_object_set_new(event, "micro_batches", json_integer(s->micro_batches));
         if (*s->divided) json_object_set_new(event, "divided", json_string(s->divided));
         if (*s->stage_layers)
@@ -298,7 +297,7 @@ static void print_start(FILE *out, const tutti_report_start *s)
     if (s->layout) {
         char text[TUTTI_LAYOUT_TEXT];
         tutti_text_print(out, "layout %s, %d micro-batches%s%s%s%s\n",
-            tutti_layout_print_placement(s->layout, text), s->micro_batches,
+            tutti_layout_print(s->layout, text), s->micro_batches,
             *s->stage_layers ? ", layers " : "", s->stage_layers,
             *s->divided ? ", divided layers " : "", s->divided);
     }

@@ -134,7 +134,7 @@ static void drop_copies(tutti_trainer *s)
 static tutti_status make_room(tutti_trainer *s)
 {
     const int tensors = tutti_weights_count(&s->session);
-    if (s->session.rank != 0) return TUTTI_OK;
+    if (s->session.placement.rank != 0) return TUTTI_OK;
     s->elsewhere = calloc((size_t)tensors, sizeof *s->elsewhere);
     for (int i = 0; s->elsewhere && i < tensors; i++) {
         if (tutti_weights_tensor(&s->session, i) >= 0) continue;
@@ -170,7 +170,7 @@ tutti_status tutti_saver_save(tutti_trainer *s, int64_t step, int best, int *tog
         drop_copies(s);
         return copied;
     }
-    if (s->session.rank == 0) {
+    if (s->session.placement.rank == 0) {
         said.status = saver_start(s, step, best, &writing);
         said.ended = said.status != TUTTI_OK;
     }

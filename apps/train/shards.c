@@ -15,7 +15,7 @@ static tutti_status call(tutti_trainer *s, const char *name, const tutti_coll_ar
 static tutti_status share_lists(tutti_trainer *s, tutti_bytes list[])
 {
     tutti_status status = TUTTI_OK;
-    for (int r = 0; r < s->session.ranks && !status; r++) {
+    for (int r = 0; r < s->session.placement.ranks && !status; r++) {
         int64_t count = (int64_t)list[r].count;
         status = call(s, "the size of a rank's list of shards",
             &(tutti_coll_args){.kind = TUTTI_BROADCAST,
@@ -24,7 +24,8 @@ static tutti_status share_lists(tutti_trainer *s, tutti_bytes list[])
                 .recv = &count,
                 .root = r});
         if (status) return status;
-        if (r != s->session.rank) status = tutti_bytes_append(&list[r], NULL, (size_t)count);
+        if (r != s->session.placement.rank)
+            status = tutti_bytes_append(&list[r], NULL, (size_t)count);
         status = tutti_exchange_agree(s->session.exchange, status, NULL);
         if (!status && count)
             status = call(s, "a rank's list of shards",
@@ -41,7 +42,7 @@ tutti_status tutti_shards_assign(
     void *trainer, tutti_status mine, const char *folder, tutti_names *names)
 {
     tutti_trainer *s = trainer;
-    const int ranks = s->session.ranks, rank = s->session.rank;
+    const int ranks = s->session.placement.ranks, rank = s->session.placement.rank;
     tutti_bytes *list = calloc((size_t)ranks, sizeof *list);
     int without = -1;
     int64_t shards;

@@ -57,8 +57,8 @@ static tutti_exchange_options exchange_options(const tutti_train_options *o, con
     return (tutti_exchange_options){.design = o->design,
         .lanes = (int)tutti_conf_int_or(o->lanes, 0),
         .algorithm = algorithm_of(o),
-        .messages = o->stored ? o->layout.stages > 1
-                              : tutti_layout_has_groups(&o->layout) ||
+        .messages = o->stored ? o->layout.placement.stages > 1
+                              : tutti_placement_is_divided(&o->layout.placement) ||
                                     (o->strategy && o->strategy->mixings),
         .chunk_bytes = tutti_conf_bytes(o->chunk_mb),
         .order = {.on = o->priority},
@@ -83,8 +83,12 @@ static void join_client(const tutti_train_store *store, tutti_training_session_o
 {
     session->comm = tutti_train_store_comm(store);
     session->device = "cpu";
-    session->layout.servers = session->layout.clients = 0;
-    session->placement = tutti_placement_client_run(&store->placement);
+    const tutti_placement *all = &store->placement;
+    session->layout.placement = (tutti_placement){.stages = all->stages,
+        .replicas = all->workers,
+        .stored = 1,
+        .first_replica = all->own.client * all->workers,
+        .global_replicas = all->replicas};
 }
 
 tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interrupt *interrupt,
@@ -120,7 +124,7 @@ tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interr
 
 static tutti_status claim_outputs(tutti_trainer *s)
 {
-    return s->session.rank == 0 ? tutti_outputs_claim(s->options, &s->outputs) : TUTTI_OK;
+    return s->session.placement.rank == 0 ? tutti_outputs_claim(s->options, &s->outputs) : TUTTI_OK;
 }
 
 /* ---- the session ---- */
@@ -138,7 +142,7 @@ static tutti_status begin_weights(tutti_trainer *s)
         tutti_status status = tutti_training_session_init(&s->session);
         return status;
     }
-    if (s->session.rank != 0) return TUTTI_OK;
+    if (s->session.placement.rank != 0) return TUTTI_OK;
     return tutti_state_load(s, s->outputs.resumed, &s->first_step);
 }
 
@@ -148,7 +152,7 @@ static tutti_status load_weights(tutti_trainer *s)
     tutti_status status = TUTTI_OK;
     if (s->options->resume) {
         if (s->session.whole) status = tutti_weights_spread(&s->session, tutti_state_fill, s);
-        if (!status && s->session.rank == 0) status = tutti_outputs_resumed(&s->outputs);
+        if (!status && s->session.placement.rank == 0) status = tutti_outputs_resumed(&s->outputs);
         return tutti_trainer_agree(s, status);
     }
     return s->options->init_from ? tutti_initial_load(s) : TUTTI_OK;
@@ -243,7 +247,7 @@ static void name_divided(const tutti_training_session *s, char *text, size_t siz
 
 int tutti_trainer_ranks(const tutti_trainer *s)
 {
-    return s->store ? tutti_placement_ranks(&s->store->placement) : s->session.ranks;
+    return s->store ? s->store->placement.ranks : s->session.placement.ranks;
 }
 
 void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
@@ -264,7 +268,7 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .model = s->options->model->name,
         .data = s->train.source->name,
         .ranks = tutti_trainer_ranks(s),
-        .replicas = tutti_placement_global_replicas(&s->session.placement),
+        .replicas = s->session.placement.global_replicas,
         .layout = s->store                  ? &s->store->placement
                   : s->options->layout_text ? &s->session.placement
                                             : NULL,

@@ -53,7 +53,7 @@ tutti_step_options tutti_trainer_recipe(const tutti_trainer *s)
 /* Whether every rank can compute in what --precision names. */
 tutti_status tutti_trainer_check_precision(tutti_trainer *s)
 {
-    int rank = s->session.rank, ranks = s->session.ranks;
+    int rank = s->session.placement.rank, ranks = s->session.placement.ranks;
     double mine = tutti_precision_lack(&s->session.place, rank, ranks), lack = mine;
     tutti_status status = tutti_exchange_call(s->session.exchange, "what processors can",
         &(tutti_coll_args){.kind = TUTTI_ALLREDUCE,
@@ -99,7 +99,7 @@ tutti_status tutti_trainer_choose_precision(tutti_trainer *s)
     if (tutti_precision_find(s->options->precision_name, &s->precision)) return TUTTI_OK;
     s->precision = TUTTI_F32;
     tutti_status status =
-        tutti_trainer_agree(s, s->session.rank == 0 ? find_precision(s) : TUTTI_OK);
+        tutti_trainer_agree(s, s->session.placement.rank == 0 ? find_precision(s) : TUTTI_OK);
     int64_t chosen = s->precision;
     if (!status) status = tutti_trainer_broadcast(s, "the type of values", TUTTI_I64, 1, &chosen);
     s->precision = (tutti_dtype)chosen;
@@ -128,11 +128,12 @@ tutti_status tutti_trainer_time_layers(tutti_trainer *s)
     int layers = 0;
     if (!layout->timed) return TUTTI_OK;
     tutti_status status =
-        tutti_trainer_agree(s, s->session.rank == 0 ? time_layers(s, &layers) : TUTTI_OK);
+        tutti_trainer_agree(s, s->session.placement.rank == 0 ? time_layers(s, &layers) : TUTTI_OK);
     int64_t count = layers;
     if (!status) status = tutti_trainer_broadcast(s, "the number of layers", TUTTI_I64, 1, &count);
     if (status) return status;
-    if (s->session.rank) s->layer_seconds = calloc((size_t)count, sizeof *s->layer_seconds);
+    if (s->session.placement.rank)
+        s->layer_seconds = calloc((size_t)count, sizeof *s->layer_seconds);
     status = tutti_trainer_agree(s, s->layer_seconds ? TUTTI_OK : TUTTI_ERR_NOMEM);
     if (!status)
         status =

@@ -57,7 +57,7 @@ static tutti_status share_list(void *trainer, tutti_status mine, tutti_bytes *by
     if (!status)
         status = tutti_trainer_broadcast(s, "the size of the list of images", TUTTI_I64, 1, &count);
     if (status) return status;
-    if (s->session.rank != 0) mine = tutti_bytes_append(bytes, NULL, (size_t)count);
+    if (s->session.placement.rank != 0) mine = tutti_bytes_append(bytes, NULL, (size_t)count);
     status = tutti_exchange_agree(s->session.exchange, mine, NULL);
     return status ? status
                   : tutti_trainer_broadcast(s, "the list of images", TUTTI_U8, count, bytes->bytes);
@@ -82,7 +82,7 @@ static tutti_status open_images(tutti_trainer *s)
         .size = path == text ? 0 : (int)tutti_conf_int_or(o->images.size, 0),
         .usual = o->model->input.H,
         .resize = eval_size ? 0 : resize,
-        .share = {s->session.rank, share_list, s}};
+        .share = {s->session.placement.rank, share_list, s}};
     s->local = tutti_shards_local(o->images.shards);
     if (s->local) how.assign = (tutti_dataset_assign){tutti_shards_assign, s};
     s->bad_train.limit = s->bad_test.limit = o->images.bad_limit;
@@ -109,7 +109,7 @@ static tutti_status open_images(tutti_trainer *s)
     s->deviation = calloc((size_t)a->channels, sizeof *s->deviation);
     if (!s->mean || !s->deviation)
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the channels' means");
-    if (s->session.rank != 0) return TUTTI_OK;
+    if (s->session.placement.rank != 0) return TUTTI_OK;
     return tutti_dataset_moments(
         a, tutti_bad_images_skipped(o->images.bad_images), s->mean, s->deviation);
 }
@@ -121,7 +121,7 @@ static tutti_status add_up_data(tutti_trainer *s)
     s->train_images = s->least_images = s->train.count;
     s->test_images = s->test.count;
     tutti_status status = s->local ? tutti_shards_add_up(s) : TUTTI_OK;
-    if (!status && s->session.rank == 0)
+    if (!status && s->session.placement.rank == 0)
         status = tutti_class_names_read(data_path(s->options, text, sizeof text),
             s->train.source->name, s->train.classes, &s->class_names);
     return status;
@@ -143,8 +143,8 @@ static tutti_status compare_data(tutti_trainer *s)
         status = tutti_fail(TUTTI_ERR_MISMATCH,
             "%s differs between ranks: rank 0 has %" PRId64 " training images of %" PRId64
             "x%" PRId64 "x%" PRId64 ", rank %d has %" PRId64 " of %dx%dx%d",
-            s->options->data, first[0], first[2], first[3], first[4], s->session.rank, mine[0],
-            d->height, d->width, d->channels);
+            s->options->data, first[0], first[2], first[3], first[4], s->session.placement.rank,
+            mine[0], d->height, d->width, d->channels);
     status = tutti_trainer_agree(s, status);
     if (!status)
         status = tutti_trainer_broadcast(s, "the channels' means", TUTTI_F32, d->channels, s->mean);
@@ -188,9 +188,8 @@ tutti_status tutti_trainer_plan(tutti_trainer *s)
 {
     const tutti_train_options *o = s->options;
     const tutti_dataset least = {.count = s->least_images};
-    const int ranks = s->local ? 1
-                               : tutti_placement_global_replicas(
-                                     &s->session.placement); /* that share these images */
+    const int replicas = s->session.placement.global_replicas;
+    const int ranks = s->local ? 1 : replicas; /* that share these images */
     s->steps_per_epoch =
         tutti_prefetch_steps(&least, 1, ranks, o->batch, o->accumulate) / o->accumulate;
     if (s->steps_per_epoch < 1)
@@ -205,8 +204,7 @@ tutti_status tutti_trainer_plan(tutti_trainer *s)
     s->last_step = stop < s->steps ? stop : s->steps;
     while (!tutti_trainer_ends_round(s, s->last_step)) s->last_step++;
     s->crop_epochs = epochs_with_crops(s);
-    double images = (double)o->batch * tutti_placement_global_replicas(&s->session.placement) *
-                    (double)o->accumulate;
+    double images = (double)o->batch * replicas * (double)o->accumulate;
     double own = o->optimizer->rate > 0 ? o->optimizer->rate : o->model->recipe.rate * images / 128;
     double part = o->lr_images.word ? 1 : images / (double)o->lr_images.value;
     s->rate_schedule = (tutti_rate_schedule){.kind = o->rate_schedule,

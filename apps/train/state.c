@@ -95,7 +95,7 @@ static void write_compress(const tutti_trainer *s, char text[WORD_SIZE])
 {
     if (s->session.recipe.codec && s->session.recipe.codec->compresses)
         snprintf(text, WORD_SIZE, "%s of %d replicas", s->options->compress_text,
-            tutti_placement_global_replicas(&s->session.placement));
+            s->session.placement.global_replicas);
     else
         snprintf(text, WORD_SIZE, "none");
 }
@@ -109,7 +109,7 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
     snprintf(text[i++], WORD_SIZE, "%" PRId64, step);
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->options->seed);
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->options->batch);
-    snprintf(text[i++], WORD_SIZE, "%d", tutti_placement_global_replicas(&s->session.placement));
+    snprintf(text[i++], WORD_SIZE, "%d", s->session.placement.global_replicas);
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->train_images);
     snprintf(text[i++], WORD_SIZE, "%" PRId64, s->steps);
     snprintf(text[i++], WORD_SIZE, "%.9g", s->rate_schedule.rate);
@@ -286,7 +286,7 @@ int tutti_state_choice(
     const tutti_trainer *s, const tutti_checkpoint *checkpoint, tutti_configuration *configuration)
 {
     const char *choice = tutti_checkpoint_value(checkpoint, choice_key);
-    return choice && says(checkpoint, "ranks", s->session.ranks) &&
+    return choice && says(checkpoint, "ranks", s->session.placement.ranks) &&
            says(checkpoint, "batch", s->options->batch) &&
            tutti_configuration_restore(choice, configuration);
 }

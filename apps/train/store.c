@@ -42,21 +42,21 @@ static tutti_status compare(const tutti_boot *boot, const char *settings)
     return status;
 }
 
-static tutti_status check_layout(const tutti_layout *l, const tutti_jobs *jobs)
+static tutti_status check_layout(const tutti_placement *given, const tutti_jobs *jobs)
 {
-    const int servers = l->servers && l->servers != jobs->servers;
-    const int clients = l->clients && l->clients != jobs->clients;
+    const int servers = given->servers && given->servers != jobs->servers;
+    const int clients = given->clients && given->clients != jobs->clients;
     char text[TUTTI_LAYOUT_TEXT];
     if (!servers && !clients) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_USAGE,
         "--layout %s: the jobs of this run are %d servers and %d clients (TUTTI_KV_SERVERS, "
         "TUTTI_KV_CLIENTS): leave it out",
-        tutti_layout_print(l, text), jobs->servers, jobs->clients);
+        tutti_layout_print(given, text), jobs->servers, jobs->clients);
 }
 
 /* A client's ranks are whole replicas. */
 static tutti_status check_stages(
-    const tutti_train_store *s, const tutti_layout *layout, int stages, int serves)
+    const tutti_train_store *s, const tutti_placement *given, int stages, int serves)
 {
     char text[TUTTI_LAYOUT_TEXT];
     if (serves || s->all.size % stages == 0) return TUTTI_OK;
@@ -64,31 +64,29 @@ static tutti_status check_stages(
         "--layout %s: workers of %d stages cannot be formed of the %d ranks of this client: start "
         "a "
         "multiple of %d for each client",
-        tutti_layout_print(layout, text), stages, s->all.size, stages);
+        tutti_layout_print(given, text), stages, s->all.size, stages);
 }
 
 /* A server's job knows no client's ranks. */
-static tutti_status take_role(tutti_train_store *s, const tutti_layout *layout)
+static tutti_status take_role(tutti_train_store *s, const tutti_placement *given)
 {
     tutti_jobs jobs;
     const tutti_kv_options none = {0};
-    const int stages = layout->stages ? layout->stages : 1;
+    const int stages = given->stages ? given->stages : 1;
     tutti_status status = tutti_jobs_read(&none, &jobs);
-    if (!status) status = check_layout(layout, &jobs);
-    if (!status) status = check_stages(s, layout, stages, jobs.serves);
+    if (!status) status = check_layout(given, &jobs);
+    if (!status) status = check_stages(s, given, stages, jobs.serves);
     if (status) return status;
-    const int last = jobs.clients - 1;
-    const int client = jobs.serves                      ? jobs.clients
-                       : jobs.any || jobs.number > last ? last
-                                                        : jobs.number;
-    tutti_placement *p = &s->placement;
-    *p = (tutti_placement){.stages = stages,
-        .replicas = jobs.clients * (jobs.serves ? 1 : s->all.size / stages),
-        .clients = jobs.clients,
-        .servers = jobs.servers};
-    p->rank = client * tutti_placement_client_ranks(p) + s->all.rank;
-    s->follows = jobs.any || (!jobs.serves && client > 0);
-    return TUTTI_OK;
+    const int ranks = jobs.serves ? stages : s->all.size, last = jobs.clients - 1;
+    const int client = jobs.any || jobs.number > last ? last : jobs.number;
+    s->follows = jobs.any;
+    s->placement =
+        (tutti_placement){.rank = jobs.serves ? jobs.clients * ranks : client * ranks + s->all.rank,
+            .stages = stages,
+            .replicas = jobs.clients * (ranks / stages),
+            .clients = jobs.clients,
+            .servers = jobs.servers};
+    return tutti_placement_complete(&s->placement);
 }
 
 /* Of a client that does not report. */
@@ -105,19 +103,19 @@ static void forget_files(tutti_train_options *o)
 static tutti_status begin(
     const tutti_layout *layout, const char *settings, tutti_status parsed, tutti_train_store *s)
 {
-    tutti_placement *p = &s->placement;
+    const tutti_rank_role *own = &s->placement.own;
     tutti_status status = tutti_boot_init(TUTTI_THREAD_SERIALIZED, NULL, &s->all);
     if (status) return status;
     status = compare(&s->all, settings);
     if (status) return status;
     if (!parsed)
-        parsed = s->jobs ? take_role(s, layout)
-                         : tutti_layout_place(layout, s->all.size, s->all.rank, p);
+        parsed = s->jobs ? take_role(s, &layout->placement)
+                         : tutti_layout_place(layout, s->all.size, s->all.rank, &s->placement);
     status = tutti_boot_agree(&s->all, parsed);
-    if (status || s->jobs) return status;
-    const int client = tutti_placement_own(p).client, serves = !tutti_placement_own(p).works;
-    s->follows = !serves && client > 0;
-    return tutti_boot_split(&s->all, serves ? 0 : client + 1, &s->part);
+    if (status) return status;
+    s->follows |= own->works && own->client > 0;
+    if (s->jobs) return TUTTI_OK;
+    return tutti_boot_split(&s->all, own->works ? own->client + 1 : 0, &s->part);
 }
 
 tutti_status tutti_train_store_begin(tutti_train_options *options, const char *settings,

@@ -28,7 +28,7 @@ static int gives_more(const tutti_train_options *o)
 tutti_status tutti_train_store_check(const tutti_train_options *o)
 {
     static const char parts[] = "servers have a part of the gradients each: leave it out";
-    const tutti_layout *l = &o->layout;
+    const tutti_placement *p = &o->layout.placement;
     const tutti_strategy *strategy = o->strategy;
     const refusal row[] = {
         {strategy && !tutti_strategy_with_store(strategy), "strategy", o->strategy_name,
@@ -36,13 +36,13 @@ tutti_status tutti_train_store_check(const tutti_train_options *o)
             "elastic, async or bounded"},
         {gives_more(o), "strategy", o->strategy_name,
             "clients that are jobs of their own have no rounds: leave out round="},
-        {l->replicas || l->split, "layout", o->layout_text,
+        {p->replicas || p->blocks, "layout", o->layout_text,
             "clients= says how many clients there are, whose replicas share no layers: leave out "
             "replicas= and split="},
-        {l->everywhere, "layout", o->layout_text,
+        {p->everywhere, "layout", o->layout_text,
             "servers of a store of keys (async, bounded, or jobs) train nothing: use servers=1, or "
             "more"},
-        {o->layout_text && !l->servers && (!o->jobs || !l->stages), "layout", o->layout_text,
+        {o->layout_text && !p->servers && (!o->jobs || !p->stages), "layout", o->layout_text,
             "this run has servers: use servers=1, or more"},
         {!o->optimizer->stored, "optimizer", o->optimizer->name,
             "the servers of this run have sgd, adam and adamw: take one of these"},

@@ -67,7 +67,7 @@ static void tell(const tutti_tracer *t)
             "--trace: %" PRId64 " spans did not fit and were dropped, from step %" PRId64
             " on (--trace-steps %" PRId64 ")",
             dropped, lost_step, s->options->trace_steps);
-    if (s->session.rank == 0 && !t->status)
+    if (s->session.placement.rank == 0 && !t->status)
         tutti_log(TUTTI_LOG_INFO, "steps %" PRId64 " to %" PRId64 " are traced in %s", t->first,
             t->last, s->options->trace);
 }
@@ -81,12 +81,12 @@ tutti_status tutti_tracer_write(tutti_tracer *t)
         .lanes = tutti_exchange_lanes(s->session.exchange),
         .stages = s->session.placement.stages,
         .micro_batches = s->session.recipe.micro_batches,
-        .servers = tutti_placement_servers(&s->session.placement),
+        .servers = s->session.placement.servers,
         .first_step = t->first,
         .last_step = t->last};
     const tutti_file_options file = {
         .what = "trace", .path = s->options->trace, .keep = (int)s->options->keep};
-    tutti_trace_rank rank = {.rank = s->session.rank, .before = t->before};
+    tutti_trace_rank rank = {.rank = s->session.placement.rank, .before = t->before};
     tutti_trace_switch(s->session.trace, 0);
     tutti_exchange_set_activity(s->session.exchange, "writes a trace", 1);
     tutti_status status = tutti_exchange_clock(s->session.exchange, &rank.after);

@@ -102,7 +102,7 @@ static tutti_status run_stored(
     if (!settings) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the options' text");
     tutti_status status = tutti_train_store_begin(options, settings, parsed, &store);
     free(settings);
-    const int serves = !tutti_placement_own(&store.placement).works;
+    const int serves = !status && !store.placement.own.works;
     if (serves) tutti_interrupt_hush(interrupt); /* it ends with its clients */
     if (!status)
         status = serves ? tutti_train_store_serve(options, &store)

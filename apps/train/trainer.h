@@ -88,7 +88,7 @@ tutti_status tutti_trainer_prepare(tutti_trainer *trainer);
 /* Whether this rank reports what the run does, and writes its files. [P] */
 static inline int tutti_trainer_reports(const tutti_trainer *trainer)
 {
-    return trainer->session.rank == 0 && !(trainer->store && trainer->store->follows);
+    return trainer->session.placement.rank == 0 && !(trainer->store && trainer->store->follows);
 }
 
 /* How many ranks the run has, with servers and all clients. [P] */

@@ -50,9 +50,9 @@ tutti_status tutti_tune_key(const tutti_training_session *session, const tutti_w
     const tutti_model_input *in = tutti_workload_input(workload);
     const tutti_step_options *recipe = &workload->recipe;
     const tutti_layout *l = &session->options.layout;
-    char layout[TUTTI_LAYOUT_TEXT] = "none", layers[TUTTI_LAYOUT_LAYERS_TEXT], link[32] = "unknown";
+    char layout[TUTTI_LAYOUT_TEXT], layers[TUTTI_LAYOUT_LAYERS_TEXT], link[32] = "unknown";
     char wire[TUTTI_CODEC_TEXT], strategy[TUTTI_STRATEGY_TEXT];
-    if (tutti_layout_given(l)) tutti_layout_print_placement(&session->placement, layout);
+    const int given = *tutti_layout_print(&l->placement, layout) != '\0';
     if (l->link_mbit > 0) snprintf(link, sizeof link, "%g", l->link_mbit);
     snprintf(wire, sizeof wire, "%s", tutti_dtype_name(recipe->wire));
     if (recipe->codec && recipe->codec->compresses)
@@ -75,8 +75,10 @@ tutti_status tutti_tune_key(const tutti_training_session *session, const tutti_w
         session->options.cuda_aware     ? "+aware"
         : session->place.collects_there ? "+nccl"
                                         : "",
-        session->options.workers, session->ranks, layout, tutti_layout_print_layers(l, layers),
-        link, tutti_training_session_micro_batches(session, recipe->batch),
+        session->options.workers, session->placement.ranks,
+        given ? tutti_layout_print(&session->placement, layout) : "none",
+        tutti_layout_print_layers(l, layers), link,
+        tutti_training_session_micro_batches(session, recipe->batch),
         tutti_pipeline_order_name((int)l->order), hosts, fixed, PACKAGE_VERSION,
         tutti_boot_version(), tutti_run_starpu_version(), tutti_kernel_library());
     return TUTTI_OK;

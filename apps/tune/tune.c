@@ -58,7 +58,7 @@ static tutti_status share(tuner *t, turn *what)
 {
     enum { NUMBERS = 3 + TUTTI_CONFIGURATION_NUMBERS };
     int64_t number[NUMBERS] = {what->try, what->warm, what->steps};
-    if (t->session->rank == 0) tutti_configuration_pack(&what->configuration, &number[3]);
+    if (t->session->placement.rank == 0) tutti_configuration_pack(&what->configuration, &number[3]);
     tutti_status status = call(t, "the tuner's turn",
         &(tutti_coll_args){
             .kind = TUTTI_BROADCAST, .dtype = TUTTI_I64, .count = NUMBERS, .recv = number});
@@ -317,7 +317,7 @@ static tutti_status try_all(tuner *t, turn *next)
         if (!status) status = run_workload(t, next, &step_s, &hidden_pct);
         if (status) break;
         t->spent_s = tutti_clock_s() - begun_s;
-        if (t->session->rank == 0) {
+        if (t->session->placement.rank == 0) {
             record(t, step_s, hidden_pct);
             *next = decide(t);
         }
@@ -341,13 +341,14 @@ static tutti_status hold_starpu(const tuner *t, tutti_training_session *held)
 static tutti_status choose(tuner *t)
 {
     char place[PATH_MAX];
-    const char *path = t->session->rank == 0 ? tutti_tuning_path(t->o->file, place) : NULL;
+    const char *path =
+        t->session->placement.rank == 0 ? tutti_tuning_path(t->o->file, place) : NULL;
     tutti_training_session held = {0};
     turn next = {0};
     tutti_status status = make_key(t);
-    if (!status) status = agree(t, t->session->rank == 0 ? open_search(t) : TUTTI_OK);
+    if (!status) status = agree(t, t->session->placement.rank == 0 ? open_search(t) : TUTTI_OK);
     if (status) return status;
-    if (t->session->rank == 0 && !go_on(t, &next.configuration) &&
+    if (t->session->placement.rank == 0 && !go_on(t, &next.configuration) &&
         !remember(t, path, &next.configuration))
         next = decide(t);
     if (!status) status = agree(t, hold_starpu(t, &held));
@@ -357,7 +358,7 @@ static tutti_status choose(tuner *t)
     if (!status) status = reopen(t, &next.configuration, 0);
     if (status) return status;
     t->result->configuration = next.configuration;
-    if (t->session->rank != 0 || t->result->remembered) return TUTTI_OK;
+    if (t->session->placement.rank != 0 || t->result->remembered) return TUTTI_OK;
     t->result->default_ms = t->result->step_ms * t->gain;
     report_choice(t);
     save(t, path);
@@ -379,7 +380,7 @@ tutti_status tutti_tune(const tutti_tune_options *options, tutti_training_sessio
                                       .chunk_bytes = t.base.chunk_bytes,
                                       .priority = t.base.order.on}};
     tutti_status status = TUTTI_OK;
-    if (session->ranks > 1)
+    if (session->placement.ranks > 1)
         status = choose(&t);
     else
         tutti_log(TUTTI_LOG_INFO,

@@ -84,7 +84,7 @@ tutti_status tutti_workload_start(const tutti_workload *w, tutti_training_sessio
     if (!in)
         return tutti_fail(
             TUTTI_ERR_NOMEM, "no memory for a batch of %lld images", (long long)w->recipe.batch);
-    draw(w, tutti_placement_own(&s->placement).global_replica, s->image_bytes, in);
+    draw(w, s->placement.own.global_replica, s->image_bytes, in);
     tutti_status status = tutti_training_session_start(s);
     if (!status) status = tutti_training_session_init(s);
     if (status) {
@@ -127,7 +127,7 @@ tutti_status tutti_workload_loss(tutti_training_session *s, double *loss)
 static tutti_status check_loss(tutti_training_session *s)
 {
     double loss;
-    if (tutti_placement_own(&s->placement).stage) return TUTTI_OK; /* the first one knows */
+    if (s->placement.own.stage) return TUTTI_OK; /* the first one knows */
     tutti_status status = tutti_workload_loss(s, &loss);
     if (!status && !isfinite(loss))
         status = tutti_fail(TUTTI_ERR_KERNEL,

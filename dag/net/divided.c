@@ -4,9 +4,8 @@
 
 static tutti_status mark(tutti_site *site, tutti_verb verb, int tensor)
 {
-    const tutti_mark mark = {.verb = verb,
-        .tensor = tensor,
-        .group = tutti_placement_own_group(site->divided, TUTTI_GROUP_BLOCKS)};
+    const tutti_mark mark = {
+        .verb = verb, .tensor = tensor, .group = site->divided->own.group[TUTTI_GROUP_BLOCKS]};
     int node;
     tutti_status status = tutti_graph_mark(site->graph, &mark, &node);
     if (status == TUTTI_OK) tutti_graph_set_priority(site->graph, node, site->urgent);
@@ -18,7 +17,7 @@ tutti_status tutti_divided_gather(tutti_site *site, int from, int64_t count, int
 {
     const tutti_placement *d = site->divided;
     const tutti_put_desc desc = {
-        .count = count, .first = tutti_placement_own(d).block * count, .total = d->blocks * count};
+        .count = count, .first = d->own.block * count, .total = d->blocks * count};
     const tutti_access access[] = {tutti_reads(from), tutti_updates(all)};
     tutti_status status = tutti_site_kernel(
         site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_put, &desc, sizeof desc, 2, access);
@@ -38,7 +37,7 @@ tutti_status tutti_divided_scatter(tutti_site *site, int sum, int64_t count, int
     const tutti_take_desc own = {.rows = 1,
         .parts = 1,
         .each = count,
-        .first = tutti_placement_own(d).block * count,
+        .first = d->own.block * count,
         .total = d->blocks * count};
     tutti_status status = mark(site, TUTTI_MARK_REDUCE_SCATTER, sum);
     return status == TUTTI_OK ? take(site, TUTTI_PHASE_BACKWARD_DATA, &own, sum, into) : status;
@@ -51,7 +50,7 @@ tutti_status tutti_divided_join(tutti_site *site, int blocks, int y)
     const tutti_take_desc own = {.rows = site->N,
         .parts = d->blocks,
         .each = each,
-        .first = tutti_placement_own(d).block * site->N * each,
+        .first = d->own.block * site->N * each,
         .row = each,
         .part = d->blocks * site->N * each,
         .total = d->blocks * site->N * K};
@@ -65,7 +64,7 @@ tutti_status tutti_divided_columns(tutti_site *site, int dy, int columns)
     const tutti_take_desc own = {.rows = d->blocks * site->N,
         .parts = 1,
         .each = each,
-        .first = tutti_placement_own(d).block * each,
+        .first = d->own.block * each,
         .row = K,
         .total = d->blocks * site->N * K};
     return take(site, TUTTI_PHASE_BACKWARD_DATA, &own, dy, columns);

@@ -24,95 +24,6 @@
 
 enum { TUTTI_PLACEMENT_STAGES = 64 };
 
-/* Zeroes: one rank, which has all. */
-typedef struct tutti_placement {
-    int rank;             /* this one */
-    int stages, replicas; /* 0: 1. Replicas train on different images */
-    int blocks;           /* 0, 1: no layer is divided */
-    int clients, servers; /* servers 0: none, unless `everywhere` */
-    int everywhere;       /* every rank is a server and a worker; then there is one stage */
-    /* Of a client of a store of keys: the number of its first replica among those of all clients, and how many
-     * these are; 0: there is no store */
-    int first_replica, all_replicas;
-    int64_t divided_least; /* weights of a layer that is divided; 0: TUTTI_DIVISION_LEAST */
-    int end[TUTTI_PLACEMENT_STAGES]; /* of each of several stages: the layer behind its last one */
-} tutti_placement;
-
-/* INVAL (logged): numbers that do not fit each other; a rank that is none. */
-tutti_status tutti_placement_check(const tutti_placement *p);
-
-/* ---- how many ---- */
-
-static inline int tutti_placement_stages(const tutti_placement *p)
-{
-    return p->stages ? p->stages : 1;
-}
-static inline int tutti_placement_replicas(const tutti_placement *p)
-{
-    return p->replicas ? p->replicas : 1;
-}
-/* Of a store's clients all. */
-static inline int tutti_placement_global_replicas(const tutti_placement *p)
-{
-    return p->all_replicas ? p->all_replicas : tutti_placement_replicas(p);
-}
-static inline int tutti_placement_working_ranks(const tutti_placement *p)
-{
-    return tutti_placement_stages(p) * tutti_placement_replicas(p);
-}
-static inline int tutti_placement_servers(const tutti_placement *p)
-{
-    return p->everywhere ? tutti_placement_working_ranks(p) : p->servers;
-}
-static inline int tutti_placement_ranks(const tutti_placement *p)
-{
-    return tutti_placement_working_ranks(p) + (p->everywhere ? 0 : p->servers);
-}
-/* Whether ranks differ in what they have: then there are groups of them, and they wait for each other in every pass. */
-static inline int tutti_placement_is_divided(const tutti_placement *p)
-{
-    return p->stages > 1 || p->blocks > 1 || p->servers || p->everywhere;
-}
-/* Replicas, and ranks, of a client. */
-static inline int tutti_placement_workers(const tutti_placement *p)
-{
-    return tutti_placement_replicas(p) / (p->clients ? p->clients : 1);
-}
-static inline int tutti_placement_client_ranks(const tutti_placement *p)
-{
-    return tutti_placement_workers(p) * tutti_placement_stages(p);
-}
-
-/* ---- who is what ---- */
-
-/* What a rank is. A server and nothing else has a stage behind the last one, of replica 0. */
-typedef struct tutti_rank_role {
-    int works, serves;
-    int stage, replica, block, client;
-    int global_replica; /* its number among those of a store's clients */
-    int server;         /* its number among servers */
-} tutti_rank_role;
-
-tutti_rank_role tutti_placement_role(const tutti_placement *p, int rank);
-static inline tutti_rank_role tutti_placement_own(const tutti_placement *p)
-{
-    return tutti_placement_role(p, p->rank);
-}
-static inline int tutti_placement_rank(const tutti_placement *p, int replica, int stage)
-{
-    return replica * tutti_placement_stages(p) + stage;
-}
-static inline int tutti_placement_server_rank(const tutti_placement *p, int server)
-{
-    return p->everywhere ? server : tutti_placement_working_ranks(p) + server;
-}
-/* That of the same replica, if it had the whole net on a rank; of this rank in its client's own run, if all
- * clients of a placement share a store. */
-tutti_placement tutti_placement_whole(const tutti_placement *p);
-tutti_placement tutti_placement_client_run(const tutti_placement *p);
-
-/* ---- groups ---- */
-
 /* Groups of workers (tutti_mark.group), which are numbered from 1, kind by kind. All ranks make all of them. */
 typedef enum tutti_placement_kind {
     TUTTI_GROUP_CLIENT,  /* of a client of several replicas, those that have one stage */
@@ -123,15 +34,57 @@ typedef enum tutti_placement_kind {
     TUTTI_GROUP_KINDS
 } tutti_placement_kind;
 
-/* The ranks first, first + every, ..., `count` of them. */
-typedef struct tutti_rank_range {
-    int first, count, every;
-} tutti_rank_range;
+/* What a rank is. A server and nothing else has a stage behind the last one, of replica 0. */
+typedef struct tutti_rank_role {
+    int works, serves;
+    int stage, replica, block, client;
+    int global_replica; /* its number among those of a store's clients */
+    int server;         /* its number among servers */
+    /* Of each kind; 0, the group of all ranks: there are none of this kind, or it works in none */
+    int group[TUTTI_GROUP_KINDS];
+} tutti_rank_role;
 
+/* Zeroes: one rank, which has all. */
+typedef struct tutti_placement {
+    int rank;             /* this one */
+    int stages, replicas; /* 0: 1. Replicas train on different images */
+    int blocks;           /* 0, 1: no layer is divided */
+    int clients, servers;
+    int everywhere; /* every rank is a server and a worker; then there is one stage */
+    /* Of a client of a store of keys: 1; the number of its first replica among those of all clients, and how many
+     * these are (0: `replicas`) */
+    int stored, first_replica, global_replicas;
+    int64_t divided_least; /* weights of a layer that is divided; 0: TUTTI_DIVISION_LEAST */
+    int end[TUTTI_PLACEMENT_STAGES]; /* of each of several stages: the layer behind its last one */
+    /* Once it is complete */
+    int ranks, working_ranks; /* all; those that train */
+    int workers;              /* replicas of a client */
+    tutti_rank_role own;
+} tutti_placement;
+
+/* Puts in what follows from the numbers that were given, and for zeroes what they stand for. INVAL (logged): numbers
+ * that do not fit each other; an invalid rank. */
+tutti_status tutti_placement_complete(tutti_placement *p);
+/* Whether ranks differ in what they have: then there are groups of them, and they wait for each other in every pass.
+ * Of a placement that is not complete, too. */
+static inline int tutti_placement_is_divided(const tutti_placement *p)
+{
+    return p->stages > 1 || p->blocks > 1 || p->servers;
+}
+
+/* ---- of a complete one ---- */
+
+tutti_rank_role tutti_placement_role(const tutti_placement *p, int rank);
+static inline int tutti_placement_rank(const tutti_placement *p, int replica, int stage)
+{
+    return replica * p->stages + stage;
+}
+static inline int tutti_placement_server_rank(const tutti_placement *p, int server)
+{
+    return p->everywhere ? server : p->working_ranks + server;
+}
+/* How many groups there are; the ranks of one, in order, of which there is room for all. Returns how many. */
 int tutti_placement_groups(const tutti_placement *p);
-tutti_rank_range tutti_placement_group(const tutti_placement *p, int number);
-/* The number of this rank's group of a kind. 0, the group of all ranks: there are none of this kind, or it works in
- * none. */
-int tutti_placement_own_group(const tutti_placement *p, tutti_placement_kind kind);
+int tutti_placement_group(const tutti_placement *p, int number, int ranks[]);
 
 #endif

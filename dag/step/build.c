@@ -128,16 +128,11 @@ static tutti_status make_units(tutti_builder *b)
 static tutti_status cut_net(tutti_builder *b)
 {
     const tutti_placement *p = &b->options->placement;
-    tutti_status status = TUTTI_OK;
-    b->end = b->net->layers;
-    if (p->stages > 1) status = tutti_stages_check(b->net, p->stages, p->end);
-    if (p->stages > 1 && b->own.works) {
-        if (status == TUTTI_OK)
-            status = tutti_crossings_find(b->net, p->stages, p->end, &b->crossing, &b->crossings);
-        b->end = tutti_stage_layers(b->own.stage, p->end, &b->first);
-    }
+    tutti_status status = p->stages > 1 ? tutti_stages_check(p, b->net) : TUTTI_OK;
+    if (status == TUTTI_OK && b->own.works)
+        status = tutti_crossings_find(p, b->net, &b->crossing, &b->crossings);
+    b->step->end = b->end = tutti_stage_layers(p, b->own.stage, &b->first);
     b->step->first = b->first;
-    b->step->end = b->end;
     return status;
 }
 
@@ -224,7 +219,7 @@ static tutti_status open_builder(tutti_builder *b)
     step->codec = b->options->codec;
     step->seed = b->options->seed;
     step->placement = b->options->placement;
-    step->served = tutti_placement_servers(&step->placement) > 0 || step->strategy->pushes;
+    step->served = step->placement.servers > 0 || step->strategy->pushes;
     step->accumulate = tutti_step_batches(b->options);
     step->gather_first = step->gather_more = -1;
     step->eval_average = step->eval_average_again = -1;
@@ -302,13 +297,17 @@ static void close_builder(tutti_builder *b)
 tutti_status tutti_step_build(
     const tutti_net *net, const tutti_step_options *options, tutti_step **step)
 {
-    tutti_builder b = {.net = net, .options = options};
-    tutti_status status = tutti_step_check(net, options);
+    tutti_step_options complete = *options;
+    tutti_placement *p = &complete.placement;
+    tutti_builder b = {.net = net, .options = &complete};
+    tutti_status status = tutti_placement_complete(p);
+    if (status == TUTTI_OK && p->stages == 1) p->end[0] = net->layers;
+    if (status == TUTTI_OK) status = tutti_step_check(net, &complete);
     if (status != TUTTI_OK) return status;
-    b.own = tutti_placement_own(&options->placement);
+    b.own = p->own;
     status = open_builder(&b);
     if (status == TUTTI_OK) {
-        tutti_builder_cut(b.step, options);
+        tutti_builder_cut(b.step, &complete);
         status = check_norms(&b);
     }
     if (status == TUTTI_OK) status = cut_net(&b);

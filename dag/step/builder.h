@@ -93,18 +93,6 @@ static inline const tutti_strategy *tutti_step_strategy(const tutti_step_options
 {
     return o->strategy ? o->strategy : &tutti_strategy_sync;
 }
-static inline int tutti_step_replicas(const tutti_step_options *o)
-{
-    return tutti_placement_global_replicas(&o->placement);
-}
-static inline int tutti_step_replica(const tutti_step_options *o)
-{
-    return tutti_placement_own(&o->placement).global_replica;
-}
-static inline int tutti_step_servers(const tutti_step_options *o)
-{
-    return tutti_placement_servers(&o->placement);
-}
 static inline int tutti_step_batches(const tutti_step_options *o)
 {
     return o->accumulate ? o->accumulate : 1;
@@ -251,8 +239,8 @@ tutti_status tutti_builder_mix_pair(tutti_builder *b, int other);
 static inline int tutti_builder_summed(const tutti_builder *b)
 {
     const tutti_step_options *o = b->options;
-    if (!b->step->strategy->alone) return tutti_step_replicas(o);
-    return tutti_step_servers(o) ? tutti_placement_workers(&o->placement) : 1;
+    if (!b->step->strategy->alone) return o->placement.global_replicas;
+    return o->placement.servers ? o->placement.workers : 1;
 }
 
 /* With a store of keys. INVAL (logged): what its servers cannot do. tutti_strategy.update: gradients and
@@ -265,7 +253,7 @@ tutti_status tutti_builder_leave_to_store(tutti_builder *b);
 static inline int tutti_builder_statistics_of(const tutti_builder *b)
 {
     const tutti_placement *p = &b->options->placement;
-    return p->all_replicas ? p->replicas : tutti_builder_summed(b);
+    return p->stored ? p->replicas : tutti_builder_summed(b);
 }
 
 /* For the statistics of layer l: sum over micro-batches -> the strategy's mark; the ALLREDUCE that this usually

@@ -27,8 +27,6 @@ static tutti_status check_options(const tutti_step_options *o)
         return tutti_fail(
             TUTTI_ERR_INVAL, "step: %d batches per step; must be at least 1", o->accumulate);
     const tutti_placement *p = &o->placement;
-    tutti_status status = tutti_placement_check(p);
-    if (status != TUTTI_OK) return status;
     if (p->stages > 1 && o->batch % o->micro_batches)
         return tutti_fail(TUTTI_ERR_INVAL,
             "step: a batch of %lld in %d micro-batches: in a pipeline all must be of one size",
@@ -61,14 +59,14 @@ static tutti_status check_options(const tutti_step_options *o)
             "step: a batch of %lld in %d micro-batches: with divided layers, those of one slot "
             "must be of one size",
             (long long)o->batch, o->micro_batches);
-    if (tutti_placement_servers(p) && !tutti_step_strategy(o)->serves)
+    if (p->servers && !tutti_step_strategy(o)->serves)
         return tutti_fail(TUTTI_ERR_INVAL, "step: the strategy %s has no part for servers",
             tutti_step_strategy(o)->name);
     if (p->everywhere && !tutti_step_strategy(o)->everywhere)
         return tutti_fail(TUTTI_ERR_INVAL,
             "step: the strategy %s needs servers that are not workers, too",
             tutti_step_strategy(o)->name);
-    status = tutti_codec_check(o, tutti_step_strategy(o));
+    tutti_status status = tutti_codec_check(o, tutti_step_strategy(o));
     if (status == TUTTI_OK) status = tutti_step_rule(o)->check(o);
     return status == TUTTI_OK ? tutti_step_strategy(o)->check(tutti_step_rule(o), o) : status;
 }

@@ -63,7 +63,7 @@ static double sums_of(const tutti_layer *layer, const tutti_step_options *o)
     tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
     const int blocks = tutti_layer_is_divided(layer, &o->placement) ? o->placement.blocks : 1;
     const double images = (double)o->batch * (o->accumulate ? o->accumulate : 1);
-    const double ranks = (double)tutti_placement_global_replicas(&o->placement) / blocks;
+    const double ranks = (double)o->placement.global_replicas / blocks;
     double bytes = 0;
     if ((o->codec && o->codec->compresses) || (o->strategy && o->strategy->alone)) return 0;
     for (int p = tutti_divided_parameters(layer, &o->placement, parameter); p-- > 0;)
@@ -89,11 +89,13 @@ tutti_status tutti_net_costs(
 {
     enum { IMAGES = 2 }; /* batch norm needs two where images have one pixel */
     tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
+    tutti_step_options complete = *options;
     tutti_step *step;
-    tutti_status status = build_small(net, TUTTI_F32, IMAGES, &step);
+    tutti_status status = tutti_placement_complete(&complete.placement);
+    if (status == TUTTI_OK) status = build_small(net, TUTTI_F32, IMAGES, &step);
     if (status != TUTTI_OK) return status;
     for (int l = 0; l < net->layers; l++)
-        cost[l] = (tutti_layer_cost){.sums = sums_of(&net->layer[l], options),
+        cost[l] = (tutti_layer_cost){.sums = sums_of(&net->layer[l], &complete),
             .parameters = tutti_layer_parameters(&net->layer[l], parameter) > 0};
     add_work(net, step, NULL, cost);
     for (int l = 0; l < net->layers; l++) cost[l].work /= IMAGES;

@@ -4,16 +4,17 @@
 
 #include <stdlib.h>
 
-int tutti_stage_layers(int stage, const int end[], int *first)
+int tutti_stage_layers(const tutti_placement *p, int stage, int *first)
 {
-    *first = stage ? end[stage - 1] : 0;
-    return end[stage];
+    const int last = p->stages - 1;
+    *first = stage > 0 && stage <= last ? p->end[stage - 1] : 0;
+    return p->end[stage < last ? stage : last];
 }
 
-int tutti_stage_of(int layer, int stages, const int end[])
+int tutti_stage_of(const tutti_placement *p, int layer)
 {
     int q = 0;
-    while (q < stages - 1 && layer >= end[q]) q++;
+    while (q < p->stages - 1 && layer >= p->end[q]) q++;
     return q;
 }
 
@@ -25,19 +26,19 @@ static int has_parameters(const tutti_net *net, int first, int end)
     return 0;
 }
 
-tutti_status tutti_stages_check(const tutti_net *net, int stages, const int end[])
+tutti_status tutti_stages_check(const tutti_placement *p, const tutti_net *net)
 {
-    for (int q = 0; q < stages; q++) {
-        int first, last = tutti_stage_layers(q, end, &first);
-        if (last <= first || last > net->layers || (q == stages - 1 && last != net->layers))
+    for (int q = 0; q < p->stages; q++) {
+        int first, last = tutti_stage_layers(p, q, &first);
+        if (last <= first || last > net->layers || (q == p->stages - 1 && last != net->layers))
             return tutti_fail(TUTTI_ERR_INVAL,
                 "step: stage %d of %d has layers %d to %d of a net of %d layers: each stage needs "
                 "at least one layer, and all together have all of them",
-                q, stages, first, last - 1, net->layers);
+                q, p->stages, first, last - 1, net->layers);
         if (!has_parameters(net, first, last))
             return tutti_fail(TUTTI_ERR_INVAL,
-                "step: stage %d of %d (%s to %s) has no parameters: give it more layers", q, stages,
-                net->layer[first].name, net->layer[last - 1].name);
+                "step: stage %d of %d (%s to %s) has no parameters: give it more layers", q,
+                p->stages, net->layer[first].name, net->layer[last - 1].name);
     }
     return TUTTI_OK;
 }
@@ -50,27 +51,28 @@ static int reads(const tutti_layer *layer, tutti_value value)
 }
 
 /* The first layer of a stage that reads the value, or -1. */
-static int first_reader(const tutti_net *net, tutti_value value, int stage, const int end[])
+static int first_reader(
+    const tutti_placement *p, const tutti_net *net, tutti_value value, int stage)
 {
-    int first, last = tutti_stage_layers(stage, end, &first);
+    int first, last = tutti_stage_layers(p, stage, &first);
     for (int l = first; l < last; l++)
         if (reads(&net->layer[l], value)) return l;
     return -1;
 }
 
 tutti_status tutti_crossings_find(
-    const tutti_net *net, int stages, const int end[], tutti_crossing **crossing, int *count)
+    const tutti_placement *p, const tutti_net *net, tutti_crossing **crossing, int *count)
 {
-    tutti_crossing *list = calloc((size_t)net->values * (size_t)stages, sizeof *list);
+    tutti_crossing *list = calloc((size_t)net->values * (size_t)p->stages, sizeof *list);
     int n = 0;
     if (!list)
         return tutti_fail(
-            TUTTI_ERR_NOMEM, "step: no memory for %d values in %d stages", net->values, stages);
+            TUTTI_ERR_NOMEM, "step: no memory for %d values in %d stages", net->values, p->stages);
     for (tutti_value v = 0; v < net->values; v++) {
-        int from = tutti_stage_of(net->source[v].layer, stages, end);
+        int from = tutti_stage_of(p, net->source[v].layer);
         tutti_crossing *last = NULL;
-        for (int q = from + 1; q < stages; q++) {
-            int lowest = first_reader(net, v, q, end);
+        for (int q = from + 1; q < p->stages; q++) {
+            int lowest = first_reader(p, net, v, q);
             if (lowest < 0) continue;
             if (last) last->above = q;
             list[n] = (tutti_crossing){.value = v,

@@ -15,6 +15,7 @@
 
 #include "dag/base/status.h"
 #include "dag/net/layer.h"
+#include "dag/net/placement.h"
 
 /* One value on its way to one reader. */
 typedef struct tutti_crossing {
@@ -26,16 +27,16 @@ typedef struct tutti_crossing {
 } tutti_crossing;
 
 /* The stage that has this layer. */
-int tutti_stage_of(int layer, int stages, const int end[]);
-/* The layers of a stage: first .. the result - 1. */
-int tutti_stage_layers(int stage, const int end[], int *first);
+int tutti_stage_of(const tutti_placement *p, int layer);
+/* The layers of a stage, or, of that behind the last one, of all: first .. the result - 1. */
+int tutti_stage_layers(const tutti_placement *p, int stage, int *first);
 
-/* INVAL (logged) unless the stages, at least 1, have all layers among them, and each a parameter. */
-tutti_status tutti_stages_check(const tutti_net *net, int stages, const int end[]);
+/* INVAL (logged) unless the stages have all layers among them, and each a parameter. */
+tutti_status tutti_stages_check(const tutti_placement *p, const tutti_net *net);
 
 /* Lists the crossings, by value, then by reader. The caller frees *crossing. NOMEM. */
 tutti_status tutti_crossings_find(
-    const tutti_net *net, int stages, const int end[], tutti_crossing **crossing, int *count);
+    const tutti_placement *p, const tutti_net *net, tutti_crossing **crossing, int *count);
 
 /* The numbers of a crossing's edges, from its index in the list; and those behind them. */
 static inline int tutti_crossing_value_edge(int index)

@@ -121,7 +121,7 @@ static tutti_status declare_states(
     const tutti_strategy *strategy = b->step->strategy;
     const tutti_key *key = strategy->shards ? tutti_builder_own_key(b, l, p) : NULL;
     const int here =
-        !tutti_step_servers(b->options) || (strategy->shards ? key != NULL : !b->own.serves);
+        !b->options->placement.servers || (strategy->shards ? key != NULL : !b->own.serves);
     tutti_status status = TUTTI_OK;
     for (int i = 0; !strategy->pushes && here && b->step->rule->prefix[i] && status == TUTTI_OK;
          i++)
@@ -257,7 +257,7 @@ static void set_up_site(tutti_builder *b, int l, int s)
         .slot = slot,
         .N = micro_batch->count,
         .room = b->step->micro_batch[slot].count,
-        .first = tutti_step_replica(o) * o->batch + micro_batch->first,
+        .first = b->own.global_replica * o->batch + micro_batch->first,
         .seed = o->seed,
         .counter = b->step->counter,
         .urgent = tutti_builder_urgent(b),

@@ -58,7 +58,7 @@ static int find(const tutti_builder *b, int l, int p, tutti_compressed *c)
 /* The bytes that a rank sends if such numbers of 4 bytes are summed, or gathered, along a ring. */
 static double sent(const tutti_builder *b, double bytes, int sums)
 {
-    const int R = tutti_step_replicas(b->options);
+    const int R = b->options->placement.global_replicas;
     return sums ? 2 * (double)(R - 1) / R * bytes : (R - 1) * bytes;
 }
 
@@ -97,10 +97,10 @@ static tutti_status declare(tutti_builder *b, const tutti_compressed *c)
     const tutti_step_options *o = b->options;
     int *residual = &c->trained->residual;
     tutti_status status = tutti_builder_state(b, residual_prefix, c->l, c->suffix, TUTTI_F32,
-        tutti_shape_of(tutti_step_replicas(o), c->count), residual);
+        tutti_shape_of(o->placement.global_replicas, c->count), residual);
     if (status != TUTTI_OK) return status;
     b->step->state_sharded[b->step->states - 1] = TUTTI_SHARDED_ROWS;
-    status = tutti_graph_set_own(b->graph, *residual, tutti_step_replica(o) * c->count, c->count);
+    status = tutti_graph_set_own(b->graph, *residual, b->own.global_replica * c->count, c->count);
     return status == TUTTI_OK ? o->codec->declare(b, c) : status;
 }
 
@@ -173,14 +173,14 @@ tutti_status tutti_compressed_kernel(tutti_builder *b, const tutti_compressed *c
 tutti_status tutti_compressed_declare_rows(tutti_builder *b, const tutti_compressed *c)
 {
     return tutti_builder_tensor(b, "code.", c->layer, c->suffix, -1, TUTTI_ROLE_SCRATCH, TUTTI_I32,
-        tutti_shape_of(tutti_step_replicas(b->options), b->options->codec->numbers(c)),
+        tutti_shape_of(b->options->placement.global_replicas, b->options->codec->numbers(c)),
         &c->trained->code);
 }
 
 tutti_compressed_rows tutti_compressed_rows_of(const tutti_builder *b, const tutti_compressed *c)
 {
-    return (tutti_compressed_rows){.replica = tutti_step_replica(b->options),
-        .replicas = tutti_step_replicas(b->options),
+    return (tutti_compressed_rows){.replica = b->own.global_replica,
+        .replicas = b->options->placement.global_replicas,
         .stride = b->options->codec->numbers(c)};
 }
 

@@ -84,7 +84,7 @@ static tutti_status start_tensor(const target *t, const char *prefix, const tutt
     if (status) return status;
     const int64_t count = tutti_shape_count(&found->shape);
     const int64_t before = tutti_layer_is_divided(of, t->placement)
-                               ? tutti_placement_own(t->placement).block * count
+                               ? t->placement->own.block * count
                            : t->served ? found->first
                                        : 0;
     fill(data, before, count, start, spread, t->seed, name + strlen(prefix));

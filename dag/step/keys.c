@@ -14,7 +14,7 @@ int tutti_step_keys(
 
 tutti_status tutti_builder_partition_keys(tutti_builder *b)
 {
-    const int servers = tutti_placement_servers(&b->options->placement);
+    const int servers = b->options->placement.servers;
     if (!servers) return TUTTI_OK;
     b->keys = tutti_step_keys(b->net, b->options, servers, NULL);
     if (servers > b->keys && !b->options->placement.everywhere)

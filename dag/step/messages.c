@@ -21,7 +21,7 @@ static tutti_status message(tutti_builder *b, tutti_verb verb, int tensor, int s
 
 static int is_evaluated(const tutti_builder *b, const tutti_crossing *c)
 {
-    int first, end = tutti_stage_layers(c->to, b->options->placement.end, &first);
+    int first, end = tutti_stage_layers(&b->options->placement, c->to, &first);
     for (int l = c->lowest; l < end; l++)
         for (int i = 0; b->evaluated[l] && i < b->net->layer[l].inputs; i++)
             if (b->net->layer[l].in[i] == c->value) return 1;
@@ -130,8 +130,7 @@ static int edge_of(const tutti_builder *b, int what)
 
 static int stage_of(const tutti_builder *b, tutti_value value)
 {
-    const tutti_placement *p = &b->options->placement;
-    return tutti_stage_of(b->net->source[value].layer, p->stages, p->end);
+    return tutti_stage_of(&b->options->placement, b->net->source[value].layer);
 }
 
 /* Whether a stage has a loss. */
@@ -145,7 +144,7 @@ static int has_loss(const tutti_builder *b, int stage, int evaluation)
 
 int tutti_builder_has_loss(const tutti_builder *b)
 {
-    return b->options->placement.stages < 2 || has_loss(b, b->own.stage, 0);
+    return has_loss(b, b->own.stage, 0);
 }
 
 static tutti_status exchange_labels(

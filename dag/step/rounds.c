@@ -30,7 +30,7 @@ tutti_status tutti_builder_divide(tutti_builder *b, int tensor)
 {
     const tutti_divide_desc desc = {
         .count = tutti_shape_count(&tutti_graph_get_tensor(b->graph, tensor)->shape),
-        .by = (float)tutti_step_replicas(b->options)};
+        .by = (float)b->options->placement.global_replicas};
     const tutti_access access = tutti_updates(tensor);
     char name[TUTTI_SITE_NAME + 16];
     name_node(b, tensor, &tutti_op_divide, name, sizeof name);
@@ -45,7 +45,7 @@ tutti_status tutti_builder_outer(
     if (rate == 1 && momentum == 0) return tutti_builder_divide(b, t->weight);
     const tutti_tensor *weight = tutti_graph_get_tensor(b->graph, t->weight);
     const tutti_outer_desc desc = {.count = t->count,
-        .by = (float)tutti_step_replicas(b->options),
+        .by = (float)b->options->placement.global_replicas,
         .rate = rate,
         .momentum = momentum};
     char name[TUTTI_SITE_NAME + 16];
@@ -111,7 +111,7 @@ static tutti_status divide_states(tutti_builder *b)
 
 tutti_status tutti_builder_average_states(tutti_builder *b)
 {
-    if (tutti_step_replicas(b->options) == 1) return TUTTI_OK;
+    if (b->options->placement.global_replicas == 1) return TUTTI_OK;
     tutti_status status = mark_states(b);
     return status == TUTTI_OK ? divide_states(b) : status;
 }

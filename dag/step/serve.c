@@ -21,8 +21,7 @@ static const char *suffix_of(const tutti_builder *b, const tutti_key *key)
 /* The stage of workers that has it. */
 static int stage_of(const tutti_builder *b, const tutti_key *key)
 {
-    const tutti_placement *p = &b->options->placement;
-    return tutti_stage_of(key->layer, tutti_placement_stages(p), p->end);
+    return tutti_stage_of(&b->options->placement, key->layer);
 }
 
 /* Whether a key takes part here: a worker's rank has the keys of its stage, a server meets those of all. Where weights
@@ -73,8 +72,8 @@ static int root_of(const tutti_builder *b, int k, int client)
 {
     const tutti_placement *p = &b->options->placement;
     const tutti_key *key = &b->key[k];
-    const int workers = tutti_placement_workers(p);
-    return tutti_placement_rank(p, client * workers + key->number % workers, stage_of(b, key));
+    return tutti_placement_rank(
+        p, client * p->workers + key->number % p->workers, stage_of(b, key));
 }
 
 /* Whether this rank is the root of the key in its client. */
@@ -100,10 +99,10 @@ static tutti_status message(tutti_builder *b, int k, tutti_verb verb, int tensor
 static tutti_status in_client(tutti_builder *b, int k, tutti_verb verb, int tensor)
 {
     const tutti_placement *p = &b->options->placement;
-    const int workers = tutti_placement_workers(p);
+    const int workers = p->workers;
     const tutti_mark mark = {.verb = verb,
         .tensor = tensor,
-        .group = tutti_placement_own_group(p, TUTTI_GROUP_CLIENT),
+        .group = p->own.group[TUTTI_GROUP_CLIENT],
         .root = verb == TUTTI_MARK_ALLREDUCE ? 0 : b->key[k].number % workers};
     int node;
     if (workers == 1) return TUTTI_OK;

@@ -21,8 +21,9 @@ static int marks_add(const tutti_builder *b, int l)
         tutti_layer_is_divided(&b->net->layer[l], &o->placement) ? o->placement.blocks : 1;
     const int vectors = o->micro_batches + (b->step->accumulate > 1);
     return o->sums == TUTTI_SUMS_COLLECTIVE && b->step->strategy->adds && !b->step->served &&
-           b->which == TUTTI_BATCH_LAST && tutti_step_replicas(o) > alike && o->wire == TUTTI_F32 &&
-           !(o->codec && o->codec->compresses) && vectors > 1 && vectors <= TUTTI_STEP_VECTORS;
+           b->which == TUTTI_BATCH_LAST && o->placement.global_replicas > alike &&
+           o->wire == TUTTI_F32 && !(o->codec && o->codec->compresses) && vectors > 1 &&
+           vectors <= TUTTI_STEP_VECTORS;
 }
 
 /* Sums, in their order, what earlier batches gathered (unless this is the first one) and the tensors
@@ -63,7 +64,7 @@ static int summed_over(const tutti_builder *b, int l)
 {
     const tutti_placement *p = &b->options->placement;
     const int divided = l >= 0 && tutti_layer_is_divided(&b->net->layer[l], p);
-    return tutti_placement_own_group(p, divided ? TUTTI_GROUP_ALIKE : TUTTI_GROUP_STAGE);
+    return b->own.group[divided ? TUTTI_GROUP_ALIKE : TUTTI_GROUP_STAGE];
 }
 
 static tutti_status add_mark(tutti_builder *b, const tutti_mark *mark, int *node)
@@ -234,7 +235,7 @@ static tutti_status collect_lengths(tutti_builder *b, int own, int64_t all)
     if (status != TUTTI_OK) return status;
     const tutti_mark sum = {.verb = TUTTI_MARK_ALLREDUCE,
         .tensor = lengths,
-        .group = tutti_placement_own_group(&b->options->placement, TUTTI_GROUP_REPLICA)};
+        .group = b->own.group[TUTTI_GROUP_REPLICA]};
     b->access[0] = tutti_reads(lengths);
     status = tutti_graph_mark(b->graph, &sum, &node);
     if (status == TUTTI_OK) tutti_graph_set_priority(b->graph, node, tutti_builder_urgent(b));

@@ -87,8 +87,8 @@ static int actives(int replicas)
 /* With the first two kinds alone all replicas hang together; more than a step may have are left out. */
 static int mixings(const tutti_step_options *options)
 {
-    const int active = actives(tutti_step_replicas(options));
-    int n = tutti_step_replicas(options) > 1;
+    const int active = actives(options->placement.global_replicas);
+    int n = options->placement.global_replicas > 1;
     while (n && n < TUTTI_STEP_MIXINGS && 1 << (n - 1) < active) n++;
     return n;
 }
@@ -107,7 +107,7 @@ static tutti_status mix_replicas(tutti_builder *b, int mixing)
 {
     const tutti_step_options *o = b->options;
     return tutti_builder_mix_pair(
-        b, partner(tutti_step_replica(o), tutti_step_replicas(o), mixing));
+        b, partner(b->own.global_replica, o->placement.global_replicas, mixing));
 }
 
 /* ---- the step ---- */

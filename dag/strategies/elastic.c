@@ -61,7 +61,7 @@ static int64_t mixes_every(const tutti_strategy_settings *settings)
 
 static int mixings(const tutti_step_options *options)
 {
-    return tutti_step_servers(options) > 0;
+    return options->placement.servers > 0;
 }
 
 static double alpha_of(const tutti_builder *b)
@@ -79,7 +79,7 @@ static tutti_status check(const tutti_update_rule *rule, const tutti_step_option
         return tutti_fail(TUTTI_ERR_INVAL,
             "step: the strategy elastic needs a period and a round of at least 1 step, and alpha "
             "above 0 and at most 1");
-    if (tutti_step_servers(options) && value[ALPHA] * clients > 1 + 1e-9)
+    if (options->placement.servers && value[ALPHA] * clients > 1 + 1e-9)
         return tutti_fail(TUTTI_ERR_USAGE,
             "--strategy elastic: with alpha=%.9g %d clients would push the centre past their mean: "
             "use alpha=%.6g or less, or fewer clients",
@@ -93,7 +93,7 @@ static tutti_status check(const tutti_update_rule *rule, const tutti_step_option
 
 static tutti_status sum(tutti_builder *b, int l, int p)
 {
-    return tutti_step_servers(b->options) ? tutti_builder_sum_in_client(b, l, p) : TUTTI_OK;
+    return b->options->placement.servers ? tutti_builder_sum_in_client(b, l, p) : TUTTI_OK;
 }
 
 static tutti_status statistics(tutti_builder *b, int l)
@@ -126,7 +126,7 @@ static tutti_status mix_replicas(tutti_builder *b, int mixing)
 static tutti_status average(tutti_builder *b)
 {
     const int serves = b->own.serves;
-    if (!tutti_step_servers(b->options)) return TUTTI_OK;
+    if (!b->options->placement.servers) return TUTTI_OK;
     tutti_status status = tutti_builder_push_keys(b, TUTTI_SENT_TO_REPLACE);
     if (status == TUTTI_OK && serves) status = tutti_builder_move_centres(b, share_of(b));
     if (status == TUTTI_OK) status = tutti_builder_pull_keys(b, TUTTI_SENT_TO_REPLACE);

@@ -98,7 +98,7 @@ static int twice_distances(int replicas)
 
 static circle on_ring(const tutti_builder *b, int mixing)
 {
-    const int P = tutti_step_replicas(b->options), own = tutti_step_replica(b->options),
+    const int P = b->options->placement.global_replicas, own = b->own.global_replica,
               n = P > 2 ? 2 : 1;
     const int before = (own + P - 1) % P, behind = (own + 1) % P;
     (void)mixing;
@@ -107,7 +107,7 @@ static circle on_ring(const tutti_builder *b, int mixing)
 
 static circle at_distance(const tutti_builder *b, int mixing)
 {
-    const int P = tutti_step_replicas(b->options), own = tutti_step_replica(b->options),
+    const int P = b->options->placement.global_replicas, own = b->own.global_replica,
               far = 1 << mixing;
     return (circle){
         .sends = 1, .receives = 1, .to = {(own + far) % P}, .from = {(own + P - far) % P}};
@@ -116,7 +116,7 @@ static circle at_distance(const tutti_builder *b, int mixing)
 /* To whom `replica` sends in a mixing step of push-sum: all replicas draw the same. */
 static int receiver(const tutti_builder *b, int mixing, int replica)
 {
-    const int P = tutti_step_replicas(b->options), far = 1 << mixing / 2;
+    const int P = b->options->placement.global_replicas, far = 1 << mixing / 2;
     const uint64_t toss = (uint64_t)(mixing / 2) * (uint64_t)P + (uint64_t)replica;
     const int coin = (int)tutti_rng_below(b->options->seed, tutti_rng_stream("coins"), toss, 2);
     return (replica + (coin == mixing % 2 ? far : P - far)) % P;
@@ -124,7 +124,7 @@ static int receiver(const tutti_builder *b, int mixing, int replica)
 
 static circle as_drawn(const tutti_builder *b, int mixing)
 {
-    const int P = tutti_step_replicas(b->options), own = tutti_step_replica(b->options),
+    const int P = b->options->placement.global_replicas, own = b->own.global_replica,
               far = 1 << mixing / 2;
     const int before = (own + P - far) % P, behind = (own + far) % P;
     circle c = {.sends = 1, .to = {receiver(b, mixing, own)}};
@@ -146,7 +146,7 @@ static const way *way_of(const tutti_step_options *options)
 
 static int mixings(const tutti_step_options *options)
 {
-    return way_of(options)->mixings(tutti_step_replicas(options));
+    return way_of(options)->mixings(options->placement.global_replicas);
 }
 
 static tutti_status check(const tutti_update_rule *rule, const tutti_step_options *options)
@@ -167,7 +167,7 @@ static tutti_status check(const tutti_update_rule *rule, const tutti_step_option
             "step: the strategy gossip:%s has no more than %d kinds of mixing steps, too few for "
             "%d "
             "replicas: use gossip:ring, or fewer ranks",
-            graphs[(int)graph], TUTTI_STEP_MIXINGS, tutti_step_replicas(options));
+            graphs[(int)graph], TUTTI_STEP_MIXINGS, options->placement.global_replicas);
     return tutti_step_check_alone(options);
 }
 
@@ -234,7 +234,7 @@ static tutti_status update(tutti_builder *b)
     if (b->shares.neighbours) {
         status = tutti_builder_weigh_shares(b);
         if (status == TUTTI_OK) status = for_each(b, tutti_builder_mix_by_share);
-    } else if (tutti_step_replicas(b->options) > 1) {
+    } else if (b->options->placement.global_replicas > 1) {
         status = for_each(b, mix);
     }
     return status == TUTTI_OK ? tutti_builder_update_all(b) : status;

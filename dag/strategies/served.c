@@ -37,7 +37,7 @@
 static tutti_status check(const tutti_update_rule *rule, const tutti_step_options *options)
 {
     (void)rule;
-    if (!tutti_step_servers(options)) return TUTTI_OK;
+    if (!options->placement.servers) return TUTTI_OK;
     if (options->clip_norm > 0)
         return tutti_fail(TUTTI_ERR_INVAL,
             "step: gradients are clipped by the length of all of them, of which each server has a "
@@ -52,19 +52,19 @@ static tutti_status check(const tutti_update_rule *rule, const tutti_step_option
 
 static tutti_status sum(tutti_builder *b, int l, int p)
 {
-    return tutti_step_servers(b->options) ? tutti_builder_reduce_key(b, l, p)
-                                          : tutti_builder_sum(b, l, p);
+    return b->options->placement.servers ? tutti_builder_reduce_key(b, l, p)
+                                         : tutti_builder_sum(b, l, p);
 }
 
 static tutti_status statistics(tutti_builder *b, int l)
 {
-    return tutti_step_servers(b->options) ? tutti_builder_reduce_key(b, l, TUTTI_KEY_STATISTICS)
-                                          : tutti_builder_sum_statistics(b, l);
+    return b->options->placement.servers ? tutti_builder_reduce_key(b, l, TUTTI_KEY_STATISTICS)
+                                         : tutti_builder_sum_statistics(b, l);
 }
 
 static tutti_status update(tutti_builder *b)
 {
-    if (!tutti_step_servers(b->options)) return tutti_builder_update_all(b);
+    if (!b->options->placement.servers) return tutti_builder_update_all(b);
     tutti_status status = tutti_builder_push_keys(b, TUTTI_SENT_GRADIENTS);
     if (status == TUTTI_OK) status = tutti_builder_pull_keys(b, TUTTI_SENT_GRADIENTS);
     return status == TUTTI_OK && b->own.works ? tutti_builder_follow_all(b) : status;

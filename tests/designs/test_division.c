@@ -232,6 +232,7 @@ static void *run_rank(void *arg)
         recipe.emission = TUTTI_EMISSION_1F1B;
         recipe.slots = w->stages - job->stage;
     }
+    if (!status) status = tutti_placement_complete(&recipe.placement);
     if (!status) status = tutti_session_groups_make(exchange, &recipe.placement);
     if (!status) status = tutti_net_new(&net);
     if (!status) build_net(net);

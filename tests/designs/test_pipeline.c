@@ -219,6 +219,7 @@ static void *run_rank(void *arg)
         recipe.slots = l->fewer_slots < 0 ? 2 * ahead - 1 : ahead - l->fewer_slots;
         if (recipe.slots < 1) recipe.slots = 1;
     }
+    if (!status) status = tutti_placement_complete(&recipe.placement);
     if (!status) status = tutti_session_groups_make(exchange, &recipe.placement);
     if (!status) status = tutti_net_new(&net);
     if (!status) drawn_net(net, w->net, SIDE);

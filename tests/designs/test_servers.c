@@ -85,7 +85,7 @@ static tutti_status feed(
     static const int64_t each = SIDE * SIDE * CHANNELS;
     int64_t *number = malloc(sizeof *number);
     *number = batch;
-    const int replica = tutti_placement_own(&step->placement).replica;
+    const int replica = step->placement.own.replica;
     tutti_status status = runner->feed(run, step->rate, &rate, sizeof rate, NULL, NULL);
     if (!status) status = runner->feed(run, step->counter, number, sizeof *number, free, number);
     for (int s = 0; s < step->micro_batches && step->micro_batch[s].images >= 0 && !status; s++) {
@@ -137,9 +137,9 @@ static tutti_status run_steps(
 static void take_order(tutti_step_options *recipe)
 {
     const tutti_placement *p = &recipe->placement;
-    if (p->stages == 1 || tutti_placement_own(p).serves) return;
+    if (p->stages == 1 || p->own.serves) return;
     recipe->emission = TUTTI_EMISSION_1F1B;
-    recipe->slots = p->stages - tutti_placement_own(p).stage;
+    recipe->slots = p->stages - p->own.stage;
 }
 
 static void *run_rank(void *arg)
@@ -173,6 +173,7 @@ static void *run_rank(void *arg)
         .timeout_s = patience_s};
     tutti_status status = tutti_transport_loop(w->loop, job->rank, lanes + 2, &transport);
     if (!status) status = tutti_exchange_open_over(transport, &options, &exchange);
+    if (!status) status = tutti_placement_complete(&recipe.placement);
     if (!status) status = tutti_session_groups_make(exchange, &recipe.placement);
     take_order(&recipe);
     if (!status) status = tutti_net_new(&net);

@@ -24,7 +24,7 @@ static void start(tutti_training_session *session)
     const tutti_step_options recipe = {.batch = BATCH, .momentum = 0.9f, .seed = 5};
     ck_assert_ok(tutti_training_session_build(session, tutti_model_find("mlp"), &input, &recipe));
     ck_assert_ok(tutti_training_session_apply(session));
-    ck_assert_int_eq(tutti_training_session_collectives(session) > 0, session->ranks > 1);
+    ck_assert_int_eq(tutti_training_session_collectives(session) > 0, session->placement.ranks > 1);
     ck_assert_ok(tutti_training_session_start(session));
     ck_assert_ok(tutti_training_session_init(session));
 }
@@ -35,8 +35,9 @@ static void train(tutti_training_session *session)
     static const int64_t counter = 0;
     const tutti_runner *runner = session->runner;
     uint8_t images[BATCH * SIDE * SIDE];
-    const int32_t labels[BATCH] = {0, 1, 2, session->rank % CLASSES};
-    for (int i = 0; i < BATCH * SIDE * SIDE; i++) images[i] = (uint8_t)(i + session->rank);
+    const int32_t labels[BATCH] = {0, 1, 2, session->placement.rank % CLASSES};
+    for (int i = 0; i < BATCH * SIDE * SIDE; i++)
+        images[i] = (uint8_t)(i + session->placement.rank);
     ck_assert_ok(tutti_training_session_feed(session, 0, images, labels));
     ck_assert_ok(runner->feed(session->run, session->step->rate, &rate, sizeof rate, NULL, NULL));
     ck_assert_ok(
@@ -78,8 +79,8 @@ START_TEST(exchanges_and_models_follow_each_other)
         .workers = 2, .metered = 1, .exchange = with("funneled")};
     tutti_training_session session;
     ck_assert_ok(tutti_training_session_open(&options, &session));
-    ck_assert_int_eq(session.rank, tutti_exchange_rank(session.exchange));
-    ck_assert_int_eq(session.ranks, tutti_exchange_size(session.exchange));
+    ck_assert_int_eq(session.placement.rank, tutti_exchange_rank(session.exchange));
+    ck_assert_int_eq(session.placement.ranks, tutti_exchange_size(session.exchange));
     start(&session);
     double begun = weights(&session);
     train(&session);

@@ -17,7 +17,7 @@ static tutti_training_session opened(void)
         .workers = WORKERS,
         .metered = 1,
         .spans = 64,
-        .placement = {.rank = 1, .replicas = 4}};
+        .layout.placement = {.rank = 1, .replicas = 4}};
     tutti_training_session session;
     ck_assert_ok(tutti_training_session_open(&options, &session));
     return session;

@@ -266,14 +266,14 @@ typedef struct training {
 } training;
 
 static const training trainings[] = {
-    {"stages", {.stages = 2, .micro_batches = 4}, NULL, NULL},
-    {"split", {.split = 2, .micro_batches = 2}, NULL, NULL},
-    {"servers", {.servers = 1}, NULL, NULL},
-    {"elastic", {.servers = 1}, "elastic:period=2", NULL},
-    {"gossip", {0}, "gossip:ring", NULL},
-    {"pairs", {0}, "adpsgd:period=2,delay=2", NULL},
-    {"onebit", {0}, NULL, "onebit"},
-    {"powersgd", {0}, NULL, "powersgd:2"},
+    {"stages", {.placement.stages = 2, .micro_batches = 4}, NULL, NULL},
+    {"split", {.placement.blocks = 2, .micro_batches = 2}, NULL, NULL},
+    {"servers", {.placement.servers = 1}, NULL, NULL},
+    {"elastic", {.placement.servers = 1}, "elastic:period=2", NULL},
+    {"gossip", {.timed = 0}, "gossip:ring", NULL},
+    {"pairs", {.timed = 0}, "adpsgd:period=2,delay=2", NULL},
+    {"onebit", {.timed = 0}, NULL, "onebit"},
+    {"powersgd", {.timed = 0}, NULL, "powersgd:2"},
 };
 
 static tutti_status read_recipe(const training *t, tutti_step_options *recipe)
@@ -320,7 +320,7 @@ static tutti_status soak_training(const training *t, const char *design, long co
     tutti_training_session s;
     tutti_status status = tutti_training_session_open(&options, &s);
     if (status) return status;
-    w->rank = s.rank;
+    w->rank = s.placement.rank;
     status = train(t, &s, count, w);
     tutti_status left = tutti_training_session_close(&s);
     return status ? status : left;
