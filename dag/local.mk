@@ -9,6 +9,7 @@ libcore_la_SOURCES += \
 	dag/base/file.c dag/base/file.h \
 	dag/base/json.c dag/base/json.h \
 	dag/base/lock.c dag/base/lock.h \
+	dag/base/portions.c dag/base/portions.h \
 	dag/base/process.c dag/base/process.h \
 	dag/base/prompt.c dag/base/prompt.h \
 	dag/base/log.c dag/base/log.h dag/base/sink.h \

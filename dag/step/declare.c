@@ -109,7 +109,7 @@ static tutti_status declare_kept(tutti_builder *b, const char *prefix, int l,
     if (status == TUTTI_OK && b->step->strategy->shards)
         b->step->state_sharded[b->step->states - 1] = TUTTI_SHARDED_BLOCKS;
     return status == TUTTI_OK && key && key->portions > 1
-               ? tutti_graph_cut(b->graph, *state, key->first, key->count)
+               ? tutti_graph_cut(b->graph, *state, key->at.first, key->at.count)
                : status;
 }
 

@@ -24,13 +24,12 @@ tutti_status tutti_builder_partition_keys(tutti_builder *b)
     b->key = calloc((size_t)b->keys, sizeof *b->key);
     if (!b->key) return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory for %d keys", b->keys);
     tutti_step_keys(b->net, b->options, servers, b->key);
-    tutti_service_partition(servers, b->keys, b->key);
-    return TUTTI_OK;
+    return tutti_service_partition(servers, b->keys, b->key);
 }
 
 int tutti_builder_serves_key(const tutti_builder *b, int k)
 {
-    return b->own.serves && b->key[k].server == b->own.server;
+    return b->own.serves && b->key[k].at.server == b->own.server;
 }
 
 int tutti_builder_first_key(const tutti_builder *b, int l, int p)

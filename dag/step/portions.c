@@ -21,7 +21,7 @@ tutti_status tutti_builder_portion(tutti_builder *b, const tutti_key *key, int w
     *portion = tutti_graph_find(b->graph, name); /* another section may have it */
     if (*portion >= 0) return TUTTI_OK;
     return tutti_graph_tensor(
-        b->graph, name, TUTTI_ROLE_SCRATCH, of->dtype, tutti_shape_of(key->count), portion);
+        b->graph, name, TUTTI_ROLE_SCRATCH, of->dtype, tutti_shape_of(key->at.count), portion);
 }
 
 static tutti_status copy(tutti_builder *b, const tutti_op *op, const void *desc, size_t desc_bytes,
@@ -44,8 +44,8 @@ tutti_status tutti_builder_take_portion(
     if (status != TUTTI_OK || !is_apart(b, key)) return status;
     const tutti_take_desc desc = {.rows = 1,
         .parts = 1,
-        .each = key->count,
-        .first = key->first,
+        .each = key->at.count,
+        .first = key->at.first,
         .total = tutti_shape_count(&tutti_graph_get_tensor(b->graph, whole)->shape)};
     const tutti_access access[] = {tutti_reads(whole), tutti_writes(*portion)};
     return copy(b, &tutti_op_take, &desc, sizeof desc, *portion, access);
@@ -56,8 +56,8 @@ tutti_status tutti_builder_put_portion(tutti_builder *b, const tutti_key *key, i
     int portion;
     tutti_status status = tutti_builder_portion(b, key, whole, &portion);
     if (status != TUTTI_OK || !is_apart(b, key)) return status;
-    const tutti_put_desc desc = {.count = key->count,
-        .first = key->first,
+    const tutti_put_desc desc = {.count = key->at.count,
+        .first = key->at.first,
         .total = tutti_shape_count(&tutti_graph_get_tensor(b->graph, whole)->shape)};
     const tutti_access access[] = {tutti_reads(portion), tutti_updates(whole)};
     return copy(b, &tutti_op_put, &desc, sizeof desc, portion, access);

@@ -65,7 +65,7 @@ static int pulled_of(const tutti_builder *b, const tutti_key *key, tutti_sent se
 
 static int server_of(const tutti_builder *b, int k)
 {
-    return tutti_placement_server_rank(&b->options->placement, b->key[k].server);
+    return tutti_placement_server_rank(&b->options->placement, b->key[k].at.server);
 }
 
 static int root_of(const tutti_builder *b, int k, int client)
@@ -263,7 +263,7 @@ static tutti_status add_clients(tutti_builder *b, int k)
 static tutti_status put_total(tutti_builder *b, int k, int total)
 {
     const int own = sum_of(b, &b->key[k]);
-    const tutti_sum_desc desc = {.count = b->key[k].count, .inputs = 1};
+    const tutti_sum_desc desc = {.count = b->key[k].at.count, .inputs = 1};
     const tutti_access access[] = {tutti_reads(total), tutti_writes(own)};
     char name[TUTTI_SITE_NAME + 32];
     if (total == own || !is_root(b, k)) return TUTTI_OK;
@@ -281,7 +281,7 @@ static tutti_status update(tutti_builder *b, int k, int total, int *updated)
     tutti_status status = tutti_builder_take_portion(b, key, t.weight, &t.weight);
     if (status != TUTTI_OK) return status;
     t.gradient = total;
-    t.count = key->count;
+    t.count = key->at.count;
     snprintf(name, sizeof name, "%s.%s", b->net->layer[key->layer].name, suffix_of(b, key));
     status = tutti_builder_append_update(b, name, &t);
     for (int n = first_node; n < tutti_graph_nodes(b->graph); n++)
@@ -378,8 +378,8 @@ static tutti_status declare_key(tutti_builder *b, const tutti_key *key)
         tutti_builder_declare_trained(b, key->layer, key->parameter, &parameter[key->parameter]);
     const tutti_trained *t = tutti_builder_trained(b, key->layer, key->parameter);
     if (status != TUTTI_OK || key->portions == 1) return status;
-    status = tutti_graph_cut(b->graph, t->weight, key->first, key->count);
-    return status == TUTTI_OK ? tutti_graph_cut(b->graph, t->gradient, key->first, key->count)
+    status = tutti_graph_cut(b->graph, t->weight, key->at.first, key->at.count);
+    return status == TUTTI_OK ? tutti_graph_cut(b->graph, t->gradient, key->at.first, key->at.count)
                               : status;
 }
 

@@ -4,20 +4,20 @@
  *
  * A key is what servers add up: the gradient of a parameter, or the statistics of a batch norm. A key belongs to one
  * server, which has the parameter, too, and what the update rule keeps for it. A large parameter is as many keys as
- * there are servers, its portions: each is a range of elements, and no two differ by more than one. Other keys are
- * partitioned by bytes, from the largest on, each to the server that has the fewest so far. So no server has more than
+ * there are servers, its portions (dag/base/portions.h). Other keys are partitioned by bytes, from the last layer's on,
+ * which is often the largest, each to the server that has the fewest so far. So no server has more than
  * another by as much as an eighth of what it would have if all were equal, unless a portion would be too small to be
  * worth a message. Within a client, all that belongs to the n-th parameter or statistics belongs to worker n modulo
  * the workers, whose rank of that stage is its root, which alone sends it to servers and hears of it: so all links of a
  * client are used.
  *
- * Threads: [P]. */
+ * Threads: [P], but that errors are logged. */
 #ifndef TUTTI_SERVICE_H
 #define TUTTI_SERVICE_H
 
+#include "dag/base/dtype.h"
+#include "dag/base/portions.h"
 #include "dag/net/net.h"
-
-#include <stdint.h>
 
 enum { TUTTI_KEY_STATISTICS = -1 };
 
@@ -25,15 +25,15 @@ typedef struct tutti_key {
     int layer, parameter;  /* the layer's parameter, or TUTTI_KEY_STATISTICS */
     int number;            /* of that, in net order */
     int portion, portions; /* which of how many; of 1, all of it */
-    int64_t first, count;  /* its elements */
-    int64_t bytes;
-    int server;
+    tutti_dtype dtype;
+    tutti_portion
+        at; /* which elements, on which server; not partitioned: `count` is that of all portions */
 } tutti_key;
 
 /* How many keys a net has where large parameters have so many portions (1: they are whole); fills key[], in net order,
  * unless it is NULL. */
 int tutti_service_keys(const tutti_net *net, int portions, tutti_key key[]);
-/* Says which of `servers` has each. */
-void tutti_service_partition(int servers, int keys, tutti_key key[]);
+/* Says which of `servers` has each. NOMEM. */
+tutti_status tutti_service_partition(int servers, int keys, tutti_key key[]);
 
 #endif

@@ -11,7 +11,7 @@
 #include "designs/kv/kv.h"
 #include "designs/kv/connections.h"
 #include "designs/kv/optimizer.h"
-#include "designs/kv/portions.h"
+#include "dag/base/portions.h"
 
 #include <stdatomic.h>
 

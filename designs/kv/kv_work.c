@@ -60,7 +60,7 @@ static tutti_status place(tutti_kv *kv, tutti_kv_key *k, int p)
 {
     tutti_kv_part *part = &k->part[p];
     tutti_portions_partition(
-        &kv->portions, k->count, tutti_dtype_bytes(k->dtype), p, &part->portion);
+        &kv->portions, k->count, tutti_dtype_bytes(k->dtype), k->parts, p, &part->portion);
     part->root = part->portion.slot % (kv->client_size / kv->stages);
     int most = tutti_exchange_edges(kv->session->exchange);
     if (!kv->servers || (part->portion.slot < most && part->portion.second_slot < most))

@@ -14,5 +14,4 @@ libcore_la_SOURCES += \
 	designs/kv/optimizer.c designs/kv/optimizer.h \
 	designs/kv/consistency.c designs/kv/consistency.h \
 	designs/kv/serve_parts.h \
-	designs/kv/message_order.c designs/kv/message_order.h \
-	designs/kv/portions.c designs/kv/portions.h
+	designs/kv/message_order.c designs/kv/message_order.h

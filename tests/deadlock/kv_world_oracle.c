@@ -69,10 +69,10 @@ static int gather_key(const kv_world *w, tutti_portions *portions, int key, int 
 {
     tutti_portion of;
     int64_t count = w->count[key];
-    int all = 1;
+    int parts = tutti_portions_parts(portions, count), all = 1;
     for (int64_t e = 0; e < count; e++) value[e] = -1;
-    for (int p = 0; p < tutti_portions_parts(portions, count); p++) {
-        tutti_portions_partition(portions, count, sizeof *value, p, &of);
+    for (int p = 0; p < parts; p++) {
+        tutti_portions_partition(portions, count, sizeof *value, parts, p, &of);
         const float *part = find_part(w, &of, copy);
         if (!part && w->c->copies > 1) part = find_part(w, &of, !copy);
         if (part) memcpy(value + of.first, part, (size_t)of.count * sizeof *value);

@@ -1,4 +1,4 @@
-kv_tests = tests/kv/test_push_ledger tests/kv/test_client_list tests/kv/test_portions
+kv_tests = tests/kv/test_push_ledger tests/kv/test_client_list
 check_PROGRAMS += $(kv_tests)
 TESTS += $(kv_tests)
 tests_kv_test_push_ledger_SOURCES = tests/kv/test_push_ledger.c
@@ -7,9 +7,6 @@ tests_kv_test_push_ledger_LDADD = libtesting.la
 tests_kv_test_client_list_SOURCES = tests/kv/test_client_list.c
 tests_kv_test_client_list_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_kv_test_client_list_LDADD = libtesting.la
-tests_kv_test_portions_SOURCES = tests/kv/test_portions.c
-tests_kv_test_portions_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_kv_test_portions_LDADD = libtesting.la
 TESTS += tests/kv/kv.sh tests/kv/jobs.sh tests/kv/replicas.sh tests/kv/run.sh
 EXTRA_DIST += tests/kv/kv.sh tests/kv/jobs.sh tests/kv/replicas.sh tests/kv/run.sh tests/kv/lib.sh
 check_PROGRAMS += tests/kv/kv tests/kv/nonsense

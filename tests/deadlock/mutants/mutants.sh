@@ -59,7 +59,7 @@ link() {
         ;;
     test_push_ledger) path=tests/kv/test_push_ledger-test_push_ledger.o ;;
     test_client_list) path=tests/kv/test_client_list-test_client_list.o ;;
-    test_portions) path=tests/kv/test_portions-test_portions.o ;;
+    test_portions) path=tests/base/test_portions-test_portions.o ;;
     test_file) path=tests/base/tests_base_test_file-test_file.o ;;
     mpi_ranks) path='tests/collectives/mpi_ranks.o tests/collectives/cases.o' more=.libs/libvalues.a ;;
     *) echo "no test is called $test"; return 1 ;;

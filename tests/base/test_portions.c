@@ -1,6 +1,6 @@
 /* portions: the parts of a key are all of it, once, as equal as can be; small keys lie where there is least; parts of a
  * server have numbers of their own; with two copies each part is on the next server, too, under a number of its own. */
-#include "designs/kv/portions.h"
+#include "dag/base/portions.h"
 #include "tests/support/testing.h"
 
 enum { MOST = 7, CUT = 64 };
@@ -9,7 +9,8 @@ enum { MOST = 7, CUT = 64 };
 static int deal(tutti_portions *portions, int64_t count, tutti_portion part[MOST])
 {
     int parts = tutti_portions_parts(portions, count);
-    for (int p = 0; p < parts; p++) tutti_portions_partition(portions, count, 4, p, &part[p]);
+    for (int p = 0; p < parts; p++)
+        tutti_portions_partition(portions, count, 4, parts, p, &part[p]);
     return parts;
 }
 
@@ -64,8 +65,8 @@ START_TEST(parts_of_large_keys_count_where_they_lie)
     ck_assert_int_eq(deal(&portions, CUT + 1, part), 2); /* 33 and 32 */
     ck_assert_int_eq(part[0].slot, 1);
     ck_assert_int_eq(part[1].slot, 0);
-    ck_assert_int_eq(portions.bytes[0], (5 + 33) * 4);
-    ck_assert_int_eq(portions.bytes[1], 32 * 4);
+    ck_assert_int_eq(portions.server[0].bytes, (5 + 33) * 4);
+    ck_assert_int_eq(portions.server[1].bytes, 32 * 4);
     tutti_portions_close(&portions);
 }
 END_TEST
@@ -92,7 +93,8 @@ START_TEST(copies_lie_on_the_next_server)
             }
         }
         for (int s = 0; s < servers; s++)
-            for (int slot = 0; slot < two.slots[s]; slot++) ck_assert_int_eq(has[s][slot], 1);
+            for (int slot = 0; slot < two.server[s].slots; slot++)
+                ck_assert_int_eq(has[s][slot], 1);
         tutti_portions_close(&one);
         tutti_portions_close(&two);
     }

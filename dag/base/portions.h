@@ -1,12 +1,12 @@
-/* Which server has what of a key. Every worker partitions the same keys in the same order, and so all know it without a
- * word.
+/* Which parameter server has what of a key, of a store of keys (tutti/kv.h) or of a step (dag/step/service.h). All
+ * ranks partition the same keys in the same order, and so know it without a message.
  *
- * A key of `cut` elements or more has a part on every server, of which no two differ by more than an element; a smaller
- * one goes whole to the server that has the fewest bytes so far. A part has a number on its server, from 0.
+ * A key of `cut` elements or more has a part on every server, of which no two differ by more than an element; a
+ * smaller one goes whole to the server that has the fewest bytes so far. A part has a number on its server, from 0.
  *
  * With two copies, a part has a second server, the next one after the first, with a number there. [P] */
-#ifndef TUTTI_KV_PORTIONS_H
-#define TUTTI_KV_PORTIONS_H
+#ifndef TUTTI_PORTIONS_H
+#define TUTTI_PORTIONS_H
 
 #include "dag/base/status.h"
 
@@ -17,8 +17,10 @@ typedef struct tutti_portions {
     int servers; /* 1 or more */
     int copies;  /* 1, or 2 where there are two servers or more */
     int64_t cut;
-    int64_t *bytes; /* per server: of the parts of which it is the first */
-    int *slots;     /* per server: how many parts it has */
+    struct tutti_portions_server {
+        int64_t bytes; /* of the parts of which it is the first */
+        int slots;     /* how many parts it has */
+    } * server;
 } tutti_portions;
 
 typedef struct tutti_portion {
@@ -33,8 +35,8 @@ void tutti_portions_close(tutti_portions *portions);
 
 /* How many parts a key of so many elements has. */
 int tutti_portions_parts(const tutti_portions *portions, int64_t count);
-/* Deals part p of a key, the parts in order: portion says where it is. */
-void tutti_portions_partition(
-    tutti_portions *portions, int64_t count, size_t element_bytes, int p, tutti_portion *portion);
+/* Assigns part p of `parts` of a key: portion says where it is. */
+void tutti_portions_partition(tutti_portions *portions, int64_t count, size_t element_bytes,
+    int parts, int p, tutti_portion *portion);
 
 #endif
