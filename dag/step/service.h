@@ -5,11 +5,10 @@
  * A key is what servers add up: the gradient of a parameter, or the statistics of a batch norm. A key belongs to one
  * server, which has the parameter, too, and what the update rule keeps for it. A large parameter is as many keys as
  * there are servers, its portions (dag/base/portions.h). Other keys are partitioned by bytes, from the last layer's on,
- * which is often the largest, each to the server that has the fewest so far. So no server has more than
- * another by as much as an eighth of what it would have if all were equal, unless a portion would be too small to be
- * worth a message. Within a client, all that belongs to the n-th parameter or statistics belongs to worker n modulo
- * the workers, whose rank of that stage is its root, which alone sends it to servers and hears of it: so all links of a
- * client are used.
+ * which are often the largest, each to the server that has the fewest so far. So no server has more than another by as
+ * much as an eighth of what it would have if all were equal, unless a portion would be too small to be worth a message.
+ * Within a client, all that belongs to the n-th parameter or statistics belongs to worker n modulo the workers, whose
+ * rank of that stage is its root, which alone sends it to servers and hears of it: so all links of a client are used.
  *
  * Threads: [P], but that errors are logged. */
 #ifndef TUTTI_SERVICE_H
@@ -26,8 +25,8 @@ typedef struct tutti_key {
     int number;            /* of that, in net order */
     int portion, portions; /* which of how many; of 1, all of it */
     tutti_dtype dtype;
-    tutti_portion
-        at; /* which elements, on which server; not partitioned: `count` is that of all portions */
+    /* Which elements, on which server; before it is partitioned, `count` is that of all portions */
+    tutti_portion at;
 } tutti_key;
 
 /* How many keys a net has where large parameters have so many portions (1: they are whole); fills key[], in net order,

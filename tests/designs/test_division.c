@@ -49,7 +49,7 @@ typedef struct findings {
 
 typedef struct rank_job {
     world *world;
-    int rank, stage, replica;
+    tutti_placement placement;
     tutti_status status;
 } rank_job;
 
@@ -81,9 +81,10 @@ static tutti_status feed(const rank_job *job, const tutti_runner *runner, tutti_
         *number = batch;
         status = runner->feed(run, step->counter, number, sizeof *number, free, number);
     }
-    for (int s = 0; s < step->micro_batches && !status && job->stage == 0; s++) {
+    for (int s = 0; s < step->micro_batches && !status && job->placement.own.stage == 0; s++) {
         const tutti_micro_batch *m = &step->micro_batch[s];
-        const int64_t first = (batch * MOST_REPLICAS + job->replica) * BATCH + m->first;
+        const int64_t first =
+            (batch * MOST_REPLICAS + job->placement.own.replica) * BATCH + m->first;
         uint8_t *images = malloc((size_t)(m->count * each));
         int32_t *labels = malloc((size_t)m->count * sizeof *labels);
         for (int64_t e = 0; e < m->count * each; e++)
@@ -105,10 +106,11 @@ static tutti_status run_section(const rank_job *job, const tutti_runner *runner,
     tutti_status status = feed(job, runner, run, step, batch);
     if (!status) status = runner->submit(run, section);
     if (!status) status = runner->wait(run, runner->point(run), patience_s);
-    for (int s = 0; s < step->micro_batches && !status && job->stage == 0; s++) {
+    for (int s = 0; s < step->micro_batches && !status && job->placement.own.stage == 0; s++) {
         double metrics[TUTTI_METRICS];
         status = tutti_run_read(runner, run, step->micro_batch[s].metrics, metrics, sizeof metrics);
-        for (int k = 0; k < TUTTI_METRICS && job->replica == 0; k++) sum[k] += metrics[k];
+        for (int k = 0; k < TUTTI_METRICS && job->placement.own.replica == 0; k++)
+            sum[k] += metrics[k];
     }
     return status;
 }
@@ -154,7 +156,7 @@ static tutti_status note(const rank_job *job, const tutti_runner *runner, tutti_
     int64_t first = is_sharded ? t->first : 0;
     float data[MOST_ELEMENTS];
     tutti_status status = tutti_run_read(runner, run, tensor, data, t->bytes);
-    if (divided) first += job->replica % job->world->ranks * block;
+    if (divided) first += job->placement.own.block * block;
     pthread_mutex_lock(&job->world->lock);
     if (!status)
         status = put(job->world->found, t->name, divided ? block * job->world->ranks : block, first,
@@ -182,7 +184,7 @@ static tutti_status run_steps(
     const tutti_runner *runner = tutti_runner_find("inline");
     findings *found = job->world->found;
     tutti_run_options options = {
-        .seed = job->world->order ? job->world->order + (uint64_t)job->rank : 0,
+        .seed = job->world->order ? job->world->order + (uint64_t)job->placement.rank : 0,
         .hooks = tutti_exchange_hooks(exchange)};
     tutti_run *run = NULL;
     tutti_status status = tutti_exchange_apply(exchange, step->graph);
@@ -204,7 +206,6 @@ static tutti_status run_steps(
 
 static void *run_rank(void *arg)
 {
-    static const int end[MOST_STAGES] = {5, 9};
     rank_job *job = arg;
     world *w = job->world;
     const int lanes = w->design->many_lanes ? 3 : 1;
@@ -220,19 +221,13 @@ static void *run_rank(void *arg)
         .messages = 1,
         .verify = TUTTI_VERIFY_ON,
         .timeout_s = patience_s};
-    tutti_status status = tutti_transport_loop(w->loop, job->rank, lanes + 2, &transport);
+    tutti_status status = tutti_transport_loop(w->loop, job->placement.rank, lanes + 2, &transport);
     if (!status) status = tutti_exchange_open_over(transport, &options, &exchange);
-    recipe.placement = (tutti_placement){.rank = job->rank,
-        .stages = w->stages,
-        .replicas = w->replicas,
-        .blocks = w->ranks,
-        .divided_least = 1};
-    memcpy(recipe.placement.end, end, sizeof end);
+    recipe.placement = job->placement;
     if (w->stages > 1) {
         recipe.emission = TUTTI_EMISSION_1F1B;
-        recipe.slots = w->stages - job->stage;
+        recipe.slots = w->stages - job->placement.own.stage;
     }
-    if (!status) status = tutti_placement_complete(&recipe.placement);
     if (!status) status = tutti_session_groups_make(exchange, &recipe.placement);
     if (!status) status = tutti_net_new(&net);
     if (!status) build_net(net);
@@ -269,8 +264,14 @@ static void run_world(world *w, findings *found)
     ck_assert_int_eq(pthread_mutex_init(&w->lock, NULL), 0);
     ck_assert_ok(tutti_loop_world_new(ranks, &late, &w->loop));
     for (int r = 0; r < ranks; r++) {
-        job[r] =
-            (rank_job){.world = w, .rank = r, .stage = r % w->stages, .replica = r / w->stages};
+        job[r] = (rank_job){.world = w,
+            .placement = {.rank = r,
+                .stages = w->stages,
+                .replicas = w->replicas,
+                .blocks = w->ranks,
+                .divided_least = 1,
+                .end = {5, 9}}};
+        ck_assert_ok(tutti_placement_complete(&job[r].placement));
         ck_assert_int_eq(pthread_create(&thread[r], NULL, run_rank, &job[r]), 0);
     }
     for (int r = 0; r < ranks; r++) pthread_join(thread[r], NULL);

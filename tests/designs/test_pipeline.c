@@ -51,7 +51,7 @@ typedef struct world {
 
 typedef struct rank_job {
     world *world;
-    int rank, stage, replica;
+    tutti_placement placement;
     tutti_status status;
 } rank_job;
 
@@ -86,9 +86,9 @@ static tutti_status feed(const rank_job *job, const tutti_runner *runner, tutti_
         *number = counter;
         status = runner->feed(run, step->counter, number, sizeof *number, free, number);
     }
-    for (int s = 0; s < step->micro_batches && !status && job->stage == 0; s++) {
+    for (int s = 0; s < step->micro_batches && !status && job->placement.own.stage == 0; s++) {
         const tutti_micro_batch *m = &step->micro_batch[s];
-        int64_t first = (batch * MOST_REPLICAS + job->replica) * BATCH + m->first;
+        int64_t first = (batch * MOST_REPLICAS + job->placement.own.replica) * BATCH + m->first;
         float *images = malloc((size_t)(m->count * each) * sizeof *images);
         int32_t *labels = malloc((size_t)m->count * sizeof *labels);
         for (int64_t e = 0; e < m->count * each; e++)
@@ -111,10 +111,10 @@ static tutti_status add_metrics(const rank_job *job, const tutti_runner *runner,
     const tutti_step *step, double sum[])
 {
     tutti_status status = TUTTI_OK;
-    for (int s = 0; s < step->micro_batches && !status && job->stage == 0; s++) {
+    for (int s = 0; s < step->micro_batches && !status && job->placement.own.stage == 0; s++) {
         double metrics[TUTTI_METRICS];
         status = tutti_run_read(runner, run, step->micro_batch[s].metrics, metrics, sizeof metrics);
-        if (job->replica == 0)
+        if (job->placement.own.replica == 0)
             for (int k = 0; k < TUTTI_METRICS; k++) sum[k] += metrics[k];
     }
     return status;
@@ -157,7 +157,7 @@ static tutti_status run_steps(
     const tutti_runner *runner = tutti_runner_find("inline");
     findings *found = job->world->found;
     tutti_run_options options = {
-        .seed = job->world->order ? job->world->order + (uint64_t)job->rank : 0,
+        .seed = job->world->order ? job->world->order + (uint64_t)job->placement.rank : 0,
         .hooks = tutti_exchange_hooks(exchange)};
     tutti_run *run = NULL;
     tutti_status status = tutti_exchange_apply(exchange, step->graph);
@@ -178,7 +178,7 @@ static tutti_status run_steps(
         status = run_section(job, runner, run, step,
             step->eval_average >= 0 ? step->eval_average_again : step->eval_again, 4,
             found->metric[STEPS + 1]);
-    if (!status && job->rank == 0) {
+    if (!status && job->placement.rank == 0) {
         char views[BATCH * DRAWN_CLASSES * sizeof(float)];
         size_t bytes = tutti_graph_get_tensor(step->graph, step->micro_batch[0].both)->bytes;
         status = tutti_run_read(runner, run, step->micro_batch[0].both, views, bytes);
@@ -210,16 +210,15 @@ static void *run_rank(void *arg)
         .messages = 1,
         .verify = TUTTI_VERIFY_ON,
         .timeout_s = patience_s};
-    tutti_status status = tutti_transport_loop(w->loop, job->rank, lanes + 2, &transport);
+    tutti_status status = tutti_transport_loop(w->loop, job->placement.rank, lanes + 2, &transport);
     if (!status) status = tutti_exchange_open_over(transport, &options, &exchange);
-    recipe.placement = placement_of(l, job->rank);
+    recipe.placement = job->placement;
     recipe.emission = l->emission;
     if (l->emission == TUTTI_EMISSION_1F1B) {
-        const int ahead = l->stages - job->stage;
+        const int ahead = l->stages - job->placement.own.stage;
         recipe.slots = l->fewer_slots < 0 ? 2 * ahead - 1 : ahead - l->fewer_slots;
         if (recipe.slots < 1) recipe.slots = 1;
     }
-    if (!status) status = tutti_placement_complete(&recipe.placement);
     if (!status) status = tutti_session_groups_make(exchange, &recipe.placement);
     if (!status) status = tutti_net_new(&net);
     if (!status) drawn_net(net, w->net, SIDE);
@@ -252,8 +251,8 @@ static void run_world(world *w, findings *found)
     w->found = found;
     ck_assert_ok(tutti_loop_world_new(ranks, &late, &w->loop));
     for (int r = 0; r < ranks; r++) {
-        job[r] =
-            (rank_job){.world = w, .rank = r, .stage = r % l->stages, .replica = r / l->stages};
+        job[r] = (rank_job){.world = w, .placement = placement_of(l, r)};
+        ck_assert_ok(tutti_placement_complete(&job[r].placement));
         ck_assert_int_eq(pthread_create(&thread[r], NULL, run_rank, &job[r]), 0);
     }
     for (int r = 0; r < ranks; r++) pthread_join(thread[r], NULL);

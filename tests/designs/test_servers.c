@@ -21,16 +21,11 @@ enum { SIDE = 4, CHANNELS = 3, CLASSES = 5, BATCH = 4, STEPS = 3, MOST_RANKS = 1
 static const int stage_ends[STAGES] = {3, 6}; /* of build's layers */
 static const double patience_s = 60;
 
-/* Ranks without servers of their own form the clients. servers 0: all ranks serve. stages: ranks of a worker. */
-typedef struct layout {
-    int clients, workers, servers, stages;
-} layout;
-
 typedef struct world {
     tutti_loop_world *loop;
     const tutti_design *design;
     const tutti_update_rule *rule;
-    layout layout;
+    tutti_placement placement; /* with `end`; servers 0: all ranks serve */
     int micro_batches, accumulate;
     uint64_t order;
     leavings found;
@@ -38,32 +33,9 @@ typedef struct world {
 
 typedef struct rank_job {
     world *world;
-    int rank;
+    tutti_placement placement;
     tutti_status status;
 } rank_job;
-
-static int workers_of(const layout *l)
-{
-    return l->clients * l->workers;
-}
-
-static int working_ranks(const layout *l)
-{
-    return workers_of(l) * l->stages;
-}
-
-static tutti_placement placement_of(const rank_job *job)
-{
-    const layout *l = &job->world->layout;
-    tutti_placement p = {.rank = job->rank,
-        .stages = l->stages,
-        .replicas = workers_of(l),
-        .clients = l->clients,
-        .servers = l->servers,
-        .everywhere = !l->servers};
-    memcpy(p.end, stage_ends, sizeof stage_ends);
-    return p;
-}
 
 /* A dense layer that is large enough to be divided, and is no multiple of anything. */
 static void build(tutti_net *net)
@@ -113,7 +85,7 @@ static tutti_status run_steps(
     const world *w = job->world;
     leavings *found = &job->world->found;
     tutti_run_options options = {
-        .seed = w->order + (uint64_t)job->rank, .hooks = tutti_exchange_hooks(exchange)};
+        .seed = w->order + (uint64_t)job->placement.rank, .hooks = tutti_exchange_hooks(exchange)};
     tutti_run *run = NULL;
     tutti_status status = tutti_exchange_apply(exchange, step->graph);
     if (!status) status = tutti_step_finalize(step);
@@ -124,7 +96,7 @@ static tutti_status run_steps(
         if (!status) status = runner->submit(run, tutti_step_section(step, n % w->accumulate));
         if (!status) status = runner->wait(run, runner->point(run), patience_s);
     }
-    for (int p = 0; p < step->parameters && job->rank < working_ranks(&w->layout) && !status; p++)
+    for (int p = 0; p < step->parameters && job->placement.own.works && !status; p++)
         status = leavings_note(found, runner, run, step->graph, step->parameter[p], 0);
     for (int i = 0; i < step->states && !status; i++)
         status =
@@ -154,7 +126,7 @@ static void *run_rank(void *arg)
     tutti_step_options recipe = {.batch = BATCH,
         .micro_batches = w->micro_batches,
         .accumulate = w->accumulate,
-        .placement = placement_of(job),
+        .placement = job->placement,
         .strategy = &tutti_strategy_served,
         .rule = w->rule,
         .momentum = 0.9f,
@@ -171,9 +143,8 @@ static void *run_rank(void *arg)
         .messages = 1,
         .verify = TUTTI_VERIFY_ON,
         .timeout_s = patience_s};
-    tutti_status status = tutti_transport_loop(w->loop, job->rank, lanes + 2, &transport);
+    tutti_status status = tutti_transport_loop(w->loop, job->placement.rank, lanes + 2, &transport);
     if (!status) status = tutti_exchange_open_over(transport, &options, &exchange);
-    if (!status) status = tutti_placement_complete(&recipe.placement);
     if (!status) status = tutti_session_groups_make(exchange, &recipe.placement);
     take_order(&recipe);
     if (!status) status = tutti_net_new(&net);
@@ -193,35 +164,39 @@ static void run_world(world *w)
 {
     rank_job job[MOST_RANKS];
     pthread_t thread[MOST_RANKS];
-    const int ranks = working_ranks(&w->layout) + w->layout.servers;
+    tutti_placement p = w->placement;
     tutti_loop_options late = {.eager_bytes = 64, .delay_s = 100e-6, .seed = w->order};
+    p.everywhere = !p.servers;
+    ck_assert_ok(tutti_placement_complete(&p));
+    const int ranks = p.ranks;
     w->found = LEAVINGS_NONE;
     ck_assert_ok(tutti_loop_world_new(ranks, &late, &w->loop));
-    for (int r = 0; r < ranks; r++) {
-        job[r] = (rank_job){.world = w, .rank = r};
-        ck_assert_int_eq(pthread_create(&thread[r], NULL, run_rank, &job[r]), 0);
+    for (p.rank = 0; p.rank < ranks; p.rank++) {
+        ck_assert_ok(tutti_placement_complete(&p));
+        job[p.rank] = (rank_job){.world = w, .placement = p};
+        ck_assert_int_eq(pthread_create(&thread[p.rank], NULL, run_rank, &job[p.rank]), 0);
     }
     for (int r = 0; r < ranks; r++) pthread_join(thread[r], NULL);
     tutti_loop_world_free(w->loop);
     for (int r = 0; r < ranks; r++)
         ck_assert_msg(!job[r].status, "%s, %d clients of %d in %d stages, %d servers: rank %d: %s",
-            w->design->name, w->layout.clients, w->layout.workers, w->layout.stages,
-            w->layout.servers, r, tutti_status_name(job[r].status));
+            w->design->name, p.clients, p.workers, p.stages, w->placement.servers, r,
+            tutti_status_name(job[r].status));
 }
 
 static void compare(const world *w, const leavings *want)
 {
     char what[160];
     snprintf(what, sizeof what, "%s, %s, %d clients of %d in %d stages, %d servers",
-        w->design->name, w->rule->name, w->layout.clients, w->layout.workers, w->layout.stages,
-        w->layout.servers);
+        w->design->name, w->rule->name, w->placement.clients,
+        w->placement.replicas / w->placement.clients, w->placement.stages, w->placement.servers);
     leavings_compare(&w->found, want, what);
 }
 
-static const layout clients[] = {{.clients = 1, .workers = 1, .stages = 1},
-    {.clients = 3, .workers = 1, .stages = 1}, {.clients = 1, .workers = 3, .stages = 1},
-    {.clients = 2, .workers = 2, .stages = 1}, {.clients = 4, .workers = 1, .stages = 1},
-    {.clients = 3, .workers = 1, .stages = 2}, {.clients = 2, .workers = 2, .stages = 2}};
+static const tutti_placement clients[] = {{.stages = 1, .replicas = 1, .clients = 1},
+    {.stages = 1, .replicas = 3, .clients = 3}, {.stages = 1, .replicas = 3, .clients = 1},
+    {.stages = 1, .replicas = 4, .clients = 2}, {.stages = 1, .replicas = 4, .clients = 4},
+    {.stages = 2, .replicas = 3, .clients = 3}, {.stages = 2, .replicas = 4, .clients = 2}};
 static const tutti_update_rule *const rules[] = {
     &tutti_update_sgd, &tutti_update_adam, &tutti_update_lars};
 enum { LAYOUTS = sizeof clients / sizeof *clients, RULES = sizeof rules / sizeof *rules };
@@ -229,21 +204,23 @@ enum { LAYOUTS = sizeof clients / sizeof *clients, RULES = sizeof rules / sizeof
 /* Row: clients, rule. With stages the bits are those without. */
 START_TEST(the_bits_are_those_of_one_server)
 {
-    const layout *own = &clients[_i / RULES];
-    world w = {.layout = *own,
+    const tutti_placement *own = &clients[_i / RULES];
+    world w = {.placement = *own,
         .rule = rules[_i % RULES],
         .micro_batches = 1 + _i % 2,
         .accumulate = 1 + _i % 3 / 2,
         .design = tutti_design_find("sequential")};
-    w.layout.servers = w.layout.stages = 1;
+    w.placement.servers = w.placement.stages = 1;
+    memcpy(w.placement.end, stage_ends, sizeof stage_ends);
     w.order = testing_seed(1) + (uint64_t)_i;
     run_world(&w);
     const leavings want = w.found;
     for (int d = 0; tutti_designs[d]; d++) {
         if (tutti_designs[d]->unsafe) continue;
         w.design = tutti_designs[d];
-        w.layout.stages = own->stages;
-        for (w.layout.servers = own->stages > 1; w.layout.servers < 4; w.layout.servers++) {
+        w.placement.stages = own->stages;
+        for (w.placement.servers = own->stages > 1; w.placement.servers < 4;
+             w.placement.servers++) {
             w.order++;
             run_world(&w);
             compare(&w, &want);
