@@ -42,9 +42,10 @@ struct tutti_coll_request {
     int64_t number; /* on its lane */
     int64_t moves;  /* passes that advanced it */
     /* The transport's message: the collective's device slot, until all its partners have one; or, with `whole`, the
-     * communication library's own collective. NULL: neither */
+     * MPI library's own collective. NULL: neither */
     tutti_message *message;
-    int whole;
+    tutti_device_call *call; /* a library's own, in device memory; NULL: none */
+    int whole;               /* it is a library's own */
     tutti_cache_entry *entry;
     tutti_flight *flight;
     tutti_status status;
@@ -104,10 +105,11 @@ tutti_status tutti_comm_new(
         status = tutti_fail(TUTTI_ERR_USAGE, "unknown algorithm '%s'; known: %s", name,
             tutti_algorithm_names(known, sizeof known));
     else if (!algorithm->build[TUTTI_ALLREDUCE] &&
-             (!transport->ops->collective || transport->takes_devices))
+             (!transport->ops->collective || tutti_transport_takes_device(transport)))
         status = tutti_fail(TUTTI_ERR_UNSUPPORTED,
             "algorithm '%s' needs the transport 'mpi'; '%s'%s does not provide collectives", name,
-            transport->ops->name, transport->arithmetic ? " in the memory of GPUs" : "");
+            transport->ops->name,
+            tutti_transport_takes_device(transport) ? " in the memory of GPUs" : "");
     else if (c->lanes > transport->lanes)
         status = tutti_fail(
             TUTTI_ERR_INVAL, "%d lanes over a transport with %d", c->lanes, transport->lanes);
@@ -286,7 +288,7 @@ static tutti_status check_args(const tutti_comm *c, int lane, const tutti_coll_a
     const char *kind = tutti_coll_kind_name(a->kind);
     if (a->kind == TUTTI_MESSAGE && P != 2)
         return tutti_fail(TUTTI_ERR_INVAL, "a message between %d ranks: must be 2", P);
-    if (a->memory == TUTTI_MEMORY_DEVICE && !c->transport->takes_devices)
+    if (a->memory == TUTTI_MEMORY_DEVICE && !tutti_transport_takes_device(c->transport))
         return tutti_fail(TUTTI_ERR_INTERNAL,
             "%s in the memory of a GPU, which the transport %s cannot reach", kind,
             c->transport->ops->name);
@@ -362,7 +364,7 @@ static tutti_coll_args one_vector(const tutti_coll_args *args)
     return a;
 }
 
-/* Gets the schedule of a collective; NULL: it is the communication library's own. */
+/* Gets the schedule of a collective; NULL: it is a library's own. */
 static tutti_status get_schedule(tutti_comm *c, const tutti_coll_args *a, tutti_cache_entry **entry)
 {
     const tutti_transport *t = c->transport;
@@ -416,10 +418,12 @@ static tutti_status begin_request(tutti_coll_request *r)
     tutti_status status = get_schedule(c, a, &r->entry);
     if (status) return status;
     if (!r->entry) {
-        r->args = one_vector(a);
-        status = t->ops->collective(t, r->lane, a, &r->message);
+        tutti_device_collectives *there = t->device_collectives;
         r->whole = 1;
-        return status;
+        if (a->memory == TUTTI_MEMORY_DEVICE)
+            return there->ops->start(there, t->device_lane + r->lane, a, &r->call);
+        r->args = one_vector(a);
+        return t->ops->collective(t, r->lane, a, &r->message);
     }
     tutti_flight_plan plan = plan_of(c, a, r->entry->sched);
     plan.lane = r->lane;
@@ -449,9 +453,24 @@ static tutti_status test_message(tutti_coll_request *r, int *moved)
     return status || !*moved || r->whole ? status : begin_request(r);
 }
 
+static tutti_status test_call(tutti_coll_request *r, int cancels, int *done)
+{
+    tutti_device_collectives *there = r->comm->transport->device_collectives;
+    if (cancels) there->ops->cancel(there);
+    tutti_status status = there->ops->test(there, r->call, done);
+    if (*done) r->call = NULL;
+    return status;
+}
+
+static tutti_status advance_request(tutti_coll_request *r, int *moved)
+{
+    if (r->call) return test_call(r, 0, moved);
+    return r->message ? test_message(r, moved) : tutti_flight_progress(r->flight, moved);
+}
+
 static int has_ended(const tutti_coll_request *r)
 {
-    return !r->status && !r->message && (r->whole || tutti_flight_done(r->flight));
+    return !r->status && !r->message && !r->call && (r->whole || tutti_flight_done(r->flight));
 }
 
 /* Moves `oldest` past all that have ended. */
@@ -486,7 +505,7 @@ static void remove_in_flight(tutti_coll_request *r)
 static void fail_post(tutti_coll_request *r, tutti_status status)
 {
     r->status = status;
-    r->orphan = r->flight || r->message;
+    r->orphan = r->flight || r->message || r->call;
     if (r->orphan)
         add_in_flight(r);
     else
@@ -544,8 +563,7 @@ tutti_status tutti_coll_progress(tutti_comm *comm, int *moved)
     for (tutti_coll_request *r = comm->oldest, *newer; r; r = newer) {
         newer = r->newer;
         int one = 0;
-        if (!r->status)
-            r->status = r->message ? test_message(r, &one) : tutti_flight_progress(r->flight, &one);
+        if (!r->status) r->status = advance_request(r, &one);
         r->moves += one != 0;
         any |= one;
         r->done = has_ended(r);
@@ -562,7 +580,8 @@ static int drain_message(tutti_coll_request *r)
 {
     tutti_transport *t = r->comm->transport;
     int done = 0;
-    if (!r->message) return 0;
+    if (r->call) (void)test_call(r, 1, &done);
+    if (!r->message) return r->call != NULL;
     t->ops->cancel(t, r->message);
     (void)t->ops->test(t, r->message, &done); /* a further failure no longer matters */
     if (done) r->message = NULL;
@@ -636,6 +655,7 @@ void tutti_coll_free(tutti_coll_request *request)
     remove_in_flight(request);
     tutti_transport *t = request->comm->transport;
     if (request->message) t->ops->abandon(t, request->message);
+    if (request->call) (void)test_call(request, 1, &(int){0});
     tutti_flight_free(request->flight);
     tutti_cache_drop(request->entry);
     tutti_pool_give(request->comm->pool, request);

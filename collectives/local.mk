@@ -43,7 +43,7 @@ libcore_la_SOURCES += \
 	collectives/transport/tcp_connect.c \
 	collectives/transport/tcp_door.c \
 	collectives/transport/tcp_frame.c collectives/transport/tcp_frame.h \
-	collectives/transport/arithmetic.h \
+	collectives/transport/arithmetic.h collectives/transport/device_collectives.h \
 	collectives/transport/transport.c collectives/transport/transport.h
 
 # What programs choose from; the library has MPI alone, and needs no NCCL.

@@ -228,6 +228,5 @@ tutti_status tutti_transport_aware(tutti_transport *mpi, int gpu)
         return status;
     }
     mpi->arithmetic = &a->base;
-    mpi->takes_devices = 1;
     return TUTTI_OK;
 }

@@ -44,8 +44,8 @@ static tutti_exchange_options exchange_options(
     options.workers = s->options.workers;
     options.meter = s->meter;
     options.trace = s->trace;
-    options.over = tutti_session_transport_open;
-    options.over_ctx = s->transport;
+    options.choose_transport = tutti_session_transport_open;
+    options.choose_ctx = s->transport;
     return options;
 }
 

@@ -18,7 +18,7 @@ const char *tutti_transport_choice(int i)
 {
     const tutti_transport_about *about = tutti_transports;
     if (!i) return automatic;
-    while (about->name && (!about->over || --i)) about++;
+    while (about->name && (!about->lacks || --i)) about++;
     return about->name;
 }
 
@@ -167,36 +167,29 @@ static tutti_status check_aware(question *q)
                : TUTTI_ERR_USAGE;
 }
 
-static tutti_status open_aware(question *q, tutti_transport **transport)
+static tutti_status open_aware(question *q)
 {
     tutti_session_transport *s = q->of;
     tutti_status status = check_aware(q);
     if (!status) status = tutti_transport_aware(q->mpi, s->place.gpu);
-    if (status) {
-        tutti_transport_close(q->mpi);
-        return status;
-    }
+    if (status) return status;
     s->place.collects_there = 1;
     s->chosen = "mpi, CUDA-aware";
-    *transport = q->mpi;
     return TUTTI_OK;
 }
 
 tutti_status tutti_session_transport_open(
-    void *ctx, tutti_transport *mpi, int lanes, double timeout_s, tutti_transport **transport)
+    void *ctx, tutti_transport *mpi, int lanes, double timeout_s)
 {
     tutti_session_transport *s = ctx;
     question q = {.of = s, .mpi = mpi, .lanes = lanes, .timeout_s = timeout_s};
     tutti_status status = choose_place(s, mpi, timeout_s);
-    if (!status && s->aware) return open_aware(&q, transport);
+    if (!status && s->aware) return open_aware(&q);
     if (!status) status = choose(&q);
-    if (status) {
-        tutti_transport_close(mpi);
-        return status;
-    }
+    if (status) return status;
     s->chosen = q.about->name;
     s->place.collects_there = q.about->on_gpus;
     const tutti_transport_options options = {
         .device = s->place.gpu, .lanes = lanes, .timeout_s = timeout_s};
-    return q.about->over(mpi, &options, transport);
+    return q.about->give ? q.about->give(mpi, &options) : TUTTI_OK;
 }

@@ -38,10 +38,10 @@ typedef struct tutti_session_transport {
     tutti_binding_place place;
 } tutti_session_transport;
 
-/* tutti_exchange_options.over; ctx is a tutti_session_transport. USAGE, on all ranks, if the word is
+/* tutti_exchange_options.choose_transport; ctx is a tutti_session_transport. USAGE, on all ranks, if the word is
  * cuda and a rank has no GPU, or nccl or `aware` and that cannot be (the first rank that knows logs
  * why). auto then means mpi, and rank 0 logs why; with `aware` it means mpi. Errors of the transport. */
 tutti_status tutti_session_transport_open(
-    void *ctx, tutti_transport *mpi, int lanes, double timeout_s, tutti_transport **transport);
+    void *ctx, tutti_transport *mpi, int lanes, double timeout_s);
 
 #endif

@@ -293,6 +293,7 @@ static tutti_status loop_grow(
 
 static void loop_close(tutti_transport *t)
 {
+    tutti_transport_close_device(t);
     free(t);
 }
 

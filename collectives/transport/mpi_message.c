@@ -198,8 +198,7 @@ static tutti_status mpi_grow(
 static void mpi_close(tutti_transport *transport)
 {
     tutti_mpi *t = (tutti_mpi *)transport;
-    tutti_arithmetic *arithmetic = transport->arithmetic;
-    if (arithmetic) arithmetic->ops->close(arithmetic);
+    tutti_transport_close_device(transport);
     /* After a failure lanes stay: a later communicator may reuse a freed one's id, and get its late messages. */
     for (int k = 0; k < t->base.lanes && !transport->abandoned; k++)
         if (t->lane[k] != MPI_COMM_NULL) MPI_Comm_free(&t->lane[k]);

@@ -1,6 +1,5 @@
-/* Collectives in GPU memory, through NCCL. Messages in main memory go through another transport (MPI), which also
- * carries the ranks' agreement before the first collective: NCCL has collectives, but no messages with tags. So
- * messages of edges are in main memory.
+/* Collectives in GPU memory, through NCCL. The transport (MPI) carries messages in main memory, and the ranks' agreement
+ * before the first collective: NCCL has collectives, but no messages with tags. So messages of edges are in main memory.
  *
  * Each of the first lanes, and each lane that is added for a group, has its own communicator and stream. NCCL's
  * kernels hold processors of the GPU until all ranks have launched theirs: lanes share device slots. */
@@ -52,10 +51,10 @@ static tutti_status fail_unsupported(const tutti_nccl *n, int lane, const tutti_
 
 /* The event follows the kernel on the stream only once the launch is complete: until then NCCL may launch from
  * its own thread. */
-static tutti_status nccl_collective(
-    tutti_transport *t, int lane, const tutti_coll_args *args, tutti_message **message)
+static tutti_status nccl_start(
+    tutti_device_collectives *c, int lane, const tutti_coll_args *args, tutti_device_call **started)
 {
-    tutti_nccl *n = (tutti_nccl *)t;
+    tutti_nccl *n = (tutti_nccl *)c;
     tutti_nccl_lane *l = lane_of(n, lane);
     tutti_nccl_call call = {0};
     if (n->aborted || !l || !l->unused || !tutti_nccl_call_describe(args, &call))
@@ -68,7 +67,7 @@ static tutti_status nccl_collective(
     if (!status)
         status = await_launch(
             l->comm, lane, tutti_coll_kind_name(args->kind), tutti_nccl_call_launch(&call));
-    tutti_message *m = l->unused;
+    tutti_device_call *m = l->unused;
     if (!status)
         status = tutti_nccl_cuda(n, "marking an event", cudaEventRecord(m->event, call.stream));
     if (status) { /* the kernel may be on the stream, without an event for its end */
@@ -76,23 +75,8 @@ static tutti_status nccl_collective(
         return status;
     }
     l->unused = m->next;
-    *message = m;
+    *started = m;
     return TUTTI_OK;
-}
-
-static int is_mine(const tutti_nccl *n, const tutti_message *m)
-{
-    for (int k = 0; k < n->lanes; k++)
-        if (n->lane[k] && m >= n->lane[k]->all && m < n->lane[k]->all + TUTTI_NCCL_IN_FLIGHT)
-            return 1;
-    return 0;
-}
-
-static void give_back(tutti_nccl *n, tutti_message *m)
-{
-    tutti_nccl_lane *lane = n->lane[m->lane];
-    m->next = lane->unused;
-    lane->unused = m;
 }
 
 /* Whether NCCL has reported a failure. If another rank has aborted, NCCL fails here, too, maybe before the reason
@@ -112,117 +96,62 @@ static tutti_status check_failure(tutti_nccl *n, int lane, int *failed)
 
 /* NCCL is queried after the event: a kernel that ends with an error has set it by then. An aborted kernel has ended
  * on its stream, but its result is undefined: it has failed. */
-static tutti_status nccl_test(tutti_transport *t, tutti_message *message, int *done)
+static tutti_status nccl_test(tutti_device_collectives *c, tutti_device_call *call, int *done)
 {
-    tutti_nccl *n = (tutti_nccl *)t;
-    if (!is_mine(n, message)) return n->whole->ops->test(n->whole, message, done);
+    tutti_nccl *n = (tutti_nccl *)c;
     int failed = 0;
-    cudaError_t error = cudaEventQuery(message->event);
+    cudaError_t error = cudaEventQuery(call->event);
     (void)cudaGetLastError(); /* else the next call would return it */
-    tutti_status status = n->aborted ? TUTTI_OK : check_failure(n, message->lane, &failed);
+    tutti_status status = n->aborted ? TUTTI_OK : check_failure(n, call->lane, &failed);
     *done = !status && !failed && error != cudaErrorNotReady;
     if (!*done) return status;
-    give_back(n, message);
+    call->next = n->lane[call->lane]->unused;
+    n->lane[call->lane]->unused = call;
     return n->aborted ? TUTTI_ERR_COMM
                       : tutti_nccl_cuda(n, "a kernel on a stream has failed", error);
 }
 
 /* A single waiting kernel cannot be cancelled: all communicators are aborted. */
-static void nccl_cancel(tutti_transport *t, tutti_message *message)
+static void nccl_cancel(tutti_device_collectives *c)
 {
-    tutti_nccl *n = (tutti_nccl *)t;
-    if (!is_mine(n, message))
-        n->whole->ops->cancel(n->whole, message);
-    else if (!n->aborted)
-        tutti_nccl_abort(n);
-}
-
-static void nccl_abandon(tutti_transport *t, tutti_message *message)
-{
-    tutti_nccl *n = (tutti_nccl *)t;
-    if (!is_mine(n, message)) {
-        n->whole->ops->abandon(n->whole, message);
-        return;
-    }
+    tutti_nccl *n = (tutti_nccl *)c;
     if (!n->aborted) tutti_nccl_abort(n);
-    give_back(n, message);
 }
 
-/* ---- messages in main memory ---- */
-
-static tutti_status nccl_isend(tutti_transport *t, int lane, int peer, int tag, const void *data,
-    size_t bytes, tutti_message **message)
-{
-    const tutti_nccl *n = (const tutti_nccl *)t;
-    return n->whole->ops->isend(n->whole, lane, peer, tag, data, bytes, message);
-}
-
-static tutti_status nccl_irecv(tutti_transport *t, int lane, int peer, int tag, void *data,
-    size_t bytes, tutti_message **message)
-{
-    const tutti_nccl *n = (const tutti_nccl *)t;
-    return n->whole->ops->irecv(n->whole, lane, peer, tag, data, bytes, message);
-}
-
-static void nccl_sweep(tutti_transport *t, int first, int lanes)
-{
-    const tutti_nccl *n = (const tutti_nccl *)t;
-    if (n->whole->ops->sweep) n->whole->ops->sweep(n->whole, first, lanes);
-}
-
-static void begin_next(tutti_nccl *n, const tutti_members *members)
-{
-    n->making = (tutti_nccl_making){.lane = n->base.lanes - n->missing, .members = members};
-}
-
-/* The other transport adds its lanes first, so that a lane has the same number on both. */
-static tutti_status grow_whole(tutti_nccl *n, int lanes, const tutti_members *members)
-{
-    if (!n->missing) n->missing = lanes;
-    tutti_status status = n->whole->ops->grow(n->whole, lanes, members, &n->widened);
-    n->base.lanes = n->whole->lanes;
-    if (status || !n->widened) return status;
-    begin_next(n, members);
-    return tutti_nccl_widen(n, n->base.lanes);
-}
+/* ---- lanes ---- */
 
 static tutti_status nccl_grow(
-    tutti_transport *t, int lanes, const tutti_members *members, int *done)
+    tutti_device_collectives *c, int first, int lanes, const tutti_members *members, int *done)
 {
-    tutti_nccl *n = (tutti_nccl *)t;
-    tutti_status status = n->widened ? TUTTI_OK : grow_whole(n, lanes, members);
-    for (int made = n->widened; !status && made && n->missing;) {
-        status = tutti_nccl_make(n, &n->making, &made);
-        n->missing -= made;
-        if (made) begin_next(n, members);
+    tutti_nccl *n = (tutti_nccl *)c;
+    tutti_nccl_making *m = &n->making;
+    const int end = first + lanes;
+    tutti_status status = m->lane ? TUTTI_OK : tutti_nccl_widen(n, end);
+    if (!m->lane) *m = (tutti_nccl_making){.lane = first, .members = members};
+    for (int made = 1; !status && made && m->lane < end;) {
+        status = tutti_nccl_make(n, m, &made);
+        if (made) *m = (tutti_nccl_making){.lane = m->lane + 1, .members = members};
     }
-    *done = !status && n->widened && !n->missing;
-    if (status || *done) n->missing = n->widened = 0;
+    *done = !status && m->lane == end;
+    if (status || *done) m->lane = 0;
     return status;
 }
 
-static void nccl_close(tutti_transport *t)
+static void nccl_close(tutti_device_collectives *c)
 {
-    tutti_nccl *n = (tutti_nccl *)t;
+    tutti_nccl *n = (tutti_nccl *)c;
     cudaSetDevice(n->device);
-    if ((t->abandoned || n->missing) && !n->aborted) tutti_nccl_abort(n);
+    if ((n->transport->abandoned || n->making.lane) && !n->aborted) tutti_nccl_abort(n);
     if (!n->aborted) tutti_nccl_end(n);
     tutti_nccl_free_lanes(n);
     if (n->first) cudaFree(n->first);
-    if (t->abandoned) n->whole->abandoned = 1;
-    n->whole->ops->close(n->whole);
     free(n);
 }
 
-const tutti_transport_ops tutti_nccl_ops = {
-    .name = "nccl",
-    .isend = nccl_isend,
-    .irecv = nccl_irecv,
+const tutti_device_collectives_ops tutti_nccl_ops = {
+    .start = nccl_start,
     .test = nccl_test,
     .cancel = nccl_cancel,
-    .sweep = nccl_sweep,
-    .abandon = nccl_abandon,
-    .collective = nccl_collective,
     .grow = nccl_grow,
     .close = nccl_close,
 };

@@ -48,7 +48,7 @@ static tutti_status create_events(const tutti_nccl *n, tutti_nccl_lane *lane)
         status = tutti_nccl_cuda(n, "a stream",
             cudaStreamCreateWithPriority(&lane->stream, cudaStreamNonBlocking, most));
     for (int i = 0; i < TUTTI_NCCL_IN_FLIGHT && !status; i++) {
-        tutti_message *m = &lane->all[i];
+        tutti_device_call *m = &lane->all[i];
         status = tutti_nccl_cuda(
             n, "an event", cudaEventCreateWithFlags(&m->event, cudaEventDisableTiming));
         m->next = lane->unused;
@@ -60,7 +60,7 @@ static tutti_status create_events(const tutti_nccl *n, tutti_nccl_lane *lane)
 static tutti_status open_lane(tutti_nccl *n, int number, int rank, int size)
 {
     tutti_nccl_lane *lane = calloc(1, sizeof *lane);
-    tutti_message *all = calloc(TUTTI_NCCL_IN_FLIGHT, sizeof *all);
+    tutti_device_call *all = calloc(TUTTI_NCCL_IN_FLIGHT, sizeof *all);
     if (!lane || !all) {
         free(lane);
         free(all);
@@ -79,8 +79,8 @@ static const char making_it[] = "a communicator", using_it[] = "the first collec
 static tutti_status begin_lane(tutti_nccl *n, tutti_nccl_making *m)
 {
     const int is_in = !m->members || m->members->rank >= 0;
-    const int rank = m->members ? m->members->rank : n->base.rank;
-    const int size = m->members ? m->members->size : n->base.size;
+    const int rank = m->members ? m->members->rank : n->transport->rank;
+    const int size = m->members ? m->members->size : n->transport->size;
     tutti_status status = is_in ? open_lane(n, m->lane, rank, size) : TUTTI_OK;
     if (status) return status;
     ncclComm_t *comm = is_in ? &n->lane[m->lane]->comm : &n->nobody;

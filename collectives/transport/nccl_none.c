@@ -8,11 +8,10 @@ const char *tutti_transport_nccl_lacks(void)
 }
 
 tutti_status tutti_transport_nccl(
-    tutti_transport *whole, const tutti_transport_options *options, tutti_transport **transport)
+    tutti_transport *transport, const tutti_transport_options *options)
 {
-    (void)options;
     (void)transport;
-    tutti_transport_close(whole);
+    (void)options;
     return tutti_fail(
         TUTTI_ERR_UNSUPPORTED, "%s: use the transport mpi", tutti_transport_nccl_lacks());
 }

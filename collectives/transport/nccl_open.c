@@ -23,7 +23,7 @@ typedef struct rank_info {
 /* Fails on every rank with the first rank's error. */
 static tutti_status find_first_error(const tutti_nccl *n, const rank_info all[])
 {
-    for (int r = 0; r < n->base.size; r++)
+    for (int r = 0; r < n->transport->size; r++)
         if (all[r].status)
             return tutti_fail((tutti_status)all[r].status, "NCCL: rank %d: %s", r, all[r].text);
     return TUTTI_OK;
@@ -32,7 +32,7 @@ static tutti_status find_first_error(const tutti_nccl *n, const rank_info all[])
 /* NCCL refuses two ranks on one GPU. */
 static tutti_status are_distinct(const tutti_nccl *n, const rank_info all[])
 {
-    for (int r = 0; r < n->base.size; r++)
+    for (int r = 0; r < n->transport->size; r++)
         for (int q = 0; q < r; q++)
             if (!strcmp(all[r].host, all[q].host) && !strcmp(all[r].bus, all[q].bus))
                 return tutti_fail(TUTTI_ERR_USAGE,
@@ -76,29 +76,31 @@ static tutti_status make_lanes(tutti_nccl *n, int lanes, const rank_info all[])
 }
 
 /* The outcome of a step of opening, the same on all ranks. */
-static tutti_status agree_on_status(
-    tutti_nccl *n, tutti_status status, rank_info *mine, rank_info all[])
+static tutti_status agree_on_status(const tutti_nccl *n, tutti_transport *transport,
+    tutti_status status, rank_info *mine, rank_info all[])
 {
     mine->status = (int)status;
     snprintf(mine->text, sizeof mine->text, "%s", status ? tutti_last_error() : "");
-    tutti_status gathered = tutti_transport_gather(n->whole, mine, sizeof *mine, all, n->timeout_s);
+    tutti_status gathered =
+        tutti_transport_gather(transport, mine, sizeof *mine, all, n->timeout_s);
     return gathered ? gathered : find_first_error(n, all);
 }
 
-static tutti_status connect_ranks(tutti_nccl *n, int lanes, rank_info *mine, rank_info all[])
+static tutti_status connect_ranks(
+    tutti_nccl *n, tutti_transport *transport, int lanes, rank_info *mine, rank_info all[])
 {
     tutti_status status = make_memory(n);
     gethostname(mine->host, sizeof mine->host - 1);
     if (!status)
         status = tutti_nccl_cuda(
             n, "its place", cudaDeviceGetPCIBusId(mine->bus, sizeof mine->bus, n->device));
-    for (int k = 0; k < lanes && !n->base.rank && !status; k++)
+    for (int k = 0; k < lanes && !transport->rank && !status; k++)
         if (ncclGetUniqueId(&mine->id[k]))
             status = tutti_fail(TUTTI_ERR_COMM, "NCCL: no unique id: %s", ncclGetLastError(NULL));
-    status = agree_on_status(n, status, mine, all);
+    status = agree_on_status(n, transport, status, mine, all);
     if (!status) status = are_distinct(n, all);
     if (status) return status;
-    return agree_on_status(n, make_lanes(n, lanes, all), mine, all);
+    return agree_on_status(n, transport, make_lanes(n, lanes, all), mine, all);
 }
 
 static tutti_status check_lanes(const tutti_transport_options *options)
@@ -109,10 +111,10 @@ static tutti_status check_lanes(const tutti_transport_options *options)
 }
 
 tutti_status tutti_transport_nccl(
-    tutti_transport *whole, const tutti_transport_options *options, tutti_transport **transport)
+    tutti_transport *transport, const tutti_transport_options *options)
 {
     tutti_nccl *n = calloc(1, sizeof *n);
-    rank_info *mine = calloc(1, sizeof *mine), *all = calloc((size_t)whole->size, sizeof *all);
+    rank_info *mine = calloc(1, sizeof *mine), *all = calloc((size_t)transport->size, sizeof *all);
     tutti_status status = TUTTI_OK;
     if (!n || !mine || !all) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for NCCL's lanes");
     if (!status) status = check_lanes(options);
@@ -121,27 +123,22 @@ tutti_status tutti_transport_nccl(
          * whose size selects another algorithm. */
         setenv("NCCL_RUNTIME_CONNECT", "0", 0);
         setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0);
-        *n = (tutti_nccl){.base = *whole,
-            .whole = whole,
+        *n = (tutti_nccl){.base.ops = &tutti_nccl_ops,
+            .transport = transport,
             .device = options->device,
             .timeout_s = options->timeout_s};
-        n->base.ops = &tutti_nccl_ops;
-        n->base.shares_slots = 1;
-        n->base.edges_aside = 1;
-        n->base.takes_devices = 1;
-        status = connect_ranks(n, options->lanes, mine, all);
+        status = connect_ranks(n, transport, options->lanes, mine, all);
+        if (status && !n->aborted) tutti_nccl_abort(n); /* some ranks may not have got so far */
+        if (status) n->base.ops->close(&n->base);
+    } else {
+        free(n);
     }
     free(mine);
     free(all);
-    if (!status) {
-        *transport = &n->base;
-        return TUTTI_OK;
-    }
-    const int owns = n && n->whole;
-    if (owns && !n->aborted) tutti_nccl_abort(n); /* some ranks may not have got so far */
-    tutti_transport_close(owns ? &n->base : whole);
-    if (!owns) free(n);
-    return status;
+    if (status) return status;
+    transport->device_collectives = &n->base;
+    transport->shares_slots = transport->edges_aside = 1;
+    return TUTTI_OK;
 }
 
 const char *tutti_transport_nccl_lacks(void)

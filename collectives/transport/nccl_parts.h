@@ -1,11 +1,11 @@
-/* What the files of the transport nccl share.
+/* What the files of NCCL's collectives share.
  *
  *   nccl_open.c   opening: the agreement of the ranks, and the first lanes
  *   nccl_lane.c   creating a lane: its communicator, and the first collective on it
  *   nccl_call.c   calling NCCL's collectives
  *   nccl_close.c  ending communicators
  *   nccl_ask.c    converting CUDA's and NCCL's results to statuses
- *   nccl.c        the transport's functions */
+ *   nccl.c        the functions of device_collectives.h */
 #ifndef TUTTI_NCCL_PARTS_H
 #define TUTTI_NCCL_PARTS_H
 
@@ -17,9 +17,9 @@
 enum { TUTTI_NCCL_IN_FLIGHT = 64 /* on a lane: TUTTI_COMM_DEPTH */ };
 
 /* A collective that has been launched. */
-struct tutti_message {
-    tutti_message *next; /* in the list of unused ones */
-    cudaEvent_t event;   /* recorded after it on its stream */
+struct tutti_device_call {
+    tutti_device_call *next; /* in the list of unused ones */
+    cudaEvent_t event;       /* recorded after it on its stream */
     int lane;
 };
 
@@ -27,8 +27,8 @@ struct tutti_message {
 typedef struct tutti_nccl_lane {
     ncclComm_t comm;
     cudaStream_t stream;
-    int rank, size;              /* of the communicator */
-    tutti_message *all, *unused; /* [TUTTI_NCCL_IN_FLIGHT] */
+    int rank, size;                  /* of the communicator */
+    tutti_device_call *all, *unused; /* [TUTTI_NCCL_IN_FLIGHT] */
 } tutti_nccl_lane;
 
 /* A lane that is being created. */
@@ -40,19 +40,17 @@ typedef struct tutti_nccl_making {
 } tutti_nccl_making;
 
 typedef struct tutti_nccl {
-    tutti_transport base;
-    tutti_transport *whole;
+    tutti_device_collectives base;
+    const tutti_transport *transport; /* to which it is given */
     int device;
     double timeout_s;
     int aborted;
-    double failed_s;        /* when NCCL first reported a failure; 0: it has not */
-    int lanes;              /* of lane[] */
-    tutti_nccl_lane **lane; /* NULL: this rank has no communicator there */
-    float *first;           /* the buffer of a lane's first collective */
-    ncclComm_t nobody;      /* what a split returns to ranks that are not members: NULL */
-    /* while lanes are added: how many are yet to be created, whether `whole` has them, and the next one */
-    int missing, widened;
-    tutti_nccl_making making;
+    double failed_s;          /* when NCCL first reported a failure; 0: it has not */
+    int lanes;                /* of lane[] */
+    tutti_nccl_lane **lane;   /* NULL: this rank has no communicator there */
+    float *first;             /* the buffer of a lane's first collective */
+    ncclComm_t nobody;        /* what a split returns to ranks that are not members: NULL */
+    tutti_nccl_making making; /* of the lanes that are being added; lane 0: none */
 } tutti_nccl;
 
 /* ---- nccl_call.c: calls are nonblocking; tutti_nccl_ask reports whether they are complete ---- */
@@ -74,7 +72,7 @@ ncclResult_t tutti_nccl_call_launch(const tutti_nccl_call *call);
 
 /* ---- nccl.c ---- */
 
-extern const tutti_transport_ops tutti_nccl_ops;
+extern const tutti_device_collectives_ops tutti_nccl_ops;
 
 /* ---- nccl_ask.c ---- */
 

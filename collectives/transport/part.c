@@ -6,7 +6,6 @@
 
 typedef struct part {
     tutti_transport base;
-    tutti_transport_ops ops;
     tutti_transport *whole;
     tutti_members members;
     int lane, shared; /* the first lane in `whole`; shared: all lanes use this one */
@@ -75,13 +74,6 @@ static void part_sweep(tutti_transport *t, int first, int lanes)
         p->whole->ops->sweep(p->whole, lane_of(p, first), p->shared ? 1 : lanes);
 }
 
-static tutti_status part_collective(
-    tutti_transport *t, int lane, const tutti_coll_args *args, tutti_message **message)
-{
-    const part *p = (const part *)t;
-    return p->whole->ops->collective(p->whole, lane_of(p, lane), args, message);
-}
-
 static void part_close(tutti_transport *t)
 {
     part *p = (part *)t;
@@ -130,18 +122,17 @@ tutti_status tutti_transport_part(
         free(p);
         return status;
     }
-    p->ops = part_ops;
-    p->base = (tutti_transport){.ops = &p->ops,
+    p->base = (tutti_transport){.ops = &part_ops,
         .rank = m->rank,
         .size = m->size,
         .lanes = given->lanes,
         .near = whole->near,
         .shares_slots = whole->shares_slots && !(m->key < 0 && whole->edges_aside),
-        .takes_devices = whole->takes_devices && !shared,
+        .arithmetic = shared ? NULL : whole->arithmetic,
+        .device_collectives = shared ? NULL : whole->device_collectives,
+        .device_lane = given->lane,
         .tags = shared ? whole->tags / channels : whole->tags,
         .lock = whole->lock};
-    if (p->base.takes_devices && whole->ops->collective) p->ops.collective = part_collective;
-    if (p->base.takes_devices) p->base.arithmetic = whole->arithmetic;
     p->whole = whole;
     p->lane = given->lane;
     p->shared = shared;

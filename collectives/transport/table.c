@@ -2,14 +2,6 @@
 
 #include <string.h>
 
-static tutti_status use_mpi(
-    tutti_transport *mpi, const tutti_transport_options *options, tutti_transport **transport)
-{
-    (void)options;
-    *transport = mpi;
-    return TUTTI_OK;
-}
-
 static const char *lacks_nothing(void)
 {
     return NULL;
@@ -18,17 +10,14 @@ static const char *lacks_nothing(void)
 const tutti_transport_about tutti_transports[] = {
     {.name = "mpi",
         .summary = "nonblocking MPI send and receive, on one communicator per lane",
-        .over = use_mpi,
         .lacks = lacks_nothing},
     {.name = "nccl",
         .summary = "NCCL's collectives between GPUs; messages over mpi",
-        .over = tutti_transport_nccl,
+        .give = tutti_transport_nccl,
         .lacks = tutti_transport_nccl_lacks,
         .on_gpus = 1,
         .most_lanes = TUTTI_NCCL_MOST_LANES},
-    {.name = "loop",
-        .summary = "ranks as threads of one process, for tests",
-        .lacks = lacks_nothing},
+    {.name = "loop", .summary = "ranks as threads of one process, for tests"},
     {0},
 };
 

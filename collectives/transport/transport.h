@@ -22,6 +22,7 @@
 #define TUTTI_TRANSPORT_H
 
 #include "collectives/transport/arithmetic.h"
+#include "collectives/transport/device_collectives.h"
 #include "collectives/value/args.h"
 #include "collectives/value/members.h"
 #include "dag/base/status.h"
@@ -65,9 +66,7 @@ typedef struct tutti_transport_ops {
      * library cannot take it back. On a failure *message is what has begun, or NULL. */
     tutti_status (*collective)(
         tutti_transport *t, int lane, const tutti_coll_args *args, tutti_message **message);
-    /* Adds lanes after the last, for these members (kept until *done; rank -1: this rank is not among
-     * them). Every rank calls it, in the same order, and again until *done; it never waits. Nothing
-     * of GPU memory is under way meanwhile. NULL: the transport cannot. COMM, NOMEM. */
+    /* For tutti_transport_grow; NULL: the transport cannot. */
     tutti_status (*grow)(tutti_transport *t, int lanes, const tutti_members *members, int *done);
     void (*close)(tutti_transport *t);
 } tutti_transport_ops;
@@ -79,10 +78,12 @@ struct tutti_transport {
     int shares_slots; /* its lanes do; the same on every rank */
     int edges_aside;  /* but edges do not: they go another way, and occupy nothing; likewise */
     int64_t tags;     /* tags are 0 ... tags-1 */
-    /* it takes the memory of devices, for messages only with arithmetic; else all buffers are main
-     * memory */
-    int takes_devices;
-    tutti_arithmetic *arithmetic; /* on that device; closed with a transport of MPI; NULL: none */
+    /* What it can do in device memory; NULL: nothing. At most one of them, closed with the transport. Without them, all
+     * buffers are main memory; with arithmetic, those of messages may be device memory. */
+    tutti_arithmetic *arithmetic;
+    tutti_device_collectives *device_collectives;
+    int device_lane; /* which of their lanes is lane 0 here */
+    int grown; /* tutti_transport_grow: the transport has the lanes, device_collectives has not yet */
     /* the caller holds it; NULL: nothing is shared with other transports */
     pthread_mutex_t *lock;
     /* messages may be under way that nobody receives: close keeps the lanes they could arrive on,
@@ -92,6 +93,15 @@ struct tutti_transport {
 
 /* Closes it, with its lock. Accepts NULL. */
 void tutti_transport_close(tutti_transport *transport);
+/* For a transport's close: closes what it can do in device memory. */
+void tutti_transport_close_device(tutti_transport *transport);
+/* Whether buffers may be device memory. [P] */
+int tutti_transport_takes_device(const tutti_transport *transport);
+/* Adds lanes after the last, for these members (kept until *done; rank -1: this rank is not among them). Every rank
+ * calls it, in the same order, and again until *done; it never waits. Nothing of GPU memory is under way meanwhile.
+ * UNSUPPORTED: the transport cannot; COMM, NOMEM. */
+tutti_status tutti_transport_grow(
+    tutti_transport *transport, int lanes, const tutti_members *members, int *done);
 
 /* What carries collectives in place of MPI's messages. */
 typedef struct tutti_transport_options {
@@ -102,11 +112,10 @@ typedef struct tutti_transport_options {
 
 typedef struct tutti_transport_about {
     const char *name, *summary;
-    /* Opens it over MPI's, which it owns from here on, also on failure. All ranks call it. NULL: programs
-     * do not choose it by its name. */
-    tutti_status (*over)(
-        tutti_transport *mpi, const tutti_transport_options *options, tutti_transport **transport);
-    /* Why this build or this machine cannot have it; NULL: it can. */
+    /* Gives it to MPI's transport. All ranks call it. NULL: it is MPI's. */
+    tutti_status (*give)(tutti_transport *mpi, const tutti_transport_options *options);
+    /* Why this build or this machine cannot have it; it returns NULL: it can. NULL: programs do not choose it by its
+     * name. */
     const char *(*lacks)(void);
     int on_gpus; /* collectives are in the memory of GPUs, of which each rank needs one of its own */
     int most_lanes; /* that carry them; 0: any number */
@@ -128,8 +137,7 @@ tutti_status tutti_transport_mpi(const void *comm, int lanes, tutti_transport **
 tutti_status tutti_transport_mpi_pieces(
     const void *comm, int lanes, size_t piece, tutti_transport **transport);
 
-/* Over another one, MPI's: collectives in the memory of GPUs, through NCCL (nccl*.c). What is in main
- * memory goes through `whole`, which is owned from here on, also on failure. Buffers of GPU memory are
+/* Gives a transport NCCL's collectives in the memory of GPUs (nccl*.c). Buffers of GPU memory are
  * this rank's GPU's, and ready when a collective is started. Of these, allreduce, broadcast, reduce,
  * allgather and reduce-scatter are known, of types and operators that NCCL has (UNSUPPORTED
  * otherwise), of all ranks and of groups. Lanes share device slots, but edges do not, whose messages are in
@@ -138,7 +146,7 @@ tutti_status tutti_transport_mpi_pieces(
  * lanes; TIMEOUT, COMM, NOMEM; UNSUPPORTED without NCCL. */
 enum { TUTTI_NCCL_MOST_LANES = 16 };
 tutti_status tutti_transport_nccl(
-    tutti_transport *whole, const tutti_transport_options *options, tutti_transport **transport);
+    tutti_transport *transport, const tutti_transport_options *options);
 /* Why this build has none (nccl_none.c); NULL: it has. [P] */
 const char *tutti_transport_nccl_lacks(void);
 
@@ -184,8 +192,8 @@ typedef struct tutti_part {
 } tutti_part;
 
 /* A transport of these ranks, numbered from 0, over another one, which must outlive it. It never
- * grows. It has no collectives of its own, but where the whole takes the memory of devices, those of
- * such memory on lanes that the whole has made for these members. INVAL, NOMEM. */
+ * grows. It has no collectives of its own, but on lanes that the whole has made for these members,
+ * those of device memory. INVAL, NOMEM. */
 tutti_status tutti_transport_part(
     tutti_transport *whole, const tutti_part *part, tutti_transport **transport);
 

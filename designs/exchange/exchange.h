@@ -61,13 +61,11 @@ typedef struct tutti_exchange_options {
     void *on_end_ctx;
     /* Further settings that all ranks must share, as tutti_conf_text writes them; NULL: none. */
     const char *settings;
-    /* Opens the transport that carries collectives, over MPI's transport, and takes ownership of that, also on
-     * failure (tutti_transport_about.over). Called when the exchange opens or reopens, on the thread that
-     * communicates, with the deadline of a wait for the other ranks; it may be called after open has returned
-     * TIMEOUT, so ctx must stay valid then. NULL: MPI's own. */
-    tutti_status (*over)(
-        void *ctx, tutti_transport *mpi, int lanes, double timeout_s, tutti_transport **transport);
-    void *over_ctx;
+    /* Chooses what carries collectives in device memory, and gives it to MPI's transport (tutti_transport_about.give).
+     * Called when the exchange opens or reopens, on the thread that communicates, with the deadline of a wait for the
+     * other ranks; it may be called after open has returned TIMEOUT, so ctx must stay valid then. NULL: nothing does. */
+    tutti_status (*choose_transport)(void *ctx, tutti_transport *mpi, int lanes, double timeout_s);
+    void *choose_ctx;
 } tutti_exchange_options;
 
 /* The error that open would return for these options: USAGE, INVAL (logged). [P] */

@@ -95,8 +95,10 @@ static tutti_status open_transport(tutti_exchange *x, tutti_transport **transpor
     const tutti_exchange_options *o = &x->options;
     int lanes = o->lanes + has_control(x, x->boot.size) + o->messages;
     if (!status) status = tutti_transport_mpi(x->boot.comm, lanes, transport);
-    if (status || !o->over) return status;
-    return o->over(o->over_ctx, *transport, o->lanes, o->setup_timeout_s, transport);
+    if (status || !o->choose_transport) return status;
+    status = o->choose_transport(o->choose_ctx, *transport, o->lanes, o->setup_timeout_s);
+    if (status) tutti_transport_close(*transport);
+    return status;
 }
 
 /* A transport's lock, if it has one. */

@@ -66,7 +66,7 @@ tutti_status tutti_lanes_prepare(tutti_lanes *lanes, const tutti_members *member
 {
     tutti_lanes *l = lanes;
     tutti_transport *t = l->transport;
-    if (members->size < 2 || (members->size == 2 && !t->takes_devices)) {
+    if (members->size < 2 || (members->size == 2 && !tutti_transport_takes_device(t))) {
         int first = tutti_lanes_edges(l) + l->channels;
         *done = 1;
         l->channel = first;
@@ -77,10 +77,8 @@ tutti_status tutti_lanes_prepare(tutti_lanes *lanes, const tutti_members *member
             "MPI has tags for %d groups of two ranks: use edges instead (tutti_send)",
             tutti_lanes_edges(l) / l->each);
     }
-    if (!t->ops->grow)
-        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "the transport '%s' has no groups", t->ops->name);
     l->channel = -1;
-    tutti_status status = t->ops->grow(t, l->each, members, done);
+    tutti_status status = tutti_transport_grow(t, l->each, members, done);
     if (!status && *done) l->lane = t->lanes - l->each;
     return status;
 }

@@ -28,14 +28,21 @@ typedef struct rank {
     void (*body)(struct rank *r);
 } rank;
 
+/* Closes the transport if that fails. */
+static tutti_status give_nccl(tutti_transport *transport, const tutti_transport_options *options)
+{
+    tutti_status status = tutti_transport_nccl(transport, options);
+    if (status) tutti_transport_close(transport);
+    return status;
+}
+
 static void open_rank(rank *r)
 {
     cudaSetDevice(r->device);
-    tutti_transport *whole;
     const tutti_transport_options options = {
         .device = r->device, .lanes = r->lanes, .timeout_s = r->timeout_s};
-    r->opened = tutti_transport_loop(r->world, r->number, r->lanes + 1, &whole);
-    if (!r->opened) r->opened = tutti_transport_nccl(whole, &options, &r->transport);
+    r->opened = tutti_transport_loop(r->world, r->number, r->lanes + 1, &r->transport);
+    if (!r->opened) r->opened = give_nccl(r->transport, &options);
     if (!r->opened) r->opened = tutti_comm_new(r->transport, NULL, &r->comm);
 }
 
@@ -208,7 +215,7 @@ static tutti_status add_lane(rank *r, const tutti_members *members)
     tutti_status status = TUTTI_OK;
     double until_s = tutti_clock_s() + 20;
     for (int done = 0; !done && !status;) {
-        status = r->transport->ops->grow(r->transport, 1, members, &done);
+        status = tutti_transport_grow(r->transport, 1, members, &done);
         if (!done && tutti_clock_s() > until_s) status = TUTTI_ERR_TIMEOUT;
         tutti_clock_sleep(50e-6);
     }
@@ -259,7 +266,7 @@ static void make_alone(rank *r)
     if (r->number) return;
     ck_assert_ok(tutti_members_set(1, 2, of, r->number, &members));
     for (int i = 0; i < 100 && !r->wrong; i++) {
-        r->wrong = r->transport->ops->grow(r->transport, 1, &members, &done) || done;
+        r->wrong = tutti_transport_grow(r->transport, 1, &members, &done) || done;
         tutti_clock_sleep(1e-4);
     }
     tutti_members_free(&members);
@@ -422,7 +429,7 @@ static void *run_program(void *arg)
 {
     program *p = arg;
     rank *r = p->r;
-    tutti_transport *whole, *transport;
+    tutti_transport *transport;
     const tutti_design *design = tutti_design_find(p->design);
     int lanes = design->many_lanes ? 3 : 1;
     const tutti_transport_options nccl = {.device = r->device, .lanes = lanes, .timeout_s = 30};
@@ -432,8 +439,8 @@ static void *run_program(void *arg)
     for (int i = 0; i < COUNT; i++) ones[i] = 1;
     cudaSetDevice(r->device);
     for (int k = 0; k < SUMS; k++) p->sum[k] = device_buffer(ones, COUNT);
-    r->opened = tutti_transport_loop(r->world, r->number, lanes + 1, &whole);
-    if (!r->opened) r->opened = tutti_transport_nccl(whole, &nccl, &transport);
+    r->opened = tutti_transport_loop(r->world, r->number, lanes + 1, &transport);
+    if (!r->opened) r->opened = give_nccl(transport, &nccl);
     if (!r->opened) r->opened = tutti_exchange_open_over(transport, &options, &p->exchange);
     if (!r->opened) r->opened = make_graph(p);
     for (int s = 0; s < STEPS && !r->opened && !r->hung; s++) r->hung = (int)run_step(p, s);
@@ -564,8 +571,8 @@ END_TEST
 /* Rank 0 cancels what rank 1 never starts. */
 static void start_alone(rank *r)
 {
-    tutti_transport *t = r->transport;
-    tutti_message *message = NULL;
+    tutti_device_collectives *c = r->transport->device_collectives;
+    tutti_device_call *call = NULL;
     float ones[COUNT] = {0};
     int done = 0;
     if (r->number) return;
@@ -576,10 +583,10 @@ static void start_alone(rank *r)
         .count = COUNT,
         .recv = device,
         .memory = TUTTI_MEMORY_DEVICE};
-    r->wrong = t->ops->collective(t, 0, &args, &message) != TUTTI_OK || !message;
-    if (!r->wrong) r->wrong = t->ops->test(t, message, &done) != TUTTI_OK || done;
-    if (!r->wrong) t->ops->cancel(t, message);
-    if (!r->wrong) r->wrong = t->ops->test(t, message, &done) != TUTTI_ERR_COMM || !done;
+    r->wrong = c->ops->start(c, 0, &args, &call) != TUTTI_OK || !call;
+    if (!r->wrong) r->wrong = c->ops->test(c, call, &done) != TUTTI_OK || done;
+    if (!r->wrong) c->ops->cancel(c);
+    if (!r->wrong) r->wrong = c->ops->test(c, call, &done) != TUTTI_ERR_COMM || !done;
     cudaFree(device); /* nothing touches it any more */
 }
 
