@@ -70,12 +70,17 @@ void tutti_driver_explain(tutti_driver *driver, tutti_status status)
     if (*sentence) tutti_error_adopt(sentence);
 }
 
+/* What this rank has started on each lane; NULL: nothing is compared, or the failure ended it. */
+static const int64_t *started_of(tutti_driver *d)
+{
+    return d->verify && !tutti_driver_failure(d) ? tutti_verify_started(d->verify) : NULL;
+}
+
 static void send_bye(tutti_driver *d, void *ctx)
 {
-    if ((!d->verify && !d->shutdown) || (ctx && d->root == d)) return;
-    tutti_status status = d->verify
-                              ? tutti_verify_leave(d->verify, tutti_driver_failure(d) != TUTTI_OK)
-                              : tutti_shutdown_send(d->shutdown, NULL);
+    if (!d->shutdown || (ctx && d->root == d)) return;
+    tutti_status status = d->verify ? tutti_verify_flush(d->verify) : TUTTI_OK;
+    if (!status) status = tutti_shutdown_send(d->shutdown, started_of(d));
     if (status) tutti_driver_share(d, status);
 }
 
@@ -92,18 +97,18 @@ void tutti_driver_leave(tutti_driver *driver)
 
 void tutti_driver_notice_absent(tutti_driver *d)
 {
-    const tutti_verify *root = d->root->verify;
-    if (!d->verify || !root || !tutti_verify_deserted(root)) return;
+    const tutti_shutdown *root = d->root->shutdown;
+    if (!d->shutdown || !tutti_shutdown_count(root)) return;
     for (int r = 0; r < d->members.size; r++)
-        if (r != d->members.rank && tutti_verify_has_left(root, d->members.of[r]))
-            tutti_verify_absent(d->verify, r);
+        if (r != d->members.rank && tutti_shutdown_has_from(root, d->members.of[r]))
+            tutti_shutdown_absent(d->shutdown, r);
 }
 
 /* A member that has left; -1: none. */
 static int find_deserter(const tutti_driver *d)
 {
     const tutti_shutdown *shutdown = d->root->shutdown;
-    for (int r = 0; r < d->members.size && tutti_shutdown_on_message(shutdown); r++) {
+    for (int r = 0; r < d->members.size && tutti_shutdown_count(shutdown); r++) {
         int whole = d->members.of ? d->members.of[r] : r;
         if (r != d->members.rank && tutti_shutdown_has_from(shutdown, whole)) return whole;
     }
@@ -125,7 +130,8 @@ void tutti_driver_notice_deserted(tutti_driver *d, int moved)
 {
     static const double patience_s = 5, step_s = 0.1;
     char of[TUTTI_RECORD_NAME], sentence[TUTTI_CONTROL_TEXT];
-    int rank = d->root->shutdown && !d->options.verify.at_once ? find_deserter(d) : -1;
+    int looks = d->root->shutdown && !d->root->verify && !d->options.verify.at_once;
+    int rank = looks ? find_deserter(d) : -1;
     if (rank < 0 || moved || !has_unfinished(d)) {
         d->stuck_s = d->passed_s = 0;
         return;
@@ -146,9 +152,7 @@ void tutti_driver_notice_deserted(tutti_driver *d, int moved)
 static void check_left(tutti_driver *d, void *ctx)
 {
     int *left = ctx;
-    if (d->verify)
-        *left = *left && tutti_verify_left(d->verify, tutti_driver_failure(d) != TUTTI_OK);
-    if (d->shutdown) *left = *left && tutti_shutdown_has_all(d->shutdown, NULL);
+    *left = *left && (!d->shutdown || tutti_shutdown_has_all(d->shutdown, started_of(d)));
 }
 
 int tutti_driver_left(tutti_driver *driver)
@@ -179,7 +183,6 @@ char *tutti_driver_missing(tutti_driver *driver, char *text, size_t size)
 {
     text[0] = '\0';
     pthread_mutex_lock(driver->comm_lock);
-    if (driver->verify) tutti_verify_missing(driver->verify, text, size);
     if (driver->shutdown) tutti_shutdown_missing(driver->shutdown, text, size);
     pthread_mutex_unlock(driver->comm_lock);
     return text;
@@ -188,9 +191,7 @@ char *tutti_driver_missing(tutti_driver *driver, char *text, size_t size)
 int tutti_driver_has_left(tutti_driver *driver, int rank)
 {
     pthread_mutex_lock(driver->comm_lock);
-    int left = driver->verify     ? tutti_verify_has_left(driver->verify, rank)
-               : driver->shutdown ? tutti_shutdown_has_from(driver->shutdown, rank)
-                                  : 0;
+    int left = driver->shutdown && tutti_shutdown_has_from(driver->shutdown, rank);
     pthread_mutex_unlock(driver->comm_lock);
     return left;
 }

@@ -245,7 +245,7 @@ void tutti_driver_grant_end(tutti_driver *d, const tutti_entry *entry)
 /* Nothing waits on a rank that has left. So it has not inserted what waits here, unless the grant is on its way. */
 void tutti_driver_grant_expect(tutti_driver *d)
 {
-    if (!d->granting || d->seen_prior_from < 0 || !tutti_verify_deserted(d->verify)) return;
+    if (!d->granting || d->seen_prior_from < 0 || !tutti_shutdown_count(d->shutdown)) return;
     for (int line = 0; line < d->queue.lines; line++) {
         tutti_fingerprint print;
         pthread_mutex_lock(d->queue_lock);

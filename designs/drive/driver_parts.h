@@ -59,7 +59,7 @@ struct tutti_driver {
     tutti_verify *verify; /* NULL when nothing is compared */
     double passed_s,
         stuck_s; /* driver_fail.c: the last pass; how long it has waited for a rank that has left */
-    tutti_shutdown *shutdown; /* of a root that compares nothing, but has a control; else NULL */
+    tutti_shutdown *shutdown; /* NULL: without control, and for a part that compares nothing */
     tutti_fault *fault;       /* NULL except in tests of failures */
     tutti_granting *granting; /* NULL: priorities are ignored */
     int64_t seen_prior_from, seen_next; /* of the queue, as this pass has seen them */

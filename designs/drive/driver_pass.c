@@ -51,10 +51,13 @@ static tutti_status open_asking(tutti_driver *d)
         tutti_control_unknown(d->options.control, tutti_driver_on_unknown, d);
     }
     tutti_control_handle(d->options.control, TUTTI_CONTROL_DRAINED, tutti_driver_on_drained, d);
-    if (d->options.verify.mode == TUTTI_VERIFY_OFF)
-        return d->root == d ? tutti_shutdown_open(d->options.control, lanes, &d->shutdown)
-                            : TUTTI_OK;
-    return tutti_verify_open(&d->options.verify, d->options.control, lanes, &d->verify);
+    const int compares = d->options.verify.mode != TUTTI_VERIFY_OFF;
+    tutti_status status = TUTTI_OK;
+    if (compares || d->root == d)
+        status = tutti_shutdown_open(d->options.control, lanes, &d->shutdown);
+    if (status || !compares) return status;
+    return tutti_verify_open(
+        &d->options.verify, d->options.control, lanes, d->shutdown, &d->verify);
 }
 
 static void set_root(tutti_driver *d, tutti_driver *root)

@@ -88,11 +88,6 @@ void tutti_shutdown_absent(tutti_shutdown *shutdown, int rank)
     shutdown->lanes_received[rank] = shutdown->lanes;
 }
 
-static int has_left(const tutti_shutdown *f, int rank)
-{
-    return f->lanes_received[rank] == f->lanes;
-}
-
 int tutti_shutdown_has_all(const tutti_shutdown *shutdown, const int64_t started[])
 {
     const tutti_shutdown *f = shutdown;
@@ -103,7 +98,7 @@ int tutti_shutdown_has_all(const tutti_shutdown *shutdown, const int64_t started
     return 1;
 }
 
-int tutti_shutdown_on_message(const tutti_shutdown *shutdown)
+int tutti_shutdown_count(const tutti_shutdown *shutdown)
 {
     return shutdown->left;
 }
@@ -114,7 +109,7 @@ char *tutti_shutdown_missing(const tutti_shutdown *shutdown, char *text, size_t 
     size_t used = 0;
     text[0] = '\0';
     for (int r = 0; r < f->size && used < size; r++)
-        if (r != f->rank && !has_left(f, r))
+        if (r != f->rank && !tutti_shutdown_has_from(f, r))
             used += (size_t)snprintf(text + used, size - used, "%s%d", used ? ", " : "", r);
     return text;
 }
@@ -124,7 +119,7 @@ int tutti_shutdown_finds_gap(
 {
     const tutti_shutdown *f = shutdown;
     for (int r = 0; r < f->size && f->left; r++) {
-        if (r == f->rank || !has_left(f, r) || f->failed[r]) continue;
+        if (r == f->rank || !tutti_shutdown_has_from(f, r) || f->failed[r]) continue;
         for (int i = 0; i < f->lanes; i++) {
             int64_t theirs = f->started[r * f->lanes + i];
             if (theirs >= started[i]) continue;

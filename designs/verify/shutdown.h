@@ -18,7 +18,7 @@ tutti_status tutti_shutdown_send(tutti_shutdown *shutdown, const int64_t started
  * any counts. */
 int tutti_shutdown_has_all(const tutti_shutdown *shutdown, const int64_t started[]);
 /* How many other ranks have sent BYE. */
-int tutti_shutdown_on_message(const tutti_shutdown *shutdown);
+int tutti_shutdown_count(const tutti_shutdown *shutdown);
 /* Whether this rank has sent BYE. absent: from now on as if it had, without having started anything. */
 int tutti_shutdown_has_from(const tutti_shutdown *shutdown, int rank);
 void tutti_shutdown_absent(tutti_shutdown *shutdown, int rank);

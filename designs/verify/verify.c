@@ -3,7 +3,6 @@
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "designs/verify/compare.h"
-#include "designs/verify/shutdown.h"
 #include "designs/verify/gate.h"
 
 #include <stdio.h>
@@ -38,7 +37,7 @@ struct tutti_verify {
     int rank, size, lanes;
     tutti_compare *compare; /* one of the two, by mode */
     tutti_gate *gate;
-    tutti_shutdown *shutdown;
+    const tutti_shutdown *shutdown;
     int64_t *offered;           /* [lanes] collectives that have asked to start */
     int64_t *reached;           /* [lanes] the same, or one more that is expected to ask */
     tutti_fingerprint expected; /* the latest of these */
@@ -79,16 +78,14 @@ static tutti_status open_parts(tutti_verify *v)
     v->suspicion.answer = calloc((size_t)v->size, sizeof *v->suspicion.answer);
     if (!v->offered || !v->reached || !v->history || !v->suspicion.answer)
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory to compare %d ranks", v->size);
-    tutti_status status = tutti_shutdown_open(v->control, v->lanes, &v->shutdown);
-    if (status) return status;
     return v->options.mode == TUTTI_VERIFY_FULL
                ? tutti_gate_open(v->control, v->lanes, note_difference, v, &v->gate)
                : tutti_compare_open(v->control, v->lanes, v->options.at_once ? 0 : batch_s,
                      note_difference, v, &v->compare);
 }
 
-tutti_status tutti_verify_open(
-    const tutti_verify_options *options, tutti_control *control, int lanes, tutti_verify **verify)
+tutti_status tutti_verify_open(const tutti_verify_options *options, tutti_control *control,
+    int lanes, const tutti_shutdown *shutdown, tutti_verify **verify)
 {
     tutti_verify *v = calloc(1, sizeof *v);
     if (!v) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to compare ranks");
@@ -97,6 +94,7 @@ tutti_status tutti_verify_open(
     v->rank = tutti_control_rank(control);
     v->size = tutti_control_size(control);
     v->lanes = lanes;
+    v->shutdown = shutdown;
     v->kept = options->history ? options->history : HISTORY;
     v->suspicion.lane = v->expected.lane = -1;
     tutti_status status = open_parts(v);
@@ -115,7 +113,6 @@ void tutti_verify_close(tutti_verify *verify)
     if (!verify) return;
     tutti_compare_close(verify->compare);
     tutti_gate_close(verify->gate);
-    tutti_shutdown_close(verify->shutdown);
     free(verify->offered);
     free(verify->reached);
     free(verify->history);
@@ -393,40 +390,18 @@ int tutti_verify_curious(const tutti_verify *verify)
 
 /* ---- leaving ---- */
 
-int tutti_verify_deserted(const tutti_verify *verify)
-{
-    return tutti_shutdown_on_message(verify->shutdown) > 0;
-}
-
 void tutti_verify_expect(tutti_verify *verify, const tutti_fingerprint *fingerprint)
 {
     verify->expected = *fingerprint;
     verify->reached[fingerprint->lane] = verify->offered[fingerprint->lane] + 1;
 }
 
-tutti_status tutti_verify_leave(tutti_verify *verify, int failed)
+tutti_status tutti_verify_flush(tutti_verify *verify)
 {
-    /* BYE must be last: the others do not wait for messages after it. */
-    tutti_status status = verify->compare ? tutti_compare_flush(verify->compare) : TUTTI_OK;
-    return status ? status : tutti_shutdown_send(verify->shutdown, failed ? NULL : verify->offered);
+    return verify->compare ? tutti_compare_flush(verify->compare) : TUTTI_OK;
 }
 
-int tutti_verify_left(const tutti_verify *verify, int failed)
+const int64_t *tutti_verify_started(const tutti_verify *verify)
 {
-    return tutti_shutdown_has_all(verify->shutdown, failed ? NULL : verify->offered);
-}
-
-int tutti_verify_has_left(const tutti_verify *verify, int rank)
-{
-    return tutti_shutdown_has_from(verify->shutdown, rank);
-}
-
-void tutti_verify_absent(tutti_verify *verify, int rank)
-{
-    tutti_shutdown_absent(verify->shutdown, rank);
-}
-
-char *tutti_verify_missing(const tutti_verify *verify, char *text, size_t size)
-{
-    return tutti_shutdown_missing(verify->shutdown, text, size);
+    return verify->offered;
 }

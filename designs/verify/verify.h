@@ -10,9 +10,9 @@
  *
  * A rank that finds a difference asks all others what they have at that place, and composes one
  * sentence from the answers. A rank that ends sends the others the number of collectives that it has
- * started on each lane, so that a rank that waits for more fails at once.
+ * started on each lane (designs/verify/shutdown.h), so that a rank that waits for more fails at once.
  *
- *   open -> { admit, pass }* -> leave -> { pass }* until left -> close
+ *   open -> { admit, pass }* -> flush -> { pass }* -> close
  *
  * Threads: the driver's comm_lock. Buffers: none kept. */
 #ifndef TUTTI_VERIFY_H
@@ -20,6 +20,7 @@
 
 #include "collectives/control.h"
 #include "designs/verify/fingerprint.h"
+#include "designs/verify/shutdown.h"
 
 #include <stddef.h>
 
@@ -46,9 +47,9 @@ typedef struct tutti_verify_options {
     int history;                  /* fingerprints that are kept for the others; 0: 1024 */
 } tutti_verify_options;
 
-/* Handles TUTTI_CONTROL_ASK, BROADCAST and BYE; borrows control until close. NOMEM. */
-tutti_status tutti_verify_open(
-    const tutti_verify_options *options, tutti_control *control, int lanes, tutti_verify **verify);
+/* Handles TUTTI_CONTROL_ASK and BROADCAST; borrows control and shutdown until close. NOMEM. */
+tutti_status tutti_verify_open(const tutti_verify_options *options, tutti_control *control,
+    int lanes, const tutti_shutdown *shutdown, tutti_verify **verify);
 void tutti_verify_close(tutti_verify *verify); /* accepts NULL */
 
 /* Whether this collective may start now: call it again until it may. Its number is the next of its
@@ -64,20 +65,12 @@ tutti_status tutti_verify_pass(tutti_verify *verify, const char **sentence);
 /* Whether passes must continue although nothing is in flight: a difference is being investigated. */
 int tutti_verify_curious(const tutti_verify *verify);
 
-/* Whether any rank has left. */
-int tutti_verify_deserted(const tutti_verify *verify);
 /* This collective is ready here, the next on its lane, and waits for the other ranks' grant: if a rank has
  * left without it, pass reports that. */
 void tutti_verify_expect(tutti_verify *verify, const tutti_fingerprint *fingerprint);
-/* This rank starts nothing more. failed: its counts of started collectives are not compared.
- * COMM. */
-tutti_status tutti_verify_leave(tutti_verify *verify, int failed);
-/* After leave: whether all others have left too, with equal counts (failed: with any). */
-int tutti_verify_left(const tutti_verify *verify, int failed);
-/* Whether this rank has left. absent: it has left without ever using this group or edge. */
-int tutti_verify_has_left(const tutti_verify *verify, int rank);
-void tutti_verify_absent(tutti_verify *verify, int rank);
-/* Writes the ranks that have not left ("1, 3") into text; returns text. */
-char *tutti_verify_missing(const tutti_verify *verify, char *text, size_t size);
+/* Sends what the others have not been sent yet: before BYE, after which they wait for no message. COMM. */
+tutti_status tutti_verify_flush(tutti_verify *verify);
+/* [lanes] How many collectives this rank has started. */
+const int64_t *tutti_verify_started(const tutti_verify *verify);
 
 #endif

@@ -25,6 +25,7 @@ static tutti_fingerprint print_of(
 typedef struct end {
     tutti_transport *transport;
     tutti_control *control;
+    tutti_shutdown *shutdown;
     tutti_verify *verify;
     char sentence[TUTTI_CONTROL_TEXT];
 } end;
@@ -43,7 +44,8 @@ static void open_group_with(group *g, int ranks, tutti_verify_options options)
         end *e = &g->end[r];
         ck_assert_ok(tutti_transport_loop(g->world, r, LANES + 1, &e->transport));
         ck_assert_ok(tutti_control_open(e->transport, LANES, &e->control));
-        ck_assert_ok(tutti_verify_open(&options, e->control, LANES, &e->verify));
+        ck_assert_ok(tutti_shutdown_open(e->control, LANES, &e->shutdown));
+        ck_assert_ok(tutti_verify_open(&options, e->control, LANES, e->shutdown, &e->verify));
     }
 }
 
@@ -59,6 +61,7 @@ static void close_group(group *g)
         tutti_control_stop(e->control);
         e->transport->ops->close(e->transport);
         tutti_verify_close(e->verify);
+        tutti_shutdown_close(e->shutdown);
         tutti_control_free(e->control);
     }
     tutti_loop_world_free(g->world);
@@ -192,6 +195,18 @@ START_TEST(ranks_that_are_late_are_told_apart)
 }
 END_TEST
 
+static void leave(const end *e, int failed)
+{
+    ck_assert_ok(tutti_verify_flush(e->verify));
+    ck_assert_ok(tutti_shutdown_send(e->shutdown, failed ? NULL : tutti_verify_started(e->verify)));
+}
+
+/* Whether the others have left, with equal counts unless `failed`. */
+static int have_left(const end *e, int failed)
+{
+    return tutti_shutdown_has_all(e->shutdown, failed ? NULL : tutti_verify_started(e->verify));
+}
+
 START_TEST(a_rank_that_leaves_early_is_named)
 {
     group g;
@@ -200,11 +215,11 @@ START_TEST(a_rank_that_leaves_early_is_named)
         for (int r = 0; r < 2; r++) admit(&g, r, print_of("a", 0, 1, 0, sum));
         pass_all(&g);
     }
-    ck_assert_ok(tutti_verify_leave(g.end[1].verify, 0));
+    leave(&g.end[1], 0);
     pass_all(&g);
     char ranks[16];
-    ck_assert(!tutti_verify_left(g.end[1].verify, 0));
-    ck_assert_str_eq(tutti_verify_missing(g.end[1].verify, ranks, sizeof ranks), "0");
+    ck_assert(!have_left(&g.end[1], 0));
+    ck_assert_str_eq(tutti_shutdown_missing(g.end[1].shutdown, ranks, sizeof ranks), "0");
     ck_assert_str_eq(g.end[0].sentence, "");
     admit(&g, 0, print_of("b", 1, 1, 1, sum));
     pass_all(&g);
@@ -214,11 +229,11 @@ START_TEST(a_rank_that_leaves_early_is_named)
         "1 make "
         "fewer "
         "steps?");
-    ck_assert_ok(tutti_verify_leave(g.end[0].verify, 1));
+    leave(&g.end[0], 1);
     pass_all(&g);
-    ck_assert(tutti_verify_left(g.end[0].verify, 1));
-    ck_assert(!tutti_verify_left(g.end[0].verify, 0));
-    ck_assert(tutti_verify_left(g.end[1].verify, 0)); /* a rank that failed does not count */
+    ck_assert(have_left(&g.end[0], 1));
+    ck_assert(!have_left(&g.end[0], 0));
+    ck_assert(have_left(&g.end[1], 0)); /* a rank that failed does not count */
     close_group(&g);
 }
 END_TEST
