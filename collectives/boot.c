@@ -1,6 +1,7 @@
 #include "collectives/boot.h"
 
 #include "collectives/transport/mpi_lock.h"
+#include "dag/base/conf.h"
 #include "dag/base/log.h"
 
 #include <mpi.h>
@@ -302,7 +303,7 @@ static int broadcast_from_zero(MPI_Comm comm, void *data, int count, MPI_Datatyp
     return code == MPI_SUCCESS ? tutti_mpi_await(&request) : code;
 }
 
-static tutti_status compare_texts(const tutti_boot *boot, const char *mine, char **first)
+static tutti_status compare_texts(const tutti_boot *boot, const char *mine)
 {
     MPI_Comm comm = *(const MPI_Comm *)boot->comm;
     int length = (int)strlen(mine);
@@ -322,14 +323,20 @@ static tutti_status compare_texts(const tutti_boot *boot, const char *mine, char
         if (code != MPI_SUCCESS) return mpi_failed(code, "comparing the ranks");
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a text of %d characters", length);
     }
-    *first = text;
-    return differs ? TUTTI_ERR_MISMATCH : TUTTI_OK;
+    tutti_conf_difference d;
+    if (differs && tutti_conf_compare(text, mine, &d))
+        tutti_fail(TUTTI_ERR_USAGE,
+            "the ranks were started with different options: %s is \"%s\" on rank 0 and \"%s\" on "
+            "rank %d",
+            d.name, d.a, d.b, boot->rank);
+    free(text);
+    return differs ? TUTTI_ERR_USAGE : TUTTI_OK;
 }
 
-tutti_status tutti_boot_compare(const tutti_boot *boot, const char *mine, char **first)
+tutti_status tutti_boot_compare(const tutti_boot *boot, const char *settings)
 {
     pthread_mutex_lock(tutti_mpi_lock());
-    tutti_status status = compare_texts(boot, mine, first);
+    tutti_status status = compare_texts(boot, settings);
     pthread_mutex_unlock(tutti_mpi_lock());
     return status;
 }

@@ -51,10 +51,9 @@ tutti_status tutti_boot_init_highest(tutti_boot *boot);
 /* Starts MPI asking for MPI_THREAD_MULTIPLE and ends it again. *highest: what was granted;
  * *refuses_gpus: tutti_boot_refuses_gpus. For programs that only report. */
 tutti_status tutti_boot_probe(tutti_thread_level *highest, const char **refuses_gpus);
-/* Compares the ranks' texts. All ranks call it. OK, or MISMATCH on all ranks when any text differs
- * from rank 0's; the caller logs the difference. *first: rank 0's text, freed by the caller in both
- * cases. COMM, NOMEM (logged). */
-tutti_status tutti_boot_compare(const tutti_boot *boot, const char *mine, char **first);
+/* Compares the ranks' settings, as tutti_conf_text writes them. All ranks call it. USAGE on all ranks when any rank's
+ * differ from rank 0's, with the setting logged; COMM, NOMEM (logged). */
+tutti_status tutti_boot_compare(const tutti_boot *boot, const char *settings);
 /* The largest status of any rank. All ranks call it. COMM (logged). */
 tutti_status tutti_boot_agree(const tutti_boot *boot, tutti_status mine);
 /* As MPI_Comm_split: *part is a communicator of the ranks with the same colour, in the order of ranks. Finalize it

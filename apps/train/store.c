@@ -24,24 +24,6 @@ static double setup_s(const tutti_train_options *options)
 
 /* ---- who does what ---- */
 
-static tutti_status compare(const tutti_boot *boot, const char *settings)
-{
-    char *first = NULL;
-    tutti_conf_difference d;
-    tutti_status status = tutti_boot_compare(boot, settings, &first);
-    if (status == TUTTI_ERR_MISMATCH) {
-        status = TUTTI_ERR_USAGE;
-        if (tutti_conf_compare(first, settings, &d))
-            tutti_fail(status,
-                "the ranks were started with different options: %s is \"%s\" on rank 0 and \"%s\" "
-                "on "
-                "rank %d",
-                d.name, d.a, d.b, boot->rank);
-    }
-    free(first);
-    return status;
-}
-
 static tutti_status check_layout(const tutti_placement *given, const tutti_jobs *jobs)
 {
     const int servers = given->servers && given->servers != jobs->servers;
@@ -106,7 +88,7 @@ static tutti_status begin(
     const tutti_rank_role *own = &s->placement.own;
     tutti_status status = tutti_boot_init(TUTTI_THREAD_SERIALIZED, NULL, &s->all);
     if (status) return status;
-    status = compare(&s->all, settings);
+    status = tutti_boot_compare(&s->all, settings);
     if (status) return status;
     if (!parsed)
         parsed = s->jobs ? take_role(s, &layout->placement)

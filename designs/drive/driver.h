@@ -60,8 +60,9 @@ typedef struct tutti_driver_options {
     /* Opens a communicator of these members, and their control messages (if there is a control); both
      * live as long as the root's. Called with comm_lock held. NULL: there are no parts. */
     tutti_status (*part)(
-        void *ctx, const tutti_members *members, tutti_comm **comm, tutti_control **control);
-    void *ctx;
+        void *part_ctx, const tutti_members *members, tutti_comm **comm, tutti_control **control);
+    void *part_ctx;
+    void *ctx; /* of wake and tick */
 } tutti_driver_options;
 
 /* Borrows the communicator until close. NOMEM. */

@@ -35,7 +35,7 @@ static tutti_status open_driver(
     options.tick = NULL;
     options.verify.members = members;
     options.verify.history = is_edge(members->key) ? 2 * TUTTI_COMM_DEPTH : 0;
-    tutti_status status = options.part(options.ctx, members, &comm, &options.control);
+    tutti_status status = options.part(options.part_ctx, members, &comm, &options.control);
     if (status) return status;
     options.one_order = root->options.one_order && tutti_comm_shares_slots(comm);
     return root->open_part(root, &options, members, slot, comm, driver);

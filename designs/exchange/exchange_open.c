@@ -3,15 +3,11 @@
 #include "collectives/choose.h"
 #include "collectives/transport/transport.h"
 #include "dag/base/clones.h"
-#include "dag/base/conf.h"
 #include "dag/base/log.h"
-#include "dag/run/sequence.h"
 #include "designs/passes/chunk.h"
 #include "designs/thread/comm_core.h"
 #include "designs/thread/deadline.h"
 
-#include <inttypes.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -42,23 +38,12 @@ static char *settings_text(const tutti_exchange_options *o)
     return NULL;
 }
 
-/* Ranks that differ in design or lanes would wait for each other before any message. This finds the difference first,
- * and logs the setting's name. */
+/* Ranks that differ in design or lanes would wait for each other before any message. */
 static tutti_status compare_ranks(const tutti_exchange *x)
 {
-    char *mine = settings_text(&x->options), *first = NULL;
-    tutti_status status = tutti_boot_compare(&x->boot, mine ? mine : "", &first);
-    tutti_conf_difference difference;
-    if (status == TUTTI_ERR_MISMATCH) {
-        status = TUTTI_ERR_USAGE;
-        if (tutti_conf_compare(first, mine ? mine : "", &difference))
-            tutti_fail(status,
-                "the ranks were started with different options: %s is \"%s\" on rank 0 and \"%s\" "
-                "on rank %d",
-                difference.name, difference.a, difference.b, x->boot.rank);
-    }
+    char *mine = settings_text(&x->options);
+    tutti_status status = tutti_boot_compare(&x->boot, mine ? mine : "");
     free(mine);
-    free(first);
     return status;
 }
 
@@ -160,7 +145,7 @@ static tutti_status set_up_exchange(void *ctx, tutti_comm **comm, tutti_control 
     status = tutti_comm_new(transport, &options, comm);
     if (!status && has_control(x, transport->size)) status = open_control(x, transport, control);
     if (!status && x->options.messages) status = open_messages(x, transport, *control, &options);
-    return status;
+    return status ? status : tutti_exchange_open_calls(x, *control, transport->size);
 }
 
 static void end_mpi(tutti_exchange *x)
@@ -183,6 +168,7 @@ static void tear_down_exchange(void *ctx, tutti_comm *comm, tutti_control *contr
     tutti_comm_free(comm);
     unlock_if_any(mutex);
     tutti_control_free(control);
+    tutti_exchange_close_calls(x);
     tutti_lanes_free(x->lanes);
     x->lanes = NULL;
     x->missing = !orderly;
@@ -254,20 +240,24 @@ static tutti_status start_thread(tutti_exchange *x)
 {
     const tutti_exchange_options *o = &x->options;
     const tutti_start_rule *start = o->design->start;
-    tutti_comm_thread_options thread = {.start = start,
-        .one_order = !o->design->unsafe,
+    const tutti_comm_thread_options thread = {
+        .driver = {.start = start,
+            .meter = o->meter,
+            .trace = o->trace,
+            .verify = {.mode = verify_mode(o), .at_once = o->manual},
+            .priorities = o->priorities,
+            .one_order = !o->design->unsafe,
+            .part = o->messages ? open_part : NULL,
+            .part_ctx = x},
         .threads = !start->main_drives && !o->manual,
         .setup_aside = x->attached != NULL,
         .timeout_s = o->timeout_s,
         .setup_timeout_s = o->setup_timeout_s,
         .watch = o->watch,
-        .meter = o->meter,
-        .trace = o->trace,
-        .verify = {.mode = verify_mode(o), .at_once = o->manual},
-        .priorities = o->priorities,
         .setup = set_up_exchange,
         .teardown = tear_down_exchange,
-        .part = o->messages ? open_part : NULL,
+        .tick = tutti_exchange_pass_calls,
+        .busy = tutti_exchange_calls_busy,
         .ctx = x};
     return tutti_comm_thread_open(&thread, &x->thread);
 }
@@ -408,225 +398,7 @@ double tutti_exchange_comm_cpu_s(const tutti_exchange *exchange)
     return tutti_comm_thread_cpu_s(exchange->thread);
 }
 
-/* ---- the graph ---- */
-
 tutti_outlook tutti_exchange_outlook(const tutti_exchange *exchange)
 {
     return tutti_order_outlook(exchange->order);
-}
-
-static int group_of(const tutti_node *node)
-{
-    return ((const tutti_coll_args *)node->desc)->group;
-}
-
-static const tutti_members *members_of(tutti_exchange *x, const tutti_node *node)
-{
-    return tutti_driver_members(tutti_comm_thread_driver(x->thread), group_of(node));
-}
-
-static tutti_driver *driver_of(tutti_exchange *x, const tutti_node *node)
-{
-    return tutti_driver_of(tutti_comm_thread_driver(x->thread), group_of(node));
-}
-
-static int64_t reserve_node(void *ctx, const tutti_node *node)
-{
-    tutti_exchange *x = ctx;
-    if (x->order && tutti_order_submit(x->order, node)) return -1;
-    return tutti_driver_reserve(driver_of(x, node), &node->place, node->name);
-}
-
-static int64_t reserve_inserted(void *ctx, const tutti_node *node)
-{
-    tutti_exchange *x = ctx;
-    const tutti_exchange_options *o = &x->options;
-    tutti_driver *driver = driver_of(x, node);
-    tutti_coll_args args =
-        tutti_coll_desc_args(node->desc, node->desc_bytes, members_of(x, node)->size);
-    tutti_place place = tutti_chunk_place(
-        &args, o->chunk_bytes, tutti_driver_lanes(driver), tutti_driver_inserted(driver));
-    place.priority = node->place.priority;
-    return tutti_driver_reserve(driver, &place, node->name);
-}
-
-/* The buffers are not known yet, only that they will be in GPU memory. */
-static tutti_status prepare_node(void *ctx, const tutti_node *node, size_t *bytes)
-{
-    tutti_exchange *x = ctx;
-    const tutti_members *members = members_of(x, node);
-    tutti_coll_args args = tutti_coll_desc_args(node->desc, node->desc_bytes, members->size);
-    args.memory = TUTTI_MEMORY_DEVICE;
-    return tutti_driver_prepare(driver_of(x, node), &node->place, &args, bytes);
-}
-
-/* Adds a node's buffers: recv, then send, each only if this rank has it, then its extra vectors. */
-static tutti_coll_args with_buffers(
-    tutti_exchange *x, const tutti_node *node, const tutti_buffer buf[])
-{
-    const tutti_members *members = members_of(x, node);
-    int rank = members->rank, next = 0;
-    tutti_coll_args args = tutti_coll_desc_args(node->desc, node->desc_bytes, members->size);
-    if (tutti_coll_has_recv(&args, rank)) {
-        args.memory = buf[next].memory;
-        args.recv = buf[next++].pointer;
-    }
-    if (tutti_coll_has_send(&args, rank)) {
-        args.memory = buf[next].memory;
-        args.send = buf[next++].pointer;
-    }
-    for (int k = 0; k < args.extras; k++) args.extra[k] = buf[next++].pointer;
-    return args;
-}
-
-static void start_node(void *ctx, const tutti_node *node, int64_t sequence,
-    const tutti_buffer buf[], tutti_token *token)
-{
-    tutti_exchange *x = ctx;
-    if (sequence < 0) {
-        tutti_token_finish(token, TUTTI_ERR_NOMEM);
-        return;
-    }
-    const tutti_coll_args args = with_buffers(x, node, buf);
-    tutti_driver_ready(tutti_comm_thread_driver(x->thread), sequence, &args, token);
-}
-
-static tutti_status pass_or_yield(void *ctx)
-{
-    tutti_exchange *x = ctx;
-    if (!tutti_comm_thread_pass(x->thread)) sched_yield(); /* other ranks may share the core */
-    return TUTTI_OK;
-}
-
-static void observe_ledger(void *ctx, tutti_ledger *ledger, int whole)
-{
-    tutti_exchange *x = ctx;
-    tutti_watch *watch = tutti_comm_thread_watch(x->thread);
-    if (watch) tutti_inquiry_observe(tutti_watch_inquiry(watch), ledger, whole);
-}
-
-static void set_waiting(void *ctx, int begins)
-{
-    tutti_exchange *x = ctx;
-    tutti_watch *watch = tutti_comm_thread_watch(x->thread);
-    if (watch) tutti_inquiry_wait(tutti_watch_inquiry(watch), begins);
-}
-
-tutti_run_hooks tutti_exchange_hooks(tutti_exchange *exchange)
-{
-    int main_drives = exchange->options.design->start->main_drives;
-    return (tutti_run_hooks){.ctx = exchange,
-        .reserve = reserve_node,
-        .prepare = prepare_node,
-        .start = start_node,
-        .main = main_drives ? pass_or_yield : NULL,
-        .observe = observe_ledger,
-        .waits = set_waiting};
-}
-
-/* Describes a message by the call that has inserted it here. */
-static void describe_inserted(void *ctx, int64_t sequence, char *text, size_t size)
-{
-    const tutti_exchange *x = ctx;
-    tutti_driver *driver = tutti_comm_thread_driver(x->thread);
-    const tutti_members *m = tutti_driver_members(driver, tutti_sequence_slot(sequence));
-    int from, to, edge;
-    if (!m || !tutti_edge_find(m->key, &from, &to, &edge)) return;
-    int sends = tutti_exchange_rank(x) == from;
-    snprintf(text, size, "%s #%" PRId64 " %s rank %d on edge %d",
-        sends ? "tutti_send" : "tutti_recv", tutti_sequence_number(sequence), sends ? "to" : "from",
-        sends ? to : from, edge);
-}
-
-tutti_run_hooks tutti_exchange_insert_hooks(tutti_exchange *exchange)
-{
-    tutti_run_hooks hooks = tutti_exchange_hooks(exchange);
-    hooks.reserve = reserve_inserted;
-    hooks.describe = describe_inserted;
-    return hooks;
-}
-
-/* ---- the main thread ---- */
-
-void tutti_exchange_set_activity(tutti_exchange *exchange, const char *doing, int announced)
-{
-    tutti_watch *watch = tutti_comm_thread_watch(exchange->thread);
-    if (watch) tutti_inquiry_set_activity(tutti_watch_inquiry(watch), doing, announced);
-}
-
-void tutti_exchange_attend(tutti_exchange *exchange)
-{
-    if (exchange->options.design->start->main_drives) tutti_comm_thread_pass(exchange->thread);
-}
-
-int tutti_exchange_pass(tutti_exchange *exchange)
-{
-    return tutti_comm_thread_pass(exchange->thread);
-}
-
-tutti_status tutti_exchange_call(
-    tutti_exchange *exchange, const char *name, const tutti_coll_args *args)
-{
-    set_waiting(exchange, 1);
-    tutti_status status = tutti_comm_thread_call(exchange->thread, name, args);
-    set_waiting(exchange, 0);
-    return status;
-}
-
-tutti_status tutti_exchange_agree(tutti_exchange *exchange, tutti_status mine, int *rank)
-{
-    int size = tutti_exchange_size(exchange);
-    int32_t *all = calloc((size_t)size, sizeof *all), own = mine;
-    if (!all) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d ranks' status", size);
-    tutti_coll_args args = {.kind = TUTTI_ALLGATHER,
-        .dtype = TUTTI_I32,
-        .count = 1,
-        .out_of_place = 1,
-        .send = &own,
-        .recv = all};
-    tutti_status status = tutti_exchange_call(exchange, "the ranks' status", &args);
-    int first = 0;
-    while (!status && first < size && all[first] == TUTTI_OK) first++;
-    if (!status && first < size)
-        status = (tutti_status)all[first];
-    else
-        first = -1;
-    if (rank) *rank = first;
-    free(all);
-    return status;
-}
-
-tutti_status tutti_exchange_clock(tutti_exchange *exchange, tutti_clock_sample *sample)
-{
-    set_waiting(exchange, 1);
-    tutti_status status = tutti_comm_thread_clock(exchange->thread, sample);
-    set_waiting(exchange, 0);
-    return tutti_exchange_agree(exchange, status, NULL);
-}
-
-void tutti_exchange_trace(tutti_exchange *exchange, tutti_trace *trace)
-{
-    tutti_driver_trace(tutti_comm_thread_driver(exchange->thread), trace);
-}
-
-tutti_status tutti_exchange_halt(
-    tutti_exchange *exchange, int64_t step, int ahead, int wish, int *stop)
-{
-    return tutti_comm_thread_halt(exchange->thread, step, ahead, wish, stop);
-}
-
-tutti_status tutti_exchange_write(tutti_exchange *exchange, const tutti_active_message *message)
-{
-    return tutti_comm_thread_write(exchange->thread, message);
-}
-
-tutti_status tutti_exchange_listen(
-    tutti_exchange *exchange, tutti_active_message_handler *on_message, void *ctx)
-{
-    return tutti_comm_thread_listen(exchange->thread, on_message, ctx);
-}
-
-int tutti_exchange_has_left(const tutti_exchange *exchange, int rank)
-{
-    return tutti_comm_thread_has_left(exchange->thread, rank);
 }

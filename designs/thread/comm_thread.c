@@ -18,9 +18,6 @@ struct tutti_comm_thread {
     tutti_control *control;
     tutti_driver *driver;
     tutti_watch *watch;
-    tutti_clocks *clocks; /* NULL without control */
-    tutti_halt *halt;     /* NULL without control */
-    tutti_active_messages *messages;
     /* Protects work, rung, stop, silent and deserted. Taken before the driver's queue_lock, and with its comm_lock held
      * when the end of a collective makes another ready. */
     pthread_mutex_t lock;
@@ -40,7 +37,7 @@ struct tutti_comm_thread {
 
 /* ---- the thread ---- */
 
-static void wake_thread(void *ctx)
+void tutti_comm_thread_wake(void *ctx)
 {
     tutti_comm_thread *t = ctx;
     pthread_mutex_lock(&t->lock);
@@ -55,9 +52,8 @@ static int wait_for_work(tutti_comm_thread *t)
     static const double tick_s = 50e-3;
     struct timespec until = tutti_clock_after(tick_s);
     pthread_mutex_lock(&t->lock);
-    while (!t->stop && !t->chore && !tutti_driver_busy(t->driver) &&
-           !tutti_clocks_busy(t->clocks) && !tutti_halt_busy(t->halt) &&
-           !tutti_active_messages_busy(t->messages))
+    while (
+        !t->stop && !t->chore && !tutti_driver_busy(t->driver) && !t->options.busy(t->options.ctx))
         if (pthread_cond_timedwait(&t->work, &t->lock, &until)) break;
     int continues = !t->stop;
     t->rung = 0;
@@ -94,44 +90,27 @@ static void do_chore(tutti_comm_thread *t)
     pthread_mutex_unlock(&t->lock);
 }
 
-static tutti_status open_part(
-    void *ctx, const tutti_members *members, tutti_comm **comm, tutti_control **control)
-{
-    const tutti_comm_thread *t = ctx;
-    return t->options.part(t->options.ctx, members, comm, control);
-}
-
 static void run_tick(void *ctx)
 {
     tutti_comm_thread *t = ctx;
     do_chore(t);
     if (t->watch) tutti_watch_pass(t->watch);
-    if (t->clocks) tutti_clocks_pass(t->clocks);
-    if (t->halt) tutti_halt_pass(t->halt);
-    if (t->messages) tutti_active_messages_pass(t->messages);
+    t->options.tick(t->options.ctx);
 }
 
 static tutti_status set_up(tutti_comm_thread *t)
 {
     tutti_status status = t->options.setup(t->options.ctx, &t->comm, &t->control);
-    const tutti_driver_options driver = {.start = t->options.start,
-        .meter = t->options.meter,
-        .trace = t->options.trace,
-        .control = t->control,
-        .verify = t->options.verify,
-        .priorities = t->options.priorities,
-        .one_order = !status && t->options.one_order && tutti_comm_shares_slots(t->comm),
-        .wake = wake_thread,
-        .tick = run_tick,
-        .part = t->options.part ? open_part : NULL,
-        .ctx = t};
-    if (!status) status = tutti_driver_open(&driver, t->comm, &t->driver);
+    tutti_driver_options driver = t->options.driver;
+    if (status) return status;
+    driver.control = t->control;
+    driver.one_order = driver.one_order && tutti_comm_shares_slots(t->comm);
+    driver.wake = tutti_comm_thread_wake;
+    driver.tick = run_tick;
+    driver.ctx = t;
+    status = tutti_driver_open(&driver, t->comm, &t->driver);
     if (!status && t->options.watch.on)
         status = tutti_watch_open(&t->options.watch, t->driver, t->control, &t->watch);
-    if (!status && t->control) status = tutti_clocks_open(t->control, &t->clocks);
-    if (!status && t->control) status = tutti_halt_open(t->control, &t->halt);
-    if (!status && (t->control || tutti_comm_size(t->comm) == 1))
-        status = tutti_active_messages_open(t->control, &t->messages);
     return status;
 }
 
@@ -171,7 +150,7 @@ static int has_finished(tutti_comm_thread *t, double gone_s)
 /* Leaves, and waits for the other ranks to leave too. Returns whether all have. */
 static int leave_ranks(tutti_comm_thread *t)
 {
-    int patient = !t->options.verify.at_once;
+    int patient = !t->options.driver.verify.at_once;
     int left = 0, drained = 0, failed = tutti_driver_see(t->driver).failure != TUTTI_OK;
     double start_s = tutti_clock_s(), gone_s = 0; /* when all had left */
     tutti_driver_leave(t->driver);
@@ -307,9 +286,6 @@ tutti_status tutti_comm_thread_close(tutti_comm_thread *t)
     if (status) tutti_driver_explain(t->driver, status);
     tutti_watch_close(t->watch);
     tutti_driver_close(t->driver);
-    tutti_clocks_close(t->clocks);
-    tutti_halt_close(t->halt);
-    tutti_active_messages_close(t->messages);
     pthread_mutex_destroy(&t->lock);
     pthread_cond_destroy(&t->work);
     tutti_latch_destroy(&t->set_up);
@@ -356,11 +332,6 @@ double tutti_comm_thread_cpu_s(const tutti_comm_thread *t)
     return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
 }
 
-int tutti_comm_thread_pass(tutti_comm_thread *t)
-{
-    return tutti_driver_pass(t->driver);
-}
-
 /* ---- a collective that the main thread waits for ---- */
 
 /* Passes until it arrives, or the deadline. Returns whether it has arrived. */
@@ -369,7 +340,7 @@ static int await_passing(tutti_comm_thread *t, tutti_rendezvous *r)
     double until = tutti_clock_s() + t->options.timeout_s;
     int ended = 0;
     for (int idle = 0; !ended && tutti_clock_s() < until;) {
-        idle = tutti_comm_thread_pass(t) ? 0 : idle + 1;
+        idle = tutti_driver_pass(t->driver) ? 0 : idle + 1;
         ended = tutti_rendezvous_arrived(r, 0);
         if (idle && !ended) tutti_pace_wait(idle);
     }
@@ -401,126 +372,49 @@ tutti_status tutti_comm_thread_call(
 
 /* ---- something to do between passes ---- */
 
-tutti_status tutti_comm_thread_do(
-    tutti_comm_thread *t, tutti_status (*chore)(void *ctx, int *done), void *ctx)
+tutti_status tutti_comm_thread_await(
+    tutti_comm_thread *t, int (*ended)(void *ctx, tutti_status *status), void *ctx, int *late)
 {
     static const double poll_s = 100e-6;
     double until_s = tutti_clock_s() + t->options.timeout_s;
+    tutti_status status = TUTTI_OK;
+    *late = 0;
+    for (int idle = 0; !ended(ctx, &status);) {
+        if (!status) status = tutti_driver_see(t->driver).failure;
+        if (status) return status;
+        *late = tutti_clock_s() > until_s;
+        if (*late) return TUTTI_ERR_TIMEOUT;
+        if (t->running) {
+            tutti_clock_sleep(poll_s);
+        } else {
+            idle = tutti_driver_pass(t->driver) ? 0 : idle + 1;
+            if (idle) tutti_pace_wait(idle);
+        }
+    }
+    return status;
+}
+
+static int has_done_chore(void *ctx, tutti_status *status)
+{
+    tutti_comm_thread *t = ctx;
+    pthread_mutex_lock(&t->lock);
+    int done = !t->chore;
+    if (done) *status = t->chore_status;
+    pthread_mutex_unlock(&t->lock);
+    return done;
+}
+
+tutti_status tutti_comm_thread_do(
+    tutti_comm_thread *t, tutti_status (*chore)(void *ctx, int *done), void *ctx)
+{
+    int late;
     pthread_mutex_lock(&t->lock);
     t->chore = chore;
     t->chore_ctx = ctx;
     pthread_cond_signal(&t->work);
     pthread_mutex_unlock(&t->lock);
-    for (int idle = 0;;) {
-        pthread_mutex_lock(&t->lock);
-        int ended = !t->chore;
-        tutti_status status = t->chore_status;
-        pthread_mutex_unlock(&t->lock);
-        if (!ended) status = tutti_driver_see(t->driver).failure;
-        if (ended || status) return status;
-        if (tutti_clock_s() > until_s)
-            return tutti_fail(TUTTI_ERR_TIMEOUT,
-                "the other ranks have not opened the same lanes within %g s", t->options.timeout_s);
-        if (t->running) {
-            tutti_clock_sleep(poll_s);
-        } else {
-            idle = tutti_comm_thread_pass(t) ? 0 : idle + 1;
-            if (idle) tutti_pace_wait(idle);
-        }
-    }
-}
-
-/* ---- clock offsets ---- */
-
-tutti_status tutti_comm_thread_clock(tutti_comm_thread *t, tutti_clock_sample *sample)
-{
-    static const double poll_s = 100e-6;
-    double until_s = tutti_clock_s() + t->options.timeout_s;
-    tutti_status status = TUTTI_OK;
-    *sample = (tutti_clock_sample){.at_s = tutti_clock_s()};
-    if (tutti_comm_size(t->comm) == 1) return TUTTI_OK;
-    if (!t->clocks)
-        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
-            "clocks cannot be compared: the ranks have no lane for messages");
-    if (tutti_comm_rank(t->comm) == 0) return TUTTI_OK;
-    tutti_clocks_start(t->clocks);
-    wake_thread(t);
-    for (int idle = 0; !tutti_clocks_result(t->clocks, sample, &status);) {
-        if (!status) status = tutti_driver_see(t->driver).failure;
-        if (!status && tutti_clock_s() > until_s)
-            status = tutti_fail(TUTTI_ERR_TIMEOUT,
-                "rank 0 has not sent the time within %g s: has it left?", t->options.timeout_s);
-        if (status) return status;
-        if (t->running) {
-            tutti_clock_sleep(poll_s);
-        } else {
-            idle = tutti_comm_thread_pass(t) ? 0 : idle + 1;
-            if (idle) tutti_pace_wait(idle);
-        }
-    }
-    return status;
-}
-
-/* ---- stopping together ---- */
-
-tutti_status tutti_comm_thread_halt(
-    tutti_comm_thread *t, int64_t step, int ahead, int wish, int *stop)
-{
-    static const double poll_s = 100e-6;
-    double until_s = tutti_clock_s() + t->options.timeout_s;
-    tutti_halt_answer answer = wish ? TUTTI_HALT_STOP : TUTTI_HALT_GO;
-    int alone = tutti_comm_size(t->comm) == 1;
-    if (!alone && !t->halt)
-        return tutti_fail(
-            TUTTI_ERR_UNSUPPORTED, "ranks cannot stop together: they have no lane for messages");
-    for (int idle = 0; !alone;) {
-        tutti_status status = tutti_halt_ask(t->halt, step, ahead, wish, &answer);
-        if (!status && answer == TUTTI_HALT_WAIT) status = tutti_driver_see(t->driver).failure;
-        if (status) return status;
-        if (tutti_halt_busy(t->halt)) wake_thread(t);
-        if (answer != TUTTI_HALT_WAIT) break;
-        if (tutti_clock_s() > until_s)
-            return tutti_fail(TUTTI_ERR_TIMEOUT,
-                "not all ranks have confirmed within %g s that the run is to stop: has one left?",
-                t->options.timeout_s);
-        if (t->running) {
-            tutti_clock_sleep(poll_s);
-        } else {
-            idle = tutti_comm_thread_pass(t) ? 0 : idle + 1;
-            if (idle) tutti_pace_wait(idle);
-        }
-    }
-    *stop = answer == TUTTI_HALT_STOP;
-    return TUTTI_OK;
-}
-
-/* ---- active messages ---- */
-
-static tutti_status need_active_messages(const tutti_comm_thread *t)
-{
-    if (t->messages) return TUTTI_OK;
-    return tutti_fail(
-        TUTTI_ERR_UNSUPPORTED, "ranks cannot send active messages: they have no lane for messages");
-}
-
-tutti_status tutti_comm_thread_write(tutti_comm_thread *t, const tutti_active_message *message)
-{
-    tutti_status status = need_active_messages(t);
-    if (!status) status = tutti_active_messages_send(t->messages, message);
-    wake_thread(t);
-    return status;
-}
-
-tutti_status tutti_comm_thread_listen(
-    tutti_comm_thread *t, tutti_active_message_handler *on_message, void *ctx)
-{
-    tutti_status status = need_active_messages(t);
-    if (!status) tutti_active_messages_listen(t->messages, on_message, ctx);
-    wake_thread(t);
-    return status;
-}
-
-int tutti_comm_thread_has_left(const tutti_comm_thread *t, int rank)
-{
-    return tutti_driver_has_left(t->driver, rank);
+    tutti_status status = tutti_comm_thread_await(t, has_done_chore, t, &late);
+    if (!late) return status;
+    return tutti_fail(TUTTI_ERR_TIMEOUT,
+        "the other ranks have not opened the same lanes within %g s", t->options.timeout_s);
 }

@@ -8,33 +8,27 @@
 #ifndef TUTTI_COMM_THREAD_H
 #define TUTTI_COMM_THREAD_H
 
-#include "designs/thread/clocks.h"
 #include "designs/drive/driver.h"
-#include "designs/thread/halt.h"
-#include "designs/thread/active_messages.h"
 #include "designs/watch/watch.h"
 
 typedef struct tutti_comm_thread tutti_comm_thread;
 
 typedef struct tutti_comm_thread_options {
-    const tutti_start_rule *start;
-    int one_order;    /* 1: where lanes share device slots, this rank starts all in one order */
+    /* Its control, wake, tick and ctx are the thread's; one_order counts where lanes share device slots. What its part
+     * opens, teardown closes. */
+    tutti_driver_options driver;
     int threads;      /* 1: a dedicated thread (never if main drives); 0: the caller passes */
     int setup_aside;  /* 1: without a dedicated thread, setup runs on one, to have its deadline */
     double timeout_s; /* of one call */
     double setup_timeout_s; /* of setup on the thread, and of leaving */
     tutti_watch_options watch;
-    tutti_meter *meter;                /* may be NULL */
-    tutti_trace *trace;                /* may be NULL */
-    tutti_verify_options verify;       /* used if setup opens a control */
-    tutti_priority_options priorities; /* used if setup opens a control */
     /* Called once, on the thread that uses the communicator, before and after everything else.
      * control stays NULL if ranks exchange no control messages. orderly: no rank is missing. */
     tutti_status (*setup)(void *ctx, tutti_comm **comm, tutti_control **control);
     void (*teardown)(void *ctx, tutti_comm *comm, tutti_control *control, int orderly);
-    /* As in tutti_driver_options; what it opens, teardown closes. */
-    tutti_status (*part)(
-        void *ctx, const tutti_members *members, tutti_comm **comm, tutti_control **control);
+    /* In every pass, as the driver's tick; and whether passes are needed although the driver is idle. [A] */
+    void (*tick)(void *ctx);
+    int (*busy)(void *ctx);
     void *ctx;
 } tutti_comm_thread_options;
 
@@ -43,7 +37,7 @@ typedef struct tutti_comm_thread_options {
 tutti_status tutti_comm_thread_open(
     const tutti_comm_thread_options *options, tutti_comm_thread **thread);
 /* Stops the thread when all other ranks close theirs, or after setup_timeout_s (logged; after a
- * failure 1 s, or 5 s while anything is in flight; at once with verify.at_once). teardown has run
+ * failure 1 s, or 5 s while anything is in flight; at once with driver.verify.at_once). teardown has run
  * when this returns. Returns the first failure of this rank's collectives. [M] Accepts NULL. */
 tutti_status tutti_comm_thread_close(tutti_comm_thread *thread);
 /* Instead of close: the thread and the inspector's thread end without teardown, and the caller must
@@ -66,23 +60,11 @@ tutti_status tutti_comm_thread_call(
  * is done or fails. TIMEOUT after options.timeout_s: it may still be called then. [M] */
 tutti_status tutti_comm_thread_do(
     tutti_comm_thread *thread, tutti_status (*chore)(void *ctx, int *done), void *ctx);
-/* The offset of this rank's clock from rank 0's (designs/thread/clocks.h). All ranks call it; rank
- * 0, which only answers, returns at once and must then wait for the others. UNSUPPORTED (logged)
- * without control. [M] */
-tutti_status tutti_comm_thread_clock(tutti_comm_thread *thread, tutti_clock_sample *sample);
-/* Whether step `step` may be submitted, the same on all ranks (designs/thread/halt.h); *stop 1: no.
- * A single rank stops when it wishes. UNSUPPORTED (logged) without control; TIMEOUT, COMM. [M] */
-tutti_status tutti_comm_thread_halt(
-    tutti_comm_thread *thread, int64_t step, int ahead, int wish, int *stop);
-/* Sends an active message to a rank, and listens to those of others (designs/thread/active_messages.h).
- * UNSUPPORTED (logged) without control. [M] */
-tutti_status tutti_comm_thread_write(
-    tutti_comm_thread *thread, const tutti_active_message *message);
-tutti_status tutti_comm_thread_listen(
-    tutti_comm_thread *thread, tutti_active_message_handler *on_message, void *ctx);
-/* Whether another rank has closed its end: all its active messages have been delivered. [A] */
-int tutti_comm_thread_has_left(const tutti_comm_thread *thread, int rank);
-/* Without a thread: one pass. Returns whether anything moved. [M] */
-int tutti_comm_thread_pass(tutti_comm_thread *thread);
+/* Waits until ended(ctx, &status), which it calls again and again, returns 1; returns that status. Or the driver's
+ * failure, or TIMEOUT after options.timeout_s, with *late 1 and nothing logged. [M] */
+tutti_status tutti_comm_thread_await(
+    tutti_comm_thread *thread, int (*ended)(void *ctx, tutti_status *status), void *ctx, int *late);
+/* `busy` may have become true. [A] */
+void tutti_comm_thread_wake(void *thread);
 
 #endif
