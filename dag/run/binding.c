@@ -173,8 +173,7 @@ static tutti_status refuse_room(const tutti_binding *b, size_t room, int opened)
     const size_t needed = b->tensor_bytes + b->kernel_bytes;
     return tutti_fail(TUTTI_ERR_NOMEM,
         "GPU %d has %.2f GiB of free memory, but a step takes %s%.2f (its tensors %.2f, what "
-        "kernels work "
-        "in %.2f): use a smaller batch, fewer ranks for each GPU, or --precision bf16",
+        "kernels work in %.2f): use a smaller batch, fewer ranks for each GPU, or bf16",
         b->place.gpu, gib(room), opened ? "" : "at least ", gib(needed), gib(b->tensor_bytes),
         gib(b->kernel_bytes));
 }
@@ -190,10 +189,8 @@ static tutti_status check_rest(const tutti_binding *b, size_t room)
     if (b->tensor_bytes > rest)
         return tutti_fail(TUTTI_ERR_NOMEM,
             "GPU %d has %.2f GiB of free memory, but the tensors of a step take %.2f: of %.2f that "
-            "were "
-            "free, kernels work in %.2f, and their libraries, or other programs, have taken %.2f: "
-            "use a "
-            "smaller batch, fewer ranks for each GPU, or --precision bf16",
+            "were free, kernels work in %.2f, and their libraries, or other programs, have taken "
+            "%.2f: use a smaller batch, fewer ranks for each GPU, or bf16",
             gpu, gib(rest), gib(b->tensor_bytes), gib(room), gib(b->kernel_bytes), gib(libraries));
     tutti_log(TUTTI_LOG_INFO,
         "GPU %d: a step takes %.2f GiB of %.2f that are free (its tensors %.2f, what kernels work "

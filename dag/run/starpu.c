@@ -185,7 +185,7 @@ static tutti_status prepare_collectives(tutti_run *run, const tutti_graph *graph
         if (status)
             return tutti_fail(status,
                 "GPU %d: no memory for the partial sums of collectives, of which '%s' needs %zu "
-                "bytes: use fewer ranks for each GPU, or leave out --cuda-aware",
+                "bytes: use fewer ranks for each GPU, or collectives in main memory",
                 place->gpu, node->name, bytes);
     }
     if (all)

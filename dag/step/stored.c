@@ -26,13 +26,12 @@ static tutti_status check_factors(const tutti_builder *b, int l, int p, const ch
     const tutti_trained *t = tutti_builder_trained(b, l, p);
     if (t->rate_factor == 1 && t->weight_decay == b->options->weight_decay) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_USAGE,
-        "--strategy %s: the servers of a store of keys update all parameters alike, but %s.%s has "
-        "a %s "
-        "of its own: %s",
+        "the strategy %s: the servers of a store of keys update all parameters alike, but %s.%s "
+        "has a %s of its own: %s",
         b->step->strategy->name, b->net->layer[l].name, suffix,
         t->rate_factor == 1 ? "weight decay" : "learning rate",
-        t->rate_factor == 1 ? "use --weight-decay 0, or leave out --decay-weights-only"
-                            : "use another model, or --strategy sync in one mpirun");
+        t->rate_factor == 1 ? "use no weight decay, or one for all tensors"
+                            : "use another model, or the strategy sync in one mpirun");
 }
 
 tutti_status tutti_builder_leave_to_store(tutti_builder *b)

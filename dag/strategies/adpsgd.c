@@ -121,9 +121,8 @@ static tutti_status check(const tutti_update_rule *rule, const tutti_step_option
             "step: the strategy adpsgd needs a period, a delay and a round of at least 1 step");
     if (value[DELAY] > value[PERIOD])
         return tutti_fail(TUTTI_ERR_USAGE,
-            "--strategy adpsgd: with delay=%.9g and period=%.9g a mixing step would begin before "
-            "the "
-            "last one has ended: use delay=%.9g or less, or a longer period",
+            "the strategy adpsgd: with delay=%.9g and period=%.9g a mixing step would begin before "
+            "the last one has ended: use delay=%.9g or less, or a longer period",
             value[DELAY], value[PERIOD], value[PERIOD]);
     if (options->placement.stages > 1)
         return tutti_fail(TUTTI_ERR_INVAL,

@@ -81,7 +81,7 @@ static tutti_status check(const tutti_update_rule *rule, const tutti_step_option
             "above 0 and at most 1");
     if (options->placement.servers && value[ALPHA] * clients > 1 + 1e-9)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "--strategy elastic: with alpha=%.9g %d clients would push the centre past their mean: "
+            "the strategy elastic: with alpha=%.9g %d clients would push the centre past their mean: "
             "use alpha=%.6g or less, or fewer clients",
             value[ALPHA], clients, 1.0 / clients);
     if (options->wire != TUTTI_F32)

@@ -117,7 +117,7 @@ tutti_status tutti_order_admit(const tutti_graph *graph)
         if (node->kind == TUTTI_NODE_COLLECTIVE && node->group)
             return tutti_fail(TUTTI_ERR_UNSUPPORTED,
                 "the collectives of this step cannot follow an agreed order: '%s' belongs to a %s, "
-                "and rank 0 does not see all of those. Run without the order (--priority off)",
+                "and rank 0 does not see all of those. Run in program order",
                 node->name, node->edge ? "message" : "group");
     }
     return TUTTI_OK;

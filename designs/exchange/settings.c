@@ -32,7 +32,7 @@ tutti_dtype tutti_setting_wire_dtype(const char *word)
 const char *tutti_setting_wire_fault(const char *algorithm, tutti_dtype wire)
 {
     return wire == TUTTI_BF16 && tutti_algorithm_is_library(algorithm)
-               ? "MPI has no such type, so --algorithm mpi cannot sum it: use another algorithm"
+               ? "MPI has no such type, so the algorithm mpi cannot sum it: use another algorithm"
                : NULL;
 }
 

@@ -23,12 +23,12 @@ tutti_status tutti_comm_core_check(const char *core)
     if (!core || is_word(core, "none") || is_word(core, "auto")) return TUTTI_OK;
     int cpu = number_of(core);
     if (cpu < 0)
-        return tutti_fail(TUTTI_ERR_USAGE,
-            "--comm-core %s: must be auto, none or the number of a processor", core);
+        return tutti_fail(
+            TUTTI_ERR_USAGE, "comm_core %s: must be auto, none or the number of a processor", core);
     tutti_cpus allowed = tutti_cpus_allowed();
     if (tutti_cpus_has(&allowed, cpu)) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_USAGE,
-        "--comm-core %s: this rank may not use processor %d (mpirun --bind-to, taskset or a cpuset "
+        "comm_core %s: this rank may not use processor %d (mpirun's binding, taskset or a cpuset "
         "has given it %d others)",
         core, cpu, tutti_cpus_count(&allowed));
 }
