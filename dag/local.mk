@@ -16,7 +16,7 @@ libcore_la_SOURCES += \
 	dag/base/mem.c dag/base/mem.h \
 	dag/base/median.c dag/base/median.h \
 	dag/base/normal.h \
-	dag/base/number.c dag/base/number.h \
+	dag/base/number.c dag/base/number.h dag/base/parameters.c dag/base/parameters.h \
 	dag/base/origin.c dag/base/origin.h \
 	dag/base/rank.h \
 	dag/base/rng.c dag/base/rng.h \

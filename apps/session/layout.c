@@ -2,6 +2,8 @@
 
 #include "apps/session/link.h"
 #include "dag/base/log.h"
+#include "dag/base/number.h"
+#include "dag/base/parameters.h"
 #include "dag/net/layer.h"
 #include "dag/step/partition.h"
 
@@ -40,24 +42,14 @@ int tutti_layout_slots(const tutti_layout *layout, int stage)
     }
 }
 
-static const char all_word[] = "all"; /* of servers= */
-
-/* Reads a number from `least` on, and what follows it: a comma, or the end. */
-static const char *read_number(const char *text, int least, int *number)
+/* A number from `least` on. */
+static int read_number(const char *text, int least, int *number)
 {
-    char *end;
-    long value = *text >= '0' && *text <= '9' ? strtol(text, &end, 10) : -1;
-    if (value < least || value > 1000000 || (*end && *end != ',')) return NULL;
+    int64_t value;
+    if (*text < '0' || !tutti_number_int(text, &value) || value < least || value > 1000000)
+        return 0;
     *number = (int)value;
-    return *end ? end + 1 : end;
-}
-
-/* Reads the word "all", likewise. */
-static const char *read_all(const char *text)
-{
-    const size_t length = strlen(all_word);
-    if (strncmp(text, all_word, length) || (text[length] && text[length] != ',')) return NULL;
-    return text[length] ? text + length + 1 : text + length;
+    return 1;
 }
 
 /* What servers and clients mean together; told: servers were given. */
@@ -87,36 +79,42 @@ const char *tutti_layout_read(const char *text, tutti_layout *layout)
     const struct {
         const char *key;
         int *number, least;
-    } keys[] = {{"stages=", &p->stages, 1}, {"replicas=", &p->replicas, 1},
-        {"split=", &p->blocks, 1}, {"servers=", &p->servers, 0}, {"clients=", &p->clients, 1}};
+    } keys[] = {{"stages", &p->stages, 1}, {"replicas", &p->replicas, 1}, {"split", &p->blocks, 1},
+        {"servers", &p->servers, 0}, {"clients", &p->clients, 1}};
     enum { KEYS = sizeof keys / sizeof *keys, SERVERS = 3 };
-    int seen[KEYS] = {0};
+    tutti_parameters given;
+    int has_servers = 0;
     *p = (tutti_placement){0};
-    do {
+    if (!tutti_parameters_cut(text, 0, &given) || given.twice) return form;
+    for (int i = 0; i < given.count; i++) {
+        const char *key = given.of[i].key, *value = given.of[i].value;
         int k = 0;
-        while (k < KEYS && strncmp(text, keys[k].key, strlen(keys[k].key))) k++;
-        if (k == KEYS || seen[k]++) return form;
-        text += strlen(keys[k].key);
-        const char *behind = k == SERVERS ? read_all(text) : NULL;
-        if (behind) p->everywhere = p->servers = 1;
-        text = behind ? behind : read_number(text, keys[k].least, keys[k].number);
-        if (!text || (!*text && text[-1] == ',')) return form;
-    } while (*text);
+        while (k < KEYS && key && strcmp(key, keys[k].key)) k++;
+        if (k == KEYS || !key) return form;
+        has_servers |= k == SERVERS;
+        if (k == SERVERS && !strcmp(value, "all"))
+            p->everywhere = p->servers = 1;
+        else if (!read_number(value, keys[k].least, keys[k].number))
+            return form;
+    }
     if (p->stages > TUTTI_PLACEMENT_STAGES) return "has more than 64 stages";
-    return seen[SERVERS] || p->clients ? read_service(p, seen[SERVERS]) : NULL;
+    return has_servers || p->clients ? read_service(p, has_servers) : NULL;
 }
 
 static const char auto_word[] = "auto", timed_word[] = "timed"; /* of --stage-layers */
 
 int tutti_layout_read_layers(const char *text, tutti_layout *layout)
 {
-    int n = 0;
+    tutti_parameters given;
     memset(layout->stage_layers, 0, sizeof layout->stage_layers);
     layout->timed = text && !strcmp(text, timed_word);
     if (layout->timed || (text && !strcmp(text, auto_word))) return 1;
-    while (text && *text && n < TUTTI_PLACEMENT_STAGES)
-        text = read_number(text, 1, &layout->stage_layers[n++]);
-    return n && text && !*text && text[-1] != ',';
+    if (!text || !tutti_parameters_cut(text, 0, &given)) return 0;
+    if (given.count > TUTTI_PLACEMENT_STAGES) return 0;
+    for (int i = 0; i < given.count; i++)
+        if (given.of[i].key || !read_number(given.of[i].value, 1, &layout->stage_layers[i]))
+            return 0;
+    return 1;
 }
 
 char *tutti_layout_print_layers(const tutti_layout *layout, char text[TUTTI_LAYOUT_LAYERS_TEXT])
@@ -229,7 +227,7 @@ char *tutti_layout_print(const tutti_placement *p, char text[TUTTI_LAYOUT_TEXT])
     text[0] = '\0';
     if (p->servers || p->clients) {
         if (p->everywhere)
-            snprintf(text, TUTTI_LAYOUT_TEXT, "servers=%s", all_word);
+            snprintf(text, TUTTI_LAYOUT_TEXT, "servers=all");
         else
             snprintf(text, TUTTI_LAYOUT_TEXT, "servers=%d", p->servers);
         append(text, "clients=", p->clients);

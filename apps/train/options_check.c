@@ -271,7 +271,7 @@ static tutti_status check_design(const tutti_train_options *o)
             "it can hang or sum the wrong buffers, on purpose: add --unsafe to run it");
     const char *fault = tutti_setting_wire_fault(o->algorithm, o->wire);
     if (fault) return refuse_wire(o, fault);
-    return tutti_comm_core_check(o->comm_core);
+    return tutti_comm_core_check("--comm-core", o->comm_core);
 }
 
 static tutti_status check_stall(const tutti_train_options *o)

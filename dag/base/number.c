@@ -26,3 +26,9 @@ int tutti_number_real(const char *text, double *number)
     *number = value;
     return 1;
 }
+
+int tutti_number_within(const char *text, double low, double high, int whole, double *number)
+{
+    return *text != '+' && *text != '-' && tutti_number_real(text, number) && *number >= low &&
+           *number <= high && (!whole || *number == floor(*number));
+}

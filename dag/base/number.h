@@ -8,5 +8,7 @@
 /* Return 1 and set the number, or return 0. */
 int tutti_number_int(const char *text, int64_t *number);
 int tutti_number_real(const char *text, double *number); /* finite */
+/* One without a sign, from low to high; whole: without fractions. */
+int tutti_number_within(const char *text, double low, double high, int whole, double *number);
 
 #endif

@@ -1,12 +1,12 @@
 /* The table of codecs; those that only choose the type of a sum; how a codec is written. */
 #include "dag/codecs/codecs.h"
 
+#include "dag/base/number.h"
+#include "dag/base/parameters.h"
 #include "dag/codecs/rows.h"
 #include "dag/step/codec.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const tutti_codec codec_none = {
@@ -20,45 +20,34 @@ const tutti_codec *const tutti_codecs[] = {
 
 static void say_names(char *fault, size_t size)
 {
-    int used = snprintf(fault, size, "must be");
-    for (int i = 0; tutti_codecs[i] && used >= 0 && (size_t)used < size; i++)
-        used += snprintf(fault + used, size - (size_t)used, "%s %s%s%s",
-            !i                    ? ""
-            : tutti_codecs[i + 1] ? ","
-                                  : " or",
+    snprintf(fault, size, "must be");
+    for (int i = 0; tutti_codecs[i]; i++)
+        tutti_parameters_say(fault, size, i, tutti_codecs[i + 1] ? NULL : " or", "%s%s%s",
             tutti_codecs[i]->name, tutti_codecs[i]->key ? ":" : "",
             tutti_codecs[i]->key ? tutti_codecs[i]->key : "");
-}
-
-/* The number behind the colon. */
-static int read_value(const tutti_codec *codec, const char *text, double *value)
-{
-    char *end;
-    if (*text != ':' || !strchr("0123456789.", text[1]) || !text[1]) return 0;
-    *value = strtod(text + 1, &end);
-    return !*end && *value >= codec->low && *value <= codec->high &&
-           (!codec->whole || *value == floor(*value));
 }
 
 int tutti_codec_read(
     const char *text, const tutti_codec **codec, double *value, char *fault, size_t size)
 {
-    const size_t length = strcspn(text, ":");
+    tutti_parameters given;
+    const char *name = tutti_parameters_cut(text, 1, &given) ? given.name : "";
     int i = 0;
-    while (tutti_codecs[i] && (strlen(tutti_codecs[i]->name) != length ||
-                                  strncmp(tutti_codecs[i]->name, text, length) != 0))
-        i++;
+    while (tutti_codecs[i] && strcmp(tutti_codecs[i]->name, name)) i++;
     const tutti_codec *found = tutti_codecs[i];
     *value = 0;
     if (!found) {
         say_names(fault, size);
         return 0;
     }
-    if (!found->key && text[length]) {
+    if (!found->key && given.count) {
         snprintf(fault, size, "%s takes no number: write just %s", found->name, found->name);
         return 0;
     }
-    if (found->key && !read_value(found, text + length, value)) {
+    const int is_number =
+        given.count == 1 && !given.of[0].key &&
+        tutti_number_within(given.of[0].value, found->low, found->high, found->whole, value);
+    if (found->key && !is_number) {
         snprintf(fault, size,
             "%s needs %s, a %snumber from %.9g to %.9g behind a colon, such as %s:%.9g",
             found->name, found->help, found->whole ? "whole " : "", found->low, found->high,

@@ -1,11 +1,11 @@
 #include "dag/strategies/strategies.h"
 
+#include "dag/base/number.h"
+#include "dag/base/parameters.h"
 #include "dag/step/strategy.h"
 #include "dag/strategies/rows.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 const tutti_strategy *const tutti_strategies[] = {&tutti_strategy_sync, &tutti_strategy_sharded,
@@ -37,12 +37,10 @@ const tutti_strategy *tutti_strategy_with_store(const tutti_strategy *strategy)
     return NULL;
 }
 
-static const tutti_strategy *find(const char *name, size_t length)
+static const tutti_strategy *find(const char *name)
 {
-    for (int i = 0; tutti_strategies[i]; i++)
-        if (strlen(tutti_strategies[i]->name) == length &&
-            !strncmp(tutti_strategies[i]->name, name, length))
-            return tutti_strategies[i];
+    for (int i = 0; name && tutti_strategies[i]; i++)
+        if (!strcmp(tutti_strategies[i]->name, name)) return tutti_strategies[i];
     return NULL;
 }
 
@@ -57,12 +55,9 @@ static int parameters_of(const tutti_strategy *strategy)
 
 static void say_names(char *fault, size_t size)
 {
-    int used = snprintf(fault, size, "must be");
-    for (int i = 0; tutti_strategies[i] && used >= 0 && (size_t)used < size; i++)
-        used += snprintf(fault + used, size - (size_t)used, "%s %s",
-            !i                        ? ""
-            : tutti_strategies[i + 1] ? ","
-                                      : " or",
+    snprintf(fault, size, "must be");
+    for (int i = 0; tutti_strategies[i]; i++)
+        tutti_parameters_say(fault, size, i, tutti_strategies[i + 1] ? NULL : " or", "%s",
             tutti_strategies[i]->name);
 }
 
@@ -71,21 +66,19 @@ static void say_words(const tutti_strategy *strategy, char *fault, size_t size)
 {
     const tutti_strategy_parameter *next = strategy->parameter + 1;
     const char *const *words = strategy->parameter->words;
-    int used = snprintf(fault, size, "must be");
-    for (int w = 0; words[w] && used >= 0 && (size_t)used < size; w++)
-        used += snprintf(fault + used, size - (size_t)used, "%s %s:%s",
-            !w             ? ""
-            : words[w + 1] ? ","
-                           : " or",
-            strategy->name, words[w]);
-    if (next->key && used >= 0 && (size_t)used < size)
-        snprintf(fault + used, size - (size_t)used, ", which %s= may follow, such as %s:%s,%s=%g",
+    snprintf(fault, size, "must be");
+    for (int w = 0; words[w]; w++)
+        tutti_parameters_say(
+            fault, size, w, words[w + 1] ? NULL : " or", "%s:%s", strategy->name, words[w]);
+    const size_t used = strlen(fault);
+    if (next->key)
+        snprintf(fault + used, size - used, ", which %s= may follow, such as %s:%s,%s=%g",
             next->key, strategy->name, words[0], next->key, next->fallback);
 }
 
 static void say_keys(const tutti_strategy *strategy, char *fault, size_t size)
 {
-    int n = parameters_of(strategy), used;
+    const int n = parameters_of(strategy);
     if (!n) {
         snprintf(
             fault, size, "%s takes no parameters: write just %s", strategy->name, strategy->name);
@@ -100,88 +93,58 @@ static void say_keys(const tutti_strategy *strategy, char *fault, size_t size)
             strategy->parameter->fallback);
         return;
     }
-    used = snprintf(fault, size, "%s takes", strategy->name);
-    for (int i = 0; i < n && used >= 0 && (size_t)used < size; i++)
-        used += snprintf(fault + used, size - (size_t)used, "%s %s=",
-            !i          ? ""
-            : i + 1 < n ? ","
-                        : " and",
-            strategy->parameter[i].key);
-    if (used >= 0 && (size_t)used < size)
-        snprintf(fault + used, size - (size_t)used, ", separated by commas, such as %s:%s=%g",
-            strategy->name, strategy->parameter[0].key, strategy->parameter[0].fallback);
+    snprintf(fault, size, "%s takes", strategy->name);
+    for (int i = 0; i < n; i++)
+        tutti_parameters_say(
+            fault, size, i, i + 1 < n ? NULL : " and", "%s=", strategy->parameter[i].key);
+    const size_t used = strlen(fault);
+    snprintf(fault + used, size - used, ", separated by commas, such as %s:%s=%g", strategy->name,
+        strategy->parameter[0].key, strategy->parameter[0].fallback);
 }
 
-static void say_bounds(const tutti_strategy_parameter *p, char *fault, size_t size)
+static int read_word(const tutti_strategy_parameter *p, const char *text, double *value)
 {
-    snprintf(fault, size, "%s must be a %snumber from %.9g to %.9g", p->key,
-        p->whole ? "whole " : "", p->low, p->high);
-}
-
-/* The word that begins here, up to a comma or the end; *text moves behind it. */
-static int read_word(const tutti_strategy_parameter *p, const char **text, double *value)
-{
-    const size_t length = strcspn(*text, ",");
-    for (int w = 0; p->words[w]; w++) {
-        if (strlen(p->words[w]) != length || strncmp(p->words[w], *text, length)) continue;
-        *text += length;
-        *value = w;
-        return 1;
-    }
+    for (int w = 0; p->words[w]; w++)
+        if (!strcmp(p->words[w], text)) {
+            *value = w;
+            return 1;
+        }
     return 0;
 }
 
-/* A number up to a comma, or the end; *text moves behind it. */
-static int read_value(const tutti_strategy_parameter *p, const char **text, double *value)
+static int read_value(
+    const tutti_strategy_parameter *p, const char *text, double *value, char *fault, size_t size)
 {
-    char *end;
-    if (!strchr("0123456789.", **text)) return 0;
-    *value = strtod(*text, &end);
-    int read = end > *text && (!*end || *end == ',') && *value >= p->low && *value <= p->high &&
-               (!p->whole || *value == floor(*value));
-    *text = end;
-    return read;
+    if (text && tutti_number_within(text, p->low, p->high, p->whole, value)) return 1;
+    snprintf(fault, size, "%s must be a %snumber from %.9g to %.9g", p->key,
+        p->whole ? "whole " : "", p->low, p->high);
+    return 0;
 }
 
-/* One "key=value"; returns whether it could be read. */
-static int read_one(const tutti_strategy *strategy, const char **text, int seen[],
+/* One "key=value", or a value alone (key NULL); returns whether it could be read. */
+static int read_one(const tutti_strategy *strategy, const char *key, const char *text, int seen[],
     tutti_strategy_settings *settings, char *fault, size_t size)
 {
+    const tutti_strategy_parameter *p = strategy->parameter;
     const int n = parameters_of(strategy);
-    const size_t length = strcspn(*text, "=,");
     int k = 0;
-    for (; k < n && strategy->parameter[k].words; k++)
-        if (!seen[k] && read_word(&strategy->parameter[k], text, &settings->value[k]))
-            return ++seen[k];
-    if (n && !seen[0] && strategy->parameter[0].bare) {
+    for (; k < n && p[k].words; k++)
+        if (!key && !seen[k] && read_word(&p[k], text, &settings->value[k])) return ++seen[k];
+    if (n && !seen[0] && p[0].bare) {
         seen[0]++;
-        if (read_value(&strategy->parameter[0], text, &settings->value[0])) return 1;
-        say_bounds(&strategy->parameter[0], fault, size);
-        return 0;
+        return read_value(&p[0], key ? NULL : text, &settings->value[0], fault, size);
     }
-    while (k < n && (strlen(strategy->parameter[k].key) != length ||
-                        strncmp(strategy->parameter[k].key, *text, length)))
-        k++;
-    if (k == n || (*text)[length] != '=') {
-        say_keys(strategy, fault, size);
-        return 0;
-    }
-    const tutti_strategy_parameter *p = &strategy->parameter[k];
-    *text += length + 1;
-    if (seen[k]++) {
-        snprintf(fault, size, "has %s= twice", p->key);
-        return 0;
-    }
-    if (read_value(p, text, &settings->value[k])) return 1;
-    say_bounds(p, fault, size);
+    while (key && k < n && strcmp(p[k].key, key)) k++;
+    if (key && k < n) return read_value(&p[k], text, &settings->value[k], fault, size);
+    say_keys(strategy, fault, size);
     return 0;
 }
 
 int tutti_strategy_read(const char *text, const tutti_strategy **strategy,
     tutti_strategy_settings *settings, char *fault, size_t size)
 {
-    const size_t length = strcspn(text, ":");
-    const tutti_strategy *found = find(text, length);
+    tutti_parameters given;
+    const tutti_strategy *found = tutti_parameters_cut(text, 1, &given) ? find(given.name) : NULL;
     int seen[TUTTI_STRATEGY_PARAMETERS] = {0};
     if (!found) {
         say_names(fault, size);
@@ -191,13 +154,11 @@ int tutti_strategy_read(const char *text, const tutti_strategy **strategy,
     for (int i = 0; i < parameters_of(found); i++)
         settings->value[i] = found->parameter[i].fallback;
     *strategy = found;
-    text += length;
-    if (!*text) return 1;
-    do {
-        text++; /* ":" or "," */
-        if (!read_one(found, &text, seen, settings, fault, size)) return 0;
-    } while (*text);
-    return 1;
+    for (int i = 0; i < given.count; i++)
+        if (!read_one(found, given.of[i].key, given.of[i].value, seen, settings, fault, size))
+            return 0;
+    if (given.twice) snprintf(fault, size, "has %s= twice", given.twice);
+    return !given.twice;
 }
 
 char *tutti_strategy_print(const tutti_strategy *strategy, const tutti_strategy_settings *settings,
@@ -209,10 +170,9 @@ char *tutti_strategy_print(const tutti_strategy *strategy, const tutti_strategy_
         const tutti_strategy_parameter *p = &strategy->parameter[i];
         const double value = settings->value[i];
         const size_t room = (size_t)(TUTTI_STRATEGY_TEXT - used);
-        used +=
-            p->words  ? snprintf(text + used, room, "%c%s", i ? ',' : ':', p->words[(int)value])
-            : p->bare ? snprintf(text + used, room, "%c%.9g", i ? ',' : ':', value)
-                      : snprintf(text + used, room, "%c%s=%.9g", i ? ',' : ':', p->key, value);
+        used += p->words  ? snprintf(text + used, room, "%c%s", i ? ',' : ':', p->words[(int)value])
+                : p->bare ? snprintf(text + used, room, "%c%.9g", i ? ',' : ':', value)
+                          : snprintf(text + used, room, "%c%s=%.9g", i ? ',' : ':', p->key, value);
     }
     return text;
 }

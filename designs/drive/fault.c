@@ -2,9 +2,10 @@
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
+#include "dag/base/number.h"
+#include "dag/base/parameters.h"
 #include "dag/run/sequence.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -52,21 +53,7 @@ static tutti_status reject_text(const char *text, const char *reason)
 
 static int read_number(const char *word, int64_t *number)
 {
-    char *end;
-    errno = 0;
-    long long value = strtoll(word, &end, 10);
-    if (end == word || *end || errno || value < 0) return 0;
-    *number = value;
-    return 1;
-}
-
-static int read_seconds(const char *word, double *seconds)
-{
-    char *end;
-    double value = strtod(word, &end);
-    if (end == word || *end || !(value >= 0 && value <= 1e6)) return 0;
-    *seconds = value;
-    return 1;
+    return tutti_number_int(word, number) && *number >= 0;
 }
 
 /* "skip" or "delay:3". */
@@ -76,17 +63,16 @@ static int read_kind(const char *word, tutti_fault_wish *wish)
     for (int i = 0; i < KINDS; i++) {
         if (strlen(kinds[i].name) != length || strncmp(kinds[i].name, word, length) != 0) continue;
         wish->kind = (tutti_fault_kind)i;
-        return kinds[i].seconds ? word[length] && read_seconds(word + length + 1, &wish->delay_s)
-                                : !word[length];
+        if (!kinds[i].seconds) return !word[length];
+        return word[length] && tutti_number_within(word + length + 1, 0, 1e6, 0, &wish->delay_s);
     }
     return 0;
 }
 
-static tutti_status read_part(const char *text, char *part, tutti_fault_wish *wish, int have[3])
+static tutti_status read_part(
+    const char *text, const char *part, const char *value, tutti_fault_wish *wish, int have[3])
 {
-    char *value = strchr(part, '=');
-    if (!value) return reject_text(text, "a part without \"=\"");
-    *value++ = '\0';
+    if (!part) return reject_text(text, "a part without \"=\"");
     if (strcmp(part, "rank") == 0) {
         have[0] = 1;
         return read_number(value, &wish->rank) ? TUTTI_OK
@@ -110,16 +96,17 @@ tutti_status tutti_fault_parse(const char *text, tutti_fault_wish *wish)
 {
     tutti_fault_wish w = {0};
     int have[3] = {0};
-    char *copy = strdup(text), *rest = copy, *part;
-    if (!copy) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to read %s", variable);
+    tutti_parameters given;
+    if (!tutti_parameters_cut(text, 0, &given)) return reject_text(text, "it is too long");
     tutti_status status = TUTTI_OK;
-    while (!status && (part = strsep(&rest, ","))) status = read_part(text, part, &w, have);
+    for (int i = 0; i < given.count && !status; i++)
+        status = read_part(text, given.of[i].key, given.of[i].value, &w, have);
     if (!status && !(have[0] && have[1] && have[2]))
         status = reject_text(text, "rank, collective (or message) or do is missing");
     if (!status && have[1] > 1) status = reject_text(text, "several collectives or messages");
+    if (!status && given.twice) status = reject_text(text, "a part is there twice");
     if (!status && w.message && w.kind == TUTTI_FAULT_EXTRA)
         status = reject_text(text, "there are no extra messages");
-    free(copy);
     if (!status) *wish = w;
     return status;
 }

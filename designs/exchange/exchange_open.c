@@ -200,7 +200,7 @@ static tutti_status check_options(tutti_exchange_options *o)
     if (!o->priorities.window) o->priorities.window = window_of(o->chunk_bytes);
     tutti_status status = tutti_design_check(design);
     if (!status) status = tutti_watch_check(&o->watch);
-    if (!status) status = tutti_comm_core_check(o->comm_core);
+    if (!status) status = tutti_comm_core_check("comm_core", o->comm_core);
     if (status) return status;
     if (design->unsafe && !o->unsafe)
         return tutti_fail(TUTTI_ERR_USAGE,

@@ -2,91 +2,65 @@
 
 #include "dag/base/log.h"
 #include "dag/base/number.h"
+#include "dag/base/parameters.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-static int read_period(const char *text, tutti_consistency *rule)
-{
-    return tutti_number_int(text, &rule->period);
-}
+/* These get what follows the name. */
 
-static int read_alpha(const char *text, tutti_consistency *rule)
-{
-    return tutti_number_real(text, &rule->alpha);
-}
-
-/* What comes behind "elastic:". */
-static const struct {
-    const char *key;
-    int (*read)(const char *text, tutti_consistency *rule);
-} settings[] = {{"period", read_period}, {"alpha", read_alpha}};
-enum { SETTINGS = sizeof settings / sizeof *settings };
-
-/* "period=8,alpha=0.1", each at most once, in any order. The text is cut. */
-static int read_settings(char *text, tutti_consistency *rule)
-{
-    int seen[SETTINGS] = {0};
-    for (char *next = text; next;) {
-        char *word = next, *equals = strchr(word, '=');
-        int s = 0;
-        next = strchr(word, ',');
-        if (next) *next++ = '\0';
-        if (!equals) return 0;
-        *equals = '\0';
-        while (s < SETTINGS && strcmp(word, settings[s].key)) s++;
-        if (s == SETTINGS || seen[s]++ || !settings[s].read(equals + 1, rule)) return 0;
-    }
-    return 1;
-}
-
-/* These get what is behind the colon; NULL: there is none. */
-
-static int read_nothing(char *text, tutti_consistency *rule)
+static int read_nothing(const tutti_parameters *given, tutti_consistency *rule)
 {
     (void)rule;
-    return !text;
+    return !given->count;
 }
 
-static int read_bounded(char *text, tutti_consistency *rule)
+static int read_bounded(const tutti_parameters *given, tutti_consistency *rule)
 {
-    return text && tutti_number_int(text, &rule->bound);
+    return given->count == 1 && !given->of[0].key &&
+           tutti_number_int(given->of[0].value, &rule->bound);
 }
 
-static int read_elastic(char *text, tutti_consistency *rule)
+/* "period=8,alpha=0.1", each at most once, in any order. */
+static int read_elastic(const tutti_parameters *given, tutti_consistency *rule)
 {
+    int read = !given->twice;
     rule->period = 8;
     rule->alpha = 0.1;
-    return !text || read_settings(text, rule);
+    for (int i = 0; i < given->count && read; i++) {
+        const char *key = given->of[i].key ? given->of[i].key : "", *value = given->of[i].value;
+        read = !strcmp(key, "period")  ? tutti_number_int(value, &rule->period)
+               : !strcmp(key, "alpha") ? tutti_number_real(value, &rule->alpha)
+                                       : 0;
+    }
+    return read;
 }
 
 static const struct {
     const char *name;
-    int (*read)(char *text, tutti_consistency *rule);
+    int (*read)(const tutti_parameters *given, tutti_consistency *rule);
 } types[TUTTI_KV_TYPES] = {[TUTTI_KV_SYNC] = {"sync", read_nothing},
     [TUTTI_KV_ASYNC] = {"async", read_nothing},
     [TUTTI_KV_BOUNDED] = {"bounded", read_bounded},
     [TUTTI_KV_ELASTIC] = {"elastic", read_elastic}};
 
-static int read_text(char *text, tutti_consistency *rule)
+static int read_text(const char *text, tutti_consistency *rule)
 {
+    tutti_parameters given;
     int type = 0;
-    char *rest = strchr(text, ':');
-    if (rest) *rest++ = '\0';
-    while (type < TUTTI_KV_TYPES && strcmp(text, types[type].name)) type++;
+    if (strlen(text) >= TUTTI_CONSISTENCY_TEXT || !tutti_parameters_cut(text, 1, &given)) return 0;
+    while (type < TUTTI_KV_TYPES && strcmp(given.name, types[type].name)) type++;
     if (type == TUTTI_KV_TYPES) return 0;
     rule->type = (tutti_kv_type)type;
-    return types[type].read(rest, rule) && tutti_consistency_is_sane(rule);
+    return types[type].read(&given, rule) && tutti_consistency_is_sane(rule);
 }
 
 tutti_status tutti_consistency_read(const char *text, tutti_consistency *rule)
 {
-    char copy[TUTTI_CONSISTENCY_TEXT];
     *rule = (tutti_consistency){.type = TUTTI_KV_SYNC};
     if (!text) return TUTTI_OK;
-    snprintf(copy, sizeof copy, "%s", text);
-    if (strlen(text) >= sizeof copy || !read_text(copy, rule))
+    if (!read_text(text, rule))
         return tutti_fail(TUTTI_ERR_USAGE,
             "type \"%s\": must be sync, async, bounded:S, where S is how many pushes a client may "
             "be ahead of the slowest, 0 or more, or elastic:period=T,alpha=A, where T, 1 or more, "

@@ -3,6 +3,7 @@
 #include "collectives/buf/buf.h"
 #include "dag/base/log.h"
 #include "dag/base/number.h"
+#include "dag/base/parameters.h"
 #include "dag/kernels/optim.h"
 
 #include <stddef.h>
@@ -58,13 +59,12 @@ static double *field(tutti_optimizer *o, const setting *s)
     return (double *)((char *)o + s->offset);
 }
 
-/* "rate=0.1", cut off where it ends. */
-static tutti_status read_setting(const char *text, char *word, tutti_optimizer *o)
+static tutti_status read_setting(
+    const char *text, const char *key, const char *number, tutti_optimizer *o)
 {
-    char *equals = strchr(word, '=');
+    const char *word = key ? key : number;
     double value;
-    if (equals) *equals = '\0';
-    int known = equals && tutti_number_real(equals + 1, &value);
+    int known = key && tutti_number_real(number, &value);
     if (known && !strcmp(word, "nesterov") && o->kind == TUTTI_OPTIMIZER_SGD &&
         (value == 0 || value == 1)) {
         o->nesterov = value > 0;
@@ -102,18 +102,17 @@ static tutti_status read_kind(const char *text, const char *name, tutti_optimize
 
 tutti_status tutti_optimizer_read(const char *text, tutti_optimizer *optimizer)
 {
-    char copy[256], *rest = NULL;
+    tutti_parameters given;
     *optimizer = (tutti_optimizer){.beta2 = 0.999, .epsilon = 1e-8, .scale = 1};
     if (!text) return TUTTI_OK;
-    if (strlen(text) >= sizeof copy)
-        return tutti_fail(TUTTI_ERR_USAGE, "optimizer: the text is longer than %zu", sizeof copy);
-    strcpy(copy, text);
-    char *colon = strchr(copy, ':');
-    if (colon) *colon = '\0';
-    tutti_status status = read_kind(text, copy, optimizer);
-    char *word = colon ? strtok_r(colon + 1, ",", &rest) : NULL;
-    for (; word && !status; word = strtok_r(NULL, ",", &rest))
-        status = read_setting(text, word, optimizer);
+    if (!tutti_parameters_cut(text, 1, &given))
+        return tutti_fail(
+            TUTTI_ERR_USAGE, "optimizer: the text is longer than %d", TUTTI_PARAMETERS_TEXT);
+    tutti_status status = read_kind(text, given.name, optimizer);
+    for (int i = 0; i < given.count && !status; i++)
+        status = read_setting(text, given.of[i].key, given.of[i].value, optimizer);
+    if (!status && given.twice)
+        status = tutti_fail(TUTTI_ERR_USAGE, "optimizer \"%s\": has %s= twice", text, given.twice);
     if (!status && optimizer->kind > TUTTI_OPTIMIZER_ADD && !(optimizer->rate > 0))
         status = tutti_fail(TUTTI_ERR_USAGE, "optimizer \"%s\": say which rate: \"%s:rate=0.1\"",
             text, names[optimizer->kind]);

@@ -1,6 +1,7 @@
 #include "designs/thread/comm_core.h"
 
 #include "dag/base/log.h"
+#include "dag/base/number.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +9,8 @@
 /* The processor named by the text, or -1. */
 static int number_of(const char *core)
 {
-    char *end;
-    long cpu = strtol(core, &end, 10);
-    return end == core || *end || cpu < 0 || cpu >= TUTTI_CPUS ? -1 : (int)cpu;
+    int64_t cpu;
+    return tutti_number_int(core, &cpu) && cpu >= 0 && cpu < TUTTI_CPUS ? (int)cpu : -1;
 }
 
 static int is_word(const char *core, const char *word)
@@ -18,19 +18,19 @@ static int is_word(const char *core, const char *word)
     return core && strcmp(core, word) == 0;
 }
 
-tutti_status tutti_comm_core_check(const char *core)
+tutti_status tutti_comm_core_check(const char *name, const char *core)
 {
     if (!core || is_word(core, "none") || is_word(core, "auto")) return TUTTI_OK;
     int cpu = number_of(core);
     if (cpu < 0)
         return tutti_fail(
-            TUTTI_ERR_USAGE, "comm_core %s: must be auto, none or the number of a processor", core);
+            TUTTI_ERR_USAGE, "%s %s: must be auto, none or the number of a processor", name, core);
     tutti_cpus allowed = tutti_cpus_allowed();
     if (tutti_cpus_has(&allowed, cpu)) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_USAGE,
-        "comm_core %s: this rank may not use processor %d (mpirun's binding, taskset or a cpuset "
+        "%s %s: this rank may not use processor %d (mpirun's binding, taskset or a cpuset "
         "has given it %d others)",
-        core, cpu, tutti_cpus_count(&allowed));
+        name, core, cpu, tutti_cpus_count(&allowed));
 }
 
 static int have_common_cpu(const tutti_cpus *a, const tutti_cpus *b)

@@ -14,9 +14,9 @@
 #include "collectives/boot.h"
 #include "dag/base/cpus.h"
 
-/* Checks the setting for this rank; NULL means "none". USAGE (logged): an unknown word, or a
- * processor that this thread may not use. [A] */
-tutti_status tutti_comm_core_check(const char *core);
+/* Checks the setting for this rank; NULL means "none". USAGE (logged, with the setting's name, such as "comm_core"):
+ * an unknown word, or a processor that this thread may not use. [A] */
+tutti_status tutti_comm_core_check(const char *name, const char *core);
 /* The choice of "auto" for rank `rank` of the `ranks` on a host, which may use cpus[0 ... ranks)
  * and have `workers` workers each: a processor, or -1. [P] */
 int tutti_comm_core_spare(const tutti_cpus cpus[], int ranks, int rank, int workers);

@@ -50,11 +50,11 @@ START_TEST(words_and_numbers_are_told_apart)
     static const char *const good[] = {NULL, "auto", "none"};
     static const char *const bad[] = {"", "both", "1x", "-1", "1023", "1024", "99999999999999"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
-        ck_assert_ok(tutti_comm_core_check(good[i]));
+        ck_assert_ok(tutti_comm_core_check("comm_core", good[i]));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        ck_assert_int_eq(tutti_comm_core_check(bad[i]), TUTTI_ERR_USAGE);
+        ck_assert_int_eq(tutti_comm_core_check("comm_core", bad[i]), TUTTI_ERR_USAGE);
     snprintf(text, sizeof text, "%d", first_allowed());
-    ck_assert_ok(tutti_comm_core_check(text));
+    ck_assert_ok(tutti_comm_core_check("comm_core", text));
 }
 END_TEST
 

@@ -289,7 +289,8 @@ START_TEST(types_are_read)
     static const char *const wrong[] = {"", "bounded", "bounded:", "bounded:-1", "bounded:1x",
         "Sync", "sync:", "async:1", "elastic:", "elastic:period=0", "elastic:period=1.5",
         "elastic:alpha=0", "elastic:alpha=1.1", "elastic:alpha=-0.1", "elastic:alpha=nan",
-        "elastic:alpha", "elastic:beta=1", "elastic:period=1,period=2", "elastic:period=1,",
+        "elastic:alpha", "elastic:beta=1", "elastic:period=1,period=2",
+        "elastic:period=1,alpha=0.5,period=1", "elastic:period=1,",
         "elastic:period=1,alpha=0."
         "50000000000000000000000000000000000000000000000000000000000000000000000000000000"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)

@@ -41,7 +41,7 @@ ends 2 '--lr -1: must be a number from 0 to 1000 or auto' two --data "$dir/data"
 ends 2 "TUTTI_BUCKET_MB='-1': must be a number from 0 to 1000000 or auto" env TUTTI_BUCKET_MB=-1 "$apps/tutti-cifar" \
     --data "$dir/data"
 ends 2 "TUTTI_STALL_WARN='': must be a number from 0" env TUTTI_STALL_WARN= "$apps/tutti-cifar" --data "$dir/data"
-ends 2 'comm_core both: must be auto, none or' two --data "$dir/data" --comm-core both
+ends 2 '--comm-core both: must be auto, none or' two --data "$dir/data" --comm-core both
 launch_several_programs "$mpi"
 ends 2 'this rank may not use processor 1023' "$mpirun" -np 1 "$apps/tutti-cifar" --data "$dir/data" : \
     -np 1 env TUTTI_COMM_CORE=1023 "$apps/tutti-cifar" --data "$dir/data"

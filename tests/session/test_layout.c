@@ -21,7 +21,8 @@ START_TEST(texts_are_read)
         {.text = "stages=2;replicas=2", .stages = -1}, {.text = "stages=65", .stages = -1},
         {.text = "stages=99999999999999999999", .stages = -1}, {"split=2", 0, 0, 2, 0, 0, 0},
         {"split=4,replicas=8,stages=2", 2, 8, 4, 0, 0, 0}, {.text = "split=0", .stages = -1},
-        {.text = "split=2,split=2", .stages = -1}, {"servers=1", 0, 0, 0, 1, 0, 0},
+        {.text = "split=2,split=2", .stages = -1},
+        {.text = "stages=1,replicas=2,stages=1", .stages = -1}, {"servers=1", 0, 0, 0, 1, 0, 0},
         {"servers=1,clients=2", 0, 0, 0, 1, 2, 0}, {"clients=4,servers=12", 0, 0, 0, 12, 4, 0},
         {"servers=0", 0, 0, 0, 0, 1, 0}, {"servers=0,clients=1", 0, 0, 0, 0, 1, 0},
         {.text = "servers=0,clients=2", .stages = -1}, {.text = "clients=2", .stages = -1},
@@ -178,7 +179,8 @@ START_TEST(times_move_the_cut)
     ck_assert_ok(tutti_net_new(&net));
     tutti_value x = tutti_net_input(net, 1, 1, 8);
     for (int l = 1; l < LAYERS; l++)
-        x = tutti_net_dense(net, (const char[2]){(char)('a' + l), 0}, x, 8, TUTTI_INIT_UNIFORM_FAN_IN);
+        x = tutti_net_dense(
+            net, (const char[2]){(char)('a' + l), 0}, x, 8, TUTTI_INIT_UNIFORM_FAN_IN);
     tutti_net_output(net, x);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const tutti_layout layout = {.placement = {.stages = 2, .replicas = 1},

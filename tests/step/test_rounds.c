@@ -439,8 +439,9 @@ START_TEST(what_is_written_is_read)
         {"local:period=-2", "whole number from 1"}, {"local:period=nan", "whole number from 1"},
         {"local:period=2,,outer=1", "local takes"}, {"local:outer=11", "from 0.001 to 10"},
         {"local:outer=1,outer=1", "outer= twice"}, {"sync:", "sync takes no parameters"},
-        {"rooted:", "must be rooted:b"}, {"rooted:o", "must be rooted:b"},
-        {"rooted:b,ob", "must be rooted:b"}, {"rooted:schedule=b", "must be rooted:b"},
+        {"adpsgd:delay=1,period=2,delay=1", "delay= twice"}, {"rooted:", "must be rooted:b"},
+        {"rooted:o", "must be rooted:b"}, {"rooted:b,ob", "must be rooted:b"},
+        {"rooted:schedule=b", "must be rooted:b"},
         {"gossip:star", "must be gossip:ring, gossip:exponential or gossip:push-sum, which period= "
                         "may follow"},
         {"gossip:ring,exponential", "must be gossip:ring"}, {"gossip:period=0", "whole number"},
