@@ -399,15 +399,8 @@ static tutti_flight_plan plan_of(tutti_comm *c, const tutti_coll_args *a, const 
         .pool = c->pool,
         .work = &c->work,
         .sched = sched,
-        .dtype = a->dtype,
-        .accumulator = tutti_coll_accumulator(a),
-        .op = a->op,
-        .user = a->user,
-        .credit = c->credit,
-        .on_device = a->memory == TUTTI_MEMORY_DEVICE,
-        .in = a->send,
-        .extra = a->extra,
-        .out = a->recv};
+        .args = a,
+        .credit = c->credit};
 }
 
 static tutti_status begin_request(tutti_coll_request *r)

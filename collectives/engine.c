@@ -47,11 +47,16 @@ struct tutti_flight {
     queue running; /* local steps that a device has not ended, in their order */
 };
 
+static int is_on_device(const tutti_flight_plan *plan)
+{
+    return plan->args->memory == TUTTI_MEMORY_DEVICE;
+}
+
 static void *address_of(const tutti_flight *f, tutti_spot spot)
 {
     if (spot.space == TUTTI_SPACE_EXTRA) {
         int64_t count = f->sched->shape.count;
-        return (char *)f->plan.extra[spot.offset / count] +
+        return (char *)f->plan.args->extra[spot.offset / count] +
                (size_t)(spot.offset % count) * f->element;
     }
     size_t each = spot.space == TUTTI_SPACE_WIDE ? f->wide : f->element;
@@ -139,7 +144,7 @@ static tutti_status start_message(tutti_flight *f, int i)
 static void reduce_step(
     const tutti_flight *f, const tutti_sched_step *step, void *dst, const void *src)
 {
-    const tutti_flight_plan *p = &f->plan;
+    const tutti_coll_args *p = f->plan.args;
     if (step->dst.space == TUTTI_SPACE_WIDE)
         tutti_buf_accumulate(p->dtype, p->op, dst, src, step->count);
     else if (p->user)
@@ -154,9 +159,9 @@ static void copy_step(
     int from_wide = step->src.space == TUTTI_SPACE_WIDE,
         to_wide = step->dst.space == TUTTI_SPACE_WIDE;
     if (to_wide && !from_wide)
-        tutti_buf_widen(f->plan.dtype, dst, src, step->count);
+        tutti_buf_widen(f->plan.args->dtype, dst, src, step->count);
     else if (from_wide && !to_wide)
-        tutti_buf_narrow(f->plan.dtype, dst, src, step->count);
+        tutti_buf_narrow(f->plan.args->dtype, dst, src, step->count);
     else
         tutti_buf_copy(dst, src, (size_t)step->count * (to_wide ? f->wide : f->element));
 }
@@ -189,7 +194,8 @@ static void combine_row(const tutti_flight *f, const tutti_sched_step step[], in
     int vectors = 0;
     if (step->kind == TUTTI_STEP_REDUCE) src[vectors++] = dst;
     for (int k = 0; k < n; k++) src[vectors++] = address_of(f, step[k].src);
-    tutti_buf_combine(f->plan.user, f->plan.dtype, f->plan.op, dst, src, vectors, step->count);
+    tutti_buf_combine(
+        f->plan.args->user, f->plan.args->dtype, f->plan.args->op, dst, src, vectors, step->count);
 }
 
 static void count_work(tutti_coll_work *work, const tutti_sched_step *step, size_t bytes)
@@ -239,8 +245,8 @@ static tutti_status start_on_device(tutti_flight *f, int i)
     const tutti_sched_step *step = &f->sched->step[i];
     tutti_arithmetic *a = f->plan.transport->arithmetic;
     const tutti_local local = {.kind = kind_of(step),
-        .dtype = f->plan.dtype,
-        .op = f->plan.op,
+        .dtype = f->plan.args->dtype,
+        .op = f->plan.args->op,
         .dst = address_of(f, step->dst),
         .src = address_of(f, step->src),
         .count = step->count};
@@ -277,7 +283,7 @@ static tutti_status start_ready(tutti_flight *f)
         if (f->messages.head < f->messages.tail) {
             f->status = start_message(f, f->messages.step[f->messages.head++]);
             if (f->status) return f->status;
-        } else if (f->local.n && f->plan.on_device) {
+        } else if (f->local.n && is_on_device(&f->plan)) {
             f->status = start_on_device(f, heap_pop(&f->local));
             if (f->status) return f->status;
         } else if (f->local.n && done < some) {
@@ -353,14 +359,14 @@ int tutti_flight_done(const tutti_flight *f)
 static tutti_status take_memory(const tutti_flight_plan *plan, size_t bytes, void **memory)
 {
     tutti_arithmetic *a = plan->transport->arithmetic;
-    return plan->on_device ? a->ops->take(a, bytes, memory)
-                           : tutti_pool_take(plan->pool, bytes, memory);
+    return is_on_device(plan) ? a->ops->take(a, bytes, memory)
+                              : tutti_pool_take(plan->pool, bytes, memory);
 }
 
 static void give_memory(const tutti_flight_plan *plan, void *memory)
 {
     tutti_arithmetic *a = plan->transport->arithmetic;
-    if (plan->on_device)
+    if (is_on_device(plan))
         a->ops->give(a, memory);
     else
         tutti_pool_give(plan->pool, memory);
@@ -374,8 +380,8 @@ typedef struct room {
 static room room_of(const tutti_flight_plan *plan)
 {
     const tutti_sched *s = plan->sched;
-    return (room){.scratch = (size_t)s->scratch_count * tutti_dtype_bytes(plan->dtype),
-        .wide = (size_t)s->wide_count * tutti_dtype_bytes(plan->accumulator)};
+    return (room){.scratch = (size_t)s->scratch_count * tutti_dtype_bytes(plan->args->dtype),
+        .wide = (size_t)s->wide_count * tutti_dtype_bytes(tutti_coll_accumulator(plan->args))};
 }
 
 tutti_status tutti_flight_prepare(const tutti_flight_plan *plan, size_t *bytes)
@@ -384,7 +390,7 @@ tutti_status tutti_flight_prepare(const tutti_flight_plan *plan, size_t *bytes)
     const room r = room_of(plan);
     tutti_status status = TUTTI_OK;
     *bytes = 0;
-    if (!plan->on_device) return TUTTI_OK;
+    if (!is_on_device(plan)) return TUTTI_OK;
     if (r.scratch) status = a->ops->prepare(a, r.scratch);
     if (!status && r.wide) status = a->ops->prepare(a, r.wide);
     *bytes = r.scratch + r.wide;
@@ -413,11 +419,11 @@ static tutti_status allocate_flight(const tutti_flight_plan *plan, tutti_flight 
     f = block;
     *f = (tutti_flight){.plan = *plan,
         .sched = s,
-        .element = tutti_dtype_bytes(plan->dtype),
-        .wide = tutti_dtype_bytes(plan->accumulator),
+        .element = tutti_dtype_bytes(plan->args->dtype),
+        .wide = tutti_dtype_bytes(tutti_coll_accumulator(plan->args)),
         .left = s->n};
-    f->space[TUTTI_SPACE_IN] = (char *)plan->in;
-    f->space[TUTTI_SPACE_OUT] = plan->out;
+    f->space[TUTTI_SPACE_IN] = (char *)plan->args->send;
+    f->space[TUTTI_SPACE_OUT] = plan->args->recv;
     f->space[TUTTI_SPACE_SCRATCH] = scratch;
     f->space[TUTTI_SPACE_WIDE] = wide;
     f->started = (handle *)(f + 1);

@@ -30,16 +30,10 @@ typedef struct tutti_flight_plan {
     tutti_pool *pool;         /* the flight, its scratch space and accumulators come from here */
     tutti_coll_work *work;    /* copies and reductions are counted here */
     const tutti_sched *sched; /* borrowed */
-    tutti_dtype dtype, accumulator;
-    tutti_reduce_op op;
-    const tutti_user_op *user; /* or NULL */
+    /* Borrowed. Buffers in device memory are those of the transport's device, and its arithmetic combines them. */
+    const tutti_coll_args *args;
     int lane, tag;
     int credit; /* the limit of messages of a channel under way at once */
-    /* all buffers are in the memory of the transport's device, and its arithmetic combines them */
-    int on_device;
-    const void *in;
-    const void *const *extra; /* [sched->shape.extras] borrowed */
-    void *out;
 } tutti_flight_plan;
 
 /* Preallocates, in the transport's arithmetic, the device memory that a flight of such a plan needs. The plan's

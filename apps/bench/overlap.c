@@ -129,7 +129,7 @@ static tutti_status time_section(bench *b, int which, double *seconds)
     tutti_status status = tutti_exchange_agree(s->exchange, TUTTI_OK, NULL);
     double begun = tutti_clock_s();
     if (!status) status = s->runner->submit(s->run, b->section[which]);
-    if (!status) status = s->runner->wait(s->run, s->runner->point(s->run), b->o.timeout_s);
+    if (!status) status = s->runner->wait(s->run, 0, s->runner->point(s->run), b->o.timeout_s);
     *seconds = tutti_clock_s() - begun;
     if (status) return status;
     return tutti_exchange_call(s->exchange, "the slowest time",

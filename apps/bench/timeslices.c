@@ -67,7 +67,7 @@ tutti_status tutti_timeslices_run(
     int64_t point[AHEAD] = {0};
     double begun = tutti_clock_s();
     for (int64_t i = 0; i < steps + AHEAD && !status; i++) {
-        if (i >= AHEAD) status = runner->wait(session->run, point[i % AHEAD], timeout_s);
+        if (i >= AHEAD) status = runner->wait(session->run, 0, point[i % AHEAD], timeout_s);
         if (i >= steps || status) continue;
         status = runner->submit(session->run, section);
         point[i % AHEAD] = runner->point(session->run);

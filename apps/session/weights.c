@@ -132,18 +132,11 @@ static tutti_status open_copy(const tutti_training_session *s, void **copy)
     return status;
 }
 
-static tutti_status broadcast(const tutti_training_session *s, const char *name, int from,
-    tutti_dtype dtype, int64_t count, void *data)
-{
-    return tutti_exchange_call(s->exchange, name,
-        &(tutti_coll_args){
-            .kind = TUTTI_BROADCAST, .dtype = dtype, .root = from, .count = count, .recv = data});
-}
-
 static tutti_status broadcast_tensor(
     const tutti_training_session *s, const tutti_tensor *tensor, int from, void *data)
 {
-    return broadcast(s, tensor->name, from, tensor->dtype, tutti_shape_count(&tensor->shape), data);
+    return tutti_exchange_broadcast(
+        s->exchange, tensor->name, tensor->dtype, from, tutti_shape_count(&tensor->shape), data);
 }
 
 typedef struct collection {
@@ -261,7 +254,8 @@ static tutti_status spread_one(
         said.status = own ? own : fill(ctx, tensor, data, &filled);
         said.filled = filled;
     }
-    tutti_status status = broadcast(s, "what comes next", 0, TUTTI_I64, 2, &said);
+    tutti_status status =
+        tutti_exchange_broadcast(s->exchange, "what comes next", TUTTI_I64, 0, 2, &said);
     if (!status && said.status) status = (tutti_status)said.status;
     if (!status && said.filled) status = broadcast_tensor(s, tensor, 0, own ? copy : data);
     if (!status && said.filled && (is_in_parts(s, i) || is_portion(s, i)))

@@ -33,8 +33,7 @@ tutti_status tutti_trainer_agree(tutti_trainer *s, tutti_status mine)
 tutti_status tutti_trainer_broadcast(
     tutti_trainer *s, const char *name, tutti_dtype dtype, int64_t count, void *data)
 {
-    return tutti_exchange_call(s->session.exchange, name,
-        &(tutti_coll_args){.kind = TUTTI_BROADCAST, .dtype = dtype, .count = count, .recv = data});
+    return tutti_exchange_broadcast(s->session.exchange, name, dtype, 0, count, data);
 }
 
 int tutti_trainer_is_lasting(tutti_status status)

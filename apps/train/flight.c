@@ -148,7 +148,7 @@ tutti_status tutti_flight_complete(
 {
     tutti_training_session *on = &s->session;
     double begun_s = tutti_trace_now(on->trace);
-    tutti_status status = on->runner->wait_from(on->run, f->from, f->point, s->options->timeout_s);
+    tutti_status status = on->runner->wait(on->run, f->from, f->point, s->options->timeout_s);
     tutti_trace_main(on->trace, TUTTI_SPAN_WAIT, "wait for a step", begun_s);
     if (status) return status; /* the batch may still be read */
     f->busy = 0;

@@ -177,7 +177,7 @@ static tutti_status drain(loop *l, int64_t next_step)
         status = retire(l, &l->flight[number % TUTTI_FLIGHTS]);
     const tutti_training_session *on = &l->s->session;
     if (!status)
-        status = on->runner->wait(on->run, on->runner->point(on->run), l->s->options->timeout_s);
+        status = on->runner->wait(on->run, 0, on->runner->point(on->run), l->s->options->timeout_s);
     if (status || !l->s->store) return status;
     return tutti_train_store_finalize(l->s->store, l->s->options->timeout_s);
 }
@@ -211,7 +211,7 @@ static tutti_status try_weights(loop *l, tutti_finding *found)
     tutti_status status = on->runner->submit(on->run, on->step->eval);
     if (!status) status = tutti_flight_fetch(on, f);
     if (!status)
-        status = on->runner->wait(on->run, on->runner->point(on->run), l->s->options->timeout_s);
+        status = on->runner->wait(on->run, 0, on->runner->point(on->run), l->s->options->timeout_s);
     for (int i = 0; i < on->step->micro_batches; i++)
         if (on->placement.own.stage == 0) loss += f->metrics[i * TUTTI_METRICS];
     *found = isfinite(loss) ? (tutti_finding){0} : (tutti_finding){TUTTI_FINDING_AFTER, 0};
@@ -379,8 +379,8 @@ static tutti_status look_at_clock(loop *l, int64_t done, int *save)
     int64_t said[2] = {0};
     if (s->session.placement.rank == 0)
         said[0] = tutti_timetable_decide(&l->timetable, done, tutti_clock_s(), &said[1]);
-    tutti_status status = tutti_exchange_call(s->session.exchange, "whether to save",
-        &(tutti_coll_args){.kind = TUTTI_BROADCAST, .dtype = TUTTI_I64, .count = 2, .recv = said});
+    tutti_status status =
+        tutti_exchange_broadcast(s->session.exchange, "whether to save", TUTTI_I64, 0, 2, said);
     *save |= said[0] != 0;
     l->look = said[1];
     return status;

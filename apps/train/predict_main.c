@@ -88,7 +88,7 @@ static tutti_status run_network(network *n)
     if (!status)
         status = on->runner->fetch(on->run, on->step->micro_batch[0].seen, n->outputs,
             (size_t)(TUTTI_NETWORK_BATCH * n->trained.input.classes) * sizeof(float));
-    return status ? status : on->runner->wait(on->run, on->runner->point(on->run), 1e6);
+    return status ? status : on->runner->wait(on->run, 0, on->runner->point(on->run), 1e6);
 }
 
 /* ---- what it says ---- */

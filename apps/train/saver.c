@@ -99,11 +99,8 @@ static word saver_word(saver **w)
 
 static tutti_status tell(const tutti_trainer *s, word *said)
 {
-    return tutti_exchange_call(s->session.exchange, "the checkpoint's state",
-        &(tutti_coll_args){.kind = TUTTI_BROADCAST,
-            .dtype = TUTTI_I32,
-            .count = sizeof *said / sizeof(int32_t),
-            .recv = said});
+    return tutti_exchange_broadcast(s->session.exchange, "the checkpoint's state", TUTTI_I32, 0,
+        sizeof *said / sizeof(int32_t), said);
 }
 
 /* ---- what other stages have ---- */

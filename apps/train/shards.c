@@ -17,23 +17,15 @@ static tutti_status share_lists(tutti_trainer *s, tutti_bytes list[])
     tutti_status status = TUTTI_OK;
     for (int r = 0; r < s->session.placement.ranks && !status; r++) {
         int64_t count = (int64_t)list[r].count;
-        status = call(s, "the size of a rank's list of shards",
-            &(tutti_coll_args){.kind = TUTTI_BROADCAST,
-                .dtype = TUTTI_I64,
-                .count = 1,
-                .recv = &count,
-                .root = r});
+        status = tutti_exchange_broadcast(
+            s->session.exchange, "the size of a rank's list of shards", TUTTI_I64, r, 1, &count);
         if (status) return status;
         if (r != s->session.placement.rank)
             status = tutti_bytes_append(&list[r], NULL, (size_t)count);
         status = tutti_exchange_agree(s->session.exchange, status, NULL);
         if (!status && count)
-            status = call(s, "a rank's list of shards",
-                &(tutti_coll_args){.kind = TUTTI_BROADCAST,
-                    .dtype = TUTTI_U8,
-                    .count = count,
-                    .recv = list[r].bytes,
-                    .root = r});
+            status = tutti_exchange_broadcast(
+                s->session.exchange, "a rank's list of shards", TUTTI_U8, r, count, list[r].bytes);
     }
     return status;
 }

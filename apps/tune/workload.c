@@ -74,7 +74,7 @@ static tutti_status feed(const tutti_workload *w, tutti_training_session *s, con
     if (!status)
         status =
             runner->feed(s->run, s->step->counter, &in->counter, sizeof in->counter, NULL, NULL);
-    if (!status) status = runner->wait(s->run, runner->point(s->run), w->timeout_s);
+    if (!status) status = runner->wait(s->run, 0, runner->point(s->run), w->timeout_s);
     return status;
 }
 
@@ -177,7 +177,7 @@ static tutti_status run_series(const tutti_workload *w, tutti_training_session *
     for (int i = 0; i < all + AHEAD && !status; i++) {
         int landed = i - AHEAD;
         if (landed >= 0 && landed < all)
-            status = s->runner->wait(s->run, point[landed % AHEAD], w->timeout_s);
+            status = s->runner->wait(s->run, 0, point[landed % AHEAD], w->timeout_s);
         if (landed == r->warm - 1) r->from = look(s);
         if (landed == r->warm + r->steps - 1) r->to = look(s);
         if (!status && i < all) status = submit_step(s, i);

@@ -439,7 +439,7 @@ static tutti_status status_of(dnnl_status_t s, const char *name, const char *wha
     if (s == dnnl_success) return TUTTI_OK;
     tutti_status status = s == dnnl_out_of_memory ? TUTTI_ERR_NOMEM : TUTTI_ERR_UNSUPPORTED;
     return tutti_fail(
-        status, "%s: %s cannot %s it (its status %d)", name, tutti_onednn_version(), what, (int)s);
+        status, "%s: %s cannot %s it (its status %d)", name, tutti_kernel_library(), what, (int)s);
 }
 
 static tutti_status kernel_open(const char *name, const problem *p, pd_maker *make, tutti_pass pass,
@@ -490,7 +490,7 @@ tutti_status tutti_onednn_run(const void *args, void *const buf[], void *queue)
     threads_restore(threads);
     if (s)
         return tutti_fail(TUTTI_ERR_KERNEL, "%s: %s failed (its status %d)", k->name,
-            tutti_onednn_version(), (int)s);
+            tutti_kernel_library(), (int)s);
     return TUTTI_OK;
 }
 
@@ -586,7 +586,7 @@ size_t tutti_onednn_pool_workspace(const tutti_pool_desc *desc, tutti_dtype dtyp
 #define TEXT(x) #x
 #define VERSION(major, minor, patch) "oneDNN " TEXT(major) "." TEXT(minor) "." TEXT(patch)
 
-const char *tutti_onednn_version(void)
+const char *tutti_kernel_library(void)
 {
     return VERSION(DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR, DNNL_VERSION_PATCH);
 }
@@ -606,7 +606,7 @@ static int has_set(int isa)
     return ((int)dnnl_get_effective_cpu_isa() & isa) == isa;
 }
 
-const char *tutti_onednn_instructions(void)
+const char *tutti_kernel_instructions(void)
 {
     const char *name = "none that it names";
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
@@ -616,7 +616,7 @@ const char *tutti_onednn_instructions(void)
 
 /* Without SSE4.1 the library has only its reference code, hundreds of times slower; without instructions for
  * bf16 it computes in bf16 several times slower than in float32, or not at all. */
-const char *tutti_onednn_fault(tutti_dtype dtype)
+const char *tutti_kernel_fault(tutti_dtype dtype)
 {
 #ifdef __x86_64__
     if (!has_set(dnnl_cpu_isa_sse41)) return "this processor has no SSE4.1, which kernels need";

@@ -42,10 +42,6 @@ size_t tutti_onednn_pool_workspace(const tutti_pool_desc *desc, tutti_dtype dtyp
 tutti_status tutti_onednn_run(const void *args, void *const buf[], void *queue);
 void tutti_onednn_close(void *args);
 
-/* "oneDNN 2.6.3". [P] */
-const char *tutti_onednn_version(void);
-/* As tutti_kernel_instructions and tutti_kernel_fault (kernel.h). [P] */
-const char *tutti_onednn_instructions(void);
-const char *tutti_onednn_fault(tutti_dtype dtype);
+/* Here are also tutti_kernel_library, tutti_kernel_instructions and tutti_kernel_fault (kernel.h). */
 
 #endif

@@ -54,7 +54,7 @@ TUTTI_CPU_OPEN_VALUES(pool_avg_bwd, open_avg, TUTTI_PASS_BACKWARD_DATA)
 
 size_t tutti_pool_argmax_bytes(const tutti_pool_desc *desc, tutti_dtype dtype)
 {
-    const tutti_dtype computed = tutti_onednn_fault(dtype) ? TUTTI_F32 : dtype;
+    const tutti_dtype computed = tutti_kernel_fault(dtype) ? TUTTI_F32 : dtype;
     size_t bytes = tutti_check_pool(desc) ? 0 : tutti_onednn_pool_workspace(desc, computed);
     return bytes ? bytes : 1;
 }

@@ -2,7 +2,6 @@
 #include "dag/kernels/cpu.h"
 #include "dag/kernels/cuda_rows.h"
 #include "dag/kernels/kernel.h"
-#include "dag/kernels/onednn.h"
 
 #define ALL_ISAS(family)                                                                           \
     {                                                                                              \
@@ -79,19 +78,4 @@ const tutti_op *tutti_op_get(int i)
 const char *tutti_device_name(tutti_device device)
 {
     return device == TUTTI_CPU ? "CPU" : device == TUTTI_CUDA ? "CUDA" : "unknown";
-}
-
-const char *tutti_kernel_library(void)
-{
-    return tutti_onednn_version();
-}
-
-const char *tutti_kernel_instructions(void)
-{
-    return tutti_onednn_instructions();
-}
-
-const char *tutti_kernel_fault(tutti_dtype dtype)
-{
-    return tutti_onednn_fault(dtype);
 }

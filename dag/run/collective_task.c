@@ -1,7 +1,6 @@
 #include "dag/run/collective_task.h"
 
 #include "dag/base/log.h"
-#include "dag/run/held.h"
 #include "dag/run/latch.h"
 
 #include <math.h>
@@ -71,25 +70,6 @@ static void refuse(void *arg, tutti_status status)
     finish_token(&s->token, status);
 }
 
-static tutti_status hold(submission *s)
-{
-    const tutti_collective_task *task = &s->task;
-    const tutti_held_request request = {.name = task->node->name,
-        .priority = task->priority,
-        .counted = task->counted,
-        .brief = task->brief,
-        .handles = task->handles,
-        .handle = task->handle,
-        .mode = task->mode,
-        .memory_node = task->memory_node,
-        .memory = task->memory,
-        .device = task->device,
-        .start = start,
-        .refused = refuse,
-        .arg = s};
-    return tutti_held_open(&request, &s->held);
-}
-
 tutti_status tutti_collective_task_submit(const tutti_collective_task *task)
 {
     const tutti_node *node = task->node;
@@ -97,7 +77,12 @@ tutti_status tutti_collective_task_submit(const tutti_collective_task *task)
     if (!s) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for collective '%s'", node->name);
     *s = (submission){
         .token.finish = finish_token, .task = *task, .step = tutti_trace_step(task->trace)};
-    tutti_status status = hold(s);
+    tutti_held_request held = task->held;
+    held.name = node->name;
+    held.start = start;
+    held.refused = refuse;
+    held.arg = s;
+    tutti_status status = tutti_held_open(&held, &s->held);
     if (status) {
         free(s);
         return status;
@@ -105,7 +90,7 @@ tutti_status tutti_collective_task_submit(const tutti_collective_task *task)
     s->sequence = task->hooks->reserve(task->hooks->ctx, node);
     tutti_task entry = {node->name, node->accesses, node->access, s->sequence, NULL};
     if (task->data)
-        entry = (tutti_task){node->name, task->handles, task->access, s->sequence, task->data};
+        entry = (tutti_task){node->name, held.handles, task->access, s->sequence, task->data};
     status = tutti_ledger_enter(task->ledger, &entry, &s->id);
     int entered = !status;
     int64_t id = s->id; /* it may have ended, and be gone, once it is submitted */

@@ -5,6 +5,7 @@
 #ifndef TUTTI_COLLECTIVE_TASK_H
 #define TUTTI_COLLECTIVE_TASK_H
 
+#include "dag/run/held.h"
 #include "dag/run/ledger.h"
 #include "dag/run/run.h"
 
@@ -16,18 +17,12 @@ typedef struct tutti_collective_task {
     const tutti_run_hooks *hooks; /* kept until release, as are the ledger and the trace */
     tutti_ledger *ledger;
     tutti_trace *trace; /* NULL: the start is not traced */
-    int priority;
-    int counted; /* starpu_task_wait_for_all waits for it as for a task */
-    int brief;   /* as in tutti_held_request; not with place.holds */
-    int handles;
-    const starpu_data_handle_t *handle; /* as in tutti_held_request; copied, as are the modes */
-    const tutti_mode *mode;
+    /* What is held, and how the task is submitted: name, start, refused and arg are this room's. Not brief with
+     * place.holds. */
+    tutti_held_request held;
     /* What the ledger is told of its data; kept until release. NULL: the node's accesses */
     const tutti_access *access;
     const void *const *data;
-    unsigned memory_node; /* as in tutti_held_request: zeroes are main memory */
-    tutti_memory memory;
-    int device;
     /* [A] Called when all data are here. Any status but OK ends the collective with it, unstarted.
      * May be NULL. */
     tutti_status (*arrived)(void *arg, const tutti_node *node, const tutti_buffer buf[]);

@@ -410,17 +410,12 @@ static tutti_status await(tutti_run *run, int64_t from, int64_t point, double ti
     return tutti_ledger_failure(run->ledger);
 }
 
-static tutti_status inline_wait_from(tutti_run *run, int64_t from, int64_t point, double timeout_s)
+static tutti_status inline_wait(tutti_run *run, int64_t from, int64_t point, double timeout_s)
 {
     tutti_run_waits(&run->options.hooks, 1);
     tutti_status status = await(run, from, point, timeout_s);
     tutti_run_waits(&run->options.hooks, 0);
     return status;
-}
-
-static tutti_status inline_wait(tutti_run *run, int64_t point, double timeout_s)
-{
-    return inline_wait_from(run, 0, point, timeout_s);
 }
 
 static tutti_status inline_acquire(
@@ -455,7 +450,6 @@ const tutti_runner tutti_runner_inline = {
     .fetch = inline_fetch,
     .point = inline_point,
     .wait = inline_wait,
-    .wait_from = inline_wait_from,
     .acquire = inline_acquire,
     .release = inline_release,
     .handle = inline_handle,

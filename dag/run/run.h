@@ -90,11 +90,10 @@ typedef struct tutti_runner {
     tutti_status (*fetch)(tutti_run *run, int tensor, void *data, size_t bytes);
     /* A point in the submitted program: everything submitted so far. */
     int64_t (*point)(tutti_run *run);
-    /* Waits until everything before the point has ended. TIMEOUT (logged with the names of
-     * unfinished nodes) when timeout_s passes; otherwise the first failure of any node or token. */
-    tutti_status (*wait)(tutti_run *run, int64_t point, double timeout_s);
-    /* The same of what was submitted behind another point: what comes before that may go on. */
-    tutti_status (*wait_from)(tutti_run *run, int64_t from, int64_t point, double timeout_s);
+    /* Waits until everything between two points has ended; what comes before `from` (0: nothing) may continue. TIMEOUT
+     * (logged with the names of unfinished nodes) when timeout_s passes; otherwise the first failure of any node or
+     * token. */
+    tutti_status (*wait)(tutti_run *run, int64_t from, int64_t point, double timeout_s);
     /* Gives the main thread a tensor of `bytes`: until release, *data is memory of this process that
      * holds its value, wherever that was computed; a tensor on a GPU is copied, and written back at
      * release (if that fails, the next wait says so). With WRITE the value may be missing, and all of

@@ -49,15 +49,15 @@ static tutti_status submit_collective(tutti_run *run, const tutti_node *node)
         .hooks = &run->options.hooks,
         .ledger = run->ledger,
         .trace = run->options.trace,
-        .priority = tutti_starpu_priority(node->priority),
-        .handles = node->accesses,
-        .handle = handle,
-        .mode = mode,
-        .memory_node = on_gpu ? run->handles.lives : STARPU_MAIN_RAM,
-        .memory = on_gpu       ? TUTTI_MEMORY_DEVICE
-                  : run->slots ? TUTTI_MEMORY_PINNED
-                               : TUTTI_MEMORY_HOST,
-        .device = run->binding.place.gpu,
+        .held = {.priority = tutti_starpu_priority(node->priority),
+            .handles = node->accesses,
+            .handle = handle,
+            .mode = mode,
+            .memory_node = on_gpu ? run->handles.lives : STARPU_MAIN_RAM,
+            .memory = on_gpu       ? TUTTI_MEMORY_DEVICE
+                      : run->slots ? TUTTI_MEMORY_PINNED
+                                   : TUTTI_MEMORY_HOST,
+            .device = run->binding.place.gpu},
         .arrived = are_laid_out,
         .arg = run};
     return tutti_collective_task_submit(&task);
@@ -255,14 +255,9 @@ static int64_t starpu_point(tutti_run *run)
     return tutti_ledger_point(run->ledger);
 }
 
-static tutti_status starpu_wait_from(tutti_run *run, int64_t from, int64_t point, double timeout_s)
+static tutti_status starpu_wait(tutti_run *run, int64_t from, int64_t point, double timeout_s)
 {
     return tutti_wait_point(run->ledger, &run->options.hooks, from, point, timeout_s);
-}
-
-static tutti_status starpu_wait(tutti_run *run, int64_t point, double timeout_s)
-{
-    return starpu_wait_from(run, 0, point, timeout_s);
 }
 
 static tutti_status starpu_acquire(
@@ -313,7 +308,6 @@ const tutti_runner tutti_runner_starpu = {
     .fetch = starpu_fetch,
     .point = starpu_point,
     .wait = starpu_wait,
-    .wait_from = starpu_wait_from,
     .acquire = starpu_acquire,
     .release = starpu_release,
     .handle = starpu_handle,

@@ -334,14 +334,12 @@ tutti_status tutti_session_finalize(tutti_session *session)
 
 tutti_status tutti_detach(tutti_session *session)
 {
-    static const double patience_s = 60;
     if (!session) return TUTTI_OK;
     unsigned errors = tutti_error_count();
     tutti_status status = tutti_session_enter_whole(session, "tutti_detach");
     if (status) return status;
     session->detached = 1;
-    status = tutti_insert_wait(session->insert, patience_s);
-    if (status) tutti_exchange_explain(session->exchange, status);
+    status = tutti_session_finalize(session);
     tutti_status traced = tutti_recording_close(session->recording, status);
     session->recording = NULL;
     if (!status) status = traced;

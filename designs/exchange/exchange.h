@@ -177,6 +177,9 @@ int tutti_exchange_pass(tutti_exchange *exchange);
  * the caller again when this returns, even with TIMEOUT; args->recv has changed only with OK. */
 tutti_status tutti_exchange_call(
     tutti_exchange *exchange, const char *name, const tutti_coll_args *args);
+/* Runs a broadcast of `count` elements from `root`, as call does. */
+tutti_status tutti_exchange_broadcast(tutti_exchange *exchange, const char *name, tutti_dtype dtype,
+    int root, int64_t count, void *data);
 /* Whether step `step` may be submitted; *stop is 1 once some rank wishes to stop, and then all
  * ranks have submitted the same steps. Call it before each step, in order, when step - ahead has
  * ended on this rank (designs/thread/halt.h). TIMEOUT, COMM, UNSUPPORTED. */

@@ -72,6 +72,14 @@ tutti_status tutti_exchange_call(
     return status;
 }
 
+tutti_status tutti_exchange_broadcast(tutti_exchange *exchange, const char *name, tutti_dtype dtype,
+    int root, int64_t count, void *data)
+{
+    const tutti_coll_args args = {
+        .kind = TUTTI_BROADCAST, .dtype = dtype, .root = root, .count = count, .recv = data};
+    return tutti_exchange_call(exchange, name, &args);
+}
+
 tutti_status tutti_exchange_agree(tutti_exchange *exchange, tutti_status mine, int *rank)
 {
     int size = tutti_exchange_size(exchange);

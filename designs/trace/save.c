@@ -28,9 +28,7 @@ typedef struct text {
 static tutti_status share_base(tutti_exchange *x, tutti_trace_rank *rank)
 {
     rank->base_s = rank->before.at_s;
-    return tutti_exchange_call(x, "the trace's start",
-        &(tutti_coll_args){
-            .kind = TUTTI_BROADCAST, .dtype = TUTTI_F64, .count = 1, .recv = &rank->base_s});
+    return tutti_exchange_broadcast(x, "the trace's start", TUTTI_F64, 0, 1, &rank->base_s);
 }
 
 static tutti_status print_mine(const tutti_trace *trace, const tutti_trace_rank *rank, text *mine)
@@ -137,12 +135,8 @@ static tutti_status send_text(
     for (int64_t at = 0; at < bytes; at += CHUNK) {
         int64_t count = bytes - at < CHUNK ? bytes - at : CHUNK;
         void *data = rank == r ? mine->data + at : piece;
-        tutti_status status = tutti_exchange_call(x, "a rank's trace",
-            &(tutti_coll_args){.kind = TUTTI_BROADCAST,
-                .dtype = TUTTI_U8,
-                .root = r,
-                .count = count,
-                .recv = data});
+        tutti_status status =
+            tutti_exchange_broadcast(x, "a rank's trace", TUTTI_U8, r, count, data);
         if (status) return status;
         if (rank == 0) tutti_file_write(file, data, (size_t)count);
     }

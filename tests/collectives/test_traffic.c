@@ -495,7 +495,7 @@ static void *run_exchange(void *arg)
     if (runner->open(graph, &run_options, &run)) abort();
     for (int s = 0; s < STEPS; s++)
         if (runner->submit(run, 0)) abort();
-    if (runner->wait(run, runner->point(run), patience_s)) abort();
+    if (runner->wait(run, 0, runner->point(run), patience_s)) abort();
     job->did = (work){.messages = sent.messages, .sent = sent.bytes};
     runner->close(run);
     tutti_graph_free(graph);

@@ -175,7 +175,7 @@ static void run_steps(judge *j, outcome *o)
     if (!j->program) return;
     deadlock_rank_fill(j->program, j->runner, j->run);
     tutti_status status = deadlock_rank_submit(j->program, j->runner, j->run);
-    if (!status) status = j->runner->wait(j->run, j->runner->point(j->run), j->deadline_s);
+    if (!status) status = j->runner->wait(j->run, 0, j->runner->point(j->run), j->deadline_s);
     note_end(j, o, status);
     if (!status && deadlock_rank_wrong(j->program, j->runner, j->run, what, sizeof what))
         note(o, WRONG, status, what);

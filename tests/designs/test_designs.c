@@ -117,7 +117,7 @@ static tutti_status run_steps(
     for (int s = 0; s < STEPS && !status; s++) {
         status = runner->submit(run, 0);
         if (!status && (job->variant.heavy || s == STEPS - 1))
-            status = runner->wait(run, runner->point(run), patience_s);
+            status = runner->wait(run, 0, runner->point(run), patience_s);
     }
     job->outlook = tutti_exchange_outlook(exchange);
     for (int p = 0; p < PARAMETERS && !status; p++) {

@@ -105,7 +105,7 @@ static tutti_status run_section(const rank_job *job, const tutti_runner *runner,
 {
     tutti_status status = feed(job, runner, run, step, batch);
     if (!status) status = runner->submit(run, section);
-    if (!status) status = runner->wait(run, runner->point(run), patience_s);
+    if (!status) status = runner->wait(run, 0, runner->point(run), patience_s);
     for (int s = 0; s < step->micro_batches && !status && job->placement.own.stage == 0; s++) {
         double metrics[TUTTI_METRICS];
         status = tutti_run_read(runner, run, step->micro_batch[s].metrics, metrics, sizeof metrics);

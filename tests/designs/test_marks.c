@@ -255,7 +255,7 @@ static tutti_status run_steps(rank_job *job, tutti_exchange *exchange)
     for (int s = 0; s < STEPS && !status; s++) {
         status = fill(job, runner, run, s);
         if (!status) status = runner->submit(run, 0);
-        if (!status) status = runner->wait(run, runner->point(run), patience_s);
+        if (!status) status = runner->wait(run, 0, runner->point(run), patience_s);
         if (!status) status = compare(job, runner, run, s);
     }
     runner->close(run);

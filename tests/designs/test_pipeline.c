@@ -126,7 +126,7 @@ static tutti_status run_section(const rank_job *job, const tutti_runner *runner,
     int evaluation = section != step->train;
     tutti_status status = feed(job, runner, run, step, batch, evaluation);
     if (!status) status = runner->submit(run, section);
-    if (!status) status = runner->wait(run, runner->point(run), patience_s);
+    if (!status) status = runner->wait(run, 0, runner->point(run), patience_s);
     return status ? status : add_metrics(job, runner, run, step, sum);
 }
 

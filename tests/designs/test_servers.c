@@ -94,7 +94,7 @@ static tutti_status run_steps(
     for (int n = 0; n < STEPS * w->accumulate && !status; n++) {
         status = feed(runner, run, step, n);
         if (!status) status = runner->submit(run, tutti_step_section(step, n % w->accumulate));
-        if (!status) status = runner->wait(run, runner->point(run), patience_s);
+        if (!status) status = runner->wait(run, 0, runner->point(run), patience_s);
     }
     for (int p = 0; p < step->parameters && job->placement.own.works && !status; p++)
         status = leavings_note(found, runner, run, step->graph, step->parameter[p], 0);

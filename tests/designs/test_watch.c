@@ -161,7 +161,7 @@ static tutti_status run_stalling(stall_job *job, tutti_exchange *exchange, tutti
     if (troubled && slow) status = feed_slowly(job, runner, run, source[0]);
     int steps = job->trouble == LOSES_TOKEN ? 2 : 1; /* the second waits for the lost one */
     for (int i = 0; i < steps && !status; i++) status = runner->submit(run, 0);
-    if (!status) status = runner->wait(run, runner->point(run), 30);
+    if (!status) status = runner->wait(run, 0, runner->point(run), 30);
     if (!status) status = tutti_run_read(runner, run, sum[0], data, sizeof data);
     if (!status) job->result = data[0];
     tutti_clock_sleep(2 * piece_s); /* for the inspector to see that it goes on */

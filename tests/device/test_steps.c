@@ -155,10 +155,10 @@ static tutti_status run_steps(
     for (int s = 0; s < STEPS && !status; s++) {
         status = step(job, runner, run, t, s);
         point[s] = runner->point(run);
-        if (!status && s) status = runner->wait(run, point[s - 1], patience_s);
+        if (!status && s) status = runner->wait(run, 0, point[s - 1], patience_s);
         if (!status && s) look_for_early(job, s - 1);
     }
-    if (!status) status = runner->wait(run, runner->point(run), patience_s);
+    if (!status) status = runner->wait(run, 0, runner->point(run), patience_s);
     if (!status) look_for_early(job, STEPS - 1);
     if (!job->on_gpu) return status;
     fake_counts(after);

@@ -437,7 +437,7 @@ static void run_bucket(const bucket *b, const char *name, float *weights)
             runner, run, b->weight[i], start, (size_t)length_of(i) * sizeof *start));
     }
     for (int s = 0; s < STEPS; s++) ck_assert_ok(runner->submit(run, 0));
-    ck_assert_ok(runner->wait(run, runner->point(run), patience_s));
+    ck_assert_ok(runner->wait(run, 0, runner->point(run), patience_s));
     for (int s = 0; s < STEPS; s++)
         if (all[s].started) pthread_join(all[s].thread, NULL);
     for (int i = 0; i < GRADIENTS; weights += length_of(i++))

@@ -75,7 +75,7 @@ static void fibonacci(const tutti_runner *runner, int workers, uint64_t seed)
     }
     ck_assert_int_eq(runner->feed(run, t[0], one, 4, NULL, NULL), TUTTI_ERR_INVAL);
     ck_assert_int_eq(runner->fetch(run, t[0], one, 4), TUTTI_ERR_INVAL);
-    ck_assert_ok(runner->wait(run, runner->point(run), patience_s));
+    ck_assert_ok(runner->wait(run, 0, runner->point(run), patience_s));
     for (int i = 0; i < COUNT; i++) {
         ck_assert_float_eq(got[0][i], 89);
         ck_assert_float_eq(got[1][i], 6765);
@@ -166,7 +166,7 @@ static void fly_together(const tutti_runner *runner, int workers, uint64_t seed,
     float ones[COUNT] = {1, 1, 1, 1, 1};
     ck_assert_ok(runner->feed(run, one, ones, sizeof ones, NULL, NULL));
     ck_assert_ok(runner->submit(run, 0));
-    ck_assert_ok(runner->wait(run, runner->point(run), patience_s));
+    ck_assert_ok(runner->wait(run, 0, runner->point(run), patience_s));
     pthread_join(e.thread, NULL);
     for (int i = 0; i < COLLECTIVES; i++) ck_assert_float_eq(first(runner, run, out[i]), 11);
     ck_assert_int_eq((int)e.next, COLLECTIVES);
@@ -206,7 +206,7 @@ START_TEST(marks_are_skipped)
     tutti_run *run = open_run(runner, g, 1, 0, (tutti_run_hooks){0}, NULL);
     ck_assert_ok(runner->submit(run, 0));
     ck_assert_int_eq(runner->point(run), 0);
-    ck_assert_ok(runner->wait(run, 0, patience_s));
+    ck_assert_ok(runner->wait(run, 0, 0, patience_s));
     runner->close(run);
     tutti_graph_free(g);
 }
@@ -238,13 +238,13 @@ START_TEST(a_wait_ends_at_its_deadline)
     tutti_run *run = open_run(runner, g, 1, 0, hooks, NULL);
     ck_assert_ok(runner->submit(run, 0));
     double begin = tutti_clock_s();
-    ck_assert_int_eq(runner->wait(run, runner->point(run), 0.2), TUTTI_ERR_TIMEOUT);
+    ck_assert_int_eq(runner->wait(run, 0, runner->point(run), 0.2), TUTTI_ERR_TIMEOUT);
     double took = tutti_clock_s() - begin;
     ck_assert_msg(took > 0.15 && took < 5, "waited %g s", took);
     tutti_token *token = atomic_load(&kept);
     ck_assert_ptr_nonnull(token);
     tutti_token_finish(token, TUTTI_ERR_COMM); /* the next wait returns a late failure */
-    ck_assert_int_eq(runner->wait(run, runner->point(run), patience_s), TUTTI_ERR_COMM);
+    ck_assert_int_eq(runner->wait(run, 0, runner->point(run), patience_s), TUTTI_ERR_COMM);
     runner->close(run);
     tutti_graph_free(g);
 }
@@ -270,12 +270,12 @@ START_TEST(what_came_before_may_go_on)
     for (int i = 0; i < 3; i++) {
         const int64_t from = runner->point(run);
         ck_assert_ok(runner->submit(run, section));
-        ck_assert_ok(runner->wait_from(run, from, runner->point(run), patience_s));
+        ck_assert_ok(runner->wait(run, from, runner->point(run), patience_s));
     }
-    ck_assert_int_eq(runner->wait(run, runner->point(run), 0.1), TUTTI_ERR_TIMEOUT);
+    ck_assert_int_eq(runner->wait(run, 0, runner->point(run), 0.1), TUTTI_ERR_TIMEOUT);
     const int64_t from = runner->point(run);
     tutti_token_finish(atomic_load(&kept), TUTTI_ERR_COMM);
-    ck_assert_int_eq(runner->wait_from(run, from, from, patience_s), TUTTI_ERR_COMM);
+    ck_assert_int_eq(runner->wait(run, from, from, patience_s), TUTTI_ERR_COMM);
     runner->close(run);
     tutti_graph_free(g);
 }
@@ -302,7 +302,7 @@ START_TEST(a_kernel_failure_comes_out_of_wait)
     int32_t label = 2;
     ck_assert_ok(runner->feed(run, labels, &label, sizeof label, NULL, NULL));
     ck_assert_ok(runner->submit(run, 0));
-    ck_assert_int_eq(runner->wait(run, runner->point(run), patience_s), TUTTI_ERR_KERNEL);
+    ck_assert_int_eq(runner->wait(run, 0, runner->point(run), patience_s), TUTTI_ERR_KERNEL);
     runner->close(run);
     tutti_graph_free(g);
 }
@@ -358,7 +358,7 @@ START_TEST(feeds_release_their_data)
     atomic_int released = 0;
     for (int i = 0; i < 3; i++)
         ck_assert_ok(runner->feed(run, a, data[i], sizeof data[i], count_release, &released));
-    ck_assert_ok(runner->wait(run, runner->point(run), patience_s));
+    ck_assert_ok(runner->wait(run, 0, runner->point(run), patience_s));
     ck_assert_int_eq(atomic_load(&released), 3);
     ck_assert_float_eq(first(runner, run, a), 3);
     runner->close(run);
@@ -408,7 +408,7 @@ START_TEST(an_urgent_feed_goes_first)
     ck_assert_ok(runner->feed(run, second, data, sizeof data, note_place, &b));
     ck_assert_ok(runner->feed(run, urgent, data, sizeof data, note_place, &c));
     sem_post(&all.may_go);
-    ck_assert_ok(runner->wait(run, runner->point(run), patience_s));
+    ck_assert_ok(runner->wait(run, 0, runner->point(run), patience_s));
     ck_assert_int_eq(c.place, 0);
     ck_assert_int_lt(a.place, b.place);
     runner->close(run);
@@ -438,10 +438,10 @@ START_TEST(a_tensor_is_had_after_the_wait)
     ck_assert_ok(tutti_run_write(runner, run, c, ones, sizeof ones));
     ck_assert_ok(runner->submit(run, 0));
     ck_assert_int_eq(tutti_run_read(runner, run, b, got, sizeof got), TUTTI_ERR_INVAL);
-    ck_assert_int_eq(runner->wait(run, runner->point(run), 0.1), TUTTI_ERR_TIMEOUT);
+    ck_assert_int_eq(runner->wait(run, 0, runner->point(run), 0.1), TUTTI_ERR_TIMEOUT);
     ck_assert_int_eq(tutti_run_write(runner, run, a, ones, sizeof ones), TUTTI_ERR_INVAL);
     tutti_token_finish(atomic_load(&kept), TUTTI_OK);
-    ck_assert_ok(runner->wait(run, runner->point(run), patience_s));
+    ck_assert_ok(runner->wait(run, 0, runner->point(run), patience_s));
     ck_assert_int_eq(tutti_run_read(runner, run, b, got, 4), TUTTI_ERR_INVAL);
     ck_assert_ok(runner->acquire(run, a, TUTTI_READ, sizeof got, &data));
     ck_assert_ok(tutti_run_read(runner, run, b, got, sizeof got)); /* both at once */

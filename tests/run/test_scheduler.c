@@ -111,7 +111,7 @@ static tutti_run *open_run(const tutti_graph *g)
 static void run_once(tutti_run *run)
 {
     ck_assert_ok(tutti_runner_starpu.submit(run, 0));
-    ck_assert_ok(tutti_runner_starpu.wait(run, tutti_runner_starpu.point(run), 20));
+    ck_assert_ok(tutti_runner_starpu.wait(run, 0, tutti_runner_starpu.point(run), 20));
 }
 
 START_TEST(each_op_has_its_model)

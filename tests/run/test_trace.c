@@ -198,7 +198,7 @@ START_TEST(every_runner_records)
         ck_assert_ok(runner->feed(run, 0, in, sizeof in, NULL, NULL));
         ck_assert_ok(runner->submit(run, 0));
         ck_assert_ok(runner->fetch(run, 1, out, sizeof out));
-        ck_assert_ok(runner->wait(run, runner->point(run), 20));
+        ck_assert_ok(runner->wait(run, 0, runner->point(run), 20));
     }
     runner->close(run);
     ck_assert_float_eq(out[4], 5);

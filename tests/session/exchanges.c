@@ -44,7 +44,7 @@ static void train(tutti_training_session *session)
         runner->feed(session->run, session->step->counter, &counter, sizeof counter, NULL, NULL));
     for (int i = 0; i < STEPS; i++)
         ck_assert_ok(runner->submit(session->run, session->step->train));
-    ck_assert_ok(runner->wait(session->run, runner->point(session->run), timeout_s));
+    ck_assert_ok(runner->wait(session->run, 0, runner->point(session->run), timeout_s));
 }
 
 static tutti_status add(void *ctx, const tutti_tensor *tensor, void *data)

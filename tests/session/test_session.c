@@ -270,7 +270,7 @@ START_TEST(steps_run_and_start_again)
     ck_assert_ok(
         runner->feed(session.run, session.step->counter, &counter, sizeof counter, NULL, NULL));
     ck_assert_ok(runner->submit(session.run, session.step->train));
-    ck_assert_ok(runner->wait(session.run, runner->point(session.run), 60));
+    ck_assert_ok(runner->wait(session.run, 0, runner->point(session.run), 60));
     ck_assert_ok(tutti_weights_walk(&session, parameters, TUTTI_READ, see, &after));
     ck_assert(before.sum != after.sum);
     ck_assert(tutti_meter_read(session.meter).compute_s > 0);
@@ -296,7 +296,7 @@ static int64_t count_stale(tutti_training_session *s)
     int64_t count = tutti_shape_count(&t->shape), stale = 0;
     ck_assert_int_ge(copy, 0);
     ck_assert_int_le(count, 1 << 16);
-    ck_assert_ok(s->runner->wait(s->run, s->runner->point(s->run), 60));
+    ck_assert_ok(s->runner->wait(s->run, 0, s->runner->point(s->run), 60));
     ck_assert_ok(tutti_run_read(s->runner, s->run, parameter, w, t->bytes));
     ck_assert_ok(tutti_run_read(s->runner, s->run, copy, half, (size_t)count * sizeof *half));
     for (int64_t i = 0; i < count; i++) stale += half[i] != tutti_bf16_narrow(w[i]);

@@ -146,10 +146,10 @@ static tutti_status run_steps(tutti_exchange *x, tutti_graph *g, int probe, long
         status = runner->feed(run, probe, &mine, sizeof mine, NULL, NULL);
         if (!status) status = runner->submit(run, 0);
         if (!status) status = runner->fetch(run, probe, &result, sizeof result);
-        if (!status) status = runner->wait(run, before, patience_s); /* one step ahead */
+        if (!status) status = runner->wait(run, 0, before, patience_s); /* one step ahead */
         before = runner->point(run);
         if (status || (s + 1) % (steps / POINTS) || w->point == POINTS) continue;
-        status = runner->wait(run, before, patience_s);
+        status = runner->wait(run, 0, before, patience_s);
         if (!status && result != (float)(tutti_exchange_size(x) - 1))
             status = tutti_fail(TUTTI_ERR_INTERNAL, "the maximum of all ranks is %g", result);
         note(w, (s + 1) * per_step);

@@ -82,7 +82,7 @@ void trial_submit(trial *t, int section, const void *images, const int32_t *labe
 
 void trial_wait(trial *t)
 {
-    ck_assert_ok(t->runner->wait(t->run, t->runner->point(t->run), DEADLINE_S));
+    ck_assert_ok(t->runner->wait(t->run, 0, t->runner->point(t->run), DEADLINE_S));
 }
 
 void trial_run(
