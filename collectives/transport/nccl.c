@@ -1,5 +1,6 @@
-/* Collectives in GPU memory, through NCCL. The transport (MPI) carries messages in main memory, and the ranks' agreement
- * before the first collective: NCCL has collectives, but no messages with tags. So messages of edges are in main memory.
+/* Collectives in GPU memory, through NCCL. The transport (MPI) carries messages in main memory, and the ranks'
+ * agreement before the first collective: NCCL has collectives, but no messages with tags. So messages of edges are in
+ * main memory.
  *
  * Each of the first lanes, and each lane that is added for a group, has its own communicator and stream. NCCL's
  * kernels hold processors of the GPU until all ranks have launched theirs: lanes share device slots. */

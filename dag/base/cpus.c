@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
-void tutti_cpus_add(tutti_cpus *cpus, int cpu)
+static void add_cpu(tutti_cpus *cpus, int cpu)
 {
     if (cpu >= 0 && cpu < TUTTI_CPUS) cpus->word[cpu / 64] |= UINT64_C(1) << (cpu % 64);
 }
@@ -31,7 +31,7 @@ void tutti_cpus_parse(const char *list, tutti_cpus *cpus)
         if (end == list) return;
         if (*end == '-') last = strtol(end + 1, &end, 10);
         for (long cpu = first; cpu <= last && cpu < TUTTI_CPUS; cpu++)
-            tutti_cpus_add(cpus, (int)cpu);
+            add_cpu(cpus, (int)cpu);
         list = *end == ',' ? end + 1 : end;
         if (list == end) return;
     }
@@ -43,7 +43,7 @@ tutti_cpus tutti_cpus_allowed(void)
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set)) return cpus;
     for (int cpu = 0; cpu < TUTTI_CPUS && cpu < CPU_SETSIZE; cpu++)
-        if (CPU_ISSET(cpu, &set)) tutti_cpus_add(&cpus, cpu);
+        if (CPU_ISSET(cpu, &set)) add_cpu(&cpus, cpu);
     return cpus;
 }
 

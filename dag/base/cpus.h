@@ -10,8 +10,7 @@ typedef struct tutti_cpus {
     uint64_t word[TUTTI_CPUS / 64];
 } tutti_cpus;
 
-/* Numbers out of range are ignored. [P] */
-void tutti_cpus_add(tutti_cpus *cpus, int cpu);
+/* Numbers out of range are in none. [P] */
 int tutti_cpus_has(const tutti_cpus *cpus, int cpu);
 int tutti_cpus_count(const tutti_cpus *cpus);
 /* Parses "0-3,8"; stops at the first text that is not such a list. [P] */

@@ -17,8 +17,8 @@ typedef struct tutti_parameters {
     char text[TUTTI_PARAMETERS_TEXT];
 } tutti_parameters;
 
-/* Cuts the text into its parts; named 0: it is a list alone. Returns 0 if it is longer, or has more parts, than anything
- * that can be meant. */
+/* Cuts the text into its parts; named 0: it is a list alone. Returns 0 if it is longer, or has more parts, than
+ * anything that can be meant. */
 int tutti_parameters_cut(const char *text, int named, tutti_parameters *parameters);
 /* Appends word i of a list to a sentence: " a", ", b", and with `last` (" or") instead of the comma the last one. */
 void tutti_parameters_say(char *text, size_t size, int i, const char *last, const char *format, ...)

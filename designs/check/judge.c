@@ -153,7 +153,7 @@ static void compare_ranks(
     }
 }
 
-void tutti_check_lanes(const tutti_check *check, tutti_verdict *verdict)
+static void check_lanes(const tutti_check *check, tutti_verdict *verdict)
 {
     for (int g = 0; g < check->groups; g++) {
         const tutti_check_group *group = &check->group[g];
@@ -185,7 +185,7 @@ static void compare_pairs(const tutti_check *check, const tutti_check_group *gro
     }
 }
 
-void tutti_check_pairs(const tutti_check *check, tutti_verdict *verdict)
+static void check_pairs(const tutti_check *check, tutti_verdict *verdict)
 {
     for (int g = 0; g < check->groups; g++) {
         const tutti_check_group *group = &check->group[g];
@@ -200,7 +200,7 @@ void tutti_check_pairs(const tutti_check *check, tutti_verdict *verdict)
 
 /* ---- tokens ---- */
 
-void tutti_check_tokens(const tutti_check *check, tutti_verdict *verdict)
+static void check_tokens(const tutti_check *check, tutti_verdict *verdict)
 {
     for (int r = 0; r < check->ranks; r++)
         for (int n = 0; n < check->rank[r].colls; n++)
@@ -250,12 +250,12 @@ tutti_status tutti_check_judge(
     tutti_status status = tutti_design_check(design);
     if (!status) status = check_held(check, design);
     if (status) return status;
-    tutti_check_lanes(check, &v);
-    if (!v.clause) tutti_check_pairs(check, &v);
+    check_lanes(check, &v);
+    if (!v.clause) check_pairs(check, &v);
     /* here only the graph keeps the order of a lane, or of all lanes */
     int any_lane = check->shares_slots && design->unsafe;
     if (!v.clause && design->start->at_once) status = tutti_check_overtaking(check, any_lane, &v);
-    if (!v.clause) tutti_check_tokens(check, &v);
+    if (!v.clause) check_tokens(check, &v);
     if (!v.clause && !status) status = judge_waits(check, design, &v);
     if (!status) *verdict = v;
     return status;

@@ -21,9 +21,6 @@ void tutti_check_match_free(tutti_check_match *match);
 tutti_status tutti_check_append(tutti_check *check, int rank, const tutti_check_coll *coll);
 
 /* Each fills the verdict if its clause is broken, and leaves it unchanged otherwise. */
-void tutti_check_lanes(const tutti_check *check, tutti_verdict *verdict);
-void tutti_check_pairs(const tutti_check *check, tutti_verdict *verdict);
-void tutti_check_tokens(const tutti_check *check, tutti_verdict *verdict);
 /* any_lane: of all collectives of a rank, instead of those of a lane. */
 tutti_status tutti_check_overtaking(const tutti_check *check, int any_lane, tutti_verdict *verdict);
 /* one_order: lanes share device slots, and the design keeps the order that this needs. */

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-int tutti_driver_set_failure(tutti_driver *d, tutti_status failure, const char *sentence)
+/* Ends the driver with this status and sentence. Returns whether it is the first. */
+static int set_failure(tutti_driver *d, tutti_status failure, const char *sentence)
 {
     d = d->root;
     pthread_mutex_lock(d->queue_lock);
@@ -33,7 +34,7 @@ void tutti_driver_on_abort(void *ctx, const tutti_control_message *message)
     tutti_status status = (tutti_status)message->value[0];
     char sentence[TUTTI_ERROR_TEXT];
     snprintf(sentence, sizeof sentence, "rank %d: %s", message->from, message->text);
-    if (tutti_driver_set_failure(ctx, status, sentence)) tutti_fail(status, "%s", sentence);
+    if (set_failure(ctx, status, sentence)) tutti_fail(status, "%s", sentence);
 }
 
 static void send_abort(tutti_driver *d, tutti_status status, const char *sentence)
@@ -48,7 +49,7 @@ static void send_abort(tutti_driver *d, tutti_status status, const char *sentenc
 
 void tutti_driver_abort(tutti_driver *driver, tutti_status status, const char *sentence)
 {
-    if (!tutti_driver_set_failure(driver, status, sentence)) return;
+    if (!set_failure(driver, status, sentence)) return;
     tutti_fail(status, "%s", sentence);
     send_abort(driver, status, sentence);
 }
@@ -56,7 +57,7 @@ void tutti_driver_abort(tutti_driver *driver, tutti_status status, const char *s
 void tutti_driver_share(tutti_driver *d, tutti_status status)
 {
     char sentence[TUTTI_CONTROL_TEXT];
-    if (!tutti_driver_set_failure(d, status, tutti_last_error())) return;
+    if (!set_failure(d, status, tutti_last_error())) return;
     snprintf(sentence, sizeof sentence, "a collective failed there: %s", tutti_status_text(status));
     send_abort(d, status, sentence);
 }
@@ -198,6 +199,6 @@ int tutti_driver_has_left(tutti_driver *driver, int rank)
 
 void tutti_driver_fail(tutti_driver *driver, tutti_status status)
 {
-    tutti_driver_set_failure(driver, status, tutti_last_error());
+    set_failure(driver, status, tutti_last_error());
     driver->options.wake(driver->options.ctx);
 }

@@ -98,8 +98,6 @@ void tutti_driver_close_parts(tutti_driver *root, void (*close)(tutti_driver *dr
 /* A member that has sent BYE to all ranks but not for this part has never used it. comm_lock held. */
 void tutti_driver_notice_absent(tutti_driver *part);
 
-/* Ends the driver with this status and sentence. Returns whether it is the first. */
-int tutti_driver_set_failure(tutti_driver *d, tutti_status failure, const char *sentence);
 tutti_status tutti_driver_failure(tutti_driver *d);
 /* A failure of this rank, already logged: its lanes are out of step, so the others are made to end
  * too. comm_lock held. */

@@ -63,7 +63,7 @@ typedef struct tutti_exchange_options {
     const char *settings;
     /* Chooses what carries collectives in device memory, and gives it to MPI's transport (tutti_transport_about.give).
      * Called when the exchange opens or reopens, on the thread that communicates, with the deadline of a wait for the
-     * other ranks; it may be called after open has returned TIMEOUT, so ctx must stay valid then. NULL: nothing does. */
+     * other ranks; it may be called after open has returned TIMEOUT, so ctx must stay valid then. NULL: nothing. */
     tutti_status (*choose_transport)(void *ctx, tutti_transport *mpi, int lanes, double timeout_s);
     void *choose_ctx;
 } tutti_exchange_options;
@@ -142,9 +142,6 @@ const tutti_members *tutti_exchange_members(const tutti_exchange *exchange, int 
  * All ranks call it; an error on one rank, such as a group that it is not in, fails on all ranks that
  * check. INVAL, MISMATCH; UNSUPPORTED: an agreed order together with groups. */
 tutti_status tutti_exchange_apply(tutti_exchange *exchange, tutti_graph *graph);
-/* The first half of apply, without communication. *checks: whether apply would have the ranks check
- * the graph. */
-tutti_status tutti_exchange_place(tutti_exchange *exchange, tutti_graph *graph, int *checks);
 /* Whether all ranks are about to run the same collectives. Compares 8 bytes per rank; only if these
  * differ, ranks exchange everything and check the ordering law (designs/check/check.h). All ranks
  * call it with a placed graph. MISMATCH on all ranks, with the verdict logged. */

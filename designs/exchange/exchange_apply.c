@@ -30,7 +30,8 @@ static tutti_status edge_for_marks(void *ctx, int from, int to, int edge, int *g
     return tutti_exchange_edge(ctx, from, to, edge, group);
 }
 
-tutti_status tutti_exchange_place(tutti_exchange *exchange, tutti_graph *graph, int *checks)
+/* Without communication. *checks: whether the ranks are to check the graph. */
+static tutti_status place_graph(tutti_exchange *exchange, tutti_graph *graph, int *checks)
 {
     const tutti_exchange_options *o = &exchange->options;
     const tutti_marks_options marks = {.design = o->design,
@@ -229,6 +230,6 @@ tutti_status tutti_exchange_check(tutti_exchange *exchange, const tutti_graph *g
 tutti_status tutti_exchange_apply(tutti_exchange *exchange, tutti_graph *graph)
 {
     int checks;
-    tutti_status status = tutti_exchange_place(exchange, graph, &checks);
+    tutti_status status = place_graph(exchange, graph, &checks);
     return checks ? check_graph(exchange, graph, status) : status;
 }

@@ -7,42 +7,6 @@
 
 #include <stdlib.h>
 
-/* ---- on the communicating thread ---- */
-
-tutti_status tutti_exchange_open_calls(tutti_exchange *x, tutti_control *control, int size)
-{
-    tutti_status status = control ? tutti_clocks_open(control, &x->clocks) : TUTTI_OK;
-    if (!status && control) status = tutti_halt_open(control, &x->halt);
-    if (!status && (control || size == 1))
-        status = tutti_active_messages_open(control, &x->messages);
-    return status;
-}
-
-void tutti_exchange_close_calls(tutti_exchange *x)
-{
-    tutti_clocks_close(x->clocks);
-    tutti_halt_close(x->halt);
-    tutti_active_messages_close(x->messages);
-    x->clocks = NULL;
-    x->halt = NULL;
-    x->messages = NULL;
-}
-
-void tutti_exchange_pass_calls(void *ctx)
-{
-    tutti_exchange *x = ctx;
-    if (x->clocks) tutti_clocks_pass(x->clocks);
-    if (x->halt) tutti_halt_pass(x->halt);
-    if (x->messages) tutti_active_messages_pass(x->messages);
-}
-
-int tutti_exchange_calls_busy(void *ctx)
-{
-    tutti_exchange *x = ctx;
-    return tutti_clocks_busy(x->clocks) || tutti_halt_busy(x->halt) ||
-           tutti_active_messages_busy(x->messages);
-}
-
 /* ---- reports ---- */
 
 void tutti_exchange_set_activity(tutti_exchange *exchange, const char *doing, int announced)

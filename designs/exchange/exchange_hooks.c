@@ -87,7 +87,8 @@ static void start_node(void *ctx, const tutti_node *node, int64_t sequence,
 static tutti_status pass_or_yield(void *ctx)
 {
     tutti_exchange *x = ctx;
-    if (!tutti_exchange_pass(x)) sched_yield(); /* other ranks may share the core */
+    if (!tutti_driver_pass(tutti_comm_thread_driver(x->thread)))
+        sched_yield(); /* other ranks may share the core */
     return TUTTI_OK;
 }
 

@@ -128,6 +128,41 @@ static tutti_status open_part(
     return tutti_lanes_part(x->lanes, members, comm, control);
 }
 
+/* What uses control messages; control NULL: there are none. */
+static tutti_status open_calls(tutti_exchange *x, tutti_control *control, int size)
+{
+    tutti_status status = control ? tutti_clocks_open(control, &x->clocks) : TUTTI_OK;
+    if (!status && control) status = tutti_halt_open(control, &x->halt);
+    if (!status && (control || size == 1))
+        status = tutti_active_messages_open(control, &x->messages);
+    return status;
+}
+
+static void close_calls(tutti_exchange *x)
+{
+    tutti_clocks_close(x->clocks);
+    tutti_halt_close(x->halt);
+    tutti_active_messages_close(x->messages);
+    x->clocks = NULL;
+    x->halt = NULL;
+    x->messages = NULL;
+}
+
+static void pass_calls(void *ctx)
+{
+    tutti_exchange *x = ctx;
+    if (x->clocks) tutti_clocks_pass(x->clocks);
+    if (x->halt) tutti_halt_pass(x->halt);
+    if (x->messages) tutti_active_messages_pass(x->messages);
+}
+
+static int are_calls_busy(void *ctx)
+{
+    tutti_exchange *x = ctx;
+    return tutti_clocks_busy(x->clocks) || tutti_halt_busy(x->halt) ||
+           tutti_active_messages_busy(x->messages);
+}
+
 static tutti_status set_up_exchange(void *ctx, tutti_comm **comm, tutti_control **control)
 {
     tutti_exchange *x = ctx;
@@ -145,7 +180,7 @@ static tutti_status set_up_exchange(void *ctx, tutti_comm **comm, tutti_control 
     status = tutti_comm_new(transport, &options, comm);
     if (!status && has_control(x, transport->size)) status = open_control(x, transport, control);
     if (!status && x->options.messages) status = open_messages(x, transport, *control, &options);
-    return status ? status : tutti_exchange_open_calls(x, *control, transport->size);
+    return status ? status : open_calls(x, *control, transport->size);
 }
 
 static void end_mpi(tutti_exchange *x)
@@ -168,7 +203,7 @@ static void tear_down_exchange(void *ctx, tutti_comm *comm, tutti_control *contr
     tutti_comm_free(comm);
     unlock_if_any(mutex);
     tutti_control_free(control);
-    tutti_exchange_close_calls(x);
+    close_calls(x);
     tutti_lanes_free(x->lanes);
     x->lanes = NULL;
     x->missing = !orderly;
@@ -256,8 +291,8 @@ static tutti_status start_thread(tutti_exchange *x)
         .watch = o->watch,
         .setup = set_up_exchange,
         .teardown = tear_down_exchange,
-        .tick = tutti_exchange_pass_calls,
-        .busy = tutti_exchange_calls_busy,
+        .tick = pass_calls,
+        .busy = are_calls_busy,
         .ctx = x};
     return tutti_comm_thread_open(&thread, &x->thread);
 }

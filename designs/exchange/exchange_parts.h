@@ -1,5 +1,6 @@
-/* The internals of an exchange, shared by exchange_open.c (opening and closing), exchange_hooks.c (what a runner calls),
- * exchange_calls.c (what the main thread calls), exchange_apply.c (graphs) and exchange_group.c (groups and edges). */
+/* The internals of an exchange, shared by exchange_open.c (opening and closing), exchange_hooks.c (what a runner
+ * calls), exchange_calls.c (what the main thread calls), exchange_apply.c (graphs) and exchange_group.c (groups and
+ * edges). */
 #ifndef TUTTI_EXCHANGE_PARTS_H
 #define TUTTI_EXCHANGE_PARTS_H
 
@@ -20,19 +21,13 @@ struct tutti_exchange {
     int comm_core; /* the comm thread's processor, or -1 */
     tutti_comm_thread *thread;
     tutti_clocks *clocks; /* NULL without control messages */
-    tutti_halt *halt;     /* likewise */
+    tutti_halt *halt;     /* NULL without control messages */
     tutti_active_messages *messages;
     tutti_lanes *lanes;      /* of groups and edges; NULL: no groups or edges */
     int groups;              /* made so far */
     tutti_order_plan *order; /* NULL: collectives go in program order */
 };
 
-/* exchange_calls.c: opens what uses control messages (control NULL: there are none) and closes it; and the same as the
- * comm thread's tick and busy. */
-tutti_status tutti_exchange_open_calls(tutti_exchange *x, tutti_control *control, int size);
-void tutti_exchange_close_calls(tutti_exchange *x);
-void tutti_exchange_pass_calls(void *ctx);
-int tutti_exchange_calls_busy(void *ctx);
 /* exchange_hooks.c: the main thread begins or ends to wait for other ranks. */
 void tutti_exchange_set_waiting(void *ctx, int begins);
 

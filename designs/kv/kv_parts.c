@@ -22,11 +22,6 @@ int tutti_kv_worker(const tutti_kv *kv)
     return kv->rank % kv->client_size;
 }
 
-int tutti_kv_stage(const tutti_kv *kv)
-{
-    return tutti_kv_worker(kv) % kv->stages;
-}
-
 int tutti_kv_is_root(const tutti_kv *kv, const tutti_kv_part *part)
 {
     return tutti_kv_worker(kv) / kv->stages == part->root;

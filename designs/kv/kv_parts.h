@@ -162,9 +162,8 @@ tutti_status tutti_kv_enter(const tutti_kv *kv, const char *function, int serves
 int tutti_kv_is_server(const tutti_kv *kv);
 /* The rank of a server. */
 int tutti_kv_server_rank(const tutti_kv *kv, int server);
-/* Which of its client's workers this one is, and which stage it has. */
+/* Which of its client's workers this one is. */
 int tutti_kv_worker(const tutti_kv *kv);
-int tutti_kv_stage(const tutti_kv *kv);
 /* Whether this worker is the one that talks to the part's server. */
 int tutti_kv_is_root(const tutti_kv *kv, const tutti_kv_part *part);
 /* A worker waits until it has heard so many ends (meetings) from servers, or one of them has left. COMM: the run has
