@@ -64,6 +64,19 @@ says said/servers.log 'client 1 has died: .*the others go on'
 [ ! -s out ] || { fail "what was to be in files is here"; show; }
 rm stop pid.*
 
+# What would fail in the same way is not started again.
+cat > lasting << 'DONE'
+#!/bin/bash
+[ "$TUTTI_KV_ROLE" = client:1 ] || exit 0
+echo >> attempts
+echo "tutti: rank 0: warning: a restart would fail in the same way" >&2
+sleep 0.2
+exit 1
+DONE
+chmod +x lasting
+with 1 --servers 1 --clients 2 -n 2 --max-restarts 2 --pause 0 ./lasting
+[ "$(wc -l < attempts)" = 1 ] || { fail "client 1 is tried $(wc -l < attempts) times"; show; }
+
 # tutti-run itself is killed: the next removes its folder, once its jobs are gone
 starts --servers 1 --clients 1 -n 1 "$program" steps 1 1 async 100000
 comes out stepping
