@@ -1,5 +1,5 @@
 # Check programs, one a source room. Every test runs under the guard, which has the deadline.
-LOG_COMPILER = $(SHELL) $(top_srcdir)/tests/support/guard
+LOG_COMPILER = bash $(top_srcdir)/tests/support/guard
 # All cases of the deadlock suite before three oracles take 3 to 5 minutes on 2 cores.
 AM_LOG_FLAGS = -t $(if $(filter tests/deadlock/cases.sh.log,$@),600,300)
 # Tests wait more than they compute: four at a time, unless make is told a number (make -j1 check).
