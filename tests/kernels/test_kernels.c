@@ -1,17 +1,13 @@
 /* dag/kernels: every op on every case of cases.txt agrees with the reference in double precision, with
  * PyTorch's numbers, and with finite differences; it reproduces the same bits, also while others run;
  * and it stays on the calling thread. */
-#include "dag/base/bf16.h"
 #include "dag/base/clock.h"
 #include "dag/base/rng.h"
 #include "dag/kernels/arith.h"
 #include "dag/kernels/conv.h"
 #include "dag/kernels/dense.h"
 #include "dag/kernels/loss.h"
-#include "dag/kernels/mixup.h"
-#include "dag/kernels/norm.h"
 #include "dag/kernels/optim.h"
-#include "dag/kernels/pixel.h"
 #include "tests/kernels/cases.h"
 #include "tests/support/testing.h"
 
@@ -98,23 +94,6 @@ START_TEST(every_op_has_a_case)
     }
 }
 END_TEST
-
-static const tutti_kernel *kernel_of(const tutti_op *op)
-{
-    const tutti_kernel *kernel = tutti_kernel_find(op, TUTTI_CPU, TUTTI_F32);
-    if (!kernel) kernel = tutti_kernel_find(op, TUTTI_CPU, TUTTI_U8);
-    ck_assert_msg(kernel != NULL, "%s", op->name);
-    return kernel;
-}
-
-/* Whatever its type is. */
-static const tutti_kernel *first_kernel_of(const tutti_op *op)
-{
-    const tutti_kernel *kernel;
-    for (int i = 0; (kernel = tutti_kernel_get(i)); i++)
-        if (kernel->op == op) return kernel;
-    ck_abort_msg("%s has no kernel", op->name);
-}
 
 /* The kernel for the case's tensors. */
 static const tutti_kernel *kernel_for(const test_case *c, const tutti_op *op)
@@ -482,166 +461,7 @@ START_TEST(same_bits_on_the_calling_thread)
 }
 END_TEST
 
-/* ---- Errors ---- */
-
-/* Redirects what a call writes to stderr into a file, to be read back. */
-typedef struct capture {
-    FILE *file;
-    int saved;
-} capture;
-
-static void capture_begin(capture *c)
-{
-    c->file = tmpfile();
-    c->saved = dup(STDERR_FILENO);
-    ck_assert(c->file && c->saved >= 0);
-    ck_assert_int_ge(dup2(fileno(c->file), STDERR_FILENO), 0);
-}
-
-static void capture_end(capture *c, char *text, size_t size)
-{
-    ck_assert_int_ge(dup2(c->saved, STDERR_FILENO), 0);
-    close(c->saved);
-    rewind(c->file);
-    text[fread(text, 1, size - 1, c->file)] = 0;
-    fclose(c->file);
-}
-
-START_TEST(bad_descriptors_are_refused)
-{
-    static const char *const rows[] = {
-        "conv N=0 H=4 W=4 C=1 K=1 R=3 S=3 stride=1 pad=1",
-        "conv N=1 H=4 W=4 C=-1 K=1 R=3 S=3 stride=1 pad=1",
-        "conv N=1 H=4 W=4 C=1 K=1 R=3 S=3 stride=0 pad=1",
-        "conv N=1 H=4 W=4 C=1 K=1 R=3 S=3 stride=1 pad=-1",
-        "conv N=1 H=2 W=4 C=1 K=1 R=5 S=3 stride=1 pad=1",
-        "conv N=1 H=4 W=4 C=1 K=1 R=3 S=3 stride=1 pad0=1 pad1=-1",
-        "conv N=1 H=4 W=4 C=1 K=1 R=3 S=3 stride0=1 pad=1",
-        "conv N=1 H=4 W=4 C=6 K=4 R=3 S=3 stride=1 pad=1 groups=3",
-        "conv N=1 H=4 W=4 C=4 K=6 R=3 S=3 stride=1 pad=1 groups=3",
-        "conv N=1 H=4 W=4 C=4 K=6 R=3 S=3 stride=1 pad=1 groups=-1",
-        "conv N=2000000000 H=2000000000 W=2000000000 C=2000000000 K=1 R=1 S=1 stride=1 pad=0",
-        "dense N=1 C=0 K=1",
-        "dense N=1 C=1 K=99999999999",
-        "norm N=1 H=1 W=1 C=0 eps=1e-5",
-        "norm N=1 H=1 W=1 C=1 eps=0",
-        "norm_running C=1 momentum=2 weight=1 unbias=1",
-        "norm_running C=1 momentum=0.1 weight=0 unbias=1",
-        "relu count=0",
-        "dropout count=1 rate=1",
-        "dropout count=1 rate=nan",
-        "dropout count=1 rate=0.5 offset=-1",
-        "pool_max N=1 H=4 W=4 C=1 R=2 S=2 stride=2 pad=2",
-        "pool_max N=1 H=4 W=4 C=1 R=3 S=2 stride=2 pad0=1 pad1=2",
-        "pool_avg N=1 H=2 W=2 C=1 R=3 S=3 stride=1 pad=0",
-        "pool_avg N=1 H=4 W=4 C=1 R=3 S=3 stride=2 pad=0 ceiling=1 counts_padding=1",
-        "lrn N=1 H=1 W=1 C=0 size=5 alpha=1 beta=0.75 k=1",
-        "lrn N=1 H=1 W=1 C=3 size=4 alpha=1 beta=0.75 k=1",
-        "lrn N=1 H=1 W=1 C=3 size=5 alpha=-1 beta=0.75 k=1",
-        "lrn N=1 H=1 W=1 C=3 size=5 alpha=1 beta=nan k=1",
-        "lrn N=1 H=1 W=1 C=3 size=5 alpha=1 beta=0.75 k=0",
-        "shortcut N=1 H=2 W=2 C=4 K=3 stride=2",
-        "sum count=1 inputs=0",
-        "put count=2 first=3 total=4",
-        "put count=1 first=-1 total=4",
-        "take rows=2 parts=2 each=1 first=1 row=2 part=4 total=7",
-        "take rows=0 parts=1 each=1 first=0 row=1 part=1 total=7",
-        "concat pixels=0 parts=1 C0=1",
-        "concat pixels=1 parts=0",
-        "concat pixels=1 parts=17 C0=1",
-        "concat pixels=1 parts=2 C0=1",
-        "split pixels=1 parts=1 C0=-1",
-        "sum_narrow count=0 inputs=1",
-        "sum_narrow count=1 inputs=1 into=1",
-        "widen count=0",
-        "narrow count=0",
-        "accumulate count=0",
-        "dense_wide N=1 C=1 K=0",
-        "xent N=1 K=0 weight=1",
-        "xent N=1 K=2 weight=inf",
-        "xent N=1 K=2 weight=1 smoothing=1",
-        "xent N=1 K=2 weight=1 smoothing=-0.1",
-        "xent N=1 K=2 weight=1 views=-1",
-        "xent_mixed N=3 K=2 weight=1 mixed=1",
-        "mixup N=3 each=1",
-        "mixup N=0 each=1",
-        "mixup N=2 each=0",
-        "mixup_draw N=2 offset=1 alpha=1",
-        "mixup_draw N=2 offset=-2 alpha=1",
-        "mixup_draw N=3 alpha=1",
-        "mixup_draw N=2 alpha=0",
-        "mixup_draw N=2 alpha=inf",
-        "normalise pixels=0 C=1 deviation0=1",
-        "normalise pixels=1 C=0 deviation0=1",
-        "normalise pixels=1 C=5 deviation0=1",
-        "normalise pixels=1 C=2 deviation0=1 deviation1=0",
-        "normalise pixels=1 C=1 mean0=nan deviation0=1",
-        "normalise pixels=1 C=1 deviation0=inf",
-        "sgd count=1 momentum=-1",
-        "sgd count=1 nesterov=1",
-        "sgd count=1 weight_decay=-1",
-        "sgd count=1 rate_factor=-1",
-        "adam count=-1 every=1 epsilon=1e-8",
-        "adam first=-1 count=1 every=1 epsilon=1e-8",
-        "sgd first=-1 count=1",
-        "adam count=1 every=0 epsilon=1e-8",
-        "adam count=1 every=1 beta1=1",
-        "adam count=1 every=1 beta2=-0.5",
-        "adam count=1 every=1 beta2=nan",
-        "adam count=1 every=1 epsilon=inf",
-        "adam count=1 every=1 weight_decay=-1",
-        "lars count=0",
-        "lars count=1 momentum=1",
-        "lars count=1 trust=-1",
-        "length count=0",
-        "clip_factor inputs=0 most=1",
-        "clip_factor inputs=1 most=0",
-        "clip_factor inputs=1 most=inf",
-        "clip count=0",
-        "average count=1 decay=1",
-        "average count=1 decay=-0.1",
-        "gate inputs=0",
-        "divide count=0 by=2",
-        "divide count=1 by=0",
-        "outer count=1 by=0 rate=1",
-        "outer count=1 by=2 rate=0",
-        "outer count=1 by=2 rate=1 momentum=1",
-        "pair count=0",
-        "share_set value=-1",
-        "share_set value=inf",
-        "share_halve unit=0",
-        "share_halve unit=0.75",
-        "share_weigh inputs=0",
-        "share_weigh inputs=3",
-        "share_mix count=0 inputs=1",
-        "share_mix count=1 inputs=3",
-        "share_scale count=0",
-        "onebit count=0 replicas=1",
-        "onebit count=1 replica=1 replicas=1",
-        "topk count=4 kept=0 replicas=1",
-        "topk count=4 kept=5 replicas=1",
-        "topk count=4 kept=1 replica=-1 replicas=1",
-        "powersgd rows=0 columns=1 rank=1",
-        "powersgd rows=2 columns=3 rank=0",
-        "powersgd rows=2 columns=3 rank=3",
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        test_case c;
-        capture errors;
-        char message[512];
-        ck_assert_msg(test_parse(rows[i], TUTTI_F32, &c), "%s", rows[i]);
-        for (int op = 0; op < c.family->ops; op++) {
-            void *args = &c;
-            capture_begin(&errors);
-            tutti_status status = first_kernel_of(c.family->op[op])->open(&c.desc, &args);
-            capture_end(&errors, message, sizeof message);
-            ck_assert_msg(status == TUTTI_ERR_INVAL, "%s: %s", rows[i], tutti_status_name(status));
-            ck_assert_msg(strstr(message, "error") != NULL, "%s: silent", rows[i]);
-            ck_assert_ptr_eq(args, &c);
-        }
-    }
-}
-END_TEST
+/* ---- The tables ---- */
 
 /* An op's text has the type of each of its buffers. */
 static void check_types(test_case *c, uint64_t seed)
@@ -699,217 +519,6 @@ START_TEST(buffers_have_types)
 }
 END_TEST
 
-START_TEST(label_out_of_range_is_named)
-{
-    const tutti_xent_desc desc = {.N = 3, .K = 4, .weight = 1};
-    const int32_t labels[] = {0, -1, 4};
-    float logits[12] = {0}, dlogits[12];
-    double metrics[TUTTI_METRICS];
-    for (int i = 0; i < 2; i++) {
-        const tutti_kernel *kernel = kernel_of(i ? &tutti_op_xent_eval : &tutti_op_softmax_xent);
-        void *train[] = {logits, (void *)labels, dlogits, metrics};
-        void *eval[] = {logits, (void *)labels, metrics}, *args = NULL;
-        capture errors;
-        char message[512];
-        ck_assert_ok(kernel->open(&desc, &args));
-        capture_begin(&errors);
-        tutti_status status = kernel->fn(args, i ? eval : train, NULL);
-        capture_end(&errors, message, sizeof message);
-        kernel->close(args);
-        ck_assert_int_eq(status, TUTTI_ERR_KERNEL);
-        ck_assert_msg(strstr(message, "row 2 has label 4") != NULL, "%s", message);
-        ck_assert_ptr_eq(strchr(message, '\n'), message + strlen(message) - 1);
-    }
-}
-END_TEST
-
-/* ---- Numbers worth a test of their own ---- */
-
-/* Weights are those of Beta(alpha, alpha), whose mean is 1/2 and variance 1 / (4 (2 alpha + 1)), alike
- * for a small alpha and a large one; and another draw in another step. */
-START_TEST(mixed_parts_have_their_distribution)
-{
-    static const double alphas[] = {0.001, 0.2, 1, 8, 1000};
-    enum { N = 20000, BINS = 10 };
-    double alpha = alphas[_i], sum = 0, squares = 0, bins[BINS] = {0};
-    for (int64_t pair = 0; pair < N; pair++) {
-        double w = tutti_mixup_weight(alpha, 5, 77, pair % 3, pair);
-        ck_assert(w >= 0 && w <= 1);
-        ck_assert(pair < 10 || alpha < 0.1 || w != tutti_mixup_weight(alpha, 5, 77, 3, pair));
-        sum += w;
-        squares += (w - 0.5) * (w - 0.5);
-        bins[w < 1 ? (int)(w * BINS) : BINS - 1]++;
-    }
-    double variance = 1 / (4 * (2 * alpha + 1));
-    ck_assert_double_eq_tol(sum / N, 0.5, 5 * sqrt(variance / N));
-    ck_assert_double_eq_tol(squares / N, variance, 0.05 * variance);
-    for (int b = 0; b < BINS && alpha == 1; b++) /* uniform */
-        ck_assert_double_eq_tol(bins[b], N / BINS, 5 * sqrt(N / BINS));
-}
-END_TEST
-
-/* A mean of a thousand deviations: plain sums of squares would lose the variance. */
-START_TEST(variance_survives_a_large_mean)
-{
-    enum { ROWS = 3000, C = 16 };
-    const tutti_norm_desc desc = {.N = ROWS, .H = 1, .W = 1, .C = C, .eps = 1e-5f};
-    float *x = malloc(ROWS * C * sizeof *x), *y = malloc(ROWS * C * sizeof *y);
-    float scaleshift[2 * C], stats[2 * C];
-    double sum = 0, squares = 0;
-    void *buf[] = {x, scaleshift, y, stats}, *args = NULL;
-    ck_assert(x && y);
-    for (int i = 0; i < ROWS * C; i++) x[i] = 1000 + (float)tutti_rng_normal(7, 1, (uint64_t)i);
-    for (int c = 0; c < 2 * C; c++) scaleshift[c] = c < C;
-    ck_assert_ok(kernel_of(&tutti_op_norm)->open(&desc, &args));
-    ck_assert_ok(kernel_of(&tutti_op_norm)->fn(args, buf, NULL));
-    kernel_of(&tutti_op_norm)->close(args);
-    for (int r = 0; r < ROWS; r++) sum += (double)x[r * C];
-    for (int r = 0; r < ROWS; r++)
-        squares += ((double)x[r * C] - sum / ROWS) * ((double)x[r * C] - sum / ROWS);
-    ck_assert_double_eq_tol((double)stats[0], sum / ROWS, 1e-3);
-    ck_assert_double_eq_tol((double)stats[C], squares / ROWS, 1e-4);
-    free(x);
-    free(y);
-}
-END_TEST
-
-/* The weights of a run depend on every bit of its images: not x * (1/255), nor x/255 * (1/deviation). */
-START_TEST(pixels_are_normalised_in_one_order)
-{
-    const tutti_normalise_desc desc = {.pixels = 256,
-        .C = 3,
-        .mean = {0.4914f, 0.4822f, 0.4465f},
-        .deviation = {0.247f, 0.2435f, 0.2616f}};
-    uint8_t x[256 * 3];
-    float y[256 * 3];
-    uint16_t half[256 * 3];
-    void *buf[] = {x, y}, *narrowed[] = {x, half}, *args = NULL;
-    for (int i = 0; i < 256 * 3; i++) x[i] = (uint8_t)(i / 3);
-    ck_assert_ok(kernel_of(&tutti_op_normalise_narrow)->open(&desc, &args));
-    ck_assert_ok(kernel_of(&tutti_op_normalise_narrow)->fn(args, narrowed, NULL));
-    kernel_of(&tutti_op_normalise_narrow)->close(args);
-    ck_assert_ok(kernel_of(&tutti_op_normalise)->open(&desc, &args));
-    ck_assert_ok(kernel_of(&tutti_op_normalise)->fn(args, buf, NULL));
-    kernel_of(&tutti_op_normalise)->close(args);
-    for (int i = 0; i < 256 * 3; i++) {
-        volatile float expected = (float)x[i];
-        expected = expected / 255.0f;
-        expected = expected - desc.mean[i % 3];
-        expected = expected / desc.deviation[i % 3];
-        ck_assert_msg(y[i] == expected, "%d: %.9g, not %.9g", x[i], (double)y[i], (double)expected);
-        ck_assert_uint_eq(half[i], tutti_bf16_narrow(y[i]));
-    }
-}
-END_TEST
-
-/* The loops' loads and stores are those of dag/base/bf16.h, which is tested for every value: a sum of
- * one input stores each rounding, and in bf16 it copies what is neither a NaN nor a denormal number
- * of float32. */
-START_TEST(loops_round_as_one_does)
-{
-    enum { COUNT = 1 << 16 };
-    float *x = malloc(COUNT * sizeof *x);
-    uint16_t *y = malloc(COUNT * sizeof *y), *same = malloc(COUNT * sizeof *same);
-    ck_assert(x && y && same);
-    static const uint32_t lower[] = {0, 1, 0x7fff, 0x8000, 0x8001, 0xffff};
-    const tutti_sum_desc sum = {.count = COUNT - 1, .inputs = 1};
-    for (size_t l = 0; l < sizeof lower / sizeof *lower; l++) {
-        void *narrow[] = {x, y}, *copy[] = {y, same}, *args = NULL;
-        for (uint32_t i = 0; i < COUNT; i++) {
-            uint32_t bits = i << 16 | lower[l];
-            memcpy(&x[i], &bits, sizeof bits);
-        }
-        const tutti_kernel *bf16 = tutti_kernel_find(&tutti_op_sum, TUTTI_CPU, TUTTI_BF16);
-        ck_assert_ok(kernel_of(&tutti_op_sum_narrow)->open(&sum, &args));
-        ck_assert_ok(kernel_of(&tutti_op_sum_narrow)->fn(args, narrow, NULL));
-        ck_assert_ok(bf16->fn(args, copy, NULL));
-        bf16->close(args);
-        for (int i = 0; i < COUNT - 1; i++) {
-            ck_assert_msg(y[i] == tutti_bf16_narrow(x[i]), "%#x is rounded to %#x, not %#x",
-                (unsigned)i << 16 | lower[l], y[i], tutti_bf16_narrow(x[i]));
-            ck_assert_msg(same[i] == tutti_bf16_narrow(tutti_bf16_widen(y[i])), "%#x", y[i]);
-        }
-    }
-    free(x);
-    free(y);
-    free(same);
-}
-END_TEST
-
-START_TEST(not_a_number_is_not_hidden)
-{
-    const tutti_sum_desc sum = {.count = 2, .inputs = 1, .relu = 1};
-    float x[] = {NAN, -1}, y[2];
-    void *buf[] = {x, y}, *args = NULL;
-    ck_assert_ok(kernel_of(&tutti_op_sum)->open(&sum, &args));
-    ck_assert_ok(kernel_of(&tutti_op_sum)->fn(args, buf, NULL));
-    kernel_of(&tutti_op_sum)->close(args);
-    ck_assert(isnan(y[0]));
-    ck_assert(y[1] >= 0 && y[1] <= 0);
-}
-END_TEST
-
-static void run_on(const tutti_op *op, const void *desc, void *const buf[])
-{
-    const tutti_kernel *kernel = kernel_of(op);
-    void *args = NULL;
-    ck_assert_ok(kernel->open(desc, &args));
-    ck_assert_ok(kernel->fn(args, buf, NULL));
-    kernel->close(args);
-}
-
-/* One NaN among the gradients reaches all of them, and is found; lengths that overflow float32 when
- * squared do not matter. */
-START_TEST(clipping_hides_nothing)
-{
-    const tutti_clip_factor_desc three = {.inputs = 3, .most = 1};
-    const tutti_length_desc length = {.count = 2};
-    const tutti_clip_desc clip = {.count = 2};
-    float large[] = {3e30f, 4e30f}, small[] = {1, 2}, lengths[] = {0, 1, 1}, factor;
-    run_on(&tutti_op_length, &length, (void *[]){large, &lengths[0]});
-    ck_assert_float_eq_tol(lengths[0], 5e30f, 1e25f);
-    run_on(
-        &tutti_op_clip_factor, &three, (void *[]){&lengths[0], &lengths[1], &lengths[2], &factor});
-    ck_assert_float_eq_tol(factor, 2e-31f, 1e-36f);
-    lengths[0] = NAN;
-    run_on(
-        &tutti_op_clip_factor, &three, (void *[]){&lengths[0], &lengths[1], &lengths[2], &factor});
-    run_on(&tutti_op_clip, &clip, (void *[]){&factor, small});
-    ck_assert(isnan(small[0]) && isnan(small[1]));
-}
-END_TEST
-
-/* Two ranks' lengths, put in their places and added, clip as all of them do on one rank. */
-START_TEST(lengths_are_collected)
-{
-    const tutti_clip_factor_desc apart = {.inputs = 3, .most = 1},
-                                 together = {.inputs = 1, .each = 3, .most = 1};
-    const tutti_lengths_desc one = {.inputs = 1, .count = 3},
-                             two = {.inputs = 2, .first = 1, .count = 3},
-                             wrong = {.inputs = 2, .first = 2, .count = 3};
-    float length[] = {1.1f, 2.3f, 0.7f}, part[2][3], want, factor;
-    void *args = NULL;
-    run_on(&tutti_op_lengths, &one, (void *[]){&length[0], part[0]});
-    run_on(&tutti_op_lengths, &two, (void *[]){&length[1], &length[2], part[1]});
-    for (int i = 0; i < 3; i++) part[0][i] += part[1][i];
-    run_on(&tutti_op_clip_factor, &together, (void *[]){part[0], &factor});
-    run_on(&tutti_op_clip_factor, &apart, (void *[]){&length[0], &length[1], &length[2], &want});
-    ck_assert_float_eq(factor, want);
-    ck_assert_int_eq(kernel_of(&tutti_op_lengths)->open(&wrong, &args), TUTTI_ERR_INVAL);
-}
-END_TEST
-
-/* Weights that are all zero (biases at the start) move at the given rate. */
-START_TEST(lars_moves_zeros)
-{
-    const tutti_lars_desc lars = {.count = 2, .rate_factor = 1, .trust = 0.02f};
-    float g[] = {1, -2}, w[] = {0, 0}, v[] = {0, 0}, rate = 0.5f;
-    run_on(&tutti_op_lars, &lars, (void *[]){g, &rate, w, v});
-    ck_assert_float_eq(w[0], -0.5f);
-    ck_assert_float_eq(w[1], 1);
-}
-END_TEST
-
 START_TEST(table_is_complete)
 {
     const tutti_op *op, *other;
@@ -921,7 +530,9 @@ START_TEST(table_is_complete)
         ck_assert_int_eq(strstr(op->name, "_bwd") != NULL, op->part == TUTTI_PART_BACKWARD);
         for (int i = 0; i < ops && (other = tutti_op_get(i)); i++)
             ck_assert_str_ne(op->name, other->name);
-        ck_assert_ptr_nonnull(first_kernel_of(op));
+        int kernels = 0;
+        for (int i = 0; (kernel = tutti_kernel_get(i)); i++) kernels += kernel->op == op;
+        ck_assert_msg(kernels > 0, "%s has no kernel", op->name);
     }
     for (int i = 0; (kernel = tutti_kernel_get(i)); i++) {
         ck_assert(kernel->open && kernel->fn && kernel->close);
@@ -970,16 +581,6 @@ int main(int argc, char **argv)
     tcase_add_test(tcase, bits_are_written);
     tcase_add_test(tcase, equals_pytorch);
     tcase_add_test(tcase, equals_finite_differences);
-    tcase_add_test(tcase, bad_descriptors_are_refused);
     tcase_add_test(tcase, buffers_have_types);
-    tcase_add_test(tcase, label_out_of_range_is_named);
-    tcase_add_loop_test(tcase, mixed_parts_have_their_distribution, 0, 5);
-    tcase_add_test(tcase, variance_survives_a_large_mean);
-    tcase_add_test(tcase, pixels_are_normalised_in_one_order);
-    tcase_add_test(tcase, loops_round_as_one_does);
-    tcase_add_test(tcase, not_a_number_is_not_hidden);
-    tcase_add_test(tcase, clipping_hides_nothing);
-    tcase_add_test(tcase, lengths_are_collected);
-    tcase_add_test(tcase, lars_moves_zeros);
     return testing_run(suite);
 }
