@@ -12,10 +12,13 @@ for name in sync 'local:period=2' 'sync, topk:0.1' 'sync, servers=1'; do
     grep -q "\"event\":\"strategy\",\"name\":\"$name\",.*\"reached\":true" "$dir/json" || fail "no $name"
     grep -q "^$name  *[0-9.]* " "$dir/out" || { fail "$name is not told"; cat "$dir/out"; }
 done
-# With its own rate it learns: without the bound for large batches it would end near the 25 % of four classes, or at nan.
-awk -F'"accuracy_pct":' '/"name":"sync",/ { best = $2 + 0 } END { exit !(best >= 55) }' "$dir/json" || { fail "sync learns nothing with batches of 512"; cat "$dir/json"; }
 ls -d "$dir"/tutti-bench.* 2> /dev/null && fail "files are left"
 "$apps/tutti-bench" plot --json "$dir/json" --svg "$dir/svg" && grep -q 'accuracy by time' "$dir/svg" || fail "the picture"
+
+# Its own rate grows with the images of a step up to 256: with these 2048 that of their number, 0.8, learns nothing (29 % instead of 54 %).
+trained --ranks 4 sync || { fail "status $?"; cat "$dir/out"; }
+awk -F'"accuracy_pct":' '/"name":"sync",/ { reached = $2 + 0 } END { exit !(reached >= 45) }' "$dir/json" ||
+    { fail "sync learns nothing in steps of 2048 images"; cat "$dir/json"; }
 
 # A training that fails is told, and the others go on.
 trained local:period=2/topk:0.1 sync
