@@ -1,5 +1,5 @@
-/* How the ranks divide the work, as a user writes it: a layout, of which a placement is made
- * (dag/net/placement.h) once it is known how many ranks there are.
+/* A layout: how the ranks divide the work, as the user writes it. The session completes it to a placement
+ * (dag/net/placement.h) when the number of ranks is known.
  *
  *   stages=S,replicas=R     the net is cut into S stages, each on a rank of its own, and there are R
  *                           replicas of it, which train on different images
@@ -50,7 +50,7 @@ const char *tutti_pipeline_order_name(int i);
 tutti_pipeline_order tutti_pipeline_order_of(const char *name);
 
 typedef struct tutti_layout {
-    /* Zeroes: not given. Clients 0: with servers, each worker is one; else, there are none. Everywhere: servers 1 */
+    /* Zeroes: not given. With servers, clients = 0 makes each worker a client. `everywhere` comes with servers = 1. */
     tutti_placement placement;
     /* Layers of each stage, the input apart; stage_layers[0] = 0: such that stages cost about the
      * same (dag/step/partition.h) */

@@ -40,7 +40,7 @@ typedef struct tutti_rank_role {
     int stage, replica, block, client;
     int global_replica; /* its number among those of a store's clients */
     int server;         /* its number among servers */
-    /* Of each kind; 0, the group of all ranks: there are none of this kind, or it works in none */
+    /* Its group of each kind. 0, the group of all ranks: this kind has no groups, or the rank is in none of them */
     int group[TUTTI_GROUP_KINDS];
 } tutti_rank_role;
 
@@ -83,8 +83,9 @@ static inline int tutti_placement_server_rank(const tutti_placement *p, int serv
 {
     return p->everywhere ? server : p->working_ranks + server;
 }
-/* How many groups there are; the ranks of one, in order, of which there is room for all. Returns how many. */
+/* The number of groups. */
 int tutti_placement_groups(const tutti_placement *p);
+/* Stores the ranks of a group, in order; `ranks` has room for all ranks. Returns their number. */
 int tutti_placement_group(const tutti_placement *p, int number, int ranks[]);
 
 #endif

@@ -8,7 +8,7 @@
  * which are often the largest, each to the server that has the fewest so far. So no server has more than another by as
  * much as an eighth of what it would have if all were equal, unless a portion would be too small to be worth a message.
  * Within a client, all that belongs to the n-th parameter or statistics belongs to worker n modulo the workers, whose
- * rank of that stage is its root, which alone sends it to servers and hears of it: so all links of a client are used.
+ * rank of that stage is its root. Only the root exchanges it with servers, so all links of a client are used.
  *
  * Threads: [P], but that errors are logged. */
 #ifndef TUTTI_SERVICE_H

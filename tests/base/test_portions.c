@@ -41,8 +41,7 @@ END_TEST
 START_TEST(small_keys_lie_where_there_is_least)
 {
     static const int counts[] = {10, 3, 3, 3, 3, 20, 1, 1};
-    static const int servers[] = {
-        0, 1, 2, 1, 2, 1, 2, 2}; /* of which the first has 10, and so on */
+    static const int servers[] = {0, 1, 2, 1, 2, 1, 2, 2}; /* server 0 has the first key, and so on */
     static const int slots[] = {0, 0, 0, 1, 1, 2, 2, 3};
     tutti_portions portions;
     ck_assert_ok(tutti_portions_open(3, CUT, &portions));
