@@ -33,9 +33,9 @@ tutti_status tutti_tcp_door_open(
 int tutti_tcp_door_port(const tutti_tcp_door *door);
 /* Writes the descriptors to poll, at most TUTTI_TCP_STRANGERS + 1; returns how many. */
 int tutti_tcp_door_poll(const tutti_tcp_door *door, struct pollfd *what);
-/* Accepts a client that sent the right version and token: stores its words and address, and returns its socket, which
- * the caller owns and has to answer. -1: no such client yet. Never waits. Logs rejected connections: the first, the second, the fourth,
- * and so on. */
+/* Accepts a client that sent the right version and token: stores its words and address, and returns its socket,
+ * which the caller owns and has to answer. -1: no such client yet. Never waits. Logs rejected connections: the first,
+ * the second, the fourth, and so on. */
 int tutti_tcp_door_receive(
     tutti_tcp_door *door, unsigned char words[TUTTI_TCP_WORDS_BYTES], char from[TUTTI_TCP_NAME]);
 void tutti_tcp_door_close(tutti_tcp_door *door); /* accepts NULL */
