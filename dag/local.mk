@@ -26,6 +26,7 @@ libcore_la_SOURCES += \
 	dag/graph/edges.c dag/graph/edges.h \
 	dag/graph/fuse.c \
 	dag/graph/build.c dag/graph/graph.h dag/graph/parts.h \
+	dag/graph/region.c dag/graph/region.h \
 	dag/graph/shape.c dag/graph/shape.h \
 	dag/run/blocker.c dag/run/blocker.h \
 	dag/run/collective_task.c dag/run/collective_task.h \
@@ -50,12 +51,13 @@ libnet_la_SOURCES += \
 	dag/run/binding.c dag/run/binding.h \
 	dag/run/codelets.c dag/run/codelets.h \
 	dag/run/copy.c dag/run/table.c \
+	dag/run/expected.c dag/run/expected.h \
 	dag/run/inline.c dag/run/inline.h \
 	dag/run/tensor_handles.c dag/run/tensor_handles.h \
 	dag/run/scheduler.c dag/run/scheduler.h \
 	dag/run/slots.c dag/run/slots.h \
 	dag/run/starpu.c dag/run/starpu.h dag/run/starpu_parts.h \
-	dag/run/starpu_copies.c dag/run/starpu_kernels.c dag/run/starpu_tasks.c \
+	dag/run/starpu_copies.c dag/run/starpu_kernels.c dag/run/starpu_regions.c dag/run/starpu_tasks.c \
 	dag/run/stream.h \
 	dag/run/home.c dag/run/home.h \
 	dag/run/process_lock.c dag/run/process_lock.h

@@ -41,8 +41,8 @@ static const tutti_setting settings[] = {
         .help = "blocks of each of the compared programs, in turns"},
     TUTTI_BENCH_SETTING_PEER(AT(peer)),
     {TUTTI_CONF_TEXT, "peer-variants", "LIST", .fallback = "eager", AT(variants),
-        .help = "how the peer runs: eager, compile, bf16, bf16-compile, jit, nchw; several take "
-                "turns"},
+        .help = "how the peer runs: eager, compile, best, bf16, bf16-compile, bf16-best, jit, "
+                "nchw; several take turns"},
     TUTTI_BENCH_SETTING_TIMEOUT("300", AT(timeout_s)),
     TUTTI_BENCH_SETTING_JSON(AT(json)),
     TUTTI_BENCH_SETTING_CSV(AT(csv)),
@@ -226,7 +226,7 @@ static tutti_status start_peer(bench *b, const char *variant)
 /* What is wrong with the options is said before anything is measured. */
 static tutti_status find_peers(bench *b)
 {
-    static const tutti_peer_script script = {"torch_compute.py", "torch", NULL, NULL};
+    static const tutti_peer_script script = {.file = "torch_compute.py", .module = "torch"};
     tutti_status status = tutti_peer_split_variants(&conf, b->o.variants, &b->variants);
     return status ? status : tutti_peer_program(b->o.peer, &script, b->program, sizeof b->program);
 }

@@ -330,7 +330,7 @@ static tutti_status take_down(bench *b)
 
 static tutti_status run(int argc, char **argv)
 {
-    static const tutti_peer_script script = {"photos_peer.py", "PIL", NULL, NULL};
+    static const tutti_peer_script script = {.file = "photos_peer.py", .module = "PIL"};
     bench b = {0};
     int go;
     tutti_status status = tutti_conf_start(&conf, argc, argv, &b.o, &go);

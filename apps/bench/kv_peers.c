@@ -34,7 +34,8 @@ static tutti_status start_one(
 
 tutti_status tutti_kv_peers_start(tutti_kv_bench *b)
 {
-    static const tutti_peer_script script = {"mxnet_kv.py", "mxnet", "mxnet", NULL};
+    static const tutti_peer_script script = {
+        .file = "mxnet_kv.py", .module = "mxnet", .package = "mxnet"};
     char program[4096];
     tutti_status status =
         tutti_peer_ranks_program(&b->world, b->o.peer, &script, program, sizeof program);

@@ -78,8 +78,8 @@ static void quote(const char *text, char word[QUOTED])
     word[*text ? 0 : used] = '\0';
 }
 
-/* What a Python has of the module, which may be PyTorch with a slow BLAS. */
-typedef enum module_state { MODULE_NONE, MODULE_SLOW, MODULE_GOOD } module_state;
+/* What a Python has of the module, which may be PyTorch with a slow BLAS, or one that finds no GPU. */
+typedef enum module_state { MODULE_NONE, MODULE_UNFIT, MODULE_GOOD } module_state;
 
 static module_state try_module(const char *python, const char *module, const char *path)
 {
@@ -87,7 +87,7 @@ static module_state try_module(const char *python, const char *module, const cha
     snprintf(probe, sizeof probe, "timeout 120 %s -c 'import %s' > /dev/null 2>&1", python, module);
     if (system(probe) != 0) return MODULE_NONE;
     snprintf(probe, sizeof probe, "timeout 120 %s %s --probe", python, path);
-    return system(probe) == 0 ? MODULE_GOOD : MODULE_SLOW;
+    return system(probe) == 0 ? MODULE_GOOD : MODULE_UNFIT;
 }
 
 static int is_folder(const char *path)
@@ -126,9 +126,9 @@ static tutti_status use_folder(const char *folder, const tutti_peer_script *scri
         return tutti_fail(TUTTI_ERR_UNSUPPORTED,
             "--%s %s: its Python cannot import %s: remove the folder, and make it again with %s",
             option_of(script), folder, script->module, install);
-    case MODULE_SLOW:
-        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
-            "--%s %s: its PyTorch is too slow to compare with", option_of(script), folder);
+    case MODULE_UNFIT:
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "--%s %s: its PyTorch %s", option_of(script),
+            folder, script->device ? "finds no GPU" : "is too slow to compare with");
     default:
         snprintf(text, size, "%s %s", python, script_path);
         return TUTTI_OK;
@@ -145,33 +145,36 @@ static void use_debian(
     if (state == MODULE_NONE)
         tutti_log(TUTTI_LOG_INFO, "no peer: %s has no %s (%s gets it, for --%s)", python,
             script->module, install_command(script, install), option_of(script));
-    if (state == MODULE_SLOW)
-        tutti_log(TUTTI_LOG_INFO, "no peer: this PyTorch is too slow for a fair comparison");
+    if (state == MODULE_UNFIT)
+        tutti_log(TUTTI_LOG_INFO, "no peer: this PyTorch %s",
+            script->device ? "finds no GPU" : "is too slow for a fair comparison");
 }
 
 tutti_status tutti_peer_program(
     const char *wish, const tutti_peer_script *script, char *text, size_t size)
 {
-    char path[PATH], word[QUOTED], install[COMMAND];
+    char path[PATH], word[QUOTED + 32], device[32] = "", install[COMMAND];
     int folder = is_folder(wish);
     *text = '\0';
     if (strcmp(wish, "none") == 0) return TUTTI_OK;
+    if (script->device) snprintf(device, sizeof device, " --device %s", script->device);
     if (strcmp(wish, "auto") != 0 && !folder) {
         if (strchr(wish, '/') && !strpbrk(wish, " \t'\"$;&|") && access(wish, F_OK) != 0)
             return tutti_fail(TUTTI_ERR_USAGE,
-                "--%s %s: there is no such folder or program; %s makes a folder",
-                option_of(script), wish, install_command(script, install));
-        snprintf(text, size, "%s", wish);
+                "--%s %s: there is no such folder or program; %s makes a folder", option_of(script),
+                wish, install_command(script, install));
+        snprintf(text, size, "%s%s", wish, device);
         return TUTTI_OK;
     }
     if (!find_script(script->file, path)) {
         if (folder)
-            return tutti_fail(TUTTI_ERR_IO, "--%s %s: %s was not found", option_of(script), wish,
-                script->file);
+            return tutti_fail(
+                TUTTI_ERR_IO, "--%s %s: %s was not found", option_of(script), wish, script->file);
         tutti_log(TUTTI_LOG_INFO, "no peer: %s was not found", script->file);
         return TUTTI_OK;
     }
     quote(path, word);
+    strcat(word, device);
     if (folder) return use_folder(wish, script, word, text, size);
     use_debian(script, word, text, size);
     return TUTTI_OK;
@@ -266,18 +269,21 @@ static tutti_status read_event(
     return TUTTI_OK;
 }
 
-/* "PyTorch 2.15.0, bf16", or what the peer says about itself. */
+/* "PyTorch 2.15.0, bf16-best: graph", or what the peer says about itself. */
 static void describe(tutti_peer *p)
 {
     const char *about = json_string_value(json_object_get(p->ready, "about"));
     const char *torch = json_string_value(json_object_get(p->ready, "torch"));
     const char *variant = json_string_value(json_object_get(p->ready, "variant"));
+    const char *won = json_string_value(json_object_get(p->ready, "won"));
     if (about || (variant && strcmp(variant, "eager") == 0)) variant = NULL;
-    snprintf(p->about, sizeof p->about, "%s%s%s%s",
+    if (!variant) won = NULL;
+    snprintf(p->about, sizeof p->about, "%s%s%s%s%s%s",
         about   ? about
         : torch ? "PyTorch "
                 : "peer",
-        torch && !about ? torch : "", variant ? ", " : "", variant ? variant : "");
+        torch && !about ? torch : "", variant ? ", " : "", variant ? variant : "", won ? ": " : "",
+        won ? won : "");
 }
 
 tutti_status tutti_peer_start(const char *command, double timeout_s, tutti_peer **peer)

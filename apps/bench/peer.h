@@ -19,16 +19,17 @@ typedef struct tutti_peer_script {
     const char *file, *module;
     const char *package; /* what tutti-bench peers is to install; NULL: PyTorch */
     const char *option;  /* where it was asked for; NULL: peer */
+    const char *device;  /* where it computes, as its option has it; NULL: it has no such option */
 } tutti_peer_script;
 
-/* The command for the peer that `wish` asks for, without arguments, into text (of at least 4 KiB);
+/* The command for the peer that `wish` asks for, without arguments but for --device, into text (of at least 4 KiB);
  * an empty text where there is no peer.
  *
  *   a folder   the script run by the folder's bin/python3: a virtual environment with PyTorch, as
- *              tutti-bench peers --install makes it. Without the module: USAGE, UNSUPPORTED or IO
- *              (logged)
- *   "auto"     the script run by /usr/bin/python3; no peer if that has no such module, or a PyTorch
- *              with a slow BLAS (logged as information)
+ *              tutti-bench peers --install makes it. Without the module, or where the script's --probe
+ *              fails: USAGE, UNSUPPORTED or IO (logged)
+ *   "auto"     the script run by /usr/bin/python3; no peer if that has no such module, or where --probe
+ *              fails: a PyTorch with a slow BLAS, or without a GPU (logged as information)
  *   "none"     no peer
  *   otherwise  the command itself; USAGE (logged) for a path that does not exist */
 tutti_status tutti_peer_program(

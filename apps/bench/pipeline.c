@@ -124,9 +124,9 @@ static tutti_status start_peer(
 /* PyTorch's pipelining has one replica here; DistributedDataParallel has one on each rank. */
 static tutti_status start_peers(tutti_pipeline_bench *b)
 {
-    static const tutti_peer_script pipelining = {"torch_pipeline.py",
-                                       "torch.distributed.pipelining", NULL, NULL},
-                                   parallel = {"torch_ddp.py", "torch", NULL, NULL};
+    static const tutti_peer_script pipelining = {.file = "torch_pipeline.py",
+                                       .module = "torch.distributed.pipelining"},
+                                   parallel = {.file = "torch_ddp.py", .module = "torch"};
     char arguments[160];
     tutti_pipeline_row *shared = tutti_pipeline_find(b, TUTTI_PIPELINE_PARALLEL);
     tutti_status status = TUTTI_OK;

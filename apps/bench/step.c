@@ -74,6 +74,8 @@ static const tutti_setting settings[] = {
     TUTTI_SETTING_TRANSPORT(AT(transport)),
     TUTTI_SETTING_CUDA_AWARE(AT(cuda_aware)),
     TUTTI_SETTING_TF32(AT(tf32)),
+    TUTTI_SETTING_REGION_US(AT(region_us)),
+    TUTTI_SETTING_ENGINES(AT(engines)),
     TUTTI_SETTING_WORKERS(AT(workers)),
     {TUTTI_CONF_INT_OR, "steps", "N", .fallback = "auto", .low = 1, .high = 100000,
         .words = {"auto"}, AT(steps),
@@ -160,10 +162,31 @@ static void peer_codec(const tutti_step_bench *b, char text[32])
     if (b->codec == &tutti_codec_powersgd) snprintf(text, 32, " --powersgd %.0f", b->codec_value);
 }
 
+/* On a GPU the peer is one process of PyTorch, in the variant that torch_compute.py finds to be the fastest. */
+static tutti_status start_torch_on_gpu(tutti_step_bench *b)
+{
+    static const tutti_peer_script script = {
+        .file = "torch_compute.py", .module = "torch", .device = "cuda"};
+    char program[4096], command[8192];
+    tutti_peer *peer;
+    if (b->world.boot.size > 1) return TUTTI_OK; /* several ranks have none */
+    tutti_status status = tutti_peer_program(b->o.peer, &script, program, sizeof program);
+    if (status || !*program) return status;
+    snprintf(command, sizeof command,
+        "exec %s --model %s --batch %" PRId64 " --steps %" PRId64 " --blocks %" PRId64
+        " --variant %s%s",
+        program, b->o.model, b->o.batch, b->o.steps.value, b->o.blocks,
+        b->precision == TUTTI_F32 ? "best" : "bf16-best", b->place.tf32 ? "" : " --no-tf32");
+    status = tutti_peer_start(command, b->o.timeout_s, &peer);
+    if (!status) add_peer(b, peer);
+    return status;
+}
+
 static tutti_status start_torch(tutti_step_bench *b)
 {
     char arguments[512], codec[32];
     tutti_peer *peer;
+    if (b->place.device != TUTTI_CPU) return start_torch_on_gpu(b);
     peer_codec(b, codec);
     snprintf(arguments, sizeof arguments,
         "--model %s --batch %" PRId64 " --steps %" PRId64 " --blocks %" PRId64 " --threads %" PRId64
@@ -172,7 +195,7 @@ static tutti_status start_torch(tutti_step_bench *b)
         b->precision == TUTTI_F32 ? "" : " --autocast");
     const tutti_peer_torch torch = {.wish = b->o.peer,
         .interface = b->o.interface,
-        .script = {"torch_ddp.py", "torch", NULL, NULL},
+        .script = {.file = "torch_ddp.py", .module = "torch"},
         .arguments = arguments,
         .timeout_s = b->o.timeout_s};
     tutti_status status = tutti_peer_ranks_start(&b->world, &torch, &peer);
@@ -201,7 +224,8 @@ static tutti_status start_mxnet(tutti_step_bench *b, const char *program, const 
 
 static tutti_status start_peers(tutti_step_bench *b)
 {
-    static const tutti_peer_script script = {"mxnet_step.py", "mxnet", "mxnet", "peer-mxnet"};
+    static const tutti_peer_script script = {
+        .file = "mxnet_step.py", .module = "mxnet", .package = "mxnet", .option = "peer-mxnet"};
     char program[4096];
     tutti_status status = start_torch(b);
     if (!status)
@@ -224,8 +248,10 @@ static tutti_status choose_device(tutti_step_bench *b)
     if (!offers) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d ranks", ranks);
     tutti_device_offer(rank, ranks, offers);
     tutti_status status = tutti_world_max(&b->world, ranks * TUTTI_DEVICE_OFFER, offers);
+    b->place.tf32 = b->o.tf32;
+    if (!status && strcmp(b->o.engines, "timed") == 0) status = tutti_engines_new(&b->engines);
+    b->place.engines = b->engines;
     if (!status) status = tutti_device_choose(b->o.device, rank, ranks, offers, &b->place);
-    b->place.tf32 = b->place.device == TUTTI_CUDA && b->o.tf32;
     free(offers);
     return status;
 }
@@ -249,6 +275,29 @@ static tutti_status choose_precision(tutti_step_bench *b)
     return status ? status : tutti_world_share(&b->world, &b->precision, sizeof b->precision);
 }
 
+static tutti_status refuse_together(
+    tutti_step_bench *b, const char *name, const char *value, const char *reason)
+{
+    return tutti_world_give_up(&b->world, tutti_conf_refuse(&conf, name, value, reason));
+}
+
+/* On all ranks alike: what cannot be a peer where they compute. */
+static tutti_status check_peers(tutti_step_bench *b)
+{
+    const int mxnet = strcmp(b->o.peer_mxnet, "none") != 0;
+    const int torch = strcmp(b->o.peer, "none") != 0 && strcmp(b->o.peer, "auto") != 0;
+    if (mxnet && b->place.device != TUTTI_CPU)
+        return refuse_together(b, "peer-mxnet", b->o.peer_mxnet,
+            "computes on the CPU here, which is no peer of a GPU: use none with --device");
+    if (mxnet && b->precision != TUTTI_F32)
+        return refuse_together(b, "peer-mxnet", b->o.peer_mxnet,
+            "computes in f32, and this machine faster in bf16: add --precision f32");
+    if (torch && b->place.device != TUTTI_CPU && b->world.boot.size > 1)
+        return refuse_together(
+            b, "peer", b->o.peer, "runs on one GPU: use one rank, or --peer none");
+    return TUTTI_OK;
+}
+
 static tutti_status measure(tutti_step_bench *b)
 {
     char device[300];
@@ -258,9 +307,7 @@ static tutti_status measure(tutti_step_bench *b)
     status = tutti_world_agree(&b->world, status);
     if (!status) status = choose_device(b);
     if (!status) status = choose_precision(b);
-    if (!status && b->precision != TUTTI_F32 && strcmp(b->o.peer_mxnet, "none") != 0)
-        status = tutti_conf_refuse(&conf, "peer-mxnet", b->o.peer_mxnet,
-            "computes in f32, and this machine faster in bf16: add --precision f32");
+    if (!status) status = check_peers(b);
     if (!status && b->result)
         printf("%s in %s, batch %" PRId64 " on each of %d ranks, %s, %s\n", b->o.model,
             tutti_precision_word(b->precision), b->o.batch, b->world.boot.size,
@@ -294,18 +341,12 @@ static tutti_status read_compress(tutti_step_bench *b)
     return TUTTI_OK;
 }
 
-static tutti_status check_peers(const tutti_step_bench *b)
+static tutti_status check_wire(const tutti_step_bench *b)
 {
-    const char *device =
-        "computes on the CPU here, which is no peer of a GPU: use none with --device";
-    int cpu = strcmp(b->o.device, "cpu") == 0, mxnet = strcmp(b->o.peer_mxnet, "none") != 0;
-    if (!cpu && strcmp(b->o.peer, "none") != 0)
-        return tutti_conf_refuse(&conf, "peer", b->o.peer, device);
-    if (!cpu && mxnet) return tutti_conf_refuse(&conf, "peer-mxnet", b->o.peer_mxnet, device);
-    if (mxnet && tutti_setting_wire_dtype(b->o.wire) != TUTTI_F32)
-        return tutti_conf_refuse(&conf, "peer-mxnet", b->o.peer_mxnet,
-            "sums in f32, which is no peer of --wire bf16: use none");
-    return TUTTI_OK;
+    const int f32 = tutti_setting_wire_dtype(b->o.wire) == TUTTI_F32;
+    if (f32 || strcmp(b->o.peer_mxnet, "none") == 0) return TUTTI_OK;
+    return tutti_conf_refuse(&conf, "peer-mxnet", b->o.peer_mxnet,
+        "sums in f32, which is no peer of --wire bf16: use none");
 }
 
 static tutti_status run_here(int argc, char **argv, tutti_step_bench *b)
@@ -321,7 +362,7 @@ static tutti_status run_here(int argc, char **argv, tutti_step_bench *b)
         tutti_setting_wire_fault(b->o.algorithm, tutti_setting_wire_dtype(b->o.wire));
     if (fault) return tutti_conf_refuse(&conf, "wire", b->o.wire, fault);
     status = read_compress(b);
-    if (!status) status = check_peers(b);
+    if (!status) status = check_wire(b);
     if (status) return status;
     const tutti_binding_place cpu = {0};
     if (strcmp(b->o.device, "cpu") == 0)
@@ -335,6 +376,7 @@ static tutti_status run_here(int argc, char **argv, tutti_step_bench *b)
     tutti_status closed = tutti_result_close(b->result);
     if (!status) status = closed;
     tutti_world_close(&b->world, status);
+    tutti_engines_free(b->engines);
     return status;
 }
 

@@ -113,6 +113,11 @@ static json_t *event_of(tutti_step_bench *b, const tutti_step_row *r, double lim
         tutti_result_samples(b->o.blocks, r->step_s, 1e3));
     json_object_update(event, more);
     json_decref(more);
+    const tutti_run_counts *c = &r->counts;
+    if (r->kind == TUTTI_ROW_DESIGN || r->kind == TUTTI_ROW_COMPUTE)
+        json_object_update_new(event, json_pack("{s:i, s:i, s:i, s:i, s:I}", "kernels", c->kernels,
+                                          "tasks", c->tasks, "launches", c->launches, "graphs",
+                                          c->graphs, "graph_bytes", (json_int_t)c->graph_bytes));
     if (r->kind == TUTTI_ROW_DESIGN)
         json_object_set_new(
             event, "compute_beside_ms", tutti_result_samples(b->o.blocks, r->beside_s, 1e3));

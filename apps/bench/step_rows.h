@@ -8,8 +8,10 @@
 #include "apps/bench/world.h"
 #include "apps/tune/configuration.h"
 #include "dag/base/conf.h"
+#include "dag/kernels/engines.h"
 #include "dag/step/step.h"
 #include "dag/run/binding.h"
+#include "dag/run/run.h"
 
 enum {
     TUTTI_STEP_MOST_BLOCKS = 1000,
@@ -19,9 +21,11 @@ enum {
 };
 
 typedef struct tutti_step_bench_options {
-    const char *model, *design, *strategy, *algorithm, *peer, *peer_mxnet, *interface, *comm_core, *json, *csv,
-        *priority, *wire, *compress, *precision, *device, *transport, *sums;
+    const char *model, *design, *strategy, *algorithm, *peer, *peer_mxnet, *interface, *comm_core,
+        *json, *csv, *priority, *wire, *compress, *precision, *device, *transport, *engines,
+        *sums;
     int cuda_aware, tf32;
+    tutti_conf_real region_us;
     int64_t batch, blocks, workers;
     tutti_conf_int steps; /* auto, until all ranks have agreed on the time of a step */
     tutti_conf_int lanes, micro_batches;
@@ -52,19 +56,21 @@ typedef struct tutti_step_row {
     double step_s[TUTTI_STEP_MOST_BLOCKS], hidden[TUTTI_STEP_MOST_BLOCKS];
     /* for a design: computation alone, just before and after it */
     double beside_s[TUTTI_STEP_MOST_BLOCKS];
-    tutti_peer *peer; /* that takes the turn */
+    tutti_run_counts counts; /* of a step, once it has run */
+    tutti_peer *peer;        /* that takes the turn */
 } tutti_step_row;
 
 typedef struct tutti_step_bench {
     tutti_step_bench_options o;
     tutti_binding_place place; /* where this rank's kernels run */
+    tutti_engines *engines;    /* of --engines timed; NULL otherwise */
     tutti_dtype precision;     /* that all ranks have agreed on */
     const tutti_codec *codec;  /* of --compress, with its number */
     double codec_value;
     tutti_world world;
     tutti_result *result; /* rank 0's */
     tutti_step_traffic traffic;
-    int64_t sent_bytes; /* by this rank per step */
+    int64_t sent_bytes;    /* by this rank per step */
     tutti_outlook outlook; /* the last one that a design returned */
     int rows;
     tutti_step_row row[TUTTI_STEP_MOST_ROWS];

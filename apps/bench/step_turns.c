@@ -1,5 +1,6 @@
 #include "apps/bench/step_turns.h"
 
+#include "apps/session/device.h"
 #include "apps/terminal/terminal.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
@@ -50,6 +51,7 @@ tutti_status tutti_step_session_open(const tutti_step_bench *b,
         .transport = b->o.transport,
         .cuda_aware = b->o.cuda_aware,
         .place = b->place,
+        .region_s = tutti_device_region_s(b->o.region_us),
         .layout = {.micro_batches = (int)tutti_conf_int_or(b->o.micro_batches, 0)},
         .metered = 1,
         .exchange = tutti_configuration_apply(configuration, &exchange),
@@ -154,6 +156,7 @@ static tutti_status time_session(tutti_step_bench *b, tutti_step_row *r, int64_t
         status = tutti_workload_pace(&workload, &session, WARM_STEPS, (int)b->o.steps.value, &pace);
     if (status) return status;
     r->step_s[block] = pace.step_s;
+    r->counts = session.runner->count(session.run, session.step->train);
     r->hidden[block] =
         session.exchange && session.placement.ranks > 1 ? pace.hidden_pct / 100 : NAN;
     tutti_outlook outlook = {0};

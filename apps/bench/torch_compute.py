@@ -10,8 +10,23 @@ lets a caller interleave its own blocks with these, so that both meet the same m
 
 The settings are the fastest of those that eager PyTorch offers without changing the computation: channels_last
 tensors (its convolutions then are oneDNN's, as Tutti's are; on a GPU cuDNN's, the fastest of those that it tries),
-gradients set to None, the fused update where there is one. --variant tries others: eager (the default), compile (torch.compile, from PyTorch 2 on), bf16
-(autocast to bfloat16), bf16-compile (both), jit (traced and fused), nchw (the default layout).
+gradients set to None, the fused update where there is one. --variant chooses how the step runs:
+
+    eager          op by op (the default)
+    compile        torch.compile, from PyTorch 2 on
+    graph          on a GPU: the whole step, update included, is captured in a CUDA graph once and then replayed
+    compile-graph  both
+    best           the fastest of these here, found by a few steps of each; the JSON says which one won, with all times
+    jit            traced and fused
+    nchw           eager with the default layout
+
+bf16, bf16-compile, bf16-graph, bf16-compile-graph and bf16-best are the same under autocast to bfloat16.
+
+--profile adds a line {"event": "profile", "ms": {"conv": 4.1, ...}, "count": {"conv": 53.0, ...}, ...}: milliseconds a step
+and the number of kernels, by class of operation, as torch.profiler sees them. conv, conv_bwd_data, conv_bwd_weights,
+dense, norm and pool are named as Tutti's ops; dense, norm and pool include their gradients. What torch.compile has fused
+counts as norm if it normalises, else as pool or elementwise.
+
 Debian's PyTorch multiplies matrices with whatever BLAS is installed; with the reference one perceptrons are nearly 20 times
 as slow as with OpenBLAS, which would be no comparison: --probe then says so and exits with 1.
 
@@ -20,10 +35,15 @@ a 32x32 VGG-16 with batch normalisation, Caffe's CIFAR-10 quick, perceptrons, an
 """
 
 import argparse
+import collections
+import gc
 import inspect
 import json
+import os
+import re
 import shutil
 import sys
+import tempfile
 import time
 
 import torch
@@ -175,7 +195,8 @@ def vgg16_224():
         nn.Linear(4096, 4096), nn.ReLU(True), nn.Dropout(), nn.Linear(4096, 1000))
 
 
-VARIANTS = ("eager", "compile", "bf16", "bf16-compile", "jit", "nchw")
+VARIANTS = ("eager", "compile", "graph", "compile-graph", "best", "bf16", "bf16-compile", "bf16-graph",
+            "bf16-compile-graph", "bf16-best", "jit", "nchw")
 
 # How to make it, the side of its images, its classes.
 MODELS = {
@@ -187,13 +208,19 @@ MODELS = {
     "resnet50": (resnet50, 224, 1000), "vgg16-224": (vgg16_224, 224, 1000)}
 
 
-def compiled(model):
+class Unavailable(Exception):
+    """Why a variant cannot run here, as a sentence."""
+
+
+def compiled(model, device):
     if not hasattr(torch, "compile"):
-        sys.exit("PyTorch " + torch.__version__ + " has no torch.compile: tutti-bench peers --install gets one that has")
+        raise Unavailable(
+            "PyTorch " + torch.__version__ + " has no torch.compile: tutti-bench peers --install gets one that has")
     if not shutil.which("g++"):
-        sys.exit("torch.compile needs a C++ compiler: apt-get install g++")
-    import torch._inductor.config as inductor
-    inductor.compile_threads = 1  # in this process: idle compilers would take time from what is measured
+        raise Unavailable("torch.compile needs a C++ compiler: apt-get install g++")
+    if device == "cpu":
+        import torch._inductor.config as inductor
+        inductor.compile_threads = 1  # in this process: idle compilers would take time from what is measured
     return torch.compile(model)
 
 
@@ -216,22 +243,61 @@ class Training:
                 break
         self.optimizer = torch.optim.SGD(self.model.parameters(), **settings)
         self.bf16 = args.variant.startswith("bf16")
+        self.graph = self.loss = None
         self.forward = self.model
         if args.variant == "jit":
             self.forward = torch.jit.trace(self.model, self.x)
-        if args.variant.endswith("compile"):
-            self.forward = compiled(self.model)
+        if "compile" in args.variant:
+            self.forward = compiled(self.model, args.device)
 
-    def step(self):
+    def run(self):
+        """The step, op by op. Gradients are None before it, so the backward pass writes them and adds to nothing."""
         self.optimizer.zero_grad(set_to_none=True)
         if self.bf16:
-            with torch.autocast(self.device, dtype=torch.bfloat16):
+            # Each weight is used once: a cache of cast weights saves nothing, and a graph must not keep one.
+            with torch.autocast(self.device, dtype=torch.bfloat16, cache_enabled=False):
                 loss = F.cross_entropy(self.forward(self.x), self.labels)
         else:
             loss = F.cross_entropy(self.forward(self.x), self.labels)
         loss.backward()
         self.optimizer.step()
         return loss
+
+    def capture(self, steps):
+        """After some steps, which compile, let cuDNN try and make the momentum, a step is the replay of a graph."""
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(steps):
+                self.run()
+        torch.cuda.current_stream().wait_stream(side)
+        self.optimizer.zero_grad(set_to_none=True)  # the graph's gradients are in memory of its own
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            self.loss = self.run()
+        self.graph = graph
+
+    def release(self):
+        """Gives memory back that only steps need; the next step is op by op."""
+        self.graph = self.loss = None
+        self.optimizer.zero_grad(set_to_none=True)
+        gc.collect()
+        if self.device == "cuda":
+            torch.cuda.empty_cache()
+
+    def start(self, warmup, variant):
+        """The steps before those that are timed: as many in each variant, so that losses can be compared."""
+        self.variant = variant
+        if variant.endswith("graph"):
+            self.capture(max(1, warmup - 1))
+            warmup = 1
+        time_block(self, warmup, 1)
+
+    def step(self):
+        if self.graph is None:
+            return self.run()
+        self.graph.replay()
+        return self.loss
 
 
 def time_block(training, steps, batch):
@@ -245,6 +311,35 @@ def time_block(training, steps, batch):
             "loss": round(loss.item(), 5)}
 
 
+def start_best(args):
+    """The training that is the fastest here, ready, and what the JSON says of the choice. Only one runs at a time, so that a
+    GPU has room; what the others have compiled, and what cuDNN has found, stays."""
+    prefix = "bf16-" if args.variant.startswith("bf16") else ""
+    variants = (("eager", "graph"), ("compile", "compile-graph"))
+    steps, tries = (5, 3) if args.device == "cuda" else (2, 3)
+    tried, failed, trainings = {}, {}, {}
+    for names in variants:
+        for name in names if args.device == "cuda" else names[:1]:
+            try:
+                if name in ("eager", "compile"):
+                    trainings[name] = Training(argparse.Namespace(**{**vars(args), "variant": prefix + name}))
+                trainings[names[0]].start(args.warmup, name)
+                tried[name] = min(time_block(trainings[names[0]], steps, 1)["step_ms"] for _ in range(tries))
+            except (Unavailable, RuntimeError) as error:  # RuntimeError: what a GPU or a compiler says
+                failed[name] = str(error).strip().split("\n")[0][:200]
+                break
+            finally:
+                if names[0] in trainings:
+                    trainings[names[0]].release()
+    if not tried:
+        raise Unavailable("no variant runs here: " + "; ".join(f"{name}: {why}" for name, why in failed.items()))
+    won = min(tried, key=tried.get)
+    training = trainings["compile" if "compile" in won else "eager"]
+    trainings.clear()
+    training.start(args.warmup, won)
+    return training, {"won": won, "tried": tried, **({"failed": failed} if failed else {})}
+
+
 def say(event, **fields):
     print(json.dumps({"event": event, **fields}), flush=True)
 
@@ -256,8 +351,150 @@ def positive(text):
     return value
 
 
-def probe():
+# What a class of operations is, by the innermost name of torch.profiler that one of them matches.
+CLASSES = tuple((name, re.compile(pattern)) for name, pattern in (
+    ("conv_bwd", r"::convolution_backward"), ("conv", r"::.*(convolution|conv2d)"),
+    ("norm", r"batch_norm"), ("pool", r"::(.*pool.*|mean)$"), ("dense", r"::(addmm|mm|.*linear.*|matmul)$"),
+    ("elementwise", r"::(_to_copy|copy_|relu_?|clamp_min_?|threshold_backward|add_?|mul_?|div_?|fill_|zero_|cat|"
+                    r"(native_)?dropout.*|constant_pad_nd)$"),
+    ("dense", r"(Addmm|Mm|Linear)Backward"), ("norm", r"BatchNormBackward"), ("pool", r"(Pool2D|Mean)Backward")))
+ANNOTATIONS = ("conv_bwd_data", "conv_bwd_weights")
+
+
+def class_of(names, kernel):
+    """names: of the operations around a launch, the innermost last. conv_bwd: of data or of weights."""
+    if any(name.startswith("Optimizer.step") for name in names):
+        return "optimizer"
+    if kernel.startswith("triton_"):
+        return "norm" if "batch_norm" in kernel else "pool" if "pool" in kernel else "elementwise"
+    for name in reversed(names):
+        for found, pattern in CLASSES:
+            if pattern.search(name):
+                return next((given for given in ANNOTATIONS if found == "conv_bwd" and given in names), found)
+    return "other"
+
+
+def nested(events):
+    """Each operation of the processor with those that enclose it, the outermost first."""
+    threads = collections.defaultdict(list)
+    for event in events:
+        threads[event["pid"], event["tid"]].append(event)
+    for thread in threads.values():
+        around = []
+        for event in sorted(thread, key=lambda e: (e["ts"], -e["dur"])):
+            end = event["ts"] + event["dur"] - 0.002  # times are rounded to 0.001
+            while around and end > around[-1]["ts"] + around[-1]["dur"]:
+                around.pop()
+            yield event, list(around)
+            around.append(event)
+
+
+def weights_begin(kernels):
+    """Which kernel of a convolution_backward is the weights' first one: PyTorch launches those of the data before."""
+    marks = ["wgrad" in kernel or "bprop_filter" in kernel for kernel in kernels]
+    if any(marks):
+        return marks.index(True)
+    data = [i for i, kernel in enumerate(kernels) if "dgrad" in kernel]
+    return data[-1] + 1 if data else len(kernels) // 2
+
+
+def times_by_class(events, device):
+    """({class: us}, {class: number}) in a Chrome trace of torch.profiler: of kernels on a GPU, else of operations,
+    without those inside them."""
+    us, count, backward = collections.Counter(), collections.Counter(), collections.defaultdict(list)
+
+    def add(found, dur):
+        us[found] += dur
+        count[found] += 1
+
+    events = [event for event in events if event.get("ph") == "X"]
+    kinds = ("cpu_op", "user_annotation") + (("cuda_runtime", "cuda_driver") if device == "cuda" else ())
+    inside = list(nested(event for event in events if event.get("cat") in kinds))
+    if device == "cuda":
+        kernels = {event["args"]["correlation"]: event for event in events
+                   if event.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")}
+        for launch, around in sorted(inside, key=lambda pair: pair[0]["ts"]):
+            kernel = kernels.pop(launch.get("args", {}).get("correlation"), None) if "cuda" in launch["cat"] else None
+            if not kernel:
+                continue
+            found = class_of([event["name"] for event in around], kernel["name"])
+            if found == "conv_bwd":
+                call = next(event for event in reversed(around) if "::convolution_backward" in event["name"])
+                backward[id(call)].append(kernel)
+            else:
+                add(found, kernel["dur"])
+        for kernel in kernels.values():
+            add("other", kernel["dur"])
+    else:
+        own = {id(event): event["dur"] for event, _ in inside}
+        for event, around in inside:
+            if around:
+                own[id(around[-1])] -= event["dur"]
+        for event, around in inside:
+            found = class_of([outer["name"] for outer in around] + [event["name"]], "")
+            add("other" if found == "conv_bwd" else found, own[id(event)])  # what calls both gradients
+    for call in backward.values():
+        first = weights_begin([kernel["name"] for kernel in call])
+        for i, kernel in enumerate(call):
+            add(ANNOTATIONS[i >= first], kernel["dur"])
+    return us, count
+
+
+def apart():
+    """A mode in which the two gradients of a convolution are computed one by one, each under its name."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Apart(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            if function is not torch.ops.aten.convolution_backward.default:
+                return function(*args, **(kwargs or {}))
+            *given, (data, weights, bias) = args
+            results = [None] * 3
+            for name, mask in zip(ANNOTATIONS, ([data, False, False], [False, weights, bias])):
+                if any(mask):
+                    with torch.profiler.record_function(name):
+                        for i, result in enumerate(function(*given, mask)):
+                            results[i] = result if mask[i] else results[i]
+            return tuple(results)
+
+    return Apart()
+
+
+def profile(training, steps):
+    """The fields of the event. A graph has the kernels of the step that was captured, so that step is looked at."""
+    training.release()
+    kinds = [torch.profiler.ProfilerActivity.CPU]
+    if training.device == "cuda":
+        kinds.append(torch.profiler.ProfilerActivity.CUDA)
+    split = "compile" not in training.variant  # a mode would keep compiled code from running
+    for times in (1, steps):  # the first profile of a process starts the profiler
+        with torch.profiler.profile(activities=kinds) as profiler:
+            for _ in range(times):
+                if split:
+                    with apart():
+                        training.run()
+                else:
+                    training.run()
+            if training.device == "cuda":
+                torch.cuda.synchronize()
+    handle, path = tempfile.mkstemp(suffix=".json")
+    os.close(handle)
+    try:
+        profiler.export_chrome_trace(path)
+        with open(path, encoding="utf-8", errors="replace") as file:
+            us, count = times_by_class(json.load(file)["traceEvents"], training.device)
+    finally:
+        os.unlink(path)
+    return {"variant": training.variant, "steps": steps, "total_ms": round(sum(us.values()) / 1e3 / steps, 3),
+            "ms": {name: round(time / 1e3 / steps, 3) for name, time in us.most_common()},
+            "count": {name: round(number / steps, 1) for name, number in count.most_common()}}
+
+
+def probe(device="cpu"):
     """Whether this PyTorch is worth comparing with: an exit status, with a sentence when it is not 0."""
+    if device == "cuda" and not torch.cuda.is_available():
+        print("PyTorch " + torch.__version__ + " of " + sys.prefix + " finds no GPU", file=sys.stderr)
+        return 1
     torch.ones(64, 64) @ torch.ones(64, 64)
     with open("/proc/self/maps", encoding="ascii", errors="replace") as maps:
         libraries = {line.split()[-1] for line in maps if "/" in line}
@@ -266,6 +503,17 @@ def probe():
               "apt-get install libopenblas0-pthread", file=sys.stderr)
         return 1
     return 0
+
+
+def refuse(args):
+    """What the options ask for and cannot be, as a sentence; None: nothing."""
+    if args.variant.endswith("graph") and args.device != "cuda":
+        return f"--variant {args.variant} captures a CUDA graph: add --device cuda"
+    if args.profile and args.blocks is not None:
+        return "--profile cannot be combined with --blocks"
+    if args.profile and args.device == "cpu" and re.search("compile|best|jit", args.variant):
+        return f"--profile does not see into --variant {args.variant} on a processor: add --device cuda"
+    return None
 
 
 def main():
@@ -278,19 +526,33 @@ def main():
     parser.add_argument("--blocks", type=positive, help="run a block for each of this many lines read on stdin")
     parser.add_argument("--variant", choices=VARIANTS, default="eager")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="cuda: a GPU, with TF32 (default cpu)")
+    parser.add_argument("--no-tf32", action="store_true", help="on a GPU, products of float32 without TF32")
+    parser.add_argument("--profile", action="store_true", help="then report the time of each class of operations")
     args = parser.parse_args()
     if args.probe:
-        sys.exit(probe())
+        sys.exit(probe(args.device))
+    if refuse(args) or args.device == "cuda" and probe("cuda"):
+        sys.exit(refuse(args) or 1)
     torch.set_num_threads(1)
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = True
-    training = Training(args)
-    time_block(training, args.warmup, args.batch)
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = not args.no_tf32
+    choice = {}
+    try:
+        if args.variant.endswith("best"):
+            training, choice = start_best(args)
+        else:
+            training = Training(args)
+            training.start(args.warmup, args.variant)
+    except Unavailable as why:
+        sys.exit(str(why))
     if args.blocks is None:
-        say("block", block=1, **time_block(training, args.steps, args.batch))
+        say("block", block=1, **time_block(training, args.steps, args.batch), **choice)
+        if args.profile:
+            say("profile", **profile(training, min(args.steps, 5)))
         return
     parameters = sum(p.numel() for p in training.model.parameters())
     say("ready", torch=torch.__version__, variant=args.variant, model=args.model, batch=args.batch,
-        parameters=parameters)
+        parameters=parameters, **choice)
     for block in range(1, args.blocks + 1):
         if not sys.stdin.readline():
             break

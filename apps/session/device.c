@@ -17,6 +17,17 @@ const char *tutti_device_choice(int i)
     return words[i];
 }
 
+double tutti_device_region_s(tutti_conf_real region_us)
+{
+    return region_us.word == TUTTI_CONF_AUTO ? 0 : tutti_conf_real_or(region_us, -1e6) * 1e-6;
+}
+
+const char *tutti_device_engines_choice(int i)
+{
+    static const char *const words[] = {"heuristic", "timed", NULL};
+    return words[i];
+}
+
 /* ---- what a rank has ---- */
 
 enum { HOST, GPUS, WHOLE }; /* of an offer */
@@ -100,7 +111,8 @@ static void take_gpu(int rank, int ranks, const double offers[], tutti_binding_p
     int local;
     const int gpus = (int)offer_of(offers, rank)[GPUS];
     const int here = count_local(rank, ranks, offers, &local);
-    *place = (tutti_binding_place){.device = TUTTI_CUDA, .gpu = local % gpus};
+    place->device = TUTTI_CUDA;
+    place->gpu = local % gpus;
     if (here > gpus && !local)
         tutti_log(TUTTI_LOG_INFO, "%d ranks of this host share %d GPU%s", here, gpus,
             gpus == 1 ? "" : "s");
@@ -110,12 +122,15 @@ tutti_status tutti_device_choose(
     const char *word, int rank, int ranks, const double offers[], tutti_binding_place *place)
 {
     const int whole = ranks == first_without(ranks, offers);
+    const tutti_binding_place asked = *place;
     *place = (tutti_binding_place){0};
     if (strcmp(word, "cpu") == 0) return TUTTI_OK;
     if (strcmp(word, "cuda") == 0 && !whole) return refuse(rank, ranks, offers);
     int able = whole;
     for (int r = 0; r < ranks; r++) able = able && offer_of(offers, r)[WHOLE] > 0;
     if (able || strcmp(word, "cuda") == 0) {
+        place->tf32 = asked.tf32;
+        place->engines = asked.engines;
         take_gpu(rank, ranks, offers, place);
         return TUTTI_OK;
     }

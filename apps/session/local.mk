@@ -3,6 +3,7 @@ noinst_LTLIBRARIES += libsession.la
 libsession_la_SOURCES = \
 	apps/session/aware.c apps/session/aware.h \
 	apps/session/device.c apps/session/device.h \
+	apps/session/engines.c apps/session/engines.h \
 	apps/session/groups.c apps/session/groups.h \
 	apps/session/layout.c apps/session/layout.h \
 	apps/session/link.h \

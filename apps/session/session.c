@@ -1,6 +1,7 @@
 #include "apps/session/session.h"
 
 #include "apps/session/device.h"
+#include "apps/session/engines.h"
 #include "apps/session/groups.h"
 #include "collectives/choose.h"
 #include "dag/base/log.h"
@@ -102,9 +103,7 @@ static tutti_status take_device(tutti_training_session *s)
     s->place = s->options.place;
     if (!s->options.device) return TUTTI_OK;
     tutti_device_offer(0, 1, offers);
-    tutti_status status = tutti_device_choose(s->options.device, 0, 1, offers, &s->place);
-    s->place.tf32 = s->place.device == TUTTI_CUDA && s->options.place.tf32;
-    return status;
+    return tutti_device_choose(s->options.device, 0, 1, offers, &s->place);
 }
 
 static int may_use_gpu(const tutti_training_session_options *options)
@@ -380,9 +379,13 @@ int tutti_training_session_collectives(const tutti_training_session *s)
 
 tutti_status tutti_training_session_start(tutti_training_session *s)
 {
-    tutti_run_options options = {
-        .workers = s->options.workers, .place = s->place, .meter = s->meter, .trace = s->trace};
+    tutti_run_options options = {.workers = s->options.workers,
+        .place = s->place,
+        .region_s = s->options.region_s,
+        .meter = s->meter,
+        .trace = s->trace};
     tutti_status status = expect(s, TUTTI_TRAINING_APPLIED, "start a run");
+    if (!status) status = tutti_session_engines_agree(s->exchange, s->graph, &s->place);
     if (status) return status;
     if (s->exchange) options.hooks = tutti_exchange_hooks(s->exchange);
     status = s->runner->open(s->graph, &options, &s->run);

@@ -41,7 +41,8 @@ typedef struct tutti_training_session_options {
     const char *device; /* cpu, cuda or auto, on which the ranks agree (device.h); NULL: `place` */
     const char *transport;     /* auto, mpi or nccl (transport.h), likewise; NULL: mpi */
     int cuda_aware;            /* MPI is given the memory of GPUs (transport.h) */
-    tutti_binding_place place; /* with `device`, only its tf32 counts */
+    tutti_binding_place place; /* with `device`, only its tf32 and its engines count */
+    double region_s;           /* of the run: how long regions may take; 0: by device */
     /* With an exchange `rank` is its own; without one there are neither stages nor blocks, and each of the replicas
      * is a rank: this rank's share of the computation of all */
     tutti_layout layout;
@@ -61,7 +62,7 @@ typedef struct tutti_training_session_options {
 typedef struct tutti_training_session {
     tutti_training_level level;
     tutti_training_session_options options; /* exchange: as last opened, without `settings` */
-    tutti_binding_place place; /* where kernels run, and collectives find their data */
+    tutti_binding_place place;              /* where kernels run, and collectives find their data */
     /* Without a layout each rank is a replica. `end`: BUILT. Its groups are the exchange's */
     tutti_placement placement;
     tutti_meter *meter;                 /* NULL: not metered */
@@ -116,7 +117,8 @@ tutti_status tutti_training_session_blank(tutti_training_session *session);
 /* Turns the graph's marks into collectives (tutti_exchange_apply, and its errors); without an
  * exchange marks cost nothing. All ranks call it. */
 tutti_status tutti_training_session_apply(tutti_training_session *session);
-/* Opens the runner; memory is zeroed. Errors as of tutti_runner.open. */
+/* Opens the runner; memory is zeroed. With a table of engines all ranks call it (apps/session/engines.h). Errors as of
+ * tutti_runner.open. */
 tutti_status tutti_training_session_start(tutti_training_session *session);
 /* Writes the model's initial weights and state, which the recipe's seed determines. */
 tutti_status tutti_training_session_init(tutti_training_session *session);

@@ -26,7 +26,7 @@ const char *tutti_transport_choice(int i)
 
 static tutti_status choose_place(tutti_session_transport *s, tutti_transport *mpi, double timeout_s)
 {
-    const int rank = mpi->rank, ranks = mpi->size, tf32 = s->place.tf32;
+    const int rank = mpi->rank, ranks = mpi->size;
     if (!s->device) return TUTTI_OK;
     if (strcmp(s->device, "cpu") == 0) {
         s->place = (tutti_binding_place){0};
@@ -38,7 +38,6 @@ static tutti_status choose_place(tutti_session_transport *s, tutti_transport *mp
     tutti_status status = tutti_transport_gather(mpi, offers + rank * TUTTI_DEVICE_OFFER,
         TUTTI_DEVICE_OFFER * sizeof *offers, offers, timeout_s);
     if (!status) status = tutti_device_choose(s->device, rank, ranks, offers, &s->place);
-    s->place.tf32 = s->place.device == TUTTI_CUDA && tf32;
     free(offers);
     return status;
 }

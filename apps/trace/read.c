@@ -131,6 +131,13 @@ static tutti_status take_head(reader *r, const json_t *about)
         !get_integer(about, "last_step", 0, INT64_MAX, &t->last_step) ||
         !get_integer(about, "spans_dropped", 0, INT64_MAX, &t->dropped))
         return refuse(r, "the head lacks a number, or has an impossible one");
+    if (json_object_get(about, "tasks") &&
+        (!get_integer(about, "kernels", 0, INT32_MAX, &t->kernels) ||
+            !get_integer(about, "tasks", 0, INT32_MAX, &t->tasks) ||
+            !get_integer(about, "launches", 0, INT32_MAX, &t->launches) ||
+            !get_integer(about, "graphs", 0, INT32_MAX, &t->graphs) ||
+            !get_integer(about, "graph_bytes", 0, INT64_MAX, &t->graph_bytes)))
+        return refuse(r, "the head counts tasks that cannot be");
     t->ranks = (int)ranks;
     t->lanes = (int)lanes;
     t->design = keep(t, json_object_get(about, "design"));

@@ -32,6 +32,8 @@ typedef struct tutti_timeline {
     int staged;                /* the first ranks, which have stages; behind them are servers */
     int *workers;              /* [ranks] */
     int64_t first_step, last_step;
+    /* a step of rank 0: kernels, tasks, what was launched on a GPU, and graphs; zeroes: not said */
+    int64_t kernels, tasks, launches, graphs, graph_bytes;
     int64_t dropped;
     int64_t events;
     tutti_event *event; /* by rank, then by begin */

@@ -99,6 +99,11 @@ tutti_status tutti_report_json(const tutti_study *s, const tutti_study_step *typ
         s->mean.exposed_ms, "hidden_pct", tutti_study_hidden_pct(&s->mean), "advice", advice,
         "steps", steps_of(s), "collectives", collectives_of(s), "critical_path",
         path_of(typical, path), "workers", workers_of(s), "by_rank", ranks_of(s));
+    if (all && t->tasks)
+        json_object_update_new(
+            all, json_pack("{s:I, s:I, s:I, s:I, s:I}", "kernels", (json_int_t)t->kernels, "tasks",
+                     (json_int_t)t->tasks, "launches", (json_int_t)t->launches, "graphs",
+                     (json_int_t)t->graphs, "graph_bytes", (json_int_t)t->graph_bytes));
     if (all && bubble->stages > 1) json_object_set_new(all, "pipeline", pipeline_of(s, bubble));
     if (!all) return tutti_fail(TUTTI_ERR_NOMEM, "%s: cannot be written as JSON", t->path);
     int failed =

@@ -133,6 +133,14 @@ void tutti_report_text(const tutti_study *s, const tutti_study_step *typical,
         "%s: %s on %d ranks, design %s, %d lane%s; complete steps %" PRId64 " to %" PRId64 "\n",
         t->path, t->model, t->ranks, t->design, t->lanes, t->lanes == 1 ? "" : "s", t->first_step,
         t->last_step);
+    if (t->tasks)
+        tutti_text_print(out, "a step of rank 0: %" PRId64 " kernels in %" PRId64 " tasks",
+            t->kernels, t->tasks);
+    if (t->launches)
+        tutti_text_print(out,
+            ", %" PRId64 " launches on its GPU, %" PRId64 " CUDA graphs of %.1f MiB", t->launches,
+            t->graphs, (double)t->graph_bytes / 0x1p20);
+    if (t->tasks) fputc('\n', out);
     if (t->dropped)
         tutti_text_print(out,
             "%" PRId64 " spans were dropped: later steps are incomplete (record fewer)\n",

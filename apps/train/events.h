@@ -5,6 +5,7 @@
 #include "apps/session/layout.h"
 #include "apps/train/rate_schedule.h"
 #include "apps/train/tally.h"
+#include "dag/run/run.h"
 
 #include <stdint.h>
 
@@ -15,6 +16,7 @@ typedef struct tutti_report_start {
     int design_auto;       /* chosen by --design auto */
     const char *transport; /* what carries collectives: "mpi" */
     char device[300];      /* where rank 0's kernels run: "GPU 0 (NVIDIA H100)"; "CPU" */
+    const struct tutti_engines *engines; /* chosen by timing; NULL: none */
     int ranks, lanes, workers;
     int replicas, micro_batches;   /* of the net; that a rank's batch is cut into */
     const tutti_placement *layout; /* NULL: none was given */
@@ -60,6 +62,7 @@ typedef struct tutti_report_eval {
     double average_loss, average_accuracy;
 } tutti_report_eval;
 
+/* counts: of a step of rank 0, once it has run. */
 typedef struct tutti_report_summary {
     const char *design, *model, *weights_hash;
     int design_auto; /* chosen by --design auto */
@@ -74,6 +77,7 @@ typedef struct tutti_report_summary {
     double best_accuracy; /* label among the best five; not finite: not known */
     int averaged;         /* as in tutti_report_eval */
     double average_accuracy;
+    tutti_run_counts counts;
 } tutti_report_summary;
 
 #endif

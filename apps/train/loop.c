@@ -534,6 +534,7 @@ static void summarise(loop *l, tutti_report_summary *summary)
         .averaged = s->session.step->eval_average >= 0,
         .average_accuracy = l->found.average_accuracy,
         .views = s->options->views,
+        .counts = s->session.runner->count(s->session.run, s->session.step->train),
         .replica_checks = l->replica_checks};
 }
 

@@ -37,8 +37,9 @@ typedef struct tutti_train_options {
     tutti_setting setting[TUTTI_TRAIN_SETTINGS];
     const char *data, *format;
     const char *model_name, *design_name, *rate_schedule_name, *algorithm, *verify_name, *comm_core;
-    const char *device, *transport;
+    const char *device, *transport, *engines;
     int cuda_aware, tf32;
+    tutti_conf_real region_us;
     const char *recipe_name, *milestones_text;
     const char *layout_text, *pipeline_name, *stage_layers, *compress_name;
     tutti_conf_int micro_batches; /* auto: see the table */

@@ -234,6 +234,8 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
     TUTTI_SETTING_TRANSPORT(AT(transport)),
     TUTTI_SETTING_CUDA_AWARE(AT(cuda_aware)),
     TUTTI_SETTING_TF32(AT(tf32)),
+    TUTTI_SETTING_REGION_US(AT(region_us)),
+    TUTTI_SETTING_ENGINES(AT(engines)),
     TUTTI_SETTING_WORKERS(AT(workers)),
     TUTTI_SETTING_COMM_CORE(AT(comm_core)),
     {TUTTI_CONF_REAL, "timeout", "S", .fallback = "600", .low = 0.1, .high = 1e6,

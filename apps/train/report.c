@@ -6,6 +6,7 @@
 #include "dag/base/file.h"
 #include "dag/base/log.h"
 #include "dag/base/text.h"
+#include "dag/kernels/engines.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -51,6 +52,17 @@ done:
     json_decref(event);
 }
 
+static json_t *engines_object(const tutti_engines *engines)
+{
+    json_t *object = json_object();
+    for (int i = 0; i < tutti_engines_count(engines); i++) {
+        const char *computed, *engine;
+        tutti_engines_row(engines, i, &computed, &engine);
+        json_object_set_new(object, computed, json_string(engine));
+    }
+    return object;
+}
+
 static json_t *start_event(const tutti_report_start *s)
 {
     json_t *event = json_pack(
@@ -69,6 +81,7 @@ static json_t *start_event(const tutti_report_start *s)
         (json_int_t)s->first_step, "seed", (json_int_t)s->seed);
     json_object_set_new(event, "device", json_string(s->device));
     json_object_set_new(event, "transport", json_string(s->transport));
+    if (s->engines) json_object_set_new(event, "engines", engines_object(s->engines));
     if (s->accumulate > 1) json_object_set_new(event, "accumulate", json_integer(s->accumulate));
     json_object_update_new(event,
         json_pack("{s:s, s:s, s:s, s:s, s:o, s:s, s:o, s:b, s:o, s:b, s:b, s:o}", "program",
@@ -131,6 +144,10 @@ static json_t *summary_event(const tutti_report_summary *s)
         number(s->test_accuracy), "eval_views", s->views, "one_view_accuracy",
         number(s->one_view_accuracy), "replica_checks", (json_int_t)s->replica_checks,
         "weights_hash", s->weights_hash);
+    const tutti_run_counts *c = &s->counts;
+    json_object_update_new(event,
+        json_pack("{s:i, s:i, s:i, s:i, s:I}", "kernels", c->kernels, "tasks", c->tasks, "launches",
+            c->launches, "graphs", c->graphs, "graph_bytes", (json_int_t)c->graph_bytes));
     json_object_set_new(event, "test_top5_accuracy", number(s->best_accuracy));
     if (s->averaged)
         json_object_set_new(event, "average_test_accuracy", number(s->average_accuracy));

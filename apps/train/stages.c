@@ -98,13 +98,17 @@ tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interr
         .interrupt = interrupt,
         .store = store,
         .readers = tutti_data_threads(options->images.threads, (int)options->workers)};
+    tutti_status made =
+        strcmp(options->engines, "timed") == 0 ? tutti_engines_new(&trainer->engines) : TUTTI_OK;
+    if (made) return made;
     char *settings = tutti_trainer_settings(options, parsed);
     if (!settings) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the options' text");
     tutti_training_session_options session = {.workers = (int)options->workers,
         .device = options->device,
         .transport = options->transport,
         .cuda_aware = options->cuda_aware,
-        .place = {.tf32 = options->tf32},
+        .place = {.tf32 = options->tf32, .engines = trainer->engines},
+        .region_s = tutti_device_region_s(options->region_us),
         .layout = options->layout,
         .metered = 1,
         .eval_size = (int)tutti_conf_int_or(options->images.eval_size, 0),
@@ -125,6 +129,12 @@ tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interr
 static tutti_status claim_outputs(tutti_trainer *s)
 {
     return s->session.placement.rank == 0 ? tutti_outputs_claim(s->options, &s->outputs) : TUTTI_OK;
+}
+
+/* The engines of the run that goes on, before any kernel is opened. */
+static tutti_status read_engines(tutti_trainer *s)
+{
+    return s->outputs.resumed ? tutti_state_engines(s, s->outputs.resumed) : TUTTI_OK;
 }
 
 /* ---- the session ---- */
@@ -205,6 +215,7 @@ tutti_status tutti_trainer_prepare(tutti_trainer *s)
     tutti_status status = tutti_trainer_check_precision(s);
     tutti_exchange_set_activity(s->session.exchange, "opens its files", 1);
     if (!status) status = tutti_trainer_agree(s, claim_outputs(s));
+    if (!status) status = tutti_trainer_agree(s, read_engines(s));
     tutti_exchange_set_activity(s->session.exchange, "opens the data set", 1);
     if (!status) status = tutti_trainer_open_data(s);
     if (!status) status = tutti_trainer_agree(s, tutti_trainer_plan(s));
@@ -262,6 +273,7 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .plain_bytes = s->session.step->plain_bytes,
         .precision = tutti_precision_word(s->precision),
         .transport = s->session.transport->chosen,
+        .engines = s->session.place.engines,
         .thread_level = tutti_thread_level_name(tutti_exchange_granted(s->session.exchange)),
         .runner = tutti_run_starpu_version(),
         .library = s->session.place.device == TUTTI_CPU ? tutti_kernel_library() : "CUDA",
@@ -345,6 +357,7 @@ tutti_status tutti_trainer_leave(tutti_trainer *s)
     tutti_bad_images_free(&s->bad_train);
     tutti_bad_images_free(&s->bad_test);
     tutti_outputs_release(&s->outputs);
+    tutti_engines_free(s->engines);
     *s = (tutti_trainer){0};
     return status;
 }

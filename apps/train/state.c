@@ -48,7 +48,8 @@ static const struct {
     {"accumulate", BETTER_EQUAL, 0, "1"}, {"ema", BETTER_EQUAL, 0, "none"},
     {precision_key, BETTER_EQUAL, 0, "f32"}, {"strategy", EQUAL_OR_SYNC, 0, sync_word},
     {"compress", MUST_BE_EQUAL, 0, "none"}};
-static const char choice_key[] = "choice", best_key[] = "best", sums_key[] = "epoch-sums";
+static const char choice_key[] = "choice", best_key[] = "best", sums_key[] = "epoch-sums",
+                  engines_key[] = "engines";
 static const char best_format[] = "%.17g after step %" PRId64 ", %" PRId64 " evaluations ago",
                   best_scan[] = "%lf after step %" SCNd64 ", %" SCNd64 " evaluations ago";
 enum { WORDS = sizeof words / sizeof *words };
@@ -243,9 +244,9 @@ tutti_status tutti_state_save(tutti_trainer *s, int64_t step, int best)
     const tutti_checkpoint_place place = tutti_outputs_place(&s->outputs, best);
     word_text text;
     char choice[TUTTI_CONFIGURATION_TEXT], best_text[WORD_SIZE];
-    char *sums = NULL;
+    char *sums = NULL, *engines = NULL;
     tutti_description_text about = {.names = NULL};
-    tutti_checkpoint_pair pair[WORDS + TUTTI_DESCRIPTION_KEYS + 4];
+    tutti_checkpoint_pair pair[WORDS + TUTTI_DESCRIPTION_KEYS + 5];
     int tensors, pairs = WORDS;
     tutti_checkpoint_tensor *list;
     tutti_status status = acquire_tensors(s, TUTTI_READ, &tensors, &list);
@@ -265,11 +266,17 @@ tutti_status tutti_state_save(tutti_trainer *s, int64_t step, int best)
         if (!sums) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for the epoch's sums");
         pair[pairs++] = (tutti_checkpoint_pair){sums_key, sums};
     }
+    if (s->session.place.engines) {
+        engines = tutti_engines_print(s->session.place.engines);
+        if (!engines) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for a table of engines");
+        pair[pairs++] = (tutti_checkpoint_pair){engines_key, engines};
+    }
     pair[pairs++] = (tutti_checkpoint_pair){"axes", tutti_axes_checkpoint};
     if (!status) status = describe_run(s, &about);
     pairs = tutti_description_append(&about, pairs, pair);
     if (!status) status = tutti_checkpoint_save(&place, pairs, pair, tensors, list);
     free(sums);
+    free(engines);
     tutti_description_free(&about);
     release_tensors(&s->session, tensors, list);
     if (!status && !best) s->outputs.continues = 1;
@@ -289,6 +296,21 @@ int tutti_state_choice(
     return choice && says(checkpoint, "ranks", s->session.placement.ranks) &&
            says(checkpoint, "batch", s->options->batch) &&
            tutti_configuration_restore(choice, configuration);
+}
+
+tutti_status tutti_state_engines(tutti_trainer *s, const tutti_checkpoint *checkpoint)
+{
+    const char *text = tutti_checkpoint_value(checkpoint, engines_key);
+    const char *path = tutti_checkpoint_path(checkpoint);
+    char from[512];
+    if (!text || s->session.place.device == TUTTI_CPU) return TUTTI_OK;
+    snprintf(from, sizeof from, "checkpoint %s", path);
+    if (s->session.place.engines) return tutti_session_engines_read(&s->session.place, text, from);
+    tutti_log(TUTTI_LOG_WARN,
+        "%s: its engines were chosen by timing, and this run takes others, which add in another "
+        "order: use --engines timed to go on with the same",
+        from);
+    return TUTTI_OK;
 }
 
 tutti_dtype tutti_state_precision(const tutti_checkpoint *checkpoint)

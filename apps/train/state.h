@@ -7,8 +7,8 @@
  *   smoothing, augmentation, shuffling, wire, because this is not the run that was interrupted
  *   precision, numbers of the optimizer
  *
- * With --design auto it also holds the choice, so that a resumed run chooses the same: other
- * buckets change the last bits of sums.
+ * With --design auto it also holds the choice, and with --engines timed the engines, so that a resumed
+ * run chooses the same: other buckets, and other engines, change the last bits of sums.
  *
  * Checkpoints of versions that did not write all of these can still be resumed. Threads: [M], with
  * nothing submitted. */
@@ -22,6 +22,9 @@
  * run has the same number of ranks and the same batch. */
 int tutti_state_choice(const tutti_trainer *trainer, const tutti_checkpoint *checkpoint,
     tutti_configuration *configuration);
+/* Takes the engines of the run of a checkpoint, whose sums were added in their order. Warns where this run's are
+ * others. FORMAT (logged) if what it has are none. */
+tutti_status tutti_state_engines(tutti_trainer *trainer, const tutti_checkpoint *checkpoint);
 /* The type in which the run of a checkpoint computed; float32 if it does not say. */
 tutti_dtype tutti_state_precision(const tutti_checkpoint *checkpoint);
 /* Saves to tutti_outputs_place: the checkpoint, or the best one. In a pipeline trainer->elsewhere has what

@@ -75,6 +75,8 @@ static void tell(const tutti_tracer *t)
 tutti_status tutti_tracer_write(tutti_tracer *t)
 {
     tutti_trainer *s = t->trainer;
+    const tutti_run_counts counts =
+        s->session.runner->count(s->session.run, s->session.step->train);
     const tutti_trace_about about = {.design = tutti_exchange_design(s->session.exchange)->name,
         .model = s->options->model->name,
         .algorithm = s->options->algorithm,
@@ -83,7 +85,12 @@ tutti_status tutti_tracer_write(tutti_tracer *t)
         .micro_batches = s->session.recipe.micro_batches,
         .servers = s->session.placement.servers,
         .first_step = t->first,
-        .last_step = t->last};
+        .last_step = t->last,
+        .kernels = counts.kernels,
+        .tasks = counts.tasks,
+        .launches = counts.launches,
+        .graphs = counts.graphs,
+        .graph_bytes = counts.graph_bytes};
     const tutti_file_options file = {
         .what = "trace", .path = s->options->trace, .keep = (int)s->options->keep};
     tutti_trace_rank rank = {.rank = s->session.placement.rank, .before = t->before};

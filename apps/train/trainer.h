@@ -11,6 +11,7 @@
 
 #include "apps/data/bad_images.h"
 #include "apps/data/source.h"
+#include "apps/session/engines.h"
 #include "apps/session/session.h"
 #include "apps/train/interrupt.h"
 #include "apps/train/options.h"
@@ -45,6 +46,7 @@ typedef struct tutti_trainer {
     double *layer_seconds;                /* of --stage-layers timed, the same on all ranks */
     tutti_tune_result tuning;             /* of --design auto */
     tutti_outputs outputs;                /* of rank 0 */
+    tutti_engines *engines;               /* of --engines timed; NULL otherwise */
     char doing[96];                       /* what this rank reports to the others */
     tutti_dataset train, test;            /* source NULL: not open */
     int local;                            /* --shards local: train and test are this rank's alone */

@@ -1,5 +1,5 @@
 /* bfloat16, the upper half of a float32: eight bits of exponent, seven of mantissa. The only place
- * where a float becomes a bf16.
+ * where a float becomes a bf16, but for packs of them on a GPU (dag/kernels/cuda.cuh).
  *
  * Rounding is to nearest, ties to even, in integer arithmetic: instructions for bf16 (AVX-512 BF16,
  * AMX) flush denormal numbers to zero, and the bits of a sum must not depend on the machine.

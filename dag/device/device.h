@@ -60,9 +60,29 @@ typedef struct tutti_device_kind {
      * is reached, or was never marked. KERNEL (logged): also what has failed on the queue before it. close
      * accepts NULL. */
     tutti_status (*event_open)(int index, void **event);
+    /* One that also knows when it was reached; elapsed: how long after `from` that was `to`, both of
+     * which have passed. */
+    tutti_status (*event_open_timed)(int index, void **event);
+    tutti_status (*event_elapsed)(int index, void *from, void *to, double *seconds);
     tutti_status (*event_mark)(int index, void *event, void *queue);
     tutti_status (*event_passed)(int index, void *event, int *passed);
     void (*event_close)(int index, void *event);
+    /* Recordings: what a thread puts on a queue between capture_begin and capture_end is recorded with
+     * its addresses, and does not run; replay puts all of it on a queue, at the cost of one call.
+     * Between the two, that thread allocates nothing on a device, releases nothing, waits for nothing,
+     * and puts no event on the queue. Kernels have run once before: the first time, they are loaded, and
+     * their libraries may allocate. KERNEL (logged). */
+    tutti_status (*capture_begin)(int index, void *queue);
+    /* On the thread that began. *operations: how many were recorded. UNSUPPORTED (not logged; *why is a
+     * sentence that stays valid): something cannot be recorded, and the call that put it there may have
+     * failed already. The queue then works as before, and nothing has run. */
+    tutti_status (*capture_end)(
+        int index, void *queue, void **recording, int *operations, const char **why);
+    /* On any queue of the device that is ordered behind the replay before it. The memory whose addresses
+     * were recorded must still be there. KERNEL (logged). */
+    tutti_status (*replay)(int index, void *recording, void *queue);
+    /* When all of its replays are done. Accepts NULL. */
+    void (*recording_close)(int index, void *recording);
 } tutti_device_kind;
 
 /* The kind that this build has. */

@@ -166,6 +166,23 @@ static tutti_status cuda_event_open(int index, void **event)
         cudaEventCreateWithFlags((cudaEvent_t *)event, cudaEventDisableTiming));
 }
 
+static tutti_status cuda_event_open_timed(int index, void **event)
+{
+    tutti_status status = cuda_select(index);
+    if (status) return status;
+    return check(index, "opening an event", cudaEventCreate((cudaEvent_t *)event));
+}
+
+static tutti_status cuda_event_elapsed(int index, void *from, void *to, double *seconds)
+{
+    float ms = 0;
+    tutti_status status = cuda_select(index);
+    if (!status)
+        status = check(index, "the time between events", cudaEventElapsedTime(&ms, from, to));
+    *seconds = 1e-3 * (double)ms;
+    return status;
+}
+
 static tutti_status cuda_event_mark(int index, void *event, void *queue)
 {
     tutti_status status = cuda_select(index);
@@ -190,6 +207,56 @@ static void cuda_event_close(int index, void *event)
     if (event && !cuda_select(index)) cudaEventDestroy(event);
 }
 
+/* ---- recordings ---- */
+
+static tutti_status cuda_capture_begin(int index, void *queue)
+{
+    tutti_status status = cuda_select(index);
+    if (status) return status;
+    return check(index, "recording a stream",
+        cudaStreamBeginCapture(queue, cudaStreamCaptureModeThreadLocal));
+}
+
+/* The graph of the stream, in the form that can be launched. */
+static cudaError_t end_capture(cudaStream_t stream, cudaGraphExec_t *recording, size_t *operations)
+{
+    cudaGraph_t graph = NULL;
+    cudaError_t error = cudaStreamEndCapture(stream, &graph);
+    if (!error) error = cudaGraphGetNodes(graph, NULL, operations);
+    if (!error) error = cudaGraphInstantiate(recording, graph, 0);
+    if (graph) cudaGraphDestroy(graph);
+    return error;
+}
+
+static tutti_status cuda_capture_end(
+    int index, void *queue, void **recording, int *operations, const char **why)
+{
+    cudaGraphExec_t made = NULL;
+    size_t count = 0;
+    tutti_status status = cuda_select(index);
+    if (status) return status;
+    const cudaError_t error = end_capture(queue, &made, &count);
+    if (error) {
+        (void)cudaGetLastError(); /* it would be the next call's */
+        *why = cudaGetErrorString(error);
+        return TUTTI_ERR_UNSUPPORTED;
+    }
+    *recording = made;
+    *operations = (int)count;
+    return TUTTI_OK;
+}
+
+static tutti_status cuda_replay(int index, void *recording, void *queue)
+{
+    tutti_status status = cuda_select(index);
+    return status ? status : check(index, "replaying a stream", cudaGraphLaunch(recording, queue));
+}
+
+static void cuda_recording_close(int index, void *recording)
+{
+    if (recording && !cuda_select(index)) cudaGraphExecDestroy(recording);
+}
+
 const tutti_device_kind tutti_device_kind_built = {.name = "CUDA",
     .count = cuda_count,
     .info = cuda_info,
@@ -207,6 +274,12 @@ const tutti_device_kind tutti_device_kind_built = {.name = "CUDA",
     .queue_close = cuda_queue_close,
     .copy = cuda_copy,
     .event_open = cuda_event_open,
+    .event_open_timed = cuda_event_open_timed,
+    .event_elapsed = cuda_event_elapsed,
     .event_mark = cuda_event_mark,
     .event_passed = cuda_event_passed,
-    .event_close = cuda_event_close};
+    .event_close = cuda_event_close,
+    .capture_begin = cuda_capture_begin,
+    .capture_end = cuda_capture_end,
+    .replay = cuda_replay,
+    .recording_close = cuda_recording_close};

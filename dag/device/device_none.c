@@ -60,6 +60,25 @@ static tutti_status none_passed(int index, void *event, int *passed)
     return none_info(index, NULL);
 }
 
+static tutti_status none_elapsed(int index, void *from, void *to, double *seconds)
+{
+    (void)from, (void)to, (void)seconds;
+    return none_info(index, NULL);
+}
+
+static tutti_status none_capture_begin(int index, void *queue)
+{
+    (void)queue;
+    return none_info(index, NULL);
+}
+
+static tutti_status none_capture_end(
+    int index, void *queue, void **recording, int *operations, const char **why)
+{
+    (void)queue, (void)recording, (void)operations, (void)why;
+    return none_info(index, NULL);
+}
+
 static const char *none_lacks(void)
 {
     return "this build is for processors alone: ./quickstart cuda makes one with CUDA";
@@ -82,6 +101,12 @@ const tutti_device_kind tutti_device_kind_built = {.name = "none",
     .queue_close = none_close,
     .copy = none_copy,
     .event_open = none_open,
+    .event_open_timed = none_open,
+    .event_elapsed = none_elapsed,
     .event_mark = none_mark,
     .event_passed = none_passed,
-    .event_close = none_close};
+    .event_close = none_close,
+    .capture_begin = none_capture_begin,
+    .capture_end = none_capture_end,
+    .replay = none_mark,
+    .recording_close = none_close};

@@ -16,9 +16,9 @@ template <typename Value> struct Relu {
     template <int WIDE> TUTTI_BOTH void pack(int64_t i) const
     {
         const Pack<Value, WIDE> from = pack_at<WIDE>(x, i);
-        Pack<Value, WIDE> to;
-        for (int j = 0; j < WIDE; j++) put(to.value, j, rectified(get(from.value, j)));
-        put_pack(y, i, to);
+        float to[WIDE];
+        for (int j = 0; j < WIDE; j++) to[j] = rectified(get(from, j));
+        put_pack(y, i, packed<Value>(to));
     }
 };
 
@@ -37,10 +37,9 @@ template <typename Value> struct ReluBwd {
     template <int WIDE> TUTTI_BOTH void pack(int64_t i) const
     {
         const Pack<Value, WIDE> values = pack_at<WIDE>(y, i), slopes = pack_at<WIDE>(dy, i);
-        Pack<Value, WIDE> to;
-        for (int j = 0; j < WIDE; j++)
-            put(to.value, j, get(values.value, j) > 0.0f ? get(slopes.value, j) : 0.0f);
-        put_pack(dx, i, to);
+        float to[WIDE];
+        for (int j = 0; j < WIDE; j++) to[j] = get(values, j) > 0.0f ? get(slopes, j) : 0.0f;
+        put_pack(dx, i, packed<Value>(to));
     }
 };
 
@@ -80,9 +79,9 @@ template <typename Value> tutti_status dropout(const void *args, void *const buf
 } // namespace
 
 #define ROWS(op, open, run)                                                                        \
-    {&tutti_op_##op, TUTTI_CUDA, TUTTI_F32, open, run<float>, tutti_cpu_free},                     \
+    {&tutti_op_##op, TUTTI_CUDA, TUTTI_F32, open, run<float>, tutti_cpu_free, NULL},               \
     {                                                                                              \
-        &tutti_op_##op, TUTTI_CUDA, TUTTI_BF16, open, run<uint16_t>, tutti_cpu_free                \
+        &tutti_op_##op, TUTTI_CUDA, TUTTI_BF16, open, run<uint16_t>, tutti_cpu_free, NULL          \
     }
 
 extern "C" const tutti_kernel TUTTI_CUDA_TABLE(act)[] = {

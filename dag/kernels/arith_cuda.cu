@@ -7,33 +7,35 @@ extern "C" {
 namespace
 {
 
-/* y = (y +) x0 + x1 + ... */
-template <typename From, typename To> struct Sum {
-    const From *x[MOST_INPUTS + 1];
+/* y = (y +) x0 + x1 + ... INPUTS: so many, which are read before the first is needed; 0: as many as `inputs` says. */
+template <typename From, typename To, int INPUTS> struct Sum {
+    const From *x[INPUTS ? INPUTS : MOST_INPUTS + 1];
     To *y;
     int inputs, relu;
     template <int WIDE> TUTTI_BOTH void pack(int64_t i) const
     {
-        const Pack<From, WIDE> first = pack_at<WIDE>(x[0], i);
+        constexpr int FIRST = INPUTS ? INPUTS : 1;
+        Pack<From, WIDE> from[FIRST];
         float total[WIDE];
-        Pack<To, WIDE> to;
-        for (int j = 0; j < WIDE; j++) total[j] = get(first.value, j);
-        for (int input = 1; input < inputs; input++) {
-            const Pack<From, WIDE> from = pack_at<WIDE>(x[input], i);
-            for (int j = 0; j < WIDE; j++) total[j] += get(from.value, j);
+        TUTTI_UNROLL
+        for (int input = 0; input < FIRST; input++) from[input] = pack_at<WIDE>(x[input], i);
+        for (int j = 0; j < WIDE; j++) total[j] = get(from[0], j);
+        TUTTI_UNROLL
+        for (int input = 1; input < FIRST; input++)
+            for (int j = 0; j < WIDE; j++) total[j] += get(from[input], j);
+        for (int input = FIRST; !INPUTS && input < inputs; input++) {
+            const Pack<From, WIDE> more = pack_at<WIDE>(x[input], i);
+            for (int j = 0; j < WIDE; j++) total[j] += get(more, j);
         }
-        for (int j = 0; j < WIDE; j++) put(to.value, j, relu ? rectified(total[j]) : total[j]);
-        put_pack(y, i, to);
+        for (int j = 0; relu && j < WIDE; j++) total[j] = rectified(total[j]);
+        put_pack(y, i, packed<To>(total));
     }
 };
 
-template <typename From, typename To>
-tutti_status sum(const void *args, void *const buf[], void *queue)
+template <typename From, typename To, int INPUTS>
+tutti_status start_sum(const tutti_sum_desc *d, void *const buf[], void *queue)
 {
-    const tutti_sum_desc *d = (const tutti_sum_desc *)args;
-    const tutti_status status = check_inputs("sum", d->inputs);
-    if (status) return status;
-    Sum<From, To> element = {{}, (To *)buf[d->inputs], 0, d->relu};
+    Sum<From, To, INPUTS> element = {{}, (To *)buf[d->inputs], 0, d->relu};
     if (d->into) element.x[element.inputs++] = (const From *)buf[d->inputs];
     for (int i = 0; i < d->inputs; i++) element.x[element.inputs++] = (const From *)buf[i];
     constexpr int WIDE = WIDEST<From>;
@@ -42,35 +44,61 @@ tutti_status sum(const void *args, void *const buf[], void *queue)
     return launch_packs<WIDE>("sum", d->count, packs, element, queue);
 }
 
+template <typename From, typename To>
+tutti_status sum(const void *args, void *const buf[], void *queue)
+{
+    const tutti_sum_desc *d = (const tutti_sum_desc *)args;
+    const tutti_status status = check_inputs("sum", d->inputs);
+    if (status) return status;
+    switch (d->inputs + (d->into ? 1 : 0)) {
+    case 2:
+        return start_sum<From, To, 2>(d, buf, queue);
+    case 3:
+        return start_sum<From, To, 3>(d, buf, queue);
+    default:
+        return start_sum<From, To, 0>(d, buf, queue);
+    }
+}
+
 template <typename From, typename To> struct Convert {
     const From *x;
     To *y;
-    TUTTI_BOTH void operator()(int64_t i) const
+    template <int WIDE> TUTTI_BOTH void pack(int64_t i) const
     {
-        put(y, i, get(x, i));
+        const Pack<From, WIDE> from = pack_at<WIDE>(x, i);
+        float to[WIDE];
+        for (int j = 0; j < WIDE; j++) to[j] = get(from, j);
+        put_pack(y, i, packed<To>(to));
     }
 };
 
 struct Accumulate {
     const uint16_t *x;
     float *y;
-    TUTTI_BOTH void operator()(int64_t i) const
+    template <int WIDE> TUTTI_BOTH void pack(int64_t i) const
     {
-        y[i] += get(x, i);
+        const Pack<uint16_t, WIDE> from = pack_at<WIDE>(x, i);
+        Pack<float, WIDE> to = pack_at<WIDE>(y, i);
+        for (int j = 0; j < WIDE; j++) to.value[j] += get(from, j);
+        put_pack(y, i, to);
     }
 };
 
 template <typename From, typename To>
-tutti_status convert(const void *args, void *const buf[], void *queue)
+Work<Convert<From, To>> convert(const void *args, void *const buf[])
 {
-    const Convert<From, To> element = {(const From *)buf[0], (To *)buf[1]};
-    return launch("widen, narrow", ((const tutti_widen_desc *)args)->count, element, queue);
+    const From *x = (const From *)buf[0];
+    To *y = (To *)buf[1];
+    return {"widen, narrow", {x, y}, ((const tutti_widen_desc *)args)->count,
+        has_packs<WORK_WIDE>(x, y)};
 }
 
-tutti_status accumulate(const void *args, void *const buf[], void *queue)
+Work<Accumulate> accumulate(const void *args, void *const buf[])
 {
-    const Accumulate element = {(const uint16_t *)buf[0], (float *)buf[1]};
-    return launch("accumulate", ((const tutti_widen_desc *)args)->count, element, queue);
+    const uint16_t *x = (const uint16_t *)buf[0];
+    float *y = (float *)buf[1];
+    return {
+        "accumulate", {x, y}, ((const tutti_widen_desc *)args)->count, has_packs<WORK_WIDE>(x, y)};
 }
 
 /* What only moves is moved as it is: `Value` is float for four bytes, uint16_t for two. */
@@ -139,66 +167,122 @@ template <typename Value> tutti_status split(const void *args, void *const buf[]
     return launch("split", d->pixels * element.of.channels, element, queue);
 }
 
-/* P, Q: height and width of y. front: channels of zeros before those of x. */
-template <typename Value> struct Shortcut {
+tutti_status open_shortcut(const void *desc, void **args)
+{
+    const tutti_shortcut_desc *d = (const tutti_shortcut_desc *)desc;
+    void *opened = NULL;
+    const tutti_status status = tutti_open_shortcut(desc, &opened);
+    if (status) return status;
+    if (d->N * d->H * d->W * d->K <= INT32_MAX) {
+        *args = opened;
+        return TUTTI_OK;
+    }
+    tutti_cpu_free(opened);
+    return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+        "shortcut: %lld images of %lldx%lldx%lld elements on a GPU, which takes 2^31 - 1 elements",
+        (long long)d->N, (long long)d->H, (long long)d->W, (long long)d->K);
+}
+
+/* Both tensors in packs of channels. front: packs of zeros before those of x. */
+struct Ends {
+    Places x, y;
+    Divisor stride;
+    int32_t front;
+};
+
+template <int WIDE> Ends ends_of(const tutti_shortcut_desc *d)
+{
+    const int32_t stride = (int32_t)d->stride, H = (int32_t)d->H, W = (int32_t)d->W;
+    return {{Divisor(H), Divisor(W), Divisor((int32_t)d->C / WIDE)},
+        {Divisor((H - 1) / stride + 1), Divisor((W - 1) / stride + 1),
+            Divisor((int32_t)d->K / WIDE)},
+        Divisor(stride), (int32_t)(d->K - d->C) / 2 / WIDE};
+}
+
+template <typename Value, int WIDE> struct Shortcut {
     const Value *x;
     Value *y;
-    int64_t H, W, C, K, P, Q, stride, front;
+    Ends at;
     TUTTI_BOTH void operator()(int64_t i) const
     {
-        const int64_t to = quotient(i, K), row = quotient(to, Q), n = quotient(row, P);
-        const int64_t c = i - to * K - front, j = to - row * Q;
-        const int64_t pixel = (n * H + (row - n * P) * stride) * W + j * stride;
-        y[i] = c >= 0 && c < C ? x[pixel * C + c] : (Value)0;
+        const Place to = at.y(i);
+        const int32_t c = to.c - at.front, stride = at.stride.divisor;
+        Pack<Value, WIDE> pack = {};
+        if (c >= 0 && c < at.x.packs.divisor)
+            pack = pack_at<WIDE>(x, at.x.pack(to.n, to.h * stride, to.w * stride, c));
+        put_pack(y, i, pack);
     }
 };
+
+template <typename Value, int WIDE> struct ShortcutBwd {
+    const Value *dy;
+    Value *dx;
+    Ends at;
+    TUTTI_BOTH void operator()(int64_t i) const
+    {
+        const Place to = at.x(i);
+        const int32_t h = at.stride.quotient(to.h), w = at.stride.quotient(to.w);
+        Pack<Value, WIDE> pack = {};
+        if (h * at.stride.divisor == to.h && w * at.stride.divisor == to.w)
+            pack = pack_at<WIDE>(dy, at.y.pack(to.n, h, w, to.c + at.front));
+        put_pack(dx, i, pack);
+    }
+};
+
+template <typename Value> bool has_shortcut_packs(const tutti_shortcut_desc *d, void *const buf[])
+{
+    constexpr int WIDE = WIDEST<Value>;
+    return d->C % WIDE == 0 && d->K % WIDE == 0 && (d->K - d->C) / 2 % WIDE == 0 &&
+           has_packs<WIDE>((const Value *)buf[0], (const Value *)buf[1]);
+}
+
+template <typename Value, int WIDE>
+tutti_status start_shortcut(const tutti_shortcut_desc *d, void *const buf[], void *queue)
+{
+    const Shortcut<Value, WIDE> element = {
+        (const Value *)buf[0], (Value *)buf[1], ends_of<WIDE>(d)};
+    return launch("shortcut", d->N * element.at.y.in_image(), element, queue);
+}
 
 template <typename Value> tutti_status shortcut(const void *args, void *const buf[], void *queue)
 {
     const tutti_shortcut_desc *d = (const tutti_shortcut_desc *)args;
-    const int64_t P = (d->H + d->stride - 1) / d->stride, Q = (d->W + d->stride - 1) / d->stride;
-    const Shortcut<Value> element = {(const Value *)buf[0], (Value *)buf[1], d->H, d->W, d->C, d->K,
-        P, Q, d->stride, (d->K - d->C) / 2};
-    return launch("shortcut", d->N * P * Q * d->K, element, queue);
+    return has_shortcut_packs<Value>(d, buf) ? start_shortcut<Value, WIDEST<Value>>(d, buf, queue)
+                                             : start_shortcut<Value, 1>(d, buf, queue);
 }
 
-template <typename Value> struct ShortcutBwd {
-    const Value *dy;
-    Value *dx;
-    int64_t H, W, C, K, P, Q, stride, front;
-    TUTTI_BOTH void operator()(int64_t i) const
-    {
-        const int64_t c = i % C, j = i / C % W, row = i / C / W;
-        const int64_t pixel = (row / H * P + row % H / stride) * Q + j / stride;
-        const bool read = row % H % stride == 0 && j % stride == 0;
-        dx[i] = read ? dy[pixel * K + front + c] : (Value)0;
-    }
-};
+template <typename Value, int WIDE>
+tutti_status start_shortcut_bwd(const tutti_shortcut_desc *d, void *const buf[], void *queue)
+{
+    const ShortcutBwd<Value, WIDE> element = {
+        (const Value *)buf[0], (Value *)buf[1], ends_of<WIDE>(d)};
+    return launch("shortcut_bwd", d->N * element.at.x.in_image(), element, queue);
+}
 
 template <typename Value>
 tutti_status shortcut_bwd(const void *args, void *const buf[], void *queue)
 {
     const tutti_shortcut_desc *d = (const tutti_shortcut_desc *)args;
-    const int64_t P = (d->H + d->stride - 1) / d->stride, Q = (d->W + d->stride - 1) / d->stride;
-    const ShortcutBwd<Value> element = {(const Value *)buf[0], (Value *)buf[1], d->H, d->W, d->C,
-        d->K, P, Q, d->stride, (d->K - d->C) / 2};
-    return launch("shortcut_bwd", d->N * d->H * d->W * d->C, element, queue);
+    return has_shortcut_packs<Value>(d, buf)
+               ? start_shortcut_bwd<Value, WIDEST<Value>>(d, buf, queue)
+               : start_shortcut_bwd<Value, 1>(d, buf, queue);
 }
 
 template <typename Value> struct Put {
     const Value *x;
     Value *y; /* where the first goes */
-    TUTTI_BOTH void operator()(int64_t i) const
+    template <int WIDE> TUTTI_BOTH void pack(int64_t i) const
     {
-        y[i] = x[i];
+        put_pack(y, i, pack_at<WIDE>(x, i));
     }
 };
 
-template <typename Value> tutti_status put_block(const void *args, void *const buf[], void *queue)
+template <typename Value> Work<Put<Value>> put_block(const void *args, void *const buf[])
 {
     const tutti_put_desc *d = (const tutti_put_desc *)args;
-    const Put<Value> element = {(const Value *)buf[0], (Value *)buf[1] + d->first};
-    return launch("put", d->count, element, queue);
+    const Value *x = (const Value *)buf[0];
+    Value *y = (Value *)buf[1] + d->first;
+    return {"put", {x, y}, d->count, has_packs<WORK_WIDE>(x, y)};
 }
 
 template <typename Value> struct Take {
@@ -232,7 +316,13 @@ tutti_status gate(const void *, void *const[], void *)
     ROW(op, TUTTI_F32, open, run<float>), ROW(op, TUTTI_BF16, open, run<uint16_t>)
 #define ROW(op, dtype, open, ...)                                                                  \
     {                                                                                              \
-        &tutti_op_##op, TUTTI_CUDA, dtype, open, __VA_ARGS__, tutti_cpu_free                       \
+        &tutti_op_##op, TUTTI_CUDA, dtype, open, __VA_ARGS__, tutti_cpu_free, NULL                 \
+    }
+/* Of Works. */
+#define WORK(op, dtype, open, ...)                                                                 \
+    {                                                                                              \
+        &tutti_op_##op, TUTTI_CUDA, dtype, open, run_one<__VA_ARGS__>, tutti_cpu_free,             \
+            run_many<__VA_ARGS__>                                                                  \
     }
 
 extern "C" const tutti_kernel TUTTI_CUDA_TABLE(arith)[] = {
@@ -242,15 +332,16 @@ extern "C" const tutti_kernel TUTTI_CUDA_TABLE(arith)[] = {
     ROWS(concat_bwd, tutti_open_concat, split),
     ROWS(split, tutti_open_concat, split),
     ROWS(split_bwd, tutti_open_concat, concat),
-    ROWS(put, tutti_open_put, put_block),
+    WORK(put, TUTTI_F32, tutti_open_put, put_block<float>),
+    WORK(put, TUTTI_BF16, tutti_open_put, put_block<uint16_t>),
     ROWS(take, tutti_open_take, take),
-    ROWS(shortcut, tutti_open_shortcut, shortcut),
-    ROWS(shortcut_bwd, tutti_open_shortcut, shortcut_bwd),
+    ROWS(shortcut, open_shortcut, shortcut),
+    ROWS(shortcut_bwd, open_shortcut, shortcut_bwd),
     ROW(sum, TUTTI_F32, tutti_open_sum, sum<float, float>),
     ROW(sum, TUTTI_BF16, tutti_open_sum, sum<uint16_t, uint16_t>),
     ROW(sum_narrow, TUTTI_F32, tutti_open_sum_narrow, sum<float, uint16_t>),
-    ROW(narrow, TUTTI_F32, tutti_open_widen, convert<float, uint16_t>),
-    ROW(widen, TUTTI_BF16, tutti_open_widen, convert<uint16_t, float>),
-    ROW(accumulate, TUTTI_BF16, tutti_open_widen, accumulate),
+    WORK(narrow, TUTTI_F32, tutti_open_widen, convert<float, uint16_t>),
+    WORK(widen, TUTTI_BF16, tutti_open_widen, convert<uint16_t, float>),
+    WORK(accumulate, TUTTI_BF16, tutti_open_widen, accumulate),
     {},
 };

@@ -1,6 +1,7 @@
 /* Biases, which kernels of convolutions and dense layers for CUDA add by themselves: in float32, with
  * one rounding, to a tensor of rows with a bias for each column. Their gradients are summed in
- * blocks of rows in float32, and the blocks' sums in double, one after another. Internal to
+ * blocks of rows in float32. MOST_CHAIN blocks' sums are added in double, then as many of these, until
+ * one is left: a chain of additions takes a GPU as long as many of them side by side. Internal to
  * dag/kernels. */
 #ifndef TUTTI_BIAS_CUH
 #define TUTTI_BIAS_CUH
@@ -10,14 +11,24 @@
 namespace
 {
 
+/* Packs are of columns side by side. */
 template <typename From, typename To> struct AddBias {
     const From *from;
     const float *bias;
     To *to;
     int64_t columns;
-    TUTTI_BOTH void operator()(int64_t i) const
+    template <int WIDE> TUTTI_BOTH void pack(int64_t i) const
     {
-        put(to, i, get(from, i) + bias[remainder_of(i, columns)]);
+        constexpr int PART = WIDE < WIDEST<float> ? WIDE : WIDEST<float>;
+        const int64_t first = remainder_of(i, columns / WIDE) * (WIDE / PART);
+        const Pack<From, WIDE> values = pack_at<WIDE>(from, i);
+        float sum[WIDE];
+        for (int part = 0; part < WIDE / PART; part++) {
+            const Pack<float, PART> more = pack_at<PART>(bias, first + part);
+            for (int j = 0; j < PART; j++)
+                sum[part * PART + j] = get(values, part * PART + j) + more.value[j];
+        }
+        put_pack(to, i, packed<To>(sum));
     }
 };
 
@@ -26,53 +37,84 @@ template <typename From, typename To>
 tutti_status add_bias(const char *op, const From *from, const float *bias, To *to, int64_t rows,
     int64_t columns, void *queue)
 {
+    constexpr int WIDE = WIDEST<From>;
     const AddBias<From, To> element = {from, bias, to, columns};
-    return launch(op, rows * columns, element, queue);
+    const bool packs = columns % WIDE == 0 && has_packs<WIDE>(from) && has_packs<WIDE>(to) &&
+                       has_packs<WIDEST<float>>(bias);
+    return launch_packs<WIDE>(op, rows * columns, packs, element, queue);
 }
 
-/* A block's rows of a column. */
-template <typename Value> struct SumBlock {
-    const Value *from;
-    float *sums;
-    int64_t rows, columns, block_rows;
-    TUTTI_BOTH void operator()(int64_t i) const
-    {
-        const int64_t first = i / columns * block_rows, left = rows - first, c = i % columns;
-        const int64_t count = left < block_rows ? left : block_rows;
-        float sum = 0;
-        for (int64_t r = first; r < first + count; r++) sum += get(from, r * columns + c);
-        sums[i] = sum;
-    }
-};
+/* So many numbers are added one after another. */
+enum { MOST_CHAIN = 128, LEAST_CHAIN = 16 };
 
-struct SumBlocks {
-    const float *sums;
-    float *to;
-    int64_t blocks, columns;
-    TUTTI_BOTH void operator()(int64_t c) const
-    {
-        double sum = 0;
-        for (int64_t b = 0; b < blocks; b++) sum += (double)sums[b * columns + c];
-        to[c] = (float)sum;
-    }
-};
-
-inline int64_t sum_blocks(int64_t rows, int64_t columns)
+inline int64_t chains(int64_t rows, int64_t chain)
 {
-    const int64_t block_rows = tutti_norm_block_rows(columns);
-    return (rows + block_rows - 1) / block_rows;
+    return (rows + chain - 1) / chain;
 }
 
-/* The sum of each column; sums: room for sum_blocks(rows, columns) * columns floats. */
+/* How many rows a block has: as few as leave one launch to merge the blocks, or MOST_CHAIN. */
+inline int64_t chain_of(int64_t rows)
+{
+    int64_t chain = rows <= MOST_CHAIN ? MOST_CHAIN : LEAST_CHAIN;
+    while (chain < MOST_CHAIN && chains(rows, chain) > MOST_CHAIN) chain *= 2;
+    return chain;
+}
+
+/* The sums of `chain` rows each, in a pack of columns. Sum: the type in which they are added. */
+template <typename Value, typename Sum> struct SumRows {
+    const Value *from;
+    float *to;
+    int64_t rows, columns, chain;
+    template <int WIDE> TUTTI_BOTH void pack(int64_t i) const
+    {
+        const int64_t packs = columns / WIDE, block = quotient(i, packs), p = i - block * packs;
+        const int64_t first = block * chain, end = first + chain < rows ? first + chain : rows;
+        Sum sum[WIDE] = {};
+        for (int64_t r = first; r < end; r++) {
+            const Pack<Value, WIDE> more = pack_at<WIDE>(from, r * packs + p);
+            for (int j = 0; j < WIDE; j++) sum[j] += (Sum)get(more.value, j);
+        }
+        Pack<float, WIDE> sums;
+        for (int j = 0; j < WIDE; j++) sums.value[j] = (float)sum[j];
+        put_pack(to, i, sums);
+    }
+};
+
+template <typename Sum, typename Value>
+tutti_status sum_rows(const char *op, const Value *from, float *to, int64_t rows, int64_t columns,
+    int64_t chain, void *queue)
+{
+    constexpr int WIDE = WIDEST<Value>;
+    const SumRows<Value, Sum> element = {from, to, rows, columns, chain};
+    const bool packs = columns % WIDE == 0 && has_packs<WIDE>(from) && has_packs<WIDE>(to);
+    return launch_packs<WIDE>(op, chains(rows, chain) * columns, packs, element, queue);
+}
+
+/* Room for the sums of blocks, and for those of blocks' sums. */
+inline int64_t sums_room(int64_t rows, int64_t columns)
+{
+    const int64_t blocks = chains(rows, chain_of(rows));
+    return blocks > 1 ? (blocks + chains(blocks, MOST_CHAIN)) * columns : 0;
+}
+
+/* The sum of each column; sums: room for sums_room(rows, columns) floats. */
 template <typename Value>
 tutti_status sum_columns(const char *op, const Value *from, float *to, int64_t rows,
     int64_t columns, float *sums, void *queue)
 {
-    const int64_t blocks = sum_blocks(rows, columns);
-    const SumBlock<Value> block = {from, sums, rows, columns, tutti_norm_block_rows(columns)};
-    const SumBlocks merge = {sums, to, blocks, columns};
-    const tutti_status status = launch(op, blocks * columns, block, queue);
-    return status ? status : launch(op, columns, merge, queue);
+    const int64_t chain = chain_of(rows);
+    int64_t left = chains(rows, chain);
+    float *next = left > 1 ? sums : to, *other = sums + left * columns;
+    tutti_status status = sum_rows<float>(op, from, next, rows, columns, chain, queue);
+    while (left > 1 && !status) {
+        const float *last = next;
+        const int64_t had = left;
+        left = chains(had, MOST_CHAIN);
+        next = left == 1 ? to : other;
+        other = (float *)last;
+        status = sum_rows<double>(op, last, next, had, columns, MOST_CHAIN, queue);
+    }
+    return status;
 }
 
 /* Parts of a kernel's memory begin where 256 divides. */

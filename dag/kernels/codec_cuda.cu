@@ -545,11 +545,11 @@ tutti_status powersgd_sum(const void *args, void *const buf[], void *queue)
 
 #define ROW(op, dtype, open)                                                                       \
     {                                                                                              \
-        &tutti_op_##op, TUTTI_CUDA, dtype, open, op, tutti_cpu_free                                \
+        &tutti_op_##op, TUTTI_CUDA, dtype, open, op, tutti_cpu_free, NULL                          \
     }
 #define ROW_WITH(op, desc, open)                                                                   \
     {                                                                                              \
-        &tutti_op_##op, TUTTI_CUDA, TUTTI_F32, open, op, close_with<desc>                          \
+        &tutti_op_##op, TUTTI_CUDA, TUTTI_F32, open, op, close_with<desc>, NULL                    \
     }
 
 extern "C" const tutti_kernel TUTTI_CUDA_TABLE(codec)[] = {

@@ -37,6 +37,13 @@ static inline int64_t tutti_conv_out(int64_t in, int64_t window, int64_t stride,
     return (in + 2 * pad - window) / stride + 1;
 }
 
+/* Whether every pixel of y is one of x, multiplied by a matrix. [P] */
+static inline int tutti_conv_is_product(const tutti_conv_desc *desc)
+{
+    return desc->R == 1 && desc->S == 1 && desc->stride[0] == 1 && desc->stride[1] == 1 &&
+           !desc->pad[0] && !desc->pad[1] && tutti_conv_groups(desc) == 1;
+}
+
 extern const tutti_op tutti_op_conv, tutti_op_conv_bwd_data, tutti_op_conv_bwd_weights;
 
 #endif

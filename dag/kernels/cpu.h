@@ -215,7 +215,7 @@ tutti_status tutti_cpu_check_count(const char *op, const int64_t factor[], int f
 /* A row for an element type of the op's first buffer on the CPU; for float32. */
 #define TUTTI_CPU_ROW_OF(op, dtype, open, fn, close)                                               \
     {                                                                                              \
-        &tutti_op_##op, TUTTI_CPU, dtype, open, fn, close                                          \
+        &tutti_op_##op, TUTTI_CPU, dtype, open, fn, close, NULL                                    \
     }
 #define TUTTI_CPU_ROW(op, open, fn, close) TUTTI_CPU_ROW_OF(op, TUTTI_F32, open, fn, close)
 /* The same for a kernel that needs only its descriptor. */

@@ -1,14 +1,16 @@
 #include "dag/kernels/cudnn.h"
 
 #include "dag/base/log.h"
+#include "dag/kernels/cudnn_time.h"
+#include "dag/kernels/engines.h"
 
-#include <cudnn.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 
-typedef cudnnBackendDescriptor_t part;
+typedef tutti_cudnn_part part;
 
-/* Of a call: what it reads, and what it writes. The library knows tensors by these numbers. */
-enum { FROM0 = 1, FROM1, TO, TENSORS = TO };
+enum { FROM0 = TUTTI_CUDNN_FROM0, FROM1 = TUTTI_CUDNN_FROM1, TO = TUTTI_CUDNN_TO };
 
 /* By tutti_pass. */
 static const struct {
@@ -40,66 +42,23 @@ static const struct {
         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA},
 };
 
-/* In the order in which they are made. What is made of others may refer to them. */
-enum {
-    PART_X,
-    PART_W,
-    PART_Y,
-    PART_CONV,
-    PART_OPERATION,
-    PART_GRAPH,
-    PART_CONFIG,
-    PART_PLAN,
-    PARTS
-};
-
-struct tutti_cudnn {
-    const char *name;
-    cudnnHandle_t handle;
-    part parts[PARTS];
-    int64_t workspace, most; /* bytes; engines that need more are not taken */
-    int too_large;           /* there was one */
-    cudnnStatus_t status;    /* of the first call that failed: the others are left out */
-};
-
-enum { ALIGNMENT = 16, MOST_NOTES = 32, MOST_REASON = 300 };
+enum { ALIGNMENT = 16, MOST_REASON = 300, MOST_NAME = 200 };
 /* Of a workspace, beside copies of the tensors in another layout. */
 enum { MOST_EXTRA_BYTES = 256 << 20 };
+/* The heuristics' order is so good that the engines behind these are never the fastest by much (doc/gpu.md). */
+enum { MOST_TIMED = 8 };
 
 /* ---- Descriptors ---- */
 
-static part make(tutti_cudnn *k, cudnnBackendDescriptorType_t type)
-{
-    part made = NULL;
-    if (!k->status) k->status = cudnnBackendCreateDescriptor(type, &made);
-    return made;
-}
-
-static void set(tutti_cudnn *k, part of, cudnnBackendAttributeName_t name,
-    cudnnBackendAttributeType_t type, int64_t count, const void *values)
-{
-    if (!k->status) k->status = cudnnBackendSetAttribute(of, name, type, count, values);
-}
-
 static void set_part(tutti_cudnn *k, part of, cudnnBackendAttributeName_t name, part value)
 {
-    set(k, of, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &value);
+    tutti_cudnn_set(k, of, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &value);
 }
 
 static void set_numbers(tutti_cudnn *k, part of, cudnnBackendAttributeName_t name, int64_t count,
     const int64_t values[])
 {
-    set(k, of, name, CUDNN_TYPE_INT64, count, values);
-}
-
-static void finish(tutti_cudnn *k, part made)
-{
-    if (!k->status) k->status = cudnnBackendFinalize(made);
-}
-
-static void destroy(part made)
-{
-    if (made) cudnnBackendDestroyDescriptor(made);
+    tutti_cudnn_set(k, of, name, CUDNN_TYPE_INT64, count, values);
 }
 
 /* ---- The graph ---- */
@@ -108,16 +67,19 @@ static void destroy(part made)
  * w, and their strides say how they are stored. */
 static part tensor(tutti_cudnn *k, int64_t number, tutti_dtype dtype, const int64_t nchw[4])
 {
+    const bool nowhere = number == TUTTI_CUDNN_NOWHERE;
     const cudnnDataType_t type = dtype == TUTTI_BF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
     const int64_t C = nchw[1], H = nchw[2], W = nchw[3], alignment = ALIGNMENT;
     const int64_t strides[] = {H * W * C, 1, W * C, C};
-    part t = make(k, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-    set(k, t, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
+    part t = tutti_cudnn_make(k, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+    tutti_cudnn_set(k, t, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &type);
     set_numbers(k, t, CUDNN_ATTR_TENSOR_DIMENSIONS, 4, nchw);
     set_numbers(k, t, CUDNN_ATTR_TENSOR_STRIDES, 4, strides);
     set_numbers(k, t, CUDNN_ATTR_TENSOR_UNIQUE_ID, 1, &number);
     set_numbers(k, t, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 1, &alignment);
-    finish(k, t);
+    if (nowhere)
+        tutti_cudnn_set(k, t, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &nowhere);
+    tutti_cudnn_finish(k, t);
     return t;
 }
 
@@ -126,30 +88,58 @@ static part convolution(tutti_cudnn *k, const tutti_conv_desc *d)
     const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
     const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
     const int64_t dims = 2, dilations[] = {1, 1};
-    part c = make(k, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
-    set(k, c, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &compute);
-    set(k, c, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode);
+    part c = tutti_cudnn_make(k, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+    tutti_cudnn_set(k, c, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &compute);
+    tutti_cudnn_set(k, c, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode);
     set_numbers(k, c, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 1, &dims);
     set_numbers(k, c, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, 2, d->pad);
     set_numbers(k, c, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, 2, d->pad);
     set_numbers(k, c, CUDNN_ATTR_CONVOLUTION_DILATIONS, 2, dilations);
     set_numbers(k, c, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, 2, d->stride);
-    finish(k, c);
+    tutti_cudnn_finish(k, c);
     return c;
 }
 
-static part operation(tutti_cudnn *k, tutti_pass pass, int adds)
+static part operation(tutti_cudnn *k, tutti_pass pass)
 {
-    const float alpha = 1, beta = adds ? 1 : 0;
-    part o = make(k, passes[pass].operation);
-    set_part(k, o, passes[pass].x_name, k->parts[PART_X]);
-    set_part(k, o, passes[pass].w_name, k->parts[PART_W]);
-    set_part(k, o, passes[pass].y_name, k->parts[PART_Y]);
-    set_part(k, o, passes[pass].conv, k->parts[PART_CONV]);
-    set(k, o, passes[pass].alpha, CUDNN_TYPE_FLOAT, 1, &alpha);
-    set(k, o, passes[pass].beta, CUDNN_TYPE_FLOAT, 1, &beta);
-    finish(k, o);
+    const float alpha = 1, beta = 0;
+    part sum = k->parts[TUTTI_CUDNN_SUM];
+    part o = tutti_cudnn_make(k, passes[pass].operation);
+    set_part(k, o, passes[pass].x_name, k->parts[TUTTI_CUDNN_X]);
+    set_part(k, o, passes[pass].w_name, k->parts[TUTTI_CUDNN_W]);
+    set_part(k, o, passes[pass].y_name, sum ? sum : k->parts[TUTTI_CUDNN_Y]);
+    set_part(k, o, passes[pass].conv, k->parts[TUTTI_CUDNN_CONV]);
+    tutti_cudnn_set(k, o, passes[pass].alpha, CUDNN_TYPE_FLOAT, 1, &alpha);
+    tutti_cudnn_set(k, o, passes[pass].beta, CUDNN_TYPE_FLOAT, 1, &beta);
+    tutti_cudnn_finish(k, o);
     return o;
+}
+
+/* In float32, whatever the bias and the result are. */
+static part addition(tutti_cudnn *k)
+{
+    const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
+    const cudnnPointwiseMode_t mode = CUDNN_POINTWISE_ADD;
+    part a = tutti_cudnn_make(k, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+    tutti_cudnn_set(k, a, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
+    tutti_cudnn_set(k, a, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &compute);
+    tutti_cudnn_finish(k, a);
+    return a;
+}
+
+static void add_bias(tutti_cudnn *k, tutti_dtype dtype, const int64_t y[4])
+{
+    const int64_t bias[] = {1, y[1], 1, 1};
+    k->parts[TUTTI_CUDNN_SUM] = tensor(k, TUTTI_CUDNN_NOWHERE, TUTTI_F32, y);
+    k->parts[TUTTI_CUDNN_BIAS] = tensor(k, TUTTI_CUDNN_FROM_BIAS, dtype, bias);
+    k->parts[TUTTI_CUDNN_ADD] = addition(k);
+    part o = tutti_cudnn_make(k, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+    set_part(k, o, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, k->parts[TUTTI_CUDNN_ADD]);
+    set_part(k, o, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, k->parts[TUTTI_CUDNN_SUM]);
+    set_part(k, o, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, k->parts[TUTTI_CUDNN_BIAS]);
+    set_part(k, o, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, k->parts[TUTTI_CUDNN_Y]);
+    tutti_cudnn_finish(k, o);
+    k->parts[TUTTI_CUDNN_ADDITION] = o;
 }
 
 /* The library finds the number of groups in the channels of a filter. */
@@ -160,144 +150,103 @@ static void describe(tutti_cudnn *k, const tutti_cudnn_conv *c)
     const int64_t w[] = {d->K, d->C / tutti_conv_groups(d), d->R, d->S};
     const int64_t y[] = {d->N, d->K, tutti_conv_out(d->H, d->R, d->stride[0], d->pad[0]),
         tutti_conv_out(d->W, d->S, d->stride[1], d->pad[1])};
-    const int xs = passes[c->pass].x, ws = passes[c->pass].w, ys = passes[c->pass].y;
-    k->parts[PART_X] = tensor(k, xs, xs == TO ? c->to : c->from, x);
-    k->parts[PART_W] = tensor(k, ws, ws == TO ? c->to : c->from, w);
-    k->parts[PART_Y] = tensor(k, ys, ys == TO ? c->to : c->from, y);
-    k->parts[PART_CONV] = convolution(k, d);
-    k->parts[PART_OPERATION] = operation(k, c->pass, c->adds);
-    k->parts[PART_GRAPH] = make(k, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-    set(k, k->parts[PART_GRAPH], CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1,
-        &k->handle);
-    set_part(k, k->parts[PART_GRAPH], CUDNN_ATTR_OPERATIONGRAPH_OPS, k->parts[PART_OPERATION]);
-    finish(k, k->parts[PART_GRAPH]);
+    k->parts[TUTTI_CUDNN_X] = tensor(k, passes[c->pass].x, c->dtype, x);
+    k->parts[TUTTI_CUDNN_W] = tensor(k, passes[c->pass].w, c->dtype, w);
+    k->parts[TUTTI_CUDNN_Y] = tensor(k, passes[c->pass].y, c->dtype, y);
+    k->parts[TUTTI_CUDNN_CONV] = convolution(k, d);
+    if (d->bias) add_bias(k, c->dtype, y);
+    k->parts[TUTTI_CUDNN_OPERATION] = operation(k, c->pass);
+    const part operations[] = {k->parts[TUTTI_CUDNN_OPERATION], k->parts[TUTTI_CUDNN_ADDITION]};
+    k->parts[TUTTI_CUDNN_GRAPH] = tutti_cudnn_make(k, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+    tutti_cudnn_set(k, k->parts[TUTTI_CUDNN_GRAPH], CUDNN_ATTR_OPERATIONGRAPH_HANDLE,
+        CUDNN_TYPE_HANDLE, 1, &k->handle);
+    tutti_cudnn_set(k, k->parts[TUTTI_CUDNN_GRAPH], CUDNN_ATTR_OPERATIONGRAPH_OPS,
+        CUDNN_TYPE_BACKEND_DESCRIPTOR, d->bias ? 2 : 1, operations);
+    tutti_cudnn_finish(k, k->parts[TUTTI_CUDNN_GRAPH]);
 }
 
 /* ---- The choice of an engine ---- */
 
-/* Another order of sums at each run; less than float32's precision, or bf16's, on the way. */
-static const cudnnBackendNumericalNote_t avoided[] = {
-    CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC,
-    CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS,
-    CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION,
-    CUDNN_NUMERICAL_NOTE_FFT,
-    CUDNN_NUMERICAL_NOTE_WINOGRAD,
-    CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4,
-    CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6,
-    CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13,
-};
-
-/* exact: factors of float32 are multiplied as they are, which tensor cores do not. */
-static int may_have(cudnnBackendNumericalNote_t note, int exact)
+/* What it computes, as a text without sizes that follow from others. */
+static void print_conv(const tutti_cudnn_conv *c, char text[MOST_NAME])
 {
-    for (size_t i = 0; i < sizeof avoided / sizeof *avoided; i++)
-        if (note == avoided[i]) return 0;
-    return !(exact && note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
+    const tutti_conv_desc *d = &c->desc;
+    const char *type = c->dtype == TUTTI_BF16 ? "bf16" : c->tf32 ? "tf32" : "f32";
+    snprintf(text, MOST_NAME,
+        "%s %s %lldx%lldx%lldx%lld %lldx%lldx%lld stride %lldx%lld pad %lldx%lld groups %lld%s",
+        passes[c->pass].name, type, (long long)d->N, (long long)d->H, (long long)d->W,
+        (long long)d->C, (long long)d->K, (long long)d->R, (long long)d->S, (long long)d->stride[0],
+        (long long)d->stride[1], (long long)d->pad[0], (long long)d->pad[1],
+        (long long)tutti_conv_groups(d), d->bias ? " bias" : "");
 }
 
-static int suits(part config, int exact)
+/* Chooses by timing, and adds the choice to the table. */
+static tutti_status choose_by_timing(tutti_cudnn *k, tutti_engines *engines, const char *computed)
 {
-    cudnnBackendNumericalNote_t numeric[MOST_NOTES];
-    cudnnBackendBehaviorNote_t behaviour[MOST_NOTES];
-    int64_t count = 0, numerics = 0, behaviours = 0;
-    part engine = NULL;
-    cudnnStatus_t s = cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINE_DESCRIPTOR, &engine);
-    if (!s)
-        s = cudnnBackendGetAttribute(
-            config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &engine);
-    if (!s)
-        s = cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
-            CUDNN_TYPE_NUMERICAL_NOTE, MOST_NOTES, &numerics, numeric);
-    if (!s)
-        s = cudnnBackendGetAttribute(engine, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE,
-            CUDNN_TYPE_BEHAVIOR_NOTE, MOST_NOTES, &behaviours, behaviour);
-    destroy(engine);
-    int may = !s && numerics <= MOST_NOTES && behaviours <= MOST_NOTES;
-    for (int64_t i = 0; may && i < numerics; i++) may = may_have(numeric[i], exact);
-    for (int64_t i = 0; may && i < behaviours; i++)
-        may = behaviour[i] != CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION;
-    return may;
+    tutti_cudnn_engine engine[MOST_TIMED];
+    char text[TUTTI_CUDNN_TEXT];
+    const int count = tutti_cudnn_list(k, MOST_TIMED, engine);
+    if (!count) return TUTTI_OK;
+    int best = count > 1 ? tutti_cudnn_time(k, count, engine) : -1;
+    if (best < 0 && count > 1)
+        tutti_log(TUTTI_LOG_INFO, "%s: cuDNN's engines cannot be timed: the first one is taken",
+            computed);
+    if (best < 0) best = 0;
+    if (!k->parts[TUTTI_CUDNN_PLAN] && !tutti_cudnn_take(k, &engine[best])) return TUTTI_OK;
+    tutti_cudnn_print(&engine[best], text);
+    tutti_log(TUTTI_LOG_DEBUG, "%s: %s, number %d of %d", computed, text, best + 1, count);
+    return tutti_engines_put(engines, computed, text);
 }
 
-/* A plan of this configuration, if the library can make one whose workspace is not too large. */
-static int plan(tutti_cudnn *k, part config)
+static tutti_status choose_engine(tutti_cudnn *k, const tutti_cudnn_conv *c)
 {
-    part made = NULL;
-    int64_t count = 0;
-    cudnnStatus_t s = cudnnBackendCreateDescriptor(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, &made);
-    if (!s)
-        s = cudnnBackendSetAttribute(made, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG,
-            CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &config);
-    if (!s) s = cudnnBackendFinalize(made);
-    if (!s)
-        s = cudnnBackendGetAttribute(made, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
-            CUDNN_TYPE_INT64, 1, &count, &k->workspace);
-    if (!s && k->workspace <= k->most) {
-        k->parts[PART_PLAN] = made;
-        return 1;
+    tutti_engines *engines = tutti_engines_current();
+    tutti_cudnn_engine given;
+    char computed[MOST_NAME];
+    if (!engines) {
+        tutti_cudnn_choose(k);
+        return TUTTI_OK;
     }
-    k->too_large |= !s;
-    destroy(made);
-    return 0;
-}
-
-/* Takes the first that suits of the configurations that this heuristic offers: none where it fails. */
-static void choose(tutti_cudnn *k, cudnnBackendHeurMode_t mode, int exact)
-{
-    part heuristic = make(k, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR), *configs = NULL;
-    int64_t offered = 0, count = 0;
-    set_part(k, heuristic, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, k->parts[PART_GRAPH]);
-    set(k, heuristic, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
-    if (k->status || cudnnBackendFinalize(heuristic) ||
-        cudnnBackendGetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS,
-            CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &offered, NULL) ||
-        offered < 1 || !(configs = calloc((size_t)offered, sizeof *configs)))
-        goto out;
-    for (int64_t i = 0; i < offered; i++) configs[i] = make(k, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-    if (k->status || cudnnBackendGetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                         CUDNN_TYPE_BACKEND_DESCRIPTOR, offered, &count, configs))
-        goto out;
-    for (int64_t i = 0; i < count && i < offered && !k->parts[PART_PLAN]; i++)
-        if (suits(configs[i], exact) && plan(k, configs[i])) {
-            k->parts[PART_CONFIG] = configs[i];
-            configs[i] = NULL;
-        }
-out:
-    for (int64_t i = 0; configs && i < offered; i++) destroy(configs[i]);
-    free(configs);
-    destroy(heuristic);
-}
-
-static void choose_engine(tutti_cudnn *k, int exact)
-{
-    static const cudnnBackendHeurMode_t modes[] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK};
-    for (int m = 0; m < 2 && !k->status && !k->parts[PART_PLAN]; m++) choose(k, modes[m], exact);
-    if (k->parts[PART_PLAN] || !k->too_large) return;
+    print_conv(c, computed);
+    const char *text = tutti_engines_find(engines, computed);
+    if (!text || !tutti_cudnn_scan(text, &given)) return choose_by_timing(k, engines, computed);
     k->most = INT64_MAX;
-    for (int m = 0; m < 2 && !k->status && !k->parts[PART_PLAN]; m++) choose(k, modes[m], exact);
+    if (tutti_cudnn_take(k, &given)) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+        "%s: this GPU's cuDNN cannot open the engine that was chosen for it, %s: use GPUs of one "
+        "kind, or engines that are not chosen by timing",
+        computed, text);
 }
 
 /* ---- Opening and running ---- */
 
 /* The library counts a tensor's elements in 32 bits. */
-static tutti_status check_size(const tutti_conv_desc *d, const char *name, int64_t *elements)
+static tutti_status set_sizes(tutti_cudnn *k, const tutti_cudnn_conv *c)
 {
+    const tutti_conv_desc *d = &c->desc;
+    const size_t element = tutti_dtype_bytes(c->dtype);
     const int64_t most = (1ll << 31) - 1;
     const int64_t x = d->N * d->H * d->W * d->C;
     const int64_t y = d->N * tutti_conv_out(d->H, d->R, d->stride[0], d->pad[0]) *
                       tutti_conv_out(d->W, d->S, d->stride[1], d->pad[1]) * d->K;
-    *elements = x + y + d->K * d->R * d->S * (d->C / tutti_conv_groups(d));
+    const int64_t w = d->K * d->R * d->S * (d->C / tutti_conv_groups(d));
+    k->bytes[passes[c->pass].x - FROM0] = (size_t)x * element;
+    k->bytes[passes[c->pass].w - FROM0] = (size_t)w * element;
+    k->bytes[passes[c->pass].y - FROM0] = (size_t)y * element;
+    k->bytes[TUTTI_CUDNN_FROM_BIAS - FROM0] = (size_t)d->K * element;
+    k->tensors = d->bias ? TUTTI_CUDNN_TENSORS : TUTTI_CUDNN_TENSORS - 1;
+    k->most = MOST_EXTRA_BYTES + (x + w + y) * (int64_t)element;
     if (x <= most && y <= most) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_UNSUPPORTED,
         "%s: a tensor of %lld images has more than 2^31 - 1 elements, which is too much for cuDNN: "
         "use a smaller batch, or micro-batches",
-        name, (long long)d->N);
+        k->name, (long long)d->N);
 }
 
 static tutti_status refused(const tutti_cudnn *k, const tutti_cudnn_conv *c)
 {
     const tutti_conv_desc *d = &c->desc;
-    const char *types = tutti_dtype_name(c->from);
+    const char *types = tutti_dtype_name(c->dtype);
     char reason[MOST_REASON] = "";
     cudnnGetLastErrorString(reason, sizeof reason);
     if (k->status)
@@ -315,49 +264,34 @@ static tutti_status refused(const tutti_cudnn *k, const tutti_cudnn_conv *c)
 tutti_status tutti_cudnn_open(const tutti_cudnn_conv *conv, tutti_cudnn **opened, size_t *workspace)
 {
     const char *name = passes[conv->pass].name;
-    int64_t elements;
-    tutti_status status = check_size(&conv->desc, name, &elements);
-    if (status) return status;
     tutti_cudnn *k = calloc(1, sizeof *k);
     if (!k) return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to open the kernel", name);
     k->name = name;
-    k->most = MOST_EXTRA_BYTES + elements * (int64_t)tutti_dtype_bytes(conv->from);
-    k->status = cudnnCreate(&k->handle);
-    describe(k, conv);
-    choose_engine(k, conv->from == TUTTI_F32 && !conv->tf32);
-    if (!k->parts[PART_PLAN]) {
-        if (!conv->may_lack) status = refused(k, conv);
-        tutti_cudnn_close(k);
-        if (status) return status;
-        k = NULL;
+    k->exact = conv->dtype == TUTTI_F32 && !conv->tf32;
+    tutti_status status = set_sizes(k, conv);
+    if (!status) {
+        k->status = cudnnCreate(&k->handle);
+        describe(k, conv);
+        status = choose_engine(k, conv);
     }
-    *workspace = k ? (size_t)k->workspace : 0;
+    if (!status && !k->parts[TUTTI_CUDNN_PLAN]) status = refused(k, conv);
+    if (status) {
+        tutti_cudnn_close(k);
+        return status;
+    }
+    *workspace = (size_t)k->workspace;
     *opened = k;
     return TUTTI_OK;
 }
 
 tutti_status tutti_cudnn_run(const tutti_cudnn *opened, const tutti_cudnn_call *call)
 {
-    static const int64_t numbers[TENSORS] = {FROM0, FROM1, TO};
-    const void *const tensors[TENSORS] = {call->from[0], call->from[1], call->to};
     char reason[MOST_REASON] = "";
-    part pack = NULL;
-    cudnnStatus_t s = cudnnSetStream(opened->handle, (cudaStream_t)call->queue);
-    if (!s) s = cudnnBackendCreateDescriptor(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &pack);
-    if (!s)
-        s = cudnnBackendSetAttribute(
-            pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, TENSORS, numbers);
-    if (!s)
-        s = cudnnBackendSetAttribute(
-            pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, TENSORS, tensors);
-    if (!s)
-        s = cudnnBackendSetAttribute(
-            pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &call->workspace);
-    if (!s) s = cudnnBackendFinalize(pack);
-    if (!s) s = cudnnBackendExecute(opened->handle, opened->parts[PART_PLAN], pack);
-    if (s) cudnnGetLastErrorString(reason, sizeof reason);
-    destroy(pack);
+    const void *const tensors[] = {call->from[0], call->from[1], call->to, call->bias};
+    const cudnnStatus_t s =
+        tutti_cudnn_start(opened, tensors, call->workspace, (cudaStream_t)call->queue);
     if (!s) return TUTTI_OK;
+    cudnnGetLastErrorString(reason, sizeof reason);
     return tutti_fail(TUTTI_ERR_KERNEL, "%s: cuDNN does not start it: %s: %s", opened->name,
         cudnnGetErrorString(s), reason);
 }
@@ -365,7 +299,7 @@ tutti_status tutti_cudnn_run(const tutti_cudnn *opened, const tutti_cudnn_call *
 void tutti_cudnn_close(tutti_cudnn *k)
 {
     if (!k) return;
-    for (int p = PARTS - 1; p >= 0; p--) destroy(k->parts[p]);
+    for (int p = TUTTI_CUDNN_PARTS - 1; p >= 0; p--) tutti_cudnn_destroy(k->parts[p]);
     if (k->handle) cudnnDestroy(k->handle);
     free(k);
 }

@@ -1,11 +1,12 @@
-/* The cuDNN side of convolutions on GPUs: the only pair of files in which kernels name that library.
+/* The cuDNN side of convolutions on GPUs: the only files (cudnn*.[hc]) in which kernels name that library.
  *
  * A convolution is a graph of one operation, for which the library's heuristics offer engines, best
  * first. The first one is taken that is deterministic, keeps the precision, compiles nothing when it is
  * opened, and needs a workspace of at most 256 MiB beside what the tensors take (which it may copy to
- * another layout), or a larger one where no engine does with that. Nothing is measured: on GPUs of one
- * kind, one version of the library takes the same engine every time. Engines multiply float32 as it
- * is, unless TF32 is allowed, and add in float32.
+ * another layout), or a larger one where no engine does with that: on GPUs of one kind, one version of
+ * the library takes the same engine every time. With a table of engines (engines.h) it is the one that
+ * the table has, or else the fastest of the first of these, as measured here, on this GPU. Engines multiply
+ * float32 as it is, unless TF32 is allowed, and add in float32.
  *
  * Whoever opens a convolution gives each run memory of the device to work in, which nothing else may
  * use until the run has left its stream. An opened convolution has its own handle of the library:
@@ -25,22 +26,22 @@ typedef struct tutti_cudnn tutti_cudnn;
 
 /* Tensors are N,H,W,C; weights K,R,S,C/groups. */
 typedef struct tutti_cudnn_conv {
-    tutti_conv_desc desc; /* checked by tutti_check_conv; its bias is left out */
+    tutti_conv_desc
+        desc; /* checked by tutti_check_conv. Its bias: y is rounded once, with it added; forward alone */
     tutti_pass pass;
-    tutti_dtype from, to; /* of what is read, and of what is written: F32 or BF16 */
-    int tf32;             /* factors of float32 may be rounded to TF32 */
-    int adds;             /* to what is there, instead of replacing it */
-    int may_lack;         /* it is no error if the library has no engine: nothing is opened then */
+    tutti_dtype dtype; /* of all tensors: F32 or BF16 */
+    int tf32;          /* factors of float32 may be rounded to TF32 */
 } tutti_cudnn_conv;
 
-/* workspace: the bytes that runs need, at an address that 256 divides; it may be 0. Where nothing is
- * opened, *opened is NULL. */
+/* workspace: the bytes that runs need, at an address that 256 divides; it may be 0. UNSUPPORTED, too, if the table's
+ * engine cannot be opened here. */
 tutti_status tutti_cudnn_open(
     const tutti_cudnn_conv *conv, tutti_cudnn **opened, size_t *workspace);
 
 typedef struct tutti_cudnn_call {
     const void *from[2]; /* x and w; dy and w; x and dy */
     void *to;            /* y; dx; dw */
+    const void *bias;    /* K; NULL without one */
     void *workspace;
     void *queue; /* the stream */
 } tutti_cudnn_call;

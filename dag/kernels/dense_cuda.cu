@@ -82,7 +82,7 @@ tutti_status open_dense_bwd_weights(const void *desc, void **args)
     if (status) return status;
     const tutti_product product = {
         "dense_bwd_weights", d->K, d->C, d->N, 1, 0, DTYPE, TUTTI_F32, TF32};
-    return open_product(d, &product, d->bias ? sum_blocks(d->N, d->K) * d->K : 0, args);
+    return open_product(d, &product, d->bias ? sums_room(d->N, d->K) : 0, args);
 }
 
 /* The product in y, to which a bias is added there. */
@@ -130,28 +130,28 @@ tutti_status dense_bwd_weights(const void *args, void *const buf[], void *queue)
 
 extern "C" const tutti_kernel TUTTI_CUDA_TABLE(dense)[] = {
     {&tutti_op_dense, TUTTI_CUDA, TUTTI_F32, open_dense<TUTTI_F32, TUTTI_F32, 0>, dense,
-        close_dense},
+        close_dense, NULL},
     {&tutti_op_dense, TUTTI_CUDA, TUTTI_BF16, open_dense<TUTTI_BF16, TUTTI_BF16, 0>, dense_bf16,
-        close_dense},
+        close_dense, NULL},
     {&tutti_op_dense_wide, TUTTI_CUDA, TUTTI_BF16, open_dense<TUTTI_BF16, TUTTI_F32, 0>, dense,
-        close_dense},
+        close_dense, NULL},
     {&tutti_op_dense_bwd_data, TUTTI_CUDA, TUTTI_F32, open_dense_bwd_data<TUTTI_F32, 0>,
-        dense_bwd_data, close_dense},
+        dense_bwd_data, close_dense, NULL},
     {&tutti_op_dense_bwd_data, TUTTI_CUDA, TUTTI_BF16, open_dense_bwd_data<TUTTI_BF16, 0>,
-        dense_bwd_data, close_dense},
+        dense_bwd_data, close_dense, NULL},
     {&tutti_op_dense_bwd_weights, TUTTI_CUDA, TUTTI_F32, open_dense_bwd_weights<TUTTI_F32, 0>,
-        dense_bwd_weights<float>, close_dense},
+        dense_bwd_weights<float>, close_dense, NULL},
     {&tutti_op_dense_bwd_weights, TUTTI_CUDA, TUTTI_BF16, open_dense_bwd_weights<TUTTI_BF16, 0>,
-        dense_bwd_weights<uint16_t>, close_dense},
+        dense_bwd_weights<uint16_t>, close_dense, NULL},
     {},
 };
 
 extern "C" const tutti_kernel TUTTI_CUDA_TABLE(dense_tf32)[] = {
     {&tutti_op_dense, TUTTI_CUDA, TUTTI_F32, open_dense<TUTTI_F32, TUTTI_F32, 1>, dense,
-        close_dense},
+        close_dense, NULL},
     {&tutti_op_dense_bwd_data, TUTTI_CUDA, TUTTI_F32, open_dense_bwd_data<TUTTI_F32, 1>,
-        dense_bwd_data, close_dense},
+        dense_bwd_data, close_dense, NULL},
     {&tutti_op_dense_bwd_weights, TUTTI_CUDA, TUTTI_F32, open_dense_bwd_weights<TUTTI_F32, 1>,
-        dense_bwd_weights<float>, close_dense},
+        dense_bwd_weights<float>, close_dense, NULL},
     {},
 };

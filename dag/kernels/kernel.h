@@ -54,6 +54,11 @@ typedef enum tutti_device { TUTTI_CPU, TUTTI_CUDA } tutti_device;
  * order; queue: NULL on the CPU; on a GPU its stream, on which fn leaves what is to be computed. */
 typedef tutti_status tutti_kernel_fn(const void *args, void *const buf[], void *queue);
 
+/* `count` calls of the function of one row: args[i] and buf[i] are those of call i. None of these writes what
+ * another one reads or writes. */
+typedef tutti_status tutti_kernel_many(
+    int count, void *const args[], void *const *const buf[], void *queue);
+
 /* A row of the table. dtype: the element type of the op's first buffer. */
 typedef struct tutti_kernel {
     const tutti_op *op;
@@ -64,6 +69,8 @@ typedef struct tutti_kernel {
     tutti_status (*open)(const void *desc, void **args);
     tutti_kernel_fn *fn;
     void (*close)(void *args); /* accepts NULL */
+    /* Computes what fn would, with the same bits, in fewer launches. NULL: only fn computes this. */
+    tutti_kernel_many *many;
 } tutti_kernel;
 
 /* The i-th row, from 0; NULL past the end. [P] */

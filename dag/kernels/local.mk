@@ -6,6 +6,7 @@ libnet_la_SOURCES += \
 	dag/kernels/buffers.c dag/kernels/open.h dag/kernels/cuda_rows.h \
 	dag/kernels/cpu.c dag/kernels/cpu.h \
 	dag/kernels/dense.h dag/kernels/dense_cpu.c \
+	dag/kernels/engines.c dag/kernels/engines.h \
 	dag/kernels/kernel.h dag/kernels/table.c \
 	dag/kernels/loss.h dag/kernels/loss_cpu.c \
 	dag/kernels/lrn_ops.c dag/kernels/lrn.h dag/kernels/lrn_cpu.c \
@@ -46,7 +47,8 @@ cuda_sources = dag/kernels/act_cuda.cu dag/kernels/arith_cuda.cu dag/kernels/cod
 	dag/kernels/pixel_cuda.cu dag/kernels/pool_cuda.cu dag/kernels/share_cuda.cu
 cudnn_sources = dag/kernels/conv_cuda.cu
 libraries_of_cuda = dag/kernels/cublas.c dag/kernels/cublas.h
-libraries_of_cudnn = dag/kernels/cudnn.c dag/kernels/cudnn.h
+libraries_of_cudnn = dag/kernels/cudnn.c dag/kernels/cudnn.h dag/kernels/cudnn_engines.c dag/kernels/cudnn_engines.h \
+	dag/kernels/cudnn_parts.c dag/kernels/cudnn_parts.h dag/kernels/cudnn_time.c dag/kernels/cudnn_time.h
 EXTRA_DIST += $(cuda_sources) $(cudnn_sources) dag/kernels/bias.cuh dag/kernels/cuda.cuh dag/kernels/rng.cuh
 if HAVE_CUDA
 libnet_la_SOURCES += $(cuda_sources) $(libraries_of_cuda) dag/kernels/cuda_rows.c

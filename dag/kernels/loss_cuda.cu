@@ -1,5 +1,5 @@
-/* Softmax and cross-entropy, in the CPU's order: a thread of the first launch has a row, one of the
- * second an element of the gradient, and the thread of the last adds the rows' metrics. */
+/* Softmax and cross-entropy, in the CPU's order. A block of threads has a row: one of them adds up exponentials that all
+ * have computed. The block that comes last adds up the rows' metrics. */
 #include "dag/kernels/cuda.cuh"
 
 extern "C" {
@@ -11,143 +11,215 @@ extern "C" {
 namespace
 {
 
-/* What a row leaves to the other launches. */
-struct Row {
-    double loss;
-    float largest, scale;
-    int right, counted;
-};
-
 tutti_status open_xent(const void *desc, void **args)
 {
     const tutti_xent_desc *d = (const tutti_xent_desc *)desc;
     const tutti_status status = tutti_check_xent(d);
-    return status ? status : open_with("softmax_xent", d, (size_t)d->N * sizeof(Row), args);
+    if (status) return status;
+    if (d->N > INT32_MAX)
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+            "softmax_xent: %lld rows on a GPU, which takes 2^31 - 1", (long long)d->N);
+    return open_with("softmax_xent", d, (size_t)d->N * TUTTI_METRICS * sizeof(double), args);
 }
 
-/* part NULL: rows are not mixed. */
+/* A logit, and which one of its row; -1: one of them is not a number. */
+struct Logit {
+    float value;
+    int64_t k;
+};
+
+/* The first one of the largest. */
+TUTTI_BOTH inline Logit larger(const Logit &a, const Logit &b)
+{
+    if (a.k < 0 || b.k < 0) return a.k < 0 ? a : b;
+    return b.value > a.value || (b.value == a.value && b.k < a.k) ? b : a;
+}
+
+/* A row's label, the label with which it is mixed, -1 if it is not, and how much it keeps of its own. */
+struct Target {
+    int64_t label, other;
+    float part;
+};
+
 struct Xent {
-    const float *logits, *part;
+    static constexpr int RESIDENT = 2, TILE = 1024, FEW = 16;
+    struct Shared {
+        double term[TILE], total, smooth, metrics[TUTTI_METRICS];
+        Logit most[THREADS];
+        float scale;
+        int last;
+    };
+    const float *logits, *part; /* part NULL: rows are not mixed */
     const int32_t *labels;
-    Row *rows;
+    float *dlogits;         /* NULL: metrics only */
+    double *metrics, *rows; /* rows: the metrics of each */
+    uint32_t *counter;
     tutti_xent_desc d;
     float view; /* 1 / views */
-};
 
-inline Xent xent_of(const void *args, void *const buf[], const float *part)
-{
-    const Opened<tutti_xent_desc> *k = (const Opened<tutti_xent_desc> *)args;
-    return {(const float *)buf[0], part, (const int32_t *)buf[1], (Row *)k->space->memory, k->desc,
-        k->desc.views > 1 ? 1 / (float)k->desc.views : 1};
-}
-
-/* The label with which row n is mixed, and how much it keeps of its own; -1: it is not mixed. A
- * label that is no class is found by its own row. */
-TUTTI_BOTH inline int32_t other_of(const Xent &x, int64_t n, float *part)
-{
-    *part = 1;
-    if (!x.part || x.labels[n ^ 1] < 0 || x.labels[n ^ 1] >= x.d.K) return -1;
-    *part = x.part[n];
-    return x.labels[n ^ 1];
-}
-
-struct EachRow {
-    Xent x;
-    TUTTI_BOTH void operator()(int64_t n) const
+    /* A label that is no class is found by its own row. */
+    TUTTI_BOTH Target target_of(int64_t n) const
     {
-        const int64_t K = x.d.K;
-        const int32_t label = x.labels[n];
-        const float *z = x.logits + n * K;
-        x.rows[n] = {};
-        if (label < 0) return;
-        if (label >= K) {
-            x.rows[n] = {NAN, NAN, NAN, 0, 1};
-            return;
+        const int64_t other = part ? labels[n ^ 1] : -1;
+        if (other < 0 || other >= d.K) return {labels[n], -1, 1};
+        return {labels[n], other, part[n]};
+    }
+
+    /* Leaves the largest logit in most[0]. */
+    TUTTI_BOTH void find_most(const Block &block, Shared &shared, const float *z) const
+    {
+        const int found = d.K < THREADS ? (int)d.K : THREADS;
+        block.each([&](int t) {
+            Logit most = {t < d.K ? z[t] : 0, t};
+            for (int64_t k = t; most.k >= 0 && k < d.K; k += THREADS)
+                most = z[k] == z[k] ? larger(most, {z[k], k}) : Logit{z[k], -1};
+            shared.most[t] = most;
+        });
+        for (int few = FEW; few; few /= FEW)
+            block.each([&](int t) {
+                if (t >= few) return;
+                for (int i = t + few; i < found && i < few * FEW; i += few)
+                    shared.most[t] = larger(shared.most[t], shared.most[i]);
+            });
+    }
+
+    /* Leaves the sum of the exponentials in total, and that of the logits in smooth. */
+    TUTTI_BOTH void sum(const Block &block, Shared &shared, const float *z, float largest) const
+    {
+        for (int64_t k0 = 0; k0 < d.K; k0 += TILE) {
+            const int terms = d.K - k0 < TILE ? (int)(d.K - k0) : TILE;
+            block.each([&](int t) {
+                for (int k = t; k < terms; k += THREADS)
+                    shared.term[k] = (double)expf(view * (z[k0 + k] - largest));
+            });
+            block.each([&](int t) {
+                if (t == 0) {
+                    double total = k0 ? shared.total : 0;
+                    TUTTI_UNROLL_MANY
+                    for (int k = 0; k < terms; k++) total += shared.term[k];
+                    shared.total = total;
+                } else if (t == THREADS / 2) {
+                    const int smoothed = d.smoothing > 0 ? terms : 0;
+                    double smooth = k0 ? shared.smooth : 0;
+                    TUTTI_UNROLL_MANY
+                    for (int k = 0; k < smoothed; k++) smooth += (double)z[k0 + k];
+                    shared.smooth = smooth;
+                }
+            });
         }
-        int64_t best = 0;
-        for (int64_t k = 0; best >= 0 && k < K; k++) {
-            if (z[k] != z[k])
-                best = -1;
-            else if (z[k] > z[best])
-                best = k;
-        }
-        const float largest = z[best < 0 ? 0 : best];
-        double total = 0, smooth = 0;
-        for (int64_t k = 0; k < K; k++) total += (double)expf(x.view * (z[k] - largest));
-        for (int64_t k = 0; x.d.smoothing > 0 && k < K; k++) smooth += (double)z[k];
-        float part;
-        const int32_t other = other_of(x, n, &part);
-        const double lse = log(total), smoothing = (double)x.d.smoothing, own = (double)z[label];
+    }
+
+    /* Of row n, by one thread. */
+    TUTTI_BOTH void end_row(Shared &shared, int64_t n, const float *z, const Target &target,
+        int64_t most, float largest) const
+    {
+        const double lse = log(shared.total), smoothing = (double)d.smoothing;
+        const double own = (double)z[target.label], share = (double)target.part;
         const double wanted =
-            other < 0 ? own : (double)part * own + (1 - (double)part) * (double)z[other];
-        const double loss = lse + (double)x.view * ((double)largest - (1 - smoothing) * wanted -
-                                                       smoothing * (smooth / (double)K));
-        const float scale = (float)((double)(x.view * x.d.weight) * exp(-lse));
-        x.rows[n] = {loss, largest, scale, best == (other < 0 || part >= 0.5f ? label : other), 1};
+            target.other < 0 ? own : share * own + (1 - share) * (double)z[target.other];
+        const int64_t right = target.other < 0 || target.part >= 0.5f ? target.label : target.other;
+        double *row = rows + n * TUTTI_METRICS;
+        row[0] = lse + (double)view * ((double)largest - (1 - smoothing) * wanted -
+                                          smoothing * (shared.smooth / (double)d.K));
+        row[1] = most == right;
+        row[2] = 1;
+        shared.scale = (float)((double)(view * d.weight) * exp(-lse));
     }
-};
 
-struct Gradient {
-    Xent x;
-    float *dlogits;
-    TUTTI_BOTH void operator()(int64_t i) const
+    TUTTI_BOTH void gradient(const Shared &shared, const float *z, const Target &target,
+        float largest, float *dz, int64_t k) const
     {
-        const int64_t n = i / x.d.K, k = i % x.d.K;
-        const Row row = x.rows[n];
-        const float weight = x.view * x.d.weight, others = weight * x.d.smoothing / (float)x.d.K;
-        float part, g = 0;
-        if (row.counted) {
-            const int32_t other = other_of(x, n, &part);
-            g = row.scale * expf(x.view * (x.logits[i] - row.largest)) - others;
-            if (k == x.labels[n]) g -= weight * (1 - x.d.smoothing) * part;
-            if (k == other) g -= weight * (1 - x.d.smoothing) * (1 - part);
-        }
-        dlogits[i] = g;
+        const float weight = view * d.weight, others = weight * d.smoothing / (float)d.K;
+        float g = shared.scale * expf(view * (z[k] - largest)) - others;
+        if (k == target.label) g -= weight * (1 - d.smoothing) * target.part;
+        if (k == target.other) g -= weight * (1 - d.smoothing) * (1 - target.part);
+        dz[k] = g;
     }
-};
 
-struct Metrics {
-    Xent x;
-    double *metrics;
-    TUTTI_BOTH void operator()(int64_t) const
+    /* A row that is not counted, or whose label is no class. */
+    TUTTI_BOTH void leave_out(const Block &block, int64_t n, bool counts) const
     {
-        double loss = 0, right = 0, counted = 0;
-        for (int64_t n = 0; n < x.d.N; n++) {
-            if (!x.rows[n].counted) continue;
-            loss += x.rows[n].loss;
-            right += x.rows[n].right;
-            counted += 1;
+        block.each([&](int t) {
+            if (t < TUTTI_METRICS)
+                rows[n * TUTTI_METRICS + t] = t ? t == 2 && counts : counts ? NAN : 0;
+            for (int64_t k = t; dlogits && k < d.K; k += THREADS)
+                dlogits[n * d.K + k] = counts ? NAN : 0;
+        });
+    }
+
+    TUTTI_BOTH void add_rows(const Block &block, Shared &shared) const
+    {
+        constexpr int ROWS = TILE / TUTTI_METRICS;
+        for (int64_t n0 = 0; n0 < d.N; n0 += ROWS) {
+            const int count = d.N - n0 < ROWS ? (int)(d.N - n0) : ROWS;
+            block.each([&](int t) {
+                for (int i = t; i < count * TUTTI_METRICS; i += THREADS)
+                    shared.term[i] = latest(rows, n0 * TUTTI_METRICS + i);
+            });
+            block.each([&](int t) {
+                if (t >= TUTTI_METRICS) return;
+                double sum = n0 ? shared.metrics[t] : 0;
+                TUTTI_UNROLL_MANY
+                for (int n = 0; n < count; n++) sum += shared.term[n * TUTTI_METRICS + t];
+                shared.metrics[t] = sum;
+            });
         }
-        metrics[0] = loss;
-        metrics[1] = right;
-        metrics[2] = counted;
+        block.each([&](int t) {
+            if (t < TUTTI_METRICS) metrics[t] = shared.metrics[t];
+        });
+    }
+
+    TUTTI_BOTH void operator()(const Block &block, int64_t n, Shared &shared) const
+    {
+        const Target target = target_of(n);
+        const float *z = logits + n * d.K;
+        if (target.label < 0 || target.label >= d.K)
+            leave_out(block, n, target.label >= 0);
+        else {
+            find_most(block, shared, z);
+            const int64_t most = shared.most[0].k;
+            const float largest = z[most < 0 ? 0 : most];
+            sum(block, shared, z, largest);
+            block.each([&](int t) {
+                if (!t) end_row(shared, n, z, target, most, largest);
+            });
+            block.each([&](int t) {
+                for (int64_t k = t; dlogits && k < d.K; k += THREADS)
+                    gradient(shared, z, target, largest, dlogits + n * d.K, k);
+            });
+        }
+        block.each([&](int t) {
+            if (!t) shared.last = comes_last(counter, (uint32_t)d.N);
+        });
+        if (shared.last) add_rows(block, shared);
     }
 };
 
 tutti_status softmax_xent(const void *args, void *const buf[], void *queue)
 {
-    const int mixed = ((const Opened<tutti_xent_desc> *)args)->desc.mixed, out = mixed ? 3 : 2;
-    const Xent x = xent_of(args, buf, mixed ? (const float *)buf[2] : NULL);
-    const Gradient gradient = {x, (float *)buf[out]};
-    const Metrics metrics = {x, (double *)buf[out + 1]};
-    tutti_status status = launch("softmax_xent", x.d.N, EachRow{x}, queue);
-    if (!status) status = launch("softmax_xent", x.d.N * x.d.K, gradient, queue);
-    return status ? status : launch("softmax_xent", 1, metrics, queue);
+    const Opened<tutti_xent_desc> *k = (const Opened<tutti_xent_desc> *)args;
+    const tutti_xent_desc *d = &k->desc;
+    const int out = d->mixed ? 3 : 2;
+    const Xent rows = {(const float *)buf[0], d->mixed ? (const float *)buf[2] : NULL,
+        (const int32_t *)buf[1], (float *)buf[out], (double *)buf[out + 1],
+        (double *)k->space->memory, k->space->counter, *d, d->views > 1 ? 1 / (float)d->views : 1};
+    return launch_blocks("softmax_xent", d->N, rows, queue);
 }
 
 tutti_status xent_eval(const void *args, void *const buf[], void *queue)
 {
-    const Xent x = xent_of(args, buf, NULL);
-    const Metrics metrics = {x, (double *)buf[2]};
-    const tutti_status status = launch("xent_eval", x.d.N, EachRow{x}, queue);
-    return status ? status : launch("xent_eval", 1, metrics, queue);
+    const Opened<tutti_xent_desc> *k = (const Opened<tutti_xent_desc> *)args;
+    const tutti_xent_desc *d = &k->desc;
+    const Xent rows = {(const float *)buf[0], NULL, (const int32_t *)buf[1], NULL, (double *)buf[2],
+        (double *)k->space->memory, k->space->counter, *d, d->views > 1 ? 1 / (float)d->views : 1};
+    return launch_blocks("xent_eval", d->N, rows, queue);
 }
 
 } // namespace
 
 #define ROW(op)                                                                                    \
     {                                                                                              \
-        &tutti_op_##op, TUTTI_CUDA, TUTTI_F32, open_xent, op, close_with<tutti_xent_desc>          \
+        &tutti_op_##op, TUTTI_CUDA, TUTTI_F32, open_xent, op, close_with<tutti_xent_desc>, NULL    \
     }
 
 extern "C" const tutti_kernel TUTTI_CUDA_TABLE(loss)[] = {

@@ -1,6 +1,9 @@
 /* Batch normalisation, in the CPU's order: blocks of rows are summed in float32, the blocks of a
- * group in double, and the groups in double, one after another. A thread of the first launch has one
- * channel of a block, one of the second a channel of a group, one of the third a channel. */
+ * group in double, and the groups in double, one after another.
+ *
+ * A pass over a tensor is one launch. In the first one a block of threads has a group of some channels (Reduce): its
+ * threads sum blocks of rows, then one thread for each channel adds these up; the block that comes last adds up the
+ * groups. In the second pass (Apply, Gradient) a thread has the same channels in several rows (Walk). */
 #include "dag/kernels/cuda.cuh"
 
 extern "C" {
@@ -12,23 +15,31 @@ extern "C" {
 namespace
 {
 
-/* Two sums of each group and channel, two of each block and channel, four coefficients of each channel. */
+enum { SET = 32 /* channels of a block of threads, at most */ };
+enum { MOST_CHANNELS = SET * TUTTI_WORKSPACE_COUNTERS };
+
+/* Two sums of each group and channel, four coefficients of each channel; a counter for each set of channels. */
 struct Space {
     double *group0, *group1;
-    float *sum0, *sum1, *scale, *shift, *line, *offset;
+    float *scale, *shift, *line, *offset;
+    uint32_t *counter;
     int64_t C, rows, block_rows, blocks, groups;
 };
 
-inline Space space_of(const tutti_norm_desc *d, void *space)
+inline Space space_of(const tutti_norm_desc *d, void *space, uint32_t *counter)
 {
     const int64_t rows = d->N * d->H * d->W, block_rows = tutti_norm_block_rows(d->C);
     const int64_t blocks = (rows + block_rows - 1) / block_rows;
     const int64_t groups = (blocks + TUTTI_NORM_GROUP - 1) / TUTTI_NORM_GROUP;
     double *group0 = (double *)space, *group1 = group0 + groups * d->C;
-    float *sum0 = (float *)(group1 + groups * d->C), *sum1 = sum0 + blocks * d->C;
-    float *scale = sum1 + blocks * d->C;
-    return {group0, group1, sum0, sum1, scale, scale + d->C, scale + 2 * d->C, scale + 3 * d->C,
-        d->C, rows, block_rows, blocks, groups};
+    float *scale = (float *)(group1 + groups * d->C);
+    return {group0, group1, scale, scale + d->C, scale + 2 * d->C, scale + 3 * d->C, counter, d->C,
+        rows, block_rows, blocks, groups};
+}
+
+inline Space space_of(const Opened<tutti_norm_desc> *k)
+{
+    return space_of(&k->desc, k->space->memory, k->space->counter);
 }
 
 tutti_status open_norm(const void *desc, void **args)
@@ -36,9 +47,11 @@ tutti_status open_norm(const void *desc, void **args)
     const tutti_norm_desc *d = (const tutti_norm_desc *)desc;
     const tutti_status status = tutti_check_norm(d);
     if (status) return status;
-    const Space s = space_of(d, NULL);
-    const int64_t each =
-        2 * s.groups * (int64_t)sizeof(double) + (2 * s.blocks + 4) * (int64_t)sizeof(float);
+    if (d->C > MOST_CHANNELS)
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "norm: %lld channels on a GPU, which takes %d",
+            (long long)d->C, (int)MOST_CHANNELS);
+    const Space s = space_of(d, NULL, NULL);
+    const int64_t each = 2 * s.groups * (int64_t)sizeof(double) + 4 * (int64_t)sizeof(float);
     return open_with("norm", d, (size_t)(each * s.C), args);
 }
 
@@ -49,141 +62,373 @@ TUTTI_BOTH inline int64_t rows_in(const Space &s, int64_t b)
     return left < s.block_rows ? left : s.block_rows;
 }
 
-/* The block behind group g. */
-TUTTI_BOTH inline int64_t end_of(const Space &s, int64_t g)
+/* y = scale * x + shift, of a channel's statistics. */
+struct Line {
+    float scale, shift;
+};
+
+TUTTI_BOTH inline Line line_of(
+    const float *scaleshift, const float *stats, float eps, int64_t C, int64_t c)
 {
-    const int64_t end = (g + 1) * TUTTI_NORM_GROUP;
-    return end < s.blocks ? end : s.blocks;
+    const float inverse = (float)(1 / sqrt((double)stats[C + c] + (double)eps));
+    const float scale = scaleshift[c] * inverse;
+    return {scale, scaleshift[C + c] - stats[c] * scale};
 }
 
-/* y = scale * x + shift, of a channel's statistics. */
-TUTTI_BOTH inline void set_line(
-    const Space &s, const float *scaleshift, const float *stats, float eps, int64_t c)
+/* Chan, Golub, LeVeque 1983: `rows` more rows after `seen` rows count with this share and weight. */
+struct Share {
+    double share, weight;
+};
+
+TUTTI_BOTH inline Share share_of(int64_t seen, int64_t rows)
 {
-    const float inverse = (float)(1 / sqrt((double)stats[s.C + c] + (double)eps));
-    s.scale[c] = scaleshift[c] * inverse;
-    s.shift[c] = scaleshift[s.C + c] - stats[c] * s.scale[c];
+    const double share = (double)rows / (double)(seen + rows);
+    return {share, (double)seen * share};
 }
+
+/* ---- Two sums of each channel ---- */
+
+/* Pass::sums(s, first, rows, c, ..) writes those of WIDE channels of a block of rows, pass.add(..) adds to what came
+ * before, and pass.end(..) gets the sums of all. Where Pass::LINES, pass.begin(..) gives what `sums` needs to know of a
+ * channel; where Pass::SHARES, `add` needs the shares. */
+template <typename Pass> struct Reduce {
+    static constexpr int WIDE = Pass::WIDE, RESIDENT = Pass::RESIDENT, TILE = 16;
+    struct Tile { /* of groups */
+        double sum0[TILE][SET], sum1[TILE][SET];
+        Share share[TILE];
+    };
+    struct alignas(32) Shared {
+        union {
+            struct {
+                float sum0[TUTTI_NORM_GROUP][SET], sum1[TUTTI_NORM_GROUP][SET];
+                Share share[TUTTI_NORM_GROUP];
+            } block;
+            Tile tile[2];
+        };
+        alignas(32) float scale[SET], shift[SET], mean[SET];
+        double total0[SET], total1[SET];
+        int last;
+    };
+    Pass pass;
+    Space s;
+    int threads, abreast, sets; /* that share a row; blocks of rows at a time; sets of channels */
+
+    Reduce(const Pass &of, const Space &space) : pass(of), s(space)
+    {
+        const int64_t packs = s.C / WIDE;
+        threads = packs < SET / WIDE ? (int)packs : SET / WIDE;
+        abreast = THREADS / threads < TUTTI_NORM_GROUP ? THREADS / threads : TUTTI_NORM_GROUP;
+        sets = (int)((packs + threads - 1) / threads);
+    }
+
+    TUTTI_BOTH int groups_from(int64_t g0) const
+    {
+        return s.groups - g0 < TILE ? (int)(s.groups - g0) : TILE;
+    }
+
+    /* The channel of this thread among `first` and those behind it, which are the set's; -1: none. */
+    TUTTI_BOTH int64_t channel(int64_t first, int t) const
+    {
+        return t < threads * WIDE && first + t < s.C ? first + t : -1;
+    }
+
+    TUTTI_BOTH void sum_blocks(Shared &shared, int64_t group, int64_t first, int t) const
+    {
+        const int64_t b0 = group * TUTTI_NORM_GROUP, left = s.blocks - b0;
+        const int blocks = left < TUTTI_NORM_GROUP ? (int)left : TUTTI_NORM_GROUP;
+        if (Pass::SHARES && t < blocks)
+            shared.block.share[t] = share_of(t * s.block_rows, rows_in(s, b0 + t));
+        const int lane = t % threads, row = t / threads;
+        const int64_t c = first + lane * WIDE;
+        if (row >= abreast || c >= s.C) return;
+        for (int b = row; b < blocks; b += abreast) {
+            Pack<float, WIDE> sum0, sum1;
+            pass.sums(
+                s, (b0 + b) * s.block_rows, (int)rows_in(s, b0 + b), c, shared, lane, &sum0, &sum1);
+            put_pack(shared.block.sum0[b], lane, sum0);
+            put_pack(shared.block.sum1[b], lane, sum1);
+        }
+    }
+
+    TUTTI_BOTH void sum_group(const Shared &shared, int64_t group, int64_t c, int t) const
+    {
+        const int64_t left = s.blocks - group * TUTTI_NORM_GROUP;
+        const int blocks = left < TUTTI_NORM_GROUP ? (int)left : TUTTI_NORM_GROUP;
+        double sum0 = 0, sum1 = 0;
+        TUTTI_UNROLL_SOME
+        for (int b = 0; b < blocks; b++)
+            pass.add(&sum0, &sum1, shared.block.share[b], (double)shared.block.sum0[b][t],
+                (double)shared.block.sum1[b][t]);
+        s.group0[group * s.C + c] = sum0;
+        s.group1[group * s.C + c] = sum1;
+    }
+
+    /* Reads a tile of groups, with the threads that do not add one up meanwhile. */
+    TUTTI_BOTH void fetch(Tile &tile, int64_t g0, int64_t first, int t) const
+    {
+        constexpr int READERS = THREADS - SET;
+        const int groups = groups_from(g0);
+        const int64_t group_rows = TUTTI_NORM_GROUP * s.block_rows, seen = (g0 + t) * group_rows;
+        if (Pass::SHARES && t < groups)
+            tile.share[t] = share_of(seen, s.rows - seen < group_rows ? s.rows - seen : group_rows);
+        TUTTI_UNROLL
+        for (int k = 0; k < (TILE * SET + READERS - 1) / READERS; k++) {
+            const int i = k * READERS + t, g = i / SET, lane = i % SET;
+            if (g >= groups || channel(first, lane) < 0) continue;
+            tile.sum0[g][lane] = latest(s.group0, (g0 + g) * s.C + first + lane);
+            tile.sum1[g][lane] = latest(s.group1, (g0 + g) * s.C + first + lane);
+        }
+    }
+
+    TUTTI_BOTH void add_up(Shared &shared, const Tile &tile, int64_t g0, int t) const
+    {
+        const int groups = groups_from(g0);
+        double sum0 = g0 ? shared.total0[t] : 0, sum1 = g0 ? shared.total1[t] : 0;
+        TUTTI_UNROLL_SOME
+        for (int g = 0; g < groups; g++)
+            pass.add(&sum0, &sum1, tile.share[g], tile.sum0[g][t], tile.sum1[g][t]);
+        shared.total0[t] = sum0;
+        shared.total1[t] = sum1;
+    }
+
+    /* Of the last block of a set: the next tile is read while one is added up. */
+    TUTTI_BOTH void add_groups(const Block &block, Shared &shared, int64_t first) const
+    {
+        for (int64_t g0 = -TILE; g0 < s.groups; g0 += TILE)
+            block.each([&](int t) {
+                const int64_t tile = quotient(g0 + TILE, TILE);
+                if (t >= SET)
+                    fetch(shared.tile[tile % 2], g0 + TILE, first, t - SET);
+                else if (g0 >= 0 && channel(first, t) >= 0)
+                    add_up(shared, shared.tile[(tile + 1) % 2], g0, t);
+            });
+    }
+
+    TUTTI_BOTH void operator()(const Block &block, int64_t index, Shared &shared) const
+    {
+        const int64_t group = quotient(index, sets), set = index - group * sets;
+        const int64_t first = set * threads * WIDE;
+        if (Pass::LINES)
+            block.each([&](int t) {
+                const int64_t c = channel(first, t);
+                if (c >= 0) pass.begin(s, c, &shared.scale[t], &shared.shift[t], &shared.mean[t]);
+            });
+        block.each([&](int t) { sum_blocks(shared, group, first, t); });
+        block.each([&](int t) {
+            const int64_t c = channel(first, t);
+            if (c >= 0) sum_group(shared, group, c, t);
+        });
+        block.each([&](int t) {
+            if (!t) shared.last = comes_last(s.counter + set, (uint32_t)s.groups);
+        });
+        if (!shared.last) return;
+        add_groups(block, shared, first);
+        block.each([&](int t) {
+            const int64_t c = channel(first, t);
+            if (c >= 0)
+                pass.end(
+                    s, c, shared.total0[t], shared.total1[t], shared.scale[t], shared.shift[t]);
+        });
+    }
+};
+
+template <typename Pass>
+tutti_status reduce(const char *op, const Pass &pass, const Space &s, void *queue)
+{
+    const Reduce<Pass> element(pass, s);
+    return launch_blocks(op, s.groups * element.sets, element, queue);
+}
+
+/* ---- Rows of the second pass ---- */
+
+/* A thread has WIDE channels of up to DEEP rows, `abreast` rows apart. The last rows come first: they are what the pass
+ * before this one has left in the cache. */
+template <int WIDE, int DEEP> struct Walk {
+    int64_t rows, packs, abreast;
+
+    explicit Walk(const Space &s) : rows(s.rows), packs(s.C / WIDE)
+    {
+        abreast = packs < THREADS ? THREADS / packs : 1;
+    }
+
+    int64_t threads() const
+    {
+        const int64_t tile = abreast * DEEP;
+        return (rows + tile - 1) / tile * abreast * packs;
+    }
+
+    /* Of thread i: which pack of each row; where its packs are, -1 behind the last one. */
+    TUTTI_BOTH int64_t places(int64_t i, int64_t place[DEEP]) const
+    {
+        const int64_t tile = quotient(i, abreast * packs), in_tile = i - tile * abreast * packs;
+        const int64_t row = quotient(in_tile, packs), pack = in_tile - row * packs;
+        TUTTI_UNROLL
+        for (int k = 0; k < DEEP; k++) {
+            const int64_t r = (tile * DEEP + k) * abreast + row;
+            place[k] = r < rows ? (rows - 1 - r) * packs + pack : -1;
+        }
+        return pack;
+    }
+};
 
 /* ---- Forward ---- */
 
-/* Mean and squared deviations of a block: even rows and odd rows, as far as they are pairs. */
-template <typename Value> struct Moments {
+/* A sum of even rows, and one of odd rows, as far as they are pairs. */
+template <int WIDE> struct Chains {
+    float even[WIDE] = {}, odd[WIDE] = {};
+    TUTTI_BOTH void add(int row, int j, float v)
+    {
+        if (row % 2)
+            odd[j] += v;
+        else
+            even[j] += v;
+    }
+};
+
+/* Mean and squared deviations. ROWS: a thread keeps so many rows of its channels, all that a block has; 0: it reads
+ * them twice, some at a time. */
+template <typename Value, int PACK, int ROWS> struct Moments {
+    static constexpr int WIDE = PACK, RESIDENT = ROWS == 8 ? 3 : 2;
+    static constexpr bool LINES = false, SHARES = true;
     const Value *x;
-    Space s;
-    TUTTI_BOTH void operator()(int64_t i) const
-    {
-        const int64_t b = quotient(i, s.C), rows = rows_in(s, b);
-        const int64_t from = b * s.block_rows * s.C + i - b * s.C;
-        float even = 0, odd = 0;
-        for (int64_t r = 0; r < rows; r++) {
-            const float v = get(x, from + r * s.C);
-            if (r % 2)
-                odd += v;
-            else
-                even += v;
-        }
-        const float mean = (even + odd) / (float)rows;
-        even = odd = 0;
-        for (int64_t r = 0; r < rows; r++) {
-            const float v = get(x, from + r * s.C) - mean;
-            if (r % 2)
-                odd += v * v;
-            else
-                even += v * v;
-        }
-        s.sum0[i] = mean;
-        s.sum1[i] = even + odd;
-    }
-};
-
-/* Chan, Golub, LeVeque 1983: `rows` more rows after `seen` rows. */
-TUTTI_BOTH inline void merge(double *mean, double *squares, int64_t seen, int64_t rows,
-    double more_mean, double more_squares)
-{
-    const double share = (double)rows / (double)(seen + rows), weight = (double)seen * share;
-    const double delta = more_mean - *mean;
-    *mean += delta * share;
-    *squares += more_squares + delta * delta * weight;
-}
-
-struct MergeGroup {
-    Space s;
-    TUTTI_BOTH void operator()(int64_t i) const
-    {
-        const int64_t g = quotient(i, s.C), c = i - g * s.C, end = end_of(s, g);
-        double mean = 0, squares = 0;
-        int64_t seen = 0;
-        for (int64_t b = g * TUTTI_NORM_GROUP; b < end; b++) {
-            const int64_t rows = rows_in(s, b), at = b * s.C + c;
-            merge(&mean, &squares, seen, rows, (double)s.sum0[at], (double)s.sum1[at]);
-            seen += rows;
-        }
-        s.group0[i] = mean;
-        s.group1[i] = squares;
-    }
-};
-
-struct Merge {
     const float *scaleshift;
-    float *stats;
-    float eps;
-    Space s;
-    TUTTI_BOTH void operator()(int64_t c) const
+    float *stats, eps;
+
+    TUTTI_BOTH void begin(const Space &, int64_t, float *, float *, float *) const {}
+
+    template <typename Shared>
+    TUTTI_BOTH void sums(const Space &s, int64_t first, int rows, int64_t c, const Shared &, int,
+        Pack<float, WIDE> *mean, Pack<float, WIDE> *squares) const
     {
-        const int64_t group_rows = TUTTI_NORM_GROUP * s.block_rows;
-        double mean = 0, squares = 0;
-        for (int64_t g = 0; g < s.groups; g++) {
-            const int64_t seen = g * group_rows, left = s.rows - seen, at = g * s.C + c;
-            merge(&mean, &squares, seen, left < group_rows ? left : group_rows, s.group0[at],
-                s.group1[at]);
+        constexpr int CHUNK = ROWS ? ROWS : 16;
+        const Value *from = x + first * s.C + c;
+        Kept<Value, WIDE> kept[CHUNK];
+        Chains<WIDE> sum, square;
+        for (int r0 = 0; r0 < (ROWS ? 1 : rows); r0 += CHUNK) {
+            take(kept, from, s.C, r0, rows);
+            TUTTI_UNROLL
+            for (int r = 0; r < CHUNK; r++) {
+                for (int j = 0; j < WIDE; j++)
+                    if (r0 + r < rows) sum.add(r, j, kept[r].value(j));
+                kept[r].forget();
+            }
         }
+        for (int j = 0; j < WIDE; j++) mean->value[j] = (sum.even[j] + sum.odd[j]) / (float)rows;
+        for (int r0 = 0; r0 < (ROWS ? 1 : rows); r0 += CHUNK) {
+            if (!ROWS) take(kept, from, s.C, r0, rows);
+            TUTTI_UNROLL
+            for (int r = 0; r < CHUNK; r++)
+                for (int j = 0; j < WIDE; j++) {
+                    const float v = kept[r].value(j) - mean->value[j];
+                    if (r0 + r < rows) square.add(r, j, v * v);
+                }
+        }
+        for (int j = 0; j < WIDE; j++) squares->value[j] = square.even[j] + square.odd[j];
+    }
+
+    template <int CHUNK>
+    TUTTI_BOTH void take(
+        Kept<Value, WIDE> (&kept)[CHUNK], const Value *from, int64_t C, int r0, int rows) const
+    {
+        TUTTI_UNROLL
+        for (int r = 0; r < CHUNK; r++)
+            if (r0 + r < rows)
+                kept[r].take(from + (r0 + r) * C);
+            else
+                kept[r] = {};
+    }
+
+    TUTTI_BOTH void add(double *mean, double *squares, const Share &share, double more_mean,
+        double more_squares) const
+    {
+        const double delta = more_mean - *mean;
+        *mean += delta * share.share;
+        *squares += more_squares + delta * delta * share.weight;
+    }
+
+    TUTTI_BOTH void end(const Space &s, int64_t c, double mean, double squares, float, float) const
+    {
         stats[c] = (float)mean;
         stats[s.C + c] = (float)(squares / (double)s.rows);
-        set_line(s, scaleshift, stats, eps, c);
+        const Line line = line_of(scaleshift, stats, eps, s.C, c);
+        s.scale[c] = line.scale;
+        s.shift[c] = line.shift;
     }
 };
 
-/* Packs are of channels side by side. */
-template <typename Value> struct Apply {
+template <typename Value, int WIDE> struct Apply {
+    static constexpr int DEEP = 4;
     const Value *x;
     Value *y;
     int relu;
     Space s;
-    template <int WIDE> TUTTI_BOTH void pack(int64_t i) const
+    Walk<WIDE, DEEP> walk;
+    TUTTI_BOTH void operator()(int64_t i) const
     {
-        const int64_t c = remainder_of(i * WIDE, s.C);
-        const Pack<Value, WIDE> from = pack_at<WIDE>(x, i);
-        const Pack<float, WIDE> scale = pack_at<WIDE>(s.scale + c, 0);
-        const Pack<float, WIDE> shift = pack_at<WIDE>(s.shift + c, 0);
-        Pack<Value, WIDE> to;
-        for (int j = 0; j < WIDE; j++) {
-            const float v = get(from.value, j) * scale.value[j] + shift.value[j];
-            put(to.value, j, relu ? rectified(v) : v);
+        int64_t place[DEEP];
+        const int64_t pack = walk.places(i, place);
+        const Pack<float, WIDE> scale = pack_at<WIDE>(s.scale, pack);
+        const Pack<float, WIDE> shift = pack_at<WIDE>(s.shift, pack);
+        Pack<Value, WIDE> from[DEEP];
+        TUTTI_UNROLL
+        for (int k = 0; k < DEEP; k++)
+            if (place[k] >= 0) from[k] = pack_at<WIDE>(x, place[k]);
+        TUTTI_UNROLL
+        for (int k = 0; k < DEEP; k++) {
+            if (place[k] < 0) return;
+            Pack<Value, WIDE> to;
+            for (int j = 0; j < WIDE; j++) {
+                const float v = get(from[k].value, j) * scale.value[j] + shift.value[j];
+                put(to.value, j, relu ? rectified(v) : v);
+            }
+            put_pack(y, place[k], to);
         }
-        put_pack(y, i, to);
     }
 };
+
+template <int WIDE, typename Value>
+tutti_status apply_in(
+    const char *op, const Value *x, Value *y, int relu, const Space &s, void *queue)
+{
+    const Apply<Value, WIDE> element = {x, y, relu, s, Walk<WIDE, Apply<Value, WIDE>::DEEP>(s)};
+    return launch(op, element.walk.threads(), element, queue);
+}
 
 template <typename Value>
 tutti_status apply(const char *op, const Value *x, Value *y, int relu, const Space &s, void *queue)
 {
     constexpr int WIDE = WIDEST<Value>;
-    const bool packs = s.C % WIDE == 0 && has_packs<WIDE>(x) && has_packs<WIDE>(y);
-    const Apply<Value> element = {x, y, relu, s};
-    return launch_packs<WIDE>(op, s.rows * s.C, packs, element, queue);
+    return s.C % WIDE == 0 && has_packs<WIDE>(x, y) ? apply_in<WIDE>(op, x, y, relu, s, queue)
+                                                    : apply_in<1>(op, x, y, relu, s, queue);
+}
+
+/* PACK channels of ROWS rows, which are in registers: 256 bytes, or fewer. */
+template <int PACK, int ROWS, typename Value>
+tutti_status moments_in(const tutti_norm_desc *d, void *const buf[], const Space &s, void *queue)
+{
+    const Moments<Value, PACK, ROWS> pass = {
+        (const Value *)buf[0], (const float *)buf[1], (float *)buf[3], d->eps};
+    return reduce("norm", pass, s, queue);
+}
+
+template <typename Value>
+tutti_status moments(const tutti_norm_desc *d, void *const buf[], const Space &s, void *queue)
+{
+    constexpr int WIDE = WIDEST<Value>;
+    if (s.C % WIDE || !has_packs<WIDE>((const Value *)buf[0]))
+        return moments_in<1, 0, Value>(d, buf, s, queue);
+    if (s.block_rows <= 8) return moments_in<WIDE, 8, Value>(d, buf, s, queue);
+    if (s.block_rows <= 16) return moments_in<WIDE, 16, Value>(d, buf, s, queue);
+    if (s.block_rows <= 32) return moments_in<WIDE / 2, 32, Value>(d, buf, s, queue);
+    if (s.block_rows <= 64) return moments_in<WIDE / 4, 64, Value>(d, buf, s, queue);
+    return moments_in<WIDE / 2, 0, Value>(d, buf, s, queue);
 }
 
 template <typename Value> tutti_status norm(const void *args, void *const buf[], void *queue)
 {
     const Opened<tutti_norm_desc> *k = (const Opened<tutti_norm_desc> *)args;
-    const Space s = space_of(&k->desc, k->space->memory);
-    const Moments<Value> moments = {(const Value *)buf[0], s};
-    const MergeGroup merge_group = {s};
-    const Merge merge = {(const float *)buf[1], (float *)buf[3], k->desc.eps, s};
-    tutti_status status = launch("norm", s.blocks * s.C, moments, queue);
-    if (!status) status = launch("norm", s.groups * s.C, merge_group, queue);
-    if (!status) status = launch("norm", s.C, merge, queue);
+    const Space s = space_of(k);
+    const tutti_status status = moments<Value>(&k->desc, buf, s, queue);
     return status ? status
                   : apply("norm", (const Value *)buf[0], (Value *)buf[2], k->desc.relu, s, queue);
 }
@@ -194,14 +439,16 @@ struct SetLine {
     Space s;
     TUTTI_BOTH void operator()(int64_t c) const
     {
-        set_line(s, scaleshift, stats, eps, c);
+        const Line line = line_of(scaleshift, stats, eps, s.C, c);
+        s.scale[c] = line.scale;
+        s.shift[c] = line.shift;
     }
 };
 
 template <typename Value> tutti_status norm_infer(const void *args, void *const buf[], void *queue)
 {
     const Opened<tutti_norm_desc> *k = (const Opened<tutti_norm_desc> *)args;
-    const Space s = space_of(&k->desc, k->space->memory);
+    const Space s = space_of(k);
     const SetLine line = {(const float *)buf[1], (const float *)buf[2], k->desc.eps, s};
     const tutti_status status = launch("norm_infer", s.C, line, queue);
     return status ? status
@@ -217,109 +464,138 @@ TUTTI_BOTH inline float through(int relu, float dy, float x, float scale, float 
     return !relu || x * scale + shift > 0.0f ? dy : 0.0f;
 }
 
-template <typename Value> struct Sums {
+/* Sums of g and of g * (x - mean). */
+template <typename Value, int PACK> struct Slopes {
+    static constexpr int WIDE = PACK, RESIDENT = 2, CHUNK = 8;
+    static constexpr bool LINES = true, SHARES = false;
     const Value *x, *dy;
-    const float *stats;
+    const float *scaleshift, *stats;
+    float *dscaleshift, eps;
     int relu;
-    Space s;
-    TUTTI_BOTH void operator()(int64_t i) const
-    {
-        const int64_t b = quotient(i, s.C), c = i - b * s.C, rows = rows_in(s, b);
-        const float scale = s.scale[c], shift = s.shift[c], mean = stats[c];
-        float sum = 0, product = 0;
-        for (int64_t r = 0; r < rows; r++) {
-            const int64_t at = (b * s.block_rows + r) * s.C + c;
-            const float v = get(x, at), g = through(relu, get(dy, at), v, scale, shift);
-            sum += g;
-            product += g * (v - mean);
-        }
-        s.sum0[i] = sum;
-        s.sum1[i] = product;
-    }
-};
 
-struct SumGroup {
-    Space s;
-    TUTTI_BOTH void operator()(int64_t i) const
+    TUTTI_BOTH void begin(const Space &s, int64_t c, float *scale, float *shift, float *mean) const
     {
-        const int64_t g = quotient(i, s.C), c = i - g * s.C, end = end_of(s, g);
-        double sum = 0, product = 0;
-        for (int64_t b = g * TUTTI_NORM_GROUP; b < end; b++) {
-            sum += (double)s.sum0[b * s.C + c];
-            product += (double)s.sum1[b * s.C + c];
-        }
-        s.group0[i] = sum;
-        s.group1[i] = product;
+        const Line line = line_of(scaleshift, stats, eps, s.C, c);
+        *scale = line.scale;
+        *shift = line.shift;
+        *mean = stats[c];
     }
-};
 
-struct Coefficients {
-    const float *stats;
-    float *dscaleshift;
-    float eps;
-    Space s;
-    TUTTI_BOTH void operator()(int64_t c) const
+    template <typename Shared>
+    TUTTI_BOTH void sums(const Space &s, int64_t first, int rows, int64_t c, const Shared &shared,
+        int lane, Pack<float, WIDE> *sum, Pack<float, WIDE> *product) const
     {
-        double sum = 0, product = 0;
-        for (int64_t g = 0; g < s.groups; g++) {
-            sum += s.group0[g * s.C + c];
-            product += s.group1[g * s.C + c];
+        const Pack<float, WIDE> scale = pack_at<WIDE>(shared.scale, lane);
+        const Pack<float, WIDE> shift = pack_at<WIDE>(shared.shift, lane);
+        const Pack<float, WIDE> mean = pack_at<WIDE>(shared.mean, lane);
+        *sum = *product = {};
+        for (int r0 = 0; r0 < rows; r0 += CHUNK) {
+            const int64_t from = (first + r0) * s.C + c;
+            Pack<Value, WIDE> values[CHUNK], slopes[CHUNK];
+            TUTTI_UNROLL
+            for (int r = 0; r < CHUNK; r++)
+                if (r0 + r < rows) {
+                    values[r] = pack_at<WIDE>(x + from + r * s.C, 0);
+                    slopes[r] = pack_at<WIDE>(dy + from + r * s.C, 0);
+                }
+            TUTTI_UNROLL
+            for (int r = 0; r < CHUNK; r++)
+                for (int j = 0; j < WIDE && r0 + r < rows; j++) {
+                    const float v = get(values[r].value, j);
+                    const float g =
+                        through(relu, get(slopes[r].value, j), v, scale.value[j], shift.value[j]);
+                    sum->value[j] += g;
+                    product->value[j] += g * (v - mean.value[j]);
+                }
         }
+    }
+
+    TUTTI_BOTH void add(
+        double *sum, double *product, const Share &, double more_sum, double more_product) const
+    {
+        *sum += more_sum;
+        *product += more_product;
+    }
+
+    TUTTI_BOTH void end(
+        const Space &s, int64_t c, double sum, double product, float scale, float shift) const
+    {
         const double inverse = 1 / sqrt((double)stats[s.C + c] + (double)eps);
-        const double dscale = product * inverse, per_row = (double)s.scale[c] / (double)s.rows;
+        const double dscale = product * inverse, per_row = (double)scale / (double)s.rows;
         dscaleshift[c] = (float)dscale;
         dscaleshift[s.C + c] = (float)sum;
+        s.scale[c] = scale;
+        s.shift[c] = shift;
         s.line[c] = (float)(per_row * inverse * dscale);
         s.offset[c] = (float)(per_row * sum);
     }
 };
 
-template <typename Value> struct Gradient {
+template <typename Value, int WIDE> struct Gradient {
+    static constexpr int DEEP = 4;
     const Value *x, *dy;
-    const float *stats;
+    const float *mean;
     Value *dx;
     int relu;
     Space s;
-    template <int WIDE> TUTTI_BOTH void pack(int64_t i) const
+    Walk<WIDE, DEEP> walk;
+    TUTTI_BOTH void operator()(int64_t i) const
     {
-        const int64_t c = remainder_of(i * WIDE, s.C);
-        const Pack<Value, WIDE> values = pack_at<WIDE>(x, i), slopes = pack_at<WIDE>(dy, i);
-        const Pack<float, WIDE> scale = pack_at<WIDE>(s.scale + c, 0);
-        const Pack<float, WIDE> shift = pack_at<WIDE>(s.shift + c, 0);
-        const Pack<float, WIDE> mean = pack_at<WIDE>(stats + c, 0);
-        const Pack<float, WIDE> line = pack_at<WIDE>(s.line + c, 0);
-        const Pack<float, WIDE> offset = pack_at<WIDE>(s.offset + c, 0);
-        Pack<Value, WIDE> to;
-        for (int j = 0; j < WIDE; j++) {
-            const float v = get(values.value, j), by = scale.value[j];
-            const float g = through(relu, get(slopes.value, j), v, by, shift.value[j]);
-            put(to.value, j, g * by - (v - mean.value[j]) * line.value[j] - offset.value[j]);
+        int64_t place[DEEP];
+        const int64_t pack = walk.places(i, place);
+        const Pack<float, WIDE> scale = pack_at<WIDE>(s.scale, pack);
+        const Pack<float, WIDE> shift = pack_at<WIDE>(s.shift, pack);
+        const Pack<float, WIDE> means = pack_at<WIDE>(mean, pack);
+        const Pack<float, WIDE> line = pack_at<WIDE>(s.line, pack);
+        const Pack<float, WIDE> offset = pack_at<WIDE>(s.offset, pack);
+        Pack<Value, WIDE> values[DEEP], slopes[DEEP];
+        TUTTI_UNROLL
+        for (int k = 0; k < DEEP; k++)
+            if (place[k] >= 0) {
+                values[k] = pack_at<WIDE>(x, place[k]);
+                slopes[k] = pack_at<WIDE>(dy, place[k]);
+            }
+        TUTTI_UNROLL
+        for (int k = 0; k < DEEP; k++) {
+            if (place[k] < 0) return;
+            Pack<Value, WIDE> to;
+            for (int j = 0; j < WIDE; j++) {
+                const float v = get(values[k].value, j);
+                const float g =
+                    through(relu, get(slopes[k].value, j), v, scale.value[j], shift.value[j]);
+                put(to.value, j,
+                    g * scale.value[j] - (v - means.value[j]) * line.value[j] - offset.value[j]);
+            }
+            put_pack(dx, place[k], to);
         }
-        put_pack(dx, i, to);
     }
 };
+
+template <int WIDE, typename Value>
+tutti_status bwd_in(const tutti_norm_desc *d, void *const buf[], const Space &s, void *queue)
+{
+    const Value *x = (const Value *)buf[0], *dy = (const Value *)buf[1];
+    const float *scaleshift = (const float *)buf[2], *stats = (const float *)buf[3];
+    const int out = d->relu ? 5 : 4;
+    const Slopes<Value, WIDE> pass = {
+        x, dy, scaleshift, stats, (float *)buf[out + 1], d->eps, d->relu};
+    const tutti_status status = reduce("norm_bwd", pass, s, queue);
+    if (status) return status;
+    const Gradient<Value, WIDE> element = {
+        x, dy, stats, (Value *)buf[out], d->relu, s, Walk<WIDE, Gradient<Value, WIDE>::DEEP>(s)};
+    return launch("norm_bwd", element.walk.threads(), element, queue);
+}
 
 template <typename Value> tutti_status norm_bwd(const void *args, void *const buf[], void *queue)
 {
     const Opened<tutti_norm_desc> *k = (const Opened<tutti_norm_desc> *)args;
-    const Space s = space_of(&k->desc, k->space->memory);
-    const int relu = k->desc.relu, out = relu ? 5 : 4;
-    const float *stats = (const float *)buf[3], eps = k->desc.eps;
-    const Value *x = (const Value *)buf[0], *dy = (const Value *)buf[1];
-    Value *dx = (Value *)buf[out];
-    const SetLine line = {(const float *)buf[2], stats, eps, s};
-    const Sums<Value> sums = {x, dy, stats, relu, s};
-    const SumGroup sum_group = {s};
-    const Coefficients coefficients = {stats, (float *)buf[out + 1], eps, s};
-    const Gradient<Value> gradient = {x, dy, stats, dx, relu, s};
+    const Space s = space_of(k);
     constexpr int WIDE = WIDEST<Value>;
-    const bool packs = s.C % WIDE == 0 && has_packs<WIDE>(x) && has_packs<WIDE>(dy) &&
-                       has_packs<WIDE>(dx) && has_packs<WIDE>(stats);
-    tutti_status status = launch("norm_bwd", s.C, line, queue);
-    if (!status) status = launch("norm_bwd", s.blocks * s.C, sums, queue);
-    if (!status) status = launch("norm_bwd", s.groups * s.C, sum_group, queue);
-    if (!status) status = launch("norm_bwd", s.C, coefficients, queue);
-    return status ? status : launch_packs<WIDE>("norm_bwd", s.rows * s.C, packs, gradient, queue);
+    const bool packs =
+        s.C % WIDE == 0 && has_packs<WIDE>((const Value *)buf[0], (const Value *)buf[1],
+                               (const float *)buf[3], (const Value *)buf[k->desc.relu ? 5 : 4]);
+    return packs ? bwd_in<WIDE, Value>(&k->desc, buf, s, queue)
+                 : bwd_in<1, Value>(&k->desc, buf, s, queue);
 }
 
 /* ---- Running statistics ---- */
@@ -329,35 +605,40 @@ struct Running {
     float *running;
     int64_t C;
     float keep, mean, variance;
-    TUTTI_BOTH void operator()(int64_t i) const
+    template <int WIDE> TUTTI_BOTH void pack(int64_t i) const
     {
-        running[i] = keep * running[i] + (i < C ? mean : variance) * stats[i];
+        const Pack<float, WIDE> more = pack_at<WIDE>(stats, i);
+        Pack<float, WIDE> to = pack_at<WIDE>(running, i);
+        for (int j = 0; j < WIDE; j++)
+            to.value[j] = keep * to.value[j] + (i * WIDE + j < C ? mean : variance) * more.value[j];
+        put_pack(running, i, to);
     }
 };
 
-tutti_status norm_running(const void *args, void *const buf[], void *queue)
+Work<Running> norm_running(const void *args, void *const buf[])
 {
     const tutti_norm_running_desc *d = (const tutti_norm_running_desc *)args;
-    const float mean = d->momentum * d->weight;
-    const Running element = {
-        (const float *)buf[0], (float *)buf[1], d->C, 1 - d->momentum, mean, mean * d->unbias};
-    return launch("norm_running", 2 * d->C, element, queue);
+    const float *stats = (const float *)buf[0], mean = d->momentum * d->weight;
+    float *running = (float *)buf[1];
+    return {"norm_running", {stats, running, d->C, 1 - d->momentum, mean, mean * d->unbias},
+        2 * d->C, has_packs<WORK_WIDE>(stats, running)};
 }
 
 } // namespace
 
 #define ROWS(op)                                                                                   \
-    {&tutti_op_##op, TUTTI_CUDA, TUTTI_F32, open_norm, op<float>, close_with<tutti_norm_desc>},    \
+    {&tutti_op_##op, TUTTI_CUDA, TUTTI_F32, open_norm, op<float>, close_with<tutti_norm_desc>,     \
+        NULL},                                                                                     \
     {                                                                                              \
         &tutti_op_##op, TUTTI_CUDA, TUTTI_BF16, open_norm, op<uint16_t>,                           \
-            close_with<tutti_norm_desc>                                                            \
+            close_with<tutti_norm_desc>, NULL                                                      \
     }
 
 extern "C" const tutti_kernel TUTTI_CUDA_TABLE(norm)[] = {
     ROWS(norm),
     ROWS(norm_infer),
     ROWS(norm_bwd),
-    {&tutti_op_norm_running, TUTTI_CUDA, TUTTI_F32, tutti_open_norm_running, norm_running,
-        tutti_cpu_free},
+    {&tutti_op_norm_running, TUTTI_CUDA, TUTTI_F32, tutti_open_norm_running, run_one<norm_running>,
+        tutti_cpu_free, run_many<norm_running>},
     {},
 };

@@ -17,26 +17,35 @@ template <typename Value> struct Sgd {
     float *w, *v;
     float momentum, weight_decay, rate_factor;
     int nesterov;
-    TUTTI_BOTH void operator()(int64_t i) const
+    template <int WIDE> TUTTI_BOTH void pack(int64_t i) const
     {
-        const float gradient = get(g, i) + w[i] * weight_decay;
-        float step = gradient;
-        if (momentum > 0) {
-            const float velocity = v[i] * momentum + gradient;
-            v[i] = velocity;
-            step = nesterov ? gradient + velocity * momentum : velocity;
+        const float factor = *rate * rate_factor;
+        const Pack<Value, WIDE> slope = pack_at<WIDE>(g, i);
+        Pack<float, WIDE> weight = pack_at<WIDE>(w, i), velocity = {}, step;
+        if (momentum > 0) velocity = pack_at<WIDE>(v, i);
+        for (int j = 0; j < WIDE; j++) {
+            const float gradient = get(slope.value, j) + weight.value[j] * weight_decay;
+            step.value[j] = gradient;
+            if (momentum > 0) {
+                velocity.value[j] = velocity.value[j] * momentum + gradient;
+                step.value[j] =
+                    nesterov ? gradient + velocity.value[j] * momentum : velocity.value[j];
+            }
         }
-        w[i] -= step * (*rate * rate_factor);
+        for (int j = 0; j < WIDE; j++) weight.value[j] -= step.value[j] * factor;
+        if (momentum > 0) put_pack(v, i, velocity);
+        put_pack(w, i, weight);
     }
 };
 
-template <typename Value> tutti_status sgd(const void *args, void *const buf[], void *queue)
+template <typename Value> Work<Sgd<Value>> sgd(const void *args, void *const buf[])
 {
     const tutti_sgd_desc *d = (const tutti_sgd_desc *)args;
-    const Sgd<Value> element = {(const Value *)buf[0] + d->first, (const float *)buf[1],
-        (float *)buf[2] + d->first, (float *)buf[3], d->momentum, d->weight_decay, d->rate_factor,
-        d->nesterov};
-    return launch("sgd", d->count, element, queue);
+    const Value *g = (const Value *)buf[0] + d->first;
+    float *w = (float *)buf[2] + d->first, *v = d->momentum > 0 ? (float *)buf[3] : NULL;
+    const Sgd<Value> element = {
+        g, (const float *)buf[1], w, v, d->momentum, d->weight_decay, d->rate_factor, d->nesterov};
+    return {"sgd", element, d->count, has_packs<WORK_WIDE>(g, w, v)};
 }
 
 /* ---- adam ---- */
@@ -64,14 +73,21 @@ struct AdamUpdate {
     const float *g;
     float *w, *mean, *square;
     float keep_mean, add_mean, keep_square, add_square, decay, shrink, rate, scale, epsilon;
-    TUTTI_BOTH void operator()(int64_t i) const
+    template <int WIDE> TUTTI_BOTH void pack(int64_t i) const
     {
-        const float gradient = g[i] + w[i] * decay, weight = w[i] * shrink;
-        const float m = mean[i] * keep_mean + gradient * add_mean;
-        const float s = square[i] * keep_square + gradient * gradient * add_square;
-        mean[i] = m;
-        square[i] = s;
-        w[i] = weight - m / (sqrtf(s) * scale + epsilon) * rate;
+        const Pack<float, WIDE> slope = pack_at<WIDE>(g, i);
+        Pack<float, WIDE> weights = pack_at<WIDE>(w, i);
+        Pack<float, WIDE> m = pack_at<WIDE>(mean, i), s = pack_at<WIDE>(square, i);
+        for (int j = 0; j < WIDE; j++) {
+            const float gradient = slope.value[j] + weights.value[j] * decay;
+            m.value[j] = m.value[j] * keep_mean + gradient * add_mean;
+            s.value[j] = s.value[j] * keep_square + gradient * gradient * add_square;
+            weights.value[j] = weights.value[j] * shrink -
+                               m.value[j] / (sqrtf(s.value[j]) * scale + epsilon) * rate;
+        }
+        put_pack(mean, i, m);
+        put_pack(square, i, s);
+        put_pack(w, i, weights);
     }
 };
 
@@ -86,12 +102,13 @@ TUTTI_BOTH inline AdamUpdate ready(const Adam &a)
         a.d.epsilon};
 }
 
-tutti_status adam(const void *args, void *const buf[], void *queue)
+Work<Adam> adam(const void *args, void *const buf[])
 {
     const tutti_adam_desc *d = (const tutti_adam_desc *)args;
-    const Adam element = {(const float *)buf[0] + d->first, (const float *)buf[1],
-        (const int64_t *)buf[2], (float *)buf[3] + d->first, (float *)buf[4], (float *)buf[5], *d};
-    return launch("adam", d->count, element, queue);
+    const float *g = (const float *)buf[0] + d->first;
+    float *w = (float *)buf[3] + d->first, *mean = (float *)buf[4], *square = (float *)buf[5];
+    return {"adam", {g, (const float *)buf[1], (const int64_t *)buf[2], w, mean, square, *d},
+        d->count, has_packs<WORK_WIDE>(g, w, mean, square)};
 }
 
 /* ---- lengths ---- */
@@ -282,16 +299,21 @@ tutti_status lengths(const void *args, void *const buf[], void *queue)
 struct Clip {
     const float *factor;
     float *g;
-    TUTTI_BOTH void operator()(int64_t i) const
+    template <int WIDE> TUTTI_BOTH void pack(int64_t i) const
     {
-        if (!(*factor >= 1)) g[i] *= *factor; /* also where it is NaN */
+        const float by = *factor;
+        if (by >= 1) return; /* not where it is NaN */
+        Pack<float, WIDE> to = pack_at<WIDE>(g, i);
+        for (int j = 0; j < WIDE; j++) to.value[j] *= by;
+        put_pack(g, i, to);
     }
 };
 
-tutti_status clip(const void *args, void *const buf[], void *queue)
+Work<Clip> clip(const void *args, void *const buf[])
 {
-    const Clip element = {(const float *)buf[0], (float *)buf[1]};
-    return launch("clip", ((const tutti_clip_desc *)args)->count, element, queue);
+    float *g = (float *)buf[1];
+    return {"clip", {(const float *)buf[0], g}, ((const tutti_clip_desc *)args)->count,
+        has_packs<WORK_WIDE>(g)};
 }
 
 /* ---- average ---- */
@@ -300,17 +322,22 @@ struct Average {
     const float *w;
     float *average;
     float part;
-    TUTTI_BOTH void operator()(int64_t i) const
+    template <int WIDE> TUTTI_BOTH void pack(int64_t i) const
     {
-        average[i] += (w[i] - average[i]) * part;
+        const Pack<float, WIDE> weight = pack_at<WIDE>(w, i);
+        Pack<float, WIDE> to = pack_at<WIDE>(average, i);
+        for (int j = 0; j < WIDE; j++) to.value[j] += (weight.value[j] - to.value[j]) * part;
+        put_pack(average, i, to);
     }
 };
 
-tutti_status average(const void *args, void *const buf[], void *queue)
+Work<Average> average(const void *args, void *const buf[])
 {
     const tutti_average_desc *d = (const tutti_average_desc *)args;
-    const Average element = {(const float *)buf[0], (float *)buf[1], (float)(1 - d->decay)};
-    return launch("average", d->count, element, queue);
+    const float *w = (const float *)buf[0];
+    float *average = (float *)buf[1];
+    return {
+        "average", {w, average, (float)(1 - d->decay)}, d->count, has_packs<WORK_WIDE>(w, average)};
 }
 
 /* ---- averages over ranks ---- */
@@ -318,79 +345,99 @@ tutti_status average(const void *args, void *const buf[], void *queue)
 struct Divide {
     float *x;
     float by;
-    TUTTI_BOTH void operator()(int64_t i) const
+    template <int WIDE> TUTTI_BOTH void pack(int64_t i) const
     {
-        x[i] /= by;
+        Pack<float, WIDE> to = pack_at<WIDE>(x, i);
+        for (int j = 0; j < WIDE; j++) to.value[j] /= by;
+        put_pack(x, i, to);
     }
 };
 
-tutti_status divide(const void *args, void *const buf[], void *queue)
+Work<Divide> divide(const void *args, void *const buf[])
 {
     const tutti_divide_desc *d = (const tutti_divide_desc *)args;
-    const Divide element = {(float *)buf[0], d->by};
-    return launch("divide", d->count, element, queue);
+    float *x = (float *)buf[0];
+    return {"divide", {x, d->by}, d->count, has_packs<WORK_WIDE>(x)};
 }
 
 struct Outer {
     float *w, *w0, *v; /* v: NULL without momentum */
     float by, rate, momentum;
-    TUTTI_BOTH void operator()(int64_t i) const
+    template <int WIDE> TUTTI_BOTH void pack(int64_t i) const
     {
-        float move = w0[i] - w[i] / by;
-        if (v) {
-            v[i] = v[i] * momentum + move;
-            move += v[i] * momentum;
+        const Pack<float, WIDE> weight = pack_at<WIDE>(w, i);
+        Pack<float, WIDE> start = pack_at<WIDE>(w0, i), velocity = {};
+        if (v) velocity = pack_at<WIDE>(v, i);
+        for (int j = 0; j < WIDE; j++) {
+            float move = start.value[j] - weight.value[j] / by;
+            if (v) {
+                velocity.value[j] = velocity.value[j] * momentum + move;
+                move += velocity.value[j] * momentum;
+            }
+            start.value[j] -= move * rate;
         }
-        w[i] = w0[i] = w0[i] - move * rate;
+        if (v) put_pack(v, i, velocity);
+        put_pack(w0, i, start);
+        put_pack(w, i, start);
     }
 };
 
-tutti_status outer(const void *args, void *const buf[], void *queue)
+Work<Outer> outer(const void *args, void *const buf[])
 {
     const tutti_outer_desc *d = (const tutti_outer_desc *)args;
-    const Outer element = {(float *)buf[0], (float *)buf[1],
-        d->momentum > 0 ? (float *)buf[2] : NULL, d->by, d->rate, d->momentum};
-    return launch("outer", d->count, element, queue);
+    float *w = (float *)buf[0], *w0 = (float *)buf[1];
+    float *v = d->momentum > 0 ? (float *)buf[2] : NULL;
+    return {
+        "outer", {w, w0, v, d->by, d->rate, d->momentum}, d->count, has_packs<WORK_WIDE>(w, w0, v)};
 }
 
 struct Pair {
     const float *own, *other;
     float *w;
-    TUTTI_BOTH void operator()(int64_t i) const
+    template <int WIDE> TUTTI_BOTH void pack(int64_t i) const
     {
-        w[i] += (other[i] - own[i]) * 0.5f;
+        const Pack<float, WIDE> before = pack_at<WIDE>(own, i), theirs = pack_at<WIDE>(other, i);
+        Pack<float, WIDE> to = pack_at<WIDE>(w, i);
+        for (int j = 0; j < WIDE; j++) to.value[j] += (theirs.value[j] - before.value[j]) * 0.5f;
+        put_pack(w, i, to);
     }
 };
 
-tutti_status pair(const void *args, void *const buf[], void *queue)
+Work<Pair> pair(const void *args, void *const buf[])
 {
     const tutti_pair_desc *d = (const tutti_pair_desc *)args;
-    const Pair element = {(const float *)buf[0], (const float *)buf[1], (float *)buf[2]};
-    return launch("pair", d->count, element, queue);
+    const float *own = (const float *)buf[0], *other = (const float *)buf[1];
+    float *w = (float *)buf[2];
+    return {"pair", {own, other, w}, d->count, has_packs<WORK_WIDE>(own, other, w)};
 }
 
 } // namespace
 
 #define ROW(op, dtype, run)                                                                        \
     {                                                                                              \
-        &tutti_op_##op, TUTTI_CUDA, dtype, tutti_open_##op, run, tutti_cpu_free                    \
+        &tutti_op_##op, TUTTI_CUDA, dtype, tutti_open_##op, run, tutti_cpu_free, NULL              \
+    }
+#define WORK(op, dtype, work)                                                                      \
+    {                                                                                              \
+        &tutti_op_##op, TUTTI_CUDA, dtype, tutti_open_##op, run_one<work>, tutti_cpu_free,         \
+            run_many<work>                                                                         \
     }
 
 extern "C" const tutti_kernel TUTTI_CUDA_TABLE(optim)[] = {
-    ROW(sgd, TUTTI_F32, sgd<float>),
-    ROW(sgd, TUTTI_BF16, sgd<uint16_t>),
-    ROW(adam, TUTTI_F32, adam),
-    {&tutti_op_lars, TUTTI_CUDA, TUTTI_F32, open_lars, lars, close_with<tutti_lars_desc>},
+    WORK(sgd, TUTTI_F32, sgd<float>),
+    WORK(sgd, TUTTI_BF16, sgd<uint16_t>),
+    WORK(adam, TUTTI_F32, adam),
+    {&tutti_op_lars, TUTTI_CUDA, TUTTI_F32, open_lars, lars, close_with<tutti_lars_desc>, NULL},
     {&tutti_op_length, TUTTI_CUDA, TUTTI_F32, open_length, length<float>,
-        close_with<tutti_length_desc>},
+        close_with<tutti_length_desc>, NULL},
     {&tutti_op_length, TUTTI_CUDA, TUTTI_BF16, open_length, length<uint16_t>,
-        close_with<tutti_length_desc>},
+        close_with<tutti_length_desc>, NULL},
     ROW(lengths, TUTTI_F32, lengths),
     ROW(clip_factor, TUTTI_F32, clip_factor),
-    ROW(clip, TUTTI_F32, clip),
-    ROW(average, TUTTI_F32, average),
-    ROW(divide, TUTTI_F32, divide),
-    ROW(outer, TUTTI_F32, outer),
-    ROW(pair, TUTTI_F32, pair),
+    WORK(clip, TUTTI_F32, clip),
+    WORK(average, TUTTI_F32, average),
+    WORK(divide, TUTTI_F32, divide),
+    WORK(outer, TUTTI_F32, outer),
+    WORK(pair, TUTTI_F32, pair),
     {},
 };

@@ -61,17 +61,6 @@ tutti_status open_max(const void *desc, void **args)
     return open_avg(desc, args);
 }
 
-/* The n, p, q, c of an element of a tensor of H x W pixels. */
-struct Place {
-    int32_t n, h, w, c;
-};
-
-TUTTI_BOTH inline Place place_of(int64_t i, int32_t H, int32_t W, int32_t C)
-{
-    const int32_t pixel = (int32_t)i / C, row = pixel / W, n = row / H;
-    return {n, row - n * H, pixel - row * W, (int32_t)i - pixel * C};
-}
-
 /* The pixels of window p of an axis that exist: [first, end). */
 struct Range {
     int32_t first, end;
@@ -93,81 +82,216 @@ TUTTI_BOTH inline Range windows_of(
     return {first, end > out ? out : end};
 }
 
-TUTTI_BOTH inline int32_t element_of(
-    int32_t n, int32_t h, int32_t w, int32_t c, int32_t H, int32_t W, int32_t C)
+TUTTI_BOTH inline int32_t between(int32_t least, int32_t i, int32_t most)
 {
-    return ((n * H + h) * W + w) * C + c;
+    return i < least ? least : i > most ? most : i;
 }
 
-/* ---- Maximum ---- */
-
-template <typename Value> struct Max {
-    const Value *x;
-    Value *y;
-    uint8_t *argmax;
-    Pool d;
-    TUTTI_BOTH void operator()(int64_t i) const
+/* Kernels for windows of WINDOW x WINDOW pixels, STRIDE apart each way, and in packs; 0: for all. */
+template <int WINDOW, int STRIDE> struct Windows {
+    Pool pool;
+    TUTTI_BOTH Pool known() const
     {
-        const Place at = place_of(i, d.P, d.Q, d.C);
-        const Range h = pixels_of(at.h, d.H, d.R, d.stride[0], d.pad[0]);
-        const Range w = pixels_of(at.w, d.W, d.S, d.stride[1], d.pad[1]);
-        int32_t best_h = h.first, best_w = w.first;
-        float best = get(x, element_of(at.n, best_h, best_w, at.c, d.H, d.W, d.C));
-        for (int32_t r = h.first; r < h.end; r++)
-            for (int32_t s = w.first; s < w.end; s++) {
-                const float v = get(x, element_of(at.n, r, s, at.c, d.H, d.W, d.C));
-                if (!(v > best)) continue;
-                best = v;
-                best_h = r;
-                best_w = s;
-            }
-        put(y, i, best);
-        const int32_t r = best_h - at.h * d.stride[0] + d.pad[0];
-        const int32_t s = best_w - at.w * d.stride[1] + d.pad[1];
-        argmax[i] = (uint8_t)(r * d.S + s);
+        Pool d = pool;
+        if (WINDOW) d.R = d.S = WINDOW, d.stride[0] = d.stride[1] = STRIDE;
+        return d;
+    }
+    static bool are(const Pool &d)
+    {
+        return d.R == WINDOW && d.S == WINDOW && d.stride[0] == STRIDE && d.stride[1] == STRIDE;
     }
 };
 
+/* ---- Maximum ---- */
+
+template <typename Value, int WIDE, int WINDOW, int STRIDE> struct Max {
+    const Value *x;
+    Value *y;
+    uint8_t *argmax;
+    Windows<WINDOW, STRIDE> windows;
+    Places in, out;
+    TUTTI_BOTH void operator()(int64_t i) const
+    {
+        const Pool d = windows.known();
+        const Place at = out(i);
+        const int32_t top = at.h * d.stride[0] - d.pad[0], left = at.w * d.stride[1] - d.pad[1];
+        const int32_t h = top < 0 ? 0 : top, w = left < 0 ? 0 : left;
+        const int32_t first = in.pack(at.n, h, w, at.c);
+        const Pack<Value, WIDE> start = pack_at<WIDE>(x, first);
+        float best[WIDE];
+        int32_t place[WIDE];
+        Pack<uint8_t, WIDE> places;
+        for (int j = 0; j < WIDE; j++) {
+            best[j] = get(start, j);
+            place[j] = (h - top) * d.S + w - left;
+        }
+        TUTTI_UNROLL
+        for (int32_t r = 0; r < d.R; r++) {
+            TUTTI_UNROLL
+            for (int32_t s = 0; s < d.S; s++) {
+                /* where no pixel is, the first one again, which is not more */
+                const int32_t row = top + r, column = left + s;
+                const bool exists = row >= 0 && row < d.H && column >= 0 && column < d.W;
+                const int32_t from = exists ? in.pack(at.n, row, column, at.c) : first;
+                const Pack<Value, WIDE> v = pack_at<WIDE>(x, from);
+                for (int j = 0; j < WIDE; j++) {
+                    if (!(get(v, j) > best[j])) continue;
+                    best[j] = get(v, j);
+                    place[j] = r * d.S + s;
+                }
+            }
+        }
+        for (int j = 0; j < WIDE; j++) places.value[j] = (uint8_t)place[j];
+        put_pack(y, i, packed<Value>(best));
+        put_pack(argmax, i, places);
+    }
+};
+
+template <typename Value, int WIDE, int WINDOW, int STRIDE>
+tutti_status start_max(const Pool &d, void *const buf[], void *queue)
+{
+    const Divisor packs(d.C / WIDE);
+    const Max<Value, WIDE, WINDOW, STRIDE> element = {(const Value *)buf[0], (Value *)buf[1],
+        (uint8_t *)buf[2], {d}, {Divisor(d.H), Divisor(d.W), packs},
+        {Divisor(d.P), Divisor(d.Q), packs}};
+    return launch("pool_max", y_count(d) / WIDE, element, queue);
+}
+
 template <typename Value> tutti_status pool_max(const void *args, void *const buf[], void *queue)
 {
+    constexpr int WIDE = WIDEST<Value>;
     const Pool d = pool_of(args);
-    const Max<Value> element = {(const Value *)buf[0], (Value *)buf[1], (uint8_t *)buf[2], d};
-    return launch("pool_max", y_count(d), element, queue);
+    if (d.C % WIDE || !has_packs<WIDE>((const Value *)buf[0], (Value *)buf[1], (uint8_t *)buf[2]))
+        return start_max<Value, 1, 0, 0>(d, buf, queue);
+    if (Windows<2, 2>::are(d)) return start_max<Value, WIDE, 2, 2>(d, buf, queue);
+    if (Windows<3, 2>::are(d)) return start_max<Value, WIDE, 3, 2>(d, buf, queue);
+    return start_max<Value, WIDE, 0, 0>(d, buf, queue);
 }
 
 /* Each pixel adds the gradients of the windows of which it is the maximum, in their order. */
-template <typename Value> struct MaxBwd {
+template <typename Value, int WIDE> struct MaxBwd {
     const Value *dy;
     const uint8_t *argmax;
     Value *dx;
     Pool d;
+    Places in, out;
     TUTTI_BOTH void operator()(int64_t i) const
     {
-        const Place at = place_of(i, d.H, d.W, d.C);
+        const Place at = in(i);
         const Range p = windows_of(at.h, d.P, d.R, d.stride[0], d.pad[0]);
         const Range q = windows_of(at.w, d.Q, d.S, d.stride[1], d.pad[1]);
-        float sum = 0;
+        float sum[WIDE] = {};
         for (int32_t r = p.first; r < p.end; r++)
             for (int32_t s = q.first; s < q.end; s++) {
-                const int32_t from = element_of(at.n, r, s, at.c, d.P, d.Q, d.C);
+                const int32_t from = out.pack(at.n, r, s, at.c);
                 const int32_t row = at.h - r * d.stride[0] + d.pad[0];
                 const int32_t column = at.w - s * d.stride[1] + d.pad[1];
-                if (argmax[from] == row * d.S + column) sum += get(dy, from);
+                const Pack<Value, WIDE> slopes = pack_at<WIDE>(dy, from);
+                const Pack<uint8_t, WIDE> places = pack_at<WIDE>(argmax, from);
+                for (int j = 0; j < WIDE; j++)
+                    if (places.value[j] == row * d.S + column) sum[j] += get(slopes, j);
             }
-        put(dx, i, sum);
+        put_pack(dx, i, packed<Value>(sum));
     }
 };
+
+/* The same for the pixels of a tile of STRIDE x STRIDE: those of tile t are in window t and in some before it, which are
+ * read once. Tile 0 begins in the padding, with window 0. */
+template <typename Value, int WIDE, int WINDOW, int STRIDE> struct MaxBwdTile {
+    static constexpr int OVERLAP = (WINDOW + STRIDE - 1) / STRIDE;
+    const Value *dy;
+    const uint8_t *argmax;
+    Value *dx;
+    Pool d;
+    Places in, out, tiles;
+
+    TUTTI_BOTH void operator()(int64_t i) const
+    {
+        const Place at = tiles(i);
+        Pack<Value, WIDE> slopes[OVERLAP][OVERLAP];
+        Pack<uint8_t, WIDE> places[OVERLAP][OVERLAP];
+        TUTTI_UNROLL
+        for (int r = 0; r < OVERLAP; r++) {
+            TUTTI_UNROLL
+            for (int s = 0; s < OVERLAP; s++) {
+                const int32_t p = between(0, at.h - r, d.P - 1), q = between(0, at.w - s, d.Q - 1);
+                const int32_t from = out.pack(at.n, p, q, at.c);
+                slopes[r][s] = pack_at<WIDE>(dy, from);
+                places[r][s] = pack_at<WIDE>(argmax, from);
+                if (p != at.h - r || q != at.w - s) slopes[r][s] = {}; /* beside y */
+            }
+        }
+        TUTTI_UNROLL
+        for (int h = 0; h < STRIDE; h++) {
+            TUTTI_UNROLL
+            for (int w = 0; w < STRIDE; w++) {
+                const int32_t y = at.h * STRIDE - d.pad[0] + h, x = at.w * STRIDE - d.pad[1] + w;
+                float sum[WIDE] = {};
+                add_up(sum, slopes, places, h, w);
+                const Pack<Value, WIDE> to = packed<Value>(sum);
+                if (y >= 0 && y < d.H && x >= 0 && x < d.W)
+                    put_pack(dx, in.pack(at.n, y, x, at.c), to);
+            }
+        }
+    }
+
+    /* Of pixel h, w of the tile. */
+    TUTTI_BOTH void add_up(float (&sum)[WIDE], const Pack<Value, WIDE> (&slopes)[OVERLAP][OVERLAP],
+        const Pack<uint8_t, WIDE> (&places)[OVERLAP][OVERLAP], int h, int w) const
+    {
+        TUTTI_UNROLL
+        for (int r = OVERLAP - 1; r >= 0; r--) {
+            TUTTI_UNROLL
+            for (int s = OVERLAP - 1; s >= 0; s--) {
+                const int row = r * STRIDE + h, column = s * STRIDE + w;
+                if (row >= WINDOW || column >= WINDOW) continue;
+                for (int j = 0; j < WIDE; j++)
+                    if (places[r][s].value[j] == row * WINDOW + column)
+                        sum[j] += get(slopes[r][s], j);
+            }
+        }
+    }
+};
+
+template <typename Value, int WIDE>
+tutti_status start_max_bwd(const Pool &d, void *const buf[], void *queue)
+{
+    const Divisor packs(d.C / WIDE);
+    const MaxBwd<Value, WIDE> element = {(const Value *)buf[0], (const uint8_t *)buf[1],
+        (Value *)buf[2], d, {Divisor(d.H), Divisor(d.W), packs},
+        {Divisor(d.P), Divisor(d.Q), packs}};
+    return launch("pool_max_bwd", x_count(d) / WIDE, element, queue);
+}
+
+/* A pad is smaller than a window, but may be larger than a tile: some may have no pixel. */
+template <typename Value, int WIDE, int WINDOW, int STRIDE>
+tutti_status start_max_bwd_tiles(const Pool &d, void *const buf[], void *queue)
+{
+    const int32_t down = (d.H - 1 + d.pad[0]) / STRIDE + 1, packs = d.C / WIDE;
+    const int32_t across = (d.W - 1 + d.pad[1]) / STRIDE + 1;
+    const MaxBwdTile<Value, WIDE, WINDOW, STRIDE> element = {(const Value *)buf[0],
+        (const uint8_t *)buf[1], (Value *)buf[2], d, {Divisor(d.H), Divisor(d.W), Divisor(packs)},
+        {Divisor(d.P), Divisor(d.Q), Divisor(packs)},
+        {Divisor(down), Divisor(across), Divisor(packs)}};
+    return launch("pool_max_bwd", (int64_t)d.N * down * across * packs, element, queue);
+}
 
 template <typename Value>
 tutti_status pool_max_bwd(const void *args, void *const buf[], void *queue)
 {
+    constexpr int WIDE = WIDEST<Value>;
     const Pool d = pool_of(args);
-    const MaxBwd<Value> element = {
-        (const Value *)buf[0], (const uint8_t *)buf[1], (Value *)buf[2], d};
-    return launch("pool_max_bwd", x_count(d), element, queue);
+    if (d.C % WIDE || !has_packs<WIDE>((const Value *)buf[0], (uint8_t *)buf[1], (Value *)buf[2]))
+        return start_max_bwd<Value, 1>(d, buf, queue);
+    if (Windows<2, 2>::are(d)) return start_max_bwd_tiles<Value, WIDE, 2, 2>(d, buf, queue);
+    if (Windows<3, 2>::are(d)) return start_max_bwd_tiles<Value, WIDE, 3, 2>(d, buf, queue);
+    return start_max_bwd<Value, WIDE>(d, buf, queue);
 }
 
 /* ---- Average ---- */
+
+/* So many elements to a pack: an image may be averaged to few of them. */
+enum { AVG_WIDE = 4 };
 
 /* What the sum of a window is divided by. */
 TUTTI_BOTH inline float pixels_in(const Pool &d, Range h, Range w)
@@ -176,64 +300,105 @@ TUTTI_BOTH inline float pixels_in(const Pool &d, Range h, Range w)
     return (float)((h.end - h.first) * (w.end - w.first));
 }
 
-template <typename Value> struct Avg {
+/* A window that is the image is a row. */
+inline Pool avg_of(const void *args)
+{
+    Pool d = pool_of(args);
+    if (d.P > 1 || d.Q > 1 || d.R != d.H || d.S != d.W || d.pad[0] || d.pad[1]) return d;
+    d.S = d.W = d.R * d.S;
+    d.R = d.H = 1;
+    return d;
+}
+
+template <typename Value, int WIDE> struct Avg {
     const Value *x;
     Value *y;
     Pool d;
+    Places in, out;
     TUTTI_BOTH void operator()(int64_t i) const
     {
-        const Place at = place_of(i, d.P, d.Q, d.C);
+        const Place at = out(i);
         const Range h = pixels_of(at.h, d.H, d.R, d.stride[0], d.pad[0]);
         const Range w = pixels_of(at.w, d.W, d.S, d.stride[1], d.pad[1]);
-        float sum = 0;
-        for (int32_t r = h.first; r < h.end; r++)
-            for (int32_t s = w.first; s < w.end; s++)
-                sum += get(x, element_of(at.n, r, s, at.c, d.H, d.W, d.C));
-        put(y, i, sum / pixels_in(d, h, w));
+        const float pixels = pixels_in(d, h, w);
+        float sum[WIDE] = {};
+        for (int32_t r = h.first; r < h.end; r++) {
+            TUTTI_UNROLL_SOME
+            for (int32_t s = w.first; s < w.end; s++) {
+                const Pack<Value, WIDE> v = pack_at<WIDE>(x, in.pack(at.n, r, s, at.c));
+                for (int j = 0; j < WIDE; j++) sum[j] += get(v, j);
+            }
+        }
+        for (int j = 0; j < WIDE; j++) sum[j] /= pixels;
+        put_pack(y, i, packed<Value>(sum));
     }
 };
 
-template <typename Value> tutti_status pool_avg(const void *args, void *const buf[], void *queue)
+template <typename Value, int WIDE>
+tutti_status start_avg(const Pool &d, void *const buf[], void *queue)
 {
-    const Pool d = pool_of(args);
-    const Avg<Value> element = {(const Value *)buf[0], (Value *)buf[1], d};
-    return launch("pool_avg", y_count(d), element, queue);
+    const Divisor packs(d.C / WIDE);
+    const Avg<Value, WIDE> element = {(const Value *)buf[0], (Value *)buf[1], d,
+        {Divisor(d.H), Divisor(d.W), packs}, {Divisor(d.P), Divisor(d.Q), packs}};
+    return launch("pool_avg", y_count(d) / WIDE, element, queue);
 }
 
-template <typename Value> struct AvgBwd {
+template <typename Value> tutti_status pool_avg(const void *args, void *const buf[], void *queue)
+{
+    const Pool d = avg_of(args);
+    const bool packs =
+        d.C % AVG_WIDE == 0 && has_packs<AVG_WIDE>((const Value *)buf[0], (Value *)buf[1]);
+    return packs ? start_avg<Value, AVG_WIDE>(d, buf, queue) : start_avg<Value, 1>(d, buf, queue);
+}
+
+template <typename Value, int WIDE> struct AvgBwd {
     const Value *dy;
     Value *dx;
     Pool d;
+    Places in, out;
     TUTTI_BOTH void operator()(int64_t i) const
     {
-        const Place at = place_of(i, d.H, d.W, d.C);
+        const Place at = in(i);
         const Range p = windows_of(at.h, d.P, d.R, d.stride[0], d.pad[0]);
         const Range q = windows_of(at.w, d.Q, d.S, d.stride[1], d.pad[1]);
-        float sum = 0;
+        float sum[WIDE] = {};
         for (int32_t r = p.first; r < p.end; r++)
             for (int32_t s = q.first; s < q.end; s++) {
                 const Range h = pixels_of(r, d.H, d.R, d.stride[0], d.pad[0]);
                 const Range w = pixels_of(s, d.W, d.S, d.stride[1], d.pad[1]);
-                sum += get(dy, element_of(at.n, r, s, at.c, d.P, d.Q, d.C)) / pixels_in(d, h, w);
+                const Pack<Value, WIDE> v = pack_at<WIDE>(dy, out.pack(at.n, r, s, at.c));
+                const float pixels = pixels_in(d, h, w);
+                for (int j = 0; j < WIDE; j++) sum[j] += get(v, j) / pixels;
             }
-        put(dx, i, sum);
+        put_pack(dx, i, packed<Value>(sum));
     }
 };
+
+template <typename Value, int WIDE>
+tutti_status start_avg_bwd(const Pool &d, void *const buf[], void *queue)
+{
+    const Divisor packs(d.C / WIDE);
+    const AvgBwd<Value, WIDE> element = {(const Value *)buf[0], (Value *)buf[1], d,
+        {Divisor(d.H), Divisor(d.W), packs}, {Divisor(d.P), Divisor(d.Q), packs}};
+    return launch("pool_avg_bwd", x_count(d) / WIDE, element, queue);
+}
 
 template <typename Value>
 tutti_status pool_avg_bwd(const void *args, void *const buf[], void *queue)
 {
-    const Pool d = pool_of(args);
-    const AvgBwd<Value> element = {(const Value *)buf[0], (Value *)buf[1], d};
-    return launch("pool_avg_bwd", x_count(d), element, queue);
+    constexpr int WIDE = WIDEST<Value>;
+    const Pool d = avg_of(args);
+    const bool packs = d.C % WIDE == 0 && has_packs<WIDE>((const Value *)buf[0], (Value *)buf[1]);
+    return packs ? start_avg_bwd<Value, WIDE>(d, buf, queue)
+                 : start_avg_bwd<Value, 1>(d, buf, queue);
 }
 
 } // namespace
 
 #define ROWS(op, open)                                                                             \
-    {&tutti_op_##op, TUTTI_CUDA, TUTTI_F32, open, op<float>, tutti_cpu_free},                      \
+    {&tutti_op_##op, TUTTI_CUDA, TUTTI_F32, open, op<float>, tutti_cpu_free, NULL},                \
     {                                                                                              \
-        &tutti_op_##op, TUTTI_CUDA, TUTTI_BF16, open, op<uint16_t>, tutti_cpu_free                 \
+        &tutti_op_##op, TUTTI_CUDA, TUTTI_BF16, open, op<uint16_t>, tutti_cpu_free, NULL           \
     }
 
 extern "C" const tutti_kernel TUTTI_CUDA_TABLE(pool)[] = {

@@ -84,8 +84,7 @@ struct ShareMix {
 tutti_status share_mix(const void *args, void *const buf[], void *queue)
 {
     const tutti_share_mix_desc *d = (const tutti_share_mix_desc *)args;
-    ShareMix element = {
-        {}, (const double *)buf[d->inputs], (float *)buf[d->inputs + 1], d->inputs};
+    ShareMix element = {{}, (const double *)buf[d->inputs], (float *)buf[d->inputs + 1], d->inputs};
     for (int k = 0; k < d->inputs; k++) element.near[k] = (const float *)buf[k];
     return launch("share_mix", d->count, element, queue);
 }
@@ -99,13 +98,15 @@ tutti_status share_scale(const void *args, void *const buf[], void *queue)
 } // namespace
 
 extern "C" const tutti_kernel TUTTI_CUDA_TABLE(share)[] = {
-    {&tutti_op_share_set, TUTTI_CUDA, TUTTI_F64, tutti_open_share_set, share_set, tutti_cpu_free},
+    {&tutti_op_share_set, TUTTI_CUDA, TUTTI_F64, tutti_open_share_set, share_set, tutti_cpu_free,
+        NULL},
     {&tutti_op_share_halve, TUTTI_CUDA, TUTTI_F64, tutti_open_share_halve, share_halve,
-        tutti_cpu_free},
+        tutti_cpu_free, NULL},
     {&tutti_op_share_weigh, TUTTI_CUDA, TUTTI_F64, tutti_open_share_weigh, share_weigh,
-        tutti_cpu_free},
-    {&tutti_op_share_mix, TUTTI_CUDA, TUTTI_F32, tutti_open_share_mix, share_mix, tutti_cpu_free},
+        tutti_cpu_free, NULL},
+    {&tutti_op_share_mix, TUTTI_CUDA, TUTTI_F32, tutti_open_share_mix, share_mix, tutti_cpu_free,
+        NULL},
     {&tutti_op_share_scale, TUTTI_CUDA, TUTTI_F64, tutti_open_share_scale, share_scale,
-        tutti_cpu_free},
+        tutti_cpu_free, NULL},
     {},
 };

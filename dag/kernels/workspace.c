@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+enum { ALIGN = 16, COUNTER_BYTES = TUTTI_WORKSPACE_COUNTERS * sizeof(uint32_t) };
+
 static _Thread_local struct {
     int on; /* between begin and end */
     size_t most;
@@ -20,22 +22,27 @@ void tutti_workspace_begin(size_t most)
 
 size_t tutti_workspace_end(void)
 {
-    const size_t bytes = shared.workspace ? shared.workspace->bytes : 0;
+    const size_t asked = shared.workspace ? shared.workspace->bytes : 0;
     tutti_workspace_leave(shared.workspace);
     shared.on = 0;
     shared.workspace = NULL;
-    return bytes;
+    return asked ? asked + COUNTER_BYTES : 0;
 }
 
 /* Nothing runs: what is in it is not missed. */
 static tutti_status grow(
     const char *op, size_t bytes, const tutti_workspace_source *source, tutti_workspace *workspace)
 {
+    const size_t aligned = (bytes + ALIGN - 1) / ALIGN * ALIGN;
     workspace->give(workspace->memory);
     workspace->memory = NULL;
-    workspace->bytes = bytes;
-    if (shared.on && bytes > shared.most) return TUTTI_OK;
-    return source->take(op, bytes, &workspace->memory);
+    workspace->counter = NULL;
+    workspace->bytes = aligned;
+    if (shared.on && aligned + COUNTER_BYTES > shared.most) return TUTTI_OK;
+    tutti_status status =
+        source->take(op, aligned + COUNTER_BYTES, COUNTER_BYTES, &workspace->memory);
+    if (!status) workspace->counter = (uint32_t *)((char *)workspace->memory + aligned);
+    return status;
 }
 
 /* A new one, or the one that is shared. */

@@ -11,26 +11,33 @@
 #include "dag/base/status.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* The kernels that this thread opens from here on share a workspace of at most so many bytes. Where one of them asks
  * for more, they have none, and may only be closed. Without this call each has one of its own, and there is no
  * limit. */
 void tutti_workspace_begin(size_t most);
-/* How many bytes they have asked for, the largest of them. */
+/* How many bytes it has: what the largest of them asks for, and the counters. */
 size_t tutti_workspace_end(void);
 
 /* ---- for kernels ---- */
 
+enum { TUTTI_WORKSPACE_COUNTERS = 1024 };
+
 typedef struct tutti_workspace {
     void *memory; /* where it is while kernels run: opening further ones may move it */
+    /* Behind what was asked for: whoever counts in one leaves 0 there, so that the next one, and a launch that is
+     * repeated, find 0 without clearing it. */
+    uint32_t *counter;
     size_t bytes;
     int users;
     void (*give)(void *memory);
 } tutti_workspace;
 
 typedef struct tutti_workspace_source {
-    tutti_status (*take)(const char *op, size_t bytes, void **memory); /* op: for messages */
-    void (*give)(void *memory);                                        /* accepts NULL */
+    /* The last `zeros` bytes of the memory are 0. op: for messages. */
+    tutti_status (*take)(const char *op, size_t bytes, size_t zeros, void **memory);
+    void (*give)(void *memory); /* accepts NULL */
 } tutti_workspace_source;
 
 /* One of at least so many bytes, until leave. */

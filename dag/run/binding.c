@@ -4,6 +4,7 @@
 #include "dag/base/log.h"
 #include "dag/base/mem.h"
 #include "dag/device/device.h"
+#include "dag/kernels/engines.h"
 #include "dag/kernels/workspace.h"
 
 #include <stdlib.h>
@@ -125,11 +126,10 @@ static tutti_status check_buffers(const tutti_binding *b, const tutti_node *node
     return TUTTI_OK;
 }
 
-static tutti_status bind_kernel(tutti_binding *b, int i)
+/* The kernel of a node's op on the place. */
+static tutti_status find_kernel(
+    const tutti_binding *b, const tutti_node *node, const tutti_kernel **found)
 {
-    const tutti_node *node = tutti_graph_get_node(b->graph, i);
-    if (node->accesses > b->widest) b->widest = node->accesses;
-    if (node->kind != TUTTI_NODE_KERNEL) return TUTTI_OK;
     if (node->op->desc_bytes != node->desc_bytes)
         return tutti_fail(TUTTI_ERR_INTERNAL,
             "node '%s': %s takes a descriptor of %zu bytes, not %zu", node->name, node->op->name,
@@ -142,7 +142,18 @@ static tutti_status bind_kernel(tutti_binding *b, int i)
         return tutti_fail(TUTTI_ERR_UNSUPPORTED,
             "node '%s': this build has no kernel for %s of %s on %s", node->name, node->op->name,
             tutti_dtype_name(dtype), tutti_device_name(b->place.device));
-    tutti_status status = check_buffers(b, node);
+    *found = kernel;
+    return TUTTI_OK;
+}
+
+static tutti_status bind_kernel(tutti_binding *b, int i)
+{
+    const tutti_node *node = tutti_graph_get_node(b->graph, i);
+    const tutti_kernel *kernel;
+    if (node->accesses > b->widest) b->widest = node->accesses;
+    if (node->kind != TUTTI_NODE_KERNEL) return TUTTI_OK;
+    tutti_status status = find_kernel(b, node, &kernel);
+    if (!status) status = check_buffers(b, node);
     if (status) return status;
     status = kernel->open(node->desc, &b->args[i]);
     if (status)
@@ -210,7 +221,9 @@ static tutti_status bind_kernels_on_gpu(tutti_binding *b, const unsigned char us
     for (int t = 0; t < b->tensors; t++)
         if (used[t] & GPU) b->tensor_bytes += tutti_graph_get_tensor(b->graph, t)->block_bytes;
     tutti_workspace_begin(room > b->tensor_bytes ? room - b->tensor_bytes : 0);
+    tutti_engines_begin(b->place.engines);
     status = bind_kernels(b);
+    tutti_engines_end();
     b->kernel_bytes = tutti_workspace_end();
     if (b->tensor_bytes + b->kernel_bytes > room) return refuse_room(b, room, !status);
     return status ? status : check_rest(b, room);
@@ -273,6 +286,33 @@ tutti_status tutti_binding_open(
     return status;
 }
 
+/* A node without args of its own: a kernel is closed as soon as it is open. */
+static tutti_status choose_engine(const tutti_binding *b, const tutti_node *node)
+{
+    const tutti_kernel *kernel;
+    void *args = NULL;
+    tutti_status status = find_kernel(b, node, &kernel);
+    if (!status) status = kernel->open(node->desc, &args);
+    if (status)
+        return tutti_fail(status, "node '%s': %s cannot be opened", node->name, node->op->name);
+    kernel->close(args);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_binding_choose_engines(
+    const tutti_graph *graph, const tutti_binding_place *place)
+{
+    const tutti_binding b = {.graph = graph, .place = *place};
+    tutti_status status = devices->select(place->gpu);
+    tutti_engines_begin(place->engines);
+    for (int n = 0; n < tutti_graph_nodes(graph) && !status; n++) {
+        const tutti_node *node = tutti_graph_get_node(graph, n);
+        if (node->kind == TUTTI_NODE_KERNEL) status = choose_engine(&b, node);
+    }
+    tutti_engines_end();
+    return status;
+}
+
 void tutti_binding_close(tutti_binding *binding)
 {
     for (int i = 0; binding->kernel && i < binding->nodes; i++)
@@ -305,4 +345,36 @@ tutti_status tutti_binding_execute(
     if (!status) return TUTTI_OK;
     return tutti_fail(status, "node '%s': %s failed",
         tutti_graph_get_node(binding->graph, node)->name, kernel->op->name);
+}
+
+/* These have one row, which has `many`. */
+static tutti_status execute_alike(const tutti_binding *binding, int count, const int nodes[],
+    void *const *const buf[], void *queue)
+{
+    enum { AT_ONCE = 256 };
+    const tutti_kernel *kernel = binding->kernel[nodes[0]];
+    for (int first = 0; first < count; first += AT_ONCE) {
+        const int here = count - first < AT_ONCE ? count - first : AT_ONCE;
+        void *args[AT_ONCE];
+        for (int i = 0; i < here; i++) args[i] = binding->args[nodes[first + i]];
+        tutti_status status = kernel->many(here, args, buf + first, queue);
+        if (status)
+            return tutti_fail(status, "node '%s' and %d others: %s failed",
+                tutti_graph_get_node(binding->graph, nodes[first])->name, here - 1,
+                kernel->op->name);
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti_binding_execute_many(const tutti_binding *binding, int count, const int nodes[],
+    void *const *const buf[], void *queue)
+{
+    int alike = count > 1 && binding->kernel[nodes[0]]->many != NULL;
+    for (int i = 1; i < count; i++)
+        alike = alike && binding->kernel[nodes[i]] == binding->kernel[nodes[0]];
+    if (alike) return execute_alike(binding, count, nodes, buf, queue);
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < count && !status; i++)
+        status = tutti_binding_execute(binding, nodes[i], buf[i], queue);
+    return status;
 }

@@ -11,6 +11,8 @@ typedef struct tutti_binding_place {
     tutti_device device; /* whose kernels */
     int gpu;             /* of TUTTI_CUDA: which device */
     int tf32;            /* of TUTTI_CUDA: products of float32 may round their factors to TF32 */
+    /* of TUTTI_CUDA: which engines of libraries compute; NULL: the first that these offer. The caller's */
+    struct tutti_engines *engines;
     /* collectives find their data on the GPU, all but messages of edges; 0: in main memory */
     int collects_there;
 } tutti_binding_place;
@@ -42,6 +44,10 @@ typedef struct tutti_binding {
 tutti_status tutti_binding_open(
     const tutti_graph *graph, const tutti_binding_place *place, tutti_binding *binding);
 void tutti_binding_close(tutti_binding *binding);
+/* Completes place->engines for this graph: opens every kernel, times what the table does not have, and closes all
+ * again. It takes memory of the GPU only meanwhile. Errors as of open. */
+tutti_status tutti_binding_choose_engines(
+    const tutti_graph *graph, const tutti_binding_place *place);
 
 /* The nodes of a section that run, in program order; *count: how many. [A] */
 static inline const int *tutti_binding_section(
@@ -60,5 +66,9 @@ tutti_status tutti_binding_check(
  * they work in. Failures are logged with the node's name. [A]; on a GPU, one thread at a time. */
 tutti_status tutti_binding_execute(
     const tutti_binding *binding, int node, void *const buf[], void *queue);
+/* Runs `count` of them, with the same results. buf[i]: those of nodes[i]. None of them writes what another one reads
+ * or writes. Kernels of one row are started together where the row can (kernel.h). */
+tutti_status tutti_binding_execute_many(const tutti_binding *binding, int count, const int nodes[],
+    void *const *const buf[], void *queue);
 
 #endif

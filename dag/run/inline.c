@@ -5,15 +5,18 @@
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
 #include "dag/graph/edges.h"
+#include "dag/graph/region.h"
 #include "dag/run/binding.h"
+#include "dag/run/expected.h"
 #include "dag/run/ledger.h"
 #include "dag/run/wait.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum work { WORK_NODE, WORK_FEED, WORK_FETCH } work;
+typedef enum work { WORK_NODE, WORK_REGION, WORK_FEED, WORK_FETCH } work;
 
 /* One submission of a node (or a feed, or a fetch) that has not ended. */
 typedef struct instance {
@@ -21,7 +24,7 @@ typedef struct instance {
     tutti_run *run;
     int64_t id, sequence, step;
     work work;
-    int target; /* node, or tensor of a feed or fetch */
+    int target; /* node, region, or tensor of a feed or fetch */
     void *data;
     size_t bytes;
     void (*release)(void *);
@@ -45,6 +48,7 @@ enum { BUCKETS = 1024 };
 struct tutti_run {
     tutti_binding binding;
     tutti_run_options options;
+    tutti_regions regions;
     tutti_edges *edges;
     tutti_ledger *ledger;
     pthread_mutex_t lock;      /* protects what follows; taken before the ledger's */
@@ -182,6 +186,7 @@ static void inline_close(tutti_run *run)
     int unfinished =
         run->ledger && !tutti_ledger_reached(run->ledger, 0, tutti_ledger_point(run->ledger));
     tutti_edges_free(run->edges);
+    tutti_regions_free(&run->regions);
     free(run->ready);
     free(run->buf);
     free(run->pointer);
@@ -191,6 +196,19 @@ static void inline_close(tutti_run *run)
     pthread_mutex_destroy(&run->lock);
     pthread_cond_destroy(&run->moved);
     free(run);
+}
+
+static tutti_status find_regions(tutti_run *run, const tutti_graph *graph)
+{
+    const int workers = run->options.workers > 1 ? run->options.workers : 1;
+    const tutti_region_rule rule = {fmax(run->options.region_s, 0), workers};
+    double *node_s = calloc((size_t)run->binding.nodes + 1, sizeof *node_s);
+    if (!node_s) return tutti_fail(TUTTI_ERR_NOMEM, "inline runner: no memory");
+    for (int n = 0; n < run->binding.nodes; n++) node_s[n] = tutti_expected_s(graph, n, TUTTI_CPU);
+    tutti_status status = tutti_regions_find(graph, node_s, &rule, &run->regions);
+    if (!status) status = tutti_regions_check(graph, &run->regions, workers);
+    free(node_s);
+    return status;
 }
 
 static tutti_status inline_open(
@@ -205,6 +223,7 @@ static tutti_status inline_open(
     if (options->place.device != TUTTI_CPU)
         status = tutti_fail(TUTTI_ERR_UNSUPPORTED, "inline runner: it computes on the CPU alone");
     if (!status) status = tutti_binding_open(graph, &options->place, &r->binding);
+    if (!status) status = find_regions(r, graph);
     if (!status) status = tutti_edges_new(r->binding.tensors, &r->edges);
     if (!status) status = tutti_ledger_new(&r->ledger);
     const size_t most = (size_t)r->binding.widest + 1;
@@ -246,6 +265,13 @@ static tutti_status inline_fetch(tutti_run *run, int tensor, void *data, size_t 
     return admit(run, &proto, tutti_graph_get_tensor(run->binding.graph, tensor)->name, 1, &access);
 }
 
+static tutti_status admit_region(tutti_run *run, int region)
+{
+    const tutti_region *r = &run->regions.region[region];
+    const instance proto = {.work = WORK_REGION, .sequence = -1, .target = region};
+    return admit(run, &proto, r->name, r->accesses, r->access);
+}
+
 static tutti_status inline_submit(tutti_run *run, int section)
 {
     const tutti_graph *graph = run->binding.graph;
@@ -256,6 +282,11 @@ static tutti_status inline_submit(tutti_run *run, int section)
     for (int i = 0; i < count && !status; i++) {
         const int n = running[i];
         const tutti_node *node = tutti_graph_get_node(graph, n);
+        const int region = run->regions.of[n];
+        if (region >= 0) {
+            if (run->regions.region[region].node[0] == n) status = admit_region(run, region);
+            continue;
+        }
         instance proto = {.work = WORK_NODE, .sequence = -1, .target = n};
         if (node->kind == TUTTI_NODE_COLLECTIVE) proto.sequence = hooks->reserve(hooks->ctx, node);
         status = admit(run, &proto, node->name, node->accesses, node->access);
@@ -315,11 +346,21 @@ static void start_collective(tutti_run *run, instance *i, const tutti_node *node
     tutti_trace_task(run->options.trace, 0, tutti_span_kind_of(node), node->name, step, begun_s);
 }
 
-static tutti_status run_kernel(tutti_run *run, const instance *i, const tutti_node *node)
+static void collect(tutti_run *run, const tutti_node *node)
 {
+    for (int a = 0; a < node->accesses; a++) {
+        run->buf[a] = run->binding.host[node->access[a].tensor];
+        run->pointer[a] = run->buf[a].pointer;
+    }
+}
+
+static tutti_status run_kernel(tutti_run *run, const instance *i, int n)
+{
+    const tutti_node *node = tutti_graph_get_node(run->binding.graph, n);
+    collect(run, node);
     double begun_s = tutti_trace_now(run->options.trace);
     double mark = tutti_meter_enter(run->options.meter, TUTTI_METER_COMPUTE);
-    tutti_status status = tutti_binding_execute(&run->binding, i->target, run->pointer, NULL);
+    tutti_status status = tutti_binding_execute(&run->binding, n, run->pointer, NULL);
     tutti_meter_leave(run->options.meter, TUTTI_METER_COMPUTE, mark);
     tutti_trace_task(run->options.trace, 0, tutti_span_kind_of(node), node->name, i->step, begun_s);
     return status;
@@ -330,7 +371,10 @@ static void run_instance(tutti_run *run, instance *i)
     const tutti_buffer *memory = run->binding.host;
     tutti_status status = TUTTI_OK;
     tutti_ledger_begin(run->ledger, i->id);
-    if (i->work != WORK_NODE) {
+    if (i->work == WORK_REGION) {
+        const tutti_region *r = &run->regions.region[i->target];
+        for (int k = 0; k < r->nodes && !status; k++) status = run_kernel(run, i, r->node[k]);
+    } else if (i->work != WORK_NODE) {
         double begun_s = tutti_trace_now(run->options.trace);
         if (i->work == WORK_FEED)
             memcpy(memory[i->target].pointer, i->data, i->bytes);
@@ -340,15 +384,12 @@ static void run_instance(tutti_run *run, instance *i)
         trace_copy(run, i, begun_s);
     } else {
         const tutti_node *node = tutti_graph_get_node(run->binding.graph, i->target);
-        for (int a = 0; a < node->accesses; a++) {
-            run->buf[a] = memory[node->access[a].tensor];
-            run->pointer[a] = run->buf[a].pointer;
-        }
         if (node->kind == TUTTI_NODE_COLLECTIVE) {
+            collect(run, node);
             start_collective(run, i, node);
             return; /* ends when its token is finished */
         }
-        status = run_kernel(run, i, node);
+        status = run_kernel(run, i, i->target);
     }
     end(run, i, status);
 }
@@ -440,6 +481,20 @@ static tutti_insert_handle inline_handle(tutti_run *run, int tensor)
     return NULL;
 }
 
+static tutti_run_counts inline_count(const tutti_run *run, int section)
+{
+    tutti_run_counts counts = {0};
+    int count;
+    const int *running = tutti_binding_section(&run->binding, section, &count);
+    for (int i = 0; i < count; i++) {
+        const int kind = tutti_graph_get_node(run->binding.graph, running[i])->kind;
+        counts.collectives += kind == TUTTI_NODE_COLLECTIVE;
+    }
+    counts.kernels = count - counts.collectives;
+    counts.tasks = count;
+    return counts;
+}
+
 const tutti_runner tutti_runner_inline = {
     .name = "inline",
     .summary =
@@ -453,5 +508,6 @@ const tutti_runner tutti_runner_inline = {
     .acquire = inline_acquire,
     .release = inline_release,
     .handle = inline_handle,
+    .count = inline_count,
     .close = inline_close,
 };

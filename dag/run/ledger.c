@@ -93,6 +93,13 @@ void tutti_ledger_begin(tutti_ledger *ledger, int64_t id)
     pthread_mutex_unlock(&ledger->lock);
 }
 
+void tutti_ledger_rename(tutti_ledger *ledger, int64_t id, const char *name)
+{
+    pthread_mutex_lock(&ledger->lock);
+    at(ledger, id)->task.name = name;
+    pthread_mutex_unlock(&ledger->lock);
+}
+
 void tutti_ledger_leave(tutti_ledger *ledger, int64_t id, tutti_status status)
 {
     pthread_mutex_lock(&ledger->lock);

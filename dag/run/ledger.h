@@ -31,6 +31,8 @@ typedef struct tutti_task {
 tutti_status tutti_ledger_enter(tutti_ledger *ledger, const tutti_task *task, int64_t *id);
 /* A worker has begun it; or, if it is a collective, it has been handed to its design. */
 void tutti_ledger_begin(tutti_ledger *ledger, int64_t id);
+/* What an instance that has begun is doing now, instead of what it was entered as. Borrowed until it ends. */
+void tutti_ledger_rename(tutti_ledger *ledger, int64_t id, const char *name);
 /* The instance has ended; the first status other than OK sticks. */
 void tutti_ledger_leave(tutti_ledger *ledger, int64_t id, tutti_status status);
 

@@ -65,6 +65,9 @@ typedef struct tutti_run_options {
     /* Where kernels run; starpu alone knows GPUs. With one, the CPU workers feed and fetch, start
      * collectives. */
     tutti_binding_place place;
+    /* starpu: kernels that follow each other become one task, a region (dag/graph/region.h), up to this expected time;
+     * 0: 300 us, with a GPU 2 ms; below 0: each is a task of its own. inline: 0 is none, too */
+    double region_s;
     /* inline: 0 runs in program order where legal, others draw a legal order; starpu: ignored */
     uint64_t seed;
     tutti_run_hooks hooks;
@@ -72,6 +75,16 @@ typedef struct tutti_run_options {
     /* may be NULL; borrowed; for at least as many workers, and one more with a GPU */
     tutti_trace *trace;
 } tutti_run_options;
+
+/* What a submission of a section is made of. */
+typedef struct tutti_run_counts {
+    int kernels, collectives; /* nodes */
+    int tasks;                /* that run them */
+    /* On a GPU: what the processor starts there for the kernels, once graphs have been recorded, and of these how many
+     * are graphs, which take so many bytes of the GPU's memory, as far as the library tells */
+    int launches, graphs;
+    int64_t graph_bytes;
+} tutti_run_counts;
 
 typedef struct tutti_runner {
     const char *name, *summary;
@@ -106,6 +119,7 @@ typedef struct tutti_runner {
      * those of the run wait for each other, but wait does not wait for its tasks. Valid until close. NULL: the
      * runner has no StarPU. */
     tutti_insert_handle (*handle)(tutti_run *run, int tensor);
+    tutti_run_counts (*count)(const tutti_run *run, int section);
     /* Releases everything. The caller has waited for all of it; after a failed wait it may still
      * close: nodes that never ended are abandoned, and their memory is leaked rather than freed
      * under them. Accepts NULL. */

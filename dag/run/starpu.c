@@ -86,6 +86,7 @@ static void starpu_close(tutti_run *run)
         tutti_tensor_handles_close(&run->handles);
         starpu_shutdown();
     }
+    tutti_starpu_regions_close(run);
     tutti_codelets_close(run->codelets);
     tutti_ledger_free(run->ledger);
     tutti_binding_close(&run->binding);
@@ -208,6 +209,7 @@ static tutti_status starpu_open(
     if (!status)
         status = tutti_codelets_open(
             &r->binding, tutti_starpu_compute, tutti_starpu_launch, &r->codelets);
+    if (!status) status = tutti_starpu_regions_open(r);
     if (!status) status = tutti_ledger_new(&r->ledger);
     if (!status) status = tutti_tensor_handles_open(&r->binding, &r->handles);
     if (!status && uses_gpu(r)) status = tutti_slots_open(&r->binding, &r->slots);
@@ -244,7 +246,10 @@ static tutti_status starpu_submit(tutti_run *run, int section)
     for (int i = 0; i < count && !status; i++) {
         const int n = running[i];
         const tutti_node *node = tutti_graph_get_node(run->binding.graph, n);
+        const int region = tutti_starpu_region_of(run, n);
+        if (region >= 0 && !tutti_starpu_region_begins(run, region, n)) continue;
         status = node->kind == TUTTI_NODE_COLLECTIVE ? submit_collective(run, node)
+                 : region >= 0                       ? tutti_starpu_submit_region(run, region)
                                                      : tutti_starpu_submit_kernel(run, n);
     }
     return status;
@@ -280,6 +285,26 @@ static tutti_insert_handle starpu_handle(tutti_run *run, int tensor)
     return run->handles.handle[tensor];
 }
 
+static tutti_run_counts starpu_count(const tutti_run *run, int section)
+{
+    tutti_run_counts counts = {0};
+    int count;
+    const int *running = tutti_binding_section(&run->binding, section, &count);
+    for (int i = 0; i < count; i++) {
+        const int n = running[i], region = tutti_starpu_region_of(run, n);
+        const int sums = tutti_graph_get_node(run->binding.graph, n)->kind == TUTTI_NODE_COLLECTIVE;
+        counts.kernels += !sums;
+        counts.collectives += sums;
+        if (region >= 0 && !tutti_starpu_region_begins(run, region, n)) continue;
+        counts.tasks++;
+        if (region >= 0)
+            tutti_starpu_count_region(run, region, &counts);
+        else
+            counts.launches += !sums && uses_gpu(run);
+    }
+    return counts;
+}
+
 const char *tutti_run_starpu_version(void)
 {
 #define TEXT(number) #number
@@ -311,5 +336,6 @@ const tutti_runner tutti_runner_starpu = {
     .acquire = starpu_acquire,
     .release = starpu_release,
     .handle = starpu_handle,
+    .count = starpu_count,
     .close = starpu_close,
 };

@@ -3,10 +3,12 @@
  *   starpu.c         opens, closes and waits
  *   starpu_tasks.c   from an instance to a StarPU task
  *   starpu_kernels.c the tasks of kernels
+ *   starpu_regions.c the tasks of regions, which run several kernels
  *   starpu_copies.c  the tasks of feeds and fetches */
 #ifndef TUTTI_STARPU_PARTS_H
 #define TUTTI_STARPU_PARTS_H
 
+#include "dag/graph/region.h"
 #include "dag/run/binding.h"
 #include "dag/run/codelets.h"
 #include "dag/run/tensor_handles.h"
@@ -15,22 +17,25 @@
 
 #include <starpu.h>
 
+typedef struct tutti_starpu_regions tutti_starpu_regions;
+
 struct tutti_run {
     tutti_binding binding;
     tutti_run_options options;
     tutti_ledger *ledger;
     tutti_tensor_handles handles;
     tutti_codelets *codelets; /* of the kernels */
-    tutti_slots *slots;       /* with a GPU; else NULL */
-    double gpu_ended_s;       /* when its last kernel or copy ended; of the CUDA worker alone */
-    int started;              /* StarPU runs */
+    tutti_starpu_regions *regions;
+    tutti_slots *slots; /* with a GPU; else NULL */
+    double gpu_ended_s; /* when its last kernel or copy ended; of the CUDA worker alone */
+    int started;        /* StarPU runs */
 };
 
 /* One kernel, feed or fetch; lives from submit until it ends. */
 typedef struct tutti_instance {
     tutti_run *run;
     int64_t id, step;
-    int target; /* node; or the tensor of a feed or fetch */
+    int target; /* node; region; or the tensor of a feed or fetch */
     void *data;
     size_t bytes;
     void (*release)(void *);
@@ -74,6 +79,16 @@ void tutti_starpu_compute(void *buffers[], void *instance);
 void tutti_starpu_launch(void *buffers[], void *instance);
 /* Submits a kernel node. */
 tutti_status tutti_starpu_submit_kernel(tutti_run *run, int node);
+
+/* Finds the graph's regions (dag/graph/region.h), checks them, and says how each is run. NOMEM, INTERNAL. */
+tutti_status tutti_starpu_regions_open(tutti_run *run);
+void tutti_starpu_regions_close(tutti_run *run);
+/* A node's region, or -1; whether it is its first node. */
+int tutti_starpu_region_of(const tutti_run *run, int node);
+int tutti_starpu_region_begins(const tutti_run *run, int region, int node);
+tutti_status tutti_starpu_submit_region(tutti_run *run, int region);
+/* Adds what a region launches. */
+void tutti_starpu_count_region(const tutti_run *run, int region, tutti_run_counts *counts);
 
 /* When something began that ends now on a GPU, whose kernels and copies run one after the other. */
 double tutti_starpu_turn_began(tutti_run *run, double launched_s);

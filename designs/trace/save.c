@@ -96,6 +96,10 @@ static void print_head(FILE *out, const tutti_trace_about *about, int ranks, con
     if (about->stages > 1)
         fprintf(out, ",\"stages\":%d,\"micro_batches\":%d,\"servers\":%d", about->stages,
             about->micro_batches, about->servers);
+    if (about->tasks)
+        fprintf(out,
+            ",\"kernels\":%d,\"tasks\":%d,\"launches\":%d,\"graphs\":%d,\"graph_bytes\":%" PRId64,
+            about->kernels, about->tasks, about->launches, about->graphs, about->graph_bytes);
     put_text(out, "program", "tutti " TUTTI_VERSION);
     put_text(out, "design", about->design);
     put_text(out, "model", about->model);

@@ -42,6 +42,9 @@ typedef struct tutti_trace_about {
     int stages, micro_batches;     /* of a pipeline, where rank r has stage r mod stages; else 0 */
     int servers;                   /* of keys: the last ranks, which have no stage */
     int64_t first_step, last_step; /* recorded completely */
+    /* of a step of rank 0 (tutti_run_counts, dag/run/run.h); zeroes: not known */
+    int kernels, tasks, launches, graphs;
+    int64_t graph_bytes;
 } tutti_trace_about;
 
 /* A rank's events, each as ",\n{...}". NOMEM. */

@@ -48,6 +48,7 @@ tests/deadlock/mutants/flags: Makefile
 
 check-mutants: $(check_LTLIBRARIES) $(check_PROGRAMS) $(check_DATA)
 	@$(AM_TESTS_ENVIRONMENT) $(LOG_COMPILER) -t 3600 $(srcdir)/tests/deadlock/mutants/mutants.sh all
+	@$(AM_TESTS_ENVIRONMENT) $(LOG_COMPILER) -t 3600 $(srcdir)/tests/kernels/cuda_mutants.sh all
 
 # A million random schedules, and every schedule of larger cases; five times as many of those that the oracles have.
 check-schedules: $(check_PROGRAMS) $(check_LTLIBRARIES)

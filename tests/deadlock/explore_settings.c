@@ -200,7 +200,7 @@ static void draw_part(dice *d, const program_setting *s, int k, program_collecti
     const program_group *of = &s->group[c->group];
     snprintf(c->name, sizeof c->name, "m%d", k);
     c->count = dice_below(d, 4) ? 1 + dice_below(d, 12) : 1 + dice_below(d, 400);
-    c->kind = of->is_edge                ? TUTTI_MESSAGE
+    c->kind = of->is_edge             ? TUTTI_MESSAGE
               : dice_below(d, 3) == 0 ? TUTTI_BROADCAST
                                       : TUTTI_ALLREDUCE;
     if (c->kind == TUTTI_BROADCAST) c->root = dice_below(d, of->size);
@@ -297,6 +297,13 @@ static int draw_edges_aside(uint64_t seed)
     return dice_below(&d, 2);
 }
 
+/* In half of the settings kernels are joined to regions. */
+static int draw_regions(uint64_t seed)
+{
+    dice d = {.seed = wire_mix(seed, 17)};
+    return dice_below(&d, 2);
+}
+
 tutti_status explore_draw(uint64_t seed, program_setting *setting)
 {
     enum { MOST = 8, MOST_RANKS = 8 };
@@ -315,6 +322,7 @@ tutti_status explore_draw(uint64_t seed, program_setting *setting)
     s.order_seed = wire_mix(seed, 7);
     s.device_slots = draw_slots(seed);
     s.edges_aside = s.device_slots && draw_edges_aside(seed);
+    s.regions = draw_regions(seed);
     tutti_status status = begin(&s, 1 + dice_below(&d, 6), 1 + dice_below(&d, 3));
     s.chunk_bytes = dice_below(&d, 2) ? 0 : 8 + dice_below(&d, 40);
     s.ordered = dice_below(&d, 2);
@@ -362,11 +370,11 @@ char *explore_describe(const program_setting *s, char *text, size_t size)
     snprintf(text, size,
         "%s, %d ranks, %d workers, %d lanes of depth %d, %d device slots%s, %s, %d collectives, %d "
         "steps, "
-        "verify %s, chunks of %lld bytes, %s order%s, %d groups and edges",
+        "verify %s, chunks of %lld bytes, %s order%s, %d groups and edges%s",
         s->design->name, s->ranks, s->workers, s->lanes, s->depth, s->device_slots,
         s->edges_aside ? " (edges aside)" : "", s->algorithm ? s->algorithm : "auto",
         s->program[0].n, s->program[0].steps, tutti_verify_mode_name(s->verify),
         (long long)s->chunk_bytes, s->ordered ? "agreed" : "program",
-        s->priorities.on ? ", priorities" : "", s->groups - 1);
+        s->priorities.on ? ", priorities" : "", s->groups - 1, s->regions ? ", regions" : "");
     return text;
 }

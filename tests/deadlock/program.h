@@ -64,6 +64,7 @@ typedef struct program_setting {
     int depth;             /* of a lane: collectives in flight; 0: the default */
     tutti_verify_mode verify;
     int64_t chunk_bytes; /* larger sums are cut; 0: none */
+    int regions;         /* kernels that may are one task (dag/graph/region.h) */
     int ordered;         /* from the second step on, ranks follow an agreed order (one group) */
     uint64_t order_seed; /* draws that order */
     tutti_priority_options priorities; /* not with `ordered` */

@@ -1,6 +1,7 @@
 #include "tests/deadlock/world_parts.h"
 
 #include "dag/base/log.h"
+#include "dag/graph/region.h"
 #include "dag/kernels/arith.h"
 #include "dag/kernels/kernel.h"
 #include "dag/run/inline.h"
@@ -15,13 +16,14 @@ static int64_t room(int64_t count)
     return count ? count : 1;
 }
 
+/* The inputs of collectives are fed; what they compute is theirs. */
 static tutti_status add_tensor(
     tutti_graph *g, const char *prefix, const program_collective *c, int64_t count, int *tensor)
 {
+    const tutti_role role = strcmp(prefix, "in.") ? TUTTI_ROLE_SCRATCH : TUTTI_ROLE_INPUT;
     char name[PROGRAM_NAME + 16];
     snprintf(name, sizeof name, "%s%s", prefix, c->name);
-    return tutti_graph_tensor(
-        g, name, TUTTI_ROLE_SCRATCH, c->dtype, tutti_shape_of(room(count)), tensor);
+    return tutti_graph_tensor(g, name, role, c->dtype, tutti_shape_of(room(count)), tensor);
 }
 
 /* The kernel node that adds the results that this collective reads to its fed input. */
@@ -37,6 +39,23 @@ static tutti_status add_reads(world_rank *r, int k)
     r->role[r->tasks++] = WORLD_NOT_COLLECTIVE;
     return tutti_graph_kernel(
         r->graph, c->name, &tutti_op_sum, &desc, sizeof desc, desc.inputs + 1, access, NULL);
+}
+
+/* With regions, a kernel in front of those that compute this collective's input, of whose results they need nothing: it
+ * reads the result of an earlier collective. In one task with them, it would make this one wait for that. */
+static tutti_status add_aside(world_rank *r, int k)
+{
+    const program_collective *c = r->program->collective;
+    int j = k - 1, aside;
+    while (j >= 0 && c[j].dtype != TUTTI_F32) j--;
+    if (j < 0 || !r->world->setting->regions || !(c[k].reads || c[k].vectors)) return TUTTI_OK;
+    tutti_status status = add_tensor(r->graph, "aside.", &c[k], 1, &aside);
+    const tutti_access access[] = {{r->cell[j].result, TUTTI_READ}, {aside, TUTTI_WRITE}};
+    const tutti_sum_desc desc = {.count = 1, .inputs = 1};
+    if (status) return status;
+    r->role[r->tasks++] = WORLD_NOT_COLLECTIVE;
+    return tutti_graph_kernel(
+        r->graph, "aside", &tutti_op_sum, &desc, sizeof desc, 2, access, NULL);
 }
 
 /* The nodes that compute the vectors, each from the one before it; these go into the mark. */
@@ -103,6 +122,7 @@ static tutti_status build_collective(world_rank *r, int k)
     x->fed = x->result;
     if (!status && (has_input || c->reads || c->vectors))
         status = add_tensor(r->graph, "in.", c, in, &x->fed);
+    if (!status) status = add_aside(r, k);
     if (!status && c->reads) status = add_reads(r, k);
     if (!status) status = add_collective(r, c, x->fed, x->result);
     int node = tutti_graph_nodes(r->graph) - 1;
@@ -176,6 +196,34 @@ static tutti_status open_exchange(world_rank *r)
     return status ? status : open_groups(r);
 }
 
+/* Longer than any step. */
+static const double whole_s = 1e9;
+
+/* Tasks are numbered as they are submitted: of a region, only its first node is one. */
+static tutti_status drop_joined(world_rank *r)
+{
+    const int feeds = r->program->n, workers = r->world->setting->workers;
+    const tutti_region_rule rule = {whole_s, workers > 1 ? workers : 1};
+    double *node_s = calloc((size_t)tutti_graph_nodes(r->graph) + 1, sizeof *node_s);
+    if (!node_s) return tutti_fail(TUTTI_ERR_NOMEM, "world: no memory");
+    tutti_regions regions;
+    tutti_status status = tutti_regions_find(r->graph, node_s, &rule, &regions);
+    free(node_s);
+    if (status) return status;
+    int from = feeds, to = feeds;
+    for (int n = 0; n < tutti_graph_nodes(r->graph); n++) {
+        if (!tutti_node_runs(tutti_graph_get_node(r->graph, n))) continue;
+        const int region = regions.of[n];
+        if (region < 0 || regions.region[region].node[0] == n) r->role[to++] = r->role[from];
+        from++;
+    }
+    r->world->joined += from - to;
+    while (from < r->tasks) r->role[to++] = r->role[from++];
+    r->tasks = to;
+    tutti_regions_free(&regions);
+    return TUTTI_OK;
+}
+
 static tutti_status open_rank(world_rank *r)
 {
     const program_setting *s = r->world->setting;
@@ -183,7 +231,7 @@ static tutti_status open_rank(world_rank *r)
     size_t n = (size_t)p->n;
     tutti_status status = open_exchange(r);
     r->cell = calloc(n + 1, sizeof *r->cell);
-    r->role = calloc((4 + PROGRAM_VECTORS) * n + 1, sizeof *r->role);
+    r->role = calloc((5 + PROGRAM_VECTORS) * n + 1, sizeof *r->role);
     if (!status && (!r->cell || !r->role))
         status = tutti_fail(TUTTI_ERR_NOMEM, "world: no memory for rank %d", r->number);
     if (!status) status = tutti_graph_new(&r->graph);
@@ -195,7 +243,9 @@ static tutti_status open_rank(world_rank *r)
     r->task = calloc((size_t)world_tasks(r) + 1, sizeof *r->task);
     if (!status && !r->task)
         status = tutti_fail(TUTTI_ERR_NOMEM, "world: no memory for rank %d", r->number);
-    const tutti_run_options options = {.workers = s->workers, .hooks = world_hooks(r)};
+    if (!status && s->regions) status = drop_joined(r);
+    const tutti_run_options options = {
+        .workers = s->workers, .region_s = s->regions ? whole_s : 0, .hooks = world_hooks(r)};
     return status ? status : tutti_runner_inline.open(r->graph, &options, &r->run);
 }
 

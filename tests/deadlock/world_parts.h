@@ -49,6 +49,7 @@ struct world {
     wire wire;
     oracle *oracle;
     uint64_t salt;
+    int joined; /* nodes of regions, but for the first of each */
     world_rank rank[PROGRAM_RANKS];
 };
 

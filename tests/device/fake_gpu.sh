@@ -5,7 +5,7 @@
 here=$TUTTI_BUILDDIR/tests/device
 [ -x "$here/test_gpu_fake" ] || exit 77
 export LD_LIBRARY_PATH=$here/fake${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-export TUTTI_GPU_CIFAR=$here/tutti-cifar TUTTI_GPU_KERNELS=$here/test_gpu_fake TUTTI_GPU_MODELS=mlp TUTTI_TEST_PYTHON=
+export TUTTI_GPU_CIFAR=$here/tutti-cifar TUTTI_GPU_KERNELS=$here/test_gpu_fake TUTTI_GPU_MODELS=mlp TUTTI_GPU_BENCH=$here/tutti-bench TUTTI_TEST_PYTHON=
 export TUTTI_FAKE_MEMORY_MB=1024
 page=$dir/gpu.md
 checks() { # STATUS: of gpu.sh, which it must be
@@ -33,8 +33,23 @@ checks 0
 grep -q 'never run' "$page" && fail "the row of nothing is still there"
 grep -qE ' \| [0-9]+ kernels in [0-9]+ cases \| [0-9]+ runs \| ok \| [0-9]+ spans \| - \|$' "$page" || { fail "another row"; cat "$page"; }
 
-TUTTI_GPU_KERNELS=false TUTTI_GPU_CIFAR=false checks 1
+# Failures. And with a PyTorch, which is false here: what it is asked for, and the ratio.
+cat > "$dir/python" << 'END'
+#!/bin/sh
+echo "$*" >> "$0.calls"
+case "$*" in
+-c*) exit 0 ;;
+*resnet20*) exit 1 ;;
+esac
+echo '{"event": "ready", "torch": "9.8.7", "variant": "best", "won": "compile-graph"}'
+while read -r line; do echo '{"event": "block", "step_ms": 0.001}'; done
+END
+chmod +x "$dir/python"
+TUTTI_GPU_KERNELS=false TUTTI_GPU_CIFAR=false TUTTI_TEST_PYTHON=$dir/python TUTTI_GPU_STEPS='mlp:2:f32 resnet20:1:f32' checks 1
 [ "$(rows)" = 2 ] || { fail "no second row"; cat "$page"; }
+grep -q 'torch_compute.py --device cuda --model mlp --batch 2 .*--variant best$' "$dir/python.calls" || { fail "PyTorch's options"; cat "$dir/python.calls"; }
+grep -qE ' \| mlp:2 TF32 [0-9]+\.[0-9]{3} \(compile-graph\); resnet20:1 TF32 FAILED \|$' "$page" || { fail "the row of steps"; cat "$page"; }
+grep -q '^FAILED: step: resnet20, batch 1, f32' "$dir/out" || { fail "a step that fails"; cat "$dir/out"; }
 grep -q ' | FAILED | FAILED: [0-9]* of [0-9]* | .*FAILED' "$page" || { fail "failures are not told"; cat "$page"; }
 [ "$(tail -n 1 "$page")" = More. ] || fail "the rest of the page is lost"
 

@@ -1,36 +1,8 @@
-/* Programs that misuse a device. Each is right, and passes in every order; with one line left out, moved or added
- * it is wrong, and the fake must say so. Most are wrong in every order, since the fake compares what is not ordered
+/* Programs that misuse a device. Most are wrong in every order, since the fake compares what is not ordered
  * with what it touches; a few show only where a device is late. */
-#include "tests/device/fake_tests.h"
+#include "tests/device/fake_programs.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-enum { COUNT = 64 };
-#define BYTES (COUNT * sizeof(float))
-
-/* What they all have. */
-static cudaStream_t a, b;
-static float *pinned, *back, *x, *y;
-
-static void begin(void)
-{
-    a = stream_new();
-    b = stream_new();
-    pinned = pinned_new(COUNT, 3);
-    back = pinned_new(COUNT, 0);
-    x = device_new(COUNT);
-    y = device_new(COUNT);
-}
-
-static void order_by_event(cudaStream_t first, cudaStream_t then)
-{
-    cudaEvent_t event;
-    CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-    CUDA(cudaEventRecord(event, first));
-    CUDA(cudaStreamWaitEvent(then, event, 0));
-    CUDA(cudaEventDestroy(event));
-}
 
 static void upload(cudaStream_t stream)
 {
@@ -310,14 +282,7 @@ static void launch_on_another_device(int wrong)
     CUDA(cudaStreamSynchronize(a));
 }
 
-typedef struct program {
-    const char *name;
-    void (*run)(int wrong);
-    const char *sentence;
-    const char *only; /* the order in which it shows; NULL: all */
-} program;
-
-static const program programs[] = {
+static const fake_program programs[] = {
     {"a missing event wait", event_wait, "increase on stream 2 of device 0 reads memory at 0x",
         NULL},
     {"an event recorded too early", event_recorded_too_early, "and nothing orders the two", NULL},
@@ -360,43 +325,17 @@ static const program programs[] = {
     {"a launch on another device's stream", launch_on_another_device,
         "by a thread that has set device 1", NULL},
 };
-
-typedef struct attempt {
-    const program *program;
-    int wrong;
-} attempt;
-
-static void run_program(void *arg)
-{
-    const attempt *t = arg;
-    begin();
-    t->program->run(t->wrong);
-}
-
-static void run_all(int wrong)
-{
-    for (size_t p = 0; p < sizeof programs / sizeof *programs; p++)
-        for (int o = 0; o < ORDERS; o++) {
-            child c = {.order = all_orders[o], .devices = 2};
-            attempt t = {&programs[p], wrong};
-            if (wrong && programs[p].only && strcmp(programs[p].only, c.order)) continue;
-            child_run(&c, run_program, &t);
-            if (wrong)
-                child_check_fails(&c, programs[p].name, programs[p].sentence);
-            else
-                child_check_right(&c, programs[p].name);
-        }
-}
+enum { PROGRAMS = sizeof programs / sizeof *programs };
 
 START_TEST(programs_that_are_right)
 {
-    run_all(0);
+    run_programs(programs, PROGRAMS, 0);
 }
 END_TEST
 
 START_TEST(programs_that_are_wrong)
 {
-    run_all(1);
+    run_programs(programs, PROGRAMS, 1);
 }
 END_TEST
 

@@ -28,5 +28,7 @@ void add_memory_tests(Suite *suite);
 void add_order_tests(Suite *suite);
 void add_copy_tests(Suite *suite);
 void add_misuse_tests(Suite *suite);
+void add_graph_tests(Suite *suite);
+void add_graph_misuse_tests(TCase *tests);
 
 #endif

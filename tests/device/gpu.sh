@@ -5,22 +5,33 @@
 #   designs   tutti-cifar ends with the same weights in every design, on one rank, and on two
 #   aborts    a rank that dies, or never starts its sum: the others end with a failure, within their deadline
 #   trace     the kernels on the GPU are spans, and tutti-trace tells of them
-#   step      resnet50's time of a step over PyTorch's on the same GPU, in TF32 and in bf16, if TUTTI_TEST_PYTHON has a
-#             PyTorch that sees it; otherwise "-"
+#   step      the time of a step over that of PyTorch on the same GPU, in TF32 and in bf16, if TUTTI_TEST_PYTHON has a
+#             PyTorch that sees it; otherwise "-". PyTorch runs the variant that is the fastest (torch_compute.py --variant best).
+#             TUTTI_GPU_STEPS says of what: MODEL:BATCH or MODEL:BATCH:PRECISION, several with blanks between them, or all: six
+#             models with 64 and 256 images, each of which takes some minutes. Default: resnet50:64.
 #
 # Prints a line each, and writes a row with the date, the commit, the GPU and its driver into the table of PAGE (doc/gpu.md), where
 # failures stand, too. Exit status: 0; 1 if a part fails; 2 for a mistake in the arguments; 77 without a GPU.
 #
-# For the test of this script: TUTTI_GPU_CIFAR and TUTTI_GPU_KERNELS name other programs, TUTTI_GPU_MODELS the models.
+# For the test of this script: TUTTI_GPU_CIFAR, TUTTI_GPU_BENCH and TUTTI_GPU_KERNELS name other programs, TUTTI_GPU_MODELS the models
+# of designs.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 page=${1:-}
 [ -f "$page" ] || { echo "gpu.sh: name the page that gets the row: doc/gpu.md"; exit 2; }
 cifar=${TUTTI_GPU_CIFAR:-$apps/tutti-cifar}
+bench=${TUTTI_GPU_BENCH:-$apps/tutti-bench}
 kernels=${TUTTI_GPU_KERNELS:-$TUTTI_BUILDDIR/tests/device/test_gpu}
 read -ra models <<< "${TUTTI_GPU_MODELS:-mlp resnet20}"
+read -ra cells <<< "${TUTTI_GPU_STEPS:-resnet50:64}"
+if [ "${cells[*]}" = all ]; then
+    cells=()
+    for batch in 64 256; do
+        for model in resnet50 vgg16-224 resnet20 vgg16 mlp wide-mlp; do cells+=("$model:$batch"); done
+    done
+fi
 export STARPU_HOME=${STARPU_HOME:-$dir} STARPU_SILENT=1
 launch_here "$mpi" 1000
-patience=$((60 * ${TUTTI_TEST_SLOWDOWN:-1}))
+patience=$((60 * ${TUTTI_TEST_SLOWDOWN:-1})) step_patience=$((400 * ${TUTTI_TEST_SLOWDOWN:-1}))
 
 "$apps/tutti-info" > "$dir/info" 2>&1 || { cat "$dir/info"; exit 1; }
 row_of() { sed -n "s/^  $1  *//p" "$dir/info" | head -n 1; } # NAME: what tutti-info says
@@ -107,37 +118,37 @@ check_trace() {
     tell trace FAILED
 }
 
-# number KEY FILE: of the last line with it in JSON.
-number() { sed -n 's/.*"'"$1"'": *\([0-9.]*\).*/\1/p' "$2" | tail -n 1; }
-
-# ratio PRECISION VARIANT: the median of three ratios, measured in turns.
+# ratio MODEL BATCH PRECISION: a step's time over that of the fastest variant of PyTorch here, and which variant that is.
 ratio() {
-    local turn ours theirs
-    for turn in 1 2 3; do
-        "$mpirun" -np 1 "$apps/tutti-bench" step --device cuda --tf32 --precision "$1" --model resnet50 --batch 64 --peer none \
-            --blocks 1 --steps 20 --design funneled --json "$dir/ours.$turn" > "$dir/out" 2>&1 || return 1
-        "$TUTTI_TEST_PYTHON" "$TUTTI_SRCDIR/apps/bench/torch_compute.py" --device cuda --model resnet50 --batch 64 --variant "$2" \
-            > "$dir/theirs" 2> "$dir/out" || return 1
-        ours=$(grep '"kind": *"design"' "$dir/ours.$turn" > "$dir/line" && number step_ms "$dir/line")
-        theirs=$(number step_ms "$dir/theirs")
-        awk -v a="$ours" -v b="$theirs" 'BEGIN { if (!(a > 0 && b > 0)) exit 1; printf "%.3f\n", a / b }' || return 1
-    done | sort -n | sed -n 2p
+    rm -f "$dir/steps"
+    timeout "$step_patience" "$mpirun" -np 1 "$bench" step --device cuda --tf32 --precision "$3" --model "$1" --batch "$2" --design funneled \
+        --blocks 3 --steps 20 --peer "$TUTTI_TEST_PYTHON $TUTTI_SRCDIR/apps/bench/torch_compute.py" --json "$dir/steps" > "$dir/out" 2>&1 || return 1
+    sed -n '/"kind":"design"/s/.*"over_peer":\([0-9.]*\),"peer":"[^"]*best: \([a-z-]*\)".*/\1 \2/p' "$dir/steps" |
+        awk '$1 > 0 { printf "%.3f (%s)", $1, $2; found = 1 } END { exit !found }'
 }
 
 check_step() {
-    local tf32 bf16
+    local cell model batch precision wanted text all=''
     if [ -z "${TUTTI_TEST_PYTHON:-}" ] ||
         ! "$TUTTI_TEST_PYTHON" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2> /dev/null; then
         tell step -
         return
     fi
-    if tf32=$(ratio f32 eager) && bf16=$(ratio bf16 bf16) && [ -n "$tf32" ] && [ -n "$bf16" ]; then
-        tell step "TF32 $tf32, bf16 $bf16"
-    else
-        fail step
-        tail -n 5 "$dir/out"
-        tell step FAILED
-    fi
+    for cell in "${cells[@]}"; do
+        IFS=: read -r model batch wanted <<< "$cell"
+        text=
+        for precision in ${wanted:-f32 bf16}; do
+            if [ "$precision" = f32 ]; then text+="${text:+, }TF32 "; else text+="${text:+, }$precision "; fi
+            if ! text+=$(ratio "$model" "$batch" "$precision"); then
+                fail "step: $model, batch $batch, $precision"
+                tail -n 5 "$dir/out"
+                text+=FAILED
+            fi
+        done
+        echo "step: $model:$batch $text"
+        all+="${all:+; }$model:$batch $text"
+    done
+    told[step]=$all
 }
 
 for part in kernels designs aborts trace step; do "check_$part"; done

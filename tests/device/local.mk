@@ -12,10 +12,10 @@ tests_device_test_device_LDADD = libtesting.la
 # $(fake_libraries), with $(fake_kernels) if it has kernels (before libtesting.la, where those of nvcc are), and with
 # $(link_to_fake).
 fake_sources = tests/device/fake/api_copy.c tests/device/fake/api_device.c tests/device/fake/api_memory.c \
-	tests/device/fake/api_nvcc.c tests/device/fake/api_stream.c tests/device/fake/counts.c tests/device/fake/memory.c \
-	tests/device/fake/order.c tests/device/fake/queue.c tests/device/fake/state.c
-fake_headers = tests/device/fake/fake.h tests/device/fake/memory.h tests/device/fake/order.h tests/device/fake/queue.h \
-	tests/device/fake/state.h
+	tests/device/fake/api_nvcc.c tests/device/fake/api_stream.c tests/device/fake/counts.c tests/device/fake/graph.c \
+	tests/device/fake/memory.c tests/device/fake/order.c tests/device/fake/queue.c tests/device/fake/state.c
+fake_headers = tests/device/fake/fake.h tests/device/fake/graph.h tests/device/fake/memory.h tests/device/fake/order.h \
+	tests/device/fake/queue.h tests/device/fake/state.h
 fake_cudnn = tests/device/fake/cudnn.c tests/device/fake/cudnn_graph.c tests/device/fake/cudnn_graph.h \
 	tests/device/fake/cudnn_run.c tests/device/fake/cudnn_run.h
 EXTRA_DIST += $(fake_sources) $(fake_headers) tests/device/fake/launch.cuh tests/device/fake/cudart.map \
@@ -50,8 +50,10 @@ fake_kernels = $(fake_conv) \
 check_PROGRAMS += tests/device/test_fake
 TESTS += tests/device/test_fake
 tests_device_test_fake_SOURCES = \
-	tests/device/child.c tests/device/child.h tests/device/fake_copy_tests.c tests/device/fake_memory_tests.c \
-	tests/device/fake_misuse_tests.c tests/device/fake_order_tests.c tests/device/fake_tests.h tests/device/test_fake.c
+	tests/device/child.c tests/device/child.h tests/device/fake_copy_tests.c tests/device/fake_graph_misuse_tests.c \
+	tests/device/fake_graph_tests.c tests/device/fake_memory_tests.c tests/device/fake_misuse_tests.c \
+	tests/device/fake_order_tests.c tests/device/fake_programs.c tests/device/fake_programs.h tests/device/fake_tests.h \
+	tests/device/test_fake.c
 tests_device_test_fake_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_device_test_fake_LDFLAGS = $(link_to_fake)
 tests_device_test_fake_LDADD = $(fake_libraries) libtesting.la
@@ -102,7 +104,7 @@ tests/device/fake/libnccl.so.2: tests/device/fake/nccl.c tests/device/fake/nccl.
 nccl_test = tests/device/test_nccl
 check_PROGRAMS += $(nccl_test)
 TESTS += $(nccl_test)
-tests_device_test_nccl_SOURCES = tests/device/test_nccl.c
+tests_device_test_nccl_SOURCES = tests/device/child.c tests/device/child.h tests/device/test_nccl.c
 tests_device_test_nccl_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) $(CUDA_CFLAGS)
 tests_device_test_nccl_LDFLAGS = $(link_to_fake)
 tests_device_test_nccl_LDADD = libtesting.la $(fake_libraries)
@@ -123,7 +125,7 @@ tests_device_test_steps_LDADD = $(fake_kernels) libtesting.la $(fake_libraries)
 
 # Programs, linked for the fake.
 check_PROGRAMS += tests/device/tutti-cifar tests/device/tutti-imagenet
-TESTS += tests/device/training.sh tests/device/nccl.sh tests/device/aware.sh tests/device/layouts.sh tests/device/compiled.sh
+TESTS += tests/device/training.sh tests/device/nccl.sh tests/device/aware.sh tests/device/layouts.sh tests/device/compiled.sh tests/device/engines.sh
 tests_device_tutti_cifar_SOURCES = apps/train/cifar_main.c
 tests_device_tutti_cifar_LDFLAGS = $(link_to_fake)
 tests_device_tutti_cifar_LDADD = $(fake_kernels) $(train_program_libs) $(fake_libraries)
@@ -134,6 +136,12 @@ check_DATA += tests/device/tutti-bench
 CLEANFILES += tests/device/tutti-bench
 tests/device/tutti-bench: apps/tutti-bench $(fake_kernels) $(fake_libraries)
 	$(AM_V_CCLD)$(LINK) $(link_to_fake) $(apps_tutti_bench_OBJECTS) $(fake_kernels) $(apps_tutti_bench_LDADD) $(fake_libraries) $(LIBS)
+
+check_PROGRAMS += tests/device/engine_ranks
+tests_device_engine_ranks_SOURCES = tests/device/engine_ranks.c
+tests_device_engine_ranks_CFLAGS = $(AM_CFLAGS)
+tests_device_engine_ranks_LDFLAGS = $(link_to_fake)
+tests_device_engine_ranks_LDADD = $(fake_kernels) libsession.la libmodels.la libcore.la $(fake_libraries)
 
 check_PROGRAMS += tests/device/aware_ranks
 tests_device_aware_ranks_SOURCES = tests/device/aware_ranks.c
@@ -157,11 +165,11 @@ tests_device_test_gpu_fake_LDADD = $(fake_kernels) libtesting.la $(fake_librarie
 # For .ci/run: what a build with CUDA shows on the fake and no other build does, and what that needs.
 fake_tests = tests/device/test_device tests/device/programs.sh tests/device/test_fake tests/device/test_fake_starpu \
 	tests/device/test_room tests/device/steps.sh tests/device/mutants/mutants.sh tests/device/training.sh \
-	tests/device/nccl.sh tests/device/aware.sh tests/device/layouts.sh tests/device/compiled.sh \
+	tests/device/nccl.sh tests/device/aware.sh tests/device/layouts.sh tests/device/compiled.sh tests/device/engines.sh \
 	tests/device/test_gpu_fake tests/device/fake_gpu.sh $(nccl_test)
 fake_parts = libtesting.la tests/deadlock/mutants/flags $(fake_libraries) tests/device/fake/libaware.so $(fake_kernels) tests/device/test_device \
 	tests/device/test_fake tests/device/test_fake_starpu tests/device/test_room tests/device/test_steps tests/device/test_gpu_fake \
-	tests/device/aware_ranks tests/device/tutti-cifar tests/device/tutti-imagenet tests/device/tutti-bench $(nccl_test)
+	tests/device/aware_ranks tests/device/engine_ranks tests/device/tutti-cifar tests/device/tutti-imagenet tests/device/tutti-bench $(nccl_test)
 fake: all
 	@$(MAKE) $(fake_parts)
 check-fake: fake
@@ -170,7 +178,7 @@ check-fake: fake
 endif
 .PHONY: fake check-fake
 EXTRA_DIST += tests/device/steps.sh tests/device/training.sh tests/device/nccl.sh tests/device/aware.sh tests/device/layouts.sh \
-	tests/device/compiled.sh tests/device/fake_gpu.sh tests/device/gpu.sh tests/device/mutants
+	tests/device/compiled.sh tests/device/engines.sh tests/device/fake_gpu.sh tests/device/gpu.sh tests/device/mutants
 
 # All schedules; make check has a few.
 check-device:

@@ -48,8 +48,12 @@ void increase(cudaStream_t stream, const float *from, float *to, int count)
     kernel *k = malloc(sizeof *k);
     REQUIRE(k);
     *k = (kernel){fake_inside("increase", from, bytes), fake_inside("increase", to, bytes), count};
-    const fake_work work = {
-        .call = "increase", .run = run_increase, .arg = k, .access = access, .accesses = 2};
+    const fake_work work = {.call = "increase",
+        .run = run_increase,
+        .arg = k,
+        .bytes = sizeof *k,
+        .access = access,
+        .accesses = 2};
     fake_enqueue(stream, &work);
 }
 
@@ -60,5 +64,6 @@ int main(void)
     add_order_tests(suite);
     add_copy_tests(suite);
     add_misuse_tests(suite);
+    add_graph_tests(suite);
     return testing_run(suite);
 }

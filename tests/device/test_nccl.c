@@ -4,10 +4,12 @@
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "designs/exchange/exchange.h"
+#include "tests/device/child.h"
 #include "tests/device/fake/fake.h"
 #include "tests/support/testing.h"
 
 #include <cuda_runtime_api.h>
+#include <nccl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -630,6 +632,51 @@ START_TEST(what_cannot_be_launched_is_not_under_way)
 }
 END_TEST
 
+/* ---- recordings ---- */
+
+/* A rank alone. */
+static ncclComm_t comm_new(void)
+{
+    ncclComm_t comm;
+    ncclUniqueId id;
+    ncclResult_t error = ncclInProgress;
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    if (ncclGetUniqueId(&id)) fake_fail("no unique id");
+    (void)ncclCommInitRankConfig(&comm, 1, id, 0, &config);
+    while (error == ncclInProgress) (void)ncclCommGetAsyncError(comm, &error);
+    return comm;
+}
+
+static void collective_in_a_capture(void *wrong)
+{
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    float *memory;
+    ncclResult_t error = ncclInProgress;
+    const ncclComm_t comm = comm_new();
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    cudaMalloc((void **)&memory, 4 * COUNT);
+    (void)cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+    if (!*(int *)wrong) (void)cudaStreamEndCapture(stream, &graph);
+    (void)ncclAllReduce(memory, memory, COUNT, ncclFloat, ncclSum, comm, stream);
+    while (error == ncclInProgress) (void)ncclCommGetAsyncError(comm, &error);
+    (void)cudaStreamSynchronize(stream);
+}
+
+START_TEST(no_graph_has_a_collective)
+{
+    for (int wrong = 0; wrong < 2; wrong++) {
+        child c = {.order = "random"};
+        child_run(&c, collective_in_a_capture, &wrong);
+        if (wrong)
+            child_check_fails(&c, "wrong", "NCCL: a collective on a stream that is captured");
+        else
+            child_check_right(&c, "right");
+    }
+}
+END_TEST
+
 int main(void)
 {
     setenv("TUTTI_FAKE_DEVICES", "3", 1);
@@ -637,6 +684,7 @@ int main(void)
     tutti_log_set_level(TUTTI_LOG_NONE);
     Suite *suite = suite_create("nccl");
     TCase *tcase = testing_case(suite, "transport");
+    tcase_add_test(tcase, no_graph_has_a_collective); /* first: its children need a device not yet open */
     tcase_add_test(tcase, every_kind_ends_right);
     tcase_add_test(tcase, a_sum_allocates_nothing);
     tcase_add_test(tcase, groups_have_communicators_of_their_own);

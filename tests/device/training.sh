@@ -57,6 +57,10 @@ for codec in onebit topk:0.01 powersgd:2; do
     same "$(weights 2 --model mlp --compress $codec)" random 2 --model mlp --compress $codec --design concurrent
 done
 TUTTI_FAKE_DEVICES=2 same "$two" random 2 --model mlp --design chained
+# Regions of one kernel, and of as many as may be one task. What cannot be recorded is named once, and runs all the same.
+for us in off 1000000; do same "$two" random 2 --model mlp --region-us $us; done
+TUTTI_FAKE_UNRECORDED=cublasGemmEx same "$one" random 1 --model mlp
+[ "$(grep -c 'cannot be recorded as a CUDA graph' "$scratch/log")" = 1 ] || { echo "not said, or not once:"; cat "$scratch/log"; failed=1; }
 TUTTI_FAKE_DEVICES=0 refuses 2 '--device cuda: ' 2 --model mlp
 TUTTI_FAKE_DRIVER=12040 refuses 2 'the driver is older than CUDA: install a newer one' 2 --model mlp
 TUTTI_FAKE_MEMORY_MB=48 refuses 1 'but a step takes ' 2 --model mlp-1024x5 --batch 4096
@@ -79,6 +83,32 @@ status=$?
 [ $status = 1 ] && [ "$(grep -c 'error: ' "$scratch/log")" = 1 ] && grep -q 'error: .*but a step takes ' "$scratch/log" &&
     ! grep -q MPI_ABORT "$scratch/log" && [ $SECONDS -lt $((60 * ${TUTTI_TEST_SLOWDOWN:-1})) ] || {
     echo "too little memory on one rank of a bench: status $status after $SECONDS s"
+    cat "$scratch/log"
+    failed=1
+}
+# On one GPU a bench has PyTorch for a peer: the fastest variant. On several ranks it has none.
+cat > "$scratch/peer" << 'END'
+#!/bin/sh
+echo "$*" >> "$0.calls"
+echo '{"event": "ready", "about": "it"}'
+while read -r line; do echo '{"event": "block", "step_ms": 1.0}'; done
+END
+chmod +x "$scratch/peer"
+compares() { # RANKS OPTION...
+    "${MPIRUN:-mpirun}" -np "$1" "$TUTTI_BUILDDIR/tests/device/tutti-bench" step --model mlp --batch 2 --blocks 1 --steps 1 --design funneled \
+        --peer "$scratch/peer" --device cuda "${@:2}" > "$scratch/log" 2>&1
+}
+compares 1 --tf32 && grep -q '^it ' "$scratch/log" && compares 1 && [ "$(cat "$scratch/peer.calls")" = "\
+--device cuda --model mlp --batch 2 --steps 1 --blocks 1 --variant best
+--device cuda --model mlp --batch 2 --steps 1 --blocks 1 --variant best --no-tf32" ] || {
+    echo "a peer on a GPU"
+    cat "$scratch/log" "$scratch/peer.calls"
+    failed=1
+}
+compares 2
+status=$?
+[ $status = 2 ] && grep -q 'runs on one GPU: use one rank, or --peer none' "$scratch/log" || {
+    echo "a peer of two ranks with a GPU: status $status"
     cat "$scratch/log"
     failed=1
 }

@@ -3,6 +3,7 @@
 #include "dag/base/bf16.h"
 #include "dag/base/rng.h"
 #include "dag/kernels/arith.h"
+#include "dag/kernels/conv.h"
 #include "dag/kernels/dense.h"
 #include "dag/kernels/optim.h"
 #include "dag/kernels/share.h"
@@ -243,4 +244,18 @@ void test_run_on_cpu(const test_case *c, const tutti_op *op, int count,
         operand[b] = (cpu_operand){data[b], (size_t)buffer[b]->count, buffer[b]->dtype};
     ck_assert_ok(cpu_kernel_run(tutti_kernel_find(op, TUTTI_CPU, buffer[0]->dtype),
         tutti_kernel_find(wide, TUTTI_CPU, TUTTI_F32), &c->desc, operand, count));
+}
+
+int test_is_rounded_on_gpu(const test_case *c, const tutti_op *op, const test_tensor *tensor)
+{
+    return op == &tutti_op_conv_bwd_weights && c->values == TUTTI_BF16 &&
+           !strcmp(tensor->name, "dw") &&
+           !tutti_conv_is_product((const tutti_conv_desc *)c->desc.bytes);
+}
+
+void test_round_to_bf16(const test_tensor *tensor)
+{
+    float *numbers = tensor->data;
+    for (int64_t i = 0; i < tensor->count; i++)
+        numbers[i] = tutti_bf16_widen(tutti_bf16_narrow(numbers[i]));
 }

@@ -80,4 +80,9 @@ extern const test_family *const test_families[];
  * 'r' double, 'p' a pair of equal int64); false if unknown. */
 int test_field(const test_family *family, const char *key, size_t *offset, char *type);
 
+/* Whether kernels for CUDA round this tensor of float32 to bf16: gradients of the weights of convolutions in bf16,
+ * but for products (dag/kernels/conv_cuda.cu). test_round_to_bf16 does so with what the CPU wrote. */
+int test_is_rounded_on_gpu(const test_case *c, const tutti_op *op, const test_tensor *tensor);
+void test_round_to_bf16(const test_tensor *tensor);
+
 #endif

@@ -41,10 +41,11 @@ program_tests = \
 	tests/programs/stall.sh \
 	tests/programs/terminal.sh \
 	tests/programs/tools.sh \
+	tests/programs/torch.sh \
 	tests/programs/adpsgd.sh tests/programs/gossip.sh tests/programs/groups.sh \
 	tests/programs/verbs.sh
 TESTS += $(program_tests)
-EXTRA_DIST += $(program_tests) tests/programs/lib.sh tests/programs/export_others.py
+EXTRA_DIST += $(program_tests) tests/programs/lib.sh tests/programs/export_others.py tests/programs/torch_variants.py
 
 # The whole table of weights by replicas, micro-batches and stages: 96 trainings, up to 32 ranks (10 minutes).
 check-hashes: all

@@ -28,7 +28,9 @@ case "$1 $2 $FALSE_FAULT" in
     case "$*" in *--probe*) exit 0 ;; esac
     variant=eager
     case "$*" in *"--variant "*) variant=${*##*--variant } variant=${variant%% *} ;; esac
-    echo "{\"event\": \"ready\", \"torch\": \"9.8.7\", \"variant\": \"$variant\"}"
+    won=
+    case $variant in *best) won=', "won": "compile"' ;; esac
+    echo "{\"event\": \"ready\", \"torch\": \"9.8.7\", \"variant\": \"$variant\"$won}"
     while read -r line; do echo '{"event": "block", "step_ms": 1000.0}'; done ;;
 *mxnet_*.py*)
     case "$*" in *--probe*) exit 0 ;; esac
@@ -100,10 +102,16 @@ grep -q 'process 1 on host elsewhere' "$dir/out" || { fail "the other installati
 "$apps/tutti-bench" peers > "$dir/out" 2>&1
 [ $? = 2 ] && grep -q -- '--install' "$dir/out" || fail "peers without a folder: $(cat "$dir/out")"
 
+# compute has each variant of its script, but for those of a GPU.
+words=$("$apps/tutti-bench" compute --help | sed -n '/--peer-variants/,/several take turns/p' | tr -d '\n' | tr -s ' ' |
+    sed 's/.*how the peer runs: //; s/; several.*//; s/, /\n/g' | sort | xargs)
+listed=$(sed -n '/^VARIANTS = /,/)$/p' "$TUTTI_SRCDIR/apps/bench/torch_compute.py" | grep -o '"[^"]*"' | tr -d '"' | grep -v 'graph$' | sort | xargs)
+[ -n "$words" ] && [ "$words" = "$listed" ] || fail "variants in --help: $words; in torch_compute.py: $listed"
+
 # The environment as a peer: of compute, in every variant, by option or variable; of step.
 computes() { timeout 120 "$apps/tutti-bench" compute --model mlp --batch 4 --steps 1 --blocks 1 "$@" > "$dir/out" 2>&1; }
-computes --peer "$dir/new" --peer-variants eager,compile,bf16-compile --json "$dir/json" || { fail "compute: status $?"; cat "$dir/out"; }
-for text in 'PyTorch 9.8.7  ' 'PyTorch 9.8.7, compile' 'PyTorch 9.8.7, bf16-compile' 'times as fast as eager' 'times as fast as bf16-compile'; do
+computes --peer "$dir/new" --peer-variants eager,compile,bf16-compile,bf16-best --json "$dir/json" || { fail "compute: status $?"; cat "$dir/out"; }
+for text in 'PyTorch 9.8.7  ' 'PyTorch 9.8.7, compile' 'PyTorch 9.8.7, bf16-compile' 'PyTorch 9.8.7, bf16-best: compile' 'times as fast as eager' 'times as fast as bf16-compile'; do
     grep -q "$text" "$dir/out" || { fail "compute does not tell: $text"; cat "$dir/out"; }
 done
 grep -q '"name":"PyTorch 9.8.7, compile","unit":"images/s","median":4.0,' "$dir/json" || { fail "a variant in --json"; cat "$dir/json"; }

@@ -104,7 +104,8 @@ static tutti_graph *two_ops(void)
 static tutti_run *open_run(const tutti_graph *g)
 {
     tutti_run *run;
-    ck_assert_ok(tutti_runner_starpu.open(g, &(tutti_run_options){.workers = 1}, &run));
+    ck_assert_ok(
+        tutti_runner_starpu.open(g, &(tutti_run_options){.workers = 1, .region_s = -1}, &run));
     return run;
 }
 

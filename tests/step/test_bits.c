@@ -86,8 +86,8 @@ enum { PIPELINED = 5 };
 
 /* PIPELINED steps submitted at once. Twelve micro-batches make nodes with thirteen accesses, more than
  * StarPU has room for in a task. */
-static uint64_t train_pipelined(
-    const tutti_runner *runner, const data *d, types with, int micro_batches, int workers)
+static uint64_t train_pipelined(const tutti_runner *runner, const data *d, types with,
+    int micro_batches, int workers, double region_s)
 {
     tutti_step_options options = {.batch = 2 * BATCH,
         .micro_batches = micro_batches,
@@ -95,7 +95,7 @@ static uint64_t train_pipelined(
         .precision = with.precision,
         .momentum = 0.9f,
         .seed = 4};
-    tutti_run_options run = {.workers = workers};
+    tutti_run_options run = {.workers = workers, .region_s = region_s};
     static const float rate[PIPELINED] = {0.05f, 0.04f, 0.03f, 0.02f, 0.01f};
     static const int64_t number[PIPELINED] = {0, 1, 2, 3, 4};
     trial t;
@@ -108,19 +108,26 @@ static uint64_t train_pipelined(
     return hash;
 }
 
+/* Regions of one kernel, short ones, and as large as they may be. */
 START_TEST(starpu_gives_the_same_bits)
 {
     static const int micro_batches[] = {1, 2, 12};
+    static const double region_s[] = {-1, 10e-6, 1e9};
     const types with = types_of(_i);
     if (!can_compute(with)) return;
     data *d = make_data();
     const tutti_runner *starpu = tutti_runner_find("starpu"),
                        *inline_runner = tutti_runner_find("inline");
     for (int i = 0; i < 3; i++) {
-        uint64_t want = train_pipelined(inline_runner, d, with, micro_batches[i], 1);
-        for (int workers = 1; workers <= 2; workers++)
-            ck_assert_msg(train_pipelined(starpu, d, with, micro_batches[i], workers) == want,
-                "%d micro-batches on %d workers: other weights", micro_batches[i], workers);
+        uint64_t want = train_pipelined(inline_runner, d, with, micro_batches[i], 1, 0);
+        for (int run = 0; run < 6; run++) {
+            const int workers = 1 + run % 2;
+            const double longest_s = region_s[run / 2];
+            ck_assert_msg(
+                train_pipelined(starpu, d, with, micro_batches[i], workers, longest_s) == want,
+                "%d micro-batches on %d workers, regions of %g s: other weights", micro_batches[i],
+                workers, longest_s);
+        }
     }
     free(d);
 }

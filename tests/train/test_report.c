@@ -85,7 +85,8 @@ START_TEST(json_has_the_promised_fields)
     static const char *const fields[] = {"event", "design", "auto", "ranks", "model", "steps",
         "batch", "step_ms_median", "step_ms_mean", "images_per_s", "compute_ms", "comm_ms",
         "hidden_pct", "train_loss", "test_accuracy", "test_top5_accuracy", "eval_views",
-        "one_view_accuracy", "replica_checks", "weights_hash"};
+        "one_view_accuracy", "replica_checks", "weights_hash", "kernels", "tasks", "launches",
+        "graphs", "graph_bytes"};
     char line[4096];
     size_t n = 0;
     FILE *file = fopen(json_path, "r");

@@ -38,6 +38,7 @@ link() {
     test_fingerprint) path=tests/designs/test_fingerprint-test_fingerprint.o ;;
     test_stall) path=tests/designs/test_stall-test_stall.o ;;
     test_watch) path=tests/designs/test_watch-test_watch.o ;;
+    test_region) path=tests/graph/test_region-test_region.o ;;
     test_run) path=tests/run/test_run-test_run.o ;;
     test_nodes) path=tests/run/test_nodes-test_nodes.o ;;
     test_check) path=tests/deadlock/test_check-test_check.o more=tests/deadlock/.libs/libcases.a ;;

@@ -1,5 +1,6 @@
 /* CUDA's copies and fills, as its documentation tells of each what the host may expect ("API
  * synchronization behavior"). */
+#include "tests/device/fake/graph.h"
 #include "tests/device/fake/memory.h"
 #include "tests/device/fake/order.h"
 
@@ -131,7 +132,23 @@ static int list_accesses(fake_access *list, const side *s, const shape *of, fake
     return (int)of->depth;
 }
 
-static void enqueue(const copy *c)
+/* When a graph that has the copy is launched. */
+static void look_at_host(void *arg)
+{
+    watch_source(arg);
+    poison_target(arg);
+}
+
+static fake_count kind_of(const copy *c)
+{
+    if (c->from.place == PLACE_DEVICE && c->to.place == PLACE_DEVICE)
+        return c->from.device == c->to.device ? FAKE_ON_DEVICE : FAKE_BETWEEN_DEVICES;
+    if (c->to.place == PLACE_DEVICE) return FAKE_TO_DEVICE;
+    return c->from.place == PLACE_DEVICE ? FAKE_TO_HOST : FAKE_COUNTS;
+}
+
+/* Or records. */
+static cudaError_t enqueue(const copy *c)
 {
     fake_access *list = malloc(2 * c->shape.depth * sizeof *list);
     copy *arg = malloc(sizeof *arg);
@@ -139,10 +156,20 @@ static void enqueue(const copy *c)
     *arg = *c;
     int count = list_accesses(list, &c->to, &c->shape, FAKE_WRITE);
     count += list_accesses(list + count, &c->from, &c->shape, FAKE_READ);
-    const fake_work work = {
-        .call = c->call, .run = run_copy, .arg = arg, .access = list, .accesses = count};
-    queue_put(c->stream, &work, NULL);
+    const fake_work work = {.call = c->call,
+        .run = run_copy,
+        .arg = arg,
+        .bytes = sizeof *arg,
+        .access = list,
+        .accesses = count};
+    const graph_effect effect = {kind_of(c), bytes_of(&c->shape), look_at_host};
+    cudaError_t error = cudaSuccess;
+    if (c->stream->capture)
+        error = graph_record(c->stream, &work, &effect);
+    else
+        queue_put(c->stream, &work, NULL);
     free(list);
+    return error;
 }
 
 static void wait_for(const fake_stream *s)
@@ -180,13 +207,7 @@ static void transfer(copy *c)
 
 static void count_copy(const copy *c)
 {
-    fake_count what = FAKE_COUNTS;
-    if (c->from.place == PLACE_DEVICE && c->to.place == PLACE_DEVICE)
-        what = c->from.device == c->to.device ? FAKE_ON_DEVICE : FAKE_BETWEEN_DEVICES;
-    else if (c->to.place == PLACE_DEVICE)
-        what = FAKE_TO_DEVICE;
-    else if (c->from.place == PLACE_DEVICE)
-        what = FAKE_TO_HOST;
+    const fake_count what = kind_of(c);
     if (what == FAKE_COUNTS) return;
     count_add(what, c->call, 1);
     count_add((fake_count)(what + 1), c->call, bytes_of(&c->shape));
@@ -219,6 +240,21 @@ static void check_kind(const copy *c, enum cudaMemcpyKind kind)
             from ? "the host's memory" : "a device's address");
 }
 
+/* A graph reads the host's memory at each launch, and writes it then. */
+static void forbid_pageable(const copy *c)
+{
+    const side *host = c->from.place == PLACE_PAGEABLE ? &c->from : &c->to;
+    if (host->place == PLACE_PAGEABLE)
+        fake_fail("%s on %s, which is captured: %p is pageable memory of the host", c->call,
+            queue_name(c->stream), (void *)host->address);
+}
+
+static cudaError_t record(const copy *c)
+{
+    forbid_pageable(c);
+    return enqueue(c);
+}
+
 static cudaError_t start(copy *c, enum cudaMemcpyKind kind, cudaStream_t handle)
 {
     fake_enter(c->call);
@@ -227,6 +263,7 @@ static cudaError_t start(copy *c, enum cudaMemcpyKind kind, cudaStream_t handle)
     look_at(c, &c->to);
     look_at(c, &c->from);
     check_kind(c, kind);
+    if (c->stream->capture) return fake_return(record(c));
     count_copy(c);
     transfer(c);
     return fake_return(cudaSuccess);
@@ -382,10 +419,16 @@ static cudaError_t start_fill(
     fill *arg = malloc(sizeof *arg);
     if (!arg) fake_fail("%s: no memory", call);
     *arg = (fill){to, value, bytes};
-    count_add(FAKE_FILLS, call, 1);
+    const graph_effect effect = {.count = FAKE_FILLS};
     const fake_access access = {.address = to, .bytes = bytes, .mode = FAKE_WRITE};
-    const fake_work work = {
-        .call = call, .run = run_fill, .arg = arg, .access = &access, .accesses = 1};
+    const fake_work work = {.call = call,
+        .run = run_fill,
+        .arg = arg,
+        .bytes = sizeof *arg,
+        .access = &access,
+        .accesses = 1};
+    if (s->capture) return fake_return(graph_record(s, &work, &effect));
+    count_add(FAKE_FILLS, call, 1);
     queue_put(s, &work, NULL);
     return fake_return(cudaSuccess);
 }

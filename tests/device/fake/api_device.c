@@ -1,4 +1,5 @@
 /* CUDA's calls about devices, and errors. */
+#include "tests/device/fake/graph.h"
 #include "tests/device/fake/memory.h"
 #include "tests/device/fake/order.h"
 
@@ -43,7 +44,9 @@ static const struct {
     {cudaErrorHostMemoryAlreadyRegistered, "cudaErrorHostMemoryAlreadyRegistered",
         "part or all of the requested memory range is already mapped"},
     {cudaErrorHostMemoryNotRegistered, "cudaErrorHostMemoryNotRegistered",
-        "pointer does not correspond to a registered memory region"}};
+        "pointer does not correspond to a registered memory region"},
+    {cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
+        "operation failed due to a previous error during capture"}};
 
 const char *cudaGetErrorString(cudaError_t error)
 {
@@ -194,6 +197,8 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
 cudaError_t cudaDeviceSynchronize(void)
 {
     enter("cudaDeviceSynchronize");
+    graph_forbid("cudaDeviceSynchronize");
+    graph_forbid_device("cudaDeviceSynchronize", fake_device);
     count_add(FAKE_SYNCHRONISATIONS, "cudaDeviceSynchronize", 1);
     order_wait_device(fake_device);
     return fake_return(cudaSuccess);
@@ -202,6 +207,8 @@ cudaError_t cudaDeviceSynchronize(void)
 cudaError_t cudaDeviceReset(void)
 {
     enter("cudaDeviceReset");
+    graph_forbid("cudaDeviceReset");
+    graph_forbid_device("cudaDeviceReset", fake_device);
     order_wait_device(fake_device);
     memory_reset("cudaDeviceReset", fake_device);
     memset(peer[fake_device], 0, sizeof peer[fake_device]);

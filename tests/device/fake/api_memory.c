@@ -1,4 +1,5 @@
 /* CUDA's calls about memory, and how operations reach it. */
+#include "tests/device/fake/graph.h"
 #include "tests/device/fake/memory.h"
 #include "tests/device/fake/order.h"
 
@@ -10,6 +11,7 @@
 cudaError_t cudaMalloc(void **address, size_t bytes)
 {
     fake_enter("cudaMalloc");
+    graph_forbid("cudaMalloc");
     count_add(FAKE_ALLOCATIONS, "cudaMalloc", 1);
     *address = NULL;
     const cudaError_t error = bytes ? memory_new(fake_device, bytes, address) : cudaSuccess;
@@ -20,6 +22,7 @@ cudaError_t cudaMalloc(void **address, size_t bytes)
 cudaError_t cudaFree(void *address)
 {
     fake_enter("cudaFree");
+    graph_forbid("cudaFree");
     if (!address) return fake_return(cudaSuccess);
     count_add(FAKE_FREES, "cudaFree", 1);
     block *b = memory_find(address);
@@ -36,6 +39,7 @@ cudaError_t cudaFree(void *address)
 static cudaError_t pin_new(const char *call, void **address, size_t bytes)
 {
     fake_enter(call);
+    graph_forbid(call);
     count_add(FAKE_HOST_ALLOCATIONS, call, 1);
     return fake_return(memory_pin_new(bytes, address));
 }
@@ -54,6 +58,7 @@ cudaError_t cudaHostAlloc(void **address, size_t bytes, unsigned flags)
 cudaError_t cudaFreeHost(void *address)
 {
     fake_enter("cudaFreeHost");
+    graph_forbid("cudaFreeHost");
     if (!address) return fake_return(cudaSuccess);
     count_add(FAKE_HOST_FREES, "cudaFreeHost", 1);
     block *b = memory_find(address);
@@ -68,6 +73,7 @@ cudaError_t cudaHostRegister(void *address, size_t bytes, unsigned flags)
 {
     (void)flags;
     fake_enter("cudaHostRegister");
+    graph_forbid("cudaHostRegister");
     if (!address || !bytes) return fake_return(cudaErrorInvalidValue);
     if (memory_is_device(address)) fake_fail("cudaHostRegister: %p is a device's address", address);
     if (memory_find(address) || memory_find((char *)address + bytes - 1))
@@ -80,6 +86,7 @@ cudaError_t cudaHostRegister(void *address, size_t bytes, unsigned flags)
 cudaError_t cudaHostUnregister(void *address)
 {
     fake_enter("cudaHostUnregister");
+    graph_forbid("cudaHostUnregister");
     block *b = memory_find(address);
     if (!b || !b->registered || b->address != address)
         return fake_return(cudaErrorHostMemoryNotRegistered);
@@ -109,6 +116,7 @@ void *fake_own(size_t bytes)
 {
     void *memory = NULL;
     fake_enter("fake_own");
+    graph_forbid("an allocation by a library");
     (void)memory_new(fake_device, bytes, &memory);
     fake_leave();
     return memory;

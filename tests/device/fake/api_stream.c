@@ -1,4 +1,5 @@
 /* CUDA's calls about streams and events, and what is left on a stream. */
+#include "tests/device/fake/graph.h"
 #include "tests/device/fake/memory.h"
 #include "tests/device/fake/order.h"
 
@@ -47,6 +48,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle)
     fake_enter("cudaStreamDestroy");
     fake_stream *s = queue_stream("cudaStreamDestroy", handle);
     if (s->index < MOST_DEVICES) fake_fail("cudaStreamDestroy: a default stream stays");
+    if (s->capture) fake_fail("cudaStreamDestroy: the capture of %s has not ended", queue_name(s));
     s->live = 0;
     return fake_return(cudaSuccess);
 }
@@ -69,6 +71,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle)
 {
     fake_enter("cudaStreamSynchronize");
     const fake_stream *s = queue_stream("cudaStreamSynchronize", handle);
+    graph_forbid("cudaStreamSynchronize");
+    graph_forbid_stream("cudaStreamSynchronize", s);
     count_add(FAKE_SYNCHRONISATIONS, "cudaStreamSynchronize", 1);
     order_wait(end_of(s), &s->known);
     return fake_return(cudaSuccess);
@@ -78,6 +82,8 @@ cudaError_t cudaStreamQuery(cudaStream_t handle)
 {
     fake_enter("cudaStreamQuery");
     const fake_stream *s = queue_stream("cudaStreamQuery", handle);
+    graph_forbid("cudaStreamQuery");
+    graph_forbid_stream("cudaStreamQuery", s);
     return fake_return(order_ask(end_of(s), &s->known) ? cudaSuccess : cudaErrorNotReady);
 }
 
@@ -86,7 +92,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event_handle, u
     (void)flags;
     fake_enter("cudaStreamWaitEvent");
     fake_stream *s = queue_stream("cudaStreamWaitEvent", handle);
-    const queue_extra extra = {.wait = queue_event("cudaStreamWaitEvent", event_handle)};
+    const queue_extra extra = {.wait = queue_event("cudaStreamWaitEvent", event_handle), .idle = 1};
+    graph_forbid_stream("cudaStreamWaitEvent", s);
     if (extra.wait->recorded) put(s, "cudaStreamWaitEvent", &extra);
     return fake_return(cudaSuccess);
 }
@@ -126,9 +133,14 @@ void fake_enqueue(cudaStream_t handle, const fake_work *work)
     if (s->device != fake_device)
         fake_fail("%s is launched on %s by a thread that has set device %d", work->call,
             queue_name(s), fake_device);
-    count_add(FAKE_LAUNCHES, work->call, 1);
-    queue_put(s, work, NULL);
-    fake_leave();
+    cudaError_t error = cudaSuccess;
+    if (s->capture) {
+        error = graph_record(s, work, NULL);
+    } else {
+        count_add(FAKE_LAUNCHES, work->call, 1);
+        queue_put(s, work, NULL);
+    }
+    (void)fake_return(error);
 }
 
 /* ---- Events ---- */
@@ -160,7 +172,7 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle)
     const fake_event *e = queue_event("cudaEventRecord", handle);
     if (e->device != s->device)
         fake_fail("cudaEventRecord: an event of device %d on %s", e->device, queue_name(s));
-    const queue_extra extra = {.record = handle};
+    const queue_extra extra = {.record = handle, .idle = 1};
     put(s, "cudaEventRecord", &extra);
     return fake_return(cudaSuccess);
 }
@@ -168,6 +180,7 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream_handle)
 cudaError_t cudaEventQuery(cudaEvent_t handle)
 {
     fake_enter("cudaEventQuery");
+    graph_forbid("cudaEventQuery");
     const fake_event *e = queue_event("cudaEventQuery", handle);
     if (!e->recorded || order_ask(e->at, &e->known)) return fake_return(cudaSuccess);
     return fake_return(cudaErrorNotReady);
@@ -176,6 +189,7 @@ cudaError_t cudaEventQuery(cudaEvent_t handle)
 cudaError_t cudaEventSynchronize(cudaEvent_t handle)
 {
     fake_enter("cudaEventSynchronize");
+    graph_forbid("cudaEventSynchronize");
     const fake_event *e = queue_event("cudaEventSynchronize", handle);
     count_add(FAKE_SYNCHRONISATIONS, "cudaEventSynchronize", 1);
     if (e->recorded) order_wait(e->at, &e->known);
@@ -185,6 +199,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle)
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
 {
     fake_enter("cudaEventElapsedTime");
+    graph_forbid("cudaEventElapsedTime");
     const fake_event *a = queue_event("cudaEventElapsedTime", from);
     const fake_event *b = queue_event("cudaEventElapsedTime", to);
     if ((a->flags | b->flags) & cudaEventDisableTiming)

@@ -16,10 +16,10 @@ static const tutti_kernel *find(const tutti_op *op, tutti_dtype dtype)
 }
 
 void compute_run(const char *call, const tutti_op *op, tutti_dtype dtype, const void *desc,
-    const cpu_operand operand[3])
+    const cpu_operand operand[], int count)
 {
     const tutti_op *wide = op == &tutti_op_dense_wide ? &tutti_op_dense : op;
-    if (cpu_kernel_run(find(op, dtype), find(wide, TUTTI_F32), desc, operand, 3))
+    if (cpu_kernel_run(find(op, dtype), find(wide, TUTTI_F32), desc, operand, count))
         fake_fail("%s: the CPU's kernel of %s does not compute it", call, op->name);
 }
 

@@ -6,10 +6,9 @@
 #include "tests/device/fake/fake.h"
 #include "tests/support/cpu_kernel.h"
 
-/* Runs an op's kernel for the CPU on two inputs and an output. `call` is named when it fails, which
- * ends the process. */
+/* Runs an op's kernel for the CPU on its operands. `call` is named when it fails, which ends the process. */
 void compute_run(const char *call, const tutti_op *op, tutti_dtype dtype, const void *desc,
-    const cpu_operand operand[3]);
+    const cpu_operand operand[], int count);
 
 /* The same numbers with the 10 bits of TF32 behind the point. */
 void compute_round_tf32(float *numbers, size_t count);

@@ -7,10 +7,11 @@
 static uint64_t counted[FAKE_COUNTS];
 static unsigned forbidden;
 
-static const char *const names[FAKE_COUNTS] = {"allocations", "allocated_bytes", "frees", "freed_bytes",
-    "host_allocations", "host_frees", "to_device", "to_device_bytes", "to_host", "to_host_bytes", "on_device",
-    "on_device_bytes", "between_devices", "between_devices_bytes", "pageable", "fills", "launches",
-    "host_functions", "synchronisations", "streams", "events"};
+static const char *const names[FAKE_COUNTS] = {"allocations", "allocated_bytes", "frees",
+    "freed_bytes", "host_allocations", "host_frees", "to_device", "to_device_bytes", "to_host",
+    "to_host_bytes", "on_device", "on_device_bytes", "between_devices", "between_devices_bytes",
+    "pageable", "fills", "launches", "host_functions", "synchronisations", "streams", "events",
+    "graphs", "captured", "graph_launches"};
 
 void count_add(fake_count count, const char *call, uint64_t n)
 {

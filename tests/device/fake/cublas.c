@@ -158,7 +158,8 @@ static int run(void *arg)
     const int wide = j->a.dtype != j->c.dtype;
     compute_run(call, wide ? &tutti_op_dense_wide : &tutti_op_dense, j->a.dtype, &desc,
         (cpu_operand[]){{x, j->c.columns * j->depth, j->b.dtype},
-            {w, j->c.rows * j->depth, j->a.dtype}, {y, j->c.columns * j->c.rows, j->c.dtype}});
+            {w, j->c.rows * j->depth, j->a.dtype}, {y, j->c.columns * j->c.rows, j->c.dtype}},
+        3);
     for (size_t c = 0; c < j->c.columns; c++)
         memcpy(j->c.inside + c * j->c.lead * element, y + c * j->c.rows * element,
             j->c.rows * element);
@@ -185,7 +186,12 @@ static void enqueue(cublasHandle_t handle, const job *j)
         matrices[m]->inside = fake_inside(call, matrices[m]->address, bytes_of(matrices[m]));
     copy->workspace = fake_inside(call, handle->workspace, handle->bytes);
     copy->bytes = handle->bytes;
-    const fake_work work = {.call = call, .run = run, .arg = copy, .access = access, .accesses = 4};
+    const fake_work work = {.call = call,
+        .run = run,
+        .arg = copy,
+        .bytes = sizeof *copy,
+        .access = access,
+        .accesses = 4};
     fake_enqueue(handle->stream, &work);
 }
 

@@ -46,31 +46,32 @@ typedef struct rule {
     cudnnBackendDescriptorType_t of;
     cudnnBackendAttributeName_t name;
     cudnnBackendAttributeType_t type;
-    int most;
+    int most, optional;
 } rule;
 
 #define OPERATION_RULES(type, X_NAME, W_NAME, Y_NAME, NAME)                                        \
-    {type, X_NAME, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1},                                              \
-        {type, W_NAME, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1},                                          \
-        {type, Y_NAME, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1},                                          \
-        {type, NAME##_CONV_DESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1},                                \
-        {type, NAME##_ALPHA, CUDNN_TYPE_FLOAT, 1},                                                 \
+    {type, X_NAME, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 0},                                           \
+        {type, W_NAME, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 0},                                       \
+        {type, Y_NAME, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 0},                                       \
+        {type, NAME##_CONV_DESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 0},                             \
+        {type, NAME##_ALPHA, CUDNN_TYPE_FLOAT, 1, 0},                                              \
     {                                                                                              \
-        type, NAME##_BETA, CUDNN_TYPE_FLOAT, 1                                                     \
+        type, NAME##_BETA, CUDNN_TYPE_FLOAT, 1, 0                                                  \
     }
 static const rule rules[] = {
-    {TENSOR, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1},
-    {TENSOR, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 8},
-    {TENSOR, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 8},
-    {TENSOR, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1},
-    {TENSOR, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1},
-    {CONVOLUTION, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1},
-    {CONVOLUTION, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1},
-    {CONVOLUTION, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1},
-    {CONVOLUTION, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 8},
-    {CONVOLUTION, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 8},
-    {CONVOLUTION, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 8},
-    {CONVOLUTION, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 8},
+    {TENSOR, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, 0},
+    {TENSOR, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 8, 0},
+    {TENSOR, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 8, 0},
+    {TENSOR, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, 0},
+    {TENSOR, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, 0},
+    {TENSOR, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, 1},
+    {CONVOLUTION, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, 0},
+    {CONVOLUTION, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, 0},
+    {CONVOLUTION, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1, 0},
+    {CONVOLUTION, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 8, 0},
+    {CONVOLUTION, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 8, 0},
+    {CONVOLUTION, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 8, 0},
+    {CONVOLUTION, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 8, 0},
     OPERATION_RULES(FORWARD, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
         CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
         CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD),
@@ -81,14 +82,26 @@ static const rule rules[] = {
         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER),
-    {GRAPH, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1},
-    {GRAPH, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1},
-    {HEURISTIC, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1},
-    {HEURISTIC, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1},
-    {PLAN, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1},
-    {PACK, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, 8},
-    {PACK, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 8},
-    {PACK, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1},
+    {ADD, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, 0},
+    {ADD, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, 0},
+    {ADDITION, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 0},
+    {ADDITION, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 0},
+    {ADDITION, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 0},
+    {ADDITION, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 0},
+    {GRAPH, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 2, 0},
+    {GRAPH, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, 0},
+    {HEURISTIC, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 0},
+    {HEURISTIC, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, 0},
+    {ENGINE, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 0},
+    {ENGINE, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, 0},
+    {CONFIG, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 0},
+    {CONFIG, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR, 8, 1},
+    {KNOB, CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, 0},
+    {KNOB, CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, 1, 0},
+    {PLAN, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 0},
+    {PACK, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, 8, 0},
+    {PACK, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 8, 0},
+    {PACK, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, 0},
 };
 enum { RULES = sizeof rules / sizeof *rules };
 
@@ -96,8 +109,10 @@ static size_t value_bytes(cudnnBackendAttributeType_t type)
 {
     if (type == CUDNN_TYPE_INT64) return sizeof(int64_t);
     if (type == CUDNN_TYPE_FLOAT) return sizeof(float);
+    if (type == CUDNN_TYPE_BOOLEAN) return 1;
     if (type == CUDNN_TYPE_DATA_TYPE || type == CUDNN_TYPE_CONVOLUTION_MODE ||
-        type == CUDNN_TYPE_HEUR_MODE)
+        type == CUDNN_TYPE_HEUR_MODE || type == CUDNN_TYPE_KNOB_TYPE ||
+        type == CUDNN_TYPE_POINTWISE_MODE)
         return sizeof(cudnnDataType_t); /* an enum */
     return sizeof(void *);
 }
@@ -105,7 +120,7 @@ static size_t value_bytes(cudnnBackendAttributeType_t type)
 cudnnStatus_t cudnnBackendCreateDescriptor(
     cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t *made)
 {
-    int known = type == CONFIG || type == ENGINE;
+    int known = 0;
     for (int r = 0; r < RULES; r++) known |= rules[r].of == type;
     if (!known)
         return cudnn_refuse(CUDNN_STATUS_NOT_SUPPORTED, "a descriptor that this fake lacks");
@@ -203,6 +218,11 @@ static int is_packed(const int64_t dim[4], const int64_t stride[4])
            stride[0] == dim[2] * dim[3] * dim[1];
 }
 
+static tutti_dtype dtype_of(const descriptor *tensor)
+{
+    return tensor->attribute[DATA_TYPE].type == CUDNN_DATA_FLOAT ? TUTTI_F32 : TUTTI_BF16;
+}
+
 /* The operation's tensors and their sizes: n, c, h, w. */
 static cudnnStatus_t read_tensors(const descriptor *d, conv *c, const int64_t *dim[CONV_TENSORS])
 {
@@ -216,7 +236,7 @@ static cudnnStatus_t read_tensors(const descriptor *d, conv *c, const int64_t *d
             (type != CUDNN_DATA_FLOAT && type != CUDNN_DATA_BFLOAT16))
             return cudnn_refuse(CUDNN_STATUS_NOT_SUPPORTED, "a tensor that this fake lacks");
         dim[t] = tensor->attribute[DIMENSIONS].number;
-        c->dtype[t] = type == CUDNN_DATA_FLOAT ? TUTTI_F32 : TUTTI_BF16;
+        c->dtype[t] = dtype_of(tensor);
         c->id[t] = tensor->attribute[UNIQUE_ID].number[0];
         c->packed &= is_packed(dim[t], tensor->attribute[STRIDES].number);
         c->aligned &= tensor->attribute[ALIGNMENT].number[0] == 16;
@@ -254,12 +274,38 @@ static cudnnStatus_t finalize_operation(descriptor *d)
         y[2] != tutti_conv_out(x[2], w[2], stride[0], pad[0]) ||
         y[3] != tutti_conv_out(x[3], w[3], stride[1], pad[1]))
         return cudnn_refuse(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "sizes of y");
-    if (alpha < 1 || alpha > 1 || beta < 0 || beta > 1 || (beta > 0 && beta < 1))
+    if (alpha < 1 || alpha > 1 || beta < 0 || beta > 0)
         return cudnn_refuse(CUDNN_STATUS_NOT_SUPPORTED, "factors that this fake lacks");
-    c->adds = beta > 0;
     c->op = d->type == FORWARD    ? &tutti_op_conv
             : d->type == BWD_DATA ? &tutti_op_conv_bwd_data
                                   : &tutti_op_conv_bwd_weights;
+    return status;
+}
+
+static cudnnStatus_t finalize_add(const descriptor *d)
+{
+    if (d->attribute[ADD_MODE].pointwise == CUDNN_POINTWISE_ADD &&
+        d->attribute[ADD_PRECISION].type == CUDNN_DATA_FLOAT)
+        return CUDNN_STATUS_SUCCESS;
+    return cudnn_refuse(CUDNN_STATUS_NOT_SUPPORTED, "a pointwise operation that this fake lacks");
+}
+
+/* A bias for each channel. */
+static cudnnStatus_t finalize_addition(const descriptor *d)
+{
+    cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
+    part_of(d, ADD_HOW, ADD, &status);
+    const descriptor *x = part_of(d, ADD_X, TENSOR, &status);
+    const descriptor *bias = part_of(d, ADD_BIAS, TENSOR, &status);
+    const descriptor *y = part_of(d, ADD_Y, TENSOR, &status);
+    if (status) return status;
+    const int64_t *from = x->attribute[DIMENSIONS].number, *to = y->attribute[DIMENSIONS].number;
+    const int64_t *b = bias->attribute[DIMENSIONS].number;
+    if (memcmp(from, to, 4 * sizeof *from) || b[0] != 1 || b[1] != from[1] || b[2] != 1 ||
+        b[3] != 1)
+        return cudnn_refuse(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "sizes of a bias");
+    if (bias->attribute[VIRTUAL].count || y->attribute[VIRTUAL].count)
+        return cudnn_refuse(CUDNN_STATUS_NOT_SUPPORTED, "a bias or a result that is nowhere");
     return status;
 }
 
@@ -285,22 +331,87 @@ static cudnnStatus_t finalize_pack(const descriptor *d)
     return cudnn_refuse(CUDNN_STATUS_BAD_PARAM, "not as many pointers as numbers");
 }
 
+/* A convolution, and perhaps the addition of a bias to what it does not write anywhere. */
+static cudnnStatus_t finalize_graph(descriptor *d)
+{
+    const descriptor *first = d->attribute[OPS].part;
+    cudnnStatus_t status = finalize_upon(d, first ? first->type : FORWARD);
+    if (status) return status;
+    const descriptor *to = first->attribute[Y].part, *add = d->attribute[OPS].pointer[1];
+    const int alone = d->attribute[OPS].count == 1;
+    if (alone && !to->attribute[VIRTUAL].count) return status;
+    if (alone || !to->attribute[VIRTUAL].count || dtype_of(to) != TUTTI_F32)
+        return cudnn_refuse(CUDNN_STATUS_NOT_SUPPORTED, "a result that is nowhere");
+    if (!add || add->type != ADDITION || !add->finalized || add->attribute[ADD_X].part != to)
+        return cudnn_refuse(CUDNN_STATUS_NOT_SUPPORTED, "operations that this fake lacks");
+    const descriptor *y = add->attribute[ADD_Y].part, *bias = add->attribute[ADD_BIAS].part;
+    conv *c = &d->conv;
+    c->has_bias = 1;
+    c->bias_dtype = dtype_of(bias);
+    c->bias_id = bias->attribute[UNIQUE_ID].number[0];
+    c->dtype[Y] = dtype_of(y);
+    c->id[Y] = y->attribute[UNIQUE_ID].number[0];
+    c->packed &= is_packed(y->attribute[DIMENSIONS].number, y->attribute[STRIDES].number);
+    c->aligned &= y->attribute[ALIGNMENT].number[0] == 16;
+    if (c->bias_id == c->id[X] || c->bias_id == c->id[W] || c->bias_id == c->id[Y])
+        return cudnn_refuse(CUDNN_STATUS_BAD_PARAM, "two tensors with one number");
+    return status;
+}
+
+static cudnnStatus_t finalize_engine(descriptor *d)
+{
+    const cudnnStatus_t status = finalize_upon(d, GRAPH);
+    if (status) return status;
+    d->engine = cudnn_find(d->attribute[ENGINE_INDEX].number[0], -1);
+    const char *why = d->engine ? cudnn_lack(&d->conv) : "an engine that there is not";
+    return why ? cudnn_refuse(CUDNN_STATUS_NOT_SUPPORTED, why) : status;
+}
+
+static cudnnStatus_t finalize_config(descriptor *d)
+{
+    cudnnStatus_t status = finalize_upon(d, ENGINE);
+    int64_t tile = 0;
+    for (int64_t i = 0; i < d->attribute[CONFIG_KNOBS].count && !status; i++) {
+        const descriptor *knob = d->attribute[CONFIG_KNOBS].pointer[i];
+        if (!knob || knob->type != KNOB)
+            fake_fail("cudnnBackendFinalize: a descriptor of another type than is expected");
+        if (!knob->finalized) status = cudnn_refuse(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED, "a knob");
+        if (knob->attribute[KNOB_TYPE].knob != CUDNN_KNOB_TYPE_TILE_SIZE || tile)
+            status = cudnn_refuse(CUDNN_STATUS_BAD_PARAM, "a knob that this engine lacks");
+        tile = knob->attribute[KNOB_VALUE].number[0];
+    }
+    if (status) return status;
+    d->engine = cudnn_find(d->engine->index, tile);
+    return d->engine
+               ? status
+               : cudnn_refuse(CUDNN_STATUS_BAD_PARAM, "a value that this engine's knob lacks");
+}
+
 static cudnnStatus_t finalize(descriptor *d)
 {
-    const descriptor *operation = d->attribute[OPS].part;
     switch (d->type) {
     case TENSOR:
         return finalize_tensor(d);
     case CONVOLUTION:
         return finalize_convolution(d);
     case GRAPH:
-        return finalize_upon(d, operation ? operation->type : FORWARD);
+        return finalize_graph(d);
     case HEURISTIC:
         return finalize_upon(d, GRAPH);
+    case ENGINE:
+        return finalize_engine(d);
+    case CONFIG:
+        return finalize_config(d);
+    case KNOB:
+        return CUDNN_STATUS_SUCCESS;
     case PLAN:
         return finalize_upon(d, CONFIG);
     case PACK:
         return finalize_pack(d);
+    case ADD:
+        return finalize_add(d);
+    case ADDITION:
+        return finalize_addition(d);
     case FORWARD:
     case BWD_DATA:
     case BWD_FILTER:
@@ -316,7 +427,7 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t of)
     if (!d) return cudnn_refuse(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "descriptor");
     if (d->finalized) return cudnn_refuse(CUDNN_STATUS_BAD_PARAM, "finalized twice");
     for (int r = 0, slot = 0; r < RULES; slot += rules[r++].of == d->type)
-        if (rules[r].of == d->type && !d->attribute[slot].count)
+        if (rules[r].of == d->type && !d->attribute[slot].count && !rules[r].optional)
             return cudnn_refuse(CUDNN_STATUS_BAD_PARAM, "an attribute is not set");
     const cudnnStatus_t status = finalize(d);
     d->finalized = !status;

@@ -1,5 +1,7 @@
 #include "tests/device/fake/cudnn_run.h"
 
+#include "dag/base/bf16.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,9 +42,19 @@ static void *rounded(const void *from, size_t count)
     return copy;
 }
 
-static void add(float *to, const float *more, size_t count)
+static void narrow(uint16_t *to, const float *from, size_t count)
 {
-    for (size_t i = 0; i < count; i++) to[i] += more[i];
+    for (size_t i = 0; i < count; i++) to[i] = tutti_bf16_narrow(from[i]);
+}
+
+/* The CPU takes biases in float32. */
+static float *widened(const void *bias, tutti_dtype dtype, size_t count)
+{
+    float *wide = compute_room(count * sizeof *wide);
+    for (size_t i = 0; i < count; i++)
+        wide[i] = dtype == TUTTI_F32 ? ((const float *)bias)[i]
+                                     : tutti_bf16_widen(((const uint16_t *)bias)[i]);
+    return wide;
 }
 
 static int run(void *arg)
@@ -53,12 +65,22 @@ static int run(void *arg)
     fill(j->workspace, j->bytes);
     for (int t = 0; j->tf32 && t < TO; t++)
         j->tensor[t] = copy[t] = rounded(j->tensor[t], w->count[t]);
-    if (j->adds) j->tensor[TO] = copy[TO] = compute_room(w->count[TO] * sizeof(float));
-    cpu_operand operand[TENSORS];
-    for (int t = 0; t < TENSORS; t++)
-        operand[t] = (cpu_operand){j->tensor[t], w->count[t], t == TO ? j->to : j->from};
-    compute_run(j->call, j->op, j->from, &j->desc, operand);
-    if (j->adds) add(to, copy[TO], w->count[TO]);
+    /* The CPU writes gradients of weights in float32. */
+    const int wide = j->dtype != TUTTI_F32 && j->op == &tutti_op_conv_bwd_weights;
+    if (wide) j->tensor[TO] = copy[TO] = compute_room(w->count[TO] * sizeof(float));
+    cpu_operand operand[TENSORS + 1];
+    int n = 0;
+    const size_t K = (size_t)j->desc.K;
+    float *bias = j->bias ? widened(j->bias, j->dtype, K) : NULL;
+    for (int t = 0; t < TENSORS; t++) {
+        if (t == TO && bias) operand[n++] = (cpu_operand){bias, K, TUTTI_F32};
+        operand[n++] =
+            (cpu_operand){j->tensor[t], w->count[t], t == TO && wide ? TUTTI_F32 : j->dtype};
+    }
+    j->desc.bias = bias != NULL;
+    compute_run(j->call, j->op, j->dtype, &j->desc, operand, n);
+    free(bias);
+    if (wide) narrow(to, copy[TO], w->count[TO]);
     for (int t = 0; t < TENSORS; t++) free(copy[t]);
     free(w);
     return 1;
@@ -67,17 +89,27 @@ static int run(void *arg)
 void cudnn_run_enqueue(cudaStream_t stream, const cudnn_run_job *job)
 {
     work *w = compute_room(sizeof *w);
-    fake_access access[TENSORS + 1];
+    fake_access access[TENSORS + 2];
     w->job = *job;
     count_elements(job, w->count);
     for (int t = 0; t < TENSORS; t++) {
-        const size_t bytes = w->count[t] * tutti_dtype_bytes(t == TO ? job->to : job->from);
+        const size_t bytes = w->count[t] * tutti_dtype_bytes(job->dtype);
         w->job.tensor[t] = fake_inside(job->call, job->tensor[t], bytes);
         access[t] = (fake_access){job->tensor[t], bytes, t == TO ? FAKE_WRITE : FAKE_READ, 1, 0};
     }
     w->job.workspace = fake_inside(job->call, job->workspace, job->bytes);
     access[TENSORS] = (fake_access){job->workspace, job->bytes, FAKE_WRITE, 1, 0};
-    const fake_work enqueued = {
-        .call = job->call, .run = run, .arg = w, .access = access, .accesses = TENSORS + 1};
+    const size_t bias = (size_t)job->desc.K * tutti_dtype_bytes(job->dtype);
+    if (job->bias) {
+        w->job.bias = fake_inside(job->call, job->bias, bias);
+        access[TENSORS + 1] = (fake_access){job->bias, bias, FAKE_READ, 1, 0};
+    }
+    const fake_work enqueued = {.call = job->call,
+        .run = run,
+        .arg = w,
+        .bytes = sizeof *w,
+        .seconds = job->seconds,
+        .access = access,
+        .accesses = TENSORS + 1 + (job->bias != NULL)};
     fake_enqueue(stream, &enqueued);
 }

@@ -12,12 +12,17 @@ typedef struct cudnn_run_job {
     const char *call; /* its name in sentences */
     const tutti_op *op;
     tutti_conv_desc desc;
-    tutti_dtype from, to;
-    int tf32, adds; /* rounds factors of float32; adds to what is there (float32) */
+    tutti_dtype dtype;               /* of all three: gradients of weights, too, are rounded once */
+    int tf32;                        /* rounds factors of float32 */
+    double seconds;                  /* that it takes */
     void *tensor[CUDNN_RUN_TENSORS]; /* on the device */
+    void *bias;                      /* of y, in dtype; NULL: none */
     void *workspace;
     size_t bytes; /* of it, all of which it overwrites before it computes */
 } cudnn_run_job;
+
+/* How many runs of an engine (cudnn.c) have been started. */
+int cudnn_runs(int64_t index, int64_t tile);
 
 /* Leaves a copy of the job on the stream. */
 void cudnn_run_enqueue(cudaStream_t stream, const cudnn_run_job *job);

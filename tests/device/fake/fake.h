@@ -13,6 +13,7 @@
  *   TUTTI_FAKE_ORDER       eager: as early as is legal; late: as late as is legal; random (random)
  *   TUTTI_FAKE_SEED        of late and random (1)
  *   TUTTI_FAKE_PEERS       0: no device may access another's memory (1)
+ *   TUTTI_FAKE_UNRECORDED  the name of a call, as in sentences, that makes a capture invalid
  *   TUTTI_FAKE_REPORT      a file that gets the counts when the process ends, as lines "name value";
  *                          %p in its name is the process's number
  *   CUDA_VISIBLE_DEVICES   as for CUDA, with numbers
@@ -56,11 +57,16 @@ typedef struct fake_work {
      * waits until then, others go on. It releases `arg` before it returns 1. */
     int (*run)(void *arg);
     void *arg;
+    /* Of arg, which malloc returned: each launch of a graph gets a copy of it. 0: no graph may have this work. */
+    size_t bytes;
     const fake_access *access; /* copied */
     int accesses;
+    /* That it would take: the times of events behind it are so much later, and nothing else. */
+    double seconds;
 } fake_work;
 
-/* Leaves work on a stream of the current device, as a kernel's launch does; counted as a launch. */
+/* Leaves work on a stream of the current device, as a kernel's launch does; counted as a launch. On a stream that
+ * is captured it is recorded; cudaGetLastError is then what became of it. */
 void fake_enqueue(cudaStream_t stream, const fake_work *work);
 
 /* Where the fake has these bytes, which must be live memory of the current device, or of one whose
@@ -109,6 +115,9 @@ typedef enum fake_count {
     FAKE_SYNCHRONISATIONS, /* calls in which the host waits for a device */
     FAKE_STREAMS,          /* created */
     FAKE_EVENTS,           /* created */
+    FAKE_GRAPHS,           /* instantiated */
+    FAKE_CAPTURED,         /* operations recorded; they count as nothing else */
+    FAKE_GRAPH_LAUNCHES, /* whose copies and fills are counted, and whose kernels are not launches */
     FAKE_COUNTS
 } fake_count;
 

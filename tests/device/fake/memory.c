@@ -25,6 +25,7 @@ static char *base, *inside;
 static int memfd;
 static size_t next[MOST_DEVICES], used[MOST_DEVICES];
 static blocks of_devices, pinned;
+static uint64_t allocations;
 static struct sigaction before[2];
 static const int caught[2] = {SIGSEGV, SIGBUS};
 
@@ -64,6 +65,7 @@ static block *add(blocks *all, const block *b)
     block *added = malloc(sizeof *added);
     if (!added) fake_fail("no memory for a block");
     *added = *b;
+    added->number = ++allocations;
     all->block[at] = added;
     all->count++;
     return added;

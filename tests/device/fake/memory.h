@@ -16,8 +16,9 @@ typedef struct block {
     size_t bytes;
     int device; /* -1: pinned memory */
     int live;
-    int scratch;    /* fake_scratch */
-    int registered; /* pinned by cudaHostRegister: not ours to release */
+    uint64_t number; /* of the allocation: no other block has it */
+    int scratch;     /* fake_scratch */
+    int registered;  /* pinned by cudaHostRegister: not ours to release */
 } block;
 
 void memory_open(void);

@@ -351,6 +351,16 @@ static void connect_algorithm(struct ncclComm *c, int algorithm)
         fake_fail("NCCL: no memory to connect with");
 }
 
+/* NVIDIA's can be captured. Tutti's transport does not: a graph with a collective could only be launched when all ranks
+ * launch theirs. */
+static void check_not_captured(cudaStream_t stream)
+{
+    enum cudaStreamCaptureStatus status;
+    if (cudaStreamIsCapturing(stream, &status)) fake_fail("NCCL: a stream that is none");
+    if (status != cudaStreamCaptureStatusNone)
+        fake_fail("NCCL: a collective on a stream that is captured");
+}
+
 static ncclResult_t launch(struct ncclComm *c, const shape *s, const void *send, void *recv,
     size_t in, size_t out, cudaStream_t stream)
 {
@@ -358,6 +368,7 @@ static ncclResult_t launch(struct ncclComm *c, const shape *s, const void *send,
     int device = -1;
     cudaGetDevice(&device);
     if (device != c->device) fake_fail("NCCL: a launch while another device is current");
+    check_not_captured(stream);
     if (in * each > AREA) fake_fail("NCCL: more than %d bytes", AREA);
     if (c->polls || c->part) fake_fail("NCCL: a call while the one before is in progress");
     if (c->finalizing) fake_fail("NCCL: a collective after ncclCommFinalize");

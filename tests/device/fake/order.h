@@ -12,8 +12,8 @@
 #include "tests/device/fake/queue.h"
 
 void order_open(void);
-/* An operation was put on its stream. */
-void order_put(operation *op);
+/* An operation was put on its stream. more: another follows at once, so nothing runs yet. */
+void order_put(operation *op, int more);
 /* The host waits until it is done, and has seen it. */
 void order_wait(point at, const known *when);
 /* The host waits for all that is on the device. */

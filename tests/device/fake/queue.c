@@ -1,5 +1,6 @@
 #include "tests/device/fake/queue.h"
 
+#include "tests/device/fake/graph.h"
 #include "tests/device/fake/order.h"
 
 #include <stdio.h>
@@ -127,7 +128,10 @@ const char *queue_name(const fake_stream *s)
 
 fake_stream *queue_stream(const char *call, cudaStream_t handle)
 {
-    if (!handle || handle == cudaStreamLegacy) return streams[fake_device];
+    if (!handle || handle == cudaStreamLegacy) {
+        graph_forbid(call);
+        return streams[fake_device];
+    }
     if (handle == cudaStreamPerThread)
         fake_fail("%s: the fake has no default stream per thread", call);
     const uintptr_t index = (uintptr_t)handle - STREAM_HANDLE;
@@ -203,6 +207,16 @@ int queue_done(point at)
     return streams[at.stream]->done >= at.number;
 }
 
+int queue_is_seen(point at)
+{
+    return is_known(&host, at);
+}
+
+int queue_is_before(point at, const fake_stream *s)
+{
+    return is_known(&host, at) || is_known(&s->known, at);
+}
+
 static void wait_for(operation *op, point at, const known *when)
 {
     queue_join(&op->known, when);
@@ -228,8 +242,11 @@ static void wait_by_default(operation *op, const fake_stream *s)
     }
     for (int i = MOST_DEVICES; i < stream_count; i++) {
         const fake_stream *other = streams[i];
-        if (other->device == s->device && !(other->flags & cudaStreamNonBlocking))
-            wait_for(op, end_of(other), &other->known);
+        if (other->device != s->device || other->flags & cudaStreamNonBlocking) continue;
+        if (other->capture)
+            fake_fail("%s on the default stream, which waits for %s, which is captured",
+                op->work.call, queue_name(other));
+        wait_for(op, end_of(other), &other->known);
     }
 }
 
@@ -314,6 +331,7 @@ static void record(cudaEvent_t handle, operation *op)
 
 void queue_put(fake_stream *s, const fake_work *work, const queue_extra *extra)
 {
+    graph_forbid_stream(work->call, s);
     operation *op = calloc(1, sizeof *op);
     if (!op) fake_fail("no memory for an operation");
     op->work = *work;
@@ -330,7 +348,7 @@ void queue_put(fake_stream *s, const fake_work *work, const queue_extra *extra)
     find_races(op);
     know(&op->known, s->index, op->at.number);
     op->host = extra && extra->host;
-    op->idle = extra && !extra->host;
+    op->idle = extra && extra->idle;
     op->event = extra ? extra->record : NULL;
     if (op->event) record(op->event, op);
     host_functions += op->host;
@@ -345,7 +363,7 @@ void queue_put(fake_stream *s, const fake_work *work, const queue_extra *extra)
         op->next_recent = recent;
         recent = op;
     }
-    order_put(op);
+    order_put(op, extra && extra->more);
 }
 
 void queue_finish(operation *op)
@@ -354,8 +372,10 @@ void queue_finish(operation *op)
     s->first = op->next;
     if (!s->first) s->last = NULL;
     s->done = op->at.number;
+    s->spent += op->work.seconds;
     fake_event *e = op->event ? find_event(op->event) : NULL;
-    if (e && e->at.stream == op->at.stream && e->at.number == op->at.number) e->time = fake_now();
+    if (e && e->at.stream == op->at.stream && e->at.number == op->at.number)
+        e->time = fake_now() + s->spent;
     host_functions -= op->host;
     if (op->idle)
         release(op);

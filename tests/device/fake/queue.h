@@ -39,8 +39,10 @@ typedef struct fake_stream {
     unsigned flags;
     int priority;
     uint64_t put, done, demanded;
-    known known; /* when its last operation is done */
+    double spent; /* seconds that its operations would have taken */
+    known known;  /* when its last operation is done */
     operation *first, *last;
+    struct capture *capture; /* graph.c's; NULL: what is put on it runs */
 } fake_stream;
 
 typedef struct fake_event {
@@ -71,11 +73,16 @@ typedef struct queue_extra {
     const fake_event *wait;
     cudaEvent_t record;
     int host;
+    int idle; /* nothing is lost if nobody waits for it */
+    int more; /* nothing runs yet: more is put there at once */
 } queue_extra;
 /* Puts it at the stream's end; then lets operations run as the order says. */
 void queue_put(fake_stream *s, const fake_work *work, const queue_extra *extra);
 
 int queue_done(point at);
+/* The host knows that this is done; or what is put on the stream comes behind it. */
+int queue_is_seen(point at);
+int queue_is_before(point at, const fake_stream *s);
 /* The host has seen that this is done. */
 void queue_see(const known *seen);
 /* to: the later of both, for each stream. */

@@ -1,5 +1,6 @@
 #include "tests/device/fake/state.h"
 
+#include "tests/device/fake/graph.h"
 #include "tests/device/fake/memory.h"
 #include "tests/device/fake/queue.h"
 
@@ -90,6 +91,9 @@ static void at_exit(int status, void *unused)
     count_report();
     if (status) return;
     pthread_mutex_lock(&fake_lock);
+    const fake_stream *captured = graph_unended();
+    if (captured)
+        fake_fail("the process ends, and the capture of %s has not", queue_name(captured));
     const operation *op = queue_unseen();
     if (op)
         fake_fail("the process ends, and nobody has waited for %s on %s", op->work.call,
@@ -114,6 +118,7 @@ static void open_all(void)
     settings.peers = (int)number("TUTTI_FAKE_PEERS", 1, 1);
     settings.report = getenv("TUTTI_FAKE_REPORT");
     if (settings.report && !*settings.report) settings.report = NULL;
+    settings.unrecorded = getenv("TUTTI_FAKE_UNRECORDED");
     choose_visible();
     memory_open();
     queue_open();

@@ -11,13 +11,14 @@ typedef enum fake_order { ORDER_EAGER, ORDER_LATE, ORDER_RANDOM } fake_order;
 
 typedef struct fake_settings {
     int devices;
-    int driver; /* the newest CUDA that the driver serves: 13000 */
+    int driver;            /* the newest CUDA that the driver serves: 13000 */
     int bus[MOST_DEVICES]; /* the number of each on the machine, which CUDA_VISIBLE_DEVICES has */
     size_t memory;
     fake_order order;
     uint64_t seed;
     int peers;
-    const char *report; /* NULL: none */
+    const char *report;     /* NULL: none */
+    const char *unrecorded; /* NULL: none */
 } fake_settings;
 
 /* Every entry calls this first: sets up the fake, and takes its lock, which protects all of it. A

@@ -3,7 +3,8 @@
 #
 # Each *.patch here breaks one rule. It is applied to a copy of its source, the one object is compiled and linked before the
 # library's, and test_steps has to fail in some order of streams; or test_nccl, where the patch is called nccl_*,
-# test_gpu_fake, where it is called gpu_*, and aware_ranks on two ranks, where it is called aware_*. A patch that does not apply any more is a failure, too.
+# test_gpu_fake, where it is called gpu_*, aware_ranks on two ranks, where it is called aware_*, and engine_ranks on three, where it is called
+# engines_*. A patch that does not apply any more is a failure, too.
 # Objects, compiler and flags are the build's (TUTTI_BUILDDIR).
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -24,13 +25,14 @@ cd "$build" || exit 1
 shopt -s nullglob
 link() {
     # shellcheck disable=SC2086
-    $CC -o "$scratch/test" tests/device/*"$1"-*.o tests/kernels/*"$1"-*.o "${@:2}" "$fake"/*_fake.o .libs/libsession.a .libs/libtesting.a .libs/libcore.a \
+    $CC -o "$scratch/test" tests/device/*"$1"-*.o tests/kernels/*"$1"-*.o "${@:2}" "$fake"/*_fake.o .libs/libsession.a .libs/libmodels.a .libs/libtesting.a .libs/libcore.a \
         "$fake"/lib*.so.* $libraries
 }
 
 # Whether PROGRAM fails in some order.
 fails() {
     local order command=("$scratch/test")
+    if [ "$1" = engine_ranks ]; then command=("${MPIRUN:-mpirun}" -np 3 "$scratch/test"); fi
     if [ "$1" = aware_ranks ]; then command=("${MPIRUN:-mpirun}" -np 2 env LD_PRELOAD="$fake/libaware.so" "$scratch/test"); fi
     for order in late random eager; do
         { TUTTI_FAKE_ORDER=$order timeout "$limit" "${command[@]}" > "$scratch/log" 2>&1; } 2> /dev/null || return 0
@@ -39,7 +41,7 @@ fails() {
 }
 
 program_of() { # PATCH
-    case ${1##*/} in nccl_*) echo test_nccl ;; aware_*) echo aware_ranks ;; gpu_*) echo test_gpu_fake ;; *) echo test_steps ;; esac
+    case ${1##*/} in nccl_*) echo test_nccl ;; aware_*) echo aware_ranks ;; engines_*) echo engine_ranks ;; gpu_*) echo test_gpu_fake ;; *) echo test_steps ;; esac
 }
 
 # judge PATCH: prints a line; returns whether it was caught.
