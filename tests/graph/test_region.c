@@ -143,11 +143,14 @@ START_TEST(a_region_says_what_it_does_to_tensors)
     kernel(&d, "one", "x", "a");
     kernel(&d, "two", "a w", "w");
     kernel(&d, "three", "w", "a");
+    kernel(&d, "four", "x b", "c");
+    kernel(&d, "five", "c", "b");
     find(&d, 100, 1);
     const tutti_region *r = &d.regions.region[0];
-    static const tutti_mode wanted[] = {TUTTI_READ, TUTTI_WRITE, TUTTI_READWRITE};
-    ck_assert_int_eq(r->accesses, 3); /* x, a, w */
-    for (int a = 0; a < 3; a++) ck_assert_int_eq(r->access[a].mode, wanted[a]);
+    static const tutti_mode wanted[] = {
+        TUTTI_READ, TUTTI_WRITE, TUTTI_READWRITE, TUTTI_READWRITE, TUTTI_WRITE};
+    ck_assert_int_eq(r->accesses, 5); /* x, a, w, b, c */
+    for (int a = 0; a < 5; a++) ck_assert_int_eq(r->access[a].mode, wanted[a]);
     end(&d);
 }
 END_TEST
