@@ -41,7 +41,7 @@ libcore_la_SOURCES += \
 	collectives/transport/connection.c collectives/transport/connection.h \
 	collectives/transport/tcp.h \
 	collectives/transport/tcp_connect.c \
-	collectives/transport/tcp_door.c \
+	collectives/transport/tcp_listener.c \
 	collectives/transport/tcp_frame.c collectives/transport/tcp_frame.h \
 	collectives/transport/arithmetic.h collectives/transport/device_collectives.h \
 	collectives/transport/transport.c collectives/transport/transport.h

@@ -1,8 +1,8 @@
 /* Establishes TCP connections between two processes of different jobs: the sockets below a connection (connection.h).
- * The library does not listen unless a door is opened.
+ * The library does not listen unless a listener is opened.
  *
  *   one end                                     the other
- *   door_open -> { poll, receive -> answer }*   connect
+ *   listener_open -> { poll, receive -> answer }*   connect
  *              connection_open on the socket    connection_open on the socket
  *
  * A greeting of a fixed size comes first, with the version and a token, a shared secret. The token and all data are
@@ -10,7 +10,7 @@
  * disconnected. A client that sends anything else, or nothing, is disconnected without an answer, and delays no other
  * meanwhile.
  *
- * Every wait has a deadline. One thread at a time for a door. */
+ * Every wait has a deadline. One thread at a time for a listener. */
 #ifndef TUTTI_TCP_H
 #define TUTTI_TCP_H
 
@@ -20,27 +20,27 @@
 
 #include <poll.h>
 
-enum { TUTTI_TCP_NAME = 96, TUTTI_TCP_STRANGERS = 64 };
+enum { TUTTI_TCP_NAME = 96, TUTTI_TCP_PENDING = 64 };
 
-/* ---- the door ---- */
+/* ---- the listener ---- */
 
-typedef struct tutti_tcp_door tutti_tcp_door;
+typedef struct tutti_tcp_listener tutti_tcp_listener;
 
 /* Listens on an address of this host ("127.0.0.1", "0.0.0.0", a name); port 0: any free port. COMM (logged): the port
  * is in use, or the address is not one of this host. */
-tutti_status tutti_tcp_door_open(
-    const char *address, int port, const char *token, tutti_tcp_door **door);
-int tutti_tcp_door_port(const tutti_tcp_door *door);
-/* Writes the descriptors to poll, at most TUTTI_TCP_STRANGERS + 1; returns how many. */
-int tutti_tcp_door_poll(const tutti_tcp_door *door, struct pollfd *what);
-/* Accepts a client that sent the right version and token: stores its words and address, and returns its socket,
- * which the caller owns and has to answer. -1: no such client yet. Never waits. Logs rejected connections: the first,
- * the second, the fourth, and so on. */
-int tutti_tcp_door_receive(
-    tutti_tcp_door *door, unsigned char words[TUTTI_TCP_WORDS_BYTES], char from[TUTTI_TCP_NAME]);
-void tutti_tcp_door_close(tutti_tcp_door *door); /* accepts NULL */
+tutti_status tutti_tcp_listener_open(
+    const char *address, int port, const char *token, tutti_tcp_listener **listener);
+int tutti_tcp_listener_port(const tutti_tcp_listener *listener);
+/* Writes the descriptors to poll, at most TUTTI_TCP_PENDING + 1; returns how many. */
+int tutti_tcp_listener_poll(const tutti_tcp_listener *listener, struct pollfd *what);
+/* Returns the socket of a client with the right version and token, with its words and its address; -1: there is none.
+ * Never waits. The caller answers, and owns the socket. Logs rejected connections: the first, the second, the fourth,
+ * and so on. */
+int tutti_tcp_listener_accept(tutti_tcp_listener *listener,
+    unsigned char words[TUTTI_TCP_WORDS_BYTES], char from[TUTTI_TCP_NAME]);
+void tutti_tcp_listener_close(tutti_tcp_listener *listener); /* accepts NULL */
 
-/* Answers a client that the door has returned. 0: it has disconnected; the socket is the caller's in both cases. */
+/* Answers a client that the listener has returned. 0: it has disconnected; the socket is the caller's in both cases. */
 int tutti_tcp_answer(
     int socket, tutti_tcp_verdict verdict, const unsigned char words[TUTTI_TCP_WORDS_BYTES]);
 

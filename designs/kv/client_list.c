@@ -9,7 +9,7 @@
 
 tutti_status tutti_client_list_open(const tutti_hello *self, tutti_client_list *client_list)
 {
-    int more = self->rule.type == TUTTI_KV_SYNC ? 0 : TUTTI_CLIENTS_MORE;
+    int more = self->rule.type == TUTTI_KV_SYNC ? 0 : TUTTI_CLIENTS_EXTRA;
     *client_list = (tutti_client_list){.self = *self, .room = self->clients + more};
     client_list->client_entry =
         calloc((size_t)client_list->room, sizeof *client_list->client_entry);
@@ -54,14 +54,14 @@ static int is_same(const tutti_hello *a, const tutti_hello *b)
 }
 
 /* A number for a new client: the first beyond those that are expected; -1: there is none. */
-static int choose(const tutti_client_list *g)
+static int choose_number(const tutti_client_list *g)
 {
     for (int c = g->self.clients; c < g->room; c++)
         if (g->client_entry[c].state == TUTTI_CLIENT_GONE) return c;
     return -1;
 }
 
-static tutti_client_verdict come_in(tutti_client_list *g, const tutti_hello *h, int *first)
+static tutti_client_verdict admit_worker(tutti_client_list *g, const tutti_hello *h, int *first)
 {
     tutti_client_entry *client_entry = &g->client_entry[h->client];
     unsigned char bit = (unsigned char)(1 << h->worker % 8);
@@ -103,7 +103,7 @@ tutti_client_verdict tutti_client_list_admit(
         return refuse(why, TUTTI_CLIENT_REFUSED,
             "clients have %d workers here, you have %d: all must have as many", g->self.workers,
             h->workers);
-    if (h->any && (h->client = choose(g)) < 0)
+    if (h->any && (h->client = choose_number(g)) < 0)
         return refuse(why, TUTTI_CLIENT_REFUSED,
             sync ? "with sync no client can join: say which client you are (client:K)"
                  : "there is no room for one more client");
@@ -123,5 +123,5 @@ tutti_client_verdict tutti_client_list_admit(
     if (known && client_entry->here[h->worker / 8] >> h->worker % 8 & 1)
         return refuse(why, TUTTI_CLIENT_REFUSED, "worker %d of client %d is here already",
             h->worker, h->client);
-    return come_in(g, h, first);
+    return admit_worker(g, h, first);
 }

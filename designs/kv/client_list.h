@@ -30,7 +30,7 @@ typedef struct tutti_client_entry {
     char why[96]; /* it was lost: "has closed the connection" */
 } tutti_client_entry;
 
-enum { TUTTI_CLIENTS_MORE = 64 }; /* clients beyond those that are expected, but in sync */
+enum { TUTTI_CLIENTS_EXTRA = 64 }; /* clients beyond those that are expected, but in sync */
 
 typedef struct tutti_client_list {
     tutti_hello

@@ -14,165 +14,165 @@
 #include <unistd.h>
 
 /* The lanes of a connection: active messages go before data. */
-enum { NOTES, DATA, LANES };
+enum { MESSAGES, DATA, LANES };
 /* Receives of active messages that are posted at a time. */
-enum { HEARING = 32 };
+enum { RECEIVES = 32 };
 
 /* A message of StarPU's data. */
-typedef struct move {
-    tutti_ordered_message way; /* first */
-    struct move *next;
+typedef struct data_message {
+    tutti_ordered_message ordered; /* first */
+    struct data_message *next;
     tutti_connections *connections;
     int priority;
     size_t bytes;
-    void *memory;       /* once the data are here */
-    struct order *here; /* which then goes out */
+    void *memory;                  /* once the data are here */
+    struct command *ready_command; /* which then goes out */
     tutti_status refused;
     tutti_held *held; /* NULL: there is nothing to let go */
     tutti_status *result;
     tutti_connection_message *message;
-    double mark; /* the meter's, while it is on a line */
-} move;
+    double mark; /* the meter's, while it is under way */
+} data_message;
 
-/* An active message on its way out. */
-typedef struct letter {
-    struct letter *next;
+/* An active message that is being sent. */
+typedef struct outgoing {
+    struct outgoing *next;
     int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES];
     tutti_connection_message *message;
-} letter;
+} outgoing;
 
-typedef struct line {
-    struct line *next;
+/* A peer, and the connection to it. */
+typedef struct endpoint {
+    struct endpoint *next;
     int peer;
     tutti_connection *connection;
-    move *moves;
-    letter *letters, **letters_end;
-    int64_t heard[HEARING][TUTTI_ACTIVE_MESSAGE_VALUES];
-    tutti_connection_message *hearing[HEARING];
-    int oldest;   /* of hearing */
+    data_message *data_messages;
+    outgoing *outgoing, **outgoing_end;
+    int64_t received[RECEIVES][TUTTI_ACTIVE_MESSAGE_VALUES];
+    tutti_connection_message *receiving[RECEIVES];
+    int oldest;   /* of receiving */
     double cut_s; /* 0: it is not to be broken; else by when */
-} line;
+} endpoint;
 
-/* What other threads want of this one. */
-typedef enum order_kind { ADD, LET_IN, WRITE, MOVE, READY, CUT, CUT_ALL, STOP } order_kind;
-typedef struct order {
-    struct order *next;
-    order_kind kind;
+/* What other threads ask of this one. */
+typedef enum command_kind { ADD, ACCEPT, WRITE, SUBMIT, READY, CUT, CUT_ALL, STOP } command_kind;
+typedef struct command {
+    struct command *next;
+    command_kind kind;
     int peer, gently;
-    line *line;
-    letter *letter;
-    move *move;
-    tutti_tcp_door *door;
-} order;
+    endpoint *endpoint;
+    outgoing *outgoing;
+    data_message *data_message;
+    tutti_tcp_listener *listener;
+} command;
 
 struct tutti_connections {
     tutti_connections_user user;
     pthread_t thread;
-    int bell;             /* an eventfd: rings when there are orders */
-    atomic_int pending;   /* moves */
-    pthread_mutex_t lock; /* protects the orders */
-    order *first, **end;
+    int wakeup;           /* an eventfd: written when there are commands */
+    atomic_int pending;   /* data messages */
+    pthread_mutex_t lock; /* protects the commands */
+    command *first, **end;
     /* the thread's own */
-    line *lines;
+    endpoint *endpoints;
     tutti_message_order order;
-    tutti_tcp_door *door;
+    tutti_tcp_listener *listener;
     int stopping;
 };
 
-/* ---- orders ---- */
+/* ---- commands ---- */
 
-static void ring(tutti_connections *connections)
+static void wake_thread(tutti_connections *connections)
 {
     uint64_t one = 1;
-    while (write(connections->bell, &one, sizeof one) < 0)
+    while (write(connections->wakeup, &one, sizeof one) < 0)
         continue; /* it never blocks: EINTR alone */
 }
 
-/* Takes over the order. */
-static void give(tutti_connections *connections, order *o)
+/* Takes over the command. */
+static void queue_command(tutti_connections *connections, command *c)
 {
-    o->next = NULL;
+    c->next = NULL;
     pthread_mutex_lock(&connections->lock);
-    *connections->end = o;
-    connections->end = &o->next;
+    *connections->end = c;
+    connections->end = &c->next;
     pthread_mutex_unlock(&connections->lock);
-    ring(connections);
+    wake_thread(connections);
 }
 
-static tutti_status give_copy(tutti_connections *connections, const order *like)
+static tutti_status queue_copy(tutti_connections *connections, const command *like)
 {
-    order *o = malloc(sizeof *o);
-    if (!o) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a connection's work");
-    *o = *like;
-    give(connections, o);
+    command *c = malloc(sizeof *c);
+    if (!c) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a connection's work");
+    *c = *like;
+    queue_command(connections, c);
     return TUTTI_OK;
 }
 
-static order *take_orders(tutti_connections *connections)
+static command *take_commands(tutti_connections *connections)
 {
     pthread_mutex_lock(&connections->lock);
-    order *all = connections->first;
+    command *all = connections->first;
     connections->first = NULL;
     connections->end = &connections->first;
     pthread_mutex_unlock(&connections->lock);
     return all;
 }
 
-/* ---- moves ---- */
+/* ---- data messages ---- */
 
-static void end_move(move *m, tutti_status status)
+static void end_data_message(data_message *m, tutti_status status)
 {
     tutti_connections *connections = m->connections;
     tutti_held *held = m->held;
     if (status && m->result) *m->result = status;
-    if (!status) tutti_message_order_arrived(&connections->order, &m->way);
+    if (!status) tutti_message_order_arrived(&connections->order, &m->ordered);
     free(m);
     if (held) tutti_datum_let_go(held);
     atomic_fetch_sub(&connections->pending, 1);
 }
 
-static line *find(const tutti_connections *connections, int peer)
+static endpoint *find_endpoint(const tutti_connections *connections, int peer)
 {
-    line *l = connections->lines;
-    while (l && (l->peer != peer || l->cut_s > 0)) l = l->next;
-    return l;
+    endpoint *e = connections->endpoints;
+    while (e && (e->peer != peer || e->cut_s > 0)) e = e->next;
+    return e;
 }
 
 static tutti_peer_state state_of(void *ctx, int peer)
 {
-    const line *l = find(ctx, peer);
-    return !l                                       ? TUTTI_PEER_AWAY
-           : tutti_connection_broken(l->connection) ? TUTTI_PEER_BROKEN
+    const endpoint *e = find_endpoint(ctx, peer);
+    return !e                                       ? TUTTI_PEER_AWAY
+           : tutti_connection_broken(e->connection) ? TUTTI_PEER_BROKEN
                                                     : TUTTI_PEER_HERE;
 }
 
-static void begin_move(void *ctx, tutti_ordered_message *streamed)
+static void begin_data_message(void *ctx, tutti_ordered_message *o)
 {
-    move *m = (move *)streamed;
-    const tutti_ordered_message *way = &m->way;
-    line *l = find(ctx, way->peer);
-    tutti_connection *t = l ? l->connection : NULL;
+    data_message *m = (data_message *)o;
+    endpoint *e = find_endpoint(ctx, o->peer);
+    tutti_connection *t = e ? e->connection : NULL;
     tutti_status status =
-        m->refused   ? m->refused
-        : !t         ? TUTTI_ERR_COMM
-        : way->sends ? tutti_connection_isend(t, DATA, way->tag, m->memory, m->bytes, &m->message)
-                     : tutti_connection_irecv(t, DATA, way->tag, m->memory, m->bytes, &m->message);
+        m->refused ? m->refused
+        : !t       ? TUTTI_ERR_COMM
+        : o->sends ? tutti_connection_isend(t, DATA, o->tag, m->memory, m->bytes, &m->message)
+                   : tutti_connection_irecv(t, DATA, o->tag, m->memory, m->bytes, &m->message);
     if (status) {
-        end_move(m, status);
+        end_data_message(m, status);
         return;
     }
-    if (way->sends) tutti_connection_set_priority(m->message, m->priority);
+    if (o->sends) tutti_connection_set_priority(m->message, m->priority);
     m->mark = tutti_meter_enter(m->connections->user.meter, TUTTI_METER_COMM);
-    m->next = l->moves;
-    l->moves = m;
+    m->next = e->data_messages;
+    e->data_messages = m;
 }
 
 /* What has come ends; the rest, too, or it waits for a spare, once the peer is lost. */
-static void test_moves(line *l)
+static void test_data_messages(endpoint *e)
 {
-    tutti_connection *t = l->connection;
-    int lost = tutti_connection_broken(t) && !l->cut_s;
-    for (move **at = &l->moves, *m; (m = *at);) {
+    tutti_connection *t = e->connection;
+    int lost = tutti_connection_broken(t) && !e->cut_s;
+    for (data_message **at = &e->data_messages, *m; (m = *at);) {
         int done;
         tutti_status status = tutti_connection_test(m->message, &done);
         if (!done) {
@@ -181,218 +181,220 @@ static void test_moves(line *l)
         }
         *at = m->next;
         tutti_meter_leave(m->connections->user.meter, TUTTI_METER_COMM, m->mark);
-        if (status && lost && m->way.has_spare)
-            tutti_message_order_put_back(&m->connections->order, &m->way);
+        if (status && lost && m->ordered.has_spare)
+            tutti_message_order_put_back(&m->connections->order, &m->ordered);
         else
-            end_move(m, status);
+            end_data_message(m, status);
     }
 }
 
 /* ---- active messages ---- */
 
-static void write_letter(tutti_connections *connections, int peer, letter *w)
+static void send_outgoing(tutti_connections *connections, int peer, outgoing *o)
 {
-    line *l = find(connections, peer);
-    tutti_connection *t = l ? l->connection : NULL;
-    if (!l || tutti_connection_isend(t, NOTES, 0, w->value, sizeof w->value, &w->message)) {
-        free(w);
+    endpoint *e = find_endpoint(connections, peer);
+    tutti_connection *t = e ? e->connection : NULL;
+    if (!e || tutti_connection_isend(t, MESSAGES, 0, o->value, sizeof o->value, &o->message)) {
+        free(o);
         return;
     }
-    w->next = NULL;
-    *l->letters_end = w;
-    l->letters_end = &w->next;
+    o->next = NULL;
+    *e->outgoing_end = o;
+    e->outgoing_end = &o->next;
 }
 
 static void write_message(void *ctx, int peer, const int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES])
 {
     tutti_connections *connections = ctx;
-    letter *w = calloc(1, sizeof *w);
-    line *l = find(connections, peer);
-    if (w) {
-        memcpy(w->value, value, sizeof w->value);
-        write_letter(connections, peer, w);
-    } else if (l) {
-        tutti_connection_break(l->connection); /* it would wait for this for ever */
+    outgoing *o = calloc(1, sizeof *o);
+    endpoint *e = find_endpoint(connections, peer);
+    if (o) {
+        memcpy(o->value, value, sizeof o->value);
+        send_outgoing(connections, peer, o);
+    } else if (e) {
+        tutti_connection_break(e->connection); /* it would wait for this for ever */
     }
 }
 
-static void test_letters(line *l)
+static void test_outgoing(endpoint *e)
 {
-    for (int done = 1; l->letters && done;) {
-        letter *w = l->letters;
-        tutti_connection_test(w->message, &done);
+    for (int done = 1; e->outgoing && done;) {
+        outgoing *o = e->outgoing;
+        tutti_connection_test(o->message, &done);
         if (!done) return;
-        l->letters = w->next;
-        if (!l->letters) l->letters_end = &l->letters;
-        free(w);
+        e->outgoing = o->next;
+        if (!e->outgoing) e->outgoing_end = &e->outgoing;
+        free(o);
     }
 }
 
-static void receive_on(line *l, int i)
+static void post_receive(endpoint *e, int i)
 {
-    tutti_connection *t = l->connection;
-    if (tutti_connection_irecv(t, NOTES, 0, l->heard[i], sizeof l->heard[i], &l->hearing[i]))
-        l->hearing[i] = NULL;
+    tutti_connection *t = e->connection;
+    if (tutti_connection_irecv(
+            t, MESSAGES, 0, e->received[i], sizeof e->received[i], &e->receiving[i]))
+        e->receiving[i] = NULL;
 }
 
-static void test_hearing(tutti_connections *connections, line *l)
+static void test_receives(tutti_connections *connections, endpoint *e)
 {
     for (int done = 1; done;) {
-        int i = l->oldest;
-        tutti_active_message message = {.rank = l->peer};
-        if (!l->hearing[i]) return;
-        tutti_status status = tutti_connection_test(l->hearing[i], &done);
+        int i = e->oldest;
+        tutti_active_message message = {.rank = e->peer};
+        if (!e->receiving[i]) return;
+        tutti_status status = tutti_connection_test(e->receiving[i], &done);
         if (!done) return;
-        memcpy(message.value, l->heard[i], sizeof message.value);
-        l->hearing[i] = NULL;
-        l->oldest = (i + 1) % HEARING;
+        memcpy(message.value, e->received[i], sizeof message.value);
+        e->receiving[i] = NULL;
+        e->oldest = (i + 1) % RECEIVES;
         if (status) continue;
-        receive_on(l, i);
-        if (!l->cut_s) connections->user.heard(connections->user.ctx, &message);
+        post_receive(e, i);
+        if (!e->cut_s) connections->user.on_message(connections->user.ctx, &message);
     }
 }
 
 /* ---- connections ---- */
 
-static void free_line(line *l)
+static void free_endpoint(endpoint *e)
 {
-    test_moves(l);
-    test_letters(l);
-    tutti_connection_close(l->connection);
-    free(l);
+    test_data_messages(e);
+    test_outgoing(e);
+    tutti_connection_close(e->connection);
+    free(e);
 }
 
 /* Closing a connection ends its messages: test them first. */
-static void drop_line(tutti_connections *connections, line *l)
+static void drop_endpoint(tutti_connections *connections, endpoint *e)
 {
     char why[TUTTI_CONNECTION_WHY];
-    const char *broken = tutti_connection_broken(l->connection);
-    int cut = l->cut_s > 0, peer = l->peer;
+    const char *broken = tutti_connection_broken(e->connection);
+    int cut = e->cut_s > 0, peer = e->peer;
     snprintf(why, sizeof why, "%s", broken ? broken : "");
-    for (line **at = &connections->lines; *at; at = &(*at)->next)
-        if (*at == l) {
-            *at = l->next;
+    for (endpoint **at = &connections->endpoints; *at; at = &(*at)->next)
+        if (*at == e) {
+            *at = e->next;
             break;
         }
-    free_line(l);
+    free_endpoint(e);
     if (!cut) tutti_message_order_redirect(&connections->order, peer);
-    if (!cut) connections->user.lost(connections->user.ctx, peer, why);
+    if (!cut) connections->user.on_lost(connections->user.ctx, peer, why);
 }
 
-static void cut(line *l, int gently)
+static void cut_endpoint(endpoint *e, int gently)
 {
     static const double patience_s = 5;
-    if (!l->cut_s) l->cut_s = tutti_clock_s() + patience_s;
-    if (!gently) tutti_connection_break(l->connection);
+    if (!e->cut_s) e->cut_s = tutti_clock_s() + patience_s;
+    if (!gently) tutti_connection_break(e->connection);
 }
 
-/* Once all is out this end says so, and the other closes. */
-static void go_apart(line *l)
+/* Once all is sent this end shuts down, and the other closes. */
+static void finish_cut(endpoint *e)
 {
-    if (!l->letters && tutti_connection_flushed(l->connection))
-        tutti_connection_shut(l->connection);
-    if (tutti_clock_s() > l->cut_s) tutti_connection_break(l->connection);
+    if (!e->outgoing && tutti_connection_flushed(e->connection))
+        tutti_connection_shut(e->connection);
+    if (tutti_clock_s() > e->cut_s) tutti_connection_break(e->connection);
 }
 
-static void pass(tutti_connections *connections, line *l)
+static void pass_endpoint(tutti_connections *connections, endpoint *e)
 {
-    tutti_connection_pass(l->connection);
-    test_moves(l);
-    test_letters(l);
-    test_hearing(connections, l);
-    if (l->cut_s > 0) go_apart(l);
-    if (!tutti_connection_broken(l->connection)) return;
-    test_hearing(connections, l);
-    drop_line(connections, l);
+    tutti_connection_pass(e->connection);
+    test_data_messages(e);
+    test_outgoing(e);
+    test_receives(connections, e);
+    if (e->cut_s > 0) finish_cut(e);
+    if (!tutti_connection_broken(e->connection)) return;
+    test_receives(connections, e);
+    drop_endpoint(connections, e);
 }
 
-static void add_line(tutti_connections *connections, line *l)
+static void add_endpoint(tutti_connections *connections, endpoint *e)
 {
-    for (int i = 0; i < HEARING; i++) receive_on(l, i);
-    l->next = connections->lines;
-    connections->lines = l;
+    for (int i = 0; i < RECEIVES; i++) post_receive(e, i);
+    e->next = connections->endpoints;
+    connections->endpoints = e;
 }
 
-static line *open_line(const tutti_connections *connections, int peer, int socket)
+static endpoint *open_endpoint(const tutti_connections *connections, int peer, int socket)
 {
-    const tutti_connection_options o = {
+    const tutti_connection_options options = {
         .lanes = LANES, .tags = connections->user.tags, .silence_s = connections->user.silence_s};
-    line *l = calloc(1, sizeof *l);
-    if (!l) {
+    endpoint *e = calloc(1, sizeof *e);
+    if (!e) {
         close(socket);
         tutti_fail(TUTTI_ERR_NOMEM, "no memory for a connection");
         return NULL;
     }
-    l->peer = peer;
-    l->letters_end = &l->letters;
-    if (!tutti_connection_open(socket, &o, &l->connection)) return l;
-    free(l);
+    e->peer = peer;
+    e->outgoing_end = &e->outgoing;
+    if (!tutti_connection_open(socket, &options, &e->connection)) return e;
+    free(e);
     return NULL;
 }
 
-static void obey_all(tutti_connections *connections);
+static void run_commands(tutti_connections *connections);
 
-/* Those who wait at the door. One who is welcome may be an earlier peer's next life: what was ordered before, as to cut
- * that one's connection, is not about this one. */
-static void open_door(tutti_connections *connections)
+/* Those who wait at the listener. One who is welcome may be an earlier peer's next life: earlier commands, as to cut
+ * that one's connection, are not about this one. */
+static void accept_peers(tutti_connections *connections)
 {
     unsigned char words[TUTTI_TCP_WORDS_BYTES];
     char from[TUTTI_TCP_NAME];
     int socket, peer;
-    while ((socket = tutti_tcp_door_receive(connections->door, words, from)) >= 0) {
+    while ((socket = tutti_tcp_listener_accept(connections->listener, words, from)) >= 0) {
         tutti_tcp_verdict verdict =
-            connections->user.greeted(connections->user.ctx, words, from, &peer);
-        line *l = NULL;
-        int told = tutti_tcp_answer(socket, verdict, words);
-        if (verdict == TUTTI_TCP_WELCOME) obey_all(connections);
-        if (verdict == TUTTI_TCP_WELCOME) l = open_line(connections, peer, socket);
+            connections->user.admit(connections->user.ctx, words, from, &peer);
+        endpoint *e = NULL;
+        int answered = tutti_tcp_answer(socket, verdict, words);
+        if (verdict == TUTTI_TCP_WELCOME) run_commands(connections);
+        if (verdict == TUTTI_TCP_WELCOME) e = open_endpoint(connections, peer, socket);
         if (verdict != TUTTI_TCP_WELCOME) close(socket);
-        if (l) add_line(connections, l);
-        if (verdict == TUTTI_TCP_WELCOME && !l)
-            connections->user.lost(connections->user.ctx, peer, "has no memory here");
-        if (l && connections->stopping) cut(l, 1);
-        if (l && !told) tutti_connection_break(l->connection);
+        if (e) add_endpoint(connections, e);
+        if (verdict == TUTTI_TCP_WELCOME && !e)
+            connections->user.on_lost(connections->user.ctx, peer, "has no memory here");
+        if (e && connections->stopping) cut_endpoint(e, 1);
+        if (e && !answered) tutti_connection_break(e->connection);
     }
 }
 
 /* ---- the thread ---- */
 
-static void obey(tutti_connections *connections, order *o)
+static void run_command(tutti_connections *connections, command *c)
 {
-    switch (o->kind) {
+    switch (c->kind) {
     case ADD:
-        add_line(connections, o->line);
+        add_endpoint(connections, c->endpoint);
         break;
-    case LET_IN:
-        connections->door = o->door;
+    case ACCEPT:
+        connections->listener = c->listener;
         break;
     case WRITE:
-        write_letter(connections, o->peer, o->letter);
+        send_outgoing(connections, c->peer, c->outgoing);
         break;
-    case MOVE:
-        tutti_message_order_add(&connections->order, &o->move->way);
+    case SUBMIT:
+        tutti_message_order_add(&connections->order, &c->data_message->ordered);
         break;
     case READY:
-        tutti_message_order_ready(&connections->order, &o->move->way);
+        tutti_message_order_ready(&connections->order, &c->data_message->ordered);
         break;
     case CUT:
-        if (find(connections, o->peer)) cut(find(connections, o->peer), o->gently);
+        if (find_endpoint(connections, c->peer))
+            cut_endpoint(find_endpoint(connections, c->peer), c->gently);
         break;
     case STOP:
         connections->stopping = 1; /* and cuts all */
         __attribute__((fallthrough));
     case CUT_ALL:
-        for (line *l = connections->lines; l; l = l->next) cut(l, 1);
+        for (endpoint *e = connections->endpoints; e; e = e->next) cut_endpoint(e, 1);
         break;
     }
 }
 
-static void obey_all(tutti_connections *connections)
+static void run_commands(tutti_connections *connections)
 {
-    for (order *o = take_orders(connections), *next; o; o = next) {
-        next = o->next;
-        obey(connections, o);
-        free(o);
+    for (command *c = take_commands(connections), *next; c; c = next) {
+        next = c->next;
+        run_command(connections, c);
+        free(c);
     }
 }
 
@@ -400,31 +402,31 @@ static void wait_for_work(tutti_connections *connections)
 {
     static const int most_ms = 50; /* to keep time */
     int n = 1;
-    for (line *l = connections->lines; l; l = l->next) n++;
-    struct pollfd what[n + TUTTI_TCP_STRANGERS + 1];
-    what[0] = (struct pollfd){.fd = connections->bell, .events = POLLIN};
+    for (endpoint *e = connections->endpoints; e; e = e->next) n++;
+    struct pollfd what[n + TUTTI_TCP_PENDING + 1];
+    what[0] = (struct pollfd){.fd = connections->wakeup, .events = POLLIN};
     n = 1;
-    for (line *l = connections->lines; l; l = l->next)
-        what[n++] = tutti_connection_poll(l->connection);
-    if (connections->door) n += tutti_tcp_door_poll(connections->door, what + n);
+    for (endpoint *e = connections->endpoints; e; e = e->next)
+        what[n++] = tutti_connection_poll(e->connection);
+    if (connections->listener) n += tutti_tcp_listener_poll(connections->listener, what + n);
     poll(what, (nfds_t)n, most_ms);
     uint64_t rung;
-    if (what[0].revents && read(connections->bell, &rung, sizeof rung) < 0) return;
+    if (what[0].revents && read(connections->wakeup, &rung, sizeof rung) < 0) return;
 }
 
-static void *drive(void *arg)
+static void *run_thread(void *arg)
 {
     tutti_connections *connections = arg;
-    while (!connections->stopping || connections->lines) {
+    while (!connections->stopping || connections->endpoints) {
         wait_for_work(connections);
-        obey_all(connections);
-        for (line *l = connections->lines, *next; l; l = next) {
-            next = l->next;
-            pass(connections, l);
+        run_commands(connections);
+        for (endpoint *e = connections->endpoints, *next; e; e = next) {
+            next = e->next;
+            pass_endpoint(connections, e);
         }
-        if (connections->door && !connections->stopping) open_door(connections);
+        if (connections->listener && !connections->stopping) accept_peers(connections);
     }
-    tutti_tcp_door_close(connections->door);
+    tutti_tcp_listener_close(connections->listener);
     return NULL;
 }
 
@@ -433,94 +435,95 @@ static void *drive(void *arg)
 tutti_status tutti_connections_open(
     const tutti_connections_user *user, tutti_connections **connections)
 {
-    tutti_connections *l = calloc(1, sizeof *l);
-    if (!l) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for connections");
-    l->user = *user;
-    l->order.user = (tutti_message_order_user){l, state_of, begin_move, write_message};
-    l->end = &l->first;
-    l->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    pthread_mutex_init(&l->lock, NULL);
-    if (l->bell >= 0 && !pthread_create(&l->thread, NULL, drive, l)) {
-        *connections = l;
+    tutti_connections *opened = calloc(1, sizeof *opened);
+    if (!opened) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for connections");
+    opened->user = *user;
+    opened->order.user =
+        (tutti_message_order_user){opened, state_of, begin_data_message, write_message};
+    opened->end = &opened->first;
+    opened->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    pthread_mutex_init(&opened->lock, NULL);
+    if (opened->wakeup >= 0 && !pthread_create(&opened->thread, NULL, run_thread, opened)) {
+        *connections = opened;
         return TUTTI_OK;
     }
-    if (l->bell >= 0) close(l->bell);
-    free(l);
+    if (opened->wakeup >= 0) close(opened->wakeup);
+    free(opened);
     return tutti_fail(TUTTI_ERR_INTERNAL, "the system gives no thread for connections");
 }
 
 tutti_status tutti_connections_add(tutti_connections *connections, int peer, int socket)
 {
-    line *l = open_line(connections, peer, socket);
-    if (!l) return TUTTI_ERR_NOMEM;
-    tutti_status status = give_copy(connections, &(order){.kind = ADD, .line = l});
-    if (status) free_line(l);
+    endpoint *e = open_endpoint(connections, peer, socket);
+    if (!e) return TUTTI_ERR_NOMEM;
+    tutti_status status = queue_copy(connections, &(command){.kind = ADD, .endpoint = e});
+    if (status) free_endpoint(e);
     return status;
 }
 
-tutti_status tutti_connections_accept(tutti_connections *connections, tutti_tcp_door *door)
+tutti_status tutti_connections_accept(tutti_connections *connections, tutti_tcp_listener *listener)
 {
-    return give_copy(connections, &(order){.kind = LET_IN, .door = door});
+    return queue_copy(connections, &(command){.kind = ACCEPT, .listener = listener});
 }
 
 tutti_status tutti_connections_write(
     tutti_connections *connections, int peer, const int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES])
 {
-    letter *w = calloc(1, sizeof *w);
-    if (!w) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for an active message");
-    memcpy(w->value, value, sizeof w->value);
+    outgoing *o = calloc(1, sizeof *o);
+    if (!o) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for an active message");
+    memcpy(o->value, value, sizeof o->value);
     tutti_status status =
-        give_copy(connections, &(order){.kind = WRITE, .peer = peer, .letter = w});
-    if (status) free(w);
+        queue_copy(connections, &(command){.kind = WRITE, .peer = peer, .outgoing = o});
+    if (status) free(o);
     return status;
 }
 
 /* The data are here. */
-static void start(void *arg, const tutti_buffer buf[])
+static void mark_ready(void *arg, const tutti_buffer buf[])
 {
-    move *m = arg;
+    data_message *m = arg;
     m->memory = buf[0].pointer;
-    give(m->connections, m->here);
+    queue_command(m->connections, m->ready_command);
 }
 
-static void refuse(void *arg, tutti_status status)
+static void refuse_message(void *arg, tutti_status status)
 {
-    move *m = arg;
+    data_message *m = arg;
     m->refused = status;
-    give(m->connections, m->here);
+    queue_command(m->connections, m->ready_command);
 }
 
-static tutti_status submit(
+static tutti_status submit_message(
     tutti_connections *connections, const tutti_connections_data *what, int sends)
 {
-    move *m = calloc(1, sizeof *m);
-    order *here = calloc(1, sizeof *here);
-    if (!m || !here) {
+    data_message *m = calloc(1, sizeof *m);
+    command *ready = calloc(1, sizeof *ready);
+    if (!m || !ready) {
         free(m);
-        free(here);
+        free(ready);
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a message");
     }
-    *m = (move){.way = {.sends = sends, .peer = what->peer, .tag = what->tag},
+    *m = (data_message){.ordered = {.sends = sends, .peer = what->peer, .tag = what->tag},
         .connections = connections,
         .priority = what->priority,
         .bytes = (size_t)what->count * tutti_dtype_bytes(what->dtype),
-        .here = here,
+        .ready_command = ready,
         .result = what->result};
     if (what->spare) {
-        m->way.has_spare = 1;
-        m->way.spare = *what->spare;
+        m->ordered.has_spare = 1;
+        m->ordered.spare = *what->spare;
     }
-    *here = (order){.kind = READY, .move = m};
+    *ready = (command){.kind = READY, .data_message = m};
     const tutti_datum_hold hold = {.name = "kv message",
         .data = what->data,
         .mode = sends ? TUTTI_READ : TUTTI_WRITE,
-        .start = start,
-        .refused = refuse,
+        .start = mark_ready,
+        .refused = refuse_message,
         .arg = m};
-    tutti_status status = give_copy(connections, &(order){.kind = MOVE, .move = m});
+    tutti_status status = queue_copy(connections, &(command){.kind = SUBMIT, .data_message = m});
     if (status) {
         free(m);
-        free(here);
+        free(ready);
         return status;
     }
     atomic_fetch_add(&connections->pending, 1);
@@ -528,30 +531,30 @@ static tutti_status submit(
     if (!status) return TUTTI_OK;
     m->held = NULL;
     m->result = NULL; /* the caller hears of it at once */
-    refuse(m, status);
+    refuse_message(m, status);
     return status;
 }
 
 tutti_status tutti_connections_send(
     tutti_connections *connections, const tutti_connections_data *what)
 {
-    return submit(connections, what, 1);
+    return submit_message(connections, what, 1);
 }
 
 tutti_status tutti_connections_recv(
     tutti_connections *connections, const tutti_connections_data *what)
 {
-    return submit(connections, what, 0);
+    return submit_message(connections, what, 0);
 }
 
 void tutti_connections_cut(tutti_connections *connections, int peer, int gently)
 {
-    give_copy(connections, &(order){.kind = CUT, .peer = peer, .gently = gently});
+    queue_copy(connections, &(command){.kind = CUT, .peer = peer, .gently = gently});
 }
 
 void tutti_connections_cut_all(tutti_connections *connections)
 {
-    give_copy(connections, &(order){.kind = CUT_ALL});
+    queue_copy(connections, &(command){.kind = CUT_ALL});
 }
 
 int tutti_connections_idle(tutti_connections *connections)
@@ -562,14 +565,14 @@ int tutti_connections_idle(tutti_connections *connections)
 void tutti_connections_close(tutti_connections *connections)
 {
     if (!connections) return;
-    while (give_copy(connections, &(order){.kind = STOP})) tutti_clock_sleep(1e-3);
+    while (queue_copy(connections, &(command){.kind = STOP})) tutti_clock_sleep(1e-3);
     pthread_join(connections->thread, NULL);
-    for (order *o = connections->first, *next; o; o = next) { /* what came too late */
-        next = o->next;
-        obey(connections, o);
-        free(o);
+    for (command *c = connections->first, *next; c; c = next) { /* what came too late */
+        next = c->next;
+        run_command(connections, c);
+        free(c);
     }
-    close(connections->bell);
+    close(connections->wakeup);
     pthread_mutex_destroy(&connections->lock);
     free(connections);
 }

@@ -23,11 +23,11 @@ typedef struct tutti_connections tutti_connections;
 
 typedef struct tutti_connections_user {
     void *ctx;
-    tutti_active_message_handler *heard; /* message->rank: the peer */
-    void (*lost)(void *ctx, int peer, const char *why);
+    tutti_active_message_handler *on_message; /* message->rank: the peer */
+    void (*on_lost)(void *ctx, int peer, const char *why);
     /* One who has shown the token: decides, and writes the answer's words. WELCOME: *peer is who it is. NULL: there
-     * is no door. */
-    tutti_tcp_verdict (*greeted)(
+     * is no listener. */
+    tutti_tcp_verdict (*admit)(
         void *ctx, unsigned char words[TUTTI_TCP_WORDS_BYTES], const char *from, int *peer);
     double silence_s;   /* as in tutti_connection_options */
     int64_t tags;       /* of moves */
@@ -39,8 +39,8 @@ tutti_status tutti_connections_open(
     const tutti_connections_user *user, tutti_connections **connections);
 /* Takes over the socket of one who has said welcome. NOMEM: it is closed. */
 tutti_status tutti_connections_add(tutti_connections *connections, int peer, int socket);
-/* From now on others may come in. Takes over the door. Once. */
-tutti_status tutti_connections_accept(tutti_connections *connections, tutti_tcp_door *door);
+/* From now on others may come in. Takes over the listener. Once. */
+tutti_status tutti_connections_accept(tutti_connections *connections, tutti_tcp_listener *listener);
 tutti_status tutti_connections_write(
     tutti_connections *connections, int peer, const int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES]);
 

@@ -21,8 +21,8 @@ enum {
     PROCESS,
     NUMBERS
 };
-enum { MEETING_AT = NUMBERS * sizeof(int64_t) + TUTTI_HELLO_HOST };
-_Static_assert(MEETING_AT + sizeof(int64_t) <= TUTTI_HELLO_BYTES, "a hello fits");
+enum { ADDRESS_NUMBER_AT = NUMBERS * sizeof(int64_t) + TUTTI_HELLO_HOST };
+_Static_assert(ADDRESS_NUMBER_AT + sizeof(int64_t) <= TUTTI_HELLO_BYTES, "a hello fits");
 
 /* The order of bytes in a number is that of both machines: the greeting has compared it. */
 void tutti_hello_write(const tutti_hello *h, unsigned char bytes[TUTTI_HELLO_BYTES])
@@ -46,7 +46,7 @@ void tutti_hello_write(const tutti_hello *h, unsigned char bytes[TUTTI_HELLO_BYT
     memset(bytes, 0, TUTTI_HELLO_BYTES);
     memcpy(bytes, number, sizeof number);
     memcpy(bytes + sizeof number, h->host, strnlen(h->host, TUTTI_HELLO_HOST - 1));
-    memcpy(bytes + MEETING_AT, &h->address_number, sizeof h->address_number);
+    memcpy(bytes + ADDRESS_NUMBER_AT, &h->address_number, sizeof h->address_number);
 }
 
 /* Those that may be large. */
@@ -83,7 +83,7 @@ int tutti_hello_read(const unsigned char bytes[TUTTI_HELLO_BYTES], tutti_hello *
         .life = number[LIFE],
         .process = (int)number[PROCESS]};
     memcpy(h->host, bytes + sizeof number, TUTTI_HELLO_HOST - 1);
-    memcpy(&h->address_number, bytes + MEETING_AT, sizeof h->address_number);
+    memcpy(&h->address_number, bytes + ADDRESS_NUMBER_AT, sizeof h->address_number);
     for (char *c = h->host; *c; c++)
         if (*c < ' ' || *c > '~') *c = '?';
     return tutti_consistency_is_sane(&h->rule) && h->workers > 0 &&

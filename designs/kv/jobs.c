@@ -115,7 +115,7 @@ static int uses_address_files(const tutti_jobs *jobs)
 }
 
 /* Address number `server` of a list. */
-static int listed(const char *list, int server, tutti_server_address *address_number)
+static int find_listed(const char *list, int server, tutti_server_address *at)
 {
     char one[TUTTI_JOBS_TEXT];
     for (; server > 0 && list; server--) {
@@ -124,11 +124,10 @@ static int listed(const char *list, int server, tutti_server_address *address_nu
     }
     if (!list) return 0;
     snprintf(one, sizeof one, "%.*s", (int)strcspn(list, ","), list);
-    return read_address(one, address_number->address, &address_number->port) &&
-           address_number->port;
+    return read_address(one, at->address, &at->port) && at->port;
 }
 
-static tutti_status check(const tutti_jobs *j, const value_names name)
+static tutti_status check_jobs(const tutti_jobs *j, const value_names name)
 {
     tutti_server_address ignored;
     if (j->servers < 1 || j->clients < 1)
@@ -150,7 +149,7 @@ static tutti_status check(const tutti_jobs *j, const value_names name)
             "tutti_kv_open: meet is not set: set it or TUTTI_KV_MEET to a path with a \"/\", or "
             "HOST:PORT of every server");
     for (int s = 0; !uses_address_files(j) && s < j->servers; s++)
-        if (!listed(j->meet, s, &ignored))
+        if (!find_listed(j->meet, s, &ignored))
             return tutti_fail(TUTTI_ERR_USAGE,
                 "tutti_kv_open: %s \"%s\": must be a path with a \"/\", or HOST:PORT of %d "
                 "servers with \",\" between them",
@@ -162,7 +161,7 @@ static tutti_status check(const tutti_jobs *j, const value_names name)
     return TUTTI_OK;
 }
 
-static tutti_status take(
+static tutti_status take_values(
     const values *v, const value_names name, const tutti_kv_options *o, tutti_jobs *j)
 {
     tutti_status status = take_role(v->role, name, j);
@@ -181,7 +180,7 @@ static tutti_status take(
         !take_text(j->token, sizeof j->token, v->token))
         return tutti_fail(TUTTI_ERR_USAGE, "tutti_kv_open: %s may have %d characters, and %s %d",
             name[MEET], TUTTI_JOBS_TEXT - 1, name[TOKEN], TUTTI_JOBS_TOKEN);
-    return check(j, name);
+    return check_jobs(j, name);
 }
 
 tutti_status tutti_jobs_read(const tutti_kv_options *o, tutti_jobs *jobs)
@@ -220,7 +219,7 @@ tutti_status tutti_jobs_read(const tutti_kv_options *o, tutti_jobs *jobs)
             "tutti_kv_open: %s is %lld, but one mpirun ends when a server dies: start "
             "servers and clients as jobs of their own (tutti-run --servers)",
             name[REPLICAS], (long long)v.copies);
-    return v.role ? take(&v, name, o, jobs) : TUTTI_OK;
+    return v.role ? take_values(&v, name, o, jobs) : TUTTI_OK;
 }
 
 /* ---- where they meet ---- */
@@ -318,7 +317,7 @@ int tutti_jobs_find(
     FILE *file = NULL;
     *m = (tutti_server_address){0};
     memcpy(m->token, jobs->token, sizeof m->token);
-    if (!uses_address_files(jobs)) return listed(jobs->meet, server, m);
+    if (!uses_address_files(jobs)) return find_listed(jobs->meet, server, m);
     name_file(jobs, server, path);
     int found = look_at_folder(jobs, why, why_bytes);
     if (found == 1) found = open_file(path, &file, why, why_bytes);

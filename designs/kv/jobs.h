@@ -42,11 +42,11 @@ typedef struct tutti_server_address {
 
 /* A server tells where it is; nothing where addresses were listed. IO, USAGE: others can write there (logged). */
 tutti_status tutti_jobs_write_address(
-    const tutti_jobs *jobs, int server, const tutti_server_address *address_number);
+    const tutti_jobs *jobs, int server, const tutti_server_address *address);
 void tutti_jobs_forget(const tutti_jobs *jobs, int server);
 /* Where a server is: 1. 0, with why[]: it has not told so far. -1: what is there is not to be believed (logged). */
-int tutti_jobs_find(const tutti_jobs *jobs, int server, tutti_server_address *address_number,
-    char *why, size_t why_bytes);
+int tutti_jobs_find(
+    const tutti_jobs *jobs, int server, tutti_server_address *address, char *why, size_t why_bytes);
 /* Whether it stands for all addresses of a host: 0.0.0.0, ::. */
 int tutti_jobs_is_any(const char *address);
 /* A number, 1 or more, that two runs do not have in common. */

@@ -56,20 +56,20 @@ static tutti_status submit_difference(
 }
 
 /* The client's own workers get the difference before the server does: they wait for it. */
-static tutti_status exchange(
+static tutti_status exchange_difference(
     tutti_kv *kv, const tutti_kv_key *k, tutti_kv_part *part, tutti_handle weights)
 {
     int root = tutti_kv_is_root(kv, part);
-    tutti_status status = root ? tutti_kv_ask(kv, k, part, part->value) : TUTTI_OK;
+    tutti_status status = root ? tutti_kv_request_value(kv, k, part, part->value) : TUTTI_OK;
     part->pushes++;
     if (!status && root) status = submit_difference(kv, part, weights);
     if (!status && kv->pulling)
         status = tutti_broadcast(kv->pulling, part->pushed, k->dtype, part->root);
-    return status || !root ? status : tutti_kv_give(kv, k, part);
+    return status || !root ? status : tutti_kv_send_push(kv, k, part);
 }
 
 /* data -= what all parts give their servers */
-static void take_off(void *arg, void *const buf[])
+static void subtract_all(void *arg, void *const buf[])
 {
     const tutti_kv_key *k = arg;
     for (int p = 0; p < k->parts; p++) {
@@ -81,10 +81,10 @@ static void take_off(void *arg, void *const buf[])
 
 tutti_status tutti_kv_mix_with_centre(tutti_kv *kv, tutti_kv_key *key, tutti_handle weights)
 {
-    const tutti_kv_join move = {"kv meet", take_off, key, weights, TUTTI_READWRITE, 1};
+    const tutti_kv_parts_task task = {"kv mix", subtract_all, key, weights, TUTTI_READWRITE, 1};
     tutti_status status = TUTTI_OK;
     if (++key->calls % kv->rule.period) return TUTTI_OK;
     for (int p = 0; p < key->parts && !status; p++)
-        status = exchange(kv, key, &key->part[p], weights);
-    return status ? status : tutti_kv_submit_join(&move);
+        status = exchange_difference(kv, key, &key->part[p], weights);
+    return status ? status : tutti_kv_submit_parts_task(&task);
 }

@@ -35,7 +35,7 @@ static void receive_why(tutti_kv *kv, const tutti_active_message *message)
 {
     int64_t piece = message->value[1];
     if (piece < 0 || piece >= TUTTI_KV_PIECES) return;
-    memcpy(kv->inbox.said + piece * TUTTI_KV_PIECE, &message->value[2], TUTTI_KV_PIECE);
+    memcpy(kv->inbox.reason + piece * TUTTI_KV_PIECE, &message->value[2], TUTTI_KV_PIECE);
 }
 
 static void receive_end(tutti_kv *kv, const tutti_active_message *message)
@@ -52,8 +52,8 @@ static void receive_end(tutti_kv *kv, const tutti_active_message *message)
         snprintf(why, sizeof why,
             "server %" PRId64 " of %d is lost to another worker: without it server %d ends the run",
             message->value[3], kv->servers, server);
-    else if (kv->inbox.said[0])
-        snprintf(why, sizeof why, "server %d refuses this client: %s", server, kv->inbox.said);
+    else if (kv->inbox.reason[0])
+        snprintf(why, sizeof why, "server %d refuses this client: %s", server, kv->inbox.reason);
     else
         snprintf(why, sizeof why, "server %d ends the run: %s; its log says why", server,
             tutti_status_text(status));
@@ -89,7 +89,7 @@ void tutti_kv_receive(void *ctx, const tutti_active_message *message)
 }
 
 /* A server that has left without a word says nothing more. */
-static void look_for_deserters(tutti_kv *kv)
+static void check_departed_servers(tutti_kv *kv)
 {
     for (int s = 0; s < kv->servers; s++) {
         char why[128];
@@ -107,13 +107,13 @@ static void look_for_deserters(tutti_kv *kv)
 }
 
 /* Until a number of the news is there, the run fails, a server has left, or patience_s has passed (0: no limit). */
-static tutti_status await(
+static tutti_status wait_for_count(
     tutti_kv *kv, int (*count)(const tutti_kv_inbox *), int wanted, double patience_s)
 {
     static const double poll_s = 1e-3;
     double until_s = tutti_clock_s() + patience_s;
     for (;;) {
-        look_for_deserters(kv);
+        check_departed_servers(kv);
         pthread_mutex_lock(&kv->inbox.lock);
         int have = count(&kv->inbox);
         tutti_status status = kv->inbox.failure;
@@ -128,12 +128,12 @@ static tutti_status await(
     }
 }
 
-static int ends_of(const tutti_kv_inbox *inbox)
+static int count_ends(const tutti_kv_inbox *inbox)
 {
     return inbox->ends;
 }
 
-static int barriers_of(const tutti_kv_inbox *inbox)
+static int count_barriers(const tutti_kv_inbox *inbox)
 {
     const int *n = inbox->barriers;
     return n[0] > n[1] ? n[0] : n[1];
@@ -142,11 +142,11 @@ static int barriers_of(const tutti_kv_inbox *inbox)
 /* Servers end with the last worker, however long that one goes on. */
 tutti_status tutti_kv_await_ends(tutti_kv *kv, int ends)
 {
-    return await(kv, ends_of, ends, 0);
+    return wait_for_count(kv, count_ends, ends, 0);
 }
 
 tutti_status tutti_kv_await_barriers(tutti_kv *kv, int barriers)
 {
     static const double patience_s = 60;
-    return await(kv, barriers_of, barriers, patience_s);
+    return wait_for_count(kv, count_barriers, barriers, patience_s);
 }

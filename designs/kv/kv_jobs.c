@@ -32,16 +32,16 @@ static tutti_hello hello_of(const tutti_kv *kv)
 
 /* ---- a worker ---- */
 
-static void receive_server(void *ctx, const tutti_active_message *message)
+static void receive_from_server(void *ctx, const tutti_active_message *message)
 {
     tutti_kv *kv = ctx;
     tutti_active_message from = *message;
     from.rank = tutti_kv_server_rank(kv, message->rank);
-    tutti_kv_receive_server_number(kv, &from);
+    tutti_kv_receive_between_jobs(kv, &from);
 }
 
 /* For how long whoever has the port of a file that may be out of date is listened to: then the file is read again. */
-static double attempt_s(const tutti_jobs *j, const tutti_server_address *m, double left_s)
+static double choose_attempt_s(const tutti_jobs *j, const tutti_server_address *m, double left_s)
 {
     static const double most_s = 5;
     double third_s = j->timeout_s / 3, limit_s = third_s < most_s ? third_s : most_s;
@@ -49,7 +49,7 @@ static double attempt_s(const tutti_jobs *j, const tutti_server_address *m, doub
 }
 
 /* Until the server is there and lets this worker in, or the deadline has passed. hello->client becomes its number. */
-static tutti_status reach(tutti_kv *kv, int server, tutti_hello *hello)
+static tutti_status connect_server(tutti_kv *kv, int server, tutti_hello *hello)
 {
     static const double pause_s = 0.05;
     const tutti_jobs *j = &kv->jobs.settings;
@@ -66,8 +66,8 @@ static tutti_status reach(tutti_kv *kv, int server, tutti_hello *hello)
         hello->address_number = found ? m.number : 0;
         tutti_hello_write(hello, words);
         if (found)
-            status = (m.in_file ? tutti_tcp_connect_stale : tutti_tcp_connect)(
-                m.address, m.port, attempt_s(j, &m, left_s), m.token, words, &later, why, &socket);
+            status = (m.in_file ? tutti_tcp_connect_stale : tutti_tcp_connect)(m.address, m.port,
+                choose_attempt_s(j, &m, left_s), m.token, words, &later, why, &socket);
         if (!status) {
             tutti_hello answer;
             if (hello->any && tutti_hello_read(words, &answer)) hello->client = answer.client;
@@ -82,15 +82,15 @@ static tutti_status reach(tutti_kv *kv, int server, tutti_hello *hello)
 }
 
 /* What the first worker of a client tells the others. */
-typedef struct number {
+typedef struct client_number {
     pthread_mutex_t lock;
     int known;
     int64_t status, client, life;
-} number;
+} client_number;
 
 static void receive_number(void *ctx, const tutti_active_message *message)
 {
-    number *n = ctx;
+    client_number *n = ctx;
     if (message->value[0] != TUTTI_KV_NUMBER) return;
     pthread_mutex_lock(&n->lock);
     n->status = message->value[1];
@@ -100,9 +100,9 @@ static void receive_number(void *ctx, const tutti_active_message *message)
     pthread_mutex_unlock(&n->lock);
 }
 
-static tutti_status receive_first(tutti_kv *kv, tutti_hello *hello)
+static tutti_status receive_first_number(tutti_kv *kv, tutti_hello *hello)
 {
-    number n = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    client_number n = {.lock = PTHREAD_MUTEX_INITIALIZER};
     double until_s = tutti_clock_s() + 2 * kv->jobs.settings.timeout_s;
     tutti_status status = tutti_exchange_listen(kv->session->exchange, receive_number, &n);
     for (int known = 0; !status && !known;) {
@@ -133,20 +133,20 @@ static tutti_status send_to_others(tutti_kv *kv, const tutti_hello *hello, tutti
     return status ? status : wrote;
 }
 
-static tutti_status reach_all(tutti_kv *kv)
+static tutti_status connect_servers(tutti_kv *kv)
 {
     tutti_hello hello = hello_of(kv);
     tutti_status status;
     int first = hello.worker == 0;
     if (first) {
         hello.life = tutti_jobs_draw();
-        status = reach(kv, 0, &hello);
+        status = connect_server(kv, 0, &hello);
         hello.any = 0;
         status = send_to_others(kv, &hello, status);
     } else {
-        status = receive_first(kv, &hello);
+        status = receive_first_number(kv, &hello);
     }
-    for (int s = first; s < kv->servers && !status; s++) status = reach(kv, s, &hello);
+    for (int s = first; s < kv->servers && !status; s++) status = connect_server(kv, s, &hello);
     kv->rank = hello.client * kv->client_size + hello.worker;
     return status;
 }
@@ -157,11 +157,11 @@ static void send_to_main(tutti_kv *kv, int64_t what, int worker, int workers)
 {
     tutti_active_message message = {.rank = worker, .value = {what, workers}};
     pthread_mutex_lock(&kv->jobs.lock);
-    if (kv->jobs.heard) kv->jobs.heard(kv->jobs.ctx, &message);
+    if (kv->jobs.on_message) kv->jobs.on_message(kv->jobs.ctx, &message);
     pthread_mutex_unlock(&kv->jobs.lock);
 }
 
-static tutti_tcp_verdict let_in(
+static tutti_tcp_verdict admit_worker(
     void *ctx, unsigned char words[TUTTI_TCP_WORDS_BYTES], const char *from, int *peer)
 {
     static const tutti_tcp_verdict verdicts[] = {[TUTTI_CLIENT_WELCOME] = TUTTI_TCP_WELCOME,
@@ -173,7 +173,7 @@ static tutti_tcp_verdict let_in(
     int first = 0;
     tutti_client_verdict verdict = TUTTI_CLIENT_REFUSED;
     pthread_mutex_lock(&kv->jobs.lock);
-    if (!kv->jobs.heard) {
+    if (!kv->jobs.on_message) {
         verdict = TUTTI_CLIENT_LATER;
         snprintf(why, sizeof why, "this server does not serve yet, or no more");
     } else if (tutti_hello_read(words, &hello)) {
@@ -193,13 +193,13 @@ static tutti_tcp_verdict let_in(
     return TUTTI_TCP_WELCOME;
 }
 
-static void receive_worker(void *ctx, const tutti_active_message *message)
+static void receive_from_worker(void *ctx, const tutti_active_message *message)
 {
     tutti_kv *kv = ctx;
-    tutti_active_message heard = *message;
-    if (heard.value[0] >= TUTTI_KV_NUMBER) heard.value[0] = -1; /* not for others to write */
+    tutti_active_message received = *message;
+    if (received.value[0] >= TUTTI_KV_NUMBER) received.value[0] = -1; /* not for others to write */
     pthread_mutex_lock(&kv->jobs.lock);
-    if (kv->jobs.heard) kv->jobs.heard(kv->jobs.ctx, &heard);
+    if (kv->jobs.on_message) kv->jobs.on_message(kv->jobs.ctx, &received);
     pthread_mutex_unlock(&kv->jobs.lock);
 }
 
@@ -217,12 +217,12 @@ static void lose_worker(void *ctx, int worker, const char *why)
     if (workers) send_to_main(kv, TUTTI_KV_LOST, worker, workers);
 }
 
-static tutti_status open_door(tutti_kv *kv)
+static tutti_status open_listener(tutti_kv *kv)
 {
     const tutti_jobs *j = &kv->jobs.settings;
     const tutti_hello self = hello_of(kv);
     tutti_server_address m = {0};
-    tutti_tcp_door *door;
+    tutti_tcp_listener *listener;
     tutti_hello for_clients = self;
     for_clients.workers = 0;
     m.number = for_clients.address_number = tutti_jobs_draw();
@@ -231,19 +231,19 @@ static tutti_status open_door(tutti_kv *kv)
     memcpy(m.token, j->token, sizeof m.token);
     if (!m.token[0]) status = tutti_jobs_make_token(m.token);
     int port = j->port ? j->port + kv->session->rank : 0;
-    if (!status) status = tutti_tcp_door_open(j->listen, port, m.token, &door);
+    if (!status) status = tutti_tcp_listener_open(j->listen, port, m.token, &listener);
     if (status) return status;
-    m.port = tutti_tcp_door_port(door);
+    m.port = tutti_tcp_listener_port(listener);
     snprintf(m.address, sizeof m.address, "%s", j->listen);
     if (tutti_jobs_is_any(m.address)) snprintf(m.address, sizeof m.address, "%s", self.host);
     status = tutti_jobs_write_address(j, kv->server, &m);
     if (status) {
-        tutti_tcp_door_close(door);
+        tutti_tcp_listener_close(listener);
         return status;
     }
     tutti_log(TUTTI_LOG_INFO, "server %d of %d listens on %s port %d, process %d", kv->server,
         kv->servers, j->listen, m.port, self.process);
-    return tutti_connections_accept(kv->jobs.connections, door);
+    return tutti_connections_accept(kv->jobs.connections, listener);
 }
 
 /* ---- opening ---- */
@@ -252,9 +252,9 @@ tutti_status tutti_kv_jobs_open(tutti_kv *kv)
 {
     int serves = tutti_kv_is_server(kv);
     const tutti_connections_user user = {.ctx = kv,
-        .heard = serves ? receive_worker : receive_server,
-        .lost = serves ? lose_worker : tutti_kv_lose_server,
-        .greeted = serves ? let_in : NULL,
+        .on_message = serves ? receive_from_worker : receive_from_server,
+        .on_lost = serves ? lose_worker : tutti_kv_lose_server,
+        .admit = serves ? admit_worker : NULL,
         .silence_s = kv->jobs.settings.timeout_s,
         .tags = tutti_exchange_edges(kv->session->exchange),
         .meter = kv->meter};
@@ -262,7 +262,7 @@ tutti_status tutti_kv_jobs_open(tutti_kv *kv)
     kv->jobs.lost = calloc((size_t)kv->servers, 1);
     tutti_status status = kv->jobs.lost ? tutti_connections_open(&user, &kv->jobs.connections)
                                         : tutti_fail(TUTTI_ERR_NOMEM, "no memory for a store");
-    if (!status) status = serves ? open_door(kv) : reach_all(kv);
+    if (!status) status = serves ? open_listener(kv) : connect_servers(kv);
     status = tutti_exchange_agree(kv->session->exchange, status, NULL);
     if (status) tutti_kv_transport_jobs.close(kv);
     return status;
@@ -302,11 +302,11 @@ static tutti_status jobs_recv(tutti_kv *kv, const tutti_kv_message *m)
     return tutti_connections_recv(kv->jobs.connections, &data);
 }
 
-static tutti_status jobs_listen(tutti_kv *kv, tutti_active_message_handler *heard, void *ctx)
+static tutti_status jobs_listen(tutti_kv *kv, tutti_active_message_handler *on_message, void *ctx)
 {
     if (!tutti_kv_is_server(kv)) return TUTTI_OK; /* a worker always hears */
     pthread_mutex_lock(&kv->jobs.lock);
-    kv->jobs.heard = heard;
+    kv->jobs.on_message = on_message;
     kv->jobs.ctx = ctx;
     pthread_mutex_unlock(&kv->jobs.lock);
     return TUTTI_OK;

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-void tutti_kv_receive_server_number(void *ctx, const tutti_active_message *message)
+void tutti_kv_receive_between_jobs(void *ctx, const tutti_active_message *message)
 {
     tutti_kv *kv = ctx;
     tutti_kv_receive(kv, message);
@@ -13,33 +13,33 @@ void tutti_kv_receive_server_number(void *ctx, const tutti_active_message *messa
         tutti_connections_cut_all(kv->jobs.connections);
 }
 
-static int follows(const tutti_kv *kv, int server)
+static int next_server(const tutti_kv *kv, int server)
 {
     return (server + 1) % kv->servers;
 }
 
 /* The server of which this one, which is lost, had the only other copy of keys, or which had that of its own; -1: the
  * keys of this one are elsewhere, too. Itself: there was one copy. */
-static int lost_with(const tutti_kv *kv, int server)
+static int find_lost_neighbour(const tutti_kv *kv, int server)
 {
     if (tutti_kv_copies(kv) == 1) return server;
-    int next = follows(kv, server);
+    int next = next_server(kv, server);
     if (kv->jobs.lost[next]) return next;
     for (int s = 0; s < kv->servers; s++)
-        if (kv->jobs.lost[s] && follows(kv, s) == server) return s;
+        if (kv->jobs.lost[s] && next_server(kv, s) == server) return s;
     return -1;
 }
 
-static void write_server(tutti_kv *kv, int server, tutti_kv_write what, int lost)
+static void write_server(tutti_kv *kv, int server, tutti_kv_message_kind what, int lost)
 {
     kv->transport->write(
         kv, tutti_kv_server_rank(kv, server), (int64_t[TUTTI_ACTIVE_MESSAGE_VALUES]){what, lost});
 }
 
 /* The messages have turned to the next server already. */
-static void go_on_without(tutti_kv *kv, int server, const char *why)
+static void continue_without(tutti_kv *kv, int server, const char *why)
 {
-    int next = follows(kv, server);
+    int next = next_server(kv, server);
     kv->jobs.lost[server] = 1;
     write_server(kv, next, TUTTI_KV_TAKE_OVER, server);
     if (kv->session->rank == 0)
@@ -59,9 +59,9 @@ void tutti_kv_lose_server(void *ctx, int server, const char *why)
     int over = kv->inbox.failure || kv->inbox.ended[server];
     pthread_mutex_unlock(&kv->inbox.lock);
     if (over) return;
-    int with = lost_with(kv, server);
+    int with = find_lost_neighbour(kv, server);
     if (with < 0) {
-        go_on_without(kv, server, why);
+        continue_without(kv, server, why);
         return;
     }
     if (with == server)

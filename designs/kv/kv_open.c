@@ -33,7 +33,7 @@ static tutti_status read_sized(const void *given, size_t bytes, tutti_kv_options
 }
 
 /* How the ranks of one mpirun divide, of which there are so many. */
-static tutti_status divide(const tutti_kv_options *o, int ranks, tutti_kv *kv)
+static tutti_status divide_ranks(const tutti_kv_options *o, int ranks, tutti_kv *kv)
 {
     kv->servers = o->servers;
     kv->workers = ranks - o->servers;
@@ -90,7 +90,7 @@ static tutti_status divide_jobs(tutti_kv *kv)
 }
 
 /* On the session: the group of n ranks that are `every` apart. Every rank calls it; made: on those of the group. */
-static tutti_status group(tutti_kv *kv, int first, int n, int every, tutti_session **made)
+static tutti_status make_group(tutti_kv *kv, int first, int n, int every, tutti_session **made)
 {
     int ranks[n > 0 ? n : 1];
     tutti_session *is_in = NULL;
@@ -106,8 +106,8 @@ static tutti_status group_client(tutti_kv *kv, int first)
     const int stages = kv->stages, n = kv->client_size / stages;
     tutti_status status = TUTTI_OK;
     for (int q = 0; q < stages && n > 1 && !status; q++) {
-        status = group(kv, first + q, n, stages, &kv->pushing);
-        if (!status) status = group(kv, first + q, n, stages, &kv->pulling);
+        status = make_group(kv, first + q, n, stages, &kv->pushing);
+        if (!status) status = make_group(kv, first + q, n, stages, &kv->pulling);
     }
     return status;
 }
@@ -119,7 +119,7 @@ static tutti_status group_stages(tutti_kv *kv)
     tutti_status status = TUTTI_OK;
     if (stages == 1) kv->alike = kv->all;
     for (int q = 0; q < stages && stages > 1 && n > 1 && !status; q++)
-        status = group(kv, q, n, stages, &kv->alike);
+        status = make_group(kv, q, n, stages, &kv->alike);
     return status;
 }
 
@@ -129,7 +129,7 @@ static tutti_status group_workers(tutti_kv *kv)
     if (!kv->servers)
         kv->all = kv->session;
     else if (kv->workers > 1)
-        status = group(kv, 0, kv->workers, 1, &kv->all);
+        status = make_group(kv, 0, kv->workers, 1, &kv->all);
     if (!status) status = group_stages(kv);
     if (!kv->servers) {
         kv->pushing = kv->workers > kv->stages ? kv->alike : NULL;
@@ -173,7 +173,7 @@ static tutti_status check_type(const tutti_kv *kv)
         kv->rule.alpha, kv->clients, 1.0 / kv->clients);
 }
 
-static tutti_status serves_at_all(const tutti_kv *kv)
+static tutti_status check_design(const tutti_kv *kv)
 {
     const tutti_design *design = tutti_exchange_design(kv->session->exchange);
     if (!kv->servers || !design->start->main_drives) return TUTTI_OK;
@@ -183,7 +183,7 @@ static tutti_status serves_at_all(const tutti_kv *kv)
         design->name);
 }
 
-static tutti_status open_on(
+static tutti_status open_session(
     MPI_Comm comm, tutti_status refused, const tutti_kv_options *options, tutti_kv *kv)
 {
     char settings[280];
@@ -205,13 +205,13 @@ static tutti_status open_on(
     tutti_status status =
         tutti_session_attach(&comm, refused, settings, kv->meter, &attach, &kv->session);
     if (status) return status;
-    status = j->on ? divide_jobs(kv) : divide(options, tutti_size(kv->session), kv);
+    status = j->on ? divide_jobs(kv) : divide_ranks(options, tutti_size(kv->session), kv);
     kv->inbox.ended = status || !kv->servers ? NULL : calloc((size_t)kv->servers, 1);
     if (!status && kv->servers && !kv->inbox.ended)
         status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for a store");
     if (!status) status = check_stages(options, kv);
     if (!status) status = check_type(kv);
-    if (!status) status = serves_at_all(kv);
+    if (!status) status = check_design(kv);
     if (!status) {
         status =
             tutti_portions_open(kv->servers > 0 ? kv->servers : 1, TUTTI_KV_CUT, &kv->portions);
@@ -240,7 +240,7 @@ static tutti_status open_store(MPI_Comm comm, const tutti_kv_options *options, s
     fresh->server = -1;
     fresh->meter = meter;
     pthread_mutex_init(&fresh->inbox.lock, NULL);
-    tutti_status status = open_on(comm, refused, &known, fresh);
+    tutti_status status = open_session(comm, refused, &known, fresh);
     if (status) {
         free(fresh->inbox.ended);
         tutti_sessions_close(fresh);
@@ -283,7 +283,7 @@ static void free_keys(tutti_kv *kv)
 
 /* A worker has waited for all its calls: it tells the servers, and waits until they say that it is over: when all
  * workers have told them, since a server leaves with the last; between jobs, but in sync, when this client has. */
-static tutti_status say_bye(tutti_kv *kv)
+static tutti_status send_bye(tutti_kv *kv)
 {
     tutti_status status = kv->transport->listen(kv, tutti_kv_receive, kv);
     for (int s = 0; s < kv->servers && !status; s++)
@@ -303,7 +303,7 @@ tutti_status tutti_kv_close(tutti_kv *kv)
     if (status) return status;
     int server = tutti_kv_is_server(kv);
     if (!server) status = kv->transport->wait(kv, patience_s);
-    if (!status && !server) status = say_bye(kv);
+    if (!status && !server) status = send_bye(kv);
     kv->transport->close(kv);
     if (status != TUTTI_ERR_TIMEOUT) free_keys(kv);
     tutti_status left = tutti_detach(kv->session);
@@ -315,36 +315,36 @@ tutti_status tutti_kv_close(tutti_kv *kv)
 
 /* ---- who is who ---- */
 
-static int number(const tutti_kv *kv, const char *function, int of)
+static int value_if_open(const tutti_kv *kv, const char *function, int of)
 {
     return tutti_sessions_check(kv, function) ? -1 : of;
 }
 
 int tutti_kv_serves(const tutti_kv *kv)
 {
-    return number(kv, "tutti_kv_serves", 0) == 0 && tutti_kv_is_server(kv);
+    return value_if_open(kv, "tutti_kv_serves", 0) == 0 && tutti_kv_is_server(kv);
 }
 
 int tutti_kv_rank(const tutti_kv *kv)
 {
-    int open = number(kv, "tutti_kv_rank", 1) == 1;
+    int open = value_if_open(kv, "tutti_kv_rank", 1) == 1;
     return open && !tutti_kv_is_server(kv) ? kv->rank : -1;
 }
 
 int tutti_kv_workers(const tutti_kv *kv)
 {
-    return number(kv, "tutti_kv_workers", 1) == 1 ? kv->workers : -1;
+    return value_if_open(kv, "tutti_kv_workers", 1) == 1 ? kv->workers : -1;
 }
 
 int tutti_kv_client(const tutti_kv *kv)
 {
-    int open = number(kv, "tutti_kv_client", 1) == 1;
+    int open = value_if_open(kv, "tutti_kv_client", 1) == 1;
     return open && !tutti_kv_is_server(kv) ? kv->rank / kv->client_size : -1;
 }
 
 int tutti_kv_clients(const tutti_kv *kv)
 {
-    return number(kv, "tutti_kv_clients", 1) == 1 ? kv->clients : -1;
+    return value_if_open(kv, "tutti_kv_clients", 1) == 1 ? kv->clients : -1;
 }
 
 tutti_status tutti_kv_bytes(const tutti_kv *kv, int64_t *sent, int64_t *received)

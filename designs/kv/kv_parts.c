@@ -41,20 +41,20 @@ tutti_status tutti_kv_enter(const tutti_kv *kv, const char *function, int serves
 
 /* ---- data on their way ---- */
 
-static int64_t bytes_of(const tutti_kv_message *m)
+static int64_t count_bytes(const tutti_kv_message *m)
 {
     return m->count * (int64_t)tutti_dtype_bytes(m->dtype);
 }
 
 tutti_status tutti_kv_send_data(tutti_kv *kv, const tutti_kv_message *message)
 {
-    kv->sent += bytes_of(message);
+    kv->sent += count_bytes(message);
     return kv->transport->send(kv, message);
 }
 
 tutti_status tutti_kv_recv_data(tutti_kv *kv, const tutti_kv_message *message)
 {
-    kv->received += bytes_of(message);
+    kv->received += count_bytes(message);
     return kv->transport->recv(kv, message);
 }
 
@@ -83,7 +83,7 @@ tutti_connections_spare tutti_kv_spare_of(const tutti_kv_message *m)
         .needed = {TUTTI_KV_RELEASE, m->second_slot, 1}};
 }
 
-tutti_status tutti_kv_give(tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part)
+tutti_status tutti_kv_send_push(tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part)
 {
     int64_t rate;
     tutti_status status = TUTTI_OK;
@@ -97,7 +97,7 @@ tutti_status tutti_kv_give(tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_p
     return status;
 }
 
-tutti_status tutti_kv_ask(
+tutti_status tutti_kv_request_value(
     tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part, tutti_handle to)
 {
     tutti_kv_message message = tutti_kv_message_of(kv, k, part, 0, to);
@@ -125,31 +125,31 @@ int tutti_kv_is_brief(int64_t count, tutti_dtype dtype)
 }
 
 /* What a task does to all of its first data, with as many elements of its second, from `first` on. */
-typedef struct move {
+typedef struct element_range {
     int64_t first, count;
     tutti_dtype dtype;
-} move;
+} element_range;
 
-static const void *read_from(const move *m, const void *data)
+static const void *read_from(const element_range *m, const void *data)
 {
     return (const char *)data + (size_t)m->first * tutti_dtype_bytes(m->dtype);
 }
 
 static void do_copy(void *arg, void *const buf[])
 {
-    const move *m = arg;
+    const element_range *m = arg;
     tutti_buf_copy(buf[0], read_from(m, buf[1]), (size_t)m->count * tutti_dtype_bytes(m->dtype));
 }
 
 static void do_add(void *arg, void *const buf[])
 {
-    const move *m = arg;
+    const element_range *m = arg;
     tutti_buf_reduce(m->dtype, TUTTI_SUM, buf[0], read_from(m, buf[1]), m->count, 0);
 }
 
-static tutti_status submit_move(tutti_datum_task *task, const move *like)
+static tutti_status submit_range(tutti_datum_task *task, const element_range *like)
 {
-    move *m = malloc(sizeof *m);
+    element_range *m = malloc(sizeof *m);
     if (!m) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a task of %s", task->name);
     *m = *like;
     task->brief = tutti_kv_is_brief(m->count, m->dtype);
@@ -168,7 +168,7 @@ tutti_status tutti_kv_submit_copy(
         .count = 2,
         .data = {to, from},
         .mode = {TUTTI_WRITE, TUTTI_READ}};
-    return submit_move(&task, &(move){first, count, dtype});
+    return submit_range(&task, &(element_range){first, count, dtype});
 }
 
 tutti_status tutti_kv_submit_add(
@@ -179,10 +179,10 @@ tutti_status tutti_kv_submit_add(
         .count = 2,
         .data = {to, from},
         .mode = {TUTTI_READWRITE, TUTTI_READ}};
-    return submit_move(&task, &(move){first, count, dtype});
+    return submit_range(&task, &(element_range){first, count, dtype});
 }
 
-static void clear(void *arg, void *const buf[])
+static void clear_data(void *arg, void *const buf[])
 {
     memset(buf[0], 0, *(const size_t *)arg);
 }
@@ -197,7 +197,7 @@ tutti_status tutti_kv_open_states(
         *bytes = (size_t)count * tutti_dtype_bytes(dtype);
         status = tutti_datum_open(count, dtype, &state[i]);
         const tutti_datum_task task = {.name = "kv clear",
-            .work = clear,
+            .work = clear_data,
             .arg = bytes,
             .release = free,
             .count = 1,
@@ -243,20 +243,20 @@ tutti_status tutti_kv_submit_update(const tutti_kv_update *update)
     return status;
 }
 
-static void joined(void *arg)
+static void end_parts_task(void *arg)
 {
     tutti_kv_key *k = arg;
-    atomic_fetch_sub(&k->joining, 1);
+    atomic_fetch_sub(&k->parts_tasks, 1);
 }
 
-tutti_status tutti_kv_submit_join(const tutti_kv_join *j)
+tutti_status tutti_kv_submit_parts_task(const tutti_kv_parts_task *j)
 {
     tutti_kv_key *k = j->key;
     tutti_datum_task task = {.name = j->name,
         .brief = tutti_kv_is_brief(k->count, k->dtype),
         .work = j->work,
         .arg = k,
-        .release = joined,
+        .release = end_parts_task,
         .count = 1 + k->parts,
         .data = {j->data},
         .mode = {j->mode}};
@@ -264,8 +264,8 @@ tutti_status tutti_kv_submit_join(const tutti_kv_join *j)
         task.data[p + 1] = j->pushed ? k->part[p].pushed : k->part[p].value;
         task.mode[p + 1] = TUTTI_READ;
     }
-    atomic_fetch_add(&k->joining, 1);
+    atomic_fetch_add(&k->parts_tasks, 1);
     tutti_status status = tutti_datum_submit(&task);
-    if (status) joined(k);
+    if (status) end_parts_task(k);
     return status;
 }

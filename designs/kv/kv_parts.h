@@ -16,7 +16,7 @@
 #include <stdatomic.h>
 
 /* What one writes to another (tutti_active_message.value[0]). */
-typedef enum tutti_kv_write {
+typedef enum tutti_kv_message_kind {
     TUTTI_KV_OPTIMIZER, /* worker: [1..7] the optimizer */
     TUTTI_KV_INIT, /* worker: [1] slot [2] elements [3] type [4] key; its value follows on the slot's edge */
     TUTTI_KV_PUSH, /* root: [1] slot [2] rate; the data follow on the edge */
@@ -38,7 +38,7 @@ typedef enum tutti_kv_write {
     TUTTI_KV_NUMBER, /* the first worker of a client, to the others: [1] a status [2] their client's number [3] life */
     TUTTI_KV_JOINED, /* a server, to itself: the worker's client is here, with nothing on its way */
     TUTTI_KV_LOST,   /* the same: the worker has broken off */
-} tutti_kv_write;
+} tutti_kv_message_kind;
 
 /* A part of a key, or all of it, on a server, where `slot` is its number, and that of its edges. */
 typedef struct tutti_kv_part {
@@ -60,10 +60,10 @@ typedef struct tutti_kv_key {
     tutti_dtype dtype;
     int64_t count;
     int priority;
-    int64_t calls;      /* of elastic: pushpulls so far */
-    int several;        /* elements of the data hold several values (tutti_several) */
-    int elsewhere;      /* another stage has it: no data are here */
-    atomic_int joining; /* tasks that give the program's data their values, and have not ended */
+    int64_t calls;          /* of elastic: pushpulls so far */
+    int several;            /* elements of the data hold several values (tutti_several) */
+    int elsewhere;          /* another stage has it: no data are here */
+    atomic_int parts_tasks; /* tasks on the program's data that have not ended */
     int parts;
     tutti_kv_part part[];
 } tutti_kv_key;
@@ -87,7 +87,7 @@ typedef struct tutti_kv_transport {
     tutti_status (*send)(tutti_kv *kv, const tutti_kv_message *message);
     tutti_status (*recv)(tutti_kv *kv, const tutti_kv_message *message);
     /* A server begins to hear, and ends (NULL). */
-    tutti_status (*listen)(tutti_kv *kv, tutti_active_message_handler *heard, void *ctx);
+    tutti_status (*listen)(tutti_kv *kv, tutti_active_message_handler *on_message, void *ctx);
     /* Everything inserted has ended, as tutti_wait. */
     tutti_status (*wait)(tutti_kv *kv, double timeout_s);
     /* Another has closed its store: all its active messages were handed over. Between jobs the connection says so
@@ -104,7 +104,7 @@ enum {
     TUTTI_KV_SENTENCE = TUTTI_KV_PIECE * TUTTI_KV_PIECES
 };
 typedef struct tutti_kv_inbox {
-    char said[TUTTI_KV_SENTENCE + 1]; /* by a server; the hearing thread's */
+    char reason[TUTTI_KV_SENTENCE + 1]; /* by a server; the hearing thread's */
     pthread_mutex_t lock;
     int ends;        /* servers that have said that it is over, or are lost */
     char *ended;     /* per server: it has said so */
@@ -119,7 +119,7 @@ typedef struct tutti_kv_jobs {
     tutti_connections *connections;
     tutti_client_list client_list; /* of a server; `lock` protects them and what follows */
     pthread_mutex_t lock;
-    tutti_active_message_handler *heard;
+    tutti_active_message_handler *on_message;
     void *ctx;
     char *
         lost; /* per server, of a worker, and its connections' thread's: it is lost, and another goes on */
@@ -173,7 +173,7 @@ tutti_status tutti_kv_await_barriers(tutti_kv *kv, int barriers);
 /* What a server writes to a worker. [A] */
 void tutti_kv_receive(void *kv, const tutti_active_message *message);
 /* The same between jobs, on the connections' thread; and the connection to a server has broken. */
-void tutti_kv_receive_server_number(void *kv, const tutti_active_message *message);
+void tutti_kv_receive_between_jobs(void *kv, const tutti_active_message *message);
 void tutti_kv_lose_server(void *kv, int server, const char *why);
 /* A worker's run has failed; returns status. [A] */
 tutti_status tutti_kv_fail(tutti_kv *kv, tutti_status status, const char *why);
@@ -188,19 +188,19 @@ tutti_kv_message tutti_kv_message_of(const tutti_kv *kv, const tutti_kv_key *key
 /* Of a receive that has a second server: where it turns to, and what that one is told. */
 tutti_connections_spare tutti_kv_spare_of(const tutti_kv_message *message);
 /* A root tells a part's servers of a push, and sends part->pushed; asks for the value, and receives it. */
-tutti_status tutti_kv_give(tutti_kv *kv, const tutti_kv_key *key, const tutti_kv_part *part);
-tutti_status tutti_kv_ask(
+tutti_status tutti_kv_send_push(tutti_kv *kv, const tutti_kv_key *key, const tutti_kv_part *part);
+tutti_status tutti_kv_request_value(
     tutti_kv *kv, const tutti_kv_key *key, const tutti_kv_part *part, tutti_handle to);
 /* Submits a task on the program's data and all parts of a key, for which tutti_kv_wait waits. */
-typedef struct tutti_kv_join {
+typedef struct tutti_kv_parts_task {
     const char *name;
     void (*work)(void *key, void *const buf[]); /* buf: the data, then each part's */
     tutti_kv_key *key;
     tutti_handle data;
     tutti_mode mode; /* of the data */
     int pushed;      /* 1: the parts are `pushed`; 0: `value` */
-} tutti_kv_join;
-tutti_status tutti_kv_submit_join(const tutti_kv_join *join);
+} tutti_kv_parts_task;
+tutti_status tutti_kv_submit_parts_task(const tutti_kv_parts_task *task);
 /* A pushpull of the type elastic. */
 tutti_status tutti_kv_mix_with_centre(tutti_kv *kv, tutti_kv_key *key, tutti_handle weights);
 

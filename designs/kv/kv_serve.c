@@ -10,7 +10,7 @@
 
 /* ---- active messages ---- */
 
-static tutti_status choose(tutti_server *s, const tutti_active_message *message)
+static tutti_status set_optimizer(tutti_server *s, const tutti_active_message *message)
 {
     tutti_optimizer o;
     tutti_kv *kv = s->kv;
@@ -25,14 +25,14 @@ static tutti_status choose(tutti_server *s, const tutti_active_message *message)
             "settings",
             message->rank, tutti_optimizer_name(&o), tutti_optimizer_name(&kv->optimizer));
     kv->optimizer = o;
-    kv->chosen = s->client[tutti_server_client_of(s, message->rank)].chose = 1;
+    kv->chosen = s->client[tutti_server_client_of(s, message->rank)].has_optimizer = 1;
     return TUTTI_OK;
 }
 
 /* In one mpirun worker 0 gives the first values. */
-static tutti_status keep_of_unknown_key(tutti_server *s, const tutti_kv_event *e)
+static tutti_status defer_unknown_key(tutti_server *s, const tutti_kv_event *e)
 {
-    if (s->kv->jobs.settings.on || !s->client[0].gone) return tutti_server_keep_early(s, e);
+    if (s->kv->jobs.settings.on || !s->client[0].gone) return tutti_server_defer_event(s, e);
     return tutti_fail(TUTTI_ERR_MISMATCH,
         "tutti_kv_serve: worker %d uses key number %" PRId64
         ", which worker 0 has left without making: every worker must make the same keys",
@@ -46,24 +46,24 @@ static int has_made(const tutti_server *s, const tutti_active_message *message)
     return !tutti_server_tolerates(s) || s->key[message->value[1]].of[client].made;
 }
 
-static tutti_status read_of_key(tutti_server *s, const tutti_kv_event *e)
+static tutti_status handle_key_message(tutti_server *s, const tutti_kv_event *e)
 {
     if (!tutti_server_has_room(s, e->message.value[1]))
         return tutti_server_refuse(s, e->message.rank, TUTTI_ERR_MISMATCH,
             "worker %d uses key number %" PRId64 ", which there cannot be", e->message.rank,
             e->message.value[1]);
-    if (!tutti_server_knows(s, e->message.value[1])) return keep_of_unknown_key(s, e);
-    if (!has_made(s, &e->message)) return tutti_server_keep_early(s, e);
-    return e->message.value[0] == TUTTI_KV_PUSH      ? tutti_server_announce(s, &e->message)
-           : e->message.value[0] == TUTTI_KV_RELEASE ? tutti_server_release(s, &e->message)
-                                                     : tutti_server_ask(s, &e->message);
+    if (!tutti_server_knows(s, e->message.value[1])) return defer_unknown_key(s, e);
+    if (!has_made(s, &e->message)) return tutti_server_defer_event(s, e);
+    return e->message.value[0] == TUTTI_KV_PUSH      ? tutti_server_on_push(s, &e->message)
+           : e->message.value[0] == TUTTI_KV_RELEASE ? tutti_server_on_release(s, &e->message)
+                                                     : tutti_server_on_pull(s, &e->message);
 }
 
 /* Behind all that its client has pushed, some of which may have come too early. */
-static tutti_status read_bye(tutti_server *s, const tutti_kv_event *e)
+static tutti_status handle_bye(tutti_server *s, const tutti_kv_event *e)
 {
-    return tutti_server_has_early(s, tutti_server_client_of(s, e->message.rank))
-               ? tutti_server_keep_early(s, e)
+    return tutti_server_has_deferred(s, tutti_server_client_of(s, e->message.rank))
+               ? tutti_server_defer_event(s, e)
                : tutti_server_on_bye(s, &e->message);
 }
 
@@ -71,48 +71,48 @@ static tutti_status read_bye(tutti_server *s, const tutti_kv_event *e)
 static int is_received(const tutti_server *s, const tutti_active_message *message)
 {
     const tutti_server_client *c = &s->client[tutti_server_client_of(s, message->rank)];
-    return message->value[0] == TUTTI_KV_JOINED || (!c->gone && !c->dying);
+    return message->value[0] == TUTTI_KV_JOINED || (!c->gone && !c->broken);
 }
 
 /* Active messages about second servers, where there are none. */
-static int is_out_of_place(const tutti_server *s, const tutti_active_message *message)
+static int is_unexpected(const tutti_server *s, const tutti_active_message *message)
 {
     int64_t what = message->value[0];
     return tutti_kv_copies(s->kv) == 1 &&
            (what == TUTTI_KV_STAND_BY || what == TUTTI_KV_RELEASE || what == TUTTI_KV_TAKE_OVER);
 }
 
-static tutti_status read_message(tutti_server *s, const tutti_kv_event *e)
+static tutti_status handle_message(tutti_server *s, const tutti_kv_event *e)
 {
     const tutti_active_message *message = &e->message;
     if (!is_received(s, message)) return TUTTI_OK;
-    if (is_out_of_place(s, message))
+    if (is_unexpected(s, message))
         return tutti_server_refuse(s, message->rank, TUTTI_ERR_INTERNAL,
             "worker %d %s, but keys have no second server", message->rank,
             message->value[0] == TUTTI_KV_RELEASE ? "releases a pull that it has not made"
                                                   : "turns to a second server");
-    switch ((tutti_kv_write)message->value[0]) {
+    switch ((tutti_kv_message_kind)message->value[0]) {
     case TUTTI_KV_OPTIMIZER:
-        return choose(s, message);
+        return set_optimizer(s, message);
     case TUTTI_KV_INIT:
-        return tutti_server_init(s, e);
+        return tutti_server_on_init(s, e);
     case TUTTI_KV_PUSH:
     case TUTTI_KV_PULL:
     case TUTTI_KV_STAND_BY:
     case TUTTI_KV_RELEASE:
-        return read_of_key(s, e);
+        return handle_key_message(s, e);
     case TUTTI_KV_BYE:
-        return read_bye(s, e);
+        return handle_bye(s, e);
     case TUTTI_KV_BARRIER:
-        return tutti_server_enter_barrier(s, message);
+        return tutti_server_on_barrier(s, message);
     case TUTTI_KV_FAILED:
         return tutti_server_on_failed(s, message);
     case TUTTI_KV_TAKE_OVER:
-        return tutti_server_take_over(s, message);
+        return tutti_server_on_take_over(s, message);
     case TUTTI_KV_JOINED:
-        return tutti_server_join(s, message);
+        return tutti_server_on_joined(s, message);
     case TUTTI_KV_LOST:
-        return tutti_server_lose(s, message);
+        return tutti_server_on_lost(s, message);
     case TUTTI_KV_END:
     case TUTTI_KV_STALL:
     case TUTTI_KV_WHY:
@@ -124,21 +124,21 @@ static tutti_status read_message(tutti_server *s, const tutti_kv_event *e)
         message->value[0]);
 }
 
-static tutti_status react(tutti_server *s, const tutti_kv_event *e)
+static tutti_status handle_event(tutti_server *s, const tutti_kv_event *e)
 {
-    if (!e->landed) return read_message(s, e);
-    tutti_kv_flight f = *e->landed;
-    free(e->landed);
-    s->client[f.client].flying--;
-    tutti_status status = f.kind == TUTTI_FLIGHT_PUSH     ? tutti_server_take_in(s, &f)
-                          : f.kind == TUTTI_FLIGHT_ANSWER ? tutti_server_take_back(s, &f)
-                                                          : tutti_server_take_first(s, &f);
+    if (!e->completed) return handle_message(s, e);
+    tutti_kv_transfer f = *e->completed;
+    free(e->completed);
+    s->client[f.client].in_flight--;
+    tutti_status status = f.kind == TUTTI_TRANSFER_PUSH     ? tutti_server_complete_push(s, &f)
+                          : f.kind == TUTTI_TRANSFER_ANSWER ? tutti_server_complete_answer(s, &f)
+                                                            : tutti_server_complete_first(s, &f);
     return status ? status : tutti_server_may_leave(s, f.client);
 }
 
-tutti_status tutti_server_react(tutti_server *s, const tutti_kv_event *e)
+tutti_status tutti_server_handle_event(tutti_server *s, const tutti_kv_event *e)
 {
-    tutti_status status = react(s, e);
+    tutti_status status = handle_event(s, e);
     return status ? status : tutti_server_reject(s);
 }
 
@@ -146,11 +146,11 @@ tutti_status tutti_server_react(tutti_server *s, const tutti_kv_event *e)
 
 static void queue_message(void *ctx, const tutti_active_message *message)
 {
-    tutti_server_happen(ctx, &(tutti_kv_event){.message = *message});
+    tutti_server_queue_event(ctx, &(tutti_kv_event){.message = *message});
 }
 
 /* A worker that has closed its store without a word, as after a failure of its own, says nothing more. */
-static tutti_status look_for_deserters(tutti_server *s)
+static tutti_status check_departed_workers(tutti_server *s)
 {
     tutti_kv *kv = s->kv;
     for (int w = 0; w < kv->workers && !kv->jobs.settings.on; w++) {
@@ -166,25 +166,25 @@ static tutti_status look_for_deserters(tutti_server *s)
 }
 
 /* Each wait ends after a moment, and the last of them when no client is left. */
-static tutti_status serve(tutti_server *s)
+static tutti_status serve_clients(tutti_server *s)
 {
     tutti_status status = TUTTI_OK;
-    while (!status && tutti_server_has_client_list(s, &status)) {
-        tutti_kv_event *e = tutti_server_take(s, &status);
+    while (!status && tutti_server_has_clients(s, &status)) {
+        tutti_kv_event *e = tutti_server_next_event(s, &status);
         if (!e && !status) {
             status = s->kv->transport->wait(s->kv, 0);
             if (status == TUTTI_ERR_TIMEOUT) status = TUTTI_OK;
-            if (!status) status = look_for_deserters(s);
+            if (!status) status = check_departed_workers(s);
             tutti_server_report_waiting(s);
             continue;
         }
-        if (e && !status) status = tutti_server_react(s, e);
+        if (e && !status) status = tutti_server_handle_event(s, e);
         free(e);
     }
     return status;
 }
 
-static tutti_status fill(tutti_kv *kv, tutti_server *s)
+static tutti_status open_server(tutti_kv *kv, tutti_server *s)
 {
     static const tutti_consistency barriers = {.type = TUTTI_KV_SYNC};
     int jobs = kv->jobs.settings.on;
@@ -216,7 +216,7 @@ static tutti_status fill(tutti_kv *kv, tutti_server *s)
 tutti_status tutti_server_open(tutti_kv *kv, tutti_server **server)
 {
     tutti_server *s = *server = malloc(sizeof *s);
-    return s ? fill(kv, s) : tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory");
+    return s ? open_server(kv, s) : tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory");
 }
 
 static void free_events(tutti_kv_event *all)
@@ -232,7 +232,7 @@ void tutti_server_close(tutti_server *s)
     for (int slot = 0; slot < s->keys; slot++)
         if (s->key[slot].state != TUTTI_KEY_NONE) tutti_server_close_key(s, &s->key[slot]);
     free_events(s->first);
-    free_events(s->early);
+    free_events(s->deferred);
     tutti_push_ledger_close(&s->barriers);
     free(s->key);
     free(s->client);
@@ -253,7 +253,7 @@ tutti_status tutti_kv_serve(tutti_kv *kv)
     if (!s) return status;
     if (!status) status = kv->transport->listen(kv, queue_message, s);
     unsigned long long prompt = tutti_prompt_begin(); /* clients wait for this thread */
-    if (!status) status = serve(s);
+    if (!status) status = serve_clients(s);
     tutti_prompt_end(prompt);
     if (!status) status = kv->transport->wait(kv, patience_s);
     kv->transport->listen(kv, NULL, NULL);

@@ -20,7 +20,7 @@ static int between_jobs(const tutti_server *s)
 /* ---- who is there ---- */
 
 /* The thread of the connections uses the list of clients, too. */
-static void set_client(tutti_server *s, int client, tutti_client_state state)
+static void set_client_state(tutti_server *s, int client, tutti_client_state state)
 {
     if (!between_jobs(s)) return;
     pthread_mutex_lock(&s->kv->jobs.lock);
@@ -55,7 +55,7 @@ static void cut_client(tutti_server *s, int client, int gently)
 
 /* ---- barriers ---- */
 
-static void let_go(tutti_server *s)
+static void release_barriers(tutti_server *s)
 {
     static const int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES] = {TUTTI_KV_BARRIER};
     for (int n; (n = tutti_push_ledger_round(&s->barriers, s->round));)
@@ -63,17 +63,17 @@ static void let_go(tutti_server *s)
             s->kv->transport->write(s->kv, s->round[i] * s->kv->client_size, value);
 }
 
-tutti_status tutti_server_enter_barrier(tutti_server *s, const tutti_active_message *message)
+tutti_status tutti_server_on_barrier(tutti_server *s, const tutti_active_message *message)
 {
     tutti_push_ledger_arrive(&s->barriers, tutti_server_client_of(s, message->rank));
-    let_go(s);
+    release_barriers(s);
     return TUTTI_OK;
 }
 
 /* ---- those who leave ---- */
 
 /* Also of keys whose first value is on its way: they have a ledger. */
-static tutti_status leave(tutti_server *s, int client)
+static tutti_status remove_client(tutti_server *s, int client)
 {
     tutti_status status = TUTTI_OK;
     s->client[client].gone = 1;
@@ -81,16 +81,16 @@ static tutti_status leave(tutti_server *s, int client)
     for (int slot = 0; slot < s->keys && !status; slot++) {
         if (s->key[slot].state == TUTTI_KEY_NONE) continue;
         tutti_push_ledger_leave(&s->key[slot].ledger, client);
-        status = tutti_server_go_on(s, slot);
+        status = tutti_server_add_rounds(s, slot);
     }
     tutti_push_ledger_leave(&s->barriers, client);
-    let_go(s);
-    tutti_server_open_early(s); /* another may now give first values */
+    release_barriers(s);
+    tutti_server_requeue_deferred(s); /* another may now give first values */
     return status;
 }
 
 /* What a client that died had not ended is dropped: nothing of it is on its way any more. */
-static tutti_status bury(tutti_server *s, int client)
+static tutti_status discard_client(tutti_server *s, int client)
 {
     tutti_server_client *c = &s->client[client];
     for (int slot = 0; slot < s->keys; slot++) {
@@ -99,13 +99,13 @@ static tutti_status bury(tutti_server *s, int client)
         tutti_server_drop_pushes(&k->of[client]);
         tutti_server_drop_pulls(&k->of[client]);
     }
-    tutti_server_drop_early(s, client);
-    c->coming = 0;
-    c->dying = 0;
+    tutti_server_drop_deferred(s, client);
+    c->awaited = 0;
+    c->broken = 0;
     s->died_last = client;
     s->died_s = tutti_clock_s();
-    tutti_status status = leave(s, client);
-    set_client(s, client, TUTTI_CLIENT_GONE);
+    tutti_status status = remove_client(s, client);
+    set_client_state(s, client, TUTTI_CLIENT_GONE);
     return status;
 }
 
@@ -114,15 +114,15 @@ static tutti_status bury(tutti_server *s, int client)
 tutti_status tutti_server_may_leave(tutti_server *s, int client)
 {
     tutti_server_client *c = &s->client[client];
-    if (c->gone || c->flying) return TUTTI_OK;
-    if (c->dying) return bury(s, client);
-    if (c->byes < s->kv->client_size || c->coming || !c->here) return TUTTI_OK;
-    s->left_well++;
-    tutti_status status = leave(s, client);
+    if (c->gone || c->in_flight) return TUTTI_OK;
+    if (c->broken) return discard_client(s, client);
+    if (c->byes < s->kv->client_size || c->awaited || !c->here) return TUTTI_OK;
+    s->left_with_bye++;
+    tutti_status status = remove_client(s, client);
     if (!between_jobs(s) || is_sync(s)) return status;
     write_client(s, client, (int64_t[TUTTI_ACTIVE_MESSAGE_VALUES]){TUTTI_KV_END, status, -1, -1});
     cut_client(s, client, 1);
-    set_client(s, client, TUTTI_CLIENT_GONE);
+    set_client_state(s, client, TUTTI_CLIENT_GONE);
     return status;
 }
 
@@ -138,7 +138,7 @@ tutti_status tutti_server_on_bye(tutti_server *s, const tutti_active_message *me
 /* A client's first worker has come in. One that was gone begins where the others are, with each key once it has
  * made it: nobody waits for pushes of keys that it has not made. If none was here, its number of workers counts from
  * here on; what has come from others is in front of this. */
-tutti_status tutti_server_join(tutti_server *s, const tutti_active_message *message)
+tutti_status tutti_server_on_joined(tutti_server *s, const tutti_active_message *message)
 {
     if (message->value[1] > 0) s->kv->client_size = (int)message->value[1];
     int client = tutti_server_client_of(s, message->rank);
@@ -164,33 +164,33 @@ tutti_status tutti_server_join(tutti_server *s, const tutti_active_message *mess
 /* ---- those who die ---- */
 
 /* Its connections are cut; it is gone once nothing of it is on its way. */
-static tutti_status part_from(tutti_server *s, int client, int gently)
+static tutti_status drop_client(tutti_server *s, int client, int gently)
 {
-    s->client[client].dying = 1;
-    set_client(s, client, TUTTI_CLIENT_LOST);
+    s->client[client].broken = 1;
+    set_client_state(s, client, TUTTI_CLIENT_LOST);
     cut_client(s, client, gently);
     return tutti_server_may_leave(s, client);
 }
 
-static tutti_status blame(tutti_server *s, int client, const char *why)
+static tutti_status fail_without_client(tutti_server *s, int client, const char *why)
 {
     s->blamed = client;
     return tutti_fail(TUTTI_ERR_COMM, "%s: with sync the run cannot go on without it", why);
 }
 
 /* A worker has broken off: its client is lost, but after its bye. */
-tutti_status tutti_server_lose(tutti_server *s, const tutti_active_message *message)
+tutti_status tutti_server_on_lost(tutti_server *s, const tutti_active_message *message)
 {
     char why[512];
     int client = tutti_server_client_of(s, message->rank);
     tutti_server_client *c = &s->client[client];
-    if (c->gone || c->dying || c->byes >= s->kv->client_size) return TUTTI_OK;
+    if (c->gone || c->broken || c->byes >= s->kv->client_size) return TUTTI_OK;
     const tutti_client_entry client_entry = client_entry_of(s, client);
     snprintf(why, sizeof why, "client %d has died: its worker %d on %s (process %d) %s", client,
         message->rank, client_entry.host, client_entry.process, client_entry.why);
-    if (is_sync(s)) return blame(s, client, why);
+    if (is_sync(s)) return fail_without_client(s, client, why);
     tutti_log(TUTTI_LOG_WARN, "%s; the others go on, and it may return", why);
-    return part_from(s, client, 0);
+    return drop_client(s, client, 0);
 }
 
 tutti_status tutti_server_reject(tutti_server *s)
@@ -206,10 +206,10 @@ tutti_status tutti_server_reject(tutti_server *s)
     }
     write_client(
         s, client, (int64_t[TUTTI_ACTIVE_MESSAGE_VALUES]){TUTTI_KV_END, s->refusal, -1, -1});
-    return part_from(s, client, 1);
+    return drop_client(s, client, 1);
 }
 
-static tutti_status fail_lost(const tutti_server *s)
+static tutti_status fail_lost_server(const tutti_server *s)
 {
     return tutti_fail(
         TUTTI_ERR_COMM, "worker %d has lost server %d: the run ends", s->lost_by, s->lost);
@@ -222,21 +222,21 @@ tutti_status tutti_server_on_failed(tutti_server *s, const tutti_active_message 
     int client = tutti_server_client_of(s, message->rank);
     s->lost = (int)message->value[1];
     s->lost_by = message->rank;
-    if (!tutti_server_tolerates(s)) return fail_lost(s);
+    if (!tutti_server_tolerates(s)) return fail_lost_server(s);
     tutti_log(TUTTI_LOG_WARN, "client %d ends: its worker %d has lost server %d; the others go on",
         client, message->rank, s->lost);
-    return part_from(s, client, 1);
+    return drop_client(s, client, 1);
 }
 
 /* Every worker writes it, which need not have lost the other at the same time. */
-tutti_status tutti_server_take_over(tutti_server *s, const tutti_active_message *message)
+tutti_status tutti_server_on_take_over(tutti_server *s, const tutti_active_message *message)
 {
-    if (!s->stands_in)
+    if (!s->took_over)
         tutti_log(TUTTI_LOG_WARN,
             "server %" PRId64 " is lost: server %d, which has the same keys, goes on with them; "
             "no other server has them now",
             message->value[1], s->kv->server);
-    s->stands_in = 1;
+    s->took_over = 1;
     return TUTTI_OK;
 }
 
@@ -251,21 +251,21 @@ static tutti_status give_up_waiting(tutti_server *s)
         char why[128];
         if (s->client[c].here || s->client[c].gone) continue;
         snprintf(why, sizeof why, "client %d has not come within %g s", c, patience_s);
-        if (is_sync(s)) return blame(s, c, why);
+        if (is_sync(s)) return fail_without_client(s, c, why);
         tutti_log(TUTTI_LOG_WARN, "%s; the others go on, and it may still come", why);
-        s->client[c].dying = 1;
-        tutti_status status = bury(s, c);
+        s->client[c].broken = 1;
+        tutti_status status = discard_client(s, c);
         if (status) return status;
     }
     return TUTTI_OK;
 }
 
-int tutti_server_has_client_list(tutti_server *s, tutti_status *status)
+int tutti_server_has_clients(tutti_server *s, tutti_status *status)
 {
     *status = give_up_waiting(s);
     if (*status || s->gone < s->clients || s->replying) return !*status;
-    if (s->left_well || s->died_last < 0) return 0;
-    if (s->lost >= 0) *status = fail_lost(s);
+    if (s->left_with_bye || s->died_last < 0) return 0;
+    if (s->lost >= 0) *status = fail_lost_server(s);
     if (s->lost >= 0) return 0;
     double patience_s = s->kv->jobs.settings.timeout_s;
     if (tutti_clock_s() - s->died_s < patience_s) return 1; /* one may return */

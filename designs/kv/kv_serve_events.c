@@ -15,7 +15,7 @@ int tutti_server_client_of(const tutti_server *s, int rank)
 
 /* ---- events ---- */
 
-void tutti_server_happen(tutti_server *s, const tutti_kv_event *what)
+void tutti_server_queue_event(tutti_server *s, const tutti_kv_event *what)
 {
     tutti_kv_event *e = malloc(sizeof *e);
     pthread_mutex_lock(&s->lock);
@@ -31,17 +31,17 @@ void tutti_server_happen(tutti_server *s, const tutti_kv_event *what)
     pthread_mutex_unlock(&s->lock);
 }
 
-static void land(void *arg)
+static void queue_completed(void *arg)
 {
-    tutti_kv_flight *f = arg;
-    tutti_server_happen(f->server, &(tutti_kv_event){.landed = f});
+    tutti_kv_transfer *f = arg;
+    tutti_server_queue_event(f->server, &(tutti_kv_event){.completed = f});
 }
 
 tutti_status tutti_server_submit(
-    tutti_server *s, int rank, const tutti_kv_flight *what, tutti_handle data)
+    tutti_server *s, int rank, const tutti_kv_transfer *what, tutti_handle data)
 {
     const tutti_server_key *k = &s->key[what->slot];
-    tutti_kv_flight *f = malloc(sizeof *f);
+    tutti_kv_transfer *f = malloc(sizeof *f);
     if (!f) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for a message");
     *f = *what;
     f->server = s;
@@ -53,15 +53,15 @@ tutti_status tutti_server_submit(
         .count = k->count,
         .dtype = k->dtype,
         .result = &f->result};
-    s->client[f->client].flying++;
-    tutti_status status = f->kind == TUTTI_FLIGHT_ANSWER ? tutti_kv_send_data(s->kv, &m)
-                                                         : tutti_kv_recv_data(s->kv, &m);
+    s->client[f->client].in_flight++;
+    tutti_status status = f->kind == TUTTI_TRANSFER_ANSWER ? tutti_kv_send_data(s->kv, &m)
+                                                           : tutti_kv_recv_data(s->kv, &m);
     if (status) {
         free(f);
         return status;
     }
     return tutti_datum_when(
-        data, land, f); /* a failure ends the server: then f may still be written to */
+        data, queue_completed, f); /* a failure ends the server: then f may still be written to */
 }
 
 /* ---- what is wrong ---- */
@@ -83,7 +83,7 @@ tutti_status tutti_server_refuse(
     vsnprintf(why, sizeof why, format, args);
     va_end(args);
     if (!tutti_server_tolerates(s)) return tutti_fail(status, "tutti_kv_serve: %s", why);
-    if (c->gone || c->dying || s->refused >= 0) return TUTTI_OK;
+    if (c->gone || c->broken || s->refused >= 0) return TUTTI_OK;
     s->refused = client;
     s->refusal = status;
     memcpy(s->why, why, sizeof s->why);
@@ -91,7 +91,7 @@ tutti_status tutti_server_refuse(
 }
 
 tutti_status tutti_server_check_completed(
-    tutti_server *s, const tutti_kv_flight *f, const char *what, int key)
+    tutti_server *s, const tutti_kv_transfer *f, const char *what, int key)
 {
     if (!f->result || f->result == TUTTI_ERR_COMM) return TUTTI_OK;
     return tutti_server_refuse(s, f->rank, f->result,
@@ -99,7 +99,7 @@ tutti_status tutti_server_check_completed(
         f->rank, tutti_status_name(f->result));
 }
 
-tutti_kv_event *tutti_server_take(tutti_server *s, tutti_status *status)
+tutti_kv_event *tutti_server_next_event(tutti_server *s, tutti_status *status)
 {
     static const double look_s = 20e-3; /* whether something has failed meanwhile */
     struct timespec until = tutti_clock_after(look_s);
@@ -116,9 +116,9 @@ tutti_kv_event *tutti_server_take(tutti_server *s, tutti_status *status)
 
 /* ---- what came too early ---- */
 
-tutti_status tutti_server_keep_early(tutti_server *s, const tutti_kv_event *e)
+tutti_status tutti_server_defer_event(tutti_server *s, const tutti_kv_event *e)
 {
-    tutti_kv_event **at = &s->early;
+    tutti_kv_event **at = &s->deferred;
     tutti_kv_event *kept = malloc(sizeof *kept);
     if (!kept) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for what has come");
     *kept = *e;
@@ -128,29 +128,29 @@ tutti_status tutti_server_keep_early(tutti_server *s, const tutti_kv_event *e)
     return TUTTI_OK;
 }
 
-void tutti_server_open_early(tutti_server *s)
+void tutti_server_requeue_deferred(tutti_server *s)
 {
-    tutti_kv_event *early = s->early, **end = &early;
-    if (!early) return;
-    s->early = NULL;
+    tutti_kv_event *deferred = s->deferred, **end = &deferred;
+    if (!deferred) return;
+    s->deferred = NULL;
     while (*end) end = &(*end)->next;
     pthread_mutex_lock(&s->lock);
     *end = s->first;
     if (!s->first) s->end = end;
-    s->first = early;
+    s->first = deferred;
     pthread_mutex_unlock(&s->lock);
 }
 
-int tutti_server_has_early(const tutti_server *s, int client)
+int tutti_server_has_deferred(const tutti_server *s, int client)
 {
-    const tutti_kv_event *e = s->early;
+    const tutti_kv_event *e = s->deferred;
     while (e && tutti_server_client_of(s, e->message.rank) != client) e = e->next;
     return e != NULL;
 }
 
-void tutti_server_drop_early(tutti_server *s, int client)
+void tutti_server_drop_deferred(tutti_server *s, int client)
 {
-    for (tutti_kv_event **at = &s->early, *e; (e = *at);) {
+    for (tutti_kv_event **at = &s->deferred, *e; (e = *at);) {
         if (tutti_server_client_of(s, e->message.rank) != client) {
             at = &e->next;
             continue;

@@ -16,7 +16,7 @@ int tutti_server_has_room(const tutti_server *s, int64_t slot)
     return slot >= 0 && slot < tutti_exchange_edges(s->kv->session->exchange);
 }
 
-static tutti_status make_room(tutti_server *s, int64_t slot)
+static tutti_status grow_keys(tutti_server *s, int64_t slot)
 {
     if (slot < s->keys) return TUTTI_OK;
     tutti_server_key *wider = realloc(s->key, (size_t)(slot + 1) * sizeof *wider);
@@ -28,7 +28,7 @@ static tutti_status make_room(tutti_server *s, int64_t slot)
 }
 
 /* The first client that is there, or is expected, gives the first values. */
-static int giver(const tutti_server *s)
+static int find_first_client(const tutti_server *s)
 {
     int c = 0;
     while (c < s->clients - 1 && s->client[c].gone) c++;
@@ -36,7 +36,7 @@ static int giver(const tutti_server *s)
 }
 
 /* What is wrong with a key that a worker makes; NULL: nothing. */
-static const char *fault_of(const tutti_server *s, const tutti_active_message *message)
+static const char *find_fault(const tutti_server *s, const tutti_active_message *message)
 {
     const tutti_optimizer *o = &s->kv->optimizer;
     int elastic = s->kv->rule.type == TUTTI_KV_ELASTIC;
@@ -58,7 +58,7 @@ static tutti_status open_key(
     tutti_server *s, tutti_server_key *k, const tutti_active_message *message)
 {
     size_t clients = (size_t)s->clients;
-    *k = (tutti_server_key){.state = TUTTI_KEY_COMING,
+    *k = (tutti_server_key){.state = TUTTI_KEY_RECEIVING,
         .count = message->value[2],
         .dtype = (tutti_dtype)message->value[3],
         .name = (int)message->value[4],
@@ -68,7 +68,7 @@ static tutti_status open_key(
         k->of[c].push_end = &k->of[c].pushes;
         k->of[c].pull_end = &k->of[c].pulls;
     }
-    tutti_status status = tutti_server_open_spare(s, k);
+    tutti_status status = tutti_server_open_pool(s, k);
     if (!status) status = tutti_push_ledger_open(&s->kv->rule, s->clients, &k->ledger);
     for (int c = 0; c < s->clients && !status; c++)
         if (s->client[c].gone) tutti_push_ledger_leave(&k->ledger, c);
@@ -78,20 +78,20 @@ static tutti_status open_key(
 }
 
 /* From here on a client takes part in a key; what has come of it about the key before, of another worker, is next. */
-static void begin_with(tutti_server *s, const tutti_active_message *message)
+static void join_key(tutti_server *s, const tutti_active_message *message)
 {
     tutti_server_key *k = &s->key[message->value[1]];
     int client = tutti_server_client_of(s, message->rank);
     k->of[client].made = 1;
     tutti_push_ledger_join(&k->ledger, client);
-    tutti_server_open_early(s);
+    tutti_server_requeue_deferred(s);
 }
 
 /* A key that there is, of a client that has joined: it goes on with what there is. */
 static tutti_status receive_unneeded(tutti_server *s, const tutti_active_message *message)
 {
     const tutti_server_key *k = &s->key[message->value[1]];
-    tutti_kv_flight f = {.kind = TUTTI_FLIGHT_UNNEEDED,
+    tutti_kv_transfer f = {.kind = TUTTI_TRANSFER_UNNEEDED,
         .slot = (int)message->value[1],
         .client = tutti_server_client_of(s, message->rank)};
     if (!s->kv->jobs.settings.on || k->of[f.client].made)
@@ -105,16 +105,16 @@ static tutti_status receive_unneeded(tutti_server *s, const tutti_active_message
             " of type %s: make the same keys everywhere",
             message->rank, message->value[4], message->value[2], type_name(message->value[3]),
             k->name, k->count, tutti_dtype_name(k->dtype));
-    begin_with(s, message);
+    join_key(s, message);
     tutti_status status = tutti_datum_open(k->count, k->dtype, &f.data);
     return status ? status : tutti_server_submit(s, message->rank, &f, f.data);
 }
 
-tutti_status tutti_server_init(tutti_server *s, const tutti_kv_event *event)
+tutti_status tutti_server_on_init(tutti_server *s, const tutti_kv_event *event)
 {
     const tutti_active_message *message = &event->message;
     int client = tutti_server_client_of(s, message->rank), slot = (int)message->value[1];
-    const char *fault = fault_of(s, message);
+    const char *fault = find_fault(s, message);
     if (fault)
         return tutti_server_refuse(s, message->rank, TUTTI_ERR_MISMATCH,
             "worker %d makes key %" PRId64 " of %" PRId64 " elements of type %s, %s", message->rank,
@@ -123,36 +123,36 @@ tutti_status tutti_server_init(tutti_server *s, const tutti_kv_event *event)
         return tutti_server_refuse(s, message->rank, TUTTI_ERR_MISMATCH,
             "worker %d makes key number %" PRId64 " of %d", message->rank, message->value[1],
             tutti_exchange_edges(s->kv->session->exchange));
-    if (s->kv->jobs.settings.on && !s->client[client].chose &&
+    if (s->kv->jobs.settings.on && !s->client[client].has_optimizer &&
         !tutti_optimizer_is_same(&s->unset, &s->kv->optimizer))
         return tutti_server_refuse(s, message->rank, TUTTI_ERR_MISMATCH,
             "worker %d makes a key without tutti_kv_set_optimizer, but another has set %s",
             message->rank, tutti_optimizer_name(&s->kv->optimizer));
-    tutti_status status = make_room(s, message->value[1]);
+    tutti_status status = grow_keys(s, message->value[1]);
     if (status) return status;
     if (tutti_server_knows(s, slot)) return receive_unneeded(s, message);
-    if (s->key[slot].state == TUTTI_KEY_COMING || client != giver(s))
-        return tutti_server_keep_early(s, event);
+    if (s->key[slot].state == TUTTI_KEY_RECEIVING || client != find_first_client(s))
+        return tutti_server_defer_event(s, event);
     tutti_server_key *k = &s->key[slot];
     status = open_key(s, k, message);
     if (!status) k->of[client].made = 1;
-    const tutti_kv_flight f = {
-        .kind = TUTTI_FLIGHT_FIRST, .slot = slot, .client = client, .data = k->value};
+    const tutti_kv_transfer f = {
+        .kind = TUTTI_TRANSFER_FIRST, .slot = slot, .client = client, .data = k->value};
     return status ? status : tutti_server_submit(s, message->rank, &f, k->value);
 }
 
-tutti_status tutti_server_take_first(tutti_server *s, const tutti_kv_flight *f)
+tutti_status tutti_server_complete_first(tutti_server *s, const tutti_kv_transfer *f)
 {
     tutti_server_key *k = &s->key[f->slot];
     int name = k->name;
-    if (f->kind == TUTTI_FLIGHT_UNNEEDED)
+    if (f->kind == TUTTI_TRANSFER_UNNEEDED)
         tutti_datum_drop(f->data);
     else if (f->result)
         tutti_server_close_key(s, k); /* the next client gives one */
-    if (f->result || f->kind == TUTTI_FLIGHT_UNNEEDED)
+    if (f->result || f->kind == TUTTI_TRANSFER_UNNEEDED)
         return tutti_server_check_completed(s, f, "the first value", name);
     k->state = TUTTI_KEY_KNOWN;
-    tutti_server_open_early(s);
+    tutti_server_requeue_deferred(s);
     return TUTTI_OK;
 }
 
@@ -165,7 +165,7 @@ void tutti_server_close_key(tutti_server *s, tutti_server_key *k)
         tutti_server_drop_pushes(&k->of[c]);
     }
     free(k->of);
-    tutti_server_drop_spare(k);
+    tutti_server_drop_pool(k);
     tutti_push_ledger_close(&k->ledger);
     *k = (tutti_server_key){0};
 }

@@ -12,15 +12,15 @@ enum { MOST = 2 };
 /* The value as it is now. */
 static tutti_status copy_value(tutti_server_key *k, tutti_handle *data)
 {
-    tutti_status status = tutti_server_borrow(k, data);
+    tutti_status status = tutti_server_borrow_buffer(k, data);
     return status ? status : tutti_kv_submit_copy(*data, k->value, 0, k->count, k->dtype);
 }
 
 /* A copy goes out, so that a slow client does not hold up updates. */
-static tutti_status answer(tutti_server *s, int slot, const tutti_pull *p)
+static tutti_status send_answer(tutti_server *s, int slot, const tutti_pull *p)
 {
     tutti_server_key *k = &s->key[slot];
-    tutti_kv_flight f = {.kind = TUTTI_FLIGHT_ANSWER,
+    tutti_kv_transfer f = {.kind = TUTTI_TRANSFER_ANSWER,
         .slot = slot,
         .client = tutti_server_client_of(s, p->rank),
         .priority = p->priority,
@@ -38,12 +38,12 @@ static tutti_status answer_client(tutti_server *s, int slot, int client)
     tutti_server_key *k = &s->key[slot];
     tutti_key_client *of = &k->of[client];
     tutti_status status = TUTTI_OK;
-    while (of->pulls && !of->pulls->stands_by && !status && of->replies < MOST &&
+    while (of->pulls && !of->pulls->is_standby && !status && of->replies < MOST &&
            tutti_push_ledger_answers(&k->ledger, client, of->pulls->pushes)) {
         tutti_pull *p = of->pulls;
         of->pulls = p->next;
         if (!p->next) of->pull_end = &of->pulls;
-        status = answer(s, slot, p);
+        status = send_answer(s, slot, p);
         free(p);
     }
     return status;
@@ -69,7 +69,7 @@ tutti_status tutti_server_keep_answers(tutti_server *s, int slot)
     return status;
 }
 
-tutti_status tutti_server_ask(tutti_server *s, const tutti_active_message *message)
+tutti_status tutti_server_on_pull(tutti_server *s, const tutti_active_message *message)
 {
     int slot = (int)message->value[1], client = tutti_server_client_of(s, message->rank);
     tutti_key_client *of = &s->key[slot].of[client];
@@ -84,43 +84,43 @@ tutti_status tutti_server_ask(tutti_server *s, const tutti_active_message *messa
     *p = (tutti_pull){.rank = message->rank,
         .priority = (int)message->value[3],
         .pushes = message->value[2],
-        .stands_by = message->value[0] == TUTTI_KV_STAND_BY,
+        .is_standby = message->value[0] == TUTTI_KV_STAND_BY,
         .since_s = now_s,
-        .told_s = now_s};
+        .reported_s = now_s};
     *of->pull_end = p;
     of->pull_end = &p->next;
     return answer_client(s, slot, client);
 }
 
 /* Those that stand by are the last ones, and are released in their order. */
-tutti_status tutti_server_release(tutti_server *s, const tutti_active_message *message)
+tutti_status tutti_server_on_release(tutti_server *s, const tutti_active_message *message)
 {
     int slot = (int)message->value[1], client = tutti_server_client_of(s, message->rank);
     tutti_key_client *of = &s->key[slot].of[client];
     tutti_pull **at = &of->pulls, *p;
-    while (*at && !(*at)->stands_by) at = &(*at)->next;
+    while (*at && !(*at)->is_standby) at = &(*at)->next;
     p = *at;
     if (!p)
         return tutti_server_refuse(s, message->rank, TUTTI_ERR_INTERNAL,
             "worker %d releases a pull of key %d that it has not made", message->rank,
             s->key[slot].name);
     if (message->value[2]) {
-        p->stands_by = 0;
-        p->since_s = p->told_s = tutti_clock_s();
+        p->is_standby = 0;
+        p->since_s = p->reported_s = tutti_clock_s();
         return answer_client(s, slot, client);
     }
     *at = p->next;
     if (!*at) of->pull_end = at;
-    tutti_server_give_back(&s->key[slot], p->data);
+    tutti_server_return_buffer(&s->key[slot], p->data);
     free(p);
     return TUTTI_OK;
 }
 
-tutti_status tutti_server_take_back(tutti_server *s, const tutti_kv_flight *f)
+tutti_status tutti_server_complete_answer(tutti_server *s, const tutti_kv_transfer *f)
 {
     s->key[f->slot].of[f->client].replies--;
     s->replying--;
-    tutti_server_give_back(&s->key[f->slot], f->data);
+    tutti_server_return_buffer(&s->key[f->slot], f->data);
     tutti_status status = tutti_server_check_completed(s, f, "a pull", s->key[f->slot].name);
     return status ? status : answer_client(s, f->slot, f->client);
 }
@@ -139,8 +139,8 @@ void tutti_server_drop_pulls(tutti_key_client *of)
 /* ---- those that wait for long ---- */
 
 /* Between jobs who waits is told, too. */
-static void tell(const tutti_server *s, const tutti_server_key *k, const tutti_pull *p, int awaited,
-    double waited_s)
+static void log_waiting(const tutti_server *s, const tutti_server_key *k, const tutti_pull *p,
+    int awaited, double waited_s)
 {
     int size = s->kv->client_size;
     tutti_log(TUTTI_LOG_WARN,
@@ -161,13 +161,13 @@ static void report_waiting(const tutti_server *s, const tutti_server_key *k, tut
 {
     static const double first_s = 5;
     double now_s = tutti_clock_s(), waited_s = now_s - p->since_s;
-    double told_s = p->told_s - p->since_s;
-    if (waited_s < (told_s > 0 ? 2 * told_s : first_s)) return;
+    double reported_s = p->reported_s - p->since_s;
+    if (waited_s < (reported_s > 0 ? 2 * reported_s : first_s)) return;
     int client = tutti_server_client_of(s, p->rank);
     int awaited = tutti_push_ledger_awaits(&k->ledger, client, p->pushes);
-    p->told_s = now_s;
+    p->reported_s = now_s;
     if (awaited < 0 || awaited == client) return; /* its own push is on its way */
-    tell(s, k, p, awaited, waited_s);
+    log_waiting(s, k, p, awaited, waited_s);
 }
 
 void tutti_server_report_waiting(const tutti_server *s)
@@ -176,6 +176,6 @@ void tutti_server_report_waiting(const tutti_server *s)
         const tutti_server_key *k = &s->key[slot];
         for (int c = 0; k->of && c < s->clients; c++)
             for (tutti_pull *p = k->of[c].pulls; p; p = p->next)
-                if (!p->stands_by) report_waiting(s, k, p);
+                if (!p->is_standby) report_waiting(s, k, p);
     }
 }

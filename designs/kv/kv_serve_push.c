@@ -10,20 +10,21 @@
 enum { MOST = 2 };
 
 /* Posts receives for the oldest pushes of a client to a key. */
-static tutti_status post(tutti_server *s, tutti_server_key *k, int client)
+static tutti_status post_receives(tutti_server *s, tutti_server_key *k, int client)
 {
     tutti_status status = TUTTI_OK;
     int n = 0;
     for (tutti_push *p = k->of[client].pushes; p && n < MOST && !status; p = p->next, n++) {
         if (p->data) continue;
-        const tutti_kv_flight f = {.kind = TUTTI_FLIGHT_PUSH, .slot = p->slot, .client = client};
-        status = tutti_server_borrow(k, &p->data);
+        const tutti_kv_transfer f = {
+            .kind = TUTTI_TRANSFER_PUSH, .slot = p->slot, .client = client};
+        status = tutti_server_borrow_buffer(k, &p->data);
         if (!status) status = tutti_server_submit(s, p->from, &f, p->data);
     }
     return status;
 }
 
-tutti_status tutti_server_announce(tutti_server *s, const tutti_active_message *message)
+tutti_status tutti_server_on_push(tutti_server *s, const tutti_active_message *message)
 {
     int slot = (int)message->value[1], client = tutti_server_client_of(s, message->rank);
     tutti_server_key *k = &s->key[slot];
@@ -39,8 +40,8 @@ tutti_status tutti_server_announce(tutti_server *s, const tutti_active_message *
     k->of[client].announced++;
     *k->of[client].push_end = p;
     k->of[client].push_end = &p->next;
-    s->client[client].coming++;
-    return post(s, k, client);
+    s->client[client].awaited++;
+    return post_receives(s, k, client);
 }
 
 /* The oldest push of this client that was not added. */
@@ -61,7 +62,7 @@ static tutti_status add_round(tutti_server *s, tutti_server_key *k, int n)
     for (int i = 1; i < n; i++) {
         tutti_push *p = take_push(k, s->round[i]);
         if (!status) status = tutti_kv_submit_add(first->data, p->data, 0, k->count, k->dtype);
-        tutti_server_give_back(k, p->data);
+        tutti_server_return_buffer(k, p->data);
         free(p);
     }
     const tutti_kv_update update = {.optimizer = s->kv->optimizer,
@@ -73,12 +74,12 @@ static tutti_status add_round(tutti_server *s, tutti_server_key *k, int n)
         .sum = first->data,
         .state = k->state_of};
     if (!status) status = tutti_kv_submit_update(&update);
-    tutti_server_give_back(k, first->data);
+    tutti_server_return_buffer(k, first->data);
     free(first);
     return status;
 }
 
-tutti_status tutti_server_go_on(tutti_server *s, int slot)
+tutti_status tutti_server_add_rounds(tutti_server *s, int slot)
 {
     tutti_server_key *k = &s->key[slot];
     tutti_status status = TUTTI_OK;
@@ -86,18 +87,18 @@ tutti_status tutti_server_go_on(tutti_server *s, int slot)
         status = tutti_server_keep_answers(s, slot);
         if (!status) status = add_round(s, k, tutti_push_ledger_round(&k->ledger, s->round));
     }
-    for (int c = 0; c < s->clients && !status; c++) status = post(s, k, c);
+    for (int c = 0; c < s->clients && !status; c++) status = post_receives(s, k, c);
     return status ? status : tutti_server_answer_all(s, slot);
 }
 
 /* One more push of this client is here: the oldest that was not, whichever has landed. */
-tutti_status tutti_server_take_in(tutti_server *s, const tutti_kv_flight *f)
+tutti_status tutti_server_complete_push(tutti_server *s, const tutti_kv_transfer *f)
 {
     if (f->result) /* its client is lost, and so is the push */
         return tutti_server_check_completed(s, f, "a push", s->key[f->slot].name);
-    s->client[f->client].coming--;
+    s->client[f->client].awaited--;
     tutti_push_ledger_arrive(&s->key[f->slot].ledger, f->client);
-    return tutti_server_go_on(s, f->slot);
+    return tutti_server_add_rounds(s, f->slot);
 }
 
 void tutti_server_drop_pushes(tutti_key_client *of)

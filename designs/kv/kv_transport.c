@@ -21,9 +21,9 @@ static tutti_status mpi_recv(tutti_kv *kv, const tutti_kv_message *m)
     return tutti_recv(kv->session, m->data, tutti_several(m->dtype), m->rank, m->slot);
 }
 
-static tutti_status mpi_listen(tutti_kv *kv, tutti_active_message_handler *heard, void *ctx)
+static tutti_status mpi_listen(tutti_kv *kv, tutti_active_message_handler *on_message, void *ctx)
 {
-    return tutti_exchange_listen(kv->session->exchange, heard, ctx);
+    return tutti_exchange_listen(kv->session->exchange, on_message, ctx);
 }
 
 static tutti_status mpi_wait(tutti_kv *kv, double timeout_s)

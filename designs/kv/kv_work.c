@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static tutti_kv_key *find(const tutti_kv *kv, int key)
+static tutti_kv_key *find_key(const tutti_kv *kv, int key)
 {
     tutti_kv_key *k = kv->bucket[(unsigned)key % TUTTI_KV_BUCKETS];
     while (k && k->key != key) k = k->in_bucket;
@@ -56,7 +56,7 @@ tutti_status tutti_kv_set_rate(tutti_kv *kv, double rate)
 /* ---- keys ---- */
 
 /* Places part p of the key on a server. All workers do so in the same order. */
-static tutti_status place(tutti_kv *kv, tutti_kv_key *k, int p)
+static tutti_status place_part(tutti_kv *kv, tutti_kv_key *k, int p)
 {
     tutti_kv_part *part = &k->part[p];
     tutti_portions_partition(
@@ -99,7 +99,7 @@ static tutti_status make_key(
     *bucket = k;
     tutti_status status = TUTTI_OK;
     for (int p = 0; p < parts && !status; p++) {
-        status = place(kv, k, p);
+        status = place_part(kv, k, p);
         if (!status && !elsewhere) status = open_part(kv, k, &k->part[p]);
     }
     *made = k;
@@ -107,7 +107,7 @@ static tutti_status make_key(
 }
 
 /* The first value of this part goes to its servers. */
-static tutti_status give_value(
+static tutti_status send_value(
     tutti_kv *kv, const tutti_kv_key *k, tutti_kv_part *part, tutti_handle data)
 {
     const tutti_portion *at = &part->portion;
@@ -179,18 +179,19 @@ static tutti_status push_part(
     part->pushes++;
     if (kv->pushing)
         status = tutti_reduce(kv->pushing, part->pushed, k->dtype, TUTTI_SUM, part->root);
-    return status || !tutti_kv_is_root(kv, part) ? status : tutti_kv_give(kv, k, part);
+    return status || !tutti_kv_is_root(kv, part) ? status : tutti_kv_send_push(kv, k, part);
 }
 
 static tutti_status fetch_part(
     tutti_kv *kv, const tutti_kv_key *k, const tutti_kv_part *part, tutti_handle to)
 {
-    tutti_status status = tutti_kv_is_root(kv, part) ? tutti_kv_ask(kv, k, part, to) : TUTTI_OK;
+    tutti_status status =
+        tutti_kv_is_root(kv, part) ? tutti_kv_request_value(kv, k, part, to) : TUTTI_OK;
     if (status || !kv->pulling) return status;
     return tutti_broadcast(kv->pulling, to, tutti_several(k->dtype), part->root);
 }
 
-static void join(void *arg, void *const buf[])
+static void copy_parts(void *arg, void *const buf[])
 {
     const tutti_kv_key *k = arg;
     size_t element = tutti_dtype_bytes(k->dtype);
@@ -199,7 +200,7 @@ static void join(void *arg, void *const buf[])
             (size_t)k->part[p].portion.count * element);
 }
 
-static tutti_status push(tutti_kv *kv, tutti_kv_key *k, int n, const tutti_handle data[])
+static tutti_status push_key(tutti_kv *kv, tutti_kv_key *k, int n, const tutti_handle data[])
 {
     tutti_status status = TUTTI_OK;
     for (int p = 0; p < k->parts && !status; p++) status = push_part(kv, k, &k->part[p], n, data);
@@ -207,15 +208,15 @@ static tutti_status push(tutti_kv *kv, tutti_kv_key *k, int n, const tutti_handl
 }
 
 /* What one server has whole comes into the data themselves, if one wants it. */
-static tutti_status pull(tutti_kv *kv, tutti_kv_key *k, int n, const tutti_handle data[])
+static tutti_status pull_key(tutti_kv *kv, tutti_kv_key *k, int n, const tutti_handle data[])
 {
     tutti_status status = TUTTI_OK;
     if (kv->servers && k->parts == 1 && n == 1) return fetch_part(kv, k, &k->part[0], data[0]);
     for (int p = 0; kv->servers && p < k->parts && !status; p++)
         status = fetch_part(kv, k, &k->part[p], k->part[p].value);
     for (int v = 0; v < n && !status; v++) {
-        const tutti_kv_join values = {"kv pull", join, k, data[v], TUTTI_WRITE, 0};
-        status = tutti_kv_submit_join(&values);
+        const tutti_kv_parts_task values = {"kv pull", copy_parts, k, data[v], TUTTI_WRITE, 0};
+        status = tutti_kv_submit_parts_task(&values);
     }
     return status;
 }
@@ -233,7 +234,7 @@ static void warn_if_ignored(tutti_kv *kv)
 }
 
 /* Without servers pushes are sums of all workers: what becomes of those is the session's. */
-static tutti_status set_in_session(const tutti_kv *kv, const tutti_kv_key *k)
+static tutti_status set_session_priority(const tutti_kv *kv, const tutti_kv_key *k)
 {
     tutti_status status = TUTTI_OK;
     for (int p = 0; p < k->parts && !status && kv->pushing; p++)
@@ -246,27 +247,27 @@ tutti_status tutti_kv_set_priority(tutti_kv *kv, int key, int priority)
     static const char function[] = "tutti_kv_set_priority";
     tutti_status status = tutti_kv_enter(kv, function, 0);
     if (status) return status;
-    tutti_kv_key *k = find(kv, key);
+    tutti_kv_key *k = find_key(kv, key);
     if (!k)
         return tutti_fail(
             TUTTI_ERR_INVAL, "%s: key %d is unknown: make it with tutti_kv_init", function, key);
     k->priority = priority;
     if (priority) warn_if_ignored(kv);
-    return kv->servers ? TUTTI_OK : set_in_session(kv, k);
+    return kv->servers ? TUTTI_OK : set_session_priority(kv, k);
 }
 
 /* ---- the first value ---- */
 
 /* Between jobs every client gives a first value, of which the server takes that of the first client that is there;
  * then all pull: a client that joins later gets what there is. */
-static int gives(const tutti_kv *kv)
+static int sends_first_value(const tutti_kv *kv)
 {
     return (kv->jobs.settings.on ? tutti_kv_worker(kv) : kv->rank) < kv->stages;
 }
 
 static tutti_status check_new(const tutti_kv *kv, const char *function, int key, tutti_dtype dtype)
 {
-    if (key < 0 || find(kv, key))
+    if (key < 0 || find_key(kv, key))
         return tutti_fail(TUTTI_ERR_INVAL,
             key < 0 ? "%s: key %d: must be 0 or more"
                     : "%s: key %d exists: take another number, or push to it",
@@ -308,7 +309,7 @@ tutti_status tutti_kv_init(tutti_kv *kv, int key, tutti_handle data, tutti_dtype
     tutti_kv_key *k = NULL;
     tutti_status status = tutti_kv_enter(kv, function, 0);
     if (!status) status = check_new(kv, function, key, type);
-    if (!status) status = count_elements(function, key, data, dtype, gives(kv), &count);
+    if (!status) status = count_elements(function, key, data, dtype, sends_first_value(kv), &count);
     if (!status && count < 1)
         status =
             tutti_fail(TUTTI_ERR_INVAL, "%s: key %d: 0 elements: must be 1 or more", function, key);
@@ -317,14 +318,14 @@ tutti_status tutti_kv_init(tutti_kv *kv, int key, tutti_handle data, tutti_dtype
     if (!status && kv->alike && !kv->jobs.settings.on)
         status = tutti_broadcast(kv->alike, data, dtype, 0);
     for (int p = 0; !status && p < k->parts; p++)
-        if (gives(kv) || !kv->servers) status = give_value(kv, k, &k->part[p], data);
-    return status || !kv->jobs.settings.on ? status : pull(kv, k, 1, &data);
+        if (sends_first_value(kv) || !kv->servers) status = send_value(kv, k, &k->part[p], data);
+    return status || !kv->jobs.settings.on ? status : pull_key(kv, k, 1, &data);
 }
 
 /* ---- calls ---- */
 
 /* What a call is about: n keys, and the data of each to push, and to pull. */
-typedef struct list {
+typedef struct call_list {
     const char *function;
     int n;
     const int *key;
@@ -332,10 +333,10 @@ typedef struct list {
     tutti_kv_key **found;          /* [n]; NULL: inserted */
     int *next;                     /* [n] where the same key stands next; -1: nowhere */
     tutti_handle *pushes, *pulls;  /* [n] scratch: those of one key */
-} list;
+} call_list;
 
 /* An elastic client's weights move, once a call. */
-static tutti_status check_elastic(const list *l, int i, int twice)
+static tutti_status check_elastic(const call_list *l, int i, int twice)
 {
     if (!l->from) return TUTTI_OK;
     if (!l->to)
@@ -356,9 +357,9 @@ static tutti_status check_elastic(const list *l, int i, int twice)
 }
 
 /* A program that never waits hears here that its run has failed: messages end, with whatever there was. */
-static tutti_status check_item(tutti_kv *kv, const list *l, int i)
+static tutti_status check_item(tutti_kv *kv, const call_list *l, int i)
 {
-    tutti_kv_key *k = l->found[i] = find(kv, l->key[i]);
+    tutti_kv_key *k = l->found[i] = find_key(kv, l->key[i]);
     if (!k)
         return tutti_fail(TUTTI_ERR_INVAL, "%s: key %d is unknown: make it with tutti_kv_init",
             l->function, l->key[i]);
@@ -381,7 +382,7 @@ static tutti_status check_item(tutti_kv *kv, const list *l, int i)
 }
 
 /* The i-th key with all of its data in the list. */
-static tutti_status insert(tutti_kv *kv, list *l, int i)
+static tutti_status insert_key(tutti_kv *kv, call_list *l, int i)
 {
     tutti_kv_key *k = l->found[i];
     int n = 0;
@@ -393,21 +394,21 @@ static tutti_status insert(tutti_kv *kv, list *l, int i)
     }
     if (l->from && kv->rule.type == TUTTI_KV_ELASTIC)
         return tutti_kv_mix_with_centre(kv, k, l->pulls[0]);
-    tutti_status status = l->from ? push(kv, k, n, l->pushes) : TUTTI_OK;
-    return status || !l->to ? status : pull(kv, k, n, l->pulls);
+    tutti_status status = l->from ? push_key(kv, k, n, l->pushes) : TUTTI_OK;
+    return status || !l->to ? status : pull_key(kv, k, n, l->pulls);
 }
 
-static tutti_status insert_all(tutti_kv *kv, list *l)
+static tutti_status insert_all(tutti_kv *kv, call_list *l)
 {
     tutti_status status = TUTTI_OK;
     kv->lists++;
     for (int i = 0; i < l->n && !status; i++) status = check_item(kv, l, i);
     for (int i = 0; i < l->n && !status; i++)
-        if (l->found[i]) status = insert(kv, l, i);
+        if (l->found[i]) status = insert_key(kv, l, i);
     return status;
 }
 
-static tutti_status call(tutti_kv *kv, const char *function, int n, const int key[],
+static tutti_status insert_call(tutti_kv *kv, const char *function, int n, const int key[],
     const tutti_handle from[], const tutti_handle to[])
 {
     struct {
@@ -415,7 +416,7 @@ static tutti_status call(tutti_kv *kv, const char *function, int n, const int ke
         int next;
         tutti_handle push, pull;
     } one; /* of a list of one key, which needs no memory */
-    list l = {function, n, key, from, to, &one.found, &one.next, &one.push, &one.pull};
+    call_list l = {function, n, key, from, to, &one.found, &one.next, &one.push, &one.pull};
     tutti_status status = tutti_kv_enter(kv, function, 0);
     if (status) return status;
     if (n < 1 || !key || (!from && !to))
@@ -439,27 +440,27 @@ static tutti_status call(tutti_kv *kv, const char *function, int n, const int ke
 
 tutti_status tutti_kv_push(tutti_kv *kv, int key, tutti_handle data)
 {
-    return call(kv, "tutti_kv_push", 1, &key, &data, NULL);
+    return insert_call(kv, "tutti_kv_push", 1, &key, &data, NULL);
 }
 
 tutti_status tutti_kv_pull(tutti_kv *kv, int key, tutti_handle data)
 {
-    return call(kv, "tutti_kv_pull", 1, &key, NULL, &data);
+    return insert_call(kv, "tutti_kv_pull", 1, &key, NULL, &data);
 }
 
 tutti_status tutti_kv_pushpull(tutti_kv *kv, int key, tutti_handle from, tutti_handle to)
 {
-    return call(kv, "tutti_kv_pushpull", 1, &key, &from, &to);
+    return insert_call(kv, "tutti_kv_pushpull", 1, &key, &from, &to);
 }
 
 tutti_status tutti_kv_push_list(tutti_kv *kv, int n, const int key[], const tutti_handle data[])
 {
-    return call(kv, "tutti_kv_push_list", n, key, data, NULL);
+    return insert_call(kv, "tutti_kv_push_list", n, key, data, NULL);
 }
 
 tutti_status tutti_kv_pull_list(tutti_kv *kv, int n, const int key[], const tutti_handle data[])
 {
-    return call(kv, "tutti_kv_pull_list", n, key, NULL, data);
+    return insert_call(kv, "tutti_kv_pull_list", n, key, NULL, data);
 }
 
 tutti_status tutti_kv_pushpull_list(
@@ -467,15 +468,15 @@ tutti_status tutti_kv_pushpull_list(
 {
     if (!from || !to)
         return tutti_fail(TUTTI_ERR_INVAL, "tutti_kv_pushpull_list: a list of %d is NULL", n);
-    return call(kv, "tutti_kv_pushpull_list", n, key, from, to);
+    return insert_call(kv, "tutti_kv_pushpull_list", n, key, from, to);
 }
 
 /* ---- waiting ---- */
 
-static int count_joining(const tutti_kv *kv)
+static int count_parts_tasks(const tutti_kv *kv)
 {
     int n = 0;
-    for (const tutti_kv_key *k = kv->keys; k; k = k->next) n += atomic_load(&k->joining);
+    for (const tutti_kv_key *k = kv->keys; k; k = k->next) n += atomic_load(&k->parts_tasks);
     return n;
 }
 
@@ -485,12 +486,12 @@ static tutti_status wait_for_all(tutti_kv *kv, double timeout_s)
     static const double poll_s = 100e-6;
     double until_s = tutti_clock_s() + timeout_s;
     tutti_status status = kv->transport->wait(kv, timeout_s);
-    while (!status && count_joining(kv)) {
+    while (!status && count_parts_tasks(kv)) {
         if (tutti_clock_s() >= until_s && timeout_s > 0)
             status = tutti_fail(TUTTI_ERR_TIMEOUT,
                 "tutti_kv_wait: the values of %d pulls are here, but tasks before them on the same "
                 "data have not ended within %g s",
-                count_joining(kv), timeout_s);
+                count_parts_tasks(kv), timeout_s);
         else if (tutti_clock_s() >= until_s)
             status = TUTTI_ERR_TIMEOUT;
         else

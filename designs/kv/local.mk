@@ -8,7 +8,7 @@ libcore_la_SOURCES += \
 	designs/kv/kv_parts.c designs/kv/kv_parts.h designs/kv/kv_transport.c \
 	designs/kv/kv_serve.c designs/kv/kv_serve_clients.c designs/kv/kv_serve_events.c \
 	designs/kv/kv_serve_keys.c designs/kv/kv_serve_pull.c designs/kv/kv_serve_push.c \
-	designs/kv/kv_serve_spare.c \
+	designs/kv/kv_serve_pool.c \
 	designs/kv/kv_work.c \
 	designs/kv/connections.c designs/kv/connections.h designs/kv/metered.h \
 	designs/kv/optimizer.c designs/kv/optimizer.h \

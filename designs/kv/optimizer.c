@@ -54,7 +54,7 @@ int tutti_optimizer_states(const tutti_optimizer *optimizer)
     return kind & ADAM ? 2 : kind & SGD ? 1 : 0;
 }
 
-static double *field(tutti_optimizer *o, const setting *s)
+static double *find_field(tutti_optimizer *o, const setting *s)
 {
     return (double *)((char *)o + s->offset);
 }
@@ -76,7 +76,7 @@ static tutti_status read_setting(
         if (value < s->low || value > s->high)
             return tutti_fail(TUTTI_ERR_USAGE, "optimizer \"%s\": %s must be from %g to %g", text,
                 word, s->low, s->high);
-        *field(o, s) = value;
+        *find_field(o, s) = value;
         return TUTTI_OK;
     }
     return tutti_fail(TUTTI_ERR_USAGE,
@@ -131,7 +131,7 @@ static int is_sane(tutti_optimizer *o)
 {
     for (int i = 0; i < SETTINGS; i++) {
         const setting *s = &settings[i];
-        double value = *field(o, s);
+        double value = *find_field(o, s);
         if (s->kinds & 1U << o->kind && !(value >= s->low && value <= s->high)) return 0;
     }
     return o->kind <= TUTTI_OPTIMIZER_ADD || o->rate > 0;
@@ -165,7 +165,7 @@ int tutti_optimizer_is_same(const tutti_optimizer *a, const tutti_optimizer *b)
 
 /* ---- the arithmetic ---- */
 
-static tutti_status compute(const tutti_op *op, const void *desc, void *const buf[])
+static tutti_status run_kernel(const tutti_op *op, const void *desc, void *const buf[])
 {
     const tutti_kernel *kernel = tutti_optim_kernel(op, TUTTI_F32);
     void *args = NULL;
@@ -176,15 +176,15 @@ static tutti_status compute(const tutti_op *op, const void *desc, void *const bu
     return status;
 }
 
-static tutti_status scale(const tutti_optimizer *o, int64_t count, void *sum)
+static tutti_status scale_sum(const tutti_optimizer *o, int64_t count, void *sum)
 {
     float factor = (float)o->scale;
     const tutti_clip_desc desc = {.count = count};
     void *const buf[] = {&factor, sum};
-    return o->scale == 1 ? TUTTI_OK : compute(&tutti_op_clip, &desc, buf);
+    return o->scale == 1 ? TUTTI_OK : run_kernel(&tutti_op_clip, &desc, buf);
 }
 
-static tutti_status descend(const tutti_optimizer *o, int64_t count, double rate, void *value,
+static tutti_status update_sgd(const tutti_optimizer *o, int64_t count, double rate, void *value,
     void *sum, void *const state[])
 {
     float step = (float)rate;
@@ -194,11 +194,11 @@ static tutti_status descend(const tutti_optimizer *o, int64_t count, double rate
         .rate_factor = 1,
         .nesterov = o->nesterov};
     void *const buf[] = {sum, &step, value, state[0]};
-    return compute(&tutti_op_sgd, &desc, buf);
+    return run_kernel(&tutti_op_sgd, &desc, buf);
 }
 
-static tutti_status adapt(const tutti_optimizer *o, int64_t count, double rate, int64_t update,
-    void *value, void *sum, void *const state[])
+static tutti_status update_adam(const tutti_optimizer *o, int64_t count, double rate,
+    int64_t update, void *value, void *sum, void *const state[])
 {
     float step = (float)rate;
     const tutti_adam_desc desc = {.count = count,
@@ -210,7 +210,7 @@ static tutti_status adapt(const tutti_optimizer *o, int64_t count, double rate, 
         .rate_factor = 1,
         .decoupled = o->kind == TUTTI_OPTIMIZER_ADAMW};
     void *const buf[] = {sum, &step, &update, value, state[0], state[1]};
-    return compute(&tutti_op_adam, &desc, buf);
+    return run_kernel(&tutti_op_adam, &desc, buf);
 }
 
 tutti_status tutti_optimizer_update(const tutti_optimizer *optimizer, tutti_dtype dtype,
@@ -225,9 +225,9 @@ tutti_status tutti_optimizer_update(const tutti_optimizer *optimizer, tutti_dtyp
         tutti_buf_reduce(dtype, TUTTI_SUM, value, sum, count, 0);
         return TUTTI_OK;
     }
-    tutti_status status = scale(optimizer, count, sum);
+    tutti_status status = scale_sum(optimizer, count, sum);
     if (status) return status;
     return optimizer->kind == TUTTI_OPTIMIZER_SGD
-               ? descend(optimizer, count, rate, value, sum, state)
-               : adapt(optimizer, count, rate, update, value, sum, state);
+               ? update_sgd(optimizer, count, rate, value, sum, state)
+               : update_adam(optimizer, count, rate, update, value, sum, state);
 }

@@ -1,5 +1,5 @@
 /* Connections: messages in random order, sizes that differ, receives taken back, connections that break or
- * fall silent; and the door, with strangers before it. */
+ * fall silent; and the listener, with strangers before it. */
 #include "collectives/transport/tcp.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
@@ -283,15 +283,15 @@ START_TEST(silence)
 }
 END_TEST
 
-/* ---- the door ---- */
+/* ---- the listener ---- */
 
-static tutti_tcp_door *door;
+static tutti_tcp_listener *listener;
 
 static int dial(void)
 {
     int s = socket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in to = {.sin_family = AF_INET,
-        .sin_port = htons((uint16_t)tutti_tcp_door_port(door)),
+        .sin_port = htons((uint16_t)tutti_tcp_listener_port(listener)),
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     ck_assert_int_eq(connect(s, (struct sockaddr *)&to, sizeof to), 0);
     return s;
@@ -302,7 +302,7 @@ static int hear(unsigned char words[])
     char from[TUTTI_TCP_NAME];
     double until_s = tutti_clock_s() + 0.3;
     int s = -1;
-    while (s < 0 && tutti_clock_s() < until_s) s = tutti_tcp_door_receive(door, words, from);
+    while (s < 0 && tutti_clock_s() < until_s) s = tutti_tcp_listener_accept(listener, words, from);
     return s;
 }
 
@@ -327,9 +327,9 @@ static int verdict(int socket)
 START_TEST(strangers)
 {
     unsigned char words[TUTTI_TCP_WORDS_BYTES];
-    int s[TUTTI_TCP_STRANGERS + 10];
+    int s[TUTTI_TCP_PENDING + 10];
     tutti_log_set_level(TUTTI_LOG_NONE);
-    ck_assert_ok(tutti_tcp_door_open("127.0.0.1", 0, "secret", &door));
+    ck_assert_ok(tutti_tcp_listener_open("127.0.0.1", 0, "secret", &listener));
     int silent = dial(), part = dial(), rubbish = dial(), wrong = dial(), other = dial();
     say(part, TUTTI_TCP_VERSION, "secret", 30);
     ck_assert_int_eq((int)send(rubbish, "GET / HTTP/1.1\r\n\r\n", 18, 0), 18);
@@ -348,7 +348,7 @@ START_TEST(strangers)
     ck_assert_int_eq(tutti_tcp_answer(in, TUTTI_TCP_WELCOME, words), 1);
     ck_assert_int_eq(verdict(friend), TUTTI_TCP_WELCOME);
     /* more of them than there is room */
-    for (int i = 0; i < TUTTI_TCP_STRANGERS + 10; i++) {
+    for (int i = 0; i < TUTTI_TCP_PENDING + 10; i++) {
         s[i] = dial();
         hear(words);
         if (i % 16 == 0) hear(words);
@@ -359,10 +359,10 @@ START_TEST(strangers)
     say(friend, TUTTI_TCP_VERSION, "secret", TUTTI_TCP_GREETING_BYTES);
     in = hear(words);
     ck_assert_int_ge(in, 0);
-    for (int i = 0; i < TUTTI_TCP_STRANGERS + 10; i++) close(s[i]);
+    for (int i = 0; i < TUTTI_TCP_PENDING + 10; i++) close(s[i]);
     const int all[] = {silent, part, rubbish, wrong, other, friend, in};
     for (int i = 0; i < 7; i++) close(all[i]);
-    tutti_tcp_door_close(door);
+    tutti_tcp_listener_close(listener);
     tutti_log_set_level(TUTTI_LOG_INFO);
 }
 END_TEST
@@ -372,13 +372,13 @@ START_TEST(who_may_not)
     unsigned char words[TUTTI_TCP_WORDS_BYTES] = "hello";
     char why[TUTTI_CONNECTION_WHY];
     int later, s;
-    tutti_tcp_door *second;
+    tutti_tcp_listener *second;
     tutti_log_set_level(TUTTI_LOG_NONE);
-    ck_assert_ok(tutti_tcp_door_open("127.0.0.1", 0, "secret", &door));
-    int port = tutti_tcp_door_port(door);
-    ck_assert_int_eq(tutti_tcp_door_open("127.0.0.1", port, "secret", &second), TUTTI_ERR_COMM);
+    ck_assert_ok(tutti_tcp_listener_open("127.0.0.1", 0, "secret", &listener));
+    int port = tutti_tcp_listener_port(listener);
+    ck_assert_int_eq(tutti_tcp_listener_open("127.0.0.1", port, "secret", &second), TUTTI_ERR_COMM);
     ck_assert_ptr_nonnull(strstr(tutti_last_error(), "another program uses it"));
-    ck_assert_int_eq(tutti_tcp_door_open("203.0.113.7", 0, "secret", &second), TUTTI_ERR_COMM);
+    ck_assert_int_eq(tutti_tcp_listener_open("203.0.113.7", 0, "secret", &second), TUTTI_ERR_COMM);
     /* nobody answers */
     double began_s = tutti_clock_s();
     ck_assert_int_eq(tutti_tcp_connect("127.0.0.1", port, 0.2, "secret", words, &later, why, &s),
@@ -386,7 +386,7 @@ START_TEST(who_may_not)
     ck_assert_int_eq(later, 1);
     ck_assert_ptr_nonnull(strstr(why, "no answer"));
     ck_assert(tutti_clock_s() - began_s < 10);
-    tutti_tcp_door_close(door);
+    tutti_tcp_listener_close(listener);
     /* nobody is there */
     ck_assert_int_eq(tutti_tcp_connect("127.0.0.1", port, 5, "secret", words, &later, why, &s),
         TUTTI_ERR_TIMEOUT);
@@ -407,8 +407,8 @@ int main(void)
     tcase_add_test(messages, many_messages_wait);
     tcase_add_test(messages, breaks);
     tcase_add_test(messages, silence);
-    TCase *at_the_door = testing_case(suite, "door");
-    tcase_add_test(at_the_door, strangers);
-    tcase_add_test(at_the_door, who_may_not);
+    TCase *listening = testing_case(suite, "listener");
+    tcase_add_test(listening, strangers);
+    tcase_add_test(listening, who_may_not);
     return testing_run(suite);
 }

@@ -90,7 +90,7 @@ int ground_may_run(const ground_op *op)
 
 static int same_edge(const ground_op *op, ground_kind kind, int peer, int slot)
 {
-    return op->kind == kind && op->way.peer == peer && op->way.tag == slot;
+    return op->kind == kind && op->ordered.peer == peer && op->ordered.tag == slot;
 }
 
 static ground_op *first_on_edge(const ground *g, int rank, ground_kind kind, int peer, int slot)
@@ -106,15 +106,15 @@ static ground_op *first_on_edge(const ground *g, int rank, ground_kind kind, int
 static ground_op *partner_of(const ground *g, const ground_op *op)
 {
     ground_kind theirs = op->kind == GROUND_SEND ? GROUND_RECV : GROUND_SEND;
-    if (first_on_edge(g, op->rank, op->kind, op->way.peer, op->way.tag) != op) return NULL;
-    ground_op *other = first_on_edge(g, op->way.peer, theirs, op->rank, op->way.tag);
+    if (first_on_edge(g, op->rank, op->kind, op->ordered.peer, op->ordered.tag) != op) return NULL;
+    ground_op *other = first_on_edge(g, op->ordered.peer, theirs, op->rank, op->ordered.tag);
     return other && ground_may_run(other) ? other : NULL;
 }
 
 /* It will not go, and this side may know. */
 static int may_fail(const ground *g, const ground_op *op)
 {
-    const ground_rank *peer = &g->rank[op->way.peer];
+    const ground_rank *peer = &g->rank[op->ordered.peer];
     return op->begun && peer->dead && !peer->crashed;
 }
 
@@ -222,7 +222,7 @@ static void run_message(ground *g, ground_op *op)
         return;
     }
     move(g, other, op);
-    if (g->jobs) tutti_message_order_arrived(&g->rank[op->rank].order, &op->way);
+    if (g->jobs) tutti_message_order_arrived(&g->rank[op->rank].order, &op->ordered);
     ground_remove(g, other);
     ground_remove(g, op);
 }
@@ -300,7 +300,7 @@ int ground_rank_of(const ground_op *op)
 
 int ground_peer_of(const ground_op *op)
 {
-    return op->way.peer;
+    return op->ordered.peer;
 }
 
 int ground_left(const ground *g, int rank)
@@ -314,7 +314,7 @@ int ground_left(const ground *g, int rank)
 
 int ground_has_message(const ground *g, int from, int to)
 {
-    return g->rank[to].messages[from] && g->rank[to].heard && !g->rank[to].dead;
+    return g->rank[to].messages[from] && g->rank[to].on_message && !g->rank[to].dead;
 }
 
 void ground_deliver(ground *g, int from, int to)
@@ -323,7 +323,7 @@ void ground_deliver(ground *g, int from, int to)
     message *n = r->messages[from];
     r->messages[from] = n->next;
     ground_enter(g, to);
-    r->heard(r->ctx, &n->message);
+    r->on_message(r->ctx, &n->message);
     free(n);
 }
 
@@ -366,7 +366,7 @@ void ground_kill(ground *g, int rank)
     drop_ops(g, rank);
     drop_messages(g, rank);
     g->rank[rank].dead = 1;
-    g->rank[rank].heard = NULL;
+    g->rank[rank].on_message = NULL;
     g->rank[rank].cut = 0;
 }
 

@@ -17,11 +17,11 @@ static tutti_status ground_write(
     return TUTTI_OK;
 }
 
-static tutti_status ground_listen(tutti_kv *kv, tutti_active_message_handler *heard, void *ctx)
+static tutti_status ground_listen(tutti_kv *kv, tutti_active_message_handler *on_message, void *ctx)
 {
     (void)kv;
     ground *g = ground_here();
-    g->rank[g->at].heard = heard;
+    g->rank[g->at].on_message = on_message;
     g->rank[g->at].ctx = ctx;
     return TUTTI_OK;
 }
@@ -32,11 +32,11 @@ static tutti_status add_message(ground_kind kind, const tutti_kv_message *m, tut
 {
     ground_op *op = ground_new_op(kind, "message");
     if (!op) return tutti_fail(TUTTI_ERR_NOMEM, "ground: no memory");
-    op->way.sends = kind == GROUND_SEND;
-    op->way.peer = m->rank;
-    op->way.tag = m->slot;
-    op->way.has_spare = kind == GROUND_RECV && m->has_second;
-    op->way.spare = tutti_kv_spare_of(m);
+    op->ordered.sends = kind == GROUND_SEND;
+    op->ordered.peer = m->rank;
+    op->ordered.tag = m->slot;
+    op->ordered.has_spare = kind == GROUND_RECV && m->has_second;
+    op->ordered.spare = tutti_kv_spare_of(m);
     op->result = m->result;
     op->task.count = 1;
     op->task.data[0] = m->data;
@@ -109,8 +109,8 @@ tutti_status tutti_datum_when(tutti_insert_handle data, void (*when)(void *arg),
     if (!op) return tutti_fail(TUTTI_ERR_NOMEM, "ground: no memory");
     const use *last = data->first;
     while (last && last->next) last = last->next;
-    op->way.peer = last ? last->op->way.peer : 0;
-    op->way.tag = last ? last->op->way.tag : 0;
+    op->ordered.peer = last ? last->op->ordered.peer : 0;
+    op->ordered.tag = last ? last->op->ordered.tag : 0;
     op->when = when;
     op->task.arg = arg;
     op->task.count = 1;

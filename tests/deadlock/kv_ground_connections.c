@@ -16,7 +16,7 @@ static void begin(void *ctx, tutti_ordered_message *streamed)
 {
     ground *g = ground_here();
     ground_op *op = (ground_op *)streamed;
-    if (state_of(ctx, op->way.peer) == TUTTI_PEER_HERE)
+    if (state_of(ctx, op->ordered.peer) == TUTTI_PEER_HERE)
         op->begun = ++g->begun;
     else
         ground_fail(g, op);
@@ -59,7 +59,7 @@ static int is_message(const ground_op *op)
 void ground_add_message(ground *g, ground_op *op)
 {
     if (g->jobs)
-        tutti_message_order_add(&g->rank[op->rank].order, &op->way);
+        tutti_message_order_add(&g->rank[op->rank].order, &op->ordered);
     else
         op->begun = ++g->begun;
 }
@@ -67,7 +67,7 @@ void ground_add_message(ground *g, ground_op *op)
 static ground_op *find_ready(const ground_rank *r)
 {
     for (ground_op *op = r->first; op; op = op->next)
-        if (is_message(op) && !op->way.ready && ground_may_run(op)) return op;
+        if (is_message(op) && !op->ordered.ready && ground_may_run(op)) return op;
     return NULL;
 }
 
@@ -77,7 +77,8 @@ void ground_let_begin(ground *g)
     for (int rank = 0; rank < g->ranks; rank++) {
         ground_rank *r = &g->rank[rank];
         ground_enter(g, rank);
-        for (ground_op *op; (op = find_ready(r));) tutti_message_order_ready(&r->order, &op->way);
+        for (ground_op *op; (op = find_ready(r));)
+            tutti_message_order_ready(&r->order, &op->ordered);
     }
     ground_enter(g, at);
 }
@@ -99,7 +100,7 @@ static ground_op *last_begun(const ground_rank *r, int peer)
 {
     ground_op *last = NULL;
     for (ground_op *op = r->first; op; op = op->next)
-        if (op->begun && op->way.peer == peer && (!last || op->begun > last->begun)) last = op;
+        if (op->begun && op->ordered.peer == peer && (!last || op->begun > last->begun)) last = op;
     return last;
 }
 
@@ -111,9 +112,9 @@ void ground_break(ground *g, int rank, int peer)
     r->connection[peer] = TUTTI_PEER_BROKEN;
     ground_drop_messages(g, peer, rank);
     for (ground_op *op; (op = last_begun(r, peer));) {
-        if (op->way.has_spare) {
+        if (op->ordered.has_spare) {
             op->begun = 0;
-            tutti_message_order_put_back(&r->order, &op->way);
+            tutti_message_order_put_back(&r->order, &op->ordered);
         } else {
             ground_fail(g, op);
         }

@@ -25,7 +25,7 @@ struct _starpu_data_state {
 
 struct ground_op {
     tutti_ordered_message
-        way;         /* first; of a message, or of that whose end is told: its peer and tag */
+        ordered;     /* first; of a message, or of that whose end is told: its peer and tag */
     ground_op *next; /* of the rank, in the order of submission */
     int64_t
         begun; /* of a message: it may meet another, those that have begun earlier first; 0: not yet */
@@ -46,7 +46,7 @@ typedef struct message {
 typedef struct ground_rank {
     ground_op *first, **end;
     message *messages[GROUND_RANKS]; /* to it, by sender */
-    tutti_active_message_handler *heard;
+    tutti_active_message_handler *on_message;
     void *ctx;
     int dead, crashed; /* crashed: others notice it by their connections */
     /* between jobs */

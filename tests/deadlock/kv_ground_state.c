@@ -34,14 +34,15 @@ static int place_on_edge(const ground *g, const ground_op *op)
 {
     int n = 0;
     for (const ground_op *o = g->rank[op->rank].first; o != op; o = o->next)
-        n += o->kind == op->kind && o->way.peer == op->way.peer && o->way.tag == op->way.tag;
+        n += o->kind == op->kind && o->ordered.peer == op->ordered.peer &&
+             o->ordered.tag == op->ordered.tag;
     return n;
 }
 
 static uint64_t state_of_op(const ground *g, const ground_op *op)
 {
-    const int what[] = {(int)op->kind, op->way.peer, op->way.tag, op->way.has_spare, op->begun > 0,
-        op->away, op->root, place_on_data(op), place_on_edge(g, op)};
+    const int what[] = {(int)op->kind, op->ordered.peer, op->ordered.tag, op->ordered.has_spare,
+        op->begun > 0, op->away, op->root, place_on_data(op), place_on_edge(g, op)};
     return ground_hash_data(ground_hash(1, what, sizeof what), op->task.data[0]);
 }
 

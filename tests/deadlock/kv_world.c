@@ -15,7 +15,7 @@ static int64_t shortened(int64_t count)
 
 static void hear(void *server, const tutti_active_message *message)
 {
-    tutti_server_happen(server, &(tutti_kv_event){.message = *message});
+    tutti_server_queue_event(server, &(tutti_kv_event){.message = *message});
 }
 
 static tutti_status open_client_list(const kv_world *w, int server, tutti_kv *kv)
@@ -82,7 +82,7 @@ tutti_status kv_world_open_client(kv_world *w, int r)
     }
     if (status) return status;
     return k->kv->transport->listen(
-        k->kv, w->jobs ? tutti_kv_receive_server_number : tutti_kv_receive, k->kv);
+        k->kv, w->jobs ? tutti_kv_receive_between_jobs : tutti_kv_receive, k->kv);
 }
 
 static tutti_status open_server(kv_world *w, int r)
@@ -143,7 +143,7 @@ void kv_world_close(kv_world *w)
         kv_rank *k = &w->rank[r];
         ground_kill(w->ground, r);
         for (tutti_kv_event *e = k->server ? k->server->first : NULL; e; e = e->next)
-            free(e->landed);
+            free(e->completed);
         if (k->server) tutti_server_close(k->server);
         kv_world_close_kv(k);
     }

@@ -31,7 +31,7 @@ static void ask_servers(kv_world *w, char *what, size_t size)
         for (int slot = 0; slot < s->keys; slot++)
             for (int client = 0; s->key[slot].of && client < s->clients; client++)
                 for (tutti_pull *p = s->key[slot].of[client].pulls; p; p = p->next)
-                    p->since_s = p->told_s = tutti_clock_s() - waited_s;
+                    p->since_s = p->reported_s = tutti_clock_s() - waited_s;
         tutti_server_report_waiting(s);
     }
     tutti_log_to(NULL, NULL);

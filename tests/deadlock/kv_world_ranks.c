@@ -17,10 +17,10 @@ void kv_world_react(kv_world *w, int r)
     kv_rank *k = &w->rank[r];
     tutti_status status;
     ground_enter(w->ground, r);
-    tutti_kv_event *e = tutti_server_take(k->server, &status);
-    if (!status) status = tutti_server_react(k->server, e);
+    tutti_kv_event *e = tutti_server_next_event(k->server, &status);
+    if (!status) status = tutti_server_handle_event(k->server, e);
     free(e);
-    if (!status && tutti_server_has_client_list(k->server, &status)) return;
+    if (!status && tutti_server_has_clients(k->server, &status)) return;
     fail(k, status);
     k->state = ENDING;
 }
@@ -127,7 +127,7 @@ static tutti_status greet(kv_world *w, int r, int s)
         TUTTI_CLIENT_WELCOME)
         return tutti_fail(TUTTI_ERR_COMM, "rank %d is not let in: %s", r, why);
     if (first)
-        tutti_server_happen(
+        tutti_server_queue_event(
             server->server, &(tutti_kv_event){.message = {.rank = r, .value = {TUTTI_KV_JOINED}}});
     return TUTTI_OK;
 }

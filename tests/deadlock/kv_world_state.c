@@ -20,7 +20,7 @@ static uint64_t add_key(uint64_t state, const tutti_server_key *k, int clients)
         for (const tutti_push *p = of->pushes; p; p = p->next)
             state = p->data ? ground_hash_data(state, p->data) : wire_mix(state, 1);
         for (const tutti_pull *p = of->pulls; p; p = p->next) {
-            state = wire_mix(wire_mix(state, 2 * (uint64_t)p->rank + (uint64_t)p->stands_by),
+            state = wire_mix(wire_mix(state, 2 * (uint64_t)p->rank + (uint64_t)p->is_standby),
                 (uint64_t)p->pushes);
             if (p->data) state = ground_hash_data(state, p->data);
         }
@@ -33,13 +33,13 @@ static uint64_t add_key(uint64_t state, const tutti_server_key *k, int clients)
 
 static uint64_t add_server(uint64_t state, const tutti_server *s, int clients)
 {
-    const int counts[] = {s->replying, s->gone, s->left_well, s->died_last, s->lost, s->blamed,
-        s->first != NULL, s->stands_in};
+    const int counts[] = {s->replying, s->gone, s->left_with_bye, s->died_last, s->lost, s->blamed,
+        s->first != NULL, s->took_over};
     state = ground_hash(state, counts, sizeof counts);
     state = ground_hash(state, s->client, (size_t)clients * sizeof *s->client);
     state = add_ledger(state, &s->barriers, clients);
     for (int slot = 0; slot < s->keys; slot++) state = add_key(state, &s->key[slot], clients);
-    for (const tutti_kv_event *e = s->early; e; e = e->next)
+    for (const tutti_kv_event *e = s->deferred; e; e = e->next)
         state = ground_hash(
             wire_mix(state, (uint64_t)e->message.rank), e->message.value, sizeof e->message.value);
     for (int c = 0; c < clients && s->kv->jobs.settings.on; c++) {

@@ -118,7 +118,7 @@ static int try(const row *r, const tutti_server_address *m, char **argv)
     client_entry g = {0};
     tutti_connections *connections;
     const tutti_connections_user user = {
-        .ctx = &g, .heard = hear, .lost = lose, .silence_s = 30, .tags = 16};
+        .ctx = &g, .on_message = hear, .on_lost = lose, .silence_s = 30, .tags = 16};
     int socket = greet(m, argv);
     if (socket < 0 || tutti_connections_open(&user, &connections)) return 0;
     int failed = tutti_connections_add(connections, 0, socket);

@@ -140,7 +140,7 @@ START_TEST(those_who_join_get_numbers_as_long_as_there_is_room)
     open_client_list(TUTTI_KV_BOUNDED, 2);
     comes_in(0, 7);
     client_list.client_entry[0].state = TUTTI_CLIENT_GONE;
-    for (int n = 0; n < TUTTI_CLIENTS_MORE; n++) {
+    for (int n = 0; n < TUTTI_CLIENTS_EXTRA; n++) {
         tutti_hello h = hello_of(0, 0, 100 + n);
         int first = 0;
         h.any = 1;

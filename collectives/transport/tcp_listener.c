@@ -1,4 +1,4 @@
-/* The door: a listening socket, and the connections that have not shown the token yet (strangers). Any process may
+/* The listener: a listening socket, and the connections that have not shown the token yet (strangers). Any process may
  * connect. A stranger gets a buffer for one greeting and a deadline; when there are too many, the oldest is
  * rejected. */
 #define _GNU_SOURCE /* accept4 */
@@ -26,36 +26,36 @@ typedef struct stranger {
     char from[TUTTI_TCP_NAME];
 } stranger;
 
-struct tutti_tcp_door {
-    int listener, port;
+struct tutti_tcp_listener {
+    int socket, port;
     char token[TUTTI_TCP_TOKEN_BYTES + 1];
     int64_t rejected;
     double full_s; /* until then no connection is accepted: no descriptor was left */
     int count;
-    stranger stranger[TUTTI_TCP_STRANGERS]; /* in the order in which they came */
+    stranger stranger[TUTTI_TCP_PENDING]; /* in the order in which they came */
 };
 
 /* Logs the first, the second, the fourth, and so on. */
-static void log_rejected(tutti_tcp_door *door, const char *from, const char *why)
+static void log_rejected(tutti_tcp_listener *listener, const char *from, const char *why)
 {
-    int64_t n = ++door->rejected;
+    int64_t n = ++listener->rejected;
     if (n & (n - 1)) return;
     tutti_log(TUTTI_LOG_WARN, "rejected a connection from %s: it %s (%lld so far)", from, why,
         (long long)n);
 }
 
-static void remove_stranger(tutti_tcp_door *door, int i)
+static void remove_stranger(tutti_tcp_listener *listener, int i)
 {
-    door->count--;
-    memmove(&door->stranger[i], &door->stranger[i + 1],
-        (size_t)(door->count - i) * sizeof door->stranger[0]);
+    listener->count--;
+    memmove(&listener->stranger[i], &listener->stranger[i + 1],
+        (size_t)(listener->count - i) * sizeof listener->stranger[0]);
 }
 
-static void reject_stranger(tutti_tcp_door *door, int i, const char *why)
+static void reject_stranger(tutti_tcp_listener *listener, int i, const char *why)
 {
-    log_rejected(door, door->stranger[i].from, why);
-    close(door->stranger[i].socket);
-    remove_stranger(door, i);
+    log_rejected(listener, listener->stranger[i].from, why);
+    close(listener->stranger[i].socket);
+    remove_stranger(listener, i);
 }
 
 static void name_address(const struct sockaddr_storage *address, socklen_t bytes, char *name)
@@ -66,32 +66,32 @@ static void name_address(const struct sockaddr_storage *address, socklen_t bytes
     snprintf(name, TUTTI_TCP_NAME, "%s port %s", host, port);
 }
 
-static void accept_stranger(tutti_tcp_door *door)
+static void accept_stranger(tutti_tcp_listener *listener)
 {
     static const double pause_s = 1;
     struct sockaddr_storage address;
     socklen_t bytes = sizeof address;
-    int socket =
-        accept4(door->listener, (struct sockaddr *)&address, &bytes, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    int socket = accept4(
+        listener->socket, (struct sockaddr *)&address, &bytes, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (socket < 0) {
         int full = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
-        if (full) door->full_s = tutti_clock_s() + pause_s;
+        if (full) listener->full_s = tutti_clock_s() + pause_s;
         return;
     }
-    if (door->count == TUTTI_TCP_STRANGERS)
-        reject_stranger(door, 0, "sent nothing while many others connected");
-    stranger *s = &door->stranger[door->count++];
+    if (listener->count == TUTTI_TCP_PENDING)
+        reject_stranger(listener, 0, "sent nothing while many others connected");
+    stranger *s = &listener->stranger[listener->count++];
     *s = (stranger){.socket = socket, .since_s = tutti_clock_s()};
     name_address(&address, bytes, s->from);
 }
 
-int tutti_tcp_door_poll(const tutti_tcp_door *door, struct pollfd *what)
+int tutti_tcp_listener_poll(const tutti_tcp_listener *listener, struct pollfd *what)
 {
     int n = 0;
-    if (tutti_clock_s() >= door->full_s)
-        what[n++] = (struct pollfd){.fd = door->listener, .events = POLLIN};
-    for (int i = 0; i < door->count; i++)
-        what[n++] = (struct pollfd){.fd = door->stranger[i].socket, .events = POLLIN};
+    if (tutti_clock_s() >= listener->full_s)
+        what[n++] = (struct pollfd){.fd = listener->socket, .events = POLLIN};
+    for (int i = 0; i < listener->count; i++)
+        what[n++] = (struct pollfd){.fd = listener->stranger[i].socket, .events = POLLIN};
     return n;
 }
 
@@ -113,7 +113,7 @@ static int read_stranger(stranger *s, const char **why)
 
 /* Whether a greeting has the right version and token; answers it if not. */
 static int check_greeting(
-    const tutti_tcp_door *door, const stranger *s, tutti_tcp_greeting *g, const char **why)
+    const tutti_tcp_listener *listener, const stranger *s, tutti_tcp_greeting *g, const char **why)
 {
     static const unsigned char nothing[TUTTI_TCP_WORDS_BYTES];
     *why = tutti_tcp_greeting_read(s->bytes, g);
@@ -123,23 +123,23 @@ static int check_greeting(
         tutti_tcp_answer(s->socket, TUTTI_TCP_WRONG_VERSION, nothing);
         return 0;
     }
-    if (tutti_tcp_token_equal(g->token, door->token)) return 1;
+    if (tutti_tcp_token_equal(g->token, listener->token)) return 1;
     *why = "has another token";
     tutti_tcp_answer(s->socket, TUTTI_TCP_WRONG_TOKEN, nothing);
     return 0;
 }
 
-int tutti_tcp_door_receive(
-    tutti_tcp_door *door, unsigned char words[TUTTI_TCP_WORDS_BYTES], char from[TUTTI_TCP_NAME])
+int tutti_tcp_listener_accept(tutti_tcp_listener *listener,
+    unsigned char words[TUTTI_TCP_WORDS_BYTES], char from[TUTTI_TCP_NAME])
 {
     tutti_tcp_greeting g;
-    if (tutti_clock_s() >= door->full_s) accept_stranger(door);
-    for (int i = 0; i < door->count;) {
-        stranger *s = &door->stranger[i];
+    if (tutti_clock_s() >= listener->full_s) accept_stranger(listener);
+    for (int i = 0; i < listener->count;) {
+        stranger *s = &listener->stranger[i];
         const char *why = "sent nothing";
         int complete = read_stranger(s, &why);
-        if (complete < 0 || (complete && !check_greeting(door, s, &g, &why))) {
-            reject_stranger(door, i, why);
+        if (complete < 0 || (complete && !check_greeting(listener, s, &g, &why))) {
+            reject_stranger(listener, i, why);
             continue;
         }
         if (!complete) {
@@ -149,7 +149,7 @@ int tutti_tcp_door_receive(
         int socket = s->socket;
         memcpy(words, g.words, TUTTI_TCP_WORDS_BYTES);
         memcpy(from, s->from, TUTTI_TCP_NAME);
-        remove_stranger(door, i);
+        remove_stranger(listener, i);
         return socket;
     }
     return -1;
@@ -173,7 +173,7 @@ static int listen_on(const struct addrinfo *a)
     int fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) return -1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
-    if (!bind(fd, a->ai_addr, a->ai_addrlen) && !listen(fd, TUTTI_TCP_STRANGERS)) return fd;
+    if (!bind(fd, a->ai_addr, a->ai_addrlen) && !listen(fd, TUTTI_TCP_PENDING)) return fd;
     int why = errno;
     close(fd);
     errno = why;
@@ -189,8 +189,8 @@ static int port_of(int fd)
                                          : ((const struct sockaddr_in *)&a)->sin_port);
 }
 
-tutti_status tutti_tcp_door_open(
-    const char *address, int port, const char *token, tutti_tcp_door **door)
+tutti_status tutti_tcp_listener_open(
+    const char *address, int port, const char *token, tutti_tcp_listener **listener)
 {
     struct addrinfo *all = NULL;
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
@@ -205,27 +205,27 @@ tutti_status tutti_tcp_door_open(
         return tutti_fail(TUTTI_ERR_COMM, "cannot listen on %s port %d: %s%s", address, port,
             strerror(why),
             why == EADDRINUSE ? ": another program uses it; choose another port, or auto" : "");
-    tutti_tcp_door *d = calloc(1, sizeof *d);
+    tutti_tcp_listener *d = calloc(1, sizeof *d);
     if (!d) {
         close(fd);
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory to listen");
     }
-    d->listener = fd;
+    d->socket = fd;
     d->port = port_of(fd);
     snprintf(d->token, sizeof d->token, "%s", token);
-    *door = d;
+    *listener = d;
     return TUTTI_OK;
 }
 
-int tutti_tcp_door_port(const tutti_tcp_door *door)
+int tutti_tcp_listener_port(const tutti_tcp_listener *listener)
 {
-    return door->port;
+    return listener->port;
 }
 
-void tutti_tcp_door_close(tutti_tcp_door *door)
+void tutti_tcp_listener_close(tutti_tcp_listener *listener)
 {
-    if (!door) return;
-    for (int i = 0; i < door->count; i++) close(door->stranger[i].socket);
-    close(door->listener);
-    free(door);
+    if (!listener) return;
+    for (int i = 0; i < listener->count; i++) close(listener->stranger[i].socket);
+    close(listener->socket);
+    free(listener);
 }
