@@ -53,7 +53,7 @@ static int is_same(const tutti_hello *a, const tutti_hello *b)
            tutti_consistency_is_same(&a->rule, &b->rule);
 }
 
-/* A number for a new client: the first beyond those that are expected; -1: there is none. */
+/* A number for a new client: the first free one beyond the expected clients; -1: none is free. */
 static int choose_number(const tutti_client_list *g)
 {
     for (int c = g->self.clients; c < g->room; c++)

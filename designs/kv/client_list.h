@@ -1,13 +1,13 @@
-/* Which clients a server has: who may come in, and who is there. Nothing here moves a byte.
+/* A server's clients: which are connected, and which may connect. No communication here.
  *
  *   expected -> here -> lost -> gone -> here again, where the type permits it
- *                    \-> gone (it has said bye)
+ *                    \-> gone (it has sent BYE)
  *
- * A client is here from its first worker's greeting on; the others come in one by one. It is lost from the moment
- * one of them has broken off until the server has handled that; only then may it return.
+ * A client is HERE once its first worker is admitted; its other workers follow one by one. It is LOST when a worker's
+ * connection breaks, until the server has handled that. Then it may return.
  *
- * LAW: a client that returns, or is new, begins with nothing on its way: what its earlier life had sent has landed or
- * was dropped before it is let in. [P] on different lists; the caller locks. */
+ * LAW: a client that returns, or is new, begins with no messages in flight: those of its earlier life have arrived or
+ * were dropped before it is admitted. [P] on different lists; the caller locks. */
 #ifndef TUTTI_KV_CLIENT_LIST_H
 #define TUTTI_KV_CLIENT_LIST_H
 
@@ -27,10 +27,10 @@ typedef struct tutti_client_entry {
     unsigned char here[TUTTI_HELLO_WORKERS / 8]; /* which of its workers: bits */
     int process;                                 /* of its first worker */
     char host[TUTTI_HELLO_HOST];
-    char why[96]; /* it was lost: "has closed the connection" */
+    char why[96]; /* why it was lost: "has closed the connection" */
 } tutti_client_entry;
 
-enum { TUTTI_CLIENTS_EXTRA = 64 }; /* clients beyond those that are expected, but in sync */
+enum { TUTTI_CLIENTS_EXTRA = 64 }; /* clients beyond the expected ones; none in sync */
 
 typedef struct tutti_client_list {
     tutti_hello
@@ -42,15 +42,16 @@ typedef struct tutti_client_list {
 typedef enum tutti_client_verdict {
     TUTTI_CLIENT_WELCOME,
     TUTTI_CLIENT_REFUSED,
-    TUTTI_CLIENT_LATER /* it may be otherwise soon */
+    TUTTI_CLIENT_LATER /* refused for now */
 } tutti_client_verdict;
 
 /* The expected clients are 0 to self->clients - 1. NOMEM. */
 tutti_status tutti_client_list_open(const tutti_hello *self, tutti_client_list *client_list);
 void tutti_client_list_close(tutti_client_list *client_list);
-/* Nothing of a client is here any more. Once no other is here either, clients may have another number of workers. */
+/* A client has left. When the last has left, later clients may have another number of workers. */
 void tutti_client_list_leave(tutti_client_list *client_list, int client);
-/* One worker greets. WELCOME: hello->client is its number; *first: it is its client's first. Else why[] says why. */
+/* Admits a worker or not. WELCOME: hello->client is its client's number; *first: it is the client's first worker.
+ * Otherwise why[] has the reason. */
 enum { TUTTI_CLIENT_WHY = TUTTI_HELLO_BYTES };
 tutti_client_verdict tutti_client_list_admit(
     tutti_client_list *client_list, tutti_hello *hello, int *first, char why[TUTTI_CLIENT_WHY]);

@@ -26,9 +26,9 @@ typedef struct data_message {
     int priority;
     size_t bytes;
     void *memory;                  /* once the data are here */
-    struct command *ready_command; /* which then goes out */
+    struct command *ready_command; /* queued then */
     tutti_status refused;
-    tutti_held *held; /* NULL: there is nothing to let go */
+    tutti_held *held; /* NULL: there is nothing to release */
     tutti_status *result;
     tutti_connection_message *message;
     double mark; /* the meter's, while it is under way */
@@ -51,7 +51,7 @@ typedef struct endpoint {
     int64_t received[RECEIVES][TUTTI_ACTIVE_MESSAGE_VALUES];
     tutti_connection_message *receiving[RECEIVES];
     int oldest;   /* of receiving */
-    double cut_s; /* 0: it is not to be broken; else by when */
+    double cut_s; /* when a cut connection is broken at the latest; 0: it is not cut */
 } endpoint;
 
 /* What other threads ask of this one. */
@@ -167,7 +167,7 @@ static void begin_data_message(void *ctx, tutti_ordered_message *o)
     e->data_messages = m;
 }
 
-/* What has come ends; the rest, too, or it waits for a spare, once the peer is lost. */
+/* Ends what is complete. Once the peer is lost it ends the rest, too, or puts it back for its spare. */
 static void test_data_messages(endpoint *e)
 {
     tutti_connection *t = e->connection;
@@ -212,7 +212,7 @@ static void write_message(void *ctx, int peer, const int64_t value[TUTTI_ACTIVE_
         memcpy(o->value, value, sizeof o->value);
         send_outgoing(connections, peer, o);
     } else if (e) {
-        tutti_connection_break(e->connection); /* it would wait for this for ever */
+        tutti_connection_break(e->connection); /* it would wait for this forever */
     }
 }
 
@@ -478,7 +478,7 @@ tutti_status tutti_connections_write(
     return status;
 }
 
-/* The data are here. */
+/* The data are available. */
 static void mark_ready(void *arg, const tutti_buffer buf[])
 {
     data_message *m = arg;
@@ -530,7 +530,7 @@ static tutti_status submit_message(
     status = tutti_datum_hold_on(&hold, &m->held);
     if (!status) return TUTTI_OK;
     m->held = NULL;
-    m->result = NULL; /* the caller hears of it at once */
+    m->result = NULL; /* the caller gets the status */
     refuse_message(m, status);
     return status;
 }
@@ -567,7 +567,7 @@ void tutti_connections_close(tutti_connections *connections)
     if (!connections) return;
     while (queue_copy(connections, &(command){.kind = STOP})) tutti_clock_sleep(1e-3);
     pthread_join(connections->thread, NULL);
-    for (command *c = connections->first, *next; c; c = next) { /* what came too late */
+    for (command *c = connections->first, *next; c; c = next) { /* queued after STOP */
         next = c->next;
         run_command(connections, c);
         free(c);

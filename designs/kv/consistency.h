@@ -1,4 +1,4 @@
-/* The type of a store, as a value: what tutti_kv_options.type says, and what jobs tell each other. [P] */
+/* The type of a store as a value: tutti_kv_options.type, and what jobs compare. [P] */
 #ifndef TUTTI_KV_CONSISTENCY_H
 #define TUTTI_KV_CONSISTENCY_H
 
@@ -14,11 +14,11 @@ typedef enum tutti_kv_type {
     TUTTI_KV_TYPES
 } tutti_kv_type;
 
-/* What is not of the type is 0. */
+/* Fields of other types are 0. */
 typedef struct tutti_consistency {
     tutti_kv_type type;
     int64_t bound;  /* of BOUNDED: pushes */
-    int64_t period; /* of ELASTIC: every so manieth call is a mixing step, 1 or more */
+    int64_t period; /* of ELASTIC: every period-th call is a mixing step; 1 or more */
     double alpha;   /* of ELASTIC: above 0, at most 1 */
 } tutti_consistency;
 

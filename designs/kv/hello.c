@@ -24,7 +24,7 @@ enum {
 enum { ADDRESS_NUMBER_AT = NUMBERS * sizeof(int64_t) + TUTTI_HELLO_HOST };
 _Static_assert(ADDRESS_NUMBER_AT + sizeof(int64_t) <= TUTTI_HELLO_BYTES, "a hello fits");
 
-/* The order of bytes in a number is that of both machines: the greeting has compared it. */
+/* Both machines have the same byte order: the greeting has compared it. */
 void tutti_hello_write(const tutti_hello *h, unsigned char bytes[TUTTI_HELLO_BYTES])
 {
     int64_t alpha;

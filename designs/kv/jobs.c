@@ -28,7 +28,7 @@ typedef struct values {
 
 enum { ROLE, MEET, LISTEN, TOKEN, TIMEOUT, SERVERS, CLIENTS, REPLICAS, ROWS };
 
-/* What messages call a value: the field that has it, or the variable. */
+/* The name of a value in messages: its field, or its variable. */
 typedef const char *value_names[ROWS];
 #define AT(member) .offset = offsetof(values, member)
 static const tutti_setting settings[ROWS + 1] = {
@@ -89,8 +89,7 @@ static int take_text(char *to, size_t room, const char *from)
     return snprintf(to, room, "%s", from ? from : "") < (int)room;
 }
 
-/* "ADDRESS", "ADDRESS:PORT" or "ADDRESS:auto". An address of IPv6 has colons of its own: it stands in brackets, or
- * alone, and then has no port. 0: neither. */
+/* "ADDRESS", "ADDRESS:PORT" or "ADDRESS:auto". An IPv6 address with a port is in brackets. 0: neither. */
 static int read_address(const char *text, char address[TUTTI_JOBS_TEXT], int *port)
 {
     int bracket = text[0] == '[';
@@ -222,15 +221,14 @@ tutti_status tutti_jobs_read(const tutti_kv_options *o, tutti_jobs *jobs)
     return v.role ? take_values(&v, name, o, jobs) : TUTTI_OK;
 }
 
-/* ---- where they meet ---- */
+/* ---- the servers' addresses ---- */
 
 static void name_file(const tutti_jobs *jobs, int server, char path[])
 {
     snprintf(path, TUTTI_JOBS_TEXT + 16, "%s.%d", jobs->meet, server);
 }
 
-/* Whether nobody but this user, or root, can have written there; a folder that others write to must keep them from
- * replacing what is not theirs (sticky, as /tmp). */
+/* Whether only this user or root can have written there. A folder that others may write to must be sticky, as /tmp. */
 static int is_ours(const char *path, const struct stat *at, char *why, size_t why_bytes)
 {
     int keeps = S_ISDIR(at->st_mode) && at->st_mode & S_ISVTX;
@@ -247,7 +245,7 @@ static int is_ours(const char *path, const struct stat *at, char *why, size_t wh
     return 0;
 }
 
-/* 1: the folder of the meeting files is this user's own. 0: it is not there. -1: it is not to be trusted. */
+/* The folder of the address files. 1: trusted. 0: there is none. -1: not trusted. */
 static int look_at_folder(const tutti_jobs *jobs, char *why, size_t why_bytes)
 {
     struct stat at;
@@ -287,7 +285,7 @@ void tutti_jobs_forget(const tutti_jobs *jobs, int server)
     unlink(path);
 }
 
-/* Opens a meeting file that this user's server has written. 1, 0 or -1, as find. */
+/* Opens an address file. 1, 0 or -1, as tutti_jobs_find. */
 static int open_file(const char *path, FILE **file, char *why, size_t why_bytes)
 {
     struct stat at;

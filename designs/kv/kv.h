@@ -1,4 +1,4 @@
-/* A store of keys on servers, for programs that have StarPU running. #include <tutti/kv.h> and connection with
+/* A store of keys on servers, for programs that have StarPU running. #include <tutti/kv.h> and link with
  * -ltutti (pkg-config tutti).
  *
  * Some ranks of a communicator serve, the others work. Workers push data to keys and pull the keys' values;
@@ -39,26 +39,26 @@
  *   async       a push is added when it comes; a pull has its own client's pushes, and others as they came.
  *   bounded:S   the same, but a pull waits until no client has pushed the key S times less than its own.
  *   elastic:period=T,alpha=A
- *               clients train alone, each on weights of its own, and the key's value is a centre: in every T-th
- *               tutti_kv_pushpull(kv, key, weights, weights) of a key the two pull at each other, the client's weights
- *               by A (centre - weights), the centre by as much the other way; the calls between do nothing. Nobody
- *               waits for another client. What is taken off a client's weights is added to the centre, the same bits.
+ *               clients train independently, each on its own weights, and the key's value is a centre. Every T-th
+ *               tutti_kv_pushpull(kv, key, weights, weights) of a key mixes the two: A (weights - centre) is
+ *               subtracted from the client's weights and added to the centre, the same bits; the calls between do
+ *               nothing. No client waits for another.
  *               The workers of a client pass the same values. tutti_kv_pull gets the centre; there is no
  *               tutti_kv_push, and no optimizer on servers. A is at most 1 / clients; T is 8 and A 0.1 where they are
  *               left out.
  *               Zhang et al. 2015, arXiv:1412.6651; by MPI clients: Mamidala et al. 2018, arXiv:1801.03855.
  *
- * A client that has closed is not waited for.
+ * No call waits for a client that has closed.
  *
- * JOBS. Everything may be one mpirun, as above. Or servers and each client are jobs of their own, which meet over
+ * JOBS. Everything may be one mpirun, as above. Or servers and each client are jobs of their own, connected by
  * TCP: the same program, with a role for each job. `servers` and `clients` then count all that there are, and the
  * communicator has the workers of this client, or this job's servers. In async, bounded and elastic a client that dies
- * is told, and the others go on; it may come back, or a new one join, and gets the values as they are. One that makes
- * a key of another size, sets another optimizer, or sends nonsense is refused (MISMATCH), alone. In sync the
- * death of a client ends the run: calls return COMM in all jobs. So does that of a server; but in sync, with
- * server_replicas 2, every key also lies on the next server, which then goes on with it, and values have the same bits
- * as if nobody had died; each server is a job of its own, and pushes travel twice. The death of both servers of a key
- * ends the run. Data and the token travel as they are: trust the network.
+ * is logged, and the others continue; it may return, or a new one join, and gets the current values. A client that
+ * makes a key of another size, sets another optimizer, or sends invalid messages is refused (MISMATCH), alone. In sync
+ * the death of a client ends the run: calls return COMM in all jobs. So does that of a server; but in sync, with
+ * server_replicas 2, every key also lies on the next server, which then continues with it, and values have the same
+ * bits as without the death; each server is a job of its own, and pushes travel twice. The death of both servers of a
+ * key ends the run. Data and the token travel as they are: trust the network.
  *
  * Threads, errors and stall reports are those of tutti/starpu.h. The design "sequential" cannot serve
  * (UNSUPPORTED): a server waits for all clients at once. Without servers it works, and sums inside
@@ -74,7 +74,7 @@ extern "C" {
 
 typedef struct tutti_kv tutti_kv;
 
-/* From so many elements on, a key has an equal part on every server. */
+/* Keys of at least this many elements have an equal part on every server. */
 enum { TUTTI_KV_CUT = 65536 };
 
 /* Fields that are 0 or NULL take their defaults: begin with  tutti_kv_options options = {0};  A later release
@@ -91,13 +91,13 @@ typedef struct tutti_kv_options {
     const tutti_attach_options *attach;
 
     /* Where servers and clients are jobs of their own (below). NULL: what TUTTI_KV_ROLE says; without it, all are in
-     * this communicator, and the fields that follow do not count. */
+     * this communicator, and the fields that follow are ignored. */
     const char *role; /* "server:0", "client:2"; "client": one more, which joins */
-    const char *meet; /* where the servers are; NULL: TUTTI_KV_MEET */
+    const char *meet; /* the servers' addresses; NULL: TUTTI_KV_MEET */
     const char
         *listen;       /* of a server: "ADDRESS:PORT"; NULL: TUTTI_KV_LISTEN, or "127.0.0.1:auto" */
     const char *token; /* NULL: TUTTI_KV_TOKEN, or one that the server makes */
-    double timeout_s;  /* for how long the others may be out of reach; 0: TUTTI_KV_TIMEOUT, or 30 */
+    double timeout_s;  /* how long the others may be unreachable; 0: TUTTI_KV_TIMEOUT, or 30 */
     int64_t
         server_replicas; /* on how many servers a key lies, 1 or 2; 0: TUTTI_KV_SERVER_REPLICAS, or 1 */
     /* Of a pipeline in each client: worker w of it has stage w modulo stages, and only that stage's keys. 0: 1. */
@@ -109,8 +109,8 @@ TUTTI_API tutti_status tutti_kv_open_sized(
     MPI_Comm comm, const tutti_kv_options *options, size_t options_bytes, tutti_kv **kv);
 
 /* Collective over comm. options may be NULL. USAGE (on all ranks): clients do not divide the workers, or stages a
- * client's, no worker is left, a type that is none, or one without servers, an alpha above 1 / clients; of jobs: a
- * role that is none, another token, or options that the server does not have. MISMATCH: the ranks' options differ, or a
+ * client's, no worker is left, an invalid type, or a type without servers, an alpha above 1 / clients; of jobs: an
+ * invalid role, another token, or options that differ from the server's. MISMATCH: the ranks' options differ, or a
  * server's version. TIMEOUT, COMM: a server cannot be reached, or cannot listen. Also what tutti_attach and
  * tutti_group return. */
 static inline tutti_status tutti_kv_open(
@@ -119,9 +119,9 @@ static inline tutti_status tutti_kv_open(
     return tutti_kv_open_sized(comm, options, sizeof(tutti_kv_options), kv);
 }
 
-/* Collective over comm: waits for what was inserted (at most 60 s), and then, as long as it takes, for
- * the other workers, since servers leave with the last (between jobs in sync alone); but if a server leaves without
- * having served to the end, it is COMM. NULL is accepted. The store no longer exists after this call, whatever it
+/* Collective over comm: waits for what was inserted (at most 60 s), and then, without a limit, for
+ * the other workers, since servers leave with the last (between jobs in sync alone). COMM: a server has left before the
+ * end. NULL is accepted. The store no longer exists after this call, whatever it
  * returns. Returns the first failure, as tutti_detach does. */
 TUTTI_API tutti_status tutti_kv_close(tutti_kv *kv);
 
@@ -183,7 +183,7 @@ TUTTI_API tutti_status tutti_kv_push(tutti_kv *kv, int key, tutti_handle data);
 /* Gets the key's value. */
 TUTTI_API tutti_status tutti_kv_pull(tutti_kv *kv, int key, tutti_handle data);
 /* A push of `from`, then a pull to `to`, which may be the same; with elastic it must be, and every T-th call is a
- * meeting. */
+ * mixing step. */
 TUTTI_API tutti_status tutti_kv_pushpull(tutti_kv *kv, int key, tutti_handle from, tutti_handle to);
 /* The same of n keys, n from 1 on, in one call. The list is one object: all of it is checked first, and if anything is
  * wrong nothing of it is inserted. Keys go in the order of the list: put first what is needed first. A key may stand in

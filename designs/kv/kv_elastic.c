@@ -1,18 +1,18 @@
-/* The type elastic: a client trains alone, and in every `period`-th pushpull of a key it and the centre, which the
- * servers have, pull at each other, asynchronously.
+/* The type elastic: clients train independently. In every `period`-th pushpull of a key a client mixes its weights with
+ * the centre, which the servers have, asynchronously.
  *
- *   root        asks for the centre   d = alpha (x - centre)   gives d
+ *   root        pulls the centre      d = alpha (x - centre)   pushes d
  *   client      d from the root       x  <-  x - d
- *   server      answers               centre  <-  centre + d   when d is here, in a round of its own
+ *   server      answers               centre  <-  centre + d   when d arrives, in a round of its own
  *
- * The root broadcasts the difference and not the centre: what every worker takes off is what the server adds, to the
- * bit, whatever their processors make of a product. So the sum of the centre and of all x stays, exactly where numbers
- * are integers and alpha is a power of two; else x and the centre are each rounded once more. A client whose root dies
- * before all of d is on the server has given nothing.
+ * The root broadcasts the difference, not the centre: every worker subtracts the same bits that the server adds, even
+ * if their processors round products differently. So the sum of the centre and all x is preserved, exactly if values
+ * are integers and alpha is a power of two; otherwise x and the centre are each rounded once. If a client's root dies
+ * before the server has all of d, the server adds nothing.
  *
- * Nobody waits for another client: the answer waits for this client's own differences alone, and a difference for an
- * answer that was asked for before it. While clients times alpha is at most 1, the centre does not pass their mean,
- * even when all have taken their difference from the same centre.
+ * No client waits for another: an answer waits for this client's own differences only, and a difference for the answer
+ * before it. While clients times alpha is at most 1, the centre does not pass the clients' mean, even if all have taken
+ * their differences from the same centre.
  *
  * Source: Zhang, Choromanska & LeCun 2015, "Deep learning with Elastic Averaging SGD", arXiv:1412.6651, algorithm 1
  * (asynchronous EASGD); with MPI clients: Mamidala et al. 2018, arXiv:1801.03855. */
@@ -55,7 +55,7 @@ static tutti_status submit_difference(
     return status;
 }
 
-/* The client's own workers get the difference before the server does: they wait for it. */
+/* The client's own workers get the difference first: they wait for it. */
 static tutti_status exchange_difference(
     tutti_kv *kv, const tutti_kv_key *k, tutti_kv_part *part, tutti_handle weights)
 {
@@ -68,7 +68,7 @@ static tutti_status exchange_difference(
     return status || !root ? status : tutti_kv_send_push(kv, k, part);
 }
 
-/* data -= what all parts give their servers */
+/* data -= the differences of all parts */
 static void subtract_all(void *arg, void *const buf[])
 {
     const tutti_kv_key *k = arg;

@@ -1,4 +1,4 @@
-/* What a worker hears from servers, and waits for. */
+/* A worker's messages from servers, and its waits for them. */
 #include "designs/kv/kv_parts.h"
 
 #include "dag/base/clock.h"
@@ -64,7 +64,7 @@ static void receive_end(tutti_kv *kv, const tutti_active_message *message)
     pthread_mutex_unlock(&kv->inbox.lock);
 }
 
-/* A pull of this worker has waited for long. */
+/* A pull of this worker has waited long. */
 static void receive_stall(const tutti_kv *kv, const tutti_active_message *message)
 {
     const int64_t *v = message->value;
@@ -88,7 +88,7 @@ void tutti_kv_receive(void *ctx, const tutti_active_message *message)
     pthread_mutex_unlock(&kv->inbox.lock);
 }
 
-/* A server that has left without a word says nothing more. */
+/* A server that has left without END sends nothing more. */
 static void check_departed_servers(tutti_kv *kv)
 {
     for (int s = 0; s < kv->servers; s++) {
@@ -106,7 +106,7 @@ static void check_departed_servers(tutti_kv *kv)
     }
 }
 
-/* Until a number of the news is there, the run fails, a server has left, or patience_s has passed (0: no limit). */
+/* Returns when the count is reached, the run fails, a server has left, or patience_s has passed (0: no limit). */
 static tutti_status wait_for_count(
     tutti_kv *kv, int (*count)(const tutti_kv_inbox *), int wanted, double patience_s)
 {
@@ -139,7 +139,7 @@ static int count_barriers(const tutti_kv_inbox *inbox)
     return n[0] > n[1] ? n[0] : n[1];
 }
 
-/* Servers end with the last worker, however long that one goes on. */
+/* Servers end with the last worker: no limit. */
 tutti_status tutti_kv_await_ends(tutti_kv *kv, int ends)
 {
     return wait_for_count(kv, count_ends, ends, 0);

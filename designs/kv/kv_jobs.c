@@ -1,4 +1,4 @@
-/* The transport between jobs: connections (connections.h), which clients open and servers let in. */
+/* The transport between jobs: connections (connections.h), which clients open and servers accept. */
 #include "designs/kv/kv_parts.h"
 
 #include "dag/base/clock.h"
@@ -40,7 +40,7 @@ static void receive_from_server(void *ctx, const tutti_active_message *message)
     tutti_kv_receive_between_jobs(kv, &from);
 }
 
-/* For how long whoever has the port of a file that may be out of date is listened to: then the file is read again. */
+/* How long to wait for an answer before reading a file again that may be out of date. */
 static double choose_attempt_s(const tutti_jobs *j, const tutti_server_address *m, double left_s)
 {
     static const double most_s = 5;
@@ -48,7 +48,7 @@ static double choose_attempt_s(const tutti_jobs *j, const tutti_server_address *
     return m->in_file && left_s > limit_s ? limit_s : left_s;
 }
 
-/* Until the server is there and lets this worker in, or the deadline has passed. hello->client becomes its number. */
+/* Retries until the server admits this worker, or the deadline has passed. hello->client becomes its number. */
 static tutti_status connect_server(tutti_kv *kv, int server, tutti_hello *hello)
 {
     static const double pause_s = 0.05;
@@ -81,7 +81,7 @@ static tutti_status connect_server(tutti_kv *kv, int server, tutti_hello *hello)
         j->timeout_s, why);
 }
 
-/* What the first worker of a client tells the others. */
+/* What the first worker of a client sends to the others. */
 typedef struct client_number {
     pthread_mutex_t lock;
     int known;
@@ -122,7 +122,7 @@ static tutti_status receive_first_number(tutti_kv *kv, tutti_hello *hello)
     return status ? status : (tutti_status)n.status;
 }
 
-/* The first worker asks server 0 for all. */
+/* The first worker gets the number from server 0 for all. */
 static tutti_status send_to_others(tutti_kv *kv, const tutti_hello *hello, tutti_status status)
 {
     tutti_status wrote = TUTTI_OK;
@@ -197,7 +197,7 @@ static void receive_from_worker(void *ctx, const tutti_active_message *message)
 {
     tutti_kv *kv = ctx;
     tutti_active_message received = *message;
-    if (received.value[0] >= TUTTI_KV_NUMBER) received.value[0] = -1; /* not for others to write */
+    if (received.value[0] >= TUTTI_KV_NUMBER) received.value[0] = -1; /* the server's own */
     pthread_mutex_lock(&kv->jobs.lock);
     if (kv->jobs.on_message) kv->jobs.on_message(kv->jobs.ctx, &received);
     pthread_mutex_unlock(&kv->jobs.lock);
@@ -207,7 +207,7 @@ static void lose_worker(void *ctx, int worker, const char *why)
 {
     tutti_kv *kv = ctx;
     pthread_mutex_lock(&kv->jobs.lock);
-    int workers = kv->jobs.client_list.self.workers; /* 0: its client has been handled */
+    int workers = kv->jobs.client_list.self.workers; /* 0: its client has already left */
     if (workers) {
         tutti_client_entry *client_entry = &kv->jobs.client_list.client_entry[worker / workers];
         snprintf(client_entry->why, sizeof client_entry->why, "%s", why);
@@ -268,7 +268,7 @@ tutti_status tutti_kv_jobs_open(tutti_kv *kv)
     return status;
 }
 
-/* ---- the road ---- */
+/* ---- the transport ---- */
 
 static tutti_status jobs_write(
     tutti_kv *kv, int rank, const int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES])
@@ -304,7 +304,7 @@ static tutti_status jobs_recv(tutti_kv *kv, const tutti_kv_message *m)
 
 static tutti_status jobs_listen(tutti_kv *kv, tutti_active_message_handler *on_message, void *ctx)
 {
-    if (!tutti_kv_is_server(kv)) return TUTTI_OK; /* a worker always hears */
+    if (!tutti_kv_is_server(kv)) return TUTTI_OK; /* a worker always receives */
     pthread_mutex_lock(&kv->jobs.lock);
     kv->jobs.on_message = on_message;
     kv->jobs.ctx = ctx;
@@ -312,7 +312,7 @@ static tutti_status jobs_listen(tutti_kv *kv, tutti_active_message_handler *on_m
     return TUTTI_OK;
 }
 
-/* Messages end by themselves, or with their connections. */
+/* Every message ends: by itself, or with its connection. */
 static tutti_status jobs_wait(tutti_kv *kv, double timeout_s)
 {
     static const double poll_s = 100e-6;

@@ -1,4 +1,4 @@
-/* What a worker does when a server says that it is over, or is lost: between jobs, on its connections' thread. */
+/* A worker's reaction to a server that ends or is lost; between jobs, on the connections' thread. */
 #include "designs/kv/kv_parts.h"
 
 #include "dag/base/log.h"
@@ -18,8 +18,8 @@ static int next_server(const tutti_kv *kv, int server)
     return (server + 1) % kv->servers;
 }
 
-/* The server of which this one, which is lost, had the only other copy of keys, or which had that of its own; -1: the
- * keys of this one are elsewhere, too. Itself: there was one copy. */
+/* A lost server that shared keys with this lost one, so that no copy of those is left; -1: there is none. Itself: keys
+ * have one copy. */
 static int find_lost_neighbour(const tutti_kv *kv, int server)
 {
     if (tutti_kv_copies(kv) == 1) return server;
@@ -36,21 +36,21 @@ static void write_server(tutti_kv *kv, int server, tutti_kv_message_kind what, i
         kv, tutti_kv_server_rank(kv, server), (int64_t[TUTTI_ACTIVE_MESSAGE_VALUES]){what, lost});
 }
 
-/* The messages have turned to the next server already. */
+/* The messages have been redirected to the next server already. */
 static void continue_without(tutti_kv *kv, int server, const char *why)
 {
     int next = next_server(kv, server);
     kv->jobs.lost[server] = 1;
     write_server(kv, next, TUTTI_KV_TAKE_OVER, server);
     if (kv->session->rank == 0)
-        tutti_log(TUTTI_LOG_INFO, "server %d of %d %s: server %d goes on with its keys", server,
+        tutti_log(TUTTI_LOG_INFO, "server %d of %d %s: server %d continues with its keys", server,
             kv->servers, why, next);
     pthread_mutex_lock(&kv->inbox.lock);
     kv->inbox.ends++;
     pthread_mutex_unlock(&kv->inbox.lock);
 }
 
-/* Without a server of which nobody has the keys a worker cannot go on. The others are told. */
+/* If no other server has its keys, the run ends: the worker reports it to the other servers. */
 void tutti_kv_lose_server(void *ctx, int server, const char *why)
 {
     tutti_kv *kv = ctx;

@@ -32,7 +32,7 @@ static tutti_status read_sized(const void *given, size_t bytes, tutti_kv_options
     return TUTTI_OK;
 }
 
-/* How the ranks of one mpirun divide, of which there are so many. */
+/* Divides the ranks of one mpirun into workers and servers. */
 static tutti_status divide_ranks(const tutti_kv_options *o, int ranks, tutti_kv *kv)
 {
     kv->servers = o->servers;
@@ -45,7 +45,8 @@ static tutti_status divide_ranks(const tutti_kv_options *o, int ranks, tutti_kv 
             o->servers, ranks, ranks - 1);
     if (o->clients < 0 || kv->clients > kv->workers || kv->workers % kv->clients)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "tutti_kv_open: clients is %d, but %d workers cannot form so many groups of equal size",
+            "tutti_kv_open: clients is %d, but %d workers cannot form that many groups of equal "
+            "size",
             kv->clients, kv->workers);
     if (!o->servers && kv->clients > 1)
         return tutti_fail(TUTTI_ERR_USAGE,
@@ -62,7 +63,7 @@ static tutti_status divide_ranks(const tutti_kv_options *o, int ranks, tutti_kv 
     return TUTTI_OK;
 }
 
-/* Which part this job has. A server learns from the first client how many workers one has. */
+/* The same between jobs. A server learns the number of a client's workers from the first client. */
 static tutti_status divide_jobs(tutti_kv *kv)
 {
     const tutti_jobs *j = &kv->jobs.settings;
@@ -89,7 +90,7 @@ static tutti_status divide_jobs(tutti_kv *kv)
         j->number, j->servers);
 }
 
-/* On the session: the group of n ranks that are `every` apart. Every rank calls it; made: on those of the group. */
+/* Makes the group of n ranks that are `every` apart. Every rank calls it; *made is set on its members. */
 static tutti_status make_group(tutti_kv *kv, int first, int n, int every, tutti_session **made)
 {
     int ranks[n > 0 ? n : 1];
@@ -100,7 +101,7 @@ static tutti_status make_group(tutti_kv *kv, int first, int n, int every, tutti_
     return status;
 }
 
-/* Those of each stage of a client, from its first worker on. */
+/* Makes the groups of each stage of a client, whose first worker is `first`. */
 static tutti_status group_client(tutti_kv *kv, int first)
 {
     const int stages = kv->stages, n = kv->client_size / stages;
@@ -112,7 +113,7 @@ static tutti_status group_client(tutti_kv *kv, int first)
     return status;
 }
 
-/* Those of each stage, of all clients. */
+/* Makes the groups of each stage, over all clients. */
 static tutti_status group_stages(tutti_kv *kv)
 {
     const int stages = kv->stages, n = kv->workers / stages;
@@ -147,7 +148,7 @@ static tutti_status group_job(tutti_kv *kv)
     return group_client(kv, 0);
 }
 
-/* A server among jobs has nothing to do with stages. */
+/* Between jobs, servers ignore stages. */
 static tutti_status check_stages(const tutti_kv_options *o, tutti_kv *kv)
 {
     kv->stages = 1;
@@ -162,7 +163,7 @@ static tutti_status check_stages(const tutti_kv_options *o, tutti_kv *kv)
     return TUTTI_OK;
 }
 
-/* Clients may all take their difference from the same centre, which they would then push past their mean. */
+/* If all clients take their difference from the same centre, it must not pass their mean. */
 static tutti_status check_type(const tutti_kv *kv)
 {
     if (kv->rule.type != TUTTI_KV_ELASTIC || kv->rule.alpha * kv->clients <= 1 + 1e-9)
@@ -264,7 +265,7 @@ tutti_status tutti_kv_open_metered(
 
 /* ---- closing ---- */
 
-/* Waits for the tasks on them, which use the keys. */
+/* Waits for the tasks that use the keys. */
 static void free_keys(tutti_kv *kv)
 {
     for (tutti_kv_key *k = kv->keys, *next; k; k = next) {
@@ -281,8 +282,8 @@ static void free_keys(tutti_kv *kv)
     tutti_portions_close(&kv->portions);
 }
 
-/* A worker has waited for all its calls: it tells the servers, and waits until they say that it is over: when all
- * workers have told them, since a server leaves with the last; between jobs, but in sync, when this client has. */
+/* A worker whose calls have ended sends BYE to the servers, and waits for END: servers send it after every worker's
+ * BYE; between jobs, except in sync, after this client's. */
 static tutti_status send_bye(tutti_kv *kv)
 {
     tutti_status status = kv->transport->listen(kv, tutti_kv_receive, kv);
@@ -313,7 +314,7 @@ tutti_status tutti_kv_close(tutti_kv *kv)
     return tutti_session_leave("tutti_kv_close", errors, status ? status : left);
 }
 
-/* ---- who is who ---- */
+/* ---- ranks and numbers ---- */
 
 static int value_if_open(const tutti_kv *kv, const char *function, int of)
 {

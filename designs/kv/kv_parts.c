@@ -33,13 +33,13 @@ tutti_status tutti_kv_enter(const tutti_kv *kv, const char *function, int serves
     if (!status) status = tutti_session_enter(kv->session, function);
     if (status || tutti_kv_is_server(kv) == serves) return status;
     return tutti_fail(TUTTI_ERR_INVAL,
-        serves ? "%s: this rank is a worker: tutti_kv_serves tells which ranks serve"
+        serves ? "%s: this rank is a worker: ask tutti_kv_serves which ranks serve"
                : "%s: this rank serves: it calls tutti_kv_serve, and nothing else before "
                  "tutti_kv_close",
         function);
 }
 
-/* ---- data on their way ---- */
+/* ---- sending and receiving ---- */
 
 static int64_t count_bytes(const tutti_kv_message *m)
 {
@@ -124,7 +124,7 @@ int tutti_kv_is_brief(int64_t count, tutti_dtype dtype)
     return count * (int64_t)tutti_dtype_bytes(dtype) <= most;
 }
 
-/* What a task does to all of its first data, with as many elements of its second, from `first` on. */
+/* A task's operands: all of its first data, and `count` elements of its second, from `first` on. */
 typedef struct element_range {
     int64_t first, count;
     tutti_dtype dtype;
@@ -209,8 +209,7 @@ tutti_status tutti_kv_open_states(
     return status;
 }
 
-/* Its only failures are too little memory for a few words, and a descriptor that is wrong: both end the
- * process's use of the store, not the process. */
+/* It can fail for lack of memory or a wrong descriptor only. It is logged; the process continues. */
 static void do_update(void *arg, void *const buf[])
 {
     const tutti_kv_update *u = arg;

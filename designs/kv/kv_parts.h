@@ -1,5 +1,5 @@
 /* The inside of a store: shared by kv_open.c (opening, closing), kv_work.c (a worker's calls), kv_serve*.c (a server),
- * and the two roads. */
+ * and the two transports. */
 #ifndef TUTTI_KV_PARTS_H
 #define TUTTI_KV_PARTS_H
 
@@ -15,37 +15,37 @@
 
 #include <stdatomic.h>
 
-/* What one writes to another (tutti_active_message.value[0]). */
+/* The kinds of active messages between workers and servers (value[0]). */
 typedef enum tutti_kv_message_kind {
     TUTTI_KV_OPTIMIZER, /* worker: [1..7] the optimizer */
     TUTTI_KV_INIT, /* worker: [1] slot [2] elements [3] type [4] key; its value follows on the slot's edge */
     TUTTI_KV_PUSH, /* root: [1] slot [2] rate; the data follow on the edge */
     /* root: [1] slot [2] its client's pushes so far [3] priority; the value is to follow on the edge */
     TUTTI_KV_PULL,
-    TUTTI_KV_BYE, /* worker: it writes nothing more */
-    /* server: it is over for this worker; [1] a status [2] the client whose death did it, or -1 [3] the server */
+    TUTTI_KV_BYE, /* worker: its last message */
+    /* server: its last message; [1] a status [2] the client whose death ended the run [3] the lost server, or -1 */
     TUTTI_KV_END,
     /* between jobs */
-    TUTTI_KV_BARRIER, /* the first worker of a client, and server 0, or who stands in for it: a barrier */
+    TUTTI_KV_BARRIER, /* a client's first worker to server 0 (or its replacement), and back: a barrier */
     TUTTI_KV_STALL, /* server: [1] key [2] pushes [3] client that a pull waits for [4] its pushes */
-    TUTTI_KV_FAILED, /* worker: [1] the server that it has lost, and cannot do without */
-    /* root, to the second server of a part: as PULL, but no answer so far */
+    TUTTI_KV_FAILED, /* worker: [1] the server that it has lost; it ends */
+    /* root, to the second server of a part: as PULL, but to be answered only if the first is lost */
     TUTTI_KV_STAND_BY,
-    /* the same: [1] slot; the oldest pull that stands by [2] 1: is to be answered, 0: was, by the first server */
+    /* the same, for the oldest standby pull: [1] slot [2] 1: answer it, 0: the first server has */
     TUTTI_KV_RELEASE,
     TUTTI_KV_TAKE_OVER, /* worker, to the second: [1] the server that it has lost */
-    TUTTI_KV_WHY, /* server, before an END: [1] which piece of its sentence [2..7] the piece */
+    TUTTI_KV_WHY, /* server, before END: [1] the index of a piece of the reason [2..7] the piece */
     TUTTI_KV_NUMBER, /* the first worker of a client, to the others: [1] a status [2] their client's number [3] life */
-    TUTTI_KV_JOINED, /* a server, to itself: the worker's client is here, with nothing on its way */
-    TUTTI_KV_LOST,   /* the same: the worker has broken off */
+    TUTTI_KV_JOINED, /* a server, to itself: the worker's client is here, with nothing in flight */
+    TUTTI_KV_LOST,   /* the same: the worker's connection has broken */
 } tutti_kv_message_kind;
 
-/* A part of a key, or all of it, on a server, where `slot` is its number, and that of its edges. */
+/* A part of a key, or all of it, on a server. `slot` is its number there, and that of its edges. */
 typedef struct tutti_kv_part {
     tutti_portion portion;
-    int root;       /* of this worker's client: which of those of its stage talks to the server */
+    int root;       /* which worker of its stage in this client communicates with the server */
     int64_t pushes; /* of this client so far */
-    tutti_handle pushed, value; /* what is on its way to the server, and from there */
+    tutti_handle pushed, value;                 /* data to the server, and from it */
     tutti_handle state[TUTTI_OPTIMIZER_STATES]; /* without servers */
     int64_t updates;
 } tutti_kv_part;
@@ -68,11 +68,11 @@ typedef struct tutti_kv_key {
     tutti_kv_part part[];
 } tutti_kv_key;
 
-/* Data on their way to or from another, on the edge that a slot and a worker have. */
+/* A data message, on the edge of a slot and a worker. */
 typedef struct tutti_kv_message {
     int rank, slot;
     int priority; /* of a send */
-    /* of a receive: where it turns to when `rank` is lost, a rank and a slot there */
+    /* of a receive: the rank and slot to use when `rank` is lost */
     int has_second, second, second_slot;
     tutti_handle data;
     int64_t count;
@@ -80,35 +80,35 @@ typedef struct tutti_kv_message {
     tutti_status *result; /* as in tutti_connections_data; may be NULL */
 } tutti_kv_message;
 
-/* How workers and servers reach each other. Ranks are those of the session in one mpirun: workers, then servers; and
- * the same numbers between jobs. */
+/* The transport between workers and servers. Ranks are those of the session in one mpirun, workers first; between jobs
+ * they have the same numbers. */
 typedef struct tutti_kv_transport {
     tutti_status (*write)(tutti_kv *kv, int rank, const int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES]);
     tutti_status (*send)(tutti_kv *kv, const tutti_kv_message *message);
     tutti_status (*recv)(tutti_kv *kv, const tutti_kv_message *message);
-    /* A server begins to hear, and ends (NULL). */
+    /* Starts to receive active messages; NULL: stops. */
     tutti_status (*listen)(tutti_kv *kv, tutti_active_message_handler *on_message, void *ctx);
-    /* Everything inserted has ended, as tutti_wait. */
+    /* Waits for everything inserted, as tutti_wait. */
     tutti_status (*wait)(tutti_kv *kv, double timeout_s);
-    /* Another has closed its store: all its active messages were handed over. Between jobs the connection says so
-     * (connections.h). */
+    /* Whether a rank has closed its store, and all its active messages were delivered. Between jobs 0: its connection
+     * breaks instead (connections.h). */
     int (*has_left)(tutti_kv *kv, int rank);
     void (*close)(tutti_kv *kv);
 } tutti_kv_transport;
 extern const tutti_kv_transport tutti_kv_transport_mpi, tutti_kv_transport_jobs;
 
-/* What a worker has heard from servers. */
+/* What a worker has received from servers. */
 enum {
     TUTTI_KV_PIECE = (TUTTI_ACTIVE_MESSAGE_VALUES - 2) * sizeof(int64_t),
     TUTTI_KV_PIECES = 5,
     TUTTI_KV_SENTENCE = TUTTI_KV_PIECE * TUTTI_KV_PIECES
 };
 typedef struct tutti_kv_inbox {
-    char reason[TUTTI_KV_SENTENCE + 1]; /* by a server; the hearing thread's */
+    char reason[TUTTI_KV_SENTENCE + 1]; /* sent by a server; of the receiving thread */
     pthread_mutex_t lock;
-    int ends;        /* servers that have said that it is over, or are lost */
-    char *ended;     /* per server: it has said so */
-    int barriers[2]; /* that server 0, and the one that stands in for it, have let go */
+    int ends;        /* servers that have sent END, or are lost */
+    char *ended;     /* per server: it has sent END */
+    int barriers[2]; /* that server 0, and its replacement, have released */
     tutti_status failure;
     char why[TUTTI_KV_SENTENCE + 64]; /* of a failure that was logged on another thread */
 } tutti_kv_inbox;
@@ -117,12 +117,12 @@ typedef struct tutti_kv_inbox {
 typedef struct tutti_kv_jobs {
     tutti_jobs settings;
     tutti_connections *connections;
-    tutti_client_list client_list; /* of a server; `lock` protects them and what follows */
+    tutti_client_list client_list; /* of a server; `lock` protects it and what follows */
     pthread_mutex_t lock;
     tutti_active_message_handler *on_message;
     void *ctx;
     char *
-        lost; /* per server, of a worker, and its connections' thread's: it is lost, and another goes on */
+        lost; /* per server, of a worker: it is lost, and another has taken over; of the connections' thread */
     int barriers_passed; /* barriers of this worker so far */
 } tutti_kv_jobs;
 
@@ -130,10 +130,10 @@ struct tutti_kv {
     tutti_session *session;
     tutti_meter *meter; /* may be NULL; borrowed */
     const tutti_kv_transport *transport;
-    /* The workers that meet by MPI, and those of them that have this one's stage; NULL: this one is alone, or serves */
+    /* All workers of this MPI job, and those of this one's stage; NULL: this one is alone, or serves */
     tutti_session *all, *alike;
-    /* Those of the client, of this stage, NULL if it is one. Pushes and pulls have a group each, so that no push waits
-     * for a pull: a pull may wait for what another client pushes, and that client for a push of this one. */
+    /* The client's workers of this stage; NULL if there is one. Pushes and pulls have a group each, so that no push
+     * waits for a pull: a pull may wait for another client's push, and that client for a push of this one. */
     tutti_session *pushing, *pulling;
     int servers, workers, clients;
     int client_size, stages; /* stages: 1 or more, a divisor */
@@ -164,15 +164,14 @@ int tutti_kv_is_server(const tutti_kv *kv);
 int tutti_kv_server_rank(const tutti_kv *kv, int server);
 /* Which of its client's workers this one is. */
 int tutti_kv_worker(const tutti_kv *kv);
-/* Whether this worker is the one that talks to the part's server. */
+/* Whether this worker is the part's root. */
 int tutti_kv_is_root(const tutti_kv *kv, const tutti_kv_part *part);
-/* A worker waits until it has heard so many ends (meetings) from servers, or one of them has left. COMM: the run has
- * failed. */
+/* A worker waits until it has received this many ENDs (BARRIERs), or a server has left. COMM: the run has failed. */
 tutti_status tutti_kv_await_ends(tutti_kv *kv, int ends);
 tutti_status tutti_kv_await_barriers(tutti_kv *kv, int barriers);
-/* What a server writes to a worker. [A] */
+/* Receives a server's active message on a worker. [A] */
 void tutti_kv_receive(void *kv, const tutti_active_message *message);
-/* The same between jobs, on the connections' thread; and the connection to a server has broken. */
+/* The same between jobs, on the connections' thread; and the loss of a server's connection. */
 void tutti_kv_receive_between_jobs(void *kv, const tutti_active_message *message);
 void tutti_kv_lose_server(void *kv, int server, const char *why);
 /* A worker's run has failed; returns status. [A] */
@@ -180,14 +179,14 @@ tutti_status tutti_kv_fail(tutti_kv *kv, tutti_status status, const char *why);
 /* OK, or why the run has failed, which becomes this thread's last error. [A] */
 tutti_status tutti_kv_failure(tutti_kv *kv);
 
-/* On how many servers a part lies. */
+/* How many servers have a part. */
 int tutti_kv_copies(const tutti_kv *kv);
-/* Between a part's first server and this worker, or its second. */
+/* A message between this worker and a part's first server; copy 1: its second. */
 tutti_kv_message tutti_kv_message_of(const tutti_kv *kv, const tutti_kv_key *key,
     const tutti_kv_part *part, int copy, tutti_handle data);
-/* Of a receive that has a second server: where it turns to, and what that one is told. */
+/* The spare of a receive that has a second server. */
 tutti_connections_spare tutti_kv_spare_of(const tutti_kv_message *message);
-/* A root tells a part's servers of a push, and sends part->pushed; asks for the value, and receives it. */
+/* A root announces a push to a part's servers, and sends part->pushed; requests the value, and receives it. */
 tutti_status tutti_kv_send_push(tutti_kv *kv, const tutti_kv_key *key, const tutti_kv_part *part);
 tutti_status tutti_kv_request_value(
     tutti_kv *kv, const tutti_kv_key *key, const tutti_kv_part *part, tutti_handle to);
@@ -204,8 +203,8 @@ tutti_status tutti_kv_submit_parts_task(const tutti_kv_parts_task *task);
 /* A pushpull of the type elastic. */
 tutti_status tutti_kv_mix_with_centre(tutti_kv *kv, tutti_kv_key *key, tutti_handle weights);
 
-/* Opens what the jobs have to do with each other, once the session is there and the store knows its numbers; a client's
- * number may be new. All ranks of the job call it, and return the same. */
+/* Opens the connections between jobs; the session is open, and the store's numbers are set. A client may get a new
+ * number. All ranks of the job call it, and return the same. */
 tutti_status tutti_kv_jobs_open(tutti_kv *kv);
 
 /* Submits the update of a value by a round's sum, which has the same size, and is scratch afterwards. */
@@ -218,10 +217,10 @@ typedef struct tutti_kv_update {
     const tutti_handle *state;
 } tutti_kv_update;
 tutti_status tutti_kv_submit_update(const tutti_kv_update *update);
-/* Opens what the optimizer keeps of a value, as zeros. */
+/* Opens the optimizer's state of a value, as zeros. */
 tutti_status tutti_kv_open_states(
     const tutti_optimizer *optimizer, int64_t count, tutti_dtype dtype, tutti_handle state[]);
-/* Whether what is done with so many elements is brief (dag/run/datum.h): up to 64 KiB. */
+/* Whether a task on this many elements is brief (dag/run/datum.h): up to 64 KiB. */
 int tutti_kv_is_brief(int64_t count, tutti_dtype dtype);
 /* Submits to[0 ...] = from[first ...], `count` elements. */
 tutti_status tutti_kv_submit_copy(

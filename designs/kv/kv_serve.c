@@ -29,7 +29,7 @@ static tutti_status set_optimizer(tutti_server *s, const tutti_active_message *m
     return TUTTI_OK;
 }
 
-/* In one mpirun worker 0 gives the first values. */
+/* In one mpirun worker 0 sends the first values. */
 static tutti_status defer_unknown_key(tutti_server *s, const tutti_kv_event *e)
 {
     if (s->kv->jobs.settings.on || !s->client[0].gone) return tutti_server_defer_event(s, e);
@@ -39,7 +39,7 @@ static tutti_status defer_unknown_key(tutti_server *s, const tutti_kv_event *e)
         e->message.rank, e->message.value[1]);
 }
 
-/* Another worker of the client may yet make the key, with a connection of its own. */
+/* Another worker of the client may still make the key, on its own connection. */
 static int has_made(const tutti_server *s, const tutti_active_message *message)
 {
     int client = tutti_server_client_of(s, message->rank);
@@ -50,7 +50,7 @@ static tutti_status handle_key_message(tutti_server *s, const tutti_kv_event *e)
 {
     if (!tutti_server_has_room(s, e->message.value[1]))
         return tutti_server_refuse(s, e->message.rank, TUTTI_ERR_MISMATCH,
-            "worker %d uses key number %" PRId64 ", which there cannot be", e->message.rank,
+            "worker %d uses key number %" PRId64 ", which is out of range", e->message.rank,
             e->message.value[1]);
     if (!tutti_server_knows(s, e->message.value[1])) return defer_unknown_key(s, e);
     if (!has_made(s, &e->message)) return tutti_server_defer_event(s, e);
@@ -59,7 +59,7 @@ static tutti_status handle_key_message(tutti_server *s, const tutti_kv_event *e)
                                                      : tutti_server_on_pull(s, &e->message);
 }
 
-/* Behind all that its client has pushed, some of which may have come too early. */
+/* After its client's deferred pushes. */
 static tutti_status handle_bye(tutti_server *s, const tutti_kv_event *e)
 {
     return tutti_server_has_deferred(s, tutti_server_client_of(s, e->message.rank))
@@ -67,14 +67,14 @@ static tutti_status handle_bye(tutti_server *s, const tutti_kv_event *e)
                : tutti_server_on_bye(s, &e->message);
 }
 
-/* What a client that has died had written is not read. */
+/* Messages of a client that has died are dropped. */
 static int is_received(const tutti_server *s, const tutti_active_message *message)
 {
     const tutti_server_client *c = &s->client[tutti_server_client_of(s, message->rank)];
     return message->value[0] == TUTTI_KV_JOINED || (!c->gone && !c->broken);
 }
 
-/* Active messages about second servers, where there are none. */
+/* Active messages about second servers, although keys have one copy. */
 static int is_unexpected(const tutti_server *s, const tutti_active_message *message)
 {
     int64_t what = message->value[0];
@@ -120,8 +120,7 @@ static tutti_status handle_message(tutti_server *s, const tutti_kv_event *e)
         break;
     }
     return tutti_server_refuse(s, message->rank, TUTTI_ERR_INTERNAL,
-        "worker %d writes what no worker of this version writes (%" PRId64 ")", message->rank,
-        message->value[0]);
+        "worker %d sends an unknown message (%" PRId64 ")", message->rank, message->value[0]);
 }
 
 static tutti_status handle_event(tutti_server *s, const tutti_kv_event *e)
@@ -149,7 +148,7 @@ static void queue_message(void *ctx, const tutti_active_message *message)
     tutti_server_queue_event(ctx, &(tutti_kv_event){.message = *message});
 }
 
-/* A worker that has closed its store without a word, as after a failure of its own, says nothing more. */
+/* A worker that has closed its store without BYE, as after a failure, sends nothing more. */
 static tutti_status check_departed_workers(tutti_server *s)
 {
     tutti_kv *kv = s->kv;
@@ -165,7 +164,7 @@ static tutti_status check_departed_workers(tutti_server *s)
     return TUTTI_OK;
 }
 
-/* Each wait ends after a moment, and the last of them when no client is left. */
+/* Until no client is left. Waits for an event end after a moment. */
 static tutti_status serve_clients(tutti_server *s)
 {
     tutti_status status = TUTTI_OK;
@@ -258,7 +257,7 @@ tutti_status tutti_kv_serve(tutti_kv *kv)
     if (!status) status = kv->transport->wait(kv, patience_s);
     kv->transport->listen(kv, NULL, NULL);
     tutti_server_send_end(s, status);
-    /* After a failure data may be on their way for ever: then all stays as it is. */
+    /* After a failure transfers may never end: then nothing is freed. */
     if (!status) tutti_server_close(s);
     return tutti_session_leave("tutti_kv_serve", errors, status);
 }

@@ -17,7 +17,7 @@ static int between_jobs(const tutti_server *s)
     return s->kv->jobs.settings.on;
 }
 
-/* ---- who is there ---- */
+/* ---- clients ---- */
 
 /* The thread of the connections uses the list of clients, too. */
 static void set_client_state(tutti_server *s, int client, tutti_client_state state)
@@ -70,9 +70,9 @@ tutti_status tutti_server_on_barrier(tutti_server *s, const tutti_active_message
     return TUTTI_OK;
 }
 
-/* ---- those who leave ---- */
+/* ---- leaving ---- */
 
-/* Also of keys whose first value is on its way: they have a ledger. */
+/* Keys whose first value is in flight have a ledger, too. */
 static tutti_status remove_client(tutti_server *s, int client)
 {
     tutti_status status = TUTTI_OK;
@@ -85,11 +85,11 @@ static tutti_status remove_client(tutti_server *s, int client)
     }
     tutti_push_ledger_leave(&s->barriers, client);
     release_barriers(s);
-    tutti_server_requeue_deferred(s); /* another may now give first values */
+    tutti_server_requeue_deferred(s); /* another client may now send first values */
     return status;
 }
 
-/* What a client that died had not ended is dropped: nothing of it is on its way any more. */
+/* Drops the pending requests of a client that died; none of its transfers are in flight. */
 static tutti_status discard_client(tutti_server *s, int client)
 {
     tutti_server_client *c = &s->client[client];
@@ -109,8 +109,8 @@ static tutti_status discard_client(tutti_server *s, int client)
     return status;
 }
 
-/* A client has left when all its workers have said so, and its last push is here; one that died, when nothing of it is
- * on its way. Between jobs it is then told, but in sync, where all end together. */
+/* A client has left when all its workers have sent BYE and its last push has arrived; a client that died, when its
+ * transfers have ended. Between jobs it then gets END, except in sync, where all end together. */
 tutti_status tutti_server_may_leave(tutti_server *s, int client)
 {
     tutti_server_client *c = &s->client[client];
@@ -133,11 +133,11 @@ tutti_status tutti_server_on_bye(tutti_server *s, const tutti_active_message *me
     return tutti_server_may_leave(s, client);
 }
 
-/* ---- those who come ---- */
+/* ---- joining ---- */
 
-/* A client's first worker has come in. One that was gone begins where the others are, with each key once it has
- * made it: nobody waits for pushes of keys that it has not made. If none was here, its number of workers counts from
- * here on; what has come from others is in front of this. */
+/* A client's first worker has connected. A client that was gone joins a key's ledger when it makes the key: no client
+ * waits for its pushes before that. If no client was here, its number of workers is used from now on; messages of
+ * earlier clients are before this one in the queue. */
 tutti_status tutti_server_on_joined(tutti_server *s, const tutti_active_message *message)
 {
     if (message->value[1] > 0) s->kv->client_size = (int)message->value[1];
@@ -161,9 +161,9 @@ tutti_status tutti_server_on_joined(tutti_server *s, const tutti_active_message 
     return TUTTI_OK;
 }
 
-/* ---- those who die ---- */
+/* ---- dying ---- */
 
-/* Its connections are cut; it is gone once nothing of it is on its way. */
+/* Cuts its connections; the client is gone once its transfers have ended. */
 static tutti_status drop_client(tutti_server *s, int client, int gently)
 {
     s->client[client].broken = 1;
@@ -175,10 +175,10 @@ static tutti_status drop_client(tutti_server *s, int client, int gently)
 static tutti_status fail_without_client(tutti_server *s, int client, const char *why)
 {
     s->blamed = client;
-    return tutti_fail(TUTTI_ERR_COMM, "%s: with sync the run cannot go on without it", why);
+    return tutti_fail(TUTTI_ERR_COMM, "%s: with sync the run cannot continue without it", why);
 }
 
-/* A worker has broken off: its client is lost, but after its bye. */
+/* A worker's connection has broken: its client is lost, unless it has sent BYE. */
 tutti_status tutti_server_on_lost(tutti_server *s, const tutti_active_message *message)
 {
     char why[512];
@@ -189,7 +189,7 @@ tutti_status tutti_server_on_lost(tutti_server *s, const tutti_active_message *m
     snprintf(why, sizeof why, "client %d has died: its worker %d on %s (process %d) %s", client,
         message->rank, client_entry.host, client_entry.process, client_entry.why);
     if (is_sync(s)) return fail_without_client(s, client, why);
-    tutti_log(TUTTI_LOG_WARN, "%s; the others go on, and it may return", why);
+    tutti_log(TUTTI_LOG_WARN, "%s; the others continue, and it may return", why);
     return drop_client(s, client, 0);
 }
 
@@ -198,7 +198,7 @@ tutti_status tutti_server_reject(tutti_server *s)
     int client = s->refused;
     if (client < 0) return TUTTI_OK;
     s->refused = -1;
-    tutti_log(TUTTI_LOG_WARN, "client %d is refused: %s; the others go on", client, s->why);
+    tutti_log(TUTTI_LOG_WARN, "client %d is refused: %s; the others continue", client, s->why);
     for (int64_t piece = 0; piece < TUTTI_KV_PIECES; piece++) {
         int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES] = {TUTTI_KV_WHY, piece};
         memcpy(&value[2], s->why + piece * TUTTI_KV_PIECE, TUTTI_KV_PIECE);
@@ -215,34 +215,35 @@ static tutti_status fail_lost_server(const tutti_server *s)
         TUTTI_ERR_COMM, "worker %d has lost server %d: the run ends", s->lost_by, s->lost);
 }
 
-/* Where clients may die alone this one does: if the server is lost to the others, too, so do they, and the last of them
- * ends the run. */
+/* Where the server tolerates dead clients, only this client ends. If the others have lost that server, too, they end as
+ * well, and the last of them ends the run. */
 tutti_status tutti_server_on_failed(tutti_server *s, const tutti_active_message *message)
 {
     int client = tutti_server_client_of(s, message->rank);
     s->lost = (int)message->value[1];
     s->lost_by = message->rank;
     if (!tutti_server_tolerates(s)) return fail_lost_server(s);
-    tutti_log(TUTTI_LOG_WARN, "client %d ends: its worker %d has lost server %d; the others go on",
-        client, message->rank, s->lost);
+    tutti_log(TUTTI_LOG_WARN,
+        "client %d ends: its worker %d has lost server %d; the others continue", client,
+        message->rank, s->lost);
     return drop_client(s, client, 1);
 }
 
-/* Every worker writes it, which need not have lost the other at the same time. */
+/* Every worker sends it, when it notices the loss. */
 tutti_status tutti_server_on_take_over(tutti_server *s, const tutti_active_message *message)
 {
     if (!s->took_over)
         tutti_log(TUTTI_LOG_WARN,
-            "server %" PRId64 " is lost: server %d, which has the same keys, goes on with them; "
+            "server %" PRId64 " is lost: server %d, which has the same keys, continues with them; "
             "no other server has them now",
             message->value[1], s->kv->server);
     s->took_over = 1;
     return TUTTI_OK;
 }
 
-/* ---- when it is over ---- */
+/* ---- the end ---- */
 
-/* Those who have not come in time are not waited for any more. */
+/* Stops waiting for clients that have not connected in time. */
 static tutti_status give_up_waiting(tutti_server *s)
 {
     double patience_s = s->kv->jobs.settings.timeout_s;
@@ -252,7 +253,7 @@ static tutti_status give_up_waiting(tutti_server *s)
         if (s->client[c].here || s->client[c].gone) continue;
         snprintf(why, sizeof why, "client %d has not come within %g s", c, patience_s);
         if (is_sync(s)) return fail_without_client(s, c, why);
-        tutti_log(TUTTI_LOG_WARN, "%s; the others go on, and it may still come", why);
+        tutti_log(TUTTI_LOG_WARN, "%s; the others continue, and it may still come", why);
         s->client[c].broken = 1;
         tutti_status status = discard_client(s, c);
         if (status) return status;
@@ -268,7 +269,7 @@ int tutti_server_has_clients(tutti_server *s, tutti_status *status)
     if (s->lost >= 0) *status = fail_lost_server(s);
     if (s->lost >= 0) return 0;
     double patience_s = s->kv->jobs.settings.timeout_s;
-    if (tutti_clock_s() - s->died_s < patience_s) return 1; /* one may return */
+    if (tutti_clock_s() - s->died_s < patience_s) return 1; /* a client may return */
     s->blamed = s->died_last;
     *status = tutti_fail(TUTTI_ERR_COMM,
         "no client is left, client %d was the last, and none has returned within %g s",

@@ -25,7 +25,7 @@ void tutti_server_queue_event(tutti_server *s, const tutti_kv_event *what)
         *s->end = e;
         s->end = &e->next;
     } else {
-        s->failure = tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for what has come");
+        s->failure = tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for an event");
     }
     pthread_cond_signal(&s->more);
     pthread_mutex_unlock(&s->lock);
@@ -60,11 +60,11 @@ tutti_status tutti_server_submit(
         free(f);
         return status;
     }
-    return tutti_datum_when(
-        data, queue_completed, f); /* a failure ends the server: then f may still be written to */
+    return tutti_datum_when(data, queue_completed,
+        f); /* on failure the server ends without freeing f, which may still be written to */
 }
 
-/* ---- what is wrong ---- */
+/* ---- invalid messages ---- */
 
 int tutti_server_tolerates(const tutti_server *s)
 {
@@ -101,7 +101,7 @@ tutti_status tutti_server_check_completed(
 
 tutti_kv_event *tutti_server_next_event(tutti_server *s, tutti_status *status)
 {
-    static const double look_s = 20e-3; /* whether something has failed meanwhile */
+    static const double look_s = 20e-3; /* to notice failures */
     struct timespec until = tutti_clock_after(look_s);
     pthread_mutex_lock(&s->lock);
     while (!s->first && !s->failure)
@@ -114,13 +114,13 @@ tutti_kv_event *tutti_server_next_event(tutti_server *s, tutti_status *status)
     return e;
 }
 
-/* ---- what came too early ---- */
+/* ---- deferred events ---- */
 
 tutti_status tutti_server_defer_event(tutti_server *s, const tutti_kv_event *e)
 {
     tutti_kv_event **at = &s->deferred;
     tutti_kv_event *kept = malloc(sizeof *kept);
-    if (!kept) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for what has come");
+    if (!kept) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_serve: no memory for an event");
     *kept = *e;
     kept->next = NULL;
     while (*at) at = &(*at)->next;

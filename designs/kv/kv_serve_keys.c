@@ -27,7 +27,7 @@ static tutti_status grow_keys(tutti_server *s, int64_t slot)
     return TUTTI_OK;
 }
 
-/* The first client that is there, or is expected, gives the first values. */
+/* The first client that is here or expected: it sends the first values. */
 static int find_first_client(const tutti_server *s)
 {
     int c = 0;
@@ -35,7 +35,7 @@ static int find_first_client(const tutti_server *s)
     return c;
 }
 
-/* What is wrong with a key that a worker makes; NULL: nothing. */
+/* Why a worker cannot make this key, for a message; NULL: it can. */
 static const char *find_fault(const tutti_server *s, const tutti_active_message *message)
 {
     const tutti_optimizer *o = &s->kv->optimizer;
@@ -77,7 +77,7 @@ static tutti_status open_key(
     return status;
 }
 
-/* From here on a client takes part in a key; what has come of it about the key before, of another worker, is next. */
+/* Adds a client to a key's ledger. Its deferred messages about the key, from other workers, come next. */
 static void join_key(tutti_server *s, const tutti_active_message *message)
 {
     tutti_server_key *k = &s->key[message->value[1]];
@@ -87,7 +87,7 @@ static void join_key(tutti_server *s, const tutti_active_message *message)
     tutti_server_requeue_deferred(s);
 }
 
-/* A key that there is, of a client that has joined: it goes on with what there is. */
+/* A client that has joined makes an existing key: its first value is received and dropped. */
 static tutti_status receive_unneeded(tutti_server *s, const tutti_active_message *message)
 {
     const tutti_server_key *k = &s->key[message->value[1]];
@@ -148,7 +148,7 @@ tutti_status tutti_server_complete_first(tutti_server *s, const tutti_kv_transfe
     if (f->kind == TUTTI_TRANSFER_UNNEEDED)
         tutti_datum_drop(f->data);
     else if (f->result)
-        tutti_server_close_key(s, k); /* the next client gives one */
+        tutti_server_close_key(s, k); /* the next client sends one */
     if (f->result || f->kind == TUTTI_TRANSFER_UNNEEDED)
         return tutti_server_check_completed(s, f, "the first value", name);
     k->state = TUTTI_KEY_KNOWN;

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* How many are kept, per client: as many as are on their way of one that pushes and pulls in turns. */
+/* Buffers kept per client: as many as a client uses that pushes and pulls alternately. */
 enum { MOST = 4 };
 
 tutti_status tutti_server_open_pool(const tutti_server *s, tutti_server_key *k)

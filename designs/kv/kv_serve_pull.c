@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* How many answers to a client, for a key, are on their way at a time. What is beyond waits for these. */
+/* Answers in flight to a client for a key, at most; later pulls wait for these. */
 enum { MOST = 2 };
 
 /* The value as it is now. */
@@ -16,7 +16,7 @@ static tutti_status copy_value(tutti_server_key *k, tutti_handle *data)
     return status ? status : tutti_kv_submit_copy(*data, k->value, 0, k->count, k->dtype);
 }
 
-/* A copy goes out, so that a slow client does not hold up updates. */
+/* Sends a copy, so that a slow client does not delay updates. */
 static tutti_status send_answer(tutti_server *s, int slot, const tutti_pull *p)
 {
     tutti_server_key *k = &s->key[slot];
@@ -32,7 +32,7 @@ static tutti_status send_answer(tutti_server *s, int slot, const tutti_pull *p)
     return status;
 }
 
-/* The oldest pull of a client is the first that may be answered: it needs no more pushes than those behind it. */
+/* A client's oldest pull is the first to answer: it needs no more pushes than later ones. */
 static tutti_status answer_client(tutti_server *s, int slot, int client)
 {
     tutti_server_key *k = &s->key[slot];
@@ -56,7 +56,7 @@ tutti_status tutti_server_answer_all(tutti_server *s, int slot)
     return status;
 }
 
-/* Pulls whose answers wait for earlier ones, or are another server's, keep the value that a later round changes. */
+/* Pulls that wait for earlier answers, or are standby, keep a copy of the value that a later round changes. */
 tutti_status tutti_server_keep_answers(tutti_server *s, int slot)
 {
     tutti_server_key *k = &s->key[slot];
@@ -92,7 +92,7 @@ tutti_status tutti_server_on_pull(tutti_server *s, const tutti_active_message *m
     return answer_client(s, slot, client);
 }
 
-/* Those that stand by are the last ones, and are released in their order. */
+/* Standby pulls are the last ones, and are released in their order. */
 tutti_status tutti_server_on_release(tutti_server *s, const tutti_active_message *message)
 {
     int slot = (int)message->value[1], client = tutti_server_client_of(s, message->rank);
@@ -136,9 +136,9 @@ void tutti_server_drop_pulls(tutti_key_client *of)
     of->pull_end = &of->pulls;
 }
 
-/* ---- those that wait for long ---- */
+/* ---- long waits ---- */
 
-/* Between jobs who waits is told, too. */
+/* Between jobs the waiting worker gets a message, too. */
 static void log_waiting(const tutti_server *s, const tutti_server_key *k, const tutti_pull *p,
     int awaited, double waited_s)
 {
@@ -155,8 +155,7 @@ static void log_waiting(const tutti_server *s, const tutti_server_key *k, const 
                 TUTTI_KV_STALL, k->name, p->pushes, awaited, k->ledger.arrived[awaited]});
 }
 
-/* A pull that waits for long is told, with the client that it waits for: 5 s after it came, then after
- * twice as long. */
+/* Logs a pull that waits long, with the client that it waits for: after 5 s, then after twice as long. */
 static void report_waiting(const tutti_server *s, const tutti_server_key *k, tutti_pull *p)
 {
     static const double first_s = 5;
@@ -166,7 +165,7 @@ static void report_waiting(const tutti_server *s, const tutti_server_key *k, tut
     int client = tutti_server_client_of(s, p->rank);
     int awaited = tutti_push_ledger_awaits(&k->ledger, client, p->pushes);
     p->reported_s = now_s;
-    if (awaited < 0 || awaited == client) return; /* its own push is on its way */
+    if (awaited < 0 || awaited == client) return; /* its own push is in flight */
     log_waiting(s, k, p, awaited, waited_s);
 }
 

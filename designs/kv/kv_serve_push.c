@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many pushes of a client, to a key, have memory here at a time, however far a client is ahead. What is beyond
- * waits for these. */
+/* Pushes of a client to a key that have buffers at a time, at most; later pushes wait for these. */
 enum { MOST = 2 };
 
 /* Posts receives for the oldest pushes of a client to a key. */
@@ -91,7 +90,7 @@ tutti_status tutti_server_add_rounds(tutti_server *s, int slot)
     return status ? status : tutti_server_answer_all(s, slot);
 }
 
-/* One more push of this client is here: the oldest that was not, whichever has landed. */
+/* One more push of this client has arrived: it counts as the oldest, whichever transfer has ended. */
 tutti_status tutti_server_complete_push(tutti_server *s, const tutti_kv_transfer *f)
 {
     if (f->result) /* its client is lost, and so is the push */

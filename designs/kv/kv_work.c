@@ -1,4 +1,4 @@
-/* What workers call. */
+/* A worker's calls. */
 #include "designs/kv/kv_parts.h"
 
 #include "dag/base/clock.h"
@@ -29,8 +29,9 @@ tutti_status tutti_kv_set_optimizer(tutti_kv *kv, const char *text)
     status = tutti_optimizer_read(text, &o);
     if (!status && kv->rule.type == TUTTI_KV_ELASTIC && o.kind != TUTTI_OPTIMIZER_ADD)
         status = tutti_fail(TUTTI_ERR_INVAL,
-            "tutti_kv_set_optimizer: \"%s\": with the type elastic servers add what clients give "
-            "the centre, and clients update their weights themselves: leave the call out",
+            "tutti_kv_set_optimizer: \"%s\": with the type elastic servers add the differences "
+            "that "
+            "clients push, and clients update their weights themselves: leave the call out",
             text);
     int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES] = {TUTTI_KV_OPTIMIZER};
     tutti_optimizer_pack(&o, value + 1);
@@ -106,7 +107,7 @@ static tutti_status make_key(
     return status;
 }
 
-/* The first value of this part goes to its servers. */
+/* Sends this part's first value to its servers. */
 static tutti_status send_value(
     tutti_kv *kv, const tutti_kv_key *k, tutti_kv_part *part, tutti_handle data)
 {
@@ -124,7 +125,7 @@ static tutti_status send_value(
     return status;
 }
 
-/* Of data whose elements are added up, and so must be of the key's type. */
+/* Counts the elements of data, which must have the key's type. */
 static tutti_status count_elements(
     const char *function, int key, tutti_handle data, tutti_dtype dtype, int reads, int64_t *count)
 {
@@ -149,7 +150,7 @@ static tutti_status check_data(
 
 /* ---- push and pull ---- */
 
-/* Without servers all workers do what a server would. */
+/* Without servers every worker updates the value itself. */
 static tutti_status update_here(const tutti_kv *kv, const tutti_kv_key *k, tutti_kv_part *part)
 {
     const tutti_kv_update update = {.optimizer = kv->optimizer,
@@ -165,7 +166,7 @@ static tutti_status update_here(const tutti_kv *kv, const tutti_kv_key *k, tutti
     return status ? status : tutti_kv_submit_update(&update);
 }
 
-/* The data's sum, in their order, is what this worker pushes. */
+/* Pushes the sum of the data, added in their order. */
 static tutti_status push_part(
     tutti_kv *kv, const tutti_kv_key *k, tutti_kv_part *part, int n, const tutti_handle data[])
 {
@@ -207,7 +208,7 @@ static tutti_status push_key(tutti_kv *kv, tutti_kv_key *k, int n, const tutti_h
     return status;
 }
 
-/* What one server has whole comes into the data themselves, if one wants it. */
+/* A key that one server has whole is received into the data directly, if there is one vector. */
 static tutti_status pull_key(tutti_kv *kv, tutti_kv_key *k, int n, const tutti_handle data[])
 {
     tutti_status status = TUTTI_OK;
@@ -223,7 +224,7 @@ static tutti_status pull_key(tutti_kv *kv, tutti_kv_key *k, int n, const tutti_h
 
 /* ---- priorities ---- */
 
-/* Once, and on one worker, because nothing is wrong. */
+/* Once, and on one worker: it is not an error. */
 static void warn_if_ignored(tutti_kv *kv)
 {
     if (kv->warned || kv->rank || !kv->servers || kv->jobs.settings.on) return;
@@ -233,7 +234,7 @@ static void warn_if_ignored(tutti_kv *kv)
         "order, whatever their priority; it counts between jobs, and without servers");
 }
 
-/* Without servers pushes are sums of all workers: what becomes of those is the session's. */
+/* Without servers pushes are sums over all workers, whose priority the session has. */
 static tutti_status set_session_priority(const tutti_kv *kv, const tutti_kv_key *k)
 {
     tutti_status status = TUTTI_OK;
@@ -258,8 +259,8 @@ tutti_status tutti_kv_set_priority(tutti_kv *kv, int key, int priority)
 
 /* ---- the first value ---- */
 
-/* Between jobs every client gives a first value, of which the server takes that of the first client that is there;
- * then all pull: a client that joins later gets what there is. */
+/* Between jobs every client sends a first value, and the server uses the first client's; then all pull, so a client
+ * that joins later gets the current value. */
 static int sends_first_value(const tutti_kv *kv)
 {
     return (kv->jobs.settings.on ? tutti_kv_worker(kv) : kv->rank) < kv->stages;
@@ -324,39 +325,41 @@ tutti_status tutti_kv_init(tutti_kv *kv, int key, tutti_handle data, tutti_dtype
 
 /* ---- calls ---- */
 
-/* What a call is about: n keys, and the data of each to push, and to pull. */
+/* A call's n keys, and the data of each to push and to pull. */
 typedef struct call_list {
     const char *function;
     int n;
     const int *key;
-    const tutti_handle *from, *to; /* NULL: there is no push, no pull */
+    const tutti_handle *from, *to; /* NULL: no push, no pull */
     tutti_kv_key **found;          /* [n]; NULL: inserted */
-    int *next;                     /* [n] where the same key stands next; -1: nowhere */
+    int *next;                     /* [n] the next entry with the same key; -1: none */
     tutti_handle *pushes, *pulls;  /* [n] scratch: those of one key */
 } call_list;
 
-/* An elastic client's weights move, once a call. */
+/* In elastic each call changes a client's weights, once per key. */
 static tutti_status check_elastic(const call_list *l, int i, int twice)
 {
     if (!l->from) return TUTTI_OK;
     if (!l->to)
         return tutti_fail(TUTTI_ERR_INVAL,
-            "%s: key %d: with the type elastic a client meets the centre: call tutti_kv_pushpull "
+            "%s: key %d: with the type elastic a client mixes with the centre: call "
+            "tutti_kv_pushpull "
             "with its weights",
             l->function, l->key[i]);
     if (l->from[i] != l->to[i])
         return tutti_fail(TUTTI_ERR_INVAL,
-            "%s: key %d: with the type elastic a client's weights move: pass the same data twice",
+            "%s: key %d: with the type elastic a client's weights change in place: pass the same "
+            "data twice",
             l->function, l->key[i]);
     if (twice)
         return tutti_fail(TUTTI_ERR_INVAL,
-            "%s: key %d stands in the list twice: with the type elastic a client meets the "
-            "centre once a call",
+            "%s: key %d stands in the list twice: with the type elastic a client mixes with "
+            "the centre once a call",
             l->function, l->key[i]);
     return TUTTI_OK;
 }
 
-/* A program that never waits hears here that its run has failed: messages end, with whatever there was. */
+/* A program that never waits learns of a failed run here. */
 static tutti_status check_item(tutti_kv *kv, const call_list *l, int i)
 {
     tutti_kv_key *k = l->found[i] = find_key(kv, l->key[i]);
@@ -381,7 +384,7 @@ static tutti_status check_item(tutti_kv *kv, const call_list *l, int i)
     return status;
 }
 
-/* The i-th key with all of its data in the list. */
+/* Inserts the i-th key, with all of its data in the list. */
 static tutti_status insert_key(tutti_kv *kv, call_list *l, int i)
 {
     tutti_kv_key *k = l->found[i];
@@ -415,7 +418,7 @@ static tutti_status insert_call(tutti_kv *kv, const char *function, int n, const
         tutti_kv_key *found;
         int next;
         tutti_handle push, pull;
-    } one; /* of a list of one key, which needs no memory */
+    } one; /* for a list of one key, without allocation */
     call_list l = {function, n, key, from, to, &one.found, &one.next, &one.push, &one.pull};
     tutti_status status = tutti_kv_enter(kv, function, 0);
     if (status) return status;
@@ -480,7 +483,7 @@ static int count_parts_tasks(const tutti_kv *kv)
     return n;
 }
 
-/* All messages, and then the tasks that give the data of pulls their values. */
+/* Waits for all messages, then for the tasks that write the data of pulls. */
 static tutti_status wait_for_all(tutti_kv *kv, double timeout_s)
 {
     static const double poll_s = 100e-6;
@@ -506,8 +509,8 @@ tutti_status tutti_kv_wait(tutti_kv *kv, double timeout_s)
     return status ? status : wait_for_all(kv, timeout_s);
 }
 
-/* Between jobs the first worker of each client meets the others at server 0; with two copies of keys also at the server
- * that stands in for it: either of them then knows that all have come. */
+/* Between jobs each client's first worker enters the barrier at server 0; with two copies of keys also at the server
+ * that would replace it, so that either can release the barrier. */
 static tutti_status pass_barrier(tutti_kv *kv)
 {
     if (!kv->jobs.settings.on || tutti_kv_worker(kv)) return TUTTI_OK;

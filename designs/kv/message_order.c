@@ -33,7 +33,7 @@ void tutti_message_order_add(tutti_message_order *s, tutti_ordered_message *m)
     tutti_message_order_put_back(s, m);
 }
 
-/* Its peer is lost, and those before it may have been put back, or are about to be. */
+/* Its peer is lost. Messages before it may have been put back, or will be. */
 static int must_redirect(const tutti_message_order *s, const tutti_ordered_message *m)
 {
     return m->has_spare && state_of(s, m->peer) == TUTTI_PEER_BROKEN;
@@ -72,7 +72,7 @@ static int is_next(const tutti_message_order *s, const tutti_ordered_message *li
     return m == like;
 }
 
-/* What is ready begins, or ends if there is no connection; but if another peer has broken, too, it turns later. */
+/* Ready messages begin, or end if there is no connection; if the other peer has broken, too, they wait for its loss. */
 void tutti_message_order_redirect(tutti_message_order *s, int peer)
 {
     for (tutti_ordered_message *m = s->waiting; m; m = m->next)

@@ -1,48 +1,47 @@
-/* In which order the messages of a connection begin, and where a receive turns to when its peer is lost. A value, which
- * neither sends nor waits: the connections' thread (connections.h) has one, and so has each rank of a world whose
- * every step is
- * chosen (tests/deadlock/kv_ground_connections.c).
+/* The order in which a connection's messages begin, and which receives are redirected when a peer is lost. It neither
+ * sends nor waits. The connections' thread has one (connections.h), and each rank of a world whose every step is chosen
+ * (tests/deadlock/kv_ground_connections.c).
  *
- *   add -> ready -> begin -> { came | put_back -> begin }
+ *   add -> ready -> begin -> { arrived | put_back -> begin }
  *
- * The messages of one direction, peer and tag are a stream. They begin in the order in which they were added, whatever
- * order their data become ready in: so the k-th at one end meets the k-th at the other.
+ * The messages of one direction, peer and tag are a stream. They begin in the order in which they were added, in
+ * whatever order their data become ready: so the k-th at one end matches the k-th at the other.
  *
- * A receive may have a spare: another peer, which has the same data. Once they have come from the first, that one is
- * told `spared`. When the first is lost, all receives of a stream that have not got their data turn to the spare, in
- * their order, and each of them tells it `needed`. [P] */
+ * A receive may have a spare: a second peer with the same data. When the data have arrived from the first, `spared` is
+ * written to the spare. When the first is lost, all receives of a stream that are incomplete are redirected to the
+ * spare, in their order, and `needed` is written to it for each. [P] */
 #ifndef TUTTI_KV_MESSAGE_ORDER_H
 #define TUTTI_KV_MESSAGE_ORDER_H
 
 #include "designs/thread/active_messages.h"
 
-/* From where else a receive's data may come, and what is written to that peer: once they have come from the first, or
- * once that has broken off, or is not there; then they are to come from here. Both in the order of the stream. */
+/* A second source of a receive's data, and what is written to it: `spared` when the first has sent the data, `needed`
+ * when the first is lost or absent. Both in the order of the stream. */
 typedef struct tutti_connections_spare {
     int peer, tag;
     int64_t spared[TUTTI_ACTIVE_MESSAGE_VALUES], needed[TUTTI_ACTIVE_MESSAGE_VALUES];
 } tutti_connections_spare;
 
-/* A message; its owner's, but while it waits to begin. */
+/* A message; owned by the caller except while it waits to begin. */
 typedef struct tutti_ordered_message {
-    struct tutti_ordered_message *next; /* that waits */
+    struct tutti_ordered_message *next; /* in the queue */
     int sends, peer, tag;               /* its stream */
-    int ready;                          /* its data are here */
-    int has_spare;                      /* and has not turned to it */
+    int ready;                          /* its data are available */
+    int has_spare;                      /* and was not redirected to it */
     tutti_connections_spare spare;
     int64_t number; /* in the order in which they were added */
 } tutti_ordered_message;
 
 typedef enum tutti_peer_state {
     TUTTI_PEER_AWAY,   /* there is no connection, or it is being cut */
-    TUTTI_PEER_BROKEN, /* it has broken off, which has yet to be handled */
+    TUTTI_PEER_BROKEN, /* the connection has broken, which was not handled yet */
     TUTTI_PEER_HERE
 } tutti_peer_state;
 
 typedef struct tutti_message_order_user {
     void *ctx;
     tutti_peer_state (*state)(void *ctx, int peer);
-    /* It waits no more. Where its peer is not here it fails, and may be freed. */
+    /* Starts the message. If its peer is not HERE, it fails, and may be freed. */
     void (*begin)(void *ctx, tutti_ordered_message *message);
     void (*write)(void *ctx, int peer, const int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES]);
 } tutti_message_order_user;
@@ -54,14 +53,14 @@ typedef struct tutti_message_order {
 } tutti_message_order;
 
 void tutti_message_order_add(tutti_message_order *order, tutti_ordered_message *message);
-/* Its data are here: it begins, and what waits behind it in its stream, as far as that may. */
+/* Its data are available: it begins when all before it in its stream have; then the next ready ones do. */
 void tutti_message_order_ready(tutti_message_order *order, tutti_ordered_message *message);
-/* A receive has its data. */
+/* A receive is complete. */
 void tutti_message_order_arrived(
     const tutti_message_order *order, const tutti_ordered_message *message);
-/* One with a spare had begun, and its peer is lost. */
+/* A message with a spare had begun, and its peer is lost. */
 void tutti_message_order_put_back(tutti_message_order *order, tutti_ordered_message *message);
-/* The peer is lost, what had begun with it has ended or was put back, and its state is AWAY. */
+/* The peer is lost: messages that had begun have ended or were put back, and its state is AWAY. */
 void tutti_message_order_redirect(tutti_message_order *order, int peer);
 
 #endif

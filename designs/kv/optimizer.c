@@ -82,7 +82,7 @@ static tutti_status read_setting(
     return tutti_fail(TUTTI_ERR_USAGE,
         "optimizer \"%s\": %s has no \"%s\" (sgd has rate, momentum, decay, nesterov and scale; "
         "adam and "
-        "adamw have rate, beta1, beta2, epsilon, decay and scale), or its value is no number",
+        "adamw have rate, beta1, beta2, epsilon, decay and scale), or its value is not a number",
         text, names[o->kind], word);
 }
 

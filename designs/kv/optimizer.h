@@ -24,7 +24,7 @@ typedef struct tutti_optimizer {
     double beta2, epsilon, decay, scale;
 } tutti_optimizer;
 
-/* What tutti/kv.h says. NULL: assign. USAGE (logged). */
+/* Reads the text of tutti_kv_set_optimizer (tutti/kv.h). NULL: assign. USAGE (logged). */
 tutti_status tutti_optimizer_read(const char *text, tutti_optimizer *optimizer);
 const char *tutti_optimizer_name(const tutti_optimizer *optimizer);
 /* Whether it takes values of this type. */

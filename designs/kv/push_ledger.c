@@ -45,7 +45,7 @@ void tutti_push_ledger_join(tutti_push_ledger *ledger, int client)
     if (!ledger->left[client]) return;
     for (int c = 0; c < ledger->clients; c++)
         if (!ledger->left[c] && (least < 0 || ledger->added[c] < least)) least = ledger->added[c];
-    if (least < 0) least = ledger->added[client]; /* nobody else is there */
+    if (least < 0) least = ledger->added[client]; /* no other client is there */
     ledger->arrived[client] = ledger->added[client] = ledger->base[client] = least;
     ledger->left[client] = 0;
 }
@@ -55,7 +55,7 @@ static int waits_to_be_added(const tutti_push_ledger *b, int client)
     return b->arrived[client] > b->added[client];
 }
 
-/* Whether the next round of sync needs a push of this client that has not come. */
+/* Whether the next round of sync needs a push of this client that has not arrived. */
 static int is_missing(const tutti_push_ledger *b, int client)
 {
     return !b->left[client] && !waits_to_be_added(b, client);
@@ -98,7 +98,7 @@ int tutti_push_ledger_awaits(const tutti_push_ledger *ledger, int client, int64_
     if (ledger->arrived[client] < pushes) return client;
     if (ledger->added[client] < pushes) {
         int missing = first_missing(ledger);
-        return missing < 0 ? client : missing; /* the round is there, and has yet to be added */
+        return missing < 0 ? client : missing; /* the round is complete, but was not added yet */
     }
     for (int c = 0; c < ledger->clients && ledger->rule.type == TUTTI_KV_BOUNDED; c++)
         if (!ledger->left[c] && ledger->added[c] < pushes - ledger->rule.bound) return c;

@@ -1,14 +1,14 @@
-/* The inside of a server. What comes from others becomes events, in one line; the main thread takes them in order,
- * keeps the ledgers, and submits what follows: updates, and answers. So a server is a program whose tasks are submitted
- * by arrivals. Nothing it submits waits for a message that has not been announced by its sender.
+/* The inside of a server. Messages and completed transfers become events in one queue. The main thread handles them in
+ * order: it keeps the ledgers, and submits updates and answers. It submits no receive before the sender has announced
+ * the message.
  *
- *   kv_serve.c          what begins and ends, and who reads an active message
+ *   kv_serve.c          opening, closing, dispatch of active messages
  *   kv_serve_events.c   the queue of events, and transfers
  *   kv_serve_keys.c     keys, and their first values
- *   kv_serve_pool.c    data for messages, used again
- *   kv_serve_push.c     pushes on their way, rounds
+ *   kv_serve_pool.c     buffers for messages, reused
+ *   kv_serve_push.c     pushes, rounds
  *   kv_serve_pull.c     pulls and their answers
- *   kv_serve_clients.c  clients that come, leave and die, and their barriers
+ *   kv_serve_clients.c  clients that join, leave and die; barriers
  *
  * All of it is [M] but tutti_server_queue_event. */
 #ifndef TUTTI_KV_SERVE_PARTS_H
@@ -18,11 +18,11 @@
 
 typedef struct tutti_server tutti_server;
 
-/* A push on its way, then here. */
+/* A push that was announced, or has arrived. */
 typedef struct tutti_push {
-    struct tutti_push *next; /* of the same client and key, in the order in which they were made */
+    struct tutti_push *next; /* of the same client and key, oldest first */
     int slot;
-    int from; /* which of the client's workers sends it */
+    int from; /* the worker that sends it */
     double rate;
     tutti_handle data; /* NULL: no receive is posted */
 } tutti_push;
@@ -31,14 +31,14 @@ typedef struct tutti_push {
 typedef struct tutti_pull {
     struct tutti_pull *next;
     int rank, priority;
-    int64_t pushes;    /* that it must have */
-    int is_standby;    /* another server answers it, so far */
+    int64_t pushes;    /* that the answer must include */
+    int is_standby;    /* another server answers it, unless it is lost */
     tutti_handle data; /* the value as it was before a later round of sync; NULL: as it is */
-    double since_s, reported_s; /* when it came, and when its waiting was last told */
+    double since_s, reported_s; /* when it arrived, and when its wait was last reported */
 } tutti_pull;
 
-/* What is on its way: the data of a push, an answer, or a first value. Two of these may end in another order than they
- * were received, so the end of a push names the client and the key alone. */
+/* A transfer in flight: the data of a push, an answer, or a first value. Transfers may end out of order, so the end of
+ * a push names only the client and the key. */
 typedef enum tutti_transfer_kind {
     TUTTI_TRANSFER_PUSH,
     TUTTI_TRANSFER_ANSWER,
@@ -49,13 +49,13 @@ typedef struct tutti_kv_transfer {
     tutti_server *server;
     tutti_transfer_kind kind;
     int slot, client;
-    int rank;            /* of the worker; fly fills it in */
+    int rank;            /* of the worker; submit fills it in */
     int priority;        /* of an answer */
     tutti_handle data;   /* but of a push */
-    tutti_status result; /* not OK: it has not landed; its client is lost */
+    tutti_status result; /* not OK: it has failed; its client is lost */
 } tutti_kv_transfer;
 
-/* What has happened: the end of a transfer, or else an active message has come. */
+/* A completed transfer, or an active message. */
 typedef struct tutti_kv_event {
     struct tutti_kv_event *next;
     tutti_kv_transfer *completed;
@@ -64,21 +64,21 @@ typedef struct tutti_kv_event {
 
 typedef enum tutti_key_state {
     TUTTI_KEY_NONE,
-    TUTTI_KEY_RECEIVING, /* its first value is on its way */
+    TUTTI_KEY_RECEIVING, /* its first value is in flight */
     TUTTI_KEY_KNOWN
 } tutti_key_state;
 
-/* What a client wants of a key. */
+/* A client's requests for a key. */
 typedef struct tutti_key_client {
-    tutti_push *pushes, **push_end; /* that were not added */
-    tutti_pull *pulls, **pull_end;  /* that were not answered */
-    int replies;                    /* answers on their way */
+    tutti_push *pushes, **push_end; /* not added yet */
+    tutti_pull *pulls, **pull_end;  /* not answered yet */
+    int replies;                    /* answers in flight */
     int64_t announced;              /* pushes, in this life */
     int made;                       /* between jobs: it has made the key, in this life */
 } tutti_key_client;
 
-/* Data of a key's size that are between two uses, the oldest first: StarPU 1.3 keeps 48 bytes of all data that a
- * callback has waited for, so that a server which opened some for every message would grow. */
+/* A pool of buffers of a key's size, the oldest first. StarPU 1.3 keeps 48 bytes of all data that a callback has waited
+ * for, so a server that opened a buffer for every message would grow. */
 typedef struct tutti_server_pool {
     tutti_handle *data; /* [most] a ring */
     int first, count, most;
@@ -96,12 +96,12 @@ typedef struct tutti_server_key {
 } tutti_server_key;
 
 typedef struct tutti_server_client {
-    int here;      /* it has connected; always 1 in one mpirun, for those that are expected */
-    int gone;      /* it has left, or died, and nothing of it is on its way */
-    int broken;    /* it has broken off */
-    int awaited;   /* pushes whose data are not here */
-    int in_flight; /* of these, those that are received; answers and first values on their way */
-    int byes;      /* workers that have said bye */
+    int here;          /* it has connected; always 1 in one mpirun, for those that are expected */
+    int gone;          /* it has left or died, and none of its messages are in flight */
+    int broken;        /* its connection has broken, or is being cut */
+    int awaited;       /* pushes that have not arrived */
+    int in_flight;     /* transfers: pushes being received, answers, first values */
+    int byes;          /* workers that have sent BYE */
     int has_optimizer; /* it has set the optimizer */
 } tutti_server_client;
 
@@ -111,36 +111,36 @@ struct tutti_server {
     tutti_server_client *client;
     tutti_server_key *key; /* per slot */
     int keys;
-    int replying;      /* answers on their way, to all clients */
+    int replying;      /* answers in flight, to all clients */
     int gone;          /* clients that have left */
-    int left_with_bye; /* of those, how many have said bye, ever */
+    int left_with_bye; /* of these, those that sent BYE, ever */
     int died_last;     /* the client that died last; -1: none */
     double began_s, died_s;
     tutti_push_ledger barriers; /* barriers: a key without data */
     int *round;                 /* [clients]: who is in it */
-    tutti_kv_event *deferred;   /* about keys that are not known yet, and byes behind these */
-    pthread_mutex_t lock;       /* protects the line of events */
+    tutti_kv_event *deferred;   /* about unknown keys, and BYEs after these */
+    pthread_mutex_t lock;       /* protects the queue of events */
     pthread_cond_t more;
     tutti_kv_event *first, **end;
     tutti_status failure;  /* of keeping events */
     int lost, lost_by;     /* the server that a worker has lost, and which worker; -1: none */
-    tutti_optimizer unset; /* the optimizer of who sets none */
+    tutti_optimizer unset; /* of clients that set no optimizer */
     int blamed;            /* the client whose death ends the run; -1: none */
     int refused;           /* the client that is refused in this event; -1: none */
-    tutti_status refusal;  /* and with which status, and why */
+    tutti_status refusal;  /* its status and reason */
     char why[TUTTI_KV_SENTENCE + 1];
-    int took_over; /* for the server before it, which is lost */
+    int took_over; /* from the server before it, which is lost */
 };
 
-/* What tutti_kv_serve does: it opens a server, lets it react to events until no client is left, says that it is over,
- * and closes it, if all has gone well. NOMEM (logged): *server may be NULL, or must not be closed. */
+/* tutti_kv_serve opens a server, handles events until no client is left, sends END, and closes the server if there was
+ * no failure. NOMEM (logged): *server may be NULL, or must not be closed. */
 tutti_status tutti_server_open(tutti_kv *kv, tutti_server **server);
 /* The event stays the caller's. */
 tutti_status tutti_server_handle_event(tutti_server *s, const tutti_kv_event *event);
 void tutti_server_close(tutti_server *s);
 
 int tutti_server_client_of(const tutti_server *s, int rank);
-/* Puts an event into the line (copied). [A] */
+/* Queues an event (copied). [A] */
 void tutti_server_queue_event(tutti_server *s, const tutti_kv_event *event);
 /* The next event, which the caller frees; NULL after a while without one. */
 tutti_kv_event *tutti_server_next_event(tutti_server *s, tutti_status *status);
@@ -148,38 +148,37 @@ tutti_kv_event *tutti_server_next_event(tutti_server *s, tutti_status *status);
 tutti_status tutti_server_submit(
     tutti_server *s, int rank, const tutti_kv_transfer *transfer, tutti_handle data);
 tutti_status tutti_server_defer_event(tutti_server *s, const tutti_kv_event *event);
-/* What was kept for keys that were unknown goes to the front of the line, in its order. */
+/* Moves all deferred events to the front of the queue, in their order. */
 void tutti_server_requeue_deferred(tutti_server *s);
-/* Whether something of a client is kept. */
+/* Whether events of a client are deferred. */
 int tutti_server_has_deferred(const tutti_server *s, int client);
-/* Forgets what was kept of a client. */
+/* Drops a client's deferred events. */
 void tutti_server_drop_deferred(tutti_server *s, int client);
 
 int tutti_server_knows(const tutti_server *s, int64_t slot);
 int tutti_server_has_room(const tutti_server *s, int64_t slot);
-/* Of a transfer that has ended: one whose ends had different sizes is the worker's fault. A transfer that broke
- * off with its connection is reported by the connection. */
+/* Checks a transfer that has ended: if the two ends had different sizes, the worker is refused. A broken connection is
+ * reported elsewhere. */
 tutti_status tutti_server_check_completed(
     tutti_server *s, const tutti_kv_transfer *transfer, const char *what, int key);
 /* An active message INIT. */
 tutti_status tutti_server_on_init(tutti_server *s, const tutti_kv_event *event);
-/* A first value has landed, or has not. */
+/* The transfer of a first value has ended. */
 tutti_status tutti_server_complete_first(tutti_server *s, const tutti_kv_transfer *transfer);
 void tutti_server_close_key(tutti_server *s, tutti_server_key *key);
 
 tutti_status tutti_server_open_pool(const tutti_server *s, tutti_server_key *key);
-/* Data for a message about this key. What is submitted on them waits for their last use, which no other rank holds
- * up. */
+/* A buffer for a message about this key. Tasks on it wait for its last use, which depends on no other rank. */
 tutti_status tutti_server_borrow_buffer(tutti_server_key *key, tutti_handle *data);
-/* Of data whose messages have ended; tasks on them may be on their way. Accepts NULL. */
+/* Returns a buffer whose messages have ended; tasks may still use it. Accepts NULL. */
 void tutti_server_return_buffer(tutti_server_key *key, tutti_handle data);
 void tutti_server_drop_pool(tutti_server_key *key);
 
 /* An active message PUSH. */
 tutti_status tutti_server_on_push(tutti_server *s, const tutti_active_message *message);
-/* One more push is here. */
+/* The transfer of a push has ended. */
 tutti_status tutti_server_complete_push(tutti_server *s, const tutti_kv_transfer *transfer);
-/* Adds what may be added to a key, and answers who has waited for it. */
+/* Adds all complete rounds to a key, and answers the pulls that needed them. */
 tutti_status tutti_server_add_rounds(tutti_server *s, int slot);
 void tutti_server_drop_pushes(tutti_key_client *of);
 
@@ -188,8 +187,8 @@ tutti_status tutti_server_on_pull(tutti_server *s, const tutti_active_message *m
 /* An active message RELEASE. */
 tutti_status tutti_server_on_release(tutti_server *s, const tutti_active_message *message);
 tutti_status tutti_server_answer_all(tutti_server *s, int slot);
-/* Before a round of sync is added: the same, and what may be answered, but waits for earlier answers, keeps the
- * value. */
+/* Before a round of sync is added: answers all pulls that may be; those that wait for earlier answers keep a copy of
+ * the value. */
 tutti_status tutti_server_keep_answers(tutti_server *s, int slot);
 tutti_status tutti_server_complete_answer(tutti_server *s, const tutti_kv_transfer *transfer);
 void tutti_server_drop_pulls(tutti_key_client *of);
@@ -202,19 +201,19 @@ tutti_status tutti_server_on_bye(tutti_server *s, const tutti_active_message *me
 tutti_status tutti_server_on_barrier(tutti_server *s, const tutti_active_message *message);
 tutti_status tutti_server_on_failed(tutti_server *s, const tutti_active_message *message);
 tutti_status tutti_server_on_take_over(tutti_server *s, const tutti_active_message *message);
-/* A worker has sent what it must not send. Where clients may die alone (between jobs, but in sync) its client is lost,
- * alone, once the event has been handled: OK. Else it ends the run, with this status (logged). */
+/* A worker has sent an invalid message. Where the server tolerates dead clients, only its client is dropped, after the
+ * event: OK. Otherwise the run ends with this status (logged). */
 tutti_status tutti_server_refuse(tutti_server *s, int rank, tutti_status status, const char *format,
     ...) __attribute__((format(printf, 4, 5)));
-/* Whether clients may die alone. */
+/* Whether the run survives a client's death: between jobs, except in sync. */
 int tutti_server_tolerates(const tutti_server *s);
-/* After an event: a client that was refused is lost. The sentence is logged here, and goes to it. */
+/* After an event: drops the refused client, if any. Logs the reason, and sends it to the client. */
 tutti_status tutti_server_reject(tutti_server *s);
-/* After anything of a client has ended: whether it has now left. */
+/* After a client's transfer or BYE: removes the client if nothing of it is left. */
 tutti_status tutti_server_may_leave(tutti_server *s, int client);
-/* Whether clients are there, or to come. *status: the run cannot go on. */
+/* Whether clients are connected or expected. *status: why the run cannot continue. */
 int tutti_server_has_clients(tutti_server *s, tutti_status *status);
-/* Tells every worker that it is over. */
+/* Sends END to every worker. */
 void tutti_server_send_end(tutti_server *s, tutti_status status);
 
 #endif

@@ -43,7 +43,7 @@ says client:1 "worker 1 waits $stalled"
 KV_STOP=$dir/stop run 1 2 1 steps async 100000 # a client dies: the others go on; it returns, and one joins
 comes client:1 stepping
 dies client:1
-comes server:0 'client 1 has died: its worker 1 on .* has closed the connection; the others go on'
+comes server:0 'client 1 has died: its worker 1 on .* has closed the connection; the others continue'
 start client:1 1 steps async 3
 start client 1 steps async 3
 ends client:1 well
@@ -60,7 +60,7 @@ comes client:1 stepping
 dies client:1
 ends client:0 badly
 ends server:0 badly
-says server:0 'client 1 has died: .*: with sync the run cannot go on without it'
+says server:0 'client 1 has died: .*: with sync the run cannot continue without it'
 says client:0 'client 1 \(worker 1\) has died: server 0 ends the run'
 
 run 2 2 1 steps bounded:2 100000 # a server
@@ -105,7 +105,7 @@ for type in async bounded:1 elastic; do
     start client 1 wide $type # a key of another size
     ends client badly
     says client 'server 0 refuses this client: worker 1 makes key 0 of 200 elements .* where others have made key 0 of 100'
-    says server:0 'warning: client 1 is refused: worker 1 makes key 0 of 200 elements .*; the others go on'
+    says server:0 'warning: client 1 is refused: worker 1 makes key 0 of 200 elements .*; the others continue'
     "$TUTTI_BUILDDIR/tests/kv/nonsense" "$dir/meet" 1 1 $type > "$dir/nonsense" 2>&1 || { fail "nonsense, $type"; cat "$dir/nonsense"; }
     touch "$dir/stop"
     ends client:0 well

@@ -97,7 +97,7 @@ refuses 1 "tutti_kv_serve: worker 1 uses key number 0, which worker 0 has left w
 refuses 1 "servers is 3 of 3 ranks: must be from 0 to 2" kv 3 works 3 0 sync
 refuses 1 "stages is 2, but a client has 3 workers: must be a divisor of these" kv 4 stages 1 1 sync 2
 refuses 1 "stages is -1, but a client has 3 workers" kv 4 stages 1 1 sync -1
-refuses 1 "clients is 2, but 3 workers cannot form so many groups" kv 4 works 1 2 sync
+refuses 1 "clients is 2, but 3 workers cannot form that many groups" kv 4 works 1 2 sync
 refuses 1 'type is "async", but without servers there is sync alone' kv 2 works 0 0 async
 refuses 1 'type "slowly": must be sync, async, bounded:S' kv 2 works 1 0 slowly
 refuses 1 'type "bounded:-1": must be sync, async, bounded:S, where S is how many pushes a client may be ahead' kv 2 works 1 0 bounded:-1

@@ -1,4 +1,4 @@
-/* Clients that train alone, and meet the centre. */
+/* Clients that train independently, and mix with the centre. */
 #include "tests/kv/kv.h"
 
 #include <signal.h>

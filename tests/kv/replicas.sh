@@ -13,8 +13,8 @@ for dead in 0 2; do # of three: the bits are those of the oracle
     unset "job[server:$dead]"
     all_end well
     next=$(((dead + 1) % 3))
-    says client:0 "server $dead of 3 has closed the connection: server $next goes on with its keys"
-    says server:$next "server $dead is lost: server $next, which has the same keys, goes on"
+    says client:0 "server $dead of 3 has closed the connection: server $next continues with its keys"
+    says server:$next "server $dead is lost: server $next, which has the same keys, continues"
     [ "$(cat "$dir"/server:* | grep -c 'is lost')" = 1 ] || fail "the death is told more than once"
 done
 
@@ -22,7 +22,7 @@ run 2 2 1 survive sync 100000 # both
 comes client:1 stepping
 comes client:0 stepping
 dies server:1
-comes client:0 'server 0 goes on'
+comes client:0 'server 0 continues'
 dies server:0
 ends client:0 badly
 ends client:1 badly

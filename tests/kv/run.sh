@@ -60,7 +60,7 @@ touch stop
 ends 0
 says err 'client 1: status 137 \(signal KILL\) after'
 says err 'client 1: done after'
-says said/servers.log 'client 1 has died: .*the others go on'
+says said/servers.log 'client 1 has died: .*the others continue'
 [ ! -s out ] || { fail "what was to be in files is here"; show; }
 rm stop pid.*
 
@@ -124,7 +124,7 @@ comes out 'client 0\] stepping'
 kill -KILL "$(cat pid.server:0)"
 ends 0
 says err 'tutti-run: server 0: status 137 \(signal KILL\) after'
-says err '^\[server 1\] .*server 0 is lost: server 1, which has the same keys, goes on'
+says err '^\[server 1\] .*server 0 is lost: server 1, which has the same keys, continues'
 says err 'tutti-run: server 1: done'
 says err 'tutti-run: client 1: done'
 rm pid.*

@@ -215,7 +215,7 @@ doc/a.md|`--check-only`|
 dag/run/a.c|tutti_turn_take(|mpi_thread
 dag/run/a.c|tutti_scheduler|
 designs/queue/a.c|/* Nobody waits. */|no rank, no thread
-designs/kv/a.c|/* Nobody waits. */|
+designs/attach/a.c|/* Nobody waits. */|
 collectives/a.c|/* what a rank is told */|receive, report
 collectives/a.c|static int settle(queue *q)|a static function is named
 collectives/a.c|static int settle_queue(queue *q)|
@@ -354,7 +354,7 @@ while IFS='|' read -r file line words; do
     put "$file" '/* INFINITY */' "$line"
     if [ -n "$words" ]; then expect waits.sh 1 "$file:2: $words"; else expect waits.sh 0; fi
 done << 'ROWS'
-designs/kv/a.c|    return await(kv, ends_of, ends, INFINITY);|may wait without end
+designs/kv/a.c|    return wait_for_count(kv, count_ends, ends, INFINITY);|may wait without end
 designs/thread/a.c|    while (!done) pthread_cond_wait(&more, &lock);|may wait without end
 collectives/a.c|    poll(what, n, -1);|may wait without end
 collectives/a.c|    MPI_Barrier(comm);|may wait without end

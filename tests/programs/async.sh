@@ -146,7 +146,7 @@ stops() { # ends the run, which is well after that
 
 starts
 kills client:1
-comes "$dir/said/servers.log" 'client 1 has died: .*the others go on'
+comes "$dir/said/servers.log" 'client 1 has died: .*the others continue'
 until_steps $(($(events step) + 20))
 stops
 grep -q 'tutti-run --servers 1 --clients 2 -n 2 .*--resume' "$dir/said/client.0.log" || fail "no command to continue"
