@@ -431,9 +431,9 @@ static tutti_status start_request(tutti_coll_request *r)
 {
     const tutti_comm *c = r->comm;
     tutti_transport *t = c->transport;
-    int takes_slot = t->ops->sit && t->size > 1;
+    int takes = t->ops->take_slot && t->size > 1;
     int tag = tag_of(c, r->number, r->args.identity);
-    tutti_status status = takes_slot ? t->ops->sit(t, r->lane, tag, NULL, &r->message) : TUTTI_OK;
+    tutti_status status = takes ? t->ops->take_slot(t, r->lane, tag, NULL, &r->message) : TUTTI_OK;
     return status || r->message ? status : begin_request(r);
 }
 

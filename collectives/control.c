@@ -29,8 +29,8 @@ struct tutti_control {
     int lane, rank, size;
     incoming in[MOST_RECEIVES]; /* a ring: messages come in the order in which these were posted */
     int posted, oldest;
-    int deaf;       /* a receive has failed */
-    outgoing *sent; /* under way, newest first */
+    int receive_failed; /* a receive has failed */
+    outgoing *sent;     /* under way, newest first */
     outgoing *idle;
     int sending;
     int finishes; /* other ranks that have sent their last message */
@@ -105,7 +105,7 @@ static tutti_control *find_part(const tutti_control *whole, int64_t key)
     return c;
 }
 
-static void leave_whole(const tutti_control *part)
+static void remove_part(const tutti_control *part)
 {
     tutti_control **at = &part->whole->parts;
     while (*at && *at != part) at = &(*at)->parts;
@@ -116,7 +116,7 @@ void tutti_control_stop(tutti_control *control)
 {
     if (!control) return;
     if (control->whole) {
-        leave_whole(control);
+        remove_part(control);
         return;
     }
     tutti_transport *t = control->transport;
@@ -163,13 +163,13 @@ void tutti_control_handle(
 
 /* ---- sending ---- */
 
-static void recycle(tutti_control *c, outgoing *o)
+static void recycle_send(tutti_control *c, outgoing *o)
 {
     o->next = c->idle;
     c->idle = o;
 }
 
-static tutti_status send(
+static tutti_status send_to(
     tutti_control *control, int64_t key, int to, const tutti_control_message *message)
 {
     if (control->finished) return TUTTI_OK;
@@ -187,7 +187,7 @@ static tutti_status send(
     tutti_status status =
         t->ops->isend(t, control->lane, to, TAG, &o->message, sizeof o->message, &o->sending);
     if (status || !o->sending) {
-        recycle(control, o);
+        recycle_send(control, o);
         return status;
     }
     o->next = control->sent;
@@ -200,7 +200,7 @@ tutti_status tutti_control_send(
     tutti_control *control, int to, const tutti_control_message *message)
 {
     tutti_control *whole = control->whole ? control->whole : control;
-    return send(whole, control->members.key, tutti_control_whole_rank(control, to), message);
+    return send_to(whole, control->members.key, tutti_control_whole_rank(control, to), message);
 }
 
 tutti_status tutti_control_broadcast(tutti_control *control, const tutti_control_message *message)
@@ -228,7 +228,7 @@ tutti_status tutti_control_finish(tutti_control *control)
     return status;
 }
 
-void tutti_control_hush(tutti_control *control)
+void tutti_control_finish_silently(tutti_control *control)
 {
     control->finished = 1;
 }
@@ -251,7 +251,7 @@ static tutti_status end_sends(tutti_control *c)
         }
         *at = o->next;
         c->sending--;
-        recycle(c, o);
+        recycle_send(c, o);
         if (status) return status;
     }
     return TUTTI_OK;
@@ -259,7 +259,7 @@ static tutti_status end_sends(tutti_control *c)
 
 /* ---- receiving ---- */
 
-static void hand_over(const tutti_control *c, const tutti_control_message *message)
+static void call_handler(const tutti_control *c, const tutti_control_message *message)
 {
     tutti_control_handler call = c->handler[message->kind].call;
     if (call) call(c->handler[message->kind].ctx, message);
@@ -275,10 +275,10 @@ static void deliver_to_part(tutti_control *c, const tutti_control_message *messa
     }
     for (own.from = 0; part && own.from < part->size; own.from++)
         if (part->members.of[own.from] == message->from) break;
-    if (part && own.from < part->size) hand_over(part, &own);
+    if (part && own.from < part->size) call_handler(part, &own);
 }
 
-static void deliver(tutti_control *c, const tutti_control_message *message)
+static void deliver_message(tutti_control *c, const tutti_control_message *message)
 {
     if ((uint32_t)message->kind >= TUTTI_CONTROL_KINDS) return;
     if (message->key) {
@@ -286,22 +286,22 @@ static void deliver(tutti_control *c, const tutti_control_message *message)
         return;
     }
     c->finishes += message->kind == TUTTI_CONTROL_LAST;
-    hand_over(c, message);
+    call_handler(c, message);
 }
 
 /* Takes the oldest message, if one has come, and posts the receive for another. */
-static tutti_status take(tutti_control *c, tutti_control_message *message, int *came)
+static tutti_status receive_oldest(tutti_control *c, tutti_control_message *message, int *arrived)
 {
     incoming *in = &c->in[c->oldest];
     tutti_transport *t = c->transport;
-    tutti_status status = in->receiving ? t->ops->test(t, in->receiving, came) : TUTTI_OK;
-    if (!in->receiving) *came = 1;
-    if (!status && !*came) return TUTTI_OK;
+    tutti_status status = in->receiving ? t->ops->test(t, in->receiving, arrived) : TUTTI_OK;
+    if (!in->receiving) *arrived = 1;
+    if (!status && !*arrived) return TUTTI_OK;
     in->receiving = NULL;
     *message = in->message;
     if (!status) status = post_receive(c, in);
     c->oldest = (c->oldest + 1) % c->posted;
-    c->deaf = status != TUTTI_OK;
+    c->receive_failed = status != TUTTI_OK;
     return status;
 }
 
@@ -309,13 +309,13 @@ tutti_status tutti_control_poll(tutti_control *control, int *moved)
 {
     tutti_status status = control->sent ? end_sends(control) : TUTTI_OK;
     if (!control->posted) return status;
-    for (int i = 0; i < MOST_AT_ONCE && !status && !control->deaf; i++) {
+    for (int i = 0; i < MOST_AT_ONCE && !status && !control->receive_failed; i++) {
         tutti_control_message message;
-        int came = 0;
-        status = take(control, &message, &came);
-        if (status || !came) break;
+        int arrived = 0;
+        status = receive_oldest(control, &message, &arrived);
+        if (status || !arrived) break;
         *moved = 1;
-        deliver(control, &message);
+        deliver_message(control, &message);
     }
     return status;
 }

@@ -24,20 +24,20 @@
 /* The kinds of messages. The sender and the handler define the values and the text. */
 typedef enum tutti_control_kind {
     TUTTI_CONTROL_ABORT, /* value[0]: status; text: the sentence. Every rank ends (driver_fail.c) */
-    TUTTI_CONTROL_PRINTS,    /* hashes of what was started (compare.c) */
-    TUTTI_CONTROL_GATE,      /* hash of what waits to start (gate.c) */
-    TUTTI_CONTROL_ASK,       /* which collective has this number on your rank? (verify.c) */
-    TUTTI_CONTROL_BROADCAST, /* this one (verify.c) */
-    TUTTI_CONTROL_BYE,       /* the sender ends, having started this many (shutdown.c) */
-    TUTTI_CONTROL_QUERY,     /* how far are you with this collective? (inquiry.c) */
-    TUTTI_CONTROL_STATE,     /* this far (inquiry.c) */
-    TUTTI_CONTROL_HELLO,     /* the sender's process (inquiry.c) */
-    TUTTI_CONTROL_DUMP,      /* write out your flight recorder (inquiry.c) */
-    TUTTI_CONTROL_CLOCK,     /* what time is it on your rank? (clocks.c) */
-    TUTTI_CONTROL_TIME,      /* value[0]: nanoseconds of the sender's clock (clocks.c) */
-    TUTTI_CONTROL_WISH,      /* the sender wants to stop (halt.c) */
-    TUTTI_CONTROL_LIMIT,     /* value[0]: the first step that no rank submits (halt.c) */
-    TUTTI_CONTROL_RECEIVED,  /* the sender knows the limit (halt.c) */
+    TUTTI_CONTROL_PRINTS,      /* hashes of what was started (compare.c) */
+    TUTTI_CONTROL_GATE,        /* hash of what waits to start (gate.c) */
+    TUTTI_CONTROL_ASK,         /* which collective has this number on your rank? (verify.c) */
+    TUTTI_CONTROL_FINGERPRINT, /* this one (verify.c) */
+    TUTTI_CONTROL_BYE,         /* the sender ends, having started this many (shutdown.c) */
+    TUTTI_CONTROL_QUERY,       /* how far are you with this collective? (inquiry.c) */
+    TUTTI_CONTROL_STATE,       /* this far (inquiry.c) */
+    TUTTI_CONTROL_HELLO,       /* the sender's process (inquiry.c) */
+    TUTTI_CONTROL_DUMP,        /* write out your flight recorder (inquiry.c) */
+    TUTTI_CONTROL_CLOCK,       /* what time is it on your rank? (clocks.c) */
+    TUTTI_CONTROL_TIME,        /* value[0]: nanoseconds of the sender's clock (clocks.c) */
+    TUTTI_CONTROL_WISH,        /* the sender wants to stop (halt.c) */
+    TUTTI_CONTROL_LIMIT,       /* value[0]: the first step that no rank submits (halt.c) */
+    TUTTI_CONTROL_RECEIVED,    /* the sender knows the limit (halt.c) */
     /* after a failure: nothing of the sender is in flight (driver_drain.c) */
     TUTTI_CONTROL_DRAINED,
     TUTTI_CONTROL_READY,          /* these collectives are ready here (driver_grant.c) */
@@ -99,7 +99,7 @@ tutti_status tutti_control_poll(tutti_control *control, int *moved);
  * to which the message would then belong. COMM, NOMEM. */
 tutti_status tutti_control_finish(tutti_control *control);
 /* The same without a message: the others expect none. */
-void tutti_control_hush(tutti_control *control);
+void tutti_control_finish_silently(tutti_control *control);
 /* Whether every other rank has sent its last message, and none of this rank's is under way. */
 int tutti_control_finished(const tutti_control *control);
 /* How many sends are under way. */

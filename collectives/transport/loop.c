@@ -25,14 +25,14 @@ struct tutti_message {
 };
 
 /* Oldest first. */
-typedef struct list {
+typedef struct queue {
     tutti_message *first, **end; /* end: where the next one is put */
-} list;
+} queue;
 
 /* The messages posted to one rank. */
 typedef struct mailbox {
     pthread_mutex_t lock; /* protects both lists; no other lock is taken under it */
-    list sends, recvs;
+    queue sends, recvs;
     uint64_t arrivals;
 } mailbox;
 
@@ -54,14 +54,14 @@ static int same_key(const tutti_message *a, const tutti_message *b)
     return (any || a->from == b->from) && a->lane == b->lane && a->tag == b->tag;
 }
 
-static void append(list *l, tutti_message *m)
+static void append_message(queue *l, tutti_message *m)
 {
     *l->end = m;
     l->end = &m->next;
 }
 
 /* Takes out the message that `at` points to, in the list. */
-static tutti_message *take_out(list *l, tutti_message **at)
+static tutti_message *take_out(queue *l, tutti_message **at)
 {
     tutti_message *m = *at;
     *at = m->next;
@@ -70,31 +70,31 @@ static tutti_message *take_out(list *l, tutti_message **at)
 }
 
 /* Where the oldest of this key is in the list, or its end. */
-static tutti_message **find(list *l, const tutti_message *key)
+static tutti_message **find_message(queue *l, const tutti_message *key)
 {
     tutti_message **at = &l->first;
     while (*at && !same_key(*at, key)) at = &(*at)->next;
     return at;
 }
 
-static void release(tutti_message *m)
+static void free_message(tutti_message *m)
 {
     if (m->eager) free(m->data);
     free(m);
 }
 
 /* Afterwards the poster may free the message at any moment. */
-static void end(tutti_message *m, tutti_status status)
+static void end_message(tutti_message *m, tutti_status status)
 {
     if (m->eager) {
-        release(m);
+        free_message(m);
         return;
     }
     m->status = status;
     atomic_store_explicit(&m->ended, 1, memory_order_release);
 }
 
-static void meet(tutti_message *send, tutti_message *recv)
+static void match_messages(tutti_message *send, tutti_message *recv)
 {
     tutti_status status = TUTTI_OK;
     if (send->bytes != recv->bytes)
@@ -104,33 +104,33 @@ static void meet(tutti_message *send, tutti_message *recv)
             send->lane, send->tag, send->from, send->bytes, recv->bytes);
     else if (send->bytes)
         memcpy(recv->data, send->data, send->bytes);
-    end(send, status);
-    end(recv, status);
+    end_message(send, status);
+    end_message(recv, status);
 }
 
 /* Matches every send that is due with its recv. Lock held. */
-static void deliver(mailbox *box, double now_s)
+static void deliver_due(mailbox *box, double now_s)
 {
     for (tutti_message **s = &box->sends.first; *s;) {
-        tutti_message **r = (*s)->due_s > now_s ? NULL : find(&box->recvs, *s);
+        tutti_message **r = (*s)->due_s > now_s ? NULL : find_message(&box->recvs, *s);
         if (!r || !*r)
             s = &(*s)->next;
         else
-            meet(take_out(&box->sends, s), take_out(&box->recvs, r));
+            match_messages(take_out(&box->sends, s), take_out(&box->recvs, r));
     }
 }
 
 /* Without delays no older message waits for a partner that is there: only the new one may meet one. Lock held. */
-static void deliver_one(mailbox *box, tutti_message *m)
+static void match_new(mailbox *box, tutti_message *m)
 {
-    list *others = m->is_send ? &box->recvs : &box->sends;
-    tutti_message **at = find(others, m), *other = *at ? take_out(others, at) : NULL;
+    queue *others = m->is_send ? &box->recvs : &box->sends;
+    tutti_message **at = find_message(others, m), *other = *at ? take_out(others, at) : NULL;
     if (!other)
-        append(m->is_send ? &box->sends : &box->recvs, m);
+        append_message(m->is_send ? &box->sends : &box->recvs, m);
     else if (m->is_send)
-        meet(m, other);
+        match_messages(m, other);
     else
-        meet(other, m);
+        match_messages(other, m);
 }
 
 /* The delivery time of a new send: randomly late, but not before an older one with the same key.
@@ -147,7 +147,7 @@ static double due(const tutti_loop_world *w, mailbox *box, const tutti_message *
 }
 
 /* Copies the message; an eager send also copies its data. */
-static tutti_message *message_new(const tutti_message *like, const tutti_loop_options *options)
+static tutti_message *new_message(const tutti_message *like, const tutti_loop_options *options)
 {
     tutti_message *m = malloc(sizeof *m);
     if (!m) return NULL;
@@ -163,20 +163,20 @@ static tutti_message *message_new(const tutti_message *like, const tutti_loop_op
     return m;
 }
 
-static tutti_status post(loop *l, int to, const tutti_message *like, tutti_message **posted)
+static tutti_status post_message(loop *l, int to, const tutti_message *like, tutti_message **posted)
 {
-    tutti_message *m = message_new(like, &l->world->options);
+    tutti_message *m = new_message(like, &l->world->options);
     if (!m) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a message of %zu bytes", like->bytes);
     mailbox *box = m->box = &l->world->box[to];
     double now_s = tutti_clock_s();
     *posted = m->eager ? NULL : m;
     pthread_mutex_lock(&box->lock);
     if (l->world->options.delay_s <= 0) {
-        deliver_one(box, m);
+        match_new(box, m);
     } else {
         if (m->is_send) m->due_s = due(l->world, box, m, now_s);
-        append(m->is_send ? &box->sends : &box->recvs, m);
-        deliver(box, now_s);
+        append_message(m->is_send ? &box->sends : &box->recvs, m);
+        deliver_due(box, now_s);
     }
     pthread_mutex_unlock(&box->lock);
     return TUTTI_OK;
@@ -191,7 +191,7 @@ static tutti_status loop_isend(tutti_transport *t, int lane, int peer, int tag, 
         .tag = tag,
         .data = (void *)data,
         .bytes = bytes};
-    return post((loop *)t, peer, &like, message);
+    return post_message((loop *)t, peer, &like, message);
 }
 
 static tutti_status loop_irecv(tutti_transport *t, int lane, int peer, int tag, void *data,
@@ -199,10 +199,10 @@ static tutti_status loop_irecv(tutti_transport *t, int lane, int peer, int tag, 
 {
     const tutti_message like = {
         .from = peer, .lane = lane, .tag = tag, .data = data, .bytes = bytes};
-    return post((loop *)t, t->rank, &like, message);
+    return post_message((loop *)t, t->rank, &like, message);
 }
 
-static tutti_status loop_sit(
+static tutti_status loop_take_slot(
     tutti_transport *t, int lane, int tag, const tutti_members *members, tutti_message **message)
 {
     const loop *l = (const loop *)t;
@@ -219,7 +219,7 @@ static tutti_status loop_sit(
     return status;
 }
 
-static void stand_up(const loop *l, tutti_message *message)
+static void release_slot(const loop *l, tutti_message *message)
 {
     tutti_device_slots_release(l->world->device_slots, message->device_slot);
     free(message);
@@ -231,22 +231,22 @@ static tutti_status loop_test(tutti_transport *t, tutti_message *message, int *d
     if (message->device_slot) {
         *done = atomic_load(&message->ended) ||
                 tutti_device_slots_complete(l->world->device_slots, message->device_slot);
-        if (*done) stand_up(l, message);
+        if (*done) release_slot(l, message);
         return TUTTI_OK;
     }
     if (l->world->options.delay_s > 0 && !atomic_load(&message->ended)) {
         pthread_mutex_lock(&message->box->lock);
-        deliver(message->box, tutti_clock_s());
+        deliver_due(message->box, tutti_clock_s());
         pthread_mutex_unlock(&message->box->lock);
     }
     *done = atomic_load_explicit(&message->ended, memory_order_acquire);
     if (!*done) return TUTTI_OK;
     tutti_status status = message->status;
-    release(message);
+    free_message(message);
     return status;
 }
 
-static void unlink_from(list *l, const tutti_message *m)
+static void remove_message(queue *l, const tutti_message *m)
 {
     tutti_message **at = &l->first;
     while (*at && *at != m) at = &(*at)->next;
@@ -257,13 +257,13 @@ static void loop_abandon(tutti_transport *t, tutti_message *message)
 {
     mailbox *box = message->box;
     if (message->device_slot) {
-        stand_up((loop *)t, message);
+        release_slot((loop *)t, message);
         return;
     }
     pthread_mutex_lock(&box->lock);
-    unlink_from(message->is_send ? &box->sends : &box->recvs, message);
+    remove_message(message->is_send ? &box->sends : &box->recvs, message);
     pthread_mutex_unlock(&box->lock);
-    release(message);
+    free_message(message);
 }
 
 /* Cancels sends, too: nobody touches their data once they are out of the mailbox. */
@@ -276,8 +276,8 @@ static void loop_cancel(tutti_transport *t, tutti_message *message)
         return;
     }
     pthread_mutex_lock(&box->lock);
-    unlink_from(message->is_send ? &box->sends : &box->recvs, message);
-    if (!atomic_load(&message->ended)) end(message, TUTTI_OK);
+    remove_message(message->is_send ? &box->sends : &box->recvs, message);
+    if (!atomic_load(&message->ended)) end_message(message, TUTTI_OK);
     pthread_mutex_unlock(&box->lock);
 }
 
@@ -301,7 +301,7 @@ static const tutti_transport_ops loop_ops = {
     .name = "loop",
     .isend = loop_isend,
     .irecv = loop_irecv,
-    .sit = loop_sit,
+    .take_slot = loop_take_slot,
     .test = loop_test,
     .cancel = loop_cancel,
     .abandon = loop_abandon,
@@ -361,11 +361,11 @@ tutti_status tutti_loop_world_new(
     return TUTTI_OK;
 }
 
-static void release_all(const list *l)
+static void free_messages(const queue *l)
 {
     for (tutti_message *m = l->first, *next; m; m = next) {
         next = m->next;
-        release(m);
+        free_message(m);
     }
 }
 
@@ -373,8 +373,8 @@ void tutti_loop_world_free(tutti_loop_world *world)
 {
     if (!world) return;
     for (int r = 0; r < world->size; r++) {
-        release_all(&world->box[r].sends);
-        release_all(&world->box[r].recvs);
+        free_messages(&world->box[r].sends);
+        free_messages(&world->box[r].recvs);
         pthread_mutex_destroy(&world->box[r].lock);
     }
     tutti_device_slots_free(world->device_slots);

@@ -49,7 +49,7 @@ typedef struct tutti_mpi {
     tutti_mpi_requests under_way;
     tutti_mpi_message *idle;     /* messages to reuse */
     MPI_Op op[TUTTI_REDUCE_OPS]; /* of the library's collectives; MPI_OP_NULL: not used yet */
-    int taken_in;                /* unexpected messages under way */
+    int unexpected;              /* messages under way that a sweep receives */
     int growing;                 /* lanes yet to be opened */
     MPI_Comm fresh;              /* the next one */
     MPI_Request opening;         /* of the next one, while it is being duplicated */

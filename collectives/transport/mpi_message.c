@@ -139,7 +139,7 @@ static int receive_unexpected(tutti_mpi *t, int lane)
         return 0;
     }
     MPI_Get_count(&status, MPI_BYTE, &bytes);
-    t->taken_in++;
+    t->unexpected++;
     m->unexpected = 1;
     m->kept = malloc((size_t)bytes + 1);
     if (!m->kept) { /* truncates the message */
@@ -160,7 +160,7 @@ static void mpi_sweep(tutti_transport *transport, int first, int lanes)
     enum { MOST = 16 }; /* buffers at once */
     tutti_mpi *t = (tutti_mpi *)transport;
     for (int k = first; k < first + lanes; k++)
-        while (t->taken_in < MOST && receive_unexpected(t, k)) continue;
+        while (t->unexpected < MOST && receive_unexpected(t, k)) continue;
     if (t->under_way.count) tutti_mpi_look(t);
 }
 

@@ -37,7 +37,7 @@ void tutti_mpi_close_gaps(tutti_mpi_requests *u)
 
 void tutti_mpi_message_free(tutti_mpi *t, tutti_mpi_message *m)
 {
-    t->taken_in -= m->unexpected;
+    t->unexpected -= m->unexpected;
     free(m->kept);
     m->kept = NULL;
     m->next = t->idle;

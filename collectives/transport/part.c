@@ -38,14 +38,14 @@ static tutti_status part_irecv(tutti_transport *t, int lane, int peer, int tag, 
         tag_of(p, lane, tag), data, bytes, message);
 }
 
-static tutti_status part_sit(
+static tutti_status part_take_slot(
     tutti_transport *t, int lane, int tag, const tutti_members *members, tutti_message **message)
 {
     const part *p = (const part *)t;
     (void)members; /* NULL: a part has no parts */
     *message = NULL;
-    if (!p->whole->ops->sit || !t->shares_slots) return TUTTI_OK;
-    return p->whole->ops->sit(
+    if (!p->whole->ops->take_slot || !t->shares_slots) return TUTTI_OK;
+    return p->whole->ops->take_slot(
         p->whole, lane_of(p, lane), tag_of(p, lane, tag), &p->members, message);
 }
 
@@ -86,7 +86,7 @@ static const tutti_transport_ops part_ops = {
     .name = "part",
     .isend = part_isend,
     .irecv = part_irecv,
-    .sit = part_sit,
+    .take_slot = part_take_slot,
     .test = part_test,
     .cancel = part_cancel,
     .sweep = part_sweep,

@@ -59,7 +59,7 @@ typedef struct tutti_transport_ops {
      * when all members have one, on the same lane and with the same tag, and device slots are free again;
      * the collective's own messages follow then. NULL: the transport has no device slots. members NULL:
      * all ranks. */
-    tutti_status (*sit)(tutti_transport *t, int lane, int tag, const tutti_members *members,
+    tutti_status (*take_slot)(tutti_transport *t, int lane, int tag, const tutti_members *members,
         tutti_message **message);
     /* Starts the communication library's own collective; may be NULL. It is tested, cancelled and
      * abandoned as messages are: cancelling one may end all that are under way, or none, where the

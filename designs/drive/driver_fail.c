@@ -162,7 +162,7 @@ int tutti_driver_left(tutti_driver *driver)
     pthread_mutex_lock(driver->comm_lock);
     /* The others wait for BYE and DRAINED, and may leave as soon as they have both. */
     if (tutti_driver_failure(driver) && driver->drain.clean_s > 0)
-        tutti_control_hush(driver->options.control);
+        tutti_control_finish_silently(driver->options.control);
     int left = !tutti_control_sending(driver->options.control);
     tutti_driver_each(driver, check_left, &left);
     pthread_mutex_unlock(driver->comm_lock);

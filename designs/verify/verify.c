@@ -103,7 +103,7 @@ tutti_status tutti_verify_open(const tutti_verify_options *options, tutti_contro
         return status;
     }
     tutti_control_handle(control, TUTTI_CONTROL_ASK, receive_question, v);
-    tutti_control_handle(control, TUTTI_CONTROL_BROADCAST, receive_answer, v);
+    tutti_control_handle(control, TUTTI_CONTROL_FINGERPRINT, receive_answer, v);
     *verify = v;
     return TUTTI_OK;
 }
@@ -189,8 +189,8 @@ static void receive_question(void *ctx, const tutti_control_message *message)
     tutti_verify *v = ctx;
     answer a = {0};
     look_up(v, (int)message->value[0], message->value[1], &a);
-    tutti_control_message reply = {
-        .kind = TUTTI_CONTROL_BROADCAST, .value = {message->value[0], message->value[1], a.known}};
+    tutti_control_message reply = {.kind = TUTTI_CONTROL_FINGERPRINT,
+        .value = {message->value[0], message->value[1], a.known}};
     memcpy(reply.word, &a.fingerprint, sizeof a.fingerprint);
     tutti_status status = tutti_control_send(v->control, message->from, &reply);
     if (!v->status) v->status = status;

@@ -47,7 +47,7 @@ typedef struct tutti_verify_options {
     int history;                  /* fingerprints that are kept for the others; 0: 1024 */
 } tutti_verify_options;
 
-/* Handles TUTTI_CONTROL_ASK and BROADCAST; borrows control and shutdown until close. NOMEM. */
+/* Handles TUTTI_CONTROL_ASK and FINGERPRINT; borrows control and shutdown until close. NOMEM. */
 tutti_status tutti_verify_open(const tutti_verify_options *options, tutti_control *control,
     int lanes, const tutti_shutdown *shutdown, tutti_verify **verify);
 void tutti_verify_close(tutti_verify *verify); /* accepts NULL */

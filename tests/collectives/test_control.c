@@ -21,7 +21,7 @@ static void take_number(void *ctx, const tutti_control_message *message)
     ck_assert_int_eq(message->value[0], e->next[message->from]++);
     ck_assert_str_eq(message->text, "number");
     e->heard++;
-    const tutti_control_message echo = {.kind = TUTTI_CONTROL_BROADCAST};
+    const tutti_control_message echo = {.kind = TUTTI_CONTROL_FINGERPRINT};
     ck_assert_ok(tutti_control_send(e->control, message->from, &echo));
 }
 
@@ -40,7 +40,7 @@ static void open_all(tutti_loop_world *world, end e[RANKS])
         ck_assert_int_eq(tutti_control_rank(e[r].control), r);
         ck_assert_int_eq(tutti_control_size(e[r].control), RANKS);
         tutti_control_handle(e[r].control, TUTTI_CONTROL_ASK, take_number, &e[r]);
-        tutti_control_handle(e[r].control, TUTTI_CONTROL_BROADCAST, count_echo, &e[r]);
+        tutti_control_handle(e[r].control, TUTTI_CONTROL_FINGERPRINT, count_echo, &e[r]);
     }
 }
 

@@ -84,14 +84,14 @@ static tutti_status wire_irecv(tutti_transport *t, int lane, int peer, int tag, 
     return posted(e, key_of(lane, peer, tag, bytes, 0), inner, message);
 }
 
-static tutti_status wire_sit(
+static tutti_status wire_take_slot(
     tutti_transport *t, int lane, int tag, const tutti_members *members, tutti_message **message)
 {
     end *e = (end *)t;
     *message = NULL;
     if (e->wire->broken) return TUTTI_ERR_COMM;
     tutti_message *inner;
-    tutti_status status = e->inner->ops->sit(e->inner, lane, tag, members, &inner);
+    tutti_status status = e->inner->ops->take_slot(e->inner, lane, tag, members, &inner);
     if (status || !inner) return status;
     return posted(e, wire_mix(key_of(lane, 0, tag, 0, 0), 2), inner, message);
 }
@@ -154,7 +154,7 @@ static const tutti_transport_ops wire_ops = {
     .name = "wire",
     .isend = wire_isend,
     .irecv = wire_irecv,
-    .sit = wire_sit,
+    .take_slot = wire_take_slot,
     .test = wire_test,
     .cancel = wire_cancel,
     .abandon = wire_abandon,

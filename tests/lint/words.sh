@@ -41,6 +41,9 @@ tutti_coded?([^cl]|$) compressed
 tutti_(road|guest|book|news|note)s?([^a-z]|$) kv_transport, client_list, push_ledger, inbox, active_message
 tutti_[a-z]+_(hear|tell|settle|hurry|fly)([^a-z]|$) receive, report or send, finalize, raise_priority, submit
 tutti_(tcp_)?door tcp_listener
+TUTTI_CONTROL_BROADCAST TUTTI_CONTROL_FINGERPRINT
+tutti_control_hush tutti_control_finish_silently
+(ops->|(loop|part|wire)_)sit([^a-z]|$) take_slot
 tutti_kv_(ask|flight|give|join)([^a-z]|$) request_value, transfer, send_push, parts_task
 tutti_server_(announce|ask|go_on|happen|join|lose|react|release|take(_(back|first|in|over))?|[a-z]+_(early|spare))([^a-z]|$) on_MESSAGE, queue_event, next_event, handle_event, complete_TRANSFER, add_rounds, deferred, pool
 (^|[^-])--schedule the learning rate follows --rate-schedule
