@@ -6,9 +6,9 @@
 
 enum { TAG = 0, MOST_RECEIVES = 4, MOST_AT_ONCE = 64 /* messages in one poll */ };
 
-/* A receive from whichever rank. */
+/* A receive from any rank. */
 typedef struct incoming {
-    tutti_message *receiving; /* NULL: the message has come */
+    tutti_message *receiving; /* NULL: the message has arrived */
     tutti_control_message message;
 } incoming;
 
@@ -27,7 +27,7 @@ struct tutti_control {
     void *unknown_ctx;
     tutti_transport *transport;
     int lane, rank, size;
-    incoming in[MOST_RECEIVES]; /* a ring: messages come in the order in which these were posted */
+    incoming in[MOST_RECEIVES]; /* a ring: messages arrive in the order of posting */
     int posted, oldest;
     int receive_failed; /* a receive has failed */
     outgoing *sent;     /* under way, newest first */
@@ -289,7 +289,7 @@ static void deliver_message(tutti_control *c, const tutti_control_message *messa
     call_handler(c, message);
 }
 
-/* Takes the oldest message, if one has come, and posts the receive for another. */
+/* Returns the oldest message, if it has arrived, and posts its receive again. */
 static tutti_status receive_oldest(tutti_control *c, tutti_control_message *message, int *arrived)
 {
     incoming *in = &c->in[c->oldest];

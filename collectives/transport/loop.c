@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A posted send or recv. It stays in the mailbox of the receiving rank until the two have met. */
+/* A posted send or recv. It stays in the mailbox of the receiving rank until it is matched. */
 struct tutti_message {
     tutti_message *next;
     struct mailbox *box;
@@ -21,12 +21,12 @@ struct tutti_message {
     int eager; /* a send that owns its data and has no poster any more: freed once received */
     atomic_int ended;
     tutti_status status;            /* valid once ended */
-    tutti_device_slot *device_slot; /* not NULL: this is one, and nothing else */
+    tutti_device_slot *device_slot; /* not NULL: a device slot, not a message */
 };
 
 /* Oldest first. */
 typedef struct queue {
-    tutti_message *first, **end; /* end: where the next one is put */
+    tutti_message *first, **end; /* end: where to append */
 } queue;
 
 /* The messages posted to one rank. */
@@ -60,7 +60,7 @@ static void append_message(queue *l, tutti_message *m)
     l->end = &m->next;
 }
 
-/* Takes out the message that `at` points to, in the list. */
+/* Removes the message that `at` points to from the queue. */
 static tutti_message *take_out(queue *l, tutti_message **at)
 {
     tutti_message *m = *at;
@@ -69,7 +69,7 @@ static tutti_message *take_out(queue *l, tutti_message **at)
     return m;
 }
 
-/* Where the oldest of this key is in the list, or its end. */
+/* Where the oldest message with this key is in the queue, or its end. */
 static tutti_message **find_message(queue *l, const tutti_message *key)
 {
     tutti_message **at = &l->first;
@@ -120,7 +120,7 @@ static void deliver_due(mailbox *box, double now_s)
     }
 }
 
-/* Without delays no older message waits for a partner that is there: only the new one may meet one. Lock held. */
+/* Without delays only a new message can have a match: older ones with a partner are gone. Lock held. */
 static void match_new(mailbox *box, tutti_message *m)
 {
     queue *others = m->is_send ? &box->recvs : &box->sends;
@@ -133,8 +133,7 @@ static void match_new(mailbox *box, tutti_message *m)
         match_messages(other, m);
 }
 
-/* The delivery time of a new send: randomly late, but not before an older one with the same key.
- * Lock held. */
+/* A new send's delivery time: random, but not before an older one with the same key. Lock held. */
 static double due(const tutti_loop_world *w, mailbox *box, const tutti_message *send, double now_s)
 {
     uint64_t stream = (uint64_t)(box - w->box);
@@ -266,7 +265,7 @@ static void loop_abandon(tutti_transport *t, tutti_message *message)
     free_message(message);
 }
 
-/* Cancels sends, too: nobody touches their data once they are out of the mailbox. */
+/* Cancels sends, too: no rank reads their data once they are out of the mailbox. */
 static void loop_cancel(tutti_transport *t, tutti_message *message)
 {
     (void)t;

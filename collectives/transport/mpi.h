@@ -68,7 +68,7 @@ MPI_Request *tutti_mpi_place(tutti_mpi *t, tutti_mpi_message *message, int bytes
 void tutti_mpi_started(tutti_mpi *t, tutti_mpi_message *message);
 /* Lets MPI make progress, and records what has ended. */
 void tutti_mpi_look(tutti_mpi *t);
-/* Forgets the requests that are MPI_REQUEST_NULL. */
+/* Removes the requests that are MPI_REQUEST_NULL. */
 void tutti_mpi_close_gaps(tutti_mpi_requests *requests);
 
 /* tutti_transport_ops.collective. UNSUPPORTED, with the count, where MPI's int cannot count the

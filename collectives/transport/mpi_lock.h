@@ -18,8 +18,7 @@
 /* Lasts as long as the process. First in the order of locks (doc/threads.md). [A] */
 pthread_mutex_t *tutti_mpi_lock(void);
 
-/* MPI_Finalize has been called: a thread of this library that waits in tutti_mpi_await does not enter MPI
- * again, and never returns. [A] */
+/* MPI_Finalize has been called: threads that wait in tutti_mpi_await do not enter MPI again, and never return. [A] */
 void tutti_mpi_ends(void);
 
 /* Waits until the request has ended. The caller holds the lock, which is released while this waits.

@@ -1,5 +1,5 @@
-/* Establishes TCP connections between two processes of different jobs: the sockets below a connection (connection.h).
- * The library does not listen unless a listener is opened.
+/* Establishes TCP connections between two processes of different jobs: the sockets of connections (connection.h).
+ * The library listens only while a listener is open.
  *
  *   one end                                     the other
  *   listener_open -> { poll, receive -> answer }*   connect
@@ -47,7 +47,7 @@ int tutti_tcp_answer(
 /* ---- connecting ---- */
 
 /* Connects and greets with token and words; *words becomes the answer's. *later: the other side does not answer
- * (yet), and the caller may try again; nothing is logged, and why[] has the reason. Otherwise a failure is logged:
+ * yet, and the caller may retry; nothing is logged, and why[] has the reason. Otherwise a failure is logged:
  * COMM, TIMEOUT, MISMATCH (version), USAGE (token, or refused by the other side). */
 tutti_status tutti_tcp_connect(const char *address, int port, double timeout_s, const char *token,
     unsigned char words[TUTTI_TCP_WORDS_BYTES], int *later, char why[TUTTI_CONNECTION_WHY],

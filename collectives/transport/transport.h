@@ -1,20 +1,18 @@
-/* What carries the messages of one rank's collectives: nonblocking send and recv on K lanes.
+/* A transport: the messages of one rank's collectives, as nonblocking send and recv on K lanes.
  *
- * Each lane is a separate message space. The k-th message sent on (lane, peer, tag) meets the k-th
- * recv on it; messages of different lanes, peers or tags may overtake each other. Sizes must agree
+ * Each lane is a separate message space. The k-th message sent on (lane, peer, tag) matches the
+ * k-th recv on it; messages of different lanes, peers or tags may overtake each other. Sizes must agree
  * on both sides (MISMATCH otherwise, where it can be detected). Buffers are the caller's and must
  * stay untouched until test reports the message done.
  *
- * After a failure, a rank has its buffers back as soon as everything it has started has ended: it
- * cancels what can be cancelled, tests the rest, and receives what others still send to it, so that
- * their sends end, too:
+ * After a failure, a rank gets its buffers back when all its messages have ended: it cancels what can be cancelled,
+ * tests the rest, and receives what others still send to it, so that their sends end, too:
  *
  *   { cancel }* -> { test, sweep }* until all are done
  *
- * Lanes may *share device slots*: a collective that this rank has started then occupies something until all
- * its partners have started theirs, and there is room for few. So what is started on one lane can
- * keep what is started on another from beginning, and all ranks have to start the collectives of all
- * their lanes in one order (designs/design.h).
+ * Lanes may *share device slots*: a collective then occupies a slot of the device from its start on one rank until all
+ * partners have started it, and there are few slots. So a collective of one lane can keep one of another lane from
+ * starting, and all ranks must start the collectives of all lanes in one order (designs/design.h).
  *
  * Threads: a transport is not locked: one thread at a time may call any of these on it, and, if it
  * names a lock, only while holding that. Transports that share something name the same lock. */
@@ -40,30 +38,28 @@ typedef struct tutti_transport_ops {
     /* Start a message. *message NULL: it has already ended. */
     tutti_status (*isend)(tutti_transport *t, int lane, int peer, int tag, const void *data,
         size_t bytes, tutti_message **message);
-    /* peer TUTTI_ANY_RANK: the oldest message from whichever rank, on a lane and with a tag for which no
-     * rank is named. A part of a transport has none of these. */
+    /* peer TUTTI_ANY_RANK: the oldest message from any rank, on a lane and tag that have only such receives. Not in a
+     * part of a transport. */
     tutti_status (*irecv)(tutti_transport *t, int lane, int peer, int tag, void *data, size_t bytes,
         tutti_message **message);
     /* Whether the message has ended; then it is freed. A failure may be reported earlier (*done 0):
      * test again. */
     tutti_status (*test)(tutti_transport *t, tutti_message *message, int *done);
-    /* Ends the message without its partner, unless the two have met or the transport cannot take it
-     * back (a send over MPI). Test still has to report its end. */
+    /* Ends the message without its partner, unless it is matched, or cannot be cancelled (a send over MPI). Test still
+     * has to report its end. */
     void (*cancel)(tutti_transport *t, tutti_message *message);
-    /* Receives what others have sent on `lanes` lanes from `first` on and this rank does not
-     * expect. NULL: sends can be cancelled without a partner. */
+    /* Receives unexpected messages on `lanes` lanes from `first` on. NULL: sends can be cancelled without a partner. */
     void (*sweep)(tutti_transport *t, int first, int lanes);
-    /* Abandons a message whose partner will not come. A send's buffer may be read until close. */
+    /* Abandons a message that has no partner. A send's buffer may be read until close. */
     void (*abandon)(tutti_transport *t, tutti_message *message);
-    /* Before the messages of a collective, where lanes share device slots: it takes one. The message ends
-     * when all members have one, on the same lane and with the same tag, and device slots are free again;
-     * the collective's own messages follow then. NULL: the transport has no device slots. members NULL:
-     * all ranks. */
+    /* Takes a device slot for a collective, before its messages, where lanes share device slots. The message ends when
+     * all members have one, on the same lane and tag; then the collective's own messages may start. NULL: the transport
+     * has no device slots. members NULL: all ranks. */
     tutti_status (*take_slot)(tutti_transport *t, int lane, int tag, const tutti_members *members,
         tutti_message **message);
     /* Starts the communication library's own collective; may be NULL. It is tested, cancelled and
-     * abandoned as messages are: cancelling one may end all that are under way, or none, where the
-     * library cannot take it back. On a failure *message is what has begun, or NULL. */
+     * abandoned as messages are; cancelling one may end all that are under way, or none, as the library permits. On a
+     * failure *message is what has begun, or NULL. */
     tutti_status (*collective)(
         tutti_transport *t, int lane, const tutti_coll_args *args, tutti_message **message);
     /* For tutti_transport_grow; NULL: the transport cannot. */
@@ -76,9 +72,9 @@ struct tutti_transport {
     int rank, size, lanes;
     int near;         /* all ranks share one machine's memory; the same on every rank */
     int shares_slots; /* its lanes do; the same on every rank */
-    int edges_aside;  /* but edges do not: they go another way, and occupy nothing; likewise */
+    int edges_aside;  /* but edges do not: they use no device slots; the same on every rank */
     int64_t tags;     /* tags are 0 ... tags-1 */
-    /* What it can do in device memory; NULL: nothing. At most one of them, closed with the transport. Without them, all
+    /* Its operations in device memory; NULL: none. At most one of them, closed with the transport. Without them, all
      * buffers are main memory; with arithmetic, those of messages may be device memory. */
     tutti_arithmetic *arithmetic;
     tutti_device_collectives *device_collectives;
@@ -86,24 +82,24 @@ struct tutti_transport {
     int grown; /* tutti_transport_grow: the transport has the lanes, device_collectives has not yet */
     /* the caller holds it; NULL: nothing is shared with other transports */
     pthread_mutex_t *lock;
-    /* messages may be under way that nobody receives: close keeps the lanes they could arrive on,
-     * so that they never meet a later transport's messages */
+    /* some messages under way have no receiver: close keeps their lanes, so that they never match a later transport's
+     * messages */
     int abandoned;
 };
 
 /* Closes it, with its lock. Accepts NULL. */
 void tutti_transport_close(tutti_transport *transport);
-/* For a transport's close: closes what it can do in device memory. */
+/* For a transport's close: closes its operations in device memory. */
 void tutti_transport_close_device(tutti_transport *transport);
 /* Whether buffers may be device memory. [P] */
 int tutti_transport_takes_device(const tutti_transport *transport);
 /* Adds lanes after the last, for these members (kept until *done; rank -1: this rank is not among them). Every rank
- * calls it, in the same order, and again until *done; it never waits. Nothing of GPU memory is under way meanwhile.
+ * calls it, in the same order, and again until *done; it never waits. No message of GPU memory is under way meanwhile.
  * UNSUPPORTED: the transport cannot; COMM, NOMEM. */
 tutti_status tutti_transport_grow(
     tutti_transport *transport, int lanes, const tutti_members *members, int *done);
 
-/* What carries collectives in place of MPI's messages. */
+/* Options of a library that replaces MPI's messages for collectives. */
 typedef struct tutti_transport_options {
     int device;       /* this rank's GPU */
     int lanes;        /* how many of the first lanes carry collectives */
@@ -112,12 +108,12 @@ typedef struct tutti_transport_options {
 
 typedef struct tutti_transport_about {
     const char *name, *summary;
-    /* Gives it to MPI's transport. All ranks call it. NULL: it is MPI's. */
+    /* Adds it to MPI's transport. All ranks call it. NULL: it is MPI's. */
     tutti_status (*give)(tutti_transport *mpi, const tutti_transport_options *options);
-    /* Why this build or this machine cannot have it; it returns NULL: it can. NULL: programs do not choose it by its
-     * name. */
+    /* Returns why this build or machine does not have it; NULL: it does. NULL instead of the function: programs cannot
+     * choose it by name. */
     const char *(*lacks)(void);
-    int on_gpus; /* collectives are in the memory of GPUs, of which each rank needs one of its own */
+    int on_gpus;    /* collectives are in GPU memory: each rank needs its own GPU */
     int most_lanes; /* that carry them; 0: any number */
 } tutti_transport_about;
 
@@ -138,19 +134,19 @@ tutti_status tutti_transport_mpi_pieces(
     const void *comm, int lanes, size_t piece, tutti_transport **transport);
 
 /* Gives a transport NCCL's collectives in the memory of GPUs (nccl*.c). Buffers of GPU memory are
- * this rank's GPU's, and ready when a collective is started. Of these, allreduce, broadcast, reduce,
- * allgather and reduce-scatter are known, of types and operators that NCCL has (UNSUPPORTED
- * otherwise), of all ranks and of groups. Lanes share device slots, but edges do not, whose messages are in
- * main memory. Closing waits, at most timeout_s, until no other rank needs this one.
+ * this rank's GPU's, and ready when a collective is started. Supported are allreduce, broadcast,
+ * reduce, allgather and reduce-scatter, of all ranks and of groups, with NCCL's types and operators (UNSUPPORTED
+ * otherwise). Lanes share device slots; edges, whose messages are in main memory, do not. Closing waits, at most
+ * timeout_s, until no other rank needs this one.
  * On all ranks: USAGE if two ranks have the same GPU, or there are more than TUTTI_NCCL_MOST_LANES
  * lanes; TIMEOUT, COMM, NOMEM; UNSUPPORTED without NCCL. */
 enum { TUTTI_NCCL_MOST_LANES = 16 };
 tutti_status tutti_transport_nccl(
     tutti_transport *transport, const tutti_transport_options *options);
-/* Why this build has none (nccl_none.c); NULL: it has. [P] */
+/* Why this build does not have NCCL (nccl_none.c); NULL: it has. [P] */
 const char *tutti_transport_nccl_lacks(void);
 
-/* Ranks as threads of one process: the world that their messages pass through. [A] */
+/* Ranks as threads of one process: their world, with all messages. [A] */
 typedef struct tutti_loop_world tutti_loop_world;
 
 typedef struct tutti_loop_options {
@@ -159,7 +155,7 @@ typedef struct tutti_loop_options {
     /* messages arrive up to this much later, drawn from seed, so they overtake each other */
     double delay_s;
     uint64_t seed;
-    /* the lanes of a rank share so many device slots; 0: they share nothing */
+    /* the lanes of a rank share this many device slots; 0: none */
     int device_slots;
     int edges_aside; /* but edges take none */
 } tutti_loop_options;
@@ -181,7 +177,7 @@ enum { TUTTI_CHANNELS = 4096 };
 /* How many channels the tags of a lane make: at most TUTTI_CHANNELS, fewer with few tags. [P] */
 int tutti_transport_channels(const tutti_transport *transport);
 
-/* Where the messages of some ranks travel. */
+/* The lanes of a group's messages. */
 typedef struct tutti_part {
     const tutti_members *members; /* this rank among them; copied */
     int lane, lanes;              /* the whole's first lane, and how many the part has */
@@ -191,9 +187,9 @@ typedef struct tutti_part {
     int channel;
 } tutti_part;
 
-/* A transport of these ranks, numbered from 0, over another one, which must outlive it. It never
- * grows. It has no collectives of its own, but on lanes that the whole has made for these members,
- * those of device memory. INVAL, NOMEM. */
+/* A transport of these ranks, numbered from 0, over another one, which must outlive it. It cannot
+ * grow. It has no collectives of a library, except those of device memory on lanes that the whole has made for these
+ * members. INVAL, NOMEM. */
 tutti_status tutti_transport_part(
     tutti_transport *whole, const tutti_part *part, tutti_transport **transport);
 

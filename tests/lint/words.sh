@@ -51,7 +51,7 @@ WORDS
 
 # Rooms whose sentences are short and whose static functions are named by a verb and its object.
 mapfile -t plain < <(printf '%s\n' "${files[@]}" | grep -E '^(collectives|designs)/.*\.[ch]$' |
-    grep -vE '^designs/attach/|^collectives/(control\.[ch]|transport/(loop\.c|transport\.h))$')
+    grep -v '^designs/attach/')
 look_in "${plain[@]}" << 'WORDS'
 (^|[^a-z])[Ll]ikewise the same, too
 (^|[^a-z])([Nn]obody|[Ww]hoever)([^a-z;]|$) no rank, no thread: name it
