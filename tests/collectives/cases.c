@@ -264,7 +264,7 @@ static float special(uint64_t seed, int rank, int64_t i)
         0x00000000, 0x80000000, 0x00010000, 0x80010000, 0x7f7f0000};
     enum { SPECIALS = sizeof bits / sizeof *bits };
     uint64_t draw = (uint64_t)i * 7 + (uint64_t)rank * 5 + seed;
-    float value = (float)tutti_rng_normal(seed, (uint64_t)rank, (uint64_t)i);
+    float value = 4 * (float)tutti_rng_uniform(seed, (uint64_t)rank, (uint64_t)i) - 2;
     if (draw % 3 == 0)
         memcpy(&value, &bits[(draw / 3 + (uint64_t)(rank * i)) % SPECIALS], sizeof value);
     return value;
