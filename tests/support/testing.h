@@ -7,8 +7,9 @@
 
 #include <check.h>
 
-/* Check's own notes where each assertion is that holds, in a file, for a test that a signal ends; in loops over elements
- * that takes more time than the tests. This one writes nothing until it fails; the guard shows where a process ended. */
+/* Check's own notes in a file where each assertion is that holds, for a test that a signal ends; in loops over
+ * elements that takes more time than what is tested. This one writes nothing until it fails; where a process
+ * ended, the guard shows. */
 #undef ck_assert_msg
 #define ck_assert_msg(expr, ...)                                                                   \
     ((expr) ? (void)0                                                                              \
