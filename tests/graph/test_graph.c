@@ -23,8 +23,8 @@ static int node(tutti_graph *g, const char *name, int accesses, const tutti_acce
 
 static char *captured(tutti_graph *g, void (*print)(tutti_graph *, FILE *))
 {
-    char *text;
-    size_t size;
+    static char *text; /* static: gcc 12 takes what strstr returns for a pointer to a variable of this block */
+    static size_t size;
     FILE *out = open_memstream(&text, &size);
     print(g, out);
     fclose(out);

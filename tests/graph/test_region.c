@@ -73,7 +73,7 @@ static int kernel(drawing *d, const char *name, const char *reads, const char *w
 
 static int sum(drawing *d, const char *first, const char *second)
 {
-    int mark[2], last;
+    int mark[2], last = 0;
     const char *const names[] = {first, second};
     for (int i = 0; i < 2 && names[i]; i++)
         ck_assert_ok(tutti_graph_mark(d->graph,

@@ -6,6 +6,7 @@
 #include "dag/base/status.h"
 
 #include <check.h>
+#include <stdlib.h>
 
 /* Check's own notes in a file where each assertion is that holds, for a test that a signal ends; in loops over
  * elements that takes more time than what is tested. This one writes nothing until it fails; where a process
@@ -13,8 +14,9 @@
 #undef ck_assert_msg
 #define ck_assert_msg(expr, ...)                                                                   \
     ((expr) ? (void)0                                                                              \
-            : _ck_assert_failed(                                                                   \
-                  __FILE__, __LINE__, "Assertion '" #expr "' failed", ##__VA_ARGS__))
+            : (_ck_assert_failed(                                                                  \
+                   __FILE__, __LINE__, "Assertion '" #expr "' failed", ##__VA_ARGS__),             \
+                  abort())) /* it jumps back into Check, but is not declared so */
 
 /* Runs the suite in this process and returns main's exit status. Frees the suite. */
 int testing_run(Suite *suite);
