@@ -55,7 +55,22 @@ inline tutti_status open_product(Conv *k, tutti_dtype from, size_t *bytes)
     const tutti_product product = {
         "conv_bwd_weights", k->desc.K, k->desc.C, k->y_rows, 1, 0, from, TUTTI_F32, 0};
     *bytes = TUTTI_CUBLAS_WORKSPACE;
-    return tutti_cublas_open(&product, &k->product);
+    return tutti_cublas_open(&product, k->space, &k->product);
+}
+
+/* bytes: what the library works in. */
+template <tutti_pass PASS, tutti_dtype DTYPE, int TF32>
+tutti_status open_library(Conv *k, size_t *bytes)
+{
+    const tutti_conv_desc *d = &k->desc;
+    const int weights = PASS == TUTTI_PASS_BACKWARD_WEIGHTS, narrow = DTYPE != TUTTI_F32;
+    if (weights && narrow && tutti_conv_is_product(d) && k->y_rows < 1ll << 31)
+        return open_product(k, DTYPE, bytes);
+    k->widens = weights && narrow;
+    k->adds_bias = PASS == TUTTI_PASS_FORWARD && d->bias && tutti_conv_groups(d) == 1;
+    tutti_cudnn_conv conv = {*d, PASS, DTYPE, TF32};
+    conv.desc.bias = k->adds_bias;
+    return tutti_cudnn_open(&conv, k->space, &k->library, bytes);
 }
 
 template <tutti_pass PASS, tutti_dtype DTYPE, int TF32>
@@ -63,7 +78,6 @@ tutti_status open_conv(const void *desc, void **args)
 {
     const tutti_conv_desc *d = (const tutti_conv_desc *)desc;
     const char *name = name_of(PASS);
-    const int weights = PASS == TUTTI_PASS_BACKWARD_WEIGHTS;
     size_t bytes = 0;
     tutti_status status = tutti_check_conv(d);
     if (status) return status;
@@ -73,20 +87,14 @@ tutti_status open_conv(const void *desc, void **args)
     k->y_rows = d->N * tutti_conv_out(d->H, d->R, d->stride[0], d->pad[0]) *
                 tutti_conv_out(d->W, d->S, d->stride[1], d->pad[1]);
     k->weights = d->K * d->R * d->S * (d->C / tutti_conv_groups(d));
-    if (weights && DTYPE != TUTTI_F32 && tutti_conv_is_product(d) && k->y_rows < 1ll << 31) {
-        status = open_product(k, DTYPE, &bytes);
-    } else {
-        tutti_cudnn_conv conv = {*d, PASS, DTYPE, TF32};
-        k->widens = weights && DTYPE != TUTTI_F32;
-        k->adds_bias = PASS == TUTTI_PASS_FORWARD && d->bias && tutti_conv_groups(d) == 1;
-        conv.desc.bias = k->adds_bias;
-        status = tutti_cudnn_open(&conv, &k->library, &bytes);
-    }
+    status = space_get(name, 0, &k->space);
+    if (!status) status = open_library<PASS, DTYPE, TF32>(k, &bytes);
     const int64_t narrow = k->widens ? k->weights : k->adds_bias && DTYPE != TUTTI_F32 ? d->K : 0;
     k->narrow = room_for(bytes);
     k->sums = k->narrow + room_for((size_t)narrow * sizeof(uint16_t));
-    const size_t sums = weights && d->bias ? (size_t)sums_room(k->y_rows, d->K) : 0;
-    if (!status) status = space_get(name, k->sums + sums * sizeof(float), &k->space);
+    const int sums = PASS == TUTTI_PASS_BACKWARD_WEIGHTS && d->bias;
+    bytes = k->sums + (sums ? (size_t)sums_room(k->y_rows, d->K) * sizeof(float) : 0);
+    if (!status) status = space_grow(name, bytes, k->space);
     if (status)
         close_conv(k);
     else

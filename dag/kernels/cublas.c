@@ -10,22 +10,40 @@ struct tutti_cublas {
     cublasHandle_t handle;
 };
 
-tutti_status tutti_cublas_open(const tutti_product *product, tutti_cublas **opened)
+static void close_handle(void *handle)
+{
+    cublasDestroy((cublasHandle_t)handle);
+}
+
+static cublasStatus_t open_handle(tutti_workspace *workspace)
+{
+    /* Sums of products of bf16, too, are kept in float32 until they are whole. */
+    const cublasMath_t math =
+        (cublasMath_t)(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
+    cublasHandle_t handle = NULL;
+    cublasStatus_t s = cublasCreate(&handle);
+    if (!s) s = cublasSetMathMode(handle, math);
+    if (!s) s = cublasSetAtomicsMode(handle, CUBLAS_ATOMICS_NOT_ALLOWED);
+    workspace->library[TUTTI_WORKSPACE_CUBLAS].handle = handle;
+    workspace->library[TUTTI_WORKSPACE_CUBLAS].close = close_handle;
+    return s;
+}
+
+tutti_status tutti_cublas_open(
+    const tutti_product *product, tutti_workspace *workspace, tutti_cublas **opened)
 {
     tutti_cublas *k = calloc(1, sizeof *k);
     if (!k) return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to open the kernel", product->op);
     k->product = *product;
-    /* Sums of products of bf16, too, are kept in float32 until they are whole. */
-    const cublasMath_t math =
-        (cublasMath_t)(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
-    cublasStatus_t s = cublasCreate(&k->handle);
-    if (!s) s = cublasSetMathMode(k->handle, math);
-    if (!s) s = cublasSetAtomicsMode(k->handle, CUBLAS_ATOMICS_NOT_ALLOWED);
-    if (s) {
-        tutti_cublas_close(k);
-        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "%s: cuBLAS cannot start: %s", product->op,
-            cublasGetStatusString(s));
+    if (!workspace->library[TUTTI_WORKSPACE_CUBLAS].handle) {
+        const cublasStatus_t s = open_handle(workspace);
+        if (s) {
+            tutti_cublas_close(k);
+            return tutti_fail(TUTTI_ERR_UNSUPPORTED, "%s: cuBLAS cannot start: %s", product->op,
+                cublasGetStatusString(s));
+        }
     }
+    k->handle = workspace->library[TUTTI_WORKSPACE_CUBLAS].handle;
     *opened = k;
     return TUTTI_OK;
 }
@@ -64,7 +82,5 @@ tutti_status tutti_cublas_run(const tutti_cublas *opened, const void *a, const v
 
 void tutti_cublas_close(tutti_cublas *k)
 {
-    if (!k) return;
-    if (k->handle) cublasDestroy(k->handle);
     free(k);
 }

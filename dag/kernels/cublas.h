@@ -5,9 +5,9 @@
  * allowed, and adds in float32.
  *
  * Whoever opens a product gives each run TUTTI_CUBLAS_WORKSPACE bytes of the device to work in,
- * which nothing else may use until the run has left its stream. An opened product has its own
- * handle of the library: different ones may be run at the same time, on different streams; one of
- * them by one thread at a time.
+ * which nothing else may use until the run has left its stream. Products that share a workspace share a
+ * handle of the library, and are run one after the other, by one thread at a time; others may be run at
+ * the same time, on different streams.
  *
  * Errors: UNSUPPORTED where the library cannot start, KERNEL when a run cannot be started; logged
  * here. Threads: open and close [M], on the GPU that is the calling thread's; run [A].
@@ -16,6 +16,7 @@
 #define TUTTI_CUBLAS_H
 
 #include "dag/kernels/kernel.h"
+#include "dag/kernels/workspace.h"
 
 #include <stdint.h>
 
@@ -33,7 +34,9 @@ typedef struct tutti_product {
 } tutti_product;
 
 typedef struct tutti_cublas tutti_cublas;
-tutti_status tutti_cublas_open(const tutti_product *product, tutti_cublas **opened);
+/* workspace: what has the handle; it stays joined until close. */
+tutti_status tutti_cublas_open(
+    const tutti_product *product, tutti_workspace *workspace, tutti_cublas **opened);
 /* Returns when it is on its stream, `queue`. */
 tutti_status tutti_cublas_run(const tutti_cublas *opened, const void *a, const void *b, void *to,
     void *workspace, void *queue);

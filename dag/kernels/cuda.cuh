@@ -272,6 +272,13 @@ inline tutti_status space_get(const char *op, size_t bytes, tutti_workspace **sp
     return tutti_workspace_join(op, bytes, &device, space);
 }
 
+/* Of one without memory yet, at least so many bytes. */
+inline tutti_status space_grow(const char *op, size_t bytes, tutti_workspace *space)
+{
+    static const tutti_workspace_source device = {space_new, space_release};
+    return tutti_workspace_reserve(op, bytes, &device, space);
+}
+
 /* What such a kernel opens: its descriptor, and memory for what one launch leaves to the next. */
 template <typename Desc> struct Opened {
     Desc desc;

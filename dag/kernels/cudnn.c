@@ -261,7 +261,24 @@ static tutti_status refused(const tutti_cudnn *k, const tutti_cudnn_conv *c)
         *reason ? "; it says: " : "", reason);
 }
 
-tutti_status tutti_cudnn_open(const tutti_cudnn_conv *conv, tutti_cudnn **opened, size_t *workspace)
+static void close_handle(void *handle)
+{
+    cudnnDestroy((cudnnHandle_t)handle);
+}
+
+static void open_handle(tutti_cudnn *k, tutti_workspace *shared)
+{
+    cudnnHandle_t handle = NULL;
+    if (!shared->library[TUTTI_WORKSPACE_CUDNN].handle) {
+        k->status = cudnnCreate(&handle);
+        shared->library[TUTTI_WORKSPACE_CUDNN].handle = handle;
+        shared->library[TUTTI_WORKSPACE_CUDNN].close = close_handle;
+    }
+    k->handle = shared->library[TUTTI_WORKSPACE_CUDNN].handle;
+}
+
+tutti_status tutti_cudnn_open(
+    const tutti_cudnn_conv *conv, tutti_workspace *shared, tutti_cudnn **opened, size_t *workspace)
 {
     const char *name = passes[conv->pass].name;
     tutti_cudnn *k = calloc(1, sizeof *k);
@@ -270,7 +287,7 @@ tutti_status tutti_cudnn_open(const tutti_cudnn_conv *conv, tutti_cudnn **opened
     k->exact = conv->dtype == TUTTI_F32 && !conv->tf32;
     tutti_status status = set_sizes(k, conv);
     if (!status) {
-        k->status = cudnnCreate(&k->handle);
+        open_handle(k, shared);
         describe(k, conv);
         status = choose_engine(k, conv);
     }
@@ -300,6 +317,5 @@ void tutti_cudnn_close(tutti_cudnn *k)
 {
     if (!k) return;
     for (int p = TUTTI_CUDNN_PARTS - 1; p >= 0; p--) tutti_cudnn_destroy(k->parts[p]);
-    if (k->handle) cudnnDestroy(k->handle);
     free(k);
 }

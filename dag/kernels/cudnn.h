@@ -9,9 +9,9 @@
  * float32 as it is, unless TF32 is allowed, and add in float32.
  *
  * Whoever opens a convolution gives each run memory of the device to work in, which nothing else may
- * use until the run has left its stream. An opened convolution has its own handle of the library:
- * different ones may be run at the same time, on different streams; one of them by one thread at a
- * time. All memory of a call is at addresses that 16 divides.
+ * use until the run has left its stream. Convolutions that share a workspace share a handle of the
+ * library, and are run one after the other, by one thread at a time; others may be run at the same time,
+ * on different streams. All memory of a call is at addresses that 16 divides.
  *
  * Errors: UNSUPPORTED where the library refuses the computation or has no GPU, KERNEL when a run
  * cannot be started; logged here. Threads: open and close [M], on the GPU that is the calling
@@ -21,6 +21,7 @@
 #define TUTTI_CUDNN_H
 
 #include "dag/kernels/open.h"
+#include "dag/kernels/workspace.h"
 
 typedef struct tutti_cudnn tutti_cudnn;
 
@@ -33,10 +34,10 @@ typedef struct tutti_cudnn_conv {
     int tf32;          /* factors of float32 may be rounded to TF32 */
 } tutti_cudnn_conv;
 
-/* workspace: the bytes that runs need, at an address that 256 divides; it may be 0. UNSUPPORTED, too, if the table's
- * engine cannot be opened here. */
+/* shared: what has the handle; it stays joined until close. workspace: the bytes that runs need, at an address that 256
+ * divides; it may be 0. UNSUPPORTED, too, if the table's engine cannot be opened here. */
 tutti_status tutti_cudnn_open(
-    const tutti_cudnn_conv *conv, tutti_cudnn **opened, size_t *workspace);
+    const tutti_cudnn_conv *conv, tutti_workspace *shared, tutti_cudnn **opened, size_t *workspace);
 
 typedef struct tutti_cudnn_call {
     const void *from[2]; /* x and w; dy and w; x and dy */

@@ -38,10 +38,9 @@ inline tutti_status open_product(
     Dense *k = (Dense *)calloc(1, sizeof *k);
     if (!k) return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to open the kernel", product->op);
     k->desc = *d;
-    tutti_status status = tutti_cublas_open(product, &k->product);
-    if (!status)
-        status = space_get(
-            product->op, TUTTI_CUBLAS_WORKSPACE + (size_t)numbers * sizeof(float), &k->space);
+    tutti_status status =
+        space_get(product->op, TUTTI_CUBLAS_WORKSPACE + (size_t)numbers * sizeof(float), &k->space);
+    if (!status) status = tutti_cublas_open(product, k->space, &k->product);
     if (status)
         close_dense(k);
     else

@@ -65,7 +65,7 @@ tutti_status tutti_workspace_join(
     tutti_workspace *s = find(source);
     if (!s) return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to open the kernel", op);
     s->users++;
-    tutti_status status = bytes > s->bytes ? grow(op, bytes, source, s) : TUTTI_OK;
+    const tutti_status status = tutti_workspace_reserve(op, bytes, source, s);
     if (status)
         tutti_workspace_leave(s);
     else
@@ -73,9 +73,17 @@ tutti_status tutti_workspace_join(
     return status;
 }
 
+tutti_status tutti_workspace_reserve(
+    const char *op, size_t bytes, const tutti_workspace_source *source, tutti_workspace *workspace)
+{
+    return bytes > workspace->bytes ? grow(op, bytes, source, workspace) : TUTTI_OK;
+}
+
 void tutti_workspace_leave(tutti_workspace *workspace)
 {
     if (!workspace || --workspace->users) return;
+    for (int l = 0; l < TUTTI_WORKSPACE_LIBRARIES; l++)
+        if (workspace->library[l].handle) workspace->library[l].close(workspace->library[l].handle);
     workspace->give(workspace->memory);
     free(workspace);
 }

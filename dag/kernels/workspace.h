@@ -1,6 +1,7 @@
 /* The memory of a GPU that kernels work in: for libraries, and for what one launch of a run leaves to the next.
  * Nothing in it outlives a run, so kernels that run one after the other, on one queue, share it: it is as large as what
- * the one that asks for most asks for. Each thread opens for itself, as it has a GPU of its own.
+ * the one that asks for most asks for. They share the libraries' handles, too, which take memory and time. Each thread
+ * opens for itself, as it has a GPU of its own.
  *
  *   begin -> { open }* -> end ... { run }* ... { close }*
  *
@@ -24,6 +25,12 @@ size_t tutti_workspace_end(void);
 
 enum { TUTTI_WORKSPACE_COUNTERS = 1024 };
 
+typedef enum tutti_workspace_library {
+    TUTTI_WORKSPACE_CUBLAS,
+    TUTTI_WORKSPACE_CUDNN,
+    TUTTI_WORKSPACE_LIBRARIES
+} tutti_workspace_library;
+
 typedef struct tutti_workspace {
     void *memory; /* where it is while kernels run: opening further ones may move it */
     /* Behind what was asked for: whoever counts in one leaves 0 there, so that the next one, and a launch that is
@@ -32,6 +39,10 @@ typedef struct tutti_workspace {
     size_t bytes;
     int users;
     void (*give)(void *memory);
+    struct {
+        void *handle; /* NULL until the first kernel opens it */
+        void (*close)(void *handle);
+    } library[TUTTI_WORKSPACE_LIBRARIES];
 } tutti_workspace;
 
 typedef struct tutti_workspace_source {
@@ -43,6 +54,9 @@ typedef struct tutti_workspace_source {
 /* One of at least so many bytes, until leave. */
 tutti_status tutti_workspace_join(const char *op, size_t bytes,
     const tutti_workspace_source *source, tutti_workspace **workspace);
+/* At least so many bytes of one that was joined. */
+tutti_status tutti_workspace_reserve(
+    const char *op, size_t bytes, const tutti_workspace_source *source, tutti_workspace *workspace);
 void tutti_workspace_leave(tutti_workspace *workspace); /* accepts NULL */
 
 #endif

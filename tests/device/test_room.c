@@ -12,7 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH = 4, PAGE = 4096 /* of the fake's allocations */, LIBRARIES = 2 << 20 };
+enum {
+    BATCH = 4,
+    PAGE = 4096 /* of the fake's allocations */,
+    LIBRARIES = 2 << 20,
+    HANDLE = 256 << 10
+};
 static const tutti_binding_place gpu = {.device = TUTTI_CUDA};
 
 /* ---- a step ---- */
@@ -94,7 +99,7 @@ START_TEST(what_is_told_is_what_is_taken)
 }
 END_TEST
 
-/* All products of the model have one workspace. */
+/* All products of the model have one workspace, and one handle of the library, which takes memory for itself. */
 START_TEST(kernels_share_what_they_work_in)
 {
     tutti_step *step = build("mlp-1024x5", TUTTI_F32);
@@ -104,6 +109,7 @@ START_TEST(kernels_share_what_they_work_in)
     measure(step->graph, &told, &taken, &blocks);
     ck_assert_uint_ge(told.kernel_bytes, TUTTI_CUBLAS_WORKSPACE);
     ck_assert_uint_lt(told.kernel_bytes, 2 * TUTTI_CUBLAS_WORKSPACE);
+    ck_assert_uint_lt(taken, told.tensor_bytes + told.kernel_bytes + blocks * PAGE + 2 * HANDLE);
     tutti_step_free(step);
 }
 END_TEST
