@@ -320,6 +320,7 @@ tutti_status tutti_training_session_build(tutti_training_session *s, const tutti
     complete.micro_batches = tutti_training_session_micro_batches(s, recipe->batch);
     complete.placement = s->placement;
     if (!s->exchange || s->place.device != TUTTI_CPU) complete.sums = TUTTI_SUMS_GRAPH;
+    complete.rectifies = s->place.device != TUTTI_CPU;
     complete_pixels(&complete);
     tutti_status status = expect(s, TUTTI_TRAINING_OPEN, "build a model");
     if (!status) status = reserve(s);

@@ -1,5 +1,5 @@
 /* Biases, which kernels of convolutions and dense layers for CUDA add by themselves: in float32, with
- * one rounding, to a tensor of rows with a bias for each column. Their gradients are summed in
+ * one rounding, to a tensor of rows with a bias for each column, and the ReLU behind. Their gradients are summed in
  * blocks of rows in float32. MOST_CHAIN blocks' sums are added in double, then as many of these, until
  * one is left: a chain of additions takes a GPU as long as many of them side by side. Internal to
  * dag/kernels. */
@@ -14,31 +14,33 @@ namespace
 /* Packs are of columns side by side. */
 template <typename From, typename To> struct AddBias {
     const From *from;
-    const float *bias;
+    const float *bias; /* or NULL */
     To *to;
     int64_t columns;
+    int relu;
     template <int WIDE> TUTTI_BOTH void pack(int64_t i) const
     {
         constexpr int PART = WIDE < WIDEST<float> ? WIDE : WIDEST<float>;
         const int64_t first = remainder_of(i, columns / WIDE) * (WIDE / PART);
         const Pack<From, WIDE> values = pack_at<WIDE>(from, i);
-        float sum[WIDE];
-        for (int part = 0; part < WIDE / PART; part++) {
+        float y[WIDE];
+        for (int j = 0; j < WIDE; j++) y[j] = get(values, j);
+        for (int part = 0; bias && part < WIDE / PART; part++) {
             const Pack<float, PART> more = pack_at<PART>(bias, first + part);
-            for (int j = 0; j < PART; j++)
-                sum[part * PART + j] = get(values, part * PART + j) + more.value[j];
+            for (int j = 0; j < PART; j++) y[part * PART + j] += more.value[j];
         }
-        put_pack(to, i, packed<To>(sum));
+        for (int j = 0; relu && j < WIDE; j++) y[j] = rectified(y[j]);
+        put_pack(to, i, packed<To>(y));
     }
 };
 
 /* `from` and `to` may be the same. */
 template <typename From, typename To>
-tutti_status add_bias(const char *op, const From *from, const float *bias, To *to, int64_t rows,
-    int64_t columns, void *queue)
+tutti_status add_bias(const char *op, const From *from, const float *bias, int relu, To *to,
+    int64_t rows, int64_t columns, void *queue)
 {
     constexpr int WIDE = WIDEST<From>;
-    const AddBias<From, To> element = {from, bias, to, columns};
+    const AddBias<From, To> element = {from, bias, to, columns, relu};
     const bool packs = columns % WIDE == 0 && has_packs<WIDE>(from) && has_packs<WIDE>(to) &&
                        has_packs<WIDEST<float>>(bias);
     return launch_packs<WIDE>(op, rows * columns, packs, element, queue);

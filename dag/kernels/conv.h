@@ -24,6 +24,7 @@ typedef struct tutti_conv_desc {
     int64_t stride[2], pad[2]; /* down, across */
     int64_t groups;            /* divide C and K; 0: 1 */
     int bias;
+    int relu; /* y = max(y, 0), then; on GPUs alone */
 } tutti_conv_desc;
 
 static inline int64_t tutti_conv_groups(const tutti_conv_desc *desc)

@@ -34,7 +34,10 @@ tutti_status tutti_check_conv(const tutti_conv_desc *d)
 
 static tutti_status open_pass(const void *desc, tutti_pass pass, tutti_dtype dtype, void **args)
 {
-    tutti_status status = tutti_check_conv(desc);
+    const tutti_conv_desc *d = desc;
+    tutti_status status = tutti_check_conv(d);
+    if (!status && d->relu && pass == TUTTI_PASS_FORWARD)
+        status = tutti_fail(TUTTI_ERR_UNSUPPORTED, "conv: the CPU computes a ReLU by itself");
     return status ? status : tutti_onednn_conv(desc, pass, dtype, args);
 }
 

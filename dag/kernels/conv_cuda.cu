@@ -20,7 +20,7 @@ struct Conv {
     tutti_cublas *product;   /* or NULL: cuDNN computes it */
     tutti_cudnn *library;    /* or NULL */
     int widens;              /* it writes dw in bf16 */
-    int adds_bias;           /* it does, of its own type */
+    int adds_bias;           /* it does, of its own type, and the ReLU behind */
     /* Parts of the space: for the library, at its begin; dw or a bias in bf16; blocks' sums of db. */
     tutti_workspace *space;
     size_t narrow, sums;
@@ -67,10 +67,12 @@ tutti_status open_library(Conv *k, size_t *bytes)
     if (weights && narrow && tutti_conv_is_product(d) && k->y_rows < 1ll << 31)
         return open_product(k, DTYPE, bytes);
     k->widens = weights && narrow;
-    k->adds_bias = PASS == TUTTI_PASS_FORWARD && d->bias && tutti_conv_groups(d) == 1;
     tutti_cudnn_conv conv = {*d, PASS, DTYPE, TF32};
-    conv.desc.bias = k->adds_bias;
-    return tutti_cudnn_open(&conv, k->space, &k->library, bytes);
+    conv.desc.bias = PASS == TUTTI_PASS_FORWARD && d->bias && tutti_conv_groups(d) == 1;
+    conv.desc.relu = conv.desc.bias && d->relu;
+    const tutti_status status = tutti_cudnn_open(&conv, k->space, &k->library, bytes);
+    k->adds_bias = !status && tutti_cudnn_adds_bias(k->library);
+    return status;
 }
 
 template <tutti_pass PASS, tutti_dtype DTYPE, int TF32>
@@ -135,8 +137,8 @@ template <typename Value> tutti_status conv(const void *args, void *const buf[],
     tutti_cudnn_call call = {{buf[0], buf[1]}, y, NULL, k->space->memory, queue};
     if (k->adds_bias) status = bias_as(k, bias, y, queue, &call.bias);
     if (!status) status = tutti_cudnn_run(k->library, &call);
-    if (status || !bias || k->adds_bias) return status;
-    return add_bias("conv", y, bias, y, k->y_rows, k->desc.K, queue);
+    if (status || k->adds_bias || (!bias && !k->desc.relu)) return status;
+    return add_bias("conv", y, bias, k->desc.relu, y, k->y_rows, k->desc.K, queue);
 }
 
 tutti_status conv_bwd_data(const void *args, void *const buf[], void *queue)

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef tutti_cudnn_part part;
 
@@ -67,7 +68,7 @@ static void set_numbers(tutti_cudnn *k, part of, cudnnBackendAttributeName_t nam
  * w, and their strides say how they are stored. */
 static part tensor(tutti_cudnn *k, int64_t number, tutti_dtype dtype, const int64_t nchw[4])
 {
-    const bool nowhere = number == TUTTI_CUDNN_NOWHERE;
+    const bool nowhere = number >= TUTTI_CUDNN_NOWHERE;
     const cudnnDataType_t type = dtype == TUTTI_BF16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
     const int64_t C = nchw[1], H = nchw[2], W = nchw[3], alignment = ALIGNMENT;
     const int64_t strides[] = {H * W * C, 1, W * C, C};
@@ -103,11 +104,11 @@ static part convolution(tutti_cudnn *k, const tutti_conv_desc *d)
 static part operation(tutti_cudnn *k, tutti_pass pass)
 {
     const float alpha = 1, beta = 0;
-    part sum = k->parts[TUTTI_CUDNN_SUM];
+    part products = k->parts[TUTTI_CUDNN_PRODUCTS];
     part o = tutti_cudnn_make(k, passes[pass].operation);
     set_part(k, o, passes[pass].x_name, k->parts[TUTTI_CUDNN_X]);
     set_part(k, o, passes[pass].w_name, k->parts[TUTTI_CUDNN_W]);
-    set_part(k, o, passes[pass].y_name, sum ? sum : k->parts[TUTTI_CUDNN_Y]);
+    set_part(k, o, passes[pass].y_name, products ? products : k->parts[TUTTI_CUDNN_Y]);
     set_part(k, o, passes[pass].conv, k->parts[TUTTI_CUDNN_CONV]);
     tutti_cudnn_set(k, o, passes[pass].alpha, CUDNN_TYPE_FLOAT, 1, &alpha);
     tutti_cudnn_set(k, o, passes[pass].beta, CUDNN_TYPE_FLOAT, 1, &beta);
@@ -115,31 +116,48 @@ static part operation(tutti_cudnn *k, tutti_pass pass)
     return o;
 }
 
-/* In float32, whatever the bias and the result are. */
-static part addition(tutti_cudnn *k)
+/* Of each element, in float32, whatever the tensors are. */
+static part pointwise(tutti_cudnn *k, cudnnPointwiseMode_t mode)
 {
     const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
-    const cudnnPointwiseMode_t mode = CUDNN_POINTWISE_ADD;
-    part a = tutti_cudnn_make(k, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
-    tutti_cudnn_set(k, a, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
-    tutti_cudnn_set(k, a, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &compute);
-    tutti_cudnn_finish(k, a);
-    return a;
+    const cudnnNanPropagation_t nan = CUDNN_PROPAGATE_NAN;
+    part p = tutti_cudnn_make(k, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+    tutti_cudnn_set(k, p, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
+    tutti_cudnn_set(k, p, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &compute);
+    if (mode == CUDNN_POINTWISE_RELU_FWD)
+        tutti_cudnn_set(
+            k, p, CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, 1, &nan);
+    tutti_cudnn_finish(k, p);
+    return p;
 }
 
-static void add_bias(tutti_cudnn *k, tutti_dtype dtype, const int64_t y[4])
+/* bias: or NULL. */
+static part apply(tutti_cudnn *k, part how, part x, part bias, part y)
+{
+    part o = tutti_cudnn_make(k, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+    set_part(k, o, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, how);
+    set_part(k, o, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
+    if (bias) set_part(k, o, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, bias);
+    set_part(k, o, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y);
+    tutti_cudnn_finish(k, o);
+    return o;
+}
+
+static void add_bias(tutti_cudnn *k, const tutti_cudnn_conv *c, const int64_t y[4])
 {
     const int64_t bias[] = {1, y[1], 1, 1};
-    k->parts[TUTTI_CUDNN_SUM] = tensor(k, TUTTI_CUDNN_NOWHERE, TUTTI_F32, y);
-    k->parts[TUTTI_CUDNN_BIAS] = tensor(k, TUTTI_CUDNN_FROM_BIAS, dtype, bias);
-    k->parts[TUTTI_CUDNN_ADD] = addition(k);
-    part o = tutti_cudnn_make(k, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
-    set_part(k, o, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, k->parts[TUTTI_CUDNN_ADD]);
-    set_part(k, o, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, k->parts[TUTTI_CUDNN_SUM]);
-    set_part(k, o, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, k->parts[TUTTI_CUDNN_BIAS]);
-    set_part(k, o, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, k->parts[TUTTI_CUDNN_Y]);
-    tutti_cudnn_finish(k, o);
-    k->parts[TUTTI_CUDNN_ADDITION] = o;
+    part *parts = k->parts, to = parts[TUTTI_CUDNN_Y];
+    parts[TUTTI_CUDNN_PRODUCTS] = tensor(k, TUTTI_CUDNN_NOWHERE, TUTTI_F32, y);
+    parts[TUTTI_CUDNN_BIAS] = tensor(k, TUTTI_CUDNN_FROM_BIAS, c->dtype, bias);
+    parts[TUTTI_CUDNN_ADD] = pointwise(k, CUDNN_POINTWISE_ADD);
+    if (c->desc.relu)
+        to = parts[TUTTI_CUDNN_SUMS] = tensor(k, TUTTI_CUDNN_NOWHERE_ELSE, TUTTI_F32, y);
+    parts[TUTTI_CUDNN_ADDITION] =
+        apply(k, parts[TUTTI_CUDNN_ADD], parts[TUTTI_CUDNN_PRODUCTS], parts[TUTTI_CUDNN_BIAS], to);
+    if (!c->desc.relu) return;
+    parts[TUTTI_CUDNN_RELU] = pointwise(k, CUDNN_POINTWISE_RELU_FWD);
+    parts[TUTTI_CUDNN_RECTIFICATION] =
+        apply(k, parts[TUTTI_CUDNN_RELU], to, NULL, parts[TUTTI_CUDNN_Y]);
 }
 
 /* The library finds the number of groups in the channels of a filter. */
@@ -154,14 +172,17 @@ static void describe(tutti_cudnn *k, const tutti_cudnn_conv *c)
     k->parts[TUTTI_CUDNN_W] = tensor(k, passes[c->pass].w, c->dtype, w);
     k->parts[TUTTI_CUDNN_Y] = tensor(k, passes[c->pass].y, c->dtype, y);
     k->parts[TUTTI_CUDNN_CONV] = convolution(k, d);
-    if (d->bias) add_bias(k, c->dtype, y);
+    k->tensors = d->bias ? TUTTI_CUDNN_TENSORS : TUTTI_CUDNN_TENSORS - 1;
+    if (d->bias) add_bias(k, c, y);
     k->parts[TUTTI_CUDNN_OPERATION] = operation(k, c->pass);
-    const part operations[] = {k->parts[TUTTI_CUDNN_OPERATION], k->parts[TUTTI_CUDNN_ADDITION]};
+    const int64_t count = 1 + !!d->bias + !!d->relu;
+    const part operations[] = {k->parts[TUTTI_CUDNN_OPERATION], k->parts[TUTTI_CUDNN_ADDITION],
+        k->parts[TUTTI_CUDNN_RECTIFICATION]};
     k->parts[TUTTI_CUDNN_GRAPH] = tutti_cudnn_make(k, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
     tutti_cudnn_set(k, k->parts[TUTTI_CUDNN_GRAPH], CUDNN_ATTR_OPERATIONGRAPH_HANDLE,
         CUDNN_TYPE_HANDLE, 1, &k->handle);
     tutti_cudnn_set(k, k->parts[TUTTI_CUDNN_GRAPH], CUDNN_ATTR_OPERATIONGRAPH_OPS,
-        CUDNN_TYPE_BACKEND_DESCRIPTOR, d->bias ? 2 : 1, operations);
+        CUDNN_TYPE_BACKEND_DESCRIPTOR, count, operations);
     tutti_cudnn_finish(k, k->parts[TUTTI_CUDNN_GRAPH]);
 }
 
@@ -173,12 +194,14 @@ static void print_conv(const tutti_cudnn_conv *c, char text[MOST_NAME])
     const tutti_conv_desc *d = &c->desc;
     const char *type = c->dtype == TUTTI_BF16 ? "bf16" : c->tf32 ? "tf32" : "f32";
     snprintf(text, MOST_NAME,
-        "%s %s %lldx%lldx%lldx%lld %lldx%lldx%lld stride %lldx%lld pad %lldx%lld groups %lld%s",
+        "%s %s %lldx%lldx%lldx%lld %lldx%lldx%lld stride %lldx%lld pad %lldx%lld groups %lld%s%s",
         passes[c->pass].name, type, (long long)d->N, (long long)d->H, (long long)d->W,
         (long long)d->C, (long long)d->K, (long long)d->R, (long long)d->S, (long long)d->stride[0],
         (long long)d->stride[1], (long long)d->pad[0], (long long)d->pad[1],
-        (long long)tutti_conv_groups(d), d->bias ? " bias" : "");
+        (long long)tutti_conv_groups(d), d->bias ? " bias" : "", d->relu ? " relu" : "");
 }
+
+static const char none[] = "none"; /* what the table has for what no engine computes */
 
 /* Chooses by timing, and adds the choice to the table. */
 static tutti_status choose_by_timing(tutti_cudnn *k, tutti_engines *engines, const char *computed)
@@ -186,7 +209,7 @@ static tutti_status choose_by_timing(tutti_cudnn *k, tutti_engines *engines, con
     tutti_cudnn_engine engine[MOST_TIMED];
     char text[TUTTI_CUDNN_TEXT];
     const int count = tutti_cudnn_list(k, MOST_TIMED, engine);
-    if (!count) return TUTTI_OK;
+    if (!count) return tutti_engines_put(engines, computed, none);
     int best = count > 1 ? tutti_cudnn_time(k, count, engine) : -1;
     if (best < 0 && count > 1)
         tutti_log(TUTTI_LOG_INFO, "%s: cuDNN's engines cannot be timed: the first one is taken",
@@ -209,6 +232,7 @@ static tutti_status choose_engine(tutti_cudnn *k, const tutti_cudnn_conv *c)
     }
     print_conv(c, computed);
     const char *text = tutti_engines_find(engines, computed);
+    if (text && !strcmp(text, none)) return TUTTI_OK;
     if (!text || !tutti_cudnn_scan(text, &given)) return choose_by_timing(k, engines, computed);
     k->most = INT64_MAX;
     if (tutti_cudnn_take(k, &given)) return TUTTI_OK;
@@ -234,7 +258,6 @@ static tutti_status set_sizes(tutti_cudnn *k, const tutti_cudnn_conv *c)
     k->bytes[passes[c->pass].w - FROM0] = (size_t)w * element;
     k->bytes[passes[c->pass].y - FROM0] = (size_t)y * element;
     k->bytes[TUTTI_CUDNN_FROM_BIAS - FROM0] = (size_t)d->K * element;
-    k->tensors = d->bias ? TUTTI_CUDNN_TENSORS : TUTTI_CUDNN_TENSORS - 1;
     k->most = MOST_EXTRA_BYTES + (x + w + y) * (int64_t)element;
     if (x <= most && y <= most) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_UNSUPPORTED,
@@ -277,6 +300,32 @@ static void open_handle(tutti_cudnn *k, tutti_workspace *shared)
     k->handle = shared->library[TUTTI_WORKSPACE_CUDNN].handle;
 }
 
+static void destroy_parts(tutti_cudnn *k)
+{
+    for (int p = TUTTI_CUDNN_PARTS - 1; p >= 0; p--) {
+        tutti_cudnn_destroy(k->parts[p]);
+        k->parts[p] = NULL;
+    }
+}
+
+/* Whether it has no engine, and nothing has failed. */
+static bool lacks_engine(const tutti_cudnn *k)
+{
+    const int category = 1000; /* of the library's numbers */
+    return !k->parts[TUTTI_CUDNN_PLAN] &&
+           (!k->status || k->status / category == CUDNN_STATUS_NOT_SUPPORTED / category);
+}
+
+static tutti_status do_without_bias(tutti_cudnn *k, const tutti_cudnn_conv *conv)
+{
+    tutti_cudnn_conv alone = *conv;
+    alone.desc.bias = alone.desc.relu = 0;
+    destroy_parts(k);
+    k->status = CUDNN_STATUS_SUCCESS;
+    describe(k, &alone);
+    return choose_engine(k, &alone);
+}
+
 tutti_status tutti_cudnn_open(
     const tutti_cudnn_conv *conv, tutti_workspace *shared, tutti_cudnn **opened, size_t *workspace)
 {
@@ -291,6 +340,7 @@ tutti_status tutti_cudnn_open(
         describe(k, conv);
         status = choose_engine(k, conv);
     }
+    if (!status && conv->desc.bias && lacks_engine(k)) status = do_without_bias(k, conv);
     if (!status && !k->parts[TUTTI_CUDNN_PLAN]) status = refused(k, conv);
     if (status) {
         tutti_cudnn_close(k);
@@ -299,6 +349,11 @@ tutti_status tutti_cudnn_open(
     *workspace = (size_t)k->workspace;
     *opened = k;
     return TUTTI_OK;
+}
+
+int tutti_cudnn_adds_bias(const tutti_cudnn *opened)
+{
+    return opened->tensors == TUTTI_CUDNN_TENSORS;
 }
 
 tutti_status tutti_cudnn_run(const tutti_cudnn *opened, const tutti_cudnn_call *call)
@@ -316,6 +371,6 @@ tutti_status tutti_cudnn_run(const tutti_cudnn *opened, const tutti_cudnn_call *
 void tutti_cudnn_close(tutti_cudnn *k)
 {
     if (!k) return;
-    for (int p = TUTTI_CUDNN_PARTS - 1; p >= 0; p--) tutti_cudnn_destroy(k->parts[p]);
+    destroy_parts(k);
     free(k);
 }

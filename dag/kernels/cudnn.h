@@ -27,8 +27,9 @@ typedef struct tutti_cudnn tutti_cudnn;
 
 /* Tensors are N,H,W,C; weights K,R,S,C/groups. */
 typedef struct tutti_cudnn_conv {
-    tutti_conv_desc
-        desc; /* checked by tutti_check_conv. Its bias: y is rounded once, with it added; forward alone */
+    /* Checked by tutti_check_conv. With a bias, and the ReLU behind it, y is rounded once; forward alone, and no ReLU
+     * without a bias. Where no engine adds a bias it is left to the caller, as the ReLU is: tutti_cudnn_adds_bias. */
+    tutti_conv_desc desc;
     tutti_pass pass;
     tutti_dtype dtype; /* of all tensors: F32 or BF16 */
     int tf32;          /* factors of float32 may be rounded to TF32 */
@@ -38,6 +39,8 @@ typedef struct tutti_cudnn_conv {
  * divides; it may be 0. UNSUPPORTED, too, if the table's engine cannot be opened here. */
 tutti_status tutti_cudnn_open(
     const tutti_cudnn_conv *conv, tutti_workspace *shared, tutti_cudnn **opened, size_t *workspace);
+
+int tutti_cudnn_adds_bias(const tutti_cudnn *opened); /* [P] */
 
 typedef struct tutti_cudnn_call {
     const void *from[2]; /* x and w; dy and w; x and dy */

@@ -15,10 +15,13 @@ enum {
     TUTTI_CUDNN_W,
     TUTTI_CUDNN_Y,
     TUTTI_CUDNN_CONV,
-    TUTTI_CUDNN_SUM, /* with a bias: y without it, which is nowhere; the bias; how it is added */
+    TUTTI_CUDNN_PRODUCTS, /* with a bias: what the convolution leaves, nowhere; the bias; how it is added */
     TUTTI_CUDNN_BIAS,
     TUTTI_CUDNN_ADD,
+    TUTTI_CUDNN_SUMS, /* with a ReLU: what that leaves, nowhere; and the ReLU */
+    TUTTI_CUDNN_RELU,
     TUTTI_CUDNN_ADDITION,
+    TUTTI_CUDNN_RECTIFICATION,
     TUTTI_CUDNN_OPERATION,
     TUTTI_CUDNN_GRAPH,
     TUTTI_CUDNN_ENGINE,
@@ -33,7 +36,8 @@ enum {
     TUTTI_CUDNN_FROM1,
     TUTTI_CUDNN_TO,
     TUTTI_CUDNN_FROM_BIAS,
-    TUTTI_CUDNN_NOWHERE
+    TUTTI_CUDNN_NOWHERE,
+    TUTTI_CUDNN_NOWHERE_ELSE
 };
 enum { TUTTI_CUDNN_TENSORS = TUTTI_CUDNN_FROM_BIAS };
 

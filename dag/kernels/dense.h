@@ -13,6 +13,7 @@
 typedef struct tutti_dense_desc {
     int64_t N, C, K;
     int bias;
+    int relu; /* y = max(y, 0), then; on GPUs alone, and not of DENSE_WIDE */
 } tutti_dense_desc;
 
 extern const tutti_op tutti_op_dense, tutti_op_dense_wide, tutti_op_dense_bwd_data,

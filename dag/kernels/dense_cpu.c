@@ -1,5 +1,6 @@
 #include "dag/kernels/dense.h"
 
+#include "dag/base/log.h"
 #include "dag/kernels/cpu.h"
 #include "dag/kernels/onednn.h"
 
@@ -15,7 +16,10 @@ tutti_status tutti_check_dense(const tutti_dense_desc *d)
 static tutti_status open_to(
     const void *desc, tutti_pass pass, tutti_dtype dtype, tutti_dtype to, void **args)
 {
-    tutti_status status = tutti_check_dense(desc);
+    const tutti_dense_desc *d = desc;
+    tutti_status status = tutti_check_dense(d);
+    if (!status && d->relu && pass == TUTTI_PASS_FORWARD)
+        status = tutti_fail(TUTTI_ERR_UNSUPPORTED, "dense: the CPU computes a ReLU by itself");
     return status ? status : tutti_onednn_dense(desc, pass, dtype, to, args);
 }
 

@@ -88,24 +88,28 @@ tutti_status open_dense_bwd_weights(const void *desc, void **args)
 tutti_status dense(const void *args, void *const buf[], void *queue)
 {
     const Dense *k = (const Dense *)args;
-    const int bias = k->desc.bias;
+    const int bias = k->desc.bias, relu = k->desc.relu;
     float *y = (float *)buf[bias ? 3 : 2];
     const tutti_status status =
         tutti_cublas_run(k->product, buf[0], buf[1], y, k->space->memory, queue);
-    if (status || !bias) return status;
-    return add_bias("dense", y, (const float *)buf[2], y, k->desc.N, k->desc.K, queue);
+    if (status || (!bias && !relu)) return status;
+    return add_bias(
+        "dense", y, bias ? (const float *)buf[2] : NULL, relu, y, k->desc.N, k->desc.K, queue);
 }
 
+/* With a bias the product is in float32 until that is added. */
 tutti_status dense_bf16(const void *args, void *const buf[], void *queue)
 {
     const Dense *k = (const Dense *)args;
-    const int bias = k->desc.bias;
-    void *product = bias ? numbers_of(k) : buf[2];
+    const int bias = k->desc.bias, relu = k->desc.relu;
+    uint16_t *y = (uint16_t *)buf[bias ? 3 : 2];
+    void *product = bias ? (void *)numbers_of(k) : (void *)y;
     const tutti_status status =
         tutti_cublas_run(k->product, buf[0], buf[1], product, k->space->memory, queue);
-    if (status || !bias) return status;
-    return add_bias("dense", numbers_of(k), (const float *)buf[2], (uint16_t *)buf[3], k->desc.N,
-        k->desc.K, queue);
+    if (status || (!bias && !relu)) return status;
+    if (!bias) return add_bias("dense", y, NULL, relu, y, k->desc.N, k->desc.K, queue);
+    return add_bias(
+        "dense", numbers_of(k), (const float *)buf[2], relu, y, k->desc.N, k->desc.K, queue);
 }
 
 tutti_status dense_bwd_data(const void *args, void *const buf[], void *queue)

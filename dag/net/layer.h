@@ -103,6 +103,9 @@ struct tutti_layer_kind {
     /* Whether its outputs, which each have a row of every parameter, can be divided over ranks
      * (dag/net/divide.h). */
     int divides;
+    /* Whether its forward pass can leave max(y, 0) where site->rectified, and whether it is the ReLU that then passes
+     * this on: see tutti_net_rectifies. */
+    int rectifies, is_relu;
     /* Whether forward leaves batch statistics in site->stats, from which running ones are kept. */
     int statistics;
     /* Append nodes for one micro-batch that read site->x and the parameters and write site->y.
@@ -146,6 +149,12 @@ static inline tutti_dtype tutti_net_dtype(const tutti_net *net, tutti_value valu
 {
     return net->layer[net->source[value].layer].dtype[net->source[value].output];
 }
+
+/* How many read a value: inputs of layers, and the net, of whose outputs it is one. [P] */
+int tutti_net_readers(const tutti_net *net, tutti_value value);
+
+/* Whether the kernels of this layer can write what a ReLU leaves of its value: all that reads it is a ReLU. [P] */
+int tutti_net_rectifies(const tutti_net *net, int layer);
 
 /* Appends a layer of this kind with these inputs and this number of values, and infers its shapes.
  * settings: the kind's struct (copied), at most TUTTI_LAYER_SETTINGS bytes; NULL, 0 for a kind

@@ -72,6 +72,7 @@ static tutti_status forward(tutti_site *site)
     tutti_conv_desc desc = describe(site);
     tutti_access access[4];
     int n = 0;
+    desc.relu = site->rectified;
     access[n++] = tutti_reads(site->x[0]);
     access[n++] = tutti_reads(site->parameter[0]);
     if (desc.bias) access[n++] = tutti_reads(site->parameter[1]);
@@ -108,6 +109,7 @@ static tutti_status backward(tutti_site *site)
 static const tutti_layer_kind kind = {.name = "conv",
     .infer = infer,
     .parameters = parameters,
+    .rectifies = 1,
     .forward = forward,
     .backward = backward};
 

@@ -57,6 +57,7 @@ static tutti_status append_forward(tutti_site *site, int x, int y)
     tutti_dense_desc desc = describe(site);
     tutti_access access[] = {tutti_reads(x), tutti_reads(site->parameter[0]),
         tutti_reads(site->parameter[1]), tutti_writes(y)};
+    desc.relu = site->rectified;
     const tutti_op *op = widens(site->layer) ? &tutti_op_dense_wide : &tutti_op_dense;
     return tutti_site_kernel(site, TUTTI_PHASE_FORWARD, op, &desc, sizeof desc, 4, access);
 }
@@ -182,6 +183,7 @@ static const tutti_layer_kind kind = {.name = "dense",
     .parameters = parameters,
     .widens = 1,
     .divides = 1,
+    .rectifies = 1,
     .forward = forward,
     .backward = backward};
 

@@ -209,6 +209,24 @@ tutti_value tutti_net_output(tutti_net *net, tutti_value logits)
     return net->status == TUTTI_OK ? logits : -1;
 }
 
+int tutti_net_readers(const tutti_net *net, tutti_value value)
+{
+    int readers = net->output == value;
+    for (int a = 0; a < net->auxiliaries; a++) readers += net->auxiliary[a].logits == value;
+    for (int l = 0; l < net->layers; l++)
+        for (int i = 0; i < net->layer[l].inputs; i++) readers += net->layer[l].in[i] == value;
+    return readers;
+}
+
+int tutti_net_rectifies(const tutti_net *net, int layer)
+{
+    const tutti_layer *of = &net->layer[layer];
+    int relus = 0;
+    for (int l = layer + 1; l < net->layers; l++)
+        relus += net->layer[l].kind->is_relu && net->layer[l].in[0] == of->value;
+    return of->kind->rectifies && relus == 1 && tutti_net_readers(net, of->value) == 1;
+}
+
 void tutti_net_shape(const tutti_net *net, tutti_value x, int64_t *H, int64_t *W, int64_t *C)
 {
     tutti_extent out = {0, 0, 0};

@@ -32,6 +32,8 @@ typedef struct tutti_site {
     int counter;                    /* tensor: step number */
     const tutti_placement *divided; /* NULL: the layer is whole on this rank */
     int urgent;                     /* the priority of a node for which other ranks wait */
+    /* The layer's forward pass leaves max(y, 0); of the ReLU that reads it: it has been done. */
+    int rectified;
 
     /* Tensors; -1: none. */
     int x[TUTTI_LAYER_INPUTS], y[TUTTI_LAYER_OUTPUTS];

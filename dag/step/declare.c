@@ -243,6 +243,21 @@ static void set_none(int tensor[], int count)
     for (int i = 0; i < count; i++) tensor[i] = -1;
 }
 
+/* Whether it is written as the ReLU behind it leaves it. Divided layers join what several ranks have computed first. */
+static int rectifies(const tutti_builder *b, int l)
+{
+    const tutti_layer *layer = &b->net->layer[l];
+    return b->options->rectifies && layer->dtype[0] == layer->from_dtype[0] &&
+           !tutti_layer_is_divided(layer, &b->options->placement) && tutti_net_rectifies(b->net, l);
+}
+
+static int is_rectified(const tutti_builder *b, int l)
+{
+    const tutti_layer *layer = &b->net->layer[l];
+    return layer->kind->is_relu ? rectifies(b, b->net->source[layer->in[0]].layer)
+                                : rectifies(b, l);
+}
+
 static void set_up_site(tutti_builder *b, int l, int s)
 {
     const tutti_step_options *o = b->options;
@@ -261,6 +276,7 @@ static void set_up_site(tutti_builder *b, int l, int s)
         .seed = o->seed,
         .counter = b->step->counter,
         .urgent = tutti_builder_urgent(b),
+        .rectified = is_rectified(b, l),
         .running = -1,
         .stats = -1,
         .saved = -1};

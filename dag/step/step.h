@@ -146,6 +146,7 @@ typedef struct tutti_step_options {
     double codec_value;
     int64_t codec_least;   /* gradients of fewer elements do not travel compressed; 0: 1024 */
     tutti_dtype precision; /* of values and their gradients: TUTTI_F32, TUTTI_BF16 */
+    int rectifies; /* convolutions and dense layers leave what the ReLU behind them would, which has no node then */
     float momentum, weight_decay; /* momentum: of SGD and LARS */
     int nesterov;                 /* of SGD */
     double beta1, beta2;          /* of Adam and AdamW */

@@ -137,6 +137,13 @@ CLEANFILES += tests/device/tutti-bench
 tests/device/tutti-bench: apps/tutti-bench $(fake_kernels) $(fake_libraries)
 	$(AM_V_CCLD)$(LINK) $(link_to_fake) $(apps_tutti_bench_OBJECTS) $(fake_kernels) $(apps_tutti_bench_LDADD) $(fake_libraries) $(LIBS)
 
+check_PROGRAMS += tests/device/test_relus
+TESTS += tests/device/test_relus
+tests_device_test_relus_SOURCES = tests/device/test_relus.c
+tests_device_test_relus_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_device_test_relus_LDFLAGS = $(link_to_fake)
+tests_device_test_relus_LDADD = $(fake_kernels) libsession.la libmodels.la libtesting.la $(fake_libraries)
+
 check_PROGRAMS += tests/device/engine_ranks
 tests_device_engine_ranks_SOURCES = tests/device/engine_ranks.c
 tests_device_engine_ranks_CFLAGS = $(AM_CFLAGS)
@@ -164,11 +171,11 @@ tests_device_test_gpu_fake_LDADD = $(fake_kernels) libtesting.la $(fake_librarie
 
 # For .ci/run: what a build with CUDA shows on the fake and no other build does, and what that needs.
 fake_tests = tests/device/test_device tests/device/programs.sh tests/device/test_fake tests/device/test_fake_starpu \
-	tests/device/test_room tests/device/steps.sh tests/device/mutants/mutants.sh tests/device/training.sh \
+	tests/device/test_room tests/device/test_relus tests/device/steps.sh tests/device/mutants/mutants.sh tests/device/training.sh \
 	tests/device/nccl.sh tests/device/aware.sh tests/device/layouts.sh tests/device/compiled.sh tests/device/engines.sh \
 	tests/device/test_gpu_fake tests/device/fake_gpu.sh $(nccl_test)
 fake_parts = libtesting.la tests/deadlock/mutants/flags $(fake_libraries) tests/device/fake/libaware.so $(fake_kernels) tests/device/test_device \
-	tests/device/test_fake tests/device/test_fake_starpu tests/device/test_room tests/device/test_steps tests/device/test_gpu_fake \
+	tests/device/test_fake tests/device/test_fake_starpu tests/device/test_room tests/device/test_relus tests/device/test_steps tests/device/test_gpu_fake \
 	tests/device/aware_ranks tests/device/engine_ranks tests/device/tutti-cifar tests/device/tutti-imagenet tests/device/tutti-bench $(nccl_test)
 fake: all
 	@$(MAKE) $(fake_parts)

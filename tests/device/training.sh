@@ -47,6 +47,10 @@ refuses() {
 first=$(STARPU_HOME=$scratch TUTTI_FAKE_ORDER=eager weights 1 --model mlp --device cuda)
 one=$(weights 1 --model mlp) two=$(weights 2 --model mlp)
 same "$(weights 1 --model resnet20)" random 1 --model resnet20
+# Kernels of convolutions leave what the ReLU behind them would (test_relus), also where that is on the next stage. A pooling of this model adds
+# in another order than the CPU's.
+same "$(weights 1 --device cuda --model cifar-quick --micro-batches 2)" late 2 --model cifar-quick --layout stages=2 --micro-batches 2 \
+    --stage-layers 4,7
 [ "$first" = "$one" ] || { echo "the first start: $first, not $one"; failed=1; }
 same "$one" late 1 --model mlp
 # Four ranks that share a GPU, of which the first measures a machine that StarPU does not know yet.

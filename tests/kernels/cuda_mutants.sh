@@ -117,8 +117,12 @@ mutant cudnn_engines the_fastest_engine 'if (engine->knobs)' 'if (0)'
 mutant cudnn_engines the_fastest_engine '1, &engine->value[i]' '1, &engine->index'
 mutant cudnn a_given_engine_is '!text || !tutti_cudnn_scan(text, &given)' '1'
 mutant cudnn_engines a_given_engine_that 'strncmp(text, version, length) ||' ''
-# A bias that is added to nothing, or is none.
-mutant cudnn 'a result that is nowhere' 'sum ? sum : k->parts[TUTTI_CUDNN_Y]' 'k->parts[TUTTI_CUDNN_Y]'
+# A bias that is added to nothing, or is none; a ReLU that is left out.
+mutant cudnn relus_behind_products ' + !!d->relu' ''
+mutant cudnn relus_behind_products 'if (mode == CUDNN_POINTWISE_RELU_FWD)' 'if (0)'
+mutant cudnn a_bias_that_no_engine_adds 'conv->desc.bias && lacks_engine(k)' '0'
+mutant cudnn a_bias_that_no_engine_adds 'if (text && !strcmp(text, none)) return TUTTI_OK;' ''
+mutant cudnn 'bias = none' 'products ? products : k->parts[TUTTI_CUDNN_Y]' 'k->parts[TUTTI_CUDNN_Y]'
 mutant cudnn 'a bias, or none' 'call->to, call->bias}' 'call->to, NULL}'
 # Tensors that are described as others; parts that are not finalized; a tensor of a call left out.
 mutant cudnn 'another layout' '{H * W * C, 1, W * C, C}' '{H * W * C, H * W, W, 1}'

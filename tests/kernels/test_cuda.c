@@ -539,6 +539,82 @@ START_TEST(a_large_workspace_where_there_is_no_other)
 }
 END_TEST
 
+/* Runs the forward pass of a case, with a ReLU or without; returns a copy of y. */
+static void *forward_of(test_case *c, int relu, size_t *count)
+{
+    const tutti_op *op = c->family->op[0];
+    const test_tensor *tensor[MAX_BUFFERS], *y = test_find(c, "y");
+    void *buf[MAX_BUFFERS];
+    int written[MAX_BUFFERS];
+    const int buffers = test_buffers(c, op, tensor, written);
+    const size_t bytes = (size_t)y->count * tutti_dtype_bytes(y->dtype);
+    if (op == &tutti_op_conv)
+        ((tutti_conv_desc *)c->desc.bytes)->relu = relu;
+    else
+        ((tutti_dense_desc *)c->desc.bytes)->relu = relu;
+    for (int b = 0; b < buffers; b++) buf[b] = tensor[b]->data;
+    run(host_kernel(op, c->values), c, buf);
+    void *copy = malloc(bytes);
+    ck_assert_ptr_nonnull(copy);
+    memcpy(copy, y->data, bytes);
+    *count = (size_t)y->count;
+    return copy;
+}
+
+/* A ReLU that a kernel computes too has the bits of one behind it. */
+START_TEST(relus_behind_products)
+{
+    static const char *const cases[] = {"dense N=3 C=17 K=10 bias=1", "dense N=3 C=17 K=10 bias=0",
+        "conv N=2 H=8 W=8 C=16 K=8 R=3 S=3 stride=1 pad=1 bias=1",
+        "conv N=2 H=8 W=8 C=16 K=8 R=3 S=3 stride=1 pad=1 bias=0",
+        "conv N=2 H=8 W=8 C=16 K=1 R=3 S=3 stride=1 pad=1 bias=1",
+        "conv N=2 H=8 W=7 C=6 K=4 R=3 S=3 stride=2 pad=1 bias=1 groups=2"};
+    for (int i = 0; i < 12; i++) {
+        test_case c;
+        size_t count;
+        int below = 0;
+        open_case(&c, cases[i / 2], i % 2 ? TUTTI_BF16 : TUTTI_F32);
+        void *plain = forward_of(&c, 0, &count), *rectified = forward_of(&c, 1, &count);
+        test_tensor y = *test_find(&c, "y");
+        for (size_t e = 0; e < count; e++) {
+            y.data = plain;
+            const double value = test_element(&y, (int64_t)e);
+            y.data = rectified;
+            const double got = test_element(&y, (int64_t)e);
+            below += value < 0;
+            ck_assert_msg(!signbit(got) && fabs(got - fmax(value, 0)) <= 0, "%s: %g of %g", c.text,
+                got, value);
+        }
+        ck_assert_int_gt(below, 0);
+        free(plain);
+        free(rectified);
+        test_case_close(&c);
+    }
+}
+END_TEST
+
+/* The CPU's kernels have none. */
+START_TEST(no_relu_on_the_cpu)
+{
+    const tutti_conv_desc conv = {.N = 1,
+        .H = 3,
+        .W = 3,
+        .C = 8,
+        .K = 8,
+        .R = 3,
+        .S = 3,
+        .stride = {1, 1},
+        .pad = {1, 1},
+        .relu = 1};
+    const tutti_dense_desc dense = {.N = 1, .C = 3, .K = 3, .relu = 1};
+    void *args = NULL;
+    ck_assert_int_eq(tutti_kernel_find(&tutti_op_conv, TUTTI_CPU, TUTTI_F32)->open(&conv, &args),
+        TUTTI_ERR_UNSUPPORTED);
+    ck_assert_int_eq(tutti_kernel_find(&tutti_op_dense, TUTTI_CPU, TUTTI_F32)->open(&dense, &args),
+        TUTTI_ERR_UNSUPPORTED);
+}
+END_TEST
+
 /* ---- engines chosen by timing ---- */
 
 static const char timed_case[] = "conv N=2 H=8 W=8 C=16 K=8 R=3 S=3 stride=1 pad=1 bias=1";
@@ -599,6 +675,28 @@ START_TEST(a_given_engine_is_taken)
     ck_assert_int_eq(cudnn_runs(12, 4), slow + 1);
     ck_assert_int_eq(cudnn_runs(12, 6), quick);
     ck_assert_int_eq(tutti_engines_count(engines), 1);
+    tutti_engines_free(engines);
+}
+END_TEST
+
+/* One filter: of the fake's engines none adds a bias. A table has that, too. */
+START_TEST(a_bias_that_no_engine_adds)
+{
+    static const char alone[] = "conv bf16 2x8x8x16 8x3x3 stride 1x1 pad 1x1 groups 1";
+    static const char one_filter[] = "conv N=2 H=8 W=8 C=16 K=1 R=3 S=3 stride=1 pad=1 bias=1";
+    tutti_engines *engines;
+    ck_assert(one_case(one_filter, TUTTI_F32, NULL));
+    ck_assert_ok(tutti_engines_new(&engines));
+    tutti_engines_begin(engines);
+    ck_assert(one_case(one_filter, TUTTI_BF16, NULL));
+    tutti_engines_end();
+    const char *found =
+        tutti_engines_find(engines, "conv bf16 2x8x8x16 1x3x3 stride 1x1 pad 1x1 groups 1 bias");
+    ck_assert_str_eq(found, "none");
+    ck_assert_ok(tutti_engines_read(
+        engines, "conv bf16 2x8x8x16 8x3x3 stride 1x1 pad 1x1 groups 1 bias = none\n"));
+    ck_assert_ok(run_timed(engines, TUTTI_BF16));
+    ck_assert_str_eq(tutti_engines_find(engines, alone), "cuDNN 9.19.0 e12 2=6");
     tutti_engines_free(engines);
 }
 END_TEST
@@ -911,8 +1009,11 @@ int main(void)
     tcase_add_test(products, gradients_of_biases_are_whole);
     tcase_add_test(products, a_large_workspace_where_there_is_no_other);
     tcase_add_test(products, tf32_only_where_it_is_allowed);
+    tcase_add_test(products, relus_behind_products);
+    tcase_add_test(products, no_relu_on_the_cpu);
     tcase_add_test(products, the_fastest_engine_is_taken);
     tcase_add_test(products, a_given_engine_is_taken);
+    tcase_add_test(products, a_bias_that_no_engine_adds);
     tcase_add_test(products, a_given_engine_that_there_is_not);
     tcase_add_test(products, tables_of_engines_as_text);
     return testing_run(suite);

@@ -4,7 +4,8 @@
  * offered:
  *
  *   a pad that is no smaller than the window   no engine
- *   one channel and one filter                 none with a small workspace */
+ *   one channel and one filter                 none with a small workspace
+ *   one filter                                 none that adds a bias */
 #include "tests/device/fake/cudnn_graph.h"
 #include "tests/device/fake/cudnn_run.h"
 
@@ -170,6 +171,7 @@ const char *cudnn_lack(const conv *c)
     if (c->dtype[(to + 2) % CONV_TENSORS] != from) return "factors of two types";
     if (d->pad[0] >= d->R || d->pad[1] >= d->S) return "a pad as large as the window";
     if (c->has_bias && c->bias_dtype != from) return "a bias of another type";
+    if (c->has_bias && d->K == 1) return "a bias of one filter";
     return from == c->dtype[to] ? NULL : "results of another type";
 }
 
@@ -348,6 +350,7 @@ cudnnStatus_t cudnnBackendExecute(
             return cudnn_refuse(CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER, "a tensor, or none");
     if (c->has_bias && !is_aligned(j.bias = pointer_of(pack, c->bias_id), 16))
         return cudnn_refuse(CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER, "a bias, or none");
+    j.relu = c->relu;
     if (!is_aligned(j.workspace, 256))
         return cudnn_refuse(CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER, "the workspace");
     compute_check_stream(j.call, handle->stream);

@@ -82,13 +82,14 @@ static const rule rules[] = {
         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
         CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER),
-    {ADD, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, 0},
-    {ADD, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, 0},
-    {ADDITION, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 0},
-    {ADDITION, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 0},
-    {ADDITION, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 0},
-    {ADDITION, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 0},
-    {GRAPH, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 2, 0},
+    {POINTWISE, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, 0},
+    {POINTWISE, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, 0},
+    {POINTWISE, CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, 1, 1},
+    {ELEMENTS, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 0},
+    {ELEMENTS, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 0},
+    {ELEMENTS, CUDNN_ATTR_OPERATION_POINTWISE_BDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1},
+    {ELEMENTS, CUDNN_ATTR_OPERATION_POINTWISE_YDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 0},
+    {GRAPH, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 3, 0},
     {GRAPH, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, 0},
     {HEURISTIC, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 0},
     {HEURISTIC, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, 0},
@@ -112,7 +113,7 @@ static size_t value_bytes(cudnnBackendAttributeType_t type)
     if (type == CUDNN_TYPE_BOOLEAN) return 1;
     if (type == CUDNN_TYPE_DATA_TYPE || type == CUDNN_TYPE_CONVOLUTION_MODE ||
         type == CUDNN_TYPE_HEUR_MODE || type == CUDNN_TYPE_KNOB_TYPE ||
-        type == CUDNN_TYPE_POINTWISE_MODE)
+        type == CUDNN_TYPE_POINTWISE_MODE || type == CUDNN_TYPE_NAN_PROPOGATION)
         return sizeof(cudnnDataType_t); /* an enum */
     return sizeof(void *);
 }
@@ -282,30 +283,40 @@ static cudnnStatus_t finalize_operation(descriptor *d)
     return status;
 }
 
-static cudnnStatus_t finalize_add(const descriptor *d)
+/* An addition, or a ReLU that leaves NaNs as they are. */
+static cudnnStatus_t finalize_pointwise(const descriptor *d)
 {
-    if (d->attribute[ADD_MODE].pointwise == CUDNN_POINTWISE_ADD &&
-        d->attribute[ADD_PRECISION].type == CUDNN_DATA_FLOAT)
+    const cudnnPointwiseMode_t mode = d->attribute[MODE].pointwise;
+    const int keeps = d->attribute[NANS].count && d->attribute[NANS].nan == CUDNN_PROPAGATE_NAN;
+    if (d->attribute[PRECISION].type == CUDNN_DATA_FLOAT &&
+        (mode == CUDNN_POINTWISE_ADD || (mode == CUDNN_POINTWISE_RELU_FWD && keeps)))
         return CUDNN_STATUS_SUCCESS;
     return cudnn_refuse(CUDNN_STATUS_NOT_SUPPORTED, "a pointwise operation that this fake lacks");
 }
 
-/* A bias for each channel. */
-static cudnnStatus_t finalize_addition(const descriptor *d)
+static int is_virtual(const descriptor *tensor)
+{
+    return tensor->attribute[VIRTUAL].count != 0;
+}
+
+/* A bias for each channel, or none. */
+static cudnnStatus_t finalize_elements(const descriptor *d)
 {
     cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
-    part_of(d, ADD_HOW, ADD, &status);
-    const descriptor *x = part_of(d, ADD_X, TENSOR, &status);
-    const descriptor *bias = part_of(d, ADD_BIAS, TENSOR, &status);
-    const descriptor *y = part_of(d, ADD_Y, TENSOR, &status);
+    const descriptor *how = part_of(d, HOW, POINTWISE, &status);
+    const descriptor *x = part_of(d, FROM, TENSOR, &status);
+    const descriptor *y = part_of(d, TO, TENSOR, &status);
+    const int adds = how && how->attribute[MODE].pointwise == CUDNN_POINTWISE_ADD;
+    const descriptor *bias = adds ? part_of(d, BIAS, TENSOR, &status) : NULL;
     if (status) return status;
     const int64_t *from = x->attribute[DIMENSIONS].number, *to = y->attribute[DIMENSIONS].number;
-    const int64_t *b = bias->attribute[DIMENSIONS].number;
-    if (memcmp(from, to, 4 * sizeof *from) || b[0] != 1 || b[1] != from[1] || b[2] != 1 ||
-        b[3] != 1)
-        return cudnn_refuse(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "sizes of a bias");
-    if (bias->attribute[VIRTUAL].count || y->attribute[VIRTUAL].count)
-        return cudnn_refuse(CUDNN_STATUS_NOT_SUPPORTED, "a bias or a result that is nowhere");
+    const int64_t *b = bias ? bias->attribute[DIMENSIONS].number : NULL;
+    if (memcmp(from, to, 4 * sizeof *from) ||
+        (b && (b[0] != 1 || b[1] != from[1] || b[2] != 1 || b[3] != 1)))
+        return cudnn_refuse(
+            CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH, "sizes of a bias, or of results");
+    if (bias && is_virtual(bias))
+        return cudnn_refuse(CUDNN_STATUS_NOT_SUPPORTED, "a bias that is nowhere");
     return status;
 }
 
@@ -331,22 +342,37 @@ static cudnnStatus_t finalize_pack(const descriptor *d)
     return cudnn_refuse(CUDNN_STATUS_BAD_PARAM, "not as many pointers as numbers");
 }
 
-/* A convolution, and perhaps the addition of a bias to what it does not write anywhere. */
+/* Operation i of a graph, if it computes elements of what was left nowhere by the one before it. */
+static const descriptor *next_of(
+    const descriptor *d, int i, const descriptor *last, cudnnPointwiseMode_t mode)
+{
+    const descriptor *next = d->attribute[OPS].pointer[i];
+    const int fits = next && next->type == ELEMENTS && next->finalized && is_virtual(last) &&
+                     dtype_of(last) == TUTTI_F32 && next->attribute[FROM].part == last &&
+                     next->attribute[HOW].part->attribute[MODE].pointwise == mode;
+    return fits ? next : NULL;
+}
+
+/* A convolution; perhaps a bias that is added to it, and a ReLU behind. */
 static cudnnStatus_t finalize_graph(descriptor *d)
 {
-    const descriptor *first = d->attribute[OPS].part;
+    const descriptor *first = d->attribute[OPS].part, *add = NULL, *relu = NULL;
+    const int64_t count = d->attribute[OPS].count;
     cudnnStatus_t status = finalize_upon(d, first ? first->type : FORWARD);
     if (status) return status;
-    const descriptor *to = first->attribute[Y].part, *add = d->attribute[OPS].pointer[1];
-    const int alone = d->attribute[OPS].count == 1;
-    if (alone && !to->attribute[VIRTUAL].count) return status;
-    if (alone || !to->attribute[VIRTUAL].count || dtype_of(to) != TUTTI_F32)
-        return cudnn_refuse(CUDNN_STATUS_NOT_SUPPORTED, "a result that is nowhere");
-    if (!add || add->type != ADDITION || !add->finalized || add->attribute[ADD_X].part != to)
+    const descriptor *y = first->attribute[Y].part;
+    if (count > 1) add = next_of(d, 1, y, CUDNN_POINTWISE_ADD);
+    if (add) y = add->attribute[TO].part;
+    if (add && count > 2) relu = next_of(d, 2, y, CUDNN_POINTWISE_RELU_FWD);
+    if (relu) y = relu->attribute[TO].part;
+    if (1 + (add != NULL) + (relu != NULL) != count)
         return cudnn_refuse(CUDNN_STATUS_NOT_SUPPORTED, "operations that this fake lacks");
-    const descriptor *y = add->attribute[ADD_Y].part, *bias = add->attribute[ADD_BIAS].part;
+    if (is_virtual(y)) return cudnn_refuse(CUDNN_STATUS_NOT_SUPPORTED, "a result that is nowhere");
+    if (!add) return status;
+    const descriptor *bias = add->attribute[BIAS].part;
     conv *c = &d->conv;
     c->has_bias = 1;
+    c->relu = relu != NULL;
     c->bias_dtype = dtype_of(bias);
     c->bias_id = bias->attribute[UNIQUE_ID].number[0];
     c->dtype[Y] = dtype_of(y);
@@ -408,10 +434,10 @@ static cudnnStatus_t finalize(descriptor *d)
         return finalize_upon(d, CONFIG);
     case PACK:
         return finalize_pack(d);
-    case ADD:
-        return finalize_add(d);
-    case ADDITION:
-        return finalize_addition(d);
+    case POINTWISE:
+        return finalize_pointwise(d);
+    case ELEMENTS:
+        return finalize_elements(d);
     case FORWARD:
     case BWD_DATA:
     case BWD_FILTER:

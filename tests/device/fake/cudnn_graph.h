@@ -14,8 +14,8 @@
 #define FORWARD CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR
 #define BWD_DATA CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR
 #define BWD_FILTER CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR
-#define ADD CUDNN_BACKEND_POINTWISE_DESCRIPTOR
-#define ADDITION CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR
+#define POINTWISE CUDNN_BACKEND_POINTWISE_DESCRIPTOR
+#define ELEMENTS CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR
 #define GRAPH CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR
 #define HEURISTIC CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR
 #define CONFIG CUDNN_BACKEND_ENGINECFG_DESCRIPTOR
@@ -44,6 +44,7 @@ typedef struct conv {
     int64_t id[CONV_TENSORS];
     int packed, aligned; /* N,H,W,C; to 16 bytes */
     int has_bias;        /* added to y in float32 */
+    int relu;            /* then; with a bias alone */
     tutti_dtype bias_dtype;
     int64_t bias_id;
     cudnnHandle_t handle;
@@ -66,6 +67,7 @@ typedef struct descriptor {
             cudnnBackendHeurMode_t heuristic;
             cudnnBackendKnobType_t knob;
             cudnnPointwiseMode_t pointwise;
+            cudnnNanPropagation_t nan;
         };
     } attribute[MOST_ATTRIBUTES]; /* in the order of rules[] */
     conv conv; /* of an operation, a graph, a heuristic, an engine, a configuration, a plan */
@@ -77,8 +79,8 @@ typedef struct descriptor {
 enum { DATA_TYPE, DIMENSIONS, STRIDES, UNIQUE_ID, ALIGNMENT, VIRTUAL };
 enum { COMP_TYPE, CONV_MODE, SPATIAL_DIMS, PRE, POST, DILATIONS, FILTER_STRIDES };
 enum { CONV = CONV_TENSORS, ALPHA, BETA };
-enum { ADD_MODE, ADD_PRECISION };
-enum { ADD_HOW, ADD_X, ADD_BIAS, ADD_Y };
+enum { MODE, PRECISION, NANS };
+enum { HOW, FROM, BIAS, TO };
 enum { OPS, HANDLE };
 enum { HEUR_GRAPH, HEUR_MODE };
 enum { IDS, POINTERS, WORKSPACE };

@@ -57,6 +57,16 @@ static float *widened(const void *bias, tutti_dtype dtype, size_t count)
     return wide;
 }
 
+static void rectify(void *y, size_t count, tutti_dtype dtype)
+{
+    float *numbers = y;
+    uint16_t *halves = y;
+    for (size_t i = 0; i < count; i++) {
+        if (dtype == TUTTI_F32 && numbers[i] <= 0) numbers[i] = 0;
+        if (dtype != TUTTI_F32 && tutti_bf16_widen(halves[i]) <= 0) halves[i] = 0;
+    }
+}
+
 static int run(void *arg)
 {
     work *w = arg;
@@ -80,6 +90,7 @@ static int run(void *arg)
     j->desc.bias = bias != NULL;
     compute_run(j->call, j->op, j->dtype, &j->desc, operand, n);
     free(bias);
+    if (j->relu) rectify(to, w->count[TO], j->dtype);
     if (wide) narrow(to, copy[TO], w->count[TO]);
     for (int t = 0; t < TENSORS; t++) free(copy[t]);
     free(w);

@@ -16,6 +16,7 @@ typedef struct cudnn_run_job {
     int tf32;                        /* rounds factors of float32 */
     double seconds;                  /* that it takes */
     void *tensor[CUDNN_RUN_TENSORS]; /* on the device */
+    int relu;                        /* of y, behind its bias */
     void *bias;                      /* of y, in dtype; NULL: none */
     void *workspace;
     size_t bytes; /* of it, all of which it overwrites before it computes */

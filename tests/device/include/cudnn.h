@@ -23,6 +23,7 @@ typedef enum { CUDNN_CONVOLUTION = 0, CUDNN_CROSS_CORRELATION = 1 } cudnnConvolu
 typedef enum {
     CUDNN_ATTR_POINTWISE_MODE = 0,
     CUDNN_ATTR_POINTWISE_MATH_PREC = 1,
+    CUDNN_ATTR_POINTWISE_NAN_PROPAGATION = 2,
     CUDNN_ATTR_CONVOLUTION_COMP_TYPE = 100,
     CUDNN_ATTR_CONVOLUTION_CONV_MODE = 101,
     CUDNN_ATTR_CONVOLUTION_DILATIONS = 102,
@@ -87,6 +88,7 @@ typedef enum {
     CUDNN_TYPE_CONVOLUTION_MODE = 7,
     CUDNN_TYPE_HEUR_MODE = 8,
     CUDNN_TYPE_KNOB_TYPE = 9,
+    CUDNN_TYPE_NAN_PROPOGATION = 10,
     CUDNN_TYPE_NUMERICAL_NOTE = 11,
     CUDNN_TYPE_POINTWISE_MODE = 14,
     CUDNN_TYPE_BACKEND_DESCRIPTOR = 15,
@@ -120,7 +122,8 @@ typedef enum {
     CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13 = 8
 } cudnnBackendNumericalNote_t;
 typedef enum { CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION = 0 } cudnnBackendBehaviorNote_t;
-typedef enum { CUDNN_POINTWISE_ADD = 0, CUDNN_POINTWISE_MUL = 1 } cudnnPointwiseMode_t;
+typedef enum { CUDNN_POINTWISE_ADD = 0, CUDNN_POINTWISE_RELU_FWD = 100 } cudnnPointwiseMode_t;
+typedef enum { CUDNN_NOT_PROPAGATE_NAN = 0, CUDNN_PROPAGATE_NAN = 1 } cudnnNanPropagation_t;
 typedef enum { CUDNN_KNOB_TYPE_TILE_SIZE = 2 } cudnnBackendKnobType_t;
 typedef enum { CUDNN_HEUR_MODE_FALLBACK = 2, CUDNN_HEUR_MODE_A = 3 } cudnnBackendHeurMode_t;
 typedef struct cudnnContext *cudnnHandle_t;
