@@ -123,6 +123,13 @@ TUTTI_INLINE void tutti_put(tutti_dtype dtype, void *to, int64_t i, const tutti_
     memcpy((uint16_t *)to + i, &half, bytes);
 }
 
+/* What tutti_get reads where tutti_put has written v. */
+TUTTI_INLINE void tutti_round(tutti_dtype dtype, tutti_lanes *v)
+{
+    const tutti_ulanes bits = (tutti_ulanes)*v;
+    if (dtype == TUTTI_BF16) *v = (tutti_lanes)(TUTTI_BF16_ROUND(bits) << 16);
+}
+
 /* Asks for the cache line of element i, which need not exist: soon it is read, or written. */
 TUTTI_INLINE void tutti_ask(tutti_dtype dtype, const void *from, int64_t i, int writes)
 {

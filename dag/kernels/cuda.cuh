@@ -148,6 +148,7 @@ TUTTI_BOTH inline Pack<Value, WIDE> pack_at(const Value *from, int64_t i)
     return ((const Pack<Value, WIDE> *)from)[i];
 }
 
+/* Numbers of packs, not addresses, tell the compiler that it may store one at once. */
 template <typename Value, int WIDE>
 TUTTI_BOTH inline void put_pack(Value *to, int64_t i, const Pack<Value, WIDE> &pack)
 {

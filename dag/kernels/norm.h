@@ -3,16 +3,18 @@
  *   NORM (training):  mean, var over the batch (biased);
  *                     y = [relu]( scale * (x - mean) / sqrt(var + eps) + shift )
  *   NORM_INFER:       the same with running statistics
+ *   NORM_ADD:         y = relu( what NORM without relu writes + other ), with the bits of a SUM after it
+ *   NORM_ADD_BWD:     its gradients: dother = dy where y > 0, else 0, from which NORM_BWD computes the others
  *   NORM_RUNNING:     running = (1-momentum) * running + momentum * stats_sum * weight, where
  *                     stats_sum is the sum of the batch statistics of `1/weight` batches, and the
  *                     variance row is multiplied by unbias = n/(n-1) (n: images*H*W of one such
  *                     batch), as in PyTorch
  *
- *   x, y, dx, dy (N,H,W,C), of float32 or bf16; all others float32, as is the arithmetic.
+ *   x, y, other and their gradients (N,H,W,C), of float32 or bf16; all others float32, as is the arithmetic.
  *   scaleshift, dscaleshift, stats, running, stats_sum (2,C): row 0 scale
  *   or mean, row 1 shift or variance (not its root).   mask: uint8, tutti_norm_mask_bytes(), only
  *   with relu: a library may keep the sign there.
- *   With relu, NORM_BWD takes the gradient of the ReLU's output as dy.
+ *   With relu, NORM_BWD takes the gradient of the ReLU's output as dy. NORM_ADD and NORM_ADD_BWD take no relu.
  * Source: Ioffe & Szegedy 2015, arXiv:1502.03167. */
 #ifndef TUTTI_NORM_H
 #define TUTTI_NORM_H
@@ -36,6 +38,7 @@ typedef struct tutti_norm_running_desc {
     float momentum, weight, unbias;
 } tutti_norm_running_desc;
 
-extern const tutti_op tutti_op_norm, tutti_op_norm_infer, tutti_op_norm_bwd, tutti_op_norm_running;
+extern const tutti_op tutti_op_norm, tutti_op_norm_infer, tutti_op_norm_bwd, tutti_op_norm_add,
+    tutti_op_norm_add_bwd, tutti_op_norm_running;
 
 #endif

@@ -27,11 +27,8 @@ typedef struct norm {
     float *offset;
 } norm;
 
-TUTTI_CPU_OPEN(norm)
+static tutti_status make(const tutti_norm_desc *d, void **args)
 {
-    const tutti_norm_desc *d = desc;
-    tutti_status status = tutti_check_norm(d);
-    if (status) return status;
     size_t channels = (size_t)(d->C + TUTTI_LANES - 1) / TUTTI_LANES * TUTTI_LANES;
     size_t bytes = channels * (4 * sizeof(double) + 5 * sizeof(float));
     norm *k = calloc(1, sizeof *k);
@@ -57,6 +54,18 @@ TUTTI_CPU_OPEN(norm)
     k->offset = k->line + channels;
     *args = k;
     return TUTTI_OK;
+}
+
+TUTTI_CPU_OPEN(norm)
+{
+    tutti_status status = tutti_check_norm(desc);
+    return status ? status : make(desc, args);
+}
+
+TUTTI_CPU_OPEN(norm_add)
+{
+    tutti_status status = tutti_check_norm_add(desc);
+    return status ? status : make(desc, args);
 }
 
 TUTTI_CPU_CLOSE(norm)
@@ -212,8 +221,11 @@ TUTTI_INLINE void moments(const norm *k, tutti_dtype dtype, const void *x)
 
 /* ---- y = scale * x + shift ---- */
 
+/* What follows the norm. */
+typedef enum after { NOTHING, RELU, ADD_RELU } after;
+
 TUTTI_INLINE void strip_apply(const norm *k, tutti_dtype dtype, int64_t first, int64_t rows,
-    const void *x, void *y, int relu, int64_t c, int vectors, int lanes)
+    const void *x, const void *other, void *y, after what, int64_t c, int vectors, int lanes)
 {
     int64_t C = k->desc.C;
     tutti_lanes scale[WIDE], shift[WIDE];
@@ -225,47 +237,67 @@ TUTTI_INLINE void strip_apply(const norm *k, tutti_dtype dtype, int64_t first, i
     for (int64_t r = first; r < first + rows; r++)
         TUTTI_EACH (j, vectors) {
             int64_t at = r * C + c + j * TUTTI_LANES;
-            tutti_lanes v;
+            tutti_lanes v, more;
             ask(dtype, x, at - rows * C, j, 0);
+            if (what == ADD_RELU) ask(dtype, other, at - rows * C, j, 0);
             ask(dtype, y, at - rows * C, j, 1);
             tutti_get(&v, dtype, x, at, lanes);
             v = v * scale[j] + shift[j];
-            if (relu) tutti_rectify(&v);
+            if (what == ADD_RELU) {
+                tutti_get(&more, dtype, other, at, lanes);
+                tutti_round(dtype, &v);
+                v += more;
+            }
+            if (what != NOTHING) tutti_rectify(&v);
             tutti_put(dtype, y, at, &v, lanes);
         }
 }
 
-TUTTI_INLINE void apply(const norm *k, tutti_dtype dtype, const void *x, void *y)
+TUTTI_INLINE void apply(const norm *k, tutti_dtype dtype, const void *x, const void *other, void *y)
 {
     for (int64_t end = k->rows; end > 0; end -= k->block_rows) {
         int64_t rows = end < k->block_rows ? end : k->block_rows;
-        if (k->desc.relu)
-            ALL_STRIPS(k, WIDE, strip_apply, dtype, end - rows, rows, x, y, 1);
+        if (other)
+            ALL_STRIPS(k, WIDE, strip_apply, dtype, end - rows, rows, x, other, y, ADD_RELU);
+        else if (k->desc.relu)
+            ALL_STRIPS(k, WIDE, strip_apply, dtype, end - rows, rows, x, NULL, y, RELU);
         else
-            ALL_STRIPS(k, WIDE, strip_apply, dtype, end - rows, rows, x, y, 0);
+            ALL_STRIPS(k, WIDE, strip_apply, dtype, end - rows, rows, x, NULL, y, NOTHING);
     }
 }
 
-TUTTI_INLINE void norm_train(const void *args, void *const buf[], tutti_dtype dtype)
+TUTTI_INLINE void set_statistics(
+    const norm *k, tutti_dtype dtype, const void *x, const float *scaleshift, float *stats)
 {
-    const norm *k = args;
-    float *stats = buf[3];
-    moments(k, dtype, buf[0]);
+    moments(k, dtype, x);
     for (int64_t c = 0; c < k->desc.C; c++) {
         stats[c] = (float)k->all0[c];
         stats[k->desc.C + c] = (float)(k->all1[c] / (double)k->rows);
     }
-    set_line(k, buf[1], stats);
-    apply(k, dtype, buf[0], buf[2]);
+    set_line(k, scaleshift, stats);
+}
+
+TUTTI_INLINE void norm_train(const void *args, void *const buf[], tutti_dtype dtype)
+{
+    set_statistics(args, dtype, buf[0], buf[1], buf[3]);
+    apply(args, dtype, buf[0], NULL, buf[2]);
 }
 
 TUTTI_CPU_VALUES_FN(norm_train)
+
+TUTTI_INLINE void norm_add(const void *args, void *const buf[], tutti_dtype dtype)
+{
+    set_statistics(args, dtype, buf[0], buf[1], buf[4]);
+    apply(args, dtype, buf[0], buf[2], buf[3]);
+}
+
+TUTTI_CPU_VALUES_FN(norm_add)
 
 TUTTI_INLINE void norm_infer(const void *args, void *const buf[], tutti_dtype dtype)
 {
     const norm *k = args;
     set_line(k, buf[1], buf[2]);
-    apply(k, dtype, buf[0], buf[3]);
+    apply(k, dtype, buf[0], NULL, buf[3]);
 }
 
 TUTTI_CPU_VALUES_FN(norm_infer)
@@ -289,9 +321,10 @@ TUTTI_INLINE void add_doubles(double *to, const tutti_lanes *v)
     memcpy(to, &sum, sizeof sum);
 }
 
-/* Adds a block's sums of g and g * (x - mean) to its group's. */
+/* Adds a block's sums of g and g * (x - mean) to its group's. ADD_RELU: g is dy where y is positive, and kept. */
 TUTTI_INLINE void strip_sums(const norm *k, tutti_dtype dtype, int64_t first, int64_t rows,
-    const void *x, const void *dy, int relu, int64_t c, int vectors, int lanes)
+    const void *x, const void *dy, const void *y, void *kept, after what, int64_t c, int vectors,
+    int lanes)
 {
     int64_t C = k->desc.C;
     tutti_lanes scale[WIDE], shift[WIDE], mean[WIDE], v, g, a[WIDE], b[WIDE];
@@ -307,9 +340,20 @@ TUTTI_INLINE void strip_sums(const norm *k, tutti_dtype dtype, int64_t first, in
             int64_t at = r * C + c + j * TUTTI_LANES;
             ask(dtype, x, at + rows * C, j, 0);
             ask(dtype, dy, at + rows * C, j, 0);
+            if (what == ADD_RELU) {
+                ask(dtype, y, at + rows * C, j, 0);
+                ask(dtype, kept, at + rows * C, j, 1);
+            }
             tutti_get(&v, dtype, x, at, lanes);
             tutti_get(&g, dtype, dy, at, lanes);
-            if (relu) through_relu(&g, &v, &scale[j], &shift[j]);
+            if (what == RELU) through_relu(&g, &v, &scale[j], &shift[j]);
+            if (what == ADD_RELU) {
+                tutti_lanes out;
+                tutti_get(&out, dtype, y, at, lanes);
+                const tutti_ilanes alive = out > 0.0f;
+                tutti_keep(&g, &alive);
+                tutti_put(dtype, kept, at, &g, lanes);
+            }
             a[j] += g;
             b[j] += g * (v - mean[j]);
         }
@@ -319,7 +363,8 @@ TUTTI_INLINE void strip_sums(const norm *k, tutti_dtype dtype, int64_t first, in
     }
 }
 
-TUTTI_INLINE void gradient_sums(const norm *k, tutti_dtype dtype, const void *x, const void *dy)
+TUTTI_INLINE void gradient_sums(
+    const norm *k, tutti_dtype dtype, const void *x, const void *dy, const void *y, void *kept)
 {
     const int64_t group_rows = TUTTI_NORM_GROUP * k->block_rows;
     clear_sums(k, k->all0, k->all1);
@@ -328,10 +373,13 @@ TUTTI_INLINE void gradient_sums(const norm *k, tutti_dtype dtype, const void *x,
         clear_sums(k, k->sum0, k->sum1);
         for (int64_t first = group; first < end; first += k->block_rows) {
             const int64_t rows = rows_at(k, first, k->block_rows);
-            if (k->desc.relu)
-                ALL_STRIPS(k, LESS_WIDE, strip_sums, dtype, first, rows, x, dy, 1);
+            if (y)
+                ALL_STRIPS(k, LESS_WIDE, strip_sums, dtype, first, rows, x, dy, y, kept, ADD_RELU);
+            else if (k->desc.relu)
+                ALL_STRIPS(k, LESS_WIDE, strip_sums, dtype, first, rows, x, dy, NULL, NULL, RELU);
             else
-                ALL_STRIPS(k, LESS_WIDE, strip_sums, dtype, first, rows, x, dy, 0);
+                ALL_STRIPS(
+                    k, LESS_WIDE, strip_sums, dtype, first, rows, x, dy, NULL, NULL, NOTHING);
         }
         for (int64_t c = 0; c < k->padded; c++) {
             k->all0[c] += k->sum0[c];
@@ -380,15 +428,10 @@ TUTTI_INLINE void gradient(
     }
 }
 
-TUTTI_INLINE void norm_bwd(const void *args, void *const buf[], tutti_dtype dtype)
+/* Once the sums are complete. */
+TUTTI_INLINE void set_coefficients(const norm *k, const float *stats, float *dscaleshift)
 {
-    const norm *k = args;
     int64_t C = k->desc.C;
-    const float *stats = buf[3];
-    int out = k->desc.relu ? 5 : 4;
-    float *dscaleshift = buf[out + 1];
-    set_line(k, buf[2], stats);
-    gradient_sums(k, dtype, buf[0], buf[1]);
     for (int64_t c = 0; c < C; c++) {
         double inverse = 1 / sqrt((double)stats[C + c] + (double)k->desc.eps);
         double dscale = k->all1[c] * inverse, per_row = (double)k->scale[c] / (double)k->rows;
@@ -397,10 +440,31 @@ TUTTI_INLINE void norm_bwd(const void *args, void *const buf[], tutti_dtype dtyp
         k->line[c] = (float)(per_row * inverse * dscale);
         k->offset[c] = (float)(per_row * k->all0[c]);
     }
+}
+
+TUTTI_INLINE void norm_bwd(const void *args, void *const buf[], tutti_dtype dtype)
+{
+    const norm *k = args;
+    int out = k->desc.relu ? 5 : 4;
+    set_line(k, buf[2], buf[3]);
+    gradient_sums(k, dtype, buf[0], buf[1], NULL, NULL);
+    set_coefficients(k, buf[3], buf[out + 1]);
     gradient(k, dtype, buf[0], buf[1], buf[out]);
 }
 
 TUTTI_CPU_VALUES_FN(norm_bwd)
+
+TUTTI_INLINE void norm_add_bwd(const void *args, void *const buf[], tutti_dtype dtype)
+{
+    const norm *k = args;
+    void *dother = buf[6];
+    set_line(k, buf[3], buf[4]);
+    gradient_sums(k, dtype, buf[0], buf[2], buf[1], dother);
+    set_coefficients(k, buf[4], buf[7]);
+    gradient(k, dtype, buf[0], dother, buf[5]);
+}
+
+TUTTI_CPU_VALUES_FN(norm_add_bwd)
 
 /* ---- Running statistics ---- */
 
@@ -422,6 +486,8 @@ const tutti_kernel TUTTI_CLONE(tutti_kernels_norm)[] = {
     TUTTI_CPU_LOOPS(norm, norm_open, norm_train, norm_close),
     TUTTI_CPU_LOOPS(norm_infer, norm_open, norm_infer, norm_close),
     TUTTI_CPU_LOOPS(norm_bwd, norm_open, norm_bwd, norm_close),
+    TUTTI_CPU_LOOPS(norm_add, norm_add_open, norm_add, norm_close),
+    TUTTI_CPU_LOOPS(norm_add_bwd, norm_add_open, norm_add_bwd, norm_close),
     TUTTI_CPU_LOOP(norm_running, tutti_open_norm_running, norm_running_run),
     {0},
 };

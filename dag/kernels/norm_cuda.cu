@@ -42,10 +42,11 @@ inline Space space_of(const Opened<tutti_norm_desc> *k)
     return space_of(&k->desc, k->space->memory, k->space->counter);
 }
 
+template <tutti_status (*check)(const tutti_norm_desc *)>
 tutti_status open_norm(const void *desc, void **args)
 {
     const tutti_norm_desc *d = (const tutti_norm_desc *)desc;
-    const tutti_status status = tutti_check_norm(d);
+    const tutti_status status = check(d);
     if (status) return status;
     if (d->C > MOST_CHANNELS)
         return tutti_fail(TUTTI_ERR_UNSUPPORTED, "norm: %lld channels on a GPU, which takes %d",
@@ -356,9 +357,10 @@ template <typename Value, int PACK, int ROWS> struct Moments {
     }
 };
 
-template <typename Value, int WIDE> struct Apply {
+/* ADDS: what the norm writes is rounded as if it had been written, added to `other`, and rectified. */
+template <typename Value, int WIDE, bool ADDS> struct Apply {
     static constexpr int DEEP = 4;
-    const Value *x;
+    const Value *x, *other;
     Value *y;
     int relu;
     Space s;
@@ -369,10 +371,13 @@ template <typename Value, int WIDE> struct Apply {
         const int64_t pack = walk.places(i, place);
         const Pack<float, WIDE> scale = pack_at<WIDE>(s.scale, pack);
         const Pack<float, WIDE> shift = pack_at<WIDE>(s.shift, pack);
-        Pack<Value, WIDE> from[DEEP];
+        Pack<Value, WIDE> from[DEEP], more[DEEP];
         TUTTI_UNROLL
-        for (int k = 0; k < DEEP; k++)
-            if (place[k] >= 0) from[k] = pack_at<WIDE>(x, place[k]);
+        for (int k = 0; k < DEEP; k++) {
+            if (place[k] < 0) continue;
+            from[k] = pack_at<WIDE>(x, place[k]);
+            if (ADDS) more[k] = pack_at<WIDE>(other, place[k]);
+        }
         TUTTI_UNROLL
         for (int k = 0; k < DEEP; k++) {
             if (place[k] < 0) return;
@@ -381,56 +386,74 @@ template <typename Value, int WIDE> struct Apply {
                 const float v = get(from[k].value, j) * scale.value[j] + shift.value[j];
                 put(to.value, j, relu ? rectified(v) : v);
             }
+            for (int j = 0; ADDS && j < WIDE; j++)
+                put(to.value, j, rectified(get(to.value, j) + get(more[k].value, j)));
             put_pack(y, place[k], to);
         }
     }
 };
 
-template <int WIDE, typename Value>
-tutti_status apply_in(
-    const char *op, const Value *x, Value *y, int relu, const Space &s, void *queue)
+template <int WIDE, bool ADDS, typename Value>
+tutti_status apply_in(const char *op, const Value *x, const Value *other, Value *y, int relu,
+    const Space &s, void *queue)
 {
-    const Apply<Value, WIDE> element = {x, y, relu, s, Walk<WIDE, Apply<Value, WIDE>::DEEP>(s)};
+    typedef Apply<Value, WIDE, ADDS> Pass;
+    const Pass element = {x, other, y, relu, s, Walk<WIDE, Pass::DEEP>(s)};
     return launch(op, element.walk.threads(), element, queue);
 }
 
-template <typename Value>
-tutti_status apply(const char *op, const Value *x, Value *y, int relu, const Space &s, void *queue)
+template <bool ADDS, typename Value>
+tutti_status apply(const char *op, const Value *x, const Value *other, Value *y, int relu,
+    const Space &s, void *queue)
 {
     constexpr int WIDE = WIDEST<Value>;
-    return s.C % WIDE == 0 && has_packs<WIDE>(x, y) ? apply_in<WIDE>(op, x, y, relu, s, queue)
-                                                    : apply_in<1>(op, x, y, relu, s, queue);
+    return s.C % WIDE == 0 && has_packs<WIDE>(x, other, y)
+               ? apply_in<WIDE, ADDS>(op, x, other, y, relu, s, queue)
+               : apply_in<1, ADDS>(op, x, other, y, relu, s, queue);
 }
 
 /* PACK channels of ROWS rows, which are in registers: 256 bytes, or fewer. */
 template <int PACK, int ROWS, typename Value>
-tutti_status moments_in(const tutti_norm_desc *d, void *const buf[], const Space &s, void *queue)
+tutti_status moments_in(const char *op, const tutti_norm_desc *d, const Value *x,
+    const float *scaleshift, float *stats, const Space &s, void *queue)
 {
-    const Moments<Value, PACK, ROWS> pass = {
-        (const Value *)buf[0], (const float *)buf[1], (float *)buf[3], d->eps};
-    return reduce("norm", pass, s, queue);
+    return reduce(op, Moments<Value, PACK, ROWS>{x, scaleshift, stats, d->eps}, s, queue);
 }
 
-template <typename Value>
-tutti_status moments(const tutti_norm_desc *d, void *const buf[], const Space &s, void *queue)
+template <typename Value, typename... Rest>
+tutti_status moments(
+    const char *op, const tutti_norm_desc *d, const Value *x, const Space &s, Rest... rest)
 {
     constexpr int WIDE = WIDEST<Value>;
-    if (s.C % WIDE || !has_packs<WIDE>((const Value *)buf[0]))
-        return moments_in<1, 0, Value>(d, buf, s, queue);
-    if (s.block_rows <= 8) return moments_in<WIDE, 8, Value>(d, buf, s, queue);
-    if (s.block_rows <= 16) return moments_in<WIDE, 16, Value>(d, buf, s, queue);
-    if (s.block_rows <= 32) return moments_in<WIDE / 2, 32, Value>(d, buf, s, queue);
-    if (s.block_rows <= 64) return moments_in<WIDE / 4, 64, Value>(d, buf, s, queue);
-    return moments_in<WIDE / 2, 0, Value>(d, buf, s, queue);
+    if (s.C % WIDE || !has_packs<WIDE>(x)) return moments_in<1, 0>(op, d, x, rest...);
+    if (s.block_rows <= 8) return moments_in<WIDE, 8>(op, d, x, rest...);
+    if (s.block_rows <= 16) return moments_in<WIDE, 16>(op, d, x, rest...);
+    if (s.block_rows <= 32) return moments_in<WIDE / 2, 32>(op, d, x, rest...);
+    if (s.block_rows <= 64) return moments_in<WIDE / 4, 64>(op, d, x, rest...);
+    return moments_in<WIDE / 2, 0>(op, d, x, rest...);
 }
 
 template <typename Value> tutti_status norm(const void *args, void *const buf[], void *queue)
 {
     const Opened<tutti_norm_desc> *k = (const Opened<tutti_norm_desc> *)args;
     const Space s = space_of(k);
-    const tutti_status status = moments<Value>(&k->desc, buf, s, queue);
+    const Value *x = (const Value *)buf[0];
+    const tutti_status status =
+        moments("norm", &k->desc, x, s, (const float *)buf[1], (float *)buf[3], s, queue);
     return status ? status
-                  : apply("norm", (const Value *)buf[0], (Value *)buf[2], k->desc.relu, s, queue);
+                  : apply<false>(
+                        "norm", x, (const Value *)NULL, (Value *)buf[2], k->desc.relu, s, queue);
+}
+
+template <typename Value> tutti_status norm_add(const void *args, void *const buf[], void *queue)
+{
+    const Opened<tutti_norm_desc> *k = (const Opened<tutti_norm_desc> *)args;
+    const Space s = space_of(k);
+    const Value *x = (const Value *)buf[0];
+    const tutti_status status =
+        moments("norm_add", &k->desc, x, s, (const float *)buf[1], (float *)buf[4], s, queue);
+    return status ? status
+                  : apply<true>("norm_add", x, (const Value *)buf[2], (Value *)buf[3], 0, s, queue);
 }
 
 struct SetLine {
@@ -452,8 +475,8 @@ template <typename Value> tutti_status norm_infer(const void *args, void *const 
     const SetLine line = {(const float *)buf[1], (const float *)buf[2], k->desc.eps, s};
     const tutti_status status = launch("norm_infer", s.C, line, queue);
     return status ? status
-                  : apply("norm_infer", (const Value *)buf[0], (Value *)buf[3], k->desc.relu, s,
-                        queue);
+                  : apply<false>("norm_infer", (const Value *)buf[0], (const Value *)NULL,
+                        (Value *)buf[3], k->desc.relu, s, queue);
 }
 
 /* ---- Gradient ---- */
@@ -464,11 +487,12 @@ TUTTI_BOTH inline float through(int relu, float dy, float x, float scale, float 
     return !relu || x * scale + shift > 0.0f ? dy : 0.0f;
 }
 
-/* Sums of g and of g * (x - mean). */
-template <typename Value, int PACK> struct Slopes {
-    static constexpr int WIDE = PACK, RESIDENT = 2, CHUNK = 8;
+/* Sums of g and of g * (x - mean). KEEPS: g is dy where y is positive, and is written. */
+template <typename Value, int PACK, bool KEEPS> struct Slopes {
+    static constexpr int WIDE = PACK, RESIDENT = 2, CHUNK = KEEPS ? 4 : 8;
     static constexpr bool LINES = true, SHARES = false;
-    const Value *x, *dy;
+    const Value *x, *dy, *y;
+    Value *kept;
     const float *scaleshift, *stats;
     float *dscaleshift, eps;
     int relu;
@@ -489,24 +513,37 @@ template <typename Value, int PACK> struct Slopes {
         const Pack<float, WIDE> shift = pack_at<WIDE>(shared.shift, lane);
         const Pack<float, WIDE> mean = pack_at<WIDE>(shared.mean, lane);
         *sum = *product = {};
+        const int64_t packs = s.C / WIDE;
         for (int r0 = 0; r0 < rows; r0 += CHUNK) {
-            const int64_t from = (first + r0) * s.C + c;
-            Pack<Value, WIDE> values[CHUNK], slopes[CHUNK];
+            const int64_t from = (first + r0) * packs + c / WIDE;
+            Pack<Value, WIDE> values[CHUNK], slopes[CHUNK], outputs[CHUNK];
             TUTTI_UNROLL
-            for (int r = 0; r < CHUNK; r++)
-                if (r0 + r < rows) {
-                    values[r] = pack_at<WIDE>(x + from + r * s.C, 0);
-                    slopes[r] = pack_at<WIDE>(dy + from + r * s.C, 0);
+            for (int r = 0; r < CHUNK; r++) {
+                if (r0 + r >= rows) continue;
+                values[r] = pack_at<WIDE>(x, from + r * packs);
+                slopes[r] = pack_at<WIDE>(dy, from + r * packs);
+                if (KEEPS) outputs[r] = pack_at<WIDE>(y, from + r * packs);
+            }
+            TUTTI_UNROLL
+            for (int r = 0; r < CHUNK; r++) {
+                if (r0 + r >= rows) continue;
+                if (KEEPS) {
+                    Pack<Value, WIDE> passed;
+                    for (int j = 0; j < WIDE; j++) {
+                        const float g = get(slopes[r].value, j);
+                        put(passed.value, j, get(outputs[r].value, j) > 0 ? g : 0);
+                    }
+                    put_pack(kept, from + r * packs, passed);
+                    slopes[r] = passed;
                 }
-            TUTTI_UNROLL
-            for (int r = 0; r < CHUNK; r++)
-                for (int j = 0; j < WIDE && r0 + r < rows; j++) {
+                for (int j = 0; j < WIDE; j++) {
                     const float v = get(values[r].value, j);
-                    const float g =
-                        through(relu, get(slopes[r].value, j), v, scale.value[j], shift.value[j]);
+                    const float g = through(KEEPS ? 0 : relu, get(slopes[r].value, j), v,
+                        scale.value[j], shift.value[j]);
                     sum->value[j] += g;
                     product->value[j] += g * (v - mean.value[j]);
                 }
+            }
         }
     }
 
@@ -571,31 +608,53 @@ template <typename Value, int WIDE> struct Gradient {
     }
 };
 
-template <int WIDE, typename Value>
-tutti_status bwd_in(const tutti_norm_desc *d, void *const buf[], const Space &s, void *queue)
+/* Where the tensors are among the buffers of an op; y: NULL for those of norm_bwd. */
+template <typename Value> struct Tensors {
+    const Value *x, *dy, *y;
+    Value *dx, *kept;
+    const float *scaleshift, *stats;
+    float *dscaleshift;
+};
+
+template <int WIDE, bool KEEPS, typename Value>
+tutti_status bwd_in(
+    const char *op, const tutti_norm_desc *d, const Tensors<Value> &t, const Space &s, void *queue)
 {
-    const Value *x = (const Value *)buf[0], *dy = (const Value *)buf[1];
-    const float *scaleshift = (const float *)buf[2], *stats = (const float *)buf[3];
-    const int out = d->relu ? 5 : 4;
-    const Slopes<Value, WIDE> pass = {
-        x, dy, scaleshift, stats, (float *)buf[out + 1], d->eps, d->relu};
-    const tutti_status status = reduce("norm_bwd", pass, s, queue);
+    const Slopes<Value, WIDE, KEEPS> pass = {
+        t.x, t.dy, t.y, t.kept, t.scaleshift, t.stats, t.dscaleshift, d->eps, d->relu};
+    const tutti_status status = reduce(op, pass, s, queue);
     if (status) return status;
-    const Gradient<Value, WIDE> element = {
-        x, dy, stats, (Value *)buf[out], d->relu, s, Walk<WIDE, Gradient<Value, WIDE>::DEEP>(s)};
-    return launch("norm_bwd", element.walk.threads(), element, queue);
+    const Gradient<Value, WIDE> element = {t.x, KEEPS ? t.kept : t.dy, t.stats, t.dx, d->relu, s,
+        Walk<WIDE, Gradient<Value, WIDE>::DEEP>(s)};
+    return launch(op, element.walk.threads(), element, queue);
 }
 
-template <typename Value> tutti_status norm_bwd(const void *args, void *const buf[], void *queue)
+template <bool KEEPS, typename Value>
+tutti_status bwd(const char *op, const void *args, const Tensors<Value> &t, void *queue)
 {
     const Opened<tutti_norm_desc> *k = (const Opened<tutti_norm_desc> *)args;
     const Space s = space_of(k);
     constexpr int WIDE = WIDEST<Value>;
-    const bool packs =
-        s.C % WIDE == 0 && has_packs<WIDE>((const Value *)buf[0], (const Value *)buf[1],
-                               (const float *)buf[3], (const Value *)buf[k->desc.relu ? 5 : 4]);
-    return packs ? bwd_in<WIDE, Value>(&k->desc, buf, s, queue)
-                 : bwd_in<1, Value>(&k->desc, buf, s, queue);
+    return s.C % WIDE == 0 && has_packs<WIDE>(t.x, t.dy, t.y, t.dx, t.kept, t.stats)
+               ? bwd_in<WIDE, KEEPS>(op, &k->desc, t, s, queue)
+               : bwd_in<1, KEEPS>(op, &k->desc, t, s, queue);
+}
+
+template <typename Value> tutti_status norm_bwd(const void *args, void *const buf[], void *queue)
+{
+    const int out = ((const Opened<tutti_norm_desc> *)args)->desc.relu ? 5 : 4;
+    const Tensors<Value> t = {(const Value *)buf[0], (const Value *)buf[1], NULL, (Value *)buf[out],
+        NULL, (const float *)buf[2], (const float *)buf[3], (float *)buf[out + 1]};
+    return bwd<false>("norm_bwd", args, t, queue);
+}
+
+template <typename Value>
+tutti_status norm_add_bwd(const void *args, void *const buf[], void *queue)
+{
+    const Tensors<Value> t = {(const Value *)buf[0], (const Value *)buf[2], (const Value *)buf[1],
+        (Value *)buf[5], (Value *)buf[6], (const float *)buf[3], (const float *)buf[4],
+        (float *)buf[7]};
+    return bwd<true>("norm_add_bwd", args, t, queue);
 }
 
 /* ---- Running statistics ---- */
@@ -626,18 +685,20 @@ Work<Running> norm_running(const void *args, void *const buf[])
 
 } // namespace
 
-#define ROWS(op)                                                                                   \
-    {&tutti_op_##op, TUTTI_CUDA, TUTTI_F32, open_norm, op<float>, close_with<tutti_norm_desc>,     \
-        NULL},                                                                                     \
+#define ROWS(op, check)                                                                            \
+    {&tutti_op_##op, TUTTI_CUDA, TUTTI_F32, open_norm<check>, op<float>,                           \
+        close_with<tutti_norm_desc>, NULL},                                                        \
     {                                                                                              \
-        &tutti_op_##op, TUTTI_CUDA, TUTTI_BF16, open_norm, op<uint16_t>,                           \
+        &tutti_op_##op, TUTTI_CUDA, TUTTI_BF16, open_norm<check>, op<uint16_t>,                    \
             close_with<tutti_norm_desc>, NULL                                                      \
     }
 
 extern "C" const tutti_kernel TUTTI_CUDA_TABLE(norm)[] = {
-    ROWS(norm),
-    ROWS(norm_infer),
-    ROWS(norm_bwd),
+    ROWS(norm, tutti_check_norm),
+    ROWS(norm_infer, tutti_check_norm),
+    ROWS(norm_bwd, tutti_check_norm),
+    ROWS(norm_add, tutti_check_norm_add),
+    ROWS(norm_add_bwd, tutti_check_norm_add),
     {&tutti_op_norm_running, TUTTI_CUDA, TUTTI_F32, tutti_open_norm_running, run_one<norm_running>,
         tutti_cpu_free, run_many<norm_running>},
     {},

@@ -26,6 +26,12 @@ tutti_status tutti_check_norm(const tutti_norm_desc *d)
     return status;
 }
 
+tutti_status tutti_check_norm_add(const tutti_norm_desc *d)
+{
+    if (!d->relu) return tutti_check_norm(d);
+    return tutti_fail(TUTTI_ERR_INVAL, "norm_add: relu is %d, not 0", d->relu);
+}
+
 int64_t tutti_norm_block_rows(int64_t C)
 {
     const int64_t rows = BLOCK_BYTES / (int64_t)sizeof(float) / C;
@@ -56,6 +62,14 @@ const tutti_op tutti_op_norm_infer = {.name = "norm_infer",
     .desc_bytes = sizeof(tutti_norm_desc)};
 const tutti_op tutti_op_norm_bwd = {.name = "norm_bwd",
     .buffers = "x,dy,scaleshift:F32,stats:F32,[mask:U8]->dx,dscaleshift:F32",
+    .part = TUTTI_PART_BACKWARD,
+    .desc_bytes = sizeof(tutti_norm_desc)};
+const tutti_op tutti_op_norm_add = {.name = "norm_add",
+    .buffers = "x,scaleshift:F32,other->y,stats:F32",
+    .part = TUTTI_PART_FORWARD,
+    .desc_bytes = sizeof(tutti_norm_desc)};
+const tutti_op tutti_op_norm_add_bwd = {.name = "norm_add_bwd",
+    .buffers = "x,y,dy,scaleshift:F32,stats:F32->dx,dother,dscaleshift:F32",
     .part = TUTTI_PART_BACKWARD,
     .desc_bytes = sizeof(tutti_norm_desc)};
 const tutti_op tutti_op_norm_running = {.name = "norm_running",

@@ -60,6 +60,7 @@ void tutti_cpu_free(void *args);
 tutti_status tutti_check_conv(const tutti_conv_desc *desc);
 tutti_status tutti_check_dense(const tutti_dense_desc *desc);
 tutti_status tutti_check_norm(const tutti_norm_desc *desc);
+tutti_status tutti_check_norm_add(const tutti_norm_desc *desc);
 tutti_status tutti_check_pool(const tutti_pool_desc *desc);
 tutti_status tutti_check_lrn(const tutti_lrn_desc *desc);
 tutti_status tutti_check_xent(const tutti_xent_desc *desc);

@@ -118,6 +118,9 @@ struct tutti_layer_kind {
     tutti_status (*backward)(struct tutti_site *site);
 };
 
+/* The two kinds of layers that can be computed together (tutti_net_added_norm). */
+extern const tutti_layer_kind tutti_layer_norm, tutti_layer_add;
+
 /* Where a value comes from. */
 typedef struct tutti_source {
     int layer, output;
@@ -166,6 +169,10 @@ tutti_value tutti_net_append(
 /* Lists the parameters of a layer and returns how many; 0 for a kind without. */
 int tutti_layer_parameters(
     const tutti_layer *layer, tutti_parameter parameter[TUTTI_LAYER_PARAMETERS]);
+
+/* Which input of a layer, an addition with a ReLU, is the value of a batch normalisation without one that nothing else
+ * reads: the addition can compute both (NORM_ADD in dag/kernels/norm.h). -1: none. */
+int tutti_net_added_norm(const tutti_net *net, int layer);
 
 /* H*W*C. */
 int64_t tutti_extent_count(tutti_extent extent);

@@ -1,4 +1,5 @@
-/* Batch normalisation over one micro-batch: each has separate statistics, as each rank has. */
+/* Batch normalisation over one micro-batch: each has separate statistics, as each rank has. Where the addition after it
+ * computes it (tutti_site.added), its training passes only make the tensor of its statistics. */
 #include "dag/base/log.h"
 #include "dag/kernels/norm.h"
 #include "dag/net/site.h"
@@ -49,6 +50,7 @@ static tutti_norm_desc describe(const tutti_site *site)
 static tutti_status forward(tutti_site *site)
 {
     tutti_norm_desc desc = describe(site), largest = describe_at(site, site->room);
+    if (site->added) return tutti_site_stats(site);
     tutti_status status = tutti_site_output(site);
     if (status == TUTTI_OK) status = tutti_site_stats(site);
     if (status == TUTTI_OK && desc.relu)
@@ -75,6 +77,7 @@ static tutti_status evaluate(tutti_site *site)
 static tutti_status backward(tutti_site *site)
 {
     tutti_norm_desc desc = describe(site);
+    if (site->added) return TUTTI_OK;
     tutti_status status = tutti_site_gradient(site, 0);
     if (status != TUTTI_OK) return status;
     tutti_access access[7];
@@ -90,7 +93,7 @@ static tutti_status backward(tutti_site *site)
         site, TUTTI_PHASE_BACKWARD_DATA, &tutti_op_norm_bwd, &desc, sizeof desc, n, access);
 }
 
-static const tutti_layer_kind kind = {.name = "norm",
+const tutti_layer_kind tutti_layer_norm = {.name = "norm",
     .infer = infer,
     .parameters = parameters,
     .statistics = 1,
@@ -104,8 +107,8 @@ tutti_value tutti_net_batch_norm(
     norm_layer norm = {.set = *layer};
     norm.set.relu = layer->relu != 0;
     if (layer->eps == 0) norm.set.eps = NORM_EPS;
-    return tutti_net_append(
-        net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}}, &norm, sizeof norm);
+    return tutti_net_append(net, name,
+        (tutti_layer){.kind = &tutti_layer_norm, .inputs = 1, .in = {x}}, &norm, sizeof norm);
 }
 
 tutti_value tutti_net_norm(tutti_net *net, const char *name, tutti_value x, int relu)
@@ -117,6 +120,6 @@ void tutti_net_start_blocks_at_zero(tutti_net *net)
 {
     for (int l = 0; l < net->layers; l++) {
         norm_layer *norm = (void *)net->layer[l].settings;
-        if (net->layer[l].kind == &kind) norm->zero = norm->set.last;
+        if (net->layer[l].kind == &tutti_layer_norm) norm->zero = norm->set.last;
     }
 }

@@ -20,7 +20,8 @@ enum { TUTTI_SITE_NAME = 2 * TUTTI_LAYER_NAME };
  * many numbers need its digits. */
 #define TUTTI_STATISTICS_DTYPE TUTTI_F32
 
-typedef struct tutti_site {
+typedef struct tutti_site tutti_site;
+struct tutti_site {
     tutti_graph *graph;
     const tutti_layer *layer;
     tutti_gradients *gradients;     /* of its slot */
@@ -44,7 +45,11 @@ typedef struct tutti_site {
      * one of dy itself. */
     int dy[TUTTI_LAYER_OUTPUTS], dx[TUTTI_LAYER_INPUTS], wanted[TUTTI_LAYER_INPUTS];
     int dparameter[TUTTI_LAYER_PARAMETERS];
-} tutti_site;
+
+    /* Of an addition that computes in training the norm that it adds, too: that norm's site. Of the norm: added is 1 */
+    tutti_site *norm;
+    int added;
+};
 
 /* A node's part in the step, which determines its priority (see tutti_site_priority). */
 typedef enum tutti_phase {

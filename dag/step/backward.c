@@ -26,7 +26,8 @@ static tutti_status pass_on(tutti_site *site)
     for (int i = 0; i < layer->inputs; i++)
         if (site->dx[i] >= 0 && !is_shared(site, i))
             tutti_gradients_drop(site->gradients, site->dx[i]);
-    for (int o = 0; o < layer->outputs; o++) tutti_gradients_drop(site->gradients, site->dy[o]);
+    for (int o = 0; o < layer->outputs; o++) /* what an addition has computed, too, has none */
+        if (site->dy[o] >= 0) tutti_gradients_drop(site->gradients, site->dy[o]);
     return TUTTI_OK;
 }
 

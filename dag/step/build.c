@@ -44,6 +44,14 @@ static tutti_status begin(tutti_builder *b, int s)
     return status == TUTTI_OK ? tutti_builder_receive_values(b, s, 0) : status;
 }
 
+/* The layer whose statistics are there once layer l is: -1: none. */
+static int has_statistics(const tutti_builder *b, int l)
+{
+    const tutti_site *site = tutti_builder_site(b, l, 0);
+    if (site->norm) return site->norm->index;
+    return b->net->layer[l].kind->statistics && !site->added ? l : -1;
+}
+
 /* A micro-batch through a layer, or through the loss, which is behind the last one. Statistics are
  * summed where the last micro-batch has passed. */
 static tutti_status forward(tutti_builder *b, int l, int s)
@@ -54,7 +62,8 @@ static tutti_status forward(tutti_builder *b, int l, int s)
     if (status == TUTTI_OK) status = tutti_builder_forward(b, l, s, 0);
     if (status == TUTTI_OK) status = tutti_builder_send_values(b, l, s, 0);
     if (status != TUTTI_OK || !all_passed(b, &b->forwards[l])) return status;
-    return b->net->layer[l].kind->statistics ? tutti_builder_mark_statistics(b, l) : TUTTI_OK;
+    const int of = has_statistics(b, l);
+    return of >= 0 ? tutti_builder_mark_statistics(b, of) : TUTTI_OK;
 }
 
 /* Likewise; the loss has written its gradient on the way up. */

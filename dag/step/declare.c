@@ -290,6 +290,19 @@ static void set_up_site(tutti_builder *b, int l, int s)
     if (l == 0 && !o->bytes && b->own.stage == 0) site->y[0] = micro_batch->images;
 }
 
+/* Which additions compute norms, too: of those that this rank has both of. */
+static void join_norms(tutti_builder *b)
+{
+    for (int l = b->first; b->options->adds_norms && l < b->end; l++) {
+        const int i = tutti_net_added_norm(b->net, l);
+        const int norm = i < 0 ? -1 : b->net->source[b->net->layer[l].in[i]].layer;
+        for (int s = 0; norm >= b->first && s < b->options->micro_batches; s++) {
+            tutti_builder_site(b, l, s)->norm = tutti_builder_site(b, norm, s);
+            tutti_builder_site(b, norm, s)->added = 1;
+        }
+    }
+}
+
 static tutti_status declare_auxiliaries(tutti_builder *b)
 {
     const tutti_net *net = b->net;
@@ -345,6 +358,7 @@ tutti_status tutti_builder_declare(tutti_builder *b)
         for (int s = 0; s < b->options->micro_batches; s++) set_up_site(b, l, s);
         if (l >= b->first && l < b->end) status = declare_layer(b, l);
     }
+    join_norms(b);
     for (int s = 0; b->options->mixup > 0 && s < b->options->micro_batches && !status; s++)
         status = declare_mixture(b, s);
     return status;

@@ -24,7 +24,8 @@
  * copies; it must run before the first step whenever parameters have been written in another way.
  *
  *   train   [bytes -> float32] [images mixed in pairs]
- *           units, in the order of emission; behind the last micro-batch at each batch norm:
+ *           units, in the order of emission; behind the last micro-batch at each batch norm (with adds_norms at the
+ *           addition that computes it):
  *              sum of statistics over micro-batches -> mark
  *           behind the forward pass of a micro-batch its loss, and those of auxiliary outputs
  *           backward, from the last layer; for each parameter, as soon as its gradient is complete:
@@ -147,6 +148,9 @@ typedef struct tutti_step_options {
     int64_t codec_least;   /* gradients of fewer elements do not travel compressed; 0: 1024 */
     tutti_dtype precision; /* of values and their gradients: TUTTI_F32, TUTTI_BF16 */
     int rectifies; /* convolutions and dense layers leave what the ReLU behind them would, which has no node then */
+    /* 1: in training, an addition with a ReLU computes the batch normalisation before it, too, if nothing else reads
+     * that (NORM_ADD in dag/kernels/norm.h), so that fewer passes go over memory. The bits are the same. */
+    int adds_norms;
     float momentum, weight_decay; /* momentum: of SGD and LARS */
     int nesterov;                 /* of SGD */
     double beta1, beta2;          /* of Adam and AdamW */

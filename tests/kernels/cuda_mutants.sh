@@ -26,7 +26,7 @@ passes() {
     # shellcheck disable=SC2086
     ./libtool --silent --tag=CC --mode=link $compiler $sanitize -o "$dir/test_cuda" "${objects[@]}" "$dir"/{cublas,cudnn,cudnn_engines,cudnn_parts,cudnn_time,*_host}.o \
         libtesting.la > "$dir/log" 2>&1 || { fail "it does not link"; tail -n 5 "$dir/log"; return; }
-    (CK_RUN_CASE=$1 "$dir/test_cuda" > "$dir/log" 2>&1; exit $?) 2> /dev/null
+    (CK_RUN_CASE=$1 timeout 300 "$dir/test_cuda" > "$dir/log" 2>&1; exit $?) 2> /dev/null
 }
 
 # replaced FILE OLD NEW: the file with NEW instead of OLD.
@@ -146,7 +146,7 @@ codec_mutant 'asleep[i / d.columns]' 'asleep[0]'
 codec_mutant '(float)-total(lane)' '(float)total(lane)'
 codec_mutant 'g[0] = NAN' ';'
 # Many at once: a work that begins in the tile of another one, or ends early; elements behind the last pack that are left out, or are those of
-# another place; packs where tensors do not begin with one; works that are forgotten where another launch begins, or that replace others.
+# another place; packs where tensors do not begin with one; the last list.
 many_mutant() { kernel_mutant many cuda.cuh optim "$@"; }
 many_mutant 'first[middle] <= tile' 'first[middle] < tile'
 many_mutant '(items[w] + tile - 1) / tile' 'items[w] / tile'
@@ -154,20 +154,19 @@ many_mutant 'item < packs[w]' 'item <= packs[w]'
 many_mutant 'item + packs[w] * (WORK_WIDE - 1)' 'item'
 many_mutant 'from + k * THREADS' 'from + k'
 many_mutant 'work.packs ? work.count' 'work.count % WORK_WIDE == 0 ? work.count'
-many_mutant 'next < count && list.works <' 'next <= count && list.works <='
-many_mutant 'work_of(args[next], buf[next])' 'work_of(args[0], buf[next])'
+many_mutant 'status = list.start(op, queue)' 'if (next < count) status = list.start(op, queue)'
 # Norms: a count that stays; a last block that is not; groups, tiles of groups or rows in another order, twice, or left out; statistics of another
 # channel; what is kept of a block.
 norm_mutant() { kernel_mutant norms norm_cuda.cu norm "$@"; }
 kernel_mutant norms cuda.cuh norm '*counter = before + 1 < all ? before + 1 : 0' '*counter = before + 1'
 norm_mutant 's.counter + set' 's.counter'
-norm_mutant '(uint32_t)s.groups' '(uint32_t)1'
+kernel_mutant norms cuda.cuh norm 'return before + 1 == all' 'return before == 0'
 norm_mutant '(tile + 1) % 2' 'tile % 2'
 norm_mutant 'g0 ? shared.total0[t] : 0' '0'
 norm_mutant 'seen = (g0 + t) * group_rows' 'seen = t * group_rows'
 norm_mutant 'share_of(t * s.block_rows' 'share_of((t + 1) * s.block_rows'
 norm_mutant 'b += abreast' 'b += threads'
-norm_mutant 'rows - 1 - r' 'rows - r'
+norm_mutant 'rows - 1 - r' 'r - r % 2'
 norm_mutant '(tile * DEEP + k) * abreast' '(tile * DEEP + k)'
 norm_mutant 'row % 2' 'row % 4 == 1'
 norm_mutant 'put_pack(shared.block.sum1[b], lane, sum1)' 'put_pack(shared.block.sum1[b], lane, sum0)'

@@ -71,6 +71,18 @@ static void norm_tensors(test_case *c)
     test_declare(c, "dscaleshift", TUTTI_F32, 2 * d->C);
 }
 
+static void norm_add_tensors(test_case *c)
+{
+    const tutti_norm_desc *d = (const void *)c->desc.bytes;
+    int64_t count = d->N * d->H * d->W * d->C;
+    static const char *const values[] = {"x", "other", "y", "dy", "dx", "dother"};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        test_declare(c, values[i], c->values, count);
+    test_declare(c, "scaleshift", TUTTI_F32, 2 * d->C);
+    test_declare(c, "stats", TUTTI_F32, 2 * d->C);
+    test_declare(c, "dscaleshift", TUTTI_F32, 2 * d->C);
+}
+
 static void norm_infer_tensors(test_case *c)
 {
     const tutti_norm_desc *d = (const void *)c->desc.bytes;
@@ -522,6 +534,7 @@ static const field fields[] = {
     DENSE(dense),
     DENSE(dense_wide),
     NORM(norm),
+    NORM(norm_add),
     NORM(norm_infer),
     F(norm_running, tutti_norm_running_desc, C, 'i'),
     F(norm_running, tutti_norm_running_desc, momentum, 'f'),
@@ -656,6 +669,7 @@ const test_family *const test_families[] = {
     HALVES(dense, 3, {&tutti_op_dense, &tutti_op_dense_bwd_data, &tutti_op_dense_bwd_weights}),
     FAMILY(dense_wide, 1, {&tutti_op_dense_wide}),
     HALVES(norm, 2, {&tutti_op_norm, &tutti_op_norm_bwd}),
+    HALVES(norm_add, 2, {&tutti_op_norm_add, &tutti_op_norm_add_bwd}),
     HALVES(norm_infer, 1, {&tutti_op_norm_infer}),
     FAMILY(norm_running, 1, {&tutti_op_norm_running}),
     HALVES(relu, 2, {&tutti_op_relu, &tutti_op_relu_bwd}),

@@ -14,9 +14,11 @@
 #include "dag/kernels/pixel.h"
 #include "dag/kernels/pool.h"
 #include "dag/kernels/share.h"
+#include "tests/support/testing.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void zero(const test_case *c, const char *name)
@@ -114,28 +116,28 @@ void test_norm_infer_reference(const test_case *c)
     norm_apply(c, test_value(c, "running"));
 }
 
-static void norm_channel_backward(const test_case *c, int64_t k)
+/* g: the gradient of what the norm itself writes. */
+static void norm_channel_backward(const test_case *c, int64_t k, const double *g)
 {
     const tutti_norm_desc *d = (const void *)c->desc.bytes;
-    const double *x = test_value(c, "x"), *dy = test_value(c, "dy"), *y = test_value(c, "y");
+    const double *x = test_value(c, "x");
     const double *stats = test_value(c, "stats"), *scale = test_value(c, "scaleshift");
     double *dx = test_value(c, "dx"), *dscale = test_value(c, "dscaleshift");
     double root = sqrt(stats[d->C + k] + (double)d->eps), g0 = 0, g1 = 0;
     int64_t rows = d->N * d->H * d->W;
     for (int64_t i = k; i < rows * d->C; i += d->C) {
-        double g = d->relu && y[i] <= 0 ? 0 : dy[i];
-        g0 += g;
-        g1 += g * (x[i] - stats[k]) / root;
+        g0 += g[i];
+        g1 += g[i] * (x[i] - stats[k]) / root;
     }
     for (int64_t i = k; i < rows * d->C; i += d->C) {
-        double g = d->relu && y[i] <= 0 ? 0 : dy[i], normal = (x[i] - stats[k]) / root;
-        dx[i] = scale[k] / root * (g - g0 / (double)rows - normal * g1 / (double)rows);
+        double normal = (x[i] - stats[k]) / root;
+        dx[i] = scale[k] / root * (g[i] - g0 / (double)rows - normal * g1 / (double)rows);
     }
     dscale[k] = g1;
     dscale[d->C + k] = g0;
 }
 
-void test_norm_reference(const test_case *c)
+static void norm_forward(const test_case *c)
 {
     const tutti_norm_desc *d = (const void *)c->desc.bytes;
     const double *x = test_value(c, "x");
@@ -151,7 +153,40 @@ void test_norm_reference(const test_case *c)
         stats[d->C + k] = squares / (double)rows;
     }
     norm_apply(c, stats);
-    for (int64_t k = 0; k < d->C; k++) norm_channel_backward(c, k);
+}
+
+/* The gradient of the ReLU's input. */
+static void through_relu(const test_case *c, int relu, double g[])
+{
+    const test_tensor *dy = test_find(c, "dy");
+    const double *y = test_value(c, "y");
+    for (int64_t i = 0; i < dy->count; i++) g[i] = relu && y[i] <= 0 ? 0 : dy->value[i];
+}
+
+void test_norm_reference(const test_case *c)
+{
+    const tutti_norm_desc *d = (const void *)c->desc.bytes;
+    double *g = calloc((size_t)test_find(c, "dy")->count, sizeof *g);
+    ck_assert_ptr_nonnull(g);
+    norm_forward(c);
+    through_relu(c, d->relu, g);
+    for (int64_t k = 0; k < d->C; k++) norm_channel_backward(c, k, g);
+    free(g);
+}
+
+/* What the norm writes is rounded before it is added, which decides about what is close to 0. */
+void test_norm_add_reference(const test_case *c)
+{
+    const tutti_norm_desc *d = (const void *)c->desc.bytes;
+    const test_tensor *other = test_find(c, "other");
+    double *y = test_value(c, "y"), *dother = test_value(c, "dother");
+    norm_forward(c);
+    for (int64_t i = 0; i < other->count; i++) {
+        y[i] = (c->values == TUTTI_BF16 ? test_bf16(y[i]) : y[i]) + other->value[i];
+        if (y[i] < 0) y[i] = 0;
+    }
+    through_relu(c, 1, dother);
+    for (int64_t k = 0; k < d->C; k++) norm_channel_backward(c, k, dother);
 }
 
 void test_norm_running_reference(const test_case *c)

@@ -9,6 +9,7 @@ void test_conv_reference(const test_case *c);
 void test_dense_reference(const test_case *c);
 void test_dense_wide_reference(const test_case *c);
 void test_norm_reference(const test_case *c);
+void test_norm_add_reference(const test_case *c);
 void test_norm_infer_reference(const test_case *c);
 void test_norm_running_reference(const test_case *c);
 void test_relu_reference(const test_case *c);

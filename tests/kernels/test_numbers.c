@@ -1,6 +1,7 @@
 /* dag/kernels: what numbers have to come out where rounding, NaNs, zeros or chance decide. */
 #include "dag/base/bf16.h"
 #include "dag/base/rng.h"
+#include "dag/kernels/act.h"
 #include "dag/kernels/arith.h"
 #include "dag/kernels/mixup.h"
 #include "dag/kernels/norm.h"
@@ -64,6 +65,96 @@ START_TEST(variance_survives_a_large_mean)
     ck_assert_double_eq_tol((double)stats[C], squares / ROWS, 1e-4);
     free(x);
     free(y);
+}
+END_TEST
+
+/* ---- norm_add ---- */
+
+/* Of either type: sizes that are whole vectors and others, more than a block of rows; in bf16 what the norm writes is
+ * rounded before it is added. */
+typedef struct added {
+    tutti_norm_desc desc;
+    tutti_dtype dtype;
+    size_t bytes, pair; /* of a tensor; of scales and shifts */
+    void *x, *other, *dy, *scaleshift;
+} added;
+
+static void *filled(tutti_dtype dtype, int64_t count, uint64_t stream)
+{
+    float *wide = malloc((size_t)count * sizeof *wide);
+    uint16_t *half = (uint16_t *)wide;
+    ck_assert_ptr_nonnull(wide);
+    for (int64_t i = 0; i < count; i++) {
+        const float v = (float)tutti_rng_normal(11, stream, (uint64_t)i);
+        if (dtype == TUTTI_BF16)
+            half[i] = tutti_bf16_narrow(v);
+        else
+            wide[i] = v;
+    }
+    return wide;
+}
+
+static void compute(const tutti_op *op, tutti_dtype dtype, const void *desc, void *const buf[])
+{
+    const tutti_kernel *kernel = tutti_kernel_find(op, TUTTI_CPU, dtype);
+    void *args = NULL;
+    ck_assert_ok(kernel->open(desc, &args));
+    ck_assert_ok(kernel->fn(args, buf, NULL));
+    kernel->close(args);
+}
+
+static void compare_added(const added *a)
+{
+    enum { Y, DX, DOTHER, NORMED, TENSORS };
+    const int64_t count = a->desc.N * a->desc.H * a->desc.W * a->desc.C;
+    void *tensor[2][TENSORS], *stats[2], *dscaleshift[2];
+    for (int i = 0; i < 2; i++) {
+        for (int t = 0; t < TENSORS; t++) ck_assert((tensor[i][t] = calloc(1, a->bytes)) != NULL);
+        ck_assert((stats[i] = calloc(1, a->pair)) && (dscaleshift[i] = calloc(1, a->pair)));
+    }
+    void **one = tensor[0], **apart = tensor[1];
+    compute(&tutti_op_norm_add, a->dtype, &a->desc,
+        (void *[]){a->x, a->scaleshift, a->other, one[Y], stats[0]});
+    compute(&tutti_op_norm_add_bwd, a->dtype, &a->desc,
+        (void *[]){
+            a->x, one[Y], a->dy, a->scaleshift, stats[0], one[DX], one[DOTHER], dscaleshift[0]});
+    compute(&tutti_op_norm, a->dtype, &a->desc,
+        (void *[]){a->x, a->scaleshift, apart[NORMED], stats[1]});
+    compute(&tutti_op_sum, a->dtype, &(tutti_sum_desc){.count = count, .inputs = 2, .relu = 1},
+        (void *[]){apart[NORMED], a->other, apart[Y]});
+    compute(&tutti_op_relu_bwd, a->dtype, &(tutti_relu_desc){.count = count},
+        (void *[]){apart[Y], a->dy, apart[DOTHER]});
+    compute(&tutti_op_norm_bwd, a->dtype, &a->desc,
+        (void *[]){a->x, apart[DOTHER], a->scaleshift, stats[1], apart[DX], dscaleshift[1]});
+    ck_assert(!memcmp(stats[0], stats[1], a->pair));
+    ck_assert(!memcmp(dscaleshift[0], dscaleshift[1], a->pair));
+    for (int t = 0; t < NORMED; t++) ck_assert(!memcmp(one[t], apart[t], a->bytes));
+    for (int i = 0; i < 2; i++) {
+        for (int t = 0; t < TENSORS; t++) free(tensor[i][t]);
+        free(stats[i]);
+        free(dscaleshift[i]);
+    }
+}
+
+START_TEST(an_added_norm_has_the_bits_of_a_norm_and_a_sum)
+{
+    static const int64_t channels[] = {1, 16, 19, 64, 70, 256};
+    for (size_t i = 0; i < 2 * sizeof channels / sizeof *channels; i++) {
+        const int64_t C = channels[i / 2], count = 2 * 9 * 7 * C;
+        added a = {.desc = {.N = 2, .H = 9, .W = 7, .C = C, .eps = 1e-5f},
+            .dtype = i % 2 ? TUTTI_BF16 : TUTTI_F32,
+            .pair = (size_t)C * 2 * sizeof(float)};
+        a.bytes = (size_t)count * tutti_dtype_bytes(a.dtype);
+        a.x = filled(a.dtype, count, 1);
+        a.other = filled(a.dtype, count, 2);
+        a.dy = filled(a.dtype, count, 3);
+        a.scaleshift = filled(TUTTI_F32, 2 * C, 4);
+        compare_added(&a);
+        free(a.x);
+        free(a.other);
+        free(a.dy);
+        free(a.scaleshift);
+    }
 }
 END_TEST
 
@@ -210,6 +301,7 @@ int main(void)
     TCase *tcase = testing_case(suite, "numbers");
     tcase_add_loop_test(tcase, mixed_parts_have_their_distribution, 0, 5);
     tcase_add_test(tcase, variance_survives_a_large_mean);
+    tcase_add_test(tcase, an_added_norm_has_the_bits_of_a_norm_and_a_sum);
     tcase_add_test(tcase, pixels_are_normalised_in_one_order);
     tcase_add_test(tcase, loops_round_as_one_does);
     tcase_add_test(tcase, not_a_number_is_not_hidden);

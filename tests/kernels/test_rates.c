@@ -16,7 +16,7 @@
 #include <string.h>
 
 /* A tensor of 64 KiB: what an op uses stays in a second-level cache. */
-enum { N = 16, H = 8, W = 8, C = 16, COUNT = N * H * W * C, BUFFERS = 7, TURNS = 150 };
+enum { N = 16, H = 8, W = 8, C = 16, COUNT = N * H * W * C, BUFFERS = 8, TURNS = 150 };
 
 static const tutti_norm_desc norm = {.N = N, .H = H, .W = W, .C = C, .eps = 1e-5f};
 static const tutti_norm_desc norm_relu = {.N = N, .H = H, .W = W, .C = C, .eps = 1e-5f, .relu = 1};
@@ -43,6 +43,8 @@ static const struct row {
     {&tutti_op_norm, &norm_relu, TUTTI_F32, 4, 0.2},
     {&tutti_op_norm_bwd, &norm, TUTTI_F32, 5, 0.15},
     {&tutti_op_norm_bwd, &norm_relu, TUTTI_F32, 5, 0.15},
+    {&tutti_op_norm_add, &norm, TUTTI_F32, 5, 0.2},
+    {&tutti_op_norm_add_bwd, &norm, TUTTI_F32, 7, 0.15},
     {&tutti_op_sgd, &sgd, TUTTI_F32, 5, 0.2},
     {&tutti_op_clip, &clip, TUTTI_F32, 2, 0.2},
     {&tutti_op_average, &average, TUTTI_F32, 3, 0.2},

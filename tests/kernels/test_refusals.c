@@ -56,6 +56,8 @@ START_TEST(bad_descriptors_are_refused)
         "dense N=1 C=1 K=99999999999",
         "norm N=1 H=1 W=1 C=0 eps=1e-5",
         "norm N=1 H=1 W=1 C=1 eps=0",
+        "norm_add N=1 H=1 W=1 C=1 eps=1e-5 relu=1",
+        "norm_add N=1 H=1 W=1 C=1 eps=0",
         "norm_running C=1 momentum=2 weight=1 unbias=1",
         "norm_running C=1 momentum=0.1 weight=0 unbias=1",
         "relu count=0",

@@ -27,6 +27,27 @@ void with_norm(tutti_net *net)
     tutti_net_output(net, tutti_net_dense(net, "fc2", b, CLASSES, TUTTI_INIT_UNIFORM_FAN_IN));
 }
 
+void with_residuals(tutti_net *net)
+{
+    const tutti_conv_layer same = {.K = 6, .R = 3, .pad = 1};
+    tutti_value x = tutti_net_input(net, SIZE, SIZE, CHANNELS);
+    x = tutti_net_norm(net, "bn0", tutti_net_conv(net, "conv0", x, &same), 1);
+    tutti_value y = tutti_net_norm(net, "bn1", tutti_net_conv(net, "conv1", x, &same), 0);
+    tutti_value s = tutti_net_norm(net, "bn2", tutti_net_conv(net, "conv2", x, &same), 0);
+    x = tutti_net_add(net, "both", y, s, 1);
+    y = tutti_net_norm(net, "bn3", tutti_net_conv(net, "conv3", x, &same), 0);
+    x = tutti_net_add(net, "second", x, y, 1);
+    y = tutti_net_norm(net, "bn4", tutti_net_conv(net, "conv4", x, &same), 0);
+    s = tutti_net_conv(net, "conv5", y, &same);
+    x = tutti_net_add(net, "read", y, s, 1);
+    y = tutti_net_norm(net, "bn6", tutti_net_conv(net, "conv6", x, &same), 0);
+    x = tutti_net_add(net, "plain", y, x, 0);
+    y = tutti_net_norm(net, "bn7", tutti_net_conv(net, "conv7", x, &same), 0);
+    x = tutti_net_add(net, "last", y, x, 1);
+    x = tutti_net_global_avg_pool(net, "pool", x);
+    tutti_net_output(net, tutti_net_dense(net, "fc", x, CLASSES, TUTTI_INIT_UNIFORM_FAN_IN));
+}
+
 void without_norm(tutti_net *net)
 {
     tutti_value x = tutti_net_input(net, SIZE, SIZE, CHANNELS);

@@ -10,6 +10,9 @@ enum { MOST_PARAMETERS = 4096 /* of these nets */ };
 /* Every kind of layer; a value with three consumers; adds without ReLU, whose gradients are shared
  * tensors. */
 void with_norm(tutti_net *net);
+/* Residual blocks: a norm that is added as the first input, with layers between both; as the second; one that another
+ * layer reads, too; one that is added without a ReLU; two norms that are added to each other. */
+void with_residuals(tutti_net *net);
 /* Without batch normalisation the gradient of a batch is the sum over its images, however they are
  * distributed. */
 void without_norm(tutti_net *net);

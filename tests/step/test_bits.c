@@ -1,5 +1,6 @@
 /* Whole nets have the same bits in every order and on every runner, in pieces, and from bytes. */
 #include "dag/base/rng.h"
+#include "dag/kernels/norm.h"
 #include "dag/step/update_rule.h"
 #include "tests/step/nets.h"
 
@@ -62,6 +63,68 @@ START_TEST(every_order_gives_the_same_bits)
             "order %llu gives other weights", (unsigned long long)(seed + i));
         ck_assert_msg(!memcmp(&loss, &want_loss, sizeof loss), "order %llu: loss %.17g, not %.17g",
             (unsigned long long)(seed + i), loss, want_loss);
+    }
+    free(d);
+}
+END_TEST
+
+/* ---- norms that additions compute ---- */
+
+static int count_op(const trial *t, const tutti_op *op)
+{
+    int count = 0;
+    for (int n = 0; n < tutti_graph_nodes(t->step->graph); n++)
+        count += tutti_graph_get_node(t->step->graph, n)->op == op;
+    return count;
+}
+
+/* Three steps of one batch or two, and an evaluation. */
+static uint64_t train_residuals(tutti_step_options options, int adds_norms, const data *d,
+    trial_net_fn *build, uint64_t order_seed, double loss[2])
+{
+    options.adds_norms = adds_norms;
+    trial t;
+    trial_open(&t, build, &options, order_seed);
+    const int passes = options.micro_batches * (options.accumulate > 1 ? 2 : 1);
+    const int joined = build == with_residuals ? 3 : 1;
+    ck_assert_int_eq(count_op(&t, &tutti_op_norm_add), adds_norms ? joined * passes : 0);
+    ck_assert_int_eq(count_op(&t, &tutti_op_norm_add_bwd), adds_norms ? joined * passes : 0);
+    for (int step = 0; step < 3; step++) {
+        if (options.accumulate > 1)
+            trial_run(&t, t.step->gather_first, d->images + options.batch * IMAGE,
+                d->labels + options.batch, 0.05f, step);
+        trial_run(&t, t.step->train, d->images, d->labels, 0.05f, step);
+        loss[0] = trial_metric(&t, 0);
+    }
+    trial_run(&t, t.step->eval, d->images, d->labels, 0, 0);
+    loss[1] = trial_metric(&t, 0);
+    const uint64_t hash = trial_hash(&t);
+    trial_close(&t);
+    return hash;
+}
+
+START_TEST(norms_that_additions_compute_have_the_same_bits)
+{
+    static trial_net_fn *const nets[] = {with_residuals, with_norm};
+    static const tutti_step_options ways[] = {{.batch = BATCH, .micro_batches = 1},
+        {.batch = BATCH, .micro_batches = 3},
+        {.batch = BATCH, .micro_batches = 3, .slots = 2, .emission = TUTTI_EMISSION_1F1B},
+        {.batch = BATCH, .micro_batches = 2, .accumulate = 2, .average_decay = 0.9}};
+    const types with = types_of(_i);
+    if (!can_compute(with)) return;
+    data *d = make_data();
+    const uint64_t seed = testing_seed(20261127);
+    for (size_t i = 0; i < 2 * sizeof ways / sizeof *ways; i++) {
+        tutti_step_options options = ways[i / 2];
+        double loss[3][2];
+        options.wire = with.wire;
+        options.precision = with.precision;
+        options.momentum = 0.9f;
+        const uint64_t want = train_residuals(options, 0, d, nets[i % 2], 0, loss[0]);
+        ck_assert(train_residuals(options, 1, d, nets[i % 2], 0, loss[1]) == want);
+        ck_assert(train_residuals(options, 1, d, nets[i % 2], seed, loss[2]) == want);
+        ck_assert(
+            !memcmp(loss[0], loss[1], sizeof *loss) && !memcmp(loss[0], loss[2], sizeof *loss));
     }
     free(d);
 }
@@ -245,6 +308,7 @@ int main(void)
     Suite *suite = suite_create("step bits");
     TCase *tcase = testing_case(suite, "bits");
     tcase_add_loop_test(tcase, every_order_gives_the_same_bits, 0, TYPES);
+    tcase_add_loop_test(tcase, norms_that_additions_compute_have_the_same_bits, 0, TYPES);
     tcase_add_test(tcase, gradients_are_widened_for_a_rule);
     tcase_add_loop_test(tcase, starpu_gives_the_same_bits, 0, TYPES);
     tcase_add_test(tcase, splitting_and_joining_changes_no_bit);

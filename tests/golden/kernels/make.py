@@ -105,6 +105,15 @@ def norm(case, N, H, W, C, eps, relu):
     return {"y": nhwc(y), "stats": stats, "dx": nhwc(dx), "dscaleshift": dpair}
 
 
+def norm_add(case, N, H, W, C, eps):
+    x, other = case.image("x", N, H, W, C, grad=True), case.image("other", N, H, W, C, grad=True)
+    pair = case.fill("scaleshift", 2, C).requires_grad_()
+    y = F.relu(F.batch_norm(x, None, None, pair[0], pair[1], training=True, eps=eps) + other)
+    dx, dother, dpair = backward(y, case.image("dy", N, H, W, C), x, other, pair)
+    stats = torch.stack([x.mean((0, 2, 3)), x.var((0, 2, 3), unbiased=False)])
+    return {"y": nhwc(y), "stats": stats, "dx": nhwc(dx), "dother": nhwc(dother), "dscaleshift": dpair}
+
+
 def norm_infer(case, N, H, W, C, eps, relu):
     x = case.image("x", N, H, W, C)
     pair, running = case.fill("scaleshift", 2, C), case.fill("running", 2, C, offset=1.5)
@@ -280,14 +289,14 @@ def average(case, count, decay):
     return {"average": torch.lerp(case.fill("average", count), case.fill("w", count), 1.0 - decay)}
 
 
-FAMILIES = {"conv": conv, "dense": dense, "norm": norm, "norm_infer": norm_infer, "norm_running": norm_running,
+FAMILIES = {"conv": conv, "dense": dense, "norm": norm, "norm_add": norm_add, "norm_infer": norm_infer, "norm_running": norm_running,
             "relu": relu, "pool_max": pool_max, "pool_avg": pool_avg, "lrn": lrn, "concat": concat, "split": split,
             "shortcut": shortcut, "sum": sum_of, "xent": xent, "xent_mixed": xent_mixed, "mixup": mixup,
             "normalise": normalise, "sgd": sgd, "adam": adam,
             "lars": lars, "length": length, "clip_factor": clip_factor, "lengths": lengths, "clip": clip, "average": average}
 
 
-WITHOUT = ("dropout", "put", "take", "mixup_draw", "dense_wide", "normalise_narrow", "sum_narrow", "narrow", "widen", "sgd_bf16", "length_bf16", "gate", "divide",
+WITHOUT = ("dropout", "put", "take", "mixup_draw", "dense_wide", "normalise_narrow", "sum_narrow", "narrow", "widen", "accumulate", "sgd_bf16", "length_bf16", "gate", "divide",
            "outer", "pair", "share_set", "share_halve", "share_weigh", "share_mix", "share_scale", "onebit", "topk", "powersgd")
 
 
