@@ -319,6 +319,7 @@ tutti_status tutti_training_session_build(tutti_training_session *s, const tutti
     tutti_step_options complete = *recipe;
     complete.micro_batches = tutti_training_session_micro_batches(s, recipe->batch);
     complete.placement = s->placement;
+    complete.adds_norms = 1;
     if (!s->exchange || s->place.device != TUTTI_CPU) complete.sums = TUTTI_SUMS_GRAPH;
     complete.rectifies = s->place.device != TUTTI_CPU;
     complete_pixels(&complete);

@@ -321,10 +321,9 @@ TUTTI_INLINE void add_doubles(double *to, const tutti_lanes *v)
     memcpy(to, &sum, sizeof sum);
 }
 
-/* Adds a block's sums of g and g * (x - mean) to its group's. ADD_RELU: g is dy where y is positive, and kept. */
+/* Adds a block's sums of g and g * (x - mean) to its group's. */
 TUTTI_INLINE void strip_sums(const norm *k, tutti_dtype dtype, int64_t first, int64_t rows,
-    const void *x, const void *dy, const void *y, void *kept, after what, int64_t c, int vectors,
-    int lanes)
+    const void *x, const void *dy, int relu, int64_t c, int vectors, int lanes)
 {
     int64_t C = k->desc.C;
     tutti_lanes scale[WIDE], shift[WIDE], mean[WIDE], v, g, a[WIDE], b[WIDE];
@@ -340,20 +339,9 @@ TUTTI_INLINE void strip_sums(const norm *k, tutti_dtype dtype, int64_t first, in
             int64_t at = r * C + c + j * TUTTI_LANES;
             ask(dtype, x, at + rows * C, j, 0);
             ask(dtype, dy, at + rows * C, j, 0);
-            if (what == ADD_RELU) {
-                ask(dtype, y, at + rows * C, j, 0);
-                ask(dtype, kept, at + rows * C, j, 1);
-            }
             tutti_get(&v, dtype, x, at, lanes);
             tutti_get(&g, dtype, dy, at, lanes);
-            if (what == RELU) through_relu(&g, &v, &scale[j], &shift[j]);
-            if (what == ADD_RELU) {
-                tutti_lanes out;
-                tutti_get(&out, dtype, y, at, lanes);
-                const tutti_ilanes alive = out > 0.0f;
-                tutti_keep(&g, &alive);
-                tutti_put(dtype, kept, at, &g, lanes);
-            }
+            if (relu) through_relu(&g, &v, &scale[j], &shift[j]);
             a[j] += g;
             b[j] += g * (v - mean[j]);
         }
@@ -363,23 +351,45 @@ TUTTI_INLINE void strip_sums(const norm *k, tutti_dtype dtype, int64_t first, in
     }
 }
 
-TUTTI_INLINE void gradient_sums(
-    const norm *k, tutti_dtype dtype, const void *x, const void *dy, const void *y, void *kept)
+TUTTI_INLINE void keep_lanes(
+    tutti_dtype dtype, const void *y, const void *dy, void *dother, int64_t i, int lanes)
 {
-    const int64_t group_rows = TUTTI_NORM_GROUP * k->block_rows;
+    tutti_lanes out, g;
+    tutti_get(&out, dtype, y, i, lanes);
+    tutti_get(&g, dtype, dy, i, lanes);
+    const tutti_ilanes alive = out > 0.0f;
+    tutti_keep(&g, &alive);
+    tutti_put(dtype, dother, i, &g, lanes);
+}
+
+/* dother = dy where y is positive, else 0: of a block, which the strips then find in the cache. With four tensors in
+ * strips, rows that are a multiple of 4 KiB apart would drive each other out of it. */
+TUTTI_INLINE void keep_positive(
+    tutti_dtype dtype, int64_t first, int64_t count, const void *y, const void *dy, void *dother)
+{
+    const int64_t end = first + count;
+    int64_t i = first;
+    for (; i + TUTTI_LANES <= end; i += TUTTI_LANES)
+        keep_lanes(dtype, y, dy, dother, i, TUTTI_LANES);
+    if (i < end) keep_lanes(dtype, y, dy, dother, i, (int)(end - i));
+}
+
+/* y: NULL, or dother is written first, and takes the place of dy. */
+TUTTI_INLINE void gradient_sums(
+    const norm *k, tutti_dtype dtype, const void *x, const void *dy, const void *y, void *dother)
+{
+    const int64_t group_rows = TUTTI_NORM_GROUP * k->block_rows, C = k->desc.C;
     clear_sums(k, k->all0, k->all1);
     for (int64_t group = 0; group < k->rows; group += group_rows) {
         const int64_t end = group + rows_at(k, group, group_rows);
         clear_sums(k, k->sum0, k->sum1);
         for (int64_t first = group; first < end; first += k->block_rows) {
             const int64_t rows = rows_at(k, first, k->block_rows);
-            if (y)
-                ALL_STRIPS(k, LESS_WIDE, strip_sums, dtype, first, rows, x, dy, y, kept, ADD_RELU);
-            else if (k->desc.relu)
-                ALL_STRIPS(k, LESS_WIDE, strip_sums, dtype, first, rows, x, dy, NULL, NULL, RELU);
+            if (y) keep_positive(dtype, first * C, rows * C, y, dy, dother);
+            if (k->desc.relu)
+                ALL_STRIPS(k, LESS_WIDE, strip_sums, dtype, first, rows, x, dy, 1);
             else
-                ALL_STRIPS(
-                    k, LESS_WIDE, strip_sums, dtype, first, rows, x, dy, NULL, NULL, NOTHING);
+                ALL_STRIPS(k, LESS_WIDE, strip_sums, dtype, first, rows, x, y ? dother : dy, 0);
         }
         for (int64_t c = 0; c < k->padded; c++) {
             k->all0[c] += k->sum0[c];

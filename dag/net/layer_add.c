@@ -1,6 +1,6 @@
 /* Residual sum. Its gradient is one tensor, shared by both inputs: dy itself, or dy where the
- * following ReLU passed its input. Where site->norm says so, it computes the batch normalisation that it adds, too, in
- * training: then the norm's value is never written, and its gradient is only that of the other input. */
+ * following ReLU passed its input. With site->norm it computes the batch normalisation that it adds, too: then the
+ * norm's value has no tensor, and the gradient is only that of the other input. */
 #include "dag/base/log.h"
 #include "dag/kernels/act.h"
 #include "dag/kernels/arith.h"
@@ -101,9 +101,35 @@ static tutti_status sum(tutti_site *site)
         site, TUTTI_PHASE_FORWARD, &tutti_op_sum, &desc, sizeof desc, 3, access);
 }
 
+/* The norm's value takes the place of the sum first. */
+static tutti_status evaluate_with_norm(tutti_site *site)
+{
+    const tutti_site *norm = site->norm;
+    const tutti_norm_desc desc = describe_norm(site);
+    tutti_status status = tutti_site_output(site);
+    if (status != TUTTI_OK) return status;
+    const tutti_access infer[] = {tutti_reads(norm->x[0]), tutti_reads(norm->parameter[0]),
+        tutti_reads(norm->running), tutti_writes(site->y[0])};
+    status = tutti_site_kernel(
+        site, TUTTI_PHASE_FORWARD, &tutti_op_norm_infer, &desc, sizeof desc, 4, infer);
+    if (status != TUTTI_OK) return status;
+    const tutti_sum_desc sum = {.count = site->N * tutti_extent_count(site->layer->out[0]),
+        .inputs = 1,
+        .relu = 1,
+        .into = 1};
+    const tutti_access add[] = {
+        tutti_reads(site->x[!added_input(site)]), tutti_updates(site->y[0])};
+    return tutti_site_kernel(site, TUTTI_PHASE_FORWARD, &tutti_op_sum, &sum, sizeof sum, 2, add);
+}
+
 static tutti_status forward(tutti_site *site)
 {
     return site->norm ? forward_with_norm(site) : sum(site);
+}
+
+static tutti_status evaluate(tutti_site *site)
+{
+    return site->norm ? evaluate_with_norm(site) : sum(site);
 }
 
 static tutti_status backward(tutti_site *site)
@@ -124,7 +150,7 @@ static tutti_status backward(tutti_site *site)
 }
 
 const tutti_layer_kind tutti_layer_add = {
-    .name = "add", .infer = infer, .forward = forward, .evaluate = sum, .backward = backward};
+    .name = "add", .infer = infer, .forward = forward, .evaluate = evaluate, .backward = backward};
 
 tutti_value tutti_net_add(tutti_net *net, const char *name, tutti_value a, tutti_value b, int relu)
 {

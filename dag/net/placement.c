@@ -15,16 +15,11 @@ static family find_family(const tutti_placement *p, tutti_placement_kind kind)
     const int S = p->stages, R = p->replicas, G = p->blocks, W = p->workers;
     const int client = p->servers && W > 1, stage = S > 1 || (p->servers && R > 1);
     switch (kind) {
-    case TUTTI_GROUP_CLIENT:
-        return (family){client * p->clients * S, S, W * S, W, S};
-    case TUTTI_GROUP_STAGE:
-        return (family){stage * S, S, R * S, R, S};
-    case TUTTI_GROUP_REPLICA:
-        return (family){S > 1 ? R : 0, 1, S, S, 1};
-    case TUTTI_GROUP_BLOCKS:
-        return (family){G > 1 ? R / G * S : 0, S, G * S, G, S};
-    default:
-        return (family){G > 1 ? G * S : 0, S, S, G > 1 ? R / G : R, G * S};
+    case TUTTI_GROUP_CLIENT: return (family){client * p->clients * S, S, W * S, W, S};
+    case TUTTI_GROUP_STAGE: return (family){stage * S, S, R * S, R, S};
+    case TUTTI_GROUP_REPLICA: return (family){S > 1 ? R : 0, 1, S, S, 1};
+    case TUTTI_GROUP_BLOCKS: return (family){G > 1 ? R / G * S : 0, S, G * S, G, S};
+    default: return (family){G > 1 ? G * S : 0, S, S, G > 1 ? R / G : R, G * S};
     }
 }
 

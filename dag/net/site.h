@@ -46,7 +46,7 @@ struct tutti_site {
     int dy[TUTTI_LAYER_OUTPUTS], dx[TUTTI_LAYER_INPUTS], wanted[TUTTI_LAYER_INPUTS];
     int dparameter[TUTTI_LAYER_PARAMETERS];
 
-    /* Of an addition that computes in training the norm that it adds, too: that norm's site. Of the norm: added is 1 */
+    /* Of an addition that computes the norm that it adds, too: that norm's site. Of the norm: added is 1 */
     tutti_site *norm;
     int added;
 };

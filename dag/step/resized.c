@@ -88,6 +88,7 @@ static tutti_status set_up(tutti_builder *b)
         for (int x = 0; x < TUTTI_LAYER_INPUTS; x++) site->x[x] = -1;
         for (int y = 0; y < TUTTI_LAYER_OUTPUTS; y++) site->y[y] = -1;
         site->stats = site->saved = -1;
+        if (site->norm) site->norm = b->resized_site + (site->norm - b->site);
     }
     for (int s = 0; !b->options->bytes && s < b->options->micro_batches; s++)
         b->resized_site[s].y[0] = b->step->micro_batch[s].evaluated;

@@ -148,8 +148,8 @@ typedef struct tutti_step_options {
     int64_t codec_least;   /* gradients of fewer elements do not travel compressed; 0: 1024 */
     tutti_dtype precision; /* of values and their gradients: TUTTI_F32, TUTTI_BF16 */
     int rectifies; /* convolutions and dense layers leave what the ReLU behind them would, which has no node then */
-    /* 1: in training, an addition with a ReLU computes the batch normalisation before it, too, if nothing else reads
-     * that (NORM_ADD in dag/kernels/norm.h), so that fewer passes go over memory. The bits are the same. */
+    /* 1: an addition with a ReLU computes the batch normalisation before it, too, if nothing else reads that: in
+     * training in one pass (NORM_ADD in dag/kernels/norm.h), in evaluation in place. The bits are the same. */
     int adds_norms;
     float momentum, weight_decay; /* momentum: of SGD and LARS */
     int nesterov;                 /* of SGD */

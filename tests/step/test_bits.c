@@ -96,8 +96,12 @@ static uint64_t train_residuals(tutti_step_options options, int adds_norms, cons
         trial_run(&t, t.step->train, d->images, d->labels, 0.05f, step);
         loss[0] = trial_metric(&t, 0);
     }
-    trial_run(&t, t.step->eval, d->images, d->labels, 0, 0);
+    trial_run(&t, options.average_decay > 0 ? t.step->eval_average : t.step->eval, d->images,
+        d->labels, 0, 0);
     loss[1] = trial_metric(&t, 0);
+    ck_assert_int_eq(
+        tutti_graph_find(t.step->graph, build == with_residuals ? "bn7@0" : "bn2@0") < 0,
+        adds_norms);
     const uint64_t hash = trial_hash(&t);
     trial_close(&t);
     return hash;

@@ -96,13 +96,16 @@ START_TEST(two_views_are_averaged)
 }
 END_TEST
 
-/* With a norm and dropout. */
+/* With norms, of which one is added, and dropout. */
 static void of_side(tutti_net *net, int64_t side)
 {
     tutti_value x = tutti_net_input(net, side, side, 3);
     x = tutti_net_conv(net, "conv", x,
         &(tutti_conv_layer){.K = 8, .R = 3, .stride = 2, .pad = 1, .init = TUTTI_INIT_HE_FAN_IN});
     x = tutti_net_norm(net, "norm", x, 1);
+    tutti_value y = tutti_net_conv(net, "more", x, &(tutti_conv_layer){.K = 8, .R = 3, .pad = 1});
+    y = tutti_net_norm(net, "added", y, 0);
+    x = tutti_net_add(net, "sum", y, x, 1);
     x = tutti_net_dropout(net, "drop", x, 0.5f);
     x = tutti_net_global_avg_pool(net, "mean", x);
     tutti_net_output(net, tutti_net_dense(net, "fc", x, CLASSES, TUTTI_INIT_HE_FAN_IN));
@@ -153,6 +156,7 @@ START_TEST(another_size_is_evaluated)
     trial_open(&plain, small, &options, 0);
     trial_open(&other, large, &options, 0);
     options.evaluated = net;
+    options.adds_norms = 1;
     trial_open(&mixed, small, &options, 0);
     for (int section = 0; section < 2; section++) {
         trial_run(
