@@ -372,7 +372,7 @@ TUTTI_BOTH inline bool comes_last(uint32_t *counter, uint32_t all)
 }
 
 /* An element that another block wrote in this launch. */
-TUTTI_BOTH inline double latest(const double *from, int64_t i)
+template <typename Value> TUTTI_BOTH inline Value latest(const Value *from, int64_t i)
 {
 #ifdef __CUDA_ARCH__
     return __ldcg(from + i);
@@ -460,17 +460,18 @@ template <typename Element> struct RunEach {
     }
 };
 
-/* The last block first: on a GPU any may be. */
+/* Every other block from the last one on, then the others: on a GPU they come in any order. */
 template <typename Element> struct RunBlocks {
     int64_t blocks;
     Element element;
     void operator()() const
     {
         typename Element::Shared shared;
-        for (int64_t block = blocks - 1; block >= 0; block--) {
-            memset(&shared, 0xff, sizeof shared);
-            element(Block(), block, shared);
-        }
+        for (int turn = 1; turn <= 2; turn++)
+            for (int64_t block = blocks - turn; block >= 0; block -= 2) {
+                memset(&shared, 0xff, sizeof shared);
+                element(Block(), block, shared);
+            }
     }
 };
 

@@ -3,7 +3,8 @@
  *
  * A pass over a tensor is one launch. In the first one a block of threads has a group of some channels (Reduce): its
  * threads sum blocks of rows, then one thread for each channel adds these up; the block that comes last adds up the
- * groups. In the second pass (Apply, Gradient) a thread has the same channels in several rows (Walk). */
+ * groups. Of a small tensor several blocks share a group, whose sums the last of them adds up. In the second pass
+ * (Apply, Gradient) a thread has the same channels in several rows (Walk). */
 #include "dag/kernels/cuda.cuh"
 
 extern "C" {
@@ -17,11 +18,14 @@ namespace
 
 enum { SET = 32 /* channels of a block of threads, at most */ };
 enum { MOST_CHANNELS = SET * TUTTI_WORKSPACE_COUNTERS };
+/* Where there are few groups of few channels, several blocks of threads share one: of this many at most. */
+enum { FEW_BLOCKS = 128 };
 
-/* Two sums of each group and channel, four coefficients of each channel; a counter for each set of channels. */
+/* Two sums of each group and channel, four coefficients of each channel, and, where groups may be shared, two sums of
+ * each block of rows and channel; a counter for each set of channels, and for each group of one. */
 struct Space {
     double *group0, *group1;
-    float *scale, *shift, *line, *offset;
+    float *scale, *shift, *line, *offset, *block0, *block1; /* the last two: or NULL */
     uint32_t *counter;
     int64_t C, rows, block_rows, blocks, groups;
 };
@@ -33,8 +37,11 @@ inline Space space_of(const tutti_norm_desc *d, void *space, uint32_t *counter)
     const int64_t groups = (blocks + TUTTI_NORM_GROUP - 1) / TUTTI_NORM_GROUP;
     double *group0 = (double *)space, *group1 = group0 + groups * d->C;
     float *scale = (float *)(group1 + groups * d->C);
-    return {group0, group1, scale, scale + d->C, scale + 2 * d->C, scale + 3 * d->C, counter, d->C,
-        rows, block_rows, blocks, groups};
+    const bool shared = groups * ((d->C + SET - 1) / SET) <= FEW_BLOCKS;
+    float *block0 = shared ? scale + 4 * d->C : NULL;
+    float *block1 = shared ? block0 + blocks * d->C : NULL;
+    return {group0, group1, scale, scale + d->C, scale + 2 * d->C, scale + 3 * d->C, block0, block1,
+        counter, d->C, rows, block_rows, blocks, groups};
 }
 
 inline Space space_of(const Opened<tutti_norm_desc> *k)
@@ -52,7 +59,9 @@ tutti_status open_norm(const void *desc, void **args)
         return tutti_fail(TUTTI_ERR_UNSUPPORTED, "norm: %lld channels on a GPU, which takes %d",
             (long long)d->C, (int)MOST_CHANNELS);
     const Space s = space_of(d, NULL, NULL);
-    const int64_t each = 2 * s.groups * (int64_t)sizeof(double) + 4 * (int64_t)sizeof(float);
+    const int64_t blocks = s.block0 ? s.blocks : 0;
+    const int64_t each =
+        2 * s.groups * (int64_t)sizeof(double) + (4 + 2 * blocks) * (int64_t)sizeof(float);
     return open_with("norm", d, (size_t)(each * s.C), args);
 }
 
@@ -112,7 +121,8 @@ template <typename Pass> struct Reduce {
     };
     Pass pass;
     Space s;
-    int threads, abreast, sets; /* that share a row; blocks of rows at a time; sets of channels */
+    /* that share a row; blocks of rows at a time; sets of channels; blocks of threads that share a group */
+    int threads, abreast, sets, parts;
 
     Reduce(const Pass &of, const Space &space) : pass(of), s(space)
     {
@@ -120,6 +130,15 @@ template <typename Pass> struct Reduce {
         threads = packs < SET / WIDE ? (int)packs : SET / WIDE;
         abreast = THREADS / threads < TUTTI_NORM_GROUP ? THREADS / threads : TUTTI_NORM_GROUP;
         sets = (int)((packs + threads - 1) / threads);
+        const int64_t group = TUTTI_NORM_GROUP, most = s.blocks < group ? s.blocks : group;
+        parts = (int)((most + abreast - 1) / abreast);
+        if (s.groups * sets * parts > FEW_BLOCKS) parts = 1;
+    }
+
+    TUTTI_BOTH int blocks_of(int64_t group) const
+    {
+        const int64_t left = s.blocks - group * TUTTI_NORM_GROUP;
+        return left < TUTTI_NORM_GROUP ? (int)left : TUTTI_NORM_GROUP;
     }
 
     TUTTI_BOTH int groups_from(int64_t g0) const
@@ -133,28 +152,46 @@ template <typename Pass> struct Reduce {
         return t < threads * WIDE && first + t < s.C ? first + t : -1;
     }
 
-    TUTTI_BOTH void sum_blocks(Shared &shared, int64_t group, int64_t first, int t) const
+    TUTTI_BOTH void sum_blocks(Shared &shared, int64_t group, int part, int64_t first, int t) const
     {
-        const int64_t b0 = group * TUTTI_NORM_GROUP, left = s.blocks - b0;
-        const int blocks = left < TUTTI_NORM_GROUP ? (int)left : TUTTI_NORM_GROUP;
+        const int64_t b0 = group * TUTTI_NORM_GROUP;
+        const int blocks = blocks_of(group);
         if (Pass::SHARES && t < blocks)
             shared.block.share[t] = share_of(t * s.block_rows, rows_in(s, b0 + t));
         const int lane = t % threads, row = t / threads;
         const int64_t c = first + lane * WIDE;
         if (row >= abreast || c >= s.C) return;
-        for (int b = row; b < blocks; b += abreast) {
+        for (int b = part * abreast + row; b < blocks; b += abreast * parts) {
             Pack<float, WIDE> sum0, sum1;
             pass.sums(
                 s, (b0 + b) * s.block_rows, (int)rows_in(s, b0 + b), c, shared, lane, &sum0, &sum1);
-            put_pack(shared.block.sum0[b], lane, sum0);
-            put_pack(shared.block.sum1[b], lane, sum1);
+            if (parts == 1) {
+                put_pack(shared.block.sum0[b], lane, sum0);
+                put_pack(shared.block.sum1[b], lane, sum1);
+            } else {
+                put_pack(s.block0 + (b0 + b) * s.C, c / WIDE, sum0);
+                put_pack(s.block1 + (b0 + b) * s.C, c / WIDE, sum1);
+            }
+        }
+    }
+
+    /* Of the last of the blocks of threads that share a group: what all of them have summed. */
+    TUTTI_BOTH void gather(Shared &shared, int64_t group, int64_t first, int t) const
+    {
+        const int64_t b0 = group * TUTTI_NORM_GROUP;
+        const int blocks = blocks_of(group), lane = t % SET;
+        TUTTI_UNROLL
+        for (int k = 0; k < TUTTI_NORM_GROUP * SET / THREADS; k++) {
+            const int b = k * (THREADS / SET) + t / SET;
+            if (b >= blocks || channel(first, lane) < 0) return;
+            shared.block.sum0[b][lane] = latest(s.block0, (b0 + b) * s.C + first + lane);
+            shared.block.sum1[b][lane] = latest(s.block1, (b0 + b) * s.C + first + lane);
         }
     }
 
     TUTTI_BOTH void sum_group(const Shared &shared, int64_t group, int64_t c, int t) const
     {
-        const int64_t left = s.blocks - group * TUTTI_NORM_GROUP;
-        const int blocks = left < TUTTI_NORM_GROUP ? (int)left : TUTTI_NORM_GROUP;
+        const int blocks = blocks_of(group);
         double sum0 = 0, sum1 = 0;
         TUTTI_UNROLL_SOME
         for (int b = 0; b < blocks; b++)
@@ -207,14 +244,23 @@ template <typename Pass> struct Reduce {
 
     TUTTI_BOTH void operator()(const Block &block, int64_t index, Shared &shared) const
     {
-        const int64_t group = quotient(index, sets), set = index - group * sets;
-        const int64_t first = set * threads * WIDE;
+        const int64_t piece = quotient(index, sets), set = index - piece * sets;
+        const int64_t group = quotient(piece, parts), first = set * threads * WIDE;
+        const int part = (int)(piece - group * parts);
         if (Pass::LINES)
             block.each([&](int t) {
                 const int64_t c = channel(first, t);
                 if (c >= 0) pass.begin(s, c, &shared.scale[t], &shared.shift[t], &shared.mean[t]);
             });
-        block.each([&](int t) { sum_blocks(shared, group, first, t); });
+        block.each([&](int t) { sum_blocks(shared, group, part, first, t); });
+        if (parts > 1) {
+            block.each([&](int t) {
+                uint32_t *counter = s.counter + (group + 1) * sets + set;
+                if (!t) shared.last = comes_last(counter, (uint32_t)parts);
+            });
+            if (!shared.last) return;
+            block.each([&](int t) { gather(shared, group, first, t); });
+        }
         block.each([&](int t) {
             const int64_t c = channel(first, t);
             if (c >= 0) sum_group(shared, group, c, t);
@@ -237,7 +283,7 @@ template <typename Pass>
 tutti_status reduce(const char *op, const Pass &pass, const Space &s, void *queue)
 {
     const Reduce<Pass> element(pass, s);
-    return launch_blocks(op, s.groups * element.sets, element, queue);
+    return launch_blocks(op, s.groups * element.sets * element.parts, element, queue);
 }
 
 /* ---- Rows of the second pass ---- */
@@ -301,7 +347,7 @@ template <typename Value, int PACK, int ROWS> struct Moments {
     TUTTI_BOTH void sums(const Space &s, int64_t first, int rows, int64_t c, const Shared &, int,
         Pack<float, WIDE> *mean, Pack<float, WIDE> *squares) const
     {
-        constexpr int CHUNK = ROWS ? ROWS : 16;
+        constexpr int CHUNK = ROWS ? ROWS : 64;
         const Value *from = x + first * s.C + c;
         Kept<Value, WIDE> kept[CHUNK];
         Chains<WIDE> sum, square;
@@ -381,13 +427,16 @@ template <typename Value, int WIDE, bool ADDS> struct Apply {
         TUTTI_UNROLL
         for (int k = 0; k < DEEP; k++) {
             if (place[k] < 0) return;
-            Pack<Value, WIDE> to;
+            float v[WIDE];
             for (int j = 0; j < WIDE; j++) {
-                const float v = get(from[k].value, j) * scale.value[j] + shift.value[j];
-                put(to.value, j, relu ? rectified(v) : v);
+                v[j] = get(from[k], j) * scale.value[j] + shift.value[j];
+                if (relu) v[j] = rectified(v[j]);
             }
-            for (int j = 0; ADDS && j < WIDE; j++)
-                put(to.value, j, rectified(get(to.value, j) + get(more[k].value, j)));
+            Pack<Value, WIDE> to = packed<Value>(v);
+            if (ADDS) {
+                for (int j = 0; j < WIDE; j++) v[j] = rectified(get(to, j) + get(more[k], j));
+                to = packed<Value>(v);
+            }
             put_pack(y, place[k], to);
         }
     }
@@ -430,7 +479,7 @@ tutti_status moments(
     if (s.block_rows <= 16) return moments_in<WIDE, 16>(op, d, x, rest...);
     if (s.block_rows <= 32) return moments_in<WIDE / 2, 32>(op, d, x, rest...);
     if (s.block_rows <= 64) return moments_in<WIDE / 4, 64>(op, d, x, rest...);
-    return moments_in<WIDE / 2, 0>(op, d, x, rest...);
+    return moments_in<WIDE / 4, 0>(op, d, x, rest...);
 }
 
 template <typename Value> tutti_status norm(const void *args, void *const buf[], void *queue)
@@ -489,7 +538,9 @@ TUTTI_BOTH inline float through(int relu, float dy, float x, float scale, float 
 
 /* Sums of g and of g * (x - mean). KEEPS: g is dy where y is positive, and is written. */
 template <typename Value, int PACK, bool KEEPS> struct Slopes {
-    static constexpr int WIDE = PACK, RESIDENT = 2, CHUNK = KEEPS ? 4 : 8;
+    static constexpr int WIDE = PACK, RESIDENT = 2;
+    /* Rows at a time: as many as registers have room for. */
+    static constexpr int CHUNK = PACK == 1 ? 16 : (KEEPS ? 16 : 32) / Kept<Value, PACK>::WORDS;
     static constexpr bool LINES = true, SHARES = false;
     const Value *x, *dy, *y;
     Value *kept;
@@ -528,18 +579,16 @@ template <typename Value, int PACK, bool KEEPS> struct Slopes {
             for (int r = 0; r < CHUNK; r++) {
                 if (r0 + r >= rows) continue;
                 if (KEEPS) {
-                    Pack<Value, WIDE> passed;
-                    for (int j = 0; j < WIDE; j++) {
-                        const float g = get(slopes[r].value, j);
-                        put(passed.value, j, get(outputs[r].value, j) > 0 ? g : 0);
-                    }
-                    put_pack(kept, from + r * packs, passed);
-                    slopes[r] = passed;
+                    float g[WIDE];
+                    for (int j = 0; j < WIDE; j++)
+                        g[j] = get(outputs[r], j) > 0 ? get(slopes[r], j) : 0;
+                    slopes[r] = packed<Value>(g);
+                    put_pack(kept, from + r * packs, slopes[r]);
                 }
                 for (int j = 0; j < WIDE; j++) {
-                    const float v = get(values[r].value, j);
-                    const float g = through(KEEPS ? 0 : relu, get(slopes[r].value, j), v,
-                        scale.value[j], shift.value[j]);
+                    const float v = get(values[r], j);
+                    const float g = through(
+                        KEEPS ? 0 : relu, get(slopes[r], j), v, scale.value[j], shift.value[j]);
                     sum->value[j] += g;
                     product->value[j] += g * (v - mean.value[j]);
                 }
@@ -595,15 +644,13 @@ template <typename Value, int WIDE> struct Gradient {
         TUTTI_UNROLL
         for (int k = 0; k < DEEP; k++) {
             if (place[k] < 0) return;
-            Pack<Value, WIDE> to;
+            float to[WIDE];
             for (int j = 0; j < WIDE; j++) {
-                const float v = get(values[k].value, j);
-                const float g =
-                    through(relu, get(slopes[k].value, j), v, scale.value[j], shift.value[j]);
-                put(to.value, j,
-                    g * scale.value[j] - (v - means.value[j]) * line.value[j] - offset.value[j]);
+                const float v = get(values[k], j);
+                const float g = through(relu, get(slopes[k], j), v, scale.value[j], shift.value[j]);
+                to[j] = g * scale.value[j] - (v - means.value[j]) * line.value[j] - offset.value[j];
             }
-            put_pack(dx, place[k], to);
+            put_pack(dx, place[k], packed<Value>(to));
         }
     }
 };
@@ -616,28 +663,43 @@ template <typename Value> struct Tensors {
     float *dscaleshift;
 };
 
-template <int WIDE, bool KEEPS, typename Value>
-tutti_status bwd_in(
+template <int PACK, bool KEEPS, typename Value>
+tutti_status slopes(
     const char *op, const tutti_norm_desc *d, const Tensors<Value> &t, const Space &s, void *queue)
 {
-    const Slopes<Value, WIDE, KEEPS> pass = {
+    const Slopes<Value, PACK, KEEPS> pass = {
         t.x, t.dy, t.y, t.kept, t.scaleshift, t.stats, t.dscaleshift, d->eps, d->relu};
-    const tutti_status status = reduce(op, pass, s, queue);
-    if (status) return status;
-    const Gradient<Value, WIDE> element = {t.x, KEEPS ? t.kept : t.dy, t.stats, t.dx, d->relu, s,
-        Walk<WIDE, Gradient<Value, WIDE>::DEEP>(s)};
+    return reduce(op, pass, s, queue);
+}
+
+template <int WIDE, typename Value>
+tutti_status gradient(const char *op, const tutti_norm_desc *d, const Tensors<Value> &t,
+    const Value *dy, const Space &s, void *queue)
+{
+    const Gradient<Value, WIDE> element = {
+        t.x, dy, t.stats, t.dx, d->relu, s, Walk<WIDE, Gradient<Value, WIDE>::DEEP>(s)};
     return launch(op, element.walk.threads(), element, queue);
 }
 
+/* Where a block has many rows, it has few channels: smaller packs keep more threads busy. */
 template <bool KEEPS, typename Value>
 tutti_status bwd(const char *op, const void *args, const Tensors<Value> &t, void *queue)
 {
     const Opened<tutti_norm_desc> *k = (const Opened<tutti_norm_desc> *)args;
+    const tutti_norm_desc *d = &k->desc;
     const Space s = space_of(k);
     constexpr int WIDE = WIDEST<Value>;
-    return s.C % WIDE == 0 && has_packs<WIDE>(t.x, t.dy, t.y, t.dx, t.kept, t.stats)
-               ? bwd_in<WIDE, KEEPS>(op, &k->desc, t, s, queue)
-               : bwd_in<1, KEEPS>(op, &k->desc, t, s, queue);
+    const bool packs = s.C % WIDE == 0 && has_packs<WIDE>(t.x, t.dy, t.y, t.dx, t.kept, t.stats);
+    tutti_status status;
+    if (!packs)
+        status = slopes<1, KEEPS>(op, d, t, s, queue);
+    else if (s.block_rows > 64)
+        status = slopes<WIDE / 4, KEEPS>(op, d, t, s, queue);
+    else
+        status = slopes<WIDE, KEEPS>(op, d, t, s, queue);
+    if (status) return status;
+    const Value *dy = KEEPS ? t.kept : t.dy;
+    return packs ? gradient<WIDE>(op, d, t, dy, s, queue) : gradient<1>(op, d, t, dy, s, queue);
 }
 
 template <typename Value> tutti_status norm_bwd(const void *args, void *const buf[], void *queue)
