@@ -143,29 +143,53 @@ static void spoil(char *workspace, size_t bytes)
     memset(workspace + bytes - each, 0xff, each);
 }
 
-/* c = op(a) op(b): the CPU's dense layer with x = op(b)^T and w = op(a), whose rows are y's columns. */
+/* c = op(a) op(b), as a pass of the CPU's dense layer: the library of the CPU may add in another order in another pass.
+ *   dx = w dy, dw = x dy^T    where a is as it is
+ *   y = w^T x                 else, with w = op(a)^T and x = op(b) */
+static void multiply(const job *j, void *a, void *b, void *c)
+{
+    const int64_t rows = (int64_t)j->c.rows, columns = (int64_t)j->c.columns;
+    const int64_t depth = (int64_t)j->depth;
+    const cpu_operand of_a = {a, j->c.rows * j->depth, j->a.dtype};
+    const cpu_operand of_b = {b, j->c.columns * j->depth, j->b.dtype};
+    const cpu_operand of_c = {c, j->c.columns * j->c.rows, j->c.dtype};
+    const int wide = j->a.dtype != j->c.dtype;
+    if (!j->a.transposed && j->b.transposed)
+        compute_run(call, &tutti_op_dense_bwd_weights, j->a.dtype,
+            &(tutti_dense_desc){.N = depth, .C = rows, .K = columns},
+            (cpu_operand[]){of_a, of_b, of_c}, 3);
+    else if (!j->a.transposed)
+        compute_run(call, &tutti_op_dense_bwd_data, j->a.dtype,
+            &(tutti_dense_desc){.N = columns, .C = rows, .K = depth},
+            (cpu_operand[]){of_b, of_a, of_c}, 3);
+    else
+        compute_run(call, wide ? &tutti_op_dense_wide : &tutti_op_dense, j->a.dtype,
+            &(tutti_dense_desc){.N = columns, .C = depth, .K = rows},
+            (cpu_operand[]){of_b, of_a, of_c}, 3);
+}
+
+/* A gradient in a type of which the CPU has none. */
+static int is_lacking(const job *j)
+{
+    return !j->a.transposed && j->c.dtype != (j->b.transposed ? TUTTI_F32 : j->a.dtype);
+}
+
 static int run(void *arg)
 {
     job *j = arg;
-    const tutti_dense_desc desc = {
-        .N = (int64_t)j->c.columns, .C = (int64_t)j->depth, .K = (int64_t)j->c.rows};
     const size_t element = tutti_dtype_bytes(j->c.dtype);
-    void *x = packed(&j->b, j->b.transposed), *w = packed(&j->a, !j->a.transposed);
-    char *y = compute_room(j->c.columns * j->c.rows * element);
+    void *a = packed(&j->a, 0), *b = packed(&j->b, j->a.transposed && j->b.transposed);
+    char *c = compute_room(j->c.columns * j->c.rows * element);
     spoil(j->workspace, j->bytes);
-    if (j->tf32) compute_round_tf32(x, j->c.columns * j->depth);
-    if (j->tf32) compute_round_tf32(w, j->c.rows * j->depth);
-    const int wide = j->a.dtype != j->c.dtype;
-    compute_run(call, wide ? &tutti_op_dense_wide : &tutti_op_dense, j->a.dtype, &desc,
-        (cpu_operand[]){{x, j->c.columns * j->depth, j->b.dtype},
-            {w, j->c.rows * j->depth, j->a.dtype}, {y, j->c.columns * j->c.rows, j->c.dtype}},
-        3);
-    for (size_t c = 0; c < j->c.columns; c++)
-        memcpy(j->c.inside + c * j->c.lead * element, y + c * j->c.rows * element,
+    if (j->tf32) compute_round_tf32(a, j->c.rows * j->depth);
+    if (j->tf32) compute_round_tf32(b, j->c.columns * j->depth);
+    multiply(j, a, b, c);
+    for (size_t n = 0; n < j->c.columns; n++)
+        memcpy(j->c.inside + n * j->c.lead * element, c + n * j->c.rows * element,
             j->c.rows * element);
-    free(x);
-    free(w);
-    free(y);
+    free(a);
+    free(b);
+    free(c);
     free(j);
     return 1;
 }
@@ -251,7 +275,7 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa,
     const float one = *(const float *)alpha, zero = *(const float *)beta;
     const int known = compute == CUBLAS_COMPUTE_32F || compute == CUBLAS_COMPUTE_32F_FAST_TF32;
     if (Atype != Btype || j.a.dtype == TUTTI_DTYPE_COUNT ||
-        (j.c.dtype != j.a.dtype && j.c.dtype != TUTTI_F32) || !known ||
+        (j.c.dtype != j.a.dtype && j.c.dtype != TUTTI_F32) || !known || is_lacking(&j) ||
         algo != CUBLAS_GEMM_DEFAULT || one < 1 || one > 1 || zero < 0 || zero > 0)
         return CUBLAS_STATUS_NOT_SUPPORTED; /* by the library, or this fake */
     check_use(handle, &j);
