@@ -26,6 +26,7 @@ typedef struct plan {
     int ranks, lanes, parameters;
     int64_t count[MOST_PARAMETERS];
     int64_t bucket_bytes, chunk_bytes;
+    int regions; /* or each kernel is a task of its own */
     uint64_t seed;
 } plan;
 
@@ -171,6 +172,7 @@ static tutti_status run_graph(rank_job *job, tutti_exchange *exchange, tutti_gra
     const plan *p = job->plan;
     const tutti_runner *runner = tutti_runner_find(job->on_gpu ? "starpu" : "inline");
     tutti_run_options options = {.workers = 1,
+        .region_s = p->regions ? 0 : -1,
         .seed = p->seed + (uint64_t)job->rank,
         .hooks = tutti_exchange_hooks(exchange)};
     tensors t[MOST_PARAMETERS];
@@ -279,6 +281,7 @@ static plan draw(const tutti_design *design, uint64_t seed)
         p.count[k] = 1 + (int64_t)(tutti_rng_u64(seed, 0, n++) % MOST_COUNT);
     p.bucket_bytes = tutti_rng_u64(seed, 0, n++) % 2 ? 1500 : 0;
     p.chunk_bytes = tutti_rng_u64(seed, 0, n++) % 2 ? 400 : 0;
+    p.regions = (int)(tutti_rng_u64(seed, 0, n++) % 2);
     return p;
 }
 
