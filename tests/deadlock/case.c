@@ -163,6 +163,12 @@ static tutti_status read_edges(reader *r)
     return status;
 }
 
+static tutti_status read_regions(reader *r)
+{
+    r->c->regions = 1;
+    return TUTTI_OK;
+}
+
 static tutti_status read_lanes(reader *r)
 {
     return case_read_int(&r->words, "lanes", 1, CASE_MOST_TENSORS, &r->c->lanes);
@@ -363,6 +369,7 @@ static const struct directive {
     {"lanes", read_lanes, 0, 0},
     {"device_slots", read_slots, 0, 0},
     {"edges", read_edges, 0, 0},
+    {"regions", read_regions, 0, 0},
     {"verdict", read_verdict, 0, 0},
     {"verify", read_verify, 0, 0},
     {"says", read_says, 0, 0},

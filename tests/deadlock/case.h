@@ -70,6 +70,7 @@ typedef struct deadlock_case {
     int ranks, workers, lanes;
     int device_slots; /* that a rank's lanes share; 0: they share nothing */
     int edges_aside;  /* edges take none of them */
+    int regions;      /* kernels that may are one task (dag/graph/region.h) */
     int nok;          /* the verdict: 1 wrong, 0 right */
     /* The broken clause of the ordering law (designs/check/check.h); "" if right. */
     char clause[CASE_NAME];

@@ -68,6 +68,7 @@ static tutti_status translate_case(const deadlock_case *c, program_setting *s)
         .lanes = c->lanes,
         .device_slots = c->device_slots,
         .edges_aside = c->edges_aside,
+        .regions = c->regions,
         .eager_bytes = (size_t)large_count,
         .verify = tutti_verify_mode_find(c->verify),
         .priorities = {.on = c->priorities, .window = 1},

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 enum { MOST_TRIES = 10 };
+static const double whole_s = 1e9; /* longer than any step */
 
 typedef enum outcome_kind { RIGHT, UNJUDGED, WRONG, REFUSED, FAILED, HANGS, BROKEN } outcome_kind;
 
@@ -150,8 +151,9 @@ static void open_run(judge *j, outcome *o)
 {
     if (!j->program) return;
     j->runner = tutti_runner_find("starpu");
-    const tutti_run_options options = {
-        .workers = j->c->workers, .hooks = deadlock_rank_hooks(j->program)};
+    const tutti_run_options options = {.workers = j->c->workers,
+        .region_s = j->c->regions ? whole_s : 0,
+        .hooks = deadlock_rank_hooks(j->program)};
     tutti_status status = j->runner->open(deadlock_rank_graph(j->program), &options, &j->run);
     if (status) note(o, BROKEN, status, "the runner does not start");
 }

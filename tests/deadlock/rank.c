@@ -95,6 +95,21 @@ static tutti_status begin_tick(
     return status;
 }
 
+/* With regions, a task in front of those that compute an op's vectors, of whose results they need nothing: it reads the
+ * result of the collective before. In one task with them, it would make this one wait for that. */
+static tutti_status add_aside(const deadlock_case *c, part *p, const case_op *op, int before)
+{
+    static const tutti_relu_desc desc = {.count = TICK_COUNT};
+    int out;
+    tutti_status status =
+        add_tensor(p, c->tensor[op->tensor], ".aside", TUTTI_F32, TICK_COUNT, &out);
+    const tutti_access access[] = {{p->one, TUTTI_READ}, {out, TUTTI_WRITE},
+        {p->tensor[before], TUTTI_READ}, {p->gate, TUTTI_READ}};
+    if (status) return status;
+    return tutti_graph_kernel(
+        p->graph, "aside", &tutti_op_relu, &desc, sizeof desc, 4, access, NULL);
+}
+
 /* Those of an op's vectors that wait for nothing: all but the last. */
 static tutti_status add_early_ticks(const deadlock_case *c, part *p, const case_op *op)
 {
@@ -166,6 +181,12 @@ static int is_in(const case_op *op, int group)
     return group < 0 || op->group == group;
 }
 
+/* With regions, the ticks of vectors stand behind the collectives before theirs, and in front of them the one aside. */
+static int has_aside(const deadlock_case *c, const case_program *program, const case_op *op)
+{
+    return c->regions && op->vectors && op > program->op && !is_listed(program, op->tensor);
+}
+
 /* Ticks that wait for no collective: those of the ready order, one after another, then the others. */
 static tutti_status add_first_ticks(const deadlock_case *c, int rank, int group, part *p)
 {
@@ -177,7 +198,8 @@ static tutti_status add_first_ticks(const deadlock_case *c, int rank, int group,
     }
     for (int i = 0; i < program->ops && !status; i++) {
         const case_op *op = &program->op[i];
-        if (!op->afters && is_in(op, group) && !is_listed(program, op->tensor))
+        if (!op->afters && !has_aside(c, program, op) && is_in(op, group) &&
+            !is_listed(program, op->tensor))
             status = add_tick(c, p, op, 0);
     }
     return status;
@@ -220,7 +242,9 @@ static tutti_status build(const deadlock_case *c, int rank, int group, part *p)
     for (int i = 0; i < program->ops && !status; i++) {
         const case_op *op = &program->op[i];
         if (!is_in(op, group)) continue;
-        if (op->afters) status = add_tick(c, p, op, 0);
+        const int aside = has_aside(c, program, op);
+        if (aside && is_in(&op[-1], group)) status = add_aside(c, p, op, op[-1].tensor);
+        if (!status && (aside || op->afters)) status = add_tick(c, p, op, 0);
         if (!status) status = add_collective(c, p, op);
     }
     return status;
