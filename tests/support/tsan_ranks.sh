@@ -34,6 +34,8 @@ trains_with() { # RANKS OPTION...
         fail "$*, $design: status $?"
     cat "$dir/out"
 }
+# One worker has regions everywhere; several have them where micro-batches do not take turns.
+trains_with 2 --micro-batches 1
 trains_with 3 --layout servers=1
 trains_with 3 --layout servers=all
 trains_with 3 --layout servers=1 --strategy elastic:period=2
