@@ -150,15 +150,24 @@ static tutti_sched_builder in_order(const tutti_choice_key *key)
     }
 }
 
+/* For an operator whose operands may not be cut: vectors travel as they are. A REDUCE_SCATTER has no such
+ * schedule. */
+static tutti_sched_builder in_one(const tutti_choice_key *key)
+{
+    return key->kind == TUTTI_ALLREDUCE ? tutti_sched_doubling_allreduce : ring.build[key->kind];
+}
+
 tutti_choice tutti_coll_choose(const tutti_algorithm *wanted, const tutti_choice_key *key)
 {
     tutti_choice choice = {.algorithm = wanted->chooses ? by_size(key) : wanted};
     choice.build = choice.algorithm->build[key->kind];
     if (choice.build && key->ordered) choice.build = in_order(key);
+    if (choice.build && key->whole) choice.build = in_one(key);
     choice.wide = key->wide && (choice.build == tutti_sched_direct_allreduce ||
                                    choice.build == tutti_sched_direct_reduce_scatter);
     int64_t segment = (key->near ? NEAR_SEGMENT : FAR_SEGMENT) / (int64_t)key->element;
     int64_t least = (key->count + MOST_SEGMENTS - 1) / MOST_SEGMENTS;
     choice.segment = segment > least ? segment : least;
+    if (key->whole && key->count > choice.segment) choice.segment = key->count;
     return choice;
 }

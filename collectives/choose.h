@@ -47,6 +47,7 @@ typedef struct tutti_choice_key {
     size_t element; /* bytes */
     int wide;       /* there is a wider accumulator (tutti_coll_accumulator) */
     int ordered;    /* the operator does not commute */
+    int whole;      /* the operands may not be cut */
 } tutti_choice_key;
 
 typedef struct tutti_choice {

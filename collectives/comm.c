@@ -213,6 +213,10 @@ static tutti_status check_operator(const tutti_coll_args *a)
     const char *kind = tutti_coll_kind_name(a->kind);
     if ((unsigned)a->dtype >= TUTTI_DTYPE_COUNT)
         return tutti_fail(TUTTI_ERR_INVAL, "%s: unknown element type %d", kind, (int)a->dtype);
+    if (a->kind == TUTTI_REDUCE_SCATTER && tutti_coll_is_whole(a))
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "%s: the operator %s takes whole vectors, which are not divided into blocks", kind,
+            a->user->name);
     if (!tutti_coll_trait_of(a->kind)->reduces || own) return TUTTI_OK;
     if (!tutti_reduce_op_takes(a->op, a->dtype) || a->user)
         return tutti_fail(TUTTI_ERR_INVAL, "%s: the operator %s (%d) does not apply to %s", kind,
@@ -374,7 +378,8 @@ static tutti_status get_schedule(tutti_comm *c, const tutti_coll_args *a, tutti_
         .count = largest_count(a, t->size),
         .element = tutti_dtype_bytes(a->dtype),
         .wide = tutti_coll_accumulator(a) != a->dtype,
-        .ordered = !tutti_coll_commutes(a)};
+        .ordered = !tutti_coll_commutes(a),
+        .whole = tutti_coll_is_whole(a)};
     const tutti_choice choice = tutti_coll_choose(c->algorithm, &key);
     *entry = NULL;
     if (!choice.build || (a->memory == TUTTI_MEMORY_DEVICE && !t->arithmetic)) return TUTTI_OK;

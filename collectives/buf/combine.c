@@ -40,7 +40,7 @@ void tutti_buf_combine(const tutti_user_op *user, tutti_dtype dtype, tutti_reduc
     const void *const src[], int n, int64_t count)
 {
     const size_t element = tutti_dtype_bytes(dtype);
-    const int64_t strip = STRIP / (int64_t)element;
+    const int64_t strip = user && user->whole ? count : STRIP / (int64_t)element;
     const int sums = !user && op == TUTTI_SUM && n > 1;
     for (int64_t i = 0; i < count; i += strip) {
         const int64_t some = count - i < strip ? count - i : strip;

@@ -169,6 +169,11 @@ int tutti_coll_commutes(const tutti_coll_args *args)
     return !args->user || args->user->commutes;
 }
 
+int tutti_coll_is_whole(const tutti_coll_args *args)
+{
+    return tutti_coll_trait_of(args->kind)->reduces && args->user && args->user->whole;
+}
+
 tutti_dtype tutti_coll_accumulator(const tutti_coll_args *args)
 {
     int rounds = !args->user && (args->op == TUTTI_SUM || args->op == TUTTI_PROD);
@@ -200,7 +205,7 @@ uint64_t tutti_coll_counts_hash(const tutti_coll_args *args, int P)
 uint64_t tutti_coll_operator_hash(const tutti_coll_args *args)
 {
     if (!args->user || !tutti_coll_trait_of(args->kind)->reduces) return 0;
-    uint64_t hash = mix_word(1, args->user->commutes != 0);
+    uint64_t hash = mix_word(1, (args->user->commutes != 0) + 2u * (args->user->whole != 0));
     for (const char *c = args->user->name; *c; c++) hash = mix_word(hash, (unsigned char)*c);
     return hash >> 1 | 1;
 }

@@ -31,6 +31,7 @@ typedef struct tutti_user_op {
     tutti_op_function function;
     void *ctx;
     int commutes; /* 0: ranks are combined in their order */
+    int whole;    /* the function gets all elements of two operands at once, never a part of them */
 } tutti_user_op;
 
 /* The most extra vectors. */
@@ -127,6 +128,8 @@ int tutti_reduce_op_takes(tutti_reduce_op op, tutti_dtype dtype);
 const char *tutti_coll_op_name(const tutti_coll_args *args);
 /* Whether ranks may be combined in any order, not only in their own. */
 int tutti_coll_commutes(const tutti_coll_args *args);
+/* Whether its operands may not be cut into blocks, segments or chunks. */
+int tutti_coll_is_whole(const tutti_coll_args *args);
 /* The accumulator type: elements are combined in it before the result is rounded to their own type.
  * TUTTI_F32 for sums and products of TUTTI_BF16; else the elements' own type, because there is no wider
  * one, or because the operator is exact or the program's. */

@@ -278,6 +278,12 @@ TUTTI_API tutti_status tutti_barrier(tutti_session *session, tutti_handle data);
 TUTTI_API tutti_status tutti_operator(tutti_session *session, const char *name,
     tutti_op_function function, void *ctx, int commutes, tutti_reduce_op *op);
 
+/* As tutti_operator, but the function always gets all elements of two operands at once: `count` is that of
+ * the collective. For operands that are one object, such as a record or a model. Such vectors are not cut
+ * into blocks, segments or chunks, whatever the algorithm. Not for a reduce_scatter (INVAL when it starts). */
+TUTTI_API tutti_status tutti_operator_whole(tutti_session *session, const char *name,
+    tutti_op_function function, void *ctx, int commutes, tutti_reduce_op *op);
+
 /* Waits until every collective inserted so far has ended on this rank. TIMEOUT (logged, with the
  * names of those in flight) after timeout_s. 0 does not wait and logs nothing: it only tests
  * whether all have ended. INFINITY waits without limit (a stall still ends the wait, see

@@ -431,19 +431,32 @@ tutti_status tutti_sendrecv(tutti_session *session, tutti_handle send, int to, t
     return status ? status : submit(&in);
 }
 
+static tutti_status add_operator(
+    const char *call, tutti_session *session, const tutti_user_op *own, tutti_reduce_op *op)
+{
+    tutti_status status = tutti_session_enter_whole(session, call);
+    if (status) return status;
+    if (!own->name || !*own->name || !own->function || !op)
+        return tutti_fail(TUTTI_ERR_INVAL, "%s: %s is NULL%s", call,
+            !own->function ? "function"
+            : !op          ? "op"
+                           : "name",
+            own->name && !*own->name ? " or empty" : "");
+    return tutti_operators_add(&session->operators, own, op);
+}
+
 tutti_status tutti_operator(tutti_session *session, const char *name, tutti_op_function function,
     void *ctx, int commutes, tutti_reduce_op *op)
 {
-    tutti_status status = tutti_session_enter_whole(session, "tutti_operator");
-    if (status) return status;
-    if (!name || !*name || !function || !op)
-        return tutti_fail(TUTTI_ERR_INVAL, "tutti_operator: %s is NULL%s",
-            !function ? "function"
-            : !op     ? "op"
-                      : "name",
-            name && !*name ? " or empty" : "");
-    const tutti_user_op own = {name, function, ctx, commutes != 0};
-    return tutti_operators_add(&session->operators, &own, op);
+    const tutti_user_op own = {name, function, ctx, .commutes = commutes != 0};
+    return add_operator("tutti_operator", session, &own, op);
+}
+
+tutti_status tutti_operator_whole(tutti_session *session, const char *name,
+    tutti_op_function function, void *ctx, int commutes, tutti_reduce_op *op)
+{
+    const tutti_user_op own = {name, function, ctx, .commutes = commutes != 0, .whole = 1};
+    return add_operator("tutti_operator_whole", session, &own, op);
 }
 
 /* ---- waiting ---- */

@@ -24,6 +24,7 @@ static int chunks_of(const tutti_coll_args *args, int64_t bytes)
     enum { MOST = 4096 };
     int64_t all = args->count * (int64_t)tutti_dtype_bytes(args->dtype);
     if (args->kind != TUTTI_ALLREDUCE || bytes <= 0 || all <= bytes) return 1;
+    if (tutti_coll_is_whole(args)) return 1;
     int64_t chunks = (all + bytes - 1) / bytes;
     if (chunks > args->count) chunks = args->count;
     if (chunks > MOST) chunks = MOST;

@@ -600,3 +600,50 @@ int cases_in_order(tutti_comm *comm)
     if (wrong) printf("rank %d of %d: %d elements are not in the order of ranks\n", rank, P, wrong);
     return wrong != 0;
 }
+
+/* Of two vectors the one with the larger first element, unless one of them has been cut. */
+static void keep_larger(
+    void *ctx, tutti_dtype dtype, int64_t count, const void *left, const void *right, void *result)
+{
+    const uint64_t *a = left, *b = right;
+    uint64_t *to = result;
+    (void)dtype;
+    if (count != *(const int64_t *)ctx) {
+        for (int64_t i = 0; i < count; i++) to[i] = 0;
+        return;
+    }
+    const uint64_t *from = a[0] < b[0] ? b : a;
+    for (int64_t i = 0; i < count; i++) to[i] = from[i];
+}
+
+int cases_whole(tutti_comm *comm)
+{
+    static const tutti_coll_kind kinds[] = {TUTTI_ALLREDUCE, TUTTI_REDUCE, TUTTI_SCAN};
+    enum { KINDS = sizeof kinds / sizeof *kinds, MOST = 200003 };
+    static const int64_t counts[] = {1, 77, 2500, MOST};
+    int rank = tutti_comm_rank(comm), P = tutti_comm_size(comm), wrong = 0;
+    uint64_t *recv = tutti_mem_aligned(MOST * sizeof *recv);
+    for (int n = 0; n < KINDS * 4; n++) {
+        int64_t count = counts[n % 4];
+        const tutti_coll_kind kind = kinds[n / 4];
+        const tutti_user_op op = {
+            .name = "larger", .function = keep_larger, .ctx = &count, .commutes = 1, .whole = 1};
+        /* the largest is that of rank 1, or of rank 0 alone */
+        const uint64_t mine = rank == 1 ? 1000 : 10 + (uint64_t)rank;
+        for (int64_t i = 0; i < count; i++) recv[i] = mine + (uint64_t)i % 7;
+        call(comm, &(tutti_coll_args){.kind = kind,
+                       .dtype = TUTTI_U64,
+                       .op = TUTTI_USER_OP,
+                       .user = &op,
+                       .root = P - 1,
+                       .count = count,
+                       .recv = recv});
+        if (kind == TUTTI_REDUCE && rank != P - 1) continue;
+        const int last = kind == TUTTI_SCAN ? rank : P - 1;
+        const uint64_t should = last >= 1 ? 1000 : 10;
+        for (int64_t i = 0; i < count; i++) wrong += recv[i] != should + (uint64_t)i % 7;
+    }
+    free(recv);
+    if (wrong) printf("rank %d of %d: %d elements of whole operands are wrong\n", rank, P, wrong);
+    return wrong != 0;
+}

@@ -30,5 +30,7 @@ int cases_extras(tutti_comm *comm, uint64_t seed);
 /* A program's own operator, which does not commute, on up to 9 ranks. Returns the number of
  * failures. */
 int cases_in_order(tutti_comm *comm);
+/* An operator that is never cut: it gets all elements of two operands. */
+int cases_whole(tutti_comm *comm);
 
 #endif

@@ -102,7 +102,7 @@ static int run_groups(void)
             if (tutti_transport_part(whole, &part, &transport) ||
                 tutti_comm_new(transport, NULL, &comm))
                 tutti_boot_abort(EXIT_FAILURE);
-            failures += cases_run(comm, 0) + cases_in_order(comm);
+            failures += cases_run(comm, 0) + cases_in_order(comm) + cases_whole(comm);
             tutti_comm_free(comm);
         }
         tutti_members_free(&members);

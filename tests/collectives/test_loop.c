@@ -28,7 +28,7 @@ static void *run_cases(void *arg)
 {
     rank *r = arg;
     r->failures = cases_run(r->comm, 0) + cases_same_bits(r->comm, r->seed, 0) +
-                  cases_in_order(r->comm) + cases_extras(r->comm, r->seed) +
+                  cases_in_order(r->comm) + cases_whole(r->comm) + cases_extras(r->comm, r->seed) +
                   cases_bf16(r->comm, r->algorithm, r->seed);
     return NULL;
 }

@@ -117,7 +117,7 @@ static void draw_form(dice *d, const program_setting *s, program_collective *c, 
     c->apart = trait->sends && dice_below(d, c->kind == TUTTI_ALLREDUCE ? 4 : 2) == 0;
     if (trait->parts && dice_below(d, 2)) draw_parts(d, s, c, k);
     if (!trait->reduces || c->dtype == TUTTI_BF16 || dice_below(d, 5)) return;
-    int own = dice_below(d, VALUES_OPERATORS);
+    int own = dice_below(d, VALUES_RECORD); /* those that take any vectors */
     c->user = &values_operators[own];
     c->op = (tutti_reduce_op)(TUTTI_USER_OP + own);
 }

@@ -247,6 +247,14 @@ START_TEST(long_chunks_of_any_type_begin_at_a_line)
         }
         ck_assert_int_eq(all, count);
     }
+    const tutti_user_op record = {.name = "record", .whole = 1};
+    const tutti_coll_args whole = {.kind = TUTTI_ALLREDUCE,
+        .dtype = dtype,
+        .op = TUTTI_USER_OP,
+        .user = &record,
+        .count = 100000};
+    int64_t next = 0;
+    ck_assert_int_eq(tutti_chunk_place(&whole, 2500, 1, &next).chunks, 1);
 }
 END_TEST
 

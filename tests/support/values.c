@@ -132,14 +132,23 @@ static void apply_xor(
     apply(differ, dtype, count, left, right, result);
 }
 
-const char *const values_operator_names[] = {"compose", "xor", NULL};
+static void apply_record(
+    void *ctx, tutti_dtype dtype, int64_t count, const void *left, const void *right, void *result)
+{
+    apply_xor(ctx, dtype, count, left, right, result);
+    for (int64_t i = 0; i < count && count != VALUES_RECORD_COUNT; i++)
+        values_store(dtype, result, i, 0);
+}
+
+const char *const values_operator_names[] = {"compose", "xor", "record", NULL};
 const tutti_user_op values_operators[VALUES_OPERATORS] = {
     [VALUES_COMPOSE] = {.name = "compose", .function = apply_compose},
     [VALUES_XOR] = {.name = "xor", .function = apply_xor, .commutes = 1},
+    [VALUES_RECORD] = {.name = "record", .function = apply_record, .commutes = 1, .whole = 1},
 };
 
 int64_t values_combine_with(tutti_reduce_op op, const tutti_user_op *user, int64_t a, int64_t b)
 {
     if (!user) return values_combine(op, a, b);
-    return user->function == apply_xor ? differ(a, b) : compose(a, b);
+    return user->function == apply_compose ? compose(a, b) : differ(a, b);
 }

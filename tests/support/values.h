@@ -18,8 +18,9 @@ int64_t values_combine(tutti_reduce_op op, int64_t a, int64_t b);
 
 /* Operators that a program might make, for every type. `compose` does not commute: a number is a
  * map x -> (v & 255) x + (v >> 8 & 255), and the result is the left map after the right one. `xor`
- * commutes. In a type of 8 bits, the results' lowest 8 bits are right. */
-enum { VALUES_COMPOSE, VALUES_XOR, VALUES_OPERATORS };
+ * commutes. In a type of 8 bits, the results' lowest 8 bits are right. `record` is `xor` of vectors of
+ * VALUES_RECORD_COUNT elements, which are never cut: of any others the result is 0. */
+enum { VALUES_COMPOSE, VALUES_XOR, VALUES_RECORD, VALUES_OPERATORS, VALUES_RECORD_COUNT = 11 };
 extern const tutti_user_op values_operators[VALUES_OPERATORS];
 extern const char *const values_operator_names[]; /* the same order; ends with NULL */
 /* a op b, for an operator of the list or, unless `user` is NULL, one with such a function. */
