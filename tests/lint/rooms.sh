@@ -32,10 +32,10 @@ elfutils/  | apps/mpicheck/site_dw.c                              | debug inform
 
 # NAME (begin of an identifier; "name(" is a whole one that is called) | where it may stand | why
 names='
-starpu_    | dag/run/ designs/attach/attach.h designs/attach/attach.c apps/bench/kv_store.c apps/example/ | StarPU is known to dag/run, the attach surface, and who uses that
-STARPU_    | dag/run/ designs/attach/attach.h designs/attach/attach.c apps/bench/kv_store.c apps/example/ | StarPU is known to dag/run, the attach surface, and who uses that
+starpu_    | dag/run/ designs/attach/attach.h designs/attach/attach.c apps/bench/kv_store.c apps/svm/world_session.c apps/example/ | StarPU is known to dag/run, the attach surface, and who uses that
+STARPU_    | dag/run/ designs/attach/attach.h designs/attach/attach.c apps/bench/kv_store.c apps/svm/world_session.c apps/example/ | StarPU is known to dag/run, the attach surface, and who uses that
 PMPI_      | apps/mpicheck/                                       | the second names of MPI are for the checker of MPI programs
-MPI_       | collectives/transport/ collectives/boot.c designs/attach/attach.h designs/attach/attach.c designs/kv/kv.h designs/kv/kv_open.c apps/bench/kv_store.c apps/example/ apps/mpicheck/ | MPI is known to transports, boot, the attach surface, who uses that, and the checker of MPI programs
+MPI_       | collectives/transport/ collectives/boot.c designs/attach/attach.h designs/attach/attach.c designs/kv/kv.h designs/kv/kv_open.c apps/bench/kv_store.c apps/svm/world_session.c apps/example/ apps/mpicheck/ | MPI is known to transports, boot, the attach surface, who uses that, and the checker of MPI programs
 dnnl_      | dag/kernels/onednn                                | oneDNN stands behind dag/kernels/onednn*
 exit(      | apps/                                             | libraries return a status, programs exit
 _exit(     | apps/ collectives/boot.c                          | libraries return a status, programs exit (and boot ends all ranks)

@@ -65,7 +65,13 @@ compare tutti-pack
 compare tutti-run
 compare tutti-doctor
 compare tutti-trace
-for command in compute allreduce overlap step 'step --grid' interference data plot peers pipeline kv strategies; do
+for command in train predict scale cv; do
+    note "$apps/tutti-svm" $command
+done
+agrees tutti-svm
+"$apps/tutti-svm" --help | grep -q cross-validation || fail "tutti-svm --help does not list its commands"
+for command in train predict scale cv; do names_choices tutti-svm "$apps/tutti-svm" $command; done
+for command in compute allreduce overlap step 'step --grid' interference data svm plot peers pipeline kv strategies; do
     # shellcheck disable=SC2086 # a command may be two words
     note "$apps/tutti-bench" $command
 done

@@ -30,10 +30,13 @@ checks 5 "$apps/tutti-bench" pipeline
 checks 7 "$apps/tutti-bench" kv
 checks 8 "$apps/tutti-bench" strategies
 checks 6 "$apps/tutti-bench" interference
+checks 5 "$apps/tutti-bench" svm
 checks 2 "$apps/tutti-doctor"
 checks 1 "$apps/tutti-trace"
 checks 1 "$apps/tutti-predict"
 checks 4 "$apps/tutti-pack"
+checks 12 "$apps/tutti-svm" train
+checks 10 "$apps/tutti-svm" cv
 
 # The variables of a program that attaches.
 variable() { # NAME=VALUE TEXT

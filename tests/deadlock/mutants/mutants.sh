@@ -39,6 +39,7 @@ link() {
     test_stall) path=tests/designs/test_stall-test_stall.o ;;
     test_watch) path=tests/designs/test_watch-test_watch.o ;;
     test_region) path=tests/graph/test_region-test_region.o ;;
+    test_solve) path='tests/svm/test_solve-test_solve.o tests/svm/test_solve-fixture.o' more=.libs/libmachine.a ;;
     test_run) path=tests/run/test_run-test_run.o ;;
     test_nodes) path=tests/run/test_nodes-test_nodes.o ;;
     test_check) path=tests/deadlock/test_check-test_check.o more=tests/deadlock/.libs/libcases.a ;;

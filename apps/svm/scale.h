@@ -1,0 +1,32 @@
+/* Scaling of features to a range, as svm-scale does it: x becomes lower + (upper - lower) (x - min) / (max -
+ * min), where min and max are those of the training set. Features that have one value alone are left out.
+ * Ranges are in svm-scale's file format. */
+#ifndef TUTTI_SVM_SCALE_H
+#define TUTTI_SVM_SCALE_H
+
+#include "apps/data/lines.h"
+#include "apps/svm/rows.h"
+#include "apps/svm/world.h"
+
+#include <stdio.h>
+
+/* Zero-initialise. */
+typedef struct tutti_svm_scaling {
+    double lower, upper;
+    int64_t columns;   /* 0: no scaling */
+    double *min, *max; /* [columns + 1]; min > max: the feature was not in the file */
+} tutti_svm_scaling;
+
+/* The ranges of all ranks' rows; a value that a row does not have counts as 0. NOMEM (logged). */
+tutti_status tutti_svm_scaling_measure(tutti_svm_world *world, const tutti_rows *rows, double lower,
+    double upper, tutti_svm_scaling *scaling);
+/* Scales rows, in place of which *rows is then others: a 0 may become another value. NOMEM (logged). */
+tutti_status tutti_svm_scaling_apply(const tutti_svm_scaling *scaling, tutti_rows *rows);
+/* svm-scale's file, as text. */
+void tutti_svm_scaling_print(const tutti_svm_scaling *scaling, FILE *out);
+/* Takes all further lines, if there are any. FORMAT, NOMEM (logged). */
+tutti_status tutti_svm_scaling_parse(tutti_lines *lines, tutti_svm_scaling *scaling);
+tutti_status tutti_svm_scaling_read(const char *path, tutti_svm_scaling *scaling);
+void tutti_svm_scaling_free(tutti_svm_scaling *scaling);
+
+#endif

@@ -1,0 +1,386 @@
+/* tutti-svm: support vector machines. See tutti-svm(1). */
+#include "apps/svm/checkpoint.h"
+#include "apps/svm/memory.h"
+#include "apps/svm/options.h"
+#include "apps/svm/picture.h"
+#include "apps/svm/predict.h"
+#include "apps/svm/read.h"
+#include "apps/svm/report.h"
+#include "apps/svm/solve.h"
+#include "apps/svm/solve_parts.h"
+#include "apps/train/interrupt.h"
+#include "config.h"
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a rank has of a command. */
+typedef struct run {
+    const tutti_conf *conf;
+    const tutti_svm_options *options;
+    tutti_interrupt *interrupt;
+    tutti_svm_world *world;
+    tutti_svm_report *report; /* rank 0 */
+    tutti_rows rows;
+    int64_t all_rows;
+    tutti_svm_classes classes;
+    tutti_svm_scaling scaling;
+    tutti_svm_training training;
+    tutti_svm_watcher watcher;
+    tutti_svm_machine machine;
+    char *settings; /* of the checkpoint */
+    int resumes;
+    double saved_s;
+} run;
+
+/* ---- what the solver asks ---- */
+
+static tutti_svm_wish wish(void *ctx)
+{
+    const run *r = ctx;
+    if (tutti_interrupt_asked(r->interrupt)) return TUTTI_SVM_STOP;
+    const int saves = r->options->checkpoint && !r->world->rank;
+    if (saves && tutti_clock_s() - r->saved_s > 60 * r->options->checkpoint_minutes)
+        return TUTTI_SVM_SAVE;
+    return TUTTI_SVM_GO_ON;
+}
+
+static void on_event(void *ctx, tutti_svm_event event, const tutti_svm_progress *progress)
+{
+    const run *r = ctx;
+    if (r->report) tutti_svm_report_event(r->report, event, progress);
+}
+
+/* The state of the pair that a checkpoint has in part. */
+static tutti_status on_start(void *ctx, tutti_svm_solver *solver)
+{
+    run *r = ctx;
+    if (!r->resumes) return TUTTI_OK;
+    r->resumes = 0;
+    const tutti_svm_state state = tutti_svm_solver_state(solver);
+    tutti_status status =
+        tutti_svm_checkpoint_load(r->world, r->options->checkpoint, r->settings, NULL, &state);
+    return status ? status : tutti_svm_agree(r->world, tutti_svm_solver_load(solver));
+}
+
+static tutti_status on_wish(void *ctx, tutti_svm_wish asked, tutti_svm_solver *solver)
+{
+    run *r = ctx;
+    const char *path = r->options->checkpoint;
+    tutti_svm_state state;
+    tutti_status status = path ? tutti_svm_solver_save(solver, &state) : TUTTI_OK;
+    if (!status && path)
+        status = tutti_svm_checkpoint_save(r->world, path, r->settings, &r->machine, &state);
+    r->saved_s = tutti_clock_s();
+    if (status || asked != TUTTI_SVM_STOP) return status;
+    return tutti_fail(
+        TUTTI_ERR_INTERRUPTED, path ? "the training was interrupted; --resume goes on with it"
+                                    : "the training was interrupted");
+}
+
+/* ---- commands ---- */
+
+static tutti_status read_data(run *r)
+{
+    const tutti_svm_options *o = r->options;
+    tutti_status status = tutti_svm_read(r->world, o->data, &r->rows);
+    r->all_rows = r->rows.count;
+    if (!status) status = tutti_svm_sum(r->world, &r->all_rows);
+    double lower, upper;
+    if (!status && o->scale) {
+        status = tutti_svm_options_scale(r->conf, o, &lower, &upper);
+        if (!status)
+            status = tutti_svm_scaling_measure(r->world, &r->rows, lower, upper, &r->scaling);
+        if (!status) status = tutti_svm_scaling_apply(&r->scaling, &r->rows);
+        status = tutti_svm_agree(r->world, status);
+    }
+    if (!status) status = tutti_svm_classes_find(r->world, &r->rows, &r->classes);
+    return status;
+}
+
+static tutti_status begin_training(run *r)
+{
+    const tutti_svm_options *o = r->options;
+    tutti_status status = TUTTI_OK;
+    if (!r->world->rank) status = tutti_svm_report_open(o->json, o->quiet, o->eps, &r->report);
+    status = tutti_svm_agree(r->world, status);
+    if (!status) status = read_data(r);
+    if (status) return status;
+    if (r->report)
+        tutti_svm_report_start(r->report, o->data, &r->rows, r->all_rows, &r->classes, r->world);
+    r->watcher = (tutti_svm_watcher){r, wish, on_event, on_start, on_wish};
+    r->saved_s = tutti_clock_s();
+    r->training = (tutti_svm_training){
+        .world = r->world, .C = o->cost, .seed = (uint64_t)o->seed, .watcher = &r->watcher};
+    tutti_svm_options_settings(o, r->rows.columns, r->all_rows, &r->training.settings);
+    return tutti_svm_options_weights(r->conf, o, &r->training);
+}
+
+static tutti_status resume(run *r)
+{
+    const tutti_svm_options *o = r->options;
+    r->settings = tutti_conf_text(r->conf, o);
+    if (!r->settings) return tutti_svm_no_memory(1, 1);
+    r->resumes = o->resume;
+    if (!o->resume) return TUTTI_OK;
+    return tutti_svm_checkpoint_load(r->world, o->checkpoint, r->settings, &r->machine, NULL);
+}
+
+static void report_machine(const run *r)
+{
+    for (int i = 0, p = 0; i < r->classes.count; i++)
+        for (int j = i + 1; j < r->classes.count; j++, p++)
+            tutti_svm_report_pair(
+                r->report, r->classes.label[i], r->classes.label[j], &r->machine.result[p]);
+    tutti_svm_report_table(r->report);
+}
+
+static tutti_status train(run *r)
+{
+    const tutti_svm_options *o = r->options;
+    int64_t support = 0;
+    tutti_status status = begin_training(r);
+    if (!status)
+        status = tutti_svm_machine_new(&r->classes, r->rows.count, o->probability, &r->machine);
+    if (!status) status = resume(r);
+    if (!status) status = tutti_svm_train(&r->training, &r->rows, &r->classes, &r->machine);
+    if (!status)
+        status = tutti_svm_machine_write(
+            &r->training, &r->rows, &r->classes, &r->machine, &r->scaling, o->model, &support);
+    if (status || !r->report) return status;
+    report_machine(r);
+    tutti_svm_report_number(r->report, "support_vectors", (double)support);
+    if (!o->quiet)
+        printf("%" PRId64 " support vectors of %" PRId64 " rows: %s\n", support, r->all_rows,
+            o->model);
+    return TUTTI_OK;
+}
+
+static tutti_status predict(run *r)
+{
+    const tutti_svm_options *o = r->options;
+    const tutti_svm_predict_options options = {
+        .model = o->model, .data = o->data, .to = o->to, .probability = o->probability};
+    int64_t right = 0, count = 0;
+    tutti_status status = tutti_svm_predict(r->world, &options, &right, &count);
+    if (!status && !r->world->rank)
+        printf("Accuracy = %g%% (%" PRId64 "/%" PRId64 ") (classification)\n",
+            100 * (double)right / (double)count, right, count);
+    return status;
+}
+
+/* As svm-scale writes rows. */
+static void print_rows(const tutti_rows *rows, FILE *out)
+{
+    for (int64_t i = 0; i < rows->count; i++) {
+        fprintf(out, "%g ", rows->label[i]);
+        for (int64_t k = rows->first[i]; k < rows->first[i + 1]; k++)
+            fprintf(out, "%" PRIu32 ":%g ", rows->index[k], tutti_rows_value(rows, k));
+        fprintf(out, "\n");
+    }
+}
+
+/* What rank 0 prints of the ranges, or every rank of its rows. */
+static tutti_status write_text(run *r, const char *what, const char *path)
+{
+    tutti_svm_output output;
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&text, &bytes);
+    tutti_status status = tutti_svm_output_begin(r->world, what, path, &output);
+    if (status) return status;
+    if (out && path == r->options->to) print_rows(&r->rows, out);
+    if (out && path == r->options->save && !r->world->rank)
+        tutti_svm_scaling_print(&r->scaling, out);
+    if (!out || fclose(out)) status = tutti_svm_no_memory(1, bytes);
+    if (!status) status = tutti_svm_output_write(&output, text, bytes);
+    free(text);
+    return tutti_svm_output_end(&output, status);
+}
+
+static tutti_status scale(run *r)
+{
+    const tutti_svm_options *o = r->options;
+    tutti_status status = tutti_svm_read(r->world, o->data, &r->rows);
+    if (!status && o->restore)
+        status = tutti_svm_agree(r->world, tutti_svm_scaling_read(o->restore, &r->scaling));
+    else if (!status)
+        status = tutti_svm_scaling_measure(r->world, &r->rows, o->lower, o->upper, &r->scaling);
+    if (!status) status = tutti_svm_agree(r->world, tutti_svm_scaling_apply(&r->scaling, &r->rows));
+    if (!status && o->save) status = write_text(r, "ranges", o->save);
+    return status ? status : write_text(r, "scaled data", o->to);
+}
+
+static tutti_status validate(run *r, double *accuracy)
+{
+    int64_t right = 0;
+    tutti_status status = tutti_svm_cross_validate(
+        &r->training, &r->rows, &r->classes, (int)r->options->folds, &right);
+    *accuracy = (double)right / (double)r->all_rows;
+    return status;
+}
+
+static tutti_status search_grid(run *r)
+{
+    const tutti_svm_options *o = r->options;
+    tutti_svm_grid *g = tutti_svm_new(1, sizeof *g);
+    if (!g) return TUTTI_ERR_NOMEM;
+    double best = -1, cost = 0, gamma = 0;
+    g->title = o->data;
+    tutti_status status =
+        tutti_svm_options_powers(r->conf, "costs", o->costs, TUTTI_SVM_GRID, g->cost, &g->costs);
+    if (!status)
+        status = tutti_svm_options_powers(
+            r->conf, "gammas", o->gammas, TUTTI_SVM_GRID, g->gamma, &g->gammas);
+    for (int i = 0; i < g->costs && !status; i++)
+        for (int j = 0; j < g->gammas && !status; j++) {
+            r->training.C = pow(2, g->cost[i]);
+            r->training.settings.kernel.gamma = pow(2, g->gamma[j]);
+            status = validate(r, &g->accuracy[i][j]);
+            if (status || r->world->rank) continue;
+            if (g->accuracy[i][j] > best)
+                best = g->accuracy[i][j], cost = r->training.C, gamma = pow(2, g->gamma[j]);
+            printf("cost 2^%g gamma 2^%g: %.4f %%\n", g->cost[i], g->gamma[j],
+                100 * g->accuracy[i][j]);
+            fflush(stdout);
+            tutti_svm_report_number(r->report, "accuracy", g->accuracy[i][j]);
+        }
+    if (!status && !r->world->rank) {
+        printf("Best: --cost %.9g --gamma %.9g, accuracy %.4f %%\n", cost, gamma, 100 * best);
+        if (o->picture) status = tutti_svm_picture_write(g, o->picture);
+    }
+    free(g);
+    return tutti_svm_agree(r->world, status);
+}
+
+static tutti_status cross_validate(run *r)
+{
+    double accuracy;
+    tutti_status status = begin_training(r);
+    if (!status && r->all_rows < r->options->folds)
+        status = tutti_conf_refuse(r->conf, "folds", NULL, "must not be more than there are rows");
+    if (status) return status;
+    if (r->options->grid) return search_grid(r);
+    status = validate(r, &accuracy);
+    if (status || r->world->rank) return status;
+    printf("Cross Validation Accuracy = %g%%\n", 100 * accuracy);
+    tutti_svm_report_number(r->report, "accuracy", accuracy);
+    return TUTTI_OK;
+}
+
+/* A further command is a further row. */
+static const struct {
+    const char *name;
+    const tutti_conf *conf;
+    tutti_status (*run)(run *r);
+} commands[] = {
+    {"train", &tutti_svm_train_conf, train},
+    {"predict", &tutti_svm_predict_conf, predict},
+    {"scale", &tutti_svm_scale_conf, scale},
+    {"cv", &tutti_svm_cv_conf, cross_validate},
+    {NULL, NULL, NULL},
+};
+
+/* ---- a rank ---- */
+
+typedef struct call {
+    int command;
+    const tutti_svm_options *options;
+    tutti_interrupt *interrupt;
+} call;
+
+static tutti_status run_rank(tutti_svm_world *world, void *ctx)
+{
+    const call *c = ctx;
+    run r = {.conf = commands[c->command].conf,
+        .options = c->options,
+        .interrupt = c->interrupt,
+        .world = world};
+    tutti_status status = commands[c->command].run(&r);
+    tutti_status closed = tutti_svm_report_close(r.report);
+    free(r.settings);
+    tutti_svm_machine_free(&r.machine);
+    tutti_svm_scaling_free(&r.scaling);
+    tutti_svm_classes_free(&r.classes);
+    tutti_rows_free(&r.rows);
+    return status ? status : closed;
+}
+
+static tutti_status run_command(call *c)
+{
+    const tutti_svm_options *o = c->options;
+    const tutti_svm_world_options options = {.timeout_s = o->timeout_s,
+        .workers = (int)o->workers,
+        .combine = tutti_svm_record_combine,
+        .trace = o->trace};
+    if (!tutti_svm_world_is_launched())
+        return tutti_svm_world_local(&options, (int)o->threads, run_rank, c);
+    tutti_svm_world *world;
+    tutti_status status = tutti_svm_world_attach(&options, &world);
+    if (status) return status;
+    status = run_rank(world, c);
+    tutti_status left = tutti_svm_world_detach(world);
+    return status ? status : left;
+}
+
+static void print_usage(FILE *out)
+{
+    fprintf(out, "Usage: tutti-svm COMMAND [OPTION]...\n"
+                 "Support vector machines, on one process or on all ranks of mpirun. Files are "
+                 "LIBSVM's.\n\nCommands:\n");
+    for (int c = 0; commands[c].name; c++)
+        fprintf(out, "  %-8s  %s\n", commands[c].name, commands[c].conf->summary);
+    fprintf(out, "\ntutti-svm COMMAND --help lists a command's options. See tutti-svm(1).\n");
+}
+
+static int find_command(const char *name)
+{
+    for (int c = 0; commands[c].name; c++)
+        if (!strcmp(commands[c].name, name)) return c;
+    return -1;
+}
+
+int main(int argc, char **argv)
+{
+    static tutti_svm_options options;
+    const char *name = argc > 1 ? argv[1] : "";
+    int go;
+    signal(SIGXFSZ, SIG_IGN);
+    if (!strcmp(name, "--help")) {
+        print_usage(stdout);
+        return EXIT_SUCCESS;
+    }
+    if (!strcmp(name, "--version")) {
+        tutti_conf_print_version(&tutti_svm_train_conf, stdout);
+        return EXIT_SUCCESS;
+    }
+    call c = {.command = find_command(name), .options = &options};
+    if (c.command < 0) {
+        tutti_fail(TUTTI_ERR_USAGE,
+            "unknown command '%s': must be train, predict, scale or cv (see tutti-svm --help)",
+            name);
+        return 2;
+    }
+    const tutti_conf *conf = commands[c.command].conf;
+    if (tutti_conf_start(conf, argc - 1, argv + 1, &options, &go)) return 2;
+    if (!go) return EXIT_SUCCESS;
+    tutti_svm_training unused;
+    double lower, upper;
+    if (tutti_svm_options_check(conf, &options) ||
+        tutti_svm_options_weights(conf, &options, &unused) ||
+        (options.scale && tutti_svm_options_scale(conf, &options, &lower, &upper)))
+        return 2;
+    if (tutti_interrupt_open(&c.interrupt)) return EXIT_FAILURE;
+    tutti_status status = run_command(&c);
+    const int interrupted =
+        status == TUTTI_ERR_INTERRUPTED ? tutti_interrupt_status(c.interrupt) : 0;
+    tutti_interrupt_close(c.interrupt);
+    if (interrupted) return interrupted;
+    return !status ? EXIT_SUCCESS : status == TUTTI_ERR_USAGE ? 2 : EXIT_FAILURE;
+}

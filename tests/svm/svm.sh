@@ -1,0 +1,139 @@
+#!/bin/bash
+# tutti-svm as people run it: the same model from any number of ranks, over MPI and in one process; LIBSVM's predictions and
+# objective, where its programs are installed; checkpoints, scaling, cross-validation, and what is refused.
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+svm=$apps/tutti-svm
+run() { "$@" > "$dir/out" 2> "$dir/err" || { fail "status $?: $*"; cat "$dir/out" "$dir/err"; }; }
+
+# Rows of 20 features, a third of which are 0; two classes, or three, by sums of features.
+draw() { # ROWS CLASSES SEED
+    perl -e 'my ($n, $k, $s) = @ARGV; srand($s);
+        for (1 .. $n) { my ($line, @sum) = ("", 0, 0);
+            for my $f (1 .. 20) { next if rand() < 0.33; my $x = int(rand(2000) - 700) / 1000; $sum[$f % 2] += $x; $line .= " $f:$x" }
+            my $c = $sum[0] + 0.4 * rand() > $sum[1] ? 1 : -1; $c = 2 if $k == 3 && $sum[0] + $sum[1] > 2.2;
+            print "$c$line\n" }' "$@"
+}
+draw 400 2 1 > "$dir/two" && draw 300 2 2 > "$dir/two.t" && draw 300 3 3 > "$dir/three" && draw 200 3 4 > "$dir/three.t"
+
+# One process, threads and ranks.
+for options in "" "--solver pair" "--eliminate 2" "--eliminate 10% --reconstruct single --working-set 16" "--kernel linear --cost 4" \
+    "--kernel poly --coef0 1 --weights 1=2,-1=0.5" "--scale 0,1"; do
+    run "$svm" train --data "$dir/two" --model "$dir/one.model" $options
+    run "$svm" train --data "$dir/two" --model "$dir/three.model" --threads 3 --quiet $options
+    run "$mpirun" -np 2 "$svm" train --data "$dir/two" --model "$dir/ranks.model" $options
+    cmp "$dir/one.model" "$dir/three.model" || fail "3 threads train another model: $options"
+    cmp "$dir/one.model" "$dir/ranks.model" || fail "2 ranks train another model: $options"
+done
+run "$svm" train --data "$dir/three" --model "$dir/k.model" --probability
+run "$svm" train --data "$dir/three" --model "$dir/k3.model" --probability --threads 4
+cmp "$dir/k.model" "$dir/k3.model" || fail "4 threads train another model of three classes"
+run "$svm" predict --data "$dir/three.t" --model "$dir/k.model" --to "$dir/k.out" --probability
+head -1 "$dir/k.out" | grep -q '^labels ' && [ "$(wc -l < "$dir/k.out")" = 201 ] || fail "probabilities: $(head -2 "$dir/k.out")"
+run "$mpirun" -np 2 "$svm" predict --data "$dir/three.t" --model "$dir/k.model" --to "$dir/k2.out" --probability
+cmp "$dir/k.out" "$dir/k2.out" || fail "2 ranks predict otherwise"
+
+# LIBSVM's programs.
+if command -v svm-train > /dev/null && command -v svm-predict > /dev/null && command -v svm-scale > /dev/null; then
+    for set in two three; do
+        run "$svm" train --data "$dir/$set" --model "$dir/ours" --eps 1e-5 --gamma 0.1
+        ours=$(awk '/^class/ { for (i = 1; i < NF; i++) if ($i == "objective") s += $(i + 1) } END { printf "%.6f", s }' "$dir/out")
+        run svm-train -e 1e-5 -g 0.1 "$dir/$set" "$dir/theirs"
+        theirs=$(awk '/^obj/ { s += $3 } END { printf "%.6f", s }' "$dir/out")
+        awk -v a="$ours" -v b="$theirs" 'BEGIN { exit !((a - b) ^ 2 < (1e-6 * b) ^ 2) }' || fail "$set: objective $ours, LIBSVM's $theirs"
+        for model in ours theirs; do
+            run "$svm" predict --data "$dir/$set.t" --model "$dir/$model" --to "$dir/a"
+            cp "$dir/out" "$dir/said"
+            run svm-predict "$dir/$set.t" "$dir/$model" "$dir/b"
+            cmp "$dir/a" "$dir/b" || fail "$set: svm-predict reads $model otherwise"
+            cmp "$dir/said" "$dir/out" || fail "$set: accuracy $(cat "$dir/said")"
+        done
+    done
+    run svm-train -b 1 -g 0.1 "$dir/three" "$dir/theirs"
+    run svm-predict -b 1 "$dir/three.t" "$dir/theirs" "$dir/b"
+    run "$svm" predict --data "$dir/three.t" --model "$dir/theirs" --to "$dir/a" --probability
+    cmp "$dir/a" "$dir/b" || fail "other probabilities than svm-predict's"
+    svm-scale -l 0 -u 2 -s "$dir/their.range" "$dir/three" > "$dir/b" 2> /dev/null
+    run "$svm" scale --data "$dir/three" --to "$dir/a" --lower 0 --upper 2 --save "$dir/range" --threads 3
+    cmp "$dir/a" "$dir/b" && cmp "$dir/range" "$dir/their.range" || fail "scaled otherwise than by svm-scale"
+    svm-scale -r "$dir/range" "$dir/three.t" > "$dir/b" 2> /dev/null
+    run "$svm" scale --data "$dir/three.t" --to "$dir/a" --restore "$dir/range"
+    cmp "$dir/a" "$dir/b" || fail "scaled otherwise than by svm-scale -r"
+else
+    echo "LEFT OUT: comparison with LIBSVM's programs: libsvm-tools is not installed"
+fi
+
+# A training that is interrupted at any time and goes on, on another number of ranks, gives the same model.
+run "$svm" train --data "$dir/two" --model "$dir/whole" --solver pair --eps 1e-7 --eliminate 2
+for try in 1 2; do
+    "$svm" train --data "$dir/two" --model "$dir/part" --solver pair --eps 1e-7 --eliminate 2 --checkpoint "$dir/state" \
+        --checkpoint-minutes 0.0001 > "$dir/out" 2>&1 &
+    pid=$!
+    for ((i = 0; i < 100; i++)); do [ -e "$dir/state" ] && break; sleep 0.02; done
+    kill -INT $pid 2> /dev/null
+    status=0
+    wait $pid || status=$?
+    [ $status = 130 ] || [ $status = 0 ] || { fail "status $status of an interrupted run"; cat "$dir/out"; }
+    [ -e "$dir/state" ] || continue
+    cp "$dir/state" "$dir/kept"
+    for on in "$svm" "$mpirun -np 2 $svm"; do
+        cp "$dir/kept" "$dir/state"
+        run $on train --data "$dir/two" --model "$dir/part" --solver pair --eps 1e-7 --eliminate 2 --checkpoint "$dir/state" --resume \
+            --threads $((try * 2 - 1)) --checkpoint-minutes 1000
+        cmp "$dir/whole" "$dir/part" || fail "a resumed training ends otherwise: $on"
+    done
+done
+if [ -e "$dir/state" ]; then
+    refuses 1 "was made with eps" "$svm" train --data "$dir/two" --model "$dir/part" --solver pair --eliminate 2 --checkpoint "$dir/state" --resume
+    goes_on=("$svm" train --model "$dir/part" --solver pair --eps 1e-7 --eliminate 2 --checkpoint "$dir/state" --resume)
+    refuses 1 "was made with data" "${goes_on[@]}" --data "$dir/two.t"
+    cp "$dir/two" "$dir/kept" && cat "$dir/two.t" >> "$dir/two"
+    refuses 1 "is F64 (400), but F64 (700) is needed" "${goes_on[@]}" --data "$dir/two"
+    mv "$dir/kept" "$dir/two"
+    printf x | dd of="$dir/state" bs=1 seek=3000 conv=notrunc 2> /dev/null
+    refuses 1 "hash" "${goes_on[@]}" --data "$dir/two"
+fi
+
+# A rank that stops is named within seconds, and all end.
+export TUTTI_STALL_WARN=1 TUTTI_STALL_DUMP=2 TUTTI_STALL_ABORT=4 TUTTI_STALL_DIR=$dir
+"$mpirun" -np 2 "$svm" train --data "$dir/two" --model "$dir/never" --solver pair --eps 1e-10 --cost 1e6 --kernel linear --json "$dir/json" \
+    > "$dir/out" 2>&1 &
+run=$!
+for ((i = 0; i < 300; i++)); do grep -qs start "$dir/json" && break; sleep 0.1; done
+sleep 0.5
+stopped=$(pgrep -f "$svm train --data $dir/two --model $dir/never" | tail -n 1)
+kill -STOP "$stopped"
+status=0 begun=$SECONDS
+wait "$run" || status=$?
+kill -KILL "$stopped" 2> /dev/null
+[ $status = 1 ] && [ $((SECONDS - begun)) -le $((12 * ${TUTTI_TEST_SLOWDOWN:-1})) ] || fail "a rank that stops: status $status after $((SECONDS - begun)) s"
+grep -q 'stall report: rank 1 does not answer' "$dir/out" || { fail "no stall report"; cat "$dir/out"; }
+unset TUTTI_STALL_WARN TUTTI_STALL_DUMP TUTTI_STALL_ABORT TUTTI_STALL_DIR
+
+# Cross-validation, a grid with its picture, JSON.
+run "$svm" cv --data "$dir/two" --folds 4 --threads 2
+grep -q '^Cross Validation Accuracy = [89][0-9]' "$dir/out" || fail "$(cat "$dir/out")"
+run "$svm" cv --data "$dir/two" --grid --costs -1:3:2 --gammas -1:-5:-2 --picture "$dir/grid.svg" --json "$dir/json"
+grep -q '^Best: --cost ' "$dir/out" && grep -q '<line ' "$dir/grid.svg" || fail "a grid without contours"
+perl -MJSON::PP -ne 'decode_json($_)' "$dir/json" || fail "JSON: $(head -3 "$dir/json")"
+
+# The bench, on rows that are drawn.
+for shape in covtype real-sim higgs; do
+    run "$apps/tutti-bench" svm --data $shape --rows 300 --gamma 0.1 --blocks 1 --ranks 1
+    grep -q '^ *tutti-svm, 1 rank ' "$dir/out" || fail "no row of tutti-svm: $(cat "$dir/out")"
+done
+
+# What is refused.
+refuses 2 "unknown command 'fly'" "$svm" fly
+refuses 2 "cost" "$svm" train --data "$dir/two" --model "$dir/m" --cost 0
+refuses 2 "must be LABEL=FACTOR" "$svm" train --data "$dir/two" --model "$dir/m" --weights 1:2
+refuses 2 "two ascending numbers" "$svm" train --data "$dir/two" --model "$dir/m" --scale 1,0
+refuses 2 "needs --checkpoint" "$svm" train --data "$dir/two" --model "$dir/m" --resume
+refuses 1 "No such file" "$svm" train --data "$dir/none" --model "$dir/m"
+echo "1 1:1" > "$dir/alone"
+refuses 1 "one class, 1" "$svm" train --data "$dir/alone" --model "$dir/m"
+printf '1 1:1\n-1 2:1\n1.5 1:1\n' > "$dir/odd"
+refuses 1 "row 3 has the label 1.5" "$svm" train --data "$dir/odd" --model "$dir/m" --threads 2
+printf '1 1:1\n-1 0:1\n' > "$dir/zero"
+said_by_each=yes refuses 1 "line 2: the index '0'" "$mpirun" -np 2 "$svm" train --data "$dir/zero" --model "$dir/m"
+[ "$(grep -c "line 2: the index '0'" "$dir/out")" = 2 ] || { fail "not every rank says it"; cat "$dir/out"; }
+finish

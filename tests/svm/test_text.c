@@ -1,0 +1,223 @@
+/* LIBSVM's text: rows on any number of ranks, what is refused, ranges and models. */
+#include "apps/svm/model.h"
+#include "apps/svm/predict.h"
+#include "apps/svm/read.h"
+#include "dag/base/log.h"
+#include "tests/support/testing.h"
+#include "tests/svm/fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char path[] = "/tmp/tutti-svm-text.XXXXXX";
+
+static void put(const char *text, size_t bytes)
+{
+    FILE *out = fopen(path, "w");
+    if (!out || fwrite(text, 1, bytes, out) != bytes || fclose(out)) abort();
+}
+
+typedef struct reading {
+    tutti_rows rows[8];
+    int64_t columns[8];
+} reading;
+
+static tutti_status read_rank(tutti_svm_world *world, void *ctx)
+{
+    reading *r = ctx;
+    tutti_status status = tutti_svm_read(world, path, &r->rows[world->rank]);
+    r->columns[world->rank] = r->rows[world->rank].columns;
+    return status;
+}
+
+static tutti_status read_on(int ranks, reading *r)
+{
+    const tutti_svm_world_options options = {.timeout_s = 60};
+    memset(r, 0, sizeof *r);
+    return tutti_svm_world_local(&options, ranks, read_rank, r);
+}
+
+START_TEST(ranks_read_the_rows_of_a_file)
+{
+    static const char text[] =
+        "+1 1:0.5 3:-2e-3 7:1\r\n-1\n3.5 2147483647:123456789.125\n0 2:.5 \n\n\n";
+    static const double values[] = {0.5, -2e-3, 1, 123456789.125, .5};
+    put(text, strlen(text));
+    for (int P = 1; P <= 8; P++) {
+        reading r;
+        int64_t count = 0, nonzeros = 0;
+        ck_assert_ok(read_on(P, &r));
+        for (int rank = 0; rank < P; rank++) {
+            ck_assert_int_eq(r.rows[rank].from, count);
+            ck_assert_int_eq(r.columns[rank], 2147483647);
+            for (int64_t k = 0; k < r.rows[rank].nonzeros; k++)
+                ck_assert(tutti_rows_value(&r.rows[rank], k) == values[nonzeros + k]);
+            count += r.rows[rank].count;
+            nonzeros += r.rows[rank].nonzeros;
+            tutti_rows_free(&r.rows[rank]);
+        }
+        ck_assert_int_eq(count, 4);
+        ck_assert_int_eq(nonzeros, 5);
+    }
+}
+END_TEST
+
+static const struct {
+    const char *text, *says;
+} bad[] = {
+    {"", "it is empty"},
+    {"\n\n", "has no rows"},
+    {"1 0:1\n", "line 1: the index '0'"},
+    {"1 1:1\n1 2:1 2:1\n", "line 2: the index '2' does not follow"},
+    {"1 3:1 2:1\n", "indices of a line ascend"},
+    {"1 2147483648:1\n", "the index '2147483648'"},
+    {"1 99999999999999999999:1\n", "is not a number from 1"},
+    {"1 1:nan\n", "the value 'nan'"},
+    {"1 1:inf\n", "the value 'inf'"},
+    {"1 1:1e999\n", "the value '1e999'"},
+    {"1 1:0x10\n", "the value '0x10'"},
+    {"1 1:\n", "the value ''"},
+    {"1 :1\n", "the index ''"},
+    {"1 1\n", "the word '1' is not INDEX:VALUE"},
+    {"x 1:1\n", "the label 'x'"},
+    {"nan 1:1\n", "the label 'nan'"},
+    {"1:1\n", "the label '1:1'"},
+    {"1 1:1\n\n1 1:1\n", "line 2 is empty, and more lines follow"},
+    {"\n1 1:1\n", "line 1 is empty"},
+    {"1 1:\x1b[2J\n", "\\x1b"},
+    {"\xff\xfe"
+     "1 1:1\n",
+        "UTF-16"},
+};
+
+START_TEST(bad_text_is_refused_on_all_ranks)
+{
+    put(bad[_i].text, strlen(bad[_i].text));
+    for (int P = 1; P <= 4; P++) {
+        reading r;
+        ck_assert(read_on(P, &r) != TUTTI_OK);
+        ck_assert_msg(strstr(tutti_last_error(), bad[_i].says) != NULL, "%s", tutti_last_error());
+    }
+}
+END_TEST
+
+START_TEST(marks_and_missing_ends_are_taken)
+{
+    static const char text[] = "\xef\xbb\xbf"
+                               "1 1:1\n2 2:2";
+    reading r;
+    put(text, strlen(text));
+    ck_assert_ok(read_on(2, &r));
+    ck_assert_int_eq(r.rows[0].count + r.rows[1].count, 2);
+    tutti_rows_free(&r.rows[0]);
+    tutti_rows_free(&r.rows[1]);
+}
+END_TEST
+
+/* The text is changed. */
+static tutti_status parse_model(char *text, tutti_svm_model *m)
+{
+    tutti_lines lines;
+    tutti_status status = tutti_lines_of("here", text, strlen(text), &lines);
+    return status ? status : tutti_svm_model_parse(&lines, m);
+}
+
+static char *print_model(const tutti_svm_model *m)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    if (!out) abort();
+    tutti_svm_model_print_head(m, out);
+    for (int64_t r = 0; r < m->rows.count; r++)
+        tutti_svm_model_print_vector(
+            &m->rows, r, m->classes, m->coefficient + r, m->rows.count, out);
+    tutti_svm_scaling_print(&m->scaling, out);
+    if (fclose(out)) abort();
+    return text;
+}
+
+static const char model_text[] =
+    "svm_type c_svc\nkernel_type polynomial\ndegree 2\ngamma 0.5\ncoef0 1\nnr_class 3\n"
+    "total_sv 4\nrho 0.25 -1 3\nlabel 5 -1 2\nprobA 1 2 3\nprobB 4 5 6\nnr_sv 1 2 1\nSV\n"
+    "1 0.5 1:1 3:0.10000000000000001 \n-1 0.25 2:-2 \n0 1 \n-0.5 -1 1:0.5 2:0.33333333 \n"
+    "x\n-1 1\n1 0 1\n3 -2 4\n";
+
+START_TEST(a_model_that_is_read_is_written_as_it_was)
+{
+    tutti_svm_model m;
+    char *text = strdup(model_text);
+    ck_assert_ok(parse_model(text, &m));
+    free(text);
+    text = print_model(&m);
+    tutti_svm_model again;
+    char *copy = strdup(text);
+    ck_assert_ok(parse_model(copy, &again));
+    char *second = print_model(&again);
+    ck_assert_str_eq(text, second);
+    ck_assert_int_eq(again.rows.count, 4);
+    ck_assert_int_eq(again.scaling.columns, 3);
+    ck_assert(again.coefficient[4 + 1] == 0.25 && tutti_rows_value(&again.rows, 1) == 0.1);
+    free(second);
+    free(copy);
+    free(text);
+    tutti_svm_model_free(&m);
+    tutti_svm_model_free(&again);
+}
+END_TEST
+
+/* Every text that is cut off, or has a wrong line, is refused, or means something else. */
+START_TEST(broken_models_are_refused)
+{
+    const size_t vectors = (size_t)(strstr(model_text, "SV\n") - model_text);
+    tutti_svm_model m;
+    for (size_t n = 0; n < vectors; n += 7) {
+        char *text = strndup(model_text, n);
+        ck_assert(parse_model(text, &m) == TUTTI_ERR_FORMAT);
+        free(text);
+    }
+    char *text = strdup(model_text);
+    memcpy(strstr(text, "c_svc"), "nu_sv", 5);
+    ck_assert(parse_model(text, &m) == TUTTI_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(tutti_last_error(), "line 1: only c_svc"));
+    free(text);
+}
+END_TEST
+
+START_TEST(classes_are_voted_for)
+{
+    static const double value[] = {1, 1, -1}, even[] = {1, -1, 1};
+    ck_assert_int_eq(tutti_svm_vote(3, value, 1), 0);
+    ck_assert_int_eq(tutti_svm_vote(3, even, 1), 0);
+    double a, b;
+    double x[200];
+    double y[200];
+    for (int i = 0; i < 200; i++) {
+        x[i] = (i - 100) / 40.0;
+        y[i] = (i * 7919 % 100) < 50 + (i - 100) / 2 ? 1 : -1;
+    }
+    ck_assert_ok(tutti_svm_fit_sigmoid(200, x, y, &a, &b));
+    ck_assert(a < 0 && tutti_svm_sigmoid(2, a, b) > 0.7 && tutti_svm_sigmoid(-2, a, b) < 0.3);
+}
+END_TEST
+
+int main(void)
+{
+    const int file = mkstemp(path);
+    if (file < 0) return 1;
+    close(file);
+    tutti_log_set_level(TUTTI_LOG_NONE);
+    Suite *suite = suite_create("svm_text");
+    TCase *tcase = testing_case(suite, "text");
+    tcase_add_test(tcase, ranks_read_the_rows_of_a_file);
+    tcase_add_loop_test(tcase, bad_text_is_refused_on_all_ranks, 0, sizeof bad / sizeof *bad);
+    tcase_add_test(tcase, marks_and_missing_ends_are_taken);
+    tcase_add_test(tcase, a_model_that_is_read_is_written_as_it_was);
+    tcase_add_test(tcase, broken_models_are_refused);
+    tcase_add_test(tcase, classes_are_voted_for);
+    const int status = testing_run(suite);
+    unlink(path);
+    return status;
+}
