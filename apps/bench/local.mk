@@ -40,6 +40,8 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/step_turns.c apps/bench/step_turns.h \
 	apps/bench/strategies.c apps/bench/strategies.h \
 	apps/bench/strategies_run.c apps/bench/strategies_run.h \
+	apps/bench/svm.c apps/bench/svm.h \
+	apps/bench/svm_shape.c apps/bench/svm_shape.h \
 	apps/bench/table.c \
 	apps/bench/traffic.c apps/bench/traffic.h \
 	apps/bench/verdict.c apps/bench/verdict.h \
@@ -47,8 +49,8 @@ apps_tutti_bench_SOURCES = \
 	apps/curve/curve.c apps/curve/curve.h \
 	apps/terminal/terminal.c apps/terminal/terminal.h
 apps_tutti_bench_CPPFLAGS = $(AM_CPPFLAGS) -DTUTTI_PKGDATADIR='"$(pkgdatadir)"'
-apps_tutti_bench_LDADD = libtune.la libsession.la libdata.la libmodels.la libcore.la $(JANSSON_LIBS)
-dist_pkgdata_SCRIPTS = apps/bench/mxnet_kv.py apps/bench/mxnet_step.py apps/bench/photos_peer.py apps/bench/torch_compute.py apps/bench/torch_ddp.py \
+apps_tutti_bench_LDADD = libmachine.la libtune.la libsession.la libdata.la libmodels.la libcore.la $(JANSSON_LIBS)
+dist_pkgdata_SCRIPTS = apps/bench/mxnet_kv.py apps/bench/mxnet_step.py apps/bench/photos_peer.py apps/bench/svm_peer.py apps/bench/torch_compute.py apps/bench/torch_ddp.py \
 	apps/bench/torch_photos.py apps/bench/torch_pipeline.py
 
 # The commit that results name: looked up at every make, written when it has changed.

@@ -27,9 +27,9 @@ extern char **environ;
 typedef struct package {
     const char *name, *title; /* "pytorch", "PyTorch" */
     const char *versioned;    /* what --torch is the version of; NULL: nothing */
-    const char *word[4];
+    const char *word[5];
     const char *probe;          /* Python that ends well where it works */
-    const char *use, *variable; /* the option that the folder follows, or what to set to it */
+    const char *use, *variable; /* the option that the folder follows; what else to set to it, or NULL */
 } package;
 static const package packages[] = {
     {"pytorch", "PyTorch", "torch", {"torchvision", "pillow", "numpy"},
@@ -39,6 +39,13 @@ static const package packages[] = {
     {"mxnet", "MXNet", NULL, {"mxnet==1.9.1", "numpy==1.23.5"},
         "import mxnet; mxnet.nd.ones(64).sum().asscalar()", "tutti-bench kv --peer ",
         "TUTTI_PEER_MXNET"},
+    {"libsvm", "LIBSVM", NULL, {"libsvm-official==3.37.0", "numpy", "scipy"},
+        "import libsvm.svmutil", "tutti-bench svm --libsvm ", NULL},
+    {"thundersvm", "ThunderSVM", NULL, {"thundersvm-cpu==0.3.3", "numpy", "scipy", "scikit-learn"},
+        "import thundersvm", "tutti-bench svm --thundersvm ", NULL},
+    {"intelex", "scikit-learn-intelex", NULL,
+        {"scikit-learn-intelex==2026.2.0", "scikit-learn", "numpy", "scipy"},
+        "import sklearnex.svm", "tutti-bench svm --intelex ", NULL},
 };
 enum { PACKAGES = sizeof packages / sizeof *packages };
 
@@ -58,7 +65,8 @@ static const tutti_setting settings[] = {
         .help = "make a virtual environment in this new folder"},
     {TUTTI_CONF_CHOICE, "package", "NAME", .fallback = "pytorch", .choice = choice_package,
         AT(package),
-        .help = "what is in it: pytorch, for compute, step and pipeline; mxnet, for kv"},
+        .help = "what is in it: pytorch, for compute, step and pipeline; mxnet, for kv; libsvm, thundersvm "
+                "or intelex, for svm"},
     {TUTTI_CONF_TEXT, "torch", "VERSION", .fallback = "latest", AT(torch),
         .help = "version of PyTorch, such as 2.15.0"},
     {TUTTI_CONF_TEXT, "python", "PROGRAM", .fallback = "python3", AT(python),
@@ -69,7 +77,7 @@ static const tutti_conf conf = {
     .program = "tutti-bench peers",
     .usage = "--install DIR [OPTION]...",
     .summary = "Makes a virtual environment with the latest PyTorch, for --peer DIR of tutti-bench "
-               "compute and tutti-bench step, or with MXNet, for that of tutti-bench kv. Takes "
+               "compute and tutti-bench step, or with MXNet, for that of tutti-bench kv, or others. Takes "
                "them from where pip on this machine takes its packages.",
     .version = PACKAGE_VERSION,
     .settings = settings,
@@ -201,7 +209,7 @@ static tutti_status name_all(const options *o, installation *in)
     while (strcmp(in->package->name, o->package) != 0) in->package++;
     if (!in->package->versioned && strcmp(o->torch, "latest") != 0)
         return tutti_conf_refuse(
-            &conf, "torch", o->torch, "is a version of PyTorch: leave it out with --package mxnet");
+            &conf, "torch", o->torch, "is a version of PyTorch: leave it out with another --package");
     memcpy(in->dir, o->install, length);
     snprintf(in->part, sizeof in->part, "%s.part", in->dir);
     snprintf(in->log, sizeof in->log, "%s.log", in->dir);
@@ -302,8 +310,9 @@ static tutti_status finish(const installation *in)
         return tutti_fail(TUTTI_ERR_IO, "--install %s: %s cannot be renamed: %s", in->dir, in->part,
             strerror(errno));
     unlink(in->log);
-    printf("%s: %s is installed; use it with %s%s, or set %s\n", in->dir, in->package->title,
-        in->package->use, in->dir, in->package->variable);
+    printf("%s: %s is installed; use it with %s%s%s%s\n", in->dir, in->package->title,
+        in->package->use, in->dir, in->package->variable ? ", or set " : "",
+        in->package->variable ? in->package->variable : "");
     return TUTTI_OK;
 }
 
@@ -334,4 +343,4 @@ static tutti_status run(int argc, char **argv)
     return status;
 }
 
-const tutti_bench tutti_bench_peers = {"peers", "PyTorch and MXNet, for the other commands", run};
+const tutti_bench tutti_bench_peers = {"peers", "PyTorch, MXNet and others, for the other commands", run};

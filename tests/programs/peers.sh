@@ -90,7 +90,7 @@ installs "$dir/other" --torch 2.15.0 && grep -q -- '-m pip install torch==2.15.0
 installs "$dir/mxnet" --package mxnet && grep -q -- '-m pip install mxnet==1.9.1 numpy==1.23.5$' "$FALSE_LOG" &&
     grep -q "MXNet is installed; use it with tutti-bench kv --peer $dir/mxnet, or set TUTTI_PEER_MXNET" "$dir/out" || fail "MXNet: $(cat "$dir/out")"
 installs "$dir/mxnet2" --package mxnet --torch 9
-[ $? = 2 ] && grep -q 'is a version of PyTorch: leave it out with --package mxnet' "$dir/out" || fail "MXNet with --torch: $(cat "$dir/out")"
+[ $? = 2 ] && grep -q 'is a version of PyTorch: leave it out with another --package' "$dir/out" || fail "MXNet with --torch: $(cat "$dir/out")"
 
 # What exists is left alone, and so is what another process makes.
 installs "$dir/new"
