@@ -57,8 +57,8 @@ static int same_shape(const tutti_sched_shape *a, const tutti_sched_shape *b)
 {
     return a->kind == b->kind && a->count == b->count && a->root == b->root &&
            a->segment == b->segment && a->in_place == b->in_place && a->ordered == b->ordered &&
-           a->wide == b->wide && a->extras == b->extras && a->rank == b->rank && a->P == b->P &&
-           same_counts(a, b);
+           a->wide == b->wide && a->extras == b->extras && a->radix == b->radix &&
+           a->forest == b->forest && a->rank == b->rank && a->P == b->P && same_counts(a, b);
 }
 
 static unsigned bucket_of(const tutti_sched_shape *shape)

@@ -3,10 +3,15 @@
 #include "collectives/sched/barrier.h"
 #include "collectives/sched/direct.h"
 #include "collectives/sched/doubling.h"
+#include "collectives/sched/forest.h"
+#include "collectives/sched/hierarchical.h"
 #include "collectives/sched/ring.h"
 #include "collectives/sched/rsag.h"
 #include "collectives/sched/scan.h"
+#include "collectives/sched/scatter_ring.h"
 #include "collectives/sched/tree.h"
+
+#include "dag/base/number.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -23,14 +28,17 @@ enum {
     NEAR_SEGMENT = 512 << 10,
     WIDE_DOUBLING_UP_TO = 4 << 10,
     MOST_SEGMENTS = 8192, /* a schedule has a few steps for each */
+    MOST_RADIX = 1 << 20,
 };
 
 #define BUILDERS(allreduce, reduce_scatter)                                                        \
+    BUILDERS_OF(allreduce, tutti_sched_tree_broadcast, tutti_sched_tree_reduce, reduce_scatter)
+#define BUILDERS_OF(allreduce, broadcast, reduce, reduce_scatter)                                  \
     {                                                                                              \
-        [TUTTI_ALLREDUCE] = allreduce, [TUTTI_BROADCAST] = tutti_sched_tree_broadcast,             \
-        [TUTTI_REDUCE] = tutti_sched_tree_reduce, [TUTTI_ALLGATHER] = tutti_sched_ring_allgather,  \
-        [TUTTI_REDUCE_SCATTER] = reduce_scatter, [TUTTI_BARRIER] = tutti_sched_barrier,            \
-        [TUTTI_GATHER] = tutti_sched_direct_gather, [TUTTI_SCATTER] = tutti_sched_direct_scatter,  \
+        [TUTTI_ALLREDUCE] = allreduce, [TUTTI_BROADCAST] = broadcast, [TUTTI_REDUCE] = reduce,     \
+        [TUTTI_ALLGATHER] = tutti_sched_ring_allgather, [TUTTI_REDUCE_SCATTER] = reduce_scatter,   \
+        [TUTTI_BARRIER] = tutti_sched_barrier, [TUTTI_GATHER] = tutti_sched_direct_gather,         \
+        [TUTTI_SCATTER] = tutti_sched_direct_scatter,                                              \
         [TUTTI_ALLTOALL] = tutti_sched_direct_alltoall, [TUTTI_SCAN] = tutti_sched_scan,           \
         [TUTTI_MESSAGE] = tutti_sched_tree_broadcast,                                              \
     }
@@ -66,6 +74,47 @@ static const tutti_algorithm direct = {
     .summary = "blocks straight to their rank, combined in rank order, rounded once",
     .build = BUILDERS(tutti_sched_direct_allreduce, tutti_sched_direct_reduce_scatter),
 };
+/* Trees; each allreduce is a reduce and a broadcast. */
+#define TREES(builder) BUILDERS_OF(builder, builder, builder, tutti_sched_ring_reduce_scatter)
+static const tutti_algorithm pipelined_chain = {
+    .name = "pipelined-chain",
+    .summary = "segments from rank to rank: long broadcasts and reduces, of which each rank sends "
+               "all once",
+    .build = TREES(tutti_sched_chain),
+};
+static const tutti_algorithm k_nomial = {
+    .name = "k-nomial",
+    .summary = "k-nomial tree, k-nomial:K (4): short broadcasts and reduces, in log_K P steps",
+    .build = TREES(tutti_sched_nomial),
+    .radix = 4,
+    .least_radix = 2,
+};
+static const tutti_algorithm chain_binomial = {
+    .name = "chain-binomial",
+    .summary = "chains of K ranks under a binomial tree, chain-binomial:K (4)",
+    .build = TREES(tutti_sched_chain_binomial),
+    .radix = 4,
+    .least_radix = 1,
+};
+static const tutti_algorithm chain_chain = {
+    .name = "chain-chain",
+    .summary = "chains of K ranks under a chain, chain-chain:K (4)",
+    .build = TREES(tutti_sched_chain_chain),
+    .radix = 4,
+    .least_radix = 1,
+};
+static const tutti_algorithm scatter_ring = {
+    .name = "scatter-ring",
+    .summary = "broadcast: scatter, then a ring; reduce: a ring, then gather; for long vectors",
+    .build = BUILDERS_OF(tutti_sched_ring_allreduce, tutti_sched_scatter_ring_broadcast,
+        tutti_sched_scatter_ring_reduce, tutti_sched_ring_reduce_scatter),
+};
+static const tutti_algorithm hierarchical = {
+    .name = "hierarchical",
+    .summary = "sums in each machine, then across machines, where each rank has a part",
+    .build = BUILDERS_OF(tutti_sched_hierarchical_allreduce, tutti_sched_hierarchical_broadcast,
+        tutti_sched_hierarchical_reduce, tutti_sched_ring_reduce_scatter),
+};
 static const tutti_algorithm mpi = {
     .name = "mpi",
     .summary = "the MPI library's own nonblocking collective",
@@ -78,16 +127,47 @@ const tutti_algorithm *const tutti_algorithms[] = {
     &tree,
     &rsag,
     &direct,
+    &pipelined_chain,
+    &k_nomial,
+    &chain_binomial,
+    &chain_chain,
+    &scatter_ring,
+    &hierarchical,
     &mpi,
     NULL,
 };
 
+/* The row that a name begins with, and the number after its colon; 0: there is none, -1: a wrong one. */
+static const tutti_algorithm *find_row(const char *name, int *radix)
+{
+    size_t length = strcspn(name, ":");
+    int64_t number = 0;
+    for (int i = 0; tutti_algorithms[i]; i++) {
+        const tutti_algorithm *a = tutti_algorithms[i];
+        if (strlen(a->name) != length || strncmp(a->name, name, length) != 0) continue;
+        *radix = a->radix;
+        if (!name[length]) return a;
+        int right = a->radix && tutti_number_int(name + length + 1, &number) &&
+                    number >= a->least_radix && number <= MOST_RADIX;
+        *radix = right ? (int)number : -1;
+        return a;
+    }
+    return NULL;
+}
+
 const tutti_algorithm *tutti_algorithm_find(const char *name)
 {
+    int radix = 0;
     if (!name) return &automatic;
-    for (int i = 0; tutti_algorithms[i]; i++)
-        if (!strcmp(tutti_algorithms[i]->name, name)) return tutti_algorithms[i];
-    return NULL;
+    const tutti_algorithm *a = find_row(name, &radix);
+    return radix < 0 ? NULL : a;
+}
+
+int tutti_algorithm_radix(const char *name)
+{
+    int radix = 0;
+    if (name) find_row(name, &radix);
+    return radix;
 }
 
 int tutti_algorithm_is_library(const char *name)
@@ -161,6 +241,7 @@ tutti_choice tutti_coll_choose(const tutti_algorithm *wanted, const tutti_choice
 {
     tutti_choice choice = {.algorithm = wanted->chooses ? by_size(key) : wanted};
     choice.build = choice.algorithm->build[key->kind];
+    choice.radix = choice.algorithm->radix ? key->radix : 0;
     if (choice.build && key->ordered) choice.build = in_order(key);
     if (choice.build && key->whole) choice.build = in_one(key);
     choice.wide = key->wide && (choice.build == tutti_sched_direct_allreduce ||

@@ -7,6 +7,12 @@
  *   tree                tree                tree               ring       ring
  *   rsag                Rabenseifner        tree               ring       ring
  *   direct              direct              tree               ring       direct
+ *   pipelined-chain     chain               chain              ring       ring
+ *   k-nomial:K          k-nomial tree       k-nomial tree      ring       ring
+ *   chain-binomial:K    chains of K ranks under a binomial tree           ring
+ *   chain-chain:K       chains of K ranks under a chain                   ring
+ *   scatter-ring        ring                scatter and ring   ring       ring
+ *   hierarchical        rings in each machine, then across    ring       ring
  *   mpi                 the MPI library's own nonblocking collective, for every kind
  *
  * In all of them but mpi, the barrier is a dissemination barrier; gather, scatter and alltoall send
@@ -27,12 +33,16 @@ typedef struct tutti_algorithm {
     const char *name, *summary;
     tutti_sched_builder build[TUTTI_COLL_KINDS]; /* all NULL: the transport's own collective */
     int chooses;                                 /* auto: size and ranks decide the allreduce */
+    int radix, least_radix; /* of its trees, where the name says nothing, and the least; 0: it has none */
 } tutti_algorithm;
 
 /* NULL-terminated. */
 extern const tutti_algorithm *const tutti_algorithms[];
-/* NULL for an unknown name; a NULL name means auto. */
+/* NULL for an unknown name; a NULL name means auto. "k-nomial:8": a number may follow the name of an algorithm
+ * with trees. */
 const tutti_algorithm *tutti_algorithm_find(const char *name);
+/* That number, or the algorithm's own; 0: it has none. */
+int tutti_algorithm_radix(const char *name);
 /* Whether collectives are the transport's own (mpi): they need all ranks, and cannot be cancelled. NULL:
  * auto; 0 for unknown names. */
 int tutti_algorithm_is_library(const char *name);
@@ -48,12 +58,14 @@ typedef struct tutti_choice_key {
     int wide;       /* there is a wider accumulator (tutti_coll_accumulator) */
     int ordered;    /* the operator does not commute */
     int whole;      /* the operands may not be cut */
+    int radix;      /* tutti_algorithm_radix of the wanted algorithm's name */
 } tutti_choice_key;
 
 typedef struct tutti_choice {
     const tutti_algorithm *algorithm; /* never auto */
     tutti_sched_builder build;        /* NULL: the transport's own collective */
     int64_t segment;                  /* elements, for tutti_sched_shape */
+    int radix;                        /* for tutti_sched_shape */
     int wide;                         /* for tutti_sched_shape: the schedule uses accumulators */
 } tutti_choice;
 

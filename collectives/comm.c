@@ -23,6 +23,7 @@ struct tutti_comm {
     tutti_transport *transport;
     int lanes; /* the first of the transport's */
     const tutti_algorithm *algorithm;
+    int radix; /* of its trees */
     tutti_pool *pool;
     tutti_cache *cache;
     int64_t identities, numbers; /* the transport's tags are their product */
@@ -99,6 +100,7 @@ tutti_status tutti_comm_new(
     }
     c->transport = transport;
     c->algorithm = algorithm;
+    c->radix = tutti_algorithm_radix(name);
     c->credit = options && options->credit > 0 ? options->credit : TUTTI_COMM_CREDIT;
     c->lanes = options && options->lanes > 0 ? options->lanes : transport->lanes;
     if (!algorithm)
@@ -379,7 +381,8 @@ static tutti_status get_schedule(tutti_comm *c, const tutti_coll_args *a, tutti_
         .element = tutti_dtype_bytes(a->dtype),
         .wide = tutti_coll_accumulator(a) != a->dtype,
         .ordered = !tutti_coll_commutes(a),
-        .whole = tutti_coll_is_whole(a)};
+        .whole = tutti_coll_is_whole(a),
+        .radix = c->radix};
     const tutti_choice choice = tutti_coll_choose(c->algorithm, &key);
     *entry = NULL;
     if (!choice.build || (a->memory == TUTTI_MEMORY_DEVICE && !t->arithmetic)) return TUTTI_OK;
@@ -393,6 +396,8 @@ static tutti_status get_schedule(tutti_comm *c, const tutti_coll_args *a, tutti_
         .ordered = key.ordered,
         .wide = choice.wide,
         .extras = a->extras,
+        .radix = choice.radix,
+        .host = t->host,
         .counts = a->counts};
     return tutti_cache_get(c->cache, choice.build, &shape, entry);
 }

@@ -13,19 +13,27 @@ libcore_la_SOURCES += \
 	collectives/comm.c \
 	collectives/control.c collectives/control.h \
 	collectives/engine.c collectives/engine.h \
+	collectives/links/events.c collectives/links/events.h \
+	collectives/links/flows.c collectives/links/flows.h \
+	collectives/links/topology.c collectives/links/topology.h \
+	collectives/links/topology_families.c \
+	collectives/links/topology_text.c collectives/links/topology_text.h \
 	collectives/value/op.h \
 	collectives/sched/barrier.c collectives/sched/barrier.h \
 	collectives/sched/direct.c collectives/sched/direct.h \
 	collectives/sched/doubling.c collectives/sched/doubling.h \
 	collectives/sched/fold.c collectives/sched/fold.h \
+	collectives/sched/forest.c collectives/sched/forest.h \
 	collectives/sched/dependencies.c collectives/sched/dependencies.h \
+	collectives/sched/hierarchical.c collectives/sched/hierarchical.h \
 	collectives/sched/match.c collectives/sched/match.h \
 	collectives/sched/price.c collectives/sched/price.h \
 	collectives/sched/print.c collectives/sched/print.h \
-	collectives/sched/ring.c collectives/sched/ring.h \
+	collectives/sched/ring.c collectives/sched/ring.h collectives/sched/ring_parts.h \
 	collectives/sched/rsag.c collectives/sched/rsag.h \
 	collectives/sched/draft.c \
 	collectives/sched/scan.c collectives/sched/scan.h \
+	collectives/sched/scatter_ring.c collectives/sched/scatter_ring.h \
 	collectives/sched/sched.h \
 	collectives/sched/tree.c collectives/sched/tree.h \
 	collectives/sched/walk.c collectives/sched/walk.h \

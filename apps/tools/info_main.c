@@ -2,10 +2,12 @@
 #include "apps/data/source.h"
 #include "apps/models/model.h"
 #include "apps/tools/info_gpu.h"
+#include "apps/tools/info_links.h"
 #include "apps/train/rate_schedule.h"
 #include "apps/train/recipe.h"
 #include "collectives/boot.h"
 #include "collectives/choose.h"
+#include "collectives/links/topology_text.h"
 #include "collectives/transport/transport.h"
 #include "config.h"
 #include "dag/base/clones.h"
@@ -54,6 +56,11 @@ static const char *transport_name(int i)
 static const char *algorithm_name(int i)
 {
     return tutti_algorithms[i] ? tutti_algorithms[i]->name : NULL;
+}
+
+static const char *topology_name(int i)
+{
+    return tutti_topology_families[i].name;
 }
 
 static const char *kernel_name(int i)
@@ -110,7 +117,7 @@ static const struct {
     {"transports", transport_name}, {"algorithms", algorithm_name}, {"kernels", kernel_name},
     {"models", model_name}, {"formats", format_name}, {"rate-schedules", rate_schedule_name},
     {"optimizers", optimizer_name}, {"recipes", recipe_name}, {"strategies", strategy_name},
-    {"codecs", codec_name}, {"runners", runner_name}, {NULL, NULL}};
+    {"codecs", codec_name}, {"runners", runner_name}, {"topologies", topology_name}, {NULL, NULL}};
 
 static const char *list_choice(int i)
 {
@@ -125,13 +132,17 @@ static void print_list(const char *name)
 }
 
 typedef struct options {
-    const char *list;
+    const char *list, *topology, *prices;
 } options;
 
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
     {TUTTI_CONF_CHOICE, "list", "TABLE", .choice = list_choice, .offset = offsetof(options, list),
         .help = "print only the names in one table, one per line, for scripts"},
+    {TUTTI_CONF_TEXT, "topology", "NAME", .offset = offsetof(options, topology),
+        .help = "print the topology of this name, or in this file, as text"},
+    {TUTTI_CONF_TEXT, "prices", "NAME", .offset = offsetof(options, prices),
+        .help = "print how long collectives should take on this topology, by size and algorithm"},
     {0},
 };
 static const tutti_conf conf = {
@@ -143,7 +154,7 @@ static const tutti_conf conf = {
         "grants, the GPUs of this machine and what a program lacks to use them, and this build's "
         "tables of "
         "designs, transports, algorithms, kernels, models, formats, rate schedules, optimizers, "
-        "recipes, strategies, codecs and runners.",
+        "recipes, strategies, codecs, runners and topologies.",
     .version = PACKAGE_VERSION,
     .settings = settings,
 };
@@ -199,6 +210,11 @@ static void print_communication(void)
     puts("\nalgorithms");
     for (int i = 0; tutti_algorithms[i]; i++)
         print_row(tutti_algorithms[i]->name, tutti_algorithms[i]->summary);
+    puts("\ntopologies (--topology, --prices)");
+    for (int i = 0; tutti_topology_families[i].name; i++) {
+        print_row(tutti_topology_families[i].name, tutti_topology_families[i].summary);
+        printf("  %-20s %s\n", "", tutti_topology_families[i].usage);
+    }
 }
 
 static void print_kernels(void)
@@ -255,6 +271,12 @@ int main(int argc, char **argv)
     if (!go) return EXIT_SUCCESS;
     if (o.list) {
         print_list(o.list);
+        return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+    }
+    if (o.topology || o.prices) {
+        tutti_status status = o.topology ? tutti_info_topology(o.topology) : TUTTI_OK;
+        if (!status && o.prices) status = tutti_info_prices(o.prices);
+        if (status) return status == TUTTI_ERR_USAGE || status == TUTTI_ERR_FORMAT ? 2 : EXIT_FAILURE;
         return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
     }
     if (tutti_boot_probe(&level, &refuses_gpus)) return EXIT_FAILURE;

@@ -4,21 +4,31 @@
 
 #include <stdlib.h>
 
-typedef struct range {
-    int step, writes;
-    int64_t from, to;
-} range;
+/* A space is cut wherever a range of some step begins or ends. Every range then consists of whole cells, and a
+ * cell knows its last writer and who has read it since. Ranges of a schedule meet exactly or hardly at all, so
+ * most consist of one. */
+typedef struct cell {
+    int writer;  /* the last step that wrote it; -1: none */
+    int readers; /* who has read what that step wrote: a list, by number; -1: none */
+} cell;
 
-/* The accesses to each space that a later one may still have to wait for. */
-typedef struct frontier {
-    range *live[TUTTI_SPACES];
-    int n[TUTTI_SPACES], room[TUTTI_SPACES];
-} frontier;
+typedef struct reader {
+    int step, next; /* next: of the list; -1: the last */
+} reader;
 
 typedef struct edges {
     int (*pair)[2]; /* {earlier, later} */
     int n, room;
+    int *newest; /* [steps] the step that an edge from this one has led to last; -1: none */
 } edges;
+
+typedef struct frontier {
+    int64_t *cut[TUTTI_SPACES]; /* [cuts] where cells begin, ascending */
+    int cuts[TUTTI_SPACES];
+    cell *cells[TUTTI_SPACES]; /* [cuts] */
+    reader *reader;
+    int readers, room;
+} frontier;
 
 /* The array with room for one element after its first n: itself or a larger copy; NULL when memory
  * runs out. */
@@ -33,39 +43,60 @@ static void *with_room(void *array, size_t size, int n, int *room)
 
 static int add_edge(edges *e, int earlier, int later)
 {
-    /* A step's accesses are added in a row, so a duplicate edge is among the last few. */
-    for (int i = e->n - 1; i >= 0 && e->pair[i][1] == later; i--)
-        if (e->pair[i][0] == earlier) return 1;
+    if (earlier < 0 || earlier == later || e->newest[earlier] == later) return 1;
     void *pair = with_room(e->pair, sizeof *e->pair, e->n, &e->room);
     if (!pair) return 0;
     e->pair = pair;
     e->pair[e->n][0] = earlier;
     e->pair[e->n++][1] = later;
+    e->newest[earlier] = later;
     return 1;
 }
 
-/* Adds edges from overlapping accesses, and drops accesses that the new one makes redundant: a later
- * access to a range that is overwritten here waits for the new writer, which waits for the old access. */
+static int add_reader(frontier *f, cell *c, int step)
+{
+    void *larger = with_room(f->reader, sizeof *f->reader, f->readers, &f->room);
+    if (!larger) return 0;
+    f->reader = larger;
+    f->reader[f->readers] = (reader){step, c->readers};
+    c->readers = f->readers++;
+    return 1;
+}
+
+/* A write waits for the readers, which have waited for the last writer; without readers, for the writer. */
+static int access_cell(frontier *f, edges *e, cell *c, int step, int writes)
+{
+    int ok = writes && c->readers >= 0 ? 1 : add_edge(e, c->writer, step);
+    if (ok && !writes) return add_reader(f, c, step);
+    for (int k = c->readers; ok && k >= 0; k = f->reader[k].next)
+        ok = add_edge(e, f->reader[k].step, step);
+    *c = (cell){step, -1};
+    return ok;
+}
+
+/* The cell that begins at an offset. */
+static int find_cell(const frontier *f, tutti_space space, int64_t offset)
+{
+    const int64_t *cut = f->cut[space];
+    int low = 0, high = f->cuts[space] - 1;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (cut[middle] < offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static int add_access(frontier *f, edges *e, int step, tutti_spot spot, int64_t count, int writes)
 {
     if (!count) return 1;
-    tutti_space s = spot.space;
-    range mine = {step, writes, spot.offset, spot.offset + count};
-    int kept = 0;
-    for (int i = 0; i < f->n[s]; i++) {
-        range old = f->live[s][i];
-        int overlap = old.from < mine.to && mine.from < old.to;
-        if (overlap && old.step != step && (old.writes || writes))
-            if (!add_edge(e, old.step, step)) return 0;
-        int inside = mine.from <= old.from && old.to <= mine.to;
-        if (!(writes && inside)) f->live[s][kept++] = old;
-    }
-    f->n[s] = kept;
-    void *live = with_room(f->live[s], sizeof *f->live[s], kept, &f->room[s]);
-    if (!live) return 0;
-    f->live[s] = live;
-    f->live[s][f->n[s]++] = mine;
-    return 1;
+    const int64_t *cut = f->cut[spot.space];
+    int ok = 1;
+    for (int k = find_cell(f, spot.space, spot.offset); ok && cut[k] < spot.offset + count; k++)
+        ok = access_cell(f, e, &f->cells[spot.space][k], step, writes);
+    return ok;
 }
 
 static int find_edges(const tutti_sched *s, frontier *f, edges *e)
@@ -78,6 +109,63 @@ static int find_edges(const tutti_sched *s, frontier *f, edges *e)
             ok = add_access(f, e, i, step->dst, step->count, 1);
     }
     return ok;
+}
+
+static void add_cuts(frontier *f, tutti_spot spot, int64_t count)
+{
+    int64_t *cut = f->cut[spot.space] + f->cuts[spot.space];
+    cut[0] = spot.offset;
+    cut[1] = spot.offset + count;
+    f->cuts[spot.space] += count ? 2 : 0;
+}
+
+static int compare_cuts(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sorts the cuts of a space, each once, and makes its cells. The last cut ends the last cell. */
+static int make_cells(frontier *f, int space)
+{
+    int64_t *cut = f->cut[space];
+    int kept = 0;
+    qsort(cut, (size_t)f->cuts[space], sizeof *cut, compare_cuts);
+    for (int i = 0; i < f->cuts[space]; i++)
+        if (!kept || cut[i] != cut[kept - 1]) cut[kept++] = cut[i];
+    f->cuts[space] = kept;
+    f->cells[space] = malloc((size_t)kept * sizeof(cell) + 1);
+    for (int i = 0; f->cells[space] && i < kept; i++) f->cells[space][i] = (cell){-1, -1};
+    return f->cells[space] != NULL;
+}
+
+static int open_frontier(const tutti_sched *s, frontier *f)
+{
+    int accesses[TUTTI_SPACES] = {0}, ok = 1;
+    for (int i = 0; i < s->n; i++) {
+        accesses[s->step[i].src.space]++;
+        accesses[s->step[i].dst.space]++;
+    }
+    for (int i = 0; i < TUTTI_SPACES; i++) {
+        f->cut[i] = malloc((2 * (size_t)accesses[i] + 2) * sizeof(int64_t));
+        ok = ok && f->cut[i];
+    }
+    for (int i = 0; ok && i < s->n; i++) {
+        const tutti_sched_step *step = &s->step[i];
+        if (step->kind != TUTTI_STEP_RECV) add_cuts(f, step->src, step->count);
+        if (step->kind != TUTTI_STEP_SEND) add_cuts(f, step->dst, step->count);
+    }
+    for (int i = 0; ok && i < TUTTI_SPACES; i++) ok = make_cells(f, i);
+    return ok;
+}
+
+static void close_frontier(frontier *f)
+{
+    for (int i = 0; i < TUTTI_SPACES; i++) {
+        free(f->cut[i]);
+        free(f->cells[i]);
+    }
+    free(f->reader);
 }
 
 static void fill_after(tutti_sched *s, const edges *e)
@@ -116,10 +204,12 @@ static void fill_channels(tutti_sched *s, int *last)
 
 tutti_status tutti_sched_find_dependencies(tutti_sched *s)
 {
-    frontier f = {{NULL}, {0}, {0}};
-    edges e = {NULL, 0, 0};
     size_t n = (size_t)s->n;
-    int ok = find_edges(s, &f, &e);
+    frontier f = {.readers = 0};
+    edges e = {.newest = malloc((n + 1) * sizeof *e.newest)};
+    int ok = open_frontier(s, &f) && e.newest;
+    for (int i = 0; e.newest && i < s->n; i++) e.newest[i] = -1;
+    if (ok) ok = find_edges(s, &f, &e);
     int *last = malloc(2 * (size_t)s->shape.P * sizeof *last);
     s->waits = calloc(n + 1, sizeof *s->waits);
     s->next = calloc(n + 1, sizeof *s->next);
@@ -132,7 +222,8 @@ tutti_status tutti_sched_find_dependencies(tutti_sched *s)
         fill_after(s, &e);
         fill_channels(s, last);
     }
-    for (int i = 0; i < TUTTI_SPACES; i++) free(f.live[i]);
+    close_frontier(&f);
+    free(e.newest);
     free(e.pair);
     free(last);
     return ok ? TUTTI_OK

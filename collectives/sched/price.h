@@ -1,19 +1,20 @@
-/* The cost of a collective, from its schedules alone: a message of n bytes takes alpha + beta n,
- * reducing n bytes takes gamma n. A rank sends one message, receives one and reduces one at a time,
- * all three concurrently; copies are free, except to and from WIDE: converting n bytes takes gamma
- * n, too. Steps run in the order in which they become ready.
- * Source of the model: Hockney, "The communication challenge for MPP", Parallel Computing 20(3),
- * 1994. */
+/* The cost of a collective, from its schedules and a topology alone: the schedules run in time, without data.
+ *
+ * A message begins when its send and its recv have both started. It takes a moment of the sender's time, the
+ * latency of its route, its bytes at the rate that the links give it (collectives/links/flows.h), and a moment of
+ * the receiver's time. One that is longer than the sender's eager limit first asks the receiver, there and back. A
+ * rank does one thing at a time of what takes its own time: these moments, reductions and copies, in the order in
+ * which they become ready. To and from WIDE, a copy converts, and takes as long as a reduction.
+ *
+ * With one latency and one rate for all links this is LogGP with shared links: Alexandrov, Ionescu, Schauser,
+ * Scheiman, "LogGP: incorporating long messages into the LogP model", SPAA 1995. */
 #ifndef TUTTI_SCHED_PRICE_H
 #define TUTTI_SCHED_PRICE_H
 
+#include "collectives/links/topology.h"
 #include "collectives/sched/sched.h"
 
 #include <stddef.h>
-
-typedef struct tutti_sched_cost {
-    double alpha_s, beta_s_per_byte, gamma_s_per_byte;
-} tutti_sched_cost;
 
 typedef struct tutti_sched_price {
     int steps;             /* messages on the longest chain of messages */
@@ -21,11 +22,13 @@ typedef struct tutti_sched_price {
     int64_t reduced_bytes; /* by the rank that reduces most */
     int64_t scratch_bytes; /* of the rank that needs most, with its accumulators */
     double time_s;
+    int busiest;  /* the capacity of the topology that is used most; -1: none is */
+    double share; /* of time_s times its rate, in bytes */
 } tutti_sched_price;
 
-/* The price of ranks[0 ... P) with elements of `element` bytes and accumulators of `wide` bytes.
- * Errors as in walk.h; INVAL: P < 1. [P] */
+/* The price of ranks[0 ... P) with elements of `element` bytes and accumulators of `wide` bytes, on the first P
+ * ranks of a topology. Errors as in walk.h; INVAL: P < 1, or more than there are. [P] */
 tutti_status tutti_sched_price_of(const tutti_sched *const ranks[], int P, size_t element,
-    size_t wide, const tutti_sched_cost *cost, tutti_sched_price *price);
+    size_t wide, const tutti_topology *topology, tutti_sched_price *price);
 
 #endif

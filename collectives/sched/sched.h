@@ -16,7 +16,8 @@
  * program order. Therefore a send (recv) starts only after the previous one to (from) the same peer has
  * started.
  *
- * Builders (ring.h, doubling.h, tree.h, rsag.h, barrier.h, direct.h, scan.h) turn a shape into a
+ * Builders (ring.h, doubling.h, tree.h, rsag.h, barrier.h, direct.h, scan.h, forest.h,
+ * scatter_ring.h, hierarchical.h) turn a shape into a
  * schedule; print.h draws the schedules of all ranks, price.h prices them, match.h proves them;
  * collectives/engine.h runs one.
  *
@@ -86,6 +87,9 @@ typedef struct tutti_sched_step {
     tutti_spot src, dst;
 } tutti_sched_step;
 
+/* Spanning trees of all ranks (forest.h). */
+typedef struct tutti_forest tutti_forest;
+
 /* What a builder has to build. */
 typedef struct tutti_sched_shape {
     tutti_coll_kind kind;
@@ -99,6 +103,9 @@ typedef struct tutti_sched_shape {
     /* at most one rounding between an input and a result: uses WIDE. With extra vectors, one more: the
      * sum of a rank's own vectors */
     int wide;
+    int radix; /* of trees: children of a rank, or ranks of a chain; 0: the least */
+    const tutti_forest *forest; /* for tutti_sched_forest; outlives the schedule */
+    const int *host; /* [P] a number that the ranks of one machine share; outlives the schedule. NULL: all are on one */
     const int64_t *counts; /* as in tutti_coll_args; a schedule keeps a copy */
 } tutti_sched_shape;
 

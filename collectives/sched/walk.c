@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 /* The steps of all ranks are numbered consecutively: step i of rank r is base[r] + i. */
-typedef struct walk {
+struct tutti_walk {
     const tutti_sched *const *ranks;
     int P, n;
     int *base;    /* [P+1] */
@@ -15,10 +15,11 @@ typedef struct walk {
     int *waits;   /* [n] */
     int *ready;   /* [n] events that may happen: local steps, and sends whose recv has started */
     int begin, end;
+    int ended;
     char *started; /* [n] */
-} walk;
+};
 
-static void close_walk(walk *w)
+static void free_walk(tutti_walk *w)
 {
     free(w->base);
     free(w->owner);
@@ -26,11 +27,12 @@ static void close_walk(walk *w)
     free(w->waits);
     free(w->ready);
     free(w->started);
+    free(w);
 }
 
-static tutti_status open_walk(walk *w, const tutti_sched *const ranks[], int P)
+static tutti_status number_steps(tutti_walk *w, const tutti_sched *const ranks[], int P)
 {
-    *w = (walk){.ranks = ranks, .P = P};
+    *w = (tutti_walk){.ranks = ranks, .P = P};
     for (int r = 0; r < P; r++) w->n += ranks[r]->n;
     size_t n = (size_t)w->n + 1;
     w->base = calloc((size_t)P + 1, sizeof(int));
@@ -39,10 +41,8 @@ static tutti_status open_walk(walk *w, const tutti_sched *const ranks[], int P)
     w->waits = calloc(n, sizeof(int));
     w->ready = calloc(n, sizeof(int));
     w->started = calloc(n, 1);
-    if (!w->base || !w->owner || !w->partner || !w->waits || !w->ready || !w->started) {
-        close_walk(w);
+    if (!w->base || !w->owner || !w->partner || !w->waits || !w->ready || !w->started)
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory to walk through %d steps", w->n);
-    }
     for (int r = 0; r < P; r++) {
         w->base[r + 1] = w->base[r] + ranks[r]->n;
         for (int g = w->base[r]; g < w->base[r + 1]; g++) {
@@ -54,33 +54,21 @@ static tutti_status open_walk(walk *w, const tutti_sched *const ranks[], int P)
     return TUTTI_OK;
 }
 
-static const tutti_sched_step *step_of(const walk *w, int g)
+static const tutti_sched_step *step_of(const tutti_walk *w, int g)
 {
     int r = w->owner[g];
     return &w->ranks[r]->step[g - w->base[r]];
 }
 
-/* The first send of `rank` to `peer` (recv from it), or -1. */
-static int first_of(const walk *w, int rank, int peer, tutti_step_kind kind)
-{
-    const tutti_sched *s = w->ranks[rank];
-    for (int c = 0; c < s->channels; c++) {
-        const tutti_sched_step *step = &s->step[s->channel[c]];
-        if (step->kind == kind && step->peer == peer) return w->base[rank] + s->channel[c];
-    }
-    return -1;
-}
-
-static int next_of(const walk *w, int g)
+static int next_of(const tutti_walk *w, int g)
 {
     int r = w->owner[g], next = w->ranks[r]->next[g - w->base[r]];
     return next < 0 ? -1 : w->base[r] + next;
 }
 
-/* Pairs the k-th send with the k-th recv. */
-static tutti_status pair_channel(walk *w, int from, int to)
+/* Pairs the k-th send with the k-th recv; s, r: the first ones, or -1. */
+static tutti_status pair_channel(tutti_walk *w, int from, int to, int s, int r)
 {
-    int s = first_of(w, from, to, TUTTI_STEP_SEND), r = first_of(w, to, from, TUTTI_STEP_RECV);
     for (int k = 0; s >= 0 || r >= 0; k++) {
         if (s < 0 || r < 0)
             return tutti_fail(TUTTI_ERR_MISMATCH,
@@ -98,17 +86,82 @@ static tutti_status pair_channel(walk *w, int from, int to)
     return TUTTI_OK;
 }
 
-static tutti_status pair_all(walk *w)
+/* The first send of each channel, by the rank that it leads to. */
+typedef struct arrivals {
+    int *first; /* [P+1] those to rank r are send[first[r] ... first[r+1]) */
+    int *send;
+    int *recv; /* [P] of one rank: the first recv from each other; -1: none */
+} arrivals;
+
+static int is_channel_of(const tutti_sched *s, int channel, tutti_step_kind kind, int *step)
 {
+    *step = s->channel[channel];
+    return s->step[*step].kind == kind;
+}
+
+static void sort_arrivals(const tutti_walk *w, arrivals *a)
+{
+    int i, sends;
+    for (int r = 0; r < w->P; r++)
+        for (int c = 0; c < w->ranks[r]->channels; c++)
+            if (is_channel_of(w->ranks[r], c, TUTTI_STEP_SEND, &i))
+                a->first[w->ranks[r]->step[i].peer + 1]++;
+    for (int r = 0; r < w->P; r++) a->first[r + 1] += a->first[r];
+    sends = a->first[w->P];
+    for (int r = w->P - 1; r >= 0; r--)
+        for (int c = 0; c < w->ranks[r]->channels; c++)
+            if (is_channel_of(w->ranks[r], c, TUTTI_STEP_SEND, &i))
+                a->send[--a->first[w->ranks[r]->step[i].peer + 1]] = w->base[r] + i;
+    for (int r = 0; r < w->P; r++) a->first[r] = a->first[r + 1];
+    a->first[w->P] = sends;
+    for (int r = 0; r < w->P; r++) a->recv[r] = -1;
+}
+
+/* Pairs what arrives at one rank: `sends`, the first of each sender. */
+static tutti_status pair_arrivals(tutti_walk *w, int to, const int sends[], int n, int recv[])
+{
+    const tutti_sched *s = w->ranks[to];
     tutti_status status = TUTTI_OK;
-    for (int from = 0; !status && from < w->P; from++)
-        for (int to = 0; !status && to < w->P; to++) status = pair_channel(w, from, to);
+    int i;
+    for (int c = 0; c < s->channels; c++)
+        if (is_channel_of(s, c, TUTTI_STEP_RECV, &i)) recv[s->step[i].peer] = w->base[to] + i;
+    for (int k = 0; !status && k < n; k++) {
+        int from = w->owner[sends[k]];
+        status = pair_channel(w, from, to, sends[k], recv[from]);
+        recv[from] = -1;
+    }
+    for (int c = 0; c < s->channels; c++) {
+        if (!is_channel_of(s, c, TUTTI_STEP_RECV, &i)) continue;
+        int from = s->step[i].peer;
+        if (!status && recv[from] >= 0) status = pair_channel(w, from, to, -1, recv[from]);
+        recv[from] = -1;
+    }
+    return status;
+}
+
+static tutti_status pair_all(tutti_walk *w)
+{
+    size_t channels = 0, P = (size_t)w->P;
+    for (int r = 0; r < w->P; r++) channels += (size_t)w->ranks[r]->channels;
+    arrivals a = {.first = calloc(P + 1, sizeof(int)),
+        .send = malloc((channels + 1) * sizeof(int)),
+        .recv = malloc((P + 1) * sizeof(int))};
+    tutti_status status =
+        a.first && a.send && a.recv
+            ? TUTTI_OK
+            : tutti_fail(TUTTI_ERR_NOMEM, "no memory to pair the messages of %d ranks", w->P);
+    if (!status) sort_arrivals(w, &a);
+    for (int to = 0; !status && to < w->P; to++)
+        status = pair_arrivals(w, to, a.send + a.first[to], a.first[to + 1] - a.first[to], a.recv);
+    free(a.first);
+    free(a.send);
+    free(a.recv);
     return status;
 }
 
 /* Starts a step that has nothing left to wait for, and then the next of its channel if that waited only
  * for this one. */
-static void start_step(walk *w, int g)
+static void start_step(tutti_walk *w, int g)
 {
     while (g >= 0) {
         int p = w->partner[g];
@@ -122,17 +175,17 @@ static void start_step(walk *w, int g)
     }
 }
 
-static void finish_step(walk *w, int g)
+void tutti_walk_end_step(tutti_walk *w, int rank, int step)
 {
-    int r = w->owner[g], i = g - w->base[r];
-    const tutti_sched *s = w->ranks[r];
-    for (int k = s->first[i]; k < s->first[i + 1]; k++) {
-        int later = w->base[r] + s->after[k];
+    const tutti_sched *s = w->ranks[rank];
+    w->ended++;
+    for (int k = s->first[step]; k < s->first[step + 1]; k++) {
+        int later = w->base[rank] + s->after[k];
         if (!--w->waits[later]) start_step(w, later);
     }
 }
 
-static int take_ready(walk *w, uint64_t seed)
+static int take_ready(tutti_walk *w, uint64_t seed)
 {
     if (seed) {
         uint64_t left = (uint64_t)(w->end - w->begin);
@@ -144,20 +197,18 @@ static int take_ready(walk *w, uint64_t seed)
     return w->ready[w->begin++];
 }
 
-static void run_event(walk *w, int g, tutti_sched_visit visit, void *ctx)
+int tutti_walk_take(tutti_walk *w, uint64_t seed, tutti_sched_event *event)
 {
-    int p = w->partner[g], r = w->owner[g];
-    tutti_sched_event event = {.rank = r, .step = g - w->base[r], .peer = -1, .peer_step = -1};
-    if (p >= 0) {
-        event.peer = w->owner[p];
-        event.peer_step = p - w->base[event.peer];
-    }
-    visit(ctx, &event);
-    finish_step(w, g);
-    if (p >= 0) finish_step(w, p);
+    if (w->begin == w->end) return 0;
+    int g = take_ready(w, seed), p = w->partner[g], r = w->owner[g];
+    *event = (tutti_sched_event){.rank = r, .step = g - w->base[r], .peer = -1, .peer_step = -1};
+    if (p < 0) return 1;
+    event->peer = w->owner[p];
+    event->peer_step = p - w->base[event->peer];
+    return 1;
 }
 
-static tutti_status report_stuck(const walk *w)
+static tutti_status report_stuck(const tutti_walk *w)
 {
     static const char *const words[] = {"send", "receive", "reduction", "copy"};
     int g = 0;
@@ -168,25 +219,43 @@ static tutti_status report_stuck(const walk *w)
         g - w->base[w->owner[g]], w->owner[g], words[step->kind], step->peer);
 }
 
+tutti_status tutti_walk_open(const tutti_sched *const ranks[], int P, tutti_walk **walk)
+{
+    tutti_walk *w = malloc(sizeof *w);
+    if (!w) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to walk through schedules");
+    tutti_status status = number_steps(w, ranks, P);
+    if (!status) status = pair_all(w);
+    if (status) {
+        free_walk(w);
+        return status;
+    }
+    /* Starting a step may already have started the next one of its channel. */
+    for (int g = 0; g < w->n; g++)
+        if (!w->waits[g] && !w->started[g]) start_step(w, g);
+    *walk = w;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_walk_close(tutti_walk *w)
+{
+    tutti_status status = w->ended < w->n ? report_stuck(w) : TUTTI_OK;
+    free_walk(w);
+    return status;
+}
+
 tutti_status tutti_sched_walk(
     const tutti_sched *const ranks[], int P, uint64_t seed, tutti_sched_visit visit, void *ctx)
 {
-    walk w;
-    tutti_status status = open_walk(&w, ranks, P);
+    tutti_walk *w;
+    tutti_sched_event e;
+    tutti_status status = tutti_walk_open(ranks, P, &w);
     if (status) return status;
-    status = pair_all(&w);
-    /* Starting a step may already have started the next one of its channel. */
-    for (int g = 0; !status && g < w.n; g++)
-        if (!w.waits[g] && !w.started[g]) start_step(&w, g);
-    int messages = 0;
-    while (!status && w.begin < w.end) {
-        int g = take_ready(&w, seed);
-        messages += w.partner[g] >= 0;
-        run_event(&w, g, visit, ctx);
+    while (tutti_walk_take(w, seed, &e)) {
+        visit(ctx, &e);
+        tutti_walk_end_step(w, e.rank, e.step);
+        if (e.peer >= 0) tutti_walk_end_step(w, e.peer, e.peer_step);
     }
-    if (!status && w.begin + messages < w.n) status = report_stuck(&w);
-    close_walk(&w);
-    return status;
+    return tutti_walk_close(w);
 }
 
 typedef struct levels {

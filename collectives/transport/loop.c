@@ -293,6 +293,7 @@ static tutti_status loop_grow(
 static void loop_close(tutti_transport *t)
 {
     tutti_transport_close_device(t);
+    free(t->host);
     free(t);
 }
 
@@ -315,12 +316,20 @@ tutti_status tutti_transport_loop(
     if (rank < 0 || rank >= world->size || lanes < 1)
         return tutti_fail(TUTTI_ERR_INVAL, "no rank %d with %d lanes in a world of %d ranks", rank,
             lanes, world->size);
+    int hosts = world->options.hosts;
     loop *l = malloc(sizeof *l);
-    if (!l) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a transport");
+    int *host = hosts ? malloc((size_t)world->size * sizeof *host) : NULL;
+    if (!l || (hosts && !host)) {
+        free(l);
+        free(host);
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a transport");
+    }
+    for (int r = 0; hosts && r < world->size; r++) host[r] = r % hosts;
     *l = (loop){.base = {.ops = &loop_ops,
                     .rank = rank,
                     .size = world->size,
                     .lanes = lanes,
+                    .host = host,
                     .shares_slots = world->device_slots != NULL,
                     .edges_aside = world->options.edges_aside,
                     .tags = (int64_t)1 << 30},

@@ -213,6 +213,7 @@ static void mpi_close(tutti_transport *transport)
     free(t->under_way.ended);
     free(t->under_way.status);
     free(t->lane);
+    free(t->base.host);
     free(t);
 }
 
@@ -229,21 +230,40 @@ static const tutti_transport_ops mpi_ops = {
     .close = mpi_close,
 };
 
-/* Whether all ranks share one machine's memory: they have the same host name and boot id (a
+/* Numbers the machines in the order of their first ranks. Returns whether there is one. */
+static int number_hosts(const uint64_t hash[], int size, int host[])
+{
+    int hosts = 0;
+    for (int r = 0; r < size; r++) {
+        int first = r;
+        /* Mostly it is that of the rank before; ranks of many machines are few enough to look at all. */
+        if (r && hash[r] == hash[r - 1])
+            first = r - 1;
+        else
+            for (int q = r - 1; q >= 0; q--)
+                if (hash[q] == hash[r]) first = q;
+        host[r] = first < r ? host[first] : hosts++;
+    }
+    return hosts == 1;
+}
+
+/* Which ranks share one machine's memory, and whether all do: they have the same host name and boot id (a
  * container has a different host name). MPI_Comm_split_type would show it, too, but blocks. */
-static int find_near(tutti_mpi *t, MPI_Comm comm)
+static int find_hosts(tutti_mpi *t, MPI_Comm comm)
 {
     char host[MPI_MAX_PROCESSOR_NAME + TUTTI_PROCESS_BOOT];
     int length = 0, code = MPI_Get_processor_name(host, &length);
     if (code != MPI_SUCCESS) return code;
     tutti_process_boot(host + length);
-    uint64_t hash = tutti_rng_stream(host);
-    /* the smallest complement is that of the largest hash */
-    uint64_t mine[2] = {hash, ~hash}, least[2];
+    uint64_t mine = tutti_rng_stream(host), *all = malloc((size_t)t->base.size * sizeof *all);
+    t->base.host = malloc((size_t)t->base.size * sizeof *t->base.host);
     MPI_Request request;
-    code = MPI_Iallreduce(mine, least, 2, MPI_UINT64_T, MPI_MIN, comm, &request);
+    code = all && t->base.host
+               ? MPI_Iallgather(&mine, 1, MPI_UINT64_T, all, 1, MPI_UINT64_T, comm, &request)
+               : MPI_ERR_NO_MEM;
     if (code == MPI_SUCCESS) code = tutti_mpi_await(&request);
-    if (code == MPI_SUCCESS) t->base.near = least[0] == ~least[1];
+    if (code == MPI_SUCCESS) t->base.near = number_hosts(all, t->base.size, t->base.host);
+    free(all);
     return code;
 }
 
@@ -259,7 +279,7 @@ static tutti_status open_lanes(tutti_mpi *t, MPI_Comm comm)
     }
     if (code == MPI_SUCCESS) code = MPI_Comm_rank(comm, &t->base.rank);
     if (code == MPI_SUCCESS) code = MPI_Comm_size(comm, &t->base.size);
-    if (code == MPI_SUCCESS) code = find_near(t, comm);
+    if (code == MPI_SUCCESS) code = find_hosts(t, comm);
     if (code == MPI_SUCCESS) code = MPI_Comm_get_attr(comm, MPI_TAG_UB, &limit, &found);
     if (code != MPI_SUCCESS) return tutti_mpi_fail(code, "opening the lanes");
     t->base.tags = found ? (int64_t)*limit + 1 : 32768; /* the minimum that the standard allows */

@@ -79,6 +79,7 @@ static void part_close(tutti_transport *t)
     part *p = (part *)t;
     if (t->abandoned) p->whole->abandoned = 1;
     tutti_members_free(&p->members);
+    free(t->host);
     free(p);
 }
 
@@ -118,15 +119,23 @@ tutti_status tutti_transport_part(
     part *p = calloc(1, sizeof *p);
     tutti_status status = p ? tutti_members_set(m->key, m->size, m->of, m->of[m->rank], &p->members)
                             : tutti_fail(TUTTI_ERR_NOMEM, "no memory for a group's transport");
+    int *host = NULL;
+    if (!status && whole->host) {
+        host = malloc((size_t)m->size * sizeof *host);
+        if (!host) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for a group's transport");
+    }
     if (status) {
+        if (p) tutti_members_free(&p->members);
         free(p);
         return status;
     }
+    for (int i = 0; host && i < m->size; i++) host[i] = whole->host[m->of[i]];
     p->base = (tutti_transport){.ops = &part_ops,
         .rank = m->rank,
         .size = m->size,
         .lanes = given->lanes,
         .near = whole->near,
+        .host = host,
         .shares_slots = whole->shares_slots && !(m->key < 0 && whole->edges_aside),
         .arithmetic = shared ? NULL : whole->arithmetic,
         .device_collectives = shared ? NULL : whole->device_collectives,

@@ -71,6 +71,9 @@ struct tutti_transport {
     const tutti_transport_ops *ops;
     int rank, size, lanes;
     int near;         /* all ranks share one machine's memory; the same on every rank */
+    /* [size] a number that the ranks of one machine share, and no others; the same on every rank; freed with the
+     * transport. NULL: all ranks are on one */
+    int *host;
     int shares_slots; /* its lanes do; the same on every rank */
     int edges_aside;  /* but edges do not: they use no device slots; the same on every rank */
     int64_t tags;     /* tags are 0 ... tags-1 */
@@ -158,6 +161,7 @@ typedef struct tutti_loop_options {
     /* the lanes of a rank share this many device slots; 0: none */
     int device_slots;
     int edges_aside; /* but edges take none */
+    int hosts;       /* rank r is on host r % hosts; 0: all are on one */
 } tutti_loop_options;
 
 /* options NULL: 4096 eager bytes, no delay, no device slots. */

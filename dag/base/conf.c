@@ -31,7 +31,7 @@ static const char *find_choice(const tutti_setting *setting, const char *text)
     const char *name;
     for (int i = 0; (name = setting->choice(i)); i++)
         if (strcmp(name, text) == 0) return name;
-    return NULL;
+    return setting->takes && setting->takes(text) ? text : NULL;
 }
 
 /* The accepted words, separated by commas. */

@@ -71,6 +71,7 @@ typedef struct tutti_setting {
     const char *words[TUTTI_CONF_WORDS]; /* accepted in place of a number, see INT_OR */
     /* name of choice `index`, called from 0 on; NULL after the last */
     const char *(*choice)(int index);
+    int (*takes)(const char *text); /* CHOICE: whether it also takes this text; NULL: no other */
     const char *environment; /* NULL: none */
     const char *help;        /* without default and range, which --help adds */
     int flags;

@@ -11,6 +11,11 @@ const char *tutti_setting_algorithm(int i)
     return tutti_algorithms[i] ? tutti_algorithms[i]->name : NULL;
 }
 
+int tutti_setting_is_algorithm(const char *text)
+{
+    return tutti_algorithm_find(text) != NULL;
+}
+
 static const struct {
     const char *word;
     tutti_dtype dtype;

@@ -16,6 +16,7 @@
 
 /* Names for rows that choose from a table, in the form of tutti_setting.choice. [P] */
 const char *tutti_setting_algorithm(int i);
+int tutti_setting_is_algorithm(const char *text); /* "k-nomial:8", too */
 const char *tutti_setting_verify(int i);
 const char *tutti_setting_safe_design(int i); /* designs that keep the ordering law */
 const char *tutti_setting_wire(int i);
@@ -43,8 +44,10 @@ enum { TUTTI_SETTING_MOST_LANES = 1024, TUTTI_SETTING_MOST_S = 1000000 };
 /* const char * */
 #define TUTTI_SETTING_ALGORITHM(...)                                                               \
     {TUTTI_CONF_CHOICE, "algorithm", "NAME", .fallback = "auto",                                   \
-        .choice = tutti_setting_algorithm, .environment = "TUTTI_ALGORITHM",                       \
-        .help = "allreduce algorithm; auto: by size and ranks; mpi: the MPI library's own",        \
+        .choice = tutti_setting_algorithm, .takes = tutti_setting_is_algorithm,                    \
+        .environment = "TUTTI_ALGORITHM",                                                          \
+        .help = "algorithm of allreduces, broadcasts and reduces; auto: by size and ranks; "       \
+                "k-nomial:K and the like: trees with K; mpi: the MPI library's own",               \
         __VA_ARGS__}
 
 /* const char *, for tutti_setting_wire_dtype and tutti_setting_wire_fault; not a setting of tutti_attach,

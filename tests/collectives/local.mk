@@ -19,20 +19,53 @@ tests_collectives_test_sched_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_collectives_test_sched_LDADD = libtesting.la
 EXTRA_DIST += \
 	tests/golden/schedules/barrier.txt \
+	tests/golden/schedules/chain_allreduce.txt \
+	tests/golden/schedules/chain_binomial_allreduce.txt \
+	tests/golden/schedules/chain_binomial_broadcast.txt \
+	tests/golden/schedules/chain_binomial_reduce.txt \
+	tests/golden/schedules/chain_broadcast.txt \
+	tests/golden/schedules/chain_chain_allreduce.txt \
+	tests/golden/schedules/chain_chain_broadcast.txt \
+	tests/golden/schedules/chain_chain_reduce.txt \
+	tests/golden/schedules/chain_reduce.txt \
 	tests/golden/schedules/direct_allreduce.txt \
 	tests/golden/schedules/direct_alltoall.txt \
 	tests/golden/schedules/direct_gather.txt \
 	tests/golden/schedules/direct_reduce_scatter.txt \
 	tests/golden/schedules/direct_scatter.txt \
 	tests/golden/schedules/doubling_allreduce.txt \
+	tests/golden/schedules/hierarchical_allreduce.txt \
+	tests/golden/schedules/hierarchical_broadcast.txt \
+	tests/golden/schedules/hierarchical_reduce.txt \
+	tests/golden/schedules/nomial_allreduce.txt \
+	tests/golden/schedules/nomial_broadcast.txt \
+	tests/golden/schedules/nomial_reduce.txt \
 	tests/golden/schedules/ring_allgather.txt \
 	tests/golden/schedules/ring_allreduce.txt \
 	tests/golden/schedules/ring_reduce_scatter.txt \
 	tests/golden/schedules/rsag_allreduce.txt \
 	tests/golden/schedules/scan.txt \
+	tests/golden/schedules/scatter_ring_broadcast.txt \
+	tests/golden/schedules/scatter_ring_reduce.txt \
 	tests/golden/schedules/tree_allreduce.txt \
 	tests/golden/schedules/tree_broadcast.txt \
 	tests/golden/schedules/tree_reduce.txt
+
+check_PROGRAMS += tests/collectives/test_links
+TESTS += tests/collectives/test_links
+tests_collectives_test_links_SOURCES = tests/collectives/test_links.c
+tests_collectives_test_links_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_collectives_test_links_LDADD = libtesting.la
+
+# fuzz_topology takes a number of iterations; make check runs its default.
+check_PROGRAMS += tests/collectives/test_topology tests/collectives/fuzz_topology
+TESTS += tests/collectives/test_topology tests/collectives/fuzz_topology
+tests_collectives_test_topology_SOURCES = tests/collectives/test_topology.c
+tests_collectives_test_topology_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_collectives_test_topology_LDADD = libtesting.la
+tests_collectives_fuzz_topology_SOURCES = tests/collectives/fuzz_topology.c
+tests_collectives_fuzz_topology_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_collectives_fuzz_topology_LDADD = libtesting.la
 
 check_PROGRAMS += tests/collectives/test_buf
 TESTS += tests/collectives/test_buf

@@ -74,8 +74,9 @@ static void run_world(int P, const char *algorithm, const tutti_loop_options *op
     tutti_loop_world_free(world);
 }
 
-static const char *const algorithms[] = {
-    "auto", "ring", "recursive-doubling", "tree", "rsag", "direct"};
+static const char *const algorithms[] = {"auto", "ring", "recursive-doubling", "tree", "rsag",
+    "direct", "pipelined-chain", "k-nomial:3", "chain-binomial:2", "chain-chain:2", "scatter-ring",
+    "hierarchical"};
 
 START_TEST(every_case)
 {
@@ -113,6 +114,17 @@ START_TEST(every_case_with_messages_overtaking)
         .eager_bytes = 0, .delay_s = 300e-6, .seed = testing_seed(5)};
     for (int P = 2; P <= most_ranks(); P += 3)
         run_world(P, algorithms[_i], &rendezvous, 0, run_cases);
+}
+END_TEST
+
+/* Ranks of a host are not next to each other, and there are more on some hosts than on others. */
+START_TEST(every_case_on_several_hosts)
+{
+    for (int P = 2; P <= most_ranks(); P++) {
+        const tutti_loop_options options = {
+            .eager_bytes = 4096, .seed = testing_seed(5), .hosts = 1 + P / 2};
+        run_world(P, "hierarchical", &options, 0, run_cases);
+    }
 }
 END_TEST
 
@@ -595,6 +607,7 @@ int main(void)
     int n = sizeof algorithms / sizeof *algorithms;
     tcase_add_loop_test(tcase, every_case, 0, n);
     tcase_add_loop_test(tcase, long_sums_are_rounded_once, 0, 2);
+    tcase_add_test(tcase, every_case_on_several_hosts);
     tcase_add_loop_test(tcase, every_case_with_messages_overtaking, 0, n);
     tcase_add_loop_test(tcase, every_case_with_little_credit, 0, n);
     tcase_add_loop_test(tcase, groups_run_every_case, 0, 2);

@@ -1,16 +1,22 @@
 /* collectives/sched and choose: schedules are proved, priced and compared with their pictures.
  * TUTTI_TEST_WRITE_GOLDEN=1 writes new pictures. */
 #include "collectives/choose.h"
+#include "collectives/links/topology_text.h"
 #include "collectives/sched/barrier.h"
 #include "collectives/sched/direct.h"
 #include "collectives/sched/doubling.h"
+#include "collectives/sched/forest.h"
+#include "collectives/sched/hierarchical.h"
 #include "collectives/sched/match.h"
 #include "collectives/sched/price.h"
 #include "collectives/sched/print.h"
 #include "collectives/sched/ring.h"
 #include "collectives/sched/rsag.h"
 #include "collectives/sched/scan.h"
+#include "collectives/sched/scatter_ring.h"
 #include "collectives/sched/tree.h"
+#include "dag/base/log.h"
+#include "dag/base/rng.h"
 #include "tests/support/testing.h"
 
 #include <stdio.h>
@@ -38,6 +44,23 @@ static const struct row {
     {"direct_alltoall", TUTTI_ALLTOALL, tutti_sched_direct_alltoall},
     {"direct_reduce_scatter", TUTTI_REDUCE_SCATTER, tutti_sched_direct_reduce_scatter},
     {"scan", TUTTI_SCAN, tutti_sched_scan},
+    {"chain_broadcast", TUTTI_BROADCAST, tutti_sched_chain},
+    {"chain_reduce", TUTTI_REDUCE, tutti_sched_chain},
+    {"chain_allreduce", TUTTI_ALLREDUCE, tutti_sched_chain},
+    {"nomial_broadcast", TUTTI_BROADCAST, tutti_sched_nomial},
+    {"nomial_reduce", TUTTI_REDUCE, tutti_sched_nomial},
+    {"nomial_allreduce", TUTTI_ALLREDUCE, tutti_sched_nomial},
+    {"chain_binomial_broadcast", TUTTI_BROADCAST, tutti_sched_chain_binomial},
+    {"chain_binomial_reduce", TUTTI_REDUCE, tutti_sched_chain_binomial},
+    {"chain_binomial_allreduce", TUTTI_ALLREDUCE, tutti_sched_chain_binomial},
+    {"chain_chain_broadcast", TUTTI_BROADCAST, tutti_sched_chain_chain},
+    {"chain_chain_reduce", TUTTI_REDUCE, tutti_sched_chain_chain},
+    {"chain_chain_allreduce", TUTTI_ALLREDUCE, tutti_sched_chain_chain},
+    {"scatter_ring_broadcast", TUTTI_BROADCAST, tutti_sched_scatter_ring_broadcast},
+    {"scatter_ring_reduce", TUTTI_REDUCE, tutti_sched_scatter_ring_reduce},
+    {"hierarchical_allreduce", TUTTI_ALLREDUCE, tutti_sched_hierarchical_allreduce},
+    {"hierarchical_broadcast", TUTTI_BROADCAST, tutti_sched_hierarchical_broadcast},
+    {"hierarchical_reduce", TUTTI_REDUCE, tutti_sched_hierarchical_reduce},
     {"direct_allreduce", TUTTI_ALLREDUCE, tutti_sched_direct_allreduce},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
@@ -46,6 +69,9 @@ typedef struct all {
     int P;
     const tutti_sched *ranks[MOST_RANKS];
 } all;
+
+/* Which machine each rank is on. */
+static const int hosts[MOST_RANKS] = {0, 0, 1, 1, 0, 0, 2, 3, 3, 3, 4, 5, 4, 4, 5, 5, 2};
 
 /* Every rank's schedule of this shape; counts[r], NULL: none. */
 static all build_shape(
@@ -56,6 +82,8 @@ static all build_shape(
         tutti_sched_shape shape = *like;
         tutti_sched *sched;
         shape.rank = r;
+        if (!like->radix) shape.radix = 2 + like->P % 3; /* of trees */
+        if (!like->host) shape.host = hosts;
         if (like->extras == DIFFERENT) shape.extras = (r + 1) % 3;
         if (counts) shape.counts = counts[r];
         ck_assert_ok(row->build(&shape, &sched));
@@ -308,9 +336,23 @@ START_TEST(arrivals_take_turns)
 }
 END_TEST
 
+/* The price on a star: a latency, seconds a byte of each host's cable, and of reductions. */
+static tutti_sched_price price_on_star(const all *a, size_t element, size_t wide, double latency_us,
+    double beta_s_per_byte, double gamma_s_per_byte)
+{
+    const tutti_point_kind kind = {
+        .name = "node", .reduce = gamma_s_per_byte > 0 ? 1 / gamma_s_per_byte : 0};
+    tutti_topology *star;
+    tutti_sched_price price;
+    ck_assert_ok(
+        tutti_topology_star(a->P, 1 / beta_s_per_byte, (int64_t)(1e6 * latency_us), &kind, &star));
+    ck_assert_ok(tutti_sched_price_of(a->ranks, a->P, element, wide, star, &price));
+    tutti_topology_free(star);
+    return price;
+}
+
 static void print_all(const struct row *row, FILE *out)
 {
-    const tutti_sched_cost cost = {.alpha_s = 1};
     if (tutti_coll_trait_of(row->kind)->reduces) {
         const tutti_sched_shape shape = {
             .kind = row->kind, .P = 2, .count = 4, .segment = 1, .in_place = 1, .extras = 2};
@@ -323,7 +365,9 @@ static void print_all(const struct row *row, FILE *out)
     }
     for (int P = 2; P <= 5; P++) {
         int direct = row->build == tutti_sched_direct_allreduce, wide = direct && P % 2;
-        int segmented = (direct || row->build == tutti_sched_ring_allreduce) && P == 2;
+        int segmented = (direct || row->build == tutti_sched_ring_allreduce ||
+                            row->build == tutti_sched_chain) &&
+                        P == 2;
         int64_t count = tutti_coll_trait_of(row->kind)->parts ? 2 : 2 * P - 1;
         if (row->kind == TUTTI_ALLGATHER) count = 2 * P - 1;
         const tutti_sched_shape shape = {.kind = row->kind,
@@ -334,11 +378,14 @@ static void print_all(const struct row *row, FILE *out)
             .in_place = P % 2,
             .wide = wide};
         all a = build_shape(row, &shape, NULL);
-        tutti_sched_price price;
-        ck_assert_ok(tutti_sched_price_of(a.ranks, P, 1, 1, &cost, &price));
-        fprintf(out, "%s, %d ranks, root %d, %d elements, %s%s%s\n", row->name, P, shape.root,
+        tutti_sched_price price = price_on_star(&a, 1, 1, 1, 1e-9, 0);
+        fprintf(out, "%s, %d ranks, root %d, %d elements, %s%s%s", row->name, P, shape.root,
             (int)shape.count, shape.in_place ? "in place" : "out of place",
             segmented ? ", segments of 1" : "", wide ? ", in accumulators" : "");
+        int tree = row->build == tutti_sched_nomial || row->build == tutti_sched_chain_binomial ||
+                   row->build == tutti_sched_chain_chain;
+        if (tree) fprintf(out, ", k = %d", 2 + P % 3);
+        fputc('\n', out);
         fprintf(out,
             "steps: %d; a rank sends up to %d elements, combines %d, needs %d of scratch\n",
             price.steps, (int)price.sent_bytes, (int)price.reduced_bytes, (int)price.scratch_bytes);
@@ -397,15 +444,12 @@ static int most_bits_below(int P)
 
 START_TEST(prices_are_the_formulas)
 {
-    const tutti_sched_cost cost = {
-        .alpha_s = 1e-6, .beta_s_per_byte = 1e-9, .gamma_s_per_byte = 1e-10};
     const double S = 4 * 840;
     int log2P = 0;
     for (int P = 2; P <= 8; P++) {
         while (1 << log2P < P) log2P++;
-        tutti_sched_price price;
         all a = build(&rows[0], P, 0, 840, 0, 1);
-        ck_assert_ok(tutti_sched_price_of(a.ranks, P, 4, 4, &cost, &price));
+        tutti_sched_price price = price_on_star(&a, 4, 4, 1, 1e-9, 1e-10);
         ck_assert_int_eq(price.steps, 2 * (P - 1));
         ck_assert_double_eq_tol((double)price.sent_bytes, 2 * S * (P - 1) / P, 1e-6);
         double time_s = 2 * (P - 1) * (1e-6 + 1e-9 * S / P) + (P - 1) * 1e-10 * S / P;
@@ -414,18 +458,18 @@ START_TEST(prices_are_the_formulas)
 
         int power = !(P & (P - 1));
         a = build(&rows[3], P, 0, 840, 0, 1);
-        ck_assert_ok(tutti_sched_price_of(a.ranks, P, 4, 4, &cost, &price));
+        price = price_on_star(&a, 4, 4, 1, 1e-9, 1e-10);
         ck_assert_int_eq(price.steps, power ? log2P : log2P - 1 + 2);
         discard(&a);
 
         a = build(&rows[4], P, 0, 840, 0, 1);
-        ck_assert_ok(tutti_sched_price_of(a.ranks, P, 4, 4, &cost, &price));
+        price = price_on_star(&a, 4, 4, 1, 1e-9, 1e-10);
         ck_assert_int_eq(price.steps, power ? 2 * log2P : 2 * (log2P - 1) + 2);
         if (power) ck_assert_double_eq_tol((double)price.sent_bytes, 2 * S * (P - 1) / P, 1e-6);
         discard(&a);
 
         a = build(&rows[6], P, P - 1, 840, 0, 1);
-        ck_assert_ok(tutti_sched_price_of(a.ranks, P, 4, 4, &cost, &price));
+        price = price_on_star(&a, 4, 4, 1, 1e-9, 1e-10);
         ck_assert_int_eq(price.steps, most_bits_below(P));
         discard(&a);
     }
@@ -435,18 +479,15 @@ END_TEST
 /* With 2 S / P bytes of a wider accumulator: it, and the other ranks' blocks. */
 START_TEST(prices_of_direct_are_the_formulas)
 {
-    const tutti_sched_cost cost = {
-        .alpha_s = 1e-6, .beta_s_per_byte = 1e-9, .gamma_s_per_byte = 1e-10};
     const double S = 2 * 840;
     for (int P = 2; P <= 8; P++) {
-        tutti_sched_price price, wide;
         tutti_sched_shape shape = {
             .kind = TUTTI_ALLREDUCE, .P = P, .count = 840, .in_place = 1, .wide = 0};
         all a = build_shape(&rows[ROWS - 1], &shape, NULL);
         shape.wide = 1;
         all b = build_shape(&rows[ROWS - 1], &shape, NULL);
-        ck_assert_ok(tutti_sched_price_of(a.ranks, P, 2, 4, &cost, &price));
-        ck_assert_ok(tutti_sched_price_of(b.ranks, P, 2, 4, &cost, &wide));
+        tutti_sched_price price = price_on_star(&a, 2, 4, 1, 1e-9, 1e-10);
+        tutti_sched_price wide = price_on_star(&b, 2, 4, 1, 1e-9, 1e-10);
         ck_assert_int_eq(price.steps, 2);
         ck_assert_int_eq(wide.steps, 2);
         ck_assert_double_eq_tol((double)price.sent_bytes, 2 * S * (P - 1) / P, 1e-6);
@@ -455,10 +496,11 @@ START_TEST(prices_of_direct_are_the_formulas)
         ck_assert_int_eq(wide.reduced_bytes, price.reduced_bytes);
         ck_assert_double_eq_tol((double)price.scratch_bytes, S * (P - 1) / P, 1e-6);
         ck_assert_double_eq_tol((double)wide.scratch_bytes, S * (P - 1) / P + 2 * S / P, 1e-6);
-        /* At least the last segment is rounded after the last message of the first step. */
-        double travel_s = 2 * (P - 1) * (1e-6 + 1e-9 * S / P);
-        ck_assert_double_ge(price.time_s, travel_s);
-        ck_assert_double_ge(wide.time_s, travel_s + 1e-10 * S / P);
+        /* Blocks travel beside each other, twice; the last ones that arrive are combined, and in the accumulator
+         * rounded, before the second time. */
+        double travel_s = 2 * (1e-6 + (P - 1) * 1e-9 * S / P), block_s = 1e-10 * S / P;
+        ck_assert_double_eq_tol(price.time_s, travel_s + (P - 1) * block_s, 1e-12);
+        ck_assert_double_ge(wide.time_s, price.time_s + block_s - 1e-12);
         discard(&a);
         discard(&b);
     }
@@ -468,15 +510,13 @@ END_TEST
 /* P - 1 parts of S bytes pass through the root's link. */
 START_TEST(prices_of_parts_are_the_formulas)
 {
-    const tutti_sched_cost cost = {.alpha_s = 1e-6, .beta_s_per_byte = 1e-9};
     const double S = 4 * 840;
     for (int i = 0; i < ROWS; i++) {
         for (int P = 2; P <= 8; P++) {
-            tutti_sched_price price;
             all a = build(&rows[i], P, P / 2, 840, 0, 0);
-            ck_assert_ok(tutti_sched_price_of(a.ranks, P, 4, 4, &cost, &price));
+            tutti_sched_price price = price_on_star(&a, 4, 4, 1, 1e-9, 0);
             if (rows[i].kind == TUTTI_GATHER || rows[i].kind == TUTTI_SCATTER)
-                ck_assert_double_eq_tol(price.time_s, (P - 1) * (1e-6 + 1e-9 * S), 1e-12);
+                ck_assert_double_eq_tol(price.time_s, 1e-6 + (P - 1) * 1e-9 * S, 1e-12);
             if (rows[i].kind == TUTTI_ALLTOALL) {
                 ck_assert_int_eq(price.steps, 1);
                 ck_assert_int_eq(price.sent_bytes, (P - 1) * S);
@@ -491,12 +531,9 @@ END_TEST
 
 START_TEST(pipelining_pays)
 {
-    const tutti_sched_cost cost = {
-        .alpha_s = 1e-6, .beta_s_per_byte = 1e-9, .gamma_s_per_byte = 1e-9};
-    tutti_sched_price whole, pipelined;
     all a = build(&rows[0], 4, 0, 1 << 20, 0, 1), b = build(&rows[0], 4, 0, 1 << 20, 1 << 14, 1);
-    ck_assert_ok(tutti_sched_price_of(a.ranks, 4, 4, 4, &cost, &whole));
-    ck_assert_ok(tutti_sched_price_of(b.ranks, 4, 4, 4, &cost, &pipelined));
+    tutti_sched_price whole = price_on_star(&a, 4, 4, 1, 1e-9, 1e-9);
+    tutti_sched_price pipelined = price_on_star(&b, 4, 4, 1, 1e-9, 1e-9);
     ck_assert_double_lt(pipelined.time_s, 0.75 * whole.time_s);
     ck_assert_int_eq(pipelined.sent_bytes, whole.sent_bytes);
     discard(&a);
@@ -510,18 +547,15 @@ START_TEST(local_sums_are_hidden)
     static const tutti_sched_builder builders[] = {
         tutti_sched_ring_allreduce, tutti_sched_direct_allreduce, tutti_sched_doubling_allreduce};
     enum { N = 1 << 20, SEGMENT = 1 << 14, BUILDERS = sizeof builders / sizeof *builders };
-    const tutti_sched_cost cost = {
-        .alpha_s = 1e-6, .beta_s_per_byte = 1e-9, .gamma_s_per_byte = 2e-10};
     for (int b = 0; b < BUILDERS; b++) {
         const struct row row = {"", TUTTI_ALLREDUCE, builders[b]};
         tutti_sched_shape shape = {
             .kind = TUTTI_ALLREDUCE, .P = 2, .count = N, .segment = SEGMENT, .in_place = 1};
-        tutti_sched_price one, two;
         all a = build_shape(&row, &shape, NULL);
         shape.extras = 1;
         all g = build_shape(&row, &shape, NULL);
-        ck_assert_ok(tutti_sched_price_of(a.ranks, 2, 4, 4, &cost, &one));
-        ck_assert_ok(tutti_sched_price_of(g.ranks, 2, 4, 4, &cost, &two));
+        tutti_sched_price one = price_on_star(&a, 4, 4, 1, 1e-9, 2e-10);
+        tutti_sched_price two = price_on_star(&g, 4, 4, 1, 1e-9, 2e-10);
         double sum_s = 2e-10 * 4 * N;
         ck_assert_msg(two.time_s < one.time_s + 0.6 * sum_s, "builder %d: %g s, %g s, sum %g s", b,
             one.time_s, two.time_s, sum_s);
@@ -531,6 +565,340 @@ START_TEST(local_sums_are_hidden)
         discard(&a);
         discard(&g);
     }
+}
+END_TEST
+
+/* ---- forests ---- */
+
+static int draw(uint64_t *at, int below)
+{
+    return (int)tutti_rng_below(testing_seed(45), 0, (*at)++, (uint64_t)below);
+}
+
+/* A random tree: ranks join it in a random order, each below one that is there. */
+static void draw_tree(uint64_t *at, int P, int parent[])
+{
+    int order[MOST_RANKS];
+    for (int i = 0; i < P; i++) {
+        int k = draw(at, i + 1);
+        order[i] = order[k];
+        order[k] = i;
+    }
+    for (int i = 0; i < P; i++) parent[order[i]] = i ? order[draw(at, i)] : -1;
+}
+
+/* Up to four random trees with random weights, all kinds and roots: each element goes along one tree. */
+START_TEST(random_forests_are_proved)
+{
+    static const tutti_coll_kind kinds[] = {TUTTI_BROADCAST, TUTTI_REDUCE, TUTTI_ALLREDUCE};
+    uint64_t at = 0;
+    for (int P = 1; P <= MOST_RANKS; P++) {
+        for (int c = 0; c < 24; c++) {
+            tutti_forest *f;
+            ck_assert_ok(tutti_forest_new(P, 1 + draw(&at, 4), &f));
+            for (int t = 0; t < f->trees; t++) {
+                draw_tree(&at, P, f->tree[t].parent);
+                f->tree[t].weight = 0.1 + draw(&at, 9);
+            }
+            ck_assert_ok(tutti_forest_check(f));
+            const struct row row = {"forest", kinds[c % 3], tutti_sched_forest};
+            const tutti_sched_shape shape = {.kind = row.kind,
+                .P = P,
+                .root = draw(&at, P),
+                .count = draw(&at, 150),
+                .segment = draw(&at, 2) * (1 + draw(&at, 20)),
+                .in_place = draw(&at, 2),
+                .extras = row.kind == TUTTI_BROADCAST ? 0 : draw(&at, 3),
+                .forest = f};
+            all a = build_shape(&row, &shape, NULL);
+            ck_assert_msg(!tutti_sched_match(a.ranks, P), "P %d, case %d", P, c);
+            discard(&a);
+            tutti_forest_free(f);
+        }
+    }
+}
+END_TEST
+
+/* Ranks on any machines, as many on each or not. */
+START_TEST(hierarchies_are_proved)
+{
+    static const struct row kinds[] = {
+        {"allreduce", TUTTI_ALLREDUCE, tutti_sched_hierarchical_allreduce},
+        {"broadcast", TUTTI_BROADCAST, tutti_sched_hierarchical_broadcast},
+        {"reduce", TUTTI_REDUCE, tutti_sched_hierarchical_reduce}};
+    uint64_t at = 0;
+    int host[MOST_RANKS];
+    for (int P = 1; P <= MOST_RANKS; P++) {
+        for (int c = 0; c < 30; c++) {
+            int machines = 1 + draw(&at, P), even = draw(&at, 2);
+            for (int r = 0; r < P; r++)
+                host[r] = even           ? r % machines
+                          : draw(&at, 2) ? r * machines / P
+                                         : draw(&at, machines);
+            const tutti_sched_shape shape = {.kind = kinds[c % 3].kind,
+                .P = P,
+                .root = draw(&at, P),
+                .count = draw(&at, 60),
+                .segment = draw(&at, 2) * (1 + draw(&at, 20)),
+                .in_place = draw(&at, 2),
+                .extras = kinds[c % 3].kind == TUTTI_BROADCAST ? 0 : draw(&at, 3),
+                .host = host};
+            all a = build_shape(&kinds[c % 3], &shape, NULL);
+            ck_assert_msg(!tutti_sched_match(a.ranks, P), "P %d, case %d", P, c);
+            discard(&a);
+        }
+    }
+}
+END_TEST
+
+/* Eight ranks on two machines at one switch: every rank's part crosses once each way; in a ring, nearly twice. */
+START_TEST(hierarchies_pay)
+{
+    static const tutti_sched_builder builders[] = {
+        tutti_sched_ring_allreduce, tutti_sched_hierarchical_allreduce};
+    static const int host[] = {0, 0, 0, 0, 1, 1, 1, 1};
+    tutti_topology *t;
+    tutti_sched_price p[2];
+    ck_assert_ok(tutti_topology_open("two-level:2x4,1Gbit/s", &t));
+    for (int b = 0; b < 2; b++) {
+        const struct row row = {"", TUTTI_ALLREDUCE, builders[b]};
+        const tutti_sched_shape shape = {.kind = TUTTI_ALLREDUCE,
+            .P = 8,
+            .count = 1 << 22,
+            .segment = 15360,
+            .in_place = 1,
+            .host = host};
+        all a = build_shape(&row, &shape, NULL);
+        ck_assert_ok(tutti_sched_price_of(a.ranks, 8, 4, 4, t, &p[b]));
+        discard(&a);
+    }
+    ck_assert_double_lt(p[1].time_s, 0.8 * p[0].time_s);
+    ck_assert_double_ge(p[1].time_s, 4.0 * (1 << 22) / 125e6);
+    tutti_topology_free(t);
+}
+END_TEST
+
+/* Which ranks' values a rank adds to an element, in order, does not depend on segments. */
+START_TEST(segments_do_not_change_sums)
+{
+    enum { P = 9, COUNT = 100 };
+    uint64_t at = 0;
+    tutti_forest *f;
+    ck_assert_ok(tutti_forest_new(P, 3, &f));
+    for (int t = 0; t < 3; t++) draw_tree(&at, P, f->tree[t].parent);
+    int added[COUNT][P * P], n[COUNT];
+    for (int segment = 0; segment < 40; segment += 13) {
+        const struct row row = {"forest", TUTTI_ALLREDUCE, tutti_sched_forest};
+        const tutti_sched_shape shape = {.kind = row.kind,
+            .P = P,
+            .count = COUNT,
+            .segment = segment,
+            .in_place = 1,
+            .forest = f};
+        all a = build_shape(&row, &shape, NULL);
+        int now[COUNT] = {0};
+        for (int r = 0; r < P; r++) {
+            const tutti_sched *s = a.ranks[r];
+            for (int i = 1; i < s->n; i++) {
+                /* What was received just before. */
+                if (s->step[i].kind != TUTTI_STEP_REDUCE) continue;
+                ck_assert_int_eq(s->step[i - 1].kind, TUTTI_STEP_RECV);
+                for (int64_t e = s->step[i].dst.offset;
+                     e < s->step[i].dst.offset + s->step[i].count; e++) {
+                    if (!segment) added[e][now[e]] = P * r + s->step[i - 1].peer;
+                    ck_assert_int_eq(added[e][now[e]++], P * r + s->step[i - 1].peer);
+                }
+            }
+        }
+        for (int e = 0; e < COUNT; e++) {
+            if (!segment) n[e] = now[e];
+            ck_assert_int_eq(now[e], n[e]);
+            ck_assert_int_eq(n[e], P - 1);
+        }
+        discard(&a);
+    }
+    tutti_forest_free(f);
+}
+END_TEST
+
+START_TEST(trees_are_checked)
+{
+    tutti_forest *f;
+    ck_assert_ok(tutti_forest_new(4, 2, &f));
+    static const int wrong[][4] = {
+        {-1, 0, 1, 4}, {-1, 0, 1, -2}, {-1, 0, 3, 2}, {-1, 0, -1, 2}, {1, 2, 3, 0}};
+    tutti_log_set_level(TUTTI_LOG_NONE);
+    tutti_tree_chain(4, 2, 0, f->tree[0].parent);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        memcpy(f->tree[1].parent, wrong[i], sizeof wrong[i]);
+        ck_assert_int_eq(tutti_forest_check(f), TUTTI_ERR_INVAL);
+    }
+    tutti_tree_chain(4, 0, 0, f->tree[1].parent);
+    f->tree[1].weight = 0;
+    ck_assert_int_eq(tutti_forest_check(f), TUTTI_ERR_INVAL);
+    f->tree[1].weight = 1e-3;
+    ck_assert_ok(tutti_forest_check(f));
+    tutti_log_set_level(TUTTI_LOG_INFO);
+    tutti_forest_free(f);
+}
+END_TEST
+
+/* A segment takes a latency and its bytes for each hop, and the next follows it: (P - 1) hops, then the other
+ * segments. A chain grows by a hop a rank, not by its bytes; a k-nomial tree has the fewest levels; chains under
+ * others are between. */
+START_TEST(prices_of_trees_are_the_formulas)
+{
+    enum { N = 1 << 22, SEGMENT = 15360 }; /* 16 MiB */
+    double three_s = 0;
+    for (int P = 2; P <= 16; P++) {
+        const struct row chain = {"", TUTTI_BROADCAST, tutti_sched_chain};
+        all a = build(&chain, P, 1, N, SEGMENT, 1);
+        double time_s = price_on_star(&a, 4, 4, 50, 8e-9, 0).time_s;
+        double first_s = (P - 1) * (50e-6 + 8e-9 * 4 * SEGMENT), rest_s = 8e-9 * 4 * (N - SEGMENT);
+        ck_assert_double_eq_tol(time_s, first_s + rest_s, 1e-6);
+        if (P == 3) three_s = time_s;
+        if (P == 8) ck_assert_double_lt(time_s, 1.05 * three_s);
+        discard(&a);
+        const struct row reduce = {"", TUTTI_REDUCE, tutti_sched_chain};
+        a = build(&reduce, P, P / 2, N, SEGMENT, 1);
+        ck_assert_double_eq_tol(price_on_star(&a, 4, 4, 50, 8e-9, 0).time_s, time_s, 1e-6);
+        discard(&a);
+    }
+    const struct row nomial = {"", TUTTI_BROADCAST, tutti_sched_nomial};
+    const struct row chains = {"", TUTTI_REDUCE, tutti_sched_chain_binomial};
+    const struct row ring = {"", TUTTI_BROADCAST, tutti_sched_scatter_ring_broadcast};
+    tutti_sched_shape shape = {.kind = TUTTI_BROADCAST, .P = 16, .count = 1, .radix = 4};
+    all a = build_shape(&nomial, &shape, NULL);
+    tutti_sched_price p = price_on_star(&a, 4, 4, 50, 8e-9, 0);
+    ck_assert_int_eq(p.steps, 2);
+    discard(&a);
+    shape.kind = TUTTI_REDUCE;
+    a = build_shape(&chains, &shape, NULL);
+    ck_assert_int_eq(price_on_star(&a, 4, 4, 50, 8e-9, 0).steps, 2 + 3);
+    discard(&a);
+    a = build(&ring, 16, 5, N, SEGMENT, 1);
+    p = price_on_star(&a, 4, 4, 50, 8e-9, 0);
+    ck_assert_int_eq(p.sent_bytes, 2 * (int64_t)4 * N / 16 * 15);
+    discard(&a);
+}
+END_TEST
+
+/* SimGrid 3.32 ran these schedules over its SMPI on a star of 1 Gbit/s and 50 us (model CM02 without
+ * crosstraffic): 1 MiB of float32 on 16 ranks. There, segments for one rank travel beside each other: in a ring
+ * and in halves, whose blocks have few, the first ones arrive later than here. */
+START_TEST(prices_are_those_of_simgrid)
+{
+    static const struct {
+        tutti_sched_builder build;
+        double smpi_ms, within;
+    } wanted[] = {{tutti_sched_ring_allreduce, 17.41, 0.07},
+        {tutti_sched_doubling_allreduce, 33.76, 0.01}, {tutti_sched_rsag_allreduce, 25.76, 0.04},
+        {tutti_sched_direct_allreduce, 15.90, 0.01}};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        const struct row row = {"", TUTTI_ALLREDUCE, wanted[i].build};
+        all a = build(&row, 16, 0, 1 << 18, 15360, 1);
+        tutti_sched_price price = price_on_star(&a, 4, 4, 50, 8e-9, 0);
+        double apart = 1e3 * price.time_s / wanted[i].smpi_ms - 1;
+        ck_assert_double_eq_tol(apart, 0, wanted[i].within);
+        discard(&a);
+    }
+}
+END_TEST
+
+/* A rank's own time: a moment for each message it sends and receives, one after the other; long messages ask
+ * first. */
+START_TEST(ranks_take_their_time)
+{
+    const tutti_point_kind kind = {
+        .name = "node", .send_s = 1e-6, .recv_s = 2e-6, .copy = 1e9, .eager = 3000};
+    const struct row scatter = {"", TUTTI_SCATTER, tutti_sched_direct_scatter};
+    tutti_topology *star;
+    tutti_sched_price price;
+    ck_assert_ok(tutti_topology_star(3, 1e9, 10000000, &kind, &star));
+    all a = build(&scatter, 3, 0, 1000, 0, 0);
+    /* The root copies its part (1 us), then sends at 2 us and 3 us. The first message is alone on the root's cable
+     * from 12 to 13 us, when it ends; the second takes its place, and its receiver is ready at 16 us. */
+    ck_assert_ok(tutti_sched_price_of(a.ranks, 3, 1, 1, star, &price));
+    ck_assert_double_eq_tol(price.time_s, 16e-6, 1e-12);
+    ck_assert_double_eq_tol(price.share, 2000 / (1e9 * 16e-6), 1e-9);
+    discard(&a);
+    /* 4 us to copy, sent at 5 and 6 us, 20 us to ask, 10 us on the way. From 35 to 36 us the first is alone, then
+     * both share until it ends at 42 us; the second has 1000 bytes left, until 43 us. */
+    a = build(&scatter, 3, 0, 4000, 0, 0);
+    ck_assert_ok(tutti_sched_price_of(a.ranks, 3, 1, 1, star, &price));
+    ck_assert_double_eq_tol(price.time_s, 45e-6, 1e-12);
+    ck_assert_int_eq(tutti_sched_price_of(a.ranks, 4, 1, 1, star, &price), TUTTI_ERR_INVAL);
+    discard(&a);
+    tutti_topology_free(star);
+}
+END_TEST
+
+/* ---- what steps wait for ---- */
+
+static int overlap(const tutti_sched_step *one, const tutti_sched_step *other)
+{
+    const tutti_spot spots[2][2] = {{one->src, one->dst}, {other->src, other->dst}};
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 2; k++)
+            if ((i || k) && spots[0][i].space == spots[1][k].space &&
+                spots[0][i].offset < spots[1][k].offset + other->count &&
+                spots[1][k].offset < spots[0][i].offset + one->count)
+                return 1;
+    return 0;
+}
+
+/* Of local steps with random ranges: each waits, at once or through others, for all earlier ones that it overlaps,
+ * and for no others. */
+START_TEST(steps_wait_for_what_they_overlap)
+{
+    enum { STEPS = 40 };
+    uint64_t at = 0;
+    for (int trial = 0; trial < 300; trial++) {
+        const tutti_sched_shape shape = {
+            .kind = TUTTI_ALLREDUCE, .P = 1, .count = 20, .in_place = 1};
+        tutti_sched_draft *draft;
+        tutti_sched *s;
+        ck_assert_ok(tutti_sched_begin(&shape, &draft));
+        for (int i = 0; i < STEPS; i++) {
+            tutti_spot dst = draw(&at, 2) ? tutti_out(draw(&at, 15)) : tutti_scratch(draw(&at, 15));
+            tutti_spot src = draw(&at, 2) ? tutti_out(draw(&at, 15)) : tutti_scratch(draw(&at, 15));
+            tutti_sched_copy(draft, dst, src, 1 + draw(&at, 5));
+        }
+        ck_assert_ok(tutti_sched_end(draft, &s));
+        static char after[STEPS][STEPS];
+        memset(after, 0, sizeof after);
+        for (int i = STEPS - 1; i >= 0; i--) {
+            for (int k = s->first[i]; k < s->first[i + 1]; k++) {
+                int later = s->after[k];
+                ck_assert(overlap(&s->step[i], &s->step[later]));
+                after[i][later] = 1;
+                for (int j = 0; j < STEPS; j++) after[i][j] |= after[later][j];
+            }
+        }
+        for (int i = 0; i < STEPS; i++)
+            for (int k = i + 1; k < STEPS; k++)
+                ck_assert_msg(!overlap(&s->step[i], &s->step[k]) || after[i][k],
+                    "trial %d: step %d does not wait for step %d", trial, k, i);
+        tutti_sched_free(s);
+    }
+}
+END_TEST
+
+/* Half a million ranges that are all still waited for: time grows with their number, not with its square. */
+START_TEST(many_steps_are_linked)
+{
+    enum { RANGES = 500000 };
+    const tutti_sched_shape shape = {
+        .kind = TUTTI_ALLREDUCE, .P = 1, .count = RANGES, .in_place = 1};
+    tutti_sched_draft *draft;
+    tutti_sched *s;
+    ck_assert_ok(tutti_sched_begin(&shape, &draft));
+    for (int i = 0; i < RANGES; i++) tutti_sched_copy(draft, tutti_scratch(i), tutti_out(i), 1);
+    for (int i = 0; i < RANGES; i++) tutti_sched_copy(draft, tutti_out(i), tutti_scratch(i), 1);
+    ck_assert_ok(tutti_sched_end(draft, &s));
+    ck_assert_int_eq(s->first[s->n], RANGES);
+    for (int i = 0; i < RANGES; i++) ck_assert_int_eq(s->after[s->first[i]], RANGES + i);
+    tutti_sched_free(s);
 }
 END_TEST
 
@@ -765,12 +1133,29 @@ START_TEST(choice_is_as_documented)
     ck_assert_int_eq(tutti_coll_choose(automatic, &key).wide, 1);
     ck_assert_int_eq(tutti_coll_choose(tutti_algorithm_find("ring"), &key).wide, 0);
     ck_assert_ptr_null(tutti_algorithm_find("bubble"));
+    ck_assert_ptr_null(tutti_algorithm_find("ring:4"));
+    ck_assert_ptr_null(tutti_algorithm_find("k-nomial:1"));
+    ck_assert_ptr_null(tutti_algorithm_find("k-nomial:"));
+    ck_assert_ptr_null(tutti_algorithm_find("k-nomial:4x"));
+    ck_assert_ptr_eq(tutti_algorithm_find("k-nomial:8"), tutti_algorithm_find("k-nomial"));
+    ck_assert_int_eq(tutti_algorithm_radix("k-nomial"), 4);
+    ck_assert_int_eq(tutti_algorithm_radix("k-nomial:8"), 8);
+    ck_assert_int_eq(tutti_algorithm_radix("chain-chain:1"), 1);
+    ck_assert_int_eq(tutti_algorithm_radix("ring"), 0);
+    key = (tutti_choice_key){.kind = TUTTI_REDUCE, .P = 4, .count = 9, .element = 4, .radix = 8};
+    ck_assert_int_eq(tutti_coll_choose(tutti_algorithm_find("k-nomial:8"), &key).radix, 8);
+    ck_assert(
+        tutti_coll_choose(tutti_algorithm_find("k-nomial:8"), &key).build == tutti_sched_nomial);
+    key.ordered = 1; /* trees do not combine ranks in their order */
+    ck_assert(tutti_coll_choose(tutti_algorithm_find("k-nomial:8"), &key).build ==
+              tutti_sched_tree_reduce);
     ck_assert_ptr_eq(tutti_algorithm_find(NULL), automatic);
     ck_assert_int_eq(tutti_algorithm_is_library("mpi"), 1);
     ck_assert_int_eq(tutti_algorithm_is_library("ring"), 0);
-    char text[256], small[8];
+    char text[512], small[8];
     ck_assert_str_eq(tutti_algorithm_names(text, sizeof text),
-        "auto, ring, recursive-doubling, tree, rsag, direct, mpi");
+        "auto, ring, recursive-doubling, tree, rsag, direct, pipelined-chain, k-nomial, "
+        "chain-binomial, chain-chain, scatter-ring, hierarchical, mpi");
     ck_assert_str_eq(tutti_algorithm_names(small, sizeof small), "auto, r");
 }
 END_TEST
@@ -793,6 +1178,16 @@ int main(void)
     tcase_add_test(tcase, prices_of_parts_are_the_formulas);
     tcase_add_test(tcase, pipelining_pays);
     tcase_add_test(tcase, local_sums_are_hidden);
+    tcase_add_test(tcase, random_forests_are_proved);
+    tcase_add_test(tcase, hierarchies_are_proved);
+    tcase_add_test(tcase, hierarchies_pay);
+    tcase_add_test(tcase, segments_do_not_change_sums);
+    tcase_add_test(tcase, trees_are_checked);
+    tcase_add_test(tcase, prices_of_trees_are_the_formulas);
+    tcase_add_test(tcase, prices_are_those_of_simgrid);
+    tcase_add_test(tcase, ranks_take_their_time);
+    tcase_add_test(tcase, steps_wait_for_what_they_overlap);
+    tcase_add_test(tcase, many_steps_are_linked);
     tcase_add_test(tcase, match_refuses_what_is_wrong);
     tcase_add_test(tcase, match_refuses_what_no_accumulator_does);
     tcase_add_test(tcase, blocks_tile_the_vector);

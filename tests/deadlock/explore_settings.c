@@ -304,6 +304,16 @@ static int draw_regions(uint64_t seed)
     return dice_below(&d, 2);
 }
 
+/* In a quarter of the settings one of the algorithms with trees; else NULL. */
+static const char *draw_tree(uint64_t seed)
+{
+    static const char *const trees[] = {
+        "pipelined-chain", "k-nomial:3", "chain-binomial:2", "chain-chain:2", "scatter-ring",
+        "hierarchical"};
+    dice d = {.seed = wire_mix(seed, 18)};
+    return dice_below(&d, 4) ? NULL : trees[dice_below(&d, sizeof trees / sizeof *trees)];
+}
+
 tutti_status explore_draw(uint64_t seed, program_setting *setting)
 {
     enum { MOST = 8, MOST_RANKS = 8 };
@@ -316,6 +326,7 @@ tutti_status explore_draw(uint64_t seed, program_setting *setting)
     s.workers = 1 + dice_below(&d, 4);
     s.lanes = s.design->many_lanes ? 1 + dice_below(&d, 4) : 1;
     s.algorithm = algorithms[dice_below(&d, sizeof algorithms / sizeof *algorithms)];
+    if (draw_tree(seed)) s.algorithm = draw_tree(seed);
     int verify = dice_below(&d, 4);
     s.verify = verify == 0 ? TUTTI_VERIFY_FULL : verify == 1 ? TUTTI_VERIFY_ON : TUTTI_VERIFY_OFF;
     s.eager_bytes = dice_below(&d, 2) ? 4096 : (size_t)dice_below(&d, 64);

@@ -1,0 +1,107 @@
+#include "apps/tools/info_links.h"
+
+#include "collectives/choose.h"
+#include "collectives/links/topology_text.h"
+#include "collectives/sched/price.h"
+#include "dag/base/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+tutti_status tutti_info_topology(const char *spec)
+{
+    tutti_topology *t;
+    tutti_status status = tutti_topology_open(spec, &t);
+    if (status) return status;
+    status = tutti_topology_print(t, stdout);
+    tutti_topology_free(t);
+    return status;
+}
+
+/* The price of float32 vectors of `count` elements. */
+static tutti_status price(const tutti_topology *t, tutti_coll_kind kind,
+    const tutti_algorithm *algorithm, int64_t count, tutti_sched_price *result)
+{
+    const tutti_choice_key key = {.kind = kind,
+        .P = t->ranks,
+        .count = count,
+        .element = 4,
+        .radix = tutti_algorithm_radix(algorithm->name)};
+    const tutti_choice choice = tutti_coll_choose(algorithm, &key);
+    const tutti_sched **ranks = calloc((size_t)t->ranks, sizeof *ranks);
+    int *host = malloc((size_t)t->ranks * sizeof *host);
+    for (int r = 0; host && r < t->ranks; r++) host[r] = t->point[t->rank_point[r]].host;
+    tutti_status status = ranks && host
+                              ? TUTTI_OK
+                              : tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d schedules", t->ranks);
+    for (int r = 0; !status && r < t->ranks; r++) {
+        const tutti_sched_shape shape = {.kind = kind,
+            .rank = r,
+            .P = t->ranks,
+            .count = count,
+            .segment = choice.segment,
+            .radix = choice.radix,
+            .host = host,
+            .in_place = 1};
+        status = choice.build(&shape, (tutti_sched **)&ranks[r]);
+    }
+    if (!status) status = tutti_sched_price_of(ranks, t->ranks, 4, 4, t, result);
+    for (int r = 0; ranks && r < t->ranks; r++) tutti_sched_free((tutti_sched *)ranks[r]);
+    free(ranks);
+    free(host);
+    return status;
+}
+
+/* A column for each algorithm that differs from those before it. */
+static int columns_of(tutti_coll_kind kind, const tutti_algorithm *column[], int most)
+{
+    const tutti_algorithm *tree = tutti_algorithm_find("tree");
+    int n = 0;
+    for (int i = 0; tutti_algorithms[i] && n < most; i++) {
+        const tutti_algorithm *a = tutti_algorithms[i];
+        if (a != tree && a->build[kind] == tree->build[kind]) continue;
+        int known = !a->build[kind];
+        for (int k = 0; k < n; k++)
+            known |= column[k]->build[kind] == a->build[kind] && !column[k]->chooses;
+        if (!known && !a->chooses) column[n++] = a;
+    }
+    return n;
+}
+
+static tutti_status print_prices(const tutti_topology *t, tutti_coll_kind kind)
+{
+    enum { COLUMNS = 16, LEAST = 1 << 10, MOST = 1 << 26 };
+    const tutti_algorithm *column[COLUMNS];
+    int n = columns_of(kind, column, COLUMNS);
+    printf("\n%s, ms\n%10s", tutti_coll_kind_name(kind), "bytes");
+    for (int c = 0; c < n; c++) printf(" %18s", column[c]->name);
+    printf("   busiest link of the fastest\n");
+    for (int64_t bytes = LEAST; bytes <= MOST; bytes *= 4) {
+        tutti_sched_price best = {.time_s = 0};
+        printf("%10lld", (long long)bytes);
+        for (int c = 0; c < n; c++) {
+            tutti_sched_price p;
+            tutti_status status = price(t, kind, column[c], bytes / 4, &p);
+            if (status) return status;
+            printf(" %18.3f", 1e3 * p.time_s);
+            fflush(stdout);
+            if (!c || p.time_s < best.time_s) best = p;
+        }
+        printf("   %3.0f %%\n", 100 * best.share);
+    }
+    return TUTTI_OK;
+}
+
+tutti_status tutti_info_prices(const char *spec)
+{
+    static const tutti_coll_kind kinds[] = {TUTTI_ALLREDUCE, TUTTI_BROADCAST, TUTTI_REDUCE};
+    tutti_topology *t;
+    tutti_status status = tutti_topology_open(spec, &t);
+    if (status) return status;
+    printf("%d ranks, %d links; vectors of float32, all in time over the links of %s\n", t->ranks,
+        t->links / 2, spec);
+    for (size_t k = 0; !status && k < sizeof kinds / sizeof *kinds; k++)
+        status = print_prices(t, kinds[k]);
+    tutti_topology_free(t);
+    return status;
+}

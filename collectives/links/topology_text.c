@@ -1,0 +1,702 @@
+#include "collectives/links/topology_text.h"
+
+#include "dag/base/log.h"
+#include "dag/base/number.h"
+#include "dag/base/rng.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_WORDS = 1 << 12, MOST_WORD = 256, MOST_NAMES = TUTTI_TOPOLOGY_MOST };
+
+/* The names of points, to find them: an open hash table of numbers + 1. */
+typedef struct names {
+    int *slot;
+    size_t room; /* a power of two */
+} names;
+
+typedef struct reader {
+    tutti_topology *t;
+    const char *file;
+    int line;
+    names names;
+    char *word[MOST_WORDS];
+    int words, at; /* at: the next one to read */
+    int *list[2];  /* points that a statement names */
+    int listed[2];
+} reader;
+
+static tutti_status say_wrong(const reader *r, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static tutti_status say_wrong(const reader *r, const char *format, ...)
+{
+    char text[512];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    return tutti_fail(TUTTI_ERR_FORMAT, "%s:%d: %s", r->file, r->line, text);
+}
+
+static tutti_status say_long(const reader *r, const char *name)
+{
+    return say_wrong(r, "'%s': a name has %d characters at most", name, TUTTI_TOPOLOGY_NAME - 1);
+}
+
+/* ---- quantities ---- */
+
+typedef struct unit {
+    const char *name;
+    double is;
+} unit;
+
+static const unit rates[] = {{"GB/s", 1e9}, {"MB/s", 1e6}, {"kB/s", 1e3}, {"B/s", 1},
+    {"TB/s", 1e12}, {"Tbit/s", 125e9}, {"Gbit/s", 125e6}, {"Mbit/s", 125e3}, {"kbit/s", 125},
+    {"bit/s", 0.125}, {NULL, 0}};
+static const unit times[] = {
+    {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"ps", 1e-12}, {NULL, 0}};
+static const unit sizes[] = {{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"B", 1},
+    {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {NULL, 0}};
+static const unit numbers[] = {{"", 1}, {NULL, 0}};
+
+/* "1.5us": a number and a unit, more than 0. */
+static int read_quantity(const char *text, const unit *units, double *value)
+{
+    char number[64];
+    size_t digits = strspn(text, "0123456789.");
+    if (text[digits] == 'e' && digits) {
+        size_t sign = text[digits + 1] == '-' || text[digits + 1] == '+';
+        digits += 1 + sign + strspn(text + digits + 1 + sign, "0123456789");
+    }
+    if (digits >= sizeof number) return 0;
+    memcpy(number, text, digits);
+    number[digits] = '\0';
+    for (; units->name; units++) {
+        if (strcmp(text + digits, units->name)) continue;
+        if (!tutti_number_real(number, value)) return 0;
+        *value *= units->is;
+        return *value > 0 && *value < 1e30;
+    }
+    return 0;
+}
+
+/* The statements, as bits: which of them takes a word. */
+enum { KIND = 1, HOST = 2, DEVICE = 4, SWITCH = 8, LINK = 16, BUS = 32 };
+
+/* What the words after a statement's names say; 0: nothing. */
+typedef struct values {
+    double cores, flops, memory, reduce, copy, send, recv, eager, socket, rate, latency, count;
+} values;
+
+/* Such a word, which a quantity follows: "rate 25Gbit/s". */
+typedef struct attribute {
+    const char *key, *example;
+    const unit *units;
+    size_t offset;
+    double most;
+    int whole, of;
+} attribute;
+
+#define AT(member) offsetof(values, member)
+static const attribute attributes[] = {
+    {"cores", "16", numbers, AT(cores), 1e6, 1, KIND},
+    {"flops", "1e12", numbers, AT(flops), 1e30, 0, KIND},
+    {"memory", "80GB/s", rates, AT(memory), 1e30, 0, KIND},
+    {"reduce", "9GB/s", rates, AT(reduce), 1e30, 0, KIND},
+    {"copy", "11GB/s", rates, AT(copy), 1e30, 0, KIND},
+    {"send", "3us", times, AT(send), 1, 0, KIND},
+    {"recv", "3us", times, AT(recv), 1, 0, KIND},
+    {"eager", "64KiB", sizes, AT(eager), 1e30, 0, KIND},
+    {"socket", "1", numbers, AT(socket), 1e6, 1, DEVICE},
+    {"rate", "25Gbit/s", rates, AT(rate), 1e30, 0, SWITCH | LINK | BUS},
+    {"latency", "2us", times, AT(latency), 1, 0, LINK | BUS},
+    {"count", "2", numbers, AT(count), 1e6, 1, LINK},
+};
+enum { ATTRIBUTES = sizeof attributes / sizeof *attributes };
+
+static tutti_status read_attribute(reader *r, const attribute *a, values *v)
+{
+    double value;
+    if (r->at + 1 >= r->words) return say_wrong(r, "no value after '%s'", a->key);
+    const char *text = r->word[r->at + 1];
+    int zero = a->whole && !strcmp(text, "0"); /* socket 0 */
+    if (!zero && (!read_quantity(text, a->units, &value) || value > a->most ||
+                     (a->whole && value != floor(value))))
+        return say_wrong(
+            r, "%s '%s': must be more than 0, as in '%s %s'", a->key, text, a->key, a->example);
+    *(double *)((char *)v + a->offset) = zero ? 0 : value;
+    r->at += 2;
+    return TUTTI_OK;
+}
+
+/* "kind node": one that there is. */
+static tutti_status read_kind_name(reader *r, int *kind)
+{
+    const char *name = r->at + 1 < r->words ? r->word[r->at + 1] : "";
+    for (int i = 0; i < r->t->kinds; i++)
+        if (!strcmp(r->t->kind[i].name, name)) *kind = i;
+    if (*kind < 0) return say_wrong(r, "kind '%s' has not been declared before", name);
+    r->at += 2;
+    return TUTTI_OK;
+}
+
+/* Reads the rest of a statement, up to a colon. *kind: -1 if there is none. */
+static tutti_status read_attributes(reader *r, int statement, values *v, int *kind)
+{
+    tutti_status status = TUTTI_OK;
+    *v = (values){.cores = 0};
+    *kind = -1;
+    while (!status && r->at < r->words && strcmp(r->word[r->at], ":") != 0) {
+        const char *word = r->word[r->at];
+        const attribute *a = attributes;
+        while (a < attributes + ATTRIBUTES && !(a->of & statement && !strcmp(a->key, word))) a++;
+        if (a < attributes + ATTRIBUTES)
+            status = read_attribute(r, a, v);
+        else if (statement & (HOST | DEVICE) && !strcmp(word, "kind"))
+            status = read_kind_name(r, kind);
+        else
+            return say_wrong(r, "'%s' is unexpected here", word);
+    }
+    return status;
+}
+
+/* ---- names ---- */
+
+static size_t hash_name(const char *name)
+{
+    uint64_t h = 14695981039346656037u;
+    for (; *name; name++) h = (h ^ (unsigned char)*name) * 1099511628211u;
+    return (size_t)(h ^ h >> 32);
+}
+
+static int find_point(const reader *r, const char *name)
+{
+    const names *n = &r->names;
+    for (size_t i = hash_name(name) & (n->room - 1); n->room && n->slot[i];
+         i = (i + 1) & (n->room - 1))
+        if (!strcmp(r->t->point[n->slot[i] - 1].name, name)) return n->slot[i] - 1;
+    return -1;
+}
+
+static void remember_point(names *n, const tutti_topology *t, int point)
+{
+    size_t i = hash_name(t->point[point].name) & (n->room - 1);
+    while (n->slot[i]) i = (i + 1) & (n->room - 1);
+    n->slot[i] = point + 1;
+}
+
+static tutti_status make_room(reader *r)
+{
+    names *n = &r->names;
+    if (2 * ((size_t)r->t->points + 1) < n->room) return TUTTI_OK;
+    names larger = {.room = n->room ? 2 * n->room : 64};
+    larger.slot = calloc(larger.room, sizeof *larger.slot);
+    if (!larger.slot) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a topology");
+    for (int p = 0; p < r->t->points; p++) remember_point(&larger, r->t, p);
+    free(n->slot);
+    *n = larger;
+    return TUTTI_OK;
+}
+
+static tutti_status check_name(const reader *r, const char *name)
+{
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+    if (!name[0] || name[strspn(name, allowed)])
+        return say_wrong(r, "'%s' is not a name: letters, digits, '_', '-' and '.'", name);
+    return TUTTI_OK;
+}
+
+typedef tutti_status (*visit_name)(reader *r, const char *name, void *ctx);
+
+/* Visits the names that a text with ranges stands for, in order: "h[0-1].g[0-3]". `done` has been expanded. */
+static tutti_status expand_name(
+    reader *r, const char *done, const char *text, visit_name visit, void *ctx)
+{
+    char name[2 * TUTTI_TOPOLOGY_NAME], from_text[16], to_text[16];
+    int64_t from, to;
+    size_t before = strcspn(text, "["), used = strlen(done);
+    if (used + before >= TUTTI_TOPOLOGY_NAME) return say_long(r, text);
+    memcpy(name, done, used);
+    memcpy(name + used, text, before);
+    name[used + before] = '\0';
+    if (!text[before]) {
+        tutti_status status = check_name(r, name);
+        return status ? status : visit(r, name, ctx);
+    }
+    const char *rest = text + before + 1;
+    size_t a = strcspn(rest, "-]"), b = rest[a] == '-' ? strcspn(rest + a + 1, "]") : 0;
+    if (rest[a] != '-' || rest[a + 1 + b] != ']' || a >= sizeof from_text || b >= sizeof to_text)
+        return say_wrong(r, "'%s': a range is written [0-7]", text);
+    snprintf(from_text, sizeof from_text, "%.*s", (int)a, rest);
+    snprintf(to_text, sizeof to_text, "%.*s", (int)b, rest + a + 1);
+    if (!tutti_number_int(from_text, &from) || !tutti_number_int(to_text, &to) || from < 0 ||
+        to < from || to > MOST_NAMES)
+        return say_wrong(r, "'%s': a range is written [0-7]", text);
+    tutti_status status = TUTTI_OK;
+    for (int64_t i = from; !status && i <= to; i++) {
+        char next[3 * TUTTI_TOPOLOGY_NAME];
+        snprintf(next, sizeof next, "%s%lld", name, (long long)i);
+        if (strlen(next) >= TUTTI_TOPOLOGY_NAME) return say_long(r, next);
+        status = expand_name(r, next, rest + a + b + 2, visit, ctx);
+    }
+    return status;
+}
+
+/* Expands the next word. ".g0" is on the host of `first`, the statement's first name. */
+static tutti_status expand_word(reader *r, const char *first, visit_name visit, void *ctx)
+{
+    char name[MOST_WORD];
+    if (r->at >= r->words) return say_wrong(r, "a name is missing");
+    const char *text = r->word[r->at++], *dot = first ? strrchr(first, '.') : NULL;
+    size_t host = dot ? (size_t)(dot - first) : first ? strlen(first) : 0;
+    if (text[0] != '.' || !first) return expand_name(r, "", text, visit, ctx);
+    if (host + strlen(text) >= sizeof name) return say_wrong(r, "'%s': the name is too long", text);
+    snprintf(name, sizeof name, "%.*s%s", (int)host, first, text);
+    return expand_name(r, "", name, visit, ctx);
+}
+
+/* Appends a point that there is to list `ctx`. */
+static tutti_status list_point(reader *r, const char *name, void *ctx)
+{
+    const int which = *(const int *)ctx, n = r->listed[which];
+    int point = find_point(r, name);
+    if (point < 0) return say_wrong(r, "'%s' has not been declared before", name);
+    if (n >= MOST_NAMES) return say_wrong(r, "more than %d names", MOST_NAMES);
+    if (!(n & (n - 1))) { /* room for twice as many at each power of two */
+        int *larger = realloc(r->list[which], (size_t)(n ? 2 * n : 1) * sizeof *larger);
+        if (!larger) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a topology");
+        r->list[which] = larger;
+    }
+    r->list[which][r->listed[which]++] = point;
+    return TUTTI_OK;
+}
+
+static tutti_status list_word(reader *r, const char *first, int which)
+{
+    return expand_word(r, first, list_point, &which);
+}
+
+/* ---- statements ---- */
+
+static tutti_status read_kind(reader *r, int statement)
+{
+    values v;
+    int number;
+    const char *name = r->at < r->words ? r->word[r->at++] : "";
+    tutti_status status = check_name(r, name);
+    if (!status && strlen(name) >= TUTTI_TOPOLOGY_NAME) status = say_long(r, name);
+    for (int i = 0; !status && i < r->t->kinds; i++)
+        if (!strcmp(r->t->kind[i].name, name))
+            status = say_wrong(r, "kind '%s' is declared twice", name);
+    if (!status) status = read_attributes(r, statement, &v, &number);
+    if (status) return status;
+    tutti_point_kind k = {.cores = (int)v.cores,
+        .flops = v.flops,
+        .memory = v.memory,
+        .reduce = v.reduce,
+        .copy = v.copy,
+        .send_s = v.send,
+        .recv_s = v.recv,
+        .eager = v.eager};
+    strcpy(k.name, name);
+    return tutti_topology_add_kind(r->t, &k, &number);
+}
+
+/* A point like `like`, which may have a capacity of its own. */
+typedef struct new_point {
+    tutti_point like;
+    double rate;
+} new_point;
+
+static tutti_status check_host(reader *r, const char *name, tutti_point *p)
+{
+    const char *dot = strchr(name, '.');
+    char host[TUTTI_TOPOLOGY_NAME];
+    snprintf(host, sizeof host, "%.*s", dot ? (int)(dot - name) : 0, name);
+    p->host = dot ? find_point(r, host) : -1;
+    if (p->host >= 0 && r->t->point[p->host].is != TUTTI_POINT_HOST) p->host = -1;
+    if (p->is == TUTTI_POINT_DEVICE && p->host < 0)
+        return say_wrong(r,
+            "'%s' has no host: a device is named after one that was declared, as in h0.g0", name);
+    if (p->is == TUTTI_POINT_HOST && dot)
+        return say_wrong(r, "'%s': a host has no '.' in its name", name);
+    return TUTTI_OK;
+}
+
+static tutti_status add_point(reader *r, const char *name, void *ctx)
+{
+    const new_point *new = ctx;
+    tutti_point p = new->like;
+    int number;
+    if (find_point(r, name) >= 0) return say_wrong(r, "'%s' is declared twice", name);
+    if (r->t->points == TUTTI_TOPOLOGY_MOST)
+        return say_wrong(r, "more than %d points", TUTTI_TOPOLOGY_MOST);
+    tutti_status status = check_host(r, name, &p);
+    if (!status && new->rate > 0)
+        status = tutti_topology_add_capacity(r->t, new->rate, &p.capacity);
+    if (!status) status = make_room(r);
+    if (status) return status;
+    strcpy(p.name, name);
+    status = tutti_topology_add_point(r->t, &p, &number);
+    if (!status) remember_point(&r->names, r->t, number);
+    return status;
+}
+
+static tutti_status read_point(reader *r, int statement)
+{
+    values v;
+    new_point new = {.like = {.host = -1, .capacity = -1}};
+    new.like.is = statement == HOST     ? TUTTI_POINT_HOST
+                  : statement == DEVICE ? TUTTI_POINT_DEVICE
+                                        : TUTTI_POINT_SWITCH;
+    int name_at = r->at++;
+    tutti_status status = read_attributes(r, statement, &v, &new.like.kind);
+    int end = r->at;
+    new.like.socket = (int)v.socket;
+    new.rate = v.rate;
+    r->at = name_at;
+    if (!status) status = expand_word(r, NULL, add_point, &new);
+    r->at = end;
+    return status;
+}
+
+/* Point i of a list, or its only one. */
+static int pick(const reader *r, int which, int i)
+{
+    return r->list[which][r->listed[which] == 1 ? 0 : i];
+}
+
+static tutti_status check_pair(const reader *r, int a, int b)
+{
+    if (a == b) return say_wrong(r, "'%s' is linked to itself", r->t->point[a].name);
+    if (r->t->links + 2 > TUTTI_TOPOLOGY_MOST)
+        return say_wrong(r, "more than %d links, two a cable", TUTTI_TOPOLOGY_MOST);
+    return TUTTI_OK;
+}
+
+static int64_t picoseconds(double seconds)
+{
+    return (int64_t)llround(seconds * 1e12);
+}
+
+static tutti_status read_link(reader *r, int statement)
+{
+    values v;
+    int kind;
+    const char *first = r->at < r->words ? r->word[r->at] : NULL;
+    tutti_status status = list_word(r, NULL, 0);
+    if (!status) status = list_word(r, first, 1);
+    if (!status) status = read_attributes(r, statement, &v, &kind);
+    if (!status && v.rate <= 0) status = say_wrong(r, "a link needs a rate, as in 'rate 25Gbit/s'");
+    int a = r->listed[0], b = r->listed[1], n = a > b ? a : b;
+    if (!status && a != b && a != 1 && b != 1)
+        status = say_wrong(r, "%d points here and %d there: must be as many, or one", a, b);
+    for (int i = 0; !status && i < n; i++) {
+        status = check_pair(r, pick(r, 0, i), pick(r, 1, i));
+        if (!status)
+            status = tutti_topology_add_cable(r->t, pick(r, 0, i), pick(r, 1, i), v.rate,
+                picoseconds(v.latency), v.count > 0 ? (int)v.count : 1);
+    }
+    return status;
+}
+
+/* Links the points that a word names with the buses: each bus with as many, in order. */
+static tutti_status link_members(reader *r, int first, int buses, int capacity, const values *v)
+{
+    int members = r->listed[0];
+    tutti_status status = TUTTI_OK;
+    if (members % buses)
+        return say_wrong(r, "%d members of %d buses: must be as many of each", members, buses);
+    for (int i = 0; !status && i < members; i++) {
+        int bus = i / (members / buses);
+        status = check_pair(r, first + bus, r->list[0][i]);
+        if (!status)
+            status = tutti_topology_add_shared(
+                r->t, first + bus, r->list[0][i], capacity + bus, picoseconds(v->latency));
+    }
+    r->listed[0] = 0;
+    return status;
+}
+
+static tutti_status read_bus(reader *r, int statement)
+{
+    values v;
+    new_point new = {.like = {.is = TUTTI_POINT_SWITCH, .host = -1, .kind = -1, .capacity = -1}};
+    int first = r->t->points, kind;
+    const char *name = r->at < r->words ? r->word[r->at] : NULL;
+    tutti_status status = expand_word(r, NULL, add_point, &new);
+    if (!status) status = read_attributes(r, statement, &v, &kind);
+    if (!status && v.rate <= 0) status = say_wrong(r, "a bus needs a rate, as in 'rate 12GB/s'");
+    if (!status && r->at + 1 >= r->words)
+        status = say_wrong(r, "the members of a bus come after ' : '");
+    r->at++;
+    int buses = r->t->points - first, capacity = r->t->capacities, ignored;
+    for (int i = 0; !status && i < buses; i++)
+        status = tutti_topology_add_capacity(r->t, v.rate, &ignored);
+    while (!status && r->at < r->words) {
+        status = list_word(r, name, 0);
+        if (!status) status = link_members(r, first, buses, capacity, &v);
+    }
+    return status;
+}
+
+static tutti_status add_rank(reader *r, int point)
+{
+    if (r->t->point[point].is == TUTTI_POINT_SWITCH)
+        return say_wrong(r, "'%s' is a switch, where no rank can be", r->t->point[point].name);
+    if (r->t->ranks == TUTTI_TOPOLOGY_MOST)
+        return say_wrong(r, "more than %d ranks", TUTTI_TOPOLOGY_MOST);
+    return tutti_topology_add_rank(r->t, point);
+}
+
+/* "ranks h[0-3]", or "ranks 4 per host". */
+static tutti_status read_ranks(reader *r, int statement)
+{
+    int64_t each;
+    tutti_status status = TUTTI_OK;
+    (void)statement;
+    if (r->words == 4 && !strcmp(r->word[2], "per") && !strcmp(r->word[3], "host")) {
+        if (!tutti_number_int(r->word[1], &each) || each < 1 || each > TUTTI_TOPOLOGY_MOST)
+            return say_wrong(r, "'%s' ranks per host: must be 1 or more", r->word[1]);
+        for (int p = 0; p < r->t->points; p++)
+            for (int64_t i = 0; !status && r->t->point[p].is == TUTTI_POINT_HOST && i < each; i++)
+                status = add_rank(r, p);
+        r->at = r->words;
+        return status;
+    }
+    while (!status && (!r->listed[0] || r->at < r->words)) status = list_word(r, NULL, 0);
+    for (int i = 0; !status && i < r->listed[0]; i++) status = add_rank(r, r->list[0][i]);
+    return status;
+}
+
+static const struct statement {
+    const char *name;
+    tutti_status (*read)(reader *r, int statement);
+    int is;
+} statements[] = {
+    {"kind", read_kind, KIND},
+    {"host", read_point, HOST},
+    {"device", read_point, DEVICE},
+    {"switch", read_point, SWITCH},
+    {"link", read_link, LINK},
+    {"bus", read_bus, BUS},
+    {"ranks", read_ranks, 0},
+};
+enum { STATEMENTS = sizeof statements / sizeof *statements };
+
+static tutti_status read_statement(reader *r)
+{
+    r->at = 1;
+    r->listed[0] = r->listed[1] = 0;
+    for (int i = 0; i < STATEMENTS; i++) {
+        if (strcmp(statements[i].name, r->word[0]) != 0) continue;
+        tutti_status status = statements[i].read(r, statements[i].is);
+        if (!status && r->at < r->words)
+            status = say_wrong(r, "'%s' is unexpected here", r->word[r->at]);
+        return status;
+    }
+    return say_wrong(
+        r, "'%s': a line begins with kind, host, device, switch, link, bus or ranks", r->word[0]);
+}
+
+/* Cuts a line, which it changes, into words. */
+static tutti_status cut_line(reader *r, char *line)
+{
+    line[strcspn(line, "#")] = '\0';
+    r->words = 0;
+    for (char *rest = line, *word; (word = strtok_r(rest, " \t\r", &rest));) {
+        if (r->words == MOST_WORDS) return say_wrong(r, "more than %d words", MOST_WORDS);
+        r->word[r->words++] = word;
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status read_lines(reader *r, char *text)
+{
+    tutti_status status = TUTTI_OK;
+    int begun = 0;
+    for (char *next; !status && text; text = next) {
+        next = strchr(text, '\n');
+        if (next) *next++ = '\0';
+        r->line++;
+        status = cut_line(r, text);
+        if (status || !r->words) continue;
+        if (begun)
+            status = read_statement(r);
+        else if (r->words != 2 || strcmp(r->word[0], "topology") != 0 ||
+                 strcmp(r->word[1], "1") != 0)
+            status = say_wrong(r, "the first line must be 'topology 1'");
+        begun = 1;
+    }
+    if (!status && !begun) status = say_wrong(r, "the first line must be 'topology 1'");
+    if (!status && !r->t->ranks)
+        status = say_wrong(r, "no rank has a place: 'ranks NAME...' is missing");
+    return status;
+}
+
+tutti_status tutti_topology_read(const char *text, const char *name, tutti_topology **topology)
+{
+    reader *r = calloc(1, sizeof *r);
+    char *copy = strdup(text);
+    tutti_status status =
+        r && copy ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for a topology");
+    if (!status) status = tutti_topology_new(&r->t);
+    if (!status) {
+        r->file = name;
+        status = make_room(r);
+    }
+    if (!status) status = read_lines(r, copy);
+    if (!status) status = tutti_topology_finish(r->t);
+    if (!status) {
+        *topology = r->t;
+        r->t = NULL;
+    }
+    if (r) {
+        tutti_topology_free(r->t);
+        free(r->names.slot);
+        free(r->list[0]);
+        free(r->list[1]);
+    }
+    free(r);
+    free(copy);
+    return status;
+}
+
+/* ---- printing ---- */
+
+/* The first of the units in which few digits say exactly the value; else the one that is 1, in all its digits. */
+static void print_quantity(FILE *out, const char *key, double value, const unit *units)
+{
+    char text[64];
+    double again;
+    if (value <= 0) return;
+    for (const unit *u = units; u->name; u++) {
+        snprintf(text, sizeof text, "%.6g%s", value / u->is, u->name);
+        if (value >= u->is && read_quantity(text, units, &again) && again == value) {
+            fprintf(out, " %s %s", key, text);
+            return;
+        }
+    }
+    while (units->is != 1) units++;
+    fprintf(out, " %s %.17g%s", key, value, units->name);
+}
+
+static void print_latency(FILE *out, int64_t latency_ps)
+{
+    static const struct {
+        const char *name;
+        int64_t ps;
+    } in[] = {{"us", 1000000}, {"ns", 1000}, {"ps", 1}};
+    int i = 0;
+    while (latency_ps % in[i].ps) i++;
+    if (latency_ps) fprintf(out, " latency %lld%s", (long long)(latency_ps / in[i].ps), in[i].name);
+}
+
+static void print_kinds(const tutti_topology *t, FILE *out)
+{
+    for (int i = 0; i < t->kinds; i++) {
+        const tutti_point_kind *k = &t->kind[i];
+        fprintf(out, "kind %s", k->name);
+        if (k->cores) fprintf(out, " cores %d", k->cores);
+        print_quantity(out, "flops", k->flops, numbers);
+        print_quantity(out, "memory", k->memory, rates);
+        print_quantity(out, "reduce", k->reduce, rates);
+        print_quantity(out, "copy", k->copy, rates);
+        print_quantity(out, "send", k->send_s, times);
+        print_quantity(out, "recv", k->recv_s, times);
+        print_quantity(out, "eager", k->eager, sizes);
+        fputc('\n', out);
+    }
+}
+
+/* The first link of a bus, which links it with its first member; -1: the point is no bus. */
+static int bus_link(const tutti_topology *t, int point)
+{
+    int first = t->out_first[point], n = t->out_first[point + 1] - first;
+    if (t->point[point].is != TUTTI_POINT_SWITCH || !n) return -1;
+    const tutti_link *l = &t->link[t->out[first]];
+    return l->capacity == t->link[l->back].capacity ? t->out[first] : -1;
+}
+
+/* Cables from link `from` on up to link `to`. */
+static void print_cables(const tutti_topology *t, int from, int to, FILE *out)
+{
+    for (int i = from; i < to; i++) {
+        const tutti_link *l = &t->link[i];
+        if (l->back < i || l->capacity == t->link[l->back].capacity) continue;
+        fprintf(out, "link %s %s", t->point[l->from].name, t->point[l->to].name);
+        print_quantity(out, "rate", t->capacity[l->capacity] / l->count, rates);
+        print_latency(out, l->latency_ps);
+        if (l->count > 1) fprintf(out, " count %d", l->count);
+        fputc('\n', out);
+    }
+}
+
+static void print_bus(const tutti_topology *t, int point, int first, FILE *out)
+{
+    const tutti_link *bus = &t->link[first];
+    fprintf(out, "bus %s", t->point[point].name);
+    print_quantity(out, "rate", t->capacity[bus->capacity], rates);
+    print_latency(out, bus->latency_ps);
+    fputs(" :", out);
+    for (int k = t->out_first[point]; k < t->out_first[point + 1]; k++) {
+        const tutti_link *l = &t->link[t->out[k]];
+        if (l->capacity == bus->capacity) fprintf(out, " %s", t->point[l->to].name);
+    }
+    fputc('\n', out);
+}
+
+static void print_point(const tutti_topology *t, int i, FILE *out)
+{
+    static const char *const words[] = {"host", "device", "switch"};
+    const tutti_point *p = &t->point[i];
+    fprintf(out, "%s %s", words[p->is], p->name);
+    if (p->kind >= 0) fprintf(out, " kind %s", t->kind[p->kind].name);
+    if (p->socket) fprintf(out, " socket %d", p->socket);
+    if (p->is == TUTTI_POINT_SWITCH && p->capacity >= 0)
+        print_quantity(out, "rate", t->capacity[p->capacity], rates);
+    fputc('\n', out);
+}
+
+tutti_status tutti_topology_print(const tutti_topology *t, FILE *out)
+{
+    int printed = 0; /* links */
+    fputs("topology 1\n", out);
+    print_kinds(t, out);
+    for (int i = 0; i < t->points; i++) {
+        int first = bus_link(t, i);
+        if (first < 0) {
+            print_point(t, i, out);
+            continue;
+        }
+        print_cables(t, printed, first, out);
+        print_bus(t, i, first, out);
+        printed = first;
+    }
+    print_cables(t, printed, t->links, out);
+    for (int r = 0; r < t->ranks; r++)
+        fprintf(out, "%s%s",
+            r % 16 ? " "
+            : r    ? "\nranks "
+                   : "ranks ",
+            t->point[t->rank_point[r]].name);
+    fputc('\n', out);
+    return ferror(out) ? tutti_fail(TUTTI_ERR_IO, "a topology could not be written") : TUTTI_OK;
+}
+
+tutti_status tutti_topology_hash(const tutti_topology *t, uint64_t *hash)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a topology");
+    tutti_status status = tutti_topology_print(t, out);
+    if (fclose(out) && !status) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for a topology");
+    *hash = status ? 0 : tutti_rng_stream(text);
+    free(text);
+    return status;
+}
