@@ -1,4 +1,5 @@
 #include "tests/collectives/cases.h"
+#include "collectives/choose.h"
 
 #include "dag/base/bf16.h"
 #include "dag/base/mem.h"
@@ -219,13 +220,31 @@ static int nth(int n, int rank, int P, trial *t)
     return 1;
 }
 
-/* Posts up to AT_ONCE cases from number n on; returns how many, and adds to failures. */
-static int run_some(tutti_comm *comm, int n, int library, int *failures)
+/* Whether an algorithm has a schedule of its own for this kind; else it has ring's. */
+static int has_own(const char *name, tutti_coll_kind kind)
+{
+    const tutti_algorithm *ring = tutti_algorithm_find("ring"), *a = tutti_algorithm_find(name);
+    return a->chooses || a == ring || a->build[kind] != ring->build[kind];
+}
+
+/* Makes the next case, from number *n on, of those that the algorithm has schedules for; 0: there are no more. */
+static int next(int *n, const char *algorithm, int rank, int P, trial *t)
+{
+    while (nth((*n)++, rank, P, t)) {
+        if (has_own(algorithm, t->args.kind)) return 1;
+        free(t->others);
+    }
+    return 0;
+}
+
+/* Posts up to AT_ONCE cases from number *n on; returns how many, and adds to failures. */
+static int run_some(tutti_comm *comm, const char *algorithm, int *n, int *failures)
 {
     int rank = tutti_comm_rank(comm), P = tutti_comm_size(comm), lanes = tutti_comm_lanes(comm);
+    int library = tutti_algorithm_is_library(algorithm); /* which does not reduce bf16 */
     trial trials[AT_ONCE];
     int posted = 0;
-    while (posted < AT_ONCE && nth(n + posted, rank, P, &trials[posted])) {
+    while (posted < AT_ONCE && next(n, algorithm, rank, P, &trials[posted])) {
         trial *t = &trials[posted];
         if (library && t->args.dtype == TUTTI_BF16) t->args.dtype = TUTTI_I16;
         prepare(t, rank, P);
@@ -242,10 +261,11 @@ static int run_some(tutti_comm *comm, int n, int library, int *failures)
     return posted;
 }
 
-int cases_run(tutti_comm *comm, int library)
+int cases_run(tutti_comm *comm, const char *algorithm)
 {
-    int failures = 0;
-    for (int n = 0, posted = 1; posted; n += posted) posted = run_some(comm, n, library, &failures);
+    int failures = 0, n = 0, posted;
+    do posted = run_some(comm, algorithm, &n, &failures);
+    while (posted);
     return failures;
 }
 

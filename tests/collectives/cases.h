@@ -6,9 +6,9 @@
 
 #include "collectives/coll.h"
 
-/* Runs all cases, many in flight at once, spread over the lanes. Returns the number of failures.
- * Called by all ranks. library: the algorithm is mpi, which does not reduce bf16. */
-int cases_run(tutti_comm *comm, int library);
+/* Runs the cases of all kinds that an algorithm (NULL: auto) has schedules of its own for, many in flight at once, on
+ * all lanes; auto and ring have all kinds. Returns the number of failures. Called by all ranks. */
+int cases_run(tutti_comm *comm, const char *algorithm);
 
 /* Reductions of random bf16: the very bits of a sum in the order of ranks that is rounded once
  * where this algorithm promises that, else a value within the bound of its roundings. Returns the

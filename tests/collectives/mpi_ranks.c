@@ -57,7 +57,7 @@ static int run_cases(void)
     for (int i = 0; tutti_algorithms[i]; i++) {
         tutti_comm *comm = open_comm(&boot, 3, 0, tutti_algorithms[i]->name);
         const char *name = tutti_algorithms[i]->name;
-        int library = !strcmp(name, "mpi"), here = cases_run(comm, library);
+        int library = !strcmp(name, "mpi"), here = cases_run(comm, name);
         here += cases_same_bits(comm, 11, library) + cases_wrap(comm);
         /* Another library may compute in any order, and knows no bf16. */
         if (library)
@@ -72,7 +72,7 @@ static int run_cases(void)
     static const char *const split[] = {"ring", "mpi"};
     for (int i = 0; i < 2; i++) {
         tutti_comm *comm = open_comm(&boot, 2, 1001, split[i]);
-        failures += cases_run(comm, !strcmp(split[i], "mpi"));
+        failures += cases_run(comm, split[i]);
         tutti_comm_free(comm);
     }
     tutti_boot_finalize(&boot);
@@ -102,7 +102,7 @@ static int run_groups(void)
             if (tutti_transport_part(whole, &part, &transport) ||
                 tutti_comm_new(transport, NULL, &comm))
                 tutti_boot_abort(EXIT_FAILURE);
-            failures += cases_run(comm, 0) + cases_in_order(comm) + cases_whole(comm);
+            failures += cases_run(comm, NULL) + cases_in_order(comm) + cases_whole(comm);
             tutti_comm_free(comm);
         }
         tutti_members_free(&members);
@@ -123,7 +123,7 @@ static int run_attach(void)
     tutti_boot boot;
     if (tutti_boot_init(TUTTI_THREAD_FUNNELED, &half, &boot)) return EXIT_FAILURE;
     tutti_comm *comm = open_comm(&boot, 2, 0, NULL);
-    int failures = cases_run(comm, 0);
+    int failures = cases_run(comm, NULL);
     tutti_comm_free(comm);
     tutti_boot_finalize(&boot);
     tutti_boot_finalize(&boot);

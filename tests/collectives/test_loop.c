@@ -27,7 +27,7 @@ typedef struct rank {
 static void *run_cases(void *arg)
 {
     rank *r = arg;
-    r->failures = cases_run(r->comm, 0) + cases_same_bits(r->comm, r->seed, 0) +
+    r->failures = cases_run(r->comm, r->algorithm) + cases_same_bits(r->comm, r->seed, 0) +
                   cases_in_order(r->comm) + cases_whole(r->comm) + cases_extras(r->comm, r->seed) +
                   cases_bf16(r->comm, r->algorithm, r->seed);
     return NULL;
@@ -183,7 +183,7 @@ static void *run_groups(void *arg)
         tutti_members_free(&members);
     }
     for (int g = 0; g < TEAM_GROUPS; g++)
-        if (comm[g]) r->failures += cases_run(comm[g], 0) + cases_in_order(comm[g]);
+        if (comm[g]) r->failures += cases_run(comm[g], NULL) + cases_in_order(comm[g]);
     /* what is posted on one channel and waited for last meets nothing of the other */
     int64_t x[2] = {r->self, 100 + r->self};
     tutti_coll_request *request[2];
