@@ -3,7 +3,7 @@
 # fastest variant, its times by class of operation, and what it refuses.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 python=${TUTTI_TEST_PYTHON:-}
-[ -n "$python" ] && "$python" -c 'import torch.profiler' 2> /dev/null || exit 77
+[ -n "$python" ] && "$python" -c 'import torch.profiler' 2> /dev/null || { echo "skipped: ${python:-TUTTI_TEST_PYTHON, which is not set,} has no PyTorch"; exit 77; }
 torch() { timeout 100 "$python" "$TUTTI_SRCDIR/apps/bench/torch_compute.py" --model cifar-quick --batch 2 --steps 2 "$@"; }
 
 "$python" "$TUTTI_SRCDIR/tests/programs/torch_variants.py" "$TUTTI_SRCDIR/apps/bench" > "$dir/out" 2>&1 ||
