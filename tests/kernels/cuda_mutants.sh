@@ -6,7 +6,7 @@
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 cd "$TUTTI_BUILDDIR" || exit 1
 how_many=${1:-}
-[ -e tests/kernels/conv_host.o ] || exit 77 # no C++ compiler
+[ -e tests/kernels/conv_host.o ] || { echo "skipped: there is no C++ compiler"; exit 77; }
 
 compiler=$(sed -n 's/^CC = //p' Makefile) cxx=$(sed -n 's/^CXX = //p' Makefile)
 sanitize=$(sed -n 's/^TUTTI_SANITIZE_CFLAGS = //p' Makefile)

@@ -14,7 +14,7 @@ for suffix in "${suffixes[@]}"; do
     fortran=$(command -v "mpifort$suffix") && cc=$(command -v "mpicc$suffix") && break
 done
 [ -n "${fortran:-}" ] && [ -n "${cc:-}" ] || { echo "no mpifort: skipped"; exit 77; }
-"$fortran" -show > /dev/null 2>&1 || exit 77
+"$fortran" -show > /dev/null 2>&1 || { echo "skipped: there is no Fortran compiler of this MPI"; exit 77; }
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1

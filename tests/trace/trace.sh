@@ -2,7 +2,7 @@
 # --trace: what all ranks did is in one file that an independent reader understands; in every design but the sequential one
 # collectives are in flight while backward tasks run. tutti-trace tells what it shows.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
-command -v python3 > /dev/null || exit 77
+command -v python3 > /dev/null || { echo "skipped: there is no python3"; exit 77; }
 make_cifar "$dir/data"
 
 # traces P DESIGN hides|exposes OPTION...
