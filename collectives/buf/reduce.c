@@ -137,7 +137,8 @@ BOTH(bf16, max, uint16_t, uint16_t, MAX_BF16)
     EACH_BOTH(dtype##_prod, dtype)
 
 /* Among equal values the lower index wins, and a NaN wins over numbers. The kept element is the same in
- * either order, also if index and value are equal and only the signs of their zeros differ. */
+ * either order, also if index and value are equal and only the signs of their zeros differ. Members are read
+ * one by one: the last element that MPI libraries pass may end in front of its padding. */
 #define PAIR(name, T, better, one_nan)                                                             \
     __attribute__((noinline)) static void name(const T *a, const T *b, T *result)                  \
     {                                                                                              \
@@ -146,9 +147,9 @@ BOTH(bf16, max, uint16_t, uint16_t, MAX_BF16)
         int wins = nan_b ? !nan_a : !nan_a && b->value better a->value;                            \
         int lower = b->index < a->index ||                                                         \
                     (b->index == a->index && memcmp(&b->value, &a->value, sizeof b->value) < 0);   \
-        T kept = wins || (alike && lower) ? *b : *a;                                               \
-        result->value = one_nan(kept.value);                                                       \
-        result->index = kept.index;                                                                \
+        const T *kept = wins || (alike && lower) ? b : a;                                          \
+        result->value = one_nan(kept->value);                                                      \
+        result->index = kept->index;                                                               \
     }                                                                                              \
     EACH_BOTH(name, T)
 
