@@ -67,7 +67,8 @@ static int wrong_below(uint32_t half)
 
 START_TEST(every_float_becomes_the_nearest)
 {
-    for (uint32_t half = 0; half < INFINITE; half++) {
+    const uint32_t step = testing_fewer() ? 61 : 1;
+    for (uint32_t half = 0; half < INFINITE; half += step) {
         ck_assert_msg(!wrong_below(half), "floats from %#x", half << 16);
         ck_assert_msg(!wrong_below(half | SIGN), "floats from %#x", (half | SIGN) << 16);
     }
