@@ -94,7 +94,7 @@ void tutti_svm_engine_renew(tutti_svm_engine *e, int64_t rows)
 
 /* ---- panels ---- */
 
-/* Lines of a panel for these members, of which the map is made anew. */
+/* Gives each feature of these members a line in the panel; *lines: how many there are. */
 static tutti_status place_features(
     tutti_svm_engine *e, const tutti_rows *members, int n, const int64_t which[], int64_t *lines)
 {

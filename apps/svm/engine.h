@@ -28,9 +28,9 @@ void tutti_svm_engine_free(tutti_svm_engine *engine);
 int64_t tutti_svm_engine_evaluations(const tutti_svm_engine *engine);
 
 /* sum[i] += weight[j] K(member j, row i) for all rows, in the order of j; members of weight 0 are left out.
- * id: of the members, by which their kernel rows are cached; NULL: they are not.
- * exact: sums that do not depend on the order of the additions, of the whole of which none is larger than
- * `bound`; rest is a second array, to be added to sum at the end. NULL: not exact. NOMEM (logged). */
+ * id: of the members; their kernel rows are cached under it. NULL: they are not cached.
+ * exact: the sums do not depend on the order of the additions. No final sum may be larger than `bound`; the caller adds
+ * the array `rest` to `sum` at the end. NULL: ordinary sums. NOMEM (logged). */
 typedef struct tutti_svm_exact {
     double bound, *rest;
 } tutti_svm_exact;

@@ -8,7 +8,7 @@
 
 /* The sample of least f that is up and the one of largest f that is low. Behind it: their two rows, padded. */
 typedef struct record {
-    tutti_svm_member member[2]; /* up, low; id -1: there is none */
+    tutti_svm_member member[2]; /* the up one and the low one; id -1: none */
     int64_t active, most, wish;
     int64_t row_bytes; /* room of a row */
 } record;

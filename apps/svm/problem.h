@@ -80,9 +80,9 @@ typedef struct tutti_svm_result {
 
 typedef struct tutti_svm_solver tutti_svm_solver;
 
-/* The state between two surveys, of which a solver with the same problem goes on with the same bits: for each
- * of this rank's samples alpha and f, and whether it is eliminated; and the same words on all ranks. All of
- * it belongs to the solver. */
+/* The state between two surveys. A solver with the same problem that loads it continues with the same bits. It has
+ * alpha and f of each of this rank's samples, whether the sample is eliminated, and words, the same on all ranks. All
+ * arrays belong to the solver. */
 typedef struct tutti_svm_state {
     double *alpha, *f;
     signed char *eliminated;

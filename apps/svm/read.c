@@ -76,7 +76,7 @@ static int parse_pair(
     return tutti_rows_put(rows, index, value) ? -1 : 1;
 }
 
-/* The next word of the line; 0: there is none. */
+/* Finds the next word of the line. Returns its length; 0 at the end of the line. */
 static size_t next_word(const char **at, const char *end, const char **word)
 {
     while (*at < end && is_blank(**at)) ++*at;

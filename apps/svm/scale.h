@@ -20,7 +20,7 @@ typedef struct tutti_svm_scaling {
 /* The ranges of all ranks' rows; a value that a row does not have counts as 0. NOMEM (logged). */
 tutti_status tutti_svm_scaling_measure(tutti_svm_world *world, const tutti_rows *rows, double lower,
     double upper, tutti_svm_scaling *scaling);
-/* Scales rows, in place of which *rows is then others: a 0 may become another value. NOMEM (logged). */
+/* Replaces *rows by scaled rows, which may have more values: a 0 may become another number. NOMEM (logged). */
 tutti_status tutti_svm_scaling_apply(const tutti_svm_scaling *scaling, tutti_rows *rows);
 /* svm-scale's file, as text. */
 void tutti_svm_scaling_print(const tutti_svm_scaling *scaling, FILE *out);

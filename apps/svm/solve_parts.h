@@ -15,9 +15,9 @@ typedef struct tutti_svm_method_ops {
     /* sets up, low, active, busiest and wish; all ranks get the same */
     tutti_status (*survey)(tutti_svm_solver *solver);
     tutti_status (*advance)(tutti_svm_solver *solver);
-    /* whether this sample has to stay active; NULL: no one has */
+    /* whether this sample must stay active; NULL: none must */
     int (*needs)(const tutti_svm_solver *solver, int64_t id);
-    /* of the state: writes words, and returns how many; takes them back. NULL: there are none */
+    /* save writes the method's words of a state, and returns how many; load reads them. NULL: it has none */
     int64_t (*save)(const tutti_svm_solver *solver, int64_t word[]);
     tutti_status (*load)(tutti_svm_solver *solver, const int64_t word[], int64_t words);
 } tutti_svm_method_ops;

@@ -55,8 +55,8 @@ tutti_status tutti_svm_world_attach(
 /* Detaches and ends StarPU and MPI; the status of the session. Accepts NULL. */
 tutti_status tutti_svm_world_detach(tutti_svm_world *world);
 
-/* Runs main_of(world, ctx) on `ranks` threads of this process, each of which is a rank; returns the
- * first failure. NOMEM. */
+/* Makes `ranks` threads of this process the ranks of a world, and runs main_of(world, ctx) on each. Returns
+ * the first failure. NOMEM. */
 typedef tutti_status tutti_svm_main(tutti_svm_world *world, void *ctx);
 tutti_status tutti_svm_world_local(
     const tutti_svm_world_options *options, int ranks, tutti_svm_main *main_of, void *ctx);
