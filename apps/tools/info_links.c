@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Schedules of all ranks are in memory at once, and some take time like the square of their number to build. */
+enum { MOST_RANKS = 1024 };
+
 tutti_status tutti_info_topology(const char *spec)
 {
     tutti_topology *t;
@@ -98,6 +101,12 @@ tutti_status tutti_info_prices(const char *spec)
     tutti_topology *t;
     tutti_status status = tutti_topology_open(spec, &t);
     if (status) return status;
+    if (t->ranks > MOST_RANKS) {
+        status = tutti_fail(TUTTI_ERR_USAGE,
+            "--prices %s: it has %d ranks; prices are of %d at most", spec, t->ranks, MOST_RANKS);
+        tutti_topology_free(t);
+        return status;
+    }
     printf("%d ranks, %d links; vectors of float32, all in time over the links of %s\n", t->ranks,
         t->links / 2, spec);
     for (size_t k = 0; !status && k < sizeof kinds / sizeof *kinds; k++)

@@ -123,10 +123,15 @@ static tutti_status read_attribute(reader *r, const attribute *a, values *v)
     if (r->at + 1 >= r->words) return say_wrong(r, "no value after '%s'", a->key);
     const char *text = r->word[r->at + 1];
     int zero = a->whole && !strcmp(text, "0"); /* socket 0 */
-    if (!zero && (!read_quantity(text, a->units, &value) || value > a->most ||
-                     (a->whole && value != floor(value))))
-        return say_wrong(
-            r, "%s '%s': must be more than 0, as in '%s %s'", a->key, text, a->key, a->example);
+    int right =
+        zero || (read_quantity(text, a->units, &value) && !(a->whole && value != floor(value)));
+    if (!right)
+        return say_wrong(r, "%s '%s': must be more than 0, %s, as in '%s %s'", a->key, text,
+            a->units != numbers ? "a number and its unit"
+            : a->whole          ? "a whole number"
+                                : "a number",
+            a->key, a->example);
+    if (!zero && value > a->most) return say_wrong(r, "%s '%s': too large", a->key, text);
     *(double *)((char *)v + a->offset) = zero ? 0 : value;
     r->at += 2;
     return TUTTI_OK;

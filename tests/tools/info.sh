@@ -29,10 +29,12 @@ with 0 --topology page
 grep -qx 'ranks h0.g0 h0.g1 h1.g0 h1.g1 h2.g0 h2.g1 h3.g0 h3.g1' out || { fail "the example has other ranks"; cat out err; }
 printf 'topology 1\nhost h[0-1]\nlink h0 h1 rate 5\n' > wrong
 with 2 --topology wrong
-grep -q "wrong:3: rate '5': must be more than 0, as in 'rate 25Gbit/s'" err || { fail "the mistake is not named"; cat err; }
+grep -q "wrong:3: rate '5': must be more than 0, a number and its unit, as in 'rate 25Gbit/s'" err || { fail "the mistake is not named"; cat err; }
 with 2 --prices wrong
 with 2 --topology "$dir/none"
 with 2 --topology star:0
+with 2 --prices star:1025
+grep -q "prices are of 1024 at most" err || { fail "too many ranks"; cat err; }
 
 # 67.1 MB cross a link of 125 MB/s twice, but for a fourth; on a tree, all of them do.
 with 0 --prices star:4
