@@ -111,6 +111,15 @@ gone "$a" || fail "down leaves something behind of a topology"
     > "$dir/out" 2>&1 || fail "run --topology: status $?: $(cat "$dir/out")"
 [ "$(grep ' on ' "$dir/out" | sort | paste -sd,)" = "0 on 1,1 on 1,2 on 2,3 on 2" ] || fail "ranks in blocks: $(cat "$dir/out")"
 
+# A topology is built, measured from inside, and read again: the rates are those that were built.
+printf '%s\n' 'topology 1' 'host h[0-2]' 'switch s' 'link h[0-1] s rate 4MB/s' 'link h2 s rate 2MB/s' 'ranks h[0-2]' > "$dir/built"
+"$box" run --topology "$dir/built" "$apps/tutti-doctor" --measure "$dir/measured" > "$dir/out" 2>&1 || fail "measuring a box: $(cat "$dir/out")"
+rates=$("$apps/tutti-info" --topology "$dir/measured" | sed -n 's/^link .* rate \([0-9.]*\)MB.*/\1/p' | paste -sd' ')
+read -r one two three <<< "$rates"
+for rate in "$one" "$two"; do within "${rate:-0}" 3.2 4.2 || fail "links of 4 MB/s are measured as $rate: $rates"; done
+within "${three:-0}" 1.6 2.1 || fail "a link of 2 MB/s is measured as $three"
+"$apps/tutti-info" --prices "$dir/measured" > "$dir/out" || fail "prices of what was measured: status $?"
+
 # Ended by a signal, a run leaves nothing; killed, its box is told to be left over, and removed on request.
 started() { # a run of `sleep` in the background: $runner, and $name of its box
     rm -f "$dir/up"

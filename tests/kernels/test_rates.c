@@ -1,7 +1,7 @@
-/* dag/kernels: loops of our own keep their vectors in registers. A loop that moves them through memory, or takes their
- * elements one by one, takes 5 to 20 times as long as one that does not. So each op is compared with a plain loop, y = 2 x, over as
- * many bytes, in the same run and compiled for the same instructions: the best of many turns, which other programs on the
- * machine disturb alike. */
+/* dag/kernels: loops of our own keep their vectors in registers. A loop that moves them through memory, or takes
+ * their elements one by one, takes 5 to 20 times as long as one that does not. So each op is compared with a plain
+ * loop, y = 2 x, over as many bytes, in the same run and compiled for the same instructions: the best of many turns,
+ * which other programs on the machine disturb alike. */
 #include "dag/base/clock.h"
 #include "dag/base/clones.h"
 #include "dag/base/mem.h"
