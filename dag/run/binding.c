@@ -87,7 +87,7 @@ static tutti_status bind_memory(tutti_binding *b, const unsigned char used[])
 
 static void free_block(const tutti_binding *b, int t)
 {
-    if (tutti_graph_get_tensor(b->graph, t)->block != t) return;
+    if (b->place.payload || tutti_graph_get_tensor(b->graph, t)->block != t) return;
     if (b->place.device == TUTTI_CUDA) {
         devices->unpin(b->place.gpu, b->host[t].pointer);
         devices->release(b->place.gpu, b->gpu[t].pointer);
@@ -229,8 +229,25 @@ static tutti_status bind_kernels_on_gpu(tutti_binding *b, const unsigned char us
     return status ? status : check_rest(b, room);
 }
 
+/* Nothing is there. */
+static void bind_payload(tutti_binding *b)
+{
+    for (int t = 0; t < b->tensors; t++)
+        b->host[t] = (tutti_buffer){.pointer = b->place.payload,
+            .bytes = tutti_graph_get_tensor(b->graph, t)->bytes,
+            .memory = TUTTI_MEMORY_DEVICE};
+    for (int n = 0; n < b->nodes; n++) {
+        const int accesses = tutti_graph_get_node(b->graph, n)->accesses;
+        if (accesses > b->widest) b->widest = accesses;
+    }
+}
+
 static tutti_status bind(tutti_binding *b)
 {
+    if (b->place.payload) {
+        bind_payload(b);
+        return TUTTI_OK;
+    }
     unsigned char *used = calloc((size_t)b->tensors + 1, 1);
     if (!used) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d tensors", b->tensors);
     find_uses(b, used);
@@ -341,6 +358,7 @@ tutti_status tutti_binding_execute(
     const tutti_binding *binding, int node, void *const buf[], void *queue)
 {
     const tutti_kernel *kernel = binding->kernel[node];
+    if (binding->place.payload) return TUTTI_OK;
     tutti_status status = kernel->fn(binding->args[node], buf, queue);
     if (!status) return TUTTI_OK;
     return tutti_fail(status, "node '%s': %s failed",

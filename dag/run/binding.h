@@ -15,6 +15,9 @@ typedef struct tutti_binding_place {
     struct tutti_engines *engines;
     /* collectives find their data on the GPU, all but messages of edges; 0: in main memory */
     int collects_there;
+    /* Of TUTTI_CPU: not NULL: nothing is computed, and each tensor is at this address, which is device memory to
+     * collectives and which nobody reads (collectives/transport/virtual.h) */
+    void *payload;
 } tutti_binding_place;
 
 /* Whether this collective does, there. [P] */
@@ -62,7 +65,7 @@ static inline const int *tutti_binding_section(
 tutti_status tutti_binding_check(
     const tutti_binding *binding, int tensor, size_t bytes, const char *what);
 
-/* Runs a kernel node on the calling thread, or leaves it on this queue of the GPU, the same for all: they share what
+/* Runs a kernel node (with payload: does nothing) on the calling thread, or leaves it on this queue of the GPU, the same for all: they share what
  * they work in. Failures are logged with the node's name. [A]; on a GPU, one thread at a time. */
 tutti_status tutti_binding_execute(
     const tutti_binding *binding, int node, void *const buf[], void *queue);

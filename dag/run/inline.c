@@ -433,6 +433,21 @@ void tutti_inline_run(tutti_run *run, int64_t id)
     if (chosen) run_instance(run, chosen);
 }
 
+int tutti_inline_node(tutti_run *run, int64_t id)
+{
+    pthread_mutex_lock(&run->lock);
+    const instance *i = find(run, id);
+    const int node = i && i->work == WORK_NODE && !i->blockers ? i->target : -1;
+    pthread_mutex_unlock(&run->lock);
+    return node;
+}
+
+int tutti_inline_reached(tutti_run *run, int64_t point, tutti_status *failure)
+{
+    *failure = tutti_ledger_failure(run->ledger);
+    return tutti_ledger_reached(run->ledger, 0, point);
+}
+
 static int64_t inline_point(tutti_run *run)
 {
     return tutti_ledger_point(run->ledger);

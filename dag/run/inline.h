@@ -13,5 +13,9 @@ extern const tutti_runner tutti_runner_inline;
 int tutti_inline_ready(tutti_run *run, int64_t ids[], int most);
 /* Runs one of them on the calling thread. The next wait returns its failure. [M] */
 void tutti_inline_run(tutti_run *run, int64_t id);
+/* The node of one that may run now; -1: it is a feed, a fetch or a region, or may not run. [M] */
+int tutti_inline_node(tutti_run *run, int64_t id);
+/* Whether all that was submitted up to a point has ended; *failure: the first of it. [M] */
+int tutti_inline_reached(tutti_run *run, int64_t point, tutti_status *failure);
 
 #endif

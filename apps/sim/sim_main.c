@@ -1,0 +1,189 @@
+/* tutti-sim: training steps on machines that are not there. See tutti-sim(1). */
+#include "apps/sim/program.h"
+#include "collectives/links/topology_text.h"
+#include "config.h"
+#include "dag/base/conf.h"
+#include "dag/base/log.h"
+#include "dag/base/number.h"
+#include "designs/exchange/settings.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct options {
+    const char *model, *topology, *ranks, *design, *algorithm, *verify, *times;
+    tutti_conf_int lanes;
+    tutti_conf_real bucket_mb, chunk_mb;
+    int64_t batch, workers, steps, warm, seed;
+    double noise;
+    int json;
+} options;
+
+#define AT(member) .offset = offsetof(options, member)
+
+static const char *const times_names[] = {"measured", "cpu", "gpu", NULL};
+
+static const char *times_name(int i)
+{
+    return times_names[i];
+}
+
+static const tutti_setting settings[] = {
+    {TUTTI_CONF_TEXT, "MODEL", "MODEL", .flags = TUTTI_CONF_OPERAND | TUTTI_CONF_REQUIRED,
+        AT(model)},
+    {TUTTI_CONF_HEADING, .help = "Machine"},
+    {TUTTI_CONF_TEXT, "topology", "NAME", .flags = TUTTI_CONF_REQUIRED, AT(topology),
+        .help = "the links: a family or a file (tutti-topology(5))"},
+    {TUTTI_CONF_TEXT, "ranks", "P,...", AT(ranks),
+        .help =
+            "ranks, of the topology's first; several numbers: a simulation of each (default: all)"},
+    {TUTTI_CONF_INT, "workers", "N", .fallback = "1", .low = 1, .high = 256, AT(workers),
+        .help = "workers of each rank"},
+    {TUTTI_CONF_CHOICE, "times", "HOW", .fallback = "measured", .choice = times_name, AT(times),
+        .help = "what kernels take; measured: each alone on this processor, now; cpu, gpu: "
+                "counted, for a core or a "
+                "GPU of a server"},
+    {TUTTI_CONF_REAL, "noise", "X", .fallback = "0", .low = 0, .high = 2, AT(noise),
+        .help = "kernels take exp(X z) times that, z normal, drawn by rank, step and kernel"},
+    {TUTTI_CONF_INT, "seed", "N", .fallback = "1", .low = 0, .high = 1e15, AT(seed),
+        .help = "of the noise"},
+    {TUTTI_CONF_HEADING, .help = "Run"},
+    {TUTTI_CONF_INT, "batch", "N", .fallback = "32", .low = 1, .high = 65536, AT(batch),
+        .help = "images per rank and step"},
+    {TUTTI_CONF_INT, "steps", "N", .fallback = "6", .low = 1, .high = 100000, AT(steps),
+        .help = "steps"},
+    {TUTTI_CONF_INT, "warm", "N", .fallback = "2", .low = 0, .high = 100000, AT(warm),
+        .help = "of these, the first N do not count"},
+    TUTTI_SETTING_DESIGN(AT(design)), TUTTI_SETTING_LANES(AT(lanes)),
+    TUTTI_SETTING_ALGORITHM(AT(algorithm)), TUTTI_SETTING_VERIFY(AT(verify)),
+    TUTTI_SETTING_BUCKET_MB(AT(bucket_mb)), TUTTI_SETTING_CHUNK_MB(AT(chunk_mb)),
+    {TUTTI_CONF_FLAG, "json", AT(json),
+        .help = "print one JSON object per simulation instead of a table"},
+    {0}};
+
+static const tutti_conf conf = {
+    .program = "tutti-sim",
+    .usage = "MODEL --topology NAME [OPTION]...",
+    .summary = "Simulates training steps on machines that are not there: the real exchange, "
+               "designs and collectives of all "
+               "ranks, in virtual time over the links of a topology. Prints what a step takes.",
+    .version = PACKAGE_VERSION,
+    .settings = settings,
+};
+
+static int64_t bytes_of(tutti_conf_real mb)
+{
+    return mb.word ? -1 : (int64_t)(1e6 * mb.value);
+}
+
+static tutti_sim_options simulation_of(const options *o, const tutti_topology *t, int ranks)
+{
+    return (tutti_sim_options){.topology = t,
+        .ranks = ranks,
+        .workers = (int)o->workers,
+        .steps = (int)o->steps,
+        .warm = (int)o->warm,
+        .noise = o->noise,
+        .seed = (uint64_t)o->seed,
+        .exchange = {.design = tutti_design_find(o->design),
+            .lanes = o->lanes.word ? 0 : (int)o->lanes.value,
+            .algorithm = o->algorithm,
+            .bucket_bytes = bytes_of(o->bucket_mb),
+            .chunk_bytes = bytes_of(o->chunk_mb),
+            .verify = tutti_verify_mode_find(o->verify)}};
+}
+
+static void print_result(const options *o, int ranks, const tutti_sim_result *r)
+{
+    const double efficiency = r->step_s > 0 ? r->compute_s / r->step_s : 0;
+    const double images_per_s = r->step_s > 0 ? (double)(ranks * o->batch) / r->step_s : 0;
+    if (o->json)
+        printf("{\"event\":\"simulation\",\"model\":\"%s\",\"ranks\":%d,\"design\":\"%s\",\"step_"
+               "ms\":%.6f,"
+               "\"compute_ms\":%.6f,\"exposed_ms\":%.6f,\"efficiency\":%.4f,\"images_per_s\":%.1f,"
+               "\"busiest\":%.4f,"
+               "\"messages\":%lld,\"sent_mb\":%.3f}\n",
+            o->model, ranks, o->design, 1e3 * r->step_s, 1e3 * r->compute_s,
+            1e3 * (r->step_s - r->compute_s), efficiency, images_per_s, r->share,
+            (long long)r->messages, 1e-6 * r->sent_bytes);
+    else
+        printf("%6d %12.3f %12.3f %12.3f %9.1f %% %12.0f %9.1f %% %12lld\n", ranks, 1e3 * r->step_s,
+            1e3 * r->compute_s, 1e3 * (r->step_s - r->compute_s), 100 * efficiency, images_per_s,
+            100 * r->share, (long long)r->messages);
+    fflush(stdout);
+}
+
+static tutti_status simulate(const options *o, const tutti_topology *t, int ranks)
+{
+    const tutti_model *model = tutti_model_find(o->model);
+    const tutti_step_options recipe = {.batch = o->batch,
+        .micro_batches = (int)(o->batch < o->workers ? o->batch : o->workers),
+        .momentum = 0.9f,
+        .nesterov = 1,
+        .weight_decay = 5e-4f,
+        .adds_norms = 1};
+    tutti_sim_times times = TUTTI_SIM_MEASURED;
+    tutti_sim_result result;
+    tutti_sim_model m;
+    while (strcmp(times_names[times], o->times) != 0) times++;
+    const tutti_sim_options s = simulation_of(o, t, ranks);
+    tutti_status status = tutti_exchange_check_options(&s.exchange);
+    if (!status) status = tutti_sim_model_open(model, &recipe, times, ranks, &m);
+    if (status) return status;
+    const tutti_sim_program program = tutti_sim_model_program(&m);
+    status = tutti_sim_run(&s, &program, NULL, &result);
+    if (!status) print_result(o, ranks, &result);
+    tutti_sim_model_close(&m);
+    return status;
+}
+
+/* Each number of a list; NULL: all ranks. */
+static tutti_status simulate_all(const options *o, const tutti_topology *t)
+{
+    tutti_status status = TUTTI_OK;
+    if (!o->json)
+        printf("%s, %lld images a rank, on %s, design %s\n%6s %12s %12s %12s %11s %12s %11s %12s\n",
+            o->model, (long long)o->batch, o->topology, o->design, "ranks", "step ms", "compute ms",
+            "exposed ms", "efficiency", "images/s", "busiest", "messages");
+    if (!o->ranks) return simulate(o, t, t->ranks);
+    for (const char *at = o->ranks; !status && *at;) {
+        char *end;
+        const long ranks = strtol(at, &end, 10);
+        if (end == at || (*end && *end != ',') || ranks < 1 || ranks > t->ranks)
+            return tutti_fail(TUTTI_ERR_USAGE,
+                "--ranks %s: must be numbers from 1 to %d, with commas between them", o->ranks,
+                t->ranks);
+        status = simulate(o, t, (int)ranks);
+        at = *end ? end + 1 : end;
+    }
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    options o = {0};
+    tutti_topology *t;
+    int go;
+    if (tutti_conf_start(&conf, argc, argv, &o, &go)) return 2;
+    if (!go) return EXIT_SUCCESS;
+    if (!tutti_model_find(o.model)) {
+        tutti_fail(TUTTI_ERR_USAGE, "%s is no model (known: tutti-info --list models)", o.model);
+        return 2;
+    }
+    if (o.warm >= o.steps) {
+        tutti_fail(TUTTI_ERR_USAGE, "--warm %lld: at least one of --steps %lld has to count",
+            (long long)o.warm, (long long)o.steps);
+        return 2;
+    }
+    tutti_status status = tutti_topology_open(o.topology, &t);
+    if (!status) {
+        status = simulate_all(&o, t);
+        tutti_topology_free(t);
+    }
+    if (status == TUTTI_ERR_TIMEOUT) return 3;
+    return status == TUTTI_ERR_USAGE || status == TUTTI_ERR_FORMAT || status == TUTTI_ERR_INVAL ? 2
+           : status ? EXIT_FAILURE
+                    : EXIT_SUCCESS;
+}

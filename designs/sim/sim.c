@@ -1,0 +1,303 @@
+#include "designs/sim/sim.h"
+
+#include "collectives/transport/virtual.h"
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+#include "dag/base/rng.h"
+#include "dag/run/inline.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { READY = 1024, AHEAD = 2, NAMED = 4 };
+
+/* A worker's kernel; id -1: it has none. */
+typedef struct worker {
+    int64_t id;
+    double end_s;
+} worker;
+
+typedef struct rank {
+    int number;
+    tutti_graph *graph;
+    tutti_exchange *exchange;
+    tutti_run *run;
+    worker *worker;
+    int64_t *end;        /* [steps] the point at which a step has ended */
+    int submitted, done; /* steps */
+    double busy_s;       /* of all its workers, in steps that count */
+} rank;
+
+typedef struct simulation {
+    const tutti_sim_options *options;
+    const tutti_sim_program *program;
+    tutti_virtual_world *world;
+    double slept_s;
+    rank *rank;
+    int workers;
+    int *left;       /* [steps] ranks on which a step has not ended */
+    double *ended_s; /* [steps] */
+    int64_t ready[READY];
+} simulation;
+
+static double virtual_now(void *ctx)
+{
+    const simulation *s = ctx;
+    return tutti_virtual_now(s->world) + s->slept_s;
+}
+
+/* Only who waits for what does not come sleeps here: its deadline passes. */
+static void virtual_sleep(void *ctx, double delay_s)
+{
+    ((simulation *)ctx)->slept_s += delay_s;
+}
+
+static tutti_status open_rank(simulation *s, int number)
+{
+    rank *r = &s->rank[number];
+    const tutti_sim_options *o = s->options;
+    tutti_exchange_options exchange = o->exchange;
+    const int control = exchange.verify != TUTTI_VERIFY_OFF || exchange.priorities.on;
+    const int lanes = exchange.lanes > 0 ? exchange.lanes : exchange.design->many_lanes ? 4 : 1;
+    tutti_transport *transport;
+    exchange.lanes = lanes;
+    exchange.manual = 1;
+    exchange.watch.on = 0;
+    r->number = number;
+    tutti_status status = tutti_transport_virtual(
+        s->world, number, lanes + (control && o->ranks > 1) + exchange.messages, &transport);
+    if (!status) status = tutti_exchange_open_over(transport, &exchange, &r->exchange);
+    if (!status) status = s->program->build(s->program->ctx, number, &r->graph);
+    if (!status) status = tutti_exchange_apply(r->exchange, r->graph);
+    if (status) return status;
+    const tutti_run_options run = {.workers = s->workers,
+        .place = {.payload = tutti_virtual_payload(s->world)},
+        .region_s = -1,
+        .hooks = tutti_exchange_hooks(r->exchange)};
+    r->worker = malloc((size_t)s->workers * sizeof *r->worker);
+    r->end = calloc((size_t)o->steps, sizeof *r->end);
+    if (!r->worker || !r->end)
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory to simulate rank %d", number);
+    for (int w = 0; w < s->workers; w++) r->worker[w].id = -1;
+    return tutti_runner_inline.open(r->graph, &run, &r->run);
+}
+
+static void close_rank(rank *r)
+{
+    tutti_runner_inline.close(r->run);
+    tutti_exchange_close(r->exchange);
+    free(r->worker);
+    free(r->end);
+}
+
+/* ---- kernels ---- */
+
+/* The step of a submission. */
+static int step_of(const rank *r, int64_t id)
+{
+    int step = r->done;
+    while (step + 1 < r->submitted && r->end[step] <= id) step++;
+    return step;
+}
+
+static double kernel_s(const simulation *s, const rank *r, int64_t id, int node)
+{
+    const tutti_sim_options *o = s->options;
+    const double time_s = s->program->node_s(s->program->ctx, r->number, r->graph, node);
+    if (!(o->noise > 0)) return time_s;
+    const char *name = tutti_graph_get_node(r->graph, node)->name;
+    const uint64_t index = tutti_rng_stream(name) ^ ((uint64_t)step_of(r, id) << 48);
+    return time_s * exp(o->noise * tutti_rng_normal(o->seed, (uint64_t)r->number, index));
+}
+
+static int is_running(const simulation *s, const rank *r, int64_t id)
+{
+    for (int w = 0; w < s->workers; w++)
+        if (r->worker[w].id == id) return 1;
+    return 0;
+}
+
+/* What starts a collective comes first and takes no time; then, of the kernels, the one of highest priority. */
+static tutti_status start_ready(simulation *s, rank *r, int *moved)
+{
+    for (;;) {
+        const int n = tutti_inline_ready(r->run, s->ready, READY);
+        worker *free_one = NULL;
+        int64_t best = -1, starts = -1;
+        int best_node = -1, priority = 0;
+        for (int w = 0; w < s->workers; w++)
+            if (r->worker[w].id < 0) free_one = &r->worker[w];
+        for (int i = 0; i < n && starts < 0; i++) {
+            const int number = tutti_inline_node(r->run, s->ready[i]);
+            const tutti_node *node = number < 0 ? NULL : tutti_graph_get_node(r->graph, number);
+            if (!node || node->kind != TUTTI_NODE_KERNEL) {
+                starts = s->ready[i];
+            } else if (free_one && (best < 0 || node->priority > priority) &&
+                       !is_running(s, r, s->ready[i])) {
+                best = s->ready[i];
+                best_node = number;
+                priority = node->priority;
+            }
+        }
+        if (starts >= 0) {
+            tutti_inline_run(r->run, starts);
+        } else if (best >= 0) {
+            const double for_s = kernel_s(s, r, best, best_node);
+            *free_one = (worker){best, tutti_virtual_now(s->world) + for_s};
+            if (r->done >= s->options->warm) r->busy_s += for_s;
+            tutti_status status = tutti_virtual_wake_at(s->world, free_one->end_s, r->number);
+            if (status) return status;
+        } else {
+            return TUTTI_OK;
+        }
+        *moved = 1;
+    }
+}
+
+static void end_kernels(simulation *s, rank *r)
+{
+    for (int w = 0; w < s->workers; w++) {
+        if (r->worker[w].id < 0 || r->worker[w].end_s > tutti_virtual_now(s->world)) continue;
+        tutti_inline_run(r->run, r->worker[w].id);
+        r->worker[w].id = -1;
+    }
+}
+
+/* ---- steps ---- */
+
+static tutti_status submit_steps(const simulation *s, rank *r)
+{
+    tutti_status status = TUTTI_OK;
+    while (!status && r->submitted < s->options->steps && r->submitted < r->done + AHEAD) {
+        status = tutti_runner_inline.submit(r->run, s->options->section);
+        r->end[r->submitted++] = tutti_runner_inline.point(r->run);
+    }
+    return status;
+}
+
+static tutti_status end_steps(simulation *s, rank *r, int *moved)
+{
+    tutti_status failure;
+    while (r->done < r->submitted && tutti_inline_reached(r->run, r->end[r->done], &failure)) {
+        if (!--s->left[r->done]) s->ended_s[r->done] = tutti_virtual_now(s->world);
+        r->done++;
+        *moved = 1;
+    }
+    (void)tutti_inline_reached(r->run, 0, &failure);
+    return failure ? failure : submit_steps(s, r);
+}
+
+/* All that a rank can do now. */
+static tutti_status advance_rank(simulation *s, rank *r)
+{
+    tutti_status status = TUTTI_OK;
+    end_kernels(s, r);
+    for (int moved = 1; moved && !status;) {
+        moved = tutti_exchange_pass(r->exchange);
+        status = end_steps(s, r, &moved);
+        if (!status) status = start_ready(s, r, &moved);
+    }
+    return status;
+}
+
+static tutti_status report_hang(const simulation *s)
+{
+    char text[512] = "";
+    int named = 0, waiting = 0;
+    for (int i = 0; i < s->options->ranks; i++) {
+        const rank *r = &s->rank[i];
+        if (r->done == s->options->steps) continue;
+        waiting++;
+        const size_t used = strlen(text);
+        if (named++ < NAMED)
+            snprintf(text + used, sizeof text - used, "%s rank %d in step %d", named > 1 ? "," : "",
+                i, r->done);
+    }
+    return tutti_fail(TUTTI_ERR_TIMEOUT,
+        "the simulation hangs at %g s: nothing will happen any more, and %d of %d ranks have not "
+        "ended:%s%s",
+        tutti_virtual_now(s->world), waiting, s->options->ranks, text,
+        waiting > NAMED ? ", ..." : "");
+}
+
+static tutti_status run_all(simulation *s)
+{
+    const int *concerned, last = s->options->steps - 1;
+    int n;
+    tutti_status status = TUTTI_OK;
+    for (int r = 0; !status && r < s->options->ranks; r++) {
+        status = submit_steps(s, &s->rank[r]);
+        if (!status) status = advance_rank(s, &s->rank[r]);
+    }
+    while (!status && s->left[last]) {
+        status = tutti_virtual_next(s->world, &concerned, &n);
+        if (!status && !n) status = report_hang(s);
+        for (int i = 0; i < n && !status; i++) status = advance_rank(s, &s->rank[concerned[i]]);
+    }
+    return status;
+}
+
+/* ---- results ---- */
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void sum_up(simulation *s, double *step_s, tutti_sim_result *result)
+{
+    const tutti_sim_options *o = s->options;
+    const int counted = o->steps - o->warm;
+    const tutti_virtual_account totals = tutti_virtual_totals(s->world);
+    *result = (tutti_sim_result){.total_s = s->ended_s[o->steps - 1],
+        .messages = totals.messages,
+        .events = totals.events,
+        .sent_bytes = totals.sent_bytes};
+    result->busiest = tutti_virtual_busiest(s->world, &result->share);
+    for (int r = 0; r < o->ranks; r++)
+        result->compute_s += s->rank[r].busy_s / s->workers / o->ranks / counted;
+    if (step_s) memcpy(step_s, s->ended_s, (size_t)o->steps * sizeof *step_s);
+    for (int i = o->steps - 1; i > 0; i--) s->ended_s[i] -= s->ended_s[i - 1];
+    qsort(s->ended_s + o->warm, (size_t)counted, sizeof *s->ended_s, by_value);
+    result->step_s = s->ended_s[o->warm + counted / 2];
+}
+
+static tutti_status check(const tutti_sim_options *o)
+{
+    if (o->steps < 1 || o->warm < 0 || o->warm >= o->steps)
+        return tutti_fail(TUTTI_ERR_INVAL, "a simulation of %d steps, of which %d do not count",
+            o->steps, o->warm);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_sim_run(const tutti_sim_options *options, const tutti_sim_program *program,
+    double *step_s, tutti_sim_result *result)
+{
+    simulation s = {.options = options,
+        .program = program,
+        .workers = options->workers > 0 ? options->workers : 1};
+    tutti_status status = check(options);
+    if (!status) status = tutti_virtual_world_new(options->topology, options->ranks, &s.world);
+    if (status) return status;
+    const tutti_clock_source clock = {virtual_now, virtual_sleep, &s};
+    const tutti_clock_source *before = tutti_clock_use(&clock);
+    s.rank = calloc((size_t)options->ranks, sizeof *s.rank);
+    s.left = malloc((size_t)options->steps * sizeof *s.left);
+    s.ended_s = calloc((size_t)options->steps, sizeof *s.ended_s);
+    if (!s.rank || !s.left || !s.ended_s)
+        status = tutti_fail(TUTTI_ERR_NOMEM, "no memory to simulate %d ranks", options->ranks);
+    for (int i = 0; !status && i < options->steps; i++) s.left[i] = options->ranks;
+    for (int r = 0; !status && r < options->ranks; r++) status = open_rank(&s, r);
+    if (!status) status = run_all(&s);
+    if (!status) sum_up(&s, step_s, result);
+    for (int r = 0; s.rank && r < options->ranks; r++) close_rank(&s.rank[r]);
+    tutti_clock_use(before);
+    tutti_virtual_world_free(s.world);
+    free(s.rank);
+    free(s.left);
+    free(s.ended_s);
+    return status;
+}
