@@ -38,7 +38,6 @@ libcore_la_SOURCES += \
 	collectives/sched/tree.c collectives/sched/tree.h \
 	collectives/sched/walk.c collectives/sched/walk.h \
 	collectives/transport/loop.c \
-	collectives/transport/virtual.c collectives/transport/virtual.h \
 	collectives/transport/mpi.h \
 	collectives/transport/mpi_collective.c \
 	collectives/transport/mpi_fail.c \

@@ -1,5 +1,4 @@
-/* What a simulated rank trains: a model, on its part of the batch, with kernels that take what they take here, or what
- * they are expected to take. */
+/* What a simulated rank trains: a model, on its part of the batch; and what its kernels take. */
 #ifndef TUTTI_SIM_PROGRAM_H
 #define TUTTI_SIM_PROGRAM_H
 
@@ -14,25 +13,26 @@ typedef enum tutti_sim_times {
 } tutti_sim_times;
 
 typedef struct tutti_kernel_time {
-    const char *name; /* of the node */
+    uint64_t name; /* tutti_rng_stream of the node's */
     double time_s;
 } tutti_kernel_time;
 
+/* A model, and what its kernels take on any number of ranks. */
 typedef struct tutti_sim_model {
     tutti_net *net;
     tutti_step_options recipe; /* but for the placement */
     tutti_sim_times times;
-    int ranks;
-    tutti_step **step;       /* [ranks] as they are built */
     tutti_kernel_time *time; /* [kernels] by name; measured */
     int kernels;
+    int ranks;         /* of the steps that have been built */
+    tutti_step **step; /* [ranks] */
 } tutti_sim_model;
 
-/* A model for `ranks` ranks. MEASURED times the kernels now. Errors of what builds a step. */
+/* MEASURED times the kernels now. Errors of what builds a step. */
 tutti_status tutti_sim_model_open(const tutti_model *model, const tutti_step_options *recipe,
-    tutti_sim_times times, int ranks, tutti_sim_model *m);
+    tutti_sim_times times, tutti_sim_model *m);
 void tutti_sim_model_close(tutti_sim_model *m);
-/* It as a simulation's program. */
-tutti_sim_program tutti_sim_model_program(tutti_sim_model *m);
+/* It as the program of a simulation of so many ranks; the one before is over. NOMEM. */
+tutti_status tutti_sim_model_program(tutti_sim_model *m, int ranks, tutti_sim_program *program);
 
 #endif

@@ -4,10 +4,8 @@
 #include "config.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
-#include "dag/base/number.h"
 #include "designs/exchange/settings.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +29,9 @@ static const char *times_name(int i)
 }
 
 static const tutti_setting settings[] = {
-    {TUTTI_CONF_TEXT, "MODEL", "MODEL", .flags = TUTTI_CONF_OPERAND | TUTTI_CONF_REQUIRED,
-        AT(model)},
+    {TUTTI_CONF_HEADING, .help = "Arguments"},
+    {TUTTI_CONF_TEXT, "model", "MODEL", .flags = TUTTI_CONF_REQUIRED | TUTTI_CONF_OPERAND, AT(model),
+        .help = "what is trained (tutti-info --list models)"},
     {TUTTI_CONF_HEADING, .help = "Machine"},
     {TUTTI_CONF_TEXT, "topology", "NAME", .flags = TUTTI_CONF_REQUIRED, AT(topology),
         .help = "the links: a family or a file (tutti-topology(5))"},
@@ -115,7 +114,56 @@ static void print_result(const options *o, int ranks, const tutti_sim_result *r)
     fflush(stdout);
 }
 
-static tutti_status simulate(const options *o, const tutti_topology *t, int ranks)
+static tutti_status simulate(
+    const options *o, const tutti_topology *t, tutti_sim_model *m, int ranks)
+{
+    const tutti_sim_options s = simulation_of(o, t, ranks);
+    tutti_sim_program program;
+    tutti_sim_result result;
+    tutti_status status = tutti_exchange_check_options(&s.exchange);
+    if (!status) status = tutti_sim_model_program(m, ranks, &program);
+    if (!status) status = tutti_sim_run(&s, &program, NULL, &result);
+    if (!status) print_result(o, ranks, &result);
+    return status;
+}
+
+/* The next number of a list of ranks; 0: it is none. */
+static int next_ranks(const char **list, int most)
+{
+    char *end;
+    const long ranks = strtol(*list, &end, 10);
+    if (end == *list || (*end && *end != ',') || (*end && !end[1]) || ranks < 1 || ranks > most)
+        return 0;
+    *list = *end ? end + 1 : end;
+    return (int)ranks;
+}
+
+/* Each number of the list; NULL: all ranks. */
+static tutti_status simulate_all(const options *o, const tutti_topology *t, tutti_sim_model *m)
+{
+    tutti_status status = TUTTI_OK;
+    if (!o->json)
+        printf("%s, %lld images a rank, on %s, design %s\n%6s %12s %12s %12s %11s %12s %11s %12s\n",
+            o->model, (long long)o->batch, o->topology, o->design, "ranks", "step ms", "compute ms",
+            "exposed ms", "efficiency", "images/s", "busiest", "messages");
+    if (!o->ranks) return simulate(o, t, m, t->ranks);
+    for (const char *list = o->ranks; !status && *list;)
+        status = simulate(o, t, m, next_ranks(&list, t->ranks));
+    return status;
+}
+
+static tutti_status check_ranks(const options *o, const tutti_topology *t)
+{
+    for (const char *list = o->ranks; list && *list;)
+        if (!next_ranks(&list, t->ranks))
+            return tutti_fail(TUTTI_ERR_USAGE,
+                "--ranks %s: must be numbers from 1 to %d, which is what --topology %s has, with "
+                "commas between them",
+                o->ranks, t->ranks, o->topology);
+    return TUTTI_OK;
+}
+
+static tutti_status open_model(const options *o, tutti_sim_model *m)
 {
     const tutti_model *model = tutti_model_find(o->model);
     const tutti_step_options recipe = {.batch = o->batch,
@@ -125,65 +173,49 @@ static tutti_status simulate(const options *o, const tutti_topology *t, int rank
         .weight_decay = 5e-4f,
         .adds_norms = 1};
     tutti_sim_times times = TUTTI_SIM_MEASURED;
-    tutti_sim_result result;
-    tutti_sim_model m;
+    if (!model)
+        return tutti_fail(
+            TUTTI_ERR_USAGE, "%s is no model (known: tutti-info --list models)", o->model);
+    if (o->warm >= o->steps)
+        return tutti_fail(TUTTI_ERR_USAGE, "--warm %lld: at least one of --steps %lld has to count",
+            (long long)o->warm, (long long)o->steps);
     while (strcmp(times_names[times], o->times) != 0) times++;
-    const tutti_sim_options s = simulation_of(o, t, ranks);
-    tutti_status status = tutti_exchange_check_options(&s.exchange);
-    if (!status) status = tutti_sim_model_open(model, &recipe, times, ranks, &m);
-    if (status) return status;
-    const tutti_sim_program program = tutti_sim_model_program(&m);
-    status = tutti_sim_run(&s, &program, NULL, &result);
-    if (!status) print_result(o, ranks, &result);
-    tutti_sim_model_close(&m);
-    return status;
+    return tutti_sim_model_open(model, &recipe, times, m);
 }
 
-/* Each number of a list; NULL: all ranks. */
-static tutti_status simulate_all(const options *o, const tutti_topology *t)
+static int exit_status_of(tutti_status status)
 {
-    tutti_status status = TUTTI_OK;
-    if (!o->json)
-        printf("%s, %lld images a rank, on %s, design %s\n%6s %12s %12s %12s %11s %12s %11s %12s\n",
-            o->model, (long long)o->batch, o->topology, o->design, "ranks", "step ms", "compute ms",
-            "exposed ms", "efficiency", "images/s", "busiest", "messages");
-    if (!o->ranks) return simulate(o, t, t->ranks);
-    for (const char *at = o->ranks; !status && *at;) {
-        char *end;
-        const long ranks = strtol(at, &end, 10);
-        if (end == at || (*end && *end != ',') || ranks < 1 || ranks > t->ranks)
-            return tutti_fail(TUTTI_ERR_USAGE,
-                "--ranks %s: must be numbers from 1 to %d, with commas between them", o->ranks,
-                t->ranks);
-        status = simulate(o, t, (int)ranks);
-        at = *end ? end + 1 : end;
+    enum { HANGS = 3 };
+    switch (status) {
+    case TUTTI_OK:
+        return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+    case TUTTI_ERR_USAGE:
+    case TUTTI_ERR_FORMAT:
+    case TUTTI_ERR_INVAL:
+        return 2;
+    case TUTTI_ERR_TIMEOUT:
+        return HANGS;
+    default:
+        return EXIT_FAILURE;
     }
-    return status;
 }
 
 int main(int argc, char **argv)
 {
     options o = {0};
     tutti_topology *t;
+    tutti_sim_model m;
     int go;
     if (tutti_conf_start(&conf, argc, argv, &o, &go)) return 2;
     if (!go) return EXIT_SUCCESS;
-    if (!tutti_model_find(o.model)) {
-        tutti_fail(TUTTI_ERR_USAGE, "%s is no model (known: tutti-info --list models)", o.model);
-        return 2;
-    }
-    if (o.warm >= o.steps) {
-        tutti_fail(TUTTI_ERR_USAGE, "--warm %lld: at least one of --steps %lld has to count",
-            (long long)o.warm, (long long)o.steps);
-        return 2;
-    }
     tutti_status status = tutti_topology_open(o.topology, &t);
+    if (status) return exit_status_of(status);
+    status = check_ranks(&o, t);
+    if (!status) status = open_model(&o, &m);
     if (!status) {
-        status = simulate_all(&o, t);
-        tutti_topology_free(t);
+        status = simulate_all(&o, t, &m);
+        tutti_sim_model_close(&m);
     }
-    if (status == TUTTI_ERR_TIMEOUT) return 3;
-    return status == TUTTI_ERR_USAGE || status == TUTTI_ERR_FORMAT || status == TUTTI_ERR_INVAL ? 2
-           : status ? EXIT_FAILURE
-                    : EXIT_SUCCESS;
+    tutti_topology_free(t);
+    return exit_status_of(status);
 }

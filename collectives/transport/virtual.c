@@ -67,10 +67,10 @@ typedef struct subject {
 } subject;
 
 /* A rank's own. */
-typedef struct seat {
+typedef struct place {
     double free_s; /* when its own time is free again */
     int concerned;
-} seat;
+} place;
 
 struct tutti_virtual_world {
     const tutti_topology *topology;
@@ -84,7 +84,7 @@ struct tutti_virtual_world {
     int flow_room;
     table table;
     tutti_message *youngest; /* of all that there are */
-    seat *seat;              /* [ranks] */
+    place *place;              /* [ranks] */
     int *concerned, concerns;
     char *payload;
     tutti_virtual_account account;
@@ -107,8 +107,8 @@ typedef struct arithmetic {
 
 static void concern(tutti_virtual_world *w, int rank)
 {
-    if (w->seat[rank].concerned) return;
-    w->seat[rank].concerned = 1;
+    if (w->place[rank].concerned) return;
+    w->place[rank].concerned = 1;
     w->concerned[w->concerns++] = rank;
 }
 
@@ -135,8 +135,8 @@ static tutti_status add_event(tutti_virtual_world *w, double at_s, subject s)
 static double use_time(tutti_virtual_world *w, int rank, double for_s)
 {
     if (!(for_s > 0)) return w->now_s;
-    if (w->seat[rank].free_s < w->now_s) w->seat[rank].free_s = w->now_s;
-    return w->seat[rank].free_s += for_s;
+    if (w->place[rank].free_s < w->now_s) w->place[rank].free_s = w->now_s;
+    return w->place[rank].free_s += for_s;
 }
 
 static int is_payload(const tutti_virtual_world *w, const void *address)
@@ -447,7 +447,7 @@ static tutti_status virtual_test(tutti_transport *t, tutti_message *message, int
     return status;
 }
 
-/* Takes a message that waits for its other side out of the world, unless it travels: then it goes on. */
+/* Takes a message that waits for its other side out of the world, unless it travels: then it arrives. */
 static void withdraw(tutti_virtual_world *w, tutti_message *m)
 {
     if (!m->waits || (m->sends && m->phase != POSTED)) return;
@@ -614,10 +614,10 @@ tutti_status tutti_virtual_world_new(
     w->unused = -1;
     w->payload =
         mmap(NULL, PAYLOAD_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    w->seat = calloc((size_t)ranks, sizeof *w->seat);
+    w->place = calloc((size_t)ranks, sizeof *w->place);
     w->concerned = malloc((size_t)ranks * sizeof *w->concerned);
     tutti_status status = tutti_flows_open(topology, &w->flows);
-    if (!status && (w->payload == MAP_FAILED || !w->seat || !w->concerned))
+    if (!status && (w->payload == MAP_FAILED || !w->place || !w->concerned))
         status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for a simulation of %d ranks", ranks);
     if (status)
         tutti_virtual_world_free(w);
@@ -631,7 +631,7 @@ void tutti_virtual_world_free(tutti_virtual_world *w)
     if (!w) return;
     while (w->youngest) free_message(w, w->youngest);
     for (tutti_timed_event e;
-         tutti_events_take(&w->events, HUGE_VAL, &e);) /* steps that nobody has tested */
+         tutti_events_take(&w->events, HUGE_VAL, &e);) /* steps that were not tested */
         free(w->subject[e.what].step);
     if (w->payload && w->payload != MAP_FAILED) munmap(w->payload, PAYLOAD_BYTES);
     tutti_events_free(&w->events);
@@ -639,7 +639,7 @@ void tutti_virtual_world_free(tutti_virtual_world *w)
     free(w->subject);
     free(w->of_flow);
     free(w->table.slot);
-    free(w->seat);
+    free(w->place);
     free(w->concerned);
     free(w);
 }
@@ -705,7 +705,7 @@ static int by_number(const void *a, const void *b)
 tutti_status tutti_virtual_next(tutti_virtual_world *w, const int **rank, int *ranks)
 {
     double at_s;
-    for (int i = 0; i < w->concerns; i++) w->seat[w->concerned[i]].concerned = 0;
+    for (int i = 0; i < w->concerns; i++) w->place[w->concerned[i]].concerned = 0;
     w->concerns = 0;
     tutti_status status = tutti_virtual_when(w, &at_s);
     while (!status && !w->concerns && at_s < HUGE_VAL) {

@@ -3,7 +3,7 @@
  *
  *   open all ranks -> { what can be done now, on the ranks concerned -> next }* -> close all -> free
  *
- * Payload is not there: buffers are addresses that nobody may read (tutti_virtual_payload; args.memory
+ * Payload is not there: buffers are addresses that no rank may read (tutti_virtual_payload; args.memory
  * is TUTTI_MEMORY_DEVICE), and the transport's arithmetic takes time and computes nothing. Messages between other
  * addresses are copied when they have arrived: those steer the system.
  *
@@ -33,8 +33,8 @@ void tutti_virtual_world_free(tutti_virtual_world *world);
 tutti_status tutti_transport_virtual(
     tutti_virtual_world *world, int rank, int lanes, tutti_transport **transport);
 
-/* The address of payload, of any rank and up to a TiB: nobody reads it, so that all buffers may have the same. Touching
- * it ends the process. */
+/* The address of payload, of any rank and up to a TiB: no rank reads it, so that all buffers may have the same.
+ * Touching it ends the process. */
 void *tutti_virtual_payload(const tutti_virtual_world *world);
 
 /* Seconds since the world began. */

@@ -65,8 +65,9 @@ static inline const int *tutti_binding_section(
 tutti_status tutti_binding_check(
     const tutti_binding *binding, int tensor, size_t bytes, const char *what);
 
-/* Runs a kernel node (with payload: does nothing) on the calling thread, or leaves it on this queue of the GPU, the same for all: they share what
- * they work in. Failures are logged with the node's name. [A]; on a GPU, one thread at a time. */
+/* Runs a kernel node on the calling thread (with payload: does nothing), or leaves it on this queue of the GPU, the
+ * same for all: they share what they work in. Failures are logged with the node's name. [A]; on a GPU, one thread at a
+ * time. */
 tutti_status tutti_binding_execute(
     const tutti_binding *binding, int node, void *const buf[], void *queue);
 /* Runs `count` of them, with the same results. buf[i]: those of nodes[i]. None of them writes what another one reads

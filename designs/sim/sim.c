@@ -146,7 +146,7 @@ static tutti_status start_ready(simulation *s, rank *r, int *moved)
         } else if (best >= 0) {
             const double for_s = kernel_s(s, r, best, best_node);
             *free_one = (worker){best, tutti_virtual_now(s->world) + for_s};
-            if (r->done >= s->options->warm) r->busy_s += for_s;
+            if (step_of(r, best) >= s->options->warm) r->busy_s += for_s;
             tutti_status status = tutti_virtual_wake_at(s->world, free_one->end_s, r->number);
             if (status) return status;
         } else {

@@ -1,12 +1,12 @@
-/* A simulation: training steps of all ranks in one thread and in virtual time. The exchange, the design, the driver, the
- * engine and the schedules of every rank are the real ones; links are those of a topology
+/* A simulation: training steps of all ranks in one thread and in virtual time. The exchange, the design, the driver,
+ * the engine and the schedules of every rank are the real ones; links are those of a topology
  * (collectives/transport/virtual.h), and kernels take the time that the caller says.
  *
  * A rank has workers. A worker takes, of the kernels that may run, the one of highest priority, and of these the
  * earliest in program order. What starts a collective takes no time. A rank submits a step when all but the last of
  * those before have ended on it, as a training does.
  *
- * Nobody sees payload. A run is a function of its options alone: the same options, the same times. Threads: one at a
+ * Payload is not there. A run is a function of its options alone: the same options, the same times. Threads: one at a
  * time; meanwhile the calling thread's clock (dag/base/clock.h) is the simulation's. */
 #ifndef TUTTI_SIM_H
 #define TUTTI_SIM_H

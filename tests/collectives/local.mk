@@ -106,4 +106,4 @@ check_PROGRAMS += tests/collectives/test_virtual
 TESTS += tests/collectives/test_virtual
 tests_collectives_test_virtual_SOURCES = tests/collectives/test_virtual.c
 tests_collectives_test_virtual_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_collectives_test_virtual_LDADD = libtesting.la
+tests_collectives_test_virtual_LDADD = libsim.la libtesting.la
