@@ -15,6 +15,7 @@ libcore_la_SOURCES += \
 	collectives/engine.c collectives/engine.h \
 	collectives/links/events.c collectives/links/events.h \
 	collectives/links/flows.c collectives/links/flows.h \
+	collectives/links/run.c collectives/links/run.h \
 	collectives/links/topology.c collectives/links/topology.h \
 	collectives/links/topology_families.c \
 	collectives/links/topology_text.c collectives/links/topology_text.h \

@@ -5,7 +5,6 @@
 #include "apps/bench/result.h"
 #include "apps/bench/settings.h"
 #include "apps/bench/world.h"
-#include "apps/session/link.h"
 #include "collectives/choose.h"
 #include "config.h"
 #include "dag/base/clock.h"
@@ -14,6 +13,7 @@
 #include "dag/base/median.h"
 #include "dag/base/mem.h"
 #include "dag/kernels/arith.h"
+#include "designs/exchange/settings.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ enum {
 };
 
 typedef struct options {
-    const char *algorithm, *vectors, *json, *csv;
+    const char *algorithm, *topology, *vectors, *json, *csv;
     int64_t from, to, factor, lanes, blocks;
     double block_s, timeout_s;
     tutti_conf_real link_mbit;
@@ -58,9 +58,8 @@ static const tutti_setting settings[] = {
         .help = "blocks per algorithm, in turns"},
     {TUTTI_CONF_REAL, "block-s", "S", .fallback = "0.2", .low = 1e-3, .high = 1e3, AT(block_s),
         .help = "duration of a block in seconds; a block has at least one round"},
-    {TUTTI_CONF_REAL_OR, "link-mbit", "R", .fallback = "unknown", .low = 1e-3, .high = 1e6,
-        .words = {"unknown"}, AT(link_mbit),
-        .help = "rate of a host's link, to print what share of it is used"},
+    TUTTI_SETTING_TOPOLOGY(AT(topology)),
+    TUTTI_SETTING_LINK_MBIT(AT(link_mbit)),
     TUTTI_BENCH_SETTING_TIMEOUT("120", AT(timeout_s)),
     TUTTI_BENCH_SETTING_JSON(AT(json)),
     TUTTI_BENCH_SETTING_CSV(AT(csv)),
@@ -276,8 +275,8 @@ static void tell(bench *b, contestant *c, int64_t bytes)
     double took = tutti_median((int)b->o.blocks, seconds);
     double times = tutti_median((int)b->o.blocks, ratio);
     double algbw = (double)(bytes * b->o.lanes) / took, busbw = algbw * 2 * (P(b) - 1) / P(b);
-    const tutti_conf_real *link = &b->o.link_mbit;
-    double line = link->word ? 0 : 100 * busbw / tutti_link_goodput(link->value);
+    const double link = b->world.link_bytes_per_s;
+    double line = link > 0 ? 100 * busbw / link : 0;
     char share[16] = "-", sent[24] = "-", part[16] = "-";
     if (line > 0) snprintf(share, sizeof share, "%.1f %%", line);
     if (!c->is_library) {
@@ -445,6 +444,7 @@ static tutti_status run(int argc, char **argv)
     status = read_vectors(&b);
     if (status) return status;
     status = tutti_world_open(b.o.timeout_s, &b.world);
+    if (!status) status = tutti_world_links(&b.world, b.o.topology, b.o.link_mbit);
     if (status) return status;
     status = set_up(&b);
     if (!status) status = measure_all(&b);

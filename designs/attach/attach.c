@@ -13,15 +13,17 @@
 
 /* Defaults for what tutti_attach_options leaves open. */
 typedef struct environment {
-    const char *design, *algorithm, *verify, *stall_dir;
+    const char *design, *algorithm, *topology, *verify, *stall_dir;
     tutti_conf_int lanes;
-    tutti_conf_real chunk_mb;
+    tutti_conf_real chunk_mb, link_mbit;
     double stall_warn_s, stall_dump_s, stall_abort_s, setup_timeout_s;
 } environment;
 
 enum {
     DESIGN,
     ALGORITHM,
+    TOPOLOGY,
+    LINK_MBIT,
     VERIFY,
     LANES,
     CHUNK_MB,
@@ -37,6 +39,8 @@ enum {
 static const tutti_setting settings[ROWS + 1] = {
     [DESIGN] = TUTTI_SETTING_DESIGN(AT(design)),
     [ALGORITHM] = TUTTI_SETTING_ALGORITHM(AT(algorithm)),
+    [TOPOLOGY] = TUTTI_SETTING_TOPOLOGY(AT(topology)),
+    [LINK_MBIT] = TUTTI_SETTING_LINK_MBIT(AT(link_mbit)),
     [VERIFY] = TUTTI_SETTING_VERIFY(AT(verify)),
     [LANES] = TUTTI_SETTING_LANES(AT(lanes)),
     [CHUNK_MB] = TUTTI_SETTING_CHUNK_MB(AT(chunk_mb)),
@@ -188,6 +192,8 @@ static tutti_status read_options(const tutti_attach_options *given, tutti_exchan
             design, tutti_design_names(known, sizeof known));
     }
     options->algorithm = given->algorithm ? given->algorithm : e.algorithm;
+    options->topology = e.topology;
+    options->link_mbit = tutti_conf_real_or(e.link_mbit, 0);
     options->verify = tutti_verify_mode_find(verify);
     if (options->verify == TUTTI_VERIFY_MODES)
         return tutti_fail(TUTTI_ERR_USAGE,
