@@ -4,6 +4,8 @@
 #include "collectives/cache.h"
 #include "collectives/choose.h"
 #include "collectives/engine.h"
+#include "collectives/priced.h"
+#include "collectives/rules.h"
 #include "collectives/transport/transport.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
@@ -24,6 +26,9 @@ struct tutti_comm {
     int lanes; /* the first of the transport's */
     const tutti_algorithm *algorithm;
     int radix; /* of its trees */
+    const tutti_rules *rules;
+    tutti_priced *priced; /* NULL: it does not choose by price */
+    int warned;           /* of rules whose algorithm cannot do something */
     tutti_pool *pool;
     tutti_cache *cache;
     int64_t identities, numbers; /* the transport's tags are their product */
@@ -86,6 +91,14 @@ static tutti_status open_lanes(tutti_comm *c)
     return c->lane ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d lanes", c->lanes);
 }
 
+static tutti_status open_prices(tutti_comm *c, const tutti_comm_options *options)
+{
+    const tutti_transport *t = c->transport;
+    if (!options->topology)
+        return tutti_fail(TUTTI_ERR_INVAL, "algorithm 'priced' without a topology");
+    return tutti_priced_new(options->topology, t->size, options->of, t->host, &c->priced);
+}
+
 tutti_status tutti_comm_new(
     tutti_transport *transport, const tutti_comm_options *options, tutti_comm **comm)
 {
@@ -101,6 +114,7 @@ tutti_status tutti_comm_new(
     c->transport = transport;
     c->algorithm = algorithm;
     c->radix = tutti_algorithm_radix(name);
+    c->rules = options ? options->rules : NULL;
     c->credit = options && options->credit > 0 ? options->credit : TUTTI_COMM_CREDIT;
     c->lanes = options && options->lanes > 0 ? options->lanes : transport->lanes;
     if (!algorithm)
@@ -120,6 +134,7 @@ tutti_status tutti_comm_new(
     if (!status) status = open_lanes(c);
     if (!status) status = tutti_pool_new(&c->pool);
     if (!status) status = tutti_cache_new(&c->cache);
+    if (!status && algorithm->prices) status = open_prices(c, options);
     if (status) {
         tutti_comm_free(c);
         return status;
@@ -133,6 +148,7 @@ void tutti_comm_free(tutti_comm *comm)
     if (!comm) return;
     if (!comm->oldest) {
         tutti_cache_free(comm->cache);
+        tutti_priced_free(comm->priced);
         tutti_pool_free(comm->pool);
     }
     comm->transport->ops->close(comm->transport);
@@ -370,6 +386,20 @@ static tutti_coll_args one_vector(const tutti_coll_args *args)
     return a;
 }
 
+/* Chooses by name, rules or price. *choice is the same on all ranks. */
+static tutti_status choose(
+    tutti_comm *c, const tutti_choice_key *key, int root, tutti_choice *choice)
+{
+    if (c->priced) return tutti_priced_choose(c->priced, key, root, choice);
+    *choice = tutti_coll_choose(c->algorithm, key);
+    if (choice->refused && !c->warned++ && c->transport->rank == 0)
+        tutti_log(TUTTI_LOG_WARN,
+            "the rules say %s for an operator that %s; it takes %s, as without rules",
+            choice->refused->name, key->whole ? "takes whole vectors" : "does not commute",
+            choice->algorithm->name);
+    return TUTTI_OK;
+}
+
 /* Gets the schedule of a collective; NULL: it is a library's own. */
 static tutti_status get_schedule(tutti_comm *c, const tutti_coll_args *a, tutti_cache_entry **entry)
 {
@@ -382,8 +412,11 @@ static tutti_status get_schedule(tutti_comm *c, const tutti_coll_args *a, tutti_
         .wide = tutti_coll_accumulator(a) != a->dtype,
         .ordered = !tutti_coll_commutes(a),
         .whole = tutti_coll_is_whole(a),
-        .radix = c->radix};
-    const tutti_choice choice = tutti_coll_choose(c->algorithm, &key);
+        .radix = c->radix,
+        .rules = c->rules};
+    tutti_choice choice;
+    tutti_status status = choose(c, &key, a->root, &choice);
+    if (status) return status;
     *entry = NULL;
     if (!choice.build || (a->memory == TUTTI_MEMORY_DEVICE && !t->arithmetic)) return TUTTI_OK;
     const tutti_sched_shape shape = {.kind = a->kind,

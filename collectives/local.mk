@@ -13,6 +13,9 @@ libcore_la_SOURCES += \
 	collectives/comm.c \
 	collectives/control.c collectives/control.h \
 	collectives/engine.c collectives/engine.h \
+	collectives/priced.c collectives/priced.h \
+	collectives/rules.c collectives/rules.h \
+	collectives/rules_text.c collectives/rules_text.h \
 	collectives/links/events.c collectives/links/events.h \
 	collectives/links/flows.c collectives/links/flows.h \
 	collectives/links/run.c collectives/links/run.h \

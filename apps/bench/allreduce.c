@@ -39,7 +39,7 @@ typedef struct options {
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
     {TUTTI_CONF_CHOICE, "algorithm", "NAME", .fallback = "auto", .choice = tutti_choice_algorithms,
-        AT(algorithm),
+        .takes = tutti_setting_is_algorithm, AT(algorithm),
         .help = "what to compare with MPI_Allreduce, the MPI library's own, which "
                 "blocks (mpi: the library's own that does not)"},
     {TUTTI_CONF_INT, "from", "BYTES", .fallback = "4", .low = 4, .high = 4e9, AT(from),
@@ -332,22 +332,25 @@ static tutti_status add(
     tutti_status status = tutti_transport_mpi(b->world.boot.comm, (int)b->o.lanes, &transport);
     if (!status) status = tutti_transport_counting(transport, &c->sent, &transport);
     if (!status)
-        status = tutti_comm_new(transport, &(tutti_comm_options){.algorithm = name}, &c->comm);
+        status = tutti_comm_new(transport,
+            &(tutti_comm_options){
+                .algorithm = name, .rules = b->world.rules, .topology = b->world.topology},
+            &c->comm);
     return status;
 }
 
-static int chosen(const bench *b, const char *name)
+/* The i-th algorithm to compare, or NULL after the last: all of the table, or the given one. */
+static const char *chosen(const bench *b, int i)
 {
-    return strcmp(b->o.algorithm, "all") == 0 || strcmp(name, b->o.algorithm) == 0;
+    if (strcmp(b->o.algorithm, "all") != 0) return i ? NULL : b->o.algorithm;
+    return tutti_algorithms[i] ? tutti_algorithms[i]->name : NULL;
 }
 
 static tutti_status add_algorithms(bench *b)
 {
     tutti_status status = add(b, plain, 1, 0, NULL);
-    for (int i = 0; tutti_algorithms[i] && !status; i++) {
-        const char *name = tutti_algorithms[i]->name;
-        if (chosen(b, name)) status = add(b, name, 1, 0, &b->contestant[0]);
-    }
+    for (int i = 0; chosen(b, i) && !status; i++)
+        status = add(b, chosen(b, i), 1, 0, &b->contestant[0]);
     return status;
 }
 
@@ -355,9 +358,9 @@ static tutti_status add_algorithms(bench *b)
 static tutti_status add_vectors(bench *b)
 {
     tutti_status status = TUTTI_OK;
-    for (int i = 0; tutti_algorithms[i] && !status; i++) {
-        const char *name = tutti_algorithms[i]->name;
-        for (int n = 0; chosen(b, name) && b->vector_counts[n] && !status; n++) {
+    for (int i = 0; chosen(b, i) && !status; i++) {
+        const char *name = chosen(b, i);
+        for (int n = 0; b->vector_counts[n] && !status; n++) {
             const contestant *apart = &b->contestant[b->contestants];
             if (b->contestants + 2 > MOST_CONTESTANTS)
                 return tutti_fail(TUTTI_ERR_USAGE, "--vectors: too many to compare at once");
@@ -444,7 +447,7 @@ static tutti_status run(int argc, char **argv)
     status = read_vectors(&b);
     if (status) return status;
     status = tutti_world_open(b.o.timeout_s, &b.world);
-    if (!status) status = tutti_world_links(&b.world, b.o.topology, b.o.link_mbit);
+    if (!status) status = tutti_world_links(&b.world, b.o.topology, b.o.link_mbit, b.o.algorithm);
     if (status) return status;
     status = set_up(&b);
     if (!status) status = measure_all(&b);

@@ -335,7 +335,7 @@ static tutti_status run(int argc, char **argv)
     if (!go) return status;
     if (b.o.from > b.o.to) return tutti_conf_refuse(&conf, "from", NULL, "is above --to");
     status = tutti_world_open(b.o.timeout_s, &b.world);
-    if (!status) status = tutti_world_links(&b.world, b.o.topology, b.o.link_mbit);
+    if (!status) status = tutti_world_links(&b.world, b.o.topology, b.o.link_mbit, NULL);
     if (status) return status;
     status = set_up(&b);
     if (status == TUTTI_ERR_USAGE) { /* on all ranks, which leave together */

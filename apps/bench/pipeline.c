@@ -222,7 +222,7 @@ static tutti_status run_here(int argc, char **argv, tutti_pipeline_bench *b)
     if (!go) return status;
     status = read_layout(b);
     if (!status) status = tutti_world_open(b->o.timeout_s, &b->world);
-    if (!status) status = tutti_world_links(&b->world, b->o.topology, b->o.link_mbit);
+    if (!status) status = tutti_world_links(&b->world, b->o.topology, b->o.link_mbit, NULL);
     if (status) return status;
     b->layout.link_bytes_per_s = b->world.link_bytes_per_s;
     status = place_ranks(b);

@@ -369,7 +369,8 @@ static tutti_status run_here(int argc, char **argv, tutti_step_bench *b)
             tutti_precision_check(&cpu, b->o.precision, tutti_precision_lack(&cpu, 0, 1), 0, 1);
     if (status) return status;
     status = tutti_world_open(b->o.timeout_s, &b->world);
-    if (!status) status = tutti_world_links(&b->world, b->o.topology, b->o.link_mbit);
+    if (!status)
+        status = tutti_world_links(&b->world, b->o.topology, b->o.link_mbit, b->o.algorithm);
     if (!status) status = measure(b);
     stop_peers(b);
     tutti_step_traffic_close(&b->traffic);

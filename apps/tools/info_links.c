@@ -2,11 +2,13 @@
 
 #include "collectives/choose.h"
 #include "collectives/links/topology_text.h"
-#include "collectives/sched/price.h"
+#include "collectives/priced.h"
+#include "collectives/rules_text.h"
 #include "dag/base/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Schedules of all ranks are in memory at once, and some take time like the square of their number to build. */
 enum { MOST_RANKS = 1024 };
@@ -22,7 +24,7 @@ tutti_status tutti_info_topology(const char *spec)
 }
 
 /* The price of float32 vectors of `count` elements. */
-static tutti_status price(const tutti_topology *t, tutti_coll_kind kind,
+static tutti_status price(const tutti_topology *t, const int host[], tutti_coll_kind kind,
     const tutti_algorithm *algorithm, int64_t count, tutti_sched_price *result)
 {
     const tutti_choice_key key = {.kind = kind,
@@ -31,51 +33,14 @@ static tutti_status price(const tutti_topology *t, tutti_coll_kind kind,
         .element = 4,
         .radix = tutti_algorithm_radix(algorithm->name)};
     const tutti_choice choice = tutti_coll_choose(algorithm, &key);
-    const tutti_sched **ranks = calloc((size_t)t->ranks, sizeof *ranks);
-    int *host = malloc((size_t)t->ranks * sizeof *host);
-    for (int r = 0; host && r < t->ranks; r++) host[r] = t->point[t->rank_point[r]].host;
-    tutti_status status = ranks && host
-                              ? TUTTI_OK
-                              : tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d schedules", t->ranks);
-    for (int r = 0; !status && r < t->ranks; r++) {
-        const tutti_sched_shape shape = {.kind = kind,
-            .rank = r,
-            .P = t->ranks,
-            .count = count,
-            .segment = choice.segment,
-            .radix = choice.radix,
-            .host = host,
-            .in_place = 1};
-        status = choice.build(&shape, (tutti_sched **)&ranks[r]);
-    }
-    if (!status) status = tutti_sched_price_of(ranks, t->ranks, 4, 4, t, result);
-    for (int r = 0; ranks && r < t->ranks; r++) tutti_sched_free((tutti_sched *)ranks[r]);
-    free(ranks);
-    free(host);
-    return status;
+    return tutti_price_choice(t, host, &key, 0, &choice, result);
 }
 
-/* A column for each algorithm that differs from those before it. */
-static int columns_of(tutti_coll_kind kind, const tutti_algorithm *column[], int most)
-{
-    const tutti_algorithm *tree = tutti_algorithm_find("tree");
-    int n = 0;
-    for (int i = 0; tutti_algorithms[i] && n < most; i++) {
-        const tutti_algorithm *a = tutti_algorithms[i];
-        if (a != tree && a->build[kind] == tree->build[kind]) continue;
-        int known = !a->build[kind];
-        for (int k = 0; k < n; k++)
-            known |= column[k]->build[kind] == a->build[kind] && !column[k]->chooses;
-        if (!known && !a->chooses) column[n++] = a;
-    }
-    return n;
-}
-
-static tutti_status print_prices(const tutti_topology *t, tutti_coll_kind kind)
+static tutti_status print_prices(const tutti_topology *t, const int host[], tutti_coll_kind kind)
 {
     enum { COLUMNS = 16, LEAST = 1 << 10, MOST = 1 << 26 };
     const tutti_algorithm *column[COLUMNS];
-    int n = columns_of(kind, column, COLUMNS);
+    int n = tutti_algorithm_candidates(kind, column, COLUMNS);
     printf("\n%s, ms\n%10s", tutti_coll_kind_name(kind), "bytes");
     for (int c = 0; c < n; c++) printf(" %18s", column[c]->name);
     printf("   busiest link of the fastest\n");
@@ -84,7 +49,7 @@ static tutti_status print_prices(const tutti_topology *t, tutti_coll_kind kind)
         printf("%10lld", (long long)bytes);
         for (int c = 0; c < n; c++) {
             tutti_sched_price p;
-            tutti_status status = price(t, kind, column[c], bytes / 4, &p);
+            tutti_status status = price(t, host, kind, column[c], bytes / 4, &p);
             if (status) return status;
             printf(" %18.3f", 1e3 * p.time_s);
             fflush(stdout);
@@ -109,8 +74,67 @@ tutti_status tutti_info_prices(const char *spec)
     }
     printf("%d ranks, %d links; vectors of float32, all in time over the links of %s\n", t->ranks,
         t->links / 2, spec);
+    int *host = malloc((size_t)t->ranks * sizeof *host);
+    if (!host) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d ranks", t->ranks);
+    for (int r = 0; host && r < t->ranks; r++) host[r] = t->point[t->rank_point[r]].host;
     for (size_t k = 0; !status && k < sizeof kinds / sizeof *kinds; k++)
-        status = print_prices(t, kinds[k]);
+        status = print_prices(t, host, kinds[k]);
+    free(host);
     tutti_topology_free(t);
+    return status;
+}
+
+/* The name of what is chosen: of several algorithms that have one schedule for a kind, the first. */
+static const char *name_choice(tutti_coll_kind kind, const tutti_choice *choice)
+{
+    enum { CANDIDATES = 32 };
+    const tutti_algorithm *candidate[CANDIDATES];
+    const int n = tutti_algorithm_candidates(kind, candidate, CANDIDATES);
+    for (int i = 0; i < n; i++)
+        if (candidate[i]->build[kind] == choice->build) return candidate[i]->name;
+    return choice->algorithm->name;
+}
+
+/* What rules choose for float32. */
+static void print_choices(const tutti_rules *rules, tutti_coll_kind kind, int ranks)
+{
+    enum { LEAST = 4, MOST = 1 << 28 };
+    printf("%s\n", tutti_coll_kind_name(kind));
+    for (int64_t bytes = LEAST; bytes <= MOST; bytes *= 4) {
+        printf("%12lld", (long long)bytes);
+        for (int near = 0; near < 2; near++) {
+            const tutti_choice_key key = {.kind = kind,
+                .P = ranks,
+                .near = near,
+                .count = bytes / 4,
+                .element = 4,
+                .rules = rules};
+            const tutti_choice choice = tutti_coll_choose(tutti_algorithm_find(NULL), &key);
+            char name[64];
+            snprintf(name, sizeof name, choice.radix ? "%s:%d" : "%s", name_choice(kind, &choice),
+                choice.radix);
+            printf("  %-20s %10lld", name, (long long)choice.segment * 4);
+        }
+        putchar('\n');
+    }
+}
+
+tutti_status tutti_info_rules(const char *spec, int ranks)
+{
+    static const tutti_coll_kind kinds[] = {TUTTI_ALLREDUCE, TUTTI_BROADCAST, TUTTI_REDUCE};
+    tutti_rules *file = NULL;
+    tutti_status status = strcmp(spec, "built-in") != 0 ? tutti_rules_open(spec, &file) : TUTTI_OK;
+    if (status) return status;
+    if (!ranks) status = tutti_rules_print(file ? file : &tutti_rules_built_in, stdout);
+    if (ranks)
+        printf("%d ranks, vectors of float32\n%12s  %-20s %10s  %-20s %10s\n", ranks, "bytes",
+            "over a network", "segment", "in one machine", "segment");
+    for (size_t k = 0; ranks && k < sizeof kinds / sizeof *kinds; k++)
+        print_choices(file, kinds[k], ranks);
+    for (int near = 0; ranks && near < 2; near++)
+        if (tutti_rules_chunk(file, ranks, near))
+            printf("chunks %s: %lld bytes\n", near ? "in one machine" : "over a network",
+                (long long)tutti_rules_chunk(file, ranks, near));
+    tutti_rules_free(file);
     return status;
 }

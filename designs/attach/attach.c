@@ -5,7 +5,6 @@
 #include "designs/attach/attach_parts.h"
 #include "designs/attach/sessions.h"
 #include "designs/exchange/settings.h"
-#include "designs/passes/chunk.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,7 +143,7 @@ static tutti_status take_chunks(
             "tutti_attach: chunk_mb is %g: must be MB, at most %.0f, or negative for no chunks",
             given->chunk_mb, most_mb);
     int64_t bytes = tutti_conf_bytes(given->chunk_mb != 0 ? chunk_mb : e->chunk_mb);
-    options->chunk_bytes = bytes < 0 ? tutti_chunk_default_bytes() : bytes;
+    options->chunk_bytes = bytes;
     return TUTTI_OK;
 }
 

@@ -114,6 +114,8 @@ int tutti_exchange_lanes(const tutti_exchange *exchange);
 /* Whether lanes share device slots: then priorities are ignored (tutti_exchange_options.priorities). */
 int tutti_exchange_shares_slots(const tutti_exchange *exchange);
 const char *tutti_exchange_algorithm(const tutti_exchange *exchange); /* "auto", "ring", ... */
+/* A hash of what decides beside an algorithm's name: of a file of rules, or of the topology for prices; 0: nothing. */
+uint64_t tutti_exchange_chosen_by(const tutti_exchange *exchange);
 /* The links of the run, valid until close; NULL: not known. */
 const tutti_topology *tutti_exchange_topology(const tutti_exchange *exchange);
 const tutti_design *tutti_exchange_design(const tutti_exchange *exchange);

@@ -3,6 +3,7 @@
 #include "collectives/choose.h"
 #include "collectives/links/run.h"
 #include "collectives/links/topology_text.h"
+#include "collectives/rules_text.h"
 #include "collectives/transport/transport.h"
 #include "dag/base/clones.h"
 #include "dag/base/log.h"
@@ -31,8 +32,9 @@ static char *settings_text(const tutti_exchange *x)
     const tutti_exchange_options *o = &x->options;
     char *text = NULL;
     size_t size;
-    uint64_t links = 0;
+    uint64_t links = 0, rules = 0;
     if (x->topology && tutti_topology_hash(x->topology, &links)) return NULL;
+    if (x->rules && tutti_rules_hash(x->rules, &rules)) return NULL;
     FILE *out = open_memstream(&text, &size);
     if (!out) return NULL;
     fprintf(out, "%sdesign=%s\nlanes=%d\nalgorithm=%s\nverify=%s\n", o->settings ? o->settings : "",
@@ -40,6 +42,7 @@ static char *settings_text(const tutti_exchange *x)
         tutti_verify_mode_name(o->verify));
     fprintf(out, "chunk=%lld\npriority=%d\n", (long long)o->chunk_bytes, o->order.on);
     if (x->topology) fprintf(out, "the topology's hash=%016llx\n", (unsigned long long)links);
+    if (x->rules) fprintf(out, "the rules' hash=%016llx\n", (unsigned long long)rules);
     if (!fclose(out)) return text;
     free(text);
     return NULL;
@@ -62,13 +65,23 @@ static int has_control(const tutti_exchange *x, int ranks)
            (o->verify != TUTTI_VERIFY_OFF || o->watch.on || o->trace || o->priorities.on);
 }
 
-/* Files may be there on some ranks only: then all fail. */
+/* What is chosen by: files that may be there on some ranks only. */
 static tutti_status open_links(tutti_exchange *x, int ranks)
 {
     const tutti_exchange_options *o = &x->options;
     tutti_topology_free(x->topology);
+    tutti_rules_free(x->rules);
     x->topology = NULL;
-    return tutti_topology_of_run(o->topology, o->link_mbit, ranks, &x->topology);
+    x->rules = NULL;
+    tutti_status status = tutti_topology_of_run(o->topology, o->link_mbit, ranks, &x->topology);
+    return status ? status : tutti_rules_of_run(o->algorithm, x->topology, ranks, &x->rules);
+}
+
+/* The rules' chunks, where the program leaves it open. */
+static void choose_chunks(tutti_exchange *x, const tutti_transport *transport)
+{
+    int64_t bytes = tutti_rules_chunk(x->rules, transport->size, transport->near);
+    if (bytes && x->chunks_free) x->options.chunk_bytes = bytes;
 }
 
 static tutti_status boot_mpi(tutti_exchange *x)
@@ -192,8 +205,12 @@ static tutti_status set_up_exchange(void *ctx, tutti_comm **comm, tutti_control 
     if (status) return status;
     transport->shares_slots |= x->options.shares_slots;
     transport->edges_aside |= x->options.edges_aside;
-    tutti_comm_options options = {
-        .algorithm = x->options.algorithm, .lanes = x->options.lanes, .depth = x->options.depth};
+    tutti_comm_options options = {.algorithm = x->options.algorithm,
+        .rules = x->rules,
+        .topology = x->topology,
+        .lanes = x->options.lanes,
+        .depth = x->options.depth};
+    choose_chunks(x, transport);
     status = tutti_comm_new(transport, &options, comm);
     if (!status && has_control(x, transport->size)) status = open_control(x, transport, control);
     if (!status && x->options.messages) status = open_messages(x, transport, *control, &options);
@@ -278,11 +295,12 @@ tutti_status tutti_exchange_check_options(const tutti_exchange_options *options)
 }
 
 /* After check_options: keeps what need not last. */
-static tutti_status keep_options(tutti_exchange *x)
+static tutti_status keep_options(tutti_exchange *x, const tutti_exchange_options *given)
 {
     const char *name = x->options.algorithm ? x->options.algorithm : "auto";
     char *algorithm = strdup(name);
     if (!algorithm) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for an exchange");
+    x->chunks_free = given->chunk_bytes < 0;
     free(x->algorithm);
     x->options.algorithm = x->algorithm = algorithm;
     return TUTTI_OK;
@@ -332,7 +350,7 @@ static tutti_status open_exchange(const void *attached, tutti_transport *transpo
         *x = (tutti_exchange){
             .options = *options, .attached = attached, .transport = transport, .comm_core = -1};
         status = check_options(&x->options);
-        if (!status) status = keep_options(x);
+        if (!status) status = keep_options(x, options);
         if (!status) status = tutti_isa_check();
     }
     if (status) {
@@ -377,6 +395,7 @@ tutti_status tutti_exchange_close(tutti_exchange *exchange)
     tutti_order_close(exchange->order);
     tutti_mpi_thread_close(exchange->mpi_thread, !exchange->missing);
     tutti_topology_free(exchange->topology);
+    tutti_rules_free(exchange->rules);
     free(exchange->algorithm);
     free(exchange);
     return status;
@@ -404,7 +423,7 @@ tutti_status tutti_exchange_reopen(tutti_exchange **exchange, const tutti_exchan
     x->thread = NULL;
     x->options = *options;
     tutti_status status = check_options(&x->options);
-    if (!status) status = keep_options(x);
+    if (!status) status = keep_options(x, options);
     if (!status && x->missing)
         status = tutti_fail(
             TUTTI_ERR_TIMEOUT, "cannot open another design: not all ranks have left this one");
@@ -442,6 +461,15 @@ int tutti_exchange_lanes(const tutti_exchange *exchange)
 const char *tutti_exchange_algorithm(const tutti_exchange *exchange)
 {
     return exchange->options.algorithm;
+}
+
+uint64_t tutti_exchange_chosen_by(const tutti_exchange *exchange)
+{
+    uint64_t hash = 0;
+    const tutti_algorithm *algorithm = tutti_algorithm_find(exchange->algorithm);
+    if (exchange->rules) (void)tutti_rules_hash(exchange->rules, &hash);
+    if (algorithm && algorithm->prices) (void)tutti_topology_hash(exchange->topology, &hash);
+    return hash;
 }
 
 const tutti_topology *tutti_exchange_topology(const tutti_exchange *exchange)

@@ -47,7 +47,8 @@ enum { TUTTI_SETTING_MOST_LANES = 1024, TUTTI_SETTING_MOST_S = 1000000 };
         .choice = tutti_setting_algorithm, .takes = tutti_setting_is_algorithm,                    \
         .environment = "TUTTI_ALGORITHM",                                                          \
         .help = "algorithm of allreduces, broadcasts and reduces; auto: by size and ranks; "       \
-                "k-nomial:K and the like: trees with K; mpi: the MPI library's own",               \
+                "k-nomial:K and the like: trees with K; rules:FILE: by the rules of a file, "      \
+                "tutti-rules(5); priced: by price on --topology; mpi: the MPI library's own",      \
         __VA_ARGS__}
 
 /* const char *, or NULL; with tutti_conf_real of the next row for tutti_topology_of_run */

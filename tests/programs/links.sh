@@ -30,4 +30,38 @@ TUTTI_TOPOLOGY=star:2 sums 2 --link-mbit 1000
 TUTTI_LINK_MBIT=1 sums 2 --from 4096 --to 4096
 grep -q ' %' "$dir/out" || { fail "the share of a link"; cat "$dir/out"; }
 
+# ---- rules of a file ----
+printf 'rules 1\nallreduce P 3 element 4 wide 0 -> direct\nallreduce P 3 element 4 wide 0 from 4KiB -> ring segment 1KiB\n' > a/rules
+sed 's/4KiB/8KiB/' a/rules > b/rules
+sed 's/direct/bubble/' a/rules > c/rules
+sums 3 --algorithm rules:a/rules --from 12 --to 12000 --factor 1000 --json "$dir/json" || { fail "rules: status $?"; cat "$dir/out"; }
+# Of three ranks, direct sends 4 messages, and a ring 4 blocks of 4000 bytes, in segments of 1 KiB: 16 messages.
+grep -q '"bytes":12,.*"sent_messages":4}' "$dir/json" && grep -q '"bytes":12000,.*"sent_messages":16}' "$dir/json" ||
+    { fail "what rules choose"; cat "$dir/json"; }
+"$apps/tutti-info" --rules a/rules > again && cmp a/rules again || fail "rules are not printed as they are written"
+"$apps/tutti-info" --rules a/rules --ranks 3 > chosen
+awk '$1 == "allreduce" { reads = 1 } $1 == "broadcast" { reads = 0 } reads && $1 == 1024 { short = $2 } reads && $1 == 4096 { long = $2; segment = $3 }
+    END { exit !(short == "direct" && long == "ring" && segment == 1024) }' chosen || { fail "tutti-info on rules"; cat chosen; }
+sums 2 --algorithm rules:a/rules
+[ $? = 2 ] && grep -q 'no rule is for 2 ranks' "$dir/out" || { fail "rules of three ranks"; cat "$dir/out"; }
+sums 3 --algorithm rules:c/rules
+[ $? = 2 ] && grep -q "c/rules:2: 'bubble' is not an algorithm of rules" "$dir/out" || { fail "a mistake in rules"; cat "$dir/out"; }
+sums 3 --algorithm rules:none
+[ $? = 2 ] && grep -q "the rules 'none' cannot be read" "$dir/out" || { fail "rules that are not there"; cat "$dir/out"; }
+printf 'rules 1\ntopology 00000000000000ff\nallreduce -> ring\n' > other
+sums 2 --algorithm rules:other --topology star:2
+[ $? = 2 ] && grep -q 'these rules are of topology 00000000000000ff' "$dir/out" || { fail "rules of another topology"; cat "$dir/out"; }
+# A run of a training compares their hash.
+train=("$apps/tutti-cifar" --data synthetic --model mlp --batch 6 --steps 1 --algorithm rules:rules)
+here='cd "$1" && shift && exec "$@"'
+"$mpirun" -np 2 bash -c "$here" - a "${train[@]}" : -np 1 bash -c "$here" - b "${train[@]}" > "$dir/out" 2>&1
+[ $? = 2 ] && grep -q "the rules' hash" "$dir/out" || { fail "other rules on another rank"; cat "$dir/out"; }
+(cd a && "$mpirun" -np 3 "${train[@]}") > "$dir/out" 2>&1 || { fail "a training by rules: status $?"; cat "$dir/out"; }
+
+# ---- by price ----
+sums 2 --algorithm priced
+[ $? = 2 ] && grep -q 'give --topology' "$dir/out" || { fail "prices without links"; cat "$dir/out"; }
+sums 3 --algorithm priced --link-mbit 1000 --from 12 --to 1200000 --factor 1000 || { fail "prices: status $?"; cat "$dir/out"; }
+TUTTI_LINK_MBIT=100 TUTTI_ALGORITHM=priced "$mpirun" -np 3 "$apps/groups" > "$dir/out" 2>&1 || { fail "groups by price: status $?"; cat "$dir/out"; }
+
 finish
