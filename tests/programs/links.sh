@@ -56,7 +56,32 @@ train=("$apps/tutti-cifar" --data synthetic --model mlp --batch 6 --steps 1 --al
 here='cd "$1" && shift && exec "$@"'
 "$mpirun" -np 2 bash -c "$here" - a "${train[@]}" : -np 1 bash -c "$here" - b "${train[@]}" > "$dir/out" 2>&1
 [ $? = 2 ] && grep -q "the rules' hash" "$dir/out" || { fail "other rules on another rank"; cat "$dir/out"; }
-(cd a && "$mpirun" -np 3 "${train[@]}") > "$dir/out" 2>&1 || { fail "a training by rules: status $?"; cat "$dir/out"; }
+# Rules say how long chunks are, unless --chunk-mb does.
+collectives() { # OPTION...: on the links in a step, as traced
+    (cd a && "$mpirun" -np 2 "${train[@]}" --algorithm rules:chunks --trace "$dir/trace" "$@") > "$dir/out" 2>&1 || { fail "chunks: status $?"; cat "$dir/out"; }
+    grep -o '"cat":"[a-z]*coll' "$dir/trace" | wc -l
+}
+printf 'rules 1\nallreduce P 2 -> chunk 256KiB\n' > a/chunks
+short=$(collectives) whole=$(collectives --chunk-mb 0)
+[ "$short" -gt "$whole" ] || fail "chunks by rules: $short collectives a step, $whole without chunks"
+
+# ---- rules that are measured ----
+"$mpirun" -np 3 "$apps/tutti-bench" tune-collectives --write measured --kinds allreduce,broadcast --ranks 2,3 --from 4096 --to 4194304 \
+    --factor 1024 --block-s 0.001 --topology star:3 > "$dir/out" 2>&1 || { fail "tune-collectives: status $?"; cat "$dir/out"; }
+grep -q '^rules  *[0-9]* of  *8 within' "$dir/out" && grep -q '^priced .* of  *8 ' "$dir/out" || { fail "what tune-collectives tells"; cat "$dir/out"; }
+"$apps/tutti-info" --rules measured > again && cmp measured again || fail "measured rules are not as they are printed"
+for ranks in 2 3; do
+    "$apps/tutti-info" --rules measured --ranks $ranks > chosen
+    awk -v ranks=$ranks 'NR == FNR { if ($2 == ranks && $1 ~ /allreduce|broadcast/ && $4 !~ /^in$/) { wanted[$1, $3] = $4 " " $5 } next }
+        /^[a-z]/ { kind = $1 }
+        ((kind, $1) in wanted) { seen++; if (wanted[kind, $1] != $2 " " $3) { print kind, $1, wanted[kind, $1], "chosen:", $2, $3; bad = 1 } }
+        END { exit bad || seen != 4 }' "$dir/out" chosen || { fail "measured rules choose something else"; cat measured "$dir/out" chosen; }
+done
+sums 3 --algorithm rules:measured --from 4096 --to 4194304 --factor 1024 --topology star:3 || { fail "sums by measured rules: status $?"; cat "$dir/out"; }
+"$mpirun" -np 2 "$apps/tutti-bench" tune-collectives --write no/where --from 4 --to 4 --kinds reduce --block-s 0.0001 > "$dir/out" 2>&1
+[ $? = 1 ] && grep -q 'no/where' "$dir/out" || { fail "rules that cannot be written"; cat "$dir/out"; }
+"$mpirun" -np 2 "$apps/tutti-bench" tune-collectives --write x --ranks 3 > "$dir/out" 2>&1
+[ $? = 2 ] && grep -q 'numbers from 2 to the ranks of the run' "$dir/out" || { fail "more ranks than there are"; cat "$dir/out"; }
 
 # ---- by price ----
 sums 2 --algorithm priced
