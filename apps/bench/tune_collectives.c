@@ -99,8 +99,14 @@ typedef struct bench {
     tutti_world world, part; /* part: the ranks that measure; comm NULL: it is the world */
     tutti_world *ranks;      /* one of these */
     int near;                /* they share a machine's memory */
-    tutti_priced *priced;    /* NULL: the links are not known */
-    tutti_result *result;    /* rank 0's */
+    const int *host;         /* as in tutti_transport */
+    struct {
+        tutti_sched_builder build;
+        int as;              /* the contestant */
+    } same[TUTTI_RACE_MOST]; /* [algorithms] of a kind */
+    int algorithms;
+    tutti_priced *priced; /* NULL: the links are not known */
+    tutti_result *result; /* rank 0's */
     float *data;
     contestant contestant[TUTTI_RACE_MOST];
     tutti_rule rule[2 * MOST_CELLS]; /* found so far */
@@ -209,7 +215,7 @@ static tutti_status run_race(bench *b, const cell *at, int n, tutti_race *race)
         if (!status) status = plan_rounds(b, &b->contestant[i], at);
     }
     tutti_race_begin(race, n);
-    for (int turn; !status && (turn = tutti_race_next(race)) >= 0;) {
+    for (int turn = 0; !status && turn >= 0; turn = tutti_race_next(race)) { /* one alone, too */
         contestant *c = &b->contestant[turn];
         double seconds;
         status = time_rounds(b, c, at, c->rounds, &seconds);
@@ -257,11 +263,74 @@ static tutti_rule rule_of(const bench *b, const cell *at, const tutti_algorithm 
         .segment = otherwise.segment};
 }
 
-/* Which contestant has the schedule of a choice; -1: none. */
-static int find_contestant(const bench *b, int n, tutti_coll_kind kind, const tutti_choice *choice)
+/* ---- schedules that are the same: a chain of chains of four ranks, and a chain ---- */
+
+static int is_same_spot(tutti_spot a, tutti_spot b)
 {
-    for (int i = 0; i < n; i++)
-        if (b->contestant[i].rule.algorithm->build[kind] == choice->build) return i;
+    return a.space == b.space && a.offset == b.offset;
+}
+
+static int is_same_schedule(const tutti_sched *a, const tutti_sched *b)
+{
+    int same = a->n == b->n;
+    for (int i = 0; same && i < a->n; i++) {
+        const tutti_sched_step *s = &a->step[i], *t = &b->step[i];
+        same = s->kind == t->kind && s->peer == t->peer && s->count == t->count &&
+               is_same_spot(s->src, t->src) && is_same_spot(s->dst, t->dst);
+    }
+    return same;
+}
+
+/* This rank's schedule of an algorithm. */
+static tutti_status build_schedule(
+    const bench *b, const cell *at, const tutti_algorithm *algorithm, tutti_sched **sched)
+{
+    tutti_choice_key key = key_of(b, at);
+    key.radix = algorithm->radix;
+    const tutti_choice choice = tutti_coll_choose(algorithm, &key);
+    const tutti_sched_shape shape = {.kind = at->kind,
+        .rank = b->ranks->boot.rank,
+        .P = P(b),
+        .count = key.count,
+        .segment = choice.segment,
+        .radix = choice.radix,
+        .host = b->host,
+        .in_place = 1};
+    return choice.build(&shape, sched);
+}
+
+/* Leaves out the candidates that do on every rank what an earlier one does; b->same says which. */
+static tutti_status drop_doubles(
+    bench *b, const cell *at, const tutti_algorithm *candidate[], int *candidates)
+{
+    tutti_sched *sched[TUTTI_RACE_MOST] = {NULL};
+    double differ[TUTTI_RACE_MOST * TUTTI_RACE_MOST] = {0};
+    const int n = *candidates;
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < n && !status; i++) status = build_schedule(b, at, candidate[i], &sched[i]);
+    for (int i = 0; i < n && !status; i++)
+        for (int k = 0; k < i; k++)
+            differ[i * TUTTI_RACE_MOST + k] = !is_same_schedule(sched[i], sched[k]);
+    for (int i = 0; i < n; i++) tutti_sched_free(sched[i]);
+    status = tutti_world_agree(b->ranks, status);
+    if (!status) status = tutti_world_max(b->ranks, TUTTI_RACE_MOST * TUTTI_RACE_MOST, differ);
+    *candidates = 0;
+    for (int i = 0; i < n && !status; i++) {
+        int first = 0;
+        while (first < i && differ[i * TUTTI_RACE_MOST + first] > 0) first++;
+        b->same[i].build = candidate[i]->build[at->kind];
+        b->same[i].as = first < i ? b->same[first].as : *candidates;
+        if (first == i) candidate[(*candidates)++] = candidate[i];
+    }
+    b->algorithms = n;
+    return status;
+}
+
+/* Which contestant has the schedule of a choice; -1: none. */
+static int find_contestant(const bench *b, const tutti_choice *choice)
+{
+    for (int i = 0; i < b->algorithms; i++)
+        if (b->same[i].build == choice->build) return b->same[i].as;
     return -1;
 }
 
@@ -270,11 +339,11 @@ static tutti_status compare_choices(bench *b, const tutti_race *race, int best, 
 {
     const tutti_choice_key key = key_of(b, at);
     tutti_choice choice = tutti_coll_choose(tutti_algorithm_find(NULL), &key);
-    int of = find_contestant(b, race->candidates, at->kind, &choice);
+    int of = find_contestant(b, &choice);
     if (of >= 0) at->over_auto = tutti_race_ratio(race, of, best);
     if (!b->priced) return TUTTI_OK;
     tutti_status status = tutti_priced_choose(b->priced, &key, 0, &choice);
-    of = status ? -1 : find_contestant(b, race->candidates, at->kind, &choice);
+    of = status ? -1 : find_contestant(b, &choice);
     if (of >= 0) at->over_priced = tutti_race_ratio(race, of, best);
     return status;
 }
@@ -293,13 +362,14 @@ static int choose_winner(const bench *b, const tutti_race *race, int best, const
 static tutti_status choose_algorithm(bench *b, const cell *before, cell *at)
 {
     const tutti_algorithm *candidate[TUTTI_RACE_MOST];
-    const int n = tutti_algorithm_candidates(at->kind, candidate, TUTTI_RACE_MOST);
+    int n = tutti_algorithm_candidates(at->kind, candidate, TUTTI_RACE_MOST);
     tutti_race race;
+    tutti_status status = drop_doubles(b, at, candidate, &n);
     for (int i = 0; i < n; i++) {
         const tutti_rule rule = rule_of(b, at, candidate[i]);
         set_rule(&b->contestant[i], &rule);
     }
-    tutti_status status = run_race(b, at, n, &race);
+    if (!status) status = run_race(b, at, n, &race);
     if (status) return status;
     const int best = fastest(&race), winner = choose_winner(b, &race, best, before);
     at->rule = b->contestant[winner].rule;
@@ -494,6 +564,7 @@ static tutti_status open_contestants(bench *b)
         status = tutti_transport_mpi(b->ranks->boot.comm, 1, &transport);
         if (status) return status;
         b->near = transport->near;
+        b->host = transport->host; /* of the last one: all are the same */
         if (!i && b->world.topology)
             status = tutti_priced_new(b->world.topology, P(b), NULL, transport->host, &b->priced);
         status = status
