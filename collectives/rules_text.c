@@ -167,7 +167,9 @@ static tutti_status read_algorithm(reader *r, tutti_rule *rule)
     const char *name = r->word[r->at];
     rule->algorithm = tutti_algorithm_find(name);
     rule->radix = tutti_algorithm_radix(name);
-    if (!rule->algorithm || rule->algorithm->chooses || tutti_algorithm_is_library(name))
+    int listed = 0; /* others need more than their name */
+    for (int i = 0; tutti_algorithms[i]; i++) listed |= tutti_algorithms[i] == rule->algorithm;
+    if (!listed || rule->algorithm->chooses || tutti_algorithm_is_library(name))
         return say_wrong(
             r, "'%s' is not an algorithm of rules (known: tutti-info --list algorithms)", name);
     r->at++;

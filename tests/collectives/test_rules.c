@@ -283,6 +283,7 @@ START_TEST(mistakes_are_named_with_their_line)
         {"rules 1\nallreduce P 4 ->\n", "the rule says nothing after ->"},
         {"rules 1\nallreduce -> bubble\n", "'bubble' is not an algorithm of rules"},
         {"rules 1\nallreduce -> mpi\n", "'mpi' is not an algorithm of rules"},
+        {"rules 1\nallreduce -> priced\n", "'priced' is not an algorithm of rules"},
         {"rules 1\nallreduce -> auto\n", "'auto' is not an algorithm of rules"},
         {"rules 1\nallreduce -> k-nomial:1\n", "'k-nomial:1' is not an algorithm of rules"},
         {"rules 1\nallreduce -> ring segment 63B\n", "segment '63B': must be a size"},
