@@ -5,11 +5,15 @@
  * own input, and sends the sum to its parent. An allreduce is a reduce to the tree's root, then a broadcast. Each
  * part travels in segments, and all trees work on one segment after the other, so that levels and trees overlap.
  *
- * P = 5, root 0 pipelined chain k-nomial, k = 3 chains of 2, binomial chains of 2, a chain broadcast 0-1-2-3-4 0 -
- * 1 2 3 0 - 1 2 4 0 - 1 2 (- to children) 3 - 4 2 - 3 2 - 3 4
+ *   P = 5, root 0   pipelined chain   k-nomial, k = 3   chains of 2, binomial   chains of 2, a chain
+ *   broadcast       0-1-2-3-4         0 - 1 2 3         0 - 1 2 4               0 - 1 2
+ *   (- to children)                   3 - 4             2 - 3                   2 - 3 4
  *
- * depth of the tree children of a rank, at most pipelined chain P - 1 1: sends S bytes once k-nomial ceil(log_k P)
- * (k - 1) ceil(log_k P) chain-binomial ceil(log2(P/k)) + k - 1 ceil(log2(P/k)) + 1 chain-chain P/k + k - 2 2
+ *                     depth of the tree      children of a rank, at most
+ *   pipelined chain   P - 1                  1: sends S bytes once
+ *   k-nomial          ceil(log_k P)          (k - 1) ceil(log_k P)
+ *   chain-binomial    ceil(log2(P/k)) + k-1  ceil(log2(P/k)) + 1
+ *   chain-chain       P/k + k - 2            2
  *
  * With G segments, a tree of depth d and c children takes about (d + c G) times the time of a segment; allreduces
  * twice that. Ranks count from the root: v = (r - root) mod P. Children with deep subtrees are sent to first and
