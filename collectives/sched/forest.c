@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Parts of trees are whole multiples of this, in elements, but for the last. Places for segments that have
  * arrived: a cache's worth. */
@@ -34,6 +35,27 @@ void tutti_forest_free(tutti_forest *f)
     for (int t = 0; f->tree && t < f->trees; t++) free(f->tree[t].parent);
     free(f->tree);
     free(f);
+}
+
+tutti_status tutti_forest_add(tutti_forest *f, const int parent[], double weight)
+{
+    size_t bytes = (size_t)f->P * sizeof *parent;
+    int t = 0;
+    while (t < f->trees && memcmp(f->tree[t].parent, parent, bytes) != 0) t++;
+    if (t < f->trees) {
+        f->tree[t].weight += weight;
+        return TUTTI_OK;
+    }
+    int *copy = malloc(bytes + 1);
+    tutti_tree *larger = realloc(f->tree, ((size_t)t + 1) * sizeof *larger);
+    if (larger) f->tree = larger;
+    if (!copy || !larger) {
+        free(copy);
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a forest of %d trees", t + 1);
+    }
+    memcpy(copy, parent, bytes);
+    f->tree[f->trees++] = (tutti_tree){copy, weight};
+    return TUTTI_OK;
 }
 
 /* The root above a rank; -1: there is none, because of a circle. */

@@ -47,6 +47,8 @@ struct tutti_forest {
 /* A forest of n trees, whose parents are all -1. NOMEM. */
 tutti_status tutti_forest_new(int P, int trees, tutti_forest **forest);
 void tutti_forest_free(tutti_forest *forest); /* accepts NULL */
+/* Adds a copy of a tree. One that is already there gets the weight on top of its own. NOMEM. */
+tutti_status tutti_forest_add(tutti_forest *forest, const int parent[], double weight);
 /* INVAL (logged): some tree has not one root, or a circle; a parent that is not a rank, a weight that is not above
  * 0. */
 tutti_status tutti_forest_check(const tutti_forest *forest);

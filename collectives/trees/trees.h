@@ -1,0 +1,34 @@
+/* The spanning trees for a topology.
+ *
+ *   ranks that cables connect directly     packed in these; with whole capacities, by pack.h
+ *   ranks at one switch, a cable each      trees of one hop (pack.h)
+ *   any others                             packed along routes (weigh.h)
+ *
+ * [P] */
+#ifndef TUTTI_TREES_H
+#define TUTTI_TREES_H
+
+#include "collectives/links/topology.h"
+#include "collectives/sched/forest.h"
+
+typedef struct tutti_trees_options {
+    int root;      /* -1: where trees are shallowest */
+    int allreduce; /* trees that carry sums up and results down; else broadcasts from the root */
+    double eps;    /* how far from the bound; 0: no more than rounding */
+    int fewest;    /* leave out trees while the others carry 95 % */
+} tutti_trees_options;
+
+typedef struct tutti_trees_report {
+    const char *way;    /* how the trees were found */
+    double bound, rate; /* bytes a second: of every forest in these links, and of this one */
+    double
+        ring_rate; /* of the best rings (rings.h) in them: what one sends round, in bytes a second */
+} tutti_trees_report;
+
+/* USAGE (logged): a root that is not a rank, or more ranks than routes are found for. NOMEM. */
+tutti_status tutti_trees_of(const tutti_topology *t, const tutti_trees_options *options,
+    tutti_forest **forest, tutti_trees_report *report);
+/* Hops from the root of a tree to its farthest rank. */
+int tutti_tree_depth(const tutti_forest *forest, int tree);
+
+#endif
