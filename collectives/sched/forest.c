@@ -179,8 +179,7 @@ typedef struct builder {
     int64_t room, rooms, used; /* elements of a place in scratch; how many; arrivals so far */
 } builder;
 
-/* The ranks from one up to its root turn around: it becomes the root. */
-static void turn_to(int parent[], int root)
+void tutti_tree_turn(int parent[], int root)
 {
     for (int rank = root, above = -1; rank >= 0;) {
         int next = parent[rank];
@@ -249,7 +248,7 @@ static tutti_status place_in_trees(builder *b, const tutti_forest *f)
     for (int t = 0; !status && t < f->trees; t++) {
         b->trees = t + 1;
         for (int r = 0; r < f->P; r++) parent[r] = f->tree[t].parent[r];
-        if (tutti_coll_trait_of(shape->kind)->rooted) turn_to(parent, shape->root);
+        if (tutti_coll_trait_of(shape->kind)->rooted) tutti_tree_turn(parent, shape->root);
         status = find_place(parent, f->P, shape->rank, &b->place[t]);
     }
     if (!status) divide_vector(f, shape->count, b->place);

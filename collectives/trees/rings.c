@@ -61,52 +61,84 @@ static void find_rings(search *s)
         keep_ring(s);
 }
 
-static void add_ring_load(const search *s, int ring, double a[])
+/* What a unit of a ring takes of each capacity, as a share of it. */
+static void add_ring_load(const search *s, int ring, double unit, double a[])
 {
     const tutti_tree_network *n = s->n;
     const int *order = s->order + (size_t)ring * (size_t)n->ranks;
     for (int i = 0; i < n->ranks; i++) {
         int e = n->edge_of[order[i] * n->ranks + order[(i + 1) % n->ranks]];
         for (int k = n->first[e]; k < n->first[e + 1]; k++)
-            a[(size_t)n->use[k] * (size_t)s->rings + (size_t)ring] += 1 / n->capacity[n->use[k]];
+            a[(size_t)n->use[k] * (size_t)s->rings + (size_t)ring] += unit / n->capacity[n->use[k]];
     }
 }
 
-static tutti_status share_rings(const search *s, double *rate, int ring[])
+/* A ring as a chain from a root. */
+static void cut_ring(const search *s, int ring, int root, int parent[])
+{
+    int P = s->n->ranks;
+    const int *order = s->order + (size_t)ring * (size_t)P;
+    for (int i = 0; i < P; i++) {
+        int next = order[(i + 1) % P];
+        parent[next] = next == root ? -1 : order[i];
+    }
+}
+
+static tutti_status share_rings(const search *s, int root, tutti_forest *chains)
 {
     size_t R = (size_t)s->rings, C = (size_t)s->n->capacities;
     double *a = calloc(R * C + 1, sizeof *a), *x = malloc((R + 2 * C + 1) * sizeof *x), unit = 0;
-    if (!a || !x) {
-        free(a);
-        free(x);
-        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %zu rings", R);
-    }
-    double *ones = x + R, *price = ones + C;
-    for (int r = 0; r < s->rings; r++) add_ring_load(s, r, a);
+    int *parent = malloc(((size_t)s->n->ranks + 1) * sizeof *parent);
+    tutti_status status =
+        a && x && parent ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for %zu rings", R);
     for (size_t c = 0; c < C; c++) unit = fmax(unit, s->n->capacity[c]);
-    for (size_t i = 0; i < R * C; i++) a[i] *= unit;
-    for (size_t c = 0; c < C; c++) ones[c] = 1;
-    tutti_status status = tutti_trees_share(s->n->capacities, s->rings, a, ones, x, price);
-    int best = 0;
+    for (int r = 0; !status && r < s->rings; r++) add_ring_load(s, r, unit, a);
+    for (size_t c = 0; !status && c < C; c++) x[R + c] = 1;
+    if (!status) status = tutti_trees_share(s->n->capacities, s->rings, a, x + R, x, x + R + C);
     for (int r = 0; !status && r < s->rings; r++) {
-        *rate += x[r] * unit;
-        if (x[r] > x[best]) best = r;
+        if (x[r] <= 1e-9) continue;
+        cut_ring(s, r, root, parent);
+        status = tutti_forest_add(chains, parent, x[r] * unit);
     }
-    size_t P = (size_t)s->n->ranks;
-    if (!status) memcpy(ring, s->order + (size_t)best * P, P * sizeof *ring);
     free(a);
     free(x);
+    free(parent);
     return status;
 }
 
-tutti_status tutti_best_rings(const tutti_tree_network *n, double *rate, int ring[])
+tutti_status tutti_best_rings(const tutti_tree_network *n, int root, tutti_forest **chains)
 {
     search s = {.n = n};
-    *rate = 0;
-    if (n->ranks < 2 || n->ranks > TUTTI_TREE_NETWORK_MOST) return TUTTI_OK;
-    find_rings(&s);
-    tutti_status status = s.status;
-    if (!status && s.rings) status = share_rings(&s, rate, ring);
+    tutti_forest *f;
+    tutti_status status = tutti_forest_new(n->ranks, 0, &f);
+    if (status) return status;
+    if (n->ranks > 1 && n->ranks <= TUTTI_TREE_NETWORK_MOST) find_rings(&s);
+    status = s.status;
+    if (!status && s.rings) status = share_rings(&s, root, f);
     free(s.order);
+    if (status)
+        tutti_forest_free(f);
+    else
+        *chains = f;
+    return status;
+}
+
+tutti_status tutti_best_rings_of(const tutti_topology *t, int root, tutti_forest **chains)
+{
+    tutti_tree_network *n;
+    tutti_forest *f = NULL;
+    tutti_status status = tutti_tree_network_of_cables(t, &n);
+    if (status) return status;
+    status = tutti_best_rings(n, root, &f);
+    tutti_tree_network_free(n);
+    if (!status && !f->trees && t->ranks > 1) {
+        tutti_forest_free(f);
+        f = NULL;
+        status = tutti_tree_network_of_routes(t, &n);
+        if (status) return status;
+        status = tutti_best_rings(n, root, &f);
+        tutti_tree_network_free(n);
+    }
+    if (!status) *chains = f;
     return status;
 }

@@ -2,7 +2,6 @@
 
 #include "collectives/trees/network.h"
 #include "collectives/trees/pack.h"
-#include "collectives/trees/rings.h"
 #include "collectives/trees/weigh.h"
 #include "dag/base/log.h"
 
@@ -21,6 +20,27 @@ int tutti_tree_depth(const tutti_forest *f, int tree)
         if (depth > most) most = depth;
     }
     return most;
+}
+
+tutti_status tutti_trees_centre(tutti_forest *f)
+{
+    int *roots = calloc((size_t)f->P + 1, sizeof *roots);
+    if (!roots) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for trees");
+    for (int t = 0; t < f->trees; t++) {
+        int best = -1, least = 0;
+        for (int r = 0; r < f->P; r++) {
+            tutti_tree_turn(f->tree[t].parent, r);
+            int depth = tutti_tree_depth(f, t);
+            if (best >= 0 && (depth > least || (depth == least && roots[r] >= roots[best])))
+                continue;
+            best = r;
+            least = depth;
+        }
+        tutti_tree_turn(f->tree[t].parent, best);
+        roots[best]++;
+    }
+    free(roots);
+    return TUTTI_OK;
 }
 
 static int forest_depth(const tutti_forest *f)
@@ -97,6 +117,8 @@ static tutti_status weigh(
         tutti_weigh_trees(p->network, root, eps > first_eps ? eps : first_eps, forest, bound);
     if (status) return status;
     status = tutti_weigh_again(p->network, root, eps, *forest, bound);
+    if (!status && o->fewest) status = tutti_weigh_fewest(p->network, fewest_share, *forest);
+    if (!status && o->allreduce && o->root < 0) status = tutti_trees_centre(*forest);
     if (status) tutti_forest_free(*forest);
     return status;
 }
@@ -121,7 +143,8 @@ static tutti_status try_roots(
 {
     int P = p->network->ranks;
     int first = o->root < 0 ? 0 : o->root;
-    int last = o->root >= 0 || p->hub > 0 || P > MOST_ROOTS ? first : P - 1;
+    int any = o->root >= 0 || o->allreduce || p->hub > 0 || P > MOST_ROOTS;
+    int last = any ? first : P - 1;
     tutti_forest *best = NULL;
     tutti_status status = TUTTI_OK;
     for (int root = first; !status && root <= last; root++) {
@@ -142,40 +165,27 @@ static tutti_status try_roots(
     return status;
 }
 
-static tutti_status make_one_rank(tutti_forest **forest)
-{
-    tutti_status status = tutti_forest_new(1, 1, forest);
-    return status;
-}
-
 tutti_status tutti_trees_of(const tutti_topology *t, const tutti_trees_options *o,
     tutti_forest **forest, tutti_trees_report *report)
 {
     plan p = {.way = NULL};
     tutti_forest *f = NULL;
-    double bound = 0, ring_rate = 0;
-    int *ring = malloc(((size_t)t->ranks + 1) * sizeof *ring);
-    tutti_status status = ring ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for trees");
-    if (!status && o->root >= t->ranks)
-        status = tutti_fail(
+    double bound = 0;
+    if (o->root >= t->ranks)
+        return tutti_fail(
             TUTTI_ERR_USAGE, "the root %d is not a rank: 0 to %d", o->root, t->ranks - 1);
-    if (!status && t->ranks == 1) {
-        free(ring);
+    if (t->ranks == 1) {
         *report = (tutti_trees_report){.way = "one rank"};
-        return make_one_rank(forest);
+        return tutti_forest_new(1, 1, forest);
     }
-    if (!status) status = open_plan(&p, t, o);
+    tutti_status status = open_plan(&p, t, o);
     if (!status) status = try_roots(&p, o, &f, &bound);
-    if (!status && o->fewest && !p.exact && p.hub <= 0)
-        status = tutti_weigh_fewest(p.network, fewest_share, f);
-    if (!status) status = tutti_best_rings(p.oneway, &ring_rate, ring);
     free_plan(&p);
-    free(ring);
     if (status) {
         tutti_forest_free(f);
         return status;
     }
-    *report = (tutti_trees_report){p.way, bound, tutti_forest_rate(f), ring_rate};
+    *report = (tutti_trees_report){p.way, bound, tutti_forest_rate(f)};
     *forest = f;
     return TUTTI_OK;
 }

@@ -12,7 +12,7 @@
 #include "collectives/sched/forest.h"
 
 typedef struct tutti_trees_options {
-    int root;      /* -1: where trees are shallowest */
+    int root; /* -1: where trees are shallowest; of an allreduce, each from a root of its own */
     int allreduce; /* trees that carry sums up and results down; else broadcasts from the root */
     double eps;    /* how far from the bound; 0: no more than rounding */
     int fewest;    /* leave out trees while the others carry 95 % */
@@ -21,8 +21,6 @@ typedef struct tutti_trees_options {
 typedef struct tutti_trees_report {
     const char *way;    /* how the trees were found */
     double bound, rate; /* bytes a second: of every forest in these links, and of this one */
-    double
-        ring_rate; /* of the best rings (rings.h) in them: what one sends round, in bytes a second */
 } tutti_trees_report;
 
 /* USAGE (logged): a root that is not a rank, or more ranks than routes are found for. NOMEM. */
@@ -30,5 +28,8 @@ tutti_status tutti_trees_of(const tutti_topology *t, const tutti_trees_options *
     tutti_forest **forest, tutti_trees_report *report);
 /* Hops from the root of a tree to its farthest rank. */
 int tutti_tree_depth(const tutti_forest *forest, int tree);
+/* Turns each tree to the root from which it is shallowest; of equal ones, to one where few other trees have theirs. For
+ * allreduces, whose load is the same from any root. NOMEM. */
+tutti_status tutti_trees_centre(tutti_forest *forest);
 
 #endif
