@@ -8,6 +8,7 @@
 #include "apps/session/link.h"
 #include "collectives/choose.h"
 #include "config.h"
+#include "designs/exchange/settings.h"
 #include "dag/base/clock.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
@@ -39,9 +40,9 @@ typedef struct options {
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
     {TUTTI_CONF_CHOICE, "algorithm", "NAME", .fallback = "auto", .choice = tutti_choice_algorithms,
-        AT(algorithm),
+        .takes = tutti_setting_is_algorithm, AT(algorithm),
         .help = "what to compare with MPI_Allreduce, the MPI library's own, which "
-                "blocks (mpi: the library's own that does not)"},
+                "blocks (mpi: the library's own that does not; also k-nomial:K, forest:FILE)"},
     {TUTTI_CONF_INT, "from", "BYTES", .fallback = "4", .low = 4, .high = 4e9, AT(from),
         .help = "smallest size, a multiple of 4"},
     {TUTTI_CONF_INT, "to", "BYTES", .fallback = "268435456", .low = 4, .high = 4e9, AT(to),
@@ -349,6 +350,8 @@ static tutti_status add_algorithms(bench *b)
         const char *name = tutti_algorithms[i]->name;
         if (chosen(b, name)) status = add(b, name, 1, 0, &b->contestant[0]);
     }
+    /* One that is not in the table by this name: k-nomial:8, forest:FILE. */
+    if (!status && b->contestants == 1) status = add(b, b->o.algorithm, 1, 0, &b->contestant[0]);
     return status;
 }
 

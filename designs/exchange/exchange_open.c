@@ -8,8 +8,10 @@
 #include "designs/thread/comm_core.h"
 #include "designs/thread/deadline.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { DEFAULT_LANES = 4 };
 static const double default_timeout_s = 60;
@@ -33,6 +35,8 @@ static char *settings_text(const tutti_exchange_options *o)
         o->design->name, o->lanes, o->algorithm ? o->algorithm : "auto",
         tutti_verify_mode_name(o->verify));
     fprintf(out, "chunk=%lld\npriority=%d\n", (long long)o->chunk_bytes, o->order.on);
+    if (tutti_algorithm_file(o->algorithm))
+        fprintf(out, "forest=%016" PRIx64 "\n", tutti_algorithm_hash(o->algorithm));
     if (!fclose(out)) return text;
     free(text);
     return NULL;
@@ -224,8 +228,7 @@ static int64_t window_of(int64_t chunk_bytes)
 static tutti_status check_options(tutti_exchange_options *o)
 {
     const tutti_design *design = o->design;
-    const tutti_algorithm *algorithm = tutti_algorithm_find(o->algorithm);
-    if (algorithm) o->algorithm = algorithm->name; /* the caller's text need not last */
+    if (!o->algorithm) o->algorithm = tutti_algorithm_find(NULL)->name;
     if (!o->lanes) o->lanes = design->many_lanes ? DEFAULT_LANES : 1;
     if (o->timeout_s <= 0) o->timeout_s = default_timeout_s;
     if (o->setup_timeout_s <= 0) o->setup_timeout_s = default_timeout_s;
@@ -270,6 +273,16 @@ static tutti_verify_mode verify_mode(const tutti_exchange_options *o)
     return compares && tutti_algorithm_is_library(o->algorithm) ? TUTTI_VERIFY_FULL : o->verify;
 }
 
+/* Keeps the algorithm's name: the caller's text need not last. */
+static tutti_status keep_algorithm(tutti_exchange *x)
+{
+    char *copy = strdup(x->options.algorithm);
+    if (!copy) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for an exchange");
+    free(x->algorithm);
+    x->options.algorithm = x->algorithm = copy;
+    return TUTTI_OK;
+}
+
 /* Starts the thread, after check_options. After a TIMEOUT it may still use x. */
 static tutti_status start_thread(tutti_exchange *x)
 {
@@ -307,6 +320,7 @@ static tutti_status open_exchange(const void *attached, tutti_transport *transpo
             .options = *options, .attached = attached, .transport = transport, .comm_core = -1};
         status = check_options(&x->options);
         if (!status) status = tutti_isa_check();
+        if (!status) status = keep_algorithm(x);
     }
     if (status) {
         if (transport) transport->ops->close(transport);
@@ -348,6 +362,7 @@ tutti_status tutti_exchange_close(tutti_exchange *exchange)
     if (!status && exchange->missing) status = TUTTI_ERR_TIMEOUT;
     tutti_order_close(exchange->order);
     tutti_mpi_thread_close(exchange->mpi_thread, !exchange->missing);
+    free(exchange->algorithm);
     free(exchange);
     return status;
 }
@@ -374,6 +389,7 @@ tutti_status tutti_exchange_reopen(tutti_exchange **exchange, const tutti_exchan
     x->thread = NULL;
     x->options = *options;
     tutti_status status = check_options(&x->options);
+    if (!status) status = keep_algorithm(x);
     if (!status && x->missing)
         status = tutti_fail(
             TUTTI_ERR_TIMEOUT, "cannot open another design: not all ranks have left this one");

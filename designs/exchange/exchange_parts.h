@@ -12,6 +12,7 @@
 
 struct tutti_exchange {
     tutti_exchange_options options;
+    char *algorithm; /* the options' own */
     tutti_boot boot;
     const void *attached;         /* pointer to the MPI_Comm of an existing program, or NULL */
     tutti_mpi_thread *mpi_thread; /* MPI's thread, if MPI outlives the comm thread; or NULL */
