@@ -20,7 +20,7 @@
 typedef struct options {
     const char *topology, *output, *check;
     tutti_conf_int root;
-    int allreduce, fewest;
+    int allreduce, routes, fewest;
     double eps;
 } options;
 
@@ -33,6 +33,9 @@ static const tutti_setting settings[] = {
         .help = "where trees begin; best: where they are shallowest"},
     {TUTTI_CONF_FLAG, "allreduce", NULL, .offset = offsetof(options, allreduce),
         .help = "trees that carry sums up and results down; otherwise broadcasts"},
+    {TUTTI_CONF_FLAG, "routes", NULL, .offset = offsetof(options, routes),
+        .help = "along the routes of messages, over all networks at once; otherwise along the "
+                "cables between ranks, where these connect them"},
     {TUTTI_CONF_REAL, "eps", "E", .fallback = "0", .high = 0.5, .offset = offsetof(options, eps),
         .help = "how far from the bound, as a share, trees with weights may stay; 0: exact"},
     {TUTTI_CONF_FLAG, "fewest", NULL, .offset = offsetof(options, fewest),
@@ -124,6 +127,7 @@ static tutti_status pack(const options *o, const tutti_topology *t, tutti_forest
 {
     const tutti_trees_options wanted = {.root = o->root.word ? -1 : (int)o->root.value,
         .allreduce = o->allreduce,
+        .routes = o->routes,
         .eps = o->eps,
         .fewest = o->fewest};
     tutti_trees_report report;

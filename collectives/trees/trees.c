@@ -93,11 +93,11 @@ static tutti_status open_plan(plan *p, const tutti_topology *t, const tutti_tree
     *p = (plan){.way = "cables, multiplicative weights"};
     tutti_status status = tutti_tree_network_of_cables(t, &p->oneway);
     if (status) return status;
-    if (!tutti_tree_network_reaches_all(p->oneway, 0)) {
+    if (o->routes || !tutti_tree_network_reaches_all(p->oneway, 0)) {
         tutti_tree_network_free(p->oneway);
         p->oneway = NULL;
         p->way = "routes, multiplicative weights";
-        p->hub = t->ranks > 2 ? find_hub(t) : 0;
+        p->hub = t->ranks > 2 && !o->routes ? find_hub(t) : 0;
         status = tutti_tree_network_of_routes(t, &p->oneway);
     } else if (!o->allreduce && tutti_pack_is_exact(p->oneway, &unit)) {
         p->exact = 1;

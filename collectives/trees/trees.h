@@ -14,6 +14,7 @@
 typedef struct tutti_trees_options {
     int root; /* -1: where trees are shallowest; of an allreduce, each from a root of its own */
     int allreduce; /* trees that carry sums up and results down; else broadcasts from the root */
+    int routes;    /* along routes, over all networks at once, even where cables connect the ranks */
     double eps;    /* how far from the bound; 0: no more than rounding */
     int fewest;    /* leave out trees while the others carry 95 % */
 } tutti_trees_options;
