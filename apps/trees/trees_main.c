@@ -1,4 +1,5 @@
 /* tutti-trees: packs spanning trees in the links of a topology. See tutti-trees(1). */
+#include "apps/trees/fewest.h"
 #include "apps/trees/predict.h"
 #include "collectives/links/topology_text.h"
 #include "collectives/trees/forest_text.h"
@@ -129,12 +130,13 @@ static tutti_status pack(const options *o, const tutti_topology *t, tutti_forest
         .allreduce = o->allreduce,
         .routes = o->routes,
         .eps = o->eps,
-        .fewest = o->fewest};
+        .fewest = o->fewest ? tutti_fewest : NULL};
     tutti_trees_report report;
     tutti_status status = tutti_trees_of(t, &wanted, f, &report);
     if (status) return status;
     printf("%d ranks; %s; %s\n", t->ranks, o->allreduce ? "for allreduces" : "for broadcasts",
         report.way);
+    if (o->fewest && tutti_fewest_lacks()) printf("fewest greedily: %s\n", tutti_fewest_lacks());
     printf("bound %g GB/s, rate %g GB/s, %d trees\n", report.bound / 1e9, report.rate / 1e9,
         (*f)->trees);
     return TUTTI_OK;

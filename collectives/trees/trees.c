@@ -117,7 +117,9 @@ static tutti_status weigh(
         tutti_weigh_trees(p->network, root, eps > first_eps ? eps : first_eps, forest, bound);
     if (status) return status;
     status = tutti_weigh_again(p->network, root, eps, *forest, bound);
-    if (!status && o->fewest) status = tutti_weigh_fewest(p->network, fewest_share, *forest);
+    if (!status)
+        status = o->fewest ? o->fewest(p->network, fewest_share, *forest)
+                           : tutti_weigh_drop(p->network, *forest);
     if (!status && o->allreduce && o->root < 0) status = tutti_trees_centre(*forest);
     if (status) tutti_forest_free(*forest);
     return status;

@@ -10,13 +10,15 @@
 
 #include "collectives/links/topology.h"
 #include "collectives/sched/forest.h"
+#include "collectives/trees/network.h"
 
 typedef struct tutti_trees_options {
     int root; /* -1: where trees are shallowest; of an allreduce, each from a root of its own */
     int allreduce; /* trees that carry sums up and results down; else broadcasts from the root */
-    int routes;    /* along routes, over all networks at once, even where cables connect the ranks */
-    double eps;    /* how far from the bound; 0: no more than rounding */
-    int fewest;    /* leave out trees while the others carry 95 % */
+    int routes; /* along routes, over all networks at once, even where cables connect the ranks */
+    double eps; /* how far from the bound; 0: no more than rounding */
+    /* leaves out trees while the others carry this share, here 95 %: tutti_weigh_fewest, or one like it; NULL: none */
+    tutti_status (*fewest)(const tutti_tree_network *network, double share, tutti_forest *forest);
 } tutti_trees_options;
 
 typedef struct tutti_trees_report {

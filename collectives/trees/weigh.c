@@ -185,6 +185,23 @@ tutti_status tutti_weigh_again(
         if (rate >= (1 - eps) * *bound || length >= 1 - 1e-9 || added == MOST_ADDED) break;
         status = tutti_forest_add(f, w.parent, 0);
     }
+    close_weighing(&w);
+    return status;
+}
+
+tutti_status tutti_weigh_best(const tutti_tree_network *n, tutti_forest *f)
+{
+    weighing w;
+    tutti_status status = open_weighing(&w, n, 0);
+    if (!status) status = solve(&w, f);
+    close_weighing(&w);
+    return status;
+}
+
+tutti_status tutti_weigh_drop(const tutti_tree_network *n, tutti_forest *f)
+{
+    weighing w;
+    tutti_status status = open_weighing(&w, n, 0);
     if (!status) {
         drop_unused(f, 1e-9 * tutti_forest_rate(f));
         scale_down(&w, f);
@@ -214,9 +231,11 @@ tutti_status tutti_weigh_fewest(const tutti_tree_network *n, double share, tutti
 {
     weighing w;
     double least = share * tutti_forest_rate(f);
+    tutti_status status = tutti_weigh_drop(n, f);
+    if (status) return status;
     double *tried = calloc((size_t)f->trees + 1, sizeof *tried);
-    tutti_status status = tried ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for trees");
-    if (!status) status = open_weighing(&w, n, 0);
+    if (!tried) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for trees");
+    status = open_weighing(&w, n, 0);
     for (int t; !status && (t = find_lightest(f, tried)) >= 0;) {
         tutti_forest *fewer = NULL;
         status = copy_without(f, t, &fewer);
@@ -232,7 +251,7 @@ tutti_status tutti_weigh_fewest(const tutti_tree_network *n, double share, tutti
         tutti_forest_free(fewer);
     }
     if (!status) scale_down(&w, f);
-    if (tried) close_weighing(&w);
+    close_weighing(&w);
     free(tried);
     return status;
 }

@@ -22,11 +22,15 @@
  * All ranks can be reached, and every edge loads a capacity. NOMEM. */
 tutti_status tutti_weigh_trees(
     const tutti_tree_network *network, int root, double eps, tutti_forest **forest, double *bound);
-/* Gives the trees of a forest their best weights, adds trees until the weights reach 1 - eps of the bound, and
- * drops those that are not needed. *bound becomes less where a better one is proved. NOMEM. */
+/* Gives the trees of a forest their best weights, and adds trees until these reach 1 - eps of the bound. Some trees
+ * have a weight of 0. *bound becomes less where a better one is proved. NOMEM. */
 tutti_status tutti_weigh_again(
     const tutti_tree_network *network, int root, double eps, tutti_forest *forest, double *bound);
-/* Leaves out trees while the others carry at least this share. NOMEM. */
+/* Gives the trees of a forest their best weights. NOMEM. */
+tutti_status tutti_weigh_best(const tutti_tree_network *network, tutti_forest *forest);
+/* Drops trees without a weight; what rounding has made too much is scaled down. NOMEM. */
+tutti_status tutti_weigh_drop(const tutti_tree_network *network, tutti_forest *forest);
+/* The same, and leaves out trees while the others carry at least this share. NOMEM. */
 tutti_status tutti_weigh_fewest(
     const tutti_tree_network *network, double share, tutti_forest *forest);
 

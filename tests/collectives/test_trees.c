@@ -221,6 +221,7 @@ START_TEST(random_networks_are_filled)
             ck_assert_double_ge(bound, cut * (1 - 1e-9));
             /* The linear program reaches the bound itself, by fewer trees. */
             ck_assert_ok(tutti_weigh_again(n, root, 1e-7, f, &bound));
+            ck_assert_ok(tutti_weigh_drop(n, f));
             check_forest(n, f, cut);
             ck_assert_double_eq_tol(bound, cut, 1e-6 * cut);
             ck_assert_int_le(f->trees, n->edges);
@@ -265,6 +266,15 @@ static const struct {
     {"topology 1\nkind k memory 5GB/s\nhost h[0-1] kind k\nlink h0 h1 rate 1GB/s\nranks 2 per "
      "host\n",
         0, 1e9},
+    /* Two servers of two GPUs: what crosses the network crosses it once each way. */
+    {"topology 1\nhost h[0-1]\ndevice h[0-1].g[0-1]\nswitch s\nlink h[0-1].g0 .g1 rate 25GB/s\n"
+     "link h0 .g[0-1] rate 12GB/s\nlink h1 .g[0-1] rate 12GB/s\nlink h[0-1] s rate 10GB/s\n"
+     "ranks h[0-1].g[0-1]\n",
+        0, 10e9},
+    {"topology 1\nhost h[0-1]\ndevice h[0-1].g[0-1]\nswitch s\nlink h[0-1].g0 .g1 rate 25GB/s\n"
+     "link h0 .g[0-1] rate 12GB/s\nlink h1 .g[0-1] rate 12GB/s\nlink h[0-1] s rate 10GB/s\n"
+     "ranks h[0-1].g[0-1]\n",
+        1, 10e9},
     {"topology 1\nhost h0\nranks h0\n", 1, 0},
 };
 enum { KNOWN = sizeof known / sizeof *known };

@@ -12,8 +12,10 @@ says '^broadcast *64 MB'
 [ "$(grep -c '^tree 2 25GB/s: ' "$dir/dgx")" = 6 ] || { fail 'six trees from rank 2'; cat "$dir/dgx"; }
 packs dgx-1v --check "$dir/dgx"
 says 'rate 150 GB/s, 6 trees'
-packs dgx-1v --allreduce --fewest --eps 0.1
+packs dgx-1v --allreduce --eps 0.1
 says '^bound 85.7143 GB/s'
+packs mesh:2x3,1GB/s --allreduce --fewest
+says '^bound 1.4 GB/s, rate 1.[34]'
 packs star:1
 refuses 2 ':2: these trees are for another topology' "$apps/tutti-trees" dgx-1p --check "$dir/dgx"
 sed 's/25GB/26GB/' "$dir/dgx" > "$dir/heavy"
