@@ -10,7 +10,8 @@
 #include "collectives/sched/scan.h"
 #include "collectives/sched/scatter_ring.h"
 #include "collectives/sched/tree.h"
-
+#include "collectives/trees/forest_text.h"
+#include "dag/base/log.h"
 #include "dag/base/number.h"
 
 #include <stdio.h>
@@ -105,6 +106,12 @@ static const tutti_algorithm hierarchical = {
     .build = BUILDERS_OF(tutti_sched_hierarchical_allreduce, tutti_sched_hierarchical_broadcast,
         tutti_sched_hierarchical_reduce, tutti_sched_ring_reduce_scatter),
 };
+/* Not in the table: without a file it is nothing to choose. */
+static const tutti_algorithm forest = {
+    .name = "forest",
+    .summary = "along the spanning trees of a file, forest:FILE",
+    .build = TREES(tutti_sched_forest),
+};
 static const tutti_algorithm mpi = {
     .name = "mpi",
     .summary = "the MPI library's own nonblocking collective",
@@ -166,12 +173,48 @@ static const tutti_algorithm *find_row(const char *name, int *radix)
     return NULL;
 }
 
+const char *tutti_algorithm_file(const char *name)
+{
+    static const char before[] = "forest:";
+    size_t length = sizeof before - 1;
+    return name && !strncmp(name, before, length) && name[length] ? name + length : NULL;
+}
+
+tutti_status tutti_algorithm_read(const char *name, int P, tutti_forest **trees, uint64_t *hash)
+{
+    const char *file = tutti_algorithm_file(name);
+    tutti_forest *f;
+    uint64_t topology;
+    tutti_status status = tutti_forest_open(file, NULL, &f, &topology);
+    if (status) return status == TUTTI_ERR_FORMAT ? TUTTI_ERR_USAGE : status;
+    if (P && f->P != P) {
+        status = tutti_fail(TUTTI_ERR_USAGE,
+            "%s: its trees are for %d ranks, and there are %d: tutti-trees packs others", file,
+            f->P, P);
+        tutti_forest_free(f);
+        return status;
+    }
+    *hash = tutti_forest_hash(f);
+    *trees = f;
+    return TUTTI_OK;
+}
+
+uint64_t tutti_algorithm_hash(const char *name)
+{
+    tutti_forest *f;
+    uint64_t hash = 0;
+    if (!tutti_algorithm_file(name) || tutti_algorithm_read(name, 0, &f, &hash)) return 0;
+    tutti_forest_free(f);
+    return hash;
+}
+
 const tutti_algorithm *tutti_algorithm_find(const char *name)
 {
     int radix = 0;
     if (!name) return &automatic;
     if (tutti_algorithm_rules(name)) return &by_rules;
     if (!strcmp(name, by_price.name)) return &by_price;
+    if (tutti_algorithm_file(name)) return &forest;
     const tutti_algorithm *a = find_row(name, &radix);
     return radix < 0 ? NULL : a;
 }

@@ -13,6 +13,7 @@
  *   chain-chain:K       chains of K ranks under a chain                   ring
  *   scatter-ring        ring                scatter and ring   ring       ring
  *   hierarchical        rings in each machine, then across    ring       ring
+ *   forest:FILE         along the trees of a file (collectives/trees)      ring       ring
  *   mpi                 the MPI library's own nonblocking collective, for every kind
  *
  * In all of them but mpi, the barrier is a dissemination barrier; gather, scatter and alltoall send
@@ -42,7 +43,8 @@ typedef struct tutti_algorithm {
 /* NULL-terminated. */
 extern const tutti_algorithm *const tutti_algorithms[];
 /* NULL for an unknown name; a NULL name means auto. "k-nomial:8": a number may follow the name of an algorithm
- * with trees. "rules:FILE" and "priced" are auto with more to ask (rules.h, priced.h). */
+ * with trees. "rules:FILE" and "priced" are auto with more to ask (rules.h, priced.h). "forest:FILE" has trees for all
+ * ranks of a run alone. None of these three is in the table. */
 const tutti_algorithm *tutti_algorithm_find(const char *name);
 /* That number, or the algorithm's own; 0: it has none. */
 int tutti_algorithm_radix(const char *name);
@@ -51,6 +53,13 @@ const char *tutti_algorithm_rules(const char *name);
 /* Whether collectives are the transport's own (mpi): they need all ranks, and cannot be cancelled. NULL:
  * auto; 0 for unknown names. */
 int tutti_algorithm_is_library(const char *name);
+/* The file of "forest:FILE"; NULL: the algorithm has none. */
+const char *tutti_algorithm_file(const char *name);
+/* Reads that file; P: the ranks that its trees must have, 0: any. *hash: of its trees. USAGE (logged): what is wrong in
+ * it. IO, NOMEM. */
+tutti_status tutti_algorithm_read(const char *name, int P, tutti_forest **forest, uint64_t *hash);
+/* The hash alone, which ranks compare; 0: the algorithm has no file, or a wrong one (logged). */
+uint64_t tutti_algorithm_hash(const char *name);
 /* "auto, ring, ..." into text; returns text. */
 char *tutti_algorithm_names(char *text, size_t size);
 

@@ -25,7 +25,7 @@ typedef struct tutti_transport tutti_transport; /* collectives/transport/transpo
 typedef struct tutti_coll_request tutti_coll_request;
 
 typedef struct tutti_comm_options {
-    /* "auto" (NULL), "ring", "recursive-doubling", "tree", "rsag", "direct", "mpi": see
+    /* "auto" (NULL), "ring", "recursive-doubling", "tree", "rsag", "direct", "forest:FILE", "mpi": see
      * collectives/choose.h */
     const char *algorithm;
     const tutti_rules *rules; /* of "rules:FILE" (collectives/rules.h); borrowed */
@@ -48,7 +48,8 @@ typedef struct tutti_comm_options {
 enum { TUTTI_COMM_DEPTH = 64, TUTTI_COMM_CREDIT = 32 };
 
 /* Takes ownership of the transport, which is closed with the comm, and also on failure. USAGE,
- * listing the known algorithms, for an unknown name. INVAL: "priced" without a topology. */
+ * listing the known algorithms, for an unknown name; what is wrong in the file of a forest. INVAL: "priced" without a
+ * topology. */
 tutti_status tutti_comm_new(
     tutti_transport *transport, const tutti_comm_options *options, tutti_comm **comm);
 /* All requests must have been freed; the memory of messages that a drain could not end is not freed.

@@ -6,6 +6,7 @@
 #include "collectives/engine.h"
 #include "collectives/priced.h"
 #include "collectives/rules.h"
+#include "collectives/sched/forest.h"
 #include "collectives/transport/transport.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
@@ -25,7 +26,8 @@ struct tutti_comm {
     tutti_transport *transport;
     int lanes; /* the first of the transport's */
     const tutti_algorithm *algorithm;
-    int radix; /* of its trees */
+    int radix;            /* of its trees */
+    tutti_forest *forest; /* of its file, which its schedules go along; NULL: it has none */
     const tutti_rules *rules;
     tutti_priced *priced; /* NULL: it does not choose by price */
     int warned;           /* of rules whose algorithm cannot do something */
@@ -131,6 +133,8 @@ tutti_status tutti_comm_new(
             TUTTI_ERR_INVAL, "%d lanes over a transport with %d", c->lanes, transport->lanes);
     else
         status = partition_tags(c, options ? options->depth : 0);
+    if (!status && tutti_algorithm_file(name))
+        status = tutti_algorithm_read(name, transport->size, &c->forest, &(uint64_t){0});
     if (!status) status = open_lanes(c);
     if (!status) status = tutti_pool_new(&c->pool);
     if (!status) status = tutti_cache_new(&c->cache);
@@ -150,6 +154,7 @@ void tutti_comm_free(tutti_comm *comm)
         tutti_cache_free(comm->cache);
         tutti_priced_free(comm->priced);
         tutti_pool_free(comm->pool);
+        tutti_forest_free(comm->forest);
     }
     comm->transport->ops->close(comm->transport);
     for (int i = 0; comm->lane && i < comm->lanes; i++) free(comm->lane[i].live);
@@ -430,6 +435,7 @@ static tutti_status get_schedule(tutti_comm *c, const tutti_coll_args *a, tutti_
         .wide = choice.wide,
         .extras = a->extras,
         .radix = choice.radix,
+        .forest = c->forest,
         .host = t->host,
         .counts = a->counts};
     return tutti_cache_get(c->cache, choice.build, &shape, entry);

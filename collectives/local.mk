@@ -41,6 +41,14 @@ libcore_la_SOURCES += \
 	collectives/sched/sched.h \
 	collectives/sched/tree.c collectives/sched/tree.h \
 	collectives/sched/walk.c collectives/sched/walk.h \
+	collectives/trees/arborescence.c collectives/trees/arborescence.h \
+	collectives/trees/forest_text.c collectives/trees/forest_text.h \
+	collectives/trees/network.c collectives/trees/network.h \
+	collectives/trees/pack.c collectives/trees/pack.h \
+	collectives/trees/program.c collectives/trees/program.h \
+	collectives/trees/rings.c collectives/trees/rings.h \
+	collectives/trees/trees.c collectives/trees/trees.h \
+	collectives/trees/weigh.c collectives/trees/weigh.h \
 	collectives/transport/loop.c \
 	collectives/transport/mpi.h \
 	collectives/transport/mpi_collective.c \

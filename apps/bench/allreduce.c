@@ -7,6 +7,7 @@
 #include "apps/bench/world.h"
 #include "collectives/choose.h"
 #include "config.h"
+#include "designs/exchange/settings.h"
 #include "dag/base/clock.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
@@ -41,7 +42,7 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_CHOICE, "algorithm", "NAME", .fallback = "auto", .choice = tutti_choice_algorithms,
         .takes = tutti_setting_is_algorithm, AT(algorithm),
         .help = "what to compare with MPI_Allreduce, the MPI library's own, which "
-                "blocks (mpi: the library's own that does not)"},
+                "blocks (mpi: the library's own that does not; also k-nomial:K, forest:FILE)"},
     {TUTTI_CONF_INT, "from", "BYTES", .fallback = "4", .low = 4, .high = 4e9, AT(from),
         .help = "smallest size, a multiple of 4"},
     {TUTTI_CONF_INT, "to", "BYTES", .fallback = "268435456", .low = 4, .high = 4e9, AT(to),

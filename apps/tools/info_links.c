@@ -1,17 +1,19 @@
 #include "apps/tools/info_links.h"
 
-#include "collectives/choose.h"
+#include "apps/trees/predict.h"
 #include "collectives/links/topology_text.h"
 #include "collectives/priced.h"
 #include "collectives/rules_text.h"
+#include "collectives/trees/trees.h"
 #include "dag/base/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Schedules of all ranks are in memory at once, and some take time like the square of their number to build. */
-enum { MOST_RANKS = 1024 };
+/* Schedules of all ranks are in memory at once, and some take time like the square of their number to build; trees
+ * are packed in no time for few ranks. */
+enum { MOST_RANKS = 1024, MOST_PACKED = 16 };
 
 tutti_status tutti_info_topology(const char *spec)
 {
@@ -23,41 +25,58 @@ tutti_status tutti_info_topology(const char *spec)
     return status;
 }
 
-/* The price of float32 vectors of `count` elements. */
-static tutti_status price(const tutti_topology *t, const int host[], tutti_coll_kind kind,
-    const tutti_algorithm *algorithm, int64_t count, tutti_sched_price *result)
+/* The trees of tutti-trees, in a column of their own; NULL: there are too many ranks. */
+static tutti_status pack_trees(const tutti_topology *t, tutti_coll_kind kind, tutti_forest **f)
 {
-    const tutti_choice_key key = {.kind = kind,
-        .P = t->ranks,
-        .count = count,
-        .element = 4,
-        .radix = tutti_algorithm_radix(algorithm->name)};
-    const tutti_choice choice = tutti_coll_choose(algorithm, &key);
-    return tutti_price_choice(t, host, &key, 0, &choice, result);
+    const tutti_trees_options options = {.allreduce = kind == TUTTI_ALLREDUCE};
+    tutti_trees_report report;
+    *f = NULL;
+    return t->ranks > MOST_PACKED ? TUTTI_OK : tutti_trees_of(t, &options, f, &report);
 }
 
-static tutti_status print_prices(const tutti_topology *t, const int host[], tutti_coll_kind kind)
+/* *fastest becomes the price of a column if it is less. */
+static void print_price(const tutti_sched_price *p, tutti_sched_price *fastest)
+{
+    printf(" %18.3f", 1e3 * p->time_s);
+    fflush(stdout);
+    if (fastest->time_s < 0 || p->time_s < fastest->time_s) *fastest = *p;
+}
+
+static tutti_status print_line(const tutti_topology *t, tutti_coll_kind kind,
+    const tutti_algorithm *const column[], int n, const tutti_forest *f, int64_t bytes)
+{
+    tutti_sched_price p, fastest = {.time_s = -1};
+    tutti_status status = TUTTI_OK;
+    int64_t segment;
+    printf("%10lld", (long long)bytes);
+    for (int c = 0; !status && c < n; c++) {
+        status = tutti_predict_algorithm(t, kind, column[c], bytes / 4, &p);
+        if (!status) print_price(&p, &fastest);
+    }
+    if (!status && f) {
+        status = tutti_predict_forest(t, kind, f, bytes / 4, &p, &segment);
+        if (!status) print_price(&p, &fastest);
+    }
+    if (!status) printf("   %3.0f %%\n", 100 * fastest.share);
+    return status;
+}
+
+static tutti_status print_prices(const tutti_topology *t, tutti_coll_kind kind)
 {
     enum { COLUMNS = 16, LEAST = 1 << 10, MOST = 1 << 26 };
     const tutti_algorithm *column[COLUMNS];
     int n = tutti_algorithm_candidates(kind, column, COLUMNS);
+    tutti_forest *f;
+    tutti_status status = pack_trees(t, kind, &f);
+    if (status) return status;
     printf("\n%s, ms\n%10s", tutti_coll_kind_name(kind), "bytes");
     for (int c = 0; c < n; c++) printf(" %18s", column[c]->name);
+    if (f) printf(" %18s", "packed-trees");
     printf("   busiest link of the fastest\n");
-    for (int64_t bytes = LEAST; bytes <= MOST; bytes *= 4) {
-        tutti_sched_price best = {.time_s = 0};
-        printf("%10lld", (long long)bytes);
-        for (int c = 0; c < n; c++) {
-            tutti_sched_price p;
-            tutti_status status = price(t, host, kind, column[c], bytes / 4, &p);
-            if (status) return status;
-            printf(" %18.3f", 1e3 * p.time_s);
-            fflush(stdout);
-            if (!c || p.time_s < best.time_s) best = p;
-        }
-        printf("   %3.0f %%\n", 100 * best.share);
-    }
-    return TUTTI_OK;
+    for (int64_t bytes = LEAST; !status && bytes <= MOST; bytes *= 4)
+        status = print_line(t, kind, column, n, f, bytes);
+    tutti_forest_free(f);
+    return status;
 }
 
 tutti_status tutti_info_prices(const char *spec)
@@ -74,12 +93,8 @@ tutti_status tutti_info_prices(const char *spec)
     }
     printf("%d ranks, %d links; vectors of float32, all in time over the links of %s\n", t->ranks,
         t->links / 2, spec);
-    int *host = malloc((size_t)t->ranks * sizeof *host);
-    if (!host) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d ranks", t->ranks);
-    for (int r = 0; host && r < t->ranks; r++) host[r] = t->point[t->rank_point[r]].host;
     for (size_t k = 0; !status && k < sizeof kinds / sizeof *kinds; k++)
-        status = print_prices(t, host, kinds[k]);
-    free(host);
+        status = print_prices(t, kinds[k]);
     tutti_topology_free(t);
     return status;
 }

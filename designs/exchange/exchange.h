@@ -136,7 +136,8 @@ double tutti_exchange_comm_cpu_s(const tutti_exchange *exchange);
  * with the same ranks, and with nothing in flight; with `manual` it does not wait for them. *group: its
  * number, from 1, the same on all ranks. On all ranks: INVAL if a rank passes an empty list, a rank
  * twice, or an invalid rank; MISMATCH if the ranks' groups differ; UNSUPPORTED without `messages` (all
- * logged). The algorithm "mpi" has collectives of all ranks only: groups and edges use "auto". */
+ * logged). The algorithms "mpi" and "forest:FILE" have collectives of all ranks only: groups and edges
+ * use "auto". */
 tutti_status tutti_exchange_group(tutti_exchange *exchange, int n, const int ranks[], int *group);
 /* The group number, on this rank, of an edge from one rank to another; this rank must be one of the two. INVAL unless
  * `edge` is from 0 to tutti_exchange_edges - 1 and the ranks differ; UNSUPPORTED. */

@@ -11,6 +11,7 @@
 #include "designs/thread/comm_core.h"
 #include "designs/thread/deadline.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +44,8 @@ static char *settings_text(const tutti_exchange *x)
     fprintf(out, "chunk=%lld\npriority=%d\n", (long long)o->chunk_bytes, o->order.on);
     if (x->topology) fprintf(out, "the topology's hash=%016llx\n", (unsigned long long)links);
     if (x->rules) fprintf(out, "the rules' hash=%016llx\n", (unsigned long long)rules);
+    if (tutti_algorithm_file(o->algorithm))
+        fprintf(out, "forest=%016" PRIx64 "\n", tutti_algorithm_hash(o->algorithm));
     if (!fclose(out)) return text;
     free(text);
     return NULL;
@@ -258,6 +261,7 @@ static int64_t window_of(int64_t chunk_bytes)
 static tutti_status check_options(tutti_exchange_options *o)
 {
     const tutti_design *design = o->design;
+    if (!o->algorithm) o->algorithm = tutti_algorithm_find(NULL)->name;
     if (!o->lanes) o->lanes = design->many_lanes ? DEFAULT_LANES : 1;
     if (o->timeout_s <= 0) o->timeout_s = default_timeout_s;
     if (o->setup_timeout_s <= 0) o->setup_timeout_s = default_timeout_s;

@@ -35,7 +35,9 @@ tutti_status tutti_lanes_open(tutti_transport *transport, tutti_control *control
             .topology = options->topology,
             .depth = options->depth,
             .credit = options->credit}};
-    if (!tutti_algorithm_is_library(options->algorithm)) l->options.algorithm = options->algorithm;
+    int of_all =
+        tutti_algorithm_is_library(options->algorithm) || tutti_algorithm_file(options->algorithm);
+    if (!of_all) l->options.algorithm = options->algorithm;
     *lanes = l;
     return TUTTI_OK;
 }
