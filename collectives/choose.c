@@ -10,23 +10,14 @@
 #include "collectives/sched/scan.h"
 #include "collectives/sched/scatter_ring.h"
 #include "collectives/sched/tree.h"
-
+#include "collectives/trees/forest_text.h"
+#include "dag/base/log.h"
 #include "dag/base/number.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* doc/algorithms.md gives the reasons. */
 enum {
-    FAR_DOUBLING_UP_TO = 4 << 10,
-    FAR_DOUBLING_OF_TWO_UP_TO = 256 << 10,
-    FAR_RSAG_UP_TO = 128 << 10,
-    FAR_SEGMENT = 60 << 10,
-    NEAR_EAGER = 4000,
-    NEAR_DOUBLING_BELOW = 64 << 10,
-    NEAR_RSAG_BELOW = 256 << 10,
-    NEAR_SEGMENT = 512 << 10,
-    WIDE_DOUBLING_UP_TO = 4 << 10,
     MOST_SEGMENTS = 8192, /* a schedule has a few steps for each */
     MOST_RADIX = 1 << 20,
 };
@@ -115,6 +106,12 @@ static const tutti_algorithm hierarchical = {
     .build = BUILDERS_OF(tutti_sched_hierarchical_allreduce, tutti_sched_hierarchical_broadcast,
         tutti_sched_hierarchical_reduce, tutti_sched_ring_reduce_scatter),
 };
+/* Not in the table: without a file it is nothing to choose. */
+static const tutti_algorithm forest = {
+    .name = "forest",
+    .summary = "along the spanning trees of a file, forest:FILE",
+    .build = TREES(tutti_sched_forest),
+};
 static const tutti_algorithm mpi = {
     .name = "mpi",
     .summary = "the MPI library's own nonblocking collective",
@@ -137,6 +134,27 @@ const tutti_algorithm *const tutti_algorithms[] = {
     NULL,
 };
 
+/* What auto asks beside its table. They have no row in the list: each needs more than its name. */
+static const tutti_algorithm by_rules = {
+    .name = "rules",
+    .summary = "by the rules of a file",
+    .build = BUILDERS(tutti_sched_ring_allreduce, tutti_sched_ring_reduce_scatter),
+    .chooses = 1,
+};
+static const tutti_algorithm by_price = {
+    .name = "priced",
+    .summary = "by price on the run's topology",
+    .build = BUILDERS(tutti_sched_ring_allreduce, tutti_sched_ring_reduce_scatter),
+    .chooses = 1,
+    .prices = 1,
+};
+
+const char *tutti_algorithm_rules(const char *name)
+{
+    const size_t prefix = strlen("rules:");
+    return name && !strncmp(name, "rules:", prefix) && name[prefix] ? name + prefix : NULL;
+}
+
 /* The row that a name begins with, and the number after its colon; 0: there is none, -1: a wrong one. */
 static const tutti_algorithm *find_row(const char *name, int *radix)
 {
@@ -155,10 +173,48 @@ static const tutti_algorithm *find_row(const char *name, int *radix)
     return NULL;
 }
 
+const char *tutti_algorithm_file(const char *name)
+{
+    static const char before[] = "forest:";
+    size_t length = sizeof before - 1;
+    return name && !strncmp(name, before, length) && name[length] ? name + length : NULL;
+}
+
+tutti_status tutti_algorithm_read(const char *name, int P, tutti_forest **trees, uint64_t *hash)
+{
+    const char *file = tutti_algorithm_file(name);
+    tutti_forest *f;
+    uint64_t topology;
+    tutti_status status = tutti_forest_open(file, NULL, &f, &topology);
+    if (status) return status == TUTTI_ERR_FORMAT ? TUTTI_ERR_USAGE : status;
+    if (P && f->P != P) {
+        status = tutti_fail(TUTTI_ERR_USAGE,
+            "%s: its trees are for %d ranks, and there are %d: tutti-trees packs others", file,
+            f->P, P);
+        tutti_forest_free(f);
+        return status;
+    }
+    *hash = tutti_forest_hash(f);
+    *trees = f;
+    return TUTTI_OK;
+}
+
+uint64_t tutti_algorithm_hash(const char *name)
+{
+    tutti_forest *f;
+    uint64_t hash = 0;
+    if (!tutti_algorithm_file(name) || tutti_algorithm_read(name, 0, &f, &hash)) return 0;
+    tutti_forest_free(f);
+    return hash;
+}
+
 const tutti_algorithm *tutti_algorithm_find(const char *name)
 {
     int radix = 0;
     if (!name) return &automatic;
+    if (tutti_algorithm_rules(name)) return &by_rules;
+    if (!strcmp(name, by_price.name)) return &by_price;
+    if (tutti_algorithm_file(name)) return &forest;
     const tutti_algorithm *a = find_row(name, &radix);
     return radix < 0 ? NULL : a;
 }
@@ -166,7 +222,7 @@ const tutti_algorithm *tutti_algorithm_find(const char *name)
 int tutti_algorithm_radix(const char *name)
 {
     int radix = 0;
-    if (name) find_row(name, &radix);
+    if (name && !tutti_algorithm_rules(name)) find_row(name, &radix);
     return radix;
 }
 
@@ -186,67 +242,87 @@ char *tutti_algorithm_names(char *text, size_t size)
     return text;
 }
 
-static int is_power_of_two(int P)
+enum { KIB = 1 << 10, NEAR_EAGER = 4000 };
+#define NOT TUTTI_IF_NOT
+#define SO TUTTI_IF_SO
+#define ALLREDUCE .kind = TUTTI_ALLREDUCE
+#define REDUCE_SCATTER .kind = TUTTI_REDUCE_SCATTER
+
+/* doc/algorithms.md gives the reasons. */
+static const tutti_rule built_in[] = {
+    {.each = 1, .near = NOT, .algorithm = &ring, .segment = 60 * KIB},
+    {.each = 1, .near = SO, .algorithm = &ring, .segment = 512 * KIB},
+    /* over a network */
+    {ALLREDUCE, .near = NOT, .algorithm = &doubling},
+    {ALLREDUCE, .near = NOT, .from = 256 * KIB + 1, .algorithm = &ring},
+    {ALLREDUCE, .least_P = 3, .near = NOT, .from = 4 * KIB + 1, .algorithm = &ring},
+    {ALLREDUCE, .least_P = 3, .power_of_two = 1, .near = NOT, .from = 4 * KIB + 1,
+        .algorithm = &rsag},
+    {ALLREDUCE, .least_P = 3, .near = NOT, .from = 128 * KIB + 1, .algorithm = &ring},
+    /* in a machine's memory */
+    {ALLREDUCE, .near = SO, .algorithm = &doubling},
+    {ALLREDUCE, .near = SO, .from = NEAR_EAGER + 1, .algorithm = &rsag},
+    {ALLREDUCE, .near = SO, .from = 2 * NEAR_EAGER + 1, .algorithm = &doubling},
+    {ALLREDUCE, .near = SO, .from = 64 * KIB, .algorithm = &ring},
+    {ALLREDUCE, .least_P = 3, .power_of_two = 1, .near = SO, .from = 64 * KIB, .algorithm = &rsag},
+    {ALLREDUCE, .near = SO, .from = 256 * KIB, .algorithm = &ring},
+    /* a type with a wider accumulator: sums are rounded once */
+    {ALLREDUCE, .least_P = 3, .wide = SO, .algorithm = &doubling},
+    {ALLREDUCE, .least_P = 3, .wide = SO, .from = 4 * KIB + 1, .algorithm = &direct},
+    {REDUCE_SCATTER, .least_P = 3, .wide = SO, .algorithm = &direct},
+    /* an operator that does not commute; the ring's other kinds keep the order */
+    {ALLREDUCE, .ordered = SO, .algorithm = &doubling},
+    {ALLREDUCE, .least_P = 3, .near = NOT, .ordered = SO, .from = 4 * KIB + 1,
+        .algorithm = &direct},
+    {ALLREDUCE, .least_P = 3, .near = SO, .ordered = SO, .from = 64 * KIB + 1,
+        .algorithm = &direct},
+    {REDUCE_SCATTER, .ordered = SO, .algorithm = &direct},
+    /* operands that may not be cut: vectors travel as they are; a reduce-scatter has no such schedule */
+    {ALLREDUCE, .whole = SO, .algorithm = &doubling},
+    {REDUCE_SCATTER, .whole = SO, .algorithm = &ring},
+};
+const tutti_rules tutti_rules_built_in = {
+    .rule = built_in, .n = sizeof built_in / sizeof *built_in};
+
+/* Whether an algorithm has a schedule that does this. */
+static int can_do(const tutti_algorithm *a, const tutti_choice_key *key)
 {
-    return !(P & (P - 1));
+    const tutti_sched_builder build = a->build[key->kind];
+    const int sums = key->kind == TUTTI_ALLREDUCE || key->kind == TUTTI_REDUCE_SCATTER;
+    if (!build) return 0;
+    if (!key->ordered && !key->whole) return 1;
+    if (!sums) return build == ring.build[key->kind];
+    if (build == doubling.build[TUTTI_ALLREDUCE]) return 1;
+    return !key->whole && build == direct.build[key->kind];
 }
 
-static const tutti_algorithm *far_by_size(int P, int64_t bytes)
+/* What the rules say; *refused: the algorithm that they say, but that cannot do it. */
+static tutti_rule ask_rules(const tutti_choice_key *key, const tutti_algorithm **refused)
 {
-    if (bytes <= (P <= 2 ? FAR_DOUBLING_OF_TWO_UP_TO : FAR_DOUBLING_UP_TO)) return &doubling;
-    return bytes <= FAR_RSAG_UP_TO && is_power_of_two(P) ? &rsag : &ring;
-}
-
-static const tutti_algorithm *near_by_size(int P, int64_t bytes)
-{
-    if (bytes > NEAR_EAGER && bytes <= 2 * NEAR_EAGER) return &rsag;
-    if (bytes < NEAR_DOUBLING_BELOW) return &doubling;
-    return bytes < NEAR_RSAG_BELOW && P > 2 && is_power_of_two(P) ? &rsag : &ring;
-}
-
-static const tutti_algorithm *by_size(const tutti_choice_key *key)
-{
-    int64_t bytes = key->count * (int64_t)key->element;
-    int rounds_often = key->wide && key->P > 2;
-    if (key->kind == TUTTI_REDUCE_SCATTER && rounds_often) return &direct;
-    if (key->kind != TUTTI_ALLREDUCE) return &ring;
-    if (rounds_often) return bytes > WIDE_DOUBLING_UP_TO ? &direct : &doubling;
-    return key->near ? near_by_size(key->P, bytes) : far_by_size(key->P, bytes);
-}
-
-/* For an operator that does not commute. */
-static tutti_sched_builder in_order(const tutti_choice_key *key)
-{
-    int64_t bytes = key->count * (int64_t)key->element;
-    int64_t doubling_up_to = key->near ? NEAR_DOUBLING_BELOW : FAR_DOUBLING_UP_TO;
-    int is_long = key->P > 2 && bytes > doubling_up_to;
-    switch (key->kind) {
-    case TUTTI_ALLREDUCE:
-        return is_long ? tutti_sched_direct_allreduce : tutti_sched_doubling_allreduce;
-    case TUTTI_REDUCE_SCATTER:
-        return tutti_sched_direct_reduce_scatter;
-    default:
-        return ring.build[key->kind];
-    }
-}
-
-/* For an operator whose operands may not be cut: vectors travel as they are. A REDUCE_SCATTER has no such
- * schedule. */
-static tutti_sched_builder in_one(const tutti_choice_key *key)
-{
-    return key->kind == TUTTI_ALLREDUCE ? tutti_sched_doubling_allreduce : ring.build[key->kind];
+    tutti_rule said = {.algorithm = NULL};
+    tutti_rules_apply(&tutti_rules_built_in, key, &said);
+    const tutti_rule otherwise = said;
+    tutti_rules_apply(key->rules, key, &said);
+    if (said.algorithm == otherwise.algorithm || can_do(said.algorithm, key)) return said;
+    *refused = said.algorithm;
+    said.algorithm = otherwise.algorithm;
+    said.radix = otherwise.radix;
+    return said;
 }
 
 tutti_choice tutti_coll_choose(const tutti_algorithm *wanted, const tutti_choice_key *key)
 {
-    tutti_choice choice = {.algorithm = wanted->chooses ? by_size(key) : wanted};
+    tutti_choice choice = {.algorithm = wanted, .radix = wanted->radix ? key->radix : 0};
+    const tutti_rule said = ask_rules(key, &choice.refused);
+    const int is_plain = (!key->ordered && !key->whole) || !wanted->build[key->kind];
+    if (wanted->chooses || !is_plain) {
+        choice.algorithm = said.algorithm;
+        choice.radix = said.radix;
+    }
     choice.build = choice.algorithm->build[key->kind];
-    choice.radix = choice.algorithm->radix ? key->radix : 0;
-    if (choice.build && key->ordered) choice.build = in_order(key);
-    if (choice.build && key->whole) choice.build = in_one(key);
     choice.wide = key->wide && (choice.build == tutti_sched_direct_allreduce ||
                                    choice.build == tutti_sched_direct_reduce_scatter);
-    int64_t segment = (key->near ? NEAR_SEGMENT : FAR_SEGMENT) / (int64_t)key->element;
+    int64_t segment = said.segment / (int64_t)key->element;
     int64_t least = (key->count + MOST_SEGMENTS - 1) / MOST_SEGMENTS;
     choice.segment = segment > least ? segment : least;
     if (key->whole && key->count > choice.segment) choice.segment = key->count;

@@ -19,13 +19,19 @@
 #include <pthread.h>
 
 typedef struct tutti_comm tutti_comm;
+typedef struct tutti_rules tutti_rules;         /* collectives/rules.h */
+typedef struct tutti_topology tutti_topology;   /* collectives/links/topology.h */
 typedef struct tutti_transport tutti_transport; /* collectives/transport/transport.h */
 typedef struct tutti_coll_request tutti_coll_request;
 
 typedef struct tutti_comm_options {
-    /* "auto" (NULL), "ring", "recursive-doubling", "tree", "rsag", "direct", "mpi": see
+    /* "auto" (NULL), "ring", "recursive-doubling", "tree", "rsag", "direct", "forest:FILE", "mpi": see
      * collectives/choose.h */
     const char *algorithm;
+    const tutti_rules *rules; /* of "rules:FILE" (collectives/rules.h); borrowed */
+    const tutti_topology
+        *topology; /* the links of the run, for "priced"; NULL: not known; borrowed */
+    const int *of; /* [size] the topology's ranks; NULL: from 0 on; copied */
     /* the transport's first lanes, which the comm uses; 0: all. The others may be used on the same
      * thread */
     int lanes;
@@ -42,7 +48,8 @@ typedef struct tutti_comm_options {
 enum { TUTTI_COMM_DEPTH = 64, TUTTI_COMM_CREDIT = 32 };
 
 /* Takes ownership of the transport, which is closed with the comm, and also on failure. USAGE,
- * listing the known algorithms, for an unknown name. */
+ * listing the known algorithms, for an unknown name; what is wrong in the file of a forest. INVAL: "priced" without a
+ * topology. */
 tutti_status tutti_comm_new(
     tutti_transport *transport, const tutti_comm_options *options, tutti_comm **comm);
 /* All requests must have been freed; the memory of messages that a drain could not end is not freed.

@@ -4,6 +4,9 @@
 #include "collectives/cache.h"
 #include "collectives/choose.h"
 #include "collectives/engine.h"
+#include "collectives/priced.h"
+#include "collectives/rules.h"
+#include "collectives/sched/forest.h"
 #include "collectives/transport/transport.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
@@ -23,7 +26,11 @@ struct tutti_comm {
     tutti_transport *transport;
     int lanes; /* the first of the transport's */
     const tutti_algorithm *algorithm;
-    int radix; /* of its trees */
+    int radix;            /* of its trees */
+    tutti_forest *forest; /* of its file, which its schedules go along; NULL: it has none */
+    const tutti_rules *rules;
+    tutti_priced *priced; /* NULL: it does not choose by price */
+    int warned;           /* of rules whose algorithm cannot do something */
     tutti_pool *pool;
     tutti_cache *cache;
     int64_t identities, numbers; /* the transport's tags are their product */
@@ -86,6 +93,14 @@ static tutti_status open_lanes(tutti_comm *c)
     return c->lane ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d lanes", c->lanes);
 }
 
+static tutti_status open_prices(tutti_comm *c, const tutti_comm_options *options)
+{
+    const tutti_transport *t = c->transport;
+    if (!options->topology)
+        return tutti_fail(TUTTI_ERR_INVAL, "algorithm 'priced' without a topology");
+    return tutti_priced_new(options->topology, t->size, options->of, t->host, &c->priced);
+}
+
 tutti_status tutti_comm_new(
     tutti_transport *transport, const tutti_comm_options *options, tutti_comm **comm)
 {
@@ -101,6 +116,7 @@ tutti_status tutti_comm_new(
     c->transport = transport;
     c->algorithm = algorithm;
     c->radix = tutti_algorithm_radix(name);
+    c->rules = options ? options->rules : NULL;
     c->credit = options && options->credit > 0 ? options->credit : TUTTI_COMM_CREDIT;
     c->lanes = options && options->lanes > 0 ? options->lanes : transport->lanes;
     if (!algorithm)
@@ -117,9 +133,12 @@ tutti_status tutti_comm_new(
             TUTTI_ERR_INVAL, "%d lanes over a transport with %d", c->lanes, transport->lanes);
     else
         status = partition_tags(c, options ? options->depth : 0);
+    if (!status && tutti_algorithm_file(name))
+        status = tutti_algorithm_read(name, transport->size, &c->forest, &(uint64_t){0});
     if (!status) status = open_lanes(c);
     if (!status) status = tutti_pool_new(&c->pool);
     if (!status) status = tutti_cache_new(&c->cache);
+    if (!status && algorithm->prices) status = open_prices(c, options);
     if (status) {
         tutti_comm_free(c);
         return status;
@@ -133,7 +152,9 @@ void tutti_comm_free(tutti_comm *comm)
     if (!comm) return;
     if (!comm->oldest) {
         tutti_cache_free(comm->cache);
+        tutti_priced_free(comm->priced);
         tutti_pool_free(comm->pool);
+        tutti_forest_free(comm->forest);
     }
     comm->transport->ops->close(comm->transport);
     for (int i = 0; comm->lane && i < comm->lanes; i++) free(comm->lane[i].live);
@@ -370,6 +391,20 @@ static tutti_coll_args one_vector(const tutti_coll_args *args)
     return a;
 }
 
+/* Chooses by name, rules or price. *choice is the same on all ranks. */
+static tutti_status choose(
+    tutti_comm *c, const tutti_choice_key *key, int root, tutti_choice *choice)
+{
+    if (c->priced) return tutti_priced_choose(c->priced, key, root, choice);
+    *choice = tutti_coll_choose(c->algorithm, key);
+    if (choice->refused && !c->warned++ && c->transport->rank == 0)
+        tutti_log(TUTTI_LOG_WARN,
+            "the rules say %s for an operator that %s; it takes %s, as without rules",
+            choice->refused->name, key->whole ? "takes whole vectors" : "does not commute",
+            choice->algorithm->name);
+    return TUTTI_OK;
+}
+
 /* Gets the schedule of a collective; NULL: it is a library's own. */
 static tutti_status get_schedule(tutti_comm *c, const tutti_coll_args *a, tutti_cache_entry **entry)
 {
@@ -382,8 +417,11 @@ static tutti_status get_schedule(tutti_comm *c, const tutti_coll_args *a, tutti_
         .wide = tutti_coll_accumulator(a) != a->dtype,
         .ordered = !tutti_coll_commutes(a),
         .whole = tutti_coll_is_whole(a),
-        .radix = c->radix};
-    const tutti_choice choice = tutti_coll_choose(c->algorithm, &key);
+        .radix = c->radix,
+        .rules = c->rules};
+    tutti_choice choice;
+    tutti_status status = choose(c, &key, a->root, &choice);
+    if (status) return status;
     *entry = NULL;
     if (!choice.build || (a->memory == TUTTI_MEMORY_DEVICE && !t->arithmetic)) return TUTTI_OK;
     const tutti_sched_shape shape = {.kind = a->kind,
@@ -397,6 +435,7 @@ static tutti_status get_schedule(tutti_comm *c, const tutti_coll_args *a, tutti_
         .wide = choice.wide,
         .extras = a->extras,
         .radix = choice.radix,
+        .forest = c->forest,
         .host = t->host,
         .counts = a->counts};
     return tutti_cache_get(c->cache, choice.build, &shape, entry);

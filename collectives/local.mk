@@ -13,8 +13,12 @@ libcore_la_SOURCES += \
 	collectives/comm.c \
 	collectives/control.c collectives/control.h \
 	collectives/engine.c collectives/engine.h \
+	collectives/priced.c collectives/priced.h \
+	collectives/rules.c collectives/rules.h \
+	collectives/rules_text.c collectives/rules_text.h \
 	collectives/links/events.c collectives/links/events.h \
 	collectives/links/flows.c collectives/links/flows.h \
+	collectives/links/run.c collectives/links/run.h \
 	collectives/links/topology.c collectives/links/topology.h \
 	collectives/links/topology_families.c \
 	collectives/links/topology_text.c collectives/links/topology_text.h \
@@ -37,6 +41,14 @@ libcore_la_SOURCES += \
 	collectives/sched/sched.h \
 	collectives/sched/tree.c collectives/sched/tree.h \
 	collectives/sched/walk.c collectives/sched/walk.h \
+	collectives/trees/arborescence.c collectives/trees/arborescence.h \
+	collectives/trees/forest_text.c collectives/trees/forest_text.h \
+	collectives/trees/network.c collectives/trees/network.h \
+	collectives/trees/pack.c collectives/trees/pack.h \
+	collectives/trees/program.c collectives/trees/program.h \
+	collectives/trees/rings.c collectives/trees/rings.h \
+	collectives/trees/trees.c collectives/trees/trees.h \
+	collectives/trees/weigh.c collectives/trees/weigh.h \
 	collectives/transport/loop.c \
 	collectives/transport/mpi.h \
 	collectives/transport/mpi_collective.c \

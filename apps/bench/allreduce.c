@@ -5,15 +5,16 @@
 #include "apps/bench/result.h"
 #include "apps/bench/settings.h"
 #include "apps/bench/world.h"
-#include "apps/session/link.h"
 #include "collectives/choose.h"
 #include "config.h"
+#include "designs/exchange/settings.h"
 #include "dag/base/clock.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
 #include "dag/base/median.h"
 #include "dag/base/mem.h"
 #include "dag/kernels/arith.h"
+#include "designs/exchange/settings.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,7 +30,7 @@ enum {
 };
 
 typedef struct options {
-    const char *algorithm, *vectors, *json, *csv;
+    const char *algorithm, *topology, *vectors, *json, *csv;
     int64_t from, to, factor, lanes, blocks;
     double block_s, timeout_s;
     tutti_conf_real link_mbit;
@@ -39,9 +40,9 @@ typedef struct options {
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
     {TUTTI_CONF_CHOICE, "algorithm", "NAME", .fallback = "auto", .choice = tutti_choice_algorithms,
-        AT(algorithm),
+        .takes = tutti_setting_is_algorithm, AT(algorithm),
         .help = "what to compare with MPI_Allreduce, the MPI library's own, which "
-                "blocks (mpi: the library's own that does not)"},
+                "blocks (mpi: the library's own that does not; also k-nomial:K, forest:FILE)"},
     {TUTTI_CONF_INT, "from", "BYTES", .fallback = "4", .low = 4, .high = 4e9, AT(from),
         .help = "smallest size, a multiple of 4"},
     {TUTTI_CONF_INT, "to", "BYTES", .fallback = "268435456", .low = 4, .high = 4e9, AT(to),
@@ -58,9 +59,8 @@ static const tutti_setting settings[] = {
         .help = "blocks per algorithm, in turns"},
     {TUTTI_CONF_REAL, "block-s", "S", .fallback = "0.2", .low = 1e-3, .high = 1e3, AT(block_s),
         .help = "duration of a block in seconds; a block has at least one round"},
-    {TUTTI_CONF_REAL_OR, "link-mbit", "R", .fallback = "unknown", .low = 1e-3, .high = 1e6,
-        .words = {"unknown"}, AT(link_mbit),
-        .help = "rate of a host's link, to print what share of it is used"},
+    TUTTI_SETTING_TOPOLOGY(AT(topology)),
+    TUTTI_SETTING_LINK_MBIT(AT(link_mbit)),
     TUTTI_BENCH_SETTING_TIMEOUT("120", AT(timeout_s)),
     TUTTI_BENCH_SETTING_JSON(AT(json)),
     TUTTI_BENCH_SETTING_CSV(AT(csv)),
@@ -276,8 +276,8 @@ static void tell(bench *b, contestant *c, int64_t bytes)
     double took = tutti_median((int)b->o.blocks, seconds);
     double times = tutti_median((int)b->o.blocks, ratio);
     double algbw = (double)(bytes * b->o.lanes) / took, busbw = algbw * 2 * (P(b) - 1) / P(b);
-    const tutti_conf_real *link = &b->o.link_mbit;
-    double line = link->word ? 0 : 100 * busbw / tutti_link_goodput(link->value);
+    const double link = b->world.link_bytes_per_s;
+    double line = link > 0 ? 100 * busbw / link : 0;
     char share[16] = "-", sent[24] = "-", part[16] = "-";
     if (line > 0) snprintf(share, sizeof share, "%.1f %%", line);
     if (!c->is_library) {
@@ -333,22 +333,25 @@ static tutti_status add(
     tutti_status status = tutti_transport_mpi(b->world.boot.comm, (int)b->o.lanes, &transport);
     if (!status) status = tutti_transport_counting(transport, &c->sent, &transport);
     if (!status)
-        status = tutti_comm_new(transport, &(tutti_comm_options){.algorithm = name}, &c->comm);
+        status = tutti_comm_new(transport,
+            &(tutti_comm_options){
+                .algorithm = name, .rules = b->world.rules, .topology = b->world.topology},
+            &c->comm);
     return status;
 }
 
-static int chosen(const bench *b, const char *name)
+/* The i-th algorithm to compare, or NULL after the last: all of the table, or the given one. */
+static const char *chosen(const bench *b, int i)
 {
-    return strcmp(b->o.algorithm, "all") == 0 || strcmp(name, b->o.algorithm) == 0;
+    if (strcmp(b->o.algorithm, "all") != 0) return i ? NULL : b->o.algorithm;
+    return tutti_algorithms[i] ? tutti_algorithms[i]->name : NULL;
 }
 
 static tutti_status add_algorithms(bench *b)
 {
     tutti_status status = add(b, plain, 1, 0, NULL);
-    for (int i = 0; tutti_algorithms[i] && !status; i++) {
-        const char *name = tutti_algorithms[i]->name;
-        if (chosen(b, name)) status = add(b, name, 1, 0, &b->contestant[0]);
-    }
+    for (int i = 0; chosen(b, i) && !status; i++)
+        status = add(b, chosen(b, i), 1, 0, &b->contestant[0]);
     return status;
 }
 
@@ -356,9 +359,9 @@ static tutti_status add_algorithms(bench *b)
 static tutti_status add_vectors(bench *b)
 {
     tutti_status status = TUTTI_OK;
-    for (int i = 0; tutti_algorithms[i] && !status; i++) {
-        const char *name = tutti_algorithms[i]->name;
-        for (int n = 0; chosen(b, name) && b->vector_counts[n] && !status; n++) {
+    for (int i = 0; chosen(b, i) && !status; i++) {
+        const char *name = chosen(b, i);
+        for (int n = 0; b->vector_counts[n] && !status; n++) {
             const contestant *apart = &b->contestant[b->contestants];
             if (b->contestants + 2 > MOST_CONTESTANTS)
                 return tutti_fail(TUTTI_ERR_USAGE, "--vectors: too many to compare at once");
@@ -445,6 +448,7 @@ static tutti_status run(int argc, char **argv)
     status = read_vectors(&b);
     if (status) return status;
     status = tutti_world_open(b.o.timeout_s, &b.world);
+    if (!status) status = tutti_world_links(&b.world, b.o.topology, b.o.link_mbit, b.o.algorithm);
     if (status) return status;
     status = set_up(&b);
     if (!status) status = measure_all(&b);

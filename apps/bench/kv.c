@@ -6,6 +6,7 @@
 #include "dag/base/log.h"
 #include "dag/base/number.h"
 #include "designs/design.h"
+#include "designs/exchange/settings.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -44,9 +45,8 @@ static const tutti_setting settings[] = {
         .help = "blocks of each of what is compared, in turns"},
     {TUTTI_CONF_REAL, "block-s", "S", .fallback = "0.3", .low = 1e-3, .high = 1e3, AT(block_s),
         .help = "duration of a block of one operation in seconds; it has at least two rounds"},
-    {TUTTI_CONF_REAL_OR, "link-mbit", "R", .fallback = "unknown", .low = 1e-3, .high = 1e6,
-        .words = {"unknown"}, AT(link_mbit),
-        .help = "rate of a host's link, for the limit: the bytes of the busiest rank, over this"},
+    TUTTI_SETTING_TOPOLOGY(AT(topology)),
+    TUTTI_SETTING_LINK_MBIT(AT(link_mbit)),
     {TUTTI_CONF_TEXT, "peer", "WHAT", .fallback = "none", .environment = "TUTTI_PEER_MXNET",
         AT(peer),
         .help = "what to compare with: a folder made by tutti-bench peers --package mxnet; none; "
@@ -335,6 +335,7 @@ static tutti_status run(int argc, char **argv)
     if (!go) return status;
     if (b.o.from > b.o.to) return tutti_conf_refuse(&conf, "from", NULL, "is above --to");
     status = tutti_world_open(b.o.timeout_s, &b.world);
+    if (!status) status = tutti_world_links(&b.world, b.o.topology, b.o.link_mbit, NULL);
     if (status) return status;
     status = set_up(&b);
     if (status == TUTTI_ERR_USAGE) { /* on all ranks, which leave together */

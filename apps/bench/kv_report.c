@@ -1,5 +1,4 @@
 #include "apps/bench/kv_rows.h"
-#include "apps/session/link.h"
 #include "dag/base/median.h"
 
 #include <inttypes.h>
@@ -22,9 +21,9 @@ static double limit_of(const tutti_kv_bench *b, const tutti_kv_bench_row *r, int
 {
     const double W = b->workers;
     double most = r->most[op];
-    if (b->o.link_mbit.word || r->peers) return 0;
+    if (b->world.link_bytes_per_s <= 0 || r->peers) return 0;
     if (!r->servers && op != TUTTI_KV_PULLS) most = 2 * (W - 1) / W * (double)(b->o.keys * bytes);
-    return most / tutti_link_goodput(b->o.link_mbit.value);
+    return most / b->world.link_bytes_per_s;
 }
 
 /* The fastest variant of MXNet that does the same: of sync the same type, of others async; on as many

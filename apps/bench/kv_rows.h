@@ -15,6 +15,7 @@ typedef struct tutti_kv_bench_options {
     const char *types, *servers, *clients, *design, *peer, *variants, *interface, *json, *csv;
     int64_t from, to, factor, keys, blocks;
     double block_s, timeout_s;
+    const char *topology;
     tutti_conf_real link_mbit;
 } tutti_kv_bench_options;
 

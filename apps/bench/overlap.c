@@ -22,7 +22,8 @@
 enum { SIDE = 128, MOST_BLOCKS = 1000, MOST_NODES = 20000, TRIAL_NODES = 50 };
 
 typedef struct options {
-    const char *design, *algorithm, *json, *csv;
+    const char *design, *algorithm, *topology, *json, *csv;
+    tutti_conf_real link_mbit;
     int64_t from, to, factor, blocks;
     double timeout_s;
 } options;
@@ -32,6 +33,8 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
     TUTTI_SETTING_DESIGN(AT(design)),
     TUTTI_SETTING_ALGORITHM(AT(algorithm)),
+    TUTTI_SETTING_TOPOLOGY(AT(topology)),
+    TUTTI_SETTING_LINK_MBIT(AT(link_mbit)),
     {TUTTI_CONF_INT, "from", "BYTES", .fallback = "65536", .low = 4, .high = 4e9, AT(from),
         .help = "smallest size, a multiple of 4"},
     {TUTTI_CONF_INT, "to", "BYTES", .fallback = "16777216", .low = 4, .high = 4e9, AT(to),
@@ -113,6 +116,8 @@ static tutti_status start(bench *b, int64_t count, int nodes)
     const tutti_training_session_options how = {.workers = 1,
         .exchange = {.design = tutti_design_find(b->o.design),
             .algorithm = b->o.algorithm,
+            .topology = b->o.topology,
+            .link_mbit = tutti_conf_real_or(b->o.link_mbit, 0),
             .timeout_s = b->o.timeout_s},
         .comm = b->world.boot.comm};
     tutti_status status = tutti_training_session_open(&how, &b->session);

@@ -43,9 +43,8 @@ static const tutti_setting settings[] = {
         .help =
             "layers of each stage; auto: such that stages take about the same time, by counting "
             "operations and bytes; timed: by timing kernels"},
-    {TUTTI_CONF_REAL_OR, "link-mbit", "R", .fallback = "unknown", .low = 1e-3, .high = 1e6,
-        .words = {"unknown"}, AT(link_mbit),
-        .help = "Mbit/s of a rank's link, for --stage-layers auto and timed, as of tutti-cifar"},
+    TUTTI_SETTING_TOPOLOGY(AT(topology)),
+    TUTTI_SETTING_LINK_MBIT(AT(link_mbit)),
     {TUTTI_CONF_CHOICE, "design", "NAME", .fallback = "all", .choice = design_choice, AT(design),
         .help = "design; all: each that communicates while it computes"},
     TUTTI_SETTING_WORKERS(AT(workers)),
@@ -200,7 +199,6 @@ static tutti_status read_layout(tutti_pipeline_bench *b)
     if (o->batch % o->micro_batches)
         return tutti_conf_refuse(&conf, "micro-batches", NULL, "must divide --batch");
     l->micro_batches = (int)o->micro_batches;
-    l->link_mbit = tutti_conf_real_or(o->link_mbit, 0);
     l->order = tutti_pipeline_order_of(o->pipeline);
     return TUTTI_OK;
 }
@@ -224,7 +222,9 @@ static tutti_status run_here(int argc, char **argv, tutti_pipeline_bench *b)
     if (!go) return status;
     status = read_layout(b);
     if (!status) status = tutti_world_open(b->o.timeout_s, &b->world);
+    if (!status) status = tutti_world_links(&b->world, b->o.topology, b->o.link_mbit, NULL);
     if (status) return status;
+    b->layout.link_bytes_per_s = b->world.link_bytes_per_s;
     status = place_ranks(b);
     if (status) { /* on all ranks */
         tutti_world_close(&b->world, TUTTI_OK);

@@ -60,7 +60,7 @@ static void report_row(tutti_pipeline_bench *b, tutti_pipeline_row *r)
         (json_int_t)b->o.batch, "micro_batches", (json_int_t)b->o.micro_batches, "ranks",
         b->world.boot.size, "images", (json_int_t)r->images, "step_ms", 1e3 * step_s,
         "images_per_s", (double)r->images / step_s);
-    json_object_set_new(event, "link_mbit", json_real(b->layout.link_mbit));
+    json_object_set_new(event, "link_mbit", json_real(tutti_conf_real_or(b->o.link_mbit, 0)));
     json_object_set_new(event, "idle_pct", number(100 * idle));
     json_object_set_new(event, "activation_bytes", number(r->activation_bytes));
     json_object_set_new(event, "over_whole", number(over_whole));

@@ -19,7 +19,8 @@ typedef struct tutti_pipeline_options {
     const char *model, *layout_text, *pipeline, *stage_layers, *design, *peer, *interface, *json,
         *csv;
     int64_t batch, micro_batches, blocks, workers;
-    tutti_conf_real link_mbit; /* for the cut into stages */
+    const char *topology;      /* for the cut into stages */
+    tutti_conf_real link_mbit; /* likewise */
     tutti_conf_int steps;      /* auto, until all ranks have agreed on the time of a step */
     double timeout_s;
 } tutti_pipeline_options;

@@ -82,9 +82,8 @@ static const tutti_setting settings[] = {
         .help = "steps a block; auto: as many as 4 seconds hold, 3 to 20"},
     {TUTTI_CONF_INT, "blocks", "N", .fallback = "5", .low = 1, .high = TUTTI_STEP_MOST_BLOCKS,
         AT(blocks), .help = "blocks of everything, in turns"},
-    {TUTTI_CONF_REAL_OR, "link-mbit", "R", .fallback = "unknown", .low = 1e-3, .high = 1e6,
-        .words = {"unknown"}, AT(link_mbit),
-        .help = "rate of a host's link, for the limit of a step"},
+    TUTTI_SETTING_TOPOLOGY(AT(topology)),
+    TUTTI_SETTING_LINK_MBIT(AT(link_mbit)),
     TUTTI_BENCH_SETTING_PEER(AT(peer)),
     {TUTTI_CONF_TEXT, "peer-mxnet", "WHAT", .fallback = "none", AT(peer_mxnet),
         .help = "MXNet's dist_sync and dist_async, as peers, too: a folder made by tutti-bench "
@@ -370,6 +369,8 @@ static tutti_status run_here(int argc, char **argv, tutti_step_bench *b)
             tutti_precision_check(&cpu, b->o.precision, tutti_precision_lack(&cpu, 0, 1), 0, 1);
     if (status) return status;
     status = tutti_world_open(b->o.timeout_s, &b->world);
+    if (!status)
+        status = tutti_world_links(&b->world, b->o.topology, b->o.link_mbit, b->o.algorithm);
     if (!status) status = measure(b);
     stop_peers(b);
     tutti_step_traffic_close(&b->traffic);

@@ -2,7 +2,6 @@
 
 #include "dag/step/codec.h"
 
-#include "apps/session/link.h"
 #include "apps/session/precision.h"
 
 #include "apps/bench/share.h"
@@ -42,7 +41,7 @@ static double ratio_of(
 /* The time of a step's bytes at the link's rate; 0 if the rate is unknown. */
 static double wire_s(tutti_step_bench *b)
 {
-    double rate = tutti_link_goodput(b->o.link_mbit.value);
+    const double rate = b->world.link_bytes_per_s;
     return rate > 0 ? (double)b->sent_bytes / rate : 0;
 }
 
@@ -181,7 +180,7 @@ static const tutti_step_row *fastest_peer(tutti_step_bench *b)
 
 void tutti_step_report(tutti_step_bench *b)
 {
-    double limit = limit_s(b), rate = tutti_link_goodput(b->o.link_mbit.value);
+    const double limit = limit_s(b), rate = b->world.link_bytes_per_s;
     const tutti_step_row *peer = fastest_peer(b);
     printf("%d collectives of %.2f MB in all; each rank sends %.2f MB per step",
         b->traffic.collectives, (double)b->traffic.bytes / 1e6, (double)b->sent_bytes / 1e6);

@@ -30,6 +30,7 @@ typedef struct tutti_step_bench_options {
     tutti_conf_int steps; /* auto, until all ranks have agreed on the time of a step */
     tutti_conf_int lanes, micro_batches;
     tutti_conf_real bucket_mb, chunk_mb;
+    const char *topology;
     tutti_conf_real link_mbit; /* 0: unknown */
     double timeout_s, tuning_time_s;
 } tutti_step_bench_options;

@@ -45,6 +45,8 @@ tutti_status tutti_step_session_open(const tutti_step_bench *b,
     const tutti_configuration *configuration, tutti_training_session *session)
 {
     const tutti_exchange_options exchange = {.algorithm = tutti_step_algorithm(b),
+        .topology = b->o.topology,
+        .link_mbit = tutti_conf_real_or(b->o.link_mbit, 0),
         .comm_core = b->o.comm_core,
         .timeout_s = b->o.timeout_s};
     const tutti_training_session_options options = {.workers = (int)b->o.workers,

@@ -45,8 +45,10 @@ tutti_status tutti_step_traffic_open(
     tutti_status status = tutti_transport_mpi(world->boot.comm, 1, &transport);
     if (!status) status = tutti_transport_counting(transport, &traffic->sent, &transport);
     if (!status)
-        status = tutti_comm_new(
-            transport, &(tutti_comm_options){.algorithm = algorithm}, &traffic->comm);
+        status = tutti_comm_new(transport,
+            &(tutti_comm_options){
+                .algorithm = algorithm, .rules = world->rules, .topology = world->topology},
+            &traffic->comm);
     return status;
 }
 

@@ -1,10 +1,14 @@
 #include "apps/bench/world.h"
 
+#include "collectives/links/run.h"
+#include "collectives/links/topology_text.h"
+#include "collectives/rules_text.h"
 #include "collectives/transport/transport.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 
 #include <sched.h>
+#include <stdio.h>
 
 tutti_status tutti_world_open(double timeout_s, tutti_world *world)
 {
@@ -18,10 +22,37 @@ tutti_status tutti_world_open(double timeout_s, tutti_world *world)
     return status;
 }
 
+static tutti_status compare_links(const tutti_world *world)
+{
+    char text[128];
+    uint64_t links = 0, rules = 0;
+    tutti_status status = world->topology ? tutti_topology_hash(world->topology, &links) : TUTTI_OK;
+    if (!status && world->rules) status = tutti_rules_hash(world->rules, &rules);
+    snprintf(text, sizeof text, "the topology's hash=%016llx\nthe rules' hash=%016llx\n",
+        (unsigned long long)links, (unsigned long long)rules);
+    return status ? status : tutti_boot_compare(&world->boot, text);
+}
+
+tutti_status tutti_world_links(
+    tutti_world *world, const char *topology, tutti_conf_real link_mbit, const char *algorithm)
+{
+    tutti_status status = tutti_topology_of_run(
+        topology, tutti_conf_real_or(link_mbit, 0), world->boot.size, &world->topology);
+    if (!status)
+        status = tutti_rules_of_run(algorithm, world->topology, world->boot.size, &world->rules);
+    status = tutti_world_agree(world, status);
+    if (!status) status = compare_links(world);
+    if (!status) status = tutti_topology_ring_rate(world->topology, &world->link_bytes_per_s);
+    if (status) tutti_world_close(world, TUTTI_OK); /* on all ranks alike */
+    return status;
+}
+
 void tutti_world_close(tutti_world *world, tutti_status status)
 {
     if (status && world->boot.size > 1 && !world->together) tutti_boot_abort(1);
     tutti_comm_free(world->comm);
+    tutti_topology_free(world->topology);
+    tutti_rules_free(world->rules);
     if (world->boot.comm) tutti_boot_finalize(&world->boot);
     *world = (tutti_world){0};
 }

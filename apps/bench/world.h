@@ -7,16 +7,25 @@
 
 #include "collectives/boot.h"
 #include "collectives/coll.h"
+#include "collectives/links/topology.h"
+#include "dag/base/conf.h"
 
 typedef struct tutti_world {
     tutti_boot boot;
     tutti_comm *comm;
     double timeout_s;
     int together; /* the ranks have failed alike (tutti_world_give_up) */
+    tutti_topology *topology; /* of tutti_world_links; NULL: not known */
+    tutti_rules *rules;       /* that the algorithm names, or NULL */
+    double link_bytes_per_s;  /* of a rank (tutti_topology_ring_rate); 0: not known */
 } tutti_world;
 
 /* Called by all ranks. Errors as of tutti_boot_init and tutti_comm_new. */
 tutti_status tutti_world_open(double timeout_s, tutti_world *world);
+/* What --topology, --link-mbit and --algorithm (may be NULL) say. All ranks call it; on a failure of one the world is
+ * closed on all. Errors of tutti_topology_of_run and tutti_rules_of_run. */
+tutti_status tutti_world_links(
+    tutti_world *world, const char *topology, tutti_conf_real link_mbit, const char *algorithm);
 /* The worst of the ranks' statuses, on all ranks. */
 tutti_status tutti_world_agree(tutti_world *world, tutti_status mine);
 /* The maximum over ranks of each element, in place. */

@@ -1,6 +1,5 @@
 #include "apps/session/layout.h"
 
-#include "apps/session/link.h"
 #include "dag/base/log.h"
 #include "dag/base/number.h"
 #include "dag/base/parameters.h"
@@ -302,7 +301,7 @@ static tutti_status check_number(
 static tutti_status cut_evenly(const tutti_layout *layout, const tutti_net *net,
     const tutti_step_options *step, int workers, int end[])
 {
-    const double rate = tutti_link_goodput(layout->link_mbit);
+    const double rate = layout->link_bytes_per_s;
     const double work_per_byte = rate > 0 ? tutti_work_per_byte_sent(rate, workers) : 0;
     tutti_layer_cost *cost = calloc((size_t)net->layers, sizeof *cost);
     if (!cost)

@@ -61,7 +61,7 @@ typedef struct tutti_layout {
     const double *layer_seconds;
     tutti_pipeline_order order; /* of a pipeline's stages */
     int micro_batches;       /* 0: auto */
-    double link_mbit;        /* of a rank, for the cut into stages; 0: unknown */
+    double link_bytes_per_s; /* of a rank, for the cut into stages; 0: unknown */
 } tutti_layout;
 
 /* Reads "stages=2,replicas=2", or "servers=1,clients=2,stages=2", or "servers=all", in any order; what is left out

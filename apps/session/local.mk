@@ -6,7 +6,6 @@ libsession_la_SOURCES = \
 	apps/session/engines.c apps/session/engines.h \
 	apps/session/groups.c apps/session/groups.h \
 	apps/session/layout.c apps/session/layout.h \
-	apps/session/link.h \
 	apps/session/precision.c apps/session/precision.h \
 	apps/session/session.c apps/session/session.h \
 	apps/session/transport.c apps/session/transport.h \

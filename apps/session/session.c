@@ -4,6 +4,7 @@
 #include "apps/session/engines.h"
 #include "apps/session/groups.h"
 #include "collectives/choose.h"
+#include "collectives/links/run.h"
 #include "dag/base/log.h"
 #include "dag/net/divide.h"
 #include "dag/net/layer.h"
@@ -72,8 +73,9 @@ static tutti_status open_exchange(tutti_training_session *s)
                               ? tutti_exchange_attach(s->options.comm, &options, &s->exchange)
                               : tutti_exchange_open(&options, &s->exchange);
     if (status) return status;
+    const tutti_topology *links = tutti_exchange_topology(s->exchange);
     s->place = s->transport->place;
-    return TUTTI_OK;
+    return links ? tutti_topology_ring_rate(links, &s->options.layout.link_bytes_per_s) : TUTTI_OK;
 }
 
 /* Which part of the work this rank has. */

@@ -1,15 +1,19 @@
 #include "apps/tools/info_links.h"
 
-#include "collectives/choose.h"
+#include "apps/trees/predict.h"
 #include "collectives/links/topology_text.h"
-#include "collectives/sched/price.h"
+#include "collectives/priced.h"
+#include "collectives/rules_text.h"
+#include "collectives/trees/trees.h"
 #include "dag/base/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* Schedules of all ranks are in memory at once, and some take time like the square of their number to build. */
-enum { MOST_RANKS = 1024 };
+/* Schedules of all ranks are in memory at once, and some take time like the square of their number to build; trees
+ * are packed in no time for few ranks. */
+enum { MOST_RANKS = 1024, MOST_PACKED = 16 };
 
 tutti_status tutti_info_topology(const char *spec)
 {
@@ -59,78 +63,58 @@ tutti_status tutti_info_routes(const char *spec)
     return status;
 }
 
-/* The price of float32 vectors of `count` elements. */
-static tutti_status price(const tutti_topology *t, tutti_coll_kind kind,
-    const tutti_algorithm *algorithm, int64_t count, tutti_sched_price *result)
+/* The trees of tutti-trees, in a column of their own; NULL: there are too many ranks. */
+static tutti_status pack_trees(const tutti_topology *t, tutti_coll_kind kind, tutti_forest **f)
 {
-    const tutti_choice_key key = {.kind = kind,
-        .P = t->ranks,
-        .count = count,
-        .element = 4,
-        .radix = tutti_algorithm_radix(algorithm->name)};
-    const tutti_choice choice = tutti_coll_choose(algorithm, &key);
-    const tutti_sched **ranks = calloc((size_t)t->ranks, sizeof *ranks);
-    int *host = malloc((size_t)t->ranks * sizeof *host);
-    for (int r = 0; host && r < t->ranks; r++) host[r] = t->point[t->rank_point[r]].host;
-    tutti_status status = ranks && host
-                              ? TUTTI_OK
-                              : tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d schedules", t->ranks);
-    for (int r = 0; !status && r < t->ranks; r++) {
-        const tutti_sched_shape shape = {.kind = kind,
-            .rank = r,
-            .P = t->ranks,
-            .count = count,
-            .segment = choice.segment,
-            .radix = choice.radix,
-            .host = host,
-            .in_place = 1};
-        status = choice.build(&shape, (tutti_sched **)&ranks[r]);
-    }
-    if (!status) status = tutti_sched_price_of(ranks, t->ranks, 4, 4, t, result);
-    for (int r = 0; ranks && r < t->ranks; r++) tutti_sched_free((tutti_sched *)ranks[r]);
-    free(ranks);
-    free(host);
-    return status;
+    const tutti_trees_options options = {.allreduce = kind == TUTTI_ALLREDUCE};
+    tutti_trees_report report;
+    *f = NULL;
+    return t->ranks > MOST_PACKED ? TUTTI_OK : tutti_trees_of(t, &options, f, &report);
 }
 
-/* A column for each algorithm that differs from those before it. */
-static int columns_of(tutti_coll_kind kind, const tutti_algorithm *column[], int most)
+/* *fastest becomes the price of a column if it is less. */
+static void print_price(const tutti_sched_price *p, tutti_sched_price *fastest)
 {
-    const tutti_algorithm *tree = tutti_algorithm_find("tree");
-    int n = 0;
-    for (int i = 0; tutti_algorithms[i] && n < most; i++) {
-        const tutti_algorithm *a = tutti_algorithms[i];
-        if (a != tree && a->build[kind] == tree->build[kind]) continue;
-        int known = !a->build[kind];
-        for (int k = 0; k < n; k++)
-            known |= column[k]->build[kind] == a->build[kind] && !column[k]->chooses;
-        if (!known && !a->chooses) column[n++] = a;
+    printf(" %18.3f", 1e3 * p->time_s);
+    fflush(stdout);
+    if (fastest->time_s < 0 || p->time_s < fastest->time_s) *fastest = *p;
+}
+
+static tutti_status print_line(const tutti_topology *t, tutti_coll_kind kind,
+    const tutti_algorithm *const column[], int n, const tutti_forest *f, int64_t bytes)
+{
+    tutti_sched_price p, fastest = {.time_s = -1};
+    tutti_status status = TUTTI_OK;
+    int64_t segment;
+    printf("%10lld", (long long)bytes);
+    for (int c = 0; !status && c < n; c++) {
+        status = tutti_predict_algorithm(t, kind, column[c], bytes / 4, &p);
+        if (!status) print_price(&p, &fastest);
     }
-    return n;
+    if (!status && f) {
+        status = tutti_predict_forest(t, kind, f, bytes / 4, &p, &segment);
+        if (!status) print_price(&p, &fastest);
+    }
+    if (!status) printf("   %3.0f %%\n", 100 * fastest.share);
+    return status;
 }
 
 static tutti_status print_prices(const tutti_topology *t, tutti_coll_kind kind)
 {
     enum { COLUMNS = 16, LEAST = 1 << 10, MOST = 1 << 26 };
     const tutti_algorithm *column[COLUMNS];
-    int n = columns_of(kind, column, COLUMNS);
+    int n = tutti_algorithm_candidates(kind, column, COLUMNS);
+    tutti_forest *f;
+    tutti_status status = pack_trees(t, kind, &f);
+    if (status) return status;
     printf("\n%s, ms\n%10s", tutti_coll_kind_name(kind), "bytes");
     for (int c = 0; c < n; c++) printf(" %18s", column[c]->name);
+    if (f) printf(" %18s", "packed-trees");
     printf("   busiest link of the fastest\n");
-    for (int64_t bytes = LEAST; bytes <= MOST; bytes *= 4) {
-        tutti_sched_price best = {.time_s = 0};
-        printf("%10lld", (long long)bytes);
-        for (int c = 0; c < n; c++) {
-            tutti_sched_price p;
-            tutti_status status = price(t, kind, column[c], bytes / 4, &p);
-            if (status) return status;
-            printf(" %18.3f", 1e3 * p.time_s);
-            fflush(stdout);
-            if (!c || p.time_s < best.time_s) best = p;
-        }
-        printf("   %3.0f %%\n", 100 * best.share);
-    }
-    return TUTTI_OK;
+    for (int64_t bytes = LEAST; !status && bytes <= MOST; bytes *= 4)
+        status = print_line(t, kind, column, n, f, bytes);
+    tutti_forest_free(f);
+    return status;
 }
 
 tutti_status tutti_info_prices(const char *spec)
@@ -150,5 +134,60 @@ tutti_status tutti_info_prices(const char *spec)
     for (size_t k = 0; !status && k < sizeof kinds / sizeof *kinds; k++)
         status = print_prices(t, kinds[k]);
     tutti_topology_free(t);
+    return status;
+}
+
+/* The name of what is chosen: of several algorithms that have one schedule for a kind, the first. */
+static const char *name_choice(tutti_coll_kind kind, const tutti_choice *choice)
+{
+    enum { CANDIDATES = 32 };
+    const tutti_algorithm *candidate[CANDIDATES];
+    const int n = tutti_algorithm_candidates(kind, candidate, CANDIDATES);
+    for (int i = 0; i < n; i++)
+        if (candidate[i]->build[kind] == choice->build) return candidate[i]->name;
+    return choice->algorithm->name;
+}
+
+/* What rules choose for float32. */
+static void print_choices(const tutti_rules *rules, tutti_coll_kind kind, int ranks)
+{
+    enum { LEAST = 4, MOST = 1 << 28 };
+    printf("%s\n", tutti_coll_kind_name(kind));
+    for (int64_t bytes = LEAST; bytes <= MOST; bytes *= 4) {
+        printf("%12lld", (long long)bytes);
+        for (int near = 0; near < 2; near++) {
+            const tutti_choice_key key = {.kind = kind,
+                .P = ranks,
+                .near = near,
+                .count = bytes / 4,
+                .element = 4,
+                .rules = rules};
+            const tutti_choice choice = tutti_coll_choose(tutti_algorithm_find(NULL), &key);
+            char name[64];
+            snprintf(name, sizeof name, choice.radix ? "%s:%d" : "%s", name_choice(kind, &choice),
+                choice.radix);
+            printf("  %-20s %10lld", name, (long long)choice.segment * 4);
+        }
+        putchar('\n');
+    }
+}
+
+tutti_status tutti_info_rules(const char *spec, int ranks)
+{
+    static const tutti_coll_kind kinds[] = {TUTTI_ALLREDUCE, TUTTI_BROADCAST, TUTTI_REDUCE};
+    tutti_rules *file = NULL;
+    tutti_status status = strcmp(spec, "built-in") != 0 ? tutti_rules_open(spec, &file) : TUTTI_OK;
+    if (status) return status;
+    if (!ranks) status = tutti_rules_print(file ? file : &tutti_rules_built_in, stdout);
+    if (ranks)
+        printf("%d ranks, vectors of float32\n%12s  %-20s %10s  %-20s %10s\n", ranks, "bytes",
+            "over a network", "segment", "in one machine", "segment");
+    for (size_t k = 0; ranks && k < sizeof kinds / sizeof *kinds; k++)
+        print_choices(file, kinds[k], ranks);
+    for (int near = 0; ranks && near < 2; near++)
+        if (tutti_rules_chunk(file, ranks, near))
+            printf("chunks %s: %lld bytes\n", near ? "in one machine" : "over a network",
+                (long long)tutti_rules_chunk(file, ranks, near));
+    tutti_rules_free(file);
     return status;
 }

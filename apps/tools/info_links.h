@@ -1,4 +1,4 @@
-/* tutti-info about topologies. */
+/* tutti-info about topologies and rules. */
 #ifndef TUTTI_INFO_LINKS_H
 #define TUTTI_INFO_LINKS_H
 
@@ -11,5 +11,8 @@ tutti_status tutti_info_topology(const char *spec);
 tutti_status tutti_info_routes(const char *spec);
 /* Prints how long allreduces, broadcasts and reduces should take on it, by size and algorithm. Errors as above. */
 tutti_status tutti_info_prices(const char *spec);
+/* Prints rules as text, those of a file or "built-in"; with ranks above 0, what they choose for that many by size
+ * instead. Errors of tutti_rules_open. */
+tutti_status tutti_info_rules(const char *spec, int ranks);
 
 #endif

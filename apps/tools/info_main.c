@@ -132,7 +132,8 @@ static void print_list(const char *name)
 }
 
 typedef struct options {
-    const char *list, *topology, *routes, *prices;
+    const char *list, *topology, *routes, *prices, *rules;
+    int64_t ranks;
 } options;
 
 static const tutti_setting settings[] = {
@@ -146,6 +147,10 @@ static const tutti_setting settings[] = {
             "print over which neighbour messages go on this topology, from each host and switch"},
     {TUTTI_CONF_TEXT, "prices", "NAME", .offset = offsetof(options, prices),
         .help = "print how long collectives should take on this topology, by size and algorithm"},
+    {TUTTI_CONF_TEXT, "rules", "FILE", .offset = offsetof(options, rules),
+        .help = "print the rules in this file, or those that are built-in, as text"},
+    {TUTTI_CONF_INT, "ranks", "P", .high = 1 << 20, .offset = offsetof(options, ranks),
+        .help = "with --rules: print what they choose for that many ranks, by size, instead"},
     {0},
 };
 static const tutti_conf conf = {
@@ -276,10 +281,11 @@ int main(int argc, char **argv)
         print_list(o.list);
         return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
     }
-    if (o.topology || o.routes || o.prices) {
+    if (o.topology || o.routes || o.prices || o.rules) {
         tutti_status status = o.topology ? tutti_info_topology(o.topology) : TUTTI_OK;
         if (!status && o.routes) status = tutti_info_routes(o.routes);
         if (!status && o.prices) status = tutti_info_prices(o.prices);
+        if (!status && o.rules) status = tutti_info_rules(o.rules, (int)o.ranks);
         if (status) return status == TUTTI_ERR_USAGE || status == TUTTI_ERR_FORMAT ? 2 : EXIT_FAILURE;
         return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
     }

@@ -1,5 +1,5 @@
 bin_PROGRAMS += apps/tutti-info
-apps_tutti_info_SOURCES = apps/tools/info_main.c apps/tools/info_links.c apps/tools/info_links.h apps/tools/info_gpu.c apps/tools/info_gpu.h apps/tools/gpu_library.h
+apps_tutti_info_SOURCES = apps/tools/info_main.c apps/tools/info_links.c apps/tools/info_links.h apps/trees/predict.c apps/trees/predict.h apps/tools/info_gpu.c apps/tools/info_gpu.h apps/tools/gpu_library.h
 apps_tutti_info_CFLAGS = $(AM_CFLAGS) $(NCCL_CFLAGS)
 apps_tutti_info_LDADD = libtrain.la libdata.la libmodels.la libcore.la $(NCCL_LIBS)
 if HAVE_NCCL

@@ -43,6 +43,7 @@ typedef struct tutti_train_options {
     const char *recipe_name, *milestones_text;
     const char *layout_text, *pipeline_name, *stage_layers, *compress_name;
     tutti_conf_int micro_batches; /* auto: see the table */
+    const char *topology;         /* NULL: not given */
     tutti_conf_real link_mbit;    /* unknown: not given */
     const char *priority_name, *wire_name, *precision_name, *optimizer_name, *strategy_name;
     int unsafe, check_only;

@@ -88,7 +88,6 @@ static void read_layout(tutti_train_options *o)
     o->layers_read = tutti_layout_read_layers(o->stage_layers, l);
     l->order = tutti_pipeline_order_of(o->pipeline_name);
     l->micro_batches = (int)tutti_conf_int_or(o->micro_batches, 0);
-    l->link_mbit = tutti_conf_real_or(o->link_mbit, 0);
     if (tutti_placement_is_divided(&l->placement)) o->priority = o->priority_free = 0;
 }
 

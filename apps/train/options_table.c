@@ -174,27 +174,28 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
                 "powersgd:R: a product of rank R, such as powersgd:4. What is not sent is kept for "
                 "the next step; if omitted, as --wire says"},
     TUTTI_SETTING_WIRE(AT(wire_name)),
-    {TUTTI_CONF_TEXT, "strategy", "NAME", .fallback = "auto",
-        .environment = "TUTTI_STRATEGY", AT(strategy_name),
-        .help = "sync: every rank gets all sums of gradients and updates all parameters; sharded: "
-                "every rank updates a part, keeps momentum of no more, and gathers the rest; both "
-                "give the same weights; rooted:b, rooted:ob, rooted:obr: one rank gets all sums, "
-                "updates, and broadcasts, nothing, broadcasts or reduces, too, overlapped; "
-                "local:period=T,outer=X,momentum=M: replicas train alone for "
-                "rounds of T steps (default 8), then average their weights, from which an outer "
-                "step of rate X (default 1) with Nesterov momentum M (default 0) may begin; "
-                "gossip:ring, gossip:exponential: each averages its weights with those of two "
-                "neighbours, or of one in turn, in every step, and with all after period=T steps "
-                "(default 1000); gossip:push-sum: the same, where each sends to one that is drawn, "
-                "with half of its share, by which means are weighted; "
-                "adpsgd:period=T,delay=D,round=R: they meet in pairs every T steps (default 1), and "
-                "train on for D steps (default 1, at most T) until the average is there; "
-                "elastic:period=T,alpha=A,round=R, with servers of --layout: clients "
-                "train alone, and every T steps (default 8) move by A (default 0.1) of the way to a "
-                "centre, and it to them; async, with servers: each client's gradients update the "
-                "weights when they come; bounded:S: the same, but no client is more than S steps "
-                "(default 3) ahead of the slowest; auto: "
-                "sync, with sums in any order"},
+    {TUTTI_CONF_TEXT, "strategy", "NAME", .fallback = "auto", .environment = "TUTTI_STRATEGY",
+        AT(strategy_name),
+        .help =
+            "sync: every rank gets all sums of gradients and updates all parameters; sharded: "
+            "every rank updates a part, keeps momentum of no more, and gathers the rest; both "
+            "give the same weights; rooted:b, rooted:ob, rooted:obr: one rank gets all sums, "
+            "updates, and broadcasts, nothing, broadcasts or reduces, too, overlapped; "
+            "local:period=T,outer=X,momentum=M: replicas train alone for "
+            "rounds of T steps (default 8), then average their weights, from which an outer "
+            "step of rate X (default 1) with Nesterov momentum M (default 0) may begin; "
+            "gossip:ring, gossip:exponential: each averages its weights with those of two "
+            "neighbours, or of one in turn, in every step, and with all after period=T steps "
+            "(default 1000); gossip:push-sum: the same, where each sends to one that is drawn, "
+            "with half of its share, by which means are weighted; "
+            "adpsgd:period=T,delay=D,round=R: they meet in pairs every T steps (default 1), and "
+            "train on for D steps (default 1, at most T) until the average is there; "
+            "elastic:period=T,alpha=A,round=R, with servers of --layout: clients "
+            "train alone, and every T steps (default 8) move by A (default 0.1) of the way to a "
+            "centre, and it to them; async, with servers: each client's gradients update the "
+            "weights when they come; bounded:S: the same, but no client is more than S steps "
+            "(default 3) ahead of the slowest; auto: "
+            "sync, with sums in any order"},
     TUTTI_SETTING_BUCKET_MB(AT(bucket_mb)),
     TUTTI_SETTING_CHUNK_MB(AT(chunk_mb)),
     {TUTTI_CONF_CHOICE, "priority", "HOW", .fallback = "auto", .choice = priority_choice,
@@ -208,14 +209,17 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
             "rank each, and R replicas of it train on different images; split=G: groups of G "
             "replicas share the weights of large dense layers; or servers=S,clients=C: the last S "
             "ranks are parameter servers, the others form C clients of equal size (default: each "
-            "worker is one; with stages=S a worker is S ranks); servers=all: every rank is both; if "
+            "worker is one; with stages=S a worker is S ranks); servers=all: every rank is both; "
+            "if "
             "omitted, every rank is a replica"},
     {TUTTI_CONF_CHOICE, "pipeline", "NAME", .fallback = "1f1b", .choice = tutti_pipeline_order_name,
         .environment = "TUTTI_PIPELINE", AT(pipeline_name),
-        .help = "order of a stage's passes; 1f1b: one forward, one backward, with as few "
-                "activations in memory as keep the stages busy; eager: the same with a micro-batch more "
-                "on its way between stages, behind which messages hide; gpipe: all forward, then all "
-                "backward"},
+        .help =
+            "order of a stage's passes; 1f1b: one forward, one backward, with as few "
+            "activations in memory as keep the stages busy; eager: the same with a micro-batch "
+            "more "
+            "on its way between stages, behind which messages hide; gpipe: all forward, then all "
+            "backward"},
     {TUTTI_CONF_INT_OR, "micro-batches", "M", .fallback = "auto", .low = 1, .high = 65536,
         .words = {"auto"}, .environment = "TUTTI_MICRO_BATCHES", AT(micro_batches),
         .help = "parts that a batch is cut into, each with batch norm's statistics of its own; "
@@ -223,13 +227,11 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
                 "per stage"},
     {TUTTI_CONF_TEXT, "stage-layers", "A,B,...", .fallback = "auto", AT(stage_layers),
         .help = "layers of each stage, from the first one; auto: such that stages take about the "
-                "same time, by counting operations and bytes; timed: the same by timing kernels on rank 0, "
+                "same time, by counting operations and bytes; timed: the same by timing kernels on "
+                "rank 0, "
                 "which takes seconds, and fits this machine better"},
-    {TUTTI_CONF_REAL_OR, "link-mbit", "R", .fallback = "unknown", .low = 1e-3, .high = 1e6,
-        .words = {"unknown"}, .environment = "TUTTI_LINK_MBIT", AT(link_mbit),
-        .help = "Mbit/s of a rank's link, by which --stage-layers auto and timed weigh what crosses cuts and "
-                "what the replicas of a stage exchange; unknown: 1000 for cuts, and sums cost "
-                "nothing"},
+    TUTTI_SETTING_TOPOLOGY(AT(topology)),
+    TUTTI_SETTING_LINK_MBIT(AT(link_mbit)),
     TUTTI_SETTING_DEVICE(AT(device)),
     TUTTI_SETTING_TRANSPORT(AT(transport)),
     TUTTI_SETTING_CUDA_AWARE(AT(cuda_aware)),

@@ -12,6 +12,7 @@
 #include "apps/train/stages_choose.h"
 #include "apps/train/stages_data.h"
 #include "apps/train/state.h"
+#include "collectives/links/run.h"
 #include "dag/base/log.h"
 #include "dag/kernels/kernel.h"
 #include "dag/kernels/loss.h"
@@ -57,6 +58,8 @@ static tutti_exchange_options exchange_options(const tutti_train_options *o, con
     return (tutti_exchange_options){.design = o->design,
         .lanes = (int)tutti_conf_int_or(o->lanes, 0),
         .algorithm = algorithm_of(o),
+        .topology = o->topology,
+        .link_mbit = tutti_conf_real_or(o->link_mbit, 0),
         .messages = o->stored ? o->layout.placement.stages > 1
                               : tutti_placement_is_divided(&o->layout.placement) ||
                                     (o->strategy && o->strategy->mixings),
@@ -78,8 +81,23 @@ static tutti_exchange_options exchange_options(const tutti_train_options *o, con
         .settings = settings};
 }
 
+/* The links are those of all ranks, clients and servers, not of the session's. */
+static tutti_status read_links(
+    const tutti_train_store *store, tutti_training_session_options *session)
+{
+    tutti_exchange_options *x = &session->exchange;
+    tutti_topology *links = NULL;
+    tutti_status status = tutti_topology_of_run(x->topology, x->link_mbit, store->all.size, &links);
+    if (!status) status = tutti_topology_ring_rate(links, &session->layout.link_bytes_per_s);
+    tutti_topology_free(links);
+    x->topology = NULL;
+    x->link_mbit = 0;
+    return tutti_boot_agree(store->part.comm ? &store->part : &store->all, status);
+}
+
 /* Of a client's workers alone, each of which is a replica. */
-static void join_client(const tutti_train_store *store, tutti_training_session_options *session)
+static tutti_status join_client(
+    const tutti_train_store *store, tutti_training_session_options *session)
 {
     session->comm = tutti_train_store_comm(store);
     session->device = "cpu";
@@ -89,6 +107,7 @@ static void join_client(const tutti_train_store *store, tutti_training_session_o
         .stored = 1,
         .first_replica = all->own.client * all->workers,
         .global_replicas = all->replicas};
+    return read_links(store, session);
 }
 
 tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interrupt *interrupt,
@@ -115,8 +134,8 @@ tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interr
         .spans = options->trace ? SPANS_TRACED : 0,
         .readers = trainer->readers,
         .exchange = exchange_options(options, settings)};
-    if (store) join_client(store, &session);
-    tutti_status status = tutti_training_session_open(&session, &trainer->session);
+    tutti_status status = store ? join_client(store, &session) : TUTTI_OK;
+    if (!status) status = tutti_training_session_open(&session, &trainer->session);
     if (status == TUTTI_ERR_TIMEOUT) return status; /* the settings may still be read */
     free(settings);
     if (status) return status;

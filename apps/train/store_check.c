@@ -39,6 +39,8 @@ tutti_status tutti_train_store_check(const tutti_train_options *o)
         {p->replicas || p->blocks, "layout", o->layout_text,
             "clients= says how many clients there are, whose replicas share no layers: leave out "
             "replicas= and split="},
+        {strcmp(o->algorithm, "priced") == 0, "algorithm", o->algorithm,
+            "prices need the links of all jobs, which none knows: use rules:FILE or a name"},
         {p->everywhere, "layout", o->layout_text,
             "servers of a store of keys (async, bounded, or jobs) train nothing: use servers=1, or "
             "more"},

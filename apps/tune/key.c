@@ -1,5 +1,6 @@
 #include "apps/tune/key.h"
 
+#include "collectives/links/run.h"
 #include "config.h"
 #include "dag/base/log.h"
 #include "dag/codecs/codecs.h"
@@ -53,7 +54,8 @@ tutti_status tutti_tune_key(const tutti_training_session *session, const tutti_w
     char layout[TUTTI_LAYOUT_TEXT], layers[TUTTI_LAYOUT_LAYERS_TEXT], link[32] = "unknown";
     char wire[TUTTI_CODEC_TEXT], strategy[TUTTI_STRATEGY_TEXT];
     const int given = *tutti_layout_print(&l->placement, layout) != '\0';
-    if (l->link_mbit > 0) snprintf(link, sizeof link, "%g", l->link_mbit);
+    if (l->link_bytes_per_s > 0)
+        snprintf(link, sizeof link, "%g", l->link_bytes_per_s / tutti_link_goodput(1));
     snprintf(wire, sizeof wire, "%s", tutti_dtype_name(recipe->wire));
     if (recipe->codec && recipe->codec->compresses)
         tutti_codec_print(recipe->codec, recipe->codec_value, wire);

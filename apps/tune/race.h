@@ -11,7 +11,7 @@
 #ifndef TUTTI_RACE_H
 #define TUTTI_RACE_H
 
-enum { TUTTI_RACE_MOST = 8, TUTTI_RACE_ROUNDS = 5 };
+enum { TUTTI_RACE_MOST = 16, TUTTI_RACE_ROUNDS = 5 };
 
 typedef struct tutti_race {
     int candidates, turn, over;

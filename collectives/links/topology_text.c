@@ -574,20 +574,36 @@ tutti_status tutti_topology_read(const char *text, const char *name, tutti_topol
 /* ---- printing ---- */
 
 /* The first of the units in which few digits say exactly the value; else the one that is 1, in all its digits. */
-static void print_quantity(FILE *out, const char *key, double value, const unit *units)
+static void print_value(FILE *out, double value, const unit *units)
 {
     char text[64];
     double again;
-    if (value <= 0) return;
     for (const unit *u = units; u->name; u++) {
         snprintf(text, sizeof text, "%.6g%s", value / u->is, u->name);
         if (value >= u->is && read_quantity(text, units, &again) && again == value) {
-            fprintf(out, " %s %s", key, text);
+            fputs(text, out);
             return;
         }
     }
     while (units->is != 1) units++;
-    fprintf(out, " %s %.17g%s", key, value, units->name);
+    fprintf(out, "%.17g%s", value, units->name);
+}
+
+static void print_quantity(FILE *out, const char *key, double value, const unit *units)
+{
+    if (value <= 0) return;
+    fprintf(out, " %s ", key);
+    print_value(out, value, units);
+}
+
+int tutti_rate_read(const char *text, double *bytes_per_s)
+{
+    return read_quantity(text, rates, bytes_per_s);
+}
+
+void tutti_rate_print(FILE *out, double bytes_per_s)
+{
+    print_value(out, bytes_per_s, rates);
 }
 
 static void print_latency(FILE *out, int64_t latency_ps)

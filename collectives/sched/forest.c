@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Parts of trees are whole multiples of this, in elements, but for the last. Places for segments that have
  * arrived: a cache's worth. */
@@ -34,6 +35,27 @@ void tutti_forest_free(tutti_forest *f)
     for (int t = 0; f->tree && t < f->trees; t++) free(f->tree[t].parent);
     free(f->tree);
     free(f);
+}
+
+tutti_status tutti_forest_add(tutti_forest *f, const int parent[], double weight)
+{
+    size_t bytes = (size_t)f->P * sizeof *parent;
+    int t = 0;
+    while (t < f->trees && memcmp(f->tree[t].parent, parent, bytes) != 0) t++;
+    if (t < f->trees) {
+        f->tree[t].weight += weight;
+        return TUTTI_OK;
+    }
+    int *copy = malloc(bytes + 1);
+    tutti_tree *larger = realloc(f->tree, ((size_t)t + 1) * sizeof *larger);
+    if (larger) f->tree = larger;
+    if (!copy || !larger) {
+        free(copy);
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a forest of %d trees", t + 1);
+    }
+    memcpy(copy, parent, bytes);
+    f->tree[f->trees++] = (tutti_tree){copy, weight};
+    return TUTTI_OK;
 }
 
 /* The root above a rank; -1: there is none, because of a circle. */
@@ -132,19 +154,32 @@ tutti_status tutti_tree_hosts(int P, int root, const int host[], int parent[])
 typedef struct place {
     int parent;    /* -1: the root */
     int *child, n; /* deep subtrees first */
+    int depth;     /* below the root */
+    int height;    /* of the tree */
     int64_t from, length;
 } place;
+
+/* What a rank does with a segment of a tree, in its turn. */
+typedef enum act { ACT_GATHER, ACT_SEND_SUM, ACT_RECV_RESULT, ACT_SEND_RESULT, ACTS } act;
+
+typedef struct turn {
+    double at; /* in units of a tree's share of the vector */
+    int tree;
+    act act;
+    int64_t segment, hop;
+} turn;
 
 typedef struct builder {
     const tutti_sched_shape *shape;
     tutti_sched_draft *draft;
     int trees;
-    place *place;              /* [trees] */
+    place *place; /* [trees] */
+    turn *turn;   /* in the order in which this rank appends them */
+    size_t turns;
     int64_t room, rooms, used; /* elements of a place in scratch; how many; arrivals so far */
 } builder;
 
-/* The ranks from one up to its root turn around: it becomes the root. */
-static void turn_to(int parent[], int root)
+void tutti_tree_turn(int parent[], int root)
 {
     for (int rank = root, above = -1; rank >= 0;) {
         int next = parent[rank];
@@ -174,7 +209,9 @@ static tutti_status find_place(const int parent[], int P, int rank, place *p)
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a schedule");
     }
     find_depths(parent, P, depth);
-    int n = 0;
+    int n = 0, root = rank;
+    for (; parent[root] >= 0; root = parent[root]) p->depth++;
+    p->height = depth[root];
     for (int r = 0; r < P; r++) {
         if (parent[r] != rank) continue;
         int i = n++;
@@ -211,7 +248,7 @@ static tutti_status place_in_trees(builder *b, const tutti_forest *f)
     for (int t = 0; !status && t < f->trees; t++) {
         b->trees = t + 1;
         for (int r = 0; r < f->P; r++) parent[r] = f->tree[t].parent[r];
-        if (tutti_coll_trait_of(shape->kind)->rooted) turn_to(parent, shape->root);
+        if (tutti_coll_trait_of(shape->kind)->rooted) tutti_tree_turn(parent, shape->root);
         status = find_place(parent, f->P, shape->rank, &b->place[t]);
     }
     if (!status) divide_vector(f, shape->count, b->place);
@@ -236,41 +273,77 @@ static void size_scratch(builder *b)
 
 /* ---- steps ---- */
 
-static void append_reduce(builder *b, const place *p, int64_t at, int64_t n)
+static int is_before(const turn *a, const turn *b)
 {
-    tutti_sched_take(b->draft, at, n);
-    for (int i = p->n - 1; i >= 0; i--) {
+    if (a->at != b->at) return a->at < b->at;
+    if (a->tree != b->tree) return a->tree < b->tree;
+    return a->segment != b->segment ? a->segment < b->segment : a->hop < b->hop;
+}
+
+static int compare_turns(const void *a, const void *b)
+{
+    return is_before(a, b) ? -1 : is_before(b, a);
+}
+
+static void append_act(builder *b, const turn *t)
+{
+    const place *p = &b->place[t->tree];
+    int64_t at, n = tutti_sched_segment(p->length, b->shape->segment, t->segment, &at);
+    at += p->from;
+    if (t->act == ACT_GATHER || (t->act == ACT_SEND_SUM && !p->n))
+        tutti_sched_take(b->draft, at, n);
+    for (int i = p->n - 1; t->act == ACT_GATHER && i >= 0; i--) {
         tutti_spot arrived = tutti_scratch(b->used++ % b->rooms * b->room);
         tutti_sched_recv(b->draft, p->child[i], arrived, n);
         tutti_sched_reduce(b->draft, tutti_out(at), arrived, n, 0);
     }
-    if (p->parent >= 0) tutti_sched_send(b->draft, p->parent, tutti_out(at), n);
+    if (t->act == ACT_SEND_SUM) tutti_sched_send(b->draft, p->parent, tutti_out(at), n);
+    if (t->act == ACT_RECV_RESULT) tutti_sched_recv(b->draft, p->parent, tutti_out(at), n);
+    for (int i = 0; t->act == ACT_SEND_RESULT && i < p->n; i++)
+        tutti_sched_send(b->draft, p->child[i], tutti_out(at), n);
 }
 
-static void append_broadcast(builder *b, const place *p, int64_t at, int64_t n)
+/* The turns of segment g of a tree. Sums take height hops up to the root, and results go down from there. */
+static size_t add_turns(const builder *b, int tree, int64_t g, int64_t of, int64_t most, turn *t)
 {
-    if (p->parent >= 0) tutti_sched_recv(b->draft, p->parent, tutti_out(at), n);
-    for (int i = 0; i < p->n; i++) tutti_sched_send(b->draft, p->child[i], tutti_out(at), n);
-}
-
-/* Messages between two ranks have one order on both: by segment, then by tree, sums before results. */
-static void append_segments(builder *b)
-{
+    const place *p = &b->place[tree];
     tutti_coll_kind kind = b->shape->kind;
-    int64_t segments = 0;
+    int64_t up = kind == TUTTI_BROADCAST ? 0 : p->height;
+    size_t n = 0;
+    if (kind != TUTTI_BROADCAST && (p->n || p->parent < 0))
+        t[n++] = (turn){.act = ACT_GATHER, .hop = up - p->depth - 1};
+    if (kind != TUTTI_BROADCAST && p->parent >= 0)
+        t[n++] = (turn){.act = ACT_SEND_SUM, .hop = up - p->depth};
+    if (kind != TUTTI_REDUCE && p->parent >= 0)
+        t[n++] = (turn){.act = ACT_RECV_RESULT, .hop = up + p->depth - 1};
+    if (kind != TUTTI_REDUCE && p->n) t[n++] = (turn){.act = ACT_SEND_RESULT, .hop = up + p->depth};
+    for (size_t i = 0; i < n; i++) {
+        t[i].tree = tree;
+        t[i].segment = g;
+        t[i].at = (double)g / (double)of + (double)t[i].hop / (double)most;
+    }
+    return n;
+}
+
+/* Messages between two ranks have one order on both, and none stands behind one that begins later: they are in the
+ * order in which they travel if every tree passes on its segments at an even pace. */
+static tutti_status order_turns(builder *b)
+{
+    int64_t segment = b->shape->segment, most = 0, all = 0;
     for (int t = 0; t < b->trees; t++) {
-        int64_t n = tutti_sched_segments(b->place[t].length, b->shape->segment);
-        if (n > segments) segments = n;
+        int64_t of = tutti_sched_segments(b->place[t].length, segment);
+        if (of > most) most = of;
+        all += of;
     }
-    for (int64_t g = 0, at; g < segments; g++) {
-        for (int t = 0; t < b->trees; t++) {
-            const place *p = &b->place[t];
-            if (g >= tutti_sched_segments(p->length, b->shape->segment)) continue;
-            int64_t n = tutti_sched_segment(p->length, b->shape->segment, g, &at);
-            if (kind != TUTTI_BROADCAST) append_reduce(b, p, p->from + at, n);
-            if (kind != TUTTI_REDUCE) append_broadcast(b, p, p->from + at, n);
-        }
+    b->turn = malloc(((size_t)all * ACTS + 1) * sizeof *b->turn);
+    if (!b->turn) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a schedule");
+    for (int t = 0; t < b->trees; t++) {
+        int64_t of = tutti_sched_segments(b->place[t].length, segment);
+        for (int64_t g = 0; g < of; g++)
+            b->turns += add_turns(b, t, g, of, most, b->turn + b->turns);
     }
+    qsort(b->turn, b->turns, sizeof *b->turn, compare_turns);
+    return TUTTI_OK;
 }
 
 tutti_status tutti_sched_along(
@@ -278,12 +351,14 @@ tutti_status tutti_sched_along(
 {
     builder b = {.shape = shape};
     tutti_status status = place_in_trees(&b, forest);
+    if (!status) status = order_turns(&b);
     if (!status) status = tutti_sched_begin(shape, &b.draft);
     if (!status) {
         size_scratch(&b);
-        append_segments(&b);
+        for (size_t i = 0; i < b.turns; i++) append_act(&b, &b.turn[i]);
         status = tutti_sched_end(b.draft, sched);
     }
+    free(b.turn);
     for (int t = 0; t < b.trees; t++) free(b.place[t].child);
     free(b.place);
     return status;

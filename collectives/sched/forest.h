@@ -5,11 +5,15 @@
  * own input, and sends the sum to its parent. An allreduce is a reduce to the tree's root, then a broadcast. Each
  * part travels in segments, and all trees work on one segment after the other, so that levels and trees overlap.
  *
- * P = 5, root 0 pipelined chain k-nomial, k = 3 chains of 2, binomial chains of 2, a chain broadcast 0-1-2-3-4 0 -
- * 1 2 3 0 - 1 2 4 0 - 1 2 (- to children) 3 - 4 2 - 3 2 - 3 4
+ *   P = 5, root 0   pipelined chain   k-nomial, k = 3   chains of 2, binomial   chains of 2, a chain
+ *   broadcast       0-1-2-3-4         0 - 1 2 3         0 - 1 2 4               0 - 1 2
+ *   (- to children)                   3 - 4             2 - 3                   2 - 3 4
  *
- * depth of the tree children of a rank, at most pipelined chain P - 1 1: sends S bytes once k-nomial ceil(log_k P)
- * (k - 1) ceil(log_k P) chain-binomial ceil(log2(P/k)) + k - 1 ceil(log2(P/k)) + 1 chain-chain P/k + k - 2 2
+ *                     depth of the tree      children of a rank, at most
+ *   pipelined chain   P - 1                  1: sends S bytes once
+ *   k-nomial          ceil(log_k P)          (k - 1) ceil(log_k P)
+ *   chain-binomial    ceil(log2(P/k)) + k-1  ceil(log2(P/k)) + 1
+ *   chain-chain       P/k + k - 2            2
  *
  * With G segments, a tree of depth d and c children takes about (d + c G) times the time of a segment; allreduces
  * twice that. Ranks count from the root: v = (r - root) mod P. Children with deep subtrees are sent to first and
@@ -43,6 +47,8 @@ struct tutti_forest {
 /* A forest of n trees, whose parents are all -1. NOMEM. */
 tutti_status tutti_forest_new(int P, int trees, tutti_forest **forest);
 void tutti_forest_free(tutti_forest *forest); /* accepts NULL */
+/* Adds a copy of a tree. One that is already there gets the weight on top of its own. NOMEM. */
+tutti_status tutti_forest_add(tutti_forest *forest, const int parent[], double weight);
 /* INVAL (logged): some tree has not one root, or a circle; a parent that is not a rank, a weight that is not above
  * 0. */
 tutti_status tutti_forest_check(const tutti_forest *forest);
@@ -55,6 +61,8 @@ void tutti_tree_chain_chain(int P, int root, int k, int parent[]);
 /* A binomial tree of the first ranks of machines (host: sched.h; the root is the first of its own), with a chain
  * in each. NOMEM. */
 tutti_status tutti_tree_hosts(int P, int root, const int host[], int parent[]);
+/* Makes a rank the root: those from it up to the root turn around. */
+void tutti_tree_turn(int parent[], int root);
 
 /* Builders of broadcasts, reduces and allreduces. Along the shape's forest (sched.h); trees of a broadcast or a
  * reduce turn to the shape's root. */

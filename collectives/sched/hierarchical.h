@@ -6,11 +6,14 @@
  * have different numbers of ranks, L is the least; each further rank first sends its vector to one of these on its
  * machine, and gets the result from it.
  *
- * P = 4, 2 machines, blocks a b rank 0 rank 1 | rank 2 rank 3 (A: a summed in a machine, AA: of all) in machines b
- * -> 1 a -> 0 b -> 3 a -> 2 across A <-> 2 B <-> 3 in machines AA -> 1 BB -> 0 AA -> 3 BB -> 2
+ *   P = 4, 2 machines, blocks a b   rank 0    rank 1    | rank 2    rank 3   (A: a summed in a machine, AA: of all)
+ *   in machines                     b  -> 1   a  -> 0   | b  -> 3   a  -> 2
+ *   across                          A <-> 2   B <-> 3
+ *   in machines                     AA -> 1   BB -> 0   | AA -> 3   BB -> 2
  *
- * H machines of L ranks 2 (L-1) + 2 (H-1) steps 2 S (L-1)/L bytes sent per rank in its machine, 2 S/L (H-1)/H
- * across scratch as in ring.h, for the larger block
+ *   H machines of L ranks   2 (L-1) + 2 (H-1) steps   2 S (L-1)/L bytes sent per rank in its machine,
+ *                                                     2 S/L (H-1)/H across
+ *                           scratch as in ring.h, for the larger block
  *
  * Broadcast and reduce: along a binomial tree of the first ranks of the machines, and a chain in each (forest.h).
  *

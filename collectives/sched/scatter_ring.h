@@ -5,11 +5,15 @@
  * Ranks count from the root: v = (r - root) mod P, and v owns block v. The scatter follows a binomial tree: v
  * sends blocks v + b to v + 2 b - 1 to v + b, for bits b from the highest on. The ring is that of ring.h.
  *
- * P = 4, root 0, blocks a b c d rank 0 1 2 3 broadcast scatter c d -> 2 b -> 1 d -> 3 ring 0 a -> 1 b -> 2 c -> 3
- * d -> 0 1 d -> 1 a -> 2 b -> 3 c -> 0 2 c -> 1 d -> 2 a -> 3 b -> 0
+ *   P = 4, root 0, blocks a b c d   rank 0     rank 1   rank 2   rank 3
+ *   broadcast   scatter             c d -> 2
+ *                                   b -> 1              d -> 3
+ *               ring      0         a -> 1     b -> 2   c -> 3   d -> 0
+ *                         1         d -> 1     a -> 2   b -> 3   c -> 0
+ *                         2         c -> 1     d -> 2   a -> 3   b -> 0
  *
- * broadcast ceil(log2 P) + P - 1 steps up to 2 S (P-1)/P bytes sent per rank reduce P steps S, and S (P-1)/P
- * received by the root scratch as in ring.h
+ *   broadcast   ceil(log2 P) + P - 1 steps   up to 2 S (P-1)/P bytes sent per rank
+ *   reduce      P steps                      S, and S (P-1)/P received by the root   scratch as in ring.h
  *
  * Each element is summed along one path that begins at another rank for each block: ranks are not combined in
  * their order.

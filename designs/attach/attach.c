@@ -5,7 +5,6 @@
 #include "designs/attach/attach_parts.h"
 #include "designs/attach/sessions.h"
 #include "designs/exchange/settings.h"
-#include "designs/passes/chunk.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,15 +12,17 @@
 
 /* Defaults for what tutti_attach_options leaves open. */
 typedef struct environment {
-    const char *design, *algorithm, *verify, *stall_dir;
+    const char *design, *algorithm, *topology, *verify, *stall_dir;
     tutti_conf_int lanes;
-    tutti_conf_real chunk_mb;
+    tutti_conf_real chunk_mb, link_mbit;
     double stall_warn_s, stall_dump_s, stall_abort_s, setup_timeout_s;
 } environment;
 
 enum {
     DESIGN,
     ALGORITHM,
+    TOPOLOGY,
+    LINK_MBIT,
     VERIFY,
     LANES,
     CHUNK_MB,
@@ -37,6 +38,8 @@ enum {
 static const tutti_setting settings[ROWS + 1] = {
     [DESIGN] = TUTTI_SETTING_DESIGN(AT(design)),
     [ALGORITHM] = TUTTI_SETTING_ALGORITHM(AT(algorithm)),
+    [TOPOLOGY] = TUTTI_SETTING_TOPOLOGY(AT(topology)),
+    [LINK_MBIT] = TUTTI_SETTING_LINK_MBIT(AT(link_mbit)),
     [VERIFY] = TUTTI_SETTING_VERIFY(AT(verify)),
     [LANES] = TUTTI_SETTING_LANES(AT(lanes)),
     [CHUNK_MB] = TUTTI_SETTING_CHUNK_MB(AT(chunk_mb)),
@@ -140,7 +143,7 @@ static tutti_status take_chunks(
             "tutti_attach: chunk_mb is %g: must be MB, at most %.0f, or negative for no chunks",
             given->chunk_mb, most_mb);
     int64_t bytes = tutti_conf_bytes(given->chunk_mb != 0 ? chunk_mb : e->chunk_mb);
-    options->chunk_bytes = bytes < 0 ? tutti_chunk_default_bytes() : bytes;
+    options->chunk_bytes = bytes;
     return TUTTI_OK;
 }
 
@@ -188,6 +191,8 @@ static tutti_status read_options(const tutti_attach_options *given, tutti_exchan
             design, tutti_design_names(known, sizeof known));
     }
     options->algorithm = given->algorithm ? given->algorithm : e.algorithm;
+    options->topology = e.topology;
+    options->link_mbit = tutti_conf_real_or(e.link_mbit, 0);
     options->verify = tutti_verify_mode_find(verify);
     if (options->verify == TUTTI_VERIFY_MODES)
         return tutti_fail(TUTTI_ERR_USAGE,

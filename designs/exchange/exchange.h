@@ -10,6 +10,7 @@
 #define TUTTI_EXCHANGE_H
 
 #include "collectives/coll.h"
+#include "collectives/links/topology.h"
 #include "collectives/value/members.h"
 #include "dag/run/run.h"
 #include "designs/check/check.h"
@@ -26,6 +27,10 @@ typedef struct tutti_exchange_options {
     const tutti_design *design;
     int lanes;             /* 0: the design's default (4 for concurrent, else 1) */
     const char *algorithm; /* see tutti_comm_options; NULL: auto */
+    /* The links of the run (collectives/links/run.h), which the exchange opens when it knows the ranks; NULL and 0:
+     * not known */
+    const char *topology;
+    double link_mbit;
     int depth;             /* of each lane, as in tutti_comm_options; 0: its default */
     /* Gradients are summed in buckets of at most this size. 0: one by one; -1: see
      * designs/passes/bucket.h. */
@@ -72,8 +77,8 @@ typedef struct tutti_exchange_options {
 tutti_status tutti_exchange_check_options(const tutti_exchange_options *options);
 
 /* Initialises MPI on the thread that the design requires, compares the ranks' options, and opens
- * the lanes. All ranks call it. USAGE on all ranks if their settings differ, such as design, lanes
- * or algorithm (logged: which, both values, ranks). */
+ * the lanes. All ranks call it. USAGE on all ranks if their settings differ, such as design, lanes,
+ * algorithm or topology (logged: which, both values, ranks), or if the topology has other ranks or a mistake. */
 tutti_status tutti_exchange_open(const tutti_exchange_options *options, tutti_exchange **exchange);
 /* The same over an existing communicator (pointer to an MPI_Comm) of a program that initialised MPI
  * itself. */
@@ -109,6 +114,10 @@ int tutti_exchange_lanes(const tutti_exchange *exchange);
 /* Whether lanes share device slots: then priorities are ignored (tutti_exchange_options.priorities). */
 int tutti_exchange_shares_slots(const tutti_exchange *exchange);
 const char *tutti_exchange_algorithm(const tutti_exchange *exchange); /* "auto", "ring", ... */
+/* A hash of what decides beside an algorithm's name: of a file of rules, or of the topology for prices; 0: nothing. */
+uint64_t tutti_exchange_chosen_by(const tutti_exchange *exchange);
+/* The links of the run, valid until close; NULL: not known. */
+const tutti_topology *tutti_exchange_topology(const tutti_exchange *exchange);
 const tutti_design *tutti_exchange_design(const tutti_exchange *exchange);
 /* The thread level that MPI granted; SINGLE over a loop transport. */
 tutti_thread_level tutti_exchange_granted(const tutti_exchange *exchange);
@@ -127,7 +136,8 @@ double tutti_exchange_comm_cpu_s(const tutti_exchange *exchange);
  * with the same ranks, and with nothing in flight; with `manual` it does not wait for them. *group: its
  * number, from 1, the same on all ranks. On all ranks: INVAL if a rank passes an empty list, a rank
  * twice, or an invalid rank; MISMATCH if the ranks' groups differ; UNSUPPORTED without `messages` (all
- * logged). The algorithm "mpi" has collectives of all ranks only: groups and edges use "auto". */
+ * logged). The algorithms "mpi" and "forest:FILE" have collectives of all ranks only: groups and edges
+ * use "auto". */
 tutti_status tutti_exchange_group(tutti_exchange *exchange, int n, const int ranks[], int *group);
 /* The group number, on this rank, of an edge from one rank to another; this rank must be one of the two. INVAL unless
  * `edge` is from 0 to tutti_exchange_edges - 1 and the ranks differ; UNSUPPORTED. */

@@ -1,6 +1,9 @@
 #include "designs/exchange/exchange_parts.h"
 
 #include "collectives/choose.h"
+#include "collectives/links/run.h"
+#include "collectives/links/topology_text.h"
+#include "collectives/rules_text.h"
 #include "collectives/transport/transport.h"
 #include "dag/base/clones.h"
 #include "dag/base/log.h"
@@ -8,8 +11,10 @@
 #include "designs/thread/comm_core.h"
 #include "designs/thread/deadline.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { DEFAULT_LANES = 4 };
 static const double default_timeout_s = 60;
@@ -23,16 +28,24 @@ static tutti_thread_level needed_level(const tutti_exchange *x)
 }
 
 /* All settings that ranks must share, as text; the caller frees it. NULL: no memory. */
-static char *settings_text(const tutti_exchange_options *o)
+static char *settings_text(const tutti_exchange *x)
 {
+    const tutti_exchange_options *o = &x->options;
     char *text = NULL;
     size_t size;
+    uint64_t links = 0, rules = 0;
+    if (x->topology && tutti_topology_hash(x->topology, &links)) return NULL;
+    if (x->rules && tutti_rules_hash(x->rules, &rules)) return NULL;
     FILE *out = open_memstream(&text, &size);
     if (!out) return NULL;
     fprintf(out, "%sdesign=%s\nlanes=%d\nalgorithm=%s\nverify=%s\n", o->settings ? o->settings : "",
         o->design->name, o->lanes, o->algorithm ? o->algorithm : "auto",
         tutti_verify_mode_name(o->verify));
     fprintf(out, "chunk=%lld\npriority=%d\n", (long long)o->chunk_bytes, o->order.on);
+    if (x->topology) fprintf(out, "the topology's hash=%016llx\n", (unsigned long long)links);
+    if (x->rules) fprintf(out, "the rules' hash=%016llx\n", (unsigned long long)rules);
+    if (tutti_algorithm_file(o->algorithm))
+        fprintf(out, "forest=%016" PRIx64 "\n", tutti_algorithm_hash(o->algorithm));
     if (!fclose(out)) return text;
     free(text);
     return NULL;
@@ -41,7 +54,7 @@ static char *settings_text(const tutti_exchange_options *o)
 /* Ranks that differ in design or lanes would wait for each other before any message. */
 static tutti_status compare_ranks(const tutti_exchange *x)
 {
-    char *mine = settings_text(&x->options);
+    char *mine = settings_text(x);
     tutti_status status = tutti_boot_compare(&x->boot, mine ? mine : "");
     free(mine);
     return status;
@@ -53,6 +66,25 @@ static int has_control(const tutti_exchange *x, int ranks)
     const tutti_exchange_options *o = &x->options;
     return ranks > 1 &&
            (o->verify != TUTTI_VERIFY_OFF || o->watch.on || o->trace || o->priorities.on);
+}
+
+/* What is chosen by: files that may be there on some ranks only. */
+static tutti_status open_links(tutti_exchange *x, int ranks)
+{
+    const tutti_exchange_options *o = &x->options;
+    tutti_topology_free(x->topology);
+    tutti_rules_free(x->rules);
+    x->topology = NULL;
+    x->rules = NULL;
+    tutti_status status = tutti_topology_of_run(o->topology, o->link_mbit, ranks, &x->topology);
+    return status ? status : tutti_rules_of_run(o->algorithm, x->topology, ranks, &x->rules);
+}
+
+/* The rules' chunks, where the program leaves it open. */
+static void choose_chunks(tutti_exchange *x, const tutti_transport *transport)
+{
+    int64_t bytes = tutti_rules_chunk(x->rules, transport->size, transport->near);
+    if (bytes && x->chunks_free) x->options.chunk_bytes = bytes;
 }
 
 static tutti_status boot_mpi(tutti_exchange *x)
@@ -69,11 +101,12 @@ static tutti_status open_transport(tutti_exchange *x, tutti_transport **transpor
 {
     *transport = x->transport;
     x->transport = NULL;
-    if (*transport) return TUTTI_OK;
+    if (*transport) return open_links(x, (*transport)->size);
     tutti_status status = boot_mpi(x);
     if (status) return status;
     x->booted = 1;
-    status = compare_ranks(x);
+    status = tutti_boot_agree(&x->boot, open_links(x, x->boot.size));
+    if (!status) status = compare_ranks(x);
     if (!status && !x->options.design->start->main_drives && !x->options.manual)
         status =
             tutti_comm_core_bind(x->options.comm_core, &x->boot, x->options.workers, &x->comm_core);
@@ -175,8 +208,12 @@ static tutti_status set_up_exchange(void *ctx, tutti_comm **comm, tutti_control 
     if (status) return status;
     transport->shares_slots |= x->options.shares_slots;
     transport->edges_aside |= x->options.edges_aside;
-    tutti_comm_options options = {
-        .algorithm = x->options.algorithm, .lanes = x->options.lanes, .depth = x->options.depth};
+    tutti_comm_options options = {.algorithm = x->options.algorithm,
+        .rules = x->rules,
+        .topology = x->topology,
+        .lanes = x->options.lanes,
+        .depth = x->options.depth};
+    choose_chunks(x, transport);
     status = tutti_comm_new(transport, &options, comm);
     if (!status && has_control(x, transport->size)) status = open_control(x, transport, control);
     if (!status && x->options.messages) status = open_messages(x, transport, *control, &options);
@@ -224,8 +261,7 @@ static int64_t window_of(int64_t chunk_bytes)
 static tutti_status check_options(tutti_exchange_options *o)
 {
     const tutti_design *design = o->design;
-    const tutti_algorithm *algorithm = tutti_algorithm_find(o->algorithm);
-    if (algorithm) o->algorithm = algorithm->name; /* the caller's text need not last */
+    if (!o->algorithm) o->algorithm = tutti_algorithm_find(NULL)->name;
     if (!o->lanes) o->lanes = design->many_lanes ? DEFAULT_LANES : 1;
     if (o->timeout_s <= 0) o->timeout_s = default_timeout_s;
     if (o->setup_timeout_s <= 0) o->setup_timeout_s = default_timeout_s;
@@ -260,6 +296,18 @@ tutti_status tutti_exchange_check_options(const tutti_exchange_options *options)
 {
     tutti_exchange_options copy = *options;
     return check_options(&copy);
+}
+
+/* After check_options: keeps what need not last. */
+static tutti_status keep_options(tutti_exchange *x, const tutti_exchange_options *given)
+{
+    const char *name = x->options.algorithm ? x->options.algorithm : "auto";
+    char *algorithm = strdup(name);
+    if (!algorithm) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for an exchange");
+    x->chunks_free = given->chunk_bytes < 0;
+    free(x->algorithm);
+    x->options.algorithm = x->algorithm = algorithm;
+    return TUTTI_OK;
 }
 
 /* The library's collectives have no tags, and cannot be cancelled when fingerprints differ: ranks compare before they
@@ -306,10 +354,12 @@ static tutti_status open_exchange(const void *attached, tutti_transport *transpo
         *x = (tutti_exchange){
             .options = *options, .attached = attached, .transport = transport, .comm_core = -1};
         status = check_options(&x->options);
+        if (!status) status = keep_options(x, options);
         if (!status) status = tutti_isa_check();
     }
     if (status) {
         if (transport) transport->ops->close(transport);
+        if (x) free(x->algorithm);
         free(x);
         return status;
     }
@@ -348,6 +398,9 @@ tutti_status tutti_exchange_close(tutti_exchange *exchange)
     if (!status && exchange->missing) status = TUTTI_ERR_TIMEOUT;
     tutti_order_close(exchange->order);
     tutti_mpi_thread_close(exchange->mpi_thread, !exchange->missing);
+    tutti_topology_free(exchange->topology);
+    tutti_rules_free(exchange->rules);
+    free(exchange->algorithm);
     free(exchange);
     return status;
 }
@@ -374,6 +427,7 @@ tutti_status tutti_exchange_reopen(tutti_exchange **exchange, const tutti_exchan
     x->thread = NULL;
     x->options = *options;
     tutti_status status = check_options(&x->options);
+    if (!status) status = keep_options(x, options);
     if (!status && x->missing)
         status = tutti_fail(
             TUTTI_ERR_TIMEOUT, "cannot open another design: not all ranks have left this one");
@@ -411,6 +465,20 @@ int tutti_exchange_lanes(const tutti_exchange *exchange)
 const char *tutti_exchange_algorithm(const tutti_exchange *exchange)
 {
     return exchange->options.algorithm;
+}
+
+uint64_t tutti_exchange_chosen_by(const tutti_exchange *exchange)
+{
+    uint64_t hash = 0;
+    const tutti_algorithm *algorithm = tutti_algorithm_find(exchange->algorithm);
+    if (exchange->rules) (void)tutti_rules_hash(exchange->rules, &hash);
+    if (algorithm && algorithm->prices) (void)tutti_topology_hash(exchange->topology, &hash);
+    return hash;
+}
+
+const tutti_topology *tutti_exchange_topology(const tutti_exchange *exchange)
+{
+    return exchange->topology;
 }
 
 const tutti_design *tutti_exchange_design(const tutti_exchange *exchange)

@@ -13,6 +13,10 @@
 struct tutti_exchange {
     tutti_exchange_options options;
     tutti_boot boot;
+    char *algorithm;              /* the options', which need not last */
+    tutti_topology *topology;     /* the links of the run; NULL: not known */
+    tutti_rules *rules;           /* that the algorithm names, or NULL */
+    int chunks_free;              /* the rules may say how long chunks are */
     const void *attached;         /* pointer to the MPI_Comm of an existing program, or NULL */
     tutti_mpi_thread *mpi_thread; /* MPI's thread, if MPI outlives the comm thread; or NULL */
     tutti_transport *transport;   /* from the caller, until the comm owns it; or NULL */

@@ -31,8 +31,13 @@ tutti_status tutti_lanes_open(tutti_transport *transport, tutti_control *control
         .control = control,
         .shared = shared,
         .each = each,
-        .options = {.depth = options->depth, .credit = options->credit}};
-    if (!tutti_algorithm_is_library(options->algorithm)) l->options.algorithm = options->algorithm;
+        .options = {.rules = options->rules,
+            .topology = options->topology,
+            .depth = options->depth,
+            .credit = options->credit}};
+    int of_all =
+        tutti_algorithm_is_library(options->algorithm) || tutti_algorithm_file(options->algorithm);
+    if (!of_all) l->options.algorithm = options->algorithm;
     *lanes = l;
     return TUTTI_OK;
 }
@@ -99,7 +104,9 @@ tutti_status tutti_lanes_part(
     opened *o = calloc(1, sizeof *o);
     if (!o) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the lanes of a group");
     tutti_status status = tutti_transport_part(l->transport, &part, &transport);
-    if (!status) status = tutti_comm_new(transport, &l->options, &o->comm);
+    tutti_comm_options with = l->options;
+    with.of = members->of;
+    if (!status) status = tutti_comm_new(transport, &with, &o->comm);
     if (!status && l->control) status = tutti_control_part(l->control, members, &o->control);
     if (status) {
         tutti_comm_free(o->comm);

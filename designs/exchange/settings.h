@@ -16,7 +16,7 @@
 
 /* Names for rows that choose from a table, in the form of tutti_setting.choice. [P] */
 const char *tutti_setting_algorithm(int i);
-int tutti_setting_is_algorithm(const char *text); /* "k-nomial:8", too */
+int tutti_setting_is_algorithm(const char *text); /* "k-nomial:8", "forest:FILE", too */
 const char *tutti_setting_verify(int i);
 const char *tutti_setting_safe_design(int i); /* designs that keep the ordering law */
 const char *tutti_setting_wire(int i);
@@ -47,7 +47,24 @@ enum { TUTTI_SETTING_MOST_LANES = 1024, TUTTI_SETTING_MOST_S = 1000000 };
         .choice = tutti_setting_algorithm, .takes = tutti_setting_is_algorithm,                    \
         .environment = "TUTTI_ALGORITHM",                                                          \
         .help = "algorithm of allreduces, broadcasts and reduces; auto: by size and ranks; "       \
-                "k-nomial:K and the like: trees with K; mpi: the MPI library's own",               \
+                "k-nomial:K and the like: trees with K; forest:FILE: trees of tutti-trees; "       \
+                "rules:FILE: by the rules of a file, tutti-rules(5); priced: by price on "         \
+                "--topology; mpi: the MPI library's own",                                          \
+        __VA_ARGS__}
+
+/* const char *, or NULL; with tutti_conf_real of the next row for tutti_topology_of_run */
+#define TUTTI_SETTING_TOPOLOGY(...)                                                                \
+    {TUTTI_CONF_TEXT, "topology", "FILE|NAME", .environment = "TUTTI_TOPOLOGY",                    \
+        .help = "the links between the ranks, tutti-topology(5): by them limits are printed, and " \
+                "--stage-layers auto and timed weigh what crosses cuts and what the replicas of a "\
+                "stage exchange; if omitted, 1 Gbit/s for cuts, and sums cost nothing",            \
+        __VA_ARGS__}
+
+/* tutti_conf_real */
+#define TUTTI_SETTING_LINK_MBIT(...)                                                               \
+    {TUTTI_CONF_REAL_OR, "link-mbit", "R", .fallback = "unknown", .low = 1e-3, .high = 1e6,        \
+        .words = {"unknown"}, .environment = "TUTTI_LINK_MBIT",                                    \
+        .help = "short for a --topology in which each rank has a link of R Mbit/s to one switch",  \
         __VA_ARGS__}
 
 /* const char *, for tutti_setting_wire_dtype and tutti_setting_wire_fault; not a setting of tutti_attach,

@@ -67,6 +67,26 @@ tests_collectives_fuzz_topology_SOURCES = tests/collectives/fuzz_topology.c
 tests_collectives_fuzz_topology_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_collectives_fuzz_topology_LDADD = libtesting.la
 
+# As fuzz_topology.
+check_PROGRAMS += tests/collectives/test_rules tests/collectives/fuzz_rules
+TESTS += tests/collectives/test_rules tests/collectives/fuzz_rules
+tests_collectives_test_rules_SOURCES = tests/collectives/test_rules.c
+tests_collectives_test_rules_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_collectives_test_rules_LDADD = libtesting.la
+tests_collectives_fuzz_rules_SOURCES = tests/collectives/fuzz_rules.c
+tests_collectives_fuzz_rules_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_collectives_fuzz_rules_LDADD = libtesting.la
+
+# fuzz_forest takes a number of iterations; make check runs its default.
+check_PROGRAMS += tests/collectives/test_trees tests/collectives/fuzz_forest
+TESTS += tests/collectives/test_trees tests/collectives/fuzz_forest
+tests_collectives_test_trees_SOURCES = tests/collectives/test_trees.c
+tests_collectives_test_trees_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_collectives_test_trees_LDADD = libtesting.la
+tests_collectives_fuzz_forest_SOURCES = tests/collectives/fuzz_forest.c
+tests_collectives_fuzz_forest_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_collectives_fuzz_forest_LDADD = libtesting.la
+
 check_PROGRAMS += tests/collectives/test_buf
 TESTS += tests/collectives/test_buf
 tests_collectives_test_buf_SOURCES = tests/collectives/test_buf.c

@@ -1,5 +1,6 @@
 /* collectives/links: topologies as text, and those that have a name. */
 #include "collectives/links/flows.h"
+#include "collectives/links/run.h"
 #include "collectives/links/topology_text.h"
 #include "dag/base/log.h"
 #include "tests/support/testing.h"
@@ -279,6 +280,45 @@ START_TEST(names_that_are_wrong_are_refused)
 }
 END_TEST
 
+static double ring_rate(const char *spec, double link_mbit, int ranks)
+{
+    tutti_topology *t;
+    double rate;
+    ck_assert_ok(tutti_topology_of_run(spec, link_mbit, ranks, &t));
+    ck_assert_ok(tutti_topology_ring_rate(t, &rate));
+    tutti_topology_free(t);
+    return rate;
+}
+
+START_TEST(the_busiest_link_says_what_each_rank_has)
+{
+    /* Each rank of a star has its own link; ranks of a host send through its memory, and one of them out. */
+    ck_assert_double_eq_tol(ring_rate("star:4,1Gbit/s", 0, 4), 125e6, 1);
+    ck_assert_double_eq_tol(ring_rate("two-level:2x4,1Gbit/s", 0, 8), 125e6, 1);
+    /* Three messages share one bus. */
+    FILE *file = fopen("bus.txt", "w");
+    fputs("topology 1\nhost h[0-2]\nbus b rate 300B/s : h[0-2]\nranks h[0-2]\n", file);
+    ck_assert_int_eq(fclose(file), 0);
+    ck_assert_double_eq_tol(ring_rate("bus.txt", 0, 3), 100, 1e-6);
+    remove("bus.txt");
+    ck_assert_double_eq_tol(ring_rate(NULL, 1000, 3), tutti_link_goodput(1000), 1);
+    ck_assert_double_eq(ring_rate(NULL, 1000, 1), 0);
+    ck_assert_double_eq(ring_rate(NULL, 0, 3), 0);
+}
+END_TEST
+
+START_TEST(a_run_takes_a_topology_of_its_ranks)
+{
+    tutti_topology *t;
+    ck_assert_int_eq(tutti_topology_of_run("star:4", 0, 3, &t), TUTTI_ERR_USAGE);
+    ck_assert_ptr_nonnull(strstr(tutti_last_error(), "has 4 ranks, but the run has 3"));
+    ck_assert_ptr_null(t);
+    ck_assert_int_eq(tutti_topology_of_run("star:4", 100, 4, &t), TUTTI_ERR_USAGE);
+    ck_assert_ptr_nonnull(strstr(tutti_last_error(), "give one of them"));
+    ck_assert_int_eq(tutti_topology_of_run("nowhere", 0, 4, &t), TUTTI_ERR_USAGE);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("topology");
@@ -290,5 +330,7 @@ int main(void)
     tcase_add_test(tcase, a_dgx_has_its_links);
     tcase_add_test(tcase, a_fat_tree_has_full_bisection);
     tcase_add_test(tcase, names_that_are_wrong_are_refused);
+    tcase_add_test(tcase, the_busiest_link_says_what_each_rank_has);
+    tcase_add_test(tcase, a_run_takes_a_topology_of_its_ranks);
     return testing_run(suite);
 }

@@ -474,6 +474,25 @@ START_TEST(bad_options_are_refused)
 }
 END_TEST
 
+/* "k-nomial:8" is not "k-nomial": the caller's text may go, what it says stays. */
+START_TEST(algorithms_keep_their_numbers)
+{
+    char name[] = "k-nomial:8";
+    tutti_loop_world *world;
+    tutti_transport *transport;
+    tutti_exchange *exchange;
+    ck_assert_ok(tutti_loop_world_new(1, NULL, &world));
+    ck_assert_ok(tutti_transport_loop(world, 0, 1, &transport));
+    const tutti_exchange_options options = {
+        .design = tutti_design_find("funneled"), .lanes = 1, .algorithm = name};
+    ck_assert_ok(tutti_exchange_open_over(transport, &options, &exchange));
+    memset(name, 'x', sizeof name - 1);
+    ck_assert_str_eq(tutti_exchange_algorithm(exchange), "k-nomial:8");
+    tutti_exchange_close(exchange);
+    tutti_loop_world_free(world);
+}
+END_TEST
+
 typedef struct agree_job {
     tutti_loop_world *world;
     int rank, who;
@@ -526,6 +545,7 @@ int main(void)
     tcase_add_test(tcase, the_table_is_complete);
     tcase_add_test(tcase, a_queue_lets_only_the_next_of_a_lane_start);
     tcase_add_test(tcase, bad_options_are_refused);
+    tcase_add_test(tcase, algorithms_keep_their_numbers);
     tcase_add_test(tcase, all_ranks_hear_of_the_first_failure);
     tcase_add_loop_test(tcase, every_design_equals_the_oracle, 1, MOST_RANKS + 1);
     tcase_add_test(tcase, an_order_minds_the_slowest_rank);

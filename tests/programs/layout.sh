@@ -49,7 +49,7 @@ cifar 2 "${model[@]}" --steps 1 --layout stages=2 "${auto[@]}"
 grep -q "as tried on" "$dir/out" || { fail "the choice for stages=2 is not used"; cat "$dir/out"; }
 cifar 2 "${model[@]}" --steps 1 --layout replicas=2 "${auto[@]}" --tuning-time 0
 ! grep -q "as tried on" "$dir/out" || { fail "the choice of stages=2 is used for replicas=2"; cat "$dir/out"; }
-for other in "--stage-layers $fast" '--link-mbit 1'; do
+for other in "--stage-layers $fast" '--topology star:2,1Mbit/s'; do
     cifar 2 "${model[@]}" --steps 1 --layout stages=2 $other "${auto[@]}" --tuning-time 0 || { fail "$other: status $?"; cat "$dir/out"; }
     ! grep -q "as tried on" "$dir/out" || { fail "the choice of stages=2 is used for $other"; cat "$dir/out"; }
 done

@@ -41,8 +41,8 @@ program_tests = \
 	tests/programs/stall.sh \
 	tests/programs/terminal.sh \
 	tests/programs/tools.sh \
-	tests/programs/torch.sh \
-	tests/programs/adpsgd.sh tests/programs/gossip.sh tests/programs/groups.sh \
+	tests/programs/torch.sh tests/programs/trees.sh \
+	tests/programs/adpsgd.sh tests/programs/gossip.sh tests/programs/groups.sh tests/programs/links.sh \
 	tests/programs/verbs.sh
 TESTS += $(program_tests)
 EXTRA_DIST += $(program_tests) tests/programs/lib.sh tests/programs/export_others.py tests/programs/torch_variants.py

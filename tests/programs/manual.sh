@@ -65,6 +65,7 @@ compare tutti-pack
 compare tutti-run
 compare tutti-doctor
 compare tutti-trace
+compare tutti-trees
 for command in train predict scale cv; do
     note "$apps/tutti-svm" $command
 done

@@ -38,6 +38,7 @@ grep -q "prices are of 1024 at most" err || { fail "too many ranks"; cat err; }
 
 # 67.1 MB cross a link of 125 MB/s twice, but for a fourth; on a tree, all of them do.
 with 0 --prices star:4
+[ "$(grep -c " packed-trees " out)" = 3 ] || fail "no column of packed trees"
 awk '$1 == 67108864 && !found { found = 1; bad = $2 < 805 || $2 > 807 || $4 < 1.3 * $2 } END { exit bad || !found }' out || {
     fail "64 MiB on a star of four hosts has another price"
     cat out

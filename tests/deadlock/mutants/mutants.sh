@@ -35,6 +35,7 @@ link() {
     test_tcp) path=tests/collectives/test_tcp-test_tcp.o ;;
     test_sched) path=tests/collectives/test_sched-test_sched.o ;;
     test_links) path=tests/collectives/test_links-test_links.o ;;
+    test_trees) path=tests/collectives/test_trees-test_trees.o ;;
     test_halt) path=tests/designs/test_halt-test_halt.o ;;
     test_fingerprint) path=tests/designs/test_fingerprint-test_fingerprint.o ;;
     test_stall) path=tests/designs/test_stall-test_stall.o ;;

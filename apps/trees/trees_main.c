@@ -1,0 +1,172 @@
+/* tutti-trees: packs spanning trees in the links of a topology. See tutti-trees(1). */
+#include "apps/trees/fewest.h"
+#include "apps/trees/predict.h"
+#include "collectives/links/topology_text.h"
+#include "collectives/trees/forest_text.h"
+#include "collectives/trees/network.h"
+#include "collectives/trees/rings.h"
+#include "collectives/trees/trees.h"
+#include "collectives/trees/weigh.h"
+#include "config.h"
+#include "dag/base/conf.h"
+#include "dag/base/file.h"
+#include "dag/base/log.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct options {
+    const char *topology, *output, *check;
+    tutti_conf_int root;
+    int allreduce, routes, fewest;
+    double eps;
+} options;
+
+static const tutti_setting settings[] = {
+    {TUTTI_CONF_TEXT, "topology", "TOPOLOGY", .flags = TUTTI_CONF_OPERAND | TUTTI_CONF_REQUIRED,
+        .offset = offsetof(options, topology),
+        .help = "the name of a family, or of a file (tutti-topology(5))"},
+    {TUTTI_CONF_INT_OR, "root", "RANK", .fallback = "best", .high = 1 << 20, .words = {"best"},
+        .offset = offsetof(options, root),
+        .help = "where trees begin; best: where they are shallowest"},
+    {TUTTI_CONF_FLAG, "allreduce", NULL, .offset = offsetof(options, allreduce),
+        .help = "trees that carry sums up and results down; otherwise broadcasts"},
+    {TUTTI_CONF_FLAG, "routes", NULL, .offset = offsetof(options, routes),
+        .help = "along the routes of messages, over all networks at once; otherwise along the "
+                "cables between ranks, where these connect them"},
+    {TUTTI_CONF_REAL, "eps", "E", .fallback = "0", .high = 0.5, .offset = offsetof(options, eps),
+        .help = "how far from the bound, as a share, trees with weights may stay; 0: exact"},
+    {TUTTI_CONF_FLAG, "fewest", NULL, .offset = offsetof(options, fewest),
+        .help = "leave out trees while the others carry 95 % of what all do"},
+    {TUTTI_CONF_TEXT, "output", "FILE", .offset = offsetof(options, output),
+        .help = "write the forest, for --algorithm forest:FILE"},
+    {TUTTI_CONF_TEXT, "check", "FILE", .offset = offsetof(options, check),
+        .help = "pack no trees: check those in FILE, and say how good they are"},
+    {0},
+};
+static const tutti_conf conf = {
+    .program = "tutti-trees",
+    .usage = "TOPOLOGY [OPTION]...",
+    .summary =
+        "Packs spanning trees in the links of a topology, along which broadcasts, reduces and "
+        "allreduces use all of them, and says how long these should take beside the best rings.",
+    .version = PACKAGE_VERSION,
+    .settings = settings,
+};
+
+static void print_trees(const tutti_forest *f)
+{
+    printf("%6s %6s %12s %6s\n", "tree", "root", "GB/s", "depth");
+    for (int t = 0; t < f->trees; t++) {
+        int root = 0;
+        while (f->tree[t].parent[root] >= 0) root++;
+        printf("%6d %6d %12.3f %6d\n", t, root, f->tree[t].weight / 1e9, tutti_tree_depth(f, t));
+    }
+}
+
+/* The times of one kind and size, along the trees and round the rings. */
+static tutti_status print_time(const tutti_topology *t, tutti_coll_kind kind, const char *size,
+    int64_t bytes, const tutti_forest *f, const tutti_forest *rings)
+{
+    tutti_sched_price price = {.time_s = 0};
+    int64_t segment;
+    double ring_s = 0;
+    tutti_status status = tutti_predict_forest(t, kind, f, bytes / 4, &price, &segment);
+    if (!status && rings->trees) status = tutti_predict_rings(t, kind, rings, bytes / 4, &ring_s);
+    if (status) return status;
+    printf("%-10s %8s %12.4f", tutti_coll_kind_name(kind), size, 1e3 * price.time_s);
+    if (rings->trees)
+        printf(" %12.4f %10.2f", 1e3 * ring_s, ring_s / price.time_s);
+    else
+        printf(" %12s %10s", "-", "-");
+    printf(" %9" PRId64 " KiB\n", segment * 4 / 1024);
+    return TUTTI_OK;
+}
+
+static tutti_status print_times(const tutti_topology *t, const tutti_forest *f)
+{
+    static const struct {
+        tutti_coll_kind kind;
+        const char *size;
+        int64_t bytes;
+    } row[] = {{TUTTI_ALLREDUCE, "64 KiB", 64 << 10}, {TUTTI_ALLREDUCE, "64 MB", 64000000},
+        {TUTTI_BROADCAST, "64 KiB", 64 << 10}, {TUTTI_BROADCAST, "64 MB", 64000000}};
+    tutti_forest *rings;
+    int root = 0;
+    while (f->tree[0].parent[root] >= 0) root++;
+    tutti_status status = tutti_best_rings_of(t, root, &rings);
+    if (status) return status;
+    printf("best rings: %d, of %g GB/s in all\n", rings->trees, tutti_forest_rate(rings) / 1e9);
+    printf("%-10s %8s %12s %12s %10s %13s\n", "", "", "trees, ms", "rings, ms", "rings/trees",
+        "segments");
+    for (size_t i = 0; !status && i < sizeof row / sizeof *row; i++)
+        status = print_time(t, row[i].kind, row[i].size, row[i].bytes, f, rings);
+    tutti_forest_free(rings);
+    return status;
+}
+
+static tutti_status write_forest(const char *path, const tutti_topology *t, const tutti_forest *f)
+{
+    char *text = NULL;
+    size_t size = 0;
+    uint64_t hash;
+    FILE *out = open_memstream(&text, &size);
+    if (!out) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a forest");
+    tutti_status status = tutti_topology_hash(t, &hash);
+    if (!status) status = tutti_forest_print(f, hash, out);
+    if (fclose(out) && !status) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for a forest");
+    const tutti_file_options file = {.what = "forest", .path = path};
+    if (!status) status = tutti_file_put(&file, text, size);
+    free(text);
+    return status;
+}
+
+static tutti_status pack(const options *o, const tutti_topology *t, tutti_forest **f)
+{
+    const tutti_trees_options wanted = {.root = o->root.word ? -1 : (int)o->root.value,
+        .allreduce = o->allreduce,
+        .routes = o->routes,
+        .eps = o->eps,
+        .fewest = o->fewest ? tutti_fewest : NULL};
+    tutti_trees_report report;
+    tutti_status status = tutti_trees_of(t, &wanted, f, &report);
+    if (status) return status;
+    printf("%d ranks; %s; %s\n", t->ranks, o->allreduce ? "for allreduces" : "for broadcasts",
+        report.way);
+    if (o->fewest && tutti_fewest_lacks()) printf("fewest greedily: %s\n", tutti_fewest_lacks());
+    printf("bound %g GB/s, rate %g GB/s, %d trees\n", report.bound / 1e9, report.rate / 1e9,
+        (*f)->trees);
+    return TUTTI_OK;
+}
+
+static tutti_status check(const options *o, const tutti_topology *t, tutti_forest **f)
+{
+    uint64_t hash;
+    tutti_status status = tutti_forest_open(o->check, t, f, &hash);
+    if (status) return status;
+    printf("%d ranks; %s: right\n", t->ranks, o->check);
+    printf("rate %g GB/s, %d trees\n", tutti_forest_rate(*f) / 1e9, (*f)->trees);
+    return TUTTI_OK;
+}
+
+int main(int argc, char **argv)
+{
+    options o = {0};
+    int go;
+    tutti_topology *t = NULL;
+    tutti_forest *f = NULL;
+    if (tutti_conf_start(&conf, argc, argv, &o, &go)) return 2;
+    if (!go) return EXIT_SUCCESS;
+    tutti_status status = tutti_topology_open(o.topology, &t);
+    if (!status) status = o.check ? check(&o, t, &f) : pack(&o, t, &f);
+    if (!status) print_trees(f);
+    if (!status && t->ranks > 1) status = print_times(t, f);
+    if (!status && o.output) status = write_forest(o.output, t, f);
+    tutti_forest_free(f);
+    tutti_topology_free(t);
+    if (status) return status == TUTTI_ERR_USAGE || status == TUTTI_ERR_FORMAT ? 2 : EXIT_FAILURE;
+    return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+}

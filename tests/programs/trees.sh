@@ -1,0 +1,60 @@
+#!/bin/bash
+# tutti-trees packs trees and writes them; --check and --algorithm forest:FILE read them. Sums along them are right, and what does
+# not fit is refused with status 2.
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+packs() { "$apps/tutti-trees" "$@" > "$dir/out" 2>&1 || { fail "status $?: tutti-trees $*"; cat "$dir/out"; }; }
+says() { grep -q -e "$1" "$dir/out" || { fail "does not say $1"; cat "$dir/out"; }; }
+
+packs dgx-1v --root 2 --output "$dir/dgx"
+says '8 ranks; for broadcasts; cables, exact packing'
+says '^bound 150 GB/s, rate 150 GB/s, 6 trees'
+says '^broadcast *64 MB'
+[ "$(grep -c '^tree 2 25GB/s: ' "$dir/dgx")" = 6 ] || { fail 'six trees from rank 2'; cat "$dir/dgx"; }
+packs dgx-1v --check "$dir/dgx"
+says 'rate 150 GB/s, 6 trees'
+packs dgx-1v --allreduce --eps 0.1
+says '^bound 85.7143 GB/s'
+packs mesh:2x3,1GB/s --allreduce --fewest
+says '^bound 1.4 GB/s, rate 1.[34]'
+packs star:1
+refuses 2 ':2: these trees are for another topology' "$apps/tutti-trees" dgx-1p --check "$dir/dgx"
+sed 's/25GB/26GB/' "$dir/dgx" > "$dir/heavy"
+refuses 2 "heavy:[0-9]*: the trees so far send 26 GB/s over a link of 25 GB/s" "$apps/tutti-trees" dgx-1v --check "$dir/heavy"
+sed 's/ 5<[0-7]//' "$dir/dgx" > "$dir/lacks"
+refuses 2 'lacks:4: rank 5 has no parent' "$apps/tutti-trees" dgx-1v --check "$dir/lacks"
+refuses 2 'the root 8 is not a rank: 0 to 7' "$apps/tutti-trees" dgx-1v --root 8
+refuses 2 "the forest '$dir/none' cannot be read" "$apps/tutti-trees" dgx-1v --check "$dir/none"
+refuses 1 "$dir/none/x" "$apps/tutti-trees" dgx-1v --output "$dir/none/x"
+
+# Four hosts in a square, one cable faster: three trees.
+cat > "$dir/square" << 'END'
+topology 1
+host h[0-3]
+link h[0-2] h[1-3] rate 1Gbit/s latency 10us
+link h3 h0 rate 2Gbit/s latency 10us
+ranks h[0-3]
+END
+packs "$dir/square" --allreduce --output "$dir/four"
+bench() { "$mpirun" -np "$1" "$apps/tutti-bench" allreduce --algorithm "$2" --from 4 --to 4000004 --factor 1000 --blocks 1 --block-s 0.01; }
+bench 4 "forest:$dir/four" > "$dir/out" 2>&1 || { fail "status $?: sums along a forest"; cat "$dir/out"; }
+says 'forest:'
+model=(--data synthetic:8x8x3:3 --model mlp --batch 2 --eval-every never)
+trains 4 "${model[@]}" --steps 2 --algorithm "forest:$dir/four"
+hash=$(field weights_hash)
+trains 4 "${model[@]}" --steps 2 --algorithm "forest:$dir/four" --design sequential
+[ "$(field weights_hash)" = "$hash" ] || fail 'weights depend on the design'
+
+# ---- what ranks refuse
+refused 'its trees are for 4 ranks, and there are 2' 2 --algorithm "forest:$dir/four"
+refused "the forest '$dir/none' cannot be read" 2 --algorithm "forest:$dir/none"
+sed 's/^tree \([0-3]\)/tree 9/' "$dir/four" > "$dir/wrong"
+refused "wrong:4: the root '9' is not a rank" 4 --algorithm "forest:$dir/wrong"
+refused 'unknown' 2 --algorithm forest:
+# Each rank has a file of its own by the same name: the hashes differ.
+packs "$dir/square" --root 1 --output "$dir/other"
+mkdir "$dir/0" "$dir/1"
+cp "$dir/four" "$dir/0/file"
+cp "$dir/other" "$dir/1/file"
+refuses 2 'forest is ' "$mpirun" -np 1 sh -c "cd '$dir/0' && exec '$apps/tutti-cifar' ${model[*]} --steps 1 --algorithm forest:file" : \
+    -np 3 sh -c "cd '$dir/1' && exec '$apps/tutti-cifar' ${model[*]} --steps 1 --algorithm forest:file"
+finish
