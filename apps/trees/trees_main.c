@@ -1,7 +1,9 @@
 /* tutti-trees: packs spanning trees in the links of a topology. See tutti-trees(1). */
 #include "apps/trees/fewest.h"
+#include "apps/trees/msccl.h"
 #include "apps/trees/predict.h"
 #include "collectives/links/topology_text.h"
+#include "collectives/sched/match.h"
 #include "collectives/trees/forest_text.h"
 #include "collectives/trees/network.h"
 #include "collectives/trees/rings.h"
@@ -19,7 +21,7 @@
 #include <string.h>
 
 typedef struct options {
-    const char *topology, *output, *check;
+    const char *topology, *output, *check, *msccl;
     tutti_conf_int root;
     int allreduce, routes, fewest;
     double eps;
@@ -45,6 +47,8 @@ static const tutti_setting settings[] = {
         .help = "write the forest, for --algorithm forest:FILE"},
     {TUTTI_CONF_TEXT, "check", "FILE", .offset = offsetof(options, check),
         .help = "pack no trees: check those in FILE, and say how good they are"},
+    {TUTTI_CONF_TEXT, "msccl", "FILE", .offset = offsetof(options, msccl),
+        .help = "prove an algorithm of MSCCL, in XML, and print its times beside the trees'"},
     {0},
 };
 static const tutti_conf conf = {
@@ -152,6 +156,48 @@ static tutti_status check(const options *o, const tutti_topology *t, tutti_fores
     return TUTTI_OK;
 }
 
+/* The time of an algorithm of MSCCL, with whole chunks. */
+static tutti_status time_msccl(
+    const tutti_topology *t, const tutti_msccl *m, int64_t bytes, double *time_s)
+{
+    int gpus = tutti_msccl_gpus(m);
+    int64_t chunk = bytes / 4 / tutti_msccl_chunks(m);
+    tutti_sched_price price = {.time_s = 0};
+    tutti_sched **ranks = calloc((size_t)gpus, sizeof *ranks);
+    if (!ranks) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for schedules");
+    tutti_status status = tutti_msccl_build(m, chunk ? chunk : 1, ranks);
+    /* With one element for a chunk, a proof is short; schedules have the same steps. */
+    if (!status && !bytes) status = tutti_sched_match((const tutti_sched *const *)ranks, gpus);
+    if (!status)
+        status = tutti_sched_price_of((const tutti_sched *const *)ranks, gpus, 4, 4, t, &price);
+    for (int g = 0; g < gpus; g++) tutti_sched_free(ranks[g]);
+    free(ranks);
+    *time_s = price.time_s;
+    return status;
+}
+
+static tutti_status print_msccl(const options *o, const tutti_topology *t)
+{
+    double proof_s, short_s = 0, long_s = 0;
+    tutti_msccl *m = NULL;
+    char *text;
+    tutti_status status = tutti_text_open(o->msccl, "algorithm", &text);
+    if (status) return status;
+    status = tutti_msccl_read(text, o->msccl, &m);
+    free(text);
+    if (!status && tutti_msccl_gpus(m) != t->ranks)
+        status = tutti_fail(TUTTI_ERR_USAGE, "%s: it is for %d GPUs, and %s has %d ranks", o->msccl,
+            tutti_msccl_gpus(m), o->topology, t->ranks);
+    if (!status) status = time_msccl(t, m, 0, &proof_s);
+    if (!status) status = time_msccl(t, m, 64 << 10, &short_s);
+    if (!status) status = time_msccl(t, m, 64000000, &long_s);
+    if (!status)
+        printf("%s: a right allreduce of %d GPUs; 64 KiB %.4f ms, 64 MB %.4f ms\n", o->msccl,
+            t->ranks, 1e3 * short_s, 1e3 * long_s);
+    tutti_msccl_free(m);
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     options o = {0};
@@ -164,9 +210,12 @@ int main(int argc, char **argv)
     if (!status) status = o.check ? check(&o, t, &f) : pack(&o, t, &f);
     if (!status) print_trees(f);
     if (!status && t->ranks > 1) status = print_times(t, f);
+    if (!status && o.msccl) status = print_msccl(&o, t);
     if (!status && o.output) status = write_forest(o.output, t, f);
     tutti_forest_free(f);
     tutti_topology_free(t);
-    if (status) return status == TUTTI_ERR_USAGE || status == TUTTI_ERR_FORMAT ? 2 : EXIT_FAILURE;
+    int wrong = status == TUTTI_ERR_USAGE || status == TUTTI_ERR_FORMAT ||
+                status == TUTTI_ERR_MISMATCH || status == TUTTI_ERR_UNSUPPORTED;
+    if (status) return wrong ? 2 : EXIT_FAILURE;
     return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

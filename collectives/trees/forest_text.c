@@ -228,35 +228,45 @@ tutti_status tutti_forest_read(const char *text, const char *name, const tutti_t
     return status;
 }
 
-tutti_status tutti_forest_open(
-    const char *path, const tutti_topology *topology, tutti_forest **forest, uint64_t *hash)
+tutti_status tutti_text_open(const char *path, const char *what, char **text)
 {
     FILE *in = fopen(path, "r");
     size_t size = 0, n = 0;
-    char *text = NULL;
-    if (!in)
-        return tutti_fail(
-            TUTTI_ERR_USAGE, "the forest '%s' cannot be read; tutti-trees writes one", path);
+    char *t = NULL;
+    if (!in) return tutti_fail(TUTTI_ERR_USAGE, "the %s '%s' cannot be read", what, path);
     tutti_status status = TUTTI_OK;
     do {
         if (n + 1 >= size) {
             size = size ? 2 * size : 4096;
-            char *larger = size <= MOST_BYTES ? realloc(text, size) : NULL;
+            char *larger = size <= MOST_BYTES ? realloc(t, size) : NULL;
             if (!larger) {
                 status = tutti_fail(
-                    TUTTI_ERR_FORMAT, "%s: a forest has %d bytes at most", path, MOST_BYTES);
+                    TUTTI_ERR_FORMAT, "%s: a %s has %d bytes at most", path, what, MOST_BYTES);
                 break;
             }
-            text = larger;
+            t = larger;
         }
-        n += fread(text + n, 1, size - n - 1, in);
+        n += fread(t + n, 1, size - n - 1, in);
     } while (!feof(in) && !ferror(in));
     if (!status && ferror(in)) status = tutti_fail(TUTTI_ERR_IO, "reading %s failed", path);
     fclose(in);
-    if (!status) text[n] = '\0';
-    if (!status && strlen(text) < n)
+    if (!status) t[n] = '\0';
+    if (!status && strlen(t) < n)
         status = tutti_fail(TUTTI_ERR_FORMAT, "%s: not a text: it has a byte that is 0", path);
-    if (!status) status = tutti_forest_read(text, path, topology, forest, hash);
+    if (status)
+        free(t);
+    else
+        *text = t;
+    return status;
+}
+
+tutti_status tutti_forest_open(
+    const char *path, const tutti_topology *topology, tutti_forest **forest, uint64_t *hash)
+{
+    char *text;
+    tutti_status status = tutti_text_open(path, "forest", &text);
+    if (status) return status;
+    status = tutti_forest_read(text, path, topology, forest, hash);
     free(text);
     return status;
 }

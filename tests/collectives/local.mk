@@ -77,6 +77,12 @@ tests_collectives_fuzz_rules_SOURCES = tests/collectives/fuzz_rules.c
 tests_collectives_fuzz_rules_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_collectives_fuzz_rules_LDADD = libtesting.la
 
+check_PROGRAMS += tests/collectives/test_msccl
+TESTS += tests/collectives/test_msccl
+tests_collectives_test_msccl_SOURCES = tests/collectives/test_msccl.c apps/trees/msccl.c apps/trees/msccl.h
+tests_collectives_test_msccl_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_collectives_test_msccl_LDADD = libtesting.la
+
 # fuzz_forest takes a number of iterations; make check runs its default.
 check_PROGRAMS += tests/collectives/test_trees tests/collectives/fuzz_forest
 TESTS += tests/collectives/test_trees tests/collectives/fuzz_forest

@@ -33,6 +33,7 @@ checks 6 "$apps/tutti-bench" interference
 checks 5 "$apps/tutti-bench" svm
 checks 2 "$apps/tutti-doctor"
 checks 1 "$apps/tutti-trace"
+checks 1 "$apps/tutti-trees"
 checks 1 "$apps/tutti-predict"
 checks 4 "$apps/tutti-pack"
 checks 12 "$apps/tutti-svm" train

@@ -26,6 +26,22 @@ refuses 2 'the root 8 is not a rank: 0 to 7' "$apps/tutti-trees" dgx-1v --root 8
 refuses 2 "the forest '$dir/none' cannot be read" "$apps/tutti-trees" dgx-1v --check "$dir/none"
 refuses 1 "$dir/none/x" "$apps/tutti-trees" dgx-1v --output "$dir/none/x"
 
+# An algorithm of MSCCL: GPU 1 sends to GPU 0, which sends the sum back.
+step() { echo "<step s=\"$1\" type=\"$2\" srcbuf=\"i\" srcoff=\"0\" dstbuf=\"o\" dstoff=\"0\" cnt=\"1\" depid=\"-1\" deps=\"-1\"/>"; }
+{
+    echo '<algo coll="allreduce" inplace="1" ngpus="2" nchunksperloop="1"><gpu id="0" s_chunks="0"><tb id="0" send="1" recv="1" chan="0">'
+    step 0 rrcs
+    echo '</tb></gpu><gpu id="1" s_chunks="0"><tb id="0" send="0" recv="0" chan="0">'
+    step 0 s
+    step 1 r
+    echo '</tb></gpu></algo>'
+} > "$dir/pair.xml"
+packs star:2 --msccl "$dir/pair.xml"
+says 'pair.xml: a right allreduce of 2 GPUs; 64 KiB '
+sed 's/rrcs/rcs/' "$dir/pair.xml" > "$dir/unsummed.xml"
+refuses 2 'rank 0' "$apps/tutti-trees" star:2 --msccl "$dir/unsummed.xml"
+refuses 2 'it is for 2 GPUs, and star:3 has 3 ranks' "$apps/tutti-trees" star:3 --msccl "$dir/pair.xml"
+
 # Four hosts in a square, one cable faster: three trees.
 cat > "$dir/square" << 'END'
 topology 1
