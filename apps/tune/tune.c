@@ -3,10 +3,12 @@
 #include "apps/tune/file.h"
 #include "apps/tune/key.h"
 #include "apps/tune/search.h"
+#include "collectives/choose.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "designs/passes/bucket.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -238,16 +240,25 @@ static tutti_status open_search(tuner *t)
     return TUTTI_OK;
 }
 
+/* What the key calls the algorithm: of a file, what is in it. */
+static const char *name_algorithm(const char *algorithm, char text[], size_t size)
+{
+    if (!tutti_algorithm_file(algorithm)) return algorithm ? algorithm : "auto";
+    snprintf(text, size, "forest:%016" PRIx64, tutti_algorithm_hash(algorithm));
+    return text;
+}
+
 /* Makes the key, with what the user has fixed. */
 static tutti_status make_key(tuner *t)
 {
     const tutti_exchange_options *e = &t->base;
-    char fixed[256];
+    char fixed[256], algorithm[32];
     snprintf(fixed, sizeof fixed,
         "design=%s lanes=%d bucket=%lld chunk=%lld priority=%d algorithm=%s verify=%s",
         t->o->design_free ? "auto" : e->design->name, e->lanes, (long long)e->bucket_bytes,
         (long long)e->chunk_bytes, t->o->priority_free ? -1 : e->order.on,
-        e->algorithm ? e->algorithm : "auto", tutti_verify_mode_name(e->verify));
+        name_algorithm(e->algorithm, algorithm, sizeof algorithm),
+        tutti_verify_mode_name(e->verify));
     tutti_status status = tutti_tune_key(t->session, &t->o->workload, fixed, t->key);
     if (status) t->together = 0;
     return status;
