@@ -1,10 +1,13 @@
 /* tutti-doctor: examines the machine before a run and reports problems. See tutti-doctor(1). */
 #include "apps/tools/doctor.h"
+#include "apps/tools/doctor_links.h"
 #include "collectives/coll.h"
+#include "collectives/links/topology_text.h"
 #include "collectives/transport/transport.h"
 #include "config.h"
 #include "dag/base/clock.h"
 #include "dag/base/conf.h"
+#include "dag/base/file.h"
 #include "dag/base/log.h"
 #include "dag/kernels/kernel.h"
 #include "dag/run/run.h"
@@ -18,7 +21,7 @@ typedef struct values {
     int64_t workers;
     double timeout_s;
     int json, strict;
-    const char *root;
+    const char *root, *measure;
 } values;
 
 static const tutti_setting settings[] = {
@@ -26,7 +29,9 @@ static const tutti_setting settings[] = {
         .offset = offsetof(values, workers), .help = "StarPU workers that each rank will have"},
     {TUTTI_CONF_REAL, "timeout", "S", .fallback = "30", .low = 1, .high = 3600,
         .offset = offsetof(values, timeout_s),
-        .help = "end after this many seconds, and say what it was waiting for"},
+        .help = "end when a part of it takes this many seconds, and say which"},
+    {TUTTI_CONF_TEXT, "measure", "FILE", .offset = offsetof(values, measure),
+        .help = "measure the links between these ranks, and write them to this file as a topology"},
     {TUTTI_CONF_FLAG, "json", .offset = offsetof(values, json),
         .help = "print one JSON object per line instead of text"},
     {TUTTI_CONF_FLAG, "strict", .offset = offsetof(values, strict),
@@ -55,6 +60,7 @@ typedef struct doctor {
     pthread_mutex_t lock; /* protects the rest */
     pthread_cond_t changed;
     const char *stage; /* current activity; NULL: finished */
+    int stages;        /* how many have begun */
 } doctor;
 
 enum { STATUS_WARN = 1, STATUS_BAD = 2 };
@@ -63,6 +69,7 @@ static void enter(doctor *d, const char *stage)
 {
     pthread_mutex_lock(&d->lock);
     d->stage = stage;
+    d->stages++;
     pthread_cond_signal(&d->changed);
     pthread_mutex_unlock(&d->lock);
 }
@@ -95,11 +102,15 @@ static _Noreturn void give_up(doctor *d)
 static void *watch(void *arg)
 {
     doctor *d = arg;
-    struct timespec until = tutti_clock_after(d->values.timeout_s);
-    int late = 0;
     pthread_mutex_lock(&d->lock);
-    while (d->stage && !late) late = pthread_cond_timedwait(&d->changed, &d->lock, &until) != 0;
-    if (d->stage) give_up(d);
+    while (d->stage) {
+        struct timespec until = tutti_clock_after(d->values.timeout_s);
+        const int now = d->stages;
+        int late = 0;
+        while (d->stages == now && !late)
+            late = pthread_cond_timedwait(&d->changed, &d->lock, &until) != 0;
+        if (d->stages == now) give_up(d);
+    }
     pthread_mutex_unlock(&d->lock);
     return NULL;
 }
@@ -174,6 +185,47 @@ static int together(const tutti_boot *boot, doctor *d)
     return result;
 }
 
+static void enter_stage(void *ctx, const char *stage)
+{
+    enter(ctx, stage);
+}
+
+static tutti_status write_topology(const tutti_topology *t, const char *path)
+{
+    char *text = NULL;
+    size_t bytes;
+    FILE *memory = open_memstream(&text, &bytes);
+    tutti_status status = memory ? tutti_topology_print(t, memory)
+                                 : tutti_fail(TUTTI_ERR_NOMEM, "no memory for a topology's text");
+    if (memory && fclose(memory) && !status)
+        status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for a topology's text");
+    if (!status)
+        status =
+            tutti_file_put(&(tutti_file_options){.what = "topology", .path = path}, text, bytes);
+    free(text);
+    return status;
+}
+
+/* Measures the links, and writes them on rank 0. Every rank returns the same exit status. */
+static int measure(const tutti_boot *boot, doctor *d)
+{
+    tutti_measures m;
+    tutti_topology *t = NULL;
+    char remark[256];
+    tutti_status status = tutti_doctor_measure(boot, d->values.timeout_s, enter_stage, d, &m);
+    if (!status && boot->rank == 0) {
+        status = tutti_doctor_make_topology(&m, &t, remark, sizeof remark);
+        if (!status) status = write_topology(t, d->values.measure);
+        if (!status)
+            printf("%s has the links of %d hosts, as %d ranks have measured them%s%s\n",
+                d->values.measure, m.hosts, m.ranks, *remark ? ": " : "", remark);
+        tutti_topology_free(t);
+    }
+    if (tutti_boot_agree(boot, status)) return STATUS_BAD;
+    tutti_measures_free(&m);
+    return EXIT_SUCCESS;
+}
+
 static int run(doctor *d)
 {
     tutti_boot boot;
@@ -188,7 +240,7 @@ static int run(doctor *d)
     }
     tutti_doctor_judge_threads(boot.granted, &d->letter.report);
     enter(d, "waiting for the other ranks");
-    int result = together(&boot, d);
+    int result = d->values.measure ? measure(&boot, d) : together(&boot, d);
     enter(d, "ending MPI");
     tutti_boot_finalize(&boot);
     return result;

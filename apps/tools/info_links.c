@@ -22,6 +22,44 @@ tutti_status tutti_info_topology(const char *spec)
     return status;
 }
 
+/* The ranks that are the first of their points: rank[], whose length is returned. seen: [points], all 0. */
+static int list_first_ranks(const tutti_topology *t, int *rank, int *seen)
+{
+    int n = 0;
+    for (int r = 0; r < t->ranks; r++)
+        if (!seen[t->rank_point[r]]++) rank[n++] = r;
+    return n;
+}
+
+tutti_status tutti_info_routes(const char *spec)
+{
+    tutti_topology *t;
+    tutti_status status = tutti_topology_open(spec, &t);
+    if (status) return status;
+    const size_t points = (size_t)t->points;
+    int64_t *latency_ps = malloc(points * sizeof *latency_ps);
+    int *links = calloc(2 * points + (size_t)t->ranks, sizeof *links);
+    int *link = links ? links + points : NULL, *rank = links ? link + points : NULL;
+    if (!latency_ps || !links)
+        status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for the routes of %d points", t->points);
+    const int n = status ? 0 : list_first_ranks(t, rank, link);
+    for (int from = 0; !status && from < t->points; from++) {
+        if (t->point[from].is == TUTTI_POINT_DEVICE) continue;
+        status = tutti_topology_distances(t, from, latency_ps, links);
+        for (int i = 0; !status && i < n; i++) {
+            const int to = t->rank_point[rank[i]];
+            if (links[to] <= 0) continue;
+            const int hops = tutti_topology_walk_back(t, latency_ps, links, to, rank[i], link);
+            printf("%s to %s via %s latency %gus\n", t->point[from].name, t->point[to].name,
+                t->point[t->link[link[hops - 1]].to].name, 1e-6 * (double)latency_ps[to]);
+        }
+    }
+    free(latency_ps);
+    free(links);
+    tutti_topology_free(t);
+    return status;
+}
+
 /* A column for each algorithm that differs from those before it. */
 static int columns_of(tutti_coll_kind kind, const tutti_algorithm *column[], int most)
 {
@@ -41,7 +79,8 @@ static int columns_of(tutti_coll_kind kind, const tutti_algorithm *column[], int
 /* The trees of tutti-trees, in a column of their own; NULL: there are too many ranks. */
 static tutti_status pack_trees(const tutti_topology *t, tutti_coll_kind kind, tutti_forest **f)
 {
-    const tutti_trees_options options = {.allreduce = kind == TUTTI_ALLREDUCE};
+    const int allreduce = kind == TUTTI_ALLREDUCE;
+    const tutti_trees_options options = {.root = allreduce ? -1 : 0, .allreduce = allreduce};
     tutti_trees_report report;
     *f = NULL;
     return t->ranks > MOST_PACKED ? TUTTI_OK : tutti_trees_of(t, &options, f, &report);

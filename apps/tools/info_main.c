@@ -132,7 +132,7 @@ static void print_list(const char *name)
 }
 
 typedef struct options {
-    const char *list, *topology, *prices;
+    const char *list, *topology, *routes, *prices;
 } options;
 
 static const tutti_setting settings[] = {
@@ -141,6 +141,9 @@ static const tutti_setting settings[] = {
         .help = "print only the names in one table, one per line, for scripts"},
     {TUTTI_CONF_TEXT, "topology", "NAME", .offset = offsetof(options, topology),
         .help = "print the topology of this name, or in this file, as text"},
+    {TUTTI_CONF_TEXT, "routes", "NAME", .offset = offsetof(options, routes),
+        .help =
+            "print over which neighbour messages go on this topology, from each host and switch"},
     {TUTTI_CONF_TEXT, "prices", "NAME", .offset = offsetof(options, prices),
         .help = "print how long collectives should take on this topology, by size and algorithm"},
     {0},
@@ -210,7 +213,7 @@ static void print_communication(void)
     puts("\nalgorithms");
     for (int i = 0; tutti_algorithms[i]; i++)
         print_row(tutti_algorithms[i]->name, tutti_algorithms[i]->summary);
-    puts("\ntopologies (--topology, --prices)");
+    puts("\ntopologies (--topology, --routes, --prices)");
     for (int i = 0; tutti_topology_families[i].name; i++) {
         print_row(tutti_topology_families[i].name, tutti_topology_families[i].summary);
         printf("  %-20s %s\n", "", tutti_topology_families[i].usage);
@@ -273,8 +276,9 @@ int main(int argc, char **argv)
         print_list(o.list);
         return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
     }
-    if (o.topology || o.prices) {
+    if (o.topology || o.routes || o.prices) {
         tutti_status status = o.topology ? tutti_info_topology(o.topology) : TUTTI_OK;
+        if (!status && o.routes) status = tutti_info_routes(o.routes);
         if (!status && o.prices) status = tutti_info_prices(o.prices);
         if (status) return status == TUTTI_ERR_USAGE || status == TUTTI_ERR_FORMAT ? 2 : EXIT_FAILURE;
         return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;

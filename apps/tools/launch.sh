@@ -138,18 +138,20 @@ launch_several_programs() { # KIND
 }
 
 # For ranks on hosts of a network that the launcher, at ADDRESS, reaches by AGENT HOST COMMAND...; launch_words: the options of
-# mpirun. Ranks are assigned to HOST,... in turns, SLOTS a host at most.
-launch_on_hosts() { # KIND AGENT NETWORK ADDRESS FOLDER HOST,... SLOTS
+# mpirun. Ranks are assigned to HOST,... in turns, or in blocks of SLOTS; SLOTS a host at most.
+launch_on_hosts() { # KIND AGENT NETWORK ADDRESS FOLDER HOST,... SLOTS [turns | blocks]
+    local by=node ppn=1
+    [ "${8:-turns}" = turns ] || by=slot ppn=$7
     launch_everywhere "$1"
     launch_without_cma "$1"
     case $1 in
     openmpi4)
         launch_words=(--mca plm_rsh_agent "$2" --mca oob_tcp_if_include "$3" --mca btl_tcp_if_include "$3" --mca pml ob1
-            --mca btl self,vader,tcp --mca orte_tmpdir_base "$5" --bind-to none --map-by node --host "${6//,/:$7,}:$7") ;;
+            --mca btl self,vader,tcp --mca orte_tmpdir_base "$5" --bind-to none --map-by $by --host "${6//,/:$7,}:$7") ;;
     openmpi5)
         launch_words=(--prtemca plm_ssh_agent "$2" --prtemca oob_tcp_if_include "$3" --mca btl_tcp_if_include "$3" --mca pml ob1
-            --mca btl self,sm,tcp --prtemca prte_tmpdir_base "$5" --bind-to none --map-by node --host "${6//,/:$7,}:$7") ;;
-    hydra) launch_words=(-genv UCX_TLS '^cma' -launcher rsh -launcher-exec "$2" -localhost "$4" -ppn 1 -hosts "$6") ;;
+            --mca btl self,sm,tcp --prtemca prte_tmpdir_base "$5" --bind-to none --map-by $by --host "${6//,/:$7,}:$7") ;;
+    hydra) launch_words=(-genv UCX_TLS '^cma' -launcher rsh -launcher-exec "$2" -localhost "$4" -ppn "$ppn" -hosts "$6") ;;
     esac
 }
 

@@ -29,7 +29,8 @@ apps/tutti-run: apps/tools/tutti-run.in apps/tools/launch.sh apps/tools/jobs.sh 
 noinst_LTLIBRARIES += libdoctor.la
 libdoctor_la_SOURCES = \
 	apps/tools/doctor.h apps/tools/doctor_examine.c apps/tools/doctor_read.c apps/tools/doctor_report.c apps/tools/doctor_known.c \
-	apps/tools/doctor_mpi.c apps/tools/doctor_cpu.c apps/tools/doctor_net.c apps/tools/doctor_system.c
+	apps/tools/doctor_mpi.c apps/tools/doctor_cpu.c apps/tools/doctor_net.c apps/tools/doctor_system.c \
+	apps/tools/doctor_links.h apps/tools/doctor_measure.c apps/tools/doctor_topology.c
 bin_PROGRAMS += apps/tutti-doctor
 apps_tutti_doctor_SOURCES = apps/tools/doctor_main.c
 apps_tutti_doctor_LDADD = libdoctor.la libcore.la

@@ -15,6 +15,14 @@ refuses 2 'speed is not' "$box" run --host 1:speed=1gbit true
 refuses 2 'no such option' "$box" run --nothing 1 true
 refuses 2 'made of a-z' "$box" up A
 
+refuses 2 'neither known nor a file' "$box" run --topology nowhere:3 true
+refuses 2 '--rate does not go with it' "$box" run --topology star:3 --rate 1gbit true
+refuses 2 'device h0.g0: a box has hosts' "$box" run --topology dgx-2 true
+printf '%s\n' 'topology 1' 'host h[0-1]' 'switch s rate 1GB/s' 'link h[0-1] s rate 1GB/s' 'ranks h[0-1]' > "$dir/switch"
+refuses 2 'switch s has a rate in all' "$box" run --topology "$dir/switch" true
+printf '%s\n' 'topology 1' 'host h[0-1]' 'link h0 h1 rate 1GB/s' 'ranks h0 h1 h1 h0' > "$dir/mixed"
+refuses 2 'in turns or in equal blocks, not like this: 1 2 2 1' "$box" run --topology "$dir/mixed" true
+
 if [ "$(id -u)" != 0 ]; then
     refuses 1 'needs root' "$box" list
     [ $failures = 0 ] || finish
@@ -84,6 +92,33 @@ gone "$b" || fail "down leaves something behind"
 [ -e "/run/tutti-box/$a" ] || fail "down took the other box, too"
 "$box" down "$a"
 gone "$a" || fail "down leaves something behind of 3 hosts"
+
+# A topology: cables with rates of their own, and routes over hosts and switches; ranks where it has them.
+printf '%s\n' 'topology 1' 'host h[0-2]' 'switch s' 'link h0 s rate 4MB/s' 'link s h1 rate 2MB/s count 2' 'link h1 h2 rate 1MB/s' \
+    'ranks h[0-2]' > "$dir/line"
+"$box" up "$a" --topology "$dir/line" || fail "up --topology: status $?"
+"$box" list | grep -q 'link h1 h2  8000000bit' || fail "list: $("$box" list)"
+[ "$("$box" exec "$a" h1 cat /proc/sys/kernel/hostname)" = "$a-2" ] || fail "exec: a host by its name"
+"$box" exec "$a" s sh -c 'ip route get 10.77.0.3' | grep -q 'via 10.76.0.3 dev l1' || fail "the switch's route to h2"
+near=$(pump 1 2 2000000) far=$(pump 3 1 1000000)
+within "$near" 16 33 || fail "a way of two cables of 32 Mbit/s gave $near"
+within "$far" 4 8.4 || fail "a way over a cable of 8 Mbit/s gave $far"
+refuses 2 "links keep their rates" "$box" shape "$a" --rate none
+refuses 2 "the topology of this box has 3 ranks" "$box" run --name "$a" -n 2 true
+"$box" down "$a"
+gone "$a" || fail "down leaves something behind of a topology"
+"$box" run --topology two-level:2x2 sh -c 'echo "${OMPI_COMM_WORLD_RANK:-$PMI_RANK} on $(cat /proc/sys/kernel/hostname | sed s/.*-//)"; sleep 1' \
+    > "$dir/out" 2>&1 || fail "run --topology: status $?: $(cat "$dir/out")"
+[ "$(grep ' on ' "$dir/out" | sort | paste -sd,)" = "0 on 1,1 on 1,2 on 2,3 on 2" ] || fail "ranks in blocks: $(cat "$dir/out")"
+
+# A topology is built, measured from inside, and read again: the rates are those that were built.
+printf '%s\n' 'topology 1' 'host h[0-2]' 'switch s' 'link h[0-1] s rate 4MB/s' 'link h2 s rate 2MB/s' 'ranks h[0-2]' > "$dir/built"
+"$box" run --topology "$dir/built" "$apps/tutti-doctor" --measure "$dir/measured" > "$dir/out" 2>&1 || fail "measuring a box: $(cat "$dir/out")"
+rates=$("$apps/tutti-info" --topology "$dir/measured" | sed -n 's/^link .* rate \([0-9.]*\)MB.*/\1/p' | paste -sd' ')
+read -r one two three <<< "$rates"
+for rate in "$one" "$two"; do within "${rate:-0}" 3.2 4.2 || fail "links of 4 MB/s are measured as $rate: $rates"; done
+within "${three:-0}" 1.6 2.1 || fail "a link of 2 MB/s is measured as $three"
+"$apps/tutti-info" --prices "$dir/measured" > "$dir/out" || fail "prices of what was measured: status $?"
 
 # Ended by a signal, a run leaves nothing; killed, its box is told to be left over, and removed on request.
 started() { # a run of `sleep` in the background: $runner, and $name of its box

@@ -52,6 +52,12 @@ tells 0 '^warn  load  *rank 1: load 99' "$mpirun" -np 1 "$doctor" --root "$good"
     { fail "--json"; cat "$dir/out"; }
 [ "$(tail -n 1 "$dir/out" | grep -c '^{"event":"summary","ranks":2,"hosts":1,"ok":[0-9]*,.*"bad":0}$')" = 1 ] || fail "no summary"
 
+# The links between ranks of one host: its memory.
+tells 0 'has the links of 1 hosts, as 2 ranks' "$mpirun" -np 2 "$doctor" --measure "$dir/here"
+tells 0 '^kind .*memory [0-9.]*GB/s reduce' "$apps/tutti-info" --topology "$dir/here"
+tells 2 'needs two ranks at least' "$doctor" --measure "$dir/alone"
+tells 2 'nowhere/here' "$mpirun" -np 2 "$doctor" --measure "$dir/nowhere/here"
+
 # A rank that never starts MPI: the deadline, not a hang.
 start=$SECONDS
 tells 2 '^bad   deadline .*after 2 s still starting MPI' "$mpirun" -np 1 "$doctor" --root "$good" --timeout 2 : -np 1 sleep 30

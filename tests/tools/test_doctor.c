@@ -1,6 +1,8 @@
 /* apps/tools/doctor*: each check on made-up machines: a folder in place of /, a few variables, a few
  * numbers. */
 #include "apps/tools/doctor.h"
+#include "apps/tools/doctor_links.h"
+#include "collectives/links/topology_text.h"
 #include "tests/support/testing.h"
 
 #include <stdarg.h>
@@ -355,6 +357,65 @@ START_TEST(test_together)
 }
 END_TEST
 
+/* The text of the topology that is made of measures. */
+static char *make_topology(const tutti_measures *m, char *remark, size_t size)
+{
+    tutti_topology *t;
+    char *text;
+    size_t bytes;
+    ck_assert_ok(tutti_doctor_make_topology(m, &t, remark, size));
+    FILE *out = open_memstream(&text, &bytes);
+    ck_assert_ok(tutti_topology_print(t, out));
+    fclose(out);
+    tutti_topology_free(t);
+    return text;
+}
+
+START_TEST(test_topology)
+{
+    int host[] = {0, 1, 0, 2};
+    tutti_measure rank[4] = {{.host = "a.site",
+                                 .cores = 8,
+                                 .send_s = 1e-6,
+                                 .recv_s = 2e-6,
+                                 .reduce = 8e9,
+                                 .copy = 9e9,
+                                 .memory = 5e9},
+        {.host = "b", .cores = 8, .send_s = 3e-6, .recv_s = 4e-6, .reduce = 12e9, .copy = 11e9},
+        {.host = "a.site",
+            .cores = 8,
+            .send_s = 2e-6,
+            .recv_s = 3e-6,
+            .reduce = 10e9,
+            .copy = 10e9,
+            .memory = 4e9},
+        {.host = "b", .cores = 2, .send_s = 5e-7, .recv_s = 5e-7, .reduce = 1e9, .copy = 1e9}};
+    const tutti_way none = {0, 0}, fast = {1.2344e8, 25e-6}, slow = {2e7, 45e-6},
+                    odd = {1e7, 60e-6};
+    tutti_way way[9] = {none, fast, slow, fast, none, slow, slow, slow, none};
+    const tutti_measures m = {.ranks = 4, .hosts = 3, .host = host, .rank = rank, .way = way};
+    char remark[256];
+    char *text = make_topology(&m, remark, sizeof remark);
+    /* The second b is another host. Hosts of a kind have the means of their ranks; half of 25 us - 2 us - 3 us. */
+    ck_assert_str_eq(text,
+        "topology 1\n"
+        "kind cores8 cores 8 memory 4.5GB/s reduce 10GB/s copy 10GB/s send 2us recv 3us\n"
+        "kind cores2 cores 2 reduce 1GB/s copy 1GB/s send 500ns recv 500ns\n"
+        "host a kind cores8\nhost b kind cores8\nhost h2 kind cores2\nswitch switch\n"
+        "link a switch rate 123.4MB/s latency 10us\n"
+        "link b switch rate 123.4MB/s latency 10us\n"
+        "link h2 switch rate 20MB/s latency 22us\n"
+        "ranks a b a h2\n");
+    ck_assert_str_eq(remark, "");
+    free(text);
+    way[5] = way[7] = odd;
+    free(make_topology(&m, remark, sizeof remark));
+    ck_assert_str_eq(remark, "b and h2 exchange 10 MB/s, where their links let 20 through: "
+                             "describe what is between them "
+                             "by hand");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("doctor");
@@ -370,5 +431,6 @@ int main(void)
     tcase_add_test(t, test_system);
     tcase_add_test(t, test_variables);
     tcase_add_test(t, test_together);
+    tcase_add_test(t, test_topology);
     return testing_run(suite);
 }
