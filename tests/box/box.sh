@@ -114,7 +114,8 @@ gone "$a" || fail "down leaves something behind of a topology"
 # A topology is built, measured from inside, and read again: the rates are those that were built.
 printf '%s\n' 'topology 1' 'host h[0-2]' 'switch s' 'link h[0-1] s rate 4MB/s' 'link h2 s rate 2MB/s' 'ranks h[0-2]' > "$dir/built"
 "$box" run --topology "$dir/built" "$apps/tutti-doctor" --measure "$dir/measured" > "$dir/out" 2>&1 || fail "measuring a box: $(cat "$dir/out")"
-rates=$("$apps/tutti-info" --topology "$dir/measured" | sed -n 's/^link .* rate \([0-9.]*\)MB.*/\1/p' | paste -sd' ')
+rates=$("$apps/tutti-info" --topology "$dir/measured" |
+    awk '$1 == "link" { print $5 * ($5 ~ /GB/ ? 1e3 : $5 ~ /kB/ ? 1e-3 : 1) }' | paste -sd' ')
 read -r one two three <<< "$rates"
 for rate in "$one" "$two"; do within "${rate:-0}" 3.2 4.2 || fail "links of 4 MB/s are measured as $rate: $rates"; done
 within "${three:-0}" 1.6 2.1 || fail "a link of 2 MB/s is measured as $three"

@@ -83,6 +83,17 @@ tests_collectives_test_msccl_SOURCES = tests/collectives/test_msccl.c apps/trees
 tests_collectives_test_msccl_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_collectives_test_msccl_LDADD = libtesting.la
 
+check_PROGRAMS += tests/collectives/test_fewest
+TESTS += tests/collectives/test_fewest
+tests_collectives_test_fewest_SOURCES = tests/collectives/test_fewest.c apps/trees/fewest.h
+if HAVE_GLPK
+tests_collectives_test_fewest_SOURCES += apps/trees/fewest_glpk.c
+else
+tests_collectives_test_fewest_SOURCES += apps/trees/fewest_none.c
+endif
+tests_collectives_test_fewest_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_collectives_test_fewest_LDADD = libtesting.la $(GLPK_LIBS)
+
 # fuzz_forest takes a number of iterations; make check runs its default.
 check_PROGRAMS += tests/collectives/test_trees tests/collectives/fuzz_forest
 TESTS += tests/collectives/test_trees tests/collectives/fuzz_forest
