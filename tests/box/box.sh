@@ -120,6 +120,10 @@ read -r one two three <<< "$rates"
 for rate in "$one" "$two"; do within "${rate:-0}" 3.2 4.2 || fail "links of 4 MB/s are measured as $rate: $rates"; done
 within "${three:-0}" 1.6 2.1 || fail "a link of 2 MB/s is measured as $three"
 "$apps/tutti-info" --prices "$dir/measured" > "$dir/out" || fail "prices of what was measured: status $?"
+# Trees are packed in what was measured, and sums go along them in the box that was built.
+"$apps/tutti-trees" "$dir/measured" --allreduce --output "$dir/forest" > "$dir/out" || fail "trees of what was measured: status $?"
+"$box" run --topology "$dir/built" "$apps/tutti-bench" allreduce --algorithm "forest:$dir/forest" --from 4 --to 4000 --factor 1000 \
+    --blocks 1 --block-s 0.01 > "$dir/out" 2>&1 || fail "sums along trees of a box: $(cat "$dir/out")"
 
 # Ended by a signal, a run leaves nothing; killed, its box is told to be left over, and removed on request.
 started() { # a run of `sleep` in the background: $runner, and $name of its box
