@@ -46,7 +46,10 @@ libcore_la_SOURCES += \
 	collectives/transport/mpi_request.c \
 	collectives/transport/part.c \
 	collectives/transport/device_slots.c collectives/transport/device_slots.h \
-	collectives/transport/connection.c collectives/transport/connection.h \
+	collectives/transport/connection_message.c collectives/transport/connection.h collectives/transport/connection_parts.h \
+	collectives/transport/connection_wire.c \
+	collectives/transport/shm.c collectives/transport/shm.h \
+	collectives/transport/stream.h collectives/transport/stream_socket.c \
 	collectives/transport/tcp.h \
 	collectives/transport/tcp_connect.c \
 	collectives/transport/tcp_listener.c \

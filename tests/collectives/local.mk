@@ -101,3 +101,9 @@ tests_collectives_test_tcp_LDADD = libtesting.la
 tests_collectives_fuzz_tcp_SOURCES = tests/collectives/fuzz_tcp.c
 tests_collectives_fuzz_tcp_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_collectives_fuzz_tcp_LDADD = libtesting.la
+
+check_PROGRAMS += tests/collectives/test_shm
+TESTS += tests/collectives/test_shm
+tests_collectives_test_shm_SOURCES = tests/collectives/test_shm.c
+tests_collectives_test_shm_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_collectives_test_shm_LDADD = libtesting.la
