@@ -60,6 +60,7 @@ libcore_la_SOURCES += \
 # What programs choose from; the library has MPI alone, and needs no NCCL.
 libnet_la_SOURCES += \
 	collectives/transport/gather.c collectives/transport/gather.h \
+	collectives/transport/mesh.c collectives/transport/mesh.h collectives/transport/mesh_open.c \
 	collectives/transport/nccl_parts.h \
 	collectives/transport/table.c
 if HAVE_NCCL

@@ -241,10 +241,17 @@ static int takes_unexpected(const tutti_connection *t, const tutti_connection_me
     return m != NULL;
 }
 
-static void take_unexpected(tutti_connection *t, tutti_connection_message *recv)
+static tutti_connection_message *find_unexpected(
+    const tutti_connection *t, const tutti_connection_message *recv)
 {
     tutti_connection_message *m = t->unexpected.first;
     while (m && (m->taker || !has_tag(m, recv->lane, recv->tag))) m = m->next;
+    return m;
+}
+
+static void take_unexpected(tutti_connection *t, tutti_connection_message *recv)
+{
+    tutti_connection_message *m = find_unexpected(t, recv);
     if (!m) return;
     m->taker = recv;
     if (m->ended) deliver_unexpected(t, m);
@@ -252,18 +259,26 @@ static void take_unexpected(tutti_connection *t, tutti_connection_message *recv)
 
 /* ---- posting ---- */
 
+/* What the other end has sent before it closed can still be received. */
+static int has_arrived(const tutti_connection *t, const tutti_connection_message *like)
+{
+    const tutti_connection_message *m = like->is_send ? NULL : find_unexpected(t, like);
+    return m && m->ended;
+}
+
 static tutti_status post_message(
     tutti_connection *t, const tutti_connection_message *like, tutti_connection_message **message)
 {
-    if (t->why[0]) return TUTTI_ERR_COMM;
+    const int is_late = t->why[0] != 0;
+    if (is_late && !has_arrived(t, like)) return TUTTI_ERR_COMM;
     tutti_connection_message *m = malloc(sizeof *m);
     if (!m) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a message of %zu bytes", like->bytes);
     *m = *like;
     if (m->is_send)
         find_want(t, m);
-    else
+    else if (!is_late)
         ask_for(t, m);
-    if (t->why[0]) { /* the connection broke: all earlier messages have ended */
+    if (t->why[0] && !is_late) { /* the connection broke: all earlier messages have ended */
         free(m);
         return TUTTI_ERR_COMM;
     }

@@ -256,6 +256,28 @@ START_TEST(early_messages_stay_in_order)
 }
 END_TEST
 
+/* What was sent before the other end closed can be received; nothing else. */
+START_TEST(closes_after_early_messages)
+{
+    tutti_connection_message *s, *r;
+    char out = 7, in = 0;
+    open_pair();
+    for (int i = 0; i < 2; i++) {
+        ck_assert_ok(tutti_connection_isend(a, 0, i, &out, 1, &s));
+        tutti_connection_pass(a);
+        ck_assert(has_ended(s, TUTTI_OK));
+    }
+    tutti_connection_shut(a);
+    tutti_connection_pass(b);
+    ck_assert_str_eq(tutti_connection_broken(b), "has closed the connection");
+    ck_assert_ok(tutti_connection_irecv(b, 0, 1, &in, 1, &r));
+    ck_assert(has_ended(r, TUTTI_OK) && in == 7);
+    ck_assert_int_eq(tutti_connection_irecv(b, 0, 1, &in, 1, &r), TUTTI_ERR_COMM);
+    ck_assert_int_eq(tutti_connection_isend(b, 0, 0, &out, 1, &s), TUTTI_ERR_COMM);
+    close_pair();
+}
+END_TEST
+
 START_TEST(blocks_of_the_arena)
 {
     enum { MANY = 200 };
@@ -468,6 +490,7 @@ static void run_child(int socket, int end)
     char go;
     if (end != DIES) {
         exchange(&it);
+        if (read(socket, &go, 1) != 1) abort();
         if (end == CLOSES) {
             tutti_connection_close(c);
             tutti_shm_close(mine);
@@ -503,11 +526,10 @@ START_TEST(of_two_processes)
     if (_i != DIES) exchange(&it);
     ck_assert_int_eq(it.wrong, 0);
     ck_assert_ok(tutti_shm_take(mine, LARGE, &in));
-    int posted = !tutti_connection_irecv(c, 0, 1, in, LARGE, &r);
-    ck_assert(posted);
+    ck_assert_ok(tutti_connection_irecv(c, 0, 1, in, LARGE, &r));
     tutti_connection_pass(c);
+    ck_assert_int_eq(write(socket[0], "g", 1), 1);
     if (_i == DIES) {
-        ck_assert_int_eq(write(socket[0], "g", 1), 1);
         ck_assert_int_eq(waitpid(child, &status, WUNTRACED), child);
         ck_assert(WIFSTOPPED(status));
         for (double until_s = tutti_clock_s() + 0.2; tutti_clock_s() < until_s;)
@@ -544,6 +566,7 @@ int main(void)
     tcase_add_loop_test(steps, is_given_back_early, 0, 2);
     tcase_add_test(steps, sizes_differ);
     tcase_add_test(steps, early_messages_stay_in_order);
+    tcase_add_test(steps, closes_after_early_messages);
     tcase_add_test(steps, blocks_of_the_arena);
     tcase_add_loop_test(steps, memory_is_missing, 0, 2);
     tcase_add_test(steps, wrong_arguments);
