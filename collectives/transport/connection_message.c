@@ -419,6 +419,11 @@ void tutti_connection_shut(tutti_connection *t)
     t->stream->ops->shut(t->stream);
 }
 
+tutti_connection_received tutti_connection_count(const tutti_connection *t)
+{
+    return t->received;
+}
+
 int tutti_connection_flushed(const tutti_connection *t)
 {
     return t->why[0] || (!t->sends.first && !t->control.used);

@@ -64,6 +64,7 @@ struct tutti_connection {
     int unexpected_count;
     tutti_want_list wants, owed; /* owed: early sends whose WANT has not come */
     uint64_t asked, got_asked;   /* how many WANT were sent, and received */
+    tutti_connection_received received;
     tutti_control_frames control;
     /* what is being written: a header, then a piece of a message */
     unsigned char header[TUTTI_TCP_HEADER_BYTES];

@@ -207,10 +207,12 @@ static void begin_early(tutti_connection *t, const tutti_tcp_frame *f)
 static void receive_placed(tutti_connection *t, const tutti_tcp_frame *f)
 {
     tutti_connection_message *m = tutti_connection_oldest_recv(t, f->lane, f->tag);
-    if (!m || !m->place || m->moved || m->number != f->bytes)
+    if (!m || !m->place || m->moved || m->number != f->bytes) {
         tutti_connection_fail(t, "places data that was not requested");
-    else
-        tutti_connection_end(t, m, TUTTI_OK);
+        return;
+    }
+    t->received.placed += m->bytes;
+    tutti_connection_end(t, m, TUTTI_OK);
 }
 
 static void read_frame(tutti_connection *t)
@@ -261,6 +263,7 @@ static int read_header(tutti_connection *t)
 
 static void end_incoming(tutti_connection *t, tutti_connection_message *m)
 {
+    t->received.streamed += m->bytes;
     if (m->unexpected)
         tutti_connection_has_unexpected(t, m);
     else

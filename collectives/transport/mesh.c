@@ -38,6 +38,7 @@ typedef struct mesh {
     tutti_transport base;
     tutti_connection **peer;
     tutti_shm *mine, **theirs;
+    int full;      /* there is no more of `mine` */
     int *reported; /* [size] it was said that this rank is gone */
     struct pollfd *socket;
     int *socket_of;
@@ -307,6 +308,21 @@ static void mesh_abandon(tutti_transport *transport, tutti_message *message)
     recycle_message(t, message);
 }
 
+/* Without an arena, or when that is full, messages go through rings. */
+static tutti_status mesh_take_memory(tutti_transport *transport, size_t bytes, void **memory)
+{
+    mesh *t = (mesh *)transport;
+    if (!t->mine || t->full) return TUTTI_ERR_NOMEM;
+    tutti_status status = tutti_shm_take(t->mine, bytes, memory);
+    t->full = status != TUTTI_OK;
+    return status;
+}
+
+static void mesh_give_memory(tutti_transport *transport, void *memory)
+{
+    tutti_shm_give(((mesh *)transport)->mine, memory);
+}
+
 /* A lane is a number in each message. */
 static tutti_status mesh_grow(
     tutti_transport *t, int lanes, const tutti_members *members, int *done)
@@ -378,6 +394,8 @@ static const tutti_transport_ops mesh_ops = {
     .name = "mesh",
     .isend = mesh_isend,
     .irecv = mesh_irecv,
+    .take_memory = mesh_take_memory,
+    .give_memory = mesh_give_memory,
     .test = mesh_test,
     .cancel = mesh_cancel,
     .sweep = mesh_sweep,

@@ -37,6 +37,9 @@ typedef struct opening {
     tutti_mesh_options mesh;
 } opening;
 
+/* The limit of what receives have in shared memory; used as it is taken. */
+static const size_t arena_bytes = (size_t)1 << 32;
+
 static int is_near(const opening *o, int r)
 {
     return !o->mpi->host || o->mpi->host[r] == o->mpi->host[o->mpi->rank];
@@ -92,7 +95,8 @@ static tutti_status fill_card(opening *o)
     if (!o->mesh.peer || !o->mesh.theirs)
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a mesh of %zu ranks", size);
     for (int r = 0; r < o->mpi->size; r++) near += r != o->mpi->rank && is_near(o, r);
-    const tutti_shm_options options = {.rings = near, .ring_bytes = RING_BYTES};
+    const tutti_shm_options options = {
+        .rings = near, .ring_bytes = RING_BYTES, .arena_bytes = arena_bytes};
     tutti_status status = near ? tutti_shm_create(&options, &o->mesh.mine) : TUTTI_OK;
     if (!status && near) tutti_shm_get_name(o->mesh.mine, &o->mine.memory);
     if (!status && near < o->mpi->size - 1) status = open_port(o);

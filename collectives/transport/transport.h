@@ -57,6 +57,10 @@ typedef struct tutti_transport_ops {
      * has no device slots. members NULL: all ranks. */
     tutti_status (*take_slot)(tutti_transport *t, int lane, int tag, const tutti_members *members,
         tutti_message **message);
+    /* Memory that other ranks can write to: what a receive into it gets is copied once. Give it back before close.
+     * NOMEM (logged the first time): other memory does as well. NULL: there is none. */
+    tutti_status (*take_memory)(tutti_transport *t, size_t bytes, void **memory);
+    void (*give_memory)(tutti_transport *t, void *memory);
     /* Starts the communication library's own collective; may be NULL. It is tested, cancelled and
      * abandoned as messages are; cancelling one may end all that are under way, or none, as the library permits. On a
      * failure *message is what has begun, or NULL. */
