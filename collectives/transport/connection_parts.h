@@ -57,6 +57,7 @@ struct tutti_connection {
     tutti_connection_options options;
     tutti_stream *stream; /* NULL: the connection is broken */
     int shut;
+    double now_s; /* when the pass began */
     double last_received_s, wrote_s;
     double stuck_s; /* since when the stream accepts nothing; 0: it does */
     tutti_message_list sends, recvs;

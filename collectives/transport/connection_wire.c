@@ -94,10 +94,10 @@ static int write_some(tutti_connection *t, const struct iovec *part, int parts, 
         return 0;
     }
     if (!n) {
-        if (!t->stuck_s) t->stuck_s = tutti_clock_s();
+        if (!t->stuck_s) t->stuck_s = t->now_s;
         return 0;
     }
-    t->wrote_s = tutti_clock_s();
+    t->wrote_s = t->now_s;
     t->stuck_s = 0;
     *wrote = (size_t)n;
     return 1;
@@ -245,7 +245,7 @@ static int read_some(tutti_connection *t, void *to, size_t most, size_t *got)
     if (n < 0) tutti_connection_fail(t, t->stream->why);
     if (n <= 0) return 0;
     *got = (size_t)n;
-    t->last_received_s = tutti_clock_s();
+    t->last_received_s = t->now_s;
     return 1;
 }
 
@@ -289,11 +289,12 @@ static int read_piece(tutti_connection *t)
 static int read_all(tutti_connection *t)
 {
     static const double most_s = 10e-3; /* then the thread serves other connections */
-    double until_s = tutti_clock_s() + most_s;
+    enum { OFTEN = 16 };                /* reads, after which it looks at the clock */
+    const double until_s = t->now_s + most_s;
     int more = !t->why[0];
-    while (more) {
+    for (int reads = 1; more; reads++) {
         more = t->incoming ? read_piece(t) : read_header(t);
-        if (t->last_received_s > until_s) return more;
+        if (reads % OFTEN == 0 && tutti_clock_s() > until_s) return more;
     }
     return 0;
 }
@@ -305,7 +306,7 @@ static void check_silence(tutti_connection *t)
     char why[TUTTI_CONNECTION_WHY];
     const double silence_s = t->options.silence_s;
     if (isinf(silence_s)) return;
-    double now_s = tutti_clock_s();
+    const double now_s = t->now_s;
     int deaf = t->stuck_s && now_s - t->stuck_s > silence_s;
     snprintf(why, sizeof why, "has %s for %.1f s", deaf ? "accepted no data" : "been silent",
         now_s - (deaf ? t->stuck_s : t->last_received_s));
@@ -320,7 +321,8 @@ static void check_silence(tutti_connection *t)
 void tutti_connection_pass(tutti_connection *t)
 {
     if (t->why[0]) return;
-    int dead = t->stream->ops->is_dead && t->stream->ops->is_dead(t->stream);
+    t->now_s = tutti_clock_s();
+    int dead = t->stream->ops->is_dead && t->stream->ops->is_dead(t->stream, t->now_s);
     int more = read_all(t);
     if (dead && !more && !t->why[0]) tutti_connection_fail(t, "has died");
     if (!t->why[0]) check_silence(t);

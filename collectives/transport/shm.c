@@ -386,10 +386,9 @@ static ssize_t shm_read(tutti_stream *s, void *to, size_t most)
     return (ssize_t)bytes;
 }
 
-static int shm_is_dead(tutti_stream *s)
+static int shm_is_dead(tutti_stream *s, double now_s)
 {
     shm_stream *m = (shm_stream *)s;
-    const double now_s = tutti_clock_s();
     const tutti_shm_name *them = &m->theirs->name;
     char state = 'X';
     int64_t began = 0;
