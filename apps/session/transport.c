@@ -97,7 +97,9 @@ static tutti_status compare(question *q)
 static tutti_status ask(question *q)
 {
     const int most = q->about->most_lanes;
-    if (q->about->on_one_host && !q->mpi->near)
+    if (q->about->replace && q->of->needs)
+        snprintf(q->no, sizeof q->no, "%s", q->of->needs);
+    else if (q->about->on_one_host && !q->mpi->near)
         snprintf(q->no, sizeof q->no,
             "the ranks are on several hosts: use --transport mesh, which connects them over TCP");
     if (!q->about->on_gpus) return TUTTI_OK;

@@ -28,7 +28,12 @@ same 2 shm --design concurrent
 same 4 mesh --layout stages=2,replicas=2 --verify full
 four=$hash
 
-# Two ranks without others to send to: nothing to open.
+# shellcheck disable=SC2086
+$mpirun -np 2 $train --transport shm --algorithm mpi > "$dir/out" 2>&1
+[ $? = 2 ] || fail "MPI's own sums without MPI: not refused"
+grep -q "\-\-algorithm mpi is MPI's own; or use --transport mpi" "$dir/out" || fail "--algorithm mpi: $(tail -n 5 "$dir/out")"
+
+# One rank has nobody to send to.
 weights 'one rank' $train --transport mesh
 
 if [ "$(id -u)" = 0 ] && command -v ip tc > /dev/null && ip netns add "probe$$" 2> /dev/null; then
