@@ -32,6 +32,8 @@ struct tutti_comm {
     tutti_priced *priced; /* NULL: it does not choose by price */
     int warned;           /* of rules whose algorithm cannot do something */
     tutti_pool *pool;
+    tutti_pool *
+        received; /* what other ranks write to; where the transport has no such memory, it is `pool` */
     tutti_cache *cache;
     int64_t identities, numbers; /* the transport's tags are their product */
     /* only this many numbers, from the oldest live one of a lane on, may be live */
@@ -101,6 +103,27 @@ static tutti_status open_prices(tutti_comm *c, const tutti_comm_options *options
     return tutti_priced_new(options->topology, t->size, options->of, t->host, &c->priced);
 }
 
+static tutti_status take_shared(void *ctx, size_t bytes, void **memory)
+{
+    tutti_transport *t = ctx;
+    return t->ops->take_memory(t, bytes, memory);
+}
+
+static void give_shared(void *ctx, void *memory)
+{
+    tutti_transport *t = ctx;
+    t->ops->give_memory(t, memory);
+}
+
+static tutti_status open_received(tutti_comm *c)
+{
+    const tutti_pool_source source = {c->transport, take_shared, give_shared};
+    c->received = c->pool;
+    if (!c->transport->ops->take_memory) return TUTTI_OK;
+    c->received = NULL;
+    return tutti_pool_new_from(&source, &c->received);
+}
+
 tutti_status tutti_comm_new(
     tutti_transport *transport, const tutti_comm_options *options, tutti_comm **comm)
 {
@@ -137,6 +160,7 @@ tutti_status tutti_comm_new(
         status = tutti_algorithm_read(name, transport->size, &c->forest, &(uint64_t){0});
     if (!status) status = open_lanes(c);
     if (!status) status = tutti_pool_new(&c->pool);
+    if (!status) status = open_received(c);
     if (!status) status = tutti_cache_new(&c->cache);
     if (!status && algorithm->prices) status = open_prices(c, options);
     if (status) {
@@ -153,6 +177,7 @@ void tutti_comm_free(tutti_comm *comm)
     if (!comm->oldest) {
         tutti_cache_free(comm->cache);
         tutti_priced_free(comm->priced);
+        if (comm->received != comm->pool) tutti_pool_free(comm->received);
         tutti_pool_free(comm->pool);
         tutti_forest_free(comm->forest);
     }
@@ -446,6 +471,7 @@ static tutti_flight_plan plan_of(tutti_comm *c, const tutti_coll_args *a, const 
 {
     return (tutti_flight_plan){.transport = c->transport,
         .pool = c->pool,
+        .received = c->received,
         .work = &c->work,
         .sched = sched,
         .args = a,

@@ -355,21 +355,22 @@ int tutti_flight_done(const tutti_flight *f)
     return !f->left;
 }
 
-/* Memory for steps, where the buffers are. */
-static tutti_status take_memory(const tutti_flight_plan *plan, size_t bytes, void **memory)
+/* Memory for steps, where the buffers are; the pool is for those in main memory. */
+static tutti_status take_memory(
+    const tutti_flight_plan *plan, tutti_pool *pool, size_t bytes, void **memory)
 {
     tutti_arithmetic *a = plan->transport->arithmetic;
     return is_on_device(plan) ? a->ops->take(a, bytes, memory)
-                              : tutti_pool_take(plan->pool, bytes, memory);
+                              : tutti_pool_take(pool, bytes, memory);
 }
 
-static void give_memory(const tutti_flight_plan *plan, void *memory)
+static void give_memory(const tutti_flight_plan *plan, tutti_pool *pool, void *memory)
 {
     tutti_arithmetic *a = plan->transport->arithmetic;
     if (is_on_device(plan))
         a->ops->give(a, memory);
     else
-        tutti_pool_give(plan->pool, memory);
+        tutti_pool_give(pool, memory);
 }
 
 /* The memory that the steps of a flight need: received elements, and accumulators. */
@@ -409,10 +410,10 @@ static tutti_status allocate_flight(const tutti_flight_plan *plan, tutti_flight 
         &block);
     if (status) return status;
     const room r = room_of(plan);
-    if (r.scratch) status = take_memory(plan, r.scratch, &scratch);
-    if (!status && r.wide) status = take_memory(plan, r.wide, &wide);
+    if (r.scratch) status = take_memory(plan, plan->received, r.scratch, &scratch);
+    if (!status && r.wide) status = take_memory(plan, plan->pool, r.wide, &wide);
     if (status) {
-        give_memory(plan, scratch);
+        give_memory(plan, plan->received, scratch);
         tutti_pool_give(plan->pool, block);
         return status;
     }
@@ -491,13 +492,16 @@ void tutti_flight_free(tutti_flight *f)
 {
     if (!f) return;
     tutti_transport *t = f->plan.transport;
-    int unused = 1;
+    int unused = 1, abandoned = 0;
     for (int i = 0; i < f->sched->n && f->left; i++)
-        if (f->state[i] == STARTED && is_message(&f->sched->step[i]))
+        if (f->state[i] == STARTED && is_message(&f->sched->step[i])) {
             t->ops->abandon(t, f->started[i].message);
-        else if (f->state[i] == STARTED && unused)
+            abandoned = 1;
+        } else if (f->state[i] == STARTED && unused)
             unused = await_step(f, i);
-    if (unused) give_memory(&f->plan, f->space[TUTTI_SPACE_WIDE]);
-    if (unused) give_memory(&f->plan, f->space[TUTTI_SPACE_SCRATCH]);
+    if (unused) give_memory(&f->plan, f->plan.pool, f->space[TUTTI_SPACE_WIDE]);
+    /* another rank may still write to memory that was lent for an abandoned receive */
+    if (unused && !(abandoned && f->plan.received != f->plan.pool))
+        give_memory(&f->plan, f->plan.received, f->space[TUTTI_SPACE_SCRATCH]);
     tutti_pool_give(f->plan.pool, f);
 }

@@ -27,7 +27,9 @@ typedef struct tutti_flight tutti_flight;
 
 typedef struct tutti_flight_plan {
     tutti_transport *transport;
-    tutti_pool *pool;         /* the flight, its scratch space and accumulators come from here */
+    tutti_pool *pool; /* the flight and accumulators come from here */
+    tutti_pool *
+        received; /* and its scratch space; the same pool, or one of memory that other ranks write to */
     tutti_coll_work *work;    /* copies and reductions are counted here */
     const tutti_sched *sched; /* borrowed */
     /* Borrowed. Buffers in device memory are those of the transport's device, and its arithmetic combines them. */

@@ -58,7 +58,10 @@ libcore_la_SOURCES += \
 	collectives/transport/mpi_request.c \
 	collectives/transport/part.c \
 	collectives/transport/device_slots.c collectives/transport/device_slots.h \
-	collectives/transport/connection.c collectives/transport/connection.h \
+	collectives/transport/connection_message.c collectives/transport/connection.h collectives/transport/connection_parts.h \
+	collectives/transport/connection_wire.c \
+	collectives/transport/shm.c collectives/transport/shm.h \
+	collectives/transport/stream.h collectives/transport/stream_socket.c \
 	collectives/transport/tcp.h \
 	collectives/transport/tcp_connect.c \
 	collectives/transport/tcp_listener.c \
@@ -69,6 +72,7 @@ libcore_la_SOURCES += \
 # What programs choose from; the library has MPI alone, and needs no NCCL.
 libnet_la_SOURCES += \
 	collectives/transport/gather.c collectives/transport/gather.h \
+	collectives/transport/mesh.c collectives/transport/mesh.h collectives/transport/mesh_open.c \
 	collectives/transport/nccl_parts.h \
 	collectives/transport/table.c
 if HAVE_NCCL

@@ -6,6 +6,7 @@
 #include "apps/bench/settings.h"
 #include "apps/bench/world.h"
 #include "collectives/choose.h"
+#include "collectives/transport/transport.h"
 #include "config.h"
 #include "designs/exchange/settings.h"
 #include "dag/base/clock.h"
@@ -30,11 +31,19 @@ enum {
 };
 
 typedef struct options {
-    const char *algorithm, *topology, *vectors, *json, *csv;
+    const char *algorithm, *topology, *transport, *vectors, *json, *csv;
     int64_t from, to, factor, lanes, blocks;
     double block_s, timeout_s;
     tutti_conf_real link_mbit;
 } options;
+
+/* The transports that need no GPU. */
+static const char *choose_transport(int i)
+{
+    const tutti_transport_about *about = tutti_transports;
+    while (about->name && (!about->lacks || about->on_gpus || i--)) about++;
+    return about->name;
+}
 
 #define AT(member) .offset = offsetof(options, member)
 static const tutti_setting settings[] = {
@@ -43,6 +52,10 @@ static const tutti_setting settings[] = {
         .takes = tutti_setting_is_algorithm, AT(algorithm),
         .help = "what to compare with MPI_Allreduce, the MPI library's own, which "
                 "blocks (mpi: the library's own that does not; also k-nomial:K, forest:FILE)"},
+    {TUTTI_CONF_CHOICE, "transport", "NAME", .fallback = "mpi", .choice = choose_transport,
+        AT(transport),
+        .help = "the algorithms over this transport too, in turns with mpi (shm: shared memory of "
+                "one host; mesh: that, and TCP between hosts)"},
     {TUTTI_CONF_INT, "from", "BYTES", .fallback = "4", .low = 4, .high = 4e9, AT(from),
         .help = "smallest size, a multiple of 4"},
     {TUTTI_CONF_INT, "to", "BYTES", .fallback = "268435456", .low = 4, .high = 4e9, AT(to),
@@ -78,7 +91,7 @@ static const tutti_conf conf = {
 
 /* One algorithm, or MPI_Allreduce: its lanes, and its times at the current size. */
 typedef struct contestant {
-    const char *name;
+    const char *name, *transport;
     char label[40];
     int vectors;                   /* of each rank */
     int sums_first;                /* before the allreduce, instead of in it */
@@ -294,6 +307,7 @@ static void tell(bench *b, contestant *c, int64_t bytes)
             busbw / 1e6, "line_pct", line, c->vectors > 1 ? "times_apart" : "times_mpi", times,
             "ratio", "median of paired ratios", "count", (json_int_t)b->o.blocks, "unit", "us",
             "samples", tutti_result_samples(b->o.blocks, c->block_s, 1e6));
+    json_object_set_new(event, "transport", json_string(c->transport));
     if (c->vectors > 1) {
         json_object_set_new(event, "vectors", json_integer(c->vectors));
         json_object_set_new(event, "name", json_string(c->label));
@@ -310,19 +324,36 @@ static void tell(bench *b, contestant *c, int64_t bytes)
 /* What algorithms are compared with. */
 static const char plain[] = "MPI_Allreduce";
 
+static tutti_status open_transport(const bench *b, const char *name, tutti_transport **transport)
+{
+    const tutti_transport_about *about = tutti_transport_find(name);
+    const tutti_transport_options waits = {.timeout_s = b->o.timeout_s};
+    tutti_status status = tutti_transport_mpi(b->world.boot.comm, (int)b->o.lanes, transport);
+    if (status || !about->replace) return status;
+    status =
+        about->on_one_host && !(*transport)->near
+            ? tutti_fail(TUTTI_ERR_USAGE, "--transport %s: the ranks are on several hosts", name)
+            : about->replace(transport, &waits);
+    if (status) tutti_transport_close(*transport);
+    return status;
+}
+
 /* vectors: of each rank. Without a peer, it is its own. */
-static tutti_status add(
-    bench *b, const char *name, int vectors, int sums_first, const contestant *peer)
+static tutti_status add_over(bench *b, const char *name, const char *over, int vectors,
+    int sums_first, const contestant *peer)
 {
     contestant *c = &b->contestant[b->contestants];
     tutti_transport *transport;
     *c = (contestant){.name = name,
+        .transport = over,
         .vectors = vectors,
         .sums_first = sums_first,
         .peer = peer ? peer : c,
         .is_library = tutti_algorithm_is_library(name)};
     const char *form = vectors == 1 ? "%s" : sums_first ? "%s, %d summed first" : "%s, %d as one";
     snprintf(c->label, sizeof c->label, form, name, vectors);
+    const size_t used = strlen(c->label);
+    if (strcmp(over, "mpi") != 0) snprintf(c->label + used, sizeof c->label - used, ", %s", over);
     c->block_s = calloc((size_t)b->o.blocks, sizeof *c->block_s);
     if (!c->block_s) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for results");
     b->contestants++;
@@ -330,7 +361,7 @@ static tutti_status add(
         c->is_library = 1;
         return TUTTI_OK;
     }
-    tutti_status status = tutti_transport_mpi(b->world.boot.comm, (int)b->o.lanes, &transport);
+    tutti_status status = open_transport(b, over, &transport);
     if (!status) status = tutti_transport_counting(transport, &c->sent, &transport);
     if (!status)
         status = tutti_comm_new(transport,
@@ -338,6 +369,12 @@ static tutti_status add(
                 .algorithm = name, .rules = b->world.rules, .topology = b->world.topology},
             &c->comm);
     return status;
+}
+
+static tutti_status add(
+    bench *b, const char *name, int vectors, int sums_first, const contestant *peer)
+{
+    return add_over(b, name, "mpi", vectors, sums_first, peer);
 }
 
 /* The i-th algorithm to compare, or NULL after the last: all of the table, or the given one. */
@@ -350,8 +387,12 @@ static const char *chosen(const bench *b, int i)
 static tutti_status add_algorithms(bench *b)
 {
     tutti_status status = add(b, plain, 1, 0, NULL);
-    for (int i = 0; chosen(b, i) && !status; i++)
-        status = add(b, chosen(b, i), 1, 0, &b->contestant[0]);
+    for (int i = 0; chosen(b, i) && !status; i++) {
+        const char *name = chosen(b, i);
+        status = add(b, name, 1, 0, &b->contestant[0]);
+        if (!status && strcmp(b->o.transport, "mpi") != 0 && !tutti_algorithm_is_library(name))
+            status = add_over(b, name, b->o.transport, 1, 0, &b->contestant[0]);
+    }
     return status;
 }
 

@@ -62,6 +62,19 @@ static tutti_status count_collective(
     return inner->ops->collective(inner, lane, args, message);
 }
 
+static tutti_status count_take_memory(tutti_transport *t, size_t bytes, void **memory)
+{
+    tutti_transport *inner = of(t)->inner;
+    return inner->ops->take_memory ? inner->ops->take_memory(inner, bytes, memory)
+                                   : TUTTI_ERR_NOMEM;
+}
+
+static void count_give_memory(tutti_transport *t, void *memory)
+{
+    tutti_transport *inner = of(t)->inner;
+    inner->ops->give_memory(inner, memory);
+}
+
 static void count_close(tutti_transport *t)
 {
     tutti_transport *inner = of(t)->inner;
@@ -77,6 +90,8 @@ static const tutti_transport_ops ops = {.name = "counting",
     .sweep = count_sweep,
     .abandon = count_abandon,
     .collective = count_collective,
+    .take_memory = count_take_memory,
+    .give_memory = count_give_memory,
     .close = count_close};
 
 tutti_status tutti_transport_counting(

@@ -97,6 +97,11 @@ static tutti_status compare(question *q)
 static tutti_status ask(question *q)
 {
     const int most = q->about->most_lanes;
+    if (q->about->replace && q->of->needs)
+        snprintf(q->no, sizeof q->no, "%s", q->of->needs);
+    else if (q->about->on_one_host && !q->mpi->near)
+        snprintf(q->no, sizeof q->no,
+            "the ranks are on several hosts: use --transport mesh, which connects them over TCP");
     if (!q->about->on_gpus) return TUTTI_OK;
     if (q->of->place.device != TUTTI_CUDA)
         snprintf(q->no, sizeof q->no,
@@ -154,7 +159,7 @@ static tutti_status check_aware(question *q)
     tutti_status status = TUTTI_OK;
     if (q->of->place.device != TUTTI_CUDA)
         snprintf(q->no, sizeof q->no, "kernels run on the CPU: use it with --device cuda");
-    else if (q->of->word && strcmp(q->of->word, "nccl") == 0)
+    else if (q->of->word && strcmp(q->of->word, "mpi") && strcmp(q->of->word, automatic))
         snprintf(q->no, sizeof q->no, "it is about MPI: use it with --transport mpi");
     else if (q->of->needs)
         snprintf(q->no, sizeof q->no, "%s, which takes main memory alone", q->of->needs);
@@ -178,8 +183,9 @@ static tutti_status open_aware(question *q)
 }
 
 tutti_status tutti_session_transport_open(
-    void *ctx, tutti_transport *mpi, int lanes, double timeout_s)
+    void *ctx, tutti_transport **transport, int lanes, double timeout_s)
 {
+    tutti_transport *mpi = *transport;
     tutti_session_transport *s = ctx;
     question q = {.of = s, .mpi = mpi, .lanes = lanes, .timeout_s = timeout_s};
     tutti_status status = choose_place(s, mpi, timeout_s);
@@ -190,5 +196,6 @@ tutti_status tutti_session_transport_open(
     s->place.collects_there = q.about->on_gpus;
     const tutti_transport_options options = {
         .device = s->place.gpu, .lanes = lanes, .timeout_s = timeout_s};
+    if (q.about->replace && mpi->size > 1) return q.about->replace(transport, &options);
     return q.about->give ? q.about->give(mpi, &options) : TUTTI_OK;
 }

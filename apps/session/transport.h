@@ -14,7 +14,8 @@
     {TUTTI_CONF_CHOICE, "transport", "NAME", .fallback = "auto",                                   \
         .choice = tutti_transport_choice, .environment = "TUTTI_TRANSPORT",                        \
         .help = "what sums over ranks; mpi: through main memory; nccl: from GPU to GPU, with "     \
-                "--device cuda and a GPU for each rank; auto: nccl where it can be", __VA_ARGS__}
+                "--device cuda and a GPU for each rank; auto: nccl where it can be, else mpi; shm: " \
+                "shared memory of one host; mesh: that, and TCP between hosts", __VA_ARGS__}
 
 /* int, for tutti_session_transport.aware */
 #define TUTTI_SETTING_CUDA_AWARE(...)                                                              \
@@ -42,6 +43,6 @@ typedef struct tutti_session_transport {
  * cuda and a rank has no GPU, or nccl or `aware` and that cannot be (the first rank that knows logs
  * why). auto then means mpi, and rank 0 logs why; with `aware` it means mpi. Errors of the transport. */
 tutti_status tutti_session_transport_open(
-    void *ctx, tutti_transport *mpi, int lanes, double timeout_s);
+    void *ctx, tutti_transport **transport, int lanes, double timeout_s);
 
 #endif

@@ -42,6 +42,13 @@ void tutti_buf_copy(void *dst, const void *src, size_t bytes);
  * nothing. A pool is not locked. */
 typedef struct tutti_pool tutti_pool;
 tutti_status tutti_pool_new(tutti_pool **pool);
+/* Where a pool has its memory from, in multiples of 64 bytes. When it has no more, blocks are of ordinary memory. */
+typedef struct tutti_pool_source {
+    void *ctx;
+    tutti_status (*take)(void *ctx, size_t bytes, void **memory);
+    void (*give)(void *ctx, void *memory);
+} tutti_pool_source;
+tutti_status tutti_pool_new_from(const tutti_pool_source *source, tutti_pool **pool);
 void tutti_pool_free(tutti_pool *pool); /* accepts NULL; every block must have been returned */
 /* A block of at least `bytes` bytes with undefined contents. NOMEM (logged). */
 tutti_status tutti_pool_take(tutti_pool *pool, size_t bytes, void **block);

@@ -1,5 +1,5 @@
-/* A connection: messages between two processes of different jobs, over a socket (tcp.h: how it is established). It is
- * not a transport: it has one peer, and no collectives run over it.
+/* A connection: messages between two processes, over a socket (tcp.h: how it is established) or in memory that both
+ * share (shm.h). It is not a transport: it has one peer; a mesh is a transport that is made of connections (mesh.h).
  *
  * The k-th message sent on (lane, tag) matches the k-th receive there at the other end. Buffers are the caller's and
  * must stay untouched until test reports the message done. Messages move only in passes.
@@ -8,27 +8,34 @@
 #ifndef TUTTI_CONNECTION_H
 #define TUTTI_CONNECTION_H
 
+#include "collectives/transport/stream.h"
 #include "dag/base/status.h"
 
 #include <poll.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TUTTI_CONNECTION_WHY = 400 };
+enum { TUTTI_CONNECTION_WHY = TUTTI_STREAM_WHY };
 
 typedef struct tutti_connection tutti_connection;
 /* A send or recv under way. */
 typedef struct tutti_connection_message tutti_connection_message;
 
 typedef struct tutti_connection_options {
-    int lanes;        /* the same lanes and tags at both ends; messages of a lower lane go first */
-    int64_t tags;     /* at most 2^31 */
-    double silence_s; /* the connection breaks when nothing has arrived for this long */
+    int lanes;    /* the same lanes and tags at both ends; messages of a lower lane go first */
+    int64_t tags; /* at most 2^31 */
+    double
+        silence_s; /* the connection breaks when nothing has arrived for this long; may be INFINITY */
+    size_t
+        early_bytes; /* messages up to this size do not wait for their receive; the same at both ends */
 } tutti_connection_options;
 
 /* Takes over the socket, also on failure. INVAL, NOMEM. */
 tutti_status tutti_connection_open(
     int socket, const tutti_connection_options *options, tutti_connection **connection);
+/* The same over any stream (stream.h). */
+tutti_status tutti_connection_open_over(
+    tutti_stream *stream, const tutti_connection_options *options, tutti_connection **connection);
 /* All its messages must have been tested. */
 void tutti_connection_close(tutti_connection *connection);
 
@@ -40,7 +47,8 @@ tutti_status tutti_connection_irecv(tutti_connection *connection, int lane, int 
 /* Whether the message has ended; then it is freed. Makes no progress itself. COMM; MISMATCH: the two ends differ in
  * size. */
 tutti_status tutti_connection_test(tutti_connection_message *message, int *done);
-/* Ends the message without its partner, unless the two are matched; test still has to report its end. */
+/* Ends the message without its partner, unless the two are matched; test still has to report its end. A receive whose
+ * memory the other end may write to ends when that has answered. */
 void tutti_connection_cancel(tutti_connection *connection, tutti_connection_message *message);
 /* Gives up a message; if it is matched, the connection breaks. */
 void tutti_connection_abandon(tutti_connection *connection, tutti_connection_message *message);
@@ -60,6 +68,11 @@ void tutti_connection_break(tutti_connection *connection);
 /* Shuts down the sending direction; call it once everything is flushed. The connection breaks when the other end has
  * closed. */
 void tutti_connection_shut(tutti_connection *connection);
+/* Bytes received: those that the other end wrote in place, and those that came through the stream. */
+typedef struct tutti_connection_received {
+    uint64_t placed, streamed;
+} tutti_connection_received;
+tutti_connection_received tutti_connection_count(const tutti_connection *connection);
 /* Whether all that was sent has gone out to the socket. */
 int tutti_connection_flushed(const tutti_connection *connection);
 

@@ -74,6 +74,19 @@ static void part_sweep(tutti_transport *t, int first, int lanes)
         p->whole->ops->sweep(p->whole, lane_of(p, first), p->shared ? 1 : lanes);
 }
 
+/* Of a whole that has such memory. */
+static tutti_status part_take_memory(tutti_transport *t, size_t bytes, void **memory)
+{
+    const part *p = (const part *)t;
+    return p->whole->ops->take_memory(p->whole, bytes, memory);
+}
+
+static void part_give_memory(tutti_transport *t, void *memory)
+{
+    const part *p = (const part *)t;
+    p->whole->ops->give_memory(p->whole, memory);
+}
+
 static void part_close(tutti_transport *t)
 {
     part *p = (part *)t;
@@ -88,6 +101,20 @@ static const tutti_transport_ops part_ops = {
     .isend = part_isend,
     .irecv = part_irecv,
     .take_slot = part_take_slot,
+    .test = part_test,
+    .cancel = part_cancel,
+    .sweep = part_sweep,
+    .abandon = part_abandon,
+    .close = part_close,
+};
+
+static const tutti_transport_ops part_ops_with_memory = {
+    .name = "part",
+    .isend = part_isend,
+    .irecv = part_irecv,
+    .take_slot = part_take_slot,
+    .take_memory = part_take_memory,
+    .give_memory = part_give_memory,
     .test = part_test,
     .cancel = part_cancel,
     .sweep = part_sweep,
@@ -130,7 +157,7 @@ tutti_status tutti_transport_part(
         return status;
     }
     for (int i = 0; host && i < m->size; i++) host[i] = whole->host[m->of[i]];
-    p->base = (tutti_transport){.ops = &part_ops,
+    p->base = (tutti_transport){.ops = whole->ops->take_memory ? &part_ops_with_memory : &part_ops,
         .rank = m->rank,
         .size = m->size,
         .lanes = given->lanes,

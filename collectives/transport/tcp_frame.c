@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* Where the fields are. */
-enum { MAGIC = 0, KIND = 2, LANE = 4, TAG = 8, REST = 12, BYTES = 16 };
+enum { MAGIC = 0, KIND = 2, LANE = 4, TAG = 8, REST = 12, BYTES = 16, PLACE = 24 };
 enum { VERSION = 8, ORDER = 12, VERDICT = 16, TOKEN = 20, WORDS = 20 + TUTTI_TCP_TOKEN_BYTES };
 static const unsigned char magic[2] = {0xD5, 0x74};
 static const char name[8] = "tuttitcp";
@@ -28,6 +28,7 @@ void tutti_tcp_frame_write(const tutti_tcp_frame *frame, unsigned char header[])
     put_number(header + LANE, (uint64_t)frame->lane, 4);
     put_number(header + TAG, (uint64_t)frame->tag, 4);
     put_number(header + BYTES, frame->bytes, 8);
+    put_number(header + PLACE, frame->place, 8);
 }
 
 const char *tutti_tcp_frame_read(
@@ -35,14 +36,16 @@ const char *tutti_tcp_frame_read(
 {
     uint64_t kind = get_number(header + KIND, 2), lane = get_number(header + LANE, 4),
              tag = get_number(header + TAG, 4);
-    *frame =
-        (tutti_tcp_frame){.kind = (tutti_tcp_kind)kind, .bytes = get_number(header + BYTES, 8)};
+    *frame = (tutti_tcp_frame){.kind = (tutti_tcp_kind)kind,
+        .bytes = get_number(header + BYTES, 8),
+        .place = get_number(header + PLACE, 8)};
     if (memcmp(header + MAGIC, magic, sizeof magic) || get_number(header + REST, 4))
         return "sends no valid frame";
     if (kind >= TUTTI_TCP_KINDS) return "sends a frame of an unknown kind";
     if (lane >= (uint64_t)limits->lanes || tag >= (uint64_t)limits->tags)
         return "sends a frame with an invalid lane or tag";
-    if (kind == TUTTI_TCP_DATA && frame->bytes > TUTTI_TCP_PIECE_BYTES)
+    if (frame->place && kind != TUTTI_TCP_WANT) return "sends no valid frame";
+    if ((kind == TUTTI_TCP_DATA || kind == TUTTI_TCP_EARLY) && frame->bytes > TUTTI_TCP_PIECE_BYTES)
         return "sends a frame that is too long";
     if (frame->bytes > SIZE_MAX / 2) return "sends a message that is too long";
     frame->lane = (int)lane;

@@ -1,8 +1,12 @@
 /* The wire format of connections: a greeting from either end, then frames. Sizes are fixed, or checked before they
  * are used. Numbers are little-endian.
  *
- * Data are sent only after a receive has been posted: irecv sends WANT, and isend waits for it. So neither end ever
- * buffers unexpected messages, and no message blocks another. [P] */
+ * Data are sent only after a receive has been posted: irecv sends WANT, and isend waits for it. So no message blocks
+ * another, and neither end buffers unexpected messages, except for a limited number of small ones that go EARLY.
+ *
+ * The n-th WANT of an end has the number n, from 0 on. It may name a place: memory of that end that the other can
+ * write to (stream.h). The other end then copies the message to the place, and sends PLACED. From WANT to PLACED the
+ * place belongs to the other end, unless that has answered REVOKE with REVOKED. [P] */
 #ifndef TUTTI_TCP_FRAME_H
 #define TUTTI_TCP_FRAME_H
 
@@ -14,17 +18,21 @@ typedef enum tutti_tcp_kind {
     TUTTI_TCP_DATA,  /* `bytes` bytes follow, of the oldest message wanted on this lane and tag */
     TUTTI_TCP_UNFIT, /* that message has `bytes` bytes, unlike its receive: it is not sent */
     TUTTI_TCP_PING,  /* this end is alive */
+    TUTTI_TCP_EARLY, /* a whole message of `bytes` bytes follows, for which no WANT had come; WANT comes all the same */
+    TUTTI_TCP_PLACED, /* the message for the WANT with the number `bytes` lies at its place */
+    TUTTI_TCP_REVOKE, /* the receive with the number `bytes` is cancelled: do not write to its place */
+    TUTTI_TCP_REVOKED, /* the other end does not and will not; the message goes without a place */
     TUTTI_TCP_KINDS
 } tutti_tcp_kind;
 
 typedef struct tutti_tcp_frame {
     tutti_tcp_kind kind;
     int lane, tag;
-    uint64_t bytes;
+    uint64_t bytes, place; /* place: of a WANT; 0: none */
 } tutti_tcp_frame;
 
 enum {
-    TUTTI_TCP_HEADER_BYTES = 24,
+    TUTTI_TCP_HEADER_BYTES = 32,
     TUTTI_TCP_PIECE_BYTES = 1 << 18, /* a longer message goes in several DATA frames */
 };
 
@@ -42,7 +50,7 @@ const char *tutti_tcp_frame_read(
 /* ---- greetings ---- */
 
 enum {
-    TUTTI_TCP_VERSION = 1,
+    TUTTI_TCP_VERSION = 2,
     TUTTI_TCP_TOKEN_BYTES = 64,
     TUTTI_TCP_WORDS_BYTES = 256,
     TUTTI_TCP_GREETING_BYTES = 20 + TUTTI_TCP_TOKEN_BYTES + TUTTI_TCP_WORDS_BYTES,

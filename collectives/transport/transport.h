@@ -57,6 +57,10 @@ typedef struct tutti_transport_ops {
      * has no device slots. members NULL: all ranks. */
     tutti_status (*take_slot)(tutti_transport *t, int lane, int tag, const tutti_members *members,
         tutti_message **message);
+    /* Memory that other ranks can write to: what a receive into it gets is copied once. Give it back before close.
+     * NOMEM (logged the first time): other memory does as well. NULL: there is none. */
+    tutti_status (*take_memory)(tutti_transport *t, size_t bytes, void **memory);
+    void (*give_memory)(tutti_transport *t, void *memory);
     /* Starts the communication library's own collective; may be NULL. It is tested, cancelled and
      * abandoned as messages are; cancelling one may end all that are under way, or none, as the library permits. On a
      * failure *message is what has begun, or NULL. */
@@ -113,9 +117,12 @@ typedef struct tutti_transport_about {
     const char *name, *summary;
     /* Adds it to MPI's transport. All ranks call it. NULL: it is MPI's. */
     tutti_status (*give)(tutti_transport *mpi, const tutti_transport_options *options);
+    /* Instead of give: replaces MPI's transport, which is closed on success. All ranks call it. */
+    tutti_status (*replace)(tutti_transport **transport, const tutti_transport_options *options);
     /* Returns why this build or machine does not have it; NULL: it does. NULL instead of the function: programs cannot
      * choose it by name. */
     const char *(*lacks)(void);
+    int on_one_host; /* all ranks have to be */
     int on_gpus;    /* collectives are in GPU memory: each rank needs its own GPU */
     int most_lanes; /* that carry them; 0: any number */
 } tutti_transport_about;
@@ -148,6 +155,12 @@ tutti_status tutti_transport_nccl(
     tutti_transport *transport, const tutti_transport_options *options);
 /* Why this build does not have NCCL (nccl_none.c); NULL: it has. [P] */
 const char *tutti_transport_nccl_lacks(void);
+
+/* A mesh (mesh.h) in place of MPI's transport, with its ranks, lanes and hosts. All messages between ranks are then
+ * the mesh's; MPI starts and ends the program. Every wait has the deadline of the options. Errors (logged): NOMEM,
+ * COMM, TIMEOUT. */
+tutti_status tutti_transport_mesh_over(
+    tutti_transport **transport, const tutti_transport_options *options);
 
 /* Ranks as threads of one process: their world, with all messages. [A] */
 typedef struct tutti_loop_world tutti_loop_world;

@@ -66,10 +66,12 @@ typedef struct tutti_exchange_options {
     void *on_end_ctx;
     /* Further settings that all ranks must share, as tutti_conf_text writes them; NULL: none. */
     const char *settings;
-    /* Chooses what carries collectives in device memory, and gives it to MPI's transport (tutti_transport_about.give).
+    /* Chooses what carries messages and collectives: gives it to MPI's transport, or replaces that
+     * (tutti_transport_about).
      * Called when the exchange opens or reopens, on the thread that communicates, with the deadline of a wait for the
      * other ranks; it may be called after open has returned TIMEOUT, so ctx must stay valid then. NULL: nothing. */
-    tutti_status (*choose_transport)(void *ctx, tutti_transport *mpi, int lanes, double timeout_s);
+    tutti_status (*choose_transport)(
+        void *ctx, tutti_transport **transport, int lanes, double timeout_s);
     void *choose_ctx;
 } tutti_exchange_options;
 

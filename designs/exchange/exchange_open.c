@@ -114,7 +114,7 @@ static tutti_status open_transport(tutti_exchange *x, tutti_transport **transpor
     int lanes = o->lanes + has_control(x, x->boot.size) + o->messages;
     if (!status) status = tutti_transport_mpi(x->boot.comm, lanes, transport);
     if (status || !o->choose_transport) return status;
-    status = o->choose_transport(o->choose_ctx, *transport, o->lanes, o->setup_timeout_s);
+    status = o->choose_transport(o->choose_ctx, transport, o->lanes, o->setup_timeout_s);
     if (status) tutti_transport_close(*transport);
     return status;
 }

@@ -13,7 +13,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { ITERATIONS = 20000, LANES = 2, TAGS = 4, POSTED = 6, SIZE = 300, STREAM = 1 << 12 };
+enum {
+    ITERATIONS = 20000,
+    LANES = 2,
+    TAGS = 4,
+    POSTED = 6,
+    SIZE = 300,
+    EARLY = 200,
+    STREAM = 1 << 12
+};
 
 typedef struct dice {
     uint64_t seed, iteration, next;
@@ -33,8 +41,12 @@ static size_t draw_frame(dice *d, unsigned char *to)
         .tag = (int)roll(d, TAGS),
         .bytes = roll(d, 4) ? sizes[roll(d, 4)] : sizes[roll(d, 7)]};
     if (!roll(d, 50)) f.bytes = UINT64_MAX >> roll(d, 64);
+    if (!roll(d, 50)) f.place = 1 + roll(d, 1 << 20);
+    if (f.kind >= TUTTI_TCP_PLACED && roll(d, 4)) f.bytes = roll(d, POSTED);
     tutti_tcp_frame_write(&f, to);
-    size_t data = f.kind == TUTTI_TCP_DATA && f.bytes <= SIZE ? (size_t)f.bytes : 0;
+    size_t data = (f.kind == TUTTI_TCP_DATA || f.kind == TUTTI_TCP_EARLY) && f.bytes <= SIZE
+                      ? (size_t)f.bytes
+                      : 0;
     for (size_t i = 0; i < data; i++) to[TUTTI_TCP_HEADER_BYTES + i] = (unsigned char)i;
     if (!roll(d, 12)) to[roll(d, TUTTI_TCP_HEADER_BYTES)] ^= (unsigned char)(1 << roll(d, 8));
     return TUTTI_TCP_HEADER_BYTES + data;
@@ -49,7 +61,8 @@ static int fuzz_frames(dice *d)
     int ends[2], done, count = 0;
     size_t bytes = 0;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends)) return 1;
-    const tutti_connection_options o = {.lanes = LANES, .tags = TAGS, .silence_s = 60};
+    const tutti_connection_options o = {
+        .lanes = LANES, .tags = TAGS, .silence_s = 60, .early_bytes = roll(d, 2) ? EARLY : 0};
     if (tutti_connection_open(ends[0], &o, &t)) return 1;
     memset(in, 0xAB, sizeof in);
     for (int i = 0; i < POSTED; i++) {

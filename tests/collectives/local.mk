@@ -144,3 +144,16 @@ TESTS += tests/collectives/test_virtual
 tests_collectives_test_virtual_SOURCES = tests/collectives/test_virtual.c
 tests_collectives_test_virtual_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_collectives_test_virtual_LDADD = libsim.la libtesting.la
+
+check_PROGRAMS += tests/collectives/test_shm
+TESTS += tests/collectives/test_shm
+tests_collectives_test_shm_SOURCES = tests/collectives/test_shm.c
+tests_collectives_test_shm_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_collectives_test_shm_LDADD = libtesting.la
+
+check_PROGRAMS += tests/collectives/test_mesh
+TESTS += tests/collectives/test_mesh
+tests_collectives_test_mesh_SOURCES = tests/collectives/test_mesh.c \
+	tests/collectives/cases.c tests/collectives/cases.h
+tests_collectives_test_mesh_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_collectives_test_mesh_LDADD = libtesting.la

@@ -24,6 +24,7 @@ program_tests = \
 	tests/programs/loaded.sh \
 	tests/programs/local.sh \
 	tests/programs/manual.sh \
+	tests/programs/mesh.sh \
 	tests/programs/mismatch.sh \
 	tests/programs/nodes.sh \
 	tests/programs/opencl.sh \

@@ -3,7 +3,7 @@
 # the others still apply)
 #
 # Each *.patch here breaks one rule of the designs, the checks, the order of a step's passes, the queue, schedules, the engine,
-# the runner or the file lock. It is applied to a copy of its source, the one object is compiled and linked before the library's, and the test that it names ("Caught by: TEST", or
+# the runner, connections or the file lock. It is applied to a copy of its source, the one object is compiled and linked before the library's, and the test that it names ("Caught by: TEST", or
 # "TEST CASE" for one of its groups of tests, else test_explore) has to fail. A patch that does not apply any more is a failure, too. Objects, compiler and flags are the
 # build's (TUTTI_BUILDDIR): make check-mutants.
 set -u
@@ -33,6 +33,8 @@ link() {
     test_release) path=tests/designs/test_release-test_release.o ;;
     test_loop) path='tests/collectives/test_loop-test_loop.o tests/collectives/test_loop-cases.o' ;;
     test_tcp) path=tests/collectives/test_tcp-test_tcp.o ;;
+    test_shm) path=tests/collectives/test_shm-test_shm.o ;;
+    test_mesh) path='tests/collectives/test_mesh-test_mesh.o tests/collectives/test_mesh-cases.o' more=.libs/libnet.a ;;
     test_sched) path=tests/collectives/test_sched-test_sched.o ;;
     test_links) path=tests/collectives/test_links-test_links.o ;;
     test_trees) path=tests/collectives/test_trees-test_trees.o ;;

@@ -1,0 +1,454 @@
+#include "collectives/transport/mesh.h"
+
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Data from any rank, with room for `bytes` of the receives. */
+typedef struct arrival {
+    struct arrival *next;
+    unsigned char data[];
+} arrival;
+
+/* A lane and tag with receives from any rank: one receive from each, into an arrival. */
+typedef struct port {
+    struct port *next;
+    int lane, tag;
+    size_t bytes;
+    tutti_connection_message **from; /* [size] NULL: none */
+    arrival **into;                  /* [size] */
+    arrival *first, **end;           /* have arrived, oldest first */
+    tutti_message *waiting, **waiting_end;
+} port;
+
+struct tutti_message {
+    tutti_message *next; /* of those that wait at a port, or while idle */
+    int peer;
+    tutti_connection_message *of;
+    port *port; /* a receive from any rank: not NULL */
+    void *data;
+    int ended;       /* of a port */
+    unsigned looked; /* the latest look when it was last tested */
+};
+
+typedef struct mesh {
+    tutti_transport base;
+    tutti_connection **peer;
+    tutti_shm *mine, **theirs;
+    int full;      /* there is no more of `mine` */
+    int *reported; /* [size] it was said that this rank is gone */
+    struct pollfd *socket;
+    int *socket_of;
+    port *ports;
+    tutti_message *idle;
+    unsigned looks;
+} mesh;
+
+static tutti_message *new_message(mesh *t, const tutti_message *like)
+{
+    tutti_message *m = t->idle;
+    if (m)
+        t->idle = m->next;
+    else
+        m = malloc(sizeof *m);
+    if (!m) return NULL;
+    *m = *like;
+    m->looked = t->looks;
+    return m;
+}
+
+static void recycle_message(mesh *t, tutti_message *m)
+{
+    m->next = t->idle;
+    t->idle = m;
+}
+
+/* A connection has failed, and a message with it. */
+static tutti_status report_peer(mesh *t, int peer)
+{
+    const char *why = tutti_connection_broken(t->peer[peer]);
+    if (t->reported[peer] || !why) return TUTTI_ERR_COMM;
+    t->reported[peer] = 1;
+    return tutti_fail(TUTTI_ERR_COMM, "rank %d %s", peer, why);
+}
+
+/* ---- progress ---- */
+
+/* Memory is looked at; of the sockets, one call finds those that can move. */
+static void look(mesh *t)
+{
+    int sockets = 0;
+    t->looks++;
+    for (int r = 0; r < t->base.size; r++) {
+        if (!t->peer[r]) continue;
+        struct pollfd p = tutti_connection_poll(t->peer[r]);
+        if (p.fd < 0) {
+            tutti_connection_pass(t->peer[r]);
+            continue;
+        }
+        t->socket_of[sockets] = r;
+        t->socket[sockets++] = p;
+    }
+    if (!sockets || poll(t->socket, (nfds_t)sockets, 0) <= 0) return;
+    for (int i = 0; i < sockets; i++)
+        if (t->socket[i].revents) tutti_connection_pass(t->peer[t->socket_of[i]]);
+}
+
+static void mesh_sweep(tutti_transport *transport, int first, int lanes)
+{
+    (void)first, (void)lanes;
+    look((mesh *)transport);
+}
+
+/* ---- receives from any rank ---- */
+
+static tutti_status receive_at(mesh *t, port *p, int r)
+{
+    arrival *into = p->into[r] ? p->into[r] : malloc(sizeof *into + p->bytes);
+    if (!into) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a message of %zu bytes", p->bytes);
+    p->into[r] = into;
+    into->next = NULL;
+    tutti_status status =
+        tutti_connection_irecv(t->peer[r], p->lane, p->tag, into->data, p->bytes, &p->from[r]);
+    if (status) p->from[r] = NULL;
+    /* a rank that has gone sends nothing more; what else is between the two fails by itself */
+    return status == TUTTI_ERR_COMM ? TUTTI_OK : status;
+}
+
+static void free_port(port *p, int size)
+{
+    for (int r = 0; r < size; r++) free(p->into ? p->into[r] : NULL);
+    for (arrival *a = p->first, *next; a; a = next) {
+        next = a->next;
+        free(a);
+    }
+    free(p->from);
+    free(p->into);
+    free(p);
+}
+
+static tutti_status open_port(mesh *t, int lane, int tag, size_t bytes, port **opened)
+{
+    const size_t size = (size_t)t->base.size;
+    tutti_status status = TUTTI_OK;
+    port *p = calloc(1, sizeof *p);
+    if (p) p->from = calloc(size, sizeof *p->from);
+    if (p) p->into = calloc(size, sizeof *p->into);
+    if (!p || !p->from || !p->into) {
+        if (p) free_port(p, 0);
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for receives from any rank");
+    }
+    p->lane = lane;
+    p->tag = tag;
+    p->bytes = bytes;
+    p->end = &p->first;
+    p->waiting_end = &p->waiting;
+    p->next = t->ports;
+    t->ports = p; /* from here on close frees it */
+    for (int r = 0; r < t->base.size && !status; r++)
+        if (t->peer[r]) status = receive_at(t, p, r);
+    *opened = p;
+    return status;
+}
+
+static tutti_status find_port(mesh *t, int lane, int tag, size_t bytes, port **found)
+{
+    port *p = t->ports;
+    while (p && (p->lane != lane || p->tag != tag)) p = p->next;
+    *found = p;
+    if (!p) return open_port(t, lane, tag, bytes, found);
+    if (p->bytes == bytes) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_INVAL,
+        "lane %d, tag %d: receives from any rank have one size, not %zu bytes and %zu", lane, tag,
+        p->bytes, bytes);
+}
+
+/* Takes what has arrived from each rank, and gives it to the receives that wait. */
+static tutti_status serve_port(mesh *t, port *p)
+{
+    tutti_status first = TUTTI_OK;
+    for (int r = 0; r < t->base.size; r++) {
+        int done = 0;
+        if (!p->from[r]) continue;
+        tutti_status status = tutti_connection_test(p->from[r], &done);
+        if (!done) continue;
+        p->from[r] = NULL;
+        if (!status) {
+            *p->end = p->into[r];
+            p->end = &p->into[r]->next;
+            p->into[r] = NULL;
+            status = receive_at(t, p, r);
+        }
+        if (!first && status != TUTTI_ERR_COMM) first = status;
+    }
+    while (p->first && p->waiting) {
+        arrival *a = p->first;
+        tutti_message *m = p->waiting;
+        p->first = a->next;
+        if (!a->next) p->end = &p->first;
+        p->waiting = m->next;
+        if (!m->next) p->waiting_end = &p->waiting;
+        if (p->bytes) memcpy(m->data, a->data, p->bytes);
+        m->ended = 1;
+        free(a);
+    }
+    return first;
+}
+
+static void leave_port(tutti_message *m)
+{
+    port *p = m->port;
+    tutti_message **at = &p->waiting;
+    while (*at && *at != m) at = &(*at)->next;
+    if (!*at) return;
+    *at = m->next;
+    if (!m->next) p->waiting_end = at;
+    m->ended = 1;
+}
+
+static tutti_status receive_any(
+    mesh *t, int lane, int tag, void *data, size_t bytes, tutti_message **message)
+{
+    tutti_message like = {.peer = TUTTI_ANY_RANK, .data = data};
+    tutti_status status = find_port(t, lane, tag, bytes, &like.port);
+    tutti_message *m = status ? NULL : new_message(t, &like);
+    if (!status && !m) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for a message");
+    if (status) return status;
+    *m->port->waiting_end = m;
+    m->port->waiting_end = &m->next;
+    *message = m;
+    return TUTTI_OK;
+}
+
+/* ---- messages ---- */
+
+static tutti_status post_message(
+    mesh *t, int peer, tutti_status status, tutti_connection_message *of, tutti_message **message)
+{
+    if (status == TUTTI_ERR_COMM) return report_peer(t, peer);
+    if (status) return status;
+    *message = new_message(t, &(tutti_message){.peer = peer, .of = of});
+    if (*message) return TUTTI_OK;
+    tutti_connection_abandon(t->peer[peer], of);
+    return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a message");
+}
+
+static tutti_status check_peer(const mesh *t, int peer)
+{
+    if (peer >= 0 && peer < t->base.size && t->peer[peer]) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_INVAL, "rank %d has no connection to rank %d", t->base.rank, peer);
+}
+
+static tutti_status mesh_isend(tutti_transport *transport, int lane, int peer, int tag,
+    const void *data, size_t bytes, tutti_message **message)
+{
+    mesh *t = (mesh *)transport;
+    tutti_connection_message *of;
+    tutti_status status = check_peer(t, peer);
+    if (status) return status;
+    status = tutti_connection_isend(t->peer[peer], lane, tag, data, bytes, &of);
+    return post_message(t, peer, status, of, message);
+}
+
+static tutti_status mesh_irecv(tutti_transport *transport, int lane, int peer, int tag, void *data,
+    size_t bytes, tutti_message **message)
+{
+    mesh *t = (mesh *)transport;
+    tutti_connection_message *of;
+    if (peer == TUTTI_ANY_RANK) return receive_any(t, lane, tag, data, bytes, message);
+    tutti_status status = check_peer(t, peer);
+    if (status) return status;
+    status = tutti_connection_irecv(t->peer[peer], lane, tag, data, bytes, &of);
+    return post_message(t, peer, status, of, message);
+}
+
+static tutti_status test_once(mesh *t, tutti_message *m, int *done)
+{
+    if (!m->port) return tutti_connection_test(m->of, done);
+    tutti_status status = m->ended ? TUTTI_OK : serve_port(t, m->port);
+    *done = m->ended;
+    return status;
+}
+
+/* Looks at all connections when a message is tested for the second time since the last look. */
+static tutti_status mesh_test(tutti_transport *transport, tutti_message *message, int *done)
+{
+    mesh *t = (mesh *)transport;
+    tutti_status status = test_once(t, message, done);
+    if (!*done && !status && message->looked == t->looks) {
+        look(t);
+        status = test_once(t, message, done);
+    }
+    message->looked = t->looks;
+    if (!*done) return status;
+    if (status == TUTTI_ERR_COMM) status = report_peer(t, message->peer);
+    recycle_message(t, message);
+    return status;
+}
+
+static void mesh_cancel(tutti_transport *transport, tutti_message *message)
+{
+    const mesh *t = (const mesh *)transport;
+    if (message->port)
+        leave_port(message);
+    else
+        tutti_connection_cancel(t->peer[message->peer], message->of);
+}
+
+static void mesh_abandon(tutti_transport *transport, tutti_message *message)
+{
+    mesh *t = (mesh *)transport;
+    if (message->port)
+        leave_port(message);
+    else
+        tutti_connection_abandon(t->peer[message->peer], message->of);
+    recycle_message(t, message);
+}
+
+/* Without an arena, or when that is full, messages go through rings. */
+static tutti_status mesh_take_memory(tutti_transport *transport, size_t bytes, void **memory)
+{
+    mesh *t = (mesh *)transport;
+    if (!t->mine || t->full) return TUTTI_ERR_NOMEM;
+    tutti_status status = tutti_shm_take(t->mine, bytes, memory);
+    t->full = status != TUTTI_OK;
+    return status;
+}
+
+static void mesh_give_memory(tutti_transport *transport, void *memory)
+{
+    tutti_shm_give(((mesh *)transport)->mine, memory);
+}
+
+/* A lane is a number in each message. */
+static tutti_status mesh_grow(
+    tutti_transport *t, int lanes, const tutti_members *members, int *done)
+{
+    (void)members;
+    if (lanes > TUTTI_MESH_LANES - t->lanes)
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "a mesh has at most %d lanes", TUTTI_MESH_LANES);
+    t->lanes += lanes;
+    *done = 1;
+    return TUTTI_OK;
+}
+
+/* ---- opening and closing ---- */
+
+static int is_open(const mesh *t)
+{
+    int open = 0;
+    for (int r = 0; r < t->base.size; r++)
+        open |= t->peer[r] && tutti_connection_poll(t->peer[r]).fd >= 0;
+    return open;
+}
+
+/* A socket that is closed with unread data would drop what was sent last: all wait until the others have closed. */
+static void linger(mesh *t)
+{
+    static const double most_s = 2, poll_s = 200e-6;
+    const double until_s = tutti_clock_s() + most_s;
+    for (int r = 0; r < t->base.size; r++)
+        if (t->peer[r]) tutti_connection_shut(t->peer[r]);
+    while (is_open(t) && tutti_clock_s() < until_s) {
+        look(t);
+        tutti_clock_sleep(poll_s);
+    }
+}
+
+static void close_port(mesh *t, port *p)
+{
+    for (int r = 0; r < t->base.size; r++)
+        if (p->from && p->from[r]) tutti_connection_abandon(t->peer[r], p->from[r]);
+    free_port(p, t->base.size);
+}
+
+static void mesh_close(tutti_transport *transport)
+{
+    mesh *t = (mesh *)transport;
+    if (!transport->abandoned && is_open(t)) linger(t);
+    for (port *p = t->ports, *next; p; p = next) {
+        next = p->next;
+        close_port(t, p);
+    }
+    for (int r = 0; r < t->base.size && t->peer; r++)
+        if (t->peer[r]) tutti_connection_close(t->peer[r]);
+    for (int r = 0; r < t->base.size && t->theirs; r++) tutti_shm_close(t->theirs[r]);
+    tutti_shm_close(t->mine);
+    for (tutti_message *m = t->idle, *next; m; m = next) {
+        next = m->next;
+        free(m);
+    }
+    free(t->peer);
+    free(t->theirs);
+    free(t->reported);
+    free(t->socket);
+    free(t->socket_of);
+    free(t->base.host);
+    free(t);
+}
+
+static const tutti_transport_ops mesh_ops = {
+    .name = "mesh",
+    .isend = mesh_isend,
+    .irecv = mesh_irecv,
+    .take_memory = mesh_take_memory,
+    .give_memory = mesh_give_memory,
+    .test = mesh_test,
+    .cancel = mesh_cancel,
+    .sweep = mesh_sweep,
+    .abandon = mesh_abandon,
+    .grow = mesh_grow,
+    .close = mesh_close,
+};
+
+static void close_options(const tutti_mesh_options *o)
+{
+    for (int r = 0; r < o->size; r++) {
+        if (o->peer[r]) tutti_connection_close(o->peer[r]);
+        if (o->theirs) tutti_shm_close(o->theirs[r]);
+    }
+    tutti_shm_close(o->mine);
+}
+
+tutti_status tutti_transport_mesh(const tutti_mesh_options *o, tutti_transport **transport)
+{
+    const size_t size = (size_t)o->size;
+    int valid = o->size > 0 && o->rank >= 0 && o->rank < o->size && o->lanes > 0 &&
+                o->lanes <= TUTTI_MESH_LANES;
+    for (int r = 0; r < o->size && valid; r++) valid = !o->peer[r] == (r == o->rank);
+    if (!valid) {
+        close_options(o);
+        return tutti_fail(TUTTI_ERR_INVAL, "no mesh of %d ranks with %d lanes for rank %d", o->size,
+            o->lanes, o->rank);
+    }
+    mesh *t = calloc(1, sizeof *t);
+    if (t) {
+        t->peer = calloc(size, sizeof *t->peer);
+        t->theirs = calloc(size, sizeof *t->theirs);
+        t->reported = calloc(size, sizeof *t->reported);
+        t->socket = calloc(size, sizeof *t->socket);
+        t->socket_of = calloc(size, sizeof *t->socket_of);
+        t->base.host = calloc(size, sizeof *t->base.host);
+    }
+    if (!t || !t->peer || !t->theirs || !t->reported || !t->socket || !t->socket_of ||
+        !t->base.host) {
+        close_options(o);
+        if (t) mesh_close(&t->base);
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a mesh of %d ranks", o->size);
+    }
+    memcpy(t->peer, o->peer, size * sizeof *t->peer);
+    if (o->theirs) memcpy(t->theirs, o->theirs, size * sizeof *t->theirs);
+    t->mine = o->mine;
+    if (o->host) memcpy(t->base.host, o->host, size * sizeof *t->base.host);
+    t->base.ops = &mesh_ops;
+    t->base.rank = o->rank;
+    t->base.size = o->size;
+    t->base.lanes = o->lanes;
+    t->base.near = o->near;
+    t->base.tags = tutti_mesh_connection.tags;
+    *transport = &t->base;
+    return TUTTI_OK;
+}

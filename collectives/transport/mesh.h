@@ -1,0 +1,33 @@
+/* A transport of any number of ranks that is made of connections, one to each other rank: in shared memory within a
+ * host (shm.h), over TCP between hosts. Lanes and tags are those of the connections. */
+#ifndef TUTTI_MESH_H
+#define TUTTI_MESH_H
+
+#include "collectives/transport/connection.h"
+#include "collectives/transport/shm.h"
+#include "collectives/transport/transport.h"
+
+#include <math.h>
+
+enum { TUTTI_MESH_LANES = 1 << 20, TUTTI_MESH_EARLY_BYTES = 4096 };
+
+/* Of every connection of a mesh. A rank may compute for long without a message: silence is no failure. */
+static const tutti_connection_options tutti_mesh_connection = {.lanes = TUTTI_MESH_LANES,
+    .tags = (int64_t)1 << 30,
+    .silence_s = INFINITY,
+    .early_bytes = TUTTI_MESH_EARLY_BYTES};
+
+/* Takes over what it points to, also on failure; but not the arrays. */
+typedef struct tutti_mesh_options {
+    int rank, size, lanes;
+    tutti_connection **peer; /* [size] peer[rank] NULL */
+    tutti_shm *mine;         /* NULL: no rank is on this host */
+    tutti_shm **theirs;      /* [size] NULL for ranks of other hosts; closed with the mesh */
+    const int *host;         /* [size] as in tutti_transport; copied; NULL: all are on one */
+    int near;
+} tutti_mesh_options;
+
+/* INVAL, NOMEM. */
+tutti_status tutti_transport_mesh(const tutti_mesh_options *options, tutti_transport **transport);
+
+#endif

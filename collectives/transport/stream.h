@@ -1,0 +1,43 @@
+/* What a connection travels on: bytes to the other end and back, in their order, over a socket (stream_socket.c) or in
+ * memory that two processes share (shm.c). Not locked: one thread at a time. */
+#ifndef TUTTI_STREAM_H
+#define TUTTI_STREAM_H
+
+#include "dag/base/status.h"
+
+#include <poll.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+enum { TUTTI_STREAM_WHY = 400 };
+
+typedef struct tutti_stream tutti_stream;
+
+typedef struct tutti_stream_ops {
+    /* How many bytes were written or read; 0: none can be now; -1: it is broken, and `why` says so. */
+    ssize_t (*write)(tutti_stream *s, const struct iovec *part, int parts);
+    ssize_t (*read)(tutti_stream *s, void *to, size_t most);
+    /* Whether the other end's process has ended: what it had written can still be read. NULL: read finds out. */
+    int (*is_dead)(tutti_stream *s, double now_s);
+    /* Where the other end finds this memory, if it can write to it; 0: it cannot. It is lent until it is taken back.
+     * NULL: never. */
+    uint64_t (*lend)(tutti_stream *s, const void *data, size_t bytes);
+    void (*take_back)(tutti_stream *s, uint64_t place);
+    /* The other end's memory at a place that it has lent; NULL: it has none there. */
+    void *(*reach)(tutti_stream *s, uint64_t place, size_t bytes);
+    void (*shut)(tutti_stream *s); /* nothing more is written */
+    void (*close)(tutti_stream *s);
+} tutti_stream_ops;
+
+struct tutti_stream {
+    const tutti_stream_ops *ops;
+    int socket;                 /* for poll(2); -1: there is none */
+    char why[TUTTI_STREAM_WHY]; /* why it is broken, as a predicate: "has closed the connection" */
+};
+
+/* Takes over the socket, also on failure. NOMEM. */
+tutti_status tutti_stream_socket(int socket, tutti_stream **stream);
+
+#endif

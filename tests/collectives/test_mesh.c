@@ -1,0 +1,306 @@
+/* A mesh of ranks as threads, connected by shared memory, sockets, or both: every case of collectives, groups of it,
+ * receives from any rank, a failure, and a rank that goes. */
+#include "collectives/transport/mesh.h"
+#include "collectives/choose.h"
+#include "collectives/coll.h"
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+#include "tests/collectives/cases.h"
+#include "tests/support/testing.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum { MOST = 5, LANES = 3 };
+
+/* How ranks are connected. MIXED: those of r / 2 share memory. PLACED: each maps the memory of the others, as processes
+ * do, and collectives receive into it. */
+enum { MEMORY, SOCKETS, MIXED, PLACED, WAYS };
+
+static int shares(int way, int a, int b)
+{
+    return way == MEMORY || way == PLACED || (way == MIXED && a / 2 == b / 2);
+}
+
+/* The memory of rank b for rank a. */
+static tutti_shm *map_memory(tutti_mesh_options mesh[], int way, int a, int b)
+{
+    tutti_shm_name name;
+    if (way != PLACED) return mesh[b].mine;
+    tutti_shm_get_name(mesh[b].mine, &name);
+    ck_assert_ok(tutti_shm_map(&name, &mesh[a].theirs[b]));
+    return mesh[a].theirs[b];
+}
+
+static void connect_ranks(tutti_mesh_options mesh[], int way, int a, int b)
+{
+    int ends[2];
+    if (!shares(way, a, b)) {
+        ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+        ck_assert_ok(tutti_connection_open(ends[0], &tutti_mesh_connection, &mesh[a].peer[b]));
+        ck_assert_ok(tutti_connection_open(ends[1], &tutti_mesh_connection, &mesh[b].peer[a]));
+        return;
+    }
+    ck_assert_ok(tutti_shm_connect(
+        mesh[a].mine, b, map_memory(mesh, way, a, b), a, &tutti_mesh_connection, &mesh[a].peer[b]));
+    ck_assert_ok(tutti_shm_connect(
+        mesh[b].mine, a, map_memory(mesh, way, b, a), b, &tutti_mesh_connection, &mesh[b].peer[a]));
+}
+
+/* Threads of one process use the very memory of the others, which is closed last. */
+static tutti_shm *memory[MOST];
+static tutti_connection *peer[MOST][MOST];
+
+static void open_world(int P, int way, tutti_transport *transport[])
+{
+    tutti_mesh_options mesh[MOST];
+    tutti_shm *theirs[MOST][MOST] = {{NULL}};
+    const tutti_shm_options options = {
+        .rings = MOST, .ring_bytes = 1 << 12, .arena_bytes = way == PLACED ? 1 << 24 : 0};
+    memset(peer, 0, sizeof peer);
+    for (int r = 0; r < P; r++) {
+        mesh[r] = (tutti_mesh_options){.rank = r,
+            .size = P,
+            .lanes = LANES,
+            .peer = peer[r],
+            .theirs = theirs[r],
+            .near = way == MEMORY};
+        ck_assert_ok(tutti_shm_create(&options, &memory[r]));
+        mesh[r].mine = memory[r];
+    }
+    for (int a = 0; a < P; a++)
+        for (int b = a + 1; b < P; b++) connect_ranks(mesh, way, a, b);
+    for (int r = 0; r < P; r++) {
+        if (way == PLACED)
+            memory[r] = NULL;
+        else
+            mesh[r].mine = NULL;
+        ck_assert_ok(tutti_transport_mesh(&mesh[r], &transport[r]));
+    }
+}
+
+typedef struct rank {
+    tutti_transport *transport;
+    const char *algorithm;
+    int index, failures;
+    void (*body)(struct rank *r);
+} rank;
+
+static void *run_rank(void *arg)
+{
+    rank *r = arg;
+    r->body(r);
+    return NULL;
+}
+
+static void run_world(int P, int way, const char *algorithm, void (*body)(rank *r))
+{
+    tutti_transport *transport[MOST];
+    rank ranks[MOST];
+    pthread_t threads[MOST];
+    open_world(P, way, transport);
+    for (int r = 0; r < P; r++) {
+        ranks[r] = (rank){transport[r], algorithm, r, 0, body};
+        ck_assert_int_eq(pthread_create(&threads[r], NULL, run_rank, &ranks[r]), 0);
+    }
+    for (int r = 0; r < P; r++) pthread_join(threads[r], NULL);
+    for (int r = 0; r < P; r++) {
+        ck_assert_msg(!ranks[r].failures, "%s on %d ranks: rank %d has %d failures",
+            algorithm ? algorithm : "-", P, r, ranks[r].failures);
+        tutti_shm_close(memory[r]);
+    }
+}
+
+static tutti_comm *open_comm(tutti_transport *transport, const char *algorithm)
+{
+    tutti_comm *comm;
+    const tutti_comm_options options = {.algorithm = algorithm};
+    if (tutti_comm_new(transport, &options, &comm)) abort();
+    return comm;
+}
+
+static void every_case(rank *r)
+{
+    tutti_comm *comm = open_comm(r->transport, r->algorithm);
+    r->failures = cases_run(comm, r->algorithm) + cases_in_order(comm) + cases_whole(comm) +
+                  cases_extras(comm, 11) + cases_same_bits(comm, 11, 0);
+    tutti_comm_free(comm);
+}
+
+static const char *const algorithms[] = {"ring", "recursive-doubling", "tree", "direct", "auto"};
+
+START_TEST(runs_every_case)
+{
+    const int way = _i % WAYS;
+    for (int P = 1; P <= (testing_fewer() ? 3 : MOST); P++)
+        run_world(P, way, algorithms[(P + _i) % 5], every_case);
+}
+END_TEST
+
+/* A ring of sums: each rank receives all parts but its own into memory that its neighbour writes to, and then the sums
+ * of all parts but one into the program's memory, through the ring of bytes. */
+static void sum_in_place(rank *r)
+{
+    enum { COUNT = 400000 };
+    tutti_comm *comm = open_comm(r->transport, "ring");
+    const int P = tutti_comm_size(comm), left = (r->index + P - 1) % P;
+    float *x = calloc(COUNT, sizeof *x);
+    for (int round = 1; round <= 2; round++) {
+        const tutti_coll_args args = {.count = COUNT, .recv = x};
+        tutti_coll_request *request;
+        for (int i = 0; i < COUNT; i++) x[i] = 1;
+        if (tutti_coll_post(comm, 0, &args, &request)) abort();
+        if (tutti_coll_wait(comm, request, 60)) abort();
+        tutti_coll_free(request);
+        for (int i = 0; i < COUNT; i++) r->failures += x[i] != (float)P;
+        const tutti_connection_received got = tutti_connection_count(peer[r->index][left]);
+        const uint64_t parts = (uint64_t)(round * (P - 1)) * COUNT * sizeof *x / (uint64_t)P;
+        r->failures += got.placed != parts || got.streamed != parts;
+    }
+    tutti_comm_free(comm);
+    free(x);
+}
+
+START_TEST(receives_in_place)
+{
+    run_world(4, PLACED, NULL, sum_in_place);
+}
+END_TEST
+
+/* A group on a channel of a shared lane, beside all ranks. */
+static void in_groups(rank *r)
+{
+    static const int of[] = {3, 1, 0};
+    int done = 0;
+    tutti_transport *part = NULL;
+    tutti_members members;
+    tutti_comm *comm = NULL;
+    if (r->transport->ops->grow(r->transport, 1, NULL, &done) || !done) abort();
+    if (tutti_members_set(1, 3, of, r->index, &members)) abort();
+    const tutti_part where = {&members, LANES, 2, 7};
+    if (members.rank >= 0 && tutti_transport_part(r->transport, &where, &part)) abort();
+    if (part) comm = open_comm(part, NULL);
+    if (comm) r->failures += cases_run(comm, NULL);
+    tutti_comm_free(comm);
+    tutti_members_free(&members);
+    tutti_transport_close(r->transport);
+}
+
+START_TEST(has_groups)
+{
+    run_world(4, _i, NULL, in_groups);
+}
+END_TEST
+
+/* Rank 0 receives from any; each of the others sends its messages in order, more of them than are received at once. */
+static void any_rank(rank *r)
+{
+    enum { EACH = 500, AT_ONCE = 3 };
+    tutti_transport *t = r->transport;
+    int wire[AT_ONCE][2], next[MOST] = {0}, done, left = EACH * (t->size - 1), posted = left;
+    tutti_message *m[AT_ONCE] = {NULL};
+    const double until_s = tutti_clock_s() + 60;
+    for (int i = 0; r->index && i < EACH; i++) {
+        wire[0][0] = r->index;
+        wire[0][1] = i;
+        if (t->ops->isend(t, 1, 0, 5, wire[0], sizeof wire[0], &m[0])) abort();
+        for (done = 0; !done;)
+            if (t->ops->test(t, m[0], &done) || tutti_clock_s() > until_s) abort();
+    }
+    for (int i = 0; !r->index && i < AT_ONCE; i++, posted--)
+        if (t->ops->irecv(t, 1, TUTTI_ANY_RANK, 5, wire[i], sizeof wire[i], &m[i])) abort();
+    for (int i = 0; !r->index && left; i = (i + 1) % AT_ONCE) {
+        for (done = 0; !done;)
+            if (t->ops->test(t, m[i], &done) || tutti_clock_s() > until_s) abort();
+        r->failures += next[wire[i][0]]++ != wire[i][1];
+        left--;
+        if (posted-- > 0 &&
+            t->ops->irecv(t, 1, TUTTI_ANY_RANK, 5, wire[i], sizeof wire[i], &m[i]))
+            abort();
+    }
+    /* one that never comes is cancelled, and one is abandoned */
+    for (int i = 0; i < 2; i++)
+        if (t->ops->irecv(t, 2, TUTTI_ANY_RANK, 5, wire[i], sizeof wire[i], &m[i])) abort();
+    t->ops->cancel(t, m[0]);
+    r->failures += t->ops->test(t, m[0], &done) || !done;
+    t->ops->abandon(t, m[1]);
+    r->failures += t->ops->irecv(t, 2, TUTTI_ANY_RANK, 5, wire[0], 1, &m[0]) != TUTTI_ERR_INVAL;
+    tutti_transport_close(t);
+}
+
+START_TEST(receives_from_any_rank)
+{
+    run_world(4, _i, NULL, any_rank);
+}
+END_TEST
+
+/* The ranks disagree about a count; all get their buffers back, and the next sum is right on another lane. */
+static void disagree(rank *r)
+{
+    tutti_comm *comm = open_comm(r->transport, "ring");
+    enum { COUNT = 30000 };
+    float *x = calloc(COUNT, sizeof *x);
+    const tutti_coll_args args = {.count = COUNT - 3000 * (r->index == 1), .recv = x};
+    tutti_coll_request *request;
+    if (tutti_coll_post(comm, 0, &args, &request)) abort();
+    tutti_status status = tutti_coll_wait(comm, request, 1);
+    /* a rank between two that fit waits for them, until they leave */
+    r->failures +=
+        status != TUTTI_ERR_MISMATCH && status != TUTTI_ERR_TIMEOUT && status != TUTTI_ERR_COMM;
+    const double until_s = tutti_clock_s() + 20;
+    while (!tutti_comm_drain(comm) && tutti_clock_s() < until_s) continue;
+    r->failures += !tutti_comm_drain(comm);
+    /* those that end first still answer the others */
+    for (double rest_s = tutti_clock_s() + 0.3; tutti_clock_s() < rest_s;) tutti_comm_drain(comm);
+    tutti_coll_free(request);
+    tutti_comm_free(comm);
+    free(x);
+}
+
+START_TEST(ends_after_a_failure)
+{
+    run_world(3, _i, NULL, disagree);
+}
+END_TEST
+
+/* The last rank closes; the others learn who is gone. */
+static void lose_one(rank *r)
+{
+    tutti_transport *t = r->transport;
+    char byte = 0;
+    int done = 0;
+    tutti_message *m;
+    tutti_status status = TUTTI_OK;
+    t->abandoned = 1; /* nobody lingers */
+    if (r->index < t->size - 1) {
+        status = t->ops->irecv(t, 0, t->size - 1, 0, &byte, 1, &m);
+        for (double until_s = tutti_clock_s() + 20; !status && tutti_clock_s() < until_s;)
+            status = t->ops->test(t, m, &done);
+        r->failures += status != TUTTI_ERR_COMM;
+        r->failures += strcmp(tutti_last_error(), "rank 2 has closed the connection") != 0;
+        r->failures += t->ops->isend(t, 0, t->size - 1, 0, &byte, 1, &m) != TUTTI_ERR_COMM;
+        r->failures += t->ops->isend(t, 0, r->index, 0, &byte, 1, &m) != TUTTI_ERR_INVAL;
+    }
+    tutti_transport_close(t);
+}
+
+START_TEST(says_who_is_gone)
+{
+    run_world(3, _i, NULL, lose_one);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("mesh");
+    TCase *mesh = testing_case(suite, "mesh");
+    tcase_add_loop_test(mesh, runs_every_case, 0, WAYS);
+    tcase_add_test(mesh, receives_in_place);
+    tcase_add_loop_test(mesh, has_groups, 0, WAYS);
+    tcase_add_loop_test(mesh, receives_from_any_rank, 0, WAYS);
+    tcase_add_loop_test(mesh, ends_after_a_failure, 0, WAYS);
+    tcase_add_loop_test(mesh, says_who_is_gone, 0, WAYS);
+    return testing_run(suite);
+}

@@ -1,0 +1,51 @@
+#!/bin/bash
+# --transport: training gives the same weights whatever carries the messages: MPI, shared memory of a host, and on two hosts
+# (tutti-box) shared memory within them and TCP between them. What cannot be is refused on every rank.
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+box=$apps/box/tutti-box
+train="$apps/tutti-cifar --data synthetic --model resnet8 --eval-every never --steps 3 --batch 4"
+
+weights() { # WHAT RUN...: its weights in $hash
+    local what=$1
+    shift
+    "$@" > "$dir/out" 2>&1 || fail "$what: status $?: $(tail -n 5 "$dir/out")"
+    hash=$(sed -n 's/.*weights \([0-9a-f]*\)$/\1/p' "$dir/out")
+    [ -n "$hash" ] || fail "$what: no weights: $(tail -n 5 "$dir/out")"
+}
+
+same() { # RANKS TRANSPORT OPTION...: the weights are those over MPI
+    local ranks=$1 transport=$2
+    shift 2
+    # shellcheck disable=SC2086
+    weights "$ranks ranks $*" $mpirun -np "$ranks" $train --transport mpi "$@"
+    local wanted=$hash
+    # shellcheck disable=SC2086
+    weights "$ranks ranks $* --transport $transport" $mpirun -np "$ranks" $train --transport "$transport" "$@"
+    [ "$hash" = "$wanted" ] || fail "$ranks ranks $*: weights $hash over $transport, and $wanted over mpi"
+}
+
+same 2 shm --design concurrent
+same 4 mesh --layout stages=2,replicas=2 --verify full
+four=$hash
+
+# shellcheck disable=SC2086
+$mpirun -np 2 $train --transport shm --algorithm mpi > "$dir/out" 2>&1
+[ $? = 2 ] || fail "MPI's own sums without MPI: not refused"
+grep -q "\-\-algorithm mpi is MPI's own; or use --transport mpi" "$dir/out" || fail "--algorithm mpi: $(tail -n 5 "$dir/out")"
+
+# One rank has nobody to send to.
+weights 'one rank' $train --transport mesh
+
+if [ "$(id -u)" = 0 ] && command -v ip tc > /dev/null && ip netns add "probe$$" 2> /dev/null; then
+    ip netns del "probe$$"
+    # shellcheck disable=SC2086
+    weights 'two hosts' "$box" run --hosts 2 -n 4 $train --layout stages=2,replicas=2 --verify full --transport mesh
+    [ "$hash" = "$four" ] || fail "two hosts: weights $hash, and $four on one"
+    # shellcheck disable=SC2086
+    "$box" run --hosts 2 -n 2 $train --transport shm > "$dir/out" 2>&1
+    [ $? = 2 ] || fail "shm on two hosts: not refused"
+    grep -q 'use --transport mesh' "$dir/out" || fail "shm on two hosts: $(tail -n 5 "$dir/out")"
+else
+    echo "left out: two hosts: needs root, iproute2 and network namespaces"
+fi
+finish
