@@ -55,7 +55,8 @@ typedef struct table {
 } table;
 
 struct tutti_local_step {
-    int rank, ended;
+    int ended;
+    int gone; /* it was taken for ended before its time */
 };
 
 /* What an event is about: one of these. */
@@ -84,9 +85,10 @@ struct tutti_virtual_world {
     int flow_room;
     table table;
     tutti_message *youngest; /* of all that there are */
-    place *place;              /* [ranks] */
+    place *place;            /* [ranks] */
     int *concerned, concerns;
     char *payload;
+    int broken;
     tutti_virtual_account account;
 };
 
@@ -438,21 +440,27 @@ static void leave_message(tutti_virtual_world *w, tutti_message *m)
     if (!m->busy) free_message(w, m);
 }
 
-static tutti_status virtual_test(tutti_transport *t, tutti_message *message, int *done)
-{
-    *done = message->ended;
-    if (!*done) return TUTTI_OK;
-    const tutti_status status = message->status;
-    leave_message(((virtual *)t)->world, message);
-    return status;
-}
-
 /* Takes a message that waits for its other side out of the world, unless it travels: then it arrives. */
 static void withdraw(tutti_virtual_world *w, tutti_message *m)
 {
     if (!m->waits || (m->sends && m->phase != POSTED)) return;
     remove_waiting(waiting_for(w, m), m); /* its key is there */
     drop_message(w, m);
+}
+
+static tutti_status virtual_test(tutti_transport *t, tutti_message *message, int *done)
+{
+    tutti_virtual_world *w = ((virtual *)t)->world;
+    if (w->broken && !message->ended) {
+        if (!message->partner) withdraw(w, message);
+        message->status = TUTTI_ERR_COMM;
+        message->ended = 1;
+    }
+    *done = message->ended;
+    if (!*done) return TUTTI_OK;
+    const tutti_status status = message->status;
+    leave_message(w, message);
+    return status;
 }
 
 static void virtual_cancel(tutti_transport *t, tutti_message *message)
@@ -513,9 +521,10 @@ static tutti_status arithmetic_start(
     const double rate = local->kind == TUTTI_LOCAL_COPY ? kind->copy : kind->reduce;
     tutti_local_step *s = malloc(sizeof *s);
     if (!s) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a step");
-    *s = (tutti_local_step){.rank = a->rank};
-    tutti_status status = add_event(
-        a->world, use_time(a->world, a->rank, rate > 0 ? bytes / rate : 0), (subject){.step = s});
+    *s = (tutti_local_step){.ended = 0};
+    tutti_status status =
+        add_event(a->world, use_time(a->world, a->rank, rate > 0 ? bytes / rate : 0),
+            (subject){.step = s, .rank = a->rank});
     if (status)
         free(s);
     else
@@ -525,9 +534,11 @@ static tutti_status arithmetic_start(
 
 static tutti_status arithmetic_test(tutti_arithmetic *base, tutti_local_step *step, int *done)
 {
-    (void)base;
     *done = step->ended;
-    if (*done) free(step);
+    if (*done)
+        free(step);
+    else if (((arithmetic *)base)->world->broken)
+        *done = step->gone = 1;
     return TUTTI_OK;
 }
 
@@ -649,6 +660,11 @@ void *tutti_virtual_payload(const tutti_virtual_world *world)
     return world->payload;
 }
 
+void tutti_virtual_break(tutti_virtual_world *world)
+{
+    world->broken = 1;
+}
+
 double tutti_virtual_now(const tutti_virtual_world *world)
 {
     return world->now_s;
@@ -666,6 +682,12 @@ tutti_status tutti_virtual_when(tutti_virtual_world *world, double *at_s)
     return status;
 }
 
+static void end_step(tutti_local_step *step)
+{
+    step->ended = 1;
+    if (step->gone) free(step);
+}
+
 static tutti_status run_event(tutti_virtual_world *w, int number)
 {
     const subject s = w->subject[number];
@@ -676,8 +698,8 @@ static tutti_status run_event(tutti_virtual_world *w, int number)
     if (s.message)
         end_reception(w, s.message);
     else if (s.step)
-        s.step->ended = 1;
-    if (!s.message) concern(w, s.step ? s.step->rank : s.rank);
+        end_step(s.step);
+    if (!s.message) concern(w, s.rank);
     return TUTTI_OK;
 }
 

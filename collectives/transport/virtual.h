@@ -47,6 +47,9 @@ tutti_status tutti_virtual_when(tutti_virtual_world *world, double *at_s);
  * once, in order; valid until the next call. *ranks: how many; 0: nothing will ever happen. NOMEM. */
 tutti_status tutti_virtual_next(tutti_virtual_world *world, const int **rank, int *ranks);
 
+/* From now on messages end with COMM, those under way and later ones: for a simulation that cannot end otherwise. */
+void tutti_virtual_break(tutti_virtual_world *world);
+
 /* What has happened so far. */
 typedef struct tutti_virtual_account {
     int64_t messages, events;

@@ -39,6 +39,7 @@ typedef struct simulation {
     int workers;
     int *left;       /* [steps] ranks on which a step has not ended */
     double *ended_s; /* [steps] */
+    int hangs;
     int64_t ready[READY];
 } simulation;
 
@@ -202,24 +203,67 @@ static tutti_status advance_rank(simulation *s, rank *r)
     return status;
 }
 
-static tutti_status report_hang(const simulation *s)
+/* Who waits, of ranks that have not ended, into a sentence. */
+static void describe_hang(const simulation *s, char *text, size_t size)
 {
-    char text[512] = "";
-    int named = 0, waiting = 0;
+    char who[256] = "";
+    int waiting = 0;
     for (int i = 0; i < s->options->ranks; i++) {
         const rank *r = &s->rank[i];
+        const size_t used = strlen(who);
         if (r->done == s->options->steps) continue;
-        waiting++;
-        const size_t used = strlen(text);
-        if (named++ < NAMED)
-            snprintf(text + used, sizeof text - used, "%s rank %d in step %d", named > 1 ? "," : "",
+        if (waiting++ < NAMED)
+            snprintf(who + used, sizeof who - used, "%s rank %d in step %d", waiting > 1 ? "," : "",
                 i, r->done);
     }
-    return tutti_fail(TUTTI_ERR_TIMEOUT,
+    snprintf(text, size,
         "the simulation hangs at %g s: nothing will happen any more, and %d of %d ranks have not "
         "ended:%s%s",
-        tutti_virtual_now(s->world), waiting, s->options->ranks, text,
+        tutti_virtual_now(s->world), waiting, s->options->ranks, who,
         waiting > NAMED ? ", ..." : "");
+}
+
+static void say_nothing(void *ctx, tutti_log_level level, const char *sentence)
+{
+    (void)ctx, (void)level, (void)sentence;
+}
+
+static int has_ended(const rank *r)
+{
+    tutti_status failure;
+    return !r->run || !r->submitted ||
+           tutti_inline_reached(r->run, r->end[r->submitted - 1], &failure);
+}
+
+/* Runs what may run, without time. */
+static int finish_rank(simulation *s, rank *r)
+{
+    int moved = tutti_exchange_pass(r->exchange);
+    for (int w = 0; w < s->workers; w++) r->worker[w].id = -1;
+    for (int n; (n = tutti_inline_ready(r->run, s->ready, READY)) > 0; moved = 1)
+        for (int i = 0; i < n; i++) tutti_inline_run(r->run, s->ready[i]);
+    return moved;
+}
+
+/* After a failure: messages fail, which ends collectives, and all that waits for them. What ranks say of these failures
+ * says nothing of the simulation. */
+static void finish_all(simulation *s)
+{
+    enum { MOST_ROUNDS = 10000, QUIET = 4 };
+    tutti_log_to(say_nothing, NULL);
+    tutti_virtual_break(s->world);
+    for (int round = 0, quiet = 0, left = 1; left && round < MOST_ROUNDS && quiet < QUIET;
+         round++) {
+        int moved = left = 0;
+        for (int i = 0; i < s->options->ranks; i++) {
+            rank *r = &s->rank[i];
+            if (has_ended(r)) continue;
+            moved |= finish_rank(s, r);
+            left = 1;
+        }
+        quiet = moved ? 0 : quiet + 1;
+    }
+    tutti_log_to(NULL, NULL);
 }
 
 static tutti_status run_all(simulation *s)
@@ -233,7 +277,8 @@ static tutti_status run_all(simulation *s)
     }
     while (!status && s->left[last]) {
         status = tutti_virtual_next(s->world, &concerned, &n);
-        if (!status && !n) status = report_hang(s);
+        if (!status && !n) s->hangs = 1;
+        if (s->hangs) return TUTTI_ERR_TIMEOUT;
         for (int i = 0; i < n && !status; i++) status = advance_rank(s, &s->rank[concerned[i]]);
     }
     return status;
@@ -293,11 +338,19 @@ tutti_status tutti_sim_run(const tutti_sim_options *options, const tutti_sim_pro
     for (int r = 0; !status && r < options->ranks; r++) status = open_rank(&s, r);
     if (!status) status = run_all(&s);
     if (!status) sum_up(&s, step_s, result);
+    char why[TUTTI_ERROR_TEXT] = "";
+    if (s.hangs)
+        describe_hang(&s, why, sizeof why);
+    else if (status)
+        snprintf(why, sizeof why, "%s", tutti_last_error());
+    if (status && s.rank) finish_all(&s);
     for (int r = 0; s.rank && r < options->ranks; r++) close_rank(&s.rank[r]);
     tutti_clock_use(before);
     tutti_virtual_world_free(s.world);
     free(s.rank);
     free(s.left);
     free(s.ended_s);
+    if (s.hangs) return tutti_fail(status, "%s", why);
+    if (status) tutti_error_adopt(why);
     return status;
 }

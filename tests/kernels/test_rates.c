@@ -125,7 +125,7 @@ int main(void)
 #if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     tcase_add_test(tcase, loops_keep_up_with_memory);
 #else
-    (void)loops_keep_up_with_memory;
+    (void)tcase, (void)loops_keep_up_with_memory;
 #endif
     return testing_run(suite);
 }

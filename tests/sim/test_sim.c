@@ -163,6 +163,8 @@ START_TEST(mistakes)
         tutti_last_error());
     o.exchange.verify = TUTTI_VERIFY_ON;
     ck_assert_int_eq(simulate(&n, 4, "star:4,1Gbit/s", &o, NULL, &r), TUTTI_ERR_MISMATCH);
+    ck_assert_msg(
+        strstr(tutti_last_error(), "collectives differ") != NULL, "%s", tutti_last_error());
     o.exchange.verify = TUTTI_VERIFY_OFF;
     n.lacks = -1;
     ck_assert_int_eq(simulate(&n, 5, "star:4,1Gbit/s", &o, NULL, &r), TUTTI_ERR_INVAL);
