@@ -37,6 +37,8 @@ link() {
     test_mesh) path='tests/collectives/test_mesh-test_mesh.o tests/collectives/test_mesh-cases.o' more=.libs/libnet.a ;;
     test_sched) path=tests/collectives/test_sched-test_sched.o ;;
     test_links) path=tests/collectives/test_links-test_links.o ;;
+    test_virtual) path=tests/collectives/test_virtual-test_virtual.o more=.libs/libsim.a ;;
+    test_sim) path=tests/sim/test_sim-test_sim.o more='.libs/libsim.a .libs/libnet.a' ;;
     test_trees) path=tests/collectives/test_trees-test_trees.o ;;
     test_halt) path=tests/designs/test_halt-test_halt.o ;;
     test_fingerprint) path=tests/designs/test_fingerprint-test_fingerprint.o ;;
