@@ -128,5 +128,7 @@ int tutti_design_may_hold(const tutti_design *design);
 /* Whether it keeps the law and its collectives overlap computation: one of the designs to choose from.
  * [P] */
 int tutti_design_overlaps(const tutti_design *design);
+/* How many lanes it has: as many as are given; for 0, 4 if it takes several, else 1. [P] */
+int tutti_design_lanes(const tutti_design *design, int given);
 
 #endif

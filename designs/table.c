@@ -46,6 +46,12 @@ int tutti_design_overlaps(const tutti_design *design)
     return !design->unsafe && !design->start->main_drives;
 }
 
+int tutti_design_lanes(const tutti_design *design, int given)
+{
+    enum { SEVERAL = 4 };
+    return given ? given : design->many_lanes ? SEVERAL : 1;
+}
+
 char *tutti_design_names(char *text, size_t size)
 {
     size_t used = 0;

@@ -5,6 +5,7 @@
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
 #include "designs/exchange/settings.h"
+#include "designs/trace/write.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@ typedef struct options {
     int64_t batch, workers, steps, warm, seed;
     double noise;
     int json;
+    const char *trace;
 } options;
 
 #define AT(member) .offset = offsetof(options, member)
@@ -28,10 +30,9 @@ static const char *times_name(int i)
     return times_names[i];
 }
 
-static const tutti_setting settings[] = {
-    {TUTTI_CONF_HEADING, .help = "Arguments"},
-    {TUTTI_CONF_TEXT, "model", "MODEL", .flags = TUTTI_CONF_REQUIRED | TUTTI_CONF_OPERAND, AT(model),
-        .help = "what is trained (tutti-info --list models)"},
+static const tutti_setting settings[] = {{TUTTI_CONF_HEADING, .help = "Arguments"},
+    {TUTTI_CONF_TEXT, "model", "MODEL", .flags = TUTTI_CONF_REQUIRED | TUTTI_CONF_OPERAND,
+        AT(model), .help = "what is trained (tutti-info --list models)"},
     {TUTTI_CONF_HEADING, .help = "Machine"},
     {TUTTI_CONF_TEXT, "topology", "NAME", .flags = TUTTI_CONF_REQUIRED, AT(topology),
         .help = "the links: a family or a file (tutti-topology(5))"},
@@ -58,6 +59,9 @@ static const tutti_setting settings[] = {
     TUTTI_SETTING_DESIGN(AT(design)), TUTTI_SETTING_LANES(AT(lanes)),
     TUTTI_SETTING_ALGORITHM(AT(algorithm)), TUTTI_SETTING_VERIFY(AT(verify)),
     TUTTI_SETTING_BUCKET_MB(AT(bucket_mb)), TUTTI_SETTING_CHUNK_MB(AT(chunk_mb)),
+    {TUTTI_CONF_TEXT, "trace", "FILE", AT(trace),
+        .help = "write what every worker and lane did, in the last simulation, for tutti-trace and "
+                "Perfetto"},
     {TUTTI_CONF_FLAG, "json", AT(json),
         .help = "print one JSON object per simulation instead of a table"},
     {0}};
@@ -87,7 +91,7 @@ static tutti_sim_options simulation_of(const options *o, const tutti_topology *t
         .noise = o->noise,
         .seed = (uint64_t)o->seed,
         .exchange = {.design = tutti_design_find(o->design),
-            .lanes = o->lanes.word ? 0 : (int)o->lanes.value,
+            .lanes = (int)tutti_conf_int_or(o->lanes, 0),
             .algorithm = o->algorithm,
             .bucket_bytes = bytes_of(o->bucket_mb),
             .chunk_bytes = bytes_of(o->chunk_mb),
@@ -114,16 +118,55 @@ static void print_result(const options *o, int ranks, const tutti_sim_result *r)
     fflush(stdout);
 }
 
-static tutti_status simulate(
-    const options *o, const tutti_topology *t, tutti_sim_model *m, int ranks)
+static void close_traces(tutti_trace **trace, int ranks)
 {
-    const tutti_sim_options s = simulation_of(o, t, ranks);
+    for (int r = 0; trace && r < ranks; r++) tutti_trace_close(trace[r]);
+    free(trace);
+}
+
+static tutti_status open_traces(const options *o, int ranks, tutti_trace ***opened)
+{
+    enum { SPANS = 1 << 16 };
+    tutti_trace **trace = calloc((size_t)ranks, sizeof *trace);
+    tutti_status status =
+        trace ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for traces of %d ranks", ranks);
+    for (int r = 0; !status && r < ranks; r++) {
+        status = tutti_trace_open((int)o->workers, 0, SPANS, &trace[r]);
+        if (!status) tutti_trace_switch(trace[r], 1);
+    }
+    if (status)
+        close_traces(trace, ranks);
+    else
+        *opened = trace;
+    return status;
+}
+
+static tutti_status save_traces(const options *o, tutti_trace **trace, int ranks)
+{
+    const tutti_trace_about about = {.design = o->design,
+        .model = o->model,
+        .algorithm = o->algorithm,
+        .lanes =
+            tutti_design_lanes(tutti_design_find(o->design), (int)tutti_conf_int_or(o->lanes, 0)),
+        .first_step = 1,
+        .last_step = o->steps};
+    return tutti_trace_save_all(
+        trace, ranks, &about, &(tutti_file_options){.what = "trace", .path = o->trace});
+}
+
+static tutti_status simulate(
+    const options *o, const tutti_topology *t, tutti_sim_model *m, int ranks, int is_last)
+{
+    tutti_sim_options s = simulation_of(o, t, ranks);
     tutti_sim_program program;
     tutti_sim_result result;
     tutti_status status = tutti_exchange_check_options(&s.exchange);
     if (!status) status = tutti_sim_model_program(m, ranks, &program);
+    if (!status && o->trace && is_last) status = open_traces(o, ranks, &s.trace);
     if (!status) status = tutti_sim_run(&s, &program, NULL, &result);
     if (!status) print_result(o, ranks, &result);
+    if (!status && s.trace) status = save_traces(o, s.trace, ranks);
+    close_traces(s.trace, ranks);
     return status;
 }
 
@@ -146,9 +189,11 @@ static tutti_status simulate_all(const options *o, const tutti_topology *t, tutt
         printf("%s, %lld images a rank, on %s, design %s\n%6s %12s %12s %12s %11s %12s %11s %12s\n",
             o->model, (long long)o->batch, o->topology, o->design, "ranks", "step ms", "compute ms",
             "exposed ms", "efficiency", "images/s", "busiest", "messages");
-    if (!o->ranks) return simulate(o, t, m, t->ranks);
-    for (const char *list = o->ranks; !status && *list;)
-        status = simulate(o, t, m, next_ranks(&list, t->ranks));
+    if (!o->ranks) return simulate(o, t, m, t->ranks, 1);
+    for (const char *list = o->ranks; !status && *list;) {
+        const int ranks = next_ranks(&list, t->ranks);
+        status = simulate(o, t, m, ranks, !*list);
+    }
     return status;
 }
 

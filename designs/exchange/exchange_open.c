@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_LANES = 4 };
 static const double default_timeout_s = 60;
 
 static tutti_thread_level needed_level(const tutti_exchange *x)
@@ -262,7 +261,7 @@ static tutti_status check_options(tutti_exchange_options *o)
 {
     const tutti_design *design = o->design;
     if (!o->algorithm) o->algorithm = tutti_algorithm_find(NULL)->name;
-    if (!o->lanes) o->lanes = design->many_lanes ? DEFAULT_LANES : 1;
+    o->lanes = tutti_design_lanes(design, o->lanes);
     if (o->timeout_s <= 0) o->timeout_s = default_timeout_s;
     if (o->setup_timeout_s <= 0) o->setup_timeout_s = default_timeout_s;
     if (o->workers < 1) o->workers = 1;

@@ -16,7 +16,8 @@ enum { READY = 1024, AHEAD = 2, NAMED = 4 };
 /* A worker's kernel; id -1: it has none. */
 typedef struct worker {
     int64_t id;
-    double end_s;
+    int node, step;
+    double begin_s, end_s;
 } worker;
 
 typedef struct rank {
@@ -60,12 +61,13 @@ static tutti_status open_rank(simulation *s, int number)
     rank *r = &s->rank[number];
     const tutti_sim_options *o = s->options;
     tutti_exchange_options exchange = o->exchange;
-    const int control = exchange.verify != TUTTI_VERIFY_OFF || exchange.priorities.on;
-    const int lanes = exchange.lanes > 0 ? exchange.lanes : exchange.design->many_lanes ? 4 : 1;
+    const int control = exchange.verify != TUTTI_VERIFY_OFF || exchange.priorities.on || o->trace;
+    const int lanes = tutti_design_lanes(exchange.design, exchange.lanes);
     tutti_transport *transport;
     exchange.lanes = lanes;
     exchange.manual = 1;
     exchange.watch.on = 0;
+    exchange.trace = o->trace ? o->trace[number] : NULL;
     r->number = number;
     tutti_status status = tutti_transport_virtual(
         s->world, number, lanes + (control && o->ranks > 1) + exchange.messages, &transport);
@@ -146,8 +148,9 @@ static tutti_status start_ready(simulation *s, rank *r, int *moved)
             tutti_inline_run(r->run, starts);
         } else if (best >= 0) {
             const double for_s = kernel_s(s, r, best, best_node);
-            *free_one = (worker){best, tutti_virtual_now(s->world) + for_s};
-            if (step_of(r, best) >= s->options->warm) r->busy_s += for_s;
+            const double now_s = tutti_virtual_now(s->world);
+            *free_one = (worker){best, best_node, step_of(r, best), now_s, now_s + for_s};
+            if (free_one->step >= s->options->warm) r->busy_s += for_s;
             tutti_status status = tutti_virtual_wake_at(s->world, free_one->end_s, r->number);
             if (status) return status;
         } else {
@@ -157,11 +160,22 @@ static tutti_status start_ready(simulation *s, rank *r, int *moved)
     }
 }
 
+/* Adds the kernel that ends on a worker now. A span that begins at 0 would count as none. */
+static void trace_kernel(const simulation *s, const rank *r, int w)
+{
+    const worker *k = &r->worker[w];
+    const tutti_node *node = tutti_graph_get_node(r->graph, k->node);
+    if (s->options->trace)
+        tutti_trace_task(s->options->trace[r->number], w, tutti_span_kind_of(node), node->name,
+            k->step + 1, fmax(k->begin_s, 1e-9));
+}
+
 static void end_kernels(simulation *s, rank *r)
 {
     for (int w = 0; w < s->workers; w++) {
         if (r->worker[w].id < 0 || r->worker[w].end_s > tutti_virtual_now(s->world)) continue;
         tutti_inline_run(r->run, r->worker[w].id);
+        trace_kernel(s, r, w);
         r->worker[w].id = -1;
     }
 }
@@ -172,6 +186,7 @@ static tutti_status submit_steps(const simulation *s, rank *r)
 {
     tutti_status status = TUTTI_OK;
     while (!status && r->submitted < s->options->steps && r->submitted < r->done + AHEAD) {
+        if (s->options->trace) tutti_trace_set_step(s->options->trace[r->number], r->submitted + 1);
         status = tutti_runner_inline.submit(r->run, s->options->section);
         r->end[r->submitted++] = tutti_runner_inline.point(r->run);
     }

@@ -35,7 +35,10 @@ typedef struct tutti_sim_options {
      * same for all designs. 0: none */
     double noise;
     uint64_t seed;
-    tutti_exchange_options exchange; /* `manual` and `watch` are the simulation's */
+    tutti_exchange_options exchange; /* `manual`, `watch` and `trace` are the simulation's */
+    /* [ranks] of rank r: what its workers and lanes do, recorded where it is on (dag/run/trace.h), for as many workers;
+     * or NULL. Names in it are those of graphs. Borrowed */
+    tutti_trace **trace;
 } tutti_sim_options;
 
 typedef struct tutti_sim_result {

@@ -41,14 +41,20 @@ static tutti_status print_mine(const tutti_trace *trace, const tutti_trace_rank 
     return status;
 }
 
-static tutti_status share_digests(tutti_exchange *x, const tutti_trace *trace,
-    const tutti_trace_rank *rank, const text *mine, digest all[])
+static digest digest_of(const tutti_trace *trace, const tutti_trace_rank *rank, int64_t bytes)
 {
-    digest own = {.bytes = (int64_t)mine->bytes,
+    digest own = {.bytes = bytes,
         .offset_ns = (int64_t)(1e9 * rank->after.offset_s),
         .error_ns = (int64_t)(1e9 * fmax(rank->before.error_s, rank->after.error_s)),
         .workers = tutti_trace_workers(trace)};
     own.dropped = tutti_trace_dropped(trace, &own.lost_step);
+    return own;
+}
+
+static tutti_status share_digests(tutti_exchange *x, const tutti_trace *trace,
+    const tutti_trace_rank *rank, const text *mine, digest all[])
+{
+    digest own = digest_of(trace, rank, (int64_t)mine->bytes);
     return tutti_exchange_call(x, "the traces' sizes",
         &(tutti_coll_args){.kind = TUTTI_ALLGATHER,
             .dtype = TUTTI_I64,
@@ -129,6 +135,31 @@ static tutti_status begin_file(const tutti_file_options *place, const tutti_trac
     return status;
 }
 
+static const char tail[] = "\n]}\n";
+
+tutti_status tutti_trace_save_all(tutti_trace *const trace[], int ranks,
+    const tutti_trace_about *about, const tutti_file_options *place)
+{
+    tutti_file file = {0};
+    digest *all = calloc((size_t)ranks, sizeof *all);
+    if (!all) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a trace of %d ranks", ranks);
+    for (int r = 0; r < ranks; r++) all[r] = digest_of(trace[r], &(tutti_trace_rank){.rank = r}, 0);
+    tutti_status status = begin_file(place, about, ranks, all, &file);
+    free(all);
+    if (status) return status;
+    for (int r = 0; !status && r < ranks; r++) {
+        const tutti_trace_rank rank = {.rank = r, .host = "simulated"};
+        text mine = {0};
+        status = print_mine(trace[r], &rank, &mine);
+        if (!status) tutti_file_write(&file, mine.data, mine.bytes);
+        free(mine.data);
+    }
+    if (status) file.error = ENOMEM;
+    tutti_file_write(&file, tail, sizeof tail - 1);
+    tutti_status ended = tutti_file_end(&file);
+    return status ? status : ended;
+}
+
 /* ---- all ranks ---- */
 
 /* Sends rank r's text to rank 0, piece by piece. */
@@ -150,7 +181,6 @@ static tutti_status send_text(
 static tutti_status send_all(tutti_exchange *x, const tutti_trace_about *about, const text *mine,
     const digest all[], const tutti_file_options *place)
 {
-    static const char tail[] = "\n]}\n";
     int ranks = tutti_exchange_size(x), here = tutti_exchange_rank(x) == 0;
     tutti_file file = {0};
     char *piece = malloc(CHUNK);

@@ -55,5 +55,8 @@ tutti_status tutti_trace_print(const tutti_trace *trace, const tutti_trace_rank 
  * with the file's name), NOMEM, and errors of the exchange. */
 tutti_status tutti_trace_save(tutti_exchange *exchange, const tutti_trace *trace,
     const tutti_trace_about *about, tutti_trace_rank *rank, const tutti_file_options *place);
+/* Writes the spans of all ranks of a simulation, which have one clock that began at 0. IO, NOMEM. */
+tutti_status tutti_trace_save_all(tutti_trace *const trace[], int ranks,
+    const tutti_trace_about *about, const tutti_file_options *place);
 
 #endif

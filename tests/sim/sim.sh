@@ -18,6 +18,12 @@ for design in $(names overlapping); do
     awk -v ms="$(value step_ms)" 'BEGIN { exit !(ms > 883 && ms < 950) }' || fail "$design: $(cat "$dir/json")"
 done
 
+# A trace of all ranks, which tutti-trace reads: what is hidden.
+"$sim" mlp --topology star:4,10Gbit/s --ranks 2,4 "${few[@]}" --trace "$dir/trace" > "$dir/out" 2>&1 || fail "--trace: $(cat "$dir/out")"
+"$apps/tutti-trace" "$dir/trace" > "$dir/told" 2>&1 || fail "tutti-trace: status $?: $(cat "$dir/told")"
+grep -q '4 ranks' "$dir/told" || fail "tutti-trace does not tell four ranks: $(cat "$dir/told")"
+refuses 1 'nowhere/trace' "$sim" mlp --topology star:2 "${few[@]}" --trace "$dir/nowhere/trace"
+
 refuses 2 'no model' "$sim" nothing --topology star:4
 refuses 2 'topology' "$sim" mlp
 refuses 2 'neither known nor a file' "$sim" mlp --topology nowhere:4
