@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { WORKERS = 2, TASKS = 200, COUNT = 5, TURNS = 10 };
+enum { WORKERS = 2, TASKS = 200, COUNT = 5 };
 
 /* ---- Who runs what ---- */
 
@@ -120,7 +120,7 @@ START_TEST(each_op_has_its_model)
     tutti_graph *g = two_ops();
     setenv("STARPU_CALIBRATE", "1", 1);
     tutti_run *run = open_run(g);
-    for (int turn = 0; turn < TURNS; turn++) run_once(run); /* StarPU may leave out a measurement */
+    run_once(run);
     tutti_runner_starpu.close(run);
     unsetenv("STARPU_CALIBRATE");
     ck_assert_int_gt(models_of("sum"), 0);
