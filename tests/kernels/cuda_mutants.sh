@@ -2,7 +2,7 @@
 # Calls of cuBLAS and cuDNN, broken on purpose: test_cuda must fail, and say why where the fakes of these libraries see it. The
 # same for kernels of codecs, which have more than one launch, and for many kernels in one launch: test_cuda must see that their bits are
 # not the CPU's, or not those of one kernel after another.
-#   cuda_mutants.sh [all]: without it, every twelfth mutant is made; of the others, only whether they still apply is looked at.
+#   cuda_mutants.sh [all]: without it, every 24th mutant is made; of the others, only whether they still apply is looked at.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 cd "$TUTTI_BUILDDIR" || exit 1
 how_many=${1:-}
@@ -41,7 +41,7 @@ original() {
 
 count=0
 # Whether it is this mutant's turn.
-taken() { [ "${1:-}" = all ] || [ $((count++ % 12)) = 0 ]; }
+taken() { [ "${1:-}" = all ] || [ $((count++ % 24)) = 0 ]; }
 
 # mutant LIBRARY SENTENCE OLD NEW: NEW instead of OLD in dag/kernels/LIBRARY.c.
 mutant() {
