@@ -250,6 +250,7 @@ int main(int argc, char **argv)
     if (starpu_init(NULL) || tutti_attach(MPI_COMM_WORLD, NULL, &tutti)) return 2;
     rank = tutti_rank(tutti);
     size = tutti_size(tutti);
+    MPI_Barrier(MPI_COMM_WORLD); /* a rank that is still about to attach would be told of the others' mistakes there */
     if (!strcmp(mode, "works"))
         works();
     else if (!strcmp(mode, "differ"))
