@@ -63,7 +63,7 @@ TESTS += tests/collectives/test_topology tests/collectives/fuzz_topology
 tests_collectives_test_topology_SOURCES = tests/collectives/test_topology.c
 tests_collectives_test_topology_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_collectives_test_topology_LDADD = libtesting.la
-tests_collectives_fuzz_topology_SOURCES = tests/collectives/fuzz_topology.c
+tests_collectives_fuzz_topology_SOURCES = tests/collectives/fuzz_topology.c tests/collectives/fuzz_text.c tests/collectives/fuzz_text.h
 tests_collectives_fuzz_topology_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_collectives_fuzz_topology_LDADD = libtesting.la
 
@@ -73,7 +73,7 @@ TESTS += tests/collectives/test_rules tests/collectives/fuzz_rules
 tests_collectives_test_rules_SOURCES = tests/collectives/test_rules.c
 tests_collectives_test_rules_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_collectives_test_rules_LDADD = libtesting.la
-tests_collectives_fuzz_rules_SOURCES = tests/collectives/fuzz_rules.c
+tests_collectives_fuzz_rules_SOURCES = tests/collectives/fuzz_rules.c tests/collectives/fuzz_text.c tests/collectives/fuzz_text.h
 tests_collectives_fuzz_rules_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_collectives_fuzz_rules_LDADD = libtesting.la
 
@@ -100,7 +100,7 @@ TESTS += tests/collectives/test_trees tests/collectives/fuzz_forest
 tests_collectives_test_trees_SOURCES = tests/collectives/test_trees.c
 tests_collectives_test_trees_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_collectives_test_trees_LDADD = libtesting.la
-tests_collectives_fuzz_forest_SOURCES = tests/collectives/fuzz_forest.c
+tests_collectives_fuzz_forest_SOURCES = tests/collectives/fuzz_forest.c tests/collectives/fuzz_text.c tests/collectives/fuzz_text.h
 tests_collectives_fuzz_forest_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_collectives_fuzz_forest_LDADD = libtesting.la
 
