@@ -39,21 +39,28 @@ static double now_ms(void)
     return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
 }
 
+static void spin(double for_ms)
+{
+    double until_ms = now_ms() + for_ms;
+    while (now_ms() < until_ms) continue;
+}
+
+/* The first rank's sums are in flight until the others have filled theirs. */
 static void fill(void *buffers[], void *arg)
 {
     double *v = (double *)STARPU_VECTOR_GET_PTR(buffers[0]);
     (void)arg;
     for (unsigned i = 0; i < STARPU_VECTOR_GET_NX(buffers[0]); i++) v[i] = 1;
+    if (rank) spin(3 * WORK_MS);
 }
 static struct starpu_codelet filling = {
     .cpu_funcs = {fill}, .nbuffers = 1, .modes = {STARPU_RW}, .name = "fill"};
 
 static void work(void *buffers[], void *arg)
 {
-    double until_ms = now_ms() + WORK_MS;
     (void)buffers;
     (void)arg;
-    while (now_ms() < until_ms) continue;
+    spin(WORK_MS);
 }
 static struct starpu_codelet working = {
     .cpu_funcs = {work}, .nbuffers = 1, .modes = {STARPU_RW}, .name = "a codelet"};
