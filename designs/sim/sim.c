@@ -5,6 +5,7 @@
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
 #include "dag/run/inline.h"
+#include "designs/design.h"
 
 #include <math.h>
 #include <stdio.h>
