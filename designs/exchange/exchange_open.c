@@ -100,8 +100,13 @@ static tutti_status open_transport(tutti_exchange *x, tutti_transport **transpor
 {
     *transport = x->transport;
     x->transport = NULL;
-    if (*transport) return open_links(x, (*transport)->size);
-    tutti_status status = boot_mpi(x);
+    tutti_status status;
+    if (*transport) {
+        status = open_links(x, (*transport)->size);
+        if (status) tutti_transport_close(*transport);
+        return status;
+    }
+    status = boot_mpi(x);
     if (status) return status;
     x->booted = 1;
     status = tutti_boot_agree(&x->boot, open_links(x, x->boot.size));

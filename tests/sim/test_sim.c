@@ -167,6 +167,9 @@ START_TEST(mistakes)
         strstr(tutti_last_error(), "collectives differ") != NULL, "%s", tutti_last_error());
     o.exchange.verify = TUTTI_VERIFY_OFF;
     n.lacks = -1;
+    o.exchange.topology = "star:9"; /* of other ranks: each closes the transport that it was given */
+    ck_assert_int_eq(simulate(&n, 4, "star:4,1Gbit/s", &o, NULL, &r), TUTTI_ERR_USAGE);
+    o.exchange.topology = NULL;
     ck_assert_int_eq(simulate(&n, 5, "star:4,1Gbit/s", &o, NULL, &r), TUTTI_ERR_INVAL);
 }
 END_TEST
