@@ -170,7 +170,7 @@ static tutti_status simulate(
     return status;
 }
 
-/* The next number of a list of ranks; 0: it is none. */
+/* Takes the next number from a list of ranks; 0: what comes there is not a number of ranks. */
 static int next_ranks(const char **list, int most)
 {
     char *end;

@@ -36,7 +36,7 @@ typedef struct tutti_measures {
     tutti_way *way;      /* [hosts * hosts]; a host's with itself is not used */
 } tutti_measures;
 
-/* Measures; all ranks call it, and all get the same. `enter` is told what it is about to do (NULL: nobody).
+/* Measures; all ranks call it, and all get the same. It calls `enter` (unless NULL) before each part.
  * USAGE: fewer than two ranks. TIMEOUT, COMM, NOMEM. */
 tutti_status tutti_doctor_measure(const tutti_boot *boot, double timeout_s,
     void (*enter)(void *ctx, const char *stage), void *ctx, tutti_measures *m);

@@ -118,7 +118,7 @@ static tutti_status read_attribute(reader *r)
     return TUTTI_OK;
 }
 
-/* The next tag that begins something; *found 0: there is none. Ends of tags, comments and text are skipped. */
+/* Finds the next opening tag; *found 0: the text has no more. Closing tags, comments and text are skipped. */
 static tutti_status next_tag(reader *r, int *found)
 {
     for (*found = 0;;) {
