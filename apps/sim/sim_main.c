@@ -93,6 +93,7 @@ static tutti_sim_options simulation_of(const options *o, const tutti_topology *t
         .exchange = {.design = tutti_design_find(o->design),
             .lanes = (int)tutti_conf_int_or(o->lanes, 0),
             .algorithm = o->algorithm,
+            .topology = strcmp(o->algorithm, "priced") == 0 ? o->topology : NULL, /* all of its ranks */
             .bucket_bytes = bytes_of(o->bucket_mb),
             .chunk_bytes = bytes_of(o->chunk_mb),
             .verify = tutti_verify_mode_find(o->verify)}};

@@ -24,6 +24,8 @@ done
 grep -q '4 ranks' "$dir/told" || fail "tutti-trace does not tell four ranks: $(cat "$dir/told")"
 refuses 1 'nowhere/trace' "$sim" mlp --topology star:2 "${few[@]}" --trace "$dir/nowhere/trace"
 
+"$sim" mlp --topology star:4,1Gbit/s "${few[@]}" --algorithm priced > "$dir/out" 2>&1 || fail "priced: $(cat "$dir/out")"
+refuses 2 'has 4 ranks, but the run has 2' "$sim" mlp --topology star:4 --ranks 2 "${few[@]}" --algorithm priced
 refuses 2 'no model' "$sim" nothing --topology star:4
 refuses 2 'topology' "$sim" mlp
 refuses 2 'neither known nor a file' "$sim" mlp --topology nowhere:4
