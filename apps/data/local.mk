@@ -18,7 +18,6 @@ apps_data_sources = \
 	apps/data/jpeg.c apps/data/jpeg.h \
 	apps/data/jpeg_folder.c \
 	apps/data/jpeg_write.c apps/data/jpeg_write.h \
-	apps/data/lines.c apps/data/lines.h \
 	apps/data/listed.c apps/data/listed.h \
 	apps/data/little_endian.h \
 	apps/data/other_file.c apps/data/other_file.h \
