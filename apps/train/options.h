@@ -120,6 +120,7 @@ tutti_status tutti_train_options_parse(const tutti_train_program *program, int a
 
 /* Of these it makes use: the table, and checks that involve more than one row of it. */
 extern const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS]; /* ends with rows of zeros */
+extern const tutti_conf_brief tutti_train_brief[]; /* what --help says of them */
 tutti_status tutti_train_options_check(const tutti_train_options *options);
 
 #endif

@@ -66,6 +66,6 @@ refuses 2 '--eval-resize 40: is smaller than --eval-size 48' imagenet 2 --data "
 refuses 2 'only photographs are resized' imagenet 2 --data synthetic --eval-size 48
 
 # Nothing that both programs share names one of them.
-"$apps/tutti-imagenet" --help > "$dir/help"
+"$apps/tutti-imagenet" --help all > "$dir/help"
 grep -i cifar "$dir/help" && fail "--help speaks of another program"
 finish
