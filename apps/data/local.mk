@@ -4,6 +4,7 @@ apps_data_sources = \
 	apps/data/bad_images.c apps/data/bad_images.h \
 	apps/data/bytes.c apps/data/bytes.h \
 	apps/data/cifar.c \
+	apps/data/class_folders.c \
 	apps/data/class_names.c apps/data/class_names.h \
 	apps/data/dataset.c \
 	apps/data/assign.c apps/data/assign.h \
