@@ -88,79 +88,49 @@ static int folders_recognise(const char *path)
 
 /* ---- listing, on one rank ---- */
 
-/* What is listed, and what is left out: how many of each kind, and one of them. */
+/* What is left out: how many of each kind, and one of them. */
 typedef struct survey {
     const char *root;
-    tutti_bytes paths; /* of the class */
-    int64_t images;
     size_t others[TUTTI_OTHERS];
     char other[TUTTI_OTHERS][2 * TUTTI_OTHER_NAME];
 } survey;
 
-static void count_others(survey *s, const char *below, const tutti_names *found)
+static void count_others(survey *s, const char *class, const tutti_names *found)
 {
     for (int k = 0; k < TUTTI_OTHERS; k++) {
-        if (k == TUTTI_OTHER_FOLDER) continue; /* they are looked into */
         if (!s->others[k] && found->others[k])
-            snprintf(s->other[k], sizeof s->other[k], "%s/%s", below, found->other[k]);
+            snprintf(s->other[k], sizeof s->other[k], "%s/%s", class, found->other[k]);
         s->others[k] += found->others[k];
     }
-}
-
-/* Files and folders below a class, `below` it ("": itself). */
-static tutti_status list_below(survey *s, const char *class, const char *below, int depth)
-{
-    tutti_names files = {0}, folders = {0};
-    char *folder = tutti_path_format("%s/%s%s%s", s->root, class, *below ? "/" : "", below);
-    int error = folder ? tutti_names_list(folder, tutti_names_image, &files) : ENOMEM;
-    if (!error) error = tutti_names_list(folder, tutti_names_folder, &folders);
-    tutti_status status = TUTTI_OK;
-    if (error)
-        status = fail_list(folder ? folder : s->root, error);
-    else if (depth > DEEPEST)
-        status = tutti_fail(TUTTI_ERR_FORMAT,
-            "%s: lies %d folders deep: is there a link to a folder above it?", folder, DEEPEST);
-    else
-        count_others(s, class, &files);
-    for (size_t i = 0; i < files.count + folders.count && !status; i++) {
-        const int is_file = i < files.count;
-        char *path = tutti_path_format("%s%s%s", below, *below ? "/" : "",
-            is_file ? files.names[i] : folders.names[i - files.count]);
-        if (!path)
-            status = tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory for its list", folder);
-        else if (is_file)
-            status = tutti_listed_put_text(&s->paths, path);
-        else
-            status = list_below(s, class, path, depth + 1);
-        s->images += !status && is_file;
-        free(path);
-    }
-    tutti_names_free(&files);
-    tutti_names_free(&folders);
-    free(folder);
-    return status;
 }
 
 static tutti_status list_class(survey *s, const char *class, tutti_bytes *list)
 {
     char number[32];
-    s->images = 0;
-    s->paths.count = 0;
-    tutti_status status = list_below(s, class, "", 1);
-    if (!status && !s->images)
+    tutti_names images = {0};
+    char *folder = tutti_path_format("%s/%s", s->root, class);
+    int error = folder ? tutti_names_list_below(folder, tutti_names_image, &images) : ENOMEM;
+    tutti_status status = error ? fail_list(folder ? folder : s->root, error) : TUTTI_OK;
+    if (!status && !images.count)
         status = tutti_fail(TUTTI_ERR_FORMAT,
-            "%s/%s: this class holds no .jpg, .jpeg or .png file: remove the folder, or put images "
+            "%s: this class holds no .jpg, .jpeg or .png file: remove the folder, or put images "
             "into it",
-            s->root, class);
-    snprintf(number, sizeof number, "%" PRId64, s->images);
+            folder);
+    count_others(s, class, &images);
+    snprintf(number, sizeof number, "%zu", images.count);
     if (!status) status = tutti_listed_put_text(list, class);
     if (!status) status = tutti_listed_put_text(list, number);
-    return status ? status : tutti_bytes_append(list, s->paths.bytes, s->paths.count);
+    for (size_t i = 0; i < images.count && !status; i++)
+        status = tutti_listed_put_text(list, images.names[i]);
+    tutti_names_free(&images);
+    free(folder);
+    return status;
 }
 
 static void tell_others(const survey *s)
 {
-    static const char *const kinds[TUTTI_OTHERS] = {[TUTTI_OTHER_PICTURE] = "pictures",
+    static const char *const kinds[TUTTI_OTHERS] = {[TUTTI_OTHER_FOLDER] = "folders",
+        [TUTTI_OTHER_PICTURE] = "pictures",
         [TUTTI_OTHER_FILE] = "other files",
         [TUTTI_OTHER_ODD] = "broken links or special files"};
     for (int k = 0; k < TUTTI_OTHERS; k++)
@@ -189,7 +159,6 @@ static tutti_status folders_list(
     for (size_t c = 0; c < classes.count && !status; c++)
         status = list_class(&s, classes.names[c], list);
     if (!status && split == TUTTI_TRAIN) tell_others(&s);
-    tutti_bytes_free(&s.paths);
     tutti_names_free(&classes);
     return status;
 }
