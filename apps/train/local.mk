@@ -21,6 +21,7 @@ libtrain_la_SOURCES = \
 	apps/train/options.h apps/train/options_parse.c \
 	apps/train/options_check.c apps/train/options_table.c \
 	apps/train/outputs.c apps/train/outputs.h \
+	apps/train/metrics.c apps/train/metrics.h \
 	apps/train/page.c apps/train/page.h \
 	apps/train/program.h apps/train/programs.c \
 	apps/train/recipe.c apps/train/recipe.h \

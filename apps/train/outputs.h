@@ -14,7 +14,7 @@
 #include "apps/train/options.h"
 #include "dag/base/lock.h"
 
-enum { TUTTI_OUTPUTS = 5 };
+enum { TUTTI_OUTPUTS = 6 };
 
 typedef struct tutti_outputs {
     const tutti_train_options *options; /* borrowed */

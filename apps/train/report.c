@@ -1,6 +1,7 @@
 #include "apps/train/report.h"
 
 #include "apps/terminal/terminal.h"
+#include "apps/train/metrics.h"
 #include "apps/train/page.h"
 #include "dag/base/clock.h"
 #include "dag/base/file.h"
@@ -16,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const double line_every_s = 5, bar_every_s = 0.1;
+static const double line_every_s = 5, bar_every_s = 0.1, metrics_every_s = 5;
 enum { BAR_CELLS = 24, LEAST_CELLS = 5, USUAL_COLUMNS = 80 };
 
 struct tutti_report {
@@ -24,12 +25,13 @@ struct tutti_report {
     FILE *people, *json, *csv;
     char *json_path, *csv_path;
     tutti_page *page;
+    tutti_metrics *metrics;
     double next_s;  /* no line or bar before this time */
     double first_s; /* when first_step was reported */
     int64_t first_step;
     int bar_drawn;               /* the cursor is after a bar */
     int json_failed, csv_failed; /* errno of the first failure */
-    tutti_status page_failed;
+    tutti_status page_failed, metrics_failed;
 };
 
 /* ---- for programs ---- */
@@ -368,6 +370,7 @@ static tutti_status open_files(tutti_report *r)
     tutti_status status = o->json ? open_json(r) : TUTTI_OK;
     if (!status && o->csv) status = open_csv(r);
     if (!status && o->page) status = tutti_page_new(o->page, o->keep, o->append, &r->page);
+    if (!status && o->metrics) status = tutti_metrics_new(o->metrics, metrics_every_s, &r->metrics);
     return status;
 }
 
@@ -391,6 +394,7 @@ void tutti_report_on_start(tutti_report *report, const tutti_report_start *start
 {
     if (report->json) write_event(report, start_event(start));
     if (report->page) tutti_page_on_start(report->page, start);
+    if (report->metrics) tutti_metrics_on_start(report->metrics, start);
     if (report->people) print_start(report->people, start);
 }
 
@@ -399,6 +403,8 @@ void tutti_report_on_step(tutti_report *report, const tutti_report_step *step)
     if (report->json) write_event(report, step_event(step));
     if (report->csv) write_step_row(report, step);
     if (report->page) tutti_page_on_step(report->page, step);
+    if (report->metrics && !report->metrics_failed)
+        report->metrics_failed = tutti_metrics_on_step(report->metrics, step);
     if (!report->people) return;
     double now = tutti_clock_s();
     if (!report->first_s) {
@@ -435,6 +441,8 @@ void tutti_report_on_eval(tutti_report *report, const tutti_report_eval *eval)
         tutti_page_on_eval(report->page, eval);
         if (!report->page_failed) report->page_failed = tutti_page_write(report->page);
     }
+    if (report->metrics && !report->metrics_failed)
+        report->metrics_failed = tutti_metrics_on_eval(report->metrics, eval);
     if (!report->people) return;
     end_bar(report);
     tutti_text_print(
@@ -513,7 +521,11 @@ tutti_status tutti_report_close(tutti_report *report)
     if (report->page && !report->page_failed && !status)
         report->page_failed = tutti_page_write(report->page);
     if (!status) status = report->page_failed;
+    if (report->metrics && !report->metrics_failed)
+        report->metrics_failed = tutti_metrics_write(report->metrics);
+    if (!status) status = report->metrics_failed;
     tutti_page_free(report->page);
+    tutti_metrics_free(report->metrics);
     free(report->csv_path);
     free(report->json_path);
     free(report);

@@ -35,6 +35,7 @@ static tutti_status open_report(tutti_trainer *s, tutti_report **report)
         .json = s->options->json,
         .csv = s->options->csv,
         .page = s->options->page,
+        .metrics = s->options->metrics,
         .keep = (int)s->options->keep,
         .append = s->options->resume != NULL};
     options.style = s->options->quiet ? TUTTI_REPORT_QUIET : tutti_report_find_style();

@@ -38,7 +38,18 @@ curves() { # FILE: of each curve its points, place and value
     perl -0777 -ne 'use JSON::PP; /id=.curves.>\n(.*?)<\/script>/s or die "no curves"; my $c = decode_json($1);
         for my $k (sort keys %$c) { printf "%s %.6g %.6g\n", $k, $c->{$k}[0][$_], $c->{$k}[1][$_] for 0 .. $#{$c->{$k}[0]} }' "$1"
 }
-trains 2 "${run[@]}" --steps 6 --report "$dir/one.html"
+trains 2 "${run[@]}" --steps 6 --report "$dir/one.html" --metrics "$dir/one.prom"
+# Each family of metrics has a type before its one sample, names are theirs, and the end is marked; numbers are those of the JSON.
+perl -e 'my ($family, $type, %v); while (<STDIN>) { chomp;
+    if (/^# TYPE (\w+) (\w+)$/) { die "no sample of $family" if $type; ($family, $type) = ($1, $2) }
+    elsif (/^# (HELP|UNIT) (\w+) ./) { die $_ unless $2 eq $family; die $_ if $1 eq "UNIT" && $family !~ /_(seconds|ratio)$/ }
+    elsif (/^# EOF$/) { die "no sample" if $type; die "more" unless eof STDIN; $v{end} = 1 }
+    elsif (/^(\w+)(\{(\w+="([^"\\]|\\.)*",?)+\})? ([-+.e0-9]+)$/) { my ($name, $value) = ($1, $5);
+        my %suffix = (counter => "_total", info => "_info", gauge => ""); die $_ unless $name eq $family . $suffix{$type}; $v{$name} = $value; $type = "" }
+    else { die "not OpenMetrics: $_" } }
+    die "no end" unless $v{end}; die "steps" unless $v{tutti_steps_total} == 6; die "accuracy" unless abs($v{tutti_test_accuracy_ratio} - $ARGV[0]) < 1e-9' \
+    "$(field test_accuracy)" < "$dir/one.prom" || { fail "--metrics"; cat "$dir/one.prom"; }
+refuses 1 'no/where' cifar 1 "${run[@]}" --steps 1 --metrics "$dir/no/where"
 trains 2 "${run[@]}" --steps 6 --stop-after 3 --checkpoint "$dir/part" --csv "$dir/whole" --report "$dir/two.html"
 cp "$dir/two.html" "$dir/foreign.html"
 trains 2 "${run[@]}" --steps 6 --resume "$dir/part" --csv "$dir/whole" --report "$dir/two.html"
