@@ -1,8 +1,9 @@
-/* What a simulated rank trains: a model, on its part of the batch; and what its kernels take. */
+/* What a simulated rank trains: its part of a model, on its part of the batch; and what its kernels take. */
 #ifndef TUTTI_SIM_PROGRAM_H
 #define TUTTI_SIM_PROGRAM_H
 
 #include "apps/models/model.h"
+#include "apps/session/layout.h"
 #include "dag/step/step.h"
 #include "designs/sim/sim.h"
 
@@ -13,26 +14,35 @@ typedef enum tutti_sim_times {
 } tutti_sim_times;
 
 typedef struct tutti_kernel_time {
-    uint64_t name; /* tutti_rng_stream of the node's */
+    uint64_t key; /* tutti_graph_kernel_hash */
     double time_s;
 } tutti_kernel_time;
 
-/* A model, and what its kernels take on any number of ranks. */
+/* A model, and what its kernels take on any number of ranks and in any layout. */
 typedef struct tutti_sim_model {
+    const tutti_model *model;
     tutti_net *net;
-    tutti_step_options recipe; /* but for the placement */
+    tutti_step_options recipe; /* but for the placement, and what follows from the layout */
     tutti_sim_times times;
-    tutti_kernel_time *time; /* [kernels] by name; measured */
+    tutti_kernel_time *time; /* [kernels] by key; measured */
     int kernels;
-    int ranks;         /* of the steps that have been built */
+    /* Of the last program */
+    tutti_layout layout;
+    int workers; /* of a rank */
+    int ranks;
     tutti_step **step; /* [ranks] */
 } tutti_sim_model;
 
-/* MEASURED times the kernels now. Errors of what builds a step. */
+/* The recipe's strategy must have all of a step in its graph: USAGE. Errors of tutti_model_net. */
 tutti_status tutti_sim_model_open(const tutti_model *model, const tutti_step_options *recipe,
     tutti_sim_times times, tutti_sim_model *m);
 void tutti_sim_model_close(tutti_sim_model *m);
-/* It as the program of a simulation of so many ranks; the one before is over. NOMEM. */
-tutti_status tutti_sim_model_program(tutti_sim_model *m, int ranks, tutti_sim_program *program);
+/* The model on so many ranks in a layout as the program of a simulation; the one before is over. MEASURED times kernels
+ * that it has not timed yet. USAGE: a layout that does not fit. Errors of what builds a step. NOMEM. */
+tutti_status tutti_sim_model_program(tutti_sim_model *m, const tutti_layout *layout, int ranks,
+    int workers, tutti_sim_program *program);
+/* What the layout makes of an exchange: its lane for messages, and the order of sums. [P] */
+void tutti_sim_model_exchange(
+    const tutti_sim_model *m, const tutti_layout *layout, tutti_exchange_options *exchange);
 
 #endif

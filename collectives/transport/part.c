@@ -164,7 +164,7 @@ tutti_status tutti_transport_part(
         .near = whole->near,
         .host = host,
         .shares_slots = whole->shares_slots && !(m->key < 0 && whole->edges_aside),
-        .arithmetic = shared ? NULL : whole->arithmetic,
+        .arithmetic = whole->arithmetic,
         .device_collectives = shared ? NULL : whole->device_collectives,
         .device_lane = given->lane,
         .tags = shared ? whole->tags / channels : whole->tags,
