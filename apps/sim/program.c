@@ -8,10 +8,18 @@
 #include "dag/step/times.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static int is_layout(const tutti_placement *p)
 {
     return p->stages || p->replicas || p->blocks || p->clients || p->servers;
+}
+
+static int micro_batches(const tutti_sim_model *m)
+{
+    const int64_t batch = m->recipe.batch;
+    return tutti_layout_micro_batches(
+        &m->layout, batch, batch < m->workers ? (int)batch : m->workers);
 }
 
 static tutti_status build_step(const tutti_sim_model *m, int rank, int ranks, tutti_step **step)
@@ -19,8 +27,7 @@ static tutti_status build_step(const tutti_sim_model *m, int rank, int ranks, tu
     tutti_step_options o = m->recipe;
     tutti_placement p;
     tutti_status status = tutti_layout_place(&m->layout, ranks, rank, &p);
-    o.micro_batches = tutti_layout_micro_batches(
-        &m->layout, o.batch, o.batch < m->workers ? (int)o.batch : m->workers);
+    o.micro_batches = micro_batches(m);
     if (!status)
         status = tutti_rank_step_complete(&m->layout, m->model->name, m->net, m->workers, &p, &o);
     return status ? status : tutti_step_build(m->net, &o, step);
@@ -66,18 +73,56 @@ static tutti_status measure_step(tutti_sim_model *m, const tutti_step *step)
     return status;
 }
 
-/* Ranks of the first replica, and those that serve, have all kernels. */
-static tutti_status measure(tutti_sim_model *m, int ranks)
+/* Whether a trace has all kernels of a step. */
+static tutti_status check_step(const tutti_sim_model *m, const tutti_step *step)
+{
+    for (int n = 0; n < tutti_graph_nodes(step->graph); n++) {
+        const tutti_node *node = tutti_graph_get_node(step->graph, n);
+        if (node->kind != TUTTI_NODE_KERNEL || node->section != step->train) continue;
+        if (!find_time(m, tutti_trace_times_key(node->name)))
+            return tutti_fail(TUTTI_ERR_USAGE,
+                "--times %s: the trace has no kernel %s, which this run of %s has: trace a run "
+                "with its layout and options",
+                m->path, node->name, m->model->name);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status check_traced(const tutti_sim_model *m)
+{
+    const tutti_placement *p = &m->layout.placement;
+    const int blocks = p->blocks > 1 ? p->blocks : 1, parts = micro_batches(m);
+    const int64_t images = (m->recipe.batch + parts - 1) / parts;
+    if (m->traced.images != images)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "--times %s: kernels of micro-batches of %lld images, but this run's have %lld (a "
+            "batch "
+            "of %lld in %d): choose --batch and --micro-batches as in the traced run",
+            m->path, (long long)m->traced.images, (long long)images, (long long)m->recipe.batch,
+            parts);
+    if (m->traced.blocks != blocks)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "--times %s: kernels of a run with split=%d, but --layout has split=%d: trace a run "
+            "with "
+            "the same split",
+            m->path, m->traced.blocks, blocks);
+    return TUTTI_OK;
+}
+
+/* Measures the kernels of all ranks, or checks that there are times of them. Ranks of the first replica, and those that
+ * serve, have all kernels. */
+static tutti_status know_kernels(tutti_sim_model *m, int ranks)
 {
     tutti_placement p;
     tutti_status status = tutti_layout_place(&m->layout, ranks, 0, &p);
+    if (!status && m->times == TUTTI_SIM_TRACED) status = check_traced(m);
     for (int r = 0; !status && r < ranks; r++) {
         const tutti_rank_role role = tutti_placement_role(&p, r);
         tutti_step *step;
         if (role.works && !role.serves && role.replica > 0) continue;
         status = build_step(m, r, ranks, &step);
         if (status) return status;
-        status = measure_step(m, step);
+        status = m->times == TUTTI_SIM_TRACED ? check_step(m, step) : measure_step(m, step);
         tutti_step_free(step);
     }
     return status;
@@ -94,11 +139,29 @@ static tutti_status check_strategy(const tutti_strategy *s)
         s->name);
 }
 
-tutti_status tutti_sim_model_open(const tutti_model *model, const tutti_step_options *recipe,
-    tutti_sim_times times, tutti_sim_model *m)
+static tutti_status read_trace(tutti_sim_model *m, const char *path)
 {
-    *m = (tutti_sim_model){.model = model, .recipe = *recipe, .times = times};
+    tutti_status status = tutti_trace_times_read(path, &m->traced);
+    if (status) return status;
+    m->path = path;
+    m->time = m->traced.time;
+    m->kernels = m->traced.kernels;
+    if (strcmp(m->traced.model, m->model->name) == 0) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_USAGE,
+        "--times %s: times of %s, not of %s: trace a run of that, or name this model", path,
+        m->traced.model, m->model->name);
+}
+
+static const char *const times_words[] = {
+    [TUTTI_SIM_MEASURED] = "measured", [TUTTI_SIM_CPU] = "cpu", [TUTTI_SIM_GPU] = "gpu"};
+
+tutti_status tutti_sim_model_open(const tutti_model *model, const tutti_step_options *recipe,
+    const char *times, tutti_sim_model *m)
+{
+    *m = (tutti_sim_model){.model = model, .recipe = *recipe};
+    while (m->times < TUTTI_SIM_TRACED && strcmp(times_words[m->times], times) != 0) m->times++;
     tutti_status status = check_strategy(recipe->strategy);
+    if (!status && m->times == TUTTI_SIM_TRACED) status = read_trace(m, times);
     if (!status) status = tutti_model_net(model, &model->input, &m->net);
     if (status) tutti_sim_model_close(m);
     return status;
@@ -141,8 +204,11 @@ static double node_s(void *ctx, int rank, const tutti_graph *graph, int node)
 {
     const tutti_sim_model *m = ctx;
     (void)rank;
-    const tutti_kernel_time *found =
-        m->kernels ? find_time(m, tutti_graph_kernel_hash(graph, node)) : NULL;
+    const uint64_t key = !m->kernels ? 0
+                         : m->times == TUTTI_SIM_TRACED
+                             ? tutti_trace_times_key(tutti_graph_get_node(graph, node)->name)
+                             : tutti_graph_kernel_hash(graph, node);
+    const tutti_kernel_time *found = find_time(m, key);
     return found
                ? found->time_s
                : tutti_expected_s(graph, node, m->times == TUTTI_SIM_GPU ? TUTTI_CUDA : TUTTI_CPU);
@@ -156,7 +222,8 @@ tutti_status tutti_sim_model_program(tutti_sim_model *m, const tutti_layout *lay
     m->layout = *layout;
     m->workers = workers;
     tutti_status status = tutti_layout_place(layout, ranks, 0, &p);
-    if (!status && m->times == TUTTI_SIM_MEASURED) status = measure(m, ranks);
+    if (!status && (m->times == TUTTI_SIM_MEASURED || m->times == TUTTI_SIM_TRACED))
+        status = know_kernels(m, ranks);
     if (status) return status;
     m->step = calloc((size_t)ranks, sizeof *m->step);
     if (!m->step) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d ranks", ranks);

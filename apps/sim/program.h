@@ -4,6 +4,7 @@
 
 #include "apps/models/model.h"
 #include "apps/session/layout.h"
+#include "apps/sim/trace_times.h"
 #include "dag/step/step.h"
 #include "designs/sim/sim.h"
 
@@ -11,12 +12,8 @@ typedef enum tutti_sim_times {
     TUTTI_SIM_MEASURED, /* each kernel alone on this processor (dag/step/times.h) */
     TUTTI_SIM_CPU,      /* counted, for a core of a server (dag/run/expected.h) */
     TUTTI_SIM_GPU,      /* for a GPU of one */
+    TUTTI_SIM_TRACED,   /* in a run whose trace was read (trace_times.h) */
 } tutti_sim_times;
-
-typedef struct tutti_kernel_time {
-    uint64_t key; /* tutti_graph_kernel_hash */
-    double time_s;
-} tutti_kernel_time;
 
 /* A model, and what its kernels take on any number of ranks and in any layout. */
 typedef struct tutti_sim_model {
@@ -24,8 +21,10 @@ typedef struct tutti_sim_model {
     tutti_net *net;
     tutti_step_options recipe; /* but for the placement, and what follows from the layout */
     tutti_sim_times times;
-    tutti_kernel_time *time; /* [kernels] by key; measured */
+    tutti_kernel_time *time; /* [kernels] by key; measured or traced */
     int kernels;
+    const char *path; /* TRACED: the file, and what it says of its kernels */
+    tutti_trace_times traced;
     /* Of the last program */
     tutti_layout layout;
     int workers; /* of a rank */
@@ -33,12 +32,14 @@ typedef struct tutti_sim_model {
     tutti_step **step; /* [ranks] */
 } tutti_sim_model;
 
-/* The recipe's strategy must have all of a step in its graph: USAGE. Errors of tutti_model_net. */
+/* times: "measured", "cpu", "gpu", or the path of a trace. The recipe's strategy must have all of a step in its graph,
+ * and a trace must be of this model: USAGE. Errors of tutti_model_net and of tutti_trace_times_read. */
 tutti_status tutti_sim_model_open(const tutti_model *model, const tutti_step_options *recipe,
-    tutti_sim_times times, tutti_sim_model *m);
+    const char *times, tutti_sim_model *m);
 void tutti_sim_model_close(tutti_sim_model *m);
 /* The model on so many ranks in a layout as the program of a simulation; the one before is over. MEASURED times kernels
- * that it has not timed yet. USAGE: a layout that does not fit. Errors of what builds a step. NOMEM. */
+ * that it has not timed yet. USAGE: a layout that does not fit, or kernels that a trace does not have. Errors of what
+ * builds a step. NOMEM. */
 tutti_status tutti_sim_model_program(tutti_sim_model *m, const tutti_layout *layout, int ranks,
     int workers, tutti_sim_program *program);
 /* What the layout makes of an exchange: its lane for messages, and the order of sums. [P] */

@@ -31,13 +31,6 @@ typedef struct options {
 
 #define AT(member) .offset = offsetof(options, member)
 
-static const char *const times_names[] = {"measured", "cpu", "gpu", NULL};
-
-static const char *times_name(int i)
-{
-    return times_names[i];
-}
-
 static const tutti_setting settings[] = {{TUTTI_CONF_HEADING, .help = "Arguments"},
     {TUTTI_CONF_TEXT, "model", "MODEL", .flags = TUTTI_CONF_REQUIRED | TUTTI_CONF_OPERAND,
         AT(model), .help = "what is trained (tutti-info --list models)"},
@@ -49,10 +42,10 @@ static const tutti_setting settings[] = {{TUTTI_CONF_HEADING, .help = "Arguments
             "ranks, of the topology's first; several numbers: a simulation of each (default: all)"},
     {TUTTI_CONF_INT, "workers", "N", .fallback = "1", .low = 1, .high = 256, AT(workers),
         .help = "workers of each rank"},
-    {TUTTI_CONF_CHOICE, "times", "HOW", .fallback = "measured", .choice = times_name, AT(times),
+    {TUTTI_CONF_TEXT, "times", "HOW", .fallback = "measured", AT(times),
         .help = "what kernels take; measured: each alone on this processor, now; cpu, gpu: "
-                "counted, for a core or a "
-                "GPU of a server"},
+                "counted, for a core or a GPU of a server; a file: as in a run that wrote this "
+                "trace"},
     {TUTTI_CONF_REAL, "noise", "X", .fallback = "0", .low = 0, .high = 2, AT(noise),
         .help = "kernels take exp(X z) times that, z normal, drawn by rank, step and kernel"},
     {TUTTI_CONF_INT, "seed", "N", .fallback = "1", .low = 0, .high = 1e15, AT(seed),
@@ -132,6 +125,16 @@ static int replicas_of(const options *o, int ranks)
     return tutti_layout_place(&o->layout, ranks, 0, &p) ? 0 : p.replicas;
 }
 
+static void print_head(const options *o)
+{
+    if (!o->json)
+        printf("%s, %lld images a replica%s%s, on %s, design %s\n%6s %12s %12s %12s %11s %12s %11s "
+               "%12s\n",
+            o->model, (long long)o->batch, o->layout_text ? ", layout " : "",
+            o->layout_text ? o->layout_text : "", o->topology, o->design, "ranks", "step ms",
+            "compute ms", "exposed ms", "efficiency", "images/s", "busiest", "messages");
+}
+
 static void print_result(const options *o, int ranks, const tutti_sim_result *r)
 {
     const double efficiency = r->step_s > 0 ? r->compute_s / r->step_s : 0;
@@ -177,7 +180,8 @@ static tutti_status open_traces(const options *o, int ranks, tutti_trace ***open
     return status;
 }
 
-static tutti_status save_traces(const options *o, tutti_trace **trace, int ranks)
+static tutti_status save_traces(
+    const options *o, const tutti_sim_model *m, tutti_trace **trace, int ranks)
 {
     const tutti_trace_about about = {.design = o->design,
         .model = o->model,
@@ -185,18 +189,18 @@ static tutti_status save_traces(const options *o, tutti_trace **trace, int ranks
         .lanes =
             tutti_design_lanes(tutti_design_find(o->design), (int)tutti_conf_int_or(o->lanes, 0)),
         .stages = o->layout.placement.stages,
-        .micro_batches = o->layout.placement.stages > 1
-                             ? tutti_layout_micro_batches(&o->layout, o->batch, 1)
-                             : 0,
+        .micro_batches = m->step[0]->micro_batches,
         .servers = o->layout.placement.everywhere ? 0 : o->layout.placement.servers,
+        .images = m->step[0]->micro_batch[0].count,
+        .blocks = o->layout.placement.blocks > 1 ? o->layout.placement.blocks : 1,
         .first_step = 1,
         .last_step = o->steps};
     return tutti_trace_save_all(
         trace, ranks, &about, &(tutti_file_options){.what = "trace", .path = o->trace});
 }
 
-static tutti_status simulate(
-    const options *o, const tutti_topology *t, tutti_sim_model *m, int ranks, int is_last)
+static tutti_status simulate(const options *o, const tutti_topology *t, tutti_sim_model *m,
+    int ranks, int is_first, int is_last)
 {
     tutti_sim_options s = simulation_of(o, t, m, ranks);
     tutti_sim_program program;
@@ -205,8 +209,9 @@ static tutti_status simulate(
     if (!status) status = tutti_sim_model_program(m, &o->layout, ranks, (int)o->workers, &program);
     if (!status && o->trace && is_last) status = open_traces(o, ranks, &s.trace);
     if (!status) status = tutti_sim_run(&s, &program, NULL, &result);
+    if (!status && is_first) print_head(o);
     if (!status) print_result(o, ranks, &result);
-    if (!status && s.trace) status = save_traces(o, s.trace, ranks);
+    if (!status && s.trace) status = save_traces(o, m, s.trace, ranks);
     close_traces(s.trace, ranks);
     return status;
 }
@@ -225,17 +230,13 @@ static int next_ranks(const char **list, int most)
 /* Each number of the list; NULL: all ranks. */
 static tutti_status simulate_all(const options *o, const tutti_topology *t, tutti_sim_model *m)
 {
+    int is_first = 1;
     tutti_status status = TUTTI_OK;
-    if (!o->json)
-        printf("%s, %lld images a replica%s%s, on %s, design %s\n%6s %12s %12s %12s %11s %12s %11s "
-               "%12s\n",
-            o->model, (long long)o->batch, o->layout_text ? ", layout " : "",
-            o->layout_text ? o->layout_text : "", o->topology, o->design, "ranks", "step ms",
-            "compute ms", "exposed ms", "efficiency", "images/s", "busiest", "messages");
-    if (!o->ranks) return simulate(o, t, m, t->ranks, 1);
+    if (!o->ranks) return simulate(o, t, m, t->ranks, 1, 1);
     for (const char *list = o->ranks; !status && *list;) {
         const int ranks = next_ranks(&list, t->ranks);
-        status = simulate(o, t, m, ranks, !*list);
+        status = simulate(o, t, m, ranks, is_first, !*list);
+        is_first = 0;
     }
     return status;
 }
@@ -294,15 +295,13 @@ static tutti_status open_model(const options *o, tutti_sim_model *m)
         .nesterov = 1,
         .weight_decay = 5e-4f,
         .adds_norms = 1};
-    tutti_sim_times times = TUTTI_SIM_MEASURED;
     if (!model)
         return tutti_fail(
             TUTTI_ERR_USAGE, "%s is no model (known: tutti-info --list models)", o->model);
     if (o->warm >= o->steps)
         return tutti_fail(TUTTI_ERR_USAGE, "--warm %lld: at least one of --steps %lld has to count",
             (long long)o->warm, (long long)o->steps);
-    while (strcmp(times_names[times], o->times) != 0) times++;
-    return tutti_sim_model_open(model, &recipe, times, m);
+    return tutti_sim_model_open(model, &recipe, o->times, m);
 }
 
 static int exit_status_of(tutti_status status)

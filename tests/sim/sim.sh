@@ -36,6 +36,20 @@ cifar 4 --data synthetic --model mlp "${layout[@]}" --workers 1 --trace "$dir/re
 starts "$dir/real" > "$dir/wanted"
 starts "$dir/trace" | cmp - "$dir/wanted" || fail "other collectives than in a real run"
 [ "$(wc -l < "$dir/wanted")" -gt 200 ] || fail "a real run of few collectives: $(wc -l < "$dir/wanted")"
+"$sim" mlp --topology star:4,1Gbit/s --layout stages=2 "${few[@]}" --times gpu --trace "$dir/trace" > "$dir/wanted"
+"$sim" mlp --topology star:4,1Gbit/s --layout stages=2 "${few[@]}" --times "$dir/trace" > "$dir/told"
+cmp "$dir/wanted" "$dir/told" || fail "times of a trace are not those that the trace was made with: $(cat "$dir/wanted" "$dir/told")"
+"$sim" mlp "${layout[@]}" --warm 1 --times "$dir/real" > "$dir/out" 2>&1 || fail "times of a real run: $(cat "$dir/out")"
+refuses 2 'times of mlp, not of resnet8' "$sim" resnet8 --topology star:4 --times "$dir/real"
+refuses 2 'of 4 images, but this run.s have 2' "$sim" mlp "${layout[@]}" --batch 16 --warm 1 --times "$dir/real"
+refuses 2 'split=2, but --layout has split=1' "$sim" mlp --topology star:4 --batch 4 --times "$dir/real"
+sed 's/fc3.bias.sgd/fc3.bias.adam/' "$dir/real" > "$dir/other"
+refuses 2 'has no kernel fc3.bias.sgd' "$sim" mlp "${layout[@]}" --warm 1 --times "$dir/other"
+sed 's/"images":4,//' "$dir/real" > "$dir/other"
+refuses 2 'does not say of how many images' "$sim" mlp "${layout[@]}" --warm 1 --times "$dir/other"
+refuses 2 'not a trace of Tutti' "$sim" mlp --topology star:4 --times "$0"
+refuses 1 'nowhere' "$sim" mlp --topology star:4 --times nowhere
+
 for how in '--layout servers=1,clients=3' '--layout servers=all' '--strategy sharded' '--layout stages=2 --strategy rooted:ob --pipeline gpipe'; do
     "$sim" mlp --topology star:4,1Gbit/s "${few[@]}" $how > "$dir/out" 2>&1 || fail "$how: status $?: $(cat "$dir/out")"
 done
