@@ -3,7 +3,9 @@
 #include "apps/session/groups.h"
 #include "apps/session/rank_step.h"
 #include "dag/base/log.h"
+#include "dag/net/layer.h"
 #include "dag/run/expected.h"
+#include "dag/step/costs.h"
 #include "dag/step/strategy.h"
 #include "dag/step/times.h"
 
@@ -73,12 +75,14 @@ static tutti_status measure_step(tutti_sim_model *m, const tutti_step *step)
     return status;
 }
 
-/* Whether a trace has all kernels of a step. */
+/* Whether a trace has all kernels of a step; what adds up micro-batches depends on how many there are. */
 static tutti_status check_step(const tutti_sim_model *m, const tutti_step *step)
 {
     for (int n = 0; n < tutti_graph_nodes(step->graph); n++) {
         const tutti_node *node = tutti_graph_get_node(step->graph, n);
-        if (node->kind != TUTTI_NODE_KERNEL || node->section != step->train) continue;
+        if (node->kind != TUTTI_NODE_KERNEL || node->section != step->train ||
+            node->op->part == TUTTI_PART_SUM)
+            continue;
         if (!find_time(m, tutti_trace_times_key(node->name)))
             return tutti_fail(TUTTI_ERR_USAGE,
                 "--times %s: the trace has no kernel %s, which this run of %s has: trace a run "
@@ -199,7 +203,8 @@ static tutti_status finalize(void *ctx, int rank)
     return tutti_step_finalize(((tutti_sim_model *)ctx)->step[rank]);
 }
 
-/* Kernels that the exchange has added are counted, and those of which a rank has only a part since. */
+/* Kernels that were neither measured nor traced are counted: those that the exchange has added, those of which a rank
+ * has only a part since, sums of other numbers of micro-batches. */
 static double node_s(void *ctx, int rank, const tutti_graph *graph, int node)
 {
     const tutti_sim_model *m = ctx;
@@ -209,9 +214,8 @@ static double node_s(void *ctx, int rank, const tutti_graph *graph, int node)
                              ? tutti_trace_times_key(tutti_graph_get_node(graph, node)->name)
                              : tutti_graph_kernel_hash(graph, node);
     const tutti_kernel_time *found = find_time(m, key);
-    return found
-               ? found->time_s
-               : tutti_expected_s(graph, node, m->times == TUTTI_SIM_GPU ? TUTTI_CUDA : TUTTI_CPU);
+    const int on_gpu = m->times == TUTTI_SIM_GPU || m->traced.on_gpu;
+    return found ? found->time_s : tutti_expected_s(graph, node, on_gpu ? TUTTI_CUDA : TUTTI_CPU);
 }
 
 tutti_status tutti_sim_model_program(tutti_sim_model *m, const tutti_layout *layout, int ranks,
@@ -230,6 +234,39 @@ tutti_status tutti_sim_model_program(tutti_sim_model *m, const tutti_layout *lay
     m->ranks = ranks;
     *program =
         (tutti_sim_program){.ctx = m, .build = build, .finalize = finalize, .node_s = node_s};
+    return TUTTI_OK;
+}
+
+/* Adds to each layer what its kernels take. */
+static void add_layers(
+    tutti_sim_model *m, const tutti_step *step, double forward_s[], double backward_s[])
+{
+    int l = 0;
+    for (int n = 0; n < tutti_graph_nodes(step->graph); n++) {
+        const tutti_node *node = tutti_graph_get_node(step->graph, n);
+        if (node->section != step->train || node->kind != TUTTI_NODE_KERNEL) continue;
+        const int found = tutti_net_layer_of(m->net, node->name, l);
+        if (found < 0) continue;
+        l = found;
+        if (node->op->part == TUTTI_PART_FORWARD) forward_s[l] += node_s(m, 0, step->graph, n);
+        if (node->op->part == TUTTI_PART_BACKWARD) backward_s[l] += node_s(m, 0, step->graph, n);
+    }
+}
+
+tutti_status tutti_sim_model_layers(
+    tutti_sim_model *m, int64_t images, double forward_s[], double backward_s[])
+{
+    const tutti_layout none = {.micro_batches = 1};
+    tutti_sim_program program;
+    tutti_step *step;
+    m->recipe.batch = images;
+    m->recipe.strategy = NULL;
+    tutti_status status = tutti_sim_model_program(m, &none, 1, 1, &program);
+    if (!status) status = build_step(m, 0, 1, &step);
+    if (status) return status;
+    for (int l = 0; l < m->net->layers; l++) forward_s[l] = backward_s[l] = 0;
+    add_layers(m, step, forward_s, backward_s);
+    tutti_step_free(step);
     return TUTTI_OK;
 }
 

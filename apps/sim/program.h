@@ -42,6 +42,10 @@ void tutti_sim_model_close(tutti_sim_model *m);
  * builds a step. NOMEM. */
 tutti_status tutti_sim_model_program(tutti_sim_model *m, const tutti_layout *layout, int ranks,
     int workers, tutti_sim_program *program);
+/* Seconds that each layer of the net takes on one rank with a micro-batch of so many images, by itself. The program is
+ * over. Errors as of program. */
+tutti_status tutti_sim_model_layers(
+    tutti_sim_model *m, int64_t images, double forward_s[], double backward_s[]);
 /* What the layout makes of an exchange: its lane for messages, and the order of sums. [P] */
 void tutti_sim_model_exchange(
     const tutti_sim_model *m, const tutti_layout *layout, tutti_exchange_options *exchange);

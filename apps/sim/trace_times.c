@@ -70,6 +70,7 @@ tutti_status tutti_trace_times_read(const char *path, tutti_trace_times *times)
             TUTTI_ERR_FORMAT, "%s: no kernels in steps that are traced completely", path);
     snprintf(times->model, sizeof times->model, "%s", t.model);
     times->images = t.images;
+    times->on_gpu = t.launches > 0;
     times->blocks = t.blocks;
     if (status) free(times->time);
     tutti_timeline_free(&t);

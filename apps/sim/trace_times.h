@@ -14,6 +14,7 @@ typedef struct tutti_kernel_time {
 typedef struct tutti_trace_times {
     char model[64];
     int64_t images; /* of a micro-batch */
+    int on_gpu;
     int blocks;     /* over how many ranks layers were divided; 1: none was */
     int kernels;
     tutti_kernel_time *time; /* [kernels] by key; the caller's to free */
