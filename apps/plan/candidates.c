@@ -18,6 +18,7 @@ typedef struct search {
     int ranks;
     tutti_plan_rank rank;
     tutti_plan_layouts *found;
+    double *scratch; /* [5 * layers] */
 } search;
 
 /* ---- what one is expected to take ---- */
@@ -49,9 +50,28 @@ static load load_of(const search *s, const tutti_placement *p, int q, int64_t ba
     return on;
 }
 
+/* What kernels do not hide of the sums of replicas: the bubble. */
+static double exposed_sums(const search *s, const tutti_placement *p, int64_t batch)
+{
+    const int n = s->layers->count;
+    const double scale = (double)batch / s->layers->images / s->rank.workers;
+    double *forward = s->scratch, *backward = forward + n, *sum = forward + 2 * n, kernels_s = 0;
+    if (!(s->rank.rate > 0)) return 0;
+    for (int l = 0; l < n; l++) {
+        const tutti_plan_layer *row = &s->layers->layer[l];
+        const int blocks = tutti_layer_is_divided(&s->m->net->layer[l], p) ? p->blocks : 1;
+        forward[l] = scale * row->forward_s;
+        backward[l] = scale * row->backward_s;
+        kernels_s += forward[l] + backward[l];
+        sum[l] = tutti_plan_sums_bytes(&row->shape, p->replicas, blocks) / s->rank.rate;
+    }
+    return tutti_plan_bubble(n, forward, backward, sum, forward + 3 * n, forward + 4 * n) -
+           kernels_s;
+}
+
 /* Of the slowest stage. In a pipeline S - 1 of M + S - 1 parts of the time are a bubble (Huang et al. 2019,
- * arXiv:1811.06965), kernels hide what crosses cuts, and sums follow the last micro-batch; else kernels hide sums.
- * Kernels wait for what divided layers exchange: four collectives for each micro-batch. */
+ * arXiv:1811.06965), kernels hide what crosses cuts, and sums follow the last micro-batch. Kernels wait for what divided
+ * layers exchange: four collectives for each micro-batch. */
 static void expect(const search *s, const tutti_placement *p, tutti_plan_layout *c)
 {
     enum { EXCHANGES = 4 };
@@ -60,14 +80,14 @@ static void expect(const search *s, const tutti_placement *p, tutti_plan_layout 
     double exposed_s = 0;
     for (int q = 0; q < p->stages; q++) {
         const load on = load_of(s, p, q, c->batch);
-        const double hides_s = p->stages > 1 ? on.cuts / rate : on.sums / rate;
-        const double follows = on.values + (p->stages > 1 ? on.sums : 0);
         const double waits = EXCHANGES * on.divided * parts + 2 * (p->stages - 1);
+        const double sums_s = p->stages > 1 ? on.sums / rate : exposed_sums(s, p, c->batch);
         c->kernels_s = fmax(c->kernels_s, on.kernels_s);
         c->sends = fmax(c->sends, on.sums + on.values + on.cuts);
         c->total += p->replicas * (on.sums + on.values + on.cuts);
-        exposed_s = fmax(exposed_s,
-            follows / rate + fmax(0, hides_s - on.kernels_s) + waits * s->rank.latency_s);
+        exposed_s =
+            fmax(exposed_s, sums_s + on.values / rate + fmax(0, on.cuts / rate - on.kernels_s) +
+                                waits * s->rank.latency_s);
     }
     const double bubble = p->stages > 1 ? (double)(parts + p->stages - 1) / parts : 1;
     c->expected_s = bubble * c->kernels_s + exposed_s;
@@ -178,16 +198,19 @@ static void sort(tutti_plan_layouts *f)
 tutti_status tutti_plan_layouts_list(const tutti_sim_model *m, const tutti_plan_layers *layers,
     int64_t batch, int ranks, const tutti_plan_rank *rank, tutti_plan_layouts *layouts)
 {
-    search s = {m, layers, batch, ranks, *rank, layouts};
+    search s = {m, layers, batch, ranks, *rank, layouts, NULL};
     const int most = with_parameters(layers);
     tutti_status status = TUTTI_OK;
     *layouts = (tutti_plan_layouts){0};
+    s.scratch = malloc(5 * (size_t)layers->count * sizeof *s.scratch);
+    if (!s.scratch) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d layers", layers->count);
     for (int stages = 1; !status && stages <= ranks && stages <= most; stages++) {
         tutti_placement p = {.stages = stages, .replicas = ranks / stages, .blocks = 1};
         if (ranks % stages || stages > TUTTI_PLACEMENT_STAGES || batch % p.replicas) continue;
         status = cut(&s, &p);
         if (!status) status = add_splits(&s, &p);
     }
+    free(s.scratch);
     if (!status && !layouts->count && m->times == TUTTI_SIM_TRACED)
         status = tutti_fail(TUTTI_ERR_USAGE,
             "--times %s: kernels of micro-batches of %lld images with split=%d, which no layout of "
