@@ -70,8 +70,8 @@ static double exposed_sums(const search *s, const tutti_placement *p, int64_t ba
 }
 
 /* Of the slowest stage. In a pipeline S - 1 of M + S - 1 parts of the time are a bubble (Huang et al. 2019,
- * arXiv:1811.06965), kernels hide what crosses cuts, and sums follow the last micro-batch. Kernels wait for what divided
- * layers exchange: four collectives for each micro-batch. */
+ * arXiv:1811.06965), kernels hide what crosses cuts, and sums follow the last micro-batch. Kernels wait for what
+ * divided layers exchange: four collectives for each micro-batch. */
 static void expect(const search *s, const tutti_placement *p, tutti_plan_layout *c)
 {
     enum { EXCHANGES = 4 };
