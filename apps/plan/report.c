@@ -82,8 +82,8 @@ void tutti_plan_print(const tutti_plan *plan)
     char text[TUTTI_PLAN_OPTIONS];
     int simulated = 0;
     for (int i = 0; i < plan->layouts.count; i++) simulated += plan->layouts.layout[i].simulated;
-    printf("%s, %lld images a step, on %d ranks of %s\n\n", plan->model, (long long)plan->batch,
-        plan->ranks, plan->topology);
+    printf("%s, %lld images a step, on %d rank%s of %s\n\n", plan->model, (long long)plan->batch,
+        plan->ranks, plan->ranks == 1 ? "" : "s", plan->topology);
     print_layers(plan);
     print_layouts(plan);
     printf("%d of %d layouts were simulated: those that are expected to be fastest, and that "
