@@ -2,16 +2,16 @@
 
 #include "collectives/choose.h"
 #include "collectives/links/topology_text.h"
+#include "dag/base/lines.h"
 #include "dag/base/log.h"
 #include "dag/base/number.h"
 #include "dag/base/rng.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_WORDS = 64, MOST_RULES = 1 << 14, MOST_TEXT = 1 << 22, LEAST_SEGMENT = 64 };
+enum { MOST_WORDS = 64, MOST_RULES = 1 << 14, LEAST_SEGMENT = 64 };
 
 /* ---- reading ---- */
 
@@ -19,24 +19,10 @@ typedef struct reader {
     tutti_rules *rules;
     tutti_rule *rule;
     int room;
-    const char *file;
-    int line;
+    tutti_lines lines;
     char *word[MOST_WORDS];
     int words, at; /* at: the next one to read */
 } reader;
-
-static tutti_status say_wrong(const reader *r, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static tutti_status say_wrong(const reader *r, const char *format, ...)
-{
-    char text[512];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    return tutti_fail(TUTTI_ERR_FORMAT, "%s:%d: %s", r->file, r->line, text);
-}
 
 static const struct {
     const char *name;
@@ -143,10 +129,11 @@ static tutti_status read_words(reader *r, int after, tutti_rule *rule)
             continue;
         }
         if (which == WORDS) return TUTTI_OK;
-        if (seen[which]++) return say_wrong(r, "'%s' is given twice", name);
+        if (seen[which]++) return tutti_lines_fail(&r->lines, "'%s' is given twice", name);
         const char *value = r->at + 1 < r->words ? r->word[r->at + 1] : "";
         if (!read_value((word)which, value, rule))
-            return say_wrong(r, "%s '%s': must be %s", name, value, words[which].value);
+            return tutti_lines_fail(
+                &r->lines, "%s '%s': must be %s", name, value, words[which].value);
     }
     return TUTTI_OK;
 }
@@ -170,8 +157,8 @@ static tutti_status read_algorithm(reader *r, tutti_rule *rule)
     int listed = 0; /* others need more than their name */
     for (int i = 0; tutti_algorithms[i]; i++) listed |= tutti_algorithms[i] == rule->algorithm;
     if (!listed || rule->algorithm->chooses || tutti_algorithm_is_library(name))
-        return say_wrong(
-            r, "'%s' is not an algorithm of rules (known: tutti-info --list algorithms)", name);
+        return tutti_lines_fail(&r->lines,
+            "'%s' is not an algorithm of rules (known: tutti-info --list algorithms)", name);
     r->at++;
     return TUTTI_OK;
 }
@@ -179,7 +166,7 @@ static tutti_status read_algorithm(reader *r, tutti_rule *rule)
 static tutti_status add_rule(reader *r, const tutti_rule *rule)
 {
     int n = r->rules->n;
-    if (n == MOST_RULES) return say_wrong(r, "more than %d rules", MOST_RULES);
+    if (n == MOST_RULES) return tutti_lines_fail(&r->lines, "more than %d rules", MOST_RULES);
     if (n == r->room) {
         int room = n ? 2 * n : 16;
         tutti_rule *larger = realloc(r->rule, (size_t)room * sizeof *larger);
@@ -195,13 +182,14 @@ static tutti_status read_rule(reader *r)
 {
     tutti_rule rule = {.each = 0};
     if (!read_kind(r->word[0], &rule))
-        return say_wrong(
-            r, "'%s' is not a kind of collective: allreduce, broadcast, ..., or each", r->word[0]);
+        return tutti_lines_fail(&r->lines,
+            "'%s' is not a kind of collective: allreduce, broadcast, ..., or each", r->word[0]);
     r->at = 1;
     tutti_status status = read_words(r, 0, &rule);
     if (status) return status;
     if (r->at == r->words || strcmp(r->word[r->at], "->") != 0)
-        return say_wrong(r, "'%s' instead of ->, after which a rule says what to take",
+        return tutti_lines_fail(&r->lines,
+            "'%s' instead of ->, after which a rule says what to take",
             r->at < r->words ? r->word[r->at] : "the end of the line");
     int says = ++r->at;
     status = read_words(r, 1, &rule);
@@ -210,8 +198,9 @@ static tutti_status read_rule(reader *r)
         if (!status) status = read_words(r, 1, &rule);
     }
     if (status) return status;
-    if (r->at < r->words) return say_wrong(r, "'%s' is unexpected here", r->word[r->at]);
-    if (says == r->words) return say_wrong(r, "the rule says nothing after ->");
+    if (r->at < r->words)
+        return tutti_lines_fail(&r->lines, "'%s' is unexpected here", r->word[r->at]);
+    if (says == r->words) return tutti_lines_fail(&r->lines, "the rule says nothing after ->");
     return add_rule(r, &rule);
 }
 
@@ -219,20 +208,21 @@ static tutti_status read_rule(reader *r)
 static tutti_status read_text(const reader *r, char *text, size_t size)
 {
     size_t used = 0;
-    if (text[0]) return say_wrong(r, "'%s' is given twice", r->word[0]);
+    if (text[0]) return tutti_lines_fail(&r->lines, "'%s' is given twice", r->word[0]);
     for (int i = 1; i < r->words && used < size; i++)
         used += (size_t)snprintf(text + used, size - used, "%s%s", i > 1 ? " " : "", r->word[i]);
     if (used && used < size) return TUTTI_OK;
-    return say_wrong(r, "'%s' is followed by 1 to %zu characters", r->word[0], size - 1);
+    return tutti_lines_fail(
+        &r->lines, "'%s' is followed by 1 to %zu characters", r->word[0], size - 1);
 }
 
 static tutti_status read_topology(reader *r)
 {
     const char *text = r->words == 2 ? r->word[1] : "";
-    if (r->rules->topology) return say_wrong(r, "'topology' is given twice");
+    if (r->rules->topology) return tutti_lines_fail(&r->lines, "'topology' is given twice");
     if (strlen(text) != 16 || text[strspn(text, "0123456789abcdef")] ||
         !(r->rules->topology = strtoull(text, NULL, 16)))
-        return say_wrong(r, "topology '%s': must be 16 hexadecimal digits", text);
+        return tutti_lines_fail(&r->lines, "topology '%s': must be 16 hexadecimal digits", text);
     return TUTTI_OK;
 }
 
@@ -241,7 +231,7 @@ static tutti_status read_statement(reader *r, int first)
     const char *name = r->word[0];
     if (first) {
         if (r->words == 2 && !strcmp(name, "rules") && !strcmp(r->word[1], "1")) return TUTTI_OK;
-        return say_wrong(r, "the first line must be 'rules 1'");
+        return tutti_lines_fail(&r->lines, "the first line must be 'rules 1'");
     }
     if (!strcmp(name, "topology")) return read_topology(r);
     if (!strcmp(name, "mpi")) return read_text(r, r->rules->mpi, sizeof r->rules->mpi);
@@ -249,74 +239,51 @@ static tutti_status read_statement(reader *r, int first)
     return read_rule(r);
 }
 
-static tutti_status split_line(reader *r, char *line)
+/* Takes the lines over. */
+static tutti_status read_rules(tutti_lines lines, tutti_rules **rules)
 {
-    char *rest = line;
-    line[strcspn(line, "#")] = '\0';
-    r->words = r->at = 0;
-    for (char *w; (w = strtok_r(rest, " \t\r", &rest));) {
-        if (r->words == MOST_WORDS) return say_wrong(r, "more than %d words", MOST_WORDS);
-        r->word[r->words++] = w;
-    }
-    return TUTTI_OK;
-}
-
-static tutti_status read_lines(reader *r, char *text)
-{
+    reader r = {.lines = lines, .rules = calloc(1, sizeof *r.rules)};
+    tutti_status status = r.rules ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for rules");
     int statements = 0;
-    tutti_status status = TUTTI_OK;
-    for (char *next; !status && text; text = next) {
-        next = strchr(text, '\n');
-        if (next) *next++ = '\0';
-        r->line++;
-        status = split_line(r, text);
-        if (!status && r->words) status = read_statement(r, !statements++);
+    r.lines.comment = '#';
+    while (!status && !(status = tutti_lines_words(&r.lines, r.word, MOST_WORDS, &r.words)) &&
+           r.words) {
+        r.at = 0;
+        status = read_statement(&r, !statements++);
     }
-    if (!status && !statements) status = say_wrong(r, "the first line must be 'rules 1'");
+    if (!status && !statements)
+        status = tutti_lines_fail(&r.lines, "the first line must be 'rules 1'");
+    if (status)
+        tutti_rules_free(r.rules);
+    else
+        *rules = r.rules;
+    tutti_lines_close(&lines);
     return status;
 }
 
 tutti_status tutti_rules_read(const char *text, const char *name, tutti_rules **rules)
 {
-    reader r = {.file = name, .rules = calloc(1, sizeof *r.rules)};
-    char *copy = strdup(text);
-    tutti_status status =
-        copy && r.rules ? read_lines(&r, copy) : tutti_fail(TUTTI_ERR_NOMEM, "no memory for rules");
-    free(copy);
-    if (status)
-        tutti_rules_free(r.rules);
-    else
-        *rules = r.rules;
-    return status;
+    tutti_lines lines;
+    tutti_status status = tutti_lines_copy(name, text, &lines);
+    return status ? status : read_rules(lines, rules);
+}
+
+tutti_status tutti_rules_open(const char *path, tutti_rules **rules)
+{
+    tutti_lines lines;
+    tutti_status status = tutti_lines_open(path, &lines);
+    if (status == TUTTI_ERR_IO)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "the rules '%s' cannot be read: give the name of a file that tutti-bench "
+            "tune-collectives has written",
+            path);
+    return status ? status : read_rules(lines, rules);
 }
 
 void tutti_rules_free(tutti_rules *rules)
 {
     if (rules) free((tutti_rule *)rules->rule);
     free(rules);
-}
-
-tutti_status tutti_rules_open(const char *path, tutti_rules **rules)
-{
-    char *text = malloc(MOST_TEXT + 1);
-    if (!text) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for rules");
-    FILE *in = fopen(path, "r");
-    size_t n = in ? fread(text, 1, MOST_TEXT + 1, in) : 0;
-    int failed = !in || ferror(in);
-    tutti_status status = TUTTI_OK;
-    if (in) fclose(in);
-    if (failed)
-        status = tutti_fail(TUTTI_ERR_USAGE,
-            "the rules '%s' cannot be read: give the name of a file that tutti-bench "
-            "tune-collectives has written",
-            path);
-    else if (n > MOST_TEXT || memchr(text, '\0', n))
-        status = tutti_fail(TUTTI_ERR_FORMAT, "%s: not a text of rules", path);
-    else
-        text[n] = '\0';
-    if (!status) status = tutti_rules_read(text, path, rules);
-    free(text);
-    return status;
 }
 
 static tutti_status check_topology(

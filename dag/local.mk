@@ -4,10 +4,13 @@ libcore_la_SOURCES += \
 	dag/base/clock.c dag/base/clock.h \
 	dag/base/clones.c dag/base/clones.h \
 	dag/base/conf.c dag/base/conf.h \
+	dag/base/conf_print.c dag/base/conf_print.h \
+	dag/base/setting.h \
 	dag/base/cpus.c dag/base/cpus.h \
 	dag/base/dtype.c dag/base/dtype.h \
 	dag/base/file.c dag/base/file.h \
 	dag/base/json.c dag/base/json.h \
+	dag/base/lines.c dag/base/lines.h \
 	dag/base/lock.c dag/base/lock.h \
 	dag/base/portions.c dag/base/portions.h \
 	dag/base/process.c dag/base/process.h \

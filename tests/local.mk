@@ -7,7 +7,7 @@ AM_MAKEFLAGS = $(if $(filter -j%,$(MAKEFLAGS)),,-j4)
 AM_TESTS_ENVIRONMENT = \
 	TUTTI_SRCDIR='$(abs_top_srcdir)'; TUTTI_BUILDDIR='$(abs_top_builddir)'; MPIRUN='$(MPIRUN)'; \
 	export TUTTI_SRCDIR TUTTI_BUILDDIR MPIRUN;
-EXTRA_DIST += tests/support/guard tests/support/left_out.sh tests/support/slowest.sh
+EXTRA_DIST += tests/support/guard tests/support/left_out.sh tests/support/may_leave_out.txt tests/support/slowest.sh
 
 # make check-long: what make check has no time for. Rooms add their targets.
 long_checks =

@@ -1,7 +1,7 @@
 #include "apps/data/class_names.h"
 
 #include "apps/data/file.h"
-#include "apps/data/lines.h"
+#include "dag/base/lines.h"
 #include "dag/base/log.h"
 
 #include <dirent.h>
@@ -12,7 +12,7 @@
 /* The sources of names, by format. */
 static const struct {
     const char *format, *folder, *file;
-} sources[] = {{"jpeg", "train", NULL}, {"imagenet", "train", NULL},
+} sources[] = {{"jpeg", "train", NULL}, {"imagenet", "train", NULL}, {"folders", ".", NULL},
     {"webdataset", NULL, TUTTI_CLASS_NAMES_FILE}, {"recordio", NULL, TUTTI_CLASS_NAMES_FILE},
     {"cifar10", NULL, "batches.meta.txt"}, {"cifar100", NULL, "fine_label_names.txt"}};
 

@@ -16,6 +16,7 @@
 const tutti_image_source *const tutti_image_sources[] = {
     &tutti_image_source_cifar10,
     &tutti_image_source_cifar100,
+    &tutti_image_source_folders,
     &tutti_image_source_idx,
     &tutti_image_source_imagenet,
     &tutti_image_source_jpeg,
@@ -162,7 +163,11 @@ static tutti_status ask(
     if (resize < size)
         return tutti_fail(
             TUTTI_ERR_USAGE, "--eval-resize %d is smaller than --size %d", resize, size);
-    *asked = (tutti_dataset){.source = source, .height = size, .width = size};
+    *asked = (tutti_dataset){.source = source,
+        .height = size,
+        .width = size,
+        .held_out = options->held_out,
+        .held_out_seed = options->held_out_seed};
     if (size) asked->resize = resize;
     return TUTTI_OK;
 }

@@ -102,6 +102,48 @@ static void count_other(const char *folder, const struct dirent *entry, tutti_na
     if (!list->others[kind]++) snprintf(list->other[kind], TUTTI_OTHER_NAME, "%s", entry->d_name);
 }
 
+/* Appends what is wanted in ROOT/BELOW and in its folders. */
+static int append_below(const char *root, const char *below, int depth, tutti_names_wanted wanted,
+    tutti_names *list, size_t *room)
+{
+    enum { DEEPEST = 16 };
+    tutti_names files = {0}, folders = {0};
+    if (depth > DEEPEST) return ELOOP;
+    char *folder = tutti_path_format("%s%s%s", root, *below ? "/" : "", below);
+    int error = folder ? tutti_names_list(folder, wanted, &files) : ENOMEM;
+    if (!error) error = tutti_names_list(folder, tutti_names_folder, &folders);
+    for (size_t i = 0; i < files.count + folders.count && !error; i++) {
+        const int is_file = i < files.count;
+        char *path = tutti_path_format("%s%s%s", below, *below ? "/" : "",
+            is_file ? files.names[i] : folders.names[i - files.count]);
+        error = !path     ? ENOMEM
+                : is_file ? append_name(list, room, path)
+                          : append_below(root, path, depth + 1, wanted, list, room);
+        free(path);
+    }
+    for (int k = 0; k < TUTTI_OTHERS; k++) {
+        if (k == TUTTI_OTHER_FOLDER) continue;
+        if (!list->others[k]) memcpy(list->other[k], files.other[k], TUTTI_OTHER_NAME);
+        list->others[k] += files.others[k];
+    }
+    tutti_names_free(&files);
+    tutti_names_free(&folders);
+    free(folder);
+    return error;
+}
+
+int tutti_names_list_below(const char *folder, tutti_names_wanted wanted, tutti_names *list)
+{
+    size_t room = 0;
+    *list = (tutti_names){0};
+    int error = append_below(folder, "", 1, wanted, list, &room);
+    if (error)
+        tutti_names_free(list);
+    else if (list->count)
+        qsort(list->names, list->count, sizeof *list->names, by_name);
+    return error;
+}
+
 int tutti_names_list(const char *folder, tutti_names_wanted wanted, tutti_names *list)
 {
     *list = (tutti_names){0};

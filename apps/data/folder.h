@@ -36,6 +36,9 @@ int tutti_names_image(const char *folder, const struct dirent *entry);
 
 /* Lists the wanted entries. 0 or an errno value; logs nothing. */
 int tutti_names_list(const char *folder, tutti_names_wanted wanted, tutti_names *list);
+/* The same for all folders in it, too, as paths below it. ELOOP: folders lie in folders more than 16
+ * deep, as a link to a folder above makes them. Folders do not count as others. */
+int tutti_names_list_below(const char *folder, tutti_names_wanted wanted, tutti_names *list);
 /* The place of a name, or -1. */
 long tutti_names_index(const tutti_names *list, const char *name);
 /* Accepts a zeroed list. */

@@ -6,6 +6,7 @@
 
 extern const tutti_image_source tutti_image_source_cifar10;
 extern const tutti_image_source tutti_image_source_cifar100;
+extern const tutti_image_source tutti_image_source_folders;
 extern const tutti_image_source tutti_image_source_idx;
 extern const tutti_image_source tutti_image_source_imagenet;
 extern const tutti_image_source tutti_image_source_jpeg;

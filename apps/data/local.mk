@@ -4,6 +4,7 @@ apps_data_sources = \
 	apps/data/bad_images.c apps/data/bad_images.h \
 	apps/data/bytes.c apps/data/bytes.h \
 	apps/data/cifar.c \
+	apps/data/class_folders.c \
 	apps/data/class_names.c apps/data/class_names.h \
 	apps/data/dataset.c \
 	apps/data/assign.c apps/data/assign.h \
@@ -18,7 +19,6 @@ apps_data_sources = \
 	apps/data/jpeg.c apps/data/jpeg.h \
 	apps/data/jpeg_folder.c \
 	apps/data/jpeg_write.c apps/data/jpeg_write.h \
-	apps/data/lines.c apps/data/lines.h \
 	apps/data/listed.c apps/data/listed.h \
 	apps/data/little_endian.h \
 	apps/data/other_file.c apps/data/other_file.h \

@@ -72,6 +72,20 @@ int tutti_shuffle_read(const char *text, int64_t *window)
     return 1;
 }
 
+int tutti_held_out_read(const char *text, double *share, uint64_t *seed)
+{
+    char number[32];
+    int64_t read = 0;
+    if (!text) return 0;
+    const size_t length = strcspn(text, ",");
+    if (length >= sizeof number || (text[length] && !tutti_number_int(text + length + 1, &read)) ||
+        read < 0)
+        return 0;
+    snprintf(number, sizeof number, "%.*s", (int)length, text);
+    *seed = (uint64_t)read;
+    return tutti_number_within(number, 0.001, 0.9, 0, share);
+}
+
 static const char local[] = "local";
 
 const char *tutti_shards_choice(int i)

@@ -14,6 +14,7 @@ typedef struct tutti_data_settings {
     const char *jitter;                     /* for tutti_jitter_read */
     const char *shuffle;                    /* for tutti_shuffle_read */
     const char *shards;                     /* for tutti_shards_local */
+    const char *split;                      /* for tutti_held_out_read */
     const char *bad_images;                 /* for tutti_bad_images_skipped */
     int64_t bad_limit;
     tutti_conf_int threads;    /* for tutti_data_threads */
@@ -51,6 +52,10 @@ typedef struct tutti_data_settings {
         .help = "order of training images in an epoch; full: any; window:G: runs of G images of "  \
                 "the data set, in any order, and the images of each run in any order, so that "    \
                 "reads are nearly sequential"},                                                    \
+    {TUTTI_CONF_TEXT, "split", "X[,SEED]", .fallback = "0.2",                                      \
+        .offset = offsetof(type, member.split),                                                    \
+        .help = "a folder of photographs for each class, without train/ and val/: which part of "  \
+                "each class is held out for evaluation; with another seed these are others"},      \
     {TUTTI_CONF_CHOICE, "shards", "WHERE", .fallback = "shared",                                   \
         .choice = tutti_shards_choice, .offset = offsetof(type, member.shards),                    \
         .help = "webdataset: shared: every rank reads images of all shards; local: each rank "     \
@@ -78,6 +83,8 @@ tutti_augment tutti_augment_find(const char *word);
 int tutti_jitter_read(const char *text, tutti_jitter_range *range);
 /* Whether the text is "full" (*window: 0) or "window:G" with G from 2 to 1e9 (*window: G). */
 int tutti_shuffle_read(const char *text, int64_t *window);
+/* Whether the text is a share from 0.001 to 0.9, alone or with a whole number as seed: "0.2,7". */
+int tutti_held_out_read(const char *text, double *share, uint64_t *seed);
 const char *tutti_shards_choice(int i);
 int tutti_shards_local(const char *word);
 const char *tutti_bad_images_choice(int i);

@@ -86,6 +86,9 @@ struct tutti_dataset {
      * centre, at least height and width; 0: all images have the same size. A source's open finds
      * here what was asked for, and in height and width, which are otherwise 0. */
     int resize;
+    /* The format folders: which part of each class is held out for evaluation, 0: 0.2; and which images these are. */
+    double held_out;
+    uint64_t held_out_seed;
     const tutti_bytes *listed; /* while it is opened: what the source's list has found; or NULL */
     /* While it is opened: what ranks divide; or NULL. `classes` is then as this rank's files of this
      * split have them. */
@@ -116,6 +119,8 @@ typedef struct tutti_dataset_options {
     int size;
     int usual;  /* what it is for photographs whose format has no size, if size is 0; 0: 224 */
     int resize; /* the shorter side in an evaluation, at least `size`; 0: 8/7 of it, 256 for 224 */
+    double held_out; /* as in tutti_dataset */
+    uint64_t held_out_seed;
     tutti_dataset_share share;   /* zeroed: this process is alone */
     tutti_dataset_assign assign; /* zeroed: this process reads all files */
 } tutti_dataset_options;

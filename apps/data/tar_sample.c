@@ -1,7 +1,7 @@
 #include "apps/data/tar_sample.h"
 
 #include "apps/data/formats.h"
-#include "apps/data/lines.h"
+#include "dag/base/lines.h"
 #include "dag/base/log.h"
 
 #include <jansson.h>

@@ -1,7 +1,7 @@
 #include "apps/data/val_labels.h"
 
 #include "apps/data/file.h"
-#include "apps/data/lines.h"
+#include "dag/base/lines.h"
 #include "dag/base/log.h"
 
 #include <errno.h>

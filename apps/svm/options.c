@@ -189,8 +189,12 @@ static const tutti_setting cv_settings[] = {
     "(143 for SIGTERM); 1 for everything else. See tutti-svm(1)."
 
 #define CONF(command, arguments, what)                                                             \
-    const tutti_conf tutti_svm_##command##_conf = {"tutti-svm " #command,                          \
-        arguments " [OPTION]...", what, EPILOGUE, PACKAGE_VERSION, command##_settings}
+    const tutti_conf tutti_svm_##command##_conf = {.program = "tutti-svm " #command,               \
+        .usage = arguments " [OPTION]...",                                                         \
+        .summary = what,                                                                           \
+        .epilogue = EPILOGUE,                                                                      \
+        .version = PACKAGE_VERSION,                                                                \
+        .settings = command##_settings}
 CONF(train, "--data FILE --model FILE", "Trains a support vector machine on all ranks.");
 CONF(predict, "--data FILE --model FILE",
     "Predicts the classes of samples; says how many are right.");

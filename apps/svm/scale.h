@@ -4,9 +4,9 @@
 #ifndef TUTTI_SVM_SCALE_H
 #define TUTTI_SVM_SCALE_H
 
-#include "apps/data/lines.h"
 #include "apps/svm/rows.h"
 #include "apps/svm/world.h"
+#include "dag/base/lines.h"
 
 #include <stdio.h>
 

@@ -11,6 +11,7 @@
 #include "apps/train/interrupt.h"
 #include "config.h"
 #include "dag/base/clock.h"
+#include "dag/base/conf_print.h"
 #include "dag/base/log.h"
 
 #include <inttypes.h>

@@ -183,7 +183,7 @@ tutti_status tutti_doctor_make_topology(
     if (!status && m->hosts > 1) status = add_links(m, point, t);
     for (int r = 0; !status && r < m->ranks; r++)
         status = tutti_topology_add_rank(t, point[m->host[r]]);
-    if (!status) status = tutti_topology_finish(t);
+    if (!status) status = tutti_topology_finish(t, NULL);
     if (!status) find_outlier(m, t, point, remark, size);
     free(point);
     if (status)

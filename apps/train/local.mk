@@ -47,7 +47,7 @@ libtrain_la_LIBADD = $(JANSSON_LIBS) $(XXHASH_LIBS)
 
 libtrain_la_SOURCES += apps/train/network.c apps/train/network.h apps/train/picture.c apps/train/picture.h
 bin_PROGRAMS += apps/tutti-predict
-apps_tutti_predict_SOURCES = apps/train/predict_main.c
+apps_tutti_predict_SOURCES = apps/train/predict_main.c apps/train/predictions.c apps/train/predictions.h
 apps_tutti_predict_LDADD = libtrain.la libsession.la libdata.la libmodels.la libcore.la
 
 # The programs that train are a row of programs.c each.

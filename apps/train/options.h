@@ -88,6 +88,8 @@ typedef struct tutti_train_options {
     tutti_augment augment;
     tutti_jitter_range jitter;
     int jitter_read; /* whether --jitter was understood */
+    double held_out; /* of --split; 0: it was not understood */
+    uint64_t held_out_seed;
     int64_t window;  /* images, of --shuffle window:G; 0: full, -1: not understood */
     int views;       /* of a test image: eval_views, resolved */
     const tutti_rate_schedule_kind *rate_schedule;
@@ -120,6 +122,7 @@ tutti_status tutti_train_options_parse(const tutti_train_program *program, int a
 
 /* Of these it makes use: the table, and checks that involve more than one row of it. */
 extern const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS]; /* ends with rows of zeros */
+extern const tutti_conf_brief tutti_train_brief[]; /* what --help says of them */
 tutti_status tutti_train_options_check(const tutti_train_options *options);
 
 #endif

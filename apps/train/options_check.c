@@ -234,6 +234,9 @@ static tutti_status check_images(const tutti_train_options *o)
         return tutti_conf_refuse(&o->conf, "jitter", o->images.jitter,
             "must be none, or three numbers from 0 to 1 for brightness, contrast and saturation, "
             "such as 0.4,0.4,0.4");
+    if (!o->held_out)
+        return tutti_conf_refuse(&o->conf, "split", o->images.split,
+            "must be a share from 0.001 to 0.9, and may be followed by a seed, such as 0.2,7");
     if (o->window < 0)
         return tutti_conf_refuse(&o->conf, "shuffle", o->images.shuffle,
             "must be full, or window:G for shuffling within runs of G images, 2 to 1000000000");

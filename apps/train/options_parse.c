@@ -38,7 +38,8 @@ static void adapt(tutti_train_options *o, const tutti_train_program *program)
         .summary = program->summary,
         .epilogue = program->epilogue,
         .version = PACKAGE_VERSION,
-        .settings = o->setting};
+        .settings = o->setting,
+        .brief = tutti_train_brief};
     memcpy(o->setting, tutti_train_settings, sizeof o->setting);
     find_setting(o, "model")->choice = program->model;
     find_setting(o, "format")->choice = program->format;
@@ -119,11 +120,13 @@ tutti_status tutti_train_options_parse(const tutti_train_program *program, int a
     options->verify = tutti_verify_mode_find(options->verify_name);
     read_compress(options);
     options->augment = tutti_augment_find(options->images.augment);
+    if (!tutti_held_out_read(options->images.split, &options->held_out, &options->held_out_seed))
+        options->held_out = 0;
     options->jitter_read = tutti_jitter_read(options->images.jitter, &options->jitter);
     if (!tutti_shuffle_read(options->images.shuffle, &options->window)) options->window = -1;
     options->views = (int)tutti_conf_int_or(options->eval_views, options->augment ? 2 : 1);
     if (status) options->comm_core = NULL; /* an exchange might refuse it */
-    if (status || *wish != TUTTI_CONF_RUN) return status;
+    if (status || wish->what != TUTTI_CONF_RUN) return status;
     status = tutti_train_options_check(options);
     if (status) {
         options->lanes = (tutti_conf_int){.word = TUTTI_CONF_AUTO};

@@ -30,6 +30,30 @@ static const char *priority_choice(int i)
     return names[i];
 }
 
+const tutti_conf_brief tutti_train_brief[] = {
+    {"data", "folder with the images; synthetic: generated ones"},
+    {"model", "network; tutti-info lists them"},
+    {"recipe", "options of a published training"},
+    {"epochs", "passes over the training images"},
+    {"batch", "images per rank and step"},
+    {"lr", "highest learning rate"},
+    {"optimizer", "sgd, adam, adamw or lars"},
+    {"augment", "how training images vary: none, crop, standard"},
+    {"precision", "f32, bf16, or the faster one: auto"},
+    {"init-from", "begin with these weights, also PyTorch's"},
+    {"design", "how collectives run; auto tries all designs"},
+    {"strategy", "which ranks exchange what, and when"},
+    {"layout", "pipelines, divided layers, parameter servers"},
+    {"workers", "CPU workers of a rank"},
+    {"device", "cpu, cuda or auto"},
+    {"checkpoint", "save weights here after every epoch"},
+    {"resume", "go on from this checkpoint"},
+    {"report", "curves and confusion matrix as an HTML page"},
+    {"json", "a line for every step and event"},
+    {"trace", "what workers and lanes do, for Perfetto"},
+    {0},
+};
+
 #define AT(member) .offset = offsetof(tutti_train_options, member)
 
 const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
@@ -52,7 +76,7 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
     {TUTTI_CONF_CHOICE, "model", "NAME", AT(model_name), .help = "model"},
     {TUTTI_CONF_CHOICE, "recipe", "NAME", .fallback = "none", AT(recipe_name),
         .help = "defaults of a published training for the options below, which --recipe NAME "
-                "--help shows; options that are given count more"},
+                "--help all shows; options that are given count more"},
     {TUTTI_CONF_INT, "batch", "N", .fallback = "32", .low = 1, .high = 65536, AT(batch),
         .help = "images per rank and batch"},
     {TUTTI_CONF_INT, "accumulate", "N", .fallback = "1", .low = 1, .high = 65536, AT(accumulate),

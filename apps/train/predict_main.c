@@ -1,6 +1,9 @@
 /* tutti-predict: what a trained network sees on photographs. See tutti-predict(1). */
+#include "apps/data/file.h"
+#include "apps/data/folder.h"
 #include "apps/train/network.h"
 #include "apps/train/picture.h"
+#include "apps/train/predictions.h"
 #include "config.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
@@ -14,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { PICTURES = 4096 };
 
@@ -22,6 +26,7 @@ enum { PICTURES = 4096 };
 typedef struct options {
     const char *checkpoint;
     const char *image[PICTURES + 1];
+    const char *csv, *page;
     int64_t top;
     int json;
 } options;
@@ -30,12 +35,15 @@ typedef struct options {
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
     {TUTTI_CONF_TEXT, "image", "IMAGE...", .flags = TUTTI_CONF_OPERAND | TUTTI_CONF_REQUIRED,
-        .high = PICTURES, AT(image), .help = "JPEG or PNG files of any size"},
+        .high = PICTURES, AT(image), .help = "JPEG or PNG files of any size, or folders of them"},
     {TUTTI_CONF_TEXT, "checkpoint", "FILE", .flags = TUTTI_CONF_REQUIRED, AT(checkpoint),
         .help = "the trained network: a checkpoint of tutti-cifar or tutti-imagenet"},
     {TUTTI_CONF_INT, "top", "N", .fallback = "5", .low = 1, .high = 100000, AT(top),
         .help = "how many classes to name for each image"},
     {TUTTI_CONF_FLAG, "json", AT(json), .help = "print one JSON object per image"},
+    {TUTTI_CONF_TEXT, "csv", "FILE", AT(csv),
+        .help = "write a table, too: a row for each class that is named"},
+    {TUTTI_CONF_TEXT, "page", "FILE", AT(page), .help = "write an HTML page with thumbnails, too"},
     {0},
 };
 static const tutti_conf conf = {
@@ -55,6 +63,7 @@ typedef struct network {
     json_t *names;   /* of the classes; NULL: not known */
     uint8_t *pixels; /* (TUTTI_NETWORK_BATCH,H,W,C) */
     float *outputs;  /* (TUTTI_NETWORK_BATCH,classes) */
+    tutti_predictions *files;
 } network;
 
 static tutti_status open_network(const char *path, network *n)
@@ -93,89 +102,117 @@ static tutti_status run_network(network *n)
 
 /* ---- what it says ---- */
 
-typedef struct guess {
-    int class;
-    double probability;
-} guess;
-
 static int likely_first(const void *a, const void *b)
 {
-    const guess *x = a, *y = b;
+    const tutti_guess *x = a, *y = b;
     if (x->probability != y->probability) return x->probability > y->probability ? -1 : 1;
-    return x->class - y->class;
+    return x->label - y->label;
 }
 
-/* Softmax of the outputs, sorted. */
-static void rank_classes(const network *n, guess *list)
+/* Softmax of the outputs, sorted. `name` is room for names of classes that have none, [classes]. */
+static void rank_classes(const network *n, tutti_guess *list, char (*name)[16])
 {
     const int classes = n->trained.input.classes;
     double highest = (double)n->outputs[0], sum = 0;
     for (int k = 1; k < classes; k++) highest = fmax(highest, (double)n->outputs[k]);
     for (int k = 0; k < classes; k++) {
-        list[k] = (guess){k, exp((double)n->outputs[k] - highest)};
+        const char *known = json_string_value(json_array_get(n->names, (size_t)k));
+        snprintf(name[k], sizeof name[k], "%d", k);
+        list[k] = (tutti_guess){k, known ? known : name[k], exp((double)n->outputs[k] - highest)};
         sum += list[k].probability;
     }
     for (int k = 0; k < classes; k++) list[k].probability /= sum;
     qsort(list, (size_t)classes, sizeof *list, likely_first);
 }
 
-static const char *class_name(const network *n, int class, char number[16])
+static void print_text(const tutti_seen *seen)
 {
-    const char *name = json_string_value(json_array_get(n->names, (size_t) class));
-    if (name) return name;
-    snprintf(number, 16, "%d", class);
-    return number;
+    tutti_text_print(stdout, "%s\n", seen->path);
+    for (int i = 0; i < seen->guesses; i++)
+        tutti_text_print(
+            stdout, "  %6.2f %%  %s\n", 100 * seen->guess[i].probability, seen->guess[i].class);
 }
 
-static void print_text(const network *n, const char *image, const guess *list, int count)
-{
-    char number[16];
-    tutti_text_print(stdout, "%s\n", image);
-    for (int i = 0; i < count; i++)
-        tutti_text_print(stdout, "  %6.2f %%  %s\n", 100 * list[i].probability,
-            class_name(n, list[i].class, number));
-}
-
-static tutti_status print_json(const network *n, const char *image, const guess *list, int count)
+static tutti_status print_json(const tutti_seen *seen)
 {
     json_t *guesses = json_array();
-    char number[16];
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < seen->guesses; i++)
         json_array_append_new(
-            guesses, json_pack("{s:s, s:i, s:f}", "class", class_name(n, list[i].class, number),
-                         "label", list[i].class, "probability", list[i].probability));
-    json_t *event = json_pack("{s:s, s:o}", "image", image, "predictions", guesses);
-    if (!event) return tutti_fail(TUTTI_ERR_FORMAT, "%s: its name is not UTF-8", image);
+            guesses, json_pack("{s:s, s:i, s:f}", "class", seen->guess[i].class, "label",
+                         seen->guess[i].label, "probability", seen->guess[i].probability));
+    json_t *event = json_pack("{s:s, s:o}", "image", seen->path, "predictions", guesses);
+    if (!event) return tutti_fail(TUTTI_ERR_FORMAT, "%s: its name is not UTF-8", seen->path);
     json_dumpf(event, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9) | JSON_ENSURE_ASCII);
     putchar('\n');
     json_decref(event);
     return TUTTI_OK;
 }
 
-static tutti_status predict(network *n, const char *image, const options *o, guess *list)
+/* Scratch memory of one prediction: [classes]. */
+typedef struct ranking {
+    tutti_guess *list;
+    char (*name)[16];
+} ranking;
+
+static tutti_status predict(network *n, const char *image, const options *o, const ranking *r)
 {
     const tutti_model_input *in = &n->trained.input;
     tutti_status status = tutti_picture_read(image, in, n->trained.resize, n->pixels);
     if (!status) status = run_network(n);
     if (status) return status;
-    rank_classes(n, list);
-    int count = o->top < in->classes ? (int)o->top : in->classes;
-    if (o->json) return print_json(n, image, list, count);
-    print_text(n, image, list, count);
-    return TUTTI_OK;
+    rank_classes(n, r->list, r->name);
+    const tutti_seen seen = {.path = image,
+        .height = in->H,
+        .width = in->W,
+        .channels = in->C,
+        .pixels = n->pixels,
+        .guesses = o->top < in->classes ? (int)o->top : in->classes,
+        .guess = r->list};
+    if (o->json)
+        status = print_json(&seen);
+    else
+        print_text(&seen);
+    return status ? status : tutti_predictions_add(n->files, &seen);
+}
+
+/* All images in a folder and in those in it. */
+static tutti_status predict_folder(
+    network *n, const char *folder, const options *o, const ranking *r)
+{
+    tutti_names images;
+    tutti_status worst = TUTTI_OK;
+    int error = tutti_names_list_below(folder, tutti_names_image, &images);
+    if (error)
+        return tutti_fail(TUTTI_ERR_IO, "%s: cannot list the folder: %s", folder, strerror(error));
+    if (!images.count)
+        worst = tutti_fail(TUTTI_ERR_FORMAT, "%s: holds no .jpg, .jpeg or .png file", folder);
+    for (size_t i = 0; i < images.count; i++) {
+        char *path = tutti_path_format("%s/%s", folder, images.names[i]);
+        tutti_status status =
+            path ? predict(n, path, o, r) : tutti_fail(TUTTI_ERR_NOMEM, "no memory for a name");
+        if (status) worst = status;
+        free(path);
+    }
+    tutti_names_free(&images);
+    return worst;
 }
 
 /* An image that cannot be read does not keep the others from being looked at. */
 static tutti_status predict_all(network *n, const options *o)
 {
-    tutti_status worst = TUTTI_OK;
-    guess *list = calloc((size_t)n->trained.input.classes, sizeof *list);
-    if (!list) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the classes");
-    for (int i = 0; o->image[i]; i++) {
-        tutti_status status = predict(n, o->image[i], o, list);
+    const size_t classes = (size_t)n->trained.input.classes;
+    ranking r = {calloc(classes, sizeof *r.list), calloc(classes, sizeof *r.name)};
+    tutti_status worst =
+        r.list && r.name ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for the classes");
+    for (int i = 0; r.list && r.name && o->image[i]; i++) {
+        struct stat info;
+        int is_folder = !stat(o->image[i], &info) && S_ISDIR(info.st_mode);
+        tutti_status status =
+            is_folder ? predict_folder(n, o->image[i], o, &r) : predict(n, o->image[i], o, &r);
         if (status) worst = status;
     }
-    free(list);
+    free(r.list);
+    free(r.name);
     if (fflush(stdout) || ferror(stdout))
         worst = tutti_fail(TUTTI_ERR_IO, "the output could not be written: %s", strerror(errno));
     return worst;
@@ -189,7 +226,8 @@ int main(int argc, char **argv)
     if (!go) return EXIT_SUCCESS;
     network n = {0};
     tutti_status status = open_network(o.checkpoint, &n);
+    if (!status) status = tutti_predictions_open(o.csv, o.page, o.checkpoint, &n.files);
     if (!status) status = predict_all(&n, &o);
-    tutti_status closed = close_network(&n);
-    return status || closed ? EXIT_FAILURE : EXIT_SUCCESS;
+    tutti_status wrote = tutti_predictions_close(n.files), closed = close_network(&n);
+    return status || wrote || closed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

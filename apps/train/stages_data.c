@@ -81,6 +81,8 @@ static tutti_status open_images(tutti_trainer *s)
         .format = o->format,
         .size = path == text ? 0 : (int)tutti_conf_int_or(o->images.size, 0),
         .usual = o->model->input.H,
+        .held_out = o->held_out,
+        .held_out_seed = o->held_out_seed,
         .resize = eval_size ? 0 : resize,
         .share = {s->session.placement.rank, share_list, s}};
     s->local = tutti_shards_local(o->images.shards);

@@ -114,19 +114,14 @@ static tutti_status run_stored(
 int tutti_train_main(const tutti_train_program *program, int argc, char *argv[])
 {
     tutti_train_options options;
-    tutti_conf_wish wish = TUTTI_CONF_RUN;
+    tutti_conf_wish wish = {0};
     /* a file that may not grow makes write fail, and does not kill the process */
     signal(SIGXFSZ, SIG_IGN);
     tutti_usr1_take();
     tutti_status status = tutti_train_options_parse(program, argc, argv, &options, &wish);
-    if (!status && wish == TUTTI_CONF_HELP) {
-        tutti_conf_print_help(&options.conf, stdout);
-        return EXIT_SUCCESS;
-    }
-    if (!status && wish == TUTTI_CONF_VERSION) {
-        tutti_conf_print_version(&options.conf, stdout);
-        return EXIT_SUCCESS;
-    }
+    int goes = 1;
+    if (!status) status = tutti_conf_answer(&options.conf, &wish, &goes);
+    if (!goes) return exit_code(status, NULL);
     if (!status && options.stored) status = tutti_train_store_check(&options);
     tutti_log_set_level(options.verbose ? TUTTI_LOG_DEBUG
                         : options.quiet ? TUTTI_LOG_WARN

@@ -3,7 +3,6 @@
 #include "dag/base/log.h"
 #include "dag/base/number.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,50 +69,35 @@ typedef struct tag {
 
 typedef struct reader {
     tutti_msccl *m;
-    const char *file;
-    char *at;
-    int line;
+    tutti_lines *lines; /* where reading is, and its line */
     tag tag;
     int has_algo, gpu;
 } reader;
 
-static tutti_status say_wrong(const reader *r, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static tutti_status say_wrong(const reader *r, const char *format, ...)
-{
-    char text[512];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    return tutti_fail(TUTTI_ERR_FORMAT, "%s:%d: %s", r->file, r->line, text);
-}
-
 static void skip_to(reader *r, char *end)
 {
-    for (; r->at < end; r->at++) r->line += *r->at == '\n';
+    for (; r->lines->at < end; r->lines->at++) r->lines->number += *r->lines->at == '\n';
 }
 
 static void skip_blanks(reader *r)
 {
-    skip_to(r, r->at + strspn(r->at, " \t\r\n"));
+    skip_to(r, r->lines->at + strspn(r->lines->at, " \t\r\n"));
 }
 
 /* key="value" */
 static tutti_status read_attribute(reader *r)
 {
-    char *key = r->at, *equals = key + strcspn(key, "= \t\r\n/><\"");
+    char *key = r->lines->at, *equals = key + strcspn(key, "= \t\r\n/><\"");
     if (equals == key || equals[0] != '=' || equals[1] != '"')
-        return say_wrong(r, "an attribute is written KEY=\"VALUE\"");
+        return tutti_lines_fail(r->lines, "an attribute is written KEY=\"VALUE\"");
     char *value = equals + 2, *end = strchr(value, '"');
-    if (!end) return say_wrong(r, "the value of an attribute does not end");
+    if (!end) return tutti_lines_fail(r->lines, "the value of an attribute does not end");
     if (r->tag.attributes == MOST_ATTRIBUTES)
-        return say_wrong(r, "more than %d attributes", MOST_ATTRIBUTES);
+        return tutti_lines_fail(r->lines, "more than %d attributes", MOST_ATTRIBUTES);
     *equals = '\0';
     skip_to(r, end);
     *end = '\0';
-    r->at = end + 1;
+    r->lines->at = end + 1;
     r->tag.attribute[r->tag.attributes++] = (attribute){key, value};
     return TUTTI_OK;
 }
@@ -122,29 +106,31 @@ static tutti_status read_attribute(reader *r)
 static tutti_status next_tag(reader *r, int *found)
 {
     for (*found = 0;;) {
-        skip_to(r, r->at + strcspn(r->at, "<"));
-        if (!*r->at) return TUTTI_OK;
-        int comments = !strncmp(r->at, "<!--", 4);
-        if (!comments && r->at[1] != '/' && r->at[1] != '?') break;
-        char *end = strstr(r->at, comments ? "-->" : ">");
-        if (!end) return say_wrong(r, "a tag or comment does not end");
+        skip_to(r, r->lines->at + strcspn(r->lines->at, "<"));
+        if (r->lines->at == r->lines->end) return TUTTI_OK;
+        if (!*r->lines->at) return tutti_lines_fail(r->lines, "has a zero byte");
+        int comments = !strncmp(r->lines->at, "<!--", 4);
+        if (!comments && r->lines->at[1] != '/' && r->lines->at[1] != '?') break;
+        char *end = strstr(r->lines->at, comments ? "-->" : ">");
+        if (!end) return tutti_lines_fail(r->lines, "a tag or comment does not end");
         skip_to(r, end);
     }
-    r->tag = (tag){.name = ++r->at};
-    size_t length = strcspn(r->at, " \t\r\n/><");
-    char *name_end = r->at + length;
+    r->tag = (tag){.name = ++r->lines->at};
+    size_t length = strcspn(r->lines->at, " \t\r\n/><");
+    char *name_end = r->lines->at + length;
     int ended = *name_end == '>', closes = *name_end == '/';
-    if (*name_end == '\0') return say_wrong(r, "a tag does not end");
-    r->at = name_end;
+    if (*name_end == '\0') return tutti_lines_fail(r->lines, "a tag does not end");
+    r->lines->at = name_end;
     skip_blanks(r);
-    while (!ended && !closes && *r->at && *r->at != '>' && *r->at != '/') {
+    while (!ended && !closes && *r->lines->at && *r->lines->at != '>' && *r->lines->at != '/') {
         tutti_status status = read_attribute(r);
         if (status) return status;
         skip_blanks(r);
     }
-    if (!ended && !closes && !*r->at) return say_wrong(r, "a tag does not end");
+    if (!ended && !closes && !*r->lines->at)
+        return tutti_lines_fail(r->lines, "a tag does not end");
     *name_end = '\0';
-    r->at = name_end == r->at ? r->at + 1 : r->at;
+    r->lines->at = name_end == r->lines->at ? r->lines->at + 1 : r->lines->at;
     *found = 1;
     return TUTTI_OK;
 }
@@ -162,10 +148,10 @@ static tutti_status read_number(
 {
     const char *text = find_text(r, key);
     int64_t number = 0;
-    if (!text) return say_wrong(r, "<%s> has no %s", r->tag.name, key);
+    if (!text) return tutti_lines_fail(r->lines, "<%s> has no %s", r->tag.name, key);
     if (!tutti_number_int(text, &number) || number < low || number > high)
-        return say_wrong(
-            r, "%s=\"%s\": must be %lld to %lld", key, text, (long long)low, (long long)high);
+        return tutti_lines_fail(r->lines, "%s=\"%s\": must be %lld to %lld", key, text,
+            (long long)low, (long long)high);
     *value = number;
     return TUTTI_OK;
 }
@@ -182,10 +168,10 @@ static tutti_status read_algo(reader *r)
 {
     tutti_msccl *m = r->m;
     const char *kind = find_text(r, "coll");
-    if (r->has_algo++) return say_wrong(r, "a second <algo>");
+    if (r->has_algo++) return tutti_lines_fail(r->lines, "a second <algo>");
     if (!kind || strcmp(kind, "allreduce") != 0)
         return tutti_fail(TUTTI_ERR_UNSUPPORTED, "%s:%d: coll=\"%s\": only allreduce is read",
-            r->file, r->line, kind ? kind : "");
+            r->lines->path, (int)r->lines->number, kind ? kind : "");
     tutti_status status = read_int(r, "ngpus", 1, MOST_GPUS, &m->gpus);
     if (!status) status = read_int(r, "nchunksperloop", 1, MOST_CHUNKS, &m->chunks);
     if (!status) status = read_int(r, "inplace", 0, 1, &m->in_place);
@@ -202,8 +188,9 @@ static tutti_status read_gpu(reader *r)
 static tutti_status read_block(reader *r)
 {
     tutti_msccl *m = r->m;
-    if (r->gpu < 0) return say_wrong(r, "<tb> outside of <gpu>");
-    if (m->blocks == MOST_BLOCKS) return say_wrong(r, "more than %d threadblocks", MOST_BLOCKS);
+    if (r->gpu < 0) return tutti_lines_fail(r->lines, "<tb> outside of <gpu>");
+    if (m->blocks == MOST_BLOCKS)
+        return tutti_lines_fail(r->lines, "more than %d threadblocks", MOST_BLOCKS);
     block *b = &m->block[m->blocks];
     *b = (block){.gpu = r->gpu, .first = m->steps};
     tutti_status status = read_int(r, "id", 0, MOST_BLOCKS, &b->id);
@@ -213,14 +200,14 @@ static tutti_status read_block(reader *r)
     for (int i = 0; !status && i < m->blocks; i++) {
         const block *o = &m->block[i];
         if (o->gpu != b->gpu) continue;
-        if (o->id == b->id) status = say_wrong(r, "threadblock %d twice", b->id);
+        if (o->id == b->id) status = tutti_lines_fail(r->lines, "threadblock %d twice", b->id);
         if (!status && o->channel == b->channel &&
             ((o->send >= 0 && o->send == b->send) || (o->recv >= 0 && o->recv == b->recv)))
-            status =
-                say_wrong(r, "threadblocks %d and %d have the same peer and channel", o->id, b->id);
+            status = tutti_lines_fail(
+                r->lines, "threadblocks %d and %d have the same peer and channel", o->id, b->id);
     }
     if (!status && (b->send == b->gpu || b->recv == b->gpu))
-        status = say_wrong(r, "a threadblock sends to its own GPU");
+        status = tutti_lines_fail(r->lines, "a threadblock sends to its own GPU");
     if (!status) m->blocks++;
     return status;
 }
@@ -230,11 +217,13 @@ static tutti_status read_place(
 {
     const char *buffer = find_text(r, buffer_key);
     if (!buffer || strlen(buffer) != 1 || !strchr("ios", buffer[0]))
-        return say_wrong(r, "%s=\"%s\": must be i, o or s", buffer_key, buffer ? buffer : "");
+        return tutti_lines_fail(
+            r->lines, "%s=\"%s\": must be i, o or s", buffer_key, buffer ? buffer : "");
     int64_t chunks = buffer[0] == 's' ? r->m->scratch[r->gpu] : r->m->chunks;
     p->buffer = buffer[0];
     if (count > chunks)
-        return say_wrong(r, "%lld chunks in a buffer of %lld", (long long)count, (long long)chunks);
+        return tutti_lines_fail(
+            r->lines, "%lld chunks in a buffer of %lld", (long long)count, (long long)chunks);
     return read_number(r, offset_key, 0, chunks - count, &p->offset);
 }
 
@@ -243,31 +232,32 @@ static tutti_status read_step(reader *r)
     tutti_msccl *m = r->m;
     const char *type = find_text(r, "type");
     block *b = m->blocks ? &m->block[m->blocks - 1] : NULL;
-    if (!b || b->gpu != r->gpu) return say_wrong(r, "<step> outside of <tb>");
-    if (m->steps == MOST_STEPS) return say_wrong(r, "more than %d steps", MOST_STEPS);
+    if (!b || b->gpu != r->gpu) return tutti_lines_fail(r->lines, "<step> outside of <tb>");
+    if (m->steps == MOST_STEPS) return tutti_lines_fail(r->lines, "more than %d steps", MOST_STEPS);
     step *s = &m->step[m->steps];
-    *s = (step){.line = r->line};
+    *s = (step){.line = (int)r->lines->number};
     for (int i = 0; type && i < TYPES; i++)
         if (!strcmp(types[i].name, type)) s->type = &types[i];
     if (!s->type)
-        return say_wrong(
-            r, "type=\"%s\": must be s, r, rcs, rrc, rrs, rrcs, cpy, re or nop", type ? type : "");
+        return tutti_lines_fail(r->lines,
+            "type=\"%s\": must be s, r, rcs, rrc, rrs, rrcs, cpy, re or nop", type ? type : "");
     if (s->type->sends && b->send < 0)
-        return say_wrong(r, "a threadblock without a receiver sends");
+        return tutti_lines_fail(r->lines, "a threadblock without a receiver sends");
     if (s->type->receives && b->recv < 0)
-        return say_wrong(r, "a threadblock without a sender receives");
+        return tutti_lines_fail(r->lines, "a threadblock without a sender receives");
     int moves = s->type != &types[TYPES - 1];
     tutti_status status = moves ? read_number(r, "cnt", 1, MOST_CHUNKS, &s->count) : TUTTI_OK;
     int reads = !s->type->receives || s->type->reduces;
     if (!status && moves && reads) status = read_place(r, "srcbuf", "srcoff", s->count, &s->src);
     if (!status && s->type->copies) status = read_place(r, "dstbuf", "dstoff", s->count, &s->dst);
     if (!status && s->type->copies && s->dst.buffer == 'i' && !m->in_place)
-        status = say_wrong(r, "a step writes into the input");
+        status = tutti_lines_fail(r->lines, "a step writes into the input");
     if (!status) status = read_int(r, "depid", -1, MOST_BLOCKS, &s->after_block);
     if (!status) status = read_int(r, "deps", -1, MOST_STEPS, &s->after_step);
     if (status) return status;
     m->sent += s->type->sends ? s->count : 0;
-    if (m->sent > MOST_SENT) return say_wrong(r, "more than %d chunks are sent", MOST_SENT);
+    if (m->sent > MOST_SENT)
+        return tutti_lines_fail(r->lines, "more than %d chunks are sent", MOST_SENT);
     b->steps++;
     m->steps++;
     return TUTTI_OK;
@@ -284,26 +274,23 @@ static tutti_status read_tags(reader *r)
     for (; !status && found; status = status ? status : next_tag(r, &found)) {
         size_t i = 0;
         while (i < 4 && strcmp(known[i].name, r->tag.name) != 0) i++;
-        if (i == 4) return say_wrong(r, "<%s>: must be algo, gpu, tb or step", r->tag.name);
-        if (i && !r->has_algo) return say_wrong(r, "<%s> before <algo>", r->tag.name);
+        if (i == 4)
+            return tutti_lines_fail(r->lines, "<%s>: must be algo, gpu, tb or step", r->tag.name);
+        if (i && !r->has_algo) return tutti_lines_fail(r->lines, "<%s> before <algo>", r->tag.name);
         status = known[i].read(r);
     }
-    if (!status && !r->has_algo) status = say_wrong(r, "there is no <algo>");
+    if (!status && !r->has_algo) status = tutti_lines_fail(r->lines, "there is no <algo>");
     return status;
 }
 
-tutti_status tutti_msccl_read(const char *text, const char *name, tutti_msccl **algorithm)
+tutti_status tutti_msccl_read(tutti_lines *lines, tutti_msccl **algorithm)
 {
     tutti_msccl *m = calloc(1, sizeof *m);
-    char *copy = strdup(text);
-    reader r = {.m = m, .file = name, .at = copy, .line = 1, .gpu = -1};
-    tutti_status status =
-        m && copy ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for an algorithm");
-    if (!status) {
-        snprintf(m->name, sizeof m->name, "%s", name);
-        status = read_tags(&r);
-    }
-    free(copy);
+    if (!m) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for an algorithm");
+    lines->number = 1;
+    snprintf(m->name, sizeof m->name, "%s", lines->path);
+    reader r = {.m = m, .lines = lines, .gpu = -1};
+    tutti_status status = read_tags(&r);
     if (status)
         free(m);
     else

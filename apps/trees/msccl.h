@@ -15,12 +15,13 @@
 #define TUTTI_MSCCL_H
 
 #include "collectives/sched/sched.h"
+#include "dag/base/lines.h"
 
 typedef struct tutti_msccl tutti_msccl;
 
-/* Reads a text; `name` is what messages call it. FORMAT (logged, with the line): what is wrong. UNSUPPORTED (logged):
+/* Reads a whole text. FORMAT (logged, with the line): what is wrong. UNSUPPORTED (logged):
  * another collective. NOMEM. */
-tutti_status tutti_msccl_read(const char *text, const char *name, tutti_msccl **algorithm);
+tutti_status tutti_msccl_read(tutti_lines *lines, tutti_msccl **algorithm);
 void tutti_msccl_free(tutti_msccl *algorithm); /* accepts NULL */
 int tutti_msccl_gpus(const tutti_msccl *algorithm);
 int tutti_msccl_chunks(const tutti_msccl *algorithm); /* that vectors are cut into */

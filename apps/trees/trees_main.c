@@ -180,11 +180,11 @@ static tutti_status print_msccl(const options *o, const tutti_topology *t)
 {
     double proof_s, short_s = 0, long_s = 0;
     tutti_msccl *m = NULL;
-    char *text;
-    tutti_status status = tutti_text_open(o->msccl, "algorithm", &text);
-    if (status) return status;
-    status = tutti_msccl_read(text, o->msccl, &m);
-    free(text);
+    tutti_lines lines;
+    tutti_status status = tutti_lines_open(o->msccl, &lines);
+    if (status) return status == TUTTI_ERR_IO ? TUTTI_ERR_USAGE : status;
+    status = tutti_msccl_read(&lines, &m);
+    tutti_lines_close(&lines);
     if (!status && tutti_msccl_gpus(m) != t->ranks)
         status = tutti_fail(TUTTI_ERR_USAGE, "%s: it is for %d GPUs, and %s has %d ranks", o->msccl,
             tutti_msccl_gpus(m), o->topology, t->ranks);

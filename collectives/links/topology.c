@@ -126,7 +126,7 @@ static tutti_status sort_links(tutti_topology *t)
     return TUTTI_OK;
 }
 
-static tutti_status check_reach(const tutti_topology *t)
+static tutti_status check_reach(const tutti_topology *t, const char *name)
 {
     int64_t *latency_ps = malloc(((size_t)t->points + 1) * sizeof *latency_ps);
     int *links = malloc(((size_t)t->points + 1) * sizeof *links);
@@ -137,18 +137,19 @@ static tutti_status check_reach(const tutti_topology *t)
     for (int r = 1; !status && r < t->ranks; r++)
         if (links[t->rank_point[r]] < 0)
             status = tutti_fail(TUTTI_ERR_FORMAT,
-                "rank %d (%s) cannot reach rank %d (%s): nothing connects them", 0,
-                t->point[from].name, r, t->point[t->rank_point[r]].name);
+                "%s%srank %d (%s) cannot reach rank %d (%s): nothing connects them",
+                name ? name : "", name ? ": " : "", 0, t->point[from].name, r,
+                t->point[t->rank_point[r]].name);
     free(latency_ps);
     free(links);
     return status;
 }
 
-tutti_status tutti_topology_finish(tutti_topology *t)
+tutti_status tutti_topology_finish(tutti_topology *t, const char *name)
 {
     if (!t->ranks) return tutti_fail(TUTTI_ERR_FORMAT, "a topology without ranks");
     tutti_status status = sort_links(t);
-    return status ? status : check_reach(t);
+    return status ? status : check_reach(t, name);
 }
 
 tutti_status tutti_topology_star(int P, double bytes_per_s, int64_t latency_ps,
@@ -170,7 +171,7 @@ tutti_status tutti_topology_star(int P, double bytes_per_s, int64_t latency_ps,
             status = tutti_topology_add_cable(t, host, middle, bytes_per_s, latency_ps / 2, 1);
         if (!status) status = tutti_topology_add_rank(t, host);
     }
-    if (!status) status = tutti_topology_finish(t);
+    if (!status) status = tutti_topology_finish(t, NULL);
     if (status)
         tutti_topology_free(t);
     else

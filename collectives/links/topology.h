@@ -84,9 +84,9 @@ tutti_status tutti_topology_add_cable(
 tutti_status tutti_topology_add_shared(
     tutti_topology *t, int a, int b, int capacity, int64_t latency_ps);
 tutti_status tutti_topology_add_rank(tutti_topology *t, int point);
-/* The last step: sorts the links by where they begin. FORMAT: no ranks, or some rank cannot reach
- * another. NOMEM. */
-tutti_status tutti_topology_finish(tutti_topology *t);
+/* The last step: sorts the links by where they begin. FORMAT (logged, with the name, unless it is
+ * NULL): no ranks, or some rank cannot reach another. NOMEM. */
+tutti_status tutti_topology_finish(tutti_topology *t, const char *name);
 /* A star: P hosts of this kind at one switch, a rank on each; latency: from host to host. */
 tutti_status tutti_topology_star(int P, double bytes_per_s, int64_t latency_ps,
     const tutti_point_kind *kind, tutti_topology **t);

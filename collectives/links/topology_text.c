@@ -1,11 +1,11 @@
 #include "collectives/links/topology_text.h"
 
+#include "dag/base/lines.h"
 #include "dag/base/log.h"
 #include "dag/base/number.h"
 #include "dag/base/rng.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +19,7 @@ typedef struct names {
 
 typedef struct reader {
     tutti_topology *t;
-    const char *file;
-    int line;
+    tutti_lines lines;
     names names;
     char *word[MOST_WORDS];
     int words, at; /* at: the next one to read */
@@ -28,22 +27,10 @@ typedef struct reader {
     int listed[2];
 } reader;
 
-static tutti_status say_wrong(const reader *r, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static tutti_status say_wrong(const reader *r, const char *format, ...)
-{
-    char text[512];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    return tutti_fail(TUTTI_ERR_FORMAT, "%s:%d: %s", r->file, r->line, text);
-}
-
 static tutti_status say_long(const reader *r, const char *name)
 {
-    return say_wrong(r, "'%s': a name has %d characters at most", name, TUTTI_TOPOLOGY_NAME - 1);
+    return tutti_lines_fail(
+        &r->lines, "'%s': a name has %d characters at most", name, TUTTI_TOPOLOGY_NAME - 1);
 }
 
 /* ---- quantities ---- */
@@ -120,18 +107,20 @@ enum { ATTRIBUTES = sizeof attributes / sizeof *attributes };
 static tutti_status read_attribute(reader *r, const attribute *a, values *v)
 {
     double value;
-    if (r->at + 1 >= r->words) return say_wrong(r, "no value after '%s'", a->key);
+    if (r->at + 1 >= r->words) return tutti_lines_fail(&r->lines, "no value after '%s'", a->key);
     const char *text = r->word[r->at + 1];
     int zero = a->whole && !strcmp(text, "0"); /* socket 0 */
     int right =
         zero || (read_quantity(text, a->units, &value) && !(a->whole && value != floor(value)));
     if (!right)
-        return say_wrong(r, "%s '%s': must be more than 0, %s, as in '%s %s'", a->key, text,
+        return tutti_lines_fail(&r->lines, "%s '%s': must be more than 0, %s, as in '%s %s'",
+            a->key, text,
             a->units != numbers ? "a number and its unit"
             : a->whole          ? "a whole number"
                                 : "a number",
             a->key, a->example);
-    if (!zero && value > a->most) return say_wrong(r, "%s '%s': too large", a->key, text);
+    if (!zero && value > a->most)
+        return tutti_lines_fail(&r->lines, "%s '%s': too large", a->key, text);
     *(double *)((char *)v + a->offset) = zero ? 0 : value;
     r->at += 2;
     return TUTTI_OK;
@@ -143,7 +132,8 @@ static tutti_status read_kind_name(reader *r, int *kind)
     const char *name = r->at + 1 < r->words ? r->word[r->at + 1] : "";
     for (int i = 0; i < r->t->kinds; i++)
         if (!strcmp(r->t->kind[i].name, name)) *kind = i;
-    if (*kind < 0) return say_wrong(r, "kind '%s' has not been declared before", name);
+    if (*kind < 0)
+        return tutti_lines_fail(&r->lines, "kind '%s' has not been declared before", name);
     r->at += 2;
     return TUTTI_OK;
 }
@@ -163,7 +153,7 @@ static tutti_status read_attributes(reader *r, int statement, values *v, int *ki
         else if (statement & (HOST | DEVICE) && !strcmp(word, "kind"))
             status = read_kind_name(r, kind);
         else
-            return say_wrong(r, "'%s' is unexpected here", word);
+            return tutti_lines_fail(&r->lines, "'%s' is unexpected here", word);
     }
     return status;
 }
@@ -211,7 +201,8 @@ static tutti_status check_name(const reader *r, const char *name)
     static const char allowed[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
     if (!name[0] || name[strspn(name, allowed)])
-        return say_wrong(r, "'%s' is not a name: letters, digits, '_', '-' and '.'", name);
+        return tutti_lines_fail(
+            &r->lines, "'%s' is not a name: letters, digits, '_', '-' and '.'", name);
     return TUTTI_OK;
 }
 
@@ -235,12 +226,12 @@ static tutti_status expand_name(
     const char *rest = text + before + 1;
     size_t a = strcspn(rest, "-]"), b = rest[a] == '-' ? strcspn(rest + a + 1, "]") : 0;
     if (rest[a] != '-' || rest[a + 1 + b] != ']' || a >= sizeof from_text || b >= sizeof to_text)
-        return say_wrong(r, "'%s': a range is written [0-7]", text);
+        return tutti_lines_fail(&r->lines, "'%s': a range is written [0-7]", text);
     snprintf(from_text, sizeof from_text, "%.*s", (int)a, rest);
     snprintf(to_text, sizeof to_text, "%.*s", (int)b, rest + a + 1);
     if (!tutti_number_int(from_text, &from) || !tutti_number_int(to_text, &to) || from < 0 ||
         to < from || to > MOST_NAMES)
-        return say_wrong(r, "'%s': a range is written [0-7]", text);
+        return tutti_lines_fail(&r->lines, "'%s': a range is written [0-7]", text);
     tutti_status status = TUTTI_OK;
     for (int64_t i = from; !status && i <= to; i++) {
         char next[3 * TUTTI_TOPOLOGY_NAME];
@@ -255,11 +246,12 @@ static tutti_status expand_name(
 static tutti_status expand_word(reader *r, const char *first, visit_name visit, void *ctx)
 {
     char name[MOST_WORD];
-    if (r->at >= r->words) return say_wrong(r, "a name is missing");
+    if (r->at >= r->words) return tutti_lines_fail(&r->lines, "a name is missing");
     const char *text = r->word[r->at++], *dot = first ? strrchr(first, '.') : NULL;
     size_t host = dot ? (size_t)(dot - first) : first ? strlen(first) : 0;
     if (text[0] != '.' || !first) return expand_name(r, "", text, visit, ctx);
-    if (host + strlen(text) >= sizeof name) return say_wrong(r, "'%s': the name is too long", text);
+    if (host + strlen(text) >= sizeof name)
+        return tutti_lines_fail(&r->lines, "'%s': the name is too long", text);
     snprintf(name, sizeof name, "%.*s%s", (int)host, first, text);
     return expand_name(r, "", name, visit, ctx);
 }
@@ -269,8 +261,8 @@ static tutti_status list_point(reader *r, const char *name, void *ctx)
 {
     const int which = *(const int *)ctx, n = r->listed[which];
     int point = find_point(r, name);
-    if (point < 0) return say_wrong(r, "'%s' has not been declared before", name);
-    if (n >= MOST_NAMES) return say_wrong(r, "more than %d names", MOST_NAMES);
+    if (point < 0) return tutti_lines_fail(&r->lines, "'%s' has not been declared before", name);
+    if (n >= MOST_NAMES) return tutti_lines_fail(&r->lines, "more than %d names", MOST_NAMES);
     if (!(n & (n - 1))) { /* room for twice as many at each power of two */
         int *larger = realloc(r->list[which], (size_t)(n ? 2 * n : 1) * sizeof *larger);
         if (!larger) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a topology");
@@ -296,7 +288,7 @@ static tutti_status read_kind(reader *r, int statement)
     if (!status && strlen(name) >= TUTTI_TOPOLOGY_NAME) status = say_long(r, name);
     for (int i = 0; !status && i < r->t->kinds; i++)
         if (!strcmp(r->t->kind[i].name, name))
-            status = say_wrong(r, "kind '%s' is declared twice", name);
+            status = tutti_lines_fail(&r->lines, "kind '%s' is declared twice", name);
     if (!status) status = read_attributes(r, statement, &v, &number);
     if (status) return status;
     tutti_point_kind k = {.cores = (int)v.cores,
@@ -325,10 +317,10 @@ static tutti_status check_host(reader *r, const char *name, tutti_point *p)
     p->host = dot ? find_point(r, host) : -1;
     if (p->host >= 0 && r->t->point[p->host].is != TUTTI_POINT_HOST) p->host = -1;
     if (p->is == TUTTI_POINT_DEVICE && p->host < 0)
-        return say_wrong(r,
+        return tutti_lines_fail(&r->lines,
             "'%s' has no host: a device is named after one that was declared, as in h0.g0", name);
     if (p->is == TUTTI_POINT_HOST && dot)
-        return say_wrong(r, "'%s': a host has no '.' in its name", name);
+        return tutti_lines_fail(&r->lines, "'%s': a host has no '.' in its name", name);
     return TUTTI_OK;
 }
 
@@ -337,9 +329,10 @@ static tutti_status add_point(reader *r, const char *name, void *ctx)
     const new_point *new = ctx;
     tutti_point p = new->like;
     int number;
-    if (find_point(r, name) >= 0) return say_wrong(r, "'%s' is declared twice", name);
+    if (find_point(r, name) >= 0)
+        return tutti_lines_fail(&r->lines, "'%s' is declared twice", name);
     if (r->t->points == TUTTI_TOPOLOGY_MOST)
-        return say_wrong(r, "more than %d points", TUTTI_TOPOLOGY_MOST);
+        return tutti_lines_fail(&r->lines, "more than %d points", TUTTI_TOPOLOGY_MOST);
     tutti_status status = check_host(r, name, &p);
     if (!status && new->rate > 0)
         status = tutti_topology_add_capacity(r->t, new->rate, &p.capacity);
@@ -377,9 +370,9 @@ static int pick(const reader *r, int which, int i)
 
 static tutti_status check_pair(const reader *r, int a, int b)
 {
-    if (a == b) return say_wrong(r, "'%s' is linked to itself", r->t->point[a].name);
+    if (a == b) return tutti_lines_fail(&r->lines, "'%s' is linked to itself", r->t->point[a].name);
     if (r->t->links + 2 > TUTTI_TOPOLOGY_MOST)
-        return say_wrong(r, "more than %d links, two a cable", TUTTI_TOPOLOGY_MOST);
+        return tutti_lines_fail(&r->lines, "more than %d links, two a cable", TUTTI_TOPOLOGY_MOST);
     return TUTTI_OK;
 }
 
@@ -396,10 +389,12 @@ static tutti_status read_link(reader *r, int statement)
     tutti_status status = list_word(r, NULL, 0);
     if (!status) status = list_word(r, first, 1);
     if (!status) status = read_attributes(r, statement, &v, &kind);
-    if (!status && v.rate <= 0) status = say_wrong(r, "a link needs a rate, as in 'rate 25Gbit/s'");
+    if (!status && v.rate <= 0)
+        status = tutti_lines_fail(&r->lines, "a link needs a rate, as in 'rate 25Gbit/s'");
     int a = r->listed[0], b = r->listed[1], n = a > b ? a : b;
     if (!status && a != b && a != 1 && b != 1)
-        status = say_wrong(r, "%d points here and %d there: must be as many, or one", a, b);
+        status = tutti_lines_fail(
+            &r->lines, "%d points here and %d there: must be as many, or one", a, b);
     for (int i = 0; !status && i < n; i++) {
         status = check_pair(r, pick(r, 0, i), pick(r, 1, i));
         if (!status)
@@ -415,7 +410,8 @@ static tutti_status link_members(reader *r, int first, int buses, int capacity, 
     int members = r->listed[0];
     tutti_status status = TUTTI_OK;
     if (members % buses)
-        return say_wrong(r, "%d members of %d buses: must be as many of each", members, buses);
+        return tutti_lines_fail(
+            &r->lines, "%d members of %d buses: must be as many of each", members, buses);
     for (int i = 0; !status && i < members; i++) {
         int bus = i / (members / buses);
         status = check_pair(r, first + bus, r->list[0][i]);
@@ -435,9 +431,10 @@ static tutti_status read_bus(reader *r, int statement)
     const char *name = r->at < r->words ? r->word[r->at] : NULL;
     tutti_status status = expand_word(r, NULL, add_point, &new);
     if (!status) status = read_attributes(r, statement, &v, &kind);
-    if (!status && v.rate <= 0) status = say_wrong(r, "a bus needs a rate, as in 'rate 12GB/s'");
+    if (!status && v.rate <= 0)
+        status = tutti_lines_fail(&r->lines, "a bus needs a rate, as in 'rate 12GB/s'");
     if (!status && r->at + 1 >= r->words)
-        status = say_wrong(r, "the members of a bus come after ' : '");
+        status = tutti_lines_fail(&r->lines, "the members of a bus come after ' : '");
     r->at++;
     int buses = r->t->points - first, capacity = r->t->capacities, ignored;
     for (int i = 0; !status && i < buses; i++)
@@ -452,9 +449,10 @@ static tutti_status read_bus(reader *r, int statement)
 static tutti_status add_rank(reader *r, int point)
 {
     if (r->t->point[point].is == TUTTI_POINT_SWITCH)
-        return say_wrong(r, "'%s' is a switch, where no rank can be", r->t->point[point].name);
+        return tutti_lines_fail(
+            &r->lines, "'%s' is a switch, where no rank can be", r->t->point[point].name);
     if (r->t->ranks == TUTTI_TOPOLOGY_MOST)
-        return say_wrong(r, "more than %d ranks", TUTTI_TOPOLOGY_MOST);
+        return tutti_lines_fail(&r->lines, "more than %d ranks", TUTTI_TOPOLOGY_MOST);
     return tutti_topology_add_rank(r->t, point);
 }
 
@@ -466,7 +464,8 @@ static tutti_status read_ranks(reader *r, int statement)
     (void)statement;
     if (r->words == 4 && !strcmp(r->word[2], "per") && !strcmp(r->word[3], "host")) {
         if (!tutti_number_int(r->word[1], &each) || each < 1 || each > TUTTI_TOPOLOGY_MOST)
-            return say_wrong(r, "'%s' ranks per host: must be 1 or more", r->word[1]);
+            return tutti_lines_fail(
+                &r->lines, "'%s' ranks per host: must be 1 or more", r->word[1]);
         for (int p = 0; p < r->t->points; p++)
             for (int64_t i = 0; !status && r->t->point[p].is == TUTTI_POINT_HOST && i < each; i++)
                 status = add_rank(r, p);
@@ -501,61 +500,45 @@ static tutti_status read_statement(reader *r)
         if (strcmp(statements[i].name, r->word[0]) != 0) continue;
         tutti_status status = statements[i].read(r, statements[i].is);
         if (!status && r->at < r->words)
-            status = say_wrong(r, "'%s' is unexpected here", r->word[r->at]);
+            status = tutti_lines_fail(&r->lines, "'%s' is unexpected here", r->word[r->at]);
         return status;
     }
-    return say_wrong(
-        r, "'%s': a line begins with kind, host, device, switch, link, bus or ranks", r->word[0]);
+    return tutti_lines_fail(&r->lines,
+        "'%s': a line begins with kind, host, device, switch, link, bus or ranks", r->word[0]);
 }
 
-/* Cuts a line, which it changes, into words. */
-static tutti_status cut_line(reader *r, char *line)
-{
-    line[strcspn(line, "#")] = '\0';
-    r->words = 0;
-    for (char *rest = line, *word; (word = strtok_r(rest, " \t\r", &rest));) {
-        if (r->words == MOST_WORDS) return say_wrong(r, "more than %d words", MOST_WORDS);
-        r->word[r->words++] = word;
-    }
-    return TUTTI_OK;
-}
-
-static tutti_status read_lines(reader *r, char *text)
+static tutti_status read_lines(reader *r)
 {
     tutti_status status = TUTTI_OK;
     int begun = 0;
-    for (char *next; !status && text; text = next) {
-        next = strchr(text, '\n');
-        if (next) *next++ = '\0';
-        r->line++;
-        status = cut_line(r, text);
-        if (status || !r->words) continue;
-        if (begun)
+    while (!status && !(status = tutti_lines_words(&r->lines, r->word, MOST_WORDS, &r->words)) &&
+           r->words) {
+        if (begun++)
             status = read_statement(r);
         else if (r->words != 2 || strcmp(r->word[0], "topology") != 0 ||
                  strcmp(r->word[1], "1") != 0)
-            status = say_wrong(r, "the first line must be 'topology 1'");
-        begun = 1;
+            status = tutti_lines_fail(&r->lines, "the first line must be 'topology 1'");
     }
-    if (!status && !begun) status = say_wrong(r, "the first line must be 'topology 1'");
+    if (!status && !begun)
+        status = tutti_lines_fail(&r->lines, "the first line must be 'topology 1'");
     if (!status && !r->t->ranks)
-        status = say_wrong(r, "no rank has a place: 'ranks NAME...' is missing");
+        status = tutti_lines_fail(&r->lines, "no rank has a place: 'ranks NAME...' is missing");
     return status;
 }
 
-tutti_status tutti_topology_read(const char *text, const char *name, tutti_topology **topology)
+/* Takes the lines over. */
+static tutti_status read_topology(tutti_lines lines, tutti_topology **topology)
 {
     reader *r = calloc(1, sizeof *r);
-    char *copy = strdup(text);
-    tutti_status status =
-        r && copy ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for a topology");
+    tutti_status status = r ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for a topology");
     if (!status) status = tutti_topology_new(&r->t);
     if (!status) {
-        r->file = name;
+        r->lines = lines;
+        r->lines.comment = '#';
         status = make_room(r);
     }
-    if (!status) status = read_lines(r, copy);
-    if (!status) status = tutti_topology_finish(r->t);
+    if (!status) status = read_lines(r);
+    if (!status) status = tutti_topology_finish(r->t, r->lines.path);
     if (!status) {
         *topology = r->t;
         r->t = NULL;
@@ -567,8 +550,22 @@ tutti_status tutti_topology_read(const char *text, const char *name, tutti_topol
         free(r->list[1]);
     }
     free(r);
-    free(copy);
+    tutti_lines_close(&lines);
     return status;
+}
+
+tutti_status tutti_topology_read(const char *text, const char *name, tutti_topology **topology)
+{
+    tutti_lines lines;
+    tutti_status status = tutti_lines_copy(name, text, &lines);
+    return status ? status : read_topology(lines, topology);
+}
+
+tutti_status tutti_topology_read_file(const char *path, tutti_topology **topology)
+{
+    tutti_lines lines;
+    tutti_status status = tutti_lines_open(path, &lines);
+    return status ? status : read_topology(lines, topology);
 }
 
 /* ---- printing ---- */

@@ -9,6 +9,7 @@
 
 /* Reads a text; `name` is what messages call it. FORMAT (logged, with the line): what is wrong in it. NOMEM. */
 tutti_status tutti_topology_read(const char *text, const char *name, tutti_topology **t);
+tutti_status tutti_topology_read_file(const char *path, tutti_topology **t); /* IO, too */
 /* Writes the text that reads as this topology, a line for each point and cable. IO. */
 tutti_status tutti_topology_print(const tutti_topology *t, FILE *out);
 

@@ -2,23 +2,22 @@
 
 #include "collectives/links/topology_text.h"
 #include "collectives/trees/network.h"
+#include "dag/base/lines.h"
 #include "dag/base/log.h"
 #include "dag/base/number.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_RANKS = 1 << 16, MOST_TREES = 1 << 16, MOST_BYTES = 1 << 26 };
+enum { MOST_RANKS = 1 << 16, MOST_TREES = 1 << 16 };
 
 /* Rates are written in decimal: the load of a full capacity may be as much more. */
 static const double slack = 1e-6;
 
 typedef struct reader {
-    const char *file;
-    int line;
+    tutti_lines lines;
     const tutti_topology *topology; /* NULL: none */
     uint64_t hash;                  /* of the topology */
     int P;                          /* 0: not yet known */
@@ -28,31 +27,18 @@ typedef struct reader {
     double *load;                /* of its capacities */
 } reader;
 
-static tutti_status say_wrong(const reader *r, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static tutti_status say_wrong(const reader *r, const char *format, ...)
-{
-    char text[512];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    return tutti_fail(TUTTI_ERR_FORMAT, "%s:%d: %s", r->file, r->line, text);
-}
-
 static tutti_status read_topology(reader *r, char *rest)
 {
-    const char *word = strtok_r(rest, " \t\r", &rest);
+    const char *word = tutti_lines_cut_word(&rest);
     uint64_t own = 0;
     if (!word || strlen(word) != 16 || strspn(word, "0123456789abcdef") != 16 ||
-        strtok_r(rest, " \t\r", &rest))
-        return say_wrong(
-            r, "the hash of a topology has 16 digits, as in 'topology 0123456789abcdef'");
+        tutti_lines_cut_word(&rest))
+        return tutti_lines_fail(
+            &r->lines, "the hash of a topology has 16 digits, as in 'topology 0123456789abcdef'");
     r->hash = strtoull(word, NULL, 16);
     tutti_status status = r->topology ? tutti_topology_hash(r->topology, &own) : TUTTI_OK;
     if (!status && r->topology && own != r->hash)
-        status = say_wrong(r,
+        status = tutti_lines_fail(&r->lines,
             "these trees are for another topology: theirs is %s, this one is %016" PRIx64, word,
             own);
     return status;
@@ -69,13 +55,15 @@ static tutti_status open_load(reader *r)
 
 static tutti_status read_ranks(reader *r, char *rest)
 {
-    const char *word = strtok_r(rest, " \t\r", &rest);
+    const char *word = tutti_lines_cut_word(&rest);
     int64_t P;
     if (!word || !tutti_number_int(word, &P) || P < 1 || P > MOST_RANKS ||
-        strtok_r(rest, " \t\r", &rest))
-        return say_wrong(r, "the number of ranks is 1 to %d, as in 'ranks 8'", MOST_RANKS);
+        tutti_lines_cut_word(&rest))
+        return tutti_lines_fail(
+            &r->lines, "the number of ranks is 1 to %d, as in 'ranks 8'", MOST_RANKS);
     if (r->topology && P != r->topology->ranks)
-        return say_wrong(r, "trees of %d ranks, for a topology of %d", (int)P, r->topology->ranks);
+        return tutti_lines_fail(
+            &r->lines, "trees of %d ranks, for a topology of %d", (int)P, r->topology->ranks);
     r->P = (int)P;
     r->parent = malloc((size_t)P * sizeof *r->parent);
     if (!r->parent) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a forest");
@@ -100,10 +88,11 @@ static tutti_status read_edge(reader *r, int root, char *word)
     int child, above;
     if (parent) *parent++ = '\0';
     if (!parent || !read_rank(r, word, &child) || !read_rank(r, parent, &above))
-        return say_wrong(r, "'%s%s%s': an edge is CHILD<PARENT, of ranks 0 to %d", word,
-            parent ? "<" : "", parent ? parent : "", r->P - 1);
-    if (child == root) return say_wrong(r, "rank %d is the root: it has no parent", child);
-    if (r->parent[child] >= 0) return say_wrong(r, "rank %d has two parents", child);
+        return tutti_lines_fail(&r->lines, "'%s%s%s': an edge is CHILD<PARENT, of ranks 0 to %d",
+            word, parent ? "<" : "", parent ? parent : "", r->P - 1);
+    if (child == root)
+        return tutti_lines_fail(&r->lines, "rank %d is the root: it has no parent", child);
+    if (r->parent[child] >= 0) return tutti_lines_fail(&r->lines, "rank %d has two parents", child);
     r->parent[child] = above;
     return TUTTI_OK;
 }
@@ -113,10 +102,11 @@ static tutti_status check_spanning(const reader *r, int root)
     for (int v = 0; v < r->P; v++) {
         int at = v, steps = 0;
         if (v != root && r->parent[v] < 0)
-            return say_wrong(
-                r, "rank %d has no parent: a tree has every rank but its root, once", v);
+            return tutti_lines_fail(
+                &r->lines, "rank %d has no parent: a tree has every rank but its root, once", v);
         while (at != root && r->parent[at] >= 0 && steps++ < r->P) at = r->parent[at];
-        if (at != root && r->parent[at] >= 0) return say_wrong(r, "rank %d is in a circle", v);
+        if (at != root && r->parent[at] >= 0)
+            return tutti_lines_fail(&r->lines, "rank %d is in a circle", v);
     }
     return TUTTI_OK;
 }
@@ -131,7 +121,7 @@ static tutti_status check_load(const reader *r, double rate)
         for (int k = n->first[e]; k < n->first[e + 1]; k++) {
             double load = r->load[n->use[k]], most = n->capacity[n->use[k]];
             if (load > most * (1 + slack))
-                return say_wrong(r,
+                return tutti_lines_fail(&r->lines,
                     "the trees so far send %g GB/s over a link of %g GB/s, from rank %d to rank %d",
                     load / 1e9, most / 1e9, n->from[e], n->to[e]);
         }
@@ -145,18 +135,20 @@ static tutti_status read_tree(reader *r, char *rest)
     int root = -1;
     double rate;
     if (edges) *edges++ = '\0';
-    const char *number = strtok_r(rest, " \t\r", &rest), *weight = strtok_r(rest, " \t\r", &rest);
-    if (!edges || !number || !weight || strtok_r(rest, " \t\r", &rest))
-        return say_wrong(r, "a tree is written 'tree ROOT RATE: CHILD<PARENT ...'");
+    const char *number = tutti_lines_cut_word(&rest), *weight = tutti_lines_cut_word(&rest);
+    if (!edges || !number || !weight || tutti_lines_cut_word(&rest))
+        return tutti_lines_fail(&r->lines, "a tree is written 'tree ROOT RATE: CHILD<PARENT ...'");
     if (!read_rank(r, number, &root))
-        return say_wrong(r, "the root '%s' is not a rank: 0 to %d", number, r->P - 1);
+        return tutti_lines_fail(
+            &r->lines, "the root '%s' is not a rank: 0 to %d", number, r->P - 1);
     if (!tutti_rate_read(weight, &rate))
-        return say_wrong(
-            r, "the rate '%s' must be more than 0, a number and its unit, as in '25GB/s'", weight);
-    if (r->forest->trees == MOST_TREES) return say_wrong(r, "more than %d trees", MOST_TREES);
+        return tutti_lines_fail(&r->lines,
+            "the rate '%s' must be more than 0, a number and its unit, as in '25GB/s'", weight);
+    if (r->forest->trees == MOST_TREES)
+        return tutti_lines_fail(&r->lines, "more than %d trees", MOST_TREES);
     for (int v = 0; v < r->P; v++) r->parent[v] = -1;
     tutti_status status = TUTTI_OK;
-    for (char *word; !status && (word = strtok_r(edges, " \t\r", &edges));)
+    for (char *word; !status && (word = tutti_lines_cut_word(&edges));)
         status = read_edge(r, root, word);
     if (!status) status = check_spanning(r, root);
     if (!status) status = check_load(r, rate);
@@ -167,14 +159,12 @@ static tutti_status read_tree(reader *r, char *rest)
 static tutti_status read_line(reader *r, char *line, int *begun)
 {
     char *rest = line;
-    line[strcspn(line, "#")] = '\0';
-    const char *word = strtok_r(rest, " \t\r", &rest);
-    if (!word) return TUTTI_OK;
+    const char *word = tutti_lines_cut_word(&rest);
     if (*begun == 0) {
-        const char *version = strtok_r(rest, " \t\r", &rest);
+        const char *version = tutti_lines_cut_word(&rest);
         if (strcmp(word, "forest") != 0 || !version || strcmp(version, "1") != 0 ||
-            strtok_r(rest, " \t\r", &rest))
-            return say_wrong(r, "the first line must be 'forest 1'");
+            tutti_lines_cut_word(&rest))
+            return tutti_lines_fail(&r->lines, "the first line must be 'forest 1'");
         *begun = 1;
         return TUTTI_OK;
     }
@@ -189,32 +179,31 @@ static tutti_status read_line(reader *r, char *line, int *begun)
     if (*begun == 3 && !strcmp(word, "tree")) return read_tree(r, rest);
     static const char *const next[] = {
         "", "topology HASH", "ranks P", "tree ROOT RATE: CHILD<PARENT ..."};
-    return say_wrong(r, "'%s' is unexpected here; a line '%s' comes next", word, next[*begun]);
+    return tutti_lines_fail(
+        &r->lines, "'%s' is unexpected here; a line '%s' comes next", word, next[*begun]);
 }
 
-static tutti_status read_lines(reader *r, char *text)
+static tutti_status read_lines(reader *r)
 {
     tutti_status status = TUTTI_OK;
+    char *line;
     int begun = 0;
-    for (char *next; !status && text; text = next) {
-        next = strchr(text, '\n');
-        if (next) *next++ = '\0';
-        r->line++;
-        status = read_line(r, text, &begun);
-    }
-    if (!status && !begun) status = say_wrong(r, "the first line must be 'forest 1'");
+    r->lines.comment = '#';
+    while (!status && !(status = tutti_lines_next(&r->lines, &line)) && line)
+        status = read_line(r, line, &begun);
+    if (!status && !begun)
+        status = tutti_lines_fail(&r->lines, "the first line must be 'forest 1'");
     if (!status && (begun < 3 || !r->forest->trees))
-        status = say_wrong(r, "the forest has no trees");
+        status = tutti_lines_fail(&r->lines, "the forest has no trees");
     return status;
 }
 
-tutti_status tutti_forest_read(const char *text, const char *name, const tutti_topology *topology,
-    tutti_forest **forest, uint64_t *hash)
+/* Takes the lines over. */
+static tutti_status read_forest(
+    tutti_lines lines, const tutti_topology *topology, tutti_forest **forest, uint64_t *hash)
 {
-    reader r = {.file = name, .topology = topology};
-    char *copy = strdup(text);
-    tutti_status status = copy ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for a forest");
-    if (!status) status = read_lines(&r, copy);
+    reader r = {.lines = lines, .topology = topology};
+    tutti_status status = read_lines(&r);
     if (status) {
         tutti_forest_free(r.forest);
     } else {
@@ -224,51 +213,25 @@ tutti_status tutti_forest_read(const char *text, const char *name, const tutti_t
     tutti_tree_network_free(r.network);
     free(r.load);
     free(r.parent);
-    free(copy);
+    tutti_lines_close(&lines);
     return status;
 }
 
-tutti_status tutti_text_open(const char *path, const char *what, char **text)
+tutti_status tutti_forest_read(const char *text, const char *name, const tutti_topology *topology,
+    tutti_forest **forest, uint64_t *hash)
 {
-    FILE *in = fopen(path, "r");
-    size_t size = 0, n = 0;
-    char *t = NULL;
-    if (!in) return tutti_fail(TUTTI_ERR_USAGE, "the %s '%s' cannot be read", what, path);
-    tutti_status status = TUTTI_OK;
-    do {
-        if (n + 1 >= size) {
-            size = size ? 2 * size : 4096;
-            char *larger = size <= MOST_BYTES ? realloc(t, size) : NULL;
-            if (!larger) {
-                status = tutti_fail(
-                    TUTTI_ERR_FORMAT, "%s: a %s has %d bytes at most", path, what, MOST_BYTES);
-                break;
-            }
-            t = larger;
-        }
-        n += fread(t + n, 1, size - n - 1, in);
-    } while (!feof(in) && !ferror(in));
-    if (!status && ferror(in)) status = tutti_fail(TUTTI_ERR_IO, "reading %s failed", path);
-    fclose(in);
-    if (!status) t[n] = '\0';
-    if (!status && strlen(t) < n)
-        status = tutti_fail(TUTTI_ERR_FORMAT, "%s: not a text: it has a byte that is 0", path);
-    if (status)
-        free(t);
-    else
-        *text = t;
-    return status;
+    tutti_lines lines;
+    tutti_status status = tutti_lines_copy(name, text, &lines);
+    return status ? status : read_forest(lines, topology, forest, hash);
 }
 
 tutti_status tutti_forest_open(
     const char *path, const tutti_topology *topology, tutti_forest **forest, uint64_t *hash)
 {
-    char *text;
-    tutti_status status = tutti_text_open(path, "forest", &text);
-    if (status) return status;
-    status = tutti_forest_read(text, path, topology, forest, hash);
-    free(text);
-    return status;
+    tutti_lines lines;
+    tutti_status status = tutti_lines_open(path, &lines);
+    if (status == TUTTI_ERR_IO) return TUTTI_ERR_USAGE;
+    return status ? status : read_forest(lines, topology, forest, hash);
 }
 
 static int root_of(const tutti_forest *f, int tree)

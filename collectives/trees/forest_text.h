@@ -19,12 +19,9 @@
  * NOMEM. */
 tutti_status tutti_forest_read(const char *text, const char *name, const tutti_topology *topology,
     tutti_forest **forest, uint64_t *hash);
-/* Reads a file. USAGE (logged): it cannot be read. IO, and as above. */
+/* Reads a file. USAGE (logged): it cannot be read; and as above. */
 tutti_status tutti_forest_open(
     const char *path, const tutti_topology *topology, tutti_forest **forest, uint64_t *hash);
-/* A whole file, which the caller frees; `what` is what messages call it. USAGE (logged): it cannot be read. IO, FORMAT
- * (logged): it is too long, or not a text. */
-tutti_status tutti_text_open(const char *path, const char *what, char **text);
 /* Writes the text that reads as this forest, for the topology with this hash. IO. */
 tutti_status tutti_forest_print(const tutti_forest *forest, uint64_t hash, FILE *out);
 /* A hash of the forest alone: equal for equal trees and weights. */

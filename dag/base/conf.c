@@ -1,5 +1,6 @@
 #include "dag/base/conf.h"
 
+#include "dag/base/conf_print.h"
 #include "dag/base/log.h"
 #include "dag/base/number.h"
 #include "dag/base/origin.h"
@@ -32,59 +33,6 @@ static const char *find_choice(const tutti_setting *setting, const char *text)
     for (int i = 0; (name = setting->choice(i)); i++)
         if (strcmp(name, text) == 0) return name;
     return setting->takes && setting->takes(text) ? text : NULL;
-}
-
-/* The accepted words, separated by commas. */
-static void print_choices(const tutti_setting *setting, FILE *out)
-{
-    const char *name;
-    for (int i = 0; (name = setting->choice(i)); i++) fprintf(out, "%s%s", i ? ", " : "", name);
-}
-
-static int is_int(const tutti_setting *setting)
-{
-    return setting->kind == TUTTI_CONF_INT || setting->kind == TUTTI_CONF_INT_OR;
-}
-
-static int is_real(const tutti_setting *setting)
-{
-    return setting->kind == TUTTI_CONF_REAL || setting->kind == TUTTI_CONF_REAL_OR;
-}
-
-/* "1 to 64 or auto", "1 to 64, end or never" */
-static void print_range(const tutti_setting *s, FILE *out)
-{
-    if (is_int(s))
-        fprintf(out, "%.0f to %.0f", s->low, s->high);
-    else
-        fprintf(out, "%.9g to %.9g", s->low, s->high);
-    for (int i = 0; i < TUTTI_CONF_WORDS && s->words[i]; i++) {
-        int last = i == TUTTI_CONF_WORDS - 1 || !s->words[i + 1];
-        fprintf(out, "%s%s", last ? " or " : ", ", s->words[i]);
-    }
-}
-
-/* "must be an integer from 1 to 64" */
-static void print_expected(const tutti_setting *setting, FILE *out)
-{
-    switch (setting->kind) {
-    case TUTTI_CONF_FLAG:
-        fputs("must be 0 or 1", out);
-        break;
-    case TUTTI_CONF_INT:
-    case TUTTI_CONF_INT_OR:
-    case TUTTI_CONF_REAL:
-    case TUTTI_CONF_REAL_OR:
-        fputs(is_int(setting) ? "must be an integer from " : "must be a number from ", out);
-        print_range(setting, out);
-        break;
-    case TUTTI_CONF_CHOICE:
-        fprintf(out, "unknown %s; known: ", setting->name);
-        print_choices(setting, out);
-        break;
-    default:
-        fputs("must not be empty", out);
-    }
 }
 
 /* Reads a number in the setting's range. */
@@ -164,7 +112,7 @@ static tutti_status refuse_value(const tutti_conf *conf, const tutti_setting *se
     char expected[1024] = "";
     FILE *out = fmemopen(expected, sizeof expected, "w");
     if (out) {
-        print_expected(setting, out);
+        tutti_conf_print_expected(setting, text, out);
         fclose(out);
     }
     if (!conf->usage)
@@ -242,7 +190,7 @@ static tutti_status check_required(const tutti_conf *conf, const tutti_conf_orig
 
 static void describe_options(const tutti_conf *conf, struct option *options)
 {
-    *options++ = (struct option){"help", no_argument, NULL, WISH_HELP};
+    *options++ = (struct option){"help", optional_argument, NULL, WISH_HELP};
     *options++ = (struct option){"version", no_argument, NULL, WISH_VERSION};
     for (int row = 0; conf->settings[row].kind != TUTTI_CONF_END; row++) {
         const tutti_setting *s = &conf->settings[row];
@@ -259,10 +207,17 @@ static tutti_status refuse_word(const tutti_conf *conf, int answer, const char *
     if (answer == ':')
         return tutti_fail(
             TUTTI_ERR_USAGE, "%s: a value is missing (see %s --help)", word, conf->program);
-    if (optopt == WISH_HELP || optopt == WISH_VERSION)
+    if (optopt == WISH_VERSION)
         return tutti_fail(
             TUTTI_ERR_USAGE, "%s: this option takes no value (see %s --help)", word, conf->program);
-    return tutti_fail(TUTTI_ERR_USAGE, "%s: no such option (see %s --help)", word, conf->program);
+    char meant[256] = "";
+    FILE *out = fmemopen(meant, sizeof meant, "w");
+    if (out) {
+        tutti_conf_print_suggestion(conf, word, out);
+        fclose(out);
+    }
+    return tutti_fail(
+        TUTTI_ERR_USAGE, "%s: no such option%s (see %s --help)", word, meant, conf->program);
 }
 
 static tutti_status read_options(const tutti_conf *conf, int argc, char *words[],
@@ -273,8 +228,13 @@ static tutti_status read_options(const tutti_conf *conf, int argc, char *words[]
     for (;;) {
         int answer = getopt_long(argc, words, ":", options, NULL);
         if (answer == -1) break;
-        if (answer == WISH_HELP || answer == WISH_VERSION) {
-            *wish = answer == WISH_HELP ? TUTTI_CONF_HELP : TUTTI_CONF_VERSION;
+        if (answer == WISH_VERSION) {
+            wish->what = TUTTI_CONF_VERSION;
+            return TUTTI_OK;
+        }
+        if (answer == WISH_HELP) {
+            const char *next = optind < argc && words[optind][0] != '-' ? words[optind] : NULL;
+            *wish = (tutti_conf_wish){TUTTI_CONF_HELP, optarg ? optarg : next};
             return TUTTI_OK;
         }
         if (answer < FIRST_ROW) return refuse_word(conf, answer, words[optind - 1]);
@@ -332,15 +292,15 @@ tutti_status tutti_conf_parse(const tutti_conf *conf, int argc, char *const argv
     tutti_conf_origin *found = calloc(rows + 1, sizeof *found);
     /* getopt_long reorders its arguments, so it gets a copy of argv */
     char **words = calloc((size_t)argc + 1, sizeof *words);
-    tutti_conf_wish asked = TUTTI_CONF_RUN;
+    tutti_conf_wish asked = {.what = TUTTI_CONF_RUN};
     tutti_origin_clear();
     store_fallbacks(conf, values);
     if (!options || !found || !words) goto done;
     memcpy(words, argv, (size_t)argc * sizeof *words);
     describe_options(conf, options);
     status = read_options(conf, argc, words, options, values, found, &asked);
-    if (!status && asked == TUTTI_CONF_RUN) status = store_environment(conf, values, found);
-    if (!status && asked == TUTTI_CONF_RUN) status = check_required(conf, found);
+    if (!status && asked.what == TUTTI_CONF_RUN) status = store_environment(conf, values, found);
+    if (!status && asked.what == TUTTI_CONF_RUN) status = check_required(conf, found);
     if (status) {
         store_fallbacks(conf, values);
     } else {
@@ -362,109 +322,24 @@ tutti_status tutti_conf_refuse(
         value ? value : "", reason, conf->program);
 }
 
-/* ---- help ---- */
-
-enum { HELP_WIDTH = 79, HELP_INDENT = 26 };
-
-/* Writes `text`, wrapped between words, from `column` on; further lines begin at `indent`. */
-static void print_wrapped(const char *text, int column, int indent, FILE *out)
+tutti_status tutti_conf_answer(const tutti_conf *conf, const tutti_conf_wish *wish, int *run)
 {
-    while (*text) {
-        int length = (int)strcspn(text, " \n");
-        int fits = column + (column > indent) + length <= HELP_WIDTH;
-        if (column > indent && !fits) {
-            fprintf(out, "\n%*s", indent, "");
-            column = indent;
-        } else if (column > indent) {
-            fputc(' ', out);
-            column++;
-        }
-        fprintf(out, "%.*s", length, text);
-        column += length;
-        text += length;
-        text += strspn(text, " \n");
-    }
-    fputc('\n', out);
-}
-
-/* "images per rank and step (1 to 64; default 8; TUTTI_BATCH)" */
-static void print_full_help(const tutti_setting *s, FILE *out)
-{
-    const char *before = " (";
-    fputs(s->help, out);
-    if (s->flags & TUTTI_CONF_REQUIRED) fprintf(out, "%srequired", before), before = "; ";
-    if (s->kind == TUTTI_CONF_CHOICE) {
-        fputs(before, out);
-        print_choices(s, out);
-        before = "; ";
-    } else if (is_int(s) || is_real(s)) {
-        fputs(before, out);
-        print_range(s, out);
-        before = "; ";
-    }
-    if (s->fallback) fprintf(out, "%sdefault %s", before, s->fallback), before = "; ";
-    if (s->environment) fprintf(out, "%senvironment %s", before, s->environment), before = "; ";
-    if (*before == ';') fputc(')', out);
-}
-
-static void print_row(const char *option, const char *text, FILE *out)
-{
-    int column = fprintf(out, "  %s", option);
-    if (column > HELP_INDENT - 2) {
-        fputc('\n', out);
-        column = 0;
-    }
-    fprintf(out, "%*s", HELP_INDENT - column, "");
-    print_wrapped(text, HELP_INDENT, HELP_INDENT, out);
-}
-
-static void print_setting(const tutti_setting *s, FILE *out)
-{
-    if (!is_value(s)) {
-        fprintf(out, "\n%s:\n", s->help);
-        return;
-    }
-    char option[128], text[2048] = "";
-    int operand = s->flags & TUTTI_CONF_OPERAND;
-    snprintf(option, sizeof option, "%s%s%s%s", operand ? "" : "--", operand ? "" : s->name,
-        s->argument && !operand ? " " : "", s->argument ? s->argument : "");
-    FILE *buffer = fmemopen(text, sizeof text, "w");
-    if (buffer) {
-        print_full_help(s, buffer);
-        fclose(buffer);
-    }
-    print_row(option, text, out);
-}
-
-void tutti_conf_print_help(const tutti_conf *conf, FILE *out)
-{
-    fprintf(out, "Usage: %s %s\n\n", conf->program, conf->usage);
-    print_wrapped(conf->summary, 0, 0, out);
-    for (const tutti_setting *s = conf->settings; s->kind != TUTTI_CONF_END; s++)
-        print_setting(s, out);
-    fputs("\nHelp:\n", out);
-    print_row("--help", "print this and exit", out);
-    print_row("--version", "print the version and exit", out);
-    if (!conf->epilogue) return;
-    fputc('\n', out);
-    print_wrapped(conf->epilogue, 0, 0, out);
-}
-
-void tutti_conf_print_version(const tutti_conf *conf, FILE *out)
-{
-    fprintf(out, "%s (Tutti) %s\n", conf->program, conf->version);
+    *run = wish->what == TUTTI_CONF_RUN;
+    if (wish->what == TUTTI_CONF_VERSION) tutti_conf_print_version(conf, stdout);
+    if (wish->what != TUTTI_CONF_HELP || tutti_conf_print_help(conf, wish->topic, stdout))
+        return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_USAGE,
+        "--help %s: neither an option nor a section of %s --help, which lists them", wish->topic,
+        conf->program);
 }
 
 tutti_status tutti_conf_start(
     const tutti_conf *conf, int argc, char *const argv[], void *values, int *run)
 {
-    tutti_conf_wish wish = TUTTI_CONF_RUN;
+    tutti_conf_wish wish = {0};
     tutti_status status = tutti_conf_parse(conf, argc, argv, values, NULL, &wish);
-    *run = !status && wish == TUTTI_CONF_RUN;
-    if (status) return status;
-    if (wish == TUTTI_CONF_HELP) tutti_conf_print_help(conf, stdout);
-    if (wish == TUTTI_CONF_VERSION) tutti_conf_print_version(conf, stdout);
-    return TUTTI_OK;
+    *run = 0;
+    return status ? status : tutti_conf_answer(conf, &wish, run);
 }
 
 /* ---- text of all settings ---- */

@@ -23,12 +23,13 @@ typedef struct batch {
 typedef struct plan {
     const tutti_region *region;
     int *order;         /* its nodes, batch by batch */
-    void ***buffers;    /* of each of these, in the same order; tensors never move */
-    void **memory;      /* what these point into */
-    const void **place; /* of each access of the region */
+    int accesses, *of;  /* of all these nodes; and which access of the region each is */
     int batches;
     batch *batch;
-    /* on a GPU */
+    /* on a GPU, where tensors never move */
+    void ***buffers;    /* of each node, in order */
+    void **memory;      /* what these point into */
+    const void **place; /* of each access of the region */
     int runs, is_eager; /* eager: it cannot be recorded */
     void *recording;
     int operations;          /* in it */
@@ -104,37 +105,50 @@ static void sort_batches(const tutti_run *run, plan *p)
 
 /* ---- plans ---- */
 
-static void find_places(const tutti_run *run, plan *p)
+static void number_accesses(const tutti_run *run, plan *p)
 {
-    const tutti_graph *graph = run->binding.graph;
-    const int on_gpu = run->options.place.device == TUTTI_CUDA;
-    const tutti_buffer *laid_out = on_gpu ? run->binding.gpu : run->binding.host;
-    void **next = p->memory;
-    for (int i = 0; i < p->region->nodes; i++) {
-        const tutti_node *node = tutti_graph_get_node(graph, p->order[i]);
-        p->buffers[i] = next;
-        for (int a = 0; a < node->accesses; a++) *next++ = laid_out[node->access[a].tensor].pointer;
+    const tutti_region *r = p->region;
+    int *next = p->of;
+    for (int i = 0; i < r->nodes; i++) {
+        const tutti_node *node = tutti_graph_get_node(run->binding.graph, p->order[i]);
+        for (int a = 0; a < node->accesses; a++, next++)
+            while (r->access[*next].tensor != node->access[a].tensor) ++*next;
     }
-    for (int a = 0; a < p->region->accesses; a++)
-        p->place[a] = laid_out[p->region->access[a].tensor].pointer;
+}
+
+/* Where the tensors of each node are, given where those of the region are. */
+static void find_memory(
+    const tutti_run *run, const plan *p, void *const place[], void *memory[], void **buffers[])
+{
+    for (int i = 0; i < p->accesses; i++) memory[i] = place[p->of[i]];
+    for (int i = 0; i < p->region->nodes; i++) {
+        buffers[i] = memory;
+        memory += tutti_graph_get_node(run->binding.graph, p->order[i])->accesses;
+    }
 }
 
 static tutti_status make_plan(const tutti_run *run, const tutti_region *region, plan *p)
 {
-    size_t accesses = 0;
     const size_t nodes = (size_t)region->nodes;
+    const int on_gpu = run->options.place.device == TUTTI_CUDA;
+    int accesses = 0;
     for (int i = 0; i < region->nodes; i++)
-        accesses += (size_t)tutti_graph_get_node(run->binding.graph, region->node[i])->accesses;
+        accesses += tutti_graph_get_node(run->binding.graph, region->node[i])->accesses;
     *p = (plan){.region = region,
+        .accesses = accesses,
+        .of = calloc((size_t)accesses + 1, sizeof *p->of),
         .order = calloc(nodes, sizeof *p->order),
         .buffers = calloc(nodes, sizeof *p->buffers),
-        .memory = calloc(accesses + 1, sizeof *p->memory),
+        .memory = calloc((size_t)accesses + 1, sizeof *p->memory),
         .place = calloc((size_t)region->accesses + 1, sizeof *p->place),
         .batch = calloc(nodes, sizeof *p->batch)};
-    if (!p->order || !p->buffers || !p->memory || !p->place || !p->batch)
+    if (!p->order || !p->of || !p->buffers || !p->memory || !p->place || !p->batch)
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for region '%s'", region->name);
     sort_batches(run, p);
-    find_places(run, p);
+    number_accesses(run, p);
+    for (int a = 0; on_gpu && a < region->accesses; a++)
+        p->place[a] = run->binding.gpu[region->access[a].tensor].pointer;
+    if (on_gpu) find_memory(run, p, (void *const *)p->place, p->memory, p->buffers);
     return TUTTI_OK;
 }
 
@@ -145,6 +159,7 @@ static void free_plan(const tutti_run *run, plan *p)
     devices->recording_close(gpu, p->recording);
     free(p->event);
     free(p->order);
+    free(p->of);
     free(p->buffers);
     free(p->memory);
     free(p->place);
@@ -209,7 +224,7 @@ static plan *plan_of(const tutti_instance *i)
     return &i->run->regions->plan[i->target];
 }
 
-/* Recordings, and those who follow a region, know tensors by where they were laid out. */
+/* Recordings know tensors by where they were laid out. */
 static tutti_status check_places(const plan *p, void *buffers[])
 {
     for (int a = 0; a < p->region->accesses; a++)
@@ -219,10 +234,11 @@ static tutti_status check_places(const plan *p, void *buffers[])
     return TUTTI_OK;
 }
 
-static tutti_status execute(const tutti_run *run, const plan *p, const batch *b, void *queue)
+static tutti_status execute(
+    const tutti_run *run, const plan *p, const batch *b, void **buffers[], void *queue)
 {
     return tutti_binding_execute_many(&run->binding, b->nodes, p->order + b->first,
-        (void *const *const *)(p->buffers + b->first), queue);
+        (void *const *const *)(buffers + b->first), queue);
 }
 
 static tutti_span_kind kind_of(const tutti_run *run, const plan *p, const batch *b)
@@ -235,14 +251,17 @@ static void compute_region(void *buffers[], void *instance)
     tutti_instance *i = instance;
     tutti_run *run = i->run;
     const plan *p = plan_of(i);
+    void *place[p->region->accesses + 1], *memory[p->accesses + 1], **of_node[p->region->nodes];
+    for (int a = 0; a < p->region->accesses; a++)
+        place[a] = (void *)STARPU_VECTOR_GET_PTR(buffers[a]);
+    find_memory(run, p, place, memory, of_node);
     tutti_ledger_begin(run->ledger, i->id);
     tutti_status status = tutti_ledger_failure(run->ledger);
-    if (!status) status = check_places(p, buffers);
     const double mark = tutti_meter_enter(run->options.meter, TUTTI_METER_COMPUTE);
     for (int b = 0; b < p->batches && !status; b++) {
         const double begun_s = tutti_trace_now(run->options.trace);
         tutti_ledger_rename(run->ledger, i->id, p->batch[b].name);
-        status = execute(run, p, &p->batch[b], NULL);
+        status = execute(run, p, &p->batch[b], of_node, NULL);
         tutti_trace_task(run->options.trace, starpu_worker_get_id(), kind_of(run, p, &p->batch[b]),
             p->batch[b].name, i->step, begun_s);
     }
@@ -253,7 +272,8 @@ static void compute_region(void *buffers[], void *instance)
 static tutti_status launch_all(const tutti_run *run, const plan *p, void *queue)
 {
     tutti_status status = TUTTI_OK;
-    for (int b = 0; b < p->batches && !status; b++) status = execute(run, p, &p->batch[b], queue);
+    for (int b = 0; b < p->batches && !status; b++)
+        status = execute(run, p, &p->batch[b], p->buffers, queue);
     return status;
 }
 
@@ -270,7 +290,7 @@ static tutti_status launch_traced(const tutti_run *run, plan *p, void *queue)
     }
     for (int b = 0; b <= p->batches && !status; b++) {
         status = devices->event_mark(gpu, p->event[b], queue);
-        if (!status && b < p->batches) status = execute(run, p, &p->batch[b], queue);
+        if (!status && b < p->batches) status = execute(run, p, &p->batch[b], p->buffers, queue);
     }
     return status;
 }

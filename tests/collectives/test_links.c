@@ -34,7 +34,7 @@ static tutti_topology *new_topology(void)
 static tutti_flows *open_flows(tutti_topology *t)
 {
     tutti_flows *f;
-    ck_assert_ok(tutti_topology_finish(t));
+    ck_assert_ok(tutti_topology_finish(t, NULL));
     ck_assert_ok(tutti_flows_open(t, &f));
     return f;
 }
@@ -199,7 +199,7 @@ START_TEST(routes_are_the_shortest)
         ck_assert_ok(tutti_topology_add_cable(t, s[i], i == 2 ? s[3] : b, 1, 4, 1));
     }
     ck_assert_ok(tutti_topology_add_cable(t, s[3], b, 1, 2, 1));
-    ck_assert_ok(tutti_topology_finish(t));
+    ck_assert_ok(tutti_topology_finish(t, NULL));
     for (int spread = 0; spread < 4; spread++) {
         ck_assert_int_eq(route(t, a, b, spread, link), 2);
         ck_assert_int_eq(t->link[link[0]].from, s[spread % 2]);
@@ -210,12 +210,12 @@ START_TEST(routes_are_the_shortest)
     tutti_topology_free(t);
 
     t = new_topology();
-    ck_assert_int_eq(tutti_topology_finish(t), TUTTI_ERR_FORMAT);
+    ck_assert_int_eq(tutti_topology_finish(t, NULL), TUTTI_ERR_FORMAT);
     tutti_topology_free(t);
     t = new_topology();
     add_host(t);
     add_host(t);
-    ck_assert_int_eq(tutti_topology_finish(t), TUTTI_ERR_FORMAT);
+    ck_assert_int_eq(tutti_topology_finish(t, NULL), TUTTI_ERR_FORMAT);
     tutti_topology_free(t);
 }
 END_TEST

@@ -89,7 +89,10 @@ static tutti_status prove(const char *text, int64_t chunk)
 {
     tutti_msccl *m;
     tutti_sched *ranks[64];
-    tutti_status status = tutti_msccl_read(text, "t", &m);
+    tutti_lines lines;
+    ck_assert_ok(tutti_lines_copy("t", text, &lines));
+    tutti_status status = tutti_msccl_read(&lines, &m);
+    tutti_lines_close(&lines);
     if (status) return status;
     int gpus = tutti_msccl_gpus(m);
     status = tutti_msccl_build(m, chunk, ranks);
@@ -127,10 +130,11 @@ static const struct {
     tutti_status status;
 } wrong[] = {
     {"type=\"rrcs\"", "type=\"rcs\"", "", TUTTI_ERR_MISMATCH}, /* not added */
-    {"type=\"rrs\"", "type=\"rsr\"", "t:6: type=\"rsr\": must be s, r, rcs", TUTTI_ERR_FORMAT},
+    {"type=\"rrs\"", "type=\"rsr\"", "t: line 6: type=\"rsr\": must be s, r, rcs",
+        TUTTI_ERR_FORMAT},
     {"type=\"s\"", "type=\"r\"", "this step never runs", TUTTI_ERR_FORMAT},
     {"ngpus=\"4\"", "ngpus=\"3\"", "recv=\"3\": must be -1 to 2", TUTTI_ERR_FORMAT},
-    {"ngpus=\"4\"", "gpus=\"4\"", "t:2: <algo> has no ngpus", TUTTI_ERR_FORMAT},
+    {"ngpus=\"4\"", "gpus=\"4\"", "t: line 2: <algo> has no ngpus", TUTTI_ERR_FORMAT},
     {"\"allreduce\"", "\"alltoall\"", "only allreduce is read", TUTTI_ERR_UNSUPPORTED},
     {"inplace=\"1\"", "inplace=\"2\"", "inplace=\"2\": must be 0 to 1", TUTTI_ERR_FORMAT},
     {"srcoff=\"0\"", "srcoff=\"4\"", "srcoff=\"4\": must be 0 to 3", TUTTI_ERR_FORMAT},

@@ -269,10 +269,10 @@ START_TEST(mistakes_are_named_with_their_line)
     static const struct {
         const char *text, *said;
     } wrong[] = {
-        {"", "rules.txt:1: the first line must be 'rules 1'"},
-        {"rules 2\n", "rules.txt:1: the first line must be 'rules 1'"},
-        {"rules 1\nallsum -> ring\n", "rules.txt:2: 'allsum' is not a kind of collective"},
-        {"rules 1\n\nallreduce P 0 -> ring\n", "rules.txt:3: P '0': must be ranks"},
+        {"", "rules.txt: the first line must be 'rules 1'"},
+        {"rules 2\n", "rules.txt: line 1: the first line must be 'rules 1'"},
+        {"rules 1\nallsum -> ring\n", "rules.txt: line 2: 'allsum' is not a kind of collective"},
+        {"rules 1\n\nallreduce P 0 -> ring\n", "rules.txt: line 3: P '0': must be ranks"},
         {"rules 1\nallreduce P 7-5 -> ring\n", "P '7-5': must be ranks"},
         {"rules 1\nallreduce from 64 -> ring\n", "from '64': must be a size and its unit"},
         {"rules 1\nallreduce from 9223372036854775807KiB -> ring\n", "must be a size"},

@@ -204,6 +204,99 @@ START_TEST(imagenet_is_read)
 }
 END_TEST
 
+/* The names of a split's images, each with a newline before and behind it; the caller frees. */
+static char *names_of(const char *path, tutti_split split, double held_out, uint64_t seed)
+{
+    const tutti_dataset_options options = {
+        .path = path, .size = 10, .held_out = held_out, .held_out_seed = seed};
+    static const char *const classes[] = {"ant", "bee", "cow"};
+    tutti_dataset d = {0};
+    tutti_sample sample = {0};
+    char *names = strdup("\n");
+    fixture_capture();
+    ck_assert_ok(tutti_dataset_open_as(&options, split, &d));
+    ck_assert_ptr_nonnull(
+        split == TUTTI_TRAIN ? "" : strstr(fixture_uncapture(), "are held out for evaluation"));
+    if (split == TUTTI_TRAIN) fixture_uncapture();
+    ck_assert_str_eq(d.source->name, "folders");
+    ck_assert(d.height == 10 && d.width == 10 && d.channels == 3 && d.classes == 3);
+    for (int i = 0; i < (int)d.count; i++) {
+        char class[32];
+        ck_assert_ok(tutti_dataset_fetch(&d, i, &sample));
+        snprintf(class, sizeof class, "/%s/", classes[sample.label]);
+        ck_assert_ptr_nonnull(strstr(sample.name, class));
+        size_t used = strlen(names);
+        names = realloc(names, used + strlen(sample.name) + 2);
+        sprintf(names + used, "%s\n", sample.name);
+    }
+    tutti_sample_free(&sample);
+    tutti_dataset_close(&d);
+    return names;
+}
+
+static int count_lines(const char *text)
+{
+    int lines = -1;
+    for (; *text; text++) lines += *text == '\n';
+    return lines;
+}
+
+/* Whether a line is in both texts. */
+static int share_a_line(const char *a, const char *b)
+{
+    char line[2 * TUTTI_SAMPLE_NAME];
+    for (const char *end; (end = strchr(++a, '\n')); a = end) {
+        snprintf(line, sizeof line, "\n%.*s\n", (int)(end - a), a);
+        if (strstr(b, line)) return 1;
+    }
+    return 0;
+}
+
+/* Photographs in folders of classes and folders in these; a part of each class is held out, by name. */
+START_TEST(folders_of_classes_are_split)
+{
+    fixture_jpeg_folder(folder, 6, 0);
+    const char *mine = fixture_path(folder, "mine");
+    ck_assert_int_eq(rename(fixture_path(folder, "train"), mine), 0);
+    ck_assert_int_eq(remove(fixture_path(folder, "test/ant")), 0);
+    fixture_mkdir(folder, "mine/ant/old");
+    fixture_mkdir(folder, "mine/ant/old/er");
+    ck_assert_int_eq(rename(fixture_path(folder, "mine/ant/5.jpg"),
+                         fixture_path(folder, "mine/ant/old/er/5.jpg")),
+        0);
+    mine = fixture_path(folder, "mine");
+    char *train = names_of(mine, TUTTI_TRAIN, 0.34, 0), *test = names_of(mine, TUTTI_TEST, 0.34, 0);
+    ck_assert_int_eq(count_lines(train), 3 * 4);
+    ck_assert_int_eq(count_lines(test), 3 * 2);
+    ck_assert(!share_a_line(train, test));
+    ck_assert(strstr(train, "ant/old/er/5.jpg") || strstr(test, "ant/old/er/5.jpg"));
+    /* With another seed others, with another share at least one. */
+    char *other = names_of(mine, TUTTI_TEST, 0.34, 1), *few = names_of(mine, TUTTI_TEST, 0.01, 0);
+    ck_assert_str_ne(other, test);
+    ck_assert_int_eq(count_lines(few), 3);
+    /* What is added to a class changes no other class. */
+    ck_assert_int_eq(
+        rename(fixture_path(folder, "mine/cow/0.jpg"), fixture_path(folder, "mine/cow/9.jpg")), 0);
+    char *later = names_of(fixture_path(folder, "mine"), TUTTI_TEST, 0.34, 0);
+    ck_assert_int_eq(strncmp(later, test, (size_t)(strstr(test, "/cow/") - test)), 0);
+    free(train);
+    free(test);
+    free(other);
+    free(few);
+    free(later);
+    tutti_dataset d = {0};
+    fixture_mkdir(folder, "mine/dog");
+    fixture_capture();
+    tutti_status status = tutti_dataset_open(fixture_path(folder, "mine"), NULL, TUTTI_TRAIN, &d);
+    ck_assert_ptr_nonnull(strstr(fixture_uncapture(), "/dog: this class holds no .jpg, .jpeg or"));
+    ck_assert_int_eq(status, TUTTI_ERR_FORMAT);
+    fixture_capture();
+    status = tutti_dataset_open(fixture_path(folder, "mine/ant"), "folders", TUTTI_TRAIN, &d);
+    ck_assert_ptr_nonnull(strstr(fixture_uncapture(), "holds one folder of a class; there must"));
+    ck_assert_int_eq(status, TUTTI_ERR_FORMAT);
+}
+END_TEST
+
 START_TEST(synthetic_needs_no_files)
 {
     for (tutti_split split = TUTTI_TRAIN; split <= TUTTI_TEST; split++) {
@@ -355,6 +448,7 @@ int main(void)
     tcase_add_test(tcase, jpegs_are_read);
     tcase_add_test(tcase, grey_and_cmyk_jpegs_become_rgb);
     tcase_add_loop_test(tcase, imagenet_is_read, 0, 3);
+    tcase_add_test(tcase, folders_of_classes_are_split);
     tcase_add_test(tcase, synthetic_needs_no_files);
     tcase_add_test(tcase, synthetic_has_the_size_asked_for);
     tcase_add_test(tcase, synthetic_can_be_learnt);

@@ -88,7 +88,7 @@ START_TEST(folders)
     refuse(TUTTI_ERR_FORMAT, folder, NULL, TUTTI_TRAIN, folder, "looked for", "data_batch_1..5.bin",
         "train.bin", "train-images-idx3-ubyte", "<class>/*.jpg");
     refuse(TUTTI_ERR_USAGE, folder, "png", TUTTI_TRAIN, "'png'",
-        "cifar10, cifar100, idx, imagenet, jpeg, recordio, synthetic, webdataset");
+        "cifar10, cifar100, folders, idx, imagenet, jpeg, recordio, synthetic, webdataset");
 }
 END_TEST
 

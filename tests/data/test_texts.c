@@ -1,8 +1,8 @@
 /* apps/data: text files as people, editors and spreadsheets write them: names of classes, labels of
  * images, indices of records. */
 #include "apps/data/class_names.h"
-#include "apps/data/lines.h"
 #include "apps/data/source.h"
+#include "dag/base/lines.h"
 #include "tests/data/fixture.h"
 #include "tests/support/testing.h"
 

@@ -24,7 +24,7 @@ trains 2 --data "$dir/jpeg" "${common[@]}" --model resnet50 --steps 4 --resume "
 
 refuses 2 '--data DIR is missing' imagenet 2 --epochs 1
 refuses 2 'unknown model; known: ' imagenet 2 --data "$dir/jpeg" --model resnet20
-refuses 2 'unknown format; known: imagenet, jpeg, ' imagenet 2 --data "$dir/jpeg" --format cifar10
+refuses 2 'unknown format; known: folders, imagenet, jpeg, ' imagenet 2 --data "$dir/jpeg" --format cifar10
 refuses 2 'holds cifar10, which tutti-imagenet does not read: use tutti-cifar' imagenet 2 --data "$dir/cifar" "${common[@]}"
 
 # A recipe: 2 ranks x 2 images of 6 make an epoch of 1 step. Goyal's rate for 4 images is 0.1 / 64, below the one it warms up from.
@@ -65,7 +65,16 @@ refuses 2 '--eval-size 96: layer fc6 of alexnet has other weights for images of 
 refuses 2 '--eval-resize 40: is smaller than --eval-size 48' imagenet 2 --data "$dir/jpeg" --eval-size 48 --eval-resize 40
 refuses 2 'only photographs are resized' imagenet 2 --data synthetic --eval-size 48
 
+# Photographs of one's own: a folder for each class, from which images are held out; then what the network sees on one.
+cp -r "$dir/jpeg/train" "$dir/own"
+imagenet 2 --data "$dir/own" --model resnet18 --size 32 --batch 2 --steps 1 --split 0.3,4 --checkpoint "$dir/mine" --json "$dir/json" --keep 0 --quiet ||
+    { fail "a folder for each class: status $?"; cat "$dir/out"; }
+grep -q '"event":"start".*"data":"folders"' "$dir/json" || fail "the start does not name the format folders"
+own=$(find "$dir/own" -name '*.jpg' | head -n 1)
+"$apps/tutti-predict" --checkpoint "$dir/mine" "$own" | grep -q "$(basename "$(dirname "$own")")" || fail "tutti-predict does not name the folders' classes"
+refuses 2 '--split 0.2,x: must be a share from 0.001 to 0.9' imagenet 2 --data "$dir/own" --split 0.2,x
+
 # Nothing that both programs share names one of them.
-"$apps/tutti-imagenet" --help > "$dir/help"
+"$apps/tutti-imagenet" --help all > "$dir/help"
 grep -i cifar "$dir/help" && fail "--help speaks of another program"
 finish

@@ -21,7 +21,7 @@ on_links a a || { fail "links of two ranks: status $?"; cat "$dir/out"; }
 on_links a b
 [ $? = 2 ] && grep -q "the topology's hash" "$dir/out" || { fail "other links on another rank"; cat "$dir/out"; }
 on_links a c
-[ $? = 2 ] && grep -q "links:3: rate '1/s'" "$dir/out" || { fail "a mistake on one rank"; cat "$dir/out"; }
+[ $? = 2 ] && grep -q "links: line 3: rate '1/s'" "$dir/out" || { fail "a mistake on one rank"; cat "$dir/out"; }
 sums 2 --topology star:3
 [ $? = 2 ] && [ "$(grep -c 'has 3 ranks, but the run has 2' "$dir/out")" = 2 ] || { fail "links of three ranks"; cat "$dir/out"; }
 TUTTI_TOPOLOGY=star:2 sums 2 --link-mbit 1000
@@ -45,7 +45,7 @@ awk '$1 == "allreduce" { reads = 1 } $1 == "broadcast" { reads = 0 } reads && $1
 sums 2 --algorithm rules:a/rules
 [ $? = 2 ] && grep -q 'no rule is for 2 ranks' "$dir/out" || { fail "rules of three ranks"; cat "$dir/out"; }
 sums 3 --algorithm rules:c/rules
-[ $? = 2 ] && grep -q "c/rules:2: 'bubble' is not an algorithm of rules" "$dir/out" || { fail "a mistake in rules"; cat "$dir/out"; }
+[ $? = 2 ] && grep -q "c/rules: line 2: 'bubble' is not an algorithm of rules" "$dir/out" || { fail "a mistake in rules"; cat "$dir/out"; }
 sums 3 --algorithm rules:none
 [ $? = 2 ] && grep -q "the rules 'none' cannot be read" "$dir/out" || { fail "rules that are not there"; cat "$dir/out"; }
 printf 'rules 1\ntopology 00000000000000ff\nallreduce -> ring\n' > other

@@ -8,7 +8,7 @@ options_in_manual() { sed -n '/^\.SH \(OPTIONS\|COMMANDS\)/,/^\.SH E/p' "$TUTTI_
 
 # Notes the options of one program or command, and looks at its --help and --version.
 note() { # COMMAND...
-    "$@" --help > "$dir/help" 2> "$dir/err" || fail "$* --help: status $?"
+    "$@" --help all > "$dir/help" 2> "$dir/err" || fail "$* --help all: status $?"
     [ -s "$dir/err" ] && fail "$* --help wrote to stderr"
     options_in_help < "$dir/help" > "$dir/noted"
     [ -s "$dir/noted" ] || fail "$*: no options in --help"
@@ -29,7 +29,7 @@ agrees() { # PAGE
 names_choices() { # PAGE COMMAND...
     local page=$TUTTI_SRCDIR/doc/$1.1 option word entry
     shift
-    "$@" --help > "$dir/help"
+    "$@" --help all > "$dir/help"
     for option in $(options_in_help < "$dir/help"); do
         entry=$(sed 's/\\-/-/g; s/\\f.//g; s/"//g' "$page" | awk -v option="$option" '
             /^\.(TP|SH|SS)/ { mine = 0 }
@@ -49,6 +49,17 @@ compare() { # PAGE
 }
 
 compare tutti-cifar
+# The short help fits on a screen and has every line that it should; topics.
+"$apps/tutti-cifar" --help > "$dir/short"
+[ "$(wc -l < "$dir/short")" -le 40 ] || fail "tutti-cifar --help has $(wc -l < "$dir/short") lines"
+wanted=$(sed -n '/^const tutti_conf_brief tutti_train_brief/,/{0}/p' "$TUTTI_SRCDIR/apps/train/options_table.c" | grep -c '{"')
+[ "$(grep -c '^  --' "$dir/short")" = $((wanted + 4)) ] || fail "tutti-cifar --help has not the $wanted options of its table"
+"$apps/tutti-cifar" --help communication > "$dir/help"
+grep -q -- '--design' "$dir/help" && ! grep -q -- '--epochs' "$dir/help" || fail "--help communication"
+[ "$("$apps/tutti-cifar" --help=--epochs | grep -c -- '^  --')" = 1 ] || fail "--help=--epochs"
+refuses 2 '--help nonsense: neither an option nor a section of tutti-cifar --help' "$apps/tutti-cifar" --help nonsense
+refuses 2 '--batch-size: no such option; did you mean --batch?' "$apps/tutti-cifar" --data x --batch-size 4
+refuses 2 'did you mean resnet' "$apps/tutti-cifar" --data x --model resnt20
 # tutti-imagenet has the same options; its page explains those that differ.
 note "$apps/tutti-imagenet"
 options_in_manual tutti-imagenet > "$dir/b"

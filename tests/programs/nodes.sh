@@ -2,6 +2,7 @@
 # StarPU with two memory nodes, which hwloc makes up: a program's collectives have what its tasks wrote, on whichever node, and
 # tutti-cifar has the same weights as on one node, with every design.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+unset HWLOC_COMPONENTS # where it is set, hwloc makes nothing up
 two_nodes=(env STARPU_HOSTNAME=two-nodes STARPU_USE_NUMA=1 "HWLOC_SYNTHETIC=numa:2 core:1 pu:1" HWLOC_THISSYSTEM=1 STARPU_WORKERS_NOBIND=1)
 
 # runs P DESIGN: the program; output in $dir/out, exit status in $status.

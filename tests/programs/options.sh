@@ -6,7 +6,7 @@ export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=0}:verify_asan_link_order=0" #
 
 # Options with a range in --help, as "--steps" in a line each.
 ranged() { # COMMAND...
-    "$@" --help | awk '
+    "$@" --help all | awk '
         /^  --/ { if (text ~ /\([0-9.e+-]+ to /) print name; name = $1; text = "" }
         { text = text " " $0; gsub(/ +/, " ", text) }
         END { if (text ~ /\([0-9.e+-]+ to /) print name }'

@@ -33,6 +33,19 @@ grep -qx "$image" "$dir/out" || fail "an image that is missing keeps others from
 head -c 100 "$image" > "$dir/torn.jpg"
 refuses 1 "$dir/torn.jpg" "$apps/tutti-predict" --checkpoint "$dir/mlp" "$dir/torn.jpg"
 
+# A folder; a table and a page, whose names are quoted.
+predict --checkpoint "$dir/mlp" --top 2 --csv "$dir/table" --page "$dir/page" "$dir/jpeg/test" || { fail "a folder: status $?"; cat "$dir/err"; }
+images=$(find "$dir/jpeg/test" -name '*.jpg' | wc -l)
+[ "$(grep -c '\.jpg$' "$dir/out")" = "$images" ] || { fail "not $images images"; cat "$dir/out"; }
+[ "$(tr -d '\r' < "$dir/table" | grep -cE '^"[^"]*(""[^"]*)*",[12],[01],"(a ""cat""|b)",[0-9.e-]+$')" = $((2 * images)) ] &&
+    [ "$(head -n 1 "$dir/table")" = $'image,rank,label,class,probability\r' ] || { fail "the table"; cat "$dir/table"; }
+[ "$(grep -c '<figure>' "$dir/page")" = "$images" ] && grep -q '>a &quot;cat&quot;</div>' "$dir/page" || fail "the page"
+sed -n "s/.*base64,\([^']*\)'.*/\1/p" "$dir/page" | head -n 1 | base64 -d > "$dir/thumbnail.jpg"
+predict --checkpoint "$dir/mlp" "$dir/thumbnail.jpg" || { fail "a thumbnail is no JPEG"; cat "$dir/err"; }
+mkdir "$dir/empty"
+refuses 1 "$dir/empty: holds no .jpg, .jpeg or .png file" "$apps/tutti-predict" --checkpoint "$dir/mlp" "$dir/empty"
+refuses 1 "none/page" "$apps/tutti-predict" --checkpoint "$dir/mlp" --page "$dir/none/page" "$image"
+
 # A data set without names has numbers.
 make_cifar "$dir/cifar"
 trains 1 --data "$dir/cifar" --model mlp --batch 8 --steps 1 --lr 0.01 --checkpoint "$dir/numbers"

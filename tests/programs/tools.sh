@@ -17,12 +17,12 @@ done
 # What an option takes by name, a script can ask for: each choice of tutti-cifar's is in the table.
 for pair in model:models format:formats rate-schedule:rate-schedules optimizer:optimizers recipe:recipes; do
     names "${pair#*:}" | tr '\n' ' ' > "$dir/listed"
-    choices --"${pair%:*}" < <("$apps/tutti-cifar" --help) > "$dir/chosen"
+    choices --"${pair%:*}" < <("$apps/tutti-cifar" --help all) > "$dir/chosen"
     diff "$dir/listed" "$dir/chosen" || fail "--list ${pair#*:} differs from what --${pair%:*} takes"
 done
 for table in strategies codecs; do
     for word in $(names $table); do
-        grep -q -- "[ (]$word[,:;) ]" <("$apps/tutti-cifar" --help) || fail "tutti-cifar --help does not name $word of $table"
+        grep -q -- "[ (]$word[,:;) ]" <("$apps/tutti-cifar" --help all) || fail "tutti-cifar --help does not name $word of $table"
     done
 done
 [ "$(names overlapping | grep -cx sequential)" = 0 ] && [ "$(names designs | grep -cx naive)" = 0 ] || fail "the oracle overlaps, or naive is safe"

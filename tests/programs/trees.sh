@@ -17,13 +17,13 @@ says '^bound 85.7143 GB/s'
 packs mesh:2x3,1GB/s --allreduce --fewest
 says '^bound 1.4 GB/s, rate 1.[34]'
 packs star:1
-refuses 2 ':2: these trees are for another topology' "$apps/tutti-trees" dgx-1p --check "$dir/dgx"
+refuses 2 ': line 2: these trees are for another topology' "$apps/tutti-trees" dgx-1p --check "$dir/dgx"
 sed 's/25GB/26GB/' "$dir/dgx" > "$dir/heavy"
-refuses 2 "heavy:[0-9]*: the trees so far send 26 GB/s over a link of 25 GB/s" "$apps/tutti-trees" dgx-1v --check "$dir/heavy"
+refuses 2 "heavy: line [0-9]*: the trees so far send 26 GB/s over a link of 25 GB/s" "$apps/tutti-trees" dgx-1v --check "$dir/heavy"
 sed 's/ 5<[0-7]//' "$dir/dgx" > "$dir/lacks"
-refuses 2 'lacks:4: rank 5 has no parent' "$apps/tutti-trees" dgx-1v --check "$dir/lacks"
+refuses 2 'lacks: line 4: rank 5 has no parent' "$apps/tutti-trees" dgx-1v --check "$dir/lacks"
 refuses 2 'the root 8 is not a rank: 0 to 7' "$apps/tutti-trees" dgx-1v --root 8
-refuses 2 "the forest '$dir/none' cannot be read" "$apps/tutti-trees" dgx-1v --check "$dir/none"
+refuses 2 "$dir/none: cannot open" "$apps/tutti-trees" dgx-1v --check "$dir/none"
 refuses 1 "$dir/none/x" "$apps/tutti-trees" dgx-1v --output "$dir/none/x"
 
 # An algorithm of MSCCL: GPU 1 sends to GPU 0, which sends the sum back.
@@ -62,9 +62,9 @@ trains 4 "${model[@]}" --steps 2 --algorithm "forest:$dir/four" --design sequent
 
 # ---- what ranks refuse
 refused 'its trees are for 4 ranks, and there are 2' 2 --algorithm "forest:$dir/four"
-refused "the forest '$dir/none' cannot be read" 2 --algorithm "forest:$dir/none"
+refused "$dir/none: cannot open" 2 --algorithm "forest:$dir/none"
 sed 's/^tree \([0-3]\)/tree 9/' "$dir/four" > "$dir/wrong"
-refused "wrong:4: the root '9' is not a rank" 4 --algorithm "forest:$dir/wrong"
+refused "wrong: line 4: the root '9' is not a rank" 4 --algorithm "forest:$dir/wrong"
 refused 'unknown' 2 --algorithm forest:
 # Each rank has a file of its own by the same name: the hashes differ.
 packs "$dir/square" --root 1 --output "$dir/other"

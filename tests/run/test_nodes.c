@@ -25,6 +25,7 @@ static const double patience_s = 20;
 /* Before StarPU starts: one processor and one memory node for each of two workers. */
 static void choose_nodes(void)
 {
+    unsetenv("HWLOC_COMPONENTS"); /* where it is set, hwloc makes nothing up */
     setenv("HWLOC_SYNTHETIC", "numa:2 core:1 pu:1", 1);
     setenv("HWLOC_THISSYSTEM", "1", 1);
     setenv("STARPU_USE_NUMA", "1", 1);

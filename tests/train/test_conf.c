@@ -1,6 +1,7 @@
 /* dag/base/conf: where values come from, what is refused and with which message, --help, and the
  * comparison between ranks. */
 #include "dag/base/conf.h"
+#include "dag/base/conf_print.h"
 #include "tests/support/testing.h"
 
 #include <stdint.h>
@@ -101,7 +102,7 @@ START_TEST(values_come_from_three_places)
     ck_assert_str_eq(got.design, "funneled");
     ck_assert_int_eq(got.batch, 2);
     ck_assert_int_eq(got.verbose, 1);
-    ck_assert_int_eq(wish, TUTTI_CONF_RUN);
+    ck_assert_int_eq(wish.what, TUTTI_CONF_RUN);
     unsetenv("TUTTI_TEST_DESIGN");
     unsetenv("TUTTI_TEST_AUGMENT");
 }
@@ -171,11 +172,17 @@ START_TEST(complaints_name_everything)
         {"--data d --bucket -0.5", {"--bucket -0.5", "or auto"}},
         {"--data d --bucket 1x", {"--bucket 1x", "or auto"}},
         {"--data d --bucket=", {"--bucket \"\"", "or auto"}},
-        {"--data d --design best", {"--design best", "funneled, chained"}},
+        {"--data d --design best", {"--design best", "funneled, chained (see"}},
         {"--data d --augment=2", {"--augment 2", "must be 0 or 1"}},
         {"--data d --augment 0", {"0", "only options"}},
-        {"--data d --help=1", {"--help=1", "takes no value"}},
-        {"--data d --nothing", {"--nothing", "no such option"}},
+        {"--data d --version=1", {"--version=1", "takes no value"}},
+        {"--data d --nothing", {"--nothing", "no such option (see"}},
+        {"--data d --batch-size 4", {"--batch-size", "no such option; did you mean --batch?"}},
+        {"--data d --bacth=4", {"no such option; did you mean --batch?"}},
+        {"--data d --verbsoe", {"no such option; did you mean --verbose?"}},
+        {"--data d --b 4", {"--b", "no such option (see"}},
+        {"--data d --bat 0", {"--batch 0", "from 1 to 64"}},
+        {"--data d --design funeled", {"known: funneled, chained; did you mean funneled?"}},
         {"--data d -b 4", {"-b", "no such option"}},
         {"--data", {"--data", "a value is missing"}},
         {"--data d stray", {"stray", "only options"}},
@@ -229,12 +236,13 @@ END_TEST
 START_TEST(help_tells_all)
 {
     ck_assert_ok(parse("--help --nothing"));
-    ck_assert_int_eq(wish, TUTTI_CONF_HELP);
+    ck_assert_int_eq(wish.what, TUTTI_CONF_HELP);
+    ck_assert_ptr_null(wish.topic);
     ck_assert_ok(parse("--version"));
-    ck_assert_int_eq(wish, TUTTI_CONF_VERSION);
+    ck_assert_int_eq(wish.what, TUTTI_CONF_VERSION);
     char text[8192] = "";
     FILE *out = fmemopen(text, sizeof text, "w");
-    tutti_conf_print_help(&conf, out);
+    ck_assert_int_eq(tutti_conf_print_help(&conf, "all", out), 1);
     tutti_conf_print_version(&conf, out);
     fclose(out);
     static const char *const says[] = {"Usage: prog --data DIR\n", "\nEverything:\n", "--batch N ",
@@ -246,6 +254,40 @@ START_TEST(help_tells_all)
         ck_assert_msg(strstr(text, says[i]) != NULL, "no \"%s\" in:\n%s", says[i], text);
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
         ck_assert_uint_lt(strlen(line), 80);
+}
+END_TEST
+
+/* What --help TOPIC prints of a program that has much to say. */
+static char *helps(const char *topic)
+{
+    static const tutti_conf_brief brief[] = {{"data", "images"}, {"batch", "how many"}, {0}};
+    tutti_conf long_one = conf;
+    static char text[8192];
+    FILE *out = fmemopen(text, sizeof text, "w");
+    long_one.brief = brief;
+    text[0] = '\0';
+    ck_assert_int_eq(tutti_conf_print_help(&long_one, topic, out), topic == NULL || *topic != 'x');
+    fclose(out);
+    return text;
+}
+
+START_TEST(help_is_short_and_has_topics)
+{
+    ck_assert_ok(parse("--help everything"));
+    ck_assert_str_eq(wish.topic, "everything");
+    ck_assert_ok(parse("--help=batch --nothing"));
+    ck_assert_str_eq(wish.topic, "batch");
+    char *text = helps(NULL);
+    ck_assert_ptr_nonnull(strstr(text, "  --data DIR              images\n"));
+    ck_assert_ptr_nonnull(strstr(text, "  --batch N               how many (8)\n"));
+    ck_assert_ptr_nonnull(strstr(text, "the options of a section: everything\n"));
+    ck_assert_ptr_null(strstr(text, "--design"));
+    ck_assert_ptr_nonnull(strstr(helps("all"), "--design"));
+    ck_assert_ptr_nonnull(strstr(helps("everything"), "--design"));
+    ck_assert_ptr_null(strstr(helps("everything"), "Usage"));
+    ck_assert_ptr_nonnull(strstr(helps("--batch"), "(1 to 64;"));
+    ck_assert_ptr_null(strstr(helps("batch"), "--design"));
+    ck_assert_str_eq(helps("xyz"), "");
 }
 END_TEST
 
@@ -281,7 +323,7 @@ START_TEST(an_operand)
     ck_assert_int_eq(tutti_conf_parse(&takes_one, 2, empty, &got, NULL, &wish), TUTTI_ERR_USAGE);
     ck_assert_int_eq(tutti_conf_parse(&takes_one, 3, option, &got, NULL, &wish), TUTTI_ERR_USAGE);
     FILE *out = open_memstream(&help, &size);
-    tutti_conf_print_help(&takes_one, out);
+    tutti_conf_print_help(&takes_one, NULL, out);
     fclose(out);
     ck_assert_ptr_nonnull(strstr(help, "\n  FILE "));
     free(help);
@@ -325,6 +367,7 @@ int main(void)
     tcase_add_test(tcase, complaints_name_everything);
     tcase_add_test(tcase, words_in_place_of_numbers);
     tcase_add_test(tcase, help_tells_all);
+    tcase_add_test(tcase, help_is_short_and_has_topics);
     tcase_add_test(tcase, an_operand);
     tcase_add_test(tcase, texts_tell_ranks_apart);
     return testing_run(suite);

@@ -1,14 +1,17 @@
-#include "apps/data/lines.h"
+#include "dag/base/lines.h"
 
-#include "apps/data/file.h"
 #include "dag/base/log.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-/* No text of a data set needs more. */
+/* No text needs more. */
 #define TEXT_BYTES_MAX ((int64_t)1 << 30)
 
 static int begins_with(const tutti_lines *l, const char *mark, size_t count)
@@ -33,22 +36,53 @@ tutti_status tutti_lines_of(const char *path, char *text, size_t count, tutti_li
         "%s: line 1: is UTF-16, not UTF-8: convert the file (iconv -f UTF-16 -t UTF-8)", path);
 }
 
+/* The text of an open file, with a 0 behind it; *count: its bytes. */
+static tutti_status read_text(int fd, const char *path, char **text, size_t *count)
+{
+    struct stat st;
+    if (fstat(fd, &st))
+        return tutti_fail(TUTTI_ERR_IO, "%s: cannot examine it: %s", path, strerror(errno));
+    if (!S_ISREG(st.st_mode)) return tutti_fail(TUTTI_ERR_IO, "%s: is not a regular file", path);
+    *text = st.st_size <= TEXT_BYTES_MAX ? malloc((size_t)st.st_size + 1) : NULL;
+    if (!*text)
+        return tutti_fail(
+            TUTTI_ERR_NOMEM, "%s: no memory for its %lld bytes", path, (long long)st.st_size);
+    for (*count = 0; *count < (size_t)st.st_size;) {
+        ssize_t n = read(fd, *text + *count, (size_t)st.st_size - *count);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return tutti_fail(TUTTI_ERR_IO, "%s: cannot read: %s", path, strerror(errno));
+        if (!n) return tutti_fail(TUTTI_ERR_IO, "%s: has become shorter while it was read", path);
+        *count += (size_t)n;
+    }
+    (*text)[*count] = '\0';
+    return TUTTI_OK;
+}
+
 tutti_status tutti_lines_open(const char *path, tutti_lines *lines)
 {
-    tutti_data_file file = {0};
+    char *text = NULL;
+    size_t count = 0;
     *lines = (tutti_lines){0};
-    tutti_status status = tutti_data_file_open(path, &file);
-    if (status) return status;
-    size_t count = (size_t)file.bytes;
-    char *text = file.bytes <= TEXT_BYTES_MAX ? malloc(count + 1) : NULL;
-    if (!text)
-        status = tutti_fail(
-            TUTTI_ERR_NOMEM, "%s: no memory for its %lld bytes", path, (long long)file.bytes);
-    else
-        status = tutti_data_file_read(&file, 0, text, count);
-    tutti_data_file_close(&file);
+    /* O_NONBLOCK: opening a pipe without a writer returns at once. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return tutti_fail(TUTTI_ERR_IO, "%s: cannot open: %s%s", path, strerror(errno),
+            errno == ENOENT ? "; check the name" : "");
+    tutti_status status = read_text(fd, path, &text, &count);
+    close(fd);
     if (!status) status = tutti_lines_of(path, text, count, lines);
     lines->owned = text;
+    if (status) tutti_lines_close(lines);
+    return status;
+}
+
+tutti_status tutti_lines_copy(const char *path, const char *text, tutti_lines *lines)
+{
+    char *copy = strdup(text);
+    *lines = (tutti_lines){0};
+    if (!copy) return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory for its text", path);
+    tutti_status status = tutti_lines_of(path, copy, strlen(copy), lines);
+    lines->owned = copy;
     if (status) tutti_lines_close(lines);
     return status;
 }
@@ -66,6 +100,7 @@ tutti_status tutti_lines_fail(const tutti_lines *lines, const char *format, ...)
     va_start(args, format);
     vsnprintf(why, sizeof why, format, args);
     va_end(args);
+    if (!lines->number) return tutti_fail(TUTTI_ERR_FORMAT, "%s: %s", lines->path, why);
     return tutti_fail(
         TUTTI_ERR_FORMAT, "%s: line %lld: %s", lines->path, (long long)lines->number, why);
 }
@@ -92,11 +127,36 @@ tutti_status tutti_lines_next(tutti_lines *lines, char **line)
         if (memchr(text, '\0', length))
             return tutti_lines_fail(
                 lines, "has a zero byte: the file is damaged, or no text in UTF-8");
+        char *comment = lines->comment ? memchr(text, lines->comment, length) : NULL;
+        if (comment) text[length = (size_t)(comment - text)] = '\0';
         while (length && tutti_lines_is_blank(text[length - 1])) text[--length] = '\0';
         while (tutti_lines_is_blank(*text)) text++;
         if (!*text) continue;
         *line = text;
         return TUTTI_OK;
+    }
+    return TUTTI_OK;
+}
+
+char *tutti_lines_cut_word(char **line)
+{
+    char *word = *line, *end;
+    while (tutti_lines_is_blank(*word)) word++;
+    for (end = word; *end && !tutti_lines_is_blank(*end);) end++;
+    *line = *end ? end + 1 : end;
+    *end = '\0';
+    return end > word ? word : NULL;
+}
+
+tutti_status tutti_lines_words(tutti_lines *lines, char **word, int most, int *words)
+{
+    char *line;
+    *words = 0;
+    tutti_status status = tutti_lines_next(lines, &line);
+    if (status || !line) return status;
+    for (char *next; (next = tutti_lines_cut_word(&line));) {
+        if (*words == most) return tutti_lines_fail(lines, "more than %d words", most);
+        word[(*words)++] = next;
     }
     return TUTTI_OK;
 }
