@@ -98,6 +98,13 @@ tutti_status tutti_coll_post(
 /* Advances everything in flight on every lane as far as possible now. *moved: whether anything
  * advanced. */
 tutti_status tutti_coll_progress(tutti_comm *comm, int *moved);
+/* Those that the last progress has advanced or ended, in its order, until the next one; NULL: no more. One that was
+ * freed has no next. */
+tutti_coll_request *tutti_coll_first_moved(const tutti_comm *comm);
+tutti_coll_request *tutti_coll_next_moved(const tutti_coll_request *request);
+/* The caller's number for it; 0 before. */
+void tutti_coll_set_label(tutti_coll_request *request, int64_t label);
+int64_t tutti_coll_label(const tutti_coll_request *request);
 /* Whether it has ended on this rank (does not call progress). */
 int tutti_coll_done(const tutti_coll_request *request);
 /* How often progress has advanced it so far: while this stays the same, it is stalled. */

@@ -42,15 +42,26 @@ struct tutti_comm {
     lane_state *lane; /* [lanes] */
     tutti_coll_work work;
     tutti_coll_request *oldest, *newest; /* in flight */
+    tutti_coll_request *first_awake, *last_awake;
+    tutti_coll_request *first_moved, **last_moved; /* in the last progress */
 };
 
 struct tutti_coll_request {
+    /* What a message that ends touches comes first. In the list of those that progress looks at: all but those that
+     * nothing advances before the watcher is called */
     tutti_comm *comm;
+    tutti_coll_request *before, *behind;
+    int awake, news; /* news: it was called */
+    tutti_status status;
+    int done;
+    tutti_watcher watcher;
+    int64_t moves; /* passes that advanced it */
+    tutti_coll_request *moved;
+    int64_t label;
     tutti_coll_request *older, *newer; /* while in flight */
     tutti_coll_args args;
     int lane;
     int64_t number; /* on its lane */
-    int64_t moves;  /* passes that advanced it */
     /* The transport's message: the collective's device slot, until all its partners have one; or, with `whole`, the
      * MPI library's own collective. NULL: neither */
     tutti_message *message;
@@ -58,8 +69,7 @@ struct tutti_coll_request {
     int whole;               /* it is a library's own */
     tutti_cache_entry *entry;
     tutti_flight *flight;
-    tutti_status status;
-    int in_flight, done;
+    int in_flight;
     int orphan;            /* its post has failed half-way: the drain frees it */
     unsigned char here[2]; /* a barrier's IN and OUT */
 };
@@ -478,6 +488,29 @@ static tutti_flight_plan plan_of(tutti_comm *c, const tutti_coll_args *a, const 
         .credit = c->credit};
 }
 
+/* Appends it to those that progress looks at, unless it is there. */
+static void wake_request(void *request)
+{
+    tutti_coll_request *r = request;
+    tutti_comm *c = r->comm;
+    r->news = 1;
+    if (r->awake || !r->in_flight) return;
+    r->awake = 1;
+    r->behind = NULL;
+    r->before = c->last_awake;
+    *(c->last_awake ? &c->last_awake->behind : &c->first_awake) = r;
+    c->last_awake = r;
+}
+
+static void let_sleep(tutti_coll_request *r)
+{
+    tutti_comm *c = r->comm;
+    if (!r->awake) return;
+    *(r->before ? &r->before->behind : &c->first_awake) = r->behind;
+    *(r->behind ? &r->behind->before : &c->last_awake) = r->before;
+    r->awake = 0;
+}
+
 static tutti_status begin_request(tutti_coll_request *r)
 {
     tutti_comm *c = r->comm;
@@ -496,6 +529,8 @@ static tutti_status begin_request(tutti_coll_request *r)
     tutti_flight_plan plan = plan_of(c, a, r->entry->sched);
     plan.lane = r->lane;
     plan.tag = tag_of(c, r->number, a->identity);
+    r->watcher = (tutti_watcher){wake_request, r};
+    plan.watcher = &r->watcher;
     status = tutti_flight_start(&plan, &r->flight);
     if (!status) r->done = tutti_flight_done(r->flight);
     return status;
@@ -556,6 +591,7 @@ static void add_in_flight(tutti_coll_request *r)
     c->newest = r;
     c->lane[r->lane].live[r->number % c->depth] = 1;
     r->in_flight = 1;
+    wake_request(r);
 }
 
 static void remove_in_flight(tutti_coll_request *r)
@@ -565,6 +601,7 @@ static void remove_in_flight(tutti_coll_request *r)
     *(r->older ? &r->older->newer : &c->oldest) = r->newer;
     *(r->newer ? &r->newer->older : &c->newest) = r->older;
     r->in_flight = 0;
+    let_sleep(r);
     c->lane[r->lane].live[r->number % c->depth] = 0;
     move_oldest(c, r->lane);
 }
@@ -624,19 +661,39 @@ tutti_status tutti_coll_post(
     return TUTTI_OK;
 }
 
+/* Whether nothing advances it before its watcher is called. */
+static int is_quiet(const tutti_coll_request *r)
+{
+    return r->flight && !r->message && !r->status && tutti_flight_is_quiet(r->flight);
+}
+
+static void add_moved(tutti_coll_request *r)
+{
+    r->moved = NULL;
+    *r->comm->last_moved = r;
+    r->comm->last_moved = &r->moved;
+}
+
 tutti_status tutti_coll_progress(tutti_comm *comm, int *moved)
 {
     tutti_status first = TUTTI_OK;
     int any = 0;
-    for (tutti_coll_request *r = comm->oldest, *newer; r; r = newer) {
-        newer = r->newer;
+    comm->first_moved = NULL;
+    comm->last_moved = &comm->first_moved;
+    for (tutti_coll_request *r = comm->first_awake, *behind; r; r = behind) {
         int one = 0;
+        r->news = 0;
         if (!r->status) r->status = advance_request(r, &one);
         r->moves += one != 0;
         any |= one;
         r->done = has_ended(r);
-        if (r->done) remove_in_flight(r);
         if (!first) first = r->status;
+        behind = r->behind;
+        if (one || r->done) add_moved(r);
+        if (r->done)
+            remove_in_flight(r);
+        else if (!r->news && is_quiet(r))
+            let_sleep(r);
     }
     if (moved) *moved = any;
     return first;
@@ -674,6 +731,26 @@ int tutti_comm_drain(tutti_comm *comm)
 int tutti_coll_done(const tutti_coll_request *request)
 {
     return request->done;
+}
+
+tutti_coll_request *tutti_coll_first_moved(const tutti_comm *comm)
+{
+    return comm->first_moved;
+}
+
+tutti_coll_request *tutti_coll_next_moved(const tutti_coll_request *request)
+{
+    return request->moved;
+}
+
+void tutti_coll_set_label(tutti_coll_request *request, int64_t label)
+{
+    request->label = label;
+}
+
+int64_t tutti_coll_label(const tutti_coll_request *request)
+{
+    return request->label;
 }
 
 int64_t tutti_coll_moves(const tutti_coll_request *request)

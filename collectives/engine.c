@@ -41,6 +41,8 @@ struct tutti_flight {
     int *oldest;          /* [channels] the first message not known to have ended; -1: none */
     int *under_way;       /* [channels] messages started and not known to have ended */
     int *held;            /* [channels] the message that waits for one of these to end; -1: none */
+    int *news;            /* [channels] a message has ended (tutti_transport_ops.watch) */
+    int blind;            /* some message is not watched: all are tested */
     unsigned char *state; /* [n] */
     queue messages;
     heap local;
@@ -137,7 +139,11 @@ static tutti_status start_message(tutti_flight *f, int i)
     if (status) return status;
     f->state[i] = STARTED;
     count_started(f, i);
-    if (!f->started[i].message) end_step(f, i);
+    if (!f->started[i].message)
+        end_step(f, i);
+    else if (!t->ops->watch ||
+             !t->ops->watch(t, f->started[i].message, &f->news[f->sched->of[i]], f->plan.watcher))
+        f->blind = 1;
     return TUTTI_OK;
 }
 
@@ -318,6 +324,8 @@ tutti_status tutti_flight_progress(tutti_flight *f, int *moved)
     if (!f->status && !test_device(f, &advanced) && advanced) (void)start_ready(f);
     for (int c = 0; !f->status && c < f->sched->channels; c++) {
         int seen = 0;
+        if (!f->blind && !f->news[c]) continue;
+        f->news[c] = 0;
         if (test_channel(f, c, &seen)) break;
         if (seen && start_ready(f)) break;
         advanced |= seen;
@@ -328,6 +336,11 @@ tutti_status tutti_flight_progress(tutti_flight *f, int *moved)
     }
     if (advanced) *moved = 1;
     return f->status;
+}
+
+int tutti_flight_is_quiet(const tutti_flight *f)
+{
+    return !f->blind && !f->status && f->running.head == f->running.tail && !f->local.n;
 }
 
 int tutti_flight_drain(tutti_flight *f)
@@ -406,7 +419,7 @@ static tutti_status allocate_flight(const tutti_flight_plan *plan, tutti_flight 
     tutti_flight *f;
     void *block, *scratch = NULL, *wide = NULL;
     tutti_status status = tutti_pool_take(plan->pool,
-        sizeof *f + n * (sizeof *f->started + 4 * sizeof(int) + 1) + 3 * channels * sizeof(int),
+        sizeof *f + n * (sizeof *f->started + 4 * sizeof(int) + 1) + 4 * channels * sizeof(int),
         &block);
     if (status) return status;
     const room r = room_of(plan);
@@ -435,7 +448,8 @@ static tutti_status allocate_flight(const tutti_flight_plan *plan, tutti_flight 
     f->oldest = f->running.step + n;
     f->under_way = f->oldest + channels;
     f->held = f->under_way + channels;
-    f->state = (unsigned char *)(f->held + channels);
+    f->news = f->held + channels;
+    f->state = (unsigned char *)(f->news + channels);
     *flight = f;
     return TUTTI_OK;
 }
@@ -452,6 +466,7 @@ tutti_status tutti_flight_start(const tutti_flight_plan *plan, tutti_flight **fl
     for (int c = 0; c < s->channels; c++) {
         f->under_way[c] = 0;
         f->held[c] = -1;
+        f->news[c] = 0;
     }
     for (int i = 0; i < s->n; i++) {
         f->started[i].message = NULL;

@@ -36,6 +36,8 @@ typedef struct tutti_flight_plan {
     const tutti_coll_args *args;
     int lane, tag;
     int credit; /* the limit of messages of a channel under way at once */
+    const tutti_watcher
+        *watcher; /* called when progress may find something (tutti_flight_is_quiet) */
 } tutti_flight_plan;
 
 /* Preallocates, in the transport's arithmetic, the device memory that a flight of such a plan needs. The plan's
@@ -46,6 +48,9 @@ tutti_status tutti_flight_start(const tutti_flight_plan *plan, tutti_flight **fl
 /* *moved is set to 1 when anything advanced, else left alone. After a failure the flight no longer
  * advances. */
 tutti_status tutti_flight_progress(tutti_flight *flight, int *moved);
+/* Whether progress finds nothing until the watcher is called: nothing is under way but messages that are watched
+ * (tutti_transport_ops.watch). */
+int tutti_flight_is_quiet(const tutti_flight *flight);
 /* After a failure, called repeatedly: no step starts any more; unmatched messages are cancelled, the
  * others end. Returns how many have not ended. */
 int tutti_flight_drain(tutti_flight *flight);

@@ -46,6 +46,7 @@ include tests/trace/local.mk
 include tests/train/local.mk
 include tests/export/local.mk
 include tests/session/local.mk
+include tests/plan/local.mk
 include tests/sim/local.mk
 include tests/svm/local.mk
 include tests/tune/local.mk

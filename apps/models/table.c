@@ -21,6 +21,9 @@ static const tutti_model mlp_1024x5 = {"mlp-1024x5",
 static const tutti_model wide_mlp = {"wide-mlp",
     "multilayer perceptron, 6 hidden layers of 4096 (no batch norm)", tutti_model_wide_mlp, SMALL,
     96534538, {0.01, 5e-4, 0}};
+static const tutti_model cd_dnn = {"cd-dnn",
+    "multilayer perceptron for speech, 7 hidden layers of 2048 (no batch norm)", tutti_model_cd_dnn,
+    {1, 1, 429, 9304}, 45122648, {0.01, 5e-4, 0}};
 static const tutti_model cifar_quick = {"cifar-quick",
     "Caffe's CIFAR-10 quick: 3 convolutions 5x5 (no batch norm)", tutti_model_cifar_quick, SMALL,
     145578, {0.02, 5e-4, 0}};
@@ -100,9 +103,9 @@ static const tutti_model mobilenet_v1 = {"mobilenet-v1",
 
 const tutti_model *const tutti_models[] = {&mlp, &mlp_1024x5, &cifar_quick, &resnet8, &resnet20,
     &resnet32, &resnet44, &resnet56, &resnet110, &preact_resnet110, &resnet1001, &vgg16, &wide_mlp,
-    &resnet50, &vgg16_224, &resnet18, &resnet34, &resnet101, &resnet152, &resnext50, &alexnet,
-    &alexnet_tv, &vgg11_224, &vgg13_224, &vgg19_224, &vgg11_bn_224, &vgg16_bn_224, &vgg19_bn_224,
-    &googlenet, &googlenet_bn, &mobilenet_v1, NULL};
+    &cd_dnn, &resnet50, &vgg16_224, &resnet18, &resnet34, &resnet101, &resnet152, &resnext50,
+    &alexnet, &alexnet_tv, &vgg11_224, &vgg13_224, &vgg19_224, &vgg11_bn_224, &vgg16_bn_224,
+    &vgg19_bn_224, &googlenet, &googlenet_bn, &mobilenet_v1, NULL};
 
 const tutti_model *tutti_model_find(const char *name)
 {

@@ -3,14 +3,13 @@
 #include "apps/session/device.h"
 #include "apps/session/engines.h"
 #include "apps/session/groups.h"
+#include "apps/session/rank_step.h"
 #include "collectives/choose.h"
 #include "collectives/links/run.h"
 #include "dag/base/log.h"
-#include "dag/net/divide.h"
 #include "dag/net/layer.h"
 #include "dag/step/codec.h"
 #include "dag/step/strategy.h"
-#include "dag/strategies/strategies.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -202,71 +201,14 @@ static int is_sharded(const tutti_training_session *s, const tutti_step_options 
            (shards && s->exchange && s->placement.global_replicas > 1);
 }
 
-static tutti_status check_divided(
-    const tutti_training_session *s, const char *model, const tutti_net *net)
-{
-    const int G = s->placement.blocks;
-    for (int l = 0; l < net->layers; l++)
-        if (tutti_layer_is_divided(&net->layer[l], &s->placement)) return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_USAGE,
-        "--layout split=%d: %s has no layer to divide, which must be dense, of %d weights and "
-        "more, "
-        "with a multiple of %d outputs: leave it out",
-        G, model, TUTTI_DIVISION_LEAST, G);
-}
-
-/* What the strategy becomes with servers, each of which needs a key. */
-static tutti_status use_servers(const tutti_training_session *s, const char *model,
-    const tutti_net *net, tutti_step_options *recipe)
-{
-    const tutti_strategy *strategy = recipe->strategy ? recipe->strategy : &tutti_strategy_sync;
-    const tutti_strategy *served = tutti_strategy_with_servers(strategy);
-    const tutti_strategy *stored = tutti_strategy_with_store(strategy);
-    const tutti_placement *p = &s->placement;
-    const int servers = p->servers;
-    if (p->stored && !stored)
-        return tutti_fail(TUTTI_ERR_USAGE,
-            "--strategy %s does not go with servers and clients as jobs of their own: use sync, "
-            "elastic, "
-            "async or bounded",
-            strategy->name);
-    if (p->stored) {
-        recipe->strategy = stored;
-        if (stored->uses_store) /* a client is a run of its own */
-            recipe->placement.first_replica = recipe->placement.global_replicas = 0;
-        return TUTTI_OK;
-    }
-    if (!servers && strategy->needs_servers)
-        return tutti_fail(TUTTI_ERR_USAGE,
-            "--strategy %s needs servers: use it with --layout servers=1, or more", strategy->name);
-    if (!servers) return TUTTI_OK;
-    if (!served)
-        return tutti_fail(TUTTI_ERR_USAGE,
-            "--strategy %s has no part for servers: use sync, elastic, async or bounded, or leave "
-            "servers out of "
-            "--layout",
-            strategy->name);
-    if (p->everywhere && !served->everywhere)
-        return tutti_fail(TUTTI_ERR_USAGE,
-            "--strategy %s needs servers that train nothing: use --layout servers=1, or more, not "
-            "all",
-            strategy->name);
-    const int keys = tutti_step_keys(net, recipe, servers, NULL);
-    if (servers > keys && !p->everywhere)
-        return tutti_fail(TUTTI_ERR_USAGE,
-            "--layout servers=%d leaves servers without keys, since %s has %d: use at most %d "
-            "servers",
-            servers, model, keys, keys);
-    recipe->strategy = served;
-    return TUTTI_OK;
-}
-
 /* What the model has in all, where no rank has that. */
 static tutti_status build_whole(
     tutti_training_session *s, const tutti_net *net, const tutti_step_options *recipe)
 {
     const tutti_placement *p = &recipe->placement;
     tutti_step_options whole = *recipe;
+    whole.emission = TUTTI_EMISSION_LAYERS;
+    whole.slots = 0;
     whole.placement = (tutti_placement){.rank = p->own.replica,
         .replicas = p->replicas,
         .stored = p->stored,
@@ -279,19 +221,9 @@ static tutti_status build_whole(
 static tutti_status build_steps(tutti_training_session *s, const tutti_model *model,
     const tutti_net *net, tutti_step_options *recipe, tutti_step **step)
 {
-    const tutti_layout *l = &s->options.layout;
-    tutti_placement *p = &s->placement;
-    tutti_status status = TUTTI_OK;
-    if (p->blocks > 1) status = check_divided(s, model->name, net);
-    if (!status && p->stages > 1)
-        status = tutti_layout_cut(l, model->name, net, recipe, s->options.workers, p->end);
-    recipe->placement = *p;
-    if (!status) status = use_servers(s, model->name, net, recipe);
+    tutti_status status = tutti_rank_step_complete(
+        &s->options.layout, model->name, net, s->options.workers, &s->placement, recipe);
     if (!status) status = build_whole(s, net, recipe);
-    if (p->stages > 1 && p->own.works) {
-        recipe->emission = tutti_layout_emission(l);
-        recipe->slots = tutti_layout_slots(l, p->own.stage);
-    }
     if (!status) status = tutti_step_build(net, recipe, step);
     if (status) free_whole(s);
     return status;

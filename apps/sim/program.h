@@ -1,8 +1,10 @@
-/* What a simulated rank trains: a model, on its part of the batch; and what its kernels take. */
+/* What a simulated rank trains: its part of a model, on its part of the batch; and what its kernels take. */
 #ifndef TUTTI_SIM_PROGRAM_H
 #define TUTTI_SIM_PROGRAM_H
 
 #include "apps/models/model.h"
+#include "apps/session/layout.h"
+#include "apps/sim/trace_times.h"
 #include "dag/step/step.h"
 #include "designs/sim/sim.h"
 
@@ -10,29 +12,42 @@ typedef enum tutti_sim_times {
     TUTTI_SIM_MEASURED, /* each kernel alone on this processor (dag/step/times.h) */
     TUTTI_SIM_CPU,      /* counted, for a core of a server (dag/run/expected.h) */
     TUTTI_SIM_GPU,      /* for a GPU of one */
+    TUTTI_SIM_TRACED,   /* in a run whose trace was read (trace_times.h) */
 } tutti_sim_times;
 
-typedef struct tutti_kernel_time {
-    uint64_t name; /* tutti_rng_stream of the node's */
-    double time_s;
-} tutti_kernel_time;
-
-/* A model, and what its kernels take on any number of ranks. */
+/* A model, and what its kernels take on any number of ranks and in any layout. */
 typedef struct tutti_sim_model {
+    const tutti_model *model;
     tutti_net *net;
-    tutti_step_options recipe; /* but for the placement */
+    tutti_step_options recipe; /* but for the placement, and what follows from the layout */
     tutti_sim_times times;
-    tutti_kernel_time *time; /* [kernels] by name; measured */
+    tutti_kernel_time *time; /* [kernels] by key; measured or traced */
     int kernels;
-    int ranks;         /* of the steps that have been built */
+    const char *path; /* TRACED: the file, and what it says of its kernels */
+    tutti_trace_times traced;
+    /* Of the last program */
+    tutti_layout layout;
+    int workers; /* of a rank */
+    int ranks;
     tutti_step **step; /* [ranks] */
 } tutti_sim_model;
 
-/* MEASURED times the kernels now. Errors of what builds a step. */
+/* times: "measured", "cpu", "gpu", or the path of a trace. The recipe's strategy must have all of a step in its graph,
+ * and a trace must be of this model: USAGE. Errors of tutti_model_net and of tutti_trace_times_read. */
 tutti_status tutti_sim_model_open(const tutti_model *model, const tutti_step_options *recipe,
-    tutti_sim_times times, tutti_sim_model *m);
+    const char *times, tutti_sim_model *m);
 void tutti_sim_model_close(tutti_sim_model *m);
-/* It as the program of a simulation of so many ranks; the one before is over. NOMEM. */
-tutti_status tutti_sim_model_program(tutti_sim_model *m, int ranks, tutti_sim_program *program);
+/* The model on so many ranks in a layout as the program of a simulation; the one before is over. MEASURED times kernels
+ * that it has not timed yet. USAGE: a layout that does not fit, or kernels that a trace does not have. Errors of what
+ * builds a step. NOMEM. */
+tutti_status tutti_sim_model_program(tutti_sim_model *m, const tutti_layout *layout, int ranks,
+    int workers, tutti_sim_program *program);
+/* Seconds that each layer of the net takes on one rank with a micro-batch of so many images, by itself. The program is
+ * over. Errors as of program. */
+tutti_status tutti_sim_model_layers(
+    tutti_sim_model *m, int64_t images, double forward_s[], double backward_s[]);
+/* What the layout makes of an exchange: its lane for messages, and the order of sums. [P] */
+void tutti_sim_model_exchange(
+    const tutti_sim_model *m, const tutti_layout *layout, tutti_exchange_options *exchange);
 
 #endif

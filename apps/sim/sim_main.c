@@ -1,9 +1,11 @@
 /* tutti-sim: training steps on machines that are not there. See tutti-sim(1). */
 #include "apps/sim/program.h"
+#include "collectives/links/run.h"
 #include "collectives/links/topology_text.h"
 #include "config.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
+#include "dag/strategies/strategies.h"
 #include "designs/exchange/settings.h"
 #include "designs/trace/write.h"
 
@@ -13,22 +15,21 @@
 
 typedef struct options {
     const char *model, *topology, *ranks, *design, *algorithm, *verify, *times;
+    const char *layout_text, *strategy_text, *pipeline, *stage_layers;
+    tutti_conf_int micro_batches;
     tutti_conf_int lanes;
     tutti_conf_real bucket_mb, chunk_mb;
     int64_t batch, workers, steps, warm, seed;
     double noise;
     int json;
     const char *trace;
+    /* Read */
+    tutti_layout layout;
+    const tutti_strategy *strategy; /* NULL: auto */
+    tutti_strategy_settings strategy_settings;
 } options;
 
 #define AT(member) .offset = offsetof(options, member)
-
-static const char *const times_names[] = {"measured", "cpu", "gpu", NULL};
-
-static const char *times_name(int i)
-{
-    return times_names[i];
-}
 
 static const tutti_setting settings[] = {{TUTTI_CONF_HEADING, .help = "Arguments"},
     {TUTTI_CONF_TEXT, "model", "MODEL", .flags = TUTTI_CONF_REQUIRED | TUTTI_CONF_OPERAND,
@@ -41,17 +42,31 @@ static const tutti_setting settings[] = {{TUTTI_CONF_HEADING, .help = "Arguments
             "ranks, of the topology's first; several numbers: a simulation of each (default: all)"},
     {TUTTI_CONF_INT, "workers", "N", .fallback = "1", .low = 1, .high = 256, AT(workers),
         .help = "workers of each rank"},
-    {TUTTI_CONF_CHOICE, "times", "HOW", .fallback = "measured", .choice = times_name, AT(times),
+    {TUTTI_CONF_TEXT, "times", "HOW", .fallback = "measured", AT(times),
         .help = "what kernels take; measured: each alone on this processor, now; cpu, gpu: "
-                "counted, for a core or a "
-                "GPU of a server"},
+                "counted, for a core or a GPU of a server; a file: as in a run that wrote this "
+                "trace"},
     {TUTTI_CONF_REAL, "noise", "X", .fallback = "0", .low = 0, .high = 2, AT(noise),
         .help = "kernels take exp(X z) times that, z normal, drawn by rank, step and kernel"},
     {TUTTI_CONF_INT, "seed", "N", .fallback = "1", .low = 0, .high = 1e15, AT(seed),
         .help = "of the noise"},
     {TUTTI_CONF_HEADING, .help = "Run"},
     {TUTTI_CONF_INT, "batch", "N", .fallback = "32", .low = 1, .high = 65536, AT(batch),
-        .help = "images per rank and step"},
+        .help = "images per replica and step"},
+    {TUTTI_CONF_TEXT, "layout", "LAYOUT", AT(layout_text),
+        .help = "how the ranks divide the work, as of tutti-cifar: stages=S,replicas=R, split=G, "
+                "servers=S,clients=C; if omitted, every rank is a replica"},
+    {TUTTI_CONF_CHOICE, "pipeline", "NAME", .fallback = "1f1b", .choice = tutti_pipeline_order_name,
+        AT(pipeline), .help = "order of a stage's passes"},
+    {TUTTI_CONF_INT_OR, "micro-batches", "M", .fallback = "auto", .low = 1, .high = 65536,
+        .words = {"auto"}, AT(micro_batches),
+        .help = "parts that a batch is cut into; auto: one per worker, or in a pipeline the "
+                "greatest divisor of the batch up to 4 per stage"},
+    {TUTTI_CONF_TEXT, "stage-layers", "A,B,...", .fallback = "auto", AT(stage_layers),
+        .help = "layers of each stage; auto: such that stages take about the same time, by "
+                "counting operations and bytes"},
+    {TUTTI_CONF_TEXT, "strategy", "NAME", .fallback = "auto", AT(strategy_text),
+        .help = "sync, sharded, or rooted, as of tutti-cifar; auto: sync, with sums in any order"},
     {TUTTI_CONF_INT, "steps", "N", .fallback = "6", .low = 1, .high = 100000, AT(steps),
         .help = "steps"},
     {TUTTI_CONF_INT, "warm", "N", .fallback = "2", .low = 0, .high = 100000, AT(warm),
@@ -81,9 +96,10 @@ static int64_t bytes_of(tutti_conf_real mb)
     return mb.word ? -1 : (int64_t)(1e6 * mb.value);
 }
 
-static tutti_sim_options simulation_of(const options *o, const tutti_topology *t, int ranks)
+static tutti_sim_options simulation_of(
+    const options *o, const tutti_topology *t, const tutti_sim_model *m, int ranks)
 {
-    return (tutti_sim_options){.topology = t,
+    tutti_sim_options s = {.topology = t,
         .ranks = ranks,
         .workers = (int)o->workers,
         .steps = (int)o->steps,
@@ -93,25 +109,47 @@ static tutti_sim_options simulation_of(const options *o, const tutti_topology *t
         .exchange = {.design = tutti_design_find(o->design),
             .lanes = (int)tutti_conf_int_or(o->lanes, 0),
             .algorithm = o->algorithm,
-            .topology = strcmp(o->algorithm, "priced") == 0 ? o->topology : NULL, /* all of its ranks */
+            .topology =
+                strcmp(o->algorithm, "priced") == 0 ? o->topology : NULL, /* all of its ranks */
             .bucket_bytes = bytes_of(o->bucket_mb),
             .chunk_bytes = bytes_of(o->chunk_mb),
             .verify = tutti_verify_mode_find(o->verify)}};
+    tutti_sim_model_exchange(m, &o->layout, &s.exchange);
+    return s;
+}
+
+/* Replicas, each of which trains on a batch. */
+static int replicas_of(const options *o, int ranks)
+{
+    tutti_placement p;
+    return tutti_layout_place(&o->layout, ranks, 0, &p) ? 0 : p.replicas;
+}
+
+static void print_head(const options *o)
+{
+    if (!o->json)
+        printf("%s, %lld images a replica%s%s, on %s, design %s\n%6s %12s %12s %12s %11s %12s %11s "
+               "%12s\n",
+            o->model, (long long)o->batch, o->layout_text ? ", layout " : "",
+            o->layout_text ? o->layout_text : "", o->topology, o->design, "ranks", "step ms",
+            "compute ms", "exposed ms", "efficiency", "images/s", "busiest", "messages");
 }
 
 static void print_result(const options *o, int ranks, const tutti_sim_result *r)
 {
     const double efficiency = r->step_s > 0 ? r->compute_s / r->step_s : 0;
-    const double images_per_s = r->step_s > 0 ? (double)(ranks * o->batch) / r->step_s : 0;
+    const double images_per_s =
+        r->step_s > 0 ? (double)(replicas_of(o, ranks) * o->batch) / r->step_s : 0;
     if (o->json)
-        printf("{\"event\":\"simulation\",\"model\":\"%s\",\"ranks\":%d,\"design\":\"%s\",\"step_"
-               "ms\":%.6f,"
+        printf("{\"event\":\"simulation\",\"model\":\"%s\",\"ranks\":%d,\"layout\":\"%s\","
+               "\"strategy\":"
+               "\"%s\",\"design\":\"%s\",\"step_ms\":%.6f,"
                "\"compute_ms\":%.6f,\"exposed_ms\":%.6f,\"efficiency\":%.4f,\"images_per_s\":%.1f,"
                "\"busiest\":%.4f,"
                "\"messages\":%lld,\"sent_mb\":%.3f}\n",
-            o->model, ranks, o->design, 1e3 * r->step_s, 1e3 * r->compute_s,
-            1e3 * (r->step_s - r->compute_s), efficiency, images_per_s, r->share,
-            (long long)r->messages, 1e-6 * r->sent_bytes);
+            o->model, ranks, o->layout_text ? o->layout_text : "", o->strategy_text, o->design,
+            1e3 * r->step_s, 1e3 * r->compute_s, 1e3 * (r->step_s - r->compute_s), efficiency,
+            images_per_s, r->share, (long long)r->messages, 1e-6 * r->sent_bytes);
     else
         printf("%6d %12.3f %12.3f %12.3f %9.1f %% %12.0f %9.1f %% %12lld\n", ranks, 1e3 * r->step_s,
             1e3 * r->compute_s, 1e3 * (r->step_s - r->compute_s), 100 * efficiency, images_per_s,
@@ -142,31 +180,38 @@ static tutti_status open_traces(const options *o, int ranks, tutti_trace ***open
     return status;
 }
 
-static tutti_status save_traces(const options *o, tutti_trace **trace, int ranks)
+static tutti_status save_traces(
+    const options *o, const tutti_sim_model *m, tutti_trace **trace, int ranks)
 {
     const tutti_trace_about about = {.design = o->design,
         .model = o->model,
         .algorithm = o->algorithm,
         .lanes =
             tutti_design_lanes(tutti_design_find(o->design), (int)tutti_conf_int_or(o->lanes, 0)),
+        .stages = o->layout.placement.stages,
+        .micro_batches = m->step[0]->micro_batches,
+        .servers = o->layout.placement.everywhere ? 0 : o->layout.placement.servers,
+        .images = m->step[0]->micro_batch[0].count,
+        .blocks = o->layout.placement.blocks > 1 ? o->layout.placement.blocks : 1,
         .first_step = 1,
         .last_step = o->steps};
     return tutti_trace_save_all(
         trace, ranks, &about, &(tutti_file_options){.what = "trace", .path = o->trace});
 }
 
-static tutti_status simulate(
-    const options *o, const tutti_topology *t, tutti_sim_model *m, int ranks, int is_last)
+static tutti_status simulate(const options *o, const tutti_topology *t, tutti_sim_model *m,
+    int ranks, int is_first, int is_last)
 {
-    tutti_sim_options s = simulation_of(o, t, ranks);
+    tutti_sim_options s = simulation_of(o, t, m, ranks);
     tutti_sim_program program;
     tutti_sim_result result;
     tutti_status status = tutti_exchange_check_options(&s.exchange);
-    if (!status) status = tutti_sim_model_program(m, ranks, &program);
+    if (!status) status = tutti_sim_model_program(m, &o->layout, ranks, (int)o->workers, &program);
     if (!status && o->trace && is_last) status = open_traces(o, ranks, &s.trace);
     if (!status) status = tutti_sim_run(&s, &program, NULL, &result);
+    if (!status && is_first) print_head(o);
     if (!status) print_result(o, ranks, &result);
-    if (!status && s.trace) status = save_traces(o, s.trace, ranks);
+    if (!status && s.trace) status = save_traces(o, m, s.trace, ranks);
     close_traces(s.trace, ranks);
     return status;
 }
@@ -185,48 +230,78 @@ static int next_ranks(const char **list, int most)
 /* Each number of the list; NULL: all ranks. */
 static tutti_status simulate_all(const options *o, const tutti_topology *t, tutti_sim_model *m)
 {
+    int is_first = 1;
     tutti_status status = TUTTI_OK;
-    if (!o->json)
-        printf("%s, %lld images a rank, on %s, design %s\n%6s %12s %12s %12s %11s %12s %11s %12s\n",
-            o->model, (long long)o->batch, o->topology, o->design, "ranks", "step ms", "compute ms",
-            "exposed ms", "efficiency", "images/s", "busiest", "messages");
-    if (!o->ranks) return simulate(o, t, m, t->ranks, 1);
+    if (!o->ranks) return simulate(o, t, m, t->ranks, 1, 1);
     for (const char *list = o->ranks; !status && *list;) {
         const int ranks = next_ranks(&list, t->ranks);
-        status = simulate(o, t, m, ranks, !*list);
+        status = simulate(o, t, m, ranks, is_first, !*list);
+        is_first = 0;
     }
     return status;
 }
 
 static tutti_status check_ranks(const options *o, const tutti_topology *t)
 {
-    for (const char *list = o->ranks; list && *list;)
-        if (!next_ranks(&list, t->ranks))
+    tutti_placement p;
+    if (!o->ranks) return tutti_layout_place(&o->layout, t->ranks, 0, &p);
+    for (const char *list = o->ranks; *list;) {
+        const int ranks = next_ranks(&list, t->ranks);
+        if (!ranks)
             return tutti_fail(TUTTI_ERR_USAGE,
                 "--ranks %s: must be numbers from 1 to %d, which is what --topology %s has, with "
                 "commas between them",
                 o->ranks, t->ranks, o->topology);
+        tutti_status status = tutti_layout_place(&o->layout, ranks, 0, &p);
+        if (status) return status;
+    }
     return TUTTI_OK;
+}
+
+/* What ranks do, from words. */
+static tutti_status read_work(options *o, const tutti_topology *t)
+{
+    tutti_layout *l = &o->layout;
+    char fault[160];
+    const char *wrong = o->layout_text ? tutti_layout_read(o->layout_text, l) : NULL;
+    if (wrong) return tutti_conf_refuse(&conf, "layout", o->layout_text, wrong);
+    if (!tutti_layout_read_layers(o->stage_layers, l) || l->timed)
+        return tutti_conf_refuse(&conf, "stage-layers", o->stage_layers,
+            "must be auto, or the number of layers of each stage, such as 10,12");
+    if (l->stage_layers[0] && l->placement.stages < 2)
+        return tutti_conf_refuse(
+            &conf, "stage-layers", o->stage_layers, "it needs --layout with two or more stages");
+    l->order = tutti_pipeline_order_of(o->pipeline);
+    l->micro_batches = (int)tutti_conf_int_or(o->micro_batches, 0);
+    if (l->placement.stages > 1 && l->micro_batches && o->batch % l->micro_batches)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "--micro-batches %d: must divide the batch (--batch %lld) into equal parts for "
+            "--layout %s",
+            l->micro_batches, (long long)o->batch, o->layout_text);
+    if (strcmp(o->strategy_text, "auto") != 0 &&
+        !tutti_strategy_read(
+            o->strategy_text, &o->strategy, &o->strategy_settings, fault, sizeof fault))
+        return tutti_conf_refuse(&conf, "strategy", o->strategy_text, fault);
+    return tutti_topology_ring_rate(t, &l->link_bytes_per_s);
 }
 
 static tutti_status open_model(const options *o, tutti_sim_model *m)
 {
     const tutti_model *model = tutti_model_find(o->model);
     const tutti_step_options recipe = {.batch = o->batch,
-        .micro_batches = (int)(o->batch < o->workers ? o->batch : o->workers),
+        .strategy = o->strategy,
+        .settings = o->strategy_settings,
         .momentum = 0.9f,
         .nesterov = 1,
         .weight_decay = 5e-4f,
         .adds_norms = 1};
-    tutti_sim_times times = TUTTI_SIM_MEASURED;
     if (!model)
         return tutti_fail(
             TUTTI_ERR_USAGE, "%s is no model (known: tutti-info --list models)", o->model);
     if (o->warm >= o->steps)
         return tutti_fail(TUTTI_ERR_USAGE, "--warm %lld: at least one of --steps %lld has to count",
             (long long)o->warm, (long long)o->steps);
-    while (strcmp(times_names[times], o->times) != 0) times++;
-    return tutti_sim_model_open(model, &recipe, times, m);
+    return tutti_sim_model_open(model, &recipe, o->times, m);
 }
 
 static int exit_status_of(tutti_status status)
@@ -256,7 +331,8 @@ int main(int argc, char **argv)
     if (!go) return EXIT_SUCCESS;
     tutti_status status = tutti_topology_open(o.topology, &t);
     if (status) return exit_status_of(status);
-    status = check_ranks(&o, t);
+    status = read_work(&o, t);
+    if (!status) status = check_ranks(&o, t);
     if (!status) status = open_model(&o, &m);
     if (!status) {
         status = simulate_all(&o, t, &m);

@@ -102,7 +102,7 @@ static int read_workers(tutti_timeline *t, const json_t *list)
 /* Absent where the ranks have the whole net. */
 static int read_pipeline(tutti_timeline *t, const json_t *about)
 {
-    int64_t stages = 1, micro_batches = 0, servers = 0;
+    int64_t stages = 1, micro_batches = 0, servers = 0, blocks = 0;
     if (json_object_get(about, "servers") && !get_integer(about, "servers", 0, t->ranks, &servers))
         return 0;
     if (json_object_get(about, "stages") &&
@@ -110,6 +110,11 @@ static int read_pipeline(tutti_timeline *t, const json_t *about)
             (t->ranks - servers) % stages != 0 ||
             !get_integer(about, "micro_batches", 1, INT32_MAX, &micro_batches)))
         return 0;
+    if (json_object_get(about, "images") &&
+        (!get_integer(about, "images", 1, INT32_MAX, &t->images) ||
+            !get_integer(about, "blocks", 1, t->ranks, &blocks)))
+        return 0;
+    t->blocks = (int)blocks;
     t->stages = (int)stages;
     t->staged = t->ranks - (int)servers;
     t->micro_batches = (int)micro_batches;

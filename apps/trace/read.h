@@ -29,6 +29,9 @@ typedef struct tutti_timeline {
     const char *design, *model;
     int ranks, lanes;
     int stages, micro_batches; /* of a pipeline; 1 and 0: there is none */
+    int64_t
+        images; /* of a micro-batch, and over how many ranks layers are divided: of what kernels are; 0: not said */
+    int blocks;
     int staged;                /* the first ranks, which have stages; behind them are servers */
     int *workers;              /* [ranks] */
     int64_t first_step, last_step;

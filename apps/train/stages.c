@@ -5,6 +5,7 @@
 #include "apps/data/class_names.h"
 #include "apps/session/device.h"
 #include "apps/session/precision.h"
+#include "apps/session/rank_step.h"
 #include "apps/session/weights.h"
 #include "apps/train/agree.h"
 #include "apps/train/hash.h"
@@ -46,23 +47,16 @@ static void give_up(void)
     tutti_boot_abort(1);
 }
 
-/* Of ranks that divide the work sums do not depend on what else is in a bucket. */
-static const char *algorithm_of(const tutti_train_options *o)
-{
-    int divides = o->layout_text || o->strategy || o->stored;
-    return divides && strcmp(o->algorithm, "auto") == 0 ? "direct" : o->algorithm;
-}
-
 static tutti_exchange_options exchange_options(const tutti_train_options *o, const char *settings)
 {
     return (tutti_exchange_options){.design = o->design,
         .lanes = (int)tutti_conf_int_or(o->lanes, 0),
-        .algorithm = algorithm_of(o),
+        .algorithm =
+            tutti_rank_step_algorithm(o->layout_text || o->strategy || o->stored, o->algorithm),
         .topology = o->topology,
         .link_mbit = tutti_conf_real_or(o->link_mbit, 0),
         .messages = o->stored ? o->layout.placement.stages > 1
-                              : tutti_placement_is_divided(&o->layout.placement) ||
-                                    (o->strategy && o->strategy->mixings),
+                              : tutti_rank_step_messages(&o->layout.placement, o->strategy),
         .chunk_bytes = tutti_conf_bytes(o->chunk_mb),
         .order = {.on = o->priority},
         .bucket_bytes = tutti_conf_bytes(o->bucket_mb),

@@ -84,6 +84,8 @@ tutti_status tutti_tracer_write(tutti_tracer *t)
         .stages = s->session.placement.stages,
         .micro_batches = s->session.recipe.micro_batches,
         .servers = s->session.placement.servers,
+        .images = s->session.step->micro_batch[0].count,
+        .blocks = s->session.placement.blocks > 1 ? s->session.placement.blocks : 1,
         .first_step = t->first,
         .last_step = t->last,
         .kernels = counts.kernels,

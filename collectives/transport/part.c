@@ -55,6 +55,13 @@ static tutti_status part_test(tutti_transport *t, tutti_message *message, int *d
     return p->whole->ops->test(p->whole, message, done);
 }
 
+static int part_watch(
+    tutti_transport *t, tutti_message *message, int *news, const tutti_watcher *watcher)
+{
+    const part *p = (const part *)t;
+    return p->whole->ops->watch && p->whole->ops->watch(p->whole, message, news, watcher);
+}
+
 static void part_cancel(tutti_transport *t, tutti_message *message)
 {
     const part *p = (const part *)t;
@@ -102,6 +109,7 @@ static const tutti_transport_ops part_ops = {
     .irecv = part_irecv,
     .take_slot = part_take_slot,
     .test = part_test,
+    .watch = part_watch,
     .cancel = part_cancel,
     .sweep = part_sweep,
     .abandon = part_abandon,
@@ -116,6 +124,7 @@ static const tutti_transport_ops part_ops_with_memory = {
     .take_memory = part_take_memory,
     .give_memory = part_give_memory,
     .test = part_test,
+    .watch = part_watch,
     .cancel = part_cancel,
     .sweep = part_sweep,
     .abandon = part_abandon,
@@ -164,7 +173,7 @@ tutti_status tutti_transport_part(
         .near = whole->near,
         .host = host,
         .shares_slots = whole->shares_slots && !(m->key < 0 && whole->edges_aside),
-        .arithmetic = shared ? NULL : whole->arithmetic,
+        .arithmetic = whole->arithmetic,
         .device_collectives = shared ? NULL : whole->device_collectives,
         .device_lane = given->lane,
         .tags = shared ? whole->tags / channels : whole->tags,

@@ -33,6 +33,12 @@ enum { TUTTI_ANY_RANK = -1 };
 /* One send or recv under way; its layout is the transport's. */
 typedef struct tutti_message tutti_message;
 
+/* Whom a transport calls when a message ends, on the thread that uses it. */
+typedef struct tutti_watcher {
+    void (*raise)(void *ctx);
+    void *ctx;
+} tutti_watcher;
+
 typedef struct tutti_transport_ops {
     const char *name;
     /* Start a message. *message NULL: it has already ended. */
@@ -45,6 +51,10 @@ typedef struct tutti_transport_ops {
     /* Whether the message has ended; then it is freed. A failure may be reported earlier (*done 0):
      * test again. */
     tutti_status (*test)(tutti_transport *t, tutti_message *message, int *done);
+    /* Sets *news to 1 and calls the watcher when the message ends, which may be now; not any more once it was
+     * abandoned. Until then a test would say that it has not ended. Returns 0 if it does not. NULL: the same. */
+    int (*watch)(
+        tutti_transport *t, tutti_message *message, int *news, const tutti_watcher *watcher);
     /* Ends the message without its partner, unless it is matched, or cannot be cancelled (a send over MPI). Test still
      * has to report its end. */
     void (*cancel)(tutti_transport *t, tutti_message *message);

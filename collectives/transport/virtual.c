@@ -39,6 +39,8 @@ struct tutti_message {
     size_t bytes;
     char *copy; /* a send's own, of what is really there */
     tutti_status status;
+    int *news; /* set when it ends; or NULL. Then the watcher is called */
+    const tutti_watcher *watcher;
 };
 
 /* Messages of one key that wait for the other side, oldest first: all sends, or all receives. from TUTTI_ANY_RANK:
@@ -286,11 +288,24 @@ static void free_message(tutti_virtual_world *w, tutti_message *m)
     free(m);
 }
 
+static void raise_news(const tutti_message *m)
+{
+    if (!m->news) return;
+    *m->news = 1;
+    m->watcher->raise(m->watcher->ctx);
+}
+
+static void set_ended(tutti_message *m)
+{
+    m->ended = 1;
+    raise_news(m);
+}
+
 /* For the poster. */
 static void end_message(tutti_virtual_world *w, tutti_message *m, tutti_status status)
 {
     m->status = status;
-    m->ended = 1;
+    set_ended(m);
     concern(w, m->sends ? m->from : m->to);
 }
 
@@ -386,7 +401,8 @@ static tutti_status match_messages(tutti_virtual_world *w, tutti_message *send, 
         return send->phase == ARRIVED ? begin_reception(w, send) : TUTTI_OK;
     }
     recv->status = send->status = status;
-    recv->ended = send->ended = 1;
+    set_ended(recv);
+    set_ended(send);
     drop_message(w, recv);
     if (send->phase == POSTED || send->phase == ARRIVED) drop_message(w, send);
     send->partner = NULL;
@@ -437,6 +453,7 @@ static tutti_status virtual_irecv(tutti_transport *t, int lane, int peer, int ta
 static void leave_message(tutti_virtual_world *w, tutti_message *m)
 {
     m->gone = 1;
+    m->news = NULL;
     if (!m->busy) free_message(w, m);
 }
 
@@ -463,10 +480,19 @@ static tutti_status virtual_test(tutti_transport *t, tutti_message *message, int
     return status;
 }
 
+static int virtual_watch(
+    tutti_transport *t, tutti_message *message, int *news, const tutti_watcher *watcher)
+{
+    message->news = news;
+    message->watcher = watcher;
+    if (message->ended || ((virtual *)t)->world->broken) raise_news(message);
+    return 1;
+}
+
 static void virtual_cancel(tutti_transport *t, tutti_message *message)
 {
     if (message->partner || message->ended) return;
-    message->ended = 1;
+    set_ended(message);
     withdraw(((virtual *)t)->world, message);
 }
 
@@ -498,6 +524,7 @@ static const tutti_transport_ops virtual_ops = {
     .isend = virtual_isend,
     .irecv = virtual_irecv,
     .test = virtual_test,
+    .watch = virtual_watch,
     .cancel = virtual_cancel,
     .abandon = virtual_abandon,
     .grow = virtual_grow,
@@ -663,6 +690,7 @@ void *tutti_virtual_payload(const tutti_virtual_world *world)
 void tutti_virtual_break(tutti_virtual_world *world)
 {
     world->broken = 1;
+    for (const tutti_message *m = world->youngest; m; m = m->older) raise_news(m);
 }
 
 double tutti_virtual_now(const tutti_virtual_world *world)

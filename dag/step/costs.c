@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The layer of a node "<layer>.<op>@<micro-batch>" (dag/net/site.h), or -1. */
-static int layer_of(const tutti_net *net, const char *node, int guess)
+int tutti_net_layer_of(const tutti_net *net, const char *node, int guess)
 {
     const char *dot = strrchr(node, '.');
     for (int i = 0; dot && i < net->layers; i++) {
@@ -38,7 +37,7 @@ static void add_work(
     for (int n = 0; n < tutti_graph_nodes(step->graph); n++) {
         const tutti_node *node = tutti_graph_get_node(step->graph, n);
         if (node->section != step->train || node->kind != TUTTI_NODE_KERNEL) continue;
-        int found = layer_of(net, node->name, l);
+        int found = tutti_net_layer_of(net, node->name, l);
         if (found < 0) continue;
         l = found;
         cost[l].work += of ? of[n] : work_of(step->graph, n);

@@ -34,6 +34,9 @@ static inline double tutti_work_per_byte_sent(double bytes_per_s, int workers)
 tutti_status tutti_net_costs(
     const tutti_net *net, const tutti_step_options *options, tutti_layer_cost cost[]);
 
+/* The layer of a node "<layer>.<op>@<micro-batch>" (dag/net/site.h), or -1; it is looked for from `guess` on. [P] */
+int tutti_net_layer_of(const tutti_net *net, const char *node, int guess);
+
 /* Seconds that the kernels of each layer take for an image, forward and backward, in micro-batches of so many images,
  * on one core: timed on this thread, each kind of work once (times.h). Work for a cost is these times
  * TUTTI_WORK_PER_SECOND. Errors of tutti_step_build and tutti_graph_times. */

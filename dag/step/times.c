@@ -3,6 +3,7 @@
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "dag/base/mem.h"
+#include "dag/base/rng.h"
 #include "dag/kernels/kernel.h"
 
 #include <math.h>
@@ -104,4 +105,18 @@ tutti_status tutti_graph_times(const tutti_graph *graph, int section, double sec
             status = time_node(graph, node, &seconds[n]);
     }
     return status;
+}
+
+tutti_status tutti_graph_time(const tutti_graph *graph, int node, double *seconds)
+{
+    return time_node(graph, tutti_graph_get_node(graph, node), seconds);
+}
+
+uint64_t tutti_graph_kernel_hash(const tutti_graph *graph, int node)
+{
+    const tutti_node *n = tutti_graph_get_node(graph, node);
+    const unsigned char *byte = n->desc;
+    uint64_t h = tutti_rng_stream(n->op->name) ^ (uint64_t)first_type(graph, n);
+    for (size_t i = 0; i < n->desc_bytes; i++) h = (h ^ byte[i]) * 1099511628211ull;
+    return h;
 }

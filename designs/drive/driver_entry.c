@@ -71,6 +71,7 @@ void tutti_driver_start_entry(tutti_driver *d, const tutti_entry *ready)
     }
     pthread_mutex_lock(d->queue_lock);
     tutti_queue_get(&d->queue, ready->sequence)->request = request;
+    tutti_coll_set_label(request, ready->sequence);
     pthread_mutex_unlock(d->queue_lock);
 }
 
@@ -91,24 +92,44 @@ static int may_end(const tutti_driver *d, const tutti_entry *entry)
     return tagged || tutti_verify_agrees(d->verify, entry->lane, entry->posted);
 }
 
+/* Whether an entry in flight ends now. Queue lock held. */
+static int looks_ended(tutti_driver *d, tutti_entry *entry)
+{
+    if (!entry->request) return 0;
+    record_moves(entry);
+    const int done = tutti_coll_done(entry->request), ends = done && may_end(d, entry);
+    d->unproven += done && !ends;
+    return ends;
+}
+
 void tutti_driver_end_done(tutti_driver *d)
 {
     pthread_mutex_lock(d->queue_lock);
-    const tutti_entry *first = tutti_queue_first_started(&d->queue);
-    int64_t sequence = first ? first->sequence : -1;
-    pthread_mutex_unlock(d->queue_lock);
+    tutti_entry *entry = tutti_queue_first_started(&d->queue);
     d->unproven = 0;
-    while (sequence >= 0) {
+    while (entry) {
+        const int64_t sequence = entry->sequence;
+        tutti_entry *next = tutti_queue_after(&d->queue, entry);
+        const int64_t after = next ? next->sequence : -1;
+        if (looks_ended(d, entry)) {
+            pthread_mutex_unlock(d->queue_lock);
+            tutti_driver_end_entry(d, sequence, TUTTI_OK);
+            pthread_mutex_lock(d->queue_lock);
+            next = after < 0 ? NULL : tutti_queue_get(&d->queue, after);
+        }
+        entry = next;
+    }
+    pthread_mutex_unlock(d->queue_lock);
+}
+
+void tutti_driver_end_moved(tutti_driver *d)
+{
+    for (tutti_coll_request *r = tutti_coll_first_moved(d->comm), *next; r; r = next) {
+        const int64_t sequence = tutti_coll_label(r);
+        next = tutti_coll_next_moved(r);
         pthread_mutex_lock(d->queue_lock);
-        tutti_entry *entry = tutti_queue_get(&d->queue, sequence);
-        const tutti_coll_request *request = entry->request;
-        const tutti_entry *next = tutti_queue_after(&d->queue, entry);
-        int64_t after = next ? next->sequence : -1;
-        if (request) record_moves(entry);
-        int done = request && tutti_coll_done(request), ends = done && may_end(d, entry);
-        d->unproven += done && !ends;
+        const int ends = looks_ended(d, tutti_queue_get(&d->queue, sequence));
         pthread_mutex_unlock(d->queue_lock);
         if (ends) tutti_driver_end_entry(d, sequence, TUTTI_OK);
-        sequence = after;
     }
 }

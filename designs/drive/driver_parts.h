@@ -132,6 +132,8 @@ void tutti_driver_start_entry(tutti_driver *d, const tutti_entry *ready);
 void tutti_driver_end_entry(tutti_driver *d, int64_t sequence, tutti_status status);
 /* Ends what is done. comm_lock held. */
 void tutti_driver_end_done(tutti_driver *d);
+/* The same of what the last progress has moved: comm_lock has been held since. */
+void tutti_driver_end_moved(tutti_driver *d);
 /* A pass after a failure: ends what is ready with that status, and what was in flight once it is
  * drained. comm_lock held. */
 void tutti_driver_drain(tutti_driver *d, tutti_status failure);

@@ -148,8 +148,10 @@ static void pass_one(tutti_driver *d, void *ctx)
     status = tutti_driver_failure(d);
     if (status)
         tutti_driver_drain(d, status);
-    else if (moved || started || d->unproven)
+    else if (started || d->unproven)
         tutti_driver_end_done(d);
+    else if (moved)
+        tutti_driver_end_moved(d);
     *any |= moved || started;
 }
 

@@ -73,8 +73,9 @@ static tutti_status open_rank(simulation *s, int number)
     tutti_status status = tutti_transport_virtual(
         s->world, number, lanes + (control && o->ranks > 1) + exchange.messages, &transport);
     if (!status) status = tutti_exchange_open_over(transport, &exchange, &r->exchange);
-    if (!status) status = s->program->build(s->program->ctx, number, &r->graph);
+    if (!status) status = s->program->build(s->program->ctx, number, r->exchange, &r->graph);
     if (!status) status = tutti_exchange_apply(r->exchange, r->graph);
+    if (!status && s->program->finalize) status = s->program->finalize(s->program->ctx, number);
     if (status) return status;
     const tutti_run_options run = {.workers = s->workers,
         .place = {.payload = tutti_virtual_payload(s->world)},
@@ -161,14 +162,14 @@ static tutti_status start_ready(simulation *s, rank *r, int *moved)
     }
 }
 
-/* Adds the kernel that ends on a worker now. A span that begins at 0 would count as none. */
+/* Adds the kernel that ends on a worker now. */
 static void trace_kernel(const simulation *s, const rank *r, int w)
 {
     const worker *k = &r->worker[w];
     const tutti_node *node = tutti_graph_get_node(r->graph, k->node);
     if (s->options->trace)
         tutti_trace_task(s->options->trace[r->number], w, tutti_span_kind_of(node), node->name,
-            k->step + 1, fmax(k->begin_s, 1e-9));
+            k->step + 1, k->begin_s + s->slept_s);
 }
 
 static void end_kernels(simulation *s, rank *r)
@@ -339,6 +340,7 @@ tutti_status tutti_sim_run(const tutti_sim_options *options, const tutti_sim_pro
 {
     simulation s = {.options = options,
         .program = program,
+        .slept_s = 1e-9, /* a span that begins at 0 would count as none (dag/run/trace.h) */
         .workers = options->workers > 0 ? options->workers : 1};
     tutti_status status = check(options);
     if (!status) status = tutti_virtual_world_new(options->topology, options->ranks, &s.world);

@@ -18,8 +18,11 @@
 /* What a simulation asks its caller. */
 typedef struct tutti_sim_program {
     void *ctx;
-    /* A rank's graph, with marks, which the exchange then places. Borrowed until the simulation ends. */
-    tutti_status (*build)(void *ctx, int rank, tutti_graph **graph);
+    /* A rank's graph, with marks, which the exchange then places; it may make groups in that before. Borrowed until the
+     * simulation ends. */
+    tutti_status (*build)(void *ctx, int rank, tutti_exchange *exchange, tutti_graph **graph);
+    /* It has been placed. NULL: nothing is left to do. */
+    tutti_status (*finalize)(void *ctx, int rank);
     /* Seconds that a kernel node of it takes. The graph has been placed since. */
     double (*node_s)(void *ctx, int rank, const tutti_graph *graph, int node);
 } tutti_sim_program;

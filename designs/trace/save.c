@@ -102,6 +102,8 @@ static void print_head(FILE *out, const tutti_trace_about *about, int ranks, con
     if (about->stages > 1)
         fprintf(out, ",\"stages\":%d,\"micro_batches\":%d,\"servers\":%d", about->stages,
             about->micro_batches, about->servers);
+    if (about->images)
+        fprintf(out, ",\"images\":%" PRId64 ",\"blocks\":%d", about->images, about->blocks);
     if (about->tasks)
         fprintf(out,
             ",\"kernels\":%d,\"tasks\":%d,\"launches\":%d,\"graphs\":%d,\"graph_bytes\":%" PRId64,

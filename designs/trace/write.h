@@ -41,6 +41,10 @@ typedef struct tutti_trace_about {
     int lanes;
     int stages, micro_batches;     /* of a pipeline, where rank r has stage r mod stages; else 0 */
     int servers;                   /* of keys: the last ranks, which have no stage */
+    /* Of a step's kernels: the images of a micro-batch, the largest; over how many ranks layers are divided. Zeroes:
+     * not known */
+    int64_t images;
+    int blocks;
     int64_t first_step, last_step; /* recorded completely */
     /* of a step of rank 0 (tutti_run_counts, dag/run/run.h); zeroes: not known */
     int kernels, tasks, launches, graphs;

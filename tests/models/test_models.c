@@ -32,13 +32,13 @@ END_TEST
 static const struct {
     const char *name;
     int64_t smallest;
-} rows[] = {{"mlp", 1}, {"mlp-1024x5", 1}, {"wide-mlp", 1}, {"cifar-quick", 5}, {"resnet8", 3},
-    {"resnet20", 3}, {"resnet32", 3}, {"resnet44", 3}, {"resnet56", 3}, {"resnet110", 3},
-    {"preact-resnet110", 3}, {"resnet1001", 1}, {"vgg16", 16}, {"resnet18", 3}, {"resnet34", 3},
-    {"resnet50", 3}, {"resnet101", 3}, {"resnet152", 3}, {"resnext50-32x4d", 3}, {"alexnet", 55},
-    {"alexnet-tv", 63}, {"vgg11-224", 16}, {"vgg13-224", 16}, {"vgg16-224", 16}, {"vgg19-224", 16},
-    {"vgg11-bn-224", 16}, {"vgg16-bn-224", 16}, {"vgg19-bn-224", 16}, {"googlenet", 63},
-    {"googlenet-bn", 47}, {"mobilenet-v1", 1}};
+} rows[] = {{"mlp", 1}, {"mlp-1024x5", 1}, {"wide-mlp", 1}, {"cd-dnn", 1}, {"cifar-quick", 5},
+    {"resnet8", 3}, {"resnet20", 3}, {"resnet32", 3}, {"resnet44", 3}, {"resnet56", 3},
+    {"resnet110", 3}, {"preact-resnet110", 3}, {"resnet1001", 1}, {"vgg16", 16}, {"resnet18", 3},
+    {"resnet34", 3}, {"resnet50", 3}, {"resnet101", 3}, {"resnet152", 3}, {"resnext50-32x4d", 3},
+    {"alexnet", 55}, {"alexnet-tv", 63}, {"vgg11-224", 16}, {"vgg13-224", 16}, {"vgg16-224", 16},
+    {"vgg19-224", 16}, {"vgg11-bn-224", 16}, {"vgg16-bn-224", 16}, {"vgg19-bn-224", 16},
+    {"googlenet", 63}, {"googlenet-bn", 47}, {"mobilenet-v1", 1}};
 enum { ROWS = sizeof rows / sizeof *rows };
 
 START_TEST(found_by_name)

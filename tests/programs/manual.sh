@@ -81,6 +81,10 @@ for command in train predict scale cv; do
     note "$apps/tutti-svm" $command
 done
 agrees tutti-svm
+for program in tutti-plan tutti-sim; do # what designs and algorithms are called, tutti-cifar's page says
+    note "$apps/$program"
+    agrees $program
+done
 "$apps/tutti-svm" --help | grep -q cross-validation || fail "tutti-svm --help does not list its commands"
 for command in train predict scale cv; do names_choices tutti-svm "$apps/tutti-svm" $command; done
 for command in compute allreduce overlap step 'step --grid' interference data svm plot peers pipeline kv strategies tune-collectives; do

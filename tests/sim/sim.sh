@@ -25,6 +25,47 @@ grep -q '4 ranks' "$dir/told" || fail "tutti-trace does not tell four ranks: $(c
 refuses 1 'nowhere/trace' "$sim" mlp --topology star:2 "${few[@]}" --trace "$dir/nowhere/trace"
 
 "$sim" mlp --topology star:4,1Gbit/s "${few[@]}" --algorithm priced > "$dir/out" 2>&1 || fail "priced: $(cat "$dir/out")"
+# The same collectives and messages as in a real run of the layout: of each rank and step their names, kinds and bytes.
+starts() { # TRACE
+    sed -n 's/.*"pid":\([0-9]*\).*"cat":"collective","name":"\([^"]*\)".*"step":\([1-9]\).*"bytes":\([0-9]*\),"what":"\([a-z]*\)".*/\1 \3 \2 \5 \4/p' \
+        "$1" | sort
+}
+layout=(--layout stages=2,split=2 --batch 32 --steps 2 --topology star:4,1Gbit/s)
+cifar 4 --data synthetic --model mlp "${layout[@]}" --workers 1 --trace "$dir/real" || fail "tutti-cifar: $(tail -5 "$dir/out")"
+"$sim" mlp "${layout[@]}" --warm 1 --times cpu --trace "$dir/trace" > "$dir/out" 2>&1 || fail "layout: $(cat "$dir/out")"
+starts "$dir/real" > "$dir/wanted"
+starts "$dir/trace" | cmp - "$dir/wanted" || fail "other collectives than in a real run"
+[ "$(wc -l < "$dir/wanted")" -gt 200 ] || fail "a real run of few collectives: $(wc -l < "$dir/wanted")"
+"$sim" mlp --topology star:4,1Gbit/s --layout stages=2 "${few[@]}" --times gpu --trace "$dir/trace" > "$dir/wanted"
+"$sim" mlp --topology star:4,1Gbit/s --layout stages=2 "${few[@]}" --times "$dir/trace" > "$dir/told"
+cmp "$dir/wanted" "$dir/told" || fail "times of a trace are not those that the trace was made with: $(cat "$dir/wanted" "$dir/told")"
+"$sim" mlp "${layout[@]}" --warm 1 --times "$dir/real" > "$dir/out" 2>&1 || fail "times of a real run: $(cat "$dir/out")"
+refuses 2 'times of mlp, not of resnet8' "$sim" resnet8 --topology star:4 --times "$dir/real"
+refuses 2 'of 4 images, but this run.s have 2' "$sim" mlp "${layout[@]}" --batch 16 --warm 1 --times "$dir/real"
+refuses 2 'split=2, but --layout has split=1' "$sim" mlp --topology star:4 --batch 4 --times "$dir/real"
+sed 's/fc3.bias.sgd/fc3.bias.adam/' "$dir/real" > "$dir/other"
+refuses 2 'has no kernel fc3.bias.sgd' "$sim" mlp "${layout[@]}" --warm 1 --times "$dir/other"
+sed 's/"images":4,//' "$dir/real" > "$dir/other"
+refuses 2 'does not say of how many images' "$sim" mlp "${layout[@]}" --warm 1 --times "$dir/other"
+refuses 2 'not a trace of Tutti' "$sim" mlp --topology star:4 --times "$0"
+refuses 1 'nowhere' "$sim" mlp --topology star:4 --times nowhere
+
+for how in '--layout servers=1,clients=3' '--layout servers=all' '--strategy sharded' '--layout stages=2 --strategy rooted:ob --pipeline gpipe'; do
+    "$sim" mlp --topology star:4,1Gbit/s "${few[@]}" $how > "$dir/out" 2>&1 || fail "$how: status $?: $(cat "$dir/out")"
+done
+direct=$("$sim" mlp --topology star:4,1Gbit/s "${few[@]}" --algorithm direct | tail -1)
+[ "$("$sim" mlp --topology star:4,1Gbit/s "${few[@]}" --layout replicas=4 | tail -1)" = "$direct" ] || fail "a layout whose sums are not direct"
+refuses 2 'needs 4 ranks, but there are 6' "$sim" mlp --topology star:6 --layout stages=2,replicas=2
+refuses 2 'needs 4 ranks, but there are 2' "$sim" mlp --topology star:4 --ranks 4,2 --layout stages=2,replicas=2
+refuses 2 'has 4 stages, but mlp only 3 layers' "$sim" mlp --topology star:4 --layout stages=4
+refuses 2 'which do not make up 4 replicas' "$sim" mlp --topology star:4 --layout split=3
+refuses 2 'has no layer to divide' "$sim" resnet8 --topology star:4 --layout split=2
+refuses 2 'must be stages=S' "$sim" mlp --topology star:4 --layout wide=2
+refuses 2 'has 6 layers in 2 stages, but mlp has 5 layers' "$sim" mlp --topology star:4 --layout stages=2 --stage-layers 4,2
+refuses 2 'needs --layout with two or more stages' "$sim" mlp --topology star:4 --stage-layers 4,2
+refuses 2 'must divide the batch' "$sim" mlp --topology star:4 --layout stages=2 --micro-batches 3
+refuses 2 'only strategies that sum gradients in every step' "$sim" mlp --topology star:4 --strategy local
+
 refuses 2 'has 4 ranks, but the run has 2' "$sim" mlp --topology star:4 --ranks 2 "${few[@]}" --algorithm priced
 refuses 2 'no model' "$sim" nothing --topology star:4
 refuses 2 'topology' "$sim" mlp

@@ -17,6 +17,7 @@ typedef struct net {
     tutti_graph *graph[MOST];
     double kernel_s;
     int lacks; /* a rank without the sum of layer 0; -1: none */
+    int placed; /* ranks whose graph has been placed */
 } net;
 
 static int add_tensor(tutti_graph *g, const char *what, int i)
@@ -40,8 +41,9 @@ static void add_kernel(
         tutti_graph_kernel(g, name, &tutti_op_relu, &relu, sizeof relu, accesses, access, &node));
 }
 
-static tutti_status build(void *ctx, int rank, tutti_graph **graph)
+static tutti_status build(void *ctx, int rank, tutti_exchange *exchange, tutti_graph **graph)
 {
+    (void)exchange;
     net *n = ctx;
     tutti_graph *g;
     int section, node, gradient[LAYERS];
@@ -78,7 +80,7 @@ static tutti_status simulate(net *n, int P, const char *star, tutti_sim_options 
     double step_s[STEPS], tutti_sim_result *result)
 {
     tutti_topology *t;
-    const tutti_sim_program program = {n, build, node_s};
+    const tutti_sim_program program = {.ctx = n, .build = build, .node_s = node_s};
     memset(n->graph, 0, sizeof n->graph);
     ck_assert_ok(tutti_topology_open(star, &t));
     o->topology = t;
@@ -127,6 +129,68 @@ START_TEST(steps_are_the_formulas)
         ck_assert_msg(P == 1 || is_near(r.step_s, links_s, 0.03),
             "%s, %d ranks, short kernels: %g s, not %g", design->name, P, r.step_s, links_s);
         ck_assert(is_near(r.total_s, step_s[STEPS - 1], 1e-9));
+    }
+}
+END_TEST
+
+/* Two stages of kernels that take as long: rank 0 has a kernel for each micro-batch and sends what it wrote; rank 1
+ * receives it for its own. */
+enum { PARTS = 4 };
+
+static tutti_status build_stage(void *ctx, int rank, tutti_exchange *exchange, tutti_graph **graph)
+{
+    net *n = ctx;
+    tutti_graph *g;
+    int section, node;
+    (void)exchange;
+    ck_assert_ok(tutti_graph_new(&g));
+    ck_assert_ok(tutti_graph_section(g, "train", &section));
+    const int x = add_tensor(g, "x", 0);
+    for (int m = 0; m < PARTS; m++) {
+        const int y = add_tensor(g, "y", m);
+        const tutti_access access[] = {{rank ? y : x, TUTTI_READ}, {rank ? x : y, TUTTI_WRITE}};
+        const tutti_mark mark = {
+            .verb = rank ? TUTTI_MARK_RECV : TUTTI_MARK_SEND, .tensor = y, .peer = !rank};
+        if (rank) ck_assert_ok(tutti_graph_mark(g, &mark, &node));
+        add_kernel(g, "layer", m, 2, access);
+        if (!rank) ck_assert_ok(tutti_graph_mark(g, &mark, &node));
+    }
+    n->graph[rank] = *graph = g;
+    return TUTTI_OK;
+}
+
+static tutti_status count_placed(void *ctx, int rank)
+{
+    (void)rank;
+    ((net *)ctx)->placed++;
+    return TUTTI_OK;
+}
+
+/* A message takes COUNT * 4 / 125e6 = 8 ms. Kernels of 10 ms hide all but the first; kernels of 2 ms are hidden. */
+START_TEST(pipelines_are_the_formulas)
+{
+    static const double message_s = COUNT * 4 / 125e6;
+    for (int hides = 0; hides < 2; hides++) {
+        tutti_sim_options o = options_of(tutti_design_find("funneled"));
+        tutti_sim_result r;
+        tutti_topology *t;
+        double step_s[STEPS];
+        net n = {.kernel_s = hides ? 0.010 : 0.002};
+        const tutti_sim_program program = {
+            .ctx = &n, .build = build_stage, .finalize = count_placed, .node_s = node_s};
+        const double wanted_s = hides ? n.kernel_s + message_s + PARTS * n.kernel_s
+                                      : n.kernel_s + PARTS * message_s + n.kernel_s;
+        ck_assert_ok(tutti_topology_open("star:2,1Gbit/s", &t));
+        o.topology = t;
+        o.ranks = 2;
+        o.steps = 1;
+        o.exchange.messages = 1;
+        ck_assert_ok(tutti_sim_run(&o, &program, step_s, &r));
+        ck_assert_msg(is_near(step_s[0], wanted_s, 0.01), "%s: %g s, not %g",
+            hides ? "long kernels" : "short kernels", step_s[0], wanted_s);
+        ck_assert_int_eq(n.placed, 2);
+        for (int i = 0; i < 2; i++) tutti_graph_free(n.graph[i]);
+        tutti_topology_free(t);
     }
 }
 END_TEST
@@ -181,6 +245,7 @@ int main(void)
     int designs = 0;
     while (tutti_designs[designs]) designs++;
     tcase_add_loop_test(tcase, steps_are_the_formulas, 0, designs);
+    tcase_add_test(tcase, pipelines_are_the_formulas);
     tcase_add_test(tcase, runs_repeat);
     tcase_add_test(tcase, mistakes);
     return testing_run(suite);

@@ -425,7 +425,8 @@ START_TEST(what_is_no_trace_is_refused)
         "\"stages\":2,", "\"stages\":2,\"micro_batches\":0,",
         "\"stages\":2,\"micro_batches\":2,\"servers\":1,",
         "\"stages\":2,\"micro_batches\":2,\"servers\":4,",
-        "\"stages\":2,\"micro_batches\":2,\"servers\":-2,"};
+        "\"stages\":2,\"micro_batches\":2,\"servers\":-2,", "\"images\":0,\"blocks\":1,",
+        "\"images\":4,", "\"images\":4,\"blocks\":0,"};
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
         cut_into = cuts[i];
         begin_file(4, 1, 2, 2, "d");
