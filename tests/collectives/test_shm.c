@@ -1,5 +1,5 @@
 /* Shared memory: receives into the arena, which the sender writes to, cancelled and given back at any moment; two
- * threads and two processes; a process that dies between the data and the word that they are there; memory that is too
+ * threads and two processes; what happens between the data and the word that they are there; memory that is too
  * small, another process's, or damaged. tests/collectives/test_tcp.c has the cases that all connections share. */
 #include "collectives/transport/shm.h"
 #include "collectives/transport/tcp_frame.h"
@@ -184,6 +184,67 @@ START_TEST(is_given_back_early)
         ck_assert_uint_eq(tutti_shm_used(shared[1]), LARGE);
     }
     close_pair();
+}
+END_TEST
+
+/* Small messages that fill the ring of a connection to its last byte. Returns how many. */
+static int fill_ring(tutti_connection *c, int tag, tutti_connection_message *m[])
+{
+    static const unsigned char out[256];
+    int count = 0;
+    for (size_t left = RING; left; count++) {
+        size_t bytes = left - TUTTI_TCP_HEADER_BYTES;
+        if (bytes > sizeof out)
+            bytes = left - sizeof out < 3 * (size_t)TUTTI_TCP_HEADER_BYTES ? 128 : sizeof out;
+        ck_assert_ok(tutti_connection_isend(c, 0, tag, out, bytes, &m[count]));
+        left -= TUTTI_TCP_HEADER_BYTES + bytes;
+    }
+    return count;
+}
+
+/* What happens when the data are in the receiver's memory, and the word that they are is not: the receive is cancelled;
+ * it is abandoned; the sender ends. */
+enum { IS_CANCELLED, IS_ABANDONED, SENDER_ENDS, HAPPENS };
+
+START_TEST(between_the_data_and_the_word)
+{
+    static unsigned char out[LARGE];
+    tutti_connection_message *s, *r, *small[RING];
+    open_pair();
+    unsigned char *in = take(1, LARGE);
+    fill(out, LARGE, 4);
+    ck_assert_ok(tutti_connection_irecv(b, 0, 1, in, LARGE, &r));
+    tutti_connection_pass(b);
+    const int fillers = fill_ring(a, 2, small);
+    ck_assert_ok(tutti_connection_isend(a, 0, 1, out, LARGE, &s));
+    tutti_connection_pass(a);
+    ck_assert(is_filled(in, LARGE, 4) && !has_ended(s, TUTTI_OK));
+    if (_i == IS_ABANDONED)
+        tutti_connection_abandon(b, r);
+    else if (_i == SENDER_ENDS)
+        tutti_connection_close(a);
+    else
+        tutti_connection_cancel(b, r);
+    if (_i == SENDER_ENDS) tutti_connection_pass(b);
+    if (_i != IS_CANCELLED) ck_assert_ptr_nonnull(tutti_connection_broken(b));
+    /* its owner does not need it any more, but the sender may still write to it */
+    tutti_shm_give(shared[1], in);
+    ck_assert_uint_eq(tutti_shm_used(shared[1]), LARGE);
+    unsigned char *next = take(1, LARGE);
+    ck_assert(next >= in + LARGE || next + LARGE <= in);
+    if (_i == SENDER_ENDS) ck_assert(has_ended(r, TUTTI_ERR_COMM));
+    for (int i = 0; i < 4 && _i == IS_CANCELLED; i++) {
+        tutti_connection_pass(b);
+        tutti_connection_pass(a);
+    }
+    if (_i == IS_CANCELLED) { /* the word came: it was received */
+        ck_assert(has_ended(r, TUTTI_OK) && has_ended(s, TUTTI_OK));
+        for (int i = 0; i < fillers; i++) ck_assert(has_ended(small[i], TUTTI_OK));
+    }
+    ck_assert_uint_eq(tutti_shm_used(shared[1]), _i == IS_CANCELLED ? LARGE : 2 * LARGE);
+    tutti_connection_close(b);
+    if (_i != SENDER_ENDS) tutti_connection_close(a);
+    for (int e = 0; e < 2; e++) tutti_shm_close(shared[e]);
 }
 END_TEST
 
@@ -564,6 +625,7 @@ int main(void)
     tcase_add_loop_test(steps, is_written_in_place, 0, 2);
     tcase_add_loop_test(steps, is_cancelled, 0, MOMENTS);
     tcase_add_loop_test(steps, is_given_back_early, 0, 2);
+    tcase_add_loop_test(steps, between_the_data_and_the_word, 0, HAPPENS);
     tcase_add_test(steps, sizes_differ);
     tcase_add_test(steps, early_messages_stay_in_order);
     tcase_add_test(steps, closes_after_early_messages);

@@ -33,6 +33,12 @@ $mpirun -np 2 $train --transport shm --algorithm mpi > "$dir/out" 2>&1
 [ $? = 2 ] || fail "MPI's own sums without MPI: not refused"
 grep -q "\-\-algorithm mpi is MPI's own; or use --transport mpi" "$dir/out" || fail "--algorithm mpi: $(tail -n 5 "$dir/out")"
 
+# Memory that one rank cannot have is missing to all.
+# shellcheck disable=SC2016,SC2086
+said_by_each=yes refuses 1 'rank 1: error: shared memory needs .* ulimit -f' \
+    "$mpirun" -np 1 $train --transport shm : -np 1 bash -c 'ulimit -f 1000000; exec "$@"' - $train --transport shm
+grep -q 'rank 0: error: rank 1 has no connections to the others: memory ran out' "$dir/out" || fail "rank 0 says: $(cat "$dir/out")"
+
 # One rank has nobody to send to.
 weights 'one rank' $train --transport mesh
 
