@@ -238,6 +238,25 @@ tutti_coll_work tutti_comm_work(const tutti_comm *comm)
     return comm->work;
 }
 
+void *tutti_comm_take_memory(tutti_comm *comm, size_t bytes)
+{
+    tutti_transport *t = comm->transport;
+    void *memory;
+    if (!t->ops->take_memory || t->ops->take_memory(t, bytes, &memory)) return NULL;
+    return memory;
+}
+
+void tutti_comm_give_memory(tutti_comm *comm, void *memory)
+{
+    comm->transport->ops->give_memory(comm->transport, memory);
+}
+
+void tutti_comm_count(tutti_comm *comm, tutti_transport_counts *counts)
+{
+    *counts = (tutti_transport_counts){0};
+    if (comm->transport->ops->count) comm->transport->ops->count(comm->transport, counts);
+}
+
 /* The tag of a collective's messages is its number on the lane, and bits of its identity: messages
  * of two collectives match only if they agree in both. Numbers wrap around, but
  *

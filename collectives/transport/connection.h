@@ -68,9 +68,11 @@ void tutti_connection_break(tutti_connection *connection);
 /* Shuts down the sending direction; call it once everything is flushed. The connection breaks when the other end has
  * closed. */
 void tutti_connection_shut(tutti_connection *connection);
-/* Bytes received: those that the other end wrote in place, and those that came through the stream. */
+/* Bytes received, and messages: those that the other end wrote in place, those that came through the stream, and small
+ * ones, which may go early. */
 typedef struct tutti_connection_received {
-    uint64_t placed, streamed;
+    uint64_t placed, streamed, small;
+    uint64_t placed_messages, streamed_messages, small_messages;
 } tutti_connection_received;
 tutti_connection_received tutti_connection_count(const tutti_connection *connection);
 /* Whether all that was sent has gone out to the socket. */

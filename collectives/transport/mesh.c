@@ -4,6 +4,7 @@
 #include "dag/base/log.h"
 
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +39,7 @@ typedef struct mesh {
     tutti_transport base;
     tutti_connection **peer;
     tutti_shm *mine, **theirs;
-    int full;      /* there is no more of `mine` */
+    atomic_int full; /* there is no more of `mine` */
     int *reported; /* [size] it was said that this rank is gone */
     struct pollfd *socket;
     int *socket_of;
@@ -308,19 +309,36 @@ static void mesh_abandon(tutti_transport *transport, tutti_message *message)
     recycle_message(t, message);
 }
 
-/* Without an arena, or when that is full, messages go through rings. */
+/* Without an arena, or when that is full, messages go through rings, as small ones always do. */
 static tutti_status mesh_take_memory(tutti_transport *transport, size_t bytes, void **memory)
 {
     mesh *t = (mesh *)transport;
-    if (!t->mine || t->full) return TUTTI_ERR_NOMEM;
+    if (!t->mine || bytes <= TUTTI_MESH_EARLY_BYTES || atomic_load(&t->full))
+        return TUTTI_ERR_NOMEM;
     tutti_status status = tutti_shm_take(t->mine, bytes, memory);
-    t->full = status != TUTTI_OK;
+    if (status) atomic_store(&t->full, 1);
     return status;
 }
 
 static void mesh_give_memory(tutti_transport *transport, void *memory)
 {
     tutti_shm_give(((mesh *)transport)->mine, memory);
+}
+
+static void mesh_count(tutti_transport *transport, tutti_transport_counts *counts)
+{
+    const mesh *t = (const mesh *)transport;
+    *counts = (tutti_transport_counts){0};
+    for (int r = 0; r < t->base.size; r++) {
+        if (!t->peer[r]) continue;
+        const tutti_connection_received one = tutti_connection_count(t->peer[r]);
+        counts->placed += (int64_t)one.placed_messages;
+        counts->placed_bytes += (int64_t)one.placed;
+        counts->copied += (int64_t)one.streamed_messages;
+        counts->copied_bytes += (int64_t)one.streamed;
+        counts->small += (int64_t)one.small_messages;
+        counts->small_bytes += (int64_t)one.small;
+    }
 }
 
 /* A lane is a number in each message. */
@@ -396,6 +414,7 @@ static const tutti_transport_ops mesh_ops = {
     .irecv = mesh_irecv,
     .take_memory = mesh_take_memory,
     .give_memory = mesh_give_memory,
+    .count = mesh_count,
     .test = mesh_test,
     .cancel = mesh_cancel,
     .sweep = mesh_sweep,

@@ -93,10 +93,18 @@ static tutti_status new_shm(const head *layout, tutti_shm **shm)
     return TUTTI_OK;
 }
 
+/* After a failure tasks that never ended may use it as long as the process lives. */
+static int has_taken(const tutti_shm *s)
+{
+    int taken = 0;
+    for (int i = 0; i < s->blocks; i++) taken |= s->block[i].taken;
+    return taken;
+}
+
 void tutti_shm_close(tutti_shm *s)
 {
     if (!s) return;
-    if (s->memory) munmap(s->memory, s->bytes);
+    if (s->memory && !has_taken(s)) munmap(s->memory, s->bytes);
     if (s->file >= 0) close(s->file);
     pthread_mutex_destroy(&s->lock);
     free(s->block);

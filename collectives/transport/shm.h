@@ -39,7 +39,8 @@ tutti_status tutti_shm_create(const tutti_shm_options *options, tutti_shm **shm)
 void tutti_shm_get_name(const tutti_shm *shm, tutti_shm_name *name);
 /* COMM (logged): the other process has ended, or does not let this one see its memory; NOMEM. */
 tutti_status tutti_shm_map(const tutti_shm_name *name, tutti_shm **shm);
-/* Connections must have been closed. What others have mapped stays theirs. Accepts NULL. */
+/* Connections must have been closed. What others have mapped stays theirs, and memory that is still taken stays mapped.
+ * Accepts NULL. */
 void tutti_shm_close(tutti_shm *shm);
 
 /* Memory of the arena, at a multiple of 64 bytes. NOMEM (logged, with the bytes needed). Any thread. */

@@ -33,6 +33,13 @@ enum { TUTTI_ANY_RANK = -1 };
 /* One send or recv under way; its layout is the transport's. */
 typedef struct tutti_message tutti_message;
 
+/* Messages received, and their bytes. */
+typedef struct tutti_transport_counts {
+    int64_t placed, placed_bytes; /* their sender has written them where they belong */
+    int64_t copied, copied_bytes; /* they came through a buffer or a socket */
+    int64_t small, small_bytes;   /* the same, of those that go before their receive is known */
+} tutti_transport_counts;
+
 typedef struct tutti_transport_ops {
     const char *name;
     /* Start a message. *message NULL: it has already ended. */
@@ -57,10 +64,13 @@ typedef struct tutti_transport_ops {
      * has no device slots. members NULL: all ranks. */
     tutti_status (*take_slot)(tutti_transport *t, int lane, int tag, const tutti_members *members,
         tutti_message **message);
-    /* Memory that other ranks can write to: what a receive into it gets is copied once. Give it back before close.
-     * NOMEM (logged the first time): other memory does as well. NULL: there is none. */
+    /* Memory that other ranks can write to: what a receive into it gets is copied once. What is not given back before
+     * close stays mapped. NOMEM (logged, but for small sizes, the first time): other memory does as well. NULL: there
+     * is none. Any thread. */
     tutti_status (*take_memory)(tutti_transport *t, size_t bytes, void **memory);
     void (*give_memory)(tutti_transport *t, void *memory);
+    /* What has been received so far. NULL: not counted, or counted by the whole that this is a part of. */
+    void (*count)(tutti_transport *t, tutti_transport_counts *counts);
     /* Starts the communication library's own collective; may be NULL. It is tested, cancelled and
      * abandoned as messages are; cancelling one may end all that are under way, or none, as the library permits. On a
      * failure *message is what has begun, or NULL. */

@@ -11,6 +11,7 @@
 
 #include "collectives/coll.h"
 #include "collectives/links/topology.h"
+#include "collectives/transport/transport.h"
 #include "collectives/value/members.h"
 #include "dag/run/run.h"
 #include "designs/check/check.h"
@@ -125,6 +126,13 @@ const tutti_design *tutti_exchange_design(const tutti_exchange *exchange);
 tutti_thread_level tutti_exchange_granted(const tutti_exchange *exchange);
 /* The processor that the comm thread is bound to, or -1. */
 int tutti_exchange_comm_core(const tutti_exchange *exchange);
+/* What this rank has received, and its local work, in all its collectives so far. */
+typedef struct tutti_exchange_counts {
+    tutti_transport_counts received; /* zeroes: not counted */
+    tutti_coll_work work;
+} tutti_exchange_counts;
+/* Waits for the thread that communicates. TIMEOUT, or the failure of a collective. [M] */
+tutti_status tutti_exchange_count(tutti_exchange *exchange, tutti_exchange_counts *counts);
 /* CPU seconds that the comm thread has used so far; 0 without one. */
 double tutti_exchange_comm_cpu_s(const tutti_exchange *exchange);
 

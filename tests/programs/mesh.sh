@@ -25,8 +25,11 @@ same() { # RANKS TRANSPORT OPTION...: the weights are those over MPI
 }
 
 same 2 shm --design concurrent
-same 4 mesh --layout stages=2,replicas=2 --verify full
+same 4 mesh --layout stages=2,replicas=2 --verify full --json "$dir/json"
 four=$hash
+# Activations, their gradients and sums arrive where they belong.
+grep '"event":"summary"' "$dir/json" | grep -q '"received":{"after_step":2,"placed":[1-9].*"copied":0,.*"allocations":0}' ||
+    fail "something is copied on its way: $(tail -n 1 "$dir/json")"
 
 # shellcheck disable=SC2086
 $mpirun -np 2 $train --transport shm --algorithm mpi > "$dir/out" 2>&1
