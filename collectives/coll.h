@@ -91,6 +91,8 @@ tutti_coll_work tutti_comm_work(const tutti_comm *comm);
  * the comm is freed. NULL: there is none, and other memory does as well. Any thread. */
 void *tutti_comm_take_memory(tutti_comm *comm, size_t bytes);
 void tutti_comm_give_memory(tutti_comm *comm, void *memory);
+/* Its transport, to look at. */
+const tutti_transport *tutti_comm_transport(const tutti_comm *comm);
 /* What its transport has received so far, by all that use that. Zeroes: it does not count. */
 void tutti_comm_count(tutti_comm *comm, tutti_transport_counts *counts);
 

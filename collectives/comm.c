@@ -251,6 +251,11 @@ void tutti_comm_give_memory(tutti_comm *comm, void *memory)
     comm->transport->ops->give_memory(comm->transport, memory);
 }
 
+const tutti_transport *tutti_comm_transport(const tutti_comm *comm)
+{
+    return comm->transport;
+}
+
 void tutti_comm_count(tutti_comm *comm, tutti_transport_counts *counts)
 {
     *counts = (tutti_transport_counts){0};

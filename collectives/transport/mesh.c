@@ -468,6 +468,7 @@ tutti_status tutti_transport_mesh(const tutti_mesh_options *o, tutti_transport *
     t->base.lanes = o->lanes;
     t->base.near = o->near;
     t->base.tags = tutti_mesh_connection.tags;
+    t->base.small_bytes = tutti_mesh_connection.early_bytes;
     *transport = &t->base;
     return TUTTI_OK;
 }

@@ -91,6 +91,8 @@ struct tutti_transport {
     int shares_slots; /* its lanes do; the same on every rank */
     int edges_aside;  /* but edges do not: they use no device slots; the same on every rank */
     int64_t tags;     /* tags are 0 ... tags-1 */
+    size_t
+        small_bytes; /* messages up to this size go before their receive is known, and are copied; 0: none */
     /* Its operations in device memory; NULL: none. At most one of them, closed with the transport. Without them, all
      * buffers are main memory; with arithmetic, those of messages may be device memory. */
     tutti_arithmetic *arithmetic;

@@ -19,6 +19,7 @@
 #include "designs/thread/active_messages.h"
 #include "designs/design.h"
 #include "designs/exchange/order.h"
+#include "designs/passes/remote_buffer.h"
 #include "designs/verify/verify.h"
 #include "designs/watch/watch.h"
 
@@ -172,6 +173,11 @@ tutti_status tutti_exchange_check_graph(
     tutti_exchange *exchange, const tutti_graph *graph, int workers, tutti_verdict *verdict);
 /* The data from which rank 0 made the order of the steps' collectives, once it has. */
 tutti_outlook tutti_exchange_outlook(const tutti_exchange *exchange);
+/* Where the collectives of a placed graph receive, and why that is copied, if it is
+ * (designs/passes/remote_buffer.h): what fits into the memory that the transport has. on_gpu: tensors are on a GPU, and
+ * collectives in main memory. The caller frees *found. NOMEM, INTERNAL. */
+tutti_status tutti_exchange_remote_buffers(tutti_exchange *exchange, const tutti_graph *graph,
+    int on_gpu, int *count, tutti_remote_buffer **found);
 /* For tutti_run_options.hooks; valid until close. */
 tutti_run_hooks tutti_exchange_hooks(tutti_exchange *exchange);
 /* The same for dag/run/insert.h, whose collectives are not in a graph: their chunks and lanes

@@ -7,6 +7,7 @@
 #include "tests/support/testing.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { RANKS = 2, LANES = 4, COUNT = 30000, SMALL = 100, SUMMED = 40000, STEPS = 4 };
@@ -27,6 +28,7 @@ typedef struct rank {
     int tensor[TENSORS];
     tutti_status status;
     tutti_exchange_counts counts[STEPS];
+    size_t foretold; /* bytes of a step that arrive without a copy */
 } rank;
 
 /* Both ranks map the other's memory. arena 0: there is none for tensors. */
@@ -93,6 +95,17 @@ static tutti_status look(rank *k, const tutti_runner *runner, tutti_run *run, in
     return status;
 }
 
+static tutti_status foretell(rank *k, tutti_exchange *exchange, const tutti_graph *graph)
+{
+    tutti_remote_buffer *found;
+    int count;
+    tutti_status status = tutti_exchange_remote_buffers(exchange, graph, 0, &count, &found);
+    for (int i = 0; i < count && !status; i++)
+        if (!found[i].sends && !*found[i].why) k->foretold += found[i].bytes;
+    if (!status) free(found);
+    return status;
+}
+
 static tutti_status run_steps(rank *k, tutti_exchange *exchange, tutti_graph *graph)
 {
     const tutti_runner *runner = tutti_runner_find("inline");
@@ -125,6 +138,7 @@ static void *run_rank(void *arg)
     k->status = tutti_exchange_open_over(k->transport, &options, &exchange);
     if (!k->status) k->status = build(k, &graph);
     if (!k->status) k->status = tutti_exchange_apply(exchange, graph);
+    if (!k->status) k->status = foretell(k, exchange, graph);
     if (!k->status) k->status = run_steps(k, exchange, graph);
     const tutti_status closed = tutti_exchange_close(exchange);
     tutti_graph_free(graph);
@@ -164,6 +178,7 @@ START_TEST(nothing_is_copied)
             ck_assert_int_eq(first->received.copied, 0);
             ck_assert_int_eq(last->received.copied, 0);
             ck_assert_int_eq(last->received.placed_bytes, STEPS * a_step);
+            ck_assert_uint_eq(ranks[r].foretold, (size_t)a_step);
             ck_assert_int_eq(last->work.copies, 0);
             ck_assert_int_gt(first->work.allocations, 0);
             ck_assert_int_eq(last->work.allocations, first->work.allocations);
@@ -188,11 +203,103 @@ START_TEST(what_does_not_fit_is_copied)
 }
 END_TEST
 
+/* ---- what is known before the first step ---- */
+
+enum { PRODUCED, RECEIVED, TINY, FIRST, SECOND, ALL };
+
+static int is_near(void *ctx, int other)
+{
+    return other < *(int *)ctx;
+}
+
+static const tutti_members *all_ranks(void *ctx, int group)
+{
+    static int pair[] = {1, 0};
+    static const tutti_members all = {.size = 3}, two = {.key = 1, .size = 2, .of = pair};
+    (void)ctx;
+    return group ? &two : &all;
+}
+
+static void make_collective(tutti_graph *graph, int node, int group)
+{
+    const tutti_coll_args args = {.group = group};
+    ck_assert_ok(tutti_graph_set_collective(graph, node, &args, sizeof args));
+    ck_assert_ok(tutti_graph_set_group(graph, node, group, group));
+}
+
+/* A kernel writes a tensor, another changes it in place, it is sent, and read once more; two messages, and a bucket. */
+static tutti_graph *make_graph(void)
+{
+    static const int64_t count[ALL] = {5000, 5000, 10, 3200, 3200};
+    static const tutti_mode modes[] = {TUTTI_WRITE, TUTTI_READWRITE, 0, TUTTI_READ};
+    tutti_graph *graph;
+    int marks[4], node[ALL];
+    ck_assert_ok(tutti_graph_new(&graph));
+    for (int t = 0; t < ALL; t++) {
+        char name[] = {(char)('a' + t), 0};
+        ck_assert_ok(tutti_graph_tensor(
+            graph, name, TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(count[t]), &node[t]));
+    }
+    const tutti_mark mark[] = {{.verb = TUTTI_MARK_RECV, .tensor = RECEIVED},
+        {.verb = TUTTI_MARK_RECV, .tensor = TINY}, {.tensor = FIRST}, {.tensor = SECOND}};
+    for (int i = 0; i < 4; i++) {
+        const tutti_access access = {PRODUCED, modes[i]};
+        const tutti_mark send = {.verb = TUTTI_MARK_SEND, .tensor = PRODUCED};
+        int sent;
+        if (modes[i])
+            ck_assert_ok(tutti_graph_kernel(graph, "kernel", NULL, NULL, 0, 1, &access, NULL));
+        else
+            ck_assert_ok(tutti_graph_mark(graph, &send, &sent));
+        if (!modes[i]) make_collective(graph, sent, 1);
+    }
+    for (int i = 0; i < 4; i++) ck_assert_ok(tutti_graph_mark(graph, &mark[i], &marks[i]));
+    ck_assert_ok(tutti_graph_fuse(graph, 2, marks + 2));
+    for (int i = 0; i < 4; i++)
+        if (i != 2) make_collective(graph, marks[i], i < 2);
+    return graph;
+}
+
+START_TEST(copies_are_foretold)
+{
+    static const struct {
+        int near, on_gpu;
+        const char *bucket, *message, *tiny;
+    } rows[] = {{3, 0, "", "", "it is small"}, {3, 1, "on a GPU", "on a GPU", "on a GPU"},
+        {2, 0, "rank 2 of those that take part is on another host", "", "it is small"},
+        {0, 0, "'fake' has no memory", "'fake' has no memory", "'fake' has no memory"}};
+    int near = rows[_i].near, count;
+    const char *const why[] = {"", rows[_i].message, rows[_i].tiny, rows[_i].bucket};
+    const tutti_remote_options options = {.on_gpu = rows[_i].on_gpu,
+        .small_bytes = 4096,
+        .transport = "fake",
+        .reaches = is_near,
+        .members = all_ranks,
+        .ctx = &near};
+    tutti_remote_buffer *found;
+    tutti_graph *graph = make_graph();
+    ck_assert_ok(tutti_remote_buffers_find(graph, &options, &count, &found));
+    ck_assert_int_eq(count, 4);
+    ck_assert(found[0].sends && found[0].tensor == PRODUCED && found[0].origin == 0);
+    ck_assert(found[0].in_place == 1 && found[0].readers == 1);
+    for (int i = 1; i < count; i++) {
+        ck_assert(!found[i].sends);
+        ck_assert_msg(
+            strstr(found[i].why, why[i]) && !*found[i].why == !*why[i], "%s", found[i].why);
+        ck_assert_int_eq(found[i].small, strstr(why[i], "small") != NULL);
+    }
+    ck_assert(found[3].tensors == 2 && found[3].tensor == FIRST);
+    ck_assert_uint_eq(found[3].bytes, 2 * 3200 * sizeof(float));
+    free(found);
+    tutti_graph_free(graph);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("placed");
     TCase *placed = testing_case(suite, "placed");
     tcase_add_test(placed, nothing_is_copied);
     tcase_add_test(placed, what_does_not_fit_is_copied);
+    tcase_add_loop_test(placed, copies_are_foretold, 0, 4);
     return testing_run(suite);
 }
