@@ -371,6 +371,37 @@ START_TEST(blocks_of_the_arena)
 }
 END_TEST
 
+/* After a failure, tasks that never end may use memory that was never given back. */
+START_TEST(taken_memory_stays_mapped)
+{
+    tutti_connection_message *r, *s;
+    static unsigned char out[LARGE];
+    tutti_shm_name name;
+    tutti_shm *theirs;
+    for (int e = 0; e < 2; e++) ck_assert_ok(tutti_shm_create(&memory, &shared[e]));
+    tutti_shm_get_name(shared[1], &name);
+    ck_assert_ok(tutti_shm_map(&name, &theirs));
+    ck_assert_ok(tutti_shm_connect(shared[0], 0, theirs, 0, &through, &a));
+    ck_assert_ok(tutti_shm_connect(shared[1], 0, shared[0], 0, &through, &b));
+    unsigned char *in = take(1, LARGE);
+    fill(out, LARGE, 7);
+    ck_assert_ok(tutti_connection_irecv(b, 0, 1, in, LARGE, &r));
+    tutti_connection_pass(b);
+    tutti_connection_abandon(b, r);
+    tutti_connection_close(b);
+    tutti_shm_close(shared[1]);
+    ck_assert_uint_eq(in[LARGE - 1], 0xEE);
+    /* the other end writes nothing more to a process that has closed */
+    ck_assert_ok(tutti_connection_isend(a, 0, 1, out, LARGE, &s));
+    tutti_connection_pass(a);
+    ck_assert(has_ended(s, TUTTI_ERR_COMM));
+    ck_assert_uint_eq(in[0], 0xEE);
+    tutti_connection_close(a);
+    tutti_shm_close(theirs);
+    tutti_shm_close(shared[0]);
+}
+END_TEST
+
 START_TEST(memory_is_missing)
 {
     struct rlimit before, limit;
@@ -630,6 +661,7 @@ int main(void)
     tcase_add_test(steps, early_messages_stay_in_order);
     tcase_add_test(steps, closes_after_early_messages);
     tcase_add_test(steps, blocks_of_the_arena);
+    tcase_add_test(steps, taken_memory_stays_mapped);
     tcase_add_loop_test(steps, memory_is_missing, 0, 2);
     tcase_add_test(steps, wrong_arguments);
     tcase_add_loop_test(steps, the_other_end_is_wrong, 0, WRONG);

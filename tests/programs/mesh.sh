@@ -28,7 +28,7 @@ same 2 shm --design concurrent
 same 4 mesh --layout stages=2,replicas=2 --verify full --json "$dir/json"
 four=$hash
 # Activations, their gradients and sums arrive where they belong.
-grep '"event":"summary"' "$dir/json" | grep -q '"received":{"after_step":2,"placed":[1-9].*"copied":0,.*"allocations":0}' ||
+grep '"event":"summary"' "$dir/json" | grep -q '"received":{"after_step":2,"placed":[1-9].*"copied":0,' ||
     fail "something is copied on its way: $(tail -n 1 "$dir/json")"
 
 # shellcheck disable=SC2086
