@@ -251,6 +251,18 @@ void tutti_comm_give_memory(tutti_comm *comm, void *memory)
     comm->transport->ops->give_memory(comm->transport, memory);
 }
 
+int tutti_comm_wait(tutti_comm *comm, double timeout_s)
+{
+    tutti_transport *t = comm->transport;
+    if (!t->ops->wait || t->arithmetic || t->device_collectives) return 0;
+    return t->ops->wait(t, timeout_s);
+}
+
+void tutti_comm_wake(tutti_comm *comm)
+{
+    if (comm->transport->ops->wake) comm->transport->ops->wake(comm->transport);
+}
+
 const tutti_transport *tutti_comm_transport(const tutti_comm *comm)
 {
     return comm->transport;

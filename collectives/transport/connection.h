@@ -60,6 +60,8 @@ void tutti_connection_set_priority(tutti_connection_message *message, int priori
 void tutti_connection_pass(tutti_connection *connection);
 /* What to wait for before the next pass. */
 struct pollfd tutti_connection_poll(const tutti_connection *connection);
+/* Without a socket: whether a pass may move anything. */
+int tutti_connection_may_move(const tutti_connection *connection);
 /* NULL while the connection works; else why it broke, as a predicate: "has closed the connection". All its messages
  * then end with COMM. */
 const char *tutti_connection_broken(const tutti_connection *connection);

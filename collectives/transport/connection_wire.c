@@ -332,9 +332,19 @@ void tutti_connection_pass(tutti_connection *t)
     write_all(t);
 }
 
+static int has_to_write(const tutti_connection *t)
+{
+    return !t->shut && (t->control.used || t->outgoing || next_outgoing(t));
+}
+
+int tutti_connection_may_move(const tutti_connection *t)
+{
+    return t->stream && t->stream->ops->is_ready(t->stream, has_to_write(t));
+}
+
 struct pollfd tutti_connection_poll(const tutti_connection *t)
 {
-    int writes = !t->shut && (t->control.used || t->outgoing || next_outgoing(t));
+    int writes = has_to_write(t);
     return (struct pollfd){.fd = t->stream ? t->stream->socket : -1,
         .events = (short)(POLLIN | (writes ? POLLOUT : 0))};
 }

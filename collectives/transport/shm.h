@@ -50,6 +50,12 @@ void tutti_shm_give(tutti_shm *shm, void *memory);
 /* How many bytes are taken, or given back but still lent. */
 size_t tutti_shm_used(tutti_shm *shm);
 
+/* Sleeps until another process, or tutti_shm_wake, wakes this one, at most timeout_s. Returns 0 if it does not sleep,
+ * because of may_move(ctx), which is called once others know that they have to wake. One thread at a time. */
+int tutti_shm_sleep(tutti_shm *mine, int (*may_move)(void *ctx), void *ctx, double timeout_s);
+/* Wakes the process whose memory this is, if it sleeps. Any thread. */
+void tutti_shm_wake(tutti_shm *shm);
+
 /* A connection that reads from ring `in` of mine and writes to ring `out` of theirs; both outlive it. INVAL, NOMEM. */
 tutti_status tutti_shm_connect(tutti_shm *mine, int in, tutti_shm *theirs, int out,
     const tutti_connection_options *options, tutti_connection **connection);

@@ -554,6 +554,77 @@ START_TEST(of_two_threads)
 }
 END_TEST
 
+/* ---- one that sleeps ---- */
+
+/* What wakes it: a message; one that comes as it falls asleep; room in a ring that was full; the other end, which
+ * closes; a thread of its own; nothing. With a message there, it does not sleep. */
+enum { BY_MESSAGE, AS_IT_SLEEPS, BY_ROOM, BY_THE_END, BY_ITSELF, BY_NOBODY, AWAKE, WAKES };
+
+typedef struct sleeper {
+    tutti_connection *c; /* of who sleeps */
+    int way;
+} sleeper;
+
+static void send_one(void)
+{
+    static const char out = 1;
+    tutti_connection_message *s;
+    if (tutti_connection_isend(a, 0, 0, &out, 1, &s)) abort();
+    tutti_connection_pass(a);
+    if (!has_ended(s, TUTTI_OK)) abort();
+}
+
+static int may_move(void *arg)
+{
+    const sleeper *it = arg;
+    const int moves = tutti_connection_may_move(it->c);
+    if (it->way == AS_IT_SLEEPS) send_one();
+    return moves;
+}
+
+static void *disturb(void *arg)
+{
+    const sleeper *it = arg;
+    tutti_clock_sleep(20e-3);
+    if (it->way == BY_MESSAGE) send_one();
+    if (it->way == BY_ROOM) tutti_connection_pass(b);
+    if (it->way == BY_THE_END) tutti_connection_shut(a);
+    if (it->way == BY_ITSELF) tutti_shm_wake(shared[1]);
+    return NULL;
+}
+
+START_TEST(sleeps_until_woken)
+{
+    static const double most_s = 5, soon_s = 2;
+    tutti_connection_message *small[RING + 1];
+    static const char out = 1;
+    pthread_t other;
+    int count = 0;
+    open_pair();
+    sleeper it = {_i == BY_ROOM ? a : b, _i};
+    if (_i == AWAKE) send_one();
+    if (_i == BY_ROOM) {
+        count = fill_ring(a, 2, small);
+        ck_assert_ok(tutti_connection_isend(a, 0, 2, &out, 1, &small[count++]));
+        tutti_connection_pass(a);
+    }
+    ck_assert_int_eq(pthread_create(&other, NULL, disturb, &it), 0);
+    const double begun_s = tutti_clock_s();
+    const int slept =
+        tutti_shm_sleep(shared[_i != BY_ROOM], may_move, &it, _i == BY_NOBODY ? 50e-3 : most_s);
+    const double took_s = tutti_clock_s() - begun_s;
+    pthread_join(other, NULL);
+    ck_assert_int_eq(slept, _i != AWAKE);
+    ck_assert_msg(took_s < soon_s, "slept for %g s", took_s);
+    if (_i == BY_NOBODY) ck_assert_double_ge(took_s, 45e-3);
+    for (int i = 0; i < count; i++) {
+        tutti_connection_pass(a);
+        ck_assert(has_ended(small[i], TUTTI_OK));
+    }
+    close_pair();
+}
+END_TEST
+
 /* ---- two processes ---- */
 
 /* Both names go over a socket, and both sides map the other's memory. */
@@ -667,6 +738,7 @@ int main(void)
     tcase_add_loop_test(steps, the_other_end_is_wrong, 0, WRONG);
     TCase *apart = testing_case(suite, "apart");
     tcase_add_test(apart, of_two_threads);
+    tcase_add_loop_test(apart, sleeps_until_woken, 0, WAKES);
     tcase_add_loop_test(apart, of_two_processes, 0, ENDS);
     return testing_run(suite);
 }
