@@ -22,6 +22,7 @@ typedef struct tutti_comm tutti_comm;
 typedef struct tutti_rules tutti_rules;         /* collectives/rules.h */
 typedef struct tutti_topology tutti_topology;   /* collectives/links/topology.h */
 typedef struct tutti_transport tutti_transport; /* collectives/transport/transport.h */
+typedef struct tutti_transport_counts tutti_transport_counts;
 typedef struct tutti_coll_request tutti_coll_request;
 
 typedef struct tutti_comm_options {
@@ -82,8 +83,22 @@ int tutti_comm_has_room(const tutti_comm *comm, int lane);
 typedef struct tutti_coll_work {
     int64_t copies, copied_bytes;      /* from one buffer to another */
     int64_t reductions, reduced_bytes; /* dst = dst op src; bytes of src */
+    int64_t allocations;               /* of memory for received elements; it is used again */
 } tutti_coll_work;
 tutti_coll_work tutti_comm_work(const tutti_comm *comm);
+
+/* Memory for the buffers of collectives that other ranks can write to, at a multiple of 64 bytes. Give it back before
+ * the comm is freed. NULL: there is none, and other memory does as well. Any thread. */
+void *tutti_comm_take_memory(tutti_comm *comm, size_t bytes);
+void tutti_comm_give_memory(tutti_comm *comm, void *memory);
+/* Sleeps until messages may move, or tutti_comm_wake is called, at most timeout_s. Returns 0 if it did not sleep,
+ * because something may move, or its transport can only be tested again. */
+int tutti_comm_wait(tutti_comm *comm, double timeout_s);
+void tutti_comm_wake(tutti_comm *comm); /* any thread */
+/* Its transport, to look at. */
+const tutti_transport *tutti_comm_transport(const tutti_comm *comm);
+/* What its transport has received so far, by all that use that. Zeroes: it does not count. */
+void tutti_comm_count(tutti_comm *comm, tutti_transport_counts *counts);
 
 /* Before the first step: allocates the device memory that a collective like this one needs, in addition to that of
  * earlier calls, with which it will be in flight. recv is ignored, and so is send except for whether it is NULL.

@@ -248,6 +248,42 @@ tutti_coll_work tutti_comm_work(const tutti_comm *comm)
     return comm->work;
 }
 
+void *tutti_comm_take_memory(tutti_comm *comm, size_t bytes)
+{
+    tutti_transport *t = comm->transport;
+    void *memory;
+    if (!t->ops->take_memory || t->ops->take_memory(t, bytes, &memory)) return NULL;
+    return memory;
+}
+
+void tutti_comm_give_memory(tutti_comm *comm, void *memory)
+{
+    comm->transport->ops->give_memory(comm->transport, memory);
+}
+
+int tutti_comm_wait(tutti_comm *comm, double timeout_s)
+{
+    tutti_transport *t = comm->transport;
+    if (!t->ops->wait || t->arithmetic || t->device_collectives) return 0;
+    return t->ops->wait(t, timeout_s);
+}
+
+void tutti_comm_wake(tutti_comm *comm)
+{
+    if (comm->transport->ops->wake) comm->transport->ops->wake(comm->transport);
+}
+
+const tutti_transport *tutti_comm_transport(const tutti_comm *comm)
+{
+    return comm->transport;
+}
+
+void tutti_comm_count(tutti_comm *comm, tutti_transport_counts *counts)
+{
+    *counts = (tutti_transport_counts){0};
+    if (comm->transport->ops->count) comm->transport->ops->count(comm->transport, counts);
+}
+
 /* The tag of a collective's messages is its number on the lane, and bits of its identity: messages
  * of two collectives match only if they agree in both. Numbers wrap around, but
  *

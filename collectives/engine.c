@@ -373,8 +373,11 @@ static tutti_status take_memory(
     const tutti_flight_plan *plan, tutti_pool *pool, size_t bytes, void **memory)
 {
     tutti_arithmetic *a = plan->transport->arithmetic;
-    return is_on_device(plan) ? a->ops->take(a, bytes, memory)
-                              : tutti_pool_take(pool, bytes, memory);
+    if (is_on_device(plan)) return a->ops->take(a, bytes, memory);
+    const int64_t made = tutti_pool_made(pool);
+    tutti_status status = tutti_pool_take(pool, bytes, memory);
+    plan->work->allocations += tutti_pool_made(pool) - made;
+    return status;
 }
 
 static void give_memory(const tutti_flight_plan *plan, tutti_pool *pool, void *memory)

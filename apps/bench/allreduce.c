@@ -98,6 +98,7 @@ typedef struct contestant {
     void *sum;                     /* its kernel, opened for the current size */
     const struct contestant *peer; /* whose time is divided by its own */
     tutti_comm *comm;              /* NULL: MPI_Allreduce */
+    float *placed[MOST_LANES];     /* memory that its transport has; NULL: the bench's data */
     tutti_traffic sent;
     tutti_traffic each; /* sent by one allreduce */
     int64_t rounds;     /* in a block */
@@ -123,6 +124,12 @@ static int P(const bench *b)
 
 /* ---- one round ---- */
 
+/* As a run has it: the tensors that collectives write to are in the memory that the transport has for them. */
+static float *data_of(const bench *b, const contestant *c, int lane)
+{
+    return c->placed[lane] ? c->placed[lane] : b->data[lane];
+}
+
 static const tutti_kernel *sum_kernel(void)
 {
     return tutti_kernel_find(&tutti_op_sum, TUTTI_CPU, TUTTI_F32);
@@ -136,11 +143,11 @@ static tutti_status post(
         .dtype = TUTTI_F32,
         .op = TUTTI_SUM,
         .count = count,
-        .recv = b->data[lane]};
+        .recv = data_of(b, c, lane)};
     if (c->sum) {
         void *buf[MOST_VECTORS + 1];
         for (int k = 0; k < c->vectors; k++) buf[k] = b->vector[lane][k];
-        buf[c->vectors] = b->data[lane];
+        buf[c->vectors] = data_of(b, c, lane);
         status = sum_kernel()->fn(c->sum, buf, NULL);
     } else if (c->vectors > 1) {
         args.out_of_place = 1;
@@ -157,7 +164,7 @@ static tutti_status run_round(bench *b, contestant *c, int64_t count)
     tutti_status status = TUTTI_OK;
     for (int lane = 0; lane < b->o.lanes && !status; lane++)
         status = c->comm ? post(b, c, lane, count, &request[lane])
-                         : tutti_boot_sum(&b->world.boot, b->data[lane], count);
+                         : tutti_boot_sum(&b->world.boot, data_of(b, c, lane), count);
     for (int lane = 0; c->comm && lane < b->o.lanes && !status; lane++)
         status = tutti_world_spin(c->comm, request[lane], b->o.timeout_s);
     for (int lane = 0; lane < b->o.lanes; lane++) tutti_coll_free(request[lane]);
@@ -173,7 +180,7 @@ static float value_of(int rank, int lane, int vector, int64_t i)
 static void fill(bench *b, const contestant *c, int lane, int64_t count)
 {
     for (int k = 0; k < c->vectors; k++) {
-        float *to = c->vectors > 1 ? b->vector[lane][k] : b->data[lane];
+        float *to = c->vectors > 1 ? b->vector[lane][k] : data_of(b, c, lane);
         for (int64_t i = 0; i < count; i++) to[i] = value_of(b->world.boot.rank, lane, k, i);
     }
 }
@@ -190,14 +197,14 @@ static tutti_status verify(bench *b, contestant *c, int64_t count)
             float sum = 0;
             for (int n = 0; n < P(b) * c->vectors; n++)
                 sum += value_of(n / c->vectors, lane, n % c->vectors, i);
-            if (b->data[lane][i] != sum)
+            if (data_of(b, c, lane)[i] != sum)
                 status = tutti_fail(TUTTI_ERR_INTERNAL,
                     "%s: element %" PRId64 " of %" PRId64 " on lane %d is %g, not %g", c->label, i,
-                    count, lane, (double)b->data[lane][i], (double)sum);
+                    count, lane, (double)data_of(b, c, lane)[i], (double)sum);
         }
     /* Zeros: repeated sums of sums do not grow to infinity. */
     for (int lane = 0; lane < b->o.lanes; lane++)
-        memset(b->data[lane], 0, (size_t)count * sizeof(float));
+        memset(data_of(b, c, lane), 0, (size_t)count * sizeof(float));
     return tutti_world_agree(&b->world, status);
 }
 
@@ -368,6 +375,8 @@ static tutti_status add_over(bench *b, const char *name, const char *over, int v
             &(tutti_comm_options){
                 .algorithm = name, .rules = b->world.rules, .topology = b->world.topology},
             &c->comm);
+    for (int lane = 0; lane < b->o.lanes && !status; lane++)
+        c->placed[lane] = tutti_comm_take_memory(c->comm, (size_t)b->o.to);
     return status;
 }
 
@@ -439,7 +448,10 @@ static tutti_status set_up(bench *b)
 static tutti_status take_down(bench *b)
 {
     for (int i = 0; i < b->contestants; i++) {
-        tutti_comm_free(b->contestant[i].comm);
+        const contestant *c = &b->contestant[i];
+        for (int lane = 0; lane < MOST_LANES; lane++)
+            if (c->placed[lane]) tutti_comm_give_memory(c->comm, c->placed[lane]);
+        tutti_comm_free(c->comm);
         free(b->contestant[i].block_s);
     }
     for (int lane = 0; lane < MOST_LANES; lane++) {

@@ -69,6 +69,13 @@ static tutti_status count_take_memory(tutti_transport *t, size_t bytes, void **m
                                    : TUTTI_ERR_NOMEM;
 }
 
+static void count_received(tutti_transport *t, tutti_transport_counts *counts)
+{
+    tutti_transport *inner = of(t)->inner;
+    *counts = (tutti_transport_counts){0};
+    if (inner->ops->count) inner->ops->count(inner, counts);
+}
+
 static void count_give_memory(tutti_transport *t, void *memory)
 {
     tutti_transport *inner = of(t)->inner;
@@ -91,6 +98,7 @@ static const tutti_transport_ops ops = {.name = "counting",
     .abandon = count_abandon,
     .collective = count_collective,
     .take_memory = count_take_memory,
+    .count = count_received,
     .give_memory = count_give_memory,
     .close = count_close};
 

@@ -62,6 +62,15 @@ typedef struct tutti_report_eval {
     double average_loss, average_accuracy;
 } tutti_report_eval;
 
+/* Messages that rank 0 has received after a step, where its transport counts them, and their bytes. */
+typedef struct tutti_report_received {
+    int64_t after;                /* this step; 0: they were not counted */
+    int64_t placed, placed_bytes; /* their sender has written them where they belong */
+    int64_t copied, copied_bytes; /* they came through a buffer or a socket */
+    int64_t small, small_bytes;
+    int64_t allocations; /* of memory for elements on their way */
+} tutti_report_received;
+
 /* counts: of a step of rank 0, once it has run. */
 typedef struct tutti_report_summary {
     const char *design, *model, *weights_hash;
@@ -78,6 +87,7 @@ typedef struct tutti_report_summary {
     int averaged;         /* as in tutti_report_eval */
     double average_accuracy;
     tutti_run_counts counts;
+    tutti_report_received received;
 } tutti_report_summary;
 
 #endif

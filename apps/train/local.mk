@@ -17,6 +17,7 @@ libtrain_la_SOURCES = \
 	apps/train/initial.c apps/train/initial.h \
 	apps/train/interrupt.c apps/train/interrupt.h \
 	apps/train/check_order.c apps/train/check_order.h \
+	apps/train/remote_buffers.c apps/train/remote_buffers.h \
 	apps/train/loop.c apps/train/loop.h \
 	apps/train/options.h apps/train/options_parse.c \
 	apps/train/options_check.c apps/train/options_table.c \

@@ -37,6 +37,9 @@ typedef struct loop {
     int64_t known;             /* after this step the loss is known to be finite on all ranks */
     int64_t round;             /* that begins next, from 0 */
     int64_t began;             /* the first step of this one */
+    /* what rank 0 had received after its second step, and after its last one */
+    tutti_exchange_counts early, late;
+    int64_t early_step;        /* that second step; 0: there was none */
     int signal;                /* all ranks end because one received this; 0: they go on */
 } loop;
 
@@ -79,6 +82,14 @@ static int ends_step(const tutti_trainer *s, int64_t number)
     return (number + 1) % s->options->accumulate == 0;
 }
 
+/* From here on messages travel as in any later step. */
+static tutti_status count_early(loop *l, int64_t done)
+{
+    if (!tutti_trainer_reports(l->s)) return TUTTI_OK;
+    l->early_step = done;
+    return tutti_exchange_count(l->s->session.exchange, &l->early);
+}
+
 static tutti_status retire(loop *l, tutti_flight *f)
 {
     if (!f->busy) return TUTTI_OK;
@@ -94,7 +105,7 @@ static tutti_status retire(loop *l, tutti_flight *f)
     l->epoch = epoch;
     for (int k = 0; k < TUTTI_METRICS; k++) l->trained.value[k] += step.value[k];
     report_step(l, f, &step, took_s);
-    return TUTTI_OK;
+    return f->step == l->s->first_step + 1 ? count_early(l, f->step + 1) : TUTTI_OK;
 }
 
 /* Whether replicas are equal before this step. */
@@ -471,6 +482,7 @@ static tutti_status pause_here(loop *l, int64_t done, int stop, int *together)
     if (!stop && !due.trace && !due.check && !due.evaluate && !due.save && !due.look)
         return TUTTI_OK;
     tutti_status status = drain(l, done);
+    if (!status && l->early_step) status = tutti_exchange_count(l->s->session.exchange, &l->late);
     if (!status && due.look) status = look_at_clock(l, done, &due.save);
     tutti_stopwatch_lap(&l->watch);
     int for_good = stop || due.save || done >= l->s->last_step;
@@ -509,6 +521,21 @@ static tutti_status open_tracer(loop *l, int *together)
     return status;
 }
 
+/* Between the second step and the last one; nothing where the transport does not count. */
+static tutti_report_received count_received(const loop *l)
+{
+    const tutti_transport_counts *from = &l->early.received, *to = &l->late.received;
+    if (!l->early_step || !(to->placed | to->copied | to->small)) return (tutti_report_received){0};
+    return (tutti_report_received){.after = l->early_step,
+        .placed = to->placed - from->placed,
+        .placed_bytes = to->placed_bytes - from->placed_bytes,
+        .copied = to->copied - from->copied,
+        .copied_bytes = to->copied_bytes - from->copied_bytes,
+        .small = to->small - from->small,
+        .small_bytes = to->small_bytes - from->small_bytes,
+        .allocations = l->late.work.allocations - l->early.work.allocations};
+}
+
 static void summarise(loop *l, tutti_report_summary *summary)
 {
     const tutti_trainer *s = l->s;
@@ -535,6 +562,7 @@ static void summarise(loop *l, tutti_report_summary *summary)
         .average_accuracy = l->found.average_accuracy,
         .views = s->options->views,
         .counts = s->session.runner->count(s->session.run, s->session.step->train),
+        .received = count_received(l),
         .replica_checks = l->replica_checks};
 }
 

@@ -47,6 +47,7 @@ typedef struct tutti_train_options {
     tutti_conf_real link_mbit;    /* unknown: not given */
     const char *priority_name, *wire_name, *precision_name, *optimizer_name, *strategy_name;
     int unsafe, check_only;
+    int remote_buffers; /* then check_only, too */
     int64_t workers, batch, accumulate, epochs;
     tutti_conf_int lanes, steps; /* auto: the design's default; from epochs */
     tutti_conf_int stop_after;   /* or never */

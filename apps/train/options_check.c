@@ -267,8 +267,8 @@ static tutti_status check_design(const tutti_train_options *o)
         return refuse_number(o, "lanes", lanes, reason);
     }
     if (o->design_auto && o->check_only)
-        return tutti_conf_refuse(&o->conf, "check-only", NULL,
-            "it checks one design: name it with --design, instead of auto");
+        return tutti_conf_refuse(&o->conf, o->remote_buffers ? "remote-buffers" : "check-only",
+            NULL, "it checks one design: name it with --design, instead of auto");
     if (o->design->unsafe && !o->unsafe)
         return tutti_conf_refuse(&o->conf, "design", o->design->name,
             "it can hang or sum the wrong buffers, on purpose: add --unsafe to run it");

@@ -106,6 +106,7 @@ tutti_status tutti_train_options_parse(const tutti_train_program *program, int a
     }
     options->words = argv;
     options->model = tutti_model_find(options->model_name);
+    options->check_only |= options->remote_buffers;
     options->design_auto = strcmp(options->design_name, "auto") == 0;
     options->design = tutti_design_find(!options->design_auto ? options->design_name
                                         : tutti_conf_int_or(options->lanes, 1) > 1 ? "concurrent"

@@ -191,6 +191,9 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
     {TUTTI_CONF_FLAG, "check-only", AT(check_only),
         .help = "judge whether the ranks' collectives obey the ordering law, print the verdict, "
                 "and exit without training"},
+    {TUTTI_CONF_FLAG, "remote-buffers", AT(remote_buffers),
+        .help = "print where each tensor that travels is received, and why it is copied on its "
+                "way, if it is; implies --check-only"},
     TUTTI_SETTING_ALGORITHM(AT(algorithm)),
     {TUTTI_CONF_TEXT, "compress", "CODEC", .environment = "TUTTI_COMPRESS", AT(compress_name),
         .help = "how gradients travel: none; bf16: rounded to 2 bytes each; onebit: a bit for each "

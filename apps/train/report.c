@@ -133,6 +133,15 @@ static json_t *eval_event(const tutti_report_eval *e)
     return event;
 }
 
+static json_t *received_object(const tutti_report_received *r)
+{
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "after_step", (json_int_t)r->after,
+        "placed", (json_int_t)r->placed, "placed_bytes", (json_int_t)r->placed_bytes, "copied",
+        (json_int_t)r->copied, "copied_bytes", (json_int_t)r->copied_bytes, "small",
+        (json_int_t)r->small, "small_bytes", (json_int_t)r->small_bytes, "allocations",
+        (json_int_t)r->allocations);
+}
+
 static json_t *summary_event(const tutti_report_summary *s)
 {
     json_t *event = json_pack(
@@ -151,6 +160,7 @@ static json_t *summary_event(const tutti_report_summary *s)
         json_pack("{s:i, s:i, s:i, s:i, s:I}", "kernels", c->kernels, "tasks", c->tasks, "launches",
             c->launches, "graphs", c->graphs, "graph_bytes", (json_int_t)c->graph_bytes));
     json_object_set_new(event, "test_top5_accuracy", number(s->best_accuracy));
+    if (s->received.after) json_object_set_new(event, "received", received_object(&s->received));
     if (s->averaged)
         json_object_set_new(event, "average_test_accuracy", number(s->average_accuracy));
     return event;
@@ -494,6 +504,13 @@ void tutti_report_on_summary(tutti_report *report, const tutti_report_summary *s
             "collectives %.2f ms, %.0f %% of them hidden\n",
             s->steps, s->step_ms_median, s->step_ms_mean, s->images_per_s, s->compute_ms,
             s->comm_ms, s->hidden_pct);
+    const tutti_report_received *r = &s->received;
+    if (r->after)
+        tutti_text_print(report->people,
+            "after step %" PRId64 ", rank 0 received %" PRId64 " messages in place (%.1f MB), "
+            "%" PRId64 " by copies (%.1f MB), %" PRId64 " small; %" PRId64 " buffers allocated\n",
+            r->after, r->placed, 1e-6 * (double)r->placed_bytes, r->copied,
+            1e-6 * (double)r->copied_bytes, r->small, r->allocations);
     if (isfinite(s->train_loss))
         tutti_text_print(report->people, "train loss %.4f, ", s->train_loss);
     if (isfinite(s->test_accuracy)) {

@@ -1,6 +1,7 @@
 #include "apps/train/agree.h"
 #include "apps/train/hash.h"
 #include "apps/train/check_order.h"
+#include "apps/train/remote_buffers.h"
 #include "apps/train/loop.h"
 #include "apps/train/program.h"
 #include "apps/train/trainer.h"
@@ -78,6 +79,7 @@ static tutti_status run_trainer(const tutti_train_options *options, tutti_interr
         status = tutti_train_store_open(options, store, &trainer.session);
     if (!status && options->check_only) {
         status = tutti_train_check_order(&trainer);
+        if (!status && options->remote_buffers) status = tutti_train_remote_buffers(&trainer);
         goto done;
     }
     if (!status) status = open_report(&trainer, &report);

@@ -49,6 +49,8 @@ typedef struct tutti_pool_source {
     void (*give)(void *ctx, void *memory);
 } tutti_pool_source;
 tutti_status tutti_pool_new_from(const tutti_pool_source *source, tutti_pool **pool);
+/* How many of its blocks were new when they were taken. */
+int64_t tutti_pool_made(const tutti_pool *pool);
 void tutti_pool_free(tutti_pool *pool); /* accepts NULL; every block must have been returned */
 /* A block of at least `bytes` bytes with undefined contents. NOMEM (logged). */
 tutti_status tutti_pool_take(tutti_pool *pool, size_t bytes, void **block);

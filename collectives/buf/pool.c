@@ -16,6 +16,7 @@ _Static_assert(sizeof(head) <= HEAD_BYTES, "a block's head fits before it");
 struct tutti_pool {
     tutti_pool_source source; /* take NULL: ordinary memory */
     head *idle[CLASSES];
+    int64_t made;
 };
 
 /* Four classes per doubling: above 256 bytes, less than a fifth of a block is slack. */
@@ -74,10 +75,16 @@ tutti_status tutti_pool_take(tutti_pool *pool, size_t bytes, void **block)
         pool->idle[c] = h->next;
     } else {
         if (c < CLASSES) h = new_block(pool, c);
+        pool->made += h != NULL;
         if (!h) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a buffer of %zu bytes", bytes);
     }
     *block = (char *)h + HEAD_BYTES;
     return TUTTI_OK;
+}
+
+int64_t tutti_pool_made(const tutti_pool *pool)
+{
+    return pool->made;
 }
 
 void tutti_pool_give(tutti_pool *pool, void *block)

@@ -60,6 +60,8 @@ void tutti_connection_set_priority(tutti_connection_message *message, int priori
 void tutti_connection_pass(tutti_connection *connection);
 /* What to wait for before the next pass. */
 struct pollfd tutti_connection_poll(const tutti_connection *connection);
+/* Without a socket: whether a pass may move anything. */
+int tutti_connection_may_move(const tutti_connection *connection);
 /* NULL while the connection works; else why it broke, as a predicate: "has closed the connection". All its messages
  * then end with COMM. */
 const char *tutti_connection_broken(const tutti_connection *connection);
@@ -68,9 +70,11 @@ void tutti_connection_break(tutti_connection *connection);
 /* Shuts down the sending direction; call it once everything is flushed. The connection breaks when the other end has
  * closed. */
 void tutti_connection_shut(tutti_connection *connection);
-/* Bytes received: those that the other end wrote in place, and those that came through the stream. */
+/* Bytes received, and messages: those that the other end wrote in place, those that came through the stream, and small
+ * ones, which may go early. */
 typedef struct tutti_connection_received {
-    uint64_t placed, streamed;
+    uint64_t placed, streamed, small;
+    uint64_t placed_messages, streamed_messages, small_messages;
 } tutti_connection_received;
 tutti_connection_received tutti_connection_count(const tutti_connection *connection);
 /* Whether all that was sent has gone out to the socket. */

@@ -212,6 +212,7 @@ static void receive_placed(tutti_connection *t, const tutti_tcp_frame *f)
         return;
     }
     t->received.placed += m->bytes;
+    t->received.placed_messages++;
     tutti_connection_end(t, m, TUTTI_OK);
 }
 
@@ -263,7 +264,9 @@ static int read_header(tutti_connection *t)
 
 static void end_incoming(tutti_connection *t, tutti_connection_message *m)
 {
-    t->received.streamed += m->bytes;
+    const int is_small = m->bytes <= t->options.early_bytes;
+    *(is_small ? &t->received.small : &t->received.streamed) += m->bytes;
+    *(is_small ? &t->received.small_messages : &t->received.streamed_messages) += 1;
     if (m->unexpected)
         tutti_connection_has_unexpected(t, m);
     else
@@ -329,9 +332,19 @@ void tutti_connection_pass(tutti_connection *t)
     write_all(t);
 }
 
+static int has_to_write(const tutti_connection *t)
+{
+    return !t->shut && (t->control.used || t->outgoing || next_outgoing(t));
+}
+
+int tutti_connection_may_move(const tutti_connection *t)
+{
+    return t->stream && t->stream->ops->is_ready(t->stream, has_to_write(t));
+}
+
 struct pollfd tutti_connection_poll(const tutti_connection *t)
 {
-    int writes = !t->shut && (t->control.used || t->outgoing || next_outgoing(t));
+    int writes = has_to_write(t);
     return (struct pollfd){.fd = t->stream ? t->stream->socket : -1,
         .events = (short)(POLLIN | (writes ? POLLOUT : 0))};
 }

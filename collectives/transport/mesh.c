@@ -4,6 +4,7 @@
 #include "dag/base/log.h"
 
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +39,8 @@ typedef struct mesh {
     tutti_transport base;
     tutti_connection **peer;
     tutti_shm *mine, **theirs;
-    int full;      /* there is no more of `mine` */
+    atomic_int full;  /* there is no more of `mine` */
+    atomic_int woken; /* since it last slept */
     int *reported; /* [size] it was said that this rank is gone */
     struct pollfd *socket;
     int *socket_of;
@@ -308,19 +310,36 @@ static void mesh_abandon(tutti_transport *transport, tutti_message *message)
     recycle_message(t, message);
 }
 
-/* Without an arena, or when that is full, messages go through rings. */
+/* Without an arena, or when that is full, messages go through rings, as small ones always do. */
 static tutti_status mesh_take_memory(tutti_transport *transport, size_t bytes, void **memory)
 {
     mesh *t = (mesh *)transport;
-    if (!t->mine || t->full) return TUTTI_ERR_NOMEM;
+    if (!t->mine || bytes <= TUTTI_MESH_EARLY_BYTES || atomic_load(&t->full))
+        return TUTTI_ERR_NOMEM;
     tutti_status status = tutti_shm_take(t->mine, bytes, memory);
-    t->full = status != TUTTI_OK;
+    if (status) atomic_store(&t->full, 1);
     return status;
 }
 
 static void mesh_give_memory(tutti_transport *transport, void *memory)
 {
     tutti_shm_give(((mesh *)transport)->mine, memory);
+}
+
+static void mesh_count(tutti_transport *transport, tutti_transport_counts *counts)
+{
+    const mesh *t = (const mesh *)transport;
+    *counts = (tutti_transport_counts){0};
+    for (int r = 0; r < t->base.size; r++) {
+        if (!t->peer[r]) continue;
+        const tutti_connection_received one = tutti_connection_count(t->peer[r]);
+        counts->placed += (int64_t)one.placed_messages;
+        counts->placed_bytes += (int64_t)one.placed;
+        counts->copied += (int64_t)one.streamed_messages;
+        counts->copied_bytes += (int64_t)one.streamed;
+        counts->small += (int64_t)one.small_messages;
+        counts->small_bytes += (int64_t)one.small;
+    }
 }
 
 /* A lane is a number in each message. */
@@ -390,12 +409,36 @@ static void mesh_close(tutti_transport *transport)
     free(t);
 }
 
+/* Asked once the others know that this rank sleeps. */
+static int may_move(void *ctx)
+{
+    mesh *t = ctx;
+    int moves = atomic_exchange(&t->woken, 0);
+    for (int r = 0; r < t->base.size && !moves; r++)
+        moves = t->peer[r] && tutti_connection_may_move(t->peer[r]);
+    return moves;
+}
+
+static int mesh_wait(tutti_transport *transport, double timeout_s)
+{
+    mesh *t = (mesh *)transport;
+    return tutti_shm_sleep(t->mine, may_move, t, timeout_s);
+}
+
+static void mesh_wake(tutti_transport *transport)
+{
+    mesh *t = (mesh *)transport;
+    atomic_store(&t->woken, 1);
+    tutti_shm_wake(t->mine);
+}
+
 static const tutti_transport_ops mesh_ops = {
     .name = "mesh",
     .isend = mesh_isend,
     .irecv = mesh_irecv,
     .take_memory = mesh_take_memory,
     .give_memory = mesh_give_memory,
+    .count = mesh_count,
     .test = mesh_test,
     .cancel = mesh_cancel,
     .sweep = mesh_sweep,
@@ -403,6 +446,32 @@ static const tutti_transport_ops mesh_ops = {
     .grow = mesh_grow,
     .close = mesh_close,
 };
+
+/* All ranks are on this host: what moves is in memory, and its writers wake who sleeps. */
+static const tutti_transport_ops mesh_near_ops = {
+    .name = "mesh",
+    .isend = mesh_isend,
+    .irecv = mesh_irecv,
+    .take_memory = mesh_take_memory,
+    .give_memory = mesh_give_memory,
+    .count = mesh_count,
+    .test = mesh_test,
+    .cancel = mesh_cancel,
+    .sweep = mesh_sweep,
+    .abandon = mesh_abandon,
+    .wait = mesh_wait,
+    .wake = mesh_wake,
+    .grow = mesh_grow,
+    .close = mesh_close,
+};
+
+static int has_sockets(const tutti_mesh_options *o)
+{
+    int sockets = 0;
+    for (int r = 0; r < o->size; r++)
+        sockets |= o->peer[r] && tutti_connection_poll(o->peer[r]).fd >= 0;
+    return sockets;
+}
 
 static void close_options(const tutti_mesh_options *o)
 {
@@ -443,12 +512,13 @@ tutti_status tutti_transport_mesh(const tutti_mesh_options *o, tutti_transport *
     if (o->theirs) memcpy(t->theirs, o->theirs, size * sizeof *t->theirs);
     t->mine = o->mine;
     if (o->host) memcpy(t->base.host, o->host, size * sizeof *t->base.host);
-    t->base.ops = &mesh_ops;
+    t->base.ops = o->mine && !has_sockets(o) ? &mesh_near_ops : &mesh_ops;
     t->base.rank = o->rank;
     t->base.size = o->size;
     t->base.lanes = o->lanes;
     t->base.near = o->near;
     t->base.tags = tutti_mesh_connection.tags;
+    t->base.small_bytes = tutti_mesh_connection.early_bytes;
     *transport = &t->base;
     return TUTTI_OK;
 }

@@ -229,7 +229,8 @@ static tutti_status exchange_cards(opening *o, tutti_status status)
         tutti_transport_gather(o->mpi, &o->mine, sizeof o->mine, o->all, o->timeout_s);
     for (int r = 0; r < o->mpi->size && !gathered && !status; r++)
         if (o->all[r].status)
-            status = tutti_fail(o->all[r].status, "rank %d has no connections to the others", r);
+            status = tutti_fail(o->all[r].status, "rank %d has no connections to the others: %s", r,
+                tutti_status_text(o->all[r].status));
     return status ? status : gathered;
 }
 

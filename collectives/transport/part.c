@@ -177,6 +177,7 @@ tutti_status tutti_transport_part(
         .device_collectives = shared ? NULL : whole->device_collectives,
         .device_lane = given->lane,
         .tags = shared ? whole->tags / channels : whole->tags,
+        .small_bytes = whole->small_bytes,
         .lock = whole->lock};
     p->whole = whole;
     p->lane = given->lane;

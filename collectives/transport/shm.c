@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,6 +17,8 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { LINE = 64, PAGE = 4096, MOST_RINGS = 1 << 16 };
@@ -93,10 +96,18 @@ static tutti_status new_shm(const head *layout, tutti_shm **shm)
     return TUTTI_OK;
 }
 
+/* After a failure tasks that never ended may use it as long as the process lives. */
+static int has_taken(const tutti_shm *s)
+{
+    int taken = 0;
+    for (int i = 0; i < s->blocks; i++) taken |= s->block[i].taken;
+    return taken;
+}
+
 void tutti_shm_close(tutti_shm *s)
 {
     if (!s) return;
-    if (s->memory) munmap(s->memory, s->bytes);
+    if (s->memory && !has_taken(s)) munmap(s->memory, s->bytes);
     if (s->file >= 0) close(s->file);
     pthread_mutex_destroy(&s->lock);
     free(s->block);
@@ -314,6 +325,33 @@ size_t tutti_shm_used(tutti_shm *s)
     return used;
 }
 
+/* ---- sleeping ---- */
+
+/* Of the process whose memory it is: a line of its own in the first page. */
+static _Atomic uint32_t *asleep(const tutti_shm *s)
+{
+    return (_Atomic uint32_t *)(void *)(s->memory + 2 * LINE);
+}
+
+/* A writer stores its count, then reads whether the reader sleeps; that one says that it sleeps, then reads the count:
+ * in the one order of all four, at least one sees the other. */
+int tutti_shm_sleep(tutti_shm *s, int (*may_move)(void *ctx), void *ctx, double timeout_s)
+{
+    const struct timespec most = {
+        (time_t)timeout_s, (long)(1e9 * (timeout_s - (double)(time_t)timeout_s))};
+    atomic_store(asleep(s), 1);
+    const int sleeps = !may_move(ctx);
+    if (sleeps) syscall(SYS_futex, asleep(s), FUTEX_WAIT, 1, &most, NULL, 0);
+    atomic_store(asleep(s), 0);
+    return sleeps;
+}
+
+void tutti_shm_wake(tutti_shm *s)
+{
+    if (!atomic_load(asleep(s)) || !atomic_exchange(asleep(s), 0)) return;
+    syscall(SYS_futex, asleep(s), FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
 /* ---- connections ---- */
 
 static const double look_s = 50e-3; /* how often to see whether the other process is there */
@@ -363,7 +401,9 @@ static ssize_t shm_write(tutti_stream *s, const struct iovec *part, int parts)
         at += bytes;
         left -= bytes;
     }
-    atomic_store_explicit(&m->out->written, at, memory_order_release);
+    if (left == room) return 0;
+    atomic_store(&m->out->written, at);
+    tutti_shm_wake(m->theirs);
     return (ssize_t)(room - left);
 }
 
@@ -382,8 +422,18 @@ static ssize_t shm_read(tutti_stream *s, void *to, size_t most)
     const size_t bytes = ready < most ? (size_t)ready : most;
     if (!bytes) return 0;
     get_bytes(m->in, at, size, to, bytes);
-    atomic_store_explicit(&m->in->read, at + bytes, memory_order_release);
+    atomic_store(&m->in->read, at + bytes);
+    tutti_shm_wake(m->theirs);
     return (ssize_t)bytes;
+}
+
+static int shm_is_ready(const tutti_stream *s, int writes)
+{
+    const shm_stream *m = (const shm_stream *)s;
+    const uint64_t room = m->theirs->layout.ring_bytes;
+    return atomic_load(&m->in->ended) ||
+           atomic_load(&m->in->written) != atomic_load(&m->in->read) ||
+           (writes && atomic_load(&m->out->written) - atomic_load(&m->out->read) < room);
 }
 
 static int shm_is_dead(tutti_stream *s, double now_s)
@@ -431,7 +481,9 @@ static void *shm_reach(tutti_stream *s, uint64_t place, size_t bytes)
 
 static void shm_shut(tutti_stream *s)
 {
-    atomic_store_explicit(&((shm_stream *)s)->out->ended, 1, memory_order_release);
+    shm_stream *m = (shm_stream *)s;
+    atomic_store(&m->out->ended, 1);
+    tutti_shm_wake(m->theirs);
 }
 
 static void shm_close_stream(tutti_stream *s)
@@ -444,6 +496,7 @@ static const tutti_stream_ops shm_ops = {
     .write = shm_write,
     .read = shm_read,
     .is_dead = shm_is_dead,
+    .is_ready = shm_is_ready,
     .lend = shm_lend,
     .take_back = shm_take_back,
     .reach = shm_reach,

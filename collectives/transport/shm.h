@@ -39,7 +39,8 @@ tutti_status tutti_shm_create(const tutti_shm_options *options, tutti_shm **shm)
 void tutti_shm_get_name(const tutti_shm *shm, tutti_shm_name *name);
 /* COMM (logged): the other process has ended, or does not let this one see its memory; NOMEM. */
 tutti_status tutti_shm_map(const tutti_shm_name *name, tutti_shm **shm);
-/* Connections must have been closed. What others have mapped stays theirs. Accepts NULL. */
+/* Connections must have been closed. What others have mapped stays theirs, and memory that is still taken stays mapped.
+ * Accepts NULL. */
 void tutti_shm_close(tutti_shm *shm);
 
 /* Memory of the arena, at a multiple of 64 bytes. NOMEM (logged, with the bytes needed). Any thread. */
@@ -48,6 +49,12 @@ tutti_status tutti_shm_take(tutti_shm *shm, size_t bytes, void **memory);
 void tutti_shm_give(tutti_shm *shm, void *memory);
 /* How many bytes are taken, or given back but still lent. */
 size_t tutti_shm_used(tutti_shm *shm);
+
+/* Sleeps until another process, or tutti_shm_wake, wakes this one, at most timeout_s. Returns 0 if it does not sleep,
+ * because of may_move(ctx), which is called once others know that they have to wake. One thread at a time. */
+int tutti_shm_sleep(tutti_shm *mine, int (*may_move)(void *ctx), void *ctx, double timeout_s);
+/* Wakes the process whose memory this is, if it sleeps. Any thread. */
+void tutti_shm_wake(tutti_shm *shm);
 
 /* A connection that reads from ring `in` of mine and writes to ring `out` of theirs; both outlive it. INVAL, NOMEM. */
 tutti_status tutti_shm_connect(tutti_shm *mine, int in, tutti_shm *theirs, int out,

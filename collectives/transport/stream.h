@@ -21,6 +21,8 @@ typedef struct tutti_stream_ops {
     ssize_t (*read)(tutti_stream *s, void *to, size_t most);
     /* Whether the other end's process has ended: what it had written can still be read. NULL: read finds out. */
     int (*is_dead)(tutti_stream *s, double now_s);
+    /* Whether a read would find anything, or, if `writes`, a write make room; not NULL where there is no socket. */
+    int (*is_ready)(const tutti_stream *s, int writes);
     /* Where the other end finds this memory, if it can write to it; 0: it cannot. It is lent until it is taken back.
      * NULL: never. */
     uint64_t (*lend)(tutti_stream *s, const void *data, size_t bytes);

@@ -39,6 +39,13 @@ typedef struct tutti_watcher {
     void *ctx;
 } tutti_watcher;
 
+/* Messages received, and their bytes. */
+typedef struct tutti_transport_counts {
+    int64_t placed, placed_bytes; /* their sender has written them where they belong */
+    int64_t copied, copied_bytes; /* they came through a buffer or a socket */
+    int64_t small, small_bytes;   /* the same, of those that go before their receive is known */
+} tutti_transport_counts;
+
 typedef struct tutti_transport_ops {
     const char *name;
     /* Start a message. *message NULL: it has already ended. */
@@ -67,10 +74,17 @@ typedef struct tutti_transport_ops {
      * has no device slots. members NULL: all ranks. */
     tutti_status (*take_slot)(tutti_transport *t, int lane, int tag, const tutti_members *members,
         tutti_message **message);
-    /* Memory that other ranks can write to: what a receive into it gets is copied once. Give it back before close.
-     * NOMEM (logged the first time): other memory does as well. NULL: there is none. */
+    /* Memory that other ranks can write to: what a receive into it gets is copied once. What is not given back before
+     * close stays mapped. NOMEM (logged, but for small sizes, the first time): other memory does as well. NULL: there
+     * is none. Any thread. */
     tutti_status (*take_memory)(tutti_transport *t, size_t bytes, void **memory);
     void (*give_memory)(tutti_transport *t, void *memory);
+    /* What has been received so far. NULL: not counted, or counted by the whole that this is a part of. */
+    void (*count)(tutti_transport *t, tutti_transport_counts *counts);
+    /* Sleeps until something may move or `wake` is called, which is for any thread; at most timeout_s. Returns 0 if
+     * something may, so that it did not sleep. NULL: it can only be tested again. */
+    int (*wait)(tutti_transport *t, double timeout_s);
+    void (*wake)(tutti_transport *t);
     /* Starts the communication library's own collective; may be NULL. It is tested, cancelled and
      * abandoned as messages are; cancelling one may end all that are under way, or none, as the library permits. On a
      * failure *message is what has begun, or NULL. */
@@ -91,6 +105,8 @@ struct tutti_transport {
     int shares_slots; /* its lanes do; the same on every rank */
     int edges_aside;  /* but edges do not: they use no device slots; the same on every rank */
     int64_t tags;     /* tags are 0 ... tags-1 */
+    size_t
+        small_bytes; /* messages up to this size go before their receive is known, and are copied; 0: none */
     /* Its operations in device memory; NULL: none. At most one of them, closed with the transport. Without them, all
      * buffers are main memory; with arithmetic, those of messages may be device memory. */
     tutti_arithmetic *arithmetic;

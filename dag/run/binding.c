@@ -19,9 +19,9 @@ int tutti_binding_collects_there(const tutti_binding_place *place, const tutti_n
 
 /* ---- memory ---- */
 
-enum { HOST = 1, GPU = 2 };
+enum { HOST = 1, GPU = 2, RECEIVED = 4 };
 
-/* Of each block, whether it must be in main memory, on the GPU, or both. */
+/* Of each block, whether it must be in main memory, on the GPU, or both; and whether collectives write to it. */
 static void find_uses(const tutti_binding *b, unsigned char used[])
 {
     for (int t = 0; t < b->tensors; t++) {
@@ -33,15 +33,32 @@ static void find_uses(const tutti_binding *b, unsigned char used[])
         const tutti_node *node = tutti_graph_get_node(b->graph, n);
         if (node->kind != TUTTI_NODE_COLLECTIVE) continue;
         if (tutti_binding_collects_there(&b->place, node)) continue;
-        for (int a = 0; a < node->accesses; a++)
-            used[tutti_graph_get_tensor(b->graph, node->access[a].tensor)->block] |= HOST;
+        for (int a = 0; a < node->accesses; a++) {
+            const tutti_access *access = &node->access[a];
+            const int is_received = access->mode == TUTTI_WRITE || access->mode == TUTTI_READWRITE;
+            used[tutti_graph_get_tensor(b->graph, access->tensor)->block] |=
+                is_received ? HOST | RECEIVED : HOST;
+        }
     }
 }
 
-static tutti_status get_host(const tutti_binding *b, const tutti_tensor *tensor, void **memory)
+/* Zeroed memory that other ranks can write to; NULL: none. */
+static void *get_received(const tutti_binding *b, size_t bytes)
+{
+    const tutti_binding_memory *m = &b->place.received;
+    void *memory = bytes && m->take ? m->take(m->ctx, bytes) : NULL;
+    if (memory) memset(memory, 0, bytes);
+    return memory;
+}
+
+static tutti_status get_host(
+    const tutti_binding *b, const tutti_tensor *tensor, int is_received, void **memory)
 {
     if (b->place.device == TUTTI_CUDA)
         return devices->pin(b->place.gpu, tensor->block_bytes, memory);
+    *memory = is_received ? get_received(b, tensor->block_bytes) : NULL;
+    b->placed[tensor->block] = *memory != NULL;
+    if (*memory) return TUTTI_OK;
     *memory = tutti_mem_aligned(tensor->block_bytes);
     return *memory ? TUTTI_OK
                    : tutti_fail(TUTTI_ERR_NOMEM, "no memory for tensor '%s' (%zu bytes)",
@@ -53,7 +70,7 @@ static tutti_status bind_block(tutti_binding *b, int t, int used)
     const tutti_tensor *tensor = tutti_graph_get_tensor(b->graph, t);
     tutti_status status = TUTTI_OK;
     if (used & GPU) status = devices->alloc(b->place.gpu, tensor->block_bytes, &b->gpu[t].pointer);
-    if (!status && used & HOST) status = get_host(b, tensor, &b->host[t].pointer);
+    if (!status && used & HOST) status = get_host(b, tensor, used & RECEIVED, &b->host[t].pointer);
     return status;
 }
 
@@ -91,7 +108,9 @@ static void free_block(const tutti_binding *b, int t)
     if (b->place.device == TUTTI_CUDA) {
         devices->unpin(b->place.gpu, b->host[t].pointer);
         devices->release(b->place.gpu, b->gpu[t].pointer);
-    } else
+    } else if (b->placed[t])
+        b->place.received.give(b->place.received.ctx, b->host[t].pointer);
+    else
         free(b->host[t].pointer);
 }
 
@@ -286,12 +305,14 @@ tutti_status tutti_binding_open(
         .sections = tutti_graph_sections(graph)};
     b.host = calloc((size_t)b.tensors + 1, sizeof *b.host);
     b.gpu = calloc((size_t)b.tensors + 1, sizeof *b.gpu);
+    b.placed = calloc((size_t)b.tensors + 1, 1);
     b.kernel = calloc((size_t)b.nodes + 1, sizeof *b.kernel);
     b.args = calloc((size_t)b.nodes + 1, sizeof *b.args);
     b.first = calloc((size_t)b.sections + 1, sizeof *b.first);
     b.running = calloc((size_t)b.nodes + 1, sizeof *b.running);
     tutti_status status = tutti_isa_check();
-    if (!status && (!b.host || !b.gpu || !b.kernel || !b.args || !b.first || !b.running))
+    if (!status &&
+        (!b.host || !b.gpu || !b.placed || !b.kernel || !b.args || !b.first || !b.running))
         status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d nodes", b.nodes);
     if (!status) list_sections(&b);
     if (!status && place->device == TUTTI_CUDA) status = devices->select(place->gpu);
@@ -334,10 +355,11 @@ void tutti_binding_close(tutti_binding *binding)
 {
     for (int i = 0; binding->kernel && i < binding->nodes; i++)
         if (binding->kernel[i]) binding->kernel[i]->close(binding->args[i]);
-    for (int t = 0; binding->host && binding->gpu && t < binding->tensors; t++)
-        free_block(binding, t);
+    const int has_memory = binding->host && binding->gpu && binding->placed;
+    for (int t = 0; has_memory && t < binding->tensors; t++) free_block(binding, t);
     free(binding->host);
     free(binding->gpu);
+    free(binding->placed);
     free(binding->kernel);
     free(binding->args);
     free(binding->first);

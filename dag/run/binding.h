@@ -6,6 +6,14 @@
 #include "dag/graph/graph.h"
 #include "dag/kernels/kernel.h"
 
+/* Memory for the tensors that collectives receive into, which other ranks can write to. take NULL, or what it
+ * returns: as for other tensors. */
+typedef struct tutti_binding_memory {
+    void *ctx;
+    void *(*take)(void *ctx, size_t bytes); /* at a multiple of 64 bytes, with any content */
+    void (*give)(void *ctx, void *memory);
+} tutti_binding_memory;
+
 /* Where a graph is computed. Zeroes: on the CPU. */
 typedef struct tutti_binding_place {
     tutti_device device; /* whose kernels */
@@ -18,6 +26,7 @@ typedef struct tutti_binding_place {
     /* Of TUTTI_CPU: not NULL: nothing is computed, and each tensor is at this address, which is device memory to
      * collectives and which nobody reads (collectives/transport/virtual.h) */
     void *payload;
+    tutti_binding_memory received; /* of TUTTI_CPU */
 } tutti_binding_place;
 
 /* Whether this collective does, there. [P] */
@@ -32,6 +41,8 @@ typedef struct tutti_binding {
      * tokens are there, and in main memory what collectives use. The tensors of a block
      * are neighbours in both. */
     tutti_buffer *host, *gpu;
+    unsigned char *
+        placed; /* [tensors] of a block's tensor: it is in the place's memory for what is received */
     const tutti_kernel **kernel; /* one per node; NULL for marks and collectives */
     void **args;                 /* what the kernel's open returned */
     /* of the GPU's memory: what the tensors take, and what all kernels work in (kernels/workspace.h) */

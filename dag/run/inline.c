@@ -217,12 +217,13 @@ static tutti_status inline_open(
     tutti_run *r = calloc(1, sizeof *r);
     if (!r) return tutti_fail(TUTTI_ERR_NOMEM, "inline runner: no memory");
     r->options = *options;
+    const tutti_binding_place place = tutti_run_place(options);
     pthread_mutex_init(&r->lock, NULL);
     tutti_clock_cond_init(&r->moved);
     tutti_status status = TUTTI_OK;
     if (options->place.device != TUTTI_CPU)
         status = tutti_fail(TUTTI_ERR_UNSUPPORTED, "inline runner: it computes on the CPU alone");
-    if (!status) status = tutti_binding_open(graph, &options->place, &r->binding);
+    if (!status) status = tutti_binding_open(graph, &place, &r->binding);
     if (!status) status = find_regions(r, graph);
     if (!status) status = tutti_edges_new(r->binding.tensors, &r->edges);
     if (!status) status = tutti_ledger_new(&r->ledger);

@@ -40,6 +40,11 @@ typedef struct tutti_run_hooks {
     /* [M] Once per collective node when a run opens that has its data on a GPU: whatever it takes there besides is
      * taken now. *bytes: how much. NOMEM (logged). May be NULL. */
     tutti_status (*prepare)(void *ctx, const tutti_node *node, size_t *bytes);
+    /* [M] When a run opens: memory for tensors that collectives write to, which other ranks can write to, too, at a
+     * multiple of 64 bytes; NULL: it makes no difference. Given back when the run closes, before the exchange does.
+     * Both may be NULL. */
+    void *(*take_memory)(void *ctx, size_t bytes);
+    void (*give_memory)(void *ctx, void *memory);
     /* [A] The node's tensors are ready: start the collective and return; finish the token when it
      * has ended. buf: the data of each access, and where they are; pointer NULL for a chain's token. */
     void (*start)(void *ctx, const tutti_node *node, int64_t sequence, const tutti_buffer buf[],

@@ -201,11 +201,12 @@ static tutti_status starpu_open(
     tutti_run *r = calloc(1, sizeof *r);
     if (!r) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a run");
     r->options = *options;
+    const tutti_binding_place place = tutti_run_place(options);
     /* StarPU first: where it has not measured the GPUs yet, it does, and resets them afterwards, with
      * all memory and handles that this process has there. */
     tutti_status status = start(r);
     if (!status) status = prepare_collectives(r, graph);
-    if (!status) status = tutti_binding_open(graph, &options->place, &r->binding);
+    if (!status) status = tutti_binding_open(graph, &place, &r->binding);
     if (!status)
         status = tutti_codelets_open(
             &r->binding, tutti_starpu_compute, tutti_starpu_launch, &r->codelets);

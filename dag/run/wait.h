@@ -22,4 +22,13 @@ int tutti_wait_drained(tutti_ledger *ledger, const tutti_run_hooks *hooks, doubl
 /* Passes the ledger to the design, if it has the hook; NULL: there is none any more. */
 void tutti_run_observe(const tutti_run_hooks *hooks, tutti_ledger *ledger, int whole);
 
+/* Where a run's graph is bound, with the design's memory for what collectives receive. */
+static inline tutti_binding_place tutti_run_place(const tutti_run_options *options)
+{
+    const tutti_run_hooks *hooks = &options->hooks;
+    tutti_binding_place place = options->place;
+    place.received = (tutti_binding_memory){hooks->ctx, hooks->take_memory, hooks->give_memory};
+    return place;
+}
+
 #endif

@@ -11,6 +11,7 @@
 
 #include "collectives/coll.h"
 #include "collectives/links/topology.h"
+#include "collectives/transport/transport.h"
 #include "collectives/value/members.h"
 #include "dag/run/run.h"
 #include "designs/check/check.h"
@@ -18,6 +19,7 @@
 #include "designs/thread/active_messages.h"
 #include "designs/design.h"
 #include "designs/exchange/order.h"
+#include "designs/passes/remote_buffer.h"
 #include "designs/verify/verify.h"
 #include "designs/watch/watch.h"
 
@@ -125,6 +127,13 @@ const tutti_design *tutti_exchange_design(const tutti_exchange *exchange);
 tutti_thread_level tutti_exchange_granted(const tutti_exchange *exchange);
 /* The processor that the comm thread is bound to, or -1. */
 int tutti_exchange_comm_core(const tutti_exchange *exchange);
+/* What this rank has received, and its local work, in all its collectives so far. */
+typedef struct tutti_exchange_counts {
+    tutti_transport_counts received; /* zeroes: not counted */
+    tutti_coll_work work;
+} tutti_exchange_counts;
+/* Waits for the thread that communicates. TIMEOUT, or the failure of a collective. [M] */
+tutti_status tutti_exchange_count(tutti_exchange *exchange, tutti_exchange_counts *counts);
 /* CPU seconds that the comm thread has used so far; 0 without one. */
 double tutti_exchange_comm_cpu_s(const tutti_exchange *exchange);
 
@@ -164,6 +173,11 @@ tutti_status tutti_exchange_check_graph(
     tutti_exchange *exchange, const tutti_graph *graph, int workers, tutti_verdict *verdict);
 /* The data from which rank 0 made the order of the steps' collectives, once it has. */
 tutti_outlook tutti_exchange_outlook(const tutti_exchange *exchange);
+/* Where the collectives of a placed graph receive, and why that is copied, if it is
+ * (designs/passes/remote_buffer.h): what fits into the memory that the transport has. on_gpu: tensors are on a GPU, and
+ * collectives in main memory. The caller frees *found. NOMEM, INTERNAL. */
+tutti_status tutti_exchange_remote_buffers(tutti_exchange *exchange, const tutti_graph *graph,
+    int on_gpu, int *count, tutti_remote_buffer **found);
 /* For tutti_run_options.hooks; valid until close. */
 tutti_run_hooks tutti_exchange_hooks(tutti_exchange *exchange);
 /* The same for dag/run/insert.h, whose collectives are not in a graph: their chunks and lanes

@@ -233,3 +233,26 @@ tutti_status tutti_exchange_apply(tutti_exchange *exchange, tutti_graph *graph)
     tutti_status status = place_graph(exchange, graph, &checks);
     return checks ? check_graph(exchange, graph, status) : status;
 }
+
+/* ---- where it receives ---- */
+
+static int reaches(void *ctx, int rank)
+{
+    const tutti_exchange *x = ctx;
+    const tutti_transport *t = tutti_comm_transport(tutti_comm_thread_comm(x->thread));
+    return t->ops->take_memory && (!t->host || t->host[rank] == t->host[t->rank]);
+}
+
+tutti_status tutti_exchange_remote_buffers(tutti_exchange *exchange, const tutti_graph *graph,
+    int on_gpu, int *count, tutti_remote_buffer **found)
+{
+    const tutti_transport *t = tutti_comm_transport(tutti_comm_thread_comm(exchange->thread));
+    const tutti_remote_options options = {.rank = t->rank,
+        .on_gpu = on_gpu,
+        .small_bytes = t->small_bytes,
+        .transport = t->ops->name,
+        .reaches = reaches,
+        .members = members_for_marks,
+        .ctx = exchange};
+    return tutti_remote_buffers_find(graph, &options, count, found);
+}

@@ -36,6 +36,33 @@ tutti_status tutti_exchange_call(
     return status;
 }
 
+typedef struct counting {
+    tutti_exchange *exchange;
+    tutti_exchange_counts counts;
+} counting;
+
+static tutti_status count_all(void *ctx, int *done)
+{
+    counting *c = ctx;
+    tutti_comm *comm = tutti_comm_thread_comm(c->exchange->thread);
+    tutti_comm_count(comm, &c->counts.received);
+    c->counts.work = tutti_comm_work(comm);
+    tutti_lanes_work(c->exchange->lanes, &c->counts.work);
+    *done = 1;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_exchange_count(tutti_exchange *exchange, tutti_exchange_counts *counts)
+{
+    counting *c = calloc(1, sizeof *c);
+    if (!c) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to count messages");
+    c->exchange = exchange;
+    tutti_status status = tutti_comm_thread_do(exchange->thread, count_all, c);
+    if (!status) *counts = c->counts;
+    if (status != TUTTI_ERR_TIMEOUT) free(c); /* else it may still be counting */
+    return status;
+}
+
 tutti_status tutti_exchange_broadcast(tutti_exchange *exchange, const char *name, tutti_dtype dtype,
     int root, int64_t count, void *data)
 {

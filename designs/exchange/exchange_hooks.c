@@ -53,6 +53,18 @@ static tutti_status prepare_node(void *ctx, const tutti_node *node, size_t *byte
     return tutti_driver_prepare(driver_of(x, node), &node->place, &args, bytes);
 }
 
+static void *take_received(void *ctx, size_t bytes)
+{
+    tutti_exchange *x = ctx;
+    return tutti_comm_take_memory(tutti_comm_thread_comm(x->thread), bytes);
+}
+
+static void give_received(void *ctx, void *memory)
+{
+    tutti_exchange *x = ctx;
+    tutti_comm_give_memory(tutti_comm_thread_comm(x->thread), memory);
+}
+
 /* Adds a node's buffers: recv, then send, each only if this rank has it, then its extra vectors. */
 static tutti_coll_args with_buffers(
     tutti_exchange *x, const tutti_node *node, const tutti_buffer buf[])
@@ -112,6 +124,8 @@ tutti_run_hooks tutti_exchange_hooks(tutti_exchange *exchange)
     return (tutti_run_hooks){.ctx = exchange,
         .reserve = reserve_node,
         .prepare = prepare_node,
+        .take_memory = take_received,
+        .give_memory = give_received,
         .start = start_node,
         .main = main_drives ? pass_or_yield : NULL,
         .observe = observe_ledger,

@@ -62,6 +62,18 @@ void tutti_lanes_free(tutti_lanes *lanes)
     free(lanes);
 }
 
+void tutti_lanes_work(const tutti_lanes *lanes, tutti_coll_work *work)
+{
+    for (const opened *o = lanes ? lanes->all : NULL; o; o = o->next) {
+        const tutti_coll_work one = tutti_comm_work(o->comm);
+        work->copies += one.copies;
+        work->copied_bytes += one.copied_bytes;
+        work->reductions += one.reductions;
+        work->reduced_bytes += one.reduced_bytes;
+        work->allocations += one.allocations;
+    }
+}
+
 int tutti_lanes_edges(const tutti_lanes *lanes)
 {
     return tutti_transport_channels(lanes->transport) / 2;

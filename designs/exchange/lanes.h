@@ -26,6 +26,8 @@ tutti_status tutti_lanes_open(tutti_transport *transport, tutti_control *control
 void tutti_lanes_stop(tutti_lanes *lanes, int orderly);
 void tutti_lanes_free(tutti_lanes *lanes);
 
+/* Adds the local work of all groups and edges; NULL: none. On the thread that communicates. */
+void tutti_lanes_work(const tutti_lanes *lanes, tutti_coll_work *work);
 /* How many edges there can be from one rank to another. [A] */
 int tutti_lanes_edges(const tutti_lanes *lanes);
 /* Reserves the lanes or channels of the next group, with these members (kept until *done). All ranks call it,

@@ -18,11 +18,12 @@ struct tutti_comm_thread {
     tutti_control *control;
     tutti_driver *driver;
     tutti_watch *watch;
-    /* Protects work, rung, stop, silent and deserted. Taken before the driver's queue_lock, and with its comm_lock held
-     * when the end of a collective makes another ready. */
+    /* Protects work, rung, sleeps, stop, silent and deserted. Taken before the driver's queue_lock, and with its
+     * comm_lock held when the end of a collective makes another ready. */
     pthread_mutex_t lock;
     pthread_cond_t work;                         /* the driver has work, or stop */
     int rung;                                    /* it may have more since the last pass began */
+    int sleeps; /* the thread is in tutti_comm_wait, or about to be */
     tutti_status (*chore)(void *ctx, int *done); /* NULL: none, or it has ended with: */
     void *chore_ctx;
     tutti_status chore_status;
@@ -43,6 +44,7 @@ void tutti_comm_thread_wake(void *ctx)
     pthread_mutex_lock(&t->lock);
     t->rung = 1;
     pthread_cond_signal(&t->work);
+    if (t->sleeps) tutti_comm_wake(t->comm);
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -61,6 +63,21 @@ static int wait_for_work(tutti_comm_thread *t)
     return continues;
 }
 
+/* Where a message wakes it; not for long, because passes look at clocks, too. Returns whether it slept. */
+static int sleep_in_comm(tutti_comm_thread *t)
+{
+    static const double longest_s = 1e-3;
+    pthread_mutex_lock(&t->lock);
+    const int goes = !t->rung;
+    t->sleeps = goes;
+    pthread_mutex_unlock(&t->lock);
+    const int slept = goes && tutti_comm_wait(t->comm, longest_s);
+    pthread_mutex_lock(&t->lock);
+    t->sleeps = 0;
+    pthread_mutex_unlock(&t->lock);
+    return slept;
+}
+
 /* Waits, after this many passes in which nothing has moved, until something may. */
 static void rest_idle(tutti_comm_thread *t, int idle_passes)
 {
@@ -70,6 +87,7 @@ static void rest_idle(tutti_comm_thread *t, int idle_passes)
         sched_yield();
         return;
     }
+    if (sleep_in_comm(t)) return;
     pthread_mutex_lock(&t->lock);
     if (!t->rung) pthread_cond_timedwait(&t->work, &t->lock, &until);
     pthread_mutex_unlock(&t->lock);

@@ -50,7 +50,7 @@ static void connect_ranks(tutti_mesh_options mesh[], int way, int a, int b)
 }
 
 /* Threads of one process use the very memory of the others, which is closed last. */
-static tutti_shm *memory[MOST];
+static tutti_shm *memory[MOST], *arena[MOST];
 static tutti_connection *peer[MOST][MOST];
 
 static void open_world(int P, int way, tutti_transport *transport[])
@@ -68,7 +68,7 @@ static void open_world(int P, int way, tutti_transport *transport[])
             .theirs = theirs[r],
             .near = way == MEMORY};
         ck_assert_ok(tutti_shm_create(&options, &memory[r]));
-        mesh[r].mine = memory[r];
+        mesh[r].mine = arena[r] = memory[r];
     }
     for (int a = 0; a < P; a++)
         for (int b = a + 1; b < P; b++) connect_ranks(mesh, way, a, b);
@@ -166,6 +166,32 @@ static void sum_in_place(rank *r)
 START_TEST(receives_in_place)
 {
     run_world(4, PLACED, NULL, sum_in_place);
+}
+END_TEST
+
+/* An abandoned collective leaves memory that its neighbour may still write to: the next one receives elsewhere. */
+START_TEST(abandoned_memory_stays)
+{
+    enum { COUNT = 400000 };
+    static float x[2][COUNT];
+    tutti_transport *transport[MOST];
+    tutti_coll_request *request;
+    size_t used[3];
+    open_world(2, PLACED, transport);
+    tutti_comm *comm = open_comm(transport[0], "ring");
+    for (int i = 0; i < 2; i++) {
+        const tutti_coll_args args = {.count = COUNT, .recv = x[i]};
+        const tutti_status status = tutti_coll_post(comm, 0, &args, &request);
+        used[i] = tutti_shm_used(arena[0]);
+        ck_assert_int_eq(status, i ? TUTTI_ERR_COMM : TUTTI_OK);
+        if (!i) tutti_coll_free(request);
+    }
+    ck_assert_uint_gt(used[0], COUNT / 2 * sizeof **x);
+    ck_assert_uint_eq(used[1], 2 * used[0]);
+    while (!tutti_comm_drain(comm)) continue;
+    tutti_comm_free(comm);
+    transport[1]->abandoned = 1; /* it does not linger */
+    tutti_transport_close(transport[1]);
 }
 END_TEST
 
@@ -298,6 +324,7 @@ int main(void)
     TCase *mesh = testing_case(suite, "mesh");
     tcase_add_loop_test(mesh, runs_every_case, 0, WAYS);
     tcase_add_test(mesh, receives_in_place);
+    tcase_add_test(mesh, abandoned_memory_stays);
     tcase_add_loop_test(mesh, has_groups, 0, WAYS);
     tcase_add_loop_test(mesh, receives_from_any_rank, 0, WAYS);
     tcase_add_loop_test(mesh, ends_after_a_failure, 0, WAYS);

@@ -1,5 +1,5 @@
 /* Shared memory: receives into the arena, which the sender writes to, cancelled and given back at any moment; two
- * threads and two processes; a process that dies between the data and the word that they are there; memory that is too
+ * threads and two processes; what happens between the data and the word that they are there; memory that is too
  * small, another process's, or damaged. tests/collectives/test_tcp.c has the cases that all connections share. */
 #include "collectives/transport/shm.h"
 #include "collectives/transport/tcp_frame.h"
@@ -187,6 +187,67 @@ START_TEST(is_given_back_early)
 }
 END_TEST
 
+/* Small messages that fill the ring of a connection to its last byte. Returns how many. */
+static int fill_ring(tutti_connection *c, int tag, tutti_connection_message *m[])
+{
+    static const unsigned char out[256];
+    int count = 0;
+    for (size_t left = RING; left; count++) {
+        size_t bytes = left - TUTTI_TCP_HEADER_BYTES;
+        if (bytes > sizeof out)
+            bytes = left - sizeof out < 3 * (size_t)TUTTI_TCP_HEADER_BYTES ? 128 : sizeof out;
+        ck_assert_ok(tutti_connection_isend(c, 0, tag, out, bytes, &m[count]));
+        left -= TUTTI_TCP_HEADER_BYTES + bytes;
+    }
+    return count;
+}
+
+/* What happens when the data are in the receiver's memory, and the word that they are is not: the receive is cancelled;
+ * it is abandoned; the sender ends. */
+enum { IS_CANCELLED, IS_ABANDONED, SENDER_ENDS, HAPPENS };
+
+START_TEST(between_the_data_and_the_word)
+{
+    static unsigned char out[LARGE];
+    tutti_connection_message *s, *r, *small[RING];
+    open_pair();
+    unsigned char *in = take(1, LARGE);
+    fill(out, LARGE, 4);
+    ck_assert_ok(tutti_connection_irecv(b, 0, 1, in, LARGE, &r));
+    tutti_connection_pass(b);
+    const int fillers = fill_ring(a, 2, small);
+    ck_assert_ok(tutti_connection_isend(a, 0, 1, out, LARGE, &s));
+    tutti_connection_pass(a);
+    ck_assert(is_filled(in, LARGE, 4) && !has_ended(s, TUTTI_OK));
+    if (_i == IS_ABANDONED)
+        tutti_connection_abandon(b, r);
+    else if (_i == SENDER_ENDS)
+        tutti_connection_close(a);
+    else
+        tutti_connection_cancel(b, r);
+    if (_i == SENDER_ENDS) tutti_connection_pass(b);
+    if (_i != IS_CANCELLED) ck_assert_ptr_nonnull(tutti_connection_broken(b));
+    /* its owner does not need it any more, but the sender may still write to it */
+    tutti_shm_give(shared[1], in);
+    ck_assert_uint_eq(tutti_shm_used(shared[1]), LARGE);
+    unsigned char *next = take(1, LARGE);
+    ck_assert(next >= in + LARGE || next + LARGE <= in);
+    if (_i == SENDER_ENDS) ck_assert(has_ended(r, TUTTI_ERR_COMM));
+    for (int i = 0; i < 4 && _i == IS_CANCELLED; i++) {
+        tutti_connection_pass(b);
+        tutti_connection_pass(a);
+    }
+    if (_i == IS_CANCELLED) { /* the word came: it was received */
+        ck_assert(has_ended(r, TUTTI_OK) && has_ended(s, TUTTI_OK));
+        for (int i = 0; i < fillers; i++) ck_assert(has_ended(small[i], TUTTI_OK));
+    }
+    ck_assert_uint_eq(tutti_shm_used(shared[1]), _i == IS_CANCELLED ? LARGE : 2 * LARGE);
+    tutti_connection_close(b);
+    if (_i != SENDER_ENDS) tutti_connection_close(a);
+    for (int e = 0; e < 2; e++) tutti_shm_close(shared[e]);
+}
+END_TEST
+
 START_TEST(sizes_differ)
 {
     static unsigned char out[LARGE];
@@ -307,6 +368,37 @@ START_TEST(blocks_of_the_arena)
     ck_assert_int_eq(tutti_shm_take(shared[0], SIZE_MAX, &none), TUTTI_ERR_NOMEM);
     ck_assert_ok(tutti_shm_take(shared[0], ARENA, &none)); /* all are one piece again */
     close_pair();
+}
+END_TEST
+
+/* After a failure, tasks that never end may use memory that was never given back. */
+START_TEST(taken_memory_stays_mapped)
+{
+    tutti_connection_message *r, *s;
+    static unsigned char out[LARGE];
+    tutti_shm_name name;
+    tutti_shm *theirs;
+    for (int e = 0; e < 2; e++) ck_assert_ok(tutti_shm_create(&memory, &shared[e]));
+    tutti_shm_get_name(shared[1], &name);
+    ck_assert_ok(tutti_shm_map(&name, &theirs));
+    ck_assert_ok(tutti_shm_connect(shared[0], 0, theirs, 0, &through, &a));
+    ck_assert_ok(tutti_shm_connect(shared[1], 0, shared[0], 0, &through, &b));
+    unsigned char *in = take(1, LARGE);
+    fill(out, LARGE, 7);
+    ck_assert_ok(tutti_connection_irecv(b, 0, 1, in, LARGE, &r));
+    tutti_connection_pass(b);
+    tutti_connection_abandon(b, r);
+    tutti_connection_close(b);
+    tutti_shm_close(shared[1]);
+    ck_assert_uint_eq(in[LARGE - 1], 0xEE);
+    /* the other end writes nothing more to a process that has closed */
+    ck_assert_ok(tutti_connection_isend(a, 0, 1, out, LARGE, &s));
+    tutti_connection_pass(a);
+    ck_assert(has_ended(s, TUTTI_ERR_COMM));
+    ck_assert_uint_eq(in[0], 0xEE);
+    tutti_connection_close(a);
+    tutti_shm_close(theirs);
+    tutti_shm_close(shared[0]);
 }
 END_TEST
 
@@ -462,6 +554,77 @@ START_TEST(of_two_threads)
 }
 END_TEST
 
+/* ---- one that sleeps ---- */
+
+/* What wakes it: a message; one that comes as it falls asleep; room in a ring that was full; the other end, which
+ * closes; a thread of its own; nothing. With a message there, it does not sleep. */
+enum { BY_MESSAGE, AS_IT_SLEEPS, BY_ROOM, BY_THE_END, BY_ITSELF, BY_NOBODY, AWAKE, WAKES };
+
+typedef struct sleeper {
+    tutti_connection *c; /* of who sleeps */
+    int way;
+} sleeper;
+
+static void send_one(void)
+{
+    static const char out = 1;
+    tutti_connection_message *s;
+    if (tutti_connection_isend(a, 0, 0, &out, 1, &s)) abort();
+    tutti_connection_pass(a);
+    if (!has_ended(s, TUTTI_OK)) abort();
+}
+
+static int may_move(void *arg)
+{
+    const sleeper *it = arg;
+    const int moves = tutti_connection_may_move(it->c);
+    if (it->way == AS_IT_SLEEPS) send_one();
+    return moves;
+}
+
+static void *disturb(void *arg)
+{
+    const sleeper *it = arg;
+    tutti_clock_sleep(20e-3);
+    if (it->way == BY_MESSAGE) send_one();
+    if (it->way == BY_ROOM) tutti_connection_pass(b);
+    if (it->way == BY_THE_END) tutti_connection_shut(a);
+    if (it->way == BY_ITSELF) tutti_shm_wake(shared[1]);
+    return NULL;
+}
+
+START_TEST(sleeps_until_woken)
+{
+    static const double most_s = 5, soon_s = 2;
+    tutti_connection_message *small[RING + 1];
+    static const char out = 1;
+    pthread_t other;
+    int count = 0;
+    open_pair();
+    sleeper it = {_i == BY_ROOM ? a : b, _i};
+    if (_i == AWAKE) send_one();
+    if (_i == BY_ROOM) {
+        count = fill_ring(a, 2, small);
+        ck_assert_ok(tutti_connection_isend(a, 0, 2, &out, 1, &small[count++]));
+        tutti_connection_pass(a);
+    }
+    ck_assert_int_eq(pthread_create(&other, NULL, disturb, &it), 0);
+    const double begun_s = tutti_clock_s();
+    const int slept =
+        tutti_shm_sleep(shared[_i != BY_ROOM], may_move, &it, _i == BY_NOBODY ? 50e-3 : most_s);
+    const double took_s = tutti_clock_s() - begun_s;
+    pthread_join(other, NULL);
+    ck_assert_int_eq(slept, _i != AWAKE);
+    ck_assert_msg(took_s < soon_s, "slept for %g s", took_s);
+    if (_i == BY_NOBODY) ck_assert_double_ge(took_s, 45e-3);
+    for (int i = 0; i < count; i++) {
+        tutti_connection_pass(a);
+        ck_assert(has_ended(small[i], TUTTI_OK));
+    }
+    close_pair();
+}
+END_TEST
+
 /* ---- two processes ---- */
 
 /* Both names go over a socket, and both sides map the other's memory. */
@@ -564,15 +727,18 @@ int main(void)
     tcase_add_loop_test(steps, is_written_in_place, 0, 2);
     tcase_add_loop_test(steps, is_cancelled, 0, MOMENTS);
     tcase_add_loop_test(steps, is_given_back_early, 0, 2);
+    tcase_add_loop_test(steps, between_the_data_and_the_word, 0, HAPPENS);
     tcase_add_test(steps, sizes_differ);
     tcase_add_test(steps, early_messages_stay_in_order);
     tcase_add_test(steps, closes_after_early_messages);
     tcase_add_test(steps, blocks_of_the_arena);
+    tcase_add_test(steps, taken_memory_stays_mapped);
     tcase_add_loop_test(steps, memory_is_missing, 0, 2);
     tcase_add_test(steps, wrong_arguments);
     tcase_add_loop_test(steps, the_other_end_is_wrong, 0, WRONG);
     TCase *apart = testing_case(suite, "apart");
     tcase_add_test(apart, of_two_threads);
+    tcase_add_loop_test(apart, sleeps_until_woken, 0, WAKES);
     tcase_add_loop_test(apart, of_two_processes, 0, ENDS);
     return testing_run(suite);
 }

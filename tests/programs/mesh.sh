@@ -25,13 +25,34 @@ same() { # RANKS TRANSPORT OPTION...: the weights are those over MPI
 }
 
 same 2 shm --design concurrent
-same 4 mesh --layout stages=2,replicas=2 --verify full
+same 4 mesh --layout stages=2,replicas=2 --verify full --json "$dir/json"
 four=$hash
+# Activations, their gradients and sums arrive where they belong.
+grep '"event":"summary"' "$dir/json" | grep -q '"received":{"after_step":2,"placed":[1-9].*"copied":0,' ||
+    fail "something is copied on its way: $(tail -n 1 "$dir/json")"
 
 # shellcheck disable=SC2086
 $mpirun -np 2 $train --transport shm --algorithm mpi > "$dir/out" 2>&1
 [ $? = 2 ] || fail "MPI's own sums without MPI: not refused"
 grep -q "\-\-algorithm mpi is MPI's own; or use --transport mpi" "$dir/out" || fail "--algorithm mpi: $(tail -n 5 "$dir/out")"
+
+# Memory that one rank cannot have is missing to all.
+# shellcheck disable=SC2016,SC2086
+said_by_each=yes refuses 1 'rank 1: error: shared memory needs .* ulimit -f' \
+    "$mpirun" -np 1 $train --transport shm : -np 1 bash -c 'ulimit -f 1000000; exec "$@"' - $train --transport shm
+grep -q 'rank 0: error: rank 1 has no connections to the others: memory ran out' "$dir/out" || fail "rank 0 says: $(cat "$dir/out")"
+
+# What is copied is known before the first step.
+foretells() { # TEXT RUN...
+    local text=$1
+    shift
+    "$@" --remote-buffers > "$dir/out" 2>&1 || fail "--remote-buffers: status $?: $(tail -n 5 "$dir/out")"
+    grep -q "$text" "$dir/out" || fail "--remote-buffers does not say '$text': $(cat "$dir/out")"
+}
+# shellcheck disable=SC2086
+foretells 'of 2 ranks: [1-9][0-9]* zero copy (.*), 0 one copy' "$mpirun" -np 2 $train --layout stages=2 --transport shm
+# shellcheck disable=SC2086
+foretells 'one copy: the transport .mpi. has no memory' "$mpirun" -np 2 $train --transport mpi
 
 # One rank has nobody to send to.
 weights 'one rank' $train --transport mesh
@@ -41,6 +62,8 @@ if [ "$(id -u)" = 0 ] && command -v ip tc > /dev/null && ip netns add "probe$$" 
     # shellcheck disable=SC2086
     weights 'two hosts' "$box" run --hosts 2 -n 4 $train --layout stages=2,replicas=2 --verify full --transport mesh
     [ "$hash" = "$four" ] || fail "two hosts: weights $hash, and $four on one"
+    # shellcheck disable=SC2086
+    foretells 'one copy: rank [0-9] is on another host' "$box" run --hosts 2 -n 2 $train --layout stages=2 --transport mesh
     # shellcheck disable=SC2086
     "$box" run --hosts 2 -n 2 $train --transport shm > "$dir/out" 2>&1
     [ $? = 2 ] || fail "shm on two hosts: not refused"

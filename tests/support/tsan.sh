@@ -14,7 +14,7 @@ source=${TUTTI_SRCDIR:?}
 build=${TUTTI_BUILDDIR:?}/tsan
 guard=$source/tests/support/guard
 tests='tests/designs/test_designs tests/collectives/test_control tests/collectives/test_shm tests/collectives/test_mesh tests/designs/test_watch tests/designs/test_clocks
-    tests/run/test_run tests/run/test_trace tests/data/test_prefetch'
+    tests/designs/test_placed tests/run/test_run tests/run/test_trace tests/data/test_prefetch'
 # ThreadSanitizer maps memory at fixed places, which a randomised address space may have taken.
 fixed=
 setarch -R true 2> /dev/null && fixed='setarch -R'

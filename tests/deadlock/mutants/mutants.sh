@@ -28,6 +28,7 @@ link() {
     case $test in
     test_explore) path=tests/deadlock/test_explore-test_explore.o ;;
     test_designs) path=tests/designs/test_designs-test_designs.o ;;
+    test_placed) path=tests/designs/test_placed-test_placed.o ;;
     test_marks) path=tests/designs/test_marks-test_marks.o ;;
     test_priority) path=tests/designs/test_priority-test_priority.o ;;
     test_release) path=tests/designs/test_release-test_release.o ;;
