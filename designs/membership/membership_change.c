@@ -400,14 +400,13 @@ void tutti_membership_reconsider(machine *m)
 {
     const int coordinator = tutti_membership_coordinator(m);
     if (m->phase == TUTTI_MEMBERSHIP_ENDED) return;
-    if (!m->epoch) {
-        if (coordinator < 0 && m->base.epoch)
-            tutti_membership_stop(m, "all ranks of the run are lost before this one was taken in");
+    if (!m->epoch && coordinator < 0 && m->base.epoch) {
+        tutti_membership_stop(m, "all ranks of the run are lost before this one was taken in");
         return;
     }
-    if (coordinator == m->self)
+    if (m->epoch && coordinator == m->self)
         coordinate(m);
-    else
+    else if (m->epoch)
         follow(m);
     tutti_membership_try_ack(m);
 }

@@ -284,11 +284,14 @@ static void on_finish(machine *m, int from, const message *what)
     if (what->epoch == m->epoch && m->base.members & bit_of(from)) count_finisher(m, from);
 }
 
-/* Each rank that receives it sends it to all, before it leaves: so all receive it. */
+/* Each rank that receives it sends it to all, before it leaves: so all receive it. A list that this rank has ACKed
+ * since may be committed, unless one of the list leaves here. */
 static void on_done(machine *m, int from, const message *what)
 {
-    (void)from;
-    if (m->epoch && what->epoch == m->epoch) end_run(m);
+    if (!m->epoch || what->epoch != m->epoch) return;
+    for (int i = 0; i < m->pendings; i++)
+        if (!(m->pending[i].members & bit_of(from))) return;
+    end_run(m);
 }
 
 /* ---- events ---- */

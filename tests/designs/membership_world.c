@@ -143,6 +143,8 @@ static void act_enter(void *ctx, const tutti_membership *next)
         wrong(w, "rank %d enters epoch %d from %d", actor, (int)next->epoch, (int)r->epoch);
         return;
     }
+    for (int q = 0; q < w->ranks; q++)
+        if (w->rank[q].finished) wrong(w, "epoch %d begins after the end", (int)next->epoch);
     for (int i = 0; i < next->n; i++) {
         const int q = (int)next->entry[i].id;
         members |= (unsigned char)BIT(q);
@@ -305,6 +307,7 @@ int world_list(const world *w, world_step steps[WORLD_STEPS])
         if (!r->here) continue;
         if (r->leaves) add(steps, &count, WORLD_LEFT, a, 0);
         if (r->restores && w->epoch[r->epoch].known) add(steps, &count, WORLD_RESTORED, a, 0);
+        if (r->machine.phase == TUTTI_MEMBERSHIP_SETTLING) add(steps, &count, WORLD_SETTLE, a, 0);
         if (can_train(w, a)) add(steps, &count, WORLD_TRAIN, a, 0);
         for (int b = 0; b < w->ranks; b++) {
             const world_channel *c = &w->channel[b][a];
@@ -407,6 +410,10 @@ static void take(world *w, const world_step *s)
         w->silenced[s->a] |= (unsigned char)BIT(s->b);
         w->suspicions++;
         tutti_membership_lost(&r->machine, s->b, 0);
+        break;
+    case WORLD_SETTLE:
+        r->now_s = tutti_membership_due(&r->machine);
+        tutti_membership_tick(&r->machine, r->now_s);
         break;
     case WORLD_FINISH:
         tutti_membership_finish(&r->machine);

@@ -66,6 +66,7 @@ typedef enum world_step_kind {
     WORLD_CONNECT, /* a to b */
     WORLD_ARRIVE,  /* a newcomer a finds rank b */
     WORLD_SILENT,  /* a suspects b */
+    WORLD_SETTLE,  /* a has waited long enough for more losses */
     WORLD_FINISH
 } world_step_kind;
 
