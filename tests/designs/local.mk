@@ -1,6 +1,6 @@
 design_tests = tests/designs/test_burst tests/designs/test_clocks tests/designs/test_comm_core tests/designs/test_designs \
 	tests/designs/test_division \
-	tests/designs/test_fingerprint tests/designs/test_halt tests/designs/test_marks tests/designs/test_mismatch tests/designs/test_active_messages \
+	tests/designs/test_fingerprint tests/designs/test_halt tests/designs/test_marks tests/designs/test_membership tests/designs/test_mismatch tests/designs/test_active_messages \
 	tests/designs/test_order tests/designs/test_pipeline tests/designs/test_placed tests/designs/test_priority tests/designs/test_record tests/designs/test_release tests/designs/test_servers tests/designs/test_stall \
 	tests/designs/test_usr1 tests/designs/test_verify tests/designs/test_watch
 check_PROGRAMS += $(design_tests)
@@ -68,3 +68,13 @@ tests_designs_test_stall_LDADD = libtesting.la
 tests_designs_test_placed_SOURCES = tests/designs/test_placed.c
 tests_designs_test_placed_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_placed_LDADD = libtesting.la
+tests_designs_test_membership_SOURCES = tests/designs/test_membership.c \
+	tests/designs/membership_world.c tests/designs/membership_world.h
+tests_designs_test_membership_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_designs_test_membership_LDADD = libtesting.la
+# It takes a number of iterations; make check runs its default.
+check_PROGRAMS += tests/designs/fuzz_membership
+TESTS += tests/designs/fuzz_membership
+tests_designs_fuzz_membership_SOURCES = tests/designs/fuzz_membership.c
+tests_designs_fuzz_membership_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_designs_fuzz_membership_LDADD = libtesting.la

@@ -13,6 +13,7 @@ while IFS='|' read -r file line why; do
     [ -z "$file" ] || ends[$file|$line]=$why
 done << 'ENDS'
 designs/attach/attach_calls.c|"%s: timeout_s is %g: must be 0 or more seconds (INFINITY: no limit)"|a message; a stall ends such a wait (stall_abort_s)
+designs/membership/membership_table.c|m->due_s = INFINITY;|the epoch runs, or has ended: nothing is waited for
 designs/thread/clocks.c|clocks->best = (tutti_clock_sample){.error_s = INFINITY};|an error, no wait
 designs/thread/comm_thread.c|if (!t->running) pthread_join(t->thread, NULL);|setup has ended: the latch is open
 designs/thread/comm_thread.c|pthread_join(t->thread, NULL);|the thread leaves within setup_timeout_s of stop

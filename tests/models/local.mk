@@ -20,7 +20,7 @@ tests_models_test_imagenet_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_models_test_imagenet_LDADD = libmodels.la libtrial.la
 
 # The designs as Promela models. `make check` has the quick ones; check-models all of them and the mutants.
-model_files = chained.pml concurrent.pml funneled.pml grant.pml granted.pml groups.pml leave.pml naive.pml order.pml ordered.pml pipeline.pml queue.pml rank.pml remote_buffer.pml replicas.pml sequential.pml sleeper.pml device_slots.pml server.pml threads.pml \
+model_files = chained.pml concurrent.pml funneled.pml grant.pml granted.pml groups.pml leave.pml membership.pml naive.pml order.pml ordered.pml pipeline.pml queue.pml rank.pml remote_buffer.pml replicas.pml sequential.pml sleeper.pml device_slots.pml server.pml threads.pml \
 	models.txt mutants.txt check.sh trail.sh
 TESTS += tests/models/promela/check.sh
 EXTRA_DIST += $(model_files:%=tests/models/promela/%)

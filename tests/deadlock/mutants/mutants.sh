@@ -42,6 +42,7 @@ link() {
     test_sim) path=tests/sim/test_sim-test_sim.o more='.libs/libsim.a .libs/libnet.a' ;;
     test_trees) path=tests/collectives/test_trees-test_trees.o ;;
     test_halt) path=tests/designs/test_halt-test_halt.o ;;
+    test_membership) path='tests/designs/test_membership-test_membership.o tests/designs/test_membership-membership_world.o' ;;
     test_fingerprint) path=tests/designs/test_fingerprint-test_fingerprint.o ;;
     test_stall) path=tests/designs/test_stall-test_stall.o ;;
     test_watch) path=tests/designs/test_watch-test_watch.o ;;
