@@ -187,7 +187,7 @@ END_TEST
 
 START_TEST(newcomers_are_taken_in_while_others_die)
 {
-    run_all(testing_seed(2), 6000, &(trouble){.deaths = 2, .newcomers = 2, .finishes = 1});
+    run_all(testing_seed(5), 6000, &(trouble){.deaths = 2, .newcomers = 2, .finishes = 1});
 }
 END_TEST
 
