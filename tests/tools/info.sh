@@ -29,7 +29,7 @@ with 0 --topology page
 grep -qx 'ranks h0.g0 h0.g1 h1.g0 h1.g1 h2.g0 h2.g1 h3.g0 h3.g1' out || { fail "the example has other ranks"; cat out err; }
 printf 'topology 1\nhost h[0-1]\nlink h0 h1 rate 5\n' > wrong
 with 2 --topology wrong
-grep -q "wrong:3: rate '5': must be more than 0, a number and its unit, as in 'rate 25Gbit/s'" err || { fail "the mistake is not named"; cat err; }
+grep -q "wrong: line 3: rate '5': must be more than 0, a number and its unit, as in 'rate 25Gbit/s'" err || { fail "the mistake is not named"; cat err; }
 with 2 --prices wrong
 with 2 --topology "$dir/none"
 with 2 --topology star:0
