@@ -1,9 +1,11 @@
 #!/bin/bash
-# Manual pages and examples:   pages.sh [TREE]
+# Pages, manuals and examples:   pages.sh [TREE]
 #
 #   render    groff renders each page without a warning (where there is groff)
 #   blanks    a macro of two fonts (.BR "x" . Text) joins its arguments: no sentence among them
-#   example   README.md shows apps/example/slurm.sh as it is
+#   example   doc/operating.md shows apps/example/slurm.sh as it is
+#   links     a page that another one links to, or names as `doc/NAME.md`, exists; doc/index.md lists all of doc/*.md;
+#             README.md has 120 lines at most
 #   installed doc/local.mk installs every file of apps/example that a page or a document names
 #
 # Prints "file:line: rule" for each fault, and exits with 1.
@@ -24,9 +26,24 @@ done
 command -v groff > /dev/null || echo "no groff: pages are not rendered"
 
 if [ -f apps/example/slurm.sh ]; then
-    shown=$(sed -n '/^    #!\/bin\/bash$/,/^    exit/p' README.md | sed 's/^    //')
-    [ "$shown" = "$(cat apps/example/slurm.sh)" ] || complain "README.md:1: does not show apps/example/slurm.sh as it is"
+    shown=$(sed -n '/^    #!\/bin\/bash$/,/^    exit/p' doc/operating.md | sed 's/^    //')
+    [ "$shown" = "$(cat apps/example/slurm.sh)" ] || complain "doc/operating.md:1: does not show apps/example/slurm.sh as it is"
 fi
+for page in README.md HACKING.md doc/*.md; do
+    [ -f "$page" ] || continue
+    while IFS=: read -r line link; do
+        [ -e "$(dirname "$page")/${link%%#*}" ] || complain "$page:$line: there is no $link"
+    done < <(grep -noE '\]\([^):]+\)' "$page" | sed -E 's/\]\(([^)]*)\)/\1/')
+    while IFS=: read -r line named; do
+        [ -e "$named" ] || complain "$page:$line: there is no $named"
+    done < <(grep -noE '\bdoc/[a-z_]+\.(md|svg|jsonl)\b' "$page")
+done
+if [ -f doc/index.md ]; then
+    for page in doc/*.md; do
+        [ "$page" = doc/index.md ] || grep -qF "](${page#doc/})" doc/index.md || complain "doc/index.md:1: does not list ${page#doc/}"
+    done
+fi
+[ ! -f README.md ] || [ "$(wc -l < README.md)" -le 120 ] || complain "README.md:121: has more than 120 lines: a page of doc may have them"
 if [ -f doc/local.mk ]; then
     for file in $(grep -rhoE 'apps/example/[a-z_]+\.(c|sh)' README.md doc | sort -u); do
         [ ! -f "$file" ] || grep -q "$file" doc/local.mk || complain "doc/local.mk:1: does not install $file"

@@ -381,8 +381,17 @@ if command -v groff > /dev/null; then
     expect pages.sh 1 'doc/a.1:1: groff says'
 fi
 put apps/example/slurm.sh '#!/bin/bash' 'exit 0'
-printf '%s\n' '    #!/bin/bash' '    exit 1' > "$tree/README.md"
-expect pages.sh 1 'README.md:1: does not show apps/example/slurm.sh'
+mkdir -p "$tree/doc" && printf '%s\n' '    #!/bin/bash' '    exit 1' > "$tree/doc/operating.md"
+expect pages.sh 1 'doc/operating.md:1: does not show apps/example/slurm.sh'
+put doc/index.md 'See [the pages](pages.md) and `doc/none.md`.'
+expect pages.sh 1 'doc/index.md:1: there is no pages.md'
+put doc/index.md 'See [the pages](pages.md) and `doc/none.md`.'
+expect pages.sh 1 'doc/index.md:1: there is no doc/none.md'
+put doc/index.md 'See [the pages](a.md).'
+echo 'A page.' | tee "$tree/doc/a.md" > "$tree/doc/b.md"
+expect pages.sh 1 'doc/index.md:1: does not list b.md'
+seq 121 > "$tree/README.md"
+expect pages.sh 1 'README.md:121: has more than 120 lines'
 put apps/example/new.c 'int main(void) { return 0; }'
 mkdir -p "$tree/doc" && echo 'See `apps/example/new.c`.' > "$tree/README.md" && echo > "$tree/doc/local.mk"
 expect pages.sh 1 'doc/local.mk:1: does not install apps/example/new.c'

@@ -225,9 +225,13 @@ for ((i = 0; i < 1000; i++)); do [ -e "$dir/box.said" ] && break; sleep 0.05; do
 kill -TERM $bench
 wait $bench
 [ $? = 143 ] && grep -q down "$dir/box.said" && grep -q 'a cell: Terminated' "$dir/out" || { fail "a grid that is told to end"; cat "$dir/out"; }
-# The picture in the README is that of the results beside it.
+# The picture of README.md and doc/results.md is that of the results beside it.
 "$apps/tutti-bench" plot --json "$TUTTI_SRCDIR/doc/grid.jsonl" --svg "$dir/svg" && cmp "$dir/svg" "$TUTTI_SRCDIR/doc/grid.svg" ||
     fail "doc/grid.svg is not what plot makes of doc/grid.jsonl"
+# So is the table, misses and all.
+"$apps/tutti-bench" step --grid --verdict --json "$TUTTI_SRCDIR/doc/grid.jsonl" > "$dir/verdict" && [ "$(wc -l < "$dir/verdict")" -gt 50 ] &&
+    [ "$(sed 's/^/    /; s/ *$//; /^$/d' "$dir/verdict")" = "$(sed -n '/^    model  *batch/,$p' "$TUTTI_SRCDIR/doc/results.md" | sed -n '/^    /p; /^## /q' | sed '/^$/d')" ] ||
+    fail "doc/results.md has not the verdict on doc/grid.jsonl"
 # Curves of trainings: of one, of two; what a run has done again after --resume counts once.
 {
     echo '{"event":"start","model":"resnet18","steps_per_epoch":2}'
