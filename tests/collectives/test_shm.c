@@ -202,6 +202,12 @@ static int fill_ring(tutti_connection *c, int tag, tutti_connection_message *m[]
     return count;
 }
 
+/* The sender does not wait for what has not ended. */
+static void leave(tutti_connection *c, tutti_connection_message *m)
+{
+    if (!has_ended(m, TUTTI_OK)) tutti_connection_abandon(c, m);
+}
+
 /* What happens when the data are in the receiver's memory, and the word that they are is not: the receive is cancelled;
  * it is abandoned; the sender ends. */
 enum { IS_CANCELLED, IS_ABANDONED, SENDER_ENDS, HAPPENS };
@@ -221,10 +227,13 @@ START_TEST(between_the_data_and_the_word)
     ck_assert(is_filled(in, LARGE, 4) && !has_ended(s, TUTTI_OK));
     if (_i == IS_ABANDONED)
         tutti_connection_abandon(b, r);
-    else if (_i == SENDER_ENDS)
-        tutti_connection_close(a);
-    else
+    else if (_i == IS_CANCELLED)
         tutti_connection_cancel(b, r);
+    if (_i != IS_CANCELLED) {
+        leave(a, s);
+        for (int i = 0; i < fillers; i++) leave(a, small[i]);
+    }
+    if (_i == SENDER_ENDS) tutti_connection_close(a);
     if (_i == SENDER_ENDS) tutti_connection_pass(b);
     if (_i != IS_CANCELLED) ck_assert_ptr_nonnull(tutti_connection_broken(b));
     /* its owner does not need it any more, but the sender may still write to it */
