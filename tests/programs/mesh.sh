@@ -37,6 +37,7 @@ $mpirun -np 2 $train --transport shm --algorithm mpi > "$dir/out" 2>&1
 grep -q "\-\-algorithm mpi is MPI's own; or use --transport mpi" "$dir/out" || fail "--algorithm mpi: $(tail -n 5 "$dir/out")"
 
 # Memory that one rank cannot have is missing to all.
+launch_several_programs "$mpi"
 # shellcheck disable=SC2016,SC2086
 said_by_each=yes refuses 1 'rank 1: error: shared memory needs .* ulimit -f' \
     "$mpirun" -np 1 $train --transport shm : -np 1 bash -c 'ulimit -f 1000000; exec "$@"' - $train --transport shm
