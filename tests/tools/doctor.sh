@@ -54,7 +54,7 @@ tells 0 '^warn  load  *rank 1: load 99' "$mpirun" -np 1 "$doctor" --root "$good"
 
 # The links between ranks of one host: its memory.
 tells 0 'has the links of 1 hosts, as 2 ranks' "$mpirun" -np 2 "$doctor" --measure "$dir/here"
-tells 0 '^kind .*memory [0-9.]*GB/s reduce' "$apps/tutti-info" --topology "$dir/here"
+tells 0 '^kind .*memory [0-9.]*[MG]B/s reduce' "$apps/tutti-info" --topology "$dir/here"
 tells 2 'needs two ranks at least' "$doctor" --measure "$dir/alone"
 tells 2 'nowhere/here' "$mpirun" -np 2 "$doctor" --measure "$dir/nowhere/here"
 
