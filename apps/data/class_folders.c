@@ -288,12 +288,12 @@ static tutti_status folders_open(const char *path, tutti_split split, tutti_data
     dataset->count = state->images;
     if (!status && !state->images)
         status = tutti_fail(TUTTI_ERR_FORMAT,
-            "%s: no class has two images, of which one could be held out for evaluation", path);
+            "%s: each class has only one image, so none can be held out for evaluation", path);
     if (!status) status = check_images(state);
     if (!status && dataset->tells && split == TUTTI_TEST)
         tutti_log(TUTTI_LOG_INFO,
-            "%s: %" PRId64 " images in %d classes, of which %" PRId64
-            ", chosen by name, are held out for evaluation (--split %g,%" PRIu64 ")",
+            "%s: %" PRId64 " images in %d classes; %" PRId64
+            " of them, chosen by name, are held out for evaluation (--split %g,%" PRIu64 ")",
             path, all, dataset->classes, state->images,
             dataset->held_out > 0 ? dataset->held_out : usual_share, dataset->held_out_seed);
     if (status) folders_close(dataset);
@@ -313,10 +313,11 @@ static tutti_status folders_fetch(const tutti_dataset *dataset, int64_t index, t
 
 const tutti_image_source tutti_image_source_folders = {
     .name = "folders",
-    .summary = "photographs in a folder for each class: <class>/*.jpg, of which --split holds a "
-               "part out for evaluation",
+    .summary = "photographs in a folder for each class: <class>/*.jpg; --split holds a part "
+               "of them out for evaluation",
     .photographs = 1,
     .by_class = 1,
+    .splits = 1,
     .recognise = folders_recognise,
     .list = folders_list,
     .open = folders_open,

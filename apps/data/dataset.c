@@ -208,6 +208,14 @@ static tutti_status check_assign(
         options->path, source->name);
 }
 
+static tutti_status check_split(
+    const tutti_dataset_options *options, const tutti_image_source *source)
+{
+    if (!options->held_out || source->splits) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_USAGE, "--split: %s (%s) has test images of its own: leave it out",
+        options->path, source->name);
+}
+
 /* Opens what rank 0 has told. */
 static tutti_status open_told(const tutti_dataset_options *options, tutti_split split,
     const tutti_bytes *told, tutti_dataset *dataset)
@@ -218,6 +226,7 @@ static tutti_status open_told(const tutti_dataset_options *options, tutti_split 
     tutti_dataset opened;
     tutti_status status = find_by_name(name ? name : "", &source);
     if (!status) status = check_assign(options, source);
+    if (!status) status = check_split(options, source);
     if (!status) status = ask(options, source, &opened);
     if (status) return status;
     opened.assign = options->assign.assign ? &options->assign : NULL;

@@ -14,7 +14,7 @@ typedef struct tutti_data_settings {
     const char *jitter;                     /* for tutti_jitter_read */
     const char *shuffle;                    /* for tutti_shuffle_read */
     const char *shards;                     /* for tutti_shards_local */
-    const char *split;                      /* for tutti_held_out_read */
+    const char *split;                      /* for tutti_held_out_read; NULL: not given */
     const char *bad_images;                 /* for tutti_bad_images_skipped */
     int64_t bad_limit;
     tutti_conf_int threads;    /* for tutti_data_threads */
@@ -52,10 +52,11 @@ typedef struct tutti_data_settings {
         .help = "order of training images in an epoch; full: any; window:G: runs of G images of "  \
                 "the data set, in any order, and the images of each run in any order, so that "    \
                 "reads are nearly sequential"},                                                    \
-    {TUTTI_CONF_TEXT, "split", "X[,SEED]", .fallback = "0.2",                                      \
+    {TUTTI_CONF_TEXT, "split", "X[,SEED]",                                                         \
         .offset = offsetof(type, member.split),                                                    \
         .help = "a folder of photographs for each class, without train/ and val/: which part of "  \
-                "each class is held out for evaluation; with another seed these are others"},      \
+                "each class is held out for evaluation; with another seed these are others; if "   \
+                "omitted, 0.2"},                                                                   \
     {TUTTI_CONF_CHOICE, "shards", "WHERE", .fallback = "shared",                                   \
         .choice = tutti_shards_choice, .offset = offsetof(type, member.shards),                    \
         .help = "webdataset: shared: every rank reads images of all shards; local: each rank "     \

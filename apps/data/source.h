@@ -52,6 +52,7 @@ typedef struct tutti_image_source {
     const char *name, *summary;
     int photographs; /* images have any size, so that one has to be given for the views */
     int by_class;    /* images are in the order of their classes */
+    int splits;      /* test images are a part of the training images (held_out below) */
     int sharded;     /* images are in files that ranks may divide (tutti_dataset_assign) */
     /* How well `path` matches this format: 0 not at all, 1 by the names of its files, 2 also by
      * their contents. Logs nothing. */
@@ -86,7 +87,7 @@ struct tutti_dataset {
      * centre, at least height and width; 0: all images have the same size. A source's open finds
      * here what was asked for, and in height and width, which are otherwise 0. */
     int resize;
-    /* The format folders: which part of each class is held out for evaluation, 0: 0.2; and which images these are. */
+    /* Where a source splits: which part of each class is held out for evaluation, 0: 0.2; another seed: others */
     double held_out;
     uint64_t held_out_seed;
     const tutti_bytes *listed; /* while it is opened: what the source's list has found; or NULL */
@@ -119,7 +120,8 @@ typedef struct tutti_dataset_options {
     int size;
     int usual;  /* what it is for photographs whose format has no size, if size is 0; 0: 224 */
     int resize; /* the shorter side in an evaluation, at least `size`; 0: 8/7 of it, 256 for 224 */
-    double held_out; /* as in tutti_dataset */
+    double
+        held_out; /* as in tutti_dataset; USAGE, unless it is 0, if a format has test images of its own */
     uint64_t held_out_seed;
     tutti_dataset_share share;   /* zeroed: this process is alone */
     tutti_dataset_assign assign; /* zeroed: this process reads all files */

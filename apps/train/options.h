@@ -89,7 +89,7 @@ typedef struct tutti_train_options {
     tutti_augment augment;
     tutti_jitter_range jitter;
     int jitter_read; /* whether --jitter was understood */
-    double held_out; /* of --split; 0: it was not understood */
+    double held_out; /* of --split; 0: it is not given; -1: not understood */
     uint64_t held_out_seed;
     int64_t window;  /* images, of --shuffle window:G; 0: full, -1: not understood */
     int views;       /* of a test image: eval_views, resolved */

@@ -234,7 +234,7 @@ static tutti_status check_images(const tutti_train_options *o)
         return tutti_conf_refuse(&o->conf, "jitter", o->images.jitter,
             "must be none, or three numbers from 0 to 1 for brightness, contrast and saturation, "
             "such as 0.4,0.4,0.4");
-    if (!o->held_out)
+    if (o->held_out < 0)
         return tutti_conf_refuse(&o->conf, "split", o->images.split,
             "must be a share from 0.001 to 0.9, and may be followed by a seed, such as 0.2,7");
     if (o->window < 0)

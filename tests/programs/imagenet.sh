@@ -72,6 +72,7 @@ imagenet 2 --data "$dir/own" --model resnet18 --size 32 --batch 2 --steps 1 --sp
 grep -q '"event":"start".*"data":"folders"' "$dir/json" || fail "the start does not name the format folders"
 own=$(find "$dir/own" -name '*.jpg' | head -n 1)
 "$apps/tutti-predict" --checkpoint "$dir/mine" "$own" | grep -q "$(basename "$(dirname "$own")")" || fail "tutti-predict does not name the folders' classes"
+refuses 2 '--split: .* has test images of its own: leave it out' imagenet 2 --data "$dir/jpeg" --split 0.3
 refuses 2 '--split 0.2,x: must be a share from 0.001 to 0.9' imagenet 2 --data "$dir/own" --split 0.2,x
 
 # Nothing that both programs share names one of them.
