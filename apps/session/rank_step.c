@@ -21,7 +21,7 @@ static tutti_status check_divided(
         G, model, TUTTI_DIVISION_LEAST, G);
 }
 
-/* What the strategy becomes with servers, each of which needs a key. */
+/* Takes the form of the strategy that servers have. Each server needs a key. */
 static tutti_status use_servers(
     const char *model, const tutti_net *net, tutti_step_options *recipe)
 {

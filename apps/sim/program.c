@@ -203,8 +203,8 @@ static tutti_status finalize(void *ctx, int rank)
     return tutti_step_finalize(((tutti_sim_model *)ctx)->step[rank]);
 }
 
-/* Kernels that were neither measured nor traced are counted: those that the exchange has added, those of which a rank
- * has only a part since, sums of other numbers of micro-batches. */
+/* Operations and bytes say what a kernel takes if it was neither measured nor traced: the exchange has added it, or cut
+ * it into parts, or it sums another number of micro-batches. */
 static double node_s(void *ctx, int rank, const tutti_graph *graph, int node)
 {
     const tutti_sim_model *m = ctx;

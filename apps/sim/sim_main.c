@@ -118,7 +118,7 @@ static tutti_sim_options simulation_of(
     return s;
 }
 
-/* Replicas, each of which trains on a batch. */
+/* How many batches a step has. */
 static int replicas_of(const options *o, int ranks)
 {
     tutti_placement p;

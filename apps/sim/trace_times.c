@@ -3,15 +3,15 @@
 #include "apps/trace/read.h"
 #include "dag/base/log.h"
 #include "dag/base/median.h"
+#include "dag/base/rng.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 uint64_t tutti_trace_times_key(const char *name)
 {
-    uint64_t h = 14695981039346656037ull;
-    for (; *name && *name != '@'; name++) h = (h ^ (unsigned char)*name) * 1099511628211ull;
-    return h;
+    return tutti_rng_stream_of(name, strcspn(name, "@"));
 }
 
 static int by_key(const void *a, const void *b)

@@ -244,7 +244,7 @@ static int is_section(const tutti_setting *s, const char *topic)
 
 static void print_topics(const tutti_conf *conf, FILE *out)
 {
-    char sections[512] = "the options of a section:";
+    char sections[512] = "the options of a section:", one[128];
     for (const tutti_setting *s = conf->settings; s->kind != TUTTI_CONF_END; s++) {
         const size_t at = strlen(sections);
         if (s->kind != TUTTI_CONF_HEADING) continue;
@@ -255,7 +255,8 @@ static void print_topics(const tutti_conf *conf, FILE *out)
     fputs("\nMore:\n", out);
     print_row("--help all", "every option, with range, default and variable", out);
     print_row("--help SECTION", sections, out);
-    print_row("--help OPTION", "one option, such as --help batch", out);
+    snprintf(one, sizeof one, "one option, such as --help %s", conf->brief->name);
+    print_row("--help OPTION", one, out);
     print_row("--version", "print the version and exit", out);
 }
 

@@ -142,9 +142,14 @@ uint64_t tutti_rng_below(uint64_t seed, uint64_t stream, uint64_t index, uint64_
     return (uint64_t)(((unsigned __int128)tutti_rng_u64(seed, stream, index) * bound) >> 64);
 }
 
-uint64_t tutti_rng_stream(const char *name)
+uint64_t tutti_rng_stream_of(const char *name, size_t length)
 {
     uint64_t h = 14695981039346656037ull;
-    for (; *name; name++) h = (h ^ (unsigned char)*name) * 1099511628211ull;
+    for (size_t i = 0; i < length; i++) h = (h ^ (unsigned char)name[i]) * 1099511628211ull;
     return h;
+}
+
+uint64_t tutti_rng_stream(const char *name)
+{
+    return tutti_rng_stream_of(name, strlen(name));
 }

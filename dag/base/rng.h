@@ -25,5 +25,7 @@ uint64_t tutti_rng_below(uint64_t seed, uint64_t stream, uint64_t index, uint64_
 
 /* 64-bit FNV-1a hash of a string: turns a name ("layer1.conv1.weight") into a stream. */
 uint64_t tutti_rng_stream(const char *name);
+/* The same of its first `length` characters. */
+uint64_t tutti_rng_stream_of(const char *name, size_t length);
 
 #endif
