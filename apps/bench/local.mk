@@ -42,13 +42,15 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/strategies.c apps/bench/strategies.h \
 	apps/bench/strategies_run.c apps/bench/strategies_run.h \
 	apps/bench/svm.c apps/bench/svm.h \
+	apps/bench/svm_ranks.c apps/bench/svm_ranks.h \
 	apps/bench/svm_shape.c apps/bench/svm_shape.h \
 	apps/bench/table.c \
 	apps/bench/traffic.c apps/bench/traffic.h \
 	apps/bench/verdict.c apps/bench/verdict.h \
 	apps/bench/world.c apps/bench/world.h \
 	apps/curve/curve.c apps/curve/curve.h \
-	apps/terminal/terminal.c apps/terminal/terminal.h
+	apps/terminal/terminal.c apps/terminal/terminal.h \
+	apps/trees/predict.c apps/trees/predict.h
 apps_tutti_bench_CPPFLAGS = $(AM_CPPFLAGS) -DTUTTI_PKGDATADIR='"$(pkgdatadir)"'
 apps_tutti_bench_LDADD = libmachine.la libtune.la libsession.la libdata.la libmodels.la libcore.la $(JANSSON_LIBS)
 dist_pkgdata_SCRIPTS = apps/bench/mxnet_kv.py apps/bench/mxnet_step.py apps/bench/photos_peer.py apps/bench/svm_peer.py apps/bench/torch_compute.py apps/bench/torch_ddp.py \

@@ -11,6 +11,7 @@
 #include "apps/bench/step.h"
 #include "apps/bench/strategies.h"
 #include "apps/bench/svm.h"
+#include "apps/bench/svm_ranks.h"
 #include "apps/bench/tune_collectives.h"
 
 #include <stddef.h>
@@ -19,7 +20,8 @@
 const tutti_bench *const tutti_benches[] = {&tutti_bench_compute, &tutti_bench_allreduce,
     &tutti_bench_overlap, &tutti_bench_step, &tutti_bench_pipeline, &tutti_bench_kv,
     &tutti_bench_strategies, &tutti_bench_interference, &tutti_bench_data, &tutti_bench_svm,
-    &tutti_bench_tune_collectives, &tutti_bench_plot, &tutti_bench_peers, NULL};
+    &tutti_bench_svm_ranks, &tutti_bench_tune_collectives, &tutti_bench_plot, &tutti_bench_peers,
+    NULL};
 
 const tutti_bench *tutti_bench_find(const char *name)
 {

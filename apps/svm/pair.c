@@ -76,6 +76,8 @@ static tutti_status open_pair(tutti_svm_solver *s)
     p->row_bytes = (tutti_rows_bytes(rows, (int64_t)most) + 7) / 8 * 8;
     p->bytes = sizeof(record) + 2 * p->row_bytes;
     p->record = tutti_svm_new(1, p->bytes);
+    s->progress.survey_bytes = (int64_t)p->bytes;
+    s->progress.combines = 1;
     return p->record ? TUTTI_OK : TUTTI_ERR_NOMEM;
 }
 

@@ -39,6 +39,11 @@ typedef struct tutti_svm_progress {
     int64_t evaluations; /* of this rank */
     double gap, seconds;
     double busiest; /* the active samples of the rank that has most, over a fair part */
+    double
+        common_s; /* of `seconds`, what more ranks would not shorten: work that each does whole */
+    int64_t survey_bytes; /* of a rank's part of a survey, which all ranks gather */
+    int combines;         /* they combine it to one such part, instead */
+    int64_t row_bytes;    /* of the rows that ranks have got beside */
 } tutti_svm_progress;
 
 typedef enum tutti_svm_event {

@@ -100,10 +100,13 @@ static void show_progress(tutti_svm_report *r, const tutti_svm_progress *p)
 
 static json_t *describe_event(const char *name, const tutti_svm_progress *p)
 {
-    return json_pack("{s:s, s:I, s:I, s:f, s:I, s:I, s:I, s:f, s:f}", "event", name, "steps",
-        (json_int_t)p->steps, "rounds", (json_int_t)p->rounds, "gap", isfinite(p->gap) ? p->gap : 0,
-        "active", (json_int_t)p->active, "samples", (json_int_t)p->total, "evaluations",
-        (json_int_t)p->evaluations, "busiest", p->busiest, "seconds", p->seconds);
+    return json_pack("{s:s, s:I, s:I, s:f, s:I, s:I, s:I, s:f, s:f, s:f, s:s, s:I, s:I}", "event",
+        name, "steps", (json_int_t)p->steps, "rounds", (json_int_t)p->rounds, "gap",
+        isfinite(p->gap) ? p->gap : 0, "active", (json_int_t)p->active, "samples",
+        (json_int_t)p->total, "evaluations", (json_int_t)p->evaluations, "busiest", p->busiest,
+        "seconds", p->seconds, "common_seconds", p->common_s, "survey",
+        p->combines ? "combined" : "gathered", "survey_bytes", (json_int_t)p->survey_bytes,
+        "row_bytes", (json_int_t)p->row_bytes);
 }
 
 void tutti_svm_report_event(tutti_svm_report *r, tutti_svm_event event, const tutti_svm_progress *p)

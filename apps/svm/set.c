@@ -3,6 +3,7 @@
  * Two collectives a round. Source: Wen, Shi, Li, He, Chen, "ThunderSVM: a fast SVM library on GPUs and CPUs",
  * JMLR 19, 2018. */
 #include "apps/svm/solve_parts.h"
+#include "dag/base/clock.h"
 
 #include <math.h>
 #include <string.h>
@@ -77,6 +78,7 @@ static tutti_status open_set(tutti_svm_solver *s)
     w->members.rows.floats = s->home.rows.floats;
     w->notice_bytes = (int64_t)(sizeof(notice) + (size_t)q * sizeof(tutti_svm_member) +
                                 (size_t)q * sizeof(double));
+    s->progress.survey_bytes = w->notice_bytes;
     w->matrix = tutti_svm_new(q * q, sizeof(double));
     w->weight = tutti_svm_new(q, sizeof(double));
     w->before = tutti_svm_new(q, sizeof(double));
@@ -213,6 +215,7 @@ static tutti_status fetch_rows(tutti_svm_solver *s, set *w, int64_t count)
     for (int64_t k = 0; k < count && !status; k++)
         bytes[w->owner[k]] += (int64_t)tutti_rows_bytes(&a->rows, w->chosen[k].nonzeros);
     for (int r = 0; r < world->size && !status; r++) all += bytes[r];
+    s->progress.row_bytes += all;
     if (!status) {
         send = tutti_svm_new(bytes[world->rank], 1);
         receive = tutti_svm_new(all, 1);
@@ -258,12 +261,18 @@ static tutti_status choose_members(tutti_svm_solver *s, set *w)
 {
     const int ranks = s->problem.world->size;
     const int64_t room = w->kept ? half(w) : w->q;
+    double began_s = tutti_clock_s();
     memset(w->next, 0, 2 * (size_t)ranks * sizeof *w->next);
     int64_t count = choose_from(w, ranks, UP, 0, room / 2);
     count = choose_from(w, ranks, LOW, count, room);
     count = choose_from(w, ranks, UP, count, room);
+    s->progress.common_s += tutti_clock_s() - began_s;
     tutti_status status = fetch_rows(s, w, count);
-    return status ? status : fill_matrix(s, w, w->kept);
+    if (status) return status;
+    began_s = tutti_clock_s();
+    status = fill_matrix(s, w, w->kept);
+    s->progress.common_s += tutti_clock_s() - began_s;
+    return status;
 }
 
 /* ---- the problem of the working set ---- */
@@ -307,9 +316,10 @@ static void solve_set(tutti_svm_solver *s, set *w)
 {
     tutti_svm_samples *m = &w->members;
     const double enough = fmax(s->progress.gap / 10, s->problem.settings.eps / 2);
+    const double began_s = tutti_clock_s();
     for (int64_t step = 0; step < 100 * w->q; step++) {
         const choice c = choose_two(s, w);
-        if (c.low < 0 || c.low_f - c.up_f <= enough) return;
+        if (c.low < 0 || c.low_f - c.up_f <= enough) break;
         const double *up = w->matrix + c.up * w->q, *low = w->matrix + c.low * w->q;
         const double t = tutti_svm_step(s, m->rows.label[c.up], &m->alpha[c.up],
             m->rows.label[c.low], &m->alpha[c.low], m->f[c.low] - m->f[c.up],
@@ -317,6 +327,7 @@ static void solve_set(tutti_svm_solver *s, set *w)
         for (int64_t k = 0; k < m->rows.count; k++) m->f[k] += t * (up[k] - low[k]);
         s->progress.steps++;
     }
+    s->progress.common_s += tutti_clock_s() - began_s;
 }
 
 static tutti_status advance(tutti_svm_solver *s)

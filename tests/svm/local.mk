@@ -2,7 +2,8 @@
 svm_test_programs = tests/svm/test_text tests/svm/test_solve tests/svm/fuzz_text
 check_PROGRAMS += $(svm_test_programs)
 TESTS += $(svm_test_programs) tests/svm/svm.sh
-EXTRA_DIST += tests/svm/svm.sh
+# keel.sh compares with LIBSVM on sets that it is given, for minutes.
+EXTRA_DIST += tests/svm/svm.sh tests/svm/keel.sh
 svm_test_ldadd = libmachine.la libtrain.la libdata.la libtesting.la
 tests_svm_test_text_SOURCES = tests/svm/test_text.c tests/svm/fixture.h
 tests_svm_test_text_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

@@ -122,6 +122,32 @@ for shape in covtype real-sim higgs; do
     grep -q '^ *tutti-svm, 1 rank ' "$dir/out" || fail "no row of tutti-svm: $(cat "$dir/out")"
 done
 
+# A recorded training on more ranks: work that all share is divided, common work is not, and the links take their time.
+event() { echo "{\"event\":\"$1\",\"seconds\":$2,\"common_seconds\":$3,\"rounds\":$4,\"row_bytes\":$5,\"survey\":\"$6\",\"survey_bytes\":$7}"; }
+gains() { # WANTED: the seconds of 1, 2 and 4 ranks
+    run "$apps/tutti-bench" svm-ranks --profile "$dir/profile" --topology "$dir/links" --balance 1
+    [ "$(awk '$1 ~ /^[0-9]+$/ { printf "%s ", $2 }' "$dir/out")" = "$1" ] || fail "a recorded training: $(cat "$dir/out"), not $1"
+}
+{ echo "topology 1" && printf 'host h%d\n' 0 1 2 3 && echo "switch s" && printf 'link h%d s rate 1MB/s latency 5ms\n' 0 1 2 3 &&
+    echo "ranks h0 h1 h2 h3"; } > "$dir/links"
+{ event eliminated 6 1 0 0 gathered 0 && event ended 10 2 0 0 gathered 0 && event ended 2 0 0 0 gathered 0; } > "$dir/profile"
+gains "12 7 4.5 "
+event ended 4 0 10 0 combined 4 > "$dir/profile" # a message takes 10 ms and 4 us
+gains "4 2.1 1.2 "
+event ended 4 0 1 2000000 gathered 0 > "$dir/profile" # each has a part of 2 MB of rows, which goes round in segments
+gains "4 3.01 2.51 "
+wrong() { # SENTENCE LINE
+    echo "$2" > "$dir/profile"
+    refuses 1 "$1" "$apps/tutti-bench" svm-ranks --profile "$dir/profile" --topology "$dir/links"
+}
+wrong "line 1: the training had several ranks" '{"event":"start","ranks":2}'
+wrong "line 1: the events are in no order" "$(event ended 1 2 0 0 gathered 0)"
+wrong "line 1: no JSON" x
+wrong "no events of a training" '{"event":"start","ranks":1}'
+run "$svm" train --data "$dir/two" --model "$dir/one.model" --quiet --json "$dir/json"
+run "$apps/tutti-bench" svm-ranks --profile "$dir/json" --topology star:4 --json "$dir/json2"
+grep -q '"ranks": *4' "$dir/json2" || fail "no four ranks: $(cat "$dir/json2")"
+
 # What is refused.
 refuses 2 "unknown command 'fly'" "$svm" fly
 refuses 2 "cost" "$svm" train --data "$dir/two" --model "$dir/m" --cost 0
