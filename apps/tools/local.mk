@@ -15,16 +15,10 @@ endif
 
 # Scripts are whole: the version, mpirun, and what mpirun must be told are put in.
 whole_script = $(MKDIR_P) $(@D) && $(SED) -e '/^@launch@$$/{r $(srcdir)/apps/tools/launch.sh' -e 'd;}' \
-	-e '/^@jobs@$$/{r $(srcdir)/apps/tools/jobs.sh' -e 'd;}' \
 	-e 's|@PACKAGE_VERSION[@]|$(PACKAGE_VERSION)|' -e 's|@MPIRUN[@]|$(MPIRUN)|' < $(srcdir)/$(script) > $@.new && \
 	chmod +x $@.new && mv -f $@.new $@
 
-bin_SCRIPTS += apps/tutti-run
-CLEANFILES += apps/tutti-run
-EXTRA_DIST += apps/tools/launch.sh apps/tools/jobs.sh apps/tools/tutti-run.in
-apps/tutti-run: script = apps/tools/tutti-run.in
-apps/tutti-run: apps/tools/tutti-run.in apps/tools/launch.sh apps/tools/jobs.sh Makefile
-	$(AM_V_GEN)$(whole_script)
+EXTRA_DIST += apps/tools/launch.sh
 
 noinst_LTLIBRARIES += libdoctor.la
 libdoctor_la_SOURCES = \

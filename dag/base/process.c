@@ -1,5 +1,6 @@
 #include "dag/base/process.h"
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ void tutti_process_boot(char boot[TUTTI_PROCESS_BOOT])
 }
 
 /* Fields of /proc/PID/stat after the name, numbered as in proc(5). */
-enum { STATE = 3, PARENT = 4, BEGAN = 22, LINE = 1024 };
+enum { STATE = 3, PARENT = 4, SESSION = 6, USER_TIME = 14, BEGAN = 22, LINE = 1024 };
 
 /* NULL when there is no such process. */
 static const char *find_field(int64_t pid, int wanted, char text[LINE])
@@ -47,9 +48,36 @@ int tutti_process_look(int64_t pid, char *state, int64_t *began)
     return 1;
 }
 
-int64_t tutti_process_parent(int64_t pid)
+static int64_t read_field(int64_t pid, int field)
 {
     char text[LINE];
-    const char *at = find_field(pid, PARENT, text);
+    const char *at = find_field(pid, field, text);
     return at ? strtoll(at, NULL, 10) : 0;
+}
+
+int64_t tutti_process_parent(int64_t pid)
+{
+    return read_field(pid, PARENT);
+}
+
+int64_t tutti_process_session(int64_t pid)
+{
+    return read_field(pid, SESSION);
+}
+
+int64_t tutti_process_used(int64_t pid)
+{
+    return read_field(pid, USER_TIME) + read_field(pid, USER_TIME + 1);
+}
+
+void tutti_process_each(void (*see)(void *ctx, int64_t pid), void *ctx)
+{
+    DIR *all = opendir("/proc");
+    const struct dirent *entry;
+    while (all && (entry = readdir(all)) != NULL) {
+        char *end;
+        const int64_t pid = strtoll(entry->d_name, &end, 10);
+        if (pid > 0 && !*end) see(ctx, pid);
+    }
+    if (all) closedir(all);
 }

@@ -32,7 +32,7 @@ micro_batches=4
 run=(--data synthetic --model mlp --batch 4 --lr 0.001 --steps 100 --eval-every end --bucket-mb 0 --timeout 60 --quiet)
 run+=(--stall-warn $warn --stall-dump $dump --stall-abort $abort --stall-dir)
 
-ranks_left() { pgrep -f "^$apps/.*tutti-cifar .*--stall-dir $dir/dumps"; }
+ranks_left() { pgrep -f "^$apps/(\.libs/)?(lt-)?tutti-cifar .*--stall-dir $dir/dumps"; }
 # Puts the time before every line.
 stamp() { while IFS= read -r line || [ -n "$line" ]; do printf '%s %s\n' "$EPOCHREALTIME" "$line"; done; }
 # The time of the first line that matches, or nothing.

@@ -13,7 +13,7 @@ run=(--data "$dir/data" --model mlp --batch 10 --lr 0.02 --epochs 50 --augment c
 trains 2 "${run[@]}" --checkpoint "$dir/whole"
 hash=$(field weights_hash)
 
-ranks() { pgrep -f "^$apps/.*tutti-cifar .*--checkpoint $dir/part "; }
+ranks() { pgrep -f "^$apps/(\.libs/)?(lt-)?tutti-cifar .*--checkpoint $dir/part "; }
 saved_step() { head -c 2000 "$dir/part" 2> /dev/null | grep -ao '"step":"[0-9]*"' | tr -dc 0-9; }
 
 # Waits for MOMENT ("part": a checkpoint is being written) at most 5 s, a little longer, and kills. Tells whether an

@@ -1,0 +1,26 @@
+/* What the command line of tutti-run says, and what it says to people. [M] */
+#ifndef TUTTI_LAUNCH_OPTIONS_H
+#define TUTTI_LAUNCH_OPTIONS_H
+
+typedef struct tutti_launch_options {
+    int ranks;            /* to start; 0: the command starts them itself */
+    int servers, clients; /* jobs of their own (jobs.h); 0: there are none */
+    int replicas;         /* servers that have a key */
+    int srun, proceed;    /* proceed: --continue */
+    int max_restarts;     /* -1 until options are complete */
+    int pause_s, grace_s, linger_s;
+    const char *hosts, *output; /* NULL: none */
+    char **command;             /* [words], and a NULL */
+    int words;
+} tutti_launch_options;
+
+/* "tutti-run: ..." on stderr. */
+void tutti_launch_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Reads them. -1: go on; else the status to end with: --help, --version, or a mistake, which was told. */
+int tutti_launch_parse(int argc, char **argv, tutti_launch_options *options);
+/* The file of the command's last --checkpoint; NULL: it has none. */
+const char *tutti_launch_checkpoint(const tutti_launch_options *options);
+/* Whether a ":" separates programs of the command. */
+int tutti_launch_has_several(const tutti_launch_options *options);
+
+#endif
