@@ -8,4 +8,4 @@ nobase_dist_doc_DATA = README.md HACKING.md LICENSE NEWS \
 dist_man_MANS += doc/tutti-starpu.3 doc/tutti-kv.3
 dist_man_MANS += doc/tutti-bench.1 doc/tutti-box.1 doc/tutti-cifar.1 doc/tutti-doctor.1 doc/tutti-export.1 doc/tutti-imagenet.1 doc/tutti-info.1 \
 	doc/tutti-pack.1 doc/tutti-plan.1 doc/tutti-predict.1 doc/tutti-run.1 doc/tutti-sim.1 doc/tutti-svm.1 doc/tutti-trace.1 doc/tutti-trees.1
-dist_man_MANS += doc/tutti-mpicheck.7 doc/tutti-rules.5 doc/tutti-topology.5
+dist_man_MANS += doc/tutti-mpicheck.7 doc/tutti-network.5 doc/tutti-rules.5 doc/tutti-topology.5

@@ -38,6 +38,7 @@ include tests/kv/local.mk
 include tests/deadlock/local.mk
 include tests/deadlock/explore.mk
 include tests/data/local.mk
+include tests/architecture/local.mk
 include tests/models/local.mk
 include tests/bench/local.mk
 include tests/curve/local.mk

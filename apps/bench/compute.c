@@ -1,5 +1,6 @@
 #include "apps/bench/compute.h"
 
+#include "apps/architecture/architecture.h"
 #include "apps/bench/choices.h"
 #include "apps/bench/ops.h"
 #include "apps/bench/peer.h"
@@ -31,7 +32,8 @@ typedef struct options {
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
     {TUTTI_CONF_CHOICE, "model", "NAME", .fallback = "resnet20", .choice = tutti_choice_model,
-        AT(model), .help = "model"},
+        .takes = tutti_architecture_is_file, AT(model),
+        .help = "model, or FILE.json (tutti-network(5))"},
     {TUTTI_CONF_INT, "batch", "N", .fallback = "64", .low = 1, .high = 65536, AT(batch),
         .help = "images per step"},
     TUTTI_SETTING_PRECISION(AT(precision)),
@@ -285,9 +287,11 @@ static tutti_status run(int argc, char **argv)
     int go;
     tutti_status status = tutti_conf_start(&conf, argc, argv, &b.o, &go);
     if (!go) return status;
-    status = find_peers(&b);
+    const tutti_model *model;
+    status = tutti_architecture_open(b.o.model, &model);
+    if (!status) status = find_peers(&b);
     if (status) return status;
-    b.workload = (tutti_workload){.model = tutti_model_find(b.o.model),
+    b.workload = (tutti_workload){.model = model,
         .recipe = {.batch = b.o.batch, .momentum = 0.9f, .weight_decay = 1e-4f, .seed = 1},
         .timeout_s = b.o.timeout_s};
     status = choose_precision(&b);

@@ -1,5 +1,6 @@
 #include "apps/bench/pipeline.h"
 
+#include "apps/architecture/architecture.h"
 #include "apps/bench/choices.h"
 #include "apps/bench/peer_ranks.h"
 #include "apps/bench/pipeline_rows.h"
@@ -29,8 +30,9 @@ static const char *design_choice(int i)
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
     {TUTTI_CONF_CHOICE, "model", "NAME", .fallback = "preact-resnet110",
-        .choice = tutti_choice_model, AT(model),
-        .help = "model, on random images of the size that it is made for"},
+        .choice = tutti_choice_model, .takes = tutti_architecture_is_file, AT(model),
+        .help = "model, or FILE.json (tutti-network(5)), on random images of the size that it is "
+                "made for"},
     {TUTTI_CONF_INT, "batch", "N", .fallback = "64", .low = 1, .high = 65536, AT(batch),
         .help = "images per replica and step"},
     {TUTTI_CONF_TEXT, "layout", "LAYOUT", AT(layout_text),
@@ -145,7 +147,7 @@ static tutti_status start_peers(tutti_pipeline_bench *b)
 /* Of --stage-layers timed; the others get rank 0's. */
 static tutti_status time_layers(tutti_pipeline_bench *b)
 {
-    const tutti_model *model = tutti_model_find(b->o.model);
+    const tutti_model *model = b->model;
     int64_t images = b->o.batch / b->o.micro_batches;
     int layers = 0;
     tutti_status status = TUTTI_OK;
@@ -220,7 +222,8 @@ static tutti_status run_here(int argc, char **argv, tutti_pipeline_bench *b)
     int go;
     tutti_status status = tutti_conf_start(&conf, argc, argv, &b->o, &go);
     if (!go) return status;
-    status = read_layout(b);
+    status = tutti_architecture_open(b->o.model, &b->model);
+    if (!status) status = read_layout(b);
     if (!status) status = tutti_world_open(b->o.timeout_s, &b->world);
     if (!status) status = tutti_world_links(&b->world, b->o.topology, b->o.link_mbit, NULL);
     if (status) return status;

@@ -2,6 +2,7 @@
 #ifndef TUTTI_BENCH_PIPELINE_ROWS_H
 #define TUTTI_BENCH_PIPELINE_ROWS_H
 
+#include "apps/models/model.h"
 #include "apps/bench/peer.h"
 #include "apps/bench/result.h"
 #include "apps/bench/world.h"
@@ -45,6 +46,7 @@ typedef struct tutti_pipeline_row {
 
 typedef struct tutti_pipeline_bench {
     tutti_pipeline_options o;
+    const tutti_model *model;
     tutti_layout layout;
     tutti_placement placement; /* of the layout */
     double *layer_seconds;     /* of --stage-layers timed */

@@ -28,7 +28,7 @@ static tutti_workload workload_of(const tutti_pipeline_bench *b, const tutti_pip
 {
     int64_t batch =
         r->kind == TUTTI_PIPELINE_PARALLEL ? r->images / b->world.boot.size : b->o.batch;
-    return (tutti_workload){.model = tutti_model_find(b->o.model),
+    return (tutti_workload){.model = b->model,
         .recipe = {.batch = batch,
             .sums = TUTTI_SUMS_COLLECTIVE,
             .momentum = 0.9f,

@@ -1,5 +1,6 @@
 #include "apps/bench/step.h"
 
+#include "apps/architecture/architecture.h"
 #include "apps/bench/choices.h"
 #include "apps/bench/grid.h"
 #include "apps/bench/peer_ranks.h"
@@ -35,7 +36,9 @@ static const char *priority_choice(int i)
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
     {TUTTI_CONF_CHOICE, "model", "NAME", .fallback = "resnet20", .choice = tutti_choice_model,
-        AT(model), .help = "model, on random images of the size that it is made for"},
+        .takes = tutti_architecture_is_file, AT(model),
+        .help = "model, or FILE.json (tutti-network(5)), on random images of the size that it is "
+                "made for"},
     {TUTTI_CONF_INT, "batch", "N", .fallback = "64", .low = 1, .high = 65536, AT(batch),
         .help = "images per rank and step"},
     {TUTTI_CONF_CHOICE, "design", "NAME", .fallback = "all", .choice = tutti_step_choice_design,
@@ -360,7 +363,8 @@ static tutti_status run_here(int argc, char **argv, tutti_step_bench *b)
     const char *fault =
         tutti_setting_wire_fault(b->o.algorithm, tutti_setting_wire_dtype(b->o.wire));
     if (fault) return tutti_conf_refuse(&conf, "wire", b->o.wire, fault);
-    status = read_compress(b);
+    status = tutti_architecture_open(b->o.model, &b->model);
+    if (!status) status = read_compress(b);
     if (!status) status = check_wire(b);
     if (status) return status;
     const tutti_binding_place cpu = {0};

@@ -2,6 +2,7 @@
 #ifndef TUTTI_BENCH_STEP_ROWS_H
 #define TUTTI_BENCH_STEP_ROWS_H
 
+#include "apps/models/model.h"
 #include "apps/bench/peer.h"
 #include "apps/bench/result.h"
 #include "apps/bench/traffic.h"
@@ -63,6 +64,7 @@ typedef struct tutti_step_row {
 
 typedef struct tutti_step_bench {
     tutti_step_bench_options o;
+    const tutti_model *model;
     tutti_binding_place place; /* where this rank's kernels run */
     tutti_engines *engines;    /* of --engines timed; NULL otherwise */
     tutti_dtype precision;     /* that all ranks have agreed on */

@@ -22,7 +22,7 @@ static const double block_s = 4;
 
 tutti_workload tutti_step_workload(const tutti_step_bench *b, const tutti_strategy *strategy)
 {
-    return (tutti_workload){.model = tutti_model_find(b->o.model),
+    return (tutti_workload){.model = b->model,
         .recipe = {.batch = b->o.batch,
             .strategy = strategy,
             .wire = tutti_setting_wire_dtype(b->o.wire),

@@ -26,6 +26,9 @@ typedef struct tutti_model {
     tutti_model_input input; /* for benches and synthetic images */
     int64_t parameters;      /* with that input, those of auxiliary classifiers included */
     tutti_model_recipe recipe;
+    /* In place of build, for a model that is not C: it knows itself. */
+    void (*build_of)(const struct tutti_model *model, tutti_net *net, int64_t H, int64_t W,
+        int64_t C, int64_t classes);
 } tutti_model;
 
 /* NULL-terminated table; lookup by name, or NULL. [P] */
@@ -37,7 +40,10 @@ static inline tutti_status tutti_model_net(
 {
     tutti_status status = tutti_net_new(net);
     if (status) return status;
-    model->build(*net, input->H, input->W, input->C, input->classes);
+    if (model->build_of)
+        model->build_of(model, *net, input->H, input->W, input->C, input->classes);
+    else
+        model->build(*net, input->H, input->W, input->C, input->classes);
     return tutti_net_status(*net);
 }
 

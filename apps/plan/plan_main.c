@@ -1,4 +1,5 @@
 /* tutti-plan: in which layout a model trains fastest on a machine. See tutti-plan(1). */
+#include "apps/architecture/architecture.h"
 #include "apps/plan/report.h"
 #include "collectives/links/run.h"
 #include "collectives/links/topology_text.h"
@@ -23,7 +24,8 @@ typedef struct options {
 
 static const tutti_setting settings[] = {{TUTTI_CONF_HEADING, .help = "Arguments"},
     {TUTTI_CONF_TEXT, "model", "MODEL", .flags = TUTTI_CONF_REQUIRED | TUTTI_CONF_OPERAND,
-        AT(model), .help = "what is trained (tutti-info --list models)"},
+        AT(model),
+        .help = "what is trained (tutti-info --list models); or FILE.json (tutti-network(5))"},
     {TUTTI_CONF_HEADING, .help = "Machine"},
     {TUTTI_CONF_TEXT, "topology", "NAME", .flags = TUTTI_CONF_REQUIRED, AT(topology),
         .help = "the links: a family or a file (tutti-topology(5))"},
@@ -204,12 +206,11 @@ static tutti_status describe_rank(planner *p)
 
 static tutti_status open_model(const options *o, tutti_sim_model *m)
 {
-    const tutti_model *model = tutti_model_find(o->model);
+    const tutti_model *model;
     const tutti_step_options recipe = {
         .momentum = 0.9f, .nesterov = 1, .weight_decay = 5e-4f, .adds_norms = 1};
-    if (!model)
-        return tutti_fail(
-            TUTTI_ERR_USAGE, "%s is no model (known: tutti-info --list models)", o->model);
+    tutti_status status = tutti_architecture_open(o->model, &model);
+    if (status) return status;
     return tutti_sim_model_open(model, &recipe, o->times, m);
 }
 

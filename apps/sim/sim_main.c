@@ -1,4 +1,5 @@
 /* tutti-sim: training steps on machines that are not there. See tutti-sim(1). */
+#include "apps/architecture/architecture.h"
 #include "apps/sim/program.h"
 #include "collectives/links/run.h"
 #include "collectives/links/topology_text.h"
@@ -33,7 +34,8 @@ typedef struct options {
 
 static const tutti_setting settings[] = {{TUTTI_CONF_HEADING, .help = "Arguments"},
     {TUTTI_CONF_TEXT, "model", "MODEL", .flags = TUTTI_CONF_REQUIRED | TUTTI_CONF_OPERAND,
-        AT(model), .help = "what is trained (tutti-info --list models)"},
+        AT(model),
+        .help = "what is trained (tutti-info --list models); or FILE.json (tutti-network(5))"},
     {TUTTI_CONF_HEADING, .help = "Machine"},
     {TUTTI_CONF_TEXT, "topology", "NAME", .flags = TUTTI_CONF_REQUIRED, AT(topology),
         .help = "the links: a family or a file (tutti-topology(5))"},
@@ -287,7 +289,7 @@ static tutti_status read_work(options *o, const tutti_topology *t)
 
 static tutti_status open_model(const options *o, tutti_sim_model *m)
 {
-    const tutti_model *model = tutti_model_find(o->model);
+    const tutti_model *model;
     const tutti_step_options recipe = {.batch = o->batch,
         .strategy = o->strategy,
         .settings = o->strategy_settings,
@@ -295,9 +297,8 @@ static tutti_status open_model(const options *o, tutti_sim_model *m)
         .nesterov = 1,
         .weight_decay = 5e-4f,
         .adds_norms = 1};
-    if (!model)
-        return tutti_fail(
-            TUTTI_ERR_USAGE, "%s is no model (known: tutti-info --list models)", o->model);
+    tutti_status status = tutti_architecture_open(o->model, &model);
+    if (status) return status;
     if (o->warm >= o->steps)
         return tutti_fail(TUTTI_ERR_USAGE, "--warm %lld: at least one of --steps %lld has to count",
             (long long)o->warm, (long long)o->steps);

@@ -1,4 +1,5 @@
 /* tutti-info: what this build contains and what this machine offers it. See tutti-info(1). */
+#include "apps/architecture/architecture.h"
 #include "apps/data/source.h"
 #include "apps/models/model.h"
 #include "apps/tools/info_gpu.h"
@@ -132,7 +133,7 @@ static void print_list(const char *name)
 }
 
 typedef struct options {
-    const char *list, *topology, *routes, *prices, *rules;
+    const char *list, *network, *topology, *routes, *prices, *rules;
     int64_t ranks;
 } options;
 
@@ -140,6 +141,9 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
     {TUTTI_CONF_CHOICE, "list", "TABLE", .choice = list_choice, .offset = offsetof(options, list),
         .help = "print only the names in one table, one per line, for scripts"},
+    {TUTTI_CONF_TEXT, "network", "NAME", .offset = offsetof(options, network),
+        .help =
+            "print the model of this name, or in this file, as text that --model FILE.json reads"},
     {TUTTI_CONF_TEXT, "topology", "NAME", .offset = offsetof(options, topology),
         .help = "print the topology of this name, or in this file, as text"},
     {TUTTI_CONF_TEXT, "routes", "NAME", .offset = offsetof(options, routes),
@@ -279,6 +283,14 @@ int main(int argc, char **argv)
     if (!go) return EXIT_SUCCESS;
     if (o.list) {
         print_list(o.list);
+        return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+    }
+    if (o.network) {
+        const tutti_model *model;
+        tutti_status status = tutti_architecture_open(o.network, &model);
+        if (!status) status = tutti_architecture_print(model, stdout);
+        if (status)
+            return status == TUTTI_ERR_USAGE || status == TUTTI_ERR_FORMAT ? 2 : EXIT_FAILURE;
         return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
     }
     if (o.topology || o.routes || o.prices || o.rules) {

@@ -1,5 +1,6 @@
 #include "apps/train/description.h"
 
+#include "apps/architecture/architecture.h"
 #include "apps/data/formats.h"
 #include "dag/base/log.h"
 #include "dag/base/number.h"
@@ -11,9 +12,9 @@
 #include <string.h>
 
 enum { RESIZE_MOST = 65535 };
-enum { MODEL, SHAPE, CLASSES, NAMES, MEAN, DEVIATION, RESIZE, EVAL_SIZE, EPSILON };
-const char *const tutti_description_keys[TUTTI_DESCRIPTION_KEYS] = {"model", "shape", "classes",
-    "class-names", "mean", "deviation", "resize", "eval-size", "norm-epsilon"};
+enum { MODEL, NETWORK, SHAPE, CLASSES, NAMES, MEAN, DEVIATION, RESIZE, EVAL_SIZE, EPSILON };
+const char *const tutti_description_keys[TUTTI_DESCRIPTION_KEYS] = {"model", "network", "shape",
+    "classes", "class-names", "mean", "deviation", "resize", "eval-size", "norm-epsilon"};
 
 float tutti_description_epsilon(const tutti_net *net)
 {
@@ -65,6 +66,7 @@ tutti_status tutti_description_print(const tutti_description *d, tutti_descripti
 {
     *t = (tutti_description_text){.names = NULL};
     if (d->model) snprintf(print_into(t, MODEL), TUTTI_DESCRIPTION_TEXT, "%s", d->model->name);
+    if (d->model) t->value[NETWORK] = tutti_architecture_text(d->model);
     if (d->height)
         snprintf(print_into(t, SHAPE), TUTTI_DESCRIPTION_TEXT, "%dx%dx%d", d->height, d->width,
             d->channels);
@@ -130,6 +132,12 @@ static int read_int(const char *text, size_t length, int64_t most, int *number)
 static tutti_status read_model(const reading *r, tutti_description *d)
 {
     const char *name = r->value[MODEL];
+    if (r->value[NETWORK]) {
+        tutti_status status = tutti_architecture_parse(name, r->value[NETWORK], &d->model);
+        if (!status && strcmp(d->model->name, name) != 0)
+            status = refuse(r, MODEL, "the name of the network that it has");
+        return status;
+    }
     d->model = tutti_model_find(name);
     return d->model ? TUTTI_OK : refuse(r, MODEL, "one that tutti-info --list models names");
 }

@@ -9,7 +9,7 @@
 #include "dag/kernels/pixel.h"
 #include "dag/net/net.h"
 
-enum { TUTTI_DESCRIPTION_KEYS = 9, TUTTI_DESCRIPTION_TEXT = 96 };
+enum { TUTTI_DESCRIPTION_KEYS = 10, TUTTI_DESCRIPTION_TEXT = 96 };
 extern const char *const tutti_description_keys[TUTTI_DESCRIPTION_KEYS];
 
 /* As numbers. What is not known is 0 or NULL. */

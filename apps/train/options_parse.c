@@ -1,5 +1,6 @@
 #include "apps/train/options.h"
 
+#include "apps/architecture/architecture.h"
 #include "config.h"
 #include "dag/codecs/codecs.h"
 #include "dag/step/codec.h"
@@ -92,6 +93,13 @@ static void read_layout(tutti_train_options *o)
     if (tutti_placement_is_divided(&l->placement)) o->priority = o->priority_free = 0;
 }
 
+/* A mistake in a file that an option names is one in the options. */
+static tutti_status read_model(tutti_train_options *o)
+{
+    tutti_status status = tutti_architecture_open(o->model_name, &o->model);
+    return status == TUTTI_ERR_FORMAT ? TUTTI_ERR_USAGE : status;
+}
+
 tutti_status tutti_train_options_parse(const tutti_train_program *program, int argc,
     char *const argv[], tutti_train_options *options, tutti_conf_wish *wish)
 {
@@ -105,7 +113,6 @@ tutti_status tutti_train_options_parse(const tutti_train_program *program, int a
         status = tutti_conf_parse(&options->conf, argc, argv, options, NULL, wish);
     }
     options->words = argv;
-    options->model = tutti_model_find(options->model_name);
     options->check_only |= options->remote_buffers;
     options->design_auto = strcmp(options->design_name, "auto") == 0;
     options->design = tutti_design_find(!options->design_auto ? options->design_name
@@ -129,7 +136,8 @@ tutti_status tutti_train_options_parse(const tutti_train_program *program, int a
     options->views = (int)tutti_conf_int_or(options->eval_views, options->augment ? 2 : 1);
     if (status) options->comm_core = NULL; /* an exchange might refuse it */
     if (status || wish->what != TUTTI_CONF_RUN) return status;
-    status = tutti_train_options_check(options);
+    status = read_model(options);
+    if (!status) status = tutti_train_options_check(options);
     if (status) {
         options->lanes = (tutti_conf_int){.word = TUTTI_CONF_AUTO};
         options->unsafe = 1;

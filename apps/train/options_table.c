@@ -1,5 +1,6 @@
 #include "apps/train/options.h"
 
+#include "apps/architecture/architecture.h"
 #include "apps/session/device.h"
 #include "apps/session/precision.h"
 #include "apps/session/transport.h"
@@ -73,7 +74,8 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
         .help = "batches in memory: up to two in use, the others prefetched"},
 
     {TUTTI_CONF_HEADING, .help = "Model and training"},
-    {TUTTI_CONF_CHOICE, "model", "NAME", AT(model_name), .help = "model"},
+    {TUTTI_CONF_CHOICE, "model", "NAME", AT(model_name), .takes = tutti_architecture_is_file,
+        .help = "model; or FILE.json, a network of your own (tutti-network(5))"},
     {TUTTI_CONF_CHOICE, "recipe", "NAME", .fallback = "none", AT(recipe_name),
         .help = "defaults of a published training for the options below, which --recipe NAME "
                 "--help all shows; options that are given count more"},

@@ -79,7 +79,11 @@ typedef struct tutti_layer {
 
 /* The settings of a layer, in the struct that its kind's file has appended it with. They begin with
  * the struct of net.h for conv, norm, the poolings and lrn, are an int (whether a ReLU is fused) for
- * add, and this one for shortcut. */
+ * add, a float (the rate) for dropout, and these for dense and shortcut. */
+typedef struct tutti_dense_layer {
+    int64_t K;
+    tutti_init init;
+} tutti_dense_layer;
 typedef struct tutti_shortcut_layer {
     int64_t K, stride;
 } tutti_shortcut_layer;

@@ -5,14 +5,9 @@
 #include "dag/kernels/dense.h"
 #include "dag/net/divided.h"
 
-typedef struct dense_layer {
-    int64_t K;
-    tutti_init init;
-} dense_layer;
-
 static tutti_status infer(tutti_layer *layer)
 {
-    const dense_layer *dense = tutti_layer_settings(layer);
+    const tutti_dense_layer *dense = tutti_layer_settings(layer);
     if (dense->K < 1)
         return tutti_fail(TUTTI_ERR_INVAL, "net: dense layer %s: %lld outputs; must be at least 1",
             layer->name, (long long)dense->K);
@@ -22,7 +17,7 @@ static tutti_status infer(tutti_layer *layer)
 
 static int parameters(const tutti_layer *layer, tutti_parameter p[])
 {
-    const dense_layer *dense = tutti_layer_settings(layer);
+    const tutti_dense_layer *dense = tutti_layer_settings(layer);
     int64_t C = tutti_extent_count(layer->from[0]), K = dense->K;
     p[0] = (tutti_parameter){
         .suffix = "weight", .dtype = TUTTI_F32, .multiplied = 1, .shape = tutti_shape_of(K, C)};
@@ -38,7 +33,7 @@ static int parameters(const tutti_layer *layer, tutti_parameter p[])
 /* What this rank computes: of a divided layer, its outputs for the images of all ranks. */
 static tutti_dense_desc describe(const tutti_site *site)
 {
-    const dense_layer *dense = tutti_layer_settings(site->layer);
+    const tutti_dense_layer *dense = tutti_layer_settings(site->layer);
     const int64_t ranks = site->divided ? site->divided->blocks : 1;
     return (tutti_dense_desc){.N = site->N * ranks,
         .C = tutti_extent_count(site->layer->from[0]),
@@ -190,7 +185,7 @@ static const tutti_layer_kind kind = {.name = "dense",
 tutti_value tutti_net_dense(
     tutti_net *net, const char *name, tutti_value x, int64_t K, tutti_init init)
 {
-    const dense_layer settings = {K, init};
+    const tutti_dense_layer settings = {K, init};
     return tutti_net_append(net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}},
         &settings, sizeof settings);
 }

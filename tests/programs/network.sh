@@ -1,0 +1,50 @@
+#!/bin/bash
+# --model FILE.json: a network of one's own trains as the same layers in C do, in stages, too; it goes on from its checkpoint, and is
+# predicted and exported with that alone; another network is refused, on every rank.
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+make_jpeg "$dir/jpeg"
+run=(--data "$dir/jpeg" --batch 2 --steps 4 --lr 0.01 --seed 3)
+cd "$dir" || exit 1
+is() { [ "$(field weights_hash)" = "$2" ] || fail "$1: $(field weights_hash), not $2"; }
+
+for model in resnet8 cifar-quick; do
+    "$apps/tutti-info" --network $model > own.json || fail "tutti-info --network $model"
+    trains 1 "${run[@]}" --model $model
+    hash=$(field weights_hash)
+    trains 1 "${run[@]}" --model own.json
+    is "$model from a file" "$hash"
+done
+"$apps/tutti-info" --network resnet8 > own.json
+trains 2 "${run[@]}" --model resnet8 --layout stages=2 --micro-batches 2
+hash=$(field weights_hash)
+trains 2 "${run[@]}" --model own.json --layout stages=2 --micro-batches 2
+is "in stages" "$hash"
+
+# What is saved has the network in it.
+trains 2 "${run[@]}" --model own.json --checkpoint whole
+trains 2 "${run[@]}" --model own.json --checkpoint part --stop-after 2
+mkdir elsewhere && mv own.json elsewhere
+trains 2 "${run[@]}" --model elsewhere/own.json --checkpoint part --resume part
+cmp whole part || fail "resumed: another checkpoint"
+mv elsewhere/own.json kept.json
+image=jpeg/test/b/1.jpg
+"$apps/tutti-predict" --checkpoint whole $image > out 2>&1 || { fail "tutti-predict"; cat out; }
+"$apps/tutti-export" --checkpoint whole --to whole.torch --format torch > out 2>&1 || { fail "tutti-export"; cat out; }
+"$apps/tutti-predict" --checkpoint whole --json $image > wanted && "$apps/tutti-predict" --checkpoint whole.torch --json $image > out &&
+    cmp out wanted || { fail "exported, it predicts otherwise"; cat out wanted; }
+"$apps/tutti-export" --checkpoint whole --to whole.onnx --format onnx > out 2>&1 || { fail "tutti-export to ONNX"; cat out; }
+
+# Other programs.
+"$apps/tutti-sim" kept.json --topology star:2 --steps 2 --warm 1 > out 2>&1 || { fail "tutti-sim"; cat out; }
+"$apps/tutti-bench" compute --model kept.json --batch 2 --steps 1 --blocks 1 > out 2>&1 || { fail "tutti-bench compute"; cat out; }
+
+# ---- refused
+sed 's/"filters": 16/"filters": 24/' kept.json > own.json
+refuses 1 "its model is own.json#.*, but this run's is own.json#" "$apps/tutti-cifar" "${run[@]}" --model own.json --checkpoint part --resume part
+sed 's/"pad": 1/"pda": 1/' kept.json > own.json
+said_by_each=yes refuses 2 'own.json: layer 1 (conv1): "pda" is no key of conv' "$mpirun" -np 2 "$apps/tutti-cifar" "${run[@]}" --model own.json
+[ "$(grep -c '"pda" is no key' out)" = 2 ] || { fail "not every rank says it"; cat out; }
+refuses 1 'none.json: ' "$apps/tutti-cifar" "${run[@]}" --model none.json
+refuses 2 'did you mean resnet8' "$apps/tutti-cifar" "${run[@]}" --model resnte8
+refuses 2 'own.json: layer 1' "$apps/tutti-sim" own.json --topology star:2
+finish
