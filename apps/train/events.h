@@ -32,6 +32,7 @@ typedef struct tutti_report_start {
     int64_t steps, steps_per_epoch, first_step, seed;
     int64_t last_step; /* where it ends; nothing is left to train if first_step >= last_step */
     /* What the options, the recipe and the model come to. */
+    const struct tutti_train_options *options; /* NULL: not said */
     const char *program, *recipe, *optimizer, *strategy;
     const char *compress; /* "none" */
     /* That a rank sends for gradients in a step, along rings; in float32, all of them. 0: none */

@@ -7,6 +7,7 @@ libtrain_la_SOURCES = \
 	apps/train/agree.c apps/train/agree.h \
 	apps/train/checkpoint.h apps/train/checkpoint_load.c apps/train/checkpoint_save.c \
 	apps/train/checkpoint_parts.c apps/train/checkpoint_parts.h \
+	apps/train/config_file.c apps/train/config_file.h \
 	apps/train/description.c apps/train/description.h \
 	apps/train/evaluate.c apps/train/evaluate.h \
 	apps/train/events.h \

@@ -96,6 +96,8 @@ typedef struct tutti_train_options {
     const tutti_rate_schedule_kind *rate_schedule;
     const tutti_train_recipe *recipe;
     char source[64]; /* what messages call it: "recipe goyal" */
+    const char *config; /* the file of --config */
+    char config_source[256];
     int milestones;
     int64_t milestone[TUTTI_RATE_MILESTONES]; /* epochs */
     const tutti_update_rule *optimizer;

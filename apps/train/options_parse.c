@@ -1,6 +1,7 @@
 #include "apps/train/options.h"
 
 #include "apps/architecture/architecture.h"
+#include "apps/train/config_file.h"
 #include "config.h"
 #include "dag/codecs/codecs.h"
 #include "dag/step/codec.h"
@@ -27,6 +28,18 @@ static void set_defaults(
         tutti_setting *setting = find_setting(o, d->option);
         setting->fallback = d->value;
         setting->source = source;
+    }
+}
+
+/* Likewise of words "--batch=64", which this cuts. */
+static void set_config(tutti_train_options *o, char **words, const char *source)
+{
+    for (; words && *words; words++) {
+        (*words)[strcspn(*words, "=")] = '\0'; /* the first time */
+        tutti_setting *setting = find_setting(o, *words + 2);
+        setting->fallback = *words + strlen(*words) + 1;
+        setting->source = source;
+        setting->flags &= ~TUTTI_CONF_REQUIRED;
     }
 }
 
@@ -105,11 +118,19 @@ tutti_status tutti_train_options_parse(const tutti_train_program *program, int a
 {
     *options = (tutti_train_options){0};
     adapt(options, program);
-    tutti_status status = tutti_conf_parse(&options->conf, argc, argv, options, NULL, wish);
+    const char *file = tutti_train_config_find(argc, argv);
+    char **config = NULL;
+    tutti_status status = file ? tutti_train_config_read(options, file, &config) : TUTTI_OK;
+    snprintf(
+        options->config_source, sizeof options->config_source, "config %.200s", file ? file : "");
+    set_config(options, config, options->config_source);
+    const tutti_status read = tutti_conf_parse(&options->conf, argc, argv, options, NULL, wish);
+    if (!status) status = read;
     options->recipe = tutti_train_recipe_find(options->recipe_name);
     if (!status && options->recipe->defaults->option) { /* once more, with its defaults */
         snprintf(options->source, sizeof options->source, "recipe %s", options->recipe_name);
         set_defaults(options, options->recipe->defaults, options->source);
+        set_config(options, config, options->config_source);
         status = tutti_conf_parse(&options->conf, argc, argv, options, NULL, wish);
     }
     options->words = argv;

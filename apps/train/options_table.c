@@ -284,6 +284,9 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
                 "every epoch and at the end"},
 
     {TUTTI_CONF_HEADING, .help = "Files and messages"},
+    {TUTTI_CONF_TEXT, "config", "FILE", AT(config),
+        .help = "take options from this JSON file, or from what --json has written of a run; those "
+                "that are given count more"},
     {TUTTI_CONF_TEXT, "checkpoint", "FILE", AT(checkpoint),
         .help = "save the weights, and all that resuming needs, after every epoch and at the end "
                 "(safetensors)"},

@@ -1,6 +1,7 @@
 #include "apps/train/report.h"
 
 #include "apps/terminal/terminal.h"
+#include "apps/train/config_file.h"
 #include "apps/train/metrics.h"
 #include "apps/train/page.h"
 #include "dag/base/clock.h"
@@ -403,6 +404,9 @@ tutti_status tutti_report_open(const tutti_report_options *options, tutti_report
 void tutti_report_on_start(tutti_report *report, const tutti_report_start *start)
 {
     if (report->json) write_event(report, start_event(start));
+    if (report->json && start->options)
+        write_event(report, json_pack("{s:s, s:o}", "event", "options", "options",
+                                tutti_train_config_object(start->options)));
     if (report->page) tutti_page_on_start(report->page, start);
     if (report->metrics) tutti_metrics_on_start(report->metrics, start);
     if (report->people) print_start(report->people, start);

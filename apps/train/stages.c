@@ -279,6 +279,7 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
     const tutti_step_options *recipe = &s->session.recipe;
     *start = (tutti_report_start){.design = tutti_exchange_design(s->session.exchange)->name,
         .design_auto = s->options->design_auto,
+        .options = s->options,
         .algorithm = s->options->algorithm,
         .wire = s->options->wire_name,
         .compress = s->options->compress_text,
