@@ -2,7 +2,7 @@
 program_tests = \
 	tests/programs/arguments.sh \
 	tests/programs/auto.sh \
-	tests/programs/bench_kv.sh tests/programs/bench_start.sh \
+	tests/programs/bench_kv.sh tests/programs/bench_channel.sh tests/programs/bench_start.sh \
 	tests/programs/bench_strategies.sh \
 	tests/programs/designs.sh \
 	tests/programs/export.sh \
