@@ -15,6 +15,7 @@ typedef struct choice {
 static const choice choices[] = {
     {"auto", 0, 0}, /* mpi */
     {"mpi", 0, 0},
+    {"nccl", 0, 0}, /* mpi: what is attached is in main memory */
     {"shm", 1, 1},
     {"mesh", 1, 0},
     {0},

@@ -6,7 +6,7 @@
 
 struct tutti_transport;
 
-/* auto (which is mpi), and the transports between main memories. [P] */
+/* The words of the variable, which programs with GPUs read, too: auto and nccl mean mpi here. [P] */
 const char *tutti_attached_transport_choice(int i);
 
 /* USAGE (logged): this word does not go with the algorithm. [P] */

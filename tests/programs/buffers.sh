@@ -44,7 +44,7 @@ for transport in shm mesh; do TUTTI_TRANSPORT=$transport runs works; done
 TUTTI_TRANSPORT=shm runs swapped
 for rank in 0 1 2; do says out "rank $rank: mismatch, then mismatch"; done
 refused() { "$mpirun" -np 2 "$apps/ring"; }
-TUTTI_TRANSPORT=nccl refuses 1 "TUTTI_TRANSPORT='nccl': unknown transport; known: auto, mpi, shm, mesh" refused
+TUTTI_TRANSPORT=fast refuses 1 "TUTTI_TRANSPORT='fast': unknown transport; known: auto, mpi, nccl, shm, mesh" refused
 TUTTI_TRANSPORT=shm TUTTI_ALGORITHM=mpi refuses 1 "TUTTI_TRANSPORT is shm, and the algorithm mpi is MPI's own" refused
 launch_several_programs "$mpi"
 refuses 1 'TUTTI_TRANSPORT is "shm" on rank 0 and "auto" on rank 1' "$mpirun" -np 1 env TUTTI_TRANSPORT=shm "$apps/ring" : -np 1 "$apps/ring"
