@@ -323,26 +323,27 @@ static tutti_status install_package(const installation *in)
 /* Compiles a program of this folder, from a copy beside it. */
 static tutti_status build_program(const installation *in)
 {
-    static char find[] = "command -v c++ && pkg-config --exists --print-errors \"$1\"",
-                make[] = "mkdir \"$1\" && cp \"$3\" \"$1/$2.cpp\" && c++ -std=c++17 -O2 "
-                         "-o \"$1/$2\" \"$1/$2.cpp\" $(pkg-config --cflags --libs \"$4\")",
-                try[] = "timeout 120 \"$1/$2\" --probe";
+    static const char find[] = "command -v c++ && pkg-config --exists --print-errors \"$1\"",
+                      make[] = "mkdir \"$1\" && cp \"$3\" \"$1/$2.cpp\" && c++ -std=c++17 -O2 "
+                               "-o \"$1/$2\" \"$1/$2.cpp\" $(pkg-config --cflags --libs \"$4\")",
+                      try[] = "timeout 120 \"$1/$2\" --probe";
     const package *p = in->package;
     char source[PATH], file[64], what[96];
     snprintf(file, sizeof file, "%s.cpp", p->program);
     if (!tutti_peer_find_file(file, source))
         return tutti_fail(TUTTI_ERR_IO, "--package %s: %s was not found", p->name, file);
-    char *const look[] = {"sh", "-c", find, "sh", (char *)p->library, NULL};
+    char *const look[] = {"sh", "-c", (char *)find, "sh", (char *)p->library, NULL};
     if (run_program(in, "looking for a compiler", look))
         return tutti_fail(TUTTI_ERR_UNSUPPORTED,
             "--package %s: no compiler, or no %s: apt-get install g++ pkg-config %s", p->name,
             p->title, p->debian);
     snprintf(what, sizeof what, "compiling %s", file);
-    char *const words[] = {"sh", "-c", make, "sh", (char *)in->part, (char *)p->program, source,
-        (char *)p->library, NULL};
+    char *const words[] = {"sh", "-c", (char *)make, "sh", (char *)in->part, (char *)p->program,
+        source, (char *)p->library, NULL};
     if (run_program(in, what, words)) return explain(in, "the compiler");
     snprintf(what, sizeof what, "trying %s", p->program);
-    char *const probe[] = {"sh", "-c", try, "sh", (char *)in->part, (char *)p->program, NULL};
+    char *const probe[] = {
+        "sh", "-c", (char *)try, "sh", (char *)in->part, (char *)p->program, NULL};
     if (!run_program(in, what, probe)) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_UNSUPPORTED,
         "--install %s: the %s that was compiled does not run here (%s has what it said)", in->dir,
