@@ -58,6 +58,8 @@ libcore_la_SOURCES += \
 	collectives/transport/mpi_request.c \
 	collectives/transport/part.c \
 	collectives/transport/device_slots.c collectives/transport/device_slots.h \
+	collectives/transport/gather.c collectives/transport/gather.h \
+	collectives/transport/mesh.c collectives/transport/mesh.h collectives/transport/mesh_open.c \
 	collectives/transport/connection_message.c collectives/transport/connection.h collectives/transport/connection_parts.h \
 	collectives/transport/connection_wire.c \
 	collectives/transport/shm.c collectives/transport/shm.h \
@@ -69,10 +71,8 @@ libcore_la_SOURCES += \
 	collectives/transport/arithmetic.h collectives/transport/device_collectives.h \
 	collectives/transport/transport.c collectives/transport/transport.h
 
-# What programs choose from; the library has MPI alone, and needs no NCCL.
+# What programs choose from; the library needs no NCCL.
 libnet_la_SOURCES += \
-	collectives/transport/gather.c collectives/transport/gather.h \
-	collectives/transport/mesh.c collectives/transport/mesh.h collectives/transport/mesh_open.c \
 	collectives/transport/nccl_parts.h \
 	collectives/transport/table.c
 if HAVE_NCCL

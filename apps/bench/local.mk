@@ -7,6 +7,8 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/bench_main.c \
 	apps/bench/bounds.c apps/bench/bounds.h \
 	apps/bench/box.c apps/bench/box.h \
+	apps/bench/channel.c apps/bench/channel.h \
+	apps/bench/channel_way.c apps/bench/channel_way.h \
 	apps/bench/chart.c apps/bench/chart.h \
 	apps/bench/choices.c apps/bench/choices.h \
 	apps/bench/compute.c apps/bench/compute.h \
@@ -55,6 +57,7 @@ apps_tutti_bench_CPPFLAGS = $(AM_CPPFLAGS) -DTUTTI_PKGDATADIR='"$(pkgdatadir)"'
 apps_tutti_bench_LDADD = libmachine.la libtune.la libsession.la libdata.la libmodels.la libcore.la $(JANSSON_LIBS)
 dist_pkgdata_SCRIPTS = apps/bench/mxnet_kv.py apps/bench/mxnet_step.py apps/bench/photos_peer.py apps/bench/svm_peer.py apps/bench/torch_compute.py apps/bench/torch_ddp.py \
 	apps/bench/torch_photos.py apps/bench/torch_pipeline.py
+dist_pkgdata_DATA = apps/bench/channel_grpc.cpp
 
 # The commit that results name: looked up at every make, written when it has changed.
 nodist_apps_tutti_bench_SOURCES = apps/bench/commit.h

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LINE = 4096, PATH = 1024, QUOTED = 1200, COMMAND = 64 };
+enum { LINE = 4096, PATH = TUTTI_PEER_PATH, QUOTED = 1200, COMMAND = 64 };
 extern char **environ;
 
 struct tutti_peer {
@@ -45,19 +45,19 @@ static void find_own_folder(char folder[PATH])
         memcpy(folder, ".", 2);
 }
 
-/* Finds a script. Seen from the program: in the build folder, also if libtool has put the program into .libs there;
- * beside bin, as make install may use another place than the one configured; there. Returns 0 if it is nowhere. */
-static int find_script(const char *script, char path[PATH])
+/* Seen from the program: in the build folder, also if libtool has put the program into .libs there; beside bin, as make
+ * install may use another place than the one configured; there. */
+int tutti_peer_find_file(const char *file, char path[TUTTI_PEER_PATH])
 {
     static const char *const beside[] = {"bench", "../bench", "../share/tutti"};
     enum { BESIDE = sizeof beside / sizeof *beside };
     char folder[PATH];
     find_own_folder(folder);
     for (int i = 0; i < BESIDE; i++) {
-        snprintf(path, PATH, "%.900s/%s/%.80s", folder, beside[i], script);
+        snprintf(path, PATH, "%.900s/%s/%.80s", folder, beside[i], file);
         if (access(path, R_OK) == 0) return 1;
     }
-    snprintf(path, PATH, "%.900s/%.80s", TUTTI_PKGDATADIR, script);
+    snprintf(path, PATH, "%.900s/%.80s", TUTTI_PKGDATADIR, file);
     return access(path, R_OK) == 0;
 }
 
@@ -166,7 +166,7 @@ tutti_status tutti_peer_program(
         snprintf(text, size, "%s%s", wish, device);
         return TUTTI_OK;
     }
-    if (!find_script(script->file, path)) {
+    if (!tutti_peer_find_file(script->file, path)) {
         if (folder)
             return tutti_fail(
                 TUTTI_ERR_IO, "--%s %s: %s was not found", option_of(script), wish, script->file);

@@ -35,6 +35,10 @@ typedef struct tutti_peer_script {
 tutti_status tutti_peer_program(
     const char *wish, const tutti_peer_script *script, char *text, size_t size);
 
+/* Finds a file of this folder, wherever the program is installed. Returns 0 if it is nowhere. */
+enum { TUTTI_PEER_PATH = 1024 };
+int tutti_peer_find_file(const char *file, char path[TUTTI_PEER_PATH]);
+
 /* How peers run: the words of --peer-variants, each a peer of its own. */
 enum { TUTTI_PEER_VARIANTS = 8, TUTTI_PEER_VARIANT = 20 };
 typedef struct tutti_peer_variants {

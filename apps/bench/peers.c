@@ -2,6 +2,7 @@
 
 #include "apps/bench/peers.h"
 
+#include "apps/bench/peer.h"
 #include "apps/terminal/terminal.h"
 #include "dag/base/clock.h"
 #include "dag/base/conf.h"
@@ -20,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { PATH = 1024, MOST_WORDS = 12, NOT_FOUND = 127 };
+enum { PATH = TUTTI_PEER_PATH, MOST_WORDS = 12, NOT_FOUND = 127 };
 extern char **environ;
 
 /* What can be installed. The words are pip's, up to a NULL, behind those of the version. */
@@ -30,22 +31,46 @@ typedef struct package {
     const char *word[5];
     const char *probe;          /* Python that ends well where it works */
     const char *use, *variable; /* the option that the folder follows; what else to set to it, or NULL */
+    /* Instead of words: what is compiled, from PROGRAM.cpp of this folder, and tried with --probe; what it needs, as
+     * pkg-config knows it, and Debian's package that has it. */
+    const char *program, *library, *debian;
 } package;
 static const package packages[] = {
-    {"pytorch", "PyTorch", "torch", {"torchvision", "pillow", "numpy"},
-        "import torch; (torch.ones(64, 64) @ torch.ones(64, 64)).sum().item()", "--peer ",
-        "TUTTI_PEER"},
+    {.name = "pytorch",
+        .title = "PyTorch",
+        .versioned = "torch",
+        .word = {"torchvision", "pillow", "numpy"},
+        .probe = "import torch; (torch.ones(64, 64) @ torch.ones(64, 64)).sum().item()",
+        .use = "--peer ",
+        .variable = "TUTTI_PEER"},
     /* the last release, and the last NumPy that it runs with */
-    {"mxnet", "MXNet", NULL, {"mxnet==1.9.1", "numpy==1.23.5"},
-        "import mxnet; mxnet.nd.ones(64).sum().asscalar()", "tutti-bench kv --peer ",
-        "TUTTI_PEER_MXNET"},
-    {"libsvm", "LIBSVM", NULL, {"libsvm-official==3.37.0", "numpy", "scipy"},
-        "import libsvm.svmutil", "tutti-bench svm --libsvm ", NULL},
-    {"thundersvm", "ThunderSVM", NULL, {"thundersvm-cpu==0.3.3", "numpy", "scipy", "scikit-learn"},
-        "import thundersvm", "tutti-bench svm --thundersvm ", NULL},
-    {"intelex", "scikit-learn-intelex", NULL,
-        {"scikit-learn-intelex==2026.2.0", "scikit-learn", "numpy", "scipy"},
-        "import sklearnex.svm", "tutti-bench svm --intelex ", NULL},
+    {.name = "mxnet",
+        .title = "MXNet",
+        .word = {"mxnet==1.9.1", "numpy==1.23.5"},
+        .probe = "import mxnet; mxnet.nd.ones(64).sum().asscalar()",
+        .use = "tutti-bench kv --peer ",
+        .variable = "TUTTI_PEER_MXNET"},
+    {.name = "libsvm",
+        .title = "LIBSVM",
+        .word = {"libsvm-official==3.37.0", "numpy", "scipy"},
+        .probe = "import libsvm.svmutil",
+        .use = "tutti-bench svm --libsvm "},
+    {.name = "thundersvm",
+        .title = "ThunderSVM",
+        .word = {"thundersvm-cpu==0.3.3", "numpy", "scipy", "scikit-learn"},
+        .probe = "import thundersvm",
+        .use = "tutti-bench svm --thundersvm "},
+    {.name = "intelex",
+        .title = "scikit-learn-intelex",
+        .word = {"scikit-learn-intelex==2026.2.0", "scikit-learn", "numpy", "scipy"},
+        .probe = "import sklearnex.svm",
+        .use = "tutti-bench svm --intelex "},
+    {.name = "grpc",
+        .title = "gRPC",
+        .use = "tutti-bench channel --grpc ",
+        .program = "channel_grpc",
+        .library = "grpc++",
+        .debian = "libgrpc++-dev"},
 };
 enum { PACKAGES = sizeof packages / sizeof *packages };
 
@@ -65,8 +90,10 @@ static const tutti_setting settings[] = {
         .help = "make a virtual environment in this new folder"},
     {TUTTI_CONF_CHOICE, "package", "NAME", .fallback = "pytorch", .choice = choice_package,
         AT(package),
-        .help = "what is in it: pytorch, for compute, step and pipeline; mxnet, for kv; libsvm, thundersvm "
-                "or intelex, for svm"},
+        .help =
+            "what is in it: pytorch, for compute, step and pipeline; mxnet, for kv; libsvm, "
+            "thundersvm or "
+            "intelex, for svm; grpc, for channel: a program, compiled with this machine's gRPC"},
     {TUTTI_CONF_TEXT, "torch", "VERSION", .fallback = "latest", AT(torch),
         .help = "version of PyTorch, such as 2.15.0"},
     {TUTTI_CONF_TEXT, "python", "PROGRAM", .fallback = "python3", AT(python),
@@ -76,9 +103,10 @@ static const tutti_setting settings[] = {
 static const tutti_conf conf = {
     .program = "tutti-bench peers",
     .usage = "--install DIR [OPTION]...",
-    .summary = "Makes a virtual environment with the latest PyTorch, for --peer DIR of tutti-bench "
-               "compute and tutti-bench step, or with MXNet, for that of tutti-bench kv, or others. Takes "
-               "them from where pip on this machine takes its packages.",
+    .summary =
+        "Makes a virtual environment with the latest PyTorch, for --peer DIR of tutti-bench "
+        "compute and tutti-bench step, or with MXNet, for that of tutti-bench kv, or others. Takes "
+        "them from where pip on this machine takes its packages. For gRPC it compiles a program.",
     .version = PACKAGE_VERSION,
     .settings = settings,
 };
@@ -225,18 +253,21 @@ static tutti_status refuse_existing(const installation *in)
         "--install %s: it exists already: remove it, or name a new folder", in->dir);
 }
 
-/* Whether a folder is an environment, or has nothing in it: venv writes its pyvenv.cfg first. */
-static int is_ours(const char *part)
+/* Whether a folder is an installation, or has nothing in it: venv writes its pyvenv.cfg first, and a program's source
+ * comes first. */
+static int is_ours(const installation *in)
 {
-    char path[PATH + 32];
-    snprintf(path, sizeof path, "%s/pyvenv.cfg", part);
-    return access(path, F_OK) == 0 || rmdir(part) == 0 || errno == ENOENT;
+    char path[PATH + 64];
+    const char *program = in->package->program;
+    snprintf(path, sizeof path, "%s/%s%s", in->part, program ? program : "pyvenv",
+        program ? ".cpp" : ".cfg");
+    return access(path, F_OK) == 0 || rmdir(in->part) == 0 || errno == ENOENT;
 }
 
 /* Removes what an interrupted installation has left, and nothing else. */
 static tutti_status clear(const installation *in)
 {
-    if (!is_ours(in->part))
+    if (!is_ours(in))
         return tutti_fail(TUTTI_ERR_USAGE,
             "--install %s: %s exists, and is not left from an installation: name another folder",
             in->dir, in->part);
@@ -289,6 +320,36 @@ static tutti_status install_package(const installation *in)
     return TUTTI_OK;
 }
 
+/* Compiles a program of this folder, from a copy beside it. */
+static tutti_status build_program(const installation *in)
+{
+    static const char find[] = "command -v c++ && pkg-config --exists --print-errors \"$1\"",
+                      make[] = "mkdir \"$1\" && cp \"$3\" \"$1/$2.cpp\" && c++ -std=c++17 -O2 "
+                               "-o \"$1/$2\" \"$1/$2.cpp\" $(pkg-config --cflags --libs \"$4\")",
+                      try[] = "timeout 120 \"$1/$2\" --probe";
+    const package *p = in->package;
+    char source[PATH], file[64], what[96];
+    snprintf(file, sizeof file, "%s.cpp", p->program);
+    if (!tutti_peer_find_file(file, source))
+        return tutti_fail(TUTTI_ERR_IO, "--package %s: %s was not found", p->name, file);
+    char *const look[] = {"sh", "-c", (char *)find, "sh", (char *)p->library, NULL};
+    if (run_program(in, "looking for a compiler", look))
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+            "--package %s: no compiler, or no %s: apt-get install g++ pkg-config %s", p->name,
+            p->title, p->debian);
+    snprintf(what, sizeof what, "compiling %s", file);
+    char *const words[] = {"sh", "-c", (char *)make, "sh", (char *)in->part, (char *)p->program,
+        source, (char *)p->library, NULL};
+    if (run_program(in, what, words)) return explain(in, "the compiler");
+    snprintf(what, sizeof what, "trying %s", p->program);
+    char *const probe[] = {
+        "sh", "-c", (char *)try, "sh", (char *)in->part, (char *)p->program, NULL};
+    if (!run_program(in, what, probe)) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+        "--install %s: the %s that was compiled does not run here (%s has what it said)", in->dir,
+        p->program, in->log);
+}
+
 /* Leaves nothing but Python in bin: other programs there begin with the path of FOLDER.part. */
 static void strip(const installation *in)
 {
@@ -320,8 +381,8 @@ static tutti_status install(const installation *in)
 {
     tutti_status status = clear(in);
     if (status) return status;
-    status = make_environment(in);
-    if (!status) status = install_package(in);
+    status = in->package->program ? build_program(in) : make_environment(in);
+    if (!status && !in->package->program) status = install_package(in);
     if (!status) status = finish(in);
     if (status) remove_tree(in->part);
     return status;
@@ -343,4 +404,5 @@ static tutti_status run(int argc, char **argv)
     return status;
 }
 
-const tutti_bench tutti_bench_peers = {"peers", "PyTorch, MXNet and others, for the other commands", run};
+const tutti_bench tutti_bench_peers = {
+    "peers", "PyTorch, MXNet, gRPC and others, for the other commands", run};

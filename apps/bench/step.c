@@ -74,7 +74,7 @@ static const tutti_setting settings[] = {
                 "powersgd:R as its powerSGD_hook has it"},
     TUTTI_SETTING_PRECISION(AT(precision)),
     TUTTI_SETTING_DEVICE(AT(device)),
-    TUTTI_SETTING_TRANSPORT(AT(transport)),
+    TUTTI_SETTING_TRANSPORT(tutti_transport_choice, AT(transport)),
     TUTTI_SETTING_CUDA_AWARE(AT(cuda_aware)),
     TUTTI_SETTING_TF32(AT(tf32)),
     TUTTI_SETTING_REGION_US(AT(region_us)),

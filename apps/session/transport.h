@@ -1,5 +1,5 @@
-/* --transport: what carries the collectives of a training program. The setting, in the form of
- * designs/exchange/settings.h, and the choice, which the ranks make when their exchange opens. */
+/* --transport: what carries the collectives of a training program. The
+ * choice, which the ranks make when their exchange opens. */
 #ifndef TUTTI_SESSION_TRANSPORT_H
 #define TUTTI_SESSION_TRANSPORT_H
 
@@ -9,14 +9,6 @@
 
 /* clang-format off */
 
-/* const char *, for tutti_session_transport.word */
-#define TUTTI_SETTING_TRANSPORT(...)                                                               \
-    {TUTTI_CONF_CHOICE, "transport", "NAME", .fallback = "auto",                                   \
-        .choice = tutti_transport_choice, .environment = "TUTTI_TRANSPORT",                        \
-        .help = "what sums over ranks; mpi: through main memory; nccl: from GPU to GPU, with "     \
-                "--device cuda and a GPU for each rank; auto: nccl where it can be, else mpi; shm: " \
-                "shared memory of one host; mesh: that, and TCP between hosts", __VA_ARGS__}
-
 /* int, for tutti_session_transport.aware */
 #define TUTTI_SETTING_CUDA_AWARE(...)                                                              \
     {TUTTI_CONF_FLAG, "cuda-aware", .environment = "TUTTI_CUDA_AWARE",                             \
@@ -25,7 +17,8 @@
 
 /* clang-format on */
 
-const char *tutti_transport_choice(int i); /* [P] */
+/* For TUTTI_SETTING_TRANSPORT of a program that may have GPUs. [P] */
+const char *tutti_transport_choice(int i);
 
 /* Where a rank of a session computes, and what carries its collectives. */
 typedef struct tutti_session_transport {

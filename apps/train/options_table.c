@@ -262,7 +262,7 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
     TUTTI_SETTING_TOPOLOGY(AT(topology)),
     TUTTI_SETTING_LINK_MBIT(AT(link_mbit)),
     TUTTI_SETTING_DEVICE(AT(device)),
-    TUTTI_SETTING_TRANSPORT(AT(transport)),
+    TUTTI_SETTING_TRANSPORT(tutti_transport_choice, AT(transport)),
     TUTTI_SETTING_CUDA_AWARE(AT(cuda_aware)),
     TUTTI_SETTING_TF32(AT(tf32)),
     TUTTI_SETTING_REGION_US(AT(region_us)),

@@ -9,9 +9,9 @@
 TUTTI_INLINE void relu_lanes(tutti_dtype dtype, const void *x, void *y, int64_t i, int lanes)
 {
     tutti_lanes v;
-    tutti_get(&v, dtype, x, i, lanes);
+    tutti_get_lanes(&v, dtype, x, i, lanes);
     tutti_rectify(&v);
-    tutti_put(dtype, y, i, &v, lanes);
+    tutti_put_lanes(dtype, y, i, &v, lanes);
 }
 
 TUTTI_INLINE void relu(const void *args, void *const buf[], tutti_dtype dtype)
@@ -29,11 +29,11 @@ TUTTI_INLINE void relu_bwd_lanes(
     tutti_dtype dtype, const void *y, const void *dy, void *dx, int64_t i, int lanes)
 {
     tutti_lanes out, gradient;
-    tutti_get(&out, dtype, y, i, lanes);
-    tutti_get(&gradient, dtype, dy, i, lanes);
+    tutti_get_lanes(&out, dtype, y, i, lanes);
+    tutti_get_lanes(&gradient, dtype, dy, i, lanes);
     tutti_ilanes alive = out > 0.0f;
     tutti_keep(&gradient, &alive);
-    tutti_put(dtype, dx, i, &gradient, lanes);
+    tutti_put_lanes(dtype, dx, i, &gradient, lanes);
 }
 
 TUTTI_INLINE void relu_bwd(const void *args, void *const buf[], tutti_dtype dtype)
@@ -93,10 +93,10 @@ TUTTI_INLINE void dropout_lanes(
     philox(d->key, d->stream, d->offset + (uint64_t)first, &low, &high);
     words drawn = (high << 32 | low) >> 11;
     tutti_lanes v, kept;
-    tutti_get(&v, dtype, x, first, lanes);
+    tutti_get_lanes(&v, dtype, x, first, lanes);
     v *= d->scale;
     for (int i = 0; i < TUTTI_LANES; i++) kept[i] = drawn[i] >= d->threshold ? v[i] : 0;
-    tutti_put(dtype, y, first, &kept, lanes);
+    tutti_put_lanes(dtype, y, first, &kept, lanes);
 }
 
 /* Forward and backward are the same function of different tensors. */

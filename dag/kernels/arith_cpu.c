@@ -10,17 +10,17 @@ TUTTI_INLINE void sum_strip(const void *first, void *const inputs[], int count, 
     tutti_dtype from, tutti_dtype to, int64_t i, int vectors, int lanes)
 {
     tutti_lanes total[WIDE], term;
-    TUTTI_EACH (j, vectors) tutti_get(&total[j], from, first, i + j * TUTTI_LANES, lanes);
+    TUTTI_EACH (j, vectors) tutti_get_lanes(&total[j], from, first, i + j * TUTTI_LANES, lanes);
     for (int input = 0; input < count; input++) {
         const void *x = inputs[input];
         TUTTI_EACH (j, vectors) {
-            tutti_get(&term, from, x, i + j * TUTTI_LANES, lanes);
+            tutti_get_lanes(&term, from, x, i + j * TUTTI_LANES, lanes);
             total[j] += term;
         }
     }
     TUTTI_EACH (j, vectors) {
         if (relu) tutti_rectify(&total[j]);
-        tutti_put(to, y, i + j * TUTTI_LANES, &total[j], lanes);
+        tutti_put_lanes(to, y, i + j * TUTTI_LANES, &total[j], lanes);
     }
 }
 
@@ -86,10 +86,10 @@ TUTTI_CPU_FN(narrow)
 TUTTI_INLINE void accumulate_lanes(void *const buf[], int64_t i, int lanes)
 {
     tutti_lanes total, term;
-    tutti_get(&term, TUTTI_BF16, buf[0], i, lanes);
-    tutti_get(&total, TUTTI_F32, buf[1], i, lanes);
+    tutti_get_lanes(&term, TUTTI_BF16, buf[0], i, lanes);
+    tutti_get_lanes(&total, TUTTI_F32, buf[1], i, lanes);
     total += term;
-    tutti_put(TUTTI_F32, buf[1], i, &total, lanes);
+    tutti_put_lanes(TUTTI_F32, buf[1], i, &total, lanes);
 }
 
 static void accumulate(void *const buf[], int64_t count)

@@ -83,7 +83,7 @@ TUTTI_INLINE void tutti_to_float(tutti_lanes *v, const tutti_wide *wide)
 /* tutti_load and tutti_store for a tensor's elements from the i-th on, of type F32 or BF16, which is
  * a constant where these are called: then one loop in float32 is compiled for both
  * (TUTTI_CPU_VALUES_FN). */
-TUTTI_INLINE void tutti_get(
+TUTTI_INLINE void tutti_get_lanes(
     tutti_lanes *v, tutti_dtype dtype, const void *from, int64_t i, int lanes)
 {
     tutti_halves half = {0};
@@ -110,7 +110,8 @@ TUTTI_INLINE void tutti_narrow(tutti_halves *half, const tutti_ulanes *v)
 #endif
 }
 
-TUTTI_INLINE void tutti_put(tutti_dtype dtype, void *to, int64_t i, const tutti_lanes *v, int lanes)
+TUTTI_INLINE void tutti_put_lanes(
+    tutti_dtype dtype, void *to, int64_t i, const tutti_lanes *v, int lanes)
 {
     if (dtype == TUTTI_F32) {
         tutti_store((float *)to + i, v, lanes);
@@ -123,7 +124,7 @@ TUTTI_INLINE void tutti_put(tutti_dtype dtype, void *to, int64_t i, const tutti_
     memcpy((uint16_t *)to + i, &half, bytes);
 }
 
-/* What tutti_get reads where tutti_put has written v. */
+/* What tutti_get_lanes reads where tutti_put_lanes has written v. */
 TUTTI_INLINE void tutti_round(tutti_dtype dtype, tutti_lanes *v)
 {
     const tutti_ulanes bits = (tutti_ulanes)*v;
@@ -164,8 +165,8 @@ TUTTI_INLINE void tutti_cpu_widen(float *to, const uint16_t *from, int64_t count
     tutti_lanes v;
     int64_t i = 0;
     for (; i + TUTTI_LANES <= count; i += TUTTI_LANES) {
-        tutti_get(&v, TUTTI_BF16, from, i, TUTTI_LANES);
-        tutti_put(TUTTI_F32, to, i, &v, TUTTI_LANES);
+        tutti_get_lanes(&v, TUTTI_BF16, from, i, TUTTI_LANES);
+        tutti_put_lanes(TUTTI_F32, to, i, &v, TUTTI_LANES);
     }
     for (; i < count; i++) to[i] = tutti_bf16_widen(from[i]);
 }
@@ -175,8 +176,8 @@ TUTTI_INLINE void tutti_cpu_narrow(uint16_t *to, const float *from, int64_t coun
     tutti_lanes v;
     int64_t i = 0;
     for (; i + TUTTI_LANES <= count; i += TUTTI_LANES) {
-        tutti_get(&v, TUTTI_F32, from, i, TUTTI_LANES);
-        tutti_put(TUTTI_BF16, to, i, &v, TUTTI_LANES);
+        tutti_get_lanes(&v, TUTTI_F32, from, i, TUTTI_LANES);
+        tutti_put_lanes(TUTTI_BF16, to, i, &v, TUTTI_LANES);
     }
     for (; i < count; i++) to[i] = tutti_bf16_narrow(from[i]);
 }

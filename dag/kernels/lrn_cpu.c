@@ -97,7 +97,7 @@ TUTTI_INLINE void square_pixel(const lrn *l, const void *x, int64_t at, tutti_dt
 {
     for (int64_t c = 0; c < l->desc.C; c += TUTTI_LANES) {
         tutti_lanes v;
-        tutti_get(&v, dtype, x, at + c, lanes_at(l, c));
+        tutti_get_lanes(&v, dtype, x, at + c, lanes_at(l, c));
         v *= v;
         tutti_store(l->square + l->half + c, &v, TUTTI_LANES);
     }
@@ -120,9 +120,9 @@ TUTTI_INLINE void lrn_forward(const void *args, void *const buf[], tutti_dtype d
         for (int64_t c = 0; c < C; c += TUTTI_LANES) {
             tutti_lanes v, base, p;
             normalise(l, c, &base, &p);
-            tutti_get(&v, dtype, buf[0], at + c, lanes_at(l, c));
+            tutti_get_lanes(&v, dtype, buf[0], at + c, lanes_at(l, c));
             v *= p;
-            tutti_put(dtype, buf[1], at + c, &v, lanes_at(l, c));
+            tutti_put_lanes(dtype, buf[1], at + c, &v, lanes_at(l, c));
         }
     }
 }
@@ -138,8 +138,8 @@ TUTTI_INLINE void lrn_backward(const void *args, void *const buf[], tutti_dtype 
         square_pixel(l, buf[0], at, dtype);
         for (int64_t c = 0; c < C; c += TUTTI_LANES) {
             normalise(l, c, &base, &p);
-            tutti_get(&v, dtype, buf[0], at + c, lanes_at(l, c));
-            tutti_get(&dv, dtype, buf[1], at + c, lanes_at(l, c));
+            tutti_get_lanes(&v, dtype, buf[0], at + c, lanes_at(l, c));
+            tutti_get_lanes(&dv, dtype, buf[1], at + c, lanes_at(l, c));
             dv *= p;
             tutti_store(l->first + c, &dv, TUTTI_LANES);
             v *= dv / base;
@@ -147,10 +147,10 @@ TUTTI_INLINE void lrn_backward(const void *args, void *const buf[], tutti_dtype 
         }
         for (int64_t c = 0; c < C; c += TUTTI_LANES) {
             sum_window(&p, l, l->share, c);
-            tutti_get(&v, dtype, buf[0], at + c, lanes_at(l, c));
+            tutti_get_lanes(&v, dtype, buf[0], at + c, lanes_at(l, c));
             tutti_load(&dv, l->first + c, TUTTI_LANES);
             dv -= factor * v * p;
-            tutti_put(dtype, buf[2], at + c, &dv, lanes_at(l, c));
+            tutti_put_lanes(dtype, buf[2], at + c, &dv, lanes_at(l, c));
         }
     }
 }

@@ -31,10 +31,10 @@ TUTTI_INLINE void mix_lanes(
     tutti_dtype dtype, const void *x, void *y, int64_t own, int64_t partner, float part, int lanes)
 {
     tutti_lanes a, b;
-    tutti_get(&a, dtype, x, own, lanes);
-    tutti_get(&b, dtype, x, partner, lanes);
+    tutti_get_lanes(&a, dtype, x, own, lanes);
+    tutti_get_lanes(&b, dtype, x, partner, lanes);
     a = part * a + (1 - part) * b;
-    tutti_put(dtype, y, own, &a, lanes);
+    tutti_put_lanes(dtype, y, own, &a, lanes);
 }
 
 TUTTI_INLINE void mixup(const void *args, void *const buf[], tutti_dtype dtype)

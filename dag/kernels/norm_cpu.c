@@ -151,14 +151,14 @@ TUTTI_INLINE void strip_moments(const norm *k, tutti_dtype dtype, int64_t first,
     for (; r + 2 <= rows; r += 2)
         TUTTI_EACH (j, vectors) {
             int64_t at = from + r * C + j * TUTTI_LANES;
-            tutti_get(&v, dtype, x, at, lanes);
+            tutti_get_lanes(&v, dtype, x, at, lanes);
             a[j] += v;
-            tutti_get(&v, dtype, x, at + C, lanes);
+            tutti_get_lanes(&v, dtype, x, at + C, lanes);
             b[j] += v;
         }
     if (r < rows)
         TUTTI_EACH (j, vectors) {
-            tutti_get(&v, dtype, x, from + r * C + j * TUTTI_LANES, lanes);
+            tutti_get_lanes(&v, dtype, x, from + r * C + j * TUTTI_LANES, lanes);
             a[j] += v;
         }
     TUTTI_EACH (j, vectors) {
@@ -170,16 +170,16 @@ TUTTI_INLINE void strip_moments(const norm *k, tutti_dtype dtype, int64_t first,
             int64_t at = from + r * C + j * TUTTI_LANES;
             ask(dtype, x, at + rows * C, j, 0);
             ask(dtype, x, at + rows * C + C, j, 0);
-            tutti_get(&v, dtype, x, at, lanes);
+            tutti_get_lanes(&v, dtype, x, at, lanes);
             v -= mean[j];
             a[j] += v * v;
-            tutti_get(&v, dtype, x, at + C, lanes);
+            tutti_get_lanes(&v, dtype, x, at + C, lanes);
             v -= mean[j];
             b[j] += v * v;
         }
     if (r < rows)
         TUTTI_EACH (j, vectors) {
-            tutti_get(&v, dtype, x, from + r * C + j * TUTTI_LANES, lanes);
+            tutti_get_lanes(&v, dtype, x, from + r * C + j * TUTTI_LANES, lanes);
             v -= mean[j];
             a[j] += v * v;
         }
@@ -241,15 +241,15 @@ TUTTI_INLINE void strip_apply(const norm *k, tutti_dtype dtype, int64_t first, i
             ask(dtype, x, at - rows * C, j, 0);
             if (what == ADD_RELU) ask(dtype, other, at - rows * C, j, 0);
             ask(dtype, y, at - rows * C, j, 1);
-            tutti_get(&v, dtype, x, at, lanes);
+            tutti_get_lanes(&v, dtype, x, at, lanes);
             v = v * scale[j] + shift[j];
             if (what == ADD_RELU) {
-                tutti_get(&more, dtype, other, at, lanes);
+                tutti_get_lanes(&more, dtype, other, at, lanes);
                 tutti_round(dtype, &v);
                 v += more;
             }
             if (what != NOTHING) tutti_rectify(&v);
-            tutti_put(dtype, y, at, &v, lanes);
+            tutti_put_lanes(dtype, y, at, &v, lanes);
         }
 }
 
@@ -339,8 +339,8 @@ TUTTI_INLINE void strip_sums(const norm *k, tutti_dtype dtype, int64_t first, in
             int64_t at = r * C + c + j * TUTTI_LANES;
             ask(dtype, x, at + rows * C, j, 0);
             ask(dtype, dy, at + rows * C, j, 0);
-            tutti_get(&v, dtype, x, at, lanes);
-            tutti_get(&g, dtype, dy, at, lanes);
+            tutti_get_lanes(&v, dtype, x, at, lanes);
+            tutti_get_lanes(&g, dtype, dy, at, lanes);
             if (relu) through_relu(&g, &v, &scale[j], &shift[j]);
             a[j] += g;
             b[j] += g * (v - mean[j]);
@@ -355,11 +355,11 @@ TUTTI_INLINE void keep_lanes(
     tutti_dtype dtype, const void *y, const void *dy, void *dother, int64_t i, int lanes)
 {
     tutti_lanes out, g;
-    tutti_get(&out, dtype, y, i, lanes);
-    tutti_get(&g, dtype, dy, i, lanes);
+    tutti_get_lanes(&out, dtype, y, i, lanes);
+    tutti_get_lanes(&g, dtype, dy, i, lanes);
     const tutti_ilanes alive = out > 0.0f;
     tutti_keep(&g, &alive);
-    tutti_put(dtype, dother, i, &g, lanes);
+    tutti_put_lanes(dtype, dother, i, &g, lanes);
 }
 
 /* dother = dy where y is positive, else 0: of a block, which the strips then find in the cache. With four tensors in
@@ -418,11 +418,11 @@ TUTTI_INLINE void strip_gradient(const norm *k, tutti_dtype dtype, int64_t first
             ask(dtype, x, at - rows * C, j, 0);
             ask(dtype, dy, at - rows * C, j, 0);
             ask(dtype, dx, at - rows * C, j, 1);
-            tutti_get(&v, dtype, x, at, lanes);
-            tutti_get(&g, dtype, dy, at, lanes);
+            tutti_get_lanes(&v, dtype, x, at, lanes);
+            tutti_get_lanes(&g, dtype, dy, at, lanes);
             if (relu) through_relu(&g, &v, &scale[j], &shift[j]);
             g = g * scale[j] - (v - mean[j]) * line[j] - offset[j];
-            tutti_put(dtype, dx, at, &g, lanes);
+            tutti_put_lanes(dtype, dx, at, &g, lanes);
         }
 }
 

@@ -5,6 +5,24 @@
 #include <starpu.h>
 #include <stdio.h>
 
+tutti_insert_handle tutti_handle_of_vector(void *memory, int64_t count, size_t bytes)
+{
+    tutti_insert_handle handle;
+    starpu_vector_data_register(
+        &handle, STARPU_MAIN_RAM, (uintptr_t)memory, (uint32_t)count, bytes);
+    return handle;
+}
+
+void tutti_handle_end(tutti_insert_handle data)
+{
+    starpu_data_unregister(data);
+}
+
+int tutti_handle_can_end(void)
+{
+    return starpu_is_initialized();
+}
+
 /* What the data are; NULL: nothing with elements that lie one after the other. */
 static const char *name_data(tutti_insert_handle data)
 {

@@ -1,10 +1,11 @@
-/* Inspects the data of a StarPU handle before a collective is inserted on them, because StarPU ends
- * the process when a task cannot have its data. [M] */
+/* The data of StarPU's handles: registers data of our own, and inspects the program's before a
+ * collective is inserted on them, because StarPU ends the process when a task cannot have its data. [M] */
 #ifndef TUTTI_HANDLE_H
 #define TUTTI_HANDLE_H
 
 #include "dag/base/dtype.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* starpu_data_handle_t without its header. */
@@ -30,6 +31,11 @@ static inline tutti_dtype tutti_handle_dtype(tutti_dtype dtype)
 {
     return (tutti_dtype)(dtype & ~TUTTI_SEVERAL);
 }
+/* Registers a vector in main memory; at most UINT32_MAX elements of so many bytes. */
+tutti_insert_handle tutti_handle_of_vector(void *memory, int64_t count, size_t bytes);
+/* Unregisters it, when the tasks on it have ended: waits for them. */
+void tutti_handle_end(tutti_insert_handle data);
+int tutti_handle_can_end(void); /* whether StarPU is running */
 /* INVAL (logged) inside a StarPU task, where no call may wait for another rank. */
 tutti_status tutti_handle_outside_tasks(const char *what);
 

@@ -4,6 +4,7 @@
 #include "dag/base/log.h"
 #include "designs/attach/attach_parts.h"
 #include "designs/attach/sessions.h"
+#include "designs/exchange/attached_transport.h"
 #include "designs/exchange/settings.h"
 
 #include <stdio.h>
@@ -12,7 +13,7 @@
 
 /* Defaults for what tutti_attach_options leaves open. */
 typedef struct environment {
-    const char *design, *algorithm, *topology, *verify, *stall_dir;
+    const char *design, *algorithm, *topology, *verify, *stall_dir, *transport;
     tutti_conf_int lanes;
     tutti_conf_real chunk_mb, link_mbit;
     double stall_warn_s, stall_dump_s, stall_abort_s, setup_timeout_s;
@@ -31,6 +32,7 @@ enum {
     STALL_ABORT,
     STALL_DIR,
     SETUP_TIMEOUT,
+    TRANSPORT,
     ROWS
 };
 
@@ -48,6 +50,7 @@ static const tutti_setting settings[ROWS + 1] = {
     [STALL_ABORT] = TUTTI_SETTING_STALL_ABORT(AT(stall_abort_s)),
     [STALL_DIR] = TUTTI_SETTING_STALL_DIR(AT(stall_dir)),
     [SETUP_TIMEOUT] = TUTTI_SETTING_SETUP_TIMEOUT(AT(setup_timeout_s)),
+    [TRANSPORT] = TUTTI_SETTING_TRANSPORT(tutti_attached_transport_choice, AT(transport)),
 };
 #undef AT
 static const tutti_conf conf = {.program = "tutti_attach", .settings = settings};
@@ -203,6 +206,9 @@ static tutti_status read_options(const tutti_attach_options *given, tutti_exchan
     if (!status)
         status = take_seconds(given->setup_timeout_s, "setup_timeout_s", 0, e.setup_timeout_s,
             &options->setup_timeout_s);
+    if (!status) status = tutti_attached_transport_check(e.transport, options->algorithm);
+    options->choose_transport = tutti_attached_transport_open;
+    options->choose_ctx = (void *)e.transport;
     options->watch.design = options->design->name;
     return status ? status : tutti_exchange_check_options(options);
 }
@@ -215,7 +221,9 @@ static tutti_status open_exchange(MPI_Comm comm, tutti_status refused, const cha
     if (!refused) refused = read_options(given, options);
     snprintf(why, sizeof why, "%s", tutti_last_error());
     if (refused) *options = (tutti_exchange_options){.design = tutti_design_find("sequential")};
-    snprintf(shared, sizeof shared, "options=%s\n%s", refused ? "refused" : "accepted", further);
+    const char *transport = options->choose_ctx;
+    snprintf(shared, sizeof shared, "options=%s\nTUTTI_TRANSPORT=%s\n%s",
+        refused ? "refused" : "accepted", transport ? transport : "", further);
     options->settings = shared;
     tutti_status status = tutti_exchange_attach(&comm, options, exchange);
     if (refused) tutti_error_adopt(why);
@@ -354,6 +362,7 @@ tutti_status tutti_detach(tutti_session *session)
         /* what is in flight may still use everything */
         return tutti_session_leave("tutti_detach", errors, status);
     }
+    tutti_buffers_close(&session->buffers);
     tutti_insert_close(session->insert);
     tutti_status left = tutti_exchange_close(session->exchange);
     session->exchange = NULL;

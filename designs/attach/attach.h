@@ -195,6 +195,42 @@ TUTTI_API tutti_status tutti_recv(
 TUTTI_API tutti_status tutti_sendrecv(tutti_session *session, tutti_handle send, int to,
     tutti_handle recv, int from, tutti_dtype dtype, int edge);
 
+/* ---- remote buffers ----
+ *
+ * A buffer that two ranks share by copies: each registers its own, with the other as its peer, and
+ * both with the same type, count and edge. What one puts, the other gets:
+ *
+ *     tutti_register(tutti, TUTTI_F32, n, 1, 0, &buffer);    rank 0: its peer is rank 1, on edge 0
+ *     ...submit tasks that write the buffer...
+ *     tutti_put(tutti, buffer);                              rank 1's buffer becomes this value
+ *
+ *     tutti_register(tutti, TUTTI_F32, n, 0, 0, &buffer);    rank 1
+ *     tutti_get(tutti, buffer);                              tasks from here on see what was put
+ *     ...submit tasks that read the buffer...
+ *
+ * Its memory is the session's. Over shared memory (TUTTI_TRANSPORT=shm, or mesh, on one host) the
+ * peer writes to it: a put of more than 4 KiB is one copy, from buffer to buffer, where a message
+ * into the program's own memory is two. Otherwise buffers are as fast as messages.
+ *
+ * A buffer is a StarPU vector like any other, for tasks and for every call of this header, but only
+ * tutti_unregister ends it. The n-th put of one rank is the n-th get of the other. Puts and gets are
+ * messages, on the edge of the buffer: do not use that edge for others. A put reads the buffer, and a
+ * get overwrites it, after all that was submitted before on it: so nothing is written to a buffer that
+ * tasks of its rank still read, and tasks after a get start when its put has arrived. */
+
+/* Registers `count` elements, which are 0 at first. The peer is a rank of the session or group. Other
+ * ranks do not take part; a peer with another type or count is found by the first put (MISMATCH, on
+ * both). INVAL: as of tutti_send, or a count that StarPU's vectors cannot have; NOMEM. */
+TUTTI_API tutti_status tutti_register(tutti_session *session, tutti_dtype dtype, int64_t count,
+    int peer, int edge, tutti_handle *buffer);
+/* Waits until puts, gets and tasks on the buffer have ended (at most 60 s for what Tutti has
+ * inserted), then ends it, and its memory. TIMEOUT: it is still registered. After any other failure,
+ * which is that of tutti_wait_for, it is not. tutti_detach ends what is left. */
+TUTTI_API tutti_status tutti_unregister(tutti_session *session, tutti_handle buffer);
+/* INVAL: tutti_register has not made this handle, with this session or group. */
+TUTTI_API tutti_status tutti_put(tutti_session *session, tutti_handle buffer);
+TUTTI_API tutti_status tutti_get(tutti_session *session, tutti_handle buffer);
+
 /* ---- collectives ----
  *
  * Calls with one handle work in place. Calls with send and recv leave send unchanged and overwrite

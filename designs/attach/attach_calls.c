@@ -364,22 +364,34 @@ tutti_status tutti_barrier(tutti_session *session, tutti_handle data)
 
 /* ---- messages ---- */
 
+static tutti_status check_edge(const tutti_session *s, const char *what, int from, int to, int edge)
+{
+    int edges = tutti_exchange_edges(s->exchange);
+    if (from == to)
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "%s: rank %d and itself: a message goes to another rank", what, from);
+    if (edges && (edge < 0 || edge >= edges))
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "%s: edge %d: must be from 0 to %d", what, edge, edges - 1);
+    if (from < 0 || from >= s->size || to < 0 || to >= s->size)
+        return tutti_fail(TUTTI_ERR_INVAL, "%s: rank %d of %d ranks", what,
+            from < 0 || from >= s->size ? from : to, s->size);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_session_check_edge(
+    const tutti_session *session, const char *function, int peer, int edge)
+{
+    return check_edge(session, function, session->rank, peer, edge);
+}
+
 /* The edge from one rank of the session or group to another. */
 static tutti_status find_edge(request *r, int from, int to, int edge)
 {
     const tutti_session *s = r->session;
     const tutti_members *members = tutti_exchange_members(s->exchange, s->group);
-    int edges = tutti_exchange_edges(s->exchange);
-    tutti_status status = TUTTI_OK;
-    if (from == to)
-        return tutti_fail(TUTTI_ERR_INVAL, "%s: rank %d and itself: a message goes to another rank",
-            r->what, from);
-    if (edges && (edge < 0 || edge >= edges))
-        return tutti_fail(
-            TUTTI_ERR_INVAL, "%s: edge %d: must be from 0 to %d", r->what, edge, edges - 1);
-    if (from < 0 || from >= s->size || to < 0 || to >= s->size)
-        return tutti_fail(TUTTI_ERR_INVAL, "%s: rank %d of %d ranks", r->what,
-            from < 0 || from >= s->size ? from : to, s->size);
+    tutti_status status = check_edge(s, r->what, from, to, edge);
+    if (status) return status;
     if (members->of) {
         from = members->of[from];
         to = members->of[to];
@@ -401,20 +413,24 @@ static tutti_status prepare_message(request *r, int peer, int sends, int edge)
     return status ? status : check_handles(r);
 }
 
+tutti_status tutti_session_message(tutti_session *session, const char *function, tutti_handle data,
+    tutti_dtype dtype, int peer, int sends, int edge)
+{
+    request r = {session, function, .recv = data, .args = {.dtype = dtype}};
+    tutti_status status = prepare_message(&r, peer, sends, edge);
+    return status ? status : submit(&r);
+}
+
 tutti_status tutti_send(
     tutti_session *session, tutti_handle data, tutti_dtype dtype, int to, int edge)
 {
-    request r = {session, "tutti_send", .recv = data, .args = {.dtype = dtype}};
-    tutti_status status = prepare_message(&r, to, 1, edge);
-    return status ? status : submit(&r);
+    return tutti_session_message(session, "tutti_send", data, dtype, to, 1, edge);
 }
 
 tutti_status tutti_recv(
     tutti_session *session, tutti_handle data, tutti_dtype dtype, int from, int edge)
 {
-    request r = {session, "tutti_recv", .recv = data, .args = {.dtype = dtype}};
-    tutti_status status = prepare_message(&r, from, 0, edge);
-    return status ? status : submit(&r);
+    return tutti_session_message(session, "tutti_recv", data, dtype, from, 0, edge);
 }
 
 tutti_status tutti_sendrecv(tutti_session *session, tutti_handle send, int to, tutti_handle recv,

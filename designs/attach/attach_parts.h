@@ -1,10 +1,11 @@
 /* The inside of a session: shared by attach.c (attaching, detaching), attach_calls.c (its
- * collectives), attach_group.c (its groups and messages) and attach_trace.c (its trace), and with
- * designs/kv. */
+ * collectives and messages), attach_group.c (its groups), buffers.c (its remote buffers) and
+ * attach_trace.c (its trace), and with designs/kv. */
 #ifndef TUTTI_ATTACH_PARTS_H
 #define TUTTI_ATTACH_PARTS_H
 
 #include "dag/run/insert.h"
+#include "designs/attach/buffers.h"
 #include "designs/attach/names.h"
 #include "designs/attach/operators.h"
 #include "designs/attach/priorities.h"
@@ -23,6 +24,7 @@ struct tutti_session {
     tutti_names *names;
     tutti_operators operators;
     tutti_priorities priorities;
+    tutti_buffers buffers;
     int warned;                 /* that the design ignores priorities */
     tutti_recording *recording; /* NULL: it is not being traced */
     int rank, size;
@@ -42,6 +44,12 @@ tutti_status tutti_session_enter(const struct tutti_session *session, const char
 tutti_status tutti_session_leave(const char *function, unsigned errors, tutti_status status);
 /* The same for calls that are about the whole session: INVAL for a group. */
 tutti_status tutti_session_enter_whole(const struct tutti_session *session, const char *function);
+/* INVAL (logged): this rank has no such edge to another. */
+tutti_status tutti_session_check_edge(
+    const struct tutti_session *session, const char *function, int peer, int edge);
+/* Inserts a message: sends != 0 to the peer, else from it. */
+tutti_status tutti_session_message(struct tutti_session *session, const char *function,
+    tutti_insert_handle data, tutti_dtype dtype, int peer, int sends, int edge);
 /* Waits for everything inserted so far: ranks can then meet. */
 tutti_status tutti_session_finalize(struct tutti_session *session);
 #endif

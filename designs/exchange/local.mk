@@ -1,5 +1,6 @@
 # Marks to collective nodes; one rank's end of them.
 libcore_la_SOURCES += \
+	designs/exchange/attached_transport.c designs/exchange/attached_transport.h \
 	designs/exchange/exchange.h designs/exchange/exchange_open.c \
 	designs/exchange/exchange_apply.c designs/exchange/exchange_calls.c \
 	designs/exchange/exchange_group.c designs/exchange/exchange_hooks.c \

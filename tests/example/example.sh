@@ -47,6 +47,13 @@ for design in $(names designs); do
     [ "$out" = "3 ranks: 0 wrong sums of 100000" ] || fail "ring, $design: $out"
 done
 
+# halo: the same plate on any number of ranks, whatever carries the borders.
+one=$("$mpirun" -np 1 "$programs/halo") || fail "halo on one rank: $one"
+for transport in mpi shm mesh; do
+    out=$(TUTTI_TRANSPORT=$transport "$mpirun" -np 3 "$programs/halo") || fail "halo, $transport: exit $?: $out"
+    [ "$out" = "$one" ] && [ -n "$one" ] || fail "halo, $transport: '$out' instead of '$one'"
+done
+
 # pipeline: two stages on two ranks end with the weights and the loss of one rank, and it learns.
 one=$("$mpirun" -np 1 "$programs/pipeline" | sort) || fail "pipeline on one rank: $one"
 awk '/loss/ { ok = $NF < 0.05 } END { exit !ok }' <<< "$one" || fail "pipeline does not learn: $one"

@@ -87,7 +87,7 @@ for program in tutti-plan tutti-sim; do # what designs and algorithms are called
 done
 "$apps/tutti-svm" --help | grep -q cross-validation || fail "tutti-svm --help does not list its commands"
 for command in train predict scale cv; do names_choices tutti-svm "$apps/tutti-svm" $command; done
-for command in compute allreduce overlap step 'step --grid' interference data svm svm-ranks plot peers pipeline kv strategies tune-collectives; do
+for command in compute allreduce channel overlap step 'step --grid' interference data svm svm-ranks plot peers pipeline kv strategies tune-collectives; do
     # shellcheck disable=SC2086 # a command may be two words
     note "$apps/tutti-bench" $command
 done

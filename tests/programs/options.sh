@@ -23,6 +23,7 @@ checks() { # LEAST COMMAND...
 }
 checks 4 "$apps/tutti-bench" compute
 checks 6 "$apps/tutti-bench" allreduce
+checks 6 "$apps/tutti-bench" channel
 checks 5 "$apps/tutti-bench" overlap
 checks 10 "$apps/tutti-bench" step
 checks 5 "$apps/tutti-bench" step --grid

@@ -71,6 +71,7 @@ link() {
     test_client_list) path=tests/kv/test_client_list-test_client_list.o ;;
     test_portions) path=tests/base/test_portions-test_portions.o ;;
     test_file) path=tests/base/tests_base_test_file-test_file.o ;;
+    buffers) path='tests/programs/buffers.o tests/support/nap.o' ;;
     mpi_ranks) path='tests/collectives/mpi_ranks.o tests/collectives/cases.o' more=.libs/libvalues.a ;;
     *) echo "no test is called $test"; return 1 ;;
     esac
@@ -78,10 +79,14 @@ link() {
     $CC -o "$scratch/$test" $path "$@" $more tests/deadlock/.libs/libexplore.a .libs/libtesting.a .libs/libcore.a $libraries
 }
 
-# Whether it fails; its output in $scratch/log, its exit status in $status. mpi_ranks takes its case as an argument, on two ranks.
+# Whether it fails; its output in $scratch/log, its exit status in $status. mpi_ranks and buffers take their case as an argument, on
+# two and three ranks.
 fails() {
     local command=("$scratch/$1")
     if [ "$1" = mpi_ranks ]; then command=("${MPIRUN:-mpirun}" -np 2 "$scratch/$1" "$CK_RUN_CASE"); fi
+    if [ "$1" = buffers ]; then
+        command=(env TUTTI_TRANSPORT=shm STARPU_NCPU=1 STARPU_WORKERS_NOBIND=1 "${MPIRUN:-mpirun}" -np 3 "$scratch/$1" "$CK_RUN_CASE")
+    fi
     { timeout "$limit" "${command[@]}" > "$scratch/log" 2>&1; } 2> /dev/null
     status=$?
     [ $status != 0 ]

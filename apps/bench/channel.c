@@ -1,0 +1,240 @@
+#include "apps/bench/channel.h"
+
+#include "apps/bench/channel_way.h"
+#include "apps/bench/result.h"
+#include "apps/bench/settings.h"
+#include "config.h"
+#include "dag/base/conf.h"
+#include "dag/base/log.h"
+#include "dag/base/median.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_BLOCKS = 1000, MOST_ROUNDS = 100000, MOST_WAYS = TUTTI_CHANNEL_KINDS + 2, PATH = 4096 };
+
+typedef struct options {
+    const char *grpc, *json, *csv;
+    int64_t from, to, factor, blocks;
+    double block_s, timeout_s;
+} options;
+
+#define AT(member) .offset = offsetof(options, member)
+static const tutti_setting settings[] = {
+    {TUTTI_CONF_HEADING, .help = "Options"},
+    {TUTTI_CONF_INT, "from", "BYTES", .fallback = "4096", .low = 1, .high = 1 << 30, AT(from),
+        .help = "smallest tensor"},
+    {TUTTI_CONF_INT, "to", "BYTES", .fallback = "268435456", .low = 1, .high = 1 << 30, AT(to),
+        .help = "largest tensor"},
+    {TUTTI_CONF_INT, "factor", "N", .fallback = "4", .low = 2, .high = 1024, AT(factor),
+        .help = "factor from one size to the next"},
+    {TUTTI_CONF_TEXT, "grpc", "DIR", .fallback = "none", AT(grpc),
+        .help = "gRPC too: a folder made by tutti-bench peers --package grpc; or none"},
+    {TUTTI_CONF_INT, "blocks", "N", .fallback = "9", .low = 1, .high = MOST_BLOCKS, AT(blocks),
+        .help = "blocks of each way, in turns"},
+    {TUTTI_CONF_REAL, "block-s", "S", .fallback = "0.05", .low = 1e-3, .high = 1e3, AT(block_s),
+        .help = "duration of a block in seconds; a block has at least one round"},
+    TUTTI_BENCH_SETTING_TIMEOUT("120", AT(timeout_s)),
+    TUTTI_BENCH_SETTING_JSON(AT(json)),
+    TUTTI_BENCH_SETTING_CSV(AT(csv)),
+    {0},
+};
+static const tutti_conf conf = {
+    .program = "tutti-bench channel",
+    .usage = "[OPTION]...",
+    .summary =
+        "Times how a tensor gets from one rank to another of the same host (tutti-run -n 2 "
+        "tutti-bench channel ...): over Tutti's shared memory and TCP, as a message of MPI, by "
+        "an RPC that copies it on both sides, and by gRPC, in turns, after comparing all bytes. "
+        "Prints the time until it is handed over, and until its receiver has read it, too.",
+    .version = PACKAGE_VERSION,
+    .settings = settings,
+};
+
+/* One of the ways, and its times at the current size. */
+typedef struct contestant {
+    tutti_channel_way way;
+    int64_t rounds[TUTTI_CHANNEL_USES]; /* in a block */
+    double block_s[TUTTI_CHANNEL_USES][MOST_BLOCKS];
+} contestant;
+
+typedef struct bench {
+    options o;
+    tutti_world world;
+    tutti_result *result; /* rank 0's */
+    int contestants;
+    contestant contestant[MOST_WAYS]; /* the first is shm */
+} bench;
+
+static const char *const titles[TUTTI_CHANNEL_USES] = {"handover", "read"};
+
+/* ---- timing ---- */
+
+/* Plans the rounds of a block from a trial, which also warms up. The times are the same on both ranks. */
+static tutti_status plan_rounds(bench *b, contestant *c, size_t bytes, tutti_channel_use use)
+{
+    double round_s = 0;
+    tutti_status status = TUTTI_OK;
+    int64_t rounds = 1;
+    while (!status) {
+        status = tutti_channel_way_time(&b->world, &c->way, bytes, use, rounds, &round_s);
+        if ((double)rounds * round_s >= b->o.block_s / 4 || rounds >= MOST_ROUNDS) break;
+        rounds *= 2;
+    }
+    const double fit = b->o.block_s / round_s;
+    c->rounds[use] = fit < 1 ? 1 : fit > MOST_ROUNDS ? MOST_ROUNDS : (int64_t)fit;
+    return status;
+}
+
+static tutti_status measure(bench *b, size_t bytes)
+{
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < b->contestants && !status; i++) {
+        status = tutti_channel_way_check(&b->world, &b->contestant[i].way, bytes);
+        for (int use = 0; use < TUTTI_CHANNEL_USES && !status; use++)
+            status = plan_rounds(b, &b->contestant[i], bytes, use);
+    }
+    for (int64_t block = 0; block < b->o.blocks && !status; block++)
+        for (int use = 0; use < TUTTI_CHANNEL_USES; use++)
+            for (int i = 0; i < b->contestants && !status; i++) {
+                contestant *c = &b->contestant[i];
+                status = tutti_channel_way_time(
+                    &b->world, &c->way, bytes, use, c->rounds[use], &c->block_s[use][block]);
+            }
+    return status;
+}
+
+/* ---- telling ---- */
+
+static void print_head(const bench *b)
+{
+    printf(
+        "medians of %" PRId64 " blocks; / shm: times as long as over shared memory\n", b->o.blocks);
+    printf("%10s %-20s", "bytes", "way");
+    for (int use = 0; use < TUTTI_CHANNEL_USES; use++)
+        printf(" %10s us %10s %24s", titles[use], "MB/s", "/ shm");
+    puts("");
+}
+
+static void tell_use(bench *b, const contestant *c, int64_t bytes, int use)
+{
+    const contestant *shm = &b->contestant[0];
+    const int blocks = (int)b->o.blocks;
+    double ratio[MOST_BLOCKS], seconds[MOST_BLOCKS];
+    for (int k = 0; k < blocks; k++) {
+        seconds[k] = c->block_s[use][k];
+        ratio[k] = seconds[k] / shm->block_s[use][k];
+    }
+    const double took = tutti_median(blocks, seconds), times = tutti_median(blocks, ratio);
+    char spread[40];
+    snprintf(spread, sizeof spread, "%.2f (%.2f .. %.2f)", times, ratio[0], ratio[blocks - 1]);
+    printf(" %13.1f %10.0f %24s", 1e6 * took, (double)bytes / took / 1e6, spread);
+    tutti_result_event(b->result,
+        json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:f, s:f, s:s, s:i, s:s, s:o}", "event",
+            "channel", "name", c->way.name, "kind", titles[use], "bytes", (json_int_t)bytes, "us",
+            1e6 * took, "over_shm", times, "over_shm_lowest", ratio[0], "over_shm_highest",
+            ratio[blocks - 1], "ratio", "median of paired ratios", "count", blocks, "unit", "us",
+            "samples", tutti_result_samples(blocks, c->block_s[use], 1e6)));
+}
+
+static void tell(bench *b, int64_t bytes)
+{
+    for (int i = 0; i < b->contestants; i++) {
+        printf("%10" PRId64 " %-20s", bytes, b->contestant[i].way.name);
+        for (int use = 0; use < TUTTI_CHANNEL_USES; use++)
+            tell_use(b, &b->contestant[i], bytes, use);
+        puts("");
+    }
+    fflush(stdout);
+}
+
+/* ---- setting up ---- */
+
+static tutti_status check_ranks(const bench *b)
+{
+    tutti_transport *mpi;
+    if (b->world.boot.size != 2)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti-bench channel: %d rank%s: start it on two ranks of one host, with tutti-run -n "
+            "2",
+            b->world.boot.size, b->world.boot.size > 1 ? "s" : "");
+    tutti_status status = tutti_transport_mpi(b->world.boot.comm, 1, &mpi);
+    if (!status && !mpi->near)
+        status = tutti_fail(TUTTI_ERR_USAGE, "tutti-bench channel: the two ranks are on two hosts: "
+                                             "start it on two ranks of one host");
+    if (mpi) tutti_transport_close(mpi);
+    return status;
+}
+
+/* Over TCP and over a Unix socket: which is faster depends on the size. */
+static tutti_status add_grpc(bench *b)
+{
+    static const char *const over[] = {"tcp", "unix"};
+    char path[PATH], command[PATH + 64];
+    tutti_status status = TUTTI_OK;
+    if (strcmp(b->o.grpc, "none") == 0) {
+        if (b->result)
+            tutti_log(TUTTI_LOG_INFO, "no gRPC: tutti-bench peers --package grpc --install DIR "
+                                      "builds it, for --grpc DIR");
+        return TUTTI_OK;
+    }
+    snprintf(path, sizeof path, "%.4000s/channel_grpc", b->o.grpc);
+    if (b->world.boot.rank == 0 && (access(path, X_OK) != 0 || strchr(path, '\'')))
+        status = tutti_fail(TUTTI_ERR_USAGE,
+            "--grpc %s: the folder has no channel_grpc: tutti-bench peers --package grpc --install "
+            "makes one that has",
+            b->o.grpc);
+    status = tutti_world_agree(&b->world, status);
+    for (int i = 0; i < 2 && !status; i++) {
+        snprintf(command, sizeof command, "exec '%s' %s", path, over[i]);
+        status = tutti_channel_way_start(&b->world, command, &b->contestant[b->contestants++].way);
+    }
+    return status;
+}
+
+static tutti_status set_up(bench *b)
+{
+    tutti_status status = check_ranks(b);
+    if (status) return status; /* the same on both */
+    if (b->world.boot.rank == 0) status = tutti_result_open(b->o.json, b->o.csv, &b->result);
+    status = tutti_world_agree(&b->world, status);
+    for (int kind = 0; kind < TUTTI_CHANNEL_KINDS && !status; kind++)
+        status = tutti_channel_way_open(
+            &b->world, kind, (size_t)b->o.to, &b->contestant[b->contestants++].way);
+    return status ? status : add_grpc(b);
+}
+
+static tutti_status measure_all(bench *b)
+{
+    tutti_status status = TUTTI_OK;
+    if (b->result) print_head(b);
+    for (int64_t bytes = b->o.from; bytes <= b->o.to && !status; bytes *= b->o.factor) {
+        status = measure(b, (size_t)bytes);
+        if (!status && b->result) tell(b, bytes);
+    }
+    return status;
+}
+
+static tutti_status run(int argc, char **argv)
+{
+    bench b = {0};
+    int go;
+    tutti_status status = tutti_conf_start(&conf, argc, argv, &b.o, &go);
+    if (!go) return status;
+    if (b.o.from > b.o.to) return tutti_conf_refuse(&conf, "from", NULL, "is above --to");
+    status = tutti_world_open(b.o.timeout_s, &b.world);
+    if (status) return status;
+    status = set_up(&b);
+    if (status == TUTTI_ERR_USAGE)
+        status = tutti_world_give_up(&b.world, status); /* the same on both */
+    if (!status) status = measure_all(&b);
+    for (int i = 0; i < b.contestants; i++) tutti_channel_way_close(&b.contestant[i].way);
+    tutti_status closed = tutti_result_close(b.result);
+    tutti_world_close(&b.world, status);
+    return status ? status : closed;
+}
+
+const tutti_bench tutti_bench_channel = {
+    "channel", "a tensor from one rank of a host to another, by size", run};

@@ -1,0 +1,257 @@
+#include "apps/bench/channel_way.h"
+
+#include "collectives/transport/mesh.h"
+#include "collectives/transport/tcp.h"
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+#include "dag/base/mem.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SENDER, RECEIVER, RANKS, LINE = 64, MESSAGE_TAG = 0, ANSWER_TAG = 1 };
+
+static const char *const names[TUTTI_CHANNEL_KINDS] = {"shm", "tcp", "mpi", "rpc"};
+static const char *const words[TUTTI_CHANNEL_USES] = {"hand", "read"};
+
+/* ---- opening and closing ---- */
+
+/* A connection over loopback between the two, whatever interfaces there are. */
+static tutti_status connect_socket(tutti_world *world, int *socket)
+{
+    static const char address[] = "127.0.0.1", token[] = "tutti-bench channel";
+    unsigned char greeting[TUTTI_TCP_WORDS_BYTES] = {0}, answer[TUTTI_TCP_WORDS_BYTES] = {0};
+    char why[TUTTI_CONNECTION_WHY], from[TUTTI_TCP_NAME];
+    const double until_s = tutti_clock_s() + world->timeout_s;
+    tutti_tcp_listener *listener = NULL;
+    int port = 0, later;
+    tutti_status status = TUTTI_OK;
+    *socket = -1;
+    if (world->boot.rank == SENDER) status = tutti_tcp_listener_open(address, 0, token, &listener);
+    if (listener) port = tutti_tcp_listener_port(listener);
+    status = tutti_world_agree(world, status);
+    if (!status) status = tutti_world_share(world, &port, sizeof port);
+    if (!status && world->boot.rank == RECEIVER)
+        status = tutti_tcp_connect(
+            address, port, world->timeout_s, token, greeting, &later, why, socket);
+    while (!status && listener && *socket < 0) {
+        *socket = tutti_tcp_listener_accept(listener, greeting, from);
+        if (*socket >= 0 && !tutti_tcp_answer(*socket, TUTTI_TCP_WELCOME, answer)) {
+            close(*socket);
+            *socket = -1;
+        }
+        if (*socket < 0 && tutti_clock_s() > until_s)
+            status = tutti_fail(TUTTI_ERR_TIMEOUT, "rank 1 has not connected");
+    }
+    tutti_tcp_listener_close(listener);
+    return tutti_world_agree(world, status);
+}
+
+static tutti_status open_tcp(tutti_world *world, tutti_transport **transport)
+{
+    const int rank = world->boot.rank;
+    tutti_connection *peer[RANKS] = {NULL};
+    int socket;
+    tutti_status status = connect_socket(world, &socket);
+    if (status) {
+        if (socket >= 0) close(socket);
+        return status;
+    }
+    status = tutti_connection_open(socket, &tutti_mesh_connection, &peer[!rank]);
+    const tutti_mesh_options options = {.rank = rank, .size = RANKS, .lanes = 1, .peer = peer};
+    return status ? status : tutti_transport_mesh(&options, transport);
+}
+
+static tutti_status open_transport(
+    tutti_world *world, tutti_channel_kind kind, tutti_transport **transport)
+{
+    const tutti_transport_options waits = {.timeout_s = world->timeout_s};
+    if (kind == TUTTI_CHANNEL_TCP) return open_tcp(world, transport);
+    tutti_status status = tutti_transport_mpi(world->boot.comm, 1, transport);
+    if (status || kind == TUTTI_CHANNEL_MPI) return status;
+    return tutti_transport_mesh_over(transport, &waits);
+}
+
+/* What is received is in the memory that the transport has for it, as the tensors of a run are. */
+static tutti_status take_memory(const tutti_world *world, tutti_channel_way *way, size_t bytes)
+{
+    const tutti_transport_ops *ops = way->transport->ops;
+    void *memory = NULL;
+    way->placed = world->boot.rank == RECEIVER && ops->take_memory &&
+                  ops->take_memory(way->transport, bytes, &memory) == TUTTI_OK;
+    way->message = way->placed ? memory : tutti_mem_aligned(bytes);
+    way->tensor = way->is_rpc ? tutti_mem_aligned(bytes) : way->message;
+    if (way->message && way->tensor) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a tensor of %zu bytes", bytes);
+}
+
+tutti_status tutti_channel_way_open(
+    tutti_world *world, tutti_channel_kind kind, size_t bytes, tutti_channel_way *way)
+{
+    *way = (tutti_channel_way){.is_rpc = kind == TUTTI_CHANNEL_RPC};
+    snprintf(way->name, sizeof way->name, "%s", names[kind]);
+    tutti_status status = open_transport(world, kind, &way->transport);
+    if (!status) status = take_memory(world, way, bytes);
+    return tutti_world_agree(world, status);
+}
+
+tutti_status tutti_channel_way_start(
+    tutti_world *world, const char *command, tutti_channel_way *way)
+{
+    *way = (tutti_channel_way){0};
+    tutti_status status = TUTTI_OK;
+    if (world->boot.rank == SENDER)
+        status = tutti_peer_start(command, world->timeout_s, &way->program);
+    if (way->program) snprintf(way->name, sizeof way->name, "%s", tutti_peer_about(way->program));
+    return tutti_world_agree(world, status);
+}
+
+void tutti_channel_way_close(tutti_channel_way *way)
+{
+    tutti_transport *t = way->transport;
+    if (way->is_rpc) free(way->tensor);
+    if (way->placed)
+        t->ops->give_memory(t, way->message);
+    else
+        free(way->message);
+    tutti_transport_close(t);
+    tutti_peer_stop(way->program);
+    *way = (tutti_channel_way){0};
+}
+
+/* ---- rounds ---- */
+
+/* As tutti_world_spin: a yield takes as long as a short message. */
+static tutti_status spin(const tutti_world *world, tutti_transport *t, tutti_message *message)
+{
+    enum { POLLS_BEFORE_YIELD = 16, YIELDS_BEFORE_CLOCK = 64 };
+    const double until_s = tutti_clock_s() + world->timeout_s;
+    tutti_status status = TUTTI_OK;
+    int done = !message;
+    for (int polls = 1; !done && !status; polls++) {
+        status = t->ops->test(t, message, &done);
+        if (polls % POLLS_BEFORE_YIELD) continue;
+        sched_yield();
+        if (polls % (POLLS_BEFORE_YIELD * YIELDS_BEFORE_CLOCK) == 0 && tutti_clock_s() > until_s)
+            return tutti_fail(
+                TUTTI_ERR_TIMEOUT, "a message has not arrived within %g s", world->timeout_s);
+    }
+    return status;
+}
+
+static tutti_status send_tensor(const tutti_world *world, tutti_channel_way *way, size_t bytes)
+{
+    tutti_transport *t = way->transport;
+    tutti_message *sent = NULL, *answered = NULL;
+    uint64_t answer;
+    tutti_status status =
+        t->ops->irecv(t, 0, RECEIVER, ANSWER_TAG, &answer, sizeof answer, &answered);
+    if (status) return status;
+    if (way->is_rpc) memcpy(way->message, way->tensor, bytes);
+    status = t->ops->isend(t, 0, RECEIVER, MESSAGE_TAG, way->message, bytes, &sent);
+    if (!status) status = spin(world, t, sent);
+    return status ? status : spin(world, t, answered);
+}
+
+static uint64_t read_lines(const unsigned char *data, size_t bytes)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < bytes; i += LINE) sum += data[i];
+    return sum;
+}
+
+static tutti_status post_receive(tutti_channel_way *way, size_t bytes, tutti_message **message)
+{
+    tutti_transport *t = way->transport;
+    *message = NULL;
+    return t->ops->irecv(t, 0, SENDER, MESSAGE_TAG, way->message, bytes, message);
+}
+
+/* The next receive is posted before the answer: its sender knows where it goes. */
+static tutti_status receive_tensors(const tutti_world *world, tutti_channel_way *way, size_t bytes,
+    tutti_channel_use use, int64_t rounds)
+{
+    tutti_transport *t = way->transport;
+    tutti_message *message, *sent;
+    tutti_status status = post_receive(way, bytes, &message);
+    for (int64_t i = 1; i <= rounds && !status; i++) {
+        uint64_t answer = 0;
+        status = spin(world, t, message);
+        if (!status && way->is_rpc) memcpy(way->tensor, way->message, bytes);
+        if (!status && use == TUTTI_CHANNEL_READ) answer = read_lines(way->tensor, bytes);
+        if (!status && i < rounds) status = post_receive(way, bytes, &message);
+        sent = NULL;
+        if (!status)
+            status = t->ops->isend(t, 0, SENDER, ANSWER_TAG, &answer, sizeof answer, &sent);
+        if (!status) status = spin(world, t, sent);
+    }
+    return status;
+}
+
+static tutti_status run_rounds(const tutti_world *world, tutti_channel_way *way, size_t bytes,
+    tutti_channel_use use, int64_t rounds)
+{
+    pthread_mutex_t *lock = way->transport->lock;
+    tutti_status status = TUTTI_OK;
+    if (lock) pthread_mutex_lock(lock);
+    if (world->boot.rank == RECEIVER) status = receive_tensors(world, way, bytes, use, rounds);
+    for (int64_t i = 0; i < rounds && world->boot.rank == SENDER && !status; i++)
+        status = send_tensor(world, way, bytes);
+    if (lock) pthread_mutex_unlock(lock);
+    return status;
+}
+
+/* Rank 0 asks its program; rank 1 sleeps. */
+static tutti_status ask_program(const tutti_world *world, const tutti_channel_way *way,
+    size_t bytes, const char *how, int64_t rounds, double *round_s)
+{
+    char request[64];
+    *round_s = 0;
+    if (!way->program) return TUTTI_OK;
+    snprintf(request, sizeof request, "%zu %" PRId64 " %s", bytes, rounds, how);
+    return tutti_peer_ask(way->program, request, world->timeout_s, round_s);
+}
+
+tutti_status tutti_channel_way_time(tutti_world *world, tutti_channel_way *way, size_t bytes,
+    tutti_channel_use use, int64_t rounds, double *round_s)
+{
+    tutti_status status = tutti_world_barrier(world);
+    if (status) return status;
+    if (!way->transport) {
+        status = ask_program(world, way, bytes, words[use], rounds, round_s);
+    } else {
+        const double begun_s = tutti_clock_s();
+        status = run_rounds(world, way, bytes, use, rounds);
+        *round_s = (tutti_clock_s() - begun_s) / (double)rounds;
+    }
+    return status ? status : tutti_world_max(world, 1, round_s);
+}
+
+/* ---- checking ---- */
+
+static unsigned char byte_of(size_t i)
+{
+    return (unsigned char)(i * 7 + i / 251 + 1);
+}
+
+tutti_status tutti_channel_way_check(tutti_world *world, tutti_channel_way *way, size_t bytes)
+{
+    double ignored_s;
+    tutti_status status = TUTTI_OK;
+    const int receives = world->boot.rank == RECEIVER;
+    if (!way->transport) {
+        status = ask_program(world, way, bytes, "check", 1, &ignored_s);
+        return tutti_world_agree(world, status);
+    }
+    for (size_t i = 0; i < bytes; i++) way->tensor[i] = receives ? 0 : byte_of(i);
+    status = run_rounds(world, way, bytes, TUTTI_CHANNEL_HAND, 1);
+    for (size_t i = 0; i < bytes && receives && !status; i++)
+        if (way->tensor[i] != byte_of(i))
+            status = tutti_fail(TUTTI_ERR_INTERNAL, "%s: byte %zu of %zu is %u, not %u", way->name,
+                i, bytes, way->tensor[i], byte_of(i));
+    return tutti_world_agree(world, status);
+}

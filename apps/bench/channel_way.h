@@ -1,0 +1,54 @@
+/* The ways of tutti-bench channel: how a tensor gets from rank 0 to rank 1 of one host. Both ranks make all calls.
+ * A round is a message and an answer of 8 bytes. Threads: [M]. */
+#ifndef TUTTI_BENCH_CHANNEL_WAY_H
+#define TUTTI_BENCH_CHANNEL_WAY_H
+
+#include "apps/bench/peer.h"
+#include "apps/bench/world.h"
+#include "collectives/transport/transport.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What rank 1 does with a tensor before it answers. */
+typedef enum tutti_channel_use {
+    TUTTI_CHANNEL_HAND, /* nothing */
+    TUTTI_CHANNEL_READ, /* reads a byte of each cache line */
+    TUTTI_CHANNEL_USES
+} tutti_channel_use;
+
+enum { TUTTI_CHANNEL_NAME = 40 };
+
+typedef struct tutti_channel_way {
+    char name[TUTTI_CHANNEL_NAME];
+    tutti_transport *transport; /* NULL: a program's */
+    tutti_peer *program;        /* rank 0's, or NULL */
+    int is_rpc;                 /* the tensor is copied into a message, and out of it */
+    unsigned char *message;     /* of an RPC; else the tensor */
+    unsigned char *tensor;
+    int placed; /* the transport's memory has what rank 1 receives */
+} tutti_channel_way;
+
+typedef enum tutti_channel_kind {
+    TUTTI_CHANNEL_SHM,
+    TUTTI_CHANNEL_TCP,
+    TUTTI_CHANNEL_MPI,
+    TUTTI_CHANNEL_RPC, /* over shm */
+    TUTTI_CHANNEL_KINDS
+} tutti_channel_kind;
+
+/* For tensors up to `bytes` bytes. On failure it may be half open, to be closed. */
+tutti_status tutti_channel_way_open(
+    tutti_world *world, tutti_channel_kind kind, size_t bytes, tutti_channel_way *way);
+/* The program that `command` starts on rank 0 (channel_grpc.cpp says what it answers). */
+tutti_status tutti_channel_way_start(
+    tutti_world *world, const char *command, tutti_channel_way *way);
+void tutti_channel_way_close(tutti_channel_way *way);
+
+/* One round, after which rank 1 compares all bytes: INTERNAL (logged). */
+tutti_status tutti_channel_way_check(tutti_world *world, tutti_channel_way *way, size_t bytes);
+/* *round_s: seconds of a round, the same on both ranks. */
+tutti_status tutti_channel_way_time(tutti_world *world, tutti_channel_way *way, size_t bytes,
+    tutti_channel_use use, int64_t rounds, double *round_s);
+
+#endif
