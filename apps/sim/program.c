@@ -274,6 +274,7 @@ void tutti_sim_model_exchange(
     const tutti_sim_model *m, const tutti_layout *layout, tutti_exchange_options *exchange)
 {
     const tutti_placement *p = &layout->placement;
+    if (tutti_placement_is_divided(p)) exchange->order.on = 0;
     exchange->messages = tutti_rank_step_messages(p, m->recipe.strategy);
     exchange->algorithm =
         tutti_rank_step_algorithm(is_layout(p) || m->recipe.strategy, exchange->algorithm);

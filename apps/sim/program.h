@@ -15,6 +15,10 @@ typedef enum tutti_sim_times {
     TUTTI_SIM_TRACED,   /* in a run whose trace was read (trace_times.h) */
 } tutti_sim_times;
 
+/* The step from which on collectives may follow an agreed order (designs/exchange/order.h): by then, one step after the
+ * first has been observed. It is longer than those after it. */
+enum { TUTTI_SIM_SEEN = 3 };
+
 /* A model, and what its kernels take on any number of ranks and in any layout. */
 typedef struct tutti_sim_model {
     const tutti_model *model;
@@ -46,7 +50,8 @@ tutti_status tutti_sim_model_program(tutti_sim_model *m, const tutti_layout *lay
  * over. Errors as of program. */
 tutti_status tutti_sim_model_layers(
     tutti_sim_model *m, int64_t images, double forward_s[], double backward_s[]);
-/* What the layout makes of an exchange: its lane for messages, and the order of sums. [P] */
+/* What the layout makes of an exchange: its lane for messages, the algorithm of sums, and no agreed order where ranks
+ * have different collectives. [P] */
 void tutti_sim_model_exchange(
     const tutti_sim_model *m, const tutti_layout *layout, tutti_exchange_options *exchange);
 

@@ -15,21 +15,28 @@
 
 typedef struct options {
     const char *model, *topology, *ranks, *design, *algorithm, *verify, *times;
-    const char *layout_text, *strategy_text, *pipeline, *stage_layers;
-    tutti_conf_int micro_batches;
+    const char *layout_text, *strategy_text, *pipeline, *stage_layers, *priority;
+    tutti_conf_int micro_batches, warm_given;
     tutti_conf_int lanes;
     tutti_conf_real bucket_mb, chunk_mb;
-    int64_t batch, workers, steps, warm, seed;
+    int64_t batch, workers, steps, seed;
     double noise;
     int json;
     const char *trace;
     /* Read */
+    int64_t warm;
     tutti_layout layout;
     const tutti_strategy *strategy; /* NULL: auto */
     tutti_strategy_settings strategy_settings;
 } options;
 
 #define AT(member) .offset = offsetof(options, member)
+
+static const char *priority_choice(int i)
+{
+    static const char *const names[] = {"auto", "on", "off", NULL};
+    return names[i];
+}
 
 static const tutti_setting settings[] = {{TUTTI_CONF_HEADING, .help = "Arguments"},
     {TUTTI_CONF_TEXT, "model", "MODEL", .flags = TUTTI_CONF_REQUIRED | TUTTI_CONF_OPERAND,
@@ -69,11 +76,18 @@ static const tutti_setting settings[] = {{TUTTI_CONF_HEADING, .help = "Arguments
         .help = "sync, sharded, or rooted, as of tutti-cifar; auto: sync, with sums in any order"},
     {TUTTI_CONF_INT, "steps", "N", .fallback = "6", .low = 1, .high = 100000, AT(steps),
         .help = "steps"},
-    {TUTTI_CONF_INT, "warm", "N", .fallback = "2", .low = 0, .high = 100000, AT(warm),
-        .help = "of these, the first N do not count"},
+    {TUTTI_CONF_INT_OR, "warm", "N", .fallback = "auto", .low = 0, .high = 100000,
+        .words = {"auto"}, AT(warm_given),
+        .help = "of these, the first N do not count; auto: 4, or half of fewer than 6"},
     TUTTI_SETTING_DESIGN(AT(design)), TUTTI_SETTING_LANES(AT(lanes)),
     TUTTI_SETTING_ALGORITHM(AT(algorithm)), TUTTI_SETTING_VERIFY(AT(verify)),
     TUTTI_SETTING_BUCKET_MB(AT(bucket_mb)), TUTTI_SETTING_CHUNK_MB(AT(chunk_mb)),
+    {TUTTI_CONF_CHOICE, "priority", "HOW", .fallback = "auto", .choice = priority_choice,
+        AT(priority),
+        .help =
+            "on: gradients that the next step needs first overtake others, in an order that "
+            "ranks agree on after 3 steps; off: program order; auto: on, unless --layout divides "
+            "the net"},
     {TUTTI_CONF_TEXT, "trace", "FILE", AT(trace),
         .help = "write what every worker and lane did, in the last simulation, for tutti-trace and "
                 "Perfetto"},
@@ -113,6 +127,7 @@ static tutti_sim_options simulation_of(
                 strcmp(o->algorithm, "priced") == 0 ? o->topology : NULL, /* all of its ranks */
             .bucket_bytes = bytes_of(o->bucket_mb),
             .chunk_bytes = bytes_of(o->chunk_mb),
+            .order = {.on = strcmp(o->priority, "off") != 0, .at = TUTTI_SIM_SEEN},
             .verify = tutti_verify_mode_find(o->verify)}};
     tutti_sim_model_exchange(m, &o->layout, &s.exchange);
     return s;
@@ -271,6 +286,11 @@ static tutti_status read_work(options *o, const tutti_topology *t)
     if (l->stage_layers[0] && l->placement.stages < 2)
         return tutti_conf_refuse(
             &conf, "stage-layers", o->stage_layers, "it needs --layout with two or more stages");
+    o->warm = tutti_conf_int_or(o->warm_given, o->steps < 6 ? o->steps / 2 : 4);
+    if (strcmp(o->priority, "on") == 0 && tutti_placement_is_divided(&l->placement))
+        return tutti_conf_refuse(&conf, "priority", "on",
+            "the ranks of this layout have different collectives, so they cannot agree on an "
+            "order");
     l->order = tutti_pipeline_order_of(o->pipeline);
     l->micro_batches = (int)tutti_conf_int_or(o->micro_batches, 0);
     if (l->placement.stages > 1 && l->micro_batches && o->batch % l->micro_batches)

@@ -30,6 +30,31 @@ starts() { # TRACE
     sed -n 's/.*"pid":\([0-9]*\).*"cat":"collective","name":"\([^"]*\)".*"step":\([1-9]\).*"bytes":\([0-9]*\),"what":"\([a-z]*\)".*/\1 \3 \2 \5 \4/p' \
         "$1" | sort
 }
+# On each rank and lane collectives start in the order of a real run, which is program order before ranks agree on another.
+order() { # TRACE STEP
+    sed -n 's/.*"pid":\([0-9]*\).*"cat":"collective","name":"\([^"]*\)","ts":\([0-9.]*\).*"step":'"$2"',"sequence":\([0-9]*\),"lane":\([0-9]*\),"bytes":\([0-9]*\).*/\1 \5 \3 \4 \2/p' \
+        "$1" | sort -k1,1n -k2,2n -k3,3n -k4,4n |
+        awk '{ if (key != $1 " " $2) first = $4; key = $1 " " $2; print $1, $2, $4 - first, $5 }'
+}
+cifar 4 --data synthetic --model mlp --batch 8 --steps 2 --workers 1 --trace "$dir/real" || fail "tutti-cifar: $(tail -5 "$dir/out")"
+"$sim" mlp --topology star:4,1Gbit/s --batch 8 --times cpu --steps 2 --warm 1 --trace "$dir/trace" > "$dir/out" 2>&1 || fail "starts: $(cat "$dir/out")"
+order "$dir/real" 2 > "$dir/wanted"
+order "$dir/trace" 2 | cmp - "$dir/wanted" || fail "collectives start in another order than in a real run"
+[ "$(wc -l < "$dir/wanted")" -gt 30 ] || fail "a real run of few collectives: $(cat "$dir/wanted")"
+
+# Then all ranks follow the same one, in which what the next step needs first overtakes. It pays if links are the limit, and
+# on many ranks, where a chunk takes long, only if enough of them are under way.
+"$sim" alexnet --topology star:4,10Gbit/s --times gpu --steps 5 --trace "$dir/trace" > "$dir/out" 2>&1 || fail "order: $(cat "$dir/out")"
+numbers() { order "$dir/trace" "$1" | awk -v r="$2" '$1 == r { print $3 }'; }
+numbers 1 0 | sort -nc || fail "the first step is not in program order"
+numbers 5 0 > "$dir/wanted"
+sort -nc "$dir/wanted" 2> /dev/null && fail "nothing overtakes in the agreed order"
+for r in 1 2 3; do numbers 5 "$r" | cmp - "$dir/wanted" || fail "rank $r has another order than rank 0"; done
+wide=(vgg16 --topology star:32,100Gbit/s --times gpu --batch 512 --json)
+"$sim" "${wide[@]}" --priority off > "$dir/json" && off=$(value step_ms) && "$sim" "${wide[@]}" > "$dir/json" || fail "many ranks: status $?"
+awk -v on="$(value step_ms)" -v off="$off" 'BEGIN { exit !(on < 0.97 * off) }' || fail "the order gains nothing: $off ms, then $(cat "$dir/json")"
+refuses 2 'cannot agree on an order' "$sim" mlp --topology star:4 --layout stages=2 --priority on
+
 layout=(--layout stages=2,split=2 --batch 32 --steps 2 --topology star:4,1Gbit/s)
 cifar 4 --data synthetic --model mlp "${layout[@]}" --workers 1 --trace "$dir/real" || fail "tutti-cifar: $(tail -5 "$dir/out")"
 "$sim" mlp "${layout[@]}" --warm 1 --times cpu --trace "$dir/trace" > "$dir/out" 2>&1 || fail "layout: $(cat "$dir/out")"
