@@ -29,6 +29,7 @@ typedef struct tutti_sim_model {
     int kernels;
     const char *path; /* TRACED: the file, and what it says of its kernels */
     tutti_trace_times traced;
+    double scale; /* all kernels take this many times as long */
     /* Of the last program */
     tutti_layout layout;
     int workers; /* of a rank */
@@ -46,6 +47,9 @@ void tutti_sim_model_close(tutti_sim_model *m);
  * builds a step. NOMEM. */
 tutti_status tutti_sim_model_program(tutti_sim_model *m, const tutti_layout *layout, int ranks,
     int workers, tutti_sim_program *program);
+/* Scales what kernels take, which is not TRACED, such that one rank with one worker computes so many images a second.
+ * The program is over. Errors as of program; INVAL: traced. */
+tutti_status tutti_sim_model_pace(tutti_sim_model *m, double images_per_s);
 /* Seconds that each layer of the net takes on one rank with a micro-batch of so many images, by itself. The program is
  * over. Errors as of program. */
 tutti_status tutti_sim_model_layers(

@@ -5,6 +5,8 @@
 #include "config.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
+#include "dag/codecs/codecs.h"
+#include "dag/step/codec.h"
 #include "dag/strategies/strategies.h"
 #include "designs/exchange/settings.h"
 #include "designs/trace/write.h"
@@ -15,12 +17,12 @@
 
 typedef struct options {
     const char *model, *topology, *ranks, *design, *algorithm, *verify, *times;
-    const char *layout_text, *strategy_text, *pipeline, *stage_layers, *priority;
+    const char *layout_text, *strategy_text, *pipeline, *stage_layers, *priority, *compress;
     tutti_conf_int micro_batches, warm_given;
     tutti_conf_int lanes;
     tutti_conf_real bucket_mb, chunk_mb;
     int64_t batch, workers, steps, seed;
-    double noise;
+    double noise, images_per_s;
     int json;
     const char *trace;
     /* Read */
@@ -28,6 +30,8 @@ typedef struct options {
     tutti_layout layout;
     const tutti_strategy *strategy; /* NULL: auto */
     tutti_strategy_settings strategy_settings;
+    const tutti_codec *codec;
+    double codec_value;
 } options;
 
 #define AT(member) .offset = offsetof(options, member)
@@ -53,6 +57,9 @@ static const tutti_setting settings[] = {{TUTTI_CONF_HEADING, .help = "Arguments
         .help = "what kernels take; measured: each alone on this processor, now; cpu, gpu: "
                 "counted, for a core or a GPU of a server; a file: as in a run that wrote this "
                 "trace"},
+    {TUTTI_CONF_REAL, "images-per-s", "R", .fallback = "0", .low = 0, .high = 1e9, AT(images_per_s),
+        .help = "scale what kernels take such that a rank with one worker computes R images a "
+                "second by itself; 0: as --times says"},
     {TUTTI_CONF_REAL, "noise", "X", .fallback = "0", .low = 0, .high = 2, AT(noise),
         .help = "kernels take exp(X z) times that, z normal, drawn by rank, step and kernel"},
     {TUTTI_CONF_INT, "seed", "N", .fallback = "1", .low = 0, .high = 1e15, AT(seed),
@@ -74,6 +81,8 @@ static const tutti_setting settings[] = {{TUTTI_CONF_HEADING, .help = "Arguments
                 "counting operations and bytes"},
     {TUTTI_CONF_TEXT, "strategy", "NAME", .fallback = "auto", AT(strategy_text),
         .help = "sync, sharded, or rooted, as of tutti-cifar; auto: sync, with sums in any order"},
+    {TUTTI_CONF_TEXT, "compress", "CODEC", .fallback = "none", AT(compress),
+        .help = "how gradients travel, as of tutti-cifar: none, bf16, onebit, topk:P, powersgd:R"},
     {TUTTI_CONF_INT, "steps", "N", .fallback = "6", .low = 1, .high = 100000, AT(steps),
         .help = "steps"},
     {TUTTI_CONF_INT_OR, "warm", "N", .fallback = "auto", .low = 0, .high = 100000,
@@ -302,6 +311,10 @@ static tutti_status read_work(options *o, const tutti_topology *t)
         !tutti_strategy_read(
             o->strategy_text, &o->strategy, &o->strategy_settings, fault, sizeof fault))
         return tutti_conf_refuse(&conf, "strategy", o->strategy_text, fault);
+    if (!tutti_codec_read(o->compress, &o->codec, &o->codec_value, fault, sizeof fault))
+        return tutti_conf_refuse(&conf, "compress", o->compress, fault);
+    const char *wrong_wire = tutti_setting_wire_fault(o->algorithm, o->codec->wire);
+    if (wrong_wire) return tutti_conf_refuse(&conf, "compress", o->compress, wrong_wire);
     return tutti_topology_ring_rate(t, &l->link_bytes_per_s);
 }
 
@@ -311,6 +324,9 @@ static tutti_status open_model(const options *o, tutti_sim_model *m)
     const tutti_step_options recipe = {.batch = o->batch,
         .strategy = o->strategy,
         .settings = o->strategy_settings,
+        .wire = o->codec->wire,
+        .codec = o->codec,
+        .codec_value = o->codec_value,
         .momentum = 0.9f,
         .nesterov = 1,
         .weight_decay = 5e-4f,
@@ -321,7 +337,11 @@ static tutti_status open_model(const options *o, tutti_sim_model *m)
     if (o->warm >= o->steps)
         return tutti_fail(TUTTI_ERR_USAGE, "--warm %lld: at least one of --steps %lld has to count",
             (long long)o->warm, (long long)o->steps);
-    return tutti_sim_model_open(model, &recipe, o->times, m);
+    tutti_status status = tutti_sim_model_open(model, &recipe, o->times, m);
+    if (status || !(o->images_per_s > 0)) return status;
+    status = tutti_sim_model_pace(m, o->images_per_s);
+    if (status) tutti_sim_model_close(m);
+    return status;
 }
 
 static int exit_status_of(tutti_status status)

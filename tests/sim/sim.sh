@@ -18,6 +18,16 @@ for design in $(names overlapping); do
     awk -v ms="$(value step_ms)" 'BEGIN { exit !(ms > 883 && ms < 950) }' || fail "$design: $(cat "$dir/json")"
 done
 
+# As fast as a device of which images a second are known; and with fewer bytes of gradients.
+"$sim" mlp --topology star:4,1000Gbit/s "${few[@]}" --batch 64 --images-per-s 500 --json > "$dir/json" || fail "--images-per-s: status $?"
+awk -v r="$(value images_per_s)" -v c="$(value compute_ms)" 'BEGIN { exit !(r > 1990 && r < 2001 && c > 127.9 && c < 128.1) }' ||
+    fail "--images-per-s: $(cat "$dir/json")"
+for codec in none bf16 powersgd:4; do
+    "$sim" mlp --topology star:4,1Gbit/s "${few[@]}" --compress $codec --json > "$dir/json" || fail "$codec: status $?"
+    value sent_mb
+done | awk '{ mb[NR] = $1 } END { exit !(mb[2] > 0.5 * mb[1] && mb[2] < 0.51 * mb[1] && mb[3] < 0.1 * mb[1]) }' ||
+    fail "--compress sends too much"
+
 # A trace of all ranks, which tutti-trace reads: what is hidden.
 "$sim" mlp --topology star:4,10Gbit/s --ranks 2,4 "${few[@]}" --trace "$dir/trace" > "$dir/out" 2>&1 || fail "--trace: $(cat "$dir/out")"
 "$apps/tutti-trace" "$dir/trace" > "$dir/told" 2>&1 || fail "tutti-trace: status $?: $(cat "$dir/told")"
@@ -73,6 +83,7 @@ refuses 2 'has no kernel fc3.bias.sgd' "$sim" mlp "${layout[@]}" --warm 1 --time
 sed 's/"images":4,//' "$dir/real" > "$dir/other"
 refuses 2 'does not say of how many images' "$sim" mlp "${layout[@]}" --warm 1 --times "$dir/other"
 refuses 2 'not a trace of Tutti' "$sim" mlp --topology star:4 --times "$0"
+refuses 2 'says what kernels take' "$sim" mlp "${layout[@]}" --warm 1 --times "$dir/real" --images-per-s 100
 refuses 1 'nowhere' "$sim" mlp --topology star:4 --times nowhere
 
 for how in '--layout servers=1,clients=3' '--layout servers=all' '--strategy sharded' '--layout stages=2 --strategy rooted:ob --pipeline gpipe'; do
@@ -89,6 +100,8 @@ refuses 2 'must be stages=S' "$sim" mlp --topology star:4 --layout wide=2
 refuses 2 'has 6 layers in 2 stages, but mlp has 5 layers' "$sim" mlp --topology star:4 --layout stages=2 --stage-layers 4,2
 refuses 2 'needs --layout with two or more stages' "$sim" mlp --topology star:4 --stage-layers 4,2
 refuses 2 'must divide the batch' "$sim" mlp --topology star:4 --layout stages=2 --micro-batches 3
+refuses 2 'must be none, bf16' "$sim" mlp --topology star:4 --compress twice
+refuses 2 'divide no layers' "$sim" mlp --topology star:4 --layout split=2 --compress onebit
 refuses 2 'only strategies that sum gradients in every step' "$sim" mlp --topology star:4 --strategy local
 
 refuses 2 'has 4 ranks, but the run has 2' "$sim" mlp --topology star:4 --ranks 2 "${few[@]}" --algorithm priced
