@@ -23,6 +23,7 @@
 #define TUTTI_ELASTIC_H
 
 #include "collectives/transport/tcp.h"
+#include "collectives/transport/transport.h"
 #include "dag/base/status.h"
 #include "designs/membership/membership.h"
 
@@ -50,6 +51,12 @@ tutti_status tutti_elastic_open(const tutti_elastic_options *options, tutti_elas
  * COMM (logged): this rank has to stop, and may only close. */
 tutti_status tutti_elastic_enter(
     tutti_elastic *elastic, int64_t newest, int64_t before, tutti_membership *epoch);
+
+/* A transport of the ranks of the epoch that was entered, numbered in their order: new connections for each epoch, so
+ * that messages of two epochs never meet. When the epoch has to end at once (LEAVE), they break. The caller closes it
+ * before it enters the next one. COMM, TIMEOUT (logged): the epoch ends, or a rank was not reached; enter then says
+ * what comes. */
+tutti_status tutti_elastic_mesh(tutti_elastic *elastic, int lanes, tutti_transport **mesh);
 
 typedef enum tutti_elastic_wish {
     TUTTI_ELASTIC_STAY,

@@ -50,7 +50,8 @@ tutti_status tutti_elastic_enter(
     if (e->over) {
         status = fail_over(e);
     } else {
-        *epoch = e->next;
+        *epoch = e->entered = e->next;
+        atomic_store(&e->broken, 0);
         e->has_next = 0;
         e->inside = 1;
         e->valid = -1;

@@ -10,16 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-tutti_membership_hello tutti_elastic_hello(const tutti_elastic *e)
-{
-    tutti_membership_hello hello = {.version = TUTTI_MEMBERSHIP_VERSION,
-        .id = e->options.self.id,
-        .run = e->options.run,
-        .options = e->options.options};
-    memcpy(hello.address, e->options.self.address, sizeof hello.address);
-    return hello;
-}
-
 /* ---- the door ---- */
 
 static void answer_welcome(const tutti_elastic *e, int socket, tutti_elastic_purpose purpose)
@@ -93,6 +83,18 @@ static void accept_control(tutti_elastic *e, int socket, const tutti_membership_
         socket, verdict == TUTTI_MEMBERSHIP_REFUSED ? TUTTI_TCP_REFUSED : TUTTI_TCP_LATER, why);
 }
 
+/* An epoch that is over here, or that is still to come there, is no reason to fail: what the others know follows. */
+static void accept_data(tutti_elastic *e, int socket, const tutti_elastic_words *w)
+{
+    const int fits = w->hello.version == TUTTI_MEMBERSHIP_VERSION &&
+                     w->hello.run == e->options.run && w->to == e->options.self.id;
+    if (!fits || !e->opened || w->epoch < e->machine.epoch ||
+        !tutti_elastic_keep_data(e, w->epoch, w->hello.id, socket))
+        answer_refused(socket, TUTTI_TCP_LATER, "it takes no data of this epoch");
+    else
+        answer_welcome(e, socket, TUTTI_ELASTIC_DATA);
+}
+
 void tutti_elastic_accept(tutti_elastic *e)
 {
     unsigned char bytes[TUTTI_TCP_WORDS_BYTES];
@@ -109,7 +111,7 @@ void tutti_elastic_accept(tutti_elastic *e)
         } else if (words.purpose == TUTTI_ELASTIC_CONTROL) {
             accept_control(e, socket, &words.hello);
         } else {
-            answer_refused(socket, TUTTI_TCP_REFUSED, "it takes no data");
+            accept_data(e, socket, &words);
         }
     }
 }

@@ -15,6 +15,16 @@ void tutti_elastic_wake(const tutti_elastic *e)
     (void)n; /* full: it is awake */
 }
 
+tutti_membership_hello tutti_elastic_hello(const tutti_elastic *e)
+{
+    tutti_membership_hello hello = {.version = TUTTI_MEMBERSHIP_VERSION,
+        .id = e->options.self.id,
+        .run = e->options.run,
+        .options = e->options.options};
+    memcpy(hello.address, e->options.self.address, sizeof hello.address);
+    return hello;
+}
+
 /* ---- connections ---- */
 
 elastic_member *tutti_elastic_find(tutti_elastic *e, int64_t id)
@@ -148,6 +158,7 @@ static void act_leave(void *ctx, int64_t epoch, int gently)
     tutti_elastic *e = ctx;
     (void)epoch;
     e->wants = gently ? 1 : 2;
+    if (!gently) atomic_store(&e->broken, 1);
     pthread_cond_broadcast(&e->changed);
 }
 
@@ -158,6 +169,7 @@ static void act_enter(void *ctx, const tutti_membership *next)
     e->has_next = 1;
     e->wants = 0;
     e->valid = next->snapshot;
+    tutti_elastic_drop_data(e, next->epoch);
     pthread_cond_broadcast(&e->changed);
 }
 
@@ -176,6 +188,7 @@ static void end_all(tutti_elastic *e, int over, const char *why)
 {
     if (e->over) return;
     e->over = over;
+    atomic_store(&e->broken, 1);
     snprintf(e->why, sizeof e->why, "%s", why);
     for (int i = 0; i < ELASTIC_MEMBERS; i++)
         if (e->member[i].used) tutti_elastic_cut(&e->member[i]);

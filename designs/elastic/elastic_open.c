@@ -72,6 +72,7 @@ tutti_status tutti_elastic_open(const tutti_elastic_options *o, tutti_elastic **
     if (o->contact) snprintf(e->contact, sizeof e->contact, "%s", o->contact);
     e->door = o->door;
     e->valid = -1;
+    for (int i = 0; i < ELASTIC_MEMBERS; i++) e->data[i].socket = -1;
     e->began_s = tutti_clock_s();
     e->until_s = e->began_s + o->join_s;
     pthread_mutex_init(&e->lock, NULL);
@@ -96,6 +97,7 @@ void tutti_elastic_close(tutti_elastic *e)
     tutti_elastic_wake(e);
     if (e->threads > 1) pthread_join(e->caller, NULL);
     if (e->threads > 0) pthread_join(e->thread, NULL);
+    tutti_elastic_drop_data(e, INT64_MAX);
     tutti_tcp_listener_close(e->door);
     if (e->wakeup >= 0) close(e->wakeup);
     pthread_mutex_destroy(&e->lock);

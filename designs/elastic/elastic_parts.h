@@ -1,5 +1,6 @@
 /* The internals of a tutti_elastic: elastic_open.c, elastic_calls.c (what the training thread calls), elastic_thread.c
- * (its thread), elastic_members.c (the connections, and what the machine says to do), elastic_door.c (who connects). */
+ * (its thread), elastic_members.c (the connections, and what the machine says to do), elastic_door.c (who connects),
+ * elastic_mesh.c (the connections of an epoch; elastic_data.c: those that have come). */
 #ifndef TUTTI_ELASTIC_PARTS_H
 #define TUTTI_ELASTIC_PARTS_H
 
@@ -8,6 +9,7 @@
 #include "designs/elastic/words.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 enum { ELASTIC_MEMBERS = 2 * TUTTI_MEMBERSHIP_MOST };
 
@@ -18,6 +20,12 @@ typedef struct elastic_member {
     double cut_s; /* cut: when it closes at the latest */
     tutti_elastic_control control;
 } elastic_member;
+
+/* A connection for collectives that has come before this rank needs it. */
+typedef struct elastic_data {
+    int socket; /* -1: none */
+    int64_t epoch, from;
+} elastic_data;
 
 /* To be connected to. */
 typedef struct elastic_call {
@@ -44,13 +52,15 @@ struct tutti_elastic {
     tutti_membership_machine machine;
     elastic_member member[ELASTIC_MEMBERS];
     elastic_call call[ELASTIC_MEMBERS];
+    elastic_data data[ELASTIC_MEMBERS];
     /* ---- between the threads ---- */
     int inside;   /* the training thread is in an epoch */
     int wants;    /* the machine wants it to leave: 1 gently, 2 at once */
     int has_next; /* an epoch to enter: */
-    tutti_membership next;
-    int64_t valid; /* newer snapshots are void; -1: none is */
-    int over;      /* the run is, here: 1 finished, 2 stopped, because */
+    tutti_membership next, entered;
+    atomic_int broken; /* the connections of the epoch that was entered break */
+    int64_t valid;     /* newer snapshots are void; -1: none is */
+    int over;          /* the run is, here: 1 finished, 2 stopped, because */
     char why[TUTTI_MEMBERSHIP_WHY];
     char later[TUTTI_MEMBERSHIP_WHY]; /* why the last connection was put off */
 };
@@ -73,15 +83,24 @@ void tutti_elastic_cut(elastic_member *m);
 /* Reads what has come, and reports ends and silence. */
 void tutti_elastic_read_members(tutti_elastic *e, double now_s);
 void tutti_elastic_stop(tutti_elastic *e, const char *why);
+tutti_membership_hello tutti_elastic_hello(const tutti_elastic *e);
 /* Asks the caller to connect. */
 void tutti_elastic_call(tutti_elastic *e, int64_t id, const char *address);
 
 /* ---- elastic_door.c ---- */
 
 void tutti_elastic_accept(tutti_elastic *e);
-tutti_membership_hello tutti_elastic_hello(const tutti_elastic *e);
 /* The thread that connects, because that blocks. */
 void *tutti_elastic_run_caller(void *e);
+
+/* ---- elastic_data.c ---- */
+
+/* Keeps a connection for collectives until the training thread takes it. 0: it is not wanted, or not yet. */
+int tutti_elastic_keep_data(tutti_elastic *e, int64_t epoch, int64_t from, int socket);
+/* -1: it has not come. */
+int tutti_elastic_take_data(tutti_elastic *e, int64_t epoch, int64_t from);
+/* Those of epochs before this one. */
+void tutti_elastic_drop_data(tutti_elastic *e, int64_t epoch);
 
 /* ---- elastic_thread.c ---- */
 
