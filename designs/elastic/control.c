@@ -30,13 +30,13 @@ static void break_control(tutti_elastic_control *c, const char *why)
     snprintf(c->why, sizeof c->why, "%s", why);
 }
 
-/* The other end sees a reset. */
+/* The other end sees a reset. Closing is not enough: another process may keep the connection. */
 static void reset_control(tutti_elastic_control *c, const char *why)
 {
-    const struct linger at_once = {.l_onoff = 1};
+    const struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
     break_control(c, why);
     if (c->socket < 0) return;
-    setsockopt(c->socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    connect(c->socket, &nowhere, sizeof nowhere);
     close(c->socket);
     c->socket = -1;
 }
@@ -181,7 +181,10 @@ struct pollfd tutti_elastic_control_poll(const tutti_elastic_control *c)
 
 void tutti_elastic_control_close(tutti_elastic_control *c)
 {
-    if (c->socket >= 0) close(c->socket);
+    if (c->socket >= 0) {
+        shutdown(c->socket, SHUT_RDWR); /* for the process that keeps it, too */
+        close(c->socket);
+    }
     c->socket = -1;
     free(c->out);
     c->out = NULL;

@@ -1,6 +1,5 @@
 /* The control connection to one member: messages of the membership in their order, and beats between them, which show
- * that the process runs. A socket that is read at once: so the end of a process closes it in order, and not with a
- * reset.
+ * that the process runs. Both ends read at once what comes.
  *
  * IN ORDER means that everything that the other end had sent was read before its end. A reset may have lost something,
  * and a protocol error may hide anything: both are BROKEN.

@@ -72,7 +72,7 @@ static void accept_control(tutti_elastic *e, int socket, const tutti_membership_
         verdict = judge_first(e, h, why);
     if (m && verdict == TUTTI_MEMBERSHIP_WELCOME) {
         answer_welcome(e, socket, TUTTI_ELASTIC_CONTROL);
-        tutti_elastic_release(m);
+        tutti_elastic_release(e, m);
         return;
     }
     if (m) m->control.socket = -1;

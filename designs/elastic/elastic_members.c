@@ -42,13 +42,15 @@ elastic_member *tutti_elastic_add(tutti_elastic *e, int64_t id, int socket, int 
         *m = (elastic_member){.used = 1, .id = id};
         tutti_elastic_control_open(&m->control, socket, tutti_clock_s());
         m->control.held = held;
+        if (!held) tutti_elastic_keeper_keep(&e->keeper, socket);
         return m;
     }
     return NULL;
 }
 
-void tutti_elastic_release(elastic_member *m)
+void tutti_elastic_release(tutti_elastic *e, elastic_member *m)
 {
+    tutti_elastic_keeper_keep(&e->keeper, m->control.socket);
     m->control.held = 0;
     tutti_elastic_control_flush(&m->control, tutti_clock_s());
 }

@@ -79,6 +79,7 @@ tutti_status tutti_elastic_open(const tutti_elastic_options *o, tutti_elastic **
     tutti_clock_cond_init(&e->changed);
     e->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (e->wakeup < 0) status = tutti_fail(TUTTI_ERR_NOMEM, "no descriptor is left");
+    tutti_elastic_keeper_open(&e->keeper);
     if (!status) status = start_threads(e);
     if (status)
         tutti_elastic_close(e);
@@ -97,6 +98,7 @@ void tutti_elastic_close(tutti_elastic *e)
     tutti_elastic_wake(e);
     if (e->threads > 1) pthread_join(e->caller, NULL);
     if (e->threads > 0) pthread_join(e->thread, NULL);
+    tutti_elastic_keeper_close(&e->keeper);
     tutti_elastic_drop_data(e, INT64_MAX);
     tutti_tcp_listener_close(e->door);
     if (e->wakeup >= 0) close(e->wakeup);

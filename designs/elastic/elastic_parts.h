@@ -6,6 +6,7 @@
 
 #include "designs/elastic/control.h"
 #include "designs/elastic/elastic.h"
+#include "designs/elastic/keeper.h"
 #include "designs/elastic/words.h"
 
 #include <pthread.h>
@@ -40,6 +41,7 @@ struct tutti_elastic {
     tutti_membership first;        /* n 0: this rank is a newcomer */
     char token[TUTTI_TCP_TOKEN_BYTES + 1], contact[TUTTI_MEMBERSHIP_ADDRESS];
     tutti_tcp_listener *door;
+    tutti_elastic_keeper keeper;
     int wakeup;              /* an eventfd: written when the thread has to look again */
     double began_s, until_s; /* until then, the first ranks connect, or a newcomer does */
     pthread_t thread, caller;
@@ -76,7 +78,7 @@ void tutti_elastic_wake(const tutti_elastic *e);
 elastic_member *tutti_elastic_find(tutti_elastic *e, int64_t id);
 /* Takes over the socket. held: until tutti_elastic_release, nothing is written. NULL: there are too many. */
 elastic_member *tutti_elastic_add(tutti_elastic *e, int64_t id, int socket, int held);
-void tutti_elastic_release(elastic_member *m);
+void tutti_elastic_release(tutti_elastic *e, elastic_member *m);
 void tutti_elastic_remove(elastic_member *m);
 /* Nothing more goes to this member; it is removed when it has closed, too. */
 void tutti_elastic_cut(elastic_member *m);

@@ -9,4 +9,5 @@ libnet_la_SOURCES += \
 	designs/elastic/elastic_mesh.c \
 	designs/elastic/elastic_open.c \
 	designs/elastic/elastic_thread.c \
+	designs/elastic/keeper.c designs/elastic/keeper.h \
 	designs/elastic/words.c designs/elastic/words.h

@@ -409,19 +409,18 @@ static void run_chaos(uint64_t seed)
     unsigned set = 15;
     int64_t id = 4;
     start_ranks(4, 10);
+    for (int r = 0; r < 4; r++) await(has_epochs, r, 1, "epochs");
     for (int kills = 0; kills < 3; kills++) {
-        const int victim = (int)tutti_rng_below(seed, 1, dice++, 4);
+        const int victim = (int)tutti_rng_below(seed, 1, dice++, MOST);
         tutti_clock_sleep(1e-3 * (double)tutti_rng_below(seed, 1, dice++, 60));
         if (victim == old || !(set & 1u << victim)) continue;
         kill_rank(victim, SIGKILL);
         reap(victim);
         set &= ~(1u << victim);
-        if (set >> 4 == 3 || tutti_rng_below(seed, 1, dice++, 2)) continue;
-        await(has_epochs, old, 1, "epochs");
+        if (id == MOST || tutti_rng_below(seed, 1, dice++, 2)) continue;
         start_newcomer((int)id, id, old);
         set |= 1u << id++;
     }
-    await(has_epochs, old, 1, "epochs");
     finish(set, old);
 }
 
