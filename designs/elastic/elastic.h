@@ -13,8 +13,8 @@
  *     tutti_elastic_close(e)
  *
  * A rank is lost for certain when its control connection has ended in order (designs/elastic/control.h), and suspected
- * when that is silent for silence_s, or was reset. Of a process that is killed, the keeper closes the connections in order
- * (designs/elastic/keeper.h).
+ * when that is silent for silence_s, or was reset. Of a process that is killed, its keeper closes the connections in
+ * order (designs/elastic/keeper.h).
  *
  * Every wait has a deadline. A rank that was stopped (SIGSTOP) reads what others had sent meanwhile before it
  * judges their silence.

@@ -2,16 +2,20 @@
  * there. Ranks as processes, with collectives: test_elastic_ranks.c. */
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
+#include "designs/elastic/control.h"
 #include "designs/elastic/elastic.h"
+#include "designs/elastic/keeper.h"
 #include "designs/elastic/words.h"
 #include "tests/support/testing.h"
 
 #include <arpa/inet.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { MOST = 6, EPOCHS = 8, SNAPSHOTS = 5 };
@@ -423,6 +427,132 @@ START_TEST(words_are_checked)
 }
 END_TEST
 
+/* ---- how a connection ends ---- */
+
+static void connect_pair(int ends[2])
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t bytes = sizeof at;
+    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(bind(listener, (struct sockaddr *)&at, sizeof at), 0);
+    ck_assert_int_eq(listen(listener, 1), 0);
+    ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&at, &bytes), 0);
+    ends[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(connect(ends[0], (struct sockaddr *)&at, sizeof at), 0);
+    ends[1] = accept(listener, NULL, NULL);
+    ck_assert_int_ge(ends[1], 0);
+    close(listener);
+}
+
+/* Reads until the end; returns how many messages there were. */
+static int read_to_end(tutti_elastic_control *c)
+{
+    const double until_s = tutti_clock_s() + patience_s;
+    tutti_membership_message message;
+    int messages = 0;
+    while (!c->end && tutti_clock_s() < until_s) {
+        while (tutti_elastic_control_read(c, &message, tutti_clock_s())) messages++;
+        if (!c->end) tutti_clock_sleep(1e-3);
+    }
+    return messages;
+}
+
+static const tutti_membership_message finish_message = {
+    .kind = TUTTI_MEMBERSHIP_FINISH, .epoch = 3};
+
+START_TEST(ends_in_order)
+{
+    tutti_elastic_control a, b;
+    int ends[2];
+    connect_pair(ends);
+    tutti_elastic_control_open(&a, ends[0], tutti_clock_s());
+    tutti_elastic_control_open(&b, ends[1], tutti_clock_s());
+    for (int i = 0; i < 5; i++) {
+        tutti_elastic_control_send(&a, &finish_message, tutti_clock_s());
+        tutti_elastic_control_beat(&a, 0, tutti_clock_s());
+    }
+    tutti_elastic_control_push(&a, patience_s);
+    tutti_elastic_control_close(&a);
+    ck_assert_int_eq(read_to_end(&b), 5);
+    ck_assert_int_eq(b.end, TUTTI_ELASTIC_IN_ORDER);
+    tutti_elastic_control_close(&b);
+}
+END_TEST
+
+/* What could not be written must not look as if it had been, although another process has the connection, too. */
+START_TEST(ends_with_a_reset)
+{
+    tutti_elastic_control a, b;
+    int ends[2], sent = 0;
+    connect_pair(ends);
+    const int kept = dup(ends[0]);
+    tutti_elastic_control_open(&a, ends[0], tutti_clock_s());
+    tutti_elastic_control_open(&b, ends[1], tutti_clock_s());
+    for (; a.out_at == a.out_end && !a.end; sent++)
+        tutti_elastic_control_send(&a, &finish_message, tutti_clock_s());
+    tutti_elastic_control_push(&a, 10e-3);
+    ck_assert_int_eq(a.end, TUTTI_ELASTIC_BROKEN);
+    ck_assert_int_lt(read_to_end(&b), sent);
+    ck_assert_int_eq(b.end, TUTTI_ELASTIC_BROKEN);
+    tutti_elastic_control_close(&a);
+    tutti_elastic_control_close(&b);
+    close(kept);
+}
+END_TEST
+
+/* _i 0: no message; 1: one that no rank sends; 2: a part of one, and the end. */
+START_TEST(ends_with_noise)
+{
+    unsigned char said[1 + TUTTI_MEMBERSHIP_MESSAGE_BYTES] = {_i ? 'm' : 'x'};
+    tutti_elastic_control b;
+    int ends[2];
+    connect_pair(ends);
+    tutti_elastic_control_open(&b, ends[1], tutti_clock_s());
+    const size_t bytes = _i == 1 ? sizeof said : 100;
+    ck_assert_int_eq(send(ends[0], said, bytes, MSG_NOSIGNAL), (ssize_t)bytes);
+    close(ends[0]);
+    ck_assert_int_eq(read_to_end(&b), 0);
+    ck_assert_int_eq(b.end, _i == 2 ? TUTTI_ELASTIC_IN_ORDER : TUTTI_ELASTIC_BROKEN);
+    tutti_elastic_control_close(&b);
+}
+END_TEST
+
+/* A process with unread messages is killed: the kernel resets its connection, but not if a keeper has it (_i). */
+START_TEST(ends_with_its_process)
+{
+    tutti_elastic_control a, b;
+    int ends[2], ready[2];
+    char byte;
+    connect_pair(ends);
+    ck_assert_int_eq(pipe(ready), 0);
+    const pid_t pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (!pid) {
+        tutti_elastic_keeper keeper = {.socket = -1};
+        close(ends[1]);
+        if (_i) tutti_elastic_keeper_open(&keeper);
+        tutti_elastic_keeper_keep(&keeper, ends[0]);
+        tutti_elastic_control_open(&a, ends[0], tutti_clock_s());
+        for (int i = 0; i < 5; i++)
+            tutti_elastic_control_send(&a, &finish_message, tutti_clock_s());
+        if (write(ready[1], "r", 1) == 1) pause();
+        _exit(1);
+    }
+    close(ends[0]);
+    tutti_elastic_control_open(&b, ends[1], tutti_clock_s());
+    tutti_elastic_control_send(&b, &finish_message, tutti_clock_s());
+    ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+    tutti_clock_sleep(10e-3);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    ck_assert_int_eq(read_to_end(&b), 5);
+    ck_assert_int_eq(b.end, _i ? TUTTI_ELASTIC_IN_ORDER : TUTTI_ELASTIC_BROKEN);
+    tutti_elastic_control_close(&b);
+    close(ready[0]);
+    close(ready[1]);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("elastic");
@@ -441,5 +571,10 @@ int main(void)
     tcase_add_test(runs, nobody_is_lost);
     tcase_add_test(runs, bad_options);
     tcase_add_test(runs, words_are_checked);
+    TCase *ends = testing_case(suite, "ends");
+    tcase_add_test(ends, ends_in_order);
+    tcase_add_test(ends, ends_with_a_reset);
+    tcase_add_loop_test(ends, ends_with_noise, 0, 3);
+    tcase_add_loop_test(ends, ends_with_its_process, 0, 2);
     return testing_run(suite);
 }
