@@ -24,6 +24,7 @@ static const double patience_s = 20;
 typedef struct rank {
     tutti_elastic_options options;
     char contact[TUTTI_MEMBERSHIP_ADDRESS];
+    int hangs; /* as soon as it has been taken in */
     atomic_int step, epochs, ended, finished, wrong;
     atomic_llong moved_us; /* when it ended its last step */
     tutti_membership epoch[EPOCHS];
@@ -160,6 +161,7 @@ static void train(rank *me)
         status = tutti_elastic_enter(t.elastic, t.newest, t.before, &me->epoch[me->epochs]);
         if (status) break;
         t.epoch = &me->epoch[me->epochs++];
+        if (me->hangs) raise(SIGSTOP);
         status = train_epoch(&t, &finished);
     }
     me->state = t.state;
@@ -230,9 +232,10 @@ static void start_ranks(int n, double silence_s)
     close_doors();
 }
 
-static void start_newcomer(int r, int64_t id, int contact)
+static void start_newcomer(int r, int64_t id, int contact, int hangs)
 {
     open_door(r, id);
+    w->rank[r].hangs = hangs;
     memcpy(w->rank[r].contact, w->rank[contact].options.self.address, sizeof w->rank[r].contact);
     w->rank[r].options.contact = w->rank[r].contact;
     start_process(r);
@@ -345,7 +348,7 @@ START_TEST(killed_and_replaced)
         fprintf(stderr, "%.3f s from SIGKILL to the next step\n",
             1e-6 * (double)(w->rank[old].moved_us - killed_us));
     ck_assert_int_eq(w->rank[old].epoch[1].n, 2);
-    start_newcomer(3, 3, old);
+    start_newcomer(3, 3, old, 0);
     await(has_epochs, 3, 1, "epochs");
     finish(15u & ~(1u << _i), old);
     ck_assert_int_eq(w->rank[old].epoch[2].n, 3);
@@ -401,6 +404,24 @@ START_TEST(half_is_not_enough)
 }
 END_TEST
 
+/* A newcomer does not even connect for its first broadcast: the others continue without it, from the same step. */
+START_TEST(a_newcomer_hangs)
+{
+    start_ranks(2, 0.4);
+    await(has_step, 0, 12, "step");
+    start_newcomer(2, 2, 1, 1);
+    await(has_epochs, 0, 3, "epochs");
+    ck_assert_int_eq(w->rank[0].epoch[1].n, 3);
+    ck_assert_int_eq(w->rank[0].epoch[2].n, 2);
+    ck_assert_int_eq(w->rank[0].epoch[2].snapshot, w->rank[0].epoch[1].snapshot);
+    kill_rank(2, SIGCONT);
+    await(has_ended, 2, 1, "end");
+    ck_assert(!w->rank[2].finished);
+    reap(2);
+    finish(3, 0);
+}
+END_TEST
+
 /* Ranks are killed at any moment, and others come, until one of the first is left with the newcomers. */
 static void run_chaos(uint64_t seed)
 {
@@ -418,7 +439,7 @@ static void run_chaos(uint64_t seed)
         reap(victim);
         set &= ~(1u << victim);
         if (id == MOST || tutti_rng_below(seed, 1, dice++, 2)) continue;
-        start_newcomer((int)id, id, old);
+        start_newcomer((int)id, id, old, 0);
         set |= 1u << id++;
     }
     finish(set, old);
@@ -443,6 +464,7 @@ int main(void)
     tcase_add_test(runs, two_are_killed);
     tcase_add_loop_test(runs, stopped_and_left_out, 0, 2);
     tcase_add_test(runs, half_is_not_enough);
+    tcase_add_test(runs, a_newcomer_hangs);
     tcase_add_test(runs, chaos);
     return testing_run(suite);
 }
