@@ -84,3 +84,9 @@ TESTS += tests/designs/fuzz_membership
 tests_designs_fuzz_membership_SOURCES = tests/designs/fuzz_membership.c
 tests_designs_fuzz_membership_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_fuzz_membership_LDADD = libtesting.la
+# It takes a number of iterations; make check runs its default.
+check_PROGRAMS += tests/designs/fuzz_elastic
+TESTS += tests/designs/fuzz_elastic
+tests_designs_fuzz_elastic_SOURCES = tests/designs/fuzz_elastic.c
+tests_designs_fuzz_elastic_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_designs_fuzz_elastic_LDADD = libtesting.la
