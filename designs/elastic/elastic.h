@@ -44,7 +44,8 @@ typedef struct tutti_elastic_options {
     double silence_s; /* a rank that says nothing for so long is suspected */
 } tutti_elastic_options;
 
-/* Returns at once: enter waits. USAGE, INVAL, NOMEM (logged). */
+/* Returns at once: enter waits. To be called early: it forks a process, for which the kernel keeps what is in memory
+ * now (designs/elastic/keeper.h). USAGE, INVAL, NOMEM (logged). */
 tutti_status tutti_elastic_open(const tutti_elastic_options *options, tutti_elastic **elastic);
 
 /* Nothing of an epoch is under way: waits for the next one, which begins from its snapshot; snapshots that are newer

@@ -7,6 +7,7 @@
 #include "designs/exchange/exchange.h"
 #include "tests/support/testing.h"
 
+#include <dirent.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -28,6 +29,7 @@ typedef struct rank {
     atomic_int step, epochs, ended, finished, wrong;
     atomic_llong moved_us; /* when it ended its last step */
     tutti_membership epoch[EPOCHS];
+    int held[EPOCHS]; /* descriptors and mappings in each */
     int64_t state;
     char why[TUTTI_ERROR_TEXT];
 } rank;
@@ -125,6 +127,20 @@ static tutti_status train_step(training *t, int *stop)
     return TUTTI_OK;
 }
 
+/* Descriptors, and mappings of shared memory. */
+static int count_held(void)
+{
+    char line[512];
+    int held = 0;
+    DIR *open = opendir("/proc/self/fd");
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (open && readdir(open)) held++;
+    while (maps && fgets(line, sizeof line, maps)) held += strstr(line, "memfd") != NULL;
+    if (open) closedir(open);
+    if (maps) fclose(maps);
+    return held;
+}
+
 static tutti_status open_exchange(training *t)
 {
     tutti_transport *mesh;
@@ -142,6 +158,7 @@ static tutti_status train_epoch(training *t, int *finished)
     int stop = 0;
     tutti_status status = open_exchange(t);
     if (!status) status = restore(t);
+    t->me->held[t->me->epochs - 1] = count_held();
     while (!status && !stop) {
         status = train_step(t, &stop);
         tutti_clock_sleep(200e-6);
@@ -352,6 +369,7 @@ START_TEST(killed_and_replaced)
     await(has_epochs, 3, 1, "epochs");
     finish(15u & ~(1u << _i), old);
     ck_assert_int_eq(w->rank[old].epoch[2].n, 3);
+    ck_assert_int_eq(w->rank[old].held[2], w->rank[old].held[0]);
 }
 END_TEST
 
