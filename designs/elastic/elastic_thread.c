@@ -87,7 +87,7 @@ static int find_timeout_ms(const tutti_elastic *e, double now_s)
     return wait_s > 0 ? (int)ceil(1e3 * wait_s) : 0;
 }
 
-/* A rank that did not run has received nothing meanwhile: the others were not silent. */
+/* A rank that did not run cannot say that the others were silent: perhaps the whole job was stopped. */
 static void forgive_silence(tutti_elastic *e, double late_s)
 {
     if (late_s < e->options.silence_s / 2) return;
@@ -136,17 +136,17 @@ void *tutti_elastic_run(void *arg)
     tutti_prompt_begin();
     pthread_mutex_lock(&e->lock);
     for (;;) {
+        const double began_s = tutti_clock_s();
         if (e->stop) cut_all(e);
         pass_once(e);
         if (e->stop && !is_connected(e)) break;
-        const double now_s = tutti_clock_s();
-        const int n = fill_polled(e, polled), timeout_ms = find_timeout_ms(e, now_s);
+        const int n = fill_polled(e, polled), timeout_ms = find_timeout_ms(e, tutti_clock_s());
         uint64_t woken;
         pthread_mutex_unlock(&e->lock);
         poll(polled, (nfds_t)n, timeout_ms);
         pthread_mutex_lock(&e->lock);
         while (read(e->wakeup, &woken, sizeof woken) > 0) continue;
-        forgive_silence(e, tutti_clock_s() - now_s - 1e-3 * timeout_ms);
+        forgive_silence(e, tutti_clock_s() - began_s - 1e-3 * timeout_ms);
     }
     pthread_mutex_unlock(&e->lock);
     return NULL;

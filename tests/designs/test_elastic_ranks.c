@@ -422,6 +422,20 @@ START_TEST(half_is_not_enough)
 }
 END_TEST
 
+/* The whole job is stopped for longer than a rank may be silent, and continued: nothing has happened. */
+START_TEST(all_are_stopped)
+{
+    start_ranks(3, 0.6);
+    for (int r = 0; r < 3; r++) await(has_step, r, 12, "step");
+    for (int r = 0; r < 3; r++) kill_rank(r, SIGSTOP);
+    tutti_clock_sleep(1);
+    for (int r = 0; r < 3; r++) kill_rank(r, SIGCONT);
+    await(has_step, 0, w->rank[0].step + 10, "step");
+    finish(7, 0);
+    ck_assert_int_eq(w->rank[0].epochs, 1);
+}
+END_TEST
+
 /* A newcomer does not even connect for its first broadcast: the others continue without it, from the same step. */
 START_TEST(a_newcomer_hangs)
 {
@@ -482,6 +496,7 @@ int main(void)
     tcase_add_test(runs, two_are_killed);
     tcase_add_loop_test(runs, stopped_and_left_out, 0, 2);
     tcase_add_test(runs, half_is_not_enough);
+    tcase_add_test(runs, all_are_stopped);
     tcase_add_test(runs, a_newcomer_hangs);
     tcase_add_test(runs, chaos);
     return testing_run(suite);
