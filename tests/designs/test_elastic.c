@@ -427,6 +427,53 @@ START_TEST(words_are_checked)
 }
 END_TEST
 
+typedef struct opener {
+    tutti_elastic *elastic;
+    tutti_transport *mesh;
+    tutti_status status;
+} opener;
+
+static void *open_mesh(void *arg)
+{
+    opener *o = arg;
+    o->status = tutti_elastic_mesh(o->elastic, 1, &o->mesh);
+    return NULL;
+}
+
+/* A connection for collectives of another epoch comes first, and is not taken for one of this. */
+START_TEST(epochs_do_not_meet)
+{
+    opener openers[2];
+    pthread_t threads[2];
+    tutti_membership epoch;
+    unsigned char bytes[TUTTI_TCP_WORDS_BYTES];
+    char host[TUTTI_ELASTIC_HOST], why[TUTTI_CONNECTION_WHY];
+    int port, later, other;
+    prepare(2);
+    for (int r = 0; r < 2; r++)
+        ck_assert_ok(tutti_elastic_open(&ranks[r].options, &openers[r].elastic));
+    for (int r = 0; r < 2; r++)
+        ck_assert_ok(tutti_elastic_enter(openers[r].elastic, 0, -1, &epoch));
+    const tutti_elastic_words words = {.purpose = TUTTI_ELASTIC_DATA,
+        .epoch = epoch.epoch + 1,
+        .to = 10,
+        .hello = {TUTTI_MEMBERSHIP_VERSION, 11, 11, 22, "host:5"}};
+    tutti_elastic_words_write(&words, bytes);
+    ck_assert(tutti_elastic_address_read(ranks[0].options.self.address, host, &port));
+    ck_assert_ok(tutti_tcp_connect(host, port, patience_s, token, bytes, &later, why, &other));
+    for (int r = 0; r < 2; r++) pthread_create(&threads[r], NULL, open_mesh, &openers[r]);
+    for (int r = 0; r < 2; r++) {
+        pthread_join(threads[r], NULL);
+        ck_assert_ok(openers[r].status);
+        ck_assert_int_eq(openers[r].mesh->rank, r);
+        openers[r].mesh->abandoned = 1; /* nobody lingers */
+    }
+    for (int r = 0; r < 2; r++) tutti_transport_close(openers[r].mesh);
+    for (int r = 0; r < 2; r++) tutti_elastic_close(openers[r].elastic);
+    close(other);
+}
+END_TEST
+
 /* ---- how a connection ends ---- */
 
 static void connect_pair(int ends[2])
@@ -571,6 +618,7 @@ int main(void)
     tcase_add_test(runs, nobody_is_lost);
     tcase_add_test(runs, bad_options);
     tcase_add_test(runs, words_are_checked);
+    tcase_add_test(runs, epochs_do_not_meet);
     TCase *ends = testing_case(suite, "ends");
     tcase_add_test(ends, ends_in_order);
     tcase_add_test(ends, ends_with_a_reset);

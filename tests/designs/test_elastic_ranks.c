@@ -422,6 +422,20 @@ START_TEST(half_is_not_enough)
 }
 END_TEST
 
+/* It has unread messages when it is killed: only its keeper makes that certain, and one of two is enough then. */
+START_TEST(killed_while_stopped)
+{
+    start_ranks(2, 1.6);
+    await(has_step, 0, 12, "step");
+    kill_rank(1, SIGSTOP);
+    tutti_clock_sleep(0.8);
+    kill_rank(1, SIGKILL);
+    reap(1);
+    await(has_epochs, 0, 2, "epochs");
+    finish(1, 0);
+}
+END_TEST
+
 /* The whole job is stopped for longer than a rank may be silent, and continued: nothing has happened. */
 START_TEST(all_are_stopped)
 {
@@ -496,6 +510,7 @@ int main(void)
     tcase_add_test(runs, two_are_killed);
     tcase_add_loop_test(runs, stopped_and_left_out, 0, 2);
     tcase_add_test(runs, half_is_not_enough);
+    tcase_add_test(runs, killed_while_stopped);
     tcase_add_test(runs, all_are_stopped);
     tcase_add_test(runs, a_newcomer_hangs);
     tcase_add_test(runs, chaos);
