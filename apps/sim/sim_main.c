@@ -338,7 +338,7 @@ static tutti_status open_model(const options *o, tutti_sim_model *m)
     if (o->warm >= o->steps)
         return tutti_fail(TUTTI_ERR_USAGE, "--warm %lld: at least one of --steps %lld has to count",
             (long long)o->warm, (long long)o->steps);
-    tutti_status status = tutti_sim_model_open(model, &recipe, o->times, m);
+    status = tutti_sim_model_open(model, &recipe, o->times, m);
     if (status || !(o->images_per_s > 0)) return status;
     status = tutti_sim_model_pace(m, o->images_per_s);
     if (status) tutti_sim_model_close(m);
