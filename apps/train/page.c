@@ -278,18 +278,40 @@ static void put_class(FILE *out, const tutti_page *page, int k)
         fprintf(out, "%d", k);
 }
 
-typedef struct share {
-    int a, b; /* a class, or a confusion of two */
-    double part;
-    int64_t count, of;
-} share;
+typedef struct found {
+    int class;
+    tutti_tally_class as;
+} found;
 
+/* Classes without images last. */
 static int worst_first(const void *x, const void *y)
 {
-    const share *a = x, *b = y;
-    if (a->part != b->part) return a->part < b->part ? -1 : 1;
-    return a->a - b->a;
+    const found *a = x, *b = y;
+    const double p = a->as.images ? a->as.recall : 2, q = b->as.images ? b->as.recall : 2;
+    if (p != q) return p < q ? -1 : 1;
+    return a->class - b->class;
 }
+
+/* A cell with a part in percent, or a dash where there is nothing that it is of. */
+static void put_part(FILE *out, const char *cell, double part)
+{
+    if (isfinite(part))
+        fprintf(out, "<%s>%.1f %%</%s>", cell, 100 * part, cell);
+    else
+        fprintf(out, "<%s>&ndash;</%s>", cell, cell);
+}
+
+static void put_parts(FILE *out, const char *cell, const tutti_tally_class *c)
+{
+    put_part(out, cell, c->precision);
+    put_part(out, cell, c->recall);
+    put_part(out, cell, c->f1);
+}
+
+typedef struct share {
+    int a, b; /* a confusion of two classes */
+    int64_t count;
+} share;
 
 static int most_first(const void *x, const void *y)
 {
@@ -300,30 +322,43 @@ static int most_first(const void *x, const void *y)
 
 static void put_classes(FILE *out, const tutti_page *page)
 {
-    int classes = page->tally.classes;
-    share *list = calloc((size_t)classes, sizeof *list);
+    const tutti_tally *tally = &page->tally;
+    const tutti_tally_class mean = tutti_tally_macro(tally);
+    found *list = calloc((size_t)tally->classes, sizeof *list);
     if (!list) return;
-    for (int k = 0; k < classes; k++) {
-        const int64_t *row = page->tally.matrix + (int64_t)k * classes;
-        list[k] = (share){.a = k, .count = row[k]};
-        for (int p = 0; p < classes; p++) list[k].of += row[p];
-        list[k].part = list[k].of ? (double)row[k] / (double)list[k].of : 2; /* unknown: last */
-    }
-    qsort(list, (size_t)classes, sizeof *list, worst_first);
-    fputs("<h2>Accuracy by class, worst first</h2>\n<table>\n", out);
-    for (int i = 0; i < classes; i++) {
+    for (int k = 0; k < tally->classes; k++) list[k] = (found){k, tutti_tally_of_class(tally, k)};
+    qsort(list, (size_t)tally->classes, sizeof *list, worst_first);
+    fputs("<h2>Accuracy by class, worst first</h2>\n"
+          "<p>Precision: of the images taken for the class, those that are of it. Recall: of the "
+          "images of "
+          "the class, those that are taken for it, which is its accuracy. F1: their harmonic mean. "
+          "A dash: "
+          "there is nothing that this would be a part of; in the mean it counts as 0, except for "
+          "classes "
+          "that no image has and no prediction names.</p>\n"
+          "<table "
+          "class='classes'>\n<tr><th>class</th><th></th><th>images</th><th>found</"
+          "th><th>precision</th>"
+          "<th>recall</th><th>F1</th></tr>\n",
+        out);
+    for (int i = 0; i < tally->classes; i++) {
+        const tutti_tally_class *c = &list[i].as;
         fputs("<tr><td>", out);
-        put_class(out, page, list[i].a);
-        if (!list[i].of) {
-            fputs("</td><td></td><td>no test image</td></tr>\n", out);
-            continue;
-        }
-        fprintf(out,
-            "</td><td><svg width='202' height='12'><rect width='%.1f' height='12' "
-            "fill='#0072b2'/></svg></td><td>%.1f %%, %" PRId64 " of %" PRId64 "</td></tr>\n",
-            200 * list[i].part, 100 * list[i].part, list[i].count, list[i].of);
+        put_class(out, page, list[i].class);
+        if (c->images)
+            fprintf(out,
+                "</td><td><svg width='202' height='12'><rect width='%.1f' height='12' "
+                "fill='#0072b2'/></svg></td><td>%" PRId64 "</td><td>%" PRId64 "</td>",
+                200 * c->recall, c->images, c->right);
+        else
+            fputs("</td><td></td><td>no test image</td><td></td>", out);
+        put_parts(out, "td", c);
+        fputs("</tr>\n", out);
     }
-    fputs("</table>\n", out);
+    fprintf(out, "<tr><th>mean</th><th></th><th>%" PRId64 "</th><th>%" PRId64 "</th>", mean.images,
+        mean.right);
+    put_parts(out, "th", &mean);
+    fputs("</tr>\n</table>\n", out);
     free(list);
 }
 
@@ -415,6 +450,8 @@ static const char head[] =
     "svg text{font:11px sans-serif;fill:#555}h2{font-size:1.1em;margin-top:2em}"
     "table{border-collapse:collapse}th{text-align:left;padding:2px 12px 2px 0;font-weight:600}"
     "td{padding:2px 8px}.matrix td{text-align:right;min-width:2em}"
+    ".classes td,.classes th{text-align:right}.classes td:first-child,.classes "
+    "th:first-child{text-align:left}"
     ".matrix tr:first-child th{height:8em;vertical-align:bottom;padding:2px}"
     ".matrix tr:first-child span{writing-mode:vertical-rl;transform:rotate(180deg)}"
     "</style></head><body>\n<h1>Training report</h1>\n";

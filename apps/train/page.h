@@ -1,5 +1,5 @@
 /* --report: a run as one HTML file that needs no other: its settings, curves of loss, rate and
- * accuracy as SVG, the accuracy of each class, and the confusion matrix. The file is replaced as a
+ * accuracy as SVG, precision, recall and F1 of each class, and the confusion matrix. The file is replaced as a
  * whole after each evaluation and at the end. The curves (apps/curve/curve.h, over epochs) and the
  * confusion matrix are also in it as JSON, in the elements with the ids "curves" and "confusion".
  * Threads: [M]. */

@@ -118,6 +118,22 @@ static json_t *step_event(const tutti_report_step *s)
         "hidden_pct", number(s->hidden_pct));
 }
 
+/* Precision, recall and F1: their means, and of each class in order. */
+static json_t *classes_object(const tutti_tally *tally)
+{
+    const tutti_tally_class mean = tutti_tally_macro(tally);
+    json_t *precision = json_array(), *recall = json_array(), *f1 = json_array();
+    for (int k = 0; k < tally->classes; k++) {
+        const tutti_tally_class c = tutti_tally_of_class(tally, k);
+        json_array_append_new(precision, number(c.precision));
+        json_array_append_new(recall, number(c.recall));
+        json_array_append_new(f1, number(c.f1));
+    }
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "test_macro_precision",
+        number(mean.precision), "test_macro_recall", number(mean.recall), "test_macro_f1",
+        number(mean.f1), "class_precision", precision, "class_recall", recall, "class_f1", f1);
+}
+
 static json_t *eval_event(const tutti_report_eval *e)
 {
     json_t *event = json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:i, s:o}", "event", "eval",
@@ -125,8 +141,10 @@ static json_t *eval_event(const tutti_report_eval *e)
         "train_loss", number(e->train_loss), "test_loss", number(e->test_loss), "test_accuracy",
         number(e->test_accuracy), "eval_views", e->views, "one_view_accuracy",
         number(e->one_view_accuracy));
-    if (e->tally)
+    if (e->tally) {
         json_object_set_new(event, "test_top5_accuracy", number(tutti_tally_best(e->tally)));
+        json_object_update_new(event, classes_object(e->tally));
+    }
     if (e->averaged) {
         json_object_set_new(event, "average_test_loss", number(e->average_loss));
         json_object_set_new(event, "average_test_accuracy", number(e->average_accuracy));
@@ -161,6 +179,7 @@ static json_t *summary_event(const tutti_report_summary *s)
         json_pack("{s:i, s:i, s:i, s:i, s:I}", "kernels", c->kernels, "tasks", c->tasks, "launches",
             c->launches, "graphs", c->graphs, "graph_bytes", (json_int_t)c->graph_bytes));
     json_object_set_new(event, "test_top5_accuracy", number(s->best_accuracy));
+    json_object_set_new(event, "test_macro_f1", number(s->macro_f1));
     if (s->received.after) json_object_set_new(event, "received", received_object(&s->received));
     if (s->averaged)
         json_object_set_new(event, "average_test_accuracy", number(s->average_accuracy));
@@ -520,6 +539,8 @@ void tutti_report_on_summary(tutti_report *report, const tutti_report_summary *s
     if (isfinite(s->test_accuracy)) {
         report_accuracy(report, s->test_accuracy, s->best_accuracy, s->views, s->one_view_accuracy,
             s->averaged ? s->average_accuracy : NAN);
+        if (isfinite(s->macro_f1))
+            tutti_text_print(report->people, ", macro F1 %.2f %%", 100 * s->macro_f1);
         fputs(", ", report->people);
     }
     tutti_text_print(report->people, "weights %s\n", s->weights_hash);

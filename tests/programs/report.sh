@@ -6,6 +6,25 @@ make_cifar "$dir/data"
 printf '%s\n' airplane automobile bird cat deer dog frog horse '<ship>' truck > "$dir/data/batches.meta.txt"
 run=(--data "$dir/data" --model cifar-quick --batch 7 --lr 0.02 --augment crop)
 
+# Precision, recall and F1 in the JSON of the last evaluation are those of the page's matrix; so is the summary's mean of F1.
+check_classes() { # PAGE JSON
+    perl -0777 -e 'use JSON::PP; my ($page, $json) = map { open my $f, "<", $_ or die; scalar <$f> } @ARGV;
+        $page =~ /id=.confusion.>\n(.*?)<\/script>/s or die "no matrix"; my $m = decode_json($1);
+        my ($e) = reverse grep { $_->{event} eq "eval" } map { decode_json($_) } split /\n/, $json;
+        my ($s) = reverse grep { $_->{event} eq "summary" } map { decode_json($_) } split /\n/, $json;
+        my ($occur, @sum) = (0, 0, 0, 0);
+        my $near = sub { my ($x, $y, $what) = @_;
+            die "$what: ", $x // "null", ", not ", $y // "null", "\n" if defined $x != defined $y || defined $x && abs($x - $y) > 1e-9 };
+        for my $k (0 .. $#$m) { my ($label, $said) = (0, 0); $label += $_ for @{$m->[$k]}; $said += $_->[$k] for @$m;
+            my $right = $m->[$k][$k];
+            my @want = ($said ? $right / $said : undef, $label ? $right / $label : undef, $label + $said ? 2 * $right / ($label + $said) : undef);
+            my @name = ("class_precision", "class_recall", "class_f1");
+            $near->($e->{$name[$_]}[$k], $want[$_], "$name[$_] $k") for 0 .. 2;
+            $occur++ if $label + $said; $sum[$_] += $want[$_] // 0 for 0 .. 2 }
+        $near->($e->{(qw(test_macro_precision test_macro_recall test_macro_f1))[$_]}, $sum[$_] / $occur, "mean $_") for 0 .. 2;
+        $near->($s->{test_macro_f1}, $sum[2] / $occur, "the summary")' "$1" "$2"
+}
+
 # The matrix of a page: images, those on the diagonal.
 matrix() { # FILE
     perl -0777 -ne 'use JSON::PP; /id=.confusion.>\n(.*?)<\/script>/s or die "no matrix"; my $m = decode_json($1);
@@ -21,6 +40,7 @@ for ranks in 1 2 3; do
         trains "$ranks" "${run[@]}" --steps 6 --eval-views $views --workers 2 --report "$dir/page" --csv "$dir/csv"
         [ "$(matrix "$dir/page")" = "10 30 $(field test_accuracy)" ] ||
             fail "$ranks ranks, $views views: matrix $(matrix "$dir/page"), accuracy $(field test_accuracy)"
+        check_classes "$dir/page" "$dir/json" || fail "$ranks ranks, $views views: precision, recall, F1"
         tail -n 1 "$dir/csv" | grep -q "^eval,.*,$(field test_accuracy),$(field test_top5_accuracy)$" || fail "the table: $(tail -n 1 "$dir/csv")"
         awk -v a="$(field test_accuracy)" -v b="$(field test_top5_accuracy)" 'BEGIN { exit !(b >= a && b <= 1) }' ||
             fail "top-5 $(field test_top5_accuracy), top-1 $(field test_accuracy)"

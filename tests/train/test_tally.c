@@ -1,5 +1,5 @@
-/* apps/train/tally: the five best, ties, rows that do not count, the confusion matrix; the page that shows
- * it. */
+/* apps/train/tally: the five best, ties, rows that do not count, precision, recall and F1, the confusion
+ * matrix; the page that shows them. */
 #include "apps/train/page.h"
 #include "apps/train/tally.h"
 #include "tests/support/testing.h"
@@ -36,6 +36,58 @@ START_TEST(five_best)
     tutti_tally_add(&tally, 1, outputs[0], labels);
     ck_assert(isnan(tutti_tally_best(&tally))); /* of five classes every label is among five */
     ck_assert_ptr_null(tally.matrix);
+    tutti_tally_close(&tally);
+}
+END_TEST
+
+/* Counts images of `labels` that are taken for `predicted`. */
+static void count_pairs(
+    int classes, int images, const int32_t *labels, const int *predicted, tutti_tally *tally)
+{
+    ck_assert_ok(tutti_tally_open(classes, 0, tally));
+    for (int i = 0; i < images; i++) {
+        float outputs[CLASSES] = {0};
+        outputs[predicted[i]] = 1;
+        tutti_tally_add(tally, 1, outputs, &labels[i]);
+    }
+}
+
+static void check_class(tutti_tally_class c, double precision, double recall, double f1)
+{
+    const double found[] = {c.precision, c.recall, c.f1}, wanted[] = {precision, recall, f1};
+    for (int i = 0; i < 3; i++)
+        ck_assert_msg(isnan(wanted[i]) ? isnan(found[i]) : fabs(found[i] - wanted[i]) < 1e-15,
+            "number %d: %g, not %g", i, found[i], wanted[i]);
+}
+
+/* By hand. scikit-learn's precision_recall_fscore_support(..., zero_division=0) has 0 where NaN is here, and its
+ * average="macro" is over the classes that occur in y_true or y_pred. */
+START_TEST(precision_and_recall)
+{
+    /* Class 2 is never predicted, class 3 has no images, class 4 has neither. */
+    static const int32_t labels[] = {0, 0, 0, 0, 1, 2};
+    static const int predicted[] = {0, 0, 1, 1, 1, 3};
+    tutti_tally tally;
+    count_pairs(5, 6, labels, predicted, &tally);
+    check_class(tutti_tally_of_class(&tally, 0), 1, 1. / 2, 2. / 3);
+    check_class(tutti_tally_of_class(&tally, 1), 1. / 3, 1, 1. / 2);
+    check_class(tutti_tally_of_class(&tally, 2), NAN, 0, 0);
+    check_class(tutti_tally_of_class(&tally, 3), 0, NAN, 0);
+    check_class(tutti_tally_of_class(&tally, 4), NAN, NAN, NAN);
+    const tutti_tally_class mean = tutti_tally_macro(&tally);
+    check_class(mean, (1 + 1. / 3) / 4, (1. / 2 + 1) / 4, (2. / 3 + 1. / 2) / 4);
+    ck_assert_int_eq(mean.images, 6);
+    ck_assert_int_eq(mean.predicted, 6);
+    ck_assert_int_eq(mean.right, 3);
+    tutti_tally_close(&tally);
+    /* The example of scikit-learn's manual: 0.22, 0.33, 0.26. */
+    static const int32_t true_labels[] = {0, 1, 2, 0, 1, 2};
+    static const int guesses[] = {0, 2, 1, 0, 0, 1};
+    count_pairs(3, 6, true_labels, guesses, &tally);
+    check_class(tutti_tally_macro(&tally), 2. / 9, 1. / 3, 4. / 15);
+    tutti_tally_close(&tally);
+    count_pairs(3, 0, NULL, NULL, &tally);
+    check_class(tutti_tally_macro(&tally), NAN, NAN, NAN);
     tutti_tally_close(&tally);
 }
 END_TEST
@@ -95,8 +147,13 @@ START_TEST(pages)
     char *names[] = {"cat", "<dog>", "cow", NULL};
     const char *text = page_of(3, names);
     static const char *const wanted[] = {"<title>Training report", "&lt;m&gt;, 0 parameters",
-        "<svg", "Test accuracy 50.00 %", "&lt;dog&gt;</td><td><svg", "0.0 %, 0 of 1",
-        "cow</td><td></td><td>no test image", "class='matrix'", "[[1,0,0],\n[1,0,0],\n[0,0,0]]"};
+        "<svg", "Test accuracy 50.00 %", "&lt;dog&gt;</td><td><svg",
+        "<td>1</td><td>0</td><td>&ndash;</td><td>0.0 %</td><td>0.0 %</td></tr>",
+        "<td>1</td><td>1</td><td>50.0 %</td><td>100.0 %</td><td>66.7 %</td></tr>",
+        "cow</td><td></td><td>no test "
+        "image</td><td></td><td>&ndash;</td><td>&ndash;</td><td>&ndash;</td></tr>",
+        "<th>2</th><th>1</th><th>25.0 %</th><th>50.0 %</th><th>33.3 %</th></tr>", "class='matrix'",
+        "[[1,0,0],\n[1,0,0],\n[0,0,0]]"};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         ck_assert_msg(strstr(text, wanted[i]) != NULL, "no \"%s\" in %s", wanted[i], text);
     static const char *const unwanted[] = {"<dog>", "nan", "inf", "src=", "href=", "http"};
@@ -113,6 +170,7 @@ int main(void)
     Suite *suite = suite_create("tally");
     TCase *tcase = testing_case(suite, "tally");
     tcase_add_test(tcase, five_best);
+    tcase_add_test(tcase, precision_and_recall);
     tcase_add_test(tcase, pages);
     return testing_run(suite);
 }
