@@ -26,6 +26,7 @@ libtrain_la_SOURCES = \
 	apps/train/metrics.c apps/train/metrics.h \
 	apps/train/page.c apps/train/page.h \
 	apps/train/program.h apps/train/programs.c \
+	apps/train/progress.c apps/train/progress.h \
 	apps/train/recipe.c apps/train/recipe.h \
 	apps/train/replica.c apps/train/replica.h \
 	apps/train/report.c apps/train/report.h \

@@ -317,7 +317,7 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
     {TUTTI_CONF_TEXT, "report", "FILE", AT(page),
         .help = "write curves, precision and recall by class and the confusion matrix as one HTML "
                 "file, "
-                "which each evaluation replaces"},
+                "which reloads itself while the run goes on"},
     {TUTTI_CONF_TEXT, "metrics", "FILE", AT(metrics),
         .help = "keep the newest numbers as OpenMetrics text, for Prometheus: a file that is "
                 "replaced every 5 s"},

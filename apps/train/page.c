@@ -1,6 +1,8 @@
 #include "apps/train/page.h"
 
 #include "apps/curve/curve.h"
+#include "apps/train/progress.h"
+#include "dag/base/clock.h"
 #include "dag/base/file.h"
 #include "dag/base/log.h"
 #include "dag/base/text.h"
@@ -37,6 +39,9 @@ struct tutti_page {
     double epoch_steps;
     tutti_curve curve[CURVES], shown[CURVES];
     tutti_tally tally; /* of the last evaluation */
+    tutti_progress progress;
+    int every_s;
+    double next_s; /* a step before this time writes nothing */
 };
 
 static const struct {
@@ -48,9 +53,12 @@ static const struct {
     [ACCURACY] = {"test_accuracy", "accuracy", "#d55e00"},
     [BEST] = {"test_top5_accuracy", "label among the best 5", "#cc79a7"}};
 
+static tutti_status write_page(tutti_page *page);
+
 static const char curves_head[] = "<script type='application/json' id='curves'>\n";
 
-tutti_status tutti_page_new(const char *path, int keep, int continues, tutti_page **page)
+tutti_status tutti_page_new(
+    const char *path, int keep, int continues, int every_s, tutti_page **page)
 {
     tutti_page *p = calloc(1, sizeof *p);
     if (p) p->path = strdup(path);
@@ -60,6 +68,7 @@ tutti_status tutti_page_new(const char *path, int keep, int continues, tutti_pag
     }
     p->keep = keep;
     p->continues = continues;
+    p->every_s = every_s;
     *page = p;
     return TUTTI_OK;
 }
@@ -73,6 +82,7 @@ void tutti_page_free(tutti_page *page)
     free(page->start);
     free(page->path);
     tutti_tally_close(&page->tally);
+    tutti_progress_free(&page->progress);
     free(page);
 }
 
@@ -165,6 +175,8 @@ void tutti_page_on_start(tutti_page *page, const tutti_report_start *start)
     page->epoch_steps = start->steps_per_epoch > 0 ? (double)start->steps_per_epoch : 1;
     if (page->continues) read_earlier(page, (double)start->first_step / page->epoch_steps);
     copy_names(page, start->class_names, start->classes);
+    page->progress.step = start->first_step;
+    page->progress.steps = start->steps;
 }
 
 static void add_point(tutti_page *page, int which, int64_t step, double value)
@@ -172,13 +184,15 @@ static void add_point(tutti_page *page, int which, int64_t step, double value)
     page->lost |= !tutti_curve_add(&page->curve[which], (double)step / page->epoch_steps, value);
 }
 
-void tutti_page_on_step(tutti_page *page, const tutti_report_step *step)
+tutti_status tutti_page_on_step(tutti_page *page, const tutti_report_step *step, double left_s)
 {
     add_point(page, LOSS, step->step, step->loss);
     add_point(page, RATE, step->step, step->rate);
+    tutti_progress_on_step(&page->progress, step, left_s);
+    return tutti_clock_s() < page->next_s ? TUTTI_OK : write_page(page);
 }
 
-void tutti_page_on_eval(tutti_page *page, const tutti_report_eval *eval)
+static void add_eval(tutti_page *page, const tutti_report_eval *eval)
 {
     add_point(page, TRAIN_LOSS, eval->step, eval->train_loss);
     add_point(page, TEST_LOSS, eval->step, eval->test_loss);
@@ -191,6 +205,24 @@ void tutti_page_on_eval(tutti_page *page, const tutti_report_eval *eval)
         return;
     }
     memcpy(page->tally.count, from->count, (size_t)from->counts * sizeof *from->count);
+}
+
+tutti_status tutti_page_on_eval(tutti_page *page, const tutti_report_eval *eval)
+{
+    add_eval(page, eval);
+    return write_page(page);
+}
+
+void tutti_page_on_interrupt(
+    tutti_page *page, const char *signal, int64_t step, const char *command)
+{
+    tutti_progress_on_interrupt(&page->progress, signal, step, command);
+}
+
+void tutti_page_on_summary(tutti_page *page, const tutti_report_summary *summary)
+{
+    page->progress.state = TUTTI_PROGRESS_ENDED;
+    page->progress.step = summary->steps;
 }
 
 /* ---- curves ---- */
@@ -444,24 +476,30 @@ static void put_curves(FILE *out, tutti_page *page)
 
 /* ---- the file ---- */
 
-static const char head[] =
-    "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'><title>Training report</title>\n"
-    "<style>body{font:14px sans-serif;margin:2em auto;max-width:60em;padding:0 1em}"
-    "svg text{font:11px sans-serif;fill:#555}h2{font-size:1.1em;margin-top:2em}"
-    "table{border-collapse:collapse}th{text-align:left;padding:2px 12px 2px 0;font-weight:600}"
-    "td{padding:2px 8px}.matrix td{text-align:right;min-width:2em}"
-    ".classes td,.classes th{text-align:right}.classes td:first-child,.classes "
-    "th:first-child{text-align:left}"
-    ".matrix tr:first-child th{height:8em;vertical-align:bottom;padding:2px}"
-    ".matrix tr:first-child span{writing-mode:vertical-rl;transform:rotate(180deg)}"
-    "</style></head><body>\n<h1>Training report</h1>\n";
+static const char
+    head_begin[] = "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'>",
+    head[] =
+        "<title>Training report</title>\n"
+        "<style>body{font:14px sans-serif;margin:2em auto;max-width:60em;padding:0 1em}"
+        "svg text{font:11px sans-serif;fill:#555}h2{font-size:1.1em;margin-top:2em}"
+        "table{border-collapse:collapse}th{text-align:left;padding:2px 12px 2px 0;font-weight:600}"
+        "td{padding:2px 8px}.matrix td{text-align:right;min-width:2em}"
+        ".classes td,.classes th{text-align:right}.classes td:first-child,.classes "
+        "th:first-child{text-align:left}"
+        ".matrix tr:first-child th{height:8em;vertical-align:bottom;padding:2px}"
+        ".matrix tr:first-child span{writing-mode:vertical-rl;transform:rotate(180deg)}"
+        "</style></head><body>\n<h1>Training report</h1>\n";
 
 static void put_page(FILE *out, tutti_page *page)
 {
     static const int losses[] = {LOSS, TRAIN_LOSS, TEST_LOSS}, accuracies[] = {ACCURACY, BEST},
                      rates[] = {RATE};
     const tutti_curve *accuracy = &page->curve[ACCURACY];
+    fputs(head_begin, out);
+    if (page->progress.state == TUTTI_PROGRESS_RUNNING)
+        fprintf(out, "<meta http-equiv='refresh' content='%d'>", page->every_s);
     fputs(head, out);
+    tutti_progress_put(out, &page->progress, page->every_s);
     if (accuracy->count) {
         const tutti_curve *best = &page->curve[BEST];
         fprintf(out, "<p><b>Test accuracy %.2f %%</b>", 100 * accuracy->y[accuracy->count - 1]);
@@ -485,7 +523,7 @@ static void put_page(FILE *out, tutti_page *page)
     fputs("</body></html>\n", out);
 }
 
-tutti_status tutti_page_write(tutti_page *page)
+static tutti_status write_page(tutti_page *page)
 {
     const tutti_file_options file = {
         .what = "--report", .path = page->path, .keep = page->keep, .unsynced = 1};
@@ -503,6 +541,14 @@ tutti_status tutti_page_write(tutti_page *page)
                               ? tutti_fail(TUTTI_ERR_NOMEM, "no memory for --report %s", page->path)
                               : tutti_file_put(&file, text, size);
     page->keep = 0; /* the earlier file is another run's only once */
+    page->next_s = tutti_clock_s() + page->every_s;
     free(text);
     return status;
+}
+
+tutti_status tutti_page_end(tutti_page *page)
+{
+    if (page->progress.state == TUTTI_PROGRESS_RUNNING)
+        page->progress.state = TUTTI_PROGRESS_FAILED;
+    return write_page(page);
 }

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 static const double line_every_s = 5, bar_every_s = 0.1, metrics_every_s = 5;
-enum { BAR_CELLS = 24, LEAST_CELLS = 5, USUAL_COLUMNS = 80 };
+enum { PAGE_EVERY_S = 10, BAR_CELLS = 24, LEAST_CELLS = 5, USUAL_COLUMNS = 80 };
 
 struct tutti_report {
     tutti_report_options options;
@@ -399,7 +399,8 @@ static tutti_status open_files(tutti_report *r)
     const tutti_report_options *o = &r->options;
     tutti_status status = o->json ? open_json(r) : TUTTI_OK;
     if (!status && o->csv) status = open_csv(r);
-    if (!status && o->page) status = tutti_page_new(o->page, o->keep, o->append, &r->page);
+    if (!status && o->page)
+        status = tutti_page_new(o->page, o->keep, o->append, PAGE_EVERY_S, &r->page);
     if (!status && o->metrics) status = tutti_metrics_new(o->metrics, metrics_every_s, &r->metrics);
     return status;
 }
@@ -435,15 +436,16 @@ void tutti_report_on_step(tutti_report *report, const tutti_report_step *step)
 {
     if (report->json) write_event(report, step_event(step));
     if (report->csv) write_step_row(report, step);
-    if (report->page) tutti_page_on_step(report->page, step);
-    if (report->metrics && !report->metrics_failed)
-        report->metrics_failed = tutti_metrics_on_step(report->metrics, step);
-    if (!report->people) return;
     double now = tutti_clock_s();
     if (!report->first_s) {
         report->first_s = now;
         report->first_step = step->step;
     }
+    if (report->page && !report->page_failed)
+        report->page_failed = tutti_page_on_step(report->page, step, remaining_s(report, step));
+    if (report->metrics && !report->metrics_failed)
+        report->metrics_failed = tutti_metrics_on_step(report->metrics, step);
+    if (!report->people) return;
     int last = step->epoch_step == step->steps_per_epoch || step->step == step->steps;
     if (now < report->next_s && !last) return;
     if (report->options.style == TUTTI_REPORT_BAR)
@@ -470,10 +472,8 @@ void tutti_report_on_eval(tutti_report *report, const tutti_report_eval *eval)
 {
     if (report->json) write_event(report, eval_event(eval));
     if (report->csv) write_eval_row(report, eval);
-    if (report->page) {
-        tutti_page_on_eval(report->page, eval);
-        if (!report->page_failed) report->page_failed = tutti_page_write(report->page);
-    }
+    if (report->page && !report->page_failed)
+        report->page_failed = tutti_page_on_eval(report->page, eval);
     if (report->metrics && !report->metrics_failed)
         report->metrics_failed = tutti_metrics_on_eval(report->metrics, eval);
     if (!report->people) return;
@@ -510,6 +510,7 @@ void tutti_report_on_interrupt(
     if (report->json)
         write_event(report, json_pack("{s:s, s:s, s:I, s:s?}", "event", "interrupted", "signal",
                                 signal, "step", (json_int_t)step, "resume", command));
+    if (report->page) tutti_page_on_interrupt(report->page, signal, step, command);
     if (!report->people) return;
     end_bar(report);
     fflush(report->people);
@@ -518,6 +519,7 @@ void tutti_report_on_interrupt(
 void tutti_report_on_summary(tutti_report *report, const tutti_report_summary *s)
 {
     if (report->json) write_event(report, summary_event(s));
+    if (report->page) tutti_page_on_summary(report->page, s);
     if (!report->people) return;
     end_bar(report);
     if (s->trained)
@@ -561,7 +563,7 @@ tutti_status tutti_report_close(tutti_report *report)
         status = tutti_fail(TUTTI_ERR_IO, "--csv %s: could not be written: %s", report->csv_path,
             strerror(report->csv_failed));
     if (report->page && !report->page_failed && !status)
-        report->page_failed = tutti_page_write(report->page);
+        report->page_failed = tutti_page_end(report->page);
     if (!status) status = report->page_failed;
     if (report->metrics && !report->metrics_failed)
         report->metrics_failed = tutti_metrics_write(report->metrics);

@@ -56,7 +56,10 @@ static tutti_status train(tutti_trainer *s, tutti_report *report)
     int together;
     tutti_report_summary summary;
     tutti_status status = tutti_loop_run(s, report, &summary, &together);
-    if (status && !together) tutti_trainer_end_all(status);
+    if (status && !together) {
+        tutti_report_close(report); /* its files say that the run has failed */
+        tutti_trainer_end_all(status);
+    }
     if (!status) status = tutti_trainer_hash(s, hash);
     if (status) return status;
     summary.weights_hash = hash;

@@ -1,6 +1,7 @@
 #!/bin/bash
-# --report and --csv: the confusion matrix has every test image once, on any number of ranks, and agrees with the accuracy; the
-# weights are those of a run without them; a resumed run adds to the table; each file has one writer.
+# --report and --csv: the confusion matrix has every test image once, on any number of ranks, and agrees with the accuracy,
+# with precision, recall and F1; the weights are those of a run without them; the page says how the run is; a resumed run
+# adds to the table; each file has one writer.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 make_cifar "$dir/data"
 printf '%s\n' airplane automobile bird cat deer dog frog horse '<ship>' truck > "$dir/data/batches.meta.txt"
@@ -84,6 +85,14 @@ cifar 2 "${run[@]}" --steps 6 --resume "$dir/part" --report "$dir/foreign.html"
 [ "$(curves "$dir/foreign.html" | grep -c '^loss ')" = 3 ] && grep -q 'Something else' "$dir/foreign.html.1" || fail "a page without curves"
 grep -q 'no curves of the earlier run are there' "$dir/out" || { fail "no word about a page without curves"; cat "$dir/out"; }
 [ "$(grep -c '^step,' "$dir/whole")" = 6 ] && [ "$(grep -c '^event,' "$dir/whole")" = 1 ] || { fail "the table of two runs"; cat "$dir/whole"; }
+
+# The last page says how the run has ended, and loads itself no more: at its last step, early, and with an error.
+ends() { grep -q "id='progress'><b>$2" "$1" && ! grep -q refresh "$1" || fail "$1: $(grep "id='progress'" "$1")"; }
+ends "$dir/one.html" 'The run has ended</b> after step 6 of 6.'
+trains 1 "${run[@]}" --steps 6 --stop-after 2 --report "$dir/early"
+ends "$dir/early" 'The run has ended</b> after step 2 of 6.'
+cifar 2 "${run[@]}" --lr 1000 --momentum 0.99 --steps 60 --report "$dir/lost"
+ends "$dir/lost" 'The run has failed</b> after step [0-9]* of 60: its output says why.'
 
 for option in csv report; do
     cifar 1 "${run[@]}" --steps 1 --$option "$dir/nowhere/file"
