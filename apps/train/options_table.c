@@ -321,6 +321,9 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
     {TUTTI_CONF_TEXT, "metrics", "FILE", AT(metrics),
         .help = "keep the newest numbers as OpenMetrics text, for Prometheus: a file that is "
                 "replaced every 5 s"},
+    {TUTTI_CONF_TEXT, "tensorboard", "DIR", AT(tensorboard),
+        .help = "write loss, rate, accuracy, images per second and the hidden share as events for "
+                "TensorBoard; a resumed run adds a file"},
     {TUTTI_CONF_TEXT, "trace", "FILE", AT(trace),
         .help = "record what every worker and lane of every rank does in some steps, for Perfetto "
                 "and tutti-trace"},

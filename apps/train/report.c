@@ -4,6 +4,7 @@
 #include "apps/train/config_file.h"
 #include "apps/train/metrics.h"
 #include "apps/train/page.h"
+#include "apps/train/tensorboard.h"
 #include "dag/base/clock.h"
 #include "dag/base/file.h"
 #include "dag/base/log.h"
@@ -27,6 +28,7 @@ struct tutti_report {
     char *json_path, *csv_path;
     tutti_page *page;
     tutti_metrics *metrics;
+    tutti_tensorboard *board;
     double next_s;  /* no line or bar before this time */
     double first_s; /* when first_step was reported */
     int64_t first_step;
@@ -402,6 +404,7 @@ static tutti_status open_files(tutti_report *r)
     if (!status && o->page)
         status = tutti_page_new(o->page, o->keep, o->append, PAGE_EVERY_S, &r->page);
     if (!status && o->metrics) status = tutti_metrics_new(o->metrics, metrics_every_s, &r->metrics);
+    if (!status && o->tensorboard) status = tutti_tensorboard_open(o->tensorboard, &r->board);
     return status;
 }
 
@@ -429,6 +432,7 @@ void tutti_report_on_start(tutti_report *report, const tutti_report_start *start
                                 tutti_train_config_object(start->options)));
     if (report->page) tutti_page_on_start(report->page, start);
     if (report->metrics) tutti_metrics_on_start(report->metrics, start);
+    if (report->board) tutti_tensorboard_on_start(report->board, start);
     if (report->people) print_start(report->people, start);
 }
 
@@ -436,6 +440,7 @@ void tutti_report_on_step(tutti_report *report, const tutti_report_step *step)
 {
     if (report->json) write_event(report, step_event(step));
     if (report->csv) write_step_row(report, step);
+    if (report->board) tutti_tensorboard_on_step(report->board, step);
     double now = tutti_clock_s();
     if (!report->first_s) {
         report->first_s = now;
@@ -472,6 +477,7 @@ void tutti_report_on_eval(tutti_report *report, const tutti_report_eval *eval)
 {
     if (report->json) write_event(report, eval_event(eval));
     if (report->csv) write_eval_row(report, eval);
+    if (report->board) tutti_tensorboard_on_eval(report->board, eval);
     if (report->page && !report->page_failed)
         report->page_failed = tutti_page_on_eval(report->page, eval);
     if (report->metrics && !report->metrics_failed)
@@ -568,6 +574,8 @@ tutti_status tutti_report_close(tutti_report *report)
     if (report->metrics && !report->metrics_failed)
         report->metrics_failed = tutti_metrics_write(report->metrics);
     if (!status) status = report->metrics_failed;
+    const tutti_status board = tutti_tensorboard_close(report->board);
+    if (!status) status = board;
     tutti_page_free(report->page);
     tutti_metrics_free(report->metrics);
     free(report->csv_path);

@@ -37,6 +37,7 @@ static tutti_status open_report(tutti_trainer *s, tutti_report **report)
         .csv = s->options->csv,
         .page = s->options->page,
         .metrics = s->options->metrics,
+        .tensorboard = s->options->tensorboard,
         .keep = (int)s->options->keep,
         .append = s->options->resume != NULL};
     options.style = s->options->quiet ? TUTTI_REPORT_QUIET : tutti_report_find_style();
