@@ -81,7 +81,7 @@ events() { # FOLDER
                 my %event = map { @$_ } fields($data); my $step = $event{2};
                 die "the time" unless abs($event{1} - time) < 600; die "the version" if $first != (($event{3} // "") eq "brain.Event:2"); $first = 0;
                 if (defined $event{7}) { die "the session" unless {map { @$_ } fields($event{7})}->{1} == 1; @points = grep { $_->[0] < $step } @points }
-                for (fields($event{5} // "")) { my %value = map { @$_ } fields($_->[1]); push @points, [$step, $value{1}, $value{2}] } }
+                for (fields($event{5} // "")) { die "a summary" unless $_->[0] == 1; my %value = map { @$_ } fields($_->[1]); push @points, [$step, $value{1}, $value{2}] } }
             die "$path ends early" if $at > length $text }
         printf "%d %s %.6g\n", @$_ for @points' "$1"/events.out.tfevents.*
 }
