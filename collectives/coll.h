@@ -74,6 +74,8 @@ pthread_mutex_t *tutti_comm_lock(const tutti_comm *comm);
 int tutti_comm_shares_slots(const tutti_comm *comm);
 /* Whether edges take no device slots, although lanes share them. */
 int tutti_comm_edges_aside(const tutti_comm *comm);
+/* Whether its transport has broken its connections (tutti_transport.severed). [A] */
+int tutti_comm_is_severed(const tutti_comm *comm);
 /* How many collectives have been posted on a lane: the number of the next one. */
 int64_t tutti_comm_posted(const tutti_comm *comm, int lane);
 /* Whether the lane's depth allows another post now. Progress makes room. */

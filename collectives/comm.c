@@ -227,6 +227,11 @@ int tutti_comm_shares_slots(const tutti_comm *comm)
     return comm->transport->shares_slots;
 }
 
+int tutti_comm_is_severed(const tutti_comm *comm)
+{
+    return atomic_load(&comm->transport->severed);
+}
+
 int tutti_comm_edges_aside(const tutti_comm *comm)
 {
     return comm->transport->edges_aside;

@@ -10,8 +10,6 @@
 /* Bytes: about what reductions process while a fast link carries a few messages. */
 enum { SOME_WORK = 256 << 10 };
 
-typedef enum state { WAITING, STARTED, ENDED } state;
-
 /* Messages that may start, in the order in which they became ready; each enters once. */
 typedef struct queue {
     int *step, head, tail;
@@ -28,6 +26,13 @@ typedef union handle {
     tutti_local_step *step;
 } handle;
 
+/* A step of the schedule. */
+typedef struct step_state {
+    handle started;
+    int waits; /* counts down from sched->waits */
+    enum { WAITING, STARTED, ENDED } state;
+} step_state;
+
 struct tutti_flight {
     tutti_flight_plan plan;
     const tutti_sched *sched;
@@ -36,14 +41,12 @@ struct tutti_flight {
     int left;             /* steps that have not ended */
     tutti_status status;
     int draining;
-    handle *started;      /* [n] */
-    int *waits;           /* [n] counts down from sched->waits */
+    step_state *step;     /* [n] */
     int *oldest;          /* [channels] the first message not known to have ended; -1: none */
     int *under_way;       /* [channels] messages started and not known to have ended */
     int *held;            /* [channels] the message that waits for one of these to end; -1: none */
     int *news;            /* [channels] a message has ended (tutti_transport_ops.watch) */
     int blind;            /* some message is not watched: all are tested */
-    unsigned char *state; /* [n] */
     queue messages;
     heap local;
     queue running; /* local steps that a device has not ended, in their order */
@@ -91,7 +94,7 @@ static int heap_pop(heap *h)
 
 static void release_one(tutti_flight *f, int i)
 {
-    if (--f->waits[i]) return;
+    if (--f->step[i].waits) return;
     if (is_message(&f->sched->step[i]))
         f->messages.step[f->messages.tail++] = i;
     else
@@ -121,7 +124,7 @@ static void end_step(tutti_flight *f, int i)
 {
     const tutti_sched *s = f->sched;
     if (is_message(&s->step[i])) count_ended(f, s->of[i]);
-    f->state[i] = ENDED;
+    f->step[i].state = ENDED;
     f->left--;
     for (int k = s->first[i]; k < s->first[i + 1]; k++) release_one(f, s->after[k]);
 }
@@ -133,16 +136,16 @@ static tutti_status start_message(tutti_flight *f, int i)
     size_t bytes = (size_t)step->count * f->element;
     tutti_status status = step->kind == TUTTI_STEP_SEND
                               ? t->ops->isend(t, f->plan.lane, step->peer, f->plan.tag,
-                                    address_of(f, step->src), bytes, &f->started[i].message)
+                                    address_of(f, step->src), bytes, &f->step[i].started.message)
                               : t->ops->irecv(t, f->plan.lane, step->peer, f->plan.tag,
-                                    address_of(f, step->dst), bytes, &f->started[i].message);
+                                    address_of(f, step->dst), bytes, &f->step[i].started.message);
     if (status) return status;
-    f->state[i] = STARTED;
+    f->step[i].state = STARTED;
     count_started(f, i);
-    if (!f->started[i].message)
+    if (!f->step[i].started.message)
         end_step(f, i);
-    else if (!t->ops->watch ||
-             !t->ops->watch(t, f->started[i].message, &f->news[f->sched->of[i]], f->plan.watcher))
+    else if (!t->ops->watch || !t->ops->watch(t, f->step[i].started.message,
+                                   &f->news[f->sched->of[i]], f->plan.watcher))
         f->blind = 1;
     return TUTTI_OK;
 }
@@ -188,7 +191,7 @@ static int row_of(const tutti_flight *f, int i)
     const int copies = step->kind == TUTTI_STEP_COPY && step->src.space == TUTTI_SPACE_IN;
     int n = 1;
     if (step->dst.space == TUTTI_SPACE_WIDE || !(copies || adds_to(step, step))) return 1;
-    while (i + n < f->sched->n && f->waits[i + n] == 1 && adds_to(&step[n], step)) n++;
+    while (i + n < f->sched->n && f->step[i + n].waits == 1 && adds_to(&step[n], step)) n++;
     return n;
 }
 
@@ -229,7 +232,7 @@ static size_t run_local(tutti_flight *f, int i)
         copy_step(f, step, address_of(f, step->dst), address_of(f, step->src));
     for (int k = 0; k < n; k++) {
         count_work(f->plan.work, &step[k], bytes);
-        if (k + 1 < n) f->waits[i + k + 1]++; /* so that it does not run again */
+        if (k + 1 < n) f->step[i + k + 1].waits++; /* so that it does not run again */
         end_step(f, i + k);
     }
     return (size_t)n * bytes;
@@ -256,10 +259,10 @@ static tutti_status start_on_device(tutti_flight *f, int i)
         .dst = address_of(f, step->dst),
         .src = address_of(f, step->src),
         .count = step->count};
-    tutti_status status = a->ops->start(a, &local, &f->started[i].step);
+    tutti_status status = a->ops->start(a, &local, &f->step[i].started.step);
     if (status) return status;
     count_work(f->plan.work, step, (size_t)step->count * f->element);
-    f->state[i] = STARTED;
+    f->step[i].state = STARTED;
     f->running.step[f->running.tail++] = i;
     return TUTTI_OK;
 }
@@ -270,8 +273,8 @@ static tutti_status test_device(tutti_flight *f, int *moved)
     tutti_arithmetic *a = f->plan.transport->arithmetic;
     while (f->running.head < f->running.tail) {
         int i = f->running.step[f->running.head], done = 0;
-        f->status = a->ops->test(a, f->started[i].step, &done);
-        if (f->status && done) f->state[i] = ENDED;
+        f->status = a->ops->test(a, f->step[i].started.step, &done);
+        if (f->status && done) f->step[i].state = ENDED;
         if (f->status || !done) return f->status;
         f->running.head++;
         end_step(f, i);
@@ -304,11 +307,11 @@ static tutti_status start_ready(tutti_flight *f)
 static tutti_status test_channel(tutti_flight *f, int channel, int *moved)
 {
     tutti_transport *t = f->plan.transport;
-    for (int i; (i = f->oldest[channel]) >= 0 && f->state[i] != WAITING;) {
-        if (f->state[i] == STARTED) {
+    for (int i; (i = f->oldest[channel]) >= 0 && f->step[i].state != WAITING;) {
+        if (f->step[i].state == STARTED) {
             int done = 0;
-            f->status = t->ops->test(t, f->started[i].message, &done);
-            if (f->status && done) f->state[i] = ENDED; /* the message is gone */
+            f->status = t->ops->test(t, f->step[i].started.message, &done);
+            if (f->status && done) f->step[i].state = ENDED; /* the message is gone */
             if (f->status || !done) return f->status;
             end_step(f, i);
             *moved = 1;
@@ -349,13 +352,13 @@ int tutti_flight_drain(tutti_flight *f)
     int left = 0;
     for (int i = 0; i < f->sched->n && f->left; i++) {
         int done = 0, travels = is_message(&f->sched->step[i]);
-        if (f->state[i] != STARTED) continue;
-        if (!f->draining && travels) t->ops->cancel(t, f->started[i].message);
+        if (f->step[i].state != STARTED) continue;
+        if (!f->draining && travels) t->ops->cancel(t, f->step[i].started.message);
         /* a further failure no longer matters */
-        (void)(travels ? t->ops->test(t, f->started[i].message, &done)
-                       : t->arithmetic->ops->test(t->arithmetic, f->started[i].step, &done));
+        (void)(travels ? t->ops->test(t, f->step[i].started.message, &done)
+                       : t->arithmetic->ops->test(t->arithmetic, f->step[i].started.step, &done));
         if (done)
-            f->state[i] = ENDED;
+            f->step[i].state = ENDED;
         else
             left++;
     }
@@ -414,7 +417,7 @@ tutti_status tutti_flight_prepare(const tutti_flight_plan *plan, size_t *bytes)
     return status;
 }
 
-/* One block for the flight and its arrays: pointers first, bytes last, so that each is aligned. */
+/* One block for the flight and its arrays: pointers first, so that each is aligned. */
 static tutti_status allocate_flight(const tutti_flight_plan *plan, tutti_flight **flight)
 {
     const tutti_sched *s = plan->sched;
@@ -422,8 +425,7 @@ static tutti_status allocate_flight(const tutti_flight_plan *plan, tutti_flight 
     tutti_flight *f;
     void *block, *scratch = NULL, *wide = NULL;
     tutti_status status = tutti_pool_take(plan->pool,
-        sizeof *f + n * (sizeof *f->started + 4 * sizeof(int) + 1) + 4 * channels * sizeof(int),
-        &block);
+        sizeof *f + n * (sizeof *f->step + 3 * sizeof(int)) + 4 * channels * sizeof(int), &block);
     if (status) return status;
     const room r = room_of(plan);
     if (r.scratch) status = take_memory(plan, plan->received, r.scratch, &scratch);
@@ -443,16 +445,14 @@ static tutti_status allocate_flight(const tutti_flight_plan *plan, tutti_flight 
     f->space[TUTTI_SPACE_OUT] = plan->args->recv;
     f->space[TUTTI_SPACE_SCRATCH] = scratch;
     f->space[TUTTI_SPACE_WIDE] = wide;
-    f->started = (handle *)(f + 1);
-    f->waits = (int *)(f->started + n);
-    f->messages.step = f->waits + n;
+    f->step = (step_state *)(f + 1);
+    f->messages.step = (int *)(f->step + n);
     f->local.step = f->messages.step + n;
     f->running.step = f->local.step + n;
     f->oldest = f->running.step + n;
     f->under_way = f->oldest + channels;
     f->held = f->under_way + channels;
     f->news = f->held + channels;
-    f->state = (unsigned char *)(f->news + channels);
     *flight = f;
     return TUTTI_OK;
 }
@@ -463,18 +463,14 @@ tutti_status tutti_flight_start(const tutti_flight_plan *plan, tutti_flight **fl
     tutti_flight *f;
     tutti_status status = allocate_flight(plan, &f);
     if (status) return status;
-    memset(f->state, WAITING, (size_t)s->n);
-    memcpy(f->waits, s->waits, (size_t)s->n * sizeof *f->waits);
     memcpy(f->oldest, s->channel, (size_t)s->channels * sizeof *f->oldest);
     for (int c = 0; c < s->channels; c++) {
         f->under_way[c] = 0;
         f->held[c] = -1;
         f->news[c] = 0;
     }
-    for (int i = 0; i < s->n; i++) {
-        f->started[i].message = NULL;
-        f->waits[i]++; /* released below: then steps that wait for nothing become ready */
-    }
+    /* One more, which is released below: then steps that wait for nothing become ready. */
+    for (int i = 0; i < s->n; i++) f->step[i] = (step_state){.waits = s->waits[i] + 1};
     for (int i = 0; i < s->n; i++) release_one(f, i);
     *flight = f;
     return start_ready(f);
@@ -486,7 +482,7 @@ char *tutti_flight_waits_for(const tutti_flight *f, char *text, size_t size)
     if (size) text[0] = '\0';
     for (int c = 0; c < f->sched->channels && used < size; c++) {
         int i = f->oldest[c];
-        if (i < 0 || f->state[i] != STARTED) continue;
+        if (i < 0 || f->step[i].state != STARTED) continue;
         const tutti_sched_step *step = &f->sched->step[i];
         used += (size_t)snprintf(text + used, size - used, "%srank %d (%s)", used ? ", " : "",
             step->peer, step->kind == TUTTI_STEP_SEND ? "sending" : "receiving");
@@ -502,7 +498,8 @@ static int await_step(const tutti_flight *f, int i)
     const double until_s = tutti_clock_s() + patience_s;
     tutti_arithmetic *a = f->plan.transport->arithmetic;
     int done = 0;
-    while (!done && tutti_clock_s() < until_s) (void)a->ops->test(a, f->started[i].step, &done);
+    while (!done && tutti_clock_s() < until_s)
+        (void)a->ops->test(a, f->step[i].started.step, &done);
     return done;
 }
 
@@ -512,10 +509,10 @@ void tutti_flight_free(tutti_flight *f)
     tutti_transport *t = f->plan.transport;
     int unused = 1, abandoned = 0;
     for (int i = 0; i < f->sched->n && f->left; i++)
-        if (f->state[i] == STARTED && is_message(&f->sched->step[i])) {
-            t->ops->abandon(t, f->started[i].message);
+        if (f->step[i].state == STARTED && is_message(&f->sched->step[i])) {
+            t->ops->abandon(t, f->step[i].started.message);
             abandoned = 1;
-        } else if (f->state[i] == STARTED && unused)
+        } else if (f->step[i].state == STARTED && unused)
             unused = await_step(f, i);
     if (unused) give_memory(&f->plan, f->plan.pool, f->space[TUTTI_SPACE_WIDE]);
     /* another rank may still write to memory that was lent for an abandoned receive */

@@ -73,6 +73,7 @@ libcore_la_SOURCES += \
 
 # What programs choose from; the library needs no NCCL.
 libnet_la_SOURCES += \
+	collectives/transport/mesh_sockets.c \
 	collectives/transport/nccl_parts.h \
 	collectives/transport/table.c
 if HAVE_NCCL

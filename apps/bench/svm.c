@@ -175,9 +175,11 @@ static tutti_status add_peer(bench *b, const char *folder, const char *module, c
 
 static tutti_status run_command(const bench *b, const row *r, double *seconds)
 {
-    char text[COMMAND + 64];
+    char text[COMMAND + 96];
     const char *inner = r->command;
-    snprintf(text, sizeof text, "timeout %.0f sh -c \"%s\"", b->o.timeout_s, inner);
+    /* timeout, which ends all that it has started, ends when the bench does */
+    snprintf(text, sizeof text, "exec setpriv --pdeathsig TERM timeout %.0f sh -c \"%s\"",
+        b->o.timeout_s, inner);
     const double begun_s = tutti_clock_s();
     const int status = system(text);
     *seconds = tutti_clock_s() - begun_s;

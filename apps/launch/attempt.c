@@ -34,6 +34,7 @@ typedef struct run {
     char *text; /* of the line so far */
     size_t length, room;
     int told;        /* the first error of a rank */
+    int stops;       /* signals that stop tutti-run which were passed on */
     int asked;       /* to end */
     double linger_s; /* when what goes on after an error is ended; INFINITY: not at all */
     double kill_s;   /* when what was asked to end is killed */
@@ -108,8 +109,9 @@ static void hear_errors(run *r)
 static void ask_to_end(run *r)
 {
     static tutti_launch_processes ranks;
+    if (!r->asked) r->kill_s = tutti_clock_s() + r->options->grace_s;
     r->asked = 1;
-    r->kill_s = tutti_clock_s() + r->options->grace_s;
+    r->stops = r->watch->stops;
     tutti_launch_session_ranks(r->child, &ranks);
     for (int i = 0; i < ranks.n; i++) kill(ranks.pid[i], SIGTERM);
     if (!ranks.n) kill(r->child, SIGTERM);
@@ -129,7 +131,7 @@ static void hear_signals(run *r)
     while ((number = tutti_launch_watch_next(r->watch)) != 0)
         if ((number == SIGUSR1 || number == SIGUSR2) && r->runs) kill(r->child, number);
     reap(r); /* whatever was heard: signals are not counted */
-    if (r->watch->stopped && r->runs && !r->asked) ask_to_end(r);
+    if (r->watch->stops > r->stops && r->runs) ask_to_end(r); /* asked again, they end at once */
 }
 
 /* Open MPI's launcher can stand still when its last process has ended after another was killed: with PMIx 4.2 a lock

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 enum { NAME = 32, WORDS = 24, LINE = 8192 };
+static const double insist_s = 1.5; /* a signal within a second of another one is the same wish */
 
 /* What a job writes, until a line is whole. */
 typedef struct stream {
@@ -47,6 +48,7 @@ typedef struct jobs {
     job *job;
     int n, failures;
     double begun_s, until_s; /* until_s: when what is left is ended; INFINITY: not yet */
+    double insist_s; /* when what was asked to end is asked again, to end at once; INFINITY: not */
     char folder[TUTTI_LAUNCH_FOLDER], self[PATH_MAX];
     int null;
 } jobs;
@@ -236,9 +238,12 @@ static void end_job(jobs *all, job *j, int status)
     if (!status) return;
     j->failed = status;
     j->order = ++all->failures;
-    if (status == 2 || status == 126 || status == 127)
-        tell_all(all, SIGTERM); /* so it will be in every job */
-    if (status == 2 || status == 126 || status == 127 || status == 130 || status == 143) return;
+    if (status == 130 || status == 143) return;          /* somebody wanted that */
+    if (status == 2 || status == 126 || status == 127) { /* so it will be in every job */
+        tell_all(all, SIGTERM);
+        all->insist_s = now_s + insist_s;
+        return;
+    }
     if (j->serves || j->restarts >= o->max_restarts || says_lasting(all, j)) return;
     j->restarts++;
     j->due_s = now_s + o->pause_s + 1;
@@ -273,6 +278,10 @@ static void hurry(jobs *all)
 {
     const tutti_launch_options *o = all->options;
     const double now_s = tutti_clock_s();
+    if (now_s >= all->insist_s) {
+        all->insist_s = INFINITY;
+        tell_all(all, SIGTERM);
+    }
     const char *set = getenv("TUTTI_KV_TIMEOUT");
     if (count_running(all, 1) && !count_running(all, 0) && !is_due(all) && isinf(all->until_s))
         all->until_s = now_s + o->linger_s + (set && *set ? fmax(atof(set), 0) : 30);
@@ -364,11 +373,11 @@ static void run_jobs(jobs *all)
 {
     for (int i = 0; i < all->n && !all->watch->stopped; i++) start_job(all, &all->job[i]);
     while (count_running(all, 0) || count_running(all, 1) || is_due(all)) {
-        const int stopped = all->watch->stopped;
+        const int stops = all->watch->stops;
         int number;
         while ((number = tutti_launch_watch_next(all->watch)) != 0)
             if (number == SIGUSR1 || number == SIGUSR2) tell_all(all, number);
-        if (all->watch->stopped && !stopped) {
+        if (all->watch->stops > stops) {
             for (int i = 0; i < all->n; i++) all->job[i].due_s = INFINITY;
             tell_all(all, SIGTERM);
         }
@@ -387,6 +396,7 @@ int tutti_launch_jobs(
         .mpirun = mpirun,
         .begun_s = tutti_clock_s(),
         .until_s = INFINITY,
+        .insist_s = INFINITY,
         .null = open("/dev/null", O_RDONLY | O_CLOEXEC)};
     char parent[PATH_MAX];
     const ssize_t n = readlink("/proc/self/exe", all.self, sizeof all.self - 1);

@@ -40,8 +40,9 @@ int tutti_launch_watch_next(tutti_launch_watch *w)
     struct signalfd_siginfo info;
     if (read(w->signals, &info, sizeof info) != sizeof info) return 0;
     const int number = (int)info.ssi_signo;
-    if ((number == SIGHUP || number == SIGINT || number == SIGTERM) && !w->stopped)
-        w->stopped = number;
+    if (number != SIGHUP && number != SIGINT && number != SIGTERM) return number;
+    w->stops++;
+    if (!w->stopped) w->stopped = number;
     return number;
 }
 

@@ -7,6 +7,7 @@
 typedef struct tutti_launch_watch {
     int signals; /* a descriptor: readable when a signal has come */
     int stopped; /* the number of the signal that stops tutti-run; 0: none so far */
+    int stops;   /* how many such signals have come */
     pid_t parent;
 } tutti_launch_watch;
 

@@ -20,5 +20,6 @@ tutti_model_fn tutti_model_vgg11_bn_224, tutti_model_vgg16_bn_224, tutti_model_v
 tutti_model_fn tutti_model_alexnet, tutti_model_alexnet_tv;
 tutti_model_fn tutti_model_googlenet, tutti_model_googlenet_bn;
 tutti_model_fn tutti_model_mobilenet_v1;
+tutti_model_fn tutti_model_overfeat_fast;
 
 #endif

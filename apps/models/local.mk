@@ -10,6 +10,7 @@ libmodels_la_SOURCES = \
 	apps/models/googlenet.c \
 	apps/models/mlp.c \
 	apps/models/mobilenet.c \
+	apps/models/overfeat.c \
 	apps/models/model.h \
 	apps/models/resnet.c \
 	apps/models/resnet_preact.c \

@@ -91,6 +91,9 @@ static const tutti_model alexnet = {"alexnet",
 static const tutti_model alexnet_tv = {"alexnet-tv",
     "AlexNet as torchvision has it, 224x224 images (no batch norm)", tutti_model_alexnet_tv, LARGE,
     61100840, {0.005, 5e-4, 0}, NULL};
+static const tutti_model overfeat_fast = {"overfeat-fast",
+    "OverFeat's fast model for 231x231 images, dropout (no batch norm)", tutti_model_overfeat_fast,
+    {231, 231, 3, 1000}, 145920872, {0.005, 5e-4, 0}, NULL};
 static const tutti_model googlenet = {"googlenet",
     "GoogLeNet for 224x224 images: LRN, two auxiliary classifiers (no batch norm)",
     tutti_model_googlenet, LARGE, 13378280, {0.04, 2e-4, 0}, NULL};
@@ -105,7 +108,7 @@ const tutti_model *const tutti_models[] = {&mlp, &mlp_1024x5, &cifar_quick, &res
     &resnet32, &resnet44, &resnet56, &resnet110, &preact_resnet110, &resnet1001, &vgg16, &wide_mlp,
     &cd_dnn, &resnet50, &vgg16_224, &resnet18, &resnet34, &resnet101, &resnet152, &resnext50,
     &alexnet, &alexnet_tv, &vgg11_224, &vgg13_224, &vgg19_224, &vgg11_bn_224, &vgg16_bn_224,
-    &vgg19_bn_224, &googlenet, &googlenet_bn, &mobilenet_v1, NULL};
+    &vgg19_bn_224, &googlenet, &googlenet_bn, &mobilenet_v1, &overfeat_fast, NULL};
 
 const tutti_model *tutti_model_find(const char *name)
 {

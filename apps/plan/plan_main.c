@@ -68,16 +68,18 @@ typedef struct planner {
 static tutti_sim_options simulation_of(const planner *p, const tutti_plan_layout *c)
 {
     const options *o = p->o;
+    const int warm = tutti_placement_is_divided(&c->layout.placement) ? 2 : TUTTI_SIM_SEEN + 1;
     tutti_sim_options s = {.topology = p->topology,
         .ranks = p->plan.ranks,
         .workers = (int)o->workers,
-        .steps = 4,
-        .warm = 2,
+        .steps = warm + 2,
+        .warm = warm,
         .exchange = {.design = tutti_design_find(o->design),
             .lanes = (int)tutti_conf_int_or(o->lanes, 0),
             .algorithm = o->algorithm,
             .topology = strcmp(o->algorithm, "priced") == 0 ? o->topology : NULL,
             .verify = tutti_verify_mode_find(o->verify),
+            .order = {.on = 1, .at = TUTTI_SIM_SEEN},
             .bucket_bytes = tutti_conf_bytes(o->bucket_mb),
             .chunk_bytes = tutti_conf_bytes(o->chunk_mb)}};
     tutti_sim_model_exchange(&p->model, &c->layout, &s.exchange);

@@ -162,7 +162,7 @@ static const char *const times_words[] = {
 tutti_status tutti_sim_model_open(const tutti_model *model, const tutti_step_options *recipe,
     const char *times, tutti_sim_model *m)
 {
-    *m = (tutti_sim_model){.model = model, .recipe = *recipe};
+    *m = (tutti_sim_model){.model = model, .recipe = *recipe, .scale = 1};
     while (m->times < TUTTI_SIM_TRACED && strcmp(times_words[m->times], times) != 0) m->times++;
     tutti_status status = check_strategy(recipe->strategy);
     if (!status && m->times == TUTTI_SIM_TRACED) status = read_trace(m, times);
@@ -215,7 +215,8 @@ static double node_s(void *ctx, int rank, const tutti_graph *graph, int node)
                              : tutti_graph_kernel_hash(graph, node);
     const tutti_kernel_time *found = find_time(m, key);
     const int on_gpu = m->times == TUTTI_SIM_GPU || m->traced.on_gpu;
-    return found ? found->time_s : tutti_expected_s(graph, node, on_gpu ? TUTTI_CUDA : TUTTI_CPU);
+    return m->scale *
+           (found ? found->time_s : tutti_expected_s(graph, node, on_gpu ? TUTTI_CUDA : TUTTI_CPU));
 }
 
 tutti_status tutti_sim_model_program(tutti_sim_model *m, const tutti_layout *layout, int ranks,
@@ -237,6 +238,34 @@ tutti_status tutti_sim_model_program(tutti_sim_model *m, const tutti_layout *lay
     return TUTTI_OK;
 }
 
+static int is_kernel(const tutti_step *step, const tutti_node *node)
+{
+    return node->section == step->train && node->kind == TUTTI_NODE_KERNEL;
+}
+
+tutti_status tutti_sim_model_pace(tutti_sim_model *m, double images_per_s)
+{
+    const tutti_layout none = {.micro_batches = 1};
+    const tutti_strategy *strategy = m->recipe.strategy;
+    tutti_sim_program program;
+    tutti_step *step;
+    double all_s = 0;
+    if (m->times == TUTTI_SIM_TRACED)
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "--images-per-s: --times %s says what kernels take", m->path);
+    m->recipe.strategy = NULL;
+    tutti_status status = tutti_sim_model_program(m, &none, 1, 1, &program);
+    if (!status) status = build_step(m, 0, 1, &step);
+    m->recipe.strategy = strategy;
+    if (status) return status;
+    for (int n = 0; n < tutti_graph_nodes(step->graph); n++)
+        if (is_kernel(step, tutti_graph_get_node(step->graph, n)))
+            all_s += node_s(m, 0, step->graph, n);
+    tutti_step_free(step);
+    m->scale *= (double)m->recipe.batch / images_per_s / all_s;
+    return TUTTI_OK;
+}
+
 /* Adds to each layer what its kernels take. */
 static void add_layers(
     tutti_sim_model *m, const tutti_step *step, double forward_s[], double backward_s[])
@@ -244,7 +273,7 @@ static void add_layers(
     int l = 0;
     for (int n = 0; n < tutti_graph_nodes(step->graph); n++) {
         const tutti_node *node = tutti_graph_get_node(step->graph, n);
-        if (node->section != step->train || node->kind != TUTTI_NODE_KERNEL) continue;
+        if (!is_kernel(step, node)) continue;
         const int found = tutti_net_layer_of(m->net, node->name, l);
         if (found < 0) continue;
         l = found;
@@ -274,6 +303,7 @@ void tutti_sim_model_exchange(
     const tutti_sim_model *m, const tutti_layout *layout, tutti_exchange_options *exchange)
 {
     const tutti_placement *p = &layout->placement;
+    if (tutti_placement_is_divided(p)) exchange->order.on = 0;
     exchange->messages = tutti_rank_step_messages(p, m->recipe.strategy);
     exchange->algorithm =
         tutti_rank_step_algorithm(is_layout(p) || m->recipe.strategy, exchange->algorithm);

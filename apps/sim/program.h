@@ -15,6 +15,10 @@ typedef enum tutti_sim_times {
     TUTTI_SIM_TRACED,   /* in a run whose trace was read (trace_times.h) */
 } tutti_sim_times;
 
+/* The step from which on collectives may follow an agreed order (designs/exchange/order.h): by then, one step after the
+ * first has been observed. It is longer than those after it. */
+enum { TUTTI_SIM_SEEN = 3 };
+
 /* A model, and what its kernels take on any number of ranks and in any layout. */
 typedef struct tutti_sim_model {
     const tutti_model *model;
@@ -25,6 +29,7 @@ typedef struct tutti_sim_model {
     int kernels;
     const char *path; /* TRACED: the file, and what it says of its kernels */
     tutti_trace_times traced;
+    double scale; /* all kernels take this many times as long */
     /* Of the last program */
     tutti_layout layout;
     int workers; /* of a rank */
@@ -42,11 +47,15 @@ void tutti_sim_model_close(tutti_sim_model *m);
  * builds a step. NOMEM. */
 tutti_status tutti_sim_model_program(tutti_sim_model *m, const tutti_layout *layout, int ranks,
     int workers, tutti_sim_program *program);
+/* Scales what kernels take, which is not TRACED, such that one rank with one worker computes so many images a second.
+ * The program is over. Errors as of program; INVAL: traced. */
+tutti_status tutti_sim_model_pace(tutti_sim_model *m, double images_per_s);
 /* Seconds that each layer of the net takes on one rank with a micro-batch of so many images, by itself. The program is
  * over. Errors as of program. */
 tutti_status tutti_sim_model_layers(
     tutti_sim_model *m, int64_t images, double forward_s[], double backward_s[]);
-/* What the layout makes of an exchange: its lane for messages, and the order of sums. [P] */
+/* What the layout makes of an exchange: its lane for messages, the algorithm of sums, and no agreed order where ranks
+ * have different collectives. [P] */
 void tutti_sim_model_exchange(
     const tutti_sim_model *m, const tutti_layout *layout, tutti_exchange_options *exchange);
 

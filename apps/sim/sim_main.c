@@ -6,6 +6,8 @@
 #include "config.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
+#include "dag/codecs/codecs.h"
+#include "dag/step/codec.h"
 #include "dag/strategies/strategies.h"
 #include "designs/exchange/settings.h"
 #include "designs/trace/write.h"
@@ -16,21 +18,30 @@
 
 typedef struct options {
     const char *model, *topology, *ranks, *design, *algorithm, *verify, *times;
-    const char *layout_text, *strategy_text, *pipeline, *stage_layers;
-    tutti_conf_int micro_batches;
+    const char *layout_text, *strategy_text, *pipeline, *stage_layers, *priority, *compress;
+    tutti_conf_int micro_batches, warm_given;
     tutti_conf_int lanes;
     tutti_conf_real bucket_mb, chunk_mb;
-    int64_t batch, workers, steps, warm, seed;
-    double noise;
+    int64_t batch, workers, steps, seed;
+    double noise, images_per_s;
     int json;
     const char *trace;
     /* Read */
+    int64_t warm;
     tutti_layout layout;
     const tutti_strategy *strategy; /* NULL: auto */
     tutti_strategy_settings strategy_settings;
+    const tutti_codec *codec;
+    double codec_value;
 } options;
 
 #define AT(member) .offset = offsetof(options, member)
+
+static const char *priority_choice(int i)
+{
+    static const char *const names[] = {"auto", "on", "off", NULL};
+    return names[i];
+}
 
 static const tutti_setting settings[] = {{TUTTI_CONF_HEADING, .help = "Arguments"},
     {TUTTI_CONF_TEXT, "model", "MODEL", .flags = TUTTI_CONF_REQUIRED | TUTTI_CONF_OPERAND,
@@ -48,6 +59,9 @@ static const tutti_setting settings[] = {{TUTTI_CONF_HEADING, .help = "Arguments
         .help = "what kernels take; measured: each alone on this processor, now; cpu, gpu: "
                 "counted, for a core or a GPU of a server; a file: as in a run that wrote this "
                 "trace"},
+    {TUTTI_CONF_REAL, "images-per-s", "R", .fallback = "0", .low = 0, .high = 1e9, AT(images_per_s),
+        .help = "scale what kernels take such that a rank with one worker computes R images a "
+                "second by itself; 0: as --times says"},
     {TUTTI_CONF_REAL, "noise", "X", .fallback = "0", .low = 0, .high = 2, AT(noise),
         .help = "kernels take exp(X z) times that, z normal, drawn by rank, step and kernel"},
     {TUTTI_CONF_INT, "seed", "N", .fallback = "1", .low = 0, .high = 1e15, AT(seed),
@@ -69,13 +83,22 @@ static const tutti_setting settings[] = {{TUTTI_CONF_HEADING, .help = "Arguments
                 "counting operations and bytes"},
     {TUTTI_CONF_TEXT, "strategy", "NAME", .fallback = "auto", AT(strategy_text),
         .help = "sync, sharded, or rooted, as of tutti-cifar; auto: sync, with sums in any order"},
+    {TUTTI_CONF_TEXT, "compress", "CODEC", .fallback = "none", AT(compress),
+        .help = "how gradients travel, as of tutti-cifar: none, bf16, onebit, topk:P, powersgd:R"},
     {TUTTI_CONF_INT, "steps", "N", .fallback = "6", .low = 1, .high = 100000, AT(steps),
         .help = "steps"},
-    {TUTTI_CONF_INT, "warm", "N", .fallback = "2", .low = 0, .high = 100000, AT(warm),
-        .help = "of these, the first N do not count"},
+    {TUTTI_CONF_INT_OR, "warm", "N", .fallback = "auto", .low = 0, .high = 100000,
+        .words = {"auto"}, AT(warm_given),
+        .help = "of these, the first N do not count; auto: 4, or half of fewer than 6"},
     TUTTI_SETTING_DESIGN(AT(design)), TUTTI_SETTING_LANES(AT(lanes)),
     TUTTI_SETTING_ALGORITHM(AT(algorithm)), TUTTI_SETTING_VERIFY(AT(verify)),
     TUTTI_SETTING_BUCKET_MB(AT(bucket_mb)), TUTTI_SETTING_CHUNK_MB(AT(chunk_mb)),
+    {TUTTI_CONF_CHOICE, "priority", "HOW", .fallback = "auto", .choice = priority_choice,
+        AT(priority),
+        .help =
+            "on: gradients that the next step needs first overtake others, in an order that "
+            "ranks agree on after 3 steps; off: program order; auto: on, unless --layout divides "
+            "the net"},
     {TUTTI_CONF_TEXT, "trace", "FILE", AT(trace),
         .help = "write what every worker and lane did, in the last simulation, for tutti-trace and "
                 "Perfetto"},
@@ -115,6 +138,7 @@ static tutti_sim_options simulation_of(
                 strcmp(o->algorithm, "priced") == 0 ? o->topology : NULL, /* all of its ranks */
             .bucket_bytes = bytes_of(o->bucket_mb),
             .chunk_bytes = bytes_of(o->chunk_mb),
+            .order = {.on = strcmp(o->priority, "off") != 0, .at = TUTTI_SIM_SEEN},
             .verify = tutti_verify_mode_find(o->verify)}};
     tutti_sim_model_exchange(m, &o->layout, &s.exchange);
     return s;
@@ -273,6 +297,11 @@ static tutti_status read_work(options *o, const tutti_topology *t)
     if (l->stage_layers[0] && l->placement.stages < 2)
         return tutti_conf_refuse(
             &conf, "stage-layers", o->stage_layers, "it needs --layout with two or more stages");
+    o->warm = tutti_conf_int_or(o->warm_given, o->steps < 6 ? o->steps / 2 : 4);
+    if (strcmp(o->priority, "on") == 0 && tutti_placement_is_divided(&l->placement))
+        return tutti_conf_refuse(&conf, "priority", "on",
+            "the ranks of this layout have different collectives, so they cannot agree on an "
+            "order");
     l->order = tutti_pipeline_order_of(o->pipeline);
     l->micro_batches = (int)tutti_conf_int_or(o->micro_batches, 0);
     if (l->placement.stages > 1 && l->micro_batches && o->batch % l->micro_batches)
@@ -284,6 +313,10 @@ static tutti_status read_work(options *o, const tutti_topology *t)
         !tutti_strategy_read(
             o->strategy_text, &o->strategy, &o->strategy_settings, fault, sizeof fault))
         return tutti_conf_refuse(&conf, "strategy", o->strategy_text, fault);
+    if (!tutti_codec_read(o->compress, &o->codec, &o->codec_value, fault, sizeof fault))
+        return tutti_conf_refuse(&conf, "compress", o->compress, fault);
+    const char *wrong_wire = tutti_setting_wire_fault(o->algorithm, o->codec->wire);
+    if (wrong_wire) return tutti_conf_refuse(&conf, "compress", o->compress, wrong_wire);
     return tutti_topology_ring_rate(t, &l->link_bytes_per_s);
 }
 
@@ -293,6 +326,9 @@ static tutti_status open_model(const options *o, tutti_sim_model *m)
     const tutti_step_options recipe = {.batch = o->batch,
         .strategy = o->strategy,
         .settings = o->strategy_settings,
+        .wire = o->codec->wire,
+        .codec = o->codec,
+        .codec_value = o->codec_value,
         .momentum = 0.9f,
         .nesterov = 1,
         .weight_decay = 5e-4f,
@@ -302,7 +338,11 @@ static tutti_status open_model(const options *o, tutti_sim_model *m)
     if (o->warm >= o->steps)
         return tutti_fail(TUTTI_ERR_USAGE, "--warm %lld: at least one of --steps %lld has to count",
             (long long)o->warm, (long long)o->steps);
-    return tutti_sim_model_open(model, &recipe, o->times, m);
+    status = tutti_sim_model_open(model, &recipe, o->times, m);
+    if (status || !(o->images_per_s > 0)) return status;
+    status = tutti_sim_model_pace(m, o->images_per_s);
+    if (status) tutti_sim_model_close(m);
+    return status;
 }
 
 static int exit_status_of(tutti_status status)

@@ -3,10 +3,13 @@
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 /* Data from any rank, with room for `bytes` of the receives. */
 typedef struct arrival {
@@ -39,6 +42,8 @@ typedef struct mesh {
     tutti_transport base;
     tutti_connection **peer;
     tutti_shm *mine, **theirs;
+    const atomic_int *broken; /* tutti_mesh_options */
+    int broke;
     atomic_int full;  /* there is no more of `mine` */
     atomic_int woken; /* since it last slept */
     int *reported; /* [size] it was said that this rank is gone */
@@ -71,6 +76,11 @@ static void recycle_message(mesh *t, tutti_message *m)
 /* A connection has failed, and a message with it. */
 static tutti_status report_peer(mesh *t, int peer)
 {
+    if (t->broke == 1) tutti_fail(TUTTI_ERR_COMM, "the connections to the other ranks were closed");
+    if (t->broke) {
+        t->broke = 2;
+        return TUTTI_ERR_COMM;
+    }
     const char *why = tutti_connection_broken(t->peer[peer]);
     if (t->reported[peer] || !why) return TUTTI_ERR_COMM;
     t->reported[peer] = 1;
@@ -79,11 +89,20 @@ static tutti_status report_peer(mesh *t, int peer)
 
 /* ---- progress ---- */
 
+static void break_all(mesh *t)
+{
+    t->broke = 1;
+    atomic_store(&t->base.severed, 1);
+    for (int r = 0; r < t->base.size; r++)
+        if (t->peer[r]) tutti_connection_break(t->peer[r]);
+}
+
 /* Memory is looked at; of the sockets, one call finds those that can move. */
 static void look(mesh *t)
 {
     int sockets = 0;
     t->looks++;
+    if (t->broken && !t->broke && atomic_load(t->broken)) break_all(t);
     for (int r = 0; r < t->base.size; r++) {
         if (!t->peer[r]) continue;
         struct pollfd p = tutti_connection_poll(t->peer[r]);
@@ -465,6 +484,17 @@ static const tutti_transport_ops mesh_near_ops = {
     .close = mesh_close,
 };
 
+tutti_status tutti_mesh_connect_socket(int socket, tutti_connection **connection)
+{
+    static const int idle_s = 10, interval_s = 5, probes = 4, unanswered_ms = 30000;
+    setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &(int){1}, sizeof(int));
+    setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+    setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+    setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+    setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered_ms, sizeof unanswered_ms);
+    return tutti_connection_open(socket, &tutti_mesh_connection, connection);
+}
+
 static int has_sockets(const tutti_mesh_options *o)
 {
     int sockets = 0;
@@ -517,6 +547,7 @@ tutti_status tutti_transport_mesh(const tutti_mesh_options *o, tutti_transport *
     t->base.size = o->size;
     t->base.lanes = o->lanes;
     t->base.near = o->near;
+    t->broken = o->broken;
     t->base.tags = tutti_mesh_connection.tags;
     t->base.small_bytes = tutti_mesh_connection.early_bytes;
     *transport = &t->base;

@@ -8,6 +8,7 @@
 #include "collectives/transport/transport.h"
 
 #include <math.h>
+#include <stdatomic.h>
 
 enum { TUTTI_MESH_LANES = 1 << 20, TUTTI_MESH_EARLY_BYTES = 4096 };
 
@@ -25,9 +26,29 @@ typedef struct tutti_mesh_options {
     tutti_shm **theirs;      /* [size] NULL for ranks of other hosts; closed with the mesh */
     const int *host;         /* [size] as in tutti_transport; copied; NULL: all are on one */
     int near;
+    /* When it is not 0 any more, all connections break: what is under way ends with COMM. Any thread may set it; the
+     * mesh notices at its next pass. NULL: never */
+    const atomic_int *broken;
 } tutti_mesh_options;
 
 /* INVAL, NOMEM. */
 tutti_status tutti_transport_mesh(const tutti_mesh_options *options, tutti_transport **transport);
+
+/* A socket as a connection of a mesh: the kernel finds hosts that are gone; ranks themselves may be silent for long.
+ * Takes over the socket, also on failure. */
+tutti_status tutti_mesh_connect_socket(int socket, tutti_connection **connection);
+
+/* A socket to each other rank, over which nothing has gone yet. Takes over the sockets, also on failure. */
+typedef struct tutti_mesh_sockets {
+    int rank, size, lanes;
+    const int *socket;        /* [size] -1 for rank */
+    double until_s;           /* the deadline, on the clock */
+    const atomic_int *broken; /* as above; opening gives up, too */
+} tutti_mesh_sockets;
+
+/* Opens a mesh without MPI: all ranks call it. Where two are on one host, they share memory. COMM, TIMEOUT, NOMEM
+ * (logged). */
+tutti_status tutti_transport_mesh_sockets(
+    const tutti_mesh_sockets *options, tutti_transport **transport);
 
 #endif

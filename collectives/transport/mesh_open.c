@@ -10,7 +10,6 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,18 +113,6 @@ static tutti_status connect_near(opening *o, int r)
         ring_of(o, r, self), &tutti_mesh_connection, &o->mesh.peer[r]);
 }
 
-/* The kernel finds hosts that are gone; ranks themselves may be silent for long. */
-static tutti_status open_socket(opening *o, int r, int socket)
-{
-    static const int idle_s = 10, interval_s = 5, probes = 4, unanswered_ms = 30000;
-    setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &(int){1}, sizeof(int));
-    setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
-    setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
-    setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
-    setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered_ms, sizeof unanswered_ms);
-    return tutti_connection_open(socket, &tutti_mesh_connection, &o->mesh.peer[r]);
-}
-
 static void write_words(unsigned char words[TUTTI_TCP_WORDS_BYTES], int from, int to)
 {
     memset(words, 0, TUTTI_TCP_WORDS_BYTES);
@@ -149,7 +136,8 @@ static tutti_status connect_far(opening *o, int r)
             left_s > 0 ? left_s : 0.1, o->all[r].token, words, &later, why, &socket);
         if (status && !later) return status;
         if (status) continue;
-        if (!memcmp(words, wanted, sizeof words)) return open_socket(o, r, socket);
+        if (!memcmp(words, wanted, sizeof words))
+            return tutti_mesh_connect_socket(socket, &o->mesh.peer[r]);
         snprintf(why, sizeof why, "another rank has answered");
         close(socket);
     }
@@ -181,7 +169,7 @@ static tutti_status accept_one(opening *o, int *accepted)
         return TUTTI_OK;
     }
     *accepted = 1;
-    return open_socket(o, r, socket);
+    return tutti_mesh_connect_socket(socket, &o->mesh.peer[r]);
 }
 
 static tutti_status accept_all(opening *o, int expected)

@@ -26,6 +26,7 @@
 #include "dag/base/status.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 
 typedef struct tutti_transport tutti_transport;
@@ -118,6 +119,8 @@ struct tutti_transport {
     /* some messages under way have no receiver: close keeps their lanes, so that they never match a later transport's
      * messages */
     int abandoned;
+    /* it has broken its own connections: nothing comes from the other ranks any more: do not wait for them */
+    atomic_int severed;
 };
 
 /* Closes it, with its lock. Accepts NULL. */

@@ -21,27 +21,32 @@ typedef enum phase {
     RECEIVES, /* the receiver's moment */
 } phase;
 
-/* One side of a message. */
+/* One side of a message. What every event needs is in one line of the cache: large simulations wait for memory. */
+enum { LINE = 64 };
 struct tutti_message {
-    tutti_message *partner;
-    tutti_message *next,
-        *before; /* of those that wait for the other side, in the list of its key */
-    tutti_message *younger, *older; /* of all that there are */
-    uint64_t number;                /* of messages that were posted before */
-    int from, to, lane, tag;        /* from TUTTI_ANY_RANK: of a receive */
-    int sends;
-    phase phase;
-    int waits; /* is in the list of its key */
-    int busy;  /* the world still needs it */
-    int ended; /* for its poster */
-    int gone;  /* its poster needs it no more */
-    void *data;
-    size_t bytes;
-    char *copy; /* a send's own, of what is really there */
-    tutti_status status;
+    _Alignas(LINE) tutti_message *partner;
     int *news; /* set when it ends; or NULL. Then the watcher is called */
     const tutti_watcher *watcher;
+    size_t bytes;
+    int from, to, lane, tag; /* from TUTTI_ANY_RANK: of a receive */
+    unsigned char phase, sends;
+    unsigned char used;        /* 0: it is free */
+    unsigned char waits;       /* is in the list of its key */
+    unsigned char busy;        /* the world still needs it */
+    unsigned char ended, gone; /* for its poster; and its poster needs it no more */
+    unsigned char copied;      /* a send's data is a copy, of what is really there */
+    tutti_status status;
+    void *data;
+    tutti_message *next, *before; /* in the list of its key, or of those that are free */
+    uint64_t number;              /* of messages that were posted before */
 };
+
+/* Memory of messages. */
+enum { SLAB_MESSAGES = 1024 };
+typedef struct slab {
+    struct slab *next;
+    tutti_message *message; /* [SLAB_MESSAGES] */
+} slab;
 
 /* Messages of one key that wait for the other side, oldest first: all sends, or all receives. from TUTTI_ANY_RANK:
  * receives from any rank, and the sends for them. */
@@ -54,6 +59,7 @@ typedef struct waiting {
 typedef struct table {
     waiting *slot;
     size_t slots, used; /* slots: a power of two */
+    uint64_t any;       /* bit l: there is a key from any rank on lane l, or l + 64, ... */
 } table;
 
 struct tutti_local_step {
@@ -86,7 +92,8 @@ struct tutti_virtual_world {
     tutti_message **of_flow;
     int flow_room;
     table table;
-    tutti_message *youngest; /* of all that there are */
+    slab *slab;
+    tutti_message *spare;    /* messages that are free */
     place *place;            /* [ranks] */
     int *concerned, concerns;
     char *payload;
@@ -188,6 +195,11 @@ static tutti_status grow_table(table *t)
     return TUTTI_OK;
 }
 
+static uint64_t bit_of(int lane)
+{
+    return (uint64_t)1 << (lane & 63);
+}
+
 /* Those that wait with this key. NULL: no memory. */
 static waiting *find_waiting(table *t, int from, int to, int lane, int tag)
 {
@@ -196,6 +208,7 @@ static waiting *find_waiting(table *t, int from, int to, int lane, int tag)
     if (w->lane < 0) {
         *w = (waiting){.from = from, .to = to, .lane = lane, .tag = tag};
         t->used++;
+        if (from == TUTTI_ANY_RANK) t->any |= bit_of(lane);
     }
     return w;
 }
@@ -248,8 +261,10 @@ static void gather_sends(const table *t, waiting *any)
 static waiting *waiting_for(tutti_virtual_world *w, const tutti_message *m)
 {
     table *t = &w->table;
-    waiting *any = t->slots ? look_up(t, TUTTI_ANY_RANK, m->to, m->lane, m->tag) : NULL;
-    if (any && any->lane >= 0) return any;
+    if (t->any & bit_of(m->lane)) {
+        waiting *any = look_up(t, TUTTI_ANY_RANK, m->to, m->lane, m->tag);
+        if (any->lane >= 0) return any;
+    }
     waiting *found = find_waiting(t, m->from, m->to, m->lane, m->tag);
     if (found && m->from == TUTTI_ANY_RANK) gather_sends(t, found);
     return found;
@@ -257,35 +272,47 @@ static waiting *waiting_for(tutti_virtual_world *w, const tutti_message *m)
 
 /* ---- messages ---- */
 
+static tutti_status add_slab(tutti_virtual_world *w)
+{
+    slab *added = malloc(sizeof *added);
+    tutti_message *message = aligned_alloc(LINE, SLAB_MESSAGES * sizeof *message);
+    if (!added || !message) {
+        free(added);
+        free(message);
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for messages");
+    }
+    *added = (slab){w->slab, message};
+    w->slab = added;
+    for (int i = SLAB_MESSAGES - 1; i >= 0; i--) {
+        message[i] = (tutti_message){.next = w->spare};
+        w->spare = &message[i];
+    }
+    return TUTTI_OK;
+}
+
 static tutti_message *new_message(tutti_virtual_world *w, const tutti_message *like)
 {
-    tutti_message *m = malloc(sizeof *m);
-    if (!m) return NULL;
+    void *copy = NULL;
+    const int copies = like->sends && like->bytes && !is_payload(w, like->data);
+    if (!w->spare && add_slab(w)) return NULL;
+    if (copies && !(copy = malloc(like->bytes))) return NULL;
+    if (copies) memcpy(copy, like->data, like->bytes);
+    tutti_message *m = w->spare;
+    w->spare = m->next;
     *m = *like;
-    if (m->sends && m->bytes && !is_payload(w, m->data)) {
-        m->copy = malloc(m->bytes);
-        if (!m->copy) {
-            free(m);
-            return NULL;
-        }
-        memcpy(m->copy, m->data, m->bytes);
-    }
+    m->used = 1;
+    m->copied = (unsigned char)copies;
+    if (copies) m->data = copy;
     m->number = (uint64_t)w->account.messages++;
-    m->older = w->youngest;
-    if (m->older) m->older->younger = m;
-    w->youngest = m;
     return m;
 }
 
 static void free_message(tutti_virtual_world *w, tutti_message *m)
 {
-    if (m->younger)
-        m->younger->older = m->older;
-    else
-        w->youngest = m->older;
-    if (m->older) m->older->younger = m->younger;
-    free(m->copy);
-    free(m);
+    if (m->copied) free(m->data);
+    m->used = m->copied = 0;
+    m->next = w->spare;
+    w->spare = m;
 }
 
 static void raise_news(const tutti_message *m)
@@ -374,7 +401,7 @@ static tutti_status end_flow(tutti_virtual_world *w, tutti_message *send)
 static void end_reception(tutti_virtual_world *w, tutti_message *send)
 {
     tutti_message *recv = send->partner;
-    if (send->copy && !recv->gone) memcpy(recv->data, send->copy, send->bytes);
+    if (send->copied && !recv->gone) memcpy(recv->data, send->data, send->bytes);
     end_message(w, recv, TUTTI_OK);
     drop_message(w, recv);
     drop_message(w, send);
@@ -391,11 +418,11 @@ static tutti_status match_messages(tutti_virtual_world *w, tutti_message *send, 
             "lane %d, tag %d: rank %d sent %zu bytes where rank %d expected %zu: the ranks' "
             "collectives differ in order or size",
             send->lane, send->tag, send->from, send->bytes, send->to, recv->bytes);
-    else if (send->bytes && is_payload(w, recv->data) == (send->copy != NULL))
+    else if (send->bytes && is_payload(w, recv->data) == send->copied)
         status = tutti_fail(TUTTI_ERR_INTERNAL,
             "lane %d, tag %d: rank %d sends %s to rank %d, which expects the other: what steers a "
             "run depends on payload",
-            send->lane, send->tag, send->from, send->copy ? "data" : "payload", send->to);
+            send->lane, send->tag, send->from, send->copied ? "data" : "payload", send->to);
     if (!status) {
         if (send->phase == POSTED) return begin_message(w, send);
         return send->phase == ARRIVED ? begin_reception(w, send) : TUTTI_OK;
@@ -664,10 +691,21 @@ tutti_status tutti_virtual_world_new(
     return status;
 }
 
+static void free_slabs(tutti_virtual_world *w)
+{
+    for (slab *s = w->slab, *next; s; s = next) {
+        next = s->next;
+        for (int i = 0; i < SLAB_MESSAGES; i++)
+            if (s->message[i].copied) free(s->message[i].data);
+        free(s->message);
+        free(s);
+    }
+}
+
 void tutti_virtual_world_free(tutti_virtual_world *w)
 {
     if (!w) return;
-    while (w->youngest) free_message(w, w->youngest);
+    free_slabs(w);
     for (tutti_timed_event e;
          tutti_events_take(&w->events, HUGE_VAL, &e);) /* steps that were not tested */
         free(w->subject[e.what].step);
@@ -690,7 +728,9 @@ void *tutti_virtual_payload(const tutti_virtual_world *world)
 void tutti_virtual_break(tutti_virtual_world *world)
 {
     world->broken = 1;
-    for (const tutti_message *m = world->youngest; m; m = m->older) raise_news(m);
+    for (const slab *s = world->slab; s; s = s->next)
+        for (int i = 0; i < SLAB_MESSAGES; i++)
+            if (s->message[i].used) raise_news(&s->message[i]);
 }
 
 double tutti_virtual_now(const tutti_virtual_world *world)

@@ -56,6 +56,7 @@ struct tutti_run {
     instance *bucket[BUCKETS]; /* unfinished instances by id */
     int64_t *ready;            /* ids that may run now */
     int readies, ready_room;
+    int64_t changes;
     int held; /* workers that wait for the end of the collective they started */
     uint64_t draws;
     tutti_buffer *buf; /* of the node being run by wait */
@@ -83,6 +84,7 @@ static void push_ready(tutti_run *run, int64_t id)
         run->ready_room = room;
     }
     run->ready[run->readies++] = id;
+    run->changes++;
     pthread_cond_signal(&run->moved);
 }
 
@@ -119,6 +121,7 @@ static void end(tutti_run *run, instance *done, tutti_status status)
     mark_started(run, done);
     unblock_followers(run, done, TUTTI_EDGE_END);
     int64_t id = done->id;
+    run->changes++;
     run->held -= done->holds;
     free(done->follower);
     free(done);
@@ -441,6 +444,11 @@ int tutti_inline_node(tutti_run *run, int64_t id)
     const int node = i && i->work == WORK_NODE && !i->blockers ? i->target : -1;
     pthread_mutex_unlock(&run->lock);
     return node;
+}
+
+int64_t tutti_inline_changes(const tutti_run *run)
+{
+    return run->changes;
 }
 
 int tutti_inline_reached(tutti_run *run, int64_t point, tutti_status *failure)

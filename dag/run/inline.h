@@ -15,6 +15,8 @@ int tutti_inline_ready(tutti_run *run, int64_t ids[], int most);
 void tutti_inline_run(tutti_run *run, int64_t id);
 /* The node of one that may run now; -1: it is a feed, a fetch or a region, or may not run. [M] */
 int tutti_inline_node(tutti_run *run, int64_t id);
+/* How often an instance has ended or become ready: while it is the same, the calls above find the same. [M] */
+int64_t tutti_inline_changes(const tutti_run *run);
 /* Whether all that was submitted up to a point has ended; *failure: the first of it. [M] */
 int tutti_inline_reached(tutti_run *run, int64_t point, tutti_status *failure);
 

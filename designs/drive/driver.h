@@ -103,7 +103,8 @@ void tutti_driver_trace(tutti_driver *driver, tutti_trace *trace);
  * finished when all have ended. `driver` is the root, also for a part's collective. [A] */
 void tutti_driver_ready(
     tutti_driver *driver, int64_t sequence, const tutti_coll_args *args, tutti_token *token);
-/* Starts, progresses and ends collectives. Returns whether anything moved. One thread at a time. */
+/* Starts, progresses and ends collectives. Returns 0: nothing moved; 1: only collectives in flight did, so that
+ * another pass finds nothing before more arrives; 2: another pass may find more. One thread at a time. */
 int tutti_driver_pass(tutti_driver *driver);
 /* Whether a pass could do something: anything in flight, or ready and allowed to start. [A] */
 int tutti_driver_busy(tutti_driver *driver);

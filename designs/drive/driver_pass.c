@@ -128,21 +128,30 @@ void tutti_driver_close(tutti_driver *driver)
 
 /* ---- calls from outside ---- */
 
+/* What has moved in a pass. */
+typedef struct motion {
+    int flights; /* of collectives in flight */
+    int others;  /* anything else */
+} motion;
+
 /* A pass over one driver, after messages have been received. */
 static void pass_one(tutti_driver *d, void *ctx)
 {
-    int *any = ctx, started = 0, moved = 0;
+    motion *any = ctx;
+    int started = 0, moved = 0, granted = 0;
     tutti_status status = TUTTI_OK;
     if (d->root != d) {
         tutti_driver_notice_absent(d);
         status = look_at_verify(d);
         set_curious(d, status);
     }
-    if (!tutti_driver_failure(d) && !status) status = tutti_driver_grant_pass(d, &moved);
+    if (!tutti_driver_failure(d) && !status) status = tutti_driver_grant_pass(d, &granted);
     if (!tutti_driver_failure(d) && !status) {
         started = tutti_driver_start_next(d);
         status = tutti_coll_progress(d->comm, &moved);
+        any->flights |= moved;
     }
+    moved |= granted;
     if (status) tutti_driver_share(d, status);
     if (!tutti_driver_failure(d)) tutti_driver_notice_deserted(d, moved || started);
     status = tutti_driver_failure(d);
@@ -152,19 +161,21 @@ static void pass_one(tutti_driver *d, void *ctx)
         tutti_driver_end_done(d);
     else if (moved)
         tutti_driver_end_moved(d);
-    *any |= moved || started;
+    any->others |= granted || started;
 }
 
 int tutti_driver_pass(tutti_driver *driver)
 {
-    int moved = 0;
+    motion any = {0};
     pthread_mutex_lock(driver->comm_lock);
-    tutti_status status = receive_messages(driver, &moved);
+    const int64_t ended = driver->ended;
+    tutti_status status = receive_messages(driver, &any.others);
     if (driver->options.tick) driver->options.tick(driver->options.ctx);
     if (status) tutti_driver_share(driver, status);
-    tutti_driver_each(driver, pass_one, &moved);
+    tutti_driver_each(driver, pass_one, &any);
+    any.others |= driver->ended != ended;
     pthread_mutex_unlock(driver->comm_lock);
-    return moved;
+    return any.others ? 2 : any.flights;
 }
 
 /* Queue lock held. */

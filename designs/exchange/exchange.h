@@ -191,8 +191,8 @@ void tutti_exchange_set_activity(tutti_exchange *exchange, const char *doing, in
  * other ranks then receive this rank's messages. */
 void tutti_exchange_attend(tutti_exchange *exchange);
 
-/* With `manual`: starts what may start, moves what is in flight, ends what is done. Returns whether
- * anything moved. */
+/* With `manual`: starts what may start, moves what is in flight, ends what is done. Returns as tutti_driver_pass
+ * (designs/drive/driver.h): 0 if nothing moved. */
 int tutti_exchange_pass(tutti_exchange *exchange);
 
 /* Runs one collective now and waits for it. All ranks call it at the same point of the program.

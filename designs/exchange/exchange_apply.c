@@ -17,7 +17,7 @@ static tutti_status plan_order(tutti_exchange *x, tutti_graph *graph)
     if (!x->options.order.on || !can) return TUTTI_OK;
     if (x->order) return tutti_order_admit(graph);
     return tutti_order_open(&x->options.order, graph, tutti_exchange_rank(x),
-        tutti_comm_thread_driver(x->thread), &x->order);
+        tutti_exchange_size(x), tutti_comm_thread_driver(x->thread), &x->order);
 }
 
 static const tutti_members *members_for_marks(void *ctx, int group)

@@ -40,7 +40,7 @@ typedef struct tutti_order_options {
  * nothing to order. Writes the number of slots into the section's places. NOMEM; UNSUPPORTED
  * (logged) if the graph has groups or messages: rank 0 does not see all of them. */
 tutti_status tutti_order_open(const tutti_order_options *options, tutti_graph *graph, int rank,
-    tutti_driver *driver, tutti_order_plan **plan);
+    int ranks, tutti_driver *driver, tutti_order_plan **plan);
 /* Checks a graph that is applied after the ordered one: UNSUPPORTED (logged) if it has groups or messages, because
  * its collectives would share the driver with an order that does not include them. [P] */
 tutti_status tutti_order_admit(const tutti_graph *graph);

@@ -133,8 +133,8 @@ double tutti_membership_due(const tutti_membership_machine *machine);
 void tutti_membership_receive(
     tutti_membership_machine *machine, int64_t from, const tutti_membership_message *message);
 /* A rank is lost. certain: it acts no more, and all that it had sent to this rank was received: its end has closed the
- * connection in order, or its parent has seen it exit. Not certain: it is silent, or the connection broke in another
- * way. */
+ * connection in order. Not certain: it is silent, or the connection broke in another way, even if its parent has seen
+ * it exit, because an OUT may be lost. */
 void tutti_membership_lost(tutti_membership_machine *machine, int64_t id, int certain);
 
 typedef enum tutti_membership_verdict {

@@ -29,6 +29,7 @@ typedef struct rank {
     worker *worker;
     int64_t *end;        /* [steps] the point at which a step has ended */
     int submitted, done; /* steps */
+    int64_t changes;     /* of the run, that its workers have seen */
     double busy_s;       /* of all its workers, in steps that count */
 } rank;
 
@@ -172,14 +173,17 @@ static void trace_kernel(const simulation *s, const rank *r, int w)
             k->step + 1, k->begin_s + s->slept_s);
 }
 
-static void end_kernels(simulation *s, rank *r)
+static int end_kernels(simulation *s, rank *r)
 {
+    int ended = 0;
     for (int w = 0; w < s->workers; w++) {
         if (r->worker[w].id < 0 || r->worker[w].end_s > tutti_virtual_now(s->world)) continue;
         tutti_inline_run(r->run, r->worker[w].id);
         trace_kernel(s, r, w);
         r->worker[w].id = -1;
+        ended = 1;
     }
+    return ended;
 }
 
 /* ---- steps ---- */
@@ -207,13 +211,15 @@ static tutti_status end_steps(simulation *s, rank *r, int *moved)
     return failure ? failure : submit_steps(s, r);
 }
 
-/* All that a rank can do now. */
+/* All that a rank can do now. Most calls move messages, and nothing else. */
 static tutti_status advance_rank(simulation *s, rank *r)
 {
     tutti_status status = TUTTI_OK;
-    end_kernels(s, r);
-    for (int moved = 1; moved && !status;) {
-        moved = tutti_exchange_pass(r->exchange);
+    int freed = end_kernels(s, r);
+    for (int moved = 1; moved && !status; freed = 0) {
+        moved = tutti_exchange_pass(r->exchange) > 1;
+        if (!freed && tutti_inline_changes(r->run) == r->changes) continue;
+        r->changes = tutti_inline_changes(r->run);
         status = end_steps(s, r, &moved);
         if (!status) status = start_ready(s, r, &moved);
     }

@@ -165,7 +165,8 @@ static int has_finished(tutti_comm_thread *t, double gone_s)
            tutti_clock_s() - gone_s > (limit_s < most_s ? limit_s : most_s);
 }
 
-/* Leaves, and waits for the other ranks to leave too. Returns whether all have. */
+/* Leaves, and waits for the other ranks to leave too, unless nothing comes from them any more. Returns whether nothing
+ * of this rank is under way. */
 static int leave_ranks(tutti_comm_thread *t)
 {
     int patient = !t->options.driver.verify.at_once;
@@ -181,6 +182,7 @@ static int leave_ranks(tutti_comm_thread *t)
         if (left && drained && !(gone_s > 0)) gone_s = tutti_clock_s();
         if (left && drained && (failed || !patient)) return 1;
         if (gone_s > 0 && has_finished(t, gone_s)) return 1;
+        if (drained && failed && tutti_comm_is_severed(t->comm)) return 1;
         if (drained + !failed != was) start_s = tutti_clock_s();
         double limit_s = patience_s(t, failure, drained);
         if (!patient || tutti_clock_s() - start_s > limit_s) {

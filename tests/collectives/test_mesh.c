@@ -1,5 +1,5 @@
 /* A mesh of ranks as threads, connected by shared memory, sockets, or both: every case of collectives, groups of it,
- * receives from any rank, a failure, and a rank that goes. */
+ * receives from any rank, a failure, a rank that goes, and a mesh that is made from sockets. */
 #include "collectives/transport/mesh.h"
 #include "collectives/choose.h"
 #include "collectives/coll.h"
@@ -9,9 +9,11 @@
 #include "tests/support/testing.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 enum { MOST = 5, LANES = 3 };
 
@@ -318,6 +320,162 @@ START_TEST(says_who_is_gone)
 }
 END_TEST
 
+/* ---- made from sockets ---- */
+
+/* A rank as a thread that opens its mesh, and talks to the next one. */
+typedef struct maker {
+    tutti_mesh_sockets options;
+    int socket[3], value;
+    tutti_status opened, talked, severed;
+} maker;
+
+static tutti_status transfer(tutti_transport *t, int *value)
+{
+    const int from = (t->rank + t->size - 1) % t->size, to = (t->rank + 1) % t->size;
+    const double until_s = tutti_clock_s() + 20;
+    tutti_message *out = NULL, *in = NULL;
+    int sent = 0, received = 0, mine = 100 + t->rank;
+    tutti_status status = t->ops->irecv(t, 0, from, 0, value, sizeof *value, &in);
+    if (!status) status = t->ops->isend(t, 0, to, 0, &mine, sizeof mine, &out);
+    while (!status && !(sent && received) && tutti_clock_s() < until_s) {
+        if (!sent) status = t->ops->test(t, out, &sent);
+        if (!status && !received) status = t->ops->test(t, in, &received);
+    }
+    return status ? status : sent && received ? TUTTI_OK : TUTTI_ERR_TIMEOUT;
+}
+
+/* What waits for ever ends when the mesh is severed. */
+static tutti_status await_nothing(tutti_transport *t)
+{
+    const double until_s = tutti_clock_s() + 5;
+    tutti_message *m;
+    char byte;
+    int done = 0;
+    tutti_status status = t->ops->irecv(t, 1, (t->rank + 1) % t->size, 7, &byte, 1, &m);
+    while (!done && !status && tutti_clock_s() < until_s) status = t->ops->test(t, m, &done);
+    return status;
+}
+
+static atomic_int severs, talked;
+
+static void *make_mesh(void *arg)
+{
+    maker *m = arg;
+    tutti_transport *t;
+    m->opened = tutti_transport_mesh_sockets(&m->options, &t);
+    if (m->opened) return NULL;
+    m->talked = transfer(t, &m->value);
+    atomic_fetch_add(&talked, 1);
+    if (m->options.broken) m->severed = await_nothing(t);
+    t->ops->sweep(t, 0, 1); /* another may have been severed, and closed, before */
+    if (m->options.broken && (!t->severed || !t->near)) m->severed = TUTTI_OK;
+    tutti_transport_close(t);
+    return NULL;
+}
+
+static void prepare_makers(maker makers[3])
+{
+    for (int r = 0; r < 3; r++) {
+        makers[r] = (maker){.socket = {-1, -1, -1}};
+        makers[r].options = (tutti_mesh_sockets){.rank = r,
+            .size = 3,
+            .lanes = LANES,
+            .socket = makers[r].socket,
+            .until_s = tutti_clock_s() + 20,
+            .broken = &severs};
+    }
+    for (int a = 0; a < 3; a++)
+        for (int b = a + 1; b < 3; b++) {
+            int ends[2];
+            ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+            makers[a].socket[b] = ends[0];
+            makers[b].socket[a] = ends[1];
+        }
+}
+
+START_TEST(made_from_sockets)
+{
+    maker makers[3];
+    pthread_t threads[3];
+    prepare_makers(makers);
+    atomic_store(&severs, 0);
+    atomic_store(&talked, 0);
+    for (int r = 0; r < 3; r++) pthread_create(&threads[r], NULL, make_mesh, &makers[r]);
+    for (int i = 0; i < 20000 && atomic_load(&talked) < 3; i++) tutti_clock_sleep(1e-3);
+    atomic_store(&severs, 1);
+    for (int r = 0; r < 3; r++) {
+        pthread_join(threads[r], NULL);
+        ck_assert_ok(makers[r].opened);
+        ck_assert_ok(makers[r].talked);
+        ck_assert_int_eq(makers[r].value, 100 + (r + 2) % 3);
+        ck_assert_int_eq(makers[r].severed, TUTTI_ERR_COMM);
+    }
+}
+END_TEST
+
+/* A rank that is missing, has gone, or is none. */
+START_TEST(sockets_that_fail)
+{
+    static const tutti_status wanted[] = {
+        TUTTI_ERR_TIMEOUT, TUTTI_ERR_COMM, TUTTI_ERR_COMM, TUTTI_ERR_COMM};
+    const char noise[64] = "GET / HTTP/1.0";
+    maker makers[3];
+    prepare_makers(makers);
+    atomic_store(&severs, _i == 3);
+    makers[0].options.until_s = tutti_clock_s() + (_i ? 20 : 0.05);
+    for (int r = 1; r < 3; r++) {
+        if (_i == 1) close(makers[r].socket[0]);
+        if (_i == 2) ck_assert_int_eq(send(makers[r].socket[0], noise, 64, 0), 64);
+    }
+    make_mesh(&makers[0]);
+    ck_assert_int_eq(makers[0].opened, wanted[_i]);
+    close(makers[1].socket[2]);
+    close(makers[2].socket[1]);
+    for (int r = 1; r < 3 && _i != 1; r++) close(makers[r].socket[0]);
+}
+END_TEST
+
+/* Another machine, as its bytes: there is no memory to share, so the socket carries the messages. */
+START_TEST(another_machine_keeps_the_socket)
+{
+    const unsigned char card[56] = {'t', 'u', 't', 'c', 'a', 'r', 'd', '1', 5, [16] = 1};
+    unsigned char theirs[56], maps = 0;
+    const tutti_connection_options *options = &tutti_mesh_connection;
+    int ends[2], value = 7, mine = 0, done = 0;
+    pthread_t thread;
+    tutti_connection *c;
+    tutti_connection_message *out, *in;
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    maker m = {.socket = {-1, ends[0], -1}};
+    m.options = (tutti_mesh_sockets){
+        .size = 2, .lanes = LANES, .socket = m.socket, .until_s = tutti_clock_s() + 20};
+    pthread_create(&thread, NULL, make_mesh, &m);
+    ck_assert_int_eq(send(ends[1], card, sizeof card, 0), sizeof card);
+    ck_assert_int_eq(recv(ends[1], theirs, sizeof theirs, MSG_WAITALL), sizeof theirs);
+    ck_assert(!memcmp(card, theirs, 8));
+    ck_assert_int_eq(send(ends[1], &maps, 1, 0), 1);
+    ck_assert_int_eq(recv(ends[1], &maps, 1, MSG_WAITALL), 1);
+    ck_assert_int_eq(maps, 0);
+    ck_assert_ok(tutti_connection_open(ends[1], options, &c));
+    ck_assert_ok(tutti_connection_isend(c, 0, 0, &value, sizeof value, &out));
+    ck_assert_ok(tutti_connection_irecv(c, 0, 0, &mine, sizeof mine, &in));
+    while (!done) {
+        tutti_connection_pass(c);
+        ck_assert_ok(tutti_connection_test(in, &done));
+    }
+    for (done = 0; !done;) {
+        tutti_connection_pass(c);
+        ck_assert_ok(tutti_connection_test(out, &done));
+    }
+    tutti_connection_close(c);
+    pthread_join(thread, NULL);
+    ck_assert_ok(m.opened);
+    ck_assert_ok(m.talked);
+    ck_assert_int_eq(m.value, 7);
+    ck_assert_int_eq(mine, 100);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("mesh");
@@ -329,5 +487,9 @@ int main(void)
     tcase_add_loop_test(mesh, receives_from_any_rank, 0, WAYS);
     tcase_add_loop_test(mesh, ends_after_a_failure, 0, WAYS);
     tcase_add_loop_test(mesh, says_who_is_gone, 0, WAYS);
+    TCase *sockets = testing_case(suite, "sockets");
+    tcase_add_test(sockets, made_from_sockets);
+    tcase_add_loop_test(sockets, sockets_that_fail, 0, 4);
+    tcase_add_test(sockets, another_machine_keeps_the_socket);
     return testing_run(suite);
 }

@@ -1,5 +1,5 @@
 design_tests = tests/designs/test_burst tests/designs/test_clocks tests/designs/test_comm_core tests/designs/test_designs \
-	tests/designs/test_division \
+	tests/designs/test_division tests/designs/test_elastic tests/designs/test_elastic_ranks \
 	tests/designs/test_fingerprint tests/designs/test_halt tests/designs/test_marks tests/designs/test_membership tests/designs/test_mismatch tests/designs/test_active_messages \
 	tests/designs/test_order tests/designs/test_pipeline tests/designs/test_placed tests/designs/test_priority tests/designs/test_record tests/designs/test_release tests/designs/test_servers tests/designs/test_stall \
 	tests/designs/test_usr1 tests/designs/test_verify tests/designs/test_watch
@@ -20,6 +20,12 @@ tests_designs_test_designs_LDADD = libtesting.la
 tests_designs_test_division_SOURCES = tests/designs/test_division.c
 tests_designs_test_division_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_division_LDADD = libsession.la libmodels.la libtrial.la
+tests_designs_test_elastic_SOURCES = tests/designs/test_elastic.c
+tests_designs_test_elastic_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_designs_test_elastic_LDADD = libtesting.la
+tests_designs_test_elastic_ranks_SOURCES = tests/designs/test_elastic_ranks.c
+tests_designs_test_elastic_ranks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_designs_test_elastic_ranks_LDADD = libtesting.la
 tests_designs_test_halt_SOURCES = tests/designs/test_halt.c
 tests_designs_test_halt_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_halt_LDADD = libtesting.la
@@ -78,3 +84,9 @@ TESTS += tests/designs/fuzz_membership
 tests_designs_fuzz_membership_SOURCES = tests/designs/fuzz_membership.c
 tests_designs_fuzz_membership_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_fuzz_membership_LDADD = libtesting.la
+# It takes a number of iterations; make check runs its default.
+check_PROGRAMS += tests/designs/fuzz_elastic
+TESTS += tests/designs/fuzz_elastic
+tests_designs_fuzz_elastic_SOURCES = tests/designs/fuzz_elastic.c
+tests_designs_fuzz_elastic_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_designs_fuzz_elastic_LDADD = libtesting.la

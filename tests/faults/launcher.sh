@@ -125,6 +125,13 @@ kill -TERM $run
 ends 143 "a launcher that does not listen"
 grep -q 'killing it' out || fail "a launcher that does not listen: not told"
 
+DEAF=1 start_launcher --grace 3 # a second signal is passed on, too: ranks end at once
+kill -TERM $run
+sleep 1
+kill -TERM $run
+ends 143 "told twice"
+[ "$(grep -c TERM heard)" = 2 ] || { fail "a second signal is not passed on"; cat heard; }
+
 start_launcher --max-restarts 0
 kill -KILL "$launcher"
 ends 137 "a launcher that is killed"

@@ -38,7 +38,7 @@ PMPI_      | apps/mpicheck/                                       | the second n
 MPI_       | collectives/transport/ collectives/boot.c designs/attach/attach.h designs/attach/attach.c designs/kv/kv.h designs/kv/kv_open.c apps/bench/kv_store.c apps/svm/world_session.c apps/example/ apps/mpicheck/ | MPI is known to transports, boot, the attach surface, who uses that, and the checker of MPI programs
 dnnl_      | dag/kernels/onednn                                | oneDNN stands behind dag/kernels/onednn*
 exit(      | apps/                                             | libraries return a status, programs exit
-_exit(     | apps/ collectives/boot.c                          | libraries return a status, programs exit (and boot ends all ranks)
+_exit(     | apps/ collectives/boot.c designs/elastic/keeper.c | libraries return a status, programs exit (boot ends all ranks, and a keeper is a process of its own)
 abort(     | apps/                                             | libraries return a status, programs exit
 '
 

@@ -13,6 +13,13 @@ while IFS='|' read -r file line why; do
     [ -z "$file" ] || ends[$file|$line]=$why
 done << 'ENDS'
 designs/attach/attach_calls.c|"%s: timeout_s is %g: must be 0 or more seconds (INFINITY: no limit)"|a message; a stall ends such a wait (stall_abort_s)
+designs/elastic/elastic_calls.c|pthread_cond_wait(&e->changed, &e->lock);|the next epoch or the end: the machine has deadlines
+designs/elastic/elastic_calls.c|while (!e->over && !e->wants) pthread_cond_wait(&e->changed, &e->lock);|others may train for long; each that is lost is seen
+designs/elastic/elastic_door.c|call->next_s = INFINITY;|while it connects, which has a deadline
+designs/elastic/keeper.c|poll(kept, (nfds_t)*count, -1);|it ends with the rank
+designs/elastic/keeper.c|while (waitpid(k->pid, NULL, 0) < 0|the keeper ends 2 s after its socket has closed
+designs/elastic/elastic_open.c|if (e->threads > 1) pthread_join(e->caller, NULL);|each connection has a deadline of 2 s
+designs/elastic/elastic_open.c|if (e->threads > 0) pthread_join(e->thread, NULL);|each connection is closed 2 s after it was cut
 designs/membership/membership_table.c|m->due_s = INFINITY;|the epoch runs, or has ended: nothing is waited for
 designs/thread/clocks.c|clocks->best = (tutti_clock_sample){.error_s = INFINITY};|an error, no wait
 designs/thread/comm_thread.c|if (!t->running) pthread_join(t->thread, NULL);|setup has ended: the latch is open

@@ -41,6 +41,7 @@ static const row rows[] = {
     {"googlenet", 96, 1e-3f, "fc@0", 2e-5, 0.03},
     {"googlenet-bn", 64, 1e-3f, "fc@0", 0.0004, 0.2},
     {"mobilenet-v1", 64, 1e-3f, "fc@0", 0.0002, 0.06},
+    {"overfeat-fast", 71, 1e-2f, "fc8@0", 2e-5, 0.03},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 

@@ -38,7 +38,7 @@ static const struct {
     {"resnet34", 3}, {"resnet50", 3}, {"resnet101", 3}, {"resnet152", 3}, {"resnext50-32x4d", 3},
     {"alexnet", 55}, {"alexnet-tv", 63}, {"vgg11-224", 16}, {"vgg13-224", 16}, {"vgg16-224", 16},
     {"vgg19-224", 16}, {"vgg11-bn-224", 16}, {"vgg16-bn-224", 16}, {"vgg19-bn-224", 16},
-    {"googlenet", 63}, {"googlenet-bn", 47}, {"mobilenet-v1", 1}};
+    {"googlenet", 63}, {"googlenet-bn", 47}, {"mobilenet-v1", 1}, {"overfeat-fast", 71}};
 enum { ROWS = sizeof rows / sizeof *rows };
 
 START_TEST(found_by_name)

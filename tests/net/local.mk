@@ -32,4 +32,5 @@ EXTRA_DIST += \
 	tests/golden/net/googlenet.txt \
 	tests/golden/net/googlenet-bn.txt \
 	tests/golden/net/mobilenet-v1.txt \
+	tests/golden/net/overfeat-fast.txt \
 	tests/golden/net/resnet20.txt

@@ -18,6 +18,16 @@ for design in $(names overlapping); do
     awk -v ms="$(value step_ms)" 'BEGIN { exit !(ms > 883 && ms < 950) }' || fail "$design: $(cat "$dir/json")"
 done
 
+# As fast as a device of which images a second are known; and with fewer bytes of gradients.
+"$sim" mlp --topology star:4,1000Gbit/s "${few[@]}" --batch 64 --images-per-s 500 --json > "$dir/json" || fail "--images-per-s: status $?"
+awk -v r="$(value images_per_s)" -v c="$(value compute_ms)" 'BEGIN { exit !(r > 1990 && r < 2001 && c > 127.9 && c < 128.1) }' ||
+    fail "--images-per-s: $(cat "$dir/json")"
+for codec in none bf16 powersgd:4; do
+    "$sim" mlp --topology star:4,1Gbit/s "${few[@]}" --compress $codec --json > "$dir/json" || fail "$codec: status $?"
+    value sent_mb
+done | awk '{ mb[NR] = $1 } END { exit !(mb[2] > 0.5 * mb[1] && mb[2] < 0.51 * mb[1] && mb[3] < 0.1 * mb[1]) }' ||
+    fail "--compress sends too much"
+
 # A trace of all ranks, which tutti-trace reads: what is hidden.
 "$sim" mlp --topology star:4,10Gbit/s --ranks 2,4 "${few[@]}" --trace "$dir/trace" > "$dir/out" 2>&1 || fail "--trace: $(cat "$dir/out")"
 "$apps/tutti-trace" "$dir/trace" > "$dir/told" 2>&1 || fail "tutti-trace: status $?: $(cat "$dir/told")"
@@ -30,6 +40,31 @@ starts() { # TRACE
     sed -n 's/.*"pid":\([0-9]*\).*"cat":"collective","name":"\([^"]*\)".*"step":\([1-9]\).*"bytes":\([0-9]*\),"what":"\([a-z]*\)".*/\1 \3 \2 \5 \4/p' \
         "$1" | sort
 }
+# On each rank and lane collectives start in the order of a real run, which is program order before ranks agree on another.
+order() { # TRACE STEP
+    sed -n 's/.*"pid":\([0-9]*\).*"cat":"collective","name":"\([^"]*\)","ts":\([0-9.]*\).*"step":'"$2"',"sequence":\([0-9]*\),"lane":\([0-9]*\),"bytes":\([0-9]*\).*/\1 \5 \3 \4 \2/p' \
+        "$1" | sort -k1,1n -k2,2n -k3,3n -k4,4n |
+        awk '{ if (key != $1 " " $2) first = $4; key = $1 " " $2; print $1, $2, $4 - first, $5 }'
+}
+cifar 4 --data synthetic --model mlp --batch 8 --steps 2 --workers 1 --trace "$dir/real" || fail "tutti-cifar: $(tail -5 "$dir/out")"
+"$sim" mlp --topology star:4,1Gbit/s --batch 8 --times cpu --steps 2 --warm 1 --trace "$dir/trace" > "$dir/out" 2>&1 || fail "starts: $(cat "$dir/out")"
+order "$dir/real" 2 > "$dir/wanted"
+order "$dir/trace" 2 | cmp - "$dir/wanted" || fail "collectives start in another order than in a real run"
+[ "$(wc -l < "$dir/wanted")" -gt 30 ] || fail "a real run of few collectives: $(cat "$dir/wanted")"
+
+# Then all ranks follow the same one, in which what the next step needs first overtakes. It pays if links are the limit, and
+# on many ranks, where a chunk takes long, only if enough of them are under way.
+"$sim" alexnet --topology star:4,10Gbit/s --times gpu --steps 5 --trace "$dir/trace" > "$dir/out" 2>&1 || fail "order: $(cat "$dir/out")"
+numbers() { order "$dir/trace" "$1" | awk -v r="$2" '$1 == r { print $3 }'; }
+numbers 1 0 | sort -nc || fail "the first step is not in program order"
+numbers 5 0 > "$dir/wanted"
+sort -nc "$dir/wanted" 2> /dev/null && fail "nothing overtakes in the agreed order"
+for r in 1 2 3; do numbers 5 "$r" | cmp - "$dir/wanted" || fail "rank $r has another order than rank 0"; done
+wide=(vgg16 --topology star:32,100Gbit/s --times gpu --batch 512 --json)
+"$sim" "${wide[@]}" --priority off > "$dir/json" && off=$(value step_ms) && "$sim" "${wide[@]}" > "$dir/json" || fail "many ranks: status $?"
+awk -v on="$(value step_ms)" -v off="$off" 'BEGIN { exit !(on < 0.97 * off) }' || fail "the order gains nothing: $off ms, then $(cat "$dir/json")"
+refuses 2 'cannot agree on an order' "$sim" mlp --topology star:4 --layout stages=2 --priority on
+
 layout=(--layout stages=2,split=2 --batch 32 --steps 2 --topology star:4,1Gbit/s)
 cifar 4 --data synthetic --model mlp "${layout[@]}" --workers 1 --trace "$dir/real" || fail "tutti-cifar: $(tail -5 "$dir/out")"
 "$sim" mlp "${layout[@]}" --warm 1 --times cpu --trace "$dir/trace" > "$dir/out" 2>&1 || fail "layout: $(cat "$dir/out")"
@@ -48,6 +83,7 @@ refuses 2 'has no kernel fc3.bias.sgd' "$sim" mlp "${layout[@]}" --warm 1 --time
 sed 's/"images":4,//' "$dir/real" > "$dir/other"
 refuses 2 'does not say of how many images' "$sim" mlp "${layout[@]}" --warm 1 --times "$dir/other"
 refuses 2 'not a trace of Tutti' "$sim" mlp --topology star:4 --times "$0"
+refuses 2 'says what kernels take' "$sim" mlp "${layout[@]}" --warm 1 --times "$dir/real" --images-per-s 100
 refuses 1 'nowhere' "$sim" mlp --topology star:4 --times nowhere
 
 for how in '--layout servers=1,clients=3' '--layout servers=all' '--strategy sharded' '--layout stages=2 --strategy rooted:ob --pipeline gpipe'; do
@@ -64,6 +100,8 @@ refuses 2 'must be stages=S' "$sim" mlp --topology star:4 --layout wide=2
 refuses 2 'has 6 layers in 2 stages, but mlp has 5 layers' "$sim" mlp --topology star:4 --layout stages=2 --stage-layers 4,2
 refuses 2 'needs --layout with two or more stages' "$sim" mlp --topology star:4 --stage-layers 4,2
 refuses 2 'must divide the batch' "$sim" mlp --topology star:4 --layout stages=2 --micro-batches 3
+refuses 2 'must be none, bf16' "$sim" mlp --topology star:4 --compress twice
+refuses 2 'divide no layers' "$sim" mlp --topology star:4 --layout split=2 --compress onebit
 refuses 2 'only strategies that sum gradients in every step' "$sim" mlp --topology star:4 --strategy local
 
 refuses 2 'has 4 ranks, but the run has 2' "$sim" mlp --topology star:4 --ranks 2 "${few[@]}" --algorithm priced

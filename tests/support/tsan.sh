@@ -6,6 +6,7 @@
 # that ThreadSanitizer watches, so that it sees the order that they make. What it checks is this project's code:
 #   ranks as threads over the loop transport, on the inline runner, and one of them on StarPU with 1 to 4 workers;
 #   connections in shared memory, and a mesh of them, between threads;
+#   elastic runs, with ranks as threads, and as processes;
 #   the runners, the trace, the control lane, the stall inspector, the readers' prefetch threads;
 #   ranks under mpirun, each with StarPU: every design, layouts, strategies, codecs, a store of keys.
 # Only reports of third-party libraries are suppressed (tsan.supp says why). At the end two mutants that leave a lock out have to be reported: silence means something.
@@ -13,7 +14,7 @@ set -u
 source=${TUTTI_SRCDIR:?}
 build=${TUTTI_BUILDDIR:?}/tsan
 guard=$source/tests/support/guard
-tests='tests/designs/test_designs tests/collectives/test_control tests/collectives/test_shm tests/collectives/test_mesh tests/designs/test_watch tests/designs/test_clocks
+tests='tests/designs/test_designs tests/designs/test_elastic tests/designs/test_elastic_ranks tests/collectives/test_control tests/collectives/test_shm tests/collectives/test_mesh tests/designs/test_watch tests/designs/test_clocks
     tests/designs/test_placed tests/run/test_run tests/run/test_trace tests/data/test_prefetch'
 # ThreadSanitizer maps memory at fixed places, which a randomised address space may have taken.
 fixed=

@@ -41,6 +41,7 @@ link() {
     test_virtual) path=tests/collectives/test_virtual-test_virtual.o more=.libs/libsim.a ;;
     test_sim) path=tests/sim/test_sim-test_sim.o more='.libs/libsim.a .libs/libnet.a' ;;
     test_trees) path=tests/collectives/test_trees-test_trees.o ;;
+    test_elastic) path=tests/designs/test_elastic-test_elastic.o more=.libs/libnet.a ;;
     test_halt) path=tests/designs/test_halt-test_halt.o ;;
     test_membership) path='tests/designs/test_membership-test_membership.o tests/designs/test_membership-membership_world.o' ;;
     test_fingerprint) path=tests/designs/test_fingerprint-test_fingerprint.o ;;

@@ -121,6 +121,17 @@ class AlexNetTv(Net):
         return self.dense("classifier.6", x, self.classes)
 
 
+class OverFeatFast(Net):
+    def forward(self, x):
+        x = F.max_pool2d(F.relu(self.conv("conv1", x, 96, 11, 4, 0, 1, True)), 2)
+        x = F.max_pool2d(F.relu(self.conv("conv2", x, 256, 5, 1, 0, 1, True)), 2)
+        x = F.relu(self.conv("conv3", x, 512, 3, 1, 1, 1, True))
+        x = F.relu(self.conv("conv4", x, 1024, 3, 1, 1, 1, True))
+        x = F.max_pool2d(F.relu(self.conv("conv5", x, 1024, 3, 1, 1, 1, True)), 2)
+        x = self.drop("drop6", F.relu(self.dense("fc6", flat(x), 3072)), 0.5)
+        return self.dense("fc8", self.drop("drop7", F.relu(self.dense("fc7", x, 4096)), 0.5), self.classes)
+
+
 class VGG(Net):
     def __init__(self, depth, norm):
         super().__init__()
@@ -214,6 +225,7 @@ MODELS = {
     "googlenet": (lambda: GoogLeNet(False), 13378280, 224, 96, 1e-3),
     "googlenet-bn": (lambda: GoogLeNet(True), 6624904, 224, 64, 1e-3),
     "mobilenet-v1": (MobileNet, 4231976, 224, 64, 1e-3),
+    "overfeat-fast": (OverFeatFast, 145920872, 231, 71, 1e-2),
 }
 
 

@@ -1,0 +1,78 @@
+/* The membership of a run at work: one thread of each rank has a connection to each other rank, a door for newcomers,
+ * and a clock; it drives the state machine (designs/membership/membership.h). The thread that trains asks here which
+ * epoch it is in.
+ *
+ *     open -> { enter -> train; look before each step -> end what is under way }* -> finish -> close
+ *
+ *     while (!(status = tutti_elastic_enter(e, newest, before, &epoch))) {
+ *         restore epoch.snapshot; tutti_elastic_mesh(e, lanes, &mesh); open an exchange over the mesh
+ *         train until the end, or until look says LEAVE, or a collective fails
+ *         close the exchange
+ *         at the end: tutti_elastic_finish(e, &finished); finished: leave the loop
+ *     }
+ *     tutti_elastic_close(e)
+ *
+ * A rank is lost for certain when its control connection has ended in order (designs/elastic/control.h), and suspected
+ * when that is silent for silence_s, or was reset. Of a process that is killed, its keeper closes the connections in
+ * order (designs/elastic/keeper.h).
+ *
+ * Every wait has a deadline. A rank that was stopped (SIGSTOP) reads what others had sent meanwhile before it
+ * judges their silence.
+ *
+ * Threads: each call is [M], but look, which is [A]. */
+#ifndef TUTTI_ELASTIC_H
+#define TUTTI_ELASTIC_H
+
+#include "collectives/transport/tcp.h"
+#include "collectives/transport/transport.h"
+#include "dag/base/status.h"
+#include "designs/membership/membership.h"
+
+typedef struct tutti_elastic tutti_elastic;
+
+typedef struct tutti_elastic_options {
+    tutti_tcp_listener *door;      /* taken over, also on failure */
+    const char *token;             /* of the run: that of the door, and of all others; copied */
+    const tutti_membership *first; /* epoch 1; NULL: this rank is a newcomer */
+    tutti_membership_entry self;   /* in `first`, or new; address: "HOST:PORT" of the door */
+    const char *contact;           /* of a newcomer: the address of a member; copied */
+    uint64_t run, options;         /* as in tutti_membership_hello */
+    int least, most;               /* how many ranks may train */
+    double settle_s, ack_s;        /* as in tutti_membership_options */
+    double
+        join_s; /* how long a newcomer waits to be taken in, and the first ranks for each other */
+    double silence_s; /* a rank that says nothing for so long is suspected */
+} tutti_elastic_options;
+
+/* Returns at once: enter waits. To be called early: it forks a process, for which the kernel keeps what is in memory
+ * now (designs/elastic/keeper.h). USAGE, INVAL, NOMEM (logged). */
+tutti_status tutti_elastic_open(const tutti_elastic_options *options, tutti_elastic **elastic);
+
+/* Nothing of an epoch is under way: waits for the next one, which begins from its snapshot; snapshots that are newer
+ * are void. newest, before: the two snapshots that this rank has; -1: none.
+ * COMM (logged): this rank has to stop, and may only close. */
+tutti_status tutti_elastic_enter(
+    tutti_elastic *elastic, int64_t newest, int64_t before, tutti_membership *epoch);
+
+/* A transport of the ranks of the epoch that was entered, numbered in their order: new connections for each epoch, so
+ * that messages of two epochs never meet. When the epoch has to end at once (LEAVE), they break. The caller closes it
+ * before it enters the next one. COMM, TIMEOUT (logged): the epoch ends, or a rank was not reached; enter then says
+ * what comes. */
+tutti_status tutti_elastic_mesh(tutti_elastic *elastic, int lanes, tutti_transport **mesh);
+
+typedef enum tutti_elastic_wish {
+    TUTTI_ELASTIC_STAY,
+    TUTTI_ELASTIC_HALT, /* all ranks are there: to stop before the same step, and to enter then */
+    TUTTI_ELASTIC_LEAVE /* a rank is lost, or the run is over: collectives of this epoch may not end; to enter */
+} tutti_elastic_wish;
+tutti_elastic_wish tutti_elastic_look(tutti_elastic *elastic);
+
+/* This rank has made a snapshot. Newcomers are taken in now. */
+void tutti_elastic_snapshot(tutti_elastic *elastic, int64_t newest, int64_t before);
+/* This rank has come to the end of the run: waits for the others. *finished 0: the epoch has ended before, and this
+ * rank is to enter the next one. COMM as above. */
+tutti_status tutti_elastic_finish(tutti_elastic *elastic, int *finished);
+/* Leaves: for the others this rank is lost for certain, unless all have finished. Accepts NULL. */
+void tutti_elastic_close(tutti_elastic *elastic);
+
+#endif
