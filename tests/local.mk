@@ -45,7 +45,7 @@ include tests/curve/local.mk
 include tests/tools/local.mk
 include tests/trace/local.mk
 include tests/train/local.mk
-include tests/export/local.mk
+include tests/protobuf/local.mk
 include tests/session/local.mk
 include tests/plan/local.mk
 include tests/sim/local.mk

@@ -2,7 +2,6 @@
 noinst_LTLIBRARIES += libexport.la
 libexport_la_SOURCES = \
 	apps/export/onnx.c apps/export/onnx.h apps/export/onnx_nodes.c apps/export/onnx_nodes.h \
-	apps/export/protobuf.c apps/export/protobuf.h \
 	apps/export/torch_file.c apps/export/torch_file.h
 bin_PROGRAMS += apps/tutti-export
 apps_tutti_export_SOURCES = apps/export/export_main.c

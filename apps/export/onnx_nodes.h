@@ -2,7 +2,7 @@
 #ifndef TUTTI_EXPORT_ONNX_NODES_H
 #define TUTTI_EXPORT_ONNX_NODES_H
 
-#include "apps/export/protobuf.h"
+#include "apps/protobuf/protobuf.h"
 #include "apps/session/session.h"
 
 /* Appends the nodes of a GraphProto, and the constants that these need, weights apart.

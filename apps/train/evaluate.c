@@ -124,6 +124,7 @@ tutti_status tutti_evaluate_sum(
         .test_accuracy = part(last->value[1], last->value[2]),
         .one_view_accuracy = part(one->value[1], one->value[2]),
         .best_accuracy = tutti_tally_best(tally),
+        .macro_f1 = tutti_tally_macro(tally).f1,
         .average_loss = part(average->value[0], average->value[2]),
         .average_accuracy = part(average->value[1], average->value[2])};
     return TUTTI_OK;

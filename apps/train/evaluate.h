@@ -20,6 +20,7 @@ typedef struct tutti_evaluation {
     double train_loss, test_loss, test_accuracy;
     double one_view_accuracy;              /* with only one view of each test image */
     double best_accuracy;                  /* label among the best five */
+    double macro_f1;                       /* tutti_tally_macro */
     double average_loss, average_accuracy; /* of the averages over steps */
 } tutti_evaluation;
 

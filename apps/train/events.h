@@ -85,6 +85,7 @@ typedef struct tutti_report_summary {
     int views; /* as in tutti_report_eval */
     double one_view_accuracy;
     double best_accuracy; /* label among the best five; not finite: not known */
+    double macro_f1;      /* of the classes; not finite: not known */
     int averaged;         /* as in tutti_report_eval */
     double average_accuracy;
     tutti_run_counts counts;

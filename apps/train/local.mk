@@ -2,6 +2,7 @@
 noinst_LTLIBRARIES += libtrain.la
 libtrain_la_SOURCES = \
 	apps/curve/curve.c apps/curve/curve.h \
+	apps/protobuf/protobuf.c apps/protobuf/protobuf.h \
 	apps/terminal/terminal.c apps/terminal/terminal.h \
 	apps/train/again.c apps/train/again.h \
 	apps/train/agree.c apps/train/agree.h \
@@ -26,6 +27,7 @@ libtrain_la_SOURCES = \
 	apps/train/metrics.c apps/train/metrics.h \
 	apps/train/page.c apps/train/page.h \
 	apps/train/program.h apps/train/programs.c \
+	apps/train/progress.c apps/train/progress.h \
 	apps/train/recipe.c apps/train/recipe.h \
 	apps/train/replica.c apps/train/replica.h \
 	apps/train/report.c apps/train/report.h \
@@ -39,6 +41,8 @@ libtrain_la_SOURCES = \
 	apps/train/stopwatch.c apps/train/stopwatch.h \
 	apps/train/store.c apps/train/store.h apps/train/store_check.c \
 	apps/train/tally.c apps/train/tally.h \
+	apps/train/tensorboard.c apps/train/tensorboard.h \
+	apps/train/tfrecord.c apps/train/tfrecord.h \
 	apps/train/timetable.c apps/train/timetable.h \
 	apps/train/torch.c apps/train/torch.h \
 	apps/train/tracer.c apps/train/tracer.h \

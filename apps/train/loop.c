@@ -558,6 +558,7 @@ static void summarise(loop *l, tutti_report_summary *summary)
         .test_accuracy = l->found.test_accuracy,
         .one_view_accuracy = l->found.one_view_accuracy,
         .best_accuracy = l->found.best_accuracy,
+        .macro_f1 = l->found.macro_f1,
         .averaged = s->session.step->eval_average >= 0,
         .average_accuracy = l->found.average_accuracy,
         .views = s->options->views,

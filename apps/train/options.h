@@ -66,7 +66,7 @@ typedef struct tutti_train_options {
     tutti_conf_int eval_every;    /* epochs; or a tutti_eval_word */
     tutti_conf_int eval_views;    /* auto: see the table */
     tutti_conf_int replica_check; /* steps; or a tutti_replica_word */
-    const char *checkpoint, *resume, *init_from, *json, *csv, *page, *metrics, *trace;
+    const char *checkpoint, *resume, *init_from, *json, *csv, *page, *metrics, *tensorboard, *trace;
     int64_t keep; /* earlier checkpoints, and earlier files of --json and --trace */
     int overwrite, evaluate, keep_best;
     tutti_conf_int checkpoint_every;    /* steps; or never */

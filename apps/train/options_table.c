@@ -315,11 +315,15 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
     {TUTTI_CONF_TEXT, "csv", "FILE", AT(csv),
         .help = "write steps and evaluations as a table; --resume continues the file"},
     {TUTTI_CONF_TEXT, "report", "FILE", AT(page),
-        .help = "write curves, accuracy by class and the confusion matrix as one HTML file, which "
-                "each evaluation replaces"},
+        .help = "write curves, precision and recall by class and the confusion matrix as one HTML "
+                "file, "
+                "which reloads itself while the run goes on"},
     {TUTTI_CONF_TEXT, "metrics", "FILE", AT(metrics),
         .help = "keep the newest numbers as OpenMetrics text, for Prometheus: a file that is "
                 "replaced every 5 s"},
+    {TUTTI_CONF_TEXT, "tensorboard", "DIR", AT(tensorboard),
+        .help = "write loss, rate, accuracy, images per second and the hidden share as events for "
+                "TensorBoard; a resumed run adds a file"},
     {TUTTI_CONF_TEXT, "trace", "FILE", AT(trace),
         .help = "record what every worker and lane of every rank does in some steps, for Perfetto "
                 "and tutti-trace"},

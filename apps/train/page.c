@@ -1,6 +1,8 @@
 #include "apps/train/page.h"
 
 #include "apps/curve/curve.h"
+#include "apps/train/progress.h"
+#include "dag/base/clock.h"
 #include "dag/base/file.h"
 #include "dag/base/log.h"
 #include "dag/base/text.h"
@@ -37,6 +39,9 @@ struct tutti_page {
     double epoch_steps;
     tutti_curve curve[CURVES], shown[CURVES];
     tutti_tally tally; /* of the last evaluation */
+    tutti_progress progress;
+    int every_s;
+    double next_s; /* a step before this time writes nothing */
 };
 
 static const struct {
@@ -48,9 +53,12 @@ static const struct {
     [ACCURACY] = {"test_accuracy", "accuracy", "#d55e00"},
     [BEST] = {"test_top5_accuracy", "label among the best 5", "#cc79a7"}};
 
+static tutti_status write_page(tutti_page *page);
+
 static const char curves_head[] = "<script type='application/json' id='curves'>\n";
 
-tutti_status tutti_page_new(const char *path, int keep, int continues, tutti_page **page)
+tutti_status tutti_page_new(
+    const char *path, int keep, int continues, int every_s, tutti_page **page)
 {
     tutti_page *p = calloc(1, sizeof *p);
     if (p) p->path = strdup(path);
@@ -60,6 +68,7 @@ tutti_status tutti_page_new(const char *path, int keep, int continues, tutti_pag
     }
     p->keep = keep;
     p->continues = continues;
+    p->every_s = every_s;
     *page = p;
     return TUTTI_OK;
 }
@@ -73,6 +82,7 @@ void tutti_page_free(tutti_page *page)
     free(page->start);
     free(page->path);
     tutti_tally_close(&page->tally);
+    tutti_progress_free(&page->progress);
     free(page);
 }
 
@@ -165,6 +175,8 @@ void tutti_page_on_start(tutti_page *page, const tutti_report_start *start)
     page->epoch_steps = start->steps_per_epoch > 0 ? (double)start->steps_per_epoch : 1;
     if (page->continues) read_earlier(page, (double)start->first_step / page->epoch_steps);
     copy_names(page, start->class_names, start->classes);
+    page->progress.step = start->first_step;
+    page->progress.steps = start->steps;
 }
 
 static void add_point(tutti_page *page, int which, int64_t step, double value)
@@ -172,13 +184,15 @@ static void add_point(tutti_page *page, int which, int64_t step, double value)
     page->lost |= !tutti_curve_add(&page->curve[which], (double)step / page->epoch_steps, value);
 }
 
-void tutti_page_on_step(tutti_page *page, const tutti_report_step *step)
+tutti_status tutti_page_on_step(tutti_page *page, const tutti_report_step *step, double left_s)
 {
     add_point(page, LOSS, step->step, step->loss);
     add_point(page, RATE, step->step, step->rate);
+    tutti_progress_on_step(&page->progress, step, left_s);
+    return tutti_clock_s() < page->next_s ? TUTTI_OK : write_page(page);
 }
 
-void tutti_page_on_eval(tutti_page *page, const tutti_report_eval *eval)
+static void add_eval(tutti_page *page, const tutti_report_eval *eval)
 {
     add_point(page, TRAIN_LOSS, eval->step, eval->train_loss);
     add_point(page, TEST_LOSS, eval->step, eval->test_loss);
@@ -191,6 +205,24 @@ void tutti_page_on_eval(tutti_page *page, const tutti_report_eval *eval)
         return;
     }
     memcpy(page->tally.count, from->count, (size_t)from->counts * sizeof *from->count);
+}
+
+tutti_status tutti_page_on_eval(tutti_page *page, const tutti_report_eval *eval)
+{
+    add_eval(page, eval);
+    return write_page(page);
+}
+
+void tutti_page_on_interrupt(
+    tutti_page *page, const char *signal, int64_t step, const char *command)
+{
+    tutti_progress_on_interrupt(&page->progress, signal, step, command);
+}
+
+void tutti_page_on_summary(tutti_page *page, const tutti_report_summary *summary)
+{
+    page->progress.state = TUTTI_PROGRESS_ENDED;
+    page->progress.step = summary->steps;
 }
 
 /* ---- curves ---- */
@@ -278,18 +310,40 @@ static void put_class(FILE *out, const tutti_page *page, int k)
         fprintf(out, "%d", k);
 }
 
-typedef struct share {
-    int a, b; /* a class, or a confusion of two */
-    double part;
-    int64_t count, of;
-} share;
+typedef struct found {
+    int class;
+    tutti_tally_class as;
+} found;
 
+/* Classes without images last. */
 static int worst_first(const void *x, const void *y)
 {
-    const share *a = x, *b = y;
-    if (a->part != b->part) return a->part < b->part ? -1 : 1;
-    return a->a - b->a;
+    const found *a = x, *b = y;
+    const double p = a->as.images ? a->as.recall : 2, q = b->as.images ? b->as.recall : 2;
+    if (p != q) return p < q ? -1 : 1;
+    return a->class - b->class;
 }
+
+/* A cell with a part in percent, or a dash where there is nothing that it is of. */
+static void put_part(FILE *out, const char *cell, double part)
+{
+    if (isfinite(part))
+        fprintf(out, "<%s>%.1f %%</%s>", cell, 100 * part, cell);
+    else
+        fprintf(out, "<%s>&ndash;</%s>", cell, cell);
+}
+
+static void put_parts(FILE *out, const char *cell, const tutti_tally_class *c)
+{
+    put_part(out, cell, c->precision);
+    put_part(out, cell, c->recall);
+    put_part(out, cell, c->f1);
+}
+
+typedef struct share {
+    int a, b; /* a confusion of two classes */
+    int64_t count;
+} share;
 
 static int most_first(const void *x, const void *y)
 {
@@ -300,30 +354,43 @@ static int most_first(const void *x, const void *y)
 
 static void put_classes(FILE *out, const tutti_page *page)
 {
-    int classes = page->tally.classes;
-    share *list = calloc((size_t)classes, sizeof *list);
+    const tutti_tally *tally = &page->tally;
+    const tutti_tally_class mean = tutti_tally_macro(tally);
+    found *list = calloc((size_t)tally->classes, sizeof *list);
     if (!list) return;
-    for (int k = 0; k < classes; k++) {
-        const int64_t *row = page->tally.matrix + (int64_t)k * classes;
-        list[k] = (share){.a = k, .count = row[k]};
-        for (int p = 0; p < classes; p++) list[k].of += row[p];
-        list[k].part = list[k].of ? (double)row[k] / (double)list[k].of : 2; /* unknown: last */
-    }
-    qsort(list, (size_t)classes, sizeof *list, worst_first);
-    fputs("<h2>Accuracy by class, worst first</h2>\n<table>\n", out);
-    for (int i = 0; i < classes; i++) {
+    for (int k = 0; k < tally->classes; k++) list[k] = (found){k, tutti_tally_of_class(tally, k)};
+    qsort(list, (size_t)tally->classes, sizeof *list, worst_first);
+    fputs("<h2>Accuracy by class, worst first</h2>\n"
+          "<p>Precision: of the images taken for the class, those that are of it. Recall: of the "
+          "images of "
+          "the class, those that are taken for it, which is its accuracy. F1: their harmonic mean. "
+          "A dash: "
+          "there is nothing that this would be a part of; in the mean it counts as 0, except for "
+          "classes "
+          "that no image has and no prediction names.</p>\n"
+          "<table "
+          "class='classes'>\n<tr><th>class</th><th></th><th>images</th><th>found</"
+          "th><th>precision</th>"
+          "<th>recall</th><th>F1</th></tr>\n",
+        out);
+    for (int i = 0; i < tally->classes; i++) {
+        const tutti_tally_class *c = &list[i].as;
         fputs("<tr><td>", out);
-        put_class(out, page, list[i].a);
-        if (!list[i].of) {
-            fputs("</td><td></td><td>no test image</td></tr>\n", out);
-            continue;
-        }
-        fprintf(out,
-            "</td><td><svg width='202' height='12'><rect width='%.1f' height='12' "
-            "fill='#0072b2'/></svg></td><td>%.1f %%, %" PRId64 " of %" PRId64 "</td></tr>\n",
-            200 * list[i].part, 100 * list[i].part, list[i].count, list[i].of);
+        put_class(out, page, list[i].class);
+        if (c->images)
+            fprintf(out,
+                "</td><td><svg width='202' height='12'><rect width='%.1f' height='12' "
+                "fill='#0072b2'/></svg></td><td>%" PRId64 "</td><td>%" PRId64 "</td>",
+                200 * c->recall, c->images, c->right);
+        else
+            fputs("</td><td></td><td>no test image</td><td></td>", out);
+        put_parts(out, "td", c);
+        fputs("</tr>\n", out);
     }
-    fputs("</table>\n", out);
+    fprintf(out, "<tr><th>mean</th><th></th><th>%" PRId64 "</th><th>%" PRId64 "</th>", mean.images,
+        mean.right);
+    put_parts(out, "th", &mean);
+    fputs("</tr>\n</table>\n", out);
     free(list);
 }
 
@@ -409,22 +476,30 @@ static void put_curves(FILE *out, tutti_page *page)
 
 /* ---- the file ---- */
 
-static const char head[] =
-    "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'><title>Training report</title>\n"
-    "<style>body{font:14px sans-serif;margin:2em auto;max-width:60em;padding:0 1em}"
-    "svg text{font:11px sans-serif;fill:#555}h2{font-size:1.1em;margin-top:2em}"
-    "table{border-collapse:collapse}th{text-align:left;padding:2px 12px 2px 0;font-weight:600}"
-    "td{padding:2px 8px}.matrix td{text-align:right;min-width:2em}"
-    ".matrix tr:first-child th{height:8em;vertical-align:bottom;padding:2px}"
-    ".matrix tr:first-child span{writing-mode:vertical-rl;transform:rotate(180deg)}"
-    "</style></head><body>\n<h1>Training report</h1>\n";
+static const char
+    head_begin[] = "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'>",
+    head[] =
+        "<title>Training report</title>\n"
+        "<style>body{font:14px sans-serif;margin:2em auto;max-width:60em;padding:0 1em}"
+        "svg text{font:11px sans-serif;fill:#555}h2{font-size:1.1em;margin-top:2em}"
+        "table{border-collapse:collapse}th{text-align:left;padding:2px 12px 2px 0;font-weight:600}"
+        "td{padding:2px 8px}.matrix td{text-align:right;min-width:2em}"
+        ".classes td,.classes th{text-align:right}.classes td:first-child,.classes "
+        "th:first-child{text-align:left}"
+        ".matrix tr:first-child th{height:8em;vertical-align:bottom;padding:2px}"
+        ".matrix tr:first-child span{writing-mode:vertical-rl;transform:rotate(180deg)}"
+        "</style></head><body>\n<h1>Training report</h1>\n";
 
 static void put_page(FILE *out, tutti_page *page)
 {
     static const int losses[] = {LOSS, TRAIN_LOSS, TEST_LOSS}, accuracies[] = {ACCURACY, BEST},
                      rates[] = {RATE};
     const tutti_curve *accuracy = &page->curve[ACCURACY];
+    fputs(head_begin, out);
+    if (page->progress.state == TUTTI_PROGRESS_RUNNING)
+        fprintf(out, "<meta http-equiv='refresh' content='%d'>", page->every_s);
     fputs(head, out);
+    tutti_progress_put(out, &page->progress, page->every_s);
     if (accuracy->count) {
         const tutti_curve *best = &page->curve[BEST];
         fprintf(out, "<p><b>Test accuracy %.2f %%</b>", 100 * accuracy->y[accuracy->count - 1]);
@@ -448,7 +523,7 @@ static void put_page(FILE *out, tutti_page *page)
     fputs("</body></html>\n", out);
 }
 
-tutti_status tutti_page_write(tutti_page *page)
+static tutti_status write_page(tutti_page *page)
 {
     const tutti_file_options file = {
         .what = "--report", .path = page->path, .keep = page->keep, .unsynced = 1};
@@ -466,6 +541,14 @@ tutti_status tutti_page_write(tutti_page *page)
                               ? tutti_fail(TUTTI_ERR_NOMEM, "no memory for --report %s", page->path)
                               : tutti_file_put(&file, text, size);
     page->keep = 0; /* the earlier file is another run's only once */
+    page->next_s = tutti_clock_s() + page->every_s;
     free(text);
     return status;
+}
+
+tutti_status tutti_page_end(tutti_page *page)
+{
+    if (page->progress.state == TUTTI_PROGRESS_RUNNING)
+        page->progress.state = TUTTI_PROGRESS_FAILED;
+    return write_page(page);
 }

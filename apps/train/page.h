@@ -1,6 +1,7 @@
 /* --report: a run as one HTML file that needs no other: its settings, curves of loss, rate and
- * accuracy as SVG, the accuracy of each class, and the confusion matrix. The file is replaced as a
- * whole after each evaluation and at the end. The curves (apps/curve/curve.h, over epochs) and the
+ * accuracy as SVG, precision, recall and F1 of each class, and the confusion matrix. The file is replaced as a
+ * whole when it is `every_s` old, after each evaluation and at the end; until then it says how far the
+ * run is, and browsers load it anew. The curves (apps/curve/curve.h, over epochs) and the
  * confusion matrix are also in it as JSON, in the elements with the ids "curves" and "confusion".
  * Threads: [M]. */
 #ifndef TUTTI_TRAIN_PAGE_H
@@ -13,12 +14,18 @@ typedef struct tutti_page tutti_page;
 
 /* keep: how many earlier files are kept; continues: the curves go on from those of the file, which
  * is then replaced. NOMEM. Nothing is written yet. */
-tutti_status tutti_page_new(const char *path, int keep, int continues, tutti_page **page);
+tutti_status tutti_page_new(
+    const char *path, int keep, int continues, int every_s, tutti_page **page);
 void tutti_page_on_start(tutti_page *page, const tutti_report_start *start);
-void tutti_page_on_step(tutti_page *page, const tutti_report_step *step);
-void tutti_page_on_eval(tutti_page *page, const tutti_report_eval *eval);
-/* Writes the file. IO (logged). */
-tutti_status tutti_page_write(tutti_page *page);
+/* left_s: the remaining time of the run; not finite: not known. IO (logged): the file could not be written. */
+tutti_status tutti_page_on_step(tutti_page *page, const tutti_report_step *step, double left_s);
+tutti_status tutti_page_on_eval(tutti_page *page, const tutti_report_eval *eval);
+/* As in apps/train/report.h; end writes what they say. */
+void tutti_page_on_interrupt(
+    tutti_page *page, const char *signal, int64_t step, const char *command);
+void tutti_page_on_summary(tutti_page *page, const tutti_report_summary *summary);
+/* Writes the file for the last time: a run without summary and interruption has failed. IO (logged). */
+tutti_status tutti_page_end(tutti_page *page);
 /* Accepts NULL. */
 void tutti_page_free(tutti_page *page);
 

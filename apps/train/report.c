@@ -4,6 +4,7 @@
 #include "apps/train/config_file.h"
 #include "apps/train/metrics.h"
 #include "apps/train/page.h"
+#include "apps/train/tensorboard.h"
 #include "dag/base/clock.h"
 #include "dag/base/file.h"
 #include "dag/base/log.h"
@@ -19,7 +20,7 @@
 #include <unistd.h>
 
 static const double line_every_s = 5, bar_every_s = 0.1, metrics_every_s = 5;
-enum { BAR_CELLS = 24, LEAST_CELLS = 5, USUAL_COLUMNS = 80 };
+enum { PAGE_EVERY_S = 10, BAR_CELLS = 24, LEAST_CELLS = 5, USUAL_COLUMNS = 80 };
 
 struct tutti_report {
     tutti_report_options options;
@@ -27,6 +28,7 @@ struct tutti_report {
     char *json_path, *csv_path;
     tutti_page *page;
     tutti_metrics *metrics;
+    tutti_tensorboard *board;
     double next_s;  /* no line or bar before this time */
     double first_s; /* when first_step was reported */
     int64_t first_step;
@@ -118,6 +120,22 @@ static json_t *step_event(const tutti_report_step *s)
         "hidden_pct", number(s->hidden_pct));
 }
 
+/* Precision, recall and F1: their means, and of each class in order. */
+static json_t *classes_object(const tutti_tally *tally)
+{
+    const tutti_tally_class mean = tutti_tally_macro(tally);
+    json_t *precision = json_array(), *recall = json_array(), *f1 = json_array();
+    for (int k = 0; k < tally->classes; k++) {
+        const tutti_tally_class c = tutti_tally_of_class(tally, k);
+        json_array_append_new(precision, number(c.precision));
+        json_array_append_new(recall, number(c.recall));
+        json_array_append_new(f1, number(c.f1));
+    }
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "test_macro_precision",
+        number(mean.precision), "test_macro_recall", number(mean.recall), "test_macro_f1",
+        number(mean.f1), "class_precision", precision, "class_recall", recall, "class_f1", f1);
+}
+
 static json_t *eval_event(const tutti_report_eval *e)
 {
     json_t *event = json_pack("{s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:i, s:o}", "event", "eval",
@@ -125,8 +143,10 @@ static json_t *eval_event(const tutti_report_eval *e)
         "train_loss", number(e->train_loss), "test_loss", number(e->test_loss), "test_accuracy",
         number(e->test_accuracy), "eval_views", e->views, "one_view_accuracy",
         number(e->one_view_accuracy));
-    if (e->tally)
+    if (e->tally) {
         json_object_set_new(event, "test_top5_accuracy", number(tutti_tally_best(e->tally)));
+        json_object_update_new(event, classes_object(e->tally));
+    }
     if (e->averaged) {
         json_object_set_new(event, "average_test_loss", number(e->average_loss));
         json_object_set_new(event, "average_test_accuracy", number(e->average_accuracy));
@@ -161,6 +181,7 @@ static json_t *summary_event(const tutti_report_summary *s)
         json_pack("{s:i, s:i, s:i, s:i, s:I}", "kernels", c->kernels, "tasks", c->tasks, "launches",
             c->launches, "graphs", c->graphs, "graph_bytes", (json_int_t)c->graph_bytes));
     json_object_set_new(event, "test_top5_accuracy", number(s->best_accuracy));
+    json_object_set_new(event, "test_macro_f1", number(s->macro_f1));
     if (s->received.after) json_object_set_new(event, "received", received_object(&s->received));
     if (s->averaged)
         json_object_set_new(event, "average_test_accuracy", number(s->average_accuracy));
@@ -380,8 +401,10 @@ static tutti_status open_files(tutti_report *r)
     const tutti_report_options *o = &r->options;
     tutti_status status = o->json ? open_json(r) : TUTTI_OK;
     if (!status && o->csv) status = open_csv(r);
-    if (!status && o->page) status = tutti_page_new(o->page, o->keep, o->append, &r->page);
+    if (!status && o->page)
+        status = tutti_page_new(o->page, o->keep, o->append, PAGE_EVERY_S, &r->page);
     if (!status && o->metrics) status = tutti_metrics_new(o->metrics, metrics_every_s, &r->metrics);
+    if (!status && o->tensorboard) status = tutti_tensorboard_open(o->tensorboard, &r->board);
     return status;
 }
 
@@ -409,6 +432,7 @@ void tutti_report_on_start(tutti_report *report, const tutti_report_start *start
                                 tutti_train_config_object(start->options)));
     if (report->page) tutti_page_on_start(report->page, start);
     if (report->metrics) tutti_metrics_on_start(report->metrics, start);
+    if (report->board) tutti_tensorboard_on_start(report->board, start);
     if (report->people) print_start(report->people, start);
 }
 
@@ -416,15 +440,17 @@ void tutti_report_on_step(tutti_report *report, const tutti_report_step *step)
 {
     if (report->json) write_event(report, step_event(step));
     if (report->csv) write_step_row(report, step);
-    if (report->page) tutti_page_on_step(report->page, step);
-    if (report->metrics && !report->metrics_failed)
-        report->metrics_failed = tutti_metrics_on_step(report->metrics, step);
-    if (!report->people) return;
+    if (report->board) tutti_tensorboard_on_step(report->board, step);
     double now = tutti_clock_s();
     if (!report->first_s) {
         report->first_s = now;
         report->first_step = step->step;
     }
+    if (report->page && !report->page_failed)
+        report->page_failed = tutti_page_on_step(report->page, step, remaining_s(report, step));
+    if (report->metrics && !report->metrics_failed)
+        report->metrics_failed = tutti_metrics_on_step(report->metrics, step);
+    if (!report->people) return;
     int last = step->epoch_step == step->steps_per_epoch || step->step == step->steps;
     if (now < report->next_s && !last) return;
     if (report->options.style == TUTTI_REPORT_BAR)
@@ -451,10 +477,9 @@ void tutti_report_on_eval(tutti_report *report, const tutti_report_eval *eval)
 {
     if (report->json) write_event(report, eval_event(eval));
     if (report->csv) write_eval_row(report, eval);
-    if (report->page) {
-        tutti_page_on_eval(report->page, eval);
-        if (!report->page_failed) report->page_failed = tutti_page_write(report->page);
-    }
+    if (report->board) tutti_tensorboard_on_eval(report->board, eval);
+    if (report->page && !report->page_failed)
+        report->page_failed = tutti_page_on_eval(report->page, eval);
     if (report->metrics && !report->metrics_failed)
         report->metrics_failed = tutti_metrics_on_eval(report->metrics, eval);
     if (!report->people) return;
@@ -491,6 +516,7 @@ void tutti_report_on_interrupt(
     if (report->json)
         write_event(report, json_pack("{s:s, s:s, s:I, s:s?}", "event", "interrupted", "signal",
                                 signal, "step", (json_int_t)step, "resume", command));
+    if (report->page) tutti_page_on_interrupt(report->page, signal, step, command);
     if (!report->people) return;
     end_bar(report);
     fflush(report->people);
@@ -499,6 +525,7 @@ void tutti_report_on_interrupt(
 void tutti_report_on_summary(tutti_report *report, const tutti_report_summary *s)
 {
     if (report->json) write_event(report, summary_event(s));
+    if (report->page) tutti_page_on_summary(report->page, s);
     if (!report->people) return;
     end_bar(report);
     if (s->trained)
@@ -520,6 +547,8 @@ void tutti_report_on_summary(tutti_report *report, const tutti_report_summary *s
     if (isfinite(s->test_accuracy)) {
         report_accuracy(report, s->test_accuracy, s->best_accuracy, s->views, s->one_view_accuracy,
             s->averaged ? s->average_accuracy : NAN);
+        if (isfinite(s->macro_f1))
+            tutti_text_print(report->people, ", macro F1 %.2f %%", 100 * s->macro_f1);
         fputs(", ", report->people);
     }
     tutti_text_print(report->people, "weights %s\n", s->weights_hash);
@@ -540,11 +569,13 @@ tutti_status tutti_report_close(tutti_report *report)
         status = tutti_fail(TUTTI_ERR_IO, "--csv %s: could not be written: %s", report->csv_path,
             strerror(report->csv_failed));
     if (report->page && !report->page_failed && !status)
-        report->page_failed = tutti_page_write(report->page);
+        report->page_failed = tutti_page_end(report->page);
     if (!status) status = report->page_failed;
     if (report->metrics && !report->metrics_failed)
         report->metrics_failed = tutti_metrics_write(report->metrics);
     if (!status) status = report->metrics_failed;
+    const tutti_status board = tutti_tensorboard_close(report->board);
+    if (!status) status = board;
     tutti_page_free(report->page);
     tutti_metrics_free(report->metrics);
     free(report->csv_path);

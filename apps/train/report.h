@@ -33,6 +33,7 @@ typedef struct tutti_report_options {
     const char *csv;          /* the same as a table; NULL: none */
     const char *page;         /* file for --report (apps/train/page.h); NULL: none */
     const char *metrics;      /* file for --metrics (apps/train/metrics.h); NULL: none */
+    const char *tensorboard;  /* folder (apps/train/tensorboard.h); NULL: none */
     int keep;                 /* how many earlier files are kept (dag/base/file.h) */
     int append;               /* the earlier file is continued */
 } tutti_report_options;

@@ -37,6 +37,7 @@ static tutti_status open_report(tutti_trainer *s, tutti_report **report)
         .csv = s->options->csv,
         .page = s->options->page,
         .metrics = s->options->metrics,
+        .tensorboard = s->options->tensorboard,
         .keep = (int)s->options->keep,
         .append = s->options->resume != NULL};
     options.style = s->options->quiet ? TUTTI_REPORT_QUIET : tutti_report_find_style();
@@ -56,7 +57,10 @@ static tutti_status train(tutti_trainer *s, tutti_report *report)
     int together;
     tutti_report_summary summary;
     tutti_status status = tutti_loop_run(s, report, &summary, &together);
-    if (status && !together) tutti_trainer_end_all(status);
+    if (status && !together) {
+        tutti_report_close(report); /* its files say that the run has failed */
+        tutti_trainer_end_all(status);
+    }
     if (!status) status = tutti_trainer_hash(s, hash);
     if (status) return status;
     summary.weights_hash = hash;

@@ -68,7 +68,7 @@ saved_step() { sed -n 's/^.*interrupted by [A-Z]* after step \([0-9]*\) of .*is 
 interrupts() { # DESIGN SIGNAL WHOM P
     local design=$1 signal=$2 whom=$3 ranks=$4
     rm -f "$dir"/part* "$dir"/json*
-    begin "$ranks" "$dir/rank" "$apps/tutti-cifar" "${run[@]}" --steps 1000000 --design "$design" --checkpoint "$dir/part" --json "$dir/json"
+    begin "$ranks" "$dir/rank" "$apps/tutti-cifar" "${run[@]}" --steps 1000000 --design "$design" --checkpoint "$dir/part" --json "$dir/json" --report "$dir/page"
     await '"step":20,'
     if [ "$whom" = launcher ]; then kill -s "$signal" $launcher; else kill -s "$signal" "$(rank_pid "$whom")"; fi
     ends
@@ -86,6 +86,7 @@ interrupts() { # DESIGN SIGNAL WHOM P
         { fail "no event: $signal to $whom, $design"; tail -n 1 "$dir/json"; }
 }
 interrupts funneled TERM 1 2
+grep -q '<b>The run was interrupted by SIGTERM</b> after step [0-9]* of 1000000. To continue: <code>.*--resume' "$dir/page" || fail "--report: $(grep "id='progress'" "$dir/page")"
 # The printed command goes on, and ends with the weights of a run that never stopped.
 step=$(saved_step)
 command=$(sed -n 's/.*To continue: //p' "$dir/out")
@@ -103,13 +104,15 @@ interrupts chained TERM launcher 2
 
 # Without a launcher, and without a checkpoint.
 rm -f "$dir"/json*
-(exec "$apps/tutti-cifar" "${run[@]}" --steps 1000000 --json "$dir/json") > "$dir/out" 2>&1 &
+(exec "$apps/tutti-cifar" "${run[@]}" --steps 1000000 --json "$dir/json" --report "$dir/live") > "$dir/out" 2>&1 &
 launcher=$!
 await '"step":20,'
+grep -q "http-equiv='refresh'.*<title>" "$dir/live" && grep -q '<b>Under way</b>: step [0-9]* of 1000000, epoch 1 of' "$dir/live" || fail "the page of a run under way"
 kill -TERM $launcher
 ends
 [ $status = 143 ] || fail "alone: status $status"
 says 'interrupted by SIGTERM after step [0-9]* of 1000000: nothing is saved, because there is no --checkpoint'
+grep -q 'interrupted by SIGTERM</b> after step [0-9]* of 1000000; nothing is saved' "$dir/live" && ! grep -q refresh "$dir/live" || fail "the page of an interrupted run"
 
 # While starting: rank 1 comes late.
 late() { launch_several_programs "$mpi"; exec "$mpirun" -np 1 "$apps/tutti-cifar" "${run[@]}" : -np 1 sh -c 'sleep 3; exec "$@"' - "$apps/tutti-cifar" "${run[@]}" > "$dir/out" 2>&1; }

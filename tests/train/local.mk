@@ -1,7 +1,7 @@
 # Tests of apps/train and of dag/base/conf.
 EXTRA_DIST += tests/golden/rates/make.py tests/golden/rates/pytorch.txt
 train_tests = tests/train/test_conf tests/train/test_rate_schedule tests/train/test_checkpoint tests/train/test_report \
-	tests/train/test_finite tests/train/test_options tests/train/test_tally tests/train/test_timetable
+	tests/train/test_finite tests/train/test_options tests/train/test_tally tests/train/test_tensorboard tests/train/test_timetable
 check_PROGRAMS += $(train_tests)
 TESTS += $(train_tests)
 train_test_libs = libtrain.la libtesting.la
@@ -27,6 +27,9 @@ tests_train_test_timetable_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_train_test_timetable_LDADD = $(train_test_libs)
 
 
+tests_train_test_tensorboard_SOURCES = tests/train/test_tensorboard.c
+tests_train_test_tensorboard_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_train_test_tensorboard_LDADD = libtrain.la libdata.la libtesting.la
 tests_train_test_tally_SOURCES = tests/train/test_tally.c
 tests_train_test_tally_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_train_test_tally_LDADD = libtrain.la libdata.la libtesting.la

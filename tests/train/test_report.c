@@ -49,8 +49,13 @@ static void report_all(tutti_report *report)
                                          .steps_per_epoch = 3,
                                          .loss = i == 6 ? NAN : 1.5,
                                          .images_per_s = 7});
-    tutti_report_on_eval(
-        report, &(tutti_report_eval){.epoch = 2, .step = 6, .test_accuracy = 0.125});
+    tutti_tally tally;
+    const int32_t label = 1;
+    ck_assert_ok(tutti_tally_open(3, 0, &tally));
+    tutti_tally_add(&tally, 1, (const float[]){1, 0, 0}, &label);
+    tutti_report_on_eval(report,
+        &(tutti_report_eval){.epoch = 2, .step = 6, .test_accuracy = 0.125, .tally = &tally});
+    tutti_tally_close(&tally);
     tutti_report_on_checkpoint(report, "file", 6);
     tutti_report_on_summary(report, &(tutti_report_summary){.design = "funneled",
                                         .model = "mlp",
@@ -58,6 +63,7 @@ static void report_all(tutti_report *report)
                                         .ranks = 2,
                                         .steps = 6,
                                         .batch = 4,
+                                        .macro_f1 = 0.25,
                                         .test_accuracy = 0.125});
 }
 
@@ -84,9 +90,9 @@ START_TEST(json_has_the_promised_fields)
         "start", "step", "step", "step", "step", "step", "step", "eval", "checkpoint", "summary"};
     static const char *const fields[] = {"event", "design", "auto", "ranks", "model", "steps",
         "batch", "step_ms_median", "step_ms_mean", "images_per_s", "compute_ms", "comm_ms",
-        "hidden_pct", "train_loss", "test_accuracy", "test_top5_accuracy", "eval_views",
-        "one_view_accuracy", "replica_checks", "weights_hash", "kernels", "tasks", "launches",
-        "graphs", "graph_bytes"};
+        "hidden_pct", "train_loss", "test_accuracy", "test_top5_accuracy", "test_macro_f1",
+        "eval_views", "one_view_accuracy", "replica_checks", "weights_hash", "kernels", "tasks",
+        "launches", "graphs", "graph_bytes"};
     char line[4096];
     size_t n = 0;
     FILE *file = fopen(json_path, "r");
@@ -99,6 +105,15 @@ START_TEST(json_has_the_promised_fields)
             ck_assert_str_eq(
                 json_string_value(json_object_get(event, "rate_schedule")), "cosine, warm-up 3");
         if (n == 6) ck_assert(json_is_null(json_object_get(event, "loss")));
+        if (n == 7) { /* the only image is of class 1 and taken for class 0; none is of class 2 */
+            char *text = json_dumps(event, JSON_COMPACT | JSON_REAL_PRECISION(3));
+            ck_assert_msg(strstr(text, "\"test_macro_precision\":0.0,\"test_macro_recall\":0.0,"
+                                       "\"test_macro_f1\":0.0,\"class_precision\":[0.0,null,null],"
+                                       "\"class_recall\":[null,0.0,null],"
+                                       "\"class_f1\":[0.0,0.0,null]") != NULL,
+                "%s", text);
+            free(text);
+        }
         if (n == 9) {
             ck_assert_uint_eq(json_object_size(event), sizeof fields / sizeof *fields);
             for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
@@ -162,6 +177,7 @@ START_TEST(people_get_lines_or_a_bar)
                                               "momentum 0.5 nesterov, weight decay 0, "));
     ck_assert_ptr_nonnull(strstr(people_text, "epoch 1/2 step 3/6 loss 1.5000"));
     ck_assert_ptr_nonnull(strstr(people_text, "test accuracy 12.50 %"));
+    ck_assert_ptr_nonnull(strstr(people_text, ", macro F1 25.00 %, weights 00ff\n"));
     ck_assert_ptr_null(strchr(people_text, '\033'));
     ck_assert_ptr_nonnull(
         strstr(people_text, "step 6/6 loss nan rate 0 images/s 7 hidden 0 % eta 0:00\n"));

@@ -1,6 +1,6 @@
-/* apps/export/protobuf: the bytes of the examples of https://protobuf.dev/programming-guides/encoding/, numbers of
+/* apps/protobuf: the bytes of the examples of https://protobuf.dev/programming-guides/encoding/, numbers of
  * every length, messages within messages. */
-#include "apps/export/protobuf.h"
+#include "apps/protobuf/protobuf.h"
 #include "tests/support/testing.h"
 
 #include <stdlib.h>
@@ -42,6 +42,8 @@ START_TEST(numbers)
         (const unsigned char[]){0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f});
     tutti_protobuf_float(&m, 2, 1.0f);
     expect(&m, 5, (const unsigned char[]){0x15, 0x00, 0x00, 0x80, 0x3f});
+    tutti_protobuf_double(&m, 2, -2.0);
+    expect(&m, 9, (const unsigned char[]){0x11, 0, 0, 0, 0, 0, 0, 0x00, 0xc0});
     tutti_protobuf_text(&m, 1, "");
     expect(&m, 2, (const unsigned char[]){0x0a, 0x00});
 }

@@ -1,9 +1,9 @@
-#include "apps/export/protobuf.h"
+#include "apps/protobuf/protobuf.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { VARINT = 0, LEN = 2, I32 = 5 };
+enum { VARINT = 0, I64 = 1, LEN = 2, I32 = 5 };
 
 _Static_assert(
     __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are written as they lie in memory");
@@ -54,6 +54,12 @@ void tutti_protobuf_number(tutti_protobuf *message, int field, int64_t value)
 void tutti_protobuf_float(tutti_protobuf *message, int field, float value)
 {
     tag(message, field, I32);
+    append(message, &value, sizeof value);
+}
+
+void tutti_protobuf_double(tutti_protobuf *message, int field, double value)
+{
+    tag(message, field, I64);
     append(message, &value, sizeof value);
 }
 
