@@ -258,6 +258,24 @@ static tutti_status check_milestones(const tutti_train_options *o)
     return tutti_conf_refuse(&o->conf, "milestones", o->milestones_text, reason);
 }
 
+/* Names of layers are the same for images of any size. */
+static tutti_status check_rates(const tutti_train_options *o)
+{
+    tutti_net *net = NULL;
+    tutti_layer_rates_fault fault;
+    if (!o->rates.freeze && !o->rates.scale) return TUTTI_OK;
+    if (o->stored)
+        return tutti_conf_refuse(&o->conf, o->rates.freeze ? "freeze" : "lr-scale",
+            o->rates.freeze ? o->rates.freeze : o->rates.scale,
+            "the servers of a store of keys update all layers alike: leave it out, or use "
+            "--strategy sync");
+    tutti_status status = tutti_model_net(o->model, &o->model->input, &net);
+    if (!status && !tutti_layer_rates_apply(&o->rates, net, &fault))
+        status = tutti_conf_refuse(&o->conf, fault.option, fault.value, fault.reason);
+    tutti_net_free(net);
+    return status;
+}
+
 static tutti_status check_design(const tutti_train_options *o)
 {
     char reason[256];
@@ -290,7 +308,7 @@ tutti_status tutti_train_options_check(const tutti_train_options *o)
 {
     static tutti_status (*const checks[])(const tutti_train_options *) = {check_machine,
         check_compress, check_strategy, check_layout, check_batch, check_images, check_milestones,
-        check_files, check_design, check_stall};
+        check_rates, check_files, check_design, check_stall};
     tutti_status status = TUTTI_OK;
     for (size_t i = 0; i < sizeof checks / sizeof checks[0] && !status; i++) status = checks[i](o);
     return status;

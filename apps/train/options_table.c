@@ -100,6 +100,13 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
         .words = {"none"}, AT(lr_images),
         .help = "--lr X is for N images per step of all ranks, and in proportion for other "
                 "numbers; none: it is as given"},
+    {TUTTI_CONF_TEXT, "freeze", "LAYERS", AT(rates.freeze),
+        .help =
+            "layers that keep their weights: names, or what names begin with and a star, such as "
+            "conv1,layer1*; all-but:fc: all but these"},
+    {TUTTI_CONF_TEXT, "lr-scale", "LAYERS=X,...", AT(rates.scale),
+        .help = "multiply the learning rate of layers, such as fc=10,layer1*=0.1; the last that is "
+                "for a layer counts"},
     {TUTTI_CONF_CHOICE, "rate-schedule", "NAME", .fallback = "cosine",
         .choice = rate_schedule_choice, AT(rate_schedule_name),
         .help = "how the learning rate changes"},

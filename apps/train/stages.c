@@ -22,6 +22,7 @@
 #include "dag/step/strategy.h"
 #include "dag/step/update_rule.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,6 +124,7 @@ tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interr
         .place = {.tf32 = options->tf32, .engines = trainer->engines},
         .region_s = tutti_device_region_s(options->region_us),
         .layout = options->layout,
+        .rates = options->rates,
         .metered = 1,
         .eval_size = (int)tutti_conf_int_or(options->images.eval_size, 0),
         .spans = options->trace ? SPANS_TRACED : 0,
@@ -156,7 +158,16 @@ static tutti_status build(tutti_trainer *s)
 {
     const tutti_model_input input = tutti_trainer_input(s);
     const tutti_step_options recipe = tutti_trainer_recipe(s);
-    return tutti_training_session_build(&s->session, s->options->model, &input, &recipe);
+    tutti_status status =
+        tutti_training_session_build(&s->session, s->options->model, &input, &recipe);
+    if (!status && s->options->rates.freeze && tutti_trainer_reports(s)) {
+        int layers;
+        const int64_t numbers = tutti_layer_rates_frozen(s->session.net, &layers);
+        tutti_log(TUTTI_LOG_INFO,
+            "--freeze: %" PRId64 " of %" PRId64 " numbers, in %d layers, stay as they are", numbers,
+            tutti_net_parameters(s->session.net), layers);
+    }
+    return status;
 }
 
 static tutti_status begin_weights(tutti_trainer *s)

@@ -47,7 +47,8 @@ static const struct {
     {"zero-last-scale", BETTER_EQUAL, 0, "no"}, {"clip-norm", BETTER_EQUAL, 0, "none"},
     {"accumulate", BETTER_EQUAL, 0, "1"}, {"ema", BETTER_EQUAL, 0, "none"},
     {precision_key, BETTER_EQUAL, 0, "f32"}, {"strategy", EQUAL_OR_SYNC, 0, sync_word},
-    {"compress", MUST_BE_EQUAL, 0, "none"}};
+    {"compress", MUST_BE_EQUAL, 0, "none"}, {"freeze", BETTER_EQUAL, 0, "none"},
+    {"lr-scale", BETTER_EQUAL, 0, "none"}};
 static const char choice_key[] = "choice", best_key[] = "best", sums_key[] = "epoch-sums",
                   engines_key[] = "engines";
 static const char best_format[] = "%.17g after step %" PRId64 ", %" PRId64 " evaluations ago",
@@ -142,6 +143,9 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
         : strategy->alone ? s->options->strategy_text
                           : sync_word);
     write_compress(s, text[i++]);
+    const tutti_layer_rates *rates = &s->options->rates;
+    snprintf(text[i++], WORD_SIZE, "%s", rates->freeze ? rates->freeze : "none");
+    snprintf(text[i++], WORD_SIZE, "%s", rates->scale ? rates->scale : "none");
 }
 
 /* Releases `had` tensors, and frees the list. */

@@ -10,6 +10,7 @@ program_tests = \
 	tests/programs/files.sh \
 	tests/programs/finetune.sh \
 	tests/programs/finite.sh \
+	tests/programs/freeze.sh \
 	tests/programs/hashes.sh \
 	tests/programs/home.sh \
 	tests/programs/host.sh \
