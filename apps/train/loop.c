@@ -282,6 +282,22 @@ static void compare_with_best(loop *l, int64_t done)
             done, s->best.since, s->best.step, 100 * s->best.accuracy);
 }
 
+/* Of the evaluations that a run has whether or not it is interrupted. */
+static void lower_rate(loop *l, int64_t done)
+{
+    tutti_trainer *s = l->s;
+    const int64_t epoch = done / s->steps_per_epoch, every = s->options->eval_every.value;
+    tutti_rate_schedule *schedule = &s->rate_schedule;
+    if (done <= s->first_step || done % s->steps_per_epoch || epoch % every) return;
+    if (!tutti_rate_schedule_evaluated(schedule, done, l->found.test_loss)) return;
+    if (tutti_trainer_reports(s) && done < s->steps)
+        tutti_log(TUTTI_LOG_INFO,
+            "the learning rate is %g after step %" PRId64
+            ": the test loss was no better than %.4f in %" PRId64 " evaluations",
+            tutti_rate_schedule_at(schedule, done), done, schedule->plateau.best,
+            schedule->patience);
+}
+
 static tutti_status evaluate(loop *l, int64_t done, int *together)
 {
     tutti_tally tally;
@@ -289,6 +305,8 @@ static tutti_status evaluate(loop *l, int64_t done, int *together)
     if (status) return status;
     status = evaluate_with(l, done, &tally, together);
     if (!status && !l->signal) compare_with_best(l, done);
+    if (!status && !l->signal && tutti_rate_schedule_waits(l->s->rate_schedule.kind))
+        lower_rate(l, done);
     tutti_tally_close(&tally);
     return status;
 }

@@ -63,7 +63,8 @@ typedef struct tutti_train_options {
     tutti_conf_real warmup_epochs;    /* in place of warmup; or none */
     tutti_conf_real warmup_from;      /* rate; auto: the schedule's own */
     tutti_layer_rates rates;          /* of single layers */
-    double milestone_factor, poly_power;
+    double milestone_factor, poly_power, plateau_factor;
+    int64_t plateau_patience; /* evaluations */
     int64_t seed, depth;
     tutti_conf_int eval_every;    /* epochs; or a tutti_eval_word */
     tutti_conf_int eval_views;    /* auto: see the table */

@@ -258,6 +258,18 @@ static tutti_status check_milestones(const tutti_train_options *o)
     return tutti_conf_refuse(&o->conf, "milestones", o->milestones_text, reason);
 }
 
+static tutti_status check_plateau(const tutti_train_options *o)
+{
+    if (!tutti_rate_schedule_waits(o->rate_schedule)) return TUTTI_OK;
+    if (o->eval_every.word)
+        return tutti_conf_refuse(&o->conf, "rate-schedule", o->rate_schedule_name,
+            "it needs evaluations while the run goes on: give --eval-every a number of epochs");
+    return !o->stored ? TUTTI_OK
+                      : tutti_conf_refuse(&o->conf, "rate-schedule", o->rate_schedule_name,
+                            "each client of a store of keys would lower its own rate: take another "
+                            "schedule");
+}
+
 /* Names of layers are the same for images of any size. */
 static tutti_status check_rates(const tutti_train_options *o)
 {
@@ -308,7 +320,7 @@ tutti_status tutti_train_options_check(const tutti_train_options *o)
 {
     static tutti_status (*const checks[])(const tutti_train_options *) = {check_machine,
         check_compress, check_strategy, check_layout, check_batch, check_images, check_milestones,
-        check_rates, check_files, check_design, check_stall};
+        check_plateau, check_rates, check_files, check_design, check_stall};
     tutti_status status = TUTTI_OK;
     for (size_t i = 0; i < sizeof checks / sizeof checks[0] && !status; i++) status = checks[i](o);
     return status;

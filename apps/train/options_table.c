@@ -124,6 +124,12 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
         .help = "epochs after which --rate-schedule milestones lowers the rate, up to 8"},
     {TUTTI_CONF_REAL, "milestone-factor", "X", .fallback = "0.1", .low = 1e-6, .high = 1,
         AT(milestone_factor), .help = "what it multiplies the rate with"},
+    {TUTTI_CONF_INT, "plateau-patience", "N", .fallback = "5", .low = 1, .high = 1000000,
+        AT(plateau_patience),
+        .help = "after N evaluations in a row without a better test loss --rate-schedule plateau "
+                "lowers the rate"},
+    {TUTTI_CONF_REAL, "plateau-factor", "X", .fallback = "0.1", .low = 1e-6, .high = 0.999999,
+        AT(plateau_factor), .help = "what it multiplies the rate with"},
     {TUTTI_CONF_REAL, "poly-power", "X", .fallback = "1", .low = 0, .high = 100, AT(poly_power),
         .help = "exponent of --rate-schedule poly; 1: a straight line"},
     {TUTTI_CONF_CHOICE, "optimizer", "NAME", .fallback = "sgd", .choice = optimizer_choice,

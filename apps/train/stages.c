@@ -215,16 +215,21 @@ static tutti_status share_sums(tutti_trainer *s)
 
 static tutti_status share_weights(tutti_trainer *s)
 {
-    enum { NUMBERS = 5 };
-    int64_t first[NUMBERS] = {
-        s->first_step, s->outputs.resumed_here, s->best.step, s->best.since, 0};
+    enum { NUMBERS = 8 };
+    tutti_rate_plateau *plateau = &s->rate_schedule.plateau;
+    int64_t first[NUMBERS] = {s->first_step, s->outputs.resumed_here, s->best.step, s->best.since,
+        0, plateau->since, plateau->drops, 0};
     memcpy(&first[4], &s->best.accuracy, sizeof s->best.accuracy);
+    memcpy(&first[7], &plateau->best, sizeof plateau->best);
     tutti_status status = tutti_trainer_broadcast(s, "the first step", TUTTI_I64, NUMBERS, first);
     s->first_step = first[0];
     s->resumed_here = first[1] != 0;
     s->best.step = first[2];
     s->best.since = first[3];
     memcpy(&s->best.accuracy, &first[4], sizeof s->best.accuracy);
+    plateau->since = first[5];
+    plateau->drops = first[6];
+    memcpy(&plateau->best, &first[7], sizeof plateau->best);
     const tutti_conf_int *patience = &s->options->patience;
     if (s->options->evaluate || (!patience->word && s->best.since >= patience->value))
         s->last_step = s->first_step;

@@ -217,7 +217,10 @@ tutti_status tutti_trainer_plan(tutti_trainer *s)
         .from = o->warmup_from.value,
         .power = o->poly_power,
         .milestones = o->milestones,
-        .factor = o->milestone_factor};
+        .factor =
+            tutti_rate_schedule_waits(o->rate_schedule) ? o->plateau_factor : o->milestone_factor,
+        .patience = o->plateau_patience,
+        .plateau.since = -1};
     for (int i = 0; i < o->milestones; i++)
         s->rate_schedule.milestone[i] = o->milestone[i] * s->steps_per_epoch;
     return TUTTI_OK;

@@ -32,6 +32,7 @@ program_tests = \
 	tests/programs/options.sh \
 	tests/programs/pack.sh \
 	tests/programs/peers.sh \
+	tests/programs/plateau.sh \
 	tests/programs/config.sh \
 	tests/programs/network.sh \
 	tests/programs/predict.sh \
