@@ -63,6 +63,9 @@ typedef struct tutti_train_options {
     tutti_conf_real warmup_epochs;    /* in place of warmup; or none */
     tutti_conf_real warmup_from;      /* rate; auto: the schedule's own */
     tutti_layer_rates rates;          /* of single layers */
+    const char *find_rate;            /* the picture of --find-lr; NULL: none */
+    int64_t find_rate_steps;
+    double find_rate_from, find_rate_to;
     double milestone_factor, poly_power, plateau_factor;
     int64_t plateau_patience; /* evaluations */
     int64_t seed, depth;

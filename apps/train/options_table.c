@@ -107,6 +107,16 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
     {TUTTI_CONF_TEXT, "lr-scale", "LAYERS=X,...", AT(rates.scale),
         .help = "multiply the learning rate of layers, such as fc=10,layer1*=0.1; the last that is "
                 "for a layer counts"},
+    {TUTTI_CONF_TEXT, "find-lr", "FILE", AT(find_rate),
+        .help = "look for a learning rate: train with rates that rise until the loss diverges, "
+                "suggest the "
+                "one where it falls fastest, and draw the loss by rate as SVG; saves no weights"},
+    {TUTTI_CONF_INT, "find-lr-steps", "N", .fallback = "100", .low = 16, .high = 100000,
+        AT(find_rate_steps), .help = "how many rates --find-lr tries, a step each"},
+    {TUTTI_CONF_REAL, "find-lr-from", "X", .fallback = "1e-5", .low = 1e-12, .high = 1000,
+        AT(find_rate_from), .help = "the lowest of them"},
+    {TUTTI_CONF_REAL, "find-lr-to", "X", .fallback = "10", .low = 1e-12, .high = 1e6,
+        AT(find_rate_to), .help = "the highest of them"},
     {TUTTI_CONF_CHOICE, "rate-schedule", "NAME", .fallback = "cosine",
         .choice = rate_schedule_choice, AT(rate_schedule_name),
         .help = "how the learning rate changes"},

@@ -55,6 +55,16 @@ static double shape_onecycle(const tutti_rate_schedule *s, double t, int64_t ste
     return last + (1 - last) * (1 - t);
 }
 
+static double shape_sweep(const tutti_rate_schedule *s, double t, int64_t step)
+{
+    (void)t;
+    return pow(s->from / s->rate, 1 - (double)step / (double)(s->total > 1 ? s->total - 1 : 1));
+}
+
+const tutti_rate_schedule_kind tutti_rate_sweep = {.name = "rising",
+    .summary = "from the lowest to the highest in equal ratios",
+    .shape = shape_sweep};
+
 const tutti_rate_schedule_kind tutti_rate_schedules[] = {
     {"constant", "the same rate all the time", 0, 0, shape_constant},
     {"step", "a tenth from half of the run on, a hundredth from three quarters", 0, 0, shape_step},

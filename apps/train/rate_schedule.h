@@ -58,6 +58,8 @@ struct tutti_rate_schedule_kind {
 
 /* The table; ends with a NULL name. */
 extern const tutti_rate_schedule_kind tutti_rate_schedules[];
+/* Not in it: from `from` to the peak in equal ratios, for apps/train/find_rate.h. */
+extern const tutti_rate_schedule_kind tutti_rate_sweep;
 const tutti_rate_schedule_kind *tutti_rate_schedule_find(const char *name);
 
 /* Reads milestones, "30,60,80": ascending integers from 1 on, at most TUTTI_RATE_MILESTONES.

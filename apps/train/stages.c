@@ -8,6 +8,7 @@
 #include "apps/session/rank_step.h"
 #include "apps/session/weights.h"
 #include "apps/train/agree.h"
+#include "apps/train/find_rate.h"
 #include "apps/train/hash.h"
 #include "apps/train/initial.h"
 #include "apps/train/stages_choose.h"
@@ -388,6 +389,7 @@ tutti_status tutti_trainer_leave(tutti_trainer *s)
     tutti_bad_images_free(&s->bad_test);
     tutti_outputs_release(&s->outputs);
     tutti_engines_free(s->engines);
+    tutti_find_rate_free(s->find_rate);
     *s = (tutti_trainer){0};
     return status;
 }

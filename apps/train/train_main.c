@@ -1,4 +1,5 @@
 #include "apps/train/agree.h"
+#include "apps/train/find_rate.h"
 #include "apps/train/hash.h"
 #include "apps/train/check_order.h"
 #include "apps/train/remote_buffers.h"
@@ -57,6 +58,7 @@ static tutti_status train(tutti_trainer *s, tutti_report *report)
     tutti_report_summary summary;
     tutti_status status = tutti_loop_run(s, report, &summary, &together);
     if (status && !together) tutti_trainer_end_all(status);
+    if (!status && s->find_rate) return tutti_find_rate_finish(s, report);
     if (!status) status = tutti_trainer_hash(s, hash);
     if (status) return status;
     summary.weights_hash = hash;

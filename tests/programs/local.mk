@@ -8,6 +8,7 @@ program_tests = \
 	tests/programs/export.sh \
 	tests/programs/export_others.sh \
 	tests/programs/files.sh \
+	tests/programs/find_lr.sh \
 	tests/programs/finetune.sh \
 	tests/programs/finite.sh \
 	tests/programs/freeze.sh \
