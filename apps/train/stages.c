@@ -165,8 +165,8 @@ static tutti_status build(tutti_trainer *s)
         int layers;
         const int64_t numbers = tutti_layer_rates_frozen(s->session.net, &layers);
         tutti_log(TUTTI_LOG_INFO,
-            "--freeze: %" PRId64 " of %" PRId64 " numbers, in %d layers, stay as they are", numbers,
-            tutti_net_parameters(s->session.net), layers);
+            "--freeze: %" PRId64 " of %" PRId64 " numbers, in %d layer%s, stay as they are",
+            numbers, tutti_net_parameters(s->session.net), layers, layers == 1 ? "" : "s");
     }
     return status;
 }
