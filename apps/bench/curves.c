@@ -1,6 +1,6 @@
 #include "apps/bench/curves.h"
 
-#include "apps/bench/chart.h"
+#include "apps/curve/chart.h"
 #include "apps/curve/curve.h"
 #include "dag/base/log.h"
 

@@ -9,7 +9,6 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/box.c apps/bench/box.h \
 	apps/bench/channel.c apps/bench/channel.h \
 	apps/bench/channel_way.c apps/bench/channel_way.h \
-	apps/bench/chart.c apps/bench/chart.h \
 	apps/bench/choices.c apps/bench/choices.h \
 	apps/bench/compute.c apps/bench/compute.h \
 	apps/bench/counting.c apps/bench/counting.h \
@@ -50,7 +49,7 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/traffic.c apps/bench/traffic.h \
 	apps/bench/verdict.c apps/bench/verdict.h \
 	apps/bench/world.c apps/bench/world.h \
-	apps/curve/curve.c apps/curve/curve.h \
+	apps/curve/chart.c apps/curve/chart.h apps/curve/curve.c apps/curve/curve.h \
 	apps/terminal/terminal.c apps/terminal/terminal.h \
 	apps/trees/predict.c apps/trees/predict.h
 apps_tutti_bench_CPPFLAGS = $(AM_CPPFLAGS) -DTUTTI_PKGDATADIR='"$(pkgdatadir)"'

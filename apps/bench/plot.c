@@ -1,6 +1,6 @@
 #include "apps/bench/plot.h"
 
-#include "apps/bench/chart.h"
+#include "apps/curve/chart.h"
 #include "apps/bench/curves.h"
 #include "apps/bench/grid_rows.h"
 #include "apps/bench/points.h"

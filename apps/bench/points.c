@@ -1,6 +1,6 @@
 #include "apps/bench/points.h"
 
-#include "apps/bench/chart.h"
+#include "apps/curve/chart.h"
 #include "dag/base/log.h"
 
 #include <errno.h>

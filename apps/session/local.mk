@@ -5,6 +5,7 @@ libsession_la_SOURCES = \
 	apps/session/device.c apps/session/device.h \
 	apps/session/engines.c apps/session/engines.h \
 	apps/session/groups.c apps/session/groups.h \
+	apps/session/layer_rates.c apps/session/layer_rates.h \
 	apps/session/layout.c apps/session/layout.h \
 	apps/session/precision.c apps/session/precision.h \
 	apps/session/rank_step.c apps/session/rank_step.h \

@@ -158,6 +158,13 @@ static tutti_status build_net(
     return tutti_net_status(*net);
 }
 
+static tutti_status scale_rates(const tutti_layer_rates *rates, tutti_net *net)
+{
+    tutti_layer_rates_fault fault;
+    if (tutti_layer_rates_apply(rates, net, &fault)) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_USAGE, "--%s %s: %s", fault.option, fault.value, fault.reason);
+}
+
 /* Bytes of which each value is as frequent as the others have mean 1/2 and variance 1/12, nearly. */
 static void complete_pixels(tutti_step_options *recipe)
 {
@@ -260,6 +267,7 @@ tutti_status tutti_training_session_build(tutti_training_session *s, const tutti
     tutti_status status = expect(s, TUTTI_TRAINING_OPEN, "build a model");
     if (!status) status = reserve(s);
     if (!status) status = build_net(model, input, recipe->zero_last_scale, &net);
+    if (!status) status = scale_rates(&s->options.rates, net);
     if (!status) status = build_evaluated(model, input, s->options.eval_size, net, &evaluated);
     complete.evaluated = evaluated;
     if (!status) status = build_steps(s, model, net, &complete, &step);

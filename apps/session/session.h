@@ -20,6 +20,7 @@
 #define TUTTI_TRAINING_SESSION_H
 
 #include "apps/models/model.h"
+#include "apps/session/layer_rates.h"
 #include "apps/session/layout.h"
 #include "apps/session/transport.h"
 #include "dag/step/step.h"
@@ -46,6 +47,7 @@ typedef struct tutti_training_session_options {
     /* With an exchange `rank` is its own; without one there are neither stages nor blocks, and each of the replicas
      * is a rank: this rank's share of the computation of all */
     tutti_layout layout;
+    tutti_layer_rates rates; /* of the model's layers */
     int metered;   /* 1: with a meter */
     int eval_size; /* evaluations see squares of this side; 0: images of the size of training */
     int64_t spans; /* with a trace, which has room for this many spans per track; 0: without */

@@ -63,6 +63,15 @@ typedef struct tutti_report_eval {
     double average_loss, average_accuracy;
 } tutti_report_eval;
 
+/* What --find-lr has found. */
+typedef struct tutti_report_rates {
+    int64_t steps; /* whose losses are finite */
+    double suggested, lowest,
+        diverged; /* rates: where the loss falls fastest, is lowest, is beyond all bounds; NaN: none */
+    const double *rate, *loss, *smoothed; /* of each step */
+    const char *file;                     /* of the picture */
+} tutti_report_rates;
+
 /* Messages that rank 0 has received after a step, where its transport counts them, and their bytes. */
 typedef struct tutti_report_received {
     int64_t after;                /* this step; 0: they were not counted */

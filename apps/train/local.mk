@@ -1,7 +1,7 @@
 # What programs that train are made of; an archive, so that a program takes only what it calls.
 noinst_LTLIBRARIES += libtrain.la
 libtrain_la_SOURCES = \
-	apps/curve/curve.c apps/curve/curve.h \
+	apps/curve/chart.c apps/curve/chart.h apps/curve/curve.c apps/curve/curve.h \
 	apps/protobuf/protobuf.c apps/protobuf/protobuf.h \
 	apps/terminal/terminal.c apps/terminal/terminal.h \
 	apps/train/again.c apps/train/again.h \
@@ -12,6 +12,7 @@ libtrain_la_SOURCES = \
 	apps/train/description.c apps/train/description.h \
 	apps/train/evaluate.c apps/train/evaluate.h \
 	apps/train/events.h \
+	apps/train/find_rate.c apps/train/find_rate.h \
 	apps/train/finite.c apps/train/finite.h \
 	apps/train/flight.c apps/train/flight.h \
 	apps/train/foreign.c apps/train/foreign.h \

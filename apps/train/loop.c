@@ -2,6 +2,7 @@
 
 #include "apps/train/again.h"
 #include "apps/train/evaluate.h"
+#include "apps/train/find_rate.h"
 #include "apps/train/finite.h"
 #include "apps/train/replica.h"
 #include "apps/train/saver.h"
@@ -98,7 +99,9 @@ static tutti_status retire(loop *l, tutti_flight *f)
     if (status || !ends_step(l->s, f->number)) return status;
     const tutti_metric_sums step = l->gathered;
     double took_s = tutti_stopwatch_step(&l->watch);
-    if (!l->lost && !isfinite(step.value[0])) l->lost = f->step + 1;
+    tutti_find_rate *find = l->s->find_rate;
+    if (find) tutti_find_rate_add(find, step.value[0], step.value[2]);
+    if (!find && !l->lost && !isfinite(step.value[0])) l->lost = f->step + 1;
     if (l->lost) return TUTTI_OK; /* the others are told; later results are useless */
     int64_t epoch = f->step / l->s->steps_per_epoch;
     if (epoch != l->epoch) l->trained = (tutti_metric_sums){0};
@@ -165,7 +168,8 @@ static tutti_status train_step(loop *l, int64_t step, int *stop)
     tutti_tracer_step(&l->tracer, step + 1);
     for (int64_t number = first; number < end && !status; number++) {
         status = retire(l, &l->flight[number % TUTTI_FLIGHTS]);
-        int wish = l->lost || tutti_interrupt_asked(s->interrupt);
+        int wish = l->lost || tutti_interrupt_asked(s->interrupt) ||
+                   (s->find_rate && s->find_rate->diverged);
         if (!status && number == first && begins_round(s, step)) {
             l->began = step;
             status =
@@ -282,6 +286,22 @@ static void compare_with_best(loop *l, int64_t done)
             done, s->best.since, s->best.step, 100 * s->best.accuracy);
 }
 
+/* Of the evaluations that a run has whether or not it is interrupted. */
+static void lower_rate(loop *l, int64_t done)
+{
+    tutti_trainer *s = l->s;
+    const int64_t epoch = done / s->steps_per_epoch, every = s->options->eval_every.value;
+    tutti_rate_schedule *schedule = &s->rate_schedule;
+    if (done <= s->first_step || done % s->steps_per_epoch || epoch % every) return;
+    if (!tutti_rate_schedule_evaluated(schedule, done, l->found.test_loss)) return;
+    if (tutti_trainer_reports(s) && done < s->steps)
+        tutti_log(TUTTI_LOG_INFO,
+            "the learning rate is %g after step %" PRId64
+            ": the test loss was no better than %.4f in %" PRId64 " evaluations",
+            tutti_rate_schedule_at(schedule, done), done, schedule->plateau.best,
+            schedule->patience);
+}
+
 static tutti_status evaluate(loop *l, int64_t done, int *together)
 {
     tutti_tally tally;
@@ -289,6 +309,8 @@ static tutti_status evaluate(loop *l, int64_t done, int *together)
     if (status) return status;
     status = evaluate_with(l, done, &tally, together);
     if (!status && !l->signal) compare_with_best(l, done);
+    if (!status && !l->signal && tutti_rate_schedule_waits(l->s->rate_schedule.kind))
+        lower_rate(l, done);
     tutti_tally_close(&tally);
     return status;
 }
@@ -324,7 +346,7 @@ static agenda find_due(const loop *l, int64_t done)
     const tutti_conf_int *replica = &o->replica_check, *eval = &o->eval_every;
     int checks = s->session.placement.ranks > 1 && replica->word != TUTTI_REPLICA_NEVER;
     const tutti_conf_int *every = &o->checkpoint_every;
-    if (done > s->first_step && !tutti_trainer_ends_round(s, done))
+    if (s->find_rate || (done > s->first_step && !tutti_trainer_ends_round(s, done)))
         return (agenda){.trace = s->session.trace && done == l->tracer.due};
     int due = last || epoch_ends || (!every->word && passes(s, done, every->value));
     int check = replica->word ? epoch_ends : passes(s, done, replica->value);
@@ -479,13 +501,14 @@ static tutti_status do_due(loop *l, int64_t done, agenda due, int *together)
 static tutti_status pause_here(loop *l, int64_t done, int stop, int *together)
 {
     agenda due = find_due(l, done);
-    if (!stop && !due.trace && !due.check && !due.evaluate && !due.save && !due.look)
+    const int found = l->s->find_rate && done >= l->s->last_step;
+    if (!stop && !found && !due.trace && !due.check && !due.evaluate && !due.save && !due.look)
         return TUTTI_OK;
     tutti_status status = drain(l, done);
     if (!status && l->early_step) status = tutti_exchange_count(l->s->session.exchange, &l->late);
     if (!status && due.look) status = look_at_clock(l, done, &due.save);
     tutti_stopwatch_lap(&l->watch);
-    int for_good = stop || due.save || done >= l->s->last_step;
+    int for_good = !l->s->find_rate && (stop || due.save || done >= l->s->last_step);
     if (!status && (stop || begins_round(l->s, done)))
         status = settle(l, done, for_good ? look_at_weights(l) : (tutti_finding){0}, together);
     if (!status) status = do_due(l, done, l->signal ? find_last(l, done) : due, together);

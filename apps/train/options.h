@@ -11,6 +11,7 @@
 
 #include "apps/data/settings.h"
 #include "apps/models/model.h"
+#include "apps/session/layer_rates.h"
 #include "apps/session/layout.h"
 #include "apps/train/program.h"
 #include "apps/train/rate_schedule.h"
@@ -61,7 +62,12 @@ typedef struct tutti_train_options {
     tutti_conf_int lr_images;         /* images per step that `rate` is for; or none */
     tutti_conf_real warmup_epochs;    /* in place of warmup; or none */
     tutti_conf_real warmup_from;      /* rate; auto: the schedule's own */
-    double milestone_factor, poly_power;
+    tutti_layer_rates rates;          /* of single layers */
+    const char *find_rate;            /* the picture of --find-lr; NULL: none */
+    int64_t find_rate_steps;
+    double find_rate_from, find_rate_to;
+    double milestone_factor, poly_power, plateau_factor;
+    int64_t plateau_patience; /* evaluations */
     int64_t seed, depth;
     tutti_conf_int eval_every;    /* epochs; or a tutti_eval_word */
     tutti_conf_int eval_views;    /* auto: see the table */

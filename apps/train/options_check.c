@@ -258,6 +258,63 @@ static tutti_status check_milestones(const tutti_train_options *o)
     return tutti_conf_refuse(&o->conf, "milestones", o->milestones_text, reason);
 }
 
+static tutti_status check_plateau(const tutti_train_options *o)
+{
+    if (!tutti_rate_schedule_waits(o->rate_schedule)) return TUTTI_OK;
+    if (o->eval_every.word)
+        return tutti_conf_refuse(&o->conf, "rate-schedule", o->rate_schedule_name,
+            "it needs evaluations while the run goes on: give --eval-every a number of epochs");
+    return !o->stored ? TUTTI_OK
+                      : tutti_conf_refuse(&o->conf, "rate-schedule", o->rate_schedule_name,
+                            "each client of a store of keys would lower its own rate: take another "
+                            "schedule");
+}
+
+/* A run that looks for a rate ends without weights. */
+static tutti_status check_find_rate(const tutti_train_options *o)
+{
+    const struct {
+        int refused;
+        const char *reason;
+    } row[] = {{o->checkpoint != NULL, "it saves no weights: leave out --checkpoint"},
+        {o->resume != NULL,
+            "use --init-from to begin with the weights of a file, and not --resume"},
+        {o->evaluate, "it trains: leave out --evaluate"},
+        {!o->steps.word || !o->stop_after.word,
+            "it has --find-lr-steps: leave out --steps and --stop-after"},
+        {!o->patience.word, "it evaluates nothing: leave out --patience"},
+        {tutti_rate_schedule_waits(o->rate_schedule),
+            "it evaluates nothing: leave out --rate-schedule plateau"},
+        {o->stored,
+            "the clients of a store of keys would end at different rates: use --strategy sync"}};
+    char text[32];
+    if (!o->find_rate) return TUTTI_OK;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        if (row[i].refused)
+            return tutti_conf_refuse(&o->conf, "find-lr", o->find_rate, row[i].reason);
+    if (o->find_rate_from < o->find_rate_to) return TUTTI_OK;
+    snprintf(text, sizeof text, "%g", o->find_rate_from);
+    return tutti_conf_refuse(&o->conf, "find-lr-from", text, "must be less than --find-lr-to");
+}
+
+/* Names of layers are the same for images of any size. */
+static tutti_status check_rates(const tutti_train_options *o)
+{
+    tutti_net *net = NULL;
+    tutti_layer_rates_fault fault;
+    if (!o->rates.freeze && !o->rates.scale) return TUTTI_OK;
+    if (o->stored)
+        return tutti_conf_refuse(&o->conf, o->rates.freeze ? "freeze" : "lr-scale",
+            o->rates.freeze ? o->rates.freeze : o->rates.scale,
+            "the servers of a store of keys update all layers alike: leave it out, or use "
+            "--strategy sync");
+    tutti_status status = tutti_model_net(o->model, &o->model->input, &net);
+    if (!status && !tutti_layer_rates_apply(&o->rates, net, &fault))
+        status = tutti_conf_refuse(&o->conf, fault.option, fault.value, fault.reason);
+    tutti_net_free(net);
+    return status;
+}
+
 static tutti_status check_design(const tutti_train_options *o)
 {
     char reason[256];
@@ -290,7 +347,7 @@ tutti_status tutti_train_options_check(const tutti_train_options *o)
 {
     static tutti_status (*const checks[])(const tutti_train_options *) = {check_machine,
         check_compress, check_strategy, check_layout, check_batch, check_images, check_milestones,
-        check_files, check_design, check_stall};
+        check_plateau, check_find_rate, check_rates, check_files, check_design, check_stall};
     tutti_status status = TUTTI_OK;
     for (size_t i = 0; i < sizeof checks / sizeof checks[0] && !status; i++) status = checks[i](o);
     return status;

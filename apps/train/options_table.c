@@ -100,6 +100,23 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
         .words = {"none"}, AT(lr_images),
         .help = "--lr X is for N images per step of all ranks, and in proportion for other "
                 "numbers; none: it is as given"},
+    {TUTTI_CONF_TEXT, "freeze", "LAYERS", AT(rates.freeze),
+        .help =
+            "layers that keep their weights: names, or what names begin with and a star, such as "
+            "conv1,layer1*; all-but:fc: all but these"},
+    {TUTTI_CONF_TEXT, "lr-scale", "LAYERS=X,...", AT(rates.scale),
+        .help = "multiply the learning rate of layers, such as fc=10,layer1*=0.1; the last that is "
+                "for a layer counts"},
+    {TUTTI_CONF_TEXT, "find-lr", "FILE", AT(find_rate),
+        .help = "look for a learning rate: train with rates that rise until the loss diverges, "
+                "suggest the "
+                "one where it falls fastest, and draw the loss by rate as SVG; saves no weights"},
+    {TUTTI_CONF_INT, "find-lr-steps", "N", .fallback = "100", .low = 16, .high = 100000,
+        AT(find_rate_steps), .help = "how many rates --find-lr tries, a step each"},
+    {TUTTI_CONF_REAL, "find-lr-from", "X", .fallback = "1e-5", .low = 1e-12, .high = 1000,
+        AT(find_rate_from), .help = "the lowest of them"},
+    {TUTTI_CONF_REAL, "find-lr-to", "X", .fallback = "10", .low = 1e-12, .high = 1e6,
+        AT(find_rate_to), .help = "the highest of them"},
     {TUTTI_CONF_CHOICE, "rate-schedule", "NAME", .fallback = "cosine",
         .choice = rate_schedule_choice, AT(rate_schedule_name),
         .help = "how the learning rate changes"},
@@ -117,6 +134,12 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
         .help = "epochs after which --rate-schedule milestones lowers the rate, up to 8"},
     {TUTTI_CONF_REAL, "milestone-factor", "X", .fallback = "0.1", .low = 1e-6, .high = 1,
         AT(milestone_factor), .help = "what it multiplies the rate with"},
+    {TUTTI_CONF_INT, "plateau-patience", "N", .fallback = "5", .low = 1, .high = 1000000,
+        AT(plateau_patience),
+        .help = "after N evaluations in a row without a better test loss --rate-schedule plateau "
+                "lowers the rate"},
+    {TUTTI_CONF_REAL, "plateau-factor", "X", .fallback = "0.1", .low = 1e-6, .high = 0.999999,
+        AT(plateau_factor), .help = "what it multiplies the rate with"},
     {TUTTI_CONF_REAL, "poly-power", "X", .fallback = "1", .low = 0, .high = 100, AT(poly_power),
         .help = "exponent of --rate-schedule poly; 1: a straight line"},
     {TUTTI_CONF_CHOICE, "optimizer", "NAME", .fallback = "sgd", .choice = optimizer_choice,

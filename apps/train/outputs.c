@@ -62,7 +62,8 @@ static tutti_status lock_all(tutti_outputs *outputs)
     const struct {
         const char *what, *path;
     } file[TUTTI_OUTPUTS] = {{what, o->checkpoint}, {"--json", o->json}, {"trace", o->trace},
-        {"--csv", o->csv}, {"--report", o->page}, {"--metrics", o->metrics}};
+        {"--csv", o->csv}, {"--report", o->page}, {"--metrics", o->metrics},
+        {"--find-lr", o->find_rate}};
     tutti_status status = TUTTI_OK;
     for (int i = 0; i < TUTTI_OUTPUTS && !status; i++)
         if (file[i].path && !(i > 0 && tutti_file_is_device(file[i].path)))

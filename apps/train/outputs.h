@@ -14,7 +14,7 @@
 #include "apps/train/options.h"
 #include "dag/base/lock.h"
 
-enum { TUTTI_OUTPUTS = 6 };
+enum { TUTTI_OUTPUTS = 7 };
 
 typedef struct tutti_outputs {
     const tutti_train_options *options; /* borrowed */

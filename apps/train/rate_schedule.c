@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+static const double BETTER = 1e-4; /* by which part a loss must be lower to be better */
+
 static double shape_constant(const tutti_rate_schedule *s, double t, int64_t step)
 {
     (void)s, (void)t, (void)step;
@@ -28,6 +30,12 @@ static double shape_milestones(const tutti_rate_schedule *s, double t, int64_t s
     return part;
 }
 
+static double shape_plateau(const tutti_rate_schedule *s, double t, int64_t step)
+{
+    (void)t, (void)step;
+    return pow(s->factor, (double)s->plateau.drops);
+}
+
 static double shape_poly(const tutti_rate_schedule *s, double t, int64_t step)
 {
     (void)step;
@@ -47,11 +55,23 @@ static double shape_onecycle(const tutti_rate_schedule *s, double t, int64_t ste
     return last + (1 - last) * (1 - t);
 }
 
+static double shape_sweep(const tutti_rate_schedule *s, double t, int64_t step)
+{
+    (void)t;
+    return pow(s->from / s->rate, 1 - (double)step / (double)(s->total > 1 ? s->total - 1 : 1));
+}
+
+const tutti_rate_schedule_kind tutti_rate_sweep = {.name = "rising",
+    .summary = "from the lowest to the highest in equal ratios",
+    .shape = shape_sweep};
+
 const tutti_rate_schedule_kind tutti_rate_schedules[] = {
     {"constant", "the same rate all the time", 0, 0, shape_constant},
     {"step", "a tenth from half of the run on, a hundredth from three quarters", 0, 0, shape_step},
     {"milestones", "times --milestone-factor after each epoch of --milestones", 0, 0,
         shape_milestones},
+    {"plateau", "times --plateau-factor after --plateau-patience evaluations without a better loss",
+        0, 0, shape_plateau},
     {"poly", "down to 0 as the --poly-power of the part of the run that is left", 0, 0, shape_poly},
     {"cosine", "half a cosine down to 0", 0, 0, shape_cosine},
     {"onecycle", "linear up from 1/25, then linear down to 1/10000", 1. / 25, 0.1, shape_onecycle},
@@ -103,6 +123,26 @@ double tutti_rate_schedule_at(const tutti_rate_schedule *schedule, int64_t step)
     return rate * kind->shape(schedule, t < 1 ? t : 1, step);
 }
 
+int tutti_rate_schedule_waits(const tutti_rate_schedule_kind *kind)
+{
+    return kind->shape == shape_plateau;
+}
+
+int tutti_rate_schedule_evaluated(tutti_rate_schedule *s, int64_t step, double test_loss)
+{
+    tutti_rate_plateau *p = &s->plateau;
+    if (!tutti_rate_schedule_waits(s->kind) || step <= s->warmup) return 0;
+    if (p->since < 0 || test_loss < p->best * (1 - BETTER)) {
+        p->best = test_loss;
+        p->since = 0;
+        return 0;
+    }
+    if (++p->since < s->patience) return 0;
+    p->since = 0;
+    p->drops++;
+    return 1;
+}
+
 char *tutti_rate_schedule_print(const tutti_rate_schedule *s, char text[TUTTI_RATE_TEXT])
 {
     size_t used = (size_t)snprintf(text, TUTTI_RATE_TEXT, "%s", s->kind->name);
@@ -114,6 +154,9 @@ char *tutti_rate_schedule_print(const tutti_rate_schedule *s, char text[TUTTI_RA
                 text + used, TUTTI_RATE_TEXT - used, "%c%" PRId64, i ? ',' : ' ', s->milestone[i]);
         used += (size_t)snprintf(text + used, TUTTI_RATE_TEXT - used, " x %g", s->factor);
     }
+    if (s->kind->shape == shape_plateau)
+        used += (size_t)snprintf(
+            text + used, TUTTI_RATE_TEXT - used, " %" PRId64 " x %g", s->patience, s->factor);
     used += (size_t)snprintf(text + used, TUTTI_RATE_TEXT - used, ", warm-up %" PRId64, s->warmup);
     if (s->warmup && s->from_given)
         snprintf(text + used, TUTTI_RATE_TEXT - used, " from %g", fmin(s->from, s->rate));

@@ -522,6 +522,35 @@ void tutti_report_on_interrupt(
     fflush(report->people);
 }
 
+static json_t *numbers(int64_t count, const double *x)
+{
+    json_t *list = json_array();
+    for (int64_t i = 0; i < count; i++) json_array_append_new(list, number(x[i]));
+    return list;
+}
+
+void tutti_report_on_rates(tutti_report *report, const tutti_report_rates *r)
+{
+    if (report->json)
+        write_event(
+            report, json_pack("{s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "event", "find_lr",
+                        "steps", (json_int_t)r->steps, "suggested", number(r->suggested), "lowest",
+                        number(r->lowest), "diverged", number(r->diverged), "rate",
+                        numbers(r->steps, r->rate), "loss", numbers(r->steps, r->loss), "smoothed",
+                        numbers(r->steps, r->smoothed)));
+    FILE *out = report->people;
+    if (!out) return;
+    end_bar(report);
+    tutti_text_print(out, "%" PRId64 " rates are in %s: ", r->steps, r->file);
+    if (isfinite(r->lowest)) tutti_text_print(out, "the loss is lowest at %.2g", r->lowest);
+    if (isfinite(r->diverged)) tutti_text_print(out, ", and diverges at %.2g", r->diverged);
+    if (isfinite(r->suggested))
+        tutti_text_print(out, "\nit falls fastest at --lr %.2g\n", r->suggested);
+    else
+        fputs("\nit falls by less than a twentieth: try more steps, or other bounds\n", out);
+    fflush(out);
+}
+
 void tutti_report_on_summary(tutti_report *report, const tutti_report_summary *s)
 {
     if (report->json) write_event(report, summary_event(s));

@@ -2,7 +2,7 @@
  *
  * People get a progress bar that fits the terminal, or without a terminal a plain line every few
  * seconds; both show the remaining time. The JSON file has an object for every event: "start",
- * "step", "eval", "checkpoint" and, last, "summary" or "interrupted"; numbers that are not finite
+ * "step", "eval", "checkpoint" and, last, "summary", "find_lr" or "interrupted"; numbers that are not finite
  * become null. The table has a row for every step and evaluation. Only rank 0 reports; on the others
  * every call does nothing. Write errors are kept, and close returns them.
  *
@@ -50,6 +50,8 @@ void tutti_report_on_checkpoint(tutti_report *report, const char *path, int64_t 
 /* The last event of a run ended by `signal`; command: how to continue it, or NULL. */
 void tutti_report_on_interrupt(
     tutti_report *report, const char *signal, int64_t step, const char *command);
+/* The last event of a run with --find-lr. */
+void tutti_report_on_rates(tutti_report *report, const tutti_report_rates *rates);
 void tutti_report_on_summary(tutti_report *report, const tutti_report_summary *summary);
 /* IO (logged) if something could not be written. Accepts NULL. */
 tutti_status tutti_report_close(tutti_report *report);

@@ -8,6 +8,7 @@
 #include "apps/session/rank_step.h"
 #include "apps/session/weights.h"
 #include "apps/train/agree.h"
+#include "apps/train/find_rate.h"
 #include "apps/train/hash.h"
 #include "apps/train/initial.h"
 #include "apps/train/stages_choose.h"
@@ -22,6 +23,7 @@
 #include "dag/step/strategy.h"
 #include "dag/step/update_rule.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,6 +125,7 @@ tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interr
         .place = {.tf32 = options->tf32, .engines = trainer->engines},
         .region_s = tutti_device_region_s(options->region_us),
         .layout = options->layout,
+        .rates = options->rates,
         .metered = 1,
         .eval_size = (int)tutti_conf_int_or(options->images.eval_size, 0),
         .spans = options->trace ? SPANS_TRACED : 0,
@@ -156,7 +159,16 @@ static tutti_status build(tutti_trainer *s)
 {
     const tutti_model_input input = tutti_trainer_input(s);
     const tutti_step_options recipe = tutti_trainer_recipe(s);
-    return tutti_training_session_build(&s->session, s->options->model, &input, &recipe);
+    tutti_status status =
+        tutti_training_session_build(&s->session, s->options->model, &input, &recipe);
+    if (!status && s->options->rates.freeze && tutti_trainer_reports(s)) {
+        int layers;
+        const int64_t numbers = tutti_layer_rates_frozen(s->session.net, &layers);
+        tutti_log(TUTTI_LOG_INFO,
+            "--freeze: %" PRId64 " of %" PRId64 " numbers, in %d layer%s, stay as they are",
+            numbers, tutti_net_parameters(s->session.net), layers, layers == 1 ? "" : "s");
+    }
+    return status;
 }
 
 static tutti_status begin_weights(tutti_trainer *s)
@@ -204,16 +216,21 @@ static tutti_status share_sums(tutti_trainer *s)
 
 static tutti_status share_weights(tutti_trainer *s)
 {
-    enum { NUMBERS = 5 };
-    int64_t first[NUMBERS] = {
-        s->first_step, s->outputs.resumed_here, s->best.step, s->best.since, 0};
+    enum { NUMBERS = 8 };
+    tutti_rate_plateau *plateau = &s->rate_schedule.plateau;
+    int64_t first[NUMBERS] = {s->first_step, s->outputs.resumed_here, s->best.step, s->best.since,
+        0, plateau->since, plateau->drops, 0};
     memcpy(&first[4], &s->best.accuracy, sizeof s->best.accuracy);
+    memcpy(&first[7], &plateau->best, sizeof plateau->best);
     tutti_status status = tutti_trainer_broadcast(s, "the first step", TUTTI_I64, NUMBERS, first);
     s->first_step = first[0];
     s->resumed_here = first[1] != 0;
     s->best.step = first[2];
     s->best.since = first[3];
     memcpy(&s->best.accuracy, &first[4], sizeof s->best.accuracy);
+    plateau->since = first[5];
+    plateau->drops = first[6];
+    memcpy(&plateau->best, &first[7], sizeof plateau->best);
     const tutti_conf_int *patience = &s->options->patience;
     if (s->options->evaluate || (!patience->word && s->best.since >= patience->value))
         s->last_step = s->first_step;
@@ -372,6 +389,7 @@ tutti_status tutti_trainer_leave(tutti_trainer *s)
     tutti_bad_images_free(&s->bad_test);
     tutti_outputs_release(&s->outputs);
     tutti_engines_free(s->engines);
+    tutti_find_rate_free(s->find_rate);
     *s = (tutti_trainer){0};
     return status;
 }

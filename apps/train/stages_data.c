@@ -4,6 +4,7 @@
 #include "apps/data/class_names.h"
 #include "apps/data/prefetch.h"
 #include "apps/train/agree.h"
+#include "apps/train/find_rate.h"
 #include "apps/train/shards.h"
 #include "dag/base/log.h"
 #include "dag/step/strategy.h"
@@ -200,7 +201,8 @@ tutti_status tutti_trainer_plan(tutti_trainer *s)
             " x --accumulate %" PRId64,
             o->data, s->least_images, s->local ? " for some rank" : "", ranks, o->batch,
             o->accumulate);
-    s->steps = tutti_conf_int_or(o->steps, o->epochs * s->steps_per_epoch);
+    s->steps = o->find_rate ? o->find_rate_steps
+                            : tutti_conf_int_or(o->steps, o->epochs * s->steps_per_epoch);
     int64_t stop = tutti_conf_int_or(o->stop_after, s->steps);
     s->period = o->strategy && o->strategy->period ? o->strategy->period(&o->strategy_settings) : 1;
     s->last_step = stop < s->steps ? stop : s->steps;
@@ -217,8 +219,17 @@ tutti_status tutti_trainer_plan(tutti_trainer *s)
         .from = o->warmup_from.value,
         .power = o->poly_power,
         .milestones = o->milestones,
-        .factor = o->milestone_factor};
+        .factor =
+            tutti_rate_schedule_waits(o->rate_schedule) ? o->plateau_factor : o->milestone_factor,
+        .patience = o->plateau_patience,
+        .plateau.since = -1};
     for (int i = 0; i < o->milestones; i++)
         s->rate_schedule.milestone[i] = o->milestone[i] * s->steps_per_epoch;
-    return TUTTI_OK;
+    if (!o->find_rate) return TUTTI_OK;
+    s->rate_schedule = (tutti_rate_schedule){.kind = &tutti_rate_sweep,
+        .rate = o->find_rate_to,
+        .from = o->find_rate_from,
+        .total = s->steps,
+        .plateau.since = -1};
+    return tutti_find_rate_new(s->steps, &s->find_rate);
 }

@@ -47,11 +47,15 @@ static const struct {
     {"zero-last-scale", BETTER_EQUAL, 0, "no"}, {"clip-norm", BETTER_EQUAL, 0, "none"},
     {"accumulate", BETTER_EQUAL, 0, "1"}, {"ema", BETTER_EQUAL, 0, "none"},
     {precision_key, BETTER_EQUAL, 0, "f32"}, {"strategy", EQUAL_OR_SYNC, 0, sync_word},
-    {"compress", MUST_BE_EQUAL, 0, "none"}};
+    {"compress", MUST_BE_EQUAL, 0, "none"}, {"freeze", BETTER_EQUAL, 0, "none"},
+    {"lr-scale", BETTER_EQUAL, 0, "none"}};
 static const char choice_key[] = "choice", best_key[] = "best", sums_key[] = "epoch-sums",
-                  engines_key[] = "engines";
+                  plateau_key[] = "plateau", engines_key[] = "engines";
 static const char best_format[] = "%.17g after step %" PRId64 ", %" PRId64 " evaluations ago",
                   best_scan[] = "%lf after step %" SCNd64 ", %" SCNd64 " evaluations ago";
+static const char plateau_format[] =
+    "%.17g, %" PRId64 " evaluations ago, lowered %" PRId64 " times",
+                  plateau_scan[] = "%lf, %" SCNd64 " evaluations ago, lowered %" SCNd64 " times";
 enum { WORDS = sizeof words / sizeof *words };
 typedef char word_text[WORDS][WORD_SIZE];
 
@@ -142,6 +146,9 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
         : strategy->alone ? s->options->strategy_text
                           : sync_word);
     write_compress(s, text[i++]);
+    const tutti_layer_rates *rates = &s->options->rates;
+    snprintf(text[i++], WORD_SIZE, "%s", rates->freeze ? rates->freeze : "none");
+    snprintf(text[i++], WORD_SIZE, "%s", rates->scale ? rates->scale : "none");
 }
 
 /* Releases `had` tensors, and frees the list. */
@@ -243,10 +250,11 @@ tutti_status tutti_state_save(tutti_trainer *s, int64_t step, int best)
 {
     const tutti_checkpoint_place place = tutti_outputs_place(&s->outputs, best);
     word_text text;
-    char choice[TUTTI_CONFIGURATION_TEXT], best_text[WORD_SIZE];
+    char choice[TUTTI_CONFIGURATION_TEXT], best_text[WORD_SIZE], plateau_text[WORD_SIZE];
+    const tutti_rate_plateau *plateau = &s->rate_schedule.plateau;
     char *sums = NULL, *engines = NULL;
     tutti_description_text about = {.names = NULL};
-    tutti_checkpoint_pair pair[WORDS + TUTTI_DESCRIPTION_KEYS + 5];
+    tutti_checkpoint_pair pair[WORDS + TUTTI_DESCRIPTION_KEYS + 6];
     int tensors, pairs = WORDS;
     tutti_checkpoint_tensor *list;
     tutti_status status = acquire_tensors(s, TUTTI_READ, &tensors, &list);
@@ -260,6 +268,11 @@ tutti_status tutti_state_save(tutti_trainer *s, int64_t step, int best)
         snprintf(best_text, sizeof best_text, best_format, s->best.accuracy, s->best.step,
             s->best.since);
         pair[pairs++] = (tutti_checkpoint_pair){best_key, best_text};
+    }
+    if (tutti_rate_schedule_waits(s->rate_schedule.kind) && plateau->since >= 0) {
+        snprintf(plateau_text, sizeof plateau_text, plateau_format, plateau->best, plateau->since,
+            plateau->drops);
+        pair[pairs++] = (tutti_checkpoint_pair){plateau_key, plateau_text};
     }
     if (s->sums.replicas) {
         sums = write_sums(s);
@@ -437,6 +450,23 @@ static tutti_status read_best(
     return TUTTI_OK;
 }
 
+/* Likewise. A run with another schedule does not read it. */
+static tutti_status read_plateau(
+    const tutti_checkpoint *checkpoint, const char *path, tutti_rate_schedule *schedule)
+{
+    tutti_rate_plateau read;
+    const char *text = tutti_checkpoint_value(checkpoint, plateau_key);
+    if (!text || !tutti_rate_schedule_waits(schedule->kind)) return TUTTI_OK;
+    if (sscanf(text, plateau_scan, &read.best, &read.since, &read.drops) != 3 || read.since < 0 ||
+        read.drops < 0 || !(read.best >= 0 && isfinite(read.best)))
+        return tutti_fail(TUTTI_ERR_FORMAT,
+            "checkpoint %s: its plateau is \"%s\": it must be a test loss with numbers from 0 on: "
+            "continue from an earlier checkpoint",
+            path, text);
+    schedule->plateau = read;
+    return TUTTI_OK;
+}
+
 tutti_status tutti_state_load(tutti_trainer *s, tutti_checkpoint *checkpoint, int64_t *step)
 {
     const char *path = tutti_checkpoint_path(checkpoint);
@@ -454,6 +484,7 @@ tutti_status tutti_state_load(tutti_trainer *s, tutti_checkpoint *checkpoint, in
     if (!status) *step = done;
     if (!status) status = read_best(checkpoint, path, &best);
     if (!status && (s->options->keep_best || !s->options->patience.word)) s->best = best;
+    if (!status) status = read_plateau(checkpoint, path, &s->rate_schedule);
     if (list) release_tensors(&s->session, tensors, list);
     return status;
 }

@@ -1,4 +1,5 @@
 #include "apps/train/agree.h"
+#include "apps/train/find_rate.h"
 #include "apps/train/hash.h"
 #include "apps/train/check_order.h"
 #include "apps/train/remote_buffers.h"
@@ -61,6 +62,7 @@ static tutti_status train(tutti_trainer *s, tutti_report *report)
         tutti_report_close(report); /* its files say that the run has failed */
         tutti_trainer_end_all(status);
     }
+    if (!status && s->find_rate) return tutti_find_rate_finish(s, report);
     if (!status) status = tutti_trainer_hash(s, hash);
     if (status) return status;
     summary.weights_hash = hash;

@@ -35,6 +35,8 @@ typedef struct tutti_epoch_sums {
     double *value; /* (replicas, TUTTI_METRICS) */
 } tutti_epoch_sums;
 
+typedef struct tutti_find_rate tutti_find_rate; /* apps/train/find_rate.h */
+
 typedef struct tutti_trainer {
     const tutti_train_options *options;   /* borrowed */
     tutti_interrupt *interrupt;           /* borrowed; NULL: default actions of signals */
@@ -67,6 +69,7 @@ typedef struct tutti_trainer {
     /* On rank 0 of a pipeline while it saves: copies of the tensors that other stages have, by their
      * place in the list of weights; NULL elsewhere */
     void **elsewhere;
+    tutti_find_rate *find_rate; /* of --find-lr; NULL otherwise */
     int64_t last_step; /* where this process ends: steps, or --stop-after, with the round */
 } tutti_trainer;
 

@@ -119,6 +119,13 @@ void tutti_conf_print_suggestion(const tutti_conf *conf, const char *option, FIL
     print_nearest(&n, "--", out);
 }
 
+void tutti_conf_print_nearest(const char *written, int words, const char *const word[], FILE *out)
+{
+    nearest n = {0};
+    for (int i = 0; i < words; i++) consider(&n, written, word[i]);
+    print_nearest(&n, "", out);
+}
+
 static void suggest_choice(const tutti_setting *setting, const char *text, FILE *out)
 {
     const char *name;

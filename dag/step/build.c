@@ -159,9 +159,14 @@ static void find_wanted(tutti_builder *b)
     tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
     for (int l = 1; l < b->net->layers; l++) {
         const tutti_layer *layer = &b->net->layer[l];
-        b->wanted[l] = tutti_layer_parameters(layer, parameter) > 0;
+        for (int p = tutti_layer_parameters(layer, parameter) - 1; p >= 0; p--)
+            b->wanted[l] |= !tutti_builder_is_frozen(b, l, p);
         for (int i = 0; i < layer->inputs; i++)
             b->wanted[l] |= b->wanted[b->net->source[layer->in[i]].layer];
+    }
+    for (int l = 1; l < b->net->layers; l++) { /* the addition leaves what the norm passes on */
+        const int i = b->options->adds_norms && b->wanted[l] ? tutti_net_added_norm(b->net, l) : -1;
+        if (i >= 0) b->wanted[b->net->source[b->net->layer[l].in[i]].layer] = 1;
     }
 }
 

@@ -153,6 +153,9 @@ static inline tutti_trained *tutti_builder_trained(const tutti_builder *b, int l
 {
     return &b->trained[l * TUTTI_LAYER_PARAMETERS + p];
 }
+/* Whether a parameter has a rate of 0 where the update is all that its gradient is for: then it has no sum over
+ * ranks and no update, and layers that lead to no other parameter have no backward pass. [P] */
+int tutti_builder_is_frozen(const tutti_builder *b, int l, int p);
 /* What a complete gradient turns into where all replicas get its sum: an ALLREDUCE, or what the codec sends;
  * and before the first reader of a sum, what the codec receives. */
 tutti_status tutti_builder_sum(tutti_builder *b, int l, int p);

@@ -1,6 +1,7 @@
 #include "dag/step/builder.h"
 
 #include "dag/kernels/loss.h"
+#include "dag/step/codec.h"
 
 #include <stdio.h>
 
@@ -144,6 +145,13 @@ static void set_factors(const tutti_step_options *o, const tutti_factors *factor
     t->exempt = o->weights_only && parameter->per_channel;
     t->rate_factor = (float)factors->rate;
     t->weight_decay = t->exempt ? 0 : o->weight_decay * (float)factors->weight_decay;
+}
+
+int tutti_builder_is_frozen(const tutti_builder *b, int l, int p)
+{
+    const tutti_codec *codec = b->options->codec;
+    return !(b->net->layer[l].factors[p].rate > 0) && b->step->strategy->freezes &&
+           !b->step->served && !(codec && codec->compresses);
 }
 
 /* What the layer reads in place of the parameter, if it multiplies it with values of another type. */

@@ -247,7 +247,7 @@ typedef struct tutti_step {
     const tutti_update_rule *rule;
     const tutti_strategy *strategy;
     const char *kept; /* the prefix of what the strategy keeps for each parameter; NULL: nothing */
-    int *update;      /* of each parameter: the node that updates it */
+    int *update;      /* of each parameter: the node that updates it; -1: it is frozen */
     const tutti_codec *codec; /* as in the options */
     int compressed_nodes;     /* two for each gradient whose code is gathered */
     tutti_compressed_node *compressed_node;

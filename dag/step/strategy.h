@@ -28,6 +28,7 @@ struct tutti_strategy {
     int compresses; /* gradients may travel compressed (dag/step/codec.h) */
     int divides;    /* layers may be divided over replicas (dag/net/divide.h) */
     int adds; /* its marks follow complete gradients at once, and may add micro-batches (tutti_step_sums) */
+    int freezes; /* it leaves out what a rate of 0 freezes (tutti_builder_is_frozen) */
     int roots; /* that is all of it, or nothing; with it goes the whole sum of each gradient */
     /* Each replica trains on its own batch with its own sums, and the section `average` makes all equal
      * again after the last step of a round. In a round they differ: who hashes, evaluates or saves

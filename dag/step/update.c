@@ -1,3 +1,4 @@
+#include "dag/base/log.h"
 #include "dag/kernels/arith.h"
 #include "dag/kernels/norm.h"
 #include "dag/kernels/optim.h"
@@ -173,6 +174,7 @@ tutti_status tutti_builder_complete_gradient(tutti_builder *b, int l, int p, con
     int micro_batches = b->options->micro_batches;
     const tutti_trained *t = tutti_builder_trained(b, l, p);
     tutti_status status = TUTTI_OK;
+    if (tutti_builder_is_frozen(b, l, p)) return TUTTI_OK;
     if (tutti_builder_site(b, l, 0)->dparameter[p] != t->gradient) {
         for (int s = 0; s < micro_batches; s++)
             b->access[s] = tutti_reads(tutti_builder_site(b, l, s)->dparameter[p]);
@@ -210,12 +212,20 @@ static tutti_status measure(tutti_builder *b, int l, int p, const char *suffix, 
         b->graph, name, &tutti_op_length, &desc, sizeof desc, 2, access, &node);
 }
 
-/* The number of parameters of layers first .. end - 1. */
-static int count_parameters(const tutti_net *net, int first, int end)
+/* Whether a gradient is part of the length: those of frozen parameters move nothing. */
+static int is_measured(const tutti_net *net, int l, int p)
+{
+    return net->layer[l].factors[p].rate > 0;
+}
+
+/* The number of these parameters in layers first .. end - 1. */
+static int count_measured(const tutti_net *net, int first, int end)
 {
     tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
     int count = 0;
-    for (int l = first; l < end; l++) count += tutti_layer_parameters(&net->layer[l], parameter);
+    for (int l = first; l < end; l++)
+        for (int p = tutti_layer_parameters(&net->layer[l], parameter) - 1; p >= 0; p--)
+            count += is_measured(net, l, p);
     return count;
 }
 
@@ -224,7 +234,7 @@ static int count_parameters(const tutti_net *net, int first, int end)
 static tutti_status collect_lengths(tutti_builder *b, int own, int64_t all)
 {
     const tutti_lengths_desc desc = {
-        .inputs = own, .first = count_parameters(b->net, 0, b->first), .count = all};
+        .inputs = own, .first = count_measured(b->net, 0, b->first), .count = all};
     int lengths, node;
     tutti_status status = tutti_graph_tensor(b->graph, tutti_op_lengths.name, TUTTI_ROLE_SCRATCH,
         TUTTI_F32, tutti_shape_of(all), &lengths);
@@ -253,14 +263,19 @@ tutti_status tutti_builder_measure_gradients(tutti_builder *b)
         int n = tutti_layer_parameters(&b->net->layer[l], parameter);
         for (int p = 0; p < n; p++) {
             int length;
+            if (!is_measured(b->net, l, p)) continue;
             tutti_status status = measure(b, l, p, parameter[p].suffix, &length);
             if (status != TUTTI_OK) return status;
             b->access[desc.inputs++] = tutti_reads(length);
         }
     }
     tutti_status status = TUTTI_OK;
+    if (!desc.inputs)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "step: every layer of this part of the net is frozen, so it has no gradient to clip: "
+            "leave out clipping, or cut the net elsewhere");
     if (b->options->placement.stages > 1) {
-        desc.each = count_parameters(b->net, 0, b->net->layers);
+        desc.each = count_measured(b->net, 0, b->net->layers);
         status = collect_lengths(b, desc.inputs, desc.each);
         desc.inputs = 1;
     }
@@ -295,6 +310,8 @@ tutti_status tutti_builder_update_parameter(tutti_builder *b, int l, int p, cons
     char name[TUTTI_SITE_NAME];
     tutti_trained t = *tutti_builder_trained(b, l, p);
     tutti_status status = TUTTI_OK;
+    b->step->update[t.index] = -1;
+    if (tutti_builder_is_frozen(b, l, p)) return TUTTI_OK;
     int clips = b->options->clip_norm > 0;
     int widens = dtype_of(b, t.gradient) != dtype_of(b, t.weight);
     snprintf(name, sizeof name, "%s.%s", layer, suffix);
@@ -322,7 +339,7 @@ tutti_status tutti_builder_update_all(tutti_builder *b)
         int n = tutti_layer_parameters(&b->net->layer[l], parameter);
         for (int p = 0; p < n && status == TUTTI_OK; p++) {
             status = tutti_builder_update_parameter(b, l, p, parameter[p].suffix);
-            if (status == TUTTI_OK)
+            if (status == TUTTI_OK && !tutti_builder_is_frozen(b, l, p))
                 status = tutti_builder_follow_parameter(b, l, p, parameter[p].suffix);
         }
         if (b->net->layer[l].kind->statistics && status == TUTTI_OK)

@@ -8,8 +8,10 @@ program_tests = \
 	tests/programs/export.sh \
 	tests/programs/export_others.sh \
 	tests/programs/files.sh \
+	tests/programs/find_lr.sh \
 	tests/programs/finetune.sh \
 	tests/programs/finite.sh \
+	tests/programs/freeze.sh \
 	tests/programs/hashes.sh \
 	tests/programs/home.sh \
 	tests/programs/host.sh \
@@ -31,6 +33,7 @@ program_tests = \
 	tests/programs/options.sh \
 	tests/programs/pack.sh \
 	tests/programs/peers.sh \
+	tests/programs/plateau.sh \
 	tests/programs/config.sh \
 	tests/programs/network.sh \
 	tests/programs/predict.sh \

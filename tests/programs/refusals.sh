@@ -20,7 +20,7 @@ ends 2 '--batch 0: must be an integer from 1' two --data "$dir/data" --batch 0
 ends 2 'unknown model; known: mlp, mlp-1024x5, cifar-quick, resnet8, resnet20' two --data "$dir/data" --model zebra
 ends 2 "unknown design; known: $(names designs | paste -sd , | sed 's/,/, /g')" two --data "$dir/data" --design best
 ends 2 'unknown format; known: cifar10, cifar100, folders, idx' two --data "$dir/data" --format png
-ends 2 'unknown rate-schedule; known: constant, step, milestones, poly, cosine, onecycle' two --data "$dir/data" --rate-schedule linear
+ends 2 'unknown rate-schedule; known: constant, step, milestones, plateau, poly, cosine, onecycle' two --data "$dir/data" --rate-schedule linear
 ends 2 'unknown algorithm; known: auto, ring' two --data "$dir/data" --algorithm best
 ends 2 'unknown wire; known: f32, bf16' two --data "$dir/data" --wire f16
 said_by_each=yes ends 2 'MPI has no such type' two --data "$dir/data" --wire bf16 --algorithm mpi

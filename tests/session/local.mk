@@ -1,5 +1,8 @@
-check_PROGRAMS += tests/session/test_layout tests/session/test_session
-TESTS += tests/session/test_layout tests/session/test_session
+check_PROGRAMS += tests/session/test_layer_rates tests/session/test_layout tests/session/test_session
+TESTS += tests/session/test_layer_rates tests/session/test_layout tests/session/test_session
+tests_session_test_layer_rates_SOURCES = tests/session/test_layer_rates.c
+tests_session_test_layer_rates_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_session_test_layer_rates_LDADD = libsession.la libmodels.la libtesting.la
 tests_session_test_layout_SOURCES = tests/session/test_layout.c
 tests_session_test_layout_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_session_test_layout_LDADD = libsession.la libmodels.la libtesting.la

@@ -1,6 +1,7 @@
 # Tests of apps/train and of dag/base/conf.
 EXTRA_DIST += tests/golden/rates/make.py tests/golden/rates/pytorch.txt
-train_tests = tests/train/test_conf tests/train/test_rate_schedule tests/train/test_checkpoint tests/train/test_report \
+train_tests = tests/train/test_conf tests/train/test_find_rate tests/train/test_rate_schedule \
+	tests/train/test_checkpoint tests/train/test_report \
 	tests/train/test_finite tests/train/test_options tests/train/test_tally tests/train/test_tensorboard tests/train/test_timetable
 check_PROGRAMS += $(train_tests)
 TESTS += $(train_tests)
@@ -9,6 +10,10 @@ train_test_libs = libtrain.la libtesting.la
 tests_train_test_conf_SOURCES = tests/train/test_conf.c
 tests_train_test_conf_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_train_test_conf_LDADD = $(train_test_libs)
+
+tests_train_test_find_rate_SOURCES = tests/train/test_find_rate.c
+tests_train_test_find_rate_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_train_test_find_rate_LDADD = libtrain.la libtune.la libsession.la libdata.la libmodels.la libcore.la libtesting.la
 
 tests_train_test_rate_schedule_SOURCES = tests/train/test_rate_schedule.c
 tests_train_test_rate_schedule_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

@@ -143,6 +143,38 @@ START_TEST(warmup_from)
 }
 END_TEST
 
+/* Two evaluations in a row without a loss lower by a ten-thousandth lower the rate; those of warm-up do not count. */
+START_TEST(plateau)
+{
+    static const struct {
+        double loss, rate;
+    } rows[] = {{2, 0.4}, {3, 0.4}, {1.9997, 0.4}, {1, 0.4}, {1, 0.4}, {0.99995, 0.04},
+        {0.99995, 0.04}, {1, 0.004}, {0.5, 0.004}, {0.6, 0.004}, {0.4, 0.004}, {0.7, 0.004},
+        {0.7, 0.0004}};
+    tutti_rate_schedule s = {.kind = tutti_rate_schedule_find("plateau"),
+        .rate = 0.4,
+        .total = 1000,
+        .warmup = 20,
+        .factor = 0.1,
+        .patience = 2,
+        .plateau.since = -1};
+    for (int64_t step = 10; step <= 20; step += 10)
+        ck_assert(!tutti_rate_schedule_evaluated(&s, step, 0.1));
+    double before = 0.4;
+    for (int i = 0; i < (int)(sizeof rows / sizeof *rows); i++) {
+        const int64_t done = 30 + 10 * i;
+        const int lower = tutti_rate_schedule_evaluated(&s, done, rows[i].loss);
+        ck_assert_int_eq(lower, rows[i].rate < before);
+        ck_assert_double_eq_tol(tutti_rate_schedule_at(&s, done), rows[i].rate, 1e-12);
+        before = rows[i].rate;
+    }
+    char text[TUTTI_RATE_TEXT];
+    ck_assert_str_eq(tutti_rate_schedule_print(&s, text), "plateau 2 x 0.1, warm-up 20");
+    s.kind = tutti_rate_schedule_find("cosine");
+    for (int i = 0; i < 9; i++) ck_assert(!tutti_rate_schedule_evaluated(&s, 500, 9));
+}
+END_TEST
+
 START_TEST(milestones_as_text)
 {
     static const char *const bad[] = {"", ",", "1,", ",1", "0", "-1", "3,3", "3,2", "1x", "1 ,2",
@@ -179,6 +211,7 @@ int main(void)
     tcase_add_test(tcase, tiny_runs);
     tcase_add_test(tcase, as_pytorch);
     tcase_add_test(tcase, warmup_from);
+    tcase_add_test(tcase, plateau);
     tcase_add_test(tcase, milestones_as_text);
     return testing_run(suite);
 }

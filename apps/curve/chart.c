@@ -1,4 +1,4 @@
-#include "apps/bench/chart.h"
+#include "apps/curve/chart.h"
 #include "dag/base/text.h"
 
 #include <math.h>
@@ -87,9 +87,23 @@ static void put_tick(FILE *out, const scale *s, double x)
     put_label(out, place_x(s, x), TUTTI_CHART_HEIGHT - BOTTOM + 15, "text-anchor=\"middle\"", text);
 }
 
-/* Ticks of an even scale are round numbers; of another, the places of points. */
+static int has_many_points(const tutti_chart *chart)
+{
+    int most = 0;
+    for (int i = 0; i < chart->lines; i++)
+        if (chart->line[i].points > most) most = chart->line[i].points;
+    return most > FEW;
+}
+
+/* Ticks of an even scale are round numbers; of another, the places of points, or if these are many powers of ten. */
 static void put_ticks(FILE *out, const tutti_chart *chart, const scale *s)
 {
+    if (!s->even && has_many_points(chart)) {
+        const int first = (int)ceil(s->low / log(10) - 1e-9),
+                  last = (int)floor(s->high / log(10) + 1e-9);
+        for (int i = first; i <= last; i++) put_tick(out, s, pow(10, i));
+        return;
+    }
     double step = s->high > 0 ? round_up(s->high / 7) : 1;
     for (int i = 0; s->even && i * step <= s->high * 1.001; i++) put_tick(out, s, i * step);
     for (int i = 0; i < chart->lines && !s->even; i++)

@@ -1,7 +1,7 @@
 /* Charts of lines with error bars as SVG: x on a logarithmic scale, or an even one from 0; y from 0.
  * [M] */
-#ifndef TUTTI_BENCH_CHART_H
-#define TUTTI_BENCH_CHART_H
+#ifndef TUTTI_CURVE_CHART_H
+#define TUTTI_CURVE_CHART_H
 
 #include <stdio.h>
 
