@@ -227,14 +227,25 @@ END_TEST
 
 typedef struct hand_node {
     const char *op, *in[20], *out;
-    const char *attribute; /* of int64 */
-    int values;            /* 0: one, as "i" */
+    const char *attribute;
+    int values; /* of int64; 0: one, as "i" */
     int64_t value[8];
+    float real; /* as "f", if it is not 0 */
 } hand_node;
+
+static void add_integers(tutti_protobuf *graph, const char *name, int count, const int64_t number[])
+{
+    tutti_protobuf tensor = {0};
+    tutti_protobuf_number(&tensor, TENSOR_DIMS, count);
+    tutti_protobuf_number(&tensor, TENSOR_TYPE, INT64);
+    tutti_protobuf_text(&tensor, TENSOR_NAME, name);
+    for (int i = 0; i < count; i++) tutti_protobuf_number(&tensor, TENSOR_INTS, number[i]);
+    tutti_protobuf_message(graph, GRAPH_INITIALIZER, &tensor);
+}
 
 static tutti_protobuf make(const hand_node node[], int nodes)
 {
-    tutti_protobuf graph = {0}, model = {0}, shape = {0};
+    tutti_protobuf graph = {0}, model = {0};
     for (int n = 0; n < nodes; n++) {
         tutti_protobuf message = {0}, attribute = {0};
         for (int i = 0; i < 20 && node[n].in[i]; i++)
@@ -244,6 +255,7 @@ static tutti_protobuf make(const hand_node node[], int nodes)
         tutti_protobuf_text(&message, 4, node[n].op);
         if (node[n].attribute) {
             tutti_protobuf_text(&attribute, 1, node[n].attribute);
+            if (node[n].real > 0) tutti_protobuf_float(&attribute, 2, node[n].real);
             if (!node[n].values) tutti_protobuf_number(&attribute, 3, node[n].value[0]);
             for (int v = 0; v < node[n].values; v++)
                 tutti_protobuf_number(&attribute, 8, node[n].value[v]);
@@ -254,6 +266,7 @@ static tutti_protobuf make(const hand_node node[], int nodes)
     add_value(&graph, GRAPH_INPUT, "x", 4, (int64_t[]){0, 3, 8, 8});
     add_value(&graph, GRAPH_OUTPUT, "y", 2, (int64_t[]){0, 10});
     add_tensor(&graph, "c.weight", 4, (int64_t[]){4, 3, 3, 3});
+    add_tensor(&graph, "ten.weight", 4, (int64_t[]){10, 3, 1, 1});
     add_tensor(&graph, "c.bias", 1, (int64_t[]){4});
     add_tensor(&graph, "onnx::Conv_7", 4, (int64_t[]){4, 3, 3, 3});
     add_tensor(&graph, "bn.bias", 1, (int64_t[]){4});
@@ -263,12 +276,8 @@ static tutti_protobuf make(const hand_node node[], int nodes)
     add_tensor(&graph, "head.bias", 1, (int64_t[]){10});
     add_tensor(&graph, "g.weight", 2, (int64_t[]){10, 4});
     add_tensor(&graph, "many.weight", 2, (int64_t[]){10, 54});
-    tutti_protobuf_number(&shape, TENSOR_DIMS, 2);
-    tutti_protobuf_number(&shape, TENSOR_TYPE, INT64);
-    tutti_protobuf_text(&shape, TENSOR_NAME, "shape");
-    tutti_protobuf_number(&shape, TENSOR_INTS, 1);
-    tutti_protobuf_number(&shape, TENSOR_INTS, 4);
-    tutti_protobuf_message(&graph, GRAPH_INITIALIZER, &shape);
+    add_integers(&graph, "shape", 2, (int64_t[]){1, 4});
+    add_integers(&graph, "three", 1, (int64_t[]){3});
     tutti_protobuf_message(&model, MODEL_GRAPH, &graph);
     return model;
 }
@@ -319,6 +328,19 @@ START_TEST(others_are_read)
 }
 END_TEST
 
+START_TEST(last_convolution_has_the_classes)
+{
+    const hand_node nodes[] = {{"Conv", {"x", "ten.weight"}, "conv"}, {"Relu", {"conv"}, "relu"},
+        {"GlobalAveragePool", {"relu"}, "mean"}, {"Flatten", {"mean"}, "y"}};
+    tutti_protobuf file = make(nodes, sizeof nodes / sizeof *nodes);
+    char *text;
+    ck_assert_ok(tutti_architecture_from_onnx("a.onnx", file.data, file.size, &text));
+    ck_assert_ptr_nonnull(strstr(text, "\"name\":\"ten\",\"filters\":\"classes\","));
+    free(text);
+    tutti_protobuf_free(&file);
+}
+END_TEST
+
 START_TEST(many_are_joined)
 {
     enum { MANY = 18 };
@@ -360,6 +382,26 @@ END_TEST
         "Conv", {"x", weights, bias}, "conv", attribute, __VA_ARGS__                               \
     }
 
+/* A norm whose value others read, too, keeps it: the ReLU is a layer. */
+START_TEST(settings_are_read)
+{
+    static const char *const wanted[] = {"\"name\":\"lrn\",\"size\":0,\"k\":2.0}",
+        "\"name\":\"bn\",\"eps\":0.001}", "{\"is\":\"relu\",\"name\":\"relu\"}",
+        "\"name\":\"conv\",\"of\":[\"bn\",\"relu\"]}"};
+    const hand_node nodes[] = {{"Conv", {"x", "c.weight"}, "images", "strides", 2, {2, 2}},
+        {"LRN", {"images"}, "lrn", "bias", .real = 2},
+        {"BatchNormalization", {"lrn", "bn.weight", "bn.bias"}, "norm", "epsilon", .real = 0.001f},
+        {"Relu", {"norm"}, "relu"}, {"Add", {"norm", "relu"}, "conv"}, HEAD};
+    tutti_protobuf file = make(nodes, sizeof nodes / sizeof *nodes);
+    char *text;
+    ck_assert_ok(tutti_architecture_from_onnx("a.onnx", file.data, file.size, &text));
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        ck_assert_msg(strstr(text, wanted[i]), "no %s: %s", wanted[i], text);
+    free(text);
+    tutti_protobuf_free(&file);
+}
+END_TEST
+
 static const struct {
     hand_node node[6];
     const char *told;
@@ -384,6 +426,8 @@ static const struct {
     {{CONV, {"Relu", {"later"}, "y"}}, "reads \"later\", which no node before it makes"},
     {{{"Conv", {"x", "c.weight"}, "getitem_3"}, {"Flatten", {"getitem_3"}, "y"}},
         "node getitem_3 (Conv): its weights"},
+    {{CONV, {"Split", {"conv", "three"}, "y", "axis", 0, {1}}},
+        "its parts do not have all 4 channels"},
     {{CONV, {"Softmax", {"conv"}, "s"}, {"Flatten", {"s"}, "y"}}, "it must be the last node"},
     {{CONV, {"Pad", {"conv"}, "y", "pads", 8, {0, 0, 1, 1, 0, 0, 1, 1}}}, "only zero channels"},
     {{CONV, MEAN, FLAT, {"MatMul", {"flat", "onnx::MatMul_9"}, "y"}}, "no addition of a bias"},
@@ -468,6 +512,8 @@ int main(void)
     tcase_add_test(testing_case(suite, "models"), models_come_back);
     tcase_add_test(testing_case(suite, "others"), others_are_read);
     tcase_add_test(testing_case(suite, "many"), many_are_joined);
+    tcase_add_test(testing_case(suite, "settings"), settings_are_read);
+    tcase_add_test(testing_case(suite, "classes"), last_convolution_has_the_classes);
     tcase_add_test(testing_case(suite, "refused"), nodes_are_told);
     tcase_add_test(testing_case(suite, "fuzz"), no_file_does_harm);
     return testing_run(suite);
