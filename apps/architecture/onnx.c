@@ -65,7 +65,7 @@ static void add_images(tutti_onnx_graph *g)
         .H = size_of(images, 2),
         .W = size_of(images, 3)};
     const int open = value.C < 1 || value.H < 1 || value.W < 1;
-    if (rank_of(images) != 4 || open || value.C > 65536 || value.H > 65536 || value.W > 65536)
+    if (rank_of(images) != 4 || open || value.C > TUTTI_ONNX_SIDE)
         return tutti_onnx_refuse(g,
             "the input \"%.80s\" must be images (N,C,H,W) of one size, which the file names: "
             "export the network with a fixed height and width",
@@ -153,6 +153,10 @@ static void free_graph(tutti_onnx_graph *g)
     json_decref(g->tensor_of);
     json_decref(g->value_of);
     json_decref(g->reader_of);
+    for (tutti_onnx_numbers *made = g->made, *next; made; made = next) {
+        next = made->next;
+        free(made);
+    }
     free(g->tensor);
     free(g->value);
     free(g->skip);

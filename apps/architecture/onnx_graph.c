@@ -74,6 +74,9 @@ void tutti_onnx_add_value(tutti_onnx_graph *g, const char *output, const tutti_o
     if (g->status) return;
     if (json_object_get(g->value_of, output))
         return tutti_onnx_refuse(g, "makes \"%.80s\", which a node before it makes", output);
+    if (value->H > TUTTI_ONNX_SIDE || value->W > TUTTI_ONNX_SIDE || value->C > TUTTI_ONNX_MOST)
+        return tutti_onnx_refuse(g, "makes images of %lld x %lld with %lld channels: too large",
+            (long long)value->H, (long long)value->W, (long long)value->C);
     tutti_onnx_value *more = realloc(g->value, ((size_t)g->values + 1) * sizeof *more);
     if (!more) {
         g->status = tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory for its values", g->file);
@@ -89,6 +92,25 @@ void tutti_onnx_add_tensor(tutti_onnx_graph *g, const char *output, const tensor
 {
     g->tensor[g->tensors] = of;
     tutti_onnx_set_number(g, g->tensor_of, output, g->tensors++);
+}
+
+void tutti_onnx_add_numbers(
+    tutti_onnx_graph *g, const char *output, int count, const int64_t number[])
+{
+    tutti_onnx_numbers *made = calloc(1, sizeof *made);
+    if (!made) {
+        g->status = tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory for its constants", g->file);
+        return;
+    }
+    tutti_onnx__tensor__init(&made->tensor);
+    made->tensor.has_data_type = 1;
+    made->tensor.data_type = TUTTI_ONNX_INT64;
+    made->tensor.int64_data = made->number;
+    made->tensor.n_int64_data = count <= TUTTI_ONNX_NUMBERS ? (size_t)count : 0;
+    memcpy(made->number, number, made->tensor.n_int64_data * sizeof *number);
+    made->next = g->made;
+    g->made = made;
+    tutti_onnx_add_tensor(g, output, &made->tensor);
 }
 
 const node *tutti_onnx_follower(const tutti_onnx_graph *g, const char *op)

@@ -7,7 +7,13 @@
 
 #include <jansson.h>
 
-enum { TUTTI_ONNX_NAME = 80, TUTTI_ONNX_MOST = 1 << 24 /* of any size */ };
+enum {
+    TUTTI_ONNX_NAME = 80,
+    TUTTI_ONNX_NUMBERS = 16,
+    TUTTI_ONNX_SIDE = 1 << 16, /* of images */
+    TUTTI_ONNX_MOST = 1 << 24, /* of any size */
+};
+enum { TUTTI_ONNX_FLOAT = 1, TUTTI_ONNX_INT64 = 7 }; /* types of tensors */
 
 /* A value of the graph. */
 typedef struct tutti_onnx_value {
@@ -19,11 +25,19 @@ typedef struct tutti_onnx_value {
         stride; /* above 0: every stride-th pixel of the named value, the first half of a shortcut */
 } tutti_onnx_value;
 
+/* Whole numbers that are in no tensor of the file. */
+typedef struct tutti_onnx_numbers {
+    TuttiOnnx__Tensor tensor;
+    int64_t number[TUTTI_ONNX_NUMBERS];
+    struct tutti_onnx_numbers *next;
+} tutti_onnx_numbers;
+
 typedef struct tutti_onnx_graph {
     const char *file;
     const TuttiOnnx__Graph *graph;
     json_t *layers;
     const TuttiOnnx__Tensor **tensor; /* initializers and constants */
+    tutti_onnx_numbers *made;
     tutti_onnx_value *value;
     int tensors, values;
     json_t *tensor_of, *value_of; /* numbers, by name */
@@ -52,6 +66,10 @@ void tutti_onnx_join(tutti_onnx_graph *g, const TuttiOnnx__Node *follower);
 void tutti_onnx_add_value(tutti_onnx_graph *g, const char *output, const tutti_onnx_value *value);
 void tutti_onnx_add_tensor(
     tutti_onnx_graph *g, const char *output, const TuttiOnnx__Tensor *tensor);
+
+/* A tensor of int64; of no numbers, where there are more than TUTTI_ONNX_NUMBERS. */
+void tutti_onnx_add_numbers(
+    tutti_onnx_graph *g, const char *output, int count, const int64_t number[]);
 
 /* What protobuf-c has for a missing text, NULL, as "". [P] */
 static inline const char *tutti_onnx_text(const char *text)

@@ -11,7 +11,7 @@ typedef tutti_onnx_value value;
 typedef TuttiOnnx__Node node;
 typedef TuttiOnnx__Tensor tensor;
 
-enum { FLOAT = 1, INT64 = 7, LAYER_NAME = 64, PARTS = 16 };
+enum { LAYER_NAME = 64, PARTS = 16 };
 
 /* ---- attributes ---- */
 
@@ -74,7 +74,7 @@ static int read_integers(const tensor *t, int64_t number[], size_t most)
 {
     const size_t raw = t ? t->raw_data.len / sizeof *number : 0;
     const size_t count = t && t->n_int64_data ? t->n_int64_data : raw;
-    if (!t || t->data_type != INT64 || count > most) return -1;
+    if (!t || t->data_type != TUTTI_ONNX_INT64 || count > most) return -1;
     if (t->n_int64_data)
         memcpy(number, t->int64_data, count * sizeof *number);
     else if (count)
@@ -86,7 +86,7 @@ static int read_integers(const tensor *t, int64_t number[], size_t most)
 static double read_real(const tensor *t, double fallback)
 {
     float number;
-    if (!t || t->data_type != FLOAT) return fallback;
+    if (!t || t->data_type != TUTTI_ONNX_FLOAT) return fallback;
     if (t->n_float_data) return (double)t->float_data[0];
     if (t->raw_data.len < sizeof number) return fallback;
     memcpy(&number, t->raw_data.data, sizeof number);
@@ -233,6 +233,13 @@ static void check_dilations(graph *g)
 
 /* ---- operators ---- */
 
+/* Not zeros that other nodes make (PyTorch, dynamo=True): these are no parameters. */
+static int has_bias(graph *g)
+{
+    const tensor *bias = tutti_onnx_tensor(g, 2);
+    return *tutti_onnx_input(g, 2) && (!bias || bias->n_dims > 0 || read_real(bias, 1) != 0);
+}
+
 /* A norm that an exporter has made part of a convolution is no more to be had: the weights have a name that
  * nobody gave them, the bias is called as the norm is, or as nothing, or (PyTorch, dynamo=True) the value is
  * called as the norm's was: as one of several results. */
@@ -242,7 +249,7 @@ static void check_folded(graph *g)
                *output = tutti_onnx_output(g);
     const size_t w = stem(weights, ".weight"), b = stem(bias, ".bias");
     int folded = strncmp(weights, "onnx::", 6) == 0 || strncmp(output, "getitem", 7) == 0;
-    folded |= *bias && w && (w != b || strncmp(weights, bias, w) != 0);
+    folded |= has_bias(g) && w && (w != b || strncmp(weights, bias, w) != 0);
     if (folded)
         tutti_onnx_refuse(g,
             "its weights \"%.60s\" are those of a convolution and a batch normalisation in one: "
@@ -278,7 +285,7 @@ static void read_conv(graph *g)
     put_pair(layer, "stride", stride, 1);
     put_pair(layer, "pad", pads, 0);
     put(layer, "groups", groups, 1);
-    if (*tutti_onnx_input(g, 2)) json_object_set_new(layer, "bias", json_true());
+    if (has_bias(g)) json_object_set_new(layer, "bias", json_true());
     append(g, layer, &x, 1, &to);
     end(g, &to);
 }
@@ -488,7 +495,7 @@ static void read_mean(graph *g)
     if (a && a->n_ints == 2) memcpy(axes, a->ints, sizeof axes);
     if (!a) read_integers(tutti_onnx_tensor(g, 1), axes, 2);
     for (int i = 0; i < 2; i++) axes[i] += axes[i] < 0 ? 4 : 0;
-    if (axes[0] + axes[1] != 5 || (axes[0] != 2 && axes[0] != 3))
+    if (!(axes[0] == 2 && axes[1] == 3) && !(axes[0] == 3 && axes[1] == 2))
         tutti_onnx_refuse(g, "\"axes\" must be 2 and 3: the mean of each channel");
     if (!g->status) append_plain(g, "global-avg-pool", &x, to);
 }
@@ -605,9 +612,10 @@ static void read_pad(graph *g)
     else if (read_integers(tutti_onnx_tensor(g, 1), pads, 8) != 8)
         return tutti_onnx_refuse(g, "its pads must be 8 numbers, as an initializer");
     if (g->status) return;
-    const int64_t more = pads[1] + pads[5];
-    int right = pads[1] >= 0 && pads[5] >= 0 && pads[1] <= TUTTI_ONNX_MOST &&
-                pads[5] <= TUTTI_ONNX_MOST && pads[1] == more / 2;
+    int right =
+        pads[1] >= 0 && pads[5] >= 0 && pads[1] <= TUTTI_ONNX_MOST && pads[5] <= TUTTI_ONNX_MOST;
+    const int64_t more = right ? pads[1] + pads[5] : 0;
+    right &= pads[1] == more / 2;
     for (int i = 0; i < 8; i++) right &= i % 4 == 1 || pads[i] == 0;
     if (mode && (mode->s.len != 8 || memcmp(mode->s.data, "constant", 8) != 0)) right = 0;
     if (read_real(tutti_onnx_tensor(g, 2), 0) != 0) right = 0;
@@ -634,9 +642,36 @@ static void read_identity(graph *g)
 
 static void read_constant(graph *g)
 {
-    const TuttiOnnx__Attribute *a = find(g, "value");
-    if (!a || !a->t) return tutti_onnx_refuse(g, "its value must be a tensor");
+    const TuttiOnnx__Attribute *a = find(g, "value"), *ints = find(g, "value_ints");
+    if (ints)
+        return tutti_onnx_add_numbers(
+            g, tutti_onnx_output(g), (int)(ints->n_ints <= PARTS ? ints->n_ints : 0), ints->ints);
+    if (!a || !a->t) return tutti_onnx_refuse(g, "its value must be a tensor, or whole numbers");
     tutti_onnx_add_tensor(g, tutti_onnx_output(g), a->t);
+}
+
+/* Constants from constants, as far as shapes and axes are made of them: those that only have another shape or type
+ * have the same numbers; a shape's are not needed. Returns whether the node was one. */
+static int read_computed(graph *g, const char *op)
+{
+    static const char *const same[] = {
+        "Cast", "CastLike", "Expand", "Reshape", "Squeeze", "Unsqueeze"};
+    const tensor *t = tutti_onnx_tensor(g, 0);
+    int64_t number[PARTS];
+    int count = 0;
+    if (!t) return 0;
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+        if (strcmp(op, same[i]) == 0) return tutti_onnx_add_tensor(g, tutti_onnx_output(g), t), 1;
+    if (strcmp(op, "Shape") == 0)
+        return tutti_onnx_add_numbers(g, tutti_onnx_output(g), 0, number), 1;
+    if (strcmp(op, "Concat") != 0) return 0;
+    for (size_t i = 0; i < g->node->n_input; i++) {
+        const int more =
+            read_integers(tutti_onnx_tensor(g, i), number + count, (size_t)(PARTS - count));
+        if (more < 1) return tutti_onnx_refuse(g, "it joins what are no whole numbers"), 1;
+        count += more;
+    }
+    return tutti_onnx_add_numbers(g, tutti_onnx_output(g), count, number), 1;
 }
 
 /* Training has its own. */
@@ -683,6 +718,7 @@ void tutti_onnx_translate(graph *g)
     char known[400] = "";
     const char *op = g->node->op_type ? g->node->op_type : "", *domain = g->node->domain;
     const int own = domain && *domain && strcmp(domain, "ai.onnx") != 0;
+    if (!own && read_computed(g, op)) return;
     for (int i = 0; i < OPERATORS; i++) {
         if (!own && strcmp(op, operators[i].op) == 0) return operators[i].read(g);
         snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "",

@@ -25,7 +25,15 @@ enum {
     GRAPH_OUTPUT = 12,
     MODEL_GRAPH = 7
 };
-enum { TENSOR_DIMS = 1, TENSOR_TYPE = 2, TENSOR_INTS = 7, TENSOR_NAME = 8, FLOAT = 1, INT64 = 7 };
+enum {
+    TENSOR_DIMS = 1,
+    TENSOR_TYPE = 2,
+    TENSOR_FLOATS = 4,
+    TENSOR_INTS = 7,
+    TENSOR_NAME = 8,
+    FLOAT = 1,
+    INT64 = 7
+};
 
 /* A size of 0 is left open. */
 static void add_value(
@@ -277,6 +285,11 @@ static tutti_protobuf make(const hand_node node[], int nodes)
     add_tensor(&graph, "g.weight", 2, (int64_t[]){10, 4});
     add_tensor(&graph, "many.weight", 2, (int64_t[]){10, 54});
     add_integers(&graph, "shape", 2, (int64_t[]){1, 4});
+    tutti_protobuf zero = {0};
+    tutti_protobuf_number(&zero, TENSOR_TYPE, FLOAT);
+    tutti_protobuf_float(&zero, TENSOR_FLOATS, 0);
+    tutti_protobuf_text(&zero, TENSOR_NAME, "zero");
+    tutti_protobuf_message(&graph, GRAPH_INITIALIZER, &zero);
     add_integers(&graph, "three", 1, (int64_t[]){3});
     tutti_protobuf_message(&model, MODEL_GRAPH, &graph);
     return model;
@@ -336,6 +349,29 @@ START_TEST(last_convolution_has_the_classes)
     char *text;
     ck_assert_ok(tutti_architecture_from_onnx("a.onnx", file.data, file.size, &text));
     ck_assert_ptr_nonnull(strstr(text, "\"name\":\"ten\",\"filters\":\"classes\","));
+    free(text);
+    tutti_protobuf_free(&file);
+}
+END_TEST
+
+/* As PyTorch writes it with dynamo=True, optimize=False. */
+START_TEST(constants_are_computed)
+{
+    const hand_node nodes[] = {{"Shape", {"c.weight"}, "s"}, {"CastLike", {"zero", "x"}, "z"},
+        {"Expand", {"z", "s"}, "zeros"},
+        {"Conv", {"x", "c.weight", "zeros"}, "conv", "strides", 2, {2, 2}},
+        {"Constant", {NULL}, "axes", "value_ints", 2, {-1, -2}},
+        {"Constant", {NULL}, "minus", "value_ints", 1, {-1}},
+        {"Reshape", {"axes", "minus"}, "same"}, {"ReduceMean", {"conv", "same"}, "mean"},
+        {"Constant", {NULL}, "two", "value_ints", 1, {2}}, {"Concat", {"two", "minus"}, "to"},
+        {"Reshape", {"mean", "to"}, "flat"},
+        {"Gemm", {"flat", "g.weight", "head.bias"}, "y", "transB", 0, {1}}};
+    tutti_protobuf file = make(nodes, sizeof nodes / sizeof *nodes);
+    char *text;
+    ck_assert_ok(tutti_architecture_from_onnx("a.onnx", file.data, file.size, &text));
+    ck_assert_ptr_nonnull(strstr(text,
+        "{\"is\":\"conv\",\"name\":\"c\",\"filters\":4,\"window\":3,\"stride\":2},"
+        "{\"is\":\"global-avg-pool\",\"name\":\"mean\"},{\"is\":\"dense\",\"name\":\"g\","));
     free(text);
     tutti_protobuf_free(&file);
 }
@@ -512,6 +548,7 @@ int main(void)
     tcase_add_test(testing_case(suite, "models"), models_come_back);
     tcase_add_test(testing_case(suite, "others"), others_are_read);
     tcase_add_test(testing_case(suite, "many"), many_are_joined);
+    tcase_add_test(testing_case(suite, "constants"), constants_are_computed);
     tcase_add_test(testing_case(suite, "settings"), settings_are_read);
     tcase_add_test(testing_case(suite, "classes"), last_convolution_has_the_classes);
     tcase_add_test(testing_case(suite, "refused"), nodes_are_told);
