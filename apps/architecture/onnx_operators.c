@@ -1,6 +1,8 @@
 /* Source: ONNX 1.16, docs/Operators.md and docs/Changelog.md. */
 #include "apps/architecture/onnx_operators.h"
 
+#include "apps/architecture/onnx_attributes.h"
+
 #include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,86 +14,6 @@ typedef TuttiOnnx__Node node;
 typedef TuttiOnnx__Tensor tensor;
 
 enum { LAYER_NAME = 64, PARTS = 16 };
-
-/* ---- attributes ---- */
-
-static const TuttiOnnx__Attribute *find(const graph *g, const char *name)
-{
-    for (size_t a = 0; a < g->node->n_attribute; a++)
-        if (g->node->attribute[a]->name && strcmp(g->node->attribute[a]->name, name) == 0)
-            return g->node->attribute[a];
-    return NULL;
-}
-
-static int64_t read_int(const graph *g, const char *name, int64_t fallback)
-{
-    const TuttiOnnx__Attribute *a = find(g, name);
-    return a ? a->i : fallback;
-}
-
-static double read_float(const graph *g, const char *name, double fallback)
-{
-    const TuttiOnnx__Attribute *a = find(g, name);
-    return a ? (double)a->f : fallback;
-}
-
-/* Sizes of at least `low`, as many as there have to be. */
-static void read_ints(
-    graph *g, const char *name, size_t count, int64_t low, int64_t fallback, int64_t size[])
-{
-    const TuttiOnnx__Attribute *a = find(g, name);
-    for (size_t i = 0; i < count; i++) size[i] = fallback;
-    if (!a) return;
-    if (a->n_ints != count)
-        return tutti_onnx_refuse(
-            g, "\"%s\" must have %zu numbers: images are two-dimensional", name, count);
-    for (size_t i = 0; i < count; i++) {
-        if (a->ints[i] < low || a->ints[i] > TUTTI_ONNX_MOST)
-            return tutti_onnx_refuse(g, "\"%s\" has %lld", name, (long long)a->ints[i]);
-        size[i] = a->ints[i];
-    }
-}
-
-/* The attribute must have its default, which is all that layers have. */
-static void must_be(graph *g, const char *name, int64_t wanted)
-{
-    const int64_t is = read_int(g, name, wanted);
-    if (is != wanted)
-        tutti_onnx_refuse(
-            g, "\"%s\" is %lld, and layers have %lld", name, (long long)is, (long long)wanted);
-}
-
-static void must_be_one(graph *g, const char *name)
-{
-    const double is = read_float(g, name, 1);
-    if (is < 1 || is > 1) tutti_onnx_refuse(g, "\"%s\" is %g, and layers have 1", name, is);
-}
-
-/* ---- tensors ---- */
-
-/* The numbers of a tensor of int64; returns how many, -1: it is another tensor, or has more. */
-static int read_integers(const tensor *t, int64_t number[], size_t most)
-{
-    const size_t raw = t ? t->raw_data.len / sizeof *number : 0;
-    const size_t count = t && t->n_int64_data ? t->n_int64_data : raw;
-    if (!t || t->data_type != TUTTI_ONNX_INT64 || count > most) return -1;
-    if (t->n_int64_data)
-        memcpy(number, t->int64_data, count * sizeof *number);
-    else if (count)
-        memcpy(number, t->raw_data.data, count * sizeof *number);
-    return (int)count;
-}
-
-/* The first number of a tensor of float32. */
-static double read_real(const tensor *t, double fallback)
-{
-    float number;
-    if (!t || t->data_type != TUTTI_ONNX_FLOAT) return fallback;
-    if (t->n_float_data) return (double)t->float_data[0];
-    if (t->raw_data.len < sizeof number) return fallback;
-    memcpy(&number, t->raw_data.data, sizeof number);
-    return (double)number;
-}
 
 /* The weights that the node reads: their axes, and the name before ".weight". */
 static const tensor *read_weights(graph *g, size_t input, size_t rank)
@@ -215,29 +137,13 @@ static int64_t slide(int64_t in, int64_t window, int64_t stride, int64_t pads, i
     return room < 0 ? 0 : (room + (ceiling ? stride - 1 : 0)) / stride + 1;
 }
 
-static void check_auto_pad(graph *g)
-{
-    const TuttiOnnx__Attribute *a = find(g, "auto_pad");
-    const int none = !a || !a->s.len || (a->s.len == 6 && memcmp(a->s.data, "NOTSET", 6) == 0) ||
-                     (a->s.len == 5 && memcmp(a->s.data, "VALID", 5) == 0);
-    if (!none) tutti_onnx_refuse(g, "\"auto_pad\" must be NOTSET: pads must be numbers");
-}
-
-static void check_dilations(graph *g)
-{
-    int64_t dilation[2];
-    read_ints(g, "dilations", 2, 1, 1, dilation);
-    if (dilation[0] != 1 || dilation[1] != 1)
-        tutti_onnx_refuse(g, "\"dilations\" must be 1: there are no dilated windows");
-}
-
 /* ---- operators ---- */
 
 /* Not zeros that other nodes make (PyTorch, dynamo=True): these are no parameters. */
 static int has_bias(graph *g)
 {
     const tensor *bias = tutti_onnx_tensor(g, 2);
-    return *tutti_onnx_input(g, 2) && (!bias || bias->n_dims > 0 || read_real(bias, 1) != 0);
+    return *tutti_onnx_input(g, 2) && (!bias || bias->n_dims > 0 || tutti_onnx_real(bias, 1) != 0);
 }
 
 /* A norm that an exporter has made part of a convolution is no more to be had: the weights have a name that
@@ -259,13 +165,13 @@ static void check_folded(graph *g)
 
 static void read_conv(graph *g)
 {
-    int64_t stride[2], pads[4], groups = read_int(g, "group", 1);
+    int64_t stride[2], pads[4], groups = tutti_onnx_int(g, "group", 1);
     const value x = read_images(g);
     const tensor *w = read_weights(g, 1, 4);
-    read_ints(g, "strides", 2, 1, 1, stride);
-    read_ints(g, "pads", 4, 0, 0, pads);
-    check_auto_pad(g);
-    check_dilations(g);
+    tutti_onnx_ints(g, "strides", 2, 1, 1, stride);
+    tutti_onnx_ints(g, "pads", 4, 0, 0, pads);
+    tutti_onnx_check_pads(g);
+    tutti_onnx_check_dilations(g);
     check_folded(g);
     if (g->status) return;
     if (pads[0] != pads[2] || pads[1] != pads[3])
@@ -300,7 +206,7 @@ static void read_norm(graph *g)
         return tutti_onnx_refuse(g, "it normalises %lld channels, and there are %lld",
             (long long)scale->dims[0], (long long)x.C);
     json_t *layer = begin(g, "norm", tutti_onnx_input(g, 1));
-    put_real(layer, "eps", read_float(g, "epsilon", 1e-5), 1e-5);
+    put_real(layer, "eps", tutti_onnx_float(g, "epsilon", 1e-5), 1e-5);
     append(g, layer, &x, 1, &to);
     end_with_relu(g, layer, &to);
 }
@@ -346,7 +252,7 @@ static void join_first(graph *g, value x[], size_t *n)
 
 static void concat(graph *g, value x[], size_t n)
 {
-    const int64_t axis = read_int(g, "axis", 1);
+    const int64_t axis = tutti_onnx_int(g, "axis", 1);
     value to = {0};
     for (size_t i = 0; i < n && !g->status; i++) {
         x[i] = read_channels(g, i);
@@ -380,14 +286,15 @@ static void read_split(graph *g)
     int64_t channels[PARTS], sum = 0;
     const value x = read_images(g);
     const size_t n = g->node->n_output;
-    const TuttiOnnx__Attribute *sizes = find(g, "split");
+    const TuttiOnnx__Attribute *sizes = tutti_onnx_attribute(g, "split");
     const tensor *t = tutti_onnx_tensor(g, 1);
     if (g->status) return;
-    if (n < 1 || n > PARTS || (read_int(g, "axis", 0) != 1 && read_int(g, "axis", 0) != -3))
+    if (n < 1 || n > PARTS ||
+        (tutti_onnx_int(g, "axis", 0) != 1 && tutti_onnx_int(g, "axis", 0) != -3))
         return tutti_onnx_refuse(g, "it must split channels (\"axis\" 1) into 1 to %d", (int)PARTS);
     for (size_t i = 0; i < n; i++) channels[i] = x.C / (int64_t)n;
-    if (sizes) read_ints(g, "split", n, 1, 1, channels);
-    if (t && read_integers(t, channels, PARTS) != (int)n)
+    if (sizes) tutti_onnx_ints(g, "split", n, 1, 1, channels);
+    if (t && tutti_onnx_integers(t, channels, PARTS) != (int)n)
         return tutti_onnx_refuse(g, "its sizes must be %zu numbers, as an initializer", n);
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++) {
@@ -412,7 +319,7 @@ static int read_ceiling(
     graph *g, const value *x, int64_t window, int64_t stride, const int64_t pads[4])
 {
     const int64_t in[2] = {x->H, x->W};
-    const int mode = read_int(g, "ceil_mode", 0) != 0;
+    const int mode = tutti_onnx_int(g, "ceil_mode", 0) != 0;
     int ceiling = mode;
     for (int i = 0; i < 2; i++) ceiling |= pads[i + 2] > pads[i];
     for (int i = 0; i < 2; i++) {
@@ -431,12 +338,12 @@ static void pool(graph *g, int average)
 {
     int64_t window[2], stride[2], pads[4];
     const value x = read_images(g);
-    read_ints(g, "kernel_shape", 2, 1, 0, window);
-    read_ints(g, "strides", 2, 1, 1, stride);
-    read_ints(g, "pads", 4, 0, 0, pads);
-    check_auto_pad(g);
-    check_dilations(g);
-    if (!average) must_be(g, "storage_order", 0);
+    tutti_onnx_ints(g, "kernel_shape", 2, 1, 0, window);
+    tutti_onnx_ints(g, "strides", 2, 1, 1, stride);
+    tutti_onnx_ints(g, "pads", 4, 0, 0, pads);
+    tutti_onnx_check_pads(g);
+    tutti_onnx_check_dilations(g);
+    if (!average) tutti_onnx_must_be(g, "storage_order", 0);
     if (g->status) return;
     if (window[0] < 1 || window[0] != window[1] || stride[0] != stride[1] || pads[0] != pads[1])
         return tutti_onnx_refuse(g, "its windows, strides and pads must be square");
@@ -463,7 +370,7 @@ static void pool(graph *g, int average)
     put(layer, "stride", stride[0], 1);
     put(layer, "pad", pads[0], 0);
     if (ceiling) json_object_set_new(layer, "ceiling", json_true());
-    if (average && read_int(g, "count_include_pad", 0))
+    if (average && tutti_onnx_int(g, "count_include_pad", 0))
         json_object_set_new(layer, "counts-padding", json_true());
     append(g, layer, &x, 1, &to);
     end(g, &to);
@@ -489,11 +396,11 @@ static void read_global_pool(graph *g)
 static void read_mean(graph *g)
 {
     int64_t axes[2] = {0, 0};
-    const TuttiOnnx__Attribute *a = find(g, "axes");
+    const TuttiOnnx__Attribute *a = tutti_onnx_attribute(g, "axes");
     const value x = read_images(g),
-                to = {.H = 1, .W = 1, .C = x.C, .flat = !read_int(g, "keepdims", 1)};
+                to = {.H = 1, .W = 1, .C = x.C, .flat = !tutti_onnx_int(g, "keepdims", 1)};
     if (a && a->n_ints == 2) memcpy(axes, a->ints, sizeof axes);
-    if (!a) read_integers(tutti_onnx_tensor(g, 1), axes, 2);
+    if (!a) tutti_onnx_integers(tutti_onnx_tensor(g, 1), axes, 2);
     for (int i = 0; i < 2; i++) axes[i] += axes[i] < 0 ? 4 : 0;
     if (!(axes[0] == 2 && axes[1] == 3) && !(axes[0] == 3 && axes[1] == 2))
         tutti_onnx_refuse(g, "\"axes\" must be 2 and 3: the mean of each channel");
@@ -506,10 +413,10 @@ static void read_lrn(graph *g)
     value to = x;
     if (g->status) return;
     json_t *layer = begin(g, "lrn", "");
-    put(layer, "size", read_int(g, "size", 0), -1);
-    put_real(layer, "alpha", read_float(g, "alpha", 1e-4), 1e-4);
-    put_real(layer, "beta", read_float(g, "beta", 0.75), 0.75);
-    put_real(layer, "k", read_float(g, "bias", 1), 1);
+    put(layer, "size", tutti_onnx_int(g, "size", 0), -1);
+    put_real(layer, "alpha", tutti_onnx_float(g, "alpha", 1e-4), 1e-4);
+    put_real(layer, "beta", tutti_onnx_float(g, "beta", 0.75), 0.75);
+    put_real(layer, "k", tutti_onnx_float(g, "bias", 1), 1);
     append(g, layer, &x, 1, &to);
     end(g, &to);
 }
@@ -517,7 +424,7 @@ static void read_lrn(graph *g)
 static void read_dropout(graph *g)
 {
     const value x = tutti_onnx_read(g, 0);
-    const double rate = read_real(tutti_onnx_tensor(g, 1), read_float(g, "ratio", 0.5));
+    const double rate = tutti_onnx_real(tutti_onnx_tensor(g, 1), tutti_onnx_float(g, "ratio", 0.5));
     value to = x;
     if (g->status) return;
     if (!(rate > 0)) return end(g, &x);
@@ -530,7 +437,7 @@ static void read_dropout(graph *g)
 static void read_flatten(graph *g)
 {
     value x = tutti_onnx_read(g, 0);
-    const int64_t axis = read_int(g, "axis", 1);
+    const int64_t axis = tutti_onnx_int(g, "axis", 1);
     if (axis != 1 && axis != (x.flat ? -1 : -3))
         return tutti_onnx_refuse(g, "\"axis\" must be 1: each image becomes features");
     x.flat = 1;
@@ -541,7 +448,7 @@ static void read_reshape(graph *g)
 {
     int64_t shape[2] = {0, 0};
     value x = tutti_onnx_read(g, 0);
-    const int axes = read_integers(tutti_onnx_tensor(g, 1), shape, 2);
+    const int axes = tutti_onnx_integers(tutti_onnx_tensor(g, 1), shape, 2);
     if (g->status) return;
     if (axes != 2 || (shape[1] != -1 && shape[1] != x.H * x.W * x.C))
         return tutti_onnx_refuse(
@@ -568,10 +475,10 @@ static void append_dense(graph *g, const char *name, int64_t C, int64_t K, const
 static void read_gemm(graph *g)
 {
     const tensor *w = read_weights(g, 1, 2);
-    const int across = read_int(g, "transB", 0) != 0;
-    must_be(g, "transA", 0);
-    must_be_one(g, "alpha");
-    must_be_one(g, "beta");
+    const int across = tutti_onnx_int(g, "transB", 0) != 0;
+    tutti_onnx_must_be(g, "transA", 0);
+    tutti_onnx_must_be_one(g, "alpha");
+    tutti_onnx_must_be_one(g, "beta");
     if (!g->status && !tutti_onnx_tensor(g, 2))
         tutti_onnx_refuse(g, "it has no bias, and dense layers have one");
     if (!g->status)
@@ -604,12 +511,12 @@ static void read_matmul(graph *g)
 static void read_pad(graph *g)
 {
     int64_t pads[8];
-    const TuttiOnnx__Attribute *mode = find(g, "mode");
+    const TuttiOnnx__Attribute *mode = tutti_onnx_attribute(g, "mode");
     const value x = read_images(g);
     value to = x;
-    if (find(g, "pads"))
-        read_ints(g, "pads", 8, 0, 0, pads);
-    else if (read_integers(tutti_onnx_tensor(g, 1), pads, 8) != 8)
+    if (tutti_onnx_attribute(g, "pads"))
+        tutti_onnx_ints(g, "pads", 8, 0, 0, pads);
+    else if (tutti_onnx_integers(tutti_onnx_tensor(g, 1), pads, 8) != 8)
         return tutti_onnx_refuse(g, "its pads must be 8 numbers, as an initializer");
     if (g->status) return;
     int right =
@@ -618,7 +525,7 @@ static void read_pad(graph *g)
     right &= pads[1] == more / 2;
     for (int i = 0; i < 8; i++) right &= i % 4 == 1 || pads[i] == 0;
     if (mode && (mode->s.len != 8 || memcmp(mode->s.data, "constant", 8) != 0)) right = 0;
-    if (read_real(tutti_onnx_tensor(g, 2), 0) != 0) right = 0;
+    if (tutti_onnx_real(tutti_onnx_tensor(g, 2), 0) != 0) right = 0;
     if (!right)
         return tutti_onnx_refuse(g,
             "only zero channels, on both sides, are put around images: pads of a convolution "
@@ -642,7 +549,8 @@ static void read_identity(graph *g)
 
 static void read_constant(graph *g)
 {
-    const TuttiOnnx__Attribute *a = find(g, "value"), *ints = find(g, "value_ints");
+    const TuttiOnnx__Attribute *a = tutti_onnx_attribute(g, "value"),
+                               *ints = tutti_onnx_attribute(g, "value_ints");
     if (ints)
         return tutti_onnx_add_numbers(
             g, tutti_onnx_output(g), (int)(ints->n_ints <= PARTS ? ints->n_ints : 0), ints->ints);
@@ -667,7 +575,7 @@ static int read_computed(graph *g, const char *op)
     if (strcmp(op, "Concat") != 0) return 0;
     for (size_t i = 0; i < g->node->n_input; i++) {
         const int more =
-            read_integers(tutti_onnx_tensor(g, i), number + count, (size_t)(PARTS - count));
+            tutti_onnx_integers(tutti_onnx_tensor(g, i), number + count, (size_t)(PARTS - count));
         if (more < 1) return tutti_onnx_refuse(g, "it joins what are no whole numbers"), 1;
         count += more;
     }

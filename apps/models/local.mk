@@ -26,6 +26,7 @@ EXTRA_DIST += apps/architecture/onnx.proto
 if HAVE_PROTOBUF_C
 libmodels_la_SOURCES += \
 	apps/architecture/onnx.c \
+	apps/architecture/onnx_attributes.c apps/architecture/onnx_attributes.h \
 	apps/architecture/onnx_graph.c apps/architecture/onnx_graph.h \
 	apps/architecture/onnx_operators.c apps/architecture/onnx_operators.h
 nodist_libmodels_la_SOURCES = apps/architecture/onnx.pb-c.c apps/architecture/onnx.pb-c.h
