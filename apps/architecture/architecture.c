@@ -1,6 +1,7 @@
 #include "apps/architecture/architecture.h"
 
 #include "apps/architecture/layers.h"
+#include "apps/architecture/onnx.h"
 #include "dag/base/lines.h"
 #include "dag/base/log.h"
 
@@ -19,10 +20,15 @@ typedef struct architecture {
 
 static architecture *opened; /* all of this process */
 
+static int ends_in(const char *name, const char *ending)
+{
+    const size_t n = strlen(name), e = strlen(ending);
+    return n > e && strcmp(name + n - e, ending) == 0;
+}
+
 int tutti_architecture_is_file(const char *name)
 {
-    const size_t n = strlen(name);
-    return n > 5 && strcmp(name + n - 5, ".json") == 0;
+    return ends_in(name, ".json") || ends_in(name, ".onnx");
 }
 
 const char *tutti_architecture_text(const tutti_model *model)
@@ -196,11 +202,17 @@ tutti_status tutti_architecture_open(const char *name, const tutti_model **model
     if (*model) return TUTTI_OK;
     if (!tutti_architecture_is_file(name))
         return tutti_fail(TUTTI_ERR_USAGE,
-            "%s is no model (known: tutti-info --list models), and no file that ends in .json",
+            "%s is no model (known: tutti-info --list models), and no file that ends in .json or "
+            ".onnx",
             name);
     tutti_lines lines;
     tutti_status status = tutti_lines_open(name, &lines);
-    if (!status) status = keep(name, lines.at, (size_t)(lines.end - lines.at), model);
+    const size_t bytes = status ? 0 : (size_t)(lines.end - lines.at);
+    char *text = NULL;
+    if (!status && ends_in(name, ".onnx"))
+        status = tutti_architecture_from_onnx(name, lines.at, bytes, &text);
+    if (!status) status = keep(name, text ? text : lines.at, text ? strlen(text) : bytes, model);
     tutti_lines_close(&lines);
+    free(text);
     return status;
 }

@@ -11,6 +11,8 @@
  * A layer reads the value of the one before, or of those that "of" names; the last one's value is the result.
  * tutti-network(5) lists the kinds and their keys.
  *
+ * The architecture of FILE.onnx becomes such a text (onnx.h).
+ *
  * A network is found by its name, or read from a file, and is there until the process ends: equal texts are one
  * network. It is called FILE.json#HASH, so that what is saved with one is not continued with another. [M] */
 #ifndef TUTTI_ARCHITECTURE_H
@@ -30,7 +32,7 @@ tutti_status tutti_architecture_parse(
 const char *tutti_architecture_text(const tutti_model *model);
 /* Writes a network as such a text, whose classes and sizes are those that it is for. NOMEM (logged). */
 tutti_status tutti_architecture_print(const tutti_model *model, FILE *out);
-/* Whether this is the name of a file that open would read: it ends in ".json". [P] */
+/* Whether this is the name of a file that open would read: it ends in ".json" or ".onnx". [P] */
 int tutti_architecture_is_file(const char *name);
 
 #endif

@@ -37,7 +37,8 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
     {TUTTI_CONF_CHOICE, "model", "NAME", .fallback = "resnet20", .choice = tutti_choice_model,
         .takes = tutti_architecture_is_file, AT(model),
-        .help = "model, or FILE.json (tutti-network(5)), on random images of the size that it is "
+        .help = "model, or FILE.json, FILE.onnx (tutti-network(5)), on random images of the size "
+                "that it is "
                 "made for"},
     {TUTTI_CONF_INT, "batch", "N", .fallback = "64", .low = 1, .high = 65536, AT(batch),
         .help = "images per rank and step"},

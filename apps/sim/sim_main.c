@@ -46,7 +46,8 @@ static const char *priority_choice(int i)
 static const tutti_setting settings[] = {{TUTTI_CONF_HEADING, .help = "Arguments"},
     {TUTTI_CONF_TEXT, "model", "MODEL", .flags = TUTTI_CONF_REQUIRED | TUTTI_CONF_OPERAND,
         AT(model),
-        .help = "what is trained (tutti-info --list models); or FILE.json (tutti-network(5))"},
+        .help = "what is trained (tutti-info --list models); or FILE.json, FILE.onnx "
+                "(tutti-network(5))"},
     {TUTTI_CONF_HEADING, .help = "Machine"},
     {TUTTI_CONF_TEXT, "topology", "NAME", .flags = TUTTI_CONF_REQUIRED, AT(topology),
         .help = "the links: a family or a file (tutti-topology(5))"},

@@ -1,5 +1,6 @@
 /* tutti-info: what this build contains and what this machine offers it. See tutti-info(1). */
 #include "apps/architecture/architecture.h"
+#include "apps/architecture/onnx.h"
 #include "apps/data/source.h"
 #include "apps/models/model.h"
 #include "apps/tools/info_gpu.h"
@@ -196,6 +197,8 @@ static void print_versions(tutti_thread_level level)
     print_row("", loops);
     print_row("", tutti_kernel_fault(TUTTI_BF16) ? "--precision bf16 is refused on this processor"
                                                  : "--precision bf16 is possible");
+    print_row("ONNX",
+        tutti_architecture_lacks() ? tutti_architecture_lacks() : "--model FILE.onnx is possible");
     print_row("faults", tutti_fault_built()
                             ? "TUTTI_FAULT breaks runs on purpose, for tests"
                             : "left out (--disable-faults): TUTTI_FAULT is refused");

@@ -75,7 +75,7 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
 
     {TUTTI_CONF_HEADING, .help = "Model and training"},
     {TUTTI_CONF_CHOICE, "model", "NAME", AT(model_name), .takes = tutti_architecture_is_file,
-        .help = "model; or FILE.json, a network of your own (tutti-network(5))"},
+        .help = "model; or FILE.json, FILE.onnx, a network of your own (tutti-network(5))"},
     {TUTTI_CONF_CHOICE, "recipe", "NAME", .fallback = "none", AT(recipe_name),
         .help = "defaults of a published training for the options below, which --recipe NAME "
                 "--help all shows; options that are given count more"},

@@ -4,3 +4,10 @@ TESTS += tests/architecture/test_architecture
 tests_architecture_test_architecture_SOURCES = tests/architecture/test_architecture.c
 tests_architecture_test_architecture_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_architecture_test_architecture_LDADD = libmodels.la libtesting.la
+if HAVE_PROTOBUF_C
+check_PROGRAMS += tests/architecture/test_onnx
+TESTS += tests/architecture/test_onnx
+tests_architecture_test_onnx_SOURCES = tests/architecture/test_onnx.c
+tests_architecture_test_onnx_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_architecture_test_onnx_LDADD = libexport.la libtrain.la libsession.la libdata.la libmodels.la libcore.la libtesting.la
+endif

@@ -1,5 +1,5 @@
 #!/bin/bash
-# --model FILE.json: a network of one's own trains as the same layers in C do, in stages, too; it goes on from its checkpoint, and is
+# --model FILE.json, FILE.onnx: a network of one's own trains as the same layers in C do, in stages, too; it goes on from its checkpoint, and is
 # predicted and exported with that alone; another network is refused, on every rank.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 make_jpeg "$dir/jpeg"
@@ -37,6 +37,29 @@ image=jpeg/test/b/1.jpg
 # Other programs.
 "$apps/tutti-sim" kept.json --topology star:2 --steps 2 --warm 1 > out 2>&1 || { fail "tutti-sim"; cat out; }
 "$apps/tutti-bench" compute --model kept.json --batch 2 --steps 1 --blocks 1 > out 2>&1 || { fail "tutti-bench compute"; cat out; }
+
+# ---- from ONNX, which has neither the recipe nor how weights begin
+flat=(--weight-decay 0.0005 --label-smoothing 0)
+if "$apps/tutti-info" | grep -q 'ONNX  *--model FILE.onnx is possible'; then
+    for model in resnet8 cifar-quick; do
+        trains 1 "${run[@]}" --model $model --checkpoint $model.whole
+        "$apps/tutti-export" --checkpoint $model.whole --to own.onnx --format onnx > out 2>&1 || { fail "tutti-export $model"; cat out; }
+        "$apps/tutti-info" --network $model | sed 's/, "init": "[^"]*"//' > own.json
+        trains 2 "${run[@]}" "${flat[@]}" --model own.json
+        hash=$(field weights_hash)
+        trains 2 "${run[@]}" "${flat[@]}" --model own.onnx --checkpoint onnx.$model
+        is "$model from ONNX" "$hash"
+    done
+    rm own.onnx
+    "$apps/tutti-predict" --checkpoint onnx.resnet8 $image > out 2>&1 || { fail "tutti-predict, from ONNX"; cat out; }
+    head -c 300 whole.onnx > own.onnx
+    said_by_each=yes refuses 2 'own.onnx: is no ONNX model, or damaged' "$mpirun" -np 2 "$apps/tutti-cifar" "${run[@]}" --model own.onnx
+    sed 's/MaxPool/MinPool/' whole.onnx > own.onnx
+    refuses 2 'own.onnx: node layer2.0.shortcut/pixels (MinPool): there is no layer of this operator (there are of Add, ' \
+        "$apps/tutti-cifar" "${run[@]}" --model own.onnx
+else
+    refuses 2 'whole.onnx: .*install libprotobuf-c-dev' "$apps/tutti-cifar" "${run[@]}" --model whole.onnx
+fi
 
 # ---- refused
 sed 's/"filters": 16/"filters": 24/' kept.json > own.json
