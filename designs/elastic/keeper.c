@@ -127,7 +127,8 @@ static void run_keeper(int socket)
     struct pollfd kept[TUTTI_ELASTIC_KEPT];
     int count = 1;
     for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++) signal(ignored[i], SIG_IGN);
-    prctl(PR_SET_NAME, "tutti-keeper");
+    /* not prctl: what a sanitizer has in its place takes a lock, which another thread may have held at the fork */
+    syscall(SYS_prctl, PR_SET_NAME, "tutti-keeper", 0, 0, 0);
     if (dup2(socket, LETTERS) < 0) _exit(1);
     close_others();
     kept[0] = (struct pollfd){.fd = LETTERS, .events = POLLIN};
@@ -169,8 +170,14 @@ void tutti_elastic_keeper_keep(const tutti_elastic_keeper *k, int socket)
 
 void tutti_elastic_keeper_close(tutti_elastic_keeper *k)
 {
+    static const double most_s = 5; /* it ends within two */
+    const double until_s = tutti_clock_s() + most_s;
+    pid_t ended;
     if (k->socket < 0) return;
     close(k->socket);
     k->socket = -1;
+    while (!(ended = waitpid(k->pid, NULL, WNOHANG)) && tutti_clock_s() < until_s) poll(NULL, 0, 5);
+    if (ended) return;
+    kill(k->pid, SIGKILL);
     while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR) continue;
 }
