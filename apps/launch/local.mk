@@ -16,6 +16,7 @@ apps_tutti_run_CPPFLAGS = $(AM_CPPFLAGS) -DTUTTI_MPIRUN='"$(MPIRUN)"'
 nodist_apps_tutti_run_SOURCES = apps/launch/launch_text.h
 BUILT_SOURCES += apps/launch/launch_text.h
 CLEANFILES += apps/launch/launch_text.h
+apps/launch/tutti_run-mpirun.$(OBJEXT): apps/launch/launch_text.h
 apps/launch/launch_text.h: apps/tools/launch.sh
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && { echo 'static const char *const launch_text[] = {'; \
 		$(SED) -e 's|\\|\\\\|g' -e 's|"|\\"|g' -e 's|.*|"&\\n",|' $(srcdir)/apps/tools/launch.sh; echo '};'; } > $@.new && mv -f $@.new $@

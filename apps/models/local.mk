@@ -37,6 +37,8 @@ apps/architecture/onnx.pb-c.c: apps/architecture/onnx.proto
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(PROTOC_C) --proto_path=$(srcdir)/apps/architecture --c_out=$(@D) onnx.proto
 apps/architecture/onnx.pb-c.h: apps/architecture/onnx.pb-c.c
 	@test -f $@ || { rm -f $<; $(MAKE) $(AM_MAKEFLAGS) $<; }
+apps/architecture/onnx.lo apps/architecture/onnx_attributes.lo apps/architecture/onnx_graph.lo \
+	apps/architecture/onnx_operators.lo: apps/architecture/onnx.pb-c.h # also where a single program is made
 else
 libmodels_la_SOURCES += apps/architecture/onnx_none.c
 endif
