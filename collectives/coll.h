@@ -94,8 +94,9 @@ tutti_coll_work tutti_comm_work(const tutti_comm *comm);
 void *tutti_comm_take_memory(tutti_comm *comm, size_t bytes);
 void tutti_comm_give_memory(tutti_comm *comm, void *memory);
 /* Sleeps until messages may move, or tutti_comm_wake is called, at most timeout_s. Returns 0 if it did not sleep,
- * because something may move, or its transport can only be tested again. */
-int tutti_comm_wait(tutti_comm *comm, double timeout_s);
+ * because something may move, or its transport can only be tested again. lock: what protects the comm; it is taken to
+ * look, and not held asleep. */
+int tutti_comm_wait(tutti_comm *comm, pthread_mutex_t *lock, double timeout_s);
 void tutti_comm_wake(tutti_comm *comm); /* any thread */
 /* Its transport, to look at. */
 const tutti_transport *tutti_comm_transport(const tutti_comm *comm);

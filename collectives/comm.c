@@ -266,11 +266,11 @@ void tutti_comm_give_memory(tutti_comm *comm, void *memory)
     comm->transport->ops->give_memory(comm->transport, memory);
 }
 
-int tutti_comm_wait(tutti_comm *comm, double timeout_s)
+int tutti_comm_wait(tutti_comm *comm, pthread_mutex_t *lock, double timeout_s)
 {
     tutti_transport *t = comm->transport;
     if (!t->ops->wait || t->arithmetic || t->device_collectives) return 0;
-    return t->ops->wait(t, timeout_s);
+    return t->ops->wait(t, lock, timeout_s);
 }
 
 void tutti_comm_wake(tutti_comm *comm)

@@ -428,20 +428,28 @@ static void mesh_close(tutti_transport *transport)
     free(t);
 }
 
+typedef struct sleeper {
+    mesh *mesh;
+    pthread_mutex_t *lock;
+} sleeper;
+
 /* Asked once the others know that this rank sleeps. */
 static int may_move(void *ctx)
 {
-    mesh *t = ctx;
+    const sleeper *s = ctx;
+    mesh *t = s->mesh;
     int moves = atomic_exchange(&t->woken, 0);
+    pthread_mutex_lock(s->lock); /* other threads of this rank may post */
     for (int r = 0; r < t->base.size && !moves; r++)
         moves = t->peer[r] && tutti_connection_may_move(t->peer[r]);
+    pthread_mutex_unlock(s->lock);
     return moves;
 }
 
-static int mesh_wait(tutti_transport *transport, double timeout_s)
+static int mesh_wait(tutti_transport *transport, pthread_mutex_t *lock, double timeout_s)
 {
-    mesh *t = (mesh *)transport;
-    return tutti_shm_sleep(t->mine, may_move, t, timeout_s);
+    sleeper s = {(mesh *)transport, lock};
+    return tutti_shm_sleep(s.mesh->mine, may_move, &s, timeout_s);
 }
 
 static void mesh_wake(tutti_transport *transport)

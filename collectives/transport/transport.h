@@ -82,9 +82,10 @@ typedef struct tutti_transport_ops {
     void (*give_memory)(tutti_transport *t, void *memory);
     /* What has been received so far. NULL: not counted, or counted by the whole that this is a part of. */
     void (*count)(tutti_transport *t, tutti_transport_counts *counts);
-    /* Sleeps until something may move or `wake` is called, which is for any thread; at most timeout_s. Returns 0 if
-     * something may, so that it did not sleep. NULL: it can only be tested again. */
-    int (*wait)(tutti_transport *t, double timeout_s);
+    /* Sleeps until something may move or `wake` is called, which is for any thread; at most timeout_s. lock: the one
+     * that its callers hold otherwise; it is taken to look, and not held asleep. Returns 0 if something may move, so
+     * that it did not sleep. NULL: it can only be tested again. */
+    int (*wait)(tutti_transport *t, pthread_mutex_t *lock, double timeout_s);
     void (*wake)(tutti_transport *t);
     /* Starts the communication library's own collective; may be NULL. It is tested, cancelled and
      * abandoned as messages are; cancelling one may end all that are under way, or none, as the library permits. On a

@@ -108,6 +108,8 @@ void tutti_driver_ready(
 int tutti_driver_pass(tutti_driver *driver);
 /* Whether a pass could do something: anything in flight, or ready and allowed to start. [A] */
 int tutti_driver_busy(tutti_driver *driver);
+/* As tutti_comm_wait. In the thread of the passes. */
+int tutti_driver_wait(tutti_driver *driver, double timeout_s);
 
 /* ---- the order of a step's collectives (designs/exchange/order.h) ---- */
 

@@ -188,6 +188,11 @@ static void is_busy(tutti_driver *d, void *ctx)
                                              queue->ungranted || tutti_driver_may_start(d));
 }
 
+int tutti_driver_wait(tutti_driver *driver, double timeout_s)
+{
+    return tutti_comm_wait(driver->comm, driver->comm_lock, timeout_s);
+}
+
 int tutti_driver_busy(tutti_driver *driver)
 {
     int busy = 0;

@@ -23,7 +23,7 @@ struct tutti_comm_thread {
     pthread_mutex_t lock;
     pthread_cond_t work;                         /* the driver has work, or stop */
     int rung;                                    /* it may have more since the last pass began */
-    int sleeps; /* the thread is in tutti_comm_wait, or about to be */
+    int sleeps; /* the thread is in tutti_driver_wait, or about to be */
     tutti_status (*chore)(void *ctx, int *done); /* NULL: none, or it has ended with: */
     void *chore_ctx;
     tutti_status chore_status;
@@ -71,7 +71,7 @@ static int sleep_in_comm(tutti_comm_thread *t)
     const int goes = !t->rung;
     t->sleeps = goes;
     pthread_mutex_unlock(&t->lock);
-    const int slept = goes && tutti_comm_wait(t->comm, longest_s);
+    const int slept = goes && tutti_driver_wait(t->driver, longest_s);
     pthread_mutex_lock(&t->lock);
     t->sleeps = 0;
     pthread_mutex_unlock(&t->lock);
