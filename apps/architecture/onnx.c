@@ -35,7 +35,7 @@ static void add_initializers(tutti_onnx_graph *g)
             g, tutti_onnx_text(g->graph->initializer[i]->name), g->graph->initializer[i]);
 }
 
-/* A size of a shape; -1: it is open, or there is none. */
+/* The size of an axis; -1: it is not fixed, or the value has no such axis. */
 static int64_t size_of(const TuttiOnnx__ValueInfo *value, size_t axis)
 {
     const TuttiOnnx__Shape *shape =

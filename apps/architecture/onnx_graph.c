@@ -123,6 +123,7 @@ const node *tutti_onnx_follower(const tutti_onnx_graph *g, const char *op)
 
 void tutti_onnx_join(tutti_onnx_graph *g, const node *follower)
 {
-    for (size_t n = g->number + 1; n < g->graph->n_node; n++)
-        if (g->graph->node[n] == follower) g->skip[n] = 1;
+    size_t n = g->number + 1; /* a follower comes later */
+    while (g->graph->node[n] != follower) n++;
+    g->skip[n] = 1;
 }

@@ -51,17 +51,17 @@ typedef struct tutti_onnx_graph {
 /* Logs "FILE: node NAME (Conv): " and the sentence; the first failure counts. */
 void tutti_onnx_refuse(tutti_onnx_graph *g, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* "": there is no such input. */
+/* The name of an input of the node; "" if it has fewer. */
 const char *tutti_onnx_input(const tutti_onnx_graph *g, size_t input);
-/* The first output; "": there is none. */
+/* The name of the first output; "" without outputs. */
 const char *tutti_onnx_output(const tutti_onnx_graph *g);
-/* A tensor that the node reads; NULL: it is none. */
+/* The constant tensor that an input reads; NULL if it reads something else. */
 const TuttiOnnx__Tensor *tutti_onnx_tensor(const tutti_onnx_graph *g, size_t input);
-/* A value that the node reads; refuses what is none. */
+/* The value that an input reads; refuses constants and unknown names. */
 tutti_onnx_value tutti_onnx_read(tutti_onnx_graph *g, size_t input);
-/* The only node that reads the node's value, if it has this operator; NULL: it has not, or others read it, too. */
+/* The node that reads the result of this one, if no other does and its operator is `op`; else NULL. */
 const TuttiOnnx__Node *tutti_onnx_follower(const tutti_onnx_graph *g, const char *op);
-/* That node is part of this one. */
+/* Makes that node part of this one. */
 void tutti_onnx_join(tutti_onnx_graph *g, const TuttiOnnx__Node *follower);
 void tutti_onnx_add_value(tutti_onnx_graph *g, const char *output, const tutti_onnx_value *value);
 void tutti_onnx_add_tensor(

@@ -325,7 +325,7 @@ static int read_ceiling(
     for (int i = 0; i < 2; i++) {
         const int64_t before = pads[i], behind = pads[i + 2];
         const int64_t size = slide(in[i], window, stride, before + behind, 0);
-        /* a window that would begin in the padding behind is none */
+        /* a window that would begin in the padding at the end does not count */
         int64_t up = slide(in[i], window, stride, 2 * before, ceiling);
         if (ceiling && (up - 1) * stride >= in[i] + before) up--;
         if (behind < before || (mode ? behind != before : size != up))

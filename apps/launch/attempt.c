@@ -49,7 +49,8 @@ static int ends_with(const char *text, const char *end)
     return n >= m && strcmp(text + n - m, end) == 0;
 }
 
-/* The first error of a rank, or that a signal has ended the run: whatever status the launcher makes of it. */
+/* Notes the first error of a rank, and whether a signal has ended the run: the launcher's exit status may not show
+ * it. */
 static void hear_line(run *r, const char *line)
 {
     const char *said = strstr(line, "tutti: ");
@@ -105,7 +106,7 @@ static void hear_errors(run *r)
 /* ---- how it ends ---- */
 
 /* The ranks are asked, not the launcher: Open MPI's would give them a second, which is not enough to end a step and
- * save. Those on other hosts hear of it from these. */
+ * save. Ranks on other hosts learn it from the local ones. */
 static void ask_to_end(run *r)
 {
     static tutti_launch_processes ranks;
@@ -130,13 +131,13 @@ static void hear_signals(run *r)
     int number;
     while ((number = tutti_launch_watch_next(r->watch)) != 0)
         if ((number == SIGUSR1 || number == SIGUSR2) && r->runs) kill(r->child, number);
-    reap(r); /* whatever was heard: signals are not counted */
+    reap(r); /* always: several SIGCHLD may arrive as one */
     if (r->watch->stops > r->stops && r->runs) ask_to_end(r); /* asked again, they end at once */
 }
 
 /* Open MPI's launcher can stand still when its last process has ended after another was killed: with PMIx 4.2 a lock
- * that it wants in PMIx_server_finalize is never given back. Told of a launcher alone that always has processes on
- * this host while it has something to do. */
+ * that it wants in PMIx_server_finalize is never given back. Only launchers are killed that have processes on this
+ * host as long as they have work. */
 static void look_at_launcher(run *r, double now_s)
 {
     static tutti_launch_processes all;
@@ -177,7 +178,7 @@ static void look_at_time(run *r)
     look_at_launcher(r, now_s);
 }
 
-/* Waits for what comes next, and hears it. */
+/* Waits for signals and output until then, and handles them. */
 static void hear(run *r, double until_s)
 {
     struct pollfd fd[] = {
@@ -194,7 +195,7 @@ static int is_gone(const run *r)
     return left.n == 0;
 }
 
-/* What was killed just now is about to go; then the rest of what they have said. */
+/* Gives killed processes a moment to go, then reads the rest of their output. */
 static void clear(run *r)
 {
     double until_s = tutti_clock_s() + 1;
@@ -222,7 +223,7 @@ tutti_launch_attempt tutti_launch_run(
         tutti_launch_say("the command cannot be run: %s", strerror(errno));
         return r.result;
     }
-    /* a session of its own cannot read the terminal */
+    /* a process of another session cannot read the terminal */
     const int in = isatty(0) ? open("/dev/null", O_RDONLY | O_CLOEXEC) : 0;
     r.child = tutti_launch_watch_start(watch, command, 1, in, 1, pipes[1]);
     if (in > 0) close(in);

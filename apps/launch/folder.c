@@ -29,7 +29,7 @@ void tutti_launch_folder_delete(const char *folder)
     nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Where this process is: numbers of processes are a host's, or a container's. */
+/* The host and the namespace of processes in which a process number means something. */
 static void name_place(char place[TEXT])
 {
     char host[256] = "", space[256] = "";
@@ -38,7 +38,7 @@ static void name_place(char place[TEXT])
     snprintf(place, TEXT, "%s %s", host, space);
 }
 
-/* A process, and when it began, since numbers are given again; "": it is gone. */
+/* A process and its start time, since numbers are reused; "" if it has ended. */
 static void name_life(int64_t pid, char life[TEXT])
 {
     int64_t began;
@@ -58,7 +58,7 @@ typedef struct mention {
     int found;
 } mention;
 
-/* Whether the environment of a process names the folder: it is then a job's. */
+/* Finds a process whose environment names the folder: one of its jobs. */
 static void see_process(void *ctx, int64_t pid)
 {
     mention *m = ctx;

@@ -47,6 +47,7 @@ typedef struct jobs {
     const tutti_launch_mpirun *mpirun;
     job *job;
     int n, failures;
+    int hopeless;            /* a job could not be started */
     double begun_s, until_s; /* until_s: when what is left is ended; INFINITY: not yet */
     double insist_s; /* when what was asked to end is asked again, to end at once; INFINITY: not */
     char folder[TUTTI_LAUNCH_FOLDER], self[PATH_MAX];
@@ -165,7 +166,17 @@ static void set_variables(const jobs *all, const job *j)
     snprintf(path, sizeof path, "%s/%s", all->folder, j->file);
     mkdir(path, 0700);
     if (scratch && !*host && !all->options->srun)
-        setenv(scratch, path, 1); /* launches at a time would be in each other's way */
+        setenv(scratch, path, 1); /* concurrent launches would share files */
+}
+
+/* Without one of its jobs a run cannot succeed: the others end, too. */
+static void fail_start(jobs *all, job *j)
+{
+    j->failed = 1;
+    j->order = ++all->failures;
+    tell_all(all, SIGTERM);
+    all->insist_s = tutti_clock_s() + insist_s;
+    all->hopeless = 1;
 }
 
 static void start_job(jobs *all, job *j)
@@ -174,7 +185,7 @@ static void start_job(jobs *all, job *j)
     char ranks[16], grace[16], linger[16], host[256], *word[WORDS];
     int fd[2], n = 0;
     j->due_s = INFINITY;
-    if (!open_streams(all, j, fd)) return;
+    if (!open_streams(all, j, fd)) return fail_start(all, j);
     snprintf(ranks, sizeof ranks, "%d", j->ranks);
     snprintf(grace, sizeof grace, "%d", o->grace_s);
     snprintf(linger, sizeof linger, "%d", o->linger_s);
@@ -198,7 +209,7 @@ static void start_job(jobs *all, job *j)
     free(command);
     close(fd[0]);
     if (fd[1] != fd[0]) close(fd[1]);
-    if (!j->process) j->failed = 1, j->order = ++all->failures;
+    if (!j->process) fail_start(all, j);
 }
 
 /* ---- ending ---- */
@@ -238,8 +249,8 @@ static void end_job(jobs *all, job *j, int status)
     if (!status) return;
     j->failed = status;
     j->order = ++all->failures;
-    if (status == 130 || status == 143) return;          /* somebody wanted that */
-    if (status == 2 || status == 126 || status == 127) { /* so it will be in every job */
+    if (status == 130 || status == 143) return;          /* it was interrupted on purpose */
+    if (status == 2 || status == 126 || status == 127) { /* every job has the same mistake */
         tell_all(all, SIGTERM);
         all->insist_s = now_s + insist_s;
         return;
@@ -294,9 +305,8 @@ static void hurry(jobs *all)
     tell_all(all, SIGTERM);
 }
 
-/* That of the first job that died of a signal (but for those that ask it to end), or else of the first that failed:
- * what others report may be of its making, and their launchers may end before its own. A run that has survived the
- * death of servers is well. */
+/* The status of the first job that a signal has killed (other than SIGINT and SIGTERM), or else of the first that
+ * failed: later failures may follow from it. A run that survives the death of a server has succeeded. */
 static int decide_status(const jobs *all)
 {
     const job *first = NULL, *killed = NULL;
@@ -309,7 +319,8 @@ static int decide_status(const jobs *all)
         if (j->failed < 129 || j->failed == 130 || j->failed == 143) continue;
         if (!killed || j->order < killed->order) killed = j;
     }
-    if (!first || (all->options->replicas != 1 && !clients)) return 0;
+    if (!first) return 0;
+    if (all->options->replicas != 1 && !clients && !all->hopeless) return 0;
     return killed ? killed->failed : first->failed;
 }
 
@@ -345,7 +356,7 @@ static void set_number(const char *name, int value)
     setenv(name, text, 1);
 }
 
-/* Where hosts are several, the folder must be one that all see; then servers are reached by their hosts' names. */
+/* With several hosts, the folder has to be in a file system that they share, and servers listen on all addresses. */
 static int open_jobs(jobs *all, char parent[PATH_MAX])
 {
     const tutti_launch_options *o = all->options;
@@ -371,7 +382,8 @@ static int open_jobs(jobs *all, char parent[PATH_MAX])
 
 static void run_jobs(jobs *all)
 {
-    for (int i = 0; i < all->n && !all->watch->stopped; i++) start_job(all, &all->job[i]);
+    for (int i = 0; i < all->n && !all->watch->stopped && !all->hopeless; i++)
+        start_job(all, &all->job[i]);
     while (count_running(all, 0) || count_running(all, 1) || is_due(all)) {
         const int stops = all->watch->stops;
         int number;

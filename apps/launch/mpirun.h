@@ -1,4 +1,4 @@
-/* The launcher of an MPI, and all that it must be told: what launch.sh says, which tests and tutti-box share. [M] */
+/* The launcher of an MPI, and the settings that it needs, from launch.sh, which tests and tutti-box use, too. [M] */
 #ifndef TUTTI_LAUNCH_MPIRUN_H
 #define TUTTI_LAUNCH_MPIRUN_H
 

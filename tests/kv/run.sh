@@ -175,6 +175,9 @@ run_refuses '--output: with --servers' --output x -n 1 true
 run_refuses '--hosts: must be followed by' --hosts
 run_refuses '--srun and --hosts: say with -n' --hosts a true
 SLURM_JOB_ID='' run_refuses '--srun: this is no job of Slurm' --srun -n 1 true
+mkdir -p full/client.1.log # a job that cannot be started ends all, and the run has failed
+with 1 --servers 1 --clients 2 -n 2 --output full "$program" steps 1 2 async 100000
+says err '^tutti-run: full/client.1.log: cannot be written: Is a directory'
 with 2 --servers 1 --clients 2 -n 2 "$program" # a mistake in the program's own options ends all
 says err 'tutti-run: (servers|client [01]): status 2 after'
 finish
