@@ -31,7 +31,7 @@ static tutti_status refuse(const char *path, const char *key, const char *why)
     return tutti_fail(TUTTI_ERR_USAGE, "--config %s: \"%.64s\" %s", path, key, why);
 }
 
-/* "--batch=64"; NULL: no memory, or no value of an option. */
+/* Returns "--batch=64"; NULL without memory. */
 static char *write_word(const char *key, const json_t *value)
 {
     char *word = NULL;
@@ -93,7 +93,7 @@ static tutti_status read_object(const char *path, json_t **object)
     }
     if (!*object)
         status = tutti_fail(TUTTI_ERR_USAGE,
-            "--config %s: line %d: %s; nor is it what --json has written of a run", path,
+            "--config %s: line %d: %s; nor is it a file that --json has written", path,
             error.line, *error.text ? error.text : "no object of options");
     if (!status && !json_is_object(*object))
         status =
@@ -106,7 +106,7 @@ static tutti_status read_object(const char *path, json_t **object)
     return status;
 }
 
-/* Whether the program takes all of them: as it would from a command line. */
+/* Parses them as a command line, to check them. */
 static tutti_status try_words(const tutti_train_options *o, const char *path, char **words)
 {
     tutti_train_options *scratch = malloc(sizeof *scratch);
@@ -114,8 +114,10 @@ static tutti_status try_words(const tutti_train_options *o, const char *path, ch
     int n = 0;
     while (words[n]) n++;
     char **line = calloc((size_t)n + 2, sizeof *line);
-    tutti_status status = TUTTI_ERR_NOMEM;
-    if (scratch && line) {
+    tutti_status status = TUTTI_OK;
+    if (!scratch || !line) {
+        status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for --config %s", path);
+    } else {
         *scratch = *o;
         scratch->conf.settings = scratch->setting;
         for (tutti_setting *s = scratch->setting; s->kind != TUTTI_CONF_END; s++)
@@ -123,7 +125,7 @@ static tutti_status try_words(const tutti_train_options *o, const char *path, ch
         line[0] = (char *)o->conf.program;
         memcpy(line + 1, words, (size_t)n * sizeof *line);
         status = tutti_conf_parse(&scratch->conf, n + 1, line, scratch, NULL, &wish);
-        if (status) tutti_fail(status, "--config %s: it has that option", path);
+        if (status) tutti_fail(status, "--config %s has this option", path);
     }
     free(line);
     free(scratch);

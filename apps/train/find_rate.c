@@ -45,7 +45,7 @@ static double smooth(double loss, double *sum, double *weight)
     return *sum / *weight;
 }
 
-/* Whether a mean, which is number `seen` from 0, is beyond all bounds. */
+/* Whether the mean after step `seen` (from 0) has diverged. */
 static int is_too_much(double mean, int64_t seen, double least)
 {
     return !isfinite(mean) || (seen >= FIRST && mean > too_much * least);
@@ -77,7 +77,7 @@ static double slope_at(const double rate[], const double smoothed[], int64_t k)
     return (SLOPE * xy - x * y) / (SLOPE * xx - x * x);
 }
 
-/* The step at which the loss diverges; count: none. */
+/* The step at which the loss diverges, or count if it does not. */
 static int64_t find_divergence(int64_t count, const double loss[])
 {
     double sum = 0, weight = 0, least = INFINITY;
@@ -89,7 +89,7 @@ static int64_t find_divergence(int64_t count, const double loss[])
     return count;
 }
 
-/* Above it a loss says no more than that it has grown. */
+/* Losses above it are cut off: how large they are says nothing more. */
 static double top_of(int64_t count, const double loss[])
 {
     double sum = 0;
@@ -112,7 +112,7 @@ static void smooth_all(int64_t count, const double loss[], double smoothed[])
     }
 }
 
-void tutti_find_rate_judge(int64_t count, const double rate[], const double loss[],
+void tutti_find_rate_evaluate(int64_t count, const double rate[], const double loss[],
     double smoothed[], tutti_report_rates *r)
 {
     double steepest = 0;
@@ -125,7 +125,7 @@ void tutti_find_rate_judge(int64_t count, const double rate[], const double loss
     for (int64_t k = 0; k < r->steps; k++)
         if (smoothed[k] < smoothed[least]) least = k;
     if (r->steps > 0) r->lowest = rate[least];
-    if (r->steps > 0 && smoothed[least] > (1 - fall) * smoothed[0]) return; /* that is noise */
+    if (r->steps > 0 && smoothed[least] > (1 - fall) * smoothed[0]) return; /* the loss has not fallen: noise */
     for (int64_t k = SLOPE / 2; k + SLOPE / 2 < r->steps && k <= least; k++) {
         const double slope = slope_at(rate, smoothed, k);
         if (slope >= steepest) continue;
@@ -155,7 +155,7 @@ static int fill_line(
     return good;
 }
 
-static tutti_status draw(const tutti_train_options *o, const tutti_report_rates *r)
+static tutti_status draw_chart(const tutti_train_options *o, const tutti_report_rates *r)
 {
     const tutti_file_options file = {
         .what = "--find-lr", .path = o->find_rate, .keep = (int)o->keep};
@@ -193,7 +193,7 @@ static tutti_status draw(const tutti_train_options *o, const tutti_report_rates 
 }
 
 /* On rank 0. */
-static tutti_status tell(
+static tutti_status report_rates(
     const tutti_trainer *s, const double *sums, int64_t seen, tutti_report *report)
 {
     double *rate = calloc((size_t)seen * 3 + 1, sizeof *rate), *loss = rate + seen,
@@ -204,12 +204,12 @@ static tutti_status tell(
         loss[k] = sums[2 * k] / sums[2 * k + 1];
     }
     tutti_report_rates found;
-    tutti_find_rate_judge(seen, rate, loss, smoothed, &found);
+    tutti_find_rate_evaluate(seen, rate, loss, smoothed, &found);
     found.rate = rate;
     found.loss = loss;
     found.smoothed = smoothed;
     found.file = s->options->find_rate;
-    tutti_status status = draw(s->options, &found);
+    tutti_status status = draw_chart(s->options, &found);
     if (!status) tutti_report_on_rates(report, &found);
     free(rate);
     return status;
@@ -227,5 +227,5 @@ tutti_status tutti_find_rate_finish(tutti_trainer *s, tutti_report *report)
     if (status) return status;
     const int64_t seen = f->seen < f->steps ? f->seen : f->steps;
     return tutti_trainer_agree(
-        s, tutti_trainer_reports(s) ? tell(s, f->sums, seen, report) : TUTTI_OK);
+        s, tutti_trainer_reports(s) ? report_rates(s, f->sums, seen, report) : TUTTI_OK);
 }

@@ -32,7 +32,7 @@ void tutti_find_rate_free(tutti_find_rate *find); /* accepts NULL */
 void tutti_find_rate_add(tutti_find_rate *find, double loss_sum, double images);
 
 /* Smooths `count` losses, of rates that rise, and judges them: result->steps are those up to divergence. [P] */
-void tutti_find_rate_judge(int64_t count, const double rate[], const double loss[],
+void tutti_find_rate_evaluate(int64_t count, const double rate[], const double loss[],
     double smoothed[], tutti_report_rates *result);
 
 /* Adds up the losses of all ranks, which all call it; rank 0 reports what comes of them and writes the picture.

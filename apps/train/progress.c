@@ -46,8 +46,7 @@ static void put_running(FILE *out, const tutti_progress *p, int every_s)
     if (localtime_r(&seconds, &local)) strftime(now, sizeof now, "%Y-%m-%d %H:%M:%S %z", &local);
     fprintf(out,
         ". Written %s; this page reloads itself every %d s. If it gets no newer, the run waits or "
-        "was "
-        "killed.",
+        "was killed.",
         now, every_s);
 }
 

@@ -161,7 +161,7 @@ int tutti_elastic_control_read(
     while (c->socket >= 0 && !c->end && read_some(c, now_s)) {
         if (c->coming[0] == BEAT) c->came = 0;
         if (c->came && c->coming[0] != MESSAGE) {
-            break_control(c, "sends what is no message");
+            break_control(c, "sends an invalid message");
             return 0;
         }
         if (c->came < sizeof c->coming) continue;

@@ -72,7 +72,7 @@ void tutti_elastic_cut(elastic_member *m)
     m->cut_s = tutti_clock_s() + linger_s;
 }
 
-/* Of one that is cut: reads until it has closed, because unread data would reset the connection. */
+/* Reads what a rank still sends after it was cut, since closing with unread data resets the connection. */
 static void read_rest(elastic_member *m, double now_s)
 {
     tutti_membership_message rest;
@@ -107,7 +107,7 @@ static void check_silence(tutti_elastic *e, elastic_member *m, double now_s)
     tutti_membership_lost(&e->machine, m->id, 0);
 }
 
-/* All that has come is read before anybody's end is reported. */
+/* Reads all messages that have arrived before it reports the end of any connection. */
 void tutti_elastic_read_members(tutti_elastic *e, double now_s)
 {
     for (int i = 0; i < ELASTIC_MEMBERS; i++)
@@ -144,8 +144,8 @@ void tutti_elastic_call(tutti_elastic *e, int64_t id, const char *address)
 
 /* ---- what the machine says to do ---- */
 
-/* OUT goes to the kernel before a COMMIT that excludes the rank is sent: the kernel
- * which delivers it whatever becomes of this process. */
+/* An OUT is in the kernel before the COMMIT that excludes its receiver is sent: it arrives even if this process dies
+ * in between. */
 static void act_send(void *ctx, int64_t to, const tutti_membership_message *message)
 {
     static const double push_s = 0.2;

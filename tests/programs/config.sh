@@ -32,11 +32,11 @@ wrong() { # SENTENCE TEXT
 wrong 'wrong.json: line 2: ' '{'
 wrong 'wrong.json: it must be an object' '[1]'
 wrong 'did you mean --batch?' '{"batch-size": 4}'
-grep -q 'config wrong.json: it has that option' out || { fail "the file is not named"; cat out; }
+grep -q 'config wrong.json has this option' out || { fail "the file is not named"; cat out; }
 wrong 'batch 0: must be' '{"batch": 0}'
 wrong '"batch" must be a text, a number, true or false' '{"batch": [4]}'
 wrong '"config" is for the command line' '{"config": "x"}'
-wrong 'nor is it what --json has written of a run' '{"event": "start"}'
+wrong 'nor is it a file that --json has written' '{"event": "start"}'
 refuses 1 'none.json' "$apps/tutti-cifar" --config none.json
 wrong "config wrong.json's --layout stages=0" '{"layout": "stages=0"}'
 finish

@@ -21,7 +21,7 @@ static void make_losses(double noise)
 
 static void judge(int64_t count)
 {
-    tutti_find_rate_judge(count, rate, loss, smoothed, &found);
+    tutti_find_rate_evaluate(count, rate, loss, smoothed, &found);
 }
 
 START_TEST(steepest_before_the_lowest)
