@@ -113,6 +113,21 @@ void tutti_onnx_add_numbers(
     tutti_onnx_add_tensor(g, output, &made->tensor);
 }
 
+void tutti_onnx_add_weight(
+    tutti_onnx_graph *g, const char *layer, const char *suffix, const tensor *of, int transposed)
+{
+    if (g->status) return;
+    tutti_onnx_weight *more = realloc(g->weight, ((size_t)g->weights + 1) * sizeof *more);
+    if (!more) {
+        g->status = tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory for its weights", g->file);
+        return;
+    }
+    g->weight = more;
+    tutti_onnx_weight *w = &g->weight[g->weights++];
+    *w = (tutti_onnx_weight){.tensor = of, .transposed = transposed};
+    snprintf(w->name, sizeof w->name, "%s.%s", layer, suffix);
+}
+
 const node *tutti_onnx_follower(const tutti_onnx_graph *g, const char *op)
 {
     const int reader = tutti_onnx_number(g->reader_of, tutti_onnx_output(g), -1);

@@ -37,7 +37,8 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_TEXT, "image", "IMAGE...", .flags = TUTTI_CONF_OPERAND | TUTTI_CONF_REQUIRED,
         .high = PICTURES, AT(image), .help = "JPEG or PNG files of any size, or folders of them"},
     {TUTTI_CONF_TEXT, "checkpoint", "FILE", .flags = TUTTI_CONF_REQUIRED, AT(checkpoint),
-        .help = "the trained network: a checkpoint of tutti-cifar or tutti-imagenet"},
+        .help = "the trained network: a checkpoint of tutti-cifar or tutti-imagenet, or what "
+                "tutti-export made of one"},
     {TUTTI_CONF_INT, "top", "N", .fallback = "5", .low = 1, .high = 100000, AT(top),
         .help = "how many classes to name for each image"},
     {TUTTI_CONF_FLAG, "json", AT(json), .help = "print one JSON object per image"},
