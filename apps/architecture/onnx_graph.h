@@ -25,9 +25,10 @@ typedef struct tutti_onnx_value {
         stride; /* above 0: every stride-th pixel of the named value, the first half of a shortcut */
 } tutti_onnx_value;
 
-/* Whole numbers that are in no tensor of the file. */
+/* Numbers that are in no tensor of the file. */
 typedef struct tutti_onnx_numbers {
     TuttiOnnx__Tensor tensor;
+    float real;
     int64_t number[TUTTI_ONNX_NUMBERS];
     struct tutti_onnx_numbers *next;
 } tutti_onnx_numbers;
@@ -88,6 +89,9 @@ void tutti_onnx_add_weight(tutti_onnx_graph *g, const char *layer, const char *s
 /* A tensor of int64; of no numbers, where there are more than TUTTI_ONNX_NUMBERS. */
 void tutti_onnx_add_numbers(
     tutti_onnx_graph *g, const char *output, int count, const int64_t number[]);
+
+/* A tensor of one float32. */
+void tutti_onnx_add_real(tutti_onnx_graph *g, const char *output, float number);
 
 /* What protobuf-c has for a missing text, NULL, as "". [P] */
 static inline const char *tutti_onnx_text(const char *text)

@@ -4,6 +4,7 @@
 #include "apps/architecture/onnx_attributes.h"
 
 #include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -236,6 +237,25 @@ static void read_relu(graph *g)
 {
     const value x = tutti_onnx_read(g, 0);
     if (!g->status) append_plain(g, "relu", &x, x);
+}
+
+/* From 0 on, it is a ReLU. */
+static void read_clip(graph *g)
+{
+    const double low = tutti_onnx_real(
+                     tutti_onnx_tensor(g, 1), tutti_onnx_float(g, "min", -HUGE_VAL)),
+                 high =
+                     tutti_onnx_real(tutti_onnx_tensor(g, 2), tutti_onnx_float(g, "max", HUGE_VAL));
+    const value x = tutti_onnx_read(g, 0);
+    const int open = !*tutti_onnx_input(g, 2) || tutti_onnx_tensor(g, 2);
+    if (g->status) return;
+    if (low < 0 || low > 0 || high < FLT_MAX || !open)
+        return tutti_onnx_refuse(g,
+            "it clips to %g .. %g, and the only layer that clips is ReLU, from 0 on: put nn.ReLU "
+            "in the place of "
+            "nn.ReLU6 before the export, and train the network on",
+            low, high);
+    append_plain(g, "relu", &x, x);
 }
 
 static void read_add(graph *g)
@@ -572,11 +592,15 @@ static void read_identity(graph *g)
 static void read_constant(graph *g)
 {
     const TuttiOnnx__Attribute *a = tutti_onnx_attribute(g, "value"),
-                               *ints = tutti_onnx_attribute(g, "value_ints");
+                               *ints = tutti_onnx_attribute(g, "value_ints"),
+                               *one = tutti_onnx_attribute(g, "value_int"),
+                               *real = tutti_onnx_attribute(g, "value_float");
     if (ints)
         return tutti_onnx_add_numbers(
             g, tutti_onnx_output(g), (int)(ints->n_ints <= PARTS ? ints->n_ints : 0), ints->ints);
-    if (!a || !a->t) return tutti_onnx_refuse(g, "its value must be a tensor, or whole numbers");
+    if (one) return tutti_onnx_add_numbers(g, tutti_onnx_output(g), 1, &one->i);
+    if (real) return tutti_onnx_add_real(g, tutti_onnx_output(g), real->f);
+    if (!a || !a->t) return tutti_onnx_refuse(g, "its value must be a tensor, or numbers");
     tutti_onnx_add_tensor(g, tutti_onnx_output(g), a->t);
 }
 
@@ -622,6 +646,7 @@ static const struct {
     {"Add", read_add},
     {"AveragePool", read_avg_pool},
     {"BatchNormalization", read_norm},
+    {"Clip", read_clip},
     {"Concat", read_concat},
     {"Constant", read_constant},
     {"Conv", read_conv},

@@ -6,12 +6,12 @@
 
 #include "apps/train/trainer.h"
 
-/* Replaces initial weights and running statistics, and their averages, by the tensors of the same names in the file of
- * --init-from. apps/train/weights_file.h decides whether a file has PyTorch's names; its further tensors are ignored (of
- * an ONNX model, with a warning). A tensor that differs only where its size is the number of classes (the head) keeps
- * its initial value, and is named on stderr; with --evaluate it is an error. FORMAT (logged): a tensor is missing or has
- * another shape, the file is of another model, or nothing in it fits; the errors of tutti_checkpoint_open. All ranks
- * call it; rank 0 reads the file. */
+/* Replaces initial weights and running statistics, and their averages, by the tensors of the same names in the file
+ * of --init-from. apps/train/weights_file.h decides whether a file has PyTorch's names; its further tensors are ignored
+ * (of an ONNX model, with a warning). A tensor that differs only where its size is the number of classes (the head)
+ * keeps its initial value, and is named on stderr; with --evaluate it is an error. FORMAT (logged): a tensor is missing
+ * or has another shape, the file is of another model, or nothing in it fits; the errors of tutti_checkpoint_open. All
+ * ranks call it; rank 0 reads the file. */
 tutti_status tutti_initial_load(const tutti_trainer *trainer);
 
 #endif

@@ -447,8 +447,16 @@ static const struct {
     const char *told;
 } refused[] = {
     {{CONV, HEAD}, NULL},
-    {{CONV, {"Clip", {"conv"}, "act"}, {"Flatten", {"act"}, "y"}},
-        "node act (Clip): there is no layer of this operator (there are of Add, "},
+    {{CONV, {"HardSwish", {"conv"}, "act"}, {"Flatten", {"act"}, "y"}},
+        "node act (HardSwish): there is no layer of this operator (there are of Add, "},
+    {{CONV, {"Clip", {"conv", "zero"}, "act"}, {"GlobalAveragePool", {"act"}, "mean"}, FLAT,
+         {"Gemm", {"flat", "g.weight", "head.bias"}, "y", "transB", 0, {1}}},
+        NULL},
+    {{CONV, {"Clip", {"conv"}, "y"}}, "node y (Clip): it clips to -inf .. inf, and the only"},
+    {{CONV, {"Constant", {NULL}, "six", "value_float", .real = 6},
+         {"Clip", {"conv", "zero", "six"}, "y"}},
+        "node y (Clip): it clips to 0 .. 6, and the only layer that clips is ReLU"},
+    {{CONV, {"Clip", {"conv", "zero", "conv"}, "y"}}, "node y (Clip): it clips to 0 .. "},
     {{CONV_OF("onnx::Conv_7", "c.bias", "group", 0, {1}), HEAD},
         "node conv (Conv): its weights \"onnx::Conv_7\" are those of a convolution and a batch"},
     {{CONV_OF("c.weight", "bn.bias", "group", 0, {1}), HEAD}, "are those of a convolution and a"},
