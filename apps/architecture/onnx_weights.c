@@ -146,7 +146,10 @@ static tutti_status read_elements(const reading *r, void *to)
         from = t->double_data;
         has = t->n_double_data * sizeof(double);
     } else if (!from && t->n_int32_data == r->count && r->element->bytes == 2) {
-        for (size_t i = 0; i < r->count; i++) ((uint16_t *)to)[i] = (uint16_t)t->int32_data[i];
+        for (size_t i = 0; i < r->count; i++) {
+            const uint16_t bits = (uint16_t)t->int32_data[i];
+            memcpy((char *)to + i * sizeof bits, &bits, sizeof bits);
+        }
         return TUTTI_OK;
     }
     if (!from || has != bytes) return refuse_size(r, "bytes:", has);

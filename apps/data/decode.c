@@ -274,11 +274,12 @@ static tutti_status decode_png(tutti_decoder *d, const tutti_sample *sample, win
     return TUTTI_OK;
 }
 
-/* Of the pixels of a view. */
-static void change_colours(const tutti_view *v, int channels, uint8_t *pixels)
+/* The pixels of a view, once they are in place. */
+static void change_pixels(const tutti_view *v, int channels, uint8_t *pixels)
 {
     if (channels == TUTTI_JITTER_CHANNELS)
         tutti_jitter_apply(&v->jitter, (int64_t)v->out_width * v->out_height, pixels);
+    tutti_erase_apply(&v->erase, v->out_width, channels, pixels);
 }
 
 /* A view of a photograph. */
@@ -329,7 +330,7 @@ static tutti_status make_file(tutti_decoder *d, const tutti_dataset *data,
         status = resize(d, &view, &made, pixels);
     else
         tutti_view_copy(&view, width, height, CHANNELS, made.pixels, pixels);
-    if (!status) change_colours(&view, CHANNELS, pixels);
+    if (!status) change_pixels(&view, CHANNELS, pixels);
     return status;
 }
 
@@ -385,7 +386,7 @@ tutti_status tutti_decoder_make(tutti_decoder *d, const tutti_dataset *data,
         tutti_view view = tutti_view_choose(choice, &shape, image, sample->width, sample->height);
         tutti_view_copy(
             &view, sample->width, sample->height, sample->channels, sample->bytes, pixels);
-        change_colours(&view, sample->channels, pixels);
+        change_pixels(&view, sample->channels, pixels);
     }
     if (!status) *label = sample->label;
     return status;

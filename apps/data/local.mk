@@ -15,6 +15,7 @@ apps_data_sources = \
 	apps/data/folder_index.c apps/data/folder_index.h \
 	apps/data/formats.h \
 	apps/data/idx.c \
+	apps/data/draw.h apps/data/erase.c apps/data/erase.h \
 	apps/data/jitter.c apps/data/jitter.h \
 	apps/data/jpeg.c apps/data/jpeg.h \
 	apps/data/jpeg_folder.c \

@@ -52,6 +52,7 @@ struct tutti_prefetch {
     tutti_sampler sampler;
     tutti_augment augment;
     tutti_jitter_range jitter;
+    double erase;
     int64_t crop_epochs;
     int views;
     tutti_bad_images *bad; /* used by next */
@@ -123,6 +124,7 @@ static tutti_status fill_row(
     tutti_view_choice choice = {.augment = p->augment,
         .crop = epoch<p->crop_epochs, .flip = slot->batch.step % p->views> 0,
         .jitter = p->jitter,
+        .erase = p->erase,
         .seed = p->sampler.seed,
         .epoch = epoch};
     tutti_status status =
@@ -408,6 +410,7 @@ tutti_status tutti_prefetch_open(const tutti_prefetch_options *o, tutti_prefetch
         .seed = o->seed};
     p->augment = o->train ? o->augment : TUTTI_AUGMENT_NONE;
     if (o->train) p->jitter = o->jitter;
+    if (o->train) p->erase = o->erase;
     p->crop_epochs = o->crop_epochs;
     p->observer = o->observer;
     p->bad = o->bad;

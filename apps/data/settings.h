@@ -12,6 +12,7 @@ typedef struct tutti_data_settings {
     tutti_conf_int size, eval_size, resize; /* or auto */
     const char *augment;                    /* for tutti_augment_find */
     const char *jitter;                     /* for tutti_jitter_read */
+    tutti_conf_real erase;                  /* or none */
     const char *shuffle;                    /* for tutti_shuffle_read */
     const char *shards;                     /* for tutti_shards_local */
     const char *split;                      /* for tutti_held_out_read; NULL: not given */
@@ -47,6 +48,10 @@ typedef struct tutti_data_settings {
         .help = "training images: multiply brightness, contrast and saturation with random "       \
                 "factors from 1-B to 1+B (C, S), in random order, as torchvision's ColorJitter; "  \
                 "each from 0 to 1"},                                                               \
+    {TUTTI_CONF_REAL_OR, "erase", "P", .fallback = "none", .low = 0.001, .high = 1,                \
+        .words = {"none"}, .offset = offsetof(type, member.erase),                                 \
+        .help = "training images: fill a random rectangle of 2 to 33 % of the area with random "   \
+                "bytes, in this share of them (random erasing)"},                                  \
     {TUTTI_CONF_TEXT, "shuffle", "HOW", .fallback = "full",                                        \
         .offset = offsetof(type, member.shuffle),                                                  \
         .help = "order of training images in an epoch; full: any; window:G: runs of G images of "  \

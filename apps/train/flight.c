@@ -68,6 +68,7 @@ tutti_status tutti_flight_batches(tutti_trainer *s, int train, tutti_prefetch **
         .multiple = train ? s->options->accumulate : 1,
         .augment = s->options->augment,
         .jitter = s->options->jitter,
+        .erase = tutti_conf_real_or(s->options->images.erase, 0),
         .window = s->options->window,
         .crop_epochs = s->crop_epochs,
         .views = s->options->views,
