@@ -31,6 +31,7 @@ struct tutti_decoder {
     tutti_png png;
     buffer stored, upright; /* pixels of an image file, as they are stored and turned */
     buffer shrunk;          /* a whole picture */
+    buffer changed;         /* a copy of a view, while its pixels are changed */
     tutti_resize_memory resizing;
     /* Of the file that was looked at; its sides as they are stored. */
     int is_png, width, height, orientation;
@@ -109,6 +110,7 @@ void tutti_decoder_free(tutti_decoder *decoder)
     free(decoder->stored.bytes);
     free(decoder->upright.bytes);
     free(decoder->shrunk.bytes);
+    free(decoder->changed.bytes);
     free(decoder);
 }
 
@@ -275,11 +277,20 @@ static tutti_status decode_png(tutti_decoder *d, const tutti_sample *sample, win
 }
 
 /* The pixels of a view, once they are in place. */
-static void change_pixels(const tutti_view *v, int channels, uint8_t *pixels)
+static tutti_status change_pixels(
+    tutti_decoder *d, const tutti_view *v, int channels, uint8_t *pixels)
 {
+    tutti_status status = TUTTI_OK;
+    if (channels == CHANNELS && v->rand_augment.operations) {
+        status = reserve(&d->changed, v->out_width, v->out_height, CHANNELS);
+        if (status) return status;
+        tutti_rand_augment_apply(
+            &v->rand_augment, v->out_width, v->out_height, d->changed.bytes, pixels);
+    }
     if (channels == TUTTI_JITTER_CHANNELS)
         tutti_jitter_apply(&v->jitter, (int64_t)v->out_width * v->out_height, pixels);
     tutti_erase_apply(&v->erase, v->out_width, channels, pixels);
+    return status;
 }
 
 /* A view of a photograph. */
@@ -330,8 +341,7 @@ static tutti_status make_file(tutti_decoder *d, const tutti_dataset *data,
         status = resize(d, &view, &made, pixels);
     else
         tutti_view_copy(&view, width, height, CHANNELS, made.pixels, pixels);
-    if (!status) change_pixels(&view, CHANNELS, pixels);
-    return status;
+    return status ? status : change_pixels(d, &view, CHANNELS, pixels);
 }
 
 /* ---- whole pictures ---- */
@@ -386,7 +396,7 @@ tutti_status tutti_decoder_make(tutti_decoder *d, const tutti_dataset *data,
         tutti_view view = tutti_view_choose(choice, &shape, image, sample->width, sample->height);
         tutti_view_copy(
             &view, sample->width, sample->height, sample->channels, sample->bytes, pixels);
-        change_pixels(&view, sample->channels, pixels);
+        status = change_pixels(d, &view, sample->channels, pixels);
     }
     if (!status) *label = sample->label;
     return status;

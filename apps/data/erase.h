@@ -1,10 +1,11 @@
-/* Random erasing: a rectangle of some views is filled with random bytes, so that the network does not depend on a single
- * part of an image. Which views, where, and the bytes are drawn from (seed, epoch, image): the same on any number of
- * ranks and threads and after a resume. [P]
+/* Random erasing: a rectangle of some views is filled with random bytes, so that the network does not depend on a
+ * single part of an image. Which views, where, and the bytes are drawn from (seed, epoch, image): the same on any
+ * number of ranks and threads and after a resume. [P]
  *
- * A rectangle has 2 to 33 % of the area, uniform, and a height of 0.3 to 3.3 times its width, uniform in the logarithm;
- * ten tries to fit one in that is smaller than the image both ways, then none. That is what torchvision's RandomErasing
- * draws. Source: Zhong et al. 2017, arXiv:1708.04896, section 3, whose best fill (RE-R) are random bytes. */
+ * A rectangle has 2 to 33 % of the area, uniform, and a height of 0.3 to 3.3 times its width, uniform in the
+ * logarithm; ten tries to fit one in that is smaller than the image both ways, then none. That is what torchvision's
+ * RandomErasing draws. Source: Zhong et al. 2017, arXiv:1708.04896, section 3, whose best fill (RE-R) are random
+ * bytes. */
 #ifndef TUTTI_ERASE_H
 #define TUTTI_ERASE_H
 

@@ -17,6 +17,7 @@ apps_data_sources = \
 	apps/data/idx.c \
 	apps/data/draw.h apps/data/erase.c apps/data/erase.h \
 	apps/data/jitter.c apps/data/jitter.h \
+	apps/data/rand_augment.c apps/data/rand_augment.h \
 	apps/data/jpeg.c apps/data/jpeg.h \
 	apps/data/jpeg_folder.c \
 	apps/data/jpeg_write.c apps/data/jpeg_write.h \

@@ -51,6 +51,7 @@ struct tutti_prefetch {
     const tutti_dataset *dataset;
     tutti_sampler sampler;
     tutti_augment augment;
+    tutti_rand_range rand_augment;
     tutti_jitter_range jitter;
     double erase;
     int64_t crop_epochs;
@@ -123,6 +124,7 @@ static tutti_status fill_row(
     }
     tutti_view_choice choice = {.augment = p->augment,
         .crop = epoch<p->crop_epochs, .flip = slot->batch.step % p->views> 0,
+        .rand_augment = p->rand_augment,
         .jitter = p->jitter,
         .erase = p->erase,
         .seed = p->sampler.seed,
@@ -409,6 +411,7 @@ tutti_status tutti_prefetch_open(const tutti_prefetch_options *o, tutti_prefetch
         .window = o->window,
         .seed = o->seed};
     p->augment = o->train ? o->augment : TUTTI_AUGMENT_NONE;
+    if (o->train) p->rand_augment = o->rand_augment;
     if (o->train) p->jitter = o->jitter;
     if (o->train) p->erase = o->erase;
     p->crop_epochs = o->crop_epochs;

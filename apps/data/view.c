@@ -130,6 +130,8 @@ tutti_view tutti_view_choose(const tutti_view_choice *choice, const tutti_view_s
         .out_width = shape->width,
         .out_height = shape->height,
         .flip = choice->augment ? draw_flip(choice, image) : choice->flip,
+        .rand_augment =
+            tutti_rand_augment_choose(&choice->rand_augment, choice->seed, choice->epoch, image),
         .jitter = tutti_jitter_choose(&choice->jitter, choice->seed, choice->epoch, image),
         .erase = tutti_erase_choose(
             choice->erase, choice->seed, choice->epoch, image, shape->width, shape->height)};

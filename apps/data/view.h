@@ -25,6 +25,7 @@
 
 #include "apps/data/erase.h"
 #include "apps/data/jitter.h"
+#include "apps/data/rand_augment.h"
 
 #include <stdint.h>
 
@@ -39,6 +40,7 @@ typedef struct tutti_view {
     int clip;
     int out_width, out_height;
     int flip;            /* about the vertical axis */
+    tutti_rand_augment rand_augment; /* then, of images with three channels */
     tutti_jitter jitter; /* then, of images with three channels */
     tutti_erase erase;   /* at last */
 } tutti_view;
@@ -61,8 +63,9 @@ typedef struct tutti_view_choice {
     tutti_augment augment;
     int crop; /* with augment; 0: as in an evaluation, but flips are the same as with a crop */
     int flip; /* without augment: mirror every view */
-    tutti_jitter_range jitter; /* with or without augment */
-    double erase; /* the chance of erasing a rectangle, 0 to 1; with or without augment */
+    tutti_rand_range rand_augment; /* with or without augment */
+    tutti_jitter_range jitter;     /* likewise */
+    double erase;                  /* the chance of erasing a rectangle, 0 to 1; likewise */
     uint64_t seed;
     int64_t epoch;
 } tutti_view_choice;

@@ -67,6 +67,7 @@ tutti_status tutti_flight_batches(tutti_trainer *s, int train, tutti_prefetch **
         .first_step = train ? s->first_step * s->options->accumulate : 0,
         .multiple = train ? s->options->accumulate : 1,
         .augment = s->options->augment,
+        .rand_augment = s->options->rand_augment,
         .jitter = s->options->jitter,
         .erase = tutti_conf_real_or(s->options->images.erase, 0),
         .window = s->options->window,

@@ -38,17 +38,18 @@ static const struct {
     {"steps", BETTER_EQUAL, 0, NULL}, {"lr", BETTER_EQUAL, 0, NULL},
     {"rate-schedule", BETTER_EQUAL, 0, NULL}, {"momentum", BETTER_EQUAL, 0, NULL},
     {"weight-decay", BETTER_EQUAL, 0, NULL}, {"label-smoothing", BETTER_EQUAL, 0, NULL},
-    {"augment", BETTER_EQUAL, 0, NULL}, {"jitter", BETTER_EQUAL, 0, "none"},
-    {"erase", BETTER_EQUAL, 0, "none"}, {"mixup", BETTER_EQUAL, 0, "none"},
-    {"shuffle", BETTER_EQUAL, 0, "full"}, {"shards", BETTER_EQUAL, 0, "shared"},
-    {"wire", BETTER_EQUAL, 0, "f32"}, {"optimizer", MUST_BE_EQUAL, 0, "sgd"},
-    {"beta1", BETTER_EQUAL, 0, NULL}, {"beta2", BETTER_EQUAL, 0, NULL},
-    {"epsilon", BETTER_EQUAL, 0, NULL}, {"trust", BETTER_EQUAL, 0, NULL},
-    {"decay", BETTER_EQUAL, 0, "of all parameters"}, {"zero-last-scale", BETTER_EQUAL, 0, "no"},
-    {"clip-norm", BETTER_EQUAL, 0, "none"}, {"accumulate", BETTER_EQUAL, 0, "1"},
-    {"ema", BETTER_EQUAL, 0, "none"}, {precision_key, BETTER_EQUAL, 0, "f32"},
-    {"strategy", EQUAL_OR_SYNC, 0, sync_word}, {"compress", MUST_BE_EQUAL, 0, "none"},
-    {"freeze", BETTER_EQUAL, 0, "none"}, {"lr-scale", BETTER_EQUAL, 0, "none"}};
+    {"augment", BETTER_EQUAL, 0, NULL}, {"rand-augment", BETTER_EQUAL, 0, "none"},
+    {"jitter", BETTER_EQUAL, 0, "none"}, {"erase", BETTER_EQUAL, 0, "none"},
+    {"mixup", BETTER_EQUAL, 0, "none"}, {"shuffle", BETTER_EQUAL, 0, "full"},
+    {"shards", BETTER_EQUAL, 0, "shared"}, {"wire", BETTER_EQUAL, 0, "f32"},
+    {"optimizer", MUST_BE_EQUAL, 0, "sgd"}, {"beta1", BETTER_EQUAL, 0, NULL},
+    {"beta2", BETTER_EQUAL, 0, NULL}, {"epsilon", BETTER_EQUAL, 0, NULL},
+    {"trust", BETTER_EQUAL, 0, NULL}, {"decay", BETTER_EQUAL, 0, "of all parameters"},
+    {"zero-last-scale", BETTER_EQUAL, 0, "no"}, {"clip-norm", BETTER_EQUAL, 0, "none"},
+    {"accumulate", BETTER_EQUAL, 0, "1"}, {"ema", BETTER_EQUAL, 0, "none"},
+    {precision_key, BETTER_EQUAL, 0, "f32"}, {"strategy", EQUAL_OR_SYNC, 0, sync_word},
+    {"compress", MUST_BE_EQUAL, 0, "none"}, {"freeze", BETTER_EQUAL, 0, "none"},
+    {"lr-scale", BETTER_EQUAL, 0, "none"}};
 static const char choice_key[] = "choice", best_key[] = "best", sums_key[] = "epoch-sums",
                   plateau_key[] = "plateau", engines_key[] = "engines";
 static const char best_format[] = "%.17g after step %" PRId64 ", %" PRId64 " evaluations ago",
@@ -123,6 +124,7 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
     snprintf(text[i++], WORD_SIZE, "%.6g", (double)r->weight_decay);
     snprintf(text[i++], WORD_SIZE, "%.6g", (double)r->label_smoothing);
     write_augmentation(s, text[i++]);
+    snprintf(text[i++], WORD_SIZE, "%s", s->options->images.rand_augment);
     write_jitter(s, text[i++]);
     write_or_none(tutti_conf_real_or(s->options->images.erase, 0), text[i++]);
     write_or_none(r->mixup, text[i++]);

@@ -1,4 +1,5 @@
-/* apps/data: random erasing. Rectangles are as the paper draws them, the rest of an image stays, and all is the same again. */
+/* apps/data: random erasing. Rectangles are as the paper draws them, the rest of an image stays, and all is the same
+ * again. */
 #include "apps/data/erase.h"
 #include "tests/support/testing.h"
 
