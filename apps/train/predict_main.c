@@ -10,6 +10,7 @@
 #include "dag/base/text.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <jansson.h>
 #include <math.h>
 #include <signal.h>
@@ -35,7 +36,8 @@ typedef struct options {
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
     {TUTTI_CONF_TEXT, "image", "IMAGE...", .flags = TUTTI_CONF_OPERAND | TUTTI_CONF_REQUIRED,
-        .high = PICTURES, AT(image), .help = "JPEG or PNG files of any size, or folders of them"},
+        .high = PICTURES, AT(image),
+        .help = "JPEG or PNG files of any size, folders of them, or patterns such as '*.jpg'"},
     {TUTTI_CONF_TEXT, "checkpoint", "FILE", .flags = TUTTI_CONF_REQUIRED, AT(checkpoint),
         .help = "the trained network: a checkpoint of tutti-cifar or tutti-imagenet, or what "
                 "tutti-export made of one"},
@@ -198,6 +200,33 @@ static tutti_status predict_folder(
     return worst;
 }
 
+/* A file or a folder. */
+static tutti_status predict_path(network *n, const char *path, const options *o, const ranking *r)
+{
+    struct stat info;
+    const int is_folder = !stat(path, &info) && S_ISDIR(info.st_mode);
+    return is_folder ? predict_folder(n, path, o, r) : predict(n, path, o, r);
+}
+
+/* What no shell has expanded, in the order of the names: it may match more than a command line has room for. */
+static tutti_status predict_matching(
+    network *n, const char *pattern, const options *o, const ranking *r)
+{
+    glob_t found;
+    tutti_status worst = TUTTI_OK;
+    const int error = glob(pattern, 0, NULL, &found);
+    if (error == GLOB_NOMATCH)
+        worst = tutti_fail(TUTTI_ERR_IO, "%s: no file has such a name", pattern);
+    else if (error)
+        worst = tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory for the names of files", pattern);
+    for (size_t i = 0; !error && i < found.gl_pathc; i++) {
+        tutti_status status = predict_path(n, found.gl_pathv[i], o, r);
+        if (status) worst = status;
+    }
+    globfree(&found);
+    return worst;
+}
+
 /* An image that cannot be read does not keep the others from being looked at. */
 static tutti_status predict_all(network *n, const options *o)
 {
@@ -207,9 +236,9 @@ static tutti_status predict_all(network *n, const options *o)
         r.list && r.name ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for the classes");
     for (int i = 0; r.list && r.name && o->image[i]; i++) {
         struct stat info;
-        int is_folder = !stat(o->image[i], &info) && S_ISDIR(info.st_mode);
-        tutti_status status =
-            is_folder ? predict_folder(n, o->image[i], o, &r) : predict(n, o->image[i], o, &r);
+        const int is_pattern = stat(o->image[i], &info) && strpbrk(o->image[i], "*?[");
+        tutti_status status = is_pattern ? predict_matching(n, o->image[i], o, &r)
+                                         : predict_path(n, o->image[i], o, &r);
         if (status) worst = status;
     }
     free(r.list);

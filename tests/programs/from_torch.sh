@@ -16,7 +16,8 @@ import json, numpy, struct, torch
 file = open("mine.torch", "rb")
 header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
 words, data = header.pop("__metadata__"), file.read()
-w = {n: torch.from_numpy(numpy.frombuffer(data[slice(*t["data_offsets"])], "<f4").reshape(t["shape"]).copy()) for n, t in header.items()}
+at = lambda begin, end: data[begin:end]
+w = {n: torch.from_numpy(numpy.frombuffer(at(*t["data_offsets"]), "<f4").reshape(t["shape"]).copy()) for n, t in header.items()}
 torch.save({**w, "bn1.num_batches_tracked": torch.tensor(7)}, "plain.pth")
 torch.save({"epoch": 3, "state_dict": {"module." + n: t.double() for n, t in w.items()}, "ema": {"x": torch.zeros(2)}}, "whole.pth")
 torch.save({"epoch": 3}, "none.pth")
