@@ -37,7 +37,8 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
     {TUTTI_CONF_TEXT, "image", "IMAGE...", .flags = TUTTI_CONF_OPERAND | TUTTI_CONF_REQUIRED,
         .high = PICTURES, AT(image),
-        .help = "JPEG or PNG files of any size, folders of them, or patterns such as '*.jpg'"},
+        .help =
+            "JPEG, PNG or WebP files of any size, folders of them, or patterns such as '*.jpg'"},
     {TUTTI_CONF_TEXT, "checkpoint", "FILE", .flags = TUTTI_CONF_REQUIRED, AT(checkpoint),
         .help = "the trained network: a checkpoint of tutti-cifar or tutti-imagenet, or what "
                 "tutti-export made of one"},
@@ -188,7 +189,8 @@ static tutti_status predict_folder(
     if (error)
         return tutti_fail(TUTTI_ERR_IO, "%s: cannot list the folder: %s", folder, strerror(error));
     if (!images.count)
-        worst = tutti_fail(TUTTI_ERR_FORMAT, "%s: holds no .jpg, .jpeg or .png file", folder);
+        worst = tutti_fail(
+            TUTTI_ERR_FORMAT, "%s: holds no %s file", folder, tutti_names_image_endings());
     for (size_t i = 0; i < images.count; i++) {
         char *path = tutti_path_format("%s/%s", folder, images.names[i]);
         tutti_status status =

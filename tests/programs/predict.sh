@@ -49,7 +49,7 @@ predict --checkpoint "$dir/mlp" "$dir/[1].jpg" && grep -qxF "$dir/[1].jpg" "$dir
 refuses 1 "$dir/x\*.jpg: no file has such a name" "$apps/tutti-predict" --checkpoint "$dir/mlp" "$dir/x*.jpg" "$image"
 grep -qx "$image" "$dir/out" || fail "a pattern without files keeps others from being looked at"
 mkdir "$dir/empty"
-refuses 1 "$dir/empty: holds no .jpg, .jpeg or .png file" "$apps/tutti-predict" --checkpoint "$dir/mlp" "$dir/empty"
+refuses 1 "$dir/empty: holds no .jpg, .jpeg.* file" "$apps/tutti-predict" --checkpoint "$dir/mlp" "$dir/empty"
 refuses 1 "none/page" "$apps/tutti-predict" --checkpoint "$dir/mlp" --page "$dir/none/page" "$image"
 
 # A data set without names has numbers.
