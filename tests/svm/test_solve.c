@@ -266,9 +266,9 @@ START_TEST(two_members_are_found)
         const int kind = k < s.count ? rand() % 4 : 0;
         up[k] = kind % 2 ? 0 : INFINITY;
         low[k] = kind / 2 ? 0 : -INFINITY;
-        f[k] = rand() % 8 - 4; /* also in the spare places, which must not count */
-        own[k] = 1 + rand() % 3;
-        row[k] = rand() % 5 * 0.5; /* curvatures below 0 occur */
+        f[k] = rand() % (2 + _i % 7) - 1; /* also in the spare places, which must not count */
+        own[k] = 1 + rand() % (1 + _i % 3);
+        row[k] = rand() % (1 + _i % 5) * 0.5; /* curvatures below 0 occur */
     }
     s.step = 0.25;
     s.move_up = row;
