@@ -35,8 +35,9 @@ typedef struct elastic {
     const tutti_launch_options *options;
     place *place;
     int n, null, restarts;
-    int succeeded, failed; /* a rank has come to the end of the run; the status of the first that failed */
-    int64_t next;          /* number of a rank */
+    int succeeded; /* a rank has come to the end of the run */
+    int failed;    /* the status of the first that failed */
+    int64_t next;  /* number of a rank */
     int64_t run;
     char token[TOKEN + 1];
     double begun_s, kill_s; /* kill_s: when what still runs is killed; INFINITY: not yet */
@@ -92,8 +93,8 @@ static int start_rank(elastic *e, place *p, const char *who)
     free(text);
     fcntl(p->door, F_SETFD, 0);
     p->due_s = INFINITY;
-    const pid_t process = tutti_launch_watch_start(
-        e->watch, o->command, 1, e->null, STDOUT_FILENO, STDERR_FILENO);
+    const pid_t process =
+        tutti_launch_watch_start(e->watch, o->command, 1, e->null, STDOUT_FILENO, STDERR_FILENO);
     p->process = process > 0 ? process : 0;
     close(p->door);
     p->door = -1;
@@ -109,7 +110,8 @@ static int start_first(elastic *e)
     for (int i = 0; i < e->n && good; i++) {
         e->place[i].number = e->next++;
         good = open_door(&e->place[i]);
-        used += (size_t)snprintf(who + used, size - used, "%s%s", i ? "," : "", e->place[i].address);
+        used +=
+            (size_t)snprintf(who + used, size - used, "%s%s", i ? "," : "", e->place[i].address);
     }
     for (int i = 0; i < e->n && good; i++) good = start_rank(e, &e->place[i], who);
     free(who);
@@ -245,10 +247,10 @@ int tutti_launch_elastic(tutti_launch_watch *watch, const tutti_launch_options *
     for (int i = 0; e.place && i < e.n; i++)
         if (e.place[i].door >= 0) close(e.place[i].door);
     free(e.place);
-    const int status = watch->stopped  ? 128 + watch->stopped
-                       : !good         ? 1
-                       : e.succeeded   ? 0
-                                       : e.failed;
+    const int status = watch->stopped ? 128 + watch->stopped
+                       : !good        ? 1
+                       : e.succeeded  ? 0
+                                      : e.failed;
     if (e.restarts || status)
         tutti_launch_say("%s after %d s and %d restart%s, exit status %d",
             status ? "the run has failed" : "done", (int)(tutti_clock_s() - e.begun_s), e.restarts,

@@ -291,7 +291,8 @@ static int check_options(tutti_launch_options *o)
     if (!o->words) return refuse("there is no command to run");
     if (o->elastic) status = check_elastic(o);
     if (status < 0 && jobs) status = check_jobs(o);
-    if (status < 0 && !jobs && o->output) status = refuse("--output: with --servers and --clients only");
+    if (status < 0 && !jobs && o->output)
+        status = refuse("--output: with --servers and --clients only");
     if (status < 0 && !jobs && o->replicas)
         status = refuse("--server-replicas: with --servers and --clients only");
     if (status >= 0) return status;

@@ -66,9 +66,7 @@ static tutti_status make_transport(tutti_training_session *s)
 /* Over a transport that is not MPI's. */
 static tutti_status open_over(tutti_training_session *s, const tutti_exchange_options *options)
 {
-    enum { CONTROL = 1 };
-    const int lanes =
-        tutti_design_lanes(options->design, options->lanes) + CONTROL + options->messages;
+    const int lanes = tutti_exchange_transport_lanes(options);
     tutti_transport *ranks;
     tutti_status status = s->options.connect(s->options.connect_ctx, lanes, &ranks);
     if (status) return status;

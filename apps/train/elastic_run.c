@@ -9,38 +9,26 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* A death is seen at once; these are for what ends without one, and for ranks that are busy. */
 static const double settle_s = 0.05, ack_s = 30, silence_s = 10, join_s = 300;
 
-static tutti_status hash_options(const tutti_train_options *o, uint64_t *hash)
-{
-    char *settings = tutti_trainer_settings(o, TUTTI_OK);
-    if (!settings) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the options' text");
-    *hash = tutti_hash_block(settings, strlen(settings));
-    free(settings);
-    return TUTTI_OK;
-}
-
-tutti_status tutti_train_elastic_open(const tutti_train_options *o, tutti_train_elastic *e)
+tutti_status tutti_train_elastic_open(const char *settings, tutti_train_elastic *e)
 {
     static tutti_elastic_start start;
     tutti_elastic_options options;
-    uint64_t hash = 0;
     *e = (tutti_train_elastic){0};
     const char *wrong = tutti_elastic_start_read(tutti_elastic_start_asked(), &start);
     if (wrong)
         return tutti_fail(TUTTI_ERR_USAGE,
             "TUTTI_ELASTIC %s: it is set by tutti-run --elastic, and by nobody else", wrong);
-    tutti_status status = hash_options(o, &hash);
     options = (tutti_elastic_options){.token = start.token,
         .first = start.first.n ? &start.first : NULL,
         .self = start.self,
         .contact = start.contact,
         .run = start.run,
-        .options = hash,
+        .options = tutti_hash_block(settings, strlen(settings)),
         .least = start.least,
         .most = start.most,
         .settle_s = settle_s,
@@ -49,7 +37,7 @@ tutti_status tutti_train_elastic_open(const tutti_train_options *o, tutti_train_
         .silence_s = silence_s};
     e->id = start.self.id;
     tutti_snapshots_begin(&e->kept, start.first.n > 0);
-    if (!status) status = tutti_tcp_listener_adopt(start.door, start.token, &options.door);
+    const tutti_status status = tutti_tcp_listener_adopt(start.door, start.token, &options.door);
     return status ? status : tutti_elastic_open(&options, &e->elastic);
 }
 
@@ -87,11 +75,15 @@ static void report_change(const tutti_train_elastic *e, const tutti_membership *
     const int joins = name_lacking(now, before, come, sizeof come);
     const int64_t again = e->done > now->snapshot ? e->done - now->snapshot : 0;
     tutti_log(TUTTI_LOG_WARN,
-        "%s%s%s%s%s%s: %d rank%s go%s on from step %" PRId64 "; %" PRId64
-        " step%s computed again",
-        lost, losses == 0 ? "" : losses > 1 ? " are lost" : " is lost",
+        "%s%s%s%s%s%s: %d rank%s go%s on from step %" PRId64 "; %" PRId64 " step%s computed again",
+        lost,
+        losses == 0  ? ""
+        : losses > 1 ? " are lost"
+                     : " is lost",
         losses && joins ? ", and " : "", come,
-        joins == 0 ? "" : joins > 1 ? " have joined" : " has joined",
+        joins == 0  ? ""
+        : joins > 1 ? " have joined"
+                    : " has joined",
         losses || joins ? "" : "the epoch has ended early", now->n, now->n == 1 ? "" : "s",
         now->n == 1 ? "es" : "", now->snapshot, again, again == 1 ? " is" : "s are");
 }
@@ -176,8 +168,8 @@ tutti_status tutti_train_elastic_keep(
     int64_t interval = every->value;
     if (every->word) {
         interval = choose_interval(e, step, since_s);
-        status = tutti_trainer_broadcast(
-            s, "when the next snapshot is due", TUTTI_I64, 1, &interval);
+        status =
+            tutti_trainer_broadcast(s, "when the next snapshot is due", TUTTI_I64, 1, &interval);
     }
     e->due = every->word ? step + interval : (step / interval + 1) * interval;
     note_snapshot(e, step);

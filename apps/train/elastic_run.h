@@ -4,8 +4,8 @@
  *
  *   open -> { enter -> a trainer: join, prepare, loop, leave -> goes_on }* -> close
  *
- * Exact: training goes on from a snapshot of step s with P ranks as a run of P ranks does that resumes from a checkpoint
- * of step s. Threads: [M]. */
+ * Exact: training goes on from a snapshot of step s with P ranks as a run of P ranks does that resumes from a
+ * checkpoint of step s. Threads: [M]. */
 #ifndef TUTTI_TRAIN_ELASTIC_RUN_H
 #define TUTTI_TRAIN_ELASTIC_RUN_H
 
@@ -26,9 +26,9 @@ struct tutti_train_elastic {
     int64_t begun;  /* after this step */
 };
 
-/* As the launcher says (elastic_start.h). To be called early: it forks (tutti_elastic_open). USAGE, INVAL, NOMEM (logged). */
-tutti_status tutti_train_elastic_open(
-    const tutti_train_options *options, tutti_train_elastic *elastic);
+/* As the launcher says (elastic_start.h). settings: of tutti_trainer_settings; who has others is refused. To be called
+ * early: it forks (tutti_elastic_open). USAGE, INVAL, NOMEM (logged). */
+tutti_status tutti_train_elastic_open(const char *settings, tutti_train_elastic *elastic);
 /* Waits for the next epoch, and says who was lost, who has come, and from which step. COMM (logged): this rank has to
  * stop. */
 tutti_status tutti_train_elastic_enter(tutti_train_elastic *elastic);

@@ -63,7 +63,8 @@ static tutti_status evaluate_share(tutti_trainer *s, const int section[TUTTI_TES
         if (!status && tally && step % views == views - 1)
             status = fetch_outputs(s, (int)(step % views), f);
     }
-    if (status && !s->elastic) return status; /* flights and batches may still be in use: the run ends */
+    if (status && !s->elastic)
+        return status; /* flights and batches may still be in use: the run ends */
     if (status) tutti_flights_abandon(s, flights, status);
     tutti_prefetch_close(batches);
     tutti_flights_close(flights);

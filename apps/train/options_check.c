@@ -347,8 +347,9 @@ static tutti_status check_stall(const tutti_train_options *o)
 static tutti_status check_elastic(const tutti_train_options *o)
 {
     static const char own[] = "an elastic run has connections of its own: leave it out",
-                      whole[] = "in an elastic run, each rank has a replica and all that belongs to "
-                                "it: leave it out";
+                      whole[] =
+                          "in an elastic run, each rank has a replica and all that belongs to "
+                          "it: leave it out";
     const struct {
         int refused;
         const char *option, *value, *reason;
@@ -385,7 +386,8 @@ tutti_status tutti_train_options_check(const tutti_train_options *o)
 {
     static tutti_status (*const checks[])(const tutti_train_options *) = {check_machine,
         check_compress, check_strategy, check_layout, check_batch, check_images, check_milestones,
-        check_plateau, check_find_rate, check_rates, check_files, check_design, check_elastic, check_stall};
+        check_plateau, check_find_rate, check_rates, check_files, check_design, check_elastic,
+        check_stall};
     tutti_status status = TUTTI_OK;
     for (size_t i = 0; i < sizeof checks / sizeof checks[0] && !status; i++) status = checks[i](o);
     return status;

@@ -91,6 +91,7 @@ tutti_status tutti_snapshots_take(tutti_snapshots *kept, const tutti_trainer *s,
     copy_sums(&s->sums, &made.sums);
     made.step = step;
     made.best = s->best;
+    made.steps_per_epoch = s->steps_per_epoch;
     made.plateau = s->rate_schedule.plateau;
     made.precision = s->precision;
     kept->before = kept->newest;
@@ -117,21 +118,22 @@ const tutti_snapshot *tutti_snapshots_find(const tutti_snapshots *kept, int64_t 
 tutti_status tutti_snapshot_restore(const tutti_snapshot *snapshot, tutti_trainer *s)
 {
     const int tensors = tutti_weights_count(&s->session);
+    const int sums = snapshot->steps_per_epoch == s->steps_per_epoch ? snapshot->sums.replicas : 0;
     copying c = {.data = snapshot->data};
     double *value = NULL;
     if (snapshot->tensors != tensors)
         return tutti_fail(TUTTI_ERR_INTERNAL,
             "the snapshot of step %" PRId64 " has %d tensors, and the model %d", snapshot->step,
             snapshot->tensors, tensors);
-    if (snapshot->sums.replicas) {
-        value = calloc((size_t)snapshot->sums.replicas * TUTTI_METRICS, sizeof *value);
+    if (sums) {
+        value = calloc((size_t)sums * TUTTI_METRICS, sizeof *value);
         if (!value) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the epoch's sums");
     }
     const tutti_status status =
         tutti_weights_walk(&s->session, tensors, TUTTI_READWRITE, write_tensor, &c);
     free(s->sums.value);
-    s->sums.value = value;
-    copy_sums(&snapshot->sums, &s->sums);
+    s->sums = (tutti_epoch_sums){.value = value};
+    if (sums) copy_sums(&snapshot->sums, &s->sums);
     s->best = snapshot->best;
     s->rate_schedule.plateau = snapshot->plateau;
     s->first_step = snapshot->step;

@@ -1,8 +1,9 @@
 /* Snapshots: what a checkpoint holds of a trainer, in this rank's memory. The tensors are those of a checkpoint
  * (apps/session/weights.h), so training goes on from a snapshot as from a checkpoint of the same step.
  *
- * There are two generations: a rank may have made a newer one when another, which has not, is lost. Each rank has all
- * of it: strategies and codecs that leave a rank a part of the tensors have none. Threads: [M], with nothing submitted. */
+ * There are two generations: a rank may have made a newer one when another, which has not, is lost. Each rank has
+ * all of it: strategies and codecs that leave a rank a part of the tensors have none. Threads: [M], with nothing
+ * submitted. */
 #ifndef TUTTI_TRAIN_SNAPSHOT_H
 #define TUTTI_TRAIN_SNAPSHOT_H
 
@@ -15,6 +16,7 @@ typedef struct tutti_snapshot {
     tutti_train_best best;
     tutti_rate_plateau plateau;
     tutti_epoch_sums sums;
+    int64_t steps_per_epoch; /* an epoch with another number of steps has no part in the sums */
     tutti_dtype precision;
 } tutti_snapshot;
 

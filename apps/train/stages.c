@@ -195,7 +195,8 @@ static tutti_status restore_snapshot(tutti_trainer *s)
     const tutti_snapshot *from = tutti_train_elastic_restores(s->elastic);
     if (s->session.placement.rank != 0) return TUTTI_OK;
     return from ? tutti_snapshot_restore(from, s)
-                : tutti_fail(TUTTI_ERR_INTERNAL, "rank 0 does not have the snapshot of step %" PRId64,
+                : tutti_fail(TUTTI_ERR_INTERNAL,
+                      "rank 0 does not have the snapshot of step %" PRId64,
                       s->elastic->epoch.snapshot);
 }
 

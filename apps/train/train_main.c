@@ -128,8 +128,12 @@ static tutti_status run_elastic(
     const tutti_train_options *options, tutti_interrupt *interrupt, tutti_status parsed)
 {
     tutti_train_elastic elastic = {0};
-    int goes_on = !parsed;
-    tutti_status status = parsed ? parsed : tutti_train_elastic_open(options, &elastic);
+    int goes_on = 1;
+    if (parsed) return parsed;
+    char *settings = tutti_trainer_settings(options, TUTTI_OK);
+    if (!settings) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the options' text");
+    tutti_status status = tutti_train_elastic_open(settings, &elastic);
+    free(settings);
     while (!status && goes_on) {
         status = tutti_train_elastic_enter(&elastic);
         if (status) break;
