@@ -23,6 +23,7 @@ enum { ADDRESS = 32, TOKEN = 32, PENDING = 64, MOST_PAUSE = 60 };
 /* Where a rank runs: one after the other, each with a number of its own. */
 typedef struct place {
     pid_t process; /* 0: none */
+    int member;    /* it trains, and can take a new one in */
     int64_t number;
     int door; /* that its rank will have; -1: none */
     char address[ADDRESS];
@@ -35,6 +36,7 @@ typedef struct elastic {
     const tutti_launch_options *options;
     place *place;
     int n, null, restarts;
+    int report[2]; /* a rank writes its number there when it trains */
     int succeeded; /* a rank has come to the end of the run */
     int failed;    /* the status of the first that failed */
     int64_t next;  /* number of a rank */
@@ -48,6 +50,13 @@ static int count_running(const elastic *e)
     int n = 0;
     for (int i = 0; i < e->n; i++) n += e->place[i].process != 0;
     return n;
+}
+
+static place *find_member(const elastic *e)
+{
+    for (int i = 0; i < e->n; i++)
+        if (e->place[i].process && e->place[i].member) return &e->place[i];
+    return NULL;
 }
 
 static int is_due(const elastic *e)
@@ -87,8 +96,8 @@ static int start_rank(elastic *e, place *p, const char *who)
     const size_t size = strlen(who) + 256;
     char *text = malloc(size);
     if (!text) return 0;
-    snprintf(text, size, "%d %d %" PRId64 " %d %" PRId64 " %s %s", o->least, o->most, p->number,
-        p->door, e->run, e->token, who);
+    snprintf(text, size, "%d %d %" PRId64 " %d %d %" PRId64 " %s %s", o->least, o->most, p->number,
+        p->door, e->report[1], e->run, e->token, who);
     setenv("TUTTI_ELASTIC", text, 1);
     free(text);
     fcntl(p->door, F_SETFD, 0);
@@ -113,50 +122,53 @@ static int start_first(elastic *e)
         used +=
             (size_t)snprintf(who + used, size - used, "%s%s", i ? "," : "", e->place[i].address);
     }
-    for (int i = 0; i < e->n && good; i++) good = start_rank(e, &e->place[i], who);
+    for (int i = 0; i < e->n && good; i++)
+        good = e->place[i].member = start_rank(e, &e->place[i], who);
     free(who);
     return good;
 }
 
-/* A rank that runs takes it in. */
+/* A rank that trains takes it in. */
 static void start_newcomer(elastic *e, place *p)
 {
     char who[3 * ADDRESS];
-    int contact = 0;
+    const place *contact = find_member(e);
     p->due_s = INFINITY;
-    while (contact < e->n && !e->place[contact].process) contact++;
-    if (contact == e->n || e->succeeded || !open_door(p)) return;
+    if (!contact || e->succeeded || !open_door(p)) return;
     p->number = e->next++;
     tutti_launch_say("restart %d of %d: rank number %" PRId64 " joins", e->restarts,
         e->options->max_restarts, p->number);
-    snprintf(who, sizeof who, "join %s,%s", p->address, e->place[contact].address);
+    snprintf(who, sizeof who, "join %s,%s", p->address, contact->address);
     start_rank(e, p, who);
 }
 
 /* ---- ending ---- */
 
-static void say_end(const place *p, int status)
+static void say_end(const place *p, int status, int number)
 {
-    const char *name = status > 128 ? sigabbrev_np(status - 128) : NULL;
-    if (name)
-        tutti_launch_say("rank number %" PRId64 " has died (signal %s)", p->number, name);
+    const char *name = number ? sigabbrev_np(number) : NULL;
+    if (number)
+        tutti_launch_say(
+            "rank number %" PRId64 " has died (signal %s)", p->number, name ? name : "unknown");
     else if (status)
         tutti_launch_say("rank number %" PRId64 " has ended with status %d", p->number, status);
 }
 
 /* A new rank takes the place of one that died, or failed, but not of one that was interrupted on purpose, or has a
  * mistake in its options. */
-static void end_rank(elastic *e, place *p, int status)
+static void end_rank(elastic *e, place *p, int how)
 {
+    const int number = WIFSIGNALED(how) ? WTERMSIG(how) : 0;
+    const int status = number ? 128 + number : WEXITSTATUS(how);
     const tutti_launch_options *o = e->options;
     const double now_s = tutti_clock_s();
-    p->process = 0;
+    p->process = p->member = 0;
     if (!status) {
         if (!e->succeeded) e->kill_s = now_s + o->grace_s;
         e->succeeded = 1;
     }
     if (!status || e->watch->stopped) return;
-    say_end(p, status);
+    say_end(p, status, number);
     if (!e->failed) e->failed = status;
     if (status == 2 || status == 126 || status == 127 || status == 130 || status == 143) return;
     if (e->succeeded || e->restarts >= o->max_restarts) return;
@@ -168,11 +180,19 @@ static void end_rank(elastic *e, place *p, int status)
 static void reap(elastic *e)
 {
     for (int i = 0; i < e->n; i++) {
-        int status;
+        int how;
         place *p = &e->place[i];
-        if (!p->process || waitpid(p->process, &status, WNOHANG) != p->process) continue;
-        end_rank(e, p, WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+        if (p->process && waitpid(p->process, &how, WNOHANG) == p->process) end_rank(e, p, how);
     }
+}
+
+/* Ranks that train now. */
+static void hear_ranks(elastic *e)
+{
+    int64_t number;
+    while (recv(e->report[0], &number, sizeof number, MSG_DONTWAIT) == sizeof number)
+        for (int i = 0; i < e->n; i++)
+            if (e->place[i].process && e->place[i].number == number) e->place[i].member = 1;
 }
 
 static void hear_signals(elastic *e)
@@ -185,6 +205,25 @@ static void hear_signals(elastic *e)
     for (int i = 0; i < e->n; i++) e->place[i].due_s = INFINITY;
     tell_all(e, SIGTERM);
     if (isinf(e->kill_s)) e->kill_s = tutti_clock_s() + e->options->grace_s;
+}
+
+/* Whether those that run cannot go on: nobody takes new ones in, or too few wait for others. */
+static int is_stuck(const elastic *e)
+{
+    const int running = count_running(e);
+    if (!running || e->succeeded || e->watch->stopped || isfinite(e->kill_s)) return 0;
+    if (!find_member(e)) return 1;
+    return running < e->options->least && !is_due(e);
+}
+
+static void look_at_ranks(elastic *e)
+{
+    if (!is_stuck(e)) return;
+    tutti_launch_say("%d rank%s left, and the run needs %d: ending it", count_running(e),
+        count_running(e) == 1 ? " is" : "s are", e->options->least);
+    for (int i = 0; i < e->n; i++) e->place[i].due_s = INFINITY;
+    tell_all(e, SIGTERM);
+    e->kill_s = tutti_clock_s() + e->options->grace_s;
 }
 
 /* What has not ended in time: after a signal, or a newcomer that nobody is left to take in. */
@@ -206,12 +245,25 @@ static void run_ranks(elastic *e)
     while (count_running(e) || (is_due(e) && !e->succeeded)) {
         double until_s = fmin(e->kill_s, tutti_clock_s() + 1);
         for (int i = 0; i < e->n; i++) until_s = fmin(until_s, e->place[i].due_s);
-        struct pollfd signals = {.fd = e->watch->signals, .events = POLLIN};
-        poll(&signals, 1, tutti_launch_watch_timeout(until_s));
+        struct pollfd fd[] = {{.fd = e->watch->signals, .events = POLLIN},
+            {.fd = e->report[0], .events = POLLIN}};
+        poll(fd, 2, tutti_launch_watch_timeout(until_s));
+        hear_ranks(e);
         hear_signals(e);
         reap(e);
+        look_at_ranks(e);
         look_at_time(e);
     }
+}
+
+static int open_report(elastic *e)
+{
+    if (!socketpair(AF_UNIX, SOCK_DGRAM, 0, e->report)) {
+        fcntl(e->report[0], F_SETFD, FD_CLOEXEC);
+        return 1;
+    }
+    tutti_launch_say("no connection to ranks: %s", strerror(errno));
+    return 0;
 }
 
 static int make_token(elastic *e)
@@ -238,7 +290,7 @@ int tutti_launch_elastic(tutti_launch_watch *watch, const tutti_launch_options *
         .kill_s = INFINITY};
     for (int i = 0; e.place && i < e.n; i++)
         e.place[i] = (place){.door = -1, .due_s = INFINITY, .pause_s = o->pause_s};
-    int good = e.place && make_token(&e);
+    int good = e.place && make_token(&e) && open_report(&e);
     if (good && !start_first(&e)) {
         good = 0;
         tell_all(&e, SIGKILL);

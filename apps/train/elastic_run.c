@@ -10,15 +10,18 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 /* A death is seen at once; these are for what ends without one, and for ranks that are busy. */
 static const double settle_s = 0.05, ack_s = 30, silence_s = 10, join_s = 300;
 
-tutti_status tutti_train_elastic_open(const char *settings, tutti_train_elastic *e)
+tutti_status tutti_train_elastic_open(
+    const char *settings, tutti_interrupt *interrupt, tutti_train_elastic *e)
 {
     static tutti_elastic_start start;
     tutti_elastic_options options;
-    *e = (tutti_train_elastic){0};
+    *e = (tutti_train_elastic){.interrupt = interrupt, .report = -1};
     const char *wrong = tutti_elastic_start_read(tutti_elastic_start_asked(), &start);
     if (wrong)
         return tutti_fail(TUTTI_ERR_USAGE,
@@ -29,13 +32,15 @@ tutti_status tutti_train_elastic_open(const char *settings, tutti_train_elastic 
         .contact = start.contact,
         .run = start.run,
         .options = tutti_hash_block(settings, strlen(settings)),
-        .least = start.least,
+        .least = 1,
         .most = start.most,
         .settle_s = settle_s,
         .ack_s = ack_s,
         .join_s = join_s,
         .silence_s = silence_s};
     e->id = start.self.id;
+    e->least = start.least;
+    e->report = start.report;
     tutti_snapshots_begin(&e->kept, start.first.n > 0);
     const tutti_status status = tutti_tcp_listener_adopt(start.door, start.token, &options.door);
     return status ? status : tutti_elastic_open(&options, &e->elastic);
@@ -88,7 +93,34 @@ static void report_change(const tutti_train_elastic *e, const tutti_membership *
         now->n == 1 ? "es" : "", now->snapshot, again, again == 1 ? " is" : "s are");
 }
 
-tutti_status tutti_train_elastic_enter(tutti_train_elastic *e)
+/* The launcher may be gone. */
+static void report_entered(tutti_train_elastic *e)
+{
+    if (e->report < 0) return;
+    (void)!send(e->report, &e->id, sizeof e->id, MSG_NOSIGNAL);
+    close(e->report);
+    e->report = -1;
+}
+
+/* Too few: as after a snapshot, others are taken in at once. */
+static tutti_status await_others(tutti_train_elastic *e)
+{
+    static const double moment_s = 0.05;
+    const double until_s = tutti_clock_s() + join_s;
+    if (e->epoch.entry[0].id == e->id)
+        tutti_log(TUTTI_LOG_WARN, "%d rank%s left, and the run needs %d: waiting for others",
+            e->epoch.n, e->epoch.n == 1 ? " is" : "s are", e->least);
+    while (!tutti_train_elastic_wishes(e)) {
+        if (tutti_interrupt_asked(e->interrupt)) return TUTTI_ERR_INTERRUPTED;
+        if (tutti_clock_s() > until_s)
+            return tutti_fail(TUTTI_ERR_COMM, "no other rank has come within %g s", join_s);
+        tutti_elastic_snapshot(e->elastic, e->kept.newest.step, e->kept.before.step);
+        tutti_clock_sleep(moment_s);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status enter_epoch(tutti_train_elastic *e)
 {
     const tutti_membership before = e->epoch;
     const int64_t newest = e->kept.newest.step, earlier = e->kept.before.step;
@@ -100,7 +132,18 @@ tutti_status tutti_train_elastic_enter(tutti_train_elastic *e)
     e->halted = 0;
     if (rank == 0 && before.n) report_change(e, &before);
     e->done = e->epoch.snapshot;
+    report_entered(e);
     return TUTTI_OK;
+}
+
+tutti_status tutti_train_elastic_enter(tutti_train_elastic *e)
+{
+    tutti_status status = enter_epoch(e);
+    while (!status && e->epoch.n < e->least) {
+        status = await_others(e);
+        if (!status) status = enter_epoch(e);
+    }
+    return status;
 }
 
 tutti_status tutti_train_elastic_connect(void *ctx, int lanes, tutti_transport **transport)
@@ -192,5 +235,6 @@ void tutti_train_elastic_close(tutti_train_elastic *e)
 {
     tutti_elastic_close(e->elastic);
     tutti_snapshots_free(&e->kept);
+    if (e->report >= 0) close(e->report);
     *e = (tutti_train_elastic){0};
 }

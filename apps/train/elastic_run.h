@@ -18,6 +18,9 @@ struct tutti_train_elastic {
     tutti_elastic *elastic;
     tutti_membership epoch; /* that was entered */
     tutti_snapshots kept;
+    tutti_interrupt *interrupt;
+    int least;      /* fewer do not train: they wait for others */
+    int report;     /* to the launcher, that this rank trains; -1: it knows */
     int64_t id;     /* of this rank */
     int64_t done;   /* the last step that has ended here */
     int64_t due;    /* the step after which the next snapshot is made */
@@ -28,9 +31,10 @@ struct tutti_train_elastic {
 
 /* As the launcher says (elastic_start.h). settings: of tutti_trainer_settings; who has others is refused. To be called
  * early: it forks (tutti_elastic_open). USAGE, INVAL, NOMEM (logged). */
-tutti_status tutti_train_elastic_open(const char *settings, tutti_train_elastic *elastic);
-/* Waits for the next epoch, and says who was lost, who has come, and from which step. COMM (logged): this rank has to
- * stop. */
+tutti_status tutti_train_elastic_open(
+    const char *settings, tutti_interrupt *interrupt, tutti_train_elastic *elastic);
+/* Waits for the next epoch of enough ranks, and says who was lost, who has come, and from which step. COMM (logged):
+ * this rank has to stop; INTERRUPTED. */
 tutti_status tutti_train_elastic_enter(tutti_train_elastic *elastic);
 /* For tutti_training_session_options.connect; ctx is a tutti_train_elastic. */
 tutti_status tutti_train_elastic_connect(void *ctx, int lanes, tutti_transport **transport);

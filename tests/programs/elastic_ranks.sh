@@ -78,5 +78,5 @@ refuses 2 "elastic run" elastic 2 1:2 "${all[@]}" --model mlp --layout stages=2
 refuses 2 "tutti-run --elastic" cifar 1 "${all[@]}" --model mlp --snapshot-steps 5
 refuses 2 "must be LEAST:MOST" elastic 2 2 "${all[@]}"
 refuses 2 "say with -n" elastic 2 3:4 "${all[@]}"
-TUTTI_ELASTIC="1 2" refuses 2 "fewer than eight words" "$apps/tutti-cifar" "${all[@]}" --model mlp
+TUTTI_ELASTIC="1 2" refuses 2 "fewer than nine words" "$apps/tutti-cifar" "${all[@]}" --model mlp
 finish
