@@ -72,6 +72,22 @@ static void tell_all(const elastic *e, int number)
         if (e->place[i].process) kill(e->place[i].process, number);
 }
 
+/* New ones that no rank has taken in. */
+static void kill_newcomers(const elastic *e)
+{
+    for (int i = 0; i < e->n; i++)
+        if (e->place[i].process && !e->place[i].member) kill(e->place[i].process, SIGKILL);
+}
+
+/* Ends the run: SIGTERM would ask each rank to leave the others alone. */
+static void end_all(elastic *e)
+{
+    for (int i = 0; i < e->n; i++) e->place[i].due_s = INFINITY;
+    kill_newcomers(e);
+    tell_all(e, SIGINT);
+    if (isinf(e->kill_s)) e->kill_s = tutti_clock_s() + e->options->grace_s;
+}
+
 /* ---- starting ---- */
 
 /* Listens for the rank, which takes the descriptor over. 0: it cannot (told). */
@@ -89,6 +105,22 @@ static int open_door(place *p)
     return 0;
 }
 
+/* A rank hears SIGINT, which ends the run, even where tutti-run ignores it, as shells have it for what runs in the
+ * background. */
+static pid_t start_process(const elastic *e)
+{
+    sigset_t one, before;
+    sigemptyset(&one);
+    sigaddset(&one, SIGINT);
+    sigprocmask(SIG_BLOCK, &one, &before);
+    void (*disposition)(int) = signal(SIGINT, SIG_DFL);
+    const pid_t process = tutti_launch_watch_start(
+        e->watch, e->options->command, 1, e->null, STDOUT_FILENO, STDERR_FILENO);
+    signal(SIGINT, disposition);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return process;
+}
+
 /* who: "first ADDRESS,...", or "join OWN,CONTACT". 0: it did not start (told). */
 static int start_rank(elastic *e, place *p, const char *who)
 {
@@ -102,8 +134,7 @@ static int start_rank(elastic *e, place *p, const char *who)
     free(text);
     fcntl(p->door, F_SETFD, 0);
     p->due_s = INFINITY;
-    const pid_t process =
-        tutti_launch_watch_start(e->watch, o->command, 1, e->null, STDOUT_FILENO, STDERR_FILENO);
+    const pid_t process = start_process(e);
     p->process = process > 0 ? process : 0;
     close(p->door);
     p->door = -1;
@@ -165,13 +196,14 @@ static void end_rank(elastic *e, place *p, int how)
     p->process = p->member = 0;
     if (!status) {
         if (!e->succeeded) e->kill_s = now_s + o->grace_s;
+        if (!e->succeeded) kill_newcomers(e);
         e->succeeded = 1;
     }
-    if (!status || e->watch->stopped) return;
+    if (!status || e->watch->stopped || e->succeeded) return;
     say_end(p, status, number);
     if (!e->failed) e->failed = status;
     if (status == 2 || status == 126 || status == 127 || status == 130 || status == 143) return;
-    if (e->succeeded || e->restarts >= o->max_restarts) return;
+    if (e->restarts >= o->max_restarts) return;
     e->restarts++;
     p->due_s = now_s + p->pause_s;
     p->pause_s = fmin(2 * p->pause_s, MOST_PAUSE);
@@ -201,10 +233,7 @@ static void hear_signals(elastic *e)
     int number;
     while ((number = tutti_launch_watch_next(e->watch)) != 0)
         if (number == SIGUSR1 || number == SIGUSR2) tell_all(e, number);
-    if (e->watch->stops == stops) return;
-    for (int i = 0; i < e->n; i++) e->place[i].due_s = INFINITY;
-    tell_all(e, SIGTERM);
-    if (isinf(e->kill_s)) e->kill_s = tutti_clock_s() + e->options->grace_s;
+    if (e->watch->stops > stops) end_all(e);
 }
 
 /* Whether those that run cannot go on: nobody takes new ones in, or too few wait for others. */
@@ -221,9 +250,7 @@ static void look_at_ranks(elastic *e)
     if (!is_stuck(e)) return;
     tutti_launch_say("%d rank%s left, and the run needs %d: ending it", count_running(e),
         count_running(e) == 1 ? " is" : "s are", e->options->least);
-    for (int i = 0; i < e->n; i++) e->place[i].due_s = INFINITY;
-    tell_all(e, SIGTERM);
-    e->kill_s = tutti_clock_s() + e->options->grace_s;
+    end_all(e);
 }
 
 /* What has not ended in time: after a signal, or a newcomer that nobody is left to take in. */

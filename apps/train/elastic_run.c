@@ -38,6 +38,7 @@ tutti_status tutti_train_elastic_open(
         .ack_s = ack_s,
         .join_s = join_s,
         .silence_s = silence_s};
+    tutti_interrupt_hush(interrupt); /* what a signal asks for depends on those of the others */
     e->id = start.self.id;
     e->least = start.least;
     e->report = start.report;
@@ -190,14 +191,15 @@ int tutti_train_elastic_wishes(const tutti_train_elastic *e)
     return tutti_elastic_look(e->elastic) != TUTTI_ELASTIC_STAY;
 }
 
-/* So that making them takes a hundredth of the time, by the clock of rank 0. */
+/* So that making them takes a hundredth of the time, by the clock of rank 0. The step after a snapshot does not overlap
+ * with the one before, which counts as a tenth of a step. */
 static int64_t choose_interval(const tutti_train_elastic *e, int64_t step, double since_s)
 {
-    static const double share = 0.01;
+    static const double share = 0.01, alone = 0.1;
     const double took_s = tutti_clock_s() - since_s;
     const int64_t steps = step > e->begun ? step - e->begun : 1;
     const double step_s = fmax((since_s - e->begun_s) / (double)steps, 1e-6);
-    return (int64_t)fmin(fmax(ceil(took_s / (share * step_s)), 1), 1e9);
+    return (int64_t)fmin(fmax(ceil((took_s / step_s + alone) / share), 1), 1e9);
 }
 
 tutti_status tutti_train_elastic_keep(
@@ -215,6 +217,10 @@ tutti_status tutti_train_elastic_keep(
             tutti_trainer_broadcast(s, "when the next snapshot is due", TUTTI_I64, 1, &interval);
     }
     e->due = every->word ? step + interval : (step / interval + 1) * interval;
+    if (s->session.placement.rank == 0)
+        tutti_log(TUTTI_LOG_DEBUG,
+            "a snapshot of step %" PRId64 " took %.1f ms; the next one is due after step %" PRId64,
+            step, 1e3 * (tutti_clock_s() - since_s), e->due);
     note_snapshot(e, step);
     return status;
 }
@@ -226,6 +232,12 @@ int tutti_train_elastic_goes_on(tutti_train_elastic *e, tutti_status *status)
     int finished = 1;
     if (*status == TUTTI_ERR_COMM || *status == TUTTI_ERR_TIMEOUT) return 1;
     if (*status) return 0;
+    if (e->halted && tutti_interrupt_asked(e->interrupt)) {
+        tutti_log(TUTTI_LOG_WARN, "%s: this rank leaves the run after step %" PRId64,
+            tutti_interrupt_name(tutti_interrupt_asked(e->interrupt)), e->kept.newest.step);
+        *status = TUTTI_ERR_INTERRUPTED;
+        return 0;
+    }
     if (e->halted) return 1;
     *status = tutti_elastic_finish(e->elastic, &finished);
     return !*status && !finished;

@@ -1,5 +1,6 @@
 #include "apps/train/evaluate.h"
 
+#include "apps/train/agree.h"
 #include "dag/base/log.h"
 
 #include <math.h>
@@ -52,7 +53,7 @@ static tutti_status evaluate_share(tutti_trainer *s, const int section[TUTTI_TES
     if (!status) status = tutti_flight_batches(s, 0, &batches);
     for (int64_t step = 0; step < steps + TUTTI_FLIGHTS && !status; step++) {
         /* Where stages wait for each other, all go to the end. */
-        if (step < steps && !on->whole && tutti_interrupt_asked(s->interrupt)) steps = step;
+        if (step < steps && !on->whole && tutti_trainer_ends(s)) steps = step;
         tutti_flight *f = &flights[step % TUTTI_FLIGHTS];
         int last = f->step % views == views - 1;
         if (f->busy)

@@ -1,6 +1,7 @@
 #include "apps/train/loop.h"
 
 #include "apps/train/again.h"
+#include "apps/train/agree.h"
 #include "apps/train/elastic_run.h"
 #include "apps/train/evaluate.h"
 #include "apps/train/find_rate.h"
@@ -207,7 +208,9 @@ static tutti_status settle(loop *l, int64_t done, tutti_finding mine, int *toget
 {
     int signal = tutti_interrupt_asked(l->s->interrupt);
     if (l->lost) mine = (tutti_finding){TUTTI_FINDING_LOSS, l->lost};
-    if (!mine.kind && signal) mine = (tutti_finding){TUTTI_FINDING_SIGNAL, signal};
+    if (!mine.kind && signal)
+        mine = (tutti_finding){
+            tutti_trainer_ends(l->s) ? TUTTI_FINDING_SIGNAL : TUTTI_FINDING_LEAVES, signal};
     tutti_status status = tutti_finding_agree(l->s, done, l->saved, &mine, &signal);
     *together = status == TUTTI_ERR_KERNEL;
     if (!status && signal) l->signal = signal;

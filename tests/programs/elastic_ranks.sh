@@ -40,10 +40,10 @@ elastic 3 1:3 "${same[@]}" --snapshot-steps 5 || { fail "status $?"; cat "$dir/o
 elastic 1 1:1 "${same[@]}" --steps 3 || fail "one rank: status $?"
 
 # ---- killed, replaced, killed, until a signal ends the run ----
-# The first to die is rank $1 of 3; $2: for --snapshot-steps.
+# The first to die is rank $1 of 3; $2: for --snapshot-steps; $3: what the second one gets (TERM asks it alone to leave).
 changes_exactly() {
-    local victim=$1 snapshots=$2 status=0 last from=0 ranks=3 part=()
-    shift 2
+    local victim=$1 snapshots=$2 signal=$3 status=0 last from=0 ranks=3 part=()
+    shift 3
     rm -f "$dir"/{json,out,whole,part}*
     restarts=1 elastic 3 1:3 "${all[@]}" --steps 20000 --checkpoint "$dir/whole" --snapshot-steps "$snapshots" "$@" &
     local shell=$!
@@ -54,12 +54,13 @@ changes_exactly() {
     kill -9 "$(rank "$victim")"
     await 20 has_begun 3 || return # the second without the rank, the third with another
     await 20 has_trained 12 || return
-    kill -9 "$(rank 1)"
+    kill "-$signal" "$(rank 1)"
     await 20 has_begun 4 || return
     await 20 has_trained 12 || return
     kill -TERM "$run"
     wait $shell || status=$?
     [ $status = 143 ] || fail "status $status instead of 143"
+    told=$(grep "go on" "$dir/out" | tail -n 1)
     [ "$(changes | cut -d' ' -f1 | tr '\n' ' ')" = "2 3 2 " ] || { fail "changes: $(changes)"; cat "$dir/out"; }
     last=$(sed -n 's/.*"event":"interrupted".*"step":\([0-9]*\).*/\1/p' "$dir/json")
     while read -r next step; do
@@ -69,8 +70,9 @@ changes_exactly() {
     done <<< "$(changes; echo "0 $last")"
     cmp "$dir/whole" "$dir/part" || { fail "not the checkpoint of runs that resume ($*)"; cat "$dir/out"; }
 }
-changes_exactly 2 7 --model mlp --ema 0.9
-changes_exactly 0 auto --model resnet8 --optimizer adam --lr 0.001
+changes_exactly 2 7 KILL --model mlp --ema 0.9
+changes_exactly 0 auto TERM --model resnet8 --optimizer adam --lr 0.001
+grep -q "go on from step [0-9]*; 0 steps" <<< "$told" || fail "a rank that was asked to leave: $told"
 
 # ---- refused ----
 refuses 2 "elastic run" elastic 2 1:2 "${all[@]}" --model mlp --strategy sharded
