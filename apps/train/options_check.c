@@ -362,7 +362,7 @@ static tutti_status check_elastic(const tutti_train_options *o)
         {o->design->start->main_drives, "design", o->design->name,
             "in an elastic run, the thread that trains cannot drive collectives: use funneled"},
         {tutti_shards_local(o->images.shards), "shards", o->images.shards,
-            "ranks come and go, and each has to see all images: use --shards shared"},
+            "each rank of an elastic run has to see all images: use --shards shared"},
         {strcmp(o->device, "cpu") != 0, "device", o->device,
             "an elastic run computes on CPUs: use --device cpu"},
         {strcmp(o->transport, "auto") != 0, "transport", o->transport, own},
