@@ -171,12 +171,22 @@ static void note_snapshot(tutti_train_elastic *e, int64_t step)
     e->begun = step;
 }
 
+static int has_newcomer(const tutti_train_elastic *e)
+{
+    int fresh = 0;
+    for (int r = 0; r < e->epoch.n; r++) fresh |= e->epoch.entry[r].fresh;
+    return fresh;
+}
+
 tutti_status tutti_train_elastic_begin(tutti_train_elastic *e, tutti_trainer *s)
 {
     enum { FIRST = 8 /* steps that are timed for the second snapshot */ };
     tutti_status status = TUTTI_OK;
     const int64_t step = e->epoch.snapshot;
-    if (e->kept.newest.step < 0 && step > 0) status = tutti_snapshots_take(&e->kept, s, step);
+    if (e->kept.newest.step < 0 && step > 0)
+        status = tutti_snapshots_take(&e->kept, s, step);
+    else if (has_newcomer(e) && step > 0 && s->session.whole)
+        status = tutti_snapshots_attend(s);
     if (e->kept.newest.step < 0) tutti_snapshots_begin(&e->kept, 1);
     const tutti_conf_int *every = &s->options->snapshot_steps;
     e->done = s->first_step;

@@ -343,6 +343,14 @@ static tutti_status check_stall(const tutti_train_options *o)
     return tutti_watch_check(&stall);
 }
 
+static int can_be_elastic(const tutti_strategy *strategy)
+{
+    static const char *const names[] = {"sync", "sharded", "local", "gossip"};
+    for (size_t i = 0; strategy && i < sizeof names / sizeof *names; i++)
+        if (strcmp(strategy->name, names[i]) == 0) return 1;
+    return !strategy;
+}
+
 /* What an elastic run has no part for; every rank has all of a snapshot. */
 static tutti_status check_elastic(const tutti_train_options *o)
 {
@@ -354,8 +362,8 @@ static tutti_status check_elastic(const tutti_train_options *o)
         int refused;
         const char *option, *value, *reason;
     } row[] = {{o->layout_text != NULL, "layout", o->layout_text, whole},
-        {o->strategy && o->strategy != &tutti_strategy_sync, "strategy", o->strategy_name,
-            "an elastic run sums over all ranks in every step: use --strategy sync"},
+        {!can_be_elastic(o->strategy), "strategy", o->strategy_name,
+            "an elastic run has the strategies sync, sharded, local and gossip"},
         {compresses(o), "compress", o->compress_name, whole},
         {o->design_auto, "design", "auto",
             "an elastic run does not try designs: name one, such as funneled"},

@@ -83,7 +83,7 @@ tutti_status tutti_snapshots_take(tutti_snapshots *kept, const tutti_trainer *s,
     }
     copying c = {.data = made.data};
     const int tensors = tutti_weights_count(&s->session);
-    if (!status) status = tutti_weights_walk(&s->session, tensors, TUTTI_READ, keep_tensor, &c);
+    if (!status) status = tutti_weights_gather(&s->session, tensors, keep_tensor, &c);
     if (status) {
         free_snapshot(&made);
         return status;
@@ -129,8 +129,9 @@ tutti_status tutti_snapshot_restore(const tutti_snapshot *snapshot, tutti_traine
         value = calloc((size_t)sums * TUTTI_METRICS, sizeof *value);
         if (!value) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the epoch's sums");
     }
-    const tutti_status status =
-        tutti_weights_walk(&s->session, tensors, TUTTI_READWRITE, write_tensor, &c);
+    tutti_status status = TUTTI_OK;
+    if (!s->session.whole)
+        status = tutti_weights_walk(&s->session, tensors, TUTTI_READWRITE, write_tensor, &c);
     free(s->sums.value);
     s->sums = (tutti_epoch_sums){.value = value};
     if (sums) copy_sums(&snapshot->sums, &s->sums);
@@ -138,6 +139,31 @@ tutti_status tutti_snapshot_restore(const tutti_snapshot *snapshot, tutti_traine
     s->rate_schedule.plateau = snapshot->plateau;
     s->first_step = snapshot->step;
     return status;
+}
+
+static tutti_status fill_tensor(void *ctx, const tutti_tensor *tensor, void *data, int *filled)
+{
+    *filled = 1;
+    return write_tensor(ctx, tensor, data);
+}
+
+tutti_status tutti_snapshot_spread(const tutti_snapshot *snapshot, tutti_trainer *s)
+{
+    copying c = {.data = snapshot ? snapshot->data : NULL};
+    return tutti_weights_spread(&s->session, fill_tensor, &c);
+}
+
+static tutti_status skip_tensor(void *ctx, const tutti_tensor *tensor, void *data)
+{
+    (void)ctx;
+    (void)tensor;
+    (void)data;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_snapshots_attend(const tutti_trainer *s)
+{
+    return tutti_weights_gather(&s->session, tutti_weights_count(&s->session), skip_tensor, NULL);
 }
 
 void tutti_snapshots_free(tutti_snapshots *kept)

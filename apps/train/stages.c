@@ -215,7 +215,11 @@ static tutti_status begin_weights(tutti_trainer *s)
 static tutti_status load_weights(tutti_trainer *s)
 {
     tutti_status status = TUTTI_OK;
-    if (is_restored(s)) return TUTTI_OK;
+    if (is_restored(s)) {
+        const int has = s->session.placement.rank == 0;
+        const tutti_snapshot *from = has ? tutti_train_elastic_restores(s->elastic) : NULL;
+        return s->session.whole ? tutti_snapshot_spread(from, s) : TUTTI_OK;
+    }
     if (s->options->resume) {
         if (s->session.whole) status = tutti_weights_spread(&s->session, tutti_state_fill, s);
         if (!status && s->session.placement.rank == 0) status = tutti_outputs_resumed(&s->outputs);
