@@ -13,11 +13,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A death is seen at once; these are for what ends without one, and for ranks that are busy. */
-static const double settle_s = 0.05, ack_s = 30, silence_s = 10, join_s = 300;
+/* A death is seen at once; these are for what ends without one. */
+static const double settle_s = 0.05, silence_s = 10, join_s = 300;
+/* A rank leaves its epoch after the step, evaluation or checkpoint that it is in: so many times --timeout. */
+static const double patience = 10;
 
-tutti_status tutti_train_elastic_open(
-    const char *settings, tutti_interrupt *interrupt, tutti_train_elastic *e)
+tutti_status tutti_train_elastic_open(const tutti_train_options *o, const char *settings,
+    tutti_interrupt *interrupt, tutti_train_elastic *e)
 {
     static tutti_elastic_start start;
     tutti_elastic_options options;
@@ -35,7 +37,7 @@ tutti_status tutti_train_elastic_open(
         .least = 1,
         .most = start.most,
         .settle_s = settle_s,
-        .ack_s = ack_s,
+        .ack_s = patience * o->timeout_s,
         .join_s = join_s,
         .silence_s = silence_s};
     tutti_interrupt_hush(interrupt); /* what a signal asks for depends on those of the others */
@@ -201,6 +203,11 @@ int tutti_train_elastic_wishes(const tutti_train_elastic *e)
     return tutti_elastic_look(e->elastic) != TUTTI_ELASTIC_STAY;
 }
 
+int tutti_train_elastic_is_over(const tutti_train_elastic *e)
+{
+    return tutti_elastic_look(e->elastic) == TUTTI_ELASTIC_LEAVE;
+}
+
 /* So that making them takes a hundredth of the time, by the clock of rank 0. The step after a snapshot does not overlap
  * with the one before, which counts as a tenth of a step. */
 static int64_t choose_interval(const tutti_train_elastic *e, int64_t step, double since_s)
@@ -219,7 +226,8 @@ tutti_status tutti_train_elastic_keep(
     tutti_status status = TUTTI_OK;
     if (e->kept.newest.step < step) status = tutti_snapshots_take(&e->kept, s, step);
     if (status) return status;
-    tutti_elastic_snapshot(e->elastic, e->kept.newest.step, e->kept.before.step);
+    if (step < s->last_step) /* at the end nobody is taken in */
+        tutti_elastic_snapshot(e->elastic, e->kept.newest.step, e->kept.before.step);
     int64_t interval = every->value;
     if (every->word) {
         interval = choose_interval(e, step, since_s);
@@ -237,10 +245,19 @@ tutti_status tutti_train_elastic_keep(
 
 /* ---- leaving ---- */
 
+/* After its collectives have failed: a rank that is lost is noticed at the latest when it has been silent. */
+static int is_lost(const tutti_train_elastic *e)
+{
+    static const double moment_s = 0.01;
+    const double until_s = tutti_clock_s() + 3 * silence_s;
+    while (!tutti_train_elastic_wishes(e) && tutti_clock_s() < until_s) tutti_clock_sleep(moment_s);
+    return tutti_train_elastic_wishes(e);
+}
+
 int tutti_train_elastic_goes_on(tutti_train_elastic *e, tutti_status *status)
 {
     int finished = 1;
-    if (*status == TUTTI_ERR_COMM || *status == TUTTI_ERR_TIMEOUT) return 1;
+    if (*status == TUTTI_ERR_COMM || *status == TUTTI_ERR_TIMEOUT) return is_lost(e);
     if (*status) return 0;
     if (e->halted && tutti_interrupt_asked(e->interrupt)) {
         tutti_log(TUTTI_LOG_WARN, "%s: this rank leaves the run after step %" PRId64,

@@ -31,8 +31,8 @@ struct tutti_train_elastic {
 
 /* As the launcher says (elastic_start.h). settings: of tutti_trainer_settings; who has others is refused. To be called
  * early: it forks (tutti_elastic_open). USAGE, INVAL, NOMEM (logged). */
-tutti_status tutti_train_elastic_open(
-    const char *settings, tutti_interrupt *interrupt, tutti_train_elastic *elastic);
+tutti_status tutti_train_elastic_open(const tutti_train_options *options, const char *settings,
+    tutti_interrupt *interrupt, tutti_train_elastic *elastic);
 /* Waits for the next epoch of enough ranks, and says who was lost, who has come, and from which step. COMM (logged):
  * this rank has to stop; INTERRUPTED. */
 tutti_status tutti_train_elastic_enter(tutti_train_elastic *elastic);
@@ -46,6 +46,8 @@ const tutti_snapshot *tutti_train_elastic_restores(const tutti_train_elastic *el
 tutti_status tutti_train_elastic_begin(tutti_train_elastic *elastic, tutti_trainer *trainer);
 /* Whether the epoch is to end before the next step. */
 int tutti_train_elastic_wishes(const tutti_train_elastic *elastic);
+/* Whether a rank is lost: no collective of this epoch ends any more, and what needs one later is useless. */
+int tutti_train_elastic_is_over(const tutti_train_elastic *elastic);
 /* Makes a snapshot; all ranks call it after the same step. since_s: when they began with it. Errors of
  * tutti_exchange_broadcast; NOMEM (logged). */
 tutti_status tutti_train_elastic_keep(

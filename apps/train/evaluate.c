@@ -1,6 +1,7 @@
 #include "apps/train/evaluate.h"
 
 #include "apps/train/agree.h"
+#include "apps/train/elastic_run.h"
 #include "dag/base/log.h"
 
 #include <math.h>
@@ -54,6 +55,7 @@ static tutti_status evaluate_share(tutti_trainer *s, const int section[TUTTI_TES
     for (int64_t step = 0; step < steps + TUTTI_FLIGHTS && !status; step++) {
         /* Where stages wait for each other, all go to the end. */
         if (step < steps && !on->whole && tutti_trainer_ends(s)) steps = step;
+        if (step < steps && s->elastic && tutti_train_elastic_is_over(s->elastic)) steps = step;
         tutti_flight *f = &flights[step % TUTTI_FLIGHTS];
         int last = f->step % views == views - 1;
         if (f->busy)

@@ -132,7 +132,7 @@ static tutti_status run_elastic(
     if (parsed) return parsed;
     char *settings = tutti_trainer_settings(options, TUTTI_OK);
     if (!settings) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the options' text");
-    tutti_status status = tutti_train_elastic_open(settings, interrupt, &elastic);
+    tutti_status status = tutti_train_elastic_open(options, settings, interrupt, &elastic);
     free(settings);
     while (!status && goes_on) {
         status = tutti_train_elastic_enter(&elastic);

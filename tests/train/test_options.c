@@ -101,11 +101,10 @@ END_TEST
 /* A rank of an elastic run makes snapshots, and refuses what such a run has no part for. */
 START_TEST(elastic_runs)
 {
-    static const char *const refused[][2] = {{"--layout", "stages=2"}, {"--strategy", "sharded"},
-        {"--strategy", "local"}, {"--compress", "topk:0.1"}, {"--design", "auto"},
-        {"--design", "sequential"}, {"--shards", "local"}, {"--device", "cuda"},
-        {"--transport", "shm"}, {"--algorithm", "mpi"}, {"--topology", "x"}, {"--trace", "x"},
-        {"--find-lr", "x"}};
+    static const char *const refused[][2] = {{"--layout", "stages=2"}, {"--strategy", "rooted"},
+        {"--compress", "topk:0.1"}, {"--design", "auto"}, {"--design", "sequential"},
+        {"--shards", "local"}, {"--device", "cuda"}, {"--transport", "shm"}, {"--algorithm", "mpi"},
+        {"--topology", "x"}, {"--trace", "x"}, {"--find-lr", "x"}};
     tutti_status status;
     parse("--snapshot-steps", "5", &status);
     ck_assert_int_eq(status, TUTTI_ERR_USAGE);
