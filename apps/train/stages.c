@@ -342,7 +342,9 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .precision = tutti_precision_word(s->precision),
         .transport = s->session.transport->chosen,
         .engines = s->session.place.engines,
-        .thread_level = tutti_thread_level_name(tutti_exchange_granted(s->session.exchange)),
+        .thread_level = s->elastic
+                            ? NULL
+                            : tutti_thread_level_name(tutti_exchange_granted(s->session.exchange)),
         .runner = tutti_run_starpu_version(),
         .library = s->session.place.device == TUTTI_CPU ? tutti_kernel_library() : "CUDA",
         .model = s->options->model->name,
