@@ -71,7 +71,7 @@ static json_t *engines_object(const tutti_engines *engines)
 static json_t *start_event(const tutti_report_start *s)
 {
     json_t *event = json_pack(
-        "{s:s, s:s, s:b, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, "
+        "{s:s, s:s, s:b, s:s, s:s, s:s, s:s?, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, "
         "s:I, s:I, s:I, "
         "s:[iii], s:i, s:I, s:I, "
         "s:I, s:I, s:I}",
@@ -316,10 +316,10 @@ static void print_line(tutti_report *report, const tutti_report_step *s)
 static void print_start(FILE *out, const tutti_report_start *s)
 {
     tutti_text_print(out,
-        "design %s: %d rank%s, %d lane%s, %d collectives per step in %s, algorithm %s, %s "
-        "granted\n",
+        "design %s: %d rank%s, %d lane%s, %d collectives per step in %s, algorithm %s, %s%s\n",
         s->design, s->ranks, s->ranks == 1 ? "" : "s", s->lanes, s->lanes == 1 ? "" : "s",
-        s->collectives, s->wire, s->algorithm, s->thread_level);
+        s->collectives, s->wire, s->algorithm, s->thread_level ? s->thread_level : "without MPI",
+        s->thread_level ? " granted" : "");
     tutti_text_print(out, "%s, %d worker%s per rank, kernels from %s in %s\n", s->runner,
         s->workers, s->workers == 1 ? "" : "s", s->library, s->precision);
     if (strcmp(s->device, "CPU") != 0)

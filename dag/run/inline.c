@@ -182,9 +182,9 @@ static tutti_status admit(tutti_run *run, const instance *proto, const char *nam
     return status;
 }
 
-static void inline_close(tutti_run *run)
+static int inline_close(tutti_run *run)
 {
-    if (!run) return;
+    if (!run) return 1;
     tutti_run_observe(&run->options.hooks, NULL, 1);
     int unfinished =
         run->ledger && !tutti_ledger_reached(run->ledger, 0, tutti_ledger_point(run->ledger));
@@ -193,12 +193,13 @@ static void inline_close(tutti_run *run)
     free(run->ready);
     free(run->buf);
     free(run->pointer);
-    if (unfinished) return; /* tokens may still end: what they touch stays */
+    if (unfinished) return 0; /* tokens may still end: what they touch stays */
     tutti_ledger_free(run->ledger);
     tutti_binding_close(&run->binding);
     pthread_mutex_destroy(&run->lock);
     pthread_cond_destroy(&run->moved);
     free(run);
+    return 1;
 }
 
 static tutti_status find_regions(tutti_run *run, const tutti_graph *graph)

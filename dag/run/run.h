@@ -127,8 +127,8 @@ typedef struct tutti_runner {
     tutti_run_counts (*count)(const tutti_run *run, int section);
     /* Releases everything. The caller has waited for all of it; after a failed wait it may still
      * close: nodes that never ended are abandoned, and their memory is leaked rather than freed
-     * under them. Accepts NULL. */
-    void (*close)(tutti_run *run);
+     * under them. Returns 0 if so: then they may still use what was fed and is fetched. Accepts NULL. */
+    int (*close)(tutti_run *run);
 } tutti_runner;
 
 /* Copies a whole tensor to data, or from it, between submissions. Errors: acquire's. [M] */

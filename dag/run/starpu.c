@@ -73,13 +73,13 @@ static int has_ended(tutti_run *run)
     return tutti_wait_drained(run->ledger, &run->options.hooks, drains ? patience_s : 0);
 }
 
-static void starpu_close(tutti_run *run)
+static int starpu_close(tutti_run *run)
 {
-    if (!run) return;
+    if (!run) return 1;
     tutti_run_observe(&run->options.hooks, NULL, 1);
     /* Tasks behind a collective that never ends never end, either: then StarPU cannot be stopped,
      * and everything stays as it is. */
-    if (!has_ended(run)) return;
+    if (!has_ended(run)) return 0;
     if (run->started) {
         starpu_task_wait_for_all();
         tutti_slots_close(run->slots);
@@ -91,6 +91,7 @@ static void starpu_close(tutti_run *run)
     tutti_ledger_free(run->ledger);
     tutti_binding_close(&run->binding);
     free(run);
+    return 1;
 }
 
 static int uses_gpu(const tutti_run *run)
