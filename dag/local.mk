@@ -35,6 +35,7 @@ libcore_la_SOURCES += \
 	dag/run/collective_task.c dag/run/collective_task.h \
 	dag/run/datum.c dag/run/datum.h \
 	dag/run/foreign.c dag/run/foreign.h \
+	dag/run/direct.c dag/run/direct.h \
 	dag/run/handle.c dag/run/handle.h \
 	dag/run/held.c dag/run/held.h \
 	dag/run/insert.c dag/run/insert.h \
