@@ -47,10 +47,15 @@ typedef struct trace {
     int unfit;      /* something may read what is written in an earlier section */
 } trace;
 
+/* A message of an edge that reads one tensor, and perhaps is a link of a chain. */
 static int is_send(const tutti_node *node)
 {
-    return node->kind == TUTTI_NODE_COLLECTIVE && node->edge && node->accesses == 1 &&
-           node->access[0].mode == TUTTI_READ;
+    int reads = 0, others = 0;
+    for (int a = 0; a < node->accesses; a++) {
+        reads += node->access[a].mode == TUTTI_READ;
+        others += node->access[a].mode != TUTTI_READ && node->access[a].mode != TUTTI_CHAIN;
+    }
+    return node->kind == TUTTI_NODE_COLLECTIVE && node->edge && reads == 1 && !others;
 }
 
 /* Something else uses the tensor: it has to be there. */
@@ -97,6 +102,7 @@ static void look_at_access(tutti_direct *d, int n, int access, trace *t)
     const tutti_node *node = tutti_graph_get_node(d->graph, n);
     const tutti_access *a = &node->access[access];
     const int is_kernel = node->kind != TUTTI_NODE_COLLECTIVE;
+    if (a->mode == TUTTI_CHAIN) return;
     if (t->section != node->section) {
         t->open = t->sent = NONE;
         t->section = node->section;

@@ -158,8 +158,8 @@ START_TEST(is_cancelled)
 }
 END_TEST
 
-/* A message that is written where it is received before it is sent. Its receive is cancelled never, while it is written,
- * when it has been written, and when it has been sent. */
+/* A message that is written where it is received before it is sent. Its receive is cancelled never, while it is
+ * written, when it has been written, and when it has been sent. */
 enum { NEVER, WHILE_WRITTEN, WHEN_WRITTEN, WHEN_SENT, CLAIMS };
 
 START_TEST(is_written_before_it_is_sent)
