@@ -30,6 +30,7 @@ libcore_la_SOURCES += \
 	dag/graph/fuse.c \
 	dag/graph/build.c dag/graph/graph.h dag/graph/parts.h \
 	dag/graph/region.c dag/graph/region.h \
+	dag/graph/sent.c dag/graph/sent.h \
 	dag/graph/shape.c dag/graph/shape.h \
 	dag/run/blocker.c dag/run/blocker.h \
 	dag/run/collective_task.c dag/run/collective_task.h \

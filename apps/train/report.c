@@ -157,11 +157,11 @@ static json_t *eval_event(const tutti_report_eval *e)
 static json_t *received_object(const tutti_report_received *r)
 {
     return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "after_step",
-        (json_int_t)r->after, "sent_written", (json_int_t)r->sent_written, "sent_placed",
-        (json_int_t)r->sent_placed, "placed", (json_int_t)r->placed, "placed_bytes",
+        (json_int_t)r->after, "placed", (json_int_t)r->placed, "placed_bytes",
         (json_int_t)r->placed_bytes, "copied", (json_int_t)r->copied, "copied_bytes",
         (json_int_t)r->copied_bytes, "small", (json_int_t)r->small, "small_bytes",
-        (json_int_t)r->small_bytes, "allocations", (json_int_t)r->allocations);
+        (json_int_t)r->small_bytes, "allocations", (json_int_t)r->allocations, "sent_placed",
+        (json_int_t)r->sent_placed, "sent_written", (json_int_t)r->sent_written);
 }
 
 static json_t *summary_event(const tutti_report_summary *s)

@@ -56,10 +56,10 @@ void tutti_connection_abandon(tutti_connection *connection, tutti_connection_mes
  * first, in pieces of TUTTI_TCP_PIECE_BYTES. Sends of one lane and tag stay in their order. */
 void tutti_connection_set_priority(tutti_connection_message *message, int priority);
 
-/* Writing a message where it is received, before it is sent: the memory of the receive that the next send on this lane
- * and tag matches. NULL: none is known, its memory is not lent, it has another size, or an earlier send waits. From
- * here to wrote the memory is the caller's to write to, also when the connection breaks meanwhile: what mapped it has to
- * stay. The send comes after wrote; nothing is copied for it, and its data are not read. */
+/* Writing a message where it is received, before it is sent: the memory of the receive that the next send on this
+ * lane and tag matches. NULL: none is known, its memory is not lent, it has another size, or an earlier send
+ * waits. From here to wrote the memory is the caller's to write to, also when the connection breaks meanwhile:
+ * what mapped it has to stay. The send comes after wrote; nothing is copied for it, and its data are not read. */
 void *tutti_connection_claim(tutti_connection *connection, int lane, int tag, size_t bytes);
 /* What was claimed is not written to any more. */
 void tutti_connection_wrote(tutti_connection *connection, int lane, int tag);

@@ -82,10 +82,10 @@ typedef struct tutti_transport_ops {
      * is none. Any thread. */
     tutti_status (*take_memory)(tutti_transport *t, size_t bytes, void **memory);
     void (*give_memory)(tutti_transport *t, void *memory);
-    /* The memory of the receive that the next send on (lane, peer, tag) meets, if that is posted, has this size, and
-     * can be written to from here. The message may then be written there, by any thread, until wrote; only then it is sent.
-     * Nothing moves for that send, and its data are not read. NULL: it is sent as others are. Neither waits. wrote:
-     * nothing writes there any more. NULL: never. */
+    /* The memory of the receive that the next send on (lane, peer, tag) meets, if that is posted, has this size,
+     * and can be written to from here. The message may then be written there, by any thread, until wrote; only
+     * then it is sent. Nothing moves for that send, and its data are not read. NULL: it is sent as others are.
+     * Neither waits. wrote: nothing writes there any more. NULL: never. */
     void *(*claim)(tutti_transport *t, int lane, int peer, int tag, size_t bytes);
     void (*wrote)(tutti_transport *t, int lane, int peer, int tag);
     /* What has been received so far. NULL: not counted, or counted by the whole that this is a part of. */

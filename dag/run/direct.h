@@ -1,7 +1,7 @@
-/* Kernels that write a tensor directly into the memory of the rank that receives it, so that nothing is copied when it
- * is sent: the kernel that writes it, and those that change it in place, if nothing else uses the tensor before it is
- * written again. They do so where the other rank has posted its receive by then (hooks.claim). No kernel waits for
- * that: if it has not, the kernels write to the tensor's own memory, and the message is copied.
+/* Kernels that write a tensor directly into the memory of the rank that receives it (dag/graph/sent.h: which ones
+ * may), so that nothing is copied when it is sent. They do so where the other rank has posted its receive by then
+ * (hooks.claim). No kernel waits for that: if it has not, the kernels write to the tensor's own memory, and the
+ * message is copied.
  *
  *   submit a section -> (numbered: its messages) -> begin -> kernel -> end, for each of these kernels
  *

@@ -440,7 +440,7 @@ START_TEST(copies_are_foretold)
     ck_assert_ok(tutti_remote_buffers_find(graph, &options, &count, &found));
     ck_assert_int_eq(count, 4);
     ck_assert(found[0].sends && found[0].tensor == PRODUCED && found[0].origin == 0);
-    ck_assert(found[0].in_place == 1 && found[0].readers == 1);
+    ck_assert(found[0].in_place == 1 && found[0].readers == 1 && !found[0].direct);
     for (int i = 1; i < count; i++) {
         ck_assert(!found[i].sends);
         ck_assert_msg(
