@@ -576,6 +576,8 @@ static tutti_report_received count_received(const loop *l)
         .copied_bytes = to->copied_bytes - from->copied_bytes,
         .small = to->small - from->small,
         .small_bytes = to->small_bytes - from->small_bytes,
+        .sent_written = to->written - from->written,
+        .sent_placed = to->moved - from->moved,
         .allocations = l->late.work.allocations - l->early.work.allocations};
 }
 
