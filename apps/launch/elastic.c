@@ -128,8 +128,8 @@ static int start_rank(elastic *e, place *p, const char *who)
     const size_t size = strlen(who) + 256;
     char *text = malloc(size);
     if (!text) return 0;
-    snprintf(text, size, "%d %d %" PRId64 " %d %d %" PRId64 " %s %s", o->least, o->most, p->number,
-        p->door, e->report[1], e->run, e->token, who);
+    snprintf(text, size, "%d %d %d %" PRId64 " %d %d %" PRId64 " %s %s", o->least, o->most, e->n,
+        p->number, p->door, e->report[1], e->run, e->token, who);
     setenv("TUTTI_ELASTIC", text, 1);
     free(text);
     fcntl(p->door, F_SETFD, 0);

@@ -18,7 +18,57 @@ static const double settle_s = 0.05, silence_s = 10, join_s = 300;
 /* A rank leaves its epoch after the step, evaluation or checkpoint that it is in: so many times --timeout. */
 static const double patience = 10;
 
-tutti_status tutti_train_elastic_open(const tutti_train_options *o, const char *settings,
+/* ---- --batch-rule global ---- */
+
+/* For some number of ranks that may train; 0: they all divide the images of these. */
+static int find_indivisible(const tutti_elastic_start *s, int64_t batch)
+{
+    for (int ranks = s->least; ranks <= s->most; ranks++)
+        if (batch * s->ranks % ranks) return ranks;
+    return 0;
+}
+
+static tutti_status refuse_division(
+    const tutti_train_options *o, const tutti_elastic_start *s, int ranks)
+{
+    enum { LARGEST = 65536 /* of --batch */ };
+    char reason[256], advice[64] = "use other bounds";
+    int64_t batch = o->batch + 1;
+    while (batch <= LARGEST && find_indivisible(s, batch)) batch++;
+    if (batch <= LARGEST)
+        snprintf(advice, sizeof advice, "use --batch %" PRId64 ", or other bounds", batch);
+    snprintf(reason, sizeof reason,
+        "%d x --batch %" PRId64 " images cannot be divided among %d ranks, and from %d to %d may "
+        "train: %s",
+        s->ranks, o->batch, ranks, s->least, s->most, advice);
+    return tutti_conf_refuse(&o->conf, "batch-rule", o->batch_rule_name, reason);
+}
+
+/* Before the run begins, so that it does not end when a rank has died. */
+static tutti_status check_division(tutti_train_options *o, const tutti_elastic_start *s)
+{
+    const int64_t given = o->batch;
+    const int wrong = find_indivisible(s, given);
+    tutti_status status = wrong ? refuse_division(o, s, wrong) : TUTTI_OK;
+    for (int ranks = s->least; ranks <= s->most && !status; ranks++) {
+        o->batch = given * s->ranks / ranks;
+        status = tutti_train_options_check(o);
+        if (status)
+            tutti_fail(status, "with --batch-rule global, each of %d ranks has --batch %" PRId64,
+                ranks, o->batch);
+    }
+    o->batch = given;
+    return status;
+}
+
+void tutti_train_elastic_share(const tutti_train_elastic *e, tutti_train_options *options)
+{
+    if (e->images) options->batch = e->images / e->epoch.n;
+}
+
+/* ---- opening ---- */
+
+tutti_status tutti_train_elastic_open(tutti_train_options *o, const char *settings,
     tutti_interrupt *interrupt, tutti_train_elastic *e)
 {
     static tutti_elastic_start start;
@@ -28,6 +78,8 @@ tutti_status tutti_train_elastic_open(const tutti_train_options *o, const char *
     if (wrong)
         return tutti_fail(TUTTI_ERR_USAGE,
             "TUTTI_ELASTIC %s: it is set by tutti-run --elastic, and by nobody else", wrong);
+    tutti_status status = o->batch_global ? check_division(o, &start) : TUTTI_OK;
+    if (status) return status;
     options = (tutti_elastic_options){.token = start.token,
         .first = start.first.n ? &start.first : NULL,
         .self = start.self,
@@ -43,9 +95,10 @@ tutti_status tutti_train_elastic_open(const tutti_train_options *o, const char *
     tutti_interrupt_hush(interrupt); /* what a signal asks for depends on those of the others */
     e->id = start.self.id;
     e->least = start.least;
+    e->images = o->batch_global ? start.ranks * o->batch : 0;
     e->report = start.report;
     tutti_snapshots_begin(&e->kept, start.first.n > 0);
-    const tutti_status status = tutti_tcp_listener_adopt(start.door, start.token, &options.door);
+    status = tutti_tcp_listener_adopt(start.door, start.token, &options.door);
     return status ? status : tutti_elastic_open(&options, &e->elastic);
 }
 

@@ -20,6 +20,7 @@ struct tutti_train_elastic {
     tutti_snapshots kept;
     tutti_interrupt *interrupt;
     int least;      /* fewer do not train: they wait for others */
+    int64_t images; /* of all ranks in a batch, with --batch-rule global; 0: each keeps its own */
     int report;     /* to the launcher, that this rank trains; -1: it knows */
     int64_t id;     /* of this rank */
     int64_t done;   /* the last step that has ended here */
@@ -30,12 +31,14 @@ struct tutti_train_elastic {
 };
 
 /* As the launcher says (elastic_start.h). settings: of tutti_trainer_settings; who has others is refused. To be called
- * early: it forks (tutti_elastic_open). USAGE, INVAL, NOMEM (logged). */
-tutti_status tutti_train_elastic_open(const tutti_train_options *options, const char *settings,
+ * early: it forks (tutti_elastic_open). options are as before when it returns. USAGE, INVAL, NOMEM (logged). */
+tutti_status tutti_train_elastic_open(tutti_train_options *options, const char *settings,
     tutti_interrupt *interrupt, tutti_train_elastic *elastic);
 /* Waits for the next epoch of enough ranks, and says who was lost, who has come, and from which step. COMM (logged):
  * this rank has to stop; INTERRUPTED. */
 tutti_status tutti_train_elastic_enter(tutti_train_elastic *elastic);
+/* Sets options->batch for the ranks of this epoch. */
+void tutti_train_elastic_share(const tutti_train_elastic *elastic, tutti_train_options *options);
 /* For tutti_training_session_options.connect; ctx is a tutti_train_elastic. */
 tutti_status tutti_train_elastic_connect(void *ctx, int lanes, tutti_transport **transport);
 /* Whether this epoch is not the first one: the run continues what it has written. */

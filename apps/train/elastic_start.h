@@ -1,9 +1,9 @@
-/* What a launcher says to a rank of an elastic run, in the environment (TUTTI_ELASTIC): nine words.
+/* What a launcher says to a rank of an elastic run, in the environment (TUTTI_ELASTIC): ten words.
  *
- *   LEAST MOST NUMBER DOOR REPORT RUN TOKEN first ADDRESS,ADDRESS...    of ranks 0, 1 ..., NUMBER among them
- *   LEAST MOST NUMBER DOOR REPORT RUN TOKEN join ADDRESS,CONTACT        its own, and that of a rank
+ *   LEAST MOST RANKS NUMBER DOOR REPORT RUN TOKEN first ADDRESS,ADDRESS...   of ranks 0, 1 ..., NUMBER too
+ *   LEAST MOST RANKS NUMBER DOOR REPORT RUN TOKEN join ADDRESS,CONTACT       its own, and that of a rank
  *
- * DOOR is a descriptor that listens on the rank's own address. REPORT is a socket to the launcher: the rank sends its
+ * RANKS began the run. DOOR is a descriptor that listens on the rank's own address. REPORT is a socket to the launcher: the rank sends its
  * NUMBER (8 bytes) when it has entered its first epoch. [P] */
 #ifndef TUTTI_ELASTIC_START_H
 #define TUTTI_ELASTIC_START_H
@@ -12,7 +12,7 @@
 #include "designs/membership/membership.h"
 
 typedef struct tutti_elastic_start {
-    int least, most, door, report;
+    int least, most, ranks, door, report;
     uint64_t run;
     char token[TUTTI_TCP_TOKEN_BYTES + 1];
     tutti_membership_entry self;

@@ -49,7 +49,8 @@ typedef struct tutti_train_options {
     const char *priority_name, *wire_name, *precision_name, *optimizer_name, *strategy_name;
     int unsafe, check_only;
     int remote_buffers; /* then check_only, too */
-    int64_t workers, batch, accumulate, epochs;
+    const char *batch_rule_name;
+    int64_t workers, batch, accumulate, epochs; /* batch: see batch_global */
     tutti_conf_int lanes, steps; /* auto: the design's default; from epochs */
     tutti_conf_int stop_after;   /* or never */
     double momentum, beta1, beta2, epsilon, trust;
@@ -113,6 +114,7 @@ typedef struct tutti_train_options {
     const tutti_strategy *strategy; /* NULL: auto */
     tutti_strategy_settings strategy_settings;
     int elastic; /* ranks come and go (apps/train/elastic_run.h) */
+    int batch_global; /* batch is for the ranks at the start; each epoch of the membership sets it anew */
     int jobs;   /* this mpirun is servers, or a client, of several jobs (TUTTI_KV_ROLE) */
     int stored; /* the weights are in a store of keys (apps/train/store.h) */
     char strategy_text[TUTTI_STRATEGY_TEXT]; /* with all its parameters */

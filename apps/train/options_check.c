@@ -388,6 +388,9 @@ static tutti_status check_elastic(const tutti_train_options *o)
     if (!o->elastic && !o->snapshot_steps.word)
         return refuse_number(o, "snapshot-steps", o->snapshot_steps.value,
             "only elastic runs make snapshots: start it with tutti-run --elastic");
+    if (!o->elastic && o->batch_global)
+        return tutti_conf_refuse(&o->conf, "batch-rule", o->batch_rule_name,
+            "the ranks change in elastic runs only: start it with tutti-run --elastic");
     for (size_t i = 0; o->elastic && i < sizeof row / sizeof *row; i++)
         if (row[i].refused)
             return tutti_conf_refuse(&o->conf, row[i].option, row[i].value, row[i].reason);

@@ -148,6 +148,7 @@ tutti_status tutti_train_options_parse(const tutti_train_program *program, int a
     read_layout(options);
     read_strategy(options);
     options->elastic = tutti_elastic_start_asked() != NULL;
+    options->batch_global = strcmp(options->batch_rule_name, "global") == 0;
     options->verify = tutti_verify_mode_find(options->verify_name);
     read_compress(options);
     options->augment = tutti_augment_find(options->images.augment);

@@ -25,6 +25,12 @@ static const char *rate_schedule_choice(int i)
     return tutti_rate_schedules[i].name;
 }
 
+static const char *batch_rule_choice(int i)
+{
+    static const char *const names[] = {"rank", "global"};
+    return i < 2 ? names[i] : NULL;
+}
+
 static const char *priority_choice(int i)
 {
     static const char *const names[] = {"auto", "on", "off", NULL};
@@ -81,6 +87,10 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
                 "--help all shows; options that are given count more"},
     {TUTTI_CONF_INT, "batch", "N", .fallback = "32", .low = 1, .high = 65536, AT(batch),
         .help = "images per rank and batch"},
+    {TUTTI_CONF_CHOICE, "batch-rule", "RULE", .fallback = "rank", .choice = batch_rule_choice,
+        AT(batch_rule_name),
+        .help = "what stays when the ranks of an elastic run (tutti-run --elastic) change; rank: "
+                "--batch; global: the images of all ranks, which are divided anew"},
     {TUTTI_CONF_INT, "accumulate", "N", .fallback = "1", .low = 1, .high = 65536, AT(accumulate),
         .help = "batches whose gradients a step sums before they are summed over all ranks"},
     {TUTTI_CONF_INT, "epochs", "N", .fallback = "10", .low = 1, .high = 1000000, AT(epochs),

@@ -125,7 +125,7 @@ static tutti_status run_stored(
 
 /* A trainer for each epoch. */
 static tutti_status run_elastic(
-    const tutti_train_options *options, tutti_interrupt *interrupt, tutti_status parsed)
+    tutti_train_options *options, tutti_interrupt *interrupt, tutti_status parsed)
 {
     tutti_train_elastic elastic = {0};
     int goes_on = 1;
@@ -137,6 +137,7 @@ static tutti_status run_elastic(
     while (!status && goes_on) {
         status = tutti_train_elastic_enter(&elastic);
         if (status) break;
+        tutti_train_elastic_share(&elastic, options);
         status = run_trainer(options, interrupt, TUTTI_OK, NULL, &elastic);
         goes_on = tutti_train_elastic_goes_on(&elastic, &status);
         if (goes_on) status = TUTTI_OK;

@@ -40,12 +40,13 @@ elastic 3 1:3 "${same[@]}" --snapshot-steps 5 || { fail "status $?"; cat "$dir/o
 elastic 1 1:1 "${same[@]}" --steps 3 || fail "one rank: status $?"
 
 # ---- killed, replaced, killed, until a signal ends the run ----
-# The first to die is rank $1 of 3; $2: for --snapshot-steps; $3: what the second one gets (TERM asks it alone to leave).
+# The first to die is rank $1 of 3; $2: for --snapshot-steps; $3: what the second one gets (TERM asks it alone to leave); $4: for
+# --batch-rule.
 changes_exactly() {
-    local victim=$1 snapshots=$2 signal=$3 status=0 last from=0 ranks=3 part=()
-    shift 3
+    local victim=$1 snapshots=$2 signal=$3 rule=$4 status=0 last from=0 ranks=3 batch part=()
+    shift 4
     rm -f "$dir"/{json,out,whole,part}*
-    restarts=1 elastic 3 1:3 "${all[@]}" --steps 20000 --checkpoint "$dir/whole" --snapshot-steps "$snapshots" "$@" &
+    restarts=1 elastic 3 1:3 "${all[@]}" --steps 20000 --checkpoint "$dir/whole" --snapshot-steps "$snapshots" --batch-rule "$rule" "$@" &
     local shell=$!
     await 20 pgrep -P $shell > "$dir/pid"
     run=$(cat "$dir/pid")
@@ -64,20 +65,24 @@ changes_exactly() {
     [ "$(changes | cut -d' ' -f1 | tr '\n' ' ')" = "2 3 2 " ] || { fail "changes: $(changes)"; cat "$dir/out"; }
     last=$(sed -n 's/.*"event":"interrupted".*"step":\([0-9]*\).*/\1/p' "$dir/json")
     while read -r next step; do
-        [ "$step" = "$from" ] || trains "$ranks" "${all[@]}" --steps 20000 --checkpoint "$dir/part" --overwrite "${part[@]}" --stop-after "$step" "$@" < /dev/null
+        batch=$([ "$rule" = rank ] && echo 4 || echo $((12 / ranks)))
+        [ "$step" = "$from" ] || trains "$ranks" "${all[@]}" --batch "$batch" --steps 20000 --checkpoint "$dir/part" --overwrite "${part[@]}" --stop-after "$step" "$@" < /dev/null
         [ "$step" = 0 ] || part=(--resume "$dir/part")
         from=$step ranks=$next
     done <<< "$(changes; echo "0 $last")"
     cmp "$dir/whole" "$dir/part" || { fail "not the checkpoint of runs that resume ($*)"; cat "$dir/out"; }
 }
-changes_exactly 2 7 KILL --model mlp --strategy sharded --optimizer adam --lr 0.001
-changes_exactly 0 auto TERM --model resnet8 --ema 0.9
+changes_exactly 2 7 KILL global --model mlp --strategy sharded --optimizer adam --lr 0.001
+changes_exactly 0 auto TERM rank --model resnet8 --ema 0.9
 grep -q "go on from step [0-9]*; 0 steps" <<< "$told" || fail "a rank that was asked to leave: $told"
 
 # ---- refused ----
+refuses 2 "3 x --batch 5 images cannot be divided among 2 ranks.*use --batch 6" elastic 3 1:3 "${all[@]}" --model mlp --batch-rule global --batch 5
+refuses 2 "each of 2 ranks has --batch 3" elastic 3 1:3 "${all[@]}" --model mlp --batch-rule global --batch 2 --mixup 0.2
+refuses 2 "tutti-run --elastic" cifar 1 "${all[@]}" --model mlp --batch-rule global
 refuses 2 "elastic run" elastic 2 1:2 "${all[@]}" --model mlp --layout stages=2
 refuses 2 "tutti-run --elastic" cifar 1 "${all[@]}" --model mlp --snapshot-steps 5
 refuses 2 "must be LEAST:MOST" elastic 2 2 "${all[@]}"
 refuses 2 "say with -n" elastic 2 3:4 "${all[@]}"
-TUTTI_ELASTIC="1 2" refuses 2 "fewer than nine words" "$apps/tutti-cifar" "${all[@]}" --model mlp
+TUTTI_ELASTIC="1 2" refuses 2 "fewer than ten words" "$apps/tutti-cifar" "${all[@]}" --model mlp
 finish

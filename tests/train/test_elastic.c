@@ -12,8 +12,8 @@
 
 /* ---- what a launcher says ---- */
 
-static const char first[] = "1 4 2 9 8 77 f00d first 127.0.0.1:10,127.0.0.1:11,127.0.0.1:12",
-                  joins[] = "2 3 5 0 1 0 t join [::1]:10,host:9";
+static const char first[] = "1 4 3 2 9 8 77 f00d first 127.0.0.1:10,127.0.0.1:11,127.0.0.1:12",
+                  joins[] = "2 3 2 5 0 1 0 t join [::1]:10,host:9";
 
 START_TEST(a_rank_starts)
 {
@@ -21,6 +21,7 @@ START_TEST(a_rank_starts)
     ck_assert_ptr_null(tutti_elastic_start_read(first, &s));
     ck_assert_int_eq(s.least, 1);
     ck_assert_int_eq(s.most, 4);
+    ck_assert_int_eq(s.ranks, 3);
     ck_assert_int_eq(s.door, 9);
     ck_assert_int_eq(s.report, 8);
     ck_assert_uint_eq(s.run, 77);
@@ -40,12 +41,14 @@ END_TEST
 START_TEST(wrong_words)
 {
     static const char *const wrong[] = {"", " ", "1", "1 4 2 9 8 77 f00d first",
-        "4 1 0 9 8 7 t first a:1", "0 4 0 9 8 7 t first a:1", "1 65 0 9 8 7 t first a:1",
-        "1 4 -1 9 8 7 t first a:1", "1 4 0 x 8 7 t first a:1", "1 4 0 9 8 -7 t first a:1",
-        "1 4 1 9 8 7 t first a:1", "1 1 0 9 8 7 t first a:1,b:1", "2 4 0 9 8 7 t first a:1",
-        "1 4 0 9 8 7 t first a:1,,b:1", "1 4 0 9 8 7 t first a:1 more", "1 4 0 9 8 7 t come a:1,b:1",
-        "1 4 0 9 8 7 t join a:1", "1 4 0 9 8 7 t join a:1,b:1,c:1", "1 4 0  9 8 7 t join a:1,b:1",
-        "1 4 0 9 x 7 t first a:1"};
+        "4 1 1 0 9 8 7 t first a:1", "0 4 1 0 9 8 7 t first a:1", "1 65 1 0 9 8 7 t first a:1",
+        "1 4 1 -1 9 8 7 t first a:1", "1 4 1 0 x 8 7 t first a:1", "1 4 1 0 9 8 -7 t first a:1",
+        "1 4 1 1 9 8 7 t first a:1", "1 4 1 0 9 8 7 t first a:1,b:1", "1 4 2 0 9 8 7 t first a:1",
+        "2 4 1 0 9 8 7 t first a:1", "1 4 5 0 9 8 7 t join a:1,b:1",
+        "1 4 2 0 9 8 7 t first a:1,,b:1", "1 4 1 0 9 8 7 t first a:1 more",
+        "1 4 2 0 9 8 7 t come a:1,b:1", "1 4 1 0 9 8 7 t join a:1",
+        "1 4 1 0 9 8 7 t join a:1,b:1,c:1", "1 4 1 0  9 8 7 t join a:1,b:1",
+        "1 4 1 0 9 x 7 t first a:1"};
     tutti_elastic_start s;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         ck_assert_msg(tutti_elastic_start_read(wrong[i], &s), "'%s'", wrong[i]);

@@ -108,6 +108,8 @@ START_TEST(elastic_runs)
     tutti_status status;
     parse("--snapshot-steps", "5", &status);
     ck_assert_int_eq(status, TUTTI_ERR_USAGE);
+    parse("--batch-rule", "global", &status);
+    ck_assert_int_eq(status, TUTTI_ERR_USAGE);
     setenv("TUTTI_ELASTIC", "as tutti-run sets it", 1);
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         const char *says = parse(refused[i][0], refused[i][1], &status);
@@ -117,7 +119,9 @@ START_TEST(elastic_runs)
     }
     const char *says = parse("--snapshot-steps", "5", &status);
     ck_assert_msg(status == TUTTI_OK, "%s", says);
-    ck_assert(got.elastic && got.snapshot_steps.value == 5);
+    ck_assert(got.elastic && got.snapshot_steps.value == 5 && !got.batch_global);
+    parse("--batch-rule", "global", &status);
+    ck_assert(!status && got.batch_global);
     unsetenv("TUTTI_ELASTIC");
 }
 END_TEST
