@@ -427,12 +427,14 @@ _Noreturn void tutti_boot_abort(int exit_code)
     MPI_Finalized(&ended);
     signal(SIGALRM, SIG_DFL);
     alarm(MOST_SECONDS_OF_ABORT); /* another thread may hold what MPI_Abort needs */
+    tutti_log_resolve(TUTTI_LOG_ERROR);
     if (running && !ended) MPI_Abort(MPI_COMM_WORLD, exit_code);
     _exit(exit_code);
 }
 
 _Noreturn void tutti_boot_quit(int exit_code)
 {
+    tutti_log_resolve(TUTTI_LOG_ERROR);
     _exit(exit_code);
 }
 

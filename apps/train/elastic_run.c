@@ -189,6 +189,7 @@ static tutti_status enter_epoch(tutti_train_elastic *e)
     if (rank == 0 && before.n) report_change(e, &before);
     e->done = e->epoch.snapshot;
     report_entered(e);
+    tutti_log_put_off(); /* if a rank is lost, others report what follows from it */
     return TUTTI_OK;
 }
 
@@ -307,7 +308,7 @@ static int is_lost(const tutti_train_elastic *e)
     return tutti_train_elastic_wishes(e);
 }
 
-int tutti_train_elastic_goes_on(tutti_train_elastic *e, tutti_status *status)
+static int decide(tutti_train_elastic *e, tutti_status *status)
 {
     int finished = 1;
     if (*status == TUTTI_ERR_COMM || *status == TUTTI_ERR_TIMEOUT) return is_lost(e);
@@ -321,6 +322,13 @@ int tutti_train_elastic_goes_on(tutti_train_elastic *e, tutti_status *status)
     if (e->halted) return 1;
     *status = tutti_elastic_finish(e->elastic, &finished);
     return !*status && !finished;
+}
+
+int tutti_train_elastic_goes_on(tutti_train_elastic *e, tutti_status *status)
+{
+    const int goes_on = decide(e, status);
+    tutti_log_resolve(goes_on ? TUTTI_LOG_DEBUG : TUTTI_LOG_ERROR);
+    return goes_on;
 }
 
 void tutti_train_elastic_close(tutti_train_elastic *e)

@@ -3,8 +3,8 @@
  *   LEAST MOST RANKS NUMBER DOOR REPORT RUN TOKEN first ADDRESS,ADDRESS...   of ranks 0, 1 ..., NUMBER too
  *   LEAST MOST RANKS NUMBER DOOR REPORT RUN TOKEN join ADDRESS,CONTACT       its own, and that of a rank
  *
- * RANKS began the run. DOOR is a descriptor that listens on the rank's own address. REPORT is a socket to the launcher: the rank sends its
- * NUMBER (8 bytes) when it has entered its first epoch. [P] */
+ * RANKS began the run. DOOR is a descriptor that listens on the rank's own address. REPORT is a socket to the launcher:
+ * the rank sends its NUMBER (8 bytes) when it has entered its first epoch. [P] */
 #ifndef TUTTI_ELASTIC_START_H
 #define TUTTI_ELASTIC_START_H
 

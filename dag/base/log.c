@@ -33,6 +33,12 @@ static pthread_mutex_t sink_lock = PTHREAD_MUTEX_INITIALIZER;
 static tutti_log_function *sink;
 static void *sink_ctx;
 
+/* Protects the ones below. */
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+enum { KEPT = 16, SENTENCE = 2048 };
+static int puts_off, kept;
+static char kept_sentence[KEPT][SENTENCE];
+
 static _Thread_local struct {
     unsigned count;
     char text[TUTTI_ERROR_TEXT];
@@ -71,6 +77,37 @@ static void write_line(tutti_log_level level, const char *sentence)
     if (write(STDERR_FILENO, line, length) < 0) return; /* nowhere left to report it */
 }
 
+static void show(tutti_log_level level, const char *sentence)
+{
+    if (!hand_over(level, sentence)) write_line(level, sentence);
+}
+
+/* Returns whether it was kept. */
+static int keep(const char *sentence)
+{
+    pthread_mutex_lock(&kept_lock);
+    const int keeps = puts_off && kept < KEPT;
+    if (keeps) snprintf(kept_sentence[kept++], SENTENCE, "%s", sentence);
+    pthread_mutex_unlock(&kept_lock);
+    return keeps;
+}
+
+void tutti_log_put_off(void)
+{
+    pthread_mutex_lock(&kept_lock);
+    puts_off = 1;
+    pthread_mutex_unlock(&kept_lock);
+}
+
+void tutti_log_resolve(tutti_log_level level)
+{
+    pthread_mutex_lock(&kept_lock);
+    for (int i = 0; i < kept && (int)level <= atomic_load(&log_level); i++)
+        show(level, kept_sentence[i]);
+    puts_off = kept = 0;
+    pthread_mutex_unlock(&kept_lock);
+}
+
 static void say(tutti_log_level level, const char *format, va_list args)
 {
     char sentence[2048], shown[2048], worded[2048];
@@ -79,7 +116,7 @@ static void say(tutti_log_level level, const char *format, va_list args)
     const int refuses = level <= TUTTI_LOG_WARN;
     if (refuses) tutti_origin_word(shown, worded, sizeof worded);
     const char *said = refuses ? worded : shown;
-    if (!hand_over(level, said)) write_line(level, said);
+    if (level != TUTTI_LOG_ERROR || !keep(said)) show(level, said);
 }
 
 void tutti_log(tutti_log_level level, const char *format, ...)
@@ -111,7 +148,8 @@ tutti_status tutti_fail(tutti_status status, const char *format, ...)
     tutti_error_adopt(worded);
     if (TUTTI_LOG_ERROR > atomic_load(&log_level)) return status;
     tutti_text_show(worded, sentence, sizeof sentence);
-    if (!hand_over(TUTTI_LOG_ERROR, sentence)) write_line(TUTTI_LOG_ERROR, sentence);
+    const int may_pass = status == TUTTI_ERR_COMM || status == TUTTI_ERR_TIMEOUT;
+    if (!may_pass || !keep(sentence)) show(TUTTI_LOG_ERROR, sentence);
     return status;
 }
 

@@ -1,10 +1,10 @@
 /* Messages for people, one line each on stderr ("tutti: rank 1: error: sentence") or to the program
  * (dag/base/sink.h). [A]
  *
- * The prefix's rank, the verbosity, where messages go and where settings came from (dag/base/origin.h,
- * by which errors and warnings are worded) are the process's only mutable file-scope state (a process is
- * one rank in every program). A line is written with one write(2), so lines of
- * several threads and ranks do not mix. */
+ * The prefix's rank, the verbosity, where messages go, errors that are put off, and where settings came
+ * from (dag/base/origin.h, by which errors and warnings are worded) are the process's only mutable
+ * file-scope state (a process is one rank in every program). A line is written with one write(2), so
+ * lines of several threads and ranks do not mix. */
 #ifndef TUTTI_LOG_H
 #define TUTTI_LOG_H
 
@@ -28,6 +28,14 @@ void tutti_log_say(const char *format, ...) __attribute__((format(printf, 1, 2))
  * level. */
 tutti_status tutti_fail(tutti_status status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* ---- errors that are put off ---- */
+
+/* From now on errors of communication (of tutti_log, and COMM and TIMEOUT of tutti_fail) are kept: for a
+ * program that may go on after them. Those that have no room are shown at once. */
+void tutti_log_put_off(void);
+/* Shows what was kept, in its order, at this level, which may hide it; nothing is put off any more. */
+void tutti_log_resolve(tutti_log_level level);
 
 /* ---- the last error of a thread (tutti_last_error in dag/base/status.h) ---- */
 

@@ -227,6 +227,38 @@ static void keep_sentence(void *ctx, tutti_log_level level, const char *sentence
     snprintf(ctx, 256, "%s", sentence);
 }
 
+static void add_message(void *ctx, tutti_log_level level, const char *sentence)
+{
+    char *text = ctx;
+    const size_t used = strlen(text);
+    snprintf(text + used, 256 - used, "%d %s;", (int)level, sentence);
+}
+
+/* Of communication, and no others; in their order; what has no room is shown at once. */
+START_TEST(errors_are_put_off)
+{
+    char shown[256] = "";
+    tutti_log_to(add_message, shown);
+    tutti_log_put_off();
+    tutti_fail(TUTTI_ERR_COMM, "a");
+    ck_assert_str_eq(tutti_last_error(), "a");
+    tutti_log(TUTTI_LOG_WARN, "b");
+    tutti_fail(TUTTI_ERR_IO, "c");
+    tutti_log(TUTTI_LOG_ERROR, "d");
+    tutti_fail(TUTTI_ERR_TIMEOUT, "e");
+    ck_assert_str_eq(shown, "1 b;0 c;");
+    tutti_log_resolve(TUTTI_LOG_ERROR);
+    ck_assert_str_eq(shown, "1 b;0 c;0 a;0 d;0 e;");
+    tutti_fail(TUTTI_ERR_COMM, "f");
+    tutti_log_put_off();
+    for (int i = 0; i < 17; i++) tutti_fail(TUTTI_ERR_COMM, "%d", i);
+    tutti_log_resolve(TUTTI_LOG_DEBUG); /* which is hidden */
+    tutti_log_resolve(TUTTI_LOG_ERROR);
+    ck_assert_str_eq(shown, "1 b;0 c;0 a;0 d;0 e;0 f;0 16;");
+    tutti_log_to(NULL, NULL);
+}
+END_TEST
+
 START_TEST(control_characters_are_shown)
 {
     char to[256], logged[256], *page;
@@ -309,6 +341,7 @@ int main(void)
     tcase_add_test(tcase, dtypes_have_sizes);
     tcase_add_test(tcase, numbers);
     tcase_add_test(tcase, control_characters_are_shown);
+    tcase_add_test(tcase, errors_are_put_off);
     tcase_add_test(tcase, clones_by_default);
     return testing_run(suite);
 }

@@ -62,6 +62,7 @@ changes_exactly() {
     wait $shell || status=$?
     [ $status = 143 ] || fail "status $status instead of 143"
     told=$(grep "go on" "$dir/out" | tail -n 1)
+    ! grep 'tutti: .*error:' "$dir/out" || fail "errors, although the run went on"
     [ "$(changes | cut -d' ' -f1 | tr '\n' ' ')" = "2 3 2 " ] || { fail "changes: $(changes)"; cat "$dir/out"; }
     last=$(sed -n 's/.*"event":"interrupted".*"step":\([0-9]*\).*/\1/p' "$dir/json")
     while read -r next step; do
