@@ -134,7 +134,7 @@ static void report_change(const tutti_train_elastic *e, const tutti_membership *
     const tutti_membership *now = &e->epoch;
     const int losses = name_lacking(before, now, lost, sizeof lost);
     const int joins = name_lacking(now, before, come, sizeof come);
-    const int64_t again = e->done > now->snapshot ? e->done - now->snapshot : 0;
+    const int64_t again = e->again;
     tutti_log(TUTTI_LOG_WARN,
         "%s%s%s%s%s%s: %d rank%s go%s on from step %" PRId64 "; %" PRId64 " step%s computed again",
         lost,
@@ -186,6 +186,7 @@ static tutti_status enter_epoch(tutti_train_elastic *e)
     tutti_log_set_rank(rank);
     tutti_snapshots_cut(&e->kept, e->epoch.snapshot);
     e->halted = 0;
+    e->again = e->done > e->epoch.snapshot ? e->done - e->epoch.snapshot : 0;
     if (rank == 0 && before.n) report_change(e, &before);
     e->done = e->epoch.snapshot;
     report_entered(e);

@@ -24,6 +24,7 @@ struct tutti_train_elastic {
     int report;     /* to the launcher, that this rank trains; -1: it knows */
     int64_t id;     /* of this rank */
     int64_t done;   /* the last step that has ended here */
+    int64_t again;  /* steps that had ended here, and that this epoch computes again */
     int64_t due;    /* the step after which the next snapshot is made */
     int halted;     /* all ranks have stopped after the same step, and enter the next epoch */
     double begun_s; /* the last snapshot was made, or training began, then */

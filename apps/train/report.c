@@ -33,6 +33,7 @@ struct tutti_report {
     double first_s; /* when first_step was reported */
     int64_t first_step;
     int bar_drawn;               /* the cursor is after a bar */
+    int members_column;          /* of the table */
     int json_failed, csv_failed; /* errno of the first failure */
     tutti_status page_failed, metrics_failed;
 };
@@ -55,6 +56,14 @@ static void write_event(tutti_report *report, json_t *event)
         report->json_failed = errno ? errno : EIO;
 done:
     json_decref(event);
+}
+
+/* In an elastic run: of events of a step, the one of the last membership counts. */
+static json_t *with_membership(const tutti_report *report, json_t *event)
+{
+    const int64_t membership = report->options.membership;
+    if (membership) json_object_set_new(event, "membership", json_integer(membership));
+    return event;
 }
 
 static json_t *engines_object(const tutti_engines *engines)
@@ -192,20 +201,28 @@ static json_t *summary_event(const tutti_report_summary *s)
 /* ---- the table ---- */
 
 static const char csv_head[] = "event,epoch,step,seconds,loss,rate,step_ms,images_per_s,hidden_pct,"
-                               "test_loss,test_accuracy,test_top5_accuracy\n";
+                               "test_loss,test_accuracy,test_top5_accuracy",
+                  members_head[] = ",membership";
 
-/* A number, or nothing if it is not finite, then a comma or the end of the line. */
+/* A number, or nothing if it is not finite, then the character; 0: none. */
 static void put_cell(FILE *csv, double x, char end)
 {
     if (isfinite(x)) fprintf(csv, "%.12g", x);
-    fputc(end, csv);
+    if (end) fputc(end, csv);
 }
 
-static void end_row(tutti_report *report)
+static void flush_table(tutti_report *report)
 {
     errno = 0;
     if ((fflush(report->csv) || ferror(report->csv)) && !report->csv_failed)
         report->csv_failed = errno ? errno : EIO;
+}
+
+static void end_row(tutti_report *report)
+{
+    if (report->members_column) fprintf(report->csv, ",%" PRId64, report->options.membership);
+    fputc('\n', report->csv);
+    flush_table(report);
 }
 
 static void write_step_row(tutti_report *report, const tutti_report_step *s)
@@ -213,7 +230,7 @@ static void write_step_row(tutti_report *report, const tutti_report_step *s)
     fprintf(report->csv, "step,%" PRId64 ",%" PRId64 ",,", s->epoch, s->step);
     const double cells[] = {s->loss, s->rate, s->step_ms, s->images_per_s, s->hidden_pct};
     for (int i = 0; i < 5; i++) put_cell(report->csv, cells[i], ',');
-    fputs(",,\n", report->csv);
+    fputs(",,", report->csv);
     end_row(report);
 }
 
@@ -225,7 +242,7 @@ static void write_eval_row(tutti_report *report, const tutti_report_eval *e)
     fputs(",,,,", report->csv);
     put_cell(report->csv, e->test_loss, ',');
     put_cell(report->csv, e->test_accuracy, ',');
-    put_cell(report->csv, e->tally ? tutti_tally_best(e->tally) : NAN, '\n');
+    put_cell(report->csv, e->tally ? tutti_tally_best(e->tally) : NAN, 0);
     end_row(report);
 }
 
@@ -384,6 +401,16 @@ static tutti_status open_json(tutti_report *r)
     return tutti_file_stream(&file, o->append, &r->json);
 }
 
+/* A table that is continued keeps its columns. */
+static int has_members_column(const char *path)
+{
+    char head[256] = "";
+    FILE *table = fopen(path, "re");
+    const int has = table && fgets(head, sizeof head, table) && strstr(head, members_head);
+    if (table) fclose(table);
+    return has;
+}
+
 static tutti_status open_csv(tutti_report *r)
 {
     const tutti_report_options *o = &r->options;
@@ -392,8 +419,10 @@ static tutti_status open_csv(tutti_report *r)
     if (!r->csv_path) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the report");
     tutti_status status = tutti_file_stream(&file, o->append, &r->csv);
     if (status) return status;
-    if (ftell(r->csv) <= 0) fputs(csv_head, r->csv);
-    end_row(r);
+    const int begins = ftell(r->csv) <= 0;
+    r->members_column = begins ? o->membership > 0 : has_members_column(o->csv);
+    if (begins) fprintf(r->csv, "%s%s\n", csv_head, r->members_column ? members_head : "");
+    flush_table(r);
     return TUTTI_OK;
 }
 
@@ -427,7 +456,12 @@ tutti_status tutti_report_open(const tutti_report_options *options, tutti_report
 
 void tutti_report_on_start(tutti_report *report, const tutti_report_start *start)
 {
-    if (report->json) write_event(report, start_event(start));
+    if (report->json) {
+        json_t *event = with_membership(report, start_event(start));
+        if (report->options.membership)
+            json_object_set_new(event, "again", json_integer(report->options.again));
+        write_event(report, event);
+    }
     if (report->json && start->options)
         write_event(report, json_pack("{s:s, s:o}", "event", "options", "options",
                                 tutti_train_config_object(start->options)));
@@ -439,7 +473,7 @@ void tutti_report_on_start(tutti_report *report, const tutti_report_start *start
 
 void tutti_report_on_step(tutti_report *report, const tutti_report_step *step)
 {
-    if (report->json) write_event(report, step_event(step));
+    if (report->json) write_event(report, with_membership(report, step_event(step)));
     if (report->csv) write_step_row(report, step);
     if (report->board) tutti_tensorboard_on_step(report->board, step);
     double now = tutti_clock_s();
@@ -476,7 +510,7 @@ static void report_accuracy(
 
 void tutti_report_on_eval(tutti_report *report, const tutti_report_eval *eval)
 {
-    if (report->json) write_event(report, eval_event(eval));
+    if (report->json) write_event(report, with_membership(report, eval_event(eval)));
     if (report->csv) write_eval_row(report, eval);
     if (report->board) tutti_tensorboard_on_eval(report->board, eval);
     if (report->page && !report->page_failed)

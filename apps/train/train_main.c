@@ -43,6 +43,10 @@ static tutti_status open_report(tutti_trainer *s, tutti_report **report)
         .keep = (int)s->options->keep,
         .append = s->options->resume != NULL ||
                   (s->elastic && tutti_train_elastic_continues(s->elastic))};
+    if (s->elastic) {
+        options.membership = s->elastic->epoch.epoch;
+        options.again = s->elastic->again;
+    }
     options.style = s->options->quiet ? TUTTI_REPORT_QUIET : tutti_report_find_style();
     tutti_status status =
         tutti_exchange_agree(s->session.exchange, tutti_report_open(&options, report), NULL);

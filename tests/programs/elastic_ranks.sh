@@ -68,6 +68,13 @@ changes_exactly() {
     told=$(grep "go on" "$dir/out" | tail -n 1)
     ! grep 'tutti: .*error:' "$dir/out" || fail "errors, although the run went on"
     [ "$(changes | cut -d' ' -f1 | tr '\n' ' ')" = "$all_changes" ] || { fail "changes: $(changes)"; cat "$dir/out"; }
+    again=$(sed -n 's/.*; \([0-9]*\) steps\{0,1\} \(is\|are\) computed again.*/\1/p' "$dir/out")
+    [ "$(sed -n 's/.*"membership":[1-9].*"again":\([0-9]*\).*/\1/p' "$dir/json")" = "0
+$again" ] || fail "computed again: $again; in --json: $(grep '"again"' "$dir/json")"
+    # With those of the last membership alone, there is each step, once; the others are as many as a rank 0 that lives has said.
+    repeated=$(perl -ne 'if (/"event":"step".*"step":(\d+).*"membership":(\d+)/) { $m{$1} = $2; $n++ }
+        END { for (sort { $a <=> $b } keys %m) { $steps++; die if $_ != $steps || $m{$_} < $was; $was = $m{$_} } print $n - $steps }' "$dir/json")
+    [ -n "$repeated" ] && { [ "$victim" = 0 ] || [ "$repeated" = $((${again//$'\n'/+})) ]; } || fail "steps in --json: $repeated again, not $again"
     last=$(sed -n 's/.*"event":"interrupted".*"step":\([0-9]*\).*/\1/p' "$dir/json")
     while read -r next step; do
         batch=$([ "$rule" = rank ] && echo 4 || echo $((12 / ranks)))

@@ -168,6 +168,56 @@ START_TEST(a_table)
 }
 END_TEST
 
+/* In an elastic run rows and events say of which membership they are. A table keeps the columns that it began with. */
+START_TEST(memberships)
+{
+    static const struct {
+        int append;
+        int64_t membership;
+        const char *row;
+    } run[] = {{0, 0, "eval,2,6,0,0,,,,,0,0.125,\n"}, {1, 3, "eval,2,6,0,0,,,,,0,0.125,\n"},
+        {0, 1, "eval,2,6,0,0,,,,,0,0.125,,1\n"}, {1, 2, "eval,2,6,0,0,,,,,0,0.125,,2\n"},
+        {1, 0, "eval,2,6,0,0,,,,,0,0.125,,0\n"}};
+    char path[] = "/tmp/tutti-report-csv-XXXXXX", json[] = "/tmp/tutti-report-json-XXXXXX";
+    char line[512], last[512] = "";
+    close(mkstemp(path));
+    close(mkstemp(json));
+    for (size_t i = 0; i < sizeof run / sizeof *run; i++) {
+        tutti_report *report;
+        ck_assert_ok(tutti_report_open(&(tutti_report_options){.active = 1,
+                                           .style = TUTTI_REPORT_QUIET,
+                                           .csv = path,
+                                           .json = json,
+                                           .append = run[i].append,
+                                           .membership = run[i].membership,
+                                           .again = 7},
+            &report));
+        report_all(report);
+        ck_assert_ok(tutti_report_close(report));
+        FILE *file = fopen(path, "r");
+        while (fgets(line, sizeof line, file))
+            if (!strncmp(line, "eval,", 5)) memcpy(last, line, sizeof last);
+        fclose(file);
+        ck_assert_str_eq(last, run[i].row);
+    }
+    FILE *file = fopen(json, "r");
+    int steps = 0, again = 0;
+    json_t *event;
+    while ((event = json_loadf(file, JSON_DISABLE_EOF_CHECK, NULL)) != NULL) {
+        const char *name = json_string_value(json_object_get(event, "event"));
+        const json_int_t membership = json_integer_value(json_object_get(event, "membership"));
+        if (!strcmp(name, "step")) steps += (int)membership;
+        again += (int)json_integer_value(json_object_get(event, "again"));
+        json_decref(event);
+    }
+    fclose(file);
+    unlink(path);
+    unlink(json);
+    ck_assert_int_eq(steps, 6 * (1 + 2));
+    ck_assert_int_eq(again, 2 * 7);
+}
+END_TEST
+
 START_TEST(people_get_lines_or_a_bar)
 {
     ck_assert_ok(report_with(1, TUTTI_REPORT_LINES, NULL));
@@ -252,6 +302,7 @@ int main(void)
     TCase *tcase = testing_case(suite, "report");
     tcase_add_test(tcase, json_has_the_promised_fields);
     tcase_add_test(tcase, a_table);
+    tcase_add_test(tcase, memberships);
     tcase_add_test(tcase, people_get_lines_or_a_bar);
     tcase_add_test(tcase, bars_fit);
     tcase_add_test(tcase, times);
