@@ -1,3 +1,5 @@
+#include "config.h"
+
 #include "apps/train/elastic_run.h"
 
 #include "apps/train/agree.h"
@@ -68,6 +70,15 @@ void tutti_train_elastic_share(const tutti_train_elastic *e, tutti_train_options
 
 /* ---- opening ---- */
 
+/* Another version may compute otherwise. */
+static uint64_t hash_settings(const char *settings)
+{
+    static const char version[] = PACKAGE_VERSION;
+    const uint64_t both[] = {
+        tutti_hash_block(version, sizeof version), tutti_hash_block(settings, strlen(settings))};
+    return tutti_hash_block(both, sizeof both);
+}
+
 tutti_status tutti_train_elastic_open(tutti_train_options *o, const char *settings,
     tutti_interrupt *interrupt, tutti_train_elastic *e)
 {
@@ -85,7 +96,7 @@ tutti_status tutti_train_elastic_open(tutti_train_options *o, const char *settin
         .self = start.self,
         .contact = start.contact,
         .run = start.run,
-        .options = tutti_hash_block(settings, strlen(settings)),
+        .options = hash_settings(settings),
         .least = 1,
         .most = start.most,
         .settle_s = settle_s,

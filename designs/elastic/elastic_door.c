@@ -45,7 +45,8 @@ static tutti_membership_verdict judge_first(
     else if (h->run != e->options.run)
         wrong = "it belongs to another run";
     else if (h->options != e->options.options)
-        wrong = "its options are not those of the run: start it with the same ones";
+        wrong = "its options, or its version of Tutti, are not those of the run: start it with the "
+                "same";
     else if (is_first(e, h->id) && h->id <= e->options.self.id)
         wrong = "another rank has the number";
     snprintf(why, TUTTI_MEMBERSHIP_WHY, "%s", wrong ? wrong : "the run has not begun yet");

@@ -95,7 +95,8 @@ static tutti_membership_verdict judge_hello(
         return refuse(why, TUTTI_MEMBERSHIP_REFUSED, "it belongs to another run");
     if (h->options != m->options.options)
         return refuse(why, TUTTI_MEMBERSHIP_REFUSED,
-            "its options are not those of the run: start it with the same ones");
+            "its options, or its version of Tutti, are not those of the run: start it with the "
+            "same");
     if (m->phase == TUTTI_MEMBERSHIP_ENDED)
         return refuse(why, TUTTI_MEMBERSHIP_REFUSED, "the run has ended");
     const int known = tutti_membership_find(m, h->id);

@@ -297,7 +297,7 @@ static const struct {
     const char *token, *why;
 } strangers[] = {
     {12, 22, 13, token, "another run"},
-    {11, 23, 13, token, "its options are not those"},
+    {11, 23, 13, token, "its options, or its version of Tutti, are not those"},
     {11, 22, 10, token, "another rank has the number"},
     {11, 22, 13, "another token", "token"},
 };

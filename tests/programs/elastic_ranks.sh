@@ -31,6 +31,31 @@ rank() { ps -o pid= --ppid "$run" --sort start_time,pid | awk -v at="$1" 'NR == 
 # Pairs of a number of ranks and the step from which they went on.
 changes() { sed -n 's/.*: \([0-9]*\) ranks\{0,1\} go\(es\)\{0,1\} on from step \([0-9]*\);.*/\1 \3/p' "$dir/out"; }
 
+# newcomer TOKEN_SUFFIX OPTION...: a rank that joins the run on its own, with a door and the address of rank 0.
+newcomer() {
+    timeout 20 perl -MSocket -MFcntl -e 'my ($words, $suffix, @command) = @ARGV;
+        my ($least, $most, $ranks, $number, $door, $report, $run, $token, $how, $first) = split / /, $words;
+        my ($contact) = split /,/, $first;
+        socket(my $d, AF_INET, SOCK_STREAM, 0) or die;
+        bind($d, sockaddr_in(0, INADDR_LOOPBACK)) && listen($d, 8) or die;
+        my ($port) = sockaddr_in(getsockname $d);
+        socketpair(my $mine, my $other, AF_UNIX, SOCK_DGRAM, 0) or die;
+        fcntl($_, F_SETFD, 0) for $d, $mine;
+        $ENV{TUTTI_ELASTIC} = join " ", $least, $most, $ranks, 77, fileno($d), fileno($mine), $run, $token . $suffix, "join",
+            "127.0.0.1:$port,$contact";
+        exec @command' "$(tr '\0' '\n' < "/proc/$(rank 0)/environ" | sed -n 's/^TUTTI_ELASTIC=//p')" "$1" "$apps/tutti-cifar" "${@:2}"
+}
+
+# Who does not belong to the run is refused at the door; the run notices nothing.
+refuses_others() {
+    local other status
+    for other in "its options, or its version of Tutti, are not those of the run:" "does not know this token:x"; do
+        status=0
+        newcomer "${other#*:}" "${all[@]}" --model mlp > "$dir/newcomer" 2>&1 || status=$?
+        [ $status = 1 ] && grep -q "${other%%:*}" "$dir/newcomer" || { fail "a newcomer: status $status"; cat "$dir/newcomer"; }
+    done
+}
+
 # ---- always the same ranks ----
 same=("${all[@]}" --model resnet8 --steps 12 --eval-every never --ema 0.9)
 trains 3 "${same[@]}"
@@ -53,6 +78,7 @@ changes_exactly() {
     run=$(cat "$dir/pid")
     await 20 has_begun 1 || return
     await 20 has_trained 20 || return
+    [ "$signal" != none ] || refuses_others
     kill -9 "$(rank "$victim")"
     await 20 has_begun 2 || return
     if [ "$signal" != none ]; then
