@@ -340,6 +340,13 @@ static void print_usage(FILE *out)
     fprintf(out, "\ntutti-svm COMMAND --help lists a command's options. See tutti-svm(1).\n");
 }
 
+static void print_completion(FILE *out)
+{
+    for (int c = 0; commands[c].name; c++)
+        tutti_conf_print_completion(
+            commands[c].name, "command", "", commands[c].conf->summary, out);
+}
+
 static int find_command(const char *name)
 {
     for (int c = 0; commands[c].name; c++)
@@ -354,7 +361,10 @@ int main(int argc, char **argv)
     int go;
     signal(SIGXFSZ, SIG_IGN);
     if (!strcmp(name, "--help")) {
-        print_usage(stdout);
+        if (argc > 2 && !strcmp(argv[2], "completion"))
+            print_completion(stdout);
+        else
+            print_usage(stdout);
         return EXIT_SUCCESS;
     }
     if (!strcmp(name, "--version")) {
