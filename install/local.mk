@@ -7,6 +7,9 @@ zshcompletiondir = $(datadir)/zsh/site-functions
 completed = tutti-bench tutti-box tutti-cifar tutti-doctor tutti-export tutti-imagenet tutti-info tutti-pack tutti-plan tutti-predict \
 	tutti-sim tutti-svm tutti-trace tutti-trees # links to that of tutti-run
 EXTRA_DIST += install/completion.bash install/completion.zsh
+EXTRA_DIST += install/debian/changelog install/debian/control install/debian/copyright install/debian/libtutti1.install \
+	install/debian/libtutti-dev.install install/debian/rules install/debian/source/format install/debian/tests/attaches \
+	install/debian/tests/control install/debian/tests/trains install/debian/tutti-doc.install install/debian/tutti-tools.install
 EXTRA_DIST += install/libtutti.abi install/libtutti.map install/starpu_cuda.sh install/tutti.pc.in install/tuttiConfig.cmake.in \
 	install/tuttiConfigVersion.cmake.in dag/base/version.h.in
 
@@ -57,6 +60,11 @@ common_folders = '$(libdir)/cmake' '$(pkgconfigdir)' '$(libdir)' '$(bindir)' '$(
 uninstall-hook:
 	@set -- $(own_folders); case '$(prefix)' in /usr | /usr/local | '' | /) ;; *) set -- "$$@" $(common_folders) ;; esac; \
 	for folder; do rmdir "$(DESTDIR)$$folder" 2> /dev/null || :; done
+
+# The archive of a release, with its checksum.
+release: dist
+	sha256sum $(distdir).tar.xz > $(distdir).tar.xz.sha256
+.PHONY: release
 
 # The library still exports everything that the last release exported.
 check-abi: libtutti.la
