@@ -36,6 +36,7 @@ apps=${TUTTI_BUILDDIR:+$TUTTI_BUILDDIR/apps}
 cd "$tree" || exit 2
 bad=0
 complain() { echo "$*"; bad=1; }
+export SLURM_CPUS_PER_TASK=2
 rows=tests/lint/commands.txt
 pages=()
 for page in README.md HACKING.md doc/*.md; do [ ! -f "$page" ] || pages+=("$page"); done
@@ -79,9 +80,10 @@ takes() {
 }
 [ ! -x "$apps/tutti-cifar" ] || while IFS=$'\t' read -r at command; do
     words=() program=''
-    set -f
+    [[ $command == *tutti-* ]] || continue
+    set -f +u
     eval "words=(${command%%[|&;><]*})" 2> /dev/null
-    set +f
+    set +f -u
     for word in "${words[@]}"; do
         name=${word##*/}
         case $name in
@@ -89,7 +91,7 @@ takes() {
             tutti-plan | tutti-predict | tutti-sim | tutti-svm | tutti-trace | tutti-trees)
             [ -z "$program" ] || takes "$at" "$program" "${options[@]}"
             program=$name options=() ;;
-        ... | PROGRAM | ./my_program | out/my_program | srun) # what follows are another's options
+        ... | PROGRAM | my_program | srun) # what follows are another's options
             [ -z "$program" ] || takes "$at" "$program" "${options[@]}"
             program='' ;;
         *) [ -z "$program" ] || options+=("$word") ;;

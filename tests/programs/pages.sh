@@ -52,7 +52,7 @@ how() { # PAGE COMMAND
     done < <(grep -v '^#' "$src/tests/lint/commands.txt")
 }
 
-pages=(README.md doc/photographs.md doc/training.md doc/checkpoint.md doc/install.md doc/operating.md doc/pipelines.md doc/scale.md
+pages=(README.md doc/photographs.md doc/training.md doc/checkpoint.md doc/operating.md doc/pipelines.md doc/scale.md
     doc/strategies.md doc/topologies.md)
 [ $# = 0 ] || pages=("$@")
 for page in "${pages[@]}"; do
