@@ -7,6 +7,7 @@ zshcompletiondir = $(datadir)/zsh/site-functions
 completed = tutti-bench tutti-box tutti-cifar tutti-doctor tutti-export tutti-imagenet tutti-info tutti-pack tutti-plan tutti-predict \
 	tutti-sim tutti-svm tutti-trace tutti-trees # links to that of tutti-run
 EXTRA_DIST += install/completion.bash install/completion.zsh
+EXTRA_DIST += REUSE.toml install/spack/repo.yaml install/spack/packages/tutti/package.py install/tutti.def
 EXTRA_DIST += install/debian/changelog install/debian/control install/debian/copyright install/debian/libtutti1.install \
 	install/debian/libtutti-dev.install install/debian/rules install/debian/source/format install/debian/tests/attaches \
 	install/debian/tests/control install/debian/tests/trains install/debian/tutti-doc.install install/debian/tutti-tools.install

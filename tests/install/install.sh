@@ -65,6 +65,9 @@ for program in "$prefix"/bin/*; do
         fail "no completion of ${program##*/} in bash is installed"
 done
 [ -s "$prefix/share/zsh/site-functions/_tutti" ] || fail "no completion in zsh is installed"
+for header in "$prefix"/include/tutti/*.h; do
+    grep -q '^/\* SPDX-License-Identifier: BSD-3-Clause \*/$' "$header" || fail "$header does not say its licence"
+done
 # Every function of the headers has a page by its name.
 functions=$(cat "$prefix"/include/tutti/*.h | tr '\n' ' ' | grep -oE '(TUTTI_API|static inline) [^;(]*\(' |
     grep -oE 'tutti_[a-z0-9_]+\($' | tr -d '(')
