@@ -10,7 +10,8 @@ EXTRA_DIST += install/completion.bash install/completion.zsh
 EXTRA_DIST += REUSE.toml install/spack/repo.yaml install/spack/packages/tutti/package.py install/tutti.def
 EXTRA_DIST += install/debian/changelog install/debian/control install/debian/copyright install/debian/libtutti1.install \
 	install/debian/libtutti-dev.install install/debian/rules install/debian/source/format install/debian/tests/attaches \
-	install/debian/tests/control install/debian/tests/trains install/debian/tutti-doc.install install/debian/tutti-tools.install
+	install/debian/tests/control install/debian/tests/trains install/debian/tutti-doc.install install/debian/tutti-tools.install \
+	install/debian/tutti-tools.lintian-overrides install/debian/tutti-tools.triggers
 EXTRA_DIST += install/libtutti.abi install/libtutti.map install/starpu_cuda.sh install/tutti.pc.in install/tuttiConfig.cmake.in \
 	install/tuttiConfigVersion.cmake.in dag/base/version.h.in
 
