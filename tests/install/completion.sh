@@ -56,7 +56,7 @@ if command -v zsh > /dev/null; then
     zsh -n "$TUTTI_SRCDIR/install/completion.zsh" || fail "zsh cannot read install/completion.zsh"
     both zsh
 else
-    echo "skipped: completion in zsh: there is no zsh here (apt-get install zsh)"
+    left_out "completion in zsh" "there is no zsh here (apt-get install zsh)"
 fi
 
 # Every program has completion, and says what there is, its commands, too.

@@ -18,6 +18,7 @@ note() { # COMMAND...
     "$@" --help > "$dir/help"
     [ "$(wc -l < "$dir/help")" -le 45 ] || fail "$* --help has $(wc -l < "$dir/help") lines: its table of settings needs a brief"
     [ "$(awk 'length > 79' "$dir/help" | wc -l)" = 0 ] || fail "$* --help has lines of 80 columns and more"
+    if grep 'is in no row' "$dir/help"; then fail "$* --help: its brief names an option that it does not have"; fi
 }
 
 # Compares what was noted with the manual.
