@@ -3,7 +3,8 @@
 #
 #   listed    each has a row in tests/lint/commands.txt: it is run by tests/programs/pages.sh, by another test, or by none, with
 #             the reason; each row has a command, and the test that it names exists
-#   options   the programs of this build take the options of each, and their values (where there is a build)
+#   options   the programs of this build take the options of each, and of the examples of manuals, and their values (where there is
+#             a build)
 #
 # --list prints "PAGE:LINE", a tab and the command, for each of the pages. Prints "file:line: what" for each fault, and exits with 1.
 set -u
@@ -26,6 +27,20 @@ list() { # PAGE...
         }' "$@"
 }
 
+# Those of manuals, whose examples are lines between .nf or .EX and .fi or .EE.
+list_manuals() { # PAGE...
+    awk 'FNR == 1 { inside = 0; cont = 0 }
+        /^\.(nf|EX)/ { inside = 1; next }
+        /^\.(fi|EE)/ { inside = 0; cont = 0; next }
+        !inside { next }
+        { gsub(/\\-/, "-"); gsub(/\\f[A-Z]/, ""); sub(/^ +/, "") }
+        cont { command = command " " $0 }
+        !cont { command = $0; at = FNR }
+        { cont = sub(/ *\\e$/, "", command); if (cont) next }
+        { sub(/ +# .*$/, "", command) }
+        command ~ /^([A-Z_]+=[^ ]* )*(sudo )?tutti-/ { print FILENAME ":" at "\t" command }' "$@"
+}
+
 if [ "${1:-}" = --list ]; then
     shift
     list "$@"
@@ -38,7 +53,8 @@ bad=0
 complain() { echo "$*"; bad=1; }
 export SLURM_CPUS_PER_TASK=2
 rows=tests/lint/commands.txt
-pages=()
+pages=() manuals=()
+for page in doc/*.[1-7]; do [ ! -f "$page" ] || manuals+=("$page"); done
 for page in README.md HACKING.md doc/*.md; do [ ! -f "$page" ] || pages+=("$page"); done
 
 # ---- listed ----
@@ -98,5 +114,5 @@ takes() {
         esac
     done
     [ -z "$program" ] || takes "$at" "$program" "${options[@]}"
-done < <(list "${pages[@]}")
+done < <(list "${pages[@]}"; [ ${#manuals[@]} = 0 ] || list_manuals "${manuals[@]}")
 exit $bad

@@ -399,12 +399,17 @@ expect pages.sh 1 'doc/local.mk:1: does not install apps/example/new.c'
 
 # Commands of pages, and their rows.
 put tests/lint/commands.txt 'README.md | tutti-run | tests/none.sh' 'README.md | make | pages' 'doc/a.md | make | no: reason'
+mkdir "$tree/doc"
 printf '%s\n' 'Text.' '' '    tutti-run -n 2 \' '        PROGRAM' '    tutti-info --no-option' '    make all' > "$tree/README.md"
 for words in 'README.md:5: no row in tests/lint/commands.txt: tutti-info --no-option' 'commands.txt:1: neither pages, nor a test' \
     'commands.txt:3: doc/a.md has no such command'; do
     expect commands.sh 1 "$words"
 done
-[ ! -x "${TUTTI_BUILDDIR:-/nowhere}/apps/tutti-info" ] || expect commands.sh 1 'README.md:5: tutti-info does not take it'
+printf '%s\n' .nf 'tutti-trace \-\-no\-option FILE' .fi > "$tree/doc/a.1"
+if [ -x "${TUTTI_BUILDDIR:-/nowhere}/apps/tutti-info" ]; then
+    expect commands.sh 1 'README.md:5: tutti-info does not take it'
+    expect commands.sh 1 'doc/a.1:2: tutti-trace does not take it'
+fi
 
 # A step of the tour | what tour.sh says about it; nothing: it is allowed.
 while IFS='|' read -r step words; do
