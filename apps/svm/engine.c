@@ -77,6 +77,11 @@ void tutti_svm_engine_free(tutti_svm_engine *e)
     free(e);
 }
 
+const tutti_svm_loops *tutti_svm_engine_loops(const tutti_svm_engine *e)
+{
+    return e->loops;
+}
+
 int64_t tutti_svm_engine_evaluations(const tutti_svm_engine *e)
 {
     return e->evaluations;

@@ -25,6 +25,8 @@ tutti_status tutti_svm_engine_new(
     tutti_svm_world *world, const tutti_svm_engine_options *options, tutti_svm_engine **engine);
 void tutti_svm_engine_free(tutti_svm_engine *engine);
 /* Of this rank, since it was made. */
+/* The loops that it works with. */
+const tutti_svm_loops *tutti_svm_engine_loops(const tutti_svm_engine *engine);
 int64_t tutti_svm_engine_evaluations(const tutti_svm_engine *engine);
 
 /* sum[i] += weight[j] K(member j, row i) for all rows, in the order of j; members of weight 0 are left out.

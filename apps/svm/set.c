@@ -9,6 +9,7 @@
 #include <string.h>
 
 enum { UP, LOW };
+enum { BLOCK = 16 }; /* numbers of two cache lines */
 
 /* A rank's part of a survey. Behind it: up to half a set of candidates for each side, the worst first, and f
  * of the members that are kept (of those that this rank has). */
@@ -24,9 +25,13 @@ typedef struct set {
     int64_t kept;
     double *matrix, *weight; /* [q][q]: kernel values; [q] */
     double *before;          /* [q]: alpha before a round */
+    tutti_svm_search search; /* of two members to move */
     char *mine, *all;        /* notices */
     int64_t notice_bytes;
     int64_t *at, *next; /* [q]: candidates; [2][ranks] */
+    int64_t *
+        kept_at; /* [q]: positions of the members that are kept, ascending: those that this rank has */
+    int64_t kept_here;
     /* the new members, and the ranks that have them */
     tutti_svm_member *chosen; /* [q] */
     int *owner;
@@ -64,10 +69,26 @@ static void close_set(tutti_svm_solver *s)
     free(w->all);
     free(w->at);
     free(w->next);
+    free(w->kept_at);
+    free(w->search.f);
+    free(w->search.up);
+    free(w->search.low);
+    free(w->search.own);
     free(w->chosen);
     free(w->owner);
     free(w);
     s->of_method = NULL;
+}
+
+static int open_search(set *w)
+{
+    double **of[] = {&w->search.f, &w->search.up, &w->search.low, &w->search.own};
+    int has = 1;
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        *of[i] = tutti_svm_new(w->q + TUTTI_SVM_SEARCH_SPARE, sizeof **of[i]);
+        has = has && *of[i];
+    }
+    return has;
 }
 
 static tutti_status open_set(tutti_svm_solver *s)
@@ -79,7 +100,7 @@ static tutti_status open_set(tutti_svm_solver *s)
     w->notice_bytes = (int64_t)(sizeof(notice) + (size_t)q * sizeof(tutti_svm_member) +
                                 (size_t)q * sizeof(double));
     s->progress.survey_bytes = w->notice_bytes;
-    w->matrix = tutti_svm_new(q * q, sizeof(double));
+    w->matrix = tutti_svm_new(q * q + TUTTI_SVM_SEARCH_SPARE, sizeof(double));
     w->weight = tutti_svm_new(q, sizeof(double));
     w->before = tutti_svm_new(q, sizeof(double));
     w->mine = tutti_svm_new(1, (size_t)w->notice_bytes);
@@ -88,8 +109,10 @@ static tutti_status open_set(tutti_svm_solver *s)
     w->next = tutti_svm_new(2 * ranks, sizeof *w->next);
     w->chosen = tutti_svm_new(q, sizeof *w->chosen);
     w->owner = tutti_svm_new(q, sizeof *w->owner);
+    w->kept_at = tutti_svm_new(q, sizeof *w->kept_at);
     const int has = w->matrix && w->weight && w->before && w->mine && w->all && w->at && w->next;
-    return has && w->chosen && w->owner ? TUTTI_OK : TUTTI_ERR_NOMEM;
+    return has && w->chosen && w->owner && w->kept_at && open_search(w) ? TUTTI_OK
+                                                                        : TUTTI_ERR_NOMEM;
 }
 
 /* ---- the survey ---- */
@@ -101,26 +124,68 @@ static int is_kept(const set *w, int64_t id)
     return 0;
 }
 
-/* The half set of samples of a side that come first: `sign` 1 by ascending f, -1 by descending f; equal ones
- * by id, which is the order of positions. */
+/* Whether position `a` comes behind `b` on a side: `sign` 1 by ascending f, -1 by descending f; equal ones by
+ * position, which is the order of ids. */
+static int is_behind(const double f[], double sign, int64_t a, int64_t b)
+{
+    return sign * f[a] > sign * f[b] || (f[a] == f[b] && a > b);
+}
+
+/* Puts `position` at the root of a heap that has the last one on top, and lets it sink. */
+static void sink(const double f[], double sign, int64_t heap[], int64_t count, int64_t position)
+{
+    int64_t k = 0;
+    for (int64_t child; (child = 2 * k + 1) < count; k = child) {
+        if (child + 1 < count && is_behind(f, sign, heap[child + 1], heap[child])) child++;
+        if (!is_behind(f, sign, heap[child], position)) break;
+        heap[k] = heap[child];
+    }
+    heap[k] = position;
+}
+
+static void rise(const double f[], double sign, int64_t heap[], int64_t k)
+{
+    const int64_t position = heap[k];
+    for (; k && is_behind(f, sign, position, heap[(k - 1) / 2]); k = (k - 1) / 2)
+        heap[k] = heap[(k - 1) / 2];
+    heap[k] = position;
+}
+
+/* The half set of samples of a side that come first, without those that are kept; *first: the first f of all
+ * of them. */
 static int32_t find_candidates(
     const tutti_svm_solver *s, const set *w, const tutti_svm_samples *a, int side, double *first)
 {
     const double sign = side == UP ? 1 : -1, C[2] = {tutti_svm_C(s, -1), tutti_svm_C(s, 1)};
-    int64_t *at = w->at, count = 0;
+    const double *of = a->f;
+    int64_t *heap = w->at, count = 0, next = 0;
+    double last = INFINITY; /* what does not come before it is no candidate, nor the first */
     for (int64_t i = 0; i < a->rows.count; i++) {
-        const double f = sign * a->f[i], y = a->rows.label[i], alpha = a->alpha[i];
+        const double f = sign * of[i], y = a->rows.label[i], alpha = a->alpha[i];
+        if (!(f < last)) continue;
         if (!(side == UP ? tutti_svm_is_up : tutti_svm_is_low)(y, alpha, C[y > 0])) continue;
-        if (f < sign * *first) *first = a->f[i];
-        if (count == half(w) && !(f < sign * a->f[at[count - 1]])) continue;
-        if (is_kept(w, a->id[i])) continue;
-        int64_t k = count < half(w) ? count++ : count - 1;
-        for (; k > 0 && f < sign * a->f[at[k - 1]]; k--) at[k] = at[k - 1];
-        at[k] = i;
+        if (f < sign * *first) *first = of[i];
+        while (next < w->kept_here && w->kept_at[next] < i) next++;
+        if (next < w->kept_here && w->kept_at[next] == i) continue;
+        if (count < half(w)) {
+            heap[count] = i;
+            rise(of, sign, heap, count++);
+        } else {
+            sink(of, sign, heap, count, i);
+        }
+        if (count == half(w)) last = sign * of[heap[0]];
     }
-    for (int64_t k = 0; k < count; k++)
-        candidates(w, w->mine, side)[k] = tutti_svm_samples_member(a, at[k]);
+    for (int64_t k = count; k-- > 0;) { /* the last one first */
+        candidates(w, w->mine, side)[k] = tutti_svm_samples_member(a, heap[0]);
+        sink(of, sign, heap, k, heap[k]);
+    }
     return (int32_t)count;
+}
+
+static int compare_positions(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
 }
 
 static void fill_notice(tutti_svm_solver *s, set *w)
@@ -131,12 +196,15 @@ static void fill_notice(tutti_svm_solver *s, set *w)
         .low = -INFINITY,
         .active = a->rows.count,
         .wish = (int32_t)tutti_svm_own_wish(s)};
-    n->count[UP] = find_candidates(s, w, a, UP, &n->up);
-    n->count[LOW] = find_candidates(s, w, a, LOW, &n->low);
+    w->kept_here = 0;
     for (int64_t j = 0; j < w->kept; j++) {
         const int64_t i = tutti_svm_samples_find(a, w->members.id[j]);
         kept_of(w, w->mine)[j] = i < 0 ? NAN : a->f[i];
+        if (i >= 0) w->kept_at[w->kept_here++] = i;
     }
+    qsort(w->kept_at, (size_t)w->kept_here, sizeof *w->kept_at, compare_positions);
+    n->count[UP] = find_candidates(s, w, a, UP, &n->up);
+    n->count[LOW] = find_candidates(s, w, a, LOW, &n->low);
 }
 
 static tutti_status survey(tutti_svm_solver *s)
@@ -242,6 +310,18 @@ static tutti_status fetch_rows(tutti_svm_solver *s, set *w, int64_t count)
     return status;
 }
 
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* A block of rows is copied to columns: of a whole row at once, each value would lie in another page. */
+static void mirror_block(set *w, int64_t row, int64_t rows_end, int64_t column, int64_t columns_end)
+{
+    for (int64_t i = column; i < columns_end; i++)
+        for (int64_t j = row; j < rows_end; j++) w->matrix[i * w->q + j] = w->matrix[j * w->q + i];
+}
+
 /* Kernel values of the members from `from` on with all members. */
 static tutti_status fill_matrix(tutti_svm_solver *s, set *w, int64_t from)
 {
@@ -252,8 +332,9 @@ static tutti_status fill_matrix(tutti_svm_solver *s, set *w, int64_t from)
     fresh.count -= from;
     tutti_status status =
         tutti_svm_engine_matrix(s->engine, all, &fresh, w->q, w->matrix + from * w->q);
-    for (int64_t j = from; j < all->count && !status; j++)
-        for (int64_t i = 0; i < from; i++) w->matrix[i * w->q + j] = w->matrix[j * w->q + i];
+    for (int64_t j = from; j < all->count && !status; j += BLOCK)
+        for (int64_t i = 0; i < from; i += BLOCK)
+            mirror_block(w, j, least(j + BLOCK, all->count), i, least(i + BLOCK, from));
     return status;
 }
 
@@ -277,56 +358,52 @@ static tutti_status choose_members(tutti_svm_solver *s, set *w)
 
 /* ---- the problem of the working set ---- */
 
-typedef struct choice {
-    int64_t up, low;
-    double up_f, low_f;
-} choice;
-
-/* The up member of least f, and the low member with which a step gains most (second order). Source: Fan,
- * Chen, Lin, "Working set selection using second order information", JMLR 6, 2005. */
-static choice choose_two(const tutti_svm_solver *s, const set *w)
+/* Which bounds member k may move away from, as what is added to its f. */
+static void mark_sides(const tutti_svm_solver *s, set *w, int64_t k)
 {
     const tutti_svm_samples *m = &w->members;
-    const double *y = m->rows.label;
-    choice c = {.up = -1, .low = -1, .up_f = INFINITY, .low_f = -INFINITY};
-    double most = 0;
-    for (int64_t k = 0; k < m->rows.count; k++)
-        if (m->f[k] < c.up_f && tutti_svm_is_up(y[k], m->alpha[k], tutti_svm_C(s, y[k]))) {
-            c.up = k;
-            c.up_f = m->f[k];
-        }
-    if (c.up < 0) return c;
-    const double *row = w->matrix + c.up * w->q, own = row[c.up];
-    for (int64_t k = 0; k < m->rows.count; k++) {
-        if (!tutti_svm_is_low(y[k], m->alpha[k], tutti_svm_C(s, y[k]))) continue;
-        if (m->f[k] > c.low_f) c.low_f = m->f[k];
-        const double b = m->f[k] - c.up_f;
-        if (b <= 0) continue;
-        const double a = tutti_svm_curvature(own, w->matrix[k * w->q + k], row[k]);
-        if (b * b > most * a) {
-            most = b * b / a;
-            c.low = k;
-        }
-    }
-    return c;
+    const double y = m->rows.label[k], C = tutti_svm_C(s, y);
+    w->search.up[k] = tutti_svm_is_up(y, m->alpha[k], C) ? 0 : INFINITY;
+    w->search.low[k] = tutti_svm_is_low(y, m->alpha[k], C) ? 0 : -INFINITY;
 }
 
 /* Until the members' own gap is a tenth of the gap of all, or eps. */
 static void solve_set(tutti_svm_solver *s, set *w)
 {
     tutti_svm_samples *m = &w->members;
+    tutti_svm_search *search = &w->search;
+    const tutti_svm_loops *loops = tutti_svm_engine_loops(s->engine);
     const double enough = fmax(s->progress.gap / 10, s->problem.settings.eps / 2);
     const double began_s = tutti_clock_s();
+    search->count = m->rows.count;
+    for (int64_t k = 0; k < w->q + TUTTI_SVM_SEARCH_SPARE; k++) {
+        search->up[k] = INFINITY;
+        search->low[k] = -INFINITY;
+    }
+    for (int64_t k = 0; k < m->rows.count; k++) {
+        search->f[k] = m->f[k];
+        search->own[k] = w->matrix[k * w->q + k];
+        mark_sides(s, w, k);
+    }
+    search->step = 0;
+    search->move_up = search->move_low = w->matrix;
     for (int64_t step = 0; step < 100 * w->q; step++) {
-        const choice c = choose_two(s, w);
-        if (c.low < 0 || c.low_f - c.up_f <= enough) break;
-        const double *up = w->matrix + c.up * w->q, *low = w->matrix + c.low * w->q;
-        const double t = tutti_svm_step(s, m->rows.label[c.up], &m->alpha[c.up],
-            m->rows.label[c.low], &m->alpha[c.low], m->f[c.low] - m->f[c.up],
-            tutti_svm_curvature(up[c.up], low[c.low], up[c.low]));
-        for (int64_t k = 0; k < m->rows.count; k++) m->f[k] += t * (up[k] - low[k]);
+        const int64_t up = loops->move(search);
+        if (up < 0) break;
+        const double *row = w->matrix + up * w->q;
+        double low_f;
+        const int64_t low = loops->pair(search, row, up, &low_f);
+        if (low < 0 || low_f - search->f[up] <= enough) break;
+        search->move_up = row;
+        search->move_low = w->matrix + low * w->q;
+        search->step = tutti_svm_step(s, m->rows.label[up], &m->alpha[up], m->rows.label[low],
+            &m->alpha[low], search->f[low] - search->f[up],
+            tutti_svm_curvature(row[up], search->move_low[low], row[low]));
+        mark_sides(s, w, up);
+        mark_sides(s, w, low);
         s->progress.steps++;
     }
+    memcpy(m->f, search->f, (size_t)m->rows.count * sizeof *m->f);
     s->progress.common_s += tutti_clock_s() - began_s;
 }
 

@@ -56,6 +56,25 @@ typedef struct tutti_svm_combination {
     double *rest;
 } tutti_svm_combination;
 
+/* Two members that are moved next, of a working set whose kernel values are a matrix of doubles. */
+typedef struct tutti_svm_search {
+    int64_t count;
+    /* [count + SPARE]; up: 0, or infinity where a member is not up; low: 0, or -infinity; own: the matrix's
+     * diagonal. In the spare places nobody is up or low. */
+    double *f, *up, *low, *own;
+    double step; /* f += step (move_up - move_low) comes first */
+    const double *move_up, *move_low;
+} tutti_svm_search;
+enum { TUTTI_SVM_SEARCH_SPARE = 8 }; /* readable numbers behind each array and the matrix */
+
+/* Makes the step, and returns the up member of least f; of equal ones the first. -1: there is none. */
+typedef int64_t tutti_svm_move_loop(tutti_svm_search *search);
+/* The low member with which a step gains most (second order), given the up member and its row of the matrix;
+ * -1: there is none. *low_f: the largest f of a low member. Source: Fan, Chen, Lin, "Working set selection
+ * using second order information", JMLR 6, 2005. */
+typedef int64_t tutti_svm_pair_loop(
+    const tutti_svm_search *search, const double row[], int64_t up, double *low_f);
+
 typedef void tutti_svm_tile_loop(const tutti_svm_tile *tile);
 typedef void tutti_svm_combination_loop(const tutti_svm_combination *combination);
 
@@ -64,6 +83,8 @@ typedef struct tutti_svm_loops {
     int width; /* members of a panel */
     tutti_svm_tile_loop *values;
     tutti_svm_combination_loop *combine, *combine_exactly;
+    tutti_svm_move_loop *move;
+    tutti_svm_pair_loop *pair;
 } tutti_svm_loops;
 
 /* Those for this processor. */

@@ -24,7 +24,8 @@ enum {
     LANES = REGISTER / sizeof(real),
     WIDTH = TUTTI_SVM_PANEL_BYTES / sizeof(real),
     VECTORS = WIDTH / LANES,
-    GROUP = 8, /* rows whose values are stored together */
+    GROUP = 8,   /* rows whose values are stored together */
+    AT_ONCE = 4, /* members whose values are added together */
 };
 typedef real lanes __attribute__((vector_size(REGISTER), may_alias));
 typedef word bits __attribute__((vector_size(REGISTER), may_alias));
@@ -170,24 +171,35 @@ INLINE void widen_values(wide *to, const real *from)
 #endif
 }
 
-enum { STRIP = 4 };
+/* Adds `members` members from j on. Their values come from memory, so those of as many next ones are fetched
+ * meanwhile. */
+INLINE void combine_members(const tutti_svm_combination *c, int j, int members)
+{
+    const real *value[AT_ONCE], *next[AT_ONCE];
+    EACH (m, members) {
+        value[m] = c->value[j + m];
+        next[m] = c->value[j + members + m < c->members ? j + members + m : j + m];
+    }
+    int64_t i = 0;
+    for (; i + WIDE <= c->rows; i += WIDE) {
+        wide sum, x;
+        memcpy(&sum, c->sum + i, sizeof sum);
+        EACH (m, members) {
+            __builtin_prefetch(next[m] + i);
+            widen_values(&x, value[m] + i);
+            sum += c->weight[j + m] * x;
+        }
+        memcpy(c->sum + i, &sum, sizeof sum);
+    }
+    for (; i < c->rows; i++)
+        for (int m = 0; m < members; m++) c->sum[i] += c->weight[j + m] * (double)value[m][i];
+}
 
 static void combine_values(const tutti_svm_combination *c)
 {
-    int64_t i = 0;
-    for (; i + STRIP * WIDE <= c->rows; i += STRIP * WIDE) {
-        wide sum[STRIP], x;
-        memcpy(sum, c->sum + i, sizeof sum);
-        for (int j = 0; j < c->members; j++)
-            EACH (s, STRIP) {
-                widen_values(&x, (const real *)c->value[j] + i + s * WIDE);
-                sum[s] += c->weight[j] * x;
-            }
-        memcpy(c->sum + i, sum, sizeof sum);
-    }
-    for (; i < c->rows; i++)
-        for (int j = 0; j < c->members; j++)
-            c->sum[i] += c->weight[j] * (double)((const real *)c->value[j])[i];
+    int j = 0;
+    for (; j + AT_ONCE <= c->members; j += AT_ONCE) combine_members(c, j, AT_ONCE);
+    for (; j < c->members; j++) combine_members(c, j, 1);
 }
 
 static void combine_exactly(const tutti_svm_combination *c)
@@ -204,9 +216,87 @@ static void combine_exactly(const tutti_svm_combination *c)
     }
 }
 
+typedef int64_t wide_bits __attribute__((vector_size(REGISTER), may_alias));
+
+INLINE void select_wide(wide *to, wide_bits where, const wide *from)
+{
+    *to = (wide)((where & (wide_bits)*from) | (~where & (wide_bits)*to));
+}
+
+/* The first place of the largest of `most`, whose lanes are at the places `at`; -1: none is above `least`. */
+INLINE int64_t place_of_most(const wide *most, const wide *at, double least)
+{
+    int64_t place = -1;
+    for (int i = 0; i < WIDE; i++)
+        if ((*most)[i] > least ||
+            (place >= 0 && (*most)[i] == least && (int64_t)(*at)[i] < place)) {
+            least = (*most)[i];
+            place = (int64_t)(*at)[i];
+        }
+    return place;
+}
+
+static int64_t move(tutti_svm_search *s)
+{
+    wide most, at = {0}, here;
+    for (int i = 0; i < WIDE; i++) {
+        most[i] = -__builtin_inf();
+        here[i] = i;
+    }
+    for (int64_t k = 0; k < s->count; k += WIDE) {
+        wide f, up, low, bar;
+        memcpy(&f, s->f + k, sizeof f);
+        memcpy(&up, s->move_up + k, sizeof up);
+        memcpy(&low, s->move_low + k, sizeof low);
+        memcpy(&bar, s->up + k, sizeof bar);
+        f += s->step * (up - low);
+        memcpy(s->f + k, &f, sizeof f);
+        const wide value = -(f + bar);
+        const wide_bits more = value > most;
+        select_wide(&most, more, &value);
+        select_wide(&at, more, &here);
+        here += (double)WIDE;
+    }
+    return place_of_most(&most, &at, -__builtin_inf());
+}
+
+static int64_t find_pair(const tutti_svm_search *s, const double row[], int64_t up, double *low_f)
+{
+    const double up_f = s->f[up], own = row[up];
+    wide most = {0}, at = {0}, largest, here, nothing = {0}, least_curvature = nothing + 1e-12;
+    for (int i = 0; i < WIDE; i++) {
+        largest[i] = -__builtin_inf();
+        here[i] = i;
+    }
+    for (int64_t k = 0; k < s->count; k += WIDE) {
+        wide f, bar, other, both;
+        memcpy(&f, s->f + k, sizeof f);
+        memcpy(&bar, s->low + k, sizeof bar);
+        memcpy(&other, s->own + k, sizeof other);
+        memcpy(&both, row + k, sizeof both);
+        f += bar;
+        select_wide(&largest, f > largest, &f);
+        const wide b = f - up_f;
+        wide a = own + other - 2 * both;
+        select_wide(&a, ~(a > 0), &least_curvature);
+        wide gain = b * b / a;
+        select_wide(&gain, ~(b > 0), &nothing);
+        const wide_bits more = gain > most;
+        select_wide(&most, more, &gain);
+        select_wide(&at, more, &here);
+        here += (double)WIDE;
+    }
+    *low_f = largest[0];
+    for (int i = 1; i < WIDE; i++)
+        if (largest[i] > *low_f) *low_f = largest[i];
+    return place_of_most(&most, &at, 0);
+}
+
 extern const tutti_svm_loops NAME(tutti_svm_loops);
 const tutti_svm_loops NAME(tutti_svm_loops) = {.element = sizeof(real),
     .width = WIDTH,
     .values = fill_values,
     .combine = combine_values,
-    .combine_exactly = combine_exactly};
+    .combine_exactly = combine_exactly,
+    .move = move,
+    .pair = find_pair};

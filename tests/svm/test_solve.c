@@ -226,12 +226,72 @@ START_TEST(loops_compute_kernel_values)
 }
 END_TEST
 
+/* Members of a set, as an oracle chooses two of them: equal f occur, and so do members that are neither up nor
+ * low. */
+enum { MOST_MEMBERS = 33, SEARCHES = 40 };
+
+static int64_t find_up(const tutti_svm_search *s)
+{
+    int64_t up = -1;
+    for (int64_t k = 0; k < s->count; k++)
+        if (!isinf(s->up[k]) && (up < 0 || s->f[k] < s->f[up])) up = k;
+    return up;
+}
+
+static int64_t find_low(const tutti_svm_search *s, const double row[], int64_t up, double *low_f)
+{
+    int64_t low = -1;
+    double most = 0;
+    *low_f = -INFINITY;
+    for (int64_t k = 0; k < s->count; k++) {
+        const double b = s->f[k] - s->f[up];
+        if (isinf(s->low[k])) continue;
+        *low_f = fmax(*low_f, s->f[k]);
+        const double gain = b * b / tutti_svm_curvature(row[up], s->own[k], row[k]);
+        if (b <= 0 || gain <= most) continue;
+        most = gain;
+        low = k;
+    }
+    return low;
+}
+
+START_TEST(two_members_are_found)
+{
+    const tutti_svm_loops *loops = tutti_svm_loops_of(_i % 2);
+    enum { ROOM = MOST_MEMBERS + TUTTI_SVM_SEARCH_SPARE };
+    double f[ROOM] = {0}, up[ROOM], low[ROOM], own[ROOM] = {0}, row[ROOM] = {0}, exact[ROOM];
+    tutti_svm_search s = {.count = _i % MOST_MEMBERS + 1, .f = f, .up = up, .low = low, .own = own};
+    srand((unsigned)_i + 1);
+    for (int k = 0; k < ROOM; k++) {
+        const int kind = k < s.count ? rand() % 4 : 0;
+        up[k] = kind % 2 ? 0 : INFINITY;
+        low[k] = kind / 2 ? 0 : -INFINITY;
+        f[k] = rand() % (2 + _i % 7) - 1; /* also in the spare places, which must not count */
+        own[k] = 1 + rand() % (1 + _i % 3);
+        row[k] = rand() % (1 + _i % 5) * 0.5; /* curvatures below 0 occur */
+    }
+    s.step = 0.25;
+    s.move_up = row;
+    s.move_low = own;
+    for (int k = 0; k < s.count; k++) exact[k] = f[k] + 0.25 * (row[k] - own[k]);
+    const int64_t found = loops->move(&s);
+    ck_assert(!memcmp(f, exact, (size_t)s.count * sizeof *f));
+    ck_assert_int_eq(found, find_up(&s));
+    if (found < 0) return;
+    double largest, expected;
+    const int64_t partner = find_low(&s, row, found, &expected);
+    ck_assert_int_eq(loops->pair(&s, row, found, &largest), partner);
+    ck_assert(largest == expected);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("svm_solve");
     TCase *tcase = testing_case(suite, "solve");
     tcase_add_checked_fixture(tcase, draw_rows, free_rows);
     tcase_add_loop_test(tcase, loops_compute_kernel_values, 0, 2 * KERNELS);
+    tcase_add_loop_test(tcase, two_members_are_found, 0, 2 * SEARCHES);
     tcase_add_loop_test(tcase, every_kernel_reaches_the_optimum, 0, KERNELS);
     tcase_add_loop_test(tcase, any_number_of_ranks_gives_the_same_bits, 0,
         4 * (int)(sizeof eliminations / sizeof *eliminations));
