@@ -58,7 +58,7 @@ done
 grep -q "version(\"$version\")" "$source/install/spack/packages/tutti/package.py" || { echo "the recipe for Spack has another version"; exit 1; }
 section() { sed -n "/^%$1\$/,/^%/p" "$source/install/tutti.def" | grep -v '^%'; }
 mkdir -p /opt/tutti
-tar -C "$work/tutti-$version" -cf - . | tar -C /opt/tutti -xf -
+tar -xf "$work/tutti_$version.orig.tar.xz" -C /opt/tutti --strip-components=1
 sh -ec "$(section post)" > "$work/log" 2>&1 || { tail -n 40 "$work/log"; exit 1; }
 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 sh -ec "$(section environment)
 $(section test)"
