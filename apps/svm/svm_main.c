@@ -354,6 +354,23 @@ static int find_command(const char *name)
     return -1;
 }
 
+static int refuse_command(const char *name)
+{
+    const char *names[sizeof commands / sizeof *commands];
+    char meant[128] = "";
+    int n = 0;
+    for (; commands[n].name; n++) names[n] = commands[n].name;
+    FILE *out = fmemopen(meant, sizeof meant, "w");
+    if (out) {
+        tutti_conf_print_nearest(name, n, names, out);
+        fclose(out);
+    }
+    tutti_fail(TUTTI_ERR_USAGE,
+        "unknown command '%s': must be train, predict, scale or cv%s (see tutti-svm --help)", name,
+        meant);
+    return 2;
+}
+
 int main(int argc, char **argv)
 {
     static tutti_svm_options options;
@@ -372,12 +389,7 @@ int main(int argc, char **argv)
         return EXIT_SUCCESS;
     }
     call c = {.command = find_command(name), .options = &options};
-    if (c.command < 0) {
-        tutti_fail(TUTTI_ERR_USAGE,
-            "unknown command '%s': must be train, predict, scale or cv (see tutti-svm --help)",
-            name);
-        return 2;
-    }
+    if (c.command < 0) return refuse_command(name);
     const tutti_conf *conf = commands[c.command].conf;
     if (tutti_conf_start(conf, argc - 1, argv + 1, &options, &go)) return 2;
     if (!go) return EXIT_SUCCESS;

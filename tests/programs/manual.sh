@@ -65,6 +65,7 @@ refuses 2 '--help nonsense: neither an option nor a section of tutti-cifar --hel
 refuses 2 '--batch-size: no such option; did you mean --batch?' "$apps/tutti-cifar" --data x --batch-size 4
 refuses 2 'did you mean resnet' "$apps/tutti-cifar" --data x --model resnt20
 refuses 2 '--max-restart: unknown option; did you mean --max-restarts?' "$apps/tutti-run" --max-restart 3 true
+refuses 2 'did you mean train?' "$apps/tutti-svm" trian
 refuses 2 'did you mean step?' "$apps/tutti-bench" stepp
 # tutti-imagenet has the same options; its page explains those that differ.
 note "$apps/tutti-imagenet"
