@@ -57,6 +57,7 @@ for library in check elfutils jansson libjpeg-turbo libpng mpi onednn protobuf-c
 done
 grep -q "version(\"$version\")" "$source/install/spack/packages/tutti/package.py" || { echo "the recipe for Spack has another version"; exit 1; }
 section() { sed -n "/^%$1\$/,/^%/p" "$source/install/tutti.def" | grep -v '^%'; }
+rm -rf /opt/tutti
 mkdir -p /opt/tutti
 tar -xf "$work/tutti_$version.orig.tar.xz" -C /opt/tutti --strip-components=1
 sh -ec "$(section post)" > "$work/log" 2>&1 || { tail -n 40 "$work/log"; exit 1; }
