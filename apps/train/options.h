@@ -93,6 +93,8 @@ typedef struct tutti_train_options {
     const tutti_design *design; /* with auto: where the search begins */
     int design_auto;
     tutti_augment augment;
+    tutti_rand_range rand_augment;
+    int rand_augment_read; /* whether --rand-augment was understood */
     tutti_jitter_range jitter;
     int jitter_read; /* whether --jitter was understood */
     double held_out; /* of --split; 0: it is not given; -1: not understood */

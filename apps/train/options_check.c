@@ -230,6 +230,10 @@ static tutti_status check_batch(const tutti_train_options *o)
 static tutti_status check_images(const tutti_train_options *o)
 {
     char reason[256];
+    if (!o->rand_augment_read)
+        return tutti_conf_refuse(&o->conf, "rand-augment", o->images.rand_augment,
+            "must be none, or how many operations (1 to 8) and their magnitude (0 to 30), such as "
+            "2,9");
     if (!o->jitter_read)
         return tutti_conf_refuse(&o->conf, "jitter", o->images.jitter,
             "must be none, or three numbers from 0 to 1 for brightness, contrast and saturation, "

@@ -152,6 +152,8 @@ tutti_status tutti_train_options_parse(const tutti_train_program *program, int a
     if (options->images.split &&
         !tutti_held_out_read(options->images.split, &options->held_out, &options->held_out_seed))
         options->held_out = -1;
+    options->rand_augment_read =
+        tutti_rand_augment_read(options->images.rand_augment, &options->rand_augment);
     options->jitter_read = tutti_jitter_read(options->images.jitter, &options->jitter);
     if (!tutti_shuffle_read(options->images.shuffle, &options->window)) options->window = -1;
     options->views = (int)tutti_conf_int_or(options->eval_views, options->augment ? 2 : 1);

@@ -174,8 +174,12 @@ static tutti_status build(tutti_trainer *s)
 static tutti_status begin_weights(tutti_trainer *s)
 {
     if (!s->options->resume) {
-        tutti_status status = tutti_training_session_init(&s->session);
-        return status;
+        if (!s->options->init_from && strstr(s->options->model->name, ".onnx#") &&
+            tutti_trainer_reports(s))
+            tutti_log(TUTTI_LOG_INFO,
+                "--model %s: only its layers are taken; --init-from takes the weights of a file",
+                s->options->model->name);
+        return tutti_training_session_init(&s->session);
     }
     if (s->session.placement.rank != 0) return TUTTI_OK;
     return tutti_state_load(s, s->outputs.resumed, &s->first_step);

@@ -47,7 +47,7 @@ program_tests = \
 	tests/programs/stall.sh \
 	tests/programs/terminal.sh \
 	tests/programs/tools.sh \
-	tests/programs/torch.sh tests/programs/trees.sh \
+	tests/programs/from_torch.sh tests/programs/torch.sh tests/programs/trees.sh \
 	tests/programs/adpsgd.sh tests/programs/gossip.sh tests/programs/groups.sh tests/programs/links.sh \
 	tests/programs/verbs.sh
 TESTS += $(program_tests)
