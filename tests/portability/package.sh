@@ -52,7 +52,7 @@ left=$(find /usr -xdev -name '*tutti*' -not -path '/usr/src/*')
 # package is built with; the image's commands run.
 say "install/spack, install/tutti.def"
 python3 -m py_compile "$source/install/spack/packages/tutti/package.py"
-for library in check elfutils jansson libjpeg-turbo libpng mpi onednn protobuf-c starpu xxhash zlib-api; do
+for library in check elfutils jansson libjpeg-turbo libpng libwebp mpi onednn protobuf-c starpu xxhash zlib-api; do
     grep -q "depends_on(\"$library[@\"]" "$source/install/spack/packages/tutti/package.py" || { echo "the recipe for Spack does not name $library"; exit 1; }
 done
 grep -q "version(\"$version\")" "$source/install/spack/packages/tutti/package.py" || { echo "the recipe for Spack has another version"; exit 1; }

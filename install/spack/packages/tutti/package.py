@@ -30,6 +30,7 @@ class Tutti(AutotoolsPackage):
     depends_on("jansson")
     depends_on("libjpeg-turbo")
     depends_on("libpng")
+    depends_on("libwebp")
     depends_on("protobuf-c")
     depends_on("xxhash")
     depends_on("zlib-api")
