@@ -2,6 +2,7 @@
 bin_PROGRAMS += apps/tutti-run
 apps_tutti_run_SOURCES = \
 	apps/launch/attempt.c apps/launch/attempt.h \
+	apps/launch/elastic.c apps/launch/elastic.h \
 	apps/launch/folder.c apps/launch/folder.h \
 	apps/launch/jobs.c apps/launch/jobs.h \
 	apps/launch/launch_main.c \

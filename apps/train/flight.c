@@ -161,3 +161,17 @@ tutti_status tutti_flight_complete(
         for (int k = 0; k < TUTTI_METRICS; k++) sum->value[k] += f->metrics[i * TUTTI_METRICS + k];
     return TUTTI_OK;
 }
+
+void tutti_flights_abandon(
+    tutti_trainer *s, tutti_flight flights[TUTTI_FLIGHTS], tutti_status status)
+{
+    static const double most_s = 5;
+    tutti_training_session *on = &s->session;
+    if (on->run) (void)on->runner->wait(on->run, 0, on->runner->point(on->run), most_s);
+    if (!tutti_training_session_stop(on)) tutti_trainer_end_all(status);
+    for (int i = 0; i < TUTTI_FLIGHTS; i++) {
+        if (flights[i].batch) tutti_prefetch_release((void *)flights[i].batch);
+        flights[i].batch = NULL;
+        flights[i].busy = 0;
+    }
+}

@@ -2,6 +2,7 @@
 
 #include "apps/architecture/architecture.h"
 #include "apps/train/config_file.h"
+#include "apps/train/elastic_start.h"
 #include "config.h"
 #include "dag/codecs/codecs.h"
 #include "dag/step/codec.h"
@@ -146,6 +147,7 @@ tutti_status tutti_train_options_parse(const tutti_train_program *program, int a
     options->priority_free = strcmp(options->priority_name, "auto") == 0;
     read_layout(options);
     read_strategy(options);
+    options->elastic = tutti_elastic_start_asked() != NULL;
     options->verify = tutti_verify_mode_find(options->verify_name);
     read_compress(options);
     options->augment = tutti_augment_find(options->images.augment);

@@ -319,6 +319,11 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
     {TUTTI_CONF_REAL_OR, "checkpoint-minutes", "X", .fallback = "never", .low = 0.001, .high = 1e6,
         .words = {"never"}, AT(checkpoint_minutes),
         .help = "save --checkpoint when the last one is X minutes old, too"},
+    {TUTTI_CONF_INT_OR, "snapshot-steps", "N", .fallback = "auto", .low = 1, .high = 1e12,
+        .words = {"auto"}, AT(snapshot_steps),
+        .help = "of an elastic run (tutti-run --elastic): make a snapshot in memory after every N "
+                "steps, from which it goes on when a rank dies; auto: as often as takes a "
+                "hundredth of the time"},
     {TUTTI_CONF_TEXT, "resume", "FILE", AT(resume),
         .help = "continue from this checkpoint, or from FILE.1, FILE.2 ... if it is damaged"},
     {TUTTI_CONF_TEXT, "init-from", "FILE", AT(init_from),
