@@ -22,7 +22,7 @@ list() { # PAGE...
         !cont { command = line; at = FNR }
         { cont = sub(/ *\\$/, "", command); if (cont) next }
         { sub(/ +# .*$/, "", command) }
-        command ~ /^([A-Z_]+=[^ ]* )*(sudo )?(\.\/|\(cat |build\/|build-cuda\/|tutti-|make |cc |c\+\+ |cmake |mpirun |srun |sbatch |python3 |export [A-Z]+|\. )/ {
+        command ~ /^([A-Z_]+=[^ ]* )*(sudo )?(\.\/|\(cat |build\/|build-cuda\/|tutti-[a-z]+ |make |cc |c\+\+ |cmake |mpirun |srun |sbatch |python3 |export [A-Z]+|\. )/ {
             print FILENAME ":" at "\t" command
         }' "$@"
 }
