@@ -82,6 +82,8 @@ static const struct wrong {
     {NETWORK("{\"is\": \"conv\", \"name\": \"c\", \"filters\": 4, \"window\": 3, \"strid\": 2}"),
         "\"strid\" is no key of conv"},
     {NETWORK("{\"is\": \"norm\", \"name\": \"n\", \"relu\": 1}"), "\"relu\" must be true or false"},
+    {NETWORK("{\"is\": \"relu\", \"name\": \"r\", \"limit\": 0}"),
+        "\"limit\" must be a number from 1e-06 to"},
     {NETWORK("{\"is\": \"dropout\", \"name\": \"n\", \"rate\": 1}"),
         "\"rate\" must be a number from 0 to"},
     {NETWORK(CONV ", {\"is\": \"add\", \"name\": \"a\", \"of\": [\"c\", \"b\"]}"),

@@ -541,6 +541,7 @@ static const field fields[] = {
     F(norm_running, tutti_norm_running_desc, weight, 'f'),
     F(norm_running, tutti_norm_running_desc, unbias, 'f'),
     F(relu, tutti_relu_desc, count, 'i'),
+    F(relu, tutti_relu_desc, limit, 'f'),
     F(dropout, tutti_dropout_desc, count, 'i'),
     F(dropout, tutti_dropout_desc, offset, 'i'),
     F(dropout, tutti_dropout_desc, seed, 'u'),

@@ -204,11 +204,13 @@ void test_norm_running_reference(const test_case *c)
 
 void test_relu_reference(const test_case *c)
 {
+    const tutti_relu_desc *d = (const void *)c->desc.bytes;
     const double *x = test_value(c, "x"), *dy = test_value(c, "dy");
     double *y = test_value(c, "y"), *dx = test_value(c, "dx");
-    for (int64_t i = 0; i < test_find(c, "x")->count; i++) {
-        y[i] = x[i] > 0 ? x[i] : 0;
-        dx[i] = x[i] > 0 ? dy[i] : 0;
+    const double limit = d->limit > 0 ? (double)d->limit : HUGE_VAL;
+    for (int64_t i = 0; i < d->count; i++) {
+        y[i] = fmin(fmax(x[i], 0), limit);
+        dx[i] = x[i] > 0 && x[i] < limit ? dy[i] : 0;
     }
 }
 

@@ -128,9 +128,9 @@ def norm_running(case, C, momentum, weight, unbias):
     return {"running": torch.lerp(running, batch, momentum)}
 
 
-def relu(case, count):
+def relu(case, count, limit=0):
     x = case.fill("x", count).requires_grad_()
-    y = F.relu(x)
+    y = F.hardtanh(x, 0, limit) if limit else F.relu(x)
     return {"y": y, "dx": backward(y, case.fill("dy", count), x)[0]}
 
 
