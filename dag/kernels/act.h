@@ -6,7 +6,8 @@
  *             tutti_rng_uniform(seed + step, stream, offset + e) >= rate.
  *             `step` is an int64 tensor of one element; the backward pass draws the same
  *             numbers again, so no mask is stored.
- * Source: Nair & Hinton 2010; Howard et al. 2017, arXiv:1704.04861 (ReLU6); Srivastava et al. 2014 (inverted dropout). */
+ * Source: Nair & Hinton 2010; Howard et al. 2017, arXiv:1704.04861 (ReLU6); Srivastava et al. 2014
+ * (inverted dropout). */
 #ifndef TUTTI_ACT_H
 #define TUTTI_ACT_H
 

@@ -137,8 +137,8 @@ START_TEST(no_text_does_harm)
                      "\"name\":\"m\",\"window\":2,"
                      "\"stride\":2},{\"is\":\"dropout\",\"name\":\"o\",\"rate\":0.5},{\"is\":"
                      "\"shortcut\",\"name\":\"h\","
-                     "\"filters\":8},{\"is\":\"global-avg-pool\",\"name\":\"g\"}," DENSE
-                     ",{\"is\":\"scale\",\"of\":\"d\","
+                     "\"filters\":8},{\"is\":\"relu\",\"name\":\"r\",\"limit\":6},{\"is\":\"global-"
+                     "avg-pool\",\"name\":\"g\"}," DENSE ",{\"is\":\"scale\",\"of\":\"d\","
                      "\"parameter\":\"bias\",\"rate\":2}");
     static const char bytes[] = "{}[],:\"0123456789.-e truefalsnc\\\x01\xff";
     const unsigned long run = testing_seed(20);
