@@ -10,7 +10,7 @@ apps_tutti_run_SOURCES = \
 	apps/launch/options.c apps/launch/options.h \
 	apps/launch/session.c apps/launch/session.h \
 	apps/launch/watch.c apps/launch/watch.h \
-	dag/base/clock.c dag/base/process.c
+	dag/base/clock.c dag/base/conf_print.c dag/base/process.c
 apps_tutti_run_CPPFLAGS = $(AM_CPPFLAGS) -DTUTTI_MPIRUN='"$(MPIRUN)"'
 
 # launch.sh as an array of lines.

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "apps/launch/options.h"
+#include "dag/base/conf_print.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -129,6 +130,41 @@ static int print_help(void)
     return 0;
 }
 
+/* The longest of an option's names. */
+static const char *long_name(const option *row)
+{
+    const char *comma = strchr(row->names, ',');
+    return comma ? comma + 2 : row->names;
+}
+
+static int print_completion(void)
+{
+    for (int i = 0; i < OPTIONS; i++) {
+        const option *row = &table[i];
+        tutti_conf_print_completion(long_name(row),
+            !row->value                     ? "flag"
+            : !strcmp(row->value, "FOLDER") ? "file"
+                                            : "value",
+            "", row->help[0], stdout);
+    }
+    tutti_conf_print_completion(
+        "-", "command", "", "the program, or mpirun or srun with it", stdout);
+    return 0;
+}
+
+static int refuse_name(const char *name)
+{
+    const char *names[OPTIONS];
+    char meant[256] = "";
+    for (int i = 0; i < OPTIONS; i++) names[i] = long_name(&table[i]);
+    FILE *out = fmemopen(meant, sizeof meant, "w");
+    if (out) {
+        tutti_conf_print_nearest(name, OPTIONS, names, out);
+        fclose(out);
+    }
+    return refuse("%s: unknown option%s", name, meant);
+}
+
 static const option *find_option(const char *name)
 {
     if (strcmp(name, "-np") == 0) return &table[0];
@@ -176,9 +212,11 @@ static int read_options(int argc, char **argv, tutti_launch_options *o)
         }
         snprintf(name, sizeof name, "%.*s", equals ? (int)(equals - argv[i]) : 63, argv[i]);
         const option *row = find_option(name);
-        if (!row) return refuse("%s: unknown option", name);
+        if (!row) return refuse_name(name);
         if (!row->value && equals) return refuse("%s: takes no value", name);
-        if (strcmp(row->names, "--help") == 0) return print_help();
+        if (strcmp(row->names, "--help") == 0)
+            return argv[i + 1] && !strcmp(argv[i + 1], "completion") ? print_completion()
+                                                                     : print_help();
         if (strcmp(row->names, "--version") == 0) {
             printf("tutti-run (Tutti) %s\n", PACKAGE_VERSION);
             return 0;

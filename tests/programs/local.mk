@@ -110,3 +110,10 @@ check_LTLIBRARIES += tests/programs/other_starpu.la
 tests_programs_other_starpu_la_SOURCES = tests/programs/other_starpu.c
 tests_programs_other_starpu_la_CFLAGS = $(TUTTI_WARN_CFLAGS) $(STARPU_CFLAGS) # its functions are for everybody to see
 tests_programs_other_starpu_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+
+# The commands of the pages, as they stand there: some minutes of computing.
+EXTRA_DIST += tests/programs/pages.sh
+long_checks += check-pages
+check-pages: all
+	@$(AM_TESTS_ENVIRONMENT) bash $(top_srcdir)/tests/support/guard -t 1800 bash $(srcdir)/tests/programs/pages.sh
+.PHONY: check-pages
