@@ -13,9 +13,9 @@
  * The weight of a pair is a function of (seed, step, stream, its place in the global batch), so that
  * P ranks with b images draw what one rank with P*b images does, however the batch is cut. The loss
  * of mixed rows is in loss.h.
- * Source: Zhang et al. 2018, arXiv:1710.09412; Yun et al. 2019, arXiv:1905.04899 (CutMix). Beta from two Gammas by Marsaglia & Tsang 2000, "A
- * simple method for generating gamma variables", with logarithms, so that a small alpha does not
- * underflow. */
+ * Source: Zhang et al. 2018, arXiv:1710.09412; Yun et al. 2019, arXiv:1905.04899 (CutMix). Beta from
+ * two Gammas by Marsaglia & Tsang 2000, "A simple method for generating gamma variables", with
+ * logarithms, so that a small alpha does not underflow. */
 #ifndef TUTTI_MIXUP_H
 #define TUTTI_MIXUP_H
 
