@@ -93,6 +93,12 @@ tutti_coll_work tutti_comm_work(const tutti_comm *comm);
  * the comm is freed. NULL: there is none, and other memory does as well. Any thread. */
 void *tutti_comm_take_memory(tutti_comm *comm, size_t bytes);
 void tutti_comm_give_memory(tutti_comm *comm, void *memory);
+/* Where the other rank receives this message, which will be the number-th collective on its lane: it may be written
+ * there until wrote, before it is posted (collectives/transport/transport.h). NULL: it is posted as others are. */
+int tutti_comm_can_claim(
+    const tutti_comm *comm, const tutti_coll_args *args); /* ever; any thread */
+void *tutti_comm_claim(tutti_comm *comm, int lane, int64_t number, const tutti_coll_args *args);
+void tutti_comm_wrote(tutti_comm *comm, int lane, int64_t number, const tutti_coll_args *args);
 /* Sleeps until messages may move, or tutti_comm_wake is called, at most timeout_s. Returns 0 if it did not sleep,
  * because something may move, or its transport can only be tested again. lock: what protects the comm; it is taken to
  * look, and not held asleep. */

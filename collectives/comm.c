@@ -306,6 +306,32 @@ static int tag_of(const tutti_comm *c, int64_t number, uint32_t identity)
     return (int)(number % c->numbers * c->identities + identity % c->identities);
 }
 
+static size_t bytes_of(const tutti_coll_args *a)
+{
+    return (size_t)a->count * tutti_dtype_bytes(a->dtype);
+}
+
+int tutti_comm_can_claim(const tutti_comm *c, const tutti_coll_args *a)
+{
+    const tutti_transport *t = c->transport;
+    return t->ops->claim && t->rank == 0 && a->kind == TUTTI_MESSAGE &&
+           bytes_of(a) > t->small_bytes;
+}
+
+void *tutti_comm_claim(tutti_comm *c, int lane, int64_t number, const tutti_coll_args *a)
+{
+    tutti_transport *t = c->transport;
+    const lane_state *l = &c->lane[lane];
+    const int fits = number >= l->posted && number - l->oldest < c->depth;
+    if (!fits || !tutti_comm_can_claim(c, a)) return NULL;
+    return t->ops->claim(t, lane, 1, tag_of(c, number, a->identity), bytes_of(a));
+}
+
+void tutti_comm_wrote(tutti_comm *c, int lane, int64_t number, const tutti_coll_args *a)
+{
+    c->transport->ops->wrote(c->transport, lane, 1, tag_of(c, number, a->identity));
+}
+
 static tutti_status check_operator(const tutti_coll_args *a)
 {
     int own = a->op >= TUTTI_USER_OP && a->op < TUTTI_USER_OPS_END && a->user && a->user->function;

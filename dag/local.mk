@@ -30,11 +30,13 @@ libcore_la_SOURCES += \
 	dag/graph/fuse.c \
 	dag/graph/build.c dag/graph/graph.h dag/graph/parts.h \
 	dag/graph/region.c dag/graph/region.h \
+	dag/graph/sent.c dag/graph/sent.h \
 	dag/graph/shape.c dag/graph/shape.h \
 	dag/run/blocker.c dag/run/blocker.h \
 	dag/run/collective_task.c dag/run/collective_task.h \
 	dag/run/datum.c dag/run/datum.h \
 	dag/run/foreign.c dag/run/foreign.h \
+	dag/run/direct.c dag/run/direct.h \
 	dag/run/handle.c dag/run/handle.h \
 	dag/run/held.c dag/run/held.h \
 	dag/run/insert.c dag/run/insert.h \

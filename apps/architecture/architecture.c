@@ -196,6 +196,15 @@ tutti_status tutti_architecture_parse(const char *file, const char *text, const 
     return keep(file, text, strlen(text), model);
 }
 
+/* *model: the network of FILE.onnx; *text: as text, which the caller frees. */
+static tutti_status open_onnx(
+    const char *file, const tutti_lines *of, char **text, const tutti_model **model)
+{
+    tutti_status status =
+        tutti_architecture_from_onnx(file, of->at, (size_t)(of->end - of->at), text);
+    return status ? status : keep(file, *text, strlen(*text), model);
+}
+
 tutti_status tutti_architecture_open(const char *name, const tutti_model **model)
 {
     *model = tutti_model_find(name);
@@ -206,12 +215,34 @@ tutti_status tutti_architecture_open(const char *name, const tutti_model **model
             ".onnx",
             name);
     tutti_lines lines;
-    tutti_status status = tutti_lines_open(name, &lines);
-    const size_t bytes = status ? 0 : (size_t)(lines.end - lines.at);
     char *text = NULL;
-    if (!status && ends_in(name, ".onnx"))
-        status = tutti_architecture_from_onnx(name, lines.at, bytes, &text);
-    if (!status) status = keep(name, text ? text : lines.at, text ? strlen(text) : bytes, model);
+    tutti_status status = tutti_lines_open(name, &lines);
+    if (!status)
+        status = ends_in(name, ".onnx")
+                     ? open_onnx(name, &lines, &text, model)
+                     : keep(name, lines.at, (size_t)(lines.end - lines.at), model);
+    tutti_lines_close(&lines);
+    free(text);
+    return status;
+}
+
+int tutti_architecture_has_weights(const char *name)
+{
+    return ends_in(name, ".onnx");
+}
+
+tutti_status tutti_architecture_weights(const char *file, void **image, size_t *bytes)
+{
+    tutti_lines lines;
+    char *text = NULL;
+    const tutti_model *model;
+    *image = NULL;
+    *bytes = 0;
+    tutti_status status = tutti_lines_open(file, &lines);
+    if (!status) status = open_onnx(file, &lines, &text, &model);
+    if (!status)
+        status = tutti_architecture_onnx_weights(file, lines.at, (size_t)(lines.end - lines.at),
+            model->name, tutti_architecture_text(model), image, bytes);
     tutti_lines_close(&lines);
     free(text);
     return status;

@@ -32,6 +32,11 @@ tutti_status tutti_architecture_parse(
 const char *tutti_architecture_text(const tutti_model *model);
 /* Writes a network as such a text, whose classes and sizes are those that it is for. NOMEM (logged). */
 tutti_status tutti_architecture_print(const tutti_model *model, FILE *out);
+/* The weights of FILE.onnx as a safetensors file in memory (onnx.h), which the caller frees. FORMAT (logged: the node
+ * or tensor, and what is wrong); IO, NOMEM; USAGE (logged: what this build lacks). */
+tutti_status tutti_architecture_weights(const char *file, void **image, size_t *bytes);
+/* Whether this is the name of a file whose weights can be read so: it ends in ".onnx". [P] */
+int tutti_architecture_has_weights(const char *name);
 /* Whether this is the name of a file that open would read: it ends in ".json" or ".onnx". [P] */
 int tutti_architecture_is_file(const char *name);
 

@@ -147,7 +147,7 @@ static json_t *read_graph(tutti_onnx_graph *g)
     return g->status ? NULL : finish(g, &images);
 }
 
-static void free_graph(tutti_onnx_graph *g)
+void tutti_onnx_close(tutti_onnx_graph *g)
 {
     json_decref(g->layers);
     json_decref(g->tensor_of);
@@ -159,7 +159,23 @@ static void free_graph(tutti_onnx_graph *g)
     }
     free(g->tensor);
     free(g->value);
+    free(g->weight);
     free(g->skip);
+    if (g->model) tutti_onnx__model__free_unpacked(g->model, NULL);
+}
+
+tutti_status tutti_onnx_open(
+    const char *file, const void *data, size_t bytes, tutti_onnx_graph *g, json_t **network)
+{
+    *network = NULL;
+    g->file = file;
+    g->model = tutti_onnx__model__unpack(NULL, bytes, data);
+    if (!g->model || !g->model->graph)
+        return tutti_fail(
+            TUTTI_ERR_FORMAT, "%s: is no ONNX model, or damaged: get the file anew", file);
+    g->graph = g->model->graph;
+    *network = read_graph(g);
+    return g->status;
 }
 
 const char *tutti_architecture_lacks(void)
@@ -170,21 +186,13 @@ const char *tutti_architecture_lacks(void)
 tutti_status tutti_architecture_from_onnx(
     const char *file, const void *data, size_t bytes, char **text)
 {
-    TuttiOnnx__Model *model = tutti_onnx__model__unpack(NULL, bytes, data);
     tutti_onnx_graph g = {.file = file};
-    *text = NULL;
-    if (!model || !model->graph) {
-        if (model) tutti_onnx__model__free_unpacked(model, NULL);
-        return tutti_fail(
-            TUTTI_ERR_FORMAT, "%s: is no ONNX model, or damaged: get the file anew", file);
-    }
-    g.graph = model->graph;
-    json_t *network = read_graph(&g);
-    if (!g.status) *text = network ? json_dumps(network, JSON_COMPACT) : NULL;
-    if (!g.status && !*text)
-        g.status = tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory for the network", file);
+    json_t *network;
+    tutti_status status = tutti_onnx_open(file, data, bytes, &g, &network);
+    *text = status || !network ? NULL : json_dumps(network, JSON_COMPACT);
+    if (!status && !*text)
+        status = tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory for the network", file);
     json_decref(network);
-    free_graph(&g);
-    tutti_onnx__model__free_unpacked(model, NULL);
-    return g.status;
+    tutti_onnx_close(&g);
+    return status;
 }

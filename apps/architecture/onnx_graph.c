@@ -94,23 +94,55 @@ void tutti_onnx_add_tensor(tutti_onnx_graph *g, const char *output, const tensor
     tutti_onnx_set_number(g, g->tensor_of, output, g->tensors++);
 }
 
-void tutti_onnx_add_numbers(
-    tutti_onnx_graph *g, const char *output, int count, const int64_t number[])
+/* NULL: no memory. */
+static tutti_onnx_numbers *make_numbers(tutti_onnx_graph *g, const char *output, int type)
 {
     tutti_onnx_numbers *made = calloc(1, sizeof *made);
     if (!made) {
         g->status = tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory for its constants", g->file);
-        return;
+        return NULL;
     }
     tutti_onnx__tensor__init(&made->tensor);
     made->tensor.has_data_type = 1;
-    made->tensor.data_type = TUTTI_ONNX_INT64;
-    made->tensor.int64_data = made->number;
-    made->tensor.n_int64_data = count <= TUTTI_ONNX_NUMBERS ? (size_t)count : 0;
-    memcpy(made->number, number, made->tensor.n_int64_data * sizeof *number);
+    made->tensor.data_type = type;
     made->next = g->made;
     g->made = made;
     tutti_onnx_add_tensor(g, output, &made->tensor);
+    return made;
+}
+
+void tutti_onnx_add_numbers(
+    tutti_onnx_graph *g, const char *output, int count, const int64_t number[])
+{
+    tutti_onnx_numbers *made = make_numbers(g, output, TUTTI_ONNX_INT64);
+    if (!made) return;
+    made->tensor.int64_data = made->number;
+    made->tensor.n_int64_data = count <= TUTTI_ONNX_NUMBERS ? (size_t)count : 0;
+    memcpy(made->number, number, made->tensor.n_int64_data * sizeof *number);
+}
+
+void tutti_onnx_add_real(tutti_onnx_graph *g, const char *output, float number)
+{
+    tutti_onnx_numbers *made = make_numbers(g, output, TUTTI_ONNX_FLOAT);
+    if (!made) return;
+    made->real = number;
+    made->tensor.float_data = &made->real;
+    made->tensor.n_float_data = 1;
+}
+
+void tutti_onnx_add_weight(
+    tutti_onnx_graph *g, const char *layer, const char *suffix, const tensor *of, int transposed)
+{
+    if (g->status) return;
+    tutti_onnx_weight *more = realloc(g->weight, ((size_t)g->weights + 1) * sizeof *more);
+    if (!more) {
+        g->status = tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory for its weights", g->file);
+        return;
+    }
+    g->weight = more;
+    tutti_onnx_weight *w = &g->weight[g->weights++];
+    *w = (tutti_onnx_weight){.tensor = of, .transposed = transposed};
+    snprintf(w->name, sizeof w->name, "%s.%s", layer, suffix);
 }
 
 const node *tutti_onnx_follower(const tutti_onnx_graph *g, const char *op)

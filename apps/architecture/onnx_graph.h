@@ -25,21 +25,31 @@ typedef struct tutti_onnx_value {
         stride; /* above 0: every stride-th pixel of the named value, the first half of a shortcut */
 } tutti_onnx_value;
 
-/* Whole numbers that are in no tensor of the file. */
+/* Numbers that are in no tensor of the file. */
 typedef struct tutti_onnx_numbers {
     TuttiOnnx__Tensor tensor;
+    float real;
     int64_t number[TUTTI_ONNX_NUMBERS];
     struct tutti_onnx_numbers *next;
 } tutti_onnx_numbers;
 
+/* Weights of a layer, as PyTorch calls them. */
+typedef struct tutti_onnx_weight {
+    char name[TUTTI_ONNX_NAME + 16]; /* "conv1.weight" */
+    const TuttiOnnx__Tensor *tensor; /* NULL: what the node reads there is no tensor of the file */
+    int transposed;                  /* (in,out), where PyTorch has (out,in) */
+} tutti_onnx_weight;
+
 typedef struct tutti_onnx_graph {
     const char *file;
+    TuttiOnnx__Model *model;
     const TuttiOnnx__Graph *graph;
     json_t *layers;
     const TuttiOnnx__Tensor **tensor; /* initializers and constants */
     tutti_onnx_numbers *made;
     tutti_onnx_value *value;
-    int tensors, values;
+    tutti_onnx_weight *weight; /* of all layers */
+    int tensors, values, weights;
     json_t *tensor_of, *value_of; /* numbers, by name */
     json_t *reader_of;            /* the number of the node that reads a name; -1: several do */
     char *skip;                   /* of each node: it is not needed, or part of one before it */
@@ -47,6 +57,12 @@ typedef struct tutti_onnx_graph {
     const TuttiOnnx__Node *node;
     tutti_status status; /* the first failure */
 } tutti_onnx_graph;
+
+/* Reads a model: its layers become a network (architecture.h), which the caller frees. The graph is zeroed before, and
+ * closed in any case. The errors of tutti_architecture_from_onnx. */
+tutti_status tutti_onnx_open(
+    const char *file, const void *data, size_t bytes, tutti_onnx_graph *g, json_t **network);
+void tutti_onnx_close(tutti_onnx_graph *g);
 
 /* Logs "FILE: node NAME (Conv): " and the sentence; the first failure counts. */
 void tutti_onnx_refuse(tutti_onnx_graph *g, const char *format, ...)
@@ -67,9 +83,15 @@ void tutti_onnx_add_value(tutti_onnx_graph *g, const char *output, const tutti_o
 void tutti_onnx_add_tensor(
     tutti_onnx_graph *g, const char *output, const TuttiOnnx__Tensor *tensor);
 
+/* Notes what becomes LAYER.SUFFIX. */
+void tutti_onnx_add_weight(tutti_onnx_graph *g, const char *layer, const char *suffix,
+    const TuttiOnnx__Tensor *tensor, int transposed);
 /* A tensor of int64; of no numbers, where there are more than TUTTI_ONNX_NUMBERS. */
 void tutti_onnx_add_numbers(
     tutti_onnx_graph *g, const char *output, int count, const int64_t number[]);
+
+/* A tensor of one float32. */
+void tutti_onnx_add_real(tutti_onnx_graph *g, const char *output, float number);
 
 /* What protobuf-c has for a missing text, NULL, as "". [P] */
 static inline const char *tutti_onnx_text(const char *text)

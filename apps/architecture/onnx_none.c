@@ -15,3 +15,12 @@ tutti_status tutti_architecture_from_onnx(
     *text = NULL;
     return tutti_fail(TUTTI_ERR_USAGE, "%s: %s", file, tutti_architecture_lacks());
 }
+
+tutti_status tutti_architecture_onnx_weights(const char *file, const void *data, size_t bytes,
+    const char *name, const char *text, void **image, size_t *image_bytes)
+{
+    (void)data, (void)bytes, (void)name, (void)text;
+    *image = NULL;
+    *image_bytes = 0;
+    return tutti_fail(TUTTI_ERR_USAGE, "%s: %s", file, tutti_architecture_lacks());
+}

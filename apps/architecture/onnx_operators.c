@@ -4,6 +4,7 @@
 #include "apps/architecture/onnx_attributes.h"
 
 #include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +100,14 @@ static void append(graph *g, json_t *layer, const value from[], int values, valu
     json_array_append_new(g->layers, layer);
 }
 
+/* The layer's weights are what the node reads as this input. */
+static void note_weight(
+    graph *g, const json_t *layer, const char *suffix, size_t input, int transposed)
+{
+    tutti_onnx_add_weight(g, json_string_value(json_object_get(layer, "name")), suffix,
+        tutti_onnx_tensor(g, input), transposed);
+}
+
 static void end(graph *g, const value *to)
 {
     tutti_onnx_add_value(g, tutti_onnx_output(g), to);
@@ -191,13 +200,18 @@ static void read_conv(graph *g)
     put_pair(layer, "stride", stride, 1);
     put_pair(layer, "pad", pads, 0);
     put(layer, "groups", groups, 1);
-    if (has_bias(g)) json_object_set_new(layer, "bias", json_true());
+    note_weight(g, layer, "weight", 1, 0);
+    if (has_bias(g)) {
+        json_object_set_new(layer, "bias", json_true());
+        note_weight(g, layer, "bias", 2, 0);
+    }
     append(g, layer, &x, 1, &to);
     end(g, &to);
 }
 
 static void read_norm(graph *g)
 {
+    static const char *const parts[] = {"weight", "bias", "running_mean", "running_var"};
     const value x = read_channels(g, 0);
     const tensor *scale = read_weights(g, 1, 1);
     value to = x;
@@ -207,6 +221,8 @@ static void read_norm(graph *g)
             (long long)scale->dims[0], (long long)x.C);
     json_t *layer = begin(g, "norm", tutti_onnx_input(g, 1));
     put_real(layer, "eps", tutti_onnx_float(g, "epsilon", 1e-5), 1e-5);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        note_weight(g, layer, parts[i], i + 1, 0);
     append(g, layer, &x, 1, &to);
     end_with_relu(g, layer, &to);
 }
@@ -221,6 +237,25 @@ static void read_relu(graph *g)
 {
     const value x = tutti_onnx_read(g, 0);
     if (!g->status) append_plain(g, "relu", &x, x);
+}
+
+/* From 0 on, it is a ReLU. */
+static void read_clip(graph *g)
+{
+    const double low = tutti_onnx_real(
+                     tutti_onnx_tensor(g, 1), tutti_onnx_float(g, "min", -HUGE_VAL)),
+                 high =
+                     tutti_onnx_real(tutti_onnx_tensor(g, 2), tutti_onnx_float(g, "max", HUGE_VAL));
+    const value x = tutti_onnx_read(g, 0);
+    const int open = !*tutti_onnx_input(g, 2) || tutti_onnx_tensor(g, 2);
+    if (g->status) return;
+    if (low < 0 || low > 0 || high < FLT_MAX || !open)
+        return tutti_onnx_refuse(g,
+            "it clips to %g .. %g, and the only layer that clips is ReLU, from 0 on: put nn.ReLU "
+            "in the place of "
+            "nn.ReLU6 before the export, and train the network on",
+            low, high);
+    append_plain(g, "relu", &x, x);
 }
 
 static void read_add(graph *g)
@@ -457,8 +492,12 @@ static void read_reshape(graph *g)
     end(g, &x);
 }
 
-static void append_dense(graph *g, const char *name, int64_t C, int64_t K, const char *output)
+/* bias: the tensor that is added. */
+static void append_dense(
+    graph *g, const char *name, int across, const tensor *bias, const char *output)
 {
+    const tensor *w = tutti_onnx_tensor(g, 1);
+    const int64_t C = w->dims[across], K = w->dims[!across];
     const value x = tutti_onnx_read(g, 0);
     value to = {.H = 1, .W = 1, .C = K, .flat = 1};
     if (g->status) return;
@@ -468,14 +507,16 @@ static void append_dense(graph *g, const char *name, int64_t C, int64_t K, const
             x.flat ? "them" : "an image that is not flattened");
     json_t *layer = begin(g, "dense", name);
     put(layer, "features", K, -1);
+    note_weight(g, layer, "weight", 1, !across);
+    tutti_onnx_add_weight(g, json_string_value(json_object_get(layer, "name")), "bias", bias, 0);
     append(g, layer, &x, 1, &to);
     tutti_onnx_add_value(g, output, &to);
 }
 
 static void read_gemm(graph *g)
 {
-    const tensor *w = read_weights(g, 1, 2);
     const int across = tutti_onnx_int(g, "transB", 0) != 0;
+    read_weights(g, 1, 2);
     tutti_onnx_must_be(g, "transA", 0);
     tutti_onnx_must_be_one(g, "alpha");
     tutti_onnx_must_be_one(g, "beta");
@@ -483,27 +524,28 @@ static void read_gemm(graph *g)
         tutti_onnx_refuse(g, "it has no bias, and dense layers have one");
     if (!g->status)
         append_dense(
-            g, tutti_onnx_input(g, 1), w->dims[across], w->dims[!across], tutti_onnx_output(g));
+            g, tutti_onnx_input(g, 1), across, tutti_onnx_tensor(g, 2), tutti_onnx_output(g));
 }
 
 /* With the addition of a bias behind it, a dense layer. */
 static void read_matmul(graph *g)
 {
-    const tensor *w = read_weights(g, 1, 2);
     const node *add = tutti_onnx_follower(g, "Add");
+    const tensor *added = NULL;
     char name[LAYER_NAME + 16] = "";
-    int biased = 0;
+    read_weights(g, 1, 2);
     for (size_t i = 0; add && i < add->n_input; i++) {
         const char *bias = add->input[i];
         const size_t length = stem(bias, ".bias");
-        biased |= json_object_get(g->tensor_of, bias) != NULL;
+        const int number = tutti_onnx_number(g->tensor_of, bias, -1);
+        if (number >= 0) added = g->tensor[number];
         if (length && length < LAYER_NAME)
             snprintf(name, sizeof name, "%.*s.weight", (int)length, bias);
     }
-    if (!g->status && !biased)
+    if (!g->status && !added)
         tutti_onnx_refuse(g, "no addition of a bias follows it, and dense layers have one");
     if (g->status) return;
-    append_dense(g, *name ? name : tutti_onnx_input(g, 1), w->dims[0], w->dims[1], add->output[0]);
+    append_dense(g, *name ? name : tutti_onnx_input(g, 1), 0, added, add->output[0]);
     tutti_onnx_join(g, add);
 }
 
@@ -550,11 +592,15 @@ static void read_identity(graph *g)
 static void read_constant(graph *g)
 {
     const TuttiOnnx__Attribute *a = tutti_onnx_attribute(g, "value"),
-                               *ints = tutti_onnx_attribute(g, "value_ints");
+                               *ints = tutti_onnx_attribute(g, "value_ints"),
+                               *one = tutti_onnx_attribute(g, "value_int"),
+                               *real = tutti_onnx_attribute(g, "value_float");
     if (ints)
         return tutti_onnx_add_numbers(
             g, tutti_onnx_output(g), (int)(ints->n_ints <= PARTS ? ints->n_ints : 0), ints->ints);
-    if (!a || !a->t) return tutti_onnx_refuse(g, "its value must be a tensor, or whole numbers");
+    if (one) return tutti_onnx_add_numbers(g, tutti_onnx_output(g), 1, &one->i);
+    if (real) return tutti_onnx_add_real(g, tutti_onnx_output(g), real->f);
+    if (!a || !a->t) return tutti_onnx_refuse(g, "its value must be a tensor, or numbers");
     tutti_onnx_add_tensor(g, tutti_onnx_output(g), a->t);
 }
 
@@ -600,6 +646,7 @@ static const struct {
     {"Add", read_add},
     {"AveragePool", read_avg_pool},
     {"BatchNormalization", read_norm},
+    {"Clip", read_clip},
     {"Concat", read_concat},
     {"Constant", read_constant},
     {"Conv", read_conv},

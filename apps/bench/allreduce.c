@@ -79,6 +79,10 @@ static const tutti_setting settings[] = {
     TUTTI_BENCH_SETTING_CSV(AT(csv)),
     {0},
 };
+static const tutti_conf_brief brief[] = {{"from", NULL}, {"to", NULL}, {"factor", NULL},
+    {"algorithm", NULL}, {"transport", NULL}, {"link-mbit", NULL},
+    {"blocks", NULL}, {"json", NULL}, {"csv", NULL}, {0}};
+
 static const tutti_conf conf = {
     .program = "tutti-bench allreduce",
     .usage = "[OPTION]...",
@@ -87,6 +91,7 @@ static const tutti_conf conf = {
                "Prints the time, bytes per second, and how many bytes a rank sends.",
     .version = PACKAGE_VERSION,
     .settings = settings,
+    .brief = brief,
 };
 
 /* One algorithm, or MPI_Allreduce: its lanes, and its times at the current size. */

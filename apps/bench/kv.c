@@ -61,6 +61,10 @@ static const tutti_setting settings[] = {
     TUTTI_BENCH_SETTING_CSV(AT(csv)),
     {0},
 };
+static const tutti_conf_brief brief[] = {{"types", NULL}, {"servers", NULL}, {"clients", NULL},
+    {"from", NULL}, {"to", NULL}, {"design", NULL}, {"blocks", NULL}, {"link-mbit", NULL},
+    {"peer", NULL}, {"json", NULL}, {"csv", NULL}, {0}};
+
 static const tutti_conf conf = {
     .program = "tutti-bench kv",
     .usage = "[OPTION]...",
@@ -70,6 +74,7 @@ static const tutti_conf conf = {
                "servers, and checks that they are what the clients have pushed and pulled.",
     .version = PACKAGE_VERSION,
     .settings = settings,
+    .brief = brief,
 };
 
 /* ---- what is compared ---- */

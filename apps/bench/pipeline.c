@@ -64,6 +64,11 @@ static const tutti_setting settings[] = {
     TUTTI_BENCH_SETTING_CSV(AT(csv)),
     {0},
 };
+static const tutti_conf_brief brief[] = {{"model", NULL}, {"batch", NULL}, {"layout", NULL},
+    {"pipeline", NULL}, {"micro-batches", NULL}, {"stage-layers", NULL}, {"link-mbit", NULL},
+    {"design", NULL}, {"workers", NULL}, {"blocks", NULL}, {"peer", NULL}, {"json", NULL},
+    {"csv", NULL}, {0}};
+
 static const tutti_conf conf = {
     .program = "tutti-bench pipeline",
     .usage = "[OPTION]...",
@@ -74,6 +79,7 @@ static const tutti_conf conf = {
                "net, end with the same weights.",
     .version = PACKAGE_VERSION,
     .settings = settings,
+    .brief = brief,
 };
 
 static tutti_pipeline_row *add_row(

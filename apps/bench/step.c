@@ -100,6 +100,11 @@ static const tutti_setting settings[] = {
     TUTTI_BENCH_SETTING_CSV(AT(csv)),
     {0},
 };
+static const tutti_conf_brief brief[] = {{"model", NULL}, {"batch", NULL}, {"design", NULL},
+    {"strategy", NULL}, {"workers", NULL}, {"device", NULL}, {"transport", NULL},
+    {"precision", NULL}, {"compress", NULL}, {"link-mbit", NULL}, {"steps", NULL}, {"blocks", NULL},
+    {"peer", NULL}, {"json", NULL}, {"csv", NULL}, {0}};
+
 static const tutti_conf conf = {
     .program = "tutti-bench step",
     .usage = "[OPTION]... | --grid [OPTION]...",
@@ -111,6 +116,7 @@ static const tutti_conf conf = {
         "step --grid --help).",
     .version = PACKAGE_VERSION,
     .settings = settings,
+    .brief = brief,
 };
 
 /* A row for the configuration found by trials, which begin with the first design. */

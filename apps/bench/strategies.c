@@ -55,6 +55,10 @@ static const tutti_setting settings[] = {
     TUTTI_BENCH_SETTING_CSV(AT(csv)),
     {0},
 };
+static const tutti_conf_brief brief[] = {{"data", NULL}, {"model", NULL}, {"accuracy", NULL},
+    {"epochs", NULL}, {"batch", NULL}, {"hosts", NULL}, {"link-mbit", NULL}, {"json", NULL},
+    {"csv", NULL}, {0}};
+
 static const tutti_conf conf = {
     .program = "tutti-bench strategies",
     .usage = "--data DIR [OPTION]... [TRAINING]...",
@@ -67,6 +71,7 @@ static const tutti_conf conf = {
     .epilogue = "Exit status: 0, even if the accuracy is not reached; 1 if a training failed.",
     .version = PACKAGE_VERSION,
     .settings = settings,
+    .brief = brief,
 };
 
 typedef struct bench {

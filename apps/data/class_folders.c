@@ -113,9 +113,8 @@ static tutti_status list_class(survey *s, const char *class, tutti_bytes *list)
     tutti_status status = error ? fail_list(folder ? folder : s->root, error) : TUTTI_OK;
     if (!status && !images.count)
         status = tutti_fail(TUTTI_ERR_FORMAT,
-            "%s: this class holds no .jpg, .jpeg or .png file: remove the folder, or put images "
-            "into it",
-            folder);
+            "%s: this class holds no %s file: remove the folder, or put images into it", folder,
+            tutti_names_image_endings());
     count_others(s, class, &images);
     snprintf(number, sizeof number, "%zu", images.count);
     if (!status) status = tutti_listed_put_text(list, class);
@@ -136,10 +135,9 @@ static void tell_others(const survey *s)
     for (int k = 0; k < TUTTI_OTHERS; k++)
         if (s->others[k])
             tutti_log(TUTTI_LOG_WARN,
-                "%s: leaves out %zu %s (such as %s); read are only .jpg, .jpeg and .png files in "
-                "the "
-                "folders of classes",
-                s->root, s->others[k], kinds[k], s->other[k]);
+                "%s: leaves out %zu %s (such as %s); read are only %s files in the folders of "
+                "classes",
+                s->root, s->others[k], kinds[k], s->other[k], tutti_names_image_endings());
 }
 
 static tutti_status folders_list(

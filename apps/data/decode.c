@@ -2,10 +2,12 @@
 
 #include "apps/data/exif.h"
 #include "apps/data/file.h"
+#include "apps/data/formats.h"
 #include "apps/data/jpeg.h"
 #include "apps/data/other_file.h"
 #include "apps/data/png.h"
 #include "apps/data/resize.h"
+#include "apps/data/webp.h"
 #include "dag/base/log.h"
 #include "dag/base/mem.h"
 
@@ -25,15 +27,20 @@ typedef struct buffer {
     size_t room;
 } buffer;
 
+typedef enum file_kind { JPEG, PNG, WEBP } file_kind;
+
 struct tutti_decoder {
     tutti_sample sample;
     tutti_jpeg *jpeg;
     tutti_png png;
+    tutti_webp webp;
     buffer stored, upright; /* pixels of an image file, as they are stored and turned */
     buffer shrunk;          /* a whole picture */
+    buffer changed;         /* a copy of a view, while its pixels are changed */
     tutti_resize_memory resizing;
     /* Of the file that was looked at; its sides as they are stored. */
-    int is_png, width, height, orientation;
+    file_kind kind;
+    int width, height, orientation;
     char fault[TUTTI_SAMPLE_NAME + 300];
 };
 
@@ -109,6 +116,7 @@ void tutti_decoder_free(tutti_decoder *decoder)
     free(decoder->stored.bytes);
     free(decoder->upright.bytes);
     free(decoder->shrunk.bytes);
+    free(decoder->changed.bytes);
     free(decoder);
 }
 
@@ -142,6 +150,19 @@ static tutti_status look_at_png(tutti_decoder *d, const tutti_sample *sample)
     return TUTTI_OK;
 }
 
+static tutti_status look_at_webp(tutti_decoder *d, const tutti_sample *sample)
+{
+    if (tutti_webp_begin(&d->webp, sample->bytes, sample->count))
+        return fault(d, sample, "%s", d->webp.fault);
+    if ((int64_t)d->webp.width * d->webp.height > TUTTI_IMAGE_PIXELS_MAX)
+        return fault(d, sample, "is %dx%d pixels; an image can have %d million", d->webp.width,
+            d->webp.height, TUTTI_IMAGE_PIXELS_MAX / 1000000);
+    d->width = d->webp.width;
+    d->height = d->webp.height;
+    d->orientation = d->webp.orientation;
+    return TUTTI_OK;
+}
+
 static tutti_status look_at_jpeg(tutti_decoder *d, const tutti_sample *sample)
 {
     const char *advice = tutti_other_file_advice(sample->bytes, sample->count);
@@ -158,8 +179,12 @@ tutti_status tutti_decoder_look(
     d->fault[0] = '\0';
     tutti_png_end(&d->png);
     if (!sample->count) return fault(d, sample, "0 bytes cannot be an image");
-    d->is_png = tutti_png_recognise(sample->bytes, sample->count);
-    tutti_status status = d->is_png ? look_at_png(d, sample) : look_at_jpeg(d, sample);
+    d->kind = tutti_png_recognise(sample->bytes, sample->count)    ? PNG
+              : tutti_webp_recognise(sample->bytes, sample->count) ? WEBP
+                                                                   : JPEG;
+    tutti_status status = d->kind == PNG    ? look_at_png(d, sample)
+                          : d->kind == WEBP ? look_at_webp(d, sample)
+                                            : look_at_jpeg(d, sample);
     if (status) return status;
     int transposes = tutti_exif_transposes(d->orientation);
     *width = transposes ? d->height : d->width;
@@ -264,21 +289,35 @@ static tutti_status decode_jpeg(
     return TUTTI_OK;
 }
 
-static tutti_status decode_png(tutti_decoder *d, const tutti_sample *sample, window *made)
+/* A PNG or a WebP. */
+static tutti_status decode_all(tutti_decoder *d, const tutti_sample *sample, window *made)
 {
     const tutti_jpeg_window all = {.shrink = 1, .width = d->width, .height = d->height};
     tutti_status status = reserve_window(d, &all);
     if (status) return status;
-    if (tutti_png_decode(&d->png, d->stored.bytes)) return fault(d, sample, "%s", d->png.fault);
+    if (d->kind == PNG && tutti_png_decode(&d->png, d->stored.bytes))
+        return fault(d, sample, "%s", d->png.fault);
+    if (d->kind == WEBP && tutti_webp_decode(&d->webp, d->stored.bytes))
+        return fault(d, sample, "%s", d->webp.fault);
     turn(d, &all, made);
     return TUTTI_OK;
 }
 
-/* Of the pixels of a view. */
-static void change_colours(const tutti_view *v, int channels, uint8_t *pixels)
+/* The pixels of a view, once they are in place. */
+static tutti_status change_pixels(
+    tutti_decoder *d, const tutti_view *v, int channels, uint8_t *pixels)
 {
+    tutti_status status = TUTTI_OK;
+    if (channels == CHANNELS && v->rand_augment.operations) {
+        status = reserve(&d->changed, v->out_width, v->out_height, CHANNELS);
+        if (status) return status;
+        tutti_rand_augment_apply(
+            &v->rand_augment, v->out_width, v->out_height, d->changed.bytes, pixels);
+    }
     if (channels == TUTTI_JITTER_CHANNELS)
         tutti_jitter_apply(&v->jitter, (int64_t)v->out_width * v->out_height, pixels);
+    tutti_erase_apply(&v->erase, v->out_width, channels, pixels);
+    return status;
 }
 
 /* A view of a photograph. */
@@ -318,8 +357,8 @@ static tutti_status make_file(tutti_decoder *d, const tutti_dataset *data,
     tutti_view view = tutti_view_choose(choice, &shape, image, width, height);
     area all = {0, 0, width, height};
     window made = {0};
-    if (d->is_png)
-        status = decode_png(d, sample, &made);
+    if (d->kind != JPEG)
+        status = decode_all(d, sample, &made);
     else if (data->resize)
         status = decode_jpeg(d, sample, needed(&view, width, height), shrink_for(&view), &made);
     else
@@ -329,8 +368,7 @@ static tutti_status make_file(tutti_decoder *d, const tutti_dataset *data,
         status = resize(d, &view, &made, pixels);
     else
         tutti_view_copy(&view, width, height, CHANNELS, made.pixels, pixels);
-    if (!status) change_colours(&view, CHANNELS, pixels);
-    return status;
+    return status ? status : change_pixels(d, &view, CHANNELS, pixels);
 }
 
 /* ---- whole pictures ---- */
@@ -339,7 +377,8 @@ static tutti_status decode_whole(
     tutti_decoder *d, const tutti_sample *sample, int width, int height, int shrink, window *made)
 {
     const area all = {0, 0, width, height};
-    return d->is_png ? decode_png(d, sample, made) : decode_jpeg(d, sample, all, shrink, made);
+    return d->kind != JPEG ? decode_all(d, sample, made)
+                           : decode_jpeg(d, sample, all, shrink, made);
 }
 
 tutti_status tutti_decoder_check(tutti_decoder *d, const tutti_sample *sample)
@@ -385,7 +424,7 @@ tutti_status tutti_decoder_make(tutti_decoder *d, const tutti_dataset *data,
         tutti_view view = tutti_view_choose(choice, &shape, image, sample->width, sample->height);
         tutti_view_copy(
             &view, sample->width, sample->height, sample->channels, sample->bytes, pixels);
-        change_colours(&view, sample->channels, pixels);
+        status = change_pixels(d, &view, sample->channels, pixels);
     }
     if (!status) *label = sample->label;
     return status;

@@ -2,6 +2,7 @@
 
 #include "apps/data/file.h"
 #include "apps/data/other_file.h"
+#include "apps/data/webp.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -65,8 +66,14 @@ int tutti_names_jpeg(const char *folder, const struct dirent *entry)
 
 int tutti_names_image(const char *folder, const struct dirent *entry)
 {
-    static const char *const endings[] = {".jpg", ".jpeg", ".png", NULL};
-    return is_file_named(folder, entry, endings);
+    static const char *const endings[] = {".jpg", ".jpeg", ".png", ".webp", NULL},
+                             *const without_webp[] = {".jpg", ".jpeg", ".png", NULL};
+    return is_file_named(folder, entry, tutti_webp_reads() ? endings : without_webp);
+}
+
+const char *tutti_names_image_endings(void)
+{
+    return tutti_webp_reads() ? ".jpg, .jpeg, .png or .webp" : ".jpg, .jpeg or .png";
 }
 
 long tutti_names_index(const tutti_names *list, const char *name)

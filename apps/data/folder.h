@@ -29,10 +29,13 @@ typedef struct tutti_names {
 
 typedef int (*tutti_names_wanted)(const char *folder, const struct dirent *entry);
 
-/* A folder; a file named as JPEGs are; a file named as JPEGs or PNGs are. Links are followed. */
+/* A folder; a file named as JPEGs are; a file named as JPEGs or PNGs are, or WebPs where this
+ * build reads them. Links are followed. */
 int tutti_names_folder(const char *folder, const struct dirent *entry);
 int tutti_names_jpeg(const char *folder, const struct dirent *entry);
 int tutti_names_image(const char *folder, const struct dirent *entry);
+/* How the last ones are named, for people: ".jpg, .jpeg or .png". */
+const char *tutti_names_image_endings(void);
 
 /* Lists the wanted entries. 0 or an errno value; logs nothing. */
 int tutti_names_list(const char *folder, tutti_names_wanted wanted, tutti_names *list);

@@ -1,15 +1,10 @@
 #include "apps/data/jitter.h"
 
+#include "apps/data/draw.h"
 #include "dag/base/clones.h"
 #include "dag/base/rng.h"
 
 enum { C = TUTTI_JITTER_CHANNELS, ONE = TUTTI_JITTER_ONE, SHIFT = 14, MOST = 255, RUN = 32 };
-
-/* Below `bound`, from one of a draw's words. */
-static int below(uint32_t word, int bound)
-{
-    return (int)(((uint64_t)word * (uint64_t)bound) >> 32);
-}
 
 tutti_jitter tutti_jitter_choose(
     const tutti_jitter_range *range, uint64_t seed, int64_t epoch, int64_t image)
@@ -20,12 +15,13 @@ tutti_jitter tutti_jitter_choose(
     uint32_t word[TUTTI_JITTER_OPERATIONS + 1];
     tutti_rng_philox(
         seed ^ tutti_rng_stream("view.jitter"), (uint64_t)epoch, (uint64_t)image, word);
-    const tutti_jitter_operation *order = orders[below(word[TUTTI_JITTER_OPERATIONS], ORDERS)];
+    const tutti_jitter_operation *order =
+        orders[tutti_draw_below(word[TUTTI_JITTER_OPERATIONS], ORDERS)];
     tutti_jitter jitter;
     for (int i = 0; i < TUTTI_JITTER_OPERATIONS; i++) {
         int most = range->most[order[i]];
         jitter.operation[i] = order[i];
-        jitter.factor[i] = ONE - most + below(word[order[i]], 2 * most + 1);
+        jitter.factor[i] = ONE - most + tutti_draw_below(word[order[i]], 2 * most + 1);
     }
     return jitter;
 }

@@ -190,7 +190,7 @@ typedef struct survey {
 
 static const char *wanted_names(int imagenet)
 {
-    return imagenet ? ".jpg, .jpeg or .png" : ".jpg or .jpeg";
+    return imagenet ? tutti_names_image_endings() : ".jpg or .jpeg";
 }
 
 /* A class without images, whether its files come from the disk or from an index. */

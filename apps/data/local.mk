@@ -15,7 +15,9 @@ apps_data_sources = \
 	apps/data/folder_index.c apps/data/folder_index.h \
 	apps/data/formats.h \
 	apps/data/idx.c \
+	apps/data/draw.h apps/data/erase.c apps/data/erase.h \
 	apps/data/jitter.c apps/data/jitter.h \
+	apps/data/rand_augment.c apps/data/rand_augment.h \
 	apps/data/jpeg.c apps/data/jpeg.h \
 	apps/data/jpeg_folder.c \
 	apps/data/jpeg_write.c apps/data/jpeg_write.h \
@@ -42,11 +44,17 @@ apps_data_sources = \
 	apps/data/tar_write.c apps/data/tar_write.h \
 	apps/data/val_labels.c apps/data/val_labels.h \
 	apps/data/view.c apps/data/view.h \
-	apps/data/webdataset.c
+	apps/data/webdataset.c \
+	apps/data/webp.h
+if HAVE_WEBP
+apps_data_sources += apps/data/webp.c
+else
+apps_data_sources += apps/data/webp_none.c
+endif
 
 noinst_LTLIBRARIES += libdata.la
 libdata_la_SOURCES = $(apps_data_sources)
-libdata_la_LIBADD = $(JPEG_LIBS) $(PNG_LIBS) $(ZLIB_LIBS) $(JANSSON_LIBS)
+libdata_la_LIBADD = $(JPEG_LIBS) $(PNG_LIBS) $(WEBP_LIBS) $(ZLIB_LIBS) $(JANSSON_LIBS)
 
 # For quickstart, in place of photographs; not installed.
 noinst_PROGRAMS += apps/data/scenes

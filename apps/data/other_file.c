@@ -3,8 +3,10 @@
 #include <string.h>
 #include <strings.h>
 
-#define MAGICK "only JPEG and PNG are read; convert it, as with ImageMagick: convert FILE FILE.png"
-#define HEIF "only JPEG and PNG are read; convert it, as with libheif: heif-convert FILE FILE.jpg"
+#define MAGICK "not read here; convert it, as with ImageMagick: convert FILE FILE.png"
+#define WEBP                                                                                       \
+    "this build has no libwebp: install libwebp-dev and configure again, or convert FILE FILE.png"
+#define HEIF "not read here; convert it, as with libheif: heif-convert FILE FILE.jpg"
 #define DOWNLOAD "no picture: the download failed, so get the file again"
 
 /* By their first bytes: `count` of them at `at`. */
@@ -12,7 +14,7 @@ static const struct {
     size_t at, count;
     const char *bytes, *advice;
 } kinds[] = {
-    {8, 4, "WEBP", "is a WebP picture; " MAGICK},
+    {8, 4, "WEBP", "is a WebP picture; " WEBP},
     {0, 4, "GIF8", "is a GIF; " MAGICK},
     {0, 4, "II*\0", "is a TIFF; " MAGICK},
     {0, 4, "MM\0*", "is a TIFF; " MAGICK},

@@ -51,7 +51,9 @@ struct tutti_prefetch {
     const tutti_dataset *dataset;
     tutti_sampler sampler;
     tutti_augment augment;
+    tutti_rand_range rand_augment;
     tutti_jitter_range jitter;
+    double erase;
     int64_t crop_epochs;
     int views;
     tutti_bad_images *bad; /* used by next */
@@ -122,7 +124,9 @@ static tutti_status fill_row(
     }
     tutti_view_choice choice = {.augment = p->augment,
         .crop = epoch<p->crop_epochs, .flip = slot->batch.step % p->views> 0,
+        .rand_augment = p->rand_augment,
         .jitter = p->jitter,
+        .erase = p->erase,
         .seed = p->sampler.seed,
         .epoch = epoch};
     tutti_status status =
@@ -407,7 +411,9 @@ tutti_status tutti_prefetch_open(const tutti_prefetch_options *o, tutti_prefetch
         .window = o->window,
         .seed = o->seed};
     p->augment = o->train ? o->augment : TUTTI_AUGMENT_NONE;
+    if (o->train) p->rand_augment = o->rand_augment;
     if (o->train) p->jitter = o->jitter;
+    if (o->train) p->erase = o->erase;
     p->crop_epochs = o->crop_epochs;
     p->observer = o->observer;
     p->bad = o->bad;

@@ -44,7 +44,9 @@ typedef struct tutti_prefetch_options {
     int64_t batch;             /* images per rank and step */
     int64_t first_step;        /* where to start (resume) */
     tutti_augment augment;     /* training only: random crops and flips (view.h) */
+    tutti_rand_range rand_augment; /* training only, in every epoch (rand_augment.h) */
     tutti_jitter_range jitter; /* training only: of colours, in every epoch (jitter.h) */
+    double erase;              /* training only: the chance of erasing a rectangle (erase.h) */
     int64_t multiple;          /* training only: an epoch has a multiple of this many steps; 0: 1 */
     int64_t most; /* training only: an epoch has at most this many steps; 0: any number */
     /* training only: images are shuffled within runs of this many (sampler.h); 0: all at once */

@@ -57,6 +57,25 @@ int tutti_jitter_read(const char *text, tutti_jitter_range *range)
     return 1;
 }
 
+int tutti_rand_augment_read(const char *text, tutti_rand_range *range)
+{
+    char first[8];
+    int64_t operations = 0, magnitude = 0;
+    if (!text) return 0;
+    if (strcmp(text, "none") != 0) {
+        const size_t length = strcspn(text, ",");
+        if (length >= sizeof first || !text[length]) return 0;
+        snprintf(first, sizeof first, "%.*s", (int)length, text);
+        if (!tutti_number_int(first, &operations) || operations < 1 || operations > TUTTI_RAND_MOST)
+            return 0;
+        if (!tutti_number_int(text + length + 1, &magnitude) || magnitude < 0 ||
+            magnitude > TUTTI_RAND_MAGNITUDE)
+            return 0;
+    }
+    *range = (tutti_rand_range){(int)operations, (int)magnitude};
+    return 1;
+}
+
 int tutti_shuffle_read(const char *text, int64_t *window)
 {
     static const char windowed[] = "window:";

@@ -11,7 +11,9 @@
 typedef struct tutti_data_settings {
     tutti_conf_int size, eval_size, resize; /* or auto */
     const char *augment;                    /* for tutti_augment_find */
+    const char *rand_augment;               /* for tutti_rand_augment_read */
     const char *jitter;                     /* for tutti_jitter_read */
+    tutti_conf_real erase;                  /* or none */
     const char *shuffle;                    /* for tutti_shuffle_read */
     const char *shards;                     /* for tutti_shards_local */
     const char *split;                      /* for tutti_held_out_read; NULL: not given */
@@ -42,11 +44,19 @@ typedef struct tutti_data_settings {
         .help = "how training images vary; crop: pad by 4 (mirrored), crop at random, flip each "  \
                 "one every other epoch; of photographs, a random square of what an evaluation "    \
                 "resizes; standard: the same, but of photographs a random rectangle, resized"},    \
+    {TUTTI_CONF_TEXT, "rand-augment", "N,M", .fallback = "none",                                   \
+        .offset = offsetof(type, member.rand_augment),                                             \
+        .help = "training images: N random ones (1 to 8) of 14 operations, with magnitude M (0 "   \
+                "to 30), as torchvision's RandAugment; usual: 2,9"},                               \
     {TUTTI_CONF_TEXT, "jitter", "B,C,S", .fallback = "none",                                       \
         .offset = offsetof(type, member.jitter),                                                   \
         .help = "training images: multiply brightness, contrast and saturation with random "       \
                 "factors from 1-B to 1+B (C, S), in random order, as torchvision's ColorJitter; "  \
                 "each from 0 to 1"},                                                               \
+    {TUTTI_CONF_REAL_OR, "erase", "P", .fallback = "none", .low = 0.001, .high = 1,                \
+        .words = {"none"}, .offset = offsetof(type, member.erase),                                 \
+        .help = "training images: fill a random rectangle of 2 to 33 % of the area with random "   \
+                "bytes, in this share of them (random erasing)"},                                  \
     {TUTTI_CONF_TEXT, "shuffle", "HOW", .fallback = "full",                                        \
         .offset = offsetof(type, member.shuffle),                                                  \
         .help = "order of training images in an epoch; full: any; window:G: runs of G images of "  \
@@ -82,6 +92,8 @@ const char *tutti_augment_choice(int i);
 tutti_augment tutti_augment_find(const char *word);
 /* Whether the text is "none" (all 0) or three numbers from 0 to 1: "0.4,0.4,0.4". */
 int tutti_jitter_read(const char *text, tutti_jitter_range *range);
+/* Whether the text is "none" (no operations), or how many and their magnitude: "2,9". */
+int tutti_rand_augment_read(const char *text, tutti_rand_range *range);
 /* Whether the text is "full" (*window: 0) or "window:G" with G from 2 to 1e9 (*window: G). */
 int tutti_shuffle_read(const char *text, int64_t *window);
 /* Whether the text is a share from 0.001 to 0.9, alone or with a whole number as seed: "0.2,7". */

@@ -1,6 +1,7 @@
 #include "apps/data/tar_sample.h"
 
 #include "apps/data/formats.h"
+#include "apps/data/webp.h"
 #include "dag/base/lines.h"
 #include "dag/base/log.h"
 
@@ -58,7 +59,8 @@ static char *find_dot(char *name)
 
 static int is_image(const char *ending)
 {
-    return !strcasecmp(ending, "jpg") || !strcasecmp(ending, "jpeg") || !strcasecmp(ending, "png");
+    return !strcasecmp(ending, "jpg") || !strcasecmp(ending, "jpeg") ||
+           !strcasecmp(ending, "png") || (tutti_webp_reads() && !strcasecmp(ending, "webp"));
 }
 
 static int is_label(const char *ending)

@@ -1,5 +1,5 @@
 /* The samples of a shard, one after the other, for training and for checks alike: the files KEY.jpg
- * (.jpeg, .png) and KEY.cls, which has the number of the image's class.
+ * (.jpeg, .png, .webp) and KEY.cls, which has the number of the image's class.
  *
  * A key ends at the first dot of the name's last component, as WebDataset has it. Other files may lie
  * between those of a sample, and are not looked at; nor are hidden ones, whatever they are called: a

@@ -69,8 +69,8 @@ static tutti_status read_caffe(label_file *f, const tutti_lines *lines, char *te
 /* An image by its name without the ending, or -1. */
 static long find_stem(const tutti_names *images, const char *stem)
 {
-    static const char *const endings[] = {
-        ".JPEG", ".jpg", ".jpeg", ".JPG", ".png", ".PNG", ".Jpg", ".Jpeg", ".Png", ""};
+    static const char *const endings[] = {".JPEG", ".jpg", ".jpeg", ".JPG", ".png", ".PNG", ".Jpg",
+        ".Jpeg", ".Png", ".webp", ".WEBP", ""};
     char name[NAME_MAX_BYTES];
     long image = -1;
     for (size_t e = 0; e < sizeof endings / sizeof *endings && image < 0; e++) {

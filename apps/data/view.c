@@ -1,5 +1,6 @@
 #include "apps/data/view.h"
 
+#include "apps/data/draw.h"
 #include "dag/base/rng.h"
 
 #include <math.h>
@@ -13,12 +14,6 @@ static int draw_flip(const tutti_view_choice *choice, int64_t image)
     return (int)((first[0] ^ (uint32_t)choice->epoch) & 1);
 }
 
-/* Below `bound`, from one of a draw's words. */
-static int below(uint32_t word, int bound)
-{
-    return (int)(((uint64_t)word * (uint64_t)bound) >> 32);
-}
-
 /* The image with its border, cropped to its own size. */
 static void draw_padded(const tutti_view_choice *choice, int64_t image, tutti_view *view)
 {
@@ -26,8 +21,8 @@ static void draw_padded(const tutti_view_choice *choice, int64_t image, tutti_vi
     uint32_t place[4];
     tutti_rng_philox(choice->seed ^ tutti_rng_stream("augment.draw"), (uint64_t)choice->epoch,
         (uint64_t)image, place);
-    view->y = below(place[0], PLACES) - TUTTI_VIEW_PAD;
-    view->x = below(place[1], PLACES) - TUTTI_VIEW_PAD;
+    view->y = tutti_draw_below(place[0], PLACES) - TUTTI_VIEW_PAD;
+    view->x = tutti_draw_below(place[1], PLACES) - TUTTI_VIEW_PAD;
 }
 
 void tutti_view_fit(int side, int width, int height, int *fit_width, int *fit_height)
@@ -71,22 +66,9 @@ static void draw_square(const tutti_view_choice *choice, const tutti_view_shape 
     tutti_view_fit(shape->resize, width, height, &fit_width, &fit_height);
     tutti_rng_philox(choice->seed ^ tutti_rng_stream("view.square"), (uint64_t)choice->epoch,
         (uint64_t)image, place);
-    int left = below(place[0], fit_width - shape->width + 1),
-        top = below(place[1], fit_height - shape->height + 1);
+    int left = tutti_draw_below(place[0], fit_width - shape->width + 1),
+        top = tutti_draw_below(place[1], fit_height - shape->height + 1);
     take_from_fit(shape, left, top, width, height, view);
-}
-
-/* e to the x, |x| < 1, with the same bits on every machine, which libm does not promise. */
-static double power_of_e(double x)
-{
-    double sum = 1;
-    for (int n = 18; n > 0; n--) sum = 1 + sum * x / n;
-    return sum;
-}
-
-static int rounded(double x)
-{
-    return (int)(x + 0.5);
 }
 
 static const double area_least = 0.08, ratio_most = 4.0 / 3, log_ratio_most = 0.28768207245178085;
@@ -96,9 +78,9 @@ static void take_largest(int width, int height, tutti_view *view)
 {
     int w = width, h = height;
     if (width > height * ratio_most)
-        w = rounded(height * ratio_most);
+        w = tutti_draw_rounded(height * ratio_most);
     else if (height > width * ratio_most)
-        h = rounded(width * ratio_most);
+        h = tutti_draw_rounded(width * ratio_most);
     view->x = (width - w) / 2;
     view->y = (height - h) / 2;
     view->width = w;
@@ -109,18 +91,18 @@ static void draw_rectangle(
     const tutti_view_choice *choice, int64_t image, int width, int height, tutti_view *view)
 {
     enum { TRIES = 10, STRIDE = 16 };
-    static const double unit = 1.0 / 4294967296.0;
     uint64_t key = choice->seed ^ tutti_rng_stream("view.rectangle");
     view->clip = 1;
     for (int n = 0; n < TRIES; n++) {
         uint32_t d[4];
         tutti_rng_philox(key, (uint64_t)choice->epoch, (uint64_t)image * STRIDE + (uint64_t)n, d);
-        double area = (double)width * height * (area_least + (1 - area_least) * d[0] * unit);
-        double ratio = power_of_e(log_ratio_most * (2.0 * d[1] * unit - 1));
-        int w = rounded(sqrt(area * ratio)), h = rounded(sqrt(area / ratio));
+        double area =
+            (double)width * height * (area_least + (1 - area_least) * tutti_draw_unit(d[0]));
+        double ratio = tutti_draw_exp(log_ratio_most * (2.0 * tutti_draw_unit(d[1]) - 1));
+        int w = tutti_draw_rounded(sqrt(area * ratio)), h = tutti_draw_rounded(sqrt(area / ratio));
         if (w < 1 || h < 1 || w > width || h > height) continue;
-        view->x = below(d[2], width - w + 1);
-        view->y = below(d[3], height - h + 1);
+        view->x = tutti_draw_below(d[2], width - w + 1);
+        view->y = tutti_draw_below(d[3], height - h + 1);
         view->width = w;
         view->height = h;
         return;
@@ -148,7 +130,11 @@ tutti_view tutti_view_choose(const tutti_view_choice *choice, const tutti_view_s
         .out_width = shape->width,
         .out_height = shape->height,
         .flip = choice->augment ? draw_flip(choice, image) : choice->flip,
-        .jitter = tutti_jitter_choose(&choice->jitter, choice->seed, choice->epoch, image)};
+        .rand_augment =
+            tutti_rand_augment_choose(&choice->rand_augment, choice->seed, choice->epoch, image),
+        .jitter = tutti_jitter_choose(&choice->jitter, choice->seed, choice->epoch, image),
+        .erase = tutti_erase_choose(
+            choice->erase, choice->seed, choice->epoch, image, shape->width, shape->height)};
     if (shape->resize)
         crop_photograph(choice, shape, image, width, height, &view);
     else if (choice->augment && choice->crop)

@@ -23,7 +23,9 @@
 #ifndef TUTTI_VIEW_H
 #define TUTTI_VIEW_H
 
+#include "apps/data/erase.h"
 #include "apps/data/jitter.h"
+#include "apps/data/rand_augment.h"
 
 #include <stdint.h>
 
@@ -38,7 +40,9 @@ typedef struct tutti_view {
     int clip;
     int out_width, out_height;
     int flip;            /* about the vertical axis */
-    tutti_jitter jitter; /* at last, of images with three channels */
+    tutti_rand_augment rand_augment; /* then, of images with three channels */
+    tutti_jitter jitter; /* then, of images with three channels */
+    tutti_erase erase;   /* at last */
 } tutti_view;
 
 typedef enum tutti_augment {
@@ -59,7 +63,9 @@ typedef struct tutti_view_choice {
     tutti_augment augment;
     int crop; /* with augment; 0: as in an evaluation, but flips are the same as with a crop */
     int flip; /* without augment: mirror every view */
-    tutti_jitter_range jitter; /* with or without augment */
+    tutti_rand_range rand_augment; /* with or without augment */
+    tutti_jitter_range jitter;     /* likewise */
+    double erase;                  /* the chance of erasing a rectangle, 0 to 1; likewise */
     uint64_t seed;
     int64_t epoch;
 } tutti_view_choice;

@@ -1,5 +1,5 @@
 /* Shards: DIR/train*.tar and DIR/val*.tar, uncompressed, as WebDataset has them: an image is the
- * files KEY.jpg (.jpeg, .png) and KEY.cls, which has the number of its class (tar_sample.h). Opening
+ * files KEY.jpg (.jpeg, .png, .webp) and KEY.cls, which has the number of its class (tar_sample.h). Opening
  * reads the headers, and the labels; an image is then read at its offset. Images are numbered in the
  * order of shards by name, and in a shard in the order of entries. */
 #include "apps/data/file.h"

@@ -30,7 +30,8 @@ typedef struct options {
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
     {TUTTI_CONF_TEXT, "checkpoint", "FILE", .flags = TUTTI_CONF_REQUIRED, AT(checkpoint),
-        .help = "the trained network: a checkpoint of tutti-cifar or tutti-imagenet"},
+        .help = "the trained network: a checkpoint of tutti-cifar or tutti-imagenet, or what "
+                "tutti-export made of one"},
     {TUTTI_CONF_TEXT, "to", "FILE", .flags = TUTTI_CONF_REQUIRED, AT(to),
         .help = "the file to write, which replaces an earlier one"},
     {TUTTI_CONF_CHOICE, "format", "NAME", .flags = TUTTI_CONF_REQUIRED, .choice = format_choice,

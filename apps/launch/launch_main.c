@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "apps/launch/attempt.h"
+#include "apps/launch/elastic.h"
 #include "apps/launch/jobs.h"
 #include "dag/base/clock.h"
 
@@ -171,9 +172,13 @@ int main(int argc, char **argv)
 {
     static program p;
     int status = tutti_launch_parse(argc, argv, &p.options);
-    if (status < 0) status = tutti_launch_mpirun_find(&p.options, &p.mpirun);
+    if (status < 0 && !p.options.elastic) status = tutti_launch_mpirun_find(&p.options, &p.mpirun);
     if (status >= 0) return status;
     if (!tutti_launch_watch_open(&p.watch)) return 1;
+    if (p.options.elastic) {
+        name_run();
+        return tutti_launch_elastic(&p.watch, &p.options);
+    }
     if (p.options.servers) return tutti_launch_jobs(&p.watch, &p.options, &p.mpirun);
     p.begun_s = tutti_clock_s();
     p.checkpoint = tutti_launch_checkpoint(&p.options);

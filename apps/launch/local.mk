@@ -2,6 +2,7 @@
 bin_PROGRAMS += apps/tutti-run
 apps_tutti_run_SOURCES = \
 	apps/launch/attempt.c apps/launch/attempt.h \
+	apps/launch/elastic.c apps/launch/elastic.h \
 	apps/launch/folder.c apps/launch/folder.h \
 	apps/launch/jobs.c apps/launch/jobs.h \
 	apps/launch/launch_main.c \
@@ -9,7 +10,7 @@ apps_tutti_run_SOURCES = \
 	apps/launch/options.c apps/launch/options.h \
 	apps/launch/session.c apps/launch/session.h \
 	apps/launch/watch.c apps/launch/watch.h \
-	dag/base/clock.c dag/base/process.c
+	dag/base/clock.c dag/base/conf_print.c dag/base/process.c
 apps_tutti_run_CPPFLAGS = $(AM_CPPFLAGS) -DTUTTI_MPIRUN='"$(MPIRUN)"'
 
 # launch.sh as an array of lines.

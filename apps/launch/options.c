@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "apps/launch/options.h"
+#include "dag/base/conf_print.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -12,6 +13,7 @@
 static const char usage[] =
     "Usage: tutti-run [OPTION]... -n N PROGRAM [ARGUMENT]...\n"
     "       tutti-run [OPTION]... --servers S --clients C -n N PROGRAM [ARGUMENT]...\n"
+    "       tutti-run [OPTION]... --elastic LEAST:MOST -n N PROGRAM [ARGUMENT]...\n"
     "       tutti-run [OPTION]... LAUNCHER [ARGUMENT]... PROGRAM [ARGUMENT]...\n"
     "Starts N ranks of PROGRAM with the mpirun and the settings that fit this\n"
     "machine; or S servers, and N workers in C clients, as jobs of their own\n"
@@ -57,9 +59,14 @@ static const option table[] = {
         {"write what a job says to FOLDER/JOB.log (default: pass it",
             "on, with [JOB] before each line)"},
         AT(output), 0},
+    {"--elastic", "LEAST:MOST", "two numbers of ranks",
+        {"without MPI, on this host: when a rank dies, the others go",
+            "on, and a new one takes its place; how many may train"},
+        AT(elastic), 0},
     {"--max-restarts", "N", NULL,
         {"restart at most N times (default: 3, or 0 for -n without",
-            "--checkpoint); with --servers, each client (default: 0)"},
+            "--checkpoint); with --servers, each client (default: 0);",
+            "with --elastic, ranks (default: 3)"},
         AT(max_restarts), 0},
     {"--pause", "S", NULL,
         {"seconds before the first restart; doubles before each",
@@ -123,6 +130,41 @@ static int print_help(void)
     return 0;
 }
 
+/* The longest of an option's names. */
+static const char *long_name(const option *row)
+{
+    const char *comma = strchr(row->names, ',');
+    return comma ? comma + 2 : row->names;
+}
+
+static int print_completion(void)
+{
+    for (int i = 0; i < OPTIONS; i++) {
+        const option *row = &table[i];
+        tutti_conf_print_completion(long_name(row),
+            !row->value                     ? "flag"
+            : !strcmp(row->value, "FOLDER") ? "file"
+                                            : "value",
+            "", row->help[0], stdout);
+    }
+    tutti_conf_print_completion(
+        "-", "command", "", "the program, or mpirun or srun with it", stdout);
+    return 0;
+}
+
+static int refuse_name(const char *name)
+{
+    const char *names[OPTIONS];
+    char meant[256] = "";
+    for (int i = 0; i < OPTIONS; i++) names[i] = long_name(&table[i]);
+    FILE *out = fmemopen(meant, sizeof meant, "w");
+    if (out) {
+        tutti_conf_print_nearest(name, OPTIONS, names, out);
+        fclose(out);
+    }
+    return refuse("%s: unknown option%s", name, meant);
+}
+
 static const option *find_option(const char *name)
 {
     if (strcmp(name, "-np") == 0) return &table[0];
@@ -170,9 +212,11 @@ static int read_options(int argc, char **argv, tutti_launch_options *o)
         }
         snprintf(name, sizeof name, "%.*s", equals ? (int)(equals - argv[i]) : 63, argv[i]);
         const option *row = find_option(name);
-        if (!row) return refuse("%s: unknown option", name);
+        if (!row) return refuse_name(name);
         if (!row->value && equals) return refuse("%s: takes no value", name);
-        if (strcmp(row->names, "--help") == 0) return print_help();
+        if (strcmp(row->names, "--help") == 0)
+            return argv[i + 1] && !strcmp(argv[i + 1], "completion") ? print_completion()
+                                                                     : print_help();
         if (strcmp(row->names, "--version") == 0) {
             printf("tutti-run (Tutti) %s\n", PACKAGE_VERSION);
             return 0;
@@ -253,6 +297,29 @@ static int check_jobs(tutti_launch_options *o)
     return -1;
 }
 
+static int check_elastic(tutti_launch_options *o)
+{
+    enum { MOST_ELASTIC = 32 };
+    int used = 0;
+    if (sscanf(o->elastic, "%4d:%4d%n", &o->least, &o->most, &used) != 2 || o->elastic[used] ||
+        o->least < 1 || o->most < o->least || o->most > MOST_ELASTIC)
+        return refuse("--elastic %s: must be LEAST:MOST, 1 to %d", o->elastic, MOST_ELASTIC);
+    if (o->ranks < o->least || o->ranks > o->most)
+        return refuse("--elastic %s: say with -n how many ranks to start, %d to %d", o->elastic,
+            o->least, o->most);
+    const char *other = o->servers || o->clients ? "--servers and --clients"
+                        : o->hosts               ? "--hosts"
+                        : o->srun                ? "--srun"
+                        : o->proceed             ? "--continue"
+                                                 : NULL;
+    if (other)
+        return refuse("%s: not with --elastic, whose ranks are processes of this host%s", other,
+            o->proceed ? ": give the program --resume FILE" : "");
+    if (tutti_launch_has_several(o))
+        return refuse("\":\": not with --elastic: all ranks run the same program");
+    return -1;
+}
+
 /* Options that have to do with each other. */
 static int check_options(tutti_launch_options *o)
 {
@@ -260,17 +327,22 @@ static int check_options(tutti_launch_options *o)
     const char *checkpoint = tutti_launch_checkpoint(o);
     int status = -1;
     if (!o->words) return refuse("there is no command to run");
-    if (jobs) status = check_jobs(o);
-    if (!jobs && o->output) status = refuse("--output: with --servers and --clients only");
-    if (!jobs && o->replicas)
+    if (o->elastic) status = check_elastic(o);
+    if (status < 0 && jobs) status = check_jobs(o);
+    if (status < 0 && !jobs && o->output)
+        status = refuse("--output: with --servers and --clients only");
+    if (status < 0 && !jobs && o->replicas)
         status = refuse("--server-replicas: with --servers and --clients only");
     if (status >= 0) return status;
     if (!o->ranks && (o->srun || o->hosts))
         return refuse("--srun and --hosts: say with -n how many ranks to start");
     if (o->srun && o->hosts)
         return refuse("--hosts: not with --srun: Slurm chooses hosts of its job");
-    if (o->max_restarts < 0) o->max_restarts = jobs || (o->ranks && !checkpoint) ? 0 : 3;
-    if (!checkpoint && o->max_restarts && !jobs)
+    if (o->max_restarts < 0) {
+        const int none = jobs || (o->ranks && !checkpoint && !o->elastic);
+        o->max_restarts = none ? 0 : 3;
+    }
+    if (!checkpoint && o->max_restarts && !jobs && !o->elastic)
         return refuse(
             "no --checkpoint FILE in the command: a restart would start from the beginning");
     return -1;

@@ -6,10 +6,11 @@ typedef struct tutti_launch_options {
     int ranks;            /* to start; 0: the command starts them itself */
     int servers, clients; /* jobs of their own (jobs.h); 0: there are none */
     int replicas;         /* servers that have a key */
+    int least, most;      /* ranks that train (--elastic); 0: always the same */
     int srun, proceed;    /* proceed: --continue */
     int max_restarts;     /* -1 until options are complete */
     int pause_s, grace_s, linger_s;
-    const char *hosts, *output; /* NULL: none */
+    const char *hosts, *output, *elastic; /* NULL: none */
     char **command;             /* [words], and a NULL */
     int words;
 } tutti_launch_options;

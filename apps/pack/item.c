@@ -4,6 +4,7 @@
 #include "apps/data/png.h"
 #include "apps/data/recordio_write.h"
 #include "apps/data/tar_write.h"
+#include "apps/data/webp.h"
 #include "dag/base/log.h"
 
 #include <inttypes.h>
@@ -32,12 +33,14 @@ static tutti_status append_to_tar(
     tutti_bytes *to, int64_t place, const char *name, int32_t label, const tutti_bytes *image)
 {
     char key[KEY], file[KEY + 8], digits[16];
-    int is_png = tutti_png_recognise(image->bytes, image->count);
+    const char *ending = tutti_png_recognise(image->bytes, image->count)    ? "png"
+                         : tutti_webp_recognise(image->bytes, image->count) ? "webp"
+                                                                            : "jpg";
     make_key(place, name, key);
     snprintf(file, sizeof file, "%s.cls", key);
     int count = snprintf(digits, sizeof digits, "%" PRId32, label);
     tutti_status status = tutti_tar_append(to, file, digits, (size_t)count);
-    snprintf(file, sizeof file, "%s.%s", key, is_png ? "png" : "jpg");
+    snprintf(file, sizeof file, "%s.%s", key, ending);
     return status ? status : tutti_tar_append(to, file, image->bytes, image->count);
 }
 

@@ -48,6 +48,10 @@ static const tutti_setting settings[] = {{TUTTI_CONF_HEADING, .help = "Arguments
         .help = "how many layouts are simulated, of those that are expected to be fastest"},
     {TUTTI_CONF_FLAG, "json", AT(json), .help = "print one JSON object instead of text"}, {0}};
 
+static const tutti_conf_brief brief[] = {{"topology", NULL}, {"ranks", NULL}, {"workers", NULL},
+    {"times", NULL}, {"memory-gb", NULL}, {"batch", NULL}, {"design", NULL}, {"simulate", NULL},
+    {"json", NULL}, {0}};
+
 static const tutti_conf conf = {
     .program = "tutti-plan",
     .usage = "MODEL --topology NAME [OPTION]...",
@@ -56,6 +60,7 @@ static const tutti_conf conf = {
                "that promise most.",
     .version = PACKAGE_VERSION,
     .settings = settings,
+    .brief = brief,
 };
 
 typedef struct planner {

@@ -63,12 +63,26 @@ static tutti_status make_transport(tutti_training_session *s)
     return TUTTI_OK;
 }
 
+/* Over a transport that is not MPI's. */
+static tutti_status open_over(tutti_training_session *s, const tutti_exchange_options *options)
+{
+    const int lanes = tutti_exchange_transport_lanes(options);
+    tutti_transport *ranks;
+    tutti_status status = s->options.connect(s->options.connect_ctx, lanes, &ranks);
+    if (status) return status;
+    status = tutti_session_transport_over(s->transport, ranks, options->setup_timeout_s);
+    if (!status) return tutti_exchange_open_over(ranks, options, &s->exchange);
+    tutti_transport_close(ranks);
+    return status;
+}
+
 static tutti_status open_exchange(tutti_training_session *s)
 {
     tutti_status made = make_transport(s);
     if (made) return made;
     const tutti_exchange_options options = exchange_options(s, &s->options.exchange);
-    tutti_status status = s->options.comm
+    tutti_status status = s->options.connect ? open_over(s, &options)
+                          : s->options.comm
                               ? tutti_exchange_attach(s->options.comm, &options, &s->exchange)
                               : tutti_exchange_open(&options, &s->exchange);
     if (status) return status;
@@ -382,12 +396,13 @@ tutti_status tutti_training_session_feed(
 
 /* ---- back again ---- */
 
-void tutti_training_session_stop(tutti_training_session *s)
+int tutti_training_session_stop(tutti_training_session *s)
 {
-    if (!s->run) return;
-    s->runner->close(s->run);
+    if (!s->run) return 1;
+    const int ended = s->runner->close(s->run);
     s->run = NULL;
     s->level = TUTTI_TRAINING_APPLIED;
+    return ended;
 }
 
 /* Once no exchange can name anything in them. */

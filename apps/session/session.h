@@ -58,6 +58,10 @@ typedef struct tutti_training_session_options {
     /* The MPI_Comm of a program that has initialised MPI (tutti_exchange_attach), valid until close;
      * NULL: the session initialises MPI. */
     const void *comm;
+    /* Instead of MPI: a transport of all ranks with that many lanes, for tutti_exchange_open_over. The ranks' options
+     * have been compared. NULL: MPI */
+    tutti_status (*connect)(void *ctx, int lanes, tutti_transport **transport);
+    void *connect_ctx;
 } tutti_training_session_options;
 
 /* Zeroed: closed. */
@@ -133,8 +137,9 @@ tutti_status tutti_training_session_init(tutti_training_session *session);
 tutti_status tutti_training_session_feed(
     tutti_training_session *session, int evaluation, const uint8_t *images, const int32_t *labels);
 
-/* Closes the run, if there is one; the weights are gone, and no worker is left. */
-void tutti_training_session_stop(tutti_training_session *session);
+/* Closes the run, if there is one; the weights are gone, and no worker is left. Returns 0 if what was submitted has not
+ * ended, after a failure (tutti_runner.close): no other run can be started then. */
+int tutti_training_session_stop(tutti_training_session *session);
 /* Stops, and takes model and graph away. */
 void tutti_training_session_clear(tutti_training_session *session);
 /* Closes everything. All ranks call it if there is an exchange. Accepts a closed session. Returns

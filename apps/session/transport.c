@@ -199,3 +199,10 @@ tutti_status tutti_session_transport_open(
     if (q.about->replace && mpi->size > 1) return q.about->replace(transport, &options);
     return q.about->give ? q.about->give(mpi, &options) : TUTTI_OK;
 }
+
+tutti_status tutti_session_transport_over(
+    tutti_session_transport *chosen, tutti_transport *ranks, double timeout_s)
+{
+    chosen->chosen = "mesh";
+    return choose_place(chosen, ranks, timeout_s);
+}

@@ -37,5 +37,8 @@ typedef struct tutti_session_transport {
  * why). auto then means mpi, and rank 0 logs why; with `aware` it means mpi. Errors of the transport. */
 tutti_status tutti_session_transport_open(
     void *ctx, tutti_transport **transport, int lanes, double timeout_s);
+/* For ranks that have another transport than MPI's, and keep it: chooses the place. USAGE as above. */
+tutti_status tutti_session_transport_over(
+    tutti_session_transport *chosen, tutti_transport *ranks, double timeout_s);
 
 #endif

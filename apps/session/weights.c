@@ -234,6 +234,33 @@ tutti_status tutti_weights_collect(
     return status ? status : c.visited;
 }
 
+static tutti_status gather_one(collection *c, int i)
+{
+    const tutti_training_session *s = c->session;
+    const tutti_tensor *tensor = tutti_weights_get(s, i);
+    const int number = tutti_weights_tensor(s, i);
+    void *data = c->copy;
+    tutti_status status =
+        number < 0 ? put_together(s, i, data)
+                   : s->runner->acquire(s->run, number, TUTTI_READ, tensor->bytes, &data);
+    if (status) return status;
+    status = c->visit(c->ctx, tensor, data);
+    if (number >= 0) s->runner->release(s->run, number);
+    return status;
+}
+
+tutti_status tutti_weights_gather(
+    const tutti_training_session *s, int count, tutti_weights_visit visit, void *ctx)
+{
+    collection c = {.session = s, .visit = visit, .ctx = ctx};
+    if (!s->whole) return tutti_weights_walk(s, count, TUTTI_READ, visit, ctx);
+    tutti_status status = open_copy(s, &c.copy);
+    if (status) return status;
+    for (int i = 0; i < count && !status; i++) status = gather_one(&c, i);
+    free(c.copy);
+    return status;
+}
+
 /* What rank 0 says before a tensor. */
 typedef struct word {
     int64_t status, filled;

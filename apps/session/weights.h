@@ -37,6 +37,11 @@ tutti_status tutti_weights_walk(const tutti_training_session *session, int count
 tutti_status tutti_weights_collect(
     const tutti_training_session *session, int count, tutti_weights_visit visit, void *ctx);
 
+/* Visits the first `count` on each rank, in order: all of a tensor of which it has a part. Without stages, blocks and
+ * servers. All ranks call it where session->whole is not NULL, with nothing submitted. Errors as above. */
+tutti_status tutti_weights_gather(
+    const tutti_training_session *session, int count, tutti_weights_visit visit, void *ctx);
+
 /* The other way: on rank 0 `fill` writes each tensor, or leaves it (*filled: 0) as all have it already;
  * those that have the tensor get the value. All ranks call it; `fill` is used on rank 0. A fill that
  * fails ends it on all ranks, with the same status. */

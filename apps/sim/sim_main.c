@@ -107,6 +107,11 @@ static const tutti_setting settings[] = {{TUTTI_CONF_HEADING, .help = "Arguments
         .help = "print one JSON object per simulation instead of a table"},
     {0}};
 
+static const tutti_conf_brief brief[] = {{"topology", NULL}, {"ranks", NULL}, {"workers", NULL},
+    {"times", NULL}, {"batch", NULL}, {"layout", NULL}, {"strategy", NULL}, {"compress", NULL},
+    {"design", NULL}, {"algorithm", NULL}, {"bucket-mb", NULL}, {"priority", NULL}, {"trace", NULL},
+    {"json", NULL}, {0}};
+
 static const tutti_conf conf = {
     .program = "tutti-sim",
     .usage = "MODEL --topology NAME [OPTION]...",
@@ -115,6 +120,7 @@ static const tutti_conf conf = {
                "ranks, in virtual time over the links of a topology. Prints what a step takes.",
     .version = PACKAGE_VERSION,
     .settings = settings,
+    .brief = brief,
 };
 
 static int64_t bytes_of(tutti_conf_real mb)

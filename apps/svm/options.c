@@ -188,18 +188,28 @@ static const tutti_setting cv_settings[] = {
     "Exit status: 0 on success; 2 for a mistake in the options; 130 when Ctrl-C ended the run "    \
     "(143 for SIGTERM); 1 for everything else. See tutti-svm(1)."
 
-#define CONF(command, arguments, what)                                                             \
+static const tutti_conf_brief train_brief[] = {{"data", NULL}, {"model", NULL}, {"scale", NULL},
+    {"kernel", "how samples are compared"}, {"cost", NULL}, {"gamma", NULL}, {"weights", NULL},
+    {"eps", NULL}, {"probability", NULL}, {"eliminate", NULL}, {"checkpoint", NULL},
+    {"resume", NULL}, {"threads", NULL}, {"json", NULL}, {0}};
+static const tutti_conf_brief cv_brief[] = {{"data", NULL}, {"folds", NULL}, {"grid", NULL},
+    {"scale", NULL}, {"kernel", "how samples are compared"}, {"cost", NULL}, {"gamma", NULL},
+    {"weights", NULL}, {"eps", NULL}, {"eliminate", NULL}, {"threads", NULL}, {"json", NULL}, {0}};
+
+#define CONF(command, short, arguments, what)                                                      \
     const tutti_conf tutti_svm_##command##_conf = {.program = "tutti-svm " #command,               \
         .usage = arguments " [OPTION]...",                                                         \
         .summary = what,                                                                           \
         .epilogue = EPILOGUE,                                                                      \
         .version = PACKAGE_VERSION,                                                                \
-        .settings = command##_settings}
-CONF(train, "--data FILE --model FILE", "Trains a support vector machine on all ranks.");
-CONF(predict, "--data FILE --model FILE",
+        .settings = command##_settings,                                                            \
+        .brief = short}
+CONF(train, train_brief, "--data FILE --model FILE",
+    "Trains a support vector machine on all ranks.");
+CONF(predict, NULL, "--data FILE --model FILE",
     "Predicts the classes of samples; says how many are right.");
-CONF(scale, "--data FILE --to FILE", "Scales features to a range.");
-CONF(cv, "--data FILE", "Estimates how well a machine predicts, by cross-validation.");
+CONF(scale, NULL, "--data FILE --to FILE", "Scales features to a range.");
+CONF(cv, cv_brief, "--data FILE", "Estimates how well a machine predicts, by cross-validation.");
 
 static int find_name(const char *(*choice)(int), const char *name)
 {

@@ -340,11 +340,35 @@ static void print_usage(FILE *out)
     fprintf(out, "\ntutti-svm COMMAND --help lists a command's options. See tutti-svm(1).\n");
 }
 
+static void print_completion(FILE *out)
+{
+    for (int c = 0; commands[c].name; c++)
+        tutti_conf_print_completion(
+            commands[c].name, "command", "", commands[c].conf->summary, out);
+}
+
 static int find_command(const char *name)
 {
     for (int c = 0; commands[c].name; c++)
         if (!strcmp(commands[c].name, name)) return c;
     return -1;
+}
+
+static int refuse_command(const char *name)
+{
+    const char *names[sizeof commands / sizeof *commands];
+    char meant[128] = "";
+    int n = 0;
+    for (; commands[n].name; n++) names[n] = commands[n].name;
+    FILE *out = fmemopen(meant, sizeof meant, "w");
+    if (out) {
+        tutti_conf_print_nearest(name, n, names, out);
+        fclose(out);
+    }
+    tutti_fail(TUTTI_ERR_USAGE,
+        "unknown command '%s': must be train, predict, scale or cv%s (see tutti-svm --help)", name,
+        meant);
+    return 2;
 }
 
 int main(int argc, char **argv)
@@ -354,7 +378,10 @@ int main(int argc, char **argv)
     int go;
     signal(SIGXFSZ, SIG_IGN);
     if (!strcmp(name, "--help")) {
-        print_usage(stdout);
+        if (argc > 2 && !strcmp(argv[2], "completion"))
+            print_completion(stdout);
+        else
+            print_usage(stdout);
         return EXIT_SUCCESS;
     }
     if (!strcmp(name, "--version")) {
@@ -362,12 +389,7 @@ int main(int argc, char **argv)
         return EXIT_SUCCESS;
     }
     call c = {.command = find_command(name), .options = &options};
-    if (c.command < 0) {
-        tutti_fail(TUTTI_ERR_USAGE,
-            "unknown command '%s': must be train, predict, scale or cv (see tutti-svm --help)",
-            name);
-        return 2;
-    }
+    if (c.command < 0) return refuse_command(name);
     const tutti_conf *conf = commands[c.command].conf;
     if (tutti_conf_start(conf, argc - 1, argv + 1, &options, &go)) return 2;
     if (!go) return EXIT_SUCCESS;

@@ -1,6 +1,7 @@
 /* tutti-info: what this build contains and what this machine offers it. See tutti-info(1). */
 #include "apps/architecture/architecture.h"
 #include "apps/architecture/onnx.h"
+#include "apps/data/webp.h"
 #include "apps/data/source.h"
 #include "apps/models/model.h"
 #include "apps/tools/info_gpu.h"
@@ -199,6 +200,9 @@ static void print_versions(tutti_thread_level level)
                                                  : "--precision bf16 is possible");
     print_row("ONNX",
         tutti_architecture_lacks() ? tutti_architecture_lacks() : "--model FILE.onnx is possible");
+    print_row("WebP", tutti_webp_reads()
+                          ? "pictures in WebP are read"
+                          : "this build has no libwebp: install libwebp-dev, and configure again");
     print_row("faults", tutti_fault_built()
                             ? "TUTTI_FAULT breaks runs on purpose, for tests"
                             : "left out (--disable-faults): TUTTI_FAULT is refused");

@@ -19,6 +19,7 @@ whole_script = $(MKDIR_P) $(@D) && $(SED) -e '/^@launch@$$/{r $(srcdir)/apps/too
 	chmod +x $@.new && mv -f $@.new $@
 
 EXTRA_DIST += apps/tools/launch.sh
+dist_pkgdata_SCRIPTS += apps/tools/from_torch.py
 
 noinst_LTLIBRARIES += libdoctor.la
 libdoctor_la_SOURCES = \

@@ -4,6 +4,7 @@
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 
+#include <signal.h>
 #include <stdlib.h>
 
 tutti_status tutti_trainer_record_interrupt(const tutti_trainer *s, tutti_status status)
@@ -24,9 +25,15 @@ tutti_status tutti_trainer_record_interrupt(const tutti_trainer *s, tutti_status
     return status;
 }
 
+int tutti_trainer_ends(const tutti_trainer *s)
+{
+    const int signal = tutti_interrupt_asked(s->interrupt);
+    return s->elastic && signal == SIGTERM ? 0 : signal;
+}
+
 tutti_status tutti_trainer_agree(tutti_trainer *s, tutti_status mine)
 {
-    if (!mine && tutti_interrupt_asked(s->interrupt)) mine = TUTTI_ERR_INTERRUPTED;
+    if (!mine && tutti_trainer_ends(s)) mine = TUTTI_ERR_INTERRUPTED;
     return tutti_trainer_record_interrupt(s, tutti_exchange_agree(s->session.exchange, mine, NULL));
 }
 

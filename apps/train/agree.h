@@ -7,6 +7,9 @@
 
 /* Ends a stage: a failure of any rank becomes that of all. INTERRUPTED if one was asked to end. */
 tutti_status tutti_trainer_agree(tutti_trainer *trainer, tutti_status mine);
+/* The signal that asks this rank to end the run; 0: none. In an elastic run SIGTERM is none: it asks the rank alone to
+ * leave, after the next step. */
+int tutti_trainer_ends(const tutti_trainer *trainer);
 /* Returns the status. After an interruption before the first step the ranks agree on the signal, and rank 0
  * logs it. All ranks have the same status. */
 tutti_status tutti_trainer_record_interrupt(const tutti_trainer *trainer, tutti_status status);

@@ -48,6 +48,9 @@ tutti_status tutti_checkpoint_save(const tutti_checkpoint_place *place, int pair
  * all files that it names; of a folder with one safetensors file, that. IO, FORMAT, NOMEM; all
  * logged with the file's name, and with what to do about files of other kinds. */
 tutti_status tutti_checkpoint_open(const char *path, tutti_checkpoint **checkpoint);
+/* As open of such a file in memory, which was made of another one; it is taken, and freed in any case. */
+tutti_status tutti_checkpoint_open_image(
+    const char *path, void *image, size_t bytes, tutti_checkpoint **checkpoint);
 /* As open, but if the file is missing or damaged, opens the first undamaged one of path.1, path.2
  * ... *earlier: its number; 0 for path itself. Errors of the skipped files are warnings. */
 tutti_status tutti_checkpoint_open_newest(

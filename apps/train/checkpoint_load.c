@@ -30,6 +30,8 @@ typedef struct part {
     char *path;
     int lenient; /* errors are warnings */
     int file;
+    char *image; /* NULL, or the file in memory, which is owned */
+    int64_t image_bytes;
     json_t *root;
     int64_t header_bytes, data_bytes;
     int entries;
@@ -71,7 +73,10 @@ static tutti_status broken_tensor(const part *c, const char *name, const char *w
 static tutti_status read_at(const part *c, void *data, int64_t bytes, int64_t offset)
 {
     char *at = data;
-    while (bytes) {
+    if (c->image && (offset > c->image_bytes || bytes > c->image_bytes - offset))
+        return broken(c, "ends too early");
+    if (c->image && bytes) memcpy(data, c->image + offset, (size_t)bytes);
+    while (bytes && !c->image) {
         ssize_t n = pread(c->file, at, (size_t)bytes, (off_t)offset);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return refuse(c, TUTTI_ERR_IO, "cannot read: %s", strerror(errno));
@@ -83,17 +88,12 @@ static tutti_status read_at(const part *c, void *data, int64_t bytes, int64_t of
     return TUTTI_OK;
 }
 
-/* Opens the file and determines the sizes of its parts. */
-static tutti_status open_file(part *c)
+/* Determines the sizes of the parts of a file. */
+static tutti_status read_sizes(part *c, int64_t bytes)
 {
-    struct stat info;
-    c->file = open(c->path, O_RDONLY | O_CLOEXEC);
-    if (c->file < 0 || fstat(c->file, &info))
-        return refuse(c, TUTTI_ERR_IO, "cannot open: %s", strerror(errno));
-    if (!S_ISREG(info.st_mode)) return refuse(c, TUTTI_ERR_IO, "not a file");
-    if (info.st_size < PREFIX) return broken(c, "truncated: too short for a header");
+    if (bytes < PREFIX) return broken(c, "truncated: too short for a header");
     unsigned char prefix[TUTTI_FOREIGN_BYTES];
-    const int64_t first = info.st_size < TUTTI_FOREIGN_BYTES ? info.st_size : TUTTI_FOREIGN_BYTES;
+    const int64_t first = bytes < TUTTI_FOREIGN_BYTES ? bytes : TUTTI_FOREIGN_BYTES;
     tutti_status status = read_at(c, prefix, first, 0);
     if (status) return status;
     const char *other = first > PREFIX ? tutti_foreign_find(prefix, (size_t)first) : NULL;
@@ -103,11 +103,21 @@ static tutti_status open_file(part *c)
     if (length > HEADER_LIMIT)
         return broken(
             c, "not a safetensors file: its header would be longer than 100,000,000 bytes");
-    if ((int64_t)length > info.st_size - PREFIX)
-        return broken(c, "truncated: ends within its header");
+    if ((int64_t)length > bytes - PREFIX) return broken(c, "truncated: ends within its header");
     c->header_bytes = (int64_t)length;
-    c->data_bytes = info.st_size - PREFIX - c->header_bytes;
+    c->data_bytes = bytes - PREFIX - c->header_bytes;
     return TUTTI_OK;
+}
+
+static tutti_status open_file(part *c)
+{
+    struct stat info;
+    if (c->image) return read_sizes(c, c->image_bytes);
+    c->file = open(c->path, O_RDONLY | O_CLOEXEC);
+    if (c->file < 0 || fstat(c->file, &info))
+        return refuse(c, TUTTI_ERR_IO, "cannot open: %s", strerror(errno));
+    if (!S_ISREG(info.st_mode)) return refuse(c, TUTTI_ERR_IO, "not a file");
+    return read_sizes(c, info.st_size);
 }
 
 static tutti_status parse_header(part *c)
@@ -247,10 +257,10 @@ static tutti_status check_hash(const part *c)
     return status;
 }
 
-/* Takes the path, which close frees. */
-static tutti_status open_part(char *path, int lenient, part *c)
+/* c: its path, which close frees, and the image, if it is not a file. */
+static tutti_status open_part(part *c)
 {
-    *c = (part){.path = path, .file = -1, .lenient = lenient};
+    c->file = -1;
     tutti_status status = open_file(c);
     if (!status) status = parse_header(c);
     if (!status) status = parse_entries(c);
@@ -268,7 +278,9 @@ static tutti_status open_parts(
     for (int i = 0; i < files->count && !status; i++) {
         char *path = strdup(files->path[i]);
         if (!path) return tutti_fail(TUTTI_ERR_NOMEM, "checkpoint %s: no memory", c->path);
-        status = open_part(path, lenient, &c->part[c->parts++]);
+        part *p = &c->part[c->parts++];
+        *p = (part){.path = path, .lenient = lenient};
+        status = open_part(p);
     }
     return status;
 }
@@ -295,6 +307,31 @@ static tutti_status open_one(const char *path, int lenient, tutti_checkpoint **c
 tutti_status tutti_checkpoint_open(const char *path, tutti_checkpoint **checkpoint)
 {
     return open_one(path, 0, checkpoint);
+}
+
+tutti_status tutti_checkpoint_open_image(
+    const char *path, void *image, size_t bytes, tutti_checkpoint **checkpoint)
+{
+    tutti_checkpoint *c = calloc(1, sizeof *c);
+    part *p = calloc(1, sizeof *p);
+    if (c) c->path = strdup(path);
+    if (p) *p = (part){.path = strdup(path), .image = image, .image_bytes = (int64_t)bytes};
+    if (!c || !c->path || !p || !p->path) {
+        if (c) free(c->path);
+        if (p) free(p->path);
+        free(c);
+        free(p);
+        free(image);
+        return tutti_fail(TUTTI_ERR_NOMEM, "checkpoint %s: no memory", path);
+    }
+    c->part = p;
+    c->parts = 1;
+    tutti_status status = open_part(p);
+    if (!status)
+        *checkpoint = c;
+    else
+        tutti_checkpoint_close(c);
+    return status;
 }
 
 /* "PATH.n" if that exists, else NULL. */
@@ -346,6 +383,7 @@ void tutti_checkpoint_close(tutti_checkpoint *checkpoint)
         if (p->file >= 0) close(p->file);
         json_decref(p->root);
         free(p->entry);
+        free(p->image);
         free(p->path);
     }
     json_decref(checkpoint->map);

@@ -1,5 +1,7 @@
 #include "apps/train/evaluate.h"
 
+#include "apps/train/agree.h"
+#include "apps/train/elastic_run.h"
 #include "dag/base/log.h"
 
 #include <math.h>
@@ -52,7 +54,8 @@ static tutti_status evaluate_share(tutti_trainer *s, const int section[TUTTI_TES
     if (!status) status = tutti_flight_batches(s, 0, &batches);
     for (int64_t step = 0; step < steps + TUTTI_FLIGHTS && !status; step++) {
         /* Where stages wait for each other, all go to the end. */
-        if (step < steps && !on->whole && tutti_interrupt_asked(s->interrupt)) steps = step;
+        if (step < steps && !on->whole && tutti_trainer_ends(s)) steps = step;
+        if (step < steps && s->elastic && tutti_train_elastic_is_over(s->elastic)) steps = step;
         tutti_flight *f = &flights[step % TUTTI_FLIGHTS];
         int last = f->step % views == views - 1;
         if (f->busy)
@@ -63,10 +66,12 @@ static tutti_status evaluate_share(tutti_trainer *s, const int section[TUTTI_TES
         if (!status && tally && step % views == views - 1)
             status = fetch_outputs(s, (int)(step % views), f);
     }
-    if (status) return status; /* flights and batches may still be in use: the run ends */
+    if (status && !s->elastic)
+        return status; /* flights and batches may still be in use: the run ends */
+    if (status) tutti_flights_abandon(s, flights, status);
     tutti_prefetch_close(batches);
     tutti_flights_close(flights);
-    return TUTTI_OK;
+    return status;
 }
 
 tutti_status tutti_evaluate(tutti_trainer *s, tutti_test_sums *sums, tutti_tally *tally)

@@ -72,12 +72,14 @@ typedef struct tutti_report_rates {
     const char *file;                     /* of the picture */
 } tutti_report_rates;
 
-/* Messages that rank 0 has received after a step, where its transport counts them, and their bytes. */
+/* Messages that rank 0 has received and sent after a step, where its transport counts them, and their bytes. */
 typedef struct tutti_report_received {
     int64_t after;                /* this step; 0: they were not counted */
     int64_t placed, placed_bytes; /* their sender has written them where they belong */
     int64_t copied, copied_bytes; /* they came through a buffer or a socket */
     int64_t small, small_bytes;
+    int64_t sent_written,
+        sent_placed;     /* sent: kernels had written them there; they were copied there */
     int64_t allocations; /* of memory for elements on their way */
 } tutti_report_received;
 

@@ -84,6 +84,14 @@ tutti_status tutti_finding_refuse(
         after ? "after" : "of", after ? step : found->what, who, text);
 }
 
+/* Whether a signal ends the run: one that asks all, or, to each rank, one that asks it alone. */
+static int ends_all(int ranks, const tutti_finding all[], const tutti_finding *worst)
+{
+    int leaving = 0;
+    for (int r = 0; r < ranks; r++) leaving += all[r].kind == TUTTI_FINDING_LEAVES;
+    return worst->kind == TUTTI_FINDING_SIGNAL || leaving == ranks;
+}
+
 tutti_status tutti_finding_agree(
     const tutti_trainer *s, int64_t step, int64_t saved, const tutti_finding *mine, int *signal)
 {
@@ -104,7 +112,7 @@ tutti_status tutti_finding_agree(
     if (!status && all[worst].kind > TUTTI_FINDING_SIGNAL)
         status = tutti_finding_refuse(s, step, saved, worst, &all[worst]);
     else if (!status)
-        *signal = all[worst].kind == TUTTI_FINDING_SIGNAL ? (int)all[worst].what : 0;
+        *signal = ends_all(s->session.placement.ranks, all, &all[worst]) ? (int)all[worst].what : 0;
     free(all);
     return status;
 }

@@ -14,6 +14,7 @@ int tutti_finite_find(const tutti_training_session *session);
 /* What one rank has found, in order of increasing weight. */
 typedef enum tutti_finding_kind {
     TUTTI_FINDING_NONE,
+    TUTTI_FINDING_LEAVES,  /* of an elastic run: a signal asks this rank alone; what: the signal */
     TUTTI_FINDING_SIGNAL,  /* what: the signal */
     TUTTI_FINDING_WEIGHTS, /* what: the tensor's number among the weights */
     TUTTI_FINDING_AFTER,   /* the loss of the last batch, after its update */
@@ -31,7 +32,7 @@ tutti_status tutti_finding_refuse(const tutti_trainer *trainer, int64_t step, in
 
 /* All ranks call it after `step` steps and get the same result: KERNEL if a value is not finite
  * (rank 0 logs the rank, the step or tensor, and the checkpoint's step `saved`; 0: no checkpoint);
- * otherwise OK and the signal that some rank got, or 0. COMM, TIMEOUT: the ranks could not
+ * otherwise OK and the signal that ends the run, or 0. COMM, TIMEOUT: the ranks could not
  * agree. */
 tutti_status tutti_finding_agree(const tutti_trainer *trainer, int64_t step, int64_t saved,
     const tutti_finding *mine, int *signal);

@@ -67,7 +67,9 @@ tutti_status tutti_flight_batches(tutti_trainer *s, int train, tutti_prefetch **
         .first_step = train ? s->first_step * s->options->accumulate : 0,
         .multiple = train ? s->options->accumulate : 1,
         .augment = s->options->augment,
+        .rand_augment = s->options->rand_augment,
         .jitter = s->options->jitter,
+        .erase = tutti_conf_real_or(s->options->images.erase, 0),
         .window = s->options->window,
         .crop_epochs = s->crop_epochs,
         .views = s->options->views,
@@ -158,4 +160,18 @@ tutti_status tutti_flight_complete(
     for (int i = 0; i < on->step->micro_batches; i++)
         for (int k = 0; k < TUTTI_METRICS; k++) sum->value[k] += f->metrics[i * TUTTI_METRICS + k];
     return TUTTI_OK;
+}
+
+void tutti_flights_abandon(
+    tutti_trainer *s, tutti_flight flights[TUTTI_FLIGHTS], tutti_status status)
+{
+    static const double most_s = 5;
+    tutti_training_session *on = &s->session;
+    if (on->run) (void)on->runner->wait(on->run, 0, on->runner->point(on->run), most_s);
+    if (!tutti_training_session_stop(on)) tutti_trainer_end_all(status);
+    for (int i = 0; i < TUTTI_FLIGHTS; i++) {
+        if (flights[i].batch) tutti_prefetch_release((void *)flights[i].batch);
+        flights[i].batch = NULL;
+        flights[i].busy = 0;
+    }
 }

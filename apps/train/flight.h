@@ -34,6 +34,10 @@ typedef struct tutti_metric_sums {
 /* NOMEM. */
 tutti_status tutti_flights_open(tutti_flight flights[TUTTI_FLIGHTS], int micro_batches);
 void tutti_flights_close(tutti_flight flights[TUTTI_FLIGHTS]);
+/* After a failure of this rank with that status: closes the run, as soon as what was submitted has ended, and gives the
+ * batches back, which then may be closed. If it does not end, this process does (tutti_trainer_end_all). */
+void tutti_flights_abandon(
+    tutti_trainer *s, tutti_flight flights[TUTTI_FLIGHTS], tutti_status status);
 /* Begins to read this rank's batches: those of training from its first step on, or the test set. */
 tutti_status tutti_flight_batches(tutti_trainer *s, int train, tutti_prefetch **batches);
 

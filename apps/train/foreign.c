@@ -38,7 +38,8 @@ static const char *find_other(const unsigned char *first, size_t bytes)
     if (bytes < 3) return NULL;
     if (first[0] == 0x80 && first[1] >= 1 && first[1] <= 5 && first[2]) return tutti_foreign_torch;
     if (first[0] == 8 && first[1] > 0 && first[1] < 32 && (first[2] == 0x12 || first[2] == 0x3a))
-        return "an ONNX model: take the checkpoint, or the PyTorch weights, that it was made from";
+        return "an ONNX model, whose name must end in .onnx: begin a run with its weights by "
+               "--init-from";
     return NULL;
 }
 

@@ -111,7 +111,7 @@ static tutti_status check_description(const loading *l)
     tutti_status status = tutti_description_read(l->from.file, &d);
     if (status) return status;
     compare_moments(l, &d);
-    if (!has || strcmp(has, is) == 0) return TUTTI_OK;
+    if (!has || l->from.onnx || strcmp(has, is) == 0) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_FORMAT,
         "--init-from %s: its model is %s, but this run's is %s: add --model %s",
         l->s->options->init_from, has, is, has);
@@ -145,6 +145,19 @@ static tutti_status load_tensors(loading *l)
         session, tutti_weights_count(session), TUTTI_READWRITE, load_tensor, l);
 }
 
+/* A run of another network would quietly lack layers. */
+static void tell_further(const loading *l)
+{
+    const char *first = "";
+    const int further = l->from.onnx ? tutti_weights_further(&l->from, &first) : 0;
+    if (further)
+        tutti_log(TUTTI_LOG_WARN,
+            "--init-from %s: it has %d tensor%s that the model %s does not have, left out: "
+            "\"%s\"%s",
+            l->s->options->init_from, further, further == 1 ? "" : "s", l->s->options->model->name,
+            first, further == 1 ? "" : " is the first");
+}
+
 static tutti_status tell(const loading *l)
 {
     const tutti_trainer *s = l->s;
@@ -155,6 +168,7 @@ static tutti_status tell(const loading *l)
     if (l->from.torch)
         tutti_log(TUTTI_LOG_INFO, "--init-from %s: weights with PyTorch's names and axes",
             s->options->init_from);
+    tell_further(l);
     if (*l->anew)
         tutti_log(TUTTI_LOG_INFO,
             "--init-from %s: a new head for %d classes: %s begin anew, all other weights are from "

@@ -10,6 +10,8 @@ libtrain_la_SOURCES = \
 	apps/train/checkpoint_parts.c apps/train/checkpoint_parts.h \
 	apps/train/config_file.c apps/train/config_file.h \
 	apps/train/description.c apps/train/description.h \
+	apps/train/elastic_run.c apps/train/elastic_run.h \
+	apps/train/elastic_start.c apps/train/elastic_start.h \
 	apps/train/evaluate.c apps/train/evaluate.h \
 	apps/train/events.h \
 	apps/train/find_rate.c apps/train/find_rate.h \
@@ -35,6 +37,7 @@ libtrain_la_SOURCES = \
 	apps/train/saver.c apps/train/saver.h \
 	apps/train/rate_schedule.c apps/train/rate_schedule.h \
 	apps/train/shards.c apps/train/shards.h \
+	apps/train/snapshot.c apps/train/snapshot.h \
 	apps/train/stages.c \
 	apps/train/stages_choose.c apps/train/stages_choose.h \
 	apps/train/stages_data.c apps/train/stages_data.h \

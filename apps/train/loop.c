@@ -1,6 +1,8 @@
 #include "apps/train/loop.h"
 
 #include "apps/train/again.h"
+#include "apps/train/agree.h"
+#include "apps/train/elastic_run.h"
 #include "apps/train/evaluate.h"
 #include "apps/train/find_rate.h"
 #include "apps/train/finite.h"
@@ -102,6 +104,7 @@ static tutti_status retire(loop *l, tutti_flight *f)
     tutti_find_rate *find = l->s->find_rate;
     if (find) tutti_find_rate_add(find, step.value[0], step.value[2]);
     if (!find && !l->lost && !isfinite(step.value[0])) l->lost = f->step + 1;
+    if (l->s->elastic) l->s->elastic->done = f->step + 1;
     if (l->lost) return TUTTI_OK; /* the others are told; later results are useless */
     int64_t epoch = f->step / l->s->steps_per_epoch;
     if (epoch != l->epoch) l->trained = (tutti_metric_sums){0};
@@ -169,7 +172,8 @@ static tutti_status train_step(loop *l, int64_t step, int *stop)
     for (int64_t number = first; number < end && !status; number++) {
         status = retire(l, &l->flight[number % TUTTI_FLIGHTS]);
         int wish = l->lost || tutti_interrupt_asked(s->interrupt) ||
-                   (s->find_rate && s->find_rate->diverged);
+                   (s->find_rate && s->find_rate->diverged) ||
+                   (s->elastic && tutti_train_elastic_wishes(s->elastic));
         if (!status && number == first && begins_round(s, step)) {
             l->began = step;
             status =
@@ -204,7 +208,9 @@ static tutti_status settle(loop *l, int64_t done, tutti_finding mine, int *toget
 {
     int signal = tutti_interrupt_asked(l->s->interrupt);
     if (l->lost) mine = (tutti_finding){TUTTI_FINDING_LOSS, l->lost};
-    if (!mine.kind && signal) mine = (tutti_finding){TUTTI_FINDING_SIGNAL, signal};
+    if (!mine.kind && signal)
+        mine = (tutti_finding){
+            tutti_trainer_ends(l->s) ? TUTTI_FINDING_SIGNAL : TUTTI_FINDING_LEAVES, signal};
     tutti_status status = tutti_finding_agree(l->s, done, l->saved, &mine, &signal);
     *together = status == TUTTI_ERR_KERNEL;
     if (!status && signal) l->signal = signal;
@@ -319,7 +325,7 @@ static tutti_status evaluate(loop *l, int64_t done, int *together)
 
 /* What is due after some steps. Ranks check before they save: a checkpoint holds what all ranks have. */
 typedef struct agenda {
-    int trace, check, evaluate, save, look;
+    int trace, check, evaluate, save, look, keep;
 } agenda;
 
 /* A run that has nothing to train does not replace its checkpoint with an identical one. */
@@ -354,7 +360,8 @@ static agenda find_due(const loop *l, int64_t done)
         .check = checks && (last || check),
         .evaluate = last || (epoch_ends && !eval->word && epochs % eval->value == 0),
         .save = o->checkpoint && due && !is_saved(s, done),
-        .look = l->look && done >= l->look && done > s->first_step};
+        .look = l->look && done >= l->look && done > s->first_step,
+        .keep = s->elastic && done > s->first_step && (last || done >= s->elastic->due)};
 }
 
 static tutti_status check_replicas(loop *l, int64_t done, int *together)
@@ -483,6 +490,14 @@ static void report_end(const loop *l, int64_t done)
     free(command);
 }
 
+/* A snapshot, from which the ranks go on if one is lost. */
+static tutti_status keep(loop *l, int64_t done)
+{
+    const double since_s = tutti_clock_s();
+    const tutti_status status = gather_sums(l, done);
+    return status ? status : tutti_train_elastic_keep(l->s->elastic, l->s, done, since_s);
+}
+
 static tutti_status do_due(loop *l, int64_t done, agenda due, int *together)
 {
     tutti_status status = TUTTI_OK;
@@ -502,7 +517,8 @@ static tutti_status pause_here(loop *l, int64_t done, int stop, int *together)
 {
     agenda due = find_due(l, done);
     const int found = l->s->find_rate && done >= l->s->last_step;
-    if (!stop && !found && !due.trace && !due.check && !due.evaluate && !due.save && !due.look)
+    if (!stop && !found && !due.trace && !due.check && !due.evaluate && !due.save && !due.look &&
+        !due.keep)
         return TUTTI_OK;
     tutti_status status = drain(l, done);
     if (!status && l->early_step) status = tutti_exchange_count(l->s->session.exchange, &l->late);
@@ -511,7 +527,11 @@ static tutti_status pause_here(loop *l, int64_t done, int stop, int *together)
     int for_good = !l->s->find_rate && (stop || due.save || done >= l->s->last_step);
     if (!status && (stop || begins_round(l->s, done)))
         status = settle(l, done, for_good ? look_at_weights(l) : (tutti_finding){0}, together);
+    const int halts = stop && !l->signal && l->s->elastic;
+    if (halts) due = (agenda){.keep = done > l->s->first_step};
     if (!status) status = do_due(l, done, l->signal ? find_last(l, done) : due, together);
+    if (!status && !l->signal && due.keep) status = keep(l, done);
+    if (halts && !status) l->s->elastic->halted = 1;
     if (!status && l->signal) {
         report_end(l, done);
         tutti_interrupt_resolve(l->s->interrupt, l->signal);
@@ -556,6 +576,8 @@ static tutti_report_received count_received(const loop *l)
         .copied_bytes = to->copied_bytes - from->copied_bytes,
         .small = to->small - from->small,
         .small_bytes = to->small_bytes - from->small_bytes,
+        .sent_written = to->written - from->written,
+        .sent_placed = to->moved - from->moved,
         .allocations = l->late.work.allocations - l->early.work.allocations};
 }
 
@@ -612,7 +634,9 @@ tutti_status tutti_loop_run(
         status = l.tracer.status;
         *together = status != TUTTI_OK;
     }
-    if (status && !*together) return status; /* what is in flight may still use all of this */
+    if (status && !*together && !trainer->elastic)
+        return status; /* what is in flight may still use all of this */
+    if (status && trainer->elastic) tutti_flights_abandon(trainer, l.flight, status);
     if (!status) summarise(&l, summary);
     tutti_prefetch_close(l.batches);
     tutti_stopwatch_close(&l.watch);

@@ -1,5 +1,5 @@
-/* A trained network, for evaluation: the model of a checkpoint, or of what tutti-export made of one as
- * weights for PyTorch (apps/train/weights_file.h), with its weights, in one process,
+/* A trained network, for evaluation: the model of a checkpoint, or of what tutti-export made of one
+ * (apps/train/weights_file.h), with its weights, in one process,
  * without MPI and without the training data. Threads: [M]. */
 #ifndef TUTTI_TRAIN_NETWORK_H
 #define TUTTI_TRAIN_NETWORK_H

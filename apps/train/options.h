@@ -76,6 +76,7 @@ typedef struct tutti_train_options {
     int64_t keep; /* earlier checkpoints, and earlier files of --json and --trace */
     int overwrite, evaluate, keep_best;
     tutti_conf_int checkpoint_every;    /* steps; or never */
+    tutti_conf_int snapshot_steps;      /* of an elastic run; auto: see the table */
     tutti_conf_real checkpoint_minutes; /* or never */
     tutti_conf_int patience;            /* evaluations; or never */
     tutti_conf_int trace_first;         /* from 1; auto: see the table */
@@ -93,6 +94,8 @@ typedef struct tutti_train_options {
     const tutti_design *design; /* with auto: where the search begins */
     int design_auto;
     tutti_augment augment;
+    tutti_rand_range rand_augment;
+    int rand_augment_read; /* whether --rand-augment was understood */
     tutti_jitter_range jitter;
     int jitter_read; /* whether --jitter was understood */
     double held_out; /* of --split; 0: it is not given; -1: not understood */
@@ -109,6 +112,7 @@ typedef struct tutti_train_options {
     const tutti_update_rule *optimizer;
     const tutti_strategy *strategy; /* NULL: auto */
     tutti_strategy_settings strategy_settings;
+    int elastic; /* ranks come and go (apps/train/elastic_run.h) */
     int jobs;   /* this mpirun is servers, or a client, of several jobs (TUTTI_KV_ROLE) */
     int stored; /* the weights are in a store of keys (apps/train/store.h) */
     char strategy_text[TUTTI_STRATEGY_TEXT]; /* with all its parameters */

@@ -230,6 +230,10 @@ static tutti_status check_batch(const tutti_train_options *o)
 static tutti_status check_images(const tutti_train_options *o)
 {
     char reason[256];
+    if (!o->rand_augment_read)
+        return tutti_conf_refuse(&o->conf, "rand-augment", o->images.rand_augment,
+            "must be none, or how many operations (1 to 8) and their magnitude (0 to 30), such as "
+            "2,9");
     if (!o->jitter_read)
         return tutti_conf_refuse(&o->conf, "jitter", o->images.jitter,
             "must be none, or three numbers from 0 to 1 for brightness, contrast and saturation, "
@@ -343,11 +347,59 @@ static tutti_status check_stall(const tutti_train_options *o)
     return tutti_watch_check(&stall);
 }
 
+static int can_be_elastic(const tutti_strategy *strategy)
+{
+    static const char *const names[] = {"sync", "sharded", "local", "gossip"};
+    for (size_t i = 0; strategy && i < sizeof names / sizeof *names; i++)
+        if (strcmp(strategy->name, names[i]) == 0) return 1;
+    return !strategy;
+}
+
+/* What an elastic run has no part for; every rank has all of a snapshot. */
+static tutti_status check_elastic(const tutti_train_options *o)
+{
+    static const char own[] = "an elastic run has connections of its own: leave it out",
+                      whole[] =
+                          "in an elastic run, each rank has a replica and all that belongs to "
+                          "it: leave it out";
+    const struct {
+        int refused;
+        const char *option, *value, *reason;
+    } row[] = {{o->layout_text != NULL, "layout", o->layout_text, whole},
+        {!can_be_elastic(o->strategy), "strategy", o->strategy_name,
+            "an elastic run has the strategies sync, sharded, local and gossip"},
+        {compresses(o), "compress", o->compress_name, whole},
+        {o->design_auto, "design", "auto",
+            "an elastic run does not try designs: name one, such as funneled"},
+        {o->design->start->main_drives, "design", o->design->name,
+            "in an elastic run, the thread that trains cannot drive collectives: use funneled"},
+        {tutti_shards_local(o->images.shards), "shards", o->images.shards,
+            "each rank of an elastic run has to see all images: use --shards shared"},
+        {strcmp(o->device, "cpu") != 0, "device", o->device,
+            "an elastic run computes on CPUs: use --device cpu"},
+        {strcmp(o->transport, "auto") != 0, "transport", o->transport, own},
+        {tutti_algorithm_is_library(o->algorithm), "algorithm", o->algorithm, own},
+        {o->topology != NULL, "topology", o->topology,
+            "an elastic run has not always the same ranks: leave it out"},
+        {o->trace != NULL, "trace", o->trace, "an elastic run records no trace: leave it out"},
+        {o->find_rate != NULL, "find-lr", o->find_rate, "it is not for elastic runs"},
+        {o->check_only, "check-only", NULL, "it is not for elastic runs"},
+        {o->evaluate, "evaluate", NULL, "it is not for elastic runs"}};
+    if (!o->elastic && !o->snapshot_steps.word)
+        return refuse_number(o, "snapshot-steps", o->snapshot_steps.value,
+            "only elastic runs make snapshots: start it with tutti-run --elastic");
+    for (size_t i = 0; o->elastic && i < sizeof row / sizeof *row; i++)
+        if (row[i].refused)
+            return tutti_conf_refuse(&o->conf, row[i].option, row[i].value, row[i].reason);
+    return TUTTI_OK;
+}
+
 tutti_status tutti_train_options_check(const tutti_train_options *o)
 {
     static tutti_status (*const checks[])(const tutti_train_options *) = {check_machine,
         check_compress, check_strategy, check_layout, check_batch, check_images, check_milestones,
-        check_plateau, check_find_rate, check_rates, check_files, check_design, check_stall};
+        check_plateau, check_find_rate, check_rates, check_files, check_design, check_elastic,
+        check_stall};
     tutti_status status = TUTTI_OK;
     for (size_t i = 0; i < sizeof checks / sizeof checks[0] && !status; i++) status = checks[i](o);
     return status;

@@ -2,6 +2,7 @@
 
 #include "apps/architecture/architecture.h"
 #include "apps/train/config_file.h"
+#include "apps/train/elastic_start.h"
 #include "config.h"
 #include "dag/codecs/codecs.h"
 #include "dag/step/codec.h"
@@ -146,12 +147,15 @@ tutti_status tutti_train_options_parse(const tutti_train_program *program, int a
     options->priority_free = strcmp(options->priority_name, "auto") == 0;
     read_layout(options);
     read_strategy(options);
+    options->elastic = tutti_elastic_start_asked() != NULL;
     options->verify = tutti_verify_mode_find(options->verify_name);
     read_compress(options);
     options->augment = tutti_augment_find(options->images.augment);
     if (options->images.split &&
         !tutti_held_out_read(options->images.split, &options->held_out, &options->held_out_seed))
         options->held_out = -1;
+    options->rand_augment_read =
+        tutti_rand_augment_read(options->images.rand_augment, &options->rand_augment);
     options->jitter_read = tutti_jitter_read(options->images.jitter, &options->jitter);
     if (!tutti_shuffle_read(options->images.shuffle, &options->window)) options->window = -1;
     options->views = (int)tutti_conf_int_or(options->eval_views, options->augment ? 2 : 1);

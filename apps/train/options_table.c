@@ -41,7 +41,7 @@ const tutti_conf_brief tutti_train_brief[] = {
     {"optimizer", "how gradients change the weights"},
     {"augment", "how training images vary"},
     {"precision", "type of what is computed; auto: the faster one"},
-    {"init-from", "begin with these weights, also PyTorch's"},
+    {"init-from", "begin with these weights, also PyTorch's and ONNX"},
     {"design", "how collectives run; auto tries all designs"},
     {"strategy", "which ranks exchange what, and when"},
     {"layout", "pipelines, divided layers, parameter servers"},
@@ -319,12 +319,17 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
     {TUTTI_CONF_REAL_OR, "checkpoint-minutes", "X", .fallback = "never", .low = 0.001, .high = 1e6,
         .words = {"never"}, AT(checkpoint_minutes),
         .help = "save --checkpoint when the last one is X minutes old, too"},
+    {TUTTI_CONF_INT_OR, "snapshot-steps", "N", .fallback = "auto", .low = 1, .high = 1e12,
+        .words = {"auto"}, AT(snapshot_steps),
+        .help = "of an elastic run (tutti-run --elastic): make a snapshot in memory after every N "
+                "steps, from which it goes on when a rank dies; auto: as often as takes a "
+                "hundredth of the time"},
     {TUTTI_CONF_TEXT, "resume", "FILE", AT(resume),
         .help = "continue from this checkpoint, or from FILE.1, FILE.2 ... if it is damaged"},
     {TUTTI_CONF_TEXT, "init-from", "FILE", AT(init_from),
-        .help = "begin with the weights of this checkpoint, or of this safetensors file with "
-                "PyTorch's names; a head for another number of classes "
-                "begins anew"},
+        .help = "begin with the weights of this checkpoint, of this safetensors file with "
+                "PyTorch's names, or of this ONNX model (FILE.onnx); a head for another number of "
+                "classes begins anew"},
     {TUTTI_CONF_FLAG, "keep-best", AT(keep_best),
         .help = "also save the weights with the best test accuracy, as FILE.best of --checkpoint"},
     {TUTTI_CONF_INT, "keep", "N", .fallback = "1", .low = 0, .high = 1000, AT(keep),

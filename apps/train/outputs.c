@@ -87,15 +87,16 @@ static tutti_status claim_all(tutti_outputs *outputs)
     tutti_status status = o->keep_best ? name_best(outputs) : TUTTI_OK;
     if (!status) status = lock_all(outputs);
     if (!status) status = compare_names(o->resume, o->checkpoint, &outputs->resumed_here);
-    outputs->continues = outputs->resumed_here;
+    outputs->continues |= outputs->resumed_here;
     return status ? status : check_nothing_is_lost(outputs);
 }
 
-tutti_status tutti_outputs_claim(const tutti_train_options *options, tutti_outputs *outputs)
+tutti_status tutti_outputs_claim(
+    const tutti_train_options *options, int continues, int restored, tutti_outputs *outputs)
 {
-    *outputs = (tutti_outputs){.options = options};
+    *outputs = (tutti_outputs){.options = options, .continues = continues};
     tutti_status status = options->check_only ? TUTTI_OK : claim_all(outputs);
-    if (!status && options->resume)
+    if (!status && options->resume && !restored)
         status =
             tutti_checkpoint_open_newest(options->resume, &outputs->resumed, &outputs->earlier);
     return status;

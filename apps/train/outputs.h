@@ -29,7 +29,8 @@ typedef struct tutti_outputs {
 /* Takes the locks, and opens the checkpoint of --resume. After a failure only release is allowed.
  * USAGE (logged): --overwrite is missing; the errors of tutti_lock_take and
  * tutti_checkpoint_open_newest. */
-tutti_status tutti_outputs_claim(const tutti_train_options *options, tutti_outputs *outputs);
+tutti_status tutti_outputs_claim(
+    const tutti_train_options *options, int continues, int restored, tutti_outputs *outputs);
 /* After its weights are loaded: closes the checkpoint. If it is an earlier file of --checkpoint, it
  * replaces that one. IO (logged). */
 tutti_status tutti_outputs_resumed(tutti_outputs *outputs);

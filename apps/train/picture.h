@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* Reads a JPEG or PNG file into pixels (H,W,C), C = 1 (grey) or 3, as an evaluation does: the shorter
+/* Reads a JPEG, PNG or WebP file into pixels (H,W,C), C = 1 (grey) or 3, as an evaluation does: the shorter
  * side is resized to `resize`, and the middle is taken. resize 0: a net for images of one size; then
  * the picture just covers it. IO, FORMAT, NOMEM (logged). */
 tutti_status tutti_picture_read(

@@ -10,6 +10,7 @@
 #include "dag/base/text.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <jansson.h>
 #include <math.h>
 #include <signal.h>
@@ -35,9 +36,12 @@ typedef struct options {
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
     {TUTTI_CONF_TEXT, "image", "IMAGE...", .flags = TUTTI_CONF_OPERAND | TUTTI_CONF_REQUIRED,
-        .high = PICTURES, AT(image), .help = "JPEG or PNG files of any size, or folders of them"},
+        .high = PICTURES, AT(image),
+        .help =
+            "JPEG, PNG or WebP files of any size, folders of them, or patterns such as '*.jpg'"},
     {TUTTI_CONF_TEXT, "checkpoint", "FILE", .flags = TUTTI_CONF_REQUIRED, AT(checkpoint),
-        .help = "the trained network: a checkpoint of tutti-cifar or tutti-imagenet"},
+        .help = "the trained network: a checkpoint of tutti-cifar or tutti-imagenet, or what "
+                "tutti-export made of one"},
     {TUTTI_CONF_INT, "top", "N", .fallback = "5", .low = 1, .high = 100000, AT(top),
         .help = "how many classes to name for each image"},
     {TUTTI_CONF_FLAG, "json", AT(json), .help = "print one JSON object per image"},
@@ -185,7 +189,8 @@ static tutti_status predict_folder(
     if (error)
         return tutti_fail(TUTTI_ERR_IO, "%s: cannot list the folder: %s", folder, strerror(error));
     if (!images.count)
-        worst = tutti_fail(TUTTI_ERR_FORMAT, "%s: holds no .jpg, .jpeg or .png file", folder);
+        worst = tutti_fail(
+            TUTTI_ERR_FORMAT, "%s: holds no %s file", folder, tutti_names_image_endings());
     for (size_t i = 0; i < images.count; i++) {
         char *path = tutti_path_format("%s/%s", folder, images.names[i]);
         tutti_status status =
@@ -194,6 +199,33 @@ static tutti_status predict_folder(
         free(path);
     }
     tutti_names_free(&images);
+    return worst;
+}
+
+/* A file or a folder. */
+static tutti_status predict_path(network *n, const char *path, const options *o, const ranking *r)
+{
+    struct stat info;
+    const int is_folder = !stat(path, &info) && S_ISDIR(info.st_mode);
+    return is_folder ? predict_folder(n, path, o, r) : predict(n, path, o, r);
+}
+
+/* What no shell has expanded, in the order of the names: it may match more than a command line has room for. */
+static tutti_status predict_matching(
+    network *n, const char *pattern, const options *o, const ranking *r)
+{
+    glob_t found;
+    tutti_status worst = TUTTI_OK;
+    const int error = glob(pattern, 0, NULL, &found);
+    if (error == GLOB_NOMATCH)
+        worst = tutti_fail(TUTTI_ERR_IO, "%s: no file has such a name", pattern);
+    else if (error)
+        worst = tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory for the names of files", pattern);
+    for (size_t i = 0; !error && i < found.gl_pathc; i++) {
+        tutti_status status = predict_path(n, found.gl_pathv[i], o, r);
+        if (status) worst = status;
+    }
+    globfree(&found);
     return worst;
 }
 
@@ -206,9 +238,9 @@ static tutti_status predict_all(network *n, const options *o)
         r.list && r.name ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for the classes");
     for (int i = 0; r.list && r.name && o->image[i]; i++) {
         struct stat info;
-        int is_folder = !stat(o->image[i], &info) && S_ISDIR(info.st_mode);
-        tutti_status status =
-            is_folder ? predict_folder(n, o->image[i], o, &r) : predict(n, o->image[i], o, &r);
+        const int is_pattern = stat(o->image[i], &info) && strpbrk(o->image[i], "*?[");
+        tutti_status status = is_pattern ? predict_matching(n, o->image[i], o, &r)
+                                         : predict_path(n, o->image[i], o, &r);
         if (status) worst = status;
     }
     free(r.list);

@@ -6,8 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* How many, and their bytes; of what is sent, all, and those that nothing else reads. */
-enum { ZERO, ZERO_BYTES, ONE, ONE_BYTES, SMALL, SMALL_BYTES, SENT, ALONE, SUMS };
+/* How many, and their bytes; of what is sent, all, those that nothing else reads, and those that may be written
+ * where they are received. */
+enum { ZERO, ZERO_BYTES, ONE, ONE_BYTES, SMALL, SMALL_BYTES, SENT, ALONE, DIRECT, SUMS };
 
 static void add_up(const tutti_remote_buffer *b, int64_t sum[SUMS])
 {
@@ -15,6 +16,7 @@ static void add_up(const tutti_remote_buffer *b, int64_t sum[SUMS])
     if (b->sends) {
         sum[SENT]++;
         sum[ALONE] += !b->readers;
+        sum[DIRECT] += b->direct;
         return;
     }
     sum[at]++;
@@ -47,9 +49,11 @@ static void print_one(const tutti_graph *graph, const tutti_remote_buffer *b)
         tutti_text_print(stdout, "written by '%s'", tutti_graph_get_node(graph, b->origin)->name);
     if (b->in_place) tutti_text_print(stdout, ", changed in place by %d", b->in_place);
     if (b->readers)
-        tutti_text_print(stdout, ", read by %d more\n", b->readers);
+        tutti_text_print(stdout, ", read by %d more", b->readers);
     else
-        tutti_text_print(stdout, ", read by nothing else\n");
+        tutti_text_print(stdout, ", read by nothing else");
+    tutti_text_print(stdout, "%s\n",
+        b->direct ? ": written where it is received, if its receive is posted by then" : "");
 }
 
 tutti_status tutti_train_remote_buffers(tutti_trainer *trainer)
@@ -72,9 +76,10 @@ tutti_status tutti_train_remote_buffers(tutti_trainer *trainer)
     tutti_text_print(stdout,
         "remote buffers of %d ranks: %" PRId64 " zero copy (%.2f MB), %" PRId64
         " one copy (%.2f MB), %" PRId64 " small (%.2f MB); sent: %" PRId64
-        ", of which nothing else reads %" PRId64 "\n",
+        ", of which nothing else reads %" PRId64 ", and kernels may write %" PRId64
+        " where they are received\n",
         on->placement.ranks, sum[ZERO], 1e-6 * (double)sum[ZERO_BYTES], sum[ONE],
         1e-6 * (double)sum[ONE_BYTES], sum[SMALL], 1e-6 * (double)sum[SMALL_BYTES], sum[SENT],
-        sum[ALONE]);
+        sum[ALONE], sum[DIRECT]);
     return TUTTI_OK;
 }

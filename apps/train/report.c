@@ -71,7 +71,7 @@ static json_t *engines_object(const tutti_engines *engines)
 static json_t *start_event(const tutti_report_start *s)
 {
     json_t *event = json_pack(
-        "{s:s, s:s, s:b, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, "
+        "{s:s, s:s, s:b, s:s, s:s, s:s, s:s?, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:i, "
         "s:I, s:I, s:I, "
         "s:[iii], s:i, s:I, s:I, "
         "s:I, s:I, s:I}",
@@ -156,11 +156,12 @@ static json_t *eval_event(const tutti_report_eval *e)
 
 static json_t *received_object(const tutti_report_received *r)
 {
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "after_step", (json_int_t)r->after,
-        "placed", (json_int_t)r->placed, "placed_bytes", (json_int_t)r->placed_bytes, "copied",
-        (json_int_t)r->copied, "copied_bytes", (json_int_t)r->copied_bytes, "small",
-        (json_int_t)r->small, "small_bytes", (json_int_t)r->small_bytes, "allocations",
-        (json_int_t)r->allocations);
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "after_step",
+        (json_int_t)r->after, "placed", (json_int_t)r->placed, "placed_bytes",
+        (json_int_t)r->placed_bytes, "copied", (json_int_t)r->copied, "copied_bytes",
+        (json_int_t)r->copied_bytes, "small", (json_int_t)r->small, "small_bytes",
+        (json_int_t)r->small_bytes, "allocations", (json_int_t)r->allocations, "sent_placed",
+        (json_int_t)r->sent_placed, "sent_written", (json_int_t)r->sent_written);
 }
 
 static json_t *summary_event(const tutti_report_summary *s)
@@ -316,10 +317,10 @@ static void print_line(tutti_report *report, const tutti_report_step *s)
 static void print_start(FILE *out, const tutti_report_start *s)
 {
     tutti_text_print(out,
-        "design %s: %d rank%s, %d lane%s, %d collectives per step in %s, algorithm %s, %s "
-        "granted\n",
+        "design %s: %d rank%s, %d lane%s, %d collectives per step in %s, algorithm %s, %s%s\n",
         s->design, s->ranks, s->ranks == 1 ? "" : "s", s->lanes, s->lanes == 1 ? "" : "s",
-        s->collectives, s->wire, s->algorithm, s->thread_level);
+        s->collectives, s->wire, s->algorithm, s->thread_level ? s->thread_level : "without MPI",
+        s->thread_level ? " granted" : "");
     tutti_text_print(out, "%s, %d worker%s per rank, kernels from %s in %s\n", s->runner,
         s->workers, s->workers == 1 ? "" : "s", s->library, s->precision);
     if (strcmp(s->device, "CPU") != 0)
@@ -568,9 +569,12 @@ void tutti_report_on_summary(tutti_report *report, const tutti_report_summary *s
     if (r->after)
         tutti_text_print(report->people,
             "after step %" PRId64 ", rank 0 received %" PRId64 " messages in place (%.1f MB), "
-            "%" PRId64 " by copies (%.1f MB), %" PRId64 " small; %" PRId64 " buffers allocated\n",
+            "%" PRId64 " by copies (%.1f MB), %" PRId64 " small; it sent %" PRId64
+            " by one copy, and %" PRId64 " that kernels had written in place; %" PRId64
+            " buffers allocated\n",
             r->after, r->placed, 1e-6 * (double)r->placed_bytes, r->copied,
-            1e-6 * (double)r->copied_bytes, r->small, r->allocations);
+            1e-6 * (double)r->copied_bytes, r->small, r->sent_placed, r->sent_written,
+            r->allocations);
     if (isfinite(s->train_loss))
         tutti_text_print(report->people, "train loss %.4f, ", s->train_loss);
     if (isfinite(s->test_accuracy)) {

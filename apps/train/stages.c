@@ -8,6 +8,7 @@
 #include "apps/session/rank_step.h"
 #include "apps/session/weights.h"
 #include "apps/train/agree.h"
+#include "apps/train/elastic_run.h"
 #include "apps/train/find_rate.h"
 #include "apps/train/hash.h"
 #include "apps/train/initial.h"
@@ -107,11 +108,13 @@ static tutti_status join_client(
 }
 
 tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interrupt *interrupt,
-    tutti_status parsed, tutti_train_store *store, tutti_trainer *trainer)
+    tutti_status parsed, tutti_train_store *store, tutti_train_elastic *elastic,
+    tutti_trainer *trainer)
 {
     *trainer = (tutti_trainer){.options = options,
         .interrupt = interrupt,
         .store = store,
+        .elastic = elastic,
         .readers = tutti_data_threads(options->images.threads, (int)options->workers)};
     tutti_status made =
         strcmp(options->engines, "timed") == 0 ? tutti_engines_new(&trainer->engines) : TUTTI_OK;
@@ -130,6 +133,8 @@ tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interr
         .eval_size = (int)tutti_conf_int_or(options->images.eval_size, 0),
         .spans = options->trace ? SPANS_TRACED : 0,
         .readers = trainer->readers,
+        .connect = elastic ? tutti_train_elastic_connect : NULL,
+        .connect_ctx = elastic,
         .exchange = exchange_options(options, settings)};
     tutti_status status = store ? join_client(store, &session) : TUTTI_OK;
     if (!status) status = tutti_training_session_open(&session, &trainer->session);
@@ -142,9 +147,22 @@ tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interr
 
 /* ---- files ---- */
 
+/* Whether this run has begun before, with other ranks; and whether there is a snapshot from which it goes on. */
+static int continues(const tutti_trainer *s)
+{
+    return s->elastic && tutti_train_elastic_continues(s->elastic);
+}
+
+static int is_restored(const tutti_trainer *s)
+{
+    return s->elastic && s->elastic->epoch.snapshot > 0;
+}
+
 static tutti_status claim_outputs(tutti_trainer *s)
 {
-    return s->session.placement.rank == 0 ? tutti_outputs_claim(s->options, &s->outputs) : TUTTI_OK;
+    return s->session.placement.rank == 0
+               ? tutti_outputs_claim(s->options, continues(s), is_restored(s), &s->outputs)
+               : TUTTI_OK;
 }
 
 /* The engines of the run that goes on, before any kernel is opened. */
@@ -171,11 +189,27 @@ static tutti_status build(tutti_trainer *s)
     return status;
 }
 
+/* Rank 0 is never a new one. */
+static tutti_status restore_snapshot(tutti_trainer *s)
+{
+    const tutti_snapshot *from = tutti_train_elastic_restores(s->elastic);
+    if (s->session.placement.rank != 0) return TUTTI_OK;
+    return from ? tutti_snapshot_restore(from, s)
+                : tutti_fail(TUTTI_ERR_INTERNAL,
+                      "rank 0 does not have the snapshot of step %" PRId64,
+                      s->elastic->epoch.snapshot);
+}
+
 static tutti_status begin_weights(tutti_trainer *s)
 {
+    if (is_restored(s)) return restore_snapshot(s);
     if (!s->options->resume) {
-        tutti_status status = tutti_training_session_init(&s->session);
-        return status;
+        if (!s->options->init_from && strstr(s->options->model->name, ".onnx#") &&
+            tutti_trainer_reports(s))
+            tutti_log(TUTTI_LOG_INFO,
+                "--model %s: only its layers are taken; --init-from takes the weights of a file",
+                s->options->model->name);
+        return tutti_training_session_init(&s->session);
     }
     if (s->session.placement.rank != 0) return TUTTI_OK;
     return tutti_state_load(s, s->outputs.resumed, &s->first_step);
@@ -185,6 +219,11 @@ static tutti_status begin_weights(tutti_trainer *s)
 static tutti_status load_weights(tutti_trainer *s)
 {
     tutti_status status = TUTTI_OK;
+    if (is_restored(s)) {
+        const int has = s->session.placement.rank == 0;
+        const tutti_snapshot *from = has ? tutti_train_elastic_restores(s->elastic) : NULL;
+        return s->session.whole ? tutti_snapshot_spread(from, s) : TUTTI_OK;
+    }
     if (s->options->resume) {
         if (s->session.whole) status = tutti_weights_spread(&s->session, tutti_state_fill, s);
         if (!status && s->session.placement.rank == 0) status = tutti_outputs_resumed(&s->outputs);
@@ -261,6 +300,8 @@ tutti_status tutti_trainer_prepare(tutti_trainer *s)
     if (!status) status = load_weights(s);
     tutti_exchange_set_activity(s->session.exchange, NULL, 0);
     if (!status) status = share_weights(s);
+    if (!status && s->elastic)
+        status = tutti_trainer_agree(s, tutti_train_elastic_begin(s->elastic, s));
     return status;
 }
 
@@ -305,7 +346,9 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .precision = tutti_precision_word(s->precision),
         .transport = s->session.transport->chosen,
         .engines = s->session.place.engines,
-        .thread_level = tutti_thread_level_name(tutti_exchange_granted(s->session.exchange)),
+        .thread_level = s->elastic
+                            ? NULL
+                            : tutti_thread_level_name(tutti_exchange_granted(s->session.exchange)),
         .runner = tutti_run_starpu_version(),
         .library = s->session.place.device == TUTTI_CPU ? tutti_kernel_library() : "CUDA",
         .model = s->options->model->name,

@@ -2,6 +2,7 @@
 
 #include "apps/session/precision.h"
 #include "apps/train/agree.h"
+#include "apps/train/elastic_run.h"
 #include "apps/train/state.h"
 #include "dag/base/log.h"
 
@@ -82,6 +83,11 @@ static tutti_status find_precision(tutti_trainer *s)
     }
     if (s->session.place.device != TUTTI_CPU && !s->outputs.resumed) {
         tutti_log(TUTTI_LOG_INFO, "auto: --precision f32, because kernels of GPUs are not timed");
+        return TUTTI_OK;
+    }
+    const tutti_snapshot *snapshot = s->elastic ? tutti_train_elastic_restores(s->elastic) : NULL;
+    if (snapshot) {
+        s->precision = snapshot->precision;
         return TUTTI_OK;
     }
     if (s->outputs.resumed) {

@@ -27,16 +27,18 @@ static const char *data_path(const tutti_train_options *o, char *text, size_t si
     return text;
 }
 
-/* Whether --jitter is for such images. */
+/* Whether --rand-augment and --jitter are for such images. */
 static tutti_status check_colours(const tutti_trainer *s)
 {
     const tutti_train_options *o = s->options;
-    const int *most = o->jitter.most;
-    if (s->train.channels == TUTTI_JITTER_CHANNELS || !(most[0] || most[1] || most[2]))
+    const int *most = o->jitter.most, jitters = most[0] || most[1] || most[2];
+    if (s->train.channels == TUTTI_JITTER_CHANNELS || !(jitters || o->rand_augment.operations))
         return TUTTI_OK;
+    const char *option = jitters ? "jitter" : "rand-augment";
     return tutti_fail(TUTTI_ERR_USAGE,
-        "--jitter %s: %s has images of %d channel%s, which are no colours: use --jitter none",
-        o->images.jitter, o->data, s->train.channels, s->train.channels == 1 ? "" : "s");
+        "--%s %s: %s has images of %d channel%s, which are no colours: use --%s none", option,
+        jitters ? o->images.jitter : o->images.rand_augment, o->data, s->train.channels,
+        s->train.channels == 1 ? "" : "s", option);
 }
 
 /* A data set that is recognised by content may be of a format that this program does not read. */

@@ -38,7 +38,8 @@ static const struct {
     {"steps", BETTER_EQUAL, 0, NULL}, {"lr", BETTER_EQUAL, 0, NULL},
     {"rate-schedule", BETTER_EQUAL, 0, NULL}, {"momentum", BETTER_EQUAL, 0, NULL},
     {"weight-decay", BETTER_EQUAL, 0, NULL}, {"label-smoothing", BETTER_EQUAL, 0, NULL},
-    {"augment", BETTER_EQUAL, 0, NULL}, {"jitter", BETTER_EQUAL, 0, "none"},
+    {"augment", BETTER_EQUAL, 0, NULL}, {"rand-augment", BETTER_EQUAL, 0, "none"},
+    {"jitter", BETTER_EQUAL, 0, "none"}, {"erase", BETTER_EQUAL, 0, "none"},
     {"mixup", BETTER_EQUAL, 0, "none"}, {"shuffle", BETTER_EQUAL, 0, "full"},
     {"shards", BETTER_EQUAL, 0, "shared"}, {"wire", BETTER_EQUAL, 0, "f32"},
     {"optimizer", MUST_BE_EQUAL, 0, "sgd"}, {"beta1", BETTER_EQUAL, 0, NULL},
@@ -123,7 +124,9 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
     snprintf(text[i++], WORD_SIZE, "%.6g", (double)r->weight_decay);
     snprintf(text[i++], WORD_SIZE, "%.6g", (double)r->label_smoothing);
     write_augmentation(s, text[i++]);
+    snprintf(text[i++], WORD_SIZE, "%s", s->options->images.rand_augment);
     write_jitter(s, text[i++]);
+    write_or_none(tutti_conf_real_or(s->options->images.erase, 0), text[i++]);
     write_or_none(r->mixup, text[i++]);
     write_order(s, text[i++]);
     snprintf(text[i++], WORD_SIZE, "%s", s->options->images.shards);

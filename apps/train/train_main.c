@@ -1,4 +1,5 @@
 #include "apps/train/agree.h"
+#include "apps/train/elastic_run.h"
 #include "apps/train/find_rate.h"
 #include "apps/train/hash.h"
 #include "apps/train/check_order.h"
@@ -40,7 +41,8 @@ static tutti_status open_report(tutti_trainer *s, tutti_report **report)
         .metrics = s->options->metrics,
         .tensorboard = s->options->tensorboard,
         .keep = (int)s->options->keep,
-        .append = s->options->resume != NULL};
+        .append = s->options->resume != NULL ||
+                  (s->elastic && tutti_train_elastic_continues(s->elastic))};
     options.style = s->options->quiet ? TUTTI_REPORT_QUIET : tutti_report_find_style();
     tutti_status status =
         tutti_exchange_agree(s->session.exchange, tutti_report_open(&options, report), NULL);
@@ -58,11 +60,12 @@ static tutti_status train(tutti_trainer *s, tutti_report *report)
     int together;
     tutti_report_summary summary;
     tutti_status status = tutti_loop_run(s, report, &summary, &together);
-    if (status && !together) {
+    if (status && !together && !s->elastic) {
         tutti_report_close(report); /* its files say that the run has failed */
         tutti_trainer_end_all(status);
     }
     if (!status && s->find_rate) return tutti_find_rate_finish(s, report);
+    if (!status && s->elastic && s->elastic->halted) return TUTTI_OK;
     if (!status) status = tutti_trainer_hash(s, hash);
     if (status) return status;
     summary.weights_hash = hash;
@@ -70,14 +73,14 @@ static tutti_status train(tutti_trainer *s, tutti_report *report)
     return TUTTI_OK;
 }
 
-/* Everything but training itself. store: NULL without one. */
+/* Everything but training itself. store, elastic: NULL without one. */
 static tutti_status run_trainer(const tutti_train_options *options, tutti_interrupt *interrupt,
-    tutti_status parsed, tutti_train_store *store)
+    tutti_status parsed, tutti_train_store *store, tutti_train_elastic *elastic)
 {
     tutti_trainer trainer;
     tutti_report *report = NULL;
     int began = 0;
-    tutti_status status = tutti_trainer_join(options, interrupt, parsed, store, &trainer);
+    tutti_status status = tutti_trainer_join(options, interrupt, parsed, store, elastic, &trainer);
     if (!status) status = tutti_trainer_prepare(&trainer);
     if (store) status = tutti_train_store_agree(options, store, status);
     if (status) goto done;
@@ -115,8 +118,30 @@ static tutti_status run_stored(
     if (serves) tutti_interrupt_hush(interrupt); /* it ends with its clients */
     if (!status)
         status = serves ? tutti_train_store_serve(options, &store)
-                        : run_trainer(options, interrupt, parsed, &store);
+                        : run_trainer(options, interrupt, parsed, &store, NULL);
     tutti_train_store_end(options, &store, status);
+    return status;
+}
+
+/* A trainer for each epoch. */
+static tutti_status run_elastic(
+    const tutti_train_options *options, tutti_interrupt *interrupt, tutti_status parsed)
+{
+    tutti_train_elastic elastic = {0};
+    int goes_on = 1;
+    if (parsed) return parsed;
+    char *settings = tutti_trainer_settings(options, TUTTI_OK);
+    if (!settings) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the options' text");
+    tutti_status status = tutti_train_elastic_open(options, settings, interrupt, &elastic);
+    free(settings);
+    while (!status && goes_on) {
+        status = tutti_train_elastic_enter(&elastic);
+        if (status) break;
+        status = run_trainer(options, interrupt, TUTTI_OK, NULL, &elastic);
+        goes_on = tutti_train_elastic_goes_on(&elastic, &status);
+        if (goes_on) status = TUTTI_OK;
+    }
+    tutti_train_elastic_close(&elastic);
     return status;
 }
 
@@ -137,8 +162,9 @@ int tutti_train_main(const tutti_train_program *program, int argc, char *argv[])
                                         : TUTTI_LOG_INFO);
     tutti_interrupt *interrupt = NULL;
     if (!status) status = tutti_interrupt_open(&interrupt);
-    status = options.stored ? run_stored(&options, interrupt, status)
-                            : run_trainer(&options, interrupt, status, NULL);
+    status = options.elastic  ? run_elastic(&options, interrupt, status)
+             : options.stored ? run_stored(&options, interrupt, status)
+                              : run_trainer(&options, interrupt, status, NULL, NULL);
     const int code = exit_code(status, interrupt);
     tutti_interrupt_close(interrupt);
     return code;

@@ -36,12 +36,14 @@ typedef struct tutti_epoch_sums {
 } tutti_epoch_sums;
 
 typedef struct tutti_find_rate tutti_find_rate; /* apps/train/find_rate.h */
+typedef struct tutti_train_elastic tutti_train_elastic; /* apps/train/elastic_run.h */
 
 typedef struct tutti_trainer {
     const tutti_train_options *options;   /* borrowed */
     tutti_interrupt *interrupt;           /* borrowed; NULL: default actions of signals */
     tutti_training_session session;       /* traced with --trace */
     tutti_train_store *store;             /* borrowed; NULL: without servers, or with those of the step */
+    tutti_train_elastic *elastic;         /* borrowed; NULL: the ranks are those of MPI */
     int can_bf16;                         /* every rank's processor can */
     int readers;                          /* threads that read ahead */
     tutti_dtype precision;                /* of this run, the same on all ranks */
@@ -78,10 +80,11 @@ typedef struct tutti_trainer {
 char *tutti_trainer_settings(const tutti_train_options *options, tutti_status parsed);
 
 /* Starts MPI, unless the store has, and compares the ranks' options. `parsed`: the status of parsing this
- * rank's options; a usage error of any rank becomes the result on all. store: begun, or NULL. After a failure
- * only leave is allowed. */
+ * rank's options; a usage error of any rank becomes the result on all. store: begun, or NULL. elastic: it has
+ * entered an epoch, whose ranks are those of the trainer; or NULL. After a failure only leave is allowed. */
 tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interrupt *interrupt,
-    tutti_status parsed, tutti_train_store *store, tutti_trainer *trainer);
+    tutti_status parsed, tutti_train_store *store, tutti_train_elastic *elastic,
+    tutti_trainer *trainer);
 
 /* Ends all ranks after a failure on this rank only: the others wait for it. */
 _Noreturn void tutti_trainer_end_all(tutti_status status);

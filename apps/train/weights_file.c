@@ -1,5 +1,6 @@
 #include "apps/train/weights_file.h"
 
+#include "apps/architecture/architecture.h"
 #include "apps/session/weights.h"
 #include "apps/train/torch.h"
 #include "dag/base/log.h"
@@ -107,7 +108,12 @@ static tutti_status list_names(tutti_weights_file *f)
 
 tutti_status tutti_weights_open(const char *path, tutti_weights_file *f)
 {
-    tutti_status status = tutti_checkpoint_open(path, &f->file);
+    void *image;
+    size_t bytes;
+    f->onnx = tutti_architecture_has_weights(path);
+    tutti_status status = f->onnx ? tutti_architecture_weights(path, &image, &bytes)
+                                  : tutti_checkpoint_open(path, &f->file);
+    if (!status && f->onnx) status = tutti_checkpoint_open_image(path, image, bytes, &f->file);
     if (!status) status = tutti_weights_axes(f->file, &f->torch);
     return status ? status : list_names(f);
 }
@@ -234,7 +240,8 @@ tutti_status tutti_weights_match(
 
 /* What the file calls a tensor of PyTorch's, in `full`: PREFIX + name in its own spelling, or else the
  * bare name: networks of a backbone with a prefix may have a head without. FORMAT: twice. */
-static tutti_status spell(const tutti_weights_file *f, const char *name, char full[], size_t size)
+static tutti_status choose_spelling(
+    const tutti_weights_file *f, const char *name, char full[], size_t size)
 {
     const tutti_weights_name *found = NULL;
     tutti_shape shape;
@@ -254,6 +261,22 @@ static tutti_status spell(const tutti_weights_file *f, const char *name, char fu
     else if (tutti_checkpoint_find(f->file, name, &shape))
         snprintf(full, size, "%s", name);
     return TUTTI_OK;
+}
+
+static tutti_status spell(const tutti_weights_file *f, const char *name, char full[], size_t size)
+{
+    tutti_status status = choose_spelling(f, name, full, size);
+    for (int i = 0; i < f->names && !status; i++)
+        if (strcmp(f->name[i].name, full) == 0) f->name[i].used = 1;
+    return status;
+}
+
+int tutti_weights_further(const tutti_weights_file *f, const char **first)
+{
+    int further = 0;
+    for (int i = 0; i < f->names; i++)
+        if (!f->name[i].used && !further++) *first = f->name[i].name;
+    return further;
 }
 
 enum { FULL = 512 };

@@ -1,4 +1,5 @@
-/* A file of weights as a net reads it: a checkpoint, what tutti-export wrote, or another program's.
+/* A file of weights as a net reads it: a checkpoint, what tutti-export wrote, or another program's; an ONNX model, too
+ * (FILE.onnx), whose weights have PyTorch's axes and the names of its own layers.
  *
  * The one place that decides which axes the tensors of a file have, and by which names they are found:
  *   names    .scaleshift, .running, or what the update rule keeps ("m.NAME" beside NAME): a checkpoint's
@@ -15,11 +16,13 @@
 typedef struct tutti_weights_name {
     const char *name; /* in the file */
     char *plain;      /* without the words of wrappers */
+    int used;         /* a tensor of the net has looked for it */
 } tutti_weights_name;
 
 typedef struct tutti_weights_file {
     tutti_checkpoint *file;
     int torch;    /* its tensors have PyTorch's names and axes */
+    int onnx;     /* it is a network itself, which needs all of them */
     char *prefix; /* of all names of this net; "" before match */
     int names;
     tutti_weights_name *name;
@@ -49,5 +52,8 @@ int tutti_weights_find(const tutti_weights_file *file, const tutti_net *net, con
  * be converted; IO; NOMEM. */
 tutti_status tutti_weights_read(const tutti_weights_file *file, const tutti_net *net,
     const char *model, const tutti_tensor *tensor, const char *name, void *data);
+
+/* How many tensors of the file the net has not looked for; *first: the name of one. */
+int tutti_weights_further(const tutti_weights_file *file, const char **first);
 
 #endif

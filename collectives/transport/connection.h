@@ -56,6 +56,14 @@ void tutti_connection_abandon(tutti_connection *connection, tutti_connection_mes
  * first, in pieces of TUTTI_TCP_PIECE_BYTES. Sends of one lane and tag stay in their order. */
 void tutti_connection_set_priority(tutti_connection_message *message, int priority);
 
+/* Writing a message where it is received, before it is sent: the memory of the receive that the next send on this
+ * lane and tag matches. NULL: none is known, its memory is not lent, it has another size, or an earlier send
+ * waits. From here to wrote the memory is the caller's to write to, also when the connection breaks meanwhile:
+ * what mapped it has to stay. The send comes after wrote; nothing is copied for it, and its data are not read. */
+void *tutti_connection_claim(tutti_connection *connection, int lane, int tag, size_t bytes);
+/* What was claimed is not written to any more. */
+void tutti_connection_wrote(tutti_connection *connection, int lane, int tag);
+
 /* Reads and writes what the socket allows, and checks for silence; never waits. */
 void tutti_connection_pass(tutti_connection *connection);
 /* What to wait for before the next pass. */
@@ -70,11 +78,13 @@ void tutti_connection_break(tutti_connection *connection);
 /* Shuts down the sending direction; call it once everything is flushed. The connection breaks when the other end has
  * closed. */
 void tutti_connection_shut(tutti_connection *connection);
-/* Bytes received, and messages: those that the other end wrote in place, those that came through the stream, and small
- * ones, which may go early. */
+/* Bytes received, and messages: those that the other end placed, those that came through the stream, and small ones,
+ * which may go early. */
 typedef struct tutti_connection_received {
     uint64_t placed, streamed, small;
     uint64_t placed_messages, streamed_messages, small_messages;
+    /* Of those sent: they were claimed and written before; and they were copied to the other end's memory. */
+    uint64_t written_messages, moved_messages;
 } tutti_connection_received;
 tutti_connection_received tutti_connection_count(const tutti_connection *connection);
 /* Whether all that was sent has gone out to the socket. */

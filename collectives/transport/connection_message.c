@@ -127,6 +127,12 @@ static void match_send(tutti_connection *t, tutti_connection_message *send, cons
     send->number = w->number;
     send->place = w->place;
     if (!w->place) return;
+    if (w->claim == TUTTI_CLAIMED) tutti_connection_fail(t, "was sent what is still written");
+    if (w->claim == TUTTI_WRITTEN && !send->unfit) {
+        send->moved = send->bytes;
+        t->received.written_messages++;
+    }
+    if (t->why[0]) return;
     tutti_stream *s = t->stream;
     if (!s->ops->reach || !s->ops->reach(s, w->place, (size_t)w->bytes))
         tutti_connection_fail(t, "asks for data in memory that it does not share");
@@ -173,6 +179,22 @@ static void find_want(tutti_connection *t, tutti_connection_message *send)
         match_send(t, send, &w);
     else if (t->options.early_bytes)
         send_early(t, send);
+}
+
+static tutti_want *oldest_want(const tutti_want_list *l, int lane, int tag)
+{
+    tutti_want *w = l->first;
+    while (w && (w->lane != lane || w->tag != tag)) w = w->next;
+    return w;
+}
+
+void *tutti_connection_claim(tutti_connection *t, int lane, int tag, size_t bytes)
+{
+    tutti_want *w = oldest_want(&t->wants, lane, tag);
+    if (t->why[0] || !w || !w->place || w->claim || w->bytes != bytes) return NULL;
+    void *memory = t->stream->ops->reach ? t->stream->ops->reach(t->stream, w->place, bytes) : NULL;
+    if (memory) w->claim = TUTTI_CLAIMED;
+    return memory;
 }
 
 /* Messages that may come early need no place. */
@@ -356,11 +378,25 @@ static void answer_revoke(tutti_connection *t, const tutti_tcp_frame *f, uint64_
 /* Without an answer PLACED, UNFIT or an early message is on its way, or will be. */
 void tutti_connection_on_revoke(tutti_connection *t, const tutti_tcp_frame *f)
 {
-    for (tutti_want *w = t->wants.first; w; w = w->next)
-        if (w->place && w->number == f->bytes) answer_revoke(t, f, &w->place);
+    for (tutti_want *w = t->wants.first; w; w = w->next) {
+        if (!w->place || w->number != f->bytes) continue;
+        if (w->claim == TUTTI_CLAIMED)
+            w->revoked = 1;
+        else
+            answer_revoke(t, f, &w->place);
+    }
     for (tutti_connection_message *m = t->sends.first; m; m = m->next)
         if (m->place && m->number == f->bytes && !m->moved && t->outgoing != m)
             answer_revoke(t, f, &m->place);
+}
+
+void tutti_connection_wrote(tutti_connection *t, int lane, int tag)
+{
+    tutti_want *w = oldest_want(&t->wants, lane, tag);
+    if (!w || w->claim != TUTTI_CLAIMED) return;
+    const tutti_tcp_frame revoke = {.lane = lane, .tag = tag, .bytes = w->number};
+    w->claim = TUTTI_WRITTEN;
+    if (w->revoked) answer_revoke(t, &revoke, &w->place);
 }
 
 void tutti_connection_on_revoked(tutti_connection *t, const tutti_tcp_frame *f)

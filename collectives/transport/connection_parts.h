@@ -40,6 +40,8 @@ typedef struct tutti_want {
     struct tutti_want *next;
     int lane, tag;
     uint64_t bytes, number, place;
+    enum { TUTTI_UNCLAIMED, TUTTI_CLAIMED, TUTTI_WRITTEN } claim;
+    int revoked; /* while it is claimed: the answer comes when it is written */
 } tutti_want;
 
 typedef struct tutti_want_list {

@@ -38,7 +38,8 @@ static int copy_piece(tutti_connection *t, tutti_connection_message *m)
     size_t left = m->bytes - m->moved,
            bytes = left < TUTTI_TCP_PIECE_BYTES ? left : TUTTI_TCP_PIECE_BYTES;
     unsigned char *to = t->stream->ops->reach(t->stream, m->place, m->bytes);
-    memcpy(to + m->moved, m->data + m->moved, bytes);
+    if (bytes) memcpy(to + m->moved, m->data + m->moved, bytes);
+    t->received.moved_messages += bytes && bytes == left;
     m->moved += bytes;
     return bytes == left;
 }

@@ -42,6 +42,7 @@ typedef struct mesh {
     tutti_transport base;
     tutti_connection **peer;
     tutti_shm *mine, **theirs;
+    int *claimed; /* [size] how much of theirs is being written to: it stays mapped */
     const atomic_int *broken; /* tutti_mesh_options */
     int broke;
     atomic_int full;  /* there is no more of `mine` */
@@ -345,6 +346,24 @@ static void mesh_give_memory(tutti_transport *transport, void *memory)
     tutti_shm_give(((mesh *)transport)->mine, memory);
 }
 
+/* The credit may lie in memory that was not looked at since. */
+static void *mesh_claim(tutti_transport *transport, int lane, int peer, int tag, size_t bytes)
+{
+    mesh *t = (mesh *)transport;
+    if (bytes <= TUTTI_MESH_EARLY_BYTES || !t->theirs[peer]) return NULL;
+    tutti_connection_pass(t->peer[peer]);
+    void *memory = tutti_connection_claim(t->peer[peer], lane, tag, bytes);
+    t->claimed[peer] += memory != NULL;
+    return memory;
+}
+
+static void mesh_wrote(tutti_transport *transport, int lane, int peer, int tag)
+{
+    mesh *t = (mesh *)transport;
+    tutti_connection_wrote(t->peer[peer], lane, tag);
+    t->claimed[peer]--;
+}
+
 static void mesh_count(tutti_transport *transport, tutti_transport_counts *counts)
 {
     const mesh *t = (const mesh *)transport;
@@ -358,6 +377,8 @@ static void mesh_count(tutti_transport *transport, tutti_transport_counts *count
         counts->copied_bytes += (int64_t)one.streamed;
         counts->small += (int64_t)one.small_messages;
         counts->small_bytes += (int64_t)one.small;
+        counts->written += (int64_t)one.written_messages;
+        counts->moved += (int64_t)one.moved_messages;
     }
 }
 
@@ -413,7 +434,8 @@ static void mesh_close(tutti_transport *transport)
     }
     for (int r = 0; r < t->base.size && t->peer; r++)
         if (t->peer[r]) tutti_connection_close(t->peer[r]);
-    for (int r = 0; r < t->base.size && t->theirs; r++) tutti_shm_close(t->theirs[r]);
+    for (int r = 0; r < t->base.size && t->theirs; r++)
+        if (!t->claimed || !t->claimed[r]) tutti_shm_close(t->theirs[r]);
     tutti_shm_close(t->mine);
     for (tutti_message *m = t->idle, *next; m; m = next) {
         next = m->next;
@@ -421,6 +443,7 @@ static void mesh_close(tutti_transport *transport)
     }
     free(t->peer);
     free(t->theirs);
+    free(t->claimed);
     free(t->reported);
     free(t->socket);
     free(t->socket_of);
@@ -465,6 +488,8 @@ static const tutti_transport_ops mesh_ops = {
     .irecv = mesh_irecv,
     .take_memory = mesh_take_memory,
     .give_memory = mesh_give_memory,
+    .claim = mesh_claim,
+    .wrote = mesh_wrote,
     .count = mesh_count,
     .test = mesh_test,
     .cancel = mesh_cancel,
@@ -481,6 +506,8 @@ static const tutti_transport_ops mesh_near_ops = {
     .irecv = mesh_irecv,
     .take_memory = mesh_take_memory,
     .give_memory = mesh_give_memory,
+    .claim = mesh_claim,
+    .wrote = mesh_wrote,
     .count = mesh_count,
     .test = mesh_test,
     .cancel = mesh_cancel,
@@ -535,12 +562,13 @@ tutti_status tutti_transport_mesh(const tutti_mesh_options *o, tutti_transport *
     if (t) {
         t->peer = calloc(size, sizeof *t->peer);
         t->theirs = calloc(size, sizeof *t->theirs);
+        t->claimed = calloc(size, sizeof *t->claimed);
         t->reported = calloc(size, sizeof *t->reported);
         t->socket = calloc(size, sizeof *t->socket);
         t->socket_of = calloc(size, sizeof *t->socket_of);
         t->base.host = calloc(size, sizeof *t->base.host);
     }
-    if (!t || !t->peer || !t->theirs || !t->reported || !t->socket || !t->socket_of ||
+    if (!t || !t->peer || !t->theirs || !t->claimed || !t->reported || !t->socket || !t->socket_of ||
         !t->base.host) {
         close_options(o);
         if (t) mesh_close(&t->base);

@@ -94,6 +94,20 @@ static void part_give_memory(tutti_transport *t, void *memory)
     p->whole->ops->give_memory(p->whole, memory);
 }
 
+static void *part_claim(tutti_transport *t, int lane, int peer, int tag, size_t bytes)
+{
+    const part *p = (const part *)t;
+    if (!p->whole->ops->claim) return NULL;
+    return p->whole->ops->claim(
+        p->whole, lane_of(p, lane), p->members.of[peer], tag_of(p, lane, tag), bytes);
+}
+
+static void part_wrote(tutti_transport *t, int lane, int peer, int tag)
+{
+    const part *p = (const part *)t;
+    p->whole->ops->wrote(p->whole, lane_of(p, lane), p->members.of[peer], tag_of(p, lane, tag));
+}
+
 static void part_close(tutti_transport *t)
 {
     part *p = (part *)t;
@@ -123,6 +137,8 @@ static const tutti_transport_ops part_ops_with_memory = {
     .take_slot = part_take_slot,
     .take_memory = part_take_memory,
     .give_memory = part_give_memory,
+    .claim = part_claim,
+    .wrote = part_wrote,
     .test = part_test,
     .watch = part_watch,
     .cancel = part_cancel,

@@ -30,6 +30,9 @@ typedef struct tutti_tcp_listener tutti_tcp_listener;
  * is in use, or the address is not one of this host. */
 tutti_status tutti_tcp_listener_open(
     const char *address, int port, const char *token, tutti_tcp_listener **listener);
+/* The same on a socket that listens already, which a parent has left to this process. Takes it over if it is one. INVAL
+ * (logged): it is not. */
+tutti_status tutti_tcp_listener_adopt(int socket, const char *token, tutti_tcp_listener **listener);
 int tutti_tcp_listener_port(const tutti_tcp_listener *listener);
 /* Writes the descriptors to poll, at most TUTTI_TCP_PENDING + 1; returns how many. */
 int tutti_tcp_listener_poll(const tutti_tcp_listener *listener, struct pollfd *what);

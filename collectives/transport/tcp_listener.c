@@ -189,6 +189,21 @@ static int port_of(int fd)
                                          : ((const struct sockaddr_in *)&a)->sin_port);
 }
 
+/* Takes over the socket, also on failure. */
+static tutti_status adopt(int fd, const char *token, tutti_tcp_listener **listener)
+{
+    tutti_tcp_listener *d = calloc(1, sizeof *d);
+    if (!d) {
+        close(fd);
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory to listen");
+    }
+    d->socket = fd;
+    d->port = port_of(fd);
+    snprintf(d->token, sizeof d->token, "%s", token);
+    *listener = d;
+    return TUTTI_OK;
+}
+
 tutti_status tutti_tcp_listener_open(
     const char *address, int port, const char *token, tutti_tcp_listener **listener)
 {
@@ -205,16 +220,19 @@ tutti_status tutti_tcp_listener_open(
         return tutti_fail(TUTTI_ERR_COMM, "cannot listen on %s port %d: %s%s", address, port,
             strerror(why),
             why == EADDRINUSE ? ": another program uses it; choose another port, or auto" : "");
-    tutti_tcp_listener *d = calloc(1, sizeof *d);
-    if (!d) {
-        close(fd);
-        return tutti_fail(TUTTI_ERR_NOMEM, "no memory to listen");
-    }
-    d->socket = fd;
-    d->port = port_of(fd);
-    snprintf(d->token, sizeof d->token, "%s", token);
-    *listener = d;
-    return TUTTI_OK;
+    return adopt(fd, token, listener);
+}
+
+tutti_status tutti_tcp_listener_adopt(int socket, const char *token, tutti_tcp_listener **listener)
+{
+    int listens = 0;
+    socklen_t bytes = sizeof listens;
+    if (getsockopt(socket, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) || !listens)
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "descriptor %d is not a socket on which this process listens", socket);
+    fcntl(socket, F_SETFD, FD_CLOEXEC);
+    fcntl(socket, F_SETFL, O_NONBLOCK);
+    return adopt(socket, token, listener);
 }
 
 int tutti_tcp_listener_port(const tutti_tcp_listener *listener)

@@ -45,6 +45,8 @@ typedef struct tutti_transport_counts {
     int64_t placed, placed_bytes; /* their sender has written them where they belong */
     int64_t copied, copied_bytes; /* they came through a buffer or a socket */
     int64_t small, small_bytes;   /* the same, of those that go before their receive is known */
+    /* Of those sent: their producer wrote them where they are received; they were copied there */
+    int64_t written, moved;
 } tutti_transport_counts;
 
 typedef struct tutti_transport_ops {
@@ -80,6 +82,12 @@ typedef struct tutti_transport_ops {
      * is none. Any thread. */
     tutti_status (*take_memory)(tutti_transport *t, size_t bytes, void **memory);
     void (*give_memory)(tutti_transport *t, void *memory);
+    /* The memory of the receive that the next send on (lane, peer, tag) meets, if that is posted, has this size,
+     * and can be written to from here. The message may then be written there, by any thread, until wrote; only
+     * then it is sent. Nothing moves for that send, and its data are not read. NULL: it is sent as others are.
+     * Neither waits. wrote: nothing writes there any more. NULL: never. */
+    void *(*claim)(tutti_transport *t, int lane, int peer, int tag, size_t bytes);
+    void (*wrote)(tutti_transport *t, int lane, int peer, int tag);
     /* What has been received so far. NULL: not counted, or counted by the whole that this is a part of. */
     void (*count)(tutti_transport *t, tutti_transport_counts *counts);
     /* Sleeps until something may move or `wake` is called, which is for any thread; at most timeout_s. lock: the one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* The operators of reductions. */
 #ifndef TUTTI_OP_H
 #define TUTTI_OP_H

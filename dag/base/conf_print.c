@@ -237,8 +237,9 @@ static void print_brief(const tutti_setting *s, const char *brief, FILE *out)
     char option[128], text[512];
     snprintf(option, sizeof option, "--%s%s%s", s->name, s->argument ? " " : "",
         s->argument ? s->argument : "");
-    snprintf(text, sizeof text, "%s%s%s%s", brief, s->fallback ? " (" : "",
-        s->fallback ? s->fallback : "", s->fallback ? ")" : "");
+    if (!brief) brief = s->help;
+    snprintf(text, sizeof text, "%.*s%s%s%s", (int)strcspn(brief, ";("), brief,
+        s->fallback ? " (" : "", s->fallback ? s->fallback : "", s->fallback ? ")" : "");
     print_row(option, text, out);
 }
 
@@ -261,7 +262,7 @@ static void print_topics(const tutti_conf *conf, FILE *out)
     }
     fputs("\nMore:\n", out);
     print_row("--help all", "every option, with range, default and variable", out);
-    print_row("--help SECTION", sections, out);
+    if (strchr(sections, ':')[1]) print_row("--help SECTION", sections, out);
     snprintf(one, sizeof one, "one option, such as --help %s", conf->brief->name);
     print_row("--help OPTION", one, out);
     print_row("--version", "print the version and exit", out);
@@ -272,9 +273,14 @@ static void print_short_help(const tutti_conf *conf, FILE *out)
     fprintf(out, "Usage: %s %s\n\n", conf->program, conf->usage);
     print_wrapped(conf->summary, 0, 0, out);
     fputs("\nWhat most runs need:\n", out);
-    for (const tutti_conf_brief *b = conf->brief; b->name; b++)
-        for (const tutti_setting *s = conf->settings; s->kind != TUTTI_CONF_END; s++)
-            if (is_value(s) && !strcmp(s->name, b->name)) print_brief(s, b->help, out);
+    for (const tutti_conf_brief *b = conf->brief; b->name; b++) {
+        const tutti_setting *s = conf->settings;
+        while (s->kind != TUTTI_CONF_END && (!is_value(s) || strcmp(s->name, b->name))) s++;
+        if (s->kind != TUTTI_CONF_END)
+            print_brief(s, b->help, out);
+        else
+            fprintf(out, "  --%s is in no row of the table\n", b->name); /* a test looks for it */
+    }
     print_topics(conf, out);
 }
 
@@ -306,12 +312,55 @@ static int print_topic(const tutti_conf *conf, const char *topic, FILE *out)
     return printed;
 }
 
+/* ---- for shells ---- */
+
+static int names_file(const tutti_setting *s)
+{
+    static const char *const words[] = {"FILE", "DIR", "FOLDER", "PATH", "IMAGE", "OUT", NULL};
+    for (int i = 0; s->argument && words[i]; i++)
+        if (strstr(s->argument, words[i])) return 1;
+    return s->takes != NULL;
+}
+
+void tutti_conf_print_completion(
+    const char *word, const char *kind, const char *words, const char *help, FILE *out)
+{
+    fprintf(out, "%s\t%s\t%s\t%.*s\n", word, kind, words, (int)strcspn(help, ";(\n"), help);
+}
+
+static void print_completion(const tutti_conf *conf, FILE *out)
+{
+    for (const tutti_setting *s = conf->settings; s->kind != TUTTI_CONF_END; s++) {
+        char name[LONGEST + 3], words[2048] = "";
+        FILE *buffer = fmemopen(words, sizeof words, "w");
+        if (!is_value(s) || !buffer) {
+            if (buffer) fclose(buffer);
+            continue;
+        }
+        for (int i = 0; s->choice && s->choice(i); i++) fprintf(buffer, "%s ", s->choice(i));
+        for (int i = 0; i < TUTTI_CONF_WORDS && s->words[i]; i++)
+            fprintf(buffer, "%s ", s->words[i]);
+        fclose(buffer);
+        const int operand = s->flags & TUTTI_CONF_OPERAND;
+        snprintf(name, sizeof name, "%s%s", operand ? "" : "--", operand ? "-" : s->name);
+        tutti_conf_print_completion(name,
+            s->kind == TUTTI_CONF_FLAG ? "flag"
+            : names_file(s)            ? "file"
+                                       : "value",
+            words, s->help, out);
+    }
+    tutti_conf_print_completion("--help", "flag", "", "print help and exit", out);
+    tutti_conf_print_completion("--version", "flag", "", "print the version and exit", out);
+}
+
 int tutti_conf_print_help(const tutti_conf *conf, const char *topic, FILE *out)
 {
     if (!topic && conf->brief)
         print_short_help(conf, out);
     else if (!topic || !strcmp(topic, "all"))
         print_all_help(conf, out);
+    else if (!strcmp(topic, "completion"))
+        print_completion(conf, out);
     else
         return print_topic(conf, topic, out) > 0;
     return 1;

@@ -18,8 +18,15 @@ void tutti_conf_print_suggestion(const tutti_conf *conf, const char *option, FIL
 void tutti_conf_print_nearest(const char *written, int words, const char *const word[], FILE *out);
 
 /* What `--help TOPIC` prints: NULL: the program in short; "all"; the first word of a heading: the
- * settings below it; a setting's name. Returns 0, and prints nothing, if there is no such topic. */
+ * settings below it; a setting's name; "completion": a row for each word, for shells (below).
+ * Returns 0, and prints nothing, if there is no such topic. */
 int tutti_conf_print_help(const tutti_conf *conf, const char *topic, FILE *out);
+/* A row that install/completion.bash and install/completion.zsh read, with tabs between its parts:
+ * what may be written ("--batch"; "-": an argument that is not an option); "flag", "value", "file"
+ * (its value may be one), or "command"; the words that the value may be, with blanks between them;
+ * what it is for. */
+void tutti_conf_print_completion(
+    const char *word, const char *kind, const char *words, const char *help, FILE *out);
 /* What --version prints. */
 void tutti_conf_print_version(const tutti_conf *conf, FILE *out);
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Element types. [P] */
 #ifndef TUTTI_DTYPE_H
 #define TUTTI_DTYPE_H

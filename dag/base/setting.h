@@ -70,7 +70,9 @@ typedef struct tutti_setting {
 /* What --help says first, where a program has many settings: a line for each of those that most
  * runs need. */
 typedef struct tutti_conf_brief {
-    const char *name, *help; /* of a setting; a row without a name is the last */
+    /* of a setting; help NULL: its own, up to the first semicolon or parenthesis; a row without a
+     * name is the last */
+    const char *name, *help;
 } tutti_conf_brief;
 
 typedef struct tutti_conf {

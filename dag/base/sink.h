@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Where Tutti's messages go: to stderr, one line each ("tutti: rank 1: error: sentence"), or to a
  * function of the program. */
 #ifndef TUTTI_SINK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* What every Tutti call that can fail returns.
  *
  * The function that decides which error it is logs one sentence that names the file, option, rank

@@ -88,6 +88,7 @@ tutti_status tutti_collective_task_submit(const tutti_collective_task *task)
         return status;
     }
     s->sequence = task->hooks->reserve(task->hooks->ctx, node);
+    if (task->sequence) *task->sequence = s->sequence;
     tutti_task entry = {node->name, node->accesses, node->access, s->sequence, NULL};
     if (task->data)
         entry = (tutti_task){node->name, held.handles, task->access, s->sequence, task->data};

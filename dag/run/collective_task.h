@@ -28,6 +28,7 @@ typedef struct tutti_collective_task {
     tutti_status (*arrived)(void *arg, const tutti_node *node, const tutti_buffer buf[]);
     void (*release)(void *arg); /* [A] called after the end; may be NULL */
     void *arg;
+    int64_t *sequence; /* where its sequence number goes; may be NULL */
 } tutti_collective_task;
 
 /* Takes the next sequence number and submits. On failure nothing is submitted, and release is not

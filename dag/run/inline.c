@@ -7,6 +7,7 @@
 #include "dag/graph/edges.h"
 #include "dag/graph/region.h"
 #include "dag/run/binding.h"
+#include "dag/run/direct.h"
 #include "dag/run/expected.h"
 #include "dag/run/ledger.h"
 #include "dag/run/wait.h"
@@ -22,7 +23,7 @@ typedef enum work { WORK_NODE, WORK_REGION, WORK_FEED, WORK_FETCH } work;
 typedef struct instance {
     tutti_token token; /* first: a token's address is its instance's */
     tutti_run *run;
-    int64_t id, sequence, step;
+    int64_t id, sequence, step, turn;
     work work;
     int target; /* node, region, or tensor of a feed or fetch */
     void *data;
@@ -49,6 +50,7 @@ struct tutti_run {
     tutti_binding binding;
     tutti_run_options options;
     tutti_regions regions;
+    tutti_direct *direct; /* may be NULL */
     tutti_edges *edges;
     tutti_ledger *ledger;
     pthread_mutex_t lock;      /* protects what follows; taken before the ledger's */
@@ -182,23 +184,25 @@ static tutti_status admit(tutti_run *run, const instance *proto, const char *nam
     return status;
 }
 
-static void inline_close(tutti_run *run)
+static int inline_close(tutti_run *run)
 {
-    if (!run) return;
+    if (!run) return 1;
     tutti_run_observe(&run->options.hooks, NULL, 1);
     int unfinished =
         run->ledger && !tutti_ledger_reached(run->ledger, 0, tutti_ledger_point(run->ledger));
     tutti_edges_free(run->edges);
     tutti_regions_free(&run->regions);
+    tutti_direct_close(run->direct);
     free(run->ready);
     free(run->buf);
     free(run->pointer);
-    if (unfinished) return; /* tokens may still end: what they touch stays */
+    if (unfinished) return 0; /* tokens may still end: what they touch stays */
     tutti_ledger_free(run->ledger);
     tutti_binding_close(&run->binding);
     pthread_mutex_destroy(&run->lock);
     pthread_cond_destroy(&run->moved);
     free(run);
+    return 1;
 }
 
 static tutti_status find_regions(tutti_run *run, const tutti_graph *graph)
@@ -228,6 +232,7 @@ static tutti_status inline_open(
         status = tutti_fail(TUTTI_ERR_UNSUPPORTED, "inline runner: it computes on the CPU alone");
     if (!status) status = tutti_binding_open(graph, &place, &r->binding);
     if (!status) status = find_regions(r, graph);
+    if (!status) status = tutti_direct_open(&r->binding, &r->options.hooks, &r->direct);
     if (!status) status = tutti_edges_new(r->binding.tensors, &r->edges);
     if (!status) status = tutti_ledger_new(&r->ledger);
     const size_t most = (size_t)r->binding.widest + 1;
@@ -269,10 +274,10 @@ static tutti_status inline_fetch(tutti_run *run, int tensor, void *data, size_t 
     return admit(run, &proto, tutti_graph_get_tensor(run->binding.graph, tensor)->name, 1, &access);
 }
 
-static tutti_status admit_region(tutti_run *run, int region)
+static tutti_status admit_region(tutti_run *run, int region, int64_t turn)
 {
     const tutti_region *r = &run->regions.region[region];
-    const instance proto = {.work = WORK_REGION, .sequence = -1, .target = region};
+    const instance proto = {.work = WORK_REGION, .sequence = -1, .turn = turn, .target = region};
     return admit(run, &proto, r->name, r->accesses, r->access);
 }
 
@@ -283,16 +288,20 @@ static tutti_status inline_submit(tutti_run *run, int section)
     tutti_status status = TUTTI_OK;
     int count;
     const int *running = tutti_binding_section(&run->binding, section, &count);
+    const int64_t turn = running ? tutti_direct_submit(run->direct, section) : 0;
     for (int i = 0; i < count && !status; i++) {
         const int n = running[i];
         const tutti_node *node = tutti_graph_get_node(graph, n);
         const int region = run->regions.of[n];
         if (region >= 0) {
-            if (run->regions.region[region].node[0] == n) status = admit_region(run, region);
+            if (run->regions.region[region].node[0] == n) status = admit_region(run, region, turn);
             continue;
         }
-        instance proto = {.work = WORK_NODE, .sequence = -1, .target = n};
-        if (node->kind == TUTTI_NODE_COLLECTIVE) proto.sequence = hooks->reserve(hooks->ctx, node);
+        instance proto = {.work = WORK_NODE, .sequence = -1, .turn = turn, .target = n};
+        if (node->kind == TUTTI_NODE_COLLECTIVE) {
+            proto.sequence = hooks->reserve(hooks->ctx, node);
+            tutti_direct_numbered(run->direct, n, turn, proto.sequence);
+        }
         status = admit(run, &proto, node->name, node->accesses, node->access);
     }
     return status;
@@ -364,7 +373,9 @@ static tutti_status run_kernel(tutti_run *run, const instance *i, int n)
     collect(run, node);
     double begun_s = tutti_trace_now(run->options.trace);
     double mark = tutti_meter_enter(run->options.meter, TUTTI_METER_COMPUTE);
+    tutti_direct_begin(run->direct, n, i->turn, run->pointer);
     tutti_status status = tutti_binding_execute(&run->binding, n, run->pointer, NULL);
+    tutti_direct_end(run->direct, n, i->turn);
     tutti_meter_leave(run->options.meter, TUTTI_METER_COMPUTE, mark);
     tutti_trace_task(run->options.trace, 0, tutti_span_kind_of(node), node->name, i->step, begun_s);
     return status;

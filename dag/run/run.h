@@ -45,6 +45,11 @@ typedef struct tutti_run_hooks {
      * Both may be NULL. */
     void *(*take_memory)(void *ctx, size_t bytes);
     void (*give_memory)(void *ctx, void *memory);
+    /* [A] Where a kernel may write what this message will send: memory of the rank that receives it, which wrote gives
+     * back before the message starts. NULL: nowhere yet, and the message is copied. Neither waits for another rank.
+     * Both may be NULL. */
+    void *(*claim)(void *ctx, const tutti_node *node, int64_t sequence);
+    void (*wrote)(void *ctx, const tutti_node *node, int64_t sequence);
     /* [A] The node's tensors are ready: start the collective and return; finish the token when it
      * has ended. buf: the data of each access, and where they are; pointer NULL for a chain's token. */
     void (*start)(void *ctx, const tutti_node *node, int64_t sequence, const tutti_buffer buf[],
@@ -127,8 +132,8 @@ typedef struct tutti_runner {
     tutti_run_counts (*count)(const tutti_run *run, int section);
     /* Releases everything. The caller has waited for all of it; after a failed wait it may still
      * close: nodes that never ended are abandoned, and their memory is leaked rather than freed
-     * under them. Accepts NULL. */
-    void (*close)(tutti_run *run);
+     * under them. Returns 0 if so: then they may still use what was fed and is fetched. Accepts NULL. */
+    int (*close)(tutti_run *run);
 } tutti_runner;
 
 /* Copies a whole tensor to data, or from it, between submissions. Errors: acquire's. [M] */

@@ -36,8 +36,10 @@ static tutti_status are_laid_out(void *arg, const tutti_node *node, const tutti_
     return TUTTI_OK;
 }
 
-static tutti_status submit_collective(tutti_run *run, const tutti_node *node)
+static tutti_status submit_collective(tutti_run *run, int n, int64_t turn)
 {
+    const tutti_node *node = tutti_graph_get_node(run->binding.graph, n);
+    int64_t sequence = -1;
     starpu_data_handle_t handle[node->accesses + 1];
     tutti_mode mode[node->accesses + 1];
     const int on_gpu = tutti_binding_collects_there(&run->binding.place, node);
@@ -59,8 +61,11 @@ static tutti_status submit_collective(tutti_run *run, const tutti_node *node)
                                    : TUTTI_MEMORY_HOST,
             .device = run->binding.place.gpu},
         .arrived = are_laid_out,
-        .arg = run};
-    return tutti_collective_task_submit(&task);
+        .arg = run,
+        .sequence = &sequence};
+    tutti_status status = tutti_collective_task_submit(&task);
+    if (!status) tutti_direct_numbered(run->direct, n, turn, sequence);
+    return status;
 }
 
 /* Whether everything has ended; after a failure, waits a few seconds for it. */
@@ -73,24 +78,26 @@ static int has_ended(tutti_run *run)
     return tutti_wait_drained(run->ledger, &run->options.hooks, drains ? patience_s : 0);
 }
 
-static void starpu_close(tutti_run *run)
+static int starpu_close(tutti_run *run)
 {
-    if (!run) return;
+    if (!run) return 1;
     tutti_run_observe(&run->options.hooks, NULL, 1);
     /* Tasks behind a collective that never ends never end, either: then StarPU cannot be stopped,
      * and everything stays as it is. */
-    if (!has_ended(run)) return;
+    if (!has_ended(run)) return 0;
     if (run->started) {
         starpu_task_wait_for_all();
         tutti_slots_close(run->slots);
         tutti_tensor_handles_close(&run->handles);
         starpu_shutdown();
     }
+    tutti_direct_close(run->direct);
     tutti_starpu_regions_close(run);
     tutti_codelets_close(run->codelets);
     tutti_ledger_free(run->ledger);
     tutti_binding_close(&run->binding);
     free(run);
+    return 1;
 }
 
 static int uses_gpu(const tutti_run *run)
@@ -211,6 +218,7 @@ static tutti_status starpu_open(
         status = tutti_codelets_open(
             &r->binding, tutti_starpu_compute, tutti_starpu_launch, &r->codelets);
     if (!status) status = tutti_starpu_regions_open(r);
+    if (!status) status = tutti_direct_open(&r->binding, &r->options.hooks, &r->direct);
     if (!status) status = tutti_ledger_new(&r->ledger);
     if (!status) status = tutti_tensor_handles_open(&r->binding, &r->handles);
     if (!status && uses_gpu(r)) status = tutti_slots_open(&r->binding, &r->slots);
@@ -244,14 +252,15 @@ static tutti_status starpu_submit(tutti_run *run, int section)
     tutti_status status = TUTTI_OK;
     int count;
     const int *running = tutti_binding_section(&run->binding, section, &count);
+    const int64_t turn = running ? tutti_direct_submit(run->direct, section) : 0;
     for (int i = 0; i < count && !status; i++) {
         const int n = running[i];
         const tutti_node *node = tutti_graph_get_node(run->binding.graph, n);
         const int region = tutti_starpu_region_of(run, n);
         if (region >= 0 && !tutti_starpu_region_begins(run, region, n)) continue;
-        status = node->kind == TUTTI_NODE_COLLECTIVE ? submit_collective(run, node)
-                 : region >= 0                       ? tutti_starpu_submit_region(run, region)
-                                                     : tutti_starpu_submit_kernel(run, n);
+        status = node->kind == TUTTI_NODE_COLLECTIVE ? submit_collective(run, n, turn)
+                 : region >= 0                       ? tutti_starpu_submit_region(run, region, turn)
+                                                     : tutti_starpu_submit_kernel(run, n, turn);
     }
     return status;
 }

@@ -33,9 +33,11 @@ void tutti_starpu_compute(void *buffers[], void *instance)
     double begun_s = tutti_trace_now(run->options.trace);
     if (!status) {
         double mark = tutti_meter_enter(run->options.meter, TUTTI_METER_COMPUTE);
+        tutti_direct_begin(run->direct, i->target, i->turn, buf);
         status = tutti_binding_execute(&run->binding, i->target, buf, NULL);
         tutti_meter_leave(run->options.meter, TUTTI_METER_COMPUTE, mark);
     }
+    tutti_direct_end(run->direct, i->target, i->turn);
     trace(i, begun_s);
     tutti_instance_end(i, status);
 }
@@ -71,11 +73,11 @@ static void end_launched(void *instance)
     tutti_instance_end(i, i->status);
 }
 
-tutti_status tutti_starpu_submit_kernel(tutti_run *run, int node)
+tutti_status tutti_starpu_submit_kernel(tutti_run *run, int node, int64_t turn)
 {
     const tutti_node *n = tutti_graph_get_node(run->binding.graph, node);
     const int launched = run->binding.kernel[node]->device == TUTTI_CUDA;
-    const tutti_instance proto = {.target = node};
+    const tutti_instance proto = {.target = node, .turn = turn};
     const tutti_task_label label = {.name = n->name,
         .priority = n->priority,
         .accesses = n->accesses,

@@ -11,6 +11,7 @@
 #include "dag/graph/region.h"
 #include "dag/run/binding.h"
 #include "dag/run/codelets.h"
+#include "dag/run/direct.h"
 #include "dag/run/tensor_handles.h"
 #include "dag/run/run.h"
 #include "dag/run/slots.h"
@@ -27,6 +28,7 @@ struct tutti_run {
     tutti_codelets *codelets; /* of the kernels */
     tutti_starpu_regions *regions;
     tutti_slots *slots; /* with a GPU; else NULL */
+    tutti_direct *direct; /* may be NULL */
     double gpu_ended_s; /* when its last kernel or copy ended; of the CUDA worker alone */
     int started;        /* StarPU runs */
 };
@@ -34,7 +36,7 @@ struct tutti_run {
 /* One kernel, feed or fetch; lives from submit until it ends. */
 typedef struct tutti_instance {
     tutti_run *run;
-    int64_t id, step;
+    int64_t id, step, turn; /* turn: of its section (direct.h) */
     int target; /* node; region; or the tensor of a feed or fetch */
     void *data;
     size_t bytes;
@@ -77,8 +79,8 @@ tutti_status tutti_starpu_submit(tutti_run *run, struct starpu_codelet *codelet,
 /* The functions of kernels' codelets: on a CPU worker, and on a GPU's. */
 void tutti_starpu_compute(void *buffers[], void *instance);
 void tutti_starpu_launch(void *buffers[], void *instance);
-/* Submits a kernel node. */
-tutti_status tutti_starpu_submit_kernel(tutti_run *run, int node);
+/* Submits a kernel node, in this turn of its section. */
+tutti_status tutti_starpu_submit_kernel(tutti_run *run, int node, int64_t turn);
 
 /* Finds the graph's regions (dag/graph/region.h), checks them, and says how each is run. NOMEM, INTERNAL. */
 tutti_status tutti_starpu_regions_open(tutti_run *run);
@@ -86,7 +88,7 @@ void tutti_starpu_regions_close(tutti_run *run);
 /* A node's region, or -1; whether it is its first node. */
 int tutti_starpu_region_of(const tutti_run *run, int node);
 int tutti_starpu_region_begins(const tutti_run *run, int region, int node);
-tutti_status tutti_starpu_submit_region(tutti_run *run, int region);
+tutti_status tutti_starpu_submit_region(tutti_run *run, int region, int64_t turn);
 /* Adds what a region launches. */
 void tutti_starpu_count_region(const tutti_run *run, int region, tutti_run_counts *counts);
 

@@ -258,6 +258,8 @@ static void compute_region(void *buffers[], void *instance)
     tutti_ledger_begin(run->ledger, i->id);
     tutti_status status = tutti_ledger_failure(run->ledger);
     const double mark = tutti_meter_enter(run->options.meter, TUTTI_METER_COMPUTE);
+    for (int k = 0; k < p->region->nodes && !status; k++)
+        tutti_direct_begin(run->direct, p->order[k], i->turn, of_node[k]);
     for (int b = 0; b < p->batches && !status; b++) {
         const double begun_s = tutti_trace_now(run->options.trace);
         tutti_ledger_rename(run->ledger, i->id, p->batch[b].name);
@@ -265,6 +267,7 @@ static void compute_region(void *buffers[], void *instance)
         tutti_trace_task(run->options.trace, starpu_worker_get_id(), kind_of(run, p, &p->batch[b]),
             p->batch[b].name, i->step, begun_s);
     }
+    for (int k = 0; k < p->region->nodes; k++) tutti_direct_end(run->direct, p->order[k], i->turn);
     tutti_meter_leave(run->options.meter, TUTTI_METER_COMPUTE, mark);
     tutti_instance_end(i, status);
 }
@@ -405,11 +408,11 @@ int tutti_starpu_region_begins(const tutti_run *run, int region, int node)
     return run->regions->found.region[region].node[0] == node;
 }
 
-tutti_status tutti_starpu_submit_region(tutti_run *run, int region)
+tutti_status tutti_starpu_submit_region(tutti_run *run, int region, int64_t turn)
 {
     const tutti_region *r = &run->regions->found.region[region];
     const int on_gpu = run->options.place.device == TUTTI_CUDA;
-    const tutti_instance proto = {.target = region};
+    const tutti_instance proto = {.target = region, .turn = turn};
     const tutti_task_label label = {.name = r->name,
         .priority = r->priority,
         .accesses = r->accesses,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* Collectives as tasks of an existing StarPU program. #include <tutti/starpu.h> and link with
  * -ltutti (pkg-config tutti).
  *

@@ -96,6 +96,10 @@ tutti_status tutti_driver_prepare(
 /* Takes the next sequence number for a collective at this place; its further chunks take the
  * numbers that follow. -1: out of memory (logged). [M] */
 int64_t tutti_driver_reserve(tutti_driver *driver, const tutti_place *place, const char *name);
+/* Where the other rank of an edge receives the message with this sequence number, which is submitted and not ready, if
+ * that has posted its receive: it may be written there until wrote. NULL: it has not, or cannot be written to. [A] */
+void *tutti_driver_claim(tutti_driver *root, int64_t sequence, const tutti_coll_args *args);
+void tutti_driver_wrote(tutti_driver *root, int64_t sequence, const tutti_coll_args *args);
 /* Records collectives that end from here on into another trace, or into none (NULL); the previous one
  * is not touched any more. [M] */
 void tutti_driver_trace(tutti_driver *driver, tutti_trace *trace);

@@ -287,6 +287,44 @@ static void make_ready(
         tutti_observed_ready(d->observed, entry->base, entry->index, entry->moved_s);
 }
 
+/* The arguments with which it will be posted: their identity is part of its tag. Collectives of an edge are posted in
+ * the order of their numbers, so its number on the lane is its own. */
+static tutti_coll_args foresee(tutti_driver *d, int64_t sequence, const tutti_coll_args *args)
+{
+    tutti_fingerprint print;
+    tutti_coll_args a = *args;
+    pthread_mutex_lock(d->queue_lock);
+    tutti_entry entry = *tutti_queue_get(&d->queue, sequence);
+    pthread_mutex_unlock(d->queue_lock);
+    entry.args = a;
+    if (!d->verify) return a;
+    tutti_fingerprint_make(&entry, sequence, &d->members, &print);
+    a.identity = (uint32_t)print.hash;
+    return a;
+}
+
+void *tutti_driver_claim(tutti_driver *root, int64_t given, const tutti_coll_args *args)
+{
+    const int64_t sequence = tutti_sequence_number(given);
+    tutti_driver *d = tutti_driver_of(root, tutti_sequence_slot(given));
+    if (!tutti_comm_can_claim(d->comm, args) || tutti_driver_failure(d)) return NULL;
+    pthread_mutex_lock(d->comm_lock);
+    const tutti_coll_args a = foresee(d, sequence, args);
+    void *memory = tutti_comm_claim(d->comm, 0, sequence, &a);
+    pthread_mutex_unlock(d->comm_lock);
+    return memory;
+}
+
+void tutti_driver_wrote(tutti_driver *root, int64_t given, const tutti_coll_args *args)
+{
+    const int64_t sequence = tutti_sequence_number(given);
+    tutti_driver *d = tutti_driver_of(root, tutti_sequence_slot(given));
+    pthread_mutex_lock(d->comm_lock);
+    const tutti_coll_args a = foresee(d, sequence, args);
+    tutti_comm_wrote(d->comm, 0, sequence, &a);
+    pthread_mutex_unlock(d->comm_lock);
+}
+
 void tutti_driver_ready(
     tutti_driver *root, int64_t given, const tutti_coll_args *args, tutti_token *token)
 {

@@ -88,11 +88,13 @@ tutti_status tutti_exchange_open(const tutti_exchange_options *options, tutti_ex
  * itself. */
 tutti_status tutti_exchange_attach(
     const void *comm, const tutti_exchange_options *options, tutti_exchange **exchange);
-/* The same over a given transport (ranks as threads), which has the design's lanes, one more if
+/* The same over a given transport (ranks as threads, or of an elastic run), which has the design's lanes, one more if
  * `verify`, `watch`, `priorities` or `trace` is on, and one more for `messages`. Takes ownership of
- * the transport, also on failure. */
+ * the transport, also on failure. The ranks' options are not compared. */
 tutti_status tutti_exchange_open_over(
     tutti_transport *transport, const tutti_exchange_options *options, tutti_exchange **exchange);
+/* A number of lanes that is enough for it. [P] */
+int tutti_exchange_transport_lanes(const tutti_exchange_options *options);
 /* Closes an exchange whose runners are closed and opens it with other options over the same MPI. It
  * was attached, or opened with `reopens` (options->reopens is ignored here). All ranks call it. On
  * failure *exchange is closed, and NULL. TIMEOUT also if a rank does not close; INVAL over a given

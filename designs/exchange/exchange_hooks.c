@@ -65,6 +65,21 @@ static void give_received(void *ctx, void *memory)
     tutti_comm_give_memory(tutti_comm_thread_comm(x->thread), memory);
 }
 
+static void *claim_node(void *ctx, const tutti_node *node, int64_t sequence)
+{
+    tutti_exchange *x = ctx;
+    const tutti_coll_args args = tutti_coll_desc_args(node->desc, node->desc_bytes, 2);
+    return sequence < 0 ? NULL
+                        : tutti_driver_claim(tutti_comm_thread_driver(x->thread), sequence, &args);
+}
+
+static void node_written(void *ctx, const tutti_node *node, int64_t sequence)
+{
+    tutti_exchange *x = ctx;
+    const tutti_coll_args args = tutti_coll_desc_args(node->desc, node->desc_bytes, 2);
+    tutti_driver_wrote(tutti_comm_thread_driver(x->thread), sequence, &args);
+}
+
 /* Adds a node's buffers: recv, then send, each only if this rank has it, then its extra vectors. */
 static tutti_coll_args with_buffers(
     tutti_exchange *x, const tutti_node *node, const tutti_buffer buf[])
@@ -121,11 +136,14 @@ void tutti_exchange_set_waiting(void *ctx, int begins)
 tutti_run_hooks tutti_exchange_hooks(tutti_exchange *exchange)
 {
     int main_drives = exchange->options.design->start->main_drives;
+    const int in_order = !exchange->options.design->unsafe;
     return (tutti_run_hooks){.ctx = exchange,
         .reserve = reserve_node,
         .prepare = prepare_node,
         .take_memory = take_received,
         .give_memory = give_received,
+        .claim = in_order ? claim_node : NULL,
+        .wrote = node_written,
         .start = start_node,
         .main = main_drives ? pass_or_yield : NULL,
         .observe = observe_ledger,

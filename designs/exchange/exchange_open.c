@@ -67,6 +67,12 @@ static int has_control(const tutti_exchange *x, int ranks)
            (o->verify != TUTTI_VERIFY_OFF || o->watch.on || o->trace || o->priorities.on);
 }
 
+int tutti_exchange_transport_lanes(const tutti_exchange_options *options)
+{
+    enum { CONTROL = 1 };
+    return tutti_design_lanes(options->design, options->lanes) + CONTROL + options->messages;
+}
+
 /* What is chosen by: files that may be there on some ranks only. */
 static tutti_status open_links(tutti_exchange *x, int ranks)
 {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
 /* A store of keys on servers, for programs that have StarPU running. #include <tutti/kv.h> and link with
  * -ltutti (pkg-config tutti).
  *

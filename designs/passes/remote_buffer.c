@@ -2,6 +2,7 @@
 
 #include "collectives/value/args.h"
 #include "dag/base/log.h"
+#include "dag/graph/sent.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,7 +122,9 @@ tutti_status tutti_remote_buffers_find(const tutti_graph *graph,
     tutti_remote_buffer *all = calloc((size_t)nodes + 1, sizeof *all);
     tutti_status status =
         all ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d collectives", nodes);
+    tutti_sent_tensors sent = {0};
     int used = 0;
+    if (!status) status = tutti_sent_tensors_find(graph, &sent);
     for (int n = 0; n < nodes && !status; n++) {
         const tutti_node *node = tutti_graph_get_node(graph, n);
         if (node->kind != TUTTI_NODE_COLLECTIVE) continue;
@@ -130,12 +133,13 @@ tutti_status tutti_remote_buffers_find(const tutti_graph *graph,
         measure(graph, node, b);
         if (!b->tensors) continue;
         status = check_memory(graph, node, b);
-        if (b->sends)
-            trace_origin(graph, n, b);
-        else
-            explain(node, options, b);
+        if (b->sends) trace_origin(graph, n, b);
+        explain(node, options, b);
+        b->direct = b->sends && !*b->why && sent.message_of[n] != TUTTI_SENT_NONE;
+        if (b->sends) *b->why = 0;
         used++;
     }
+    tutti_sent_tensors_free(&sent);
     if (status) {
         free(all);
         return status;

@@ -26,6 +26,9 @@ typedef struct tutti_remote_buffer {
     /* Of what it only sends: the kernel that writes the tensor first, how many kernels then change it in place, and how
      * many others read it. -1: it is fed, or written in another section */
     int origin, in_place, readers;
+    /* of what it only sends: these kernels write where it is received, if it is posted when they start
+     * (dag/graph/sent.h) */
+    int direct;
 } tutti_remote_buffer;
 
 typedef struct tutti_remote_options {

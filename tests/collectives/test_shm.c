@@ -158,6 +158,92 @@ START_TEST(is_cancelled)
 }
 END_TEST
 
+/* A message that is written where it is received before it is sent. Its receive is cancelled never, while it is
+ * written, when it has been written, and when it has been sent. */
+enum { NEVER, WHILE_WRITTEN, WHEN_WRITTEN, WHEN_SENT, CLAIMS };
+
+START_TEST(is_written_before_it_is_sent)
+{
+    static unsigned char spare[LARGE]; /* nobody reads it, unless the message goes through the ring */
+    tutti_connection_message *s, *r, *cancelled;
+    open_pair();
+    unsigned char *in = take(1, LARGE);
+    ck_assert_ptr_null(tutti_connection_claim(a, 0, 1, LARGE)); /* no credit */
+    ck_assert_ok(tutti_connection_irecv(b, 0, 1, in, LARGE, &r));
+    tutti_connection_pass(b);
+    tutti_connection_pass(a);
+    ck_assert_ptr_null(tutti_connection_claim(a, 0, 2, LARGE));
+    ck_assert_ptr_null(tutti_connection_claim(a, 0, 1, LARGE - 1)); /* of another size */
+    unsigned char *there = tutti_connection_claim(a, 0, 1, LARGE);
+    ck_assert_ptr_nonnull(there);
+    ck_assert_ptr_null(tutti_connection_claim(a, 0, 1, LARGE)); /* once is enough */
+    fill(there, LARGE / 2, 1);
+    if (_i == WHILE_WRITTEN) tutti_connection_cancel(b, r);
+    for (int k = 0; k < 2; k++) {
+        tutti_connection_pass(b);
+        tutti_connection_pass(a);
+    }
+    tutti_connection_pass(b);
+    ck_assert(!has_ended(r, TUTTI_OK)); /* the memory is still written to */
+    fill(there, LARGE, 1);
+    tutti_connection_wrote(a, 0, 1);
+    if (_i == WHEN_WRITTEN) {
+        tutti_connection_cancel(b, r);
+        tutti_connection_pass(b);
+    }
+    tutti_connection_pass(a);
+    tutti_connection_pass(b);
+    const int early = _i == WHILE_WRITTEN || _i == WHEN_WRITTEN;
+    cancelled = r;
+    if (early) ck_assert(has_ended(cancelled, TUTTI_OK));
+    ck_assert_ok(tutti_connection_isend(a, 0, 1, early ? spare : NULL, LARGE, &s));
+    if (_i == WHEN_SENT) tutti_connection_cancel(b, r);
+    int sent = 0;
+    for (int k = 0; k < 5000 && !sent; k++) {
+        tutti_connection_pass(b);
+        tutti_connection_pass(a);
+        sent = has_ended(s, TUTTI_OK);
+    }
+    tutti_connection_pass(b);
+    ck_assert(sent);
+    if (!early) ck_assert(has_ended(r, TUTTI_OK) && is_filled(in, LARGE, 1));
+    ck_assert_uint_eq(tutti_connection_count(a).written_messages, !early);
+    ck_assert_uint_eq(tutti_connection_count(a).moved_messages, 0); /* and nothing was copied */
+    tutti_shm_give(shared[1], in);
+    ck_assert_uint_eq(tutti_shm_used(shared[1]), 0);
+    ck_assert_ptr_null(tutti_connection_broken(a));
+    close_pair();
+}
+END_TEST
+
+/* Who sends what is still written breaks the connection; either way its memory is never used again. */
+START_TEST(breaks_while_it_is_written)
+{
+    tutti_connection_message *s, *r;
+    open_pair();
+    unsigned char *in = take(1, LARGE);
+    ck_assert_ok(tutti_connection_irecv(b, 0, 1, in, LARGE, &r));
+    tutti_connection_pass(b);
+    tutti_connection_pass(a);
+    unsigned char *there = tutti_connection_claim(a, 0, 1, LARGE);
+    ck_assert_ptr_nonnull(there);
+    if (_i)
+        tutti_connection_abandon(b, r);
+    else
+        ck_assert_int_eq(tutti_connection_isend(a, 0, 1, in, LARGE, &s), TUTTI_ERR_COMM);
+    tutti_connection_pass(a);
+    ck_assert_ptr_nonnull(tutti_connection_broken(a));
+    fill(there, LARGE, 1);
+    tutti_connection_wrote(a, 0, 1);
+    ck_assert_ptr_null(tutti_connection_claim(a, 0, 1, LARGE));
+    tutti_connection_pass(b);
+    if (!_i) ck_assert(has_ended(r, TUTTI_ERR_COMM));
+    tutti_shm_give(shared[1], in);
+    ck_assert_uint_eq(tutti_shm_used(shared[1]), LARGE);
+    close_pair();
+}
+END_TEST
+
 /* Memory that is given back early is not taken again while the other end may write to it: never, if that is gone. */
 START_TEST(is_given_back_early)
 {
@@ -735,6 +821,8 @@ int main(void)
     TCase *steps = testing_case(suite, "steps");
     tcase_add_loop_test(steps, is_written_in_place, 0, 2);
     tcase_add_loop_test(steps, is_cancelled, 0, MOMENTS);
+    tcase_add_loop_test(steps, is_written_before_it_is_sent, 0, CLAIMS);
+    tcase_add_loop_test(steps, breaks_while_it_is_written, 0, 2);
     tcase_add_loop_test(steps, is_given_back_early, 0, 2);
     tcase_add_loop_test(steps, between_the_data_and_the_word, 0, HAPPENS);
     tcase_add_test(steps, sizes_differ);

@@ -38,6 +38,9 @@ void fixture_idx(const char *folder, int train, int test, int height, int width,
 uint8_t *fixture_jpeg(int width, int height, int components, int shade, size_t *count);
 void fixture_write_jpeg(
     const char *folder, const char *name, int width, int height, int components, int shade);
+/* A WebP without losses, 12x16, whose pixel (x,y) is (10x,12y,5(x+y)), with alpha and the orientation 6; and one with
+ * two pictures. */
+extern const uint8_t fixture_webp[110], fixture_webp_animation[144];
 /* A PNG of 8-bit RGB, all of one shade, with the chunk eXIf. */
 void fixture_write_png(
     const char *folder, const char *name, int width, int height, int shade, int orientation);

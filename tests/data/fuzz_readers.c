@@ -9,6 +9,7 @@
 #include "apps/data/recordio_check.h"
 #include "apps/data/source.h"
 #include "apps/data/tar_check.h"
+#include "apps/data/webp.h"
 #include "dag/base/rng.h"
 #include "tests/data/fixture.h"
 #include "tests/support/testing.h"
@@ -124,6 +125,8 @@ static void make_targets(void)
     fixture_jpeg_folder(targets[4].folder, 1, 1);
     fixture_write_jpeg(targets[4].folder, "train/bee/0.jpg", 16, 12, 1, 90);
     fixture_write_jpeg(targets[4].folder, "test/cow/0.jpg", 16, 12, 4, 90);
+    if (tutti_webp_reads()) /* what a file is, its bytes say */
+        fixture_write(targets[4].folder, "train/ant/0.jpg", fixture_webp, sizeof fixture_webp);
     make_shards(targets[5].folder);
     make_records(targets[6].folder);
     make_imagenet(targets[7].folder);

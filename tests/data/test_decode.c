@@ -4,6 +4,7 @@
 #include "apps/data/jpeg.h"
 #include "apps/data/other_file.h"
 #include "apps/data/png.h"
+#include "apps/data/webp.h"
 #include "apps/data/resize.h"
 #include "dag/base/rng.h"
 #include "tests/data/fixture.h"
@@ -523,10 +524,48 @@ START_TEST(damaged_files_have_a_fault)
 }
 END_TEST
 
+/* A build without libwebp says what the file is. */
+START_TEST(a_webp_is_read_as_stored)
+{
+    enum { WIDTH = 12, HEIGHT = 16 };
+    static uint8_t stored[WIDTH * HEIGHT * C], upright[WIDTH * HEIGHT * C];
+    const fake f = {fixture_webp, sizeof fixture_webp};
+    tutti_sample sample = {
+        .kind = TUTTI_SAMPLE_FILE, .bytes = (uint8_t *)f.bytes, .count = f.count};
+    tutti_decoder *decoder;
+    const uint8_t *all;
+    int width, height;
+    ck_assert_ok(tutti_decoder_new(&decoder));
+    if (!tutti_webp_reads()) {
+        refuse(decoder, &(fake){f.bytes, f.count}, "is a WebP picture; this build has no libwebp");
+        tutti_decoder_free(decoder);
+        return;
+    }
+    for (int y = 0; y < HEIGHT; y++)
+        for (int x = 0; x < WIDTH; x++) {
+            uint8_t *p = stored + (y * WIDTH + x) * C;
+            p[0] = (uint8_t)(10 * x);
+            p[1] = (uint8_t)(12 * y);
+            p[2] = (uint8_t)(5 * (x + y));
+        }
+    ck_assert_ok(tutti_decoder_shrink(decoder, &sample, WIDTH, &all, &width, &height));
+    ck_assert_int_eq(width, HEIGHT);
+    ck_assert_int_eq(height, WIDTH);
+    tutti_exif_orient(6, WIDTH, HEIGHT, C, stored, upright);
+    ck_assert_mem_eq(all, upright, sizeof upright);
+    refuse(decoder, &(fake){f.bytes, f.count / 2}, "corrupt WebP: its pixels");
+    refuse(decoder, &(fake){f.bytes, 20}, "corrupt WebP: its header");
+    refuse(decoder, &(fake){fixture_webp_animation, sizeof fixture_webp_animation},
+        "is an animation (WebP)");
+    tutti_decoder_free(decoder);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("decode");
     TCase *tcase = testing_case(suite, "decode");
+    tcase_add_test(tcase, a_webp_is_read_as_stored);
     tcase_add_loop_test(tcase, a_view_is_that_of_the_whole_picture, 0, 8);
     tcase_add_loop_test(tcase, shrinking_in_the_inverse_dct_is_close, 0, 8);
     tcase_add_loop_test(tcase, colours_of_a_view_are_jittered, 0, 2);

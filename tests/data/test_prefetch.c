@@ -95,11 +95,15 @@ static void check_row(const tutti_prefetch_options *o, const tutti_batch *b, int
         .crop = epoch < 2,
         .seed = o->seed,
         .epoch = epoch};
+    if (o->train) choice.rand_augment = o->rand_augment;
     if (o->train) choice.jitter = o->jitter;
+    if (o->train) choice.erase = o->erase;
     const tutti_view_shape shape = {SIDE, SIDE, 0};
     tutti_view view = tutti_view_choose(&choice, &shape, image, SIDE, SIDE);
     tutti_view_copy(&view, SIDE, SIDE, CHANNELS, pixels, expected);
+    tutti_rand_augment_apply(&view.rand_augment, SIDE, SIDE, pixels, expected);
     tutti_jitter_apply(&view.jitter, (int64_t)SIDE * SIDE, expected);
+    tutti_erase_apply(&view.erase, SIDE, CHANNELS, expected);
     ck_assert_int_eq(b->labels[row], label);
     ck_assert_mem_eq(found, expected, sizeof expected);
 }
@@ -140,6 +144,8 @@ START_TEST(batches_are_the_same_for_any_team)
     o.rank = 1;
     check_steps(&o, 5);
     o.jitter = (tutti_jitter_range){{8000, 6000, 4000}};
+    o.rand_augment = (tutti_rand_range){2, 9};
+    o.erase = 0.5;
     check_steps(&o, 12);
     o.window = 16;
     for (o.rank = 0; o.rank < o.ranks; o.rank++) check_steps(&o, 12);
@@ -157,6 +163,8 @@ START_TEST(an_evaluation_ends_with_padding)
     int64_t steps = tutti_prefetch_steps(&d, 0, o.ranks, o.batch, 1);
     ck_assert_int_eq(steps, 4);                          /* 101 images, 28 per step */
     o.jitter = (tutti_jitter_range){{8000, 6000, 4000}}; /* of training only */
+    o.rand_augment = (tutti_rand_range){2, 9};
+    o.erase = 0.5;
     for (o.rank = 0; o.rank < o.ranks; o.rank++) check_steps(&o, (int)steps);
     tutti_prefetch *p;
     const tutti_batch *b;

@@ -339,7 +339,7 @@ START_TEST(left_out_files_are_named)
         size_t folders, pictures, files, odd;
     } cases[] = {{TUTTI_TRAIN, "imagenet", 1, 3, 2, 1}, {TUTTI_TRAIN, "jpeg", 1, 4, 2, 1},
         {TUTTI_TEST, "jpeg", 0, 0, 1, 0}};
-    static const char *const stray[] = {"train/ant/a.webp", "train/cow/b.GIF", "train/photo.jpg",
+    static const char *const stray[] = {"train/ant/a.heic", "train/cow/b.GIF", "train/photo.jpg",
         "train/ant/notes.txt", "train/cow/no-ending", "train/cow/.hidden", "test/bee/list.csv"};
     fixture_jpeg_folder(folder, 1, 1);
     fixture_mkdir(folder, "train/bee/more.jpg");

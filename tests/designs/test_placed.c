@@ -2,11 +2,14 @@
  * other maps. Messages and sums arrive where they belong, whatever is submitted at a time, and after the first step
  * nothing is copied on its way, and no memory is allocated for it. */
 #include "collectives/transport/mesh.h"
+#include "dag/base/clock.h"
 #include "dag/base/log.h"
+#include "dag/kernels/arith.h"
 #include "designs/exchange/exchange.h"
 #include "tests/support/testing.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -203,6 +206,163 @@ START_TEST(what_does_not_fit_is_copied)
 }
 END_TEST
 
+/* ---- kernels that write where it is received ---- */
+
+/* Rank 0: two kernels write MADE, the second in place, and KEPT is written, sent, and then read. Rank 1 receives both.
+ */
+enum { INPUT, MADE, KEPT, RESULT, USED };
+
+/* What rank 1 has posted, and rank 0 sent, of large messages. */
+static tutti_transport_ops spied[RANKS];
+static const tutti_transport_ops *inner;
+static atomic_int posted_count, sent_count;
+enum { LARGE = COUNT * sizeof(float) };
+
+/* The other rank finds the credit when it looks: the second test has looked at all connections. */
+static tutti_status spy_irecv(tutti_transport *t, int lane, int peer, int tag, void *data,
+    size_t bytes, tutti_message **message)
+{
+    int done = 0;
+    const int unsent = atomic_load(&sent_count) <= atomic_load(&posted_count);
+    tutti_status status = inner->irecv(t, lane, peer, tag, data, bytes, message);
+    if (status || bytes != LARGE) return status;
+    for (int i = 0; i < 2 && !status && unsent; i++) status = inner->test(t, *message, &done);
+    atomic_fetch_add(&posted_count, 1);
+    return status;
+}
+
+static tutti_status spy_isend(tutti_transport *t, int lane, int peer, int tag, const void *data,
+    size_t bytes, tutti_message **message)
+{
+    tutti_status status = inner->isend(t, lane, peer, tag, data, bytes, message);
+    if (bytes == LARGE) atomic_fetch_add(&sent_count, 1);
+    return status;
+}
+
+static void await_count(atomic_int *count, int wanted)
+{
+    const double until_s = tutti_clock_s() + patience_s;
+    while (atomic_load(count) < wanted && tutti_clock_s() < until_s) tutti_clock_sleep(1e-4);
+    ck_assert_int_ge(atomic_load(count), wanted);
+}
+
+static tutti_status add_copy(tutti_graph *graph, int from, int to, int into)
+{
+    const tutti_sum_desc desc = {.count = COUNT, .inputs = 1, .into = into};
+    const tutti_access access[] = {{from, TUTTI_READ}, {to, into ? TUTTI_READWRITE : TUTTI_WRITE}};
+    return tutti_graph_kernel(graph, "copy", &tutti_op_sum, &desc, sizeof desc, 2, access, NULL);
+}
+
+static tutti_status build_writers(const rank *k, tutti_graph **graph)
+{
+    static const char *const names[USED] = {"input", "made", "kept", "result"};
+    const int messages[] = {MADE, KEPT}, sends = !k->index;
+    int tensor;
+    tutti_status status = tutti_graph_new(graph);
+    for (int t = 0; t < USED && !status; t++)
+        status = tutti_graph_tensor(
+            *graph, names[t], TUTTI_ROLE_SCRATCH, TUTTI_F32, tutti_shape_of(COUNT), &tensor);
+    if (!status && sends) status = add_copy(*graph, INPUT, MADE, 0);
+    if (!status && sends) status = add_copy(*graph, INPUT, MADE, 1);
+    if (!status && sends) status = add_copy(*graph, INPUT, KEPT, 0);
+    for (int m = 0; m < 2 && !status; m++) {
+        const tutti_mark mark = {.verb = sends ? TUTTI_MARK_SEND : TUTTI_MARK_RECV,
+            .tensor = messages[m],
+            .peer = !k->index,
+            .edge = m};
+        status = tutti_graph_mark(*graph, &mark, NULL);
+    }
+    return status || !sends ? status : add_copy(*graph, KEPT, RESULT, 0);
+}
+
+/* k->foretold: rank 1 posts its receives first; else rank 0 sends first. */
+static tutti_status write_steps(rank *k, tutti_exchange *exchange, tutti_graph *graph)
+{
+    const tutti_runner *runner = tutti_runner_find("inline");
+    const tutti_run_options options = {.hooks = tutti_exchange_hooks(exchange)};
+    tutti_run *run = NULL;
+    float *x;
+    tutti_status status = runner->open(graph, &options, &run);
+    for (int s = 0; s < STEPS && !status; s++) {
+        status = runner->acquire(run, INPUT, TUTTI_WRITE, LARGE, (void **)&x);
+        for (int i = 0; i < COUNT && !status; i++) x[i] = (float)(i % 100 + s);
+        if (!status) runner->release(run, INPUT);
+        if (k->index != (int)k->foretold)
+            await_count(k->index ? &sent_count : &posted_count, 2 * s + 2);
+        if (!status) status = runner->submit(run, 0);
+        if (!status) status = runner->wait(run, 0, runner->point(run), patience_s);
+        for (int t = MADE; t < USED && !status; t++) {
+            if (k->index ? t == RESULT : t != RESULT) continue;
+            status = runner->acquire(run, t, TUTTI_READ, LARGE, (void **)&x);
+            for (int i = 0; i < COUNT && !status; i++)
+                k->wrong += x[i] != (float)((t == MADE ? 2 : 1) * (i % 100 + s));
+            if (!status) runner->release(run, t);
+        }
+        if (!status) status = tutti_exchange_count(exchange, &k->counts[s]);
+    }
+    runner->close(run);
+    return status;
+}
+
+static void *run_writer(void *arg)
+{
+    rank *k = arg;
+    tutti_exchange *exchange = NULL;
+    tutti_graph *graph = NULL;
+    const tutti_exchange_options options = {.design = k->design,
+        .lanes = 1,
+        .algorithm = "ring",
+        .verify = TUTTI_VERIFY_ON,
+        .messages = 1,
+        .timeout_s = patience_s};
+    k->status = tutti_exchange_open_over(k->transport, &options, &exchange);
+    if (!k->status) k->status = build_writers(k, &graph);
+    if (!k->status) k->status = tutti_exchange_apply(exchange, graph);
+    if (!k->status) k->status = write_steps(k, exchange, graph);
+    const tutti_status closed = tutti_exchange_close(exchange);
+    tutti_graph_free(graph);
+    if (!k->status) k->status = closed;
+    return NULL;
+}
+
+/* Whoever is first, what arrives is right; what nothing else reads is copied only if its receive came later. */
+START_TEST(kernels_write_in_place)
+{
+    for (int d = 0; tutti_designs[d]; d++) {
+        rank ranks[RANKS] = {{0}};
+        pthread_t other;
+        if (tutti_designs[d]->unsafe) continue;
+        open_ranks(ranks, 1 << 22);
+        inner = ranks[0].transport->ops;
+        atomic_store(&posted_count, 0);
+        atomic_store(&sent_count, 0);
+        for (int r = 0; r < RANKS; r++) {
+            spied[r] = *inner;
+            if (r)
+                spied[r].irecv = spy_irecv;
+            else
+                spied[r].isend = spy_isend;
+            ranks[r].transport->ops = &spied[r];
+            ranks[r].design = tutti_designs[d];
+            ranks[r].index = r;
+            ranks[r].foretold = (size_t)_i;
+        }
+        ck_assert_int_eq(pthread_create(&other, NULL, run_writer, &ranks[1]), 0);
+        run_writer(&ranks[0]);
+        pthread_join(other, NULL);
+        for (int r = 0; r < RANKS; r++) {
+            ck_assert_msg(!ranks[r].status, "%s: rank %d: %s", tutti_designs[d]->name, r,
+                tutti_status_name(ranks[r].status));
+            ck_assert_int_eq(ranks[r].wrong, 0);
+        }
+        const tutti_exchange_counts *last = &ranks[0].counts[STEPS - 1];
+        ck_assert_int_eq(last->received.written, _i ? STEPS : 0);
+        ck_assert_int_eq(last->received.moved, _i ? STEPS : 2 * STEPS);
+        ck_assert_int_eq(last->work.allocations, ranks[0].counts[0].work.allocations);
+    }
+}
+END_TEST
+
 /* ---- what is known before the first step ---- */
 
 enum { PRODUCED, RECEIVED, TINY, FIRST, SECOND, ALL };
@@ -280,7 +440,7 @@ START_TEST(copies_are_foretold)
     ck_assert_ok(tutti_remote_buffers_find(graph, &options, &count, &found));
     ck_assert_int_eq(count, 4);
     ck_assert(found[0].sends && found[0].tensor == PRODUCED && found[0].origin == 0);
-    ck_assert(found[0].in_place == 1 && found[0].readers == 1);
+    ck_assert(found[0].in_place == 1 && found[0].readers == 1 && !found[0].direct);
     for (int i = 1; i < count; i++) {
         ck_assert(!found[i].sends);
         ck_assert_msg(
@@ -300,6 +460,7 @@ int main(void)
     TCase *placed = testing_case(suite, "placed");
     tcase_add_test(placed, nothing_is_copied);
     tcase_add_test(placed, what_does_not_fit_is_copied);
+    tcase_add_loop_test(placed, kernels_write_in_place, 0, 2);
     tcase_add_loop_test(placed, copies_are_foretold, 0, 4);
     return testing_run(suite);
 }

@@ -60,6 +60,14 @@ for file in README.md NEWS doc/starpu.md doc/designs.md apps/example/groups.c ap
     apps/example/sgd_sequential.c; do
     [ -s "$prefix/share/doc/tutti/$file" ] || fail "$file is not installed"
 done
+for program in "$prefix"/bin/*; do
+    [ "$(readlink -f "$prefix/share/bash-completion/completions/${program##*/}")" = "$prefix/share/bash-completion/completions/tutti-run" ] ||
+        fail "no completion of ${program##*/} in bash is installed"
+done
+[ -s "$prefix/share/zsh/site-functions/_tutti" ] || fail "no completion in zsh is installed"
+for header in "$prefix"/include/tutti/*.h; do
+    grep -q '^/\* SPDX-License-Identifier: BSD-3-Clause \*/$' "$header" || fail "$header does not say its licence"
+done
 # Every function of the headers has a page by its name.
 functions=$(cat "$prefix"/include/tutti/*.h | tr '\n' ' ' | grep -oE '(TUTTI_API|static inline) [^;(]*\(' |
     grep -oE 'tutti_[a-z0-9_]+\($' | tr -d '(')
@@ -161,6 +169,10 @@ old_is_refused "a binary of 0.1 with this library by force" old_binary "$dir/for
 
 # ---- and gone again
 make -s -C build uninstall prefix="$prefix" > "$dir/said" 2>&1 || { fail "make uninstall"; cat "$dir/said"; }
-left=$(find "$prefix" ! -type d)
-[ -z "$left" ] || fail "make uninstall leaves: $left"
+[ ! -e "$prefix" ] || fail "make uninstall leaves: $(find "$prefix")"
+# Where the prefix is everybody's, only folders of Tutti's own go.
+make -s -C build install DESTDIR="$dir/common" prefix=/usr > "$dir/said" 2>&1 || fail "make install prefix=/usr"
+make -s -C build uninstall DESTDIR="$dir/common" prefix=/usr > "$dir/said" 2>&1 || { fail "make uninstall"; cat "$dir/said"; }
+left=$(cd "$dir/common" && find . ! -type d -o -name '*tutti*')
+[ -z "$left" ] && [ -d "$dir/common/usr/bin" ] || fail "make uninstall with /usr leaves: $left; it removes bin: $(ls "$dir/common/usr")"
 finish

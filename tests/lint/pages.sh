@@ -4,8 +4,8 @@
 #   render    groff renders each page without a warning (where there is groff)
 #   blanks    a macro of two fonts (.BR "x" . Text) joins its arguments: no sentence among them
 #   example   doc/operating.md shows apps/example/slurm.sh as it is
-#   links     a page that another one links to, or names as `doc/NAME.md`, exists; doc/index.md lists all of doc/*.md;
-#             README.md has 120 lines at most
+#   links     a page that another one links to, or names as `doc/NAME.md`, exists; doc/index.md lists all of doc/*.md, each of
+#             which says in its third line for whom it is; README.md has 120 lines at most
 #   installed doc/local.mk installs every file of apps/example that a page or a document names
 #
 # Prints "file:line: rule" for each fault, and exits with 1.
@@ -40,6 +40,7 @@ for page in README.md HACKING.md doc/*.md; do
 done
 if [ -f doc/index.md ]; then
     for page in doc/*.md; do
+        [ "$page" = doc/index.md ] || sed -n 3p "$page" | grep -q '^For ' || complain "$page:3: does not say who it is for"
         [ "$page" = doc/index.md ] || grep -qF "](${page#doc/})" doc/index.md || complain "doc/index.md:1: does not list ${page#doc/}"
     done
 fi

@@ -390,11 +390,26 @@ expect pages.sh 1 'doc/index.md:1: there is no doc/none.md'
 put doc/index.md 'See [the pages](a.md).'
 echo 'A page.' | tee "$tree/doc/a.md" > "$tree/doc/b.md"
 expect pages.sh 1 'doc/index.md:1: does not list b.md'
+expect pages.sh 1 'doc/b.md:3: does not say who it is for'
 seq 121 > "$tree/README.md"
 expect pages.sh 1 'README.md:121: has more than 120 lines'
 put apps/example/new.c 'int main(void) { return 0; }'
 mkdir -p "$tree/doc" && echo 'See `apps/example/new.c`.' > "$tree/README.md" && echo > "$tree/doc/local.mk"
 expect pages.sh 1 'doc/local.mk:1: does not install apps/example/new.c'
+
+# Commands of pages, and their rows.
+put tests/lint/commands.txt 'README.md | tutti-run | tests/none.sh' 'README.md | make | pages' 'doc/a.md | make | no: reason'
+mkdir "$tree/doc"
+printf '%s\n' 'Text.' '' '    tutti-run -n 2 \' '        PROGRAM' '    tutti-info --no-option' '    make all' > "$tree/README.md"
+for words in 'README.md:5: no row in tests/lint/commands.txt: tutti-info --no-option' 'commands.txt:1: neither pages, nor a test' \
+    'commands.txt:3: doc/a.md has no such command'; do
+    expect commands.sh 1 "$words"
+done
+printf '%s\n' .nf 'tutti-trace \-\-no\-option FILE' .fi > "$tree/doc/a.1"
+if [ -x "${TUTTI_BUILDDIR:-/nowhere}/apps/tutti-info" ]; then
+    expect commands.sh 1 'README.md:5: tutti-info does not take it'
+    expect commands.sh 1 'doc/a.1:2: tutti-trace does not take it'
+fi
 
 # A step of the tour | what tour.sh says about it; nothing: it is allowed.
 while IFS='|' read -r step words; do

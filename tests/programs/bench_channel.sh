@@ -22,7 +22,7 @@ chmod +x "$dir/grpc/channel_grpc"
 
 times 2 --grpc "$dir/grpc" --json "$dir/json" || { fail "status $?"; cat "$dir/out"; }
 for bytes in 4096 1048576; do
-    for way in shm tcp mpi rpc 'false gRPC, tcp' 'false gRPC, unix'; do
+    for way in shm tcp mpi rpc 'shm, written there' 'false gRPC, tcp' 'false gRPC, unix'; do
         grep -q "^ *$bytes $way  *[0-9.]* " "$dir/out" || fail "no $way of $bytes bytes"
         for use in handover read; do
             grep -q "\"event\":\"channel\",\"name\":\"$way\",\"kind\":\"$use\",\"bytes\":$bytes,\"us\":[0-9.]*,\"over_shm\":" "$dir/json" ||

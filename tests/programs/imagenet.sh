@@ -41,6 +41,8 @@ refuses 2 '--milestones 5,x: must be up to 8 ascending epochs from 1 on' imagene
 for bad in 0.4 0.4,0.4 1.5,0,0 0.4,0.4,0.4,0.1; do
     refuses 2 "--jitter $bad: must be none, or three numbers from 0 to 1" imagenet 2 --data "$dir/jpeg" --jitter $bad
 done
+refuses 2 '--rand-augment 2,31: must be none, or how many operations' imagenet 1 --data "$dir/jpeg" --rand-augment 2,31
+refuses 2 'has images of 1 channel, which are no colours: use --rand-augment none' imagenet 1 --data synthetic:224x224x1:4 --rand-augment 2,9
 refuses 2 'has images of 1 channel, which are no colours: use --jitter none' imagenet 2 --data synthetic:224x224x1:4 --jitter 0.4,0.4,0.4
 launch_several_programs "$mpi"
 refuses 2 'augment is "standard" on rank 0 and "none" on rank' imagenet 2 --data "$dir/jpeg" --recipe goyal : -np 1 "$apps/tutti-imagenet" --data "$dir/jpeg"

@@ -20,7 +20,7 @@ program_tests = \
 	tests/programs/late.sh \
 	tests/programs/layout.sh tests/programs/split.sh \
 	tests/programs/rooted.sh \
-	tests/programs/served.sh tests/programs/served_designs.sh tests/programs/elastic.sh tests/programs/async.sh \
+	tests/programs/served.sh tests/programs/served_designs.sh tests/programs/elastic.sh tests/programs/elastic_ranks.sh tests/programs/async.sh \
 	tests/programs/strategy.sh \
 	tests/programs/buffers.sh tests/programs/compress.sh \
 	tests/programs/loaded.sh \
@@ -47,7 +47,7 @@ program_tests = \
 	tests/programs/stall.sh \
 	tests/programs/terminal.sh \
 	tests/programs/tools.sh \
-	tests/programs/torch.sh tests/programs/trees.sh \
+	tests/programs/from_torch.sh tests/programs/torch.sh tests/programs/trees.sh \
 	tests/programs/adpsgd.sh tests/programs/gossip.sh tests/programs/groups.sh tests/programs/links.sh \
 	tests/programs/verbs.sh
 TESTS += $(program_tests)
@@ -110,3 +110,10 @@ check_LTLIBRARIES += tests/programs/other_starpu.la
 tests_programs_other_starpu_la_SOURCES = tests/programs/other_starpu.c
 tests_programs_other_starpu_la_CFLAGS = $(TUTTI_WARN_CFLAGS) $(STARPU_CFLAGS) # its functions are for everybody to see
 tests_programs_other_starpu_la_LDFLAGS = -module -avoid-version -shared -rpath /nowhere
+
+# The commands of the pages, as they stand there: some minutes of computing.
+EXTRA_DIST += tests/programs/pages.sh
+long_checks += check-pages
+check-pages: all
+	@$(AM_TESTS_ENVIRONMENT) bash $(top_srcdir)/tests/support/guard -t 1800 bash $(srcdir)/tests/programs/pages.sh
+.PHONY: check-pages

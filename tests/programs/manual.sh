@@ -15,6 +15,10 @@ note() { # COMMAND...
     cat "$dir/noted" >> "$dir/all"
     [ "$(awk 'length > 79' "$dir/help" | wc -l)" = 0 ] || fail "$* --help has lines of 80 columns and more"
     "$@" --version | grep -q 'Tutti' || fail "$* --version"
+    "$@" --help > "$dir/help"
+    [ "$(wc -l < "$dir/help")" -le 45 ] || fail "$* --help has $(wc -l < "$dir/help") lines: its table of settings needs a brief"
+    [ "$(awk 'length > 79' "$dir/help" | wc -l)" = 0 ] || fail "$* --help has lines of 80 columns and more"
+    if grep 'is in no row' "$dir/help"; then fail "$* --help: its brief names an option that it does not have"; fi
 }
 
 # Compares what was noted with the manual.
@@ -60,6 +64,9 @@ grep -q -- '--design' "$dir/help" && ! grep -q -- '--epochs' "$dir/help" || fail
 refuses 2 '--help nonsense: neither an option nor a section of tutti-cifar --help' "$apps/tutti-cifar" --help nonsense
 refuses 2 '--batch-size: no such option; did you mean --batch?' "$apps/tutti-cifar" --data x --batch-size 4
 refuses 2 'did you mean resnet' "$apps/tutti-cifar" --data x --model resnt20
+refuses 2 '--max-restart: unknown option; did you mean --max-restarts?' "$apps/tutti-run" --max-restart 3 true
+refuses 2 'did you mean train?' "$apps/tutti-svm" trian
+refuses 2 'did you mean step?' "$apps/tutti-bench" stepp
 # tutti-imagenet has the same options; its page explains those that differ.
 note "$apps/tutti-imagenet"
 options_in_manual tutti-imagenet > "$dir/b"

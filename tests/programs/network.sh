@@ -43,13 +43,32 @@ flat=(--weight-decay 0.0005 --label-smoothing 0)
 if "$apps/tutti-info" | grep -q 'ONNX  *--model FILE.onnx is possible'; then
     for model in resnet8 cifar-quick; do
         trains 1 "${run[@]}" --model $model --checkpoint $model.whole
+        trained=$(field weights_hash)
         "$apps/tutti-export" --checkpoint $model.whole --to own.onnx --format onnx > out 2>&1 || { fail "tutti-export $model"; cat out; }
         "$apps/tutti-info" --network $model | sed 's/, "init": "[^"]*"//' > own.json
         trains 2 "${run[@]}" "${flat[@]}" --model own.json
         hash=$(field weights_hash)
         trains 2 "${run[@]}" "${flat[@]}" --model own.onnx --checkpoint onnx.$model
         is "$model from ONNX" "$hash"
+        # its weights, for the network that is in it, and for the one that it was made of
+        for of in own.onnx $model; do
+            trains 1 "${run[@]}" --model $of --evaluate --init-from own.onnx
+            is "weights from ONNX for $of" "$trained"
+        done
+        "$apps/tutti-predict" --checkpoint $model.whole --json $image > wanted && "$apps/tutti-predict" --checkpoint own.onnx --json $image > out &&
+            cmp out wanted || { fail "tutti-predict of own.onnx"; cat out wanted; }
     done
+    "$apps/tutti-export" --checkpoint own.onnx --to again.torch --format torch > out 2>&1 || { fail "tutti-export of own.onnx"; cat out; }
+    trains 1 "${run[@]}" --model own.onnx --evaluate --init-from again.torch
+    is "exported from ONNX" "$trained"
+    "$apps/tutti-info" --network cifar-quick | sed 's/"name": "ip2"/"name": "other"/' > own.json
+    refuses 1 'checkpoint own.onnx: tensor "other.weight": missing' "$apps/tutti-cifar" "${run[@]}" --model own.json --init-from own.onnx
+    "$apps/tutti-info" --network cifar-quick | sed 's/"filters": 64/"filters": 48/' > own.json
+    refuses 1 'checkpoint own.onnx: tensor "conv3.weight" is F32 (64,32,5,5), but F32 (48,32,5,5) is needed' "$apps/tutti-cifar" "${run[@]}" --model own.json --init-from own.onnx
+    "$apps/tutti-info" --network cifar-quick | sed 's/"filters": 64\(.*\), "bias": true/"filters": 64\1/' > own.json
+    cifar 1 "${run[@]}" --model own.json --init-from own.onnx && grep -q 'has 1 tensor that the model own.json#.* does not have, left out: "conv3.bias"' "$dir/out" ||
+        { fail "a tensor more"; cat "$dir/out"; }
+    cifar 1 "${run[@]}" --model own.onnx && grep -q 'model own.onnx#.*: only its layers are taken' "$dir/out" || { fail "whose weights"; cat "$dir/out"; }
     rm own.onnx
     "$apps/tutti-predict" --checkpoint onnx.resnet8 $image > out 2>&1 || { fail "tutti-predict, from ONNX"; cat out; }
     head -c 300 whole.onnx > own.onnx

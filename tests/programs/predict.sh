@@ -42,8 +42,14 @@ images=$(find "$dir/jpeg/test" -name '*.jpg' | wc -l)
 [ "$(grep -c '<figure>' "$dir/page")" = "$images" ] && grep -q '>a &quot;cat&quot;</div>' "$dir/page" || fail "the page"
 sed -n "s/.*base64,\([^']*\)'.*/\1/p" "$dir/page" | head -n 1 | base64 -d > "$dir/thumbnail.jpg"
 predict --checkpoint "$dir/mlp" "$dir/thumbnail.jpg" || { fail "a thumbnail is no JPEG"; cat "$dir/err"; }
+predict --checkpoint "$dir/mlp" --top 1 "$dir/jpeg/tes?/*/[0-9].jpg" "$dir/jpeg/tes?" && [ "$(grep -c '\.jpg$' "$dir/out")" = $((2 * images)) ] ||
+    { fail "patterns"; cat "$dir/out" "$dir/err"; }
+cp "$image" "$dir/[1].jpg"
+predict --checkpoint "$dir/mlp" "$dir/[1].jpg" && grep -qxF "$dir/[1].jpg" "$dir/out" || { fail "a name like a pattern"; cat "$dir/err"; }
+refuses 1 "$dir/x\*.jpg: no file has such a name" "$apps/tutti-predict" --checkpoint "$dir/mlp" "$dir/x*.jpg" "$image"
+grep -qx "$image" "$dir/out" || fail "a pattern without files keeps others from being looked at"
 mkdir "$dir/empty"
-refuses 1 "$dir/empty: holds no .jpg, .jpeg or .png file" "$apps/tutti-predict" --checkpoint "$dir/mlp" "$dir/empty"
+refuses 1 "$dir/empty: holds no .jpg, .jpeg.* file" "$apps/tutti-predict" --checkpoint "$dir/mlp" "$dir/empty"
 refuses 1 "none/page" "$apps/tutti-predict" --checkpoint "$dir/mlp" --page "$dir/none/page" "$image"
 
 # A data set without names has numbers.

@@ -33,12 +33,12 @@ grep -aq "average.fc.weight" "$dir/part" || fail "averages are not saved"
 resumes 2 3 --model resnet8 --batch 3 --accumulate 4 --optimizer adamw --lr 0.001
 resumes 2 3 --model cifar-quick --batch 4 --accumulate 2 --optimizer adam --lr 0.001 --clip-norm 0.5 --ema 0.9 --wire bf16 --mixup 0.4
 # In the middle of an epoch of 12 steps whose images come in runs of 64.
-resumes 2 5 --model mlp --batch 8 --shuffle window:64 --jitter 0.4,0.3,0.25 --mixup 0.4
+resumes 2 5 --model mlp --batch 8 --shuffle window:64 --rand-augment 2,9 --jitter 0.4,0.3,0.25 --erase 0.5 --mixup 0.4
 windowed=$(field weights_hash)
-trains 2 --data "$dir/data" --steps 7 --lr 0.02 --augment crop --model mlp --batch 8 --jitter 0.4,0.3,0.25 --mixup 0.4
+trains 2 --data "$dir/data" --steps 7 --lr 0.02 --augment crop --model mlp --batch 8 --rand-augment 2,9 --jitter 0.4,0.3,0.25 --erase 0.5 --mixup 0.4
 [ "$(field weights_hash)" != "$windowed" ] || fail "--shuffle window:64 is --shuffle full"
 trains 1 --data "$dir/data" --steps 8 --model mlp --batch 16 --resume "$dir/part"
-grep -q "jitter was 0.4,0.3,0.25 and is none; mixup was 0.4 and is none; shuffle was window:64 and is full" "$dir/out" ||
+grep -q "rand-augment was 2,9 and is none; jitter was 0.4,0.3,0.25 and is none; erase was 0.5 and is none; mixup was 0.4 and is none; shuffle was window:64 and is full" "$dir/out" ||
     { fail "no warning about other colours, mixtures and another order"; cat "$dir/out"; }
 resumes 1 4 --model cifar-quick --batch 8 --optimizer lars --lr 1 --decay-weights-only
 

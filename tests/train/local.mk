@@ -1,7 +1,7 @@
 # Tests of apps/train and of dag/base/conf.
 EXTRA_DIST += tests/golden/rates/make.py tests/golden/rates/pytorch.txt
 train_tests = tests/train/test_conf tests/train/test_find_rate tests/train/test_rate_schedule \
-	tests/train/test_checkpoint tests/train/test_report \
+	tests/train/test_checkpoint tests/train/test_elastic tests/train/test_report \
 	tests/train/test_finite tests/train/test_options tests/train/test_tally tests/train/test_tensorboard tests/train/test_timetable
 check_PROGRAMS += $(train_tests)
 TESTS += $(train_tests)
@@ -22,6 +22,10 @@ tests_train_test_rate_schedule_LDADD = $(train_test_libs)
 tests_train_test_checkpoint_SOURCES = tests/train/test_checkpoint.c
 tests_train_test_checkpoint_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_train_test_checkpoint_LDADD = $(train_test_libs)
+
+tests_train_test_elastic_SOURCES = tests/train/test_elastic.c
+tests_train_test_elastic_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_train_test_elastic_LDADD = libtrain.la libtune.la libsession.la libdata.la libmodels.la libcore.la libtesting.la
 
 tests_train_test_report_SOURCES = tests/train/test_report.c
 tests_train_test_report_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

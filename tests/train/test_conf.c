@@ -291,6 +291,20 @@ START_TEST(help_is_short_and_has_topics)
 }
 END_TEST
 
+START_TEST(rows_for_shells)
+{
+    char *text = helps("completion");
+    ck_assert_ptr_nonnull(strstr(text, "--batch\tvalue\t\t"));
+    ck_assert_ptr_nonnull(strstr(text, "--data\tfile\t\t"));
+    ck_assert_ptr_nonnull(strstr(text, "--design\tvalue\tfunneled "));
+    ck_assert_ptr_nonnull(strstr(text, "\n--help\tflag\t\t"));
+    ck_assert_ptr_null(strstr(text, "verything")); /* headings are no words */
+    for (const char *c = text; *c; c++) /* three tabs a row */
+        for (int tabs = 0; *c && *c != '\n'; c++)
+            if ((tabs += *c == '\t') > 3) ck_abort_msg("%s", text);
+}
+END_TEST
+
 /* A program that takes a file: before, between or after the options, once, and not as an option. */
 START_TEST(an_operand)
 {
@@ -368,6 +382,7 @@ int main(void)
     tcase_add_test(tcase, words_in_place_of_numbers);
     tcase_add_test(tcase, help_tells_all);
     tcase_add_test(tcase, help_is_short_and_has_topics);
+    tcase_add_test(tcase, rows_for_shells);
     tcase_add_test(tcase, an_operand);
     tcase_add_test(tcase, texts_tell_ranks_apart);
     return testing_run(suite);

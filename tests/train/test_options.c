@@ -89,12 +89,36 @@ START_TEST(the_ends_of_ranges)
         }
         /* These depend on other options. */
         if (!strncmp(s->name, "stall", 5) || !strncmp(s->name, "checkpoint-", 11) ||
-            !strcmp(s->name, "batch"))
+            !strcmp(s->name, "batch") || !strcmp(s->name, "snapshot-steps"))
             continue;
         snprintf(low, sizeof low, "%g", s->low);
         const char *says = parse(option, low, &status);
         ck_assert_msg(status == TUTTI_OK, "%s %s: %s", option, low, says);
     }
+}
+END_TEST
+
+/* A rank of an elastic run makes snapshots, and refuses what such a run has no part for. */
+START_TEST(elastic_runs)
+{
+    static const char *const refused[][2] = {{"--layout", "stages=2"}, {"--strategy", "rooted"},
+        {"--compress", "topk:0.1"}, {"--design", "auto"}, {"--design", "sequential"},
+        {"--shards", "local"}, {"--device", "cuda"}, {"--transport", "shm"}, {"--algorithm", "mpi"},
+        {"--topology", "x"}, {"--trace", "x"}, {"--find-lr", "x"}};
+    tutti_status status;
+    parse("--snapshot-steps", "5", &status);
+    ck_assert_int_eq(status, TUTTI_ERR_USAGE);
+    setenv("TUTTI_ELASTIC", "as tutti-run sets it", 1);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        const char *says = parse(refused[i][0], refused[i][1], &status);
+        ck_assert_msg(status == TUTTI_ERR_USAGE && strstr(says, "elastic run"), "%s %s: %s",
+            refused[i][0], refused[i][1], says);
+        ck_assert_msg(strstr(says, refused[i][0]) != NULL, "\"%s\" lacks %s", says, refused[i][0]);
+    }
+    const char *says = parse("--snapshot-steps", "5", &status);
+    ck_assert_msg(status == TUTTI_OK, "%s", says);
+    ck_assert(got.elastic && got.snapshot_steps.value == 5);
+    unsetenv("TUTTI_ELASTIC");
 }
 END_TEST
 
@@ -327,6 +351,7 @@ int main(void)
     tcase_add_test(tcase, every_number);
     tcase_add_test(tcase, every_other_option);
     tcase_add_test(tcase, the_ends_of_ranges);
+    tcase_add_test(tcase, elastic_runs);
     tcase_add_test(tcase, defaults);
     tcase_add_test(tcase, recipes);
     tcase_add_test(tcase, windows);

@@ -9,12 +9,15 @@
  * With BREAKS the sender may die at any moment, or the connection break while it lives: then the receive ends, and its memory
  * stays the sender's for as long as that lives.
  *
+ * A message may be written before it is sent (a kernel writes it). Then a REVOKE is answered once it is written.
+ *
  *   WORD_FIRST       PLACED is sent before the payload is written
  *   CREDIT_LOST      a credit that comes before its send is forgotten
  *   CREDIT_TWICE     a credit serves the next send, too
  *   REVOKE_AT_ONCE   a cancelled receive ends without an answer
  *   REVOKE_ANSWERED  the sender answers REVOKE also while it writes
  *   REVOKE_IGNORED   the sender never answers REVOKE, and keeps the message back
+ *   CLAIM_REVOKED    the sender answers REVOKE while a kernel writes
  *   GIVEN_BACK       memory is used again when the connection breaks, while the sender may write to it */
 #ifndef MESSAGES
 #define MESSAGES 3
@@ -45,11 +48,18 @@ inline on_want(n) {
 
 inline on_revoke(n) {
     if
-    :: credit[n] == PLACE && (n > k || (n == k && !writes)) ->
+    :: credit[n] == PLACE && (n > k || (n == k && (!writes || (at == 2 && !posted)))) ->
+        writes = (n > k -> writes : false);
 #ifdef MUTANT_REVOKE_IGNORED
         credit[n] = NONE
 #else
         credit[n] = REVOKED_PLACE; to_receiver!REVOKED, n
+#endif
+    :: credit[n] == PLACE && n == k && writes && !posted ->
+#ifdef MUTANT_CLAIM_REVOKED
+        credit[n] = REVOKED_PLACE; to_receiver!REVOKED, n
+#else
+        revoked = true
 #endif
     :: else -> /* PLACED is on its way, or will be */
 #ifdef MUTANT_REVOKE_ANSWERED
@@ -65,18 +75,19 @@ inline on_revoke(n) {
 
 proctype sender() {
     byte k, n, at;
-    bool posted, writes;
+    bool posted, writes, revoked;
     do
     :: atomic { to_sender?WANT, n -> on_want(n) }
     :: atomic { to_sender?REVOKE, n -> on_revoke(n) }
-    :: atomic { k < MESSAGES && !posted -> posted = true }
-    :: atomic { k < MESSAGES && posted && !writes && credit[k] == PLACE -> writes = true; at = 0;
+    :: atomic { k < MESSAGES && !posted && (!writes || at == 2) && !revoked -> posted = true }
+    :: atomic { k < MESSAGES && !writes && credit[k] == PLACE -> writes = true; at = 0;
 #ifdef MUTANT_WORD_FIRST
         to_receiver!PLACED, k
 #endif
         }
     :: atomic { writes && at < 2 -> assert(lent); half[at] = k + 1; at++ }
-    :: atomic { writes && at == 2 ->
+    :: atomic { writes && at == 2 && revoked -> revoked = false; writes = false; credit[k] = REVOKED_PLACE; to_receiver!REVOKED, k }
+    :: atomic { writes && at == 2 && posted ->
 #ifndef MUTANT_WORD_FIRST
         to_receiver!PLACED, k;
 #endif

@@ -1,0 +1,279 @@
+#include "apps/train/elastic_run.h"
+
+#include "apps/train/agree.h"
+#include "apps/train/elastic_start.h"
+#include "apps/train/hash.h"
+#include "dag/base/clock.h"
+#include "dag/base/log.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* A death is seen at once; these are for what ends without one. */
+static const double settle_s = 0.05, silence_s = 10, join_s = 300;
+/* A rank leaves its epoch after the step, evaluation or checkpoint that it is in: so many times --timeout. */
+static const double patience = 10;
+
+tutti_status tutti_train_elastic_open(const tutti_train_options *o, const char *settings,
+    tutti_interrupt *interrupt, tutti_train_elastic *e)
+{
+    static tutti_elastic_start start;
+    tutti_elastic_options options;
+    *e = (tutti_train_elastic){.interrupt = interrupt, .report = -1};
+    const char *wrong = tutti_elastic_start_read(tutti_elastic_start_asked(), &start);
+    if (wrong)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "TUTTI_ELASTIC %s: it is set by tutti-run --elastic, and by nobody else", wrong);
+    options = (tutti_elastic_options){.token = start.token,
+        .first = start.first.n ? &start.first : NULL,
+        .self = start.self,
+        .contact = start.contact,
+        .run = start.run,
+        .options = tutti_hash_block(settings, strlen(settings)),
+        .least = 1,
+        .most = start.most,
+        .settle_s = settle_s,
+        .ack_s = patience * o->timeout_s,
+        .join_s = join_s,
+        .silence_s = silence_s};
+    tutti_interrupt_hush(interrupt); /* what a signal asks for depends on those of the others */
+    e->id = start.self.id;
+    e->least = start.least;
+    e->report = start.report;
+    tutti_snapshots_begin(&e->kept, start.first.n > 0);
+    const tutti_status status = tutti_tcp_listener_adopt(start.door, start.token, &options.door);
+    return status ? status : tutti_elastic_open(&options, &e->elastic);
+}
+
+/* ---- entering ---- */
+
+static int find_id(const tutti_membership *m, int64_t id)
+{
+    int r = 0;
+    while (r < m->n && m->entry[r].id != id) r++;
+    return r;
+}
+
+/* The ranks of a list that another one lacks, as "rank 2 (number 5)"; returns how many. */
+static int name_lacking(
+    const tutti_membership *of, const tutti_membership *in, char *text, size_t size)
+{
+    int lacking = 0;
+    size_t used = 0;
+    *text = '\0';
+    for (int r = 0; r < of->n; r++) {
+        if (find_id(in, of->entry[r].id) < in->n) continue;
+        if (used < size)
+            used += (size_t)snprintf(text + used, size - used, "%srank %d (number %" PRId64 ")",
+                lacking ? ", " : "", r, of->entry[r].id);
+        lacking++;
+    }
+    return lacking;
+}
+
+static void report_change(const tutti_train_elastic *e, const tutti_membership *before)
+{
+    char lost[512], come[512];
+    const tutti_membership *now = &e->epoch;
+    const int losses = name_lacking(before, now, lost, sizeof lost);
+    const int joins = name_lacking(now, before, come, sizeof come);
+    const int64_t again = e->done > now->snapshot ? e->done - now->snapshot : 0;
+    tutti_log(TUTTI_LOG_WARN,
+        "%s%s%s%s%s%s: %d rank%s go%s on from step %" PRId64 "; %" PRId64 " step%s computed again",
+        lost,
+        losses == 0  ? ""
+        : losses > 1 ? " are lost"
+                     : " is lost",
+        losses && joins ? ", and " : "", come,
+        joins == 0  ? ""
+        : joins > 1 ? " have joined"
+                    : " has joined",
+        losses || joins ? "" : "the epoch has ended early", now->n, now->n == 1 ? "" : "s",
+        now->n == 1 ? "es" : "", now->snapshot, again, again == 1 ? " is" : "s are");
+}
+
+/* The launcher may be gone. */
+static void report_entered(tutti_train_elastic *e)
+{
+    if (e->report < 0) return;
+    (void)!send(e->report, &e->id, sizeof e->id, MSG_NOSIGNAL);
+    close(e->report);
+    e->report = -1;
+}
+
+/* Too few: as after a snapshot, others are taken in at once. */
+static tutti_status await_others(tutti_train_elastic *e)
+{
+    static const double moment_s = 0.05;
+    const double until_s = tutti_clock_s() + join_s;
+    if (e->epoch.entry[0].id == e->id)
+        tutti_log(TUTTI_LOG_WARN, "%d rank%s left, and the run needs %d: waiting for others",
+            e->epoch.n, e->epoch.n == 1 ? " is" : "s are", e->least);
+    while (!tutti_train_elastic_wishes(e)) {
+        if (tutti_interrupt_asked(e->interrupt)) return TUTTI_ERR_INTERRUPTED;
+        if (tutti_clock_s() > until_s)
+            return tutti_fail(TUTTI_ERR_COMM, "no other rank has come within %g s", join_s);
+        tutti_elastic_snapshot(e->elastic, e->kept.newest.step, e->kept.before.step);
+        tutti_clock_sleep(moment_s);
+    }
+    return TUTTI_OK;
+}
+
+static tutti_status enter_epoch(tutti_train_elastic *e)
+{
+    const tutti_membership before = e->epoch;
+    const int64_t newest = e->kept.newest.step, earlier = e->kept.before.step;
+    tutti_status status = tutti_elastic_enter(e->elastic, newest, earlier, &e->epoch);
+    if (status) return status;
+    const int rank = find_id(&e->epoch, e->id);
+    tutti_log_set_rank(rank);
+    tutti_snapshots_cut(&e->kept, e->epoch.snapshot);
+    e->halted = 0;
+    if (rank == 0 && before.n) report_change(e, &before);
+    e->done = e->epoch.snapshot;
+    report_entered(e);
+    return TUTTI_OK;
+}
+
+tutti_status tutti_train_elastic_enter(tutti_train_elastic *e)
+{
+    tutti_status status = enter_epoch(e);
+    while (!status && e->epoch.n < e->least) {
+        status = await_others(e);
+        if (!status) status = enter_epoch(e);
+    }
+    return status;
+}
+
+tutti_status tutti_train_elastic_connect(void *ctx, int lanes, tutti_transport **transport)
+{
+    const tutti_train_elastic *e = ctx;
+    return tutti_elastic_mesh(e->elastic, lanes, transport);
+}
+
+int tutti_train_elastic_continues(const tutti_train_elastic *e)
+{
+    return e->epoch.epoch > 1;
+}
+
+const tutti_snapshot *tutti_train_elastic_restores(const tutti_train_elastic *e)
+{
+    return tutti_snapshots_find(&e->kept, e->epoch.snapshot);
+}
+
+/* ---- snapshots ---- */
+
+static void note_snapshot(tutti_train_elastic *e, int64_t step)
+{
+    e->begun_s = tutti_clock_s();
+    e->begun = step;
+}
+
+static int has_newcomer(const tutti_train_elastic *e)
+{
+    int fresh = 0;
+    for (int r = 0; r < e->epoch.n; r++) fresh |= e->epoch.entry[r].fresh;
+    return fresh;
+}
+
+tutti_status tutti_train_elastic_begin(tutti_train_elastic *e, tutti_trainer *s)
+{
+    enum { FIRST = 8 /* steps that are timed for the second snapshot */ };
+    tutti_status status = TUTTI_OK;
+    const int64_t step = e->epoch.snapshot;
+    if (e->kept.newest.step < 0 && step > 0)
+        status = tutti_snapshots_take(&e->kept, s, step);
+    else if (has_newcomer(e) && step > 0 && s->session.whole)
+        status = tutti_snapshots_attend(s);
+    if (e->kept.newest.step < 0) tutti_snapshots_begin(&e->kept, 1);
+    const tutti_conf_int *every = &s->options->snapshot_steps;
+    e->done = s->first_step;
+    e->due = s->first_step + FIRST;
+    if (!every->word) e->due = (s->first_step / every->value + 1) * every->value;
+    note_snapshot(e, s->first_step);
+    return status;
+}
+
+int tutti_train_elastic_wishes(const tutti_train_elastic *e)
+{
+    return tutti_elastic_look(e->elastic) != TUTTI_ELASTIC_STAY;
+}
+
+int tutti_train_elastic_is_over(const tutti_train_elastic *e)
+{
+    return tutti_elastic_look(e->elastic) == TUTTI_ELASTIC_LEAVE;
+}
+
+/* So that making them takes a hundredth of the time, by the clock of rank 0. The step after a snapshot does not overlap
+ * with the one before, which counts as a tenth of a step. */
+static int64_t choose_interval(const tutti_train_elastic *e, int64_t step, double since_s)
+{
+    static const double share = 0.01, alone = 0.1;
+    const double took_s = tutti_clock_s() - since_s;
+    const int64_t steps = step > e->begun ? step - e->begun : 1;
+    const double step_s = fmax((since_s - e->begun_s) / (double)steps, 1e-6);
+    return (int64_t)fmin(fmax(ceil((took_s / step_s + alone) / share), 1), 1e9);
+}
+
+tutti_status tutti_train_elastic_keep(
+    tutti_train_elastic *e, tutti_trainer *s, int64_t step, double since_s)
+{
+    const tutti_conf_int *every = &s->options->snapshot_steps;
+    tutti_status status = TUTTI_OK;
+    if (e->kept.newest.step < step) status = tutti_snapshots_take(&e->kept, s, step);
+    if (status) return status;
+    if (step < s->last_step) /* at the end nobody is taken in */
+        tutti_elastic_snapshot(e->elastic, e->kept.newest.step, e->kept.before.step);
+    int64_t interval = every->value;
+    if (every->word) {
+        interval = choose_interval(e, step, since_s);
+        status =
+            tutti_trainer_broadcast(s, "when the next snapshot is due", TUTTI_I64, 1, &interval);
+    }
+    e->due = every->word ? step + interval : (step / interval + 1) * interval;
+    if (s->session.placement.rank == 0)
+        tutti_log(TUTTI_LOG_DEBUG,
+            "a snapshot of step %" PRId64 " took %.1f ms; the next one is due after step %" PRId64,
+            step, 1e3 * (tutti_clock_s() - since_s), e->due);
+    note_snapshot(e, step);
+    return status;
+}
+
+/* ---- leaving ---- */
+
+/* After its collectives have failed: a rank that is lost is noticed at the latest when it has been silent. */
+static int is_lost(const tutti_train_elastic *e)
+{
+    static const double moment_s = 0.01;
+    const double until_s = tutti_clock_s() + 3 * silence_s;
+    while (!tutti_train_elastic_wishes(e) && tutti_clock_s() < until_s) tutti_clock_sleep(moment_s);
+    return tutti_train_elastic_wishes(e);
+}
+
+int tutti_train_elastic_goes_on(tutti_train_elastic *e, tutti_status *status)
+{
+    int finished = 1;
+    if (*status == TUTTI_ERR_COMM || *status == TUTTI_ERR_TIMEOUT) return is_lost(e);
+    if (*status) return 0;
+    if (e->halted && tutti_interrupt_asked(e->interrupt)) {
+        tutti_log(TUTTI_LOG_WARN, "%s: this rank leaves the run after step %" PRId64,
+            tutti_interrupt_name(tutti_interrupt_asked(e->interrupt)), e->kept.newest.step);
+        *status = TUTTI_ERR_INTERRUPTED;
+        return 0;
+    }
+    if (e->halted) return 1;
+    *status = tutti_elastic_finish(e->elastic, &finished);
+    return !*status && !finished;
+}
+
+void tutti_train_elastic_close(tutti_train_elastic *e)
+{
+    tutti_elastic_close(e->elastic);
+    tutti_snapshots_free(&e->kept);
+    if (e->report >= 0) close(e->report);
+    *e = (tutti_train_elastic){0};
+}

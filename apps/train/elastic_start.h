@@ -1,0 +1,28 @@
+/* What a launcher says to a rank of an elastic run, in the environment (TUTTI_ELASTIC): nine words.
+ *
+ *   LEAST MOST NUMBER DOOR REPORT RUN TOKEN first ADDRESS,ADDRESS...    of ranks 0, 1 ..., NUMBER among them
+ *   LEAST MOST NUMBER DOOR REPORT RUN TOKEN join ADDRESS,CONTACT        its own, and that of a rank
+ *
+ * DOOR is a descriptor that listens on the rank's own address. REPORT is a socket to the launcher: the rank sends its
+ * NUMBER (8 bytes) when it has entered its first epoch. [P] */
+#ifndef TUTTI_ELASTIC_START_H
+#define TUTTI_ELASTIC_START_H
+
+#include "collectives/transport/tcp_frame.h"
+#include "designs/membership/membership.h"
+
+typedef struct tutti_elastic_start {
+    int least, most, door, report;
+    uint64_t run;
+    char token[TUTTI_TCP_TOKEN_BYTES + 1];
+    tutti_membership_entry self;
+    tutti_membership first; /* n 0: this rank joins */
+    char contact[TUTTI_MEMBERSHIP_ADDRESS];
+} tutti_elastic_start;
+
+/* What it says; NULL: this is another run. [A] */
+const char *tutti_elastic_start_asked(void);
+/* NULL, or what is wrong, as a predicate: "has ...". */
+const char *tutti_elastic_start_read(const char *text, tutti_elastic_start *start);
+
+#endif
