@@ -52,6 +52,7 @@ include tests/sim/local.mk
 include tests/svm/local.mk
 include tests/tune/local.mk
 include tests/mpicheck/local.mk
+include tests/simgrid/local.mk
 include tests/soak/local.mk
 include tests/programs/local.mk
 include tests/box/local.mk

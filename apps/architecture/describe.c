@@ -129,6 +129,12 @@ static void put_dropout(json_t *o, const tutti_layer *layer)
     put_real(o, "rate", *rate, -1);
 }
 
+static void put_limit(json_t *o, const tutti_layer *layer)
+{
+    const float *limit = tutti_layer_settings(layer);
+    put_real(o, "limit", *limit, 0);
+}
+
 static void put_shortcut(json_t *o, const tutti_layer *layer)
 {
     const tutti_shortcut_layer *s = tutti_layer_settings(layer);
@@ -150,6 +156,7 @@ static const struct kind {
     {"dense", "dense", put_dense},
     {"norm", "norm", put_norm},
     {"relu", "relu", put_nothing},
+    {"clipped relu", "relu", put_limit},
     {"add", "add", put_add},
     {"concat", "concat", put_nothing},
     {"split", "split", put_split},

@@ -175,8 +175,11 @@ static tutti_value append_norm(builder *b, const tutti_value x[], int n)
 
 static tutti_value append_relu(builder *b, const tutti_value x[], int n)
 {
+    const double limit = read_real(b, "limit", 1e-6, 1e6, 0);
     (void)n;
-    return tutti_net_relu(b->net, b->name, x[0]);
+    if (b->status) return -1;
+    return limit > 0 ? tutti_net_clipped_relu(b->net, b->name, x[0], (float)limit)
+                     : tutti_net_relu(b->net, b->name, x[0]);
 }
 
 static tutti_value append_add(builder *b, const tutti_value x[], int n)
@@ -295,7 +298,7 @@ static const struct kind {
     {"conv", append_conv, 1, 0, {"filters", "window", "stride", "pad", "groups", "bias", "init"}},
     {"dense", append_dense, 1, 0, {"features", "init"}},
     {"norm", append_norm, 1, 0, {"relu", "last", "eps"}},
-    {"relu", append_relu, 1, 0, {NULL}},
+    {"relu", append_relu, 1, 0, {"limit"}},
     {"add", append_add, 2, 0, {"relu"}},
     {"concat", append_concat, 0, 0, {NULL}},
     {"split", append_split, 1, 0, {"channels"}},

@@ -239,7 +239,7 @@ static void read_relu(graph *g)
     if (!g->status) append_plain(g, "relu", &x, x);
 }
 
-/* From 0 on, it is a ReLU. */
+/* From 0 on, it is a ReLU, which may have a limit. */
 static void read_clip(graph *g)
 {
     const double low = tutti_onnx_real(
@@ -249,13 +249,17 @@ static void read_clip(graph *g)
     const value x = tutti_onnx_read(g, 0);
     const int open = !*tutti_onnx_input(g, 2) || tutti_onnx_tensor(g, 2);
     if (g->status) return;
-    if (low < 0 || low > 0 || high < FLT_MAX || !open)
+    if (low < 0 || low > 0 || !(high > 0) || !open)
         return tutti_onnx_refuse(g,
-            "it clips to %g .. %g, and the only layer that clips is ReLU, from 0 on: put nn.ReLU "
-            "in the place of "
-            "nn.ReLU6 before the export, and train the network on",
+            "it clips to %g .. %g, and the only layer that clips is ReLU, from 0 on to a number "
+            "that the model holds",
             low, high);
-    append_plain(g, "relu", &x, x);
+    if (!(high < FLT_MAX)) return append_plain(g, "relu", &x, x);
+    value to = x;
+    json_t *layer = begin(g, "relu", "");
+    put_real(layer, "limit", high, 0);
+    append(g, layer, &x, 1, &to);
+    end(g, &to);
 }
 
 static void read_add(graph *g)

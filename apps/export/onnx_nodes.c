@@ -12,7 +12,8 @@
 enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_OP = 4, NODE_ATTRIBUTE = 5 };
 enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_F = 2, ATTRIBUTE_I = 3, ATTRIBUTE_INTS = 8 };
 enum { ATTRIBUTE_TYPE = 20, TYPE_FLOAT = 1, TYPE_INT = 2, TYPE_INTS = 7 };
-enum { TENSOR_DIMS = 1, TENSOR_TYPE = 2, TENSOR_NAME = 8, TENSOR_RAW = 9, TENSOR_INT64 = 7 };
+enum { TENSOR_DIMS = 1, TENSOR_TYPE = 2, TENSOR_NAME = 8, TENSOR_RAW = 9 };
+enum { TENSOR_FLOAT = 1, TENSOR_INT64 = 7 };
 enum { GRAPH_NODE = 1, GRAPH_INITIALIZER = 5 };
 
 enum { NAME = 2 * TUTTI_LAYER_NAME };
@@ -91,6 +92,20 @@ static void reads_constant(writer *w, tutti_protobuf *node, const tutti_layer *l
     tutti_protobuf_number(&tensor, TENSOR_TYPE, TENSOR_INT64);
     tutti_protobuf_text(&tensor, TENSOR_NAME, name);
     tutti_protobuf_bytes(&tensor, TENSOR_RAW, value, (size_t)count * sizeof *value);
+    tutti_protobuf_message(w->graph, GRAPH_INITIALIZER, &tensor);
+    reads(node, name);
+}
+
+/* The same of one float32, without axes. */
+static void reads_float(
+    writer *w, tutti_protobuf *node, const tutti_layer *layer, const char *part, float value)
+{
+    char name[NAME];
+    tutti_protobuf tensor = {0};
+    snprintf(name, sizeof name, "%s/%s", layer->name, part);
+    tutti_protobuf_number(&tensor, TENSOR_TYPE, TENSOR_FLOAT);
+    tutti_protobuf_text(&tensor, TENSOR_NAME, name);
+    tutti_protobuf_bytes(&tensor, TENSOR_RAW, &value, sizeof value);
     tutti_protobuf_message(w->graph, GRAPH_INITIALIZER, &tensor);
     reads(node, name);
 }
@@ -280,6 +295,16 @@ static void write_relu(writer *w, const tutti_layer *layer)
     write_plain(w, layer, "Relu", 0);
 }
 
+static void write_clipped_relu(writer *w, const tutti_layer *layer)
+{
+    const float *limit = tutti_layer_settings(layer);
+    tutti_protobuf node = begin("Clip", layer->name);
+    reads_value(w, &node, layer->in[0]);
+    reads_float(w, &node, layer, "min", 0);
+    reads_float(w, &node, layer, "max", *limit);
+    end_layer(w, &node, layer, 0);
+}
+
 static void write_add(writer *w, const tutti_layer *layer)
 {
     write_plain(w, layer, "Add", *(const int *)tutti_layer_settings(layer));
@@ -351,6 +376,7 @@ static const struct {
     {"average pool", write_avg_pool, 1},
     {"global average pool", write_global_avg_pool, 1},
     {"relu", write_relu, 0},
+    {"clipped relu", write_clipped_relu, 0},
     {"add", write_add, 0},
     {"concat", write_concat, 0},
     {"split", write_split, 0},

@@ -39,6 +39,7 @@ typedef struct tutti_report_start {
     double sent_bytes, plain_bytes;
     char rate_schedule[TUTTI_RATE_TEXT];
     double rate, momentum, weight_decay, label_smoothing, mixup; /* mixup 0: none */
+    int cutmix;                                                  /* and not mixup */
     int nesterov, weights_only, zero_last_scale;
     int evaluates;            /* nothing is trained, on purpose */
     char *const *class_names; /* NULL: not known */

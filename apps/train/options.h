@@ -55,7 +55,7 @@ typedef struct tutti_train_options {
     tutti_conf_int stop_after;   /* or never */
     double momentum, beta1, beta2, epsilon, trust;
     tutti_conf_real rate, weight_decay, label_smoothing; /* auto: the model's */
-    tutti_conf_real mixup, clip_norm, ema;               /* or none */
+    tutti_conf_real mixup, cutmix, clip_norm, ema;       /* or none */
     tutti_conf_real bucket_mb, chunk_mb;                 /* auto: see the table */
     int no_nesterov, weights_only, zero_last_scale;
     tutti_data_settings images;

@@ -216,12 +216,19 @@ static tutti_status check_batch(const tutti_train_options *o)
             o->batch);
         return refuse_number(o, cut, parts, reason);
     }
-    if (!o->mixup.word && o->batch % 2)
-        return refuse_number(o, "batch", o->batch, "must be even: --mixup mixes images in pairs");
-    if (!o->mixup.word && parts > o->batch / 2) {
+    if (!o->mixup.word && !o->cutmix.word)
+        return tutti_conf_refuse(&o->conf, "cutmix", NULL,
+            "images are mixed in one way alone: use either --mixup or --cutmix");
+    const char *mix = !o->cutmix.word ? "cutmix" : "mixup";
+    const int mixed = !o->mixup.word || !o->cutmix.word;
+    if (mixed && o->batch % 2) {
+        snprintf(reason, sizeof reason, "must be even: --%s mixes images in pairs", mix);
+        return refuse_number(o, "batch", o->batch, reason);
+    }
+    if (mixed && parts > o->batch / 2) {
         snprintf(reason, sizeof reason,
-            "more %s than pairs of images, which --mixup mixes, in a batch (--batch %" PRId64 ")",
-            cut, o->batch);
+            "more %s than pairs of images, which --%s mixes, in a batch (--batch %" PRId64 ")", cut,
+            mix, o->batch);
         return refuse_number(o, cut, parts, reason);
     }
     return TUTTI_OK;

@@ -192,9 +192,14 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
         .words = {"none"}, AT(mixup),
         .help = "mix training images, and what is expected of them, in pairs with a weight drawn "
                 "from Beta(ALPHA,ALPHA); --batch must be even"},
+    {TUTTI_CONF_REAL_OR, "cutmix", "ALPHA", .fallback = "none", .low = 0.001, .high = 1000,
+        .words = {"none"}, AT(cutmix),
+        .help = "put a box of each training image in the place of another one's, in pairs, with "
+                "areas drawn from Beta(ALPHA,ALPHA); not with --mixup; --batch must be even"},
     TUTTI_SETTING_PRECISION(AT(precision_name)),
     {TUTTI_CONF_INT, "seed", "N", .fallback = "1", .low = 0, .high = 9007199254740991.0, AT(seed),
-        .help = "seed of initial weights, order of images, augmentation, mixup and dropout"},
+        .help =
+            "seed of initial weights, order of images, augmentation, mixup, cutmix and dropout"},
     {TUTTI_CONF_INT_OR, "eval-every", "N", .fallback = "1", .low = 1, .high = 1000000,
         .words = {"end", "never"}, AT(eval_every),
         .help = "epochs between evaluations on the test set; end: only one, at the end of the run"},

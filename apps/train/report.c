@@ -117,7 +117,7 @@ static json_t *start_event(const tutti_report_start *s)
             json_object_set_new(event, "stage_layers", json_string(s->stage_layers));
     }
     if (s->eval_size) json_object_set_new(event, "eval_size", json_integer(s->eval_size));
-    if (s->mixup > 0) json_object_set_new(event, "mixup", number(s->mixup));
+    if (s->mixup > 0) json_object_set_new(event, s->cutmix ? "cutmix" : "mixup", number(s->mixup));
     return event;
 }
 
@@ -357,7 +357,8 @@ static void print_start(FILE *out, const tutti_report_start *s)
         s->nesterov ? " nesterov" : "", s->weight_decay, s->weights_only ? " of weights only" : "",
         s->label_smoothing, s->zero_last_scale ? ", last scales start at 0" : "");
     if (s->mixup > 0)
-        tutti_text_print(out, "training images are mixed in pairs, mixup %g\n", s->mixup);
+        tutti_text_print(out, "training images are mixed in pairs, %s %g\n",
+            s->cutmix ? "cutmix" : "mixup", s->mixup);
     if (strcmp(s->strategy, "sync") != 0) tutti_text_print(out, "strategy %s\n", s->strategy);
     if (strcmp(s->compress, "none") != 0 && s->plain_bytes > 0)
         tutti_text_print(out,

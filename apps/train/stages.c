@@ -390,6 +390,7 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .zero_last_scale = recipe->zero_last_scale,
         .label_smoothing = (double)recipe->label_smoothing,
         .mixup = recipe->mixup,
+        .cutmix = recipe->cutmix,
         .class_names = s->class_names,
         .evaluates = s->options->evaluate};
     tutti_rate_schedule_print(&s->rate_schedule, start->rate_schedule);

@@ -40,7 +40,8 @@ tutti_step_options tutti_trainer_recipe(const tutti_trainer *s)
         .clip_norm = tutti_conf_real_or(o->clip_norm, 0),
         .average_decay = tutti_conf_real_or(o->ema, 0),
         .label_smoothing = (float)tutti_conf_real_or(o->label_smoothing, recipe->label_smoothing),
-        .mixup = tutti_conf_real_or(o->mixup, 0),
+        .mixup = tutti_conf_real_or(o->cutmix.word ? o->mixup : o->cutmix, 0),
+        .cutmix = !o->cutmix.word,
         .seed = (uint64_t)o->seed};
     for (int c = 0; c < s->train.channels && c < TUTTI_PIXEL_CHANNELS; c++) {
         step.mean[c] = s->mean[c];

@@ -49,7 +49,7 @@ static const struct {
     {"accumulate", BETTER_EQUAL, 0, "1"}, {"ema", BETTER_EQUAL, 0, "none"},
     {precision_key, BETTER_EQUAL, 0, "f32"}, {"strategy", EQUAL_OR_SYNC, 0, sync_word},
     {"compress", MUST_BE_EQUAL, 0, "none"}, {"freeze", BETTER_EQUAL, 0, "none"},
-    {"lr-scale", BETTER_EQUAL, 0, "none"}};
+    {"lr-scale", BETTER_EQUAL, 0, "none"}, {"cutmix", BETTER_EQUAL, 0, "none"}};
 static const char choice_key[] = "choice", best_key[] = "best", sums_key[] = "epoch-sums",
                   plateau_key[] = "plateau", engines_key[] = "engines";
 static const char best_format[] = "%.17g after step %" PRId64 ", %" PRId64 " evaluations ago",
@@ -127,7 +127,7 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
     snprintf(text[i++], WORD_SIZE, "%s", s->options->images.rand_augment);
     write_jitter(s, text[i++]);
     write_or_none(tutti_conf_real_or(s->options->images.erase, 0), text[i++]);
-    write_or_none(r->mixup, text[i++]);
+    write_or_none(r->cutmix ? 0 : r->mixup, text[i++]);
     write_order(s, text[i++]);
     snprintf(text[i++], WORD_SIZE, "%s", s->options->images.shards);
     snprintf(text[i++], WORD_SIZE, "%s", s->options->wire_name);
@@ -152,6 +152,7 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
     const tutti_layer_rates *rates = &s->options->rates;
     snprintf(text[i++], WORD_SIZE, "%s", rates->freeze ? rates->freeze : "none");
     snprintf(text[i++], WORD_SIZE, "%s", rates->scale ? rates->scale : "none");
+    write_or_none(r->cutmix ? r->mixup : 0, text[i++]);
 }
 
 /* Releases `had` tensors, and frees the list. */

@@ -6,44 +6,83 @@
 
 #include <math.h>
 
-TUTTI_INLINE void relu_lanes(tutti_dtype dtype, const void *x, void *y, int64_t i, int lanes)
+/* limit NULL: none. It is a constant whether there is one. */
+TUTTI_INLINE void relu_lanes(
+    const tutti_lanes *limit, tutti_dtype dtype, const void *x, void *y, int64_t i, int lanes)
 {
     tutti_lanes v;
     tutti_get_lanes(&v, dtype, x, i, lanes);
     tutti_rectify(&v);
+    if (limit) {
+        const tutti_ilanes over = v > *limit;
+        v = (tutti_lanes)(((tutti_ilanes)v & ~over) | ((tutti_ilanes)*limit & over));
+    }
     tutti_put_lanes(dtype, y, i, &v, lanes);
+}
+
+TUTTI_INLINE void relu_all(
+    const tutti_lanes *limit, const tutti_relu_desc *d, void *const buf[], tutti_dtype dtype)
+{
+    int64_t i = 0, count = d->count;
+    const void *x = buf[0];
+    void *y = buf[1];
+    for (; i + TUTTI_LANES <= count; i += TUTTI_LANES)
+        relu_lanes(limit, dtype, x, y, i, TUTTI_LANES);
+    if (i < count) relu_lanes(limit, dtype, x, y, i, (int)(count - i));
+}
+
+/* The limit in all lanes, as values of this type have it. */
+TUTTI_INLINE void get_limit(tutti_lanes *limit, const tutti_relu_desc *d, tutti_dtype dtype)
+{
+    *limit = (tutti_lanes){0} + d->limit;
+    tutti_round(dtype, limit);
 }
 
 TUTTI_INLINE void relu(const void *args, void *const buf[], tutti_dtype dtype)
 {
-    int64_t i = 0, count = ((const tutti_relu_desc *)args)->count;
-    const void *x = buf[0];
-    void *y = buf[1];
-    for (; i + TUTTI_LANES <= count; i += TUTTI_LANES) relu_lanes(dtype, x, y, i, TUTTI_LANES);
-    if (i < count) relu_lanes(dtype, x, y, i, (int)(count - i));
+    const tutti_relu_desc *d = args;
+    tutti_lanes limit;
+    get_limit(&limit, d, dtype);
+    if (d->limit > 0)
+        relu_all(&limit, d, buf, dtype);
+    else
+        relu_all(NULL, d, buf, dtype);
 }
 
 TUTTI_CPU_VALUES_FN(relu)
 
-TUTTI_INLINE void relu_bwd_lanes(
-    tutti_dtype dtype, const void *y, const void *dy, void *dx, int64_t i, int lanes)
+TUTTI_INLINE void relu_bwd_lanes(const tutti_lanes *limit, tutti_dtype dtype, const void *y,
+    const void *dy, void *dx, int64_t i, int lanes)
 {
     tutti_lanes out, gradient;
     tutti_get_lanes(&out, dtype, y, i, lanes);
     tutti_get_lanes(&gradient, dtype, dy, i, lanes);
     tutti_ilanes alive = out > 0.0f;
+    if (limit) alive &= out < *limit;
     tutti_keep(&gradient, &alive);
     tutti_put_lanes(dtype, dx, i, &gradient, lanes);
 }
 
-TUTTI_INLINE void relu_bwd(const void *args, void *const buf[], tutti_dtype dtype)
+TUTTI_INLINE void relu_bwd_all(
+    const tutti_lanes *limit, const tutti_relu_desc *d, void *const buf[], tutti_dtype dtype)
 {
-    int64_t i = 0, count = ((const tutti_relu_desc *)args)->count;
+    int64_t i = 0, count = d->count;
     const void *y = buf[0], *dy = buf[1];
     void *dx = buf[2];
     for (; i + TUTTI_LANES <= count; i += TUTTI_LANES)
-        relu_bwd_lanes(dtype, y, dy, dx, i, TUTTI_LANES);
-    if (i < count) relu_bwd_lanes(dtype, y, dy, dx, i, (int)(count - i));
+        relu_bwd_lanes(limit, dtype, y, dy, dx, i, TUTTI_LANES);
+    if (i < count) relu_bwd_lanes(limit, dtype, y, dy, dx, i, (int)(count - i));
+}
+
+TUTTI_INLINE void relu_bwd(const void *args, void *const buf[], tutti_dtype dtype)
+{
+    const tutti_relu_desc *d = args;
+    tutti_lanes limit;
+    get_limit(&limit, d, dtype);
+    if (d->limit > 0)
+        relu_bwd_all(&limit, d, buf, dtype);
+    else
+        relu_bwd_all(NULL, d, buf, dtype);
 }
 
 TUTTI_CPU_VALUES_FN(relu_bwd)

@@ -10,47 +10,79 @@ extern "C" {
 namespace
 {
 
-template <typename Value> struct Relu {
+/* The limit as values of this type have it; 0: none. */
+template <typename Value> float limit_of(const tutti_relu_desc *d)
+{
+    Value limit;
+    put(&limit, 0, d->limit);
+    return get(&limit, 0);
+}
+
+template <typename Value, bool LIMITED> struct Relu {
     const Value *x;
     Value *y;
+    float limit;
     template <int WIDE> TUTTI_BOTH void pack(int64_t i) const
     {
         const Pack<Value, WIDE> from = pack_at<WIDE>(x, i);
         float to[WIDE];
-        for (int j = 0; j < WIDE; j++) to[j] = rectified(get(from, j));
+        for (int j = 0; j < WIDE; j++) {
+            to[j] = rectified(get(from, j));
+            if (LIMITED && to[j] > limit) to[j] = limit;
+        }
         put_pack(y, i, packed<Value>(to));
     }
 };
 
-template <typename Value> tutti_status relu(const void *args, void *const buf[], void *queue)
+template <typename Value, bool LIMITED>
+tutti_status launch_relu(const tutti_relu_desc *d, void *const buf[], void *queue)
 {
-    const Relu<Value> element = {(const Value *)buf[0], (Value *)buf[1]};
+    const Relu<Value, LIMITED> element = {
+        (const Value *)buf[0], (Value *)buf[1], limit_of<Value>(d)};
     constexpr int WIDE = WIDEST<Value>;
     const bool packs = has_packs<WIDE>(element.x) && has_packs<WIDE>(element.y);
-    const int64_t count = ((const tutti_relu_desc *)args)->count;
-    return launch_packs<WIDE>("relu", count, packs, element, queue);
+    return launch_packs<WIDE>("relu", d->count, packs, element, queue);
 }
 
-template <typename Value> struct ReluBwd {
+template <typename Value> tutti_status relu(const void *args, void *const buf[], void *queue)
+{
+    const tutti_relu_desc *d = (const tutti_relu_desc *)args;
+    return d->limit > 0 ? launch_relu<Value, true>(d, buf, queue)
+                        : launch_relu<Value, false>(d, buf, queue);
+}
+
+template <typename Value, bool LIMITED> struct ReluBwd {
     const Value *y, *dy;
     Value *dx;
+    float limit;
     template <int WIDE> TUTTI_BOTH void pack(int64_t i) const
     {
         const Pack<Value, WIDE> values = pack_at<WIDE>(y, i), slopes = pack_at<WIDE>(dy, i);
         float to[WIDE];
-        for (int j = 0; j < WIDE; j++) to[j] = get(values, j) > 0.0f ? get(slopes, j) : 0.0f;
+        for (int j = 0; j < WIDE; j++) {
+            const float v = get(values, j);
+            to[j] = v > 0.0f && (!LIMITED || v < limit) ? get(slopes, j) : 0.0f;
+        }
         put_pack(dx, i, packed<Value>(to));
     }
 };
 
-template <typename Value> tutti_status relu_bwd(const void *args, void *const buf[], void *queue)
+template <typename Value, bool LIMITED>
+tutti_status launch_relu_bwd(const tutti_relu_desc *d, void *const buf[], void *queue)
 {
-    const ReluBwd<Value> element = {(const Value *)buf[0], (const Value *)buf[1], (Value *)buf[2]};
+    const ReluBwd<Value, LIMITED> element = {
+        (const Value *)buf[0], (const Value *)buf[1], (Value *)buf[2], limit_of<Value>(d)};
     constexpr int WIDE = WIDEST<Value>;
     const bool packs =
         has_packs<WIDE>(element.y) && has_packs<WIDE>(element.dy) && has_packs<WIDE>(element.dx);
-    const int64_t count = ((const tutti_relu_desc *)args)->count;
-    return launch_packs<WIDE>("relu_bwd", count, packs, element, queue);
+    return launch_packs<WIDE>("relu_bwd", d->count, packs, element, queue);
+}
+
+template <typename Value> tutti_status relu_bwd(const void *args, void *const buf[], void *queue)
+{
+    const tutti_relu_desc *d = (const tutti_relu_desc *)args;
+    return d->limit > 0 ? launch_relu_bwd<Value, true>(d, buf, queue)
+                        : launch_relu_bwd<Value, false>(d, buf, queue);
 }
 
 template <typename Value> struct Dropout {

@@ -3,10 +3,15 @@
 #include "dag/base/log.h"
 #include "dag/kernels/cpu.h"
 
+#include <math.h>
+
 tutti_status tutti_open_relu(const void *desc, void **args)
 {
     const tutti_relu_desc *d = desc;
     if (d->count < 1) return tutti_fail(TUTTI_ERR_INVAL, "relu: the tensor is empty");
+    if (!(d->limit >= 0) || isinf(d->limit))
+        return tutti_fail(
+            TUTTI_ERR_INVAL, "relu: the limit is %g, not a positive number", (double)d->limit);
     return tutti_cpu_copy("relu", d, sizeof *d, args);
 }
 

@@ -53,8 +53,62 @@ TUTTI_INLINE void mixup(const void *args, void *const buf[], tutti_dtype dtype)
 
 TUTTI_CPU_VALUES_FN(mixup)
 
+/* ---- the box ---- */
+
+TUTTI_CPU_FN(cutmix_draw)
+{
+    const tutti_cutmix_draw_desc *d = args;
+    const int32_t *labels = buf[0];
+    const int64_t *step = buf[1];
+    float *part = buf[2];
+    int32_t *box = buf[3];
+    (void)queue;
+    for (int64_t n = 0; n < d->draw.N; n += 2, box += TUTTI_BOX) {
+        double own = 1;
+        memset(box, 0, TUTTI_BOX * sizeof *box);
+        if (labels[n] >= 0 && labels[n + 1] >= 0)
+            own = tutti_cutmix_box(d, *step, (d->draw.offset + n) / 2, box);
+        part[n] = part[n + 1] = (float)own;
+    }
+    return TUTTI_OK;
+}
+
+static void cutmix(const tutti_cutmix_desc *d, void *const buf[], size_t element)
+{
+    const char *x = buf[0];
+    const int32_t *boxes = buf[1];
+    char *y = buf[2];
+    const size_t pixel = (size_t)d->C * element, row = (size_t)d->W * pixel,
+                 image = (size_t)d->H * row;
+    for (int64_t n = 0; n < d->N; n++) {
+        const int32_t *box = boxes + n / 2 * TUTTI_BOX;
+        const size_t at = (size_t)box[2] * pixel, bytes = (size_t)(box[3] - box[2]) * pixel;
+        const char *partner = x + (size_t)(n ^ 1) * image;
+        char *to = y + (size_t)n * image;
+        memcpy(to, x + (size_t)n * image, image);
+        for (int64_t h = box[0]; h < box[1]; h++)
+            memcpy(to + (size_t)h * row + at, partner + (size_t)h * row + at, bytes);
+    }
+}
+
+TUTTI_CPU_FN(cutmix)
+{
+    (void)queue;
+    cutmix(args, buf, sizeof(float));
+    return TUTTI_OK;
+}
+
+TUTTI_CPU_FN(cutmix_bf16)
+{
+    (void)queue;
+    cutmix(args, buf, sizeof(uint16_t));
+    return TUTTI_OK;
+}
+
 const tutti_kernel TUTTI_CLONE(tutti_kernels_mixup)[] = {
     TUTTI_CPU_LOOP_OF(mixup_draw, TUTTI_I32, tutti_open_mixup_draw, mixup_draw_run),
     TUTTI_CPU_LOOPS(mixup, tutti_open_mixup, mixup, tutti_cpu_free),
+    TUTTI_CPU_LOOP_OF(cutmix_draw, TUTTI_I32, tutti_open_cutmix_draw, cutmix_draw_run),
+    TUTTI_CPU_LOOPS(cutmix, tutti_open_cutmix, cutmix, tutti_cpu_free),
     {0},
 };

@@ -27,6 +27,13 @@ TUTTI_BOTH inline double log_gamma(double alpha, uint64_t key, uint64_t stream, 
     return log(d * v) + log(boost) / alpha;
 }
 
+TUTTI_BOTH inline double weight_of(const tutti_mixup_draw_desc &d, uint64_t key, uint64_t first)
+{
+    const double a = log_gamma(d.alpha, key, d.stream, first);
+    const double b = log_gamma(d.alpha, key, d.stream, first + EACH);
+    return 1 / (1 + exp(b - a));
+}
+
 /* Of a pair. */
 struct MixupDraw {
     const int32_t *labels;
@@ -40,9 +47,7 @@ struct MixupDraw {
         if (labels[n] >= 0 && labels[n + 1] >= 0) {
             const uint64_t key = desc.seed + (uint64_t)*step;
             const uint64_t first = (uint64_t)((desc.offset + n) / 2) * GAMMAS * EACH;
-            const double a = log_gamma(desc.alpha, key, desc.stream, first);
-            const double b = log_gamma(desc.alpha, key, desc.stream, first + EACH);
-            own = (float)(1 / (1 + exp(b - a)));
+            own = (float)weight_of(desc, key, first);
         }
         part[n] = part[n + 1] = own;
     }
@@ -54,6 +59,47 @@ tutti_status mixup_draw(const void *args, void *const buf[], void *queue)
     const MixupDraw element = {
         (const int32_t *)buf[0], (const int64_t *)buf[1], (float *)buf[2], *d};
     return launch("mixup_draw", d->N / 2, element, queue);
+}
+
+/* Of a pair; mixup_ops.c says how. */
+struct CutmixDraw {
+    const int32_t *labels;
+    const int64_t *step;
+    float *part;
+    int32_t *box;
+    tutti_cutmix_draw_desc desc;
+    static TUTTI_BOTH void cut_off(int64_t centre, int64_t half, int64_t size, int32_t *edge)
+    {
+        edge[0] = (int32_t)(centre > half ? centre - half : 0);
+        edge[1] = (int32_t)(centre + half < size ? centre + half : size);
+    }
+    TUTTI_BOTH void operator()(int64_t pair) const
+    {
+        const int64_t n = 2 * pair;
+        const double H = (double)desc.H, W = (double)desc.W;
+        int32_t *own = box + TUTTI_BOX * pair;
+        for (int i = 0; i < TUTTI_BOX; i++) own[i] = 0;
+        if (labels[n] >= 0 && labels[n + 1] >= 0) {
+            const uint64_t key = desc.draw.seed + (uint64_t)*step, stream = desc.draw.stream;
+            const uint64_t first = (uint64_t)((desc.draw.offset + n) / 2) * GAMMAS * EACH;
+            const uint64_t last = first + EACH - 1;
+            const double half = sqrt(1 - weight_of(desc.draw, key, first)) / 2;
+            const double row = drawn_uniform(key, stream, last);
+            const double column = drawn_uniform(key, stream, last + EACH);
+            cut_off((int64_t)(row * H), (int64_t)(half * H), desc.H, own);
+            cut_off((int64_t)(column * W), (int64_t)(half * W), desc.W, own + 2);
+        }
+        const double area = (double)(own[1] - own[0]) * (double)(own[3] - own[2]);
+        part[n] = part[n + 1] = (float)(1 - area / (H * W));
+    }
+};
+
+tutti_status cutmix_draw(const void *args, void *const buf[], void *queue)
+{
+    const tutti_cutmix_draw_desc *d = (const tutti_cutmix_draw_desc *)args;
+    const CutmixDraw element = {(const int32_t *)buf[0], (const int64_t *)buf[1], (float *)buf[2],
+        (int32_t *)buf[3], *d};
+    return launch("cutmix_draw", d->draw.N / 2, element, queue);
 }
 
 /* ---- The mean ---- */
@@ -78,6 +124,30 @@ template <typename Value> tutti_status mixup(const void *args, void *const buf[]
     return launch("mixup", d->N * d->each, element, queue);
 }
 
+/* ---- The box ---- */
+
+template <typename Value> struct Cutmix {
+    const Value *x;
+    const int32_t *box;
+    Value *y;
+    int64_t H, W, C;
+    TUTTI_BOTH void operator()(int64_t i) const
+    {
+        const int64_t w = i / C % W, h = i / C / W % H, image = H * W * C, n = i / image;
+        const int32_t *own = box + n / 2 * TUTTI_BOX;
+        const bool inside = h >= own[0] && h < own[1] && w >= own[2] && w < own[3];
+        y[i] = x[inside ? (n ^ 1) * image + i % image : i];
+    }
+};
+
+template <typename Value> tutti_status cutmix(const void *args, void *const buf[], void *queue)
+{
+    const tutti_cutmix_desc *d = (const tutti_cutmix_desc *)args;
+    const Cutmix<Value> element = {
+        (const Value *)buf[0], (const int32_t *)buf[1], (Value *)buf[2], d->H, d->W, d->C};
+    return launch("cutmix", d->N * d->H * d->W * d->C, element, queue);
+}
+
 } // namespace
 
 extern "C" const tutti_kernel TUTTI_CUDA_TABLE(mixup)[] = {
@@ -85,6 +155,12 @@ extern "C" const tutti_kernel TUTTI_CUDA_TABLE(mixup)[] = {
         NULL},
     {&tutti_op_mixup, TUTTI_CUDA, TUTTI_F32, tutti_open_mixup, mixup<float>, tutti_cpu_free, NULL},
     {&tutti_op_mixup, TUTTI_CUDA, TUTTI_BF16, tutti_open_mixup, mixup<uint16_t>, tutti_cpu_free,
+        NULL},
+    {&tutti_op_cutmix_draw, TUTTI_CUDA, TUTTI_I32, tutti_open_cutmix_draw, cutmix_draw,
+        tutti_cpu_free, NULL},
+    {&tutti_op_cutmix, TUTTI_CUDA, TUTTI_F32, tutti_open_cutmix, cutmix<float>, tutti_cpu_free,
+        NULL},
+    {&tutti_op_cutmix, TUTTI_CUDA, TUTTI_BF16, tutti_open_cutmix, cutmix<uint16_t>, tutti_cpu_free,
         NULL},
     {},
 };

@@ -33,6 +33,8 @@ tutti_status tutti_open_shortcut(const void *desc, void **args);
 tutti_status tutti_open_gate(const void *desc, void **args);
 tutti_status tutti_open_mixup_draw(const void *desc, void **args);
 tutti_status tutti_open_mixup(const void *desc, void **args);
+tutti_status tutti_open_cutmix_draw(const void *desc, void **args);
+tutti_status tutti_open_cutmix(const void *desc, void **args);
 tutti_status tutti_open_normalise(const void *desc, void **args);
 tutti_status tutti_open_sgd(const void *desc, void **args);
 tutti_status tutti_open_adam(const void *desc, void **args);

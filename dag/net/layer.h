@@ -79,7 +79,7 @@ typedef struct tutti_layer {
 
 /* The settings of a layer, in the struct that its kind's file has appended it with. They begin with
  * the struct of net.h for conv, norm, the poolings and lrn, are an int (whether a ReLU is fused) for
- * add, a float (the rate) for dropout, and these for dense and shortcut. */
+ * add, a float for dropout (the rate) and clipped relu (the limit), and these for dense and shortcut. */
 typedef struct tutti_dense_layer {
     int64_t K;
     tutti_init init;

@@ -7,9 +7,12 @@ static tutti_status infer(tutti_layer *layer)
     return TUTTI_OK;
 }
 
+/* The settings of a ReLU without a limit are 0. */
 static tutti_relu_desc describe(const tutti_site *site)
 {
-    return (tutti_relu_desc){.count = site->N * tutti_extent_count(site->layer->out[0])};
+    const float *limit = tutti_layer_settings(site->layer);
+    return (tutti_relu_desc){
+        .count = site->N * tutti_extent_count(site->layer->out[0]), .limit = *limit};
 }
 
 /* What is rectified already is its value, too. */
@@ -45,4 +48,14 @@ tutti_value tutti_net_relu(tutti_net *net, const char *name, tutti_value x)
 {
     return tutti_net_append(
         net, name, (tutti_layer){.kind = &kind, .inputs = 1, .in = {x}}, NULL, 0);
+}
+
+/* Of a kind of its own: what computes a ReLU together with the layer before it knows no limit. */
+static const tutti_layer_kind clipped_kind = {
+    .name = "clipped relu", .infer = infer, .forward = forward, .backward = backward};
+
+tutti_value tutti_net_clipped_relu(tutti_net *net, const char *name, tutti_value x, float limit)
+{
+    return tutti_net_append(net, name, (tutti_layer){.kind = &clipped_kind, .inputs = 1, .in = {x}},
+        &limit, sizeof limit);
 }

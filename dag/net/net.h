@@ -68,6 +68,8 @@ tutti_value tutti_net_batch_norm(
  * layers have been appended; without it they start at 1. */
 void tutti_net_start_blocks_at_zero(tutti_net *net);
 tutti_value tutti_net_relu(tutti_net *net, const char *name, tutti_value x);
+/* min(max(x, 0), limit), limit above 0: ReLU6 with 6. */
+tutti_value tutti_net_clipped_relu(tutti_net *net, const char *name, tutti_value x, float limit);
 /* a + b, two values of equal shape; relu: followed by a fused ReLU. */
 tutti_value tutti_net_add(tutti_net *net, const char *name, tutti_value a, tutti_value b, int relu);
 /* The channels of all values, one behind the other in this order, as one value: `count` (1 to 16)

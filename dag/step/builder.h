@@ -25,6 +25,7 @@ typedef enum tutti_batch_of_step {
 typedef struct tutti_mixture {
     int plain, mixed; /* images */
     int part;         /* what each keeps of itself */
+    int box;          /* of each pair, with cutmix */
 } tutti_mixture;
 
 /* Of a replica that gossips with shares: tensors. neighbours 0: it does not. */

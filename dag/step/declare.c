@@ -1,6 +1,7 @@
 #include "dag/step/builder.h"
 
 #include "dag/kernels/loss.h"
+#include "dag/kernels/mixup.h"
 #include "dag/step/codec.h"
 
 #include <stdio.h>
@@ -353,6 +354,9 @@ static tutti_status declare_mixture(tutti_builder *b, int s)
     m->plain = site->y[0];
     status = tutti_builder_tensor(b, "", site->layer->name, "mixed", site->slot, TUTTI_ROLE_SCRATCH,
         site->layer->dtype[0], tutti_shape_of(site->room, x.H, x.W, x.C), &m->mixed);
+    if (status == TUTTI_OK && b->options->cutmix)
+        status = tutti_builder_tensor(b, "", site->layer->name, "box", site->slot,
+            TUTTI_ROLE_SCRATCH, TUTTI_I32, tutti_shape_of(site->room / 2, TUTTI_BOX), &m->box);
     return status == TUTTI_OK ? declare_part(b, site, &m->part) : status;
 }
 

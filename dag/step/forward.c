@@ -26,16 +26,41 @@ static tutti_status normalise(tutti_builder *b, int s, int evaluation)
     return tutti_site_kernel(site, TUTTI_PHASE_FORWARD, op, &desc, sizeof desc, 2, access);
 }
 
-/* Makes the net read images that are mixed. */
-static tutti_status mix(tutti_builder *b, int s)
+static tutti_mixup_draw_desc describe_draw(
+    const tutti_builder *b, const tutti_site *site, const char *stream)
+{
+    return (tutti_mixup_draw_desc){.N = site->N,
+        .offset = site->first,
+        .seed = site->seed,
+        .stream = tutti_rng_stream(stream),
+        .alpha = b->options->mixup};
+}
+
+static tutti_status cut_and_mix(tutti_builder *b, int s)
 {
     tutti_site *site = tutti_builder_site(b, 0, s);
     const tutti_mixture *m = &b->mixture[s];
-    tutti_mixup_draw_desc draw = {.N = site->N,
-        .offset = site->first,
-        .seed = site->seed,
-        .stream = tutti_rng_stream("mixup"),
-        .alpha = b->options->mixup};
+    const tutti_extent x = site->layer->out[0];
+    tutti_cutmix_draw_desc draw = {.draw = describe_draw(b, site, "cutmix"), .H = x.H, .W = x.W};
+    tutti_access drawn[] = {tutti_reads(b->step->micro_batch[s].labels), tutti_reads(site->counter),
+        tutti_writes(m->part), tutti_writes(m->box)};
+    tutti_cutmix_desc desc = {.N = site->N, .H = x.H, .W = x.W, .C = x.C};
+    tutti_access mixed[] = {tutti_reads(m->plain), tutti_reads(m->box), tutti_writes(m->mixed)};
+    tutti_status status = tutti_site_kernel(
+        site, TUTTI_PHASE_FORWARD, &tutti_op_cutmix_draw, &draw, sizeof draw, 4, drawn);
+    if (status != TUTTI_OK) return status;
+    site->y[0] = m->mixed;
+    return tutti_site_kernel(
+        site, TUTTI_PHASE_FORWARD, &tutti_op_cutmix, &desc, sizeof desc, 3, mixed);
+}
+
+/* Makes the net read images that are mixed. */
+static tutti_status mix(tutti_builder *b, int s)
+{
+    if (b->options->cutmix) return cut_and_mix(b, s);
+    tutti_site *site = tutti_builder_site(b, 0, s);
+    const tutti_mixture *m = &b->mixture[s];
+    tutti_mixup_draw_desc draw = describe_draw(b, site, "mixup");
     tutti_access drawn[] = {tutti_reads(b->step->micro_batch[s].labels), tutti_reads(site->counter),
         tutti_writes(m->part)};
     tutti_mixup_desc desc = {.N = site->N, .each = tutti_extent_count(site->layer->out[0])};

@@ -169,6 +169,8 @@ typedef struct tutti_step_options {
      * drawn from Beta(mixup, mixup) (dag/kernels/mixup.h), which needs an even batch, at least 2
      * images in each micro-batch; evaluation mixes nothing. 0: none are mixed. */
     double mixup;
+    /* Mixing puts a box of each image in the place of that of the other, with the weight drawn so for the rest. */
+    int cutmix;
     /* Evaluation sees images of the size of this net, which has the layers and the parameters of the
      * one that is trained (tutti_net_compare). Borrowed while the step is built; NULL: of the same
      * size. */

@@ -82,6 +82,8 @@ static const struct wrong {
     {NETWORK("{\"is\": \"conv\", \"name\": \"c\", \"filters\": 4, \"window\": 3, \"strid\": 2}"),
         "\"strid\" is no key of conv"},
     {NETWORK("{\"is\": \"norm\", \"name\": \"n\", \"relu\": 1}"), "\"relu\" must be true or false"},
+    {NETWORK("{\"is\": \"relu\", \"name\": \"r\", \"limit\": 0}"),
+        "\"limit\" must be a number from 1e-06 to"},
     {NETWORK("{\"is\": \"dropout\", \"name\": \"n\", \"rate\": 1}"),
         "\"rate\" must be a number from 0 to"},
     {NETWORK(CONV ", {\"is\": \"add\", \"name\": \"a\", \"of\": [\"c\", \"b\"]}"),
@@ -135,8 +137,8 @@ START_TEST(no_text_does_harm)
                      "\"name\":\"m\",\"window\":2,"
                      "\"stride\":2},{\"is\":\"dropout\",\"name\":\"o\",\"rate\":0.5},{\"is\":"
                      "\"shortcut\",\"name\":\"h\","
-                     "\"filters\":8},{\"is\":\"global-avg-pool\",\"name\":\"g\"}," DENSE
-                     ",{\"is\":\"scale\",\"of\":\"d\","
+                     "\"filters\":8},{\"is\":\"relu\",\"name\":\"r\",\"limit\":6},{\"is\":\"global-"
+                     "avg-pool\",\"name\":\"g\"}," DENSE ",{\"is\":\"scale\",\"of\":\"d\","
                      "\"parameter\":\"bias\",\"rate\":2}");
     static const char bytes[] = "{}[],:\"0123456789.-e truefalsnc\\\x01\xff";
     const unsigned long run = testing_seed(20);

@@ -422,16 +422,23 @@ END_TEST
         "Conv", {"x", weights, bias}, "conv", attribute, __VA_ARGS__                               \
     }
 
+#define SIX                                                                                        \
+    {                                                                                              \
+        "Constant", {NULL}, "six", "value_float", .real = 6                                        \
+    }
+
 /* A norm whose value others read, too, keeps it: the ReLU is a layer. */
 START_TEST(settings_are_read)
 {
     static const char *const wanted[] = {"\"name\":\"lrn\",\"size\":0,\"k\":2.0}",
         "\"name\":\"bn\",\"eps\":0.001}", "{\"is\":\"relu\",\"name\":\"relu\"}",
-        "\"name\":\"conv\",\"of\":[\"bn\",\"relu\"]}"};
+        "{\"is\":\"relu\",\"name\":\"clip\",\"limit\":6.0}",
+        "\"name\":\"conv\",\"of\":[\"bn\",\"clip\"]}"};
     const hand_node nodes[] = {{"Conv", {"x", "c.weight"}, "images", "strides", 2, {2, 2}},
         {"LRN", {"images"}, "lrn", "bias", .real = 2},
         {"BatchNormalization", {"lrn", "bn.weight", "bn.bias"}, "norm", "epsilon", .real = 0.001f},
-        {"Relu", {"norm"}, "relu"}, {"Add", {"norm", "relu"}, "conv"}, HEAD};
+        {"Relu", {"norm"}, "relu"}, SIX, {"Clip", {"relu", "zero", "six"}, "clip"},
+        {"Add", {"norm", "clip"}, "conv"}, HEAD};
     tutti_protobuf file = make(nodes, sizeof nodes / sizeof *nodes);
     char *text;
     ck_assert_ok(tutti_architecture_from_onnx("a.onnx", file.data, file.size, &text));
@@ -453,9 +460,9 @@ static const struct {
          {"Gemm", {"flat", "g.weight", "head.bias"}, "y", "transB", 0, {1}}},
         NULL},
     {{CONV, {"Clip", {"conv"}, "y"}}, "node y (Clip): it clips to -inf .. inf, and the only"},
-    {{CONV, {"Constant", {NULL}, "six", "value_float", .real = 6},
-         {"Clip", {"conv", "zero", "six"}, "y"}},
-        "node y (Clip): it clips to 0 .. 6, and the only layer that clips is ReLU"},
+    {{CONV, {"Clip", {"conv", "zero", "zero"}, "y"}},
+        "node y (Clip): it clips to 0 .. 0, and the only layer that clips is ReLU"},
+    {{CONV, SIX, {"Clip", {"conv", "six"}, "y"}}, "node y (Clip): it clips to 6 .. inf, and"},
     {{CONV, {"Clip", {"conv", "zero", "conv"}, "y"}}, "node y (Clip): it clips to 0 .. "},
     {{CONV_OF("onnx::Conv_7", "c.bias", "group", 0, {1}), HEAD},
         "node conv (Conv): its weights \"onnx::Conv_7\" are those of a convolution and a batch"},

@@ -322,6 +322,7 @@ static tutti_step_options recipe_of(uint64_t seed)
         .average_decay = draw(seed, "average", 2) ? 0.5 : 0,
         .wire = draw(seed, "wire", 2) ? TUTTI_BF16 : TUTTI_F32,
         .mixup = draw(seed, "mixup", 2) ? 0.4 : 0,
+        .cutmix = draw(seed, "cutmix", 2) != 0,
         .seed = 7};
 }
 

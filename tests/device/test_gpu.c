@@ -45,7 +45,8 @@ static const struct {
     {&tutti_op_lars, 0x1p-22, 0x1p-22}, {&tutti_op_pool_avg_bwd, 0x1p-20, 0x1p-5},
     {&tutti_op_pool_max_bwd, 0, 0x1p-6}, {&tutti_op_softmax_xent, 0x1p-20, 0x1p-8},
     {&tutti_op_xent_eval, 0x1p-20, 0x1p-8}, {&tutti_op_lrn, 0x1p-20, 0x1p-8},
-    {&tutti_op_lrn_bwd, 0x1p-20, 0x1p-8}, {&tutti_op_mixup_draw, 0x1p-20, 0x1p-20}};
+    {&tutti_op_lrn_bwd, 0x1p-20, 0x1p-8}, {&tutti_op_mixup_draw, 0x1p-20, 0x1p-20},
+    {&tutti_op_cutmix_draw, 0x1p-20, 0x1p-20}};
 /* Products with TF32 round their factors to 10 bits behind the point. */
 static const double slack_tf32 = 0x1p-8;
 

@@ -5,6 +5,7 @@
 #include "dag/kernels/arith.h"
 #include "dag/kernels/conv.h"
 #include "dag/kernels/dense.h"
+#include "dag/kernels/mixup.h"
 #include "dag/kernels/optim.h"
 #include "dag/kernels/share.h"
 #include "tests/support/cpu_kernel.h"
@@ -96,7 +97,7 @@ static uint32_t bits_of(uint64_t stream, uint64_t index)
 }
 
 /* Numbers in [-1, 1) that the type represents; statistics, squares, lengths and shares are shifted above zero,
- * labels are -1 to K-1, pixels bytes. */
+ * labels are -1 to K-1, pixels bytes, boxes within the image. */
 static double fill_value(const test_case *c, const test_tensor *t, uint64_t stream, int64_t i)
 {
     uint32_t bits = bits_of(stream, (uint64_t)i);
@@ -106,6 +107,11 @@ static double fill_value(const test_case *c, const test_tensor *t, uint64_t stre
         const test_tensor *logits = test_find(c, "logits");
         uint32_t classes = logits ? (uint32_t)(logits->count / t->count) : FEW_CLASSES;
         return (double)(bits % (classes + 1)) - 1;
+    }
+    if (!strcmp(c->family->name, "cutmix") && !strcmp(t->name, "box")) {
+        const tutti_cutmix_desc *d = (const void *)c->desc.bytes;
+        const int64_t size = i % TUTTI_BOX < 2 ? d->H : d->W, middle = size / 2;
+        return (double)(i % 2 ? middle + bits % (size - middle + 1) : bits % (middle + 1));
     }
     double value = (double)bits / 524288 - 1;
     if (!strcmp(t->name, "part")) return (value + 1) / 2;

@@ -249,6 +249,24 @@ static void mixup_draw_tensors(test_case *c)
     test_declare(c, "part", TUTTI_F32, d->N);
 }
 
+static void cutmix_tensors(test_case *c)
+{
+    const tutti_cutmix_desc *d = (const void *)c->desc.bytes;
+    const int64_t count = d->N * d->H * d->W * d->C;
+    test_declare(c, "x", c->values, count);
+    test_declare(c, "box", TUTTI_I32, d->N / 2 * TUTTI_BOX);
+    test_declare(c, "y", c->values, count);
+}
+
+static void cutmix_draw_tensors(test_case *c)
+{
+    const tutti_cutmix_draw_desc *d = (const void *)c->desc.bytes;
+    test_declare(c, "labels", TUTTI_I32, d->draw.N);
+    test_declare(c, "step", TUTTI_I64, 1);
+    test_declare(c, "part", TUTTI_F32, d->draw.N);
+    test_declare(c, "box", TUTTI_I32, d->draw.N / 2 * TUTTI_BOX);
+}
+
 static void pixel_tensors(test_case *c, tutti_dtype values)
 {
     const tutti_normalise_desc *d = (const void *)c->desc.bytes;
@@ -541,6 +559,7 @@ static const field fields[] = {
     F(norm_running, tutti_norm_running_desc, weight, 'f'),
     F(norm_running, tutti_norm_running_desc, unbias, 'f'),
     F(relu, tutti_relu_desc, count, 'i'),
+    F(relu, tutti_relu_desc, limit, 'f'),
     F(dropout, tutti_dropout_desc, count, 'i'),
     F(dropout, tutti_dropout_desc, offset, 'i'),
     F(dropout, tutti_dropout_desc, seed, 'u'),
@@ -591,6 +610,17 @@ static const field fields[] = {
     F(mixup_draw, tutti_mixup_draw_desc, seed, 'u'),
     F(mixup_draw, tutti_mixup_draw_desc, stream, 'u'),
     F(mixup_draw, tutti_mixup_draw_desc, alpha, 'r'),
+    F(cutmix, tutti_cutmix_desc, N, 'i'),
+    F(cutmix, tutti_cutmix_desc, H, 'i'),
+    F(cutmix, tutti_cutmix_desc, W, 'i'),
+    F(cutmix, tutti_cutmix_desc, C, 'i'),
+    AT(cutmix_draw, tutti_cutmix_draw_desc, N, draw.N, 'i'),
+    AT(cutmix_draw, tutti_cutmix_draw_desc, offset, draw.offset, 'i'),
+    AT(cutmix_draw, tutti_cutmix_draw_desc, seed, draw.seed, 'u'),
+    AT(cutmix_draw, tutti_cutmix_draw_desc, stream, draw.stream, 'u'),
+    AT(cutmix_draw, tutti_cutmix_draw_desc, alpha, draw.alpha, 'r'),
+    F(cutmix_draw, tutti_cutmix_draw_desc, H, 'i'),
+    F(cutmix_draw, tutti_cutmix_draw_desc, W, 'i'),
     PIXEL(normalise),
     PIXEL(normalise_narrow),
     SGD(sgd),
@@ -691,6 +721,8 @@ const test_family *const test_families[] = {
     FAMILY(xent_mixed, 1, {&tutti_op_softmax_xent}),
     HALVES(mixup, 1, {&tutti_op_mixup}),
     FAMILY(mixup_draw, 1, {&tutti_op_mixup_draw}),
+    HALVES(cutmix, 1, {&tutti_op_cutmix}),
+    FAMILY(cutmix_draw, 1, {&tutti_op_cutmix_draw}),
     FAMILY(normalise, 1, {&tutti_op_normalise}),
     FAMILY(normalise_narrow, 1, {&tutti_op_normalise_narrow}),
     FAMILY(sgd, 1, {&tutti_op_sgd}),

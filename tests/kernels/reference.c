@@ -204,11 +204,13 @@ void test_norm_running_reference(const test_case *c)
 
 void test_relu_reference(const test_case *c)
 {
+    const tutti_relu_desc *d = (const void *)c->desc.bytes;
     const double *x = test_value(c, "x"), *dy = test_value(c, "dy");
     double *y = test_value(c, "y"), *dx = test_value(c, "dx");
-    for (int64_t i = 0; i < test_find(c, "x")->count; i++) {
-        y[i] = x[i] > 0 ? x[i] : 0;
-        dx[i] = x[i] > 0 ? dy[i] : 0;
+    const double limit = d->limit > 0 ? (double)d->limit : HUGE_VAL;
+    for (int64_t i = 0; i < d->count; i++) {
+        y[i] = fmin(fmax(x[i], 0), limit);
+        dx[i] = x[i] > 0 && x[i] < limit ? dy[i] : 0;
     }
 }
 
@@ -489,6 +491,40 @@ void test_mixup_draw_reference(const test_case *c)
                                        ? 1
                                        : tutti_mixup_weight(d->alpha, d->seed, d->stream,
                                              (int64_t)*test_value(c, "step"), (d->offset + n) / 2);
+}
+
+void test_cutmix_reference(const test_case *c)
+{
+    const tutti_cutmix_desc *d = (const void *)c->desc.bytes;
+    const double *x = test_value(c, "x"), *box = test_value(c, "box");
+    double *y = test_value(c, "y");
+    for (int64_t n = 0; n < d->N; n++, box += n % 2 ? 0 : TUTTI_BOX)
+        for (double h = 0; h < (double)d->H; h++)
+            for (double w = 0; w < (double)d->W; w++) {
+                const int other = h >= box[0] && h < box[1] && w >= box[2] && w < box[3];
+                const int64_t from = other ? (n % 2 ? n - 1 : n + 1) : n,
+                              pixel = (int64_t)h * d->W + (int64_t)w;
+                for (int64_t k = 0; k < d->C; k++)
+                    y[(n * d->H * d->W + pixel) * d->C + k] =
+                        x[(from * d->H * d->W + pixel) * d->C + k];
+            }
+}
+
+/* What is drawn has a test of its own. */
+void test_cutmix_draw_reference(const test_case *c)
+{
+    const tutti_cutmix_draw_desc *d = (const void *)c->desc.bytes;
+    const double *labels = test_value(c, "labels");
+    double *part = test_value(c, "part");
+    for (int64_t n = 0; n < d->draw.N; n += 2) {
+        int32_t box[TUTTI_BOX] = {0};
+        part[n] = labels[n] < 0 || labels[n + 1] < 0
+                      ? 1
+                      : tutti_cutmix_box(
+                            d, (int64_t)*test_value(c, "step"), (d->draw.offset + n) / 2, box);
+        part[n + 1] = part[n];
+        for (int i = 0; i < TUTTI_BOX; i++) test_value(c, "box")[n / 2 * TUTTI_BOX + i] = box[i];
+    }
 }
 
 void test_sgd_reference(const test_case *c)

@@ -31,6 +31,8 @@ void test_xent_reference(const test_case *c);
 void test_xent_mixed_reference(const test_case *c);
 void test_mixup_reference(const test_case *c);
 void test_mixup_draw_reference(const test_case *c);
+void test_cutmix_reference(const test_case *c);
+void test_cutmix_draw_reference(const test_case *c);
 void test_normalise_reference(const test_case *c);
 void test_normalise_narrow_reference(const test_case *c);
 void test_sgd_reference(const test_case *c);

@@ -187,7 +187,7 @@ START_TEST(any_numbers_have_the_same_bits)
     static const struct {
         const char *text;
         int nans;
-    } cases[] = {{"relu count=100003", 1},
+    } cases[] = {{"relu count=100003", 1}, {"relu count=100003 limit=1.1", 1},
         {"dropout count=100003 offset=4000000000 rate=0.3 seed=11 stream=5", 1},
         {"widen count=100003", 1}, {"narrow count=100003", 1}, {"accumulate count=100003", 0},
         {"concat pixels=3001 parts=3 C0=16 C1=3 C2=33", 1},

@@ -43,6 +43,36 @@ START_TEST(mixed_parts_have_their_distribution)
 }
 END_TEST
 
+/* Boxes are within the image, of its shape as far as they are not cut off, and around any pixel; the part outside is
+ * what they leave. A box ends before half of it behind its centre: the mirror of pixel 0 is H - 2. */
+START_TEST(boxes_fit_their_parts)
+{
+    enum { N = 20000, H = 32, W = 24, PIXELS = H * W };
+    const tutti_cutmix_draw_desc d = {
+        .draw = {.N = 2, .seed = 5, .stream = 77, .alpha = 1}, .H = H, .W = W};
+    int seen[H][W] = {{0}}, whole = 0;
+    for (int64_t pair = 0; pair < N; pair++) {
+        int32_t box[TUTTI_BOX];
+        const double part = tutti_cutmix_box(&d, 3, pair, box),
+                     side = sqrt(1 - tutti_mixup_weight(1, 5, 77, 3, pair));
+        const int high = box[1] - box[0], wide = box[3] - box[2];
+        ck_assert(
+            box[0] >= 0 && high >= 0 && box[1] <= H && box[2] >= 0 && wide >= 0 && box[3] <= W);
+        ck_assert_double_eq_tol(part, 1 - (double)(high * wide) / PIXELS, 1e-12);
+        ck_assert(high <= side * H && wide <= side * W);
+        if (box[0] > 0 && box[1] < H) ck_assert(high > side * H - 2);
+        if (box[2] > 0 && box[3] < W) ck_assert(wide > side * W - 2);
+        whole += high == H && wide == W;
+        for (int h = box[0]; h < box[1]; h++)
+            for (int w = box[2]; w < box[3]; w++) seen[h][w]++;
+    }
+    ck_assert_int_lt(whole, N / 100);
+    ck_assert_double_eq_tol(seen[0][0], seen[H - 2][W - 2], 0.1 * seen[0][0]);
+    ck_assert_double_eq_tol(seen[0][W - 2], seen[H - 2][0], 0.1 * seen[0][0]);
+    ck_assert_int_gt(seen[H / 2][W / 2], 2 * seen[0][0]);
+}
+END_TEST
+
 /* A mean of a thousand deviations: plain sums of squares would lose the variance. */
 START_TEST(variance_survives_a_large_mean)
 {
@@ -300,6 +330,7 @@ int main(void)
     Suite *suite = suite_create("numbers");
     TCase *tcase = testing_case(suite, "numbers");
     tcase_add_loop_test(tcase, mixed_parts_have_their_distribution, 0, 5);
+    tcase_add_test(tcase, boxes_fit_their_parts);
     tcase_add_test(tcase, variance_survives_a_large_mean);
     tcase_add_test(tcase, an_added_norm_has_the_bits_of_a_norm_and_a_sum);
     tcase_add_test(tcase, pixels_are_normalised_in_one_order);

@@ -7,8 +7,10 @@
 
 enum { SIDE = 3, PIXELS = SIDE * SIDE, CHANNELS = 3, BATCH = 5, CLASSES = 4 };
 enum { A = 2, B = 4, JOINED = B + CHANNELS + A, FEATURES = 12 };
+#define LIMIT 0.25
 
-/* Two branches and the images side by side; three parts of that; one part goes on twice, once through a ReLU. */
+/* Two branches and the images side by side; three parts of that; one part goes on twice, once through a ReLU, and
+ * one through a ReLU with a limit. */
 static void build(tutti_net *net)
 {
     tutti_value x = tutti_net_input(net, SIDE, SIDE, CHANNELS), part[3];
@@ -17,7 +19,8 @@ static void build(tutti_net *net)
     tutti_value y = tutti_net_concat(net, "join", 3, (tutti_value[]){b, x, a});
     tutti_net_split(net, "assign", y, 3, (const int64_t[]){2, 3, 4}, part);
     tutti_value r = tutti_net_relu(net, "relu", part[1]);
-    y = tutti_net_concat(net, "again", 4, (tutti_value[]){part[2], r, part[0], part[1]});
+    tutti_value l = tutti_net_clipped_relu(net, "clipped", part[0], LIMIT);
+    y = tutti_net_concat(net, "again", 4, (tutti_value[]){part[2], r, l, part[1]});
     y = tutti_net_global_avg_pool(net, "pool", y);
     tutti_net_output(net, tutti_net_dense(net, "fc", y, CLASSES, TUTTI_INIT_UNIFORM_FAN_IN));
 }
@@ -46,7 +49,7 @@ static void see(const weights *w, const float *x, double features[FEATURES])
     for (int k = 0; k < A; k++) y[B + CHANNELS + k] += w->a_bias[k];
     for (int c = 0; c < 4; c++) features[c] += y[5 + c] / PIXELS;
     for (int c = 0; c < 3; c++) features[4 + c] += fmax(y[2 + c], 0) / PIXELS;
-    for (int c = 0; c < 2; c++) features[7 + c] += y[c] / PIXELS;
+    for (int c = 0; c < 2; c++) features[7 + c] += fmin(fmax(y[c], 0), LIMIT) / PIXELS;
     for (int c = 0; c < 3; c++) features[9 + c] += y[2 + c] / PIXELS;
 }
 

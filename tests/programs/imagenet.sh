@@ -35,6 +35,8 @@ grep -q '"event":"start".*"program":"tutti-imagenet","recipe":"goyal","optimizer
 grep -q '"event":"start".*"zero_last_scale":true' "$dir/recipe" && grep -aq '"zero-last-scale":"yes"' "$dir/goyal" || fail "the last scales are not recorded"
 grep -qF 'training images are mixed in pairs, mixup 0.2' "$dir/out" && grep -q '"event":"start".*"mixup":0.2' "$dir/recipe" || fail "mixup is not told"
 refuses 2 '--batch 3: must be even: --mixup mixes images in pairs' imagenet 2 --data "$dir/jpeg" --batch 3 --mixup 1
+refuses 2 '--batch 3: must be even: --cutmix mixes images in pairs' imagenet 2 --data "$dir/jpeg" --batch 3 --cutmix 1
+refuses 2 '--cutmix: images are mixed in one way alone: use either --mixup or --cutmix' imagenet 2 --data "$dir/jpeg" --batch 2 --cutmix 1 --mixup 1
 refuses 2 '--workers 2: more workers than pairs of images' imagenet 2 --data "$dir/jpeg" --batch 2 --workers 2 --mixup 1
 refuses 2 'unknown recipe; known: none, goyal' imagenet 2 --data "$dir/jpeg" --recipe he
 refuses 2 '--milestones 5,x: must be up to 8 ascending epochs from 1 on' imagenet 2 --data "$dir/jpeg" --milestones 5,x

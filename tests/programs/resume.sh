@@ -31,7 +31,8 @@ resumes 2 4 --model resnet8 --batch 8 --ema 0.9
 grep -q "average_test_accuracy" "$dir/json" || fail "averages are not evaluated"
 grep -aq "average.fc.weight" "$dir/part" || fail "averages are not saved"
 resumes 2 3 --model resnet8 --batch 3 --accumulate 4 --optimizer adamw --lr 0.001
-resumes 2 3 --model cifar-quick --batch 4 --accumulate 2 --optimizer adam --lr 0.001 --clip-norm 0.5 --ema 0.9 --wire bf16 --mixup 0.4
+resumes 2 3 --model cifar-quick --batch 4 --accumulate 2 --optimizer adam --lr 0.001 --clip-norm 0.5 --ema 0.9 --wire bf16 --cutmix 1
+grep -q '"event":"start".*"cutmix":1' "$dir/json" || fail "cutmix is not told"
 # In the middle of an epoch of 12 steps whose images come in runs of 64.
 resumes 2 5 --model mlp --batch 8 --shuffle window:64 --rand-augment 2,9 --jitter 0.4,0.3,0.25 --erase 0.5 --mixup 0.4
 windowed=$(field weights_hash)

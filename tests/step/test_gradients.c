@@ -126,11 +126,15 @@ START_TEST(finite_differences_of_mixed_images)
     check_parameters_of(with_norm, options);
     options.micro_batches = 1;
     check_parameters_of(with_auxiliaries, options);
+    options.cutmix = 1;
+    options.micro_batches = 3;
+    check_parameters_of(with_norm, options);
 }
 END_TEST
 
 /* The gradient of 2*BATCH images, computed by `ranks` ranks with `micro_batches` micro-batches. */
-static int64_t gradient_of(const data *d, int ranks, int micro_batches, double mixup, double *sum)
+static int64_t gradient_of(
+    const data *d, int ranks, int micro_batches, double mixup, int cutmix, double *sum)
 {
     memset(sum, 0, MOST_PARAMETERS * sizeof *sum);
     int64_t batch = 2 * BATCH / ranks, total = 0;
@@ -139,6 +143,7 @@ static int64_t gradient_of(const data *d, int ranks, int micro_batches, double m
             .micro_batches = micro_batches,
             .placement = {.replicas = ranks, .rank = rank},
             .mixup = mixup,
+            .cutmix = cutmix,
             .seed = 5};
         trial t;
         trial_open(&t, without_norm, &options, 0);
@@ -163,21 +168,25 @@ START_TEST(micro_batches_and_ranks_give_the_same_gradients)
     static const struct {
         int ranks, micro_batches;
         double mixup;
-    } shards[] = {{1, 2, 0}, {1, 3, 0}, {1, 14, 0}, {2, 1, 0}, {2, 3, 0}, {7, 2, 0}, {1, 3, 1},
-        {1, 7, 1}, {7, 1, 1}};
+        int cutmix;
+    } shards[] = {{1, 2, 0, 0}, {1, 3, 0, 0}, {1, 14, 0, 0}, {2, 1, 0, 0}, {2, 3, 0, 0},
+        {7, 2, 0, 0}, {1, 3, 1, 0}, {1, 7, 1, 0}, {7, 1, 1, 0}, {1, 3, 1, 1}, {7, 1, 1, 1}};
     data *d = make_data();
-    double *whole = calloc(3 * MOST_PARAMETERS, sizeof *whole), *mixed = whole + MOST_PARAMETERS,
-           *is_sharded = mixed + MOST_PARAMETERS;
+    double *whole = calloc(4 * MOST_PARAMETERS, sizeof *whole), *mixed = whole + MOST_PARAMETERS,
+           *cut = mixed + MOST_PARAMETERS, *is_sharded = cut + MOST_PARAMETERS;
     ck_assert_ptr_nonnull(whole);
-    int64_t total = gradient_of(d, 1, 1, 0, whole);
-    ck_assert_int_eq(gradient_of(d, 1, 1, 1, mixed), total);
+    int64_t total = gradient_of(d, 1, 1, 0, 0, whole);
+    ck_assert_int_eq(gradient_of(d, 1, 1, 1, 0, mixed), total);
+    ck_assert_int_eq(gradient_of(d, 1, 1, 1, 1, cut), total);
     ck_assert(squared_distance(total, mixed, whole) > 1e-3);
+    ck_assert(squared_distance(total, cut, whole) > 1e-3);
+    ck_assert(squared_distance(total, cut, mixed) > 1e-3);
     for (size_t i = 0; i < sizeof shards / sizeof *shards; i++) {
-        const double *want = shards[i].mixup > 0 ? mixed : whole;
+        const double *want = shards[i].cutmix ? cut : shards[i].mixup > 0 ? mixed : whole;
         memset(is_sharded, 0, MOST_PARAMETERS * sizeof *is_sharded);
         double length = squared_distance(total, want, is_sharded);
-        ck_assert_int_eq(
-            gradient_of(d, shards[i].ranks, shards[i].micro_batches, shards[i].mixup, is_sharded),
+        ck_assert_int_eq(gradient_of(d, shards[i].ranks, shards[i].micro_batches, shards[i].mixup,
+                             shards[i].cutmix, is_sharded),
             total);
         double distance = squared_distance(total, want, is_sharded);
         ck_assert_msg(distance < 1e-12 * length, "%d ranks, %d micro-batches: %g of %g",

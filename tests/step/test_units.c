@@ -515,6 +515,7 @@ START_TEST(every_emission_gives_the_same_bits)
         options.wire = types[_i % 2];
         if (_i >= 3) {
             options.mixup = 0.4;
+            options.cutmix = _i % 2;
             options.batch = BATCH - 1;
         }
         if (_i % 3 == 1) options.bytes = 1;

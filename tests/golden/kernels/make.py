@@ -5,8 +5,8 @@ Reads tests/kernels/cases.txt and writes, beside this script,
   results.f32   the results of all cases one after the other, little-endian float32, in NHWC and (K,R,S,C) order
   index.txt     a line for each result: first element, elements, tensor's name, case
 PyTorch computes in double precision and the results are rounded once. Inputs are not stored: both sides compute them
-from the case's text and the tensor's name (fill below, fill_value in cases.c). Dropout and mixup's weights have no case here:
-what they draw is Tutti's own rule. Nor have put and take, which only move numbers, codecs, which PyTorch does not have, nor the families with tensors of
+from the case's text and the tensor's name (fill below, fill_value in cases.c). Dropout, mixup's weights and cutmix's boxes have no case here:
+what they draw is Tutti's own rule. Nor have put, take and cutmix, which only move numbers, codecs, which PyTorch does not have, nor the families with tensors of
 bf16: these compute what those of float32 do, on numbers that are rounded, which the reference in double precision checks.
 """
 
@@ -128,9 +128,9 @@ def norm_running(case, C, momentum, weight, unbias):
     return {"running": torch.lerp(running, batch, momentum)}
 
 
-def relu(case, count):
+def relu(case, count, limit=0):
     x = case.fill("x", count).requires_grad_()
-    y = F.relu(x)
+    y = F.hardtanh(x, 0, limit) if limit else F.relu(x)
     return {"y": y, "dx": backward(y, case.fill("dy", count), x)[0]}
 
 
@@ -296,7 +296,7 @@ FAMILIES = {"conv": conv, "dense": dense, "norm": norm, "norm_add": norm_add, "n
             "lars": lars, "length": length, "clip_factor": clip_factor, "lengths": lengths, "clip": clip, "average": average}
 
 
-WITHOUT = ("dropout", "put", "take", "mixup_draw", "dense_wide", "normalise_narrow", "sum_narrow", "narrow", "widen", "accumulate", "sgd_bf16", "length_bf16", "gate", "divide",
+WITHOUT = ("dropout", "put", "take", "mixup_draw", "cutmix", "cutmix_draw", "dense_wide", "normalise_narrow", "sum_narrow", "narrow", "widen", "accumulate", "sgd_bf16", "length_bf16", "gate", "divide",
            "outer", "pair", "share_set", "share_halve", "share_weigh", "share_mix", "share_scale", "onebit", "topk", "powersgd")
 
 
