@@ -77,27 +77,19 @@ static int farness(const char *written, const char *word)
     return d <= (int)shorter / 3 ? d : LONGEST;
 }
 
-/* Keeps the nearest words. */
+/* The words that are nearest, up to some. */
 typedef struct nearest {
     const char *word[SUGGESTIONS];
-    int far[SUGGESTIONS];
-    int words;
+    int words, far;
 } nearest;
 
 static void consider(nearest *n, const char *written, const char *word)
 {
     const int far = farness(written, word);
-    int at = n->words;
-    if (far >= LONGEST) return;
-    while (at > 0 && n->far[at - 1] > far) at--;
-    if (at == SUGGESTIONS) return;
-    if (n->words < SUGGESTIONS) n->words++;
-    for (int i = n->words - 1; i > at; i--) {
-        n->word[i] = n->word[i - 1];
-        n->far[i] = n->far[i - 1];
-    }
-    n->word[at] = word;
-    n->far[at] = far;
+    if (far >= LONGEST || (n->words && far > n->far)) return;
+    if (far < n->far) n->words = 0;
+    n->far = far;
+    if (n->words < SUGGESTIONS) n->word[n->words++] = word;
 }
 
 static void print_nearest(const nearest *n, const char *before, FILE *out)
