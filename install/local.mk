@@ -54,11 +54,11 @@ uninstall-local:
 	-cd '$(DESTDIR)$(bashcompletiondir)' && rm -f tutti-run $(completed)
 	rm -f '$(DESTDIR)$(zshcompletiondir)/_tutti'
 
-# Folders that are empty then go, from the innermost on: Tutti's own; where the prefix is Tutti's, the others, and the prefix, too.
+# Folders that are empty then go, from the innermost on: Tutti's own; where the prefix is Tutti's, the others, too. The prefix stays.
 own_folders = '$(pkgdatadir)' '$(docdir)/doc' '$(docdir)/apps/example' '$(docdir)/apps' '$(docdir)' '$(tuttiincludedir)' '$(cmakedir)'
 common_folders = '$(libdir)/cmake' '$(pkgconfigdir)' '$(libdir)' '$(bindir)' '$(includedir)' '$(mandir)/man1' '$(mandir)/man3' \
 	'$(mandir)/man5' '$(mandir)/man7' '$(mandir)' '$(bashcompletiondir)' '$(datadir)/bash-completion' '$(zshcompletiondir)' \
-	'$(datadir)/zsh' '$(datadir)/doc' '$(datadir)' '$(exec_prefix)' '$(prefix)'
+	'$(datadir)/zsh' '$(datadir)/doc' '$(datadir)'
 uninstall-hook:
 	@set -- $(own_folders); case '$(prefix)' in /usr | /usr/local | '' | /) ;; *) set -- "$$@" $(common_folders) ;; esac; \
 	for folder; do rmdir "$(DESTDIR)$$folder" 2> /dev/null || :; done
