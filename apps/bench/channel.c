@@ -47,10 +47,8 @@ static const tutti_conf conf = {
     .summary =
         "Times how a tensor gets from one rank to another of the same host (tutti-run -n 2 "
         "tutti-bench channel ...): over Tutti's shared memory and TCP, as a message of MPI, by "
-        "an RPC that copies it on both sides, and by gRPC, in turns, after comparing all bytes; "
-        "and "
-        "over shared memory, written there: rank 0 makes it in rank 1's memory, before the clock "
-        "starts. "
+        "an RPC that copies it on both sides, and by gRPC, in turns, after comparing all bytes. "
+        "With \"shm, written there\" rank 0 makes it in rank 1's memory before the clock starts. "
         "Prints the time until it is handed over, and until its receiver has read it, too.",
     .version = PACKAGE_VERSION,
     .settings = settings,

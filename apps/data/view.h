@@ -64,8 +64,8 @@ typedef struct tutti_view_choice {
     int crop; /* with augment; 0: as in an evaluation, but flips are the same as with a crop */
     int flip; /* without augment: mirror every view */
     tutti_rand_range rand_augment; /* with or without augment */
-    tutti_jitter_range jitter;     /* likewise */
-    double erase;                  /* the chance of erasing a rectangle, 0 to 1; likewise */
+    tutti_jitter_range jitter;     /* with or without augment */
+    double erase; /* with or without augment: the chance of erasing a rectangle, 0 to 1 */
     uint64_t seed;
     int64_t epoch;
 } tutti_view_choice;

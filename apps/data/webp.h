@@ -19,7 +19,7 @@ typedef struct tutti_webp {
     const uint8_t *bytes; /* of the file; borrowed */
     size_t count;
     int width, height; /* as it is stored, before it is turned */
-    int orientation;   /* of the chunk EXIF, 1..8; 1 if there is none */
+    int orientation;   /* 1 to 8, from the EXIF chunk; 1 without one */
     char fault[128];
 } tutti_webp;
 

@@ -37,6 +37,7 @@ typedef struct elastic {
     place *place;
     int n, null, restarts;
     int report[2]; /* a rank writes its number there when it trains */
+    int entered;   /* a rank has said that it trains */
     int succeeded; /* a rank has come to the end of the run */
     int failed;    /* the status of the first that failed */
     int64_t next;  /* number of a rank */
@@ -105,8 +106,8 @@ static int open_door(place *p)
     return 0;
 }
 
-/* A rank hears SIGINT, which ends the run, even where tutti-run ignores it, as shells have it for what runs in the
- * background. */
+/* Starts a rank that SIGINT ends, since that is how a run is ended. A shell lets what it starts in the background
+ * ignore SIGINT, and children inherit that. */
 static pid_t start_process(const elastic *e)
 {
     sigset_t one, before;
@@ -222,9 +223,22 @@ static void reap(elastic *e)
 static void hear_ranks(elastic *e)
 {
     int64_t number;
-    while (recv(e->report[0], &number, sizeof number, MSG_DONTWAIT) == sizeof number)
+    while (recv(e->report[0], &number, sizeof number, MSG_DONTWAIT) == sizeof number) {
+        e->entered = 1;
         for (int i = 0; i < e->n; i++)
             if (e->place[i].process && e->place[i].number == number) e->place[i].member = 1;
+    }
+}
+
+/* Whether the ranks have ended well, but none has trained with the others: each has run for itself. */
+static int is_foreign(elastic *e)
+{
+    hear_ranks(e);
+    if (!e->succeeded || e->entered) return 0;
+    tutti_launch_say("%s: its ranks have not trained together: --elastic is for trainings of "
+                     "tutti-cifar and tutti-imagenet",
+        e->options->command[0]);
+    return 1;
 }
 
 static void hear_signals(elastic *e)
@@ -323,6 +337,7 @@ int tutti_launch_elastic(tutti_launch_watch *watch, const tutti_launch_options *
         tell_all(&e, SIGKILL);
     }
     if (e.place) run_ranks(&e);
+    if (good && is_foreign(&e)) good = 0;
     for (int i = 0; e.place && i < e.n; i++)
         if (e.place[i].door >= 0) close(e.place[i].door);
     free(e.place);

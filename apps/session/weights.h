@@ -37,8 +37,9 @@ tutti_status tutti_weights_walk(const tutti_training_session *session, int count
 tutti_status tutti_weights_collect(
     const tutti_training_session *session, int count, tutti_weights_visit visit, void *ctx);
 
-/* Visits the first `count` on each rank, in order: all of a tensor of which it has a part. Without stages, blocks and
- * servers. All ranks call it where session->whole is not NULL, with nothing submitted. Errors as above. */
+/* Visits the first `count` tensors on every rank, in order. A tensor of which ranks have parts is put together first,
+ * so if session->whole is not NULL, all ranks call it. Not with stages, divided layers or servers; nothing may be
+ * submitted. Errors as above. */
 tutti_status tutti_weights_gather(
     const tutti_training_session *session, int count, tutti_weights_visit visit, void *ctx);
 

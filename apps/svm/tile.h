@@ -67,11 +67,11 @@ typedef struct tutti_svm_search {
 } tutti_svm_search;
 enum { TUTTI_SVM_SEARCH_SPARE = 8 }; /* readable numbers behind each array and the matrix */
 
-/* Makes the step, and returns the up member of least f; of equal ones the first. -1: there is none. */
+/* Makes the step, and returns the up member with the least f (the first of equal ones), or -1 if no member is up. */
 typedef int64_t tutti_svm_move_loop(tutti_svm_search *search);
-/* The low member with which a step gains most (second order), given the up member and its row of the matrix;
- * -1: there is none. *low_f: the largest f of a low member. Source: Fan, Chen, Lin, "Working set selection
- * using second order information", JMLR 6, 2005. */
+/* Given the up member and its row of the matrix, returns the low member with which a step gains most (second order),
+ * or -1 if a step with none of them gains. *low_f: the largest f of all low members. Source: Fan, Chen, Lin, "Working
+ * set selection using second order information", JMLR 6, 2005. */
 typedef int64_t tutti_svm_pair_loop(
     const tutti_svm_search *search, const double row[], int64_t up, double *low_f);
 

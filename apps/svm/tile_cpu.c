@@ -223,6 +223,15 @@ INLINE void select_wide(wide *to, wide_bits where, const wide *from)
     *to = (wide)((where & (wide_bits)*from) | (~where & (wide_bits)*to));
 }
 
+/* Nothing found, and the places of the first lanes. */
+INLINE void begin_search(wide *most, wide *here)
+{
+    for (int i = 0; i < WIDE; i++) {
+        (*most)[i] = -__builtin_inf();
+        (*here)[i] = i;
+    }
+}
+
 /* The first place of the largest of `most`, whose lanes are at the places `at`; -1: none is above `least`. */
 INLINE int64_t place_of_most(const wide *most, const wide *at, double least)
 {
@@ -239,10 +248,7 @@ INLINE int64_t place_of_most(const wide *most, const wide *at, double least)
 static int64_t move(tutti_svm_search *s)
 {
     wide most, at = {0}, here;
-    for (int i = 0; i < WIDE; i++) {
-        most[i] = -__builtin_inf();
-        here[i] = i;
-    }
+    begin_search(&most, &here);
     for (int64_t k = 0; k < s->count; k += WIDE) {
         wide f, up, low, bar;
         memcpy(&f, s->f + k, sizeof f);
@@ -264,10 +270,7 @@ static int64_t find_pair(const tutti_svm_search *s, const double row[], int64_t 
 {
     const double up_f = s->f[up], own = row[up];
     wide most = {0}, at = {0}, largest, here, nothing = {0}, least_curvature = nothing + 1e-12;
-    for (int i = 0; i < WIDE; i++) {
-        largest[i] = -__builtin_inf();
-        here[i] = i;
-    }
+    begin_search(&largest, &here);
     for (int64_t k = 0; k < s->count; k += WIDE) {
         wide f, bar, other, both;
         memcpy(&f, s->f + k, sizeof f);

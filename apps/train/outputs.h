@@ -26,7 +26,8 @@ typedef struct tutti_outputs {
     int continues;             /* the file of --checkpoint is this run's: earlier ones are kept */
 } tutti_outputs;
 
-/* Takes the locks, and opens the checkpoint of --resume. After a failure only release is allowed.
+/* Takes the locks, and opens the checkpoint of --resume. continues: the files are this run's already; restored: its
+ * weights come from elsewhere, so --resume is not opened. After a failure only release is allowed.
  * USAGE (logged): --overwrite is missing; the errors of tutti_lock_take and
  * tutti_checkpoint_open_newest. */
 tutti_status tutti_outputs_claim(

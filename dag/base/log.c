@@ -102,10 +102,12 @@ void tutti_log_put_off(void)
 void tutti_log_resolve(tutti_log_level level)
 {
     pthread_mutex_lock(&kept_lock);
-    for (int i = 0; i < kept && (int)level <= atomic_load(&log_level); i++)
-        show(level, kept_sentence[i]);
+    const int sentences = kept;
     puts_off = kept = 0;
     pthread_mutex_unlock(&kept_lock);
+    /* without the lock: a sink may log, too */
+    for (int i = 0; i < sentences && (int)level <= atomic_load(&log_level); i++)
+        show(level, kept_sentence[i]);
 }
 
 static void say(tutti_log_level level, const char *format, va_list args)

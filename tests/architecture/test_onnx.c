@@ -3,61 +3,21 @@
 #include "apps/architecture/architecture.h"
 #include "apps/architecture/onnx.h"
 #include "apps/export/onnx_nodes.h"
-#include "apps/train/checkpoint.h"
 #include "apps/train/torch.h"
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
 #include "dag/net/layer.h"
+#include "tests/architecture/onnx_hand.h"
 #include "tests/support/testing.h"
 
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MUTATIONS = 6000, NAME = 96 };
 
 /* ---- files without weights ---- */
-
-/* Field numbers of apps/architecture/onnx.proto. */
-enum {
-    GRAPH_NODE = 1,
-    GRAPH_INITIALIZER = 5,
-    GRAPH_INPUT = 11,
-    GRAPH_OUTPUT = 12,
-    MODEL_GRAPH = 7
-};
-enum {
-    TENSOR_DIMS = 1,
-    TENSOR_TYPE = 2,
-    TENSOR_FLOATS = 4,
-    TENSOR_INTS = 7,
-    TENSOR_NAME = 8,
-    FLOAT = 1,
-    INT64 = 7
-};
-
-/* A size of 0 is left open. */
-static void add_value(
-    tutti_protobuf *graph, int field, const char *name, int sizes, const int64_t size[])
-{
-    tutti_protobuf shape = {0}, tensor = {0}, type = {0}, value = {0};
-    for (int i = 0; i < sizes; i++) {
-        tutti_protobuf dim = {0};
-        if (size[i])
-            tutti_protobuf_number(&dim, 1, size[i]);
-        else
-            tutti_protobuf_text(&dim, 2, "N");
-        tutti_protobuf_message(&shape, 1, &dim);
-    }
-    tutti_protobuf_number(&tensor, 1, FLOAT);
-    tutti_protobuf_message(&tensor, 2, &shape);
-    tutti_protobuf_message(&type, 1, &tensor);
-    tutti_protobuf_text(&value, 1, name);
-    tutti_protobuf_message(&value, 2, &type);
-    tutti_protobuf_message(graph, field, &value);
-}
 
 static void add_tensor(tutti_protobuf *graph, const char *name, int rank, const int64_t dim[])
 {
@@ -106,8 +66,8 @@ static tutti_protobuf export_net(const tutti_net *net, const tutti_model_input *
     ck_assert_ok(tutti_graph_new(&again));
     add_parameters(&none, net, tensors, NULL);
     const tutti_training_session session = {.net = (tutti_net *)net, .graph = tensors};
-    add_value(&graph, GRAPH_INPUT, "images", 4, (int64_t[]){0, in->C, in->H, in->W});
-    add_value(&graph, GRAPH_OUTPUT, "logits", 2, (int64_t[]){0, in->classes});
+    onnx_hand_add_value(&graph, GRAPH_INPUT, "images", 4, (int64_t[]){0, in->C, in->H, in->W});
+    onnx_hand_add_value(&graph, GRAPH_OUTPUT, "logits", 2, (int64_t[]){0, in->classes});
     ck_assert_ok(tutti_onnx_nodes(&session, "own", needed, &graph));
     add_parameters(&graph, net, again, needed);
     tutti_protobuf_message(&model, MODEL_GRAPH, &graph);
@@ -236,14 +196,6 @@ END_TEST
 
 /* ---- nodes by hand ---- */
 
-typedef struct hand_node {
-    const char *op, *in[20], *out;
-    const char *attribute;
-    int values; /* of int64; 0: one, as "i" */
-    int64_t value[8];
-    float real; /* as "f", if it is not 0 */
-} hand_node;
-
 static void add_integers(tutti_protobuf *graph, const char *name, int count, const int64_t number[])
 {
     tutti_protobuf tensor = {0};
@@ -254,29 +206,12 @@ static void add_integers(tutti_protobuf *graph, const char *name, int count, con
     tutti_protobuf_message(graph, GRAPH_INITIALIZER, &tensor);
 }
 
-static void add_node(tutti_protobuf *graph, const hand_node *node)
-{
-    tutti_protobuf message = {0}, attribute = {0};
-    for (int i = 0; i < 20 && node->in[i]; i++) tutti_protobuf_text(&message, 1, node->in[i]);
-    tutti_protobuf_text(&message, 2, node->out);
-    tutti_protobuf_text(&message, 3, node->out);
-    tutti_protobuf_text(&message, 4, node->op);
-    if (node->attribute) {
-        tutti_protobuf_text(&attribute, 1, node->attribute);
-        if (node->real > 0) tutti_protobuf_float(&attribute, 2, node->real);
-        if (!node->values) tutti_protobuf_number(&attribute, 3, node->value[0]);
-        for (int v = 0; v < node->values; v++) tutti_protobuf_number(&attribute, 8, node->value[v]);
-        tutti_protobuf_message(&message, 5, &attribute);
-    }
-    tutti_protobuf_message(graph, GRAPH_NODE, &message);
-}
-
-static tutti_protobuf make(const hand_node node[], int nodes)
+static tutti_protobuf make(const onnx_hand_node node[], int nodes)
 {
     tutti_protobuf graph = {0}, model = {0};
-    for (int n = 0; n < nodes; n++) add_node(&graph, &node[n]);
-    add_value(&graph, GRAPH_INPUT, "x", 4, (int64_t[]){0, 3, 8, 8});
-    add_value(&graph, GRAPH_OUTPUT, "y", 2, (int64_t[]){0, 10});
+    for (int n = 0; n < nodes; n++) onnx_hand_add_node(&graph, &node[n]);
+    onnx_hand_add_value(&graph, GRAPH_INPUT, "x", 4, (int64_t[]){0, 3, 8, 8});
+    onnx_hand_add_value(&graph, GRAPH_OUTPUT, "y", 2, (int64_t[]){0, 10});
     add_tensor(&graph, "c.weight", 4, (int64_t[]){4, 3, 3, 3});
     add_tensor(&graph, "ten.weight", 4, (int64_t[]){10, 3, 1, 1});
     add_tensor(&graph, "c.bias", 1, (int64_t[]){4});
@@ -299,13 +234,6 @@ static tutti_protobuf make(const hand_node node[], int nodes)
     return model;
 }
 
-#define CONV                                                                                       \
-    {                                                                                              \
-        "Conv", {"x", "c.weight", "c.bias"}, "conv", "strides", 2,                                 \
-        {                                                                                          \
-            2, 2                                                                                   \
-        }                                                                                          \
-    }
 #define MEAN                                                                                       \
     {                                                                                              \
         "ReduceMean", {"conv"}, "mean", "axes", 2,                                                 \
@@ -320,7 +248,7 @@ static tutti_protobuf make(const hand_node node[], int nodes)
 
 START_TEST(others_are_read)
 {
-    const hand_node nodes[] = {CONV, {"Identity", {"bn.weight"}, "bn2.weight"},
+    const onnx_hand_node nodes[] = {CONV, {"Identity", {"bn.weight"}, "bn2.weight"},
         {"BatchNormalization", {"conv", "bn2.weight", "bn.bias"}, "norm"},
         {"Clip", {"norm"}, "nobody reads it"}, {"Relu", {"norm"}, "relu"},
         {"MaxPool", {"relu"}, "pool", "kernel_shape", 2, {2, 2}},
@@ -347,8 +275,9 @@ END_TEST
 
 START_TEST(last_convolution_has_the_classes)
 {
-    const hand_node nodes[] = {{"Conv", {"x", "ten.weight"}, "conv"}, {"Relu", {"conv"}, "relu"},
-        {"GlobalAveragePool", {"relu"}, "mean"}, {"Flatten", {"mean"}, "y"}};
+    const onnx_hand_node nodes[] = {{"Conv", {"x", "ten.weight"}, "conv"},
+        {"Relu", {"conv"}, "relu"}, {"GlobalAveragePool", {"relu"}, "mean"},
+        {"Flatten", {"mean"}, "y"}};
     tutti_protobuf file = make(nodes, sizeof nodes / sizeof *nodes);
     char *text;
     ck_assert_ok(tutti_architecture_from_onnx("a.onnx", file.data, file.size, &text));
@@ -361,7 +290,7 @@ END_TEST
 /* As PyTorch writes it with dynamo=True, optimize=False. */
 START_TEST(constants_are_computed)
 {
-    const hand_node nodes[] = {{"Shape", {"c.weight"}, "s"}, {"CastLike", {"zero", "x"}, "z"},
+    const onnx_hand_node nodes[] = {{"Shape", {"c.weight"}, "s"}, {"CastLike", {"zero", "x"}, "z"},
         {"Expand", {"z", "s"}, "zeros"},
         {"Conv", {"x", "c.weight", "zeros"}, "conv", "strides", 2, {2, 2}},
         {"Constant", {NULL}, "axes", "value_ints", 2, {-1, -2}},
@@ -386,18 +315,18 @@ START_TEST(many_are_joined)
     enum { MANY = 18 };
     static const char names[] = "abcdefghijklmnopqr";
     char name[MANY][2], *text;
-    hand_node nodes[MANY + 4] = {0};
-    hand_node *join = &nodes[MANY];
-    *join = (hand_node){"Concat", {NULL}, "cat"};
+    onnx_hand_node nodes[MANY + 4] = {0};
+    onnx_hand_node *join = &nodes[MANY];
+    *join = (onnx_hand_node){"Concat", {NULL}, "cat"};
     for (int i = 0; i < MANY; i++) {
         snprintf(name[i], sizeof name[i], "%c", names[i]);
-        nodes[i] = (hand_node){"Relu", {"x"}, name[i]};
+        nodes[i] = (onnx_hand_node){"Relu", {"x"}, name[i]};
         join->in[i] = name[i];
     }
-    nodes[MANY + 1] = (hand_node){"GlobalAveragePool", {"cat"}, "mean"};
-    nodes[MANY + 2] = (hand_node){"Flatten", {"mean"}, "flat"};
+    nodes[MANY + 1] = (onnx_hand_node){"GlobalAveragePool", {"cat"}, "mean"};
+    nodes[MANY + 2] = (onnx_hand_node){"Flatten", {"mean"}, "flat"};
     nodes[MANY + 3] =
-        (hand_node){"Gemm", {"flat", "many.weight", "head.bias"}, "y", "transB", 0, {1}};
+        (onnx_hand_node){"Gemm", {"flat", "many.weight", "head.bias"}, "y", "transB", 0, {1}};
     tutti_protobuf file = make(nodes, MANY + 4);
     const tutti_model *model;
     ck_assert_ok(tutti_architecture_from_onnx("a.onnx", file.data, file.size, &text));
@@ -434,7 +363,7 @@ START_TEST(settings_are_read)
         "\"name\":\"bn\",\"eps\":0.001}", "{\"is\":\"relu\",\"name\":\"relu\"}",
         "{\"is\":\"relu\",\"name\":\"clip\",\"limit\":6.0}",
         "\"name\":\"conv\",\"of\":[\"bn\",\"clip\"]}"};
-    const hand_node nodes[] = {{"Conv", {"x", "c.weight"}, "images", "strides", 2, {2, 2}},
+    const onnx_hand_node nodes[] = {{"Conv", {"x", "c.weight"}, "images", "strides", 2, {2, 2}},
         {"LRN", {"images"}, "lrn", "bias", .real = 2},
         {"BatchNormalization", {"lrn", "bn.weight", "bn.bias"}, "norm", "epsilon", .real = 0.001f},
         {"Relu", {"norm"}, "relu"}, SIX, {"Clip", {"relu", "zero", "six"}, "clip"},
@@ -450,7 +379,7 @@ START_TEST(settings_are_read)
 END_TEST
 
 static const struct {
-    hand_node node[6];
+    onnx_hand_node node[6];
     const char *told;
 } refused[] = {
     {{CONV, HEAD}, NULL},
@@ -561,295 +490,6 @@ START_TEST(no_file_does_harm)
 }
 END_TEST
 
-/* ---- weights ---- */
-
-/* How a tensor has its elements. */
-enum { RAW, FLOATS, HALF, HALF_IN_32, BRAIN, DOUBLES, RAW_DOUBLES, BESIDE, WAYS };
-
-enum { WEIGHTS = 8, LARGEST = 4 * 3 * 3 * 3 };
-static const struct {
-    const char *name, *as; /* in the graph, and of the layer */
-    int rank;
-    int64_t dim[4];
-    int transposed;
-} weights[WEIGHTS] = {
-    {"c.weight", "c.weight", 4, {4, 3, 3, 3}, 0},
-    {"c.bias", "c.bias", 1, {4}, 0},
-    {"n.weight", "n.weight", 1, {4}, 0},
-    {"n.bias", "n.bias", 1, {4}, 0},
-    {"mean", "n.running_mean", 1, {4}, 0},
-    {"variance", "n.running_var", 1, {4}, 0},
-    {"onnx::MatMul_9", "head.weight", 2, {4, 10}, 1},
-    {"head.bias", "head.bias", 2, {1, 10}, 0},
-};
-
-static int64_t elements_of(int w)
-{
-    int64_t count = 1;
-    for (int d = 0; d < weights[w].rank; d++) count *= weights[w].dim[d];
-    return count;
-}
-
-/* Every type has these, which tell the elements of a weight apart, and the weights. */
-static float number_at(int w, int64_t i)
-{
-    return (float)(i % 5 + 8 * w) * 0.25f - (float)(i / 5 % 3);
-}
-
-/* 1 sign, 5 and 8 bits of the exponent; no denormal numbers. */
-static uint16_t narrow(float number, int brain)
-{
-    uint32_t bits;
-    memcpy(&bits, &number, sizeof bits);
-    if (brain || number == 0) return (uint16_t)(bits >> 16);
-    return (
-        uint16_t)((bits >> 16 & 0x8000) | ((bits >> 23 & 0xff) - 112) << 10 | (bits >> 13 & 0x3ff));
-}
-
-static void add_pair(tutti_protobuf *tensor, const char *key, const char *value)
-{
-    tutti_protobuf pair = {0};
-    tutti_protobuf_text(&pair, 1, key);
-    tutti_protobuf_text(&pair, 2, value);
-    tutti_protobuf_message(tensor, 13, &pair);
-}
-
-/* At offset 4 of the file beside the model. */
-static void write_beside(const char *folder, int w, const float *real, tutti_protobuf *tensor)
-{
-    char path[256], name[NAME];
-    snprintf(name, sizeof name, "%d.data", w);
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "w");
-    ck_assert_ptr_nonnull(file);
-    fwrite("....", 1, 4, file);
-    fwrite(real, sizeof *real, (size_t)elements_of(w), file);
-    fclose(file);
-    add_pair(tensor, "location", name);
-    add_pair(tensor, "offset", "4");
-    tutti_protobuf_number(tensor, 14, 1);
-}
-
-static void add_elements(tutti_protobuf *tensor, const char *folder, int w, int way)
-{
-    enum { INT32S = 5, RAW_DATA = 9, DOUBLE_DATA = 10 };
-    static const int types[WAYS] = {1, 1, 10, 10, 16, 11, 11, 1};
-    float real[LARGEST];
-    double wide[LARGEST];
-    uint16_t half[LARGEST];
-    const int64_t count = elements_of(w);
-    for (int64_t i = 0; i < count; i++) {
-        real[i] = number_at(w, i);
-        wide[i] = (double)real[i];
-        half[i] = narrow(real[i], way == BRAIN);
-    }
-    tutti_protobuf_number(tensor, TENSOR_TYPE, types[way]);
-    for (int64_t i = 0; i < count && way == FLOATS; i++)
-        tutti_protobuf_float(tensor, TENSOR_FLOATS, real[i]);
-    for (int64_t i = 0; i < count && way == HALF_IN_32; i++)
-        tutti_protobuf_number(tensor, INT32S, half[i]);
-    if (way == RAW) tutti_protobuf_bytes(tensor, RAW_DATA, real, (size_t)count * 4);
-    if (way == HALF || way == BRAIN)
-        tutti_protobuf_bytes(tensor, RAW_DATA, half, (size_t)count * 2);
-    if (way == DOUBLES) tutti_protobuf_bytes(tensor, DOUBLE_DATA, wide, (size_t)count * 8);
-    if (way == RAW_DOUBLES) tutti_protobuf_bytes(tensor, RAW_DATA, wide, (size_t)count * 8);
-    if (way == BESIDE) write_beside(folder, w, real, tensor);
-}
-
-/* A network whose weights have their elements in all ways, which `shift` deals out; wrong: a weight whose tensor
- * `spoil` changes, or -1. */
-static tutti_protobuf make_weights(
-    const char *folder, int shift, int wrong, void (*spoil)(tutti_protobuf *tensor))
-{
-    static const hand_node nodes[] = {CONV,
-        {"BatchNormalization", {"conv", "n.weight", "n.bias", "mean", "variance"}, "norm"},
-        {"GlobalAveragePool", {"norm"}, "mean value"}, {"Flatten", {"mean value"}, "flat"},
-        {"MatMul", {"flat", "onnx::MatMul_9"}, "product"}, {"Add", {"head.bias", "product"}, "y"}};
-    tutti_protobuf graph = {0}, model = {0}, pair = {0};
-    for (size_t n = 0; n < sizeof nodes / sizeof *nodes; n++) add_node(&graph, &nodes[n]);
-    add_value(&graph, GRAPH_INPUT, "x", 4, (int64_t[]){0, 3, 8, 8});
-    add_value(&graph, GRAPH_OUTPUT, "y", 2, (int64_t[]){0, 10});
-    for (int w = 0; w < WEIGHTS; w++) {
-        tutti_protobuf tensor = {0};
-        for (int d = 0; d < weights[w].rank; d++)
-            tutti_protobuf_number(&tensor, TENSOR_DIMS, weights[w].dim[d]);
-        tutti_protobuf_text(&tensor, TENSOR_NAME, weights[w].name);
-        if (w == wrong)
-            spoil(&tensor);
-        else
-            add_elements(&tensor, folder, w, (w + shift) % WAYS);
-        tutti_protobuf_message(&graph, GRAPH_INITIALIZER, &tensor);
-    }
-    tutti_protobuf_message(&model, MODEL_GRAPH, &graph);
-    tutti_protobuf_text(&pair, 1, "mean");
-    tutti_protobuf_text(&pair, 2, "0.5,0.5,0.5");
-    tutti_protobuf_message(&model, 14, &pair);
-    return model;
-}
-
-static tutti_status read_weights(
-    const char *folder, const void *data, size_t bytes, tutti_checkpoint **file)
-{
-    char path[256], *text = NULL;
-    void *image = NULL;
-    size_t image_bytes;
-    snprintf(path, sizeof path, "%s/a.onnx", folder);
-    tutti_status status = tutti_architecture_from_onnx(path, data, bytes, &text);
-    if (!status)
-        status = tutti_architecture_onnx_weights(
-            path, data, bytes, "a.onnx#1", text, &image, &image_bytes);
-    if (!status) status = tutti_checkpoint_open_image(path, image, image_bytes, file);
-    free(text);
-    return status;
-}
-
-static void expect_weights(tutti_checkpoint *file, int shift)
-{
-    for (int w = 0; w < WEIGHTS; w++) {
-        float has[LARGEST];
-        const int64_t count = elements_of(w), *dim = weights[w].dim, turned[2] = {dim[1], dim[0]},
-                      row[1] = {count};
-        const int bias = w == WEIGHTS - 1;
-        const tutti_checkpoint_tensor wanted = {weights[w].as, TUTTI_F32,
-            bias                    ? tutti_shape_make(1, row)
-            : weights[w].transposed ? tutti_shape_make(2, turned)
-                                    : tutti_shape_make(weights[w].rank, dim),
-            has};
-        ck_assert_ok(tutti_checkpoint_read(file, &wanted));
-        for (int64_t i = 0; i < count; i++) {
-            const int64_t at = weights[w].transposed ? i % dim[0] * dim[1] + i / dim[0] : i;
-            ck_assert_msg(!(has[i] < number_at(w, at) || has[i] > number_at(w, at)),
-                "%s in way %d: element %d is %g, not %g", weights[w].as, (w + shift) % WAYS, (int)i,
-                (double)has[i], (double)number_at(w, at));
-        }
-    }
-}
-
-static void remove_beside(const char *folder)
-{
-    char path[256];
-    for (int w = 0; w < WEIGHTS; w++) {
-        snprintf(path, sizeof path, "%s/%d.data", folder, w);
-        unlink(path);
-    }
-    rmdir(folder);
-}
-
-START_TEST(weights_are_read)
-{
-    char folder[] = "/tmp/tutti-onnx-XXXXXX";
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    for (int shift = 0; shift < WAYS; shift++) {
-        tutti_checkpoint *file;
-        tutti_protobuf model = make_weights(folder, shift, -1, NULL);
-        ck_assert_ok(read_weights(folder, model.data, model.size, &file));
-        expect_weights(file, shift);
-        ck_assert_str_eq(tutti_checkpoint_value(file, "mean"), "0.5,0.5,0.5");
-        ck_assert_str_eq(tutti_checkpoint_value(file, "model"), "a.onnx#1");
-        ck_assert_str_eq(tutti_checkpoint_value(file, "shape"), "8x8x3");
-        ck_assert_str_eq(tutti_checkpoint_value(file, "classes"), "10");
-        tutti_checkpoint_close(file);
-        tutti_protobuf_free(&model);
-    }
-    remove_beside(folder);
-}
-END_TEST
-
-static void have_bytes(tutti_protobuf *tensor)
-{
-    tutti_protobuf_number(tensor, TENSOR_TYPE, 1);
-    tutti_protobuf_bytes(tensor, 9, "1234567", 7);
-}
-
-static void have_nothing(tutti_protobuf *tensor)
-{
-    tutti_protobuf_number(tensor, TENSOR_TYPE, 1);
-}
-
-static void have_integers(tutti_protobuf *tensor)
-{
-    tutti_protobuf_number(tensor, TENSOR_TYPE, INT64);
-    tutti_protobuf_bytes(tensor, 9, "12345678123456781234567812345678", 32);
-}
-
-static void be_elsewhere(tutti_protobuf *tensor)
-{
-    have_nothing(tensor);
-    add_pair(tensor, "location", "../secret");
-    tutti_protobuf_number(tensor, 14, 1);
-}
-
-static void be_missing(tutti_protobuf *tensor)
-{
-    have_nothing(tensor);
-    add_pair(tensor, "location", "none.data");
-    tutti_protobuf_number(tensor, 14, 1);
-}
-
-START_TEST(wrong_weights_are_told)
-{
-    static const struct {
-        void (*spoil)(tutti_protobuf *tensor);
-        int weight;
-        const char *told;
-    } wrong[] = {
-        {have_bytes, 1, "a.onnx: tensor \"c.bias\" has the shape (4) and bytes: 7"},
-        {have_nothing, 0, "tensor \"c.weight\" has the shape (4,3,3,3) and bytes: 0"},
-        {have_integers, 2, "tensor \"n.weight\" has the type 7 of ONNX: weights must be float32"},
-        {be_elsewhere, 6, "tensor \"head.weight\" is at \"../secret\", which is no place"},
-        {be_missing, 4, "/none.data: No such file or directory: put it beside the model"},
-    };
-    char folder[] = "/tmp/tutti-onnx-XXXXXX";
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    tutti_log_set_level(TUTTI_LOG_NONE);
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        tutti_checkpoint *file;
-        tutti_protobuf model = make_weights(folder, 0, wrong[i].weight, wrong[i].spoil);
-        ck_assert_int_ne(read_weights(folder, model.data, model.size, &file), TUTTI_OK);
-        ck_assert_msg(strstr(tutti_last_error(), wrong[i].told) != NULL, "\"%s\" and not \"%s\"",
-            tutti_last_error(), wrong[i].told);
-        tutti_protobuf_free(&model);
-    }
-    tutti_log_set_level(TUTTI_LOG_INFO);
-    remove_beside(folder);
-}
-END_TEST
-
-/* Cut off or changed in a few places: the weights are read, or refused. */
-START_TEST(no_weights_do_harm)
-{
-    char folder[] = "/tmp/tutti-onnx-XXXXXX";
-    const unsigned long run = testing_seed(22);
-    const int all = MUTATIONS / (testing_fewer() ? 10 : 1);
-    int right = 0;
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    tutti_log_set_level(TUTTI_LOG_NONE);
-    for (int i = 0; i < all; i++) {
-        uint64_t next = 0;
-        const uint64_t at = (uint64_t)i;
-        tutti_checkpoint *file;
-        tutti_protobuf model = make_weights(folder, i % WAYS, -1, NULL);
-        unsigned char *bytes = malloc(model.size);
-        size_t size = model.size;
-        memcpy(bytes, model.data, size);
-        if (i % 3 == 0) size = (size_t)tutti_rng_below(run, at, next++, (int64_t)size);
-        for (int64_t change = i % 3; change > 0; change--) {
-            const int64_t place = tutti_rng_below(run, at, next++, (int64_t)size);
-            bytes[place] = (unsigned char)tutti_rng_below(run, at, next++, 256);
-        }
-        if (!read_weights(folder, bytes, size, &file)) {
-            right++;
-            tutti_checkpoint_close(file);
-        }
-        free(bytes);
-        tutti_protobuf_free(&model);
-    }
-    tutti_log_set_level(TUTTI_LOG_INFO);
-    remove_beside(folder);
-    ck_assert_msg(right > all / 50 && right < all * 9 / 10, "%d of %d are read", right, all);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("onnx");
@@ -861,8 +501,5 @@ int main(void)
     tcase_add_test(testing_case(suite, "classes"), last_convolution_has_the_classes);
     tcase_add_test(testing_case(suite, "refused"), nodes_are_told);
     tcase_add_test(testing_case(suite, "fuzz"), no_file_does_harm);
-    tcase_add_test(testing_case(suite, "weights"), weights_are_read);
-    tcase_add_test(testing_case(suite, "wrong weights"), wrong_weights_are_told);
-    tcase_add_test(testing_case(suite, "fuzzed weights"), no_weights_do_harm);
     return testing_run(suite);
 }

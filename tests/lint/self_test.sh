@@ -188,6 +188,8 @@ printf 'int b;' >> "$tree/dag/base/a.c"
 expect style.sh 1 'dag/base/a.c: no end of line'
 printf 'int a;\r\n' > "$tree/dag/base/a.c"
 expect style.sh 1 'dag/base/a.c:1: a carriage return'
+put tests/a.sh '#!/bin/bash'
+expect style.sh 1 'tests/a.sh:1: begins with #!, but may not be executed'
 
 put dag/base/b.h 'typedef enum tutti_way { TUTTI_UP } tutti_way;'
 expect words.sh 0

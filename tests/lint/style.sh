@@ -2,8 +2,8 @@
 # What a formatter does not see, or that holds whether it ran or not: style.sh [TREE]
 #
 # C files have no tabs, no carriage returns, no blanks at the end of a line, no line beyond 120 characters, an end of line at
-# the end; headers have a guard TUTTI_...; a type is defined in one header; nobody leaves notes to do something later. Every
-# line that breaks a rule is printed as "file:line: rule", and the exit status is 1.
+# the end; headers have a guard TUTTI_...; a type is defined in one header; nobody leaves notes to do something later. Scripts
+# that begin with "#!" may be executed. Every line that breaks a rule is printed as "file:line: rule", and the exit status is 1.
 set -eu
 tree=${1:-${TUTTI_SRCDIR:-.}}
 cd "$tree"
@@ -30,6 +30,12 @@ END { exit bad }
 for file in $(find dag collectives designs apps tests -name '*.[ch]' 2> /dev/null | LC_ALL=C sort); do
     if [ -s "$file" ] && [ -n "$(tail -c 1 "$file")" ]; then
         echo "$file: no end of line at the end"
+        bad=1
+    fi
+done
+for file in $(find apps tests install m4 -name '*.sh' ! -perm -u+x 2> /dev/null | LC_ALL=C sort); do
+    if [ "$(head -c 2 "$file")" = '#!' ]; then
+        echo "$file:1: begins with #!, but may not be executed: chmod +x"
         bad=1
     fi
 done

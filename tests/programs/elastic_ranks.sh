@@ -122,6 +122,7 @@ refuses 2 "tutti-run --elastic" cifar 1 "${all[@]}" --model mlp --batch-rule glo
 refuses 2 "elastic run" elastic 2 1:2 "${all[@]}" --model mlp --layout stages=2
 refuses 2 "tutti-run --elastic" cifar 1 "${all[@]}" --model mlp --snapshot-steps 5
 refuses 2 "must be LEAST:MOST" elastic 2 2 "${all[@]}"
+refuses 1 "true: its ranks have not trained together" "$apps/tutti-run" --elastic 1:2 -n 2 true
 refuses 2 "say with -n" elastic 2 3:4 "${all[@]}"
 TUTTI_ELASTIC="1 2" refuses 2 "fewer than ten words" "$apps/tutti-cifar" "${all[@]}" --model mlp
 finish
