@@ -408,13 +408,14 @@ START_TEST(trees_do_not_wait_for_each_other)
 }
 END_TEST
 
-/* A chain of cables, and a slower network of a switch, which carries twice what its tree does: the first rank sends to two. */
+/* A chain of cables, and a slower network of a switch, which carries twice what its tree does: the first rank sends to
+ * two. */
 static const char two_networks[] = "topology 1\nhost h[0-3]\nswitch s\n"
                                    "link h[0-2] h[1-3] rate 100MB/s latency 10us\n"
                                    "link h[0-3] s rate 30MB/s latency 5us\nranks h[0-3]\n";
 
-/* Blink's hybrid transfer, S b / (B + b) of S bytes over the network with rate b: by the weights, both networks end at once,
- * and no other division is faster. */
+/* Blink's hybrid transfer, S b / (B + b) of S bytes over the network with rate b: by the weights, both networks end at
+ * once, and no other division is faster. */
 START_TEST(two_networks_end_at_once)
 {
     enum { COUNT = 1 << 22, SEGMENT = 15360, SHARES = 23 /* of 5 MB/s */ };
