@@ -29,6 +29,7 @@ struct tutti_strategy {
     int divides;    /* layers may be divided over replicas (dag/net/divide.h) */
     int adds; /* its marks follow complete gradients at once, and may add micro-batches (tutti_step_sums) */
     int freezes; /* it leaves out what a rate of 0 freezes (tutti_builder_is_frozen) */
+    int regroups; /* ranks may come and go between steps: a snapshot of each has all that the strategy keeps */
     int roots; /* that is all of it, or nothing; with it goes the whole sum of each gradient */
     /* Each replica trains on its own batch with its own sums, and the section `average` makes all equal
      * again after the last step of a round. In a round they differ: who hashes, evaluates or saves

@@ -252,6 +252,7 @@ static tutti_status average(tutti_builder *b)
 const tutti_strategy tutti_strategy_gossip = {.name = "gossip",
     .summary = "replicas average their weights with their neighbours' in every step",
     .parameter = parameters,
+    .regroups = 1,
     .alone = 1,
     .period = period,
     .mixings = mixings,
