@@ -45,8 +45,8 @@ struct tutti_strategy {
     int (*mixings)(const tutti_step_options *options);
     tutti_status (*mix_replicas)(struct tutti_builder *b, int i);
     int64_t (*mixes_every)(const tutti_strategy_settings *settings); /* steps; NULL: 1. [P] */
-    /* Replicas that train on while they meet: for so many steps, at most as many as from one mixing step to the next;
-     * and what appends what then becomes of what they heard, the nodes of a section of its own. NULL: a mixing step
+    /* Replicas that train while they mix: for how many steps, at most as many as from one mixing step to the next; and
+     * what appends the use of what they received, the nodes of a section of its own. NULL: a mixing step
      * ends in its own step. [P]; [M] */
     int64_t (*delay)(const tutti_strategy_settings *settings);
     tutti_status (*join)(struct tutti_builder *b);
@@ -68,7 +68,7 @@ struct tutti_strategy {
     tutti_status (*check)(const tutti_update_rule *rule, const tutti_step_options *options);
     /* Appends the mark of the gradient of parameter p of layer l, which the section train has completed. */
     tutti_status (*sum)(struct tutti_builder *b, int l, int p);
-    /* Likewise of the statistics of layer l; NULL: tutti_builder_sum_statistics. */
+    /* The same for the statistics of layer l; NULL: tutti_builder_sum_statistics. */
     tutti_status (*statistics)(struct tutti_builder *b, int l);
     /* Appends what follows all marks: the updates of this rank's layers, averages, copies and running
      * statistics. */
