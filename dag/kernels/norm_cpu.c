@@ -130,15 +130,15 @@ TUTTI_INLINE void merge_moments(double *mean, double *squares, int64_t seen, int
 {
     double share = (double)rows / (double)(seen + rows), weight = (double)seen * share;
     tutti_wide m, s;
-    memcpy(&m, mean, sizeof m);
-    memcpy(&s, squares, sizeof s);
+    tutti_load_wide(&m, mean);
+    tutti_load_wide(&s, squares);
     TUTTI_EACH (i, 2) {
         const tutti_dlanes delta = more_mean->half[i] - m.half[i];
         m.half[i] += delta * share;
         s.half[i] += more_squares->half[i] + delta * delta * weight;
     }
-    memcpy(mean, &m, sizeof m);
-    memcpy(squares, &s, sizeof s);
+    tutti_store_wide(mean, &m);
+    tutti_store_wide(squares, &s);
 }
 
 /* Merges a block's moments into those of its group, after `seen` rows of it. */
@@ -198,8 +198,8 @@ TUTTI_INLINE void merge_group(const norm *k, int64_t seen, int64_t rows)
 {
     for (int64_t c = 0; c < k->padded; c += TUTTI_LANES) {
         tutti_wide mean, squares;
-        memcpy(&mean, k->sum0 + c, sizeof mean);
-        memcpy(&squares, k->sum1 + c, sizeof squares);
+        tutti_load_wide(&mean, k->sum0 + c);
+        tutti_load_wide(&squares, k->sum1 + c);
         merge_moments(k->all0 + c, k->all1 + c, seen, rows, &mean, &squares);
     }
 }
@@ -315,10 +315,10 @@ TUTTI_INLINE void through_relu(
 TUTTI_INLINE void add_doubles(double *to, const tutti_lanes *v)
 {
     tutti_wide sum, more;
-    memcpy(&sum, to, sizeof sum);
+    tutti_load_wide(&sum, to);
     tutti_to_double(&more, v);
     TUTTI_EACH (i, 2) sum.half[i] += more.half[i];
-    memcpy(to, &sum, sizeof sum);
+    tutti_store_wide(to, &sum);
 }
 
 /* Adds a block's sums of g and g * (x - mean) to its group's. */
