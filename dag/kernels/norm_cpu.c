@@ -12,10 +12,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A loop over the channels of a block takes some vectors at a time (a strip), as many as registers have room for beside
- * the coefficients: AVX-512 has 32, the others 16. A strip reads whole cache lines of each row, and asks for those of
- * the next block, which the processor does not foresee. */
-enum { WIDE = 4, LESS_WIDE = TUTTI_LANES == 16 ? 4 : 2 };
+/* A loop over the channels of a block takes some vectors at a time (a strip): as many sums as 16 registers have room
+ * for, while some coefficients come from the cache. Fewer vectors read too little of a row at a time. A strip reads
+ * whole cache lines of each row, and asks for those of the next block, which the processor does not foresee. */
+enum { WIDE = 4 };
 
 /* Arrays have one number per channel and are padded to whole vectors. */
 typedef struct norm {
@@ -102,14 +102,14 @@ static void set_line(const norm *k, const float *scaleshift, const float *stats)
 
 /* ---- Strips ---- */
 
-/* strip(..., c, vectors, lanes) for all channels, from channel c on, `wide` vectors at a time, then 2,
+/* strip(..., c, vectors, lanes) for all channels, from channel c on, WIDE vectors at a time, then 2,
  * then 1; lanes: of the last vector. */
-#define ALL_STRIPS(k, wide, strip, ...)                                                            \
+#define ALL_STRIPS(k, strip, ...)                                                                  \
     do {                                                                                           \
         int64_t c_ = 0, C_ = (k)->desc.C;                                                          \
-        for (; c_ + (wide)*TUTTI_LANES <= C_; c_ += (wide)*TUTTI_LANES)                            \
-            strip(k, __VA_ARGS__, c_, wide, TUTTI_LANES);                                          \
-        for (; (wide) > 2 && c_ + 2 * TUTTI_LANES <= C_; c_ += 2 * TUTTI_LANES)                    \
+        for (; c_ + WIDE * TUTTI_LANES <= C_; c_ += WIDE * TUTTI_LANES)                            \
+            strip(k, __VA_ARGS__, c_, WIDE, TUTTI_LANES);                                          \
+        for (; c_ + 2 * TUTTI_LANES <= C_; c_ += 2 * TUTTI_LANES)                                  \
             strip(k, __VA_ARGS__, c_, 2, TUTTI_LANES);                                             \
         for (; c_ + TUTTI_LANES <= C_; c_ += TUTTI_LANES)                                          \
             strip(k, __VA_ARGS__, c_, 1, TUTTI_LANES);                                             \
@@ -213,7 +213,7 @@ TUTTI_INLINE void moments(const norm *k, tutti_dtype dtype, const void *x)
         clear_sums(k, k->sum0, k->sum1);
         for (int64_t seen = 0; seen < in_group; seen += k->block_rows) {
             const int64_t first = group + seen, rows = rows_at(k, first, k->block_rows);
-            ALL_STRIPS(k, WIDE, strip_moments, dtype, first, rows, x, seen);
+            ALL_STRIPS(k, strip_moments, dtype, first, rows, x, seen);
         }
         merge_group(k, group, in_group);
     }
@@ -258,11 +258,11 @@ TUTTI_INLINE void apply(const norm *k, tutti_dtype dtype, const void *x, const v
     for (int64_t end = k->rows; end > 0; end -= k->block_rows) {
         int64_t rows = end < k->block_rows ? end : k->block_rows;
         if (other)
-            ALL_STRIPS(k, WIDE, strip_apply, dtype, end - rows, rows, x, other, y, ADD_RELU);
+            ALL_STRIPS(k, strip_apply, dtype, end - rows, rows, x, other, y, ADD_RELU);
         else if (k->desc.relu)
-            ALL_STRIPS(k, WIDE, strip_apply, dtype, end - rows, rows, x, NULL, y, RELU);
+            ALL_STRIPS(k, strip_apply, dtype, end - rows, rows, x, NULL, y, RELU);
         else
-            ALL_STRIPS(k, WIDE, strip_apply, dtype, end - rows, rows, x, NULL, y, NOTHING);
+            ALL_STRIPS(k, strip_apply, dtype, end - rows, rows, x, NULL, y, NOTHING);
     }
 }
 
@@ -387,9 +387,9 @@ TUTTI_INLINE void gradient_sums(
             const int64_t rows = rows_at(k, first, k->block_rows);
             if (y) keep_positive(dtype, first * C, rows * C, y, dy, dother);
             if (k->desc.relu)
-                ALL_STRIPS(k, LESS_WIDE, strip_sums, dtype, first, rows, x, dy, 1);
+                ALL_STRIPS(k, strip_sums, dtype, first, rows, x, dy, 1);
             else
-                ALL_STRIPS(k, LESS_WIDE, strip_sums, dtype, first, rows, x, y ? dother : dy, 0);
+                ALL_STRIPS(k, strip_sums, dtype, first, rows, x, y ? dother : dy, 0);
         }
         for (int64_t c = 0; c < k->padded; c++) {
             k->all0[c] += k->sum0[c];
@@ -432,9 +432,9 @@ TUTTI_INLINE void gradient(
     for (int64_t end = k->rows; end > 0; end -= k->block_rows) {
         int64_t rows = end < k->block_rows ? end : k->block_rows;
         if (k->desc.relu)
-            ALL_STRIPS(k, LESS_WIDE, strip_gradient, dtype, end - rows, rows, x, dy, dx, 1);
+            ALL_STRIPS(k, strip_gradient, dtype, end - rows, rows, x, dy, dx, 1);
         else
-            ALL_STRIPS(k, LESS_WIDE, strip_gradient, dtype, end - rows, rows, x, dy, dx, 0);
+            ALL_STRIPS(k, strip_gradient, dtype, end - rows, rows, x, dy, dx, 0);
     }
 }
 
