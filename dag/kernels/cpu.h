@@ -168,6 +168,13 @@ TUTTI_INLINE void tutti_rectify(tutti_lanes *v)
     tutti_keep(v, &keep);
 }
 
+/* min(v, limit); NaN stays NaN. */
+TUTTI_INLINE void tutti_limit(tutti_lanes *v, const tutti_lanes *limit)
+{
+    const tutti_ilanes over = *v > *limit;
+    *v = (tutti_lanes)(((tutti_ilanes)*v & ~over) | ((tutti_ilanes)*limit & over));
+}
+
 /* Between bf16 and float32 (dag/base/bf16.h). A kernel that computes in float32 on tensors of bf16
  * converts block by block, in a buffer of TUTTI_CPU_BLOCK floats. */
 enum { TUTTI_CPU_BLOCK = 512 };
