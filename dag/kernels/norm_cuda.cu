@@ -415,12 +415,13 @@ template <typename Value> struct After {
     }
 
     /* The gradient before it: zero where y, computed as in the forward pass, is not positive, or has reached the
-     * limit. */
+     * limit. LIMITED: whether there may be one. */
+    template <bool LIMITED>
     TUTTI_BOTH float through(float dy, float x, float scale, float shift) const
     {
         if (!relu) return dy;
         float y = x * scale + shift;
-        if (limit > 0) {
+        if (LIMITED && limit > 0) {
             Value rounded;
             put(&rounded, 0, y);
             y = get(&rounded, 0);
@@ -560,7 +561,7 @@ template <typename Value> tutti_status norm_infer(const void *args, void *const 
 /* ---- Gradient ---- */
 
 /* Sums of g and of g * (x - mean). KEEPS: g is dy where y is positive, and is written. */
-template <typename Value, int PACK, bool KEEPS> struct Slopes {
+template <typename Value, int PACK, bool KEEPS, bool LIMITED> struct Slopes {
     static constexpr int WIDE = PACK, RESIDENT = 2;
     /* Rows at a time: as many as registers have room for. */
     static constexpr int CHUNK = PACK == 1 ? 16 : (KEEPS ? 16 : 32) / Kept<Value, PACK>::WORDS;
@@ -611,8 +612,9 @@ template <typename Value, int PACK, bool KEEPS> struct Slopes {
                 for (int j = 0; j < WIDE; j++) {
                     const float v = get(values[r], j);
                     const float dv = get(slopes[r], j);
-                    const float g =
-                        KEEPS ? dv : after.through(dv, v, scale.value[j], shift.value[j]);
+                    const float g = KEEPS ? dv
+                                          : after.template through<LIMITED>(
+                                                dv, v, scale.value[j], shift.value[j]);
                     sum->value[j] += g;
                     product->value[j] += g * (v - mean.value[j]);
                 }
@@ -671,7 +673,8 @@ template <typename Value, int WIDE> struct Gradient {
             float to[WIDE];
             for (int j = 0; j < WIDE; j++) {
                 const float v = get(values[k], j);
-                const float g = after.through(get(slopes[k], j), v, scale.value[j], shift.value[j]);
+                const float g = after.template through<true>(
+                    get(slopes[k], j), v, scale.value[j], shift.value[j]);
                 to[j] = g * scale.value[j] - (v - means.value[j]) * line.value[j] - offset.value[j];
             }
             put_pack(dx, place[k], packed<Value>(to));
@@ -691,9 +694,12 @@ template <int PACK, bool KEEPS, typename Value>
 tutti_status slopes(
     const char *op, const tutti_norm_desc *d, const Tensors<Value> &t, const Space &s, void *queue)
 {
-    const Slopes<Value, PACK, KEEPS> pass = {
+    const Slopes<Value, PACK, KEEPS, false> pass = {
         t.x, t.dy, t.y, t.kept, t.scaleshift, t.stats, t.dscaleshift, d->eps, After<Value>(*d)};
-    return reduce(op, pass, s, queue);
+    if (KEEPS || !(d->limit > 0)) return reduce(op, pass, s, queue);
+    const Slopes<Value, PACK, KEEPS, !KEEPS> limited = {
+        t.x, t.dy, t.y, t.kept, t.scaleshift, t.stats, t.dscaleshift, d->eps, After<Value>(*d)};
+    return reduce(op, limited, s, queue);
 }
 
 template <int WIDE, typename Value>
