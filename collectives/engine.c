@@ -8,11 +8,11 @@
 #include <string.h>
 
 /* Bytes: about what reductions process while a fast link carries a few messages. */
-enum { SOME_WORK = 256 << 10 };
+enum { SOME_WORK = 256 << 10, MOST_RUNNING = 256 /* local steps of a device at once */ };
 
-/* Messages that may start, in the order in which they became ready; each enters once. */
+/* Messages that may start, in the order in which they became ready. Each has the next one in `waits`. */
 typedef struct queue {
-    int *step, head, tail;
+    int first, last; /* -1: none */
 } queue;
 
 /* Local steps that may run: a heap by program order. Builders put first what messages wait for. */
@@ -20,18 +20,26 @@ typedef struct heap {
     int *step, n;
 } heap;
 
-/* What has been started: a message, or a local step of a device. */
-typedef union handle {
-    tutti_message *message;
-    tutti_local_step *step;
-} handle;
+/* A step that has been started and is not known to have ended. */
+typedef struct started {
+    union {
+        tutti_message *message;
+        tutti_local_step *local;
+    };
+    int step;
+} started;
 
-/* A step of the schedule. */
-typedef struct step_state {
-    handle started;
-    int waits; /* counts down from sched->waits */
-    enum { WAITING, STARTED, ENDED } state;
-} step_state;
+/* Those of a channel or of a device, which end in their order: a ring. */
+typedef struct ring {
+    int first, n, room;
+    int at; /* of its places in flight.place */
+} ring;
+
+typedef struct channel {
+    ring under_way;
+    int held; /* the message that waits for one of these to end; -1: none */
+    int news; /* a message has ended (tutti_transport_ops.watch) */
+} channel;
 
 struct tutti_flight {
     tutti_flight_plan plan;
@@ -41,15 +49,13 @@ struct tutti_flight {
     int left;             /* steps that have not ended */
     tutti_status status;
     int draining;
-    step_state *step;     /* [n] */
-    int *oldest;          /* [channels] the first message not known to have ended; -1: none */
-    int *under_way;       /* [channels] messages started and not known to have ended */
-    int *held;            /* [channels] the message that waits for one of these to end; -1: none */
-    int *news;            /* [channels] a message has ended (tutti_transport_ops.watch) */
-    int blind;            /* some message is not watched: all are tested */
+    int blind; /* some message is not watched: all are tested */
     queue messages;
     heap local;
-    queue running; /* local steps that a device has not ended, in their order */
+    ring running;     /* local steps that a device has not ended */
+    started *place;   /* of all rings */
+    channel *channel; /* [channels] */
+    int *waits;       /* [n] counts down from that of the schedule's step */
 };
 
 static int is_on_device(const tutti_flight_plan *plan)
@@ -73,6 +79,46 @@ static int is_message(const tutti_sched_step *step)
     return step->kind == TUTTI_STEP_SEND || step->kind == TUTTI_STEP_RECV;
 }
 
+static started *oldest_of(const tutti_flight *f, const ring *r)
+{
+    return &f->place[r->at + r->first];
+}
+
+static void ring_push(const tutti_flight *f, ring *r, started what)
+{
+    const int place = r->first + r->n++;
+    f->place[r->at + (place < r->room ? place : place - r->room)] = what;
+}
+
+static started ring_pop(const tutti_flight *f, ring *r)
+{
+    const started oldest = *oldest_of(f, r);
+    r->first = r->first + 1 < r->room ? r->first + 1 : 0;
+    r->n--;
+    return oldest;
+}
+
+static void queue_push(tutti_flight *f, int i)
+{
+    queue *q = &f->messages;
+    f->waits[i] = -1;
+    if (q->last >= 0)
+        f->waits[q->last] = i;
+    else
+        q->first = i;
+    q->last = i;
+}
+
+static int queue_pop(tutti_flight *f)
+{
+    queue *q = &f->messages;
+    const int i = q->first;
+    q->first = f->waits[i];
+    if (q->first < 0) q->last = -1;
+    f->waits[i] = 0;
+    return i;
+}
+
 static void heap_push(heap *h, int step)
 {
     int i = h->n++;
@@ -94,39 +140,38 @@ static int heap_pop(heap *h)
 
 static void release_one(tutti_flight *f, int i)
 {
-    if (--f->step[i].waits) return;
+    if (--f->waits[i]) return;
     if (is_message(&f->sched->step[i]))
-        f->messages.step[f->messages.tail++] = i;
+        queue_push(f, i);
     else
         heap_push(&f->local, i);
 }
 
 /* Counts a started message. The next one of its channel may start now or, at the credit limit, when
  * another has ended. */
-static void count_started(tutti_flight *f, int i)
+static void count_started(tutti_flight *f, int i, tutti_message *message)
 {
-    int c = f->sched->of[i], next = f->sched->next[i];
-    if (++f->under_way[c] >= f->plan.credit)
-        f->held[c] = next;
-    else if (next >= 0)
-        release_one(f, next);
+    const tutti_sched_step *step = &f->sched->step[i];
+    channel *c = &f->channel[step->channel];
+    if (message) ring_push(f, &c->under_way, (started){.message = message, .step = i});
+    if (c->under_way.n >= f->plan.credit)
+        c->held = step->next;
+    else if (step->next >= 0)
+        release_one(f, step->next);
 }
 
-static void count_ended(tutti_flight *f, int c)
+static void count_ended(tutti_flight *f, channel *c)
 {
-    int held = f->held[c];
-    f->under_way[c]--;
-    f->held[c] = -1;
+    int held = c->held;
+    c->held = -1;
     if (held >= 0) release_one(f, held);
 }
 
 static void end_step(tutti_flight *f, int i)
 {
     const tutti_sched *s = f->sched;
-    if (is_message(&s->step[i])) count_ended(f, s->of[i]);
-    f->step[i].state = ENDED;
     f->left--;
-    for (int k = s->first[i]; k < s->first[i + 1]; k++) release_one(f, s->after[k]);
+    for (int k = s->step[i].first; k < s->step[i + 1].first; k++) release_one(f, s->after[k]);
 }
 
 static tutti_status start_message(tutti_flight *f, int i)
@@ -134,18 +179,18 @@ static tutti_status start_message(tutti_flight *f, int i)
     const tutti_sched_step *step = &f->sched->step[i];
     tutti_transport *t = f->plan.transport;
     size_t bytes = (size_t)step->count * f->element;
+    tutti_message *message = NULL;
     tutti_status status = step->kind == TUTTI_STEP_SEND
                               ? t->ops->isend(t, f->plan.lane, step->peer, f->plan.tag,
-                                    address_of(f, step->src), bytes, &f->step[i].started.message)
+                                    address_of(f, step->src), bytes, &message)
                               : t->ops->irecv(t, f->plan.lane, step->peer, f->plan.tag,
-                                    address_of(f, step->dst), bytes, &f->step[i].started.message);
+                                    address_of(f, step->dst), bytes, &message);
     if (status) return status;
-    f->step[i].state = STARTED;
-    count_started(f, i);
-    if (!f->step[i].started.message)
+    count_started(f, i, message);
+    if (!message)
         end_step(f, i);
-    else if (!t->ops->watch || !t->ops->watch(t, f->step[i].started.message,
-                                   &f->news[f->sched->of[i]], f->plan.watcher))
+    else if (!t->ops->watch ||
+             !t->ops->watch(t, message, &f->channel[step->channel].news, f->plan.watcher))
         f->blind = 1;
     return TUTTI_OK;
 }
@@ -191,7 +236,7 @@ static int row_of(const tutti_flight *f, int i)
     const int copies = step->kind == TUTTI_STEP_COPY && step->src.space == TUTTI_SPACE_IN;
     int n = 1;
     if (step->dst.space == TUTTI_SPACE_WIDE || !(copies || adds_to(step, step))) return 1;
-    while (i + n < f->sched->n && f->step[i + n].waits == 1 && adds_to(&step[n], step)) n++;
+    while (i + n < f->sched->n && f->waits[i + n] == 1 && adds_to(&step[n], step)) n++;
     return n;
 }
 
@@ -232,7 +277,7 @@ static size_t run_local(tutti_flight *f, int i)
         copy_step(f, step, address_of(f, step->dst), address_of(f, step->src));
     for (int k = 0; k < n; k++) {
         count_work(f->plan.work, &step[k], bytes);
-        if (k + 1 < n) f->step[i + k + 1].waits++; /* so that it does not run again */
+        if (k + 1 < n) f->waits[i + k + 1]++; /* so that it does not run again */
         end_step(f, i + k);
     }
     return (size_t)n * bytes;
@@ -259,11 +304,11 @@ static tutti_status start_on_device(tutti_flight *f, int i)
         .dst = address_of(f, step->dst),
         .src = address_of(f, step->src),
         .count = step->count};
-    tutti_status status = a->ops->start(a, &local, &f->step[i].started.step);
+    started one = {.step = i};
+    tutti_status status = a->ops->start(a, &local, &one.local);
     if (status) return status;
     count_work(f->plan.work, step, (size_t)step->count * f->element);
-    f->step[i].state = STARTED;
-    f->running.step[f->running.tail++] = i;
+    ring_push(f, &f->running, one);
     return TUTTI_OK;
 }
 
@@ -271,16 +316,22 @@ static tutti_status start_on_device(tutti_flight *f, int i)
 static tutti_status test_device(tutti_flight *f, int *moved)
 {
     tutti_arithmetic *a = f->plan.transport->arithmetic;
-    while (f->running.head < f->running.tail) {
-        int i = f->running.step[f->running.head], done = 0;
-        f->status = a->ops->test(a, f->step[i].started.step, &done);
-        if (f->status && done) f->step[i].state = ENDED;
-        if (f->status || !done) return f->status;
-        f->running.head++;
+    while (f->running.n) {
+        int done = 0;
+        f->status = a->ops->test(a, oldest_of(f, &f->running)->local, &done);
+        if (!done) return f->status;
+        const int i = ring_pop(f, &f->running).step;
+        if (f->status) return f->status;
         end_step(f, i);
         *moved = 1;
     }
     return TUTTI_OK;
+}
+
+/* Whether a local step may run. */
+static int has_local(const tutti_flight *f)
+{
+    return f->local.n && (!is_on_device(&f->plan) || f->running.n < f->running.room);
 }
 
 /* Starts what is ready, messages first, so that they travel while reductions run. If messages may arrive,
@@ -289,13 +340,13 @@ static tutti_status start_ready(tutti_flight *f)
 {
     const size_t some = f->sched->channels ? SOME_WORK : SIZE_MAX;
     for (size_t done = 0;;) {
-        if (f->messages.head < f->messages.tail) {
-            f->status = start_message(f, f->messages.step[f->messages.head++]);
+        if (f->messages.first >= 0) {
+            f->status = start_message(f, queue_pop(f));
             if (f->status) return f->status;
-        } else if (f->local.n && is_on_device(&f->plan)) {
+        } else if (has_local(f) && is_on_device(&f->plan)) {
             f->status = start_on_device(f, heap_pop(&f->local));
             if (f->status) return f->status;
-        } else if (f->local.n && done < some) {
+        } else if (has_local(f) && done < some) {
             done += run_local(f, heap_pop(&f->local));
         } else {
             return TUTTI_OK;
@@ -304,19 +355,18 @@ static tutti_status start_ready(tutti_flight *f)
 }
 
 /* Processes the messages of one channel that have ended, oldest first. */
-static tutti_status test_channel(tutti_flight *f, int channel, int *moved)
+static tutti_status test_channel(tutti_flight *f, channel *c, int *moved)
 {
     tutti_transport *t = f->plan.transport;
-    for (int i; (i = f->oldest[channel]) >= 0 && f->step[i].state != WAITING;) {
-        if (f->step[i].state == STARTED) {
-            int done = 0;
-            f->status = t->ops->test(t, f->step[i].started.message, &done);
-            if (f->status && done) f->step[i].state = ENDED; /* the message is gone */
-            if (f->status || !done) return f->status;
-            end_step(f, i);
-            *moved = 1;
-        }
-        f->oldest[channel] = f->sched->next[i];
+    while (c->under_way.n) {
+        int done = 0;
+        f->status = t->ops->test(t, oldest_of(f, &c->under_way)->message, &done);
+        if (!done) return f->status;
+        const int i = ring_pop(f, &c->under_way).step;
+        if (f->status) return f->status; /* the message is gone */
+        count_ended(f, c);
+        end_step(f, i);
+        *moved = 1;
     }
     return TUTTI_OK;
 }
@@ -327,13 +377,13 @@ tutti_status tutti_flight_progress(tutti_flight *f, int *moved)
     if (!f->status && !test_device(f, &advanced) && advanced) (void)start_ready(f);
     for (int c = 0; !f->status && c < f->sched->channels; c++) {
         int seen = 0;
-        if (!f->blind && !f->news[c]) continue;
-        f->news[c] = 0;
-        if (test_channel(f, c, &seen)) break;
+        if (!f->blind && !f->channel[c].news) continue;
+        f->channel[c].news = 0;
+        if (test_channel(f, &f->channel[c], &seen)) break;
         if (seen && start_ready(f)) break;
         advanced |= seen;
     }
-    if (!f->status && f->local.n) {
+    if (!f->status && has_local(f)) {
         advanced = 1;
         f->status = start_ready(f);
     }
@@ -343,25 +393,30 @@ tutti_status tutti_flight_progress(tutti_flight *f, int *moved)
 
 int tutti_flight_is_quiet(const tutti_flight *f)
 {
-    return !f->blind && !f->status && f->running.head == f->running.tail && !f->local.n;
+    return !f->blind && !f->status && !f->running.n && !f->local.n;
+}
+
+/* Takes out of a ring what has ended; a further failure no longer matters. Returns how many are left. */
+static int drain_ring(tutti_flight *f, ring *r)
+{
+    tutti_transport *t = f->plan.transport;
+    const int travels = r != &f->running;
+    for (int n = r->n; n; n--) {
+        const started one = ring_pop(f, r);
+        int done = 0;
+        if (!f->draining && travels) t->ops->cancel(t, one.message);
+        (void)(travels ? t->ops->test(t, one.message, &done)
+                       : t->arithmetic->ops->test(t->arithmetic, one.local, &done));
+        if (!done) ring_push(f, r, one);
+    }
+    return r->n;
 }
 
 int tutti_flight_drain(tutti_flight *f)
 {
-    tutti_transport *t = f->plan.transport;
     int left = 0;
-    for (int i = 0; i < f->sched->n && f->left; i++) {
-        int done = 0, travels = is_message(&f->sched->step[i]);
-        if (f->step[i].state != STARTED) continue;
-        if (!f->draining && travels) t->ops->cancel(t, f->step[i].started.message);
-        /* a further failure no longer matters */
-        (void)(travels ? t->ops->test(t, f->step[i].started.message, &done)
-                       : t->arithmetic->ops->test(t->arithmetic, f->step[i].started.step, &done));
-        if (done)
-            f->step[i].state = ENDED;
-        else
-            left++;
-    }
+    for (int c = 0; c < f->sched->channels; c++) left += drain_ring(f, &f->channel[c].under_way);
+    left += drain_ring(f, &f->running);
     f->draining = 1;
     return left;
 }
@@ -417,15 +472,49 @@ tutti_status tutti_flight_prepare(const tutti_flight_plan *plan, size_t *bytes)
     return status;
 }
 
-/* One block for the flight and its arrays: pointers first, so that each is aligned. */
+static int least_of(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* A ring with room for these; *places: how many places rings have so far. */
+static ring make_ring(int size, int *places)
+{
+    const ring r = {.room = size, .at = *places};
+    *places += size;
+    return r;
+}
+
+/* How many places all rings have. */
+static int count_places(const tutti_flight_plan *plan)
+{
+    const tutti_sched *s = plan->sched;
+    int places = is_on_device(plan) ? least_of(s->locals, MOST_RUNNING) : 0;
+    for (int c = 0; c < s->channels; c++) places += least_of(s->channel[c].length, plan->credit);
+    return places;
+}
+
+static void make_rings(tutti_flight *f)
+{
+    const tutti_sched *s = f->sched;
+    int places = 0;
+    if (is_on_device(&f->plan)) f->running = make_ring(least_of(s->locals, MOST_RUNNING), &places);
+    for (int c = 0; c < s->channels; c++)
+        f->channel[c] = (channel){.held = -1,
+            .under_way = make_ring(least_of(s->channel[c].length, f->plan.credit), &places)};
+}
+
+/* One block for the flight and its arrays: those of pointers first, so that each is aligned. */
 static tutti_status allocate_flight(const tutti_flight_plan *plan, tutti_flight **flight)
 {
     const tutti_sched *s = plan->sched;
-    size_t n = (size_t)s->n, channels = (size_t)s->channels;
+    const size_t n = (size_t)s->n, places = (size_t)count_places(plan);
     tutti_flight *f;
     void *block, *scratch = NULL, *wide = NULL;
     tutti_status status = tutti_pool_take(plan->pool,
-        sizeof *f + n * (sizeof *f->step + 3 * sizeof(int)) + 4 * channels * sizeof(int), &block);
+        sizeof *f + places * sizeof *f->place + (size_t)s->channels * sizeof *f->channel +
+            (n + (size_t)s->locals) * sizeof(int),
+        &block);
     if (status) return status;
     const room r = room_of(plan);
     if (r.scratch) status = take_memory(plan, plan->received, r.scratch, &scratch);
@@ -440,19 +529,17 @@ static tutti_status allocate_flight(const tutti_flight_plan *plan, tutti_flight 
         .sched = s,
         .element = tutti_dtype_bytes(plan->args->dtype),
         .wide = tutti_dtype_bytes(tutti_coll_accumulator(plan->args)),
-        .left = s->n};
+        .left = s->n,
+        .messages = {-1, -1}};
     f->space[TUTTI_SPACE_IN] = (char *)plan->args->send;
     f->space[TUTTI_SPACE_OUT] = plan->args->recv;
     f->space[TUTTI_SPACE_SCRATCH] = scratch;
     f->space[TUTTI_SPACE_WIDE] = wide;
-    f->step = (step_state *)(f + 1);
-    f->messages.step = (int *)(f->step + n);
-    f->local.step = f->messages.step + n;
-    f->running.step = f->local.step + n;
-    f->oldest = f->running.step + n;
-    f->under_way = f->oldest + channels;
-    f->held = f->under_way + channels;
-    f->news = f->held + channels;
+    f->place = (started *)(f + 1);
+    f->channel = (channel *)(f->place + places);
+    f->waits = (int *)(f->channel + s->channels);
+    f->local.step = f->waits + n;
+    make_rings(f);
     *flight = f;
     return TUTTI_OK;
 }
@@ -463,14 +550,8 @@ tutti_status tutti_flight_start(const tutti_flight_plan *plan, tutti_flight **fl
     tutti_flight *f;
     tutti_status status = allocate_flight(plan, &f);
     if (status) return status;
-    memcpy(f->oldest, s->channel, (size_t)s->channels * sizeof *f->oldest);
-    for (int c = 0; c < s->channels; c++) {
-        f->under_way[c] = 0;
-        f->held[c] = -1;
-        f->news[c] = 0;
-    }
     /* One more, which is released below: then steps that wait for nothing become ready. */
-    for (int i = 0; i < s->n; i++) f->step[i] = (step_state){.waits = s->waits[i] + 1};
+    for (int i = 0; i < s->n; i++) f->waits[i] = s->step[i].waits + 1;
     for (int i = 0; i < s->n; i++) release_one(f, i);
     *flight = f;
     return start_ready(f);
@@ -481,9 +562,9 @@ char *tutti_flight_waits_for(const tutti_flight *f, char *text, size_t size)
     size_t used = 0;
     if (size) text[0] = '\0';
     for (int c = 0; c < f->sched->channels && used < size; c++) {
-        int i = f->oldest[c];
-        if (i < 0 || f->step[i].state != STARTED) continue;
-        const tutti_sched_step *step = &f->sched->step[i];
+        const ring *r = &f->channel[c].under_way;
+        if (!r->n) continue;
+        const tutti_sched_step *step = &f->sched->step[oldest_of(f, r)->step];
         used += (size_t)snprintf(text + used, size - used, "%srank %d (%s)", used ? ", " : "",
             step->peer, step->kind == TUTTI_STEP_SEND ? "sending" : "receiving");
     }
@@ -492,14 +573,13 @@ char *tutti_flight_waits_for(const tutti_flight *f, char *text, size_t size)
 
 /* A device's step ends by itself, without other ranks. 0: it has not ended for so long that the device must be
  * broken, and may use its memory forever. */
-static int await_step(const tutti_flight *f, int i)
+static int await_step(const tutti_flight *f, tutti_local_step *step)
 {
     static const double patience_s = 10;
     const double until_s = tutti_clock_s() + patience_s;
     tutti_arithmetic *a = f->plan.transport->arithmetic;
     int done = 0;
-    while (!done && tutti_clock_s() < until_s)
-        (void)a->ops->test(a, f->step[i].started.step, &done);
+    while (!done && tutti_clock_s() < until_s) (void)a->ops->test(a, step, &done);
     return done;
 }
 
@@ -508,12 +588,10 @@ void tutti_flight_free(tutti_flight *f)
     if (!f) return;
     tutti_transport *t = f->plan.transport;
     int unused = 1, abandoned = 0;
-    for (int i = 0; i < f->sched->n && f->left; i++)
-        if (f->step[i].state == STARTED && is_message(&f->sched->step[i])) {
-            t->ops->abandon(t, f->step[i].started.message);
-            abandoned = 1;
-        } else if (f->step[i].state == STARTED && unused)
-            unused = await_step(f, i);
+    for (int c = 0; c < f->sched->channels; c++)
+        for (ring *r = &f->channel[c].under_way; r->n; abandoned = 1)
+            t->ops->abandon(t, ring_pop(f, r).message);
+    while (f->running.n && unused) unused = await_step(f, ring_pop(f, &f->running).local);
     if (unused) give_memory(&f->plan, f->plan.pool, f->space[TUTTI_SPACE_WIDE]);
     /* another rank may still write to memory that was lent for an abandoned receive */
     if (unused && !(abandoned && f->plan.received != f->plan.pool))

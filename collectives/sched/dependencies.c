@@ -170,15 +170,16 @@ static void close_frontier(frontier *f)
 
 static void fill_after(tutti_sched *s, const edges *e)
 {
+    tutti_sched_step *step = s->step;
     for (int i = 0; i < e->n; i++) {
-        s->first[e->pair[i][0] + 1]++;
-        s->waits[e->pair[i][1]]++;
+        step[e->pair[i][0] + 1].first++;
+        step[e->pair[i][1]].waits++;
     }
-    for (int i = 0; i < s->n; i++) s->first[i + 1] += s->first[i];
+    for (int i = 0; i < s->n; i++) step[i + 1].first += step[i].first;
     /* Edges are sorted by their later end: filling each list backwards keeps its order. */
-    for (int i = e->n - 1; i >= 0; i--) s->after[--s->first[e->pair[i][0] + 1]] = e->pair[i][1];
-    for (int i = 0; i < s->n; i++) s->first[i] = s->first[i + 1];
-    s->first[s->n] = e->n;
+    for (int i = e->n - 1; i >= 0; i--) s->after[--step[e->pair[i][0] + 1].first] = e->pair[i][1];
+    for (int i = 0; i < s->n; i++) step[i].first = step[i + 1].first;
+    step[s->n].first = e->n;
 }
 
 /* Chains the sends (recvs) of each peer; last[2 * peer + is_recv] is the latest so far, or -1. */
@@ -186,18 +187,22 @@ static void fill_channels(tutti_sched *s, int *last)
 {
     for (int p = 0; p < 2 * s->shape.P; p++) last[p] = -1;
     for (int i = 0; i < s->n; i++) {
-        const tutti_sched_step *step = &s->step[i];
-        s->next[i] = s->of[i] = -1;
-        if (step->kind != TUTTI_STEP_SEND && step->kind != TUTTI_STEP_RECV) continue;
+        tutti_sched_step *step = &s->step[i];
+        step->next = step->channel = -1;
+        if (step->kind != TUTTI_STEP_SEND && step->kind != TUTTI_STEP_RECV) {
+            s->locals++;
+            continue;
+        }
         int *before = &last[2 * step->peer + (step->kind == TUTTI_STEP_RECV)];
         if (*before >= 0) {
-            s->next[*before] = i;
-            s->of[i] = s->of[*before];
-            s->waits[i]++;
+            s->step[*before].next = i;
+            step->channel = s->step[*before].channel;
+            step->waits++;
         } else {
-            s->of[i] = s->channels;
-            s->channel[s->channels++] = i;
+            step->channel = s->channels;
+            s->channel[s->channels++] = (tutti_sched_channel){.first = i};
         }
+        s->channel[step->channel].length++;
         *before = i;
     }
 }
@@ -211,16 +216,14 @@ tutti_status tutti_sched_find_dependencies(tutti_sched *s)
     for (int i = 0; e.newest && i < s->n; i++) e.newest[i] = -1;
     if (ok) ok = find_edges(s, &f, &e);
     int *last = malloc(2 * (size_t)s->shape.P * sizeof *last);
-    s->waits = calloc(n + 1, sizeof *s->waits);
-    s->next = calloc(n + 1, sizeof *s->next);
-    s->of = calloc(n + 1, sizeof *s->of);
-    s->first = calloc(n + 1, sizeof *s->first);
-    s->channel = calloc(n + 1, sizeof *s->channel);
-    s->after = calloc((size_t)e.n + 1, sizeof *s->after);
-    ok = ok && last && s->waits && s->next && s->of && s->first && s->channel && s->after;
+    s->channel = malloc((n + 1) * sizeof *s->channel);
+    s->after = malloc(((size_t)e.n + 1) * sizeof *s->after);
+    ok = ok && last && s->channel && s->after;
     if (ok) {
         fill_after(s, &e);
         fill_channels(s, last);
+        void *fits = realloc(s->channel, ((size_t)s->channels + 1) * sizeof *s->channel);
+        if (fits) s->channel = fits;
     }
     close_frontier(&f);
     free(e.newest);

@@ -18,12 +18,8 @@ void tutti_sched_free(tutti_sched *sched)
     if (!sched) return;
     free(sched->counts);
     free(sched->step);
-    free(sched->waits);
-    free(sched->next);
-    free(sched->first);
     free(sched->after);
     free(sched->channel);
-    free(sched->of);
     free(sched);
 }
 
@@ -126,7 +122,7 @@ void tutti_sched_reduce(
 {
     append_some(draft, (tutti_sched_step){.kind = TUTTI_STEP_REDUCE,
                            .peer = -1,
-                           .src_first = src_first,
+                           .src_first = src_first != 0,
                            .count = count,
                            .src = src,
                            .dst = dst});
@@ -197,9 +193,20 @@ void tutti_sched_take_input(tutti_sched_draft *draft, int64_t offset)
     }
 }
 
+/* As many steps as there are, and one more, which ends `after`. */
+static tutti_status fit_steps(tutti_sched *s)
+{
+    tutti_sched_step *step = realloc(s->step, ((size_t)s->n + 1) * sizeof *step);
+    if (!step) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a schedule of %d steps", s->n);
+    step[s->n] = (tutti_sched_step){.first = 0};
+    s->step = step;
+    return TUTTI_OK;
+}
+
 tutti_status tutti_sched_end(tutti_sched_draft *draft, tutti_sched **sched)
 {
     tutti_status status = draft->status;
+    if (!status) status = fit_steps(draft->sched);
     if (!status) status = tutti_sched_find_dependencies(draft->sched);
     if (status)
         tutti_sched_free(draft->sched);

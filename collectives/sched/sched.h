@@ -40,8 +40,8 @@ typedef enum tutti_space {
 
 /* A place in a space, in elements. */
 typedef struct tutti_spot {
-    tutti_space space;
-    int64_t offset;
+    tutti_space space : 8;
+    int64_t offset : 56;
 } tutti_spot;
 
 static inline tutti_spot tutti_in(int64_t offset)
@@ -79,13 +79,24 @@ typedef enum tutti_step_kind {
     TUTTI_STEP_COPY, /* dst = src */
 } tutti_step_kind;
 
+/* What the engine needs of a step is in one line of the cache: a rank of many has long schedules. */
 typedef struct tutti_sched_step {
-    tutti_step_kind kind;
-    int peer;      /* SEND, RECV */
-    int src_first; /* REDUCE */
-    int64_t count; /* elements; > 0, or 0 for messages */
+    tutti_step_kind kind : 8;
+    unsigned src_first : 8; /* REDUCE */
+    int peer;               /* SEND, RECV */
+    int64_t count;          /* elements; > 0, or 0 for messages */
     tutti_spot src, dst;
+    /* Of a schedule that has ended; drafts leave them 0. */
+    int waits;   /* how many steps must have ended, or started, before this one starts */
+    int next;    /* the send (recv) to the same peer that may start once this one has; or -1 */
+    int channel; /* a send's or recv's, or -1 */
+    int first;   /* after[first ... first of the next step) wait for the end of this one */
 } tutti_sched_step;
+
+/* The sends to a peer, or the recvs from it. */
+typedef struct tutti_sched_channel {
+    int first, length; /* the first one, and how many there are */
+} tutti_sched_channel;
 
 /* Spanning trees of all ranks (forest.h). */
 typedef struct tutti_forest tutti_forest;
@@ -114,15 +125,11 @@ typedef struct tutti_sched {
     /* elements of each space */
     int64_t in_count, extra_count, out_count, scratch_count, wide_count;
     int64_t *counts; /* the shape's, or NULL */
-    int n;
-    tutti_sched_step *step;
-    int *waits; /* [n] how many steps must have ended, or started, before this one starts */
-    int *next;  /* [n] the send (recv) to the same peer that may start once this one has; or -1 */
-    int *first; /* [n+1] after[first[i] ... first[i+1]) wait for the end of step i */
+    int n, locals;   /* steps; those of them that are no messages */
+    tutti_sched_step *step; /* [n+1]: the last has only `first` */
     int *after;
     int channels; /* pairs (peer, direction) */
-    int *channel; /* [channels] the first send (recv) of each */
-    int *of;      /* [n] a send's or recv's channel, or -1 */
+    tutti_sched_channel *channel;
 } tutti_sched;
 
 typedef tutti_status (*tutti_sched_builder)(const tutti_sched_shape *shape, tutti_sched **sched);

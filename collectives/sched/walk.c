@@ -48,7 +48,7 @@ static tutti_status number_steps(tutti_walk *w, const tutti_sched *const ranks[]
         for (int g = w->base[r]; g < w->base[r + 1]; g++) {
             w->owner[g] = r;
             w->partner[g] = -1;
-            w->waits[g] = ranks[r]->waits[g - w->base[r]];
+            w->waits[g] = ranks[r]->step[g - w->base[r]].waits;
         }
     }
     return TUTTI_OK;
@@ -62,7 +62,7 @@ static const tutti_sched_step *step_of(const tutti_walk *w, int g)
 
 static int next_of(const tutti_walk *w, int g)
 {
-    int r = w->owner[g], next = w->ranks[r]->next[g - w->base[r]];
+    int r = w->owner[g], next = w->ranks[r]->step[g - w->base[r]].next;
     return next < 0 ? -1 : w->base[r] + next;
 }
 
@@ -95,7 +95,7 @@ typedef struct arrivals {
 
 static int is_channel_of(const tutti_sched *s, int channel, tutti_step_kind kind, int *step)
 {
-    *step = s->channel[channel];
+    *step = s->channel[channel].first;
     return s->step[*step].kind == kind;
 }
 
@@ -179,7 +179,7 @@ void tutti_walk_end_step(tutti_walk *w, int rank, int step)
 {
     const tutti_sched *s = w->ranks[rank];
     w->ended++;
-    for (int k = s->first[step]; k < s->first[step + 1]; k++) {
+    for (int k = s->step[step].first; k < s->step[step + 1].first; k++) {
         int later = w->base[rank] + s->after[k];
         if (!--w->waits[later]) start_step(w, later);
     }
@@ -267,7 +267,7 @@ static void raise_levels(const levels *l, int rank, int step)
 {
     const tutti_sched *s = l->ranks[rank];
     int *level = l->level[rank];
-    for (int k = s->first[step]; k < s->first[step + 1]; k++)
+    for (int k = s->step[step].first; k < s->step[step + 1].first; k++)
         if (level[s->after[k]] < level[step]) level[s->after[k]] = level[step];
 }
 

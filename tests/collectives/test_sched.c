@@ -871,7 +871,7 @@ START_TEST(steps_wait_for_what_they_overlap)
         static char after[STEPS][STEPS];
         memset(after, 0, sizeof after);
         for (int i = STEPS - 1; i >= 0; i--) {
-            for (int k = s->first[i]; k < s->first[i + 1]; k++) {
+            for (int k = s->step[i].first; k < s->step[i + 1].first; k++) {
                 int later = s->after[k];
                 ck_assert(overlap(&s->step[i], &s->step[later]));
                 after[i][later] = 1;
@@ -899,8 +899,8 @@ START_TEST(many_steps_are_linked)
     for (int i = 0; i < RANGES; i++) tutti_sched_copy(draft, tutti_scratch(i), tutti_out(i), 1);
     for (int i = 0; i < RANGES; i++) tutti_sched_copy(draft, tutti_out(i), tutti_scratch(i), 1);
     ck_assert_ok(tutti_sched_end(draft, &s));
-    ck_assert_int_eq(s->first[s->n], RANGES);
-    for (int i = 0; i < RANGES; i++) ck_assert_int_eq(s->after[s->first[i]], RANGES + i);
+    ck_assert_int_eq(s->step[s->n].first, RANGES);
+    for (int i = 0; i < RANGES; i++) ck_assert_int_eq(s->after[s->step[i].first], RANGES + i);
     tutti_sched_free(s);
 }
 END_TEST
