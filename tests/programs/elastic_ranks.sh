@@ -3,29 +3,10 @@
 # ranks are killed and others come, the checkpoint is, byte for byte, that of runs which resume from the steps that
 # tutti-run names, with so many ranks.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+. "$TUTTI_SRCDIR/tests/programs/elastic_lib.sh"
 make_cifar "$dir/data" 400
 all=(--data "$dir/data" --batch 4 --lr 0.02 --augment crop)
 
-# elastic N LEAST:MOST OPTION...: runs tutti-cifar so; output in $dir/out, status returned.
-elastic() {
-    local ranks=$1 bounds=$2
-    shift 2
-    "$apps/tutti-run" --elastic "$bounds" -n "$ranks" --pause 0 --max-restarts "${restarts:-0}" \
-        "$apps/tutti-cifar" "$@" --quiet --json "$dir/json" > "$dir/out" 2>&1
-}
-
-# await SECONDS COMMAND...: until the command succeeds.
-await() {
-    local left=$(($1 * 50))
-    shift
-    until "$@" 2> /dev/null; do
-        [ $((left--)) -gt 0 ] || { fail "not within time: $*"; cat "$dir/out"; kill -9 "$run"; return 1; }
-        sleep 0.02
-    done
-}
-# Whether an epoch of the membership has trained on; whether its rank 0 has trained N steps more.
-has_begun() { [ "$(grep -c '"event":"start"' "$dir/json")" = "$1" ]; }
-has_trained() { [ "$(tac "$dir/json" | sed '/"event":"start"/q' | grep -c '"event":"step"')" -ge "$1" ]; }
 # The process of the rank with this number among those that run, the oldest first.
 rank() { ps -o pid= --ppid "$run" --sort start_time,pid | awk -v at="$1" 'NR == at + 1 { print $1 }'; }
 # Pairs of a number of ranks and the step from which they went on.
@@ -72,10 +53,7 @@ changes_exactly() {
     [ "$signal" != none ] || all_changes="2 "
     shift 4
     rm -f "$dir"/{json,out,whole,part}*
-    restarts=$((${#all_changes} > 2)) elastic 3 1:3 "${all[@]}" --steps 20000 --checkpoint "$dir/whole" --snapshot-steps "$snapshots" --batch-rule "$rule" "$@" &
-    local shell=$!
-    await 20 pgrep -P $shell > "$dir/pid"
-    run=$(cat "$dir/pid")
+    restarts=$((${#all_changes} > 2)) begin_elastic 3 1:3 "${all[@]}" --steps 20000 --checkpoint "$dir/whole" --snapshot-steps "$snapshots" --batch-rule "$rule" "$@"
     await 20 has_begun 1 || return
     await 20 has_trained 20 || return
     [ "$signal" != none ] || refuses_others
@@ -89,7 +67,7 @@ changes_exactly() {
     fi
     await 20 has_trained 12 || return
     kill -TERM "$run"
-    wait $shell || status=$?
+    wait "$run" || status=$?
     [ $status = 143 ] || fail "status $status instead of 143"
     told=$(grep "go on" "$dir/out" | tail -n 1)
     ! grep 'tutti: .*error:' "$dir/out" || fail "errors, although the run went on"
