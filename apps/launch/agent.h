@@ -6,7 +6,7 @@
  *
  *     FOLDER VARIABLES NAME=VALUE... BEFORE AFTER PROGRAM ARGUMENT...
  *
- * Before and after: parts of TUTTI_ELASTIC (apps/train/elastic_start.h), between which the descriptors of door and
+ * Before and after: parts of TUTTI_ELASTIC (designs/elastic/elastic_start.h), between which the descriptors of door and
  * report stand. [M] */
 #ifndef TUTTI_LAUNCH_AGENT_H
 #define TUTTI_LAUNCH_AGENT_H

@@ -382,7 +382,7 @@ static int is_foreign(elastic *e)
     hear_ranks(e);
     if (!e->succeeded || e->entered) return 0;
     tutti_launch_say("%s: its ranks have not trained together: --elastic is for trainings of "
-                     "tutti-cifar and tutti-imagenet",
+                     "tutti-cifar and tutti-imagenet, and for programs of tutti_membership_run",
         e->options->command[0]);
     return 1;
 }
