@@ -1,6 +1,7 @@
 #!/bin/bash
-# Ranks that come and go on several hosts (tutti-run --elastic --hosts): addresses of the loopback are the hosts. What reaches them is
-# a script in place of ssh, and where that may, it gives each host a boot of its own: so ranks share memory within a host alone.
+# Ranks that come and go on several hosts (tutti-run --elastic --hosts): addresses of the loopback are the hosts. What reaches
+# them is a script in place of ssh, whose end an agent notices by its input alone. Where it may, it gives each host a boot of its
+# own: so ranks share memory within a host alone.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 . "$TUTTI_SRCDIR/tests/programs/elastic_lib.sh"
 make_cifar "$dir/data" 400
@@ -16,8 +17,8 @@ cat > "$dir/rsh" << END
 [ ! -e "$dir/dead.\$1" ] || { echo "no route to \$1" >&2; exit 255; }
 echo "\$1-boots-for-itself" > "$dir/boot.\$1"
 cd /
-[ $own_boot = no ] || exec unshare -m sh -c "mount --bind '$dir/boot.\$1' /proc/sys/kernel/random/boot_id && \$2"
-exec sh -c "\$2"
+[ $own_boot = no ] || { unshare -m sh -c "mount --bind '$dir/boot.\$1' /proc/sys/kernel/random/boot_id && \$2"; exit; }
+sh -c "\$2"
 END
 chmod +x "$dir/rsh"
 launching=(--hosts "$a,$b" --rsh "$dir/rsh")
