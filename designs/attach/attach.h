@@ -353,7 +353,7 @@ TUTTI_API tutti_status tutti_wait_for(tutti_session *session, tutti_handle data,
  *     status = tutti_membership_run(NULL, &program);
  *
  * Every `every` steps all ranks save, and the library keeps the newest two of these snapshots. When a
- * rank is lost, the others load the newest one that all have, and go on with its step. A new rank gets
+ * rank is lost, the others load the newest one that all have, and continue with its step. A new rank gets
  * it from another one. So the ranks have the same data at each step, as if they had been started with
  * that snapshot. Rank numbers change with each epoch; number is that of the rank for good.
  *
@@ -403,7 +403,7 @@ TUTTI_API tutti_status tutti_membership_run_sized(const tutti_attach_options *op
 /* Runs the program to its last step; OK: all ranks that live have come to it. options are those of
  * tutti_attach, and may be NULL. Call it after starpu_init, and not inside MPI. USAGE: tutti-run --elastic
  * has not started this process, or options are wrong. INVAL: a function or the bytes are missing. COMM: this
- * rank has to stop, since the others go on without it, or too few are left. INTERRUPTED: it has left.
+ * rank has to stop, since the others continue without it, or too few are left. INTERRUPTED: it has left.
  * Otherwise the failure of step or enter. After COMM, as after any failure, what this process has inserted has
  * ended. */
 static inline tutti_status tutti_membership_run(

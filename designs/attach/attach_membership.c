@@ -289,8 +289,8 @@ static tutti_status open_elastic(membership_run *r)
             "%s: start the program with tutti-run --elastic LEAST:MOST -n N", function);
     const char *wrong = tutti_elastic_start_read(asked, &r->start);
     if (wrong)
-        return tutti_fail(TUTTI_ERR_USAGE,
-            "TUTTI_ELASTIC %s: it is set by tutti-run --elastic, and by nobody else", wrong);
+        return tutti_fail(
+            TUTTI_ERR_USAGE, "TUTTI_ELASTIC %s: only tutti-run --elastic sets it", wrong);
     tutti_elastic_options options = {.token = r->start.token,
         .first = r->start.first.n ? &r->start.first : NULL,
         .self = r->start.self,

@@ -37,8 +37,8 @@ struct tutti_session {
  * communicates (borrowed; NULL: none). */
 tutti_status tutti_session_attach(const void *comm, tutti_status refused, const char *further,
     tutti_meter *meter, const struct tutti_attach_options *options, struct tutti_session **session);
-/* The same over a transport that connect makes, with so many lanes, in place of a communicator. Collective over its
- * ranks, whose options are not compared. Errors of connect, too. */
+/* The same over a transport that connect makes, with that number of lanes, in place of a communicator. Collective over
+ * its ranks, whose options are not compared. Errors of connect, too. */
 tutti_status tutti_session_attach_over(const struct tutti_attach_options *options,
     tutti_status (*connect)(void *ctx, int lanes, tutti_transport **transport), void *ctx,
     struct tutti_session **session);
