@@ -62,6 +62,7 @@ libcore_la_SOURCES += \
 	collectives/transport/device_slots.c collectives/transport/device_slots.h \
 	collectives/transport/gather.c collectives/transport/gather.h \
 	collectives/transport/mesh.c collectives/transport/mesh.h collectives/transport/mesh_open.c \
+	collectives/transport/mesh_sockets.c \
 	collectives/transport/connection_message.c collectives/transport/connection.h collectives/transport/connection_parts.h \
 	collectives/transport/connection_wire.c \
 	collectives/transport/shm.c collectives/transport/shm.h \
@@ -75,7 +76,6 @@ libcore_la_SOURCES += \
 
 # What programs choose from; the library needs no NCCL.
 libnet_la_SOURCES += \
-	collectives/transport/mesh_sockets.c \
 	collectives/transport/nccl_parts.h \
 	collectives/transport/table.c
 if HAVE_NCCL

@@ -45,6 +45,7 @@ include tests/curve/local.mk
 include tests/tools/local.mk
 include tests/trace/local.mk
 include tests/train/local.mk
+include tests/launch/local.mk
 include tests/protobuf/local.mk
 include tests/session/local.mk
 include tests/plan/local.mk

@@ -1,6 +1,6 @@
-/* Ranks that come and go (--elastic): processes of this host, each started by itself, without MPI. tutti-run gives each
- * a door, the addresses of the others and a token (doc/elastic.md); when one dies, the others go on, and a new one is
- * started in its place. [M] */
+/* Ranks that come and go (--elastic): processes of this host or of several, each started by itself, without MPI.
+ * tutti-run gives each a door, the addresses of the others and a token (doc/elastic.md); when one dies, the others go
+ * on, and a new one is started in its place. [M] */
 #ifndef TUTTI_LAUNCH_ELASTIC_H
 #define TUTTI_LAUNCH_ELASTIC_H
 

@@ -2,6 +2,7 @@
  * servers and clients as jobs of their own. See tutti-run(1). */
 #include "config.h"
 
+#include "apps/launch/agent.h"
 #include "apps/launch/attempt.h"
 #include "apps/launch/elastic.h"
 #include "apps/launch/jobs.h"
@@ -171,6 +172,7 @@ static void name_run(void)
 int main(int argc, char **argv)
 {
     static program p;
+    if (argc == 2 && !strcmp(argv[1], TUTTI_LAUNCH_AGENT)) return tutti_launch_agent();
     int status = tutti_launch_parse(argc, argv, &p.options);
     if (status < 0 && !p.options.elastic) status = tutti_launch_mpirun_find(&p.options, &p.mpirun);
     if (status >= 0) return status;

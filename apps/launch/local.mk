@@ -1,13 +1,17 @@
 # tutti-run. What it uses of dag/base is compiled for it: it needs neither StarPU nor MPI.
 bin_PROGRAMS += apps/tutti-run
 apps_tutti_run_SOURCES = \
+	apps/launch/agent.c apps/launch/agent.h \
 	apps/launch/attempt.c apps/launch/attempt.h \
 	apps/launch/elastic.c apps/launch/elastic.h \
 	apps/launch/folder.c apps/launch/folder.h \
+	apps/launch/frame.c apps/launch/frame.h \
+	apps/launch/hosts.c apps/launch/hosts.h \
 	apps/launch/jobs.c apps/launch/jobs.h \
 	apps/launch/launch_main.c \
 	apps/launch/mpirun.c apps/launch/mpirun.h \
 	apps/launch/options.c apps/launch/options.h \
+	apps/launch/remote.c apps/launch/remote.h \
 	apps/launch/session.c apps/launch/session.h \
 	apps/launch/watch.c apps/launch/watch.h \
 	dag/base/clock.c dag/base/conf_print.c dag/base/process.c

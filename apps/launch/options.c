@@ -46,6 +46,8 @@ static const option table[] = {
         {"start them on these hosts, in turn; with --servers each",
             "job on one of them, the servers' on the first"},
         AT(hosts), 0},
+    {"--rsh", "COMMAND", "a command",
+        {"with --elastic: what reaches a host ($TUTTI_RSH, or ssh)"}, AT(rsh), 0},
     {"--srun", NULL, NULL, {"start them as a step of this job of Slurm (srun --exact)"}, AT(srun),
         0},
     {"--servers", "S", NULL, {"one job of S servers ..."}, AT(servers), 1},
@@ -60,9 +62,7 @@ static const option table[] = {
             "on, with [JOB] before each line)"},
         AT(output), 0},
     {"--elastic", "LEAST:MOST", "two numbers of ranks",
-        {"without MPI, on this host: when a rank dies, the others go",
-            "on, and a new one takes its place; how many may train"},
-        AT(elastic), 0},
+        {"without MPI: how many may train, while ranks die and come"}, AT(elastic), 0},
     {"--max-restarts", "N", NULL,
         {"restart at most N times (default: 3, or 0 for -n without",
             "--checkpoint); with --servers, each client (default: 0);",
@@ -308,13 +308,11 @@ static int check_elastic(tutti_launch_options *o)
         return refuse("--elastic %s: say with -n how many ranks to start, %d to %d", o->elastic,
             o->least, o->most);
     const char *other = o->servers || o->clients ? "--servers and --clients"
-                        : o->hosts               ? "--hosts"
-                        : o->srun                ? "--srun"
                         : o->proceed             ? "--continue"
                                                  : NULL;
     if (other)
-        return refuse("%s: not with --elastic, whose ranks are processes of this host%s", other,
-            o->proceed ? ": give the program --resume FILE" : "");
+        return refuse("%s: not with --elastic%s", other,
+            o->proceed ? ": give the program --resume FILE" : ", whose ranks keep the weights");
     if (tutti_launch_has_several(o))
         return refuse("\":\": not with --elastic: all ranks run the same program");
     return -1;
@@ -334,6 +332,8 @@ static int check_options(tutti_launch_options *o)
     if (status < 0 && !jobs && o->replicas)
         status = refuse("--server-replicas: with --servers and --clients only");
     if (status >= 0) return status;
+    if (o->rsh && !(o->elastic && o->hosts))
+        return refuse("--rsh: with --elastic and --hosts only");
     if (!o->ranks && (o->srun || o->hosts))
         return refuse("--srun and --hosts: say with -n how many ranks to start");
     if (o->srun && o->hosts)

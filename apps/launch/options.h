@@ -10,7 +10,7 @@ typedef struct tutti_launch_options {
     int srun, proceed;    /* proceed: --continue */
     int max_restarts;     /* -1 until options are complete */
     int pause_s, grace_s, linger_s;
-    const char *hosts, *output, *elastic; /* NULL: none */
+    const char *hosts, *rsh, *output, *elastic; /* NULL: none */
     char **command;             /* [words], and a NULL */
     int words;
 } tutti_launch_options;

@@ -3,7 +3,7 @@
 #include "apps/train/elastic_run.h"
 
 #include "apps/train/agree.h"
-#include "apps/train/elastic_start.h"
+#include "designs/elastic/elastic_start.h"
 #include "apps/train/hash.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
@@ -12,8 +12,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 /* A death is seen at once; these are for what ends without one. */
 static const double settle_s = 0.05, silence_s = 10, join_s = 300;
@@ -84,7 +82,7 @@ tutti_status tutti_train_elastic_open(tutti_train_options *o, const char *settin
 {
     static tutti_elastic_start start;
     tutti_elastic_options options;
-    *e = (tutti_train_elastic){.interrupt = interrupt, .report = -1};
+    *e = (tutti_train_elastic){.interrupt = interrupt, .start = &start};
     const char *wrong = tutti_elastic_start_read(tutti_elastic_start_asked(), &start);
     if (wrong)
         return tutti_fail(TUTTI_ERR_USAGE,
@@ -107,7 +105,6 @@ tutti_status tutti_train_elastic_open(tutti_train_options *o, const char *settin
     e->id = start.self.id;
     e->least = start.least;
     e->images = o->elastic.batch_global ? start.ranks * o->batch : 0;
-    e->report = start.report;
     tutti_snapshots_begin(&e->kept, start.first.n > 0);
     status = tutti_tcp_listener_adopt(start.door, start.token, &options.door);
     return status ? status : tutti_elastic_open(&options, &e->elastic);
@@ -160,15 +157,6 @@ static void report_change(const tutti_train_elastic *e, const tutti_membership *
         now->n == 1 ? "es" : "", now->snapshot, again, again == 1 ? " is" : "s are");
 }
 
-/* The launcher may be gone. */
-static void report_entered(tutti_train_elastic *e)
-{
-    if (e->report < 0) return;
-    (void)!send(e->report, &e->id, sizeof e->id, MSG_NOSIGNAL);
-    close(e->report);
-    e->report = -1;
-}
-
 /* Too few: as after a snapshot, others are taken in at once. */
 static tutti_status await_others(tutti_train_elastic *e)
 {
@@ -200,7 +188,7 @@ static tutti_status enter_epoch(tutti_train_elastic *e)
     e->again = e->done > e->epoch.snapshot ? e->done - e->epoch.snapshot : 0;
     if (rank == 0 && before.n) report_change(e, &before);
     e->done = e->epoch.snapshot;
-    report_entered(e);
+    tutti_elastic_start_entered(e->start);
     tutti_log_put_off(); /* if a rank is lost, others report what follows from it */
     return TUTTI_OK;
 }
@@ -347,6 +335,5 @@ void tutti_train_elastic_close(tutti_train_elastic *e)
 {
     tutti_elastic_close(e->elastic);
     tutti_snapshots_free(&e->kept);
-    if (e->report >= 0) close(e->report);
     *e = (tutti_train_elastic){0};
 }

@@ -21,7 +21,7 @@ struct tutti_train_elastic {
     tutti_interrupt *interrupt;
     int least;      /* fewer do not train: they wait for others */
     int64_t images; /* of all ranks in a batch, with --batch-rule global; 0: each keeps its own */
-    int report;     /* to the launcher, that this rank trains; -1: it knows */
+    struct tutti_elastic_start *start; /* what the launcher said */
     int64_t id;     /* of this rank */
     int64_t done;   /* the last step that has ended here */
     int64_t again;  /* steps that had ended here, and that this epoch computes again */

@@ -11,7 +11,6 @@ libtrain_la_SOURCES = \
 	apps/train/config_file.c apps/train/config_file.h \
 	apps/train/description.c apps/train/description.h \
 	apps/train/elastic_run.c apps/train/elastic_run.h \
-	apps/train/elastic_start.c apps/train/elastic_start.h \
 	apps/train/evaluate.c apps/train/evaluate.h \
 	apps/train/events.h \
 	apps/train/find_rate.c apps/train/find_rate.h \

@@ -2,7 +2,7 @@
 
 #include "apps/architecture/architecture.h"
 #include "apps/train/config_file.h"
-#include "apps/train/elastic_start.h"
+#include "designs/elastic/elastic_start.h"
 #include "config.h"
 #include "dag/codecs/codecs.h"
 #include "dag/step/codec.h"

@@ -156,8 +156,8 @@ _Static_assert(
     sizeof(tutti_attach_options) == offsetof(tutti_attach_options, chunk_mb) + sizeof(double),
     "the options end with their last field");
 
-/* Reads options of a program that was compiled with another size of them. */
-static tutti_status read_sized(const void *given, size_t bytes, tutti_attach_options *options)
+tutti_status tutti_session_read_sized(
+    const void *given, size_t bytes, tutti_attach_options *options)
 {
     static const size_t first = offsetof(tutti_attach_options, chunk_mb) + sizeof(double);
     static const size_t most = 4096;
@@ -264,6 +264,26 @@ static void release(tutti_session *session)
     tutti_sessions_close(session);
 }
 
+/* Of a session whose exchange is open: what it has besides. */
+static tutti_status equip(tutti_session *s)
+{
+    tutti_run_hooks hooks = tutti_exchange_insert_hooks(s->exchange);
+    tutti_status status =
+        tutti_insert_open(&hooks, tutti_exchange_design(s->exchange)->chain, &s->insert);
+    if (!status) status = tutti_names_open(&s->names);
+    s->rank = tutti_exchange_rank(s->exchange);
+    s->size = tutti_exchange_size(s->exchange);
+    return tutti_exchange_agree(s->exchange, status, NULL);
+}
+
+static void discard(tutti_session *s)
+{
+    tutti_insert_close(s->insert);
+    tutti_exchange_close(s->exchange);
+    s->exchange = NULL;
+    release(s);
+}
+
 tutti_status tutti_session_attach(const void *given, tutti_status refused, const char *further,
     tutti_meter *meter, const tutti_attach_options *options, tutti_session **session)
 {
@@ -284,19 +304,32 @@ tutti_status tutti_session_attach(const void *given, tutti_status refused, const
     s->whole = s;
     s->may_abort = options->may_abort;
     status = open_exchange(comm, refused, further, options, &exchange, &s->exchange);
-    if (!status) {
-        tutti_run_hooks hooks = tutti_exchange_insert_hooks(s->exchange);
-        status = tutti_insert_open(&hooks, exchange.design->chain, &s->insert);
-        if (!status) status = tutti_names_open(&s->names);
-        s->rank = tutti_exchange_rank(s->exchange);
-        s->size = tutti_exchange_size(s->exchange);
-        status = tutti_exchange_agree(s->exchange, status, NULL);
-    }
+    if (!status) status = equip(s);
     if (status) {
-        tutti_insert_close(s->insert);
-        tutti_exchange_close(s->exchange);
-        s->exchange = NULL;
-        release(s);
+        discard(s);
+        return status;
+    }
+    *session = s;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_session_attach_over(const tutti_attach_options *options,
+    tutti_status (*connect)(void *ctx, int lanes, tutti_transport **transport), void *ctx,
+    tutti_session **session)
+{
+    tutti_exchange_options exchange = {.priorities.on = 1, .messages = 1};
+    tutti_transport *transport;
+    tutti_status status = read_options(options, &exchange);
+    if (status) return status;
+    exchange.choose_transport = NULL;
+    tutti_session *s = tutti_sessions_open(sizeof *s);
+    if (!s) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_membership_run: no memory");
+    s->whole = s;
+    status = connect(ctx, tutti_exchange_transport_lanes(&exchange), &transport);
+    if (!status) status = tutti_exchange_open_over(transport, &exchange, &s->exchange);
+    if (!status) status = equip(s);
+    if (status) {
+        discard(s);
         return status;
     }
     *session = s;
@@ -318,7 +351,7 @@ tutti_status tutti_attach_sized(MPI_Comm comm, const tutti_attach_options *optio
 {
     tutti_attach_options known;
     unsigned errors = tutti_error_count();
-    tutti_status refused = read_sized(options, options_bytes, &known);
+    tutti_status refused = tutti_session_read_sized(options, options_bytes, &known);
     tutti_status status = tutti_session_attach(&comm, refused, "", NULL, &known, session);
     return tutti_session_leave("tutti_attach", errors, status);
 }

@@ -338,6 +338,81 @@ TUTTI_API tutti_status tutti_wait(tutti_session *session, double timeout_s);
  * program's own tasks on the data belong to StarPU: starpu_data_acquire waits for both. */
 TUTTI_API tutti_status tutti_wait_for(tutti_session *session, tutti_handle data, double timeout_s);
 
+/* ---- ranks that come and go ----
+ *
+ * A program of your own whose ranks may die, and be replaced: without MPI, started by
+ * tutti-run --elastic LEAST:MOST -n N PROGRAM. It hands its loop over to tutti_membership_run, as four
+ * functions:
+ *
+ *     save, load    its data (what a checkpoint would hold), from its handles into memory, and back
+ *     step          inserts one step's tasks and collectives, as always
+ *     enter         the ranks have changed: how many there are, and which one this is
+ *
+ *     starpu_init(NULL); ...register data, with their first values...
+ *     tutti_membership_program program = {.bytes = n, .save = save, .load = load, .step = step};
+ *     status = tutti_membership_run(NULL, &program);
+ *
+ * Every `every` steps all ranks save, and the library keeps the newest two of these snapshots. When a
+ * rank is lost, the others load the newest one that all have, and continue with its step. A new rank gets
+ * it from another one. So the ranks have the same data at each step, as if they had been started with
+ * that snapshot. Rank numbers change with each epoch; number is that of the rank for good.
+ *
+ * Data that ranks do not share do not survive one of them: save what all have, or what each can make
+ * from its rank. See doc/elastic.md. */
+
+typedef struct tutti_epoch {
+    int64_t epoch; /* 1, 2, ... */
+    int64_t step;  /* the first one of this epoch; the snapshot of it is loaded */
+    int rank, size;
+    int lost, joined; /* how many others, since the last epoch of this rank */
+    int64_t number;   /* of this rank, in all epochs; no other rank ever has it */
+} tutti_epoch;
+
+/* All functions are called on the thread that calls tutti_membership_run, with ctx. Fields that are 0 or
+ * NULL take their defaults. A later release may add fields at the end. */
+typedef struct tutti_membership_program {
+    void *ctx;
+    /* Of a snapshot: the same on all ranks. */
+    size_t bytes;
+    /* Copies the data into the snapshot, or back. All collectives have ended; the program's own tasks
+     * have if starpu_data_acquire says so. save is first called before the first epoch, for step 0. */
+    void (*save)(void *ctx, void *snapshot);
+    void (*load)(void *ctx, const void *snapshot);
+    /* Step number `step`, from 0. *last: 1 if it is the last one, on all ranks. It need not wait. The
+     * status of a Tutti call, so that the epoch ends after a failure, or one of its own, which ends the
+     * run on this rank. */
+    tutti_status (*step)(void *ctx, tutti_session *session, int64_t step, int *last);
+    /* An epoch has begun, and the data are loaded. NULL: nothing is to be done. */
+    tutti_status (*enter)(void *ctx, tutti_session *session, const tutti_epoch *epoch);
+    /* The epoch ends: nothing of the session is in flight any more, and the session ends. why: OK, or the
+     * failure of its collectives, after which data have no meaning until load. NULL: nothing. */
+    void (*leave)(void *ctx, tutti_status why);
+    /* Steps from one snapshot to the next; 0: 10. New ranks are taken in at snapshots alone. */
+    int64_t every;
+    /* Not NULL: when this is not 0 any more, the rank leaves at the next snapshot, so that nothing is
+     * computed again, with INTERRUPTED. A handler of signals may set it. */
+    const volatile int *leaving;
+    /* What else ranks must share ("model=3 rate=0.1"): a rank with another text is refused. NULL: nothing. */
+    const char *settings;
+} tutti_membership_program;
+
+/* As tutti_membership_run below, with the sizes of the caller's structs. */
+TUTTI_API tutti_status tutti_membership_run_sized(const tutti_attach_options *options,
+    size_t options_bytes, const tutti_membership_program *program, size_t program_bytes);
+
+/* Runs the program to its last step; OK: all ranks that live have come to it. options are those of
+ * tutti_attach, and may be NULL. Call it after starpu_init, and not inside MPI. USAGE: tutti-run --elastic
+ * has not started this process, or options are wrong. INVAL: a function or the bytes are missing. COMM: this
+ * rank has to stop, since the others continue without it, or too few are left. INTERRUPTED: it has left.
+ * Otherwise the failure of step or enter. After COMM, as after any failure, what this process has inserted has
+ * ended. */
+static inline tutti_status tutti_membership_run(
+    const tutti_attach_options *options, const tutti_membership_program *program)
+{
+    return tutti_membership_run_sized(
+        options, sizeof(tutti_attach_options), program, sizeof(tutti_membership_program));
+}
+
 /* ---- traces ----
  *
  * A trace shows when each collective of a session was inserted, ready, started and ended on every

@@ -37,6 +37,14 @@ struct tutti_session {
  * communicates (borrowed; NULL: none). */
 tutti_status tutti_session_attach(const void *comm, tutti_status refused, const char *further,
     tutti_meter *meter, const struct tutti_attach_options *options, struct tutti_session **session);
+/* The same over a transport that connect makes, with that number of lanes, in place of a communicator. Collective over
+ * its ranks, whose options are not compared. Errors of connect, too. */
+tutti_status tutti_session_attach_over(const struct tutti_attach_options *options,
+    tutti_status (*connect)(void *ctx, int lanes, tutti_transport **transport), void *ctx,
+    struct tutti_session **session);
+/* Copies options of a program that was compiled with another size of them; given NULL: all are 0. USAGE (logged). */
+tutti_status tutti_session_read_sized(
+    const void *given, size_t bytes, struct tutti_attach_options *options);
 /* Begins every call on a session: INVAL (logged) if the session is not open, or inside a task. */
 tutti_status tutti_session_enter(const struct tutti_session *session, const char *function);
 /* Ends a call that may have failed on another thread or rank: gives this thread a last error too.

@@ -165,6 +165,12 @@ static void take_connection(
     tutti_membership_connected(&e->machine, &to);
 }
 
+/* A contact trains, and answers at once. The first ranks, and newcomers, may still be beginning. */
+static int is_gone(const tutti_elastic *e, const elastic_call *c, double now_s)
+{
+    return c->id < 0 && now_s - c->answered_s > e->options.silence_s;
+}
+
 /* The lock is not held while it connects. */
 static void connect_call(tutti_elastic *e, elastic_call *call)
 {
@@ -173,10 +179,11 @@ static void connect_call(tutti_elastic *e, elastic_call *call)
     const tutti_elastic_words words = {
         .purpose = TUTTI_ELASTIC_CONTROL, .hello = tutti_elastic_hello(e)};
     char host[TUTTI_ELASTIC_HOST], why[TUTTI_CONNECTION_WHY] = "";
-    unsigned char bytes[TUTTI_TCP_WORDS_BYTES];
+    unsigned char bytes[TUTTI_TCP_WORDS_BYTES], sent[TUTTI_TCP_WORDS_BYTES];
     int port = 0, later = 0, socket = -1;
     const double left_s = e->until_s - tutti_clock_s();
     tutti_elastic_words_write(&words, bytes);
+    memcpy(sent, bytes, sizeof sent);
     if (c.id >= 0 && tutti_elastic_find(e, c.id)) { /* it has connected itself */
         call->used = 0;
         return;
@@ -187,8 +194,10 @@ static void connect_call(tutti_elastic *e, elastic_call *call)
     tutti_status status = tutti_tcp_connect(host, port,
         left_s < most_s ? fmax(left_s, 0.1) : most_s, e->token, bytes, &later, why, &socket);
     pthread_mutex_lock(&e->lock);
-    call->used = status && later && tutti_clock_s() < e->until_s;
-    call->next_s = tutti_clock_s() + pause_s;
+    const double now_s = tutti_clock_s();
+    if (memcmp(sent, bytes, sizeof sent)) call->answered_s = now_s;
+    call->used = status && later && now_s < e->until_s && !is_gone(e, call, now_s);
+    call->next_s = now_s + pause_s;
     snprintf(e->later, sizeof e->later, "%s", status && later ? why : "");
     if (!status)
         take_connection(e, &c, socket, bytes);

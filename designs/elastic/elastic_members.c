@@ -135,7 +135,7 @@ void tutti_elastic_call(tutti_elastic *e, int64_t id, const char *address)
     for (int i = 0; i < ELASTIC_MEMBERS; i++) {
         elastic_call *c = &e->call[i];
         if (c->used) continue;
-        *c = (elastic_call){.used = 1, .id = id};
+        *c = (elastic_call){.used = 1, .id = id, .answered_s = tutti_clock_s()};
         snprintf(c->address, sizeof c->address, "%s", address);
         pthread_cond_broadcast(&e->changed);
         return;

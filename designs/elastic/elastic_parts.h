@@ -32,7 +32,7 @@ typedef struct elastic_data {
 typedef struct elastic_call {
     int used;
     int64_t id; /* -1: the rank that answers at that address */
-    double next_s;
+    double next_s, answered_s; /* answered_s: the last answer, or when it began */
     char address[TUTTI_MEMBERSHIP_ADDRESS];
 } elastic_call;
 

@@ -468,6 +468,27 @@ START_TEST(a_newcomer_hangs)
 }
 END_TEST
 
+/* A newcomer whose contact is not there gives up; the run notices nothing. */
+START_TEST(a_contact_that_leads_nowhere)
+{
+    start_ranks(2, 10);
+    await(has_step, 0, 12, "step");
+    open_door(2, 2);
+    w->rank[2].options.silence_s = 0.4;
+    memcpy(w->rank[2].contact, "127.0.0.1:1", 12);
+    w->rank[2].options.contact = w->rank[2].contact;
+    start_process(2);
+    close_doors();
+    await(has_ended, 2, 1, "end");
+    ck_assert(!w->rank[2].finished);
+    ck_assert_msg(
+        strstr(w->rank[2].why, "no connection to the run: 127.0.0.1 port 1"), "%s", w->rank[2].why);
+    reap(2);
+    finish(3, 0);
+    ck_assert_int_eq(w->rank[0].epochs, 1);
+}
+END_TEST
+
 /* Ranks are killed at any moment, and others come, until one of the first is left with the newcomers. */
 static void run_chaos(uint64_t seed)
 {
@@ -513,6 +534,7 @@ int main(void)
     tcase_add_test(runs, killed_while_stopped);
     tcase_add_test(runs, all_are_stopped);
     tcase_add_test(runs, a_newcomer_hangs);
+    tcase_add_test(runs, a_contact_that_leads_nowhere);
     tcase_add_test(runs, chaos);
     return testing_run(suite);
 }

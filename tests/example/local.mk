@@ -1,2 +1,2 @@
-TESTS += tests/example/example.sh
-EXTRA_DIST += tests/example/example.sh
+TESTS += tests/example/example.sh tests/example/survivors.sh
+EXTRA_DIST += tests/example/example.sh tests/example/survivors.sh

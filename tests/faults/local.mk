@@ -5,6 +5,7 @@ fault_scripts = \
 	tests/faults/built.sh \
 	tests/faults/chaos.sh \
 	tests/faults/deadlines.sh \
+	tests/faults/elastic_chaos.sh \
 	tests/faults/guard.sh \
 	tests/faults/launcher.sh \
 	tests/faults/link.sh \

@@ -56,7 +56,7 @@ for library in libdnnl libgomp libjpeg libpng libjansson; do # by itself: StarPU
     objdump -p "$prefix/lib/libtutti.so" | grep -q "NEEDED *$library" && fail "libtutti needs $library"
 done
 objdump -p "$prefix/lib/libtutti.so" | grep -q 'NEEDED *libstarpu' || fail "libtutti does not need StarPU: is it looked at?"
-for file in README.md NEWS doc/starpu.md doc/designs.md apps/example/groups.c apps/example/layers.c apps/example/ring.c apps/example/sample_sort.c apps/example/sgd_parallel.c \
+for file in README.md NEWS doc/starpu.md doc/designs.md apps/example/groups.c apps/example/layers.c apps/example/ring.c apps/example/sample_sort.c apps/example/survivors.c apps/example/sgd_parallel.c \
     apps/example/sgd_sequential.c; do
     [ -s "$prefix/share/doc/tutti/$file" ] || fail "$file is not installed"
 done

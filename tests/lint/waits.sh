@@ -13,6 +13,7 @@ while IFS='|' read -r file line why; do
     [ -z "$file" ] || ends[$file|$line]=$why
 done << 'ENDS'
 designs/attach/attach_calls.c|"%s: timeout_s is %g: must be 0 or more seconds (INFINITY: no limit)"|a message; a stall ends such a wait (stall_abort_s)
+designs/attach/attach_membership.c|return tutti_wait(r->session, INFINITY);|a stall ends such a wait (stall_abort_s)
 designs/elastic/elastic_calls.c|pthread_cond_wait(&e->changed, &e->lock);|the next epoch or the end: the machine has deadlines
 designs/elastic/elastic_calls.c|while (!e->over && !e->wants) pthread_cond_wait(&e->changed, &e->lock);|others may train for long; each that is lost is seen
 designs/elastic/elastic_door.c|call->next_s = INFINITY;|while it connects, which has a deadline

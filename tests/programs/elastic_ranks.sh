@@ -3,37 +3,19 @@
 # ranks are killed and others come, the checkpoint is, byte for byte, that of runs which resume from the steps that
 # tutti-run names, with so many ranks.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+. "$TUTTI_SRCDIR/tests/programs/elastic_lib.sh"
 make_cifar "$dir/data" 400
 all=(--data "$dir/data" --batch 4 --lr 0.02 --augment crop)
 
-# elastic N LEAST:MOST OPTION...: runs tutti-cifar so; output in $dir/out, status returned.
-elastic() {
-    local ranks=$1 bounds=$2
-    shift 2
-    "$apps/tutti-run" --elastic "$bounds" -n "$ranks" --pause 0 --max-restarts "${restarts:-0}" \
-        "$apps/tutti-cifar" "$@" --quiet --json "$dir/json" > "$dir/out" 2>&1
-}
-
-# await SECONDS COMMAND...: until the command succeeds.
-await() {
-    local left=$(($1 * 50))
-    shift
-    until "$@" 2> /dev/null; do
-        [ $((left--)) -gt 0 ] || { fail "not within time: $*"; cat "$dir/out"; kill -9 "$run"; return 1; }
-        sleep 0.02
-    done
-}
-# Whether an epoch of the membership has trained on; whether its rank 0 has trained N steps more.
-has_begun() { [ "$(grep -c '"event":"start"' "$dir/json")" = "$1" ]; }
-has_trained() { [ "$(tac "$dir/json" | sed '/"event":"start"/q' | grep -c '"event":"step"')" -ge "$1" ]; }
 # The process of the rank with this number among those that run, the oldest first.
 rank() { ps -o pid= --ppid "$run" --sort start_time,pid | awk -v at="$1" 'NR == at + 1 { print $1 }'; }
 # Pairs of a number of ranks and the step from which they went on.
 changes() { sed -n 's/.*: \([0-9]*\) ranks\{0,1\} go\(es\)\{0,1\} on from step \([0-9]*\);.*/\1 \3/p' "$dir/out"; }
 
-# newcomer TOKEN_SUFFIX OPTION...: a rank that joins the run on its own, with a door and the address of rank 0.
+# newcomer SUFFIX PLUS OPTION...: a rank that joins the run on its own, with a door and the address of rank 0; SUFFIX: to the token;
+# PLUS: to the number of the run.
 newcomer() {
-    timeout 20 perl -MSocket -MFcntl -e 'my ($words, $suffix, @command) = @ARGV;
+    timeout 20 perl -MSocket -MFcntl -e 'my ($words, $suffix, $plus, @command) = @ARGV;
         my ($least, $most, $ranks, $number, $door, $report, $run, $token, $how, $first) = split / /, $words;
         my ($contact) = split /,/, $first;
         socket(my $d, AF_INET, SOCK_STREAM, 0) or die;
@@ -41,17 +23,17 @@ newcomer() {
         my ($port) = sockaddr_in(getsockname $d);
         socketpair(my $mine, my $other, AF_UNIX, SOCK_DGRAM, 0) or die;
         fcntl($_, F_SETFD, 0) for $d, $mine;
-        $ENV{TUTTI_ELASTIC} = join " ", $least, $most, $ranks, 77, fileno($d), fileno($mine), $run, $token . $suffix, "join",
+        $ENV{TUTTI_ELASTIC} = join " ", $least, $most, $ranks, 77, fileno($d), fileno($mine), $run + $plus, $token . $suffix, "join",
             "127.0.0.1:$port,$contact";
-        exec @command' "$(tr '\0' '\n' < "/proc/$(rank 0)/environ" | sed -n 's/^TUTTI_ELASTIC=//p')" "$1" "$apps/tutti-cifar" "${@:2}"
+        exec @command' "$(tr '\0' '\n' < "/proc/$(rank 0)/environ" | sed -n 's/^TUTTI_ELASTIC=//p')" "$1" "$2" "$apps/tutti-cifar" "${@:3}"
 }
 
 # Who does not belong to the run is refused at the door; the run notices nothing.
 refuses_others() {
     local other status
-    for other in "its options, or its version of Tutti, are not those of the run:" "does not know this token:x"; do
+    for other in "its options, or its version of Tutti, are not those of the run::0" "does not know this token:x:0" "it belongs to another run::1"; do
         status=0
-        newcomer "${other#*:}" "${all[@]}" --model mlp > "$dir/newcomer" 2>&1 || status=$?
+        newcomer "$(cut -d: -f2 <<< "$other")" "${other##*:}" "${all[@]}" --model mlp > "$dir/newcomer" 2>&1 || status=$?
         [ $status = 1 ] && grep -q "${other%%:*}" "$dir/newcomer" || { fail "a newcomer: status $status"; cat "$dir/newcomer"; }
     done
 }
@@ -72,10 +54,7 @@ changes_exactly() {
     [ "$signal" != none ] || all_changes="2 "
     shift 4
     rm -f "$dir"/{json,out,whole,part}*
-    restarts=$((${#all_changes} > 2)) elastic 3 1:3 "${all[@]}" --steps 20000 --checkpoint "$dir/whole" --snapshot-steps "$snapshots" --batch-rule "$rule" "$@" &
-    local shell=$!
-    await 20 pgrep -P $shell > "$dir/pid"
-    run=$(cat "$dir/pid")
+    restarts=$((${#all_changes} > 2)) begin_elastic 3 1:3 "${all[@]}" --steps 20000 --checkpoint "$dir/whole" --snapshot-steps "$snapshots" --batch-rule "$rule" "$@"
     await 20 has_begun 1 || return
     await 20 has_trained 20 || return
     [ "$signal" != none ] || refuses_others
@@ -89,7 +68,7 @@ changes_exactly() {
     fi
     await 20 has_trained 12 || return
     kill -TERM "$run"
-    wait $shell || status=$?
+    wait "$run" || status=$?
     [ $status = 143 ] || fail "status $status instead of 143"
     told=$(grep "go on" "$dir/out" | tail -n 1)
     ! grep 'tutti: .*error:' "$dir/out" || fail "errors, although the run went on"
@@ -124,5 +103,14 @@ refuses 2 "tutti-run --elastic" cifar 1 "${all[@]}" --model mlp --snapshot-steps
 refuses 2 "must be LEAST:MOST" elastic 2 2 "${all[@]}"
 refuses 1 "true: its ranks have not trained together" "$apps/tutti-run" --elastic 1:2 -n 2 true
 refuses 2 "say with -n" elastic 2 3:4 "${all[@]}"
+
+# ---- how a run ends: with the status of the last one that failed; when a rank ends before all have begun ----
+# A program that says that it trains; the first rank dies, and the other one fails later.
+printf '%s\n' '#!/usr/bin/perl' 'my @word = split / /, $ENV{TUTTI_ELASTIC};' 'open my $report, ">&=", $word[5] or die;' \
+    'syswrite $report, pack "q<", $word[3];' 'kill 9, $$ if $word[3] == 0;' 'select undef, undef, undef, 0.5;' 'exit 7;' > "$dir/fails"
+printf '%s\n' '#!/bin/bash' 'set -- $TUTTI_ELASTIC' '[ "$4" = 0 ] || exec sleep 60' 'exit 3' > "$dir/ends"
+chmod +x "$dir/fails" "$dir/ends"
+refuses 7 "rank number 0 has died (signal KILL)" "$apps/tutti-run" --elastic 1:2 -n 2 --max-restarts 0 "$dir/fails"
+refuses 3 "a rank has ended before all had begun" timeout 20 "$apps/tutti-run" --elastic 1:2 -n 2 --max-restarts 0 "$dir/ends"
 TUTTI_ELASTIC="1 2" refuses 2 "fewer than ten words" "$apps/tutti-cifar" "${all[@]}" --model mlp
 finish

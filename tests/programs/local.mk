@@ -20,7 +20,7 @@ program_tests = \
 	tests/programs/late.sh \
 	tests/programs/layout.sh tests/programs/split.sh \
 	tests/programs/rooted.sh \
-	tests/programs/served.sh tests/programs/served_designs.sh tests/programs/elastic.sh tests/programs/elastic_ranks.sh tests/programs/async.sh \
+	tests/programs/served.sh tests/programs/served_designs.sh tests/programs/elastic.sh tests/programs/elastic_ranks.sh tests/programs/elastic_hosts.sh tests/programs/async.sh \
 	tests/programs/strategy.sh \
 	tests/programs/buffers.sh tests/programs/compress.sh \
 	tests/programs/loaded.sh \
@@ -51,7 +51,7 @@ program_tests = \
 	tests/programs/adpsgd.sh tests/programs/gossip.sh tests/programs/groups.sh tests/programs/links.sh \
 	tests/programs/verbs.sh
 TESTS += $(program_tests)
-EXTRA_DIST += $(program_tests) tests/programs/lib.sh tests/programs/export_others.py tests/programs/torch_variants.py
+EXTRA_DIST += $(program_tests) tests/programs/lib.sh tests/programs/elastic_lib.sh tests/programs/export_others.py tests/programs/torch_variants.py
 
 # The whole table of weights by replicas, micro-batches and stages: 96 trainings, up to 32 ranks (10 minutes).
 check-hashes: all

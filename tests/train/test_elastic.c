@@ -1,7 +1,7 @@
 /* Elastic runs, in one process: what a launcher says to a rank is read, whatever it is; and a snapshot gives back what
  * training has changed since, of either generation. */
 #include "apps/session/weights.h"
-#include "apps/train/elastic_start.h"
+#include "designs/elastic/elastic_start.h"
 #include "apps/train/snapshot.h"
 #include "dag/base/rng.h"
 #include "dag/kernels/loss.h"

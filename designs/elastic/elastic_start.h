@@ -24,5 +24,7 @@ typedef struct tutti_elastic_start {
 const char *tutti_elastic_start_asked(void);
 /* NULL, or what is wrong, as a predicate: "has ...". */
 const char *tutti_elastic_start_read(const char *text, tutti_elastic_start *start);
+/* Tells the launcher, which may be gone, that this rank has entered its first epoch. Again, it does nothing. */
+void tutti_elastic_start_entered(tutti_elastic_start *start);
 
 #endif

@@ -1,9 +1,11 @@
-#include "apps/train/elastic_start.h"
+#include "designs/elastic/elastic_start.h"
 
 #include "dag/base/number.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 const char *tutti_elastic_start_asked(void)
 {
@@ -85,4 +87,12 @@ const char *tutti_elastic_start_read(const char *text, tutti_elastic_start *star
     at = next_part(word[9], ',', start->self.address, sizeof start->self.address);
     if (at) at = next_part(at, ',', start->contact, sizeof start->contact);
     return at && !*at ? NULL : "has not the two addresses of a rank that joins";
+}
+
+void tutti_elastic_start_entered(tutti_elastic_start *s)
+{
+    if (s->report < 0) return;
+    (void)!send(s->report, &s->self.id, sizeof s->self.id, MSG_NOSIGNAL);
+    close(s->report);
+    s->report = -1;
 }

@@ -1,0 +1,20 @@
+/* The agent: tutti-run itself, started on another host for one rank of an elastic run. It opens the rank's door, and
+ * says so; starts the rank, passes its output and its end on, and signals to it. When nobody listens to the agent any
+ * more, it ends the rank: no process is left behind.
+ *
+ * What it hears is frames (frame.h). The words of START:
+ *
+ *     FOLDER VARIABLES NAME=VALUE... BEFORE AFTER PROGRAM ARGUMENT...
+ *
+ * Before and after: parts of TUTTI_ELASTIC (designs/elastic/elastic_start.h), between which the descriptors of door and
+ * report stand. [M] */
+#ifndef TUTTI_LAUNCH_AGENT_H
+#define TUTTI_LAUNCH_AGENT_H
+
+/* Its only argument. */
+#define TUTTI_LAUNCH_AGENT "--agent"
+
+/* Until the rank has ended. The exit status: 0 if it has said all. */
+int tutti_launch_agent(void);
+
+#endif
