@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 the Tutti authors
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# A recipe for Spack, for a checkout:   spack repo add install/spack && spack dev-build tutti@0.2.0
+# A recipe for Spack, for a checkout:   spack repo add install/spack && spack dev-build tutti@0.3.0
 from spack.package import *
 
 
@@ -9,7 +9,7 @@ class Tutti(AutotoolsPackage):
     """Collectives as tasks of StarPU programs, and training of image classifiers on top of them."""
 
     license("BSD-3-Clause")
-    version("0.2.0")
+    version("0.3.0")
 
     variant("cuda", default=False, description="Kernels for NVIDIA's GPUs; needs a StarPU with CUDA")
     variant("faults", default=False, description="TUTTI_FAULT, with which tests make a rank misbehave")
