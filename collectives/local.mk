@@ -10,10 +10,12 @@ libcore_la_SOURCES += \
 	collectives/cache.c collectives/cache.h \
 	collectives/choose.c collectives/choose.h \
 	collectives/coll.h \
-	collectives/comm.c \
+	collectives/check_args.c collectives/check_args.h \
+	collectives/comm.c collectives/comm_parts.h \
 	collectives/control.c collectives/control.h \
 	collectives/engine.c collectives/engine.h \
 	collectives/priced.c collectives/priced.h \
+	collectives/request.c \
 	collectives/rules.c collectives/rules.h \
 	collectives/rules_text.c collectives/rules_text.h \
 	collectives/links/events.c collectives/links/events.h \

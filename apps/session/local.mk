@@ -9,6 +9,7 @@ libsession_la_SOURCES = \
 	apps/session/layout.c apps/session/layout.h \
 	apps/session/precision.c apps/session/precision.h \
 	apps/session/rank_step.c apps/session/rank_step.h \
+	apps/session/model_step.c apps/session/model_step.h \
 	apps/session/session.c apps/session/session.h \
 	apps/session/transport.c apps/session/transport.h \
 	apps/session/weights.c apps/session/weights.h

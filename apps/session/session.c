@@ -3,13 +3,10 @@
 #include "apps/session/device.h"
 #include "apps/session/engines.h"
 #include "apps/session/groups.h"
-#include "apps/session/rank_step.h"
+#include "apps/session/model_step.h"
 #include "collectives/choose.h"
 #include "collectives/links/run.h"
 #include "dag/base/log.h"
-#include "dag/net/layer.h"
-#include "dag/step/codec.h"
-#include "dag/step/strategy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -163,103 +160,6 @@ static void keep(tutti_training_session *s, tutti_graph *graph)
     s->level = TUTTI_TRAINING_BUILT;
 }
 
-static tutti_status build_net(
-    const tutti_model *model, const tutti_model_input *input, int zero_last_scale, tutti_net **net)
-{
-    tutti_status status = tutti_model_net(model, input, net);
-    if (status) return status;
-    if (zero_last_scale) tutti_net_start_blocks_at_zero(*net);
-    return tutti_net_status(*net);
-}
-
-static tutti_status scale_rates(const tutti_layer_rates *rates, tutti_net *net)
-{
-    tutti_layer_rates_fault fault;
-    if (tutti_layer_rates_apply(rates, net, &fault)) return TUTTI_OK;
-    return tutti_fail(TUTTI_ERR_USAGE, "--%s %s: %s", fault.option, fault.value, fault.reason);
-}
-
-/* Bytes of which each value is as frequent as the others have mean 1/2 and variance 1/12, nearly. */
-static void complete_pixels(tutti_step_options *recipe)
-{
-    recipe->bytes = 1;
-    if (recipe->deviation[0] > 0) return;
-    for (int c = 0; c < TUTTI_PIXEL_CHANNELS; c++) {
-        recipe->mean[c] = 0.5f;
-        recipe->deviation[c] = 0.288675f;
-    }
-}
-
-/* The net for images that evaluations see, or NULL. */
-static tutti_status build_evaluated(const tutti_model *model, const tutti_model_input *input,
-    int eval_size, const tutti_net *trained, tutti_net **net)
-{
-    tutti_model_input other = {eval_size, eval_size, input->C, input->classes};
-    const char *layer;
-    if (!eval_size || (input->H == eval_size && input->W == eval_size)) return TUTTI_OK;
-    tutti_status status = build_net(model, &other, 0, net);
-    if (!status) status = tutti_net_compare(trained, *net, &layer);
-    if (status || !layer) return status;
-    return tutti_fail(TUTTI_ERR_USAGE,
-        "--eval-size %d: layer %s of %s has other weights for images of %dx%d than for %dx%d; only "
-        "models that take the mean over all pixels before their last layer can evaluate another "
-        "size: leave the option out",
-        eval_size, layer, model->name, eval_size, eval_size, input->H, input->W);
-}
-
-static void free_whole(tutti_training_session *s)
-{
-    tutti_step_free(s->whole);
-    s->whole = NULL;
-}
-
-/* Whether no rank has all that the model has. */
-static int is_sharded(const tutti_training_session *s, const tutti_step_options *recipe)
-{
-    const int shards = (recipe->strategy && recipe->strategy->shards) ||
-                       (recipe->codec && recipe->codec->compresses);
-    return tutti_placement_is_divided(&s->placement) ||
-           (shards && s->exchange && s->placement.global_replicas > 1);
-}
-
-/* What the model has in all, where no rank has that. */
-static tutti_status build_whole(
-    tutti_training_session *s, const tutti_net *net, const tutti_step_options *recipe)
-{
-    const tutti_placement *p = &recipe->placement;
-    tutti_step_options whole = *recipe;
-    whole.emission = TUTTI_EMISSION_LAYERS;
-    whole.slots = 0;
-    whole.placement = (tutti_placement){.rank = p->own.replica,
-        .replicas = p->replicas,
-        .stored = p->stored,
-        .first_replica = p->first_replica,
-        .global_replicas = p->global_replicas};
-    return is_sharded(s, recipe) ? tutti_step_build(net, &whole, &s->whole) : TUTTI_OK;
-}
-
-/* This rank's part of the step, and all of it. */
-static tutti_status build_steps(tutti_training_session *s, const tutti_model *model,
-    const tutti_net *net, tutti_step_options *recipe, tutti_step **step)
-{
-    tutti_status status = tutti_rank_step_complete(
-        &s->options.layout, model->name, net, s->options.workers, &s->placement, recipe);
-    if (!status) status = build_whole(s, net, recipe);
-    if (!status) status = tutti_step_build(net, recipe, step);
-    if (status) free_whole(s);
-    return status;
-}
-
-/* Whether the step's ops have kernels where they run. */
-static tutti_status check_device(tutti_training_session *s, tutti_step *step)
-{
-    tutti_status status = tutti_device_check(&s->place, step->graph);
-    if (!status) return TUTTI_OK;
-    free_whole(s);
-    tutti_step_free(step);
-    return status;
-}
-
 int tutti_training_session_micro_batches(const tutti_training_session *s, int64_t batch)
 {
     const int cuts = s->place.device == TUTTI_CPU ? s->options.workers : 1;
@@ -269,36 +169,27 @@ int tutti_training_session_micro_batches(const tutti_training_session *s, int64_
 tutti_status tutti_training_session_build(tutti_training_session *s, const tutti_model *model,
     const tutti_model_input *input, const tutti_step_options *recipe)
 {
-    tutti_net *net = NULL, *evaluated = NULL;
-    tutti_step *step;
-    tutti_step_options complete = *recipe;
-    complete.micro_batches = tutti_training_session_micro_batches(s, recipe->batch);
-    complete.placement = s->placement;
-    complete.adds_norms = 1;
-    if (!s->exchange || s->place.device != TUTTI_CPU) complete.sums = TUTTI_SUMS_GRAPH;
-    complete.rectifies = s->place.device != TUTTI_CPU;
-    complete_pixels(&complete);
     tutti_status status = expect(s, TUTTI_TRAINING_OPEN, "build a model");
     if (!status) status = reserve(s);
-    if (!status) status = build_net(model, input, recipe->zero_last_scale, &net);
-    if (!status) status = scale_rates(&s->options.rates, net);
-    if (!status) status = build_evaluated(model, input, s->options.eval_size, net, &evaluated);
-    complete.evaluated = evaluated;
-    if (!status) status = build_steps(s, model, net, &complete, &step);
-    if (!status) status = check_device(s, step);
-    complete.evaluated = NULL;
-    int64_t side = evaluated ? s->options.eval_size : 0;
-    tutti_net_free(evaluated);
-    if (status) {
-        tutti_net_free(net);
-        return status;
-    }
-    s->net = net;
-    s->step = step;
-    s->recipe = complete;
-    s->image_bytes = (int64_t)input->H * input->W * input->C;
-    s->evaluated_bytes = side ? side * side * input->C : s->image_bytes;
-    keep(s, step->graph);
+    if (status) return status;
+    tutti_step_options cut = *recipe;
+    cut.micro_batches = tutti_training_session_micro_batches(s, recipe->batch);
+    const tutti_model_step_options options = {.layout = &s->options.layout,
+        .rates = &s->options.rates,
+        .place = &s->place,
+        .workers = s->options.workers,
+        .eval_size = s->options.eval_size,
+        .summed = s->exchange != NULL};
+    tutti_model_step built;
+    status = tutti_model_step_build(&options, model, input, &cut, &s->placement, &built);
+    if (status) return status;
+    s->net = built.net;
+    s->step = built.step;
+    s->whole = built.whole;
+    s->recipe = built.recipe;
+    s->image_bytes = built.image_bytes;
+    s->evaluated_bytes = built.evaluated_bytes;
+    keep(s, s->step->graph);
     return TUTTI_OK;
 }
 
@@ -419,9 +310,9 @@ void tutti_training_session_clear(tutti_training_session *s)
     tutti_training_session_stop(s);
     if (s->step) s->step->graph = NULL; /* it is among those seen */
     tutti_step_free(s->step);
-    free_whole(s);
+    tutti_step_free(s->whole);
     tutti_net_free(s->net);
-    s->step = NULL;
+    s->step = s->whole = NULL;
     s->net = NULL;
     s->graph = NULL;
     s->recipe = (tutti_step_options){0};

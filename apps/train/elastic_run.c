@@ -43,7 +43,7 @@ static tutti_status refuse_division(
         "%d x --batch %" PRId64 " images cannot be divided among %d ranks, and from %d to %d may "
         "train: %s",
         s->ranks, o->batch, ranks, s->least, s->most, advice);
-    return tutti_conf_refuse(&o->conf, "batch-rule", o->batch_rule_name, reason);
+    return tutti_conf_refuse(&o->conf, "batch-rule", o->elastic.batch_rule_name, reason);
 }
 
 /* Before the run begins, so that it does not end when a rank has died. */
@@ -89,7 +89,7 @@ tutti_status tutti_train_elastic_open(tutti_train_options *o, const char *settin
     if (wrong)
         return tutti_fail(TUTTI_ERR_USAGE,
             "TUTTI_ELASTIC %s: it is set by tutti-run --elastic, and by nobody else", wrong);
-    tutti_status status = o->batch_global ? check_division(o, &start) : TUTTI_OK;
+    tutti_status status = o->elastic.batch_global ? check_division(o, &start) : TUTTI_OK;
     if (status) return status;
     options = (tutti_elastic_options){.token = start.token,
         .first = start.first.n ? &start.first : NULL,
@@ -100,13 +100,13 @@ tutti_status tutti_train_elastic_open(tutti_train_options *o, const char *settin
         .least = 1,
         .most = start.most,
         .settle_s = settle_s,
-        .ack_s = patience * o->timeout_s,
+        .ack_s = patience * o->exchange.timeout_s,
         .join_s = join_s,
         .silence_s = silence_s};
     tutti_interrupt_hush(interrupt); /* what a signal asks for depends on those of the others */
     e->id = start.self.id;
     e->least = start.least;
-    e->images = o->batch_global ? start.ranks * o->batch : 0;
+    e->images = o->elastic.batch_global ? start.ranks * o->batch : 0;
     e->report = start.report;
     tutti_snapshots_begin(&e->kept, start.first.n > 0);
     status = tutti_tcp_listener_adopt(start.door, start.token, &options.door);
@@ -256,7 +256,7 @@ tutti_status tutti_train_elastic_begin(tutti_train_elastic *e, tutti_trainer *s)
     else if (has_newcomer(e) && step > 0 && s->session.whole)
         status = tutti_snapshots_attend(s);
     if (e->kept.newest.step < 0) tutti_snapshots_begin(&e->kept, 1);
-    const tutti_conf_int *every = &s->options->snapshot_steps;
+    const tutti_conf_int *every = &s->options->elastic.snapshot_steps;
     e->done = s->first_step;
     e->due = s->first_step + FIRST;
     if (!every->word) e->due = (s->first_step / every->value + 1) * every->value;
@@ -288,7 +288,7 @@ static int64_t choose_interval(const tutti_train_elastic *e, int64_t step, doubl
 tutti_status tutti_train_elastic_keep(
     tutti_train_elastic *e, tutti_trainer *s, int64_t step, double since_s)
 {
-    const tutti_conf_int *every = &s->options->snapshot_steps;
+    const tutti_conf_int *every = &s->options->elastic.snapshot_steps;
     tutti_status status = TUTTI_OK;
     if (e->kept.newest.step < step) status = tutti_snapshots_take(&e->kept, s, step);
     if (status) return status;

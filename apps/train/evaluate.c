@@ -43,7 +43,7 @@ static tutti_status evaluate_share(tutti_trainer *s, const int section[TUTTI_TES
     tutti_metric_sums sum[TUTTI_TEST_VIEWS], tutti_tally *tally)
 {
     tutti_training_session *on = &s->session;
-    int64_t views = s->options->views;
+    int64_t views = s->options->evaluation.views;
     int64_t steps = views * tutti_prefetch_steps(&s->test, 0, s->local ? 1 : on->placement.replicas,
                                 s->options->batch, 1);
     tutti_flight flights[TUTTI_FLIGHTS] = {{0}};
@@ -118,8 +118,8 @@ tutti_status tutti_evaluate_sum(
 {
     const int averaged = s->session.step->eval_average >= 0;
     const tutti_metric_sums *trained = &sums->trained, *one = &sums->own[0],
-                            *last = &sums->own[s->options->views - 1],
-                            *average = &sums->average[s->options->views - 1];
+                            *last = &sums->own[s->options->evaluation.views - 1],
+                            *average = &sums->average[s->options->evaluation.views - 1];
     tutti_status status = add_ranks(s, 1 + (averaged ? 2 : 1) * TUTTI_TEST_VIEWS, &sums->trained);
     if (!status) status = tally_ranks(s, tally);
     if (status) return status;

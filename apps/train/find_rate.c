@@ -158,7 +158,7 @@ static int fill_line(
 static tutti_status draw_chart(const tutti_train_options *o, const tutti_report_rates *r)
 {
     const tutti_file_options file = {
-        .what = "--find-lr", .path = o->find_rate, .keep = (int)o->keep};
+        .what = "--find-lr", .path = o->find_rate.picture, .keep = (int)o->checkpoint.keep};
     char *text = NULL;
     size_t size = 0;
     tutti_chart_line *line = calloc(3, sizeof *line);
@@ -186,7 +186,7 @@ static tutti_status draw_chart(const tutti_train_options *o, const tutti_report_
     if (out) good &= fclose(out) == 0;
     tutti_status status =
         good ? tutti_file_put(&file, text, size)
-             : tutti_fail(TUTTI_ERR_NOMEM, "no memory for --find-lr %s", o->find_rate);
+             : tutti_fail(TUTTI_ERR_NOMEM, "no memory for --find-lr %s", o->find_rate.picture);
     free(line);
     free(text);
     return status;
@@ -208,7 +208,7 @@ static tutti_status report_rates(
     found.rate = rate;
     found.loss = loss;
     found.smoothed = smoothed;
-    found.file = s->options->find_rate;
+    found.file = s->options->find_rate.picture;
     tutti_status status = draw_chart(s->options, &found);
     if (!status) tutti_report_on_rates(report, &found);
     free(rate);

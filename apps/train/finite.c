@@ -60,8 +60,8 @@ static const char *kept(const tutti_trainer *s, int64_t saved, char *text, size_
 {
     text[0] = '\0';
     if (saved)
-        snprintf(
-            text, size, "; %s has the weights after step %" PRId64, s->options->checkpoint, saved);
+        snprintf(text, size, "; %s has the weights after step %" PRId64,
+            s->options->checkpoint.file, saved);
     return text;
 }
 

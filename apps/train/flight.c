@@ -66,19 +66,19 @@ tutti_status tutti_flight_batches(tutti_trainer *s, int train, tutti_prefetch **
         .batch = s->options->batch,
         .first_step = train ? s->first_step * s->options->accumulate : 0,
         .multiple = train ? s->options->accumulate : 1,
-        .augment = s->options->augment,
-        .rand_augment = s->options->rand_augment,
-        .jitter = s->options->jitter,
+        .augment = s->options->data.augment,
+        .rand_augment = s->options->data.rand_augment,
+        .jitter = s->options->data.jitter,
         .erase = tutti_conf_real_or(s->options->images.erase, 0),
-        .window = s->options->window,
+        .window = s->options->data.window,
         .crop_epochs = s->crop_epochs,
-        .views = s->options->views,
+        .views = s->options->evaluation.views,
         .seed = order_seed(s),
         .bad = !tutti_bad_images_skipped(s->options->images.bad_images) ? NULL
                : train                                                  ? &s->bad_train
                                                                         : &s->bad_test,
         .threads = s->readers,
-        .depth = (int)s->options->depth,
+        .depth = (int)s->options->data.depth,
         .memory_bytes = tutti_data_memory(&s->options->images),
         .tell = train && tutti_trainer_reports(s)};
     *batches = NULL;
@@ -95,7 +95,7 @@ tutti_status tutti_flight_batches(tutti_trainer *s, int train, tutti_prefetch **
 static void await_batch(tutti_trainer *s, tutti_prefetch *batches, const char *split)
 {
     static const double moment_s = 1e-3;
-    double until_s = tutti_clock_s() + s->options->timeout_s;
+    double until_s = tutti_clock_s() + s->options->exchange.timeout_s;
     if (tutti_prefetch_await(batches, 0)) return;
     snprintf(s->doing, sizeof s->doing, "waits for a batch of '%s' (format %s)", split,
         s->train.source->name);
@@ -112,7 +112,7 @@ tutti_status tutti_flight_take_batch(
     tutti_status status = TUTTI_OK;
     if (batches) {
         await_batch(s, batches, split);
-        status = tutti_prefetch_next(batches, s->options->timeout_s, &f->batch);
+        status = tutti_prefetch_next(batches, s->options->exchange.timeout_s, &f->batch);
         tutti_trace_main(s->session.trace, TUTTI_SPAN_WAIT, "wait for a batch", begun_s);
     }
     if (status) return status;
@@ -150,7 +150,8 @@ tutti_status tutti_flight_complete(
 {
     tutti_training_session *on = &s->session;
     double begun_s = tutti_trace_now(on->trace);
-    tutti_status status = on->runner->wait(on->run, f->from, f->point, s->options->timeout_s);
+    tutti_status status =
+        on->runner->wait(on->run, f->from, f->point, s->options->exchange.timeout_s);
     tutti_trace_main(on->trace, TUTTI_SPAN_WAIT, "wait for a step", begun_s);
     if (status) return status; /* the batch may still be read */
     f->busy = 0;

@@ -53,7 +53,7 @@ static int is_head(const tutti_shape *ours, const tutti_shape *theirs, int class
 static int begins_anew(const loading *l, const char *name, const tutti_tensor *t)
 {
     tutti_shape has, wants;
-    return !l->s->options->evaluate &&
+    return !l->s->options->evaluation.only &&
            tutti_weights_find(
                &l->from, l->s->session.net, l->s->options->model->name, t, name, &has, &wants) &&
            is_head(&wants, &has, l->s->train.classes);
@@ -93,12 +93,13 @@ static void compare_moments(const loading *l, const tutti_description *d)
 {
     const tutti_step_options *r = &l->s->session.recipe;
     const size_t bytes = (size_t)d->channels * sizeof *d->mean;
-    if (!l->s->options->evaluate || !d->normalised || d->channels != l->s->train.channels) return;
+    if (!l->s->options->evaluation.only || !d->normalised || d->channels != l->s->train.channels)
+        return;
     if (!memcmp(d->mean, r->mean, bytes) && !memcmp(d->deviation, r->deviation, bytes)) return;
     tutti_log(TUTTI_LOG_WARN,
         "--init-from %s: its images had the mean %s and the deviation %s; those of --data have "
         "others, by which they are normalised here",
-        l->s->options->init_from, tutti_checkpoint_value(l->from.file, "mean"),
+        l->s->options->checkpoint.init_from, tutti_checkpoint_value(l->from.file, "mean"),
         tutti_checkpoint_value(l->from.file, "deviation"));
 }
 
@@ -114,7 +115,7 @@ static tutti_status check_description(const loading *l)
     if (!has || l->from.onnx || strcmp(has, is) == 0) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_FORMAT,
         "--init-from %s: its model is %s, but this run's is %s: add --model %s",
-        l->s->options->init_from, has, is, has);
+        l->s->options->checkpoint.init_from, has, is, has);
 }
 
 static tutti_status fill_tensor(void *ctx, const tutti_tensor *t, void *data, int *filled)
@@ -129,7 +130,7 @@ static tutti_status fill_tensor(void *ctx, const tutti_tensor *t, void *data, in
 static tutti_status open_file(loading *l)
 {
     if (l->s->session.placement.rank != 0) return TUTTI_OK;
-    tutti_status status = tutti_weights_open(l->s->options->init_from, &l->from);
+    tutti_status status = tutti_weights_open(l->s->options->checkpoint.init_from, &l->from);
     if (!status) status = check_description(l);
     if (status) return status;
     return tutti_weights_match(&l->from, &l->s->session, l->s->options->model->name);
@@ -154,8 +155,8 @@ static void tell_further(const loading *l)
         tutti_log(TUTTI_LOG_WARN,
             "--init-from %s: it has %d tensor%s that the model %s does not have, left out: "
             "\"%s\"%s",
-            l->s->options->init_from, further, further == 1 ? "" : "s", l->s->options->model->name,
-            first, further == 1 ? "" : " is the first");
+            l->s->options->checkpoint.init_from, further, further == 1 ? "" : "s",
+            l->s->options->model->name, first, further == 1 ? "" : " is the first");
 }
 
 static tutti_status tell(const loading *l)
@@ -163,17 +164,17 @@ static tutti_status tell(const loading *l)
     const tutti_trainer *s = l->s;
     if (s->session.placement.rank != 0) return TUTTI_OK;
     if (l->read == 0)
-        return tutti_fail(
-            TUTTI_ERR_FORMAT, "--init-from %s: no tensor in it fits", s->options->init_from);
+        return tutti_fail(TUTTI_ERR_FORMAT, "--init-from %s: no tensor in it fits",
+            s->options->checkpoint.init_from);
     if (l->from.torch)
         tutti_log(TUTTI_LOG_INFO, "--init-from %s: weights with PyTorch's names and axes",
-            s->options->init_from);
+            s->options->checkpoint.init_from);
     tell_further(l);
     if (*l->anew)
         tutti_log(TUTTI_LOG_INFO,
             "--init-from %s: a new head for %d classes: %s begin anew, all other weights are from "
             "the file",
-            s->options->init_from, s->train.classes, l->anew);
+            s->options->checkpoint.init_from, s->train.classes, l->anew);
     return TUTTI_OK;
 }
 

@@ -196,9 +196,10 @@ static tutti_status drain(loop *l, int64_t next_step)
         status = retire(l, &l->flight[number % TUTTI_FLIGHTS]);
     const tutti_training_session *on = &l->s->session;
     if (!status)
-        status = on->runner->wait(on->run, 0, on->runner->point(on->run), l->s->options->timeout_s);
+        status = on->runner->wait(
+            on->run, 0, on->runner->point(on->run), l->s->options->exchange.timeout_s);
     if (status || !l->s->store) return status;
-    return tutti_train_store_finalize(l->s->store, l->s->options->timeout_s);
+    return tutti_train_store_finalize(l->s->store, l->s->options->exchange.timeout_s);
 }
 
 /* ---- reasons to end ---- */
@@ -232,7 +233,8 @@ static tutti_status try_weights(loop *l, tutti_finding *found)
     tutti_status status = on->runner->submit(on->run, on->step->eval);
     if (!status) status = tutti_flight_fetch(on, f);
     if (!status)
-        status = on->runner->wait(on->run, 0, on->runner->point(on->run), l->s->options->timeout_s);
+        status = on->runner->wait(
+            on->run, 0, on->runner->point(on->run), l->s->options->exchange.timeout_s);
     for (int i = 0; i < on->step->micro_batches; i++)
         if (on->placement.own.stage == 0) loss += f->metrics[i * TUTTI_METRICS];
     *found = isfinite(loss) ? (tutti_finding){0} : (tutti_finding){TUTTI_FINDING_AFTER, 0};
@@ -244,7 +246,7 @@ static tutti_status evaluate_with(loop *l, int64_t done, tutti_tally *tally, int
 {
     tutti_test_sums sums = {.trained = l->trained};
     tutti_status status = TUTTI_OK;
-    if (l->s->options->eval_every.word != TUTTI_EVAL_NEVER)
+    if (l->s->options->evaluation.every.word != TUTTI_EVAL_NEVER)
         status = tutti_evaluate(l->s, &sums, tally);
     if (!status) status = settle(l, done, (tutti_finding){0}, together);
     if (status || l->signal) return status;
@@ -262,7 +264,7 @@ static tutti_status evaluate_with(loop *l, int64_t done, tutti_tally *tally, int
                                         .averaged = l->s->session.step->eval_average >= 0,
                                         .average_loss = found->average_loss,
                                         .average_accuracy = found->average_accuracy,
-                                        .views = l->s->options->views});
+                                        .views = l->s->options->evaluation.views});
     *together = 1;
     if (found->images > 0 && !isfinite(found->test_loss)) {
         const tutti_finding after = {TUTTI_FINDING_AFTER, 0};
@@ -276,9 +278,9 @@ static tutti_status evaluate_with(loop *l, int64_t done, tutti_tally *tally, int
 static void compare_with_best(loop *l, int64_t done)
 {
     tutti_trainer *s = l->s;
-    const tutti_conf_int *patience = &s->options->patience;
+    const tutti_conf_int *patience = &s->options->evaluation.patience;
     l->better = 0;
-    if (patience->word && !s->options->keep_best) return;
+    if (patience->word && !s->options->checkpoint.keep_best) return;
     if (done <= s->first_step || (done % s->steps_per_epoch != 0 && done != s->steps)) return;
     l->better = !s->best.step || l->found.test_accuracy > s->best.accuracy;
     s->best.since++;
@@ -296,7 +298,7 @@ static void compare_with_best(loop *l, int64_t done)
 static void lower_rate(loop *l, int64_t done)
 {
     tutti_trainer *s = l->s;
-    const int64_t epoch = done / s->steps_per_epoch, every = s->options->eval_every.value;
+    const int64_t epoch = done / s->steps_per_epoch, every = s->options->evaluation.every.value;
     tutti_rate_schedule *schedule = &s->rate_schedule;
     if (done <= s->first_step || done % s->steps_per_epoch || epoch % every) return;
     if (!tutti_rate_schedule_evaluated(schedule, done, l->found.test_loss)) return;
@@ -311,7 +313,8 @@ static void lower_rate(loop *l, int64_t done)
 static tutti_status evaluate(loop *l, int64_t done, int *together)
 {
     tutti_tally tally;
-    tutti_status status = tutti_tally_open(l->s->test.classes, l->s->options->page != NULL, &tally);
+    tutti_status status =
+        tutti_tally_open(l->s->test.classes, l->s->options->outputs.page != NULL, &tally);
     if (status) return status;
     status = evaluate_with(l, done, &tally, together);
     if (!status && !l->signal) compare_with_best(l, done);
@@ -349,9 +352,9 @@ static agenda find_due(const loop *l, int64_t done)
     const tutti_train_options *o = s->options;
     int last = done >= s->last_step, epoch_ends = done % s->steps_per_epoch == 0;
     int64_t epochs = done / s->steps_per_epoch;
-    const tutti_conf_int *replica = &o->replica_check, *eval = &o->eval_every;
+    const tutti_conf_int *replica = &o->replica_check, *eval = &o->evaluation.every;
     int checks = s->session.placement.ranks > 1 && replica->word != TUTTI_REPLICA_NEVER;
-    const tutti_conf_int *every = &o->checkpoint_every;
+    const tutti_conf_int *every = &o->checkpoint.every;
     if (s->find_rate || (done > s->first_step && !tutti_trainer_ends_round(s, done)))
         return (agenda){.trace = s->session.trace && done == l->tracer.due};
     int due = last || epoch_ends || (!every->word && passes(s, done, every->value));
@@ -359,7 +362,7 @@ static agenda find_due(const loop *l, int64_t done)
     return (agenda){.trace = s->session.trace && done == l->tracer.due,
         .check = checks && (last || check),
         .evaluate = last || (epoch_ends && !eval->word && epochs % eval->value == 0),
-        .save = o->checkpoint && due && !is_saved(s, done),
+        .save = o->checkpoint.file && due && !is_saved(s, done),
         .look = l->look && done >= l->look && done > s->first_step,
         .keep = s->elastic && done > s->first_step && (last || done >= s->elastic->due)};
 }
@@ -439,14 +442,14 @@ static tutti_status save(loop *l, int64_t done, int *together)
     if (status) return status;
     l->saved = done;
     tutti_timetable_saved(&l->timetable, done, tutti_clock_s());
-    tutti_report_on_checkpoint(l->report, l->s->options->checkpoint, done);
+    tutti_report_on_checkpoint(l->report, l->s->options->checkpoint.file, done);
     return TUTTI_OK;
 }
 
 /* Right after an evaluation, which has found the weights to be finite. */
 static tutti_status save_best(loop *l, int64_t done, int *together)
 {
-    if (!l->better || !l->s->options->keep_best) return TUTTI_OK;
+    if (!l->better || !l->s->options->checkpoint.keep_best) return TUTTI_OK;
     l->better = 0;
     tutti_status status = gather_sums(l, done);
     if (!status) status = tutti_saver_save(l->s, done, 1, together);
@@ -461,7 +464,7 @@ static agenda find_last(loop *l, int64_t done)
     const tutti_train_options *o = l->s->options;
     return (agenda){.trace = tutti_tracer_cut(&l->tracer, done),
         .check = l->s->session.placement.ranks > 1 && o->replica_check.word != TUTTI_REPLICA_NEVER,
-        .save = o->checkpoint && done > l->s->first_step};
+        .save = o->checkpoint.file && done > l->s->first_step};
 }
 
 /* Rank 0 reports how the run ended. */
@@ -469,7 +472,7 @@ static void report_end(const loop *l, int64_t done)
 {
     const tutti_train_options *o = l->s->options;
     const char *name = tutti_interrupt_name(l->signal),
-               *from = l->saved ? o->checkpoint : o->resume;
+               *from = l->saved ? o->checkpoint.file : o->checkpoint.resume;
     if (!tutti_trainer_reports(l->s)) return;
     const tutti_placement *all = l->s->store ? &l->s->store->placement : NULL;
     char *command = !from ? NULL
@@ -486,7 +489,7 @@ static void report_end(const loop *l, int64_t done)
     else
         tutti_log(TUTTI_LOG_WARN,
             "interrupted by %s after step %" PRId64 " of %" PRId64 ": nothing is saved%s", name,
-            done, l->s->steps, o->checkpoint ? "" : ", because there is no --checkpoint");
+            done, l->s->steps, o->checkpoint.file ? "" : ", because there is no --checkpoint");
     free(command);
 }
 
@@ -587,7 +590,7 @@ static void summarise(loop *l, tutti_report_summary *summary)
     const tutti_stopwatch *w = &l->watch;
     double steps = w->steps > 0 ? (double)w->steps : 1;
     *summary = (tutti_report_summary){.design = tutti_exchange_design(s->session.exchange)->name,
-        .design_auto = s->options->design_auto,
+        .design_auto = s->options->exchange.design_auto,
         .model = s->options->model->name,
         .ranks = tutti_trainer_ranks(s),
         .steps = s->first_step > s->last_step ? s->first_step : s->last_step,
@@ -606,7 +609,7 @@ static void summarise(loop *l, tutti_report_summary *summary)
         .macro_f1 = l->found.macro_f1,
         .averaged = s->session.step->eval_average >= 0,
         .average_accuracy = l->found.average_accuracy,
-        .views = s->options->views,
+        .views = s->options->evaluation.views,
         .counts = s->session.runner->count(s->session.run, s->session.step->train),
         .received = count_received(l),
         .replica_checks = l->replica_checks};
@@ -620,8 +623,8 @@ tutti_status tutti_loop_run(
         trainer->last_step > trainer->first_step ? trainer->last_step - trainer->first_step : 0;
     *together = 0;
     begin_sums(&l);
-    if (!trainer->options->checkpoint_minutes.word) {
-        l.timetable.every_s = 60 * trainer->options->checkpoint_minutes.value;
+    if (!trainer->options->checkpoint.minutes.word) {
+        l.timetable.every_s = 60 * trainer->options->checkpoint.minutes.value;
         tutti_timetable_saved(&l.timetable, trainer->first_step, tutti_clock_s());
         l.look = trainer->first_step + TUTTI_TIMETABLE_FIRST;
     }

@@ -62,113 +62,189 @@ static void adapt(tutti_train_options *o, const tutti_train_program *program)
     set_defaults(o, program->defaults, NULL);
 }
 
-static void read_strategy(tutti_train_options *o)
+/* Texts become values. The first that is not understood ends the run, unless that has ended already. */
+typedef struct reading {
+    tutti_train_options *o;
+    int tells;
+    tutti_status status;
+} reading;
+
+static void refuse(reading *r, const char *name, const char *value, const char *reason)
 {
+    if (r->tells && !r->status) r->status = tutti_conf_refuse(&r->o->conf, name, value, reason);
+}
+
+static void read_strategy(reading *r)
+{
+    tutti_train_strategy *s = &r->o->strategy;
+    char fault[256];
     const char *role = getenv("TUTTI_KV_ROLE");
-    if (strcmp(o->strategy_name, "auto") != 0 &&
-        !tutti_strategy_read(o->strategy_name, &o->strategy, &o->strategy_settings,
-            o->strategy_fault, sizeof o->strategy_fault))
-        o->strategy = NULL;
-    o->jobs = role && *role;
-    o->stored = o->jobs || (o->strategy && o->strategy->pushes);
+    if (strcmp(s->name, "auto") != 0 &&
+        !tutti_strategy_read(s->name, &s->kind, &s->settings, fault, sizeof fault)) {
+        s->kind = NULL;
+        refuse(r, "strategy", s->name, fault);
+    }
+    s->jobs = role && *role;
+    s->stored = s->jobs || (s->kind && s->kind->pushes);
     /* With a store it may have fewer parameters. */
-    const tutti_strategy *stored =
-        o->jobs && o->strategy ? tutti_strategy_with_store(o->strategy) : NULL;
-    tutti_strategy_print(stored ? stored : o->strategy, &o->strategy_settings, o->strategy_text);
-    if (o->strategy && o->strategy->alone) o->priority = o->priority_free = 0;
+    const tutti_strategy *stored = s->jobs && s->kind ? tutti_strategy_with_store(s->kind) : NULL;
+    tutti_strategy_print(stored ? stored : s->kind, &s->settings, s->text);
 }
 
 /* --compress bf16 and --wire bf16 are one setting. */
-static void read_compress(tutti_train_options *o)
+static void read_travel(reading *r)
 {
-    o->wire = tutti_setting_wire_dtype(o->wire_name);
-    if (o->compress_name && tutti_codec_read(o->compress_name, &o->codec, &o->codec_value,
-                                o->compress_fault, sizeof o->compress_fault)) {
-        if (o->wire != TUTTI_F32 && o->wire != o->codec->wire)
-            snprintf(o->compress_fault, sizeof o->compress_fault,
-                "and --wire %s both say how gradients travel: leave out --wire", o->wire_name);
-        o->wire = o->codec->wire;
-        o->wire_name = o->wire == TUTTI_F32 ? "f32" : o->codec->name;
+    tutti_train_travel *t = &r->o->travel;
+    char fault[256] = "";
+    t->wire = tutti_setting_wire_dtype(t->wire_name);
+    if (t->compress_name &&
+        tutti_codec_read(t->compress_name, &t->codec, &t->codec_value, fault, sizeof fault)) {
+        if (t->wire != TUTTI_F32 && t->wire != t->codec->wire)
+            snprintf(fault, sizeof fault,
+                "and --wire %s both say how gradients travel: leave out --wire", t->wire_name);
+        t->wire = t->codec->wire;
+        t->wire_name = t->wire == TUTTI_F32 ? "f32" : t->codec->name;
     }
-    if (!o->codec && o->wire != TUTTI_F32)
-        snprintf(o->compress_text, sizeof o->compress_text, "%s", o->wire_name);
+    if (*fault) refuse(r, "compress", t->compress_name, fault);
+    if (!t->codec && t->wire != TUTTI_F32)
+        snprintf(t->text, sizeof t->text, "%s", t->wire_name);
     else
-        tutti_codec_print(o->codec, o->codec_value, o->compress_text);
+        tutti_codec_print(t->codec, t->codec_value, t->text);
 }
 
-static void read_layout(tutti_train_options *o)
+static void read_layout(reading *r)
 {
-    tutti_layout *l = &o->layout;
-    o->layout_fault = o->layout_text ? tutti_layout_read(o->layout_text, l) : NULL;
-    if (o->layout_fault) l->placement = (tutti_placement){0};
-    o->layers_read = tutti_layout_read_layers(o->stage_layers, l);
-    l->order = tutti_pipeline_order_of(o->pipeline_name);
-    l->micro_batches = (int)tutti_conf_int_or(o->micro_batches, 0);
-    if (tutti_placement_is_divided(&l->placement)) o->priority = o->priority_free = 0;
+    const tutti_train_layout *text = &r->o->layout;
+    tutti_layout *l = &r->o->layout.value;
+    const char *fault = text->text ? tutti_layout_read(text->text, l) : NULL;
+    if (fault) {
+        l->placement = (tutti_placement){0};
+        refuse(r, "layout", text->text, fault);
+    }
+    if (!tutti_layout_read_layers(text->stage_layers, l))
+        refuse(r, "stage-layers", text->stage_layers,
+            "must be auto, timed, or the number of layers of each stage, such as 10,12");
+    l->order = tutti_pipeline_order_of(text->pipeline_name);
+    l->micro_batches = (int)tutti_conf_int_or(text->micro_batches, 0);
+}
+
+static void read_images(reading *r)
+{
+    const tutti_data_settings *text = &r->o->images;
+    tutti_train_data *data = &r->o->data;
+    data->augment = tutti_augment_find(text->augment);
+    if (!tutti_rand_augment_read(text->rand_augment, &data->rand_augment))
+        refuse(r, "rand-augment", text->rand_augment,
+            "must be none, or how many operations (1 to 8) and their magnitude (0 to 30), such as "
+            "2,9");
+    if (!tutti_jitter_read(text->jitter, &data->jitter))
+        refuse(r, "jitter", text->jitter,
+            "must be none, or three numbers from 0 to 1 for brightness, contrast and saturation, "
+            "such as 0.4,0.4,0.4");
+    if (text->split && !tutti_held_out_read(text->split, &data->held_out, &data->held_out_seed))
+        refuse(r, "split", text->split,
+            "must be a share from 0.001 to 0.9, and may be followed by a seed, such as 0.2,7");
+    if (!tutti_shuffle_read(text->shuffle, &data->window))
+        refuse(r, "shuffle", text->shuffle,
+            "must be full, or window:G for shuffling within runs of G images, 2 to 1000000000");
+}
+
+static void read_rate(reading *r)
+{
+    tutti_train_rate *rate = &r->o->rate;
+    char reason[128];
+    rate->schedule = tutti_rate_schedule_find(rate->schedule_name);
+    rate->milestones = tutti_rate_schedule_read(rate->milestones_text, rate->milestone);
+    if (rate->milestones) return;
+    snprintf(reason, sizeof reason,
+        "must be up to %d ascending epochs from 1 on, separated by commas", TUTTI_RATE_MILESTONES);
+    refuse(r, "milestones", rate->milestones_text, reason);
+}
+
+static void read_exchange(reading *r)
+{
+    tutti_train_exchange *x = &r->o->exchange;
+    const tutti_strategy *strategy = r->o->strategy.kind;
+    x->design_auto = strcmp(x->design_name, "auto") == 0;
+    x->design = tutti_design_find(!x->design_auto                      ? x->design_name
+                                  : tutti_conf_int_or(x->lanes, 1) > 1 ? "concurrent"
+                                                                       : "funneled");
+    x->verify = tutti_verify_mode_find(x->verify_name);
+    /* Nothing is there to be put in an order where replicas train alone, or ranks have different collectives. */
+    const int ordered = !(strategy && strategy->alone) &&
+                        !tutti_placement_is_divided(&r->o->layout.value.placement);
+    x->priority = ordered && strcmp(x->priority_name, "off") != 0;
+    x->priority_free = ordered && strcmp(x->priority_name, "auto") == 0;
 }
 
 /* A mistake in a file that an option names is one in the options. */
-static tutti_status read_model(tutti_train_options *o)
+static void read_model(reading *r)
 {
-    tutti_status status = tutti_architecture_open(o->model_name, &o->model);
-    return status == TUTTI_ERR_FORMAT ? TUTTI_ERR_USAGE : status;
+    if (!r->tells || r->status) return;
+    r->status = tutti_architecture_open(r->o->model_name, &r->o->model);
+    if (r->status == TUTTI_ERR_FORMAT) r->status = TUTTI_ERR_USAGE;
+}
+
+static tutti_status read_texts(tutti_train_options *o, int tells)
+{
+    reading r = {o, tells, TUTTI_OK};
+    o->check_only |= o->remote_buffers;
+    o->update.rule = tutti_update_rule_find(o->update.name);
+    o->elastic.on = tutti_elastic_start_asked() != NULL;
+    o->elastic.batch_global = strcmp(o->elastic.batch_rule_name, "global") == 0;
+    read_rate(&r);
+    read_layout(&r);
+    read_strategy(&r);
+    read_exchange(&r);
+    read_travel(&r);
+    read_images(&r);
+    o->evaluation.views =
+        (int)tutti_conf_int_or(o->evaluation.views_asked, o->data.augment ? 2 : 1);
+    read_model(&r);
+    return r.status;
+}
+
+/* The command line and --config, over the defaults of the program, and then of --recipe. */
+static tutti_status read_table(
+    tutti_train_options *o, int argc, char *const argv[], tutti_conf_wish *wish)
+{
+    const char *file = tutti_train_config_find(argc, argv);
+    char **config = NULL;
+    tutti_status status = file ? tutti_train_config_read(o, file, &config) : TUTTI_OK;
+    snprintf(o->config_source, sizeof o->config_source, "config %.200s", file ? file : "");
+    set_config(o, config, o->config_source);
+    const tutti_status read = tutti_conf_parse(&o->conf, argc, argv, o, NULL, wish);
+    if (!status) status = read;
+    o->recipe = tutti_train_recipe_find(o->recipe_name);
+    if (!status && o->recipe->defaults->option) { /* once more, with its defaults */
+        snprintf(o->source, sizeof o->source, "recipe %s", o->recipe_name);
+        set_defaults(o, o->recipe->defaults, o->source);
+        set_config(o, config, o->config_source);
+        status = tutti_conf_parse(&o->conf, argc, argv, o, NULL, wish);
+    }
+    return status;
+}
+
+/* What an exchange would refuse. */
+static void set_harmless(tutti_train_exchange *x)
+{
+    x->lanes = (tutti_conf_int){.word = TUTTI_CONF_AUTO};
+    x->unsafe = 1;
+    x->comm_core = NULL;
+    x->stall.warn_s = x->stall.dump_s = x->stall.abort_s = 0;
 }
 
 tutti_status tutti_train_options_parse(const tutti_train_program *program, int argc,
     char *const argv[], tutti_train_options *options, tutti_conf_wish *wish)
 {
-    *options = (tutti_train_options){0};
+    *options = (tutti_train_options){.words = argv,
+        .exchange.stall = {.on = 1, .name = {"--stall-warn", "--stall-dump", "--stall-abort"}}};
     adapt(options, program);
-    const char *file = tutti_train_config_find(argc, argv);
-    char **config = NULL;
-    tutti_status status = file ? tutti_train_config_read(options, file, &config) : TUTTI_OK;
-    snprintf(
-        options->config_source, sizeof options->config_source, "config %.200s", file ? file : "");
-    set_config(options, config, options->config_source);
-    const tutti_status read = tutti_conf_parse(&options->conf, argc, argv, options, NULL, wish);
+    tutti_status status = read_table(options, argc, argv, wish);
+    const int runs = !status && wish->what == TUTTI_CONF_RUN;
+    const tutti_status read = read_texts(options, runs);
     if (!status) status = read;
-    options->recipe = tutti_train_recipe_find(options->recipe_name);
-    if (!status && options->recipe->defaults->option) { /* once more, with its defaults */
-        snprintf(options->source, sizeof options->source, "recipe %s", options->recipe_name);
-        set_defaults(options, options->recipe->defaults, options->source);
-        set_config(options, config, options->config_source);
-        status = tutti_conf_parse(&options->conf, argc, argv, options, NULL, wish);
-    }
-    options->words = argv;
-    options->check_only |= options->remote_buffers;
-    options->design_auto = strcmp(options->design_name, "auto") == 0;
-    options->design = tutti_design_find(!options->design_auto ? options->design_name
-                                        : tutti_conf_int_or(options->lanes, 1) > 1 ? "concurrent"
-                                                                                   : "funneled");
-    options->optimizer = tutti_update_rule_find(options->optimizer_name);
-    options->rate_schedule = tutti_rate_schedule_find(options->rate_schedule_name);
-    options->milestones = tutti_rate_schedule_read(options->milestones_text, options->milestone);
-    options->priority = strcmp(options->priority_name, "off") != 0;
-    options->priority_free = strcmp(options->priority_name, "auto") == 0;
-    read_layout(options);
-    read_strategy(options);
-    options->elastic = tutti_elastic_start_asked() != NULL;
-    options->batch_global = strcmp(options->batch_rule_name, "global") == 0;
-    options->verify = tutti_verify_mode_find(options->verify_name);
-    read_compress(options);
-    options->augment = tutti_augment_find(options->images.augment);
-    if (options->images.split &&
-        !tutti_held_out_read(options->images.split, &options->held_out, &options->held_out_seed))
-        options->held_out = -1;
-    options->rand_augment_read =
-        tutti_rand_augment_read(options->images.rand_augment, &options->rand_augment);
-    options->jitter_read = tutti_jitter_read(options->images.jitter, &options->jitter);
-    if (!tutti_shuffle_read(options->images.shuffle, &options->window)) options->window = -1;
-    options->views = (int)tutti_conf_int_or(options->eval_views, options->augment ? 2 : 1);
-    if (status) options->comm_core = NULL; /* an exchange might refuse it */
-    if (status || wish->what != TUTTI_CONF_RUN) return status;
-    status = read_model(options);
-    if (!status) status = tutti_train_options_check(options);
-    if (status) {
-        options->lanes = (tutti_conf_int){.word = TUTTI_CONF_AUTO};
-        options->unsafe = 1;
-        options->comm_core = NULL;
-        options->stall_warn_s = options->stall_dump_s = options->stall_abort_s = 0;
-    }
+    if (!status && runs) status = tutti_train_options_check(options);
+    if (status) set_harmless(&options->exchange);
     return status;
 }

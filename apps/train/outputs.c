@@ -37,12 +37,12 @@ static tutti_status check_nothing_is_lost(const tutti_outputs *outputs)
 {
     const tutti_train_options *o = outputs->options;
     char *target;
-    if (!o->checkpoint || outputs->continues || o->overwrite) return TUTTI_OK;
+    if (!o->checkpoint.file || outputs->continues || o->checkpoint.overwrite) return TUTTI_OK;
     tutti_status status =
-        tutti_file_target(&(tutti_file_options){.what = what, .path = o->checkpoint}, &target);
+        tutti_file_target(&(tutti_file_options){.what = what, .path = o->checkpoint.file}, &target);
     if (status) return status;
     char *earlier = tutti_file_earlier(target, 1);
-    const char *lost = is_there(target)          ? o->checkpoint
+    const char *lost = is_there(target)          ? o->checkpoint.file
                        : is_there(earlier)       ? earlier
                        : is_there(outputs->best) ? outputs->best
                                                  : NULL;
@@ -50,7 +50,7 @@ static tutti_status check_nothing_is_lost(const tutti_outputs *outputs)
         status = tutti_fail(TUTTI_ERR_USAGE,
             "--checkpoint %s: %s already exists, and this run does not continue from it: add "
             "--resume %s to continue, or --overwrite to replace it",
-            o->checkpoint, lost, o->checkpoint);
+            o->checkpoint.file, lost, o->checkpoint.file);
     free(earlier);
     free(target);
     return status;
@@ -61,9 +61,9 @@ static tutti_status lock_all(tutti_outputs *outputs)
     const tutti_train_options *o = outputs->options;
     const struct {
         const char *what, *path;
-    } file[TUTTI_OUTPUTS] = {{what, o->checkpoint}, {"--json", o->json}, {"trace", o->trace},
-        {"--csv", o->csv}, {"--report", o->page}, {"--metrics", o->metrics},
-        {"--find-lr", o->find_rate}};
+    } file[TUTTI_OUTPUTS] = {{what, o->checkpoint.file}, {"--json", o->outputs.json},
+        {"trace", o->outputs.trace}, {"--csv", o->outputs.csv}, {"--report", o->outputs.page},
+        {"--metrics", o->outputs.metrics}, {"--find-lr", o->find_rate.picture}};
     tutti_status status = TUTTI_OK;
     for (int i = 0; i < TUTTI_OUTPUTS && !status; i++)
         if (file[i].path && !(i > 0 && tutti_file_is_device(file[i].path)))
@@ -73,7 +73,7 @@ static tutti_status lock_all(tutti_outputs *outputs)
 
 static tutti_status name_best(tutti_outputs *outputs)
 {
-    const char *path = outputs->options->checkpoint;
+    const char *path = outputs->options->checkpoint.file;
     size_t size = strlen(path) + sizeof ".best";
     outputs->best = malloc(size);
     if (!outputs->best) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a file's name");
@@ -84,9 +84,10 @@ static tutti_status name_best(tutti_outputs *outputs)
 static tutti_status claim_all(tutti_outputs *outputs)
 {
     const tutti_train_options *o = outputs->options;
-    tutti_status status = o->keep_best ? name_best(outputs) : TUTTI_OK;
+    tutti_status status = o->checkpoint.keep_best ? name_best(outputs) : TUTTI_OK;
     if (!status) status = lock_all(outputs);
-    if (!status) status = compare_names(o->resume, o->checkpoint, &outputs->resumed_here);
+    if (!status)
+        status = compare_names(o->checkpoint.resume, o->checkpoint.file, &outputs->resumed_here);
     outputs->continues |= outputs->resumed_here;
     return status ? status : check_nothing_is_lost(outputs);
 }
@@ -96,9 +97,9 @@ tutti_status tutti_outputs_claim(
 {
     *outputs = (tutti_outputs){.options = options, .continues = continues};
     tutti_status status = options->check_only ? TUTTI_OK : claim_all(outputs);
-    if (!status && options->resume && !restored)
-        status =
-            tutti_checkpoint_open_newest(options->resume, &outputs->resumed, &outputs->earlier);
+    if (!status && options->checkpoint.resume && !restored)
+        status = tutti_checkpoint_open_newest(
+            options->checkpoint.resume, &outputs->resumed, &outputs->earlier);
     return status;
 }
 
@@ -107,15 +108,15 @@ tutti_status tutti_outputs_resumed(tutti_outputs *outputs)
     tutti_checkpoint_close(outputs->resumed);
     outputs->resumed = NULL;
     if (!outputs->earlier || !outputs->continues) return TUTTI_OK;
-    const tutti_file_options file = {.what = what, .path = outputs->options->checkpoint};
+    const tutti_file_options file = {.what = what, .path = outputs->options->checkpoint.file};
     return tutti_file_restore(&file, outputs->earlier);
 }
 
 tutti_checkpoint_place tutti_outputs_place(const tutti_outputs *outputs, int best)
 {
     if (best) return (tutti_checkpoint_place){.path = outputs->best};
-    return (tutti_checkpoint_place){
-        outputs->options->checkpoint, (int)outputs->options->keep, !outputs->continues};
+    return (tutti_checkpoint_place){outputs->options->checkpoint.file,
+        (int)outputs->options->checkpoint.keep, !outputs->continues};
 }
 
 void tutti_outputs_release(tutti_outputs *outputs)

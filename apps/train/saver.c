@@ -42,7 +42,7 @@ static tutti_status saver_start(tutti_trainer *trainer, int64_t step, int best, 
     w->trainer = trainer;
     w->step = step;
     w->best = best;
-    w->until_s = tutti_clock_s() + PATIENCE * trainer->options->timeout_s;
+    w->until_s = tutti_clock_s() + PATIENCE * trainer->options->exchange.timeout_s;
     pthread_mutex_init(&w->lock, NULL);
     tutti_clock_cond_init(&w->ended);
     if (pthread_create(&w->thread, NULL, write_checkpoint, w)) {
@@ -84,7 +84,7 @@ static word saver_word(saver **w)
 {
     const tutti_train_options *o = (*w)->trainer->options;
     tutti_status status;
-    double moment_s = o->timeout_s / 4 < 1 ? o->timeout_s / 4 : 1;
+    double moment_s = o->exchange.timeout_s / 4 < 1 ? o->exchange.timeout_s / 4 : 1;
     if (saver_wait(*w, moment_s, &status)) {
         saver_free(*w);
         *w = NULL;
@@ -94,7 +94,7 @@ static word saver_word(saver **w)
     return (word){1, tutti_fail(TUTTI_ERR_TIMEOUT,
                          "checkpoint %s: not written within ten times --timeout %g s: is its disk "
                          "full or unreachable?",
-                         o->checkpoint, o->timeout_s)};
+                         o->checkpoint.file, o->exchange.timeout_s)};
 }
 
 static tutti_status tell(const tutti_trainer *s, word *said)
@@ -141,7 +141,7 @@ static tutti_status make_room(tutti_trainer *s)
     return s->elsewhere
                ? TUTTI_OK
                : tutti_fail(TUTTI_ERR_NOMEM, "checkpoint %s: no memory for what other stages have",
-                     s->options->checkpoint);
+                     s->options->checkpoint.file);
 }
 
 static tutti_status copy_from_stages(tutti_trainer *s)

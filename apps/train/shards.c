@@ -72,7 +72,7 @@ tutti_status tutti_shards_add_up(tutti_trainer *s)
         return tutti_fail(TUTTI_ERR_FORMAT,
             "%s: an image of val*.tar has label %" PRId64
             ", but train*.tar has only labels up to %" PRId64,
-            s->options->data, most[1] - 1, most[0] - 1);
+            s->options->data.folder, most[1] - 1, most[0] - 1);
     s->train.classes = s->test.classes = (int)most[0];
     s->train_images = sum[0];
     s->test_images = sum[1];

@@ -52,30 +52,29 @@ static void give_up(void)
 
 static tutti_exchange_options exchange_options(const tutti_train_options *o, const char *settings)
 {
-    return (tutti_exchange_options){.design = o->design,
-        .lanes = (int)tutti_conf_int_or(o->lanes, 0),
-        .algorithm =
-            tutti_rank_step_algorithm(o->layout_text || o->strategy || o->stored, o->algorithm),
-        .topology = o->topology,
-        .link_mbit = tutti_conf_real_or(o->link_mbit, 0),
-        .messages = o->stored ? o->layout.placement.stages > 1
-                              : tutti_rank_step_messages(&o->layout.placement, o->strategy),
-        .chunk_bytes = tutti_conf_bytes(o->chunk_mb),
-        .order = {.on = o->priority},
-        .bucket_bytes = tutti_conf_bytes(o->bucket_mb),
-        .comm_core = o->comm_core,
-        .unsafe = o->unsafe,
-        .verify = o->verify,
-        .timeout_s = o->timeout_s,
-        .setup_timeout_s = fmin(o->setup_timeout_s, o->timeout_s),
-        .watch = {.on = 1,
-            .warn_s = o->stall_warn_s,
-            .dump_s = o->stall_dump_s,
-            .abort_s = o->stall_abort_s,
-            .folder = o->stall_dir,
-            .give_up = give_up},
-        .reopens = o->design_auto,
+    const tutti_train_exchange *x = &o->exchange;
+    const tutti_strategy *strategy = o->strategy.kind;
+    const tutti_placement *placement = &o->layout.value.placement;
+    const int stored = o->strategy.stored;
+    tutti_exchange_options options = {.design = x->design,
+        .lanes = (int)tutti_conf_int_or(x->lanes, 0),
+        .algorithm = tutti_rank_step_algorithm(o->layout.text || strategy || stored, x->algorithm),
+        .topology = x->topology,
+        .link_mbit = tutti_conf_real_or(x->link_mbit, 0),
+        .messages = stored ? placement->stages > 1 : tutti_rank_step_messages(placement, strategy),
+        .chunk_bytes = tutti_conf_bytes(x->chunk_mb),
+        .order = {.on = x->priority},
+        .bucket_bytes = tutti_conf_bytes(x->bucket_mb),
+        .comm_core = x->comm_core,
+        .unsafe = x->unsafe,
+        .verify = x->verify,
+        .timeout_s = x->timeout_s,
+        .setup_timeout_s = fmin(x->setup_timeout_s, x->timeout_s),
+        .watch = x->stall,
+        .reopens = x->design_auto,
         .settings = settings};
+    options.watch.give_up = give_up;
+    return options;
 }
 
 /* The links are those of all ranks, clients and servers, not of the session's. */
@@ -115,23 +114,24 @@ tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interr
         .interrupt = interrupt,
         .store = store,
         .elastic = elastic,
-        .readers = tutti_data_threads(options->images.threads, (int)options->workers)};
-    tutti_status made =
-        strcmp(options->engines, "timed") == 0 ? tutti_engines_new(&trainer->engines) : TUTTI_OK;
+        .readers = tutti_data_threads(options->images.threads, (int)options->machine.workers)};
+    tutti_status made = strcmp(options->machine.engines, "timed") == 0
+                            ? tutti_engines_new(&trainer->engines)
+                            : TUTTI_OK;
     if (made) return made;
     char *settings = tutti_trainer_settings(options, parsed);
     if (!settings) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the options' text");
-    tutti_training_session_options session = {.workers = (int)options->workers,
-        .device = options->device,
-        .transport = options->transport,
-        .cuda_aware = options->cuda_aware,
-        .place = {.tf32 = options->tf32, .engines = trainer->engines},
-        .region_s = tutti_device_region_s(options->region_us),
-        .layout = options->layout,
-        .rates = options->rates,
+    tutti_training_session_options session = {.workers = (int)options->machine.workers,
+        .device = options->machine.device,
+        .transport = options->machine.transport,
+        .cuda_aware = options->machine.cuda_aware,
+        .place = {.tf32 = options->machine.tf32, .engines = trainer->engines},
+        .region_s = tutti_device_region_s(options->machine.region_us),
+        .layout = options->layout.value,
+        .rates = options->rate.layers,
         .metered = 1,
         .eval_size = (int)tutti_conf_int_or(options->images.eval_size, 0),
-        .spans = options->trace ? SPANS_TRACED : 0,
+        .spans = options->outputs.trace ? SPANS_TRACED : 0,
         .readers = trainer->readers,
         .connect = elastic ? tutti_train_elastic_connect : NULL,
         .connect_ctx = elastic,
@@ -179,7 +179,7 @@ static tutti_status build(tutti_trainer *s)
     const tutti_step_options recipe = tutti_trainer_recipe(s);
     tutti_status status =
         tutti_training_session_build(&s->session, s->options->model, &input, &recipe);
-    if (!status && s->options->rates.freeze && tutti_trainer_reports(s)) {
+    if (!status && s->options->rate.layers.freeze && tutti_trainer_reports(s)) {
         int layers;
         const int64_t numbers = tutti_layer_rates_frozen(s->session.net, &layers);
         tutti_log(TUTTI_LOG_INFO,
@@ -203,8 +203,8 @@ static tutti_status restore_snapshot(tutti_trainer *s)
 static tutti_status begin_weights(tutti_trainer *s)
 {
     if (is_restored(s)) return restore_snapshot(s);
-    if (!s->options->resume) {
-        if (!s->options->init_from && strstr(s->options->model->name, ".onnx#") &&
+    if (!s->options->checkpoint.resume) {
+        if (!s->options->checkpoint.init_from && strstr(s->options->model->name, ".onnx#") &&
             tutti_trainer_reports(s))
             tutti_log(TUTTI_LOG_INFO,
                 "--model %s: only its layers are taken; --init-from takes the weights of a file",
@@ -224,12 +224,12 @@ static tutti_status load_weights(tutti_trainer *s)
         const tutti_snapshot *from = has ? tutti_train_elastic_restores(s->elastic) : NULL;
         return s->session.whole ? tutti_snapshot_spread(from, s) : TUTTI_OK;
     }
-    if (s->options->resume) {
+    if (s->options->checkpoint.resume) {
         if (s->session.whole) status = tutti_weights_spread(&s->session, tutti_state_fill, s);
         if (!status && s->session.placement.rank == 0) status = tutti_outputs_resumed(&s->outputs);
         return tutti_trainer_agree(s, status);
     }
-    return s->options->init_from ? tutti_initial_load(s) : TUTTI_OK;
+    return s->options->checkpoint.init_from ? tutti_initial_load(s) : TUTTI_OK;
 }
 
 static tutti_status share_tensor(void *trainer, const tutti_tensor *t, void *data)
@@ -270,8 +270,8 @@ static tutti_status share_weights(tutti_trainer *s)
     plateau->since = first[5];
     plateau->drops = first[6];
     memcpy(&plateau->best, &first[7], sizeof plateau->best);
-    const tutti_conf_int *patience = &s->options->patience;
-    if (s->options->evaluate || (!patience->word && s->best.since >= patience->value))
+    const tutti_conf_int *patience = &s->options->evaluation.patience;
+    if (s->options->evaluation.only || (!patience->word && s->best.since >= patience->value))
         s->last_step = s->first_step;
     if (!status) status = share_sums(s);
     if (status || s->session.whole) return status; /* each has those of its stage */
@@ -291,7 +291,7 @@ tutti_status tutti_trainer_prepare(tutti_trainer *s)
     tutti_exchange_set_activity(s->session.exchange, "times its kernels", 1);
     if (!status) status = tutti_trainer_choose_precision(s);
     if (!status) status = tutti_trainer_time_layers(s);
-    if (!status && s->options->design_auto) status = tutti_trainer_choose_design(s);
+    if (!status && s->options->exchange.design_auto) status = tutti_trainer_choose_design(s);
     tutti_exchange_set_activity(s->session.exchange, "builds the model and starts StarPU", 1);
     if (!status) status = tutti_trainer_agree(s, build(s));
     if (!status) status = tutti_trainer_agree(s, tutti_training_session_apply(&s->session));
@@ -336,11 +336,11 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
 {
     const tutti_step_options *recipe = &s->session.recipe;
     *start = (tutti_report_start){.design = tutti_exchange_design(s->session.exchange)->name,
-        .design_auto = s->options->design_auto,
+        .design_auto = s->options->exchange.design_auto,
         .options = s->options,
-        .algorithm = s->options->algorithm,
-        .wire = s->options->wire_name,
-        .compress = s->options->compress_text,
+        .algorithm = s->options->exchange.algorithm,
+        .wire = s->options->travel.wire_name,
+        .compress = s->options->travel.text,
         .sent_bytes = s->session.step->sent_bytes,
         .plain_bytes = s->session.step->plain_bytes,
         .precision = tutti_precision_word(s->precision),
@@ -356,11 +356,11 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .ranks = tutti_trainer_ranks(s),
         .replicas = s->session.placement.global_replicas,
         .layout = s->store                  ? &s->store->placement
-                  : s->options->layout_text ? &s->session.placement
+                  : s->options->layout.text ? &s->session.placement
                                             : NULL,
         .micro_batches = s->session.step->micro_batches,
         .lanes = tutti_exchange_lanes(s->session.exchange),
-        .workers = (int)s->options->workers,
+        .workers = (int)s->options->machine.workers,
         .comm_core = tutti_exchange_comm_core(s->session.exchange),
         .collectives = tutti_training_session_collectives(&s->session),
         .parameters = tutti_net_parameters(s->session.net),
@@ -381,7 +381,7 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .program = s->options->program->name,
         .recipe = s->options->recipe->name,
         .optimizer = s->session.step->rule->name,
-        .strategy = s->options->strategy_text,
+        .strategy = s->options->strategy.text,
         .rate = s->rate_schedule.rate,
         .momentum = (double)recipe->momentum,
         .nesterov = recipe->nesterov,
@@ -392,7 +392,7 @@ void tutti_trainer_describe(const tutti_trainer *s, tutti_report_start *start)
         .mixup = recipe->mixup,
         .cutmix = recipe->cutmix,
         .class_names = s->class_names,
-        .evaluates = s->options->evaluate};
+        .evaluates = s->options->evaluation.only};
     tutti_rate_schedule_print(&s->rate_schedule, start->rate_schedule);
     name_divided(&s->session, start->divided, sizeof start->divided);
     count_stage_layers(&s->session, start->stage_layers, sizeof start->stage_layers);

@@ -21,27 +21,27 @@ tutti_step_options tutti_trainer_recipe(const tutti_trainer *s)
     tutti_step_options step = {.batch = o->batch,
         .accumulate = (int)o->accumulate,
         .sums = TUTTI_SUMS_COLLECTIVE,
-        .rule = o->optimizer,
-        .strategy = o->strategy,
-        .settings = o->strategy_settings,
-        .wire = o->wire,
-        .codec = o->codec,
-        .codec_value = o->codec_value,
+        .rule = o->update.rule,
+        .strategy = o->strategy.kind,
+        .settings = o->strategy.settings,
+        .wire = o->travel.wire,
+        .codec = o->travel.codec,
+        .codec_value = o->travel.codec_value,
         .precision = s->precision,
-        .momentum = (float)o->momentum,
-        .weight_decay = (float)tutti_conf_real_or(o->weight_decay, recipe->weight_decay),
-        .nesterov = !o->no_nesterov && o->momentum > 0,
-        .beta1 = o->beta1,
-        .beta2 = o->beta2,
-        .epsilon = (float)o->epsilon,
-        .trust = (float)o->trust,
-        .weights_only = o->weights_only,
+        .momentum = (float)o->update.momentum,
+        .weight_decay = (float)tutti_conf_real_or(o->update.decay, recipe->weight_decay),
+        .nesterov = !o->update.no_nesterov && o->update.momentum > 0,
+        .beta1 = o->update.beta1,
+        .beta2 = o->update.beta2,
+        .epsilon = (float)o->update.epsilon,
+        .trust = (float)o->update.trust,
+        .weights_only = o->update.weights_only,
         .zero_last_scale = o->zero_last_scale,
-        .clip_norm = tutti_conf_real_or(o->clip_norm, 0),
-        .average_decay = tutti_conf_real_or(o->ema, 0),
-        .label_smoothing = (float)tutti_conf_real_or(o->label_smoothing, recipe->label_smoothing),
-        .mixup = tutti_conf_real_or(o->cutmix.word ? o->mixup : o->cutmix, 0),
-        .cutmix = !o->cutmix.word,
+        .clip_norm = tutti_conf_real_or(o->update.clip_norm, 0),
+        .average_decay = tutti_conf_real_or(o->update.ema, 0),
+        .label_smoothing = (float)tutti_conf_real_or(o->labels.smoothing, recipe->label_smoothing),
+        .mixup = tutti_conf_real_or(o->labels.cutmix.word ? o->labels.mixup : o->labels.cutmix, 0),
+        .cutmix = !o->labels.cutmix.word,
         .seed = (uint64_t)o->seed};
     for (int c = 0; c < s->train.channels && c < TUTTI_PIXEL_CHANNELS; c++) {
         step.mean[c] = s->mean[c];
@@ -67,7 +67,8 @@ tutti_status tutti_trainer_check_precision(tutti_trainer *s)
             .recv = &lack});
     s->can_bf16 = !(lack > 0);
     if (status) return status;
-    return tutti_precision_check(&s->session.place, s->options->precision_name, lack, rank, ranks);
+    return tutti_precision_check(
+        &s->session.place, s->options->machine.precision_name, lack, rank, ranks);
 }
 
 /* On rank 0: what the interrupted run chose, or else what is faster. */
@@ -97,13 +98,13 @@ static tutti_status find_precision(tutti_trainer *s)
             tutti_precision_word(s->precision));
         return TUTTI_OK;
     }
-    return tutti_precision_race((int)o->workers, o->model, &input, &recipe, &s->precision);
+    return tutti_precision_race((int)o->machine.workers, o->model, &input, &recipe, &s->precision);
 }
 
 /* The others follow rank 0. */
 tutti_status tutti_trainer_choose_precision(tutti_trainer *s)
 {
-    if (tutti_precision_find(s->options->precision_name, &s->precision)) return TUTTI_OK;
+    if (tutti_precision_find(s->options->machine.precision_name, &s->precision)) return TUTTI_OK;
     s->precision = TUTTI_F32;
     tutti_status status =
         tutti_trainer_agree(s, s->session.placement.rank == 0 ? find_precision(s) : TUTTI_OK);
@@ -124,8 +125,8 @@ static tutti_status time_layers(tutti_trainer *s, int *layers)
             "--stage-layers timed: --device auto has found GPUs, whose kernels are not timed: use "
             "--stage-layers auto, or the number of layers of each stage");
     const tutti_model_input input = tutti_trainer_input(s);
-    const int64_t images = o->batch / tutti_layout_micro_batches(
-                                          &s->session.options.layout, o->batch, (int)o->workers);
+    const int64_t images = o->batch / tutti_layout_micro_batches(&s->session.options.layout,
+                                          o->batch, (int)o->machine.workers);
     return tutti_layout_time(o->model, &input, s->precision, images, layers, &s->layer_seconds);
 }
 
@@ -164,16 +165,16 @@ tutti_status tutti_trainer_choose_design(tutti_trainer *s)
     int knows = s->outputs.resumed && tutti_state_choice(s, s->outputs.resumed, &known);
     const tutti_model_input input = tutti_trainer_input(s);
     const tutti_tune_options options = {.design_free = 1,
-        .priority_free = o->priority_free,
+        .priority_free = o->exchange.priority_free,
         .workload = {.model = o->model,
             .input = &input,
             .recipe = tutti_trainer_recipe(s),
-            .timeout_s = o->timeout_s},
+            .timeout_s = o->exchange.timeout_s},
         .steps = s->last_step,
-        .most_s = o->tuning_time_s.value,
-        .time_auto = o->tuning_time_s.word == TUTTI_CONF_AUTO,
+        .most_s = o->exchange.tuning_time_s.value,
+        .time_auto = o->exchange.tuning_time_s.word == TUTTI_CONF_AUTO,
         .known = knows ? &known : NULL,
-        .file = o->tuning,
+        .file = o->exchange.tuning,
         .interrupted = is_interrupted,
         .ctx = s->interrupt};
     tutti_status status = tutti_tune(&options, &s->session, &s->tuning, &together);

@@ -20,7 +20,7 @@
 static const char *data_path(const tutti_train_options *o, char *text, size_t size)
 {
     const tutti_model_input *in = &o->model->input;
-    if (strcmp(o->data, "synthetic") != 0) return o->data;
+    if (strcmp(o->data.folder, "synthetic") != 0) return o->data.folder;
     int height = (int)tutti_conf_int_or(o->images.size, in->H);
     int width = (int)tutti_conf_int_or(o->images.size, in->W);
     snprintf(text, size, "synthetic:%dx%dx%d:%d", height, width, in->C, in->classes);
@@ -31,13 +31,13 @@ static const char *data_path(const tutti_train_options *o, char *text, size_t si
 static tutti_status check_colours(const tutti_trainer *s)
 {
     const tutti_train_options *o = s->options;
-    const int *most = o->jitter.most, jitters = most[0] || most[1] || most[2];
-    if (s->train.channels == TUTTI_JITTER_CHANNELS || !(jitters || o->rand_augment.operations))
+    const int *most = o->data.jitter.most, jitters = most[0] || most[1] || most[2];
+    if (s->train.channels == TUTTI_JITTER_CHANNELS || !(jitters || o->data.rand_augment.operations))
         return TUTTI_OK;
     const char *option = jitters ? "jitter" : "rand-augment";
     return tutti_fail(TUTTI_ERR_USAGE,
         "--%s %s: %s has images of %d channel%s, which are no colours: use --%s none", option,
-        jitters ? o->images.jitter : o->images.rand_augment, o->data, s->train.channels,
+        jitters ? o->images.jitter : o->images.rand_augment, o->data.folder, s->train.channels,
         s->train.channels == 1 ? "" : "s", option);
 }
 
@@ -48,7 +48,7 @@ static tutti_status check_format(const tutti_trainer *s)
     for (int i = 0; (known = s->options->program->format(i)); i++)
         if (strcmp(known, has) == 0) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_USAGE, "%s: holds %s, which %s does not read: use tutti-cifar",
-        s->options->data, has, s->options->program->name);
+        s->options->data.folder, has, s->options->program->name);
 }
 
 /* For tutti_dataset_share. An interruption is noted at the end of the stage. */
@@ -81,11 +81,11 @@ static tutti_status open_images(tutti_trainer *s)
     const int eval_size = s->session.options.eval_size;
     const int resize = (int)tutti_conf_int_or(o->images.resize, 0);
     tutti_dataset_options how = {.path = path,
-        .format = o->format,
+        .format = o->data.format,
         .size = path == text ? 0 : (int)tutti_conf_int_or(o->images.size, 0),
         .usual = o->model->input.H,
-        .held_out = o->held_out,
-        .held_out_seed = o->held_out_seed,
+        .held_out = o->data.held_out,
+        .held_out_seed = o->data.held_out_seed,
         .resize = eval_size ? 0 : resize,
         .share = {s->session.placement.rank, share_list, s}};
     s->local = tutti_shards_local(o->images.shards);
@@ -108,8 +108,8 @@ static tutti_status open_images(tutti_trainer *s)
         (a->classes != b->classes && !s->local))
         return tutti_fail(TUTTI_ERR_FORMAT,
             "%s: training images of %dx%dx%d in %d classes, but test images of %dx%dx%d in %d",
-            o->data, a->height, a->width, a->channels, a->classes, b->height, b->width, b->channels,
-            b->classes);
+            o->data.folder, a->height, a->width, a->channels, a->classes, b->height, b->width,
+            b->channels, b->classes);
     s->mean = calloc((size_t)a->channels, sizeof *s->mean);
     s->deviation = calloc((size_t)a->channels, sizeof *s->deviation);
     if (!s->mean || !s->deviation)
@@ -148,8 +148,8 @@ static tutti_status compare_data(tutti_trainer *s)
         status = tutti_fail(TUTTI_ERR_MISMATCH,
             "%s differs between ranks: rank 0 has %" PRId64 " training images of %" PRId64
             "x%" PRId64 "x%" PRId64 ", rank %d has %" PRId64 " of %dx%dx%d",
-            s->options->data, first[0], first[2], first[3], first[4], s->session.placement.rank,
-            mine[0], d->height, d->width, d->channels);
+            s->options->data.folder, first[0], first[2], first[3], first[4],
+            s->session.placement.rank, mine[0], d->height, d->width, d->channels);
     status = tutti_trainer_agree(s, status);
     if (!status)
         status = tutti_trainer_broadcast(s, "the channels' means", TUTTI_F32, d->channels, s->mean);
@@ -172,7 +172,7 @@ tutti_status tutti_trainer_open_data(tutti_trainer *s)
 static int64_t epochs_with_crops(const tutti_trainer *s)
 {
     int64_t epochs = (s->steps + s->steps_per_epoch - 1) / s->steps_per_epoch;
-    int64_t without = tutti_conf_int_or(s->options->uncropped, epochs / 5);
+    int64_t without = tutti_conf_int_or(s->options->data.uncropped, epochs / 5);
     return epochs > without ? epochs - without : 0;
 }
 
@@ -185,8 +185,8 @@ int tutti_trainer_ends_round(const tutti_trainer *s, int64_t step)
 static int64_t own_warmup(const tutti_trainer *s)
 {
     const tutti_train_options *o = s->options;
-    if (o->warmup_epochs.word) return tutti_rate_schedule_warmup(o->rate_schedule, s->steps);
-    return (int64_t)llround(o->warmup_epochs.value * (double)s->steps_per_epoch);
+    if (o->rate.warmup_epochs.word) return tutti_rate_schedule_warmup(o->rate.schedule, s->steps);
+    return (int64_t)llround(o->rate.warmup_epochs.value * (double)s->steps_per_epoch);
 }
 
 tutti_status tutti_trainer_plan(tutti_trainer *s)
@@ -201,36 +201,39 @@ tutti_status tutti_trainer_plan(tutti_trainer *s)
         return tutti_fail(TUTTI_ERR_INVAL,
             "%s has %" PRId64 " training images%s, too few for one step of %d x --batch %" PRId64
             " x --accumulate %" PRId64,
-            o->data, s->least_images, s->local ? " for some rank" : "", ranks, o->batch,
+            o->data.folder, s->least_images, s->local ? " for some rank" : "", ranks, o->batch,
             o->accumulate);
-    s->steps = o->find_rate ? o->find_rate_steps
-                            : tutti_conf_int_or(o->steps, o->epochs * s->steps_per_epoch);
+    s->steps = o->find_rate.picture ? o->find_rate.steps
+                                    : tutti_conf_int_or(o->steps, o->epochs * s->steps_per_epoch);
     int64_t stop = tutti_conf_int_or(o->stop_after, s->steps);
-    s->period = o->strategy && o->strategy->period ? o->strategy->period(&o->strategy_settings) : 1;
+    s->period = o->strategy.kind && o->strategy.kind->period
+                    ? o->strategy.kind->period(&o->strategy.settings)
+                    : 1;
     s->last_step = stop < s->steps ? stop : s->steps;
     while (!tutti_trainer_ends_round(s, s->last_step)) s->last_step++;
     s->crop_epochs = epochs_with_crops(s);
     double images = (double)o->batch * replicas * (double)o->accumulate;
-    double own = o->optimizer->rate > 0 ? o->optimizer->rate : o->model->recipe.rate * images / 128;
-    double part = o->lr_images.word ? 1 : images / (double)o->lr_images.value;
-    s->rate_schedule = (tutti_rate_schedule){.kind = o->rate_schedule,
-        .rate = o->rate.word ? own : o->rate.value * part,
+    double own =
+        o->update.rule->rate > 0 ? o->update.rule->rate : o->model->recipe.rate * images / 128;
+    double part = o->rate.images.word ? 1 : images / (double)o->rate.images.value;
+    s->rate_schedule = (tutti_rate_schedule){.kind = o->rate.schedule,
+        .rate = o->rate.highest.word ? own : o->rate.highest.value * part,
         .total = s->steps,
-        .warmup = tutti_conf_int_or(o->warmup, own_warmup(s)),
-        .from_given = !o->warmup_from.word,
-        .from = o->warmup_from.value,
-        .power = o->poly_power,
-        .milestones = o->milestones,
-        .factor =
-            tutti_rate_schedule_waits(o->rate_schedule) ? o->plateau_factor : o->milestone_factor,
-        .patience = o->plateau_patience,
+        .warmup = tutti_conf_int_or(o->rate.warmup, own_warmup(s)),
+        .from_given = !o->rate.warmup_from.word,
+        .from = o->rate.warmup_from.value,
+        .power = o->rate.poly_power,
+        .milestones = o->rate.milestones,
+        .factor = tutti_rate_schedule_waits(o->rate.schedule) ? o->rate.plateau_factor
+                                                              : o->rate.milestone_factor,
+        .patience = o->rate.plateau_patience,
         .plateau.since = -1};
-    for (int i = 0; i < o->milestones; i++)
-        s->rate_schedule.milestone[i] = o->milestone[i] * s->steps_per_epoch;
-    if (!o->find_rate) return TUTTI_OK;
+    for (int i = 0; i < o->rate.milestones; i++)
+        s->rate_schedule.milestone[i] = o->rate.milestone[i] * s->steps_per_epoch;
+    if (!o->find_rate.picture) return TUTTI_OK;
     s->rate_schedule = (tutti_rate_schedule){.kind = &tutti_rate_sweep,
-        .rate = o->find_rate_to,
-        .from = o->find_rate_from,
+        .rate = o->find_rate.to,
+        .from = o->find_rate.from,
         .total = s->steps,
         .plateau.since = -1};
     return tutti_find_rate_new(s->steps, &s->find_rate);

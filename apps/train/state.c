@@ -62,7 +62,7 @@ typedef char word_text[WORDS][WORD_SIZE];
 
 static void write_augmentation(const tutti_trainer *s, char text[WORD_SIZE])
 {
-    if (s->options->augment)
+    if (s->options->data.augment)
         snprintf(text, WORD_SIZE, "%s, cropped for %" PRId64 " epochs",
             s->train.resize ? s->options->images.augment : "on", s->crop_epochs);
     else
@@ -71,7 +71,7 @@ static void write_augmentation(const tutti_trainer *s, char text[WORD_SIZE])
 
 static void write_jitter(const tutti_trainer *s, char text[WORD_SIZE])
 {
-    const int *most = s->options->jitter.most;
+    const int *most = s->options->data.jitter.most;
     const double one = TUTTI_JITTER_ONE;
     if (most[0] || most[1] || most[2])
         snprintf(text, WORD_SIZE, "%.4g,%.4g,%.4g", most[0] / one, most[1] / one, most[2] / one);
@@ -81,8 +81,8 @@ static void write_jitter(const tutti_trainer *s, char text[WORD_SIZE])
 
 static void write_order(const tutti_trainer *s, char text[WORD_SIZE])
 {
-    if (s->options->window)
-        snprintf(text, WORD_SIZE, "window:%" PRId64, s->options->window);
+    if (s->options->data.window)
+        snprintf(text, WORD_SIZE, "window:%" PRId64, s->options->data.window);
     else
         snprintf(text, WORD_SIZE, "full");
 }
@@ -100,7 +100,7 @@ static void write_or_none(double number, char text[WORD_SIZE])
 static void write_compress(const tutti_trainer *s, char text[WORD_SIZE])
 {
     if (s->session.recipe.codec && s->session.recipe.codec->compresses)
-        snprintf(text, WORD_SIZE, "%s of %d replicas", s->options->compress_text,
+        snprintf(text, WORD_SIZE, "%s of %d replicas", s->options->travel.text,
             s->session.placement.global_replicas);
     else
         snprintf(text, WORD_SIZE, "none");
@@ -130,7 +130,7 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
     write_or_none(r->cutmix ? 0 : r->mixup, text[i++]);
     write_order(s, text[i++]);
     snprintf(text[i++], WORD_SIZE, "%s", s->options->images.shards);
-    snprintf(text[i++], WORD_SIZE, "%s", s->options->wire_name);
+    snprintf(text[i++], WORD_SIZE, "%s", s->options->travel.wire_name);
     snprintf(text[i++], WORD_SIZE, "%s", s->session.step->rule->name);
     snprintf(text[i++], WORD_SIZE, "%.9g", r->beta1);
     snprintf(text[i++], WORD_SIZE, "%.9g", r->beta2);
@@ -146,10 +146,10 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
     const tutti_strategy *strategy = s->session.step->strategy;
     snprintf(text[i++], WORD_SIZE, "%s",
         strategy->pushes  ? store_word
-        : strategy->alone ? s->options->strategy_text
+        : strategy->alone ? s->options->strategy.text
                           : sync_word);
     write_compress(s, text[i++]);
-    const tutti_layer_rates *rates = &s->options->rates;
+    const tutti_layer_rates *rates = &s->options->rate.layers;
     snprintf(text[i++], WORD_SIZE, "%s", rates->freeze ? rates->freeze : "none");
     snprintf(text[i++], WORD_SIZE, "%s", rates->scale ? rates->scale : "none");
     write_or_none(r->cutmix ? r->mixup : 0, text[i++]);
@@ -265,7 +265,7 @@ tutti_status tutti_state_save(tutti_trainer *s, int64_t step, int best)
     if (status) return status;
     write_words(s, step, text);
     for (int i = 0; i < WORDS; i++) pair[i] = (tutti_checkpoint_pair){words[i].key, text[i]};
-    if (s->options->design_auto)
+    if (s->options->exchange.design_auto)
         pair[pairs++] = (tutti_checkpoint_pair){
             choice_key, tutti_configuration_store(&s->tuning.configuration, choice)};
     if (s->best.step > 0) {
@@ -487,7 +487,8 @@ tutti_status tutti_state_load(tutti_trainer *s, tutti_checkpoint *checkpoint, in
     if (!status) status = read_sums(s, checkpoint);
     if (!status) *step = done;
     if (!status) status = read_best(checkpoint, path, &best);
-    if (!status && (s->options->keep_best || !s->options->patience.word)) s->best = best;
+    if (!status && (s->options->checkpoint.keep_best || !s->options->evaluation.patience.word))
+        s->best = best;
     if (!status) status = read_plateau(checkpoint, path, &s->rate_schedule);
     if (list) release_tensors(&s->session, tensors, list);
     return status;

@@ -19,7 +19,7 @@
 static double setup_s(const tutti_train_options *options)
 {
     static const double otherwise_s = 60;
-    return options->setup_timeout_s > 0 ? options->setup_timeout_s : otherwise_s;
+    return options->exchange.setup_timeout_s > 0 ? options->exchange.setup_timeout_s : otherwise_s;
 }
 
 /* ---- who does what ---- */
@@ -75,11 +75,12 @@ static tutti_status take_role(tutti_train_store *s, const tutti_placement *given
 static void forget_files(tutti_train_options *o)
 {
     static const tutti_conf_int never = {.word = 1};
-    o->checkpoint = o->json = o->csv = o->page = o->trace = NULL;
-    o->keep_best = 0;
-    o->checkpoint_every = never;
-    o->checkpoint_minutes.word = 1;
-    o->eval_every.word = TUTTI_EVAL_NEVER;
+    o->checkpoint.file = o->outputs.json = o->outputs.csv = o->outputs.page = o->outputs.trace =
+        NULL;
+    o->checkpoint.keep_best = 0;
+    o->checkpoint.every = never;
+    o->checkpoint.minutes.word = 1;
+    o->evaluation.every.word = TUTTI_EVAL_NEVER;
 }
 
 static tutti_status begin(
@@ -103,13 +104,13 @@ static tutti_status begin(
 tutti_status tutti_train_store_begin(tutti_train_options *options, const char *settings,
     tutti_status parsed, tutti_train_store *store)
 {
-    const tutti_strategy *strategy = options->strategy;
-    *store = (tutti_train_store){.jobs = options->jobs};
+    const tutti_strategy *strategy = options->strategy.kind;
+    *store = (tutti_train_store){.jobs = options->strategy.jobs};
     tutti_deadline *deadline = tutti_deadline_open(TUTTI_DEADLINE_START, setup_s(options));
-    tutti_status status = begin(&options->layout, settings, parsed, store);
+    tutti_status status = begin(&options->layout.value, settings, parsed, store);
     tutti_deadline_close(deadline);
     if (status) return status;
-    const int apart = strategy && strategy->apart && strategy->apart(&options->strategy_settings);
+    const int apart = strategy && strategy->apart && strategy->apart(&options->strategy.settings);
     store->clients_apart = apart ? store->placement.clients : 1;
     if (store->follows) forget_files(options);
     return TUTTI_OK;
@@ -118,7 +119,8 @@ tutti_status tutti_train_store_begin(tutti_train_options *options, const char *s
 tutti_status tutti_train_store_agree(
     const tutti_train_options *options, tutti_train_store *store, tutti_status mine)
 {
-    tutti_deadline *deadline = tutti_deadline_open(TUTTI_DEADLINE_START, options->timeout_s);
+    tutti_deadline *deadline =
+        tutti_deadline_open(TUTTI_DEADLINE_START, options->exchange.timeout_s);
     tutti_status status = tutti_boot_agree(&store->all, mine);
     tutti_deadline_close(deadline);
     return status;
@@ -135,7 +137,7 @@ static double or_never(double seconds)
 /* Its name and parameters are the store's type. */
 static const tutti_strategy *stored_strategy(const tutti_train_options *o)
 {
-    return tutti_strategy_with_store(o->strategy ? o->strategy : &tutti_strategy_sync);
+    return tutti_strategy_with_store(o->strategy.kind ? o->strategy.kind : &tutti_strategy_sync);
 }
 
 /* Who waits for another client is warned; how long is for --timeout to say: an evaluation may take its time. */
@@ -143,18 +145,18 @@ static tutti_status open_kv(const tutti_train_options *o, tutti_meter *meter, tu
 {
     const tutti_strategy *strategy = stored_strategy(o);
     char type[TUTTI_STRATEGY_TEXT];
-    const tutti_attach_options attach = {.design = o->design->name,
-        .lanes = (int)tutti_conf_int_or(o->lanes, 0),
+    const tutti_attach_options attach = {.design = o->exchange.design->name,
+        .lanes = (int)tutti_conf_int_or(o->exchange.lanes, 0),
         .may_abort = 1,
-        .algorithm = strcmp(o->algorithm, "auto") ? o->algorithm : "direct",
-        .verify = o->verify_name,
-        .stall_warn_s = or_never(o->stall_warn_s),
+        .algorithm = strcmp(o->exchange.algorithm, "auto") ? o->exchange.algorithm : "direct",
+        .verify = o->exchange.verify_name,
+        .stall_warn_s = or_never(o->exchange.stall.warn_s),
         .stall_dump_s = -1,
         .stall_abort_s = -1,
-        .setup_timeout_s = fmin(o->setup_timeout_s, o->timeout_s)};
+        .setup_timeout_s = fmin(o->exchange.setup_timeout_s, o->exchange.timeout_s)};
     const tutti_kv_options options = {.servers = s->placement.servers,
         .clients = s->placement.clients,
-        .type = tutti_strategy_print(strategy, &o->strategy_settings, type),
+        .type = tutti_strategy_print(strategy, &o->strategy.settings, type),
         .attach = &attach,
         .stages = s->placement.stages};
     return tutti_kv_open_metered(s->all.comm, &options, meter, &s->kv);
@@ -218,7 +220,7 @@ tutti_status tutti_train_store_open(
     if (!status) status = list_keys(store, on);
     for (int key = 0; key < store->keys && !status; key++) status = init_key(store, on, key);
     on->stale = 1;
-    return status ? status : tutti_train_store_finalize(store, options->timeout_s);
+    return status ? status : tutti_train_store_finalize(store, options->exchange.timeout_s);
 }
 
 /* The store counts calls, and lets all but every period-th pass. */
@@ -281,7 +283,7 @@ static tutti_status serve(const tutti_train_options *o, tutti_train_store *s)
 tutti_status tutti_train_store_serve(const tutti_train_options *options, tutti_train_store *store)
 {
     tutti_training_session on;
-    const tutti_training_session_options session = {.workers = (int)options->workers};
+    const tutti_training_session_options session = {.workers = (int)options->machine.workers};
     tutti_status status = tutti_training_session_open(&session, &on);
     if (!status) status = tutti_training_session_blank(&on);
     if (!status) status = tutti_training_session_apply(&on);

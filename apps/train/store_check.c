@@ -16,56 +16,61 @@ typedef struct refusal {
 /* A parameter that the strategy has in one mpirun alone. */
 static int gives_more(const tutti_train_options *o)
 {
-    const tutti_strategy *one = o->strategy, *jobs = one ? tutti_strategy_with_store(one) : NULL;
+    const tutti_strategy *one = o->strategy.kind,
+                         *jobs = one ? tutti_strategy_with_store(one) : NULL;
     if (!jobs || !one->parameter || !jobs->parameter) return 0;
     int i = 0;
     while (jobs->parameter[i].key) i++;
     for (; one->parameter[i].key; i++)
-        if (o->strategy_settings.value[i] != one->parameter[i].fallback) return 1;
+        if (o->strategy.settings.value[i] != one->parameter[i].fallback) return 1;
     return 0;
 }
 
 tutti_status tutti_train_store_check(const tutti_train_options *o)
 {
     static const char parts[] = "servers have a part of the gradients each: leave it out";
-    const tutti_placement *p = &o->layout.placement;
-    const tutti_strategy *strategy = o->strategy;
+    const tutti_placement *p = &o->layout.value.placement;
+    const tutti_strategy *strategy = o->strategy.kind;
     const refusal row[] = {
-        {strategy && !tutti_strategy_with_store(strategy), "strategy", o->strategy_name,
+        {strategy && !tutti_strategy_with_store(strategy), "strategy", o->strategy.name,
             "does not go with servers and clients as jobs of their own (TUTTI_KV_ROLE): use sync, "
             "elastic, async or bounded"},
-        {gives_more(o), "strategy", o->strategy_name,
+        {gives_more(o), "strategy", o->strategy.name,
             "clients that are jobs of their own have no rounds: leave out round="},
-        {p->replicas || p->blocks, "layout", o->layout_text,
+        {p->replicas || p->blocks, "layout", o->layout.text,
             "clients= says how many clients there are, whose replicas share no layers: leave out "
             "replicas= and split="},
-        {strcmp(o->algorithm, "priced") == 0, "algorithm", o->algorithm,
+        {strcmp(o->exchange.algorithm, "priced") == 0, "algorithm", o->exchange.algorithm,
             "prices need the links of all jobs, which none knows: use rules:FILE or a name"},
-        {p->everywhere, "layout", o->layout_text,
+        {p->everywhere, "layout", o->layout.text,
             "servers of a store of keys (async, bounded, or jobs) train nothing: use servers=1, or "
             "more"},
-        {o->layout_text && !p->servers && (!o->jobs || !p->stages), "layout", o->layout_text,
-            "this run has servers: use servers=1, or more"},
-        {!o->optimizer->stored, "optimizer", o->optimizer->name,
+        {o->layout.text && !p->servers && (!o->strategy.jobs || !p->stages), "layout",
+            o->layout.text, "this run has servers: use servers=1, or more"},
+        {!o->update.rule->stored, "optimizer", o->update.rule->name,
             "the servers of this run have sgd, adam and adamw: take one of these"},
-        {!o->clip_norm.word, "clip-norm", NULL, parts},
-        {o->codec && o->codec->compresses, "compress", o->compress_name, parts},
-        {o->wire != TUTTI_F32, o->codec ? "compress" : "wire",
-            o->codec ? o->compress_name : o->wire_name,
+        {!o->update.clip_norm.word, "clip-norm", NULL, parts},
+        {o->travel.codec && o->travel.codec->compresses, "compress", o->travel.compress_name,
+            parts},
+        {o->travel.wire != TUTTI_F32, o->travel.codec ? "compress" : "wire",
+            o->travel.codec ? o->travel.compress_name : o->travel.wire_name,
             "servers add gradients as f32: leave it out"},
-        {!o->ema.word, "ema", NULL, "the servers of this run keep no averages: leave it out"},
-        {o->design_auto, "design", o->design_name, "it cannot time what servers do: name a design"},
-        {o->design->start->main_drives || o->design->unsafe, "design", o->design_name,
+        {!o->update.ema.word, "ema", NULL,
+            "the servers of this run keep no averages: leave it out"},
+        {o->exchange.design_auto, "design", o->exchange.design_name,
+            "it cannot time what servers do: name a design"},
+        {o->exchange.design->start->main_drives || o->exchange.design->unsafe, "design",
+            o->exchange.design_name,
             "it ends one collective before it begins the next, but a server waits for all clients "
             "at once: "
             "take another design"},
         {tutti_shards_local(o->images.shards), "shards", o->images.shards,
             "servers read no images: use shared"},
-        {!strcmp(o->device, "cuda"), "device", o->device,
+        {!strcmp(o->machine.device, "cuda"), "device", o->machine.device,
             "workers push gradients from main memory: use cpu"},
-        {!o->patience.word, "patience", NULL,
+        {!o->evaluation.patience.word, "patience", NULL,
             "the other clients would go on: use --epochs, or --stop-after"},
-        {o->evaluate, "evaluate", NULL,
+        {o->evaluation.only, "evaluate", NULL,
             "it needs no servers: leave out --strategy, --layout and TUTTI_KV_ROLE"},
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)

@@ -11,7 +11,7 @@ enum { BEYOND = 2, WARM = 3 };
 static int64_t first_step(const tutti_trainer *s)
 {
     int64_t begin = s->first_step + 1, steps = s->last_step - s->first_step;
-    tutti_conf_int wanted = s->options->trace_first;
+    tutti_conf_int wanted = s->options->outputs.trace_first;
     if (wanted.word) return begin + (steps > 2 * WARM ? WARM : 0);
     return wanted.value > begin ? wanted.value : begin;
 }
@@ -19,25 +19,26 @@ static int64_t first_step(const tutti_trainer *s)
 static tutti_status find_steps(tutti_tracer *t)
 {
     const tutti_trainer *s = t->trainer;
-    int64_t steps = s->options->trace_steps;
+    int64_t steps = s->options->outputs.trace_steps;
     t->first = first_step(s);
     t->last = t->first + steps - 1 < s->last_step ? t->first + steps - 1 : s->last_step;
     t->due = t->last + BEYOND < s->last_step ? t->last + BEYOND : s->last_step;
     if (t->first <= s->last_step) return TUTTI_OK;
-    if (tutti_conf_int_or(s->options->trace_first, 1) <= s->last_step) { /* resumed at its end */
+    if (tutti_conf_int_or(s->options->outputs.trace_first, 1) <=
+        s->last_step) { /* resumed at its end */
         t->due = -1;
         return TUTTI_OK;
     }
     return tutti_fail(TUTTI_ERR_USAGE,
         "--trace %s: the run ends with step %" PRId64 ", before step %" PRId64
         ", the first to be traced (--trace-first)",
-        s->options->trace, s->last_step, t->first);
+        s->options->outputs.trace, s->last_step, t->first);
 }
 
 tutti_status tutti_tracer_open(tutti_trainer *trainer, tutti_tracer *tracer)
 {
     *tracer = (tutti_tracer){.trainer = trainer, .due = -1};
-    if (!trainer->options->trace) return TUTTI_OK;
+    if (!trainer->options->outputs.trace) return TUTTI_OK;
     tutti_status status = find_steps(tracer);
     status = tutti_exchange_agree(trainer->session.exchange, status, NULL);
     return status ? status : tutti_exchange_clock(trainer->session.exchange, &tracer->before);
@@ -66,10 +67,10 @@ static void tell(const tutti_tracer *t)
         tutti_log(TUTTI_LOG_WARN,
             "--trace: %" PRId64 " spans did not fit and were dropped, from step %" PRId64
             " on (--trace-steps %" PRId64 ")",
-            dropped, lost_step, s->options->trace_steps);
+            dropped, lost_step, s->options->outputs.trace_steps);
     if (s->session.placement.rank == 0 && !t->status)
         tutti_log(TUTTI_LOG_INFO, "steps %" PRId64 " to %" PRId64 " are traced in %s", t->first,
-            t->last, s->options->trace);
+            t->last, s->options->outputs.trace);
 }
 
 tutti_status tutti_tracer_write(tutti_tracer *t)
@@ -79,7 +80,7 @@ tutti_status tutti_tracer_write(tutti_tracer *t)
         s->session.runner->count(s->session.run, s->session.step->train);
     const tutti_trace_about about = {.design = tutti_exchange_design(s->session.exchange)->name,
         .model = s->options->model->name,
-        .algorithm = s->options->algorithm,
+        .algorithm = s->options->exchange.algorithm,
         .lanes = tutti_exchange_lanes(s->session.exchange),
         .stages = s->session.placement.stages,
         .micro_batches = s->session.recipe.micro_batches,
@@ -93,8 +94,9 @@ tutti_status tutti_tracer_write(tutti_tracer *t)
         .launches = counts.launches,
         .graphs = counts.graphs,
         .graph_bytes = counts.graph_bytes};
-    const tutti_file_options file = {
-        .what = "trace", .path = s->options->trace, .keep = (int)s->options->keep};
+    const tutti_file_options file = {.what = "trace",
+        .path = s->options->outputs.trace,
+        .keep = (int)s->options->checkpoint.keep};
     tutti_trace_rank rank = {.rank = s->session.placement.rank, .before = t->before};
     tutti_trace_switch(s->session.trace, 0);
     tutti_exchange_set_activity(s->session.exchange, "writes a trace", 1);

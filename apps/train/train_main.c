@@ -27,27 +27,27 @@ static int exit_code(tutti_status status, const tutti_interrupt *interrupt)
  * starts for the first time is not there. */
 static int fails_for_good(const tutti_train_options *o, tutti_status status, int began)
 {
-    if (status == TUTTI_ERR_KERNEL) return strcmp(o->device, "cpu") == 0;
-    if (status == TUTTI_ERR_IO) return !o->resume && !began;
+    if (status == TUTTI_ERR_KERNEL) return strcmp(o->machine.device, "cpu") == 0;
+    if (status == TUTTI_ERR_IO) return !o->checkpoint.resume && !began;
     return tutti_trainer_is_lasting(status);
 }
 
 static tutti_status open_report(tutti_trainer *s, tutti_report **report)
 {
     tutti_report_options options = {.active = tutti_trainer_reports(s),
-        .json = s->options->json,
-        .csv = s->options->csv,
-        .page = s->options->page,
-        .metrics = s->options->metrics,
-        .tensorboard = s->options->tensorboard,
-        .keep = (int)s->options->keep,
-        .append = s->options->resume != NULL ||
+        .json = s->options->outputs.json,
+        .csv = s->options->outputs.csv,
+        .page = s->options->outputs.page,
+        .metrics = s->options->outputs.metrics,
+        .tensorboard = s->options->outputs.tensorboard,
+        .keep = (int)s->options->checkpoint.keep,
+        .append = s->options->checkpoint.resume != NULL ||
                   (s->elastic && tutti_train_elastic_continues(s->elastic))};
     if (s->elastic) {
         options.membership = s->elastic->epoch.epoch;
         options.again = s->elastic->again;
     }
-    options.style = s->options->quiet ? TUTTI_REPORT_QUIET : tutti_report_find_style();
+    options.style = s->options->outputs.quiet ? TUTTI_REPORT_QUIET : tutti_report_find_style();
     tutti_status status =
         tutti_exchange_agree(s->session.exchange, tutti_report_open(&options, report), NULL);
     if (status) return status;
@@ -161,15 +161,15 @@ int tutti_train_main(const tutti_train_program *program, int argc, char *argv[])
     int goes = 1;
     if (!status) status = tutti_conf_answer(&options.conf, &wish, &goes);
     if (!goes) return exit_code(status, NULL);
-    if (!status && options.stored) status = tutti_train_store_check(&options);
-    tutti_log_set_level(options.verbose ? TUTTI_LOG_DEBUG
-                        : options.quiet ? TUTTI_LOG_WARN
-                                        : TUTTI_LOG_INFO);
+    if (!status && options.strategy.stored) status = tutti_train_store_check(&options);
+    tutti_log_set_level(options.outputs.verbose ? TUTTI_LOG_DEBUG
+                        : options.outputs.quiet ? TUTTI_LOG_WARN
+                                                : TUTTI_LOG_INFO);
     tutti_interrupt *interrupt = NULL;
     if (!status) status = tutti_interrupt_open(&interrupt);
-    status = options.elastic  ? run_elastic(&options, interrupt, status)
-             : options.stored ? run_stored(&options, interrupt, status)
-                              : run_trainer(&options, interrupt, status, NULL, NULL);
+    status = options.elastic.on        ? run_elastic(&options, interrupt, status)
+             : options.strategy.stored ? run_stored(&options, interrupt, status)
+                                       : run_trainer(&options, interrupt, status, NULL, NULL);
     const int code = exit_code(status, interrupt);
     tutti_interrupt_close(interrupt);
     return code;

@@ -14,7 +14,7 @@ void tutti_conf_print_expected(const tutti_setting *setting, const char *text, F
 /* "; did you mean --batch?", of an option that does not exist ("--batch-size=8"); nothing if no option is like it. */
 void tutti_conf_print_suggestion(const tutti_conf *conf, const char *option, FILE *out);
 
-/* "; did you mean conv1 or conv2?", of a word that is none of these; nothing if none is like it. */
+/* "; did you mean conv1 or conv2?", of a word that is not among these; nothing if none is like it. */
 void tutti_conf_print_nearest(const char *written, int words, const char *const word[], FILE *out);
 
 /* What `--help TOPIC` prints: NULL: the program in short; "all"; the first word of a heading: the

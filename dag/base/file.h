@@ -31,7 +31,7 @@ typedef struct tutti_file_options {
     int keep;                /* how many earlier files are kept */
     int anew; /* earlier files are another run's: remove PATH.1, PATH.2 ... once PATH is verified */
     int unsynced; /* it may be lost when the machine crashes; nothing waits for the disk */
-    int secret;   /* nobody but its owner may read it */
+    int secret;   /* only its owner may read it */
     int lenient;  /* failures are logged as warnings */
     tutti_status (*verify)(const char *part); /* checks the contents (and logs); may be NULL */
 } tutti_file_options;
@@ -54,7 +54,7 @@ void tutti_file_drop(tutti_file *file);
 /* begin, one write and end. */
 tutti_status tutti_file_put(const tutti_file_options *options, const void *data, size_t bytes);
 
-/* A file that takes so long that a program which is killed has to go on with it: its part is
+/* A file that takes so long that a program which is killed has to continue it: its part is
  * PATH.part, and stays.
  *
  *   begin_at 0 -> { write* -> sync }* -> end
@@ -81,8 +81,8 @@ int tutti_file_same(const char *a, const char *b);
 char *tutti_file_earlier(const char *path, int n);
 /* PATH.n replaces PATH, which becomes PATH.damaged if it exists. */
 tutti_status tutti_file_restore(const tutti_file_options *options, int n);
-/* Removes the parts of a target that killed programs have left. Only for a caller that knows nobody
- * else writes the target: see dag/base/lock.h. */
+/* Removes the parts of a target that killed programs have left. Only for a caller that knows that no
+ * other process writes the target: see dag/base/lock.h. */
 void tutti_file_sweep(const char *target);
 /* NAME in the user's folder for what can be made again: "$XDG_CACHE_HOME/tutti/NAME", where that is
  * an absolute path, or else "$HOME/.cache/tutti/NAME". Creates the folders, as far as it can; the

@@ -122,7 +122,7 @@ static int is_alive(const writer *w)
 }
 
 /* `flocked`: this process now holds the lock's flock. */
-static verdict judge(const writer *self, const writer *w, int flocks, int flocked)
+static verdict judge_writer(const writer *self, const writer *w, int flocks, int flocked)
 {
     if (!*w->host) return RETRY; /* still empty, which happens where there are no hard links */
     if (equal(self->boot, w->boot)) {
@@ -223,7 +223,7 @@ static int appear(tutti_lock *l)
 }
 
 /* Judges an existing lock. FREE: ours has replaced it. */
-static verdict meet(tutti_lock *l, const writer *self, writer *w, int *error)
+static verdict judge_existing(tutti_lock *l, const writer *self, writer *w, int *error)
 {
     char text[TEXT + 1];
     *error = 0;
@@ -238,7 +238,7 @@ static verdict meet(tutti_lock *l, const writer *self, writer *w, int *error)
     if (is_same_file(fd, l->name)) {
         text[bytes > 0 ? bytes : 0] = '\0';
         parse_writer(text, w);
-        found = judge(self, w, had >= 0 && l->flocks, had > 0);
+        found = judge_writer(self, w, had >= 0 && l->flocks, had > 0);
         if (found == FREE && rename(l->part, l->name)) *error = errno;
     }
     close(fd);
@@ -260,7 +260,7 @@ static tutti_status contend(tutti_lock *l, const writer *self)
         int error = appear(l);
         if (!error) return TUTTI_OK;
         if (error != EEXIST) return refuse(l, error);
-        verdict found = meet(l, self, &w, &error);
+        verdict found = judge_existing(l, self, &w, &error);
         if (error) return refuse(l, error);
         if (found == FREE && is_still_ours(l)) return TUTTI_OK;
         int ends_soon =

@@ -17,7 +17,7 @@
  *   held by a living process               refused
  *   left by a dead process of this host    taken over, under its flock, by one of those who try
  *   left by this host before a reboot      taken over
- *   of another host                        refused, naming the file to delete: nobody can know here
+ *   of another host                        refused, naming the file to delete: no process here can know
  *   of another host, same TUTTI_RUN        taken over: tutti-run starts one attempt after the other
  *
  * The same host means the same boot (boot_id), or the same name and machine-id.

@@ -83,7 +83,7 @@ static void show(tutti_log_level level, const char *sentence)
 }
 
 /* Returns whether it was kept. */
-static int keep(const char *sentence)
+static int keep_sentence(const char *sentence)
 {
     pthread_mutex_lock(&kept_lock);
     const int keeps = puts_off && kept < KEPT;
@@ -118,7 +118,7 @@ static void say(tutti_log_level level, const char *format, va_list args)
     const int refuses = level <= TUTTI_LOG_WARN;
     if (refuses) tutti_origin_word(shown, worded, sizeof worded);
     const char *said = refuses ? worded : shown;
-    if (level != TUTTI_LOG_ERROR || !keep(said)) show(level, said);
+    if (level != TUTTI_LOG_ERROR || !keep_sentence(said)) show(level, said);
 }
 
 void tutti_log(tutti_log_level level, const char *format, ...)
@@ -151,7 +151,7 @@ tutti_status tutti_fail(tutti_status status, const char *format, ...)
     if (TUTTI_LOG_ERROR > atomic_load(&log_level)) return status;
     tutti_text_show(worded, sentence, sizeof sentence);
     const int may_pass = status == TUTTI_ERR_COMM || status == TUTTI_ERR_TIMEOUT;
-    if (!may_pass || !keep(sentence)) show(TUTTI_LOG_ERROR, sentence);
+    if (!may_pass || !keep_sentence(sentence)) show(TUTTI_LOG_ERROR, sentence);
     return status;
 }
 

@@ -31,7 +31,7 @@ tutti_status tutti_fail(tutti_status status, const char *format, ...)
 
 /* ---- errors that are put off ---- */
 
-/* From now on errors that tutti_log gets, and COMM and TIMEOUT of tutti_fail, are kept: for a program that may go on
+/* From now on errors that tutti_log gets, and COMM and TIMEOUT of tutti_fail, are kept: for a program that may continue
  * after them. Those that have no room are shown at once. */
 void tutti_log_put_off(void);
 /* Shows what was kept, in its order, at this level, which may hide it; nothing is put off any more. By the thread that

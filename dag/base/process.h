@@ -14,7 +14,7 @@ void tutti_process_boot(char boot[TUTTI_PROCESS_BOOT]);
 int tutti_process_look(int64_t pid, char *state, int64_t *began);
 /* A process's parent; 0 when there is no such process, or this one cannot see its parent. */
 int64_t tutti_process_parent(int64_t pid);
-/* Likewise its session (setsid(2)), and the processor time that it has used, in ticks. */
+/* In the same way its session (setsid(2)), and the processor time that it has used, in ticks. */
 int64_t tutti_process_session(int64_t pid);
 int64_t tutti_process_used(int64_t pid);
 /* Calls see for each process of this host that this one can see. */

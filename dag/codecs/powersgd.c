@@ -1,5 +1,5 @@
 /* A matrix of low rank: the product of two factors, which are summed one after the other, each with those of
- * other gradients. A power iteration that goes on from step to step finds the factors.
+ * other gradients. A power iteration that continues from step to step finds the factors.
  *
  *   backward    p4 p3 p2 p1       each: allreduce
  *   then        q4 q3 q2 q1       each: allreduce

@@ -40,7 +40,7 @@ typedef struct tutti_device_kind {
     /* Makes the index-th the calling thread's: what takes no index then means it. KERNEL (logged):
      * it cannot be used. */
     tutti_status (*select)(int index);
-    /* Bytes of its memory that nobody has, neither this process nor another. KERNEL (logged). */
+    /* Bytes of its memory that no process has. KERNEL (logged). */
     tutti_status (*room)(int index, size_t *bytes);
     /* Memory of the device, zeroed, aligned to 256 bytes; 0 bytes give some. Both wait until the device
      * is idle: before the first step and after the last. NOMEM (logged). release accepts NULL. */

@@ -48,7 +48,7 @@ typedef struct tutti_tensor {
      * on, as the exchange says; of what is BROADCAST, all on the root and none elsewhere; those that are
      * left of it (tutti_graph_cut); else all. */
     int64_t first, owns;
-    int urgent; /* what is fed goes on to another rank, which waits for it: before all other tasks */
+    int urgent; /* what is fed is sent to another rank, which waits for it: before all other tasks */
 } tutti_tensor;
 
 /* CHAIN is for collective nodes and their tokens: links start one after the other, in program
@@ -112,7 +112,7 @@ typedef struct tutti_mark {
     /* Of ALLREDUCE and REDUCE_SCATTER: instead of its own elements, the tensor becomes the sum of these
      * tensors' over the group, ((vector[0] + vector[1]) + vector[2]) and so on on each rank, then over the
      * ranks: the bits of a kernel that adds them before the mark. They have its type and as many elements, and
-     * stay as they are. Nothing is computed where nobody else is in the group: there such a mark is
+     * stay as they are. Nothing is computed where no other rank is in the group: there such a mark is
      * INVAL. 0: none, and the sum is in place */
     int vectors;
     int vector[TUTTI_MARK_VECTORS];
@@ -193,7 +193,7 @@ tutti_status tutti_graph_mark(tutti_graph *graph, const tutti_mark *mark, int *n
 /* Fuses marks: the last mark in program order takes over the tensors of the others. The tensors are
  * laid out one after the other, in the order given, in one block of memory, each at a multiple of 64
  * bytes or, if that is less, of 16 elements, so that gaps in a type of half the size are half as long;
- * the gaps are zero and unused. Their vectors are laid out likewise: the first of all in a block, the second in
+ * the gaps are zero and unused. Their vectors are laid out in the same way: the first of all in a block, the second in
  * another. INVAL: not different marks of one section; marks that are not all
  * ALLREDUCE, REDUCE_SCATTER, ALLGATHER, or REDUCE or BROADCAST with one root, of one group;
  * different element types, or numbers of vectors; a tensor or vector that is already laid out with

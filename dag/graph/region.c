@@ -386,7 +386,7 @@ static void add_access(growing *g, tutti_region *r, tutti_access *access, const 
         access[*at - 1].mode = TUTTI_READWRITE;
 }
 
-/* What is written first holds nothing from outside, whoever reads it later. */
+/* What is written first holds nothing from outside, whatever reads it later. */
 static tutti_status describe(growing *g, tutti_region *r)
 {
     const laws *l = g->laws;

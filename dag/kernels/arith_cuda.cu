@@ -7,7 +7,7 @@ extern "C" {
 namespace
 {
 
-/* y = (y +) x0 + x1 + ... INPUTS: so many, which are read before the first is needed; 0: as many as `inputs` says. */
+/* y = (y +) x0 + x1 + ... INPUTS: how many, which are read before the first is needed; 0: as many as `inputs` says. */
 template <typename From, typename To, int INPUTS> struct Sum {
     const From *x[INPUTS ? INPUTS : MOST_INPUTS + 1];
     To *y;

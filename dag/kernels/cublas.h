@@ -4,7 +4,7 @@
  * workspace and atomics are off: so it is here. It multiplies float32 as it is, unless TF32 is
  * allowed, and adds in float32.
  *
- * Whoever opens a product gives each run TUTTI_CUBLAS_WORKSPACE bytes of the device to work in,
+ * The caller that opens a product gives each run TUTTI_CUBLAS_WORKSPACE bytes of the device to work in,
  * which nothing else may use until the run has left its stream. Products that share a workspace share a
  * handle of the library, and are run one after the other, by one thread at a time; others may be run at
  * the same time, on different streams.

@@ -4,8 +4,8 @@
  * that is the queue of their call. A C++ compiler makes functions of it, which go through the same
  * blocks and threads one after another on the calling thread; tests compare these with the CPU's
  * kernels. With TUTTI_CUDA_LAUNCH, the name of a header that has `launch` and the kernels' memory for a
- * device that is not there, it makes kernels that run on that. All do the same operations in the same order as the CPU's (nothing is contracted: nvcc is told
- * -fmad=false), so the bits are equal where the processor's arithmetic is IEEE's. Where sums are added
+ * device that is emulated, it makes kernels that run on that. All do the same operations in the same order as the
+ * CPU's (nothing is contracted, by nvcc -fmad=false), so the bits are equal where the processor's arithmetic is IEEE's. Where sums are added
  * in another order, the file says so.
  *
  * All of it is in an unnamed namespace: a program may contain both. C++17. Internal to
@@ -110,7 +110,7 @@ struct Place {
     int32_t n, h, w, c;
 };
 
-/* Of a tensor of H x W pixels of so many packs. */
+/* Of a tensor of H x W pixels, each of `packs` packs. */
 struct Places {
     Divisor H, W, packs;
     TUTTI_BOTH Place operator()(int64_t i) const
@@ -273,7 +273,7 @@ inline tutti_status space_get(const char *op, size_t bytes, tutti_workspace **sp
     return tutti_workspace_join(op, bytes, &device, space);
 }
 
-/* Of one without memory yet, at least so many bytes. */
+/* Of one without memory yet, at least this many bytes. */
 inline tutti_status space_grow(const char *op, size_t bytes, tutti_workspace *space)
 {
     static const tutti_workspace_source device = {space_new, space_release};
@@ -332,7 +332,7 @@ TUTTI_BOTH inline void each(int64_t first, int64_t step, int64_t count, const El
     for (int64_t i = first; i < count; i += step) ready_element(i);
 }
 
-/* Element(i) of a kernel that is told in packs: element.pack<WIDE>(i) computes elements WIDE * i and
+/* Element(i) of a kernel that is written for packs: element.pack<WIDE>(i) computes elements WIDE * i and
  * those behind it. */
 template <typename Element, int WIDE> struct InPacks {
     Element element;
@@ -437,7 +437,7 @@ tutti_status launch(const char *op, int64_t count, const Element &element, void 
 }
 
 /* element(block, i, shared) for every i from 0 to blocks - 1, in any order: each is a block of threads with an
- * Element::Shared, which nobody has written. On a GPU Element::RESIDENT of them fit on a multiprocessor. */
+ * Element::Shared, which is not initialised. On a GPU Element::RESIDENT of them fit on a multiprocessor. */
 template <typename Element>
 tutti_status launch_blocks(const char *op, int64_t blocks, const Element &element, void *queue)
 {
@@ -533,7 +533,7 @@ tutti_status launch_packs(
 
 /* ---- Kernels that compute each element by itself ---- */
 
-/* Its tensors are of float32, or beside those: so many elements to a pack. */
+/* Its tensors are of float32, or go with such: the elements of a pack. */
 enum { WORK_WIDE = WIDEST<float> };
 
 /* element.pack<WIDE>(i), of `count` elements. packs: all tensors begin where packs may. */

@@ -8,7 +8,7 @@
  * the table has, or else the fastest of the first of these, as measured here, on this GPU. Engines multiply
  * float32 as it is, unless TF32 is allowed, and add in float32.
  *
- * Whoever opens a convolution gives each run memory of the device to work in, which nothing else may
+ * The caller that opens a convolution gives each run memory of the device to work in, which nothing else may
  * use until the run has left its stream. Convolutions that share a workspace share a handle of the
  * library, and are run one after the other, by one thread at a time; others may be run at the same time,
  * on different streams. All memory of a call is at addresses that 16 divides.

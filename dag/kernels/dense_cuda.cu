@@ -31,7 +31,7 @@ void close_dense(void *args)
     free(k);
 }
 
-/* Opens it for a product, and with room for so many float32. */
+/* Opens it for a product, and with room for this many float32. */
 inline tutti_status open_product(
     const tutti_dense_desc *d, const tutti_product *product, int64_t numbers, void **args)
 {

@@ -9,7 +9,7 @@
  *
  * <family>_ops.c or <family>_cpu.c defines the family's ops, the latter its kernels for the CPU as rows
  * of a table; table.c collects the tables. <family>_cuda.cu has the rows for CUDA (those of convolution only in a build
- * with cuDNN). The rows are the only list of ops: whoever needs a list walks through them.
+ * with cuDNN). The rows are the only list of ops: other lists are made from them.
  *
  * All tensors are dense; images are N,H,W,C; convolution weights (K,R,S,C); dense weights (K,C).
  * Threads: open/close [M], fn [A]. Every kernel runs on the calling thread only and gives the same

@@ -9,7 +9,7 @@
 
 /* ---- the draw ---- */
 
-/* Random numbers of a pair: so many for each of its two Gammas, the last of which boxes use for their centre's row and
+/* Random numbers of a pair: EACH for each of its two Gammas, the last of which boxes use for their centre's row and
  * column. A try, of which one in twenty fails at most, takes two of them. */
 enum { GAMMAS = 2, TRIES = 31, EACH = 2 * (TRIES + 1) };
 

@@ -332,7 +332,7 @@ template <int WIDE> struct Chains {
     }
 };
 
-/* Mean and squared deviations. ROWS: a thread keeps so many rows of its channels, all that a block has; 0: it reads
+/* Mean and squared deviations. ROWS: how many rows of its channels a thread keeps, all that a block has; 0: it reads
  * them twice, some at a time. */
 template <typename Value, int PACK, int ROWS> struct Moments {
     static constexpr int WIDE = PACK, RESIDENT = ROWS == 8 ? 3 : 2;

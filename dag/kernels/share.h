@@ -4,8 +4,8 @@
  *
  *   SHARE_SET     share = value
  *   SHARE_HALVE   sent = share / 2, rounded down to a multiple of `unit`;   share -= sent
- *   SHARE_WEIGH   total = share + heard0 + ... of `inputs` neighbours, in this order;
- *                 factors = (share / total, heard0 / total, ...);   share = total
+ *   SHARE_WEIGH   total = share + received0 + ... of `inputs` neighbours, in this order;
+ *                 factors = (share / total, received0 / total, ...);   share = total
  *   SHARE_MIX     w = factors[0] w + factors[1] near0 + factors[2] near1 + ..., `count` elements; a neighbour of
  *                 factor 0 is not read
  *   SHARE_SCALE   w *= share

@@ -44,15 +44,15 @@ tutti_status share_halve(const void *args, void *const buf[], void *queue)
 }
 
 struct ShareWeigh {
-    const double *heard[TUTTI_SHARE_INPUTS];
+    const double *received[TUTTI_SHARE_INPUTS];
     double *share, *factors;
     int inputs;
     TUTTI_BOTH void operator()(int64_t) const
     {
         double total = *share;
-        for (int i = 0; i < inputs; i++) total += *heard[i];
+        for (int i = 0; i < inputs; i++) total += *received[i];
         factors[0] = *share / total;
-        for (int i = 0; i < inputs; i++) factors[1 + i] = *heard[i] / total;
+        for (int i = 0; i < inputs; i++) factors[1 + i] = *received[i] / total;
         *share = total;
     }
 };
@@ -61,7 +61,7 @@ tutti_status share_weigh(const void *args, void *const buf[], void *queue)
 {
     const int inputs = ((const tutti_share_weigh_desc *)args)->inputs;
     ShareWeigh element = {{}, (double *)buf[inputs], (double *)buf[inputs + 1], inputs};
-    for (int i = 0; i < inputs; i++) element.heard[i] = (const double *)buf[i];
+    for (int i = 0; i < inputs; i++) element.received[i] = (const double *)buf[i];
     return launch("share_weigh", 1, element, queue);
 }
 

@@ -66,7 +66,7 @@ const tutti_op tutti_op_share_halve = {.name = "share_halve",
     .part = TUTTI_PART_UPDATE,
     .desc_bytes = sizeof(tutti_share_halve_desc)};
 const tutti_op tutti_op_share_weigh = {.name = "share_weigh",
-    .buffers = "heard,...->share(rw),factors",
+    .buffers = "received,...->share(rw),factors",
     .part = TUTTI_PART_UPDATE,
     .desc_bytes = sizeof(tutti_share_weigh_desc)};
 const tutti_op tutti_op_share_mix = {.name = "share_mix",

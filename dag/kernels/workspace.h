@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The kernels that this thread opens from here on share a workspace of at most so many bytes. Where one of them asks
+/* The kernels that this thread opens from here on share a workspace of at most `bytes` bytes. Where one of them asks
  * for more, they have none, and may only be closed. Without this call each has one of its own, and there is no
  * limit. */
 void tutti_workspace_begin(size_t most);
@@ -33,7 +33,7 @@ typedef enum tutti_workspace_library {
 
 typedef struct tutti_workspace {
     void *memory; /* where it is while kernels run: opening further ones may move it */
-    /* Behind what was asked for: whoever counts in one leaves 0 there, so that the next one, and a launch that is
+    /* Behind what was asked for: a kernel that counts in one leaves 0 there, so that the next one, and a launch that is
      * repeated, find 0 without clearing it. */
     uint32_t *counter;
     size_t bytes;
@@ -51,10 +51,10 @@ typedef struct tutti_workspace_source {
     void (*give)(void *memory); /* accepts NULL */
 } tutti_workspace_source;
 
-/* One of at least so many bytes, until leave. */
+/* One of at least this many bytes, until leave. */
 tutti_status tutti_workspace_join(const char *op, size_t bytes,
     const tutti_workspace_source *source, tutti_workspace **workspace);
-/* At least so many bytes of one that was joined. */
+/* At least this many bytes of one that was joined. */
 tutti_status tutti_workspace_reserve(
     const char *op, size_t bytes, const tutti_workspace_source *source, tutti_workspace *workspace);
 void tutti_workspace_leave(tutti_workspace *workspace); /* accepts NULL */

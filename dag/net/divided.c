@@ -24,7 +24,7 @@ tutti_status tutti_divided_gather(tutti_site *site, int from, int64_t count, int
     return status == TUTTI_OK ? mark(site, TUTTI_MARK_ALLGATHER, all) : status;
 }
 
-static tutti_status take(
+static tutti_status take_part(
     tutti_site *site, tutti_phase phase, const tutti_take_desc *desc, int from, int into)
 {
     const tutti_access access[] = {tutti_reads(from), tutti_writes(into)};
@@ -40,7 +40,8 @@ tutti_status tutti_divided_scatter(tutti_site *site, int sum, int64_t count, int
         .first = d->own.block * count,
         .total = d->blocks * count};
     tutti_status status = mark(site, TUTTI_MARK_REDUCE_SCATTER, sum);
-    return status == TUTTI_OK ? take(site, TUTTI_PHASE_BACKWARD_DATA, &own, sum, into) : status;
+    return status == TUTTI_OK ? take_part(site, TUTTI_PHASE_BACKWARD_DATA, &own, sum, into)
+                              : status;
 }
 
 tutti_status tutti_divided_join(tutti_site *site, int blocks, int y)
@@ -54,7 +55,7 @@ tutti_status tutti_divided_join(tutti_site *site, int blocks, int y)
         .row = each,
         .part = d->blocks * site->N * each,
         .total = d->blocks * site->N * K};
-    return take(site, TUTTI_PHASE_FORWARD, &own, blocks, y);
+    return take_part(site, TUTTI_PHASE_FORWARD, &own, blocks, y);
 }
 
 tutti_status tutti_divided_columns(tutti_site *site, int dy, int columns)
@@ -67,5 +68,5 @@ tutti_status tutti_divided_columns(tutti_site *site, int dy, int columns)
         .first = d->own.block * each,
         .row = K,
         .total = d->blocks * site->N * K};
-    return take(site, TUTTI_PHASE_BACKWARD_DATA, &own, dy, columns);
+    return take_part(site, TUTTI_PHASE_BACKWARD_DATA, &own, dy, columns);
 }

@@ -3,8 +3,8 @@
  *
  * A value with several consumers gets one contribution from each; once all have been added, the
  * gradient is their sum, in the order in which they were added. A contribution may be shared (an
- * add passes the same tensor to both inputs), so buffers are reference-counted. A buffer that
- * nobody holds is reused for the next gradient of the same type and size; the one released last is
+ * add passes the same tensor to both inputs), so buffers are reference-counted. A buffer without
+ * a holder is reused for the next gradient of the same type and size; the one released last is
  * preferred, as it is most likely to be in the cache. Reuse adds an edge from the buffer's last
  * reader to its next writer; each slot has a separate pool, so the edge joins only micro-batches that
  * wait for each other anyway. Sizes are in elements per image. Threads: [M]. */
@@ -33,7 +33,7 @@ tutti_status tutti_gradients_add(tutti_gradients *gradients, int value, int tens
  * Held by the caller; -1 when there is no contribution. */
 tutti_status tutti_gradients_total(
     tutti_gradients *gradients, int value, const char *name, int priority, int *tensor);
-/* Replaces *tensor, which the caller holds, by a copy of it that nobody else holds: a SUM node of
+/* Replaces *tensor, which the caller holds, by a copy of it that has no other holder: a SUM node of
  * this name and priority. */
 tutti_status tutti_gradients_copy(
     tutti_gradients *gradients, const char *name, int priority, int *tensor);

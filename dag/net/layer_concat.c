@@ -1,5 +1,5 @@
 /* Values side by side in their channels. One kernel computes all gradients, so each dx has a buffer
- * even if nobody wants it. */
+ * even if nothing reads it. */
 #include "dag/base/log.h"
 #include "dag/kernels/arith.h"
 #include "dag/net/site.h"

@@ -74,7 +74,7 @@ static tutti_status evaluate(tutti_site *site)
         site, TUTTI_PHASE_FORWARD, &tutti_op_norm_infer, &desc, sizeof desc, 4, access);
 }
 
-/* One kernel computes both gradients, so dx has a buffer even if nobody wants it. */
+/* One kernel computes both gradients, so dx has a buffer even if nothing reads it. */
 static tutti_status backward(tutti_site *site)
 {
     tutti_norm_desc desc = describe(site);

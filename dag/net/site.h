@@ -77,7 +77,7 @@ tutti_status tutti_site_saved(tutti_site *site, const char *what, size_t bytes, 
 /* The same with a type and a shape. */
 tutti_status tutti_site_kept(
     tutti_site *site, const char *what, tutti_dtype dtype, tutti_shape shape, int *tensor);
-/* Batch statistics, (2,C), in site->stats; left alone likewise. */
+/* Batch statistics, (2,C), in site->stats; left alone in the same way. */
 tutti_status tutti_site_stats(tutti_site *site);
 /* A buffer for the gradient of input i, in site->dx[i]. */
 tutti_status tutti_site_gradient(tutti_site *site, int i);

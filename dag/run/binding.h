@@ -24,7 +24,7 @@ typedef struct tutti_binding_place {
     /* collectives find their data on the GPU, all but messages of edges; 0: in main memory */
     int collects_there;
     /* Of TUTTI_CPU: not NULL: nothing is computed, and each tensor is at this address, which is device memory to
-     * collectives and which nobody reads (collectives/transport/virtual.h) */
+     * collectives and which nothing reads (collectives/transport/virtual.h) */
     void *payload;
     tutti_binding_memory received; /* of TUTTI_CPU */
 } tutti_binding_place;

@@ -68,7 +68,7 @@ static codelet *make(const tutti_kernel *kernel, tutti_codelet_run *run)
     return made;
 }
 
-static tutti_status fill(tutti_codelets *c, const tutti_binding *binding,
+static tutti_status fill_codelets(tutti_codelets *c, const tutti_binding *binding,
     tutti_codelet_run *compute, tutti_codelet_run *launch)
 {
     for (int n = 0; n < c->nodes; n++) {
@@ -93,7 +93,7 @@ tutti_status tutti_codelets_open(const tutti_binding *binding, tutti_codelet_run
     c->nodes = binding->nodes;
     pthread_mutex_lock(&all.lock);
     all.users++;
-    tutti_status status = fill(c, binding, compute, launch);
+    tutti_status status = fill_codelets(c, binding, compute, launch);
     pthread_mutex_unlock(&all.lock);
     if (status)
         tutti_codelets_close(c);

@@ -55,7 +55,7 @@ static void hand_over(submission *s, const tutti_buffer buf[])
 }
 
 /* Called when all data are where they are held. */
-static void start(void *arg, const tutti_buffer buf[])
+static void start_collective(void *arg, const tutti_buffer buf[])
 {
     submission *s = arg;
     tutti_ledger *ledger = s->task.ledger;
@@ -79,7 +79,7 @@ tutti_status tutti_collective_task_submit(const tutti_collective_task *task)
         .token.finish = finish_token, .task = *task, .step = tutti_trace_step(task->trace)};
     tutti_held_request held = task->held;
     held.name = node->name;
-    held.start = start;
+    held.start = start_collective;
     held.refused = refuse;
     held.arg = s;
     tutti_status status = tutti_held_open(&held, &s->held);

@@ -20,7 +20,7 @@ typedef struct tutti_collective_task {
     /* What is held, and how the task is submitted: name, start, refused and arg are this room's. Not brief with
      * place.holds. */
     tutti_held_request held;
-    /* What the ledger is told of its data; kept until release. NULL: the node's accesses */
+    /* What the ledger records of its data; kept until release. NULL: the node's accesses */
     const tutti_access *access;
     const void *const *data;
     /* [A] Called when all data are here. Any status but OK ends the collective with it, unstarted.

@@ -78,7 +78,7 @@ static worker *enter(tutti_foreign **recording)
     return NULL;
 }
 
-static void leave(worker *w)
+static void leave_worker(worker *w)
 {
     atomic_store(&w->inside, 0);
 }
@@ -96,7 +96,7 @@ static void before_task(struct starpu_task *task, unsigned context)
         w->recording = f;
         w->task = task;
     }
-    leave(w);
+    leave_worker(w);
 }
 
 static void after_task(struct starpu_task *task, unsigned context)
@@ -110,7 +110,7 @@ static void after_task(struct starpu_task *task, unsigned context)
             tutti_trace_task(f->trace, (int)(w - workers), kind, w->name,
                 tutti_trace_step(f->trace), w->begin_s);
         }
-        leave(w);
+        leave_worker(w);
     }
     if (own[context].post) own[context].post(task, context);
 }

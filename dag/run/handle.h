@@ -31,7 +31,7 @@ static inline tutti_dtype tutti_handle_dtype(tutti_dtype dtype)
 {
     return (tutti_dtype)(dtype & ~TUTTI_SEVERAL);
 }
-/* Registers a vector in main memory; at most UINT32_MAX elements of so many bytes. */
+/* Registers a vector in main memory; at most UINT32_MAX elements of this many bytes. */
 tutti_insert_handle tutti_handle_of_vector(void *memory, int64_t count, size_t bytes);
 /* Unregisters it, when the tasks on it have ended: waits for them. */
 void tutti_handle_end(tutti_insert_handle data);

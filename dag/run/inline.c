@@ -114,7 +114,7 @@ static void mark_started(tutti_run *run, instance *i)
 }
 
 /* Ends an instance: unblocks its followers and removes it. */
-static void end(tutti_run *run, instance *done, tutti_status status)
+static void end_instance(tutti_run *run, instance *done, tutti_status status)
 {
     pthread_mutex_lock(&run->lock);
     instance **link = &run->bucket[done->id % BUCKETS];
@@ -135,7 +135,7 @@ static void end(tutti_run *run, instance *done, tutti_status status)
 static void finish_token(tutti_token *token, tutti_status status)
 {
     instance *i = (instance *)token;
-    end(i->run, i, status);
+    end_instance(i->run, i, status);
 }
 
 static void add_edge(void *ctx, int64_t from, int64_t to, tutti_edge edge)
@@ -308,7 +308,7 @@ static tutti_status inline_submit(tutti_run *run, int section)
 }
 
 /* Removes the pick-th ready instance. Lock held. */
-static instance *take(tutti_run *run, int pick)
+static instance *take_picked(tutti_run *run, int pick)
 {
     int64_t id = run->ready[pick];
     run->ready[pick] = run->ready[--run->readies];
@@ -332,7 +332,7 @@ static instance *take_ready(tutti_run *run)
     else
         for (int i = 1; i < run->readies; i++)
             if (run->ready[i] < run->ready[pick]) pick = i;
-    return take(run, pick);
+    return take_picked(run, pick);
 }
 
 /* Adds a copy to the trace, under its tensor's name, on worker 0's track. */
@@ -406,7 +406,7 @@ static void run_instance(tutti_run *run, instance *i)
         }
         status = run_kernel(run, i, i->target);
     }
-    end(run, i, status);
+    end_instance(run, i, status);
 }
 
 /* Runs one ready instance; if there is none, gives the main thread to the design or briefly sleeps
@@ -443,7 +443,7 @@ void tutti_inline_run(tutti_run *run, int64_t id)
     instance *chosen = NULL;
     pthread_mutex_lock(&run->lock);
     for (int i = 0; i < run->readies && !chosen; i++)
-        if (run->ready[i] == id) chosen = take(run, i);
+        if (run->ready[i] == id) chosen = take_picked(run, i);
     pthread_mutex_unlock(&run->lock);
     if (chosen) run_instance(run, chosen);
 }

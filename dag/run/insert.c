@@ -154,7 +154,7 @@ int tutti_insert_ended(tutti_insert *insert)
 }
 
 /* After a failure, everything that is left ends with its status, collectives in flight as soon as
- * nobody touches their data any more. That takes no time unless a rank is gone: then the data do
+ * nothing touches their data any more. That takes no time unless a rank is gone: then the data do
  * not return to the program. */
 static tutti_status drain(tutti_insert *insert, tutti_status failure, double until_s)
 {

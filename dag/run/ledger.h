@@ -75,7 +75,7 @@ typedef struct tutti_ledger_item {
     int64_t id;
     tutti_task task;
     tutti_access one;     /* what task.access points to when there is only one */
-    const void *one_data; /* likewise */
+    const void *one_data; /* the same for task.data */
     double began_s;       /* of tutti_clock_s; 0: not yet */
     int awaited;          /* a thread may sleep until it ends */
 } tutti_ledger_item;

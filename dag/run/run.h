@@ -91,7 +91,7 @@ typedef struct tutti_run_counts {
     int kernels, collectives; /* nodes */
     int tasks;                /* that run them */
     /* On a GPU: what the processor starts there for the kernels, once graphs have been recorded, and of these how many
-     * are graphs, which take so many bytes of the GPU's memory, as far as the library tells */
+     * are graphs, which take this many bytes of the GPU's memory, as far as the library tells */
     int launches, graphs;
     int64_t graph_bytes;
 } tutti_run_counts;

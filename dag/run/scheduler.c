@@ -111,7 +111,7 @@ static heap *heap_of(queue *q, const struct starpu_task *task)
     return &q->of[codelet->cuda_funcs[0] && !codelet->cpu_funcs[0] ? GPU : CPU];
 }
 
-static int push(struct starpu_task *task)
+static int push_submitted(struct starpu_task *task)
 {
     queue *q = starpu_sched_ctx_get_policy_data(task->sched_ctx);
     pthread_mutex_lock(&q->lock);
@@ -185,7 +185,7 @@ static struct starpu_task *pop(unsigned context)
 }
 
 /* Called by the worker that has run it. */
-static void end(struct starpu_task *task, unsigned context)
+static void count_ended(struct starpu_task *task, unsigned context)
 {
     queue *q = starpu_sched_ctx_get_policy_data(context);
     (void)task;
@@ -198,9 +198,9 @@ static void end(struct starpu_task *task, unsigned context)
 struct starpu_sched_policy tutti_scheduler = {
     .init_sched = open_queue,
     .deinit_sched = close_queue,
-    .push_task = push,
+    .push_task = push_submitted,
     .pop_task = pop,
-    .post_exec_hook = end,
+    .post_exec_hook = count_ended,
     .policy_name = "tutti",
     .policy_description = "a queue by priority for each kind of worker; idle workers sleep",
 };

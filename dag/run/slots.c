@@ -26,7 +26,7 @@ static tutti_status make(const tutti_binding *binding, int tensor, tutti_slot *s
     return status;
 }
 
-static tutti_status fill(tutti_slots *slots, int tensor)
+static tutti_status fill_slots(tutti_slots *slots, int tensor)
 {
     tutti_status status = TUTTI_OK;
     for (int i = 0; i < EACH && !status; i++)
@@ -43,7 +43,7 @@ tutti_status tutti_slots_open(const tutti_binding *binding, tutti_slots **slots)
     s->binding = binding;
     for (int t = 0; t < binding->tensors && !status; t++) {
         const tutti_role role = tutti_graph_get_tensor(binding->graph, t)->role;
-        if (role == TUTTI_ROLE_INPUT || role == TUTTI_ROLE_OUTPUT) status = fill(s, t);
+        if (role == TUTTI_ROLE_INPUT || role == TUTTI_ROLE_OUTPUT) status = fill_slots(s, t);
     }
     if (status)
         tutti_slots_close(s);
@@ -66,7 +66,7 @@ void tutti_slots_close(tutti_slots *slots)
 tutti_status tutti_slots_next(tutti_slots *slots, int tensor, const tutti_slot **slot)
 {
     tensor_slots *of = &slots->of[tensor];
-    tutti_status status = fill(slots, tensor);
+    tutti_status status = fill_slots(slots, tensor);
     if (status) return status;
     *slot = &of->slot[of->next];
     of->next = (of->next + 1) % EACH;

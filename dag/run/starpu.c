@@ -170,7 +170,7 @@ tutti_status tutti_run_starpu_measure(void)
     return status;
 }
 
-static tutti_status start(tutti_run *run)
+static tutti_status start_starpu(tutti_run *run)
 {
     tutti_status status = init(run->options.workers, uses_gpu(run), run->options.place.gpu);
     if (status) return status;
@@ -211,7 +211,7 @@ static tutti_status starpu_open(
     const tutti_binding_place place = tutti_run_place(options);
     /* StarPU first: where it has not measured the GPUs yet, it does, and resets them afterwards, with
      * all memory and handles that this process has there. */
-    tutti_status status = start(r);
+    tutti_status status = start_starpu(r);
     if (!status) status = prepare_collectives(r, graph);
     if (!status) status = tutti_binding_open(graph, &place, &r->binding);
     if (!status)

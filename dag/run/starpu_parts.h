@@ -48,7 +48,7 @@ typedef struct tutti_instance {
     tutti_status status;
 } tutti_instance;
 
-/* What StarPU is told of a task: the data, or of a feed or fetch with a GPU a tensor and a turn. */
+/* A task as StarPU gets it: with its data, or, a feed or fetch with a GPU, with a tensor and a turn. */
 typedef struct tutti_task_label {
     const char *name;
     int priority, accesses;

@@ -1,4 +1,4 @@
-/* A node that ends later than its function. A runner hands a token to whoever starts a collective;
+/* A node that ends later than its function. A runner hands a token to what starts a collective;
  * when any thread finishes the token, the node has ended and its successors may run. No worker
  * waits meanwhile. */
 #ifndef TUTTI_TOKEN_H

@@ -51,7 +51,7 @@ typedef struct tutti_span {
     double reserved_s, ready_s; /* when it was submitted; when its buffers were ready */
 } tutti_span;
 
-/* Who writes to a track: the main thread; whoever may call the communicator; the first worker. The
+/* Who writes to a track: the main thread; the thread that may call the communicator; the first worker. The
  * others follow it, and then the readers. */
 enum { TUTTI_TRACK_MAIN, TUTTI_TRACK_COLLECTIVES, TUTTI_TRACK_WORKER };
 

@@ -66,7 +66,7 @@ static tutti_status forward(tutti_builder *b, int l, int s)
     return of >= 0 ? tutti_builder_mark_statistics(b, of) : TUTTI_OK;
 }
 
-/* Likewise; the loss has written its gradient on the way up. */
+/* The same downwards; the loss has written its gradient on the way up. */
 static tutti_status backward(tutti_builder *b, int l, int s)
 {
     if (l == b->end) return tutti_builder_receive_gradients(b, s);

@@ -31,7 +31,7 @@ typedef struct tutti_mixture {
 /* Of a replica that gossips with shares: tensors. neighbours 0: it does not. */
 typedef struct tutti_shares {
     int neighbours;
-    int own, sent, heard[TUTTI_NEIGHBOURS], factors;
+    int own, sent, received[TUTTI_NEIGHBOURS], factors;
 } tutti_shares;
 
 typedef struct tutti_builder {
@@ -56,7 +56,7 @@ typedef struct tutti_builder {
     tutti_gradients **gradients; /* per slot */
     tutti_site *site;            /* layer l, micro-batch s: index l * micro_batches + s */
     tutti_trained *trained;      /* parameter p of layer l: index l * TUTTI_LAYER_PARAMETERS + p */
-    int *copy;                   /* likewise: what the layer reads in place of it, or -1 */
+    int *copy;                   /* by the same index: what the layer reads in place of it, or -1 */
     /* per layer with statistics: the sum over micro-batches; that of earlier batches, if any */
     int *statistics, *gathered_statistics;
     int *running, *average; /* per layer with statistics: running ones, and their average */
@@ -70,7 +70,7 @@ typedef struct tutti_builder {
     int starts;           /* whether a round needs what parameters were when it began */
     int clip_factor;      /* tensor: what clips all gradients; if they are clipped */
     tutti_access *access; /* scratch: for each micro-batch or each parameter, and 3 more */
-    int vectors;          /* so many tensors in `access` are for the next mark to add */
+    int vectors;          /* how many tensors in `access` the next mark adds */
 } tutti_builder;
 
 static inline tutti_site *tutti_builder_site(const tutti_builder *b, int layer, int micro_batch)
@@ -148,7 +148,7 @@ tutti_status tutti_builder_complete_gradient(tutti_builder *b, int l, int p, con
  * the stage. follows: as in tutti_mark. It adds b->vectors, if there are any. */
 tutti_status tutti_builder_mark(
     tutti_builder *b, int l, tutti_verb verb, int tensor, int follows, int *node);
-/* Likewise an ALLGATHER of a tensor with a row for each replica (tutti_mark.rows). */
+/* The same for an ALLGATHER of a tensor with a row for each replica (tutti_mark.rows). */
 tutti_status tutti_builder_gather_rows(tutti_builder *b, int l, int tensor);
 static inline tutti_trained *tutti_builder_trained(const tutti_builder *b, int l, int p)
 {
@@ -188,7 +188,7 @@ tutti_status tutti_step_cut_updates(tutti_step *step);
 typedef enum tutti_gated { TUTTI_GATED_GRADIENTS, TUTTI_GATED_WEIGHTS } tutti_gated;
 tutti_status tutti_builder_gate(tutti_builder *b, tutti_gated which);
 
-/* Replicas that train alone: the sum of a tensor over them turns into its average; likewise that of
+/* Replicas that train alone: the sum of a tensor over them turns into its average; so does that of
  * parameter p of layer l, from which an outer step then begins (dag/kernels/optim.h), if there is one
  * (rate 1 and momentum 0: none). */
 tutti_status tutti_builder_divide(tutti_builder *b, int tensor);
@@ -215,15 +215,15 @@ tutti_status tutti_builder_give(tutti_builder *b, int l, int p, int to);
 tutti_status tutti_builder_receive_weights(
     tutti_builder *b, int l, int p, const char *suffix, int k, int from);
 tutti_status tutti_builder_declare_near(tutti_builder *b, int l, int p, const char *suffix, int k);
-/* Parameter p of layer l becomes the mean of this replica's and of what so many neighbours have sent, added in
+/* Parameter p of layer l becomes the mean of this replica's and of what the neighbours have sent, added in
  * this order. */
 tutti_status tutti_builder_mix(tutti_builder *b, int l, int p, int neighbours);
-/* With shares (dag/kernels/share.h), where at most so many neighbours are heard in a mixing step. For a mixing step:
- * half of this replica's share, to replica `to`, and those of `heard` neighbours. Then the factors that follow from
- * these, which parameter p of layer l is mixed by; it becomes what this replica stands for; the share is 1, without
- * shares nothing. */
+/* With shares (dag/kernels/share.h), for at most `neighbours` messages received in a mixing step. Of one: half
+ * of this replica's share, to replica `to`, and those received from `senders` neighbours. Then the factors
+ * that follow from these, which parameter p of layer l is mixed by; it becomes what this replica stands for; the share
+ * is 1, without shares nothing. */
 tutti_status tutti_builder_declare_shares(tutti_builder *b, int neighbours);
-tutti_status tutti_builder_give_share(tutti_builder *b, int to, int heard, const int from[]);
+tutti_status tutti_builder_give_share(tutti_builder *b, int to, int senders, const int from[]);
 tutti_status tutti_builder_weigh_shares(tutti_builder *b);
 tutti_status tutti_builder_mix_by_share(tutti_builder *b, int l, int p);
 tutti_status tutti_builder_scale_by_share(tutti_builder *b, int l, int p);
@@ -234,9 +234,9 @@ int tutti_builder_is_kept(const tutti_builder *b, int tensor);
 tutti_status tutti_builder_record_starts(tutti_builder *b);
 /* A parameter as it is now, into another tensor of its shape. */
 tutti_status tutti_builder_copy_weight(tutti_builder *b, const tutti_trained *t, int to);
-/* Pairs whose mixing steps go on while they train. Where one ends: every parameter moves by half of the way from what
- * was sent to what was heard, and its copies follow. Where one begins, after the former in the graph: messages with
- * replica `other`; -1: this replica is alone, and what it hears is what it sends. */
+/* Pairs whose mixing steps continue while they train. Where one ends: every parameter moves by half of the way from
+ * what was sent to what was received, and its copies follow. Where one begins, after the former in the graph: messages
+ * with replica `other`; -1: this replica is alone, and receives what it sends. */
 tutti_status tutti_builder_complete_pair(tutti_builder *b);
 tutti_status tutti_builder_mix_pair(tutti_builder *b, int other);
 /* How many replicas a step sums over. */
@@ -283,7 +283,7 @@ int tutti_builder_serves_key(const tutti_builder *b, int k);
 int tutti_builder_first_key(const tutti_builder *b, int l, int p);
 const tutti_key *tutti_builder_own_key(const tutti_builder *b, int l, int p);
 /* The tensor that has a key's elements of another: "<whole>#<portion>", or, where one has no more than the key, that
- * itself; likewise with a node that copies them into it. The opposite: a node that copies them back. */
+ * itself; and the same with a node that copies them into it. The opposite: a node that copies them back. */
 tutti_status tutti_builder_portion(tutti_builder *b, const tutti_key *key, int whole, int *portion);
 tutti_status tutti_builder_take_portion(
     tutti_builder *b, const tutti_key *key, int whole, int *portion);

@@ -71,7 +71,7 @@ static double sums_of(const tutti_layer *layer, const tutti_step_options *o)
     return 2 * (ranks - 1) / ranks * bytes / images;
 }
 
-/* A step of so many images on one rank, in one micro-batch. */
+/* A step of this many images on one rank, in one micro-batch. */
 static tutti_status build_small(
     const tutti_net *net, tutti_dtype precision, int64_t images, tutti_step **step)
 {

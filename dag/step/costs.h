@@ -22,7 +22,7 @@ typedef struct tutti_layer_cost {
 enum { TUTTI_WORK_PER_BYTE_MOVED = 4, TUTTI_WORK_PER_BYTE_SENT = 800 };
 #define TUTTI_WORK_PER_SECOND 100e9 /* of a core */
 
-/* The same for a link of so many bytes per second, and so many cores. [P] */
+/* The same for a link of this rate, and this many cores. [P] */
 static inline double tutti_work_per_byte_sent(double bytes_per_s, int workers)
 {
     return TUTTI_WORK_PER_SECOND * workers / bytes_per_s;
@@ -37,7 +37,7 @@ tutti_status tutti_net_costs(
 /* The layer of a node "<layer>.<op>@<micro-batch>" (dag/net/site.h), or -1; it is looked for from `guess` on. [P] */
 int tutti_net_layer_of(const tutti_net *net, const char *node, int guess);
 
-/* Seconds that the kernels of each layer take for an image, forward and backward, in micro-batches of so many images,
+/* Seconds that the kernels of each layer take for an image, forward and backward, in micro-batches of `images` images,
  * on one core: timed on this thread, each kind of work once (times.h). Work for a cost is these times
  * TUTTI_WORK_PER_SECOND. Errors of tutti_step_build and tutti_graph_times. */
 tutti_status tutti_net_times(

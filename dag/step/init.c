@@ -28,7 +28,7 @@ static void fill_normal(
 }
 
 /* Elements from number `first` on, which is 0 but of weights. */
-static void fill(float *x, int64_t first, int64_t count, tutti_start start, double spread,
+static void fill_values(float *x, int64_t first, int64_t count, tutti_start start, double spread,
     uint64_t seed, const char *name)
 {
     uint64_t stream = tutti_rng_stream(name);
@@ -87,7 +87,7 @@ static tutti_status start_tensor(const target *t, const char *prefix, const tutt
                                ? t->placement->own.block * count
                            : t->served ? found->first
                                        : 0;
-    fill(data, before, count, start, spread, t->seed, name + strlen(prefix));
+    fill_values(data, before, count, start, spread, t->seed, name + strlen(prefix));
     t->runner->release(t->run, tensor);
     return TUTTI_OK;
 }

@@ -1,4 +1,4 @@
-/* Pairs of replicas whose mixing steps go on while they train: each sends what it has, and some steps later moves by
+/* Pairs of replicas whose mixing steps continue while they train: each sends what it has, and some steps later moves by
  * half of the way from that to what the other had. */
 #include "dag/step/builder.h"
 
@@ -16,7 +16,7 @@ static tutti_status declare(tutti_builder *b, int l, int p, const char *suffix)
     return status == TUTTI_OK ? tutti_builder_declare_near(b, l, p, suffix, 0) : status;
 }
 
-static tutti_status join(tutti_builder *b, int l, int p, const char *suffix)
+static tutti_status join_parameter(tutti_builder *b, int l, int p, const char *suffix)
 {
     tutti_status status = declare(b, l, p, suffix);
     if (status != TUTTI_OK) return status;
@@ -39,7 +39,7 @@ tutti_status tutti_builder_complete_pair(tutti_builder *b)
     for (int l = b->first; l < b->end; l++) {
         const int n = tutti_layer_parameters(&b->net->layer[l], parameter);
         for (int p = 0; p < n && status == TUTTI_OK; p++)
-            status = join(b, l, p, parameter[p].suffix);
+            status = join_parameter(b, l, p, parameter[p].suffix);
     }
     return status;
 }

@@ -55,7 +55,7 @@ static choice choose(const plan *p, int q, int end)
     return best;
 }
 
-/* What is least for all layers in so many stages; DBL_MAX if they cannot be cut so. */
+/* What is least for all layers in this many stages; DBL_MAX if they cannot be cut so. */
 static double find(const plan *p, int stages)
 {
     for (int q = 0; q < stages; q++)

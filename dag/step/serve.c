@@ -123,7 +123,7 @@ tutti_status tutti_builder_sum_in_client(tutti_builder *b, int l, int p)
     return in_client(b, k, TUTTI_MARK_ALLREDUCE, sum_of(b, &b->key[k]));
 }
 
-static tutti_status push(tutti_builder *b, int k, tutti_sent sent)
+static tutti_status push_key(tutti_builder *b, int k, tutti_sent sent)
 {
     int portion;
     tutti_status status =
@@ -131,7 +131,7 @@ static tutti_status push(tutti_builder *b, int k, tutti_sent sent)
     return status == TUTTI_OK ? message(b, k, TUTTI_MARK_SEND, portion, server_of(b, k)) : status;
 }
 
-static tutti_status pull(tutti_builder *b, int k, tutti_sent sent)
+static tutti_status pull_key(tutti_builder *b, int k, tutti_sent sent)
 {
     int portion;
     tutti_status status =
@@ -319,7 +319,7 @@ tutti_status tutti_builder_push_keys(tutti_builder *b, tutti_sent sent)
     tutti_status status = TUTTI_OK;
     for (int k = b->keys - 1; k >= 0 && status == TUTTI_OK; k--) {
         if (!takes_part(b, &b->key[k], sent)) continue;
-        if (is_root(b, k)) status = push(b, k, sent);
+        if (is_root(b, k)) status = push_key(b, k, sent);
         if (status == TUTTI_OK && tutti_builder_serves_key(b, k)) status = add_clients(b, k);
     }
     return status;
@@ -331,7 +331,7 @@ tutti_status tutti_builder_pull_keys(tutti_builder *b, tutti_sent sent)
     for (int k = 0; k < b->keys && status == TUTTI_OK; k++) {
         if (!takes_part(b, &b->key[k], sent)) continue;
         if (tutti_builder_serves_key(b, k)) status = serve_key(b, k, sent);
-        if (status == TUTTI_OK && is_root(b, k)) status = pull(b, k, sent);
+        if (status == TUTTI_OK && is_root(b, k)) status = pull_key(b, k, sent);
     }
     return status == TUTTI_OK && b->own.works ? spread(b, sent) : status;
 }

@@ -29,8 +29,8 @@ typedef struct tutti_key {
     tutti_portion at;
 } tutti_key;
 
-/* How many keys a net has where large parameters have so many portions (1: they are whole); fills key[], in net order,
- * unless it is NULL. */
+/* How many keys a net has where large parameters have this many portions (1: they are whole); fills key[], in net
+ * order, unless it is NULL. */
 int tutti_service_keys(const tutti_net *net, int portions, tutti_key key[]);
 /* Says which of `servers` has each. NOMEM. */
 tutti_status tutti_service_partition(int servers, int keys, tutti_key key[]);

@@ -1,5 +1,5 @@
 /* What replicas that gossip with shares do (dag/kernels/share.h): they give a part of theirs away, and take means
- * that are weighted by what they have heard. */
+ * that are weighted by the shares that they received. */
 #include "dag/step/builder.h"
 
 #include "dag/base/log.h"
@@ -23,13 +23,13 @@ static tutti_status declare(
 
 tutti_status tutti_builder_declare_shares(tutti_builder *b, int neighbours)
 {
-    static const char *const heard[TUTTI_NEIGHBOURS] = {"share.heard", "share.heard2"};
+    static const char *const received[TUTTI_NEIGHBOURS] = {"share.received", "share.received2"};
     tutti_shares *s = &b->shares;
     s->neighbours = neighbours;
     tutti_status status = declare(b, "share", 1, TUTTI_ROLE_SCRATCH, &s->own);
     if (status == TUTTI_OK) status = declare(b, "share.sent", 1, TUTTI_ROLE_SCRATCH, &s->sent);
     for (int k = 0; k < neighbours && status == TUTTI_OK; k++)
-        status = declare(b, heard[k], 1, TUTTI_ROLE_SCRATCH, &s->heard[k]);
+        status = declare(b, received[k], 1, TUTTI_ROLE_SCRATCH, &s->received[k]);
     if (status == TUTTI_OK)
         status = declare(b, "share.factors", 1 + neighbours, TUTTI_ROLE_SCRATCH, &s->factors);
     return status;
@@ -56,7 +56,7 @@ static int edge_of_shares(const tutti_builder *b)
     return b->step->parameters;
 }
 
-tutti_status tutti_builder_give_share(tutti_builder *b, int to, int heard, const int from[])
+tutti_status tutti_builder_give_share(tutti_builder *b, int to, int senders, const int from[])
 {
     const tutti_shares *s = &b->shares;
     const tutti_share_halve_desc halve = {.unit = unit()};
@@ -66,9 +66,9 @@ tutti_status tutti_builder_give_share(tutti_builder *b, int to, int heard, const
         b->graph, "share.halve", &tutti_op_share_halve, &halve, sizeof halve, 2, access, NULL);
     if (status == TUTTI_OK) status = tutti_builder_message(b, TUTTI_MARK_SEND, s->sent, to, edge);
     for (int k = 0; k < s->neighbours && status == TUTTI_OK; k++)
-        status = k < heard
-                     ? tutti_builder_message(b, TUTTI_MARK_RECV, s->heard[k], from[k], edge)
-                     : set(b, s->heard[k], 0);
+        status = k < senders
+                     ? tutti_builder_message(b, TUTTI_MARK_RECV, s->received[k], from[k], edge)
+                     : set(b, s->received[k], 0);
     return status;
 }
 
@@ -77,7 +77,7 @@ tutti_status tutti_builder_weigh_shares(tutti_builder *b)
     const tutti_shares *s = &b->shares;
     const tutti_share_weigh_desc desc = {.inputs = s->neighbours};
     tutti_access access[TUTTI_NEIGHBOURS + 2];
-    for (int k = 0; k < s->neighbours; k++) access[k] = tutti_reads(s->heard[k]);
+    for (int k = 0; k < s->neighbours; k++) access[k] = tutti_reads(s->received[k]);
     access[s->neighbours] = tutti_updates(s->own);
     access[s->neighbours + 1] = tutti_writes(s->factors);
     return tutti_graph_kernel(b->graph, "share.weigh", &tutti_op_share_weigh, &desc, sizeof desc,

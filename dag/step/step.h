@@ -47,7 +47,7 @@
  *   mix.0, mix.1, ...
  *           with the strategies gossip, adpsgd and elastic: messages between replicas, or with servers, before the
  *           passes of a step
- *   join    with the strategy adpsgd: what becomes of messages of some steps before, likewise
+ *   join    with the strategy adpsgd: what becomes of messages of some steps before
  *
  * A step of several batches runs gather_first, gather_more for those in between, and train for the
  * last one, which adds what was gathered: to its results the batches are further micro-batches.
@@ -109,7 +109,7 @@ typedef struct tutti_strategy_settings {
 /* In what form a gradient travels (dag/step/codec.h); those to choose from are in dag/codecs. */
 typedef struct tutti_codec tutti_codec;
 
-/* Where the gradients of a step's micro-batches, and of its earlier batches, are added; likewise their batch
+/* Where the gradients of a step's micro-batches, and of its earlier batches, are added, and their batch
  * statistics. The bits are the same.
  *
  *   GRAPH        a node adds them, and its sum is marked
@@ -264,7 +264,7 @@ typedef struct tutti_step {
  * element. NOMEM. The net is not kept. */
 tutti_status tutti_step_build(
     const tutti_net *net, const tutti_step_options *options, tutti_step **step);
-/* How many keys the net has for so many servers, which share large parameters where updates treat each element by
+/* How many keys the net has for this many servers, which share large parameters where updates treat each element by
  * itself; fills key[] as tutti_service_keys does. [P] */
 int tutti_step_keys(
     const tutti_net *net, const tutti_step_options *options, int servers, tutti_key key[]);
@@ -275,7 +275,7 @@ tutti_status tutti_step_finalize(tutti_step *step);
 /* The section to submit for batch 0 .. accumulate - 1 of a step: the last one is train. [P] */
 int tutti_step_section(const tutti_step *step, int batch);
 /* The section to submit before the first batch of step `number`, from 0, the same on all replicas; -1: none.
- * Each of a step's mixing steps comes once in so many steps that have one, in an order drawn from the seed. [P] */
+ * Each of its mixing steps comes once in as many steps as there are of them, in an order drawn from the seed. [P] */
 int tutti_step_mixing(const tutti_step *step, int64_t number);
 /* All sections to submit, in this order, before the first batch of step `number` of a round that began with step
  * `round`: what ends a mixing step, and that. Returns how many. [P] */

@@ -29,6 +29,7 @@ struct tutti_strategy {
     int divides;    /* layers may be divided over replicas (dag/net/divide.h) */
     int adds; /* its marks follow complete gradients at once, and may add micro-batches (tutti_step_sums) */
     int freezes; /* it leaves out what a rate of 0 freezes (tutti_builder_is_frozen) */
+    int regroups; /* ranks may come and go between steps: a snapshot of each has all that the strategy keeps */
     int roots; /* that is all of it, or nothing; with it goes the whole sum of each gradient */
     /* Each replica trains on its own batch with its own sums, and the section `average` makes all equal
      * again after the last step of a round. In a round they differ: who hashes, evaluates or saves
@@ -44,8 +45,8 @@ struct tutti_strategy {
     int (*mixings)(const tutti_step_options *options);
     tutti_status (*mix_replicas)(struct tutti_builder *b, int i);
     int64_t (*mixes_every)(const tutti_strategy_settings *settings); /* steps; NULL: 1. [P] */
-    /* Replicas that train on while they meet: for so many steps, at most as many as from one mixing step to the next;
-     * and what appends what then becomes of what they heard, the nodes of a section of its own. NULL: a mixing step
+    /* Replicas that train while they mix: for how many steps, at most as many as from one mixing step to the next; and
+     * what appends the use of what they received, the nodes of a section of its own. NULL: a mixing step
      * ends in its own step. [P]; [M] */
     int64_t (*delay)(const tutti_strategy_settings *settings);
     tutti_status (*join)(struct tutti_builder *b);
@@ -67,7 +68,7 @@ struct tutti_strategy {
     tutti_status (*check)(const tutti_update_rule *rule, const tutti_step_options *options);
     /* Appends the mark of the gradient of parameter p of layer l, which the section train has completed. */
     tutti_status (*sum)(struct tutti_builder *b, int l, int p);
-    /* Likewise of the statistics of layer l; NULL: tutti_builder_sum_statistics. */
+    /* The same for the statistics of layer l; NULL: tutti_builder_sum_statistics. */
     tutti_status (*statistics)(struct tutti_builder *b, int l);
     /* Appends what follows all marks: the updates of this rank's layers, averages, copies and running
      * statistics. */

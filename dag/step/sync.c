@@ -21,6 +21,7 @@ static tutti_status update(tutti_builder *b)
 const tutti_strategy tutti_strategy_sync = {.name = "sync",
     .summary = "every rank gets all sums and updates all parameters",
     .divides = 1,
+    .regroups = 1,
     .adds = 1,
     .freezes = 1,
     .compresses = 1,

@@ -185,7 +185,8 @@ tutti_status tutti_builder_complete_gradient(tutti_builder *b, int l, int p, con
 }
 
 /* Widens the gradient, into what the first micro-batch has computed, which nothing reads any more. */
-static tutti_status widen(tutti_builder *b, const char *name, int computed, tutti_trained *t)
+static tutti_status widen_gradient(
+    tutti_builder *b, const char *name, int computed, tutti_trained *t)
 {
     const tutti_widen_desc desc = {.count = t->count};
     const tutti_access access[] = {tutti_reads(t->gradient), tutti_writes(computed)};
@@ -317,7 +318,7 @@ tutti_status tutti_builder_update_parameter(tutti_builder *b, int l, int p, cons
     snprintf(name, sizeof name, "%s.%s", layer, suffix);
     /* A clipped gradient is not rounded a second time. */
     if (widens && (clips || !b->step->rule->takes_bf16))
-        status = widen(b, name, tutti_builder_site(b, l, 0)->dparameter[p], &t);
+        status = widen_gradient(b, name, tutti_builder_site(b, l, 0)->dparameter[p], &t);
     if (status == TUTTI_OK && clips) status = clip(b, name, &t);
     return status == TUTTI_OK ? tutti_builder_append_update(b, name, &t) : status;
 }

@@ -22,7 +22,7 @@ typedef struct tutti_trained {
         factor; /* of a codec, if the gradient travels as a code: what was not sent; what
                                        is sent; what else is kept */
     int start;  /* what it was when a round began, if the strategy needs that */
-    int sent;   /* what it was when a mixing step began, likewise */
+    int sent;   /* what it was when a mixing step began, if the strategy needs that */
     int near[TUTTI_NEIGHBOURS]; /* what other replicas have of it, if the strategy needs that */
     int64_t count;
     float rate_factor;  /* of the learning rate */

@@ -9,12 +9,12 @@
  *   average      at the end of a round: all replicas get the average of all
  *
  * Even replicas are active, odd ones passive. In mixing step h active number a has passive number a + h modulo their
- * number, where h is 0 or a power of two; of an odd number of replicas one active has nobody in its turn. Every cycle
+ * number, where h is 0 or a power of two; of an odd number of replicas each active in turn has no partner. Every cycle
  * has each h once, in an order drawn from the seed: so every replica has one partner or none in a mixing step, and
  * both of a pair know it before.
  *
  * Axes: data parallelism; each replica its own model within a round, gradients of weights that lack the average under
- * way; nobody waits but for its partner, and that only where a mixing step ends, if the partner is more than `delay`
+ * way; a replica waits for its partner alone, and only where a mixing step ends, if the partner is more than `delay`
  * steps behind; weights are exchanged; a bipartite graph, of which each mixing step takes a matching.
  *
  * Invariants: the two of a pair move by each other's negative, so a mixing does not move the sum over replicas,

@@ -1,5 +1,5 @@
 /* Each client trains at its own pace: what its gradients are, a server adds to the weights as soon as they come,
- * and the client goes on with the weights as they then are.
+ * and the client continues with the weights as they then are.
  *
  *   client 0   d(w0)  push ------+   pull w1      d(w1)  push ------+   pull w3
  *   server             w0        w1 = w0 - d(w0)                w2  w3 = w2 - d(w1)

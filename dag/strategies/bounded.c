@@ -8,7 +8,7 @@
  * waits for the slowest alone, and only at the bound; gradients to servers, weights from them; stars of clients
  * around each server, a reduce and a broadcast in each client.
  *
- * Invariants: those of async, and: when a client goes on with step n, every other has pushed step n - S (of
+ * Invariants: those of async, and: when a client begins step n, every other has pushed step n - S (of
  * those that have not left; one that returns begins as the slowest). Replies are held back, never pushes. S = 0
  * is sync: what all clients push in a step is added in the order of clients, and is one update, the same bits in
  * every run.
@@ -36,7 +36,7 @@ static int apart(const tutti_strategy_settings *settings)
 }
 
 const tutti_strategy tutti_strategy_bounded = {.name = "bounded",
-    .summary = "as async, but no client gets more than so many steps ahead of the slowest",
+    .summary = "as async, but no client gets more than S steps ahead of the slowest",
     .parameter = parameters,
     .needs_servers = 1,
     .pushes = 1,

@@ -13,9 +13,9 @@
  *                begin with 1. With my weights goes half of my share, and a mean is weighted by shares:
  *                weight = (mine * share kept + theirs * shares received) / (my share from now on)
  *
- * Axes: data parallelism; each replica its own model within a round; nobody waits but for neighbours, and for
- * these only at the end of a step; weights are exchanged; a ring, or one edge of an exponential graph in turn, or
- * a drawn directed graph.
+ * Axes: data parallelism; each replica its own model within a round; a replica waits for its neighbours alone, and
+ * only at the end of a step; weights are exchanged; a ring, or one edge of an exponential graph in turn, or a drawn
+ * directed graph.
  *
  * Invariants: with ring and exponential, what a replica takes has weights that sum to 1, and so has what is made of
  * its own (the matrices of both graphs are circulant, hence doubly stochastic), so that mixing does not move the
@@ -28,8 +28,8 @@
  * added, is known before. After a round replicas have the same parameters and the same state, as with local.
  *
  * Push-sum's replicas draw whom they send to as follows. In a mixing step of distance 2^h each tosses a coin: 2^h
- * behind it, or 2^h before it; so nobody hears more than two. Another mixing step has all coins turned: with both,
- * i and its neighbours at distance 1 hear each other, so that every cycle connects all, whatever the coins.
+ * behind it, or 2^h before it; so none receives more than two. Another mixing step has all coins turned: with both,
+ * i and its neighbours at distance 1 exchange both ways, so that every cycle connects all, whatever the coins.
  *
  * Sources: Lian, Zhang, Zhang, Hsieh, Zhang & Liu 2017, "Can Decentralized Algorithms Outperform Centralized
  * Algorithms?", arXiv:1705.09056, algorithm 1 (weights are mixed first, then comes the update, whose decay
@@ -173,7 +173,7 @@ static tutti_status check(const tutti_update_rule *rule, const tutti_step_option
 
 /* ---- mixing steps ---- */
 
-/* How many this replica hears at most. */
+/* How many this replica receives at most. */
 static int most_received(const tutti_builder *b)
 {
     int most = 0;
@@ -252,6 +252,7 @@ static tutti_status average(tutti_builder *b)
 const tutti_strategy tutti_strategy_gossip = {.name = "gossip",
     .summary = "replicas average their weights with their neighbours' in every step",
     .parameter = parameters,
+    .regroups = 1,
     .alone = 1,
     .period = period,
     .mixings = mixings,

@@ -65,6 +65,7 @@ static tutti_status average(tutti_builder *b)
 const tutti_strategy tutti_strategy_local = {.name = "local",
     .summary = "replicas train alone, and average their weights after every round of steps",
     .parameter = parameters,
+    .regroups = 1,
     .alone = 1,
     .period = period,
     .keeps = keeps,

@@ -65,6 +65,7 @@ static tutti_status update(tutti_builder *b)
 const tutti_strategy tutti_strategy_sharded = {.name = "sharded",
     .summary = "every rank updates a part of all parameters, and keeps momentum of no more",
     .shards = 1,
+    .regroups = 1,
     .divides = 1,
     .adds = 1,
     .check = check,

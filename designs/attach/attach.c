@@ -230,8 +230,8 @@ static tutti_status open_exchange(MPI_Comm comm, tutti_status refused, const cha
     return refused ? refused : status;
 }
 
-/* MPI_Finalize has been called, and no caller can receive a status. After it nobody may call MPI: what does not end is
- * left as it is. */
+/* MPI_Finalize has been called, and no caller can receive a status. After it MPI may not be called: what does not end
+ * is left as it is. */
 static void leave_at_the_end(void *ctx)
 {
     tutti_session *s = ctx;

@@ -334,7 +334,7 @@ TUTTI_API tutti_status tutti_operator_whole(tutti_session *session, const char *
  * program without freeing them. */
 TUTTI_API tutti_status tutti_wait(tutti_session *session, double timeout_s);
 /* The same for the collectives on the data of one handle, whatever else is in flight. Collectives
- * on other handles may go on after it; after a failure it waits for all, as tutti_wait does. The
+ * on other handles may still run after it; after a failure it waits for all, as tutti_wait does. The
  * program's own tasks on the data belong to StarPU: starpu_data_acquire waits for both. */
 TUTTI_API tutti_status tutti_wait_for(tutti_session *session, tutti_handle data, double timeout_s);
 
@@ -363,7 +363,7 @@ TUTTI_API tutti_status tutti_trace_begin(tutti_session *session, const char *fil
 /* Ends the trace and writes it; so does tutti_detach. A worker keeps up to TUTTI_TRACE_SPANS spans;
  * later ones are dropped and counted in the file, with a warning on every rank. INVAL: no trace has
  * begun. IO: the file could not be written; an earlier one is as it was. TIMEOUT while collectives
- * are in flight: the trace goes on, and every rank may call again. After any other status it has
+ * are in flight: the trace continues, and every rank may call again. After any other status it has
  * ended; if the session has failed, no file is written. */
 TUTTI_API tutti_status tutti_trace_end(tutti_session *session);
 

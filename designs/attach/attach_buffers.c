@@ -62,7 +62,7 @@ tutti_status tutti_unregister(tutti_session *session, tutti_handle buffer)
     return tutti_session_leave(function, errors, status);
 }
 
-static tutti_status move(
+static tutti_status move_buffer(
     tutti_session *session, const char *function, tutti_handle buffer, int sends)
 {
     const tutti_registered *b;
@@ -73,10 +73,10 @@ static tutti_status move(
 
 tutti_status tutti_put(tutti_session *session, tutti_handle buffer)
 {
-    return move(session, "tutti_put", buffer, 1);
+    return move_buffer(session, "tutti_put", buffer, 1);
 }
 
 tutti_status tutti_get(tutti_session *session, tutti_handle buffer)
 {
-    return move(session, "tutti_get", buffer, 0);
+    return move_buffer(session, "tutti_get", buffer, 0);
 }

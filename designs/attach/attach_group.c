@@ -5,7 +5,7 @@
 #include "designs/attach/attach_parts.h"
 #include "designs/attach/sessions.h"
 
-/* A rank without memory takes part, so that the others hear of it. */
+/* A rank without memory takes part, so that the others learn of it. */
 static tutti_status make(
     tutti_session *whole, tutti_session *fresh, int n, const int ranks[], int *group)
 {

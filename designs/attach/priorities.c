@@ -22,7 +22,7 @@ static slot *slot_of(slot slots[], int room, const void *data)
 }
 
 /* Keeps at least half of the slots free. */
-static tutti_status widen(tutti_priorities *p)
+static tutti_status widen_table(tutti_priorities *p)
 {
     int room = p->room ? 2 * p->room : FIRST_ROOM;
     if (2 * (p->used + 1) <= p->room) return TUTTI_OK;
@@ -43,7 +43,7 @@ tutti_status tutti_priorities_give(tutti_priorities *priorities, const void *dat
         p->otherwise = priority;
         return TUTTI_OK;
     }
-    tutti_status status = widen(p);
+    tutti_status status = widen_table(p);
     if (status) return status;
     slot *s = slot_of(p->slot, p->room, data);
     p->used += !s->data;

@@ -1,6 +1,6 @@
-/* The internals of an exchange, shared by exchange_open.c (opening and closing), exchange_hooks.c (what a runner
- * calls), exchange_calls.c (what the main thread calls), exchange_apply.c (graphs) and exchange_group.c (groups and
- * edges). */
+/* The internals of an exchange, shared by exchange_open.c (opening and closing), exchange_options.c,
+ * exchange_thread.c (what its communicating thread sets up and tears down), exchange_hooks.c (what a runner calls),
+ * exchange_calls.c (what the main thread calls), exchange_apply.c (graphs) and exchange_group.c (groups and edges). */
 #ifndef TUTTI_EXCHANGE_PARTS_H
 #define TUTTI_EXCHANGE_PARTS_H
 
@@ -31,6 +31,14 @@ struct tutti_exchange {
     int groups;              /* made so far */
     tutti_order_plan *order; /* NULL: collectives go in program order */
 };
+
+/* exchange_options.c: checks and completes these options, and keeps what need not last. */
+tutti_status tutti_exchange_take_options(tutti_exchange *x, const tutti_exchange_options *given);
+/* exchange_options.c: all settings that ranks must share, as text; the caller frees it. NULL: no memory. */
+char *tutti_exchange_settings_text(const tutti_exchange *x);
+
+/* exchange_thread.c: starts the communicating thread. After a TIMEOUT it may still use x. */
+tutti_status tutti_exchange_start_thread(tutti_exchange *x);
 
 /* exchange_hooks.c: the main thread begins or ends to wait for other ranks. */
 void tutti_exchange_set_waiting(void *ctx, int begins);

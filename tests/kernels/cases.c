@@ -117,7 +117,7 @@ static double fill_value(const test_case *c, const test_tensor *t, uint64_t stre
     if (!strcmp(t->name, "part")) return (value + 1) / 2;
     if (!strcmp(t->name, "running") || !strcmp(t->name, "stats_sum") ||
         !strcmp(t->name, "square") || !strncmp(t->name, "length", 6) || !strcmp(t->name, "share") ||
-        !strncmp(t->name, "heard", 5))
+        !strncmp(t->name, "received", 8))
         value += 1.5;
     return t->dtype == TUTTI_BF16 ? test_bf16(value) : value;
 }

@@ -440,9 +440,9 @@ static void share_halve_tensors(test_case *c)
 
 static void share_weigh_tensors(test_case *c)
 {
-    static const char *const heard[] = {"heard0", "heard1"};
+    static const char *const received[] = {"received0", "received1"};
     const tutti_share_weigh_desc *d = (const void *)c->desc.bytes;
-    for (int i = 0; i < d->inputs; i++) test_declare(c, heard[i], TUTTI_F64, 1);
+    for (int i = 0; i < d->inputs; i++) test_declare(c, received[i], TUTTI_F64, 1);
     test_declare(c, "share", TUTTI_F64, 1);
     test_declare(c, "factors", TUTTI_F64, 1 + d->inputs);
 }

@@ -9,7 +9,7 @@ tree=${1:-${TUTTI_SRCDIR:-.}}
 cd "$tree" || exit 2
 
 mapfile -t files < <(find dag collectives designs apps tests doc install m4 README.md HACKING.md quickstart configure.ac Makefile.am \
-    -type f \( -name '*.[ch]' -o -name '*.cpp' -o -name '*.sh' -o -name '*.mk' -o -name '*.am' -o -name '*.ac' -o -name '*.m4' -o -name '*.in' \
+    -type f \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' -o -name '*.cpp' -o -name '*.sh' -o -name '*.mk' -o -name '*.am' -o -name '*.ac' -o -name '*.m4' -o -name '*.in' \
     -o -name '*.py' -o -name '*.md' -o -name '*.[1-9]' -o -name '*.case' -o -name '*.patch' -o -name '*.pml' -o -name quickstart \) \
     ! -path 'tests/lint/*' ! -path 'tests/install/0.1/*' ! -name 'libtool.m4' ! -name 'lt*.m4' \
     ! -name channel_grpc.cpp 2> /dev/null | LC_ALL=C sort)
@@ -51,8 +51,7 @@ tutti_server_(announce|ask|go_on|happen|join|lose|react|release|take(_(back|firs
 WORDS
 
 # Rooms whose sentences are short and whose static functions are named by a verb and its object.
-mapfile -t plain < <(printf '%s\n' "${files[@]}" | grep -E '^(collectives|designs)/.*\.[ch]$' |
-    grep -v '^designs/attach/')
+mapfile -t plain < <(printf '%s\n' "${files[@]}" | grep -E '^(collectives|designs|dag)/.*\.(c|h|cu|cuh)$')
 look_in "${plain[@]}" << 'WORDS'
 (^|[^a-z])[Ll]ikewise the same, too
 (^|[^a-z])([Nn]obody|[Ww]hoever)([^a-z;]|$) no rank, no thread: name it

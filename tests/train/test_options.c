@@ -119,9 +119,9 @@ START_TEST(elastic_runs)
     }
     const char *says = parse("--snapshot-steps", "5", &status);
     ck_assert_msg(status == TUTTI_OK, "%s", says);
-    ck_assert(got.elastic && got.snapshot_steps.value == 5 && !got.batch_global);
+    ck_assert(got.elastic.on && got.elastic.snapshot_steps.value == 5 && !got.elastic.batch_global);
     parse("--batch-rule", "global", &status);
-    ck_assert(!status && got.batch_global);
+    ck_assert(!status && got.elastic.batch_global);
     unsetenv("TUTTI_ELASTIC");
 }
 END_TEST
@@ -131,22 +131,22 @@ START_TEST(defaults)
     tutti_status status;
     parse(NULL, NULL, &status);
     ck_assert_ok(status);
-    ck_assert_int_eq(got.rate.word, TUTTI_CONF_AUTO);
-    ck_assert_int_eq(got.bucket_mb.word, TUTTI_CONF_AUTO);
-    ck_assert_int_eq(got.eval_every.word, 0);
-    ck_assert_int_eq(got.eval_every.value, 1);
-    ck_assert_int_eq(got.views, 1);
-    ck_assert_ptr_eq(got.optimizer, &tutti_update_sgd);
-    ck_assert_int_ne(got.clip_norm.word, 0);
-    ck_assert_int_ne(got.ema.word, 0);
+    ck_assert_int_eq(got.rate.highest.word, TUTTI_CONF_AUTO);
+    ck_assert_int_eq(got.exchange.bucket_mb.word, TUTTI_CONF_AUTO);
+    ck_assert_int_eq(got.evaluation.every.word, 0);
+    ck_assert_int_eq(got.evaluation.every.value, 1);
+    ck_assert_int_eq(got.evaluation.views, 1);
+    ck_assert_ptr_eq(got.update.rule, &tutti_update_sgd);
+    ck_assert_int_ne(got.update.clip_norm.word, 0);
+    ck_assert_int_ne(got.update.ema.word, 0);
     ck_assert_int_eq(got.accumulate, 1);
     ck_assert_int_eq(got.zero_last_scale, 0);
     parse("--optimizer", "lars", &status);
-    ck_assert_ptr_eq(got.optimizer, &tutti_update_lars);
+    ck_assert_ptr_eq(got.update.rule, &tutti_update_lars);
     parse("--ema", "0.5", &status);
-    ck_assert_int_eq(got.ema.word, 0);
+    ck_assert_int_eq(got.update.ema.word, 0);
     parse("--eval-every", "never", &status);
-    ck_assert_int_eq(got.eval_every.word, TUTTI_EVAL_NEVER);
+    ck_assert_int_eq(got.evaluation.every.word, TUTTI_EVAL_NEVER);
     parse("--replica-check", "never", &status);
     ck_assert_int_eq(got.replica_check.word, TUTTI_REPLICA_NEVER);
 }
@@ -169,22 +169,22 @@ START_TEST(recipes)
     }
     parse("--recipe", "goyal", &status);
     ck_assert_int_eq(got.epochs, 90);
-    ck_assert_double_eq(got.rate.value, 0.1);
-    ck_assert_int_eq(got.lr_images.value, 256);
-    ck_assert_double_eq(got.weight_decay.value, 1e-4);
-    ck_assert_int_eq(got.weights_only, 1);
+    ck_assert_double_eq(got.rate.highest.value, 0.1);
+    ck_assert_int_eq(got.rate.images.value, 256);
+    ck_assert_double_eq(got.update.decay.value, 1e-4);
+    ck_assert_int_eq(got.update.weights_only, 1);
     ck_assert_int_eq(got.zero_last_scale, 1);
-    ck_assert_int_eq(got.no_nesterov, 0);
-    ck_assert_int_eq(got.milestones, 3);
-    ck_assert_int_eq(got.milestone[2], 80);
-    ck_assert_double_eq(got.warmup_epochs.value, 5);
-    ck_assert_str_eq(got.rate_schedule->name, "milestones");
+    ck_assert_int_eq(got.update.no_nesterov, 0);
+    ck_assert_int_eq(got.rate.milestones, 3);
+    ck_assert_int_eq(got.rate.milestone[2], 80);
+    ck_assert_double_eq(got.rate.warmup_epochs.value, 5);
+    ck_assert_str_eq(got.rate.schedule->name, "milestones");
     /* What is given counts more: before or after --recipe, and to turn a flag off. */
     parse("--recipe=goyal", "--epochs=7", &status);
     ck_assert_int_eq(got.epochs, 7);
     parse("--decay-weights-only=0", "--recipe=goyal", &status);
     ck_assert_ok(status);
-    ck_assert_int_eq(got.weights_only, 0);
+    ck_assert_int_eq(got.update.weights_only, 0);
     parse("--recipe", "none", &status);
     ck_assert_int_eq(got.epochs, 10);
     const char *says = parse("--milestones", "30,20", &status);
@@ -199,13 +199,13 @@ START_TEST(windows)
         "window:4x", "window:1000000001", "window:99999999999999999999", "none", "Full", "fuller"};
     tutti_status status;
     parse(NULL, NULL, &status);
-    ck_assert_int_eq(got.window, 0);
+    ck_assert_int_eq(got.data.window, 0);
     parse("--shuffle", "window:4096", &status);
     ck_assert_ok(status);
-    ck_assert_int_eq(got.window, 4096);
+    ck_assert_int_eq(got.data.window, 4096);
     parse("--shuffle", "full", &status);
     ck_assert_ok(status);
-    ck_assert_int_eq(got.window, 0);
+    ck_assert_int_eq(got.data.window, 0);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         char wanted[80];
         snprintf(wanted, sizeof wanted, "--shuffle %s: must be full, or window:G", wrong[i]);
