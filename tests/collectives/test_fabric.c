@@ -313,6 +313,7 @@ START_TEST(the_provider_fails)
     ck_assert(has_ended(r, TUTTI_ERR_COMM));
     (void)tutti_connection_test(s, &sent); /* its data had left, perhaps */
     ck_assert(sent);
+    network[1]->ops->give(network[1], in);
     tutti_connection_close(a);
     tutti_connection_close(b);
     close_networks();
