@@ -322,6 +322,8 @@ tutti_choice tutti_coll_choose(const tutti_algorithm *wanted, const tutti_choice
     choice.build = choice.algorithm->build[key->kind];
     choice.wide = key->wide && (choice.build == tutti_sched_direct_allreduce ||
                                    choice.build == tutti_sched_direct_reduce_scatter);
+    if (key->wide && choice.build == tutti_sched_hierarchical_allreduce)
+        choice.wide = 2; /* levels */
     int64_t segment = said.segment / (int64_t)key->element;
     int64_t least = (key->count + MOST_SEGMENTS - 1) / MOST_SEGMENTS;
     choice.segment = segment > least ? segment : least;

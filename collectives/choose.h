@@ -68,7 +68,7 @@ typedef struct tutti_choice {
     tutti_sched_builder build;        /* NULL: the transport's own collective */
     int64_t segment;                  /* elements, for tutti_sched_shape */
     int radix;                        /* for tutti_sched_shape */
-    int wide;                         /* for tutti_sched_shape: the schedule uses accumulators */
+    int wide; /* for tutti_sched_shape: the schedule uses accumulators; its roundings */
     const tutti_algorithm *refused;   /* what rules say, but cannot do it; NULL: nothing */
 } tutti_choice;
 

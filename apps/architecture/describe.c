@@ -86,6 +86,7 @@ static void put_norm(json_t *o, const tutti_layer *layer)
 {
     const tutti_norm_layer *n = tutti_layer_settings(layer);
     put_flag(o, "relu", n->relu);
+    put_real(o, "limit", n->limit, 0);
     put_flag(o, "last", n->last);
     put_real(o, "eps", n->eps, 1e-5);
 }

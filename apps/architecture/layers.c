@@ -167,6 +167,7 @@ static tutti_value append_dense(builder *b, const tutti_value x[], int n)
 static tutti_value append_norm(builder *b, const tutti_value x[], int n)
 {
     const tutti_norm_layer norm = {.relu = read_flag(b, "relu"),
+        .limit = (float)read_real(b, "limit", 1e-6, 1e6, 0),
         .last = read_flag(b, "last"),
         .eps = (float)read_real(b, "eps", 1e-12, 1, 1e-5)};
     (void)n;
@@ -297,7 +298,7 @@ static const struct kind {
 } kinds[] = {
     {"conv", append_conv, 1, 0, {"filters", "window", "stride", "pad", "groups", "bias", "init"}},
     {"dense", append_dense, 1, 0, {"features", "init"}},
-    {"norm", append_norm, 1, 0, {"relu", "last", "eps"}},
+    {"norm", append_norm, 1, 0, {"relu", "limit", "last", "eps"}},
     {"relu", append_relu, 1, 0, {"limit"}},
     {"add", append_add, 2, 0, {"relu"}},
     {"concat", append_concat, 0, 0, {NULL}},

@@ -2,8 +2,9 @@
  *
  * Read are the operators that have layers here: what tutti-export writes, and what PyTorch's exporter makes of
  * convolutional networks. Nodes that the first output does not need are left out. Layers are called as their weights
- * are ("conv1.weight": conv1), the others as their nodes. A ReLU behind a norm or an addition is part of it. What ONNX
- * does not hold has its default: the recipe, initial values, factors of the learning rate, auxiliary classifiers.
+ * are ("conv1.weight": conv1), the others as their nodes. A ReLU behind a norm or an addition is part of it, and so is
+ * a Clip from 0 on behind a norm. What ONNX does not hold has its default: the recipe, initial values, factors of the
+ * learning rate, auxiliary classifiers.
  *
  * A build without protobuf-c refuses all. */
 #ifndef TUTTI_ARCHITECTURE_ONNX_H

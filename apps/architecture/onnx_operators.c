@@ -239,7 +239,23 @@ static void read_relu(graph *g)
     if (!g->status) append_plain(g, "relu", &x, x);
 }
 
-/* From 0 on, it is a ReLU, which may have a limit. */
+/* The layer of the norm that makes what the node reads, where nothing else reads that and no ReLU follows it yet;
+ * else NULL. */
+static json_t *norm_before(const graph *g, const value *x)
+{
+    const char *input = tutti_onnx_input(g, 0);
+    json_t *layer = json_array_get(g->layers, (size_t)x->layer);
+    if (tutti_onnx_number(g->reader_of, input, -1) != (int)g->number) return NULL;
+    for (size_t n = 0; n < g->number; n++) {
+        const node *of = g->graph->node[n];
+        if (of->n_output == 0 || strcmp(of->output[0], input) != 0) continue;
+        const int is_norm = strcmp(tutti_onnx_text(of->op_type), "BatchNormalization") == 0;
+        return is_norm && !json_object_get(layer, "relu") ? layer : NULL;
+    }
+    return NULL;
+}
+
+/* From 0 on, it is a ReLU, which may have a limit. After a norm it is part of that, as in end_with_relu. */
 static void read_clip(graph *g)
 {
     const double low = tutti_onnx_real(
@@ -256,7 +272,13 @@ static void read_clip(graph *g)
             low, high);
     if (!(high < FLT_MAX)) return append_plain(g, "relu", &x, x);
     value to = x;
-    json_t *layer = begin(g, "relu", "");
+    json_t *layer = norm_before(g, &x);
+    if (layer) {
+        json_object_set_new(layer, "relu", json_true());
+        put_real(layer, "limit", high, 0);
+        return end(g, &to);
+    }
+    layer = begin(g, "relu", "");
     put_real(layer, "limit", high, 0);
     append(g, layer, &x, 1, &to);
     end(g, &to);

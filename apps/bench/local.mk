@@ -22,6 +22,7 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/kv_store.c apps/bench/kv_store.h \
 	apps/bench/kv_report.c \
 	apps/bench/interference.c apps/bench/interference.h \
+	apps/bench/library.c apps/bench/library.h \
 	apps/bench/ops.c apps/bench/ops.h \
 	apps/bench/overlap.c apps/bench/overlap.h \
 	apps/bench/peer.c apps/bench/peer.h \

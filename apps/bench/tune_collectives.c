@@ -1,5 +1,6 @@
 #include "apps/bench/tune_collectives.h"
 
+#include "apps/bench/library.h"
 #include "apps/bench/result.h"
 #include "apps/bench/settings.h"
 #include "apps/bench/world.h"
@@ -13,6 +14,7 @@
 #include "dag/base/clock.h"
 #include "dag/base/file.h"
 #include "dag/base/log.h"
+#include "dag/base/median.h"
 #include "dag/base/mem.h"
 #include "dag/base/number.h"
 #include "designs/exchange/settings.h"
@@ -36,6 +38,7 @@ typedef struct options {
     tutti_conf_real link_mbit;
     int64_t from, to, factor;
     double block_s, timeout_s;
+    int library;
 } options;
 
 #define AT(member) .offset = offsetof(options, member)
@@ -55,6 +58,9 @@ static const tutti_setting settings[] = {
         .help = "factor from one size to the next"},
     {TUTTI_CONF_REAL, "block-s", "S", .fallback = "0.1", .low = 1e-4, .high = 1e3, AT(block_s),
         .help = "duration of a block in seconds; a block has at least one round"},
+    {TUTTI_CONF_FLAG, "library", NULL, AT(library),
+        .help = "compares broadcasts and reduces with the fastest of the MPI library's own "
+                "algorithms, in turns"},
     TUTTI_SETTING_TOPOLOGY(AT(topology)),
     TUTTI_SETTING_LINK_MBIT(AT(link_mbit)),
     TUTTI_BENCH_SETTING_TIMEOUT("120", AT(timeout_s)),
@@ -76,8 +82,9 @@ static const tutti_conf conf = {
     .settings = settings,
 };
 
-/* What is timed: one rule, on a communicator of its own. */
+/* What is timed: one rule, on a communicator of its own, or a way of the MPI library's. */
 typedef struct contestant {
+    const tutti_library_way *way; /* NULL: the rule */
     tutti_rule rule;
     tutti_rules rules; /* that rule, or all that have been found */
     tutti_comm *comm;
@@ -92,6 +99,8 @@ typedef struct cell {
     int64_t bytes;
     tutti_rule rule;
     double us, over, over_auto, over_priced; /* ratios to the best; 0: not known */
+    double over_own, over_library;           /* to the MPI library's own choice, and its best */
+    char library[TUTTI_LIBRARY_NAME];        /* its name */
 } cell;
 
 typedef struct bench {
@@ -109,6 +118,7 @@ typedef struct bench {
     tutti_result *result; /* rank 0's */
     float *data;
     contestant contestant[TUTTI_RACE_MOST];
+    tutti_library library;           /* of the kind that is measured */
     tutti_rule rule[2 * MOST_CELLS]; /* found so far */
     int rules;
     cell cell[MOST_CELLS];
@@ -133,6 +143,7 @@ static tutti_status run_round(bench *b, contestant *c, const cell *at, int64_t r
     const int64_t count = at->bytes / 4, each = c->chunk ? c->chunk / 4 : count;
     tutti_status status = TUTTI_OK;
     int n = 0;
+    if (c->way) return tutti_library_run(c->way, at->kind, b->data, count, (int)(round % P(b)));
     for (int64_t done = 0; done < count && !status; done += each, n++) {
         const tutti_coll_args args = {.kind = at->kind,
             .dtype = TUTTI_F32,
@@ -173,8 +184,11 @@ static tutti_status verify(bench *b, contestant *c, const cell *at)
         if (b->data[i] != wanted(b, at->kind, i))
             status = tutti_fail(TUTTI_ERR_INTERNAL,
                 "%s %s: element %" PRId64 " of %" PRId64 " is %g, not %g",
-                tutti_coll_kind_name(at->kind), c->rule.algorithm ? c->rule.algorithm->name : "", i,
-                count, (double)b->data[i], (double)wanted(b, at->kind, i));
+                tutti_coll_kind_name(at->kind),
+                c->way              ? c->way->name
+                : c->rule.algorithm ? c->rule.algorithm->name
+                                    : "",
+                i, count, (double)b->data[i], (double)wanted(b, at->kind, i));
     memset(b->data, 0, (size_t)at->bytes); /* sums of sums stay what they are */
     return tutti_world_agree(b->ranks, status);
 }
@@ -240,6 +254,7 @@ static void set_rule(contestant *c, const tutti_rule *rule)
     c->rule = *rule;
     c->rules = (tutti_rules){.rule = &c->rule, .n = 1};
     c->chunk = 0;
+    c->way = NULL;
 }
 
 static tutti_choice_key key_of(const bench *b, const cell *at)
@@ -399,12 +414,50 @@ static tutti_status choose_segment(bench *b, cell *at)
     return TUTTI_OK;
 }
 
+/* ---- the MPI library ---- */
+
+/* The median of the ratios of one contestant's times to another's, in turns. */
+static tutti_status compare_two(
+    bench *b, const cell *at, contestant *one, contestant *other, double *ratio)
+{
+    double of[TUTTI_RACE_ROUNDS];
+    tutti_status status = TUTTI_OK;
+    for (int i = 0; i < TUTTI_RACE_ROUNDS && !status; i++) {
+        double one_s = 0, other_s = 0;
+        status = time_rounds(b, one, at, one->rounds, &one_s);
+        if (!status) status = time_rounds(b, other, at, other->rounds, &other_s);
+        of[i] = one_s / (double)one->rounds / (other_s / (double)other->rounds);
+    }
+    if (!status) *ratio = tutti_median(TUTTI_RACE_ROUNDS, of);
+    return status;
+}
+
+/* The library's ways race; the rule is compared with the first, its own choice, and with their winner. */
+static tutti_status compare_library(bench *b, cell *at)
+{
+    tutti_race race;
+    contestant own, best, *rule = &b->contestant[0];
+    for (int i = 0; i < b->library.ways; i++) b->contestant[i].way = &b->library.way[i];
+    tutti_status status = run_race(b, at, b->library.ways, &race);
+    if (status) return status;
+    own = b->contestant[0];
+    best = b->contestant[fastest(&race)];
+    snprintf(at->library, sizeof at->library, "%s", best.way->name);
+    set_rule(rule, &at->rule);
+    for (int i = 1; i < b->library.ways; i++) b->contestant[i].way = NULL;
+    status = verify(b, rule, at);
+    if (!status) status = plan_rounds(b, rule, at);
+    if (!status) status = compare_two(b, at, rule, &own, &at->over_own);
+    return status ? status : compare_two(b, at, rule, &best, &at->over_library);
+}
+
 /* ---- telling ---- */
 
 static void print_head(const bench *b)
 {
-    printf("%-14s %5s %12s  %-20s %9s %12s %9s %9s %9s\n", "", "ranks", "bytes", "algorithm",
-        "segment", "us", "/ best", "auto", b->priced ? "priced" : "");
+    printf("%-14s %5s %12s  %-20s %9s %12s %9s %9s %9s%s\n", "", "ranks", "bytes", "algorithm",
+        "segment", "us", "/ best", "auto", b->priced ? "priced" : "",
+        b->o.library ? " / library / its best" : "");
     fflush(stdout);
 }
 
@@ -427,13 +480,18 @@ static void report_cell(const bench *b, const cell *at)
     print_ratio(at->over);
     print_ratio(at->over_auto);
     if (b->priced) print_ratio(at->over_priced);
+    if (at->over_library > 0)
+        printf("%*s %9.3f  %9.3f  %s", b->priced ? 0 : 10, "", at->over_own, at->over_library,
+            at->library);
     putchar('\n');
     fflush(stdout);
     tutti_result_event(b->result,
-        json_pack("{s:s, s:s, s:i, s:I, s:s, s:I, s:f, s:f, s:f, s:f}", "event", "rule", "kind",
-            tutti_coll_kind_name(at->kind), "ranks", at->ranks, "bytes", (json_int_t)at->bytes,
-            "algorithm", name, "segment", (json_int_t)at->rule.segment, "us", at->us, "over_best",
-            at->over, "auto_over_best", at->over_auto, "priced_over_best", at->over_priced));
+        json_pack("{s:s, s:s, s:i, s:I, s:s, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:s}", "event",
+            "rule", "kind", tutti_coll_kind_name(at->kind), "ranks", at->ranks, "bytes",
+            (json_int_t)at->bytes, "algorithm", name, "segment", (json_int_t)at->rule.segment, "us",
+            at->us, "over_best", at->over, "auto_over_best", at->over_auto, "priced_over_best",
+            at->over_priced, "over_library_choice", at->over_own, "over_library", at->over_library,
+            "library", at->library));
 }
 
 /* Of all cells whose ratio is known: how many are within 5 % of the best, and the worst. */
@@ -539,6 +597,8 @@ static tutti_status measure_kind(bench *b, tutti_coll_kind kind)
 {
     const cell *before = NULL;
     tutti_status status = TUTTI_OK;
+    if (b->o.library && kind != TUTTI_ALLREDUCE)
+        status = tutti_library_open(&b->ranks->boot, kind, &b->library);
     for (int64_t bytes = b->o.from / 4 * 4; bytes <= b->o.to && !status; bytes *= b->o.factor) {
         cell *at = &b->cell[b->cells];
         if (b->cells == MOST_CELLS)
@@ -546,12 +606,14 @@ static tutti_status measure_kind(bench *b, tutti_coll_kind kind)
         *at = (cell){.kind = kind, .ranks = P(b), .bytes = bytes};
         status = choose_algorithm(b, before, at);
         if (!status) status = choose_segment(b, at);
+        if (!status && b->library.ways) status = compare_library(b, at);
         if (status) break;
         report_cell(b, at);
         add_rule(b, at, !before);
         before = at;
         b->cells++;
     }
+    if (!status) tutti_library_close(&b->library);
     return status;
 }
 
@@ -704,6 +766,7 @@ static tutti_status run(int argc, char **argv)
     if (!go) return status;
     if (b.o.from > b.o.to) return tutti_conf_refuse(&conf, "from", NULL, "is above --to");
     status = read_kinds(&b);
+    if (b.o.library) tutti_library_prepare();
     if (!status) status = tutti_world_open(b.o.timeout_s, &b.world);
     if (!status) status = tutti_world_links(&b.world, b.o.topology, b.o.link_mbit, NULL);
     if (status) return status;

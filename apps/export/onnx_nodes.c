@@ -150,24 +150,29 @@ static void writes_value(const writer *w, tutti_protobuf *node, tutti_value valu
     writes(node, name_value(w, value, name));
 }
 
-/* Ends a node whose value is the layer's, or what a ReLU makes the layer's. */
-static void end_layer(writer *w, tutti_protobuf *node, const tutti_layer *layer, int relu)
+/* Ends a node whose value is what a ReLU makes the layer's; limit 0: none. */
+static void end_with_relu(writer *w, tutti_protobuf *node, const tutti_layer *layer, float limit)
 {
     char name[NAME];
-    if (!relu) {
-        writes_value(w, node, layer->value);
-        end(w, node);
-        return;
-    }
     snprintf(name, sizeof name, "%s/linear", layer->name);
     writes(node, name);
     end(w, node);
     snprintf(name, sizeof name, "%s/relu", layer->name);
-    tutti_protobuf next = begin("Relu", name);
+    tutti_protobuf next = begin(limit > 0 ? "Clip" : "Relu", name);
     snprintf(name, sizeof name, "%s/linear", layer->name);
     reads(&next, name);
+    if (limit > 0) reads_float(w, &next, layer, "min", 0);
+    if (limit > 0) reads_float(w, &next, layer, "max", limit);
     writes_value(w, &next, layer->value);
     end(w, &next);
+}
+
+/* Ends a node whose value is the layer's, or what a ReLU makes the layer's. */
+static void end_layer(writer *w, tutti_protobuf *node, const tutti_layer *layer, int relu)
+{
+    if (relu) return end_with_relu(w, node, layer, 0);
+    writes_value(w, node, layer->value);
+    end(w, node);
 }
 
 /* All parts of "<layer>.<suffix>", in PyTorch's order. */
@@ -218,7 +223,8 @@ static void write_norm(writer *w, const tutti_layer *layer)
     reads_parameter(w, &node, layer, "scaleshift");
     reads_parameter(w, &node, layer, "running");
     add_float(&node, "epsilon", norm->eps);
-    end_layer(w, &node, layer, norm->relu);
+    if (norm->relu) return end_with_relu(w, &node, layer, norm->limit);
+    end_layer(w, &node, layer, 0);
 }
 
 static void write_dense(writer *w, const tutti_layer *layer)

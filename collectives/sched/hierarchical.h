@@ -15,6 +15,10 @@
  *                                                     2 S/L (H-1)/H across
  *                           scratch as in ring.h, for the larger block
  *
+ * With `wide` in the shape, a level is direct (direct.h): each rank of a machine, further ones too, sends block j
+ * straight to the machine's rank j, which adds them in accumulators, in their order, and rounds once. Then those with
+ * block j do so across machines, and blocks go straight to all. A sum is rounded twice on any number of ranks.
+ *
  * Broadcast and reduce: along a binomial tree of the first ranks of the machines, and a chain in each (forest.h).
  *
  * All ranks hold the same bits. Ranks are not combined in their order.

@@ -291,10 +291,13 @@ static void check_element(proof *p, int rank, int64_t i)
         if (shape->kind == TUTTI_BARRIER ? times < due : times != due)
             report_mismatch(p, rank, i, "lacks a contribution, or has one more than once");
     }
-    int most = p->vectors > p->P ? 2 : 1; /* a rank's own sum is rounded before it is sent */
+    int most =
+        shape->wide + (p->vectors > p->P); /* a rank's own sum is rounded before it is sent */
     if (shape->wide && out->cells[i].roundings > most)
-        report_mismatch(
-            p, rank, i, most > 1 ? "is rounded more than twice" : "is rounded more than once");
+        report_mismatch(p, rank, i,
+            most > 2   ? "is rounded more than three times"
+            : most > 1 ? "is rounded more than twice"
+                       : "is rounded more than once");
     int same = shape->kind == TUTTI_ALLREDUCE;
     if (same && out->cells[i].how != p->of[0][TUTTI_SPACE_OUT].cells[i].how)
         report_mismatch(p, rank, i, "is combined in another way than on rank 0");

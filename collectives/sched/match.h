@@ -6,7 +6,7 @@
  * may have different numbers of them. So the proof covers that
  *   - every contribution is in the result exactly once (barrier: at least once), and no other is,
  *   - ranks, and the vectors of a rank, are combined in their order where the shape requires it,
- *   - between an input and a result is at most one rounding where the shape requires that, or two if
+ *   - between an input and a result are at most as many roundings as the shape requires, or one more if
  *     any rank has extra vectors,
  *   - every element is in its place, nothing is read before it is written, and steps use WIDE only as
  *     allowed (sched.h),

@@ -100,8 +100,8 @@ typedef struct tutti_sched_shape {
     int in_place; /* the input is in OUT */
     int extras;   /* vectors to combine with it; ranks may differ in it */
     int ordered;  /* ranks are combined in their order */
-    /* at most one rounding between an input and a result: uses WIDE. With extra vectors, one more: the
-     * sum of a rank's own vectors */
+    /* more than 0: uses WIDE, with at most this many roundings between an input and a result, one for each level of a
+     * hierarchy. With extra vectors, one more: the sum of a rank's own vectors */
     int wide;
     int radix; /* of trees: children of a rank, or ranks of a chain; 0: the least */
     const tutti_forest *forest; /* for tutti_sched_forest; outlives the schedule */

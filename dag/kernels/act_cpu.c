@@ -13,10 +13,7 @@ TUTTI_INLINE void relu_lanes(
     tutti_lanes v;
     tutti_get_lanes(&v, dtype, x, i, lanes);
     tutti_rectify(&v);
-    if (limit) {
-        const tutti_ilanes over = v > *limit;
-        v = (tutti_lanes)(((tutti_ilanes)v & ~over) | ((tutti_ilanes)*limit & over));
-    }
+    if (limit) tutti_limit(&v, limit);
     tutti_put_lanes(dtype, y, i, &v, lanes);
 }
 

@@ -24,12 +24,13 @@
 
 #if defined(__AVX512F__)
 enum { TUTTI_LANES = 16 };
-#define TUTTI_CVTPS_PD(half) _mm512_cvtps_pd((__m256)(half))
+#define TUTTI_CVTPS_PD(half) (tutti_dlanes) _mm512_cvtps_pd((__m256)(half))
 #elif defined(__AVX2__)
 enum { TUTTI_LANES = 8 };
-#define TUTTI_CVTPS_PD(half) _mm256_cvtps_pd((__m128)(half))
+#define TUTTI_CVTPS_PD(half) (tutti_dlanes) _mm256_cvtps_pd((__m128)(half))
 #else
 enum { TUTTI_LANES = 4 };
+#define TUTTI_CVTPS_PD(half) __builtin_convertvector(half, tutti_dlanes)
 #endif
 enum { TUTTI_SUMS = 16 };
 
@@ -70,7 +71,18 @@ TUTTI_INLINE void tutti_to_double(tutti_wide *wide, const tutti_lanes *v)
 {
     tutti_flanes half[2];
     memcpy(half, v, sizeof half);
-    TUTTI_EACH (i, 2) wide->half[i] = __builtin_convertvector(half[i], tutti_dlanes);
+    TUTTI_EACH (i, 2) wide->half[i] = TUTTI_CVTPS_PD(half[i]);
+}
+
+/* Half by half: a copy of the whole struct goes through memory. */
+TUTTI_INLINE void tutti_load_wide(tutti_wide *wide, const double *from)
+{
+    TUTTI_EACH (i, 2) memcpy(&wide->half[i], from + i * TUTTI_LANES / 2, sizeof wide->half[i]);
+}
+
+TUTTI_INLINE void tutti_store_wide(double *to, const tutti_wide *wide)
+{
+    TUTTI_EACH (i, 2) memcpy(to + i * TUTTI_LANES / 2, &wide->half[i], sizeof wide->half[i]);
 }
 
 TUTTI_INLINE void tutti_to_float(tutti_lanes *v, const tutti_wide *wide)
@@ -154,6 +166,13 @@ TUTTI_INLINE void tutti_rectify(tutti_lanes *v)
 {
     tutti_ilanes keep = ~(*v <= 0.0f);
     tutti_keep(v, &keep);
+}
+
+/* min(v, limit); NaN stays NaN. */
+TUTTI_INLINE void tutti_limit(tutti_lanes *v, const tutti_lanes *limit)
+{
+    const tutti_ilanes over = *v > *limit;
+    *v = (tutti_lanes)(((tutti_ilanes)*v & ~over) | ((tutti_ilanes)*limit & over));
 }
 
 /* Between bf16 and float32 (dag/base/bf16.h). A kernel that computes in float32 on tensors of bf16

@@ -1,7 +1,8 @@
 /* Batch normalisation over N,H,W for each channel, optionally followed by a ReLU.
  *
  *   NORM (training):  mean, var over the batch (biased);
- *                     y = [relu]( scale * (x - mean) / sqrt(var + eps) + shift )
+ *                     y = [relu]( scale * (x - mean) / sqrt(var + eps) + shift ), where the ReLU may have a
+ *                     limit (dag/kernels/act.h), with the bits of a RELU after it, as its gradient has
  *   NORM_INFER:       the same with running statistics
  *   NORM_ADD:         y = relu( what NORM without relu writes + other ), with the bits of a SUM after it
  *   NORM_ADD_BWD:     its gradients: dother = dy where y > 0, else 0, from which NORM_BWD computes the others
@@ -28,6 +29,7 @@ typedef struct tutti_norm_desc {
     int64_t N, H, W, C;
     float eps;
     int relu;
+    float limit; /* of the ReLU; 0: none */
 } tutti_norm_desc;
 
 /* Bytes of the mask of this descriptor (1 when relu is 0 or the library needs none). [M] */

@@ -12,10 +12,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A loop over the channels of a block takes some vectors at a time (a strip), as many as registers have room for beside
- * the coefficients: AVX-512 has 32, the others 16. A strip reads whole cache lines of each row, and asks for those of
- * the next block, which the processor does not foresee. */
-enum { WIDE = 4, LESS_WIDE = TUTTI_LANES == 16 ? 4 : 2 };
+/* A loop over the channels of a block takes some vectors at a time (a strip): as many sums as 16 registers have room
+ * for, while some coefficients come from the cache. Fewer vectors read too little of a row at a time. A strip reads
+ * whole cache lines of each row, and asks for those of the next block, which the processor does not foresee. */
+enum { WIDE = 4 };
 
 /* Arrays have one number per channel and are padded to whole vectors. */
 typedef struct norm {
@@ -102,19 +102,34 @@ static void set_line(const norm *k, const float *scaleshift, const float *stats)
 
 /* ---- Strips ---- */
 
-/* strip(..., c, vectors, lanes) for all channels, from channel c on, `wide` vectors at a time, then 2,
+/* strip(..., c, vectors, lanes) for all channels, from channel c on, WIDE vectors at a time, then 2,
  * then 1; lanes: of the last vector. */
-#define ALL_STRIPS(k, wide, strip, ...)                                                            \
+#define ALL_STRIPS(k, strip, ...)                                                                  \
     do {                                                                                           \
         int64_t c_ = 0, C_ = (k)->desc.C;                                                          \
-        for (; c_ + (wide)*TUTTI_LANES <= C_; c_ += (wide)*TUTTI_LANES)                            \
-            strip(k, __VA_ARGS__, c_, wide, TUTTI_LANES);                                          \
-        for (; (wide) > 2 && c_ + 2 * TUTTI_LANES <= C_; c_ += 2 * TUTTI_LANES)                    \
+        for (; c_ + WIDE * TUTTI_LANES <= C_; c_ += WIDE * TUTTI_LANES)                            \
+            strip(k, __VA_ARGS__, c_, WIDE, TUTTI_LANES);                                          \
+        for (; c_ + 2 * TUTTI_LANES <= C_; c_ += 2 * TUTTI_LANES)                                  \
             strip(k, __VA_ARGS__, c_, 2, TUTTI_LANES);                                             \
         for (; c_ + TUTTI_LANES <= C_; c_ += TUTTI_LANES)                                          \
             strip(k, __VA_ARGS__, c_, 1, TUTTI_LANES);                                             \
         if (c_ < C_) strip(k, __VA_ARGS__, c_, 1, (int)(C_ - c_));                                 \
     } while (0)
+
+/* What follows the norm. LIMITED: a ReLU with a limit. */
+typedef enum after { NOTHING, RELU, LIMITED, ADD_RELU } after;
+
+TUTTI_INLINE after follower(const norm *k)
+{
+    return !k->desc.relu ? NOTHING : k->desc.limit > 0 ? LIMITED : RELU;
+}
+
+/* The limit in all lanes, as values of this type have it. */
+TUTTI_INLINE void get_limit(tutti_lanes *limit, const norm *k, tutti_dtype dtype)
+{
+    *limit = (tutti_lanes){0} + k->desc.limit;
+    tutti_round(dtype, limit);
+}
 
 /* Asks for a strip's row: once for each line. */
 TUTTI_INLINE void ask(tutti_dtype dtype, const void *from, int64_t i, int j, int writes)
@@ -130,15 +145,15 @@ TUTTI_INLINE void merge_moments(double *mean, double *squares, int64_t seen, int
 {
     double share = (double)rows / (double)(seen + rows), weight = (double)seen * share;
     tutti_wide m, s;
-    memcpy(&m, mean, sizeof m);
-    memcpy(&s, squares, sizeof s);
+    tutti_load_wide(&m, mean);
+    tutti_load_wide(&s, squares);
     TUTTI_EACH (i, 2) {
         const tutti_dlanes delta = more_mean->half[i] - m.half[i];
         m.half[i] += delta * share;
         s.half[i] += more_squares->half[i] + delta * delta * weight;
     }
-    memcpy(mean, &m, sizeof m);
-    memcpy(squares, &s, sizeof s);
+    tutti_store_wide(mean, &m);
+    tutti_store_wide(squares, &s);
 }
 
 /* Merges a block's moments into those of its group, after `seen` rows of it. */
@@ -198,8 +213,8 @@ TUTTI_INLINE void merge_group(const norm *k, int64_t seen, int64_t rows)
 {
     for (int64_t c = 0; c < k->padded; c += TUTTI_LANES) {
         tutti_wide mean, squares;
-        memcpy(&mean, k->sum0 + c, sizeof mean);
-        memcpy(&squares, k->sum1 + c, sizeof squares);
+        tutti_load_wide(&mean, k->sum0 + c);
+        tutti_load_wide(&squares, k->sum1 + c);
         merge_moments(k->all0 + c, k->all1 + c, seen, rows, &mean, &squares);
     }
 }
@@ -213,7 +228,7 @@ TUTTI_INLINE void moments(const norm *k, tutti_dtype dtype, const void *x)
         clear_sums(k, k->sum0, k->sum1);
         for (int64_t seen = 0; seen < in_group; seen += k->block_rows) {
             const int64_t first = group + seen, rows = rows_at(k, first, k->block_rows);
-            ALL_STRIPS(k, WIDE, strip_moments, dtype, first, rows, x, seen);
+            ALL_STRIPS(k, strip_moments, dtype, first, rows, x, seen);
         }
         merge_group(k, group, in_group);
     }
@@ -221,14 +236,12 @@ TUTTI_INLINE void moments(const norm *k, tutti_dtype dtype, const void *x)
 
 /* ---- y = scale * x + shift ---- */
 
-/* What follows the norm. */
-typedef enum after { NOTHING, RELU, ADD_RELU } after;
-
 TUTTI_INLINE void strip_apply(const norm *k, tutti_dtype dtype, int64_t first, int64_t rows,
     const void *x, const void *other, void *y, after what, int64_t c, int vectors, int lanes)
 {
     int64_t C = k->desc.C;
-    tutti_lanes scale[WIDE], shift[WIDE];
+    tutti_lanes scale[WIDE], shift[WIDE], limit;
+    get_limit(&limit, k, dtype);
     TUTTI_EACH (j, vectors) {
         int64_t channel = c + j * TUTTI_LANES;
         tutti_load(&scale[j], k->scale + channel, TUTTI_LANES);
@@ -249,6 +262,7 @@ TUTTI_INLINE void strip_apply(const norm *k, tutti_dtype dtype, int64_t first, i
                 v += more;
             }
             if (what != NOTHING) tutti_rectify(&v);
+            if (what == LIMITED) tutti_limit(&v, &limit);
             tutti_put_lanes(dtype, y, at, &v, lanes);
         }
 }
@@ -258,11 +272,13 @@ TUTTI_INLINE void apply(const norm *k, tutti_dtype dtype, const void *x, const v
     for (int64_t end = k->rows; end > 0; end -= k->block_rows) {
         int64_t rows = end < k->block_rows ? end : k->block_rows;
         if (other)
-            ALL_STRIPS(k, WIDE, strip_apply, dtype, end - rows, rows, x, other, y, ADD_RELU);
-        else if (k->desc.relu)
-            ALL_STRIPS(k, WIDE, strip_apply, dtype, end - rows, rows, x, NULL, y, RELU);
+            ALL_STRIPS(k, strip_apply, dtype, end - rows, rows, x, other, y, ADD_RELU);
+        else if (follower(k) == RELU)
+            ALL_STRIPS(k, strip_apply, dtype, end - rows, rows, x, NULL, y, RELU);
+        else if (follower(k) == LIMITED)
+            ALL_STRIPS(k, strip_apply, dtype, end - rows, rows, x, NULL, y, LIMITED);
         else
-            ALL_STRIPS(k, WIDE, strip_apply, dtype, end - rows, rows, x, NULL, y, NOTHING);
+            ALL_STRIPS(k, strip_apply, dtype, end - rows, rows, x, NULL, y, NOTHING);
     }
 }
 
@@ -304,26 +320,33 @@ TUTTI_CPU_VALUES_FN(norm_infer)
 
 /* ---- Gradient ---- */
 
-/* The gradient before the ReLU: zero where y, computed as in the forward pass, is not positive. */
-TUTTI_INLINE void through_relu(
-    tutti_lanes *dy, const tutti_lanes *x, const tutti_lanes *scale, const tutti_lanes *shift)
+/* The gradient before the ReLU: zero where y, computed as in the forward pass, is not positive, or has reached the
+ * limit. */
+TUTTI_INLINE void through_relu(const norm *k, tutti_dtype dtype, after what, tutti_lanes *dy,
+    const tutti_lanes *x, const tutti_lanes *scale, const tutti_lanes *shift)
 {
-    tutti_ilanes alive = *x * *scale + *shift > 0.0f;
-    tutti_keep(dy, &alive);
+    tutti_lanes y = *x * *scale + *shift, limit;
+    tutti_ilanes alive = y > 0.0f;
+    if (what == LIMITED) {
+        get_limit(&limit, k, dtype);
+        tutti_round(dtype, &y);
+        alive = (y > 0.0f) & (y < limit);
+    }
+    if (what != NOTHING) tutti_keep(dy, &alive);
 }
 
 TUTTI_INLINE void add_doubles(double *to, const tutti_lanes *v)
 {
     tutti_wide sum, more;
-    memcpy(&sum, to, sizeof sum);
+    tutti_load_wide(&sum, to);
     tutti_to_double(&more, v);
     TUTTI_EACH (i, 2) sum.half[i] += more.half[i];
-    memcpy(to, &sum, sizeof sum);
+    tutti_store_wide(to, &sum);
 }
 
 /* Adds a block's sums of g and g * (x - mean) to its group's. */
 TUTTI_INLINE void strip_sums(const norm *k, tutti_dtype dtype, int64_t first, int64_t rows,
-    const void *x, const void *dy, int relu, int64_t c, int vectors, int lanes)
+    const void *x, const void *dy, after what, int64_t c, int vectors, int lanes)
 {
     int64_t C = k->desc.C;
     tutti_lanes scale[WIDE], shift[WIDE], mean[WIDE], v, g, a[WIDE], b[WIDE];
@@ -341,7 +364,7 @@ TUTTI_INLINE void strip_sums(const norm *k, tutti_dtype dtype, int64_t first, in
             ask(dtype, dy, at + rows * C, j, 0);
             tutti_get_lanes(&v, dtype, x, at, lanes);
             tutti_get_lanes(&g, dtype, dy, at, lanes);
-            if (relu) through_relu(&g, &v, &scale[j], &shift[j]);
+            through_relu(k, dtype, what, &g, &v, &scale[j], &shift[j]);
             a[j] += g;
             b[j] += g * (v - mean[j]);
         }
@@ -386,10 +409,12 @@ TUTTI_INLINE void gradient_sums(
         for (int64_t first = group; first < end; first += k->block_rows) {
             const int64_t rows = rows_at(k, first, k->block_rows);
             if (y) keep_positive(dtype, first * C, rows * C, y, dy, dother);
-            if (k->desc.relu)
-                ALL_STRIPS(k, LESS_WIDE, strip_sums, dtype, first, rows, x, dy, 1);
+            if (follower(k) == RELU)
+                ALL_STRIPS(k, strip_sums, dtype, first, rows, x, dy, RELU);
+            else if (follower(k) == LIMITED)
+                ALL_STRIPS(k, strip_sums, dtype, first, rows, x, dy, LIMITED);
             else
-                ALL_STRIPS(k, LESS_WIDE, strip_sums, dtype, first, rows, x, y ? dother : dy, 0);
+                ALL_STRIPS(k, strip_sums, dtype, first, rows, x, y ? dother : dy, NOTHING);
         }
         for (int64_t c = 0; c < k->padded; c++) {
             k->all0[c] += k->sum0[c];
@@ -400,7 +425,7 @@ TUTTI_INLINE void gradient_sums(
 
 /* dx = scale * g - line * (x - mean) - offset */
 TUTTI_INLINE void strip_gradient(const norm *k, tutti_dtype dtype, int64_t first, int64_t rows,
-    const void *x, const void *dy, void *dx, int relu, int64_t c, int vectors, int lanes)
+    const void *x, const void *dy, void *dx, after what, int64_t c, int vectors, int lanes)
 {
     int64_t C = k->desc.C;
     tutti_lanes scale[WIDE], shift[WIDE], mean[WIDE], line[WIDE], offset[WIDE], v, g;
@@ -420,7 +445,7 @@ TUTTI_INLINE void strip_gradient(const norm *k, tutti_dtype dtype, int64_t first
             ask(dtype, dx, at - rows * C, j, 1);
             tutti_get_lanes(&v, dtype, x, at, lanes);
             tutti_get_lanes(&g, dtype, dy, at, lanes);
-            if (relu) through_relu(&g, &v, &scale[j], &shift[j]);
+            through_relu(k, dtype, what, &g, &v, &scale[j], &shift[j]);
             g = g * scale[j] - (v - mean[j]) * line[j] - offset[j];
             tutti_put_lanes(dtype, dx, at, &g, lanes);
         }
@@ -431,10 +456,12 @@ TUTTI_INLINE void gradient(
 {
     for (int64_t end = k->rows; end > 0; end -= k->block_rows) {
         int64_t rows = end < k->block_rows ? end : k->block_rows;
-        if (k->desc.relu)
-            ALL_STRIPS(k, LESS_WIDE, strip_gradient, dtype, end - rows, rows, x, dy, dx, 1);
+        if (follower(k) == RELU)
+            ALL_STRIPS(k, strip_gradient, dtype, end - rows, rows, x, dy, dx, RELU);
+        else if (follower(k) == LIMITED)
+            ALL_STRIPS(k, strip_gradient, dtype, end - rows, rows, x, dy, dx, LIMITED);
         else
-            ALL_STRIPS(k, LESS_WIDE, strip_gradient, dtype, end - rows, rows, x, dy, dx, 0);
+            ALL_STRIPS(k, strip_gradient, dtype, end - rows, rows, x, dy, dx, NOTHING);
     }
 }
 

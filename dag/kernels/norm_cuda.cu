@@ -403,12 +403,40 @@ template <typename Value, int PACK, int ROWS> struct Moments {
     }
 };
 
+/* The ReLU that follows the norm. */
+template <typename Value> struct After {
+    int relu;
+    float limit; /* as values of this type have it; 0: none */
+    explicit After(const tutti_norm_desc &d) : relu(d.relu)
+    {
+        Value value;
+        put(&value, 0, d.limit);
+        limit = get(&value, 0);
+    }
+
+    /* The gradient before it: zero where y, computed as in the forward pass, is not positive, or has reached the
+     * limit. LIMITED: whether there may be one. */
+    template <bool LIMITED>
+    TUTTI_BOTH float through(float dy, float x, float scale, float shift) const
+    {
+        if (!relu) return dy;
+        float y = x * scale + shift;
+        if (LIMITED && limit > 0) {
+            Value rounded;
+            put(&rounded, 0, y);
+            y = get(&rounded, 0);
+            if (!(y < limit)) return 0.0f;
+        }
+        return y > 0.0f ? dy : 0.0f;
+    }
+};
+
 /* ADDS: what the norm writes is rounded as if it had been written, added to `other`, and rectified. */
 template <typename Value, int WIDE, bool ADDS> struct Apply {
     static constexpr int DEEP = 4;
     const Value *x, *other;
     Value *y;
-    int relu;
+    After<Value> after;
     Space s;
     Walk<WIDE, DEEP> walk;
     TUTTI_BOTH void operator()(int64_t i) const
@@ -430,7 +458,8 @@ template <typename Value, int WIDE, bool ADDS> struct Apply {
             float v[WIDE];
             for (int j = 0; j < WIDE; j++) {
                 v[j] = get(from[k], j) * scale.value[j] + shift.value[j];
-                if (relu) v[j] = rectified(v[j]);
+                if (after.relu) v[j] = rectified(v[j]);
+                if (after.limit > 0 && v[j] > after.limit) v[j] = after.limit;
             }
             Pack<Value, WIDE> to = packed<Value>(v);
             if (ADDS) {
@@ -443,22 +472,22 @@ template <typename Value, int WIDE, bool ADDS> struct Apply {
 };
 
 template <int WIDE, bool ADDS, typename Value>
-tutti_status apply_in(const char *op, const Value *x, const Value *other, Value *y, int relu,
-    const Space &s, void *queue)
+tutti_status apply_in(const char *op, const Value *x, const Value *other, Value *y,
+    const After<Value> &after, const Space &s, void *queue)
 {
     typedef Apply<Value, WIDE, ADDS> Pass;
-    const Pass element = {x, other, y, relu, s, Walk<WIDE, Pass::DEEP>(s)};
+    const Pass element = {x, other, y, after, s, Walk<WIDE, Pass::DEEP>(s)};
     return launch(op, element.walk.threads(), element, queue);
 }
 
 template <bool ADDS, typename Value>
-tutti_status apply(const char *op, const Value *x, const Value *other, Value *y, int relu,
-    const Space &s, void *queue)
+tutti_status apply(const char *op, const Value *x, const Value *other, Value *y,
+    const After<Value> &after, const Space &s, void *queue)
 {
     constexpr int WIDE = WIDEST<Value>;
     return s.C % WIDE == 0 && has_packs<WIDE>(x, other, y)
-               ? apply_in<WIDE, ADDS>(op, x, other, y, relu, s, queue)
-               : apply_in<1, ADDS>(op, x, other, y, relu, s, queue);
+               ? apply_in<WIDE, ADDS>(op, x, other, y, after, s, queue)
+               : apply_in<1, ADDS>(op, x, other, y, after, s, queue);
 }
 
 /* PACK channels of ROWS rows, which are in registers: 256 bytes, or fewer. */
@@ -490,8 +519,8 @@ template <typename Value> tutti_status norm(const void *args, void *const buf[],
     const tutti_status status =
         moments("norm", &k->desc, x, s, (const float *)buf[1], (float *)buf[3], s, queue);
     return status ? status
-                  : apply<false>(
-                        "norm", x, (const Value *)NULL, (Value *)buf[2], k->desc.relu, s, queue);
+                  : apply<false>("norm", x, (const Value *)NULL, (Value *)buf[2],
+                        After<Value>(k->desc), s, queue);
 }
 
 template <typename Value> tutti_status norm_add(const void *args, void *const buf[], void *queue)
@@ -502,7 +531,8 @@ template <typename Value> tutti_status norm_add(const void *args, void *const bu
     const tutti_status status =
         moments("norm_add", &k->desc, x, s, (const float *)buf[1], (float *)buf[4], s, queue);
     return status ? status
-                  : apply<true>("norm_add", x, (const Value *)buf[2], (Value *)buf[3], 0, s, queue);
+                  : apply<true>("norm_add", x, (const Value *)buf[2], (Value *)buf[3],
+                        After<Value>(k->desc), s, queue);
 }
 
 struct SetLine {
@@ -525,19 +555,13 @@ template <typename Value> tutti_status norm_infer(const void *args, void *const 
     const tutti_status status = launch("norm_infer", s.C, line, queue);
     return status ? status
                   : apply<false>("norm_infer", (const Value *)buf[0], (const Value *)NULL,
-                        (Value *)buf[3], k->desc.relu, s, queue);
+                        (Value *)buf[3], After<Value>(k->desc), s, queue);
 }
 
 /* ---- Gradient ---- */
 
-/* The gradient before the ReLU: zero where y, computed as in the forward pass, is not positive. */
-TUTTI_BOTH inline float through(int relu, float dy, float x, float scale, float shift)
-{
-    return !relu || x * scale + shift > 0.0f ? dy : 0.0f;
-}
-
 /* Sums of g and of g * (x - mean). KEEPS: g is dy where y is positive, and is written. */
-template <typename Value, int PACK, bool KEEPS> struct Slopes {
+template <typename Value, int PACK, bool KEEPS, bool LIMITED> struct Slopes {
     static constexpr int WIDE = PACK, RESIDENT = 2;
     /* Rows at a time: as many as registers have room for. */
     static constexpr int CHUNK = PACK == 1 ? 16 : (KEEPS ? 16 : 32) / Kept<Value, PACK>::WORDS;
@@ -546,7 +570,7 @@ template <typename Value, int PACK, bool KEEPS> struct Slopes {
     Value *kept;
     const float *scaleshift, *stats;
     float *dscaleshift, eps;
-    int relu;
+    After<Value> after;
 
     TUTTI_BOTH void begin(const Space &s, int64_t c, float *scale, float *shift, float *mean) const
     {
@@ -587,8 +611,10 @@ template <typename Value, int PACK, bool KEEPS> struct Slopes {
                 }
                 for (int j = 0; j < WIDE; j++) {
                     const float v = get(values[r], j);
-                    const float g = through(
-                        KEEPS ? 0 : relu, get(slopes[r], j), v, scale.value[j], shift.value[j]);
+                    const float dv = get(slopes[r], j);
+                    const float g = KEEPS ? dv
+                                          : after.template through<LIMITED>(
+                                                dv, v, scale.value[j], shift.value[j]);
                     sum->value[j] += g;
                     product->value[j] += g * (v - mean.value[j]);
                 }
@@ -622,7 +648,7 @@ template <typename Value, int WIDE> struct Gradient {
     const Value *x, *dy;
     const float *mean;
     Value *dx;
-    int relu;
+    After<Value> after;
     Space s;
     Walk<WIDE, DEEP> walk;
     TUTTI_BOTH void operator()(int64_t i) const
@@ -647,7 +673,8 @@ template <typename Value, int WIDE> struct Gradient {
             float to[WIDE];
             for (int j = 0; j < WIDE; j++) {
                 const float v = get(values[k], j);
-                const float g = through(relu, get(slopes[k], j), v, scale.value[j], shift.value[j]);
+                const float g = after.template through<true>(
+                    get(slopes[k], j), v, scale.value[j], shift.value[j]);
                 to[j] = g * scale.value[j] - (v - means.value[j]) * line.value[j] - offset.value[j];
             }
             put_pack(dx, place[k], packed<Value>(to));
@@ -667,9 +694,12 @@ template <int PACK, bool KEEPS, typename Value>
 tutti_status slopes(
     const char *op, const tutti_norm_desc *d, const Tensors<Value> &t, const Space &s, void *queue)
 {
-    const Slopes<Value, PACK, KEEPS> pass = {
-        t.x, t.dy, t.y, t.kept, t.scaleshift, t.stats, t.dscaleshift, d->eps, d->relu};
-    return reduce(op, pass, s, queue);
+    const Slopes<Value, PACK, KEEPS, false> pass = {
+        t.x, t.dy, t.y, t.kept, t.scaleshift, t.stats, t.dscaleshift, d->eps, After<Value>(*d)};
+    if (KEEPS || !(d->limit > 0)) return reduce(op, pass, s, queue);
+    const Slopes<Value, PACK, KEEPS, !KEEPS> limited = {
+        t.x, t.dy, t.y, t.kept, t.scaleshift, t.stats, t.dscaleshift, d->eps, After<Value>(*d)};
+    return reduce(op, limited, s, queue);
 }
 
 template <int WIDE, typename Value>
@@ -677,7 +707,7 @@ tutti_status gradient(const char *op, const tutti_norm_desc *d, const Tensors<Va
     const Value *dy, const Space &s, void *queue)
 {
     const Gradient<Value, WIDE> element = {
-        t.x, dy, t.stats, t.dx, d->relu, s, Walk<WIDE, Gradient<Value, WIDE>::DEEP>(s)};
+        t.x, dy, t.stats, t.dx, After<Value>(*d), s, Walk<WIDE, Gradient<Value, WIDE>::DEEP>(s)};
     return launch(op, element.walk.threads(), element, queue);
 }
 

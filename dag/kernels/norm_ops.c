@@ -23,6 +23,12 @@ tutti_status tutti_check_norm(const tutti_norm_desc *d)
     if (!status) status = tutti_cpu_check_count("norm", x, 4);
     if (!status && !(d->eps > 0 && isfinite(d->eps)))
         status = tutti_fail(TUTTI_ERR_INVAL, "norm: eps is %g, not above 0", (double)d->eps);
+    if (!status && !(d->limit >= 0 && isfinite(d->limit)))
+        status = tutti_fail(
+            TUTTI_ERR_INVAL, "norm: the limit is %g, not a positive number", (double)d->limit);
+    if (!status && d->limit > 0 && !d->relu)
+        status = tutti_fail(
+            TUTTI_ERR_INVAL, "norm: the limit is %g, but no ReLU has it", (double)d->limit);
     return status;
 }
 

@@ -19,6 +19,9 @@ static tutti_status infer(tutti_layer *layer)
     if (!(norm->set.eps > 0 && isfinite(norm->set.eps)))
         return tutti_fail(TUTTI_ERR_INVAL, "net: norm layer %s: eps %g; must be finite and above 0",
             layer->name, (double)norm->set.eps);
+    if (norm->set.limit > 0 && !norm->set.relu)
+        return tutti_fail(TUTTI_ERR_INVAL, "net: norm layer %s: a limit of %g, but no ReLU",
+            layer->name, (double)norm->set.limit);
     layer->out[0] = layer->from[0];
     return TUTTI_OK;
 }
@@ -38,8 +41,13 @@ static tutti_norm_desc describe_at(const tutti_site *site, int64_t N)
 {
     tutti_extent x = site->layer->out[0];
     const norm_layer *norm = tutti_layer_settings(site->layer);
-    return (tutti_norm_desc){
-        .N = N, .H = x.H, .W = x.W, .C = x.C, .eps = norm->set.eps, .relu = norm->set.relu};
+    return (tutti_norm_desc){.N = N,
+        .H = x.H,
+        .W = x.W,
+        .C = x.C,
+        .eps = norm->set.eps,
+        .relu = norm->set.relu,
+        .limit = norm->set.limit};
 }
 
 static tutti_norm_desc describe(const tutti_site *site)

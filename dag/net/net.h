@@ -58,6 +58,7 @@ tutti_value tutti_net_norm(tutti_net *net, const char *name, tutti_value x, int 
 /* Any. */
 typedef struct tutti_norm_layer {
     int relu;
+    float limit; /* of the ReLU, as in tutti_net_clipped_relu; 0: none */
     int last;  /* of a residual block's branch, see below */
     float eps; /* 0 means 1e-5 */
 } tutti_norm_layer;

@@ -362,12 +362,15 @@ START_TEST(settings_are_read)
     static const char *const wanted[] = {"\"name\":\"lrn\",\"size\":0,\"k\":2.0}",
         "\"name\":\"bn\",\"eps\":0.001}", "{\"is\":\"relu\",\"name\":\"relu\"}",
         "{\"is\":\"relu\",\"name\":\"clip\",\"limit\":6.0}",
-        "\"name\":\"conv\",\"of\":[\"bn\",\"clip\"]}"};
+        "\"name\":\"sum\",\"of\":[\"bn\",\"clip\"]}",
+        "{\"is\":\"norm\",\"name\":\"second\",\"relu\":true,\"limit\":6.0}"};
     const onnx_hand_node nodes[] = {{"Conv", {"x", "c.weight"}, "images", "strides", 2, {2, 2}},
         {"LRN", {"images"}, "lrn", "bias", .real = 2},
         {"BatchNormalization", {"lrn", "bn.weight", "bn.bias"}, "norm", "epsilon", .real = 0.001f},
         {"Relu", {"norm"}, "relu"}, SIX, {"Clip", {"relu", "zero", "six"}, "clip"},
-        {"Add", {"norm", "clip"}, "conv"}, HEAD};
+        {"Add", {"norm", "clip"}, "sum"},
+        {"BatchNormalization", {"sum", "c.bias", "bn.bias"}, "second"},
+        {"Clip", {"second", "zero", "six"}, "conv"}, HEAD};
     tutti_protobuf file = make(nodes, sizeof nodes / sizeof *nodes);
     char *text;
     ck_assert_ok(tutti_architecture_from_onnx("a.onnx", file.data, file.size, &text));

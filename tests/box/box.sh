@@ -125,6 +125,20 @@ read -r one two three <<< "$rates"
 for rate in "$one" "$two"; do within "${rate:-0}" 3.2 4.2 || fail "links of 4 MB/s are measured as $rate: $rates"; done
 within "${three:-0}" 1.6 2.1 || fail "a link of 2 MB/s is measured as $three"
 "$apps/tutti-info" --prices "$dir/measured" > "$dir/out" || fail "prices of what was measured: status $?"
+# Of two levels, hosts with several ranks: their ranks, the memory of each host, and the slower end of the only way.
+printf '%s\n' 'topology 1' 'host h[0-1]' 'switch s' 'link h0 s rate 16MB/s' 'link s h1 rate 8MB/s' 'ranks h0 h0 h1 h1' > "$dir/levels"
+"$box" run --topology "$dir/levels" "$apps/tutti-doctor" --measure "$dir/two" > "$dir/out" 2>&1 || fail "measuring two levels: $(cat "$dir/out")"
+grep -q 'has the links of 2 hosts, as 4 ranks have measured them$' "$dir/out" || fail "two levels: $(cat "$dir/out")"
+"$apps/tutti-info" --topology "$dir/two" > "$dir/out"
+grep -qE '^ranks ([^ ]+-1) \1 ([^ ]+-2) \2$' "$dir/out" && grep -q '^kind .* memory [0-9.]*[MG]B/s' "$dir/out" || fail "ranks of two levels: $(cat "$dir/out")"
+rates=$(awk '$1 == "link" { print $5 * ($5 ~ /MB/) }' "$dir/out" | paste -sd' ')
+for rate in ${rates:-0}; do within "$rate" 6.4 8.4 || fail "a way of 8 MB/s is measured as $rate"; done
+# A square with unequal cables is no star: the hosts that agree least with one are named.
+printf '%s\n' 'topology 1' 'host h[0-3]' 'link h0 h1 rate 32MB/s' 'link h1 h2 rate 16MB/s' 'link h2 h3 rate 16MB/s' 'link h3 h0 rate 4MB/s' \
+    'ranks h[0-3]' > "$dir/square"
+"$box" run --topology "$dir/square" "$apps/tutti-doctor" --measure "$dir/four" > "$dir/out" 2>&1 || fail "measuring a square: $(cat "$dir/out")"
+grep -qE 'as 4 ranks have measured them: [^ ]+-[12] and [^ ]+-4 exchange [0-9.]+ MB/s, where their links let [0-9.]+ through: describe' "$dir/out" ||
+    fail "a square is said to be a star: $(cat "$dir/out")"
 # Trees are packed in what was measured, and sums go along them in the box that was built.
 "$apps/tutti-trees" "$dir/measured" --allreduce --output "$dir/forest" > "$dir/out" || fail "trees of what was measured: status $?"
 "$box" run --topology "$dir/built" "$apps/tutti-bench" allreduce --algorithm "forest:$dir/forest" --from 4 --to 4000 --factor 1000 \

@@ -41,13 +41,15 @@ static double load(tutti_dtype dtype, const void *data, int64_t i)
                                : (double)((const float *)data)[i];
 }
 
-/* Sums data[r][0 ... COUNT) over P ranks. */
-static void allreduce(int P, const char *algorithm, tutti_dtype dtype, float data[][COUNT])
+/* Sums data[r][0 ... COUNT) over P ranks on so many hosts. */
+static void allreduce(
+    int P, int hosts, const char *algorithm, tutti_dtype dtype, float data[][COUNT])
 {
     tutti_loop_world *world;
     tutti_comm *comm[MOST_RANKS];
     tutti_coll_request *request[MOST_RANKS];
-    ck_assert_ok(tutti_loop_world_new(P, NULL, &world));
+    const tutti_loop_options loop = {.eager_bytes = 4096, .hosts = hosts};
+    ck_assert_ok(tutti_loop_world_new(P, &loop, &world));
     for (int r = 0; r < P; r++) {
         tutti_transport *transport;
         const tutti_comm_options options = {.algorithm = algorithm};
@@ -72,13 +74,13 @@ static void allreduce(int P, const char *algorithm, tutti_dtype dtype, float dat
 
 /* The root mean square error of the sum of P float32 numbers that are exchanged in this type,
  * relative to that of the sum. */
-static double error_of(int P, const char *algorithm, tutti_dtype dtype)
+static double error_of(int P, int hosts, const char *algorithm, tutti_dtype dtype)
 {
     static float data[MOST_RANKS][COUNT];
     double wrong = 0, right = 0;
     for (int r = 0; r < P; r++)
         for (int64_t i = 0; i < COUNT; i++) store(dtype, data[r], i, input(r, i));
-    allreduce(P, algorithm, dtype, data);
+    allreduce(P, hosts, algorithm, dtype, data);
     for (int64_t i = 0; i < COUNT; i++) {
         double sum = 0, is = load(dtype, data[P - 1], i);
         for (int r = 0; r < P; r++) sum += (double)input(r, i);
@@ -92,8 +94,8 @@ static void work_out(double error[SIZES][2][ALGORITHMS])
 {
     for (int s = 0; s < SIZES; s++)
         for (int a = 0; a < ALGORITHMS; a++) {
-            error[s][0][a] = error_of(sizes[s], algorithms[a], TUTTI_BF16);
-            error[s][1][a] = error_of(sizes[s], algorithms[a], TUTTI_F32);
+            error[s][0][a] = error_of(sizes[s], 1, algorithms[a], TUTTI_BF16);
+            error[s][1][a] = error_of(sizes[s], 1, algorithms[a], TUTTI_F32);
         }
 }
 
@@ -146,10 +148,23 @@ START_TEST(errors_are_as_documented)
 }
 END_TEST
 
+/* One rounding in each machine and one across them, on any number of ranks; a ring has one for each rank. */
+START_TEST(hierarchies_round_once_a_level)
+{
+    const double once = error_of(64, 1, "direct", TUTTI_BF16);
+    for (int hosts = 1; hosts <= 24; hosts += 23) { /* 24 do not have as many ranks each */
+        const double error = error_of(64, hosts, "hierarchical", TUTTI_BF16);
+        ck_assert_double_le(error, (hosts > 1 ? sqrt(1.5) : 1) * 1.05 * once);
+    }
+    ck_assert_double_gt(error_of(64, 1, "ring", TUTTI_BF16), 3 * once);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("rounding");
     TCase *tcase = testing_case(suite, "rounding");
     tcase_add_test(tcase, errors_are_as_documented);
+    tcase_add_test(tcase, hierarchies_round_once_a_level);
     return testing_run(suite);
 }

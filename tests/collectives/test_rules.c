@@ -4,6 +4,7 @@
 #include "collectives/rules_text.h"
 #include "collectives/sched/direct.h"
 #include "collectives/sched/doubling.h"
+#include "collectives/sched/hierarchical.h"
 #include "collectives/sched/ring.h"
 #include "collectives/sched/tree.h"
 #include "dag/base/log.h"
@@ -73,6 +74,7 @@ static tutti_choice choose_as_before(const tutti_algorithm *wanted, const tutti_
                                                : find("ring")->build[key->kind];
     c.wide = key->wide && (c.build == tutti_sched_direct_allreduce ||
                               c.build == tutti_sched_direct_reduce_scatter);
+    if (key->wide && c.build == tutti_sched_hierarchical_allreduce) c.wide = 2; /* levels */
     int64_t segment = (key->near ? 512 << 10 : 60 << 10) / (int64_t)key->element;
     int64_t least = (key->count + 8191) / 8192;
     c.segment = segment > least ? segment : least;

@@ -642,6 +642,9 @@ START_TEST(hierarchies_are_proved)
                 .segment = draw(&at, 2) * (1 + draw(&at, 20)),
                 .in_place = draw(&at, 2),
                 .extras = kinds[c % 3].kind == TUTTI_BROADCAST ? 0 : draw(&at, 3),
+                .wide = c % 2 && kinds[c % 3].kind == TUTTI_ALLREDUCE
+                            ? 2
+                            : 0, /* one rounding a level */
                 .host = host};
             all a = build_shape(&kinds[c % 3], &shape, NULL);
             ck_assert_msg(!tutti_sched_match(a.ranks, P), "P %d, case %d", P, c);

@@ -408,6 +408,39 @@ START_TEST(trees_do_not_wait_for_each_other)
 }
 END_TEST
 
+/* A chain of cables, and a slower network of a switch, which carries twice what its tree does: the first rank sends to
+ * two. */
+static const char two_networks[] = "topology 1\nhost h[0-3]\nswitch s\n"
+                                   "link h[0-2] h[1-3] rate 100MB/s latency 10us\n"
+                                   "link h[0-3] s rate 30MB/s latency 5us\nranks h[0-3]\n";
+
+/* Blink's hybrid transfer, S b / (B + b) of S bytes over the network with rate b: by the weights, both networks end at
+ * once, and no other division is faster. */
+START_TEST(two_networks_end_at_once)
+{
+    enum { COUNT = 1 << 22, SEGMENT = 15360, SHARES = 23 /* of 5 MB/s */ };
+    const double rate = 115e6, bound_s = 4.0 * COUNT / rate;
+    double best_s = HUGE_VAL, own_s = 0;
+    tutti_topology *t;
+    ck_assert_ok(tutti_topology_read(two_networks, "two networks", &t));
+    for (int share = 1; share < SHARES; share++) {
+        tutti_forest *f;
+        ck_assert_ok(tutti_forest_new(4, 2, &f));
+        memcpy(f->tree[0].parent, (int[]){-1, 0, 1, 2}, 4 * sizeof(int));
+        memcpy(f->tree[1].parent, (int[]){-1, 3, 0, 0}, 4 * sizeof(int));
+        f->tree[0].weight = rate * share / SHARES;
+        f->tree[1].weight = rate - f->tree[0].weight;
+        double s = price(t, TUTTI_BROADCAST, f, COUNT, SEGMENT);
+        if (share == 20) own_s = s;
+        if (s < best_s) best_s = s;
+        tutti_forest_free(f);
+    }
+    ck_assert_double_le(own_s, 1.02 * bound_s);
+    ck_assert_double_le(own_s, best_s);
+    tutti_topology_free(t);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("trees");
@@ -421,6 +454,7 @@ int main(void)
     tcase_add_loop_test(tcase, known_rates_are_found, 0, KNOWN);
     tcase_add_test(tcase, switches_have_trees_of_one_hop);
     tcase_add_test(tcase, rings_are_no_better);
+    tcase_add_test(tcase, two_networks_end_at_once);
     tcase_add_loop_test(tcase, trees_do_not_wait_for_each_other, 0, 5);
     return testing_run(suite);
 }

@@ -1,5 +1,6 @@
 #include "tests/deadlock/case.h"
 
+#include "collectives/choose.h"
 #include "dag/base/log.h"
 #include "designs/check/check.h"
 #include "tests/deadlock/case_op.h"
@@ -146,6 +147,24 @@ static tutti_status read_ranks(reader *r)
 static tutti_status read_workers(reader *r)
 {
     return case_read_int(&r->words, "workers", 1, 64, &r->c->workers);
+}
+
+/* The trees of forest:FILE are beside the case. */
+static tutti_status read_algorithm(reader *r)
+{
+    const char *word = case_next_word(&r->words), *path = r->words.path;
+    const char *file = tutti_algorithm_file(word), *slash = strrchr(path, '/');
+    if (!word || !tutti_algorithm_find(word))
+        return case_refuse(&r->words, "algorithm: '%.40s' is not known", word ? word : "");
+    int folder = file && slash ? (int)(slash + 1 - path) : 0;
+    snprintf(r->c->algorithm, sizeof r->c->algorithm, "%s%.*s%s", file ? "forest:" : "", folder,
+        path, file ? file : word);
+    return TUTTI_OK;
+}
+
+static tutti_status read_hosts(reader *r)
+{
+    return case_read_int(&r->words, "hosts", 1, CASE_MOST_RANKS, &r->c->hosts);
 }
 
 static tutti_status read_slots(reader *r)
@@ -367,6 +386,8 @@ static const struct directive {
     {"ranks", read_ranks, 0, 0},
     {"workers", read_workers, 0, 0},
     {"lanes", read_lanes, 0, 0},
+    {"algorithm", read_algorithm, 0, 0},
+    {"hosts", read_hosts, 0, 0},
     {"device_slots", read_slots, 0, 0},
     {"edges", read_edges, 0, 0},
     {"regions", read_regions, 0, 0},

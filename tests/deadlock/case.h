@@ -68,6 +68,8 @@ typedef struct deadlock_case {
     char diagnosis[CASE_LINE];
     const tutti_design *design;
     int ranks, workers, lanes;
+    char algorithm[CASE_LINE]; /* "": auto */
+    int hosts;                 /* of the explorer: rank r is on host r % hosts; 0: all are on one */
     int device_slots; /* that a rank's lanes share; 0: they share nothing */
     int edges_aside;  /* edges take none of them */
     int regions;      /* kernels that may are one task (dag/graph/region.h) */

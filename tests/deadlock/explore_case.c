@@ -66,6 +66,8 @@ static tutti_status translate_case(const deadlock_case *c, program_setting *s)
         .ranks = c->ranks,
         .workers = c->workers,
         .lanes = c->lanes,
+        .algorithm = *c->algorithm ? c->algorithm : NULL,
+        .hosts = c->hosts,
         .device_slots = c->device_slots,
         .edges_aside = c->edges_aside,
         .regions = c->regions,

@@ -304,6 +304,20 @@ static int draw_regions(uint64_t seed)
     return dice_below(&d, 2);
 }
 
+/* In an eighth of the settings, a seed of random spanning trees; else 0. */
+static uint64_t draw_forest(uint64_t seed)
+{
+    dice d = {.seed = wire_mix(seed, 19)};
+    return dice_below(&d, 8) ? 0 : wire_mix(seed, 20) | 1;
+}
+
+/* In half of the settings ranks are on 1 to 3 hosts. */
+static int draw_hosts(uint64_t seed)
+{
+    dice d = {.seed = wire_mix(seed, 21)};
+    return dice_below(&d, 2) ? 0 : 1 + dice_below(&d, 3);
+}
+
 /* In a quarter of the settings one of the algorithms with trees; else NULL. */
 static const char *draw_tree(uint64_t seed)
 {
@@ -327,6 +341,8 @@ tutti_status explore_draw(uint64_t seed, program_setting *setting)
     s.lanes = s.design->many_lanes ? 1 + dice_below(&d, 4) : 1;
     s.algorithm = algorithms[dice_below(&d, sizeof algorithms / sizeof *algorithms)];
     if (draw_tree(seed)) s.algorithm = draw_tree(seed);
+    if (s.ranks > 1) s.trees = draw_forest(seed);
+    s.hosts = draw_hosts(seed);
     int verify = dice_below(&d, 4);
     s.verify = verify == 0 ? TUTTI_VERIFY_FULL : verify == 1 ? TUTTI_VERIFY_ON : TUTTI_VERIFY_OFF;
     s.eager_bytes = dice_below(&d, 2) ? 4096 : (size_t)dice_below(&d, 64);
@@ -378,14 +394,19 @@ void explore_print(const char *title, const explore_result *r, double began_s)
 
 char *explore_describe(const program_setting *s, char *text, size_t size)
 {
+    const char *algorithm = s->algorithm ? s->algorithm : "auto";
+    const char *slash = strrchr(algorithm, '/'); /* of a file of trees */
+    if (slash) algorithm = slash + 1;
+    if (s->trees) algorithm = "random trees";
     snprintf(text, size,
-        "%s, %d ranks, %d workers, %d lanes of depth %d, %d device slots%s, %s, %d collectives, %d "
+        "%s, %d ranks, %d hosts, %d workers, %d lanes of depth %d, %d device slots%s, %s, %d "
+        "collectives, %d "
         "steps, "
         "verify %s, chunks of %lld bytes, %s order%s, %d groups and edges%s",
-        s->design->name, s->ranks, s->workers, s->lanes, s->depth, s->device_slots,
-        s->edges_aside ? " (edges aside)" : "", s->algorithm ? s->algorithm : "auto",
-        s->program[0].n, s->program[0].steps, tutti_verify_mode_name(s->verify),
-        (long long)s->chunk_bytes, s->ordered ? "agreed" : "program",
-        s->priorities.on ? ", priorities" : "", s->groups - 1, s->regions ? ", regions" : "");
+        s->design->name, s->ranks, s->hosts ? s->hosts : 1, s->workers, s->lanes, s->depth,
+        s->device_slots, s->edges_aside ? " (edges aside)" : "", algorithm, s->program[0].n,
+        s->program[0].steps, tutti_verify_mode_name(s->verify), (long long)s->chunk_bytes,
+        s->ordered ? "agreed" : "program", s->priorities.on ? ", priorities" : "", s->groups - 1,
+        s->regions ? ", regions" : "");
     return text;
 }

@@ -80,6 +80,7 @@ static tutti_status open_exchange(judge *j, int slot[])
     MPI_Comm_split(j->comm, plays ? 0 : MPI_UNDEFINED, j->rank, &j->ranks);
     const tutti_exchange_options options = {.design = c->design,
         .lanes = c->lanes,
+        .algorithm = *c->algorithm ? c->algorithm : NULL,
         .unsafe = 1,
         .verify = tutti_verify_mode_find(c->verify),
         .priorities = {.on = c->priorities, .window = 1},

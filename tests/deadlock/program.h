@@ -58,6 +58,8 @@ typedef struct program_setting {
     const tutti_design *design;
     int ranks, workers, lanes;
     const char *algorithm; /* NULL: auto */
+    uint64_t trees;        /* not 0: along random spanning trees, drawn from this, instead */
+    int hosts; /* of the loop transport: rank r is on host r % hosts; 0: all are on one */
     size_t eager_bytes;    /* of the loop transport */
     int device_slots;      /* likewise; 0: lanes share nothing */
     int edges_aside;       /* likewise: edges take none of them */

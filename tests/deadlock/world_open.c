@@ -1,14 +1,19 @@
+#define _GNU_SOURCE /* memfd_create */
 #include "tests/deadlock/world_parts.h"
 
+#include "collectives/trees/forest_text.h"
 #include "dag/base/log.h"
 #include "dag/graph/region.h"
 #include "dag/kernels/arith.h"
 #include "dag/kernels/kernel.h"
 #include "dag/run/inline.h"
+#include "tests/deadlock/dice.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 /* Where the rank has no element, the tensor has one that is not used. */
 static int64_t room(int64_t count)
@@ -183,7 +188,7 @@ static tutti_status open_exchange(world_rank *r)
     r->end = transport;
     const tutti_exchange_options options = {.design = s->design,
         .lanes = s->lanes,
-        .algorithm = s->algorithm,
+        .algorithm = s->trees ? w->algorithm : s->algorithm,
         .depth = s->depth,
         .unsafe = 1,
         .verify = s->verify,
@@ -249,15 +254,57 @@ static tutti_status open_rank(world_rank *r)
     return status ? status : tutti_runner_inline.open(r->graph, &options, &r->run);
 }
 
+/* Ranks join a tree in any order, under any that is in it. */
+static void draw_tree(dice *d, int P, tutti_tree *tree)
+{
+    int joined[PROGRAM_RANKS], parent[PROGRAM_RANKS];
+    for (int n = 0; n < P; n++) {
+        int at = dice_below(d, n + 1);
+        joined[n] = n;
+        joined[n] = joined[at];
+        joined[at] = n;
+    }
+    for (int n = 0; n < P; n++) parent[joined[n]] = n ? joined[dice_below(d, n)] : -1;
+    memcpy(tree->parent, parent, (size_t)P * sizeof *parent);
+    tree->weight = 1e9 * (1 + dice_below(d, 3));
+}
+
+static tutti_status write_forest(world *w, const tutti_forest *forest)
+{
+    w->trees = memfd_create("trees", MFD_CLOEXEC);
+    int copy = w->trees < 0 ? -1 : dup(w->trees);
+    FILE *file = copy < 0 ? NULL : fdopen(copy, "w");
+    if (!file) return tutti_fail(TUTTI_ERR_IO, "world: no file for its trees");
+    tutti_status status = tutti_forest_print(forest, 1, file);
+    if (fclose(file) && !status) status = tutti_fail(TUTTI_ERR_IO, "world: no file for its trees");
+    snprintf(w->algorithm, sizeof w->algorithm, "forest:/proc/self/fd/%d", w->trees);
+    return status;
+}
+
+static tutti_status draw_trees(world *w)
+{
+    dice d = {.seed = w->setting->trees};
+    tutti_forest *forest;
+    tutti_status status = tutti_forest_new(w->setting->ranks, 1 + dice_below(&d, 3), &forest);
+    if (status) return status;
+    for (int t = 0; t < forest->trees; t++) draw_tree(&d, forest->P, &forest->tree[t]);
+    status = write_forest(w, forest);
+    tutti_forest_free(forest);
+    return status;
+}
+
 tutti_status world_open(const program_setting *setting, world **opened)
 {
     world *w = calloc(1, sizeof *w);
     if (!w) return tutti_fail(TUTTI_ERR_NOMEM, "world: no memory");
     w->setting = setting;
+    w->trees = -1;
     const tutti_loop_options loop = {.eager_bytes = setting->eager_bytes,
         .device_slots = setting->device_slots,
-        .edges_aside = setting->edges_aside};
+        .edges_aside = setting->edges_aside,
+        .hosts = setting->hosts};
     tutti_status status = oracle_new(setting, &w->oracle);
+    if (!status && setting->trees) status = draw_trees(w);
     if (!status) status = tutti_loop_world_new(setting->ranks, &loop, &w->loop);
     for (int r = 0; r < setting->ranks && !status; r++) {
         w->rank[r] = (world_rank){.world = w, .number = r, .program = &setting->program[r]};
@@ -302,6 +349,7 @@ void world_close(world *w)
     for (int r = 0; r < w->setting->ranks; r++) close_rank(&w->rank[r]);
     if (half_way) tutti_log_to(NULL, NULL);
     tutti_loop_world_free(w->loop);
+    if (w->trees >= 0) close(w->trees);
     oracle_free(w->oracle);
     free(w);
 }

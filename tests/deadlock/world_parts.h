@@ -49,6 +49,8 @@ struct world {
     wire wire;
     oracle *oracle;
     uint64_t salt;
+    int trees; /* the file of its forest; -1: none */
+    char algorithm[32];
     int joined; /* nodes of regions, but for the first of each */
     world_rank rank[PROGRAM_RANKS];
 };

@@ -536,7 +536,8 @@ typedef struct field {
 #define NORM(family)                                                                               \
     F(family, tutti_norm_desc, N, 'i'), F(family, tutti_norm_desc, H, 'i'),                        \
         F(family, tutti_norm_desc, W, 'i'), F(family, tutti_norm_desc, C, 'i'),                    \
-        F(family, tutti_norm_desc, eps, 'f'), F(family, tutti_norm_desc, relu, 'd')
+        F(family, tutti_norm_desc, eps, 'f'), F(family, tutti_norm_desc, relu, 'd'),               \
+        F(family, tutti_norm_desc, limit, 'f')
 
 #define CONCAT(family)                                                                             \
     F(family, tutti_concat_desc, pixels, 'i'), F(family, tutti_concat_desc, parts, 'd'),           \

@@ -108,6 +108,7 @@ static void norm_apply(const test_case *c, const double *stats)
         double root = sqrt(stats[d->C + k] + (double)d->eps);
         y[i] = scale[k] * (x[i] - stats[k]) / root + scale[d->C + k];
         if (d->relu && y[i] < 0) y[i] = 0;
+        if (d->limit > 0 && y[i] > (double)d->limit) y[i] = (double)d->limit;
     }
 }
 
@@ -155,12 +156,13 @@ static void norm_forward(const test_case *c)
     norm_apply(c, stats);
 }
 
-/* The gradient of the ReLU's input. */
-static void through_relu(const test_case *c, int relu, double g[])
+/* The gradient of the ReLU's input. limit: 0: none. */
+static void through_relu(const test_case *c, int relu, double limit, double g[])
 {
     const test_tensor *dy = test_find(c, "dy");
     const double *y = test_value(c, "y");
-    for (int64_t i = 0; i < dy->count; i++) g[i] = relu && y[i] <= 0 ? 0 : dy->value[i];
+    for (int64_t i = 0; i < dy->count; i++)
+        g[i] = relu && (y[i] <= 0 || (limit > 0 && y[i] >= limit)) ? 0 : dy->value[i];
 }
 
 void test_norm_reference(const test_case *c)
@@ -169,7 +171,7 @@ void test_norm_reference(const test_case *c)
     double *g = calloc((size_t)test_find(c, "dy")->count, sizeof *g);
     ck_assert_ptr_nonnull(g);
     norm_forward(c);
-    through_relu(c, d->relu, g);
+    through_relu(c, d->relu, (double)d->limit, g);
     for (int64_t k = 0; k < d->C; k++) norm_channel_backward(c, k, g);
     free(g);
 }
@@ -185,7 +187,7 @@ void test_norm_add_reference(const test_case *c)
         y[i] = (c->values == TUTTI_BF16 ? test_bf16(y[i]) : y[i]) + other->value[i];
         if (y[i] < 0) y[i] = 0;
     }
-    through_relu(c, 1, dother);
+    through_relu(c, 1, 0, dother);
     for (int64_t k = 0; k < d->C; k++) norm_channel_backward(c, k, dother);
 }
 

@@ -195,12 +195,17 @@ if [ "$(id -u)" = 0 ]; then
     cp "$dir/open/else" "$dir/open/meet.0"
     chown 65534 "$dir/open/meet.0"
     distrusts 'meet.0 belongs to another user \(uid 65534\)'
+else
+    left_out "a meeting file of another user" "needs root"
 fi
 
 # A file that is left from an earlier server names a port that another has: the client waits for its own server.
 fresh 1 1
 for at in '127.0.0.1' '[::1]:auto'; do # and an address of IPv6, where there is IPv6
-    [ "$at" = 127.0.0.1 ] || grep -q '^00000000000000000000000000000001 ' /proc/net/if_inet6 2> /dev/null || continue
+    if [ "$at" != 127.0.0.1 ] && ! grep -q '^00000000000000000000000000000001 ' /proc/net/if_inet6 2> /dev/null; then
+        left_out "an address of IPv6" "this machine has none"
+        continue
+    fi
     rm -rf "$dir/open"
     mkdir -m 700 "$dir/open"
     TUTTI_KV_LISTEN=$at TUTTI_KV_MEET=$dir/open/other TUTTI_KV_TOKEN=same start server:0 1 steps async 5

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The README's script for Slurm (apps/example/slurm.sh) in a real cluster: munged, slurmctld and two slurmd of its own on this
+# The script for Slurm (apps/example/slurm.sh, doc/operating.md) in a real cluster: munged, slurmctld and two slurmd of its own on this
 # machine, with their own configuration, folders and ports. A job whose time is over saves, queues again and continues; the
 # ranks of a step start by PMIx, and have the job's processors per task.
 # Skipped with the reason without root, without Slurm (apt-get install slurmctld slurmd slurm-client munge), or where it cannot start.

@@ -15,6 +15,8 @@ refuses 0 'weights [0-9a-f]' "${plain[@]}" HOME=/proc/none "$mpirun" -np 2 "${tr
 if [ -d /usr/share/starpu/perfmodels/sampling ]; then
     refuses 0 'weights [0-9a-f]' "$mpirun" -np 1 "${train[@]}"
     ! grep -q 'perfmodels/sampling' "$dir/out" || { fail "StarPU warns of a folder that there is"; cat "$dir/out"; }
+else
+    left_out "StarPU's folder for sampling" "/usr/share/starpu/perfmodels/sampling is not there"
 fi
 
 # Nowhere to write.
@@ -33,5 +35,7 @@ if [ "$(id -u)" = 0 ]; then
     else
         left_out "a user id without a name" "other users cannot reach this build"
     fi
+else
+    left_out "a user id without a name" "needs root"
 fi
 finish

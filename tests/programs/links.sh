@@ -83,6 +83,12 @@ for ranks in 2 3; do
         END { exit bad || seen != 4 }' "$dir/out" chosen || { fail "measured rules choose something else"; cat measured "$dir/out" chosen; }
 done
 sums 3 --algorithm rules:measured --from 4096 --to 4194304 --factor 1024 --topology star:3 || { fail "sums by measured rules: status $?"; cat "$dir/out"; }
+# Beside MPI's own choice, and, where they can be chosen, its algorithms by their names.
+"$mpirun" -np 2 "$apps/tutti-bench" tune-collectives --write beside --library --from 4096 --to 4096 --kinds broadcast,reduce --block-s 0.0001 \
+    --json json > "$dir/out" 2>&1 || { fail "--library: status $?"; cat "$dir/out"; }
+grep -q '/ library / its best$' "$dir/out" && [ "$(grep -cE '^(broadcast|reduce) .* [0-9.]+  +[0-9.]+  ([0-9]+ [a-z]|own choice)' "$dir/out")" = 2 ] ||
+    { fail "what --library tells"; cat "$dir/out"; }
+[ "$(grep -cE '"over_library_choice":[0-9.]+,"over_library":[0-9.]+' json)" = 2 ] || { fail 'ratios in --json'; cat json; }
 "$mpirun" -np 2 "$apps/tutti-bench" tune-collectives --write no/where --from 4 --to 4 --kinds reduce --block-s 0.0001 > "$dir/out" 2>&1
 [ $? = 1 ] && grep -q 'no/where' "$dir/out" || { fail "rules that cannot be written"; cat "$dir/out"; }
 "$mpirun" -np 2 "$apps/tutti-bench" tune-collectives --write x --ranks 3 > "$dir/out" 2>&1

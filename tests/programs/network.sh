@@ -69,22 +69,27 @@ if "$apps/tutti-info" | grep -q 'ONNX  *--model FILE.onnx is possible'; then
     cifar 1 "${run[@]}" --model own.json --init-from own.onnx && grep -q 'has 1 tensor that the model own.json#.* does not have, left out: "conv3.bias"' "$dir/out" ||
         { fail "a tensor more"; cat "$dir/out"; }
     cifar 1 "${run[@]}" --model own.onnx && grep -q 'model own.onnx#.*: only its layers are taken' "$dir/out" || { fail "whose weights"; cat "$dir/out"; }
-    # a ReLU with a limit: out and in again
-    "$apps/tutti-info" --network cifar-quick | sed 's/"is": "relu", /&"limit": 0.125, /' > clipped.json
-    trains 1 "${run[@]}" --model cifar-quick
-    plain=$(field weights_hash)
-    trains 1 "${run[@]}" --model clipped.json --checkpoint clipped
-    trained=$(field weights_hash)
-    [ "$trained" != "$plain" ] || fail "the limit does nothing"
-    "$apps/tutti-export" --checkpoint clipped --to clipped.onnx --format onnx > out 2>&1 || { fail "tutti-export of a clipped ReLU"; cat out; }
-    for of in clipped.json clipped.onnx; do
-        "$apps/tutti-info" --network $of | sed 's/, "init": "[^"]*"//' | grep '"is"' > $of.layers
-    done
-    [ "$(grep -c '"limit": 0.125' clipped.onnx.layers)" = 3 ] && cmp clipped.{json,onnx}.layers || { fail "limits"; cat clipped.onnx.layers; }
-    trains 1 "${run[@]}" --model clipped.onnx --evaluate --init-from clipped.onnx
-    is "weights of a clipped ReLU's network" "$trained"
-    "$apps/tutti-predict" --checkpoint clipped --json $image > wanted && "$apps/tutti-predict" --checkpoint clipped.onnx --json $image > out &&
-        cmp out wanted || { fail "tutti-predict with a clipped ReLU"; cat out wanted; }
+    # ReLUs with a limit, alone and of norms: out and in again
+    clips() {
+        trains 1 "${run[@]}" --model "$1"
+        plain=$(field weights_hash)
+        rm -rf clipped clipped.*
+        "$apps/tutti-info" --network "$1" | sed "$2" > clipped.json
+        trains 1 "${run[@]}" --model clipped.json --checkpoint clipped
+        trained=$(field weights_hash)
+        [ "$trained" != "$plain" ] || fail "the limit of $1 does nothing"
+        "$apps/tutti-export" --checkpoint clipped --to clipped.onnx --format onnx > out 2>&1 || { fail "tutti-export of a clipped $1"; cat out; }
+        for of in clipped.json clipped.onnx; do
+            "$apps/tutti-info" --network $of | sed 's/, "init": "[^"]*"//; s/, "last": true//' | grep '"is"' > $of.layers
+        done
+        [ "$(grep -c '"limit": 0.125' clipped.onnx.layers)" = "$3" ] && cmp clipped.{json,onnx}.layers || { fail "limits of $1"; cat clipped.onnx.layers; }
+        trains 1 "${run[@]}" --model clipped.onnx --evaluate --init-from clipped.onnx
+        is "weights of a clipped $1" "$trained"
+        "$apps/tutti-predict" --checkpoint clipped --json $image > wanted && "$apps/tutti-predict" --checkpoint clipped.onnx --json $image > out &&
+            cmp out wanted || { fail "tutti-predict with a clipped $1"; cat out wanted; }
+    }
+    clips cifar-quick 's/"is": "relu", /&"limit": 0.125, /' 3
+    clips resnet8 '/"is": "norm"/s/"relu": true/&, "limit": 0.125/' 4
     rm own.onnx
     "$apps/tutti-predict" --checkpoint onnx.resnet8 $image > out 2>&1 || { fail "tutti-predict, from ONNX"; cat out; }
     head -c 300 whole.onnx > own.onnx

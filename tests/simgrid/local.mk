@@ -3,5 +3,5 @@ EXTRA_DIST += tests/simgrid/judge.c tests/simgrid/judge.h tests/simgrid/simgrid.
 run_simgrid = $(AM_TESTS_ENVIRONMENT) $(LOG_COMPILER) -t 3600 $(srcdir)/tests/simgrid/simgrid.sh
 check-simgrid: apps/tutti-info
 	@$(run_simgrid) || test $$? = 77
-	@$(run_simgrid) 64 "rsag recursive-doubling scatter-ring" || test $$? = 77
+	@$(run_simgrid) 64 "rsag recursive-doubling scatter-ring direct" || test $$? = 77
 long_checks += check-simgrid

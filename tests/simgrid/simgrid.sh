@@ -14,7 +14,7 @@ for source in tests/simgrid/judge apps/trees/predict collectives/transport/mpi_{
     smpicc -std=gnu11 -O2 -fPIC -I"$TUTTI_SRCDIR" -I"$TUTTI_BUILDDIR" -I"$TUTTI_BUILDDIR/include" "${first[@]}" \
         -c "$TUTTI_SRCDIR/$source.c" -o "${objects[-1]}" || fail "$source.c is not compiled"
 done
-smpicc "${objects[@]}" "$TUTTI_BUILDDIR/.libs/libcore.a" -o "$dir/judge" -lpthread -lm || fail "the judge is not linked"
+smpicc -Wl,--wrap=tutti_flows_start "${objects[@]}" "$TUTTI_BUILDDIR/.libs/libcore.a" -o "$dir/judge" -lpthread -lm || fail "the judge is not linked"
 [ "$failures" = 0 ] || finish
 
 "$apps/tutti-info" --topology "star:$ranks,1Gbit/s" > "$dir/star.txt" || fail "there is no star"

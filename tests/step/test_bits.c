@@ -1,5 +1,6 @@
 /* Whole nets have the same bits in every order and on every runner, in pieces, and from bytes. */
 #include "dag/base/rng.h"
+#include "dag/kernels/act.h"
 #include "dag/kernels/norm.h"
 #include "dag/step/update_rule.h"
 #include "tests/step/nets.h"
@@ -307,12 +308,74 @@ START_TEST(bytes_give_the_bits_of_floats)
 }
 END_TEST
 
+/* ---- norms with a ReLU that has a limit ---- */
+
+static tutti_value append_limited(tutti_net *net, const char *name, tutti_value x, int layers)
+{
+    const tutti_norm_layer limited = {.relu = 1, .limit = 0.7f};
+    if (!layers) return tutti_net_batch_norm(net, name, x, &limited);
+    return tutti_net_clipped_relu(net, "clip", tutti_net_norm(net, name, x, 0), limited.limit);
+}
+
+static void append_limits(tutti_net *net, int layers)
+{
+    const tutti_conv_layer same = {.K = 19, .R = 3, .pad = 1};
+    tutti_value x = tutti_net_input(net, SIZE, SIZE, CHANNELS);
+    x = append_limited(net, "bn1", tutti_net_conv(net, "conv1", x, &same), layers);
+    x = tutti_net_norm(net, "bn2", tutti_net_conv(net, "conv2", x, &same), 1);
+    x = tutti_net_global_avg_pool(net, "pool", x);
+    tutti_net_output(net, tutti_net_dense(net, "fc", x, CLASSES, TUTTI_INIT_UNIFORM_FAN_IN));
+}
+
+static void with_limits(tutti_net *net)
+{
+    append_limits(net, 0);
+}
+
+static void with_limits_of_layers(tutti_net *net)
+{
+    append_limits(net, 1);
+}
+
+static uint64_t train_limits(
+    trial_net_fn *build, tutti_dtype precision, const data *d, double *loss)
+{
+    const tutti_step_options options = {
+        .batch = BATCH, .micro_batches = 2, .precision = precision, .momentum = 0.9f};
+    trial t;
+    trial_open(&t, build, &options, 0);
+    const int layers = build == with_limits_of_layers;
+    ck_assert_int_eq(count_op(&t, &tutti_op_relu) > 0, layers);
+    ck_assert_int_eq(count_op(&t, &tutti_op_relu_bwd) > 0, layers);
+    for (int step = 0; step < 3; step++)
+        trial_run(&t, t.step->train, d->images, d->labels, 0.05f, step);
+    trial_run(&t, t.step->eval, d->images, d->labels, 0, 0);
+    *loss = trial_metric(&t, 0);
+    const uint64_t hash = trial_hash(&t);
+    trial_close(&t);
+    return hash;
+}
+
+START_TEST(norms_with_a_limit_have_the_bits_of_two_layers)
+{
+    const tutti_dtype precision = types_of(2 * _i).precision;
+    double together, apart;
+    if (!can_compute(types_of(2 * _i))) return;
+    data *d = make_data();
+    ck_assert(train_limits(with_limits, precision, d, &together) ==
+              train_limits(with_limits_of_layers, precision, d, &apart));
+    ck_assert_mem_eq(&together, &apart, sizeof apart);
+    free(d);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("step bits");
     TCase *tcase = testing_case(suite, "bits");
     tcase_add_loop_test(tcase, every_order_gives_the_same_bits, 0, TYPES);
     tcase_add_loop_test(tcase, norms_that_additions_compute_have_the_same_bits, 0, TYPES);
+    tcase_add_loop_test(tcase, norms_with_a_limit_have_the_bits_of_two_layers, 0, 2);
     tcase_add_test(tcase, gradients_are_widened_for_a_rule);
     tcase_add_loop_test(tcase, starpu_gives_the_same_bits, 0, TYPES);
     tcase_add_test(tcase, splitting_and_joining_changes_no_bit);

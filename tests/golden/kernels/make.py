@@ -93,12 +93,16 @@ def dense(case, N, C, K, bias):
     return {"y": y, "dx": dx, "dw": dw, **({"db": db[0]} if bias else {})}
 
 
-def norm(case, N, H, W, C, eps, relu):
+def rectify(y, limit):
+    return F.hardtanh(y, 0, limit) if limit else F.relu(y)
+
+
+def norm(case, N, H, W, C, eps, relu, limit=0):
     x = case.image("x", N, H, W, C, grad=True)
     pair = case.fill("scaleshift", 2, C).requires_grad_()
     mean, var = torch.zeros(C, dtype=torch.float64), torch.ones(C, dtype=torch.float64)
     y = F.batch_norm(x, mean, var, pair[0], pair[1], training=True, momentum=1.0, eps=eps)
-    y = F.relu(y) if relu else y
+    y = rectify(y, limit) if relu else y
     dx, dpair = backward(y, case.image("dy", N, H, W, C), x, pair)
     rows = N * H * W
     stats = torch.stack([mean, var * (rows - 1) / rows])
@@ -114,11 +118,11 @@ def norm_add(case, N, H, W, C, eps):
     return {"y": nhwc(y), "stats": stats, "dx": nhwc(dx), "dother": nhwc(dother), "dscaleshift": dpair}
 
 
-def norm_infer(case, N, H, W, C, eps, relu):
+def norm_infer(case, N, H, W, C, eps, relu, limit=0):
     x = case.image("x", N, H, W, C)
     pair, running = case.fill("scaleshift", 2, C), case.fill("running", 2, C, offset=1.5)
     y = F.batch_norm(x, running[0], running[1], pair[0], pair[1], training=False, eps=eps)
-    return {"y": nhwc(F.relu(y) if relu else y)}
+    return {"y": nhwc(rectify(y, limit) if relu else y)}
 
 
 def norm_running(case, C, momentum, weight, unbias):
@@ -130,7 +134,7 @@ def norm_running(case, C, momentum, weight, unbias):
 
 def relu(case, count, limit=0):
     x = case.fill("x", count).requires_grad_()
-    y = F.hardtanh(x, 0, limit) if limit else F.relu(x)
+    y = rectify(x, limit)
     return {"y": y, "dx": backward(y, case.fill("dy", count), x)[0]}
 
 
