@@ -66,6 +66,7 @@ libcore_la_SOURCES += \
 	collectives/transport/connection_message.c collectives/transport/connection.h collectives/transport/connection_parts.h \
 	collectives/transport/connection_wire.c \
 	collectives/transport/shm.c collectives/transport/shm.h \
+	collectives/transport/interconnect.h \
 	collectives/transport/stream.h collectives/transport/stream_socket.c \
 	collectives/transport/tcp.h \
 	collectives/transport/tcp_connect.c \
@@ -74,8 +75,9 @@ libcore_la_SOURCES += \
 	collectives/transport/arithmetic.h collectives/transport/device_collectives.h \
 	collectives/transport/transport.c collectives/transport/transport.h
 
-# What programs choose from; the library needs no NCCL.
+# What programs choose from; the library needs neither NCCL nor libfabric.
 libnet_la_SOURCES += \
+	collectives/transport/fabric.h collectives/transport/fabric_parts.h \
 	collectives/transport/nccl_parts.h \
 	collectives/transport/table.c
 if HAVE_NCCL
@@ -83,4 +85,10 @@ libnet_la_SOURCES += collectives/transport/nccl.c collectives/transport/nccl_ask
 	collectives/transport/nccl_close.c collectives/transport/nccl_lane.c collectives/transport/nccl_open.c
 else
 libnet_la_SOURCES += collectives/transport/nccl_none.c
+endif
+if HAVE_FABRIC
+libnet_la_SOURCES += collectives/transport/fabric_memory.c collectives/transport/fabric_open.c \
+	collectives/transport/fabric_stream.c
+else
+libnet_la_SOURCES += collectives/transport/fabric_none.c
 endif

@@ -55,7 +55,7 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_CHOICE, "transport", "NAME", .fallback = "mpi", .choice = choose_transport,
         AT(transport),
         .help = "the algorithms over this transport too, in turns with mpi (shm: shared memory of "
-                "one host; mesh: that, and TCP between hosts)"},
+                "one host; mesh: that, and TCP between hosts; fabric: that, and libfabric)"},
     {TUTTI_CONF_INT, "from", "BYTES", .fallback = "4", .low = 4, .high = 4e9, AT(from),
         .help = "smallest size, a multiple of 4"},
     {TUTTI_CONF_INT, "to", "BYTES", .fallback = "268435456", .low = 4, .high = 4e9, AT(to),

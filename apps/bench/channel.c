@@ -46,10 +46,12 @@ static const tutti_conf conf = {
     .usage = "[OPTION]...",
     .summary =
         "Times how a tensor gets from one rank to another of the same host (tutti-run -n 2 "
-        "tutti-bench channel ...): over Tutti's shared memory and TCP, as a message of MPI, by "
+        "tutti-bench channel ...): over Tutti's shared memory, TCP and libfabric, as a message of "
+        "MPI, by "
         "an RPC that copies it on both sides, and by gRPC, in turns, after comparing all bytes. "
         "With \"shm, written there\" rank 0 makes it in rank 1's memory before the clock starts. "
-        "Prints the time until it is handed over, and until its receiver has read it, too.",
+        "Prints the time until it is handed over, and until its receiver has read it, too. On two "
+        "hosts, over TCP, libfabric and MPI, with the processor seconds of both ranks.",
     .version = PACKAGE_VERSION,
     .settings = settings,
 };
@@ -59,14 +61,16 @@ typedef struct contestant {
     tutti_channel_way way;
     int64_t rounds[TUTTI_CHANNEL_USES]; /* in a block */
     double block_s[TUTTI_CHANNEL_USES][MOST_BLOCKS];
+    double cpu_s[MOST_BLOCKS]; /* of both ranks, in a round of handovers */
 } contestant;
 
 typedef struct bench {
     options o;
     tutti_world world;
     tutti_result *result; /* rank 0's */
+    int far;              /* the ranks are on two hosts */
     int contestants;
-    contestant contestant[MOST_WAYS]; /* the first is shm */
+    contestant contestant[MOST_WAYS]; /* the first is shm; far: tcp */
 } bench;
 
 static const char *const titles[TUTTI_CHANNEL_USES] = {"handover", "read"};
@@ -103,6 +107,7 @@ static tutti_status measure(bench *b, size_t bytes)
                 contestant *c = &b->contestant[i];
                 status = tutti_channel_way_time(
                     &b->world, &c->way, bytes, use, c->rounds[use], &c->block_s[use][block]);
+                if (use == TUTTI_CHANNEL_HAND) c->cpu_s[block] = c->way.cpu_s;
             }
     return status;
 }
@@ -111,22 +116,22 @@ static tutti_status measure(bench *b, size_t bytes)
 
 static void print_head(const bench *b)
 {
-    printf(
-        "medians of %" PRId64 " blocks; / shm: times as long as over shared memory\n", b->o.blocks);
+    printf("medians of %" PRId64 " blocks; / %s: times as long as over %s\n", b->o.blocks,
+        b->far ? "tcp" : "shm", b->far ? "TCP" : "shared memory");
     printf("%10s %-20s", "bytes", "way");
     for (int use = 0; use < TUTTI_CHANNEL_USES; use++)
-        printf(" %10s us %10s %24s", titles[use], "MB/s", "/ shm");
-    puts("");
+        printf(" %10s us %10s %24s", titles[use], "MB/s", b->far ? "/ tcp" : "/ shm");
+    puts(b->far ? "  CPU s/GB" : "");
 }
 
 static void tell_use(bench *b, const contestant *c, int64_t bytes, int use)
 {
-    const contestant *shm = &b->contestant[0];
+    const contestant *first = &b->contestant[0];
     const int blocks = (int)b->o.blocks;
     double ratio[MOST_BLOCKS], seconds[MOST_BLOCKS];
     for (int k = 0; k < blocks; k++) {
         seconds[k] = c->block_s[use][k];
-        ratio[k] = seconds[k] / shm->block_s[use][k];
+        ratio[k] = seconds[k] / first->block_s[use][k];
     }
     const double took = tutti_median(blocks, seconds), times = tutti_median(blocks, ratio);
     char spread[40];
@@ -140,12 +145,27 @@ static void tell_use(bench *b, const contestant *c, int64_t bytes, int use)
             "samples", tutti_result_samples(blocks, c->block_s[use], 1e6)));
 }
 
+/* Within a host both ranks poll, which says nothing. */
+static void tell_cpu(bench *b, const contestant *c, int64_t bytes)
+{
+    const int blocks = (int)b->o.blocks;
+    double used_s[MOST_BLOCKS];
+    if (!b->far) return;
+    for (int k = 0; k < blocks; k++) used_s[k] = c->cpu_s[k];
+    const double per_gb_s = tutti_median(blocks, used_s) / (double)bytes * 1e9;
+    printf(" %9.2f", per_gb_s);
+    tutti_result_event(
+        b->result, json_pack("{s:s, s:s, s:I, s:f}", "event", "channel_cpu", "name", c->way.name,
+                       "bytes", (json_int_t)bytes, "cpu_s_per_gb", per_gb_s));
+}
+
 static void tell(bench *b, int64_t bytes)
 {
     for (int i = 0; i < b->contestants; i++) {
         printf("%10" PRId64 " %-20s", bytes, b->contestant[i].way.name);
         for (int use = 0; use < TUTTI_CHANNEL_USES; use++)
             tell_use(b, &b->contestant[i], bytes, use);
+        tell_cpu(b, &b->contestant[i], bytes);
         puts("");
     }
     fflush(stdout);
@@ -153,18 +173,15 @@ static void tell(bench *b, int64_t bytes)
 
 /* ---- setting up ---- */
 
-static tutti_status check_ranks(const bench *b)
+static tutti_status check_ranks(bench *b)
 {
     tutti_transport *mpi;
     if (b->world.boot.size != 2)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "tutti-bench channel: %d rank%s: start it on two ranks of one host, with tutti-run -n "
-            "2",
+            "tutti-bench channel: %d rank%s: start it on two ranks, with tutti-run -n 2",
             b->world.boot.size, b->world.boot.size > 1 ? "s" : "");
     tutti_status status = tutti_transport_mpi(b->world.boot.comm, 1, &mpi);
-    if (!status && !mpi->near)
-        status = tutti_fail(TUTTI_ERR_USAGE, "tutti-bench channel: the two ranks are on two hosts: "
-                                             "start it on two ranks of one host");
+    b->far = !status && !mpi->near;
     if (mpi) tutti_transport_close(mpi);
     return status;
 }
@@ -201,9 +218,14 @@ static tutti_status set_up(bench *b)
     if (status) return status; /* the same on both */
     if (b->world.boot.rank == 0) status = tutti_result_open(b->o.json, b->o.csv, &b->result);
     status = tutti_world_agree(&b->world, status);
-    for (int kind = 0; kind < TUTTI_CHANNEL_KINDS && !status; kind++)
-        status = tutti_channel_way_open(
-            &b->world, kind, (size_t)b->o.to, &b->contestant[b->contestants++].way);
+    for (int kind = 0; kind < TUTTI_CHANNEL_KINDS && !status; kind++) {
+        const char *why = tutti_channel_way_lacks(kind, b->far);
+        if (!why)
+            status = tutti_channel_way_open(
+                &b->world, kind, b->far, (size_t)b->o.to, &b->contestant[b->contestants++].way);
+        else if (!b->far && b->result)
+            tutti_log(TUTTI_LOG_INFO, "%s", why);
+    }
     return status ? status : add_grpc(b);
 }
 
@@ -238,4 +260,4 @@ static tutti_status run(int argc, char **argv)
 }
 
 const tutti_bench tutti_bench_channel = {
-    "channel", "a tensor from one rank of a host to another, by size", run};
+    "channel", "a tensor from one rank to another, by size", run};

@@ -3,6 +3,7 @@
  * Both ends poll their completion queues on the calling thread, which is faster here than gRPC's callbacks.
  *
  *   channel_grpc [--probe] [tcp|unix]
+ *   channel_grpc serve ADDRESS:PORT, channel_grpc ADDRESS:PORT     the two of them on two hosts, by hand
  *
  * Prints {"event": "ready", "about": ...}; for each line "BYTES ROUNDS HOW" on stdin it makes so many calls, and prints
  * {"event": "block", "step_ms": MILLISECONDS OF A CALL}. HOW: hand (the server has the message), read (it reads a word of
@@ -23,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -152,18 +154,29 @@ bool answer_line(Client *client, const std::string &line)
     return false;
 }
 
+/* Returns its port, or -1. */
+int start_server(const std::string &address)
+{
+    const pid_t self = getpid();
+    int ends[2], port = -1;
+    if (pipe(ends)) return -1;
+    const pid_t server = fork(); /* gRPC has no threads yet */
+    if (server == 0) _exit(serve(address, ends[1], self));
+    close(ends[1]);
+    if (read(ends[0], &port, sizeof port) == sizeof port && port >= 0) return port;
+    std::fprintf(stderr, "channel_grpc: the server does not start\n");
+    return -1;
+}
+
 int run(const std::string &way, bool probe)
 {
     const std::string path = "unix-abstract:channel_grpc." + std::to_string(getpid());
-    const pid_t self = getpid();
-    int ends[2], port = -1;
-    if (pipe(ends)) return 1;
-    const pid_t server = fork(); /* gRPC has no threads yet */
-    if (server == 0) _exit(serve(way == "unix" ? path : "127.0.0.1:0", ends[1], self));
-    close(ends[1]);
-    if (read(ends[0], &port, sizeof port) != sizeof port || port < 0) {
-        std::fprintf(stderr, "channel_grpc: the server does not start\n");
-        return 1;
+    const bool is_near = way == "tcp" || way == "unix";
+    std::string address = way == "unix" ? path : way;
+    if (is_near) {
+        const int port = start_server(way == "unix" ? path : "127.0.0.1:0");
+        if (port < 0) return 1;
+        if (way == "tcp") address = "127.0.0.1:" + std::to_string(port);
     }
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(-1);
@@ -172,8 +185,8 @@ int run(const std::string &way, bool probe)
     arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kWindow);
     arguments.SetInt(GRPC_ARG_HTTP2_WRITE_BUFFER_SIZE, 64 << 20);
     Client client;
-    client.stub = std::make_unique<grpc::GenericStub>(grpc::CreateCustomChannel(
-        way == "unix" ? path : "127.0.0.1:" + std::to_string(port), grpc::InsecureChannelCredentials(), arguments));
+    client.stub = std::make_unique<grpc::GenericStub>(
+        grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
     if (probe) return client.run_block(1 << 20, 1, "check") ? 0 : 1;
     std::printf("{\"event\": \"ready\", \"about\": \"gRPC %s, %s\"}\n", grpc::Version().c_str(), way.c_str());
     std::fflush(stdout);
@@ -187,14 +200,17 @@ int run(const std::string &way, bool probe)
 int main(int argc, char **argv)
 {
     std::string way = "tcp";
-    bool probe = false;
+    bool probe = false, serves = false;
     for (int i = 1; i < argc; i++) {
         if (std::strcmp(argv[i], "--probe") == 0)
             probe = true;
+        else if (std::strcmp(argv[i], "serve") == 0)
+            serves = true;
         else
             way = argv[i];
     }
-    const int status = run(way, probe);
+    const int status =
+        serves ? serve(way, open("/dev/null", O_WRONLY), getppid()) : run(way, probe);
     std::fflush(stdout);
     _exit(status); /* gRPC's threads end with the process */
 }

@@ -1,5 +1,6 @@
 #include "apps/bench/channel_way.h"
 
+#include "collectives/transport/fabric.h"
 #include "collectives/transport/mesh.h"
 #include "collectives/transport/tcp.h"
 #include "dag/base/clock.h"
@@ -11,12 +12,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 enum { SENDER, RECEIVER, RANKS, LINE = 64, MESSAGE_TAG = 0, ANSWER_TAG = 1 };
 
 static const char *const names[TUTTI_CHANNEL_KINDS] = {
-    "shm", "tcp", "mpi", "rpc", "shm, written there"};
+    "shm", "tcp", "fabric", "mpi", "rpc", "shm, written there"};
 static const char *const words[TUTTI_CHANNEL_USES] = {"hand", "read"};
 
 /* ---- opening and closing ---- */
@@ -52,29 +54,42 @@ static tutti_status connect_socket(tutti_world *world, int *socket)
     return tutti_world_agree(world, status);
 }
 
-static tutti_status open_tcp(tutti_world *world, tutti_transport **transport)
+static tutti_status open_network(tutti_interconnect **network)
+{
+    return tutti_fabric_open(NULL, network);
+}
+
+/* Over loopback: a mesh would use shared memory. */
+static tutti_status open_socket(tutti_world *world, int over_fabric, tutti_transport **transport)
 {
     const int rank = world->boot.rank;
     tutti_connection *peer[RANKS] = {NULL};
-    int socket;
-    tutti_status status = connect_socket(world, &socket);
+    tutti_interconnect *network = NULL;
+    int socket = -1;
+    tutti_status status = over_fabric ? open_network(&network) : TUTTI_OK;
+    status = tutti_world_agree(world, status);
+    if (!status) status = connect_socket(world, &socket);
+    if (status && socket >= 0) close(socket);
+    if (!status) status = tutti_mesh_connect_socket(network, socket, &peer[!rank]);
     if (status) {
-        if (socket >= 0) close(socket);
+        if (network) network->ops->close(network);
         return status;
     }
-    status = tutti_connection_open(socket, &tutti_mesh_connection, &peer[!rank]);
-    const tutti_mesh_options options = {.rank = rank, .size = RANKS, .lanes = 1, .peer = peer};
-    return status ? status : tutti_transport_mesh(&options, transport);
+    const tutti_mesh_options options = {
+        .rank = rank, .size = RANKS, .lanes = 1, .peer = peer, .network = network};
+    return tutti_transport_mesh(&options, transport);
 }
 
 static tutti_status open_transport(
-    tutti_world *world, tutti_channel_kind kind, tutti_transport **transport)
+    tutti_world *world, tutti_channel_kind kind, int far, tutti_transport **transport)
 {
     const tutti_transport_options waits = {.timeout_s = world->timeout_s};
-    if (kind == TUTTI_CHANNEL_TCP) return open_tcp(world, transport);
+    const int over_fabric = kind == TUTTI_CHANNEL_FABRIC;
+    if (!far && (kind == TUTTI_CHANNEL_TCP || over_fabric))
+        return open_socket(world, over_fabric, transport);
     tutti_status status = tutti_transport_mpi(world->boot.comm, 1, transport);
     if (status || kind == TUTTI_CHANNEL_MPI) return status;
-    return tutti_transport_mesh_over(transport, &waits);
+    return tutti_transport_mesh_with(transport, &waits, over_fabric ? open_network : NULL);
 }
 
 /* What is received is in the memory that the transport has for it, as the tensors of a run are. */
@@ -90,13 +105,21 @@ static tutti_status take_memory(const tutti_world *world, tutti_channel_way *way
     return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a tensor of %zu bytes", bytes);
 }
 
-tutti_status tutti_channel_way_open(
-    tutti_world *world, tutti_channel_kind kind, size_t bytes, tutti_channel_way *way)
+const char *tutti_channel_way_lacks(tutti_channel_kind kind, int far)
 {
-    *way = (tutti_channel_way){.is_rpc = kind == TUTTI_CHANNEL_RPC,
+    const int between_hosts = kind >= TUTTI_CHANNEL_TCP && kind <= TUTTI_CHANNEL_MPI;
+    if (far && !between_hosts) return "it is shared memory";
+    return kind == TUTTI_CHANNEL_FABRIC ? tutti_fabric_lacks() : NULL;
+}
+
+tutti_status tutti_channel_way_open(
+    tutti_world *world, tutti_channel_kind kind, int far, size_t bytes, tutti_channel_way *way)
+{
+    *way = (tutti_channel_way){.far = far,
+        .is_rpc = kind == TUTTI_CHANNEL_RPC,
         .is_written_there = kind == TUTTI_CHANNEL_WRITTEN_THERE};
     snprintf(way->name, sizeof way->name, "%s", names[kind]);
-    tutti_status status = open_transport(world, kind, &way->transport);
+    tutti_status status = open_transport(world, kind, far, &way->transport);
     if (!status) status = take_memory(world, way, bytes);
     return tutti_world_agree(world, status);
 }
@@ -128,14 +151,18 @@ void tutti_channel_way_close(tutti_channel_way *way)
 /* ---- rounds ---- */
 
 /* As tutti_world_spin: a yield takes as long as a short message. */
-static tutti_status spin(const tutti_world *world, tutti_transport *t, tutti_message *message)
+static tutti_status spin(
+    const tutti_world *world, const tutti_channel_way *way, tutti_message *message)
 {
+    static const double nap_s = 50e-6;
+    tutti_transport *t = way->transport;
     enum { POLLS_BEFORE_YIELD = 16, YIELDS_BEFORE_CLOCK = 64 };
     const double until_s = tutti_clock_s() + world->timeout_s;
     tutti_status status = TUTTI_OK;
     int done = !message;
     for (int polls = 1; !done && !status; polls++) {
         status = t->ops->test(t, message, &done);
+        if (way->far && !done && polls > POLLS_BEFORE_YIELD) tutti_clock_sleep(nap_s);
         if (polls % POLLS_BEFORE_YIELD) continue;
         sched_yield();
         if (polls % (POLLS_BEFORE_YIELD * YIELDS_BEFORE_CLOCK) == 0 && tutti_clock_s() > until_s)
@@ -177,8 +204,8 @@ static tutti_status send_tensor(const tutti_world *world, tutti_channel_way *way
     if (way->is_rpc) memcpy(way->message, way->tensor, bytes);
     if (wrote) t->ops->wrote(t, 0, RECEIVER, MESSAGE_TAG);
     status = t->ops->isend(t, 0, RECEIVER, MESSAGE_TAG, way->message, bytes, &sent);
-    if (!status) status = spin(world, t, sent);
-    if (!status) status = spin(world, t, answered);
+    if (!status) status = spin(world, way, sent);
+    if (!status) status = spin(world, way, answered);
     way->took_s += tutti_clock_s() - begun_s;
     return status;
 }
@@ -206,14 +233,14 @@ static tutti_status receive_tensors(const tutti_world *world, tutti_channel_way 
     tutti_status status = post_receive(way, bytes, &message);
     for (int64_t i = 1; i <= rounds && !status; i++) {
         uint64_t answer = 0;
-        status = spin(world, t, message);
+        status = spin(world, way, message);
         if (!status && way->is_rpc) memcpy(way->tensor, way->message, bytes);
         if (!status && use == TUTTI_CHANNEL_READ) answer = read_lines(way->tensor, bytes);
         if (!status && i < rounds) status = post_receive(way, bytes, &message);
         sent = NULL;
         if (!status)
             status = t->ops->isend(t, 0, SENDER, ANSWER_TAG, &answer, sizeof answer, &sent);
-        if (!status) status = spin(world, t, sent);
+        if (!status) status = spin(world, way, sent);
     }
     return status;
 }
@@ -242,6 +269,14 @@ static tutti_status ask_program(const tutti_world *world, const tutti_channel_wa
     return tutti_peer_ask(way->program, request, world->timeout_s, round_s);
 }
 
+static double used_cpu_s(void)
+{
+    struct rusage used;
+    if (getrusage(RUSAGE_SELF, &used)) return 0;
+    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
 tutti_status tutti_channel_way_time(tutti_world *world, tutti_channel_way *way, size_t bytes,
     tutti_channel_use use, int64_t rounds, double *round_s)
 {
@@ -250,9 +285,13 @@ tutti_status tutti_channel_way_time(tutti_world *world, tutti_channel_way *way, 
     if (!way->transport) {
         status = ask_program(world, way, bytes, words[use], rounds, round_s);
     } else {
-        const double begun_s = tutti_clock_s();
+        const double begun_s = tutti_clock_s(), cpu_s = used_cpu_s();
+        double cpu[RANKS] = {0};
         way->took_s = 0;
         status = run_rounds(world, way, bytes, use, rounds);
+        cpu[world->boot.rank] = (used_cpu_s() - cpu_s) / (double)rounds;
+        if (!status) status = tutti_world_max(world, RANKS, cpu);
+        way->cpu_s = cpu[SENDER] + cpu[RECEIVER];
         *round_s =
             (way->is_written_there ? way->took_s : tutti_clock_s() - begun_s) / (double)rounds;
     }

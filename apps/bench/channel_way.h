@@ -1,5 +1,5 @@
-/* The ways of tutti-bench channel: how a tensor gets from rank 0 to rank 1 of one host. Both ranks make all calls.
- * A round is a message and an answer of 8 bytes. Threads: [M]. */
+/* The ways of tutti-bench channel: how a tensor gets from rank 0 to rank 1, of one host or two. Both ranks make all
+ * calls. A round is a message and an answer of 8 bytes. Threads: [M]. */
 #ifndef TUTTI_BENCH_CHANNEL_WAY_H
 #define TUTTI_BENCH_CHANNEL_WAY_H
 
@@ -29,20 +29,25 @@ typedef struct tutti_channel_way {
     int placed; /* the transport's memory has what rank 1 receives */
     int is_written_there; /* rank 0 makes the tensor in rank 1's memory, in each round; only what follows is timed */
     double took_s; /* of these rounds */
+    int far; /* the ranks are on two hosts: they sleep between looks, as communication threads do */
+    double cpu_s; /* of both ranks, in a round of the last block */
 } tutti_channel_way;
 
 typedef enum tutti_channel_kind {
     TUTTI_CHANNEL_SHM,
     TUTTI_CHANNEL_TCP,
+    TUTTI_CHANNEL_FABRIC, /* over TCP, too, unless there is another provider */
     TUTTI_CHANNEL_MPI,
     TUTTI_CHANNEL_RPC, /* over shm */
     TUTTI_CHANNEL_WRITTEN_THERE,
     TUTTI_CHANNEL_KINDS
 } tutti_channel_kind;
 
+/* Why this way is not there, on this machine or between hosts (far); NULL: it is. */
+const char *tutti_channel_way_lacks(tutti_channel_kind kind, int far);
 /* For tensors up to `bytes` bytes. On failure it may be half open, to be closed. */
 tutti_status tutti_channel_way_open(
-    tutti_world *world, tutti_channel_kind kind, size_t bytes, tutti_channel_way *way);
+    tutti_world *world, tutti_channel_kind kind, int far, size_t bytes, tutti_channel_way *way);
 /* The program that `command` starts on rank 0 (channel_grpc.cpp says what it answers). */
 tutti_status tutti_channel_way_start(
     tutti_world *world, const char *command, tutti_channel_way *way);

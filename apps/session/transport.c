@@ -102,6 +102,8 @@ static tutti_status ask(question *q)
     else if (q->about->on_one_host && !q->mpi->near)
         snprintf(q->no, sizeof q->no,
             "the ranks are on several hosts: use --transport mesh, which connects them over TCP");
+    else if (q->about->replace && q->about->lacks())
+        snprintf(q->no, sizeof q->no, "%s", q->about->lacks());
     if (!q->about->on_gpus) return TUTTI_OK;
     if (q->of->place.device != TUTTI_CUDA)
         snprintf(q->no, sizeof q->no,

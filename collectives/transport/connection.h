@@ -1,5 +1,6 @@
-/* A connection: messages between two processes, over a socket (tcp.h: how it is established) or in memory that both
- * share (shm.h). It is not a transport: it has one peer; a mesh is a transport that is made of connections (mesh.h).
+/* A connection: messages between two processes, over a socket (tcp.h: how it is established), in memory that both
+ * share (shm.h), or over libfabric (fabric.h). It is not a transport: it has one peer; a mesh is a
+ * transport that is made of connections (mesh.h).
  *
  * The k-th message sent on (lane, tag) matches the k-th receive there at the other end. Buffers are the caller's and
  * must stay untouched until test reports the message done. Messages move only in passes.
@@ -70,6 +71,8 @@ void tutti_connection_pass(tutti_connection *connection);
 struct pollfd tutti_connection_poll(const tutti_connection *connection);
 /* Without a socket: whether a pass may move anything. */
 int tutti_connection_may_move(const tutti_connection *connection);
+/* Whether its stream wakes who sleeps in memory (shm.h), so that may_move knows; else it has to be tried. */
+int tutti_connection_wakes(const tutti_connection *connection);
 /* NULL while the connection works; else why it broke, as a predicate: "has closed the connection". All its messages
  * then end with COMM. */
 const char *tutti_connection_broken(const tutti_connection *connection);

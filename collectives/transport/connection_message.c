@@ -45,6 +45,7 @@ void tutti_connection_end(tutti_connection *t, tutti_connection_message *m, tutt
 {
     if (!m->is_send && m->place && t->stream) t->stream->ops->take_back(t->stream, m->place);
     unlink_from(m->is_send ? &t->sends : &t->recvs, m);
+    t->gone -= m->gone;
     m->status = status;
     m->ended = 1;
     if (m->drops) free(m);
@@ -120,6 +121,13 @@ static void free_wants(tutti_want_list *l)
 
 /* ---- sends and receives are matched ---- */
 
+/* Whether the other end has lent this place. */
+static int is_found(tutti_stream *s, uint64_t place, size_t bytes)
+{
+    if (s->ops->finds) return s->ops->finds(s, place, bytes);
+    return s->ops->reach && s->ops->reach(s, place, bytes);
+}
+
 static void match_send(tutti_connection *t, tutti_connection_message *send, const tutti_want *w)
 {
     send->wanted = 1;
@@ -132,9 +140,7 @@ static void match_send(tutti_connection *t, tutti_connection_message *send, cons
         send->moved = send->bytes;
         t->received.written_messages++;
     }
-    if (t->why[0]) return;
-    tutti_stream *s = t->stream;
-    if (!s->ops->reach || !s->ops->reach(s, w->place, (size_t)w->bytes))
+    if (!t->why[0] && !is_found(t->stream, w->place, (size_t)w->bytes))
         tutti_connection_fail(t, "asks for data in memory that it does not share");
 }
 
@@ -386,7 +392,7 @@ void tutti_connection_on_revoke(tutti_connection *t, const tutti_tcp_frame *f)
             answer_revoke(t, f, &w->place);
     }
     for (tutti_connection_message *m = t->sends.first; m; m = m->next)
-        if (m->place && m->number == f->bytes && !m->moved && t->outgoing != m)
+        if (m->place && m->number == f->bytes && !m->moved && !m->gone && t->outgoing != m)
             answer_revoke(t, f, &m->place);
 }
 

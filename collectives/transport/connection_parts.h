@@ -26,6 +26,8 @@ struct tutti_connection_message {
     tutti_connection_message *
         taker; /* of an unexpected message: the receive that gets its data when they are complete */
     int unexpected; /* it came early, and is no receive */
+    int gone;       /* of a send: PLACED is written; it ends with the last of its pieces */
+    int under_way;  /* how many pieces of a send the stream is still writing */
     int ended;
     tutti_status status;
 };
@@ -66,6 +68,7 @@ struct tutti_connection {
     tutti_message_list unexpected; /* early messages without a receive */
     int unexpected_count;
     tutti_want_list wants, owed; /* owed: early sends whose WANT has not come */
+    int gone;                    /* how many sends are */
     uint64_t asked, got_asked;   /* how many WANT were sent, and received */
     tutti_connection_received received;
     tutti_control_frames control;

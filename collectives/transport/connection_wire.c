@@ -25,20 +25,29 @@ static tutti_connection_message *next_outgoing(const tutti_connection *t)
 {
     tutti_connection_message *best = NULL, *first;
     for (tutti_connection_message *m = t->sends.first; m; m = m->next)
-        if (m->wanted && (!best || goes_before(m, best))) best = m;
-    for (first = best ? t->sends.first : NULL; first && !is_in_stream(first, best);)
+        if (m->wanted && !m->gone && (!best || goes_before(m, best))) best = m;
+    for (first = best ? t->sends.first : NULL;
+         first && (first->gone || !is_in_stream(first, best));)
         first = first->next;
     return first;
 }
 
-/* Copies a piece to the receiver's memory. Returns whether that was the last. The frame that says so is written after
- * the data: the stream keeps this order. */
-static int copy_piece(tutti_connection *t, tutti_connection_message *m)
+/* Copies a piece to the receiver's memory, or has the stream write it there; *moves 0: not now. Returns whether that
+ * was the last. The frame that says so is written after the data: the stream keeps this order. */
+static int copy_piece(tutti_connection *t, tutti_connection_message *m, int *moves)
 {
+    const tutti_stream_ops *ops = t->stream->ops;
     size_t left = m->bytes - m->moved,
            bytes = left < TUTTI_TCP_PIECE_BYTES ? left : TUTTI_TCP_PIECE_BYTES;
-    unsigned char *to = t->stream->ops->reach(t->stream, m->place, m->bytes);
-    if (bytes) memcpy(to + m->moved, m->data + m->moved, bytes);
+    *moves = 1;
+    if (bytes && ops->put) {
+        *moves = ops->put(t->stream, m->place, m->moved, m->data + m->moved, bytes, &m->under_way);
+        if (*moves < 0) tutti_connection_fail(t, t->stream->why);
+        if (*moves <= 0) return *moves = 0;
+    } else if (bytes) {
+        unsigned char *to = ops->reach(t->stream, m->place, m->bytes);
+        memcpy(to + m->moved, m->data + m->moved, bytes);
+    }
     t->received.moved_messages += bytes && bytes == left;
     m->moved += bytes;
     return bytes == left;
@@ -66,7 +75,8 @@ static int begin_piece(tutti_connection *t)
 {
     tutti_connection_message *m = next_outgoing(t);
     if (!m) return 0;
-    if (m->place && !m->unfit && !copy_piece(t, m)) return 1;
+    int moves;
+    if (m->place && !m->unfit && !copy_piece(t, m, &moves)) return moves;
     const tutti_tcp_frame f = next_frame(m);
     const int travels = f.kind == TUTTI_TCP_DATA || f.kind == TUTTI_TCP_EARLY;
     t->piece_left = travels ? (size_t)f.bytes : 0;
@@ -82,8 +92,19 @@ static void end_piece(tutti_connection *t)
     t->outgoing = NULL;
     if (m->unfit)
         tutti_connection_end(t, m, TUTTI_ERR_MISMATCH);
+    else if (m->moved == m->bytes && m->under_way)
+        t->gone += m->gone = 1;
     else if (m->moved == m->bytes)
         tutti_connection_end(t, m, TUTTI_OK);
+}
+
+/* Their data are not read any more. */
+static void end_gone(tutti_connection *t)
+{
+    for (tutti_connection_message *m = t->sends.first, *next; m && t->gone; m = next) {
+        next = m->next;
+        if (m->gone && !m->under_way) tutti_connection_end(t, m, TUTTI_OK);
+    }
 }
 
 /* 0: the stream accepts no more now. */
@@ -330,6 +351,7 @@ void tutti_connection_pass(tutti_connection *t)
     int more = read_all(t);
     if (dead && !more && !t->why[0]) tutti_connection_fail(t, "has died");
     if (!t->why[0]) check_silence(t);
+    if (!t->why[0]) end_gone(t);
     write_all(t);
 }
 
@@ -341,6 +363,11 @@ static int has_to_write(const tutti_connection *t)
 int tutti_connection_may_move(const tutti_connection *t)
 {
     return t->stream && t->stream->ops->is_ready(t->stream, has_to_write(t));
+}
+
+int tutti_connection_wakes(const tutti_connection *t)
+{
+    return t->stream && t->stream->ops->is_ready;
 }
 
 struct pollfd tutti_connection_poll(const tutti_connection *t)

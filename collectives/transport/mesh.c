@@ -42,6 +42,7 @@ typedef struct mesh {
     tutti_transport base;
     tutti_connection **peer;
     tutti_shm *mine, **theirs;
+    tutti_interconnect *network;
     int *claimed; /* [size] how much of theirs is being written to: it stays mapped */
     const atomic_int *broken; /* tutti_mesh_options */
     int broke;
@@ -334,16 +335,22 @@ static void mesh_abandon(tutti_transport *transport, tutti_message *message)
 static tutti_status mesh_take_memory(tutti_transport *transport, size_t bytes, void **memory)
 {
     mesh *t = (mesh *)transport;
-    if (!t->mine || bytes <= TUTTI_MESH_EARLY_BYTES || atomic_load(&t->full))
+    tutti_interconnect *n = t->network;
+    if ((!n && !t->mine) || bytes <= TUTTI_MESH_EARLY_BYTES || atomic_load(&t->full))
         return TUTTI_ERR_NOMEM;
-    tutti_status status = tutti_shm_take(t->mine, bytes, memory);
+    tutti_status status =
+        n ? n->ops->take(n, t->mine, bytes, memory) : tutti_shm_take(t->mine, bytes, memory);
     if (status) atomic_store(&t->full, 1);
     return status;
 }
 
 static void mesh_give_memory(tutti_transport *transport, void *memory)
 {
-    tutti_shm_give(((mesh *)transport)->mine, memory);
+    const mesh *t = (const mesh *)transport;
+    if (t->network)
+        t->network->ops->give(t->network, memory);
+    else
+        tutti_shm_give(t->mine, memory);
 }
 
 /* The credit may lie in memory that was not looked at since. */
@@ -400,7 +407,8 @@ static int is_open(const mesh *t)
 {
     int open = 0;
     for (int r = 0; r < t->base.size; r++)
-        open |= t->peer[r] && tutti_connection_poll(t->peer[r]).fd >= 0;
+        open |= t->peer[r] && !tutti_connection_broken(t->peer[r]) &&
+                !tutti_connection_wakes(t->peer[r]);
     return open;
 }
 
@@ -434,6 +442,7 @@ static void mesh_close(tutti_transport *transport)
     }
     for (int r = 0; r < t->base.size && t->peer; r++)
         if (t->peer[r]) tutti_connection_close(t->peer[r]);
+    if (t->network) t->network->ops->close(t->network);
     for (int r = 0; r < t->base.size && t->theirs; r++)
         if (!t->claimed || !t->claimed[r]) tutti_shm_close(t->theirs[r]);
     tutti_shm_close(t->mine);
@@ -519,7 +528,8 @@ static const tutti_transport_ops mesh_near_ops = {
     .close = mesh_close,
 };
 
-tutti_status tutti_mesh_connect_socket(int socket, tutti_connection **connection)
+tutti_status tutti_mesh_connect_socket(
+    tutti_interconnect *network, int socket, tutti_connection **connection)
 {
     static const int idle_s = 10, interval_s = 5, probes = 4, unanswered_ms = 30000;
     setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &(int){1}, sizeof(int));
@@ -527,15 +537,16 @@ tutti_status tutti_mesh_connect_socket(int socket, tutti_connection **connection
     setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
     setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
     setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered_ms, sizeof unanswered_ms);
+    if (network) return network->ops->connect(network, socket, &tutti_mesh_connection, connection);
     return tutti_connection_open(socket, &tutti_mesh_connection, connection);
 }
 
-static int has_sockets(const tutti_mesh_options *o)
+/* Whether all that moves wakes who sleeps. */
+static int all_wake(const tutti_mesh_options *o)
 {
-    int sockets = 0;
-    for (int r = 0; r < o->size; r++)
-        sockets |= o->peer[r] && tutti_connection_poll(o->peer[r]).fd >= 0;
-    return sockets;
+    int wake = 1;
+    for (int r = 0; r < o->size; r++) wake &= !o->peer[r] || tutti_connection_wakes(o->peer[r]);
+    return wake;
 }
 
 static void close_options(const tutti_mesh_options *o)
@@ -544,6 +555,7 @@ static void close_options(const tutti_mesh_options *o)
         if (o->peer[r]) tutti_connection_close(o->peer[r]);
         if (o->theirs) tutti_shm_close(o->theirs[r]);
     }
+    if (o->network) o->network->ops->close(o->network);
     tutti_shm_close(o->mine);
 }
 
@@ -577,8 +589,10 @@ tutti_status tutti_transport_mesh(const tutti_mesh_options *o, tutti_transport *
     memcpy(t->peer, o->peer, size * sizeof *t->peer);
     if (o->theirs) memcpy(t->theirs, o->theirs, size * sizeof *t->theirs);
     t->mine = o->mine;
+    t->network = o->network;
+    t->base.far_memory = o->network != NULL;
     if (o->host) memcpy(t->base.host, o->host, size * sizeof *t->base.host);
-    t->base.ops = o->mine && !has_sockets(o) ? &mesh_near_ops : &mesh_ops;
+    t->base.ops = o->mine && all_wake(o) ? &mesh_near_ops : &mesh_ops;
     t->base.rank = o->rank;
     t->base.size = o->size;
     t->base.lanes = o->lanes;

@@ -1,9 +1,10 @@
 /* A transport of any number of ranks that is made of connections, one to each other rank: in shared memory within a
- * host (shm.h), over TCP between hosts. Lanes and tags are those of the connections. */
+ * host (shm.h), over TCP or a network (interconnect.h) between hosts. Lanes and tags are those of the connections. */
 #ifndef TUTTI_MESH_H
 #define TUTTI_MESH_H
 
 #include "collectives/transport/connection.h"
+#include "collectives/transport/interconnect.h"
 #include "collectives/transport/shm.h"
 #include "collectives/transport/transport.h"
 
@@ -24,6 +25,8 @@ typedef struct tutti_mesh_options {
     tutti_connection **peer; /* [size] peer[rank] NULL */
     tutti_shm *mine;         /* NULL: no rank is on this host */
     tutti_shm **theirs;      /* [size] NULL for ranks of other hosts; closed with the mesh */
+    tutti_interconnect
+        *network; /* of the connections to ranks of other hosts; NULL: they are sockets */
     const int *host;         /* [size] as in tutti_transport; copied; NULL: all are on one */
     int near;
     /* When it is not 0 any more, all connections break: what is under way ends with COMM. Any thread may set it; the
@@ -34,9 +37,15 @@ typedef struct tutti_mesh_options {
 /* INVAL, NOMEM. */
 tutti_status tutti_transport_mesh(const tutti_mesh_options *options, tutti_transport **transport);
 
-/* A socket as a connection of a mesh: the kernel finds hosts that are gone; ranks themselves may be silent for long.
- * Takes over the socket, also on failure. */
-tutti_status tutti_mesh_connect_socket(int socket, tutti_connection **connection);
+/* A socket as a connection of a mesh, or, if network is not NULL, a connection over that (interconnect.h): the kernel
+ * finds hosts that are gone; ranks themselves may be silent for long. Takes over the socket, also on failure. */
+tutti_status tutti_mesh_connect_socket(
+    tutti_interconnect *network, int socket, tutti_connection **connection);
+
+/* tutti_transport_mesh_over (transport.h) with a network between hosts, which every rank opens. */
+tutti_status tutti_transport_mesh_with(tutti_transport **transport,
+    const tutti_transport_options *options,
+    tutti_status (*open_network)(tutti_interconnect **network));
 
 /* A socket to each other rank, over which nothing has gone yet. Takes over the sockets, also on failure. */
 typedef struct tutti_mesh_sockets {

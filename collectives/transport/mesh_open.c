@@ -31,6 +31,7 @@ typedef struct card {
 typedef struct opening {
     tutti_transport *mpi;
     double timeout_s, until_s;
+    tutti_status (*open_network)(tutti_interconnect **network); /* NULL: sockets */
     card mine, *all;
     tutti_tcp_listener *listener;
     tutti_mesh_options mesh;
@@ -99,6 +100,11 @@ static tutti_status fill_card(opening *o)
     tutti_status status = near ? tutti_shm_create(&options, &o->mesh.mine) : TUTTI_OK;
     if (!status && near) tutti_shm_get_name(o->mesh.mine, &o->mine.memory);
     if (!status && near < o->mpi->size - 1) status = open_port(o);
+    if (!status && o->open_network) status = o->open_network(&o->mesh.network);
+    if (!status && o->mesh.network && near == o->mpi->size - 1) { /* it is there, and not needed */
+        o->mesh.network->ops->close(o->mesh.network);
+        o->mesh.network = NULL;
+    }
     return status;
 }
 
@@ -137,7 +143,7 @@ static tutti_status connect_far(opening *o, int r)
         if (status && !later) return status;
         if (status) continue;
         if (!memcmp(words, wanted, sizeof words))
-            return tutti_mesh_connect_socket(socket, &o->mesh.peer[r]);
+            return tutti_mesh_connect_socket(o->mesh.network, socket, &o->mesh.peer[r]);
         snprintf(why, sizeof why, "another rank has answered");
         close(socket);
     }
@@ -169,7 +175,7 @@ static tutti_status accept_one(opening *o, int *accepted)
         return TUTTI_OK;
     }
     *accepted = 1;
-    return tutti_mesh_connect_socket(socket, &o->mesh.peer[r]);
+    return tutti_mesh_connect_socket(o->mesh.network, socket, &o->mesh.peer[r]);
 }
 
 static tutti_status accept_all(opening *o, int expected)
@@ -228,6 +234,7 @@ static void close_parts(const opening *o)
         if (o->mesh.peer && o->mesh.peer[r]) tutti_connection_close(o->mesh.peer[r]);
         if (o->mesh.theirs) tutti_shm_close(o->mesh.theirs[r]);
     }
+    if (o->mesh.network) o->mesh.network->ops->close(o->mesh.network);
     tutti_shm_close(o->mesh.mine);
 }
 
@@ -252,9 +259,17 @@ static tutti_status open_mesh(opening *o, tutti_transport **opened)
 tutti_status tutti_transport_mesh_over(
     tutti_transport **transport, const tutti_transport_options *options)
 {
+    return tutti_transport_mesh_with(transport, options, NULL);
+}
+
+tutti_status tutti_transport_mesh_with(tutti_transport **transport,
+    const tutti_transport_options *options,
+    tutti_status (*open_network)(tutti_interconnect **network))
+{
     tutti_transport *mpi = *transport, *opened = NULL;
     opening o = {.mpi = mpi,
         .timeout_s = options->timeout_s,
+        .open_network = open_network,
         .until_s = tutti_clock_s() + options->timeout_s,
         .all = calloc((size_t)mpi->size, sizeof(card))};
     if (!o.all) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d ranks", mpi->size);

@@ -187,7 +187,7 @@ static tutti_status connect_pair(opening *o, int r)
     o->mesh.theirs[r] = NULL;
     const int socket = o->socket[r];
     o->socket[r] = -1;
-    return tutti_mesh_connect_socket(socket, &o->mesh.peer[r]);
+    return tutti_mesh_connect_socket(NULL, socket, &o->mesh.peer[r]);
 }
 
 static tutti_status connect_all(opening *o)

@@ -188,6 +188,7 @@ tutti_status tutti_transport_part(
         .lanes = given->lanes,
         .near = whole->near,
         .host = host,
+        .far_memory = whole->far_memory,
         .shares_slots = whole->shares_slots && !(m->key < 0 && whole->edges_aside),
         .arithmetic = whole->arithmetic,
         .device_collectives = shared ? NULL : whole->device_collectives,

@@ -1,5 +1,5 @@
-/* What a connection travels on: bytes to the other end and back, in their order, over a socket (stream_socket.c) or in
- * memory that two processes share (shm.c). Not locked: one thread at a time. */
+/* What a connection travels on: bytes to the other end and back, in their order, over a socket (stream_socket.c), in
+ * memory that two processes share (shm.c), or over libfabric (fabric_stream.c). Not locked: one thread at a time. */
 #ifndef TUTTI_STREAM_H
 #define TUTTI_STREAM_H
 
@@ -21,7 +21,7 @@ typedef struct tutti_stream_ops {
     ssize_t (*read)(tutti_stream *s, void *to, size_t most);
     /* Whether the other end's process has ended: what it had written can still be read. NULL: read finds out. */
     int (*is_dead)(tutti_stream *s, double now_s);
-    /* Whether a read would find anything, or, if `writes`, a write make room; not NULL where there is no socket. */
+    /* Whether a read would find anything, or, if `writes`, a write make room. NULL: it can only be tried. */
     int (*is_ready)(const tutti_stream *s, int writes);
     /* Where the other end finds this memory, if it can write to it; 0: it cannot. It is lent until it is taken back.
      * NULL: never. */
@@ -29,6 +29,13 @@ typedef struct tutti_stream_ops {
     void (*take_back)(tutti_stream *s, uint64_t place);
     /* The other end's memory at a place that it has lent; NULL: it has none there. */
     void *(*reach)(tutti_stream *s, uint64_t place, size_t bytes);
+    /* For places that are not memory here, instead of reach. finds: whether the other end has lent this one. put:
+     * writes to it, `at` bytes behind its begin. It adds one to *under_way, and a later call takes that away when the
+     * data, which stay until then, are not read any more. The other end has them before what is written to the stream
+     * after this. Returns 1; 0: not now; -1: it is broken. */
+    int (*finds)(const tutti_stream *s, uint64_t place, size_t bytes);
+    int (*put)(
+        tutti_stream *s, uint64_t place, size_t at, const void *data, size_t bytes, int *under_way);
     void (*shut)(tutti_stream *s); /* nothing more is written */
     void (*close)(tutti_stream *s);
 } tutti_stream_ops;

@@ -1,3 +1,5 @@
+#include "collectives/transport/fabric.h"
+#include "collectives/transport/mesh.h"
 #include "collectives/transport/transport.h"
 
 #include <string.h>
@@ -5,6 +7,17 @@
 static const char *lacks_nothing(void)
 {
     return NULL;
+}
+
+static tutti_status open_fabric(tutti_interconnect **network)
+{
+    return tutti_fabric_open(NULL, network);
+}
+
+static tutti_status replace_by_fabric(
+    tutti_transport **transport, const tutti_transport_options *options)
+{
+    return tutti_transport_mesh_with(transport, options, open_fabric);
 }
 
 const tutti_transport_about tutti_transports[] = {
@@ -26,6 +39,10 @@ const tutti_transport_about tutti_transports[] = {
         .summary = "shared memory between ranks of a host, TCP between hosts",
         .replace = tutti_transport_mesh_over,
         .lacks = lacks_nothing},
+    {.name = "fabric",
+        .summary = "shared memory between ranks of a host, libfabric between hosts",
+        .replace = replace_by_fabric,
+        .lacks = tutti_fabric_lacks},
     {.name = "loop", .summary = "ranks as threads of one process, for tests"},
     {0},
 };

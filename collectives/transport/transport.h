@@ -112,6 +112,7 @@ struct tutti_transport {
     /* [size] a number that the ranks of one machine share, and no others; the same on every rank; freed with the
      * transport. NULL: all ranks are on one */
     int *host;
+    int far_memory;   /* ranks of other hosts, too, write to what take_memory gives */
     int shares_slots; /* its lanes do; the same on every rank */
     int edges_aside;  /* but edges do not: they use no device slots; the same on every rank */
     int64_t tags;     /* tags are 0 ... tags-1 */

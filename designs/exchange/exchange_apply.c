@@ -240,7 +240,7 @@ static int reaches(void *ctx, int rank)
 {
     const tutti_exchange *x = ctx;
     const tutti_transport *t = tutti_comm_transport(tutti_comm_thread_comm(x->thread));
-    return t->ops->take_memory && (!t->host || t->host[rank] == t->host[t->rank]);
+    return t->ops->take_memory && (!t->host || t->far_memory || t->host[rank] == t->host[t->rank]);
 }
 
 tutti_status tutti_exchange_remote_buffers(tutti_exchange *exchange, const tutti_graph *graph,

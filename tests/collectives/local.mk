@@ -157,3 +157,11 @@ tests_collectives_test_mesh_SOURCES = tests/collectives/test_mesh.c \
 	tests/collectives/cases.c tests/collectives/cases.h
 tests_collectives_test_mesh_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_collectives_test_mesh_LDADD = libtesting.la
+
+if HAVE_FABRIC
+check_PROGRAMS += tests/collectives/test_fabric
+TESTS += tests/collectives/test_fabric
+endif
+tests_collectives_test_fabric_SOURCES = tests/collectives/test_fabric.c
+tests_collectives_test_fabric_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_collectives_test_fabric_LDADD = libtesting.la

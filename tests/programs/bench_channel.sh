@@ -20,9 +20,11 @@ done
 END
 chmod +x "$dir/grpc/channel_grpc"
 
+fabric=fabric # unless this build has no libfabric
 times 2 --grpc "$dir/grpc" --json "$dir/json" || { fail "status $?"; cat "$dir/out"; }
+grep -q 'this build has no libfabric' "$dir/out" && fabric=
 for bytes in 4096 1048576; do
-    for way in shm tcp mpi rpc 'shm, written there' 'false gRPC, tcp' 'false gRPC, unix'; do
+    for way in shm tcp $fabric mpi rpc 'shm, written there' 'false gRPC, tcp' 'false gRPC, unix'; do
         grep -q "^ *$bytes $way  *[0-9.]* " "$dir/out" || fail "no $way of $bytes bytes"
         for use in handover read; do
             grep -q "\"event\":\"channel\",\"name\":\"$way\",\"kind\":\"$use\",\"bytes\":$bytes,\"us\":[0-9.]*,\"over_shm\":" "$dir/json" ||
@@ -36,9 +38,22 @@ times 2 && grep -q 'no gRPC: tutti-bench peers --package grpc --install DIR buil
 grep -q 'gRPC, ' "$dir/out" && fail "a row of gRPC without gRPC"
 FALSE_GRPC=other-bytes times 2 --grpc "$dir/grpc"
 [ $? = 1 ] && grep -q 'the peer program ended' "$dir/out" || { fail "gRPC with other bytes"; cat "$dir/out"; }
-refuses 2 '3 ranks: start it on two ranks of one host, with tutti-run -n 2' times 3
-refuses 2 '1 rank: start it on two ranks of one host' times 1
+refuses 2 '3 ranks: start it on two ranks, with tutti-run -n 2' times 3
+refuses 2 '1 rank: start it on two ranks' times 1
 refuses 2 "grpc $dir: the folder has no channel_grpc: tutti-bench peers --package grpc --install" times 2 --grpc "$dir"
+
+# On two hosts, what goes over the network.
+if [ "$(id -u)" = 0 ] && command -v ip tc > /dev/null && ip netns add "probe$$" 2> /dev/null; then
+    ip netns del "probe$$"
+    "$apps/box/tutti-box" run --hosts 2 "$apps/tutti-bench" channel --blocks 1 --block-s 0.001 --from 65536 --to 65536 > "$dir/out" 2>&1 ||
+        fail "two hosts: status $?"
+    for way in tcp $fabric mpi; do
+        grep -q "^ *65536 $way .* [0-9.]*\$" "$dir/out" || fail "two hosts: no $way: $(cat "$dir/out")"
+    done
+    grep -q '65536 shm' "$dir/out" && fail "two hosts: shared memory"
+else
+    echo "left out: two hosts: needs root, iproute2 and network namespaces"
+fi
 
 # Compiling, with a false compiler: FALSE_FAULT says what goes wrong.
 mkdir "$dir/bin"

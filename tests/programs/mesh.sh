@@ -1,6 +1,6 @@
 #!/bin/bash
 # --transport: training gives the same weights whatever carries the messages: MPI, shared memory of a host, and on two hosts
-# (tutti-box) shared memory within them and TCP between them. What cannot be is refused on every rank.
+# (tutti-box) shared memory within them, and TCP or libfabric between them. What cannot be is refused on every rank.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 box=$apps/box/tutti-box
 train="$apps/tutti-cifar --data synthetic --model resnet8 --eval-every never --steps 3 --batch 4"
@@ -55,6 +55,18 @@ foretells 'of 2 ranks: [1-9][0-9]* zero copy (.*), 0 one copy' "$mpirun" -np 2 $
 # shellcheck disable=SC2086
 foretells 'one copy: the transport .mpi. has no memory' "$mpirun" -np 2 $train --transport mpi
 
+# libfabric, if this build has it, and the provider that is asked for, even where all ranks are on one host.
+fabric=yes
+# shellcheck disable=SC2086
+TUTTI_FABRIC_PROVIDER=nonsense $mpirun -np 2 $train --transport fabric > "$dir/out" 2>&1
+[ $? = 2 ] || fail "no such provider: not refused: $(tail -n 5 "$dir/out")"
+if grep -q 'this build has no libfabric' "$dir/out"; then
+    fabric=no
+    echo "left out: libfabric: this build has none"
+else
+    grep -q 'rank 1: error: libfabric has no provider nonsense' "$dir/out" || fail "no such provider: $(tail -n 5 "$dir/out")"
+fi
+
 # One rank has nobody to send to.
 weights 'one rank' $train --transport mesh
 
@@ -63,6 +75,17 @@ if [ "$(id -u)" = 0 ] && command -v ip tc > /dev/null && ip netns add "probe$$" 
     # shellcheck disable=SC2086
     weights 'two hosts' "$box" run --hosts 2 -n 4 $train --layout stages=2,replicas=2 --verify full --transport mesh
     [ "$hash" = "$four" ] || fail "two hosts: weights $hash, and $four on one"
+    if [ $fabric = yes ]; then
+        # shellcheck disable=SC2086
+        weights 'two hosts over libfabric' "$box" run --hosts 2 -n 4 $train --layout stages=2,replicas=2 --verify full \
+            --transport fabric --json "$dir/json"
+        [ "$hash" = "$four" ] || fail "two hosts over libfabric: weights $hash, and $four on one"
+        grep '"event":"summary"' "$dir/json" | grep -q '"received":{"after_step":2,"placed":[1-9].*"copied":0,' ||
+            fail "something is copied on its way over libfabric: $(tail -n 1 "$dir/json")"
+        # shellcheck disable=SC2086
+        foretells 'of 2 ranks: [1-9][0-9]* zero copy (.*), 0 one copy' \
+            "$box" run --hosts 2 -n 2 $train --layout stages=2 --transport fabric
+    fi
     # shellcheck disable=SC2086
     foretells 'one copy: rank [0-9] is on another host' "$box" run --hosts 2 -n 2 $train --layout stages=2 --transport mesh
     # shellcheck disable=SC2086
