@@ -87,7 +87,7 @@ else
 libnet_la_SOURCES += collectives/transport/nccl_none.c
 endif
 if HAVE_FABRIC
-libnet_la_SOURCES += collectives/transport/fabric_memory.c collectives/transport/fabric_open.c \
+libnet_la_SOURCES += collectives/transport/fabric_library.c collectives/transport/fabric_memory.c collectives/transport/fabric_open.c \
 	collectives/transport/fabric_stream.c
 else
 libnet_la_SOURCES += collectives/transport/fabric_none.c

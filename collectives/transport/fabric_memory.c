@@ -109,7 +109,7 @@ tutti_status tutti_fabric_take(
     return tutti_fail(TUTTI_ERR_NOMEM,
         "%zu bytes cannot be registered with %s besides %zu (%s; see ulimit -l): messages to "
         "buffers without are copied once more",
-        bytes, f->info->fabric_attr->prov_name, registered, fi_strerror(-code));
+        bytes, f->info->fabric_attr->prov_name, registered, f->library.strerror(-code));
 }
 
 void tutti_fabric_give(tutti_interconnect *network, void *memory)

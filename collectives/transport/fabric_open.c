@@ -16,9 +16,9 @@ const char *tutti_fabric_lacks(void)
 }
 
 /* Asks for nothing that the code here does not do. NULL: no memory. */
-static struct fi_info *new_hints(const char *provider)
+static struct fi_info *new_hints(const tutti_fabric_library *library, const char *provider)
 {
-    struct fi_info *h = fi_allocinfo();
+    struct fi_info *h = library->dupinfo(NULL);
     if (!h) return NULL;
     h->ep_attr->type = FI_EP_RDM;
     h->caps = FI_MSG | FI_RMA;
@@ -30,17 +30,18 @@ static struct fi_info *new_hints(const char *provider)
     h->tx_attr->msg_order = h->rx_attr->msg_order = FI_ORDER_SAS | FI_ORDER_SAW;
     h->fabric_attr->prov_name = strdup(provider);
     if (h->fabric_attr->prov_name) return h;
-    fi_freeinfo(h);
+    library->freeinfo(h);
     return NULL;
 }
 
 /* address: of this host; NULL: any. Returns libfabric's code. */
-static int find_provider(const char *provider, const char *address, struct fi_info **info)
+static int find_provider(const tutti_fabric_library *library, const char *provider,
+    const char *address, struct fi_info **info)
 {
-    struct fi_info *hints = new_hints(provider);
+    struct fi_info *hints = new_hints(library, provider);
     if (!hints) return -FI_ENOMEM;
-    const int code = fi_getinfo(api, address, NULL, address ? FI_SOURCE : 0, hints, info);
-    fi_freeinfo(hints);
+    const int code = library->getinfo(api, address, NULL, address ? FI_SOURCE : 0, hints, info);
+    library->freeinfo(hints);
     return code;
 }
 
@@ -65,16 +66,16 @@ static tutti_status open_domain(tutti_fabric *f, int socket)
     struct fi_info *info = NULL;
     if (f->domain) return TUTTI_OK;
     name_source(socket, source);
-    int code = find_provider(f->info->fabric_attr->prov_name, source, &info);
-    if (!code) code = fi_fabric(info->fabric_attr, &f->fabric, NULL);
+    int code = find_provider(&f->library, f->info->fabric_attr->prov_name, source, &info);
+    if (!code) code = f->library.fabric(info->fabric_attr, &f->fabric, NULL);
     if (!code) code = fi_domain(f->fabric, info, &f->domain, NULL);
     if (code) {
         tutti_status status = tutti_fail(TUTTI_ERR_COMM, "the provider %s has no network at %s: %s",
-            f->info->fabric_attr->prov_name, source, fi_strerror(-code));
-        if (info) fi_freeinfo(info);
+            f->info->fabric_attr->prov_name, source, f->library.strerror(-code));
+        if (info) f->library.freeinfo(info);
         return status;
     }
-    fi_freeinfo(f->info);
+    f->library.freeinfo(f->info);
     f->info = info;
     return TUTTI_OK;
 }
@@ -101,7 +102,7 @@ static void fabric_close(tutti_interconnect *network)
     tutti_fabric_free_memory(f);
     if (f->domain) fi_close(&f->domain->fid);
     if (f->fabric) fi_close(&f->fabric->fid);
-    fi_freeinfo(f->info);
+    f->library.freeinfo(f->info);
     pthread_mutex_destroy(&f->lock);
     free(f);
 }
@@ -113,12 +114,13 @@ static const tutti_interconnect_ops fabric_ops = {
     .close = fabric_close,
 };
 
-static int choose_provider(const char *chosen, struct fi_info **info)
+static int choose_provider(
+    const tutti_fabric_library *library, const char *chosen, struct fi_info **info)
 {
     const char *set = chosen ? chosen : getenv("TUTTI_FABRIC_PROVIDER");
-    if (set && *set) return find_provider(set, NULL, info);
-    const int code = find_provider("verbs;ofi_rxm", NULL, info);
-    return code ? find_provider("tcp;ofi_rxm", NULL, info) : code;
+    if (set && *set) return find_provider(library, set, NULL, info);
+    const int code = find_provider(library, "verbs;ofi_rxm", NULL, info);
+    return code ? find_provider(library, "tcp;ofi_rxm", NULL, info) : code;
 }
 
 tutti_status tutti_fabric_open(const tutti_fabric_options *options, tutti_interconnect **network)
@@ -128,13 +130,16 @@ tutti_status tutti_fabric_open(const tutti_fabric_options *options, tutti_interc
     const char *set = o->provider ? o->provider : getenv("TUTTI_FABRIC_PROVIDER");
     tutti_fabric *f = calloc(1, sizeof *f);
     if (!f) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a network");
-    const int code = choose_provider(o->provider, &f->info);
-    if (code) {
-        free(f);
-        return tutti_fail(set && *set ? TUTTI_ERR_USAGE : TUTTI_ERR_UNSUPPORTED,
+    tutti_status status = tutti_fabric_load(&f->library);
+    const int code = status ? 0 : choose_provider(&f->library, o->provider, &f->info);
+    if (code)
+        status = tutti_fail(set && *set ? TUTTI_ERR_USAGE : TUTTI_ERR_UNSUPPORTED,
             "libfabric has no provider %s that writes to other processes' memory in order: %s "
             "(fi_info lists them; TUTTI_FABRIC_PROVIDER names one)",
-            set && *set ? set : "verbs or tcp", fi_strerror(-code));
+            set && *set ? set : "verbs or tcp", f->library.strerror(-code));
+    if (status) {
+        free(f);
+        return status;
     }
     f->base.ops = &fabric_ops;
     f->most_bytes = o->most_bytes;

@@ -1,5 +1,5 @@
-/* The internals of fabric.h: fabric_open.c (the provider and its domain), fabric_memory.c (memory that is registered
- * with it), fabric_stream.c (what a connection travels on). */
+/* The internals of fabric.h: fabric_library.c (libfabric itself), fabric_open.c (the provider and its domain),
+ * fabric_memory.c (memory that is registered with it), fabric_stream.c (what a connection travels on). */
 #ifndef TUTTI_FABRIC_PARTS_H
 #define TUTTI_FABRIC_PARTS_H
 
@@ -13,6 +13,20 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
+
+/* libfabric's calls that are not in its headers. It is loaded by the first network, and not with each program: among
+ * the libraries that Debian's brings along, PSM's has a constructor that takes over the signals that end a program. */
+typedef struct tutti_fabric_library {
+    int (*getinfo)(uint32_t version, const char *node, const char *service, uint64_t flags,
+        const struct fi_info *hints, struct fi_info **info);
+    void (*freeinfo)(struct fi_info *info);
+    struct fi_info *(*dupinfo)(const struct fi_info *info);
+    int (*fabric)(struct fi_fabric_attr *attributes, struct fid_fabric **fabric, void *context);
+    const char *(*strerror)(int code);
+} tutti_fabric_library;
+
+/* The library stays loaded. UNSUPPORTED (logged): there is none. */
+tutti_status tutti_fabric_load(tutti_fabric_library *library);
 
 /* Registered memory. A place is a region's number, counted from 1, and an offset. */
 typedef struct tutti_fabric_region {
@@ -29,6 +43,7 @@ enum { TUTTI_FABRIC_OFFSET_BITS = 40, TUTTI_FABRIC_MOST_REGIONS = 1 << 16 };
 
 typedef struct tutti_fabric {
     tutti_interconnect base;
+    tutti_fabric_library library;
     struct fi_info *info; /* of the provider; of the domain once that is open */
     struct fid_fabric *fabric;
     struct fid_domain *domain; /* NULL: no connection yet */

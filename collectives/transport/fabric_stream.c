@@ -101,7 +101,7 @@ static int break_endpoint(fabric_stream *s, const char *what, ssize_t code)
     char why[TUTTI_STREAM_WHY];
     if (s->broken) return is_broken(s);
     snprintf(why, sizeof why, "%s (%s: %s)", what, s->fabric->info->fabric_attr->prov_name,
-        fi_strerror((int)(code < 0 ? -code : code)));
+        s->fabric->library.strerror((int)(code < 0 ? -code : code)));
     break_stream(s, why);
     s->hold_s = tutti_clock_s() + after_s;
     s->looked_s = 0;
@@ -581,7 +581,7 @@ tutti_status tutti_fabric_stream(tutti_fabric *f, int socket, tutti_stream **str
     if (code) {
         free_stream(s);
         return tutti_fail(TUTTI_ERR_COMM, "no endpoint of %s: %s", f->info->fabric_attr->prov_name,
-            fi_strerror(code < 0 ? -code : code));
+            f->library.strerror(code < 0 ? -code : code));
     }
     *stream = &s->base;
     return TUTTI_OK;

@@ -407,10 +407,10 @@ TUTTI_API tutti_status tutti_membership_run_sized(const tutti_attach_options *op
  * Otherwise the failure of step or enter. After COMM, as after any failure, what this process has inserted has
  * ended. */
 static inline tutti_status tutti_membership_run(
-    const tutti_attach_options *options, const tutti_membership_program *program)
+    const tutti_attach_options *options, const tutti_membership_program *own_program)
 {
     return tutti_membership_run_sized(
-        options, sizeof(tutti_attach_options), program, sizeof(tutti_membership_program));
+        options, sizeof(tutti_attach_options), own_program, sizeof(tutti_membership_program));
 }
 
 /* ---- traces ----

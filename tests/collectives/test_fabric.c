@@ -65,6 +65,23 @@ static void pass_until_broken(tutti_connection *c)
     }
 }
 
+/* PSM's library, which Debian's libfabric brings along, takes signals over when it is loaded. Each test is a process
+ * that has not loaded any. */
+START_TEST(signals_stay_as_they_are)
+{
+    static const int ends_program[] = {SIGINT, SIGTERM, SIGABRT, SIGILL, SIGSEGV, SIGBUS};
+    enum { N = sizeof ends_program / sizeof *ends_program };
+    struct sigaction before[N], after;
+    for (int i = 0; i < N; i++) sigaction(ends_program[i], NULL, &before[i]);
+    open_networks(NULL);
+    for (int i = 0; i < N; i++) {
+        sigaction(ends_program[i], NULL, &after);
+        ck_assert_msg(after.sa_handler == before[i].sa_handler, "signal %d", ends_program[i]);
+    }
+    close_networks();
+}
+END_TEST
+
 START_TEST(no_provider)
 {
     const tutti_fabric_options none = {.provider = "nonsense"};
@@ -324,6 +341,7 @@ int main(void)
 {
     Suite *suite = suite_create("fabric");
     TCase *steps = testing_case(suite, "steps");
+    tcase_add_test(steps, signals_stay_as_they_are);
     tcase_add_test(steps, no_provider);
     tcase_add_test(steps, too_much_is_registered);
     tcase_add_loop_test(steps, is_given_back_early, 0, 2);
