@@ -119,6 +119,16 @@ grey_jpeg+=8099968f808c8aa0b4e6c3a0aadaad8a8cc8ffcbdaeef5ffffff9bc1fffffffaffe6f
 grey_jpeg+=0014000100000000000000000000000000000003ffc40017100003010000000000000000000000000000030461ffda0008010100
 grey_jpeg+=003f0034c987ffd9
 
+# leaves_none PATTERN WHAT: no process whose command matches is left; mpirun may return a moment before its ranks have ended.
+leaves_none() {
+    local i
+    for ((i = 0; i < 50 * ${TUTTI_TEST_SLOWDOWN:-1}; i++)); do
+        pgrep -f "$1" > /dev/null || return 0
+        sleep 0.1
+    done
+    fail "$2: a rank was left behind: $(pgrep -af "$1")"
+}
+
 # left_out WHAT WHY: a part of the test that this machine cannot run; tests/support/left_out.sh lists these lines.
 left_out() {
     echo "left out: $1: $2"

@@ -8,7 +8,7 @@ common=(--model mlp --batch 2 --steps 2 --lr 0.01 --timeout 20)
 # ends STATUS TEXT COMMAND...: refuses, of lib.sh, and no rank is left behind.
 ends() {
     refuses "$@"
-    pgrep -f "tutti-cifar.*$dir" > /dev/null && fail "a rank was left behind: $*"
+    leaves_none "tutti-cifar.*$dir" "$*"
 }
 two() { # OPTION...: two ranks
     "$mpirun" -np 2 "$apps/tutti-cifar" "${common[@]}" "$@"

@@ -44,7 +44,7 @@ says() {
 orphans() { ls "$shared"; }
 
 nothing_left() { # WHAT
-    pgrep -f "tutti-cifar.*$dir" > /dev/null && fail "$1: a rank was left behind"
+    leaves_none "tutti-cifar.*$dir" "$1"
     for _ in {1..20}; do
         [ -z "$(orphans)" ] && return
         sleep 0.1
