@@ -1,9 +1,9 @@
-/* Counts primes on ranks that come and go: whoever dies, the count is right.
+/* Counts primes on ranks that come and go: whichever rank dies, the count is right.
  *
  *     tutti-run --elastic 1:4 -n 4 --max-restarts 10 survivors
  *
- * Each step looks at the next 1000 numbers, of which each rank has a share. The ranks add up what they have found, and
- * every rank adds the sum to its total, which is all that a snapshot holds. */
+ * The ranks share the next 1000 numbers in each step, and sum how many primes they found. Every rank adds the sum to
+ * its total, which is all that a snapshot holds. */
 #include <inttypes.h>
 #include <signal.h>
 #include <starpu.h>

@@ -26,7 +26,8 @@ enum { PENDING = 64, GRACE = 10, CANNOT = 126 };
 typedef struct agent {
     tutti_launch_watch watch;
     tutti_launch_frames in;
-    int door, report[2], output[2], hears; /* hears: there is somebody to listen to */
+    int door, report[2], output[2];
+    int connected; /* tutti-run is at the other end */
     pid_t rank;
     int how, ended; /* the rank's end */
     double kill_s;
@@ -54,7 +55,7 @@ static int open_door(agent *a, int *port)
 
 static void end_rank(agent *a)
 {
-    a->hears = 0;
+    a->connected = 0;
     if (a->rank) kill(a->rank, SIGTERM);
     if (a->rank && isinf(a->kill_s)) a->kill_s = tutti_clock_s() + GRACE;
     if (!a->rank) a->ended = 1;
@@ -67,7 +68,7 @@ static void tell(agent *a, tutti_launch_kind kind, const char *bytes, size_t len
 
 /* ---- starting ---- */
 
-/* The next of the words, which end at `end`; NULL: there is none. */
+/* The next word before `end`, or NULL. */
 static char *next_word(char **at, const char *end)
 {
     char *word = *at;
@@ -155,9 +156,9 @@ static void pass_output(agent *a)
 {
     char bytes[8192];
     ssize_t n = -1;
-    while (a->hears && (n = read(a->output[0], bytes, sizeof bytes)) > 0)
+    while (a->connected && (n = read(a->output[0], bytes, sizeof bytes)) > 0)
         tell(a, TUTTI_LAUNCH_OUTPUT, bytes, (size_t)n);
-    if (a->hears && n == 0) {
+    if (a->connected && n == 0) {
         close(a->output[0]);
         a->output[0] = -1;
     }
@@ -174,7 +175,7 @@ static void hear_rank(agent *a)
 static void pass_once(agent *a)
 {
     struct pollfd fd[] = {{.fd = a->watch.signals, .events = POLLIN},
-        {.fd = a->hears ? STDIN_FILENO : -1, .events = POLLIN},
+        {.fd = a->connected ? STDIN_FILENO : -1, .events = POLLIN},
         {.fd = a->output[0], .events = POLLIN}, {.fd = a->report[0], .events = POLLIN}};
     poll(fd, a->rank ? 4 : 2, tutti_launch_watch_timeout(fmin(a->kill_s, tutti_clock_s() + 1)));
     if (fd[1].revents) hear_launcher(a);
@@ -197,9 +198,9 @@ static int open_agent(agent *a)
     }
     fcntl(a->output[1], F_SETFL, 0); /* the rank waits, the agent does not */
     const int length = snprintf(text, sizeof text, "%s %d", PACKAGE_VERSION, port);
-    a->hears = 1;
+    a->connected = 1;
     tell(a, TUTTI_LAUNCH_DOOR, text, (size_t)length);
-    return a->hears;
+    return a->connected;
 }
 
 int tutti_launch_agent(void)
@@ -208,8 +209,8 @@ int tutti_launch_agent(void)
     char text[16];
     if (!open_agent(&a)) return 1;
     while (!a.ended) pass_once(&a);
-    if (!a.hears) return 1;
+    if (!a.connected) return 1;
     const int length = snprintf(text, sizeof text, "%d", a.how);
     tell(&a, TUTTI_LAUNCH_ENDED, text, (size_t)length);
-    return !a.hears;
+    return !a.connected;
 }

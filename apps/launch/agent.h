@@ -1,8 +1,8 @@
 /* The agent: tutti-run itself, started on another host for one rank of an elastic run. It opens the rank's door, and
- * says so; starts the rank, passes its output and its end on, and signals to it. When nobody listens to the agent any
- * more, it ends the rank: no process is left behind.
+ * says so; starts the rank, passes its output and its end on, and signals to it. When its connection to tutti-run
+ * ends, it ends the rank: no process is left behind.
  *
- * What it hears is frames (frame.h). The words of START:
+ * It receives frames (frame.h). The words of START:
  *
  *     FOLDER VARIABLES NAME=VALUE... BEFORE AFTER PROGRAM ARGUMENT...
  *

@@ -22,7 +22,9 @@ tutti_status tutti_fabric_load(tutti_fabric_library *l)
 {
     static const char name[] = "libfabric.so.1";
     void *library = load_library(name);
-    if (!library) return tutti_fail(TUTTI_ERR_UNSUPPORTED, "no libfabric: %s", dlerror());
+    if (!library)
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED,
+            "no libfabric: %s (install libfabric1, or use --transport mesh)", dlerror());
     const struct {
         const char *name;
         void *call;

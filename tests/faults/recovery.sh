@@ -4,8 +4,8 @@
 #   recovery.sh BUILD [ROUNDS: 5]     TUTTI_PEER: a Python with PyTorch; without it there is no peer
 set -u
 apps=$(cd "${1:?the build folder}/apps" && pwd) here=$(dirname "$(readlink -f "$0")")
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
+dir=$(mktemp -d) run=''
+trap '[ -z "$run" ] || kill "$run"; rm -rf "$dir"' EXIT
 
 # soon COMMAND...: waits, at most 60 s, until it succeeds.
 soon() {
@@ -25,7 +25,8 @@ own_round() {
     rm -f "$dir/json"
     "$apps/tutti-run" --elastic 1:3 -n 3 --pause 0 "$apps/tutti-cifar" --data synthetic --model resnet20 --batch 32 --steps 400 \
         --eval-every never --quiet --json "$dir/json" > "$dir/out" 2>&1 &
-    local run=$! began steps
+    local began steps
+    run=$!
     soon has step 15
     began=$(date +%s.%N)
     kill -9 "$(pgrep -P $run -f tutti-cifar | tail -n 1)"
@@ -37,6 +38,7 @@ own_round() {
     printf 'three: %s\n' "$(since "$began")"
     kill $run
     wait $run
+    run=''
 }
 
 lines() { [ "$(wc -l < "$dir/log")" -ge "$1" ]; }
@@ -47,7 +49,8 @@ peer_round() {
     : > "$dir/log"
     TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 GLOO_SOCKET_IFNAME=lo OMP_NUM_THREADS=1 "$TUTTI_PEER" -m torch.distributed.run --standalone \
         --nnodes 1 --nproc-per-node 3 --max-restarts 3 --monitor-interval 0.1 "$here/recovery_peer.py" "$dir/log" > "$dir/out" 2>&1 &
-    local run=$! began worker
+    local began worker
+    run=$!
     soon lines 15
     began=$(date +%s.%N)
     kill -9 "$(pgrep -P $run -f recovery_peer.py | tail -n 1)"
@@ -56,6 +59,7 @@ peer_round() {
     printf 'torchelastic: %s\n' "$(since "$began")"
     kill $run
     wait $run
+    run=''
 }
 
 for ((round = 0; round < ${2:-5}; round++)); do
