@@ -139,7 +139,7 @@ static void start_rank(agent *a, const tutti_launch_frame *f)
 
 /* ---- events ---- */
 
-static void hear_launcher(agent *a)
+static void read_launcher(agent *a)
 {
     tutti_launch_frame f;
     int got;
@@ -164,7 +164,7 @@ static void pass_output(agent *a)
     }
 }
 
-static void hear_rank(agent *a)
+static void watch_rank(agent *a)
 {
     int64_t number;
     if (recv(a->report[0], &number, sizeof number, MSG_DONTWAIT) == sizeof number)
@@ -178,10 +178,10 @@ static void pass_once(agent *a)
         {.fd = a->connected ? STDIN_FILENO : -1, .events = POLLIN},
         {.fd = a->output[0], .events = POLLIN}, {.fd = a->report[0], .events = POLLIN}};
     poll(fd, a->rank ? 4 : 2, tutti_launch_watch_timeout(fmin(a->kill_s, tutti_clock_s() + 1)));
-    if (fd[1].revents) hear_launcher(a);
+    if (fd[1].revents) read_launcher(a);
     while (tutti_launch_watch_next(&a->watch)) continue;
     if (a->watch.stopped) end_rank(a);
-    hear_rank(a);
+    watch_rank(a);
     if (a->rank) pass_output(a);
     if (a->rank && tutti_clock_s() >= a->kill_s) kill(a->rank, SIGKILL);
 }

@@ -305,7 +305,7 @@ static void end_remote(elastic *e, place *p, int how)
     tutti_launch_host *host = &e->hosts.host[p->host];
     const int status = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
     tutti_launch_remote *r = &p->remote;
-    tutti_launch_remote_hear(r, host->name);
+    tutti_launch_remote_read(r, host->name);
     tutti_launch_remote_close(r);
     host->running--;
     p->late_s = INFINITY;
@@ -349,7 +349,7 @@ static void hear_host(elastic *e, place *p)
     tutti_launch_host *host = &e->hosts.host[p->host];
     tutti_launch_remote *r = &p->remote;
     const int had = r->port, ended = r->ended;
-    tutti_launch_remote_hear(r, host->name);
+    tutti_launch_remote_read(r, host->name);
     if (r->wrong) kill(p->process, SIGKILL);
     if (r->ended && !ended) p->late_s = tutti_clock_s() + linger_s;
     if (r->entered) host->failures = 0;

@@ -20,11 +20,11 @@ typedef struct tutti_launch_hosts {
     int words, shell; /* shell: the command gets one line for a shell, not words */
 } tutti_launch_hosts;
 
-/* From --hosts and --rsh, or from the job of Slurm with --srun. -1: well; else the status to end with (told). */
+/* From --hosts and --rsh, or from the job of Slurm with --srun. -1: well; else the status to end with (logged). */
 int tutti_launch_hosts_find(const tutti_launch_options *options, tutti_launch_hosts *hosts);
 /* The one with the fewest ranks; -1: each is left out. */
 int tutti_launch_hosts_choose(const tutti_launch_hosts *hosts);
-/* A rank there has ended before it has trained. Two in turn, and the host gets no more (told). */
+/* A rank there has ended before it has trained. Two in turn, and the host gets no more (logged). */
 void tutti_launch_hosts_fail(tutti_launch_hosts *hosts, int h);
 void tutti_launch_hosts_free(tutti_launch_hosts *hosts);
 

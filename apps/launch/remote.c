@@ -91,9 +91,9 @@ void tutti_launch_remote_close(tutti_launch_remote *r)
     r->to = r->from = -1;
 }
 
-/* ---- hearing ---- */
+/* ---- reading ---- */
 
-static void hear_door(tutti_launch_remote *r, const tutti_launch_frame *f, const char *host)
+static void read_door(tutti_launch_remote *r, const tutti_launch_frame *f, const char *host)
 {
     const char *blank = strchr(f->bytes, ' ');
     const int port = blank ? atoi(blank + 1) : 0;
@@ -121,7 +121,7 @@ static void take_frame(tutti_launch_remote *r, const tutti_launch_frame *f, cons
 {
     switch (f->kind) {
     case TUTTI_LAUNCH_DOOR:
-        hear_door(r, f, host);
+        read_door(r, f, host);
         break;
     case TUTTI_LAUNCH_OUTPUT:
         write_output(f);
@@ -153,7 +153,7 @@ static void refuse_bytes(tutti_launch_remote *r, const char *host)
         host, length, at);
 }
 
-void tutti_launch_remote_hear(tutti_launch_remote *r, const char *host)
+void tutti_launch_remote_read(tutti_launch_remote *r, const char *host)
 {
     tutti_launch_frame f;
     int more = 1, got = 0;
@@ -172,7 +172,7 @@ void tutti_launch_remote_hear(tutti_launch_remote *r, const char *host)
     }
 }
 
-/* ---- telling ---- */
+/* ---- writing ---- */
 
 static int is_passed(const char *variable)
 {

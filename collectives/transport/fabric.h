@@ -21,8 +21,8 @@ typedef struct tutti_fabric_options {
     double lost_s;     /* what was sent for so long, and has not arrived, is lost; 0: 30 */
 } tutti_fabric_options;
 
-/* UNSUPPORTED (logged): this build or this machine has no libfabric, or the machine no provider; USAGE (logged): not the
- * one named. options NULL: all are NULL or 0. */
+/* UNSUPPORTED (logged): this build or this machine has no libfabric, or the machine no provider; USAGE (logged): not
+ * the one named. options NULL: all are NULL or 0. */
 tutti_status tutti_fabric_open(const tutti_fabric_options *options, tutti_interconnect **network);
 /* How many bytes are registered. */
 size_t tutti_fabric_registered(tutti_interconnect *network);
