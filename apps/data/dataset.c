@@ -285,8 +285,8 @@ typedef struct channel_sums {
     int64_t images;
 } channel_sums;
 
-/* Sums of 32 bits in lanes that become vectors, as many of them as every number of channels divides; TURNS: before one of
- * them could overflow. */
+/* Sums of 32 bits in lanes that become vectors; 1 and 3, the numbers of channels, divide how many there are.
+ * TURNS: before one of them could overflow. */
 static void add_pixels(const uint8_t *pixels, size_t bytes, size_t channels, channel_sums *all)
 {
     enum { LANES = 48, TURNS = 65536 };
