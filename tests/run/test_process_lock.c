@@ -1,4 +1,5 @@
-/* dag/run/process_lock: one at a time; who waits too long is told, and does not go ahead. dag/run/init_starpu waits so. */
+/* dag/run/process_lock: one at a time; who waits too long is told, and does not go ahead.
+ * dag/run/init_starpu waits so. */
 #include "dag/run/process_lock.h"
 
 #include "dag/base/clock.h"
