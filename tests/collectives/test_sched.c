@@ -9,7 +9,6 @@
 #include "collectives/sched/hierarchical.h"
 #include "collectives/sched/match.h"
 #include "collectives/sched/price.h"
-#include "collectives/sched/print.h"
 #include "collectives/sched/ring.h"
 #include "collectives/sched/rsag.h"
 #include "collectives/sched/scan.h"
@@ -17,6 +16,7 @@
 #include "collectives/sched/tree.h"
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
+#include "tests/support/sched_print.h"
 #include "tests/support/testing.h"
 
 #include <stdio.h>
