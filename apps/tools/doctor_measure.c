@@ -6,6 +6,7 @@
 #include "dag/base/clock.h"
 #include "dag/base/cpus.h"
 #include "dag/base/log.h"
+#include "dag/base/median.h"
 #include "dag/base/mem.h"
 
 #include <sched.h>
@@ -28,18 +29,6 @@ typedef struct side {
     double timeout_s;
     char *out, *in; /* [MOST_BYTES] */
 } side;
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *x, int n)
-{
-    qsort(x, (size_t)n, sizeof *x, by_value);
-    return x[n / 2];
-}
 
 /* A message that is under way, or has ended at once. */
 static tutti_status await(const side *s, tutti_message *message, int peer)
@@ -88,7 +77,7 @@ static tutti_status round_trip(const side *s, int leads, int peer, double *took)
         if (status) return status;
         x[i] = (tutti_clock_s() - since) / 2;
     }
-    *took = median(x, TURNS);
+    *took = tutti_median(TURNS, x);
     return TUTTI_OK;
 }
 
@@ -114,8 +103,8 @@ static tutti_status own_time(const side *s, int leads, int peer, tutti_measure *
         if (!status) status = pass(s, !leads, peer, 8);
         if (status) return status;
     }
-    m->send_s = median(sent, TURNS);
-    m->recv_s = median(received, TURNS);
+    m->send_s = tutti_median(TURNS, sent);
+    m->recv_s = tutti_median(TURNS, received);
     return TUTTI_OK;
 }
 
@@ -179,7 +168,7 @@ static tutti_status both_ways(const side *s, int leads, int peer, double *bytes_
         else
             bytes *= 2;
     }
-    *bytes_per_s = median(rate, turns);
+    *bytes_per_s = tutti_median(turns, rate);
     return TUTTI_OK;
 }
 
