@@ -1,12 +1,10 @@
-#include "apps/bench/interference.h"
-
 #include "apps/bench/result.h"
+#include "apps/bench/rows.h"
 #include "apps/bench/settings.h"
 #include "apps/bench/timeslices.h"
 #include "apps/bench/world.h"
 #include "collectives/choose.h"
 #include "collectives/transport/transport.h"
-#include "config.h"
 #include "dag/base/clock.h"
 #include "dag/base/conf.h"
 #include "dag/base/cpus.h"
@@ -41,9 +39,7 @@ static const tutti_setting settings[] = {
         .help = "steps per block"},
     TUTTI_SETTING_WORKERS(AT(workers)),
     TUTTI_SETTING_COMM_CORE(AT(comm_core)),
-    TUTTI_BENCH_SETTING_TIMEOUT("120", AT(timeout_s)),
-    TUTTI_BENCH_SETTING_JSON(AT(json)),
-    TUTTI_BENCH_SETTING_CSV(AT(csv)),
+    TUTTI_BENCH_SETTINGS_RUN("120", options),
     {0},
 };
 static const tutti_conf conf = {
@@ -53,7 +49,6 @@ static const tutti_conf conf = {
                "interference ...): the processor time of idle threads, the time of a small "
                "allreduce, alone and compared with MPI's own, whether idle workers slow it down, "
                "and whether ranks share cores fairly. Compares each number with a limit.",
-    .version = PACKAGE_VERSION,
     .settings = settings,
 };
 
@@ -219,16 +214,10 @@ static tutti_status time_calls(bench *b, calls *c)
     return status;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The quantile of the samples at `share`, on the worst rank. */
 static tutti_status quantile(bench *b, double samples[], int64_t n, double share, double *value)
 {
-    qsort(samples, (size_t)n, sizeof *samples, by_value);
+    qsort(samples, (size_t)n, sizeof *samples, tutti_compare_doubles);
     *value = samples[(int64_t)(share * (double)(n - 1))];
     return worst(b, value);
 }

@@ -1,12 +1,9 @@
-#include "apps/bench/overlap.h"
-
-#include "apps/bench/choices.h"
 #include "apps/bench/result.h"
+#include "apps/bench/rows.h"
 #include "apps/bench/settings.h"
 #include "apps/bench/share.h"
 #include "apps/bench/world.h"
 #include "apps/session/session.h"
-#include "config.h"
 #include "dag/base/clock.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
@@ -35,17 +32,10 @@ static const tutti_setting settings[] = {
     TUTTI_SETTING_ALGORITHM(AT(algorithm)),
     TUTTI_SETTING_TOPOLOGY(AT(topology)),
     TUTTI_SETTING_LINK_MBIT(AT(link_mbit)),
-    {TUTTI_CONF_INT, "from", "BYTES", .fallback = "65536", .low = 4, .high = 4e9, AT(from),
-        .help = "smallest size, a multiple of 4"},
-    {TUTTI_CONF_INT, "to", "BYTES", .fallback = "16777216", .low = 4, .high = 4e9, AT(to),
-        .help = "largest size"},
-    {TUTTI_CONF_INT, "factor", "N", .fallback = "4", .low = 2, .high = 1024, AT(factor),
-        .help = "factor from one size to the next"},
+    TUTTI_BENCH_SETTINGS_SIZES("65536", "16777216", options),
     {TUTTI_CONF_INT, "blocks", "N", .fallback = "9", .low = 1, .high = MOST_BLOCKS, AT(blocks),
         .help = "how often everything is timed, in turns"},
-    TUTTI_BENCH_SETTING_TIMEOUT("120", AT(timeout_s)),
-    TUTTI_BENCH_SETTING_JSON(AT(json)),
-    TUTTI_BENCH_SETTING_CSV(AT(csv)),
+    TUTTI_BENCH_SETTINGS_RUN("120", options),
     {0},
 };
 static const tutti_conf conf = {
@@ -54,7 +44,6 @@ static const tutti_conf conf = {
     .summary = "Times one allreduce, about as much computation (matrix products on one worker), "
                "and both together, over all ranks (tutti-run -n P tutti-bench overlap ...). "
                "Overlap is the part of the shorter one that is hidden behind the longer one.",
-    .version = PACKAGE_VERSION,
     .settings = settings,
 };
 
@@ -216,8 +205,10 @@ static tutti_status measure_all(bench *b)
     return status;
 }
 
-static tutti_status run_here(int argc, char **argv, bench *b)
+static tutti_status run(int argc, char **argv)
 {
+    static bench all; /* too large for the stack */
+    bench *b = &all;
     int go;
     tutti_status status = tutti_conf_start(&conf, argc, argv, &b->o, &go);
     if (!go) return status;
@@ -230,15 +221,6 @@ static tutti_status run_here(int argc, char **argv, bench *b)
     tutti_status closed = tutti_result_close(b->result);
     if (!status) status = closed;
     tutti_world_close(&b->world, status);
-    return status;
-}
-
-static tutti_status run(int argc, char **argv)
-{
-    bench *b = calloc(1, sizeof *b);
-    if (!b) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a bench");
-    tutti_status status = run_here(argc, argv, b);
-    free(b);
     return status;
 }
 

@@ -1,9 +1,8 @@
-#include "apps/bench/step.h"
-
 #include "apps/architecture/architecture.h"
 #include "apps/bench/choices.h"
 #include "apps/bench/grid.h"
 #include "apps/bench/peer_ranks.h"
+#include "apps/bench/rows.h"
 #include "apps/bench/settings.h"
 #include "apps/bench/step_rows.h"
 #include "apps/bench/step_report.h"
@@ -12,7 +11,6 @@
 #include "apps/session/precision.h"
 #include "apps/session/transport.h"
 #include "apps/tune/tune.h"
-#include "config.h"
 #include "dag/base/log.h"
 #include "dag/codecs/codecs.h"
 #include "dag/codecs/rows.h"
@@ -95,9 +93,7 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_TEXT, "interface", "NAME", AT(interface),
         .help = "network interface of the peers (default: the first that is up)"},
     TUTTI_SETTING_COMM_CORE(AT(comm_core)),
-    TUTTI_BENCH_SETTING_TIMEOUT("300", AT(timeout_s)),
-    TUTTI_BENCH_SETTING_JSON(AT(json)),
-    TUTTI_BENCH_SETTING_CSV(AT(csv)),
+    TUTTI_BENCH_SETTINGS_RUN("300", tutti_step_bench_options),
     {0},
 };
 static const tutti_conf_brief brief[] = {{"model", NULL}, {"batch", NULL}, {"design", NULL},
@@ -114,7 +110,6 @@ static const tutti_conf conf = {
         "PyTorch's DistributedDataParallel, in turns. Checks first that all designs and "
         "ranks end with the same weights. With --grid: many such runs in boxes (tutti-bench "
         "step --grid --help).",
-    .version = PACKAGE_VERSION,
     .settings = settings,
     .brief = brief,
 };
@@ -358,9 +353,12 @@ static tutti_status check_wire(const tutti_step_bench *b)
         "sums in f32, which is no peer of --wire bf16: use none");
 }
 
-static tutti_status run_here(int argc, char **argv, tutti_step_bench *b)
+static tutti_status run(int argc, char **argv)
 {
+    static tutti_step_bench bench; /* too large for the stack */
+    tutti_step_bench *b = &bench;
     int go;
+    if (argc > 1 && strcmp(argv[1], "--grid") == 0) return tutti_grid_run(argc - 1, argv + 1);
     tutti_status status = tutti_conf_start(&conf, argc, argv, &b->o, &go);
     if (!go) return status;
     if (b->o.workers > b->o.batch)
@@ -389,16 +387,6 @@ static tutti_status run_here(int argc, char **argv, tutti_step_bench *b)
     if (!status) status = closed;
     tutti_world_close(&b->world, status);
     tutti_engines_free(b->engines);
-    return status;
-}
-
-static tutti_status run(int argc, char **argv)
-{
-    if (argc > 1 && strcmp(argv[1], "--grid") == 0) return tutti_grid_run(argc - 1, argv + 1);
-    tutti_step_bench *b = calloc(1, sizeof *b);
-    if (!b) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a bench");
-    tutti_status status = run_here(argc, argv, b);
-    free(b);
     return status;
 }
 

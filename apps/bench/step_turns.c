@@ -1,5 +1,6 @@
 #include "apps/bench/step_turns.h"
 
+#include "apps/bench/choices.h"
 #include "apps/session/device.h"
 #include "apps/terminal/terminal.h"
 #include "dag/base/clock.h"
@@ -13,10 +14,6 @@
 #include <unistd.h>
 
 enum { VERIFY_STEPS = 6, WARM_STEPS = 7 };
-
-/* Limits for the steps of a block if the bench chooses them. */
-enum { LEAST_STEPS = 3, MOST_STEPS = 20 };
-static const double block_s = 4;
 
 /* ---- a session ---- */
 
@@ -113,12 +110,8 @@ static tutti_status hash_after(
 static tutti_status resolve_steps(tutti_step_bench *b, double step_s)
 {
     tutti_status status = tutti_world_max(&b->world, 1, &step_s);
-    if (status || !b->o.steps.word) return status;
-    double steps = ceil(block_s / step_s);
-    b->o.steps = (tutti_conf_int){.value = steps < LEAST_STEPS  ? LEAST_STEPS
-                                           : steps > MOST_STEPS ? MOST_STEPS
-                                                                : (int)steps};
-    return TUTTI_OK;
+    if (!status) tutti_choice_steps(step_s, &b->o.steps);
+    return status;
 }
 
 tutti_status tutti_step_turns_verify(tutti_step_bench *b)

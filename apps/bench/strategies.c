@@ -1,11 +1,9 @@
-#include "apps/bench/strategies.h"
-
 #include "apps/bench/choices.h"
 #include "apps/bench/result.h"
+#include "apps/bench/rows.h"
 #include "apps/bench/settings.h"
 #include "apps/bench/strategies_run.h"
 #include "apps/session/precision.h"
-#include "config.h"
 #include "dag/base/log.h"
 #include "dag/codecs/codecs.h"
 #include "dag/step/codec.h"
@@ -51,8 +49,7 @@ static const tutti_setting settings[] = {
         AT(cell_timeout_s), .help = "seconds after which a training is abandoned"},
     {TUTTI_CONF_TEXT, "strategy", "TRAINING...", .flags = TUTTI_CONF_OPERAND, .high = MOST_ROWS,
         AT(wish), .help = "what to train with"},
-    TUTTI_BENCH_SETTING_JSON(AT(json)),
-    TUTTI_BENCH_SETTING_CSV(AT(csv)),
+    TUTTI_BENCH_SETTINGS_RESULT(tutti_strategies_options),
     {0},
 };
 static const tutti_conf_brief brief[] = {{"data", NULL}, {"model", NULL}, {"accuracy", NULL},
@@ -69,7 +66,6 @@ static const tutti_conf conf = {
         "sync@servers=1); servers come on top of the other ranks. Without any, all of its tables. "
         "tutti-bench plot draws what --json has.",
     .epilogue = "Exit status: 0, even if the accuracy is not reached; 1 if a training failed.",
-    .version = PACKAGE_VERSION,
     .settings = settings,
     .brief = brief,
 };

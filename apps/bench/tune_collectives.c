@@ -1,7 +1,6 @@
-#include "apps/bench/tune_collectives.h"
-
 #include "apps/bench/library.h"
 #include "apps/bench/result.h"
+#include "apps/bench/rows.h"
 #include "apps/bench/settings.h"
 #include "apps/bench/world.h"
 #include "apps/tune/race.h"
@@ -50,12 +49,7 @@ static const tutti_setting settings[] = {
         .help = "kinds of collectives"},
     {TUTTI_CONF_TEXT, "ranks", "LIST", .fallback = "all", AT(ranks),
         .help = "numbers of ranks, such as 2,4,8: the first ones; all: those of the run"},
-    {TUTTI_CONF_INT, "from", "BYTES", .fallback = "1024", .low = 4, .high = 4e9, AT(from),
-        .help = "smallest size, a multiple of 4"},
-    {TUTTI_CONF_INT, "to", "BYTES", .fallback = "16777216", .low = 4, .high = 4e9, AT(to),
-        .help = "largest size"},
-    {TUTTI_CONF_INT, "factor", "N", .fallback = "4", .low = 2, .high = 1024, AT(factor),
-        .help = "factor from one size to the next"},
+    TUTTI_BENCH_SETTINGS_SIZES("1024", "16777216", options),
     {TUTTI_CONF_REAL, "block-s", "S", .fallback = "0.1", .low = 1e-4, .high = 1e3, AT(block_s),
         .help = "duration of a block in seconds; a block has at least one round"},
     {TUTTI_CONF_FLAG, "library", NULL, AT(library),
@@ -63,9 +57,7 @@ static const tutti_setting settings[] = {
                 "algorithms, in turns"},
     TUTTI_SETTING_TOPOLOGY(AT(topology)),
     TUTTI_SETTING_LINK_MBIT(AT(link_mbit)),
-    TUTTI_BENCH_SETTING_TIMEOUT("120", AT(timeout_s)),
-    TUTTI_BENCH_SETTING_JSON(AT(json)),
-    TUTTI_BENCH_SETTING_CSV(AT(csv)),
+    TUTTI_BENCH_SETTINGS_RUN("120", options),
     {0},
 };
 static const tutti_conf conf = {
@@ -78,7 +70,6 @@ static const tutti_conf conf = {
                "and writes rules for --algorithm rules:FILE. Prints how far each rule is from the "
                "best, what auto "
                "would take, and, with --topology, what prices would.",
-    .version = PACKAGE_VERSION,
     .settings = settings,
 };
 

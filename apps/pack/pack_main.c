@@ -2,7 +2,6 @@
 #include "apps/data/settings.h"
 #include "apps/pack/check.h"
 #include "apps/pack/pack.h"
-#include "config.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
 
@@ -59,7 +58,6 @@ static const tutti_conf conf = {
     .epilogue = "Exit status: 0 on success; 2 for a mistake in the options; 130 when Ctrl-C ended "
                 "the run (143 for SIGTERM); 1 for everything else, a damaged shard, too. See "
                 "tutti-pack(1).",
-    .version = PACKAGE_VERSION,
     .settings = settings,
 };
 

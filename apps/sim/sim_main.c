@@ -3,7 +3,6 @@
 #include "apps/sim/program.h"
 #include "collectives/links/run.h"
 #include "collectives/links/topology_text.h"
-#include "config.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
 #include "dag/codecs/codecs.h"
@@ -118,7 +117,6 @@ static const tutti_conf conf = {
     .summary = "Simulates training steps on machines that are not there: the real exchange, "
                "designs and collectives of all "
                "ranks, in virtual time over the links of a topology. Prints what a step takes.",
-    .version = PACKAGE_VERSION,
     .settings = settings,
     .brief = brief,
 };

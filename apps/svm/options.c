@@ -1,6 +1,5 @@
 #include "apps/svm/options.h"
 
-#include "config.h"
 #include "dag/base/number.h"
 
 #include <math.h>
@@ -201,7 +200,6 @@ static const tutti_conf_brief cv_brief[] = {{"data", NULL}, {"folds", NULL}, {"g
         .usage = arguments " [OPTION]...",                                                         \
         .summary = what,                                                                           \
         .epilogue = EPILOGUE,                                                                      \
-        .version = PACKAGE_VERSION,                                                                \
         .settings = command##_settings,                                                            \
         .brief = short}
 CONF(train, train_brief, "--data FILE --model FILE",

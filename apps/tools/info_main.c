@@ -169,7 +169,6 @@ static const tutti_conf conf = {
         "tables of "
         "designs, transports, algorithms, kernels, models, formats, rate schedules, optimizers, "
         "recipes, strategies, codecs, runners and topologies.",
-    .version = PACKAGE_VERSION,
     .settings = settings,
 };
 

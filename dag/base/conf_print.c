@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tutti/version.h>
 
 static int is_value(const tutti_setting *setting)
 {
@@ -360,5 +361,5 @@ int tutti_conf_print_help(const tutti_conf *conf, const char *topic, FILE *out)
 
 void tutti_conf_print_version(const tutti_conf *conf, FILE *out)
 {
-    fprintf(out, "%s (Tutti) %s\n", conf->program, conf->version);
+    fprintf(out, "%s (Tutti) %s\n", conf->program, TUTTI_VERSION);
 }

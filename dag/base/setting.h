@@ -82,7 +82,6 @@ typedef struct tutti_conf {
     const char *usage;
     const char *summary;  /* what the program does, for --help */
     const char *epilogue; /* after the options; may be NULL */
-    const char *version;  /* "0.1.0" */
     const tutti_setting *settings;
     const tutti_conf_brief *brief; /* NULL: --help says all */
 } tutti_conf;
