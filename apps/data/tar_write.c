@@ -1,6 +1,5 @@
 #include "apps/data/tar_write.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* Fields of a header: where, how long. */

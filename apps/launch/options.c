@@ -3,7 +3,6 @@
 #include "apps/launch/options.h"
 #include "dag/base/conf_print.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>

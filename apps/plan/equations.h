@@ -11,8 +11,6 @@
 #ifndef TUTTI_PLAN_EQUATIONS_H
 #define TUTTI_PLAN_EQUATIONS_H
 
-#include <stdint.h>
-
 /* Numbers of a layer: its weights, and what it reads and writes of an image. Pixels: of what it writes. */
 typedef struct tutti_plan_shape {
     double weights, inputs, outputs, pixels;

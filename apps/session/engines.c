@@ -3,7 +3,6 @@
 #include "dag/base/log.h"
 #include "dag/device/device.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
