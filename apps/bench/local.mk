@@ -3,7 +3,7 @@ apps_tutti_bench_SOURCES = \
 	apps/bench/address.c apps/bench/address.h \
 	apps/bench/allreduce.c \
 	apps/bench/bench.h \
-	apps/bench/tune_collectives.c \
+	apps/bench/tune_collectives.c apps/bench/tuner.h apps/bench/tuner_race.c apps/bench/tuner_report.c \
 	apps/bench/bench_main.c \
 	apps/bench/bounds.c apps/bench/bounds.h \
 	apps/bench/box.c apps/bench/box.h \
