@@ -172,7 +172,7 @@ static float value_of(int rank, int lane, int vector, int64_t i)
     return (float)((i * 7 + rank * 3 + lane + vector * 5) % 64);
 }
 
-static void fill(bench *b, const contestant *c, int lane, int64_t count)
+static void fill_vectors(bench *b, const contestant *c, int lane, int64_t count)
 {
     for (int k = 0; k < c->vectors; k++) {
         float *to = c->vectors > 1 ? b->vector[lane][k] : data_of(b, c, lane);
@@ -182,7 +182,7 @@ static void fill(bench *b, const contestant *c, int lane, int64_t count)
 
 static tutti_status verify(bench *b, contestant *c, int64_t count)
 {
-    for (int lane = 0; lane < b->o.lanes; lane++) fill(b, c, lane, count);
+    for (int lane = 0; lane < b->o.lanes; lane++) fill_vectors(b, c, lane, count);
     tutti_traffic before = c->sent;
     tutti_status status = run_round(b, c, count);
     c->each.bytes = (c->sent.bytes - before.bytes) / b->o.lanes;
@@ -281,7 +281,7 @@ static void print_head(const bench *b)
 }
 
 /* Reports the time of one allreduce of `bytes`: columns as in the head, "-" for unknown values. */
-static void tell(bench *b, contestant *c, int64_t bytes)
+static void report_contestant(bench *b, contestant *c, int64_t bytes)
 {
     double ratio[MOST_BLOCKS], seconds[MOST_BLOCKS];
     for (int64_t k = 0; k < b->o.blocks; k++) {
@@ -463,7 +463,7 @@ static tutti_status measure_all(bench *b)
     for (int64_t bytes = b->o.from / 4 * 4; bytes <= b->o.to && !status; bytes *= b->o.factor) {
         status = measure(b, bytes / 4);
         for (int i = 0; i < b->contestants && !status && b->result; i++)
-            tell(b, &b->contestant[i], bytes);
+            report_contestant(b, &b->contestant[i], bytes);
     }
     return status;
 }

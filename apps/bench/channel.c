@@ -154,7 +154,7 @@ static void tell_cpu(bench *b, const contestant *c, int64_t bytes)
                        "bytes", (json_int_t)bytes, "cpu_s_per_gb", per_gb_s));
 }
 
-static void tell(bench *b, int64_t bytes)
+static void report_size(bench *b, int64_t bytes)
 {
     for (int i = 0; i < b->contestants; i++) {
         printf("%10" PRId64 " %-20s", bytes, b->contestant[i].way.name);
@@ -230,7 +230,7 @@ static tutti_status measure_all(bench *b)
     if (b->result) print_head(b);
     for (int64_t bytes = b->o.from; bytes <= b->o.to && !status; bytes *= b->o.factor) {
         status = measure(b, (size_t)bytes);
-        if (!status && b->result) tell(b, bytes);
+        if (!status && b->result) report_size(b, bytes);
     }
     return status;
 }

@@ -61,7 +61,7 @@ typedef struct bench {
 } bench;
 
 /* Reports one number with its limit. */
-static void tell(bench *b, const char *name, const char *unit, double value, double limit)
+static void report_number(bench *b, const char *name, const char *unit, double value, double limit)
 {
     if (!b->result) return;
     int keeps = value <= limit;
@@ -82,7 +82,7 @@ static tutti_coll_args sum_of(bench *b, int64_t count)
         .recv = b->data};
 }
 
-static void fill(bench *b, int64_t count, float value)
+static void fill_data(bench *b, int64_t count, float value)
 {
     for (int64_t i = 0; i < count; i++) b->data[i] = value;
 }
@@ -136,10 +136,10 @@ static tutti_status enter(bench *b, contestant *c)
     tutti_status status = TUTTI_OK;
     if (c->algorithm) status = tutti_transport_mpi(b->world.boot.comm, 1, &transport);
     if (c->algorithm && !status) status = tutti_comm_new(transport, &with, &c->comm);
-    fill(b, SMALL, (float)(b->world.boot.rank + 1));
+    fill_data(b, SMALL, (float)(b->world.boot.rank + 1));
     if (!status) status = run_once(b, c);
     if (!status) status = check_sum(b, SMALL);
-    fill(b, SMALL, 0); /* sums of sums stay zero */
+    fill_data(b, SMALL, 0); /* sums of sums stay zero */
     return status;
 }
 
@@ -164,7 +164,7 @@ static tutti_status judge_engine(bench *b)
         beyond[block] = 1e6 * (side[1].block_s[block] - side[0].block_s[block]);
     }
     if (!status)
-        tell(b, "1 KiB allreduce, polled, beyond MPI's own", "us",
+        report_number(b, "1 KiB allreduce, polled, beyond MPI's own", "us",
             tutti_median((int)b->o.blocks, beyond), 3);
     for (int s = 0; s < 2; s++) {
         tutti_comm_free(side[s].comm);
@@ -183,7 +183,7 @@ static tutti_status judge_idle(bench *b)
     used = tutti_exchange_comm_cpu_s(b->session.exchange) - used;
     used = 100 * used / (tutti_clock_s() - begun);
     tutti_status status = worst(b, &used);
-    if (!status) tell(b, "idle communication thread, of a core", "%", used, 2);
+    if (!status) report_number(b, "idle communication thread, of a core", "%", used, 2);
     return status;
 }
 
@@ -257,21 +257,21 @@ static tutti_status report_calls(bench *b, calls *bare, calls *beside)
     if (!status) status = quantile(b, bare->large_s, bare->larges, 0.5, &large);
     if (!status) status = quantile(b, beside->large_s, beside->larges, 0.5, &large_beside);
     if (status) return status;
-    tell(b, "1 KiB allreduce through the thread, median", "ms", 1e3 * p50, 1);
-    tell(b, "1 KiB allreduce through the thread, 99 %", "ms", 1e3 * p99, 1);
-    tell(b, "1 KiB allreduce, with idle workers / without", "", small / p50, 1.1);
-    tell(b, "1 MiB allreduce, with idle workers / without", "", large_beside / large, 1.1);
+    report_number(b, "1 KiB allreduce through the thread, median", "ms", 1e3 * p50, 1);
+    report_number(b, "1 KiB allreduce through the thread, 99 %", "ms", 1e3 * p99, 1);
+    report_number(b, "1 KiB allreduce, with idle workers / without", "", small / p50, 1.1);
+    report_number(b, "1 MiB allreduce, with idle workers / without", "", large_beside / large, 1.1);
     return TUTTI_OK;
 }
 
 static tutti_status judge_calls(bench *b)
 {
     calls bare = {0}, beside = {0};
-    fill(b, LARGE, (float)(b->world.boot.rank + 1));
+    fill_data(b, LARGE, (float)(b->world.boot.rank + 1));
     double seconds;
     tutti_status status = time_call(b, LARGE, &seconds);
     if (!status) status = check_sum(b, LARGE);
-    fill(b, LARGE, 0);
+    fill_data(b, LARGE, 0);
     if (!status) status = open_calls(b, &bare);
     if (!status) status = open_calls(b, &beside);
     if (!status) status = time_both(b, &bare, &beside);
@@ -368,7 +368,7 @@ static tutti_status judge_slicing(bench *b, double ranks_a_core)
         snprintf(
             name, sizeof name, "steps, all ranks / ideal (%.2g threads per core)", ranks_a_core);
         tutti_training_session_clear(&b->session);
-        tell(b, name, "", tutti_median((int)b->o.blocks, ratio), 1.15);
+        report_number(b, name, "", tutti_median((int)b->o.blocks, ratio), 1.15);
     }
     free(ratio);
     return status;

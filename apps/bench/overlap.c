@@ -100,7 +100,7 @@ static tutti_status add_sections(
 }
 
 /* Sections of this many elements and products, ready to run. */
-static tutti_status start(bench *b, int64_t count, int nodes)
+static tutti_status start_session(bench *b, int64_t count, int nodes)
 {
     const tutti_training_session_options how = {.workers = 1,
         .exchange = {.design = tutti_design_find(b->o.design),
@@ -138,7 +138,7 @@ static tutti_status time_section(bench *b, int which, double *seconds)
 static tutti_status plan(bench *b, int64_t count)
 {
     double compute = 1, communicate = 1;
-    tutti_status status = start(b, count, TRIAL_NODES);
+    tutti_status status = start_session(b, count, TRIAL_NODES);
     for (int warm = 0; warm < 3 && !status; warm++) {
         status = time_section(b, COMPUTE, &compute);
         if (!status) status = time_section(b, COMMUNICATE, &communicate);
@@ -154,7 +154,7 @@ static tutti_status measure(bench *b, int64_t count)
 {
     double ignored;
     tutti_status status = plan(b, count);
-    if (!status) status = start(b, count, b->nodes);
+    if (!status) status = start_session(b, count, b->nodes);
     for (int s = 0; s < SECTIONS && !status; s++) status = time_section(b, s, &ignored);
     for (int64_t block = 0; block < b->o.blocks && !status; block++)
         for (int s = 0; s < SECTIONS && !status; s++)
@@ -163,7 +163,7 @@ static tutti_status measure(bench *b, int64_t count)
     return status;
 }
 
-static void tell(bench *b, int64_t bytes)
+static void report_size(bench *b, int64_t bytes)
 {
     double part[MOST_BLOCKS], ms[SECTIONS];
     for (int64_t k = 0; k < b->o.blocks; k++) {
@@ -200,7 +200,7 @@ static tutti_status measure_all(bench *b)
             "comm ms", "both ms", "overlap");
     for (int64_t bytes = b->o.from / 4 * 4; bytes <= b->o.to && !status; bytes *= b->o.factor) {
         status = measure(b, bytes / 4);
-        if (!status && b->result) tell(b, bytes);
+        if (!status && b->result) report_size(b, bytes);
     }
     return status;
 }

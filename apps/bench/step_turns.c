@@ -67,8 +67,8 @@ static tutti_workload workload_of(const tutti_step_bench *b, const tutti_step_ro
 }
 
 /* Opens a session and starts the row's workload in it, if all ranks can; else none has a session, and they
- * leave together. After TIMEOUT nobody knows what the others do. */
-static tutti_status start(
+ * leave together. After TIMEOUT no rank knows what the others do. */
+static tutti_status start_row(
     tutti_step_bench *b, const tutti_step_row *r, tutti_training_session *session)
 {
     const tutti_workload workload = workload_of(b, r);
@@ -91,7 +91,7 @@ static tutti_status hash_after(
     tutti_training_session session;
     double range[4];
     uint64_t hash = 0;
-    tutti_status status = start(b, r, &session);
+    tutti_status status = start_row(b, r, &session);
     if (!status) status = tutti_workload_steps(&workload, &session, VERIFY_STEPS, seconds);
     if (!status) status = tutti_workload_hash(&session, &hash);
     if (!status) status = tutti_training_session_close(&session);
@@ -144,7 +144,7 @@ static tutti_status time_session(tutti_step_bench *b, tutti_step_row *r, int64_t
     const tutti_workload workload = workload_of(b, r);
     tutti_training_session session;
     tutti_pace pace;
-    tutti_status status = start(b, r, &session);
+    tutti_status status = start_row(b, r, &session);
     if (!status && !session.exchange)
         status = tutti_world_barrier(&b->world); /* nothing else synchronizes the ranks */
     if (!status)

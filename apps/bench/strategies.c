@@ -25,7 +25,7 @@ static const tutti_setting settings[] = {
         .help = "model"},
     {TUTTI_CONF_REAL, "accuracy", "PCT", .fallback = "80", .low = 0.001, .high = 100,
         AT(accuracy_pct),
-        .help = "the accuracy on the test set that seconds and bytes are told to"},
+        .help = "the accuracy on the test set up to which seconds and bytes count"},
     {TUTTI_CONF_INT, "epochs", "N", .fallback = "2", .low = 1, .high = TUTTI_STRATEGIES_EVALS,
         AT(epochs), .help = "passes over the training set, each with an evaluation"},
     {TUTTI_CONF_INT, "batch", "N", .fallback = "32", .low = 1, .high = 65536, AT(batch),
@@ -198,7 +198,7 @@ static void put(int decimals, double value, int width)
     printf(" %*s", width, text);
 }
 
-static void tell(bench *b, const tutti_strategies_row *r)
+static void report_training(bench *b, const tutti_strategies_row *r)
 {
     const tutti_strategies_row *first = &b->row[0];
     if (r->failed) {
@@ -233,7 +233,7 @@ static tutti_status run(int argc, char **argv)
     report_head(&b);
     for (int i = 0; i < b.rows; i++) {
         failed += tutti_strategies_train(&b.o, &b.row[i]) != TUTTI_OK;
-        tell(&b, &b.row[i]);
+        report_training(&b, &b.row[i]);
     }
     puts("s: of the steps, without evaluations. MB: sent by the host that sends most. / first: "
          "seconds to the accuracy, over those of the first row.");

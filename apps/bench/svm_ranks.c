@@ -107,7 +107,7 @@ static tutti_status read_profile(const char *path, profile *p)
     return status;
 }
 
-/* What a collective of so many bytes a rank takes on the first ranks of a topology. */
+/* What a collective of this many bytes a rank takes on the first ranks of a topology. */
 static tutti_status price(
     const tutti_topology *t, tutti_coll_kind kind, const char *name, double bytes, double *time_s)
 {

@@ -28,12 +28,12 @@ static const tutti_setting settings[] = {
         .help = "the photographs: a folder for each class, or shards (see doc/data.md)"},
     {TUTTI_CONF_TEXT, "to", "OUT", .flags = TUTTI_CONF_LOCAL, AT(to),
         .help = "the folder of the shards: a new or an empty one, or that of a run that was "
-                "interrupted, which goes on"},
+                "interrupted, which continues"},
     {TUTTI_CONF_CHOICE, "format", "NAME", .fallback = "webdataset", .choice = format_choice,
         AT(format), .help = "webdataset: tar files; recordio: MXNet's .rec and .idx"},
     {TUTTI_CONF_INT, "shard-mb", "MB", .fallback = "256", .low = 1, .high = 1e6, AT(shard_mb),
         .help = "how large a tar file becomes; recordio: how much is written between two points "
-                "from which a run can go on"},
+                "from which a run can continue"},
     {TUTTI_CONF_INT_OR, "seed", "S", .fallback = "1", .low = 0, .high = 9e15, .words = {"none"},
         AT(seed), .help = "of the order of the training images; none: their order in --from"},
     {TUTTI_CONF_INT_OR, "resize", "N", .fallback = "256", .low = 8, .high = 4096, .words = {"none"},

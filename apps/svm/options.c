@@ -137,7 +137,7 @@ static const tutti_setting train_settings[] = {
         "save the state of the training here, at --checkpoint-minutes and when a signal ends it"),
     REAL("checkpoint-minutes", "M", checkpoint_minutes, "10", 0.0001, 1e6, LOCAL,
         "minutes between two checkpoints"),
-    FLAG("resume", resume, LOCAL, "go on from --checkpoint, with the same bits"),
+    FLAG("resume", resume, LOCAL, "continue from --checkpoint, with the same bits"),
     RANKS,
     OUTPUT,
     {0},

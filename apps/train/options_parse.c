@@ -31,7 +31,7 @@ static void set_defaults(
     }
 }
 
-/* Likewise of words "--batch=64", which this cuts. */
+/* The same of words "--batch=64", which this cuts. */
 static void set_config(tutti_train_options *o, char **words, const char *source)
 {
     for (; words && *words; words++) {

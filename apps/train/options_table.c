@@ -54,7 +54,7 @@ const tutti_conf_brief tutti_train_brief[] = {
     {"workers", "CPU workers of a rank"},
     {"device", "where kernels run"},
     {"checkpoint", "save weights here after every epoch"},
-    {"resume", "go on from this checkpoint"},
+    {"resume", "continue from this checkpoint"},
     {"report", "curves and confusion matrix as an HTML page"},
     {"json", "a line for every step and event"},
     {"trace", "what workers and lanes do, for Perfetto"},
@@ -340,7 +340,7 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
     {TUTTI_CONF_INT_OR, "snapshot-steps", "N", .fallback = "auto", .low = 1, .high = 1e12,
         .words = {"auto"}, AT(elastic.snapshot_steps),
         .help = "of an elastic run (tutti-run --elastic): make a snapshot in memory after every N "
-                "steps, from which it goes on when a rank dies; auto: as often as takes a "
+                "steps, from which it continues when a rank dies; auto: as often as takes a "
                 "hundredth of the time"},
     {TUTTI_CONF_TEXT, "resume", "FILE", AT(checkpoint.resume),
         .help = "continue from this checkpoint, or from FILE.1, FILE.2 ... if it is damaged"},
@@ -363,7 +363,7 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
     {TUTTI_CONF_TEXT, "report", "FILE", AT(outputs.page),
         .help = "write curves, precision and recall by class and the confusion matrix as one HTML "
                 "file, "
-                "which reloads itself while the run goes on"},
+                "which reloads itself during the run"},
     {TUTTI_CONF_TEXT, "metrics", "FILE", AT(outputs.metrics),
         .help = "keep the newest numbers as OpenMetrics text, for Prometheus: a file that is "
                 "replaced every 5 s"},
