@@ -23,13 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The order of a step's collectives. */
-static const char *priority_choice(int i)
-{
-    static const char *const names[] = {"on", "off", "both", NULL};
-    return names[i];
-}
-
 #define AT(member) .offset = offsetof(tutti_step_bench_options, member)
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
@@ -63,7 +56,7 @@ static const tutti_setting settings[] = {
     TUTTI_SETTING_LANES(AT(lanes)),
     TUTTI_SETTING_BUCKET_MB(AT(bucket_mb)),
     TUTTI_SETTING_CHUNK_MB(AT(chunk_mb)),
-    {TUTTI_CONF_CHOICE, "priority", "HOW", .fallback = "off", .choice = priority_choice,
+    {TUTTI_CONF_CHOICE, "priority", "HOW", .fallback = "off", .words = {"on", "off", "both"},
         AT(priority),
         .help = "whether what the next step needs first overtakes; both: also without, in turns"},
     TUTTI_SETTING_ALGORITHM(AT(algorithm)),
