@@ -188,13 +188,13 @@ static tutti_status check_place(
 
 /* On rank 0, for all ranks: the name of the format, then what the source has listed. */
 static tutti_status examine(const tutti_dataset_options *options, const tutti_image_source *source,
-    tutti_split split, tutti_bytes *told)
+    tutti_split split, tutti_bytes *found)
 {
     tutti_dataset asked;
     tutti_status status = source ? TUTTI_OK : find_by_content(options->path, &source);
     if (!status) status = ask(options, source, &asked);
-    if (!status) status = tutti_listed_put_text(told, source->name);
-    if (!status && source->list) status = source->list(options->path, split, &asked, told);
+    if (!status) status = tutti_listed_put_text(found, source->name);
+    if (!status && source->list) status = source->list(options->path, split, &asked, found);
     return status;
 }
 
@@ -216,11 +216,11 @@ static tutti_status check_split(
         options->path, source->name);
 }
 
-/* Opens what rank 0 has told. */
-static tutti_status open_told(const tutti_dataset_options *options, tutti_split split,
-    const tutti_bytes *told, tutti_dataset *dataset)
+/* Opens what rank 0 has found. */
+static tutti_status open_found(const tutti_dataset_options *options, tutti_split split,
+    const tutti_bytes *found, tutti_dataset *dataset)
 {
-    tutti_listed from = {(const char *)told->bytes, (const char *)told->bytes + told->count};
+    tutti_listed from = {(const char *)found->bytes, (const char *)found->bytes + found->count};
     const char *name = tutti_listed_text(&from);
     const tutti_image_source *source = NULL;
     tutti_dataset opened;
@@ -231,7 +231,7 @@ static tutti_status open_told(const tutti_dataset_options *options, tutti_split 
     if (status) return status;
     opened.assign = options->assign.assign ? &options->assign : NULL;
     opened.tells = !options->share.share || options->share.rank == 0 || opened.assign;
-    const tutti_bytes list = {.bytes = told->bytes + (from.at - (const char *)told->bytes),
+    const tutti_bytes list = {.bytes = found->bytes + (from.at - (const char *)found->bytes),
         .count = (size_t)(from.end - from.at)};
     opened.listed = source->list ? &list : NULL;
     status = source->open(options->path, split, &opened);
@@ -251,13 +251,13 @@ tutti_status tutti_dataset_open_as(
 {
     const tutti_dataset_share *share = &options->share;
     const tutti_image_source *source = NULL;
-    tutti_bytes told = {0};
+    tutti_bytes found = {0};
     tutti_status status = check_place(options, &source);
     if (!status && (!share->share || share->rank == 0))
-        status = examine(options, source, split, &told);
-    if (share->share) status = share->share(share->ctx, status, &told);
-    if (!status) status = open_told(options, split, &told, dataset);
-    tutti_bytes_free(&told);
+        status = examine(options, source, split, &found);
+    if (share->share) status = share->share(share->ctx, status, &found);
+    if (!status) status = open_found(options, split, &found, dataset);
+    tutti_bytes_free(&found);
     return status;
 }
 
