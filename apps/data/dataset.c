@@ -285,6 +285,31 @@ typedef struct channel_sums {
     int64_t images;
 } channel_sums;
 
+/* Sums of 32 bits in lanes that become vectors; 1 and 3, the numbers of channels, divide how many there are.
+ * TURNS: before one of them could overflow. */
+static void add_pixels(const uint8_t *pixels, size_t bytes, size_t channels, channel_sums *all)
+{
+    enum { LANES = 48, TURNS = 65536 };
+    for (size_t p = 0; p < bytes;) {
+        uint32_t sum[LANES] = {0}, square[LANES] = {0};
+        for (int turn = 0; turn < TURNS && p + LANES <= bytes; turn++, p += LANES)
+            for (int j = 0; j < LANES; j++) {
+                uint32_t pixel = pixels[p + (size_t)j];
+                sum[j] += pixel;
+                square[j] += pixel * pixel;
+            }
+        if (p + LANES > bytes)
+            for (int j = 0; p < bytes; j++, p++) {
+                sum[j] += pixels[p];
+                square[j] += (uint32_t)pixels[p] * pixels[p];
+            }
+        for (size_t j = 0, c = 0; j < LANES; j++, c = c + 1 < channels ? c + 1 : 0) {
+            all->sum[c] += sum[j];
+            all->square[c] += square[j];
+        }
+    }
+}
+
 /* One image, which is not counted if it is damaged and may be left out. pixels: scratch memory. */
 static tutti_status add_image(const tutti_dataset *dataset, tutti_decoder *decoder, int64_t index,
     int may_skip, uint8_t *pixels, channel_sums *all)
@@ -298,10 +323,7 @@ static tutti_status add_image(const tutti_dataset *dataset, tutti_decoder *decod
     if (status && *fault) return may_skip ? TUTTI_OK : tutti_bad_images_refuse(fault);
     if (status) return status;
     all->images++;
-    for (size_t p = 0, c = 0; p < bytes; p++, c = c + 1 < channels ? c + 1 : 0) {
-        all->sum[c] += pixels[p];
-        all->square[c] += (uint64_t)pixels[p] * pixels[p];
-    }
+    add_pixels(pixels, bytes, channels, all);
     return TUTTI_OK;
 }
 
