@@ -1,5 +1,5 @@
 /* Starts and ends MPI, and compares the ranks' settings before there are lanes. The only file in
- * collectives/ besides transport/mpi*.c that names MPI_. Calls take the process's lock for MPI
+ * collectives/ besides transport/mpi*.c and lasting.c that names MPI_. Calls take the process's lock for MPI
  * (transport/mpi_lock.h), but release it while they wait for other ranks.
  *
  * The thread that calls tutti_boot_init is MPI's main thread; it must make all other calls, too,

@@ -9,6 +9,7 @@ libcore_la_SOURCES += \
 	collectives/buf/reduce.c \
 	collectives/cache.c collectives/cache.h \
 	collectives/choose.c collectives/choose.h \
+	collectives/lasting.h \
 	collectives/coll.h \
 	collectives/check_args.c collectives/check_args.h \
 	collectives/comm.c collectives/comm_parts.h \
@@ -71,6 +72,11 @@ libcore_la_SOURCES += \
 	collectives/transport/tcp_frame.c collectives/transport/tcp_frame.h \
 	collectives/transport/arithmetic.h collectives/transport/device_collectives.h \
 	collectives/transport/transport.c collectives/transport/transport.h
+if HAVE_LASTING_MPI
+libcore_la_SOURCES += collectives/lasting.c
+else
+libcore_la_SOURCES += collectives/lasting_none.c
+endif
 
 # What programs choose from; the library needs neither NCCL nor libfabric.
 libnet_la_SOURCES += \

@@ -22,6 +22,23 @@ AC_DEFUN([TUTTI_MPI], [
   AS_CASE([$MPIRUN], ["" | */*], [], [MPIRUN=`command -v "$MPIRUN" || echo "./$MPIRUN"`])
   AC_PATH_PROGS([MPIRUN], [mpirun$tutti_mpi_suffix mpiexec$tutti_mpi_suffix mpirun mpiexec], [], [$tutti_mpi_path])
   AS_IF([test -z "$MPIRUN"], [TUTTI_NEEDS([openmpi-bin], [mpirun])], [TUTTI_MPI_SAME])
+  TUTTI_MPI_LASTS
+])
+
+# Whether its other ranks can go on when one dies (ULFM, Open MPI 5.0): HAVE_LASTING_MPI.
+AC_DEFUN([TUTTI_MPI_LASTS], [
+  AC_MSG_CHECKING([whether MPI outlives its ranks])
+  tutti_saved_cppflags=$CPPFLAGS
+  CPPFLAGS="$CPPFLAGS $MPI_CFLAGS"
+  tutti_mpi_lasts=no
+  AC_PREPROC_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>
+#include <mpi-ext.h>
+#ifndef OMPI_HAVE_MPI_EXT_FTMPI
+#error it does not
+#endif]])], [tutti_mpi_lasts=yes])
+  CPPFLAGS=$tutti_saved_cppflags
+  AC_MSG_RESULT([$tutti_mpi_lasts])
+  AM_CONDITIONAL([HAVE_LASTING_MPI], [test $tutti_mpi_lasts = yes])
 ])
 
 # The name of the MPI itself, where the one that was found is Debian's alternative: it may be another MPI by the time

@@ -28,7 +28,8 @@ tutti_status tutti_trainer_record_interrupt(const tutti_trainer *s, tutti_status
 int tutti_trainer_ends(const tutti_trainer *s)
 {
     const int signal = tutti_interrupt_asked(s->interrupt);
-    return s->elastic && signal == SIGTERM ? 0 : signal;
+    const int leaves = s->elastic && !s->options->elastic.least && signal == SIGTERM;
+    return leaves ? 0 : signal;
 }
 
 tutti_status tutti_trainer_agree(tutti_trainer *s, tutti_status mine)

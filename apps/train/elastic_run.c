@@ -77,17 +77,27 @@ static uint64_t hash_settings(const char *settings)
     return tutti_hash_block(both, sizeof both);
 }
 
+/* *door: NULL, if the launcher has opened it. */
+static tutti_status find_others(
+    const tutti_train_options *o, tutti_elastic_start *start, tutti_tcp_listener **door)
+{
+    if (o->elastic.least) return tutti_elastic_start_mpi((int)o->elastic.least, start, door);
+    const char *wrong = tutti_elastic_start_read(tutti_elastic_start_asked(), start);
+    return wrong ? tutti_fail(TUTTI_ERR_USAGE,
+                       "TUTTI_ELASTIC %s: it is set by tutti-run --elastic, and by nothing else",
+                       wrong)
+                 : TUTTI_OK;
+}
+
 tutti_status tutti_train_elastic_open(tutti_train_options *o, const char *settings,
     tutti_interrupt *interrupt, tutti_train_elastic *e)
 {
     static tutti_elastic_start start;
+    tutti_tcp_listener *door = NULL;
     tutti_elastic_options options;
     *e = (tutti_train_elastic){.interrupt = interrupt, .start = &start};
-    const char *wrong = tutti_elastic_start_read(tutti_elastic_start_asked(), &start);
-    if (wrong)
-        return tutti_fail(TUTTI_ERR_USAGE,
-            "TUTTI_ELASTIC %s: it is set by tutti-run --elastic, and by nothing else", wrong);
-    tutti_status status = o->elastic.batch_global ? check_division(o, &start) : TUTTI_OK;
+    tutti_status status = find_others(o, &start, &door);
+    if (!status && o->elastic.batch_global) status = check_division(o, &start);
     if (status) return status;
     options = (tutti_elastic_options){.token = start.token,
         .first = start.first.n ? &start.first : NULL,
@@ -100,13 +110,15 @@ tutti_status tutti_train_elastic_open(tutti_train_options *o, const char *settin
         .settle_s = settle_s,
         .ack_s = patience * o->exchange.timeout_s,
         .join_s = join_s,
-        .silence_s = silence_s};
+        .silence_s = silence_s,
+        .lasting = start.lasting};
     tutti_interrupt_hush(interrupt); /* what a signal asks for depends on those of the others */
     e->id = start.self.id;
     e->least = start.least;
     e->images = o->elastic.batch_global ? start.ranks * o->batch : 0;
     tutti_snapshots_begin(&e->kept, start.first.n > 0);
-    status = tutti_tcp_listener_adopt(start.door, start.token, &options.door);
+    options.door = door;
+    if (!door) status = tutti_tcp_listener_adopt(start.door, start.token, &options.door);
     return status ? status : tutti_elastic_open(&options, &e->elastic);
 }
 
@@ -196,6 +208,11 @@ static tutti_status enter_epoch(tutti_train_elastic *e)
 tutti_status tutti_train_elastic_enter(tutti_train_elastic *e)
 {
     tutti_status status = enter_epoch(e);
+    if (!status && e->epoch.n < e->least && e->start->lasting) {
+        tutti_log_resolve(TUTTI_LOG_ERROR);
+        return tutti_fail(TUTTI_ERR_COMM, "%d rank%s left, and the run needs %d", e->epoch.n,
+            e->epoch.n == 1 ? " is" : "s are", e->least);
+    }
     while (!status && e->epoch.n < e->least) {
         status = await_others(e);
         if (!status) status = enter_epoch(e);
@@ -333,7 +350,9 @@ int tutti_train_elastic_goes_on(tutti_train_elastic *e, tutti_status *status)
 
 void tutti_train_elastic_close(tutti_train_elastic *e)
 {
+    const int all_there = e->epoch.epoch <= 1;
     tutti_elastic_close(e->elastic);
+    if (e->start) tutti_lasting_close(e->start->lasting, all_there);
     tutti_snapshots_free(&e->kept);
     *e = (tutti_train_elastic){0};
 }

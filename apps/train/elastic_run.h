@@ -31,8 +31,9 @@ struct tutti_train_elastic {
     int64_t begun;  /* after this step */
 };
 
-/* As the launcher says (elastic_start.h). settings: of tutti_trainer_settings; who has others is refused. To be called
- * early: it forks (tutti_elastic_open). options are as before when it returns. USAGE, INVAL, NOMEM (logged). */
+/* As the launcher says, or with MPI's ranks (elastic_start.h). settings: of tutti_trainer_settings; who has others is
+ * refused. To be called early: it forks (tutti_elastic_open). options are as before when it returns. USAGE, INVAL,
+ * NOMEM; over MPI also UNSUPPORTED, COMM (logged). */
 tutti_status tutti_train_elastic_open(tutti_train_options *options, const char *settings,
     tutti_interrupt *interrupt, tutti_train_elastic *elastic);
 /* Waits for the next epoch of enough ranks, and says who was lost, who has come, and from which step. COMM (logged):

@@ -1,11 +1,13 @@
 #include "apps/train/options.h"
 
 #include "collectives/choose.h"
+#include "collectives/lasting.h"
 #include "dag/step/codec.h"
 #include "dag/step/strategy.h"
 #include "dag/step/update_rule.h"
 #include "dag/run/run.h"
 #include "dag/strategies/strategies.h"
+#include "designs/elastic/elastic_start.h"
 #include "designs/exchange/settings.h"
 #include "designs/thread/comm_core.h"
 
@@ -346,7 +348,9 @@ static tutti_status check_elastic(const tutti_train_options *o)
             "each rank of an elastic run has to see all images: use --shards shared"},
         {strcmp(o->machine.device, "cpu") != 0, "device", o->machine.device,
             "an elastic run computes on CPUs: use --device cpu"},
-        {strcmp(o->machine.transport, "auto") != 0, "transport", o->machine.transport, own},
+        {strcmp(o->machine.transport, "auto") != 0 &&
+                !(o->elastic.least && strcmp(o->machine.transport, "mpi") == 0),
+            "transport", o->machine.transport, own},
         {tutti_algorithm_is_library(o->exchange.algorithm), "algorithm", o->exchange.algorithm,
             own},
         {o->exchange.topology != NULL, "topology", o->exchange.topology,
@@ -357,6 +361,10 @@ static tutti_status check_elastic(const tutti_train_options *o)
             "it is not for elastic runs"},
         {o->check_only, "check-only", NULL, "it is not for elastic runs"},
         {o->evaluation.only, "evaluate", NULL, "it is not for elastic runs"}};
+    const char *lacks = tutti_elastic_start_asked()
+                            ? "tutti-run --elastic LEAST:MOST says it: leave it out"
+                            : tutti_lasting_lacks();
+    if (o->elastic.least && lacks) return refuse_number(o, "least-ranks", o->elastic.least, lacks);
     if (!o->elastic.on && !o->elastic.snapshot_steps.word)
         return refuse_number(o, "snapshot-steps", o->elastic.snapshot_steps.value,
             "only elastic runs make snapshots: start it with tutti-run --elastic");

@@ -188,7 +188,7 @@ static tutti_status read_texts(tutti_train_options *o, int tells)
     reading r = {o, tells, TUTTI_OK};
     o->check_only |= o->remote_buffers;
     o->update.rule = tutti_update_rule_find(o->update.name);
-    o->elastic.on = tutti_elastic_start_asked() != NULL;
+    o->elastic.on = o->elastic.least > 0 || tutti_elastic_start_asked() != NULL;
     o->elastic.batch_global = strcmp(o->elastic.batch_rule_name, "global") == 0;
     read_rate(&r);
     read_layout(&r);

@@ -53,6 +53,11 @@ typedef struct tutti_mpi {
     int growing;                 /* lanes yet to be opened */
     MPI_Comm fresh;              /* the next one */
     MPI_Request opening;         /* of the next one, while it is being duplicated */
+    /* ---- over a communicator that is lent (tutti_mpi_lent) ---- */
+    int *member; /* [size] its ranks in the communicator; NULL: the same */
+    int stride;  /* all lanes are that communicator: lane k has the tags from k * stride on */
+    const atomic_int *broken; /* NULL: it never is */
+    double until_s;           /* it is broken: how long sends may take to end; 0: it is not */
 } tutti_mpi;
 
 /* Logs MPI's sentence for this code and the operation; returns COMM. */
@@ -70,6 +75,22 @@ void tutti_mpi_started(tutti_mpi *t, tutti_mpi_message *message);
 void tutti_mpi_look(tutti_mpi *t);
 /* Removes the requests that are MPI_REQUEST_NULL. */
 void tutti_mpi_close_gaps(tutti_mpi_requests *requests);
+
+/* A transport over a communicator that the caller keeps, of some of its ranks. */
+typedef struct tutti_mpi_lent {
+    MPI_Comm comm;
+    const int *member; /* [size] its ranks there */
+    int size, rank, lanes;
+    const uint64_t *host;     /* of each rank of the communicator: tutti_mpi_host */
+    const atomic_int *broken; /* once set, what is under way ends with an error */
+} tutti_mpi_lent;
+tutti_status tutti_transport_mpi_lent(const tutti_mpi_lent *lent, tutti_transport **transport);
+/* Receives from any rank are not for those that have died so far. */
+void tutti_mpi_forget_dead(MPI_Comm comm);
+/* Whether MPI knows that a rank of the communicator has died. */
+int tutti_mpi_is_dead(MPI_Comm comm, int rank);
+/* A hash of this host. Returns MPI's code. */
+int tutti_mpi_host(uint64_t *hash);
 
 /* tutti_transport_ops.collective. UNSUPPORTED, with the count, where MPI's int cannot count the
  * elements. */

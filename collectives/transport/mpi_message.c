@@ -1,6 +1,7 @@
 #include "collectives/transport/mpi.h"
 
 #include "collectives/transport/mpi_lock.h"
+#include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "dag/base/process.h"
 #include "dag/base/rng.h"
@@ -46,12 +47,74 @@ static void mpi_abandon(tutti_transport *transport, tutti_message *message)
     for (int i = 0; i < u->count && m->left; i++) {
         if (u->piece[i].of != m) continue;
         if (!m->is_send) MPI_Cancel(&u->request[i]);
-        MPI_Request_free(&u->request[i]); /* now MPI_REQUEST_NULL */
+        if (t->stride) /* MPI ends the process when one that was freed fails */
+            u->request[i] = MPI_REQUEST_NULL;
+        else
+            MPI_Request_free(&u->request[i]); /* now MPI_REQUEST_NULL */
         m->left--;
     }
     tutti_mpi_close_gaps(u);
     tutti_mpi_message_free(t, m);
 }
+
+/* ---- over a communicator that is lent ---- */
+
+static int rank_of(const tutti_mpi *t, int peer)
+{
+    return t->member && peer != TUTTI_ANY_RANK ? t->member[peer] : peer;
+}
+
+/* Whether it is broken. Then receives that have no message yet are cancelled; the others end, since the other ranks
+ * make progress until they are in the next epoch. It is not revoked: Open MPI 5.0 may end a process whose sends fail
+ * so ("Send error after request freed"). */
+static int is_broken(tutti_mpi *t)
+{
+    static const double sends_s = 0.2;
+    if (!t->broken || !atomic_load(t->broken)) return 0;
+    if (atomic_load(&t->base.severed)) return 1;
+    atomic_store(&t->base.severed, 1);
+    tutti_fail(TUTTI_ERR_COMM, "the connections to the other ranks were closed");
+    t->until_s = tutti_clock_s() + sends_s;
+    tutti_mpi_requests *u = &t->under_way;
+    for (int i = 0; i < u->count; i++)
+        if (!u->piece[i].of->is_send) MPI_Cancel(&u->request[i]);
+    return 1;
+}
+
+/* Tests the requests of one message. A send's is left to MPI, which may use it later. */
+static void look_at_one(tutti_mpi *t, tutti_mpi_message *m)
+{
+    tutti_mpi_requests *u = &t->under_way;
+    for (int i = 0; i < u->count && m->left; i++) {
+        int ended = 0;
+        if (u->piece[i].of != m) continue;
+        if (m->is_send)
+            MPI_Request_get_status(u->request[i], &ended, MPI_STATUS_IGNORE);
+        else if (MPI_Test(&u->request[i], &ended, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+            ended = 1;
+        if (!ended) continue;
+        u->request[i] = MPI_REQUEST_NULL;
+        m->left--;
+    }
+    tutti_mpi_close_gaps(u);
+}
+
+/* Of a message in a transport that is broken. */
+static tutti_status test_broken(tutti_mpi *t, tutti_mpi_message *m, int *done)
+{
+    look_at_one(t, m);
+    *done = !m->left;
+    if (m->left && tutti_clock_s() > t->until_s &&
+        (m->is_send || tutti_mpi_is_dead(t->lane[0], rank_of(t, m->peer)))) {
+        mpi_abandon(&t->base, (tutti_message *)m);
+        *done = 1;
+    } else if (*done) {
+        tutti_mpi_message_free(t, m);
+    }
+    return TUTTI_ERR_COMM;
+}
+
+/* ---- sends and receives ---- */
 
 static tutti_status mpi_isend(tutti_transport *transport, int lane, int peer, int tag,
     const void *data, size_t bytes, tutti_message **message)
@@ -59,13 +122,14 @@ static tutti_status mpi_isend(tutti_transport *transport, int lane, int peer, in
     tutti_mpi *t = (tutti_mpi *)transport;
     const tutti_mpi_message like = {.is_send = 1, .peer = peer, .lane = lane, .bytes = bytes};
     tutti_mpi_message *m;
+    if (is_broken(t)) return TUTTI_ERR_COMM;
     tutti_status status = message_new(t, &like, &m);
     if (status) return status;
     for (int i = 0, n = pieces_of(t, bytes); i < n; i++, tutti_mpi_started(t, m)) {
         const char *from = (const char *)data + (size_t)i * t->piece;
         int piece = (int)piece_bytes(t, bytes, i);
-        int code = MPI_Isend(
-            from, piece, MPI_BYTE, peer, tag, t->lane[lane], tutti_mpi_place(t, m, piece));
+        int code = MPI_Isend(from, piece, MPI_BYTE, rank_of(t, peer), tag + lane * t->stride,
+            t->lane[lane], tutti_mpi_place(t, m, piece));
         if (code == MPI_SUCCESS) continue;
         mpi_abandon(transport, (tutti_message *)m);
         return tutti_mpi_fail(code, "MPI_Isend");
@@ -82,12 +146,12 @@ static tutti_status mpi_irecv(tutti_transport *transport, int lane, int peer, in
     tutti_mpi_message *m;
     tutti_status status = message_new(t, &like, &m);
     if (status) return status;
-    if (peer == TUTTI_ANY_RANK) peer = MPI_ANY_SOURCE;
+    peer = peer == TUTTI_ANY_RANK ? MPI_ANY_SOURCE : rank_of(t, peer);
     for (int i = 0, n = pieces_of(t, bytes); i < n; i++, tutti_mpi_started(t, m)) {
         char *to = (char *)data + (size_t)i * t->piece;
         int piece = (int)piece_bytes(t, bytes, i);
-        int code =
-            MPI_Irecv(to, piece, MPI_BYTE, peer, tag, t->lane[lane], tutti_mpi_place(t, m, piece));
+        int code = MPI_Irecv(to, piece, MPI_BYTE, peer, tag + lane * t->stride, t->lane[lane],
+            tutti_mpi_place(t, m, piece));
         if (code == MPI_SUCCESS) continue;
         mpi_abandon(transport, (tutti_message *)m);
         return tutti_mpi_fail(code, "MPI_Irecv");
@@ -101,6 +165,7 @@ static tutti_status mpi_test(tutti_transport *transport, tutti_message *message,
 {
     tutti_mpi_message *m = (tutti_mpi_message *)message;
     tutti_mpi *t = (tutti_mpi *)transport;
+    if (is_broken(t)) return test_broken(t, m, done);
     if (m->left && m->looked == t->under_way.looks) tutti_mpi_look(t);
     m->looked = t->under_way.looks;
     *done = !m->left;
@@ -159,12 +224,14 @@ static void mpi_sweep(tutti_transport *transport, int first, int lanes)
 {
     enum { MOST = 16 }; /* buffers at once */
     tutti_mpi *t = (tutti_mpi *)transport;
-    for (int k = first; k < first + lanes; k++)
+    for (int k = first; k < first + lanes && !is_broken(t); k++)
         while (t->unexpected < MOST && receive_unexpected(t, k)) continue;
     if (t->under_way.count) tutti_mpi_look(t);
 }
 
 /* ---- opening and closing ---- */
+
+enum { LENT_LANES = 64 };
 
 /* MPI writes the communicator to `fresh` while it is being duplicated, because the array may move. */
 static tutti_status mpi_grow(
@@ -178,6 +245,11 @@ static tutti_status mpi_grow(
         t->lane = more;
         t->growing = lanes;
         t->opening = MPI_REQUEST_NULL;
+    }
+    for (; t->stride && t->growing; t->growing--) {
+        if (t->base.lanes == LENT_LANES)
+            return tutti_fail(TUTTI_ERR_UNSUPPORTED, "more than %d lanes", LENT_LANES);
+        t->lane[t->base.lanes++] = t->lane[0];
     }
     for (*done = 0; t->growing;) {
         int code = MPI_SUCCESS, opened = 0;
@@ -200,7 +272,7 @@ static void mpi_close(tutti_transport *transport)
     tutti_mpi *t = (tutti_mpi *)transport;
     tutti_transport_close_device(transport);
     /* After a failure lanes stay: a later communicator may reuse a freed one's id, and get its late messages. */
-    for (int k = 0; k < t->base.lanes && !transport->abandoned; k++)
+    for (int k = 0; k < t->base.lanes && !transport->abandoned && !t->stride; k++)
         if (t->lane[k] != MPI_COMM_NULL) MPI_Comm_free(&t->lane[k]);
     for (int op = 0; op < TUTTI_REDUCE_OPS && !transport->abandoned; op++)
         if (t->op[op] != MPI_OP_NULL) MPI_Op_free(&t->op[op]);
@@ -213,6 +285,7 @@ static void mpi_close(tutti_transport *transport)
     free(t->under_way.ended);
     free(t->under_way.status);
     free(t->lane);
+    free(t->member);
     free(t->base.host);
     free(t);
 }
@@ -247,15 +320,26 @@ static int number_hosts(const uint64_t hash[], int size, int host[])
     return hosts == 1;
 }
 
-/* Which ranks share one machine's memory, and whether all do: they have the same host name and boot id (a
- * container has a different host name). MPI_Comm_split_type would show it, too, but blocks. */
-static int find_hosts(tutti_mpi *t, MPI_Comm comm)
+int tutti_mpi_host(uint64_t *hash)
 {
     char host[MPI_MAX_PROCESSOR_NAME + TUTTI_PROCESS_BOOT];
     int length = 0, code = MPI_Get_processor_name(host, &length);
     if (code != MPI_SUCCESS) return code;
     tutti_process_boot(host + length);
-    uint64_t mine = tutti_rng_stream(host), *all = malloc((size_t)t->base.size * sizeof *all);
+    *hash = tutti_rng_stream(host);
+    return MPI_SUCCESS;
+}
+
+/* Which ranks share one machine's memory, and whether all do: they have the same host name and boot id (a
+ * container has a different host name). MPI_Comm_split_type would show it, too, but blocks. */
+static int find_hosts(tutti_mpi *t, MPI_Comm comm)
+{
+    uint64_t mine, *all = malloc((size_t)t->base.size * sizeof *all);
+    int code = tutti_mpi_host(&mine);
+    if (code != MPI_SUCCESS) {
+        free(all);
+        return code;
+    }
     t->base.host = malloc((size_t)t->base.size * sizeof *t->base.host);
     MPI_Request request;
     code = all && t->base.host
@@ -286,13 +370,8 @@ static tutti_status open_lanes(tutti_mpi *t, MPI_Comm comm)
     return TUTTI_OK;
 }
 
-tutti_status tutti_transport_mpi_pieces(
-    const void *comm, int lanes, size_t piece, tutti_transport **transport)
+static tutti_status make_transport(int lanes, size_t piece, tutti_mpi **transport)
 {
-    if (!comm || lanes < 1 || piece < 1 || piece > INT_MAX)
-        return tutti_fail(TUTTI_ERR_INVAL,
-            "no MPI transport with %d lanes and pieces of %zu bytes over %s", lanes, piece,
-            comm ? "this communicator" : "no communicator");
     tutti_mpi *t = calloc(1, sizeof *t);
     MPI_Comm *lane = calloc((size_t)lanes, sizeof(MPI_Comm));
     if (!t || !lane) {
@@ -307,8 +386,22 @@ tutti_status tutti_transport_mpi_pieces(
     t->piece = piece;
     for (int k = 0; k < lanes; k++) lane[k] = MPI_COMM_NULL;
     for (int op = 0; op < TUTTI_REDUCE_OPS; op++) t->op[op] = MPI_OP_NULL;
+    *transport = t;
+    return TUTTI_OK;
+}
+
+tutti_status tutti_transport_mpi_pieces(
+    const void *comm, int lanes, size_t piece, tutti_transport **transport)
+{
+    if (!comm || lanes < 1 || piece < 1 || piece > INT_MAX)
+        return tutti_fail(TUTTI_ERR_INVAL,
+            "no MPI transport with %d lanes and pieces of %zu bytes over %s", lanes, piece,
+            comm ? "this communicator" : "no communicator");
+    tutti_mpi *t;
+    tutti_status status = make_transport(lanes, piece, &t);
+    if (status) return status;
     pthread_mutex_lock(t->base.lock);
-    tutti_status status = open_lanes(t, *(const MPI_Comm *)comm);
+    status = open_lanes(t, *(const MPI_Comm *)comm);
     if (status) mpi_close(&t->base);
     pthread_mutex_unlock(tutti_mpi_lock());
     if (status) return status;
@@ -319,4 +412,44 @@ tutti_status tutti_transport_mpi_pieces(
 tutti_status tutti_transport_mpi(const void *comm, int lanes, tutti_transport **transport)
 {
     return tutti_transport_mpi_pieces(comm, lanes, (size_t)1 << 30, transport);
+}
+
+/* Waits for no rank. */
+tutti_status tutti_transport_mpi_lent(const tutti_mpi_lent *lent, tutti_transport **transport)
+{
+    const size_t size = (size_t)lent->size;
+    int *limit, found = 0;
+    tutti_mpi *t;
+    if (lent->lanes < 1 || lent->lanes > LENT_LANES)
+        return tutti_fail(
+            TUTTI_ERR_UNSUPPORTED, "%d lanes, and at most %d have tags", lent->lanes, LENT_LANES);
+    tutti_status status = make_transport(lent->lanes, (size_t)1 << 30, &t);
+    if (status) return status;
+    uint64_t *host = malloc(size * sizeof *host);
+    t->member = malloc(size * sizeof *t->member);
+    t->base.host = malloc(size * sizeof *t->base.host);
+    pthread_mutex_lock(t->base.lock);
+    tutti_mpi_forget_dead(lent->comm);
+    MPI_Comm_get_attr(lent->comm, MPI_TAG_UB, &limit, &found);
+    t->stride = (found ? *limit : 32767) / LENT_LANES;
+    for (int k = 0; k < lent->lanes; k++) t->lane[k] = lent->comm;
+    t->base.rank = lent->rank;
+    t->base.size = lent->size;
+    t->base.tags = t->stride;
+    t->broken = lent->broken;
+    for (int r = 0; host && t->member && r < lent->size; r++) {
+        t->member[r] = lent->member[r];
+        host[r] = lent->host[lent->member[r]];
+    }
+    if (host && t->member && t->base.host)
+        t->base.near = number_hosts(host, lent->size, t->base.host);
+    else
+        status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d ranks", lent->size);
+    if (status)
+        mpi_close(&t->base);
+    else
+        *transport = &t->base;
+    pthread_mutex_unlock(tutti_mpi_lock());
+    free(host);
+    return status;
 }

@@ -4,6 +4,9 @@
 #include "dag/base/log.h"
 
 #include <stdlib.h>
+#ifdef OPEN_MPI
+#include <mpi-ext.h>
+#endif
 
 static tutti_status make_room(tutti_mpi_requests *u, int more)
 {
@@ -63,6 +66,65 @@ static tutti_status check_piece(const tutti_mpi_piece *piece, int code, const MP
         class == MPI_SUCCESS ? got : piece->bytes, piece->bytes);
 }
 
+/* Whether a receive from any rank is still under way, although a rank of the communicator has died: it may be one that
+ * is not meant (tutti_mpi_lent). */
+#ifdef OMPI_HAVE_MPI_EXT_FTMPI
+static int is_pending(const tutti_mpi *t, int error)
+{
+    int class = MPI_SUCCESS;
+    if (!t->broken || error == MPI_SUCCESS) return 0;
+    MPI_Error_class(error, &class);
+    if (class != MPIX_ERR_PROC_FAILED_PENDING) return 0;
+    tutti_mpi_forget_dead(t->lane[0]);
+    return 1;
+}
+
+void tutti_mpi_forget_dead(MPI_Comm comm)
+{
+    MPIX_Comm_failure_ack(comm);
+}
+
+int tutti_mpi_is_dead(MPI_Comm comm, int rank)
+{
+    MPI_Group dead, all;
+    int there = MPI_UNDEFINED;
+    if (rank < 0 || MPIX_Comm_get_failed(comm, &dead) != MPI_SUCCESS) return 0;
+    MPI_Comm_group(comm, &all);
+    MPI_Group_translate_ranks(all, 1, &rank, dead, &there);
+    MPI_Group_free(&all);
+    MPI_Group_free(&dead);
+    return there != MPI_UNDEFINED;
+}
+#else
+static int is_pending(const tutti_mpi *t, int error)
+{
+    (void)t, (void)error;
+    return 0;
+}
+
+void tutti_mpi_forget_dead(MPI_Comm comm)
+{
+    (void)comm;
+}
+
+int tutti_mpi_is_dead(MPI_Comm comm, int rank)
+{
+    (void)comm, (void)rank;
+    return 0;
+}
+#endif
+
+/* Of a receive from any rank that Open MPI 5.0 ends without a message and without an error. */
+static tutti_status ended_by_death(
+    const tutti_mpi *t, const tutti_mpi_piece *piece, const MPI_Status *status)
+{
+    int got = 0;
+    if (!t->broken || piece->of->is_send || piece->of->peer != TUTTI_ANY_RANK || !piece->bytes)
+        return TUTTI_OK;
+    MPI_Get_count(status, MPI_BYTE, &got);
+    return got ? TUTTI_OK : tutti_fail(TUTTI_ERR_COMM, "a rank has died");
+}
+
 /* One call for all requests: MPI makes progress once, at the cost of a system call, and not once per
  * request as with MPI_Test. */
 void tutti_mpi_look(tutti_mpi *t)
@@ -80,7 +142,9 @@ void tutti_mpi_look(tutti_mpi *t)
     for (int i = 0; i < ended; i++) {
         int index = u->ended[i], error = class == MPI_SUCCESS ? class : u->status[i].MPI_ERROR;
         tutti_mpi_message *m = u->piece[index].of;
-        tutti_status status = check_piece(&u->piece[index], error, &u->status[i]);
+        if (is_pending(t, error)) continue;
+        tutti_status status = ended_by_death(t, &u->piece[index], &u->status[i]);
+        if (!status) status = check_piece(&u->piece[index], error, &u->status[i]);
         if (!m->status) m->status = status;
         m->left--;
         u->request[index] = MPI_REQUEST_NULL; /* also for one that has failed */

@@ -23,6 +23,7 @@
 #ifndef TUTTI_ELASTIC_H
 #define TUTTI_ELASTIC_H
 
+#include "collectives/lasting.h"
 #include "collectives/transport/tcp.h"
 #include "collectives/transport/transport.h"
 #include "dag/base/status.h"
@@ -42,6 +43,9 @@ typedef struct tutti_elastic_options {
     double
         join_s; /* how long a newcomer waits to be taken in, and the first ranks for each other */
     double silence_s; /* a rank that says nothing for so long is suspected */
+    /* The ranks of an epoch are connected by this MPI; each one's number is its rank there, and none comes later. NULL:
+     * by connections of their own. Borrowed */
+    tutti_lasting *lasting;
 } tutti_elastic_options;
 
 /* Returns at once: enter waits. To be called early: it forks a process, for which the kernel keeps what is in memory

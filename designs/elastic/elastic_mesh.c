@@ -1,5 +1,5 @@
 /* The connections of an epoch: of two ranks, the one with the higher number connects to the door of the other, and says
- * which epoch it means. */
+ * which epoch it means. Or MPI has them. */
 #include "designs/elastic/elastic_parts.h"
 
 #include "collectives/transport/mesh.h"
@@ -75,8 +75,25 @@ static tutti_status connect_ranks(
     return status;
 }
 
+static tutti_status take_mpi(tutti_elastic *e, int lanes, tutti_transport **transport)
+{
+    const tutti_membership *epoch = &e->entered;
+    int member[TUTTI_MEMBERSHIP_MOST];
+    tutti_lasting_epoch over = {.epoch = epoch->epoch,
+        .member = member,
+        .size = epoch->n,
+        .lanes = lanes,
+        .broken = &e->broken};
+    for (int r = 0; r < epoch->n; r++) {
+        member[r] = (int)epoch->entry[r].id;
+        if (epoch->entry[r].id == e->options.self.id) over.rank = r;
+    }
+    return tutti_lasting_transport(e->options.lasting, &over, transport);
+}
+
 tutti_status tutti_elastic_mesh(tutti_elastic *e, int lanes, tutti_transport **mesh)
 {
+    if (e->options.lasting) return take_mpi(e, lanes, mesh);
     const tutti_membership *epoch = &e->entered;
     int socket[TUTTI_MEMBERSHIP_MOST], rank = 0;
     tutti_mesh_sockets options = {.size = epoch->n,

@@ -8,7 +8,8 @@
 #ifndef TUTTI_ELASTIC_START_H
 #define TUTTI_ELASTIC_START_H
 
-#include "collectives/transport/tcp_frame.h"
+#include "collectives/lasting.h"
+#include "collectives/transport/tcp.h"
 #include "designs/membership/membership.h"
 
 typedef struct tutti_elastic_start {
@@ -18,12 +19,18 @@ typedef struct tutti_elastic_start {
     tutti_membership_entry self;
     tutti_membership first; /* n 0: this rank joins */
     char contact[TUTTI_MEMBERSHIP_ADDRESS];
+    tutti_lasting *lasting; /* NULL: TUTTI_ELASTIC says all */
 } tutti_elastic_start;
 
 /* What it says; NULL: this is another run. [A] */
 const char *tutti_elastic_start_asked(void);
 /* NULL, or what is wrong, as a predicate: "has ...". */
 const char *tutti_elastic_start_read(const char *text, tutti_elastic_start *start);
+/* The same without a launcher: all ranks of MPI begin, with a door each; `least` are to be left. Starts MPI, which the
+ * caller ends (start->lasting). All ranks call it. UNSUPPORTED: this MPI ends with the first rank that dies; USAGE,
+ * COMM, NOMEM (logged). */
+tutti_status tutti_elastic_start_mpi(
+    int least, tutti_elastic_start *start, tutti_tcp_listener **door);
 /* Tells the launcher, which may be gone, that this rank has entered its first epoch. Again, it does nothing. */
 void tutti_elastic_start_entered(tutti_elastic_start *start);
 

@@ -8,7 +8,7 @@ libcore_la_SOURCES += \
 	designs/elastic/elastic_members.c \
 	designs/elastic/elastic_mesh.c \
 	designs/elastic/elastic_open.c \
-	designs/elastic/elastic_start.c designs/elastic/elastic_start.h \
+	designs/elastic/elastic_start.c designs/elastic/elastic_start.h designs/elastic/elastic_start_mpi.c \
 	designs/elastic/elastic_thread.c \
 	designs/elastic/keeper.c designs/elastic/keeper.h \
 	designs/elastic/words.c designs/elastic/words.h

@@ -14,7 +14,7 @@ fault_scripts = \
 	tests/faults/saver.sh
 check_PROGRAMS += $(fault_programs)
 TESTS += $(fault_programs) $(fault_scripts)
-EXTRA_DIST += $(fault_scripts) tests/faults/recovery.sh tests/faults/recovery_peer.py
+EXTRA_DIST += $(fault_scripts) tests/faults/elastic_accuracy.sh tests/faults/recovery.sh tests/faults/recovery_peer.py
 
 # Both files of which a build links one (configure --disable-faults) are built and tested in every build: these programs bring
 # theirs along, so that libcore's is not linked. One that lacks a function of fault.h draws it in, and does not link.

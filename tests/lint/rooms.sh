@@ -16,7 +16,7 @@ includes=$(sed '/^#/d' "$here/rooms.txt")
 # LIBRARY (begin of what stands between < and >) | rooms and files that may include it | why
 libraries='
 starpu     | dag/run/ designs/attach/attach.h designs/attach/attach.c apps/example/ | StarPU is known to dag/run and the attach surface
-mpi        | collectives/transport/ collectives/boot.c designs/attach/attach.h designs/attach/attach.c designs/kv/kv.h designs/kv/kv_open.c apps/bench/library.c apps/example/ apps/mpicheck/ | MPI is known to transports, boot, the attach surface, a bench of its algorithms and the checker of MPI programs
+mpi        | collectives/transport/ collectives/boot.c collectives/lasting.c designs/attach/attach.h designs/attach/attach.c designs/kv/kv.h designs/kv/kv_open.c apps/bench/library.c apps/example/ apps/mpicheck/ | MPI is known to transports, boot, the attach surface, a bench of its algorithms and the checker of MPI programs
 oneapi/    | dag/kernels/onednn                                | oneDNN stands behind dag/kernels/onednn*
 cuda       | dag/device/device_cuda dag/kernels/cuda collectives/transport/nccl_ collectives/transport/nccl.c | CUDA stands behind dag/device/device_cuda*, dag/kernels/cuda* and the transport nccl
 nccl       | apps/tools/nccl_ collectives/transport/nccl_ collectives/transport/nccl.c      | NCCL stands behind files that are named after it
@@ -35,7 +35,7 @@ names='
 starpu_    | dag/run/ designs/attach/attach.h designs/attach/attach.c apps/bench/kv_store.c apps/svm/world_session.c apps/example/ | StarPU is known to dag/run, the attach surface, and who uses that
 STARPU_    | dag/run/ designs/attach/attach.h designs/attach/attach.c apps/bench/kv_store.c apps/svm/world_session.c apps/example/ | StarPU is known to dag/run, the attach surface, and who uses that
 PMPI_      | apps/mpicheck/                                       | the second names of MPI are for the checker of MPI programs
-MPI_       | collectives/transport/ collectives/boot.c designs/attach/attach.h designs/attach/attach.c designs/kv/kv.h designs/kv/kv_open.c apps/bench/kv_store.c apps/bench/library.c apps/svm/world_session.c apps/example/ apps/mpicheck/ | MPI is known to transports, boot, the attach surface, who uses that, and the checker of MPI programs
+MPI_       | collectives/transport/ collectives/boot.c collectives/lasting.c designs/attach/attach.h designs/attach/attach.c designs/kv/kv.h designs/kv/kv_open.c apps/bench/kv_store.c apps/bench/library.c apps/svm/world_session.c apps/example/ apps/mpicheck/ | MPI is known to transports, boot, the attach surface, who uses that, and the checker of MPI programs
 dnnl_      | dag/kernels/onednn                                | oneDNN stands behind dag/kernels/onednn*
 exit(      | apps/                                             | libraries return a status, programs exit
 _exit(     | apps/ collectives/boot.c designs/elastic/keeper.c | libraries return a status, programs exit (boot ends all ranks, and a keeper is a process of its own)

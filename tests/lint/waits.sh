@@ -29,6 +29,7 @@ designs/thread/deadline.c|pthread_join(deadline->thread, NULL);|the thread is wo
 designs/thread/mpi_thread.c|pthread_join(h->thread, NULL);|MPI_Finalize on that thread has a deadline (deadline.h)
 designs/watch/watch.c|pthread_join(watch->thread, NULL);|the thread is woken, and waits for no rank
 designs/kv/connections.c|pthread_join(connections->thread, NULL);|each connection is broken 5 s after it was cut
+collectives/lasting.c|if (l->has_thread) pthread_join(l->thread, NULL);|the thread waits for no rank
 collectives/boot.c|: MPI_Init_thread(NULL, NULL, levels[needed], &granted);|setup_timeout_s, or a deadline (deadline.h)
 collectives/boot.c|if (boot->initialised_here && !ended) MPI_Finalize();|a deadline (deadline.h)
 collectives/boot.c|int code = MPI_Allreduce(|setup_timeout_s, or a deadline (deadline.h)

@@ -20,7 +20,7 @@ program_tests = \
 	tests/programs/late.sh \
 	tests/programs/layout.sh tests/programs/split.sh \
 	tests/programs/rooted.sh \
-	tests/programs/served.sh tests/programs/served_designs.sh tests/programs/elastic.sh tests/programs/elastic_ranks.sh tests/programs/elastic_hosts.sh tests/programs/async.sh \
+	tests/programs/served.sh tests/programs/served_designs.sh tests/programs/elastic.sh tests/programs/elastic_ranks.sh tests/programs/elastic_mpi.sh tests/programs/elastic_hosts.sh tests/programs/async.sh \
 	tests/programs/strategy.sh \
 	tests/programs/buffers.sh tests/programs/compress.sh \
 	tests/programs/loaded.sh \
