@@ -75,10 +75,13 @@ typedef struct subject {
     int next; /* of the list of unused ones */
 } subject;
 
+/* What concerns a rank. */
+enum { FLIGHTS = 1, MORE = 2 };
+
 /* A rank's own. */
 typedef struct place {
     double free_s; /* when its own time is free again */
-    int concerned;
+    int concerned; /* by FLIGHTS: watched messages and local steps; by MORE than that; 0: it is not */
 } place;
 
 struct tutti_virtual_world {
@@ -116,11 +119,10 @@ typedef struct arithmetic {
 
 /* ---- who is concerned, and when ---- */
 
-static void concern(tutti_virtual_world *w, int rank)
+static void concern(tutti_virtual_world *w, int rank, int by)
 {
-    if (w->place[rank].concerned) return;
-    w->place[rank].concerned = 1;
-    w->concerned[w->concerns++] = rank;
+    if (!w->place[rank].concerned) w->concerned[w->concerns++] = rank;
+    w->place[rank].concerned |= by;
 }
 
 static tutti_status add_event(tutti_virtual_world *w, double at_s, subject s)
@@ -333,7 +335,7 @@ static void end_message(tutti_virtual_world *w, tutti_message *m, tutti_status s
 {
     m->status = status;
     set_ended(m);
-    concern(w, m->sends ? m->from : m->to);
+    concern(w, m->sends ? m->from : m->to, m->news ? FLIGHTS : MORE);
 }
 
 /* For the world. */
@@ -767,7 +769,7 @@ static tutti_status run_event(tutti_virtual_world *w, int number)
         end_reception(w, s.message);
     else if (s.step)
         end_step(s.step);
-    if (!s.message) concern(w, s.rank);
+    if (!s.message) concern(w, s.rank, s.step ? FLIGHTS : MORE);
     return TUTTI_OK;
 }
 
@@ -807,6 +809,11 @@ tutti_status tutti_virtual_next(tutti_virtual_world *w, const int **rank, int *r
     *rank = w->concerned;
     *ranks = w->concerns;
     return status;
+}
+
+int tutti_virtual_only_flights(const tutti_virtual_world *world, int rank)
+{
+    return world->place[rank].concerned == FLIGHTS;
 }
 
 tutti_virtual_account tutti_virtual_totals(const tutti_virtual_world *world)
