@@ -41,8 +41,8 @@ struct tutti_message {
     uint64_t number;              /* of messages that were posted before */
 };
 
-/* Memory of messages. */
-enum { SLAB_MESSAGES = 1024 };
+/* Memory of messages, a large page. */
+enum { SLAB_BYTES = 2 << 20, SLAB_MESSAGES = SLAB_BYTES / sizeof(tutti_message) };
 typedef struct slab {
     struct slab *next;
     tutti_message *message; /* [SLAB_MESSAGES] */
@@ -277,12 +277,13 @@ static waiting *waiting_for(tutti_virtual_world *w, const tutti_message *m)
 static tutti_status add_slab(tutti_virtual_world *w)
 {
     slab *added = malloc(sizeof *added);
-    tutti_message *message = aligned_alloc(LINE, SLAB_MESSAGES * sizeof *message);
+    tutti_message *message = aligned_alloc(SLAB_BYTES, SLAB_BYTES);
     if (!added || !message) {
         free(added);
         free(message);
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for messages");
     }
+    (void)madvise(message, SLAB_BYTES, MADV_HUGEPAGE); /* else most of their misses cost two */
     *added = (slab){w->slab, message};
     w->slab = added;
     for (int i = SLAB_MESSAGES - 1; i >= 0; i--) {
@@ -789,6 +790,35 @@ static tutti_status run_instant(tutti_virtual_world *w)
     return status;
 }
 
+static void fetch_watcher(const tutti_message *m)
+{
+    if (!m || !m->news) return;
+    __builtin_prefetch(m->news, 1);
+    if (m->watcher->ahead) m->watcher->ahead(m->watcher->ctx);
+}
+
+/* Fetches into the cache what the next events will need, the less of it the further ahead: each step needs what the
+ * last one has fetched. Large simulations wait for memory. */
+static void look_ahead(const tutti_virtual_world *w)
+{
+    enum { NEAR = 3, FAR = 7, FARTHEST = 15 }; /* events */
+    for (int i = FARTHEST - 1; i >= 0; i--) {
+        const int flow = tutti_flows_ahead(w->flows, i);
+        const tutti_message *m = flow >= 0 && i < FAR ? w->of_flow[flow] : NULL;
+        if (flow >= 0 && !m) __builtin_prefetch(&w->of_flow[flow]);
+        if (!m) continue;
+        if (i >= NEAR) {
+            __builtin_prefetch(m);
+        } else if (i) {
+            __builtin_prefetch(m->partner);
+            __builtin_prefetch(m->watcher);
+        } else {
+            fetch_watcher(m);
+            fetch_watcher(m->partner);
+        }
+    }
+}
+
 static int by_number(const void *a, const void *b)
 {
     return *(const int *)a - *(const int *)b;
@@ -805,6 +835,7 @@ tutti_status tutti_virtual_next(tutti_virtual_world *w, const int **rank, int *r
         status = run_instant(w);
         if (!status) status = tutti_virtual_when(w, &at_s);
     }
+    look_ahead(w);
     qsort(w->concerned, (size_t)w->concerns, sizeof *w->concerned, by_number);
     *rank = w->concerned;
     *ranks = w->concerns;

@@ -185,6 +185,14 @@ static void needs_whole(tutti_driver *d, void *ctx)
     *needs |= d->unproven || d->fault != NULL;
 }
 
+/* Whether the last progress has ended any. */
+static int has_ended(const tutti_driver *d)
+{
+    const tutti_coll_request *r = tutti_coll_first_moved(d->comm);
+    while (r && !tutti_coll_done(r)) r = tutti_coll_next_moved(r);
+    return r != NULL;
+}
+
 /* What pass_one does of a driver when only messages of its collectives have ended since the last pass: these may end
  * it, and the time for comparing may have come. */
 static void move_one(tutti_driver *d, void *ctx)
@@ -193,7 +201,7 @@ static void move_one(tutti_driver *d, void *ctx)
     int moved = 0;
     tutti_status status = look_at_verify(d);
     if (!status) status = tutti_coll_progress(d->comm, &moved);
-    if (!status && moved) tutti_driver_end_moved(d);
+    if (!status && moved && has_ended(d)) tutti_driver_end_moved(d);
     any->flights |= moved;
     any->others |= status != TUTTI_OK;
 }

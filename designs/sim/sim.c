@@ -215,7 +215,9 @@ static tutti_status end_steps(simulation *s, rank *r, int *moved)
 static tutti_status advance_rank(simulation *s, rank *r)
 {
     tutti_status status = TUTTI_OK;
-    int freed = end_kernels(s, r), moves = !freed && tutti_virtual_only_flights(s->world, r->number);
+    int freed = end_kernels(s, r);
+    int moves =
+        !freed && !s->options->whole_passes && tutti_virtual_only_flights(s->world, r->number);
     for (int moved = 1; moved && !status; freed = moves = 0) {
         moved = (moves ? tutti_exchange_move(r->exchange) : tutti_exchange_pass(r->exchange)) > 1;
         if (!freed && tutti_inline_changes(r->run) == r->changes) continue;
