@@ -36,8 +36,8 @@ tutti_status tutti_flows_next(tutti_flows *flows, double *at_s);
  * there is none. NOMEM. */
 tutti_status tutti_flows_end(tutti_flows *flows, double now_s, int *flow);
 
-/* Fetches into the cache what the next events will need, and returns the flow of event i of those next to happen, nearly
- * in order, or -1. Changes nothing. */
+/* Fetches into the cache what the next events will need, and returns the flow of event i of those next to happen,
+ * nearly in order, or -1. Changes nothing. */
 int tutti_flows_ahead(const tutti_flows *flows, int i);
 
 /* A flow's bytes a second; 0: it is still on its way, or waits. */
