@@ -54,6 +54,7 @@ struct tutti_coll_request {
     tutti_status status;
     int done;
     tutti_watcher watcher;
+    tutti_flight *flight;
     int64_t moves; /* passes that advanced it */
     tutti_coll_request *moved;
     int64_t label;
@@ -67,7 +68,6 @@ struct tutti_coll_request {
     tutti_device_call *call; /* a library's own, in device memory; NULL: none */
     int whole;               /* it is a library's own */
     tutti_cache_entry *entry;
-    tutti_flight *flight;
     int in_flight;
     int orphan;            /* its post has failed half-way: the drain frees it */
     unsigned char here[2]; /* a barrier's IN and OUT */

@@ -390,6 +390,26 @@ tutti_status tutti_flight_progress(tutti_flight *f, int *moved)
     return f->status;
 }
 
+void tutti_flight_prefetch(const tutti_flight *f)
+{
+    enum { LINE = 64 };
+    if (!f) return;
+    for (size_t at = 0; at < sizeof *f; at += LINE) __builtin_prefetch((const char *)f + at, 1);
+}
+
+void tutti_flight_prefetch_steps(const tutti_flight *f)
+{
+    enum { SOME = 4 };
+    for (int c = 0; f && c < f->sched->channels && c < SOME; c++) {
+        const ring *r = &f->channel[c].under_way;
+        if (!f->channel[c].news || !r->n) continue;
+        const int i = oldest_of(f, r)->step;
+        __builtin_prefetch(&f->sched->step[i]);
+        __builtin_prefetch(&f->sched->step[i + 1]);
+        __builtin_prefetch(&f->waits[i], 1);
+    }
+}
+
 int tutti_flight_is_quiet(const tutti_flight *f)
 {
     return !f->blind && !f->status && !f->running.n && !f->local.n;

@@ -51,6 +51,9 @@ tutti_status tutti_flight_progress(tutti_flight *flight, int *moved);
 /* Whether progress finds nothing until the watcher is called: nothing is under way but messages that are watched
  * (tutti_transport_ops.watch). */
 int tutti_flight_is_quiet(const tutti_flight *flight);
+/* Fetch into the cache what progress will need: the flight; and then, once messages have ended, steps. Accept NULL. */
+void tutti_flight_prefetch(const tutti_flight *flight);
+void tutti_flight_prefetch_steps(const tutti_flight *flight);
 /* After a failure, called repeatedly: no step starts any more; unmatched messages are cancelled, the
  * others end. Returns how many have not ended. */
 int tutti_flight_drain(tutti_flight *flight);

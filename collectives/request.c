@@ -99,12 +99,18 @@ static void wake_request(void *request)
     tutti_coll_request *r = request;
     tutti_comm *c = r->comm;
     r->news = 1;
+    if (r->in_flight) tutti_flight_prefetch_steps(r->flight);
     if (r->awake || !r->in_flight) return;
     r->awake = 1;
     r->behind = NULL;
     r->before = c->last_awake;
     *(c->last_awake ? &c->last_awake->behind : &c->first_awake) = r;
     c->last_awake = r;
+}
+
+static void prefetch_request(void *request)
+{
+    tutti_flight_prefetch(((const tutti_coll_request *)request)->flight);
 }
 
 static void let_sleep(tutti_coll_request *r)
@@ -134,7 +140,7 @@ static tutti_status begin_request(tutti_coll_request *r)
     tutti_flight_plan plan = plan_of(c, a, r->entry->sched);
     plan.lane = r->lane;
     plan.tag = tutti_comm_tag(c, r->number, a->identity);
-    r->watcher = (tutti_watcher){wake_request, r};
+    r->watcher = (tutti_watcher){wake_request, r, prefetch_request};
     plan.watcher = &r->watcher;
     status = tutti_flight_start(&plan, &r->flight);
     if (!status) r->done = tutti_flight_done(r->flight);

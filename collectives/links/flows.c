@@ -371,6 +371,14 @@ static tutti_status solve(tutti_flows *f)
 
 /* ---- time ---- */
 
+int tutti_flows_ahead(const tutti_flows *f, int i)
+{
+    if (i >= f->events.n) return -1;
+    const int number = flow_of(f->events.heap[i].what);
+    __builtin_prefetch(&f->flow[number]);
+    return number;
+}
+
 tutti_status tutti_flows_next(tutti_flows *f, double *at_s)
 {
     tutti_timed_event e;

@@ -36,6 +36,10 @@ tutti_status tutti_flows_next(tutti_flows *flows, double *at_s);
  * there is none. NOMEM. */
 tutti_status tutti_flows_end(tutti_flows *flows, double now_s, int *flow);
 
+/* Fetches into the cache what the next events will need, and returns the flow of event i of those next to happen,
+ * nearly in order, or -1. Changes nothing. */
+int tutti_flows_ahead(const tutti_flows *flows, int i);
+
 /* A flow's bytes a second; 0: it is still on its way, or waits. */
 double tutti_flows_rate(const tutti_flows *flows, int flow);
 /* Bytes that have begun to cross a capacity of the topology. */

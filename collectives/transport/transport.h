@@ -38,6 +38,7 @@ typedef struct tutti_message tutti_message;
 typedef struct tutti_watcher {
     void (*raise)(void *ctx);
     void *ctx;
+    void (*ahead)(void *ctx); /* raise comes soon: only fetches into the cache what it will need */
 } tutti_watcher;
 
 /* Messages received, and their bytes. */

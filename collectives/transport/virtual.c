@@ -22,8 +22,8 @@ typedef enum phase {
     RECEIVES, /* the receiver's moment */
 } phase;
 
-/* Memory of messages. */
-enum { SLAB_MESSAGES = 1024 };
+/* Memory of messages, a large page. */
+enum { SLAB_BYTES = 2 << 20, SLAB_MESSAGES = SLAB_BYTES / sizeof(tutti_message) };
 typedef struct slab {
     struct slab *next;
     tutti_message *message; /* [SLAB_MESSAGES] */
@@ -42,10 +42,13 @@ typedef struct subject {
     int next; /* of the list of unused ones */
 } subject;
 
+/* What concerns a rank. */
+enum { FLIGHTS = 1, MORE = 2 };
+
 /* A rank's own. */
 typedef struct place {
     double free_s; /* when its own time is free again */
-    int concerned;
+    int concerned; /* by FLIGHTS: watched messages and local steps; by MORE than that; 0: it is not */
 } place;
 
 struct tutti_virtual_world {
@@ -83,11 +86,10 @@ typedef struct arithmetic {
 
 /* ---- who is concerned, and when ---- */
 
-static void concern(tutti_virtual_world *w, int rank)
+static void concern(tutti_virtual_world *w, int rank, int by)
 {
-    if (w->place[rank].concerned) return;
-    w->place[rank].concerned = 1;
-    w->concerned[w->concerns++] = rank;
+    if (!w->place[rank].concerned) w->concerned[w->concerns++] = rank;
+    w->place[rank].concerned |= by;
 }
 
 static tutti_status add_event(tutti_virtual_world *w, double at_s, subject s)
@@ -128,12 +130,13 @@ static int is_payload(const tutti_virtual_world *w, const void *address)
 static tutti_status add_slab(tutti_virtual_world *w)
 {
     slab *added = malloc(sizeof *added);
-    tutti_message *message = aligned_alloc(TUTTI_VIRTUAL_LINE, SLAB_MESSAGES * sizeof *message);
+    tutti_message *message = aligned_alloc(SLAB_BYTES, SLAB_BYTES);
     if (!added || !message) {
         free(added);
         free(message);
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for messages");
     }
+    (void)madvise(message, SLAB_BYTES, MADV_HUGEPAGE); /* else most of their misses cost two */
     *added = (slab){w->slab, message};
     w->slab = added;
     for (int i = SLAB_MESSAGES - 1; i >= 0; i--) {
@@ -186,7 +189,7 @@ static void end_message(tutti_virtual_world *w, tutti_message *m, tutti_status s
 {
     m->status = status;
     set_ended(m);
-    concern(w, m->sends ? m->from : m->to);
+    concern(w, m->sends ? m->from : m->to, m->news ? FLIGHTS : MORE);
 }
 
 /* For the world. */
@@ -620,7 +623,7 @@ static tutti_status run_event(tutti_virtual_world *w, int number)
         end_reception(w, s.message);
     else if (s.step)
         end_step(s.step);
-    if (!s.message) concern(w, s.rank);
+    if (!s.message) concern(w, s.rank, s.step ? FLIGHTS : MORE);
     return TUTTI_OK;
 }
 
@@ -640,6 +643,35 @@ static tutti_status run_instant(tutti_virtual_world *w)
     return status;
 }
 
+static void fetch_watcher(const tutti_message *m)
+{
+    if (!m || !m->news) return;
+    __builtin_prefetch(m->news, 1);
+    if (m->watcher->ahead) m->watcher->ahead(m->watcher->ctx);
+}
+
+/* Fetches into the cache what the next events will need, the less of it the further ahead: each step needs what the
+ * last one has fetched. Large simulations wait for memory. */
+static void look_ahead(const tutti_virtual_world *w)
+{
+    enum { NEAR = 3, FAR = 7, FARTHEST = 15 }; /* events */
+    for (int i = FARTHEST - 1; i >= 0; i--) {
+        const int flow = tutti_flows_ahead(w->flows, i);
+        const tutti_message *m = flow >= 0 && i < FAR ? w->of_flow[flow] : NULL;
+        if (flow >= 0 && !m) __builtin_prefetch(&w->of_flow[flow]);
+        if (!m) continue;
+        if (i >= NEAR) {
+            __builtin_prefetch(m);
+        } else if (i) {
+            __builtin_prefetch(m->partner);
+            __builtin_prefetch(m->watcher);
+        } else {
+            fetch_watcher(m);
+            fetch_watcher(m->partner);
+        }
+    }
+}
+
 static int by_number(const void *a, const void *b)
 {
     return *(const int *)a - *(const int *)b;
@@ -656,10 +688,16 @@ tutti_status tutti_virtual_next(tutti_virtual_world *w, const int **rank, int *r
         status = run_instant(w);
         if (!status) status = tutti_virtual_when(w, &at_s);
     }
+    look_ahead(w);
     qsort(w->concerned, (size_t)w->concerns, sizeof *w->concerned, by_number);
     *rank = w->concerned;
     *ranks = w->concerns;
     return status;
+}
+
+int tutti_virtual_only_flights(const tutti_virtual_world *world, int rank)
+{
+    return world->place[rank].concerned == FLIGHTS;
 }
 
 tutti_virtual_account tutti_virtual_totals(const tutti_virtual_world *world)

@@ -46,6 +46,9 @@ tutti_status tutti_virtual_when(tutti_virtual_world *world, double *at_s);
 /* Moves the clock to the next time at which anything happens, and lets that happen. *rank: the ranks concerned, each
  * once, in order; valid until the next call. *ranks: how many; 0: nothing will ever happen. NOMEM. */
 tutti_status tutti_virtual_next(tutti_virtual_world *world, const int **rank, int *ranks);
+/* Whether a rank is concerned now because watched messages (tutti_transport_ops.watch) or local steps have ended, and
+ * for nothing else. */
+int tutti_virtual_only_flights(const tutti_virtual_world *world, int rank);
 
 /* From now on messages end with COMM, those under way and later ones: for a simulation that cannot end otherwise. */
 void tutti_virtual_break(tutti_virtual_world *world);

@@ -110,6 +110,9 @@ void tutti_driver_ready(
 /* Starts, progresses and ends collectives. Returns 0: nothing moved; 1: only collectives in flight did, so that
  * another pass finds nothing before more arrives; 2: another pass may find more. One thread at a time. */
 int tutti_driver_pass(tutti_driver *driver);
+/* The same, cheaper, if since the last pass that returned less than 2 nothing has happened but that messages in flight
+ * and local steps have ended. */
+int tutti_driver_move(tutti_driver *driver);
 /* Whether a pass could do something: anything in flight, or ready and allowed to start. [A] */
 int tutti_driver_busy(tutti_driver *driver);
 /* As tutti_comm_wait. In the thread of the passes. */

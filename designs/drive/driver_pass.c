@@ -178,6 +178,47 @@ int tutti_driver_pass(tutti_driver *driver)
     return any.others ? 2 : any.flights;
 }
 
+/* Whether only a whole pass finds what to do next in one driver, whatever its collectives do. */
+static void needs_whole(tutti_driver *d, void *ctx)
+{
+    int *needs = ctx;
+    *needs |= d->unproven || d->fault != NULL;
+}
+
+/* Whether the last progress has ended any. */
+static int has_ended(const tutti_driver *d)
+{
+    const tutti_coll_request *r = tutti_coll_first_moved(d->comm);
+    while (r && !tutti_coll_done(r)) r = tutti_coll_next_moved(r);
+    return r != NULL;
+}
+
+/* What pass_one does of a driver when only messages of its collectives have ended since the last pass: these may end
+ * it, and the time for comparing may have come. */
+static void move_one(tutti_driver *d, void *ctx)
+{
+    motion *any = ctx;
+    int moved = 0;
+    tutti_status status = look_at_verify(d);
+    if (!status) status = tutti_coll_progress(d->comm, &moved);
+    if (!status && moved && has_ended(d)) tutti_driver_end_moved(d);
+    any->flights |= moved;
+    any->others |= status != TUTTI_OK;
+}
+
+int tutti_driver_move(tutti_driver *driver)
+{
+    motion any = {0};
+    pthread_mutex_lock(driver->comm_lock);
+    const int64_t ended = driver->ended;
+    int whole = tutti_driver_failure(driver) != TUTTI_OK;
+    tutti_driver_each(driver, needs_whole, &whole);
+    if (!whole) tutti_driver_each(driver, move_one, &any);
+    any.others |= driver->ended != ended;
+    pthread_mutex_unlock(driver->comm_lock);
+    return whole ? tutti_driver_pass(driver) : any.others ? 2 : any.flights;
+}
+
 /* Queue lock held. */
 static void is_busy(tutti_driver *d, void *ctx)
 {

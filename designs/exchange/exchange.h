@@ -196,6 +196,8 @@ void tutti_exchange_attend(tutti_exchange *exchange);
 /* With `manual`: starts what may start, moves what is in flight, ends what is done. Returns as tutti_driver_pass
  * (designs/drive/driver.h): 0 if nothing moved. */
 int tutti_exchange_pass(tutti_exchange *exchange);
+/* The same if only messages of collectives have ended since: tutti_driver_move. */
+int tutti_exchange_move(tutti_exchange *exchange);
 
 /* Runs one collective now and waits for it. All ranks call it at the same point of the program.
  * `name` is what reports call it ("the epoch's sums"); borrowed until close. The buffers belong to

@@ -27,6 +27,11 @@ int tutti_exchange_pass(tutti_exchange *exchange)
     return tutti_driver_pass(tutti_comm_thread_driver(exchange->thread));
 }
 
+int tutti_exchange_move(tutti_exchange *exchange)
+{
+    return tutti_driver_move(tutti_comm_thread_driver(exchange->thread));
+}
+
 tutti_status tutti_exchange_call(
     tutti_exchange *exchange, const char *name, const tutti_coll_args *args)
 {

@@ -212,13 +212,15 @@ static tutti_status end_steps(simulation *s, rank *r, int *moved)
     return failure ? failure : submit_steps(s, r);
 }
 
-/* All that a rank can do now. Most calls move messages, and nothing else. */
+/* All that a rank can do now. Most calls move messages, and nothing else: those need no whole pass. */
 static tutti_status advance_rank(simulation *s, rank *r)
 {
     tutti_status status = TUTTI_OK;
     int freed = end_kernels(s, r);
-    for (int moved = 1; moved && !status; freed = 0) {
-        moved = tutti_exchange_pass(r->exchange) > 1;
+    int moves =
+        !freed && !s->options->whole_passes && tutti_virtual_only_flights(s->world, r->number);
+    for (int moved = 1; moved && !status; freed = moves = 0) {
+        moved = (moves ? tutti_exchange_move(r->exchange) : tutti_exchange_pass(r->exchange)) > 1;
         if (!freed && tutti_inline_changes(r->run) == r->changes) continue;
         r->changes = tutti_inline_changes(r->run);
         status = end_steps(s, r, &moved);

@@ -42,6 +42,7 @@ typedef struct tutti_sim_options {
     /* [ranks] of rank r: what its workers and lanes do, recorded where it is on (dag/run/trace.h), for as many workers;
      * or NULL. Names in it are those of graphs. Borrowed */
     tutti_trace **trace;
+    int whole_passes; /* ranks do no less in a pass than real ones: slower, and the same run. For tests */
 } tutti_sim_options;
 
 typedef struct tutti_sim_result {

@@ -216,6 +216,26 @@ START_TEST(runs_repeat)
 }
 END_TEST
 
+/* A pass that does only what messages need finds what a whole one finds. */
+START_TEST(passes_do_not_matter)
+{
+    double step_s[2][STEPS];
+    tutti_sim_result r[2];
+    for (int i = 0; i < 2; i++) {
+        net n = {.kernel_s = 0.002, .lacks = -1};
+        tutti_sim_options o = options_of(tutti_designs[_i / TUTTI_VERIFY_MODES]);
+        o.exchange.verify = (tutti_verify_mode)(_i % TUTTI_VERIFY_MODES);
+        o.exchange.chunk_bytes = COUNT;
+        o.noise = 0.3;
+        o.seed = 7;
+        o.whole_passes = i;
+        ck_assert_ok(simulate(&n, 4, "star:4,1Gbit/s", &o, step_s[i], &r[i]));
+    }
+    ck_assert(memcmp(step_s[0], step_s[1], sizeof *step_s) == 0);
+    ck_assert(r[0].events == r[1].events && r[0].messages == r[1].messages);
+}
+END_TEST
+
 /* A rank that lacks a sum: what ranks compare tells it; if they do not, the others wait for ever, which is told. */
 START_TEST(mistakes)
 {
@@ -247,6 +267,7 @@ int main(void)
     tcase_add_loop_test(tcase, steps_are_the_formulas, 0, designs);
     tcase_add_test(tcase, pipelines_are_the_formulas);
     tcase_add_test(tcase, runs_repeat);
+    tcase_add_loop_test(tcase, passes_do_not_matter, 0, designs * TUTTI_VERIFY_MODES);
     tcase_add_test(tcase, mistakes);
     return testing_run(suite);
 }
