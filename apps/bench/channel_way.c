@@ -150,19 +150,30 @@ void tutti_channel_way_close(tutti_channel_way *way)
 
 /* ---- rounds ---- */
 
+/* As a communication thread does between hosts. */
+static void rest(tutti_transport *t)
+{
+    static const double nap_s = 50e-6, longest_s = 1e-3;
+    pthread_mutex_t alone = PTHREAD_MUTEX_INITIALIZER;
+    if (!t->ops->wait)
+        tutti_clock_sleep(nap_s);
+    else
+        (void)t->ops->wait(t, &alone, longest_s);
+}
+
 /* As tutti_world_spin: a yield takes as long as a short message. */
 static tutti_status spin(
     const tutti_world *world, const tutti_channel_way *way, tutti_message *message)
 {
-    static const double nap_s = 50e-6;
     tutti_transport *t = way->transport;
     enum { POLLS_BEFORE_YIELD = 16, YIELDS_BEFORE_CLOCK = 64 };
     const double until_s = tutti_clock_s() + world->timeout_s;
     tutti_status status = TUTTI_OK;
+    const int polls_before_rest = t->ops->wait ? 0 : POLLS_BEFORE_YIELD;
     int done = !message;
     for (int polls = 1; !done && !status; polls++) {
         status = t->ops->test(t, message, &done);
-        if (way->far && !done && polls > POLLS_BEFORE_YIELD) tutti_clock_sleep(nap_s);
+        if (way->far && !done && polls > polls_before_rest) rest(t);
         if (polls % POLLS_BEFORE_YIELD) continue;
         sched_yield();
         if (polls % (POLLS_BEFORE_YIELD * YIELDS_BEFORE_CLOCK) == 0 && tutti_clock_s() > until_s)

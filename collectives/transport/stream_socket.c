@@ -62,7 +62,7 @@ tutti_status tutti_stream_socket(int socket, tutti_stream **stream)
         close(socket);
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a connection");
     }
-    *s = (tutti_stream){.ops = &socket_ops, .socket = socket};
+    *s = (tutti_stream){.ops = &socket_ops, .socket = socket, .file = socket};
     setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     *stream = s;
     return TUTTI_OK;
