@@ -371,9 +371,19 @@ int tutti_connection_wakes(const tutti_connection *t)
     return t->stream && t->stream->wakes;
 }
 
+/* Whose message has begun sends all of it. */
+static size_t still_comes(const tutti_connection *t)
+{
+    const tutti_connection_message *m = t->incoming;
+    const size_t left = m ? m->bytes - m->moved : 0;
+    return left > 1 ? left : 1;
+}
+
 struct pollfd tutti_connection_poll(const tutti_connection *t)
 {
-    int writes = has_to_write(t);
+    const int writes = has_to_write(t);
+    tutti_stream *s = t->stream;
+    if (s && s->ops->expect) s->ops->expect(s, still_comes(t));
     return (struct pollfd){.fd = t->stream ? t->stream->socket : -1,
         .events = (short)(POLLIN | (writes ? POLLOUT : 0))};
 }
