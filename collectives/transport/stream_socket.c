@@ -12,7 +12,7 @@
 
 typedef struct socket_stream {
     tutti_stream base;
-    int low;   /* so many bytes make it readable */
+    int low;   /* it is readable from this many bytes on */
     int empty; /* the last read has got less than it asked for: the next one would find nothing */
 } socket_stream;
 

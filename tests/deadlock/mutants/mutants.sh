@@ -65,6 +65,7 @@ link() {
     test_shares) path=tests/step/test_shares-test_shares.o more=.libs/libtrial.a ;;
     test_servers) path=tests/designs/test_servers-test_servers.o more='.libs/libsession.a .libs/libtrial.a' ;;
     test_served) path=tests/step/test_served-test_served.o more=.libs/libtrial.a ;;
+    test_buffer_world) path=tests/deadlock/test_buffer_world-test_buffer_world.o ;;
     test_kv_world)
         path=tests/deadlock/test_kv_world-test_kv_world.o
         more='tests/deadlock/.libs/libkvworld.a tests/deadlock/.libs/libexplore.a tests/deadlock/.libs/libcases.a'
