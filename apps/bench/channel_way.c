@@ -209,7 +209,7 @@ void tutti_channel_way_close(tutti_channel_way *way)
 /* As a communication thread does between hosts. */
 static void rest(tutti_transport *t)
 {
-    static const double nap_s = 50e-6, longest_s = 1e-3;
+    static const double nap_s = 50e-6, longest_s = 4e-3;
     pthread_mutex_t alone = PTHREAD_MUTEX_INITIALIZER;
     if (!t->ops->wait)
         tutti_clock_sleep(nap_s);

@@ -24,8 +24,8 @@ typedef struct tutti_stream_ops {
     /* Whether a read would find anything, or, if `writes`, a write make room; asked before `file` is waited for. NULL:
      * the file says so, or it can only be tried. */
     int (*is_ready)(const tutti_stream *s, int writes);
-    /* `bytes` bytes or more come next: poll(2) need not say before that it can be read, unless the stream holds no more.
-     * NULL: it always does. */
+    /* `bytes` bytes or more come next: poll(2) need not say before that it can be read, unless the stream holds no
+     * more. NULL: it always does. */
     void (*expect)(tutti_stream *s, size_t bytes);
     /* Where the other end finds this memory, if it can write to it; 0: it cannot. It is lent until it is taken back.
      * NULL: never. */

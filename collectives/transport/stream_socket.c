@@ -34,10 +34,11 @@ static ssize_t socket_write(tutti_stream *s, const struct iovec *part, int parts
     return n < 0 ? explain_errno(s, "cannot be written to") : n;
 }
 
-/* Waking costs as much as reading some 10 KiB. What fills the socket's buffer can be read, however much is expected. */
+/* Waking costs as much as copying some 10 KiB; and more than this the kernel does not keep at once. What it keeps can
+ * be read when it keeps no more, however much is expected. */
 static void socket_expect(tutti_stream *base, size_t bytes)
 {
-    enum { MOST = 1 << 17 };
+    enum { MOST = 1 << 18 };
     socket_stream *s = (socket_stream *)base;
     const int low = bytes < MOST ? (int)bytes : MOST;
     if (low == s->low || setsockopt(base->socket, SOL_SOCKET, SO_RCVLOWAT, &low, sizeof low))

@@ -1,7 +1,7 @@
-/* buffer world: the explorer on real connections in shared memory (collectives/transport): messages into memory that is
- * lent, each step of which is chosen. Rank 0 sends, or has a kernel write where rank 1 receives; rank 1 receives,
- * cancels, gives the memory back; either may end, and rank 0 may lie. The frames and pieces that rank 0 writes are a step
- * each, so that anything may come between the data and the word that they are there.
+/* buffer world: the explorer on real connections in shared memory (collectives/transport): messages into memory that
+ * is lent, each step of which is chosen. Rank 0 sends, or has a kernel write where rank 1 receives; rank 1 receives,
+ * cancels, gives the memory back; either may end, and rank 0 may lie. The frames and pieces that rank 0 writes are a
+ * step each, so that anything may come between the data and the word that they are there.
  *
  * A message is whole when it is received; memory that rank 1 has back is not written to; and all ends.
  *
