@@ -47,7 +47,7 @@ static const tutti_conf conf = {
         "an RPC that copies it on both sides, and by gRPC, in turns, after comparing all bytes. "
         "With \"shm, written there\" rank 0 makes it in rank 1's memory before the clock starts. "
         "Prints the time until it is handed over, and until its receiver has read it, too. On two "
-        "hosts, over TCP, libfabric and MPI, with the processor seconds of both ranks.",
+        "hosts, over TCP, libfabric, MPI and gRPC, with the processor seconds of both ranks.",
     .settings = settings,
 };
 
@@ -181,7 +181,7 @@ static tutti_status check_ranks(bench *b)
     return status;
 }
 
-/* Over TCP and over a Unix socket: which is faster depends on the size. */
+/* Over TCP and, within a host, over a Unix socket: which is faster depends on the size. */
 static tutti_status add_grpc(bench *b)
 {
     static const char *const over[] = {"tcp", "unix"};
@@ -194,12 +194,14 @@ static tutti_status add_grpc(bench *b)
         return TUTTI_OK;
     }
     snprintf(path, sizeof path, "%.4000s/channel_grpc", b->o.grpc);
-    if (b->world.boot.rank == 0 && (access(path, X_OK) != 0 || strchr(path, '\'')))
+    if ((b->far || b->world.boot.rank == 0) && (access(path, X_OK) != 0 || strchr(path, '\'')))
         status = tutti_fail(TUTTI_ERR_USAGE,
             "--grpc %s: the folder has no channel_grpc: tutti-bench peers --package grpc --install "
             "makes one that has",
             b->o.grpc);
     status = tutti_world_agree(&b->world, status);
+    if (b->far && !status)
+        return tutti_channel_way_start_far(&b->world, path, &b->contestant[b->contestants++].way);
     for (int i = 0; i < 2 && !status; i++) {
         snprintf(command, sizeof command, "exec '%s' %s", path, over[i]);
         status = tutti_channel_way_start(&b->world, command, &b->contestant[b->contestants++].way);

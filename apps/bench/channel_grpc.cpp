@@ -3,10 +3,11 @@
  * Both ends poll their completion queues on the calling thread, which is faster here than gRPC's callbacks.
  *
  *   channel_grpc [--probe] [tcp|unix]
- *   channel_grpc serve ADDRESS:PORT, channel_grpc ADDRESS:PORT     the two of them on two hosts, by hand
+ *   channel_grpc serve ADDRESS:PORT, channel_grpc TARGET     the two of them on two hosts; the server ends with its stdin
  *
- * Prints {"event": "ready", "about": ...}; for each line "BYTES ROUNDS HOW" on stdin it makes so many calls, and prints
- * {"event": "block", "step_ms": MILLISECONDS OF A CALL}. HOW: hand (the server has the message), read (it reads a word of
+ * Prints {"event": "ready", "about": ...}, the server also with its "port"; for each line "BYTES ROUNDS HOW" on stdin the
+ * client makes so many calls, and prints {"event": "block", "step_ms": MILLISECONDS OF A CALL, "cpu_s": PROCESSOR SECONDS
+ * OF BOTH IN A CALL}. HOW: hand (the server has the message), read (it reads a word of
  * each cache line), check (the answer is the sum of all bytes, which is compared). */
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/generic/generic_stub.h>
@@ -22,11 +23,12 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace {
@@ -52,8 +54,18 @@ bool finish(grpc::CompletionQueue *queue)
 
 /* ---- the server ---- */
 
+/* Microseconds of processors that this process has used. */
+uint64_t used_cpu_us()
+{
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    return 1000000 * static_cast<uint64_t>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           static_cast<uint64_t>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
 uint64_t answer(const grpc::ByteBuffer &message, const std::string &method)
 {
+    if (method == "/t/cpu") return used_cpu_us();
     const size_t stride = method == "/t/check" ? 1 : method == "/t/read" ? kLine : 0;
     std::vector<grpc::Slice> parts;
     uint64_t sum = 0;
@@ -77,7 +89,7 @@ bool serve_call(grpc::AsyncGenericService *service, grpc::ServerCompletionQueue 
     return finish(queue);
 }
 
-/* Writes its port to `to`, or -1. */
+/* Writes its port to `to`, or -1; without `to`, prints it. */
 int serve(const std::string &address, int to, pid_t client)
 {
     grpc::AsyncGenericService service;
@@ -94,7 +106,17 @@ int serve(const std::string &address, int to, pid_t client)
     std::unique_ptr<grpc::ServerCompletionQueue> queue = builder.AddCompletionQueue();
     std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
     if (!server) port = -1;
-    if (write(to, &port, sizeof port) != sizeof port || !server) return 1;
+    if (to >= 0 && write(to, &port, sizeof port) != sizeof port) return 1;
+    if (!server) return 1;
+    if (to < 0) {
+        std::printf("{\"event\": \"ready\", \"about\": \"gRPC %s\", \"port\": %d}\n", grpc::Version().c_str(), port);
+        std::fflush(stdout);
+        std::thread([] {
+            char none;
+            while (read(STDIN_FILENO, &none, 1) > 0) continue;
+            _exit(0);
+        }).detach();
+    }
     while (serve_call(&service, queue.get())) continue;
     return 1;
 }
@@ -126,17 +148,23 @@ struct Client {
 
     bool run_block(size_t bytes, long rounds, const std::string &how)
     {
-        uint64_t answer = 0;
+        uint64_t answer = 0, before_us = 0, after_us = 0;
         for (size_t i = tensor.size(); i < bytes; i++) tensor.push_back(static_cast<uint8_t>(i * 7 + i / 251));
+        if (!call("/t/cpu", 1, &before_us)) return false;
+        const uint64_t own_us = used_cpu_us();
         const auto begun = std::chrono::steady_clock::now();
         for (long i = 0; i < rounds; i++)
             if (!call("/t/" + how, bytes, &answer)) return false;
         const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begun;
+        const uint64_t used_us = used_cpu_us() - own_us;
+        if (!call("/t/cpu", 1, &after_us)) return false;
         if (how == "check" && answer != sum_bytes(tensor.data(), bytes, 1)) {
             std::fprintf(stderr, "channel_grpc: the server has received other bytes\n");
             return false;
         }
-        std::printf("{\"event\": \"block\", \"step_ms\": %.9f}\n", std::max(took.count() / static_cast<double>(rounds), 1e-9));
+        std::printf("{\"event\": \"block\", \"step_ms\": %.9f, \"cpu_s\": %.9f}\n",
+            std::max(took.count() / static_cast<double>(rounds), 1e-9),
+            1e-6 * static_cast<double>(used_us + after_us - before_us) / static_cast<double>(rounds));
         std::fflush(stdout);
         return true;
     }
@@ -210,7 +238,7 @@ int main(int argc, char **argv)
             way = argv[i];
     }
     const int status =
-        serves ? serve(way, open("/dev/null", O_WRONLY), getppid()) : run(way, probe);
+        serves ? serve(way, -1, getppid()) : run(way, probe);
     std::fflush(stdout);
     _exit(status); /* gRPC's threads end with the process */
 }

@@ -7,7 +7,12 @@
 #include "dag/base/log.h"
 #include "dag/base/mem.h"
 
+#include <arpa/inet.h>
+#include <ifaddrs.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,6 +140,57 @@ tutti_status tutti_channel_way_start(
     return tutti_world_agree(world, status);
 }
 
+enum { MOST_ADDRESSES = 8 };
+
+/* The addresses of this host but loopback, IPv4 as numbers; 0: no more. */
+static void find_addresses(double address[MOST_ADDRESSES])
+{
+    struct ifaddrs *list = NULL;
+    int count = 0;
+    if (getifaddrs(&list)) return;
+    for (const struct ifaddrs *i = list; i && count < MOST_ADDRESSES; i = i->ifa_next)
+        if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET && (i->ifa_flags & IFF_UP) &&
+            !(i->ifa_flags & IFF_LOOPBACK))
+            address[count++] =
+                (double)ntohl(((const struct sockaddr_in *)i->ifa_addr)->sin_addr.s_addr);
+    freeifaddrs(list);
+}
+
+/* As gRPC writes where a server is. */
+static void write_target(const double address[], int port, char *target, size_t room)
+{
+    size_t at = 0;
+    for (int i = 0; i < MOST_ADDRESSES && address[i] > 0 && at < room; i++) {
+        char name[INET_ADDRSTRLEN];
+        inet_ntop(AF_INET, &(struct in_addr){htonl((uint32_t)address[i])}, name, sizeof name);
+        at += (size_t)snprintf(target + at, room - at, "%s%s:%d", i ? "," : "ipv4:", name, port);
+    }
+}
+
+tutti_status tutti_channel_way_start_far(
+    tutti_world *world, const char *program, tutti_channel_way *way)
+{
+    char target[512] = "", command[PATH_MAX + sizeof target];
+    const int serves = world->boot.rank == RECEIVER;
+    double place[1 + MOST_ADDRESSES] = {0}; /* rank 1's port and addresses */
+    tutti_status status = TUTTI_OK;
+    *way = (tutti_channel_way){.far = 1};
+    snprintf(command, sizeof command, "exec '%s' serve 0.0.0.0:0", program);
+    if (serves) {
+        status = tutti_peer_start(command, world->timeout_s, &way->program);
+        if (!status) place[0] = tutti_peer_number(way->program, "port");
+        find_addresses(place + 1);
+    }
+    status = tutti_world_agree(world, status);
+    if (!status) status = tutti_world_max(world, 1 + MOST_ADDRESSES, place);
+    write_target(place + 1, (int)place[0], target, sizeof target);
+    snprintf(command, sizeof command, "exec '%s' '%s'", program, target);
+    if (!serves && !status) status = tutti_peer_start(command, world->timeout_s, &way->program);
+    if (!status) snprintf(way->name, sizeof way->name, "%s", tutti_peer_about(way->program));
+    way->name[strcspn(way->name, ",")] = 0;
+    return tutti_world_agree(world, status);
+}
+
 void tutti_channel_way_close(tutti_channel_way *way)
 {
     tutti_transport *t = way->transport;
@@ -150,19 +206,30 @@ void tutti_channel_way_close(tutti_channel_way *way)
 
 /* ---- rounds ---- */
 
+/* As a communication thread does between hosts. */
+static void rest(tutti_transport *t)
+{
+    static const double nap_s = 50e-6, longest_s = 4e-3;
+    pthread_mutex_t alone = PTHREAD_MUTEX_INITIALIZER;
+    if (!t->ops->wait)
+        tutti_clock_sleep(nap_s);
+    else
+        (void)t->ops->wait(t, &alone, longest_s);
+}
+
 /* As tutti_world_spin: a yield takes as long as a short message. */
 static tutti_status spin(
     const tutti_world *world, const tutti_channel_way *way, tutti_message *message)
 {
-    static const double nap_s = 50e-6;
     tutti_transport *t = way->transport;
     enum { POLLS_BEFORE_YIELD = 16, YIELDS_BEFORE_CLOCK = 64 };
     const double until_s = tutti_clock_s() + world->timeout_s;
     tutti_status status = TUTTI_OK;
+    const int polls_before_rest = t->ops->wait ? 0 : POLLS_BEFORE_YIELD;
     int done = !message;
     for (int polls = 1; !done && !status; polls++) {
         status = t->ops->test(t, message, &done);
-        if (way->far && !done && polls > POLLS_BEFORE_YIELD) tutti_clock_sleep(nap_s);
+        if (way->far && !done && polls > polls_before_rest) rest(t);
         if (polls % POLLS_BEFORE_YIELD) continue;
         sched_yield();
         if (polls % (POLLS_BEFORE_YIELD * YIELDS_BEFORE_CLOCK) == 0 && tutti_clock_s() > until_s)
@@ -258,15 +325,17 @@ static tutti_status run_rounds(const tutti_world *world, tutti_channel_way *way,
     return status;
 }
 
-/* Rank 0 asks its program; rank 1 sleeps. */
-static tutti_status ask_program(const tutti_world *world, const tutti_channel_way *way,
-    size_t bytes, const char *how, int64_t rounds, double *round_s)
+/* Rank 0 asks its program; rank 1 sleeps. Between hosts, cpu_s is that of both programs. */
+static tutti_status ask_program(const tutti_world *world, tutti_channel_way *way, size_t bytes,
+    const char *how, int64_t rounds, double *round_s)
 {
     char request[64];
     *round_s = 0;
-    if (!way->program) return TUTTI_OK;
+    if (world->boot.rank != SENDER) return TUTTI_OK;
     snprintf(request, sizeof request, "%zu %" PRId64 " %s", bytes, rounds, how);
-    return tutti_peer_ask(way->program, request, world->timeout_s, round_s);
+    tutti_status status = tutti_peer_ask(way->program, request, world->timeout_s, round_s);
+    if (!status) way->cpu_s = tutti_peer_block_number(way->program, "cpu_s");
+    return status;
 }
 
 static double used_cpu_s(void)

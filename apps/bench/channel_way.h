@@ -22,7 +22,7 @@ enum { TUTTI_CHANNEL_NAME = 40 };
 typedef struct tutti_channel_way {
     char name[TUTTI_CHANNEL_NAME];
     tutti_transport *transport; /* NULL: a program's */
-    tutti_peer *program;        /* rank 0's, or NULL */
+    tutti_peer *program;        /* rank 0's, and between hosts rank 1's, too; or NULL */
     int is_rpc;                 /* the tensor is copied into a message, and out of it */
     unsigned char *message;     /* of an RPC; else the tensor */
     unsigned char *tensor;
@@ -51,6 +51,9 @@ tutti_status tutti_channel_way_open(
 /* The program that `command` starts on rank 0 (channel_grpc.cpp says what it answers). */
 tutti_status tutti_channel_way_start(
     tutti_world *world, const char *command, tutti_channel_way *way);
+/* The same program on both ranks, which are on two hosts: rank 1's serves. */
+tutti_status tutti_channel_way_start_far(
+    tutti_world *world, const char *program, tutti_channel_way *way);
 void tutti_channel_way_close(tutti_channel_way *way);
 
 /* One round, after which rank 1 compares all bytes: INTERNAL (logged). */

@@ -27,7 +27,7 @@ struct tutti_peer {
     int to, from;
     size_t used; /* bytes in text, read beyond the last line */
     char text[LINE], about[128];
-    json_t *ready; /* the event */
+    json_t *ready, *block; /* the first event, and the latest; block NULL: none yet */
 };
 
 /* Writes this program's own folder; "." if unknown. */
@@ -309,10 +309,20 @@ const char *tutti_peer_about(const tutti_peer *peer)
     return peer->about;
 }
 
+static double find_number(const json_t *event, const char *name)
+{
+    const json_t *value = json_object_get(event, name);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
 double tutti_peer_number(const tutti_peer *peer, const char *name)
 {
-    const json_t *value = json_object_get(peer->ready, name);
-    return json_is_number(value) ? json_number_value(value) : NAN;
+    return find_number(peer->ready, name);
+}
+
+double tutti_peer_block_number(const tutti_peer *peer, const char *name)
+{
+    return find_number(peer->block, name);
 }
 
 tutti_status tutti_peer_block(tutti_peer *peer, double timeout_s, double *step_s)
@@ -330,7 +340,8 @@ tutti_status tutti_peer_ask(tutti_peer *peer, const char *request, double timeou
     tutti_status status = read_event(peer, timeout_s, "block", &block);
     if (status) return status;
     double ms = json_number_value(json_object_get(block, "step_ms"));
-    json_decref(block);
+    json_decref(peer->block);
+    peer->block = block;
     if (!(ms > 0)) return tutti_fail(TUTTI_ERR_FORMAT, "the peer program reported no step_ms");
     *step_s = ms / 1e3;
     return TUTTI_OK;
@@ -349,5 +360,6 @@ void tutti_peer_stop(tutti_peer *peer)
         }
     }
     json_decref(peer->ready);
+    json_decref(peer->block);
     free(peer);
 }

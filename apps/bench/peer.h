@@ -60,6 +60,8 @@ tutti_status tutti_peer_block(tutti_peer *peer, double timeout_s, double *step_s
 /* The same, of what the line (at most 250 characters) asks for. */
 tutti_status tutti_peer_ask(
     tutti_peer *peer, const char *request, double timeout_s, double *step_s);
+/* A number of the latest "block" event; NAN if it has none of this name. */
+double tutti_peer_block_number(const tutti_peer *peer, const char *name);
 /* Stops the program. Accepts NULL. */
 void tutti_peer_stop(tutti_peer *peer);
 

@@ -69,10 +69,12 @@ void tutti_connection_wrote(tutti_connection *connection, int lane, int tag);
 void tutti_connection_pass(tutti_connection *connection);
 /* What to wait for before the next pass. */
 struct pollfd tutti_connection_poll(const tutti_connection *connection);
-/* Without a socket: whether a pass may move anything. */
+/* Whether a pass may move anything; of sockets poll(2) knows it. Asked last before sleeping. */
 int tutti_connection_may_move(const tutti_connection *connection);
-/* Whether its stream wakes who sleeps in memory (shm.h), so that may_move knows; else it has to be tried. */
+/* Whether its stream wakes who sleeps in memory (shm.h). */
 int tutti_connection_wakes(const tutti_connection *connection);
+/* What wakes who sleeps in poll(2). fd -1: nothing: it wakes, is broken, or can only be tried. */
+struct pollfd tutti_connection_sleep_on(const tutti_connection *connection);
 /* NULL while the connection works; else why it broke, as a predicate: "has closed the connection". All its messages
  * then end with COMM. */
 const char *tutti_connection_broken(const tutti_connection *connection);

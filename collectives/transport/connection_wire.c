@@ -362,17 +362,35 @@ static int has_to_write(const tutti_connection *t)
 
 int tutti_connection_may_move(const tutti_connection *t)
 {
-    return t->stream && t->stream->ops->is_ready(t->stream, has_to_write(t));
+    const tutti_stream *s = t->stream;
+    return s && s->ops->is_ready && s->ops->is_ready(s, has_to_write(t));
 }
 
 int tutti_connection_wakes(const tutti_connection *t)
 {
-    return t->stream && t->stream->ops->is_ready;
+    return t->stream && t->stream->wakes;
+}
+
+/* Whose message has begun sends all of it. */
+static size_t still_comes(const tutti_connection *t)
+{
+    const tutti_connection_message *m = t->incoming;
+    const size_t left = m ? m->bytes - m->moved : 0;
+    return left > 1 ? left : 1;
 }
 
 struct pollfd tutti_connection_poll(const tutti_connection *t)
 {
-    int writes = has_to_write(t);
+    const int writes = has_to_write(t);
+    tutti_stream *s = t->stream;
+    if (s && s->ops->expect) s->ops->expect(s, still_comes(t));
     return (struct pollfd){.fd = t->stream ? t->stream->socket : -1,
         .events = (short)(POLLIN | (writes ? POLLOUT : 0))};
+}
+
+struct pollfd tutti_connection_sleep_on(const tutti_connection *t)
+{
+    struct pollfd p = tutti_connection_poll(t);
+    if (p.fd >= 0 || !t->stream) return p;
+    return (struct pollfd){.fd = t->stream->file, .events = POLLIN};
 }

@@ -39,6 +39,21 @@ typedef struct tutti_fabric_region {
     int taken, lent;    /* lent: how many receives */
 } tutti_fabric_region;
 
+/* What endpoints send each other. Packets are short enough for a provider to send them without a rendezvous, whose end
+ * has no order. Both ends have one byte order: the greeting of their socket (tcp_frame.h) has compared it. */
+enum { TUTTI_FABRIC_PACKET = 15 << 10, TUTTI_FABRIC_NAME = 256 };
+typedef enum tutti_fabric_kind {
+    TUTTI_FABRIC_STREAM,
+    TUTTI_FABRIC_MEMORY,
+    TUTTI_FABRIC_END,
+    TUTTI_FABRIC_KINDS
+} tutti_fabric_kind;
+typedef struct tutti_fabric_packet {
+    uint32_t kind, bytes;
+    uint64_t number, writes; /* of packets, from 1 on; how many writes went before */
+    unsigned char data[TUTTI_FABRIC_PACKET];
+} tutti_fabric_packet;
+
 enum { TUTTI_FABRIC_OFFSET_BITS = 40, TUTTI_FABRIC_MOST_REGIONS = 1 << 16 };
 
 typedef struct tutti_fabric {

@@ -13,9 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A packet is short enough for a provider to send it without a rendezvous, whose end has no order. Writes under way
- * are limited, so that those of other connections are not delayed for long. */
-enum { PACKET = 15 << 10, RECEIVES = 32, SENDS = 32, WRITES = 64, NAME = 256, COUNT = 8 };
+/* Writes under way are limited, so that those of other connections are not delayed for long. */
+enum { RECEIVES = 32, SENDS = 32, WRITES = 64, COUNT = 8 };
 
 static const double look_s = 50e-3; /* how often to look at the socket */
 static const double after_s = 0.2;  /* what a process had sent before it ended arrives within */
@@ -25,16 +24,7 @@ static const double drain_s = 0.5;  /* what closes waits so long for what it has
 /* Over the socket, instead of a count: this end has closed. */
 static const uint64_t closing = UINT64_MAX;
 
-typedef enum packet_kind { IS_STREAM, IS_MEMORY, IS_END } packet_kind;
-
-/* Both ends have one byte order: the greeting of their socket (tcp_frame.h) has compared it. */
-typedef struct packet {
-    uint32_t kind, bytes;
-    uint64_t number, writes; /* of packets, from 1 on; how many went before */
-    unsigned char data[PACKET];
-} packet;
-
-/* A region of the other end, as IS_MEMORY describes it. */
+/* A region of the other end, as TUTTI_FABRIC_MEMORY describes it. */
 typedef struct memory {
     uint64_t region, base, key, bytes;
 } memory;
@@ -45,7 +35,8 @@ typedef struct op {
     struct op *next;
     enum { RECEIVES_PACKET, SENDS_PACKET, WRITES_DATA } what;
     int *under_way; /* of a write */
-    packet *packet;
+    size_t came;    /* bytes, of a packet that has arrived */
+    tutti_fabric_packet *packet;
 } op;
 
 typedef struct fabric_stream {
@@ -57,10 +48,10 @@ typedef struct fabric_stream {
     struct fid_ep *ep;
     fi_addr_t peer;
     int named; /* the other end's endpoint is known */
-    unsigned char name[NAME];
+    unsigned char name[TUTTI_FABRIC_NAME];
     size_t named_bytes;
     op op[RECEIVES + SENDS + WRITES];
-    packet *packets; /* [RECEIVES + SENDS] */
+    tutti_fabric_packet *packets; /* [RECEIVES + SENDS] */
     op *free_sends, *free_writes;
     int under_way; /* sends and writes */
     op *arrived, **arrived_end;
@@ -78,7 +69,7 @@ typedef struct fabric_stream {
     int shows, *unshown, unshown_count, unshown_room;
     memory *theirs; /* by number of the region */
     int theirs_count;
-    enum { IS_NOT_DUE, IS_DUE, IS_SENT } ends; /* IS_END */
+    enum { IS_NOT_DUE, IS_DUE, IS_SENT } ends; /* TUTTI_FABRIC_END */
     int broken;
 } fabric_stream;
 
@@ -137,9 +128,10 @@ static int post_receive(fabric_stream *s, op *o)
     return code ? break_endpoint(s, "cannot be received from", code) : 0;
 }
 
-static void end_op(fabric_stream *s, op *o)
+static void end_op(fabric_stream *s, op *o, size_t bytes)
 {
     if (o->what == RECEIVES_PACKET) {
+        o->came = bytes;
         o->next = NULL;
         *s->arrived_end = o;
         s->arrived_end = &o->next;
@@ -172,7 +164,7 @@ static void progress(fabric_stream *s)
             if (done[i].flags & FI_REMOTE_WRITE)
                 s->placed++;
             else
-                end_op(s, done[i].op_context);
+                end_op(s, done[i].op_context, done[i].len);
         if (n == -FI_EAVAIL)
             read_error(s);
         else if (n < 0 && n != -FI_EAGAIN)
@@ -193,8 +185,8 @@ static int lose_socket(fabric_stream *s, ssize_t n)
 /* The name of the other end's endpoint comes first. */
 static void read_name(fabric_stream *s)
 {
-    const ssize_t n =
-        recv(s->control, s->name + s->named_bytes, NAME - s->named_bytes, MSG_DONTWAIT);
+    const ssize_t n = recv(
+        s->control, s->name + s->named_bytes, TUTTI_FABRIC_NAME - s->named_bytes, MSG_DONTWAIT);
     if (n <= 0) {
         lose_socket(s, n);
         if (s->gone_s) close_stream(s);
@@ -203,7 +195,7 @@ static void read_name(fabric_stream *s)
         return;
     }
     s->named_bytes += (size_t)n;
-    if (s->named_bytes < NAME) return;
+    if (s->named_bytes < TUTTI_FABRIC_NAME) return;
     if (fi_av_insert(s->av, s->name + 1, 1, &s->peer, 0, NULL) != 1)
         break_stream(s, "has named no valid endpoint");
     s->named = !s->broken;
@@ -270,15 +262,15 @@ static int fabric_is_dead(tutti_stream *base, double now_s)
 /* ---- writing ---- */
 
 /* Returns 1; 0: not now; -1: broken. */
-static int send_packet(fabric_stream *s, op *o, packet_kind kind, size_t bytes)
+static int send_packet(fabric_stream *s, op *o, tutti_fabric_kind kind, size_t bytes)
 {
-    packet *p = o->packet;
+    tutti_fabric_packet *p = o->packet;
     p->kind = kind;
     p->bytes = (uint32_t)bytes;
     p->number = s->sent + 1;
     p->writes = s->written;
     const ssize_t code =
-        fi_send(s->ep, p, offsetof(packet, data) + bytes, NULL, s->peer, &o->context);
+        fi_send(s->ep, p, offsetof(tutti_fabric_packet, data) + bytes, NULL, s->peer, &o->context);
     if (code) {
         put_op(&s->free_sends, o);
         return code == -FI_EAGAIN ? 0 : break_endpoint(s, "cannot be sent to", code);
@@ -300,7 +292,7 @@ static int show_memory(fabric_stream *s)
         const memory m = {(uint64_t)number, g->base, g->key, g->bytes};
         pthread_mutex_unlock(&s->fabric->lock);
         memcpy(o->packet->data, &m, sizeof m);
-        const int sent = send_packet(s, o, IS_MEMORY, sizeof m);
+        const int sent = send_packet(s, o, TUTTI_FABRIC_MEMORY, sizeof m);
         if (sent <= 0) return sent;
         s->unshown_count--;
     }
@@ -318,23 +310,24 @@ static ssize_t fabric_write(tutti_stream *base, const struct iovec *part, int pa
     if (!o) return 0;
     size_t bytes = 0;
     for (int i = 0; i < parts; i++) {
-        const size_t left = PACKET - bytes, now = part[i].iov_len < left ? part[i].iov_len : left;
+        const size_t left = TUTTI_FABRIC_PACKET - bytes,
+                     now = part[i].iov_len < left ? part[i].iov_len : left;
         if (now) memcpy(o->packet->data + bytes, part[i].iov_base, now);
         bytes += now;
     }
-    const int sent = send_packet(s, o, IS_STREAM, bytes);
+    const int sent = send_packet(s, o, TUTTI_FABRIC_STREAM, bytes);
     return sent > 0 ? (ssize_t)bytes : sent;
 }
 
 static void send_end(fabric_stream *s)
 {
     op *o = s->ends == IS_DUE && s->named && !s->broken ? take_op(&s->free_sends) : NULL;
-    if (o && send_packet(s, o, IS_END, 0)) s->ends = IS_SENT;
+    if (o && send_packet(s, o, TUTTI_FABRIC_END, 0)) s->ends = IS_SENT;
 }
 
 /* ---- reading ---- */
 
-static int learn_memory(fabric_stream *s, const packet *p)
+static int learn_memory(fabric_stream *s, const tutti_fabric_packet *p)
 {
     memory m;
     memcpy(&m, p->data, sizeof m);
@@ -352,15 +345,20 @@ static int learn_memory(fabric_stream *s, const packet *p)
     return 0;
 }
 
-/* Returns 1 for a packet of the stream; 0: it is done with; -1: the end. */
-static int look_at(fabric_stream *s, const packet *p)
+/* Returns 1 for a packet of the stream; 0: it is done with; -1: the end. What has not come is left from the packet
+ * before. */
+static int look_at(fabric_stream *s, const op *o)
 {
-    if (p->kind > IS_END || p->bytes > PACKET) return break_stream(s, "sends no valid packet");
+    const tutti_fabric_packet *p = o->packet;
+    const size_t head = offsetof(tutti_fabric_packet, data);
+    if (o->came < head || p->bytes > o->came - head)
+        return break_stream(s, "sends a packet that is shorter than it says");
+    if (p->kind >= TUTTI_FABRIC_KINDS) return break_stream(s, "sends no valid packet");
     if (p->number != s->received + 1 || p->writes > s->placed)
         return break_stream(s, "has sent what has not arrived");
     s->received++;
-    if (p->kind == IS_END) return close_stream(s);
-    return p->kind == IS_MEMORY ? learn_memory(s, p) : 1;
+    if (p->kind == TUTTI_FABRIC_END) return close_stream(s);
+    return p->kind == TUTTI_FABRIC_MEMORY ? learn_memory(s, p) : 1;
 }
 
 static int next_packet(fabric_stream *s)
@@ -381,8 +379,8 @@ static ssize_t fabric_read(tutti_stream *base, void *to, size_t most)
         send_end(s);
     }
     while (s->arrived) { /* what had arrived before it broke is read */
-        const packet *p = s->arrived->packet;
-        const int is_stream = s->read ? 1 : look_at(s, p);
+        const tutti_fabric_packet *p = s->arrived->packet;
+        const int is_stream = s->read ? 1 : look_at(s, s->arrived);
         if (is_stream < 0) return -1;
         const size_t left = p->bytes - s->read, bytes = left < most ? left : most;
         if (is_stream) memcpy(to, p->data + s->read, bytes);
@@ -391,6 +389,16 @@ static ssize_t fabric_read(tutti_stream *base, void *to, size_t most)
         if (is_stream && bytes) return (ssize_t)bytes;
     }
     return s->broken ? is_broken(s) : 0;
+}
+
+/* Asked before the completion queue's file is slept on. A provider that accepts nothing, although nothing is under way,
+ * does not say when it will. */
+static int fabric_is_ready(const tutti_stream *base, int writes)
+{
+    const fabric_stream *s = (const fabric_stream *)base;
+    struct fid *queue = &s->cq->fid;
+    return !s->named || s->arrived || s->broken || (writes && !s->under_way) ||
+           fi_trywait(s->fabric->fabric, &queue, 1) != 0;
 }
 
 /* ---- memory ---- */
@@ -514,6 +522,7 @@ static const tutti_stream_ops fabric_stream_ops = {
     .write = fabric_write,
     .read = fabric_read,
     .is_dead = fabric_is_dead,
+    .is_ready = fabric_is_ready,
     .lend = fabric_lend,
     .take_back = fabric_take_back,
     .finds = fabric_finds,
@@ -525,9 +534,11 @@ static const tutti_stream_ops fabric_stream_ops = {
 static int open_endpoint(fabric_stream *s)
 {
     tutti_fabric *f = s->fabric;
-    struct fi_cq_attr cq = {.format = FI_CQ_FORMAT_DATA, .size = RECEIVES + SENDS + WRITES};
+    struct fi_cq_attr cq = {
+        .format = FI_CQ_FORMAT_DATA, .size = RECEIVES + SENDS + WRITES, .wait_obj = FI_WAIT_FD};
     struct fi_av_attr av = {.type = FI_AV_TABLE};
     int code = fi_cq_open(f->domain, &cq, &s->cq, NULL);
+    if (!code) code = fi_control(&s->cq->fid, FI_GETWAIT, &s->base.file);
     if (!code) code = fi_av_open(f->domain, &av, &s->av, NULL);
     if (!code) code = fi_endpoint(f->domain, f->info, &s->ep, NULL);
     if (!code) code = fi_ep_bind(s->ep, &s->av->fid, 0);
@@ -539,11 +550,14 @@ static int open_endpoint(fabric_stream *s)
 /* The socket is new: its buffer has room. */
 static int send_name(const fabric_stream *s)
 {
-    unsigned char name[NAME] = {0};
-    size_t bytes = NAME - 1;
+    unsigned char name[TUTTI_FABRIC_NAME] = {0};
+    size_t bytes = TUTTI_FABRIC_NAME - 1;
     const int code = fi_getname(&s->ep->fid, name + 1, &bytes);
     if (code) return code;
-    return send(s->control, name, NAME, MSG_NOSIGNAL | MSG_DONTWAIT) == NAME ? 0 : -FI_ENOTCONN;
+    return send(s->control, name, TUTTI_FABRIC_NAME, MSG_NOSIGNAL | MSG_DONTWAIT) ==
+                   TUTTI_FABRIC_NAME
+               ? 0
+               : -FI_ENOTCONN;
 }
 
 static void set_ops(fabric_stream *s)
@@ -562,13 +576,13 @@ static void set_ops(fabric_stream *s)
 tutti_status tutti_fabric_stream(tutti_fabric *f, int socket, tutti_stream **stream)
 {
     fabric_stream *s = calloc(1, sizeof *s);
-    packet *packets = s ? calloc(RECEIVES + SENDS, sizeof *packets) : NULL;
+    tutti_fabric_packet *packets = s ? calloc(RECEIVES + SENDS, sizeof *packets) : NULL;
     if (!packets) {
         free(s);
         close(socket);
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a connection");
     }
-    s->base = (tutti_stream){.ops = &fabric_stream_ops, .socket = -1};
+    s->base = (tutti_stream){.ops = &fabric_stream_ops, .socket = -1, .file = -1};
     s->fabric = f;
     s->control = socket;
     s->packets = packets;

@@ -1,15 +1,19 @@
+#define _GNU_SOURCE /* ppoll */
 #include "collectives/transport/mesh.h"
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 
+#include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 /* Data from any rank, with room for `bytes` of the receives. */
 typedef struct arrival {
@@ -48,6 +52,11 @@ typedef struct mesh {
     int broke;
     atomic_int full;  /* there is no more of `mine` */
     atomic_int woken; /* since it last slept */
+    enum { CANNOT_SLEEP, SLEEPS_IN_MEMORY, SLEEPS_IN_POLL } sleeps;
+    atomic_int dozes; /* in poll(2), or is about to */
+    int bell;         /* wakes it there; -1: none */
+    struct pollfd
+        *nap;      /* [2 + size] what it sleeps on there: its two bells, and files of connections */
     int *reported; /* [size] it was said that this rank is gone */
     struct pollfd *socket;
     int *socket_of;
@@ -456,6 +465,8 @@ static void mesh_close(tutti_transport *transport)
     free(t->reported);
     free(t->socket);
     free(t->socket_of);
+    free(t->nap);
+    if (t->bell >= 0) close(t->bell);
     free(t->base.host);
     free(t);
 }
@@ -478,30 +489,75 @@ static int may_move(void *ctx)
     return moves;
 }
 
+/* The files that may wake it, behind its own bells. */
+static int find_naps(mesh *t, pthread_mutex_t *lock, int naps)
+{
+    pthread_mutex_lock(lock);
+    for (int r = 0; r < t->base.size; r++) {
+        if (!t->peer[r]) continue;
+        t->nap[naps] = tutti_connection_sleep_on(t->peer[r]);
+        naps += t->nap[naps].fd >= 0;
+    }
+    pthread_mutex_unlock(lock);
+    return naps;
+}
+
+/* Where some of what moves comes through files. */
+static int doze(mesh *t, pthread_mutex_t *lock, double timeout_s)
+{
+    sleeper s = {t, lock};
+    const struct timespec most = {
+        (time_t)timeout_s, (long)(1e9 * (timeout_s - (double)(time_t)timeout_s))};
+    uint64_t rings;
+    atomic_store(&t->dozes, 1);
+    t->nap[0] = (struct pollfd){.fd = t->bell, .events = POLLIN};
+    t->nap[1] = (struct pollfd){.fd = t->mine ? tutti_shm_doze(t->mine) : -1, .events = POLLIN};
+    const int naps = find_naps(t, lock, 2), sleeps = !may_move(&s),
+              woken = sleeps && ppoll(t->nap, (nfds_t)naps, &most, NULL) > 0;
+    atomic_store(&t->dozes, 0);
+    if (t->mine) tutti_shm_rise(t->mine, woken && t->nap[1].revents);
+    if (woken && t->nap[0].revents) (void)!read(t->bell, &rings, sizeof rings);
+    return sleeps;
+}
+
+/* Where all is in memory, its writers wake who sleeps there. */
 static int mesh_wait(tutti_transport *transport, pthread_mutex_t *lock, double timeout_s)
 {
-    sleeper s = {(mesh *)transport, lock};
-    return tutti_shm_sleep(s.mesh->mine, may_move, &s, timeout_s);
+    mesh *t = (mesh *)transport;
+    sleeper s = {t, lock};
+    if (t->sleeps == SLEEPS_IN_POLL) return doze(t, lock, timeout_s);
+    return t->sleeps && tutti_shm_sleep(t->mine, may_move, &s, timeout_s);
 }
 
 static void mesh_wake(tutti_transport *transport)
 {
+    static const uint64_t ring = 1;
     mesh *t = (mesh *)transport;
     atomic_store(&t->woken, 1);
-    tutti_shm_wake(t->mine);
+    if (t->sleeps == SLEEPS_IN_MEMORY)
+        tutti_shm_wake(t->mine);
+    else if (atomic_load(&t->dozes) && atomic_exchange(&t->dozes, 0))
+        (void)!write(t->bell, &ring, sizeof ring);
 }
 
-/* clang-format off */
-#define MESH_OPS                                                                                   \
-    .name = "mesh", .isend = mesh_isend, .irecv = mesh_irecv, .take_memory = mesh_take_memory,     \
-    .give_memory = mesh_give_memory, .claim = mesh_claim, .wrote = mesh_wrote,                     \
-    .count = mesh_count, .test = mesh_test, .cancel = mesh_cancel, .sweep = mesh_sweep,            \
-    .abandon = mesh_abandon, .grow = mesh_grow, .close = mesh_close
-/* clang-format on */
-
-static const tutti_transport_ops mesh_ops = {MESH_OPS};
-/* All ranks are on this host: what moves is in memory, and its writers wake who sleeps. */
-static const tutti_transport_ops mesh_near_ops = {MESH_OPS, .wait = mesh_wait, .wake = mesh_wake};
+static const tutti_transport_ops mesh_ops = {
+    .name = "mesh",
+    .isend = mesh_isend,
+    .irecv = mesh_irecv,
+    .take_memory = mesh_take_memory,
+    .give_memory = mesh_give_memory,
+    .claim = mesh_claim,
+    .wrote = mesh_wrote,
+    .count = mesh_count,
+    .test = mesh_test,
+    .cancel = mesh_cancel,
+    .sweep = mesh_sweep,
+    .abandon = mesh_abandon,
+    .wait = mesh_wait,
+    .wake = mesh_wake,
+    .grow = mesh_grow,
+    .close = mesh_close,
+};
 
 tutti_status tutti_mesh_connect_socket(
     tutti_interconnect *network, int socket, tutti_connection **connection)
@@ -516,12 +572,22 @@ tutti_status tutti_mesh_connect_socket(
     return tutti_connection_open(socket, &tutti_mesh_connection, connection);
 }
 
-/* Whether all that moves wakes who sleeps. */
-static int all_wake(const tutti_mesh_options *o)
+/* Sleeping needs that all that moves wakes. */
+static tutti_status open_bell(mesh *t)
 {
-    int wake = 1;
-    for (int r = 0; r < o->size; r++) wake &= !o->peer[r] || tutti_connection_wakes(o->peer[r]);
-    return wake;
+    int all_in_memory = t->mine != NULL, all_wake = 1;
+    for (int r = 0; r < t->base.size; r++) {
+        if (!t->peer[r]) continue;
+        const int wakes = tutti_connection_wakes(t->peer[r]);
+        all_in_memory &= wakes;
+        all_wake &= wakes ? t->mine != NULL : tutti_connection_sleep_on(t->peer[r]).fd >= 0;
+    }
+    if (all_in_memory) t->sleeps = SLEEPS_IN_MEMORY;
+    if (all_in_memory || !all_wake || t->base.size == 1) return TUTTI_OK;
+    t->sleeps = SLEEPS_IN_POLL;
+    t->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (t->bell >= 0) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_NOMEM, "no file for a mesh to sleep on: %s", strerror(errno));
 }
 
 static void close_options(const tutti_mesh_options *o)
@@ -547,6 +613,8 @@ tutti_status tutti_transport_mesh(const tutti_mesh_options *o, tutti_transport *
     }
     mesh *t = calloc(1, sizeof *t);
     if (t) {
+        t->bell = -1;
+        t->nap = calloc(size + 2, sizeof *t->nap);
         t->peer = calloc(size, sizeof *t->peer);
         t->theirs = calloc(size, sizeof *t->theirs);
         t->claimed = calloc(size, sizeof *t->claimed);
@@ -555,8 +623,8 @@ tutti_status tutti_transport_mesh(const tutti_mesh_options *o, tutti_transport *
         t->socket_of = calloc(size, sizeof *t->socket_of);
         t->base.host = calloc(size, sizeof *t->base.host);
     }
-    if (!t || !t->peer || !t->theirs || !t->claimed || !t->reported || !t->socket || !t->socket_of ||
-        !t->base.host) {
+    if (!t || !t->peer || !t->theirs || !t->claimed || !t->reported || !t->socket ||
+        !t->socket_of || !t->nap || !t->base.host) {
         close_options(o);
         if (t) mesh_close(&t->base);
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a mesh of %d ranks", o->size);
@@ -567,7 +635,7 @@ tutti_status tutti_transport_mesh(const tutti_mesh_options *o, tutti_transport *
     t->network = o->network;
     t->base.far_memory = o->network != NULL;
     if (o->host) memcpy(t->base.host, o->host, size * sizeof *t->base.host);
-    t->base.ops = o->mine && all_wake(o) ? &mesh_near_ops : &mesh_ops;
+    t->base.ops = &mesh_ops;
     t->base.rank = o->rank;
     t->base.size = o->size;
     t->base.lanes = o->lanes;
@@ -575,6 +643,11 @@ tutti_status tutti_transport_mesh(const tutti_mesh_options *o, tutti_transport *
     t->broken = o->broken;
     t->base.tags = tutti_mesh_connection.tags;
     t->base.small_bytes = tutti_mesh_connection.early_bytes;
+    tutti_status status = open_bell(t);
+    if (status) {
+        mesh_close(&t->base);
+        return status;
+    }
     *transport = &t->base;
     return TUTTI_OK;
 }

@@ -15,9 +15,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { RING_BYTES = 1 << 18, CARD_WORDS = 7, CARD_BYTES = 8 * CARD_WORDS };
+enum { RING_BYTES = 1 << 18, CARD_WORDS = 8, CARD_BYTES = 8 * CARD_WORDS };
 
-static const uint64_t card_begins = 0x3164726163747574u; /* "tutcard1" */
+static const uint64_t card_begins = 0x3264726163747574u; /* "tutcard2" */
 static const size_t arena_bytes = (size_t)1 << 32;
 
 /* What a rank shows another. Little-endian. */
@@ -116,7 +116,7 @@ static void write_card(const card *c, unsigned char bytes[CARD_BYTES])
 {
     const uint64_t word[CARD_WORDS] = {card_begins, c->boot, (uint64_t)c->rank,
         (uint64_t)c->memory.pid, (uint64_t)c->memory.began, (uint64_t)c->memory.file,
-        c->memory.key};
+        (uint64_t)c->memory.bell, c->memory.key};
     for (int i = 0; i < CARD_WORDS; i++) put(bytes + 8 * i, word[i]);
 }
 
@@ -128,7 +128,8 @@ static tutti_status read_card(const unsigned char bytes[CARD_BYTES], int r, card
         return fail_pair(r, "is not who has answered");
     *c = (card){.boot = word[1],
         .rank = r,
-        .memory = {(int64_t)word[3], (int64_t)word[4], (int64_t)word[5], word[6]}};
+        .memory = {
+            (int64_t)word[3], (int64_t)word[4], (int64_t)word[5], (int64_t)word[6], word[7]}};
     return TUTTI_OK;
 }
 

@@ -48,6 +48,7 @@ struct tutti_shm {
     unsigned char *memory;
     size_t bytes;
     int file; /* -1: another process's */
+    int bell; /* both ends of a pipe that the process reads; -1: none */
     tutti_shm_name name;
     pthread_mutex_t lock; /* protects the blocks */
     block *block;         /* all of the arena, by address */
@@ -87,7 +88,7 @@ static tutti_status new_shm(const head *layout, tutti_shm **shm)
     }
     s->layout = *layout;
     s->bytes = total_bytes(layout);
-    s->file = -1;
+    s->file = s->bell = -1;
     s->block = first;
     s->blocks = s->room = 1;
     first->bytes = (size_t)layout->arena_bytes;
@@ -109,6 +110,7 @@ void tutti_shm_close(tutti_shm *s)
     if (!s) return;
     if (s->memory && !has_taken(s)) munmap(s->memory, s->bytes);
     if (s->file >= 0) close(s->file);
+    if (s->bell >= 0) close(s->bell);
     pthread_mutex_destroy(&s->lock);
     free(s->block);
     free(s);
@@ -151,6 +153,27 @@ static tutti_status make_file(tutti_shm *s)
     return reserve(s, 0, (size_t)s->layout.arena);
 }
 
+/* A file of process `pid`, by its descriptor. */
+static int open_file(int64_t pid, int64_t file, int flags)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%lld/fd/%lld", (long long)pid, (long long)file);
+    return open(path, flags | O_RDWR | O_CLOEXEC);
+}
+
+/* One descriptor has both ends: a process that rings has a reader, its own, and gets no signal. */
+static tutti_status make_bell(tutti_shm *s)
+{
+    int ends[2];
+    if (!pipe2(ends, O_CLOEXEC | O_NONBLOCK)) {
+        s->bell = open_file(getpid(), ends[0], O_NONBLOCK);
+        close(ends[0]);
+        close(ends[1]);
+    }
+    if (s->bell >= 0) return TUTTI_OK;
+    return tutti_fail(TUTTI_ERR_NOMEM, "no pipe for shared memory: %s", strerror(errno));
+}
+
 static uint64_t draw_key(const tutti_shm_name *name)
 {
     const uint64_t now = (uint64_t)(tutti_clock_s() * 1e9);
@@ -174,11 +197,12 @@ tutti_status tutti_shm_create(const tutti_shm_options *o, tutti_shm **shm)
     if (status) return status;
     status = make_file(s);
     if (!status) status = map_memory(s, s->file);
+    if (!status) status = make_bell(s);
     if (status) {
         tutti_shm_close(s);
         return status;
     }
-    s->name = (tutti_shm_name){.pid = getpid(), .file = s->file};
+    s->name = (tutti_shm_name){.pid = getpid(), .file = s->file, .bell = s->bell};
     tutti_process_look(s->name.pid, NULL, &s->name.began);
     s->layout.key = s->name.key = draw_key(&s->name);
     memcpy(s->memory, &s->layout, sizeof s->layout);
@@ -203,14 +227,16 @@ static int check_file(int file, const tutti_shm_name *name, head *layout)
 
 tutti_status tutti_shm_map(const tutti_shm_name *name, tutti_shm **shm)
 {
-    char path[64];
     head layout;
     tutti_shm *s = NULL;
-    snprintf(path, sizeof path, "/proc/%lld/fd/%lld", (long long)name->pid, (long long)name->file);
-    int file = open(path, O_RDWR | O_CLOEXEC);
-    if (file < 0)
+    const int bell = open_file(name->pid, name->bell, O_NONBLOCK),
+              file = open_file(name->pid, name->file, 0);
+    if (bell < 0 || file < 0) {
+        if (bell >= 0) close(bell);
+        if (file >= 0) close(file);
         return tutti_fail(TUTTI_ERR_COMM, "the shared memory of process %lld cannot be opened: %s",
             (long long)name->pid, strerror(errno));
+    }
     tutti_status status = check_file(file, name, &layout)
                               ? new_shm(&layout, &s)
                               : tutti_fail(TUTTI_ERR_COMM,
@@ -219,6 +245,10 @@ tutti_status tutti_shm_map(const tutti_shm_name *name, tutti_shm **shm)
                                     (long long)name->pid);
     if (!status) status = map_memory(s, file);
     close(file);
+    if (s)
+        s->bell = bell;
+    else
+        close(bell);
     if (status) {
         tutti_shm_close(s);
         return status;
@@ -333,23 +363,39 @@ static _Atomic uint32_t *asleep(const tutti_shm *s)
     return (_Atomic uint32_t *)(void *)(s->memory + 2 * LINE);
 }
 
+enum { AWAKE, ASLEEP, DOZING /* in poll(2) */ };
+
 /* A writer stores its count, then reads whether the reader sleeps; that one says that it sleeps, then reads the count:
  * in the one order of all four, at least one sees the other. */
 int tutti_shm_sleep(tutti_shm *s, int (*may_move)(void *ctx), void *ctx, double timeout_s)
 {
     const struct timespec most = {
         (time_t)timeout_s, (long)(1e9 * (timeout_s - (double)(time_t)timeout_s))};
-    atomic_store(asleep(s), 1);
+    atomic_store(asleep(s), ASLEEP);
     const int sleeps = !may_move(ctx);
-    if (sleeps) syscall(SYS_futex, asleep(s), FUTEX_WAIT, 1, &most, NULL, 0);
-    atomic_store(asleep(s), 0);
+    if (sleeps) syscall(SYS_futex, asleep(s), FUTEX_WAIT, ASLEEP, &most, NULL, 0);
+    atomic_store(asleep(s), AWAKE);
     return sleeps;
+}
+
+int tutti_shm_doze(tutti_shm *s)
+{
+    atomic_store(asleep(s), DOZING);
+    return s->bell;
+}
+
+void tutti_shm_rise(tutti_shm *s, int rang)
+{
+    char rings[64];
+    atomic_store(asleep(s), AWAKE);
+    if (rang) (void)!read(s->bell, rings, sizeof rings);
 }
 
 void tutti_shm_wake(tutti_shm *s)
 {
-    if (!atomic_load(asleep(s)) || !atomic_exchange(asleep(s), 0)) return;
-    syscall(SYS_futex, asleep(s), FUTEX_WAKE, 1, NULL, NULL, 0);
+    const uint32_t how = atomic_load(asleep(s)) ? atomic_exchange(asleep(s), AWAKE) : AWAKE;
+    if (how == ASLEEP) syscall(SYS_futex, asleep(s), FUTEX_WAKE, 1, NULL, NULL, 0);
+    if (how == DOZING) (void)!write(s->bell, "", 1);
 }
 
 /* ---- connections ---- */
@@ -512,7 +558,7 @@ tutti_status tutti_shm_connect(tutti_shm *mine, int in, tutti_shm *theirs, int o
         return tutti_fail(TUTTI_ERR_INVAL, "no rings %d and %d in the shared memory", in, out);
     shm_stream *s = calloc(1, sizeof *s);
     if (!s) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a connection");
-    *s = (shm_stream){.base = {.ops = &shm_ops, .socket = -1},
+    *s = (shm_stream){.base = {.ops = &shm_ops, .socket = -1, .wakes = 1, .file = -1},
         .mine = mine,
         .theirs = theirs,
         .in = find_ring(mine, in),

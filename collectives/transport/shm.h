@@ -30,7 +30,7 @@ typedef struct tutti_shm_options {
 /* How another process of this host finds the memory. A value without pointers, to be sent. */
 typedef struct tutti_shm_name {
     int64_t pid, began; /* the process, and when it began */
-    int64_t file;       /* its descriptor */
+    int64_t file, bell; /* descriptors of it and of a pipe that wakes the process */
     uint64_t key;       /* what the memory begins with */
 } tutti_shm_name;
 
@@ -53,6 +53,11 @@ size_t tutti_shm_used(tutti_shm *shm);
 /* Sleeps until another process, or tutti_shm_wake, wakes this one, at most timeout_s. Returns 0 if it does not sleep,
  * because of may_move(ctx), which is called once others know that they have to wake. One thread at a time. */
 int tutti_shm_sleep(tutti_shm *mine, int (*may_move)(void *ctx), void *ctx, double timeout_s);
+/* To sleep in poll(2), besides other files: from doze to rise, another process, or tutti_shm_wake, makes the bell
+ * readable, which doze returns; rise(rang) says whether it was. What may have come before is looked at after doze. One
+ * thread at a time. */
+int tutti_shm_doze(tutti_shm *mine);
+void tutti_shm_rise(tutti_shm *mine, int rang);
 /* Wakes the process whose memory this is, if it sleeps. Any thread. */
 void tutti_shm_wake(tutti_shm *shm);
 

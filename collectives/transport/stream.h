@@ -21,8 +21,12 @@ typedef struct tutti_stream_ops {
     ssize_t (*read)(tutti_stream *s, void *to, size_t most);
     /* Whether the other end's process has ended: what it had written can still be read. NULL: read finds out. */
     int (*is_dead)(tutti_stream *s, double now_s);
-    /* Whether a read would find anything, or, if `writes`, a write make room. NULL: it can only be tried. */
+    /* Whether a read would find anything, or, if `writes`, a write make room; asked before `file` is waited for. NULL:
+     * the file says so, or it can only be tried. */
     int (*is_ready)(const tutti_stream *s, int writes);
+    /* `bytes` bytes or more come next: poll(2) need not say before that it can be read, unless the stream holds no
+     * more. NULL: it always does. */
+    void (*expect)(tutti_stream *s, size_t bytes);
     /* Where the other end finds this memory, if it can write to it; 0: it cannot. It is lent until it is taken back.
      * NULL: never. */
     uint64_t (*lend)(tutti_stream *s, const void *data, size_t bytes);
@@ -42,7 +46,9 @@ typedef struct tutti_stream_ops {
 
 struct tutti_stream {
     const tutti_stream_ops *ops;
-    int socket;                 /* for poll(2); -1: there is none */
+    int socket; /* poll(2) says whether it can be read and written; -1: there is none */
+    int wakes;  /* what comes wakes who sleeps in memory (shm.h) */
+    int file; /* to sleep on in poll(2), until it can be read, or, if it is the socket, written; -1: there is none */
     char why[TUTTI_STREAM_WHY]; /* why it is broken, as a predicate: "has closed the connection" */
 };
 

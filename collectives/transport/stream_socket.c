@@ -10,6 +10,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+typedef struct socket_stream {
+    tutti_stream base;
+    int low;   /* it is readable from this many bytes on */
+    int empty; /* the last read has got less than it asked for: the next one would find nothing */
+} socket_stream;
+
 /* Returns what write and read do when the call has failed. */
 static ssize_t explain_errno(tutti_stream *s, const char *what)
 {
@@ -28,9 +34,26 @@ static ssize_t socket_write(tutti_stream *s, const struct iovec *part, int parts
     return n < 0 ? explain_errno(s, "cannot be written to") : n;
 }
 
+/* Waking costs as much as copying some 10 KiB; and more than this the kernel does not keep at once. What it keeps can
+ * be read when it keeps no more, however much is expected. */
+static void socket_expect(tutti_stream *base, size_t bytes)
+{
+    enum { MOST = 1 << 18 };
+    socket_stream *s = (socket_stream *)base;
+    const int low = bytes < MOST ? (int)bytes : MOST;
+    if (low == s->low || setsockopt(base->socket, SOL_SOCKET, SO_RCVLOWAT, &low, sizeof low))
+        return;
+    s->low = low;
+}
+
 static ssize_t socket_read(tutti_stream *s, void *to, size_t most)
 {
+    socket_stream *m = (socket_stream *)s;
+    const int skips = m->empty;
+    m->empty = 0;
+    if (skips) return 0;
     ssize_t n = recv(s->socket, to, most, MSG_DONTWAIT);
+    m->empty = n > 0 && (size_t)n < most;
     if (n < 0) return explain_errno(s, "cannot be read from");
     if (n > 0) return n;
     snprintf(s->why, sizeof s->why, "has closed the connection");
@@ -51,19 +74,20 @@ static void socket_close(tutti_stream *s)
 static const tutti_stream_ops socket_ops = {
     .write = socket_write,
     .read = socket_read,
+    .expect = socket_expect,
     .shut = socket_shut,
     .close = socket_close,
 };
 
 tutti_status tutti_stream_socket(int socket, tutti_stream **stream)
 {
-    tutti_stream *s = malloc(sizeof *s);
+    socket_stream *s = malloc(sizeof *s);
     if (!s) {
         close(socket);
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a connection");
     }
-    *s = (tutti_stream){.ops = &socket_ops, .socket = socket};
+    *s = (socket_stream){{.ops = &socket_ops, .socket = socket, .file = socket}, .low = 1};
     setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
-    *stream = s;
+    *stream = &s->base;
     return TUTTI_OK;
 }

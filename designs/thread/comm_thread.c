@@ -66,7 +66,7 @@ static int wait_for_work(tutti_comm_thread *t)
 /* Where a message wakes it; not for long, because passes look at clocks, too. Returns whether it slept. */
 static int sleep_in_comm(tutti_comm_thread *t)
 {
-    static const double longest_s = 1e-3;
+    static const double longest_s = 4e-3;
     pthread_mutex_lock(&t->lock);
     const int goes = !t->rung;
     t->sleeps = goes;

@@ -18,19 +18,24 @@
 enum { MOST = 5, LANES = 3 };
 
 /* How ranks are connected. MIXED: those of r / 2 share memory. PLACED: each maps the memory of the others, as processes
- * do, and collectives receive into it. */
-enum { MEMORY, SOCKETS, MIXED, PLACED, WAYS };
+ * do, and collectives receive into it; those of r / 2 alone where it is MIXED_PLACED. */
+enum { MEMORY, SOCKETS, MIXED, PLACED, WAYS, MIXED_PLACED = WAYS };
 
 static int shares(int way, int a, int b)
 {
-    return way == MEMORY || way == PLACED || (way == MIXED && a / 2 == b / 2);
+    return way == MEMORY || way == PLACED || (way != SOCKETS && a / 2 == b / 2);
+}
+
+static int maps(int way)
+{
+    return way == PLACED || way == MIXED_PLACED;
 }
 
 /* The memory of rank b for rank a. */
 static tutti_shm *map_memory(tutti_mesh_options mesh[], int way, int a, int b)
 {
     tutti_shm_name name;
-    if (way != PLACED) return mesh[b].mine;
+    if (!maps(way)) return mesh[b].mine;
     tutti_shm_get_name(mesh[b].mine, &name);
     ck_assert_ok(tutti_shm_map(&name, &mesh[a].theirs[b]));
     return mesh[a].theirs[b];
@@ -60,7 +65,7 @@ static void open_world(int P, int way, tutti_transport *transport[])
     tutti_mesh_options mesh[MOST];
     tutti_shm *theirs[MOST][MOST] = {{NULL}};
     const tutti_shm_options options = {
-        .rings = MOST, .ring_bytes = 1 << 12, .arena_bytes = way == PLACED ? 1 << 24 : 0};
+        .rings = MOST, .ring_bytes = 1 << 12, .arena_bytes = maps(way) ? 1 << 24 : 0};
     memset(peer, 0, sizeof peer);
     for (int r = 0; r < P; r++) {
         mesh[r] = (tutti_mesh_options){.rank = r,
@@ -75,7 +80,7 @@ static void open_world(int P, int way, tutti_transport *transport[])
     for (int a = 0; a < P; a++)
         for (int b = a + 1; b < P; b++) connect_ranks(mesh, way, a, b);
     for (int r = 0; r < P; r++) {
-        if (way == PLACED)
+        if (maps(way))
             memory[r] = NULL;
         else
             mesh[r].mine = NULL;
@@ -320,6 +325,86 @@ START_TEST(says_who_is_gone)
 }
 END_TEST
 
+/* ---- sleeping ---- */
+
+static const double longest_s = 5, soon_s = 2.5, later_s = 20e-3;
+static pthread_mutex_t its_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void *wake_later(void *arg)
+{
+    tutti_transport *t = arg;
+    tutti_clock_sleep(later_s);
+    t->ops->wake(t);
+    return NULL;
+}
+
+/* Sleeps until the message has ended. Returns how often, or a large number where it took too long. */
+static int sleep_until(tutti_transport *t, tutti_message *m)
+{
+    const double begun_s = tutti_clock_s();
+    int done = 0, slept = 0;
+    while (t->ops->test(t, m, &done) == TUTTI_OK && !done && slept < 1000)
+        slept += t->ops->wait(t, &its_lock, longest_s);
+    return done && tutti_clock_s() - begun_s < soon_s ? slept : 1000;
+}
+
+/* Rank 0 sleeps until each of the others sends, in their order; then until its own thread wakes it, and until time is
+ * up. A large message is sent by a rank that sleeps until there is room. */
+static void sleep_and_wake(rank *r)
+{
+    enum { LARGE = 1 << 19 };
+    static char from[2][LARGE], to[2][LARGE];
+    tutti_transport *t = r->transport;
+    tutti_message *m;
+    pthread_t other;
+    char last;
+    int sleeps = 0;
+    for (int round = 0; round < 2; round++)
+        for (int p = 1; p < t->size; p++) {
+            const size_t bytes = round ? LARGE : 1;
+            if (r->index == p) {
+                tutti_clock_sleep(p * later_s);
+                if (t->ops->isend(t, 0, 0, round, from[p - 1], bytes, &m)) abort();
+                r->failures += sleep_until(t, m) > 500;
+            }
+            if (r->index == 0) {
+                if (t->ops->irecv(t, 0, p, round, to[p - 1], bytes, &m)) abort();
+                const int slept = sleep_until(t, m);
+                r->failures += slept > (round ? 900 : 8);
+                sleeps += slept;
+            }
+        }
+    if (r->index == 0) {
+        double begun_s = tutti_clock_s();
+        r->failures += !sleeps;
+        if (pthread_create(&other, NULL, wake_later, t)) abort();
+        while (tutti_clock_s() - begun_s < later_s) {
+            t->ops->sweep(t, 0, 1);
+            (void)t->ops->wait(t, &its_lock, longest_s);
+        }
+        pthread_join(other, NULL);
+        r->failures += tutti_clock_s() - begun_s > soon_s;
+        begun_s = tutti_clock_s();
+        for (int i = 0; i < 20 && tutti_clock_s() - begun_s < later_s; i++) {
+            t->ops->sweep(t, 0, 1);
+            (void)t->ops->wait(t, &its_lock, later_s);
+        }
+        r->failures += tutti_clock_s() - begun_s < later_s;
+        for (int p = 1; p < t->size; p++)
+            if (t->ops->isend(t, 0, p, 2, from[0], 1, &m) || sleep_until(t, m) > 8) abort();
+    } else if (t->ops->irecv(t, 0, 0, 2, &last, 1, &m) || sleep_until(t, m) > 8) {
+        r->failures++;
+    }
+    tutti_transport_close(t);
+}
+
+START_TEST(sleeps_until_woken)
+{
+    static const int ways[] = {PLACED, SOCKETS, MIXED_PLACED};
+    run_world(3, ways[_i], NULL, sleep_and_wake);
+}
+END_TEST
+
 /* ---- made from sockets ---- */
 
 /* A rank as a thread that opens its mesh, and talks to the next one. */
@@ -438,8 +523,8 @@ END_TEST
 /* Another machine, as its bytes: there is no memory to share, so the socket carries the messages. */
 START_TEST(another_machine_keeps_the_socket)
 {
-    const unsigned char card[56] = {'t', 'u', 't', 'c', 'a', 'r', 'd', '1', 5, [16] = 1};
-    unsigned char theirs[56], maps = 0;
+    const unsigned char card[64] = {'t', 'u', 't', 'c', 'a', 'r', 'd', '2', 5, [16] = 1};
+    unsigned char theirs[64], maps = 0;
     const tutti_connection_options *options = &tutti_mesh_connection;
     int ends[2], value = 7, mine = 0, done = 0;
     pthread_t thread;
@@ -487,6 +572,7 @@ int main(void)
     tcase_add_loop_test(mesh, receives_from_any_rank, 0, WAYS);
     tcase_add_loop_test(mesh, ends_after_a_failure, 0, WAYS);
     tcase_add_loop_test(mesh, says_who_is_gone, 0, WAYS);
+    tcase_add_loop_test(mesh, sleeps_until_woken, 0, 3);
     TCase *sockets = testing_case(suite, "sockets");
     tcase_add_test(sockets, made_from_sockets);
     tcase_add_loop_test(sockets, sockets_that_fail, 0, 4);

@@ -36,6 +36,13 @@ tests_deadlock_test_kv_world_SOURCES = tests/deadlock/test_kv_world.c
 tests_deadlock_test_kv_world_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_deadlock_test_kv_world_LDADD = tests/deadlock/libkvworld.la tests/deadlock/libexplore.la tests/deadlock/libcases.la
 
+# Memory that is lent between two ranks.
+check_PROGRAMS += tests/deadlock/test_buffer_world
+TESTS += tests/deadlock/test_buffer_world
+tests_deadlock_test_buffer_world_SOURCES = tests/deadlock/test_buffer_world.c
+tests_deadlock_test_buffer_world_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_deadlock_test_buffer_world_LDADD = tests/deadlock/libexplore.la libtesting.la
+
 # Mutants of the code, which the suite has to catch: a handful in make check, all with make check-mutants.
 TESTS += tests/deadlock/mutants/mutants.sh
 EXTRA_DIST += tests/deadlock/mutants
@@ -54,5 +61,6 @@ check-mutants: $(check_LTLIBRARIES) $(check_PROGRAMS) $(check_DATA)
 check-schedules: $(check_PROGRAMS) $(check_LTLIBRARIES)
 	@$(AM_TESTS_ENVIRONMENT) TUTTI_EXPLORE_SCHEDULES=1000000 $(LOG_COMPILER) -t 3600 tests/deadlock/test_explore
 	@$(AM_TESTS_ENVIRONMENT) TUTTI_EXPLORE_SCHEDULES=1000000 $(LOG_COMPILER) -t 3600 tests/deadlock/test_kv_world
+	@$(AM_TESTS_ENVIRONMENT) TUTTI_EXPLORE_SCHEDULES=1000000 $(LOG_COMPILER) -t 3600 tests/deadlock/test_buffer_world
 	@$(AM_TESTS_ENVIRONMENT) TUTTI_EXPLORE_SCHEDULES=100000 $(LOG_COMPILER) -t 3600 $(srcdir)/tests/deadlock/cases.sh
 long_checks += check-mutants check-schedules

@@ -11,11 +11,15 @@ times() { # RANKS OPTION...: status returned, output in $dir/out
 mkdir "$dir/grpc"
 cat > "$dir/grpc/channel_grpc" << 'END'
 #!/bin/bash
+if [ "$1" = serve ]; then
+    echo '{"event": "ready", "about": "false gRPC", "port": 7}'
+    exec cat
+fi
 echo "{\"event\": \"ready\", \"about\": \"false gRPC, $1\"}"
 while read -r bytes rounds how; do
-    [ "$rounds" -gt 0 ] && [[ $bytes =~ ^(4096|1048576)$ ]] && [[ $how =~ ^(check|hand|read)$ ]] || exit 1
+    [ "$rounds" -gt 0 ] && [[ $bytes =~ ^(4096|65536|1048576)$ ]] && [[ $how =~ ^(check|hand|read)$ ]] || exit 1
     [ "${FALSE_GRPC:-} $how" != 'other-bytes check' ] || { echo 'the server has received other bytes' >&2; exit 1; }
-    echo '{"event": "block", "step_ms": 100.0}'
+    echo '{"event": "block", "step_ms": 100.0, "cpu_s": 0.5}'
 done
 END
 chmod +x "$dir/grpc/channel_grpc"
@@ -45,11 +49,12 @@ refuses 2 "grpc $dir: the folder has no channel_grpc: tutti-bench peers --packag
 # On two hosts, what goes over the network.
 if [ "$(id -u)" = 0 ] && command -v ip tc > /dev/null && ip netns add "probe$$" 2> /dev/null; then
     ip netns del "probe$$"
-    "$apps/box/tutti-box" run --hosts 2 "$apps/tutti-bench" channel --blocks 1 --block-s 0.001 --from 65536 --to 65536 > "$dir/out" 2>&1 ||
-        fail "two hosts: status $?"
-    for way in tcp $fabric mpi; do
+    "$apps/box/tutti-box" run --hosts 2 "$apps/tutti-bench" channel --blocks 1 --block-s 0.001 --from 65536 --to 65536 \
+        --grpc "$dir/grpc" --json "$dir/json" > "$dir/out" 2>&1 || fail "two hosts: status $?"
+    for way in tcp $fabric mpi 'false gRPC'; do
         grep -q "^ *65536 $way .* [0-9.]*\$" "$dir/out" || fail "two hosts: no $way: $(cat "$dir/out")"
     done
+    grep -q '"event":"channel_cpu","name":"false gRPC","bytes":65536,"cpu_s_per_gb":7629.' "$dir/json" || fail "two hosts: what gRPC's program says"
     grep -q '65536 shm' "$dir/out" && fail "two hosts: shared memory"
 else
     echo "left out: two hosts: needs root, iproute2 and network namespaces"

@@ -51,7 +51,7 @@ program_tests = \
 	tests/programs/adpsgd.sh tests/programs/gossip.sh tests/programs/groups.sh tests/programs/links.sh \
 	tests/programs/verbs.sh
 TESTS += $(program_tests)
-EXTRA_DIST += $(program_tests) tests/programs/lib.sh tests/programs/elastic_lib.sh tests/programs/export_others.py tests/programs/torch_variants.py
+EXTRA_DIST += $(program_tests) tests/programs/lib.sh tests/programs/stage_turns.sh tests/programs/elastic_lib.sh tests/programs/export_others.py tests/programs/torch_variants.py
 
 # The whole table of weights by replicas, micro-batches and stages: 96 trainings, up to 32 ranks (10 minutes).
 check-hashes: all

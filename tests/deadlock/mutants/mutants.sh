@@ -36,6 +36,7 @@ link() {
     test_tcp) path=tests/collectives/test_tcp-test_tcp.o ;;
     test_shm) path=tests/collectives/test_shm-test_shm.o ;;
     test_mesh) path='tests/collectives/test_mesh-test_mesh.o tests/collectives/test_mesh-cases.o' more=.libs/libnet.a ;;
+    test_fabric) path=tests/collectives/test_fabric-test_fabric.o more=.libs/libnet.a ;;
     test_sched) path=tests/collectives/test_sched-test_sched.o more=tests/collectives/.libs/libschedules.a ;;
     test_links) path=tests/collectives/test_links-test_links.o ;;
     test_virtual) path=tests/collectives/test_virtual-test_virtual.o more=.libs/libsim.a ;;
@@ -64,6 +65,7 @@ link() {
     test_shares) path=tests/step/test_shares-test_shares.o more=.libs/libtrial.a ;;
     test_servers) path=tests/designs/test_servers-test_servers.o more='.libs/libsession.a .libs/libtrial.a' ;;
     test_served) path=tests/step/test_served-test_served.o more=.libs/libtrial.a ;;
+    test_buffer_world) path=tests/deadlock/test_buffer_world-test_buffer_world.o ;;
     test_kv_world)
         path=tests/deadlock/test_kv_world-test_kv_world.o
         more='tests/deadlock/.libs/libkvworld.a tests/deadlock/.libs/libexplore.a tests/deadlock/.libs/libcases.a'
