@@ -1,5 +1,5 @@
-/* dag/run: a step like the last allocates nothing for its nodes, as kernels or as a region; what StarPU allocates for its
- * tasks does not count. So this program has a malloc of its own, which counts the calls from its own code. */
+/* dag/run: a step like the last allocates nothing for its nodes, as kernels or as a region. What StarPU allocates for
+ * its tasks does not count: this program has a malloc of its own, which counts the calls from its own code. */
 #include "dag/kernels/arith.h"
 #include "dag/run/starpu.h"
 #include "tests/support/testing.h"
