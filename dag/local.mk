@@ -39,11 +39,14 @@ libcore_la_SOURCES += \
 	dag/run/direct.c dag/run/direct.h \
 	dag/run/handle.c dag/run/handle.h \
 	dag/run/held.c dag/run/held.h \
+	dag/run/home.c dag/run/home.h \
+	dag/run/init_starpu.c dag/run/init_starpu.h \
 	dag/run/insert.c dag/run/insert.h \
 	dag/run/latch.c dag/run/latch.h \
 	dag/run/loaded.c dag/run/loaded.h \
 	dag/run/ledger.c dag/run/ledger.h \
 	dag/run/meter.c dag/run/meter.h \
+	dag/run/process_lock.c dag/run/process_lock.h \
 	dag/run/run.h dag/run/starpu_mode.h \
 	dag/run/sequence.h \
 	dag/run/token.h \
@@ -63,9 +66,7 @@ libnet_la_SOURCES += \
 	dag/run/slots.c dag/run/slots.h \
 	dag/run/starpu.c dag/run/starpu.h dag/run/starpu_parts.h \
 	dag/run/starpu_copies.c dag/run/starpu_kernels.c dag/run/starpu_regions.c dag/run/starpu_tasks.c \
-	dag/run/stream.h \
-	dag/run/home.c dag/run/home.h \
-	dag/run/process_lock.c dag/run/process_lock.h
+	dag/run/stream.h
 
 # The devices of this build, and how StarPU uses them: a file for each kind.
 libnet_la_SOURCES += dag/device/device.h

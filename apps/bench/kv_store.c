@@ -2,8 +2,6 @@
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
-#include "dag/run/home.h"
-#include "dag/run/process_lock.h"
 #include "dag/run/scheduler.h"
 #include "designs/kv/kv.h"
 
@@ -15,7 +13,6 @@ const char *const tutti_kv_ops[TUTTI_KV_OPS] = {"push", "pull", "pushpull"};
 
 tutti_status tutti_store_start(void)
 {
-    static const double longest_start_s = 300; /* as a run waits */
     struct starpu_conf conf;
     starpu_conf_init(&conf);
     conf.ncpus = 1;
@@ -23,17 +20,9 @@ tutti_status tutti_store_start(void)
     conf.catch_signals = 0;
     if (!getenv("STARPU_SCHED")) conf.sched_policy = &tutti_scheduler;
     setenv("STARPU_WORKERS_NOBIND", "1", 0);
-    int lock;
-    tutti_status status =
-        tutti_process_lock_take("starpu", "starting StarPU", longest_start_s, &lock);
-    if (status) return status;
-    status = tutti_run_home_prepare();
-    const int rc = status ? 0 : starpu_init(&conf);
-    tutti_process_lock_release(lock);
-    if (status) return status;
-    if (rc) return tutti_fail(TUTTI_ERR_UNSUPPORTED, "StarPU failed to start: %s", strerror(-rc));
-    starpu_pause();
-    return TUTTI_OK;
+    tutti_status status = tutti_start_starpu(&conf);
+    if (!status) starpu_pause();
+    return status;
 }
 
 void tutti_store_stop(void)

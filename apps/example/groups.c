@@ -32,7 +32,7 @@ int main(int argc, char **argv)
     starpu_data_handle_t row_handle, column_handle, all_handle;
     tutti_session *tutti, *row = NULL, *column = NULL;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &granted);
-    if (starpu_init(NULL) || tutti_attach(MPI_COMM_WORLD, NULL, &tutti)) return 1;
+    if (tutti_start_starpu(NULL) || tutti_attach(MPI_COMM_WORLD, NULL, &tutti)) return 1;
     int rank = tutti_rank(tutti), size = tutti_size(tutti);
     if (rows < 1 || size % rows) {
         if (!rank) fprintf(stderr, "groups: %d ranks do not fill %d rows\n", size, rows);

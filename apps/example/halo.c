@@ -126,7 +126,7 @@ int main(int argc, char **argv)
     int granted;
     tutti_session *tutti;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &granted);
-    if (starpu_init(NULL) || tutti_attach(MPI_COMM_WORLD, NULL, &tutti)) return EXIT_FAILURE;
+    if (tutti_start_starpu(NULL) || tutti_attach(MPI_COMM_WORLD, NULL, &tutti)) return EXIT_FAILURE;
     rank = tutti_rank(tutti);
     size = tutti_size(tutti);
     rows = ROWS / size;

@@ -132,7 +132,7 @@ int main(int argc, char **argv)
     double time_ms[SESSIONS][BLOCKS];
     tutti_session *tutti[SESSIONS];
     MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &(int){0}); /* this program calls MPI, too */
-    if (starpu_init(NULL)) return 77;
+    if (tutti_start_starpu(NULL)) return 77;
     for (int s = 0; s < SESSIONS; s++)
         if (tutti_attach(MPI_COMM_WORLD, NULL, &tutti[s])) return 77;
     layer_time = (struct timespec){(time_t)(ms / 1000), (long)(1e6 * ms) % 1000000000};

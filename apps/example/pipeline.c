@@ -206,7 +206,7 @@ int main(int argc, char **argv)
     int granted;
     tutti_session *tutti;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &granted);
-    if (starpu_init(NULL) || tutti_attach(MPI_COMM_WORLD, NULL, &tutti)) return EXIT_FAILURE;
+    if (tutti_start_starpu(NULL) || tutti_attach(MPI_COMM_WORLD, NULL, &tutti)) return EXIT_FAILURE;
     int rank = tutti_rank(tutti), size = tutti_size(tutti);
     if (size > 2) {
         fprintf(stderr, "pipeline: 1 or 2 ranks, not %d\n", size);

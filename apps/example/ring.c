@@ -33,7 +33,7 @@ int main(int argc, char **argv)
     starpu_data_handle_t handle[2], sum_handle;
     tutti_session *tutti;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &granted);
-    if (starpu_init(NULL) || tutti_attach(MPI_COMM_WORLD, NULL, &tutti)) return 1;
+    if (tutti_start_starpu(NULL) || tutti_attach(MPI_COMM_WORLD, NULL, &tutti)) return 1;
     int rank = tutti_rank(tutti), size = tutti_size(tutti);
     int right = (rank + 1) % size, left = (rank + size - 1) % size;
     for (int i = 0; i < COUNT; i++) block[0][i] = (float)(rank + i % 100);

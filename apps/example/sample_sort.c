@@ -81,7 +81,7 @@ int main(int argc, char **argv)
 {
     tutti_session *tutti;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &(int){0});
-    if (starpu_init(NULL) || tutti_attach(MPI_COMM_WORLD, NULL, &tutti)) return 77;
+    if (tutti_start_starpu(NULL) || tutti_attach(MPI_COMM_WORLD, NULL, &tutti)) return 77;
     int rank = tutti_rank(tutti), size = tutti_size(tutti), root = 0;
 
     int64_t *x = numbers(COUNT), *samples = numbers(SAMPLES), *all = numbers(size * SAMPLES);

@@ -57,7 +57,7 @@ int main(void)
     starpu_data_handle_t w_handle, g_handle;
     tutti_session *tutti;
     MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &(int){0});
-    if (starpu_init(NULL) || tutti_attach(MPI_COMM_WORLD, NULL, &tutti)) return 77;
+    if (tutti_start_starpu(NULL) || tutti_attach(MPI_COMM_WORLD, NULL, &tutti)) return 77;
     rate /= (float)tutti_size(tutti); /* the mean over a batch `size` times as large */
     starpu_vector_data_register(&w_handle, STARPU_MAIN_RAM, (uintptr_t)w, FEATURES, sizeof *w);
     starpu_vector_data_register(&g_handle, STARPU_MAIN_RAM, (uintptr_t)g, FEATURES, sizeof *g);

@@ -104,7 +104,7 @@ static void leave(int signal)
 int main(int argc, char **argv)
 {
     if (argc > 1) steps = atoll(argv[1]);
-    if (starpu_init(NULL)) return 1;
+    if (tutti_start_starpu(NULL)) return 1;
     signal(SIGTERM, leave);
     starpu_variable_data_register(&found_handle, STARPU_MAIN_RAM, (uintptr_t)&found, sizeof found);
     starpu_variable_data_register(&total_handle, STARPU_MAIN_RAM, (uintptr_t)&total, sizeof total);

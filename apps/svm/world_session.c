@@ -2,8 +2,6 @@
  * calls them, and work runs as StarPU tasks. */
 #include "apps/svm/world.h"
 #include "dag/base/log.h"
-#include "dag/run/home.h"
-#include "dag/run/process_lock.h"
 #include "dag/run/scheduler.h"
 
 #include <tutti/starpu.h>
@@ -155,7 +153,6 @@ static const tutti_svm_world_ops ops = {
 
 static tutti_status start_starpu(attached *a)
 {
-    static const double longest_start_s = 300;
     struct starpu_conf conf;
     starpu_conf_init(&conf);
     conf.ncpus = a->options.workers;
@@ -163,17 +160,9 @@ static tutti_status start_starpu(attached *a)
     conf.catch_signals = 0;
     if (!getenv("STARPU_SCHED")) conf.sched_policy = &tutti_scheduler;
     setenv("STARPU_WORKERS_NOBIND", "1", 0);
-    int lock;
-    tutti_status status =
-        tutti_process_lock_take("starpu", "starting StarPU", longest_start_s, &lock);
-    if (status) return status;
-    status = tutti_run_home_prepare();
-    const int rc = status ? 0 : starpu_init(&conf);
-    tutti_process_lock_release(lock);
-    if (status) return status;
-    if (rc) return tutti_fail(TUTTI_ERR_UNSUPPORTED, "StarPU failed to start: %s", strerror(-rc));
-    a->starpu = 1;
-    return TUTTI_OK;
+    tutti_status status = tutti_start_starpu(&conf);
+    a->starpu = !status;
+    return status;
 }
 
 tutti_status tutti_svm_world_attach(const tutti_svm_world_options *options, tutti_svm_world **world)

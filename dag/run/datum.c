@@ -11,7 +11,7 @@ static tutti_status open(
     int node, void *memory, int64_t count, tutti_dtype dtype, tutti_insert_handle *data)
 {
     if (!starpu_is_initialized())
-        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "StarPU is not running: call starpu_init first");
+        return tutti_fail(TUTTI_ERR_UNSUPPORTED, "StarPU is not running: call tutti_start_starpu first");
     if (count < 1 || count > UINT32_MAX)
         return tutti_fail(TUTTI_ERR_INVAL, "data of %lld elements", (long long)count);
     starpu_vector_data_register(

@@ -73,7 +73,7 @@ tutti_status tutti_insert_open(const tutti_run_hooks *hooks, int chain, tutti_in
     if (status) return status;
     if (!starpu_is_initialized())
         return tutti_fail(TUTTI_ERR_UNSUPPORTED,
-            "StarPU is not initialised: call starpu_init before tutti_attach");
+            "StarPU is not initialised: call tutti_start_starpu before tutti_attach");
     if (!starpu_cpu_worker_get_count())
         return tutti_fail(TUTTI_ERR_UNSUPPORTED,
             "StarPU has no CPU worker, which Tutti's tasks need: set STARPU_NCPU");

@@ -7,21 +7,16 @@
 #include "dag/base/log.h"
 #include "dag/device/device.h"
 #include "dag/run/collective_task.h"
-#include "dag/run/home.h"
+#include "dag/run/init_starpu.h"
 #include "dag/run/loaded.h"
-#include "dag/run/process_lock.h"
 #include "dag/run/scheduler.h"
 #include "dag/run/starpu_parts.h"
 #include "dag/run/wait.h"
 
 #include <starpu_config.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { ALIGNMENT = 64 };
-/* Of all who start before this process. The first start on a machine with many GPUs measures each pair of
- * them. */
-static const double longest_start_s = 300;
 
 /* Fails unless StarPU has left all data where the binding laid them out. */
 static tutti_status are_laid_out(void *arg, const tutti_node *node, const tutti_buffer buf[])
@@ -147,20 +142,8 @@ static tutti_status init(int workers, int gpus, int gpu)
     /* copies on other memory nodes are aligned like the binding's memory */
     starpu_malloc_set_align(ALIGNMENT);
     if (!getenv("STARPU_SCHED")) conf.sched_policy = &tutti_scheduler;
-    int lock;
     tutti_status status = tutti_run_check_loaded();
-    if (!status)
-        status = tutti_process_lock_take("starpu", "starting StarPU", longest_start_s, &lock);
-    if (status) return status;
-    status = tutti_run_home_prepare();
-    if (status) {
-        tutti_process_lock_release(lock);
-        return status;
-    }
-    const int rc = starpu_init(&conf);
-    tutti_process_lock_release(lock);
-    return rc ? tutti_fail(TUTTI_ERR_UNSUPPORTED, "StarPU failed to start: %s", strerror(-rc))
-              : TUTTI_OK;
+    return status ? status : tutti_run_init_starpu(&conf);
 }
 
 tutti_status tutti_run_starpu_measure(void)

@@ -2,6 +2,7 @@
 
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
+#include "dag/run/init_starpu.h"
 #include "designs/attach/attach_parts.h"
 #include "designs/attach/sessions.h"
 #include "designs/exchange/attached_transport.h"
@@ -344,6 +345,11 @@ tutti_status tutti_session_leave(const char *function, unsigned errors, tutti_st
         function, tutti_status_text(status));
     tutti_error_adopt(sentence);
     return status;
+}
+
+tutti_status tutti_start_starpu(struct starpu_conf *starpu)
+{
+    return tutti_run_init_starpu(starpu);
 }
 
 tutti_status tutti_attach_sized(MPI_Comm comm, const tutti_attach_options *options,

@@ -8,7 +8,8 @@
  * waits for another rank. The design is chosen at run time.
  *
  *     tutti_session *tutti;
- *     tutti_attach(MPI_COMM_WORLD, NULL, &tutti);            after starpu_init and MPI_Init_thread
+ *     tutti_start_starpu(NULL);                              instead of starpu_init
+ *     tutti_attach(MPI_COMM_WORLD, NULL, &tutti);            after MPI_Init_thread, too
  *     ...submit tasks that write gradient_handle...
  *     tutti_allreduce(tutti, gradient_handle, TUTTI_F32, TUTTI_SUM);
  *     ...submit tasks that read gradient_handle...
@@ -98,6 +99,14 @@ typedef struct tutti_attach_options {
  * yet. */
 TUTTI_API tutti_status tutti_attach_sized(MPI_Comm comm, const tutti_attach_options *options,
     size_t options_bytes, tutti_session **session);
+
+/* As starpu_init, for programs of which several ranks share a machine: one process of a user starts StarPU after
+ * another. StarPU's first start on a machine measures it and writes files; a process that starts meanwhile may
+ * read half a file, and is ended by StarPU (signal 6). If StarPU cannot write in its folder, which would end the
+ * process, too, it gets another one, with a warning. conf may be NULL. Not collective; before or after MPI_Init.
+ * TIMEOUT: other processes have been starting StarPU for five minutes. IO: StarPU can keep its measurements
+ * nowhere. UNSUPPORTED: StarPU does not start. */
+TUTTI_API tutti_status tutti_start_starpu(struct starpu_conf *conf);
 
 /* Collective over comm, an intracommunicator. options may be NULL. USAGE, on all ranks if on one:
  * an unknown design, algorithm or verify (the message lists the known ones), or a field out of
@@ -348,7 +357,7 @@ TUTTI_API tutti_status tutti_wait_for(tutti_session *session, tutti_handle data,
  *     step          inserts one step's tasks and collectives, as always
  *     enter         the ranks have changed: how many there are, and which one this is
  *
- *     starpu_init(NULL); ...register data, with their first values...
+ *     tutti_start_starpu(NULL); ...register data, with their first values...
  *     tutti_membership_program program = {.bytes = n, .save = save, .load = load, .step = step};
  *     status = tutti_membership_run(NULL, &program);
  *

@@ -9,7 +9,7 @@
  *
  *     tutti_kv_options options = {.servers = 1, .type = "async"};
  *     tutti_kv *kv;
- *     tutti_kv_open(MPI_COMM_WORLD, &options, &kv);          after starpu_init and MPI_Init_thread
+ *     tutti_kv_open(MPI_COMM_WORLD, &options, &kv);          after tutti_start_starpu and MPI_Init_thread
  *     if (tutti_kv_serves(kv)) {
  *         tutti_kv_serve(kv);                                until all workers have closed
  *     } else {

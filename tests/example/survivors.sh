@@ -7,7 +7,6 @@
 grep -q 'fsanitize=' "$TUTTI_BUILDDIR/Makefile" || export LD_PRELOAD=$TUTTI_BUILDDIR/tests/support/.libs/nap.so
 export STARPU_NCPU=1 STARPU_WORKERS_NOBIND=1
 
-measure_machine
 for design in $(names designs); do
     TUTTI_DESIGN=$design "$apps/tutti-run" --elastic 2:2 -n 2 "$apps/survivors" 25 > "$dir/out" 2>&1 &&
         grep -q "^2762 primes below 25000$" "$dir/out" || { fail "$design"; cat "$dir/out"; }

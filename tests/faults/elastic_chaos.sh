@@ -11,7 +11,6 @@ echo "seed $TUTTI_TEST_SEED (replay with TUTTI_TEST_SEED)"
 grep -q 'fsanitize=' "$TUTTI_BUILDDIR/Makefile" || export LD_PRELOAD=$TUTTI_BUILDDIR/tests/support/.libs/nap.so
 export STARPU_NCPU=1 STARPU_WORKERS_NOBIND=1
 steps=400 primes=33860
-measure_machine
 ranks() { ps -o pid= --ppid "$run" --sort start_time,pid; }
 begun() { grep -q "from step 0 on" "$dir/out"; }
 

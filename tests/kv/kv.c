@@ -90,7 +90,7 @@ int main(int argc, char **argv)
     MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
     starpu_conf_init(&conf);
     conf.ncuda = conf.nopencl = 0;
-    if (starpu_init(&conf)) return 2;
+    if (tutti_start_starpu(&conf)) return 2;
     tutti_status status = tutti_kv_open(MPI_COMM_WORLD, &options, &kv);
     printf("open: %s\n", tutti_status_name(status));
     if (!status) {

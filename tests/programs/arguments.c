@@ -400,7 +400,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     IS(TUTTI_ERR_UNSUPPORTED, tutti_attach(MPI_COMM_WORLD, NULL, &session)); /* no StarPU */
-    if (starpu_init(NULL)) return 77;
+    if (tutti_start_starpu(NULL)) return 77;
     if (strcmp(what, "refused") == 0) {
         const tutti_attach_options options = {.lanes = rank == size - 1 ? -1 : 0};
         IS(TUTTI_ERR_USAGE, tutti_attach(MPI_COMM_WORLD, &options, &session));

@@ -9,7 +9,6 @@ benches() { # RANKS OPTION...
     shift
     "$mpirun" -np "$ranks" "$apps/tutti-bench" kv --blocks 1 --block-s 0.001 "$@" > "$dir/out" 2>&1
 }
-measure_machine
 
 # A peer that says what it is asked for, and takes 8 ms a round.
 cat > "$dir/peer" << 'END2'

@@ -6,7 +6,6 @@ trained() { # OPTION...
         --json "$dir/json" "$@" > "$dir/out" 2>&1
 }
 export TMPDIR=$dir
-measure_machine
 trained sync local:period=2 sync/topk:0.1 sync@servers=1 || { fail "status $?"; cat "$dir/out"; }
 for name in sync 'local:period=2' 'sync, topk:0.1' 'sync, servers=1'; do
     grep -q "\"event\":\"strategy\",\"name\":\"$name\",.*\"reached\":true" "$dir/json" || fail "no $name"

@@ -192,7 +192,7 @@ int main(int argc, char **argv)
     const char *mode = argc > 1 ? argv[1] : "";
     tutti_status status = TUTTI_OK;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &granted);
-    if (starpu_init(NULL) || tutti_attach(MPI_COMM_WORLD, NULL, &tutti)) return 2;
+    if (tutti_start_starpu(NULL) || tutti_attach(MPI_COMM_WORLD, NULL, &tutti)) return 2;
     rank = tutti_rank(tutti);
     size = tutti_size(tutti);
     MPI_Barrier(MPI_COMM_WORLD); /* no rank is still about to attach */

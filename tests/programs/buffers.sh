@@ -12,7 +12,6 @@ runs() { # MODE: on 3 ranks
 says() { grep -qF -- "$2" "$dir/$1" || { fail "$1 does not say: $2"; head -20 "$dir/$1"; }; }
 
 export STARPU_NCPU=1 STARPU_WORKERS_NOBIND=1
-measure_machine
 runs works
 says out 'rank 1: 0 in place, 0 copied'
 # Written where they belong: of 8 puts of COUNT, 2 of a group with other ranks, 1 that ends early; small ones are neither.

@@ -10,7 +10,6 @@ orders=(1f1b eager gpipe)
 strategies=(sync sharded)
 for design in $(names designs); do [ "$design" = naive ] || designs+=("$design"); done
 make_cifar "$dir/data"
-measure_machine
 model=(--data "$dir/data" --model resnet20 --batch 8 --lr 0.02 --augment crop --steps 2 --eval-every never)
 model+=(--setup-timeout 600 --timeout 600)
 

@@ -89,7 +89,7 @@ int main(int argc, char **argv)
     MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (starpu_init(NULL)) return 77;
+    if (tutti_start_starpu(NULL)) return 77;
     if (tutti_attach(MPI_COMM_WORLD, &options, &s.tutti)) return 1;
     s.late = rank == size - 1;
     s.seconds = argc > 3 ? (unsigned)atoi(argv[3]) : 3;

@@ -81,12 +81,6 @@ trains() {
     : > "$dir/json"
 }
 
-# For tests whose programs start StarPU on several ranks: in a new STARPU_HOME it measures the machine first, and ranks that
-# do so at the same time fail over each other's files. (tutti-cifar's ranks start StarPU in turns.)
-measure_machine() {
-    "$mpirun" -np 1 "$apps/tutti-cifar" --data synthetic --model mlp --batch 1 --steps 1 --eval-every never --quiet > /dev/null 2>&1
-}
-
 # field NAME: of the summary of the last run.
 field() {
     sed -n 's/.*"event":"summary".*"'"$1"'":"\{0,1\}\([^,"}]*\).*/\1/p' "$dir/json" | tail -n 1

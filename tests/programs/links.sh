@@ -53,7 +53,6 @@ sums 2 --algorithm rules:other --topology star:2
 [ $? = 2 ] && grep -q 'these rules are of topology 00000000000000ff' "$dir/out" || { fail "rules of another topology"; cat "$dir/out"; }
 # An algorithm that cannot do something leaves it to those that are built in, and says so once.
 printf 'rules 1\nallreduce -> ring\n' > rings
-measure_machine
 STARPU_NCPU=2 STARPU_WORKERS_NOBIND=1 "$mpirun" -np 3 "$TUTTI_BUILDDIR/tests/programs/verbs" funneled rules:rings > "$dir/out" 2>&1 ||
     { fail "every collective by rules: status $?"; tail -20 "$dir/out"; }
 [ "$(grep -c 'the rules say ring for an operator that does not commute' "$dir/out")" = 1 ] || { fail "what rules cannot do"; cat "$dir/out"; }

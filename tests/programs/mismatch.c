@@ -240,7 +240,7 @@ int main(int argc, char **argv)
 #endif
     MPI_Comm_rank(MPI_COMM_WORLD, &s.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &s.size);
-    if (starpu_init(NULL)) return 77;
+    if (tutti_start_starpu(NULL)) return 77;
     for (int v = 0; v < VECTORS; v++) s.data[v] = calloc((size_t)elements(v), sizeof(float));
     const tutti_attach_options options = {
         .design = argv[1], .verify = argv[2], .algorithm = argv[3]};

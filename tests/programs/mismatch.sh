@@ -3,7 +3,6 @@
 # wrong; a program that is right is left alone. With every design, each way to compare, and the MPI library's own collectives.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 program=$TUTTI_BUILDDIR/tests/programs/mismatch
-measure_machine
 wrong=(swap swap-sizes kind op type count root extra missing fewer-steps more-steps)
 
 # runs P DESIGN CHECK ALGORITHM CASE...: output in $dir/out, messages in $dir/err, exit status in $status.

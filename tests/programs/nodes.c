@@ -104,7 +104,7 @@ int main(int argc, char **argv)
     conf.ncpus = 2;
     conf.ncuda = conf.nopencl = 0;
     conf.catch_signals = 0;
-    if (starpu_init(&conf)) MPI_Abort(MPI_COMM_WORLD, 1);
+    if (tutti_start_starpu(&conf)) MPI_Abort(MPI_COMM_WORLD, 1);
     int many = starpu_memory_nodes_get_count() > 1 && starpu_cpu_worker_get_count() > 1;
     int result = SKIPPED;
     if (many) {

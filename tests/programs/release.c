@@ -74,7 +74,7 @@ int main(int argc, char **argv)
     starpu_conf_init(&conf);
     conf.ncpus = 1;
     conf.catch_signals = 0;
-    if (starpu_init(&conf) || tutti_attach(MPI_COMM_WORLD, &options, &session)) return 3;
+    if (tutti_start_starpu(&conf) || tutti_attach(MPI_COMM_WORLD, &options, &session)) return 3;
     starpu_vector_data_register(&handle[0], STARPU_MAIN_RAM, (uintptr_t)big, COUNT, sizeof *big);
     starpu_vector_data_register(&handle[1], STARPU_MAIN_RAM, (uintptr_t)small, 16, sizeof *small);
     if (stopped && rank == size - 1) {

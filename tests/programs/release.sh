@@ -4,7 +4,6 @@
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 program=$TUTTI_BUILDDIR/tests/programs/release
 export TUTTI_STALL_DIR=$dir
-measure_machine
 
 # released P CASE [ALGORITHM]: with the design of TUTTI_DESIGN.
 released() {

@@ -124,7 +124,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &s.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &s.size);
     setenv("STARPU_WORKERS_NOBIND", "1", 0);
-    if (starpu_init(NULL)) return 77;
+    if (tutti_start_starpu(NULL)) return 77;
     starpu_vector_data_register(
         &s.handle, STARPU_MAIN_RAM, (uintptr_t)s.data, ELEMENTS, sizeof *s.data);
     tutti_status status = attach(&s, &options);

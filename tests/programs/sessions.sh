@@ -2,7 +2,6 @@
 # Several sessions in one process: their sums are right, and no two threads are inside MPI at once.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 program=$TUTTI_BUILDDIR/tests/programs/sessions
-measure_machine
 
 # runs P DESIGN ALGORITHM ROUNDS: output in $dir/out, exit status in $status.
 runs() {

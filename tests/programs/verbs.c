@@ -422,7 +422,7 @@ int main(int argc, char **argv)
     int level, blocks = argc > 2 && !strcmp(argv[2], "mpi");
     int sequential = argc > 1 && !strcmp(argv[1], "sequential");
     MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
-    if (starpu_init(NULL) || tutti_attach(MPI_COMM_WORLD, &options, &session)) return 77;
+    if (tutti_start_starpu(NULL) || tutti_attach(MPI_COMM_WORLD, &options, &session)) return 77;
     rank = tutti_rank(session);
     size = tutti_size(session);
     int64_t counts[MOST];

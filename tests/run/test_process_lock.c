@@ -1,11 +1,14 @@
-/* dag/run/process_lock: one at a time; who waits too long is told, and does not go ahead. */
+/* dag/run/process_lock: one at a time; who waits too long is told, and does not go ahead.
+ * dag/run/init_starpu waits so. */
 #include "dag/run/process_lock.h"
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
+#include "dag/run/init_starpu.h"
 #include "tests/support/testing.h"
 
 #include <pthread.h>
+#include <starpu.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -49,6 +52,25 @@ START_TEST(the_next_has_its_turn)
 }
 END_TEST
 
+/* Its first start writes files, which another's first start would read half written. */
+START_TEST(starpu_starts_when_it_has_its_turn)
+{
+    struct starpu_conf conf;
+    int lock;
+    pthread_t thread;
+    ck_assert_int_eq(starpu_conf_init(&conf), 0);
+    conf.ncpus = 1;
+    conf.ncuda = conf.nopencl = 0;
+    ck_assert_ok(tutti_process_lock_take("starpu", "a test", 60, &lock));
+    const double began = tutti_clock_s();
+    ck_assert_int_eq(pthread_create(&thread, NULL, release_later, &lock), 0);
+    ck_assert_ok(tutti_run_init_starpu(&conf));
+    ck_assert(tutti_clock_s() - began >= 0.2);
+    starpu_shutdown();
+    pthread_join(thread, NULL);
+}
+END_TEST
+
 START_TEST(without_a_lock_it_goes_ahead)
 {
     int lock = 0;
@@ -67,6 +89,7 @@ int main(void)
     TCase *tests = testing_case(suite, "process_lock");
     tcase_add_test(tests, who_waits_too_long_does_not_go_ahead);
     tcase_add_test(tests, the_next_has_its_turn);
+    tcase_add_test(tests, starpu_starts_when_it_has_its_turn);
     tcase_add_test(tests, without_a_lock_it_goes_ahead);
     const int status = testing_run(suite);
     snprintf(path, sizeof path, "/tmp/tutti-%s-%lu.lock", name, (unsigned long)getuid());

@@ -183,7 +183,7 @@ int main(int argc, char **argv)
     tutti_kv_options options = {.type = "async"};
     if (argc < 4) return 2;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
-    if (starpu_init(NULL)) return 2;
+    if (tutti_start_starpu(NULL)) return 2;
     DO(tutti_kv_open(MPI_COMM_WORLD, &options, &kv));
     if (tutti_kv_serves(kv))
         DO(tutti_kv_serve(kv));

@@ -235,7 +235,7 @@ static tutti_status soak_attach(const char *design, long count, watcher *w)
     starpu_conf_init(&conf);
     conf.ncpus = 1;
     MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &(int){0});
-    if (starpu_init(&conf)) return tutti_fail(TUTTI_ERR_UNSUPPORTED, "StarPU does not start");
+    if (tutti_start_starpu(&conf)) return tutti_fail(TUTTI_ERR_UNSUPPORTED, "StarPU does not start");
     const tutti_attach_options options = {.design = design};
     tutti_status status = tutti_attach(MPI_COMM_WORLD, &options, &s);
     if (status) return status;

@@ -200,7 +200,7 @@ int main(int argc, char **argv)
     const tutti_attach_options options = {.design = argv[2]};
     MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (starpu_init(NULL)) return 77;
+    if (tutti_start_starpu(NULL)) return 77;
     GOOD(tutti_attach(MPI_COMM_WORLD, &options, &tutti));
     for (int i = 0; i < 2; i++)
         starpu_vector_data_register(

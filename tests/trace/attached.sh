@@ -4,7 +4,6 @@
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 command -v python3 > /dev/null || { echo "skipped: there is no python3"; exit 77; }
 program=$TUTTI_BUILDDIR/tests/trace/attached
-measure_machine
 
 runs() { # P MODE DESIGN FILE
     local status=0

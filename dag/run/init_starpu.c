@@ -1,0 +1,24 @@
+#include "dag/run/init_starpu.h"
+
+#include "dag/base/log.h"
+#include "dag/run/home.h"
+#include "dag/run/process_lock.h"
+
+#include <starpu.h>
+#include <string.h>
+
+/* Of all who start before this process. The first start on a machine with many GPUs measures each pair of them. */
+static const double longest_start_s = 300;
+
+tutti_status tutti_run_init_starpu(struct starpu_conf *conf)
+{
+    int lock, rc = 0;
+    tutti_status status =
+        tutti_process_lock_take("starpu", "starting StarPU", longest_start_s, &lock);
+    if (status) return status;
+    status = tutti_run_home_prepare();
+    if (!status) rc = starpu_init(conf);
+    tutti_process_lock_release(lock);
+    if (!rc) return status;
+    return tutti_fail(TUTTI_ERR_UNSUPPORTED, "StarPU failed to start: %s", strerror(-rc));
+}
