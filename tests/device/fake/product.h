@@ -14,8 +14,8 @@ typedef struct product_matrix {
     int transposed;
 } product_matrix;
 
-/* c = op(a) op(b). Then a bias for each row of c, and a ReLU; or the sums of each column of op(b), of the CPU's gradients
- * of weights alone: a as it is, b transposed, c of float32. */
+/* c = op(a) op(b). Then a bias for each row of c, and a ReLU; or the sums of each column of op(b), for gradients of
+ * weights alone: a as it is, b transposed, c of float32. */
 typedef struct product {
     const char *call; /* its name in sentences, which stays valid */
     product_matrix a, b, c;
