@@ -1,7 +1,6 @@
 #include "collectives/engine.h"
 
 #include "dag/base/clock.h"
-#include "dag/base/log.h"
 
 #include <stdint.h>
 #include <stdio.h>

@@ -34,7 +34,6 @@ libcore_la_SOURCES += \
 	collectives/sched/hierarchical.c collectives/sched/hierarchical.h \
 	collectives/sched/match.c collectives/sched/match.h \
 	collectives/sched/price.c collectives/sched/price.h \
-	collectives/sched/print.c collectives/sched/print.h \
 	collectives/sched/ring.c collectives/sched/ring.h collectives/sched/ring_parts.h \
 	collectives/sched/rsag.c collectives/sched/rsag.h \
 	collectives/sched/draft.c \
@@ -51,7 +50,6 @@ libcore_la_SOURCES += \
 	collectives/trees/rings.c collectives/trees/rings.h \
 	collectives/trees/trees.c collectives/trees/trees.h \
 	collectives/trees/weigh.c collectives/trees/weigh.h \
-	collectives/transport/loop.c \
 	collectives/transport/mpi.h \
 	collectives/transport/mpi_collective.c \
 	collectives/transport/mpi_fail.c \
@@ -59,7 +57,6 @@ libcore_la_SOURCES += \
 	collectives/transport/mpi_message.c \
 	collectives/transport/mpi_request.c \
 	collectives/transport/part.c \
-	collectives/transport/device_slots.c collectives/transport/device_slots.h \
 	collectives/transport/gather.c collectives/transport/gather.h \
 	collectives/transport/mesh.c collectives/transport/mesh.h collectives/transport/mesh_open.c \
 	collectives/transport/mesh_sockets.c \

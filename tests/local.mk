@@ -14,7 +14,10 @@ long_checks =
 
 check_LTLIBRARIES += libvalues.la libtesting.la
 libvalues_la_SOURCES = tests/support/values.c tests/support/values.h
-libtesting_la_SOURCES = tests/support/cpu_kernel.c tests/support/cpu_kernel.h tests/support/testing.c tests/support/testing.h
+libtesting_la_SOURCES = tests/support/cpu_kernel.c tests/support/cpu_kernel.h \
+	tests/support/device_slots.c tests/support/device_slots.h tests/support/graph_print.c tests/support/graph_print.h \
+	tests/support/loop.c tests/support/loop.h \
+	tests/support/sched_print.c tests/support/sched_print.h tests/support/testing.c tests/support/testing.h
 libtesting_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 libtesting_la_LIBADD = libvalues.la libcore.la $(CHECK_LIBS)
 

@@ -168,7 +168,7 @@ static tutti_status read_text(const char *file, const char *text, size_t bytes, 
     return status ? status : try_build(file, a);
 }
 
-static tutti_status keep(
+static tutti_status keep_model(
     const char *file, const char *text, size_t bytes, const tutti_model **model)
 {
     architecture *a = calloc(1, sizeof *a);
@@ -193,7 +193,7 @@ static tutti_status keep(
 tutti_status tutti_architecture_parse(const char *file, const char *text, const tutti_model **model)
 {
     *model = NULL;
-    return keep(file, text, strlen(text), model);
+    return keep_model(file, text, strlen(text), model);
 }
 
 /* *model: the network of FILE.onnx; *text: as text, which the caller frees. */
@@ -202,7 +202,7 @@ static tutti_status open_onnx(
 {
     tutti_status status =
         tutti_architecture_from_onnx(file, of->at, (size_t)(of->end - of->at), text);
-    return status ? status : keep(file, *text, strlen(*text), model);
+    return status ? status : keep_model(file, *text, strlen(*text), model);
 }
 
 tutti_status tutti_architecture_open(const char *name, const tutti_model **model)
@@ -220,7 +220,7 @@ tutti_status tutti_architecture_open(const char *name, const tutti_model **model
     if (!status)
         status = ends_in(name, ".onnx")
                      ? open_onnx(name, &lines, &text, model)
-                     : keep(name, lines.at, (size_t)(lines.end - lines.at), model);
+                     : keep_model(name, lines.at, (size_t)(lines.end - lines.at), model);
     tutti_lines_close(&lines);
     free(text);
     return status;

@@ -113,8 +113,8 @@ static json_t *finish(tutti_onnx_graph *g, const tutti_onnx_value *images)
         return NULL;
     }
     const tutti_onnx_value *result = &g->value[number];
-    const int64_t told = size_of(output, 1);
-    if (result->H != 1 || result->W != 1 || (told > 0 && told != result->C)) {
+    const int64_t stated = size_of(output, 1);
+    if (result->H != 1 || result->W != 1 || (stated > 0 && stated != result->C)) {
         tutti_onnx_refuse(g, "the output \"%.80s\" must be (N,classes), a number for each class",
             tutti_onnx_text(output->name));
         return NULL;

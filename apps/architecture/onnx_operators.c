@@ -108,7 +108,7 @@ static void note_weight(
         tutti_onnx_tensor(g, input), transposed);
 }
 
-static void end(graph *g, const value *to)
+static void end_value(graph *g, const value *to)
 {
     tutti_onnx_add_value(g, tutti_onnx_output(g), to);
 }
@@ -117,7 +117,7 @@ static void end(graph *g, const value *to)
 static void end_with_relu(graph *g, json_t *layer, const value *to)
 {
     const node *relu = tutti_onnx_follower(g, "Relu");
-    if (!relu) return end(g, to);
+    if (!relu) return end_value(g, to);
     json_object_set_new(layer, "relu", json_true());
     tutti_onnx_add_value(g, relu->output[0], to);
     tutti_onnx_join(g, relu);
@@ -156,7 +156,7 @@ static int has_bias(graph *g)
 }
 
 /* A norm that an exporter has made part of a convolution is no more to be had: the weights have a name that
- * nobody gave them, the bias is called as the norm is, or as nothing, or (PyTorch, dynamo=True) the value is
+ * no one gave them, the bias is called as the norm is, or as nothing, or (PyTorch, dynamo=True) the value is
  * called as the norm's was: as one of several results. */
 static void check_folded(graph *g)
 {
@@ -206,7 +206,7 @@ static void read_conv(graph *g)
         note_weight(g, layer, "bias", 2, 0);
     }
     append(g, layer, &x, 1, &to);
-    end(g, &to);
+    end_value(g, &to);
 }
 
 static void read_norm(graph *g)
@@ -230,7 +230,7 @@ static void read_norm(graph *g)
 static void append_plain(graph *g, const char *is, const value *x, value to)
 {
     append(g, begin(g, is, ""), x, 1, &to);
-    end(g, &to);
+    end_value(g, &to);
 }
 
 static void read_relu(graph *g)
@@ -276,12 +276,12 @@ static void read_clip(graph *g)
     if (layer) {
         json_object_set_new(layer, "relu", json_true());
         put_real(layer, "limit", high, 0);
-        return end(g, &to);
+        return end_value(g, &to);
     }
     layer = begin(g, "relu", "");
     put_real(layer, "limit", high, 0);
     append(g, layer, &x, 1, &to);
-    end(g, &to);
+    end_value(g, &to);
 }
 
 static void read_add(graph *g)
@@ -327,7 +327,7 @@ static void concat(graph *g, value x[], size_t n)
     to = (value){.H = x[0].H, .W = x[0].W, .flat = x[0].flat};
     for (size_t i = 0; i < n; i++) to.C += x[i].C;
     append(g, begin(g, "concat", ""), x, (int)n, &to);
-    end(g, &to);
+    end_value(g, &to);
 }
 
 static void read_concat(graph *g)
@@ -424,7 +424,7 @@ static void pool(graph *g, int average)
         pixels.H = to.H;
         pixels.W = to.W;
         pixels.stride = stride[0];
-        return end(g, &pixels);
+        return end_value(g, &pixels);
     }
     json_t *layer = begin(g, average ? "avg-pool" : "max-pool", "");
     put(layer, "window", window[0], -1);
@@ -434,7 +434,7 @@ static void pool(graph *g, int average)
     if (average && tutti_onnx_int(g, "count_include_pad", 0))
         json_object_set_new(layer, "counts-padding", json_true());
     append(g, layer, &x, 1, &to);
-    end(g, &to);
+    end_value(g, &to);
 }
 
 static void read_max_pool(graph *g)
@@ -479,7 +479,7 @@ static void read_lrn(graph *g)
     put_real(layer, "beta", tutti_onnx_float(g, "beta", 0.75), 0.75);
     put_real(layer, "k", tutti_onnx_float(g, "bias", 1), 1);
     append(g, layer, &x, 1, &to);
-    end(g, &to);
+    end_value(g, &to);
 }
 
 static void read_dropout(graph *g)
@@ -488,11 +488,11 @@ static void read_dropout(graph *g)
     const double rate = tutti_onnx_real(tutti_onnx_tensor(g, 1), tutti_onnx_float(g, "ratio", 0.5));
     value to = x;
     if (g->status) return;
-    if (!(rate > 0)) return end(g, &x);
+    if (!(rate > 0)) return end_value(g, &x);
     json_t *layer = begin(g, "dropout", "");
     put_real(layer, "rate", rate, -1);
     append(g, layer, &x, 1, &to);
-    end(g, &to);
+    end_value(g, &to);
 }
 
 static void read_flatten(graph *g)
@@ -502,7 +502,7 @@ static void read_flatten(graph *g)
     if (axis != 1 && axis != (x.flat ? -1 : -3))
         return tutti_onnx_refuse(g, "\"axis\" must be 1: each image becomes features");
     x.flat = 1;
-    end(g, &x);
+    end_value(g, &x);
 }
 
 static void read_reshape(graph *g)
@@ -515,7 +515,7 @@ static void read_reshape(graph *g)
         return tutti_onnx_refuse(
             g, "it must make features of each image, (N,-1): its shape must be an initializer");
     x.flat = 1;
-    end(g, &x);
+    end_value(g, &x);
 }
 
 /* bias: the tensor that is added. */
@@ -603,7 +603,7 @@ static void read_pad(graph *g)
     put(layer, "filters", to.C, -1);
     put(layer, "stride", x.stride ? x.stride : 1, 1);
     append(g, layer, &x, 1, &to);
-    end(g, &to);
+    end_value(g, &to);
 }
 
 /* Another name of a value, or of a tensor. */
@@ -612,7 +612,7 @@ static void read_identity(graph *g)
     const tensor *t = tutti_onnx_tensor(g, 0);
     if (t) return tutti_onnx_add_tensor(g, tutti_onnx_output(g), t);
     const value x = tutti_onnx_read(g, 0);
-    if (!g->status) end(g, &x);
+    if (!g->status) end_value(g, &x);
 }
 
 static void read_constant(graph *g)
@@ -662,7 +662,7 @@ static void read_softmax(graph *g)
     if (!result || strcmp(output, result) != 0)
         return tutti_onnx_refuse(g, "it must be the last node: there are no layers of it");
     const value x = tutti_onnx_read(g, 0);
-    if (!g->status) end(g, &x);
+    if (!g->status) end_value(g, &x);
 }
 
 static const struct {

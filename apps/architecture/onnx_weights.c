@@ -243,7 +243,7 @@ static json_t *describe(const tutti_onnx_graph *g, const char *name, const char 
     return words;
 }
 
-static tutti_status fill(const tutti_onnx_graph *g, char *to)
+static tutti_status fill_tensor(const tutti_onnx_graph *g, char *to)
 {
     reading r = {.g = g};
     tutti_status status = TUTTI_OK;
@@ -269,7 +269,7 @@ static tutti_status make_image(
     if (!status) {
         for (int i = 0; i < PREFIX; i++) to[i] = (char)(length >> 8 * i);
         memcpy(to + PREFIX, text, length);
-        status = fill(g, to + PREFIX + length);
+        status = fill_tensor(g, to + PREFIX + length);
     }
     free(text);
     if (status) {

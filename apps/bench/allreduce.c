@@ -1,13 +1,11 @@
-#include "apps/bench/allreduce.h"
-
 #include "apps/bench/choices.h"
 #include "apps/bench/counting.h"
 #include "apps/bench/result.h"
+#include "apps/bench/rows.h"
 #include "apps/bench/settings.h"
 #include "apps/bench/world.h"
 #include "collectives/choose.h"
 #include "collectives/transport/transport.h"
-#include "config.h"
 #include "designs/exchange/settings.h"
 #include "dag/base/clock.h"
 #include "dag/base/conf.h"
@@ -56,12 +54,7 @@ static const tutti_setting settings[] = {
         AT(transport),
         .help = "the algorithms over this transport too, in turns with mpi (shm: shared memory of "
                 "one host; mesh: that, and TCP between hosts; fabric: that, and libfabric)"},
-    {TUTTI_CONF_INT, "from", "BYTES", .fallback = "4", .low = 4, .high = 4e9, AT(from),
-        .help = "smallest size, a multiple of 4"},
-    {TUTTI_CONF_INT, "to", "BYTES", .fallback = "268435456", .low = 4, .high = 4e9, AT(to),
-        .help = "largest size"},
-    {TUTTI_CONF_INT, "factor", "N", .fallback = "4", .low = 2, .high = 1024, AT(factor),
-        .help = "factor from one size to the next"},
+    TUTTI_BENCH_SETTINGS_SIZES("4", "268435456", options),
     {TUTTI_CONF_INT, "lanes", "K", .fallback = "1", .low = 1, .high = MOST_LANES, AT(lanes),
         .help = "allreduces in flight together, each on its own communicator (MPI_Allreduce runs "
                 "them one by one)"},
@@ -74,9 +67,7 @@ static const tutti_setting settings[] = {
         .help = "duration of a block in seconds; a block has at least one round"},
     TUTTI_SETTING_TOPOLOGY(AT(topology)),
     TUTTI_SETTING_LINK_MBIT(AT(link_mbit)),
-    TUTTI_BENCH_SETTING_TIMEOUT("120", AT(timeout_s)),
-    TUTTI_BENCH_SETTING_JSON(AT(json)),
-    TUTTI_BENCH_SETTING_CSV(AT(csv)),
+    TUTTI_BENCH_SETTINGS_RUN("120", options),
     {0},
 };
 static const tutti_conf_brief brief[] = {{"from", NULL}, {"to", NULL}, {"factor", NULL},
@@ -89,7 +80,6 @@ static const tutti_conf conf = {
     .summary = "Times sums over all ranks (tutti-run -n P tutti-bench allreduce ...) with Tutti's "
                "algorithms and with the MPI library's own, in turns, after checking every sum. "
                "Prints the time, bytes per second, and how many bytes a rank sends.",
-    .version = PACKAGE_VERSION,
     .settings = settings,
     .brief = brief,
 };
@@ -182,7 +172,7 @@ static float value_of(int rank, int lane, int vector, int64_t i)
     return (float)((i * 7 + rank * 3 + lane + vector * 5) % 64);
 }
 
-static void fill(bench *b, const contestant *c, int lane, int64_t count)
+static void fill_vectors(bench *b, const contestant *c, int lane, int64_t count)
 {
     for (int k = 0; k < c->vectors; k++) {
         float *to = c->vectors > 1 ? b->vector[lane][k] : data_of(b, c, lane);
@@ -192,7 +182,7 @@ static void fill(bench *b, const contestant *c, int lane, int64_t count)
 
 static tutti_status verify(bench *b, contestant *c, int64_t count)
 {
-    for (int lane = 0; lane < b->o.lanes; lane++) fill(b, c, lane, count);
+    for (int lane = 0; lane < b->o.lanes; lane++) fill_vectors(b, c, lane, count);
     tutti_traffic before = c->sent;
     tutti_status status = run_round(b, c, count);
     c->each.bytes = (c->sent.bytes - before.bytes) / b->o.lanes;
@@ -291,7 +281,7 @@ static void print_head(const bench *b)
 }
 
 /* Reports the time of one allreduce of `bytes`: columns as in the head, "-" for unknown values. */
-static void tell(bench *b, contestant *c, int64_t bytes)
+static void report_contestant(bench *b, contestant *c, int64_t bytes)
 {
     double ratio[MOST_BLOCKS], seconds[MOST_BLOCKS];
     for (int64_t k = 0; k < b->o.blocks; k++) {
@@ -473,7 +463,7 @@ static tutti_status measure_all(bench *b)
     for (int64_t bytes = b->o.from / 4 * 4; bytes <= b->o.to && !status; bytes *= b->o.factor) {
         status = measure(b, bytes / 4);
         for (int i = 0; i < b->contestants && !status && b->result; i++)
-            tell(b, &b->contestant[i], bytes);
+            report_contestant(b, &b->contestant[i], bytes);
     }
     return status;
 }

@@ -39,14 +39,14 @@ typedef struct tutti_bounds {
 } tutti_bounds;
 
 /* Measures bytes, and the operations of a type. Keeps what is already there if it is larger:
- * called before and after something, it also hears of a machine that has become faster meanwhile.
+ * called before and after something, it also sees a machine that has become faster meanwhile.
  * Takes about a second. NOMEM (logged); what the kernels return. */
 tutti_status tutti_bounds_measure(tutti_dtype dtype, tutti_bounds *bounds);
 
-/* The least time of so many operations on elements of a type (of float32, for types without
+/* The least time of this many operations on elements of a type (of float32, for types without
  * products), in seconds. [P] */
 double tutti_bounds_of_flops(const tutti_bounds *bounds, tutti_dtype dtype, double flops);
-/* The least time of so many bytes read and written, when `in_use` bytes are read or written again
+/* The least time of this many bytes read and written, when `in_use` bytes are read or written again
  * and again. [P] */
 double tutti_bounds_of_bytes(
     const tutti_bounds *bounds, double read, double written, double in_use);

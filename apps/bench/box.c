@@ -39,27 +39,27 @@ const char *tutti_box_find(const char *self, const char *place, char text[TUTTI_
 
 static const int ends[] = {SIGHUP, SIGINT, SIGTERM};
 enum { ENDS = sizeof ends / sizeof *ends };
-static volatile sig_atomic_t told; /* the signal, or 0 */
+static volatile sig_atomic_t received; /* the signal, or 0 */
 
-static void hear(int signal)
+static void receive_signal(int signal)
 {
-    told = signal;
+    received = signal;
 }
 
 /* A signal that is ignored stays so. */
 static void listen(struct sigaction before[ENDS])
 {
-    struct sigaction heard = {.sa_handler = hear};
+    struct sigaction action = {.sa_handler = receive_signal};
     for (int i = 0; i < ENDS; i++) {
         sigaction(ends[i], NULL, &before[i]);
-        if (before[i].sa_handler != SIG_IGN) sigaction(ends[i], &heard, NULL); /* nohup */
+        if (before[i].sa_handler != SIG_IGN) sigaction(ends[i], &action, NULL); /* nohup */
     }
 }
 
 void tutti_box_obey(void)
 {
-    if (told) raise(told);
-    told = 0;
+    if (received) raise(received);
+    received = 0;
 }
 
 /* ---- a run ---- */
@@ -71,7 +71,7 @@ static int await(pid_t pid, double timeout_s, int *state)
     double end = tutti_clock_s() + timeout_s;
     int asked = 0;
     while (waitpid(pid, state, WNOHANG) == 0) {
-        if (tutti_clock_s() > end || (told && !asked)) {
+        if (tutti_clock_s() > end || (received && !asked)) {
             kill(pid, asked++ ? SIGKILL : SIGTERM);
             end = tutti_clock_s() + patience_s;
         }
@@ -90,7 +90,7 @@ tutti_status tutti_box_run(char *const argv[], const char *what, double timeout_
     if (!error) asked = await(pid, timeout_s, &state);
     for (int i = 0; i < ENDS; i++) sigaction(ends[i], &before[i], NULL);
     if (error) return tutti_fail(TUTTI_ERR_IO, "%s: %s", argv[0], strerror(error));
-    if (told) return tutti_fail(TUTTI_ERR_IO, "%s: %s", what, strsignal(told));
+    if (received) return tutti_fail(TUTTI_ERR_IO, "%s: %s", what, strsignal(received));
     if (asked)
         return tutti_fail(TUTTI_ERR_TIMEOUT, "%s has not ended after %.0f s", what, timeout_s);
     if (WIFEXITED(state) && WEXITSTATUS(state) == 0) return TUTTI_OK;

@@ -1,9 +1,7 @@
-#include "apps/bench/channel.h"
-
 #include "apps/bench/channel_way.h"
 #include "apps/bench/result.h"
+#include "apps/bench/rows.h"
 #include "apps/bench/settings.h"
-#include "config.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
 #include "dag/base/median.h"
@@ -36,9 +34,7 @@ static const tutti_setting settings[] = {
         .help = "blocks of each way, in turns"},
     {TUTTI_CONF_REAL, "block-s", "S", .fallback = "0.05", .low = 1e-3, .high = 1e3, AT(block_s),
         .help = "duration of a block in seconds; a block has at least one round"},
-    TUTTI_BENCH_SETTING_TIMEOUT("120", AT(timeout_s)),
-    TUTTI_BENCH_SETTING_JSON(AT(json)),
-    TUTTI_BENCH_SETTING_CSV(AT(csv)),
+    TUTTI_BENCH_SETTINGS_RUN("120", options),
     {0},
 };
 static const tutti_conf conf = {
@@ -52,7 +48,6 @@ static const tutti_conf conf = {
         "With \"shm, written there\" rank 0 makes it in rank 1's memory before the clock starts. "
         "Prints the time until it is handed over, and until its receiver has read it, too. On two "
         "hosts, over TCP, libfabric and MPI, with the processor seconds of both ranks.",
-    .version = PACKAGE_VERSION,
     .settings = settings,
 };
 
@@ -159,7 +154,7 @@ static void tell_cpu(bench *b, const contestant *c, int64_t bytes)
                        "bytes", (json_int_t)bytes, "cpu_s_per_gb", per_gb_s));
 }
 
-static void tell(bench *b, int64_t bytes)
+static void report_size(bench *b, int64_t bytes)
 {
     for (int i = 0; i < b->contestants; i++) {
         printf("%10" PRId64 " %-20s", bytes, b->contestant[i].way.name);
@@ -235,7 +230,7 @@ static tutti_status measure_all(bench *b)
     if (b->result) print_head(b);
     for (int64_t bytes = b->o.from; bytes <= b->o.to && !status; bytes *= b->o.factor) {
         status = measure(b, (size_t)bytes);
-        if (!status && b->result) tell(b, bytes);
+        if (!status && b->result) report_size(b, bytes);
     }
     return status;
 }

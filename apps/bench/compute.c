@@ -1,16 +1,14 @@
-#include "apps/bench/compute.h"
-
 #include "apps/architecture/architecture.h"
 #include "apps/bench/choices.h"
 #include "apps/bench/ops.h"
 #include "apps/bench/peer.h"
 #include "apps/bench/result.h"
+#include "apps/bench/rows.h"
 #include "apps/bench/settings.h"
 #include "apps/session/precision.h"
 #include "apps/session/weights.h"
 #include "apps/terminal/terminal.h"
 #include "apps/tune/workload.h"
-#include "config.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
 #include "dag/kernels/kernel.h"
@@ -45,9 +43,7 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_TEXT, "peer-variants", "LIST", .fallback = "eager", AT(variants),
         .help = "how the peer runs: eager, compile, best, bf16, bf16-compile, bf16-best, jit, "
                 "nchw; several take turns"},
-    TUTTI_BENCH_SETTING_TIMEOUT("300", AT(timeout_s)),
-    TUTTI_BENCH_SETTING_JSON(AT(json)),
-    TUTTI_BENCH_SETTING_CSV(AT(csv)),
+    TUTTI_BENCH_SETTINGS_RUN("300", options),
     {0},
 };
 static const tutti_conf conf = {
@@ -56,7 +52,6 @@ static const tutti_conf conf = {
     .summary = "Times training steps of a model on one worker without communication: a plain loop "
                "over the kernels, the StarPU task graph with one worker, and PyTorch on one "
                "thread. First verifies that loop and graph give the same weights, bit for bit.",
-    .version = PACKAGE_VERSION,
     .settings = settings,
 };
 

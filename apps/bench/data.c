@@ -1,10 +1,9 @@
 #include "config.h" /* first: it asks libc for mkstemp */
 
-#include "apps/bench/data.h"
-
 #include "apps/bench/peer.h"
 #include "apps/bench/photos.h"
 #include "apps/bench/result.h"
+#include "apps/bench/rows.h"
 #include "apps/bench/settings.h"
 #include "apps/data/decode.h"
 #include "apps/data/settings.h"
@@ -52,9 +51,7 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_TEXT, "peer-variants", "LIST", .fallback = "pillow", AT(variants),
         .help = "libraries to compare with: pillow, pillow-draft (shrinks while it decodes), "
                 "torchvision, torchvision-decode (nothing else), dali; several take turns"},
-    TUTTI_BENCH_SETTING_TIMEOUT("300", AT(timeout_s)),
-    TUTTI_BENCH_SETTING_JSON(AT(json)),
-    TUTTI_BENCH_SETTING_CSV(AT(csv)),
+    TUTTI_BENCH_SETTINGS_RUN("300", options),
     {0},
 };
 static const tutti_conf conf = {
@@ -64,7 +61,6 @@ static const tutti_conf conf = {
                "photographs: decoding, a random crop, resizing and a flip, beside decoding alone "
                "and beside other libraries on one thread. First verifies that all make the same "
                "pictures.",
-    .version = PACKAGE_VERSION,
     .settings = settings,
 };
 

@@ -71,7 +71,6 @@ static const tutti_conf conf = {
                "number of hosts and rate, and prints a table with a verdict on each number. After "
                "an interruption it continues where it stopped.",
     .epilogue = "Exit status: 0, even if numbers miss their limits; 1 if a cell could not be run.",
-    .version = PACKAGE_VERSION,
     .settings = settings,
 };
 

@@ -1,12 +1,10 @@
-#include "apps/bench/interference.h"
-
 #include "apps/bench/result.h"
+#include "apps/bench/rows.h"
 #include "apps/bench/settings.h"
 #include "apps/bench/timeslices.h"
 #include "apps/bench/world.h"
 #include "collectives/choose.h"
 #include "collectives/transport/transport.h"
-#include "config.h"
 #include "dag/base/clock.h"
 #include "dag/base/conf.h"
 #include "dag/base/cpus.h"
@@ -41,9 +39,7 @@ static const tutti_setting settings[] = {
         .help = "steps per block"},
     TUTTI_SETTING_WORKERS(AT(workers)),
     TUTTI_SETTING_COMM_CORE(AT(comm_core)),
-    TUTTI_BENCH_SETTING_TIMEOUT("120", AT(timeout_s)),
-    TUTTI_BENCH_SETTING_JSON(AT(json)),
-    TUTTI_BENCH_SETTING_CSV(AT(csv)),
+    TUTTI_BENCH_SETTINGS_RUN("120", options),
     {0},
 };
 static const tutti_conf conf = {
@@ -53,7 +49,6 @@ static const tutti_conf conf = {
                "interference ...): the processor time of idle threads, the time of a small "
                "allreduce, alone and compared with MPI's own, whether idle workers slow it down, "
                "and whether ranks share cores fairly. Compares each number with a limit.",
-    .version = PACKAGE_VERSION,
     .settings = settings,
 };
 
@@ -66,7 +61,7 @@ typedef struct bench {
 } bench;
 
 /* Reports one number with its limit. */
-static void tell(bench *b, const char *name, const char *unit, double value, double limit)
+static void report_number(bench *b, const char *name, const char *unit, double value, double limit)
 {
     if (!b->result) return;
     int keeps = value <= limit;
@@ -87,7 +82,7 @@ static tutti_coll_args sum_of(bench *b, int64_t count)
         .recv = b->data};
 }
 
-static void fill(bench *b, int64_t count, float value)
+static void fill_data(bench *b, int64_t count, float value)
 {
     for (int64_t i = 0; i < count; i++) b->data[i] = value;
 }
@@ -141,10 +136,10 @@ static tutti_status enter(bench *b, contestant *c)
     tutti_status status = TUTTI_OK;
     if (c->algorithm) status = tutti_transport_mpi(b->world.boot.comm, 1, &transport);
     if (c->algorithm && !status) status = tutti_comm_new(transport, &with, &c->comm);
-    fill(b, SMALL, (float)(b->world.boot.rank + 1));
+    fill_data(b, SMALL, (float)(b->world.boot.rank + 1));
     if (!status) status = run_once(b, c);
     if (!status) status = check_sum(b, SMALL);
-    fill(b, SMALL, 0); /* sums of sums stay zero */
+    fill_data(b, SMALL, 0); /* sums of sums stay zero */
     return status;
 }
 
@@ -169,7 +164,7 @@ static tutti_status judge_engine(bench *b)
         beyond[block] = 1e6 * (side[1].block_s[block] - side[0].block_s[block]);
     }
     if (!status)
-        tell(b, "1 KiB allreduce, polled, beyond MPI's own", "us",
+        report_number(b, "1 KiB allreduce, polled, beyond MPI's own", "us",
             tutti_median((int)b->o.blocks, beyond), 3);
     for (int s = 0; s < 2; s++) {
         tutti_comm_free(side[s].comm);
@@ -188,7 +183,7 @@ static tutti_status judge_idle(bench *b)
     used = tutti_exchange_comm_cpu_s(b->session.exchange) - used;
     used = 100 * used / (tutti_clock_s() - begun);
     tutti_status status = worst(b, &used);
-    if (!status) tell(b, "idle communication thread, of a core", "%", used, 2);
+    if (!status) report_number(b, "idle communication thread, of a core", "%", used, 2);
     return status;
 }
 
@@ -219,16 +214,10 @@ static tutti_status time_calls(bench *b, calls *c)
     return status;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The quantile of the samples at `share`, on the worst rank. */
 static tutti_status quantile(bench *b, double samples[], int64_t n, double share, double *value)
 {
-    qsort(samples, (size_t)n, sizeof *samples, by_value);
+    qsort(samples, (size_t)n, sizeof *samples, tutti_compare_doubles);
     *value = samples[(int64_t)(share * (double)(n - 1))];
     return worst(b, value);
 }
@@ -268,21 +257,21 @@ static tutti_status report_calls(bench *b, calls *bare, calls *beside)
     if (!status) status = quantile(b, bare->large_s, bare->larges, 0.5, &large);
     if (!status) status = quantile(b, beside->large_s, beside->larges, 0.5, &large_beside);
     if (status) return status;
-    tell(b, "1 KiB allreduce through the thread, median", "ms", 1e3 * p50, 1);
-    tell(b, "1 KiB allreduce through the thread, 99 %", "ms", 1e3 * p99, 1);
-    tell(b, "1 KiB allreduce, with idle workers / without", "", small / p50, 1.1);
-    tell(b, "1 MiB allreduce, with idle workers / without", "", large_beside / large, 1.1);
+    report_number(b, "1 KiB allreduce through the thread, median", "ms", 1e3 * p50, 1);
+    report_number(b, "1 KiB allreduce through the thread, 99 %", "ms", 1e3 * p99, 1);
+    report_number(b, "1 KiB allreduce, with idle workers / without", "", small / p50, 1.1);
+    report_number(b, "1 MiB allreduce, with idle workers / without", "", large_beside / large, 1.1);
     return TUTTI_OK;
 }
 
 static tutti_status judge_calls(bench *b)
 {
     calls bare = {0}, beside = {0};
-    fill(b, LARGE, (float)(b->world.boot.rank + 1));
+    fill_data(b, LARGE, (float)(b->world.boot.rank + 1));
     double seconds;
     tutti_status status = time_call(b, LARGE, &seconds);
     if (!status) status = check_sum(b, LARGE);
-    fill(b, LARGE, 0);
+    fill_data(b, LARGE, 0);
     if (!status) status = open_calls(b, &bare);
     if (!status) status = open_calls(b, &beside);
     if (!status) status = time_both(b, &bare, &beside);
@@ -379,7 +368,7 @@ static tutti_status judge_slicing(bench *b, double ranks_a_core)
         snprintf(
             name, sizeof name, "steps, all ranks / ideal (%.2g threads per core)", ranks_a_core);
         tutti_training_session_clear(&b->session);
-        tell(b, name, "", tutti_median((int)b->o.blocks, ratio), 1.15);
+        report_number(b, name, "", tutti_median((int)b->o.blocks, ratio), 1.15);
     }
     free(ratio);
     return status;

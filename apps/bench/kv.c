@@ -1,8 +1,6 @@
-#include "apps/bench/kv.h"
-
 #include "apps/bench/kv_rows.h"
+#include "apps/bench/rows.h"
 #include "apps/bench/settings.h"
-#include "config.h"
 #include "dag/base/log.h"
 #include "dag/base/number.h"
 #include "designs/design.h"
@@ -56,9 +54,7 @@ static const tutti_setting settings[] = {
                 "elements on, -pN has N processes on a server's host, -tN has N threads"},
     {TUTTI_CONF_TEXT, "interface", "NAME", AT(interface),
         .help = "network interface of the peers (default: the first that is up)"},
-    TUTTI_BENCH_SETTING_TIMEOUT("120", AT(timeout_s)),
-    TUTTI_BENCH_SETTING_JSON(AT(json)),
-    TUTTI_BENCH_SETTING_CSV(AT(csv)),
+    TUTTI_BENCH_SETTINGS_RUN("120", tutti_kv_bench_options),
     {0},
 };
 static const tutti_conf_brief brief[] = {{"types", NULL}, {"servers", NULL}, {"clients", NULL},
@@ -72,7 +68,6 @@ static const tutti_conf conf = {
                "...), by size, type of the store and numbers of servers and clients, in turns, and "
                "in turns with MXNet's kvstore. First verifies all values. Counts the bytes of the "
                "servers, and checks that they are what the clients have pushed and pulled.",
-    .version = PACKAGE_VERSION,
     .settings = settings,
     .brief = brief,
 };

@@ -1,7 +1,6 @@
 #include "apps/bench/kv_rows.h"
 
 #include "apps/bench/peer_ranks.h"
-#include "dag/base/log.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -56,7 +56,7 @@ static void number_or_dash(char text[24], int decimals, double value)
     if (value > 0) snprintf(text, 24, "%.*f", decimals, value);
 }
 
-static void tell(tutti_kv_bench *b, const tutti_kv_bench_row *r, int op, int64_t bytes)
+static void report_op(tutti_kv_bench *b, const tutti_kv_bench_row *r, int op, int64_t bytes)
 {
     const tutti_kv_bench_row *peer = r->peers ? NULL : peer_of(b, r, op);
     const double s = took(b, r, op), limit = limit_of(b, r, op, bytes);
@@ -94,5 +94,5 @@ static void tell(tutti_kv_bench *b, const tutti_kv_bench_row *r, int op, int64_t
 void tutti_kv_report(tutti_kv_bench *b, int64_t bytes)
 {
     for (int op = 0; op < TUTTI_KV_OPS; op++)
-        for (int i = 0; i < b->rows; i++) tell(b, &b->row[i], op, bytes);
+        for (int i = 0; i < b->rows; i++) report_op(b, &b->row[i], op, bytes);
 }

@@ -95,7 +95,7 @@ static float value_of(int worker, int key, int64_t i)
     return (float)((i * 7 + worker * 3 + key) % 64);
 }
 
-static void fill(keys *k, int zeros)
+static void fill_keys(keys *k, int zeros)
 {
     for (int i = 0; i < k->plan->keys; i++) {
         starpu_data_acquire(k->in[i], STARPU_W);
@@ -138,13 +138,13 @@ static tutti_status run_round(keys *k, int op)
  * afterwards, so that values stay as they are. */
 static tutti_status verify(keys *k)
 {
-    fill(k, 0);
+    fill_keys(k, 0);
     tutti_status status = run_round(k, TUTTI_KV_PUSHPULLS);
     if (!status) status = tutti_kv_barrier(k->kv);
     if (!status) status = run_round(k, TUTTI_KV_PULLS);
     if (!status) status = tutti_kv_wait(k->kv, k->plan->timeout_s);
     for (int i = 0; i < k->plan->keys && !status; i++) status = compare(k, i);
-    fill(k, 1);
+    fill_keys(k, 1);
     return status;
 }
 

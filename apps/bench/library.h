@@ -9,8 +9,6 @@
 #include "collectives/boot.h"
 #include "collectives/value/args.h"
 
-#include <stddef.h>
-
 enum { TUTTI_LIBRARY_MOST = 16, TUTTI_LIBRARY_NAME = 48 };
 
 /* One way of doing a kind. */

@@ -117,7 +117,7 @@ static tutti_status measure(tutti_training_session *session, table *t, tutti_bou
 /* ---- adding up ---- */
 
 /* The times by the bounds of the node alone. */
-static void judge(const tutti_bounds *bounds, row *r)
+static void set_bound(const tutti_bounds *bounds, row *r)
 {
     r->of_flops_s = tutti_bounds_of_flops(bounds, r->dtype, r->flops);
     r->of_bytes_s = tutti_bounds_of_bytes(bounds, r->bytes - r->written, r->written, r->in_use);
@@ -251,11 +251,11 @@ static void print_furthest(table *t)
     printf("\n");
 }
 
-static void tell(table *t, const tutti_bounds *bounds, tutti_result *result)
+static void report_table(table *t, const tutti_bounds *bounds, tutti_result *result)
 {
     row all = {.name = "all", .op = &(tutti_op){.name = "all"}};
     for (int i = 0; i < t->nodes; i++) {
-        judge(bounds, &t->node[i]);
+        set_bound(bounds, &t->node[i]);
         add(&t->node[i], row_of(t, t->node[i].op));
         add(&t->node[i], &all);
     }
@@ -295,7 +295,7 @@ tutti_status tutti_ops_measure(tutti_training_session *session, tutti_result *re
     tutti_status status = bounds ? make_table(session->graph, &t)
                                  : tutti_fail(TUTTI_ERR_NOMEM, "no memory for bounds");
     if (!status) status = measure(session, &t, bounds);
-    if (!status) tell(&t, bounds, result);
+    if (!status) report_table(&t, bounds, result);
     free(bounds);
     free(t.op);
     free(t.node);

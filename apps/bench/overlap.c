@@ -1,12 +1,9 @@
-#include "apps/bench/overlap.h"
-
-#include "apps/bench/choices.h"
 #include "apps/bench/result.h"
+#include "apps/bench/rows.h"
 #include "apps/bench/settings.h"
 #include "apps/bench/share.h"
 #include "apps/bench/world.h"
 #include "apps/session/session.h"
-#include "config.h"
 #include "dag/base/clock.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
@@ -35,17 +32,10 @@ static const tutti_setting settings[] = {
     TUTTI_SETTING_ALGORITHM(AT(algorithm)),
     TUTTI_SETTING_TOPOLOGY(AT(topology)),
     TUTTI_SETTING_LINK_MBIT(AT(link_mbit)),
-    {TUTTI_CONF_INT, "from", "BYTES", .fallback = "65536", .low = 4, .high = 4e9, AT(from),
-        .help = "smallest size, a multiple of 4"},
-    {TUTTI_CONF_INT, "to", "BYTES", .fallback = "16777216", .low = 4, .high = 4e9, AT(to),
-        .help = "largest size"},
-    {TUTTI_CONF_INT, "factor", "N", .fallback = "4", .low = 2, .high = 1024, AT(factor),
-        .help = "factor from one size to the next"},
+    TUTTI_BENCH_SETTINGS_SIZES("65536", "16777216", options),
     {TUTTI_CONF_INT, "blocks", "N", .fallback = "9", .low = 1, .high = MOST_BLOCKS, AT(blocks),
         .help = "how often everything is timed, in turns"},
-    TUTTI_BENCH_SETTING_TIMEOUT("120", AT(timeout_s)),
-    TUTTI_BENCH_SETTING_JSON(AT(json)),
-    TUTTI_BENCH_SETTING_CSV(AT(csv)),
+    TUTTI_BENCH_SETTINGS_RUN("120", options),
     {0},
 };
 static const tutti_conf conf = {
@@ -54,7 +44,6 @@ static const tutti_conf conf = {
     .summary = "Times one allreduce, about as much computation (matrix products on one worker), "
                "and both together, over all ranks (tutti-run -n P tutti-bench overlap ...). "
                "Overlap is the part of the shorter one that is hidden behind the longer one.",
-    .version = PACKAGE_VERSION,
     .settings = settings,
 };
 
@@ -111,7 +100,7 @@ static tutti_status add_sections(
 }
 
 /* Sections of this many elements and products, ready to run. */
-static tutti_status start(bench *b, int64_t count, int nodes)
+static tutti_status start_session(bench *b, int64_t count, int nodes)
 {
     const tutti_training_session_options how = {.workers = 1,
         .exchange = {.design = tutti_design_find(b->o.design),
@@ -149,7 +138,7 @@ static tutti_status time_section(bench *b, int which, double *seconds)
 static tutti_status plan(bench *b, int64_t count)
 {
     double compute = 1, communicate = 1;
-    tutti_status status = start(b, count, TRIAL_NODES);
+    tutti_status status = start_session(b, count, TRIAL_NODES);
     for (int warm = 0; warm < 3 && !status; warm++) {
         status = time_section(b, COMPUTE, &compute);
         if (!status) status = time_section(b, COMMUNICATE, &communicate);
@@ -165,7 +154,7 @@ static tutti_status measure(bench *b, int64_t count)
 {
     double ignored;
     tutti_status status = plan(b, count);
-    if (!status) status = start(b, count, b->nodes);
+    if (!status) status = start_session(b, count, b->nodes);
     for (int s = 0; s < SECTIONS && !status; s++) status = time_section(b, s, &ignored);
     for (int64_t block = 0; block < b->o.blocks && !status; block++)
         for (int s = 0; s < SECTIONS && !status; s++)
@@ -174,7 +163,7 @@ static tutti_status measure(bench *b, int64_t count)
     return status;
 }
 
-static void tell(bench *b, int64_t bytes)
+static void report_size(bench *b, int64_t bytes)
 {
     double part[MOST_BLOCKS], ms[SECTIONS];
     for (int64_t k = 0; k < b->o.blocks; k++) {
@@ -211,13 +200,15 @@ static tutti_status measure_all(bench *b)
             "comm ms", "both ms", "overlap");
     for (int64_t bytes = b->o.from / 4 * 4; bytes <= b->o.to && !status; bytes *= b->o.factor) {
         status = measure(b, bytes / 4);
-        if (!status && b->result) tell(b, bytes);
+        if (!status && b->result) report_size(b, bytes);
     }
     return status;
 }
 
-static tutti_status run_here(int argc, char **argv, bench *b)
+static tutti_status run(int argc, char **argv)
 {
+    static bench all; /* too large for the stack */
+    bench *b = &all;
     int go;
     tutti_status status = tutti_conf_start(&conf, argc, argv, &b->o, &go);
     if (!go) return status;
@@ -230,15 +221,6 @@ static tutti_status run_here(int argc, char **argv, bench *b)
     tutti_status closed = tutti_result_close(b->result);
     if (!status) status = closed;
     tutti_world_close(&b->world, status);
-    return status;
-}
-
-static tutti_status run(int argc, char **argv)
-{
-    bench *b = calloc(1, sizeof *b);
-    if (!b) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a bench");
-    tutti_status status = run_here(argc, argv, b);
-    free(b);
     return status;
 }
 

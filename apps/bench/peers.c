@@ -1,8 +1,13 @@
+/* tutti-bench peers --install: PyTorch, in a virtual environment of its
+ * own, for --peer of compute and step; or MXNet, for that of kv.
+ *
+ * The environment is made as FOLDER.part, what is in it is tried, and then it is renamed: what is
+ * called FOLDER is complete, whenever this program or the machine stops. FOLDER.log has what pip
+ * said, if it failed. FOLDER.lock says who is making it (dag/base/lock.h). */
 #include "config.h" /* first: it asks libc for nftw and asprintf */
 
-#include "apps/bench/peers.h"
-
 #include "apps/bench/peer.h"
+#include "apps/bench/rows.h"
 #include "apps/terminal/terminal.h"
 #include "dag/base/clock.h"
 #include "dag/base/conf.h"
@@ -107,7 +112,6 @@ static const tutti_conf conf = {
         "Makes a virtual environment with the latest PyTorch, for --peer DIR of tutti-bench "
         "compute and tutti-bench step, or with MXNet, for that of tutti-bench kv, or others. Takes "
         "them from where pip on this machine takes its packages. For gRPC it compiles a program.",
-    .version = PACKAGE_VERSION,
     .settings = settings,
 };
 

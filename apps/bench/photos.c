@@ -28,7 +28,8 @@ static tutti_status fetch(const tutti_dataset *dataset, int64_t index, tutti_sam
 static const tutti_image_source in_memory = {
     .name = "memory", .summary = "photographs in memory", .photographs = 1, .fetch = fetch};
 
-static tutti_status take(const tutti_dataset *from, int64_t most, const char *path, tutti_photos *p)
+static tutti_status take_images(
+    const tutti_dataset *from, int64_t most, const char *path, tutti_photos *p)
 {
     p->count = from->count < most ? from->count : most;
     p->sample = calloc((size_t)p->count, sizeof *p->sample);
@@ -54,7 +55,7 @@ tutti_status tutti_photos_load(
 {
     tutti_dataset from = {0};
     tutti_status status = tutti_dataset_open_as(options, TUTTI_TRAIN, &from);
-    if (!status) status = take(&from, most, options->path, photos);
+    if (!status) status = take_images(&from, most, options->path, photos);
     tutti_dataset_close(&from);
     return status;
 }

@@ -1,11 +1,9 @@
-#include "apps/bench/pipeline.h"
-
 #include "apps/architecture/architecture.h"
 #include "apps/bench/choices.h"
 #include "apps/bench/peer_ranks.h"
 #include "apps/bench/pipeline_rows.h"
+#include "apps/bench/rows.h"
 #include "apps/bench/settings.h"
-#include "config.h"
 #include "dag/base/log.h"
 #include "dag/kernels/kernel.h"
 #include "designs/exchange/settings.h"
@@ -59,9 +57,7 @@ static const tutti_setting settings[] = {
     TUTTI_BENCH_SETTING_PEER(AT(peer)),
     {TUTTI_CONF_TEXT, "interface", "NAME", AT(interface),
         .help = "network interface of the peers (default: the first that is up)"},
-    TUTTI_BENCH_SETTING_TIMEOUT("300", AT(timeout_s)),
-    TUTTI_BENCH_SETTING_JSON(AT(json)),
-    TUTTI_BENCH_SETTING_CSV(AT(csv)),
+    TUTTI_BENCH_SETTINGS_RUN("300", tutti_pipeline_options),
     {0},
 };
 static const tutti_conf_brief brief[] = {{"model", NULL}, {"batch", NULL}, {"layout", NULL},
@@ -77,7 +73,6 @@ static const tutti_conf conf = {
                "parallelism on as many ranks, and the same model in PyTorch's pipelining and "
                "DistributedDataParallel, in turns. Checks first that all designs, and the whole "
                "net, end with the same weights.",
-    .version = PACKAGE_VERSION,
     .settings = settings,
     .brief = brief,
 };
@@ -224,8 +219,10 @@ static void stop_peers(tutti_pipeline_bench *b)
     for (int i = 0; i < b->rows; i++) tutti_peer_stop(b->row[i].peer);
 }
 
-static tutti_status run_here(int argc, char **argv, tutti_pipeline_bench *b)
+static tutti_status run(int argc, char **argv)
 {
+    static tutti_pipeline_bench bench; /* too large for the stack */
+    tutti_pipeline_bench *b = &bench;
     int go;
     tutti_status status = tutti_conf_start(&conf, argc, argv, &b->o, &go);
     if (!go) return status;
@@ -246,15 +243,6 @@ static tutti_status run_here(int argc, char **argv, tutti_pipeline_bench *b)
     tutti_status closed = tutti_result_close(b->result);
     if (!status) status = closed;
     tutti_world_close(&b->world, status);
-    return status;
-}
-
-static tutti_status run(int argc, char **argv)
-{
-    tutti_pipeline_bench *b = calloc(1, sizeof *b);
-    if (!b) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a bench");
-    tutti_status status = run_here(argc, argv, b);
-    free(b);
     return status;
 }
 

@@ -21,7 +21,7 @@ typedef struct tutti_pipeline_options {
         *csv;
     int64_t batch, micro_batches, blocks, workers;
     const char *topology;      /* for the cut into stages */
-    tutti_conf_real link_mbit; /* likewise */
+    tutti_conf_real link_mbit; /* for the same */
     tutti_conf_int steps;      /* auto, until all ranks have agreed on the time of a step */
     double timeout_s;
 } tutti_pipeline_options;

@@ -1,18 +1,17 @@
 #include "apps/bench/pipeline_rows.h"
 
+#include "apps/bench/choices.h"
 #include "apps/models/model.h"
 #include "apps/terminal/terminal.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { VERIFY_STEPS = 4, WARM_STEPS = 3, LEAST_STEPS = 3, MOST_STEPS = 20 };
-static const double block_s = 4; /* of a block, if the bench chooses its steps */
+enum { VERIFY_STEPS = 4, WARM_STEPS = 3 };
 
 tutti_pipeline_row *tutti_pipeline_find(tutti_pipeline_bench *b, tutti_pipeline_kind kind)
 {
@@ -107,15 +106,6 @@ static tutti_status hash_after(
     return status ? status : tutti_world_max(&b->world, 1, step_s);
 }
 
-static void resolve_steps(tutti_pipeline_bench *b, double step_s)
-{
-    double steps = ceil(block_s / step_s);
-    if (b->o.steps.word)
-        b->o.steps = (tutti_conf_int){.value = steps < LEAST_STEPS  ? LEAST_STEPS
-                                               : steps > MOST_STEPS ? MOST_STEPS
-                                                                    : (int)steps};
-}
-
 tutti_status tutti_pipeline_verify(tutti_pipeline_bench *b)
 {
     uint64_t first = 0, hash = 0;
@@ -135,7 +125,7 @@ tutti_status tutti_pipeline_verify(tutti_pipeline_bench *b)
         status = tutti_world_agree(&b->world, status);
         if (status) return status;
     }
-    resolve_steps(b, step_s);
+    tutti_choice_steps(step_s, &b->o.steps);
     if (b->result)
         printf("verified: after %d steps %d rows have the same weights, bit for bit\n"
                "medians over %" PRId64 " blocks of %" PRId64 " steps\n",

@@ -1,10 +1,8 @@
-#include "apps/bench/plot.h"
-
 #include "apps/curve/chart.h"
 #include "apps/bench/curves.h"
 #include "apps/bench/grid_rows.h"
 #include "apps/bench/points.h"
-#include "config.h"
+#include "apps/bench/rows.h"
 #include "dag/base/conf.h"
 #include "dag/base/file.h"
 #include "dag/base/log.h"
@@ -40,7 +38,6 @@ static const tutti_conf conf = {
                "span the shortest block to the longest. Of trainings it draws loss and accuracy by "
                "epoch; of tutti-bench kv, bytes per second by size; of tutti-bench strategies, "
                "accuracy by seconds and by bytes.",
-    .version = PACKAGE_VERSION,
     .settings = settings,
 };
 

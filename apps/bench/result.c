@@ -11,7 +11,6 @@
 #include "dag/run/run.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

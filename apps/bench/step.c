@@ -1,9 +1,8 @@
-#include "apps/bench/step.h"
-
 #include "apps/architecture/architecture.h"
 #include "apps/bench/choices.h"
 #include "apps/bench/grid.h"
 #include "apps/bench/peer_ranks.h"
+#include "apps/bench/rows.h"
 #include "apps/bench/settings.h"
 #include "apps/bench/step_rows.h"
 #include "apps/bench/step_report.h"
@@ -12,7 +11,6 @@
 #include "apps/session/precision.h"
 #include "apps/session/transport.h"
 #include "apps/tune/tune.h"
-#include "config.h"
 #include "dag/base/log.h"
 #include "dag/codecs/codecs.h"
 #include "dag/codecs/rows.h"
@@ -24,13 +22,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The order of a step's collectives. */
-static const char *priority_choice(int i)
-{
-    static const char *const names[] = {"on", "off", "both", NULL};
-    return names[i];
-}
 
 #define AT(member) .offset = offsetof(tutti_step_bench_options, member)
 static const tutti_setting settings[] = {
@@ -65,7 +56,7 @@ static const tutti_setting settings[] = {
     TUTTI_SETTING_LANES(AT(lanes)),
     TUTTI_SETTING_BUCKET_MB(AT(bucket_mb)),
     TUTTI_SETTING_CHUNK_MB(AT(chunk_mb)),
-    {TUTTI_CONF_CHOICE, "priority", "HOW", .fallback = "off", .choice = priority_choice,
+    {TUTTI_CONF_CHOICE, "priority", "HOW", .fallback = "off", .words = {"on", "off", "both"},
         AT(priority),
         .help = "whether what the next step needs first overtakes; both: also without, in turns"},
     TUTTI_SETTING_ALGORITHM(AT(algorithm)),
@@ -95,9 +86,7 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_TEXT, "interface", "NAME", AT(interface),
         .help = "network interface of the peers (default: the first that is up)"},
     TUTTI_SETTING_COMM_CORE(AT(comm_core)),
-    TUTTI_BENCH_SETTING_TIMEOUT("300", AT(timeout_s)),
-    TUTTI_BENCH_SETTING_JSON(AT(json)),
-    TUTTI_BENCH_SETTING_CSV(AT(csv)),
+    TUTTI_BENCH_SETTINGS_RUN("300", tutti_step_bench_options),
     {0},
 };
 static const tutti_conf_brief brief[] = {{"model", NULL}, {"batch", NULL}, {"design", NULL},
@@ -114,7 +103,6 @@ static const tutti_conf conf = {
         "PyTorch's DistributedDataParallel, in turns. Checks first that all designs and "
         "ranks end with the same weights. With --grid: many such runs in boxes (tutti-bench "
         "step --grid --help).",
-    .version = PACKAGE_VERSION,
     .settings = settings,
     .brief = brief,
 };
@@ -358,9 +346,12 @@ static tutti_status check_wire(const tutti_step_bench *b)
         "sums in f32, which is no peer of --wire bf16: use none");
 }
 
-static tutti_status run_here(int argc, char **argv, tutti_step_bench *b)
+static tutti_status run(int argc, char **argv)
 {
+    static tutti_step_bench bench; /* too large for the stack */
+    tutti_step_bench *b = &bench;
     int go;
+    if (argc > 1 && strcmp(argv[1], "--grid") == 0) return tutti_grid_run(argc - 1, argv + 1);
     tutti_status status = tutti_conf_start(&conf, argc, argv, &b->o, &go);
     if (!go) return status;
     if (b->o.workers > b->o.batch)
@@ -389,16 +380,6 @@ static tutti_status run_here(int argc, char **argv, tutti_step_bench *b)
     if (!status) status = closed;
     tutti_world_close(&b->world, status);
     tutti_engines_free(b->engines);
-    return status;
-}
-
-static tutti_status run(int argc, char **argv)
-{
-    if (argc > 1 && strcmp(argv[1], "--grid") == 0) return tutti_grid_run(argc - 1, argv + 1);
-    tutti_step_bench *b = calloc(1, sizeof *b);
-    if (!b) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a bench");
-    tutti_status status = run_here(argc, argv, b);
-    free(b);
     return status;
 }
 

@@ -1,5 +1,6 @@
 #include "apps/bench/step_turns.h"
 
+#include "apps/bench/choices.h"
 #include "apps/session/device.h"
 #include "apps/terminal/terminal.h"
 #include "dag/base/clock.h"
@@ -13,10 +14,6 @@
 #include <unistd.h>
 
 enum { VERIFY_STEPS = 6, WARM_STEPS = 7 };
-
-/* Limits for the steps of a block if the bench chooses them. */
-enum { LEAST_STEPS = 3, MOST_STEPS = 20 };
-static const double block_s = 4;
 
 /* ---- a session ---- */
 
@@ -70,8 +67,8 @@ static tutti_workload workload_of(const tutti_step_bench *b, const tutti_step_ro
 }
 
 /* Opens a session and starts the row's workload in it, if all ranks can; else none has a session, and they
- * leave together. After TIMEOUT nobody knows what the others do. */
-static tutti_status start(
+ * leave together. After TIMEOUT no rank knows what the others do. */
+static tutti_status start_row(
     tutti_step_bench *b, const tutti_step_row *r, tutti_training_session *session)
 {
     const tutti_workload workload = workload_of(b, r);
@@ -94,7 +91,7 @@ static tutti_status hash_after(
     tutti_training_session session;
     double range[4];
     uint64_t hash = 0;
-    tutti_status status = start(b, r, &session);
+    tutti_status status = start_row(b, r, &session);
     if (!status) status = tutti_workload_steps(&workload, &session, VERIFY_STEPS, seconds);
     if (!status) status = tutti_workload_hash(&session, &hash);
     if (!status) status = tutti_training_session_close(&session);
@@ -113,12 +110,8 @@ static tutti_status hash_after(
 static tutti_status resolve_steps(tutti_step_bench *b, double step_s)
 {
     tutti_status status = tutti_world_max(&b->world, 1, &step_s);
-    if (status || !b->o.steps.word) return status;
-    double steps = ceil(block_s / step_s);
-    b->o.steps = (tutti_conf_int){.value = steps < LEAST_STEPS  ? LEAST_STEPS
-                                           : steps > MOST_STEPS ? MOST_STEPS
-                                                                : (int)steps};
-    return TUTTI_OK;
+    if (!status) tutti_choice_steps(step_s, &b->o.steps);
+    return status;
 }
 
 tutti_status tutti_step_turns_verify(tutti_step_bench *b)
@@ -151,7 +144,7 @@ static tutti_status time_session(tutti_step_bench *b, tutti_step_row *r, int64_t
     const tutti_workload workload = workload_of(b, r);
     tutti_training_session session;
     tutti_pace pace;
-    tutti_status status = start(b, r, &session);
+    tutti_status status = start_row(b, r, &session);
     if (!status && !session.exchange)
         status = tutti_world_barrier(&b->world); /* nothing else synchronizes the ranks */
     if (!status)

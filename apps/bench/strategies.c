@@ -1,11 +1,9 @@
-#include "apps/bench/strategies.h"
-
 #include "apps/bench/choices.h"
 #include "apps/bench/result.h"
+#include "apps/bench/rows.h"
 #include "apps/bench/settings.h"
 #include "apps/bench/strategies_run.h"
 #include "apps/session/precision.h"
-#include "config.h"
 #include "dag/base/log.h"
 #include "dag/codecs/codecs.h"
 #include "dag/step/codec.h"
@@ -27,7 +25,7 @@ static const tutti_setting settings[] = {
         .help = "model"},
     {TUTTI_CONF_REAL, "accuracy", "PCT", .fallback = "80", .low = 0.001, .high = 100,
         AT(accuracy_pct),
-        .help = "the accuracy on the test set that seconds and bytes are told to"},
+        .help = "the accuracy on the test set up to which seconds and bytes count"},
     {TUTTI_CONF_INT, "epochs", "N", .fallback = "2", .low = 1, .high = TUTTI_STRATEGIES_EVALS,
         AT(epochs), .help = "passes over the training set, each with an evaluation"},
     {TUTTI_CONF_INT, "batch", "N", .fallback = "32", .low = 1, .high = 65536, AT(batch),
@@ -51,8 +49,7 @@ static const tutti_setting settings[] = {
         AT(cell_timeout_s), .help = "seconds after which a training is abandoned"},
     {TUTTI_CONF_TEXT, "strategy", "TRAINING...", .flags = TUTTI_CONF_OPERAND, .high = MOST_ROWS,
         AT(wish), .help = "what to train with"},
-    TUTTI_BENCH_SETTING_JSON(AT(json)),
-    TUTTI_BENCH_SETTING_CSV(AT(csv)),
+    TUTTI_BENCH_SETTINGS_RESULT(tutti_strategies_options),
     {0},
 };
 static const tutti_conf_brief brief[] = {{"data", NULL}, {"model", NULL}, {"accuracy", NULL},
@@ -69,7 +66,6 @@ static const tutti_conf conf = {
         "sync@servers=1); servers come on top of the other ranks. Without any, all of its tables. "
         "tutti-bench plot draws what --json has.",
     .epilogue = "Exit status: 0, even if the accuracy is not reached; 1 if a training failed.",
-    .version = PACKAGE_VERSION,
     .settings = settings,
     .brief = brief,
 };
@@ -202,7 +198,7 @@ static void put(int decimals, double value, int width)
     printf(" %*s", width, text);
 }
 
-static void tell(bench *b, const tutti_strategies_row *r)
+static void report_training(bench *b, const tutti_strategies_row *r)
 {
     const tutti_strategies_row *first = &b->row[0];
     if (r->failed) {
@@ -237,7 +233,7 @@ static tutti_status run(int argc, char **argv)
     report_head(&b);
     for (int i = 0; i < b.rows; i++) {
         failed += tutti_strategies_train(&b.o, &b.row[i]) != TUTTI_OK;
-        tell(&b, &b.row[i]);
+        report_training(&b, &b.row[i]);
     }
     puts("s: of the steps, without evaluations. MB: sent by the host that sends most. / first: "
          "seconds to the accuracy, over those of the first row.");

@@ -1,9 +1,8 @@
 #include "config.h" /* first: it asks libc for mkdtemp */
 
-#include "apps/bench/svm.h"
-
 #include "apps/bench/peer.h"
 #include "apps/bench/result.h"
+#include "apps/bench/rows.h"
 #include "apps/bench/settings.h"
 #include "apps/bench/svm_shape.h"
 #include "apps/svm/engine.h"
@@ -11,7 +10,6 @@
 #include "dag/base/clock.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
-#include "dag/base/median.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -53,9 +51,7 @@ static const tutti_setting settings[] = {
         .help = "a folder of tutti-bench peers --package thundersvm"},
     {TUTTI_CONF_TEXT, "intelex", "DIR", .fallback = "none", AT(intelex),
         .help = "a folder of tutti-bench peers --package intelex"},
-    TUTTI_BENCH_SETTING_TIMEOUT("1800", AT(timeout_s)),
-    TUTTI_BENCH_SETTING_JSON(AT(json)),
-    TUTTI_BENCH_SETTING_CSV(AT(csv)),
+    TUTTI_BENCH_SETTINGS_RUN("1800", options),
     {0},
 };
 static const tutti_conf conf = {
@@ -64,7 +60,6 @@ static const tutti_conf conf = {
     .summary = "Times the training of a support vector machine with an RBF kernel, on one rank "
                "and on several, beside other programs, all on one thread. Programs are timed as "
                "a whole, Python's packages without reading and writing. Compares the objectives.",
-    .version = PACKAGE_VERSION,
     .settings = settings,
 };
 

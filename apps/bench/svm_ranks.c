@@ -1,8 +1,6 @@
-#include "config.h"
-
-#include "apps/bench/svm_ranks.h"
 
 #include "apps/bench/result.h"
+#include "apps/bench/rows.h"
 #include "apps/bench/settings.h"
 #include "apps/trees/predict.h"
 #include "collectives/links/topology_text.h"
@@ -25,11 +23,11 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_TEXT, "profile", "FILE", .flags = TUTTI_CONF_REQUIRED, AT(profile),
         .help = "what tutti-svm train --json has written of a training on one rank"},
     {TUTTI_CONF_TEXT, "topology", "SPEC", .flags = TUTTI_CONF_REQUIRED, AT(topology),
-        .help = "the links: a file or a name (tutti-topology(5)); its first 2, 4, 8 ... ranks train"},
+        .help =
+            "the links: a file or a name (tutti-topology(5)); its first 2, 4, 8 ... ranks train"},
     {TUTTI_CONF_REAL, "balance", "X", .fallback = "1.2", .low = 1, .high = 1000, AT(balance),
         .help = "active samples of the busiest rank, over the mean"},
-    TUTTI_BENCH_SETTING_JSON(AT(json)),
-    TUTTI_BENCH_SETTING_CSV(AT(csv)),
+    TUTTI_BENCH_SETTINGS_RESULT(options),
     {0},
 };
 static const tutti_conf conf = {
@@ -38,7 +36,6 @@ static const tutti_conf conf = {
     .summary = "Tells how long a recorded training would take on more ranks: work that all share "
                "becomes shorter, work that each does whole stays, and the collectives of each "
                "round take what they cost on the topology.",
-    .version = PACKAGE_VERSION,
     .settings = settings,
 };
 
@@ -110,7 +107,7 @@ static tutti_status read_profile(const char *path, profile *p)
     return status;
 }
 
-/* What a collective of so many bytes a rank takes on the first ranks of a topology. */
+/* What a collective of this many bytes a rank takes on the first ranks of a topology. */
 static tutti_status price(
     const tutti_topology *t, tutti_coll_kind kind, const char *name, double bytes, double *time_s)
 {

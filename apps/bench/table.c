@@ -1,19 +1,4 @@
-#include "apps/bench/allreduce.h"
-#include "apps/bench/bench.h"
-#include "apps/bench/channel.h"
-#include "apps/bench/compute.h"
-#include "apps/bench/data.h"
-#include "apps/bench/interference.h"
-#include "apps/bench/kv.h"
-#include "apps/bench/overlap.h"
-#include "apps/bench/peers.h"
-#include "apps/bench/pipeline.h"
-#include "apps/bench/plot.h"
-#include "apps/bench/step.h"
-#include "apps/bench/strategies.h"
-#include "apps/bench/svm.h"
-#include "apps/bench/svm_ranks.h"
-#include "apps/bench/tune_collectives.h"
+#include "apps/bench/rows.h"
 
 #include <stddef.h>
 #include <string.h>

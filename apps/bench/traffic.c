@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static tutti_status take(tutti_step_traffic *t, const tutti_node *node)
+static tutti_status add_node(tutti_step_traffic *t, const tutti_node *node)
 {
     tutti_coll_args args;
     memcpy(&args, node->desc, sizeof args);
@@ -32,7 +32,7 @@ tutti_status tutti_step_traffic_plan(
     for (int i = 0; i < nodes && !status; i++) {
         const tutti_node *node = tutti_graph_get_node(graph, i);
         if (node->section == section && node->kind == TUTTI_NODE_COLLECTIVE)
-            status = take(traffic, node);
+            status = add_node(traffic, node);
     }
     if (status) tutti_step_traffic_close(traffic);
     return status;

@@ -17,7 +17,7 @@ typedef struct tally {
 } tally;
 
 /* "1.034 ok" or "1.210 MISS" into text. */
-static const char *judge(tally *t, char text[24], double value, int holds)
+static const char *check_value(tally *t, char text[24], double value, int holds)
 {
     t->numbers++;
     t->misses += !holds;
@@ -33,7 +33,7 @@ static void judge_limit(tally *t, const tutti_grid_row *r, double most, char tex
     int below = r->count > 1 && r->over_limit_most < 1;
     t->medians += !r->count;
     t->below += below;
-    judge(t, text, over, over <= most && !below);
+    check_value(t, text, over, over <= most && !below);
     if (below) snprintf(text, 24, "%.3f BELOW", over);
 }
 
@@ -61,17 +61,18 @@ static void judge_design(tally *t, const tutti_grid_rows *rows, const tutti_grid
     if (!compute || !wire) return;
     judge_limit(t, r, r->limit_ms > compute->step_ms ? COMM_BOUND : COMPUTE_BOUND, limit);
     double hidden = hidden_share(compute, wire, r);
-    if (!isnan(hidden)) judge(t, share, hidden, hidden >= HIDDEN);
-    if (r->over_peer > 0) judge(t, peer, r->over_peer, r->over_peer <= PEER);
+    if (!isnan(hidden)) check_value(t, share, hidden, hidden >= HIDDEN);
+    if (r->over_peer > 0) check_value(t, peer, r->over_peer, r->over_peer <= PEER);
     printf("%-15s %5d %5d %9.0f %-12s %10.2f %10.2f %10.2f  %-11s %-11s %-11s\n",
         tutti_grid_row_title(r, title), r->batch, r->ranks, r->link_mbit, r->name, compute->step_ms,
         wire->step_ms, r->step_ms, limit, share, peer);
 }
 
-static void tell(tally *t, const char *what, const tutti_grid_row *cell, double value, double most)
+static void print_value(
+    tally *t, const char *what, const tutti_grid_row *cell, double value, double most)
 {
     char text[24], title[TUTTI_GRID_TITLE];
-    judge(t, text, value, value <= most);
+    check_value(t, text, value, value <= most);
     printf("%s, %s b%d on %d hosts at %.0f Mbit/s: %s (at most %.2f)\n", what,
         tutti_grid_row_title(cell, title), cell->batch, cell->ranks, cell->link_mbit, text, most);
 }
@@ -100,11 +101,11 @@ static void judge_cell(tally *t, const tutti_grid_rows *rows, const tutti_grid_r
         t->cells++;
     }
     if (funneled && concurrent)
-        tell(
+        print_value(
             t, "concurrent / funneled", first, concurrent->step_ms / funneled->step_ms, CONCURRENT);
-    if (chosen) tell(t, "auto / best fixed choice", first, chosen->over_best, AUTO);
+    if (chosen) print_value(t, "auto / best fixed choice", first, chosen->over_best, AUTO);
     if (compute && first->limit_ms <= compute->step_ms && worst > best)
-        tell(t, "slowest / fastest design", first, worst / best, DESIGNS);
+        print_value(t, "slowest / fastest design", first, worst / best, DESIGNS);
 }
 
 int tutti_verdict_print(const tutti_grid_rows *rows)
@@ -124,7 +125,7 @@ int tutti_verdict_print(const tutti_grid_rows *rows)
         char text[24];
         double mean = exp(t.log_sum / t.cells);
         printf("step / peer, geometric mean over %d cells: %s (at most %.2f)\n", t.cells,
-            judge(&t, text, mean, mean <= PEER_MEAN), PEER_MEAN);
+            check_value(&t, text, mean, mean <= PEER_MEAN), PEER_MEAN);
         printf("limit / peer, geometric mean: %.3f (a step cannot be below its limit)\n",
             exp(t.log_limit / t.cells));
     }

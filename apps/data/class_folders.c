@@ -214,7 +214,7 @@ static tutti_status take_images(folders_state *state, const char *class, int32_t
     return TUTTI_OK;
 }
 
-/* The next class that rank 0 has told. */
+/* The next class that rank 0 has sent. */
 static tutti_status take_class(
     tutti_dataset *dataset, tutti_split split, tutti_listed *from, int64_t *all)
 {

@@ -188,13 +188,13 @@ static tutti_status check_place(
 
 /* On rank 0, for all ranks: the name of the format, then what the source has listed. */
 static tutti_status examine(const tutti_dataset_options *options, const tutti_image_source *source,
-    tutti_split split, tutti_bytes *told)
+    tutti_split split, tutti_bytes *found)
 {
     tutti_dataset asked;
     tutti_status status = source ? TUTTI_OK : find_by_content(options->path, &source);
     if (!status) status = ask(options, source, &asked);
-    if (!status) status = tutti_listed_put_text(told, source->name);
-    if (!status && source->list) status = source->list(options->path, split, &asked, told);
+    if (!status) status = tutti_listed_put_text(found, source->name);
+    if (!status && source->list) status = source->list(options->path, split, &asked, found);
     return status;
 }
 
@@ -216,11 +216,11 @@ static tutti_status check_split(
         options->path, source->name);
 }
 
-/* Opens what rank 0 has told. */
-static tutti_status open_told(const tutti_dataset_options *options, tutti_split split,
-    const tutti_bytes *told, tutti_dataset *dataset)
+/* Opens what rank 0 has found. */
+static tutti_status open_found(const tutti_dataset_options *options, tutti_split split,
+    const tutti_bytes *found, tutti_dataset *dataset)
 {
-    tutti_listed from = {(const char *)told->bytes, (const char *)told->bytes + told->count};
+    tutti_listed from = {(const char *)found->bytes, (const char *)found->bytes + found->count};
     const char *name = tutti_listed_text(&from);
     const tutti_image_source *source = NULL;
     tutti_dataset opened;
@@ -231,7 +231,7 @@ static tutti_status open_told(const tutti_dataset_options *options, tutti_split 
     if (status) return status;
     opened.assign = options->assign.assign ? &options->assign : NULL;
     opened.tells = !options->share.share || options->share.rank == 0 || opened.assign;
-    const tutti_bytes list = {.bytes = told->bytes + (from.at - (const char *)told->bytes),
+    const tutti_bytes list = {.bytes = found->bytes + (from.at - (const char *)found->bytes),
         .count = (size_t)(from.end - from.at)};
     opened.listed = source->list ? &list : NULL;
     status = source->open(options->path, split, &opened);
@@ -251,13 +251,13 @@ tutti_status tutti_dataset_open_as(
 {
     const tutti_dataset_share *share = &options->share;
     const tutti_image_source *source = NULL;
-    tutti_bytes told = {0};
+    tutti_bytes found = {0};
     tutti_status status = check_place(options, &source);
     if (!status && (!share->share || share->rank == 0))
-        status = examine(options, source, split, &told);
-    if (share->share) status = share->share(share->ctx, status, &told);
-    if (!status) status = open_told(options, split, &told, dataset);
-    tutti_bytes_free(&told);
+        status = examine(options, source, split, &found);
+    if (share->share) status = share->share(share->ctx, status, &found);
+    if (!status) status = open_found(options, split, &found, dataset);
+    tutti_bytes_free(&found);
     return status;
 }
 
@@ -285,6 +285,31 @@ typedef struct channel_sums {
     int64_t images;
 } channel_sums;
 
+/* Sums of 32 bits in lanes that become vectors; 1 and 3, the numbers of channels, divide how many there are.
+ * TURNS: before one of them could overflow. */
+static void add_pixels(const uint8_t *pixels, size_t bytes, size_t channels, channel_sums *all)
+{
+    enum { LANES = 48, TURNS = 65536 };
+    for (size_t p = 0; p < bytes;) {
+        uint32_t sum[LANES] = {0}, square[LANES] = {0};
+        for (int turn = 0; turn < TURNS && p + LANES <= bytes; turn++, p += LANES)
+            for (int j = 0; j < LANES; j++) {
+                uint32_t pixel = pixels[p + (size_t)j];
+                sum[j] += pixel;
+                square[j] += pixel * pixel;
+            }
+        if (p + LANES > bytes)
+            for (int j = 0; p < bytes; j++, p++) {
+                sum[j] += pixels[p];
+                square[j] += (uint32_t)pixels[p] * pixels[p];
+            }
+        for (size_t j = 0, c = 0; j < LANES; j++, c = c + 1 < channels ? c + 1 : 0) {
+            all->sum[c] += sum[j];
+            all->square[c] += square[j];
+        }
+    }
+}
+
 /* One image, which is not counted if it is damaged and may be left out. pixels: scratch memory. */
 static tutti_status add_image(const tutti_dataset *dataset, tutti_decoder *decoder, int64_t index,
     int may_skip, uint8_t *pixels, channel_sums *all)
@@ -298,10 +323,7 @@ static tutti_status add_image(const tutti_dataset *dataset, tutti_decoder *decod
     if (status && *fault) return may_skip ? TUTTI_OK : tutti_bad_images_refuse(fault);
     if (status) return status;
     all->images++;
-    for (size_t p = 0, c = 0; p < bytes; p++, c = c + 1 < channels ? c + 1 : 0) {
-        all->sum[c] += pixels[p];
-        all->square[c] += (uint64_t)pixels[p] * pixels[p];
-    }
+    add_pixels(pixels, bytes, channels, all);
     return TUTTI_OK;
 }
 

@@ -258,7 +258,7 @@ static tutti_status reserve_window(tutti_decoder *d, const tutti_jpeg_window *w)
 }
 
 /* A window of the stored picture becomes one of the upright picture. */
-static void turn(tutti_decoder *d, const tutti_jpeg_window *w, window *upright)
+static void turn_upright(tutti_decoder *d, const tutti_jpeg_window *w, window *upright)
 {
     *upright = (window){
         d->stored.bytes, w->x * w->shrink, w->y * w->shrink, w->width, w->height, w->shrink};
@@ -285,7 +285,7 @@ static tutti_status decode_jpeg(
     if (status) return status;
     if (tutti_jpeg_decode(d->jpeg, &w, d->stored.bytes))
         return fault(d, sample, "%s", tutti_jpeg_fault(d->jpeg));
-    turn(d, &w, made);
+    turn_upright(d, &w, made);
     return TUTTI_OK;
 }
 
@@ -299,7 +299,7 @@ static tutti_status decode_all(tutti_decoder *d, const tutti_sample *sample, win
         return fault(d, sample, "%s", d->png.fault);
     if (d->kind == WEBP && tutti_webp_decode(&d->webp, d->stored.bytes))
         return fault(d, sample, "%s", d->webp.fault);
-    turn(d, &all, made);
+    turn_upright(d, &all, made);
     return TUTTI_OK;
 }
 

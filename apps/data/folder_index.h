@@ -1,8 +1,8 @@
 /* What folders held when they were last listed, in a file, so that a folder that is as it was then
  * need not be listed again: a data set of a million files has a thousand folders to look at.
  *
- * An entry counts only for the folder with its inode and both of its times: whoever adds, removes
- * or renames a file changes them. What cannot be told apart in this way is listed each time:
+ * An entry counts only for the folder with its inode and both of its times: what adds, removes
+ * or renames a file changes them. What cannot be distinguished in this way is listed each time:
  *
  *   a folder that had changed in the 2 s before it was listed, or while it was: times may be coarse
  *   a folder that holds links: what is behind them changes without it

@@ -27,7 +27,7 @@ tutti_jitter tutti_jitter_choose(
 }
 
 /* other + factor * (x - other), 0 .. 255. The shift rounds down, which below 0 is cut off. */
-static inline uint8_t move(int x, int other, int factor)
+static inline uint8_t move_value(int x, int other, int factor)
 {
     int moved = (other * ONE + factor * (x - other)) >> SHIFT;
     return (uint8_t)(moved < 0 ? 0 : moved > MOST ? MOST : moved);
@@ -48,7 +48,7 @@ static inline int grey(const uint8_t *p)
     }
 
 #define MOVE(n)                                                                                    \
-    for (int j = 0; j < (n); j++) values[i + j] = move(values[i + j], other, factor)
+    for (int j = 0; j < (n); j++) values[i + j] = move_value(values[i + j], other, factor)
 
 TUTTI_CLONES(move_all, (int64_t count, int other, int factor, uint8_t *values),
     (count, other, factor, values)){RUNS(count, MOVE)}
@@ -81,7 +81,7 @@ static int mean_grey(int64_t count, const uint8_t *pixels)
         uint8_t *p = pixels + i * C, other[RUN * C];                                               \
         for (int j = 0; j < (n); j++)                                                              \
             other[j * C] = other[j * C + 1] = other[j * C + 2] = (uint8_t)grey(p + j * C);         \
-        for (int j = 0; j < (n)*C; j++) p[j] = move(p[j], other[j], factor);                       \
+        for (int j = 0; j < (n)*C; j++) p[j] = move_value(p[j], other[j], factor);                 \
     } while (0)
 
 TUTTI_CLONES(move_from_grey, (int64_t count, int factor, uint8_t *pixels), (count, factor, pixels))

@@ -74,7 +74,7 @@ static void on_message(j_common_ptr common, int level)
 {
     tutti_jpeg *jpeg = common->client_data;
     if (level >= 0) return; /* a warning is below 0 */
-    /* libjpeg reads ahead, and goes on as if the end mark followed: a bit that is missing in truth
+    /* libjpeg reads ahead, and continues as if the end mark followed: a bit that is missing in truth
      * is another warning. */
     if (common->err->msg_code == JWRN_JPEG_EOF)
         jpeg->ended = 1;

@@ -15,7 +15,7 @@
 #include "apps/data/bytes.h"
 #include "apps/data/folder.h"
 
-/* The state of a folder. Whoever adds or removes an entry changes it: the time of the modification
+/* The state of a folder. What adds or removes an entry changes it: the time of the modification
  * can be set back, that of the last change cannot. */
 typedef struct tutti_folder_stamp {
     uint64_t inode;

@@ -44,7 +44,7 @@ typedef struct reader {
     tutti_prefetch *prefetch;
     int number;
     int64_t step;
-    double begin_s, end_s; /* 0: nothing to be told */
+    double begin_s, end_s; /* 0: nothing to report */
 } reader;
 
 struct tutti_prefetch {

@@ -59,7 +59,7 @@ typedef struct tutti_prefetch_options {
     int depth; /* batches in memory, including those that the caller holds; 0: threads + 3 */
     int64_t memory_bytes; /* at most, for images: fewer batches, but at least 3; 0: any */
     int tell;             /* log how much is read ahead */
-    tutti_prefetch_observer observer; /* zeroed: nobody */
+    tutti_prefetch_observer observer; /* zeroed: none */
 } tutti_prefetch_options;
 
 /* Steps in one epoch of training (a multiple of `multiple`), or in the evaluation: the same on every

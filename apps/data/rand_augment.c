@@ -56,7 +56,7 @@ static affine make_affine(double ax, double bx, double cx, double ay, double by,
         fix(cy + ay * 0.5 + by * 0.5)};
 }
 
-static void move(const image *i, affine a)
+static void move_image(const image *i, affine a)
 {
     uint8_t *to = i->to;
     memcpy(i->from, i->to, count_bytes(i));
@@ -72,7 +72,7 @@ static void move(const image *i, affine a)
 }
 
 /* Sine and cosine of |x| < 1, with the same bits on every machine. */
-static void turn(double x, double *sine, double *cosine)
+static void turn_by(double x, double *sine, double *cosine)
 {
     double s = 0, c = 0;
     for (int n = 20; n > 0; n -= 2) {
@@ -88,8 +88,8 @@ static void rotate(const image *i, int degrees)
     const double right = -degrees * (3.14159265358979323846 / 180), x = i->width / 2.0,
                  y = i->height / 2.0;
     double s, c;
-    turn(right, &s, &c);
-    move(i, make_affine(c, s, x - c * x - s * y, -s, c, y + s * x - c * y));
+    turn_by(right, &s, &c);
+    move_image(i, make_affine(c, s, x - c * x - s * y, -s, c, y + s * x - c * y));
 }
 
 /* 150/331 M/30 of a side, towards 0. */
@@ -205,16 +205,16 @@ static void apply(const image *i, tutti_rand_kind kind, int magnitude)
     case TUTTI_RAND_KINDS:
         break;
     case TUTTI_RAND_SHEAR_X:
-        move(i, make_affine(1, sheared, 0, 0, 1, 0));
+        move_image(i, make_affine(1, sheared, 0, 0, 1, 0));
         break;
     case TUTTI_RAND_SHEAR_Y:
-        move(i, make_affine(1, 0, 0, sheared, 1, 0));
+        move_image(i, make_affine(1, 0, 0, sheared, 1, 0));
         break;
     case TUTTI_RAND_TRANSLATE_X:
-        move(i, make_affine(1, 0, -way(i->width, magnitude), 0, 1, 0));
+        move_image(i, make_affine(1, 0, -way(i->width, magnitude), 0, 1, 0));
         break;
     case TUTTI_RAND_TRANSLATE_Y:
-        move(i, make_affine(1, 0, 0, 0, 1, -way(i->height, magnitude)));
+        move_image(i, make_affine(1, 0, 0, 0, 1, -way(i->height, magnitude)));
         break;
     case TUTTI_RAND_ROTATE:
         rotate(i, magnitude);

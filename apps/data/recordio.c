@@ -254,7 +254,7 @@ static void records_close(tutti_dataset *dataset)
     close_file(dataset->state);
 }
 
-static tutti_status fill(const char *path, tutti_split split, int tells, record_file *r)
+static tutti_status read_index(const char *path, tutti_split split, int tells, record_file *r)
 {
     char head, *file = tutti_path_format("%s/%s.rec", path, split_file(split));
     char *index = tutti_path_format("%s/%s.idx", path, split_file(split));
@@ -275,7 +275,7 @@ static tutti_status open_split(const char *path, tutti_split split, int tells, r
 {
     record_file *r = calloc(1, sizeof *r);
     if (!r) return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to open it", path);
-    tutti_status status = fill(path, split, tells, r);
+    tutti_status status = read_index(path, split, tells, r);
     if (status)
         close_file(r);
     else

@@ -9,7 +9,7 @@
  * With a window of G images reads are nearly sequential: an epoch goes through the data set in runs
  * of G images that follow each other there, and shuffles the images of each run. Both orders, of the
  * runs and within each, are such permutations. The runs begin at an image that the epoch draws, and
- * go on at the first image after the last one, so that other images meet in every epoch. The run at
+ * continue at the first image after the last one, so that other images meet in every epoch. The run at
  * the end of an epoch has what is left, fewer than G images.
  *
  * Global order: step s takes the next ranks*batch places of its epoch; rank r has the r-th run of

@@ -6,7 +6,6 @@
  * A scene is a function of the place in the picture and of random numbers; light, a lens and the
  * noise of a camera lie over all of them. Everything is a function of (seed, split, class, image). */
 #include "apps/data/file.h"
-#include "config.h"
 #include "dag/base/conf.h"
 #include "dag/base/file.h"
 #include "dag/base/log.h"
@@ -345,7 +344,6 @@ static const tutti_conf conf = {
     .program = "scenes",
     .usage = "--to DIR [OPTION]...",
     .summary = "Draws JPEG files that look a little like photographs, in ten classes.",
-    .version = PACKAGE_VERSION,
     .settings = settings,
 };
 

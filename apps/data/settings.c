@@ -107,21 +107,9 @@ int tutti_held_out_read(const char *text, double *share, uint64_t *seed)
 
 static const char local[] = "local";
 
-const char *tutti_shards_choice(int i)
-{
-    static const char *const words[] = {"shared", local, NULL};
-    return words[i];
-}
-
 int tutti_shards_local(const char *word)
 {
     return word && strcmp(word, local) == 0;
-}
-
-const char *tutti_bad_images_choice(int i)
-{
-    static const char *const words[] = {"stop", skip, NULL};
-    return words[i];
 }
 
 int tutti_bad_images_skipped(const char *word)

@@ -68,11 +68,11 @@ typedef struct tutti_data_settings {
                 "each class is held out for evaluation; with another seed these are others; if "   \
                 "omitted, 0.2"},                                                                   \
     {TUTTI_CONF_CHOICE, "shards", "WHERE", .fallback = "shared",                                   \
-        .choice = tutti_shards_choice, .offset = offsetof(type, member.shards),                    \
+        .words = {"shared", "local"}, .offset = offsetof(type, member.shards),                     \
         .help = "webdataset: shared: every rank reads images of all shards; local: each rank "     \
                 "reads those of shards on its own disk, which no other rank reads"},               \
     {TUTTI_CONF_CHOICE, "bad-images", "WHAT", .fallback = "stop",                                  \
-        .choice = tutti_bad_images_choice, .offset = offsetof(type, member.bad_images),            \
+        .words = {"stop", "skip"}, .offset = offsetof(type, member.bad_images),                    \
         .help = "a damaged image ends the run (stop), or is named and left out (skip)"},           \
     {TUTTI_CONF_INT, "bad-limit", "N", .fallback = "100", .low = 0, .high = 1e9,                   \
         .offset = offsetof(type, member.bad_limit),                                                \
@@ -98,9 +98,7 @@ int tutti_rand_augment_read(const char *text, tutti_rand_range *range);
 int tutti_shuffle_read(const char *text, int64_t *window);
 /* Whether the text is a share from 0.001 to 0.9, alone or with a whole number as seed: "0.2,7". */
 int tutti_held_out_read(const char *text, double *share, uint64_t *seed);
-const char *tutti_shards_choice(int i);
 int tutti_shards_local(const char *word);
-const char *tutti_bad_images_choice(int i);
 int tutti_bad_images_skipped(const char *word);
 /* The number of threads that read, beside `workers` that compute. auto shares the processors that
  * this rank may use among the ranks of this host, whose number the launcher's variables tell,

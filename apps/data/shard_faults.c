@@ -24,7 +24,8 @@ static const struct {
         "archives follow another one in the same file, and are read, too; most other programs read "
         "only the first"},
     [TUTTI_FAULT_AFTER_END] = {"follows tar's mark of the end: a header before it was overwritten",
-        "shards go on after tar's mark of the end, which is not read: images may be missing; copy "
+        "shards continue after tar's mark of the end, which is not read: images may be missing; "
+        "copy "
         "or "
         "pack them again"},
     [TUTTI_FAULT_SHORT_END] = {"ends in tar's mark of the end: it is truncated",

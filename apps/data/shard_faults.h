@@ -1,5 +1,5 @@
 /* What is wrong with a shard without making it unreadable: images would be lost, or have wrong labels,
- * and nobody would notice. A check refuses the first of these faults; training counts them, and warns of
+ * and no one would notice. A check refuses the first of these faults; training counts them, and warns of
  * each kind once. Threads: [A], one thread per object. */
 #ifndef TUTTI_SHARD_FAULTS_H
 #define TUTTI_SHARD_FAULTS_H

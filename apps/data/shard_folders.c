@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More contradictions than one in so many images: folders are no classes. */
+/* More contradictions than one in this many images: folders are no classes. */
 enum { FEW = 4, NAME = 1024 };
 
 tutti_status tutti_shard_folders_add(

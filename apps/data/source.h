@@ -102,7 +102,7 @@ struct tutti_dataset {
 extern const tutti_image_source *const tutti_image_sources[];
 
 /* How several ranks open a data set together: rank 0 finds out which format it is and lists its
- * folders, and the others are told. */
+ * folders, and sends it to the others. */
 typedef struct tutti_dataset_share {
     int rank;
     /* Each open calls it once, on every rank, whatever has failed there. mine: this rank's status so

@@ -1,6 +1,5 @@
 #include "apps/data/tar_write.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* Fields of a header: where, how long. */
@@ -37,7 +36,7 @@ static void put_sum(uint8_t *block)
     put_number(block + SUM, SUM_BYTES - 1, sum);
 }
 
-static void fill(const char *name, int64_t bytes, char type, uint8_t *block)
+static void fill_head(const char *name, int64_t bytes, char type, uint8_t *block)
 {
     size_t length = strlen(name);
     memset(block, 0, TUTTI_TAR_BLOCK);
@@ -56,7 +55,7 @@ static void fill(const char *name, int64_t bytes, char type, uint8_t *block)
 
 void tutti_tar_header(const char *name, int64_t bytes, uint8_t block[TUTTI_TAR_BLOCK])
 {
-    fill(name, bytes, REGULAR, block);
+    fill_head(name, bytes, REGULAR, block);
 }
 
 static tutti_status append_padded(tutti_bytes *to, const void *data, size_t count)
@@ -73,7 +72,7 @@ tutti_status tutti_tar_append(tutti_bytes *to, const char *name, const void *con
     size_t before = to->count, length = strlen(name);
     tutti_status status = TUTTI_OK;
     if (length > NAME_BYTES) {
-        fill("././@LongLink", (int64_t)length + 1, LONG_NAME, block);
+        fill_head("././@LongLink", (int64_t)length + 1, LONG_NAME, block);
         status = tutti_bytes_append(to, block, sizeof block);
         if (!status) status = append_padded(to, name, length + 1);
     }

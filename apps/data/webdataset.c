@@ -10,7 +10,6 @@
 #include "apps/data/tar_sample.h"
 #include "dag/base/log.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 #include "apps/export/onnx.h"
 #include "apps/export/torch_file.h"
 #include "apps/train/network.h"
-#include "config.h"
 #include "dag/base/conf.h"
 #include "dag/base/file.h"
 #include "dag/base/log.h"
@@ -46,7 +45,6 @@ static const tutti_conf conf = {
     .summary = "Writes a trained network for other programs.",
     .epilogue = "Exit status: 0 on success; 2 for a mistake in the options; 1 if the checkpoint "
                 "could not be read or the file not be written. See tutti-export(1).",
-    .version = PACKAGE_VERSION,
     .settings = settings,
 };
 

@@ -37,7 +37,7 @@ static tutti_protobuf begin(const char *op, const char *name)
     return node;
 }
 
-static void end(writer *w, tutti_protobuf *node)
+static void end_node(writer *w, tutti_protobuf *node)
 {
     tutti_protobuf_message(w->graph, GRAPH_NODE, node);
 }
@@ -156,7 +156,7 @@ static void end_with_relu(writer *w, tutti_protobuf *node, const tutti_layer *la
     char name[NAME];
     snprintf(name, sizeof name, "%s/linear", layer->name);
     writes(node, name);
-    end(w, node);
+    end_node(w, node);
     snprintf(name, sizeof name, "%s/relu", layer->name);
     tutti_protobuf next = begin(limit > 0 ? "Clip" : "Relu", name);
     snprintf(name, sizeof name, "%s/linear", layer->name);
@@ -164,7 +164,7 @@ static void end_with_relu(writer *w, tutti_protobuf *node, const tutti_layer *la
     if (limit > 0) reads_float(w, &next, layer, "min", 0);
     if (limit > 0) reads_float(w, &next, layer, "max", limit);
     writes_value(w, &next, layer->value);
-    end(w, &next);
+    end_node(w, &next);
 }
 
 /* Ends a node whose value is the layer's, or what a ReLU makes the layer's. */
@@ -172,7 +172,7 @@ static void end_layer(writer *w, tutti_protobuf *node, const tutti_layer *layer,
 {
     if (relu) return end_with_relu(w, node, layer, 0);
     writes_value(w, node, layer->value);
-    end(w, node);
+    end_node(w, node);
 }
 
 /* All parts of "<layer>.<suffix>", in PyTorch's order. */
@@ -237,7 +237,7 @@ static void write_dense(writer *w, const tutti_layer *layer)
         reads_value(w, &flatten, layer->in[0]);
         writes(&flatten, name);
         add_int(&flatten, "axis", 1);
-        end(w, &flatten);
+        end_node(w, &flatten);
     }
     tutti_protobuf node = begin("Gemm", layer->name);
     if (image)
@@ -333,7 +333,7 @@ static void write_split(writer *w, const tutti_layer *layer)
     reads_constant(w, &node, layer, "channels", layer->outputs, channels);
     for (int o = 0; o < layer->outputs; o++) writes_value(w, &node, layer->value + o);
     add_int(&node, "axis", 1);
-    end(w, &node);
+    end_node(w, &node);
 }
 
 static void write_lrn(writer *w, const tutti_layer *layer)
@@ -362,7 +362,7 @@ static void write_shortcut(writer *w, const tutti_layer *layer)
     add_ints(&pixels, "kernel_shape", 2, (int64_t[]){1, 1});
     add_ints(&pixels, "strides", 2, (int64_t[]){stride, stride});
     writes(&pixels, name);
-    end(w, &pixels);
+    end_node(w, &pixels);
     tutti_protobuf node = begin("Pad", layer->name);
     reads(&node, name);
     reads_constant(w, &node, layer, "pads", 8, (int64_t[]){0, front, 0, 0, 0, more - front, 0, 0});

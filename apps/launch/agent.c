@@ -61,7 +61,7 @@ static void end_rank(agent *a)
     if (!a->rank) a->ended = 1;
 }
 
-static void tell(agent *a, tutti_launch_kind kind, const char *bytes, size_t length)
+static void send_frame(agent *a, tutti_launch_kind kind, const char *bytes, size_t length)
 {
     if (!tutti_launch_frame_write(STDOUT_FILENO, kind, bytes, length)) end_rank(a);
 }
@@ -157,7 +157,7 @@ static void pass_output(agent *a)
     char bytes[8192];
     ssize_t n = -1;
     while (a->connected && (n = read(a->output[0], bytes, sizeof bytes)) > 0)
-        tell(a, TUTTI_LAUNCH_OUTPUT, bytes, (size_t)n);
+        send_frame(a, TUTTI_LAUNCH_OUTPUT, bytes, (size_t)n);
     if (a->connected && n == 0) {
         close(a->output[0]);
         a->output[0] = -1;
@@ -168,7 +168,7 @@ static void watch_rank(agent *a)
 {
     int64_t number;
     if (recv(a->report[0], &number, sizeof number, MSG_DONTWAIT) == sizeof number)
-        tell(a, TUTTI_LAUNCH_ENTERED, NULL, 0);
+        send_frame(a, TUTTI_LAUNCH_ENTERED, NULL, 0);
     if (a->rank && waitpid(a->rank, &a->how, WNOHANG) == a->rank) a->ended = 1;
 }
 
@@ -199,7 +199,7 @@ static int open_agent(agent *a)
     fcntl(a->output[1], F_SETFL, 0); /* the rank waits, the agent does not */
     const int length = snprintf(text, sizeof text, "%s %d", PACKAGE_VERSION, port);
     a->connected = 1;
-    tell(a, TUTTI_LAUNCH_DOOR, text, (size_t)length);
+    send_frame(a, TUTTI_LAUNCH_DOOR, text, (size_t)length);
     return a->connected;
 }
 
@@ -211,6 +211,6 @@ int tutti_launch_agent(void)
     while (!a.ended) pass_once(&a);
     if (!a.connected) return 1;
     const int length = snprintf(text, sizeof text, "%d", a.how);
-    tell(&a, TUTTI_LAUNCH_ENDED, text, (size_t)length);
+    send_frame(&a, TUTTI_LAUNCH_ENDED, text, (size_t)length);
     return !a.connected;
 }

@@ -33,10 +33,10 @@ typedef struct run {
     int errors; /* the pipe; -1: it is closed */
     char *text; /* of the line so far */
     size_t length, room;
-    int told;        /* the first error of a rank */
+    int erred;       /* the first error of a rank */
     int stops;       /* signals that stop tutti-run which were passed on */
     int asked;       /* to end */
-    double linger_s; /* when what goes on after an error is ended; INFINITY: not at all */
+    double linger_s; /* when what continues after an error is ended; INFINITY: not at all */
     double kill_s;   /* when what was asked to end is killed */
     solitude alone;
 } run;
@@ -59,8 +59,8 @@ static void hear_line(run *r, const char *line)
     if (ends_with(said, "warning: a restart would fail in the same way")) r->result.lasting = 1;
     if (rank && strstr(rank, ": warning: interrupted by "))
         r->result.interrupted = strstr(rank, ": warning: interrupted by SIGINT ") ? 130 : 143;
-    if (!rank || !strstr(rank, ": error: ") || r->told) return;
-    r->told = 1;
+    if (!rank || !strstr(rank, ": error: ") || r->erred) return;
+    r->erred = 1;
     r->linger_s = tutti_clock_s() + r->options->linger_s;
 }
 
@@ -179,7 +179,7 @@ static void look_at_time(run *r)
 }
 
 /* Waits for signals and output until then, and handles them. */
-static void hear(run *r, double until_s)
+static void await_events(run *r, double until_s)
 {
     struct pollfd fd[] = {
         {.fd = r->watch->signals, .events = POLLIN}, {.fd = r->errors, .events = POLLIN}};
@@ -199,10 +199,10 @@ static int is_gone(const run *r)
 static void clear(run *r)
 {
     double until_s = tutti_clock_s() + 1;
-    while (tutti_clock_s() < until_s && !is_gone(r)) hear(r, tutti_clock_s() + 0.1);
+    while (tutti_clock_s() < until_s && !is_gone(r)) await_events(r, tutti_clock_s() + 0.1);
     tutti_launch_session_sweep(r->child);
     until_s = tutti_clock_s() + 2;
-    while (r->errors >= 0 && tutti_clock_s() < until_s) hear(r, until_s);
+    while (r->errors >= 0 && tutti_clock_s() < until_s) await_events(r, until_s);
     pass_line(r);
     if (r->errors >= 0) close(r->errors);
     free(r->text);
@@ -235,7 +235,7 @@ tutti_launch_attempt tutti_launch_run(
     while (r.runs) {
         look_at_time(&r);
         const double last_s = fmin(fmin(r.linger_s, r.kill_s), r.alone.next_s);
-        hear(&r, r.asked ? fmin(r.kill_s, r.alone.next_s) : last_s);
+        await_events(&r, r.asked ? fmin(r.kill_s, r.alone.next_s) : last_s);
     }
     if (r.child > 0) clear(&r);
     return r.result;

@@ -111,7 +111,7 @@ static void end_all(elastic *e)
 
 /* ---- starting ---- */
 
-/* Listens for the rank, which takes the descriptor over. 0: it cannot (told). */
+/* Listens for the rank, which takes the descriptor over. 0: it cannot (reported). */
 static int open_door(place *p)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -144,7 +144,7 @@ static pid_t start_process(const elastic *e, place *p)
     return process;
 }
 
-/* Finds a host for the rank, and starts its agent there. 0: there is none (told). */
+/* Finds a host for the rank, and starts its agent there. 0: there is none (reported). */
 static int start_agent(elastic *e, place *p)
 {
     p->due_s = INFINITY;
@@ -160,7 +160,7 @@ static int start_agent(elastic *e, place *p)
     return p->process != 0;
 }
 
-/* A door here, or an agent that will open one there. 0: neither (told). */
+/* A door here, or an agent that will open one there. 0: neither (reported). */
 static int open_place(elastic *e, place *p)
 {
     return e->hosts.n ? start_agent(e, p) : open_door(p);
@@ -183,7 +183,7 @@ static int start_local(elastic *e, place *p, const char *before, const char *aft
     return p->process != 0;
 }
 
-/* who: "first ADDRESS,...", or "join OWN,CONTACT". 0: it did not start (told). */
+/* who: "first ADDRESS,...", or "join OWN,CONTACT". 0: it did not start (reported). */
 static int start_rank(elastic *e, place *p, const char *who)
 {
     const tutti_launch_options *o = e->options;
@@ -200,7 +200,7 @@ static int start_rank(elastic *e, place *p, const char *who)
     return started;
 }
 
-/* Once all have a door. 0: one did not start (told). */
+/* Once all have a door. 0: one did not start (reported). */
 static int start_first(elastic *e)
 {
     const size_t size = (size_t)e->n * ADDRESS + 16;
@@ -396,7 +396,7 @@ static void hear_signals(elastic *e)
     if (e->watch->stops > stops) end_all(e);
 }
 
-/* Whether those that run cannot go on: nobody takes new ones in, or too few wait for others. */
+/* Whether those that run cannot continue: none takes new ones in, or too few wait for others. */
 static int is_stuck(const elastic *e)
 {
     const int running = count_running(e);
@@ -413,7 +413,7 @@ static void look_at_ranks(elastic *e)
     end_all(e);
 }
 
-/* What has not ended in time: after a signal, or a newcomer that nobody is left to take in. */
+/* What has not ended in time: after a signal, or a newcomer that none is left to take in. */
 static void look_at_time(elastic *e)
 {
     const double now_s = tutti_clock_s();

@@ -5,7 +5,7 @@
 
 enum { TUTTI_LAUNCH_FOLDER = 3072 };
 
-/* Makes one in `parent`, after removing those that are left there. 0: it cannot (told). */
+/* Makes one in `parent`, after removing those that are left there. 0: it cannot (reported). */
 int tutti_launch_folder_make(const char *parent, char folder[TUTTI_LAUNCH_FOLDER]);
 /* Removes this one, and again those that are left in `parent`. */
 void tutti_launch_folder_remove(const char *parent, const char *folder);

@@ -36,7 +36,7 @@ static int is_kind(char c)
     return c && strchr("doexsk", c) != NULL;
 }
 
-/* The length that a head says, which ends before *body; -1: it has not come as a whole; -2: it is none. */
+/* The length that a head says, which ends before *body; -1: it has not come as a whole; -2: it is not one. */
 static long read_length(const char *head, const char *end, const char **body)
 {
     long length = 0;

@@ -1,6 +1,6 @@
 /* What tutti-run and its agent on another host tell each other, over the standard input and output of the agent:
  *
- *     KIND SPACE LENGTH NEWLINE, so many bytes, NEWLINE
+ *     KIND SPACE LENGTH NEWLINE, LENGTH bytes, NEWLINE
  *
  * Slurm passes on lines: so each ends with one. [A] */
 #ifndef TUTTI_LAUNCH_FRAME_H

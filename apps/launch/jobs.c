@@ -101,7 +101,7 @@ static void hear_stream(const job *j, stream *s)
 }
 
 /* Until `until_s`, or output; or a signal, which is left to others. */
-static void hear(jobs *all, double until_s, int signals)
+static void await_events(jobs *all, double until_s, int signals)
 {
     struct pollfd *fd = calloc(2 * (size_t)all->n + 1, sizeof *fd);
     if (!fd) return;
@@ -129,7 +129,7 @@ static void choose_host(const jobs *all, const job *j, char host[256])
     snprintf(host, 256, "%.*s", (int)strcspn(at, ","), at);
 }
 
-/* The descriptors that a job writes to. 0: there are none (told). */
+/* The descriptors that a job writes to. 0: there are none (reported). */
 static int open_streams(const jobs *all, job *j, int fd[2])
 {
     char path[PATH_MAX];
@@ -194,7 +194,7 @@ static void start_job(jobs *all, job *j)
     for (; n < (int)(sizeof always / sizeof *always); n++) word[n] = always[n];
     choose_host(all, j, host);
     if (*host) word[n++] = "--hosts", word[n++] = host;
-    /* weights come from the servers, but where it goes on is in the checkpoint */
+    /* weights come from the servers, but where it continues is in the checkpoint */
     if (j->restarts && tutti_launch_checkpoint(o)) word[n++] = "--continue";
     if (o->srun) word[n++] = "--srun";
     word[n++] = "--";
@@ -233,15 +233,15 @@ static int says_lasting(const jobs *all, const job *j)
     return access(path, F_OK) == 0;
 }
 
-/* A client that has died may come back while the servers go on: what they do without it depends on the type (sync: they
- * end). */
+/* A client that has died may come back while the servers continue: what they do without it depends on the type
+ * (sync: they end). */
 static void end_job(jobs *all, job *j, int status)
 {
     const tutti_launch_options *o = all->options;
     const double now_s = tutti_clock_s();
     j->process = 0;
     while ((j->stream[0].from >= 0 || j->stream[1].from >= 0) && tutti_clock_s() < now_s + 2)
-        hear(all, now_s + 2, 0);
+        await_events(all, now_s + 2, 0);
     say_end(all, j, status);
     if (all->watch->stopped) return;
     if (j->serves && !(status && o->replicas != 1 && count_running(all, 1)))
@@ -396,7 +396,7 @@ static void run_jobs(jobs *all)
         reap(all);
         restart_due(all);
         hurry(all);
-        hear(all, tutti_clock_s() + 0.1, 1);
+        await_events(all, tutti_clock_s() + 0.1, 1);
     }
 }
 

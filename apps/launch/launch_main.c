@@ -59,7 +59,7 @@ static int identify_file(const char *path, char identity[IDENTITY])
     return 1;
 }
 
-/* Where the file is missing, the program goes on from the earlier one (a kill between the two steps of putting a new
+/* Where the file is missing, the program continues from the earlier one (a kill between the two steps of putting a new
  * one into its place). */
 static void identify(const program *p, char identity[IDENTITY])
 {
@@ -157,7 +157,7 @@ static int run_attempts(program *p)
     }
 }
 
-/* Who writes the checkpoint is told by its lock. One that an attempt of this tutti-run has left, on a host that may
+/* The lock of the checkpoint says who writes it. One that an attempt of this tutti-run has left, on a host that may
  * be gone, is taken over by the next, which has the same name. */
 static void name_run(void)
 {

@@ -4,7 +4,6 @@
 
 #include "apps/launch/launch_text.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>

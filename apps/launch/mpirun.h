@@ -12,7 +12,7 @@ typedef struct tutti_launch_mpirun {
 } tutti_launch_mpirun;
 
 /* Finds the launcher of these ranks, and sets the variables that it and they need, but for those that the user has set.
- * -1: well; else the status to end with (told). */
+ * -1: well; else the status to end with (reported). */
 int tutti_launch_mpirun_find(const tutti_launch_options *options, tutti_launch_mpirun *mpirun);
 /* The variable that says where this launcher keeps its files; NULL: none does. */
 const char *tutti_launch_mpirun_scratch(const tutti_launch_mpirun *mpirun);

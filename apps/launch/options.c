@@ -3,7 +3,6 @@
 #include "apps/launch/options.h"
 #include "dag/base/conf_print.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -46,8 +45,8 @@ static const option table[] = {
         {"start them on these hosts, in turn; with --servers each",
             "job on one of them, the servers' on the first"},
         AT(hosts), 0},
-    {"--rsh", "COMMAND", "a command",
-        {"with --elastic: what reaches a host ($TUTTI_RSH, or ssh)"}, AT(rsh), 0},
+    {"--rsh", "COMMAND", "a command", {"with --elastic: what reaches a host ($TUTTI_RSH, or ssh)"},
+        AT(rsh), 0},
     {"--srun", NULL, NULL, {"start them as a step of this job of Slurm (srun --exact)"}, AT(srun),
         0},
     {"--servers", "S", NULL, {"one job of S servers ..."}, AT(servers), 1},
@@ -79,7 +78,7 @@ static const option table[] = {
             "it, when tutti-run is stopped (default: 10)"},
         AT(grace_s), 0},
     {"--linger", "S", NULL,
-        {"seconds that the command may go on after a rank has",
+        {"seconds that the command may run on after a rank has",
             "reported an error, and mpirun after its last process has",
             "ended, before tutti-run ends it (default: 30)"},
         AT(linger_s), 0},
@@ -284,7 +283,7 @@ static int check_jobs(tutti_launch_options *o)
             o->servers);
     if (o->ranks % o->clients)
         return refuse(
-            "-n %d: so many workers cannot form %d clients of equal size: take a multiple "
+            "-n %d: this many workers cannot form %d clients of equal size: take a multiple "
             "of %d",
             o->ranks, o->clients, o->clients);
     const int status = check_replicas(o);

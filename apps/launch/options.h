@@ -17,7 +17,7 @@ typedef struct tutti_launch_options {
 
 /* "tutti-run: ..." on stderr. */
 void tutti_launch_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Reads them. -1: go on; else the status to end with: --help, --version, or a mistake, which was told. */
+/* Reads them. -1: continue; else the status to end with: --help, --version, or a mistake, which was reported. */
 int tutti_launch_parse(int argc, char **argv, tutti_launch_options *options);
 /* The file of the command's last --checkpoint; NULL: it has none. */
 const char *tutti_launch_checkpoint(const tutti_launch_options *options);

@@ -15,23 +15,23 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-static const int heard[] = {SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGCHLD};
+static const int received[] = {SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGCHLD};
 
 int tutti_launch_watch_open(tutti_launch_watch *w)
 {
     sigset_t set;
     sigemptyset(&set);
-    for (size_t i = 0; i < sizeof heard / sizeof *heard; i++) {
+    for (size_t i = 0; i < sizeof received / sizeof *received; i++) {
         struct sigaction now;
-        sigaction(heard[i], NULL, &now);
-        if (now.sa_handler != SIG_IGN || heard[i] == SIGCHLD) sigaddset(&set, heard[i]);
+        sigaction(received[i], NULL, &now);
+        if (now.sa_handler != SIG_IGN || received[i] == SIGCHLD) sigaddset(&set, received[i]);
     }
     signal(SIGCHLD, SIG_DFL);
     signal(SIGPIPE, SIG_IGN);
     sigprocmask(SIG_BLOCK, &set, NULL);
     *w = (tutti_launch_watch){
         .signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC), .parent = getpid()};
-    if (w->signals < 0) tutti_launch_say("signals cannot be heard: %s", strerror(errno));
+    if (w->signals < 0) tutti_launch_say("signals cannot be received: %s", strerror(errno));
     return w->signals >= 0;
 }
 

@@ -1,4 +1,4 @@
-/* The signals that tutti-run hears, as events between other events: processes that end, output, time. [M] */
+/* The signals that tutti-run receives, as events between other events: processes that end, output, time. [M] */
 #ifndef TUTTI_LAUNCH_WATCH_H
 #define TUTTI_LAUNCH_WATCH_H
 
@@ -12,13 +12,13 @@ typedef struct tutti_launch_watch {
 } tutti_launch_watch;
 
 /* Blocks HUP, INT, TERM, USR1, USR2 and CHLD, but those that are ignored from the start on (nohup). 0: it cannot
- * (told). */
+ * (reported). */
 int tutti_launch_watch_open(tutti_launch_watch *watch);
 /* The next signal that has come, or 0. HUP, INT and TERM stop tutti-run: the first of them is in `stopped`. */
 int tutti_launch_watch_next(tutti_launch_watch *watch);
-/* Starts a process that hears all signals again and is told to end when tutti-run is killed; input and output come
+/* Starts a process that receives all signals again, and one to end when tutti-run is killed; input and output come
  * from these descriptors. own_session: whether it begins one. A command that cannot be run ends with 127, or 126,
- * and is told. -1: no process (told). */
+ * and is reported. -1: no process (reported). */
 pid_t tutti_launch_watch_start(const tutti_launch_watch *watch, char *const command[],
     int own_session, int in, int out, int err);
 /* Sleeps until `until_s` (the clock of dag/base/clock.h), or until a signal that stops comes. */

@@ -20,7 +20,7 @@ static tutti_value convolve(
     return tutti_net_conv(net, name, x, &conv);
 }
 
-static const char *join(char text[NAME], const char *block, const char *part)
+static const char *join_names(char text[NAME], const char *block, const char *part)
 {
     snprintf(text, NAME, "%s.%s", block, part);
     return text;
@@ -32,13 +32,14 @@ static tutti_value append_block(
     char name[NAME];
     int64_t H, W, C;
     tutti_net_shape(net, x, &H, &W, &C);
-    tutti_value y = convolve(net, join(name, block, "conv1"), x, K, stride);
-    y = tutti_net_norm(net, join(name, block, "bn1"), y, 1);
-    y = convolve(net, join(name, block, "conv2"), y, K, 1);
-    y = tutti_net_batch_norm(net, join(name, block, "bn2"), y, &(tutti_norm_layer){.last = 1});
+    tutti_value y = convolve(net, join_names(name, block, "conv1"), x, K, stride);
+    y = tutti_net_norm(net, join_names(name, block, "bn1"), y, 1);
+    y = convolve(net, join_names(name, block, "conv2"), y, K, 1);
+    y = tutti_net_batch_norm(
+        net, join_names(name, block, "bn2"), y, &(tutti_norm_layer){.last = 1});
     if (stride != 1 || C != K)
-        x = tutti_net_shortcut(net, join(name, block, "shortcut"), x, K, stride);
-    return tutti_net_add(net, join(name, block, "add"), y, x, 1);
+        x = tutti_net_shortcut(net, join_names(name, block, "shortcut"), x, K, stride);
+    return tutti_net_add(net, join_names(name, block, "add"), y, x, 1);
 }
 
 static void build(tutti_net *net, int64_t H, int64_t W, int64_t C, int64_t classes, int blocks)

@@ -16,7 +16,7 @@
 
 enum { NAME = 48, STAGES = 3 };
 
-static const char *join(char text[NAME], const char *block, const char *part)
+static const char *join_names(char text[NAME], const char *block, const char *part)
 {
     snprintf(text, NAME, "%s.%s", block, part);
     return text;
@@ -28,13 +28,13 @@ static tutti_value convolve(tutti_net *net, const char *block, const char *part,
     char name[NAME];
     tutti_conv_layer conv = {
         .K = K, .R = R, .stride = stride, .pad = R / 2, .init = TUTTI_INIT_HE_FAN_OUT};
-    return tutti_net_conv(net, join(name, block, part), x, &conv);
+    return tutti_net_conv(net, join_names(name, block, part), x, &conv);
 }
 
 static tutti_value activate(tutti_net *net, const char *block, const char *part, tutti_value x)
 {
     char name[NAME];
-    return tutti_net_norm(net, join(name, block, part), x, 1);
+    return tutti_net_norm(net, join_names(name, block, part), x, 1);
 }
 
 /* Two 3x3 convolutions to w channels. */
@@ -48,8 +48,8 @@ static tutti_value append_basic(
     tutti_value y = convolve(net, block, "conv1", active, w, 3, stride);
     y = convolve(net, block, "conv2", activate(net, block, "bn2", y), w, 3, 1);
     if (stride != 1 || C != w)
-        x = tutti_net_shortcut(net, join(name, block, "shortcut"), active, w, stride);
-    return tutti_net_add(net, join(name, block, "add"), y, x, 0);
+        x = tutti_net_shortcut(net, join_names(name, block, "shortcut"), active, w, stride);
+    return tutti_net_add(net, join_names(name, block, "add"), y, x, 0);
 }
 
 /* Down to w channels, 3x3, and up to 4w. */
@@ -64,7 +64,7 @@ static tutti_value append_bottleneck(
     y = convolve(net, block, "conv2", activate(net, block, "bn2", y), w, 3, stride);
     y = convolve(net, block, "conv3", activate(net, block, "bn3", y), 4 * w, 1, 1);
     if (stride != 1 || C != 4 * w) x = convolve(net, block, "shortcut", active, 4 * w, 1, stride);
-    return tutti_net_add(net, join(name, block, "add"), y, x, 0);
+    return tutti_net_add(net, join_names(name, block, "add"), y, x, 0);
 }
 
 typedef tutti_value append_fn(

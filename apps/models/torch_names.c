@@ -141,7 +141,7 @@ int tutti_torch_parts(const tutti_torch_tensor *ours, tutti_torch_part part[TUTT
 }
 
 /* The element of ours for row r, pixel p and channel c. */
-static int64_t place(const tutti_torch_part *part, int64_t r, int64_t p, int64_t c)
+static int64_t place_of(const tutti_torch_part *part, int64_t r, int64_t p, int64_t c)
 {
     return part->first + (r * part->pixels + p) * part->channels + c;
 }
@@ -150,12 +150,12 @@ void tutti_torch_pack(const tutti_torch_part *part, const float *ours, float *th
 {
     for (int64_t r = 0; r < part->rows; r++)
         for (int64_t c = 0; c < part->channels; c++)
-            for (int64_t p = 0; p < part->pixels; p++) *theirs++ = ours[place(part, r, p, c)];
+            for (int64_t p = 0; p < part->pixels; p++) *theirs++ = ours[place_of(part, r, p, c)];
 }
 
 void tutti_torch_unpack(const tutti_torch_part *part, const float *theirs, float *ours)
 {
     for (int64_t r = 0; r < part->rows; r++)
         for (int64_t c = 0; c < part->channels; c++)
-            for (int64_t p = 0; p < part->pixels; p++) ours[place(part, r, p, c)] = *theirs++;
+            for (int64_t p = 0; p < part->pixels; p++) ours[place_of(part, r, p, c)] = *theirs++;
 }

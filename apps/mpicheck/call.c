@@ -4,7 +4,6 @@
 #include "apps/mpicheck/site.h"
 
 #include <mpi.h>
-#include <stddef.h>
 
 static __thread struct {
     int depth;

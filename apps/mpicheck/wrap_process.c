@@ -1,6 +1,5 @@
 /* Start and end of MPI, and errors that MPI itself finds. */
 #include "apps/mpicheck/call.h"
-#include "apps/mpicheck/collective.h"
 #include "apps/mpicheck/comms.h"
 #include "apps/mpicheck/finding.h"
 #include "apps/mpicheck/ops.h"

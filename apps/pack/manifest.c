@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,7 +193,7 @@ static tutti_status begin(
     return status ? status : tutti_pack_manifest_save(m);
 }
 
-static tutti_status fill(
+static tutti_status read_manifest(
     const char *out, const char *settings, const char *source, tutti_pack_manifest *m)
 {
     FILE *in = fopen(m->path, "re");
@@ -210,7 +209,7 @@ tutti_status tutti_pack_manifest_open(
 {
     tutti_pack_manifest m = {.path = tutti_path_format("%s/%s", out, TUTTI_PACK_MANIFEST)};
     if (!m.path) return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to open it", out);
-    tutti_status status = fill(out, settings, source, &m);
+    tutti_status status = read_manifest(out, settings, source, &m);
     if (status)
         tutti_pack_manifest_close(&m);
     else

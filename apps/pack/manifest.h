@@ -1,11 +1,11 @@
 /* OUT/tutti-pack.txt: with what settings the shards were made, of what, and how far it is. A run
- * that was interrupted goes on from there; --check finds the checksums of shards in it. Lines:
+ * that was interrupted continues from there; --check finds the checksums of shards in it. Lines:
  *
  *   tutti-pack 1
  *   format=webdataset           the settings that make a difference
  *   ...
  *   source=0123456789abcdef     origin.h
- *   at SPLIT PLACE NUMBER BYTES INDEX IMAGES      where to go on; SPLIT: train, val or done
+ *   at SPLIT PLACE NUMBER BYTES INDEX IMAGES      where to continue; SPLIT: train, val or done
  *   file NAME BYTES IMAGES HASH                   whole files; XXH3
  *   left out: SPLIT: NAME: WHY
  *

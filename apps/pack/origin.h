@@ -1,4 +1,4 @@
-/* The source of a run as a number, so that a run that goes on knows whether it is still the same:
+/* The source of a run as a number, so that a run that continues knows whether it is still the same:
  * the names, sizes and times of all files in the folder itself and below its train, val and test.
  */
 #ifndef TUTTI_PACK_ORIGIN_H

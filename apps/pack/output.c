@@ -122,7 +122,7 @@ static tutti_status hash_part(tutti_pack_output *o)
 {
     tutti_data_file part = {0};
     uint8_t *block = malloc(BLOCK);
-    if (!block) return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to go on with it", o->path);
+    if (!block) return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory to continue it", o->path);
     tutti_status status = tutti_data_file_open(o->file.part, &part);
     for (int64_t at = 0; at < o->bytes && !status;) {
         size_t count = o->bytes - at < BLOCK ? (size_t)(o->bytes - at) : BLOCK;
@@ -135,7 +135,7 @@ static tutti_status hash_part(tutti_pack_output *o)
     return status;
 }
 
-/* A run that was killed between the name of a file and the manifest goes on with that file. */
+/* A run that was killed between the name of a file and the manifest continues with that file. */
 static void take_back(const char *path)
 {
     char *part = tutti_path_format("%s.part", path);

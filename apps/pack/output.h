@@ -1,6 +1,6 @@
 /* The files of a split: shards, each put in place when it is whole (tar), or one file with its
  * index, whose parts are synced now and then (records). After either, the manifest says where to
- * go on. Threads: [M]. */
+ * continue. Threads: [M]. */
 #ifndef TUTTI_PACK_OUTPUT_H
 #define TUTTI_PACK_OUTPUT_H
 
@@ -19,7 +19,7 @@ tutti_status tutti_pack_output_open(const char *out, int records, int64_t shard_
 tutti_status tutti_pack_output_put(tutti_pack_output *output, const tutti_pack_item *item);
 /* The split is complete: the next one is the manifest's. */
 tutti_status tutti_pack_output_end(tutti_pack_output *output);
-/* Leaves what a later run goes on with, and nothing else. After end, or without it. */
+/* Leaves what a later run continues with, and nothing else. After end, or without it. */
 void tutti_pack_output_close(tutti_pack_output *output);
 
 #endif

@@ -67,11 +67,11 @@ static void report_end(const packing *p)
 static tutti_status interrupted(const packing *p)
 {
     tutti_terminal_clear(stderr, p->columns);
-    return tutti_fail(TUTTI_ERR_INTERRUPTED, "%s: the same command goes on where this run ended",
+    return tutti_fail(TUTTI_ERR_INTERRUPTED, "%s: the same command continues where this run ended",
         tutti_interrupt_name(tutti_interrupt_asked(p->interrupt)));
 }
 
-static tutti_status move(
+static tutti_status copy_images(
     packing *p, const tutti_dataset *set, tutti_pack_workers *workers, tutti_pack_output *output)
 {
     tutti_status status = TUTTI_OK;
@@ -102,7 +102,7 @@ static tutti_status pack_split(packing *p)
     int records = !strcmp(plan->recipe.format->name, "recordio");
     tutti_status status = tutti_pack_output_open(plan->to, records, plan->shard_bytes, m, &output);
     if (!status) status = tutti_pack_workers_open(&task, &workers);
-    if (!status) status = move(p, set, workers, output);
+    if (!status) status = copy_images(p, set, workers, output);
     tutti_pack_workers_close(workers);
     tutti_pack_output_close(output);
     return status;
@@ -180,7 +180,7 @@ static tutti_status go_on(packing *p)
     if (!status) status = tutti_pack_manifest_open(p->plan->to, p->plan->settings, source, m);
     if (status) return status;
     if (m->split < TUTTI_PACK_DONE && (m->place || m->split))
-        tutti_log(TUTTI_LOG_INFO, "%s: goes on at image %" PRId64 " of %s", p->plan->to, m->place,
+        tutti_log(TUTTI_LOG_INFO, "%s: continues at image %" PRId64 " of %s", p->plan->to, m->place,
             m->split == TUTTI_PACK_TRAIN ? "train" : "val");
     status = pack_all(p);
     tutti_pack_manifest_close(m);
@@ -226,7 +226,7 @@ tutti_status tutti_pack_run(const tutti_pack_plan *plan, int *signal)
     *signal = 0;
     tutti_status status = tutti_interrupt_open(&p.interrupt);
     if (status) return status;
-    tutti_interrupt_hush(p.interrupt); /* it is told at the end */
+    tutti_interrupt_hush(p.interrupt); /* it is reported at the end */
     status = open_sets(&p);
     if (!status) status = make_folder(plan);
     if (!status) status = run_locked(&p);

@@ -6,7 +6,7 @@
 
 typedef struct tutti_pack_plan {
     const char *from, *to;
-    const char *settings; /* as text: a run that goes on must have the same */
+    const char *settings; /* as text: a run that continues must have the same */
     tutti_pack_recipe recipe;
     int64_t shard_bytes;
     int shuffled;

@@ -2,7 +2,6 @@
 #include "apps/data/settings.h"
 #include "apps/pack/check.h"
 #include "apps/pack/pack.h"
-#include "config.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
 
@@ -29,12 +28,12 @@ static const tutti_setting settings[] = {
         .help = "the photographs: a folder for each class, or shards (see doc/data.md)"},
     {TUTTI_CONF_TEXT, "to", "OUT", .flags = TUTTI_CONF_LOCAL, AT(to),
         .help = "the folder of the shards: a new or an empty one, or that of a run that was "
-                "interrupted, which goes on"},
+                "interrupted, which continues"},
     {TUTTI_CONF_CHOICE, "format", "NAME", .fallback = "webdataset", .choice = format_choice,
         AT(format), .help = "webdataset: tar files; recordio: MXNet's .rec and .idx"},
     {TUTTI_CONF_INT, "shard-mb", "MB", .fallback = "256", .low = 1, .high = 1e6, AT(shard_mb),
         .help = "how large a tar file becomes; recordio: how much is written between two points "
-                "from which a run can go on"},
+                "from which a run can continue"},
     {TUTTI_CONF_INT_OR, "seed", "S", .fallback = "1", .low = 0, .high = 9e15, .words = {"none"},
         AT(seed), .help = "of the order of the training images; none: their order in --from"},
     {TUTTI_CONF_INT_OR, "resize", "N", .fallback = "256", .low = 8, .high = 4096, .words = {"none"},
@@ -59,7 +58,6 @@ static const tutti_conf conf = {
     .epilogue = "Exit status: 0 on success; 2 for a mistake in the options; 130 when Ctrl-C ended "
                 "the run (143 for SIGTERM); 1 for everything else, a damaged shard, too. See "
                 "tutti-pack(1).",
-    .version = PACKAGE_VERSION,
     .settings = settings,
 };
 

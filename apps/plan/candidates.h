@@ -1,5 +1,5 @@
-/* The layouts in which a model can be trained on so many ranks with so many images a step, and what each is expected to
- * take, before any is simulated. Threads: [M]. */
+/* The layouts in which a model can be trained on a number of ranks with a number of images a step, and what each is
+ * expected to take, before any is simulated. Threads: [M]. */
 #ifndef TUTTI_PLAN_CANDIDATES_H
 #define TUTTI_PLAN_CANDIDATES_H
 

@@ -11,12 +11,10 @@
 #ifndef TUTTI_PLAN_EQUATIONS_H
 #define TUTTI_PLAN_EQUATIONS_H
 
-#include <stdint.h>
-
 /* Numbers of a layer: its weights, and what it reads and writes of an image. Pixels: of what it writes. */
 typedef struct tutti_plan_shape {
     double weights, inputs, outputs, pixels;
-    int first; /* nobody needs the gradient of what it reads: there are only images below */
+    int first; /* nothing needs the gradient of what it reads: there are only images below */
 } tutti_plan_shape;
 
 /* Operations for each byte that a rank sends, with `images` of its own. */

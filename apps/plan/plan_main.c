@@ -3,7 +3,6 @@
 #include "apps/plan/report.h"
 #include "collectives/links/run.h"
 #include "collectives/links/topology_text.h"
-#include "config.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
 #include "designs/exchange/settings.h"
@@ -58,7 +57,6 @@ static const tutti_conf conf = {
     .summary = "Finds the layout in which a model trains fastest on a machine: what each layer "
                "costs if data, the model or both are divided, and simulated steps of the layouts "
                "that promise most.",
-    .version = PACKAGE_VERSION,
     .settings = settings,
     .brief = brief,
 };

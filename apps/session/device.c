@@ -11,21 +11,9 @@
 
 static const tutti_device_kind *const devices = &tutti_device_kind_built;
 
-const char *tutti_device_choice(int i)
-{
-    static const char *const words[] = {"cpu", "cuda", "auto", NULL};
-    return words[i];
-}
-
 double tutti_device_region_s(tutti_conf_real region_us)
 {
     return region_us.word == TUTTI_CONF_AUTO ? 0 : tutti_conf_real_or(region_us, -1e6) * 1e-6;
-}
-
-const char *tutti_device_engines_choice(int i)
-{
-    static const char *const words[] = {"heuristic", "timed", NULL};
-    return words[i];
 }
 
 /* ---- what a rank has ---- */

@@ -11,7 +11,7 @@
 
 /* const char *, for tutti_device_choose */
 #define TUTTI_SETTING_DEVICE(...)                                                                  \
-    {TUTTI_CONF_CHOICE, "device", "WHERE", .fallback = "cpu", .choice = tutti_device_choice,       \
+    {TUTTI_CONF_CHOICE, "device", "WHERE", .fallback = "cpu", .words = {"cpu", "cuda", "auto"},    \
         .environment = "TUTTI_DEVICE",                                                             \
         .help = "where kernels run; cuda: on GPUs, one for each rank of a host, or shared by "     \
                 "several; auto: cuda if every rank has one", __VA_ARGS__}
@@ -33,15 +33,13 @@
 /* const char *: "timed" asks for a table of engines, tutti_binding_place.engines (apps/session/engines.h) */
 #define TUTTI_SETTING_ENGINES(...)                                                                 \
     {TUTTI_CONF_CHOICE, "engines", "HOW", .fallback = "heuristic",                                 \
-        .choice = tutti_device_engines_choice, .environment = "TUTTI_ENGINES",                     \
+        .words = {"heuristic", "timed"}, .environment = "TUTTI_ENGINES",                           \
         .help = "on GPUs, how engines of convolutions are chosen; heuristic: the first that cuDNN " \
                 "offers, the same in every run; timed: the fastest of the first eight, timed when " \
                 "the run starts, which takes seconds", __VA_ARGS__}
 
 /* clang-format on */
 
-const char *tutti_device_choice(int i);         /* [P] */
-const char *tutti_device_engines_choice(int i); /* [P] */
 /* For a run's region_s (dag/run/run.h). [P] */
 double tutti_device_region_s(tutti_conf_real region_us);
 

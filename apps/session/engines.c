@@ -3,7 +3,6 @@
 #include "dag/base/log.h"
 #include "dag/device/device.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,7 +83,7 @@ static tutti_status gather(
     return status;
 }
 
-static tutti_status take(tutti_engines *engines, const tutti_engines *merged)
+static tutti_status take_merged(tutti_engines *engines, const tutti_engines *merged)
 {
     tutti_status status = TUTTI_OK;
     for (int i = 0; i < tutti_engines_count(merged) && !status; i++) {
@@ -115,7 +114,7 @@ static tutti_status merge(tutti_exchange *exchange, tutti_engines *engines, int 
     status = tutti_exchange_agree(exchange, status, NULL);
     if (!status) status = tutti_exchange_call(exchange, "the sizes of tables of engines", &args);
     if (!status) status = gather(exchange, mine, sizes, merged);
-    if (!status) status = tutti_exchange_agree(exchange, take(engines, merged), NULL);
+    if (!status) status = tutti_exchange_agree(exchange, take_merged(engines, merged), NULL);
     tutti_engines_free(merged);
     free(sizes);
     free(mine);

@@ -5,7 +5,7 @@
  *   scale    fc=10,layer1*=0.1   what multiplies the learning rate, beside what the model says; of two that
  *                                are for a layer the later one counts, and freeze more than both
  *
- * Only layers with parameters count. Running statistics of a frozen batch normalisation go on: training
+ * Only layers with parameters count. Running statistics of a frozen batch normalisation still move: training
  * normalises with those of the batch, and an evaluation is to see the same. Threads: [P]. */
 #ifndef TUTTI_SESSION_LAYER_RATES_H
 #define TUTTI_SESSION_LAYER_RATES_H

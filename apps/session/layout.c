@@ -51,8 +51,8 @@ static int read_number(const char *text, int least, int *number)
     return 1;
 }
 
-/* What servers and clients mean together; told: servers were given. */
-static const char *read_service(tutti_placement *p, int told)
+/* What servers and clients mean together; given: servers were given. */
+static const char *read_service(tutti_placement *p, int given)
 {
     if (p->replicas || p->blocks)
         return "has clients of servers, whose replicas are counted by clients= and share no layers: leave "
@@ -60,7 +60,7 @@ static const char *read_service(tutti_placement *p, int told)
     if (p->everywhere && p->stages)
         return "has stages, of which each server of servers=all would have one: use servers=1, or more, or "
                "leave out stages=";
-    if (!told)
+    if (!given)
         return "has clients, but not how many servers they have: add servers=, such as servers=1";
     if (p->servers) return NULL;
     if (p->clients > 1)

@@ -93,11 +93,11 @@ int tutti_layout_slots(const tutti_layout *layout, int stage);
 /* How many micro-batches a batch is cut into: those that were given, else `workers`, or in a pipeline
  * the greatest divisor of the batch up to 4 for each stage. */
 int tutti_layout_micro_batches(const tutti_layout *layout, int64_t batch, int workers);
-/* Times the layers of a model in micro-batches of so many images, on one core (tutti_net_times), for all ranks, which
+/* Times the layers of a model in micro-batches of this many images, on one core (tutti_net_times), for all ranks, which
  * must have the same numbers. *seconds is the caller's to free. */
 tutti_status tutti_layout_time(const tutti_model *model, const tutti_model_input *input,
     tutti_dtype precision, int64_t images, int *layers, double **seconds);
-/* Of each stage of a step the layer behind its last one, where each rank has so many workers. It depends
+/* Of each stage of a step the layer behind its last one, where each rank has this many workers. It depends
  * on nothing that ranks do not share; weights do not depend on it. USAGE (logged): more stages than layers with
  * parameters; stage_layers that are not as many as there are stages, have another sum than the net, or
  * leave a stage without parameters. NOMEM. */

@@ -154,7 +154,7 @@ static tutti_status reserve(tutti_training_session *s)
     return TUTTI_OK;
 }
 
-static void keep(tutti_training_session *s, tutti_graph *graph)
+static void keep_graph(tutti_training_session *s, tutti_graph *graph)
 {
     s->seen[s->graphs++] = s->graph = graph;
     s->level = TUTTI_TRAINING_BUILT;
@@ -189,7 +189,7 @@ tutti_status tutti_training_session_build(tutti_training_session *s, const tutti
     s->recipe = built.recipe;
     s->image_bytes = built.image_bytes;
     s->evaluated_bytes = built.evaluated_bytes;
-    keep(s, s->step->graph);
+    keep_graph(s, s->step->graph);
     return TUTTI_OK;
 }
 
@@ -199,7 +199,7 @@ tutti_status tutti_training_session_blank(tutti_training_session *s)
     tutti_status status = expect(s, TUTTI_TRAINING_OPEN, "make a graph");
     if (!status) status = reserve(s);
     if (!status) status = tutti_graph_new(&graph);
-    if (!status) keep(s, graph);
+    if (!status) keep_graph(s, graph);
     return status;
 }
 

@@ -40,7 +40,7 @@ typedef struct tutti_training_session_options {
     /* of the run; without a layout, and on the CPU, a batch is cut into as many micro-batches */
     int workers;
     const char *device; /* cpu, cuda or auto, on which the ranks agree (device.h); NULL: `place` */
-    const char *transport;     /* auto, mpi or nccl (transport.h), likewise; NULL: mpi */
+    const char *transport;     /* auto, mpi or nccl (transport.h), agreed, too; NULL: mpi */
     int cuda_aware;            /* MPI is given the memory of GPUs (transport.h) */
     tutti_binding_place place; /* with `device`, only its tf32 and its engines count */
     double region_s;           /* of the run: how long regions may take; 0: by device */

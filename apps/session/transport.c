@@ -70,7 +70,7 @@ static void fill_in(const question *q, card *mine)
 }
 
 /* From what a rank shows, and those before it. */
-static void judge(question *q, const card all[], int r)
+static void check_rank(question *q, const card all[], int r)
 {
     const char *lacks = q->about->lacks();
     if (all[r].lacks)
@@ -89,7 +89,7 @@ static tutti_status compare(question *q)
     if (!all) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d ranks", q->mpi->size);
     fill_in(q, &mine);
     tutti_status status = tutti_transport_gather(q->mpi, &mine, sizeof mine, all, q->timeout_s);
-    for (int r = 0; r < q->mpi->size && !status && !*q->no; r++) judge(q, all, r);
+    for (int r = 0; r < q->mpi->size && !status && !*q->no; r++) check_rank(q, all, r);
     free(all);
     return status;
 }

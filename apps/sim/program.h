@@ -42,16 +42,16 @@ typedef struct tutti_sim_model {
 tutti_status tutti_sim_model_open(const tutti_model *model, const tutti_step_options *recipe,
     const char *times, tutti_sim_model *m);
 void tutti_sim_model_close(tutti_sim_model *m);
-/* The model on so many ranks in a layout as the program of a simulation; the one before is over. MEASURED times kernels
- * that it has not timed yet. USAGE: a layout that does not fit, or kernels that a trace does not have. Errors of what
- * builds a step. NOMEM. */
+/* The model on this many ranks in a layout as the program of a simulation; the one before is over. MEASURED times
+ * kernels that it has not timed yet. USAGE: a layout that does not fit, or kernels that a trace does not have. Errors
+ * of what builds a step. NOMEM. */
 tutti_status tutti_sim_model_program(tutti_sim_model *m, const tutti_layout *layout, int ranks,
     int workers, tutti_sim_program *program);
-/* Scales what kernels take, which is not TRACED, such that one rank with one worker computes so many images a second.
+/* Scales what kernels take, which is not TRACED, such that one rank with one worker computes this many images a second.
  * The program is over. Errors as of program; INVAL: traced. */
 tutti_status tutti_sim_model_pace(tutti_sim_model *m, double images_per_s);
-/* Seconds that each layer of the net takes on one rank with a micro-batch of so many images, by itself. The program is
- * over. Errors as of program. */
+/* Seconds that each layer of the net takes on one rank with a micro-batch of this many images, by itself. The program
+ * is over. Errors as of program. */
 tutti_status tutti_sim_model_layers(
     tutti_sim_model *m, int64_t images, double forward_s[], double backward_s[]);
 /* What the layout makes of an exchange: its lane for messages, the algorithm of sums, and no agreed order where ranks

@@ -3,7 +3,6 @@
 #include "apps/sim/program.h"
 #include "collectives/links/run.h"
 #include "collectives/links/topology_text.h"
-#include "config.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
 #include "dag/codecs/codecs.h"
@@ -36,12 +35,6 @@ typedef struct options {
 } options;
 
 #define AT(member) .offset = offsetof(options, member)
-
-static const char *priority_choice(int i)
-{
-    static const char *const names[] = {"auto", "on", "off", NULL};
-    return names[i];
-}
 
 static const tutti_setting settings[] = {{TUTTI_CONF_HEADING, .help = "Arguments"},
     {TUTTI_CONF_TEXT, "model", "MODEL", .flags = TUTTI_CONF_REQUIRED | TUTTI_CONF_OPERAND,
@@ -94,7 +87,7 @@ static const tutti_setting settings[] = {{TUTTI_CONF_HEADING, .help = "Arguments
     TUTTI_SETTING_DESIGN(AT(design)), TUTTI_SETTING_LANES(AT(lanes)),
     TUTTI_SETTING_ALGORITHM(AT(algorithm)), TUTTI_SETTING_VERIFY(AT(verify)),
     TUTTI_SETTING_BUCKET_MB(AT(bucket_mb)), TUTTI_SETTING_CHUNK_MB(AT(chunk_mb)),
-    {TUTTI_CONF_CHOICE, "priority", "HOW", .fallback = "auto", .choice = priority_choice,
+    {TUTTI_CONF_CHOICE, "priority", "HOW", .fallback = "auto", .words = {"auto", "on", "off"},
         AT(priority),
         .help =
             "on: gradients that the next step needs first overtake others, in an order that "
@@ -118,7 +111,6 @@ static const tutti_conf conf = {
     .summary = "Simulates training steps on machines that are not there: the real exchange, "
                "designs and collectives of all "
                "ranks, in virtual time over the links of a topology. Prints what a step takes.",
-    .version = PACKAGE_VERSION,
     .settings = settings,
     .brief = brief,
 };

@@ -1,4 +1,4 @@
-/* The state of a training as a file, from which it goes on with the same bits, on any number of ranks. */
+/* The state of a training as a file, from which it continues with the same bits, on any number of ranks. */
 #ifndef TUTTI_SVM_CHECKPOINT_H
 #define TUTTI_SVM_CHECKPOINT_H
 

@@ -1,6 +1,5 @@
 #include "apps/svm/options.h"
 
-#include "config.h"
 #include "dag/base/number.h"
 
 #include <math.h>
@@ -138,7 +137,7 @@ static const tutti_setting train_settings[] = {
         "save the state of the training here, at --checkpoint-minutes and when a signal ends it"),
     REAL("checkpoint-minutes", "M", checkpoint_minutes, "10", 0.0001, 1e6, LOCAL,
         "minutes between two checkpoints"),
-    FLAG("resume", resume, LOCAL, "go on from --checkpoint, with the same bits"),
+    FLAG("resume", resume, LOCAL, "continue from --checkpoint, with the same bits"),
     RANKS,
     OUTPUT,
     {0},
@@ -201,7 +200,6 @@ static const tutti_conf_brief cv_brief[] = {{"data", NULL}, {"folds", NULL}, {"g
         .usage = arguments " [OPTION]...",                                                         \
         .summary = what,                                                                           \
         .epilogue = EPILOGUE,                                                                      \
-        .version = PACKAGE_VERSION,                                                                \
         .settings = command##_settings,                                                            \
         .brief = short}
 CONF(train, train_brief, "--data FILE --model FILE",

@@ -42,7 +42,7 @@ static tutti_status add_block(tutti_svm_engine *engine, const block *b, const tu
     return status;
 }
 
-/* One step of the ring: the block goes on while it is added. */
+/* One step of the ring: the block travels on while it is added. */
 static tutti_status add_and_pass_on(tutti_svm_world *world, tutti_svm_engine *engine, block *here,
     block *next, const tutti_rows *rows, const tutti_svm_exact *exact, double sum[])
 {

@@ -76,7 +76,7 @@ void tutti_svm_report_start(tutti_svm_report *r, const char *data, const tutti_r
                       "classes", classes->count, "ranks", world->size));
 }
 
-/* The time left, if the gap goes on to shrink by the same factor. */
+/* The time left, if the gap continues to shrink by the same factor. */
 static double time_left(const tutti_svm_report *r, const tutti_svm_progress *p)
 {
     const double done = log(r->first_gap / p->gap), all = log(r->first_gap / r->eps);

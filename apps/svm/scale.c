@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Makes room for features up to `columns`; new ones have no range. */
-static tutti_status widen(int64_t columns, tutti_svm_scaling *s)
+static tutti_status widen_ranges(int64_t columns, tutti_svm_scaling *s)
 {
     const int64_t before = s->min ? s->columns + 1 : 0;
     tutti_status status = tutti_svm_widen(&s->min, columns + 1, sizeof *s->min);
@@ -31,7 +31,7 @@ tutti_status tutti_svm_scaling_measure(tutti_svm_world *world, const tutti_rows 
 {
     const int64_t n = rows->columns + 1;
     *s = (tutti_svm_scaling){.lower = lower, .upper = upper};
-    tutti_status status = widen(rows->columns, s);
+    tutti_status status = widen_ranges(rows->columns, s);
     double *all = tutti_svm_new(n * world->size, sizeof *all);
     int64_t *seen = tutti_svm_new(n, sizeof *seen);
     if (!all || !seen) status = TUTTI_ERR_NOMEM;
@@ -109,7 +109,7 @@ tutti_status tutti_svm_scaling_parse(tutti_lines *lines, tutti_svm_scaling *s)
         if (sscanf(line, "%" SCNd64 " %lf %lf %c", &index, &low, &high, &rest) != 3 || index < 1 ||
             index > INT32_MAX || !isfinite(low) || !isfinite(high))
             status = tutti_lines_fail(lines, "it is not INDEX MIN MAX");
-        if (!status && index > s->columns) status = widen(index, s);
+        if (!status && index > s->columns) status = widen_ranges(index, s);
         if (status) break;
         s->min[index] = low;
         s->max[index] = high;

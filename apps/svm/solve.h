@@ -22,7 +22,7 @@ void tutti_svm_solver_free(tutti_svm_solver *solver, tutti_svm_samples *samples)
 
 /* What the solver is at, to be saved. */
 tutti_status tutti_svm_solver_save(tutti_svm_solver *solver, tutti_svm_state *state);
-/* Where a saved state is to be put (on_start); and goes on from it. FORMAT (logged): it is of other data. */
+/* Where a saved state is to be put (on_start); and continues from it. FORMAT (logged): it is of other data. */
 tutti_svm_state tutti_svm_solver_state(tutti_svm_solver *solver);
 tutti_status tutti_svm_solver_load(tutti_svm_solver *solver);
 

@@ -81,7 +81,7 @@ static tutti_status on_wish(void *ctx, tutti_svm_wish asked, tutti_svm_solver *s
     r->saved_s = tutti_clock_s();
     if (status || asked != TUTTI_SVM_STOP) return status;
     return tutti_fail(
-        TUTTI_ERR_INTERRUPTED, path ? "the training was interrupted; --resume goes on with it"
+        TUTTI_ERR_INTERRUPTED, path ? "the training was interrupted; --resume continues it"
                                     : "the training was interrupted");
 }
 

@@ -60,7 +60,7 @@ typedef struct tutti_svm_combination {
 typedef struct tutti_svm_search {
     int64_t count;
     /* [count + SPARE]; up: 0, or infinity where a member is not up; low: 0, or -infinity; own: the matrix's
-     * diagonal. In the spare places nobody is up or low. */
+     * diagonal. In the spare places nothing is up or low. */
     double *f, *up, *low, *own;
     double step; /* f += step (move_up - move_low) comes first */
     const double *move_up, *move_low;

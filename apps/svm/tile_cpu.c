@@ -245,7 +245,7 @@ INLINE int64_t place_of_most(const wide *most, const wide *at, double least)
     return place;
 }
 
-static int64_t move(tutti_svm_search *s)
+static int64_t move_pair(tutti_svm_search *s)
 {
     wide most, at = {0}, here;
     begin_search(&most, &here);
@@ -301,5 +301,5 @@ const tutti_svm_loops NAME(tutti_svm_loops) = {.element = sizeof(real),
     .values = fill_values,
     .combine = combine_values,
     .combine_exactly = combine_exactly,
-    .move = move,
+    .move = move_pair,
     .pair = find_pair};

@@ -54,7 +54,7 @@ static tutti_status register_both(
 }
 
 /* Waits for it. After a TIMEOUT the data are still in use, and the program ends without freeing them. */
-static tutti_status end(attached *a, tutti_status status)
+static tutti_status end_call(attached *a, tutti_status status)
 {
     if (!status) status = tutti_wait(a->session, a->options.timeout_s);
     if (a->sent && status != TUTTI_ERR_TIMEOUT) starpu_data_unregister(a->sent);
@@ -70,7 +70,7 @@ static tutti_status gather(
     tutti_status status =
         register_both(a, send, counts[world->rank], receive, total(counts, world->size));
     if (!status) status = tutti_allgatherv(a->session, a->sent, a->received, TUTTI_U8, counts);
-    return end(a, status);
+    return end_call(a, status);
 }
 
 static tutti_status exchange(tutti_svm_world *world, const void *send, const int64_t *send_counts,
@@ -82,7 +82,7 @@ static tutti_status exchange(tutti_svm_world *world, const void *send, const int
     if (!status)
         status = tutti_alltoallv(
             a->session, a->sent, a->received, TUTTI_U8, send_counts, receive_counts);
-    return end(a, status);
+    return end_call(a, status);
 }
 
 static tutti_status shift(tutti_svm_world *world, const void *send, int64_t send_bytes,
@@ -94,12 +94,12 @@ static tutti_status shift(tutti_svm_world *world, const void *send, int64_t send
     tutti_status status = register_both(a, send, send_bytes, receive, receive_bytes);
     if (!status)
         status = tutti_sendrecv(a->session, a->sent, next, a->received, before, TUTTI_U8, 0);
-    return status ? end(a, status) : TUTTI_OK;
+    return status ? end_call(a, status) : TUTTI_OK;
 }
 
 static tutti_status shifted(tutti_svm_world *world)
 {
-    return end((attached *)world, TUTTI_OK);
+    return end_call((attached *)world, TUTTI_OK);
 }
 
 static tutti_status combine(tutti_svm_world *world, void *record, size_t bytes)
@@ -107,7 +107,7 @@ static tutti_status combine(tutti_svm_world *world, void *record, size_t bytes)
     attached *a = (attached *)world;
     starpu_vector_data_register(&a->sent, STARPU_MAIN_RAM, (uintptr_t)record,
         (uint32_t)(bytes / sizeof(double)), sizeof(double));
-    return end(a, tutti_allreduce(a->session, a->sent, TUTTI_F64, a->combine));
+    return end_call(a, tutti_allreduce(a->session, a->sent, TUTTI_F64, a->combine));
 }
 
 typedef struct task {

@@ -62,7 +62,7 @@ int tutti_doctor_open_mpi(const char *version)
     return number < VERSION(1, 0, 0) ? 1 : (int)(number / VERSION(1, 0, 0));
 }
 
-static void judge(tutti_doctor_report *report, const char *check, const char *text)
+static void compare_known(tutti_doctor_report *report, const char *check, const char *text)
 {
     long version = version_of(text);
     char name[80];
@@ -78,6 +78,6 @@ static void judge(tutti_doctor_report *report, const char *check, const char *te
 
 void tutti_doctor_versions(const tutti_doctor_machine *machine, tutti_doctor_report *report)
 {
-    judge(report, "mpi", machine->mpi);
-    judge(report, "starpu", machine->starpu);
+    compare_known(report, "mpi", machine->mpi);
+    compare_known(report, "starpu", machine->starpu);
 }

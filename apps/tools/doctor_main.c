@@ -4,7 +4,6 @@
 #include "collectives/coll.h"
 #include "collectives/links/topology_text.h"
 #include "collectives/transport/transport.h"
-#include "config.h"
 #include "dag/base/clock.h"
 #include "dag/base/conf.h"
 #include "dag/base/file.h"
@@ -49,7 +48,6 @@ static const tutti_conf conf = {
                "also compares them.",
     .epilogue = "Exit status: 0 if nothing is bad; 1 for warnings, with --strict; 2 if something "
                 "is bad, for a deadline that passed, or a mistake in the options.",
-    .version = PACKAGE_VERSION,
     .settings = settings,
 };
 

@@ -6,6 +6,7 @@
 #include "dag/base/clock.h"
 #include "dag/base/cpus.h"
 #include "dag/base/log.h"
+#include "dag/base/median.h"
 #include "dag/base/mem.h"
 
 #include <sched.h>
@@ -29,18 +30,6 @@ typedef struct side {
     char *out, *in; /* [MOST_BYTES] */
 } side;
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *x, int n)
-{
-    qsort(x, (size_t)n, sizeof *x, by_value);
-    return x[n / 2];
-}
-
 /* A message that is under way, or has ended at once. */
 static tutti_status await(const side *s, tutti_message *message, int peer)
 {
@@ -60,7 +49,7 @@ static tutti_status await(const side *s, tutti_message *message, int peer)
 }
 
 /* Starts a message of these bytes of out or in. */
-static tutti_status start(
+static tutti_status start_message(
     const side *s, int sends, int peer, size_t from, size_t bytes, tutti_message **message)
 {
     pthread_mutex_lock(s->t->lock);
@@ -70,10 +59,10 @@ static tutti_status start(
     return status;
 }
 
-static tutti_status pass(const side *s, int sends, int peer, size_t bytes)
+static tutti_status pass_message(const side *s, int sends, int peer, size_t bytes)
 {
     tutti_message *message;
-    tutti_status status = start(s, sends, peer, 0, bytes, &message);
+    tutti_status status = start_message(s, sends, peer, 0, bytes, &message);
     return status ? status : await(s, message, peer);
 }
 
@@ -83,12 +72,12 @@ static tutti_status round_trip(const side *s, int leads, int peer, double *took)
     double x[TURNS];
     for (int i = 0; i < TURNS; i++) {
         const double since = tutti_clock_s();
-        tutti_status status = pass(s, leads, peer, 8);
-        if (!status) status = pass(s, !leads, peer, 8);
+        tutti_status status = pass_message(s, leads, peer, 8);
+        if (!status) status = pass_message(s, !leads, peer, 8);
         if (status) return status;
         x[i] = (tutti_clock_s() - since) / 2;
     }
-    *took = median(x, TURNS);
+    *took = tutti_median(TURNS, x);
     return TUTTI_OK;
 }
 
@@ -99,9 +88,9 @@ static tutti_status own_time(const side *s, int leads, int peer, tutti_measure *
     double sent[TURNS], received[TURNS];
     tutti_message *out, *in;
     for (int i = 0; i < TURNS; i++) {
-        tutti_status status = start(s, 0, peer, 0, 8, &in);
+        tutti_status status = start_message(s, 0, peer, 0, 8, &in);
         double since = tutti_clock_s();
-        if (!status) status = start(s, 1, peer, 0, 8, &out);
+        if (!status) status = start_message(s, 1, peer, 0, 8, &out);
         sent[i] = tutti_clock_s() - since;
         if (status) return status;
         tutti_clock_sleep(pause_s);
@@ -110,12 +99,12 @@ static tutti_status own_time(const side *s, int leads, int peer, tutti_measure *
         received[i] = tutti_clock_s() - since;
         if (!status) status = await(s, out, peer);
         /* Both begin the next turn together. */
-        if (!status) status = pass(s, leads, peer, 8);
-        if (!status) status = pass(s, !leads, peer, 8);
+        if (!status) status = pass_message(s, leads, peer, 8);
+        if (!status) status = pass_message(s, !leads, peer, 8);
         if (status) return status;
     }
-    m->send_s = median(sent, TURNS);
-    m->recv_s = median(received, TURNS);
+    m->send_s = tutti_median(TURNS, sent);
+    m->recv_s = tutti_median(TURNS, received);
     return TUTTI_OK;
 }
 
@@ -139,8 +128,8 @@ static tutti_status send_pieces(const side *s, int peer, size_t bytes, arrival *
     for (int i = 0; !status && i < PIECES; i++) {
         for (; !status && started < PIECES && started < i + AT_A_TIME; started++) {
             const size_t from = (size_t)started * piece;
-            status = start(s, 0, peer, from, piece, &in[started]);
-            if (!status) status = start(s, 1, peer, from, piece, &out[started]);
+            status = start_message(s, 0, peer, from, piece, &in[started]);
+            if (!status) status = start_message(s, 1, peer, from, piece, &out[started]);
         }
         if (i == PIECES / 2) middle = tutti_clock_s();
         if (!status) status = await(s, in[i], peer);
@@ -155,12 +144,12 @@ static tutti_status send_pieces(const side *s, int peer, size_t bytes, arrival *
 static tutti_status send_together(
     const side *s, int leads, int peer, size_t bytes, arrival *arrived)
 {
-    tutti_status status = pass(s, leads, peer, 8);
-    if (!status) status = pass(s, !leads, peer, 8);
+    tutti_status status = pass_message(s, leads, peer, 8);
+    if (!status) status = pass_message(s, !leads, peer, 8);
     if (!status) status = send_pieces(s, peer, bytes, arrived);
     if (status) return status;
     memcpy(s->out, arrived, sizeof *arrived);
-    status = pass(s, leads, peer, sizeof *arrived);
+    status = pass_message(s, leads, peer, sizeof *arrived);
     if (!status && !leads) memcpy(arrived, s->in, sizeof *arrived);
     return status;
 }
@@ -179,7 +168,7 @@ static tutti_status both_ways(const side *s, int leads, int peer, double *bytes_
         else
             bytes *= 2;
     }
-    *bytes_per_s = median(rate, turns);
+    *bytes_per_s = tutti_median(turns, rate);
     return TUTTI_OK;
 }
 
@@ -201,7 +190,7 @@ static void measure_own(const side *s, tutti_measure *m)
     m->reduce = (double)bytes / best_sum;
 }
 
-/* Whom this one of n meets in a round of n - 1 (n odd: n), in which all have a partner if n is even; -1: nobody. */
+/* Whom this one of n meets in a round of n - 1 (n odd: n), in which all have a partner if n is even; -1: no one. */
 static int partner(int n, int round, int mine)
 {
     const int even = n + n % 2, last = even - 1;

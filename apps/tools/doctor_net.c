@@ -92,7 +92,7 @@ static int list(const tutti_doctor_machine *m, interface found[MOST])
 
 /* "eth0 10.0.0.0/24, ib0 10.1.0.0/16", or only the subnets: "10.0.0.0/24,10.1.0.0/16". Returns how
  * many. */
-static int join(
+static int join_names(
     const interface *found, int count, int decoys, int subnets_alone, char *text, size_t size)
 {
     int joined = 0;
@@ -132,9 +132,9 @@ void tutti_doctor_network(const tutti_doctor_machine *machine, tutti_doctor_repo
     interface found[MOST];
     char real[96], decoys[96], subnets[96], advice[320], name[64];
     int count = list(machine, found), many_hosts = machine->ranks > machine->ranks_here;
-    int reals = join(found, count, 0, 0, real, sizeof real);
-    int false_ones = join(found, count, 1, 0, decoys, sizeof decoys);
-    join(found, count, 0, 1, subnets, sizeof subnets);
+    int reals = join_names(found, count, 0, 0, real, sizeof real);
+    int false_ones = join_names(found, count, 1, 0, decoys, sizeof decoys);
+    join_names(found, count, 0, 1, subnets, sizeof subnets);
     const char *include = tutti_doctor_variable(machine, "OMPI_MCA_btl_tcp_if_include");
     snprintf(advice, sizeof advice,
         "with several hosts: mpirun --mca btl_tcp_if_include %s --mca oob_tcp_if_include %s",

@@ -150,7 +150,7 @@ static const tutti_setting settings[] = {
         .help = "print the topology of this name, or in this file, as text"},
     {TUTTI_CONF_TEXT, "routes", "NAME", .offset = offsetof(options, routes),
         .help =
-            "print over which neighbour messages go on this topology, from each host and switch"},
+            "print over which neighbour messages take on this topology, from each host and switch"},
     {TUTTI_CONF_TEXT, "prices", "NAME", .offset = offsetof(options, prices),
         .help = "print how long collectives should take on this topology, by size and algorithm"},
     {TUTTI_CONF_TEXT, "rules", "FILE", .offset = offsetof(options, rules),
@@ -169,7 +169,6 @@ static const tutti_conf conf = {
         "tables of "
         "designs, transports, algorithms, kernels, models, formats, rate schedules, optimizers, "
         "recipes, strategies, codecs, runners and topologies.",
-    .version = PACKAGE_VERSION,
     .settings = settings,
 };
 

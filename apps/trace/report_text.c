@@ -4,7 +4,6 @@
 #include "dag/base/text.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 enum { MOST_BUCKETS = 20, MOST_WORKERS = 64, MOST_PARTS = 40 };
 

@@ -2,6 +2,7 @@
 
 #include "apps/trace/busy.h"
 #include "dag/base/log.h"
+#include "dag/base/median.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -33,12 +34,6 @@ static tutti_status no_memory(void)
 static int communicates(tutti_span_kind kind)
 {
     return kind == TUTTI_SPAN_COLLECTIVE;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 /* ---- a step ---- */
@@ -158,7 +153,7 @@ static void study_flights(
         w->edge[edges++] = f[i].event->end_ms;
         sum->bytes += f[i].event->bytes;
     }
-    if (edges) qsort(w->edge, (size_t)edges, sizeof *w->edge, by_value);
+    if (edges) qsort(w->edge, (size_t)edges, sizeof *w->edge, tutti_compare_doubles);
     for (int64_t k = 0; k + 1 < edges; k++) {
         if (w->edge[k] == w->edge[k + 1]) continue;
         int64_t last = first;

@@ -1,7 +1,6 @@
 /* tutti-trace: reads what --trace wrote, and reports it. See tutti-trace(1). */
 #include "apps/trace/read.h"
 #include "apps/trace/report.h"
-#include "config.h"
 #include "dag/base/conf.h"
 #include "dag/base/file.h"
 #include "dag/base/log.h"
@@ -33,7 +32,6 @@ static const tutti_conf conf = {
                "exposed, the critical path of a step, what the workers do, and what bounds a step.",
     .epilogue = "Exit status: 0 on success; 2 for a mistake in the options; 1 for everything else. "
                 "See tutti-trace(1).",
-    .version = PACKAGE_VERSION,
     .settings = settings,
 };
 

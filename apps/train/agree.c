@@ -58,7 +58,7 @@ void tutti_trainer_end_all(tutti_status status)
 {
     static const double time_to_tell_s = 0.3; /* the others have learned of it, and log it too */
     tutti_log(
-        TUTTI_LOG_ERROR, "this rank cannot go on: %s; all ranks end", tutti_status_text(status));
+        TUTTI_LOG_ERROR, "this rank cannot continue: %s; all ranks end", tutti_status_text(status));
     if (tutti_trainer_is_lasting(status)) tutti_trainer_warn_lasting();
     if (status == TUTTI_ERR_MISMATCH) tutti_clock_sleep(time_to_tell_s);
     tutti_boot_abort(1);

@@ -16,8 +16,6 @@
 #include "dag/base/status.h"
 #include "dag/graph/shape.h"
 
-#include <stdint.h>
-
 typedef struct tutti_checkpoint tutti_checkpoint;
 
 typedef struct tutti_checkpoint_tensor {

@@ -539,7 +539,7 @@ tutti_status tutti_checkpoint_read(
     return status ? status : read_tensor(checkpoint, tensor);
 }
 
-/* Warns of tensors that nobody wants, with the name of the first. */
+/* Warns of tensors that nothing reads, with the name of the first. */
 static void name_further(
     const tutti_checkpoint *c, int tensors, const tutti_checkpoint_tensor tensor[])
 {

@@ -26,7 +26,7 @@ static tutti_status add_path(const char *of, const char *path, tutti_checkpoint_
 }
 
 /* "FOLDER/name"; the caller frees it. */
-static char *join(const char *folder, size_t length, const char *name)
+static char *join_path(const char *folder, size_t length, const char *name)
 {
     const size_t size = length + strlen(name) + 2;
     char *path = malloc(size);
@@ -44,8 +44,8 @@ static tutti_status add_file(const char *index, const char *name, tutti_checkpoi
         return tutti_fail(TUTTI_ERR_FORMAT,
             "checkpoint %s: an index, but \"%s\" in its weight_map is not a file of its folder",
             index, name ? name : "");
-    char *path = slash == index ? join("/", 1, name)
-                                : join(index, slash ? (size_t)(slash - index) : 0, name);
+    char *path = slash == index ? join_path("/", 1, name)
+                                : join_path(index, slash ? (size_t)(slash - index) : 0, name);
     if (!path) return no_memory(index);
     int known = 0;
     for (int i = 0; i < parts->count; i++) known |= strcmp(parts->path[i], path) == 0;
@@ -159,7 +159,7 @@ tutti_status tutti_checkpoint_parts_find(const char *path, tutti_checkpoint_part
     if (S_ISREG(info.st_mode))
         return is_json(path) ? read_index(path, parts) : add_path(path, path, parts);
     tutti_status status = choose_file(path, name);
-    char *within = status ? NULL : join(path, strlen(path), name);
+    char *within = status ? NULL : join_path(path, strlen(path), name);
     if (!status && !within) return no_memory(path);
     if (!status)
         status = is_json(within) ? read_index(within, parts) : add_path(path, within, parts);

@@ -5,7 +5,6 @@
 #include "dag/base/lines.h"
 #include "dag/base/log.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* What a file of weights says of its network's images: the metadata that predicting, evaluating and
  * exporting need, as texts and as numbers. One list names them; checkpoints and both exports write
- * all of it, and whoever reads some of it gets every number checked. Threads: [A]. */
+ * all of it, and a reader of some of it gets every number checked. Threads: [A]. */
 #ifndef TUTTI_TRAIN_DESCRIPTION_H
 #define TUTTI_TRAIN_DESCRIPTION_H
 

@@ -15,7 +15,7 @@
 
 /* A death is seen at once; these are for what ends without one. */
 static const double settle_s = 0.05, silence_s = 10, join_s = 300;
-/* A rank leaves its epoch after the step, evaluation or checkpoint that it is in: so many times --timeout. */
+/* A rank leaves its epoch after the step, evaluation or checkpoint that it is in: this many times --timeout. */
 static const double patience = 10;
 
 /* ---- --batch-rule global ---- */
@@ -86,7 +86,7 @@ tutti_status tutti_train_elastic_open(tutti_train_options *o, const char *settin
     const char *wrong = tutti_elastic_start_read(tutti_elastic_start_asked(), &start);
     if (wrong)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "TUTTI_ELASTIC %s: it is set by tutti-run --elastic, and by nobody else", wrong);
+            "TUTTI_ELASTIC %s: it is set by tutti-run --elastic, and by nothing else", wrong);
     tutti_status status = o->elastic.batch_global ? check_division(o, &start) : TUTTI_OK;
     if (status) return status;
     options = (tutti_elastic_options){.token = start.token,
@@ -280,7 +280,7 @@ tutti_status tutti_train_elastic_keep(
     tutti_status status = TUTTI_OK;
     if (e->kept.newest.step < step) status = tutti_snapshots_take(&e->kept, s, step);
     if (status) return status;
-    if (step < s->last_step) /* at the end nobody is taken in */
+    if (step < s->last_step) /* at the end no rank is taken in */
         tutti_elastic_snapshot(e->elastic, e->kept.newest.step, e->kept.before.step);
     int64_t interval = every->value;
     if (every->word) {

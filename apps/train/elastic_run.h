@@ -4,7 +4,7 @@
  *
  *   open -> { enter -> a trainer: join, prepare, loop, leave -> goes_on }* -> close
  *
- * Exact: training goes on from a snapshot of step s with P ranks as a run of P ranks does that resumes from a
+ * Exact: training continues from a snapshot of step s with P ranks as a run of P ranks does that resumes from a
  * checkpoint of step s. Threads: [M]. */
 #ifndef TUTTI_TRAIN_ELASTIC_RUN_H
 #define TUTTI_TRAIN_ELASTIC_RUN_H

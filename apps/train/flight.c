@@ -90,7 +90,7 @@ tutti_status tutti_flight_batches(tutti_trainer *s, int train, tutti_prefetch **
 /* ---- there and back ---- */
 
 /* Waits for the next batch, or until --timeout. The other ranks, which may have to wait for this one,
- * are told why. Where the main thread drives the collectives, theirs move only when it attends to them:
+ * learn why. Where the main thread drives the collectives, theirs move only when it attends to them:
  * often. */
 static void await_batch(tutti_trainer *s, tutti_prefetch *batches, const char *split)
 {

@@ -42,7 +42,7 @@ void tutti_flights_abandon(
 tutti_status tutti_flight_batches(tutti_trainer *s, int train, tutti_prefetch **batches);
 
 /* Takes the next batch of a split into a free flight. TIMEOUT after --timeout; while it waits, the
- * other ranks, which may have to wait for this one, are told why. The errors of prefetch. */
+ * other ranks, which may have to wait for this one, learn why. The errors of prefetch. */
 tutti_status tutti_flight_take_batch(
     tutti_trainer *s, tutti_prefetch *batches, const char *split, int64_t step, tutti_flight *f);
 /* Submits the fetches of a batch's metrics. */

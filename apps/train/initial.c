@@ -159,7 +159,7 @@ static void tell_further(const loading *l)
             l->s->options->model->name, first, further == 1 ? "" : " is the first");
 }
 
-static tutti_status tell(const loading *l)
+static tutti_status report_loaded(const loading *l)
 {
     const tutti_trainer *s = l->s;
     if (s->session.placement.rank != 0) return TUTTI_OK;
@@ -184,7 +184,7 @@ tutti_status tutti_initial_load(const tutti_trainer *s)
     tutti_exchange *exchange = s->session.exchange;
     tutti_status status = tutti_exchange_agree(exchange, open_file(&l), NULL);
     if (!status) status = tutti_exchange_agree(exchange, load_tensors(&l), NULL);
-    if (!status) status = tutti_exchange_agree(exchange, tell(&l), NULL);
+    if (!status) status = tutti_exchange_agree(exchange, report_loaded(&l), NULL);
     tutti_weights_close(&l.from);
     return status;
 }

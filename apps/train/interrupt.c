@@ -30,7 +30,7 @@ static _Noreturn void end_at_once(const tutti_interrupt *i, int number)
     _Exit(128 + number);
 }
 
-static void *take(void *arg)
+static void *take_signals(void *arg)
 {
     tutti_interrupt *i = arg;
     double first_s = 0;
@@ -60,12 +60,12 @@ static void add(sigset_t *set, int number)
 tutti_status tutti_interrupt_open(tutti_interrupt **interrupt)
 {
     tutti_interrupt *i = calloc(1, sizeof *i);
-    if (!i) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to hear of signals");
+    if (!i) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to receive signals");
     sigemptyset(&i->set);
     add(&i->set, SIGINT);
     add(&i->set, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &i->set, NULL);
-    if (pthread_create(&i->thread, NULL, take, i)) {
+    if (pthread_create(&i->thread, NULL, take_signals, i)) {
         pthread_sigmask(SIG_UNBLOCK, &i->set, NULL);
         free(i);
         return tutti_fail(TUTTI_ERR_NOMEM, "the thread for signals could not be started");

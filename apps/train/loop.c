@@ -43,7 +43,7 @@ typedef struct loop {
     /* what rank 0 had received after its second step, and after its last one */
     tutti_exchange_counts early, late;
     int64_t early_step;        /* that second step; 0: there was none */
-    int signal;                /* all ranks end because one received this; 0: they go on */
+    int signal;                /* all ranks end because one received this; 0: they continue */
 } loop;
 
 /* ---- one step ---- */
@@ -105,7 +105,7 @@ static tutti_status retire(loop *l, tutti_flight *f)
     if (find) tutti_find_rate_add(find, step.value[0], step.value[2]);
     if (!find && !l->lost && !isfinite(step.value[0])) l->lost = f->step + 1;
     if (l->s->elastic) l->s->elastic->done = f->step + 1;
-    if (l->lost) return TUTTI_OK; /* the others are told; later results are useless */
+    if (l->lost) return TUTTI_OK; /* the others know; later results are useless */
     int64_t epoch = f->step / l->s->steps_per_epoch;
     if (epoch != l->epoch) l->trained = (tutti_metric_sums){0};
     l->epoch = epoch;
@@ -205,7 +205,7 @@ static tutti_status drain(loop *l, int64_t next_step)
 /* ---- reasons to end ---- */
 
 /* Agrees on the findings of all ranks; this one's is a lost loss, else `mine`, else a signal. */
-static tutti_status settle(loop *l, int64_t done, tutti_finding mine, int *together)
+static tutti_status agree_on_finding(loop *l, int64_t done, tutti_finding mine, int *together)
 {
     int signal = tutti_interrupt_asked(l->s->interrupt);
     if (l->lost) mine = (tutti_finding){TUTTI_FINDING_LOSS, l->lost};
@@ -248,7 +248,7 @@ static tutti_status evaluate_with(loop *l, int64_t done, tutti_tally *tally, int
     tutti_status status = TUTTI_OK;
     if (l->s->options->evaluation.every.word != TUTTI_EVAL_NEVER)
         status = tutti_evaluate(l->s, &sums, tally);
-    if (!status) status = settle(l, done, (tutti_finding){0}, together);
+    if (!status) status = agree_on_finding(l, done, (tutti_finding){0}, together);
     if (status || l->signal) return status;
     status = tutti_evaluate_sum(l->s, &sums, tally, &l->found);
     if (status) return status;
@@ -435,7 +435,7 @@ static tutti_status save(loop *l, int64_t done, int *together)
     tutti_status status = TUTTI_OK;
     if (l->known != done && done > l->s->first_step) {
         status = try_weights(l, &found);
-        if (!status) status = settle(l, done, found, together);
+        if (!status) status = agree_on_finding(l, done, found, together);
     }
     if (!status) status = gather_sums(l, done);
     if (!status) status = tutti_saver_save(l->s, done, 0, together);
@@ -493,8 +493,8 @@ static void report_end(const loop *l, int64_t done)
     free(command);
 }
 
-/* A snapshot, from which the ranks go on if one is lost. */
-static tutti_status keep(loop *l, int64_t done)
+/* A snapshot, from which the ranks continue if one is lost. */
+static tutti_status keep_snapshot(loop *l, int64_t done)
 {
     const double since_s = tutti_clock_s();
     const tutti_status status = gather_sums(l, done);
@@ -529,11 +529,12 @@ static tutti_status pause_here(loop *l, int64_t done, int stop, int *together)
     tutti_stopwatch_lap(&l->watch);
     int for_good = !l->s->find_rate && (stop || due.save || done >= l->s->last_step);
     if (!status && (stop || begins_round(l->s, done)))
-        status = settle(l, done, for_good ? look_at_weights(l) : (tutti_finding){0}, together);
+        status =
+            agree_on_finding(l, done, for_good ? look_at_weights(l) : (tutti_finding){0}, together);
     const int halts = stop && !l->signal && l->s->elastic;
     if (halts) due = (agenda){.keep = done > l->s->first_step};
     if (!status) status = do_due(l, done, l->signal ? find_last(l, done) : due, together);
-    if (!status && !l->signal && due.keep) status = keep(l, done);
+    if (!status && !l->signal && due.keep) status = keep_snapshot(l, done);
     if (halts && !status) l->s->elastic->halted = 1;
     if (!status && l->signal) {
         report_end(l, done);

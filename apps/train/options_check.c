@@ -247,7 +247,7 @@ static tutti_status check_plateau(const tutti_train_options *o)
     if (!tutti_rate_schedule_waits(o->rate.schedule)) return TUTTI_OK;
     if (o->evaluation.every.word)
         return tutti_conf_refuse(&o->conf, "rate-schedule", o->rate.schedule_name,
-            "it needs evaluations while the run goes on: give --eval-every a number of epochs");
+            "it needs evaluations during the run: give --eval-every a number of epochs");
     return !o->strategy.stored
                ? TUTTI_OK
                : tutti_conf_refuse(&o->conf, "rate-schedule", o->rate.schedule_name,

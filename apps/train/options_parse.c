@@ -3,7 +3,6 @@
 #include "apps/architecture/architecture.h"
 #include "apps/train/config_file.h"
 #include "designs/elastic/elastic_start.h"
-#include "config.h"
 #include "dag/codecs/codecs.h"
 #include "dag/step/codec.h"
 #include "dag/step/strategy.h"
@@ -32,7 +31,7 @@ static void set_defaults(
     }
 }
 
-/* Likewise of words "--batch=64", which this cuts. */
+/* The same of words "--batch=64", which this cuts. */
 static void set_config(tutti_train_options *o, char **words, const char *source)
 {
     for (; words && *words; words++) {
@@ -52,7 +51,6 @@ static void adapt(tutti_train_options *o, const tutti_train_program *program)
         .usage = "--data DIR [OPTION]...",
         .summary = program->summary,
         .epilogue = program->epilogue,
-        .version = PACKAGE_VERSION,
         .settings = o->setting,
         .brief = tutti_train_brief};
     memcpy(o->setting, tutti_train_settings, sizeof o->setting);

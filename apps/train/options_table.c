@@ -25,18 +25,6 @@ static const char *rate_schedule_choice(int i)
     return tutti_rate_schedules[i].name;
 }
 
-static const char *batch_rule_choice(int i)
-{
-    static const char *const names[] = {"rank", "global"};
-    return i < 2 ? names[i] : NULL;
-}
-
-static const char *priority_choice(int i)
-{
-    static const char *const names[] = {"auto", "on", "off", NULL};
-    return names[i];
-}
-
 const tutti_conf_brief tutti_train_brief[] = {
     {"data", "folder with the images; synthetic: generated ones"},
     {"model", "network; tutti-info lists them"},
@@ -54,7 +42,7 @@ const tutti_conf_brief tutti_train_brief[] = {
     {"workers", "CPU workers of a rank"},
     {"device", "where kernels run"},
     {"checkpoint", "save weights here after every epoch"},
-    {"resume", "go on from this checkpoint"},
+    {"resume", "continue from this checkpoint"},
     {"report", "curves and confusion matrix as an HTML page"},
     {"json", "a line for every step and event"},
     {"trace", "what workers and lanes do, for Perfetto"},
@@ -87,7 +75,7 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
                 "--help all shows; options that are given count more"},
     {TUTTI_CONF_INT, "batch", "N", .fallback = "32", .low = 1, .high = 65536, AT(batch),
         .help = "images per rank and batch"},
-    {TUTTI_CONF_CHOICE, "batch-rule", "RULE", .fallback = "rank", .choice = batch_rule_choice,
+    {TUTTI_CONF_CHOICE, "batch-rule", "RULE", .fallback = "rank", .words = {"rank", "global"},
         AT(elastic.batch_rule_name),
         .help = "what stays when the ranks of an elastic run (tutti-run --elastic) change; rank: "
                 "--batch; global: the images of all ranks, which are divided anew"},
@@ -268,7 +256,7 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
             "sync, with sums in any order"},
     TUTTI_SETTING_BUCKET_MB(AT(exchange.bucket_mb)),
     TUTTI_SETTING_CHUNK_MB(AT(exchange.chunk_mb)),
-    {TUTTI_CONF_CHOICE, "priority", "HOW", .fallback = "auto", .choice = priority_choice,
+    {TUTTI_CONF_CHOICE, "priority", "HOW", .fallback = "auto", .words = {"auto", "on", "off"},
         .environment = "TUTTI_PRIORITY", AT(exchange.priority_name),
         .help = "on: gradients that the next step needs first overtake others, in an order agreed "
                 "by all ranks (funneled, concurrent); off: program order; auto: on, or what "
@@ -340,7 +328,7 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
     {TUTTI_CONF_INT_OR, "snapshot-steps", "N", .fallback = "auto", .low = 1, .high = 1e12,
         .words = {"auto"}, AT(elastic.snapshot_steps),
         .help = "of an elastic run (tutti-run --elastic): make a snapshot in memory after every N "
-                "steps, from which it goes on when a rank dies; auto: as often as takes a "
+                "steps, from which it continues when a rank dies; auto: as often as takes a "
                 "hundredth of the time"},
     {TUTTI_CONF_TEXT, "resume", "FILE", AT(checkpoint.resume),
         .help = "continue from this checkpoint, or from FILE.1, FILE.2 ... if it is damaged"},
@@ -363,7 +351,7 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
     {TUTTI_CONF_TEXT, "report", "FILE", AT(outputs.page),
         .help = "write curves, precision and recall by class and the confusion matrix as one HTML "
                 "file, "
-                "which reloads itself while the run goes on"},
+                "which reloads itself during the run"},
     {TUTTI_CONF_TEXT, "metrics", "FILE", AT(outputs.metrics),
         .help = "keep the newest numbers as OpenMetrics text, for Prometheus: a file that is "
                 "replaced every 5 s"},

@@ -12,7 +12,7 @@
 
 typedef struct tutti_page tutti_page;
 
-/* keep: how many earlier files are kept; continues: the curves go on from those of the file, which
+/* keep: how many earlier files are kept; continues: the curves continue those of the file, which
  * is then replaced. NOMEM. Nothing is written yet. */
 tutti_status tutti_page_new(
     const char *path, int keep, int continues, int every_s, tutti_page **page);

@@ -4,7 +4,6 @@
 #include "apps/train/network.h"
 #include "apps/train/picture.h"
 #include "apps/train/predictions.h"
-#include "config.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
 #include "dag/base/text.h"
@@ -13,7 +12,6 @@
 #include <glob.h>
 #include <jansson.h>
 #include <math.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +54,6 @@ static const tutti_conf conf = {
     .summary = "Names what is on photographs: the most likely classes, with probabilities.",
     .epilogue = "Exit status: 0 on success; 2 for a mistake in the options; 1 if the checkpoint or "
                 "an image could not be read. See tutti-predict(1).",
-    .version = PACKAGE_VERSION,
     .settings = settings,
 };
 

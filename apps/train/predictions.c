@@ -14,7 +14,7 @@ enum { THUMBNAIL = 112 /* the longest side */, QUALITY = 85 };
 
 /* A file that is written in memory until all of it is there. */
 typedef struct sheet {
-    const char *what, *path; /* path NULL: nobody wants it */
+    const char *what, *path; /* path NULL: it is not wanted */
     char *text;
     size_t size;
     FILE *out;

@@ -19,7 +19,6 @@
 #ifndef TUTTI_TRAIN_RATE_SCHEDULE_H
 #define TUTTI_TRAIN_RATE_SCHEDULE_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 enum { TUTTI_RATE_MILESTONES = 8, TUTTI_RATE_TEXT = 192 };

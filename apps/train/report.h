@@ -36,7 +36,8 @@ typedef struct tutti_report_options {
     const char *tensorboard;  /* folder (apps/train/tensorboard.h); NULL: none */
     int keep;                 /* how many earlier files are kept (dag/base/file.h) */
     int append;               /* the earlier file is continued */
-    int64_t membership;       /* the epoch of the membership in an elastic run; 0: it is none */
+    int64_t
+        membership; /* the epoch of the membership in an elastic run; 0: the run is not elastic */
     int64_t again;            /* steps that this epoch computes again */
 } tutti_report_options;
 

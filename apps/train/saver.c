@@ -97,7 +97,7 @@ static word saver_word(saver **w)
                          o->checkpoint.file, o->exchange.timeout_s)};
 }
 
-static tutti_status tell(const tutti_trainer *s, word *said)
+static tutti_status share_word(const tutti_trainer *s, word *said)
 {
     return tutti_exchange_broadcast(s->session.exchange, "the checkpoint's state", TUTTI_I32, 0,
         sizeof *said / sizeof(int32_t), said);
@@ -174,7 +174,7 @@ tutti_status tutti_saver_save(tutti_trainer *s, int64_t step, int best, int *tog
     tutti_status lost;
     do {
         if (writing) said = saver_word(&writing);
-        lost = tell(s, &said);
+        lost = share_word(s, &said);
     } while (!lost && !said.ended);
     tutti_status status = lost ? lost : (tutti_status)said.status;
     *together = status != TUTTI_ERR_TIMEOUT && status != TUTTI_ERR_COMM;

@@ -1,5 +1,5 @@
 /* Writing a checkpoint while the other ranks wait, however long the disk takes.
- *   rank 0    a thread writes; once a second the others are told that it still does
+ *   rank 0    a thread writes; once a second it lets the others know that it still does
  *   others    wait for rank 0's next message, each time with the usual deadline
  *
  * So a slow disk is not mistaken for a lost rank, and a lost rank is still found within --timeout.

@@ -1,5 +1,5 @@
 /* Snapshots: what a checkpoint holds of a trainer, in this rank's memory. The tensors are those of a checkpoint
- * (apps/session/weights.h), so training goes on from a snapshot as from a checkpoint of the same step.
+ * (apps/session/weights.h), so training continues from a snapshot as from a checkpoint of the same step.
  *
  * There are two generations: a rank may have made a newer one when another, which has not, is lost. Each rank has
  * all of it, also where a strategy shards tensors: then all ranks call what is marked [*]. Threads: [M], with nothing

@@ -147,7 +147,7 @@ tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interr
 
 /* ---- files ---- */
 
-/* Whether this run has begun before, with other ranks; and whether there is a snapshot from which it goes on. */
+/* Whether this run has begun before, with other ranks; and whether there is a snapshot from which it continues. */
 static int continues(const tutti_trainer *s)
 {
     return s->elastic && tutti_train_elastic_continues(s->elastic);
@@ -165,7 +165,7 @@ static tutti_status claim_outputs(tutti_trainer *s)
                : TUTTI_OK;
 }
 
-/* The engines of the run that goes on, before any kernel is opened. */
+/* The engines of the run that continues, before any kernel is opened. */
 static tutti_status read_engines(tutti_trainer *s)
 {
     return s->outputs.resumed ? tutti_state_engines(s, s->outputs.resumed) : TUTTI_OK;

@@ -206,9 +206,9 @@ tutti_status tutti_trainer_plan(tutti_trainer *s)
     s->steps = o->find_rate.picture ? o->find_rate.steps
                                     : tutti_conf_int_or(o->steps, o->epochs * s->steps_per_epoch);
     int64_t stop = tutti_conf_int_or(o->stop_after, s->steps);
-    s->period = o->strategy.kind && o->strategy.kind->period
-                    ? o->strategy.kind->period(&o->strategy.settings)
-                    : 1;
+    const tutti_strategy *strategy = o->strategy.kind;
+    s->period =
+        strategy ? tutti_strategy_steps(strategy, strategy->period, &o->strategy.settings) : 1;
     s->last_step = stop < s->steps ? stop : s->steps;
     while (!tutti_trainer_ends_round(s, s->last_step)) s->last_step++;
     s->crop_epochs = epochs_with_crops(s);

@@ -223,7 +223,7 @@ static char *write_sums(const tutti_trainer *s)
     return NULL;
 }
 
-/* A checkpoint of an epoch with other steps has no sums that this run could go on with. */
+/* A checkpoint of an epoch with other steps has no sums that this run could continue with. */
 static tutti_status read_sums(tutti_trainer *s, const tutti_checkpoint *checkpoint)
 {
     const char *text = tutti_checkpoint_value(checkpoint, sums_key);
@@ -325,7 +325,7 @@ tutti_status tutti_state_engines(tutti_trainer *s, const tutti_checkpoint *check
     if (s->session.place.engines) return tutti_session_engines_read(&s->session.place, text, from);
     tutti_log(TUTTI_LOG_WARN,
         "%s: its engines were chosen by timing, and this run takes others, which add in another "
-        "order: use --engines timed to go on with the same",
+        "order: use --engines timed to continue with the same",
         from);
     return TUTTI_OK;
 }
@@ -454,7 +454,7 @@ static tutti_status read_best(
     return TUTTI_OK;
 }
 
-/* Likewise. A run with another schedule does not read it. */
+/* The same. A run with another schedule does not read it. */
 static tutti_status read_plateau(
     const tutti_checkpoint *checkpoint, const char *path, tutti_rate_schedule *schedule)
 {

@@ -2,7 +2,7 @@
  * every running statistic, averages, and the words that resuming checks.
  *
  *   model, shape, classes, optimizer          must be the same, or the numbers mean something else
- *   seed, batch, ranks, images, steps, rate,  may differ: people resume to go on with a lower rate
+ *   seed, batch, ranks, images, steps, rate,  may differ: people resume with a lower rate
  *   schedule, warm-up, momentum, decay,       or for longer. A warning names all differences,
  *   smoothing, augmentation, shuffling, wire, because this is not the run that was interrupted
  *   precision, numbers of the optimizer

@@ -271,7 +271,7 @@ tutti_status tutti_train_store_close(tutti_train_store *store)
 
 /* ---- a server ---- */
 
-static tutti_status serve(const tutti_train_options *o, tutti_train_store *s)
+static tutti_status serve_clients(const tutti_train_options *o, tutti_train_store *s)
 {
     tutti_status status = open_kv(o, NULL, s);
     if (status) return status;
@@ -289,7 +289,7 @@ tutti_status tutti_train_store_serve(const tutti_train_options *options, tutti_t
     if (!status) status = tutti_training_session_apply(&on);
     if (!status) status = tutti_training_session_start(&on);
     status = tutti_train_store_agree(options, store, status);
-    if (!status && !options->check_only) status = serve(options, store);
+    if (!status && !options->check_only) status = serve_clients(options, store);
     tutti_status closed = tutti_training_session_close(&on);
     return status ? status : closed;
 }

@@ -5,7 +5,7 @@
  *
  * A client trains as a run of its own does: its workers have an exchange of their own, by which they agree, sum
  * statistics of batch norms, compare their weights and evaluate. The first client alone evaluates, reports and
- * writes files; nobody waits for that but as the type of the store says. Clients hear of each other by their
+ * writes files; others wait for that only as the type of the store says. Clients know of each other by their
  * weights alone.
  *
  *   begin -> on workers: join -> prepare -> agree -> open -> { step } -> settle ... -> close -> end
@@ -65,7 +65,7 @@ tutti_status tutti_train_store_step(
     tutti_train_store *store, tutti_training_session *on, double rate);
 /* Waits for all of that. Then the main thread may have the weights. */
 tutti_status tutti_train_store_finalize(tutti_train_store *store, double timeout_s);
-/* Leaves the store, before the run is closed. The others may go on for as long as they like. */
+/* Leaves the store, before the run is closed. The others may continue as long as they like. */
 tutti_status tutti_train_store_close(tutti_train_store *store);
 
 /* A server's whole run: until all clients have left. */

@@ -69,7 +69,7 @@ tutti_status tutti_train_store_check(const tutti_train_options *o)
         {!strcmp(o->machine.device, "cuda"), "device", o->machine.device,
             "workers push gradients from main memory: use cpu"},
         {!o->evaluation.patience.word, "patience", NULL,
-            "the other clients would go on: use --epochs, or --stop-after"},
+            "the other clients would continue: use --epochs, or --stop-after"},
         {o->evaluation.only, "evaluate", NULL,
             "it needs no servers: leave out --strategy, --layout and TUTTI_KV_ROLE"},
     };

@@ -59,7 +59,7 @@ void tutti_tracer_step(tutti_tracer *tracer, int64_t step)
     tutti_trace_set_step(trace, step);
 }
 
-static void tell(const tutti_tracer *t)
+static void report_trace(const tutti_tracer *t)
 {
     const tutti_trainer *s = t->trainer;
     int64_t lost_step, dropped = tutti_trace_dropped(s->session.trace, &lost_step);
@@ -105,6 +105,6 @@ tutti_status tutti_tracer_write(tutti_tracer *t)
         t->status = tutti_trace_save(s->session.exchange, s->session.trace, &about, &rank, &file);
     tutti_exchange_set_activity(s->session.exchange, NULL, 0);
     if (t->status == TUTTI_ERR_COMM || t->status == TUTTI_ERR_TIMEOUT) status = t->status;
-    if (!status) tell(t);
+    if (!status) report_trace(t);
     return status;
 }

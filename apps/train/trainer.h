@@ -76,7 +76,7 @@ typedef struct tutti_trainer {
 } tutti_trainer;
 
 /* The settings that ranks must share, as text, which the caller frees. NULL: no memory. A rank whose options were
- * refused differs from those that go on. */
+ * refused differs from those that continue. */
 char *tutti_trainer_settings(const tutti_train_options *options, tutti_status parsed);
 
 /* Starts MPI, unless the store has, and compares the ranks' options. `parsed`: the status of parsing this

@@ -7,7 +7,7 @@
 
 /* A number of one sign bit, `exponent` bits and `mantissa` bits, with the usual bias and denormal
  * numbers. ieee: the largest exponent is for infinity and NaN; else only all ones are NaN. */
-static float widen(unsigned bits, int exponent, int mantissa, int ieee)
+static float widen_bits(unsigned bits, int exponent, int mantissa, int ieee)
 {
     const unsigned ones = (1U << exponent) - 1, fraction = bits & ((1U << mantissa) - 1),
                    power = bits >> mantissa & ones, whole = (1U << mantissa) - 1;
@@ -33,7 +33,7 @@ static void from_f64(const void *from, int64_t count, float *to)
 static void from_f16(const void *from, int64_t count, float *to)
 {
     const uint16_t *value = from;
-    for (int64_t i = 0; i < count; i++) to[i] = widen(value[i], 5, 10, 1);
+    for (int64_t i = 0; i < count; i++) to[i] = widen_bits(value[i], 5, 10, 1);
 }
 
 static void from_bf16(const void *from, int64_t count, float *to)
@@ -45,13 +45,13 @@ static void from_bf16(const void *from, int64_t count, float *to)
 static void from_e4m3(const void *from, int64_t count, float *to)
 {
     const uint8_t *value = from;
-    for (int64_t i = 0; i < count; i++) to[i] = widen(value[i], 4, 3, 0);
+    for (int64_t i = 0; i < count; i++) to[i] = widen_bits(value[i], 4, 3, 0);
 }
 
 static void from_e5m2(const void *from, int64_t count, float *to)
 {
     const uint8_t *value = from;
-    for (int64_t i = 0; i < count; i++) to[i] = widen(value[i], 5, 2, 1);
+    for (int64_t i = 0; i < count; i++) to[i] = widen_bits(value[i], 5, 2, 1);
 }
 
 static const struct {

@@ -413,7 +413,7 @@ static tutti_status run_block(run *r, int number, int *moved)
         if (!is_free(r, b, s)) break;
         if (s->type->receives) {
             int from = r->sender[number];
-            if (from < 0) return say_step(m, s, "nobody sends what this step receives");
+            if (from < 0) return say_step(m, s, "no rank sends what this step receives");
             if (r->taken[number] == r->sent[from]) break;
             int message = m->block[from].first + r->taken[number]++;
             if (r->count[message] != s->count)
@@ -451,7 +451,7 @@ static tutti_status run_all(run *r)
     for (int i = 0; !status && i < m->blocks; i++)
         if (!all_received(r, i))
             status = say_step(
-                m, &m->step[m->block[i].first], "nobody receives all that this threadblock sends");
+                m, &m->step[m->block[i].first], "no rank receives all that this threadblock sends");
     return status;
 }
 

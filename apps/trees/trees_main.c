@@ -9,7 +9,6 @@
 #include "collectives/trees/rings.h"
 #include "collectives/trees/trees.h"
 #include "collectives/trees/weigh.h"
-#include "config.h"
 #include "dag/base/conf.h"
 #include "dag/base/file.h"
 #include "dag/base/log.h"
@@ -57,7 +56,6 @@ static const tutti_conf conf = {
     .summary =
         "Packs spanning trees in the links of a topology, along which broadcasts, reduces and "
         "allreduces use all of them, and says how long these should take beside the best rings.",
-    .version = PACKAGE_VERSION,
     .settings = settings,
 };
 

@@ -7,7 +7,7 @@
  *
  * The choice of a search that was cut short also has "run", the TUTTI_RUN for which it is valid.
  *
- * The file is a convenience: any problem with it is a warning that names it, and the run goes on
+ * The file is a convenience: any problem with it is a warning that names it, and the run continues
  * without it. A file that is not such JSON is kept as FILE.damaged when a new one is written.
  * Writing replaces the whole file atomically, under a lock (FILE.lock), so that runs that end
  * together keep each other's choices.

@@ -74,7 +74,7 @@ int tutti_race_winner(const tutti_race *race)
     return c;
 }
 
-static void judge(tutti_race *race)
+static void drop_losers(tutti_race *race)
 {
     int best = fastest(race), left = 0;
     double widest = 1;
@@ -98,6 +98,6 @@ void tutti_race_time(tutti_race *race, double step_s)
     /* A round is complete when the next candidate has already had its turn in it. */
     if (race->times[*turn] == race->rounds) return;
     race->rounds++;
-    judge(race);
+    drop_losers(race);
     while (!race->over && race->out[*turn]) *turn = (*turn + 1) % race->candidates;
 }

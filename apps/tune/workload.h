@@ -34,7 +34,7 @@ tutti_status tutti_workload_steps(
 typedef struct tutti_pace {
     double step_s;
     double hidden_pct; /* from the session's meter, 0 without one */
-    double busy;       /* share of the time in which a kernel ran on this rank, 0..1; likewise */
+    double busy; /* share of the time in which a kernel ran on this rank, 0..1; for the same */
 } tutti_pace;
 
 /* Times `steps` steps between `warm` earlier ones and one later one, from end to end. So they

@@ -4,7 +4,6 @@
 
 #include "collectives/links/topology.h"
 
-#include <stddef.h>
 #include <stdio.h>
 
 /* Reads a text; `name` is what messages call it. FORMAT (logged, with the line): what is wrong in it. NOMEM. */

@@ -491,42 +491,17 @@ static void mesh_wake(tutti_transport *transport)
     tutti_shm_wake(t->mine);
 }
 
-static const tutti_transport_ops mesh_ops = {
-    .name = "mesh",
-    .isend = mesh_isend,
-    .irecv = mesh_irecv,
-    .take_memory = mesh_take_memory,
-    .give_memory = mesh_give_memory,
-    .claim = mesh_claim,
-    .wrote = mesh_wrote,
-    .count = mesh_count,
-    .test = mesh_test,
-    .cancel = mesh_cancel,
-    .sweep = mesh_sweep,
-    .abandon = mesh_abandon,
-    .grow = mesh_grow,
-    .close = mesh_close,
-};
+/* clang-format off */
+#define MESH_OPS                                                                                   \
+    .name = "mesh", .isend = mesh_isend, .irecv = mesh_irecv, .take_memory = mesh_take_memory,     \
+    .give_memory = mesh_give_memory, .claim = mesh_claim, .wrote = mesh_wrote,                     \
+    .count = mesh_count, .test = mesh_test, .cancel = mesh_cancel, .sweep = mesh_sweep,            \
+    .abandon = mesh_abandon, .grow = mesh_grow, .close = mesh_close
+/* clang-format on */
 
+static const tutti_transport_ops mesh_ops = {MESH_OPS};
 /* All ranks are on this host: what moves is in memory, and its writers wake who sleeps. */
-static const tutti_transport_ops mesh_near_ops = {
-    .name = "mesh",
-    .isend = mesh_isend,
-    .irecv = mesh_irecv,
-    .take_memory = mesh_take_memory,
-    .give_memory = mesh_give_memory,
-    .claim = mesh_claim,
-    .wrote = mesh_wrote,
-    .count = mesh_count,
-    .test = mesh_test,
-    .cancel = mesh_cancel,
-    .sweep = mesh_sweep,
-    .abandon = mesh_abandon,
-    .wait = mesh_wait,
-    .wake = mesh_wake,
-    .grow = mesh_grow,
-    .close = mesh_close,
-};
+static const tutti_transport_ops mesh_near_ops = {MESH_OPS, .wait = mesh_wait, .wake = mesh_wake};
 
 tutti_status tutti_mesh_connect_socket(
     tutti_interconnect *network, int socket, tutti_connection **connection)

@@ -117,35 +117,16 @@ static void part_close(tutti_transport *t)
     free(p);
 }
 
-static const tutti_transport_ops part_ops = {
-    .name = "part",
-    .isend = part_isend,
-    .irecv = part_irecv,
-    .take_slot = part_take_slot,
-    .test = part_test,
-    .watch = part_watch,
-    .cancel = part_cancel,
-    .sweep = part_sweep,
-    .abandon = part_abandon,
-    .close = part_close,
-};
+/* clang-format off */
+#define PART_OPS                                                                                   \
+    .name = "part", .isend = part_isend, .irecv = part_irecv, .take_slot = part_take_slot,         \
+    .test = part_test, .watch = part_watch, .cancel = part_cancel, .sweep = part_sweep,            \
+    .abandon = part_abandon, .close = part_close
+/* clang-format on */
 
-static const tutti_transport_ops part_ops_with_memory = {
-    .name = "part",
-    .isend = part_isend,
-    .irecv = part_irecv,
-    .take_slot = part_take_slot,
-    .take_memory = part_take_memory,
-    .give_memory = part_give_memory,
-    .claim = part_claim,
-    .wrote = part_wrote,
-    .test = part_test,
-    .watch = part_watch,
-    .cancel = part_cancel,
-    .sweep = part_sweep,
-    .abandon = part_abandon,
-    .close = part_close,
-};
+static const tutti_transport_ops part_ops = {PART_OPS};
+static const tutti_transport_ops part_ops_with_memory = {PART_OPS, .take_memory = part_take_memory,
+    .give_memory = part_give_memory, .claim = part_claim, .wrote = part_wrote};
 
 /* Enough tags for a lane's depth, 64, with the fewest bits of identity. */
 enum { LEAST_TAGS = 512 };

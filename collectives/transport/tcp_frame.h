@@ -10,7 +10,6 @@
 #ifndef TUTTI_TCP_FRAME_H
 #define TUTTI_TCP_FRAME_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 typedef enum tutti_tcp_kind {

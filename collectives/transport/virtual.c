@@ -2,6 +2,7 @@
 
 #include "collectives/links/events.h"
 #include "collectives/links/flows.h"
+#include "collectives/transport/virtual_waiting.h"
 #include "dag/base/log.h"
 
 #include <math.h>
@@ -21,46 +22,12 @@ typedef enum phase {
     RECEIVES, /* the receiver's moment */
 } phase;
 
-/* One side of a message. What every event needs is in one line of the cache: large simulations wait for memory. */
-enum { LINE = 64 };
-struct tutti_message {
-    _Alignas(LINE) tutti_message *partner;
-    int *news; /* set when it ends; or NULL. Then the watcher is called */
-    const tutti_watcher *watcher;
-    size_t bytes;
-    int from, to, lane, tag; /* from TUTTI_ANY_RANK: of a receive */
-    unsigned char phase, sends;
-    unsigned char used;        /* 0: it is free */
-    unsigned char waits;       /* is in the list of its key */
-    unsigned char busy;        /* the world still needs it */
-    unsigned char ended, gone; /* for its poster; and its poster needs it no more */
-    unsigned char copied;      /* a send's data is a copy, of what is really there */
-    tutti_status status;
-    void *data;
-    tutti_message *next, *before; /* in the list of its key, or of those that are free */
-    uint64_t number;              /* of messages that were posted before */
-};
-
 /* Memory of messages. */
 enum { SLAB_MESSAGES = 1024 };
 typedef struct slab {
     struct slab *next;
     tutti_message *message; /* [SLAB_MESSAGES] */
 } slab;
-
-/* Messages of one key that wait for the other side, oldest first: all sends, or all receives. from TUTTI_ANY_RANK:
- * receives from any rank, and the sends for them. */
-typedef struct waiting {
-    int from, to, lane, tag; /* lane -1: an empty slot */
-    tutti_message *first, *last;
-} waiting;
-
-/* By key, with open addressing; keys stay. */
-typedef struct table {
-    waiting *slot;
-    size_t slots, used; /* slots: a power of two */
-    uint64_t any;       /* bit l: there is a key from any rank on lane l, or l + 64, ... */
-} table;
 
 struct tutti_local_step {
     int ended;
@@ -91,7 +58,7 @@ struct tutti_virtual_world {
     int subjects, subject_room, unused;
     tutti_message **of_flow;
     int flow_room;
-    table table;
+    tutti_virtual_table table;
     slab *slab;
     tutti_message *spare;    /* messages that are free */
     place *place;            /* [ranks] */
@@ -156,126 +123,12 @@ static int is_payload(const tutti_virtual_world *w, const void *address)
     return a >= w->payload && a < w->payload + PAYLOAD_BYTES;
 }
 
-/* ---- messages that wait for their other side ---- */
-
-static size_t hash_key(int from, int to, int lane, int tag)
-{
-    uint64_t h = (uint64_t)(unsigned)from * 0x9e3779b97f4a7c15u;
-    h = (h ^ (unsigned)to) * 0xff51afd7ed558ccdu;
-    h = (h ^ (h >> 32) ^ (unsigned)lane) * 0xc4ceb9fe1a85ec53u;
-    h = (h ^ (h >> 29) ^ (unsigned)tag) * 0x9e3779b97f4a7c15u;
-    return (size_t)(h ^ (h >> 32));
-}
-
-static waiting *look_up(const table *t, int from, int to, int lane, int tag)
-{
-    size_t i = hash_key(from, to, lane, tag) & (t->slots - 1);
-    for (;; i = (i + 1) & (t->slots - 1)) {
-        waiting *w = &t->slot[i];
-        if (w->lane < 0 || (w->from == from && w->to == to && w->lane == lane && w->tag == tag))
-            return w;
-    }
-}
-
-static tutti_status grow_table(table *t)
-{
-    const table old = *t;
-    t->slots = old.slots ? 2 * old.slots : 1024;
-    t->slot = malloc(t->slots * sizeof *t->slot);
-    if (!t->slot) {
-        *t = old;
-        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for messages of %zu kinds", 2 * old.slots);
-    }
-    for (size_t i = 0; i < t->slots; i++) t->slot[i] = (waiting){.lane = -1};
-    for (size_t i = 0; i < old.slots; i++) {
-        const waiting *w = &old.slot[i];
-        if (w->lane >= 0) *look_up(t, w->from, w->to, w->lane, w->tag) = *w;
-    }
-    free(old.slot);
-    return TUTTI_OK;
-}
-
-static uint64_t bit_of(int lane)
-{
-    return (uint64_t)1 << (lane & 63);
-}
-
-/* Those that wait with this key. NULL: no memory. */
-static waiting *find_waiting(table *t, int from, int to, int lane, int tag)
-{
-    if (2 * t->used >= t->slots && grow_table(t)) return NULL;
-    waiting *w = look_up(t, from, to, lane, tag);
-    if (w->lane < 0) {
-        *w = (waiting){.from = from, .to = to, .lane = lane, .tag = tag};
-        t->used++;
-        if (from == TUTTI_ANY_RANK) t->any |= bit_of(lane);
-    }
-    return w;
-}
-
-static void append_waiting(waiting *w, tutti_message *m)
-{
-    m->waits = 1;
-    m->next = NULL;
-    m->before = w->last;
-    if (w->last)
-        w->last->next = m;
-    else
-        w->first = m;
-    w->last = m;
-}
-
-static void remove_waiting(waiting *w, tutti_message *m)
-{
-    m->waits = 0;
-    if (m->before)
-        m->before->next = m->next;
-    else
-        w->first = m->next;
-    if (m->next)
-        m->next->before = m->before;
-    else
-        w->last = m->before;
-}
-
-/* The first receive from any rank with this key: sends for it that are here already wait for it from now on, in the
- * order in which they were posted. */
-static void gather_sends(const table *t, waiting *any)
-{
-    for (;;) {
-        waiting *oldest = NULL;
-        for (size_t i = 0; i < t->slots; i++) {
-            waiting *w = &t->slot[i];
-            if (w == any || w->lane != any->lane || w->to != any->to || w->tag != any->tag)
-                continue;
-            if (w->first && (!oldest || w->first->number < oldest->first->number)) oldest = w;
-        }
-        if (!oldest) return;
-        tutti_message *m = oldest->first;
-        remove_waiting(oldest, m);
-        append_waiting(any, m);
-    }
-}
-
-/* Those with the key of a message. NULL: no memory. */
-static waiting *waiting_for(tutti_virtual_world *w, const tutti_message *m)
-{
-    table *t = &w->table;
-    if (t->any & bit_of(m->lane)) {
-        waiting *any = look_up(t, TUTTI_ANY_RANK, m->to, m->lane, m->tag);
-        if (any->lane >= 0) return any;
-    }
-    waiting *found = find_waiting(t, m->from, m->to, m->lane, m->tag);
-    if (found && m->from == TUTTI_ANY_RANK) gather_sends(t, found);
-    return found;
-}
-
 /* ---- messages ---- */
 
 static tutti_status add_slab(tutti_virtual_world *w)
 {
     slab *added = malloc(sizeof *added);
-    tutti_message *message = aligned_alloc(LINE, SLAB_MESSAGES * sizeof *message);
+    tutti_message *message = aligned_alloc(TUTTI_VIRTUAL_LINE, SLAB_MESSAGES * sizeof *message);
     if (!added || !message) {
         free(added);
         free(message);
@@ -440,7 +293,7 @@ static tutti_status match_messages(tutti_virtual_world *w, tutti_message *send, 
 static tutti_status post_message(
     tutti_virtual_world *w, const tutti_message *like, tutti_message **posted)
 {
-    waiting *others = waiting_for(w, like);
+    tutti_virtual_waiting *others = tutti_virtual_waiting_for(&w->table, like);
     tutti_message *m = others ? new_message(w, like) : NULL;
     if (!m) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a message of %zu bytes", like->bytes);
     m->busy = 1;
@@ -449,10 +302,10 @@ static tutti_status post_message(
     if (status) return status;
     tutti_message *other = others->first;
     if (!other || other->sends == m->sends) {
-        append_waiting(others, m);
+        tutti_virtual_append(others, m);
         return TUTTI_OK;
     }
-    remove_waiting(others, other);
+    tutti_virtual_remove(others, other);
     return m->sends ? match_messages(w, m, other) : match_messages(w, other, m);
 }
 
@@ -488,7 +341,7 @@ static void leave_message(tutti_virtual_world *w, tutti_message *m)
 static void withdraw(tutti_virtual_world *w, tutti_message *m)
 {
     if (!m->waits || (m->sends && m->phase != POSTED)) return;
-    remove_waiting(waiting_for(w, m), m); /* its key is there */
+    tutti_virtual_remove(tutti_virtual_waiting_for(&w->table, m), m); /* its key is there */
     drop_message(w, m);
 }
 

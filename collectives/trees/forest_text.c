@@ -7,7 +7,6 @@
 #include "dag/base/number.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
 #include "collectives/trees/weigh.h"
 #include "dag/base/log.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 enum { MOST_ROOTS = 16 }; /* that are tried */

@@ -30,7 +30,7 @@ static int count_rows(const tutti_conf *conf)
 static const char *find_choice(const tutti_setting *setting, const char *text)
 {
     const char *name;
-    for (int i = 0; (name = setting->choice(i)); i++)
+    for (int i = 0; (name = tutti_setting_choice(setting, i)); i++)
         if (strcmp(name, text) == 0) return name;
     return setting->takes && setting->takes(text) ? text : NULL;
 }

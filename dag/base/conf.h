@@ -15,7 +15,6 @@
 #include "dag/base/setting.h"
 #include "dag/base/status.h"
 
-#include <stddef.h>
 #include <stdint.h>
 
 /* Where a value came from. */

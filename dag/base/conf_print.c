@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tutti/version.h>
 
 static int is_value(const tutti_setting *setting)
 {
@@ -13,7 +14,8 @@ static int is_value(const tutti_setting *setting)
 static void print_choices(const tutti_setting *setting, FILE *out)
 {
     const char *name;
-    for (int i = 0; (name = setting->choice(i)); i++) fprintf(out, "%s%s", i ? ", " : "", name);
+    for (int i = 0; (name = tutti_setting_choice(setting, i)); i++)
+        fprintf(out, "%s%s", i ? ", " : "", name);
 }
 
 int tutti_conf_is_int(const tutti_setting *setting)
@@ -122,7 +124,7 @@ static void suggest_choice(const tutti_setting *setting, const char *text, FILE 
 {
     const char *name;
     nearest n = {0};
-    for (int i = 0; (name = setting->choice(i)); i++) consider(&n, text, name);
+    for (int i = 0; (name = tutti_setting_choice(setting, i)); i++) consider(&n, text, name);
     print_nearest(&n, "", out);
 }
 
@@ -360,5 +362,5 @@ int tutti_conf_print_help(const tutti_conf *conf, const char *topic, FILE *out)
 
 void tutti_conf_print_version(const tutti_conf *conf, FILE *out)
 {
-    fprintf(out, "%s (Tutti) %s\n", conf->program, conf->version);
+    fprintf(out, "%s (Tutti) %s\n", conf->program, TUTTI_VERSION);
 }

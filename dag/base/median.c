@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-static int by_value(const void *a, const void *b)
+int tutti_compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -11,6 +11,6 @@ static int by_value(const void *a, const void *b)
 double tutti_median(int64_t count, double values[])
 {
     if (count < 1) return 0;
-    qsort(values, (size_t)count, sizeof *values, by_value);
+    qsort(values, (size_t)count, sizeof *values, tutti_compare_doubles);
     return (values[(count - 1) / 2] + values[count / 2]) / 2;
 }

@@ -11,6 +11,9 @@
 
 /* Four independent uniform 32-bit words for a 64-bit key and a 128-bit counter (hi, lo). */
 void tutti_rng_philox(uint64_t key, uint64_t hi, uint64_t lo, uint32_t out[4]);
+/* The same of counters (hi, lo), (hi, lo + step), ..., several times as fast. */
+void tutti_rng_philoxes(
+    uint64_t key, uint64_t hi, uint64_t lo, uint64_t step, size_t count, uint32_t (*out)[4]);
 
 /* 64 uniform bits. */
 uint64_t tutti_rng_u64(uint64_t seed, uint64_t stream, uint64_t index);

@@ -38,7 +38,7 @@ enum {
 
 /* For settings that take a number or a word: `--lr 0.1` or `--lr auto`. No number stands for a
  * word. */
-enum { TUTTI_CONF_WORDS = 2, TUTTI_CONF_AUTO = 1 /* where the first word is "auto" */ };
+enum { TUTTI_CONF_WORDS = 3, TUTTI_CONF_AUTO = 1 /* where the first word is "auto" */ };
 
 typedef struct tutti_conf_int {
     int word; /* 0: `value` counts; 1: the first of the setting's words, 2: the second */
@@ -57,8 +57,9 @@ typedef struct tutti_setting {
     const char *fallback; /* the default as text; NULL: 0 or NULL */
     const char *source;   /* who says so, such as "recipe goyal"; NULL: the program */
     double low, high;
-    const char *words[TUTTI_CONF_WORDS]; /* accepted in place of a number, see INT_OR */
-    /* name of choice `index`, called from 0 on; NULL after the last */
+    const char
+        *words[TUTTI_CONF_WORDS]; /* accepted in place of a number, see INT_OR; or the choices */
+    /* name of choice `index`, called from 0 on; NULL after the last. NULL: the choices are `words` */
     const char *(*choice)(int index);
     int (*takes)(const char *text); /* CHOICE: whether it also takes this text; NULL: no other */
     const char *environment; /* NULL: none */
@@ -66,6 +67,13 @@ typedef struct tutti_setting {
     int flags;
     size_t offset; /* of the value in the struct given to parse */
 } tutti_setting;
+
+/* The i-th choice, from 0; NULL after the last. [P] */
+static inline const char *tutti_setting_choice(const tutti_setting *setting, int i)
+{
+    if (setting->choice) return setting->choice(i);
+    return i < TUTTI_CONF_WORDS ? setting->words[i] : NULL;
+}
 
 /* What --help says first, where a program has many settings: a line for each of those that most
  * runs need. */
@@ -82,7 +90,6 @@ typedef struct tutti_conf {
     const char *usage;
     const char *summary;  /* what the program does, for --help */
     const char *epilogue; /* after the options; may be NULL */
-    const char *version;  /* "0.1.0" */
     const tutti_setting *settings;
     const tutti_conf_brief *brief; /* NULL: --help says all */
 } tutti_conf;

@@ -439,39 +439,3 @@ const char *tutti_graph_section_name(const tutti_graph *graph, int section)
 {
     return graph->section[section];
 }
-
-static void print_kind(const tutti_node *n, FILE *out)
-{
-    static const char *const kinds[] = {"", "", " (collective)", " (fused)"};
-    const tutti_mark *mark = &n->mark;
-    if (n->kind != TUTTI_NODE_MARK)
-        fputs(kinds[n->kind], out);
-    else if (mark->verb == TUTTI_MARK_SEND || mark->verb == TUTTI_MARK_RECV)
-        fprintf(
-            out, " (%s, rank %d, edge %d)", tutti_verb_name(mark->verb), mark->peer, mark->edge);
-    else if (mark->group)
-        fprintf(out, " (%s over group %d)", tutti_verb_name(mark->verb), mark->group);
-    else if (mark->verb == TUTTI_MARK_ALLREDUCE)
-        fputs(" (sum over ranks)", out);
-    else
-        fprintf(out, " (%s over ranks)", tutti_verb_name(mark->verb));
-}
-
-void tutti_graph_print(const tutti_graph *graph, int section, FILE *out)
-{
-    static const char *const modes[] = {
-        [TUTTI_READ] = "r", [TUTTI_WRITE] = "w", [TUTTI_READWRITE] = "rw", [TUTTI_CHAIN] = "chain"};
-    for (int i = 0; i < graph->nodes; i++) {
-        const tutti_node *n = &graph->node[i];
-        if (n->section != section) continue;
-        fprintf(out, "%d %s", i, n->name);
-        print_kind(n, out);
-        fputc(':', out);
-        for (int a = 0; a < n->accesses; a++)
-            fprintf(out, "%s %s %s", a ? "," : "", graph->tensor[n->access[a].tensor].name,
-                modes[n->access[a].mode]);
-        if (n->place.lane >= 0)
-            fprintf(out, "  @ lane %d, index %lld", n->place.lane, (long long)n->place.index);
-        fputc('\n', out);
-    }
-}

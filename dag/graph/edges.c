@@ -209,31 +209,3 @@ tutti_status tutti_reach_next_step(const tutti_graph *graph, int node, int *need
     *needed = found;
     return TUTTI_OK;
 }
-
-/* ---- pictures ---- */
-
-static void print_edge(void *ctx, int64_t from, int64_t to, tutti_edge edge)
-{
-    static const char *const looks[] = {
-        [TUTTI_EDGE_END] = "", [TUTTI_EDGE_START] = " [style=dashed]"};
-    fprintf(ctx, "  n%lld -> n%lld%s;\n", (long long)from, (long long)to, looks[edge]);
-}
-
-tutti_status tutti_edges_dot(const tutti_graph *graph, int section, FILE *out)
-{
-    static const char *const looks[] = {
-        "shape=box", "shape=box,style=dashed", "shape=ellipse,style=filled"};
-    tutti_edges *edges;
-    tutti_status status = tutti_edges_new(tutti_graph_tensors(graph), &edges);
-    if (status) return status;
-    fprintf(out, "digraph \"%s\" {\n", tutti_graph_section_name(graph, section));
-    for (int i = 0; i < tutti_graph_nodes(graph) && !status; i++) {
-        const tutti_node *n = tutti_graph_get_node(graph, i);
-        if (n->section != section) continue;
-        fprintf(out, "  n%d [label=\"%s\",%s];\n", i, n->name, looks[n->kind]);
-        status = tutti_edges_add(edges, i, n->accesses, n->access, print_edge, out);
-    }
-    fprintf(out, "}\n");
-    tutti_edges_free(edges);
-    return status;
-}

@@ -53,8 +53,4 @@ tutti_status tutti_reach_add(tutti_reach *reach, const tutti_node *node, int fir
  * count as data. *needed is set on success. NOMEM. [P] */
 tutti_status tutti_reach_next_step(const tutti_graph *graph, int node, int *needed);
 
-/* Writes a section as a Graphviz digraph: boxes are kernels, ellipses are collectives, marks are
- * dashed; a dashed edge leads from a start to a start. */
-tutti_status tutti_edges_dot(const tutti_graph *graph, int section, FILE *out);
-
 #endif

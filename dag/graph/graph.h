@@ -251,7 +251,4 @@ int64_t tutti_graph_node_bytes(const tutti_graph *graph, int node);
 /* "allreduce", "send"; "unknown" for another value. [P] */
 const char *tutti_verb_name(tutti_verb verb);
 
-/* One line per node: "12 conv1.backward_weights: x r, dy r -> dw w". */
-void tutti_graph_print(const tutti_graph *graph, int section, FILE *out);
-
 #endif

@@ -1,7 +1,5 @@
 #include "dag/kernels/act.h"
 
-#include "dag/base/log.h"
-#include "dag/base/rng.h"
 #include "dag/kernels/cpu.h"
 
 #include <math.h>

@@ -110,12 +110,6 @@ template <typename Value> tutti_status dropout(const void *args, void *const buf
 
 } // namespace
 
-#define ROWS(op, open, run)                                                                        \
-    {&tutti_op_##op, TUTTI_CUDA, TUTTI_F32, open, run<float>, tutti_cpu_free, NULL},               \
-    {                                                                                              \
-        &tutti_op_##op, TUTTI_CUDA, TUTTI_BF16, open, run<uint16_t>, tutti_cpu_free, NULL          \
-    }
-
 extern "C" const tutti_kernel TUTTI_CUDA_TABLE(act)[] = {
     ROWS(relu, tutti_open_relu, relu),
     ROWS(relu_bwd, tutti_open_relu, relu_bwd),

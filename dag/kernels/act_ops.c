@@ -26,19 +26,7 @@ tutti_status tutti_open_dropout(const void *desc, void **args)
     return tutti_cpu_copy("dropout", d, sizeof *d, args);
 }
 
-const tutti_op tutti_op_relu = {.name = "relu",
-    .buffers = "x->y",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_relu_desc)};
-const tutti_op tutti_op_relu_bwd = {.name = "relu_bwd",
-    .buffers = "y,dy->dx",
-    .part = TUTTI_PART_BACKWARD,
-    .desc_bytes = sizeof(tutti_relu_desc)};
-const tutti_op tutti_op_dropout = {.name = "dropout",
-    .buffers = "x,step:I64->y",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_dropout_desc)};
-const tutti_op tutti_op_dropout_bwd = {.name = "dropout_bwd",
-    .buffers = "dy,step:I64->dx",
-    .part = TUTTI_PART_BACKWARD,
-    .desc_bytes = sizeof(tutti_dropout_desc)};
+TUTTI_OP(relu, "x->y", TUTTI_PART_FORWARD, sizeof(tutti_relu_desc));
+TUTTI_OP(relu_bwd, "y,dy->dx", TUTTI_PART_BACKWARD, sizeof(tutti_relu_desc));
+TUTTI_OP(dropout, "x,step:I64->y", TUTTI_PART_FORWARD, sizeof(tutti_dropout_desc));
+TUTTI_OP(dropout_bwd, "dy,step:I64->dx", TUTTI_PART_BACKWARD, sizeof(tutti_dropout_desc));

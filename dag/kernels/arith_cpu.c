@@ -1,6 +1,5 @@
 #include "dag/kernels/arith.h"
 
-#include "dag/base/log.h"
 #include "dag/kernels/cpu.h"
 
 enum { WIDE = 4 }; /* vectors at a time: registers hold their sums while the inputs pass by */

@@ -312,19 +312,6 @@ tutti_status gate(const void *, void *const[], void *)
 
 } // namespace
 
-#define ROWS(op, open, run)                                                                        \
-    ROW(op, TUTTI_F32, open, run<float>), ROW(op, TUTTI_BF16, open, run<uint16_t>)
-#define ROW(op, dtype, open, ...)                                                                  \
-    {                                                                                              \
-        &tutti_op_##op, TUTTI_CUDA, dtype, open, __VA_ARGS__, tutti_cpu_free, NULL                 \
-    }
-/* Of Works. */
-#define WORK(op, dtype, open, ...)                                                                 \
-    {                                                                                              \
-        &tutti_op_##op, TUTTI_CUDA, dtype, open, run_one<__VA_ARGS__>, tutti_cpu_free,             \
-            run_many<__VA_ARGS__>                                                                  \
-    }
-
 extern "C" const tutti_kernel TUTTI_CUDA_TABLE(arith)[] = {
     ROW(gate, TUTTI_F32, tutti_open_gate, gate),
     ROW(gate, TUTTI_BF16, tutti_open_gate, gate),

@@ -113,67 +113,23 @@ TUTTI_CPU_BYTES(shortcut_bwd)
     return (double)(d->N * (P * Q + d->H * d->W) * d->C) * (double)element;
 }
 
-const tutti_op tutti_op_concat = {.name = "concat",
-    .buffers = "x,...->y",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_concat_desc)};
-const tutti_op tutti_op_concat_bwd = {.name = "concat_bwd",
-    .buffers = "dy->dx,...",
-    .part = TUTTI_PART_BACKWARD,
-    .desc_bytes = sizeof(tutti_concat_desc)};
-const tutti_op tutti_op_split = {.name = "split",
-    .buffers = "x->y,...",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_concat_desc)};
-const tutti_op tutti_op_split_bwd = {.name = "split_bwd",
-    .buffers = "dy,...->dx",
-    .part = TUTTI_PART_BACKWARD,
-    .desc_bytes = sizeof(tutti_concat_desc)};
-const tutti_op tutti_op_shortcut = {.name = "shortcut",
-    .buffers = "x->y",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_shortcut_desc),
-    .bytes = shortcut_bytes};
-const tutti_op tutti_op_shortcut_bwd = {.name = "shortcut_bwd",
-    .buffers = "dy->dx",
-    .part = TUTTI_PART_BACKWARD,
-    .desc_bytes = sizeof(tutti_shortcut_desc),
-    .bytes = shortcut_bwd_bytes};
-const tutti_op tutti_op_sum = {.name = "sum",
-    .buffers = "x,...->y",
-    .part = TUTTI_PART_SUM,
-    .desc_bytes = sizeof(tutti_sum_desc)};
-const tutti_op tutti_op_sum_narrow = {.name = "sum_narrow",
-    .buffers = "x,...->y:BF16",
-    .part = TUTTI_PART_SUM,
-    .desc_bytes = sizeof(tutti_sum_desc)};
-const tutti_op tutti_op_put = {.name = "put",
-    .buffers = "x->y(rw)",
-    .part = TUTTI_PART_SUM,
-    .desc_bytes = sizeof(tutti_put_desc),
-    .bytes = put_bytes};
-const tutti_op tutti_op_take = {.name = "take",
-    .buffers = "x->y",
-    .part = TUTTI_PART_SUM,
-    .desc_bytes = sizeof(tutti_take_desc),
-    .bytes = take_bytes};
-const tutti_op tutti_op_narrow = {.name = "narrow",
-    .buffers = "x->y:BF16",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_widen_desc)};
-const tutti_op tutti_op_widen = {.name = "widen",
-    .buffers = "x->y:F32",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_widen_desc)};
-const tutti_op tutti_op_accumulate = {.name = "accumulate",
-    .buffers = "x->y:F32(rw)",
-    .part = TUTTI_PART_SUM,
-    .desc_bytes = sizeof(tutti_widen_desc)};
+TUTTI_OP(concat, "x,...->y", TUTTI_PART_FORWARD, sizeof(tutti_concat_desc));
+TUTTI_OP(concat_bwd, "dy->dx,...", TUTTI_PART_BACKWARD, sizeof(tutti_concat_desc));
+TUTTI_OP(split, "x->y,...", TUTTI_PART_FORWARD, sizeof(tutti_concat_desc));
+TUTTI_OP(split_bwd, "dy,...->dx", TUTTI_PART_BACKWARD, sizeof(tutti_concat_desc));
+TUTTI_OP(
+    shortcut, "x->y", TUTTI_PART_FORWARD, sizeof(tutti_shortcut_desc), .bytes = shortcut_bytes);
+TUTTI_OP(shortcut_bwd, "dy->dx", TUTTI_PART_BACKWARD, sizeof(tutti_shortcut_desc),
+    .bytes = shortcut_bwd_bytes);
+TUTTI_OP(sum, "x,...->y", TUTTI_PART_SUM, sizeof(tutti_sum_desc));
+TUTTI_OP(sum_narrow, "x,...->y:BF16", TUTTI_PART_SUM, sizeof(tutti_sum_desc));
+TUTTI_OP(put, "x->y(rw)", TUTTI_PART_SUM, sizeof(tutti_put_desc), .bytes = put_bytes);
+TUTTI_OP(take, "x->y", TUTTI_PART_SUM, sizeof(tutti_take_desc), .bytes = take_bytes);
+TUTTI_OP(narrow, "x->y:BF16", TUTTI_PART_UPDATE, sizeof(tutti_widen_desc));
+TUTTI_OP(widen, "x->y:F32", TUTTI_PART_UPDATE, sizeof(tutti_widen_desc));
+TUTTI_OP(accumulate, "x->y:F32(rw)", TUTTI_PART_SUM, sizeof(tutti_widen_desc));
 
-const tutti_op tutti_op_gate = {.name = "gate",
-    .buffers = "->x,...(rw)",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_gate_desc)};
+TUTTI_OP(gate, "->x,...(rw)", TUTTI_PART_UPDATE, sizeof(tutti_gate_desc));
 
 tutti_status tutti_open_gate(const void *desc, void **args)
 {

@@ -543,22 +543,13 @@ tutti_status powersgd_sum(const void *args, void *const buf[], void *queue)
 
 } // namespace
 
-#define ROW(op, dtype, open)                                                                       \
-    {                                                                                              \
-        &tutti_op_##op, TUTTI_CUDA, dtype, open, op, tutti_cpu_free, NULL                          \
-    }
-#define ROW_WITH(op, desc, open)                                                                   \
-    {                                                                                              \
-        &tutti_op_##op, TUTTI_CUDA, TUTTI_F32, open, op, close_with<desc>, NULL                    \
-    }
-
 extern "C" const tutti_kernel TUTTI_CUDA_TABLE(codec)[] = {
-    ROW(onebit_encode, TUTTI_F32, tutti_open_onebit),
-    ROW(onebit_decode, TUTTI_I32, tutti_open_onebit),
-    ROW_WITH(topk_encode, tutti_topk_desc, open_topk_encode),
-    ROW(topk_decode, TUTTI_I32, tutti_open_topk),
-    ROW_WITH(powersgd_left, tutti_powersgd_desc, open_left),
-    ROW_WITH(powersgd_right, tutti_powersgd_desc, open_right),
-    ROW(powersgd_sum, TUTTI_F32, tutti_open_powersgd),
+    ROW(onebit_encode, TUTTI_F32, tutti_open_onebit, onebit_encode),
+    ROW(onebit_decode, TUTTI_I32, tutti_open_onebit, onebit_decode),
+    ROW_WITH(topk_encode, TUTTI_F32, open_topk_encode, tutti_topk_desc, topk_encode),
+    ROW(topk_decode, TUTTI_I32, tutti_open_topk, topk_decode),
+    ROW_WITH(powersgd_left, TUTTI_F32, open_left, tutti_powersgd_desc, powersgd_left),
+    ROW_WITH(powersgd_right, TUTTI_F32, open_right, tutti_powersgd_desc, powersgd_right),
+    ROW(powersgd_sum, TUTTI_F32, tutti_open_powersgd, powersgd_sum),
     {},
 };

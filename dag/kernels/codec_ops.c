@@ -90,36 +90,15 @@ static double products_flops(const void *desc)
     return 2 * product_flops(desc);
 }
 
-const tutti_op tutti_op_onebit_encode = {.name = "onebit_encode",
-    .buffers = "g->code:I32,e:F32(rw)",
-    .part = TUTTI_PART_SUM,
-    .desc_bytes = sizeof(tutti_onebit_desc),
-    .bytes = onebit_encode_bytes};
-const tutti_op tutti_op_onebit_decode = {.name = "onebit_decode",
-    .buffers = "code->g:F32",
-    .part = TUTTI_PART_SUM,
-    .desc_bytes = sizeof(tutti_onebit_desc)};
-const tutti_op tutti_op_topk_encode = {.name = "topk_encode",
-    .buffers = "g->code:I32,e:F32(rw)",
-    .part = TUTTI_PART_SUM,
-    .desc_bytes = sizeof(tutti_topk_desc),
-    .bytes = topk_encode_bytes};
-const tutti_op tutti_op_topk_decode = {.name = "topk_decode",
-    .buffers = "code->g:F32",
-    .part = TUTTI_PART_SUM,
-    .desc_bytes = sizeof(tutti_topk_desc)};
-const tutti_op tutti_op_powersgd_left = {.name = "powersgd_left",
-    .buffers = "g->p,q(rw),e(rw)",
-    .part = TUTTI_PART_SUM,
-    .desc_bytes = sizeof(tutti_powersgd_desc),
-    .flops = product_flops};
-const tutti_op tutti_op_powersgd_right = {.name = "powersgd_right",
-    .buffers = "->p(rw),e(rw),q",
-    .part = TUTTI_PART_SUM,
-    .desc_bytes = sizeof(tutti_powersgd_desc),
-    .flops = products_flops};
-const tutti_op tutti_op_powersgd_sum = {.name = "powersgd_sum",
-    .buffers = "p,q->g",
-    .part = TUTTI_PART_SUM,
-    .desc_bytes = sizeof(tutti_powersgd_desc),
-    .flops = product_flops};
+TUTTI_OP(onebit_encode, "g->code:I32,e:F32(rw)", TUTTI_PART_SUM, sizeof(tutti_onebit_desc),
+    .bytes = onebit_encode_bytes);
+TUTTI_OP(onebit_decode, "code->g:F32", TUTTI_PART_SUM, sizeof(tutti_onebit_desc));
+TUTTI_OP(topk_encode, "g->code:I32,e:F32(rw)", TUTTI_PART_SUM, sizeof(tutti_topk_desc),
+    .bytes = topk_encode_bytes);
+TUTTI_OP(topk_decode, "code->g:F32", TUTTI_PART_SUM, sizeof(tutti_topk_desc));
+TUTTI_OP(powersgd_left, "g->p,q(rw),e(rw)", TUTTI_PART_SUM, sizeof(tutti_powersgd_desc),
+    .flops = product_flops);
+TUTTI_OP(powersgd_right, "->p(rw),e(rw),q", TUTTI_PART_SUM, sizeof(tutti_powersgd_desc),
+    .flops = products_flops);
+TUTTI_OP(
+    powersgd_sum, "p,q->g", TUTTI_PART_SUM, sizeof(tutti_powersgd_desc), .flops = product_flops);

@@ -54,21 +54,11 @@ TUTTI_CPU_FLOPS(conv)
            (double)(d->C / tutti_conv_groups(d));
 }
 
-const tutti_op tutti_op_conv = {.name = "conv",
-    .buffers = "x,w,[b:F32]->y",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_conv_desc),
-    .flops = conv_flops};
-const tutti_op tutti_op_conv_bwd_data = {.name = "conv_bwd_data",
-    .buffers = "dy,w->dx",
-    .part = TUTTI_PART_BACKWARD,
-    .desc_bytes = sizeof(tutti_conv_desc),
-    .flops = conv_flops};
-const tutti_op tutti_op_conv_bwd_weights = {.name = "conv_bwd_weights",
-    .buffers = "x,dy->dw:F32,[db:F32]",
-    .part = TUTTI_PART_BACKWARD,
-    .desc_bytes = sizeof(tutti_conv_desc),
-    .flops = conv_flops};
+TUTTI_OP(conv, "x,w,[b:F32]->y", TUTTI_PART_FORWARD, sizeof(tutti_conv_desc), .flops = conv_flops);
+TUTTI_OP(
+    conv_bwd_data, "dy,w->dx", TUTTI_PART_BACKWARD, sizeof(tutti_conv_desc), .flops = conv_flops);
+TUTTI_OP(conv_bwd_weights, "x,dy->dw:F32,[db:F32]", TUTTI_PART_BACKWARD, sizeof(tutti_conv_desc),
+    .flops = conv_flops);
 
 const tutti_kernel tutti_kernels_conv_cpu[] = {
     TUTTI_CPU_ROWS(conv, tutti_onednn_run, tutti_onednn_close),

@@ -638,4 +638,18 @@ tutti_status run_many(int count, void *const args[], void *const *const buf[], v
 
 } // namespace
 
+/* Rows of a table: of an op and type, whose `close` is tutti_cpu_free; of both types; of one that keeps memory beside
+ * its descriptor; of Works, which are many. `...`: fn, or what makes the Work. */
+/* clang-format off */
+#define ROW(op, dtype, open, ...)                                                                  \
+    {&tutti_op_##op, TUTTI_CUDA, dtype, open, __VA_ARGS__, tutti_cpu_free, NULL}
+#define ROWS(op, open, run)                                                                        \
+    ROW(op, TUTTI_F32, open, run<float>), ROW(op, TUTTI_BF16, open, run<uint16_t>)
+#define ROW_WITH(op, dtype, open, desc, ...)                                                       \
+    {&tutti_op_##op, TUTTI_CUDA, dtype, open, __VA_ARGS__, close_with<desc>, NULL}
+#define WORK(op, dtype, open, ...)                                                                 \
+    {&tutti_op_##op, TUTTI_CUDA, dtype, open, run_one<__VA_ARGS__>, tutti_cpu_free,                \
+        run_many<__VA_ARGS__>}
+/* clang-format on */
+
 #endif

@@ -43,26 +43,14 @@ TUTTI_CPU_FLOPS(dense)
     return 2.0 * (double)d->N * (double)d->C * (double)d->K;
 }
 
-const tutti_op tutti_op_dense = {.name = "dense",
-    .buffers = "x,w,[b:F32]->y",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_dense_desc),
-    .flops = dense_flops};
-const tutti_op tutti_op_dense_wide = {.name = "dense_wide",
-    .buffers = "x,w,[b:F32]->y:F32",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_dense_desc),
-    .flops = dense_flops};
-const tutti_op tutti_op_dense_bwd_data = {.name = "dense_bwd_data",
-    .buffers = "dy,w->dx",
-    .part = TUTTI_PART_BACKWARD,
-    .desc_bytes = sizeof(tutti_dense_desc),
-    .flops = dense_flops};
-const tutti_op tutti_op_dense_bwd_weights = {.name = "dense_bwd_weights",
-    .buffers = "x,dy->dw:F32,[db:F32]",
-    .part = TUTTI_PART_BACKWARD,
-    .desc_bytes = sizeof(tutti_dense_desc),
-    .flops = dense_flops};
+TUTTI_OP(
+    dense, "x,w,[b:F32]->y", TUTTI_PART_FORWARD, sizeof(tutti_dense_desc), .flops = dense_flops);
+TUTTI_OP(dense_wide, "x,w,[b:F32]->y:F32", TUTTI_PART_FORWARD, sizeof(tutti_dense_desc),
+    .flops = dense_flops);
+TUTTI_OP(dense_bwd_data, "dy,w->dx", TUTTI_PART_BACKWARD, sizeof(tutti_dense_desc),
+    .flops = dense_flops);
+TUTTI_OP(dense_bwd_weights, "x,dy->dw:F32,[db:F32]", TUTTI_PART_BACKWARD, sizeof(tutti_dense_desc),
+    .flops = dense_flops);
 
 const tutti_kernel tutti_kernels_dense_cpu[] = {
     TUTTI_CPU_ROWS(dense, tutti_onednn_run, tutti_onednn_close),

@@ -141,14 +141,9 @@ TUTTI_CPU_FN(xent_eval)
     return xent(args, buf[0], buf[1], NULL, NULL, buf[2]);
 }
 
-const tutti_op tutti_op_softmax_xent = {.name = "softmax_xent",
-    .buffers = "logits,labels:I32,[part:F32]->dlogits,metrics:F64",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_xent_desc)};
-const tutti_op tutti_op_xent_eval = {.name = "xent_eval",
-    .buffers = "logits,labels:I32->metrics:F64",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_xent_desc)};
+TUTTI_OP(softmax_xent, "logits,labels:I32,[part:F32]->dlogits,metrics:F64", TUTTI_PART_FORWARD,
+    sizeof(tutti_xent_desc));
+TUTTI_OP(xent_eval, "logits,labels:I32->metrics:F64", TUTTI_PART_FORWARD, sizeof(tutti_xent_desc));
 
 const tutti_kernel tutti_kernels_loss_cpu[] = {
     TUTTI_CPU_LOOP(softmax_xent, xent_open, softmax_xent_run),

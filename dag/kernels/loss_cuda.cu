@@ -217,13 +217,8 @@ tutti_status xent_eval(const void *args, void *const buf[], void *queue)
 
 } // namespace
 
-#define ROW(op)                                                                                    \
-    {                                                                                              \
-        &tutti_op_##op, TUTTI_CUDA, TUTTI_F32, open_xent, op, close_with<tutti_xent_desc>, NULL    \
-    }
-
 extern "C" const tutti_kernel TUTTI_CUDA_TABLE(loss)[] = {
-    ROW(softmax_xent),
-    ROW(xent_eval),
+    ROW_WITH(softmax_xent, TUTTI_F32, open_xent, tutti_xent_desc, softmax_xent),
+    ROW_WITH(xent_eval, TUTTI_F32, open_xent, tutti_xent_desc, xent_eval),
     {},
 };

@@ -119,14 +119,8 @@ template <typename Value> tutti_status lrn_bwd(const void *args, void *const buf
 
 } // namespace
 
-#define ROWS(op)                                                                                   \
-    {&tutti_op_##op, TUTTI_CUDA, TUTTI_F32, open_lrn, op<float>, tutti_cpu_free, NULL},            \
-    {                                                                                              \
-        &tutti_op_##op, TUTTI_CUDA, TUTTI_BF16, open_lrn, op<uint16_t>, tutti_cpu_free, NULL       \
-    }
-
 extern "C" const tutti_kernel TUTTI_CUDA_TABLE(lrn)[] = {
-    ROWS(lrn),
-    ROWS(lrn_bwd),
+    ROWS(lrn, open_lrn, lrn),
+    ROWS(lrn_bwd, open_lrn, lrn_bwd),
     {},
 };

@@ -27,11 +27,5 @@ tutti_status tutti_check_lrn(const tutti_lrn_desc *d)
     return tutti_cpu_check_count("lrn", x, 4);
 }
 
-const tutti_op tutti_op_lrn = {.name = "lrn",
-    .buffers = "x->y",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_lrn_desc)};
-const tutti_op tutti_op_lrn_bwd = {.name = "lrn_bwd",
-    .buffers = "x,dy->dx",
-    .part = TUTTI_PART_BACKWARD,
-    .desc_bytes = sizeof(tutti_lrn_desc)};
+TUTTI_OP(lrn, "x->y", TUTTI_PART_FORWARD, sizeof(tutti_lrn_desc));
+TUTTI_OP(lrn_bwd, "x,dy->dx", TUTTI_PART_BACKWARD, sizeof(tutti_lrn_desc));

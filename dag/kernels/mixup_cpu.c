@@ -1,11 +1,8 @@
 #include "dag/kernels/mixup.h"
 
-#include "dag/base/log.h"
-#include "dag/base/rng.h"
 #include "dag/kernels/cpu.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 /* ---- the draw ---- */
 

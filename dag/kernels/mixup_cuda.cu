@@ -151,16 +151,9 @@ template <typename Value> tutti_status cutmix(const void *args, void *const buf[
 } // namespace
 
 extern "C" const tutti_kernel TUTTI_CUDA_TABLE(mixup)[] = {
-    {&tutti_op_mixup_draw, TUTTI_CUDA, TUTTI_I32, tutti_open_mixup_draw, mixup_draw, tutti_cpu_free,
-        NULL},
-    {&tutti_op_mixup, TUTTI_CUDA, TUTTI_F32, tutti_open_mixup, mixup<float>, tutti_cpu_free, NULL},
-    {&tutti_op_mixup, TUTTI_CUDA, TUTTI_BF16, tutti_open_mixup, mixup<uint16_t>, tutti_cpu_free,
-        NULL},
-    {&tutti_op_cutmix_draw, TUTTI_CUDA, TUTTI_I32, tutti_open_cutmix_draw, cutmix_draw,
-        tutti_cpu_free, NULL},
-    {&tutti_op_cutmix, TUTTI_CUDA, TUTTI_F32, tutti_open_cutmix, cutmix<float>, tutti_cpu_free,
-        NULL},
-    {&tutti_op_cutmix, TUTTI_CUDA, TUTTI_BF16, tutti_open_cutmix, cutmix<uint16_t>, tutti_cpu_free,
-        NULL},
+    ROW(mixup_draw, TUTTI_I32, tutti_open_mixup_draw, mixup_draw),
+    ROWS(mixup, tutti_open_mixup, mixup),
+    ROW(cutmix_draw, TUTTI_I32, tutti_open_cutmix_draw, cutmix_draw),
+    ROWS(cutmix, tutti_open_cutmix, cutmix),
     {},
 };

@@ -120,19 +120,9 @@ tutti_status tutti_open_cutmix(const void *desc, void **args)
     return status ? status : tutti_cpu_copy("cutmix", d, sizeof *d, args);
 }
 
-const tutti_op tutti_op_mixup_draw = {.name = "mixup_draw",
-    .buffers = "labels,step:I64->part:F32",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_mixup_draw_desc)};
-const tutti_op tutti_op_mixup = {.name = "mixup",
-    .buffers = "x,part:F32->y",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_mixup_desc)};
-const tutti_op tutti_op_cutmix_draw = {.name = "cutmix_draw",
-    .buffers = "labels,step:I64->part:F32,box:I32",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_cutmix_draw_desc)};
-const tutti_op tutti_op_cutmix = {.name = "cutmix",
-    .buffers = "x,box:I32->y",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_cutmix_desc)};
+TUTTI_OP(
+    mixup_draw, "labels,step:I64->part:F32", TUTTI_PART_FORWARD, sizeof(tutti_mixup_draw_desc));
+TUTTI_OP(mixup, "x,part:F32->y", TUTTI_PART_FORWARD, sizeof(tutti_mixup_desc));
+TUTTI_OP(cutmix_draw, "labels,step:I64->part:F32,box:I32", TUTTI_PART_FORWARD,
+    sizeof(tutti_cutmix_draw_desc));
+TUTTI_OP(cutmix, "x,box:I32->y", TUTTI_PART_FORWARD, sizeof(tutti_cutmix_desc));

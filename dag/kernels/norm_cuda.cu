@@ -777,21 +777,16 @@ Work<Running> norm_running(const void *args, void *const buf[])
 
 } // namespace
 
-#define ROWS(op, check)                                                                            \
-    {&tutti_op_##op, TUTTI_CUDA, TUTTI_F32, open_norm<check>, op<float>,                           \
-        close_with<tutti_norm_desc>, NULL},                                                        \
-    {                                                                                              \
-        &tutti_op_##op, TUTTI_CUDA, TUTTI_BF16, open_norm<check>, op<uint16_t>,                    \
-            close_with<tutti_norm_desc>, NULL                                                      \
-    }
+#define NORMS(op, check)                                                                           \
+    ROW_WITH(op, TUTTI_F32, open_norm<check>, tutti_norm_desc, op<float>),                         \
+        ROW_WITH(op, TUTTI_BF16, open_norm<check>, tutti_norm_desc, op<uint16_t>)
 
 extern "C" const tutti_kernel TUTTI_CUDA_TABLE(norm)[] = {
-    ROWS(norm, tutti_check_norm),
-    ROWS(norm_infer, tutti_check_norm),
-    ROWS(norm_bwd, tutti_check_norm),
-    ROWS(norm_add, tutti_check_norm_add),
-    ROWS(norm_add_bwd, tutti_check_norm_add),
-    {&tutti_op_norm_running, TUTTI_CUDA, TUTTI_F32, tutti_open_norm_running, run_one<norm_running>,
-        tutti_cpu_free, run_many<norm_running>},
+    NORMS(norm, tutti_check_norm),
+    NORMS(norm_infer, tutti_check_norm),
+    NORMS(norm_bwd, tutti_check_norm),
+    NORMS(norm_add, tutti_check_norm_add),
+    NORMS(norm_add_bwd, tutti_check_norm_add),
+    WORK(norm_running, TUTTI_F32, tutti_open_norm_running, norm_running),
     {},
 };

@@ -58,27 +58,15 @@ tutti_status tutti_open_norm_running(const void *desc, void **args)
     return status ? status : tutti_cpu_copy("norm_running", d, sizeof *d, args);
 }
 
-const tutti_op tutti_op_norm = {.name = "norm",
-    .buffers = "x,scaleshift:F32->y,stats:F32,[mask:U8]",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_norm_desc)};
-const tutti_op tutti_op_norm_infer = {.name = "norm_infer",
-    .buffers = "x,scaleshift:F32,running:F32->y",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_norm_desc)};
-const tutti_op tutti_op_norm_bwd = {.name = "norm_bwd",
-    .buffers = "x,dy,scaleshift:F32,stats:F32,[mask:U8]->dx,dscaleshift:F32",
-    .part = TUTTI_PART_BACKWARD,
-    .desc_bytes = sizeof(tutti_norm_desc)};
-const tutti_op tutti_op_norm_add = {.name = "norm_add",
-    .buffers = "x,scaleshift:F32,other->y,stats:F32",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_norm_desc)};
-const tutti_op tutti_op_norm_add_bwd = {.name = "norm_add_bwd",
-    .buffers = "x,y,dy,scaleshift:F32,stats:F32->dx,dother,dscaleshift:F32",
-    .part = TUTTI_PART_BACKWARD,
-    .desc_bytes = sizeof(tutti_norm_desc)};
-const tutti_op tutti_op_norm_running = {.name = "norm_running",
-    .buffers = "stats_sum->running(rw)",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_norm_running_desc)};
+TUTTI_OP(
+    norm, "x,scaleshift:F32->y,stats:F32,[mask:U8]", TUTTI_PART_FORWARD, sizeof(tutti_norm_desc));
+TUTTI_OP(
+    norm_infer, "x,scaleshift:F32,running:F32->y", TUTTI_PART_FORWARD, sizeof(tutti_norm_desc));
+TUTTI_OP(norm_bwd, "x,dy,scaleshift:F32,stats:F32,[mask:U8]->dx,dscaleshift:F32",
+    TUTTI_PART_BACKWARD, sizeof(tutti_norm_desc));
+TUTTI_OP(
+    norm_add, "x,scaleshift:F32,other->y,stats:F32", TUTTI_PART_FORWARD, sizeof(tutti_norm_desc));
+TUTTI_OP(norm_add_bwd, "x,y,dy,scaleshift:F32,stats:F32->dx,dother,dscaleshift:F32",
+    TUTTI_PART_BACKWARD, sizeof(tutti_norm_desc));
+TUTTI_OP(
+    norm_running, "stats_sum->running(rw)", TUTTI_PART_UPDATE, sizeof(tutti_norm_running_desc));

@@ -1,7 +1,6 @@
 #include "dag/kernels/onednn.h"
 
 #include "dag/base/log.h"
-#include "dag/base/mem.h"
 
 #include <dnnl.h>
 #include <stdlib.h>

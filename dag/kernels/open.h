@@ -12,6 +12,9 @@
 #include "dag/kernels/optim.h"
 #include "dag/kernels/pool.h"
 
+/* Defines an op; `...`: its buffers, its part of a step, the bytes of its descriptor, then .flops and .bytes. */
+#define TUTTI_OP(op, ...) const tutti_op tutti_op_##op = {.name = #op, .buffers = __VA_ARGS__}
+
 /* Convolution and dense layers: y of x and w; dx of dy and w; dw and db of x and dy. */
 typedef enum tutti_pass {
     TUTTI_PASS_FORWARD,

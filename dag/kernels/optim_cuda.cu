@@ -413,31 +413,19 @@ Work<Pair> pair(const void *args, void *const buf[])
 
 } // namespace
 
-#define ROW(op, dtype, run)                                                                        \
-    {                                                                                              \
-        &tutti_op_##op, TUTTI_CUDA, dtype, tutti_open_##op, run, tutti_cpu_free, NULL              \
-    }
-#define WORK(op, dtype, work)                                                                      \
-    {                                                                                              \
-        &tutti_op_##op, TUTTI_CUDA, dtype, tutti_open_##op, run_one<work>, tutti_cpu_free,         \
-            run_many<work>                                                                         \
-    }
-
 extern "C" const tutti_kernel TUTTI_CUDA_TABLE(optim)[] = {
-    WORK(sgd, TUTTI_F32, sgd<float>),
-    WORK(sgd, TUTTI_BF16, sgd<uint16_t>),
-    WORK(adam, TUTTI_F32, adam),
-    {&tutti_op_lars, TUTTI_CUDA, TUTTI_F32, open_lars, lars, close_with<tutti_lars_desc>, NULL},
-    {&tutti_op_length, TUTTI_CUDA, TUTTI_F32, open_length, length<float>,
-        close_with<tutti_length_desc>, NULL},
-    {&tutti_op_length, TUTTI_CUDA, TUTTI_BF16, open_length, length<uint16_t>,
-        close_with<tutti_length_desc>, NULL},
-    ROW(lengths, TUTTI_F32, lengths),
-    ROW(clip_factor, TUTTI_F32, clip_factor),
-    WORK(clip, TUTTI_F32, clip),
-    WORK(average, TUTTI_F32, average),
-    WORK(divide, TUTTI_F32, divide),
-    WORK(outer, TUTTI_F32, outer),
-    WORK(pair, TUTTI_F32, pair),
+    WORK(sgd, TUTTI_F32, tutti_open_sgd, sgd<float>),
+    WORK(sgd, TUTTI_BF16, tutti_open_sgd, sgd<uint16_t>),
+    WORK(adam, TUTTI_F32, tutti_open_adam, adam),
+    ROW_WITH(lars, TUTTI_F32, open_lars, tutti_lars_desc, lars),
+    ROW_WITH(length, TUTTI_F32, open_length, tutti_length_desc, length<float>),
+    ROW_WITH(length, TUTTI_BF16, open_length, tutti_length_desc, length<uint16_t>),
+    ROW(lengths, TUTTI_F32, tutti_open_lengths, lengths),
+    ROW(clip_factor, TUTTI_F32, tutti_open_clip_factor, clip_factor),
+    WORK(clip, TUTTI_F32, tutti_open_clip, clip),
+    WORK(average, TUTTI_F32, tutti_open_average, average),
+    WORK(divide, TUTTI_F32, tutti_open_divide, divide),
+    WORK(outer, TUTTI_F32, tutti_open_outer, outer),
+    WORK(pair, TUTTI_F32, tutti_open_pair, pair),
     {},
 };

@@ -177,52 +177,19 @@ tutti_status tutti_open_pair(const void *desc, void **args)
     return status ? status : tutti_cpu_copy("pair", d, sizeof *d, args);
 }
 
-const tutti_op tutti_op_sgd = {.name = "sgd",
-    .buffers = "g,rate:F32->w:F32(rw),v:F32(rw)",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_sgd_desc),
-    .bytes = sgd_bytes};
-const tutti_op tutti_op_adam = {.name = "adam",
-    .buffers = "g,rate:F32,step:I64->w:F32(rw),mean:F32(rw),square:F32(rw)",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_adam_desc)};
-const tutti_op tutti_op_lars = {.name = "lars",
-    .buffers = "g,rate:F32->w:F32(rw),v:F32(rw)",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_lars_desc)};
-const tutti_op tutti_op_length = {.name = "length",
-    .buffers = "x->length:F32",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_length_desc)};
-const tutti_op tutti_op_lengths = {.name = "lengths",
-    .buffers = "length,...->all",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_lengths_desc)};
-const tutti_op tutti_op_clip_factor = {.name = "clip_factor",
-    .buffers = "length,...->factor",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_clip_factor_desc)};
-const tutti_op tutti_op_clip = {.name = "clip",
-    .buffers = "factor->g(rw)",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_clip_desc),
-    .bytes = clip_bytes};
-const tutti_op tutti_op_average = {.name = "average",
-    .buffers = "w->average(rw)",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_average_desc)};
-const tutti_op tutti_op_divide = {.name = "divide",
-    .buffers = "->x(rw)",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_divide_desc)};
-const tutti_op tutti_op_outer = {.name = "outer",
-    .buffers = "->w(rw),w0(rw),[v](rw)",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_outer_desc)};
-const tutti_op tutti_op_pair = {.name = "pair",
-    .buffers = "own,other->w(rw)",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_pair_desc)};
+TUTTI_OP(sgd, "g,rate:F32->w:F32(rw),v:F32(rw)", TUTTI_PART_UPDATE, sizeof(tutti_sgd_desc),
+    .bytes = sgd_bytes);
+TUTTI_OP(adam, "g,rate:F32,step:I64->w:F32(rw),mean:F32(rw),square:F32(rw)", TUTTI_PART_UPDATE,
+    sizeof(tutti_adam_desc));
+TUTTI_OP(lars, "g,rate:F32->w:F32(rw),v:F32(rw)", TUTTI_PART_UPDATE, sizeof(tutti_lars_desc));
+TUTTI_OP(length, "x->length:F32", TUTTI_PART_UPDATE, sizeof(tutti_length_desc));
+TUTTI_OP(lengths, "length,...->all", TUTTI_PART_UPDATE, sizeof(tutti_lengths_desc));
+TUTTI_OP(clip_factor, "length,...->factor", TUTTI_PART_UPDATE, sizeof(tutti_clip_factor_desc));
+TUTTI_OP(clip, "factor->g(rw)", TUTTI_PART_UPDATE, sizeof(tutti_clip_desc), .bytes = clip_bytes);
+TUTTI_OP(average, "w->average(rw)", TUTTI_PART_UPDATE, sizeof(tutti_average_desc));
+TUTTI_OP(divide, "->x(rw)", TUTTI_PART_UPDATE, sizeof(tutti_divide_desc));
+TUTTI_OP(outer, "->w(rw),w0(rw),[v](rw)", TUTTI_PART_UPDATE, sizeof(tutti_outer_desc));
+TUTTI_OP(pair, "own,other->w(rw)", TUTTI_PART_UPDATE, sizeof(tutti_pair_desc));
 
 const tutti_kernel *tutti_optim_kernel(const tutti_op *op, tutti_dtype dtype)
 {

@@ -82,14 +82,8 @@ TUTTI_CPU_FN(normalise_narrow)
     return TUTTI_OK;
 }
 
-const tutti_op tutti_op_normalise = {.name = "normalise",
-    .buffers = "pixels->y:F32",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_normalise_desc)};
-const tutti_op tutti_op_normalise_narrow = {.name = "normalise_narrow",
-    .buffers = "pixels->y:BF16",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_normalise_desc)};
+TUTTI_OP(normalise, "pixels->y:F32", TUTTI_PART_FORWARD, sizeof(tutti_normalise_desc));
+TUTTI_OP(normalise_narrow, "pixels->y:BF16", TUTTI_PART_FORWARD, sizeof(tutti_normalise_desc));
 
 const tutti_kernel tutti_kernels_pixel_cpu[] = {
     TUTTI_CPU_LOOP_OF(normalise, TUTTI_U8, normalise_open, normalise_run),

@@ -80,13 +80,8 @@ template <typename Value> tutti_status normalise(const void *args, void *const b
 
 } // namespace
 
-#define ROW(op, run)                                                                               \
-    {                                                                                              \
-        &tutti_op_##op, TUTTI_CUDA, TUTTI_U8, tutti_open_normalise, run, tutti_cpu_free, NULL      \
-    }
-
 extern "C" const tutti_kernel TUTTI_CUDA_TABLE(pixel)[] = {
-    ROW(normalise, normalise<float>),
-    ROW(normalise_narrow, normalise<uint16_t>),
+    ROW(normalise, TUTTI_U8, tutti_open_normalise, normalise<float>),
+    ROW(normalise_narrow, TUTTI_U8, tutti_open_normalise, normalise<uint16_t>),
     {},
 };

@@ -59,22 +59,10 @@ size_t tutti_pool_argmax_bytes(const tutti_pool_desc *desc, tutti_dtype dtype)
     return bytes ? bytes : 1;
 }
 
-const tutti_op tutti_op_pool_max = {.name = "pool_max",
-    .buffers = "x->y,argmax:U8",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_pool_desc)};
-const tutti_op tutti_op_pool_max_bwd = {.name = "pool_max_bwd",
-    .buffers = "dy,argmax:U8->dx",
-    .part = TUTTI_PART_BACKWARD,
-    .desc_bytes = sizeof(tutti_pool_desc)};
-const tutti_op tutti_op_pool_avg = {.name = "pool_avg",
-    .buffers = "x->y",
-    .part = TUTTI_PART_FORWARD,
-    .desc_bytes = sizeof(tutti_pool_desc)};
-const tutti_op tutti_op_pool_avg_bwd = {.name = "pool_avg_bwd",
-    .buffers = "dy->dx",
-    .part = TUTTI_PART_BACKWARD,
-    .desc_bytes = sizeof(tutti_pool_desc)};
+TUTTI_OP(pool_max, "x->y,argmax:U8", TUTTI_PART_FORWARD, sizeof(tutti_pool_desc));
+TUTTI_OP(pool_max_bwd, "dy,argmax:U8->dx", TUTTI_PART_BACKWARD, sizeof(tutti_pool_desc));
+TUTTI_OP(pool_avg, "x->y", TUTTI_PART_FORWARD, sizeof(tutti_pool_desc));
+TUTTI_OP(pool_avg_bwd, "dy->dx", TUTTI_PART_BACKWARD, sizeof(tutti_pool_desc));
 
 const tutti_kernel tutti_kernels_pool_cpu[] = {
     TUTTI_CPU_ROWS(pool_max, tutti_onednn_run, tutti_onednn_close),

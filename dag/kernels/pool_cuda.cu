@@ -395,16 +395,10 @@ tutti_status pool_avg_bwd(const void *args, void *const buf[], void *queue)
 
 } // namespace
 
-#define ROWS(op, open)                                                                             \
-    {&tutti_op_##op, TUTTI_CUDA, TUTTI_F32, open, op<float>, tutti_cpu_free, NULL},                \
-    {                                                                                              \
-        &tutti_op_##op, TUTTI_CUDA, TUTTI_BF16, open, op<uint16_t>, tutti_cpu_free, NULL           \
-    }
-
 extern "C" const tutti_kernel TUTTI_CUDA_TABLE(pool)[] = {
-    ROWS(pool_max, open_max),
-    ROWS(pool_max_bwd, open_max),
-    ROWS(pool_avg, open_avg),
-    ROWS(pool_avg_bwd, open_avg),
+    ROWS(pool_max, open_max, pool_max),
+    ROWS(pool_max_bwd, open_max, pool_max_bwd),
+    ROWS(pool_avg, open_avg, pool_avg),
+    ROWS(pool_avg_bwd, open_avg, pool_avg_bwd),
     {},
 };

@@ -1,6 +1,5 @@
 #include "dag/kernels/share.h"
 
-#include "dag/base/log.h"
 #include "dag/kernels/cpu.h"
 
 #include <math.h>

@@ -98,15 +98,10 @@ tutti_status share_scale(const void *args, void *const buf[], void *queue)
 } // namespace
 
 extern "C" const tutti_kernel TUTTI_CUDA_TABLE(share)[] = {
-    {&tutti_op_share_set, TUTTI_CUDA, TUTTI_F64, tutti_open_share_set, share_set, tutti_cpu_free,
-        NULL},
-    {&tutti_op_share_halve, TUTTI_CUDA, TUTTI_F64, tutti_open_share_halve, share_halve,
-        tutti_cpu_free, NULL},
-    {&tutti_op_share_weigh, TUTTI_CUDA, TUTTI_F64, tutti_open_share_weigh, share_weigh,
-        tutti_cpu_free, NULL},
-    {&tutti_op_share_mix, TUTTI_CUDA, TUTTI_F32, tutti_open_share_mix, share_mix, tutti_cpu_free,
-        NULL},
-    {&tutti_op_share_scale, TUTTI_CUDA, TUTTI_F64, tutti_open_share_scale, share_scale,
-        tutti_cpu_free, NULL},
+    ROW(share_set, TUTTI_F64, tutti_open_share_set, share_set),
+    ROW(share_halve, TUTTI_F64, tutti_open_share_halve, share_halve),
+    ROW(share_weigh, TUTTI_F64, tutti_open_share_weigh, share_weigh),
+    ROW(share_mix, TUTTI_F32, tutti_open_share_mix, share_mix),
+    ROW(share_scale, TUTTI_F64, tutti_open_share_scale, share_scale),
     {},
 };

@@ -57,23 +57,9 @@ tutti_status tutti_open_share_scale(const void *desc, void **args)
     return tutti_cpu_copy("share_scale", d, sizeof *d, args);
 }
 
-const tutti_op tutti_op_share_set = {.name = "share_set",
-    .buffers = "->share",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_share_set_desc)};
-const tutti_op tutti_op_share_halve = {.name = "share_halve",
-    .buffers = "->share(rw),sent",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_share_halve_desc)};
-const tutti_op tutti_op_share_weigh = {.name = "share_weigh",
-    .buffers = "received,...->share(rw),factors",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_share_weigh_desc)};
-const tutti_op tutti_op_share_mix = {.name = "share_mix",
-    .buffers = "near,...,factors:F64->w(rw)",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_share_mix_desc)};
-const tutti_op tutti_op_share_scale = {.name = "share_scale",
-    .buffers = "share->w:F32(rw)",
-    .part = TUTTI_PART_UPDATE,
-    .desc_bytes = sizeof(tutti_share_scale_desc)};
+TUTTI_OP(share_set, "->share", TUTTI_PART_UPDATE, sizeof(tutti_share_set_desc));
+TUTTI_OP(share_halve, "->share(rw),sent", TUTTI_PART_UPDATE, sizeof(tutti_share_halve_desc));
+TUTTI_OP(share_weigh, "received,...->share(rw),factors", TUTTI_PART_UPDATE,
+    sizeof(tutti_share_weigh_desc));
+TUTTI_OP(share_mix, "near,...,factors:F64->w(rw)", TUTTI_PART_UPDATE, sizeof(tutti_share_mix_desc));
+TUTTI_OP(share_scale, "share->w:F32(rw)", TUTTI_PART_UPDATE, sizeof(tutti_share_scale_desc));

@@ -228,7 +228,7 @@ static tutti_status open_builder(tutti_builder *b)
     step->rule = tutti_step_rule(b->options);
     step->strategy = tutti_step_strategy(b->options);
     const tutti_strategy_settings *settings = &b->options->settings;
-    step->period = step->strategy->period ? step->strategy->period(settings) : 1;
+    step->period = tutti_strategy_steps(step->strategy, step->strategy->period, settings);
     step->kept = step->strategy->keeps ? step->strategy->keeps(settings) : NULL;
     step->codec = b->options->codec;
     step->seed = b->options->seed;

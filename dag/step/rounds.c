@@ -7,6 +7,7 @@
 #include "dag/kernels/optim.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* "<tensor>.<op>" */
 static void name_node(
@@ -193,15 +194,25 @@ tutti_status tutti_builder_receive_weights(
                : status;
 }
 
+int64_t tutti_strategy_steps(
+    const tutti_strategy *strategy, const char *parameter, const tutti_strategy_settings *settings)
+{
+    int i = 0;
+    if (!parameter) return 1;
+    while (strcmp(strategy->parameter[i].key, parameter) != 0) i++;
+    return (int64_t)settings->value[i];
+}
+
 tutti_status tutti_builder_mix_replicas(tutti_builder *b)
 {
     tutti_step *step = b->step;
     const tutti_strategy *strategy = step->strategy;
+    const tutti_strategy_settings *settings = &b->options->settings;
     tutti_status status = TUTTI_OK;
     step->mixings = strategy->mixings ? strategy->mixings(b->options) : 0;
-    step->mixes_every = strategy->mixes_every ? strategy->mixes_every(&b->options->settings) : 1;
+    step->mixes_every = tutti_strategy_steps(strategy, strategy->mixes_every, settings);
     if (strategy->join && step->mixings) {
-        step->delay = strategy->delay(&b->options->settings);
+        step->delay = tutti_strategy_steps(strategy, strategy->delay, settings);
         status = tutti_graph_section(b->graph, "join", &step->join);
         if (status == TUTTI_OK) status = strategy->join(b);
     }

@@ -2,7 +2,6 @@
  * that are weighted by the shares that they received. */
 #include "dag/step/builder.h"
 
-#include "dag/base/log.h"
 #include "dag/kernels/share.h"
 
 #include <math.h>

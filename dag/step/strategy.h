@@ -35,20 +35,20 @@ struct tutti_strategy {
      * again after the last step of a round. In a round they differ: who hashes, evaluates or saves
      * weights waits for its end. */
     int alone;
-    /* Steps of a round; the prefix of what the strategy keeps for each parameter from step to step, in
-     * tensors of its shape and type that begin as zeros, or NULL. NULL: 1; nothing. [P] */
-    int64_t (*period)(const tutti_strategy_settings *settings);
+    /* Which parameter has the steps of a round, NULL: 1; the prefix of what the strategy keeps for each parameter
+     * from step to step, in tensors of its shape and type that begin as zeros, or NULL. NULL: nothing. [P] */
+    const char *period;
     const char *(*keeps)(const tutti_strategy_settings *settings);
     /* Replicas that meet others in every step: how many kinds of mixing steps there are, at most
      * TUTTI_STEP_MIXINGS, of which each step begins with one (tutti_step_mixing), and what appends
      * the messages of the i-th, the nodes of a section of its own. NULL: they do not. [P]; [M] */
     int (*mixings)(const tutti_step_options *options);
     tutti_status (*mix_replicas)(struct tutti_builder *b, int i);
-    int64_t (*mixes_every)(const tutti_strategy_settings *settings); /* steps; NULL: 1. [P] */
-    /* Replicas that train while they mix: for how many steps, at most as many as from one mixing step to the next; and
-     * what appends the use of what they received, the nodes of a section of its own. NULL: a mixing step
-     * ends in its own step. [P]; [M] */
-    int64_t (*delay)(const tutti_strategy_settings *settings);
+    const char *mixes_every; /* which parameter has the steps from one to the next; NULL: 1 */
+    /* Replicas that train while they mix: which parameter has the number of these steps, at most as many as from one
+     * mixing step to the next; and what appends the use of what they received, the nodes of a section of its own.
+     * NULL: a mixing step ends in its own step. [P]; [M] */
+    const char *delay;
     tutti_status (*join)(struct tutti_builder *b);
     /* The strategy that it stands in for, where a layout has parameter servers (dag/step/service.h), or where a store
      * of keys (tutti/kv.h) is shared by servers and clients. NULL: it is a strategy of its own. */
@@ -78,5 +78,9 @@ struct tutti_strategy {
     /* As tutti_step_finalize. NULL: nothing is left to do. */
     tutti_status (*finalize)(tutti_step *step);
 };
+
+/* The value of a strategy's parameter that is a number of steps; 1 for NULL. [P] */
+int64_t tutti_strategy_steps(
+    const tutti_strategy *strategy, const char *parameter, const tutti_strategy_settings *settings);
 
 #endif

@@ -62,21 +62,6 @@ static const tutti_strategy_parameter parameters[] = {
         .whole = 1},
     {0}};
 
-static int64_t period(const tutti_strategy_settings *settings)
-{
-    return (int64_t)settings->value[ROUND];
-}
-
-static int64_t mixes_every(const tutti_strategy_settings *settings)
-{
-    return (int64_t)settings->value[PERIOD];
-}
-
-static int64_t delay(const tutti_strategy_settings *settings)
-{
-    return (int64_t)settings->value[DELAY];
-}
-
 /* ---- who mixes with whom ---- */
 
 static int actives(int replicas)
@@ -140,11 +125,11 @@ const tutti_strategy tutti_strategy_adpsgd = {.name = "adpsgd",
     .summary = "replicas train on while they average their weights with a partner's",
     .parameter = parameters,
     .alone = 1,
-    .period = period,
+    .period = "round",
     .mixings = mixings,
     .mix_replicas = mix_replicas,
-    .mixes_every = mixes_every,
-    .delay = delay,
+    .mixes_every = "period",
+    .delay = "delay",
     .join = tutti_builder_complete_pair,
     .check = check,
     .sum = tutti_builder_keep_sum,

@@ -49,16 +49,6 @@ static const tutti_strategy_parameter parameters[] = {
         .whole = 1},
     {0}};
 
-static int64_t period(const tutti_strategy_settings *settings)
-{
-    return (int64_t)settings->value[ROUND];
-}
-
-static int64_t mixes_every(const tutti_strategy_settings *settings)
-{
-    return (int64_t)settings->value[PERIOD];
-}
-
 static int mixings(const tutti_step_options *options)
 {
     return options->placement.servers > 0;
@@ -141,10 +131,10 @@ const tutti_strategy tutti_strategy_elastic = {.name = "elastic",
     .alone = 1,
     .serves = 1,
     .needs_servers = 1,
-    .period = period,
+    .period = "round",
     .mixings = mixings,
     .mix_replicas = mix_replicas,
-    .mixes_every = mixes_every,
+    .mixes_every = "period",
     .check = check,
     .sum = sum,
     .statistics = statistics,

@@ -59,11 +59,6 @@ static const tutti_strategy_parameter parameters[] = {
         .whole = 1},
     {0}};
 
-static int64_t period(const tutti_strategy_settings *settings)
-{
-    return (int64_t)settings->value[PERIOD];
-}
-
 /* ---- who mixes with whom ---- */
 
 /* How many distances below P are powers of two. */
@@ -254,7 +249,7 @@ const tutti_strategy tutti_strategy_gossip = {.name = "gossip",
     .parameter = parameters,
     .regroups = 1,
     .alone = 1,
-    .period = period,
+    .period = "period",
     .mixings = mixings,
     .mix_replicas = mix_replicas,
     .check = check,

@@ -37,11 +37,6 @@ static const tutti_strategy_parameter parameters[] = {
         .high = 10},
     {.key = "momentum", .help = "Nesterov momentum of the outer step", .high = 0.999}, {0}};
 
-static int64_t period(const tutti_strategy_settings *settings)
-{
-    return (int64_t)settings->value[PERIOD];
-}
-
 static const char *keeps(const tutti_strategy_settings *settings)
 {
     return settings->value[MOMENTUM] > 0 ? "velocity." : NULL;
@@ -67,7 +62,7 @@ const tutti_strategy tutti_strategy_local = {.name = "local",
     .parameter = parameters,
     .regroups = 1,
     .alone = 1,
-    .period = period,
+    .period = "period",
     .keeps = keeps,
     .check = check,
     .sum = tutti_builder_keep_sum,

@@ -4,7 +4,6 @@
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static tutti_status fail_over(const tutti_elastic *e)

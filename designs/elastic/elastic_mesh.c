@@ -7,7 +7,6 @@
 #include "dag/base/log.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 static tutti_status fail_ended(int64_t epoch)

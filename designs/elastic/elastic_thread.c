@@ -3,7 +3,6 @@
 #include "designs/elastic/elastic_parts.h"
 
 #include "dag/base/clock.h"
-#include "dag/base/log.h"
 #include "dag/base/prompt.h"
 
 #include <math.h>

@@ -35,8 +35,6 @@
 #include "dag/base/status.h"
 #include "designs/membership/message.h"
 
-#include <stddef.h>
-
 /* An epoch: the ranks in the order of their ids. Those that are fresh do not have the snapshot. */
 typedef struct tutti_membership {
     int64_t epoch, snapshot; /* snapshot: its step; newer ones are void */

@@ -2,7 +2,6 @@
 
 #include "dag/base/log.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

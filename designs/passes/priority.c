@@ -1,8 +1,5 @@
 #include "designs/passes/priority.h"
 
-#include <limits.h>
-#include <stdlib.h>
-
 /* When it may first overtake others: when it is ready, plus a margin, because the link waits for the head of
  * the order. */
 static double overtakes_from(const tutti_piece *piece)

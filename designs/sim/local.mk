@@ -1,4 +1,5 @@
 # Steps of all ranks in virtual time; not in the library, whose users run on what is there.
 noinst_LTLIBRARIES += libsim.la
 libsim_la_SOURCES = designs/sim/sim.c designs/sim/sim.h \
-	collectives/transport/virtual.c collectives/transport/virtual.h
+	collectives/transport/virtual.c collectives/transport/virtual.h \
+	collectives/transport/virtual_waiting.c collectives/transport/virtual_waiting.h

@@ -3,6 +3,7 @@
 #include "collectives/transport/virtual.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
+#include "dag/base/median.h"
 #include "dag/base/rng.h"
 #include "dag/run/inline.h"
 #include "designs/design.h"
@@ -309,12 +310,6 @@ static tutti_status run_all(simulation *s)
 
 /* ---- results ---- */
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void sum_up(simulation *s, double *step_s, tutti_sim_result *result)
 {
     const tutti_sim_options *o = s->options;
@@ -329,7 +324,7 @@ static void sum_up(simulation *s, double *step_s, tutti_sim_result *result)
         result->compute_s += s->rank[r].busy_s / s->workers / o->ranks / counted;
     if (step_s) memcpy(step_s, s->ended_s, (size_t)o->steps * sizeof *step_s);
     for (int i = o->steps - 1; i > 0; i--) s->ended_s[i] -= s->ended_s[i - 1];
-    qsort(s->ended_s + o->warm, (size_t)counted, sizeof *s->ended_s, by_value);
+    qsort(s->ended_s + o->warm, (size_t)counted, sizeof *s->ended_s, tutti_compare_doubles);
     result->step_s = s->ended_s[o->warm + counted / 2];
 }
 

@@ -22,8 +22,6 @@
 #include "designs/verify/fingerprint.h"
 #include "designs/verify/shutdown.h"
 
-#include <stddef.h>
-
 typedef enum tutti_verify_mode {
     TUTTI_VERIFY_OFF, /* nothing is compared; with a lane for messages, ranks still shut down in order */
     TUTTI_VERIFY_ON,   /* compared while they run */

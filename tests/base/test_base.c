@@ -64,6 +64,28 @@ START_TEST(philox_known_answers)
 }
 END_TEST
 
+/* However many, and however far apart. */
+START_TEST(philox_of_many)
+{
+    enum { N = 40 };
+    const uint64_t key = 0x299f31d0a4093822, hi = 0x0370734413198a2e;
+    const uint64_t los[] = {0, ((uint64_t)1 << 32) - 50, UINT64_MAX - 50},
+                   steps[] = {1, 16, 1u << 31};
+    for (size_t a = 0; a < 3; a++)
+        for (size_t s = 0; s < 3; s++)
+            for (size_t count = 0; count < N; count++) {
+                uint32_t many[N][4] = {{0}}, one[4];
+                tutti_rng_philoxes(key, hi, los[a], steps[s], count, many);
+                for (size_t i = 0; i < count; i++) {
+                    tutti_rng_philox(key, hi, los[a] + steps[s] * i, one);
+                    ck_assert_mem_eq(many[i], one, sizeof one);
+                }
+                memset(one, 0, sizeof one);
+                ck_assert_mem_eq(many[count], one, sizeof one);
+            }
+}
+END_TEST
+
 START_TEST(rng_moments)
 {
     enum { N = 100000 };
@@ -332,6 +354,7 @@ int main(void)
     tcase_add_test(tcase, every_status_has_words);
     tcase_add_test(tcase, a_number_that_is_no_type_is_unknown);
     tcase_add_test(tcase, philox_known_answers);
+    tcase_add_test(tcase, philox_of_many);
     tcase_add_test(tcase, rng_moments);
     tcase_add_test(tcase, normal_numbers);
     tcase_add_test(tcase, normal_words);

@@ -12,11 +12,25 @@ tests_collectives_mpi_ranks_SOURCES = tests/collectives/mpi_ranks.c \
 	tests/collectives/cases.c tests/collectives/cases.h
 tests_collectives_mpi_ranks_LDADD = libvalues.la libcore.la
 
-check_PROGRAMS += tests/collectives/test_sched
-TESTS += tests/collectives/test_sched
+schedule_tests = tests/collectives/test_choose tests/collectives/test_match tests/collectives/test_price tests/collectives/test_sched
+check_PROGRAMS += $(schedule_tests)
+TESTS += $(schedule_tests)
+check_LTLIBRARIES += tests/collectives/libschedules.la
+tests_collectives_libschedules_la_SOURCES = tests/collectives/schedules.c tests/collectives/schedules.h
+tests_collectives_libschedules_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_collectives_libschedules_la_LIBADD = libtesting.la
+tests_collectives_test_choose_SOURCES = tests/collectives/test_choose.c
+tests_collectives_test_choose_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_collectives_test_choose_LDADD = tests/collectives/libschedules.la
+tests_collectives_test_match_SOURCES = tests/collectives/test_match.c
+tests_collectives_test_match_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_collectives_test_match_LDADD = tests/collectives/libschedules.la
+tests_collectives_test_price_SOURCES = tests/collectives/test_price.c
+tests_collectives_test_price_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_collectives_test_price_LDADD = tests/collectives/libschedules.la
 tests_collectives_test_sched_SOURCES = tests/collectives/test_sched.c
 tests_collectives_test_sched_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_collectives_test_sched_LDADD = libtesting.la
+tests_collectives_test_sched_LDADD = tests/collectives/libschedules.la
 EXTRA_DIST += \
 	tests/golden/schedules/barrier.txt \
 	tests/golden/schedules/chain_allreduce.txt \

@@ -2,6 +2,7 @@
  * whether sends are copied or wait for their receiver. */
 #include "collectives/control.h"
 #include "dag/base/log.h"
+#include "tests/support/loop.h"
 #include "tests/support/testing.h"
 
 #include <stdlib.h>

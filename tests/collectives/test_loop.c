@@ -1,9 +1,9 @@
 /* collectives over the loop transport: every algorithm on 1 to 9 ranks, each a thread. */
 #include "collectives/choose.h"
 #include "collectives/coll.h"
-#include "collectives/transport/transport.h"
 #include "dag/base/clock.h"
 #include "tests/collectives/cases.h"
+#include "tests/support/loop.h"
 #include "tests/support/testing.h"
 
 #include <pthread.h>

@@ -140,7 +140,7 @@ static const struct {
     {"srcoff=\"0\"", "srcoff=\"4\"", "srcoff=\"4\": must be 0 to 3", TUTTI_ERR_FORMAT},
     {"srcbuf=\"i\"", "srcbuf=\"x\"", "must be i, o or s", TUTTI_ERR_FORMAT},
     {"send=\"1\"", "send=\"0\"", "sends to its own GPU", TUTTI_ERR_FORMAT},
-    {"send=\"1\"", "send=\"2\"", "nobody sends what this step receives", TUTTI_ERR_FORMAT},
+    {"send=\"1\"", "send=\"2\"", "no rank sends what this step receives", TUTTI_ERR_FORMAT},
     {"depid=\"-1\"", "depid=\"7\"", "this step never runs", TUTTI_ERR_FORMAT},
     {"<algo", "<alga", "<alga>: must be algo", TUTTI_ERR_FORMAT},
     {"cnt=\"1\"", "cnt=\"2\"", "receives another number of chunks", TUTTI_ERR_FORMAT},

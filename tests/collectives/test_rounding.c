@@ -2,9 +2,9 @@
  * table of doc/numerics.md, which this test prints and compares. All ranks are on one thread, and
  * inputs are drawn as whole numbers, so that the table is the same everywhere. */
 #include "collectives/coll.h"
-#include "collectives/transport/transport.h"
 #include "dag/base/bf16.h"
 #include "dag/base/rng.h"
+#include "tests/support/loop.h"
 #include "tests/support/testing.h"
 
 #include <math.h>

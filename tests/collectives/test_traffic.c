@@ -6,8 +6,8 @@
  * headers. */
 #include "apps/bench/counting.h"
 #include "collectives/coll.h"
-#include "collectives/transport/transport.h"
 #include "designs/exchange/exchange.h"
+#include "tests/support/loop.h"
 #include "tests/support/testing.h"
 
 #include <inttypes.h>

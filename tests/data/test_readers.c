@@ -342,6 +342,64 @@ START_TEST(synthetic_has_the_size_asked_for)
 }
 END_TEST
 
+/* Hashes of weights depend on every pixel. (FNV-1a of the last 300 test images, from the last on.) */
+START_TEST(synthetic_images_stay)
+{
+    static const struct {
+        const char *path;
+        uint64_t hash;
+    } rows[] = {
+        {"synthetic", 0x8610f613d2014bc3},
+        {"synthetic:20x33x1:7", 0x8bbf2edc6c683df8},
+        {"synthetic:7x5x3:3", 0x0e5bd6db27d99701},
+        {"synthetic:1x1x1:2", 0x18b9aca4c58eb532},
+        {"synthetic:64x31x3:5", 0x8bad233d96c15d35},
+    };
+    uint8_t pixels[64 * 31 * 3];
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        tutti_dataset d = {0};
+        int32_t label;
+        uint64_t hash = 14695981039346656037u;
+        ck_assert_ok(tutti_dataset_open(rows[k].path, NULL, TUTTI_TEST, &d));
+        size_t bytes = (size_t)(d.height * d.width * d.channels);
+        for (int i = 1; i <= 300; i++) {
+            ck_assert_ok(tutti_dataset_read(&d, d.count - i, pixels, &label));
+            for (size_t p = 0; p < bytes; p++) hash = (hash ^ pixels[p]) * 1099511628211u;
+        }
+        ck_assert_msg(hash == rows[k].hash, "%s: %#llx", rows[k].path, (unsigned long long)hash);
+        tutti_dataset_close(&d);
+    }
+}
+END_TEST
+
+/* Images of more bytes than are added at a time, and of no multiple of that. */
+START_TEST(moments_of_each_channel)
+{
+    enum { BYTES = 7 * 5 * 3 };
+    tutti_dataset d = {0};
+    uint64_t sum[3] = {0}, square[3] = {0};
+    ck_assert_ok(tutti_dataset_open("synthetic:7x5x3:3", NULL, TUTTI_TEST, &d));
+    for (int64_t i = 0; i < d.count; i++) {
+        uint8_t pixels[BYTES];
+        int32_t label;
+        ck_assert_ok(tutti_dataset_read(&d, i, pixels, &label));
+        for (int p = 0; p < BYTES; p++) {
+            sum[p % 3] += pixels[p];
+            square[p % 3] += (uint64_t)pixels[p] * pixels[p];
+        }
+    }
+    float m[3], s[3];
+    ck_assert_ok(tutti_dataset_moments(&d, 0, m, s));
+    double n = (double)d.count * BYTES / 3;
+    for (int c = 0; c < 3; c++) {
+        double mean = (double)sum[c] / n;
+        ck_assert_float_eq(m[c], (float)(mean / 255));
+        ck_assert_float_eq(s[c], (float)(sqrt((double)square[c] / n - mean * mean) / 255));
+    }
+    tutti_dataset_close(&d);
+}
+END_TEST
+
 /* Comparison with each class's mean training image classifies most test images: there is something to
  * learn. */
 START_TEST(synthetic_can_be_learnt)
@@ -451,8 +509,10 @@ int main(void)
     tcase_add_test(tcase, folders_of_classes_are_split);
     tcase_add_test(tcase, synthetic_needs_no_files);
     tcase_add_test(tcase, synthetic_has_the_size_asked_for);
+    tcase_add_test(tcase, synthetic_images_stay);
     tcase_add_test(tcase, synthetic_can_be_learnt);
     tcase_add_test(tcase, moments_are_those_of_the_pixels);
+    tcase_add_test(tcase, moments_of_each_channel);
     tcase_add_test(tcase, moments_without_damaged_images);
     return testing_run(suite);
 }

@@ -437,7 +437,7 @@ static const struct {
     {"tar -b1 -cf 1 a.jpg a.cls && tar -cf 2 b.jpg b.cls && cat 1 1 2 > train-0.tar", 3, 1,
         "2 archives follow another one"},
     {"tar -cf train-0.tar a.jpg a.cls && echo more >> train-0.tar", 1, 1,
-        "1 shards go on after tar's mark of the end"},
+        "1 shards continue after tar's mark of the end"},
     {"tar -b1 -cf train-0.tar a.jpg a.cls && truncate -s -512 train-0.tar", 1, 1,
         "1 shards end within tar's mark of the end"},
     {"tar -b1 -cf train-0.tar a.jpg a.cls && truncate -s -1024 train-0.tar", -1, 1, "truncated"},

@@ -1,11 +1,11 @@
 /* The static checker (designs/check/check.h): compared with the bound, and with the explorer on random cases; as
  * text; and between ranks before the first step. */
-#include "collectives/transport/transport.h"
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
 #include "designs/place.h"
 #include "tests/deadlock/explore_case.h"
 #include "tests/deadlock/rank.h"
+#include "tests/support/loop.h"
 #include "tests/support/testing.h"
 
 #include <pthread.h>

@@ -6,7 +6,7 @@
 #ifndef TUTTI_TEST_WIRE_H
 #define TUTTI_TEST_WIRE_H
 
-#include "collectives/transport/transport.h"
+#include "tests/support/loop.h"
 
 typedef struct wire {
     int broken;        /* every call fails: collectives in flight end with COMM */

@@ -6,6 +6,7 @@
 #include "designs/exchange/exchange.h"
 #include "tests/deadlock/oracle.h"
 #include "tests/deadlock/world.h"
+#include "tests/support/loop.h"
 
 /* A task of the batch: its token, which the exchange finishes, wraps the runner's. */
 typedef struct world_task {

@@ -3,6 +3,7 @@
 #include "dag/base/clock.h"
 #include "dag/base/rng.h"
 #include "designs/thread/active_messages.h"
+#include "tests/support/loop.h"
 #include "tests/support/testing.h"
 
 enum { MOST_RANKS = 4, LANE = 0, NOTES = 200 };

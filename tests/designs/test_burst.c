@@ -1,9 +1,9 @@
 /* designs: tens of thousands of small collectives submitted at once. However far one rank is behind, the cost of a
  * collective does not grow with the number that wait, and live ranks answer meanwhile. */
-#include "collectives/transport/transport.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "designs/exchange/exchange.h"
+#include "tests/support/loop.h"
 #include "tests/support/testing.h"
 
 #include <pthread.h>

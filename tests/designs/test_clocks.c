@@ -3,6 +3,7 @@
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "designs/thread/clocks.h"
+#include "tests/support/loop.h"
 #include "tests/support/testing.h"
 
 #include <math.h>

@@ -1,12 +1,12 @@
 /* designs: ranks as threads, each with an inline runner in random order (or one of them on StarPU), exchange
  * over the loop transport with every design; the result must equal the oracle's, bit for bit, in any
  * order. */
-#include "collectives/transport/transport.h"
 #include "dag/base/log.h"
 #include "dag/kernels/arith.h"
 #include "dag/kernels/kernel.h"
 #include "designs/exchange/exchange.h"
 #include "designs/queue/queue.h"
+#include "tests/support/loop.h"
 #include "tests/support/testing.h"
 
 #include <pthread.h>

@@ -2,7 +2,6 @@
  * with an inline runner in a random order. In every design, with every number of stages, in any order, the same bits;
  * and those of the net that is not divided but for the rounding of sums. */
 #include "apps/session/groups.h"
-#include "collectives/transport/transport.h"
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
 #include "dag/kernels/loss.h"
@@ -13,6 +12,7 @@
 #include "dag/step/update_rule.h"
 #include "dag/strategies/rows.h"
 #include "designs/exchange/exchange.h"
+#include "tests/support/loop.h"
 #include "tests/support/testing.h"
 
 #include <math.h>

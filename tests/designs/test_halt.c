@@ -5,6 +5,7 @@
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
 #include "designs/thread/halt.h"
+#include "tests/support/loop.h"
 #include "tests/support/testing.h"
 
 enum { MOST_RANKS = 5, LANE = 0, STEPS = 2000, ASKED = 40 };

@@ -1,11 +1,11 @@
 /* Marks of every intent, in graphs of all designs: ranks as threads over the loop transport, with overlapping groups,
  * whose marks each rank mixes in an order of its own, and messages that answer one another. Then what is refused
  * when a graph is applied. */
-#include "collectives/transport/transport.h"
 #include "collectives/value/args.h"
 #include "dag/base/bf16.h"
 #include "dag/base/log.h"
 #include "designs/exchange/exchange.h"
+#include "tests/support/loop.h"
 #include "tests/support/testing.h"
 
 #include <pthread.h>

@@ -2,7 +2,6 @@
  * the loop transport, each with an inline runner in a random order. Weights, losses and what evaluations find are
  * those of as many replicas of the whole net, bit for bit; so is what update rules and codecs keep, put together. */
 #include "apps/session/groups.h"
-#include "collectives/transport/transport.h"
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
 #include "dag/codecs/codecs.h"
@@ -16,6 +15,7 @@
 #include "designs/exchange/exchange.h"
 #include "tests/step/drawn.h"
 #include "tests/step/leavings.h"
+#include "tests/support/loop.h"
 #include "tests/support/testing.h"
 
 #include <pthread.h>

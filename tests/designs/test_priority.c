@@ -1,11 +1,11 @@
 /* designs: priorities, on which ranks agree as they run: what rank 0 grants next, the queue's side of
  * it, and ranks of one thread that pass in turn. Random schedules and dependencies:
  * tests/deadlock/test_explore. */
-#include "collectives/transport/transport.h"
 #include "dag/base/log.h"
 #include "designs/drive/grants.h"
 #include "designs/exchange/exchange.h"
 #include "designs/queue/queue.h"
+#include "tests/support/loop.h"
 #include "tests/support/testing.h"
 
 #include <stdio.h>

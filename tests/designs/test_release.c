@@ -1,10 +1,10 @@
 /* designs: when a collective fails or the program gives up waiting for it, its memory belongs to the program
  * again, and no operation in flight touches it. Ranks are threads; messages that the transport does not copy
  * stay in the program's memory until they are received. */
-#include "collectives/transport/transport.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "designs/exchange/exchange.h"
+#include "tests/support/loop.h"
 #include "tests/support/testing.h"
 
 #include <pthread.h>

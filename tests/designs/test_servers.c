@@ -2,7 +2,6 @@
  * and messages that wait for their receivers. Whether servers are ranks of their own, and how many, or all ranks are
  * servers: workers have the same bits, and what update rules keep, put together, is the same. */
 #include "apps/session/groups.h"
-#include "collectives/transport/transport.h"
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
 #include "dag/net/net.h"
@@ -11,6 +10,7 @@
 #include "dag/strategies/rows.h"
 #include "designs/exchange/exchange.h"
 #include "tests/step/leavings.h"
+#include "tests/support/loop.h"
 #include "tests/support/testing.h"
 
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* verify itself, with all ranks on one thread: what differs is named, with all ranks, and nothing else is. */
-#include "collectives/transport/transport.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "designs/verify/verify.h"
+#include "tests/support/loop.h"
 #include "tests/support/testing.h"
 
 #include <stdio.h>

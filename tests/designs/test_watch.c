@@ -1,10 +1,10 @@
 /* designs: the stall inspector among ranks as threads that stall, or are only late. */
-#include "collectives/transport/transport.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "dag/kernels/arith.h"
 #include "dag/kernels/kernel.h"
 #include "designs/exchange/exchange.h"
+#include "tests/support/loop.h"
 #include "tests/support/testing.h"
 
 #include <jansson.h>

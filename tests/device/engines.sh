@@ -44,7 +44,7 @@ sed -i 's/e14 2=2/e14 2=1/g' "$scratch/two.safetensors"
 train 1 --steps 3 --resume "$scratch/two.safetensors"
 [ "$(engines | grep -c 'e14 2=1$')" = "$(engines | wc -l)" ] && [ -n "$(engines)" ] || wrong "engines after --resume: $(engines)"
 train 1 --steps 3 --resume "$scratch/two.safetensors" --engines heuristic
-grep -q 'use --engines timed to go on with the same' "$scratch/log" || wrong "--resume without timing does not warn"
+grep -q 'use --engines timed to continue with the same' "$scratch/log" || wrong "--resume without timing does not warn"
 train 1 --steps 3 --resume "$scratch/two.safetensors" --device cpu
 gpu=$(grep -ao 'GPU = [^\\]*' "$scratch/two.safetensors" | head -n 1)
 gpu=${gpu#GPU = }

@@ -1,11 +1,11 @@
 /* The transport nccl on the fake device: ranks are threads, each with a GPU, over the transport loop. */
 #include "collectives/coll.h"
-#include "collectives/transport/transport.h"
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "designs/exchange/exchange.h"
 #include "tests/device/child.h"
 #include "tests/device/fake/fake.h"
+#include "tests/support/loop.h"
 #include "tests/support/testing.h"
 
 #include <cuda_runtime_api.h>

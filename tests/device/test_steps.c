@@ -4,13 +4,13 @@
  * device (tests/device/fake), which also finds what is not ordered; steps.sh runs it.
  *
  * TUTTI_TEST_ROUNDS: how many schedules of each design (60). */
-#include "collectives/transport/transport.h"
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
 #include "dag/kernels/act.h"
 #include "dag/kernels/arith.h"
 #include "designs/exchange/exchange.h"
 #include "tests/device/fake/fake.h"
+#include "tests/support/loop.h"
 #include "tests/support/testing.h"
 
 #include <math.h>

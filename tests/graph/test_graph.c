@@ -1,6 +1,7 @@
 /* dag/graph: shapes, tensors, nodes, marks, edges, print and dot. */
 #include "dag/graph/edges.h"
 #include "dag/graph/graph.h"
+#include "tests/support/graph_print.h"
 #include "tests/support/testing.h"
 
 #include <stdlib.h>

@@ -96,30 +96,47 @@ static uint32_t bits_of(uint64_t stream, uint64_t index)
     return (uint32_t)(h >> 44);
 }
 
+typedef enum content { NUMBERS, STEPS, PIXELS, LABELS, BOXES, PARTS, ABOVE_ZERO } content;
+
+static content content_of(const test_case *c, const char *name)
+{
+    if (!strcmp(name, "step")) return STEPS;
+    if (!strcmp(name, "pixels")) return PIXELS;
+    if (!strcmp(name, "labels")) return LABELS;
+    if (!strcmp(c->family->name, "cutmix") && !strcmp(name, "box")) return BOXES;
+    if (!strcmp(name, "part")) return PARTS;
+    if (!strcmp(name, "running") || !strcmp(name, "stats_sum") || !strcmp(name, "square") ||
+        !strncmp(name, "length", 6) || !strcmp(name, "share") || !strncmp(name, "received", 8))
+        return ABOVE_ZERO;
+    return NUMBERS;
+}
+
 /* Numbers in [-1, 1) that the type represents; statistics, squares, lengths and shares are shifted above zero,
- * labels are -1 to K-1, pixels bytes, boxes within the image. */
-static double fill_value(const test_case *c, const test_tensor *t, uint64_t stream, int64_t i)
+ * labels are -1 to classes-1, pixels bytes, boxes within the image. */
+static double fill_value(const test_case *c, const test_tensor *t, content of, uint32_t classes,
+    uint64_t stream, int64_t i)
 {
     uint32_t bits = bits_of(stream, (uint64_t)i);
-    if (!strcmp(t->name, "step")) return 5;
-    if (!strcmp(t->name, "pixels")) return (double)(bits % 256);
-    if (!strcmp(t->name, "labels")) {
-        const test_tensor *logits = test_find(c, "logits");
-        uint32_t classes = logits ? (uint32_t)(logits->count / t->count) : FEW_CLASSES;
-        return (double)(bits % (classes + 1)) - 1;
-    }
-    if (!strcmp(c->family->name, "cutmix") && !strcmp(t->name, "box")) {
+    if (of == STEPS) return 5;
+    if (of == PIXELS) return (double)(bits % 256);
+    if (of == LABELS) return (double)(bits % (classes + 1)) - 1;
+    if (of == BOXES) {
         const tutti_cutmix_desc *d = (const void *)c->desc.bytes;
         const int64_t size = i % TUTTI_BOX < 2 ? d->H : d->W, middle = size / 2;
         return (double)(i % 2 ? middle + bits % (size - middle + 1) : bits % (middle + 1));
     }
     double value = (double)bits / 524288 - 1;
-    if (!strcmp(t->name, "part")) return (value + 1) / 2;
-    if (!strcmp(t->name, "running") || !strcmp(t->name, "stats_sum") ||
-        !strcmp(t->name, "square") || !strncmp(t->name, "length", 6) || !strcmp(t->name, "share") ||
-        !strncmp(t->name, "received", 8))
-        value += 1.5;
+    if (of == PARTS) return (value + 1) / 2;
+    if (of == ABOVE_ZERO) value += 1.5;
     return t->dtype == TUTTI_BF16 ? test_bf16(value) : value;
+}
+
+static void fill_tensor(const test_case *c, test_tensor *t, uint64_t stream)
+{
+    const content of = content_of(c, t->name);
+    const test_tensor *logits = of == LABELS ? test_find(c, "logits") : NULL;
+    const uint32_t classes = logits ? (uint32_t)(logits->count / t->count) : FEW_CLASSES;
+    for (int64_t e = 0; e < t->count; e++) t->value[e] = fill_value(c, t, of, classes, stream, e);
 }
 
 void test_case_open(test_case *c)
@@ -129,8 +146,7 @@ void test_case_open(test_case *c)
         char name[MAX_TEXT + 32];
         snprintf(name, sizeof name, "%s:%s", c->text, c->tensor[i].name);
         uint64_t stream = tutti_rng_stream(name);
-        for (int64_t e = 0; e < c->tensor[i].count; e++)
-            c->tensor[i].value[e] = fill_value(c, &c->tensor[i], stream, e);
+        fill_tensor(c, &c->tensor[i], stream);
         test_to_data(&c->tensor[i]);
     }
 }

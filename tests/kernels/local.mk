@@ -37,7 +37,8 @@ TESTS += tests/kernels/test_cuda tests/kernels/cuda_mutants.sh
 EXTRA_DIST += tests/kernels/cuda_mutants.sh
 tests_kernels_test_cuda_SOURCES = \
 	tests/kernels/cases.c tests/kernels/cases.h tests/kernels/families.c \
-	tests/kernels/reference.c tests/kernels/reference.h tests/kernels/host_rows.h tests/kernels/test_cuda.c
+	tests/kernels/reference.c tests/kernels/reference.h tests/kernels/host_rows.h \
+	tests/kernels/cuda_compare.c tests/kernels/cuda_compare.h tests/kernels/cuda_products.c tests/kernels/test_cuda.c
 tests_kernels_test_cuda_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS) -idirafter $(top_srcdir)/tests/device/include
 tests_kernels_test_cuda_LDADD = libtesting.la
 if HAVE_CXX

@@ -164,7 +164,7 @@ run_refuses() { # SENTENCE OPTION...
 }
 run_refuses '--servers and --clients go together' --servers 1 -n 2 true
 run_refuses '--servers 1: say with -n how many workers' --servers 1 --clients 1 true
-run_refuses '-n 3: so many workers cannot form 2 clients' --servers 1 --clients 2 -n 3 true
+run_refuses '-n 3: this many workers cannot form 2 clients' --servers 1 --clients 2 -n 3 true
 run_refuses '--servers 0: must be a whole number, 1 to' --servers 0 --clients 1 -n 1 true
 run_refuses '--server-replicas 2: each key is to lie on two servers' --servers 1 --server-replicas 2 --clients 1 -n 1 true
 run_refuses '--server-replicas 3: must be 1 or 2' --servers 3 --server-replicas 3 --clients 1 -n 1 true

@@ -217,7 +217,8 @@ doc/a.md|`--check-only`|
 dag/run/a.c|tutti_turn_take(|mpi_thread
 dag/run/a.c|tutti_scheduler|
 designs/queue/a.c|/* Nobody waits. */|no rank, no thread
-apps/train/a.c|/* Nobody waits. */|
+apps/train/a.c|/* Nobody waits. */|no rank, no thread
+apps/mpicheck/a.c|/* Nobody waits. */|
 dag/run/a.c|/* Nobody waits. */|no rank, no thread
 collectives/a.c|/* what a rank is told */|receive, report
 collectives/a.c|static int settle(queue *q)|a static function is named

@@ -51,7 +51,8 @@ tutti_server_(announce|ask|go_on|happen|join|lose|react|release|take(_(back|firs
 WORDS
 
 # Rooms whose sentences are short and whose static functions are named by a verb and its object.
-mapfile -t plain < <(printf '%s\n' "${files[@]}" | grep -E '^(collectives|designs|dag)/.*\.(c|h|cu|cuh)$')
+mapfile -t plain < <(printf '%s\n' "${files[@]}" | grep -E '^(collectives|designs|dag|apps)/.*\.(c|h|cu|cuh)$' |
+    grep -vE '^apps/(example|mpicheck|trace)/')
 look_in "${plain[@]}" << 'WORDS'
 (^|[^a-z])[Ll]ikewise the same, too
 (^|[^a-z])([Nn]obody|[Ww]hoever)([^a-z;]|$) no rank, no thread: name it

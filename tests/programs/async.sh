@@ -200,7 +200,7 @@ refused "workers of 2 stages cannot be formed of 2 ranks\|workers of 2 stages ca
 refused "design.*take another design" 3 --layout servers=1 --strategy async --design sequential
 refused "design auto.*name a design" 3 --layout servers=1 --strategy async --design auto
 refused "ema.*keep no averages" 3 --layout servers=1 --strategy async --ema 0.9
-refused "patience.*the other clients would go on" 3 --layout servers=1 --strategy async --patience 2
+refused "patience.*the other clients would continue" 3 --layout servers=1 --strategy async --patience 2
 refused "device cuda.*use cpu" 3 --layout servers=1 --strategy async --device cuda
 refused "has a weight decay of its own" 3 --layout servers=1 --strategy async --decay-weights-only
 refused "cannot be formed of 2 workers" 3 --layout servers=1,clients=3 --strategy async

@@ -114,10 +114,10 @@ for format in webdataset recordio; do
         kill -$signal $child 2> /dev/null
         wait $child 2> /dev/null
         status=$?
-        [ $status != 143 ] || grep -q 'SIGTERM: the same command goes on' "$dir/err" || { fail "SIGTERM"; cat "$dir/err"; }
+        [ $status != 143 ] || grep -q 'SIGTERM: the same command continues' "$dir/err" || { fail "SIGTERM"; cat "$dir/err"; }
         [ $status = 0 ] || [ $status = 137 ] || [ $status = 143 ] || { fail "killed: status $status"; cat "$dir/err"; }
         packs --from "$dir/from" --to "$dir/killed" --format $format --threads 2 --resize none --shard-mb 1
-        grep -q 'goes on at image [1-9][0-9]* of train' "$dir/err" && went_on=$((went_on + 1))
+        grep -q 'continues at image [1-9][0-9]* of train' "$dir/err" && went_on=$((went_on + 1))
         same "$dir/killed" "$dir/$format.1"
         [ $went_on -lt 2 ] || break
     done

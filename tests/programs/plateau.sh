@@ -35,8 +35,8 @@ trains 2 "${model[@]}" --lr 0.02 --rate-schedule plateau --plateau-patience 1 --
 
 perl -pe 's/(, 1 evaluations ago, lowered) 2/$1 -/' "$dir/whole" > "$dir/bad"
 refuses 1 'its plateau is "2.*it must be a test loss' cifar 1 "${run[@]}" --batch 10 --resume "$dir/bad" --epochs 7
-refused 'it needs evaluations while the run goes on' 2 --rate-schedule plateau --eval-every end
-refused 'it needs evaluations while the run goes on' 1 --rate-schedule plateau --eval-every never
+refused 'it needs evaluations during the run' 2 --rate-schedule plateau --eval-every end
+refused 'it needs evaluations during the run' 1 --rate-schedule plateau --eval-every never
 refused '--plateau-factor 1: must be' 1 --rate-schedule plateau --plateau-factor 1
 refused 'would lower its own rate' 2 --rate-schedule plateau --strategy async --layout servers=1
 finish

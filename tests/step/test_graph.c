@@ -5,6 +5,7 @@
 #include "dag/net/site.h"
 #include "dag/step/step.h"
 #include "dag/step/update_rule.h"
+#include "tests/support/graph_print.h"
 #include "tests/support/testing.h"
 
 #include <stdio.h>

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tutti/version.h>
 #include <unistd.h>
 
 typedef struct values {
@@ -43,11 +44,8 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_FLAG, "verbose", .flags = TUTTI_CONF_LOCAL, AT(verbose), .help = "say more"},
     {0},
 };
-static const tutti_conf conf = {.program = "prog",
-    .usage = "--data DIR",
-    .summary = "Does it.",
-    .version = "1.2",
-    .settings = settings};
+static const tutti_conf conf = {
+    .program = "prog", .usage = "--data DIR", .summary = "Does it.", .settings = settings};
 
 static values got;
 static tutti_conf_origin origin[sizeof settings / sizeof *settings];
@@ -249,7 +247,7 @@ START_TEST(help_tells_all)
         "(1 to 64; default", "(1 to 9, end or never; default 3)",
         "(0 to 100 or auto; default auto;", "(funneled, chained; default", "environment",
         "TUTTI_TEST_DESIGN", "folder (required)", "--augment ", "--help", "--version",
-        "prog (Tutti) 1.2"};
+        "prog (Tutti) " TUTTI_VERSION};
     for (size_t i = 0; i < sizeof says / sizeof *says; i++)
         ck_assert_msg(strstr(text, says[i]) != NULL, "no \"%s\" in:\n%s", says[i], text);
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
@@ -314,11 +312,8 @@ START_TEST(an_operand)
         {TUTTI_CONF_INT, "batch", "N", .fallback = "8", .low = 1, .high = 64, AT(batch),
             .help = "images"},
         {0}};
-    static const tutti_conf takes_one = {.program = "prog",
-        .usage = "FILE",
-        .summary = "Does it.",
-        .version = "1.2",
-        .settings = rows};
+    static const tutti_conf takes_one = {
+        .program = "prog", .usage = "FILE", .summary = "Does it.", .settings = rows};
     char *const before[] = {"prog", "a", "--batch", "3", NULL},
                 *const behind[] = {"prog", "--batch", "3", "a", NULL},
                 *const two[] = {"prog", "a", "b", NULL}, *const none[] = {"prog", NULL},

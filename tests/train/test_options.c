@@ -267,7 +267,7 @@ static const char *good_value(const tutti_setting *s)
     static char low[32];
     if (s->fallback) return s->fallback;
     if (s->kind == TUTTI_CONF_FLAG) return "0";
-    if (s->kind == TUTTI_CONF_CHOICE) return s->choice(0);
+    if (s->kind == TUTTI_CONF_CHOICE) return tutti_setting_choice(s, 0);
     if (!strcmp(s->name, "layout")) return "replicas=1";
     if (s->kind == TUTTI_CONF_TEXT) return "none";
     snprintf(low, sizeof low, "%g", s->low);

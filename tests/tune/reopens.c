@@ -1,7 +1,7 @@
 /* designs/exchange/exchange: closes and reopens over one MPI, as --design auto does. Under mpirun. */
-#include "collectives/transport/transport.h"
 #include "dag/base/log.h"
 #include "designs/exchange/exchange.h"
+#include "tests/support/loop.h"
 #include "tests/support/testing.h"
 
 static tutti_exchange_options with(const char *design, int lanes)

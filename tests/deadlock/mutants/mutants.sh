@@ -36,7 +36,7 @@ link() {
     test_tcp) path=tests/collectives/test_tcp-test_tcp.o ;;
     test_shm) path=tests/collectives/test_shm-test_shm.o ;;
     test_mesh) path='tests/collectives/test_mesh-test_mesh.o tests/collectives/test_mesh-cases.o' more=.libs/libnet.a ;;
-    test_sched) path=tests/collectives/test_sched-test_sched.o ;;
+    test_sched) path=tests/collectives/test_sched-test_sched.o more=tests/collectives/.libs/libschedules.a ;;
     test_links) path=tests/collectives/test_links-test_links.o ;;
     test_virtual) path=tests/collectives/test_virtual-test_virtual.o more=.libs/libsim.a ;;
     test_sim) path=tests/sim/test_sim-test_sim.o more='.libs/libsim.a .libs/libnet.a' ;;

@@ -1,4 +1,4 @@
-#include "collectives/sched/print.h"
+#include "tests/support/sched_print.h"
 
 #include "collectives/sched/walk.h"
 #include "dag/base/log.h"

@@ -1,9 +1,9 @@
-#include "collectives/transport/device_slots.h"
-#include "collectives/transport/transport.h"
+#include "tests/support/loop.h"
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "dag/base/rng.h"
+#include "tests/support/device_slots.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,4 +1,4 @@
-#include "collectives/transport/device_slots.h"
+#include "tests/support/device_slots.h"
 
 #include "dag/base/log.h"
 
