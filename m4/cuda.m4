@@ -1,4 +1,4 @@
-# CUDA, for NVIDIA's GPUs: HAVE_CUDA, NVCC, CUDA_GENCODE, CUDA_CFLAGS, CUDA_LIBS, CUDA_PATH. Nothing is linked with the driver's
+# CUDA, for NVIDIA's GPUs: HAVE_CUDA, HAVE_CUBLASLT, NVCC, CUDA_GENCODE, CUDA_CFLAGS, CUDA_LIBS, CUDA_PATH. Nothing is linked with the driver's
 # library, libcuda: a program starts, and says what is missing, where there is no driver.
 AC_DEFUN([TUTTI_CUDA], [
   AC_REQUIRE([TUTTI_STARPU])
@@ -15,6 +15,7 @@ AC_DEFUN([TUTTI_CUDA], [
     [AC_MSG_ERROR([--with-cuda needs a StarPU that was built with CUDA, which $tutti_starpu here was not: ./quickstart cuda builds one; name its folder lib/pkgconfig in PKG_CONFIG_PATH])])
   AS_IF([test "$with_cuda" != no], [TUTTI_CUDA_TOOLKIT])
   AM_CONDITIONAL([HAVE_CUDA], [test "$with_cuda" != no])
+  AM_CONDITIONAL([HAVE_CUBLASLT], [test "$tutti_have_cublaslt" = yes])
 ])
 
 # The toolkit: its folder is where nvcc is.
@@ -52,6 +53,10 @@ AC_DEFUN([TUTTI_CUDA_TOOLKIT], [
   AS_IF([test $tutti_have = no],
     [AC_MSG_ERROR([$CUDA_PATH has nvcc, but not cublas_v2.h with libcublas.so: install the whole CUDA toolkit, or build with --without-cuda])])
   CUDA_LIBS="$CUDA_LIBS -lcublas"
+  # For products with a bias or a ReLU; they are apart without it.
+  TUTTI_CUDA_LIBRARY([cublasLt.h], [cublasLt], [cublasLtMatmulAlgoGetHeuristic])
+  tutti_have_cublaslt=$tutti_have
+  AS_IF([test $tutti_have = yes], [CUDA_LIBS="$CUDA_LIBS -lcublasLt"])
 ])
 
 # TUTTI_CUDA_LIBRARY(HEADER, LIBRARY, FUNCTION, CPPFLAGS, LIBS): tutti_have: whether this library that is used with CUDA can be
@@ -101,5 +106,6 @@ AC_DEFUN([TUTTI_CUDA_TELL], [
     [tutti_cuda_release=`"$NVCC" --version | sed -n 's/.*release \(@<:@0-9.@:>@*\).*/\1/p'`
      AM_COND_IF([HAVE_NCCL], [tutti_cuda_and="with NCCL"], [tutti_cuda_and="without NCCL"])
      AM_COND_IF([HAVE_CUDNN], [tutti_cuda_and="$tutti_cuda_and, with cuDNN"], [tutti_cuda_and="$tutti_cuda_and, without cuDNN"])
+     AM_COND_IF([HAVE_CUBLASLT], [], [tutti_cuda_and="$tutti_cuda_and, without cuBLASLt"])
      AC_MSG_NOTICE([GPUs: CUDA $tutti_cuda_release in $CUDA_PATH, $tutti_cuda_and])])
 ])

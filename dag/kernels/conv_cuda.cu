@@ -53,7 +53,7 @@ void close_conv(void *args)
 inline tutti_status open_product(Conv *k, tutti_dtype from, size_t *bytes)
 {
     const tutti_product product = {
-        "conv_bwd_weights", k->desc.K, k->desc.C, k->y_rows, 1, 0, from, TUTTI_F32, 0};
+        "conv_bwd_weights", k->desc.K, k->desc.C, k->y_rows, 1, 0, from, TUTTI_F32, 0, 0};
     *bytes = TUTTI_CUBLAS_WORKSPACE;
     return tutti_cublas_open(&product, k->space, &k->product);
 }
@@ -172,7 +172,10 @@ inline tutti_status multiply(const Conv *k, const void *x, const void *dy, float
 {
     void *workspace = k->space->memory, *narrow = part_of(k, k->narrow);
     const tutti_cudnn_call call = {{x, dy}, k->widens ? narrow : dw, NULL, workspace, queue};
-    if (k->product) return tutti_cublas_run(k->product, dy, x, dw, workspace, queue);
+    if (k->product) {
+        const tutti_cublas_call product = {dy, x, dw, NULL, workspace};
+        return tutti_cublas_run(k->product, &product, queue);
+    }
     const tutti_status status = tutti_cudnn_run(k->library, &call);
     if (status || !k->widens) return status;
     return widen((const uint16_t *)narrow, dw, k->weights, queue);

@@ -15,31 +15,19 @@
 #ifndef TUTTI_CUBLAS_H
 #define TUTTI_CUBLAS_H
 
-#include "dag/kernels/kernel.h"
+#include "dag/kernels/product.h"
 #include "dag/kernels/workspace.h"
-
-#include <stdint.h>
-
-/* What NVIDIA recommends for its newer GPUs, at an address that 256 divides. */
-enum { TUTTI_CUBLAS_WORKSPACE = 32 << 20 };
-
-/* to[i,j] = sum over l of a[i,l] * b[l,j], of dense matrices, row after row. A transposed one is stored as
- * [l,i] or [j,l]. */
-typedef struct tutti_product {
-    const char *op;               /* in messages; it stays valid */
-    int64_t rows, columns, depth; /* i, j, l; below 2^31 */
-    int a_transposed, b_transposed;
-    tutti_dtype from, to; /* of a and b; of the result: F32, or as a and b */
-    int tf32;             /* factors of float32 may be rounded to TF32 */
-} tutti_product;
 
 typedef struct tutti_cublas tutti_cublas;
 /* workspace: what has the handle; it stays joined until close. */
 tutti_status tutti_cublas_open(
     const tutti_product *product, tutti_workspace *workspace, tutti_cublas **opened);
+/* What of `also` runs compute; the rest is left to the caller. [P] */
+unsigned tutti_cublas_also(const tutti_cublas *opened);
+
 /* Returns when it is on its stream, `queue`. */
-tutti_status tutti_cublas_run(const tutti_cublas *opened, const void *a, const void *b, void *to,
-    void *workspace, void *queue);
+tutti_status tutti_cublas_run(
+    const tutti_cublas *opened, const tutti_cublas_call *call, void *queue);
 void tutti_cublas_close(tutti_cublas *opened); /* accepts NULL */
 
 #endif

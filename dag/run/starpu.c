@@ -91,6 +91,7 @@ static int starpu_close(tutti_run *run)
     tutti_codelets_close(run->codelets);
     tutti_ledger_free(run->ledger);
     tutti_binding_close(&run->binding);
+    tutti_instances_free(run);
     free(run);
     return 1;
 }

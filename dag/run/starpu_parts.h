@@ -18,7 +18,10 @@
 
 #include <starpu.h>
 
+#include <stdatomic.h>
+
 typedef struct tutti_starpu_regions tutti_starpu_regions;
+typedef struct tutti_instance tutti_instance;
 
 struct tutti_run {
     tutti_binding binding;
@@ -31,11 +34,16 @@ struct tutti_run {
     tutti_direct *direct; /* may be NULL */
     double gpu_ended_s; /* when its last kernel or copy ended; of the CUDA worker alone */
     int started;        /* StarPU runs */
+    /* Instances to be used again, so that none is allocated in a step like the last: those of the thread that
+     * submits, which takes all that others have put in `ended` at once. */
+    tutti_instance *spare;
+    _Atomic(tutti_instance *) ended;
 };
 
-/* One kernel, feed or fetch; lives from submit until it ends. */
-typedef struct tutti_instance {
+/* One kernel, region, feed or fetch; in use from submit until it ends. */
+struct tutti_instance {
     tutti_run *run;
+    tutti_instance *next;   /* while it is spare */
     int64_t id, step, turn; /* turn: of its section (direct.h) */
     int target; /* node; region; or the tensor of a feed or fetch */
     void *data;
@@ -46,7 +54,7 @@ typedef struct tutti_instance {
     /* on a GPU, from the launch to the end: */
     double begun_s, mark;
     tutti_status status;
-} tutti_instance;
+};
 
 /* A task as StarPU gets it: with its data, or, a feed or fetch with a GPU, with a tensor and a turn. */
 typedef struct tutti_task_label {
@@ -61,11 +69,13 @@ typedef struct tutti_task_label {
 
 /* A priority that the scheduler accepts. */
 int tutti_starpu_priority(int priority);
-/* Makes an instance of *proto and enters it in the ledger. NOMEM. */
+/* Makes an instance of *proto and enters it in the ledger. NOMEM. By the thread that submits. */
 tutti_status tutti_instance_make(tutti_run *run, const tutti_instance *proto,
     const tutti_task_label *label, tutti_instance **made);
-/* Ends and frees it. [A] */
+/* Ends it; it is not the caller's any more. [A] */
 void tutti_instance_end(tutti_instance *instance, tutti_status status);
+/* Frees the run's, all of which have ended. */
+void tutti_instances_free(tutti_run *run);
 /* A task of an instance, not submitted. NOMEM. */
 tutti_status tutti_starpu_task_make(tutti_run *run, struct starpu_codelet *codelet,
     tutti_instance *instance, const tutti_task_label *label, struct starpu_task **made);

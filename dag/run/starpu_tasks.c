@@ -63,10 +63,40 @@ tutti_status tutti_starpu_task_make(tutti_run *run, struct starpu_codelet *codel
     return status;
 }
 
+static tutti_instance *take_instance(tutti_run *run)
+{
+    if (!run->spare) run->spare = atomic_exchange(&run->ended, NULL);
+    tutti_instance *i = run->spare;
+    if (!i) return malloc(sizeof *i);
+    run->spare = i->next;
+    return i;
+}
+
+static void give_instance(tutti_run *run, tutti_instance *instance)
+{
+    instance->next = atomic_load(&run->ended);
+    while (!atomic_compare_exchange_weak(&run->ended, &instance->next, instance)) continue;
+}
+
+static void free_instances(tutti_instance *first)
+{
+    while (first) {
+        tutti_instance *next = first->next;
+        free(first);
+        first = next;
+    }
+}
+
+void tutti_instances_free(tutti_run *run)
+{
+    free_instances(run->spare);
+    free_instances(atomic_load(&run->ended));
+}
+
 tutti_status tutti_instance_make(tutti_run *run, const tutti_instance *proto,
     const tutti_task_label *label, tutti_instance **made)
 {
-    tutti_instance *fresh = malloc(sizeof *fresh);
+    tutti_instance *fresh = take_instance(run);
     if (!fresh) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for task '%s'", label->name);
     *fresh = *proto;
     fresh->run = run;
@@ -74,7 +104,7 @@ tutti_status tutti_instance_make(tutti_run *run, const tutti_instance *proto,
     const tutti_task entry = {label->name, label->accesses, label->access, -1, NULL};
     tutti_status status = tutti_ledger_enter(run->ledger, &entry, &fresh->id);
     if (status)
-        free(fresh);
+        give_instance(run, fresh);
     else
         *made = fresh;
     return status;
@@ -82,8 +112,10 @@ tutti_status tutti_instance_make(tutti_run *run, const tutti_instance *proto,
 
 void tutti_instance_end(tutti_instance *instance, tutti_status status)
 {
-    tutti_ledger_leave(instance->run->ledger, instance->id, status);
-    free(instance);
+    tutti_run *run = instance->run;
+    const int64_t id = instance->id;
+    give_instance(run, instance); /* first: once the ledger has it, the run may be closed */
+    tutti_ledger_leave(run->ledger, id, status);
 }
 
 tutti_status tutti_starpu_task_submit(struct starpu_task *task)

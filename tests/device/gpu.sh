@@ -1,17 +1,20 @@
 #!/bin/bash
 # make check-gpu: what only a GPU can show, on the first GPU of this machine.   gpu.sh PAGE
 #
+# The parts, those first without which the others say little:
 #   kernels   each kernel for CUDA writes what the CPU's writes (test_gpu.c)
+#   step      milliseconds of a step, in TF32 and in bf16, and their ratio to PyTorch's on the same GPU, if TUTTI_TEST_PYTHON
+#             has a PyTorch that sees it. PyTorch runs the variant that is the fastest (torch_compute.py --variant best).
+#             TUTTI_GPU_STEPS says of what: MODEL:BATCH or MODEL:BATCH:PRECISION, several with blanks between them, or all: six
+#             models with 64 and 256 images, each of which takes some minutes. Default: resnet50:64.
 #   designs   tutti-cifar ends with the same weights in every design, on one rank, and on two
 #   aborts    a rank that dies, or never starts its sum: the others end with a failure, within their deadline
 #   trace     the kernels on the GPU are spans, and tutti-trace tells of them
-#   step      the time of a step over that of PyTorch on the same GPU, in TF32 and in bf16, if TUTTI_TEST_PYTHON has a
-#             PyTorch that sees it; otherwise "-". PyTorch runs the variant that is the fastest (torch_compute.py --variant best).
-#             TUTTI_GPU_STEPS says of what: MODEL:BATCH or MODEL:BATCH:PRECISION, several with blanks between them, or all: six
-#             models with 64 and 256 images, each of which takes some minutes. Default: resnet50:64.
 #
 # Prints a line each, and writes a row with the date, the commit, the GPU and its driver into the table of PAGE (doc/gpu.md), where
-# failures stand, too. Exit status: 0; 1 if a part fails; 2 for a mistake in the arguments; 77 without a GPU.
+# failures stand, too. The row is there from the first part on, and written again after each: a GPU may be taken away. All ends
+# within TUTTI_GPU_SECONDS (540): each part has a share of them and what those before it have left, and what no time was left
+# for is a failure that says so. Exit status: 0; 1 if a part fails; 2 for a mistake in the arguments; 77 without a GPU.
 #
 # For the test of this script: TUTTI_GPU_CIFAR, TUTTI_GPU_BENCH and TUTTI_GPU_KERNELS name other programs, TUTTI_GPU_MODELS the models
 # of designs.
@@ -31,7 +34,11 @@ if [ "${cells[*]}" = all ]; then
 fi
 export STARPU_HOME=${STARPU_HOME:-$dir} STARPU_SILENT=1
 launch_here "$mpi" 1000
-patience=$((60 * ${TUTTI_TEST_SLOWDOWN:-1})) step_patience=$((400 * ${TUTTI_TEST_SLOWDOWN:-1}))
+patience=$((60 * ${TUTTI_TEST_SLOWDOWN:-1}))
+parts='kernels step designs aborts trace'
+declare -A share=([kernels]=150 [step]=220 [designs]=100 [aborts]=40 [trace]=30) # of 540
+seconds=${TUTTI_GPU_SECONDS:-$((540 * ${TUTTI_TEST_SLOWDOWN:-1}))}
+[[ $seconds =~ ^[1-9][0-9]{0,5}$ ]] || { echo "gpu.sh: TUTTI_GPU_SECONDS is a number of seconds, not '$seconds'"; exit 2; }
 
 "$apps/tutti-info" > "$dir/info" 2>&1 || { cat "$dir/info"; exit 1; }
 row_of() { sed -n "s/^  $1  *//p" "$dir/info" | head -n 1; } # NAME: what tutti-info says
@@ -49,8 +56,18 @@ tell() {
     echo "$1: ${*:2}"
 }
 
+part_ends=0 # in SECONDS
+is_late() { [ $SECONDS -ge $part_ends ]; }
+# within MOST COMMAND...: for at most so many seconds, and not beyond the end of the part.
+within() {
+    local left=$((part_ends - SECONDS))
+    [ $left -lt "$1" ] || left=$1
+    [ $left -gt 0 ] || return 124
+    timeout -k 5 $left "${@:2}"
+}
+
 check_kernels() {
-    if "$kernels" > "$dir/out" 2>&1; then
+    if within "$seconds" "$kernels" > "$dir/out" 2>&1; then
         tell kernels "$(sed -n 's/^\([0-9]* kernels in [0-9]* cases\)$/\1/p' "$dir/out")"
     else
         fail "kernels"
@@ -61,16 +78,20 @@ check_kernels() {
 
 # train RANKS OPTION...: output in $dir/out; sums are in the order of ranks, whatever is summed together.
 train() {
-    timeout "$patience" "$mpirun" -np "$1" "$cifar" --data synthetic --batch 8 --steps 4 --eval-every never --algorithm direct \
+    within "$patience" "$mpirun" -np "$1" "$cifar" --data synthetic --batch 8 --steps 4 --eval-every never --algorithm direct \
         --device cuda "${@:2}" > "$dir/out" 2>&1
 }
 
 check_designs() {
-    local ranks model design hash first bad=0 runs=0
+    local ranks model design hash first bad=0 runs=0 left_out=0 late=''
     for model in "${models[@]}"; do
         for ranks in 1 2; do
             first=
             for design in $(names designs); do
+                if is_late; then
+                    left_out=$((left_out + 1))
+                    continue
+                fi
                 train "$ranks" --model "$model" --design "$design" || { fail "$model, $ranks ranks, $design"; tail -n 30 "$dir/out"; }
                 hash=$(grep -o 'weights [0-9a-f]*' "$dir/out")
                 first=${first:-$hash} runs=$((runs + 1))
@@ -81,7 +102,11 @@ check_designs() {
             done
         done
     done
-    if [ $bad = 0 ]; then tell designs "$runs runs"; else tell designs "FAILED: $bad of $runs"; fi
+    if [ $left_out != 0 ]; then
+        fail "designs: no time for $left_out runs"
+        late=", no time for $left_out"
+    fi
+    if [ $bad = 0 ]; then tell designs "$runs runs$late"; else tell designs "FAILED: $bad of $runs"; fi
 }
 
 check_aborts() {
@@ -118,28 +143,38 @@ check_trace() {
     tell trace FAILED
 }
 
-# ratio MODEL BATCH PRECISION: a step's time over that of the fastest variant of PyTorch here, and which variant that is.
-ratio() {
+# step_of MODEL BATCH PRECISION: milliseconds of a step; with PyTorch, over those of its fastest variant here, and which that is.
+step_of() {
+    local peer=()
+    [ -z "$python" ] || peer=(--peer "$python $TUTTI_SRCDIR/apps/bench/torch_compute.py")
     rm -f "$dir/steps"
-    timeout "$step_patience" "$mpirun" -np 1 "$bench" step --device cuda --tf32 --precision "$3" --model "$1" --batch "$2" --design funneled \
-        --blocks 3 --steps 20 --peer "$TUTTI_TEST_PYTHON $TUTTI_SRCDIR/apps/bench/torch_compute.py" --json "$dir/steps" > "$dir/out" 2>&1 || return 1
-    sed -n '/"kind":"design"/s/.*"over_peer":\([0-9.]*\),"peer":"[^"]*best: \([a-z-]*\)".*/\1 \2/p' "$dir/steps" |
-        awk '$1 > 0 { printf "%.3f (%s)", $1, $2; found = 1 } END { exit !found }'
+    within "$seconds" "$mpirun" -np 1 "$bench" step --device cuda --tf32 --precision "$3" --model "$1" --batch "$2" --design funneled \
+        --blocks 3 --steps 20 "${peer[@]}" --json "$dir/steps" > "$dir/out" 2>&1 || return 1
+    grep '"kind":"design"' "$dir/steps" | awk -v peer="${#peer[@]}" '
+        match($0, /"step_ms":[0-9.]+/) { ms = substr($0, RSTART + 10, RLENGTH - 10) }
+        match($0, /"over_peer":[0-9.]+/) { over = substr($0, RSTART + 12, RLENGTH - 12) }
+        match($0, /best: [a-z-]+/) { best = substr($0, RSTART + 6, RLENGTH - 6) }
+        END { if (!(ms > 0) || peer && !(over > 0 && best != "")) exit 1
+              printf "%.2f ms", ms
+              if (peer) printf ", %.3f (%s)", over, best }'
 }
 
 check_step() {
     local cell model batch precision wanted text all=''
-    if [ -z "${TUTTI_TEST_PYTHON:-}" ] ||
-        ! "$TUTTI_TEST_PYTHON" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2> /dev/null; then
-        tell step -
-        return
+    python=
+    if [ -n "${TUTTI_TEST_PYTHON:-}" ] &&
+        within 60 "$TUTTI_TEST_PYTHON" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2> /dev/null; then
+        python=$TUTTI_TEST_PYTHON
     fi
     for cell in "${cells[@]}"; do
         IFS=: read -r model batch wanted <<< "$cell"
         text=
         for precision in ${wanted:-f32 bf16}; do
             if [ "$precision" = f32 ]; then text+="${text:+, }TF32 "; else text+="${text:+, }$precision "; fi
-            if ! text+=$(ratio "$model" "$batch" "$precision"); then
+            if is_late; then
+                fail "step: no time for $model, batch $batch, $precision"
+                text+='no time'
+            elif ! text+=$(step_of "$model" "$batch" "$precision"); then
                 fail "step: $model, batch $batch, $precision"
                 tail -n 5 "$dir/out"
                 text+=FAILED
@@ -147,23 +182,39 @@ check_step() {
         done
         echo "step: $model:$batch $text"
         all+="${all:+; }$model:$batch $text"
+        told[step]=$all
+        write_row
     done
-    told[step]=$all
 }
 
-for part in kernels designs aborts trace step; do "check_$part"; done
-
-# The row goes below the last one; the first takes the place of the one that says that there is none.
 commit=$(git -C "$TUTTI_SRCDIR" describe --always --dirty --abbrev=12 --exclude='*' 2> /dev/null)
-row="| $(date -u +%Y-%m-%d) | ${commit:-unknown} | $gpu | $driver"
-for part in kernels designs aborts trace step; do row+=" | ${told[$part]}"; done
-row="$row |" awk '
-    /^\| date \| commit \|/ { table = 1 }
-    table && !/^\|/ { print ENVIRON["row"]; table = 0; written = 1 }
-    /^\| never run on a GPU \|/ { next }
-    { print }
-    END { if (table) print ENVIRON["row"]; exit !(table || written) }' "$page" > "$dir/page" ||
-    { fail "$page has no table of runs"; finish; }
-cat "$dir/page" > "$page"
+cp "$page" "$dir/original"
+# The row, with what is known by now, goes below the last one; the first takes the place of the one that says that there is none.
+write_row() {
+    local part row
+    row="| $(date -u +%Y-%m-%d) | ${commit:-unknown} | $gpu | $driver"
+    for part in kernels designs aborts trace step; do row+=" | ${told[$part]:-not run}"; done
+    row="$row |" awk '
+        /^\| date \| commit \|/ { table = 1 }
+        table && !/^\|/ { print ENVIRON["row"]; table = 0; written = 1 }
+        /^\| never run on a GPU \|/ { next }
+        { print }
+        END { if (table) print ENVIRON["row"]; exit !(table || written) }' "$dir/original" > "$dir/page" ||
+        { fail "$page has no table of runs"; finish; }
+    cat "$dir/page" > "$page"
+}
+
+began_s=$SECONDS given=0
+for part in $parts; do
+    given=$((given + share[$part]))
+    part_ends=$((began_s + given * seconds / 540))
+    if is_late; then
+        fail "$part: no time was left for it"
+        tell "$part" 'no time'
+    else
+        "check_$part"
+    fi
+    write_row
+done
 echo "written into $page"
 finish

@@ -1,4 +1,4 @@
-EXTRA_DIST += tests/device/include/README.md tests/device/include/cublas_v2.h tests/device/include/cuda_runtime_api.h \
+EXTRA_DIST += tests/device/include/README.md tests/device/include/cublasLt.h tests/device/include/cublas_v2.h tests/device/include/cuda_runtime_api.h \
 	tests/device/include/cudnn.h
 
 check_PROGRAMS += tests/device/test_device
@@ -16,10 +16,11 @@ fake_sources = tests/device/fake/api_copy.c tests/device/fake/api_device.c tests
 	tests/device/fake/memory.c tests/device/fake/order.c tests/device/fake/queue.c tests/device/fake/state.c
 fake_headers = tests/device/fake/fake.h tests/device/fake/graph.h tests/device/fake/memory.h tests/device/fake/order.h \
 	tests/device/fake/queue.h tests/device/fake/state.h
+fake_cublas = tests/device/fake/cublas.c tests/device/fake/cublaslt.c tests/device/fake/product.c tests/device/fake/product.h
 fake_cudnn = tests/device/fake/cudnn.c tests/device/fake/cudnn_graph.c tests/device/fake/cudnn_graph.h \
 	tests/device/fake/cudnn_run.c tests/device/fake/cudnn_run.h
 EXTRA_DIST += $(fake_sources) $(fake_headers) tests/device/fake/launch.cuh tests/device/fake/cudart.map \
-	tests/device/fake/aware.c tests/device/fake/cublas.c tests/device/fake/cublas.map $(fake_cudnn) tests/device/fake/cudnn.map tests/device/fake/nccl.c \
+	tests/device/fake/aware.c $(fake_cublas) tests/device/fake/cublas.map tests/device/fake/cublasLt.map $(fake_cudnn) tests/device/fake/cudnn.map tests/device/fake/nccl.c \
 	tests/device/fake/nccl.map \
 	tests/device/fake/compute.c tests/device/fake/compute.h tests/device/fake/now.c tests/device/fake/now.h
 # The fakes of cuBLAS and cuDNN compute with the CPU's kernels.
@@ -27,6 +28,9 @@ fake_compute = tests/device/fake/compute.c tests/support/cpu_kernel.c dag/kernel
 	dag/base/clones.c dag/base/dtype.c dag/base/log.c dag/base/mem.c dag/base/origin.c dag/base/text.c
 if HAVE_CUDA
 fake_libraries = tests/device/fake/libcudart.so.13 tests/device/fake/libcublas.so.13
+if HAVE_CUBLASLT
+fake_libraries += tests/device/fake/libcublasLt.so.13
+endif
 if HAVE_CUDNN
 fake_libraries += tests/device/fake/libcudnn.so.9
 fake_conv = tests/device/fake/conv_fake.$(OBJEXT)
@@ -75,15 +79,21 @@ tests/device/fake/libcudart.so.13: $(fake_sources) $(fake_headers) tests/device/
 	@$(MKDIR_P) $(@D)
 	$(AM_V_CCLD)$(fake_build) -Wl,-soname,$(@F) -Wl,--version-script=$(srcdir)/tests/device/fake/cudart.map \
 	  -o $@ $(fake_sources:%=$(srcdir)/%) -lpthread -lm
-# The fake of LIBRARY.
+# The fake of LIBRARY, made of PARTS.
 fake_library = $(AM_V_CCLD)$(fake_build) -Wl,-soname,$(@F) -Wl,--version-script=$(srcdir)/tests/device/fake/$(library).map \
-	  -o $@ $(srcdir)/tests/device/fake/$(library)*.c $(fake_compute:%=$(srcdir)/%) tests/device/fake/libcudart.so.13 \
+	  -o $@ $(parts:%=$(srcdir)/tests/device/fake/%) $(fake_compute:%=$(srcdir)/%) tests/device/fake/libcudart.so.13 \
 	  $(ONEDNN_LIBS) -lpthread
 fake_needs = $(fake_compute) tests/device/fake/compute.h tests/support/cpu_kernel.h tests/device/fake/fake.h tests/device/fake/libcudart.so.13
 tests/device/fake/libcublas.so.13: library = cublas
-tests/device/fake/libcublas.so.13: tests/device/fake/cublas.c tests/device/fake/cublas.map $(fake_needs)
+tests/device/fake/libcublas.so.13: parts = cublas.c product.c
+tests/device/fake/libcublas.so.13: $(fake_cublas) tests/device/fake/cublas.map $(fake_needs)
+	$(fake_library)
+tests/device/fake/libcublasLt.so.13: library = cublasLt
+tests/device/fake/libcublasLt.so.13: parts = cublaslt.c product.c
+tests/device/fake/libcublasLt.so.13: $(fake_cublas) tests/device/fake/cublasLt.map $(fake_needs)
 	$(fake_library)
 tests/device/fake/libcudnn.so.9: library = cudnn
+tests/device/fake/libcudnn.so.9: parts = cudnn.c cudnn_graph.c cudnn_run.c
 tests/device/fake/libcudnn.so.9: $(fake_cudnn) tests/device/fake/cudnn.map $(fake_needs)
 	$(fake_library)
 tests/device/fake/%_fake.$(OBJEXT): dag/kernels/%_cuda.cu $(cuda_headers) tests/device/fake/launch.cuh tests/device/fake/fake.h

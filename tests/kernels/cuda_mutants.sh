@@ -12,7 +12,7 @@ compiler=$(sed -n 's/^CC = //p' Makefile) cxx=$(sed -n 's/^CXX = //p' Makefile)
 sanitize=$(sed -n 's/^TUTTI_SANITIZE_CFLAGS = //p' Makefile)
 headers=$(sed -n -e 's/^CUDA_CFLAGS = //p' -e 's/^CUDNN_CFLAGS = //p' Makefile | tr '\n' ' ')
 shopt -s nullglob
-objects=(tests/kernels/*test_cuda-*.o tests/device/fake/*test_cuda-{compute,cublas,cudnn,cudnn_graph,cudnn_run,now}.o)
+objects=(tests/kernels/*test_cuda-*.o tests/device/fake/*test_cuda-{compute,cublas,cublaslt,product,cudnn,cudnn_graph,cudnn_run,now}.o)
 
 # compile FILE.c: makes FILE.o of it.
 compile() {
@@ -24,7 +24,7 @@ compile() {
 # passes CASE: whether this part of test_cuda does with the files that are in $dir.
 passes() {
     # shellcheck disable=SC2086
-    ./libtool --silent --tag=CC --mode=link $compiler $sanitize -o "$dir/test_cuda" "${objects[@]}" "$dir"/{cublas,cudnn,cudnn_engines,cudnn_parts,cudnn_time,*_host}.o \
+    ./libtool --silent --tag=CC --mode=link $compiler $sanitize -o "$dir/test_cuda" "${objects[@]}" "$dir"/{cublas,cublaslt,cudnn,cudnn_engines,cudnn_parts,cudnn_time,*_host}.o \
         libtesting.la > "$dir/log" 2>&1 || { fail "it does not link"; tail -n 5 "$dir/log"; return; }
     (CK_RUN_CASE=$1 timeout 300 "$dir/test_cuda" > "$dir/log" 2>&1; exit $?) 2> /dev/null
 }
@@ -72,7 +72,7 @@ kernel_mutant() {
 
 codec_mutant() { kernel_mutant codecs codec_cuda.cu codec "$@"; }
 
-for file in cublas cudnn cudnn_engines cudnn_parts cudnn_time; do original $file; done
+for file in cublas cublaslt cudnn cudnn_engines cudnn_parts cudnn_time; do original $file; done
 mkdir -p "$dir/dag/kernels"
 cp tests/kernels/*_host.o "$dir" || finish
 for part in products codecs many norms pools losses pixels numbers shortcuts; do
@@ -103,6 +103,16 @@ done
 mutant cudnn_engines 'conv N=2' 'return !(exact && note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE)' 'return 1'
 mutant cublas dense ': CUBLAS_COMPUTE_32F,' ': CUBLAS_COMPUTE_32F_FAST_TF32,'
 mutant cublas 'may add in bf16' '| CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION' ''
+# Products with more: the same, and algorithms for other addresses, for sums whose parts are rounded, or anew at each call.
+mutant cublaslt '' '(int64_t)a[0]);' '(int64_t)a[0] - 1);'
+mutant cublaslt 'on the default stream' '(cudaStream_t)queue' 'NULL'
+mutant cublaslt dense ': CUBLAS_COMPUTE_32F,' ': CUBLAS_COMPUTE_32F_FAST_TF32,'
+mutant cublaslt CUBLAS_STATUS_INVALID_VALUE 'call->workspace, k->workspace' 'call->workspace, 1 << 20'
+mutant cublaslt 'addresses that 256 divides' 'align = ALIGN' 'align = 256'
+mutant cublaslt 'addresses that 256 divides' '(const void *)(uintptr_t)ALIGN' 'NULL'
+mutant cublaslt 'may add parts of a sum' 'schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE' 'schemes = CUBLASLT_REDUCTION_SCHEME_MASK'
+mutant cublaslt 'chooses one at each call' '&k->algorithm, call' 'NULL, call'
+mutant cublaslt relus_keep_nans 'return is_there && isnan(numbers)' 'return is_there'
 # Engines that are compiled first, that need too much memory, or of which there are none: heuristics in another order, or one of them alone.
 mutant cudnn_engines 'compiled at run time' 'may = behaviour[i] != CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION' 'may = 1'
 mutant cudnn_engines 'a larger workspace' '!s && workspace <= k->most' '!s'

@@ -1,5 +1,6 @@
 /* Convolutions and dense layers on a GPU: products, ReLUs behind them, engines, TF32. */
 #include "dag/kernels/conv.h"
+#include "dag/kernels/cublas.h"
 #include "dag/kernels/dense.h"
 #include "dag/kernels/engines.h"
 #include "tests/device/fake/cudnn_run.h"
@@ -123,6 +124,60 @@ START_TEST(relus_behind_products)
         free(rectified);
         test_case_close(&c);
     }
+}
+END_TEST
+
+/* What a forward pass of dense with a bias and a ReLU, whose inputs are NaNs, leaves. */
+static float forward_of_nans(tutti_dtype dtype)
+{
+    enum { N = 2, C = 3, K = 4 };
+    float x[N * C], w[K * C], bias[K] = {0}, y[N * K] = {0};
+    const tutti_dense_desc desc = {.N = N, .C = C, .K = K, .bias = dtype == TUTTI_F32, .relu = 1};
+    const tutti_kernel *kernel = cuda_kernel(&tutti_op_dense, dtype);
+    void *with[] = {x, w, bias, y}, *without[] = {x, w, y}, *args = NULL;
+    memset(x, 0xff, sizeof x);
+    memset(w, 0xff, sizeof w);
+    ck_assert_ok(kernel->open(&desc, &args));
+    ck_assert_ok(kernel->fn(args, desc.bias ? with : without, &cuda_streams[0]));
+    kernel->close(args);
+    return y[0];
+}
+
+/* Where the library's ReLU makes zeros of them, it is not asked for one. */
+START_TEST(relus_keep_nans)
+{
+    for (int drops = 0; drops < 2; drops++) {
+        setenv("TUTTI_FAKE_DROPS_NANS", drops ? "1" : "0", 1);
+        ck_assert(isnan(forward_of_nans(TUTTI_F32)));
+        ck_assert(isnan(forward_of_nans(TUTTI_BF16)));
+    }
+    unsetenv("TUTTI_FAKE_DROPS_NANS");
+}
+END_TEST
+
+/* Biases, their gradients and ReLUs cost no launch of their own where the library computes them. */
+START_TEST(products_do_more)
+{
+    const unsigned bias = TUTTI_PRODUCT_BIAS, relu = TUTTI_PRODUCT_RELU, sums = TUTTI_PRODUCT_SUMS;
+    const struct {
+        int64_t columns;
+        unsigned wanted, gets;
+        const char *drops;
+    } cases[] = {{3, 0, 0, "0"}, {3, bias, bias, "0"}, {3, relu, relu, "0"},
+        {3, bias | relu, bias | relu, "0"}, {3, sums, sums, "0"}, {3, bias | relu, bias, "1"},
+        {3, relu, 0, "1"}, {1, bias | relu, 0, "0"}, {1, sums, 0, "0"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tutti_workspace space = {0};
+        tutti_cublas *k = NULL;
+        const tutti_product product = {
+            "test", 2, cases[i].columns, 5, 1, 0, TUTTI_F32, TUTTI_F32, 0, cases[i].wanted};
+        setenv("TUTTI_FAKE_DROPS_NANS", cases[i].drops, 1);
+        ck_assert_ok(tutti_cublas_open(&product, &space, &k));
+        ck_assert_uint_eq(tutti_cublas_also(k), cases[i].gets);
+        tutti_cublas_close(k);
+        space.library[TUTTI_WORKSPACE_CUBLAS].close(space.library[TUTTI_WORKSPACE_CUBLAS].handle);
+    }
+    unsetenv("TUTTI_FAKE_DROPS_NANS");
 }
 END_TEST
 
@@ -353,6 +408,8 @@ void cuda_add_products(TCase *tests)
     tcase_add_test(tests, a_large_workspace_where_there_is_no_other);
     tcase_add_test(tests, tf32_only_where_it_is_allowed);
     tcase_add_test(tests, relus_behind_products);
+    tcase_add_test(tests, relus_keep_nans);
+    tcase_add_test(tests, products_do_more);
     tcase_add_test(tests, no_relu_on_the_cpu);
     tcase_add_test(tests, the_fastest_engine_is_taken);
     tcase_add_test(tests, a_given_engine_is_taken);

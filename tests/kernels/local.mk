@@ -56,11 +56,14 @@ host_kernels = \
 	tests/kernels/pixel_host.$(OBJEXT) \
 	tests/kernels/pool_host.$(OBJEXT) \
 	tests/kernels/share_host.$(OBJEXT)
-tests_kernels_test_cuda_SOURCES += tests/kernels/host_rows.c tests/device/fake/cublas.c $(fake_cudnn) \
+tests_kernels_test_cuda_SOURCES += tests/kernels/host_rows.c $(fake_cublas) $(fake_cudnn) \
 	tests/device/fake/compute.c tests/device/fake/compute.h tests/device/fake/now.c \
 	tests/device/fake/now.h
 if !HAVE_CUDA
 tests_kernels_test_cuda_SOURCES += $(libraries_of_cuda)
+endif
+if !HAVE_CUBLASLT
+tests_kernels_test_cuda_SOURCES += dag/kernels/cublaslt.c
 endif
 if !HAVE_CUDNN
 tests_kernels_test_cuda_SOURCES += $(libraries_of_cudnn)

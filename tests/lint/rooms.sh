@@ -18,7 +18,7 @@ libraries='
 starpu     | dag/run/ designs/attach/attach.h designs/attach/attach.c apps/example/ | StarPU is known to dag/run and the attach surface
 mpi        | collectives/transport/ collectives/boot.c collectives/lasting.c designs/attach/attach.h designs/attach/attach.c designs/kv/kv.h designs/kv/kv_open.c apps/bench/library.c apps/example/ apps/mpicheck/ | MPI is known to transports, boot, the attach surface, a bench of its algorithms and the checker of MPI programs
 oneapi/    | dag/kernels/onednn                                | oneDNN stands behind dag/kernels/onednn*
-cuda       | dag/device/device_cuda dag/kernels/cuda collectives/transport/nccl_ collectives/transport/nccl.c | CUDA stands behind dag/device/device_cuda*, dag/kernels/cuda* and the transport nccl
+cuda       | dag/device/device_cuda dag/kernels/cuda dag/kernels/cublaslt.c collectives/transport/nccl_ collectives/transport/nccl.c | CUDA stands behind dag/device/device_cuda*, dag/kernels/cuda*, cublaslt.c and the transport nccl
 nccl       | apps/tools/nccl_ collectives/transport/nccl_ collectives/transport/nccl.c      | NCCL stands behind files that are named after it
 cublas     | dag/kernels/cublas                                | cuBLAS stands behind dag/kernels/cublas*
 cudnn      | apps/tools/cudnn_ dag/kernels/cudnn               | cuDNN stands behind files that are named after it

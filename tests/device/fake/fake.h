@@ -14,6 +14,7 @@
  *   TUTTI_FAKE_SEED        of late and random (1)
  *   TUTTI_FAKE_PEERS       0: no device may access another's memory (1)
  *   TUTTI_FAKE_UNRECORDED  the name of a call, as in sentences, that makes a capture invalid
+ *   TUTTI_FAKE_DROPS_NANS  1: a ReLU of cuBLASLt makes 0 of a NaN (0)
  *   TUTTI_FAKE_REPORT      a file that gets the counts when the process ends, as lines "name value";
  *                          %p in its name is the process's number
  *   CUDA_VISIBLE_DEVICES   as for CUDA, with numbers

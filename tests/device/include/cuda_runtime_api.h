@@ -8,10 +8,13 @@ typedef enum cudaError { cudaSuccess = 0, cudaErrorMemoryAllocation = 2 } cudaEr
 typedef struct CUstream_st *cudaStream_t;
 typedef struct CUevent_st *cudaEvent_t;
 enum { cudaStreamNonBlocking = 1 };
+enum cudaMemcpyKind { cudaMemcpyDeviceToHost = 2 };
 
 cudaError_t cudaGetLastError(void);
 cudaError_t cudaMalloc(void **memory, size_t bytes);
 cudaError_t cudaFree(void *memory);
+cudaError_t cudaMemcpyAsync(
+    void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream);
 cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t stream);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
