@@ -161,7 +161,8 @@ typedef struct tutti_train_elasticity {
     int on;
     const char *batch_rule_name;
     int batch_global; /* batch is for the ranks at the start; each epoch of the membership sets it anew */
-    int64_t least; /* over MPI: so many ranks are to be left; 0: tutti-run has started the ranks */
+    int64_t
+        least; /* over MPI: at least this many ranks must be left; 0: tutti-run has started the ranks */
     tutti_conf_int snapshot_steps; /* auto: see the table */
 } tutti_train_elasticity;
 

@@ -80,10 +80,9 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
         .help = "what stays when the ranks of an elastic run (tutti-run --elastic) change; rank: "
                 "--batch; global: the images of all ranks, which are divided anew"},
     {TUTTI_CONF_INT, "least-ranks", "N", .fallback = "0", .low = 0, .high = 64, AT(elastic.least),
-        .help =
-            "when ranks die, the others go on, as long as N are left; over Open MPI 5 or later, "
-            "started with mpirun --with-ft ulfm (without MPI: tutti-run --elastic); 0: the run "
-            "ends with the first rank that dies"},
+        .help = "when ranks die, the others continue while N are left; over Open MPI 5 or later, "
+                "started with mpirun --with-ft ulfm (without MPI: tutti-run --elastic); 0: the run "
+                "ends with the first rank that dies"},
     {TUTTI_CONF_INT, "accumulate", "N", .fallback = "1", .low = 1, .high = 65536, AT(accumulate),
         .help = "batches whose gradients a step sums before they are summed over all ranks"},
     {TUTTI_CONF_INT, "epochs", "N", .fallback = "10", .low = 1, .high = 1000000, AT(epochs),
