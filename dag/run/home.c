@@ -3,6 +3,7 @@
 #include "dag/base/log.h"
 #include "dag/base/rank.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -40,7 +41,7 @@ static int try_file(const char *folder)
 {
     static const char zeros[1 << 12];
     char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/tutti.XXXXXX", folder);
+    snprintf(path, sizeof path, "%s/.tutti.XXXXXX", folder);
     int file = mkstemp(path), error = file < 0 ? errno : 0;
     if (error) return error;
     const ssize_t n = write(file, zeros, sizeof zeros);
@@ -149,4 +150,37 @@ tutti_status tutti_run_home_prepare(void)
         if (home && !try_home(home, why)) return mend(variables[v], home, why);
     }
     return TUTTI_OK;
+}
+
+/* Whether the folder has "HOST.something", where StarPU writes what it has measured. */
+static int has_host(const char *models_folder)
+{
+    char path[PATH_MAX], host[HOST_NAME_MAX + 1] = "";
+    const char *given = getenv("STARPU_HOSTNAME");
+    if (given)
+        snprintf(host, sizeof host, "%s", given);
+    else
+        gethostname(host, sizeof host - 1);
+    const size_t length = strcspn(host, ".");
+    snprintf(path, sizeof path, "%s/bus", models_folder);
+    DIR *folder = opendir(path);
+    int found = 0;
+    for (struct dirent *file; folder && !found && (file = readdir(folder));)
+        found = strncmp(file->d_name, host, length) == 0 && file->d_name[length] == '.';
+    if (folder) closedir(folder);
+    return length > 0 && found;
+}
+
+int tutti_run_home_is_measured(void)
+{
+    char folder[PATH_MAX];
+    const int named = getenv("XDG_CACHE_HOME") || getenv("STARPU_HOME");
+    if (getenv(models)) return has_host(getenv(models));
+    for (int v = 0; v < VARIABLES; v++) {
+        const char *home = getenv(variables[v]);
+        if (!home || (v == HOME && named)) continue;
+        snprintf(folder, sizeof folder, "%s/.starpu/sampling", home);
+        if (!has_host(folder)) return 0;
+    }
+    return 1;
 }

@@ -10,4 +10,7 @@
  * which later runs use again, and warns on rank 0. IO (logged): StarPU can write in none. */
 tutti_status tutti_run_home_prepare(void);
 
+/* Whether StarPU has measured this machine, or is measuring it: a file of this host is in each of its folders. */
+int tutti_run_home_is_measured(void);
+
 #endif

@@ -7,18 +7,25 @@
 #include <starpu.h>
 #include <string.h>
 
+/* A StarPU for GPUs measures again when other GPUs are there. */
+#ifdef STARPU_USE_CUDA
+enum { has_gpus = 1 };
+#else
+enum { has_gpus = 0 };
+#endif
 /* Of all who start before this process. The first start on a machine with many GPUs measures each pair of them. */
 static const double longest_start_s = 300;
 
 tutti_status tutti_run_init_starpu(struct starpu_conf *conf)
 {
-    int lock, rc = 0;
-    tutti_status status =
-        tutti_process_lock_take("starpu", "starting StarPU", longest_start_s, &lock);
+    int lock;
+    tutti_status status = tutti_run_home_prepare();
     if (status) return status;
-    status = tutti_run_home_prepare();
-    if (!status) rc = starpu_init(conf);
+    status = tutti_process_lock_take("starpu", "starting StarPU",
+        !has_gpus && tutti_run_home_is_measured(), longest_start_s, &lock);
+    if (status) return status;
+    const int rc = starpu_init(conf);
     tutti_process_lock_release(lock);
-    if (!rc) return status;
+    if (!rc) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_UNSUPPORTED, "StarPU failed to start: %s", strerror(-rc));
 }

@@ -1,5 +1,5 @@
-/* Starts StarPU, one process of a user on this machine after another (process_lock.h), where it can write what it
- * measures (home.h). */
+/* Starts StarPU where it can write what it measures (home.h), and while no other process of this user measures the
+ * machine (process_lock.h). */
 #ifndef TUTTI_RUN_INIT_STARPU_H
 #define TUTTI_RUN_INIT_STARPU_H
 

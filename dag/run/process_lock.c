@@ -22,12 +22,12 @@ static int open_lock(const char *name)
 }
 
 tutti_status tutti_process_lock_take(
-    const char *name, const char *what, double at_most_s, int *lock)
+    const char *name, const char *what, int shared, double at_most_s, int *lock)
 {
     int file = open_lock(name), error = file < 0 ? errno : 0;
     const double end = tutti_clock_s() + at_most_s;
     *lock = -1;
-    while (!error && flock(file, LOCK_EX | LOCK_NB)) {
+    while (!error && flock(file, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB)) {
         if (errno != EWOULDBLOCK && errno != EINTR) error = errno;
         if (!error && tutti_clock_s() > end) {
             close(file);

@@ -8,11 +8,11 @@
 
 #include "dag/base/status.h"
 
-/* Waits for the lock `name`, which is for `what` ("StarPU's start"). TIMEOUT (logged): other processes have
- * had it for at_most_s. Where no lock can be had at all, goes ahead without it, with a warning. *lock is for
- * release; -1 when there is none. */
+/* Waits for the lock `name`, which is for `what` ("StarPU's start"); shared: with processes that share it, and with
+ * no other. TIMEOUT (logged): other processes have had it for at_most_s. Where no lock can be had at all, goes
+ * ahead without it, with a warning. *lock is for release; -1 when there is none. */
 tutti_status tutti_process_lock_take(
-    const char *name, const char *what, double at_most_s, int *lock);
+    const char *name, const char *what, int shared, double at_most_s, int *lock);
 void tutti_process_lock_release(int lock);
 
 #endif

@@ -100,9 +100,9 @@ typedef struct tutti_attach_options {
 TUTTI_API tutti_status tutti_attach_sized(MPI_Comm comm, const tutti_attach_options *options,
     size_t options_bytes, tutti_session **session);
 
-/* As starpu_init, for programs of which several ranks share a machine: one process of a user starts StarPU after
- * another. StarPU's first start on a machine measures it and writes files; a process that starts meanwhile may
- * read half a file, and is ended by StarPU (signal 6). If StarPU cannot write in its folder, which would end the
+/* As starpu_init, for programs of which several ranks share a machine. StarPU's first start on a machine measures it
+ * and writes files; a process that starts meanwhile may read half a file, and is ended by StarPU (signal 6). So
+ * the processes of a user wait for one that measures. If StarPU cannot write in its folder, which would end the
  * process, too, it gets another one, with a warning. conf may be NULL. Not collective; before or after MPI_Init.
  * TIMEOUT: other processes have been starting StarPU for five minutes. IO: StarPU can keep its measurements
  * nowhere. UNSUPPORTED: StarPU does not start. */

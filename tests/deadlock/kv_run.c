@@ -2,6 +2,7 @@
 
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
+#include "dag/run/init_starpu.h"
 #include "designs/kv/kv_parts.h"
 
 #include <starpu.h>
@@ -142,8 +143,8 @@ static tutti_status open_store(const deadlock_case *c, MPI_Comm ranks, program *
     starpu_conf_init(&conf);
     conf.ncpus = c->workers;
     conf.ncuda = conf.nopencl = 0;
-    if (starpu_init(&conf)) return tutti_fail(TUTTI_ERR_INTERNAL, "StarPU does not start");
-    tutti_status status = tutti_kv_open(ranks, &options, &p->kv);
+    tutti_status status = tutti_run_init_starpu(&conf);
+    if (!status) status = tutti_kv_open(ranks, &options, &p->kv);
     if (!status && c->kv.one_group) p->kv->pulling = p->kv->pushing;
     return status;
 }

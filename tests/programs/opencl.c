@@ -170,7 +170,7 @@ int main(int argc, char **argv)
     conf.ncpus = conf.nopencl = 1;
     conf.ncuda = 0;
     conf.catch_signals = 0;
-    if (starpu_init(&conf)) MPI_Abort(MPI_COMM_WORLD, 1);
+    if (tutti_start_starpu(&conf)) MPI_Abort(MPI_COMM_WORLD, 1);
     if (has_device()) {
         starpu_opencl_load_opencl_from_string(source, &program, NULL);
         if (tutti_attach(MPI_COMM_WORLD, NULL, &tutti)) MPI_Abort(MPI_COMM_WORLD, 1);

@@ -3,6 +3,7 @@
 #include "dag/run/datum.h"
 
 #include "dag/base/clock.h"
+#include "dag/run/init_starpu.h"
 #include "tests/support/testing.h"
 
 #include <pthread.h>
@@ -24,7 +25,7 @@ static void start_starpu(void)
     conf.ncpus = 1;
     conf.ncuda = conf.nopencl = 0;
     conf.catch_signals = 0;
-    ck_assert_int_eq(starpu_init(&conf), 0);
+    ck_assert_int_eq(tutti_run_init_starpu(&conf), 0);
     value[0] = 0;
     steps = 0;
     in_order = 1;

@@ -122,6 +122,27 @@ START_TEST(what_is_not_is_mended)
 }
 END_TEST
 
+/* There is a file of this host, or of the name that StarPU is given, in each folder that StarPU may look into. */
+START_TEST(what_is_measured)
+{
+    char path[256];
+    ck_assert_ok(prepare(NULL, NULL, home, "/proc/none"));
+    setenv("STARPU_HOSTNAME", "this.domain", 1);
+    ck_assert_int_eq(tutti_run_home_is_measured(), 0);
+    snprintf(path, sizeof path, "%s/.starpu/sampling/bus/this.config", home);
+    fclose(fopen(path, "w"));
+    ck_assert_int_eq(tutti_run_home_is_measured(), 1);
+    setenv("XDG_CACHE_HOME", "/proc/none", 1);
+    ck_assert_int_eq(tutti_run_home_is_measured(), 0);
+    unsetenv("XDG_CACHE_HOME");
+    setenv("STARPU_HOSTNAME", "thi", 1);
+    ck_assert_int_eq(tutti_run_home_is_measured(), 0);
+    unsetenv("STARPU_HOSTNAME");
+    ck_assert_int_eq(tutti_run_home_is_measured(), 0);
+    unlink(path);
+}
+END_TEST
+
 START_TEST(nowhere)
 {
     const struct rlimit small = {1 << 11, RLIM_INFINITY};
@@ -149,6 +170,7 @@ int main(void)
     tcase_add_checked_fixture(tcase, open_folders, close_folders);
     tcase_add_test(tcase, what_is_well_stays);
     tcase_add_test(tcase, what_is_not_is_mended);
+    tcase_add_test(tcase, what_is_measured);
     tcase_add_test(tcase, nowhere);
     return testing_run(suite);
 }

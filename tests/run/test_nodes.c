@@ -6,6 +6,7 @@
 #include "dag/kernels/arith.h"
 #include "dag/kernels/kernel.h"
 #include "dag/run/handle.h"
+#include "dag/run/init_starpu.h"
 #include "dag/run/insert.h"
 #include "dag/run/run.h"
 #include "tests/support/testing.h"
@@ -40,7 +41,7 @@ static int start_starpu(void)
     conf.ncpus = WORKERS;
     conf.ncuda = conf.nopencl = 0;
     conf.catch_signals = 0;
-    return starpu_init(&conf);
+    return tutti_run_init_starpu(&conf);
 }
 
 static int has_two_nodes(void)

@@ -24,15 +24,14 @@ static void *release_later(void *lock)
 START_TEST(who_waits_too_long_does_not_go_ahead)
 {
     int first, second = 0;
-    ck_assert_ok(tutti_process_lock_take(name, "a test", 1, &first));
+    ck_assert_ok(tutti_process_lock_take(name, "a test", 0, 1, &first));
     ck_assert_int_ge(first, 0);
     const double began = tutti_clock_s();
-    ck_assert_int_eq(
-        tutti_process_lock_take(name, "a test", 0.1, &second), TUTTI_ERR_TIMEOUT);
+    ck_assert_int_eq(tutti_process_lock_take(name, "a test", 0, 0.1, &second), TUTTI_ERR_TIMEOUT);
     ck_assert(tutti_clock_s() - began >= 0.1);
     ck_assert_int_eq(second, -1);
     tutti_process_lock_release(first);
-    ck_assert_ok(tutti_process_lock_take(name, "a test", 1, &second));
+    ck_assert_ok(tutti_process_lock_take(name, "a test", 0, 1, &second));
     ck_assert_int_ge(second, 0);
     tutti_process_lock_release(second);
 }
@@ -42,10 +41,10 @@ START_TEST(the_next_has_its_turn)
 {
     int first, second;
     pthread_t thread;
-    ck_assert_ok(tutti_process_lock_take(name, "a test", 1, &first));
+    ck_assert_ok(tutti_process_lock_take(name, "a test", 0, 1, &first));
     const double began = tutti_clock_s();
     ck_assert_int_eq(pthread_create(&thread, NULL, release_later, &first), 0);
-    ck_assert_ok(tutti_process_lock_take(name, "a test", 60, &second));
+    ck_assert_ok(tutti_process_lock_take(name, "a test", 0, 60, &second));
     ck_assert(tutti_clock_s() - began >= 0.2);
     tutti_process_lock_release(second);
     pthread_join(thread, NULL);
@@ -61,7 +60,7 @@ START_TEST(starpu_starts_when_it_has_its_turn)
     ck_assert_int_eq(starpu_conf_init(&conf), 0);
     conf.ncpus = 1;
     conf.ncuda = conf.nopencl = 0;
-    ck_assert_ok(tutti_process_lock_take("starpu", "a test", 60, &lock));
+    ck_assert_ok(tutti_process_lock_take("starpu", "a test", 0, 60, &lock));
     const double began = tutti_clock_s();
     ck_assert_int_eq(pthread_create(&thread, NULL, release_later, &lock), 0);
     ck_assert_ok(tutti_run_init_starpu(&conf));
@@ -71,10 +70,24 @@ START_TEST(starpu_starts_when_it_has_its_turn)
 }
 END_TEST
 
+START_TEST(some_share_it)
+{
+    int first, second, third;
+    ck_assert_ok(tutti_process_lock_take(name, "a test", 1, 1, &first));
+    ck_assert_ok(tutti_process_lock_take(name, "a test", 1, 1, &second));
+    ck_assert_int_eq(tutti_process_lock_take(name, "a test", 0, 0.1, &third), TUTTI_ERR_TIMEOUT);
+    tutti_process_lock_release(first);
+    tutti_process_lock_release(second);
+    ck_assert_ok(tutti_process_lock_take(name, "a test", 0, 1, &third));
+    ck_assert_int_eq(tutti_process_lock_take(name, "a test", 1, 0.1, &first), TUTTI_ERR_TIMEOUT);
+    tutti_process_lock_release(third);
+}
+END_TEST
+
 START_TEST(without_a_lock_it_goes_ahead)
 {
     int lock = 0;
-    ck_assert_ok(tutti_process_lock_take("no/such/folder", "a test", 1, &lock));
+    ck_assert_ok(tutti_process_lock_take("no/such/folder", "a test", 0, 1, &lock));
     ck_assert_int_eq(lock, -1);
     tutti_process_lock_release(lock);
 }
@@ -90,6 +103,7 @@ int main(void)
     tcase_add_test(tests, who_waits_too_long_does_not_go_ahead);
     tcase_add_test(tests, the_next_has_its_turn);
     tcase_add_test(tests, starpu_starts_when_it_has_its_turn);
+    tcase_add_test(tests, some_share_it);
     tcase_add_test(tests, without_a_lock_it_goes_ahead);
     const int status = testing_run(suite);
     snprintf(path, sizeof path, "/tmp/tutti-%s-%lu.lock", name, (unsigned long)getuid());

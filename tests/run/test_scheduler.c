@@ -3,6 +3,7 @@
 #include "dag/base/log.h"
 #include "dag/kernels/act.h"
 #include "dag/kernels/arith.h"
+#include "dag/run/init_starpu.h"
 #include "dag/run/run.h"
 #include "dag/run/scheduler.h"
 #include "dag/run/starpu.h"
@@ -47,7 +48,7 @@ START_TEST(a_worker_takes_only_what_it_can_run)
     conf.ncpus = WORKERS;
     conf.ncuda = conf.nopencl = 0;
     conf.sched_policy = &tutti_scheduler;
-    ck_assert_int_eq(starpu_init(&conf), 0);
+    ck_assert_int_eq(tutti_run_init_starpu(&conf), 0);
     starpu_pause();
     for (int i = 0; i < TASKS; i++) {
         tasks[i] = (bound_task){.worker = (unsigned)(i / 7 % WORKERS), .ran_on = -1};
