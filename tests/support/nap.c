@@ -23,7 +23,8 @@ static struct starpu_task *pop_or_nap(unsigned context)
     return task;
 }
 
-int starpu_init(struct starpu_conf *conf)
+/* libtutti's calls come here, too. */
+__attribute__((visibility("default"))) int starpu_init(struct starpu_conf *conf)
 {
     init_function *init = (init_function *)dlsym(RTLD_NEXT, "starpu_init");
     policy_function *policy_of =
