@@ -406,6 +406,9 @@ int main(int argc, char **argv)
         IS(TUTTI_ERR_USAGE, tutti_attach(MPI_COMM_WORLD, &options, &session));
     } else if (strcmp(what, "stays") == 0) {
         stay();
+        MPI_Finalize(); /* closes the sessions: StarPU may not be shut down before */
+        starpu_shutdown();
+        return failures ? 1 : 0;
     } else {
         refuse_options();
         if (strcmp(what, "funneled") == 0) hide_variables();
