@@ -129,7 +129,8 @@ static int is_member(const tutti_lasting_epoch *e, int rank)
     return r < e->size;
 }
 
-/* MPI learns of a death a moment after, or before, the membership; of a rank that has ended on its own it does not. */
+/* MPI learns of a death a moment after, or before, the membership; of a rank that has ended on its own it mostly
+ * does not. */
 static void await_news(const tutti_lasting *l, const tutti_lasting_epoch *e, MPI_Comm comm)
 {
     static const double most_s = 1, moment_s = 1e-3;

@@ -55,8 +55,7 @@ typedef struct mesh {
     enum { CANNOT_SLEEP, SLEEPS_IN_MEMORY, SLEEPS_IN_POLL } sleeps;
     atomic_int dozes; /* in poll(2), or is about to */
     int bell;         /* wakes it there; -1: none */
-    struct pollfd
-        *nap;      /* [2 + size] what it sleeps on there: its two bells, and files of connections */
+    struct pollfd *nap; /* [2 + size] what it sleeps on there: its two bells, and files of connections */
     int *reported; /* [size] it was said that this rank is gone */
     struct pollfd *socket;
     int *socket_of;

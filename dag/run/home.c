@@ -1,9 +1,9 @@
 #include "dag/run/home.h"
 
 #include "dag/base/log.h"
+#include "dag/base/process.h"
 #include "dag/base/rank.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static int try_file(const char *folder)
 {
     static const char zeros[1 << 12];
     char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/.tutti.XXXXXX", folder);
+    snprintf(path, sizeof path, "%s/tutti.XXXXXX", folder);
     int file = mkstemp(path), error = file < 0 ? errno : 0;
     if (error) return error;
     const ssize_t n = write(file, zeros, sizeof zeros);
@@ -152,35 +152,57 @@ tutti_status tutti_run_home_prepare(void)
     return TUTTI_OK;
 }
 
-/* Whether the folder has "HOST.something", where StarPU writes what it has measured. */
-static int has_host(const char *models_folder)
+/* The file of this host that names the boot since which StarPU has measured it. */
+static FILE *open_mark(const char *models_folder, const char *mode)
 {
     char path[PATH_MAX], host[HOST_NAME_MAX + 1] = "";
-    const char *given = getenv("STARPU_HOSTNAME");
-    if (given)
-        snprintf(host, sizeof host, "%s", given);
-    else
-        gethostname(host, sizeof host - 1);
-    const size_t length = strcspn(host, ".");
-    snprintf(path, sizeof path, "%s/bus", models_folder);
-    DIR *folder = opendir(path);
-    int found = 0;
-    for (struct dirent *file; folder && !found && (file = readdir(folder));)
-        found = strncmp(file->d_name, host, length) == 0 && file->d_name[length] == '.';
-    if (folder) closedir(folder);
-    return length > 0 && found;
+    gethostname(host, sizeof host - 1);
+    snprintf(path, sizeof path, "%s/bus/%s.tutti", models_folder, host);
+    return fopen(path, mode);
 }
 
-int tutti_run_home_is_measured(void)
+static int has_mark(const char *models_folder)
+{
+    char boot[TUTTI_PROCESS_BOOT], found[TUTTI_PROCESS_BOOT] = "";
+    FILE *file = open_mark(models_folder, "r");
+    if (!file) return 0;
+    tutti_process_boot(boot);
+    const size_t bytes = fread(found, 1, sizeof found - 1, file);
+    fclose(file);
+    return bytes > 0 && !strcmp(found, boot);
+}
+
+static int make_mark(const char *models_folder)
+{
+    char boot[TUTTI_PROCESS_BOOT];
+    FILE *file = open_mark(models_folder, "w");
+    if (!file) return 0;
+    tutti_process_boot(boot);
+    fputs(boot, file);
+    return !fclose(file);
+}
+
+/* Whether `look` is true of each folder that StarPU may use. */
+static int is_true_of_all(int (*look)(const char *models_folder))
 {
     char folder[PATH_MAX];
     const int named = getenv("XDG_CACHE_HOME") || getenv("STARPU_HOME");
-    if (getenv(models)) return has_host(getenv(models));
+    if (getenv(models)) return look(getenv(models));
     for (int v = 0; v < VARIABLES; v++) {
         const char *home = getenv(variables[v]);
         if (!home || (v == HOME && named)) continue;
         snprintf(folder, sizeof folder, "%s/.starpu/sampling", home);
-        if (!has_host(folder)) return 0;
+        if (!look(folder)) return 0;
     }
     return 1;
+}
+
+int tutti_run_home_is_measured(void)
+{
+    return is_true_of_all(has_mark);
+}
+
+void tutti_run_home_set_measured(void)
+{
+    is_true_of_all(make_mark);
 }

@@ -10,7 +10,9 @@
  * which later runs use again, and warns on rank 0. IO (logged): StarPU can write in none. */
 tutti_status tutti_run_home_prepare(void);
 
-/* Whether StarPU has measured this machine, or is measuring it: a file of this host is in each of its folders. */
+/* Whether StarPU has started here since this machine was booted, after which it may have other processors and is
+ * measured anew. Set after such a start; what cannot be written is not set. */
 int tutti_run_home_is_measured(void);
+void tutti_run_home_set_measured(void);
 
 #endif

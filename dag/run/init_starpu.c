@@ -21,10 +21,11 @@ tutti_status tutti_run_init_starpu(struct starpu_conf *conf)
     int lock;
     tutti_status status = tutti_run_home_prepare();
     if (status) return status;
-    status = tutti_process_lock_take("starpu", "starting StarPU",
-        !has_gpus && tutti_run_home_is_measured(), longest_start_s, &lock);
+    const int measured = !has_gpus && tutti_run_home_is_measured();
+    status = tutti_process_lock_take("starpu", "starting StarPU", measured, longest_start_s, &lock);
     if (status) return status;
     const int rc = starpu_init(conf);
+    if (!rc && !measured) tutti_run_home_set_measured();
     tutti_process_lock_release(lock);
     if (!rc) return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_UNSUPPORTED, "StarPU failed to start: %s", strerror(-rc));

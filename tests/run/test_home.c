@@ -122,24 +122,26 @@ START_TEST(what_is_not_is_mended)
 }
 END_TEST
 
-/* There is a file of this host, or of the name that StarPU is given, in each folder that StarPU may look into. */
+/* What was measured before the last boot counts as not measured; each folder that StarPU may look into counts. */
 START_TEST(what_is_measured)
 {
-    char path[256];
+    char path[512], host[128] = "";
+    gethostname(host, sizeof host - 1);
     ck_assert_ok(prepare(NULL, NULL, home, "/proc/none"));
-    setenv("STARPU_HOSTNAME", "this.domain", 1);
     ck_assert_int_eq(tutti_run_home_is_measured(), 0);
-    snprintf(path, sizeof path, "%s/.starpu/sampling/bus/this.config", home);
-    fclose(fopen(path, "w"));
+    tutti_run_home_set_measured();
     ck_assert_int_eq(tutti_run_home_is_measured(), 1);
     setenv("XDG_CACHE_HOME", "/proc/none", 1);
     ck_assert_int_eq(tutti_run_home_is_measured(), 0);
     unsetenv("XDG_CACHE_HOME");
-    setenv("STARPU_HOSTNAME", "thi", 1);
-    ck_assert_int_eq(tutti_run_home_is_measured(), 0);
-    unsetenv("STARPU_HOSTNAME");
+    snprintf(path, sizeof path, "%s/.starpu/sampling/bus/%s.tutti", home, host);
+    FILE *mark = fopen(path, "w");
+    ck_assert_ptr_nonnull(mark);
+    fputs("another boot", mark);
+    fclose(mark);
     ck_assert_int_eq(tutti_run_home_is_measured(), 0);
     unlink(path);
+    ck_assert_int_eq(tutti_run_home_is_measured(), 0);
 }
 END_TEST
 
