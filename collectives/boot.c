@@ -316,6 +316,13 @@ static tutti_status compare_texts(const tutti_boot *boot, const char *mine)
         if (boot->rank == 0) memcpy(text, mine, (size_t)length);
         code = broadcast_from_zero(comm, text, length, MPI_CHAR);
         differs = strcmp(text, mine) != 0;
+        /* Said before the others know of it: a launcher may end this rank once one of them has failed. */
+        tutti_conf_difference d;
+        if (code == MPI_SUCCESS && differs && tutti_conf_compare(text, mine, &d))
+            tutti_fail(TUTTI_ERR_USAGE,
+                "the ranks were started with different options: %s is \"%s\" on rank 0 and \"%s\" on "
+                "rank %d",
+                d.name, d.a, d.b, boot->rank);
         if (code == MPI_SUCCESS) code = reduce_max(comm, &differs);
     }
     if (code != MPI_SUCCESS || short_of_memory) {
@@ -323,12 +330,6 @@ static tutti_status compare_texts(const tutti_boot *boot, const char *mine)
         if (code != MPI_SUCCESS) return mpi_failed(code, "comparing the ranks");
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a text of %d characters", length);
     }
-    tutti_conf_difference d;
-    if (differs && tutti_conf_compare(text, mine, &d))
-        tutti_fail(TUTTI_ERR_USAGE,
-            "the ranks were started with different options: %s is \"%s\" on rank 0 and \"%s\" on "
-            "rank %d",
-            d.name, d.a, d.b, boot->rank);
     free(text);
     return differs ? TUTTI_ERR_USAGE : TUTTI_OK;
 }
