@@ -6,7 +6,7 @@
 # Exit status: 0 when all that failed has passed now.
 set -uo pipefail
 build=$1 tests=${2:-}
-timed='^tests/(programs|faults|box|tools|example|trace)/.*\.sh$'
+timed='^tests/(programs|faults|box|tools|example|trace|device)/.*\.sh$'
 failed_once=() late=0
 while read -r trs; do
     grep -q '^:test-result: \(FAIL\|ERROR\)' "$trs" || continue
