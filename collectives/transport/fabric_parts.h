@@ -45,6 +45,7 @@ enum { TUTTI_FABRIC_PACKET = 15 << 10, TUTTI_FABRIC_NAME = 256 };
 typedef enum tutti_fabric_kind {
     TUTTI_FABRIC_STREAM,
     TUTTI_FABRIC_MEMORY,
+    TUTTI_FABRIC_BEGIN,
     TUTTI_FABRIC_END,
     TUTTI_FABRIC_KINDS
 } tutti_fabric_kind;

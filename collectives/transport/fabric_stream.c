@@ -48,7 +48,8 @@ typedef struct fabric_stream {
     struct fid_ep *ep;
     fi_addr_t peer;
     int named; /* the other end's endpoint is known */
-    unsigned char name[TUTTI_FABRIC_NAME];
+    int begins; /* of the two ends, this one sends first */
+    unsigned char own_name[TUTTI_FABRIC_NAME], name[TUTTI_FABRIC_NAME];
     size_t named_bytes;
     op op[RECEIVES + SENDS + WRITES];
     tutti_fabric_packet *packets; /* [RECEIVES + SENDS] */
@@ -199,6 +200,7 @@ static void read_name(fabric_stream *s)
     if (fi_av_insert(s->av, s->name + 1, 1, &s->peer, 0, NULL) != 1)
         break_stream(s, "has named no valid endpoint");
     s->named = !s->broken;
+    s->begins = memcmp(s->own_name, s->name, TUTTI_FABRIC_NAME) < 0;
 }
 
 /* A count that has come whole is what the other end has sent. */
@@ -261,6 +263,13 @@ static int fabric_is_dead(tutti_stream *base, double now_s)
 
 /* ---- writing ---- */
 
+/* A provider over connections makes one for an endpoint's first packet. Where both ends do so at once, libfabric 2.1
+ * sometimes loses what one has sent: so the other end waits for a packet. */
+static int may_send(const fabric_stream *s)
+{
+    return s->named && (s->begins || s->received > 0);
+}
+
 /* Returns 1; 0: not now; -1: broken. */
 static int send_packet(fabric_stream *s, op *o, tutti_fabric_kind kind, size_t bytes)
 {
@@ -303,7 +312,7 @@ static ssize_t fabric_write(tutti_stream *base, const struct iovec *part, int pa
 {
     fabric_stream *s = (fabric_stream *)base;
     if (s->broken) return is_broken(s);
-    if (!s->named) return 0;
+    if (!may_send(s)) return 0;
     const int shown = show_memory(s);
     if (shown <= 0) return shown;
     op *o = take_op(&s->free_sends);
@@ -319,10 +328,14 @@ static ssize_t fabric_write(tutti_stream *base, const struct iovec *part, int pa
     return sent > 0 ? (ssize_t)bytes : sent;
 }
 
-static void send_end(fabric_stream *s)
+/* What is due besides the stream's data. */
+static void send_due(fabric_stream *s)
 {
-    op *o = s->ends == IS_DUE && s->named && !s->broken ? take_op(&s->free_sends) : NULL;
-    if (o && send_packet(s, o, TUTTI_FABRIC_END, 0)) s->ends = IS_SENT;
+    const int begin = s->begins && !s->sent, end = s->ends == IS_DUE && may_send(s);
+    op *o = (begin || end) && !s->broken ? take_op(&s->free_sends) : NULL;
+    if (!o) return;
+    const int sent = send_packet(s, o, begin ? TUTTI_FABRIC_BEGIN : TUTTI_FABRIC_END, 0);
+    if (sent && !begin) s->ends = IS_SENT;
 }
 
 /* ---- reading ---- */
@@ -358,6 +371,7 @@ static int look_at(fabric_stream *s, const op *o)
         return break_stream(s, "has sent what has not arrived");
     s->received++;
     if (p->kind == TUTTI_FABRIC_END) return close_stream(s);
+    if (p->kind == TUTTI_FABRIC_BEGIN) return 0;
     return p->kind == TUTTI_FABRIC_MEMORY ? learn_memory(s, p) : 1;
 }
 
@@ -376,7 +390,7 @@ static ssize_t fabric_read(tutti_stream *base, void *to, size_t most)
     if (!s->named && !s->broken) read_name(s);
     if (!s->arrived && !s->broken) {
         progress(s);
-        send_end(s);
+        send_due(s);
     }
     while (s->arrived) { /* what had arrived before it broke is read */
         const tutti_fabric_packet *p = s->arrived->packet;
@@ -392,12 +406,12 @@ static ssize_t fabric_read(tutti_stream *base, void *to, size_t most)
 }
 
 /* Asked before the completion queue's file is slept on. A provider that accepts nothing, although nothing is under way,
- * does not say when it will. */
+ * does not say when it will; nor that another end makes a connection. */
 static int fabric_is_ready(const tutti_stream *base, int writes)
 {
     const fabric_stream *s = (const fabric_stream *)base;
     struct fid *queue = &s->cq->fid;
-    return !s->named || s->arrived || s->broken || (writes && !s->under_way) ||
+    return s->sent + s->received == 0 || s->arrived || s->broken || (writes && !s->under_way) ||
            fi_trywait(s->fabric->fabric, &queue, 1) != 0;
 }
 
@@ -482,7 +496,7 @@ static void fabric_shut(tutti_stream *base)
 {
     fabric_stream *s = (fabric_stream *)base;
     if (!s->ends) s->ends = IS_DUE;
-    send_end(s);
+    send_due(s);
 }
 
 /* Nothing writes to this process's memory, or reads from it, when the endpoint is closed. */
@@ -511,7 +525,7 @@ static void fabric_close_stream(tutti_stream *base)
     while (is_there && !s->broken && (s->under_way || s->ends == IS_DUE) &&
            tutti_clock_s() < until_s) {
         progress(s);
-        send_end(s);
+        send_due(s);
         read_counts(s);
         if (s->gone_s) break;
     }
@@ -548,13 +562,12 @@ static int open_endpoint(fabric_stream *s)
 }
 
 /* The socket is new: its buffer has room. */
-static int send_name(const fabric_stream *s)
+static int send_name(fabric_stream *s)
 {
-    unsigned char name[TUTTI_FABRIC_NAME] = {0};
     size_t bytes = TUTTI_FABRIC_NAME - 1;
-    const int code = fi_getname(&s->ep->fid, name + 1, &bytes);
+    const int code = fi_getname(&s->ep->fid, s->own_name + 1, &bytes);
     if (code) return code;
-    return send(s->control, name, TUTTI_FABRIC_NAME, MSG_NOSIGNAL | MSG_DONTWAIT) ==
+    return send(s->control, s->own_name, TUTTI_FABRIC_NAME, MSG_NOSIGNAL | MSG_DONTWAIT) ==
                    TUTTI_FABRIC_NAME
                ? 0
                : -FI_ENOTCONN;
