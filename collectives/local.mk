@@ -56,6 +56,7 @@ libcore_la_SOURCES += \
 	collectives/transport/mpi_fail.c \
 	collectives/transport/mpi_lock.c collectives/transport/mpi_lock.h \
 	collectives/transport/mpi_message.c \
+	collectives/transport/mpi_open.c \
 	collectives/transport/mpi_request.c \
 	collectives/transport/part.c \
 	collectives/transport/gather.c collectives/transport/gather.h \

@@ -1,5 +1,5 @@
-/* The internals of the MPI transport: mpi_message.c (messages; opening and closing), mpi_collective.c
- * (the MPI library's collectives), and below both mpi_request.c (MPI's requests under way). */
+/* The internals of the MPI transport: mpi_open.c (opening and closing), above mpi_message.c (messages) and
+ * mpi_collective.c (the MPI library's collectives), and below both mpi_request.c (MPI's requests under way). */
 #ifndef TUTTI_TRANSPORT_MPI_H
 #define TUTTI_TRANSPORT_MPI_H
 
@@ -92,8 +92,15 @@ int tutti_mpi_is_dead(MPI_Comm comm, int rank);
 /* A hash of this host. Returns MPI's code. */
 int tutti_mpi_host(uint64_t *hash);
 
-/* tutti_transport_ops.collective. UNSUPPORTED, with the count, where MPI's int cannot count the
- * elements. */
+/* Of tutti_transport_ops. collective: UNSUPPORTED, with the count, where MPI's int cannot count the elements. */
+tutti_status tutti_mpi_isend(tutti_transport *t, int lane, int peer, int tag, const void *data,
+    size_t bytes, tutti_message **message);
+tutti_status tutti_mpi_irecv(tutti_transport *t, int lane, int peer, int tag, void *data,
+    size_t bytes, tutti_message **message);
+tutti_status tutti_mpi_test(tutti_transport *t, tutti_message *message, int *done);
+void tutti_mpi_cancel(tutti_transport *t, tutti_message *message);
+void tutti_mpi_sweep(tutti_transport *t, int first, int lanes);
+void tutti_mpi_abandon(tutti_transport *t, tutti_message *message);
 tutti_status tutti_mpi_collective(
     tutti_transport *t, int lane, const tutti_coll_args *args, tutti_message **message);
 
