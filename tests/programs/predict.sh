@@ -52,6 +52,29 @@ mkdir "$dir/empty"
 refuses 1 "$dir/empty: holds no .jpg, .jpeg.* file" "$apps/tutti-predict" --checkpoint "$dir/mlp" "$dir/empty"
 refuses 1 "none/page" "$apps/tutti-predict" --checkpoint "$dir/mlp" --page "$dir/none/page" "$image"
 
+# A network for grey images gets the brightness of a photograph: its test set is one such grey, as both classes, so the
+# loss is the mean of both, and the photograph has the colour.
+mkdir "$dir/grey"
+perl -MCompress::Zlib -e 'my ($folder, $photograph) = @ARGV; srand 3;
+    sub put { my ($name, @bytes) = @_; open my $f, ">:raw", $name or die; print $f @bytes; close $f or die }
+    sub chunk { my $body = join "", @_; pack("N", length($body) - 4), $body, pack("N", crc32($body)) }
+    for ([train => 8, sub { int rand 256 }], [t10k => 2, sub { 124 }]) {
+        my ($name, $n, $pixel) = @$_;
+        put("$folder/$name-images-idx3-ubyte", pack("N4", 0x803, $n, 8, 8), map { chr $pixel->() } 1 .. 64 * $n);
+        put("$folder/$name-labels-idx1-ubyte", pack("N2", 0x801, $n), map { chr $_ % 2 } 1 .. $n);
+    }
+    put($photograph, "\x89PNG\r\n\x1a\n", chunk("IHDR", pack("N2C5", 8, 8, 8, 2, 0, 0, 0)),
+        chunk("IDAT", compress(("\0" . "\xc8\x64\x32" x 8) x 8)), chunk("IEND"))' "$dir/grey" "$dir/orange.png" # 200 100 50
+trains 1 --data "$dir/grey" --model mlp --batch 2 --steps 3 --lr 0.01 --checkpoint "$dir/brightness"
+predict --checkpoint "$dir/brightness" --json "$dir/orange.png" || { fail "a grey network: status $?"; cat "$dir/err"; }
+perl -MJSON::PP -e 'my ($said, $events) = @ARGV; open my $f, "<", $said; my $p = decode_json(<$f>)->{predictions};
+    my ($loss, $test) = 0;
+    for (@$p) { $loss -= log($_->{probability}) / 2 if $_->{label} < 2 }
+    open my $e, "<", $events;
+    while (<$e>) { my $event = decode_json($_); $test = $event->{test_loss} if $event->{event} eq "eval" }
+    die "loss $loss, test loss $test" if abs($loss - $test) > 1e-5 * (1 + $test)' "$dir/out" "$dir/json" ||
+    { fail "a grey network"; cat "$dir/out"; }
+
 # A data set without names has numbers.
 make_cifar "$dir/cifar"
 trains 1 --data "$dir/cifar" --model mlp --batch 8 --steps 1 --lr 0.01 --checkpoint "$dir/numbers"
