@@ -279,6 +279,7 @@ static tutti_status set_up(bench *b)
 static void remove_files(const bench *b)
 {
     char path[PATH + 64];
+    if (!*b->folder) return;
     for (int i = 0; i < b->rows; i++) {
         unlink(b->row[i].model);
         snprintf(path, sizeof path, "%s.json", b->row[i].model);

@@ -29,10 +29,11 @@ static void widen_range(tutti_svm_scaling *s, int64_t index, double low, double 
 tutti_status tutti_svm_scaling_measure(tutti_svm_world *world, const tutti_rows *rows, double lower,
     double upper, tutti_svm_scaling *s)
 {
-    const int64_t n = rows->columns + 1;
+    const int64_t n = rows->columns + 1, most = ((int64_t)64 << 20) / world->size / 8 + 1;
+    const int64_t block = n < most ? n : most; /* columns at once */
     *s = (tutti_svm_scaling){.lower = lower, .upper = upper};
     tutti_status status = widen_ranges(rows->columns, s);
-    double *all = tutti_svm_new(n * world->size, sizeof *all);
+    double *all = tutti_svm_new(block * world->size, sizeof *all);
     int64_t *seen = tutti_svm_new(n, sizeof *seen);
     if (!all || !seen) status = TUTTI_ERR_NOMEM;
     for (int64_t k = 0; k < rows->nonzeros && !status; k++) {
@@ -43,10 +44,14 @@ tutti_status tutti_svm_scaling_measure(tutti_svm_world *world, const tutti_rows 
     for (int64_t k = 1; k < n && !status; k++)
         if (seen[k] < rows->count) widen_range(s, k, 0, 0);
     for (int side = 0; side < 2 && !status; side++) { /* the least of all ranks, then the largest */
-        double *mine = side ? s->max : s->min;
-        status = tutti_svm_gather(world, mine, n * (int64_t)sizeof *mine, all);
-        for (int64_t k = 0; k < n * world->size && !status; k++)
-            mine[k % n] = side ? fmax(mine[k % n], all[k]) : fmin(mine[k % n], all[k]);
+        for (int64_t from = 0; from < n && !status; from += block) {
+            const int64_t width = n - from < block ? n - from : block;
+            double *mine = (side ? s->max : s->min) + from;
+            status = tutti_svm_gather(world, mine, width * (int64_t)sizeof *mine, all);
+            for (int64_t k = 0; k < width * world->size && !status; k++)
+                mine[k % width] =
+                    side ? fmax(mine[k % width], all[k]) : fmin(mine[k % width], all[k]);
+        }
     }
     free(all);
     free(seen);
@@ -78,7 +83,7 @@ tutti_status tutti_svm_scaling_apply(const tutti_svm_scaling *s, tutti_rows *row
             if (x != 0) status = tutti_rows_put(&to, (uint32_t)k, x);
         }
     }
-    to.columns = rows->columns;
+    if (to.columns < rows->columns) to.columns = rows->columns;
     tutti_rows_free(status ? &to : rows);
     if (!status) *rows = to;
     return status;

@@ -174,22 +174,55 @@ tutti_status tutti_svm_output_begin(
     tutti_svm_world *world, const char *what, const char *path, tutti_svm_output *output)
 {
     const tutti_file_options options = {.what = what, .path = path};
-    *output = (tutti_svm_output){.world = world};
+    *output = (tutti_svm_output){.world = world, .piece = (int64_t)64 << 20};
     const tutti_status mine = world->rank ? TUTTI_OK : tutti_file_begin(&options, &output->file);
     tutti_status status = tutti_svm_agree(world, mine);
     if (status && !mine && !world->rank) tutti_file_drop(&output->file);
     return status;
 }
 
+/* What a rank has of a piece of the whole text. */
+static int64_t share(int64_t begin, int64_t end, int64_t from, int64_t to)
+{
+    if (begin < from) begin = from;
+    if (end > to) end = to;
+    return end > begin ? end - begin : 0;
+}
+
+/* The bytes [from, to) of the whole text get to rank 0. begin[r]: where rank r's text begins in it. */
+static tutti_status write_piece(tutti_svm_output *o, const char *text, const int64_t begin[],
+    int64_t from, int64_t to, char *piece)
+{
+    const int rank = o->world->rank, size = o->world->size;
+    int64_t *sent = o->world->counts, *received = sent + size;
+    memset(sent, 0, 2 * (size_t)size * sizeof *sent);
+    sent[0] = share(begin[rank], begin[rank + 1], from, to);
+    for (int r = 0; r < size && !rank; r++) received[r] = share(begin[r], begin[r + 1], from, to);
+    const char *mine = from > begin[rank] && sent[0] ? text + (from - begin[rank]) : text;
+    tutti_status status = tutti_svm_exchange(o->world, mine, sent, piece, received);
+    if (!status && !rank) tutti_file_write(&o->file, piece, (size_t)(to - from));
+    return status;
+}
+
 tutti_status tutti_svm_output_write(tutti_svm_output *o, const void *text, size_t bytes)
 {
-    int64_t before, all;
-    char *whole = NULL;
-    tutti_status status = tutti_svm_place(o->world, (int64_t)bytes, &before, &all);
-    if (!status && !o->world->rank && !(whole = tutti_svm_new(all, 1))) status = TUTTI_ERR_NOMEM;
-    if (!status) status = tutti_svm_collect(o->world, text, (int64_t)bytes, whole);
-    if (!status && whole) tutti_file_write(&o->file, whole, (size_t)all);
-    if (status != TUTTI_ERR_TIMEOUT) free(whole); /* else messages may still use it */
+    const int size = o->world->size;
+    if (size == 1) {
+        tutti_file_write(&o->file, text, bytes);
+        return TUTTI_OK;
+    }
+    int64_t mine = (int64_t)bytes, *begin = tutti_svm_new(size + 1, sizeof *begin);
+    char *piece = o->world->rank ? NULL : tutti_svm_new(o->piece, 1);
+    tutti_status status = begin && (piece || o->world->rank) ? TUTTI_OK : TUTTI_ERR_NOMEM;
+    status = tutti_svm_agree(o->world, status);
+    if (!status) status = tutti_svm_gather(o->world, &mine, sizeof mine, begin + 1);
+    for (int r = 0; r < size && !status; r++) begin[r + 1] += begin[r];
+    for (int64_t from = 0; !status && from < begin[size]; from += o->piece) {
+        const int64_t left = begin[size] - from, n = left < o->piece ? left : o->piece;
+        status = write_piece(o, text, begin, from, from + n, piece);
+    }
+    free(begin);
+    if (status != TUTTI_ERR_TIMEOUT) free(piece); /* else messages may still use it */
     return status;
 }
 

@@ -106,6 +106,7 @@ tutti_status tutti_svm_spread(tutti_svm_world *world, const void *whole, int64_t
 typedef struct tutti_svm_output {
     tutti_svm_world *world;
     tutti_file file; /* on rank 0 */
+    int64_t piece;   /* bytes that rank 0 has in memory at once; the same on all ranks */
 } tutti_svm_output;
 tutti_status tutti_svm_output_begin(
     tutti_svm_world *world, const char *what, const char *path, tutti_svm_output *output);

@@ -32,7 +32,8 @@ static tutti_status register_bytes(const void *data, int64_t bytes, tutti_handle
     *handle = NULL;
     if (bytes > (int64_t)UINT32_MAX)
         return tutti_fail(TUTTI_ERR_UNSUPPORTED,
-            "a message of %lld bytes is too long: use more ranks", (long long)bytes);
+            "a message of %lld bytes is too long: at most %lld are possible", (long long)bytes,
+            (long long)UINT32_MAX);
     starpu_vector_data_register(
         handle, STARPU_MAIN_RAM, (uintptr_t)data, (uint32_t)bytes, sizeof(char));
     return TUTTI_OK;

@@ -11,6 +11,5 @@ tests_svm_test_text_LDADD = $(svm_test_ldadd)
 tests_svm_test_solve_SOURCES = tests/svm/test_solve.c tests/svm/fixture.c tests/svm/fixture.h
 tests_svm_test_solve_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_svm_test_solve_LDADD = $(svm_test_ldadd)
-tests_svm_fuzz_text_SOURCES = tests/svm/fuzz_text.c
 tests_svm_fuzz_text_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_svm_fuzz_text_LDADD = $(svm_test_ldadd)

@@ -64,6 +64,58 @@ START_TEST(ranks_read_the_rows_of_a_file)
 }
 END_TEST
 
+/* ---- what ranks write together ---- */
+
+static const char *const texts[] = {
+    "first", "", "a longer text of rank 2, in several pieces", "last"};
+
+static tutti_status write_rank(tutti_svm_world *world, void *ctx)
+{
+    tutti_svm_output output;
+    tutti_status status = tutti_svm_output_begin(world, "texts", path, &output);
+    if (status) return status;
+    output.piece = *(const int64_t *)ctx;
+    status = tutti_svm_output_write(&output, texts[world->rank], strlen(texts[world->rank]));
+    return tutti_svm_output_end(&output, status);
+}
+
+START_TEST(ranks_write_a_file_in_pieces)
+{
+    const tutti_svm_world_options options = {.timeout_s = 60};
+    const int64_t pieces[] = {1, 7, 46, 51, 52, 1000};
+    for (int P = 1; P <= 4; P++) {
+        char whole[128] = "", read[128] = "";
+        for (int r = 0; r < P; r++) strcat(whole, texts[r]);
+        for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+            ck_assert_ok(tutti_svm_world_local(&options, P, write_rank, (void *)&pieces[i]));
+            FILE *in = fopen(path, "r");
+            ck_assert_ptr_nonnull(in);
+            read[fread(read, 1, sizeof read - 1, in)] = '\0';
+            fclose(in);
+            ck_assert_str_eq(read, whole);
+        }
+    }
+}
+END_TEST
+
+/* Ranges may have features that the rows lack, and 0 may become another value. */
+START_TEST(scaled_rows_have_the_features_of_their_ranges)
+{
+    double min[] = {0, 0, 0, 1}, max[] = {0, 1, 1, 2};
+    tutti_svm_scaling scaling = {.lower = -1, .upper = 1, .columns = 3, .min = min, .max = max};
+    reading r;
+    put("1 1:1\n", 6);
+    ck_assert_ok(read_on(1, &r));
+    ck_assert_int_eq(r.rows[0].columns, 1);
+    ck_assert_ok(tutti_svm_scaling_apply(&scaling, &r.rows[0]));
+    ck_assert_int_eq(r.rows[0].nonzeros, 3);
+    ck_assert_int_eq(r.rows[0].index[2], 3);
+    ck_assert(tutti_rows_value(&r.rows[0], 2) == -3);
+    ck_assert_int_eq(r.rows[0].columns, 3);
+    tutti_rows_free(&r.rows[0]);
+}
+END_TEST
+
 static const struct {
     const char *text, *says;
 } bad[] = {
@@ -212,6 +264,8 @@ int main(void)
     Suite *suite = suite_create("svm_text");
     TCase *tcase = testing_case(suite, "text");
     tcase_add_test(tcase, ranks_read_the_rows_of_a_file);
+    tcase_add_test(tcase, ranks_write_a_file_in_pieces);
+    tcase_add_test(tcase, scaled_rows_have_the_features_of_their_ranges);
     tcase_add_loop_test(tcase, bad_text_is_refused_on_all_ranks, 0, sizeof bad / sizeof *bad);
     tcase_add_test(tcase, marks_and_missing_ends_are_taken);
     tcase_add_test(tcase, a_model_that_is_read_is_written_as_it_was);
