@@ -189,6 +189,9 @@ static tutti_status submit_brief(const tutti_datum_task *task)
 
 tutti_status tutti_datum_submit(const tutti_datum_task *task)
 {
+    if (task->count > TUTTI_DATUM_MOST)
+        return tutti_fail(TUTTI_ERR_INTERNAL, "task '%s' has %d data, and %d at most are possible",
+            task->name, task->count, TUTTI_DATUM_MOST);
     if (task->brief) return submit_brief(task);
     struct starpu_task *t = starpu_task_create();
     tutti_datum_task *copy = malloc(sizeof *copy);

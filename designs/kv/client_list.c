@@ -72,7 +72,6 @@ static tutti_client_verdict admit_worker(tutti_client_list *g, const tutti_hello
         memcpy(client_entry->host, h->host, sizeof client_entry->host);
     }
     client_entry->here[h->worker / 8] |= bit;
-    client_entry->workers_here++;
     g->self.workers = h->workers;
     return TUTTI_CLIENT_WELCOME;
 }

@@ -23,7 +23,6 @@ typedef enum tutti_client_state {
 typedef struct tutti_client_entry {
     tutti_client_state state;
     int64_t life;
-    int workers_here;
     unsigned char here[TUTTI_HELLO_WORKERS / 8]; /* which of its workers: bits */
     int process;                                 /* of its first worker */
     char host[TUTTI_HELLO_HOST];

@@ -18,7 +18,12 @@
 
 /* ---- options and variables ---- */
 
-enum { MOST_CLIENTS = 1024, MOST_SERVERS = 1024, MOST_PORT = 65535, MOST_COPIES = 2 };
+enum {
+    MOST_CLIENTS = 1024,
+    MOST_SERVERS = TUTTI_KV_SERVERS_MOST,
+    MOST_PORT = 65535,
+    MOST_COPIES = 2
+};
 
 typedef struct values {
     const char *role, *meet, *listen, *token;
@@ -277,14 +282,6 @@ tutti_status tutti_jobs_write_address(
     return tutti_file_put(&file, text, (size_t)n);
 }
 
-void tutti_jobs_forget(const tutti_jobs *jobs, int server)
-{
-    char path[TUTTI_JOBS_TEXT + 16];
-    if (!uses_address_files(jobs)) return;
-    name_file(jobs, server, path);
-    unlink(path);
-}
-
 /* Opens an address file. 1, 0 or -1, as tutti_jobs_find. */
 static int open_file(const char *path, FILE **file, char *why, size_t why_bytes)
 {
@@ -305,22 +302,13 @@ static int open_file(const char *path, FILE **file, char *why, size_t why_bytes)
     return found == 1 && !*file ? 0 : found;
 }
 
-int tutti_jobs_find(
-    const tutti_jobs *jobs, int server, tutti_server_address *m, char *why, size_t why_bytes)
+/* Closes it. Returns whether it has all lines; m->number is 0 if it lacks that. */
+static int read_file(FILE *file, char address[TUTTI_JOBS_TEXT], tutti_server_address *m)
 {
     enum { MOST_LINES = 16 };
-    char path[TUTTI_JOBS_TEXT + 16], address[TUTTI_JOBS_TEXT] = "", line[2 * TUTTI_JOBS_TEXT];
+    char line[2 * TUTTI_JOBS_TEXT];
     long long number = 0;
     int read = 0;
-    FILE *file = NULL;
-    *m = (tutti_server_address){0};
-    memcpy(m->token, jobs->token, sizeof m->token);
-    if (!uses_address_files(jobs)) return find_listed(jobs->meet, server, m);
-    name_file(jobs, server, path);
-    int found = look_at_folder(jobs, why, why_bytes);
-    if (found == 1) found = open_file(path, &file, why, why_bytes);
-    if (found < 0) tutti_fail(TUTTI_ERR_USAGE, "tutti_kv_open: meet: %s", why);
-    if (found < 1) return found;
     for (int i = 0; i < MOST_LINES && fgets(line, sizeof line, file); i++) {
         /* the widths are TUTTI_JOBS_TEXT - 1, TUTTI_JOBS_TOKEN */
         if (sscanf(line, "address %255s", address) == 1 ||
@@ -330,10 +318,39 @@ int tutti_jobs_find(
     }
     fclose(file);
     m->number = number > 0 ? number : 0;
+    return read == 2;
+}
+
+int tutti_jobs_find(
+    const tutti_jobs *jobs, int server, tutti_server_address *m, char *why, size_t why_bytes)
+{
+    char path[TUTTI_JOBS_TEXT + 16], address[TUTTI_JOBS_TEXT] = "";
+    FILE *file = NULL;
+    *m = (tutti_server_address){0};
+    memcpy(m->token, jobs->token, sizeof m->token);
+    if (!uses_address_files(jobs)) return find_listed(jobs->meet, server, m);
+    name_file(jobs, server, path);
+    int found = look_at_folder(jobs, why, why_bytes);
+    if (found == 1) found = open_file(path, &file, why, why_bytes);
+    if (found < 0) tutti_fail(TUTTI_ERR_USAGE, "tutti_kv_open: meet: %s", why);
+    if (found < 1) return found;
+    const int whole = read_file(file, address, m);
     m->in_file = 1;
-    if (read == 2 && read_address(address, m->address, &m->port) && m->port) return 1;
+    if (whole && read_address(address, m->address, &m->port) && m->port) return 1;
     snprintf(why, why_bytes, "%s does not say where a server is", path);
     return 0;
+}
+
+void tutti_jobs_forget(const tutti_jobs *jobs, int server, int64_t number)
+{
+    char path[TUTTI_JOBS_TEXT + 16], address[TUTTI_JOBS_TEXT] = "", why[2 * TUTTI_JOBS_TEXT];
+    tutti_server_address m = {0};
+    FILE *file;
+    if (!number || !uses_address_files(jobs)) return;
+    name_file(jobs, server, path);
+    if (open_file(path, &file, why, sizeof why) != 1) return;
+    read_file(file, address, &m);
+    if (m.number == number) unlink(path);
 }
 
 tutti_status tutti_jobs_make_token(char token[TUTTI_JOBS_TOKEN + 1])

@@ -3,8 +3,11 @@
 #ifndef TUTTI_KV_JOBS_H
 #define TUTTI_KV_JOBS_H
 
+#include "dag/run/datum.h"
 #include "designs/kv/kv.h"
 
+/* A task has the whole of a key, and each server's part. */
+enum { TUTTI_KV_SERVERS_MOST = TUTTI_DATUM_MOST - 1 };
 enum { TUTTI_JOBS_TEXT = 256, TUTTI_JOBS_TOKEN = 64 };
 
 typedef struct tutti_jobs {
@@ -42,7 +45,8 @@ typedef struct tutti_server_address {
 /* Writes a server's address file; does nothing if `meet` is a list. IO, USAGE: others can write there (logged). */
 tutti_status tutti_jobs_write_address(
     const tutti_jobs *jobs, int server, const tutti_server_address *address);
-void tutti_jobs_forget(const tutti_jobs *jobs, int server);
+/* Removes it if it still is that of the server that drew this number. */
+void tutti_jobs_forget(const tutti_jobs *jobs, int server, int64_t number);
 /* A server's address: 1. 0, with why[]: not written yet. -1: the file cannot be trusted (logged). */
 int tutti_jobs_find(
     const tutti_jobs *jobs, int server, tutti_server_address *address, char *why, size_t why_bytes);

@@ -38,7 +38,8 @@
  *               which it comes: results have the same bits in every run. A pull has all pushes of all
  *               clients up to the last that its own client has made before, and none beyond.
  *   async       a push is added when it comes; a pull has its own client's pushes, and others as they came.
- *   bounded:S   the same, but a pull waits until no client has pushed the key S times less than its own.
+ *   bounded:S   the same, but a pull waits until no client has pushed the key more than S times less than
+ *               its own.
  *   elastic:period=T,alpha=A
  *               clients train independently, each on its own weights, and the key's value is a centre. Every T-th
  *               tutti_kv_pushpull(kv, key, weights, weights) of a key mixes the two: A (weights - centre) is
@@ -81,7 +82,7 @@ enum { TUTTI_KV_CUT = 65536 };
 /* Fields that are 0 or NULL take their defaults: begin with  tutti_kv_options options = {0};  A later release
  * may add fields at the end. All ranks must give the same. */
 typedef struct tutti_kv_options {
-    /* How many ranks serve: the last ones of the communicator. 0: none; the workers are then one client. */
+    /* How many ranks serve: the last ones of the communicator, at most 63. 0: none; the workers are then one client. */
     int servers;
     /* How many clients the workers form, groups of equal size of neighbouring ranks. 0: each is a client of its
      * own, or, without servers, all are one. */

@@ -65,9 +65,12 @@ static tutti_status connect_server(tutti_kv *kv, int server, tutti_hello *hello)
         hello->server = server;
         hello->address_number = found ? m.number : 0;
         tutti_hello_write(hello, words);
-        if (found)
-            status = (m.in_file ? tutti_tcp_connect_stale : tutti_tcp_connect)(m.address, m.port,
-                choose_attempt_s(j, &m, left_s), m.token, words, &later, why, &socket);
+        const tutti_tcp_call call = {.address = m.address,
+            .port = m.port,
+            .token = m.token,
+            .timeout_s = choose_attempt_s(j, &m, left_s),
+            .stale = m.in_file};
+        if (found) status = tutti_tcp_connect(&call, words, &later, why, &socket);
         if (!status) {
             tutti_hello answer;
             if (hello->any && tutti_hello_read(words, &answer)) hello->client = answer.client;
@@ -211,7 +214,6 @@ static void lose_worker(void *ctx, int worker, const char *why)
     if (workers) {
         tutti_client_entry *client_entry = &kv->jobs.client_list.client_entry[worker / workers];
         snprintf(client_entry->why, sizeof client_entry->why, "%s", why);
-        client_entry->workers_here--;
     }
     pthread_mutex_unlock(&kv->jobs.lock);
     if (workers) send_to_main(kv, TUTTI_KV_LOST, worker, workers);
@@ -342,7 +344,8 @@ static int jobs_has_left(tutti_kv *kv, int rank)
 static void jobs_close(tutti_kv *kv)
 {
     tutti_kv_jobs *j = &kv->jobs;
-    if (tutti_kv_is_server(kv) && j->connections) tutti_jobs_forget(&j->settings, kv->server);
+    if (tutti_kv_is_server(kv) && j->connections)
+        tutti_jobs_forget(&j->settings, kv->server, j->client_list.self.address_number);
     tutti_connections_close(j->connections);
     j->connections = NULL;
     tutti_client_list_close(&j->client_list);

@@ -38,6 +38,12 @@ static tutti_status divide_ranks(const tutti_kv_options *o, int ranks, tutti_kv 
     kv->servers = o->servers;
     kv->workers = ranks - o->servers;
     kv->clients = o->clients ? o->clients : o->servers ? kv->workers : 1;
+    if (o->servers > TUTTI_KV_SERVERS_MOST)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_kv_open: servers is %d: %d at most are possible, because a task has a large "
+            "key's "
+            "part of each",
+            o->servers, TUTTI_KV_SERVERS_MOST);
     if (o->servers < 0 || kv->workers < 1)
         return tutti_fail(TUTTI_ERR_USAGE,
             "tutti_kv_open: servers is %d of %d ranks: must be from 0 to %d, so that a worker is "

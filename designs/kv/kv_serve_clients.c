@@ -89,8 +89,8 @@ static tutti_status remove_client(tutti_server *s, int client)
     return status;
 }
 
-/* Drops the pending requests of a client that died; none of its transfers are in flight. */
-static tutti_status discard_client(tutti_server *s, int client)
+/* Drops the pending requests of a client that died or never came; none of its transfers are in flight. */
+static tutti_status forget_client(tutti_server *s, int client)
 {
     tutti_server_client *c = &s->client[client];
     for (int slot = 0; slot < s->keys; slot++) {
@@ -104,7 +104,12 @@ static tutti_status discard_client(tutti_server *s, int client)
     c->broken = 0;
     s->died_last = client;
     s->died_s = tutti_clock_s();
-    tutti_status status = remove_client(s, client);
+    return remove_client(s, client);
+}
+
+static tutti_status discard_client(tutti_server *s, int client)
+{
+    tutti_status status = forget_client(s, client);
     set_client_state(s, client, TUTTI_CLIENT_GONE);
     return status;
 }
@@ -243,6 +248,17 @@ tutti_status tutti_server_on_take_over(tutti_server *s, const tutti_active_messa
 
 /* ---- the end ---- */
 
+/* Returns 0 if the client has connected meanwhile: the message that says so is in the queue. */
+static int expects_no_more(tutti_server *s, int client)
+{
+    tutti_kv_jobs *j = &s->kv->jobs;
+    pthread_mutex_lock(&j->lock);
+    const int expected = j->client_list.client_entry[client].state == TUTTI_CLIENT_EXPECTED;
+    if (expected) tutti_client_list_leave(&j->client_list, client);
+    pthread_mutex_unlock(&j->lock);
+    return expected;
+}
+
 /* Stops waiting for clients that have not connected in time. */
 static tutti_status give_up_waiting(tutti_server *s)
 {
@@ -250,12 +266,12 @@ static tutti_status give_up_waiting(tutti_server *s)
     if (!between_jobs(s) || tutti_clock_s() - s->began_s < patience_s) return TUTTI_OK;
     for (int c = 0; c < s->kv->clients; c++) {
         char why[128];
-        if (s->client[c].here || s->client[c].gone) continue;
+        if (s->client[c].here || s->client[c].gone || !expects_no_more(s, c)) continue;
         snprintf(why, sizeof why, "client %d has not come within %g s", c, patience_s);
         if (is_sync(s)) return fail_without_client(s, c, why);
         tutti_log(TUTTI_LOG_WARN, "%s; the others continue, and it may still come", why);
         s->client[c].broken = 1;
-        tutti_status status = discard_client(s, c);
+        tutti_status status = forget_client(s, c);
         if (status) return status;
     }
     return TUTTI_OK;
@@ -281,7 +297,7 @@ void tutti_server_send_end(tutti_server *s, tutti_status status)
 {
     const int64_t value[TUTTI_ACTIVE_MESSAGE_VALUES] = {
         TUTTI_KV_END, status, status ? s->blamed : -1, status ? s->lost : -1};
-    for (int c = 0; c < s->clients; c++)
+    for (int c = 0; c < s->clients && s->client; c++)
         if (s->client[c].here && (is_sync(s) || !between_jobs(s) || !s->client[c].gone))
             write_client(s, c, value);
 }

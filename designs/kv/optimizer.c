@@ -26,9 +26,9 @@ enum {
 #define AT(field) offsetof(tutti_optimizer, field)
 static const setting settings[] = {
     {"rate", AT(rate), 0, 1e9, SGD | ADAM},
-    {"momentum", AT(momentum), 0, 1, SGD},
-    {"beta1", AT(momentum), 0, 1, ADAM},
-    {"beta2", AT(beta2), 0, 1, ADAM},
+    {"momentum", AT(momentum), 0, 0.999999, SGD}, /* below 1 as f32, too */
+    {"beta1", AT(momentum), 0, 0.999999, ADAM},
+    {"beta2", AT(beta2), 0, 0.999999, ADAM},
     {"epsilon", AT(epsilon), 0, 1, ADAM},
     {"decay", AT(decay), 0, 1e9, SGD | ADAM},
     {"scale", AT(scale), -1e9, 1e9, SGD | ADAM},
@@ -86,6 +86,12 @@ static tutti_status read_setting(
         text, names[o->kind], word);
 }
 
+/* What no setting says by itself. */
+static int lacks_momentum(const tutti_optimizer *o)
+{
+    return o->nesterov && !((float)o->momentum > 0);
+}
+
 static tutti_status read_kind(const char *text, const char *name, tutti_optimizer *o)
 {
     for (int k = 0; k < TUTTI_OPTIMIZERS; k++) {
@@ -116,6 +122,9 @@ tutti_status tutti_optimizer_read(const char *text, tutti_optimizer *optimizer)
     if (!status && optimizer->kind > TUTTI_OPTIMIZER_ADD && !(optimizer->rate > 0))
         status = tutti_fail(TUTTI_ERR_USAGE, "optimizer \"%s\": say which rate: \"%s:rate=0.1\"",
             text, names[optimizer->kind]);
+    if (!status && lacks_momentum(optimizer))
+        status = tutti_fail(
+            TUTTI_ERR_USAGE, "optimizer \"%s\": nesterov=1 needs a momentum above 0", text);
     return status;
 }
 
@@ -134,7 +143,7 @@ static int is_sane(tutti_optimizer *o)
         double value = *find_field(o, s);
         if (s->kinds & 1U << o->kind && !(value >= s->low && value <= s->high)) return 0;
     }
-    return o->kind <= TUTTI_OPTIMIZER_ADD || o->rate > 0;
+    return o->kind <= TUTTI_OPTIMIZER_ADD || (o->rate > 0 && !lacks_momentum(o));
 }
 
 int tutti_optimizer_unpack(const int64_t word[TUTTI_OPTIMIZER_WORDS], tutti_optimizer *o)

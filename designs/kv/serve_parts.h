@@ -194,7 +194,7 @@ tutti_status tutti_server_complete_answer(tutti_server *s, const tutti_kv_transf
 void tutti_server_drop_pulls(tutti_key_client *of);
 void tutti_server_report_waiting(const tutti_server *s);
 
-/* Active messages JOINED, LOST, BYE, MEET, FAILED and TAKE_OVER. */
+/* Active messages JOINED, LOST, BYE, BARRIER, FAILED and TAKE_OVER. */
 tutti_status tutti_server_on_joined(tutti_server *s, const tutti_active_message *message);
 tutti_status tutti_server_on_lost(tutti_server *s, const tutti_active_message *message);
 tutti_status tutti_server_on_bye(tutti_server *s, const tutti_active_message *message);

@@ -148,6 +148,9 @@ TUTTI_KV_ROLE=server:0 TUTTI_KV_MEET=$dir/other TUTTI_KV_LISTEN=127.0.0.1:$port 
     "$mpirun" -np 1 "$program" steps 1 1 async 5 > "$dir/taken" 2>&1 && fail "two servers on a port"
 says taken "cannot listen on 127.0.0.1 port $port: Address already in use"
 [ ! -e "$dir/other.0" ] || fail "one that does not listen has said where it is"
+TUTTI_KV_ROLE=server:0 TUTTI_KV_MEET=$dir/meet TUTTI_KV_LISTEN=127.0.0.1:$port "$mpirun" -np 1 "$program" steps 1 1 async 5 > "$dir/taken" 2>&1 &&
+    fail "a server twice"
+[ -e "$dir/meet.0" ] || fail "a server that does not listen has removed the address of the one that does"
 exec 8<> "/dev/tcp/127.0.0.1/$port" # strangers: one says nothing, one the wrong thing
 exec 9<> "/dev/tcp/127.0.0.1/$port"
 printf 'GET / HTTP/1.1\r\n\r\n' >&9

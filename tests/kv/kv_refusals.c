@@ -64,6 +64,9 @@ void run_refusals(void)
     CHECK(tutti_kv_set_optimizer(kv, "sgd:rate=x") == TUTTI_ERR_USAGE);
     CHECK(tutti_kv_set_optimizer(kv, "sgd:rate=-1") == TUTTI_ERR_USAGE);
     CHECK(tutti_kv_set_optimizer(kv, "sgd:beta1=0.5,rate=1") == TUTTI_ERR_USAGE);
+    CHECK(tutti_kv_set_optimizer(kv, "sgd:rate=1,momentum=1") == TUTTI_ERR_USAGE);
+    CHECK(tutti_kv_set_optimizer(kv, "sgd:rate=1,nesterov=1") == TUTTI_ERR_USAGE);
+    CHECK(tutti_kv_set_optimizer(kv, "adam:rate=1,beta2=1") == TUTTI_ERR_USAGE);
     CHECK(tutti_kv_set_optimizer(kv, "best") == TUTTI_ERR_USAGE);
     CHECK(tutti_kv_set_optimizer(kv, NULL) == TUTTI_ERR_INVAL);
     CHECK(!tutti_kv_set_optimizer(kv, "adam:rate=0.1,beta2=0.99"));

@@ -96,8 +96,9 @@ static int greet(const tutti_server_address *m, char **argv)
     tutti_hello_name(&h);
     tutti_hello_write(&h, words);
     for (int i = 0; i < 100 && socket < 0; i++) {
-        tutti_status status =
-            tutti_tcp_connect(m->address, m->port, 10, m->token, words, &later, why, &socket);
+        const tutti_tcp_call call = {
+            .address = m->address, .port = m->port, .token = m->token, .timeout_s = 10};
+        tutti_status status = tutti_tcp_connect(&call, words, &later, why, &socket);
         if (status && !later) printf("not let in: %s\n", why);
         if (!later) break;
         tutti_clock_sleep(0.05);
