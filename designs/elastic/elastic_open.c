@@ -73,8 +73,7 @@ tutti_status tutti_elastic_open(const tutti_elastic_options *o, tutti_elastic **
     e->door = o->door;
     e->valid = -1;
     for (int i = 0; i < ELASTIC_MEMBERS; i++) e->data[i].socket = -1;
-    e->began_s = tutti_clock_s();
-    e->until_s = e->began_s + o->join_s;
+    e->until_s = tutti_clock_s() + o->join_s;
     pthread_mutex_init(&e->lock, NULL);
     tutti_clock_cond_init(&e->changed);
     e->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

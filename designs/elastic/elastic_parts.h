@@ -43,7 +43,7 @@ struct tutti_elastic {
     tutti_tcp_listener *door;
     tutti_elastic_keeper keeper;
     int wakeup;              /* an eventfd: written when the thread has to look again */
-    double began_s, until_s; /* until then, the first ranks connect, or a newcomer does */
+    double until_s;          /* until then, the first ranks connect, or a newcomer does */
     pthread_t thread, caller;
     int threads; /* how many have started */
     /* Protects all below. */

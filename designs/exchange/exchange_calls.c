@@ -62,9 +62,10 @@ tutti_status tutti_exchange_count(tutti_exchange *exchange, tutti_exchange_count
     counting *c = calloc(1, sizeof *c);
     if (!c) return tutti_fail(TUTTI_ERR_NOMEM, "no memory to count messages");
     c->exchange = exchange;
-    tutti_status status = tutti_comm_thread_do(exchange->thread, count_all, c);
+    int remains;
+    tutti_status status = tutti_comm_thread_do(exchange->thread, count_all, c, &remains);
     if (!status) *counts = c->counts;
-    if (status != TUTTI_ERR_TIMEOUT) free(c); /* else it may still be counting */
+    if (!remains) free(c);
     return status;
 }
 

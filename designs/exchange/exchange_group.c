@@ -105,11 +105,11 @@ tutti_status tutti_exchange_group(tutti_exchange *exchange, int n, const int ran
         return status;
     }
     p->x = x;
-    status = tutti_comm_thread_do(x->thread, prepare_group, p);
-    const int may_run = status == TUTTI_ERR_TIMEOUT;
+    int remains;
+    status = tutti_comm_thread_do(x->thread, prepare_group, p, &remains);
     if (!status)
         status = tutti_driver_join(tutti_comm_thread_driver(x->thread), &p->members, &slot);
-    if (!may_run) free_preparation(p);
+    if (!remains) free_preparation(p);
     if (compares) status = tutti_exchange_agree(x, status, NULL); /* now all can receive */
     if (status) return status;
     x->groups++;

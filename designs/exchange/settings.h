@@ -58,7 +58,8 @@ enum { TUTTI_SETTING_MOST_LANES = 1024, TUTTI_SETTING_MOST_S = 1000000 };
         .environment = "TUTTI_TRANSPORT",                                                          \
         .help = "what sums over ranks; mpi: through main memory; nccl: from GPU to GPU, with "     \
                 "--device cuda and a GPU for each rank; auto: nccl where it can be, else mpi; shm: " \
-                "shared memory of one host; mesh: that, and TCP between hosts", __VA_ARGS__}
+                "shared memory of one host; mesh: that, and TCP between hosts; fabric: that, and "  \
+                "libfabric between hosts", __VA_ARGS__}
 
 /* const char *, or NULL; with tutti_conf_real of the next row for tutti_topology_of_run */
 #define TUTTI_SETTING_TOPOLOGY(...)                                                                \

@@ -134,7 +134,7 @@ static int is_listening(tutti_active_messages *n)
 }
 
 /* A rank that listens also receives here, so that an active message does not wait for the driver's next pass. */
-void tutti_active_messages_pass(tutti_active_messages *messages)
+tutti_status tutti_active_messages_pass(tutti_active_messages *messages)
 {
     int moved;
     tutti_status status = messages->control && is_listening(messages)
@@ -149,6 +149,7 @@ void tutti_active_messages_pass(tutti_active_messages *messages)
     pthread_mutex_unlock(&messages->lock);
     free_all(out);
     free_all(in);
+    return status;
 }
 
 int tutti_active_messages_busy(tutti_active_messages *messages)

@@ -35,8 +35,8 @@ tutti_status tutti_active_messages_send(
  * returns, the handler is not running and is not called any more. */
 void tutti_active_messages_listen(
     tutti_active_messages *messages, tutti_active_message_handler *on_message, void *ctx);
-/* In every pass: sends what is queued, and delivers what has arrived. */
-void tutti_active_messages_pass(tutti_active_messages *messages);
+/* In every pass: sends what is queued, and delivers what has arrived. The status of a receive that has failed, once. */
+tutti_status tutti_active_messages_pass(tutti_active_messages *messages);
 /* Whether passes are needed: active messages are queued, or this rank listens (0 for NULL). [A] */
 int tutti_active_messages_busy(tutti_active_messages *messages);
 

@@ -425,7 +425,7 @@ static int has_done_chore(void *ctx, tutti_status *status)
 }
 
 tutti_status tutti_comm_thread_do(
-    tutti_comm_thread *t, tutti_status (*chore)(void *ctx, int *done), void *ctx)
+    tutti_comm_thread *t, tutti_status (*chore)(void *ctx, int *done), void *ctx, int *remains)
 {
     int late;
     pthread_mutex_lock(&t->lock);
@@ -434,6 +434,9 @@ tutti_status tutti_comm_thread_do(
     pthread_cond_signal(&t->work);
     pthread_mutex_unlock(&t->lock);
     tutti_status status = tutti_comm_thread_await(t, has_done_chore, t, &late);
+    pthread_mutex_lock(&t->lock);
+    *remains = t->chore != NULL;
+    pthread_mutex_unlock(&t->lock);
     if (!late) return status;
     return tutti_fail(TUTTI_ERR_TIMEOUT,
         "the other ranks have not opened the same lanes within %g s", t->options.timeout_s);

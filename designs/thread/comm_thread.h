@@ -57,9 +57,10 @@ double tutti_comm_thread_cpu_s(const tutti_comm_thread *thread);
 tutti_status tutti_comm_thread_call(
     tutti_comm_thread *thread, const char *name, const tutti_coll_args *args);
 /* Makes the communicating thread call chore(ctx, &done), with comm_lock held, in every pass until it
- * is done or fails. TIMEOUT after options.timeout_s: it may still be called then. [M] */
-tutti_status tutti_comm_thread_do(
-    tutti_comm_thread *thread, tutti_status (*chore)(void *ctx, int *done), void *ctx);
+ * is done or fails. TIMEOUT after options.timeout_s; the driver's failure. *remains: it may still be called, so ctx has
+ * to stay. [M] */
+tutti_status tutti_comm_thread_do(tutti_comm_thread *thread,
+    tutti_status (*chore)(void *ctx, int *done), void *ctx, int *remains);
 /* Waits until ended(ctx, &status), which it calls again and again, returns 1; returns that status. Or the driver's
  * failure, or TIMEOUT after options.timeout_s, with *late 1 and nothing logged. [M] */
 tutti_status tutti_comm_thread_await(
