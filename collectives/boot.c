@@ -1,5 +1,6 @@
 #include "collectives/boot.h"
 
+#include "collectives/transport/mpi.h"
 #include "collectives/transport/mpi_lock.h"
 #include "dag/base/conf.h"
 #include "dag/base/log.h"
@@ -43,14 +44,6 @@ static tutti_thread_level level_of(int mpi_level)
     return level;
 }
 
-static tutti_status mpi_failed(int code, const char *what)
-{
-    char text[MPI_MAX_ERROR_STRING];
-    int length = 0;
-    if (MPI_Error_string(code, text, &length) != MPI_SUCCESS) length = 0;
-    return tutti_fail(TUTTI_ERR_COMM, "%s failed: MPI error %d: %.*s", what, code, length, text);
-}
-
 /* Open MPI 4 crashes where HOME is not set and the user has no name. */
 static void set_home(void)
 {
@@ -70,7 +63,7 @@ static tutti_status start_mpi(tutti_thread_level needed, tutti_boot *boot)
     int code = running ? MPI_Query_thread(&granted)
                        : MPI_Init_thread(NULL, NULL, levels[needed], &granted);
     if (code != MPI_SUCCESS)
-        return mpi_failed(code, running ? "MPI_Query_thread" : "MPI_Init_thread");
+        return tutti_mpi_fail(code, running ? "MPI_Query_thread" : "MPI_Init_thread");
     boot->initialised_here = !running;
     boot->granted = level_of(granted);
     return TUTTI_OK;
@@ -123,7 +116,7 @@ static tutti_status duplicate_comm(MPI_Comm from, tutti_boot *boot)
     if (code == MPI_SUCCESS) code = MPI_Comm_size(*comm, &boot->size);
     if (code != MPI_SUCCESS) {
         free(comm);
-        return mpi_failed(code, "duplicating the communicator");
+        return tutti_mpi_fail(code, "duplicating the communicator");
     }
     boot->comm = comm;
     return TUTTI_OK;
@@ -135,7 +128,7 @@ static tutti_status return_errors(void)
 {
     int code = MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     if (code == MPI_SUCCESS) code = MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    return code == MPI_SUCCESS ? TUTTI_OK : mpi_failed(code, "MPI_Comm_set_errhandler");
+    return code == MPI_SUCCESS ? TUTTI_OK : tutti_mpi_fail(code, "MPI_Comm_set_errhandler");
 }
 
 /* An attribute of MPI_COMM_SELF, which MPI_Finalize deletes first. */
@@ -175,7 +168,7 @@ static tutti_status watch_finalize(tutti_boot *boot, void (*call)(void *ctx), vo
         return TUTTI_OK;
     }
     free(end);
-    return mpi_failed(code, "MPI_Comm_set_attr");
+    return tutti_mpi_fail(code, "MPI_Comm_set_attr");
 }
 
 /* Asks for one level and accepts `needed`. */
@@ -308,7 +301,7 @@ static tutti_status compare_texts(const tutti_boot *boot, const char *mine)
     MPI_Comm comm = *(const MPI_Comm *)boot->comm;
     int length = (int)strlen(mine);
     int code = broadcast_from_zero(comm, &length, 1, MPI_INT);
-    if (code != MPI_SUCCESS) return mpi_failed(code, "comparing the ranks");
+    if (code != MPI_SUCCESS) return tutti_mpi_fail(code, "comparing the ranks");
     char *text = calloc(1, (size_t)length + 1);
     int short_of_memory = !text, differs = 0;
     code = reduce_max(comm, &short_of_memory);
@@ -327,7 +320,7 @@ static tutti_status compare_texts(const tutti_boot *boot, const char *mine)
     }
     if (code != MPI_SUCCESS || short_of_memory) {
         free(text);
-        if (code != MPI_SUCCESS) return mpi_failed(code, "comparing the ranks");
+        if (code != MPI_SUCCESS) return tutti_mpi_fail(code, "comparing the ranks");
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a text of %d characters", length);
     }
     free(text);
@@ -348,7 +341,7 @@ tutti_status tutti_boot_agree(const tutti_boot *boot, tutti_status mine)
     pthread_mutex_lock(tutti_mpi_lock());
     int code = reduce_max(*(const MPI_Comm *)boot->comm, &worst);
     pthread_mutex_unlock(tutti_mpi_lock());
-    return code == MPI_SUCCESS ? (tutti_status)worst : mpi_failed(code, "comparing the ranks");
+    return code == MPI_SUCCESS ? (tutti_status)worst : tutti_mpi_fail(code, "comparing the ranks");
 }
 
 static tutti_status split_comm(const tutti_boot *boot, int colour, tutti_boot *part)
@@ -362,7 +355,7 @@ static tutti_status split_comm(const tutti_boot *boot, int colour, tutti_boot *p
     if (code == MPI_SUCCESS) code = MPI_Comm_size(*comm, &p.size);
     if (code != MPI_SUCCESS) {
         free(comm);
-        return mpi_failed(code, "MPI_Comm_split");
+        return tutti_mpi_fail(code, "MPI_Comm_split");
     }
     p.comm = comm;
     *part = p;
@@ -383,7 +376,7 @@ tutti_status tutti_boot_sum(const tutti_boot *boot, float *x, int64_t count)
     int code = MPI_Allreduce(
         MPI_IN_PLACE, x, (int)count, MPI_FLOAT, MPI_SUM, *(const MPI_Comm *)boot->comm);
     pthread_mutex_unlock(tutti_mpi_lock());
-    return code == MPI_SUCCESS ? TUTTI_OK : mpi_failed(code, "MPI_Allreduce");
+    return code == MPI_SUCCESS ? TUTTI_OK : tutti_mpi_fail(code, "MPI_Allreduce");
 }
 
 static tutti_status gather_host(
@@ -393,7 +386,7 @@ static tutti_status gather_host(
     char *gathered = NULL;
     int code = MPI_Comm_split_type(
         *(const MPI_Comm *)boot->comm, MPI_COMM_TYPE_SHARED, boot->rank, MPI_INFO_NULL, &host);
-    if (code != MPI_SUCCESS) return mpi_failed(code, "MPI_Comm_split_type");
+    if (code != MPI_SUCCESS) return tutti_mpi_fail(code, "MPI_Comm_split_type");
     code = MPI_Comm_rank(host, rank);
     if (code == MPI_SUCCESS) code = MPI_Comm_size(host, ranks);
     int short_of_memory = code != MPI_SUCCESS || !(gathered = malloc((size_t)*ranks * bytes));
@@ -406,7 +399,7 @@ static tutti_status gather_host(
         return TUTTI_OK;
     }
     free(gathered);
-    if (code != MPI_SUCCESS) return mpi_failed(code, "gathering from the ranks of this host");
+    if (code != MPI_SUCCESS) return tutti_mpi_fail(code, "gathering from the ranks of this host");
     return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d ranks of this host", *ranks);
 }
 

@@ -11,6 +11,7 @@ libcore_la_SOURCES += \
 	dag/base/file.c dag/base/file.h \
 	dag/base/json.c dag/base/json.h \
 	dag/base/lines.c dag/base/lines.h \
+	dag/base/little_endian.h \
 	dag/base/lock.c dag/base/lock.h \
 	dag/base/portions.c dag/base/portions.h \
 	dag/base/process.c dag/base/process.h \

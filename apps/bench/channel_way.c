@@ -45,7 +45,9 @@ static tutti_status connect_socket(tutti_world *world, int *socket)
     if (!status) status = tutti_world_share(world, &port, sizeof port);
     if (!status && world->boot.rank == RECEIVER)
         status = tutti_tcp_connect(
-            address, port, world->timeout_s, token, greeting, &later, why, socket);
+            &(tutti_tcp_call){
+                .address = address, .port = port, .token = token, .timeout_s = world->timeout_s},
+            greeting, &later, why, socket);
     while (!status && listener && *socket < 0) {
         *socket = tutti_tcp_listener_accept(listener, greeting, from);
         if (*socket >= 0 && !tutti_tcp_answer(*socket, TUTTI_TCP_WELCOME, answer)) {

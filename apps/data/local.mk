@@ -22,7 +22,6 @@ apps_data_sources = \
 	apps/data/jpeg_folder.c \
 	apps/data/jpeg_write.c apps/data/jpeg_write.h \
 	apps/data/listed.c apps/data/listed.h \
-	apps/data/little_endian.h \
 	apps/data/other_file.c apps/data/other_file.h \
 	apps/data/png.c apps/data/png.h \
 	apps/data/prefetch.c apps/data/prefetch.h \

@@ -532,7 +532,7 @@ void tutti_prefetch_release(void *batch)
     tutti_prefetch *p = b->owner;
     pthread_mutex_lock(&p->mutex);
     p->slots[b->slot].state = SLOT_FREE;
-    pthread_cond_signal(&p->freed);
+    pthread_cond_broadcast(&p->freed); /* they share the rows of a batch */
     pthread_mutex_unlock(&p->mutex);
 }
 

@@ -1,7 +1,7 @@
 #include "apps/data/recordio_check.h"
 
 #include "apps/data/formats.h"
-#include "apps/data/little_endian.h"
+#include "dag/base/little_endian.h"
 #include "apps/data/recordio_index.h"
 #include "dag/base/log.h"
 

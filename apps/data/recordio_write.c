@@ -1,5 +1,6 @@
 #include "apps/data/recordio_write.h"
 
+#include "dag/base/little_endian.h"
 #include "dag/base/log.h"
 
 #include <inttypes.h>
@@ -10,19 +11,16 @@ enum { WORD = 4, HEAD = 2 * WORD, ABOUT = 24, PART_BITS = 29 };
 enum { WHOLE, FIRST, MIDDLE, LAST };
 static const uint32_t magic = 0xced7230a;
 
-static uint8_t *put(uint8_t *to, uint64_t value, int bytes)
-{
-    for (int b = 0; b < bytes; b++) *to++ = (uint8_t)(value >> (8 * b));
-    return to;
-}
-
 /* flag 0: one label, which stands here. */
 static void put_about(uint8_t about[ABOUT], int32_t label, uint64_t id)
 {
     float value = (float)label;
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
-    put(put(put(put(about, 0, WORD), bits, WORD), id, 2 * WORD), 0, 2 * WORD);
+    uint8_t *to = tutti_little_put(about, 0, WORD);
+    to = tutti_little_put(to, bits, WORD);
+    to = tutti_little_put(to, id, 2 * WORD);
+    tutti_little_put(to, 0, 2 * WORD);
 }
 
 /* The place of the next word that is the magic number itself, or `count`. Words are counted from the
@@ -30,7 +28,7 @@ static void put_about(uint8_t about[ABOUT], int32_t label, uint64_t id)
 static size_t find_magic(const uint8_t *bytes, size_t from, size_t count)
 {
     uint8_t word[WORD];
-    put(word, magic, WORD);
+    tutti_little_put(word, magic, WORD);
     for (size_t at = from; at + WORD <= count; at += WORD)
         if (!memcmp(bytes + at, word, WORD)) return at;
     return count;
@@ -40,7 +38,8 @@ static tutti_status append_part(
     tutti_bytes *to, uint32_t part, const uint8_t *contents, size_t count)
 {
     uint8_t head[HEAD];
-    put(put(head, magic, WORD), (uint64_t)part << PART_BITS | count, WORD);
+    tutti_little_put(head, magic, WORD);
+    tutti_little_put(head + WORD, (uint64_t)part << PART_BITS | count, WORD);
     tutti_status status = tutti_bytes_append(to, head, sizeof head);
     if (!status) status = tutti_bytes_append(to, contents, count);
     if (!status && count % WORD) status = tutti_bytes_append(to, NULL, WORD - count % WORD);

@@ -63,13 +63,14 @@ tutti_status tutti_info_routes(const char *spec)
     return status;
 }
 
-/* The trees of tutti-trees, in a column of their own; NULL: there are too many ranks. */
+/* The trees of tutti-trees, in a column of their own; NULL: there are too many ranks, or nothing limits them. */
 static tutti_status pack_trees(const tutti_topology *t, tutti_coll_kind kind, tutti_forest **f)
 {
     const tutti_trees_options options = {.allreduce = kind == TUTTI_ALLREDUCE};
     tutti_trees_report report;
     *f = NULL;
-    return t->ranks > MOST_PACKED ? TUTTI_OK : tutti_trees_of(t, &options, f, &report);
+    if (t->ranks > MOST_PACKED || !tutti_trees_are_limited(t)) return TUTTI_OK;
+    return tutti_trees_of(t, &options, f, &report);
 }
 
 /* *fastest becomes the price of a column if it is less. */

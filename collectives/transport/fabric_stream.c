@@ -7,6 +7,7 @@
 #include "dag/base/log.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -252,6 +253,8 @@ static int fabric_is_dead(tutti_stream *base, double now_s)
 {
     fabric_stream *s = (fabric_stream *)base;
     if (now_s - s->looked_s >= look_s && s->named && (!s->broken || s->hold_s)) {
+        /* If this end has been away, what has arrived meanwhile was not looked at. */
+        if (now_s - s->looked_s > fmax(2 * look_s, s->fabric->lost_s / 4)) s->behind_s = now_s;
         s->looked_s = now_s;
         read_counts(s);
         report_count(s, now_s);

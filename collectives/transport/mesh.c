@@ -558,15 +558,16 @@ static const tutti_transport_ops mesh_ops = {
     .close = mesh_close,
 };
 
+/* Keepalive finds a host that is gone while nothing is under way. Else the stall limit does: TCP_USER_TIMEOUT would
+ * also end a connection to a rank that stands still, with full buffers, on a host that answers. */
 tutti_status tutti_mesh_connect_socket(
     tutti_interconnect *network, int socket, tutti_connection **connection)
 {
-    static const int idle_s = 10, interval_s = 5, probes = 4, unanswered_ms = 30000;
+    static const int idle_s = 10, interval_s = 5, probes = 4;
     setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &(int){1}, sizeof(int));
     setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
     setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
     setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
-    setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &unanswered_ms, sizeof unanswered_ms);
     if (network) return network->ops->connect(network, socket, &tutti_mesh_connection, connection);
     return tutti_connection_open(socket, &tutti_mesh_connection, connection);
 }

@@ -47,6 +47,11 @@ tutti_status tutti_transport_mesh_with(tutti_transport **transport,
     const tutti_transport_options *options,
     tutti_status (*open_network)(tutti_interconnect **network));
 
+/* Memory of a rank: the ring that each other one of its host writes to, and the limit of what receives have there,
+ * which is used as it is taken. */
+enum { TUTTI_MESH_RING_BYTES = 1 << 18 };
+static const size_t tutti_mesh_arena_bytes = (size_t)1 << 32;
+
 /* A socket to each other rank, over which nothing has gone yet. Takes over the sockets, also on failure. */
 typedef struct tutti_mesh_sockets {
     int rank, size, lanes;

@@ -8,6 +8,7 @@
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <math.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { RING_BYTES = 1 << 18, MOST_ADDRESSES = 8 };
+enum { MOST_ADDRESSES = 8 };
 
 /* What a rank shows the others. */
 typedef struct card {
@@ -36,9 +37,6 @@ typedef struct opening {
     tutti_tcp_listener *listener;
     tutti_mesh_options mesh;
 } opening;
-
-/* The limit of what receives have in shared memory; used as it is taken. */
-static const size_t arena_bytes = (size_t)1 << 32;
 
 static int is_near(const opening *o, int r)
 {
@@ -96,7 +94,7 @@ static tutti_status fill_card(opening *o)
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a mesh of %zu ranks", size);
     for (int r = 0; r < o->mpi->size; r++) near += r != o->mpi->rank && is_near(o, r);
     const tutti_shm_options options = {
-        .rings = near, .ring_bytes = RING_BYTES, .arena_bytes = arena_bytes};
+        .rings = near, .ring_bytes = TUTTI_MESH_RING_BYTES, .arena_bytes = tutti_mesh_arena_bytes};
     tutti_status status = near ? tutti_shm_create(&options, &o->mesh.mine) : TUTTI_OK;
     if (!status && near) tutti_shm_get_name(o->mesh.mine, &o->mine.memory);
     if (!status && near < o->mpi->size - 1) status = open_port(o);
@@ -129,17 +127,24 @@ static void write_words(unsigned char words[TUTTI_TCP_WORDS_BYTES], int from, in
 static tutti_status connect_far(opening *o, int r)
 {
     const int self = o->mpi->rank;
-    const double left_s = o->until_s - tutti_clock_s();
     char why[TUTTI_CONNECTION_WHY] = "it has no address but that of itself";
     unsigned char words[TUTTI_TCP_WORDS_BYTES], wanted[TUTTI_TCP_WORDS_BYTES];
     write_words(wanted, r, self);
-    for (int i = 0; i < MOST_ADDRESSES && o->all[r].address[i]; i++) {
+    int left = 0;
+    while (left < MOST_ADDRESSES && o->all[r].address[left]) left++;
+    for (int i = 0; left; i++, left--) {
         char address[INET_ADDRSTRLEN];
         int later = 0, socket = -1;
+        const double left_s = fmax(0.1, o->until_s - tutti_clock_s());
+        const tutti_tcp_call call = {.address = address,
+            .port = o->all[r].port,
+            .token = o->all[r].token,
+            .timeout_s = left_s,
+            .reach_s = left_s / left,
+            .stale = 1};
         inet_ntop(AF_INET, &o->all[r].address[i], address, sizeof address);
         write_words(words, self, r);
-        tutti_status status = tutti_tcp_connect_stale(address, o->all[r].port,
-            left_s > 0 ? left_s : 0.1, o->all[r].token, words, &later, why, &socket);
+        tutti_status status = tutti_tcp_connect(&call, words, &later, why, &socket);
         if (status && !later) return status;
         if (status) continue;
         if (!memcmp(words, wanted, sizeof words))

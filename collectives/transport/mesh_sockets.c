@@ -7,6 +7,7 @@
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "dag/base/process.h"
+#include "dag/base/little_endian.h"
 #include "dag/base/rng.h"
 
 #include <errno.h>
@@ -15,10 +16,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { RING_BYTES = 1 << 18, CARD_WORDS = 8, CARD_BYTES = 8 * CARD_WORDS };
+enum { CARD_WORDS = 8, CARD_BYTES = 8 * CARD_WORDS };
 
 static const uint64_t card_begins = 0x3264726163747574u; /* "tutcard2" */
-static const size_t arena_bytes = (size_t)1 << 32;
 
 /* What a rank shows another. Little-endian. */
 typedef struct card {
@@ -100,30 +100,18 @@ static tutti_status exchange_bytes(opening *o, size_t bytes)
 
 /* ---- cards ---- */
 
-static void put(unsigned char *to, uint64_t value)
-{
-    for (int i = 0; i < 8; i++) to[i] = (unsigned char)(value >> 8 * i);
-}
-
-static uint64_t get(const unsigned char *from)
-{
-    uint64_t value = 0;
-    for (int i = 0; i < 8; i++) value |= (uint64_t)from[i] << 8 * i;
-    return value;
-}
-
 static void write_card(const card *c, unsigned char bytes[CARD_BYTES])
 {
     const uint64_t word[CARD_WORDS] = {card_begins, c->boot, (uint64_t)c->rank,
         (uint64_t)c->memory.pid, (uint64_t)c->memory.began, (uint64_t)c->memory.file,
         (uint64_t)c->memory.bell, c->memory.key};
-    for (int i = 0; i < CARD_WORDS; i++) put(bytes + 8 * i, word[i]);
+    for (int i = 0; i < CARD_WORDS; i++) tutti_little_put(bytes + 8 * i, word[i], 8);
 }
 
 static tutti_status read_card(const unsigned char bytes[CARD_BYTES], int r, card *c)
 {
     uint64_t word[CARD_WORDS];
-    for (int i = 0; i < CARD_WORDS; i++) word[i] = get(bytes + 8 * i);
+    for (int i = 0; i < CARD_WORDS; i++) word[i] = tutti_little_get(bytes + 8 * i, 8);
     if (word[0] != card_begins || word[2] != (uint64_t)r)
         return fail_pair(r, "is not who has answered");
     *c = (card){.boot = word[1],
@@ -143,8 +131,9 @@ static uint64_t hash_boot(void)
 static tutti_status exchange_cards(opening *o)
 {
     const tutti_mesh_sockets *s = o->options;
-    const tutti_shm_options memory = {
-        .rings = s->size - 1, .ring_bytes = RING_BYTES, .arena_bytes = arena_bytes};
+    const tutti_shm_options memory = {.rings = s->size - 1,
+        .ring_bytes = TUTTI_MESH_RING_BYTES,
+        .arena_bytes = tutti_mesh_arena_bytes};
     card mine = {.boot = o->boot, .rank = s->rank};
     tutti_status status = o->boot ? tutti_shm_create(&memory, &o->mesh.mine) : TUTTI_OK;
     if (status) return status;

@@ -49,16 +49,21 @@ int tutti_tcp_answer(
 
 /* ---- connecting ---- */
 
+typedef struct tutti_tcp_call {
+    const char *address;
+    int port;
+    const char *token;
+    double timeout_s; /* until it has answered */
+    double reach_s;   /* until its host has, where the caller has another address; 0: timeout_s */
+    int stale;        /* the address may be out of date: another server or program may answer */
+} tutti_tcp_call;
+
 /* Connects and greets with token and words; *words becomes the answer's. *later: the other side does not answer
- * yet, and the caller may retry; nothing is logged, and why[] has the reason. Otherwise a failure is logged:
- * COMM, TIMEOUT, MISMATCH (version), USAGE (token, or refused by the other side). */
-tutti_status tutti_tcp_connect(const char *address, int port, double timeout_s, const char *token,
+ * yet, or, of a stale address, answers what does not fit these words: the caller may retry; nothing is logged, and
+ * why[] has the reason. Otherwise a failure is logged: COMM, TIMEOUT, MISMATCH (version), USAGE (token, or refused by
+ * the other side). Of a name with several addresses each gets an equal part of the time. */
+tutti_status tutti_tcp_connect(const tutti_tcp_call *call,
     unsigned char words[TUTTI_TCP_WORDS_BYTES], int *later, char why[TUTTI_CONNECTION_WHY],
     int *socket);
-/* The same for an address that may be out of date: another server or program may answer. So *later is also set for
- * any answer that does not fit these words. */
-tutti_status tutti_tcp_connect_stale(const char *address, int port, double timeout_s,
-    const char *token, unsigned char words[TUTTI_TCP_WORDS_BYTES], int *later,
-    char why[TUTTI_CONNECTION_WHY], int *socket);
 
 #endif

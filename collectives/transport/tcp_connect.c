@@ -13,10 +13,8 @@
 #include <unistd.h>
 
 typedef struct call {
-    const char *address;
-    int port;
+    const tutti_tcp_call *to;
     double until_s;
-    int stale; /* the address may belong to another program by now */
     int socket;
     char *why; /* [TUTTI_CONNECTION_WHY] */
 } call;
@@ -25,14 +23,14 @@ typedef struct call {
 
 static int set_reason(const call *c, const char *what)
 {
-    snprintf(c->why, TUTTI_CONNECTION_WHY, "%s port %d: %s", c->address, c->port, what);
+    snprintf(c->why, TUTTI_CONNECTION_WHY, "%s port %d: %s", c->to->address, c->to->port, what);
     return 0;
 }
 
-static int wait_for(const call *c, short events)
+static int wait_for(const call *c, short events, double until_s)
 {
     for (;;) {
-        double left_s = c->until_s - tutti_clock_s();
+        double left_s = until_s - tutti_clock_s();
         struct pollfd p = {.fd = c->socket, .events = events};
         int n = left_s > 0 ? poll(&p, 1, (int)ceil(1e3 * left_s)) : 0;
         if (n > 0) return 1;
@@ -41,7 +39,7 @@ static int wait_for(const call *c, short events)
     }
 }
 
-static int connect_socket(call *c, const struct addrinfo *a)
+static int connect_socket(call *c, const struct addrinfo *a, double until_s)
 {
     int error = 0;
     socklen_t bytes = sizeof error;
@@ -49,9 +47,20 @@ static int connect_socket(call *c, const struct addrinfo *a)
     if (c->socket < 0) return set_reason(c, strerror(errno));
     if (!connect(c->socket, a->ai_addr, a->ai_addrlen)) return 1;
     if (errno != EINPROGRESS) return set_reason(c, strerror(errno));
-    if (!wait_for(c, POLLOUT)) return 0;
+    if (!wait_for(c, POLLOUT, until_s)) return 0;
     getsockopt(c->socket, SOL_SOCKET, SO_ERROR, &error, &bytes);
     return error ? set_reason(c, strerror(error)) : 1;
+}
+
+/* A host answers by itself, whatever its programs do. An address that is not reached leaves time for the next one. */
+static double choose_until(const call *c, const struct addrinfo *a)
+{
+    const double now_s = tutti_clock_s();
+    double left_s = c->until_s - now_s;
+    int addresses = 0;
+    for (; a; a = a->ai_next) addresses++;
+    if (c->to->reach_s > 0) left_s = fmin(left_s, c->to->reach_s);
+    return now_s + left_s / addresses;
 }
 
 static int connect_address(call *c)
@@ -59,11 +68,11 @@ static int connect_address(call *c)
     struct addrinfo *all = NULL;
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     char service[16];
-    snprintf(service, sizeof service, "%d", c->port);
-    int code = getaddrinfo(c->address, service, &hints, &all), reached = 0;
+    snprintf(service, sizeof service, "%d", c->to->port);
+    int code = getaddrinfo(c->to->address, service, &hints, &all), reached = 0;
     if (code) return set_reason(c, gai_strerror(code));
     for (const struct addrinfo *a = all; a && !reached; a = a->ai_next) {
-        reached = connect_socket(c, a);
+        reached = connect_socket(c, a, choose_until(c, a));
         if (reached || c->socket < 0) continue;
         close(c->socket);
         c->socket = -1;
@@ -79,7 +88,7 @@ static int write_greeting(const call *c, const unsigned char bytes[])
         if (n > 0) sent += (size_t)n;
         if (n >= 0 || errno == EINTR) continue;
         if (errno != EAGAIN && errno != EWOULDBLOCK) return set_reason(c, strerror(errno));
-        if (!wait_for(c, POLLOUT)) return 0;
+        if (!wait_for(c, POLLOUT, c->until_s)) return 0;
     }
     return 1;
 }
@@ -87,7 +96,7 @@ static int write_greeting(const call *c, const unsigned char bytes[])
 static int read_greeting(const call *c, unsigned char bytes[])
 {
     for (size_t got = 0; got < TUTTI_TCP_GREETING_BYTES;) {
-        if (!wait_for(c, POLLIN)) return 0;
+        if (!wait_for(c, POLLIN, c->until_s)) return 0;
         ssize_t n = recv(c->socket, bytes + got, TUTTI_TCP_GREETING_BYTES - got, 0);
         if (n == 0) return set_reason(c, "closes the connection before it answers");
         if (n > 0) got += (size_t)n;
@@ -99,9 +108,10 @@ static int read_greeting(const call *c, unsigned char bytes[])
 /* Logs a failure; of a stale address, which may belong to another program, sets *later instead. */
 static tutti_status fail_or_retry(const call *c, tutti_status status, const char *what, int *later)
 {
-    *later = c->stale;
-    if (!c->stale) return tutti_fail(status, "%s port %d %s", c->address, c->port, what);
-    snprintf(c->why, TUTTI_CONNECTION_WHY, "%s port %d %s", c->address, c->port, what);
+    *later = c->to->stale;
+    if (!c->to->stale)
+        return tutti_fail(status, "%s port %d %s", c->to->address, c->to->port, what);
+    snprintf(c->why, TUTTI_CONNECTION_WHY, "%s port %d %s", c->to->address, c->to->port, what);
     return TUTTI_ERR_TIMEOUT;
 }
 
@@ -128,7 +138,8 @@ static tutti_status check_verdict(const call *c, const tutti_tcp_greeting *g, in
         set_reason(c, words);
         return TUTTI_ERR_TIMEOUT;
     default:
-        return tutti_fail(TUTTI_ERR_USAGE, "%s port %d refuses: %s", c->address, c->port, words);
+        return tutti_fail(
+            TUTTI_ERR_USAGE, "%s port %d refuses: %s", c->to->address, c->to->port, words);
     }
 }
 
@@ -153,38 +164,14 @@ static tutti_status exchange_greetings(
     return check_verdict(c, &g, later);
 }
 
-static tutti_status make_connection(
-    call *c, const char *token, unsigned char words[], int *later, int *socket)
+tutti_status tutti_tcp_connect(const tutti_tcp_call *to, unsigned char words[TUTTI_TCP_WORDS_BYTES],
+    int *later, char why[TUTTI_CONNECTION_WHY], int *socket)
 {
-    tutti_status status = exchange_greetings(c, token, words, later);
+    call c = {.to = to, .until_s = tutti_clock_s() + to->timeout_s, .socket = -1, .why = why};
+    tutti_status status = exchange_greetings(&c, to->token, words, later);
     if (!status)
-        *socket = c->socket;
-    else if (c->socket >= 0)
-        close(c->socket);
+        *socket = c.socket;
+    else if (c.socket >= 0)
+        close(c.socket);
     return status;
-}
-
-tutti_status tutti_tcp_connect(const char *address, int port, double timeout_s, const char *token,
-    unsigned char words[TUTTI_TCP_WORDS_BYTES], int *later, char why[TUTTI_CONNECTION_WHY],
-    int *socket)
-{
-    call c = {.address = address,
-        .port = port,
-        .until_s = tutti_clock_s() + timeout_s,
-        .socket = -1,
-        .why = why};
-    return make_connection(&c, token, words, later, socket);
-}
-
-tutti_status tutti_tcp_connect_stale(const char *address, int port, double timeout_s,
-    const char *token, unsigned char words[TUTTI_TCP_WORDS_BYTES], int *later,
-    char why[TUTTI_CONNECTION_WHY], int *socket)
-{
-    call c = {.address = address,
-        .port = port,
-        .until_s = tutti_clock_s() + timeout_s,
-        .stale = 1,
-        .socket = -1,
-        .why = why};
-    return make_connection(&c, token, words, later, socket);
 }

@@ -1,5 +1,7 @@
 #include "collectives/transport/tcp_frame.h"
 
+#include "dag/base/little_endian.h"
+
 #include <string.h>
 
 /* Where the fields are. */
@@ -8,38 +10,26 @@ enum { VERSION = 8, ORDER = 12, VERDICT = 16, TOKEN = 20, WORDS = 20 + TUTTI_TCP
 static const unsigned char magic[2] = {0xD5, 0x74};
 static const char name[8] = "tuttitcp";
 
-static void put_number(unsigned char *to, uint64_t number, int bytes)
-{
-    for (int i = 0; i < bytes; i++) to[i] = (unsigned char)(number >> (8 * i));
-}
-
-static uint64_t get_number(const unsigned char *from, int bytes)
-{
-    uint64_t number = 0;
-    for (int i = 0; i < bytes; i++) number |= (uint64_t)from[i] << (8 * i);
-    return number;
-}
-
 void tutti_tcp_frame_write(const tutti_tcp_frame *frame, unsigned char header[])
 {
     memset(header, 0, TUTTI_TCP_HEADER_BYTES);
     memcpy(header + MAGIC, magic, sizeof magic);
-    put_number(header + KIND, frame->kind, 2);
-    put_number(header + LANE, (uint64_t)frame->lane, 4);
-    put_number(header + TAG, (uint64_t)frame->tag, 4);
-    put_number(header + BYTES, frame->bytes, 8);
-    put_number(header + PLACE, frame->place, 8);
+    tutti_little_put(header + KIND, frame->kind, 2);
+    tutti_little_put(header + LANE, (uint64_t)frame->lane, 4);
+    tutti_little_put(header + TAG, (uint64_t)frame->tag, 4);
+    tutti_little_put(header + BYTES, frame->bytes, 8);
+    tutti_little_put(header + PLACE, frame->place, 8);
 }
 
 const char *tutti_tcp_frame_read(
     const unsigned char header[], const tutti_tcp_limits *limits, tutti_tcp_frame *frame)
 {
-    uint64_t kind = get_number(header + KIND, 2), lane = get_number(header + LANE, 4),
-             tag = get_number(header + TAG, 4);
+    uint64_t kind = tutti_little_get(header + KIND, 2), lane = tutti_little_get(header + LANE, 4),
+             tag = tutti_little_get(header + TAG, 4);
     *frame = (tutti_tcp_frame){.kind = (tutti_tcp_kind)kind,
-        .bytes = get_number(header + BYTES, 8),
-        .place = get_number(header + PLACE, 8)};
-    if (memcmp(header + MAGIC, magic, sizeof magic) || get_number(header + REST, 4))
+        .bytes = tutti_little_get(header + BYTES, 8),
+        .place = tutti_little_get(header + PLACE, 8)};
+    if (memcmp(header + MAGIC, magic, sizeof magic) || tutti_little_get(header + REST, 4))
         return "sends no valid frame";
     if (kind >= TUTTI_TCP_KINDS) return "sends a frame of an unknown kind";
     if (lane >= (uint64_t)limits->lanes || tag >= (uint64_t)limits->tags)
@@ -62,9 +52,9 @@ void tutti_tcp_greeting_write(const tutti_tcp_greeting *greeting, unsigned char 
 {
     memset(bytes, 0, TUTTI_TCP_GREETING_BYTES);
     memcpy(bytes, name, sizeof name);
-    put_number(bytes + VERSION, (uint64_t)greeting->version, 4);
+    tutti_little_put(bytes + VERSION, (uint64_t)greeting->version, 4);
     memcpy(bytes + ORDER, &order, sizeof order);
-    put_number(bytes + VERDICT, greeting->verdict, 4);
+    tutti_little_put(bytes + VERDICT, greeting->verdict, 4);
     memcpy(bytes + TOKEN, greeting->token, strnlen(greeting->token, TUTTI_TCP_TOKEN_BYTES));
     memcpy(bytes + WORDS, greeting->words, TUTTI_TCP_WORDS_BYTES);
 }
@@ -78,13 +68,13 @@ const char *tutti_tcp_greeting_read(const unsigned char bytes[], tutti_tcp_greet
 {
     memset(greeting, 0, sizeof *greeting);
     if (!tutti_tcp_greeting_begins(bytes)) return "sends no valid greeting";
-    greeting->version = (int)(get_number(bytes + VERSION, 4) & INT32_MAX);
+    greeting->version = (int)(tutti_little_get(bytes + VERSION, 4) & INT32_MAX);
     if (greeting->version != TUTTI_TCP_VERSION) {
         greeting->verdict = TUTTI_TCP_WRONG_VERSION;
         return NULL;
     }
     if (memcmp(bytes + ORDER, &order, sizeof order)) return "has another byte order";
-    uint64_t verdict = get_number(bytes + VERDICT, 4);
+    uint64_t verdict = tutti_little_get(bytes + VERDICT, 4);
     if (verdict >= TUTTI_TCP_VERDICTS) return "sends a greeting with an unknown verdict";
     greeting->verdict = (tutti_tcp_verdict)verdict;
     memcpy(greeting->token, bytes + TOKEN, TUTTI_TCP_TOKEN_BYTES);

@@ -6,6 +6,10 @@
 
 tutti_status tutti_tree_network_new(int ranks, int capacities, tutti_tree_network **network)
 {
+    enum { MOST_RANKS = 1 << 14 }; /* so that pairs are an int */
+    if (ranks > MOST_RANKS)
+        return tutti_fail(
+            TUTTI_ERR_USAGE, "%d ranks, and trees are found for %d at most", ranks, MOST_RANKS);
     tutti_tree_network *n = calloc(1, sizeof *n);
     size_t pairs = (size_t)ranks * (size_t)ranks;
     if (!n || !(n->edge_of = malloc((pairs + 1) * sizeof *n->edge_of)) ||

@@ -166,6 +166,14 @@ static tutti_status try_roots(
     return status;
 }
 
+int tutti_trees_are_limited(const tutti_topology *t)
+{
+    const int at = t->rank_point[0];
+    int together = 1;
+    for (int r = 1; r < t->ranks; r++) together &= t->rank_point[r] == at;
+    return !together || t->ranks == 1 || t->point[at].capacity >= 0;
+}
+
 tutti_status tutti_trees_of(const tutti_topology *t, const tutti_trees_options *o,
     tutti_forest **forest, tutti_trees_report *report)
 {
@@ -179,6 +187,12 @@ tutti_status tutti_trees_of(const tutti_topology *t, const tutti_trees_options *
         *report = (tutti_trees_report){.way = "one rank"};
         return tutti_forest_new(1, 1, forest);
     }
+    if (!tutti_trees_are_limited(t))
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "all %d ranks are on %s, and nothing limits what they exchange there, so any tree is "
+            "as "
+            "good: give its kind a memory rate, as in 'memory 80GB/s'",
+            t->ranks, t->point[t->rank_point[0]].name);
     tutti_status status = open_plan(&p, t, o);
     if (!status) status = try_roots(&p, o, &f, &bound);
     free_plan(&p);

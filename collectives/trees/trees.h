@@ -26,7 +26,10 @@ typedef struct tutti_trees_report {
     double bound, rate; /* bytes a second: of every forest in these links, and of this one */
 } tutti_trees_report;
 
-/* USAGE (logged): a root that is not a rank, or more ranks than routes are found for. NOMEM. */
+/* Whether anything limits what the ranks exchange: not if all are at one point without a rate of memory. */
+int tutti_trees_are_limited(const tutti_topology *t);
+/* USAGE (logged): a root that is not a rank, nothing that limits the ranks, or more ranks than trees are found for.
+ * NOMEM. */
 tutti_status tutti_trees_of(const tutti_topology *t, const tutti_trees_options *options,
     tutti_forest **forest, tutti_trees_report *report);
 /* Hops from the root of a tree to its farthest rank. */

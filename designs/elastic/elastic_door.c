@@ -191,8 +191,11 @@ static void connect_call(tutti_elastic *e, elastic_call *call)
     tutti_elastic_address_read(c.address, host, &port);
     call->next_s = INFINITY;
     pthread_mutex_unlock(&e->lock);
-    tutti_status status = tutti_tcp_connect(host, port,
-        left_s < most_s ? fmax(left_s, 0.1) : most_s, e->token, bytes, &later, why, &socket);
+    const tutti_tcp_call to = {.address = host,
+        .port = port,
+        .token = e->token,
+        .timeout_s = left_s < most_s ? fmax(left_s, 0.1) : most_s};
+    tutti_status status = tutti_tcp_connect(&to, bytes, &later, why, &socket);
     pthread_mutex_lock(&e->lock);
     const double now_s = tutti_clock_s();
     if (memcmp(sent, bytes, sizeof sent)) call->answered_s = now_s;

@@ -51,9 +51,13 @@ static tutti_status connect_data(
     while (!atomic_load(&e->broken)) {
         unsigned char bytes[TUTTI_TCP_WORDS_BYTES];
         const double left_s = until_s - tutti_clock_s();
+        const tutti_tcp_call call = {.address = host,
+            .port = port,
+            .token = e->token,
+            .timeout_s = fmax(0.1, fmin(left_s, most_s)),
+            .stale = 1};
         tutti_elastic_words_write(&words, bytes);
-        const tutti_status status = tutti_tcp_connect_stale(
-            host, port, fmax(0.1, fmin(left_s, most_s)), e->token, bytes, &later, why, socket);
+        const tutti_status status = tutti_tcp_connect(&call, bytes, &later, why, socket);
         if (!status || !later) return status;
         if (left_s < 0)
             return tutti_fail(TUTTI_ERR_TIMEOUT,

@@ -1,5 +1,7 @@
 #include "designs/elastic/words.h"
 
+#include "dag/base/little_endian.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,33 +15,22 @@ enum {
 
 _Static_assert((int)END <= (int)TUTTI_TCP_WORDS_BYTES, "the words of a greeting have no room");
 
-static void put(unsigned char *to, uint64_t value)
-{
-    for (int i = 0; i < 8; i++) to[i] = (unsigned char)(value >> 8 * i);
-}
-
-static uint64_t get(const unsigned char *from)
-{
-    uint64_t value = 0;
-    for (int i = 0; i < 8; i++) value |= (uint64_t)from[i] << 8 * i;
-    return value;
-}
-
 void tutti_elastic_words_write(
     const tutti_elastic_words *w, unsigned char bytes[TUTTI_TCP_WORDS_BYTES])
 {
     memset(bytes, 0, TUTTI_TCP_WORDS_BYTES);
-    put(bytes + PURPOSE_AT, (uint64_t)w->purpose);
-    put(bytes + EPOCH_AT, (uint64_t)w->epoch);
-    put(bytes + TO_AT, (uint64_t)w->to);
+    tutti_little_put(bytes + PURPOSE_AT, (uint64_t)w->purpose, 8);
+    tutti_little_put(bytes + EPOCH_AT, (uint64_t)w->epoch, 8);
+    tutti_little_put(bytes + TO_AT, (uint64_t)w->to, 8);
     tutti_membership_hello_write(&w->hello, bytes + HELLO_AT);
 }
 
 const char *tutti_elastic_words_read(
     const unsigned char bytes[TUTTI_TCP_WORDS_BYTES], tutti_elastic_words *w)
 {
-    const uint64_t purpose = get(bytes + PURPOSE_AT), epoch = get(bytes + EPOCH_AT),
-                   to = get(bytes + TO_AT);
+    const uint64_t purpose = tutti_little_get(bytes + PURPOSE_AT, 8),
+                   epoch = tutti_little_get(bytes + EPOCH_AT, 8),
+                   to = tutti_little_get(bytes + TO_AT, 8);
     memset(w, 0, sizeof *w);
     const char *wrong = tutti_membership_hello_read(bytes + HELLO_AT, &w->hello);
     if (wrong || w->hello.version != TUTTI_MEMBERSHIP_VERSION) return wrong;

@@ -1,5 +1,7 @@
 #include "designs/membership/message.h"
 
+#include "dag/base/little_endian.h"
+
 #include <stddef.h>
 #include <string.h>
 
@@ -7,18 +9,6 @@ static const unsigned char message_magic[4] = {'T', 'T', 'M', 'M'},
                            hello_magic[4] = {'T', 'T', 'M', 'H'};
 
 enum { MAGIC = sizeof message_magic, ENTRIES_AT = 72, NUMBERS_AT = 24 };
-
-static void put(unsigned char *to, uint64_t value, int bytes)
-{
-    for (int i = 0; i < bytes; i++) to[i] = (unsigned char)(value >> 8 * i);
-}
-
-static uint64_t get(const unsigned char *from, int bytes)
-{
-    uint64_t value = 0;
-    for (int i = 0; i < bytes; i++) value |= (uint64_t)from[i] << 8 * i;
-    return value;
-}
 
 /* ---- addresses ---- */
 
@@ -79,23 +69,23 @@ void tutti_membership_message_write(
     const int64_t number[] = {m->epoch, m->about, m->highest, m->proposer, m->newest, m->before};
     memset(bytes, 0, TUTTI_MEMBERSHIP_MESSAGE_BYTES);
     memcpy(bytes, message_magic, MAGIC);
-    put(bytes + 4, TUTTI_MEMBERSHIP_VERSION, 4);
-    put(bytes + 8, (uint64_t)m->kind, 4);
-    put(bytes + 12, (uint64_t)m->flag, 4);
-    put(bytes + 16, (uint64_t)m->n, 4);
+    tutti_little_put(bytes + 4, TUTTI_MEMBERSHIP_VERSION, 4);
+    tutti_little_put(bytes + 8, (uint64_t)m->kind, 4);
+    tutti_little_put(bytes + 12, (uint64_t)m->flag, 4);
+    tutti_little_put(bytes + 16, (uint64_t)m->n, 4);
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
-        put(bytes + NUMBERS_AT + 8 * i, (uint64_t)number[i], 8);
+        tutti_little_put(bytes + NUMBERS_AT + 8 * i, (uint64_t)number[i], 8);
     for (int i = 0; i < m->n; i++) {
         unsigned char *at = bytes + ENTRIES_AT + (size_t)i * TUTTI_MEMBERSHIP_ENTRY_BYTES;
-        put(at, (uint64_t)m->entry[i].id, 8);
-        put(at + 8, (uint64_t)m->entry[i].fresh, 8);
+        tutti_little_put(at, (uint64_t)m->entry[i].id, 8);
+        tutti_little_put(at + 8, (uint64_t)m->entry[i].fresh, 8);
         put_address(at + 16, m->entry[i].address);
     }
 }
 
 static const char *read_entry(const unsigned char *at, tutti_membership_entry *e)
 {
-    const uint64_t id = get(at, 8), fresh = get(at + 8, 8);
+    const uint64_t id = tutti_little_get(at, 8), fresh = tutti_little_get(at + 8, 8);
     if (id > INT64_MAX) return "sends a list with an invalid rank";
     if (fresh > 1) return "sends a list with an invalid mark";
     e->id = (int64_t)id;
@@ -138,13 +128,16 @@ static const char *check_numbers(const tutti_membership_message *m)
 const char *tutti_membership_message_read(
     const unsigned char bytes[TUTTI_MEMBERSHIP_MESSAGE_BYTES], tutti_membership_message *m)
 {
-    const uint64_t kind = get(bytes + 8, 4), flag = get(bytes + 12, 4), n = get(bytes + 16, 4);
+    const uint64_t kind = tutti_little_get(bytes + 8, 4), flag = tutti_little_get(bytes + 12, 4),
+                   n = tutti_little_get(bytes + 16, 4);
     memset(m, 0, sizeof *m);
     if (memcmp(bytes, message_magic, MAGIC)) return "sends no messages of a membership";
-    if (get(bytes + 4, 4) != TUTTI_MEMBERSHIP_VERSION) return "sends messages of another version";
+    if (tutti_little_get(bytes + 4, 4) != TUTTI_MEMBERSHIP_VERSION)
+        return "sends messages of another version";
     if (kind >= TUTTI_MEMBERSHIP_KINDS) return "sends an unknown message";
     if (flag > (uint64_t)shapes[kind].flags) return "sends an invalid flag";
-    if (n > TUTTI_MEMBERSHIP_MOST || get(bytes + 20, 4)) return "sends a list that is too long";
+    if (n > TUTTI_MEMBERSHIP_MOST || tutti_little_get(bytes + 20, 4))
+        return "sends a list that is too long";
     if (n < (uint64_t)shapes[kind].least || (n && !has_list((tutti_membership_kind)kind)))
         return "sends a list that its message does not have";
     m->kind = (tutti_membership_kind)kind;
@@ -152,7 +145,7 @@ const char *tutti_membership_message_read(
     m->n = (int)n;
     int64_t *number[] = {&m->epoch, &m->about, &m->highest, &m->proposer, &m->newest, &m->before};
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
-        *number[i] = (int64_t)get(bytes + NUMBERS_AT + 8 * i, 8);
+        *number[i] = (int64_t)tutti_little_get(bytes + NUMBERS_AT + 8 * i, 8);
     const char *wrong = check_numbers(m);
     return wrong ? wrong : read_list(bytes, m);
 }
@@ -164,10 +157,10 @@ void tutti_membership_hello_write(
 {
     memset(bytes, 0, TUTTI_MEMBERSHIP_HELLO_BYTES);
     memcpy(bytes, hello_magic, MAGIC);
-    put(bytes + 4, (uint64_t)h->version, 4);
-    put(bytes + 8, (uint64_t)h->id, 8);
-    put(bytes + 16, h->run, 8);
-    put(bytes + 24, h->options, 8);
+    tutti_little_put(bytes + 4, (uint64_t)h->version, 4);
+    tutti_little_put(bytes + 8, (uint64_t)h->id, 8);
+    tutti_little_put(bytes + 16, h->run, 8);
+    tutti_little_put(bytes + 24, h->options, 8);
     put_address(bytes + 32, h->address);
 }
 
@@ -176,13 +169,14 @@ const char *tutti_membership_hello_read(
 {
     memset(h, 0, sizeof *h);
     if (memcmp(bytes, hello_magic, MAGIC)) return "sends no hello of a membership";
-    const uint64_t version = get(bytes + 4, 4), id = get(bytes + 8, 8);
+    const uint64_t version = tutti_little_get(bytes + 4, 4), id = tutti_little_get(bytes + 8, 8);
     h->version = version > INT32_MAX ? INT32_MAX : (int)version;
     if (version != TUTTI_MEMBERSHIP_VERSION) return NULL;
     if (id > INT64_MAX) return "sends an invalid rank";
     h->id = (int64_t)id;
-    h->run = get(bytes + 16, 8);
-    h->options = get(bytes + 24, 8);
+    h->run = tutti_little_get(bytes + 16, 8);
+    h->options = tutti_little_get(bytes + 24, 8);
     if (!get_address(bytes + 32, h->address)) return "sends an invalid address";
-    return get(bytes + 32 + TUTTI_MEMBERSHIP_ADDRESS, 8) ? "sends more than a hello" : NULL;
+    return tutti_little_get(bytes + 32 + TUTTI_MEMBERSHIP_ADDRESS, 8) ? "sends more than a hello"
+                                                                      : NULL;
 }

@@ -480,6 +480,33 @@ START_TEST(the_provider_fails)
 }
 END_TEST
 
+/* A rank that computes, or is stopped, for longer than what is lost may take: all is there when it passes again. */
+START_TEST(one_end_is_away)
+{
+    static const double away_s = 1.5; /* the other one says within a second what it has sent */
+    const tutti_fabric_options soon = {.lost_s = 0.3};
+    unsigned char out[64] = {1}, in[64];
+    tutti_connection_message *s, *r;
+    open_pair(&soon);
+    for (int i = 0; i < 3; i++) {
+        for (double until_s = tutti_clock_s() + 0.2; tutti_clock_s() < until_s;) {
+            tutti_connection_pass(a);
+            tutti_connection_pass(b);
+        }
+        ck_assert_ok(tutti_connection_irecv(b, 0, i, in, sizeof in, &r));
+        ck_assert_ok(tutti_connection_isend(a, 0, i, out, sizeof out, &s));
+        if (i)
+            for (double until_s = tutti_clock_s() + away_s; tutti_clock_s() < until_s;) {
+                tutti_connection_pass(a);
+                tutti_clock_sleep(1e-3);
+            }
+        transfer(s, r);
+        ck_assert_ptr_null(tutti_connection_broken(b));
+    }
+    close_pair();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("fabric");
@@ -492,6 +519,7 @@ int main(void)
     tcase_add_test(steps, a_key_is_not_valid_any_more);
     tcase_add_loop_test(steps, a_packet_is_shorter_than_it_says, 0, 3);
     tcase_add_test(steps, the_provider_fails);
+    tcase_add_test(steps, one_end_is_away);
     tcase_add_test(steps, sleeps_until_sent_to);
     return testing_run(suite);
 }

@@ -474,15 +474,16 @@ START_TEST(who_may_not)
     ck_assert_int_eq(tutti_tcp_listener_open("203.0.113.7", 0, "secret", &second), TUTTI_ERR_COMM);
     /* nobody answers */
     double began_s = tutti_clock_s();
-    ck_assert_int_eq(tutti_tcp_connect("127.0.0.1", port, 0.2, "secret", words, &later, why, &s),
-        TUTTI_ERR_TIMEOUT);
+    tutti_tcp_call call = {
+        .address = "127.0.0.1", .port = port, .token = "secret", .timeout_s = 0.2};
+    ck_assert_int_eq(tutti_tcp_connect(&call, words, &later, why, &s), TUTTI_ERR_TIMEOUT);
     ck_assert_int_eq(later, 1);
     ck_assert_ptr_nonnull(strstr(why, "no answer"));
     ck_assert(tutti_clock_s() - began_s < 10);
     tutti_tcp_listener_close(listener);
     /* nobody is there */
-    ck_assert_int_eq(tutti_tcp_connect("127.0.0.1", port, 5, "secret", words, &later, why, &s),
-        TUTTI_ERR_TIMEOUT);
+    call.timeout_s = 5;
+    ck_assert_int_eq(tutti_tcp_connect(&call, words, &later, why, &s), TUTTI_ERR_TIMEOUT);
     ck_assert_int_eq(later, 1);
     ck_assert_ptr_nonnull(strstr(why, "refused"));
     tutti_log_set_level(TUTTI_LOG_INFO);

@@ -441,6 +441,24 @@ START_TEST(two_networks_end_at_once)
 }
 END_TEST
 
+/* Nothing limits ranks of a host whose memory has no rate. */
+START_TEST(without_limits_there_are_no_trees)
+{
+    static const char text[] = "topology 1\nhost h0\nranks 4 per host\n";
+    const tutti_trees_options options = {.allreduce = 1};
+    tutti_forest *f = NULL;
+    tutti_trees_report report;
+    tutti_topology *t;
+    ck_assert_ok(tutti_topology_read(text, "one host", &t));
+    ck_assert(!tutti_trees_are_limited(t));
+    tutti_log_set_level(TUTTI_LOG_NONE);
+    ck_assert_int_eq(tutti_trees_of(t, &options, &f, &report), TUTTI_ERR_USAGE);
+    ck_assert_ptr_nonnull(strstr(tutti_last_error(), "all 4 ranks are on h0"));
+    ck_assert_ptr_null(f);
+    tutti_topology_free(t);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("trees");
@@ -455,6 +473,7 @@ int main(void)
     tcase_add_test(tcase, switches_have_trees_of_one_hop);
     tcase_add_test(tcase, rings_are_no_better);
     tcase_add_test(tcase, two_networks_end_at_once);
+    tcase_add_test(tcase, without_limits_there_are_no_trees);
     tcase_add_loop_test(tcase, trees_do_not_wait_for_each_other, 0, 5);
     return testing_run(suite);
 }

@@ -465,7 +465,9 @@ START_TEST(epochs_do_not_meet)
         .hello = {TUTTI_MEMBERSHIP_VERSION, 11, 11, 22, "host:5"}};
     tutti_elastic_words_write(&words, bytes);
     ck_assert(tutti_elastic_address_read(ranks[0].options.self.address, host, &port));
-    ck_assert_ok(tutti_tcp_connect(host, port, patience_s, token, bytes, &later, why, &other));
+    const tutti_tcp_call call = {
+        .address = host, .port = port, .token = token, .timeout_s = patience_s};
+    ck_assert_ok(tutti_tcp_connect(&call, bytes, &later, why, &other));
     for (int r = 0; r < 2; r++) pthread_create(&threads[r], NULL, open_mesh, &openers[r]);
     for (int r = 0; r < 2; r++) {
         pthread_join(threads[r], NULL);
