@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ADDRESS = TUTTI_LAUNCH_ADDRESS + 8, TOKEN = 32, PENDING = 64, MOST_PAUSE = 60 };
+enum { ADDRESS = TUTTI_LAUNCH_ADDRESS + 8, TOKEN = 32, PENDING = 64 };
 
 static const double begin_s = 2;   /* for the other first ranks, once one has failed */
 static const double answer_s = 60; /* for an agent, until it has a door */
@@ -34,7 +34,7 @@ typedef struct place {
     int door; /* that its rank will have; -1: none */
     char address[ADDRESS];
     double due_s; /* when the next one is started; INFINITY: none is */
-    double pause_s;
+    int pause_s;
     int host; /* on which it runs; -1: on this one */
     tutti_launch_remote remote;
     double
@@ -287,7 +287,7 @@ static void end_rank(elastic *e, place *p, int how)
     if (e->restarts >= o->max_restarts) return;
     e->restarts++;
     p->due_s = now_s + p->pause_s;
-    p->pause_s = fmin(2 * p->pause_s, MOST_PAUSE);
+    p->pause_s = tutti_launch_next_pause(p->pause_s);
 }
 
 /* It has never started its rank: another host may do so. */

@@ -37,6 +37,7 @@ typedef struct job {
     stream stream[2]; /* stdout, stderr */
     int restarts;     /* so far */
     double due_s;     /* when it is started again; INFINITY: it is not */
+    int pause_s;      /* before the next restart */
     int failed,
         order; /* the status with which it ended badly, and as which of those; 0: it did not */
 } job;
@@ -257,7 +258,8 @@ static void end_job(jobs *all, job *j, int status)
     }
     if (j->serves || j->restarts >= o->max_restarts || says_lasting(all, j)) return;
     j->restarts++;
-    j->due_s = now_s + o->pause_s + 1;
+    j->due_s = now_s + j->pause_s + 1;
+    j->pause_s = tutti_launch_next_pause(j->pause_s);
 }
 
 static void reap(jobs *all)
@@ -339,7 +341,8 @@ static int name_jobs(jobs *all)
             .number = i < servers ? i : i - servers,
             .ranks = i < servers ? o->servers / servers : o->ranks / o->clients,
             .stream = {{.from = -1}, {.from = -1}},
-            .due_s = INFINITY};
+            .due_s = INFINITY,
+            .pause_s = o->pause_s};
         const char *what = j->serves ? "server" : "client";
         snprintf(j->name, NAME, "%s %d", what, j->number);
         snprintf(j->role, NAME, "%s:%d", what, j->number);

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { IDENTITY = 128, MOST_PAUSE = 60 };
+enum { IDENTITY = 128 };
 
 typedef struct program {
     tutti_launch_options options;
@@ -153,7 +153,7 @@ static int run_attempts(program *p)
         tutti_launch_say("the command ended with status %d; again in %d s", status, pause_s);
         tutti_launch_watch_rest(&p->watch, tutti_clock_s() + pause_s);
         if (p->watch.stopped) return finish_stopped(p);
-        if (pause_s < MOST_PAUSE) pause_s = pause_s > MOST_PAUSE / 2 ? MOST_PAUSE : 2 * pause_s;
+        pause_s = tutti_launch_next_pause(pause_s);
     }
 }
 

@@ -15,6 +15,7 @@ apps_tutti_run_SOURCES = \
 	apps/launch/session.c apps/launch/session.h \
 	apps/launch/watch.c apps/launch/watch.h \
 	dag/base/clock.c dag/base/conf_print.c dag/base/process.c
+apps_tutti_run_LDADD =
 apps_tutti_run_CPPFLAGS = $(AM_CPPFLAGS) -DTUTTI_MPIRUN='"$(MPIRUN)"'
 
 # launch.sh as an array of lines.

@@ -233,6 +233,13 @@ static int read_options(int argc, char **argv, tutti_launch_options *o)
     return -1;
 }
 
+int tutti_launch_next_pause(int pause_s)
+{
+    enum { LONGEST = 60 };
+    if (pause_s >= LONGEST) return pause_s;
+    return 2 * pause_s < LONGEST ? 2 * pause_s : LONGEST;
+}
+
 const char *tutti_launch_checkpoint(const tutti_launch_options *o)
 {
     static const char name[] = "--checkpoint";
@@ -312,6 +319,9 @@ static int check_elastic(tutti_launch_options *o)
     if (other)
         return refuse("%s: not with --elastic%s", other,
             o->proceed ? ": give the program --resume FILE" : ", whose ranks keep the weights");
+    if (o->linger_s >= 0)
+        return refuse(
+            "--linger: not with --elastic, whose ranks know at once that another has died");
     if (tutti_launch_has_several(o))
         return refuse("\":\": not with --elastic: all ranks run the same program");
     return -1;
@@ -344,12 +354,16 @@ static int check_options(tutti_launch_options *o)
     if (!checkpoint && o->max_restarts && !jobs && !o->elastic)
         return refuse(
             "no --checkpoint FILE in the command: a restart would start from the beginning");
+    if (!checkpoint && o->proceed)
+        return refuse(
+            "--continue: no --checkpoint FILE in the command, so there is nothing to continue");
+    if (o->linger_s < 0) o->linger_s = 30;
     return -1;
 }
 
 int tutti_launch_parse(int argc, char **argv, tutti_launch_options *o)
 {
-    *o = (tutti_launch_options){.max_restarts = -1, .pause_s = 1, .grace_s = 10, .linger_s = 30};
+    *o = (tutti_launch_options){.max_restarts = -1, .pause_s = 1, .grace_s = 10, .linger_s = -1};
     const int status = read_options(argc, argv, o);
     return status >= 0 ? status : check_options(o);
 }

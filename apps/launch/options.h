@@ -19,6 +19,8 @@ typedef struct tutti_launch_options {
 void tutti_launch_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Reads them. -1: continue; else the status to end with: --help, --version, or a mistake, which was reported. */
 int tutti_launch_parse(int argc, char **argv, tutti_launch_options *options);
+/* Seconds before the next restart, after a pause of that many: twice as many, up to 60. */
+int tutti_launch_next_pause(int pause_s);
 /* The file of the command's last --checkpoint; NULL: it has none. */
 const char *tutti_launch_checkpoint(const tutti_launch_options *options);
 /* Whether a ":" separates programs of the command. */

@@ -115,11 +115,6 @@ static const tutti_conf conf = {
     .brief = brief,
 };
 
-static int64_t bytes_of(tutti_conf_real mb)
-{
-    return mb.word ? -1 : (int64_t)(1e6 * mb.value);
-}
-
 static tutti_sim_options simulation_of(
     const options *o, const tutti_topology *t, const tutti_sim_model *m, int ranks)
 {
@@ -135,8 +130,8 @@ static tutti_sim_options simulation_of(
             .algorithm = o->algorithm,
             .topology =
                 strcmp(o->algorithm, "priced") == 0 ? o->topology : NULL, /* all of its ranks */
-            .bucket_bytes = bytes_of(o->bucket_mb),
-            .chunk_bytes = bytes_of(o->chunk_mb),
+            .bucket_bytes = tutti_conf_bytes(o->bucket_mb),
+            .chunk_bytes = tutti_conf_bytes(o->chunk_mb),
             .order = {.on = strcmp(o->priority, "off") != 0, .at = TUTTI_SIM_SEEN},
             .verify = tutti_verify_mode_find(o->verify)}};
     tutti_sim_model_exchange(m, &o->layout, &s.exchange);

@@ -6,6 +6,7 @@
 #include "designs/elastic/elastic_start.h"
 #include "apps/train/hash.h"
 #include "dag/base/clock.h"
+#include "dag/base/lock.h"
 #include "dag/base/log.h"
 
 #include <inttypes.h>
@@ -113,6 +114,9 @@ tutti_status tutti_train_elastic_open(tutti_train_options *o, const char *settin
         .silence_s = silence_s,
         .lasting = start.lasting};
     tutti_interrupt_hush(interrupt); /* what a signal asks for depends on those of the others */
+    static char run[32];
+    snprintf(run, sizeof run, "elastic.%016" PRIx64, (uint64_t)start.run);
+    tutti_lock_name_run(run);
     e->id = start.self.id;
     e->least = start.least;
     e->images = o->elastic.batch_global ? start.ranks * o->batch : 0;
@@ -148,6 +152,12 @@ static int name_lacking(
     return lacking;
 }
 
+/* The step before the first one of this epoch. Without a snapshot all begin anew. */
+static int64_t first_of(const tutti_train_elastic *e)
+{
+    return e->epoch.snapshot > 0 ? e->epoch.snapshot : e->origin;
+}
+
 static void report_change(const tutti_train_elastic *e, const tutti_membership *before)
 {
     char lost[512], come[512];
@@ -166,7 +176,7 @@ static void report_change(const tutti_train_elastic *e, const tutti_membership *
         : joins > 1 ? " have joined"
                     : " has joined",
         losses || joins ? "" : "the epoch has ended early", now->n, now->n == 1 ? "" : "s",
-        now->n == 1 ? "es" : "", now->snapshot, again, again == 1 ? " is" : "s are");
+        now->n == 1 ? "es" : "", first_of(e), again, again == 1 ? " is" : "s are");
 }
 
 /* Too few: as after a snapshot, others are taken in at once. */
@@ -197,9 +207,10 @@ static tutti_status enter_epoch(tutti_train_elastic *e)
     tutti_log_set_rank(rank);
     tutti_snapshots_cut(&e->kept, e->epoch.snapshot);
     e->halted = 0;
-    e->again = e->done > e->epoch.snapshot ? e->done - e->epoch.snapshot : 0;
+    const int64_t from = first_of(e);
+    e->again = e->done > from ? e->done - from : 0;
     if (rank == 0 && before.n) report_change(e, &before);
-    e->done = e->epoch.snapshot;
+    e->done = from;
     tutti_elastic_start_entered(e->start);
     tutti_log_put_off(); /* if a rank is lost, others report what follows from it */
     return TUTTI_OK;
@@ -262,6 +273,7 @@ tutti_status tutti_train_elastic_begin(tutti_train_elastic *e, tutti_trainer *s)
         status = tutti_snapshots_attend(s);
     if (e->kept.newest.step < 0) tutti_snapshots_begin(&e->kept, 1);
     const tutti_conf_int *every = &s->options->elastic.snapshot_steps;
+    if (step <= 0) e->origin = s->first_step;
     e->done = s->first_step;
     e->due = s->first_step + FIRST;
     if (!every->word) e->due = (s->first_step / every->value + 1) * every->value;

@@ -23,6 +23,7 @@ struct tutti_train_elastic {
     int64_t images; /* of all ranks in a batch, with --batch-rule global; 0: each keeps its own */
     struct tutti_elastic_start *start; /* what the launcher said */
     int64_t id;     /* of this rank */
+    int64_t origin; /* the step from which the run has begun: that of --resume */
     int64_t done;   /* the last step that has ended here */
     int64_t again;  /* steps that had ended here, and that this epoch computes again */
     int64_t due;    /* the step after which the next snapshot is made */

@@ -72,7 +72,7 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
         .help = "model; or FILE.json, FILE.onnx, a network of your own (tutti-network(5))"},
     {TUTTI_CONF_CHOICE, "recipe", "NAME", .fallback = "none", AT(recipe_name),
         .help = "defaults of a published training for the options below, which --recipe NAME "
-                "--help all shows; options that are given count more"},
+                "--help all shows; explicit options override them"},
     {TUTTI_CONF_INT, "batch", "N", .fallback = "32", .low = 1, .high = 65536, AT(batch),
         .help = "images per rank and batch"},
     {TUTTI_CONF_CHOICE, "batch-rule", "RULE", .fallback = "rank", .words = {"rank", "global"},
@@ -318,8 +318,8 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
 
     {TUTTI_CONF_HEADING, .help = "Files and messages"},
     {TUTTI_CONF_TEXT, "config", "FILE", AT(config),
-        .help = "take options from this JSON file, or from what --json has written of a run; those "
-                "that are given count more"},
+        .help = "take options from this JSON file, or from what --json has written of a run; "
+                "explicit options override them"},
     {TUTTI_CONF_TEXT, "checkpoint", "FILE", AT(checkpoint.file),
         .help = "save the weights, and all that resuming needs, after every epoch and at the end "
                 "(safetensors)"},

@@ -107,7 +107,7 @@ tutti_status tutti_outputs_resumed(tutti_outputs *outputs)
 {
     tutti_checkpoint_close(outputs->resumed);
     outputs->resumed = NULL;
-    if (!outputs->earlier || !outputs->continues) return TUTTI_OK;
+    if (!outputs->earlier || !outputs->resumed_here) return TUTTI_OK;
     const tutti_file_options file = {.what = what, .path = outputs->options->checkpoint.file};
     return tutti_file_restore(&file, outputs->earlier);
 }

@@ -546,9 +546,9 @@ static tutti_status write_page(tutti_page *page)
     return status;
 }
 
-tutti_status tutti_page_end(tutti_page *page)
+tutti_status tutti_page_end(tutti_page *page, int continues)
 {
-    if (page->progress.state == TUTTI_PROGRESS_RUNNING)
+    if (page->progress.state == TUTTI_PROGRESS_RUNNING && !continues)
         page->progress.state = TUTTI_PROGRESS_FAILED;
     return write_page(page);
 }

@@ -637,7 +637,7 @@ tutti_status tutti_report_close(tutti_report *report)
         status = tutti_fail(TUTTI_ERR_IO, "--csv %s: could not be written: %s", report->csv_path,
             strerror(report->csv_failed));
     if (report->page && !report->page_failed && !status)
-        report->page_failed = tutti_page_end(report->page);
+        report->page_failed = tutti_page_end(report->page, report->options.membership > 0);
     if (!status) status = report->page_failed;
     if (report->metrics && !report->metrics_failed)
         report->metrics_failed = tutti_metrics_write(report->metrics);

@@ -76,7 +76,7 @@ static void forget_files(tutti_train_options *o)
 {
     static const tutti_conf_int never = {.word = 1};
     o->checkpoint.file = o->outputs.json = o->outputs.csv = o->outputs.page = o->outputs.trace =
-        NULL;
+        o->outputs.metrics = o->outputs.tensorboard = NULL;
     o->checkpoint.keep_best = 0;
     o->checkpoint.every = never;
     o->checkpoint.minutes.word = 1;

@@ -220,6 +220,14 @@ static tutti_status refuse_word(const tutti_conf *conf, int answer, const char *
         TUTTI_ERR_USAGE, "%s: no such option%s (see %s --help)", word, meant, conf->program);
 }
 
+/* getopt_long also takes the beginning of a name, which another option may have later. */
+static int is_whole(const char *word, const char *name)
+{
+    const size_t length = strlen(name);
+    return strncmp(word, "--", 2) == 0 && strncmp(word + 2, name, length) == 0 &&
+           (!word[2 + length] || word[2 + length] == '=');
+}
+
 static tutti_status read_options(const tutti_conf *conf, int argc, char *words[],
     const struct option *options, void *values, tutti_conf_origin origin[], tutti_conf_wish *wish)
 {
@@ -228,6 +236,15 @@ static tutti_status read_options(const tutti_conf *conf, int argc, char *words[]
     for (;;) {
         int answer = getopt_long(argc, words, ":", options, NULL);
         if (answer == -1) break;
+        if (answer == WISH_HELP || answer == WISH_VERSION || answer >= FIRST_ROW) {
+            const char *name = answer == WISH_HELP      ? "help"
+                               : answer == WISH_VERSION ? "version"
+                                                        : conf->settings[answer - FIRST_ROW].name;
+            const char *word = words[optind - 1];
+            if (optarg && optarg == word) word = words[optind - 2]; /* its value */
+            optopt = 0;
+            if (!is_whole(word, name)) return refuse_word(conf, '?', word);
+        }
         if (answer == WISH_VERSION) {
             wish->what = TUTTI_CONF_VERSION;
             return TUTTI_OK;

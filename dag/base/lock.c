@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 enum { WORD = 256, TEXT = 2048 };
+static const char *named_run; /* NULL: TUTTI_RUN */
 static const double patience_s = 1, look_every_s = 0.02, settle_s = 0.1;
 
 /* The writer of a file, as in FILE.lock: one line per field, "host n1". */
@@ -45,6 +46,11 @@ struct tutti_lock {
 
 /* ---- who ---- */
 
+void tutti_lock_name_run(const char *run)
+{
+    named_run = run;
+}
+
 static void read_line(const char *path, char word[WORD])
 {
     FILE *file = fopen(path, "re");
@@ -67,7 +73,7 @@ static void find_self(writer *w)
 {
     time_t now = time(NULL);
     struct tm utc;
-    const char *run = getenv("TUTTI_RUN");
+    const char *run = named_run ? named_run : getenv("TUTTI_RUN");
     *w = (writer){0};
     gethostname(w->host, sizeof w->host - 1);
     read_line("/etc/machine-id", w->machine);

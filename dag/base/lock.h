@@ -18,7 +18,8 @@
  *   left by a dead process of this host    taken over, under its flock, by one of those who try
  *   left by this host before a reboot      taken over
  *   of another host                        refused, naming the file to delete: no process here can know
- *   of another host, same TUTTI_RUN        taken over: tutti-run starts one attempt after the other
+ *   of another host, same run              taken over: tutti-run starts one attempt after the other (TUTTI_RUN), and
+ *                                          ranks of an elastic run follow each other
  *
  * The same host means the same boot (boot_id), or the same name and machine-id.
  *
@@ -30,6 +31,9 @@
 
 typedef struct tutti_lock tutti_lock;
 
+/* This process is one of a run whose processes take files over from each other: instead of TUTTI_RUN. Borrowed
+ * for good; [M], before any lock. */
+void tutti_lock_name_run(const char *run);
 /* Makes this process the writer of a file (links followed) and removes the parts that earlier
  * writers have left. Does not wait, except up to a second for a process that is about to end. */
 tutti_status tutti_lock_take(const char *what, const char *path, tutti_lock **lock);

@@ -190,13 +190,13 @@ static int inline_close(tutti_run *run)
     tutti_run_observe(&run->options.hooks, NULL, 1);
     int unfinished =
         run->ledger && !tutti_ledger_reached(run->ledger, 0, tutti_ledger_point(run->ledger));
+    if (unfinished) return 0; /* tokens may still end: what they touch stays */
     tutti_edges_free(run->edges);
     tutti_regions_free(&run->regions);
     tutti_direct_close(run->direct);
     free(run->ready);
     free(run->buf);
     free(run->pointer);
-    if (unfinished) return 0; /* tokens may still end: what they touch stays */
     tutti_ledger_free(run->ledger);
     tutti_binding_close(&run->binding);
     pthread_mutex_destroy(&run->lock);

@@ -13,9 +13,6 @@ losses() { sed -n 's/.*"event":"eval".*"train_loss":\([^,]*\).*/\1/p' "$dir/json
 learns() { # WHAT. How old weights are depends on who comes when, so that async needs some epochs for it.
     losses | awk '{ exit !(NF > 1 && $NF < 0.9 * $1) }' || fail "$1: the loss does not fall: $(losses)"
 }
-is() { # WHAT HASH
-    [ -n "$2" ] && [ "$(field weights_hash)" = "$2" ] || fail "$1: $(field weights_hash) instead of $2"
-}
 communicates() { # WHAT: what goes to servers and back counts as communication
     awk -v ms="$(field comm_ms)" 'BEGIN { exit !(ms > 0) }' || fail "$1: a step communicates $(field comm_ms) ms"
 }
@@ -35,7 +32,8 @@ comes() { # FILE PATTERN
 }
 
 # ---- one mpirun ----
-trains 3 "${model[@]}" --layout servers=1,clients=2 --strategy async --epochs 6
+trains 3 "${model[@]}" --layout servers=1,clients=2 --strategy async --epochs 6 --metrics "$dir/prom"
+grep -q '^# EOF' "$dir/prom" || fail "--metrics of the client that reports"
 learns async
 communicates async
 grep -q '"layout":"servers=1,clients=2"' "$dir/json" || fail "the start does not name the layout"

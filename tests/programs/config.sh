@@ -10,7 +10,6 @@ cat > own.json << END
 END
 trains 1 --data data --model mlp --batch 4 --lr 0.02 --steps 3 --augment crop --decay-weights-only --seed 7 --eval-every never
 hash=$(field weights_hash)
-is() { [ "$(field weights_hash)" = "$2" ] || fail "$1: $(field weights_hash), not $2"; }
 trains 1 --config own.json
 is "from a file" "$hash"
 cp json run.json
@@ -31,6 +30,10 @@ wrong() { # SENTENCE TEXT
 }
 wrong 'wrong.json: line 2: ' '{'
 wrong 'wrong.json: it must be an object' '[1]'
+wrong 'did you mean --batch?' '{"batch-size": 4}'
+wrong 'did you mean --epochs?' '{"epoch": 4}'
+wrong 'no such option' '{"hel": "x"}'
+refuses 2 'did you mean --config?' "$apps/tutti-cifar" --data data --conf own.json
 wrong 'did you mean --batch?' '{"batch-size": 4}'
 grep -q 'config wrong.json has this option' out || { fail "the file is not named"; cat out; }
 wrong 'batch 0: must be' '{"batch": 0}'

@@ -5,7 +5,6 @@
 make_jpeg "$dir/jpeg"
 run=(--data "$dir/jpeg" --batch 2 --steps 4 --lr 0.01 --seed 3)
 cd "$dir" || exit 1
-is() { [ "$(field weights_hash)" = "$2" ] || fail "$1: $(field weights_hash), not $2"; }
 
 for model in resnet8 cifar-quick; do
     "$apps/tutti-info" --network $model > own.json || fail "tutti-info --network $model"

@@ -110,4 +110,8 @@ with 2 "$run" -n 2
 grep -q 'there is no command to run' err || { fail "-n without a program"; cat err; }
 with 2 "$run" -n 2 --max-restarts 1 true
 grep -q 'no --checkpoint' err || { fail "restarts without a checkpoint"; cat err; }
+with 2 "$run" -n 2 --continue true
+grep -q 'no --checkpoint FILE in the command, so there is nothing to continue' err || { fail "--continue without a checkpoint"; cat err; }
+with 2 "$run" --elastic 1:2 -n 2 --linger 5 true
+grep -q -e '--linger: not with --elastic' err || { fail "--linger with --elastic"; cat err; }
 finish

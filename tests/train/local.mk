@@ -7,46 +7,35 @@ check_PROGRAMS += $(train_tests)
 TESTS += $(train_tests)
 train_test_libs = libtrain.la libtesting.la
 
-tests_train_test_conf_SOURCES = tests/train/test_conf.c
 tests_train_test_conf_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_train_test_conf_LDADD = $(train_test_libs)
 
-tests_train_test_find_rate_SOURCES = tests/train/test_find_rate.c
 tests_train_test_find_rate_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_train_test_find_rate_LDADD = libtrain.la libtune.la libsession.la libdata.la libmodels.la libcore.la libtesting.la
 
-tests_train_test_rate_schedule_SOURCES = tests/train/test_rate_schedule.c
 tests_train_test_rate_schedule_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_train_test_rate_schedule_LDADD = $(train_test_libs)
 
-tests_train_test_checkpoint_SOURCES = tests/train/test_checkpoint.c
 tests_train_test_checkpoint_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_train_test_checkpoint_LDADD = $(train_test_libs)
 
-tests_train_test_elastic_SOURCES = tests/train/test_elastic.c
 tests_train_test_elastic_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_train_test_elastic_LDADD = libtrain.la libtune.la libsession.la libdata.la libmodels.la libcore.la libtesting.la
 
-tests_train_test_report_SOURCES = tests/train/test_report.c
 tests_train_test_report_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_train_test_report_LDADD = libtrain.la libsession.la libcore.la libtesting.la
 
-tests_train_test_timetable_SOURCES = tests/train/test_timetable.c
 tests_train_test_timetable_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_train_test_timetable_LDADD = $(train_test_libs)
 
 
-tests_train_test_tensorboard_SOURCES = tests/train/test_tensorboard.c
 tests_train_test_tensorboard_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_train_test_tensorboard_LDADD = libtrain.la libdata.la libtesting.la
-tests_train_test_tally_SOURCES = tests/train/test_tally.c
 tests_train_test_tally_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_train_test_tally_LDADD = libtrain.la libdata.la libtesting.la
 
-tests_train_test_options_SOURCES = tests/train/test_options.c
 tests_train_test_options_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_train_test_options_LDADD = libtrain.la libtune.la libsession.la libdata.la libmodels.la libcore.la libtesting.la
 
-tests_train_test_finite_SOURCES = tests/train/test_finite.c
 tests_train_test_finite_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_train_test_finite_LDADD = libtrain.la libtune.la libsession.la libdata.la libmodels.la libcore.la libtesting.la

@@ -141,7 +141,7 @@ static char *page_of(int classes, char *const *names)
                                                   .test_accuracy = 0.5,
                                                   .tally = &tally}));
     tutti_page_on_summary(page, &(tutti_report_summary){.steps = 2000});
-    ck_assert_ok(tutti_page_end(page));
+    ck_assert_ok(tutti_page_end(page, 0));
     tutti_page_free(page);
     tutti_tally_close(&tally);
     free(outputs);
@@ -205,10 +205,12 @@ START_TEST(progress)
         check_progress(path, "step 2 of 9", 1);
         ck_assert_ok(tutti_page_on_eval(page, &(tutti_report_eval){.step = 3}));
         check_progress(path, "step 3 of 9, epoch 1 of 3. Written 2", 1);
+        ck_assert_ok(tutti_page_end(page, 1));
+        check_progress(path, "<b>Under way</b>", 1);
         if (way == 1) tutti_page_on_summary(page, &(tutti_report_summary){.steps = 5});
         if (way == 2) tutti_page_on_interrupt(page, "SIGTERM", 4, NULL);
         if (way == 3) tutti_page_on_interrupt(page, "SIGINT", 4, "a <b");
-        ck_assert_ok(tutti_page_end(page));
+        ck_assert_ok(tutti_page_end(page, 0));
         check_progress(path, last[way], 0);
         tutti_page_free(page);
         unlink(path);
