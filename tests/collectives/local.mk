@@ -3,7 +3,6 @@ TESTS += tests/collectives/test_loop
 tests_collectives_test_loop_SOURCES = tests/collectives/test_loop.c \
 	tests/collectives/cases.c tests/collectives/cases.h
 tests_collectives_test_loop_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_collectives_test_loop_LDADD = libtesting.la
 
 check_PROGRAMS += tests/collectives/mpi_ranks
 TESTS += tests/collectives/mpi.sh
@@ -19,16 +18,12 @@ check_LTLIBRARIES += tests/collectives/libschedules.la
 tests_collectives_libschedules_la_SOURCES = tests/collectives/schedules.c tests/collectives/schedules.h
 tests_collectives_libschedules_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_collectives_libschedules_la_LIBADD = libtesting.la
-tests_collectives_test_choose_SOURCES = tests/collectives/test_choose.c
 tests_collectives_test_choose_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_collectives_test_choose_LDADD = tests/collectives/libschedules.la
-tests_collectives_test_match_SOURCES = tests/collectives/test_match.c
 tests_collectives_test_match_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_collectives_test_match_LDADD = tests/collectives/libschedules.la
-tests_collectives_test_price_SOURCES = tests/collectives/test_price.c
 tests_collectives_test_price_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_collectives_test_price_LDADD = tests/collectives/libschedules.la
-tests_collectives_test_sched_SOURCES = tests/collectives/test_sched.c
 tests_collectives_test_sched_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_collectives_test_sched_LDADD = tests/collectives/libschedules.la
 EXTRA_DIST += \
@@ -67,35 +62,26 @@ EXTRA_DIST += \
 
 check_PROGRAMS += tests/collectives/test_links
 TESTS += tests/collectives/test_links
-tests_collectives_test_links_SOURCES = tests/collectives/test_links.c
 tests_collectives_test_links_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_collectives_test_links_LDADD = libtesting.la
 
 # fuzz_topology takes a number of iterations; make check runs its default.
 check_PROGRAMS += tests/collectives/test_topology tests/collectives/fuzz_topology
 TESTS += tests/collectives/test_topology tests/collectives/fuzz_topology
-tests_collectives_test_topology_SOURCES = tests/collectives/test_topology.c
 tests_collectives_test_topology_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_collectives_test_topology_LDADD = libtesting.la
 tests_collectives_fuzz_topology_SOURCES = tests/collectives/fuzz_topology.c tests/collectives/fuzz_text.c tests/collectives/fuzz_text.h
 tests_collectives_fuzz_topology_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_collectives_fuzz_topology_LDADD = libtesting.la
 
 # As fuzz_topology.
 check_PROGRAMS += tests/collectives/test_rules tests/collectives/fuzz_rules
 TESTS += tests/collectives/test_rules tests/collectives/fuzz_rules
-tests_collectives_test_rules_SOURCES = tests/collectives/test_rules.c
 tests_collectives_test_rules_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_collectives_test_rules_LDADD = libtesting.la
 tests_collectives_fuzz_rules_SOURCES = tests/collectives/fuzz_rules.c tests/collectives/fuzz_text.c tests/collectives/fuzz_text.h
 tests_collectives_fuzz_rules_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_collectives_fuzz_rules_LDADD = libtesting.la
 
 check_PROGRAMS += tests/collectives/test_msccl
 TESTS += tests/collectives/test_msccl
 tests_collectives_test_msccl_SOURCES = tests/collectives/test_msccl.c apps/trees/msccl.c apps/trees/msccl.h
 tests_collectives_test_msccl_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_collectives_test_msccl_LDADD = libtesting.la
 
 check_PROGRAMS += tests/collectives/test_fewest
 TESTS += tests/collectives/test_fewest
@@ -111,71 +97,51 @@ tests_collectives_test_fewest_LDADD = libtesting.la $(GLPK_LIBS)
 # fuzz_forest takes a number of iterations; make check runs its default.
 check_PROGRAMS += tests/collectives/test_trees tests/collectives/fuzz_forest
 TESTS += tests/collectives/test_trees tests/collectives/fuzz_forest
-tests_collectives_test_trees_SOURCES = tests/collectives/test_trees.c
 tests_collectives_test_trees_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_collectives_test_trees_LDADD = libtesting.la
 tests_collectives_fuzz_forest_SOURCES = tests/collectives/fuzz_forest.c tests/collectives/fuzz_text.c tests/collectives/fuzz_text.h
 tests_collectives_fuzz_forest_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_collectives_fuzz_forest_LDADD = libtesting.la
 
 check_PROGRAMS += tests/collectives/test_buf
 TESTS += tests/collectives/test_buf
-tests_collectives_test_buf_SOURCES = tests/collectives/test_buf.c
 tests_collectives_test_buf_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_collectives_test_buf_LDADD = libtesting.la
 
 check_PROGRAMS += tests/collectives/test_traffic
 TESTS += tests/collectives/test_traffic
 tests_collectives_test_traffic_SOURCES = tests/collectives/test_traffic.c \
 	apps/bench/counting.c apps/bench/counting.h
 tests_collectives_test_traffic_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_collectives_test_traffic_LDADD = libtesting.la
 
 check_PROGRAMS += tests/collectives/test_control
 TESTS += tests/collectives/test_control
-tests_collectives_test_control_SOURCES = tests/collectives/test_control.c
 tests_collectives_test_control_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_collectives_test_control_LDADD = libtesting.la
 
 check_PROGRAMS += tests/collectives/test_rounding
 TESTS += tests/collectives/test_rounding
-tests_collectives_test_rounding_SOURCES = tests/collectives/test_rounding.c
 tests_collectives_test_rounding_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_collectives_test_rounding_LDADD = libtesting.la
 
 # fuzz_tcp takes a number of iterations; make check runs its default.
 check_PROGRAMS += tests/collectives/test_tcp tests/collectives/fuzz_tcp
 TESTS += tests/collectives/test_tcp tests/collectives/fuzz_tcp
-tests_collectives_test_tcp_SOURCES = tests/collectives/test_tcp.c
 tests_collectives_test_tcp_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_collectives_test_tcp_LDADD = libtesting.la
-tests_collectives_fuzz_tcp_SOURCES = tests/collectives/fuzz_tcp.c
 tests_collectives_fuzz_tcp_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_collectives_fuzz_tcp_LDADD = libtesting.la
 
 check_PROGRAMS += tests/collectives/test_virtual
 TESTS += tests/collectives/test_virtual
-tests_collectives_test_virtual_SOURCES = tests/collectives/test_virtual.c
 tests_collectives_test_virtual_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_collectives_test_virtual_LDADD = libsim.la libtesting.la
 
 check_PROGRAMS += tests/collectives/test_shm
 TESTS += tests/collectives/test_shm
-tests_collectives_test_shm_SOURCES = tests/collectives/test_shm.c
 tests_collectives_test_shm_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_collectives_test_shm_LDADD = libtesting.la
 
 check_PROGRAMS += tests/collectives/test_mesh
 TESTS += tests/collectives/test_mesh
 tests_collectives_test_mesh_SOURCES = tests/collectives/test_mesh.c \
 	tests/collectives/cases.c tests/collectives/cases.h
 tests_collectives_test_mesh_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_collectives_test_mesh_LDADD = libtesting.la
 
 if HAVE_FABRIC
 check_PROGRAMS += tests/collectives/test_fabric
 TESTS += tests/collectives/test_fabric
 endif
-tests_collectives_test_fabric_SOURCES = tests/collectives/test_fabric.c
 tests_collectives_test_fabric_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_collectives_test_fabric_LDADD = libtesting.la

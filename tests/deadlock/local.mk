@@ -11,7 +11,6 @@ tests_deadlock_libcases_la_SOURCES = \
 tests_deadlock_libcases_la_LIBADD = libvalues.la libcore.la
 
 check_PROGRAMS += tests/deadlock/oracle_check
-tests_deadlock_oracle_check_SOURCES = tests/deadlock/oracle_check.c
 tests_deadlock_oracle_check_LDADD = tests/deadlock/libcases.la
 
 TESTS += tests/deadlock/cases.sh tests/deadlock/check_only.sh
@@ -22,17 +21,14 @@ tests_deadlock_oracle_mpi_SOURCES = tests/deadlock/oracle_mpi.c tests/deadlock/k
 tests_deadlock_oracle_mpi_LDADD = tests/deadlock/libcases.la
 
 check_PROGRAMS += tests/deadlock/oracle_explore
-tests_deadlock_oracle_explore_SOURCES = tests/deadlock/oracle_explore.c
 tests_deadlock_oracle_explore_LDADD = tests/deadlock/libkvworld.la tests/deadlock/libexplore.la tests/deadlock/libcases.la
 
 check_PROGRAMS += tests/deadlock/test_cases
 TESTS += tests/deadlock/test_cases
-tests_deadlock_test_cases_SOURCES = tests/deadlock/test_cases.c
 tests_deadlock_test_cases_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_deadlock_test_cases_LDADD = tests/deadlock/libcases.la libtesting.la
 
 check_PROGRAMS += tests/deadlock/test_check
 TESTS += tests/deadlock/test_check
-tests_deadlock_test_check_SOURCES = tests/deadlock/test_check.c
 tests_deadlock_test_check_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_deadlock_test_check_LDADD = tests/deadlock/libexplore.la tests/deadlock/libcases.la libtesting.la

@@ -4,9 +4,7 @@ EXTRA_DIST += tests/device/include/README.md tests/device/include/cublasLt.h tes
 check_PROGRAMS += tests/device/test_device
 TESTS += tests/device/test_device tests/device/programs.sh
 EXTRA_DIST += tests/device/programs.sh
-tests_device_test_device_SOURCES = tests/device/test_device.c
 tests_device_test_device_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_device_test_device_LDADD = libtesting.la
 
 # The fake device: the libraries that take the place of CUDA's, and the kernels for it. A program for it is linked with
 # $(fake_libraries), with $(fake_kernels) if it has kernels (before libtesting.la, where those of nvcc are), and with
@@ -121,14 +119,12 @@ tests_device_test_nccl_LDADD = libtesting.la $(fake_libraries)
 endif
 check_PROGRAMS += tests/device/test_room
 TESTS += tests/device/test_room
-tests_device_test_room_SOURCES = tests/device/test_room.c
 tests_device_test_room_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_device_test_room_LDFLAGS = $(link_to_fake)
 tests_device_test_room_LDADD = $(fake_kernels) libmodels.la libtesting.la $(fake_libraries)
 
 check_PROGRAMS += tests/device/test_steps
 TESTS += tests/device/steps.sh tests/device/mutants/mutants.sh
-tests_device_test_steps_SOURCES = tests/device/test_steps.c
 tests_device_test_steps_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_device_test_steps_LDFLAGS = $(link_to_fake)
 tests_device_test_steps_LDADD = $(fake_kernels) libtesting.la $(fake_libraries)
@@ -149,19 +145,16 @@ tests/device/tutti-bench: apps/tutti-bench $(fake_kernels) $(fake_libraries)
 
 check_PROGRAMS += tests/device/test_relus
 TESTS += tests/device/test_relus
-tests_device_test_relus_SOURCES = tests/device/test_relus.c
 tests_device_test_relus_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_device_test_relus_LDFLAGS = $(link_to_fake)
 tests_device_test_relus_LDADD = $(fake_kernels) libsession.la libmodels.la libtesting.la $(fake_libraries)
 
 check_PROGRAMS += tests/device/engine_ranks
-tests_device_engine_ranks_SOURCES = tests/device/engine_ranks.c
 tests_device_engine_ranks_CFLAGS = $(AM_CFLAGS)
 tests_device_engine_ranks_LDFLAGS = $(link_to_fake)
 tests_device_engine_ranks_LDADD = $(fake_kernels) libsession.la libmodels.la libcore.la $(fake_libraries)
 
 check_PROGRAMS += tests/device/aware_ranks
-tests_device_aware_ranks_SOURCES = tests/device/aware_ranks.c
 tests_device_aware_ranks_CFLAGS = $(AM_CFLAGS)
 tests_device_aware_ranks_LDFLAGS = $(link_to_fake)
 tests_device_aware_ranks_LDADD = $(fake_kernels) libsession.la libcore.la $(fake_libraries)
@@ -173,7 +166,6 @@ check_PROGRAMS += tests/device/test_gpu tests/device/test_gpu_fake
 TESTS += tests/device/test_gpu_fake tests/device/fake_gpu.sh
 tests_device_test_gpu_SOURCES = $(gpu_sources)
 tests_device_test_gpu_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_device_test_gpu_LDADD = libtesting.la
 tests_device_test_gpu_fake_SOURCES = $(gpu_sources)
 tests_device_test_gpu_fake_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_device_test_gpu_fake_LDFLAGS = $(link_to_fake)

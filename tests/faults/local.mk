@@ -20,12 +20,9 @@ EXTRA_DIST += $(fault_scripts) tests/faults/elastic_accuracy.sh tests/faults/rec
 # theirs along, so that libcore's is not linked. One that lacks a function of fault.h draws it in, and does not link.
 tests_faults_test_fault_SOURCES = tests/faults/test_fault.c designs/drive/fault.c
 tests_faults_test_fault_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_faults_test_fault_LDADD = libtesting.la
 tests_faults_test_fault_none_SOURCES = tests/faults/test_fault_none.c designs/drive/fault_none.c
 tests_faults_test_fault_none_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_faults_test_fault_none_LDADD = libtesting.la
 
-tests_faults_test_replica_SOURCES = tests/faults/test_replica.c
 tests_faults_test_replica_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_faults_test_replica_LDADD = libtrain.la libtune.la libsession.la libdata.la libmodels.la libtesting.la
 

@@ -4,28 +4,20 @@ tests_kernels_test_kernels_SOURCES = \
 	tests/kernels/cases.c tests/kernels/cases.h tests/kernels/families.c \
 	tests/kernels/reference.c tests/kernels/reference.h tests/kernels/test_kernels.c
 tests_kernels_test_kernels_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_kernels_test_kernels_LDADD = libtesting.la
 check_PROGRAMS += tests/kernels/test_numbers
 TESTS += tests/kernels/test_numbers
-tests_kernels_test_numbers_SOURCES = tests/kernels/test_numbers.c
 tests_kernels_test_numbers_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_kernels_test_numbers_LDADD = libtesting.la
 check_PROGRAMS += tests/kernels/test_refusals
 TESTS += tests/kernels/test_refusals
 tests_kernels_test_refusals_SOURCES = \
 	tests/kernels/cases.c tests/kernels/cases.h tests/kernels/families.c \
 	tests/kernels/reference.c tests/kernels/reference.h tests/kernels/test_refusals.c
 tests_kernels_test_refusals_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_kernels_test_refusals_LDADD = libtesting.la
 check_PROGRAMS += tests/kernels/test_codecs
 TESTS += tests/kernels/test_codecs
-tests_kernels_test_codecs_SOURCES = tests/kernels/test_codecs.c
 tests_kernels_test_codecs_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_kernels_test_codecs_LDADD = libtesting.la
 check_PROGRAMS += tests/kernels/test_rates
-tests_kernels_test_rates_SOURCES = tests/kernels/test_rates.c
 tests_kernels_test_rates_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_kernels_test_rates_LDADD = libtesting.la
 EXTRA_DIST += \
 	tests/kernels/isa.sh tests/kernels/cases.txt tests/kernels/large_cases.txt tests/golden/kernels/make.py \
 	tests/golden/kernels/index.txt tests/golden/kernels/results.f32

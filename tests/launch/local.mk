@@ -3,4 +3,3 @@ check_PROGRAMS += tests/launch/fuzz_frame
 TESTS += tests/launch/fuzz_frame
 tests_launch_fuzz_frame_SOURCES = tests/launch/fuzz_frame.c apps/launch/frame.c apps/launch/frame.h
 tests_launch_fuzz_frame_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_launch_fuzz_frame_LDADD = libtesting.la

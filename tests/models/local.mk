@@ -2,11 +2,9 @@ model_tests = tests/models/test_models tests/models/test_resnet20 tests/models/t
 	tests/models/test_torch_names
 check_PROGRAMS += $(model_tests)
 TESTS += $(model_tests)
-tests_models_test_models_SOURCES = tests/models/test_models.c
 tests_models_test_models_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_models_test_models_LDADD = libmodels.la libtesting.la
 EXTRA_DIST += tests/golden/torch/torchvision.txt
-tests_models_test_torch_names_SOURCES = tests/models/test_torch_names.c
 tests_models_test_torch_names_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_models_test_torch_names_LDADD = libmodels.la libtesting.la
 tests_models_test_resnet20_SOURCES = tests/models/golden.c tests/models/golden.h tests/models/test_resnet20.c

@@ -9,7 +9,6 @@ tests_mpicheck_programs_SOURCES = tests/mpicheck/programs.c tests/mpicheck/progr
 tests_mpicheck_programs_LDADD = $(MPI_LIBS)
 EXTRA_DIST += tests/mpicheck/run.sh
 check_PROGRAMS += tests/mpicheck/judge
-tests_mpicheck_judge_SOURCES = tests/mpicheck/judge.c
 tests_mpicheck_judge_CPPFLAGS = $(AM_CPPFLAGS) -D_GNU_SOURCE
 tests_mpicheck_judge_LDADD = libmpicheckcore.la
 TESTS += tests/mpicheck/judge

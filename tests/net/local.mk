@@ -1,14 +1,9 @@
 check_PROGRAMS += tests/net/test_net tests/net/test_branches tests/net/test_placement
 TESTS += tests/net/test_net tests/net/test_branches tests/net/test_placement
-tests_net_test_net_SOURCES = tests/net/test_net.c
 tests_net_test_net_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_net_test_net_LDADD = libtesting.la
-tests_net_test_branches_SOURCES = tests/net/test_branches.c
 tests_net_test_branches_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_net_test_branches_LDADD = libtrial.la
-tests_net_test_placement_SOURCES = tests/net/test_placement.c
 tests_net_test_placement_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_net_test_placement_LDADD = libtesting.la
 
 EXTRA_DIST += \
 	tests/golden/net/make.py \

@@ -5,11 +5,6 @@
 make_cifar "$dir/data" 20
 model=(--data "$dir/data" --model resnet8 --batch 4 --lr 0.02 --steps 7 --augment crop --ema 0.9)
 
-# is WHAT HASH: the run just done ended with these weights.
-is() {
-    [ "$(field weights_hash)" = "$2" ] || fail "$1: $(field weights_hash) instead of $2"
-}
-
 # ---- ranks, delays, designs: one hash each ----
 for how in 4,period=1,delay=1,round=4 3,period=3,delay=2,round=5; do
     ranks=${how%%,*} strategy=adpsgd:${how#*,} round=${how##*=}

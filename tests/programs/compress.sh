@@ -5,11 +5,6 @@
 make_cifar "$dir/data" 20
 model=(--data "$dir/data" --model resnet8 --batch 4 --lr 0.02 --steps 4 --augment crop --eval-every never)
 
-# is WHAT HASH: the run just done ended with these weights.
-is() {
-    [ "$(field weights_hash)" = "$2" ] || fail "$1: $(field weights_hash) instead of $2"
-}
-
 trains 3 "${model[@]}"
 plain=$(field weights_hash)
 designs=($(names designs))

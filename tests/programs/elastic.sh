@@ -6,11 +6,6 @@ make_cifar "$dir/data" 20
 model=(--data "$dir/data" --model resnet8 --batch 4 --lr 0.02 --steps 7 --augment crop --ema 0.9 --clip-norm 1)
 elastic=(--strategy elastic:period=2,alpha=0.1,round=4)
 
-# is WHAT HASH: the run just done ended with these weights.
-is() {
-    [ "$(field weights_hash)" = "$2" ] || fail "$1: $(field weights_hash) instead of $2"
-}
-
 # ---- designs, servers: one hash ----
 trains 5 "${model[@]}" "${elastic[@]}" --layout servers=1,clients=2 --checkpoint "$dir/one" --replica-check 1
 hash=$(field weights_hash)

@@ -6,11 +6,6 @@
 make_cifar "$dir/data" 20
 model=(--data "$dir/data" --model resnet8 --batch 4 --lr 0.02 --steps 7 --augment crop --ema 0.9)
 
-# is WHAT HASH: the run just done ended with these weights.
-is() {
-    [ "$(field weights_hash)" = "$2" ] || fail "$1: $(field weights_hash) instead of $2"
-}
-
 # ---- graphs, designs: one hash each ----
 for graph in ring exponential push-sum; do
     trains 4 "${model[@]}" --strategy gossip:$graph,period=4 --checkpoint "$dir/$graph" --replica-check 1

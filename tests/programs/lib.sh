@@ -86,6 +86,11 @@ field() {
     sed -n 's/.*"event":"summary".*"'"$1"'":"\{0,1\}\([^,"}]*\).*/\1/p' "$dir/json" | tail -n 1
 }
 
+# is WHAT HASH: the last run ended with these weights.
+is() {
+    [ -n "$2" ] && [ "$(field weights_hash)" = "$2" ] || fail "$1: $(field weights_hash) instead of $2"
+}
+
 # A small CIFAR-10, always the same, with 30 test images.
 make_cifar() { # FOLDER [IMAGES in each of the five training files: 40]
     mkdir -p "$1"

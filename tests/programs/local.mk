@@ -74,16 +74,13 @@ tests_programs_arguments_SOURCES = tests/programs/arguments.c tests/support/nap.
 tests_programs_arguments_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
 # And what tests/tools/run.sh runs.
 check_PROGRAMS += tests/programs/spawn
-tests_programs_spawn_SOURCES = tests/programs/spawn.c
 tests_programs_spawn_LDADD = $(MPI_LIBS)
-tests_programs_nodes_SOURCES = tests/programs/nodes.c
 tests_programs_nodes_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
 
 # What opencl.sh runs, where StarPU has OpenCL.
 if HAVE_OPENCL
 check_PROGRAMS += tests/programs/opencl
 endif
-tests_programs_opencl_SOURCES = tests/programs/opencl.c
 tests_programs_opencl_CPPFLAGS = $(AM_CPPFLAGS) -DCL_TARGET_OPENCL_VERSION=120
 tests_programs_opencl_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS) $(OPENCL_LIBS)
 

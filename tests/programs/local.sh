@@ -6,11 +6,6 @@ make_cifar "$dir/data" 20
 model=(--data "$dir/data" --model resnet8 --batch 4 --lr 0.02 --steps 7 --augment crop --ema 0.9)
 outer=local:period=2,outer=0.7,momentum=0.9
 
-# is WHAT HASH: the run just done ended with these weights.
-is() {
-    [ "$(field weights_hash)" = "$2" ] || fail "$1: $(field weights_hash) instead of $2"
-}
-
 # ---- designs, buckets, stages: one hash ----
 trains 3 "${model[@]}" --strategy $outer --checkpoint "$dir/whole" --replica-check 1
 three=$(field weights_hash)

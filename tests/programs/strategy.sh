@@ -4,11 +4,6 @@
 make_cifar "$dir/data" 20
 model=(--data "$dir/data" --model resnet8 --batch 4 --lr 0.02 --steps 6 --augment crop)
 
-# is WHAT HASH: the run just done ended with these weights.
-is() {
-    [ "$(field weights_hash)" = "$2" ] || fail "$1: $(field weights_hash) instead of $2"
-}
-
 # ---- one hash, and equal files ----
 recipe=("${model[@]}" --optimizer adam --ema 0.9 --wire bf16 --replica-check 2)
 trains 3 "${recipe[@]}" --strategy sync --checkpoint "$dir/sync"

@@ -4,4 +4,3 @@ TESTS += tests/protobuf/test_protobuf
 tests_protobuf_test_protobuf_SOURCES = tests/protobuf/test_protobuf.c \
 	apps/protobuf/protobuf.c apps/protobuf/protobuf.h
 tests_protobuf_test_protobuf_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_protobuf_test_protobuf_LDADD = libtesting.la

@@ -8,7 +8,7 @@ command -v smpicc > /dev/null || { echo "skipped: there is no smpicc (libsimgrid
 
 # The files that call MPI are compiled once more; all others are the build's.
 objects=()
-for source in tests/simgrid/judge apps/trees/predict collectives/transport/mpi_{message,request,collective,fail,lock}; do
+for source in tests/simgrid/judge apps/trees/predict collectives/transport/mpi_{open,message,request,collective,fail,lock}; do
     objects+=("$dir/${source##*/}.o")
     case $source in collectives/*) first=(-include "$TUTTI_SRCDIR/tests/simgrid/judge.h") ;; *) first=() ;; esac
     smpicc -std=gnu11 -O2 -fPIC -I"$TUTTI_SRCDIR" -I"$TUTTI_BUILDDIR" -I"$TUTTI_BUILDDIR/include" "${first[@]}" \

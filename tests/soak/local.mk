@@ -1,7 +1,6 @@
 # The soak: what does not grow in a long run. make check: 2000 collectives and more; make check-soak: 100,000, and
 # as many pushes of keys.
 check_PROGRAMS += tests/soak/soak
-tests_soak_soak_SOURCES = tests/soak/soak.c
 tests_soak_soak_LDADD = libtune.la libsession.la libmodels.la libcore.la
 check_PROGRAMS += tests/soak/kv
 tests_soak_kv_SOURCES = tests/soak/kv.c tests/support/nap.c

@@ -12,46 +12,30 @@ TESTS += tests/step/test_build tests/step/test_graph tests/step/test_gradients t
 	tests/step/test_units tests/step/test_updates tests/step/test_rounds tests/step/test_pairs \
 	tests/step/test_shares tests/step/test_codes tests/step/test_served tests/step/test_bits tests/step/test_bf16 \
 	tests/step/test_evaluation
-tests_step_test_build_SOURCES = tests/step/test_build.c
 tests_step_test_build_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_step_test_build_LDADD = libtesting.la
-tests_step_test_graph_SOURCES = tests/step/test_graph.c
 tests_step_test_graph_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_step_test_graph_LDADD = libtesting.la
-tests_step_test_gradients_SOURCES = tests/step/test_gradients.c
 tests_step_test_gradients_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_step_test_gradients_LDADD = libtrial.la
-tests_step_test_partition_SOURCES = tests/step/test_partition.c
 tests_step_test_partition_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_step_test_partition_LDADD = libtrial.la
-tests_step_test_units_SOURCES = tests/step/test_units.c
 tests_step_test_units_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_step_test_units_LDADD = libtrial.la
-tests_step_test_updates_SOURCES = tests/step/test_updates.c
 tests_step_test_updates_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_step_test_updates_LDADD = libtrial.la
-tests_step_test_rounds_SOURCES = tests/step/test_rounds.c
 tests_step_test_rounds_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_step_test_rounds_LDADD = libtrial.la
-tests_step_test_pairs_SOURCES = tests/step/test_pairs.c
 tests_step_test_pairs_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_step_test_pairs_LDADD = libtrial.la
-tests_step_test_shares_SOURCES = tests/step/test_shares.c
 tests_step_test_shares_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_step_test_shares_LDADD = libtrial.la
-tests_step_test_codes_SOURCES = tests/step/test_codes.c
 tests_step_test_codes_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_step_test_codes_LDADD = libtrial.la
-tests_step_test_served_SOURCES = tests/step/test_served.c
 tests_step_test_served_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_step_test_served_LDADD = libtrial.la
-tests_step_test_bits_SOURCES = tests/step/test_bits.c
 tests_step_test_bits_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_step_test_bits_LDADD = libtrial.la
-tests_step_test_bf16_SOURCES = tests/step/test_bf16.c
 tests_step_test_bf16_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_step_test_bf16_LDADD = libtrial.la
-tests_step_test_evaluation_SOURCES = tests/step/test_evaluation.c
 tests_step_test_evaluation_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_step_test_evaluation_LDADD = libtrial.la
 

@@ -4,6 +4,5 @@ TESTS += tests/trace/attached.sh tests/trace/test_study tests/trace/trace.sh
 EXTRA_DIST += tests/trace/attached.sh tests/trace/attached.py tests/trace/trace.sh tests/trace/check.py
 tests_trace_attached_SOURCES = tests/trace/attached.c tests/support/nap.c
 tests_trace_attached_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
-tests_trace_test_study_SOURCES = tests/trace/test_study.c
 tests_trace_test_study_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_trace_test_study_LDADD = libtrace.la libtesting.la $(JANSSON_LIBS)

@@ -1,10 +1,8 @@
 tune_tests = tests/tune/test_race tests/tune/test_file
 check_PROGRAMS += $(tune_tests)
 TESTS += $(tune_tests)
-tests_tune_test_race_SOURCES = tests/tune/test_race.c
 tests_tune_test_race_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_tune_test_race_LDADD = libtune.la libsession.la libmodels.la libtesting.la
-tests_tune_test_file_SOURCES = tests/tune/test_file.c
 tests_tune_test_file_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_tune_test_file_LDADD = libtune.la libsession.la libmodels.la libtesting.la $(JANSSON_LIBS)
 
@@ -12,6 +10,4 @@ tests_tune_test_file_LDADD = libtune.la libsession.la libmodels.la libtesting.la
 check_PROGRAMS += tests/tune/reopens
 TESTS += tests/tune/reopen.sh
 EXTRA_DIST += tests/tune/reopen.sh
-tests_tune_reopens_SOURCES = tests/tune/reopens.c
 tests_tune_reopens_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_tune_reopens_LDADD = libtesting.la
