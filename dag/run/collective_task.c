@@ -21,6 +21,7 @@ static void finish_token(tutti_token *token, tutti_status status)
     const tutti_collective_task task = s->task;
     tutti_held *held = s->held;
     tutti_latch *ended = s->ended;
+    /* The ledger first: who gets the data, or StarPU's end of the task, finds the status there. */
     tutti_ledger_leave(task.ledger, s->id, status);
     free(s);
     tutti_held_end(held);

@@ -27,6 +27,8 @@
 #include "dag/step/builder.h"
 #include "dag/strategies/rows.h"
 
+#include <math.h>
+
 enum { PERIOD, ALPHA, ROUND };
 
 static const tutti_strategy_parameter parameters[] = {
@@ -71,9 +73,10 @@ static tutti_status check(const tutti_update_rule *rule, const tutti_step_option
             "above 0 and at most 1");
     if (options->placement.servers && value[ALPHA] * clients > 1 + 1e-9)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "the strategy elastic: with alpha=%.9g %d clients would push the centre past their mean: "
+            "the strategy elastic: with alpha=%.9g %d clients would push the centre past their "
+            "mean: "
             "use alpha=%.6g or less, or fewer clients",
-            value[ALPHA], clients, 1.0 / clients);
+            value[ALPHA], clients, floor(1e6 / clients) / 1e6);
     if (options->wire != TUTTI_F32)
         return tutti_fail(TUTTI_ERR_INVAL,
             "step: the strategy elastic takes weights and gradients in %s: leave the wire float32",

@@ -157,27 +157,33 @@ _Static_assert(
     sizeof(tutti_attach_options) == offsetof(tutti_attach_options, chunk_mb) + sizeof(double),
     "the options end with their last field");
 
-tutti_status tutti_session_read_sized(
-    const void *given, size_t bytes, tutti_attach_options *options)
+tutti_status tutti_session_read_sized(const char *function, const char *type, const void *given,
+    size_t bytes, size_t first, void *to, size_t size)
 {
-    static const size_t first = offsetof(tutti_attach_options, chunk_mb) + sizeof(double);
     static const size_t most = 4096;
-    const char *unknown = (const char *)given + sizeof *options;
-    size_t known = bytes < sizeof *options ? bytes : sizeof *options;
-    *options = (tutti_attach_options){0};
+    const char *unknown = (const char *)given + size;
+    memset(to, 0, size);
     if (!given) return TUTTI_OK;
     if (bytes < first || bytes > most)
-        return tutti_fail(TUTTI_ERR_USAGE,
-            "tutti_attach_sized: options_bytes is %zu: pass sizeof(tutti_attach_options)", bytes);
-    for (size_t i = sizeof *options; i < bytes; i++)
+        return tutti_fail(
+            TUTTI_ERR_USAGE, "%s_sized: a size is %zu: pass sizeof(%s)", function, bytes, type);
+    for (size_t i = size; i < bytes; i++)
         if (*unknown++)
             return tutti_fail(TUTTI_ERR_USAGE,
-                "tutti_attach: the program was compiled with the headers of a later Tutti than "
-                "this "
-                "library, " TUTTI_VERSION ", and sets an option that the library does not know: "
-                "install that Tutti, or compile the program again");
-    memcpy(options, given, known);
+                "%s: the program was compiled with the headers of a later Tutti than this "
+                "library, " TUTTI_VERSION
+                ", and sets what the library does not know: install that Tutti, or "
+                "compile the program again",
+                function);
+    memcpy(to, given, bytes < size ? bytes : size);
     return TUTTI_OK;
+}
+
+tutti_status tutti_session_read_options(
+    const char *function, const void *given, size_t bytes, tutti_attach_options *options)
+{
+    return tutti_session_read_sized(function, "tutti_attach_options", given, bytes,
+        offsetof(tutti_attach_options, chunk_mb) + sizeof(double), options, sizeof *options);
 }
 
 static tutti_status read_options(const tutti_attach_options *given, tutti_exchange_options *options)
@@ -357,7 +363,8 @@ tutti_status tutti_attach_sized(MPI_Comm comm, const tutti_attach_options *optio
 {
     tutti_attach_options known;
     unsigned errors = tutti_error_count();
-    tutti_status refused = tutti_session_read_sized(options, options_bytes, &known);
+    tutti_status refused =
+        tutti_session_read_options("tutti_attach", options, options_bytes, &known);
     tutti_status status = tutti_session_attach(&comm, refused, "", NULL, &known, session);
     return tutti_session_leave("tutti_attach", errors, status);
 }

@@ -132,14 +132,14 @@ TUTTI_API int tutti_size(const tutti_session *session);
 
 /* Sets the name by which messages refer to the data of this handle. If ranks compare their
  * collectives, the names must agree too, so that a swap of two handles of the same size is found.
- * The name is copied. NULL removes it. Call this again when the handle is registered again.
- * NOMEM. */
+ * The name is copied. NULL removes it: do that before the handle is unregistered, because a later one may have
+ * its address, on this rank alone. NOMEM. */
 TUTTI_API tutti_status tutti_name(tutti_session *session, tutti_handle data, const char *name);
 
 /* Sets the priority of the collectives that are inserted on the data of this handle from here on
  * (recv, where a call has send and recv; send, where recv is NULL). data NULL: of all collectives
- * on data without a priority of their own. Larger goes first; the default is 0. Call this again
- * when the handle is registered again. Every rank must give the same priorities (MISMATCH
+ * on data without a priority of their own. Larger goes first; the default is 0. Set it
+ * to 0 before the handle is unregistered, as with a name. Every rank must give the same priorities (MISMATCH
  * otherwise).
  *
  *     tutti_priority(tutti, first_layer_handle, 1);     the next iteration needs it first
@@ -337,7 +337,9 @@ TUTTI_API tutti_status tutti_operator_whole(tutti_session *session, const char *
  * (logged on every rank: which, and how; every collective fails with it, now and later); otherwise
  * the first failure of any of them.
  * THE DATA: with any status but TIMEOUT, nothing is in flight any more on this rank, and the data
- * of everything that was inserted are the program's again, to use, unregister and free. After a
+ * of everything that was inserted are the program's again, to use, unregister and free. (StarPU may
+ * count a collective among its tasks for a moment longer: tutti_detach, which comes before
+ * starpu_shutdown, and starpu_task_wait_for_all wait for that.) After a
  * failure this may take some seconds beyond timeout_s. With TIMEOUT, the data of collectives that
  * have not ended are in use: MPI may read and write them at any time. Wait again, or end the
  * program without freeing them. */

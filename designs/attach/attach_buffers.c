@@ -57,7 +57,9 @@ tutti_status tutti_unregister(tutti_session *session, tutti_handle buffer)
     status = tutti_insert_wait_for(session->insert, buffer, patience_s);
     if (status) tutti_exchange_explain(session->exchange, status);
     if (status == TUTTI_ERR_TIMEOUT) return tutti_session_leave(function, errors, status);
-    tutti_names_give(session->names, buffer, NULL); /* a later handle may have the same address */
+    /* A later handle may have the same address. */
+    tutti_names_give(session->names, buffer, NULL);
+    tutti_priorities_drop(&session->whole->priorities, buffer);
     tutti_buffers_remove(&session->whole->buffers, buffer);
     return tutti_session_leave(function, errors, status);
 }

@@ -174,7 +174,8 @@ static tutti_status check_handles(request *r)
 static tutti_status submit(request *r)
 {
     tutti_coll_args *a = &r->args;
-    int handles = 0, reads = tutti_coll_reads_recv(a, r->rank);
+    /* A barrier leaves the value as it is: to write alone would discard it where it is in another memory. */
+    int handles = 0, reads = a->kind == TUTTI_BARRIER || tutti_coll_reads_recv(a, r->rank);
     int message = a->kind == TUTTI_MESSAGE;
     size_t counts = (size_t)tutti_coll_counts(a, r->size) * sizeof *a->counts;
     tutti_handle handle[2 + TUTTI_MOST_EXTRAS];

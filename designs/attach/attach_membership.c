@@ -250,10 +250,10 @@ static tutti_status run_epochs(membership_run *r)
 
 static tutti_status read_program(const void *given, size_t bytes, tutti_membership_program *program)
 {
-    *program = (tutti_membership_program){0};
-    if (!given || bytes < sizeof *program)
-        return tutti_fail(TUTTI_ERR_INVAL, "%s: there is no program", function);
-    memcpy(program, given, sizeof *program);
+    tutti_status status = tutti_session_read_sized(function, "tutti_membership_program", given,
+        bytes, sizeof *program, program, sizeof *program);
+    if (status) return status;
+    if (!given) return tutti_fail(TUTTI_ERR_INVAL, "%s: there is no program", function);
     const char *lacks = !program->save   ? "save"
                         : !program->load ? "load"
                         : !program->step ? "step"
@@ -325,7 +325,7 @@ tutti_status tutti_membership_run_sized(const tutti_attach_options *options, siz
 {
     membership_run *r = calloc(1, sizeof *r);
     if (!r) return tutti_fail(TUTTI_ERR_NOMEM, "%s: no memory", function);
-    tutti_status status = tutti_session_read_sized(options, options_bytes, &r->options);
+    tutti_status status = tutti_session_read_options(function, options, options_bytes, &r->options);
     if (!status) status = read_program(program, program_bytes, &r->program);
     if (!status) status = open_elastic(r);
     if (!status) status = open_snapshots(r);

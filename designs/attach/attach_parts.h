@@ -42,9 +42,13 @@ tutti_status tutti_session_attach(const void *comm, tutti_status refused, const 
 tutti_status tutti_session_attach_over(const struct tutti_attach_options *options,
     tutti_status (*connect)(void *ctx, int lanes, tutti_transport **transport), void *ctx,
     struct tutti_session **session);
-/* Copies options of a program that was compiled with another size of them; given NULL: all are 0. USAGE (logged). */
-tutti_status tutti_session_read_sized(
-    const void *given, size_t bytes, struct tutti_attach_options *options);
+/* Copies a struct of a program that was compiled with another size of it, at least `first`; given NULL: all is 0. USAGE
+ * (logged). */
+tutti_status tutti_session_read_sized(const char *function, const char *type, const void *given,
+    size_t bytes, size_t first, void *to, size_t size);
+/* The same of the options. */
+tutti_status tutti_session_read_options(
+    const char *function, const void *given, size_t bytes, struct tutti_attach_options *options);
 /* Begins every call on a session: INVAL (logged) if the session is not open, or inside a task. */
 tutti_status tutti_session_enter(const struct tutti_session *session, const char *function);
 /* Ends a call that may have failed on another thread or rank: gives this thread a last error too.

@@ -51,6 +51,7 @@ static name *find(const tutti_names *names, const void *data)
 tutti_status tutti_names_give(tutti_names *names, const void *data, const char *text)
 {
     name *old = find(names, data);
+    if (old && text && strcmp(old->text, text) == 0) return TUTTI_OK;
     if (text) {
         size_t bytes = strlen(text) + 1;
         name *n = malloc(sizeof *n + bytes);

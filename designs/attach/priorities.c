@@ -10,6 +10,7 @@ enum { FIRST_ROOM = 64 };
 typedef struct tutti_priority_of {
     const void *data;
     int priority;
+    int dropped; /* it has none any more */
 } slot;
 
 /* The slot of these data, or a free one for them. */
@@ -47,7 +48,7 @@ tutti_status tutti_priorities_give(tutti_priorities *priorities, const void *dat
     if (status) return status;
     slot *s = slot_of(p->slot, p->room, data);
     p->used += !s->data;
-    *s = (slot){data, priority};
+    *s = (slot){.data = data, .priority = priority};
     return TUTTI_OK;
 }
 
@@ -55,7 +56,13 @@ int tutti_priorities_find(const tutti_priorities *priorities, const void *data)
 {
     const tutti_priorities *p = priorities;
     const slot *s = data && p->room ? slot_of(p->slot, p->room, data) : NULL;
-    return s && s->data ? s->priority : p->otherwise;
+    return s && s->data && !s->dropped ? s->priority : p->otherwise;
+}
+
+void tutti_priorities_drop(tutti_priorities *p, const void *data)
+{
+    slot *s = p->room ? slot_of(p->slot, p->room, data) : NULL;
+    if (s && s->data) s->dropped = 1;
 }
 
 void tutti_priorities_free(tutti_priorities *priorities)

@@ -15,6 +15,8 @@ typedef struct tutti_priorities {
 
 /* Replaces an earlier priority. data NULL: of all data that have none of their own. NOMEM. */
 tutti_status tutti_priorities_give(tutti_priorities *priorities, const void *data, int priority);
+/* These data have none any more. */
+void tutti_priorities_drop(tutti_priorities *priorities, const void *data);
 int tutti_priorities_find(const tutti_priorities *priorities, const void *data);
 void tutti_priorities_free(tutti_priorities *priorities);
 

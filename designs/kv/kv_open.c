@@ -4,6 +4,7 @@
 #include "dag/base/log.h"
 #include "designs/attach/sessions.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,25 +13,6 @@
 
 _Static_assert(sizeof(tutti_kv_options) == offsetof(tutti_kv_options, stages) + sizeof(int64_t),
     "the options end with their last field");
-
-static tutti_status read_sized(const void *given, size_t bytes, tutti_kv_options *options)
-{
-    static const size_t first = offsetof(tutti_kv_options, attach) + sizeof(void *);
-    static const size_t most = 4096;
-    const char *unknown = (const char *)given + sizeof *options;
-    *options = (tutti_kv_options){0};
-    if (!given) return TUTTI_OK;
-    if (bytes < first || bytes > most)
-        return tutti_fail(TUTTI_ERR_USAGE,
-            "tutti_kv_open_sized: options_bytes is %zu: pass sizeof(tutti_kv_options)", bytes);
-    for (size_t i = sizeof *options; i < bytes; i++)
-        if (*unknown++)
-            return tutti_fail(TUTTI_ERR_USAGE,
-                "tutti_kv_open: the program was compiled with the headers of a later Tutti, and "
-                "sets an option that this library, " TUTTI_VERSION ", does not know");
-    memcpy(options, given, bytes < sizeof *options ? bytes : sizeof *options);
-    return TUTTI_OK;
-}
 
 /* Divides the ranks of one mpirun into workers and servers. */
 static tutti_status divide_ranks(const tutti_kv_options *o, int ranks, tutti_kv *kv)
@@ -177,7 +159,7 @@ static tutti_status check_type(const tutti_kv *kv)
     return tutti_fail(TUTTI_ERR_USAGE,
         "tutti_kv_open: type elastic: with alpha=%.9g %d clients would push the centre past their "
         "mean: use alpha=%.6g or less, or fewer clients",
-        kv->rule.alpha, kv->clients, 1.0 / kv->clients);
+        kv->rule.alpha, kv->clients, floor(1e6 / kv->clients) / 1e6);
 }
 
 static tutti_status check_design(const tutti_kv *kv)
@@ -239,7 +221,8 @@ static tutti_status open_store(MPI_Comm comm, const tutti_kv_options *options, s
     if (!kv) return tutti_fail(TUTTI_ERR_INVAL, "tutti_kv_open: kv is NULL");
     if (comm == MPI_COMM_NULL)
         return tutti_fail(TUTTI_ERR_INVAL, "tutti_kv_open: the communicator is MPI_COMM_NULL");
-    tutti_status refused = read_sized(options, options_bytes, &known);
+    tutti_status refused = tutti_session_read_sized("tutti_kv_open", "tutti_kv_options", options,
+        options_bytes, offsetof(tutti_kv_options, attach) + sizeof(void *), &known, sizeof known);
     tutti_kv *fresh = tutti_sessions_open(sizeof *fresh);
     if (!fresh) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_open: no memory");
     fresh->optimizer.scale = 1;

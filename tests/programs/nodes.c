@@ -64,7 +64,7 @@ static void set_five(tutti_handle data)
 static int run(tutti_session *tutti)
 {
     int rank = tutti_rank(tutti), size = tutti_size(tutti), wrong = 0;
-    float home[COUNT] = {1, 2, 3, 4}, wanted = 4, seen[4] = {0};
+    float home[COUNT] = {1, 2, 3, 4}, wanted = 4, seen[5] = {0};
     tutti_handle sum, spread, gathered;
     starpu_vector_data_register(&sum, STARPU_MAIN_RAM, (uintptr_t)home, COUNT, sizeof home[0]);
     starpu_vector_data_register(&spread, -1, 0, COUNT, sizeof(float));
@@ -81,6 +81,9 @@ static int run(tutti_session *tutti)
     if (rank == 0) set_five(spread); /* the others have no value yet */
     if (tutti_broadcast(tutti, spread, TUTTI_F32, 0)) return 1;
     submit(&first, spread, 0, &seen[3]);
+    submit(&adder, spread, 1, NULL);
+    if (tutti_barrier(tutti, spread)) return 1; /* it orders, and changes nothing */
+    submit(&first, spread, 0, &seen[4]);
     if (tutti_wait(tutti, patience_s)) return 1;
     starpu_task_wait_for_all();
     starpu_data_unregister(sum);
@@ -91,6 +94,7 @@ static int run(tutti_session *tutti)
     wrong += check(rank, "sum on worker 0", seen[1], wanted);
     wrong += check(rank, "gathered", seen[2], wanted);
     wrong += check(rank, "spread", seen[3], 15);
+    wrong += check(rank, "after a barrier", seen[4], 25);
     return wrong;
 }
 
