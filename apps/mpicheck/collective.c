@@ -411,7 +411,7 @@ void mpicheck_collective_begin(mpicheck_collective *call)
 /* Guards the buffer that a nonblocking collective reads, if it is one piece. */
 static void guard_buffer(const mpicheck_collective *call, mpicheck_request *request)
 {
-    int count = call->send.count;
+    int64_t count = call->send.count;
     if (!sends(call) || call->send.counts || call->on->others > 0 || neighbors(call)) return;
     if (call->shape == MPICHECK_SHAPE_BCAST && *call->root != call->on->rank) return;
     if (call->shape == MPICHECK_SHAPE_SCATTER || call->shape == MPICHECK_SHAPE_ALLTOALL ||

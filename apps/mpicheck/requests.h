@@ -73,6 +73,6 @@ void mpicheck_request_each(void (*visit)(const mpicheck_request *request, void *
 bool mpicheck_request_leaks(bool notes);
 
 /* A hash of count elements at buffer, without the gaps. */
-uint64_t mpicheck_request_content(const void *buffer, int count, MPI_Datatype type);
+uint64_t mpicheck_request_content(const void *buffer, int64_t count, MPI_Datatype type);
 
 #endif

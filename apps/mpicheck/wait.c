@@ -156,6 +156,7 @@ void mpicheck_wait_end(mpicheck_wait *wait)
 static __thread struct {
     mpicheck_wait wait;
     double since; /* 0: none */
+    uint64_t subject; /* what it polls for */
     double cpu_s; /* of the thread, and how often it has slept, at the last poll */
     long sleeps;
 } poll;
@@ -187,12 +188,26 @@ void mpicheck_wait_no_poll(void)
     poll.since = 0;
 }
 
+/* A number for what is waited for. */
+static uint64_t subject_of(const mpicheck_wait *wait)
+{
+    const mpicheck_item *item = &wait->item;
+    uint64_t subject =
+        mpicheck_comm_mix(item->comm, mpicheck_comm_mix((uint64_t)item->peer, (uint64_t)item->tag));
+    for (int i = 0; i < wait->wanted.count; i++)
+        subject = mpicheck_comm_mix(subject, (uint64_t)(uintptr_t)wait->wanted.known[i]);
+    return subject;
+}
+
+/* Who polls for several things in turn waits for none of them alone, and does not count as waiting. */
 void mpicheck_wait_polled(mpicheck_wait wait)
 {
     double limit = mpicheck_process_self()->timeout_s;
-    if (did_something_else()) mpicheck_wait_no_poll();
+    const uint64_t subject = subject_of(&wait);
+    if (did_something_else() || subject != poll.subject) mpicheck_wait_no_poll();
     if (poll.since == 0) {
         poll.since = mpicheck_now();
+        poll.subject = subject;
         poll.wait = wait;
         mpicheck_call_on_other(mpicheck_wait_no_poll); /* polls are calls of one name */
     }

@@ -40,7 +40,7 @@ void mpicheck_wait_step(mpicheck_wait *wait);
 void mpicheck_wait_end(mpicheck_wait *wait);
 
 /* After an unsuccessful test or probe by the program itself: a thread that has done nothing else
- * for TUTTI_MPICHECK_TIMEOUT seconds counts as waiting, for what `wait` describes. */
+ * for TUTTI_MPICHECK_TIMEOUT seconds, with the same `wait`, counts as waiting for what that describes. */
 void mpicheck_wait_polled(mpicheck_wait wait);
 /* The thread does something else: it no longer polls. */
 void mpicheck_wait_no_poll(void);

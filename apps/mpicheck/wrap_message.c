@@ -7,6 +7,7 @@
 #include "apps/mpicheck/requests.h"
 #include "apps/mpicheck/wait.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 /* One end of a message, as the program describes it. */
@@ -234,8 +235,10 @@ int MPI_Sendrecv_replace(void *buffer, int count, MPI_Datatype type, int dest, i
     MPICHECK_WRAP(
         Sendrecv_replace, (buffer, count, type, dest, sendtag, source, recvtag, comm, status));
     int size = 0, at = 0, rc;
-    /* The outgoing message is packed first; MPI_PACKED matches any type. */
+    MPI_Count each;
+    /* The outgoing message is packed first; MPI_PACKED matches any type. What is too long for that is passed on. */
     if (!mpicheck_comm_find(comm) || count < 0 || type == MPI_DATATYPE_NULL ||
+        PMPI_Type_size_x(type, &each) != MPI_SUCCESS || each * count > INT_MAX / 2 ||
         (rc = PMPI_Pack_size(count, type, comm, &size)) != MPI_SUCCESS)
         MPICHECK_RETURN(PMPI_Sendrecv_replace(
             buffer, count, type, dest, sendtag, source, recvtag, comm, status));

@@ -285,6 +285,27 @@ static void poller(void)
     }
 }
 
+/* Rank 0 polls for two in turn: the first waits for it, the second is busy. */
+static void two_polls(void)
+{
+    int x = 0, from = 0, flag = 0;
+    if (check_rank == 0) {
+        while (!flag) {
+            MPI_Iprobe(from = 1, 0, WORLD, &flag, MPI_STATUS_IGNORE);
+            if (!flag) MPI_Iprobe(from = 2, 0, WORLD, &flag, MPI_STATUS_IGNORE);
+        }
+        MPI_Recv(&x, 1, MPI_INT, from, 0, WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(&x, 1, MPI_INT, 1, 0, WORLD);
+        MPI_Recv(&x, 1, MPI_INT, 1, 0, WORLD, MPI_STATUS_IGNORE);
+    } else if (check_rank == 1) {
+        MPI_Recv(&x, 1, MPI_INT, 0, 0, WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(&x, 1, MPI_INT, 0, 0, WORLD);
+    } else if (check_rank == 2) {
+        sleep(7);
+        MPI_Send(&x, 1, MPI_INT, 0, 0, WORLD);
+    }
+}
+
 static void errors_returned(void)
 {
     int x = 1;
@@ -313,6 +334,7 @@ static const check_case cases[] = {
     {"freed_request_ok", 2, NULL, freed_request},
     {"sleeper_ok", 3, NULL, sleeper},
     {"poller_ok", 2, NULL, poller},
+    {"two_polls_ok", 3, NULL, two_polls},
     {"errors_returned_ok", 2, NULL, errors_returned},
 };
 const check_table check_messages_ok = {cases, sizeof cases / sizeof *cases};
