@@ -27,7 +27,7 @@ struct tutti_foreign {
     names names[];
 };
 
-/* What a worker does. Only its own thread uses it, except that stop reads `inside`. */
+/* What a worker does. Only its own thread uses it, except that stop reads `inside`, and then forgets the task. */
 typedef struct worker {
     _Alignas(64) atomic_int inside; /* a hook may use the recording */
     const struct starpu_task *task; /* that has begun; NULL: none */
@@ -158,8 +158,10 @@ void tutti_foreign_stop(tutti_foreign *foreign)
 {
     tutti_foreign *self = foreign;
     atomic_compare_exchange_strong(&current, &self, NULL);
-    for (int i = 0; i < foreign->workers && i < STARPU_NMAXWORKERS; i++)
+    for (int i = 0; i < foreign->workers && i < STARPU_NMAXWORKERS; i++) {
         while (atomic_load(&workers[i].inside)) sched_yield();
+        workers[i].task = NULL; /* a later recording may have this one's address */
+    }
 }
 
 void tutti_foreign_close(tutti_foreign *foreign)
