@@ -3,6 +3,7 @@
 #include "apps/launch/jobs.h"
 
 #include "apps/launch/folder.h"
+#include "apps/launch/saved.h"
 #include "dag/base/clock.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { NAME = 32, WORDS = 24, LINE = 8192 };
+enum { NAME = 32, WORDS = 24, LINE = 8192, RUN = 512 };
 static const double insist_s = 1.5; /* a signal within a second of another one is the same wish */
 
 /* What a job writes, until a line is whole. */
@@ -52,6 +53,8 @@ typedef struct jobs {
     double begun_s, until_s; /* until_s: when what is left is ended; INFINITY: not yet */
     double insist_s; /* when what was asked to end is asked again, to end at once; INFINITY: not */
     char folder[TUTTI_LAUNCH_FOLDER], self[PATH_MAX];
+    char run[RUN]; /* the name of the run, of which each job has a part */
+    tutti_launch_saved saved;
     int null;
 } jobs;
 
@@ -158,10 +161,12 @@ static int open_streams(const jobs *all, job *j, int fd[2])
 
 static void set_variables(const jobs *all, const job *j)
 {
-    char path[TUTTI_LAUNCH_FOLDER + 64], host[256];
+    char path[TUTTI_LAUNCH_FOLDER + 64], host[256], run[RUN + NAME + 1];
     const char *scratch = tutti_launch_mpirun_scratch(all->mpirun);
     choose_host(all, j, host);
     setenv("TUTTI_KV_ROLE", j->role, 1);
+    snprintf(run, sizeof run, "%s.%s", all->run, j->file); /* all attempts of a job have one name */
+    setenv("TUTTI_RUN", run, 1);
     snprintf(path, sizeof path, "%s/%s.lasting", all->folder, j->file);
     setenv("TUTTI_RUN_LASTING", path, 1);
     snprintf(path, sizeof path, "%s/%s", all->folder, j->file);
@@ -196,7 +201,7 @@ static void start_job(jobs *all, job *j)
     choose_host(all, j, host);
     if (*host) word[n++] = "--hosts", word[n++] = host;
     /* weights come from the servers, but where it continues is in the checkpoint */
-    if (j->restarts && tutti_launch_checkpoint(o)) word[n++] = "--continue";
+    if (j->restarts && tutti_launch_saved_is_there(&all->saved)) word[n++] = "--continue";
     if (o->srun) word[n++] = "--srun";
     word[n++] = "--";
     char **command = calloc((size_t)(n + o->words) + 1, sizeof *command);
@@ -234,6 +239,13 @@ static int says_lasting(const jobs *all, const job *j)
     return access(path, F_OK) == 0;
 }
 
+/* Seconds that servers wait for a client to return when all have died. */
+static double server_patience(void)
+{
+    const char *set = getenv("TUTTI_KV_TIMEOUT");
+    return set && *set ? fmax(atof(set), 0) : 30;
+}
+
 /* A client that has died may come back while the servers continue: what they do without it depends on the type
  * (sync: they end). */
 static void end_job(jobs *all, job *j, int status)
@@ -258,7 +270,7 @@ static void end_job(jobs *all, job *j, int status)
     }
     if (j->serves || j->restarts >= o->max_restarts || says_lasting(all, j)) return;
     j->restarts++;
-    j->due_s = now_s + j->pause_s + 1;
+    j->due_s = now_s + 1 + fmin(j->pause_s, server_patience() / 2);
     j->pause_s = tutti_launch_next_pause(j->pause_s);
 }
 
@@ -295,9 +307,8 @@ static void hurry(jobs *all)
         all->insist_s = INFINITY;
         tell_all(all, SIGTERM);
     }
-    const char *set = getenv("TUTTI_KV_TIMEOUT");
     if (count_running(all, 1) && !count_running(all, 0) && !is_due(all) && isinf(all->until_s))
-        all->until_s = now_s + o->linger_s + (set && *set ? fmax(atof(set), 0) : 30);
+        all->until_s = now_s + o->linger_s + server_patience();
     if (now_s < all->until_s) return;
     for (int i = 0; i < all->n; i++)
         if (all->job[i].process)
@@ -413,6 +424,9 @@ int tutti_launch_jobs(
         .until_s = INFINITY,
         .insist_s = INFINITY,
         .null = open("/dev/null", O_RDONLY | O_CLOEXEC)};
+    const char *run = getenv("TUTTI_RUN");
+    snprintf(all.run, sizeof all.run, "%s", run ? run : "");
+    tutti_launch_saved_begin(&all.saved, tutti_launch_checkpoint(o), 0);
     char parent[PATH_MAX];
     const ssize_t n = readlink("/proc/self/exe", all.self, sizeof all.self - 1);
     int status = 1;

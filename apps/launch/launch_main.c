@@ -6,87 +6,41 @@
 #include "apps/launch/attempt.h"
 #include "apps/launch/elastic.h"
 #include "apps/launch/jobs.h"
+#include "apps/launch/saved.h"
 #include "dag/base/clock.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-
-enum { IDENTITY = 128 };
 
 typedef struct program {
     tutti_launch_options options;
     tutti_launch_mpirun mpirun;
     tutti_launch_watch watch;
-    const char *checkpoint;
-    char place[PATH_MAX];    /* of the checkpoint: earlier ones lie beside what a link leads to */
-    char stranger[IDENTITY]; /* the file that was there before; "": none */
+    tutti_launch_saved saved;
     double begun_s;
     int restarts, resumed;
 } program;
-
-/* ---- the checkpoint ---- */
-
-/* What a link leads to, even if that is missing. */
-static void follow_links(const char *path, char place[PATH_MAX])
-{
-    enum { LINKS = 40 };
-    snprintf(place, PATH_MAX, "%s", path);
-    for (int i = 0; i < LINKS; i++) {
-        char to[PATH_MAX], here[PATH_MAX];
-        const ssize_t n = readlink(place, to, sizeof to - 1);
-        if (n < 0) return;
-        to[n] = '\0';
-        const char *slash = strrchr(place, '/');
-        const int folder = *to == '/' || !slash ? 0 : (int)(slash + 1 - place);
-        if (snprintf(here, sizeof here, "%.*s%s", folder, place, to) >= PATH_MAX) return;
-        memcpy(place, here, PATH_MAX);
-    }
-}
-
-static int identify_file(const char *path, char identity[IDENTITY])
-{
-    struct stat is;
-    if (stat(path, &is) != 0) return 0;
-    snprintf(identity, IDENTITY, "%ju %ju %jd.%09ld", (uintmax_t)is.st_dev, (uintmax_t)is.st_ino,
-        (intmax_t)is.st_mtim.tv_sec, is.st_mtim.tv_nsec);
-    return 1;
-}
-
-/* Where the file is missing, the program continues from the earlier one (a kill between the two steps of putting a new
- * one into its place). */
-static void identify(const program *p, char identity[IDENTITY])
-{
-    char earlier[PATH_MAX + 4];
-    identity[0] = '\0';
-    if (!p->checkpoint || identify_file(p->checkpoint, identity)) return;
-    snprintf(earlier, sizeof earlier, "%s.1", p->place);
-    identify_file(earlier, identity);
-}
 
 /* The words to run now: a list with a NULL, to be freed. --resume stands at the end of each program's arguments,
  * where the last one counts; ":" separates programs. */
 static char **compose(program *p)
 {
     const tutti_launch_options *o = &p->options;
-    char now[IDENTITY],
-        **command = calloc((size_t)(p->mpirun.words + 3 * o->words) + 3, sizeof *command);
+    char **command = calloc((size_t)(p->mpirun.words + 3 * o->words) + 3, sizeof *command);
     int n = 0;
     if (!command) return NULL;
-    identify(p, now);
-    p->resumed = *now && strcmp(now, p->stranger) != 0;
+    p->resumed = tutti_launch_saved_is_there(&p->saved);
     for (; n < p->mpirun.words; n++) command[n] = p->mpirun.word[n];
     for (int i = 0; i <= o->words; i++) {
         const int ends = i == o->words || strcmp(o->command[i], ":") == 0;
         if (ends && p->resumed) {
             command[n++] = "--resume";
-            command[n++] = (char *)p->checkpoint;
+            command[n++] = (char *)p->saved.checkpoint;
         }
         if (i < o->words) command[n++] = o->command[i];
     }
@@ -142,7 +96,7 @@ static int run_attempts(program *p)
         if (!command) return finish(p, "no memory", 1);
         if (p->restarts)
             tutti_launch_say("restart %d of %d, %s%s", p->restarts, o->max_restarts,
-                p->resumed ? "from " : "starting over: it had not saved ", p->checkpoint);
+                p->resumed ? "from " : "starting over: it had not saved ", p->saved.checkpoint);
         const tutti_launch_attempt a = tutti_launch_run(&p->watch, o, command);
         int status;
         free(command);
@@ -177,15 +131,10 @@ int main(int argc, char **argv)
     if (status < 0 && !p.options.elastic) status = tutti_launch_mpirun_find(&p.options, &p.mpirun);
     if (status >= 0) return status;
     if (!tutti_launch_watch_open(&p.watch)) return 1;
-    if (p.options.elastic) {
-        name_run();
-        return tutti_launch_elastic(&p.watch, &p.options);
-    }
+    name_run();
+    if (p.options.elastic) return tutti_launch_elastic(&p.watch, &p.options);
     if (p.options.servers) return tutti_launch_jobs(&p.watch, &p.options, &p.mpirun);
     p.begun_s = tutti_clock_s();
-    p.checkpoint = tutti_launch_checkpoint(&p.options);
-    if (p.checkpoint) follow_links(p.checkpoint, p.place);
-    if (!p.options.proceed) identify(&p, p.stranger);
-    name_run();
+    tutti_launch_saved_begin(&p.saved, tutti_launch_checkpoint(&p.options), p.options.proceed);
     return run_attempts(&p);
 }

@@ -12,6 +12,7 @@ apps_tutti_run_SOURCES = \
 	apps/launch/mpirun.c apps/launch/mpirun.h \
 	apps/launch/options.c apps/launch/options.h \
 	apps/launch/remote.c apps/launch/remote.h \
+	apps/launch/saved.c apps/launch/saved.h \
 	apps/launch/session.c apps/launch/session.h \
 	apps/launch/watch.c apps/launch/watch.h \
 	dag/base/clock.c dag/base/conf_print.c dag/base/process.c

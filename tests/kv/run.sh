@@ -80,6 +80,25 @@ chmod +x lasting
 with 1 --servers 1 --clients 2 -n 2 --max-restarts 2 --pause 0 ./lasting
 [ "$(wc -l < attempts)" = 1 ] || { fail "client 1 is tried $(wc -l < attempts) times"; show; }
 
+# A checkpoint of an earlier run is not this one's: a client continues from it once it has saved it. All its attempts are one run.
+cat > saving << 'DONE'
+#!/bin/bash
+case $TUTTI_KV_ROLE in
+server*) while [ ! -e ended ]; do sleep 0.1; done; exit 0 ;;
+esac
+echo "$TUTTI_RUN $*" >> attempted
+case $(wc -l < attempted) in
+1) exit 1 ;;
+2) echo new > file.part && mv file.part file && exit 1 ;;
+esac
+touch ended
+DONE
+chmod +x saving
+echo old > file
+with 0 --servers 1 --clients 1 -n 1 --max-restarts 2 --pause 0 ./saving --checkpoint file
+[ "$(cut -d ' ' -f 2- attempted)" = $'--checkpoint file\n--checkpoint file\n--checkpoint file --resume file' ] &&
+    [ "$(cut -d ' ' -f 1 attempted | sort -u | grep -c '\.client0$')" = 1 ] || { fail "attempts"; cat attempted; show; }
+
 # tutti-run itself is killed: the next removes its folder, once its jobs are gone
 starts --servers 1 --clients 1 -n 1 "$program" steps 1 1 async 100000
 comes out stepping
