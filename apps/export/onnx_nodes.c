@@ -123,14 +123,14 @@ static tutti_value without_dropout(const tutti_net *net, tutti_value value)
     return value;
 }
 
-/* "images", "logits", "<layer>" or "<layer>/<number>". */
+/* "images", "logits", "<layer>" or "<layer>/<number>". "logits/image": what is flattened at the end. */
 static const char *name_value(const writer *w, tutti_value value, char name[NAME])
 {
     value = without_dropout(w->net, value);
     const tutti_source *source = &w->net->source[value];
     const tutti_layer *layer = &w->net->layer[source->layer];
     if (value == without_dropout(w->net, w->net->output))
-        snprintf(name, NAME, "logits");
+        snprintf(name, NAME, w->flat[value] ? "logits" : "logits/image");
     else if (layer->outputs > 1)
         snprintf(name, NAME, "%s/%d", layer->name, source->output);
     else
@@ -438,6 +438,14 @@ tutti_status tutti_onnx_nodes(
     tutti_status status = TUTTI_OK;
     for (int l = 0; l < net->layers && !status; l++)
         if (needed[l]) status = write_layer(&w, &net->layer[l]);
+    if (!status && !w.flat[without_dropout(net, net->output)]) {
+        tutti_protobuf flatten = begin("Flatten", "logits/flat");
+        reads_value(&w, &flatten, net->output);
+        writes(&flatten, "logits");
+        add_int(&flatten, "axis", 1);
+        end_node(&w, &flatten);
+        status = w.status;
+    }
     free(w.flat);
     return status;
 }

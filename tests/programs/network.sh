@@ -89,6 +89,22 @@ if "$apps/tutti-info" | grep -q 'ONNX  *--model FILE.onnx is possible'; then
     }
     clips cifar-quick 's/"is": "relu", /&"limit": 0.125, /' 3
     clips resnet8 '/"is": "norm"/s/"relu": true/&, "limit": 0.125/' 4
+    # one that ends without a dense layer: its output is flat, too
+    cat > pooled.json << 'END'
+{"input": {"height": 8, "width": 8, "classes": 2}, "layers": [{"is": "conv", "name": "c", "filters": "classes", "window": 3, "bias": true},
+ {"is": "global-avg-pool", "name": "p"}]}
+END
+    trains 1 "${run[@]}" --model pooled.json --checkpoint pooled
+    trained=$(field weights_hash)
+    "$apps/tutti-export" --checkpoint pooled --to pooled.onnx --format onnx > out 2>&1 || { fail "tutti-export of pooled"; cat out; }
+    grep -aq 'logits/flat' pooled.onnx || fail "the output of pooled.onnx is an image"
+    trains 1 "${run[@]}" --model pooled.onnx --evaluate --init-from pooled.onnx
+    is "weights of pooled" "$trained"
+    if "${TUTTI_TEST_PYTHON:-python3}" -c 'import numpy, onnxruntime' 2> /dev/null; then
+        "${TUTTI_TEST_PYTHON:-python3}" -c 'import numpy, onnxruntime
+print(onnxruntime.InferenceSession("pooled.onnx").run(None, {"images": numpy.zeros((3, 3, 8, 8), "f")})[0].shape)' > out 2>&1
+        grep -qx '(3, 2)' out || { fail "what ONNX Runtime makes of pooled.onnx"; cat out; }
+    fi
     rm own.onnx
     "$apps/tutti-predict" --checkpoint onnx.resnet8 $image > out 2>&1 || { fail "tutti-predict, from ONNX"; cat out; }
     head -c 300 whole.onnx > own.onnx
