@@ -112,23 +112,30 @@ static tutti_status read_model(const char *word, tutti_grid_row *cell)
 
 /* ---- one cell ---- */
 
-/* Appends one file to another: a cell's results are added completely or not at all. */
-static tutti_status append_file(const char *from, const char *to)
+static tutti_status copy_file(const char *from, tutti_file *to)
 {
-    const tutti_file_options file = {.what = "--json", .path = to};
-    FILE *in = fopen(from, "re"), *out = NULL;
     char block[4096];
     size_t n;
+    FILE *in = fopen(from, "re");
     if (!in) return tutti_fail(TUTTI_ERR_IO, "%s: cannot be read: %s", from, strerror(errno));
-    tutti_status status = tutti_file_stream(&file, 1, &out);
-    int failed = status != TUTTI_OK;
-    while (!failed && (n = fread(block, 1, sizeof block, in)) > 0)
-        failed = fwrite(block, 1, n, out) != n;
-    if (out) failed |= fclose(out) != 0;
+    while ((n = fread(block, 1, sizeof block, in)) > 0) tutti_file_write(to, block, n);
+    const int failed = ferror(in);
     fclose(in);
-    return failed && !status
-               ? tutti_fail(TUTTI_ERR_IO, "%s: cannot be written: %s", to, strerror(errno))
-               : status;
+    return failed ? tutti_fail(TUTTI_ERR_IO, "%s: cannot be read", from) : TUTTI_OK;
+}
+
+/* Adds one file to another, which is replaced: a cell's results are there completely or not at all. */
+static tutti_status append_file(const char *from, const char *to)
+{
+    tutti_file file;
+    tutti_status status =
+        tutti_file_begin(&(tutti_file_options){.what = "--json", .path = to}, &file);
+    if (status) return status;
+    if (access(to, F_OK) == 0) status = copy_file(to, &file);
+    if (!status) status = copy_file(from, &file);
+    if (!status) return tutti_file_end(&file);
+    tutti_file_drop(&file);
+    return status;
 }
 
 static tutti_status run_cell(const options *o, const tutti_grid_row *cell)

@@ -84,6 +84,7 @@ within "$slow" 10 21 || fail "a link of 20 Mbit/s up gave $slow"
 within "$down" 5 11 || fail "a link of 10 Mbit/s down gave $down"
 within "$fast" 40 1e9 || fail "a link without rate gave $fast"
 "$box" shape "$a" --rate 5mbit || fail "shape: status $?"
+refuses 2 "keeps its number of hosts" "$box" shape "$a" --hosts 3
 slow=$(pump 2 1 1000000)
 within "$slow" 2.5 5.6 || fail "a link shaped to 5 Mbit/s gave $slow"
 
