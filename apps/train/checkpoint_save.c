@@ -1,6 +1,7 @@
 #include "apps/train/checkpoint.h"
 #include "apps/train/hash.h"
 #include "dag/base/file.h"
+#include "dag/base/little_endian.h"
 #include "dag/base/log.h"
 
 #include <jansson.h>
@@ -92,7 +93,7 @@ static tutti_status write_file(const tutti_checkpoint_place *place, const char *
         .verify = verify};
     tutti_status status = tutti_file_begin(&options, &file);
     if (status) return status;
-    for (int i = 0; i < 8; i++) prefix[i] = (unsigned char)(length >> (8 * i));
+    tutti_little_put(prefix, length, 8);
     tutti_file_write(&file, prefix, sizeof prefix);
     tutti_file_write(&file, header, length);
     for (int i = 0; i < tensors; i++)

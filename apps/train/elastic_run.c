@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A death is seen at once; these are for what ends without one. */
@@ -115,8 +116,9 @@ tutti_status tutti_train_elastic_open(tutti_train_options *o, const char *settin
         .lasting = start.lasting};
     tutti_interrupt_hush(interrupt); /* what a signal asks for depends on those of the others */
     static char run[32];
+    const char *named = getenv("TUTTI_RUN"); /* by tutti-run, or by who started the job */
     snprintf(run, sizeof run, "elastic.%016" PRIx64, (uint64_t)start.run);
-    tutti_lock_name_run(run);
+    if (!named || !*named) tutti_lock_name_run(run);
     e->id = start.self.id;
     e->least = start.least;
     e->images = o->elastic.batch_global ? start.ranks * o->batch : 0;

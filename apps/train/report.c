@@ -446,7 +446,7 @@ tutti_status tutti_report_open(const tutti_report_options *options, tutti_report
     r->options = *options;
     tutti_status status = options->active ? open_files(r) : TUTTI_OK;
     if (status) {
-        tutti_report_close(r);
+        tutti_report_close(r, 0);
         return status;
     }
     if (options->active && options->style != TUTTI_REPORT_QUIET)
@@ -623,7 +623,7 @@ void tutti_report_on_summary(tutti_report *report, const tutti_report_summary *s
     fflush(report->people);
 }
 
-tutti_status tutti_report_close(tutti_report *report)
+tutti_status tutti_report_close(tutti_report *report, int continues)
 {
     if (!report) return TUTTI_OK;
     tutti_status status = TUTTI_OK;
@@ -637,7 +637,7 @@ tutti_status tutti_report_close(tutti_report *report)
         status = tutti_fail(TUTTI_ERR_IO, "--csv %s: could not be written: %s", report->csv_path,
             strerror(report->csv_failed));
     if (report->page && !report->page_failed && !status)
-        report->page_failed = tutti_page_end(report->page, report->options.membership > 0);
+        report->page_failed = tutti_page_end(report->page, continues);
     if (!status) status = report->page_failed;
     if (report->metrics && !report->metrics_failed)
         report->metrics_failed = tutti_metrics_write(report->metrics);

@@ -56,7 +56,8 @@ void tutti_report_on_interrupt(
 /* The last event of a run with --find-lr. */
 void tutti_report_on_rates(tutti_report *report, const tutti_report_rates *rates);
 void tutti_report_on_summary(tutti_report *report, const tutti_report_summary *summary);
-/* IO (logged) if something could not be written. Accepts NULL. */
-tutti_status tutti_report_close(tutti_report *report);
+/* continues: others write the files from now on, as after a change of an elastic run's ranks. IO (logged) if something
+ * could not be written. Accepts NULL. */
+tutti_status tutti_report_close(tutti_report *report, int continues);
 
 #endif

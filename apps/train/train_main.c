@@ -65,7 +65,7 @@ static tutti_status train(tutti_trainer *s, tutti_report *report)
     tutti_report_summary summary;
     tutti_status status = tutti_loop_run(s, report, &summary, &together);
     if (status && !together && !s->elastic) {
-        tutti_report_close(report); /* its files say that the run has failed */
+        tutti_report_close(report, 0); /* its files say that the run has failed */
         tutti_trainer_end_all(status);
     }
     if (!status && s->find_rate) return tutti_find_rate_finish(s, report);
@@ -98,7 +98,11 @@ static tutti_status run_trainer(const tutti_train_options *options, tutti_interr
     if (!status) status = open_report(&trainer, &report);
     began = !status;
     if (!status) status = train(&trainer, report);
-    tutti_status closed = tutti_report_close(report);
+    /* Others may continue: the next epoch has the same files. */
+    const int continues =
+        elastic &&
+        (status ? status == TUTTI_ERR_COMM || status == TUTTI_ERR_TIMEOUT : elastic->halted);
+    tutti_status closed = tutti_report_close(report, continues);
     status = tutti_exchange_agree(trainer.session.exchange, status ? status : closed, NULL);
 done:
     if (fails_for_good(options, status, began) && tutti_log_get_rank() <= 0)

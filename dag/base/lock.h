@@ -31,8 +31,8 @@
 
 typedef struct tutti_lock tutti_lock;
 
-/* This process is one of a run whose processes take files over from each other: instead of TUTTI_RUN. Borrowed
- * for good; [M], before any lock. */
+/* This process is one of a run whose processes take files over from each other: its name, where TUTTI_RUN
+ * has none. Borrowed for good; [M], before any lock. */
 void tutti_lock_name_run(const char *run);
 /* Makes this process the writer of a file (links followed) and removes the parts that earlier
  * writers have left. Does not wait, except up to a second for a process that is about to end. */

@@ -151,6 +151,9 @@ int tutti_driver_has_left(tutti_driver *driver, int rank);
  * their buffers are no longer in use, which may never happen if another rank does not take part.
  * Nothing starts any more. The first call counts; the thread's last error is its sentence. [A] */
 void tutti_driver_fail(tutti_driver *driver, tutti_status status);
+/* A failure of this rank, already logged: its lanes are out of step, so the others are made to end, too. In a pass:
+ * comm_lock is held. */
+void tutti_driver_share(tutti_driver *driver, tutti_status status);
 /* If everything has ended with this status, its sentence becomes this thread's last error. [A] */
 void tutti_driver_explain(tutti_driver *driver, tutti_status status);
 /* As fail, on every rank: logs the sentence here, and on the others with this rank's number. The first

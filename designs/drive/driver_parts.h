@@ -99,9 +99,6 @@ void tutti_driver_close_parts(tutti_driver *root, void (*close)(tutti_driver *dr
 void tutti_driver_notice_absent(tutti_driver *part);
 
 tutti_status tutti_driver_failure(tutti_driver *d);
-/* A failure of this rank, already logged: its lanes are out of step, so the others are made to end
- * too. comm_lock held. */
-void tutti_driver_share(tutti_driver *d, tutti_status status);
 /* Another rank has aborted all ranks: a tutti_control_handler. comm_lock held. */
 void tutti_driver_on_abort(void *ctx, const tutti_control_message *message);
 

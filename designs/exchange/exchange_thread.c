@@ -159,7 +159,7 @@ static void pass_calls(void *ctx)
     if (x->clocks) tutti_clocks_pass(x->clocks);
     if (x->halt) tutti_halt_pass(x->halt);
     tutti_status status = x->messages ? tutti_active_messages_pass(x->messages) : TUTTI_OK;
-    if (status && x->thread) tutti_driver_fail(tutti_comm_thread_driver(x->thread), status);
+    if (status && x->thread) tutti_driver_share(tutti_comm_thread_driver(x->thread), status);
 }
 
 static int are_calls_busy(void *ctx)

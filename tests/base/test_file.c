@@ -432,6 +432,11 @@ START_TEST(other_hosts_are_believed)
     ck_assert_ok(tutti_lock_take("test", path, &lock));
     tutti_lock_release(lock);
     unsetenv("TUTTI_RUN");
+    leave_lock("elsewhere", "another", "r3");
+    tutti_lock_name_run("r3");
+    ck_assert_ok(tutti_lock_take("test", path, &lock));
+    tutti_lock_release(lock);
+    tutti_lock_name_run(NULL);
 
     leave_lock("elsewhere", boot, "");
     /* Stale: the boot id is this host's, and nobody holds the flock. */

@@ -77,7 +77,7 @@ static tutti_status report_with(int active, tutti_report_style style, const char
             .active = active, .style = style, .out = people, .columns = columns, .json = json},
         &report));
     report_all(report);
-    tutti_status status = tutti_report_close(report);
+    tutti_status status = tutti_report_close(report, 0);
     fclose(people);
     return status;
 }
@@ -139,7 +139,7 @@ START_TEST(a_table)
                 .active = 1, .style = TUTTI_REPORT_QUIET, .csv = path, .append = run},
             &report));
         report_all(report);
-        ck_assert_ok(tutti_report_close(report));
+        ck_assert_ok(tutti_report_close(report, 0));
     }
     FILE *file = fopen(path, "r");
     int rows = 0, heads = 0, evals = 0;
@@ -164,7 +164,7 @@ START_TEST(a_table)
         &(tutti_report_options){.active = 1, .style = TUTTI_REPORT_QUIET, .csv = "/dev/full"},
         &report));
     report_all(report);
-    ck_assert_int_eq(tutti_report_close(report), TUTTI_ERR_IO);
+    ck_assert_int_eq(tutti_report_close(report, 0), TUTTI_ERR_IO);
 }
 END_TEST
 
@@ -193,7 +193,7 @@ START_TEST(memberships)
                                            .again = 7},
             &report));
         report_all(report);
-        ck_assert_ok(tutti_report_close(report));
+        ck_assert_ok(tutti_report_close(report, 0));
         FILE *file = fopen(path, "r");
         while (fgets(line, sizeof line, file))
             if (!strncmp(line, "eval,", 5)) memcpy(last, line, sizeof last);
