@@ -96,7 +96,7 @@ tests/device/fake/libcudnn.so.9: $(fake_cudnn) tests/device/fake/cudnn.map $(fak
 	$(fake_library)
 tests/device/fake/%_fake.$(OBJEXT): dag/kernels/%_cuda.cu $(cuda_headers) tests/device/fake/launch.cuh tests/device/fake/fake.h
 	@$(MKDIR_P) $(@D)
-	$(AM_V_GEN)$(CXX) -std=c++17 -O2 -g -ffp-contract=off -fno-exceptions -fno-rtti -Wall -Wextra -Wshadow \
+	$(AM_V_GEN)$(CXX) -std=c++17 -O1 -g1 -ffp-contract=off -fno-exceptions -fno-rtti -Wall -Wextra -Wshadow \
 	  $(AM_CPPFLAGS) $(CPPFLAGS) $(CUDA_CFLAGS) '-DTUTTI_CUDA_LAUNCH="tests/device/fake/launch.cuh"' -x c++ -c -o $@ $<
 
 # A CUDA-aware MPI, to be preloaded.

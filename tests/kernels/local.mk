@@ -65,7 +65,7 @@ tests_kernels_test_cuda_DEPENDENCIES = libtesting.la $(host_kernels)
 CLEANFILES += $(host_kernels)
 tests/kernels/%_host.$(OBJEXT): dag/kernels/%_cuda.cu $(cuda_headers)
 	@$(MKDIR_P) $(@D)
-	$(AM_V_GEN)$(CXX) -std=c++17 -O2 -g -ffp-contract=off -fno-exceptions -fno-rtti -Wall -Wextra -Wshadow $(TUTTI_SANITIZE_CFLAGS) \
+	$(AM_V_GEN)$(CXX) -std=c++17 -O1 -g1 -ffp-contract=off -fno-exceptions -fno-rtti -Wall -Wextra -Wshadow $(TUTTI_SANITIZE_CFLAGS) \
 	  $(AM_CPPFLAGS) $(CPPFLAGS) -x c++ -c -o $@ $<
 else
 tests_kernels_test_cuda_SOURCES += tests/kernels/host_none.c tests/device/fake/now.c tests/device/fake/now.h

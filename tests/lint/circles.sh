@@ -7,7 +7,7 @@
 set -eu
 tree=${1:-${TUTTI_SRCDIR:-.}}
 cd "$tree"
-files=$(find dag collectives designs apps -name '*.[ch]' 2> /dev/null | LC_ALL=C sort)
+files=$(find dag collectives designs apps \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) 2> /dev/null | LC_ALL=C sort)
 
 # shellcheck disable=SC2086
 awk '

@@ -43,7 +43,7 @@ abort(     | apps/                                             | libraries retur
 '
 
 export includes libraries names
-find dag collectives designs apps -name '*.[ch]' 2> /dev/null | LC_ALL=C sort | xargs awk '
+find dag collectives designs apps \( -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' \) 2> /dev/null | LC_ALL=C sort | xargs awk '
 function trim(s) { gsub(/^[ \t]+|[ \t]+$/, "", s); return s }
 
 function load(table, key, allowed, why,    rows, n, i, f) {

@@ -11,9 +11,15 @@ failures=0
 fail() { # SENTENCE...
     echo "FAILED: $*"
     failures=$((failures + 1))
+    [ "$BASHPID" = $$ ] || echo "in a subshell: $*" >> "$dir.failed" # whose count is lost
 }
 
 finish() {
+    if [ -e "$dir.failed" ]; then
+        cat "$dir.failed"
+        rm -f "$dir.failed"
+        failures=$((failures + 1))
+    fi
     [ "$failures" = 0 ] || { echo "$failures failures"; exit 1; }
     exit 0
 }

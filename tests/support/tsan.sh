@@ -19,7 +19,7 @@ tests='tests/designs/test_designs tests/designs/test_elastic tests/designs/test_
 # ThreadSanitizer maps memory at fixed places, which a randomised address space may have taken.
 fixed=
 setarch -R true 2> /dev/null && fixed='setarch -R'
-export TUTTI_BUILDDIR=$build
+export TUTTI_BUILDDIR=$build TUTTI_TEST_FEWER=1
 # oneDNN tells profilers (ITT) of each primitive; the first two threads that do so set a lock up by atomics in its own code, which
 # ThreadSanitizer does not see, and were reported as racing on that lock. Level 0 tells profilers nothing.
 export ONEDNN_ITT_TASK_LEVEL=0

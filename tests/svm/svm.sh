@@ -59,7 +59,7 @@ if command -v svm-train > /dev/null && command -v svm-predict > /dev/null && com
     run "$svm" scale --data "$dir/three.t" --to "$dir/a" --restore "$dir/range"
     cmp "$dir/a" "$dir/b" || fail "scaled otherwise than by svm-scale -r"
 else
-    echo "LEFT OUT: comparison with LIBSVM's programs: libsvm-tools is not installed"
+    echo "left out: comparison with LIBSVM's programs: libsvm-tools is not installed"
 fi
 
 # A training that is interrupted at any time and goes on, on another number of ranks, gives the same model.
