@@ -166,6 +166,8 @@ static tutti_status submit_batch(loop *l, int64_t number)
 static tutti_status train_step(loop *l, int64_t step, int *stop)
 {
     tutti_trainer *s = l->s;
+    /* With a store a step may end once all have submitted the one before it: its weights need their pushes of that. */
+    const int ahead = TUTTI_FLIGHTS + (s->store != NULL);
     int64_t first = step * s->options->accumulate, end = first + s->options->accumulate;
     tutti_status status = TUTTI_OK;
     tutti_tracer_step(&l->tracer, step + 1);
@@ -176,8 +178,7 @@ static tutti_status train_step(loop *l, int64_t step, int *stop)
                    (s->elastic && tutti_train_elastic_wishes(s->elastic));
         if (!status && number == first && begins_round(s, step)) {
             l->began = step;
-            status =
-                tutti_exchange_halt(s->session.exchange, l->round++, TUTTI_FLIGHTS, wish, stop);
+            status = tutti_exchange_halt(s->session.exchange, l->round++, ahead, wish, stop);
         }
         if (status || *stop) return status;
         status = submit_batch(l, number);

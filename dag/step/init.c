@@ -10,11 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static void fill_constant(float *x, int64_t count, float value)
-{
-    for (int64_t e = 0; e < count; e++) x[e] = value;
-}
-
 static void fill_normal(
     float *x, int64_t first, int64_t count, double spread, uint64_t seed, uint64_t stream)
 {
@@ -27,9 +22,9 @@ static void fill_normal(
     }
 }
 
-/* Elements from number `first` on, which is 0 but of weights. */
-static void fill_values(float *x, int64_t first, int64_t count, tutti_start start, double spread,
-    uint64_t seed, const char *name)
+/* Elements from number `first` on. half: where the second constant of two begins. */
+static void fill_values(float *x, int64_t first, int64_t count, int64_t half, tutti_start start,
+    double spread, uint64_t seed, const char *name)
 {
     uint64_t stream = tutti_rng_stream(name);
     switch (start) {
@@ -46,8 +41,8 @@ static void fill_values(float *x, int64_t first, int64_t count, tutti_start star
         break;
     case TUTTI_START_ONE_ZERO:
     case TUTTI_START_ZERO_ONE:
-        fill_constant(x, count / 2, start == TUTTI_START_ONE_ZERO);
-        fill_constant(x + count / 2, count / 2, start == TUTTI_START_ZERO_ONE);
+        for (int64_t e = 0; e < count; e++)
+            x[e] = (first + e < half) == (start == TUTTI_START_ONE_ZERO);
         break;
     }
 }
@@ -87,7 +82,9 @@ static tutti_status start_tensor(const target *t, const char *prefix, const tutt
                                ? t->placement->own.block * count
                            : t->served ? found->first
                                        : 0;
-    fill_values(data, before, count, start, spread, t->seed, name + strlen(prefix));
+    /* A server may have a portion of a scale and a shift for each channel, or both of some channels. */
+    const int64_t half = t->served ? of->out[0].C : before + count / 2;
+    fill_values(data, before, count, half, start, spread, t->seed, name + strlen(prefix));
     t->runner->release(t->run, tensor);
     return TUTTI_OK;
 }

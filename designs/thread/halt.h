@@ -7,7 +7,8 @@
  *
  * THE CONDITION: a rank asks before each step n that it submits, once its step n - ahead has ended; and no step ends
  * on a rank before all ranks have submitted it (it sums over them). While rank 0 stays before step s, no step from s
- * on ends anywhere, so no rank submits step s + ahead or a later one: no rank is beyond the limit. When rank 0
+ * on ends anywhere, so no rank submits step s + ahead or a later one: no rank is beyond the limit. Where steps end once
+ * all ranks have submitted the one before, ahead is one more than the steps that a rank has under way. When rank 0
  * continues, all ranks know the limit, so no rank goes beyond it. No rank waits for long: the passing thread
  * (designs/drive/driver.h) sends RECEIVED, whatever the rank's main thread is doing, and only rank 0 waits for it.
  *

@@ -171,6 +171,8 @@ static const struct {
     {"topology 1\nhost h0\nranks 0 per host\n", "'0' ranks per host: must be 1 or more"},
     {"topology 1\nswitch s\nranks s\n", "'s' is a switch, where no rank can be"},
     {"topology 1\nhost h[0-1]\nranks h0 h1\n", "rank 0 (h0) cannot reach rank 1 (h1)"},
+    {"topology 1\nhost h0\ndevice h0.g[0-2]\nlink h0.g0 .g[1-2] rate 10GB/s\nranks h0.g[0-2]\n",
+        "rank 1 (h0.g1) cannot reach rank 2 (h0.g2)"},
 };
 enum { WRONG = sizeof wrong / sizeof *wrong };
 

@@ -37,6 +37,19 @@ trains 2 "${recipe[@]}" --layout replicas=2 --checkpoint "$dir/b" --resume "$dir
 is "a server, then all, then sync" "$two"
 cmp "$dir/sync" "$dir/b" || fail "a server, then all, then sync: the checkpoints differ"
 
+# ---- scales and shifts so many that each server has a part of them: each begins as a worker's
+cat > "$dir/wide.json" << 'END'
+{"input": {"height": 32, "width": 32, "classes": 10}, "layers": [{"is": "conv", "name": "c", "filters": 4096, "window": 1, "stride": 16},
+ {"is": "norm", "name": "n"}, {"is": "global-avg-pool", "name": "p"}, {"is": "dense", "name": "d", "features": "classes"}]}
+END
+wide=(--data "$dir/data" --model "$dir/wide.json" --batch 4 --lr 0.02 --steps 3 --eval-every never)
+trains 2 "${wide[@]}" --layout replicas=2
+hash=$(field weights_hash)
+for servers in 2 3; do
+    trains $((2 + servers)) "${wide[@]}" --layout servers=$servers
+    is "$servers servers with parts of scales" "$hash"
+done
+
 # ---- workers in stages: the same bits and checkpoints; of clients of two, the same tree ----
 trains 3 "${recipe[@]}" --micro-batches 2 --layout servers=1,clients=2 --checkpoint "$dir/whole"
 cut=$(field weights_hash)
