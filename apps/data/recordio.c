@@ -11,9 +11,9 @@
  * Source: dmlc-core, include/dmlc/recordio.h; MXNet, src/io/image_recordio.h. */
 #include "apps/data/file.h"
 #include "apps/data/formats.h"
-#include "dag/base/little_endian.h"
 #include "apps/data/recordio_index.h"
 #include "apps/data/shard_faults.h"
+#include "dag/base/little_endian.h"
 #include "dag/base/log.h"
 
 #include <math.h>

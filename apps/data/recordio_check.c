@@ -1,8 +1,8 @@
 #include "apps/data/recordio_check.h"
 
 #include "apps/data/formats.h"
-#include "dag/base/little_endian.h"
 #include "apps/data/recordio_index.h"
+#include "dag/base/little_endian.h"
 #include "dag/base/log.h"
 
 #include <math.h>

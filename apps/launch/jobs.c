@@ -53,7 +53,7 @@ typedef struct jobs {
     double begun_s, until_s; /* until_s: when what is left is ended; INFINITY: not yet */
     double insist_s; /* when what was asked to end is asked again, to end at once; INFINITY: not */
     char folder[TUTTI_LAUNCH_FOLDER], self[PATH_MAX];
-    char run[RUN]; /* the name of the run, of which each job has a part */
+    char run[RUN]; /* the name of the run; that of each job begins with it */
     tutti_launch_saved saved;
     int null;
 } jobs;

@@ -9,8 +9,8 @@ enum { TUTTI_LAUNCH_IDENTITY = 128 };
 typedef struct tutti_launch_saved {
     const char *checkpoint; /* NULL: it names none */
     char place[PATH_MAX];   /* earlier ones lie beside what a link leads to */
-    char stranger
-        [TUTTI_LAUNCH_IDENTITY]; /* the file that was there before; "": none, or it counts as the command's */
+    /* The file that was there before; "": none, or it counts as the command's. */
+    char stranger[TUTTI_LAUNCH_IDENTITY];
 } tutti_launch_saved;
 
 /* Before the command is started. owned: what is there is this run's. */

@@ -27,18 +27,17 @@ static struct {
 /* Larger buffers are not hashed: that would take longer than the message. */
 static const int64_t most_hashed = 1 << 22;
 
-uint64_t mpicheck_request_content(const void *buffer, int64_t elements, MPI_Datatype type)
+uint64_t mpicheck_request_content(const void *buffer, int64_t count, MPI_Datatype type)
 {
     MPI_Count each = 0;
     int size = 0, at = 0;
-    if (PMPI_Type_size_x(type, &each) != MPI_SUCCESS || each <= 0 || elements > most_hashed / each)
+    if (PMPI_Type_size_x(type, &each) != MPI_SUCCESS || each <= 0 || count > most_hashed / each)
         return 0;
-    const int count = (int)elements;
-    if (PMPI_Pack_size(count, type, MPI_COMM_SELF, &size) != MPI_SUCCESS) return 0;
+    if (PMPI_Pack_size((int)count, type, MPI_COMM_SELF, &size) != MPI_SUCCESS) return 0;
     if (size <= 0 || size > most_hashed) return 0;
     void *packed = malloc((size_t)size);
     if (!packed) abort();
-    PMPI_Pack(buffer, count, type, packed, size, &at, MPI_COMM_SELF);
+    PMPI_Pack(buffer, (int)count, type, packed, size, &at, MPI_COMM_SELF);
     uint64_t content = XXH3_64bits(packed, (size_t)at);
     free(packed);
     return content;

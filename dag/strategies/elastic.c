@@ -73,9 +73,8 @@ static tutti_status check(const tutti_update_rule *rule, const tutti_step_option
             "above 0 and at most 1");
     if (options->placement.servers && value[ALPHA] * clients > 1 + 1e-9)
         return tutti_fail(TUTTI_ERR_USAGE,
-            "the strategy elastic: with alpha=%.9g %d clients would push the centre past their "
-            "mean: "
-            "use alpha=%.6g or less, or fewer clients",
+            "the strategy elastic: with alpha=%.9g %d clients would push the centre past "
+            "their mean: use alpha=%.6g or less, or fewer clients",
             value[ALPHA], clients, floor(1e6 / clients) / 1e6);
     if (options->wire != TUTTI_F32)
         return tutti_fail(TUTTI_ERR_INVAL,
