@@ -71,17 +71,19 @@ void tutti_driver_explain(tutti_driver *driver, tutti_status status)
     if (*sentence) tutti_error_adopt(sentence);
 }
 
-/* What this rank has started on each lane; NULL: nothing is compared, or the failure ended it. */
-static const int64_t *started_of(tutti_driver *d)
+/* Writes what this rank has started on each lane into d->reached. */
+static void count_started(tutti_driver *d)
 {
-    return d->verify && !tutti_driver_failure(d) ? tutti_verify_started(d->verify) : NULL;
+    for (int i = 0; i < d->queue.lanes; i++)
+        d->reached[i] = d->verify ? tutti_verify_started(d->verify)[i] : tutti_comm_posted(d->comm, i);
 }
 
 static void send_bye(tutti_driver *d, void *ctx)
 {
     if (!d->shutdown || (ctx && d->root == d)) return;
     tutti_status status = d->verify ? tutti_verify_flush(d->verify) : TUTTI_OK;
-    if (!status) status = tutti_shutdown_send(d->shutdown, started_of(d));
+    count_started(d);
+    if (!status) status = tutti_shutdown_send(d->shutdown, tutti_driver_failure(d) ? NULL : d->reached);
     if (status) tutti_driver_share(d, status);
 }
 
@@ -105,25 +107,24 @@ void tutti_driver_notice_absent(tutti_driver *d)
             tutti_shutdown_absent(d->shutdown, r);
 }
 
-/* A member that has left; -1: none. */
-static int find_deserter(const tutti_driver *d)
+/* A member that has left without its part in what is unfinished here; -1: none. */
+static int find_deserter(tutti_driver *d)
 {
-    const tutti_shutdown *shutdown = d->root->shutdown;
-    for (int r = 0; r < d->members.size && tutti_shutdown_count(shutdown); r++) {
-        int whole = d->members.of ? d->members.of[r] : r;
-        if (r != d->members.rank && tutti_shutdown_has_from(shutdown, whole)) return whole;
-    }
-    return -1;
-}
-
-static int has_unfinished(tutti_driver *d)
-{
+    tutti_shutdown_gap gap;
+    int any = 0;
+    if (!tutti_shutdown_count(d->shutdown)) return -1;
+    count_started(d);
     pthread_mutex_lock(d->queue_lock);
-    int any = d->queue.started > 0;
-    for (int line = 0; line < d->queue.lines && !any; line++)
-        any = tutti_queue_first_ready(&d->queue, line) != NULL;
+    any = d->queue.started > 0;
+    for (int line = 0; line < d->queue.lines; line++) {
+        const tutti_entry *ready = tutti_queue_first_ready(&d->queue, line);
+        if (!ready) continue;
+        any = 1;
+        d->reached[ready->lane] = tutti_comm_posted(d->comm, ready->lane) + 1;
+    }
     pthread_mutex_unlock(d->queue_lock);
-    return any;
+    if (!any || !tutti_shutdown_finds_gap(d->shutdown, d->reached, &gap)) return -1;
+    return d->members.of ? d->members.of[gap.rank] : gap.rank;
 }
 
 /* The last messages of a rank that has left may still be under way. Seconds without passes do not count. */
@@ -131,9 +132,9 @@ void tutti_driver_notice_deserted(tutti_driver *d, int moved)
 {
     static const double patience_s = 5, step_s = 0.1;
     char of[TUTTI_RECORD_NAME], sentence[TUTTI_CONTROL_TEXT];
-    int looks = d->root->shutdown && !d->root->verify && !d->options.verify.at_once;
-    int rank = looks ? find_deserter(d) : -1;
-    if (rank < 0 || moved || !has_unfinished(d)) {
+    int looks = d->shutdown && !d->root->verify && !d->options.verify.at_once;
+    int rank = looks && !moved ? find_deserter(d) : -1;
+    if (rank < 0) {
         d->stuck_s = d->passed_s = 0;
         return;
     }
@@ -152,8 +153,9 @@ void tutti_driver_notice_deserted(tutti_driver *d, int moved)
 
 static void check_left(tutti_driver *d, void *ctx)
 {
-    int *left = ctx;
-    *left = *left && (!d->shutdown || tutti_shutdown_has_all(d->shutdown, started_of(d)));
+    int *left = ctx, compares = d->verify && !tutti_driver_failure(d);
+    const int64_t *started = compares ? tutti_verify_started(d->verify) : NULL;
+    *left = *left && (!d->shutdown || tutti_shutdown_has_all(d->shutdown, started));
 }
 
 int tutti_driver_left(tutti_driver *driver)

@@ -59,11 +59,12 @@ struct tutti_driver {
     tutti_verify *verify; /* NULL when nothing is compared */
     double passed_s,
         stuck_s; /* driver_fail.c: the last pass; how long it has waited for a rank that has left */
-    tutti_shutdown *shutdown; /* NULL: without control, and for a part that compares nothing */
+    tutti_shutdown *shutdown; /* NULL: without control */
     tutti_fault *fault;       /* NULL except in tests of failures */
     tutti_granting *granting; /* NULL: priorities are ignored */
     int64_t seen_prior_from, seen_next; /* of the queue, as this pass has seen them */
     int64_t *asking;                    /* [lines] the sequence number that asks to start, or -1 */
+    int64_t *reached;                   /* [lanes] driver_fail.c: what has started, or waits for it */
     /* Protects calls on comm and verify; taken first of the two locks. The transport's lock, which
      * drivers may share, or own_lock. */
     pthread_mutex_t *comm_lock;
@@ -115,8 +116,8 @@ tutti_status tutti_driver_grant_open(tutti_driver *d);
 void tutti_driver_grant_close(tutti_driver *d);
 /* Reports what is ready, and on rank 0 grants what goes next. comm_lock held. */
 tutti_status tutti_driver_grant_pass(tutti_driver *d, int *moved);
-/* In a pass where nothing is compared: if collectives wait for a rank that has left and have not moved for seconds,
- * all ranks fail. comm_lock held. */
+/* In a pass where nothing is compared: if collectives wait for a rank that has left without its part in them, and
+ * have not moved for seconds, all ranks fail. comm_lock held. */
 void tutti_driver_notice_deserted(tutti_driver *driver, int moved);
 /* If a rank has left, reports to verify what waits here for a grant. comm_lock held. */
 void tutti_driver_grant_expect(tutti_driver *d);

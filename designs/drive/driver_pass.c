@@ -43,7 +43,8 @@ static tutti_status open_asking(tutti_driver *d)
 {
     int lanes = d->queue.lanes, lines = d->queue.lines;
     d->asking = malloc((size_t)lines * sizeof *d->asking);
-    if (!d->asking) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d lanes", lanes);
+    d->reached = malloc((size_t)lanes * sizeof *d->reached);
+    if (!d->asking || !d->reached) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d lanes", lanes);
     for (int i = 0; i < lines; i++) d->asking[i] = -1;
     if (!d->options.control) return TUTTI_OK;
     if (d->root == d) {
@@ -51,11 +52,8 @@ static tutti_status open_asking(tutti_driver *d)
         tutti_control_unknown(d->options.control, tutti_driver_on_unknown, d);
     }
     tutti_control_handle(d->options.control, TUTTI_CONTROL_DRAINED, tutti_driver_on_drained, d);
-    const int compares = d->options.verify.mode != TUTTI_VERIFY_OFF;
-    tutti_status status = TUTTI_OK;
-    if (compares || d->root == d)
-        status = tutti_shutdown_open(d->options.control, lanes, &d->shutdown);
-    if (status || !compares) return status;
+    tutti_status status = tutti_shutdown_open(d->options.control, lanes, &d->shutdown);
+    if (status || d->options.verify.mode == TUTTI_VERIFY_OFF) return status;
     return tutti_verify_open(
         &d->options.verify, d->options.control, lanes, d->shutdown, &d->verify);
 }
@@ -121,6 +119,7 @@ void tutti_driver_close(tutti_driver *driver)
     tutti_shutdown_close(driver->shutdown);
     tutti_driver_grant_close(driver);
     free(driver->asking);
+    free(driver->reached);
     pthread_mutex_destroy(&driver->own_lock);
     pthread_mutex_destroy(&driver->own_queue_lock);
     free(driver);

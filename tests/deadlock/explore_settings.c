@@ -161,7 +161,7 @@ static const tutti_design *draw_design(dice *d)
 /* In some settings without an agreed order: of no collective, of all, or from one on; a window of one or of all. */
 static void draw_priorities(uint64_t seed, program_setting *s)
 {
-    dice d = {.seed = wire_mix(seed, 9)};
+    dice d = {.seed = wire_mix(seed, 23)};
     if (s->ordered || dice_below(&d, 2)) return;
     s->priorities.on = 1;
     s->priorities.window = dice_below(&d, 3) ? 1 + dice_below(&d, 64) : INT64_MAX;
@@ -293,7 +293,7 @@ static int draw_slots(uint64_t seed)
 /* In half of those, edges take none. */
 static int draw_edges_aside(uint64_t seed)
 {
-    dice d = {.seed = wire_mix(seed, 16)};
+    dice d = {.seed = wire_mix(seed, 22)};
     return dice_below(&d, 2);
 }
 

@@ -111,7 +111,7 @@ if command -v cmake > /dev/null; then
 cmake -S other -B other/out" > "$dir/said" 2>&1 && fail "CMake takes this Tutti for 0.1"
     says 'not compatible|version: 0\.[0-9]'
 else
-    echo "skipped: CMake: there is no cmake here (apt-get install cmake)"
+    left_out CMake "cmake is not installed"
 fi
 
 # ---- the examples of the manual, in which every function occurs

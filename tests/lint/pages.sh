@@ -23,7 +23,7 @@ for page in doc/*.[1-9]; do
     command -v groff > /dev/null || continue
     said=$(groff -ww -man -Tutf8 -z "$page" 2>&1) && [ -z "$said" ] || complain "$page:1: groff says: $said"
 done
-command -v groff > /dev/null || echo "no groff: pages are not rendered"
+command -v groff > /dev/null || echo "left out: rendered pages: groff is not installed"
 
 if [ -f apps/example/slurm.sh ]; then
     shown=$(sed -n '/^    #!\/bin\/bash$/,/^    exit/p' doc/operating.md | sed 's/^    //')

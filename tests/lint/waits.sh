@@ -32,6 +32,8 @@ designs/kv/connections.c|pthread_join(connections->thread, NULL);|each connectio
 collectives/lasting.c|if (l->has_thread) pthread_join(l->thread, NULL);|the thread waits for no rank
 collectives/boot.c|: MPI_Init_thread(NULL, NULL, levels[needed], &granted);|setup_timeout_s, or a deadline (deadline.h)
 collectives/boot.c|if (boot->initialised_here && !ended) MPI_Finalize();|a deadline (deadline.h)
+collectives/boot.c|int code = MPI_Comm_split(|setup_timeout_s, or a deadline (deadline.h)
+collectives/boot.c|int code = MPI_Comm_split_type(|setup_timeout_s, or a deadline (deadline.h)
 collectives/boot.c|int code = MPI_Allreduce(|setup_timeout_s, or a deadline (deadline.h)
 collectives/boot.c|code = MPI_Allgather(|setup_timeout_s, or a deadline (deadline.h)
 dag/run/collective_task.c|while (holds && !tutti_latch_wait(&ended, INFINITY))|tokens end after a failure, and the run's wait has a deadline
@@ -41,7 +43,7 @@ dag/run/starpu.c|starpu_task_wait_for_all();|everything has ended: has_ended
 dag/step/times.c|*seconds = INFINITY;|a price, no wait
 ENDS
 
-what='(^|[^A-Z_])INFINITY|pthread_cond_wait\(|pthread_join\(|sem_wait\(|[^_a-z]poll\([^;]*, *-1\)|waitpid\([^;]*, *0\)|F_SETLKW|starpu_task_wait|starpu_data_acquire\(|MPI_(Init_thread|Finalize|Barrier|Wait|Waitall|Waitany|Probe|Recv|Send|Ssend|Sendrecv|Bcast|Reduce|Allreduce|Gather|Allgather|Alltoall|Comm_spawn|Intercomm_create)\('
+what='(^|[^A-Z_])INFINITY|pthread_cond_wait\(|pthread_join\(|sem_wait\(|[^_a-z]poll\([^;]*, *-1\)|waitpid\([^;]*, *0\)|F_SETLKW|starpu_task_wait|starpu_data_acquire\(|MPI_(Init_thread|Finalize|Barrier|Wait|Waitall|Waitany|Probe|Recv|Send|Ssend|Sendrecv|Bcast|Reduce|Allreduce|Gather|Allgather|Alltoall|Comm_(spawn|split|split_type|dup|create)|Intercomm_create)\('
 bad=0
 while IFS=: read -r file line text; do
     text=${text#"${text%%[![:space:]]*}"}

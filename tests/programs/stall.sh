@@ -99,7 +99,7 @@ answers() { # DESIGN: it is asked what it does, and goes on
 }
 
 if [ "$mpi" = hydra ]; then
-    echo "skipped: SIGUSR1, which MPICH uses itself"
+    left_out SIGUSR1 "this MPI uses it itself"
 else
     for design in $(names designs); do answers $design; done
 fi

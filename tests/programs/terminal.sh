@@ -14,7 +14,7 @@ grep -q 'step 6/6 .* eta 0:00$' "$dir/out" || { fail "no line has a time"; cat "
 plain "${bench[@]}"
 plain "${step[@]}"
 
-type script > /dev/null 2>&1 || { echo "script is not here: no terminal to try"; finish; }
+type script > /dev/null 2>&1 || { left_out "a terminal" "script is not installed"; finish; }
 on_terminal() { # COLUMNS COMMAND...: $dir/out is what came out there
     local columns=$1
     shift
