@@ -56,19 +56,20 @@ static int64_t bytes_of(const tutti_svm_world *world, const item *i)
 static tutti_status make_tensors(
     tutti_svm_world *world, item *items, int count, tutti_checkpoint_tensor **tensor)
 {
-    tutti_status status = TUTTI_OK;
-    *tensor = world->rank ? NULL : tutti_svm_new(count, sizeof **tensor);
-    if (!world->rank && !*tensor) status = TUTTI_ERR_NOMEM;
+    tutti_status made = items ? TUTTI_OK : TUTTI_ERR_NOMEM;
+    *tensor = world->rank ? NULL : tutti_svm_new(count + 1, sizeof **tensor);
+    if (!world->rank && !*tensor) made = TUTTI_ERR_NOMEM;
+    tutti_status status = tutti_svm_agree(world, made);
     for (int k = 0; k < count && !status; k++) {
         int64_t before, all;
         status = tutti_svm_place(world, part_of(world, &items[k]), &before, &all);
         if (status || world->rank) continue;
         items[k].whole = tutti_svm_new(all, tutti_dtype_bytes(items[k].dtype));
-        if (!items[k].whole) status = TUTTI_ERR_NOMEM;
+        if (!items[k].whole) made = TUTTI_ERR_NOMEM;
         (*tensor)[k] = (tutti_checkpoint_tensor){
             items[k].name, items[k].dtype, tutti_shape_of(all), items[k].whole};
     }
-    return status;
+    return status ? status : tutti_svm_agree(world, made);
 }
 
 static void free_items(tutti_status status, item *items, int count, tutti_checkpoint_tensor *tensor)
@@ -85,7 +86,7 @@ tutti_status tutti_svm_checkpoint_save(tutti_svm_world *world, const char *path,
     int count = 0;
     item *items = list_items(m, state, &count);
     tutti_checkpoint_tensor *tensor = NULL;
-    tutti_status status = items ? make_tensors(world, items, count, &tensor) : TUTTI_ERR_NOMEM;
+    tutti_status status = make_tensors(world, items, count, &tensor);
     for (int k = 0; k < count && !status; k++)
         status =
             tutti_svm_collect(world, items[k].data, bytes_of(world, &items[k]), items[k].whole);
@@ -126,7 +127,7 @@ tutti_status tutti_svm_checkpoint_load(tutti_svm_world *world, const char *path,
     item *items = list_items(m, state, &count);
     tutti_checkpoint_tensor *tensor = NULL;
     tutti_checkpoint *file = NULL;
-    tutti_status status = items ? make_tensors(world, items, count, &tensor) : TUTTI_ERR_NOMEM;
+    tutti_status status = make_tensors(world, items, count, &tensor);
     if (!status && !world->rank) status = open_file(path, settings, &pairs, &file);
     for (int k = 0; k < count && !status && !world->rank; k++)
         status = tutti_checkpoint_read(file, &tensor[k]);

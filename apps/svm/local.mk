@@ -18,6 +18,7 @@ libmachine_la_SOURCES = \
 	apps/svm/problem.h apps/svm/rebuild.c \
 	apps/svm/report.c apps/svm/report.h \
 	apps/svm/rows.c apps/svm/rows.h \
+	apps/svm/same.c apps/svm/same.h \
 	apps/svm/samples.c apps/svm/samples.h \
 	apps/svm/scale.c apps/svm/scale.h \
 	apps/svm/set.c \

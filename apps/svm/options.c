@@ -297,7 +297,7 @@ tutti_status tutti_svm_options_powers(const tutti_conf *conf, const char *name, 
     int taken = 0;
     *count = 0;
     if (sscanf(text, "%lf:%lf:%lf%n", &first, &last, &step, &taken) != 3 || text[taken] ||
-        !(fabs(first) < 100) || !(fabs(last) < 100) || !(fabs(step) > 1e-3) ||
+        !(fabs(first) < 100) || !(fabs(last) < 100) || !(fabs(step) > 1e-3 && fabs(step) < 100) ||
         (last - first) * step < 0 || fabs((last - first) / step) >= most)
         return tutti_conf_refuse(conf, name, text,
             "must be FIRST:LAST:STEP, exponents between -100 and 100, at most 64 of them");

@@ -3,6 +3,7 @@
 #include "apps/svm/engine.h"
 #include "apps/svm/memory.h"
 #include "apps/svm/read.h"
+#include "apps/svm/same.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -262,6 +263,7 @@ tutti_status tutti_svm_predict(
         status = tutti_fail(TUTTI_ERR_FORMAT,
             "the model %s has no probabilities: train it with --probability", o->model);
     status = tutti_svm_agree(world, status);
+    if (!status) status = tutti_svm_same_file(world, "the model", o->model);
     if (!status) status = tutti_svm_read(world, o->data, &rows);
     if (!status && m.scaling.columns) status = tutti_svm_scaling_apply(&m.scaling, &rows);
     if (!status) value = tutti_svm_new(rows.count * tutti_svm_pairs(m.classes), sizeof *value);

@@ -1,6 +1,7 @@
 #include "apps/svm/read.h"
 
 #include "apps/svm/memory.h"
+#include "apps/svm/same.h"
 #include "dag/base/number.h"
 #include "dag/base/text.h"
 
@@ -255,7 +256,8 @@ tutti_status tutti_svm_read(tutti_svm_world *world, const char *path, tutti_rows
 {
     part p = {.fd = -1};
     tutti_svm_text text = {.empty = -1, .last = -1, .bad = -1};
-    tutti_status status = open_file(path, &p);
+    tutti_status status = tutti_svm_agree(world, open_file(path, &p));
+    if (!status) status = tutti_svm_same_file(world, "the data file", path);
     if (!status) status = read_part(world, &p);
     if (!status) status = tutti_svm_parse_text(p.text, p.bytes, &text, rows);
     free(p.text);

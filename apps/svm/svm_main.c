@@ -6,6 +6,7 @@
 #include "apps/svm/predict.h"
 #include "apps/svm/read.h"
 #include "apps/svm/report.h"
+#include "apps/svm/same.h"
 #include "apps/svm/solve.h"
 #include "apps/svm/solve_parts.h"
 #include "apps/train/interrupt.h"
@@ -211,6 +212,8 @@ static tutti_status scale(run *r)
     tutti_status status = tutti_svm_read(r->world, o->data, &r->rows);
     if (!status && o->restore)
         status = tutti_svm_agree(r->world, tutti_svm_scaling_read(o->restore, &r->scaling));
+    if (!status && o->restore)
+        status = tutti_svm_same_file(r->world, "the file of ranges", o->restore);
     else if (!status)
         status = tutti_svm_scaling_measure(r->world, &r->rows, o->lower, o->upper, &r->scaling);
     if (!status) status = tutti_svm_agree(r->world, tutti_svm_scaling_apply(&r->scaling, &r->rows));
@@ -296,6 +299,24 @@ typedef struct call {
     tutti_interrupt *interrupt;
 } call;
 
+/* Settings whose values may differ between ranks, but who has them makes other calls. */
+static tutti_status compare_settings(const run *r)
+{
+    const tutti_svm_options *o = r->options;
+    const char *has[] = {"not given", "given"};
+    char *own = tutti_conf_text(r->conf, o), *text = NULL;
+    size_t bytes = 0;
+    FILE *out = own ? open_memstream(&text, &bytes) : NULL;
+    if (out)
+        fprintf(out, "%scheckpoint=%s\nresume=%s\nto=%s\ntrace=%s\n", own, has[o->checkpoint != NULL],
+            has[o->resume != 0], has[o->to != NULL], has[o->trace != NULL]);
+    if (!out || fclose(out)) tutti_svm_no_memory(1, bytes + 1);
+    tutti_status status = tutti_svm_same_settings(r->world, text);
+    free(own);
+    free(text);
+    return status;
+}
+
 static tutti_status run_rank(tutti_svm_world *world, void *ctx)
 {
     const call *c = ctx;
@@ -303,7 +324,8 @@ static tutti_status run_rank(tutti_svm_world *world, void *ctx)
         .options = c->options,
         .interrupt = c->interrupt,
         .world = world};
-    tutti_status status = commands[c->command].run(&r);
+    tutti_status status = compare_settings(&r);
+    if (!status) status = commands[c->command].run(&r);
     tutti_status closed = tutti_svm_report_close(r.report);
     free(r.settings);
     tutti_svm_machine_free(&r.machine);

@@ -116,6 +116,32 @@ run "$svm" cv --data "$dir/two" --grid --costs -1:3:2 --gammas -1:-5:-2 --pictur
 grep -q '^Best: --cost ' "$dir/out" && grep -q '<line ' "$dir/grid.svg" || fail "a grid without contours"
 perl -MJSON::PP -ne 'decode_json($_)' "$dir/json" || fail "JSON: $(head -3 "$dir/json")"
 
+# Ranks have the same options, and files of the same bytes.
+apart() { # OPTION...: rank R in the folder $dir/R
+    "$mpirun" -np 2 bash -c 'cd "$0/${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}" && exec "$@"' "$dir" "$svm" "$@"
+}
+mkdir "$dir/0" "$dir/1"
+for r in 0 1; do
+    cp "$dir/two" "$dir/$r/data" && cp "$dir/one.model" "$dir/$r/model"
+    run "$svm" scale --data "$dir/two" --to "$dir/a" --save "$dir/$r/range" --lower $((-r))
+done
+run apart predict --data data --model model --to out
+refuses 1 'the file of ranges range differs between ranks' apart scale --data data --to out --restore range
+run "$svm" train --data "$dir/two" --model "$dir/1/model" --cost 2
+refuses 1 'the model model differs between ranks' apart predict --data data --model model --to out
+head -n -1 "$dir/two" > "$dir/1/data"
+refuses 1 'the data file data differs between ranks: it has [0-9]* bytes on rank 0, and [0-9]* on rank 1' apart train --data data --model m
+sed '200s/:0/:1/' "$dir/two" > "$dir/1/data"
+cmp -s "$dir/two" "$dir/1/data" && fail "no other bytes"
+refuses 1 'the data file data differs between ranks: rank 1 has other bytes' apart train --data data --model m
+rm "$dir/1/data"
+refuses 1 'the data file data cannot be read: No such file' apart train --data data --model m
+for given in "--cost 2" "--checkpoint $dir/state"; do
+    refuses 2 'the ranks were started with different options: \(cost\|checkpoint\) is "\(1\|not given\)" on rank 0' "$mpirun" \
+        -np 1 "$svm" train --data "$dir/two" --model "$dir/m" : -np 1 "$svm" train --data "$dir/two" --model "$dir/m" $given
+done
+refuses 2 'exponents between' "$svm" cv --data "$dir/two" --grid --costs=-5:15:inf
+
 # The bench, on rows that are drawn.
 for shape in covtype real-sim higgs; do
     run "$apps/tutti-bench" svm --data $shape --rows 300 --gamma 0.1 --blocks 1 --ranks 1
