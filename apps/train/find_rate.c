@@ -200,7 +200,7 @@ static tutti_status report_rates(
            *smoothed = loss + seen;
     if (!rate) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the losses of --find-lr");
     for (int64_t k = 0; k < seen; k++) {
-        rate[k] = tutti_rate_schedule_at(&s->rate_schedule, k);
+        rate[k] = tutti_rate_schedule_at(&s->rate_schedule, k) / s->rate_part; /* as --lr */
         loss[k] = sums[2 * k] / sums[2 * k + 1];
     }
     tutti_report_rates found;

@@ -509,6 +509,7 @@ static tutti_status do_due(loop *l, int64_t done, agenda due, int *together)
     if (!status && due.check) status = check_replicas(l, done, together);
     int ends = done >= l->s->last_step;
     if (!status && due.evaluate) status = evaluate(l, done, together);
+    if (!status) *together = 0; /* what fails from here on may fail on one rank */
     if (!status && !ends && done >= l->s->last_step && tutti_tracer_cut(&l->tracer, done))
         status = tutti_tracer_write(&l->tracer);
     if (!status && due.evaluate) status = save_best(l, done, together);

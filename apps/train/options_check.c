@@ -41,9 +41,10 @@ static tutti_status check_files(const tutti_train_options *o)
         return tutti_conf_refuse(&o->conf,
             o->checkpoint.every.word ? "checkpoint-minutes" : "checkpoint-every", NULL,
             "it needs --checkpoint FILE");
-    if (!o->evaluation.patience.word && blind)
+    if (!o->evaluation.patience.word && o->evaluation.every.word)
         return refuse_number(o, "patience", o->evaluation.patience.value,
-            "there is no test accuracy with --eval-every never");
+            blind ? "there is no test accuracy with --eval-every never"
+                  : "it needs evaluations during the run: give --eval-every a number of epochs");
     return TUTTI_OK;
 }
 

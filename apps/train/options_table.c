@@ -102,7 +102,7 @@ const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS] = {
     {TUTTI_CONF_INT_OR, "lr-images", "N", .fallback = "none", .low = 1, .high = 1e9,
         .words = {"none"}, AT(rate.images),
         .help = "--lr X is for N images per step of all ranks, and in proportion for other "
-                "numbers; none: it is as given"},
+                "numbers; none: it is as given. Without effect on --lr auto"},
     {TUTTI_CONF_TEXT, "freeze", "LAYERS", AT(rate.layers.freeze),
         .help =
             "layers that keep their weights: names, or what names begin with and a star, such as "

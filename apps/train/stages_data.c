@@ -171,6 +171,7 @@ tutti_status tutti_trainer_open_data(tutti_trainer *s)
 /* Epochs with cropped images: all but the last ones (options_table.c, --uncropped). */
 static int64_t epochs_with_crops(const tutti_trainer *s)
 {
+    if (s->options->find_rate.picture) return INT64_MAX; /* as a run begins */
     int64_t epochs = (s->steps + s->steps_per_epoch - 1) / s->steps_per_epoch;
     int64_t without = tutti_conf_int_or(s->options->data.uncropped, epochs / 5);
     return epochs > without ? epochs - without : 0;
@@ -215,9 +216,9 @@ tutti_status tutti_trainer_plan(tutti_trainer *s)
     double images = (double)o->batch * replicas * (double)o->accumulate;
     double own =
         o->update.rule->rate > 0 ? o->update.rule->rate : o->model->recipe.rate * images / 128;
-    double part = o->rate.images.word ? 1 : images / (double)o->rate.images.value;
+    s->rate_part = o->rate.images.word ? 1 : images / (double)o->rate.images.value;
     s->rate_schedule = (tutti_rate_schedule){.kind = o->rate.schedule,
-        .rate = o->rate.highest.word ? own : o->rate.highest.value * part,
+        .rate = o->rate.highest.word ? own : o->rate.highest.value * s->rate_part,
         .total = s->steps,
         .warmup = tutti_conf_int_or(o->rate.warmup, own_warmup(s)),
         .from_given = !o->rate.warmup_from.word,
@@ -232,8 +233,8 @@ tutti_status tutti_trainer_plan(tutti_trainer *s)
         s->rate_schedule.milestone[i] = o->rate.milestone[i] * s->steps_per_epoch;
     if (!o->find_rate.picture) return TUTTI_OK;
     s->rate_schedule = (tutti_rate_schedule){.kind = &tutti_rate_sweep,
-        .rate = o->find_rate.to,
-        .from = o->find_rate.from,
+        .rate = o->find_rate.to * s->rate_part,
+        .from = o->find_rate.from * s->rate_part,
         .total = s->steps,
         .plateau.since = -1};
     return tutti_find_rate_new(s->steps, &s->find_rate);

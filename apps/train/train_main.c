@@ -89,7 +89,8 @@ static tutti_status run_trainer(const tutti_train_options *options, tutti_interr
     if (store) status = tutti_train_store_agree(options, store, status);
     if (status) goto done;
     if (store && !options->check_only)
-        status = tutti_train_store_open(options, store, &trainer.session);
+        status = tutti_exchange_agree(trainer.session.exchange,
+            tutti_train_store_open(options, store, &trainer.session), NULL);
     if (!status && options->check_only) {
         status = tutti_train_check_order(&trainer);
         if (!status && options->remote_buffers) status = tutti_train_remote_buffers(&trainer);

@@ -60,6 +60,7 @@ typedef struct tutti_trainer {
     char **class_names;                   /* of rank 0; NULL: not known */
     float *mean, *deviation; /* of each channel of the training images, on a scale of 0..1 */
     tutti_rate_schedule rate_schedule;
+    double rate_part; /* of --lr X, by --lr-images: the rate is X times this */
     int64_t steps_per_epoch;
     int64_t steps;  /* of the whole run */
     int64_t period; /* steps after which a round ends, if an epoch or the run does not end before */

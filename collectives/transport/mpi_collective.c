@@ -249,7 +249,8 @@ static const struct row {
     [TUTTI_MESSAGE] = {start_broadcast, 1}, /* of two ranks; its root is 0 */
 };
 
-/* The result is the same on every rank. */
+/* The result is the same on every rank, but for an alltoall with counts: there the ranks that can count theirs have
+ * started it, and learn of the failure as of any other. */
 static tutti_status check_supported(const call *c)
 {
     const tutti_coll_args *a = c->args;
@@ -271,7 +272,7 @@ static tutti_status check_supported(const call *c)
         return tutti_fail(TUTTI_ERR_UNSUPPORTED,
             "MPI cannot count the %lld elements of this %s on %d ranks in an int; use another "
             "algorithm",
-            (long long)a->count, trait->name, c->P);
+            (long long)most, trait->name, c->P);
     return TUTTI_OK;
 }
 

@@ -3,6 +3,7 @@
 
 #include "dag/base/log.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #ifdef OPEN_MPI
 #include <mpi-ext.h>
@@ -59,11 +60,14 @@ static tutti_status check_piece(const tutti_mpi_piece *piece, int code, const MP
     if (m->is_send || m->kind) return TUTTI_OK;
     if (class == MPI_SUCCESS) MPI_Get_count(status, MPI_BYTE, &got);
     if (class == MPI_SUCCESS && got == piece->bytes) return TUTTI_OK;
+    char whole[64] = "";
+    if (m->bytes != (size_t)piece->bytes)
+        snprintf(whole, sizeof whole, " in a piece of a message of %zu bytes", m->bytes);
     return tutti_fail(TUTTI_ERR_MISMATCH,
-        "lane %d: rank %d sent %s%d bytes where %d were expected: the ranks' collectives differ in "
-        "order or size",
+        "lane %d: rank %d sent %s%d bytes where %d were expected%s: the ranks' collectives differ "
+        "in order or size",
         m->lane, m->peer, class == MPI_SUCCESS ? "" : "more than ",
-        class == MPI_SUCCESS ? got : piece->bytes, piece->bytes);
+        class == MPI_SUCCESS ? got : piece->bytes, piece->bytes, whole);
 }
 
 /* Whether a receive from any rank is still under way, although a rank of the communicator has died: it may be one that

@@ -146,6 +146,7 @@ tutti_status tutti_active_messages_pass(tutti_active_messages *messages)
     for (kept *k = out; k; k = k->next) set_failure(messages, send_message(messages, &k->message));
     kept *in = messages->on_message ? take_all(&messages->in) : NULL;
     for (kept *k = in; k; k = k->next) messages->on_message(messages->ctx, &k->message);
+    if (!status) status = messages->status; /* of a message that could not be kept, or sent */
     pthread_mutex_unlock(&messages->lock);
     free_all(out);
     free_all(in);

@@ -27,6 +27,13 @@ finds 2 --find-lr-steps 60 --find-lr-from 1e-4 --find-lr-to 1e6 --design concurr
 [ "$event" = "$wanted" ] || fail "another design finds something else"
 finds 2 --find-lr-steps 20 --find-lr-from 1e-5 --find-lr-to 1e-3 --accumulate 2
 grep -q '"steps":20,.*"diverged":null' <<< "$event" || fail "it ends, or diverges: $event"
+# The rates are those of --lr: a step of 10 images takes the half of what is for 20.
+losses() { sed 's/.*"loss":\[//; s/\].*//' <<< "$event" | tr , '\n' | cut -c 1-6; }
+finds 2 --find-lr-steps 16 --find-lr-from 1e-3 --find-lr-to 1e-1
+wanted=$(losses)
+finds 2 --find-lr-steps 16 --find-lr-from 2e-3 --find-lr-to 2e-1 --lr-images 20
+[ "$(losses)" = "$wanted" ] || fail "--lr-images: other losses: $(losses)"
+grep -q '"rate":\[0.002,' <<< "$event" || fail "--lr-images: the rates do not begin at 2e-3: $event"
 finds 2 --find-lr-steps 30 --find-lr-from 1e-3 --find-lr-to 1e6 --layout stages=2
 grep -q '"diverged":[0-9]' <<< "$event" || fail "it does not diverge in a pipeline: $event"
 
