@@ -67,9 +67,9 @@ static tutti_status hash_blocks(int fd, int64_t size, char *block, XXH3_state_t 
 static tutti_status take_print(const char *what, const char *path, print *p)
 {
     struct stat s;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
     char *block = tutti_svm_new(BLOCK, 1);
     XXH3_state_t *state = XXH3_createState();
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
     tutti_status status = block && state ? TUTTI_OK : tutti_svm_no_memory(1, BLOCK);
     if (!status && (fd < 0 || fstat(fd, &s))) status = TUTTI_ERR_IO;
     if (!status) {

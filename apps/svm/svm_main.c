@@ -299,7 +299,7 @@ typedef struct call {
     tutti_interrupt *interrupt;
 } call;
 
-/* Settings whose values may differ between ranks, but who has them makes other calls. */
+/* Also compares which of the settings whose values may differ are given: a rank with them makes other calls. */
 static tutti_status compare_settings(const run *r)
 {
     const tutti_svm_options *o = r->options;
@@ -310,8 +310,9 @@ static tutti_status compare_settings(const run *r)
     if (out)
         fprintf(out, "%scheckpoint=%s\nresume=%s\nto=%s\ntrace=%s\n", own, has[o->checkpoint != NULL],
             has[o->resume != 0], has[o->to != NULL], has[o->trace != NULL]);
-    if (!out || fclose(out)) tutti_svm_no_memory(1, bytes + 1);
-    tutti_status status = tutti_svm_same_settings(r->world, text);
+    const int good = out && !fclose(out);
+    if (!good) tutti_svm_no_memory(1, 1);
+    tutti_status status = tutti_svm_same_settings(r->world, good ? text : NULL);
     free(own);
     free(text);
     return status;

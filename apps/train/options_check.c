@@ -43,8 +43,7 @@ static tutti_status check_files(const tutti_train_options *o)
             "it needs --checkpoint FILE");
     if (!o->evaluation.patience.word && o->evaluation.every.word)
         return refuse_number(o, "patience", o->evaluation.patience.value,
-            blind ? "there is no test accuracy with --eval-every never"
-                  : "it needs evaluations during the run: give --eval-every a number of epochs");
+            "it needs evaluations during the run: give --eval-every a number of epochs");
     return TUTTI_OK;
 }
 

@@ -249,8 +249,8 @@ static const struct row {
     [TUTTI_MESSAGE] = {start_broadcast, 1}, /* of two ranks; its root is 0 */
 };
 
-/* The result is the same on every rank, but for an alltoall with counts: there the ranks that can count theirs have
- * started it, and learn of the failure as of any other. */
+/* The result is the same on every rank, but for an alltoall with counts: a rank that cannot count its elements fails
+ * alone, and the call of the others, which cannot be cancelled, does not end. */
 static tutti_status check_supported(const call *c)
 {
     const tutti_coll_args *a = c->args;

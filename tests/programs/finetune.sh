@@ -41,8 +41,9 @@ refuses 2 '--evaluate: name the weights with --init-from FILE' cifar 2 "${run[@]
 refuses 2 'leave out --checkpoint' cifar 2 "${run[@]}" --evaluate --init-from "$dir/weights" --checkpoint "$dir/x"
 refuses 2 'leave out --eval-every never' cifar 2 "${run[@]}" --evaluate --init-from "$dir/weights" --eval-every never
 refuses 2 '--keep-best: it needs --checkpoint FILE' cifar 2 "${run[@]}" --keep-best
-refuses 2 '--patience 2: there is no test accuracy' cifar 2 "${run[@]}" --patience 2 --eval-every never
-refuses 2 '--patience 2: it needs evaluations during the run' cifar 2 "${run[@]}" --patience 2 --eval-every end
+for every in never end; do
+    refuses 2 '--patience 2: it needs evaluations during the run' cifar 2 "${run[@]}" --patience 2 --eval-every $every
+done
 refuses 2 '--patience 0: must be an integer from 1' cifar 2 "${run[@]}" --patience 0
 
 # ---- the best is kept, whether or not the run is interrupted
