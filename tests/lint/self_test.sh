@@ -190,6 +190,10 @@ printf 'int a;\r\n' > "$tree/dag/base/a.c"
 expect style.sh 1 'dag/base/a.c:1: a carriage return'
 put tests/a.sh '#!/bin/bash'
 expect style.sh 1 'tests/a.sh:1: begins with #!, but may not be executed'
+put tests/a.sh '"$mpirun" -np 1 a \' ": -np 1 b" ' : -np 1 c'
+expect style.sh 1 'tests/a.sh:3: several programs'
+put tests/a.sh 'launch_several_programs "$mpi"' '"$mpirun" -np 1 a'" : -np 1 b"
+expect style.sh 0
 
 put dag/base/b.h 'typedef enum tutti_way { TUTTI_UP } tutti_way;'
 expect words.sh 0

@@ -3,7 +3,8 @@
 #
 # C files have no tabs, no carriage returns, no blanks at the end of a line, no line beyond 120 characters, an end of line at
 # the end; headers have a guard TUTTI_...; a type is defined in one header; nobody leaves notes to do something later. Scripts
-# that begin with "#!" may be executed. Every line that breaks a rule is printed as "file:line: rule", and the exit status is 1.
+# that begin with "#!" may be executed; tests that start several programs in one launch call launch_several_programs before. Every
+# line that breaks a rule is printed as "file:line: rule", and the exit status is 1.
 set -eu
 tree=${1:-${TUTTI_SRCDIR:-.}}
 cd "$tree"
@@ -36,6 +37,13 @@ done
 for file in $(find apps tests install m4 -name '*.sh' ! -perm -u+x 2> /dev/null | LC_ALL=C sort); do
     if [ "$(head -c 2 "$file")" = '#!' ]; then
         echo "$file:1: begins with #!, but may not be executed: chmod +x"
+        bad=1
+    fi
+done
+for file in $(grep -rlE --include='*.sh' '^[^#]* : -np? [0-9]' tests 2> /dev/null | LC_ALL=C sort); do
+    line=$(grep -nE '^[^#]* : -np? [0-9]' "$file" | grep -v '"$run"\|run_refuses' | head -n 1 | cut -d : -f 1)
+    if [ -n "$line" ] && ! grep -qE '^[^#]*launch_several_programs' "$file"; then
+        echo "$file:$line: several programs, and no launch_several_programs"
         bad=1
     fi
 done

@@ -14,6 +14,7 @@ ends() {
 }
 
 unset STARPU_NCPU STARPU_NCPUS
+launch_several_programs "$mpi"
 ends step --design funneled
 grep -qi 'mpi_abort' "$dir/out" && fail "the ranks of step did not leave together"
 ends pipeline --micro-batches 2

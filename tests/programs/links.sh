@@ -10,6 +10,7 @@ sums() { # RANKS OPTION...
 
 # ---- a topology that differs between ranks, has a mistake on one of them, or other ranks, ends all with status 2 ----
 mkdir a b c
+launch_several_programs "$mpi"
 printf 'topology 1\nhost h[0-1]\nlink h0 h1 rate 1GB/s\nranks h[0-1]\n' > a/links
 sed 's/1GB/2GB/' a/links > b/links
 sed 's/1GB/1/' a/links > c/links

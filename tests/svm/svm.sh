@@ -136,6 +136,7 @@ cmp -s "$dir/two" "$dir/1/data" && fail "no other bytes"
 refuses 1 'the data file data differs between ranks: rank 1 has other bytes' apart train --data data --model m
 rm "$dir/1/data"
 refuses 1 'the data file data cannot be read: No such file' apart train --data data --model m
+launch_several_programs "$mpi"
 for given in "--cost 2" "--checkpoint $dir/state"; do
     refuses 2 'the ranks were started with different options: \(cost\|checkpoint\) is "\(1\|not given\)" on rank 0' "$mpirun" \
         -np 1 "$svm" train --data "$dir/two" --model "$dir/m" : -np 1 "$svm" train --data "$dir/two" --model "$dir/m" $given

@@ -31,7 +31,6 @@ grep -q 'MPI_THREAD_[A-Z]* is granted' "$dir/out" || fail "no word of the thread
 # Warnings count with --strict only; bad findings always.
 cp -r "$good" "$dir/busy"
 echo '99.0 99.0 99.0 1/100 100' > "$dir/busy/proc/loadavg"
-launch_several_programs "$mpi"
 tells 0 '^warn  load ' "$doctor" --root "$dir/busy"
 tells 1 '^warn  load ' "$doctor" --root "$dir/busy" --strict
 tells 2 '^bad   workers ' "$doctor" --root "$good" --workers 1024
