@@ -148,6 +148,11 @@ tutti_status tutti_insert_collective(tutti_insert *insert, const tutti_insert_no
     return status;
 }
 
+tutti_status tutti_insert_failure(tutti_insert *insert)
+{
+    return tutti_ledger_failure(insert->ledger);
+}
+
 int tutti_insert_ended(tutti_insert *insert)
 {
     return tutti_ledger_reached(insert->ledger, 0, tutti_ledger_point(insert->ledger));

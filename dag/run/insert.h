@@ -32,6 +32,9 @@ tutti_status tutti_insert_wait(tutti_insert *insert, double timeout_s);
 tutti_status tutti_insert_wait_for(
     tutti_insert *insert, tutti_insert_handle data, double timeout_s);
 int tutti_insert_ended(tutti_insert *insert); /* whether everything inserted has ended */
+/* The status of the first one that has failed; OK: none has. What later nodes were to compute is then not right.
+ * [A] */
+tutti_status tutti_insert_failure(tutti_insert *insert);
 /* Requires that everything inserted has ended. Accepts NULL. */
 void tutti_insert_close(tutti_insert *insert);
 

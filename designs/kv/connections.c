@@ -4,6 +4,7 @@
 #include "dag/base/clock.h"
 #include "dag/base/log.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -71,6 +72,7 @@ struct tutti_connections {
     pthread_t thread;
     int wakeup;           /* an eventfd: written when there are commands */
     atomic_int pending;   /* data messages */
+    atomic_int ended;     /* the thread */
     pthread_mutex_t lock; /* protects the commands */
     command *first, **end;
     /* the thread's own */
@@ -82,22 +84,21 @@ struct tutti_connections {
 
 /* ---- commands ---- */
 
-static void wake_thread(tutti_connections *connections)
+static void wake_thread(const tutti_connections *connections)
 {
     uint64_t one = 1;
-    while (write(connections->wakeup, &one, sizeof one) < 0)
-        continue; /* it never blocks: EINTR alone */
+    while (write(connections->wakeup, &one, sizeof one) < 0 && errno == EINTR) continue;
 }
 
-/* Takes over the command. */
+/* Takes over the command. The thread is woken under the lock: it may end with this command, and all else with it. */
 static void queue_command(tutti_connections *connections, command *c)
 {
     c->next = NULL;
     pthread_mutex_lock(&connections->lock);
     *connections->end = c;
     connections->end = &c->next;
-    pthread_mutex_unlock(&connections->lock);
     wake_thread(connections);
+    pthread_mutex_unlock(&connections->lock);
 }
 
 static tutti_status queue_copy(tutti_connections *connections, const command *like)
@@ -150,10 +151,13 @@ static tutti_peer_state state_of(void *ctx, int peer)
 static void begin_data_message(void *ctx, tutti_ordered_message *o)
 {
     data_message *m = (data_message *)o;
+    const tutti_connections_user *user = &m->connections->user;
     endpoint *e = find_endpoint(ctx, o->peer);
     tutti_connection *t = e ? e->connection : NULL;
+    const tutti_status failure = o->sends && user->failure ? user->failure(user->ctx) : TUTTI_OK;
     tutti_status status =
         m->refused ? m->refused
+        : failure  ? failure
         : !t       ? TUTTI_ERR_COMM
         : o->sends ? tutti_connection_isend(t, DATA, o->tag, m->memory, m->bytes, &m->message)
                    : tutti_connection_irecv(t, DATA, o->tag, m->memory, m->bytes, &m->message);
@@ -417,7 +421,8 @@ static void wait_for_work(tutti_connections *connections)
 static void *run_thread(void *arg)
 {
     tutti_connections *connections = arg;
-    while (!connections->stopping || connections->endpoints) {
+    while (
+        !connections->stopping || connections->endpoints || !tutti_connections_idle(connections)) {
         wait_for_work(connections);
         run_commands(connections);
         for (endpoint *e = connections->endpoints, *next; e; e = next) {
@@ -427,6 +432,7 @@ static void *run_thread(void *arg)
         if (connections->listener && !connections->stopping) accept_peers(connections);
     }
     tutti_tcp_listener_close(connections->listener);
+    atomic_store(&connections->ended, 1);
     return NULL;
 }
 
@@ -562,10 +568,23 @@ int tutti_connections_idle(tutti_connections *connections)
     return !atomic_load(&connections->pending);
 }
 
+/* Cutting all takes 5 s at most. What is left then are messages whose data never become available. */
+static int await_end(const tutti_connections *connections)
+{
+    static const double patience_s = 60;
+    const double until_s = tutti_clock_s() + patience_s;
+    while (!atomic_load(&connections->ended) && tutti_clock_s() < until_s) tutti_clock_sleep(1e-3);
+    return atomic_load(&connections->ended);
+}
+
 void tutti_connections_close(tutti_connections *connections)
 {
     if (!connections) return;
     while (queue_copy(connections, &(command){.kind = STOP})) tutti_clock_sleep(1e-3);
+    if (!await_end(connections)) {
+        pthread_detach(connections->thread); /* which uses the memory */
+        return;
+    }
     pthread_join(connections->thread, NULL);
     for (command *c = connections->first, *next; c; c = next) { /* queued after STOP */
         next = c->next;

@@ -29,6 +29,9 @@ typedef struct tutti_connections_user {
      * number. NULL: there is no listener. */
     tutti_tcp_verdict (*admit)(
         void *ctx, unsigned char words[TUTTI_TCP_WORDS_BYTES], const char *from, int *peer);
+    /* Whether something has failed here, so that data may not be what they should be: they are not sent any more.
+     * NULL: never. */
+    tutti_status (*failure)(void *ctx);
     double silence_s;   /* as in tutti_connection_options */
     int64_t tags;       /* of data messages */
     tutti_meter *meter; /* counts data messages; may be NULL; borrowed */
@@ -66,7 +69,8 @@ void tutti_connections_cut(tutti_connections *connections, int peer, int gently)
 void tutti_connections_cut_all(tutti_connections *connections);
 /* Whether all that was submitted has ended. */
 int tutti_connections_idle(tutti_connections *connections);
-/* Cuts all gently, waits, and ends the thread. Accepts NULL. */
+/* Cuts all gently, waits, and ends the thread. Messages whose data are not available yet end as soon as they are, with
+ * COMM: it waits 60 s for them; if they have not ended then, the thread and its memory stay for them. Accepts NULL. */
 void tutti_connections_close(tutti_connections *connections);
 
 #endif

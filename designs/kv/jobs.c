@@ -139,6 +139,10 @@ static tutti_status check_jobs(const tutti_jobs *j, const value_names name)
             "tutti_kv_open: %s is %d and %s is %d: where servers and clients are jobs of "
             "their own, say how many there are of each",
             name[SERVERS], j->servers, name[CLIENTS], j->clients);
+    if (j->servers > MOST_SERVERS || j->clients > MOST_CLIENTS)
+        return tutti_fail(TUTTI_ERR_USAGE,
+            "tutti_kv_open: %s is %d and %s is %d: there may be %d servers and %d clients",
+            name[SERVERS], j->servers, name[CLIENTS], j->clients, MOST_SERVERS, MOST_CLIENTS);
     if (j->serves && j->number >= j->servers)
         return tutti_fail(TUTTI_ERR_USAGE,
             "tutti_kv_open: %s is server:%d, but %s is %d: numbers begin with 0", name[ROLE],

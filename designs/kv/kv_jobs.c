@@ -250,6 +250,13 @@ static tutti_status open_listener(tutti_kv *kv)
 
 /* ---- opening ---- */
 
+/* A push holds the sum over the client's workers. Once one of their collectives has failed, some may be missing. */
+static tutti_status failure_of_worker(void *ctx)
+{
+    const tutti_kv *kv = ctx;
+    return tutti_insert_failure(kv->session->insert);
+}
+
 tutti_status tutti_kv_jobs_open(tutti_kv *kv)
 {
     int serves = tutti_kv_is_server(kv);
@@ -257,6 +264,7 @@ tutti_status tutti_kv_jobs_open(tutti_kv *kv)
         .on_message = serves ? receive_from_worker : receive_from_server,
         .on_lost = serves ? lose_worker : tutti_kv_lose_server,
         .admit = serves ? admit_worker : NULL,
+        .failure = serves ? NULL : failure_of_worker,
         .silence_s = kv->jobs.settings.timeout_s,
         .tags = tutti_exchange_edges(kv->session->exchange),
         .meter = kv->meter};

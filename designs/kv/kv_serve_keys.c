@@ -123,12 +123,8 @@ tutti_status tutti_server_on_init(tutti_server *s, const tutti_kv_event *event)
         return tutti_server_refuse(s, message->rank, TUTTI_ERR_MISMATCH,
             "worker %d makes key number %" PRId64 " of %d", message->rank, message->value[1],
             tutti_exchange_edges(s->kv->session->exchange));
-    if (s->kv->jobs.settings.on && !s->client[client].has_optimizer &&
-        !tutti_optimizer_is_same(&s->unset, &s->kv->optimizer))
-        return tutti_server_refuse(s, message->rank, TUTTI_ERR_MISMATCH,
-            "worker %d makes a key without tutti_kv_set_optimizer, but another has set %s",
-            message->rank, tutti_optimizer_name(&s->kv->optimizer));
-    tutti_status status = grow_keys(s, message->value[1]);
+    tutti_status status = tutti_server_check_optimizer(s, message, "makes");
+    if (!status) status = grow_keys(s, message->value[1]);
     if (status) return status;
     if (tutti_server_knows(s, slot)) return receive_unneeded(s, message);
     if (s->key[slot].state == TUTTI_KEY_RECEIVING || client != find_first_client(s))

@@ -23,12 +23,25 @@ static tutti_status post_receives(tutti_server *s, tutti_server_key *k, int clie
     return status;
 }
 
+tutti_status tutti_server_check_optimizer(
+    tutti_server *s, const tutti_active_message *message, const char *does)
+{
+    if (s->client[tutti_server_client_of(s, message->rank)].has_optimizer ||
+        tutti_optimizer_is_same(&s->unset, &s->kv->optimizer))
+        return TUTTI_OK;
+    return tutti_server_refuse(s, message->rank, TUTTI_ERR_MISMATCH,
+        "worker %d %s a key without tutti_kv_set_optimizer, but another has set %s", message->rank,
+        does, tutti_optimizer_name(&s->kv->optimizer));
+}
+
 tutti_status tutti_server_on_push(tutti_server *s, const tutti_active_message *message)
 {
     int slot = (int)message->value[1], client = tutti_server_client_of(s, message->rank);
     tutti_server_key *k = &s->key[slot];
     double rate;
     memcpy(&rate, &message->value[2], sizeof rate);
+    tutti_status status = tutti_server_check_optimizer(s, message, "pushes");
+    if (status) return status;
     if (!(rate >= 0 && rate <= 1e9))
         return tutti_server_refuse(s, message->rank, TUTTI_ERR_MISMATCH,
             "worker %d pushes key %d with the rate %g: must be 0 or more", message->rank, k->name,

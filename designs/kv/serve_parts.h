@@ -174,6 +174,9 @@ tutti_status tutti_server_borrow_buffer(tutti_server_key *key, tutti_handle *dat
 void tutti_server_return_buffer(tutti_server_key *key, tutti_handle data);
 void tutti_server_drop_pool(tutti_server_key *key);
 
+/* A client that has set no optimizer, where another has, is refused: it would push at another rate. does: "pushes". */
+tutti_status tutti_server_check_optimizer(
+    tutti_server *s, const tutti_active_message *message, const char *does);
 /* An active message PUSH. */
 tutti_status tutti_server_on_push(tutti_server *s, const tutti_active_message *message);
 /* The transfer of a push has ended. */

@@ -113,6 +113,18 @@ for type in async bounded:1 elastic; do
     ! grep -q ' error: ' "$dir/server:0" || { fail "the server calls it an error of its own"; grep ' error: ' "$dir/server:0"; }
 done
 
+# a client whose own sum has failed gives nothing of it
+fresh 1 2
+start server:0 1 whole async
+start client:0 2 torn async
+start client:1 2 whole async
+comes client:1 watching
+touch "$dir/stop"
+ends client:0 badly
+says client:0 tearing
+ends client:1 well
+ends server:0 well
+
 # another number of workers, once no client is left: that of those who are gone is forgotten
 fresh 1 1
 start server:0 1 steps async 100000
@@ -130,6 +142,9 @@ ends server:0 well
 unset KV_STOP
 
 # ---- who may not
+
+refuses 1 'servers is 64 and clients is 1: there may be 63 servers and 1024 clients' \
+    env -u TUTTI_KV_SERVERS -u TUTTI_KV_CLIENTS TUTTI_KV_ROLE=client:0 TUTTI_KV_MEET="$dir/many" "$program" steps 64 1 async 5
 
 # the server of one client, which comes later
 servers=1 clients=1 job=()

@@ -20,6 +20,9 @@
  *   stages     clients are pipelines of so many stages (OPTIMIZER: how many), each with keys of its own
  *   refusals   wrong arguments, each of which is refused with a sentence
  *   differ     worker 1 sets another optimizer
+ *   partial    worker 0 alone sets an optimizer
+ *   torn       the workers of a client push different keys, so that their sums fail
+ *   whole      another client beside it, which gets whole pushes alone
  *   deserts    servers close their stores without serving
  *   abandoned  the same, while workers wait without a limit for what they have inserted
  *   quits      worker 0 ends without closing its store
@@ -66,6 +69,9 @@ static void work(const char *mode, const char *type, const char *optimizer)
     if (!strcmp(mode, "refusals")) run_refusals();
     if (!strcmp(mode, "missed")) run_missed();
     if (!strcmp(mode, "abandoned")) run_abandoned();
+    if (!strcmp(mode, "partial")) run_partial();
+    if (!strcmp(mode, "torn")) run_torn();
+    if (!strcmp(mode, "whole")) run_whole();
     if (!strcmp(mode, "differ"))
         CHECK(!tutti_kv_set_optimizer(kv, tutti_kv_rank(kv) ? "add" : "assign"));
 }

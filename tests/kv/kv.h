@@ -46,6 +46,9 @@ void run_elastic(const char *type, int steps, int dies);
 /* kv_refusals.c */
 void run_refusals(void);
 void run_missed(void);
+void run_partial(void);
+void run_torn(void);
+void run_whole(void);
 void run_abandoned(void);
 
 #endif

@@ -106,6 +106,68 @@ void run_missed(void)
     starpu_data_unregister(a);
 }
 
+/* Worker 0 alone sets an optimizer: what the others push would be added at another rate. */
+void run_partial(void)
+{
+    tutti_handle a = vector(x[0], 10);
+    if (tutti_kv_rank(kv) == 0) CHECK(!tutti_kv_set_optimizer(kv, "sgd:rate=0.5"));
+    CHECK(!tutti_kv_init(kv, 0, a, TUTTI_F32));
+    tutti_status pushed = tutti_kv_push(kv, 0, a);
+    CHECK(pushed || tutti_kv_wait(kv, 60));
+    starpu_data_unregister(a);
+}
+
+static void make_two(tutti_handle two[2])
+{
+    for (int k = 0; k < 2; k++) {
+        two[k] = vector(y[k], 10 + k);
+        for (int i = 0; i < 12; i++) x[k][i] = 1, y[k][i] = 0;
+    }
+    CHECK(!tutti_kv_set_optimizer(kv, "add"));
+    for (int k = 0; k < 2; k++) CHECK(!tutti_kv_init(kv, k, two[k], TUTTI_F32));
+    CHECK(!tutti_kv_wait(kv, 60));
+}
+
+static int is_told(void)
+{
+    const char *stop = getenv("KV_STOP");
+    return !stop || !access(stop, F_OK);
+}
+
+/* Each of the two workers pushes another key, once it is told to: neither sum is one. */
+void run_torn(void)
+{
+    tutti_handle two[2];
+    const int key = tutti_kv_rank(kv) % 2;
+    make_two(two);
+    tutti_handle ones = vector(x[key], 10 + key);
+    for (int times = 0; times < 6000 && !is_told(); times++) usleep(10000);
+    printf("tearing\n"), fflush(stdout);
+    CHECK(!tutti_kv_push(kv, key, ones));
+    CHECK(!tutti_kv_wait(kv, 60));
+    starpu_data_unregister(ones);
+    for (int k = 0; k < 2; k++) starpu_data_unregister(two[k]);
+}
+
+/* Nothing of them is there. */
+void run_whole(void)
+{
+    tutti_handle two[2];
+    make_two(two);
+    printf("watching\n"), fflush(stdout);
+    for (int times = 0; times < 60; times += is_told()) {
+        for (int k = 0; k < 2; k++) CHECK(!tutti_kv_pull(kv, k, two[k]));
+        CHECK(!tutti_kv_wait(kv, 60));
+        for (int k = 0; k < 2; k++) {
+            CHECK(!starpu_data_acquire(two[k], STARPU_R));
+            CHECK(y[k][0] == 0);
+            starpu_data_release(two[k]);
+        }
+        usleep(50000);
+    }
+    for (int k = 0; k < 2; k++) starpu_data_unregister(two[k]);
+}
+
 /* The server has left. */
 void run_abandoned(void)
 {
