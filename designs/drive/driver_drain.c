@@ -39,11 +39,8 @@ static void send_drained(tutti_driver *d)
 
 void tutti_driver_on_drained(void *ctx, const tutti_control_message *message)
 {
-    tutti_driver *d = ctx;
-    (void)message; /* once from each rank */
-    pthread_mutex_lock(d->queue_lock);
-    d->drain.others_clean++;
-    pthread_mutex_unlock(d->queue_lock);
+    (void)message;
+    tutti_driver_count_clean(ctx);
 }
 
 /* Whether all ranks have reported that they are clean, if any still can. queue_lock or comm_lock held. */

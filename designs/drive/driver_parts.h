@@ -96,7 +96,8 @@ tutti_driver_part *tutti_driver_part_at(const tutti_driver *root, int slot);
 int tutti_driver_slot_of(const tutti_driver *root, int64_t key);
 void tutti_driver_close_parts(tutti_driver *root, void (*close)(tutti_driver *driver));
 
-/* A member that has sent BYE to all ranks but not for this part has never used it. comm_lock held. */
+/* A member that has sent BYE to all ranks but not for this part has never used it, and has nothing in flight in it.
+ * comm_lock held. */
 void tutti_driver_notice_absent(tutti_driver *part);
 
 tutti_status tutti_driver_failure(tutti_driver *d);
@@ -140,5 +141,7 @@ void tutti_driver_drain(tutti_driver *d, tutti_status failure);
 int tutti_driver_draining(tutti_driver *d);
 /* Another rank reports that it has nothing in flight: a tutti_control_handler. comm_lock held. */
 void tutti_driver_on_drained(void *ctx, const tutti_control_message *message);
+/* One more member has nothing in flight here, and says so once at most. */
+void tutti_driver_count_clean(tutti_driver *d);
 
 #endif

@@ -1,4 +1,4 @@
-/* Lanes that share device slots: designs/drive/driver_start.c (turns), collectives/transport/device_slots.c (the device slots of a device).
+/* Lanes that share device slots: designs/drive/driver_start.c (turns), tests/support/device_slots.c (the device slots of a device).
  *
  *   all ranks      a(lane 0)  b(lane 1)  e(lane 0)       a rank's program, and the order in which it starts: a c b d g e,
  *   ranks 0 and 1  c                                     of these what it takes part in

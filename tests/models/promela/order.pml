@@ -77,7 +77,7 @@ inline draw(order)
 #define earlier_ones(r, seq) (is_ordered(seq) -> (below(K + 1) | earlier_slots(r, seq)) : below(seq))
 #define startable(r, seq) \
     ((R.ready & bit_of(seq)) && !(waiting(r, seq) & earlier_ones(r, seq)) && \
-     (!is_ordered(seq) || R.next == N && may_begin(r) && has_room(r, seq)))
+     (!is_ordered(seq) || R.next == N && may_begin(r) && has_room(r, seq)) && lane_has_room(r, seq))
 #define pass_over(r, seq) skip
 /* take_over */
 #define ended(r, seq) known[r] = (known[r] || seq == K)
