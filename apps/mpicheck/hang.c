@@ -71,6 +71,7 @@ void mpicheck_tracker_blocked(mpicheck_judge *judge, int rank, mpicheck_frame *f
     r->threads = (int)mpicheck_frame_get(frame);
     blocked->probe = mpicheck_frame_get(frame);
     blocked->any = mpicheck_frame_get(frame) != 0;
+    r->unpaired = !mpicheck_frame_get(frame);
     blocked->call = strdup(mpicheck_frame_get_text(frame));
     blocked->site = (int)mpicheck_frame_get(frame);
     blocked->waited = read_items(frame, &blocked->waits);
@@ -106,6 +107,37 @@ static bool on_its_way(const mpicheck_judge *judge, const mpicheck_item *item, i
     return false;
 }
 
+static bool is_same(const mpicheck_item *a, const mpicheck_item *b)
+{
+    return a->comm == b->comm && a->peer == b->peer && a->tag == b->tag && a->site == b->site &&
+           !strcmp(a->call, b->call);
+}
+
+/* How many of the rank's receives may take a message that this one may take, too. A probe is not among its pending
+ * ones. */
+static int64_t rivals(const mpicheck_blocked_call *blocked, const mpicheck_item *item)
+{
+    int64_t n = 0;
+    bool listed = false;
+    for (int i = 0; i < blocked->pendings; i++) {
+        const mpicheck_item *other = &blocked->pending[i];
+        listed |= is_same(other, item);
+        n += other->kind == MPICHECK_ITEM_RECV && other->comm == item->comm &&
+             (other->peer == -1 || item->peer == -1 || other->peer == item->peer) &&
+             (other->tag == -1 || item->tag == -1 || other->tag == item->tag);
+    }
+    return n + !listed;
+}
+
+/* Whether a message for this receive was sent, and no other receive can have taken it: MPI has to deliver it, even if
+ * its sender waits for something else, has freed the request or finalizes. */
+static bool is_sent(mpicheck_judge *judge, int rank, const mpicheck_item *item)
+{
+    const mpicheck_rank *r = &judge->ranks[rank];
+    if (item->kind != MPICHECK_ITEM_RECV || r->unpaired || !r->blocked_calls) return false;
+    return mpicheck_tracker_sent(judge, item, rank) >= rivals(r->blocked_calls, item);
+}
+
 static bool rank_alive(const mpicheck_rank *rank)
 {
     int stopped = 0;
@@ -130,6 +162,7 @@ static bool item_alive(mpicheck_judge *judge, int rank, const mpicheck_item *ite
         free(missing);
         return living == count;
     }
+    if (is_sent(judge, rank, item)) return true;
     if (item->peer >= 0)
         return item->peer >= judge->size || rank_alive(&judge->ranks[item->peer]) ||
                on_its_way(judge, item, rank, item->peer);

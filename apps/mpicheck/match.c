@@ -87,7 +87,9 @@ static void describe(mpicheck_judge *judge, mpicheck_tracker_comm *comm, mpichec
         for (int j = i; j < members; j++) {
             const mpicheck_record *other = slot->calls[j];
             if (!other || shown[j] || strcmp(call->call, other->call) != 0 ||
-                strcmp(call->what, other->what) != 0 || call->site != other->site)
+                strcmp(call->what, other->what) != 0 ||
+                !mpicheck_report_same_site(
+                    judge, comm->members[i], call->site, comm->members[j], other->site))
                 continue;
             shown[j] = true;
             group[count++] = comm->members[j];

@@ -7,7 +7,8 @@
 /* An end that waits for the other. */
 typedef struct end {
     bool sends;
-    int rank, site;
+    int rank, peer, tag, site;
+    uint64_t comm;
     char *call;
     mpicheck_signature data;
 } end;
@@ -46,6 +47,9 @@ void mpicheck_tracker_message(mpicheck_judge *judge, int rank, mpicheck_frame *f
     if (!here) abort();
     here->rank = rank;
     here->sends = mpicheck_frame_get(frame) != 0;
+    here->comm = (uint64_t)mpicheck_frame_get(frame);
+    here->peer = (int)mpicheck_frame_get(frame);
+    here->tag = (int)mpicheck_frame_get(frame);
     here->call = strdup(mpicheck_frame_get_text(frame));
     here->site = (int)mpicheck_frame_get(frame);
     here->data = mpicheck_signature_get(frame);
@@ -58,6 +62,29 @@ void mpicheck_tracker_message(mpicheck_judge *judge, int rank, mpicheck_frame *f
         return;
     }
     free_end(here, NULL);
+}
+
+typedef struct search {
+    const mpicheck_judge *judge;
+    const mpicheck_item *recv;
+    int receiver;
+    int64_t found;
+} search;
+
+static void look(void *value, void *arg)
+{
+    const end *e = value;
+    search *s = arg;
+    s->found += e->sends && !s->judge->ranks[e->rank].unpaired && e->comm == s->recv->comm &&
+                e->peer == s->receiver && (s->recv->peer == -1 || s->recv->peer == e->rank) &&
+                (s->recv->tag == -1 || s->recv->tag == e->tag);
+}
+
+int64_t mpicheck_tracker_sent(mpicheck_judge *judge, const mpicheck_item *recv, int receiver)
+{
+    search s = {judge, recv, receiver, 0};
+    mpicheck_table_each(&judge->messages, look, &s);
+    return s.found;
 }
 
 void mpicheck_tracker_messages_free(mpicheck_judge *judge)

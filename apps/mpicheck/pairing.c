@@ -47,6 +47,9 @@ static void tell(const mpicheck_item *item, mpicheck_signature data)
     mpicheck_frame *frame = mpicheck_process_open(MPICHECK_FRAME_MESSAGE);
     mpicheck_frame_put(frame, (int64_t)mpicheck_comm_mix(key, index));
     mpicheck_frame_put(frame, sends);
+    mpicheck_frame_put(frame, (int64_t)item->comm);
+    mpicheck_frame_put(frame, item->peer);
+    mpicheck_frame_put(frame, item->tag);
     mpicheck_frame_text(frame, item->call);
     mpicheck_frame_put(frame, item->site);
     mpicheck_signature_put(frame, data);
@@ -127,4 +130,12 @@ void mpicheck_pairing_lost(void)
     }
     state.end = &state.first;
     pthread_mutex_unlock(&lock);
+}
+
+bool mpicheck_pairing_is_certain(void)
+{
+    pthread_mutex_lock(&lock);
+    bool is = certain();
+    pthread_mutex_unlock(&lock);
+    return is;
 }

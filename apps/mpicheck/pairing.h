@@ -11,6 +11,8 @@
 #include "apps/mpicheck/item.h"
 #include "apps/mpicheck/signature.h"
 
+#include <stdbool.h>
+
 /* A send or receive is posted; `peer` and `tag` of a receive may be wildcards. Returns a receive's
  * number, for the calls below. */
 uint64_t mpicheck_pairing_posted(const mpicheck_item *item, mpicheck_signature data);
@@ -18,5 +20,7 @@ uint64_t mpicheck_pairing_posted(const mpicheck_item *item, mpicheck_signature d
 void mpicheck_pairing_received(uint64_t number, int source, int tag);
 /* From now on the pairing is uncertain, and nothing is reported. */
 void mpicheck_pairing_lost(void);
+/* Whether all sends and receives of this rank have been reported. */
+bool mpicheck_pairing_is_certain(void);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 void mpicheck_report_add(mpicheck_report *report, const char *format, ...)
@@ -25,15 +26,30 @@ void mpicheck_report_add(mpicheck_report *report, const char *format, ...)
     report->length += (size_t)length;
 }
 
+/* NULL: not known. */
+static const mpicheck_place *place_of(const mpicheck_judge *judge, int rank, int site)
+{
+    const mpicheck_rank *r = &judge->ranks[rank];
+    return site < 1 || site > r->nplaces || !r->places[site - 1].module ? NULL
+                                                                        : &r->places[site - 1];
+}
+
+bool mpicheck_report_same_site(
+    const mpicheck_judge *judge, int rank_a, int site_a, int rank_b, int site_b)
+{
+    const mpicheck_place *a = place_of(judge, rank_a, site_a), *b = place_of(judge, rank_b, site_b);
+    if (!a || !b) return a == b;
+    return a->offset == b->offset && !strcmp(a->module, b->module);
+}
+
 void mpicheck_report_site(mpicheck_report *report, mpicheck_judge *judge, int rank, int site)
 {
     char text[512];
-    const mpicheck_rank *r = &judge->ranks[rank];
-    if (site < 1 || site > r->nplaces || !r->places[site - 1].module) {
+    const mpicheck_place *place = place_of(judge, rank, site);
+    if (!place) {
         mpicheck_report_add(report, "an unknown place");
         return;
     }
-    const mpicheck_place *place = &r->places[site - 1];
     mpicheck_site_print(text, sizeof(text), place->module, place->offset, place->symbol);
     mpicheck_report_add(report, "%s", text);
 }

@@ -22,7 +22,7 @@ typedef struct mpicheck_request {
     uint64_t seed;  /* the seed of its id */
     /* A buffer that must not change while the request is active. */
     const void *buffer;
-    int count;
+    int64_t count;
     MPI_Datatype type;
     uint64_t content;
     mpicheck_used used; /* the memory that it uses while it is active; the request owns it */

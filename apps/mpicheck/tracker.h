@@ -47,6 +47,7 @@ typedef struct mpicheck_rank {
     int nplaces;
     mpicheck_blocked_call *blocked_calls;
     int threads;          /* of the program */
+    bool unpaired;        /* as it last waited, it had lost count of its messages */
     mpicheck_record last; /* the last collective it announced: only call and site */
 } mpicheck_rank;
 
@@ -112,6 +113,9 @@ void mpicheck_tracker_comms_free(mpicheck_judge *judge);
 
 /* message.c: one end of a point-to-point message. */
 void mpicheck_tracker_message(mpicheck_judge *judge, int rank, mpicheck_frame *frame);
+/* How many messages that a rank's receive may take have been sent and were not received, as far as ranks have
+ * reported all of theirs. */
+int64_t mpicheck_tracker_sent(mpicheck_judge *judge, const mpicheck_item *recv, int receiver);
 void mpicheck_tracker_messages_free(mpicheck_judge *judge);
 
 /* hang.c */
@@ -129,6 +133,9 @@ void mpicheck_report_add(mpicheck_report *report, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* "main (prog.c:12)" of a site of a rank. */
 void mpicheck_report_site(mpicheck_report *report, mpicheck_judge *judge, int rank, int site);
+/* Whether two ranks' sites, whose numbers are each rank's own, are one. */
+bool mpicheck_report_same_site(
+    const mpicheck_judge *judge, int rank_a, int site_a, int rank_b, int site_b);
 /* "MPI_COMM_WORLD", "the communicator of MPI_Comm_split at main (prog.c:7)". */
 void mpicheck_report_comm(mpicheck_report *report, mpicheck_judge *judge, uint64_t id);
 /* "rank 3", "ranks 0, 2-5". */

@@ -2,6 +2,7 @@
 
 #include "apps/mpicheck/call.h"
 #include "apps/mpicheck/now.h"
+#include "apps/mpicheck/pairing.h"
 #include "apps/mpicheck/process.h"
 #include "apps/mpicheck/requests.h"
 
@@ -16,7 +17,7 @@
 static const double quiet_s = 0.05, sure_s = 0.15;
 /* A program that computes this long between two polls is not just polling. */
 static const double busy_s = 0.001;
-enum { spins = 500, sure_tests = 50, most_pending = 256 };
+enum { spins = 500, sure_tests = 50, most_pending = 4096 };
 
 mpicheck_wait mpicheck_wait_for(mpicheck_item item)
 {
@@ -91,6 +92,7 @@ static void tell(mpicheck_wait *wait)
 {
     items waited = {.wait = wait}, pending = {.wait = wait};
     int site = mpicheck_call_site(), threads = mpicheck_process_threads();
+    bool paired = mpicheck_pairing_is_certain();
     gather_waited(&waited);
     mpicheck_request_each(gather_pending, &pending);
     mpicheck_frame *frame = mpicheck_process_open(MPICHECK_FRAME_BLOCKED);
@@ -98,6 +100,7 @@ static void tell(mpicheck_wait *wait)
     mpicheck_frame_put(frame, threads);
     mpicheck_frame_put(frame, wait->probe);
     mpicheck_frame_put(frame, wait->any);
+    mpicheck_frame_put(frame, paired);
     mpicheck_frame_text(frame, mpicheck_call_name());
     mpicheck_frame_put(frame, site);
     put_items(frame, &waited);

@@ -2,8 +2,10 @@
  * rank does not take another program for the judge. */
 #include "apps/mpicheck/channel.h"
 #include "apps/mpicheck/frame.h"
+#include "apps/mpicheck/item.h"
 #include "apps/mpicheck/judge.h"
 #include "apps/mpicheck/record.h"
+#include "apps/mpicheck/signature.h"
 
 #include <arpa/inet.h>
 #include <poll.h>
@@ -268,8 +270,113 @@ static void test_quit(void)
     ASSERT(rejected(line));
 }
 
+static void put_item(mpicheck_frame *frame, mpicheck_item_kind kind, const char *call)
+{
+    const int64_t comm = 1, peer = 0, tag = 7;
+    mpicheck_frame_put(frame, kind);
+    mpicheck_frame_put(frame, comm);
+    mpicheck_frame_put(frame, peer);
+    mpicheck_frame_put(frame, tag);
+    mpicheck_frame_put(frame, 0);
+    mpicheck_frame_put(frame, 0);
+    mpicheck_frame_text(frame, call);
+    mpicheck_frame_put(frame, 0);
+}
+
+/* Waits in MPI_Finalize, or for `receives` messages that it has posted receives for. */
+static void say_blocked(int fd, int64_t probe, int receives)
+{
+    const mpicheck_item_kind kind = receives ? MPICHECK_ITEM_RECV : MPICHECK_ITEM_FINALIZE;
+    const char *call = receives ? "MPI_Recv" : "MPI_Finalize";
+    mpicheck_frame frame = {0};
+    mpicheck_frame_begin(&frame, MPICHECK_FRAME_BLOCKED);
+    mpicheck_frame_put(&frame, 1); /* thread */
+    mpicheck_frame_put(&frame, 1); /* threads */
+    mpicheck_frame_put(&frame, probe);
+    mpicheck_frame_put(&frame, 0); /* for all of them */
+    mpicheck_frame_put(&frame, 1); /* it has told all its messages */
+    mpicheck_frame_text(&frame, call);
+    mpicheck_frame_put(&frame, 0);
+    mpicheck_frame_put(&frame, receives ? receives : 1);
+    for (int i = 0; i < (receives ? receives : 1); i++) put_item(&frame, kind, call);
+    mpicheck_frame_put(&frame, receives);
+    for (int i = 0; i < receives; i++) put_item(&frame, kind, call);
+    ASSERT(mpicheck_frame_send(&frame, fd));
+    mpicheck_frame_free(&frame);
+}
+
+static void say_sent(int fd)
+{
+    mpicheck_frame frame = {0};
+    mpicheck_frame_begin(&frame, MPICHECK_FRAME_MESSAGE);
+    mpicheck_frame_put(&frame, 99); /* its channel and number */
+    mpicheck_frame_put(&frame, 1);
+    mpicheck_frame_put(&frame, 1); /* communicator */
+    mpicheck_frame_put(&frame, 1); /* to */
+    mpicheck_frame_put(&frame, 7); /* tag */
+    mpicheck_frame_text(&frame, "MPI_Bsend");
+    mpicheck_frame_put(&frame, 0);
+    mpicheck_signature_put(&frame, (mpicheck_signature){.anything = true});
+    ASSERT(mpicheck_frame_send(&frame, fd));
+    mpicheck_frame_free(&frame);
+}
+
+/* Answers the judge's questions: whether it ends the run within 3 s. */
+static bool is_ended(const int line[2], int receives)
+{
+    mpicheck_frame input = {0}, frame;
+    bool ended = false;
+    for (double until = now() + 3; !ended && now() < until;) {
+        struct pollfd two[2] = {{line[0], POLLIN, 0}, {line[1], POLLIN, 0}};
+        if (poll(two, 2, 100) <= 0) continue;
+        for (int r = 0; r < 2; r++) {
+            if (!two[r].revents) continue;
+            ASSERT(mpicheck_frame_receive(&input, line[r]));
+            while (mpicheck_frame_take(&input, &frame)) {
+                mpicheck_frame_kind kind = mpicheck_frame_kind_of(&frame);
+                if (kind == MPICHECK_FRAME_ABORT) ended = true;
+                if (kind == MPICHECK_FRAME_PROBE)
+                    say_blocked(line[r], mpicheck_frame_get(&frame), r ? receives : 0);
+            }
+            mpicheck_frame_drop(&input);
+        }
+    }
+    mpicheck_frame_free(&input);
+    return ended;
+}
+
+/* Rank 0 finalizes; rank 1 waits for messages from it, of which one was sent at most. */
+static bool is_deadlock(bool sent, int receives)
+{
+    mpicheck_card card = {0};
+    int listener = mpicheck_channel_listen(&card, true), line[2];
+    mpicheck_judge *judge = mpicheck_judge_start(listener, &card, 2);
+    ASSERT(judge);
+    for (int r = 0; r < 2; r++) {
+        line[r] = mpicheck_channel_connect(&card, r);
+        ASSERT(line[r] >= 0);
+    }
+    if (sent) say_sent(line[0]);
+    say_blocked(line[0], 0, 0);
+    say_blocked(line[1], 0, receives);
+    bool ended = is_ended(line, receives);
+    for (int r = 0; r < 2; r++) leave(line[r]);
+    for (int r = 0; r < 2; r++) close(line[r]);
+    mpicheck_judge_join(judge);
+    return ended;
+}
+
+/* A message that was sent arrives, whatever its sender does; one of two that are waited for is not enough. */
+static void test_sent(void)
+{
+    ASSERT(is_deadlock(false, 1));
+    ASSERT(!is_deadlock(true, 1));
+    ASSERT(is_deadlock(true, 2));
+}
+
 int main(void)
 {
+    test_sent();
     test_strangers();
     test_torn();
     test_other_program();
