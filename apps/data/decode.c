@@ -135,6 +135,15 @@ static tutti_status fault(tutti_decoder *d, const tutti_sample *sample, const ch
     return TUTTI_ERR_FORMAT;
 }
 
+/* What a library says of an image file; without memory, that is nothing about the file. */
+static tutti_status refuse(
+    tutti_decoder *d, const tutti_sample *sample, tutti_status status, const char *words)
+{
+    if (status == TUTTI_ERR_NOMEM)
+        return tutti_fail(status, "%s: no memory to decode it", sample->name);
+    return fault(d, sample, "%s", words);
+}
+
 const char *tutti_decoder_fault(const tutti_decoder *decoder)
 {
     return decoder->fault;
@@ -144,10 +153,9 @@ const char *tutti_decoder_fault(const tutti_decoder *decoder)
 
 static tutti_status look_at_png(tutti_decoder *d, const tutti_sample *sample)
 {
-    if (tutti_png_begin(
-            &d->png, sample->bytes, sample->count, &d->width, &d->height, &d->orientation))
-        return fault(d, sample, "%s", d->png.fault);
-    return TUTTI_OK;
+    const tutti_status status = tutti_png_begin(
+        &d->png, sample->bytes, sample->count, &d->width, &d->height, &d->orientation);
+    return status ? refuse(d, sample, status, d->png.fault) : TUTTI_OK;
 }
 
 static tutti_status look_at_webp(tutti_decoder *d, const tutti_sample *sample)
@@ -167,10 +175,9 @@ static tutti_status look_at_jpeg(tutti_decoder *d, const tutti_sample *sample)
 {
     const char *advice = tutti_other_file_advice(sample->bytes, sample->count);
     if (advice) return fault(d, sample, "%s", advice);
-    if (tutti_jpeg_begin(
-            d->jpeg, sample->bytes, sample->count, &d->width, &d->height, &d->orientation))
-        return fault(d, sample, "%s", tutti_jpeg_fault(d->jpeg));
-    return TUTTI_OK;
+    const tutti_status status = tutti_jpeg_begin(
+        d->jpeg, sample->bytes, sample->count, &d->width, &d->height, &d->orientation);
+    return status ? refuse(d, sample, status, tutti_jpeg_fault(d->jpeg)) : TUTTI_OK;
 }
 
 tutti_status tutti_decoder_look(
@@ -283,8 +290,8 @@ static tutti_status decode_jpeg(
     w.height = (a.bottom + shrink - 1) / shrink - w.y;
     tutti_status status = reserve_window(d, &w);
     if (status) return status;
-    if (tutti_jpeg_decode(d->jpeg, &w, d->stored.bytes))
-        return fault(d, sample, "%s", tutti_jpeg_fault(d->jpeg));
+    status = tutti_jpeg_decode(d->jpeg, &w, d->stored.bytes);
+    if (status) return refuse(d, sample, status, tutti_jpeg_fault(d->jpeg));
     turn_upright(d, &w, made);
     return TUTTI_OK;
 }
@@ -295,10 +302,9 @@ static tutti_status decode_all(tutti_decoder *d, const tutti_sample *sample, win
     const tutti_jpeg_window all = {.shrink = 1, .width = d->width, .height = d->height};
     tutti_status status = reserve_window(d, &all);
     if (status) return status;
-    if (d->kind == PNG && tutti_png_decode(&d->png, d->stored.bytes))
-        return fault(d, sample, "%s", d->png.fault);
-    if (d->kind == WEBP && tutti_webp_decode(&d->webp, d->stored.bytes))
-        return fault(d, sample, "%s", d->webp.fault);
+    status = d->kind == PNG ? tutti_png_decode(&d->png, d->stored.bytes)
+                            : tutti_webp_decode(&d->webp, d->stored.bytes);
+    if (status) return refuse(d, sample, status, d->kind == PNG ? d->png.fault : d->webp.fault);
     turn_upright(d, &all, made);
     return TUTTI_OK;
 }

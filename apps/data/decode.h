@@ -27,7 +27,7 @@ void tutti_decoder_free(tutti_decoder *decoder);
 tutti_status tutti_decoder_make(tutti_decoder *decoder, const tutti_dataset *dataset,
     const tutti_view_choice *choice, int64_t image, uint8_t *pixels, int32_t *label);
 
-/* The width and height of an image file, from its header. FORMAT (unlogged). */
+/* The width and height of an image file, from its header. FORMAT (unlogged), NOMEM. */
 tutti_status tutti_decoder_look(
     tutti_decoder *decoder, const tutti_sample *sample, int *width, int *height);
 

@@ -33,6 +33,7 @@ struct tutti_jpeg {
     jmp_buf failed;
     uint8_t *row; /* a decoded row, from libjpeg's pool */
     int ended;    /* libjpeg has asked for bytes beyond the end */
+    int starved;  /* it got no memory: the picture may be right */
     char fault[JMSG_LENGTH_MAX + 64];
 };
 
@@ -52,6 +53,7 @@ static _Noreturn void on_error(j_common_ptr common)
 {
     char words[JMSG_LENGTH_MAX];
     common->err->format_message(common, words);
+    ((tutti_jpeg *)common->client_data)->starved = common->err->msg_code == JERR_OUT_OF_MEMORY;
     fail(common->client_data, "corrupt JPEG: %s", words);
 }
 
@@ -198,8 +200,9 @@ tutti_status tutti_jpeg_begin(
     tutti_jpeg *jpeg, const uint8_t *bytes, size_t count, int *width, int *height, int *orientation)
 {
     jpeg->fault[0] = '\0';
+    jpeg->starved = 0;
     jpeg_abort_decompress(&jpeg->cinfo); /* whatever the last picture left */
-    if (setjmp(jpeg->failed)) return TUTTI_ERR_FORMAT;
+    if (setjmp(jpeg->failed)) return jpeg->starved ? TUTTI_ERR_NOMEM : TUTTI_ERR_FORMAT;
     read_header(jpeg, bytes, count);
     *width = (int)jpeg->cinfo.image_width;
     *height = (int)jpeg->cinfo.image_height;
@@ -297,7 +300,7 @@ static void read_pixels(tutti_jpeg *jpeg, const tutti_jpeg_window *w, uint8_t *p
 
 tutti_status tutti_jpeg_decode(tutti_jpeg *jpeg, const tutti_jpeg_window *window, uint8_t *pixels)
 {
-    if (setjmp(jpeg->failed)) return TUTTI_ERR_FORMAT;
+    if (setjmp(jpeg->failed)) return jpeg->starved ? TUTTI_ERR_NOMEM : TUTTI_ERR_FORMAT;
     read_pixels(jpeg, window, pixels);
     return TUTTI_OK;
 }

@@ -11,7 +11,7 @@
  * JFIF, progressive fields in a sequential file. What lies below the window is not looked at, nor what
  * follows the last row: a picture may lack the mark of its end, and be followed by anything.
  *
- * Errors: FORMAT, not logged; tutti_jpeg_fault has the sentence. Threads: [A], one thread per
+ * Errors: FORMAT, not logged; tutti_jpeg_fault has the sentence. NOMEM, not logged. Threads: [A], one thread per
  * decompressor. Source: libjpeg-turbo's libjpeg.txt, "Partial decompression". */
 #ifndef TUTTI_JPEG_H
 #define TUTTI_JPEG_H

@@ -22,6 +22,7 @@ int tutti_png_recognise(const uint8_t *bytes, size_t count)
 static _Noreturn void on_error(png_structp reader, png_const_charp words)
 {
     tutti_png *png = png_get_error_ptr(reader);
+    png->starved = strstr(words, "memory") != NULL;
     snprintf(png->fault, sizeof png->fault, "corrupt PNG: %s", words);
     png_longjmp(reader, 1);
 }
@@ -86,13 +87,12 @@ tutti_status tutti_png_begin(
     png->reader = png_create_read_struct(PNG_LIBPNG_VER_STRING, png, on_error, on_warning);
     if (png->reader) png->about = png_create_info_struct(png->reader);
     if (!png->about) {
-        snprintf(png->fault, sizeof png->fault, "no memory to decode a PNG");
         tutti_png_end(png);
-        return TUTTI_ERR_FORMAT;
+        return TUTTI_ERR_NOMEM;
     }
     if (setjmp(png_jmpbuf(png->reader))) {
         tutti_png_end(png);
-        return TUTTI_ERR_FORMAT;
+        return png->starved ? TUTTI_ERR_NOMEM : TUTTI_ERR_FORMAT;
     }
     read_header(png);
     png_uint_32 columns = png_get_image_width(png->reader, png->about),
@@ -132,7 +132,7 @@ static void read_pixels(tutti_png *png, uint8_t *pixels)
 
 tutti_status tutti_png_decode(tutti_png *png, uint8_t *pixels)
 {
-    if (setjmp(png_jmpbuf(png->reader))) return TUTTI_ERR_FORMAT;
+    if (setjmp(png_jmpbuf(png->reader))) return png->starved ? TUTTI_ERR_NOMEM : TUTTI_ERR_FORMAT;
     read_pixels(png, pixels);
     return TUTTI_OK;
 }

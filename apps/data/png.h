@@ -6,7 +6,7 @@
  *
  *   begin -> decode, once -> end (also without decode)
  *
- * Errors: FORMAT, not logged; the reason is in `fault`. Threads: [A], one thread per object.
+ * Errors: FORMAT, not logged; the reason is in `fault`. NOMEM, not logged. Threads: [A], one thread per object.
  * Source: W3C, Portable Network Graphics Specification, third edition, with its chunk eXIf. */
 #ifndef TUTTI_PNG_H
 #define TUTTI_PNG_H
@@ -23,6 +23,7 @@ typedef struct tutti_png {
     png_infop about;
     const uint8_t *bytes; /* of the file */
     size_t count, at;
+    int starved; /* libpng or zlib got no memory: the picture may be right */
     char fault[128];
 } tutti_png;
 

@@ -15,6 +15,9 @@ static const struct {
         "labels contradict another one of the same key; the last .cls counts"},
     [TUTTI_FAULT_FOLDER] = {"contradicts its folder",
         "labels are not those of nearly all other images in the same folder"},
+    [TUTTI_FAULT_DOTS] = {"has a further dot in its name, so that it is the label of no image",
+        "labels have a further dot in their names, and are left out with their images: a key ends "
+        "at the first dot"},
     [TUTTI_FAULT_NO_FILE] = {"is no plain file, so that its contents cannot be read",
         "entries are no plain files, and are left out with their samples; tar's options -h and "
         "--hard-dereference store files instead of links"},

@@ -13,6 +13,7 @@ typedef enum tutti_shard_fault {
     TUTTI_FAULT_TWO_LABELS,    /* of one key, which are equal */
     TUTTI_FAULT_LABELS_DIFFER, /* of one key */
     TUTTI_FAULT_FOLDER,        /* an image's label is not that of its folder */
+    TUTTI_FAULT_DOTS,          /* a label behind a key with a dot */
     TUTTI_FAULT_NO_FILE,       /* a link, a sparse file, ... */
     TUTTI_FAULT_JOINED,        /* another archive after the mark of the end */
     TUTTI_FAULT_AFTER_END,     /* anything else there */

@@ -219,6 +219,13 @@ static tutti_status check_end(const tutti_tar_reader *r)
     return TUTTI_OK;
 }
 
+/* 2019.cls, of rex.2019.cls: a label whose image would have to be rex.jpg. */
+static int is_label_of_none(const char *ending)
+{
+    const char *last = strrchr(ending, '.');
+    return last && is_label(last + 1);
+}
+
 /* Puts an entry where it belongs. *whole: it is of another key than those before, which were a sample:
  * this is in *sample. */
 static tutti_status take_entry(
@@ -236,7 +243,10 @@ static tutti_status take_entry(
     const char *ending = dot ? dot + 1 : "";
     if (hidden || !(is_image(ending) || is_label(ending) || !strcmp(ending, "json"))) {
         r->others += !is_odd;
-        return status;
+        return !status && !hidden && !is_odd && is_label_of_none(ending)
+                   ? tutti_shard_faults_add(
+                         r->faults, TUTTI_FAULT_DOTS, r->file->path, entry->header, entry->name)
+                   : status;
     }
     *dot = '\0';
     if (!status && (r->joined || strcmp(entry->name, r->next.key) != 0)) {

@@ -59,7 +59,12 @@ tutti_status tutti_webp_begin(tutti_webp *webp, const uint8_t *bytes, size_t cou
 tutti_status tutti_webp_decode(tutti_webp *webp, uint8_t *pixels)
 {
     const size_t row = (size_t)webp->width * CHANNELS, bytes = row * (size_t)webp->height;
-    if (!WebPDecodeRGBInto(webp->bytes, webp->count, pixels, bytes, (int)row))
-        return refuse(webp, "corrupt WebP: its pixels are damaged or cut off");
-    return TUTTI_OK;
+    WebPDecoderConfig config;
+    if (!WebPInitDecoderConfig(&config)) return refuse(webp, "this libwebp is of another version");
+    config.output.colorspace = MODE_RGB;
+    config.output.is_external_memory = 1;
+    config.output.u.RGBA = (WebPRGBABuffer){.rgba = pixels, .stride = (int)row, .size = bytes};
+    const VP8StatusCode code = WebPDecode(webp->bytes, webp->count, &config);
+    if (code == VP8_STATUS_OUT_OF_MEMORY) return TUTTI_ERR_NOMEM;
+    return code ? refuse(webp, "corrupt WebP: its pixels are damaged or cut off") : TUTTI_OK;
 }

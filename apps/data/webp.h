@@ -5,7 +5,7 @@
  *
  * A build without libwebp recognises none, so that these files are refused as those of other kinds are (other_file.h).
  *
- * Errors: FORMAT, not logged; the reason is in `fault`. Threads: [A], one thread per object.
+ * Errors: FORMAT, not logged; the reason is in `fault`. NOMEM, not logged. Threads: [A], one thread per object.
  * Source: RFC 9649, WebP Image Format (the container and its chunk EXIF). */
 #ifndef TUTTI_WEBP_H
 #define TUTTI_WEBP_H

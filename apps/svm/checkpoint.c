@@ -80,7 +80,8 @@ static void free_items(tutti_status status, item *items, int count, tutti_checkp
 }
 
 tutti_status tutti_svm_checkpoint_save(tutti_svm_world *world, const char *path,
-    const char *settings, const tutti_svm_machine *m, const tutti_svm_state *state)
+    const char *settings, const char *data, const tutti_svm_machine *m,
+    const tutti_svm_state *state)
 {
     char pairs[32];
     int count = 0;
@@ -93,22 +94,24 @@ tutti_status tutti_svm_checkpoint_save(tutti_svm_world *world, const char *path,
     snprintf(pairs, sizeof pairs, "%d", m->pairs);
     if (!status && !world->rank) {
         const tutti_checkpoint_place place = {.path = path};
-        const tutti_checkpoint_pair pair[] = {{"svm_settings", settings}, {"svm_pairs", pairs}};
-        status = tutti_checkpoint_save(&place, 2, pair, count, tensor);
+        const tutti_checkpoint_pair pair[] = {
+            {"svm_settings", settings}, {"svm_pairs", pairs}, {"svm_data", data}};
+        status = tutti_checkpoint_save(&place, 3, pair, count, tensor);
     }
     free_items(status, items, count, tensor);
     return tutti_svm_agree(world, status);
 }
 
 /* Rank 0 opens the file. *pairs: of the machine. */
-static tutti_status open_file(
-    const char *path, const char *settings, int64_t *pairs, tutti_checkpoint **file)
+static tutti_status open_file(const char *path, const char *settings, const char *data,
+    int64_t *pairs, tutti_checkpoint **file)
 {
     tutti_conf_difference difference;
     tutti_status status = tutti_checkpoint_open(path, file);
     if (status) return status;
     const char *text = tutti_checkpoint_value(*file, "svm_settings");
     const char *number = tutti_checkpoint_value(*file, "svm_pairs");
+    const char *had = tutti_checkpoint_value(*file, "svm_data");
     if (!text || !number)
         return tutti_fail(TUTTI_ERR_FORMAT, "%s is not a checkpoint of tutti-svm", path);
     *pairs = atoll(number);
@@ -116,11 +119,15 @@ static tutti_status open_file(
         return tutti_fail(TUTTI_ERR_FORMAT,
             "the checkpoint %s was made with %s %s, this run has %s", path, difference.name,
             difference.a, difference.b);
+    if (had && strcmp(had, data) != 0)
+        return tutti_fail(TUTTI_ERR_FORMAT,
+            "the checkpoint %s is of other data: the data file had %s, and has %s", path, had,
+            data);
     return TUTTI_OK;
 }
 
 tutti_status tutti_svm_checkpoint_load(tutti_svm_world *world, const char *path,
-    const char *settings, tutti_svm_machine *m, const tutti_svm_state *state)
+    const char *settings, const char *data, tutti_svm_machine *m, const tutti_svm_state *state)
 {
     int count = 0;
     int64_t pairs = 0;
@@ -128,7 +135,7 @@ tutti_status tutti_svm_checkpoint_load(tutti_svm_world *world, const char *path,
     tutti_checkpoint_tensor *tensor = NULL;
     tutti_checkpoint *file = NULL;
     tutti_status status = make_tensors(world, items, count, &tensor);
-    if (!status && !world->rank) status = open_file(path, settings, &pairs, &file);
+    if (!status && !world->rank) status = open_file(path, settings, data, &pairs, &file);
     for (int k = 0; k < count && !status && !world->rank; k++)
         status = tutti_checkpoint_read(file, &tensor[k]);
     tutti_checkpoint_close(file);

@@ -11,37 +11,32 @@
 
 /* ---- decision values ---- */
 
-/* weight[pair][support vector] */
-static double *make_weights(const tutti_svm_model *m)
-{
-    const int64_t n = m->rows.count;
-    double *weight = tutti_svm_new(n * tutti_svm_pairs(m->classes), sizeof *weight), *at = weight;
-    for (int64_t i = 0, begin_i = 0; weight && i < m->classes; begin_i += m->support[i++])
-        for (int64_t j = i + 1, begin_j = begin_i + m->support[i]; j < m->classes;
-             begin_j += m->support[j++], at += n) {
-            memcpy(at + begin_i, m->coefficient + (j - 1) * n + begin_i,
-                (size_t)m->support[i] * sizeof *at);
-            memcpy(
-                at + begin_j, m->coefficient + i * n + begin_j, (size_t)m->support[j] * sizeof *at);
-        }
-    return weight;
-}
-
 enum { BATCH = 256 };
 
-/* Decision values of up to BATCH rows, from their kernel values with the support vectors. */
-static void add_kernel_values(const tutti_svm_model *m, const double weight[],
-    const double kernel[], int64_t rows, double value[], int64_t stride)
+/* What the support vectors of a class add to the values of a pair. Row `of` of the coefficients is that of the
+ * other class. */
+static void add_class(const tutti_svm_model *m, int64_t of, int64_t begin, int64_t end,
+    const double kernel[], int64_t rows, double to[])
 {
-    const int64_t n = m->rows.count;
-    for (int p = 0; p < tutti_svm_pairs(m->classes); p++) {
-        double *to = value + p * stride;
-        for (int64_t r = 0; r < rows; r++) to[r] = -m->rho[p];
-        for (int64_t v = 0; v < n; v++) {
-            const double x = weight[p * n + v], *k = kernel + v * BATCH;
-            for (int64_t r = 0; r < rows && x != 0; r++) to[r] += x * k[r];
-        }
+    const double *coefficient = m->coefficient + of * m->rows.count;
+    for (int64_t v = begin; v < end; v++) {
+        const double x = coefficient[v], *k = kernel + v * BATCH;
+        for (int64_t r = 0; r < rows && x != 0; r++) to[r] += x * k[r];
     }
+}
+
+/* Decision values of up to BATCH rows, from their kernel values with the support vectors. */
+static void add_kernel_values(
+    const tutti_svm_model *m, const double kernel[], int64_t rows, double value[], int64_t stride)
+{
+    double *to = value;
+    for (int64_t i = 0, p = 0, begin_i = 0; i < m->classes; begin_i += m->support[i++])
+        for (int64_t j = i + 1, begin_j = begin_i + m->support[i]; j < m->classes;
+             begin_j += m->support[j++], p++, to += stride) {
+            for (int64_t r = 0; r < rows; r++) to[r] = -m->rho[p];
+            add_class(m, j - 1, begin_i, begin_i + m->support[i], kernel, rows, to);
+            add_class(m, i, begin_j, begin_j + m->support[j], kernel, rows, to);
+        }
 }
 
 tutti_status tutti_svm_decide(
@@ -51,20 +46,17 @@ tutti_status tutti_svm_decide(
     const tutti_svm_engine_options options = {.kernel = m->kernel,
         .columns = rows->columns > m->rows.columns ? rows->columns : m->rows.columns,
         .rows = rows->count};
-    double *weight = make_weights(m),
-           *kernel = tutti_svm_new(m->rows.count * BATCH, sizeof *kernel);
-    tutti_status status =
-        weight && kernel ? tutti_svm_engine_new(world, &options, &engine) : TUTTI_ERR_NOMEM;
+    double *kernel = tutti_svm_new(m->rows.count * BATCH, sizeof *kernel);
+    tutti_status status = kernel ? tutti_svm_engine_new(world, &options, &engine) : TUTTI_ERR_NOMEM;
     for (int64_t from = 0; from < rows->count && !status; from += BATCH) {
         tutti_rows some = *rows;
         some.first += from;
         some.square += from;
         some.count = rows->count - from < BATCH ? rows->count - from : BATCH;
         status = tutti_svm_engine_matrix(engine, &some, &m->rows, BATCH, kernel);
-        if (!status) add_kernel_values(m, weight, kernel, some.count, value + from, rows->count);
+        if (!status) add_kernel_values(m, kernel, some.count, value + from, rows->count);
     }
     tutti_svm_engine_free(engine);
-    free(weight);
     free(kernel);
     return status;
 }
@@ -227,24 +219,45 @@ static tutti_status print_row(const tutti_svm_model *m, int probability, const d
     return status;
 }
 
-/* This rank's lines; rank 0 also has the first one of a file with probabilities. */
-static tutti_status print_all(const tutti_svm_world *world, const tutti_svm_model *m,
-    int probability, const tutti_rows *rows, const double value[], FILE *out, int64_t *right)
+/* At most `count` rows, from `first` on. */
+static tutti_rows rows_from(const tutti_rows *rows, int64_t first, int64_t count)
 {
-    double *p = tutti_svm_new(m->classes, sizeof *p);
-    tutti_status status = p ? TUTTI_OK : TUTTI_ERR_NOMEM;
+    tutti_rows some = *rows;
+    some.first += first;
+    some.square += first;
+    some.label += first;
+    some.count = rows->count - first < count ? rows->count - first : count;
+    return some;
+}
+
+/* This rank's lines; rank 0 also has the first one of a file with probabilities. Many classes have many pairs: the
+ * values of the rows that are decided at a time take 64 MB. */
+static tutti_status predict_all(tutti_svm_world *world, const tutti_svm_model *m, int probability,
+    const tutti_rows *rows, FILE *out, int64_t *right)
+{
+    enum { VALUES = 8 << 20 };
+    const int64_t pairs = tutti_svm_pairs(m->classes), fit = VALUES / pairs + 1,
+                  most = fit < rows->count ? fit : rows->count;
+    double *p = tutti_svm_new(m->classes, sizeof *p),
+           *value = tutti_svm_new(most * pairs, sizeof *value);
+    tutti_status status = p && value ? TUTTI_OK : TUTTI_ERR_NOMEM;
     if (probability && !world->rank) {
         fprintf(out, "labels");
         for (int c = 0; c < m->classes; c++) fprintf(out, " %" PRId64, m->label[c]);
         fprintf(out, "\n");
     }
     *right = 0;
-    for (int64_t r = 0; r < rows->count && !status; r++) {
-        int64_t label = 0;
-        status = print_row(m, probability, value + r, rows->count, p, out, &label);
-        *right += (double)label == rows->label[r];
+    for (int64_t first = 0; first < rows->count && !status; first += most) {
+        const tutti_rows some = rows_from(rows, first, most);
+        status = tutti_svm_decide(world, m, &some, value);
+        for (int64_t r = 0; r < some.count && !status; r++) {
+            int64_t label = 0;
+            status = print_row(m, probability, value + r, some.count, p, out, &label);
+            *right += (double)label == some.label[r];
+        }
     }
     free(p);
+    free(value);
     return status;
 }
 
@@ -256,7 +269,6 @@ tutti_status tutti_svm_predict(
     tutti_svm_output output;
     char *text = NULL;
     size_t bytes = 0;
-    double *value = NULL;
     FILE *out = open_memstream(&text, &bytes);
     tutti_status status = out ? tutti_svm_model_read(o->model, &m) : tutti_svm_no_memory(1, 1);
     if (!status && o->probability && !m.a)
@@ -266,9 +278,7 @@ tutti_status tutti_svm_predict(
     if (!status) status = tutti_svm_same_file(world, "the model", o->model);
     if (!status) status = tutti_svm_read(world, o->data, &rows);
     if (!status && m.scaling.columns) status = tutti_svm_scaling_apply(&m.scaling, &rows);
-    if (!status) value = tutti_svm_new(rows.count * tutti_svm_pairs(m.classes), sizeof *value);
-    if (!status) status = value ? tutti_svm_decide(world, &m, &rows, value) : TUTTI_ERR_NOMEM;
-    if (!status) status = print_all(world, &m, o->probability, &rows, value, out, right);
+    if (!status) status = predict_all(world, &m, o->probability, &rows, out, right);
     if (out && fclose(out) && !status) status = tutti_svm_no_memory(1, bytes);
     status = tutti_svm_agree(world, status);
     *count = rows.count;
@@ -280,7 +290,6 @@ tutti_status tutti_svm_predict(
             status = tutti_svm_output_end(&output, tutti_svm_output_write(&output, text, bytes));
     }
     free(text);
-    free(value);
     tutti_rows_free(&rows);
     tutti_svm_model_free(&m);
     return status;

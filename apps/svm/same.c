@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -102,5 +103,14 @@ tutti_status tutti_svm_same_file(tutti_svm_world *world, const char *what, const
             status = tutti_fail(TUTTI_ERR_MISMATCH,
                 "%s %s differs between ranks: rank %d has other bytes than rank 0", what, path, r);
     if (status != TUTTI_ERR_TIMEOUT) free(all);
+    return status;
+}
+
+tutti_status tutti_svm_describe_file(
+    const char *what, const char *path, char text[TUTTI_SVM_FILE_TEXT])
+{
+    print p = {0};
+    tutti_status status = take_print(what, path, &p);
+    snprintf(text, TUTTI_SVM_FILE_TEXT, "%" PRId64 " bytes, hash %016" PRIx64, p.size, p.hash);
     return status;
 }

@@ -11,4 +11,9 @@ tutti_status tutti_svm_same_settings(tutti_svm_world *world, const char *setting
  * of 64 KiB, spread evenly. MISMATCH: a rank's differs from rank 0's; IO, NOMEM. */
 tutti_status tutti_svm_same_file(tutti_svm_world *world, const char *what, const char *path);
 
+enum { TUTTI_SVM_FILE_TEXT = 64 };
+/* What is compared, as text for a later run. Rank 0 alone. IO, NOMEM (logged). */
+tutti_status tutti_svm_describe_file(
+    const char *what, const char *path, char text[TUTTI_SVM_FILE_TEXT]);
+
 #endif

@@ -37,6 +37,7 @@ typedef struct run {
     tutti_svm_watcher watcher;
     tutti_svm_machine machine;
     char *settings; /* of the checkpoint */
+    char data[TUTTI_SVM_FILE_TEXT];
     int resumes;
     double saved_s;
 } run;
@@ -66,8 +67,8 @@ static tutti_status on_start(void *ctx, tutti_svm_solver *solver)
     if (!r->resumes) return TUTTI_OK;
     r->resumes = 0;
     const tutti_svm_state state = tutti_svm_solver_state(solver);
-    tutti_status status =
-        tutti_svm_checkpoint_load(r->world, r->options->checkpoint, r->settings, NULL, &state);
+    tutti_status status = tutti_svm_checkpoint_load(
+        r->world, r->options->checkpoint, r->settings, r->data, NULL, &state);
     return status ? status : tutti_svm_agree(r->world, tutti_svm_solver_load(solver));
 }
 
@@ -78,7 +79,8 @@ static tutti_status on_wish(void *ctx, tutti_svm_wish asked, tutti_svm_solver *s
     tutti_svm_state state;
     tutti_status status = path ? tutti_svm_solver_save(solver, &state) : TUTTI_OK;
     if (!status && path)
-        status = tutti_svm_checkpoint_save(r->world, path, r->settings, &r->machine, &state);
+        status =
+            tutti_svm_checkpoint_save(r->world, path, r->settings, r->data, &r->machine, &state);
     r->saved_s = tutti_clock_s();
     if (status || asked != TUTTI_SVM_STOP) return status;
     return tutti_fail(
@@ -129,9 +131,14 @@ static tutti_status resume(run *r)
     const tutti_svm_options *o = r->options;
     r->settings = tutti_conf_text(r->conf, o);
     if (!r->settings) return tutti_svm_no_memory(1, 1);
+    tutti_status status = TUTTI_OK;
+    if (o->checkpoint && !r->world->rank)
+        status = tutti_svm_describe_file("the data file", o->data, r->data);
+    status = tutti_svm_agree(r->world, status);
     r->resumes = o->resume;
-    if (!o->resume) return TUTTI_OK;
-    return tutti_svm_checkpoint_load(r->world, o->checkpoint, r->settings, &r->machine, NULL);
+    if (status || !o->resume) return status;
+    return tutti_svm_checkpoint_load(
+        r->world, o->checkpoint, r->settings, r->data, &r->machine, NULL);
 }
 
 static void report_machine(const run *r)

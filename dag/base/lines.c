@@ -11,9 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* No text needs more. */
-#define TEXT_BYTES_MAX ((int64_t)1 << 30)
-
 static int begins_with(const tutti_lines *l, const char *mark, size_t count)
 {
     return (size_t)(l->end - l->at) >= count && !memcmp(l->at, mark, count);
@@ -43,7 +40,7 @@ static tutti_status read_text(int fd, const char *path, char **text, size_t *cou
     if (fstat(fd, &st))
         return tutti_fail(TUTTI_ERR_IO, "%s: cannot examine it: %s", path, strerror(errno));
     if (!S_ISREG(st.st_mode)) return tutti_fail(TUTTI_ERR_IO, "%s: is not a regular file", path);
-    *text = st.st_size <= TEXT_BYTES_MAX ? malloc((size_t)st.st_size + 1) : NULL;
+    *text = malloc((size_t)st.st_size + 1);
     if (!*text)
         return tutti_fail(
             TUTTI_ERR_NOMEM, "%s: no memory for its %lld bytes", path, (long long)st.st_size);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <jpeglib.h>
 
@@ -108,6 +109,40 @@ START_TEST(a_window_is_cut_out_of_the_picture)
     free(bytes);
 }
 END_TEST
+
+#if !defined(__SANITIZE_ADDRESS__) &&                                                              \
+    !defined(__SANITIZE_THREAD__) /* whose malloc ends the program instead */
+/* A progressive picture keeps all its coefficients: these need 150 MB, more than there is. */
+START_TEST(no_memory_is_no_damage)
+{
+    enum { SIDE = 5000, MORE = 32 << 20, PAGE = 4096 };
+    size_t count, at = 0;
+    long pages = 0;
+    int width, height, orientation;
+    uint8_t *bytes = make_jpeg(&stored[5], &count), pixels[16 * 16 * CHANNELS];
+    tutti_jpeg *jpeg;
+    struct rlimit usual;
+    while (bytes[at] != 0xff || bytes[at + 1] != 0xc2) at++; /* the header of its frame */
+    for (int k = 0; k < 2; k++)
+        bytes[at + 5 + 2 * (size_t)k] = SIDE >> 8, bytes[at + 6 + 2 * (size_t)k] = SIDE & 0xff;
+    ck_assert_ok(tutti_jpeg_new(&jpeg));
+    ck_assert_ok(tutti_jpeg_begin(jpeg, bytes, count, &width, &height, &orientation));
+    ck_assert(width == SIDE && height == SIDE);
+    FILE *mine = fopen("/proc/self/statm", "re");
+    ck_assert(mine && fscanf(mine, "%ld", &pages) == 1);
+    fclose(mine);
+    ck_assert_int_eq(getrlimit(RLIMIT_AS, &usual), 0);
+    const struct rlimit less = {(rlim_t)pages * PAGE + MORE, usual.rlim_max};
+    ck_assert_int_eq(setrlimit(RLIMIT_AS, &less), 0);
+    const tutti_jpeg_window w = {.shrink = 1, .width = 16, .height = 16};
+    const tutti_status status = tutti_jpeg_decode(jpeg, &w, pixels);
+    ck_assert_int_eq(setrlimit(RLIMIT_AS, &usual), 0);
+    ck_assert_int_eq(status, TUTTI_ERR_NOMEM);
+    tutti_jpeg_free(jpeg);
+    free(bytes);
+}
+END_TEST
+#endif
 
 /* The decompressor is as new after a picture that was damaged, or not decoded to its end. */
 START_TEST(a_failure_leaves_nothing_behind)
@@ -385,6 +420,9 @@ int main(void)
     tcase_add_loop_test(tcase, a_picture_that_lacks_rows_is_refused, 0, STORED);
     tcase_add_test(tcase, a_picture_that_lacks_scans_is_refused);
     tcase_add_test(tcase, progressive_fields_of_a_sequential_file_are_ignored);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    tcase_add_test(tcase, no_memory_is_no_damage);
+#endif
     tcase_add_test(tcase, orientations_are_read);
     tcase_add_test(tcase, pictures_are_oriented);
     return testing_run(suite);

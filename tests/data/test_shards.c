@@ -396,6 +396,10 @@ static const struct {
         "1 labels contradict another one"},
     {"cp a.jpg a.png && tar -cf train-0.tar a.jpg a.png a.cls", 1, 1, "1 images replace"},
     {"tar -cf train-0.tar a.cls && tar -rf train-0.tar a.cls a.jpg", 1, 1, "1 labels repeat"},
+    {"cp b.jpg b.2019.jpg && cp b.cls b.2019.cls && tar -cf train-0.tar a.jpg a.cls b.2019.jpg "
+     "b.2019.cls",
+        1, 1, "1 labels have a further dot in their names"},
+    {"cp a.jpg a.seg.png && tar -cf train-0.tar a.jpg a.seg.png a.cls", 1, 0, NULL},
     /* descriptions */
     {"echo '{\"label\": 0, \"width\": 5}' > a.json && tar -cf train-0.tar a.jpg a.json a.cls", 1, 0,
         NULL},
