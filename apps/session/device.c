@@ -125,6 +125,9 @@ tutti_status tutti_device_choose(
     if (rank == 0 && !has_convolutions())
         tutti_log(TUTTI_LOG_INFO,
             "auto: --device cpu, because this build computes no convolutions on GPUs");
+    else if (rank == 0 && count_with(ranks, offers) == ranks)
+        tutti_log(TUTTI_LOG_INFO,
+            "auto: --device cpu, because another rank's build computes no convolutions on GPUs");
     else if (rank == 0)
         tutti_log(TUTTI_LOG_INFO, "auto: --device cpu, because %d of %d ranks have a GPU",
             count_with(ranks, offers), ranks);

@@ -141,7 +141,10 @@ tutti_status tutti_transport_nccl(
     return TUTTI_OK;
 }
 
+/* Before, kernels of several communicators could wait for each other in another order on each device. */
 const char *tutti_transport_nccl_lacks(void)
 {
-    return NULL;
+    int version = 0;
+    if (!ncclGetVersion(&version) && version >= NCCL_VERSION(2, 26, 0)) return NULL;
+    return "this NCCL is older than 2.26, which keeps no order between communicators";
 }

@@ -44,12 +44,17 @@ tutti_status start_sum(const tutti_sum_desc *d, void *const buf[], void *queue)
     return launch_packs<WIDE>("sum", d->count, packs, element, queue);
 }
 
+template <tutti_status (*OPEN)(const void *, void **)>
+tutti_status open_few(const void *desc, void **args)
+{
+    const tutti_status status = check_inputs("sum", ((const tutti_sum_desc *)desc)->inputs);
+    return status ? status : OPEN(desc, args);
+}
+
 template <typename From, typename To>
 tutti_status sum(const void *args, void *const buf[], void *queue)
 {
     const tutti_sum_desc *d = (const tutti_sum_desc *)args;
-    const tutti_status status = check_inputs("sum", d->inputs);
-    if (status) return status;
     switch (d->inputs + (d->into ? 1 : 0)) {
     case 2:
         return start_sum<From, To, 2>(d, buf, queue);
@@ -324,9 +329,9 @@ extern "C" const tutti_kernel TUTTI_CUDA_TABLE(arith)[] = {
     ROWS(take, tutti_open_take, take),
     ROWS(shortcut, open_shortcut, shortcut),
     ROWS(shortcut_bwd, open_shortcut, shortcut_bwd),
-    ROW(sum, TUTTI_F32, tutti_open_sum, sum<float, float>),
-    ROW(sum, TUTTI_BF16, tutti_open_sum, sum<uint16_t, uint16_t>),
-    ROW(sum_narrow, TUTTI_F32, tutti_open_sum_narrow, sum<float, uint16_t>),
+    ROW(sum, TUTTI_F32, open_few<tutti_open_sum>, sum<float, float>),
+    ROW(sum, TUTTI_BF16, open_few<tutti_open_sum>, sum<uint16_t, uint16_t>),
+    ROW(sum_narrow, TUTTI_F32, open_few<tutti_open_sum_narrow>, sum<float, uint16_t>),
     WORK(narrow, TUTTI_F32, tutti_open_widen, convert<float, uint16_t>),
     WORK(widen, TUTTI_BF16, tutti_open_widen, convert<uint16_t, float>),
     WORK(accumulate, TUTTI_BF16, tutti_open_widen, accumulate),

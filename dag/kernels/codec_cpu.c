@@ -262,7 +262,7 @@ TUTTI_CPU_FN(powersgd_left)
 }
 
 /* A vector of p loses what it has in common with those before it. What is left of one that depends on them is
- * rounding, and no direction: it becomes 0. */
+ * rounding, and no direction: it becomes 0. One whose length overflows becomes NaN, which is not taken for 0. */
 TUTTI_INLINE void make_orthonormal(const tutti_powersgd_desc *d, float *p, int j)
 {
     float *v = p + j * d->rows;
@@ -270,7 +270,9 @@ TUTTI_INLINE void make_orthonormal(const tutti_powersgd_desc *d, float *p, int j
     for (int k = 0; k < j; k++)
         add((float)-dot(p + k * d->rows, v, d->rows), p + k * d->rows, v, d->rows);
     const double length = sqrt(dot(v, v, d->rows));
-    if (length <= TUTTI_POWERSGD_ROUNDING * before)
+    if (!isfinite(length))
+        for (int64_t i = 0; i < d->rows; i++) v[i] = NAN;
+    else if (length <= TUTTI_POWERSGD_ROUNDING * before)
         memset(v, 0, (size_t)d->rows * sizeof *v);
     else
         for (int64_t i = 0; i < d->rows; i++) v[i] = (float)((double)v[i] / length);

@@ -454,7 +454,9 @@ struct Normalise {
     TUTTI_BOTH void operator()(int64_t i) const
     {
         const double length = sqrt(total(after));
-        if (length <= TUTTI_POWERSGD_ROUNDING * sqrt(total(before)))
+        if (!isfinite(length))
+            v[i] = NAN;
+        else if (length <= TUTTI_POWERSGD_ROUNDING * sqrt(total(before)))
             v[i] = 0;
         else
             v[i] = (float)((double)v[i] / length);

@@ -248,52 +248,74 @@ tutti_status lars(const void *args, void *const buf[], void *queue)
 
 /* ---- clip ---- */
 
-/* One thread adds all lengths: there is one for each tensor, or a few. */
+/* One thread adds all lengths, of which there is one for each tensor, or a few: MOST_INPUTS inputs to those of the launch before. */
 struct ClipFactor {
     const float *length[MOST_INPUTS];
-    float *factor;
-    int inputs;
+    double *squares;
+    float *factor; /* NULL: more inputs follow */
+    int inputs, is_first;
     int64_t each;
     float most;
     TUTTI_BOTH void operator()(int64_t) const
     {
-        double squares = 0;
+        double sum = is_first ? 0 : *squares;
         for (int i = 0; i < inputs; i++)
-            for (int64_t k = 0; k < each; k++)
-                squares += (double)length[i][k] * (double)length[i][k];
-        const double wanted = (double)most / (sqrt(squares) + 1e-6);
+            for (int64_t k = 0; k < each; k++) sum += (double)length[i][k] * (double)length[i][k];
+        *squares = sum;
+        if (!factor) return;
+        const double wanted = (double)most / (sqrt(sum) + 1e-6);
         *factor = wanted >= 1 ? 1 : (float)wanted;
     }
 };
 
+tutti_status open_clip_factor(const void *desc, void **args)
+{
+    void *checked = NULL;
+    const tutti_status status = tutti_open_clip_factor(desc, &checked);
+    if (status) return status;
+    tutti_cpu_free(checked);
+    return open_with("clip_factor", (const tutti_clip_factor_desc *)desc, sizeof(double), args);
+}
+
 tutti_status clip_factor(const void *args, void *const buf[], void *queue)
 {
-    const tutti_clip_factor_desc *d = (const tutti_clip_factor_desc *)args;
-    const tutti_status status = check_inputs("clip_factor", d->inputs);
-    if (status) return status;
-    ClipFactor element = {{}, (float *)buf[d->inputs], d->inputs, d->each ? d->each : 1, d->most};
-    for (int i = 0; i < d->inputs; i++) element.length[i] = (const float *)buf[i];
-    return launch("clip_factor", 1, element, queue);
+    const Opened<tutti_clip_factor_desc> *k = (const Opened<tutti_clip_factor_desc> *)args;
+    const tutti_clip_factor_desc *d = &k->desc;
+    tutti_status status = TUTTI_OK;
+    for (int first = 0; first < d->inputs && !status; first += MOST_INPUTS) {
+        const int left = d->inputs - first, here = left < MOST_INPUTS ? left : MOST_INPUTS;
+        ClipFactor element = {{}, (double *)k->space->memory,
+            here == left ? (float *)buf[d->inputs] : NULL, here, !first, d->each ? d->each : 1,
+            d->most};
+        for (int i = 0; i < here; i++) element.length[i] = (const float *)buf[first + i];
+        status = launch("clip_factor", 1, element, queue);
+    }
+    return status;
 }
+
+struct NoLength {
+    float *all;
+    TUTTI_BOTH void operator()(int64_t i) const { all[i] = 0; }
+};
 
 struct Lengths {
     const float *length[MOST_INPUTS];
-    float *all;
-    int64_t first, inputs;
-    TUTTI_BOTH void operator()(int64_t i) const
-    {
-        all[i] = i >= first && i < first + inputs ? *length[i - first] : 0;
-    }
+    float *all; /* where the first one goes */
+    TUTTI_BOTH void operator()(int64_t i) const { all[i] = *length[i]; }
 };
 
 tutti_status lengths(const void *args, void *const buf[], void *queue)
 {
     const tutti_lengths_desc *d = (const tutti_lengths_desc *)args;
-    const tutti_status status = check_inputs("lengths", d->inputs);
-    if (status) return status;
-    Lengths element = {{}, (float *)buf[d->inputs], d->first, d->inputs};
-    for (int i = 0; i < d->inputs; i++) element.length[i] = (const float *)buf[i];
-    return launch("lengths", d->count, element, queue);
+    const NoLength none = {(float *)buf[d->inputs]};
+    tutti_status status = launch("lengths", d->count, none, queue);
+    for (int first = 0; first < d->inputs && !status; first += MOST_INPUTS) {
+        const int left = d->inputs - first, here = left < MOST_INPUTS ? left : MOST_INPUTS;
+        Lengths element = {{}, none.all + d->first + first};
+        for (int i = 0; i < here; i++) element.length[i] = (const float *)buf[first + i];
+        status = launch("lengths", here, element, queue);
+    }
+    return status;
 }
 
 struct Clip {
@@ -421,7 +443,7 @@ extern "C" const tutti_kernel TUTTI_CUDA_TABLE(optim)[] = {
     ROW_WITH(length, TUTTI_F32, open_length, tutti_length_desc, length<float>),
     ROW_WITH(length, TUTTI_BF16, open_length, tutti_length_desc, length<uint16_t>),
     ROW(lengths, TUTTI_F32, tutti_open_lengths, lengths),
-    ROW(clip_factor, TUTTI_F32, tutti_open_clip_factor, clip_factor),
+    ROW_WITH(clip_factor, TUTTI_F32, open_clip_factor, tutti_clip_factor_desc, clip_factor),
     WORK(clip, TUTTI_F32, tutti_open_clip, clip),
     WORK(average, TUTTI_F32, tutti_open_average, average),
     WORK(divide, TUTTI_F32, tutti_open_divide, divide),

@@ -121,8 +121,7 @@ static tutti_status check_workers(const tutti_run *run)
         return TUTTI_OK;
     return tutti_fail(TUTTI_ERR_UNSUPPORTED,
         "StarPU started %u workers for GPUs, the first for GPU %d, instead of one for GPU %d: "
-        "unset "
-        "STARPU_NCUDA and STARPU_WORKERS_CUDAID",
+        "unset STARPU_NCUDA, STARPU_NWORKER_PER_CUDA and STARPU_WORKERS_CUDAID",
         starpu_cuda_worker_get_count(), starpu_worker_get_devid(worker), gpu);
 }
 

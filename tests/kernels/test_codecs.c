@@ -157,6 +157,10 @@ START_TEST(not_a_number_reaches_all)
     run_on(&tutti_op_powersgd_right, &power, (void *[]){p, e, q});
     run_on(&tutti_op_powersgd_sum, &power, (void *[]){p, q, sum});
     ck_assert(isnan(sum[7]));
+    for (int i = 0; i < 10; i++) p[i] = 1e30f; /* their length is more than a float has */
+    memset(e, 0, sizeof e);
+    run_on(&tutti_op_powersgd_right, &power, (void *[]){p, e, q});
+    ck_assert(isnan(p[0]) && isnan(q[0]));
 }
 END_TEST
 

@@ -8,6 +8,7 @@
 #include "dag/kernels/dense.h"
 #include "dag/kernels/loss.h"
 #include "dag/kernels/norm.h"
+#include "dag/kernels/optim.h"
 #include "dag/kernels/pool.h"
 #include "dag/kernels/workspace.h"
 #include "tests/kernels/cuda_compare.h"
@@ -167,6 +168,44 @@ START_TEST(the_largest_logit)
     kernel->close(args);
     ck_assert(isnan(metrics[0]) && metrics[1] == 3 && metrics[2] == 4);
     for (int k = 0; k < CLASSES; k++) ck_assert(dlogits[3 * CLASSES + k] == 0);
+}
+END_TEST
+
+/* A network may have more tensors than a launch has inputs. */
+START_TEST(lengths_of_many)
+{
+    enum { MOST = 600 };
+    static const int counts[] = {1, 256, 257, 512, MOST};
+    static float length[MOST], all[2][MOST + 7], factor[2];
+    void *buf[MOST + 1];
+    for (int i = 0; i < MOST; i++) {
+        length[i] = 1.0f / (float)(i + 3);
+        buf[i] = &length[i];
+    }
+    tutti_workspace_begin(SIZE_MAX);
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+        const int inputs = counts[c];
+        const tutti_lengths_desc put = {.inputs = inputs, .first = 4, .count = inputs + 7};
+        const tutti_clip_factor_desc add = {.inputs = inputs, .most = 0.125f};
+        for (int gpu = 0; gpu < 2; gpu++) {
+            const tutti_kernel *kernel[] = {
+                gpu ? cuda_kernel(&tutti_op_lengths, TUTTI_F32)
+                    : tutti_kernel_find(&tutti_op_lengths, TUTTI_CPU, TUTTI_F32),
+                gpu ? cuda_kernel(&tutti_op_clip_factor, TUTTI_F32)
+                    : tutti_kernel_find(&tutti_op_clip_factor, TUTTI_CPU, TUTTI_F32)};
+            for (int k = 0; k < 2; k++) {
+                void *args = NULL;
+                buf[inputs] = k ? (void *)&factor[gpu] : all[gpu];
+                ck_assert_ok(kernel[k]->open(k ? (const void *)&add : (const void *)&put, &args));
+                ck_assert_ok(kernel[k]->fn(args, buf, NULL));
+                kernel[k]->close(args);
+                buf[inputs] = &length[inputs % MOST];
+            }
+        }
+        ck_assert(!memcmp(all[0], all[1], (size_t)(inputs + 7) * sizeof **all));
+        ck_assert(factor[0] > 0 && factor[0] < 1 && factor[0] == factor[1]);
+    }
+    tutti_workspace_end();
 }
 END_TEST
 
@@ -498,6 +537,7 @@ int main(void)
     tcase_add_test(tests, a_window_too_large_for_its_argmax);
     tcase_add_test(tests, more_images_than_a_pool_takes);
     tcase_add_test(tests, more_channels_than_a_norm_takes);
+    tcase_add_test(tests, lengths_of_many);
     tcase_add_test(tests, rows_are_complete);
     TCase *codecs = testing_case(suite, "codecs"); /* cuda_mutants.sh runs these */
     tcase_add_test(codecs, compressed_gradients_have_the_same_bits);
