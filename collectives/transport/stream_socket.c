@@ -88,6 +88,9 @@ tutti_status tutti_stream_socket(int socket, tutti_stream **stream)
     }
     *s = (socket_stream){{.ops = &socket_ops, .socket = socket, .file = socket}, .low = 1};
     setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+    /* What the kernel has accepted, which would be megabytes, goes before all that comes later: also before the word
+     * that a receive is posted, which the other side waits for. */
+    setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &(int){1 << 17}, sizeof(int));
     *stream = &s->base;
     return TUTTI_OK;
 }

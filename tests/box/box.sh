@@ -57,6 +57,7 @@ gone() { # NAME
 "$box" run --hosts 2 -n 4 sh -c 'echo "${OMPI_COMM_WORLD_RANK:-$PMI_RANK} on $(cat /proc/sys/kernel/hostname | sed s/.*-//)"; sleep 1' \
     > "$dir/out" 2>&1 || fail "run: status $?: $(cat "$dir/out")"
 [ "$(grep ' on ' "$dir/out" | sort | paste -sd,)" = "0 on 1,1 on 2,2 on 1,3 on 2" ] || fail "ranks on hosts: $(cat "$dir/out")"
+[ "$("$box" run --hosts 1 sh -c 'cat /proc/sys/net/ipv4/tcp_congestion_control; sleep 1')" = reno ] || fail "TCP in a box is the machine's"
 "$box" run --hosts 1 sh -c 'sleep 1; exit 7' > "$dir/out" 2>&1
 [ $? = 7 ] || fail "the status of a command that fails"
 
@@ -169,6 +170,14 @@ wait $runner
 gone "$name" || fail "SIGTERM leaves a box behind"
 # shellcheck disable=SC2086
 dead $pids || fail "SIGTERM leaves processes behind"
+started
+kill -TERM $runner
+sleep 0.25 # it cleans up
+kill -TERM $runner 2> /dev/null
+wait $runner
+gone "$name" || fail "a second SIGTERM leaves a box behind"
+# shellcheck disable=SC2086
+dead $pids || fail "a second SIGTERM leaves processes behind"
 started
 kill -KILL $runner
 wait $runner 2> /dev/null
