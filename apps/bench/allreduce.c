@@ -493,6 +493,8 @@ static tutti_status run(int argc, char **argv)
     tutti_status status = tutti_conf_start(&conf, argc, argv, &b.o, &go);
     if (!go) return status;
     if (b.o.from > b.o.to) return tutti_conf_refuse(&conf, "from", NULL, "is above --to");
+    if (b.o.vectors && strcmp(b.o.transport, "mpi") != 0)
+        return tutti_conf_refuse(&conf, "transport", b.o.transport, "not with --vectors");
     status = read_vectors(&b);
     if (status) return status;
     status = tutti_world_open(b.o.timeout_s, &b.world);

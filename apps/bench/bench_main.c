@@ -72,5 +72,7 @@ int main(int argc, char **argv)
     const tutti_bench *bench = tutti_bench_find(argv[1]);
     if (!bench) return refuse(argv[1]);
     tutti_status status = bench->run(argc - 1, argv + 1);
+    if (!status && (fflush(stdout) || ferror(stdout)))
+        status = tutti_fail(TUTTI_ERR_IO, "what the bench has found could not be written");
     return status == TUTTI_OK ? EXIT_SUCCESS : status == TUTTI_ERR_USAGE ? 2 : 1;
 }

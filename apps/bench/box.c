@@ -6,10 +6,12 @@
 #include "dag/base/log.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -64,9 +66,20 @@ void tutti_box_obey(void)
 
 /* ---- a run ---- */
 
+/* Returns when the process has ended, or a little later than now. */
+static void doze(int pidfd)
+{
+    struct pollfd end = {.fd = pidfd, .events = POLLIN};
+    if (pidfd < 0)
+        tutti_clock_sleep(0.05); /* a kernel before 5.3 */
+    else
+        poll(&end, 1, 50);
+}
+
 /* Whether it had to be asked to end. */
 static int await(pid_t pid, double timeout_s, int *state)
 {
+    const int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     const double patience_s = 60;
     double end = tutti_clock_s() + timeout_s;
     int asked = 0;
@@ -75,8 +88,9 @@ static int await(pid_t pid, double timeout_s, int *state)
             kill(pid, asked++ ? SIGKILL : SIGTERM);
             end = tutti_clock_s() + patience_s;
         }
-        tutti_clock_sleep(0.05);
+        doze(pidfd);
     }
+    if (pidfd >= 0) close(pidfd);
     return asked;
 }
 

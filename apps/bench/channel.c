@@ -45,7 +45,8 @@ static const tutti_conf conf = {
         "tutti-bench channel ...): over Tutti's shared memory, TCP and libfabric, as a message of "
         "MPI, by "
         "an RPC that copies it on both sides, and by gRPC, in turns, after comparing all bytes. "
-        "With \"shm, written there\" rank 0 makes it in rank 1's memory before the clock starts. "
+        "Rank 0 makes it anew before the clock starts, with \"shm, written there\" in rank 1's "
+        "memory. "
         "Prints the time until it is handed over, and until its receiver has read it, too. On two "
         "hosts, over TCP, libfabric, MPI and gRPC, with the processor seconds of both ranks.",
     .settings = settings,
@@ -80,10 +81,10 @@ static tutti_status plan_rounds(bench *b, contestant *c, size_t bytes, tutti_cha
     int64_t rounds = 1;
     while (!status) {
         status = tutti_channel_way_time(&b->world, &c->way, bytes, use, rounds, &round_s);
-        if ((double)rounds * round_s >= b->o.block_s / 4 || rounds >= MOST_ROUNDS) break;
+        if ((double)rounds * c->way.whole_s >= b->o.block_s / 4 || rounds >= MOST_ROUNDS) break;
         rounds *= 2;
     }
-    const double fit = b->o.block_s / round_s;
+    const double fit = b->o.block_s / c->way.whole_s;
     c->rounds[use] = fit < 1 ? 1 : fit > MOST_ROUNDS ? MOST_ROUNDS : (int64_t)fit;
     return status;
 }

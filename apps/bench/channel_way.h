@@ -1,5 +1,6 @@
 /* The ways of tutti-bench channel: how a tensor gets from rank 0 to rank 1, of one host or two. Both ranks make all
- * calls. A round is a message and an answer of 8 bytes. Threads: [M]. */
+ * calls. A round is a message and an answer of 8 bytes. Within a host rank 0 makes the tensor anew before, as a kernel
+ * would. Threads: [M]. */
 #ifndef TUTTI_BENCH_CHANNEL_WAY_H
 #define TUTTI_BENCH_CHANNEL_WAY_H
 
@@ -27,8 +28,9 @@ typedef struct tutti_channel_way {
     unsigned char *message;     /* of an RPC; else the tensor */
     unsigned char *tensor;
     int placed; /* the transport's memory has what rank 1 receives */
-    int is_written_there; /* rank 0 makes the tensor in rank 1's memory, in each round; only what follows is timed */
-    double took_s; /* of these rounds */
+    int is_written_there; /* rank 0 makes the tensor in rank 1's memory */
+    double took_s;        /* of a block's rounds, without the making of tensors */
+    double whole_s;       /* of a round of the last block, with it; the same on both ranks */
     int far; /* the ranks are on two hosts: they sleep between looks, as communication threads do */
     double cpu_s; /* of both ranks, in a round of the last block */
 } tutti_channel_way;

@@ -276,6 +276,8 @@ static tutti_status start_peers(bench *b)
         status = tutti_peer_start(command, b->o.timeout_s, &b->peer[b->peers]);
         if (!status) b->peers++;
     }
+    if (*b->file) unlink(b->file); /* peers have read it before they say that they are ready */
+    b->file[0] = '\0';
     return status;
 }
 

@@ -209,6 +209,8 @@ static tutti_status run(int argc, char **argv)
     int go;
     tutti_status status = tutti_conf_start(&conf, argc, argv, &o, &go);
     if (!go) return status;
+    if (tutti_file_same(o.json, o.svg))
+        return tutti_conf_refuse(&conf, "svg", o.svg, "it is the file of --json itself");
     return tutti_curves_recognise(o.json) ? plot_curves(&o) : plot_results(&o);
 }
 

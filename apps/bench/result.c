@@ -154,6 +154,8 @@ tutti_status tutti_result_open(const char *json, const char *csv, tutti_result *
 
 void tutti_result_event(tutti_result *result, json_t *event)
 {
+    if (!event && !result->failed)
+        result->failed = EINVAL; /* a name that is not UTF-8, a number that is not finite */
     if (result->json && event && !result->failed) {
         errno = 0;
         if (json_dumpf(event, result->json, JSON_COMPACT | JSON_REAL_PRECISION(12)) ||

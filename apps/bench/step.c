@@ -114,17 +114,19 @@ static tutti_status choose(tutti_step_bench *b)
     tutti_tune_result found;
     int together;
     if (strcmp(b->o.design, "auto") != 0) return TUTTI_OK;
+    const tutti_step_row *first = tutti_step_rows_find(b, TUTTI_ROW_DESIGN);
     const tutti_tune_options what = {.design_free = 1,
         .priority_free = 1,
-        .workload = tutti_step_workload(b, tutti_step_rows_find(b, TUTTI_ROW_DESIGN)->strategy),
+        .workload = tutti_step_row_workload(b, first),
         .most_s = b->o.tuning_time_s,
         .file = "none"};
-    const tutti_configuration *first = &tutti_step_rows_find(b, TUTTI_ROW_DESIGN)->configuration;
-    tutti_status status = tutti_step_session_open(b, first, &session);
+    tutti_status status = tutti_step_session_open(b, &first->configuration, &session);
     if (!status) status = tutti_tune(&what, &session, &found, &together);
     if (!status) status = tutti_training_session_close(&session);
     if (status) return status;
-    tutti_step_rows_add(b, TUTTI_ROW_DESIGN, "auto", found.configuration);
+    tutti_step_row *row = tutti_step_rows_add(b, TUTTI_ROW_DESIGN, "auto", found.configuration);
+    row->strategy = first->strategy;
+    row->sums = first->sums;
     return TUTTI_OK;
 }
 

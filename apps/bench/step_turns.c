@@ -59,7 +59,7 @@ tutti_status tutti_step_session_open(const tutti_step_bench *b,
     return tutti_training_session_open(&options, session);
 }
 
-static tutti_workload workload_of(const tutti_step_bench *b, const tutti_step_row *r)
+tutti_workload tutti_step_row_workload(const tutti_step_bench *b, const tutti_step_row *r)
 {
     tutti_workload workload = tutti_step_workload(b, r->strategy);
     workload.recipe.sums = r->sums;
@@ -71,7 +71,7 @@ static tutti_workload workload_of(const tutti_step_bench *b, const tutti_step_ro
 static tutti_status start_row(
     tutti_step_bench *b, const tutti_step_row *r, tutti_training_session *session)
 {
-    const tutti_workload workload = workload_of(b, r);
+    const tutti_workload workload = tutti_step_row_workload(b, r);
     tutti_status status = tutti_step_session_open(b, &r->configuration, session);
     if (status) return status;
     status = tutti_workload_begin(&workload, session);
@@ -87,7 +87,7 @@ static tutti_status start_row(
 static tutti_status hash_after(
     tutti_step_bench *b, const tutti_step_row *r, double half[2], double *seconds)
 {
-    const tutti_workload workload = workload_of(b, r);
+    const tutti_workload workload = tutti_step_row_workload(b, r);
     tutti_training_session session;
     double range[4];
     uint64_t hash = 0;
@@ -141,7 +141,7 @@ tutti_status tutti_step_turns_verify(tutti_step_bench *b)
 
 static tutti_status time_session(tutti_step_bench *b, tutti_step_row *r, int64_t block)
 {
-    const tutti_workload workload = workload_of(b, r);
+    const tutti_workload workload = tutti_step_row_workload(b, r);
     tutti_training_session session;
     tutti_pace pace;
     tutti_status status = start_row(b, r, &session);

@@ -8,6 +8,8 @@
 
 /* The steps that are timed. [P] */
 tutti_workload tutti_step_workload(const tutti_step_bench *bench, const tutti_strategy *strategy);
+/* With the row's strategy and place of sums. */
+tutti_workload tutti_step_row_workload(const tutti_step_bench *bench, const tutti_step_row *row);
 /* How sums are added: the same with all strategies that are compared. [P] */
 const char *tutti_step_algorithm(const tutti_step_bench *bench);
 /* Opens a session over the bench's MPI with the configuration; without a design, for computation

@@ -1,5 +1,6 @@
 #include "config.h" /* first: it asks libc for mkdtemp */
 
+#include "apps/bench/box.h"
 #include "apps/bench/peer.h"
 #include "apps/bench/result.h"
 #include "apps/bench/rows.h"
@@ -15,7 +16,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { PATH = 1024, COMMAND = 8192, MOST_BLOCKS = 100, MOST_ROWS = 8 };
@@ -170,20 +170,17 @@ static tutti_status add_peer(bench *b, const char *folder, const char *module, c
 
 static tutti_status run_command(const bench *b, const row *r, double *seconds)
 {
-    char text[COMMAND + 96];
-    const char *inner = r->command;
-    /* timeout, which ends all that it has started, ends when the bench does */
-    snprintf(text, sizeof text, "exec setpriv --pdeathsig TERM timeout %.0f sh -c \"%s\"",
-        b->o.timeout_s, inner);
+    char text[PATH + 64], limit[32];
+    snprintf(limit, sizeof limit, "%.0f", 2 * b->o.timeout_s);
+    /* timeout, which ends all that it has started, ends when the bench does, or asks it to */
+    char *const argv[] = {
+        "setpriv", "--pdeathsig", "TERM", "timeout", limit, "sh", "-c", (char *)r->command, NULL};
     const double begun_s = tutti_clock_s();
-    const int status = system(text);
+    const tutti_status status = tutti_box_run(argv, r->name, b->o.timeout_s);
     *seconds = tutti_clock_s() - begun_s;
-    if (status == 0) return TUTTI_OK;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 124)
-        return tutti_fail(TUTTI_ERR_TIMEOUT, "%s did not end within %g s", r->name, b->o.timeout_s);
+    if (status != TUTTI_ERR_IO) return status;
     snprintf(text, sizeof text, "head -3 '%s/log' >&2", b->folder);
-    if (system(text) != 0) return TUTTI_ERR_IO;
-    return tutti_fail(TUTTI_ERR_IO, "%s failed", r->name);
+    return system(text) == 0 ? status : TUTTI_ERR_IO;
 }
 
 /* Steps and kernel values, from the events of tutti-svm. */
@@ -307,6 +304,7 @@ static tutti_status run(int argc, char **argv)
     for (int i = 0; i < b.rows; i++) tutti_peer_stop(b.row[i].peer);
     remove_files(&b);
     tutti_status closed = tutti_result_close(b.result);
+    tutti_box_obey();
     return status ? status : closed;
 }
 

@@ -62,8 +62,8 @@ static void schedule(tutti_plan_layers *rows, double *scratch)
     double *forward = scratch, *backward = scratch + n, *sum = scratch + 2 * n,
            *exposed = scratch + 3 * n, *end = scratch + 4 * n;
     for (int l = 0; l < n; l++) {
-        forward[l] = rows->layer[l].forward_s;
-        backward[l] = rows->layer[l].backward_s;
+        forward[l] = rows->layer[l].forward_s / rows->workers;
+        backward[l] = rows->layer[l].backward_s / rows->workers;
         sum[l] = rows->layer[l].sum_s;
     }
     rows->step_s = tutti_plan_bubble(n, forward, backward, sum, exposed, end);
@@ -90,11 +90,12 @@ static tutti_status time_layers(tutti_sim_model *m, tutti_plan_layers *rows, dou
 }
 
 tutti_status tutti_plan_layers_open(
-    tutti_sim_model *m, int64_t batch, int ranks, double rate, tutti_plan_layers *rows)
+    tutti_sim_model *m, int64_t batch, int ranks, int workers, double rate, tutti_plan_layers *rows)
 {
     const tutti_net *net = m->net;
     const size_t n = (size_t)net->layers;
-    *rows = (tutti_plan_layers){.count = net->layers, .images = (double)batch / ranks};
+    *rows = (tutti_plan_layers){
+        .count = net->layers, .images = (double)batch / ranks, .workers = workers};
     rows->layer = calloc(n, sizeof *rows->layer);
     double *scratch = calloc(5 * n, sizeof *scratch);
     tutti_layer_cost *cost = calloc(n, sizeof *cost);

@@ -234,7 +234,7 @@ static tutti_status make_plan(planner *p)
     tutti_status status = describe_rank(p);
     if (!status)
         status = tutti_plan_layers_open(
-            &p->model, plan->batch, plan->ranks, p->rank.rate, &plan->layers);
+            &p->model, plan->batch, plan->ranks, p->rank.workers, p->rank.rate, &plan->layers);
     if (!status)
         status = tutti_plan_layouts_list(
             &p->model, &plan->layers, plan->batch, plan->ranks, &p->rank, &plan->layouts);
@@ -245,7 +245,7 @@ static int exit_status_of(tutti_status status)
 {
     switch (status) {
     case TUTTI_OK:
-        return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+        return fflush(stdout) || ferror(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
     case TUTTI_ERR_USAGE:
     case TUTTI_ERR_FORMAT:
     case TUTTI_ERR_INVAL:

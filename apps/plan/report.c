@@ -23,7 +23,8 @@ static costs costs_of(const tutti_plan *plan, const tutti_plan_layer *l)
 /* Of the kernels on equally many images, over that of the step. */
 static double efficiency_of(const tutti_plan *plan, const tutti_plan_layout *c)
 {
-    return plan->layers.image_s * (double)plan->batch / plan->ranks / c->step_s;
+    return plan->layers.image_s * (double)plan->batch / plan->ranks / plan->layers.workers /
+           c->step_s;
 }
 
 static void print_layers(const tutti_plan *plan)
@@ -41,7 +42,8 @@ static void print_layers(const tutti_plan *plan)
     }
     printf("every rank a replica of %g images: kernels take %.3f ms, a step %.3f ms by these "
            "figures\n\n",
-        plan->layers.images, 1e3 * plan->layers.image_s * plan->layers.images,
+        plan->layers.images,
+        1e3 * plan->layers.image_s * plan->layers.images / plan->layers.workers,
         1e3 * plan->layers.step_s);
 }
 

@@ -4,6 +4,7 @@
 #include "collectives/links/run.h"
 #include "collectives/links/topology_text.h"
 #include "dag/base/conf.h"
+#include "dag/base/json.h"
 #include "dag/base/log.h"
 #include "dag/codecs/codecs.h"
 #include "dag/step/codec.h"
@@ -160,20 +161,24 @@ static void print_result(const options *o, int ranks, const tutti_sim_result *r)
     const double efficiency = r->step_s > 0 ? r->compute_s / r->step_s : 0;
     const double images_per_s =
         r->step_s > 0 ? (double)(replicas_of(o, ranks) * o->batch) / r->step_s : 0;
-    if (o->json)
-        printf("{\"event\":\"simulation\",\"model\":\"%s\",\"ranks\":%d,\"layout\":\"%s\","
-               "\"strategy\":"
-               "\"%s\",\"design\":\"%s\",\"step_ms\":%.6f,"
-               "\"compute_ms\":%.6f,\"exposed_ms\":%.6f,\"efficiency\":%.4f,\"images_per_s\":%.1f,"
+    if (o->json) {
+        fputs("{\"event\":\"simulation\",\"model\":", stdout);
+        tutti_json_string(stdout, o->model);
+        printf(",\"ranks\":%d,\"layout\":", ranks);
+        tutti_json_string(stdout, o->layout_text ? o->layout_text : "");
+        fputs(",\"strategy\":", stdout);
+        tutti_json_string(stdout, o->strategy_text);
+        printf(",\"design\":\"%s\",\"step_ms\":%.6f,\"compute_ms\":%.6f,\"exposed_ms\":%.6f,"
+               "\"efficiency\":%.4f,\"images_per_s\":%.1f,"
                "\"busiest\":%.4f,"
                "\"messages\":%lld,\"sent_mb\":%.3f}\n",
-            o->model, ranks, o->layout_text ? o->layout_text : "", o->strategy_text, o->design,
-            1e3 * r->step_s, 1e3 * r->compute_s, 1e3 * (r->step_s - r->compute_s), efficiency,
-            images_per_s, r->share, (long long)r->messages, 1e-6 * r->sent_bytes);
-    else
+            o->design, 1e3 * r->step_s, 1e3 * r->compute_s, 1e3 * (r->step_s - r->compute_s),
+            efficiency, images_per_s, r->share, (long long)r->messages, 1e-6 * r->sent_bytes);
+    } else {
         printf("%6d %12.3f %12.3f %12.3f %9.1f %% %12.0f %9.1f %% %12lld\n", ranks, 1e3 * r->step_s,
             1e3 * r->compute_s, 1e3 * (r->step_s - r->compute_s), 100 * efficiency, images_per_s,
             100 * r->share, (long long)r->messages);
+    }
     fflush(stdout);
 }
 
@@ -344,7 +349,7 @@ static int exit_status_of(tutti_status status)
     enum { HANGS = 3 };
     switch (status) {
     case TUTTI_OK:
-        return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+        return fflush(stdout) || ferror(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
     case TUTTI_ERR_USAGE:
     case TUTTI_ERR_FORMAT:
     case TUTTI_ERR_INVAL:

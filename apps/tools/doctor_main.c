@@ -251,6 +251,10 @@ int main(int argc, char **argv)
     int go;
     if (tutti_conf_start(&conf, argc, argv, &d.values, &go)) return STATUS_BAD;
     if (!go) return EXIT_SUCCESS;
+    if (d.values.measure && (d.values.json || d.values.strict || d.values.root))
+        return tutti_conf_refuse(&conf, "measure", d.values.measure,
+                   "makes no report: not with --json, --strict or --root"),
+               STATUS_BAD;
     tutti_clock_cond_init(&d.changed);
     if (pthread_create(&watcher, NULL, watch, &d)) {
         tutti_fail(TUTTI_ERR_NOMEM, "the thread with the deadline could not be started");

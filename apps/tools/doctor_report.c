@@ -13,11 +13,20 @@ const char *tutti_doctor_status_name(tutti_doctor_status status)
     return (unsigned)status < TUTTI_DOCTOR_STATUSES ? names[status] : "unknown";
 }
 
+/* Where all is taken, a finding gives way to a worse one; NULL: there is none. */
+static tutti_doctor_finding *find_room(tutti_doctor_report *report, tutti_doctor_status status)
+{
+    if (report->count < TUTTI_DOCTOR_FINDINGS) return &report->finding[report->count++];
+    for (int i = report->count - 1; i >= 0; i--)
+        if (report->finding[i].status < (int)status) return &report->finding[i];
+    return NULL;
+}
+
 void tutti_doctor_say(tutti_doctor_report *report, tutti_doctor_status status, const char *check,
     const char *advice, const char *format, ...)
 {
-    if (report->count == TUTTI_DOCTOR_FINDINGS) return;
-    tutti_doctor_finding *f = &report->finding[report->count++];
+    tutti_doctor_finding *f = find_room(report, status);
+    if (!f) return;
     *f = (tutti_doctor_finding){.status = status};
     snprintf(f->check, sizeof f->check, "%s", check);
     snprintf(f->advice, sizeof f->advice, "%s", advice ? advice : "");
@@ -174,12 +183,14 @@ tutti_doctor_status tutti_doctor_print(
     const tutti_doctor_letter *letters, int ranks, int json, FILE *out)
 {
     int count[TUTTI_DOCTOR_STATUSES] = {0}, worst = TUTTI_DOCTOR_OK;
-    char text[512];
+    const size_t size = 12 * (size_t)ranks + 1;
+    char *text = malloc(size);
+    if (!text) return TUTTI_DOCTOR_BAD;
     for (int i = 0; i < TUTTI_DOCTOR_FINDINGS; i++) {
         for (int r = 0; r < ranks; r++) {
             const tutti_doctor_finding *f = &letters[r].report.finding[i];
             if (i >= letters[r].report.count || printed_before(letters, r, f)) continue;
-            int found_by = who(letters, ranks, f, text, sizeof text);
+            int found_by = who(letters, ranks, f, text, size);
             count[f->status]++;
             if (f->status > worst) worst = f->status;
             if (json)
@@ -188,6 +199,7 @@ tutti_doctor_status tutti_doctor_print(
                 print_line(out, f, found_by == ranks ? "" : text, found_by > 1);
         }
     }
+    free(text);
     print_summary(out, count, ranks, count_hosts(letters, ranks), json);
     return (tutti_doctor_status)worst;
 }

@@ -65,7 +65,7 @@ static double memory_of(const tutti_measures *m, int host)
 static tutti_point_kind kind_of(const tutti_measures *m, int host)
 {
     tutti_point_kind kind = {.cores = cores_of(m, host)};
-    int ranks = 0, hosts = 0;
+    int ranks = 0, timed = 0, hosts = 0;
     for (int other = 0; other < m->hosts; other++) {
         if (cores_of(m, other) != kind.cores) continue;
         hosts++;
@@ -74,6 +74,7 @@ static tutti_point_kind kind_of(const tutti_measures *m, int host)
             const tutti_measure *mine = &m->rank[r];
             if (m->host[r] != other) continue;
             ranks++;
+            timed += mine->send_s > 0; /* the last of an odd number has no partner */
             kind.send_s += mine->send_s;
             kind.recv_s += mine->recv_s;
             kind.reduce += mine->reduce;
@@ -82,8 +83,8 @@ static tutti_point_kind kind_of(const tutti_measures *m, int host)
     }
     snprintf(kind.name, sizeof kind.name, "cores%d", kind.cores);
     kind.memory = rounded(kind.memory / hosts);
-    kind.send_s = rounded_time(kind.send_s / ranks);
-    kind.recv_s = rounded_time(kind.recv_s / ranks);
+    kind.send_s = rounded_time(kind.send_s / (timed ? timed : 1));
+    kind.recv_s = rounded_time(kind.recv_s / (timed ? timed : 1));
     kind.reduce = rounded(kind.reduce / ranks);
     kind.copy = rounded(kind.copy / ranks);
     return kind;

@@ -287,9 +287,15 @@ int main(int argc, char **argv)
     const char *refuses_gpus;
     if (tutti_conf_start(&conf, argc, argv, &o, &go)) return 2;
     if (!go) return EXIT_SUCCESS;
+    const int asked = !!o.topology + !!o.routes + !!o.prices + !!o.rules;
+    if (o.list && (o.network || asked))
+        return tutti_conf_refuse(&conf, "list", o.list, "not with another question"), 2;
+    if (o.network && asked)
+        return tutti_conf_refuse(&conf, "network", o.network, "not with another question"), 2;
+    if (o.ranks && !o.rules) return tutti_conf_refuse(&conf, "ranks", NULL, "is for --rules"), 2;
     if (o.list) {
         print_list(o.list);
-        return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+        return fflush(stdout) || ferror(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
     }
     if (o.network) {
         const tutti_model *model;
@@ -297,7 +303,7 @@ int main(int argc, char **argv)
         if (!status) status = tutti_architecture_print(model, stdout);
         if (status)
             return status == TUTTI_ERR_USAGE || status == TUTTI_ERR_FORMAT ? 2 : EXIT_FAILURE;
-        return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+        return fflush(stdout) || ferror(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
     }
     if (o.topology || o.routes || o.prices || o.rules) {
         tutti_status status = o.topology ? tutti_info_topology(o.topology) : TUTTI_OK;
@@ -305,7 +311,7 @@ int main(int argc, char **argv)
         if (!status && o.prices) status = tutti_info_prices(o.prices);
         if (!status && o.rules) status = tutti_info_rules(o.rules, (int)o.ranks);
         if (status) return status == TUTTI_ERR_USAGE || status == TUTTI_ERR_FORMAT ? 2 : EXIT_FAILURE;
-        return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+        return fflush(stdout) || ferror(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
     }
     if (tutti_boot_probe(&level, &refuses_gpus)) return EXIT_FAILURE;
     print_versions(level);
@@ -314,5 +320,5 @@ int main(int argc, char **argv)
     print_communication();
     print_kernels();
     print_training();
-    return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+    return fflush(stdout) || ferror(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -63,7 +63,7 @@ static tutti_status tell(const options *o, const tutti_study *study)
     if (!status && o->svg) status = draw(o, study, typical, &path);
     tutti_bubble_close(&bubble);
     tutti_path_free(&path);
-    if (!status && fflush(stdout))
+    if (!status && (fflush(stdout) || ferror(stdout)))
         status = tutti_fail(TUTTI_ERR_IO, "%s: the analysis could not be written", o->file);
     return status;
 }
@@ -88,6 +88,9 @@ int main(int argc, char **argv)
     options o;
     int go;
     tutti_status status = tutti_conf_start(&conf, argc, argv, &o, &go);
-    if (go) status = run(&o);
+    if (go && o.svg && tutti_file_same(o.file, o.svg))
+        status = tutti_conf_refuse(&conf, "svg", o.svg, "it is the trace itself");
+    else if (go)
+        status = run(&o);
     return status == TUTTI_OK ? EXIT_SUCCESS : status == TUTTI_ERR_USAGE ? 2 : 1;
 }

@@ -113,6 +113,12 @@ static tutti_status check_description(const loading *l)
     if (status) return status;
     compare_moments(l, &d);
     if (!has || l->from.onnx || strcmp(has, is) == 0) return TUTTI_OK;
+    if (strchr(has, '#')) /* a file, and the hash of its text */
+        return tutti_fail(TUTTI_ERR_FORMAT,
+            "--init-from %s: its network is %.*s as it was then, but this run's is %s: give "
+            "--model the file that it was trained "
+            "with (tutti-network(5))",
+            l->s->options->checkpoint.init_from, (int)strcspn(has, "#"), has, is);
     return tutti_fail(TUTTI_ERR_FORMAT,
         "--init-from %s: its model is %s, but this run's is %s: add --model %s",
         l->s->options->checkpoint.init_from, has, is, has);

@@ -5,6 +5,7 @@
 #include "apps/train/picture.h"
 #include "apps/train/predictions.h"
 #include "dag/base/conf.h"
+#include "dag/base/file.h"
 #include "dag/base/log.h"
 #include "dag/base/text.h"
 
@@ -253,6 +254,10 @@ int main(int argc, char **argv)
     int go;
     if (tutti_conf_start(&conf, argc, argv, &o, &go)) return 2;
     if (!go) return EXIT_SUCCESS;
+    if (o.csv && (tutti_file_same(o.checkpoint, o.csv) || (o.page && !strcmp(o.page, o.csv))))
+        return tutti_conf_refuse(&conf, "csv", o.csv, "another option names this file, too"), 2;
+    if (o.page && tutti_file_same(o.checkpoint, o.page))
+        return tutti_conf_refuse(&conf, "page", o.page, "it is the checkpoint itself"), 2;
     network n = {0};
     tutti_status status = open_network(o.checkpoint, &n);
     if (!status) status = tutti_predictions_open(o.csv, o.page, o.checkpoint, &n.files);

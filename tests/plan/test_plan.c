@@ -150,7 +150,7 @@ START_TEST(layouts_send_what_they_say)
     int replicas = 0, stages = 0, best = -1;
     double least_s = INFINITY;
     open_model(&m);
-    ck_assert_ok(tutti_plan_layers_open(&m, BATCH, RANKS, rank.rate, &rows));
+    ck_assert_ok(tutti_plan_layers_open(&m, BATCH, RANKS, rank.workers, rank.rate, &rows));
     ck_assert_ok(tutti_plan_layouts_list(&m, &rows, BATCH, RANKS, &rank, &all));
     for (int i = 0; i < all.count; i++) {
         const tutti_plan_layout *c = &all.layout[i];
@@ -175,6 +175,25 @@ START_TEST(layouts_send_what_they_say)
 }
 END_TEST
 
+/* Without sums, a step takes what the kernels take on all workers of a rank. */
+START_TEST(workers_share_kernels)
+{
+    for (int workers = 1; workers <= 4; workers++) {
+        tutti_sim_model m;
+        tutti_plan_layers rows;
+        double kernels_s = 0;
+        open_model(&m);
+        ck_assert_ok(tutti_plan_layers_open(&m, BATCH, RANKS, workers, 0, &rows));
+        for (int l = 0; l < rows.count; l++)
+            kernels_s += rows.layer[l].forward_s + rows.layer[l].backward_s;
+        ck_assert_msg(is_near(workers * rows.step_s, kernels_s, 1e-9), "%d workers: %g s of %g",
+            workers, rows.step_s, kernels_s);
+        tutti_plan_layers_close(&rows);
+        tutti_sim_model_close(&m);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("plan");
@@ -182,6 +201,7 @@ int main(void)
     tcase_add_test(tcase, equations);
     tcase_add_test(tcase, groups_are_the_best);
     tcase_add_test(tcase, bubbles);
+    tcase_add_test(tcase, workers_share_kernels);
     tcase_add_test(tcase, layouts_send_what_they_say);
     return testing_run(suite);
 }

@@ -357,6 +357,31 @@ START_TEST(test_together)
 }
 END_TEST
 
+/* More hosts than a report has findings; what is bad is on the last one. */
+START_TEST(test_many_hosts)
+{
+    enum { HOSTS = 200, OWN = 20 };
+    tutti_doctor_letter *letters = calloc(HOSTS + 1, sizeof *letters);
+    char *text = NULL;
+    size_t size = 0;
+    for (int r = 0; r <= HOSTS; r++) {
+        tutti_doctor_letter *l = &letters[r];
+        snprintf(l->host, sizeof l->host, "h%d", r < HOSTS ? r : HOSTS - 1);
+        tutti_cpus_parse("3", &l->allowed);
+        for (int i = 0; i < OWN; i++)
+            tutti_doctor_say(&l->report, TUTTI_DOCTOR_OK, "own", NULL, "finding %d", i);
+    }
+    tutti_doctor_compare(letters, HOSTS + 1);
+    FILE *out = open_memstream(&text, &size);
+    ck_assert_int_eq(tutti_doctor_print(letters, HOSTS + 1, 1, out), TUTTI_DOCTOR_BAD);
+    fclose(out);
+    ck_assert_ptr_nonnull(strstr(text, "2 ranks on host h199 may run on 1 core only"));
+    ck_assert_ptr_nonnull(strstr(text, ",198,199,200],")); /* every rank of a finding */
+    free(text);
+    free(letters);
+}
+END_TEST
+
 /* The text of the topology that is made of measures. */
 static char *make_topology(const tutti_measures *m, char *remark, size_t size)
 {
@@ -408,6 +433,10 @@ START_TEST(test_topology)
         "ranks a b a h2\n");
     ck_assert_str_eq(remark, "");
     free(text);
+    rank[2].send_s = rank[2].recv_s = 0; /* it had no partner: the means are the others' */
+    text = make_topology(&m, remark, sizeof remark);
+    ck_assert_ptr_nonnull(strstr(text, "copy 10GB/s send 2us recv 3us\n"));
+    free(text);
     way[5] = way[7] = odd;
     free(make_topology(&m, remark, sizeof remark));
     ck_assert_str_eq(remark, "b and h2 exchange 10 MB/s, where their links let 20 through: "
@@ -431,6 +460,7 @@ int main(void)
     tcase_add_test(t, test_system);
     tcase_add_test(t, test_variables);
     tcase_add_test(t, test_together);
+    tcase_add_test(t, test_many_hosts);
     tcase_add_test(t, test_topology);
     return testing_run(suite);
 }
