@@ -21,8 +21,9 @@ typedef struct options {
 static const tutti_setting settings[] = {
     {TUTTI_CONF_HEADING, .help = "Options"},
     {TUTTI_CONF_TEXT, "json", "FILE", .flags = TUTTI_CONF_REQUIRED, AT(json),
-        .help = "the results of tutti-bench step --grid, kv or strategies, or what a program that "
-                "trains has written with --json"},
+        .help = "the results of tutti-bench step --grid, allreduce, tune-collectives, channel, kv, "
+                "strategies or svm-ranks, of tutti-sim, or what a program that trains has written "
+                "with --json"},
     {TUTTI_CONF_TEXT, "svg", "FILE", .flags = TUTTI_CONF_REQUIRED, AT(svg),
         .help = "the picture to write"},
     {TUTTI_CONF_TEXT, "further", "FILE...", .flags = TUTTI_CONF_OPERAND,
@@ -36,8 +37,9 @@ static const tutti_conf conf = {
     .summary = "Draws step time against link rate for every design, the peer and the limit: one "
                "chart for each model and number of hosts. Points are medians over blocks; bars "
                "span the shortest block to the longest. Of trainings it draws loss and accuracy by "
-               "epoch; of tutti-bench kv, bytes per second by size; of tutti-bench strategies, "
-               "accuracy by seconds and by bytes.",
+               "epoch; of tutti-bench kv, allreduce and tune-collectives, bytes per second by "
+               "size; of channel, times over those of the first way; of strategies, accuracy by "
+               "seconds and by bytes; of svm-ranks and tutti-sim, what more ranks gain.",
     .settings = settings,
 };
 
@@ -170,8 +172,8 @@ static tutti_status plot_grid(const options *o)
         status = write_svg(o->svg, draw_grid, &rows);
     else
         status = tutti_fail(TUTTI_ERR_FORMAT,
-            "%s: holds no results of steps with a --link-mbit, of kv or strategies, and no "
-            "training",
+            "%s: holds no results of steps with a --link-mbit, of allreduce, tune-collectives, "
+            "channel, kv, strategies, svm-ranks or tutti-sim, and no training",
             o->json);
     tutti_grid_rows_free(&rows);
     return status;

@@ -10,20 +10,39 @@
 
 enum { MOST_CHARTS = 8, MOST_LINES = 24, ACROSS = 2 };
 
-/* What of an event becomes a point: numbers of the keys x and y, on the line that `name` tells, in a chart
- * for each text of `group`. */
+/* What of an event becomes a point: numbers of the keys x and y, on the line that the text of `line` names (with that
+ * of `also`, unless it is mpi), in a chart for each text of `group`. Kinds with one title share charts. */
 typedef struct kind {
-    const char *event, *group, *x, *y;
+    const char *event, *group, *line, *also, *x, *y;
     const char *title, *x_label, *y_label; /* title: what follows the group's name */
     int even, right;
     double x_least;
+    int rate;          /* y: x over this time in us, in each of "lanes" */
+    const char *over;  /* y is divided by this number; there is no point where it is not above 0 */
+    const char *named; /* the line, instead of `line` */
+    double scale;      /* of y; 0: 1 */
 } kind;
 static const kind kinds[] = {
-    {"kv", "op", "bytes", "mb_s", "", "bytes of a key", "MB/s of a worker", 0, 0, 1},
-    {"strategy", "model", "seconds", "accuracy_pct", ": accuracy by time", "seconds",
-        "% of test images", 1, 1, 0},
-    {"strategy", "model", "mb", "accuracy_pct", ": accuracy by bytes", "MB sent by a host",
-        "% of test images", 1, 1, 0},
+    {"kv", "op", "name", NULL, "bytes", "mb_s", "", "bytes of a key", "MB/s of a worker", 0, 0, 1,
+        .rate = 0},
+    {"strategy", "model", "name", NULL, "seconds", "accuracy_pct", ": accuracy by time", "seconds",
+        "% of test images", 1, 1, 0, .rate = 0},
+    {"strategy", "model", "name", NULL, "mb", "accuracy_pct", ": accuracy by bytes",
+        "MB sent by a host", "% of test images", 1, 1, 0, .rate = 0},
+    {"allreduce", "event", "algorithm", "transport", "bytes", "us", "", "bytes",
+        "MB/s (bars: all blocks)", 0, 0, 1, .rate = 1},
+    {"rule", "kind", NULL, NULL, "bytes", "us", "", "bytes", "MB/s", 0, 0, 1, .rate = 1,
+        .named = "by the rules"},
+    {"rule", "kind", NULL, NULL, "bytes", "us", "", "bytes", "MB/s", 0, 0, 1, .rate = 1,
+        .over = "over_library", .named = "MPI's fastest"},
+    {"rule", "kind", NULL, NULL, "bytes", "us", "", "bytes", "MB/s", 0, 0, 1, .rate = 1,
+        .over = "over_library_choice", .named = "MPI's own choice"},
+    {"channel", "kind", "name", NULL, "bytes", "over_shm", " of a tensor", "bytes",
+        "times as long as the first way", 0, 0, 1, .rate = 0},
+    {"ranks", NULL, NULL, NULL, "ranks", "gain", "tutti-svm, as recorded", "ranks",
+        "times as fast as one rank", 0, 1, 1, .named = "gain"},
+    {"simulation", "model", "design", NULL, "ranks", "efficiency", ": simulated steps", "ranks",
+        "% of what the kernels allow", 0, 0, 1, .scale = 100},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
@@ -47,8 +66,12 @@ static const char *text_of(const json_t *object, const char *key)
 
 static chart *find_chart(tutti_points *p, const kind *k, const char *group)
 {
-    for (int c = 0; c < p->charts; c++)
-        if (p->chart[c].kind == k && !strcmp(p->chart[c].group, group)) return &p->chart[c];
+    for (int c = 0; c < p->charts; c++) {
+        const chart *is = &p->chart[c];
+        if (!strcmp(is->kind->event, k->event) && !strcmp(is->kind->title, k->title) &&
+            !strcmp(is->group, group))
+            return &p->chart[c];
+    }
     if (p->charts == MOST_CHARTS) return NULL;
     chart *c = &p->chart[p->charts++];
     c->kind = k;
@@ -67,18 +90,50 @@ static tutti_chart_line *find_line(chart *c, const char *name, int dashed)
     return line;
 }
 
+static void name_line(const json_t *object, const kind *k, char *name, size_t size)
+{
+    const char *also = k->also ? text_of(object, k->also) : "";
+    const int tells = *also && strcmp(also, "mpi") != 0;
+    snprintf(name, size, "%s%s%s", k->named ? k->named : text_of(object, k->line),
+        tells ? ", " : "", tells ? also : "");
+}
+
+static double value_of(const json_t *object, const kind *k, double x, double y)
+{
+    const json_t *lanes = json_object_get(object, "lanes");
+    if (k->over) y /= json_number_value(json_object_get(object, k->over));
+    if (k->rate) return x * (lanes ? json_number_value(lanes) : 1) / y;
+    return k->scale > 0 ? k->scale * y : y;
+}
+
+/* From the least to the most of the samples, where they are of the number that is drawn. */
+static void put_bar(const json_t *object, const kind *k, double x, double *low, double *high)
+{
+    const json_t *samples = json_object_get(object, "samples");
+    for (size_t i = 0; k->rate && !k->over && i < json_array_size(samples); i++) {
+        const double at = value_of(object, k, x, json_number_value(json_array_get(samples, i)));
+        if (!i || at < *low) *low = at;
+        if (!i || at > *high) *high = at;
+    }
+}
+
 static void add(tutti_points *p, const json_t *object, const kind *k)
 {
     const json_t *x = json_object_get(object, k->x), *y = json_object_get(object, k->y);
+    char name[sizeof p->chart->line->name];
     if (strcmp(text_of(object, "event"), k->event) != 0 || !json_is_number(x) ||
         !json_is_number(y) || json_number_value(x) < k->x_least)
         return;
-    chart *c = find_chart(p, k, text_of(object, k->group));
-    tutti_chart_line *line =
-        c ? find_line(c, text_of(object, "name"), !strcmp(text_of(object, "kind"), "peer")) : NULL;
+    if (k->over && !(json_number_value(json_object_get(object, k->over)) > 0)) return;
+    chart *c = find_chart(p, k, k->group ? text_of(object, k->group) : "");
+    name_line(object, k, name, sizeof name);
+    const int dashed = !strcmp(text_of(object, "kind"), "peer") || !strncmp(name, "MPI", 3);
+    tutti_chart_line *line = c ? find_line(c, name, dashed) : NULL;
     if (!line || line->points == TUTTI_CHART_POINTS) return;
-    line->x[line->points] = json_number_value(x);
-    line->y[line->points++] = json_number_value(y);
+    const int at = line->points++;
+    line->x[at] = json_number_value(x);
+    line->y[at] = value_of(object, k, line->x[at], json_number_value(y));
+    put_bar(object, k, line->x[at], &line->low[at], &line->high[at]);
 }
 
 tutti_status tutti_points_read(const char *file, tutti_points **points)

@@ -1,6 +1,5 @@
-/* Pictures of results that are lines of points: those of tutti-bench kv (bytes per second by size, a chart
- * for each operation) and of tutti-bench strategies (accuracy by seconds, and by bytes). Which events become
- * which charts says a table. [M] */
+/* Pictures of results that are lines of points: those of tutti-bench kv, allreduce, tune-collectives, channel,
+ * strategies and svm-ranks, and of tutti-sim. Which events become which charts says a table. [M] */
 #ifndef TUTTI_BENCH_POINTS_H
 #define TUTTI_BENCH_POINTS_H
 

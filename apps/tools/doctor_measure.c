@@ -108,21 +108,32 @@ static tutti_status own_time(const side *s, int leads, int peer, tutti_measure *
     return TUTTI_OK;
 }
 
-/* How long what came in took: its second half, which is neither latency nor what an idle link takes in at once, and all
- * of it. */
+/* Both send so many pieces, some of them at a time: with more, all would arrive together at the end; with fewer, links
+ * would wait for the next. */
+enum { PIECES = 64, AT_A_TIME = 8 };
+
+/* How long what came in took: a piece, and all of it. */
 typedef struct arrival {
-    double late_s, all_s;
+    double piece_s, all_s;
 } arrival;
 
-/* Both send this much, in pieces, some of them at a time: with more, all would arrive together at the end; with
- * fewer, links would wait for the next. */
+/* Of the pieces that are neither latency nor what an idle link takes in at once, from each in the second quarter on to
+ * the last: the longest, because a rank that did not run has seen too late what had arrived meanwhile. */
+static double longest_piece(const double since[PIECES], double end)
+{
+    double longest = 0;
+    for (int i = PIECES / 4; i <= PIECES / 2; i++) {
+        const double piece = (end - since[i]) / (PIECES - i);
+        if (piece > longest) longest = piece;
+    }
+    return longest;
+}
+
 static tutti_status send_pieces(const side *s, int peer, size_t bytes, arrival *arrived)
 {
-    enum { PIECES = 64, AT_A_TIME = 8 };
     tutti_message *out[PIECES], *in[PIECES];
     const size_t piece = bytes / PIECES;
-    const double since = tutti_clock_s();
-    double middle = since;
+    double since[PIECES];
     int started = 0;
     tutti_status status = TUTTI_OK;
     for (int i = 0; !status && i < PIECES; i++) {
@@ -131,13 +142,14 @@ static tutti_status send_pieces(const side *s, int peer, size_t bytes, arrival *
             status = start_message(s, 0, peer, from, piece, &in[started]);
             if (!status) status = start_message(s, 1, peer, from, piece, &out[started]);
         }
-        if (i == PIECES / 2) middle = tutti_clock_s();
+        since[i] = tutti_clock_s();
         if (!status) status = await(s, in[i], peer);
         if (!status) status = await(s, out[i], peer);
     }
+    if (status) return status;
     const double end = tutti_clock_s();
-    *arrived = (arrival){end - middle, end - since};
-    return status;
+    *arrived = (arrival){longest_piece(since, end), end - since[0]};
+    return TUTTI_OK;
 }
 
 /* The same from a common beginning, as the leader sees it. */
@@ -164,7 +176,7 @@ static tutti_status both_ways(const side *s, int leads, int peer, double *bytes_
         tutti_status status = send_together(s, leads, peer, bytes, &arrived);
         if (status) return status;
         if (turns || arrived.all_s >= enough_s || bytes >= MOST_BYTES)
-            rate[turns++] = (double)bytes / 2 / arrived.late_s;
+            rate[turns++] = (double)bytes / PIECES / arrived.piece_s;
         else
             bytes *= 2;
     }

@@ -213,6 +213,25 @@ grep -q 'json .*nowhere: cannot be read' "$dir/out" || { fail "--verdict does no
 [ $? = 1 ] && grep -q '1 of 1 cells could not be run' "$dir/out" || fail "a cell that cannot be run"
 "$apps/tutti-bench" plot --json "$dir/grid" --svg "$dir/svg" || fail "plot: status $?"
 grep -q '>mlp, batch 2, 2 hosts<' "$dir/svg" && grep -q '</svg>' "$dir/svg" || fail "the picture of plot"
+"$apps/tutti-bench" plot --json "$dir/grid" --svg "$dir/grid" 2> "$dir/out"
+[ $? = 2 ] && grep -q 'it is the file of --json itself' "$dir/out" || fail "a picture in place of its results"
+# Pictures of what else is measured.
+draws() { # EVENTS TEXT...
+    printf '%s\n' "$1" > "$dir/events"
+    shift
+    "$apps/tutti-bench" plot --json "$dir/events" --svg "$dir/svg" || { fail "plot of $(head -n 1 "$dir/events"): status $?"; return; }
+    for text; do grep -q ">$text<" "$dir/svg" || fail "no $text in the picture of $(head -n 1 "$dir/events")"; done
+}
+draws '{"event":"allreduce","algorithm":"MPI_Allreduce","lanes":1,"bytes":4096,"us":40,"samples":[39,40,42],"transport":"mpi"}
+{"event":"allreduce","algorithm":"ring","lanes":1,"bytes":4096,"us":20,"samples":[19,20,22],"transport":"mesh"}' allreduce MPI_Allreduce 'ring, mesh'
+[ "$(grep -c 'class="bar"' "$dir/svg")" = 2 ] || fail "a bar for each sum with blocks"
+draws '{"event":"rule","kind":"broadcast","bytes":4096,"us":20,"over_library":0.5,"over_library_choice":0.25}
+{"event":"rule","kind":"allreduce","bytes":4096,"us":20,"over_library":0,"over_library_choice":0}' \
+    broadcast allreduce 'by the rules' 'MPI[^<]*s fastest' 'MPI[^<]*s own choice'
+draws '{"event":"channel","name":"shm","kind":"read","bytes":4096,"us":2,"over_shm":1}' 'read of a tensor' shm
+draws '{"event":"ranks","ranks":4,"seconds":2,"gain":3.5}' 'tutti-svm, as recorded' gain
+"$apps/tutti-sim" mlp --topology star:4,1Gbit/s --ranks 2,4 --times cpu --json > "$dir/events" || fail "tutti-sim --json: status $?"
+draws "$(cat "$dir/events")" 'mlp: simulated steps' funneled
 # A grid that is told to end lets its box be taken down first.
 cat > "$dir/box" << 'END'
 #!/bin/bash
