@@ -108,8 +108,8 @@ static tutti_status own_time(const side *s, int leads, int peer, tutti_measure *
     return TUTTI_OK;
 }
 
-/* Both send so many pieces, some of them at a time: with more, all would arrive together at the end; with fewer, links
- * would wait for the next. */
+/* Both send pieces, some of them at a time: with more, all would arrive together at the end; with fewer, links would
+ * wait for the next. */
 enum { PIECES = 64, AT_A_TIME = 8 };
 
 /* How long what came in took: a piece, and all of it. */
