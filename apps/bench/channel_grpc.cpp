@@ -7,8 +7,8 @@
  *
  * Prints {"event": "ready", "about": ...}, the server also with its "port"; for each line "BYTES ROUNDS HOW" on stdin the
  * client makes so many calls, and prints {"event": "block", "step_ms": MILLISECONDS OF A CALL, "cpu_s": PROCESSOR SECONDS
- * OF BOTH IN A CALL}. Within a host the client makes the tensor anew before each call, which is not timed. HOW: hand (the server has the message), read (it reads a word of
- * each cache line), check (the answer is the sum of all bytes, which is compared). */
+ * OF BOTH IN A CALL}. Within a host the client makes the tensor anew before each call, which is not timed. HOW: hand (the
+ * server has the message), read (it reads a word of each cache line), check (the answer is the sum of all bytes, which is compared). */
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>

@@ -317,7 +317,6 @@ static tutti_status set_up(bench *b)
 static tutti_status take_down(bench *b)
 {
     for (int i = 0; i < b->peers; i++) tutti_peer_stop(b->peer[i]);
-    if (*b->file) unlink(b->file);
     for (int i = 0; i < MOST_THREADS; i++) tutti_decoder_free(b->decoder[i]);
     for (int i = 0; i < SIDES + MOST_PEERS; i++) free(b->block_s[i]);
     tutti_photos_free(&b->photos);

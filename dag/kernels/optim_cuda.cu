@@ -248,7 +248,8 @@ tutti_status lars(const void *args, void *const buf[], void *queue)
 
 /* ---- clip ---- */
 
-/* One thread adds all lengths, of which there is one for each tensor, or a few: MOST_INPUTS inputs to those of the launch before. */
+/* One thread adds the squares of all lengths. A launch takes up to MOST_INPUTS inputs, and adds to the sum of the one
+ * before. */
 struct ClipFactor {
     const float *length[MOST_INPUTS];
     double *squares;

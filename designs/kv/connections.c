@@ -412,7 +412,8 @@ static void wait_for_work(tutti_connections *connections)
     n = 1;
     for (endpoint *e = connections->endpoints; e; e = e->next)
         what[n++] = tutti_connection_poll(e->connection);
-    if (connections->listener) n += tutti_tcp_listener_poll(connections->listener, what + n);
+    if (connections->listener && !connections->stopping)
+        n += tutti_tcp_listener_poll(connections->listener, what + n);
     poll(what, (nfds_t)n, most_ms);
     uint64_t rung;
     if (what[0].revents && read(connections->wakeup, &rung, sizeof rung) < 0) return;
@@ -582,7 +583,9 @@ void tutti_connections_close(tutti_connections *connections)
     if (!connections) return;
     while (queue_copy(connections, &(command){.kind = STOP})) tutti_clock_sleep(1e-3);
     if (!await_end(connections)) {
-        pthread_detach(connections->thread); /* which uses the memory */
+        tutti_log(
+            TUTTI_LOG_WARN, "messages of a store have not ended within 60 s: their memory stays");
+        pthread_detach(connections->thread); /* which uses it */
         return;
     }
     pthread_join(connections->thread, NULL);

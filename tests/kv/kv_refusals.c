@@ -134,7 +134,7 @@ static int is_told(void)
     return !stop || !access(stop, F_OK);
 }
 
-/* Each of the two workers pushes another key, once it is told to: neither sum is one. */
+/* The two workers push different keys, once they are told to, so that neither sum is complete. */
 void run_torn(void)
 {
     tutti_handle two[2];
@@ -149,7 +149,7 @@ void run_torn(void)
     for (int k = 0; k < 2; k++) starpu_data_unregister(two[k]);
 }
 
-/* Nothing of them is there. */
+/* No key has any of what was torn. */
 void run_whole(void)
 {
     tutti_handle two[2];

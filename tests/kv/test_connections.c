@@ -8,12 +8,12 @@
 #include <starpu.h>
 #include <stdlib.h>
 
-static void hear(void *ctx, const tutti_active_message *message)
+static void ignore_message(void *ctx, const tutti_active_message *message)
 {
     (void)ctx, (void)message;
 }
 
-static void lose(void *ctx, int peer, const char *why)
+static void ignore_loss(void *ctx, int peer, const char *why)
 {
     (void)ctx, (void)peer, (void)why;
 }
@@ -39,7 +39,7 @@ START_TEST(closing_waits_for_what_is_not_ready)
     ck_assert_int_eq(tutti_run_init_starpu(&conf), 0);
     ck_assert_ok(tutti_datum_open_in(value, 1, TUTTI_F32, &data));
     const tutti_connections_user user = {
-        .on_message = hear, .on_lost = lose, .silence_s = 30, .tags = 4};
+        .on_message = ignore_message, .on_lost = ignore_loss, .silence_s = 30, .tags = 4};
     ck_assert_ok(tutti_connections_open(&user, &connections));
 
     const tutti_datum_task busy = {
