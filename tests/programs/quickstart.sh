@@ -33,12 +33,24 @@ tar -czf "$dir/some.tgz" -C "$dir" top
 (cd "$dir" && succeeds imagenet --data some.tgz --size 32 --to unpacked)
 check "$dir/unpacked" 'tench|English springer|cassette player|chain saw|church'
 
+# What a user has there stays: photographs by the same name, and an archive among those that would be made anew.
+mkdir -p "$dir/mine/photographs" "$dir/mine/scenes"
+touch "$dir/mine/photographs/cat.jpg" "$dir/mine/scenes/sea.jpg"
+refuses 1 'mine/photographs is there, and not from' quickstart imagenet --data "$dir/some.tgz" --to "$dir/mine"
+refuses 1 'mine/scenes is there, and not from' quickstart imagenet --to "$dir/mine"
+cp "$dir/some.tgz" "$dir/unpacked/photographs/"
+refuses 1 'some.tgz: it is in .*, which is made anew' quickstart imagenet --data "$dir/unpacked/photographs/some.tgz" --to "$dir/unpacked"
+[ -e "$dir/mine/photographs/cat.jpg" ] && [ -e "$dir/mine/scenes/sea.jpg" ] && [ -s "$dir/unpacked/photographs/some.tgz" ] || fail "files of the user are gone"
+
 # Pictures are the same every time.
 "$apps/data/scenes" --to "$dir/again" --images 8 && diff -r "$dir/again" "$dir/drawn/scenes" || fail "other pictures"
 "$apps/data/scenes" --to "$dir/other" --images 1 --seed 2
 cmp -s "$dir/other/train/moon/0000.jpg" "$dir/again/train/moon/0000.jpg" && fail "--seed changes nothing"
 
 refuses 1 'there is no such file or folder' quickstart imagenet --data "$dir/none"
+source=$(cd "$TUTTI_SRCDIR" && pwd)
+[ "$(cd "$source/.." && "${source##*/}/quickstart" | head -n 1)" = "From a fresh Debian or Ubuntu machine to a trained network, in one command." ] ||
+    fail "the help, called from the folder above"
 refuses 1 'unknown option --model' quickstart imagenet --model resnet50
 refuses 1 '--size needs a value' quickstart imagenet --size
 tar -cf "$dir/empty.tar" -C "$dir" drawn/report.html
