@@ -48,7 +48,7 @@ static FILE *ask(const char *mpirun, const tutti_launch_options *o, pid_t *child
         return NULL;
     }
     snprintf(ranks, sizeof ranks, "%d", o->ranks);
-    snprintf(all, sizeof all, "%d", o->ranks + o->servers);
+    snprintf(all, sizeof all, "%d", o->ranks + o->servers + tutti_launch_count_others(o));
     *child = fork();
     if (*child == 0) {
         if (pipes[1] == 3 ? fcntl(3, F_SETFD, 0) : dup2(pipes[1], 3) < 0) _exit(126);

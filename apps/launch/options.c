@@ -79,8 +79,8 @@ static const option table[] = {
         AT(grace_s), 0},
     {"--linger", "S", NULL,
         {"seconds that the command may run on after a rank has",
-            "reported an error, and mpirun after its last process has",
-            "ended, before tutti-run ends it (default: 30)"},
+            "reported an error (default: 30; with -n alone, no limit),",
+            "and mpirun after its last process has ended (default: 30)"},
         AT(linger_s), 0},
     {"--help", NULL, NULL, {"print this and exit"}, 0, 0},
     {"--version", NULL, NULL, {"print the version and exit"}, 0, 0},
@@ -260,6 +260,16 @@ int tutti_launch_has_several(const tutti_launch_options *o)
     return 0;
 }
 
+int tutti_launch_count_others(const tutti_launch_options *o)
+{
+    static const char *const counts[] = {"-n", "-np", "-c"};
+    int others = 0;
+    for (int i = 0; i + 2 < o->words; i++)
+        for (int k = 0; k < 3 && strcmp(o->command[i], ":") == 0; k++)
+            if (strcmp(o->command[i + 1], counts[k]) == 0) others += atoi(o->command[i + 2]);
+    return others;
+}
+
 /* The number of servers that have a key, from the option or its variable. */
 static int check_replicas(tutti_launch_options *o)
 {
@@ -357,6 +367,8 @@ static int check_options(tutti_launch_options *o)
     if (!checkpoint && o->proceed)
         return refuse(
             "--continue: no --checkpoint FILE in the command, so there is nothing to continue");
+    /* A program that nobody restarts, on this host alone, may know what to do about its error. */
+    o->ends_erred = o->linger_s >= 0 || o->max_restarts || o->hosts || o->srun;
     if (o->linger_s < 0) o->linger_s = 30;
     return -1;
 }

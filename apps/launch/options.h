@@ -10,6 +10,7 @@ typedef struct tutti_launch_options {
     int srun, proceed;    /* proceed: --continue */
     int max_restarts;     /* -1 until options are complete */
     int pause_s, grace_s, linger_s;
+    int ends_erred; /* after linger_s, a command of which a rank has reported an error */
     const char *hosts, *rsh, *output, *elastic; /* NULL: none */
     char **command;             /* [words], and a NULL */
     int words;
@@ -23,7 +24,8 @@ int tutti_launch_parse(int argc, char **argv, tutti_launch_options *options);
 int tutti_launch_next_pause(int pause_s);
 /* The file of the command's last --checkpoint; NULL: it has none. */
 const char *tutti_launch_checkpoint(const tutti_launch_options *options);
-/* Whether a ":" separates programs of the command. */
+/* Whether a ":" separates programs of the command, and the ranks that it starts behind the first ":", as far as it says. */
 int tutti_launch_has_several(const tutti_launch_options *options);
+int tutti_launch_count_others(const tutti_launch_options *options);
 
 #endif

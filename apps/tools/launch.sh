@@ -162,8 +162,10 @@ launch_dealt() { # KIND HOST,... RANKS
     case $1 in
     hydra) launch_words=(-ppn 1 -hosts "$2") ;;
     *)
-        launch_words=(--map-by node --bind-to none --host "${2//,/:$3,}:$3")
-        for name in TUTTI_RUN ${!TUTTI_KV_@}; do launch_words+=(-x "$name"); done ;;
+        launch_words=(--map-by node --bind-to none --host "${2//,/:$3,}:$3" -x TUTTI_RUN)
+        for name in ${!TUTTI_@} ${!STARPU_@} ${!OMP_@} ${!DNNL_@} ${!ONEDNN_@} LD_LIBRARY_PATH; do
+            [ "$name" = TUTTI_RUN ] || [ -z "${!name+set}" ] || launch_words+=(-x "$name")
+        done ;;
     esac
 }
 
