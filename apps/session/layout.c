@@ -239,13 +239,13 @@ char *tutti_layout_print(const tutti_placement *p, char text[TUTTI_LAYOUT_TEXT])
     return text;
 }
 
-int tutti_layout_micro_batches(const tutti_layout *layout, int64_t batch, int workers)
+int tutti_layout_micro_batches(const tutti_layout *layout, int64_t parts, int workers)
 {
     enum { EACH_STAGE = 4 };
     if (layout->micro_batches) return layout->micro_batches;
     if (layout->placement.stages < 2) return workers;
     int most = EACH_STAGE * layout->placement.stages;
-    while (batch % most) most--;
+    while (parts % most) most--;
     return most;
 }
 

@@ -38,8 +38,8 @@ static tutti_status use_servers(
             strategy->name);
     if (p->stored) {
         recipe->strategy = stored;
-        if (stored->uses_store) /* a client is a run of its own */
-            recipe->placement.first_replica = recipe->placement.global_replicas = 0;
+        /* A client weighs losses as a run of its own; its place still decides what is drawn for its images. */
+        if (stored->uses_store) recipe->placement.global_replicas = 0;
         return TUTTI_OK;
     }
     if (!servers && strategy->needs_servers)

@@ -160,10 +160,11 @@ static void keep_graph(tutti_training_session *s, tutti_graph *graph)
     s->level = TUTTI_TRAINING_BUILT;
 }
 
-int tutti_training_session_micro_batches(const tutti_training_session *s, int64_t batch)
+int tutti_training_session_micro_batches(
+    const tutti_training_session *s, const tutti_step_options *recipe)
 {
     const int cuts = s->place.device == TUTTI_CPU ? s->options.workers : 1;
-    return tutti_layout_micro_batches(&s->options.layout, batch, cuts);
+    return tutti_layout_micro_batches(&s->options.layout, tutti_step_parts(recipe), cuts);
 }
 
 tutti_status tutti_training_session_build(tutti_training_session *s, const tutti_model *model,
@@ -173,7 +174,7 @@ tutti_status tutti_training_session_build(tutti_training_session *s, const tutti
     if (!status) status = reserve(s);
     if (status) return status;
     tutti_step_options cut = *recipe;
-    cut.micro_batches = tutti_training_session_micro_batches(s, recipe->batch);
+    cut.micro_batches = tutti_training_session_micro_batches(s, recipe);
     const tutti_model_step_options options = {.layout = &s->options.layout,
         .rates = &s->options.rates,
         .place = &s->place,
@@ -260,9 +261,10 @@ tutti_status tutti_training_session_init(tutti_training_session *s)
     return tutti_step_init(s->step, s->net, s->runner, s->run, s->recipe.seed);
 }
 
-static tutti_status refresh(tutti_training_session *s)
+tutti_status tutti_training_session_refresh(tutti_training_session *s)
 {
-    if (!s->stale || s->step->refresh < 0) return TUTTI_OK;
+    tutti_status status = expect_model(s, "use new weights");
+    if (status || !s->stale || s->step->refresh < 0) return status;
     s->stale = 0;
     return s->runner->submit(s->run, s->step->refresh);
 }
@@ -272,7 +274,7 @@ tutti_status tutti_training_session_feed(
 {
     int64_t bytes = evaluation ? s->evaluated_bytes : s->image_bytes;
     tutti_status status = expect_model(s, "take a batch");
-    if (!status) status = refresh(s);
+    if (!status) status = tutti_training_session_refresh(s);
     for (int i = 0; !status && i < s->recipe.micro_batches; i++) {
         const tutti_micro_batch *part = &s->step->micro_batch[i];
         if (part->labels < 0) continue;

@@ -96,7 +96,8 @@ typedef struct tutti_training_session {
 
 /* How many micro-batches a batch is cut into (tutti_layout_micro_batches): on a GPU, without a layout or a
  * number that was given, one. [P] */
-int tutti_training_session_micro_batches(const tutti_training_session *session, int64_t batch);
+int tutti_training_session_micro_batches(
+    const tutti_training_session *session, const tutti_step_options *recipe);
 
 /* All ranks call it if there is an exchange. On failure the session is closed; after TIMEOUT its
  * memory stays, because a thread of the exchange may still use it. INVAL (logged): an unknown
@@ -128,6 +129,9 @@ tutti_status tutti_training_session_apply(tutti_training_session *session);
 tutti_status tutti_training_session_start(tutti_training_session *session);
 /* Writes the model's initial weights and state, which the recipe's seed determines. */
 tutti_status tutti_training_session_init(tutti_training_session *session);
+/* Submits the section `refresh` of a step that has one (step.h), once behind each start or init. feed does so itself; a
+ * section that is submitted before the first batch comes behind it. Errors as of tutti_runner.submit. */
+tutti_status tutti_training_session_refresh(tutti_training_session *session);
 /* Feeds a batch of images, bytes (N,H,W,C), and labels, micro-batch by micro-batch, as nodes, on the
  * first stage (NULL on the others, which call it, too), to be
  * trained on, or with evaluation 1, to be evaluated: both must stay valid until a wait for a later

@@ -19,9 +19,9 @@ static int is_layout(const tutti_placement *p)
 
 static int micro_batches(const tutti_sim_model *m)
 {
-    const int64_t batch = m->recipe.batch;
+    const int64_t parts = tutti_step_parts(&m->recipe);
     return tutti_layout_micro_batches(
-        &m->layout, batch, batch < m->workers ? (int)batch : m->workers);
+        &m->layout, parts, parts < m->workers ? (int)parts : m->workers);
 }
 
 static tutti_status build_step(const tutti_sim_model *m, int rank, int ranks, tutti_step **step)

@@ -139,7 +139,9 @@ static tutti_status submit_batch(loop *l, int64_t number)
     tutti_training_session *on = &s->session;
     tutti_flight *f = &l->flight[number % TUTTI_FLIGHTS];
     int64_t step = number / s->options->accumulate;
-    tutti_status status = begins_step(s, number) ? submit_mixing(l, step) : TUTTI_OK;
+    tutti_status status =
+        tutti_training_session_refresh(on); /* mixing steps send shares, which it sets */
+    if (!status && begins_step(s, number)) status = submit_mixing(l, step);
     if (!status) status = tutti_flight_take_batch(s, l->batches, "train", step, f);
     if (status) return status;
     f->number = number;

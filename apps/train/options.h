@@ -212,5 +212,7 @@ tutti_status tutti_train_options_parse(const tutti_train_program *program, int a
 extern const tutti_setting tutti_train_settings[TUTTI_TRAIN_SETTINGS]; /* ends with rows of zeros */
 extern const tutti_conf_brief tutti_train_brief[]; /* what --help says of them */
 tutti_status tutti_train_options_check(const tutti_train_options *options);
+/* As tutti_step_parts of the step that they ask for. [P] */
+int64_t tutti_train_options_parts(const tutti_train_options *options);
 
 #endif

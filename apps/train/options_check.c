@@ -139,6 +139,16 @@ static tutti_status check_servers(const tutti_train_options *o)
     return TUTTI_OK;
 }
 
+static int is_mixed(const tutti_train_options *o)
+{
+    return !o->labels.mixup.word || !o->labels.cutmix.word;
+}
+
+int64_t tutti_train_options_parts(const tutti_train_options *o)
+{
+    return is_mixed(o) ? o->batch / 2 : o->batch;
+}
+
 static tutti_status check_layout(const tutti_train_options *o)
 {
     const tutti_layout *l = &o->layout.value;
@@ -170,10 +180,10 @@ static tutti_status check_layout(const tutti_train_options *o)
             "its replicas meet as wholes, each on one rank: leave out stages of --layout, or use "
             "--strategy local");
     if (!tutti_placement_is_divided(p)) return TUTTI_OK;
-    if (p->stages > 1 && l->micro_batches && o->batch % l->micro_batches) {
+    if (p->stages > 1 && l->micro_batches && tutti_train_options_parts(o) % l->micro_batches) {
         snprintf(reason, sizeof reason,
-            "must divide the batch (--batch %" PRId64 ") into equal parts for --layout %s",
-            o->batch, o->layout.text);
+            "must divide the batch (--batch %" PRId64 "%s) into equal parts for --layout %s",
+            o->batch, is_mixed(o) ? ", in pairs" : "", o->layout.text);
         return refuse_number(o, "micro-batches", l->micro_batches, reason);
     }
     if (strcmp(o->exchange.priority_name, "on") == 0)
@@ -207,7 +217,8 @@ static tutti_status check_batch(const tutti_train_options *o)
         return tutti_conf_refuse(
             &o->conf, "tf32", NULL, "the CPU does not compute so: use it with --device cuda");
     const int cuts = strcmp(o->machine.device, "cuda") == 0 ? 1 : (int)o->machine.workers;
-    const int parts = tutti_layout_micro_batches(&o->layout.value, o->batch, cuts);
+    const int parts =
+        tutti_layout_micro_batches(&o->layout.value, tutti_train_options_parts(o), cuts);
     const char *cut = o->layout.micro_batches.word ? "workers" : "micro-batches";
     if (parts > o->batch) {
         snprintf(reason, sizeof reason, "more %s than images in a batch (--batch %" PRId64 ")", cut,
@@ -218,7 +229,7 @@ static tutti_status check_batch(const tutti_train_options *o)
         return tutti_conf_refuse(&o->conf, "cutmix", NULL,
             "images are mixed in one way alone: use either --mixup or --cutmix");
     const char *mix = !o->labels.cutmix.word ? "cutmix" : "mixup";
-    const int mixed = !o->labels.mixup.word || !o->labels.cutmix.word;
+    const int mixed = is_mixed(o);
     if (mixed && o->batch % 2) {
         snprintf(reason, sizeof reason, "must be even: --%s mixes images in pairs", mix);
         return refuse_number(o, "batch", o->batch, reason);

@@ -126,7 +126,7 @@ static tutti_status time_layers(tutti_trainer *s, int *layers)
             "--stage-layers auto, or the number of layers of each stage");
     const tutti_model_input input = tutti_trainer_input(s);
     const int64_t images = o->batch / tutti_layout_micro_batches(&s->session.options.layout,
-                                          o->batch, (int)o->machine.workers);
+                                          tutti_train_options_parts(o), (int)o->machine.workers);
     return tutti_layout_time(o->model, &input, s->precision, images, layers, &s->layer_seconds);
 }
 

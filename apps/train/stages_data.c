@@ -8,6 +8,7 @@
 #include "apps/train/shards.h"
 #include "dag/base/log.h"
 #include "dag/step/strategy.h"
+#include "dag/strategies/strategies.h"
 #include "dag/step/update_rule.h"
 
 #include <inttypes.h>
@@ -208,6 +209,7 @@ tutti_status tutti_trainer_plan(tutti_trainer *s)
                                     : tutti_conf_int_or(o->steps, o->epochs * s->steps_per_epoch);
     int64_t stop = tutti_conf_int_or(o->stop_after, s->steps);
     const tutti_strategy *strategy = o->strategy.kind;
+    if (strategy && o->strategy.jobs) strategy = tutti_strategy_with_store(strategy);
     s->period =
         strategy ? tutti_strategy_steps(strategy, strategy->period, &o->strategy.settings) : 1;
     s->last_step = stop < s->steps ? stop : s->steps;

@@ -310,7 +310,7 @@ int tutti_state_choice(
     const tutti_trainer *s, const tutti_checkpoint *checkpoint, tutti_configuration *configuration)
 {
     const char *choice = tutti_checkpoint_value(checkpoint, choice_key);
-    return choice && says(checkpoint, "ranks", s->session.placement.ranks) &&
+    return choice && says(checkpoint, "ranks", s->session.placement.global_replicas) &&
            says(checkpoint, "batch", s->options->batch) &&
            tutti_configuration_restore(choice, configuration);
 }

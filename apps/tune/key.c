@@ -80,7 +80,7 @@ tutti_status tutti_tune_key(const tutti_training_session *session, const tutti_w
         session->options.workers, session->placement.ranks,
         given ? tutti_layout_print(&session->placement, layout) : "none",
         tutti_layout_print_layers(l, layers), link,
-        tutti_training_session_micro_batches(session, recipe->batch),
+        tutti_training_session_micro_batches(session, recipe),
         tutti_pipeline_order_name((int)l->order), hosts, fixed, PACKAGE_VERSION,
         tutti_boot_version(), tutti_run_starpu_version(), tutti_kernel_library());
     return TUTTI_OK;

@@ -98,6 +98,11 @@ static inline int tutti_step_batches(const tutti_step_options *o)
 {
     return o->accumulate ? o->accumulate : 1;
 }
+/* Whether all micro-batches are of one size. */
+static inline int tutti_step_cut_is_even(const tutti_step_options *o)
+{
+    return tutti_step_parts(o) % o->micro_batches == 0;
+}
 
 /* INVAL (logged): what tutti_step_build refuses before it begins. */
 tutti_status tutti_step_check(const tutti_net *net, const tutti_step_options *options);

@@ -27,10 +27,10 @@ static tutti_status check_options(const tutti_step_options *o)
         return tutti_fail(
             TUTTI_ERR_INVAL, "step: %d batches per step; must be at least 1", o->accumulate);
     const tutti_placement *p = &o->placement;
-    if (p->stages > 1 && o->batch % o->micro_batches)
+    if (p->stages > 1 && !tutti_step_cut_is_even(o))
         return tutti_fail(TUTTI_ERR_INVAL,
-            "step: a batch of %lld in %d micro-batches: in a pipeline all must be of one size",
-            (long long)o->batch, o->micro_batches);
+            "step: a batch of %lld%s in %d micro-batches: in a pipeline all must be of one size",
+            (long long)o->batch, o->mixup > 0 ? ", in pairs," : "", o->micro_batches);
     if (o->wire != TUTTI_F32 && o->wire != TUTTI_BF16)
         return tutti_fail(TUTTI_ERR_INVAL, "step: gradients cannot be summed as %s: only %s and %s",
             tutti_dtype_name(o->wire), tutti_dtype_name(TUTTI_F32), tutti_dtype_name(TUTTI_BF16));
@@ -54,11 +54,11 @@ static tutti_status check_options(const tutti_step_options *o)
         return tutti_fail(TUTTI_ERR_INVAL,
             "step: the strategy %s needs whole layers on every replica: do not divide them",
             tutti_step_strategy(o)->name);
-    if (p->blocks > 1 && o->slots && o->slots < o->micro_batches && o->batch % o->micro_batches)
+    if (p->blocks > 1 && o->slots && o->slots < o->micro_batches && !tutti_step_cut_is_even(o))
         return tutti_fail(TUTTI_ERR_INVAL,
-            "step: a batch of %lld in %d micro-batches: with divided layers, those of one slot "
+            "step: a batch of %lld%s in %d micro-batches: with divided layers, those of one slot "
             "must be of one size",
-            (long long)o->batch, o->micro_batches);
+            (long long)o->batch, o->mixup > 0 ? ", in pairs," : "", o->micro_batches);
     if (p->servers && !tutti_step_strategy(o)->serves)
         return tutti_fail(TUTTI_ERR_INVAL, "step: the strategy %s has no part for servers",
             tutti_step_strategy(o)->name);

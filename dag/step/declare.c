@@ -8,7 +8,7 @@
 
 void tutti_builder_cut(tutti_step *step, const tutti_step_options *o)
 {
-    int64_t first = 0, least = o->mixup > 0 ? 2 : 1, parts = o->batch / least;
+    int64_t first = 0, parts = tutti_step_parts(o), least = o->mixup > 0 ? 2 : 1;
     for (int s = 0; s < o->micro_batches; s++) {
         int64_t count = least * (parts / o->micro_batches + (s < parts % o->micro_batches));
         step->micro_batch[s] = (tutti_micro_batch){.first = first, .count = count};

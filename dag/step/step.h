@@ -185,6 +185,12 @@ typedef struct tutti_step_options {
     float mean[TUTTI_PIXEL_CHANNELS], deviation[TUTTI_PIXEL_CHANNELS];
 } tutti_step_options;
 
+/* What a batch is cut into micro-batches of: its images, or where images are mixed its pairs of them. [P] */
+static inline int64_t tutti_step_parts(const tutti_step_options *options)
+{
+    return options->mixup > 0 ? options->batch / 2 : options->batch;
+}
+
 /* A micro-batch and its tensors in both sections. A label of -1 marks a row that is not counted. Of a
  * pipeline only the first stage is fed and read, and no server is: elsewhere all tensors are -1. */
 typedef struct tutti_micro_batch {

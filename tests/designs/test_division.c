@@ -405,13 +405,20 @@ static const struct {
          .slots = 1,
          .micro_batches = 3},
         "must be of one size"},
+    {{.placement = {.blocks = 2, .divided_least = 1}, /* two pairs, and one */
+         .emission = TUTTI_EMISSION_1F1B,
+         .slots = 1,
+         .batch = 6,
+         .micro_batches = 2,
+         .mixup = 0.4},
+        "a batch of 6, in pairs, in 2 micro-batches"},
 };
 
 START_TEST(wrong_divisions_are_refused)
 {
     tutti_step *step = NULL;
     tutti_step_options recipe = refusals[_i].recipe;
-    recipe.batch = 4;
+    if (!recipe.batch) recipe.batch = 4;
     recipe.placement.replicas = 4;
     if (!recipe.micro_batches) recipe.micro_batches = 1;
     tutti_log_set_level(TUTTI_LOG_NONE);

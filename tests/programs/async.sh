@@ -108,6 +108,8 @@ learns "elastic, jobs"
 jobs 0 --steps 6 --strategy elastic:period=1,alpha=0.25 --checkpoint "$dir/e"
 [ "$(field weights_hash)" != "$far" ] || fail "elastic: clients do not meet"
 jobs 0 --steps 8 --strategy elastic:period=1,alpha=0.25 --checkpoint "$dir/e" --resume "$dir/e"
+jobs 0 --steps 9 --stop-after 2 --strategy elastic:period=1,alpha=0.25
+[ "$(field steps)" = 2 ] || fail "elastic, jobs: there are rounds, so that --stop-after 2 stops after step $(field steps)"
 refused_jobs "clients that are jobs of their own have no rounds: leave out round=" --strategy elastic:round=10
 refused_jobs "alpha=0.6 2 clients would push the centre past their mean" --strategy elastic:alpha=0.6
 

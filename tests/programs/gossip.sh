@@ -23,6 +23,13 @@ for graph in ring exponential push-sum; do
     cmp "$dir/$graph" "$dir/$graph.a" || fail "$graph, resumed: the checkpoints differ"
     hashes+=("$hash")
 done
+# Shares are 1 where a run is resumed, as where a round begins, also if the first mixing step leaves them uneven.
+uneven=("${model[@]}" --data "$dir/data" --steps 6 --strategy gossip:push-sum,period=4)
+trains 3 "${uneven[@]}" --checkpoint "$dir/shares"
+hash=$(field weights_hash)
+trains 3 "${uneven[@]}" --checkpoint "$dir/shares.a" --stop-after 4
+trains 3 "${uneven[@]}" --checkpoint "$dir/shares.a" --resume "$dir/shares.a"
+is "push-sum on three ranks, resumed" "$hash"
 [ "$(printf '%s\n' "${hashes[@]}" | sort -u | wc -l)" = 3 ] || fail "two graphs leave the same weights"
 cmp -s "$dir/ring" "$dir/exponential" && fail "both graphs leave the same checkpoint"
 # A run of one graph does not go on with the other, nor does one that has ended; with sums in every step it does.

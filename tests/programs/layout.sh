@@ -27,6 +27,13 @@ done
     fail "$(field train_loss) $(field test_accuracy) $(field average_test_accuracy) instead of $loss $accuracy $average"
 same "$one" 3 "${recipe[@]}" --layout stages=3 --pipeline gpipe
 same "$one" 3 "${recipe[@]}" --layout stages=3 --pipeline eager --stage-layers timed --device auto
+# Micro-batches of images that are mixed have as many pairs each: 11 and 4, of 22 and 8 images.
+for batch in 22 8; do
+    trains 2 "${model[@]}" --steps 1 --layout stages=2 --micro-batches auto --batch $batch --mixup 0.2
+    grep -q "\"micro_batches\":$((batch == 22 ? 1 : 4))[,}]" "$dir/json" || fail "not as many pairs in each micro-batch of $batch images"
+done
+cifar 2 "${model[@]}" --steps 1 --layout stages=2 --batch 12 --mixup 0.2
+[ $? = 2 ] && grep -q 'must divide the batch (--batch 12, in pairs) into equal parts' "$dir/out" || { fail "micro-batches of one pair and of two"; cat "$dir/out"; }
 cifar 2 "${model[@]}" --steps 1 --layout stages=2 --stage-layers 1,1
 layers=$(sed -n 's/.*but resnet8 has \([0-9]*\) layers.*/\1/p' "$dir/out" | head -n 1)
 same "$one" 3 "${recipe[@]}" --layout stages=3 --stage-layers 2,12,$((layers - 14))
