@@ -98,6 +98,15 @@ static void name_line(const json_t *object, const kind *k, char *name, size_t si
         tells ? ", " : "", tells ? also : "");
 }
 
+/* Collectives of several numbers of ranks have charts of their own. */
+static void name_group(const json_t *object, const kind *k, char *group, size_t size)
+{
+    const json_int_t ranks = json_integer_value(json_object_get(object, "ranks"));
+    int at = snprintf(group, size, "%s", k->group ? text_of(object, k->group) : "");
+    if (k->rate && ranks > 0 && at >= 0 && (size_t)at < size)
+        snprintf(group + at, size - (size_t)at, ", %" JSON_INTEGER_FORMAT " ranks", ranks);
+}
+
 static double value_of(const json_t *object, const kind *k, double x, double y)
 {
     const json_t *lanes = json_object_get(object, "lanes");
@@ -125,7 +134,9 @@ static void add(tutti_points *p, const json_t *object, const kind *k)
         !json_is_number(y) || json_number_value(x) < k->x_least)
         return;
     if (k->over && !(json_number_value(json_object_get(object, k->over)) > 0)) return;
-    chart *c = find_chart(p, k, k->group ? text_of(object, k->group) : "");
+    char group[sizeof p->chart->group];
+    name_group(object, k, group, sizeof group);
+    chart *c = find_chart(p, k, group);
     name_line(object, k, name, sizeof name);
     const int dashed = !strcmp(text_of(object, "kind"), "peer") || !strncmp(name, "MPI", 3);
     tutti_chart_line *line = c ? find_line(c, name, dashed) : NULL;
@@ -174,6 +185,7 @@ void tutti_points_draw(const tutti_points *points, FILE *out)
                 .x_label = c->kind->x_label,
                 .y_label = c->kind->y_label,
                 .even = c->kind->even,
+                .bytes = !strcmp(c->kind->x, "bytes"),
                 .right = c->kind->right,
                 .lines = c->lines,
                 .line = c->line});

@@ -12,7 +12,7 @@ static const char *const colours[COLOURS] = {
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#000000"};
 
 typedef struct scale {
-    int even;
+    int even, bytes;
     double low, high; /* of x, or its logarithms */
     double top;       /* of y */
 } scale;
@@ -68,7 +68,7 @@ static double round_up(double x)
 
 static scale scale_of(const tutti_chart *chart)
 {
-    scale s = {chart->even, chart->even ? 0 : INFINITY, -INFINITY, 0};
+    scale s = {chart->even, chart->bytes, chart->even ? 0 : INFINITY, -INFINITY, 0};
     for (int i = 0; i < chart->lines; i++)
         for (int k = 0; k < chart->line[i].points; k++) {
             s.low = fmin(s.low, measure(&s, chart->line[i].x[k]));
@@ -83,7 +83,12 @@ static scale scale_of(const tutti_chart *chart)
 static void put_tick(FILE *out, const scale *s, double x)
 {
     char text[32];
-    snprintf(text, sizeof text, "%g", x);
+    if (s->bytes && x >= 1 << 20 && fmod(x, 1 << 20) == 0)
+        snprintf(text, sizeof text, "%g MiB", x / (1 << 20));
+    else if (s->bytes && x >= 1 << 10 && fmod(x, 1 << 10) == 0)
+        snprintf(text, sizeof text, "%g KiB", x / (1 << 10));
+    else
+        snprintf(text, sizeof text, "%g", x);
     put_label(out, place_x(s, x), TUTTI_CHART_HEIGHT - BOTTOM + 15, "text-anchor=\"middle\"", text);
 }
 

@@ -17,6 +17,7 @@ typedef struct tutti_chart_line {
 typedef struct tutti_chart {
     const char *title, *x_label, *y_label;
     int even;  /* the scale of x */
+    int bytes; /* what x counts: ticks of whole KiB or MiB say so */
     int right; /* the names of the lines stand at the lower right: lines rise */
     int lines;
     const tutti_chart_line *line;

@@ -222,12 +222,13 @@ draws() { # EVENTS TEXT...
     "$apps/tutti-bench" plot --json "$dir/events" --svg "$dir/svg" || { fail "plot of $(head -n 1 "$dir/events"): status $?"; return; }
     for text; do grep -q ">$text<" "$dir/svg" || fail "no $text in the picture of $(head -n 1 "$dir/events")"; done
 }
-draws '{"event":"allreduce","algorithm":"MPI_Allreduce","lanes":1,"bytes":4096,"us":40,"samples":[39,40,42],"transport":"mpi"}
-{"event":"allreduce","algorithm":"ring","lanes":1,"bytes":4096,"us":20,"samples":[19,20,22],"transport":"mesh"}' allreduce MPI_Allreduce 'ring, mesh'
+draws '{"event":"allreduce","algorithm":"MPI_Allreduce","ranks":2,"lanes":1,"bytes":4096,"us":40,"samples":[39,40,42],"transport":"mpi"}
+{"event":"allreduce","algorithm":"ring","ranks":2,"lanes":1,"bytes":4096,"us":20,"samples":[19,20,22],"transport":"mesh"}' 'allreduce, 2 ranks' MPI_Allreduce 'ring, mesh' '4 KiB'
 [ "$(grep -c 'class="bar"' "$dir/svg")" = 2 ] || fail "a bar for each sum with blocks"
-draws '{"event":"rule","kind":"broadcast","bytes":4096,"us":20,"over_library":0.5,"over_library_choice":0.25}
-{"event":"rule","kind":"allreduce","bytes":4096,"us":20,"over_library":0,"over_library_choice":0}' \
-    broadcast allreduce 'by the rules' 'MPI[^<]*s fastest' 'MPI[^<]*s own choice'
+draws '{"event":"rule","kind":"broadcast","ranks":2,"bytes":4096,"us":20,"over_library":0.5,"over_library_choice":0.25}
+{"event":"rule","kind":"broadcast","ranks":4,"bytes":3145728,"us":20,"over_library":0.5,"over_library_choice":0.25}
+{"event":"rule","kind":"allreduce","ranks":4,"bytes":1000,"us":20,"over_library":0,"over_library_choice":0}' \
+    'broadcast, 2 ranks' 'broadcast, 4 ranks' 'allreduce, 4 ranks' '3 MiB' 1000 'by the rules' 'MPI[^<]*s fastest' 'MPI[^<]*s own choice'
 draws '{"event":"channel","name":"shm","kind":"read","bytes":4096,"us":2,"over_shm":1}' 'read of a tensor' shm
 draws '{"event":"ranks","ranks":4,"seconds":2,"gain":3.5}' 'tutti-svm, as recorded' gain
 "$apps/tutti-sim" mlp --topology star:4,1Gbit/s --ranks 2,4 --times cpu --json > "$dir/events" || fail "tutti-sim --json: status $?"
@@ -249,6 +250,8 @@ wait $bench
 # The picture of README.md and doc/results.md is that of the results beside it.
 "$apps/tutti-bench" plot --json "$TUTTI_SRCDIR/doc/grid.jsonl" --svg "$dir/svg" && cmp "$dir/svg" "$TUTTI_SRCDIR/doc/grid.svg" ||
     fail "doc/grid.svg is not what plot makes of doc/grid.jsonl"
+"$apps/tutti-bench" plot --json "$TUTTI_SRCDIR/doc/broadcasts.jsonl" --svg "$dir/svg" && cmp "$dir/svg" "$TUTTI_SRCDIR/doc/broadcasts.svg" ||
+    fail "doc/broadcasts.svg is not what plot makes of doc/broadcasts.jsonl"
 # So is the table, misses and all.
 "$apps/tutti-bench" step --grid --verdict --json "$TUTTI_SRCDIR/doc/grid.jsonl" > "$dir/verdict" && [ "$(wc -l < "$dir/verdict")" -gt 50 ] &&
     [ "$(sed 's/^/    /; s/ *$//; /^$/d' "$dir/verdict")" = "$(sed -n '/^    model  *batch/,$p' "$TUTTI_SRCDIR/doc/results.md" | sed -n '/^    /p; /^## /q' | sed '/^$/d')" ] ||
