@@ -47,9 +47,9 @@ install-exec-hook:
 	  mv '$(DESTDIR)$(libdir)'/$$library.new '$(DESTDIR)$(libdir)'/$$library || exit 1; done
 
 uninstall-local:
-	cd '$(DESTDIR)$(tuttiincludedir)' && rm -f $(public_headers)
+	rm -f $(addprefix '$(DESTDIR)$(tuttiincludedir)'/,$(public_headers))
 	rm -f '$(DESTDIR)$(pkgconfigdir)/tutti.pc'
-	cd '$(DESTDIR)$(cmakedir)' && rm -f tuttiConfig.cmake tuttiConfigVersion.cmake
+	rm -f '$(DESTDIR)$(cmakedir)'/tuttiConfig.cmake '$(DESTDIR)$(cmakedir)'/tuttiConfigVersion.cmake
 	for function in `$(exported)`; do rm -f '$(DESTDIR)$(man3dir)'/$$function.3; done
 	-cd '$(DESTDIR)$(bashcompletiondir)' && rm -f tutti-run $(completed)
 	rm -f '$(DESTDIR)$(zshcompletiondir)/_tutti'

@@ -4,9 +4,9 @@ AC_DEFUN([TUTTI_STARPU], [
   AC_REQUIRE([PKG_PROG_PKG_CONFIG])
   AC_ARG_WITH([starpu], [AS_HELP_STRING([--with-starpu=NAME], [pkg-config name of the StarPU to use (default: starpu-1.4, starpu-1.3)])],
     [], [with_starpu="starpu-1.4 starpu-1.3"])
-  tutti_starpu=
+  tutti_starpu= tutti_starpu_given=$STARPU_LIBS
   for name in $with_starpu; do
-    AS_IF([test -z "$tutti_starpu" && $PKG_CONFIG --exists $name], [tutti_starpu=$name])
+    AS_IF([test -z "$tutti_starpu$tutti_starpu_given" && $PKG_CONFIG --exists $name], [tutti_starpu=$name])
   done
   AS_IF([test -n "$tutti_starpu$STARPU_LIBS"],
     [PKG_CHECK_MODULES([STARPU], [${tutti_starpu:-starpu-1.4}])],

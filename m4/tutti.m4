@@ -13,12 +13,13 @@ AC_DEFUN([TUTTI_MISSING], [
 ])
 
 # TUTTI_PC: what tutti.pc says that a program needs besides Tutti: its headers name StarPU and MPI. An MPI that was
-# found by its compiler wrapper is not known to pkg-config.
+# found by its compiler wrapper is not known to pkg-config, and a StarPU that was given may not be.
 AC_DEFUN([TUTTI_PC], [
   AC_SUBST([TUTTI_PC_REQUIRES], ["$tutti_starpu $tutti_mpi"])
   AC_SUBST([TUTTI_PC_CFLAGS])
   AC_SUBST([TUTTI_PC_LIBS])
   AS_IF([test -z "$tutti_mpi"], [TUTTI_PC_CFLAGS=$MPI_CFLAGS TUTTI_PC_LIBS=$MPI_LIBS])
+  AS_IF([test -z "$tutti_starpu"], [TUTTI_PC_CFLAGS="$TUTTI_PC_CFLAGS $STARPU_CFLAGS" TUTTI_PC_LIBS="$TUTTI_PC_LIBS $STARPU_LIBS"])
 ])
 
 # TUTTI_EXPORTS: HAVE_VERSION_SCRIPT, whether the linker takes a list of what a library exports.
