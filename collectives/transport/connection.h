@@ -23,12 +23,13 @@ typedef struct tutti_connection tutti_connection;
 typedef struct tutti_connection_message tutti_connection_message;
 
 typedef struct tutti_connection_options {
-    int lanes;    /* the same lanes and tags at both ends; messages of a lower lane go first */
+    int lanes; /* the same lanes and tags at both ends */
+    int urgent_lanes; /* messages of a lane below it go before those of higher lanes; lanes from it on are equal */
     int64_t tags; /* at most 2^31 */
     double
         silence_s; /* the connection breaks when nothing has arrived for this long; may be INFINITY */
     size_t
-        early_bytes; /* messages up to this size do not wait for their receive; the same at both ends */
+        early_bytes; /* messages up to this size do not wait for their receive, and go before larger ones; the same at both ends */
 } tutti_connection_options;
 
 /* Takes over the socket, also on failure. INVAL, NOMEM. */
@@ -53,8 +54,8 @@ tutti_status tutti_connection_test(tutti_connection_message *message, int *done)
 void tutti_connection_cancel(tutti_connection *connection, tutti_connection_message *message);
 /* Gives up a message; if it is matched, the connection breaks. */
 void tutti_connection_abandon(tutti_connection *connection, tutti_connection_message *message);
-/* Sets the priority of a send; 0 at first. Among the matched sends of a lane, the one with the largest priority goes
- * first, in pieces of TUTTI_TCP_PIECE_BYTES. Sends of one lane and tag stay in their order. */
+/* Sets the priority of a send; 0 at first. Among the matched sends of equal lanes, the one with the largest priority
+ * goes first, the oldest of equal ones, in pieces of TUTTI_TCP_PIECE_BYTES. Sends of one lane and tag stay in their order. */
 void tutti_connection_set_priority(tutti_connection_message *message, int priority);
 
 /* Writing a message where it is received, before it is sent: the memory of the receive that the next send on this

@@ -14,18 +14,24 @@ static int is_in_stream(const tutti_connection_message *a, const tutti_connectio
     return a->lane == b->lane && a->tag == b->tag;
 }
 
-static int goes_before(const tutti_connection_message *a, const tutti_connection_message *b)
+/* Small messages go first: much waits for little. */
+static int goes_before(
+    const tutti_connection *t, const tutti_connection_message *a, const tutti_connection_message *b)
 {
-    return a->lane < b->lane || (a->lane == b->lane && a->priority > b->priority);
+    const int equal = t->options.urgent_lanes;
+    const int lane = a->lane < equal ? a->lane : equal, other = b->lane < equal ? b->lane : equal;
+    const size_t small = t->options.early_bytes;
+    if (small && (a->bytes <= small) != (b->bytes <= small)) return a->bytes <= small;
+    return lane < other || (lane == other && a->priority > b->priority);
 }
 
-/* Chooses the matched send of the lowest lane with the highest priority, the oldest of equal ones. Sends of one lane
+/* Chooses the matched send that goes before all others, the oldest of equal ones. Sends of one lane
  * and tag go in order: returns the oldest with its lane and tag. */
 static tutti_connection_message *next_outgoing(const tutti_connection *t)
 {
     tutti_connection_message *best = NULL, *first;
     for (tutti_connection_message *m = t->sends.first; m; m = m->next)
-        if (m->wanted && !m->gone && (!best || goes_before(m, best))) best = m;
+        if (m->wanted && !m->gone && (!best || goes_before(t, m, best))) best = m;
     for (first = best ? t->sends.first : NULL;
          first && (first->gone || !is_in_stream(first, best));)
         first = first->next;

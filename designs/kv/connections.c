@@ -320,8 +320,10 @@ static void add_endpoint(tutti_connections *connections, endpoint *e)
 
 static endpoint *open_endpoint(const tutti_connections *connections, int peer, int socket)
 {
-    const tutti_connection_options options = {
-        .lanes = LANES, .tags = connections->user.tags, .silence_s = connections->user.silence_s};
+    const tutti_connection_options options = {.lanes = LANES,
+        .urgent_lanes = DATA,
+        .tags = connections->user.tags,
+        .silence_s = connections->user.silence_s};
     endpoint *e = calloc(1, sizeof *e);
     if (!e) {
         close(socket);

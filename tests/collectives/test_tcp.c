@@ -26,7 +26,7 @@ enum { SOCKET, SOCKET_EARLY, SHARED, SHARED_EARLY, PLACED, FABRIC, FABRIC_EARLY,
 static tutti_connection *a, *b;
 static tutti_shm *shared[2];
 static tutti_interconnect *network[2];
-static int way;
+static int way, urgent_lanes;
 
 static int goes_early(void)
 {
@@ -36,6 +36,7 @@ static int goes_early(void)
 static void open_pair(double silence_s)
 {
     const tutti_connection_options o = {.lanes = LANES,
+        .urgent_lanes = urgent_lanes,
         .tags = TAGS,
         .silence_s = silence_s,
         .early_bytes = goes_early() ? 4096 : 0};
@@ -246,24 +247,31 @@ START_TEST(taken_back)
 }
 END_TEST
 
-/* Three messages of a lane are wanted at a time; which of the receives ends first? */
+/* Three messages are wanted at a time; which of the receives ends first? */
 enum { PIECES = 8, WANTED = 3 };
 static unsigned char sent[WANTED][PIECES * TUTTI_TCP_PIECE_BYTES], got[WANTED][sizeof sent[0]];
 
-static void goes_in_order(const int tag[], const int priority[], const int order[])
+typedef struct outgoing {
+    int lane, tag, priority;
+    size_t bytes; /* 0: PIECES pieces */
+} outgoing;
+
+static void goes_in_order(const outgoing out[WANTED], const int order[])
 {
     tutti_connection_message *s[WANTED], *r[WANTED];
+    size_t bytes[WANTED];
     int n = 0, done, here[WANTED] = {0};
     double until_s = tutti_clock_s() + 30;
     open_pair(60);
     for (int i = 0; i < WANTED; i++) {
-        fill(sent[i], sizeof sent[i], (unsigned)i);
-        ck_assert_ok(tutti_connection_irecv(b, 1, tag[i], got[i], sizeof got[i], &r[i]));
+        bytes[i] = out[i].bytes ? out[i].bytes : sizeof sent[i];
+        fill(sent[i], bytes[i], (unsigned)i);
+        ck_assert_ok(tutti_connection_irecv(b, out[i].lane, out[i].tag, got[i], bytes[i], &r[i]));
     }
     tutti_connection_pass(b);
     for (int i = 0; i < WANTED; i++) {
-        ck_assert_ok(tutti_connection_isend(a, 1, tag[i], sent[i], sizeof sent[i], &s[i]));
-        tutti_connection_set_priority(s[i], priority[i]);
+        ck_assert_ok(tutti_connection_isend(a, out[i].lane, out[i].tag, sent[i], bytes[i], &s[i]));
+        tutti_connection_set_priority(s[i], out[i].priority);
         tutti_connection_pass(a); /* the first is on its way when the others come */
     }
     while (n < WANTED) {
@@ -281,7 +289,7 @@ static void goes_in_order(const int tag[], const int priority[], const int order
     }
     for (int i = 0; i < WANTED; i++) {
         ck_assert_ok(end_of(s[i]));
-        ck_assert(!memcmp(sent[i], got[i], sizeof got[i]));
+        ck_assert(!memcmp(sent[i], got[i], bytes[i]));
     }
     close_pair();
 }
@@ -289,12 +297,18 @@ static void goes_in_order(const int tag[], const int priority[], const int order
 START_TEST(the_most_urgent_goes_first)
 {
     way = _i;
-    const int apart[] = {0, 1, 2}, stream[] = {0, 1, 0};
-    goes_in_order(apart, (int[]){0, 0, 0}, (int[]){0, 1, 2});
-    goes_in_order(apart, (int[]){0, 1, 5}, (int[]){2, 1, 0});
-    goes_in_order(apart, (int[]){-3, -4, -3}, (int[]){0, 2, 1});
+    goes_in_order((outgoing[]){{1, 0}, {1, 1}, {1, 2}}, (int[]){0, 1, 2});
+    goes_in_order((outgoing[]){{1, 0}, {1, 1, 1}, {1, 2, 5}}, (int[]){2, 1, 0});
+    goes_in_order((outgoing[]){{1, 0, -3}, {1, 1, -4}, {1, 2, -3}}, (int[]){0, 2, 1});
     /* what stands before it in its stream goes first, ahead of those that are less urgent */
-    goes_in_order(stream, (int[]){0, 1, 5}, (int[]){0, 2, 1});
+    goes_in_order((outgoing[]){{1, 0}, {1, 1, 1}, {1, 0, 5}}, (int[]){0, 2, 1});
+    /* of lanes that are equal the oldest, of others the lower one */
+    goes_in_order((outgoing[]){{1, 0}, {1, 1}, {0, 2}}, (int[]){0, 1, 2});
+    urgent_lanes = 1;
+    goes_in_order((outgoing[]){{1, 0}, {1, 1, 5}, {0, 2}}, (int[]){2, 1, 0});
+    urgent_lanes = 0;
+    /* a small one does not wait, on whichever lane it is */
+    if (goes_early()) goes_in_order((outgoing[]){{0, 0}, {0, 1}, {1, 2, -1, 4}}, (int[]){2, 0, 1});
 }
 END_TEST
 
@@ -498,7 +512,7 @@ int main(void)
     tcase_add_loop_test(messages, messages_in_any_order, 0, ways);
     tcase_add_loop_test(messages, sizes_differ, 0, ways);
     tcase_add_loop_test(messages, taken_back, 0, ways);
-    tcase_add_loop_test(messages, the_most_urgent_goes_first, 0, 2);
+    tcase_add_loop_test(messages, the_most_urgent_goes_first, 0, SHARED);
     tcase_add_test(messages, many_messages_wait);
     tcase_add_loop_test(messages, breaks, 0, ways);
     tcase_add_test(messages, silence);
