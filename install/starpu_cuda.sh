@@ -4,7 +4,7 @@
 # PREFIX: where it is installed; what is there already, from this script with this CUDA, is left as it is. CUDA: the toolkit's
 # folder. SOURCE: the source's archive, where apt cannot get it. The source comes from the servers that this machine's apt
 # knows, whose settings do not change. The work is done in PREFIX.work, where the logs are if it fails, and which is then
-# continued. Needs gcc, g++, make, pkg-config and hwloc.
+# continued. Needs gcc, g++, make, pkg-config and hwloc. STARPU_CUDA_CFLAGS: the compiler's options (-O2 -g1).
 set -euo pipefail
 release=1.3.10+dfsg-2 archive=starpu_1.3.10+dfsg.orig.tar.gz
 checksum=682f3b7454f30493c116c8dcfa76daa014a8983923f904fafddf179d947664d4
@@ -14,10 +14,10 @@ die() { printf 'starpu_cuda.sh: %s\n' "$*" >&2; exit 1; }
 [ -x "$2/bin/nvcc" ] || die "there is no $2/bin/nvcc: $2 is not the folder of a CUDA toolkit"
 [ -z "${3:-}" ] || [ -f "$3" ] || die "$3: there is no such file"
 prefix=$(realpath -m "$1") cuda=$(realpath -s "$2") source=${3:+$(realpath "$3")}
-work=$prefix.work
+work=$prefix.work flags=${STARPU_CUDA_CFLAGS:--O2 -g1}
 
-# What was built, by which steps: another script or another CUDA builds again.
-built="$(sha256sum < "$0" | cut -c 1-16) $cuda $("$cuda/bin/nvcc" --version | sed -n 's/.*release //p')"
+# What was built, by which steps: another script, another CUDA or other options build again.
+built="$(sha256sum < "$0" | cut -c 1-16) $cuda $("$cuda/bin/nvcc" --version | sed -n 's/.*release //p') $flags"
 if [ "$(cat "$prefix/built-by-tutti" 2> /dev/null)" = "$built" ]; then
     echo "StarPU with CUDA is in $prefix"
     exit 0
@@ -85,7 +85,7 @@ configure() {
         --enable-maxcpus=64 --enable-maxcudadev=8 --enable-maxnodes=16 --disable-opencl --disable-mic --disable-mpi --disable-starpufft \
         --disable-socl --disable-fortran --disable-glpk --disable-build-doc --disable-build-examples --disable-build-tests \
         --disable-static ac_cv_lib_cusparse_cusparseCreate=no \
-        CFLAGS="-O2 -g1 -DDISABLE_CUSPARSE_DEPRECATED" CXXFLAGS="-O2 -g1" || return 1
+        CFLAGS="$flags -DDISABLE_CUSPARSE_DEPRECATED" CXXFLAGS="$flags" || return 1
     cd ..
     grep -q '#define STARPU_USE_CUDA 1' objects/include/starpu_config.h || { echo "StarPU's configure has not found CUDA in $cuda"; return 1; }
 }
