@@ -2,7 +2,7 @@ EXTRA_DIST += quickstart
 # Installed with their folders, so that the paths in the pages hold there, too.
 nobase_dist_doc_DATA = README.md HACKING.md LICENSE NEWS \
 	doc/algorithms.md doc/changes.md doc/checkpoint.md doc/compression.md doc/data.md doc/designs.md doc/elastic.md doc/gpu.md doc/index.md doc/install.md doc/kernels.md doc/kv.md doc/map.md doc/numerics.md doc/operating.md doc/photographs.md doc/pipelines.md doc/remote.md doc/results.md doc/scale.md doc/starpu.md doc/strategies.md doc/svm.md doc/threads.md doc/topologies.md doc/training.md \
-	doc/grid.jsonl doc/grid.svg doc/imagenette.svg \
+	doc/broadcasts.jsonl doc/broadcasts.svg doc/grid.jsonl doc/grid.svg doc/imagenette.svg \
 	apps/example/groups.c apps/example/layers.c apps/example/pipeline.c apps/example/halo.c apps/example/ring.c apps/example/sample_sort.c apps/example/survivors.c \
 	apps/example/sgd_parallel.c apps/example/sgd_sequential.c apps/example/slurm.sh
 dist_man_MANS += doc/tutti-starpu.3 doc/tutti-kv.3
