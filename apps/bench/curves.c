@@ -1,5 +1,6 @@
 #include "apps/bench/curves.h"
 
+#include "apps/bench/result.h"
 #include "apps/curve/chart.h"
 #include "apps/curve/curve.h"
 #include "dag/base/log.h"
@@ -61,8 +62,9 @@ static double number_of(const json_t *object, const char *key)
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-static tutti_status read_event(run *r, const json_t *object)
+static tutti_status read_event(void *ctx, const json_t *object)
 {
+    run *r = ctx;
     const char *event = text_of(object, "event");
     double step = number_of(object, "step");
     tutti_status status = TUTTI_OK;
@@ -89,20 +91,8 @@ static void name_run(run *r, const char *file)
 
 static tutti_status read_run(run *r, const char *file)
 {
-    FILE *in = fopen(file, "re");
-    if (!in) return tutti_fail(TUTTI_ERR_IO, "%s: cannot be read: %s", file, strerror(errno));
-    tutti_status status = TUTTI_OK;
-    char *line = NULL;
-    size_t size = 0;
     name_run(r, file);
-    for (int n = 1; !status && getline(&line, &size, in) > 0; n++) {
-        json_t *object = json_loads(line, 0, NULL);
-        status = object ? read_event(r, object)
-                        : tutti_fail(TUTTI_ERR_FORMAT, "%s:%d: this is not JSON", file, n);
-        json_decref(object);
-    }
-    free(line);
-    fclose(in);
+    tutti_status status = tutti_result_read(file, read_event, r);
     if (!status && !r->curve[LOSS].count && !r->curve[ACCURACY].count)
         status =
             tutti_fail(TUTTI_ERR_FORMAT, "%s: holds no step and no evaluation of a training", file);

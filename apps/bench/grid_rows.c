@@ -1,5 +1,6 @@
 #include "apps/bench/grid_rows.h"
 
+#include "apps/bench/result.h"
 #include "dag/base/log.h"
 
 #include <errno.h>
@@ -7,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int same_cell(const tutti_grid_row *a, const tutti_grid_row *b)
 {
@@ -55,7 +57,7 @@ static double number(const json_t *object, const char *key)
     return json_number_value(json_object_get(object, key));
 }
 
-static tutti_status read_line(const json_t *object, tutti_grid_rows *rows)
+static tutti_status read_line(void *rows, const json_t *object)
 {
     const char *event = json_string_value(json_object_get(object, "event"));
     tutti_grid_row row = {.batch = (int)number(object, "batch"),
@@ -85,20 +87,8 @@ static tutti_status read_line(const json_t *object, tutti_grid_rows *rows)
 tutti_status tutti_grid_rows_read(const char *file, tutti_grid_rows *rows)
 {
     *rows = (tutti_grid_rows){0};
-    FILE *in = fopen(file, "re");
-    if (!in && errno == ENOENT) return TUTTI_OK;
-    if (!in) return tutti_fail(TUTTI_ERR_IO, "%s: cannot be read: %s", file, strerror(errno));
-    tutti_status status = TUTTI_OK;
-    char *line = NULL;
-    size_t size = 0;
-    for (int n = 1; !status && getline(&line, &size, in) > 0; n++) {
-        json_t *object = json_loads(line, 0, NULL);
-        status = object ? read_line(object, rows)
-                        : tutti_fail(TUTTI_ERR_FORMAT, "%s:%d: this is not JSON", file, n);
-        json_decref(object);
-    }
-    free(line);
-    fclose(in);
+    if (access(file, F_OK) && errno == ENOENT) return TUTTI_OK;
+    tutti_status status = tutti_result_read(file, read_line, rows);
     if (status) tutti_grid_rows_free(rows);
     return status;
 }

@@ -1,9 +1,9 @@
 #include "apps/bench/points.h"
 
+#include "apps/bench/result.h"
 #include "apps/curve/chart.h"
 #include "dag/base/log.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,29 +147,19 @@ static void add(tutti_points *p, const json_t *object, const kind *k)
     put_bar(object, k, line->x[at], &line->low[at], &line->high[at]);
 }
 
+static tutti_status take_event(void *ctx, const json_t *object)
+{
+    for (int k = 0; k < KINDS; k++) add(ctx, object, &kinds[k]);
+    return TUTTI_OK;
+}
+
 tutti_status tutti_points_read(const char *file, tutti_points **points)
 {
     tutti_points *p = calloc(1, sizeof *p);
-    FILE *in = fopen(file, "re");
-    tutti_status status = TUTTI_OK;
-    char *line = NULL;
-    size_t size = 0;
-    *points = NULL;
-    if (!p) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for a picture");
-    if (!in && !status)
-        status = tutti_fail(TUTTI_ERR_IO, "%s: cannot be read: %s", file, strerror(errno));
-    for (int n = 1; !status && getline(&line, &size, in) > 0; n++) {
-        json_t *object = json_loads(line, 0, NULL);
-        if (!object) status = tutti_fail(TUTTI_ERR_FORMAT, "%s:%d: this is not JSON", file, n);
-        for (int k = 0; k < KINDS && object; k++) add(p, object, &kinds[k]);
-        json_decref(object);
-    }
-    free(line);
-    if (in) fclose(in);
-    if (!status && p->charts)
-        *points = p;
-    else
-        free(p);
+    tutti_status status = p ? tutti_result_read(file, take_event, p)
+                            : tutti_fail(TUTTI_ERR_NOMEM, "no memory for a picture");
+    *points = !status && p->charts ? p : NULL;
+    if (!*points) free(p);
     return status;
 }
 

@@ -1,8 +1,9 @@
+#include "config.h" /* first: it asks libc for getline */
+
 #include "apps/bench/result.h"
 
 #include "apps/bench/commit.h"
 #include "collectives/boot.h"
-#include "config.h"
 #include "dag/base/file.h"
 #include "dag/base/lock.h"
 #include "dag/base/log.h"
@@ -200,4 +201,25 @@ tutti_status tutti_result_close(tutti_result *result)
     return failed ? tutti_fail(
                         TUTTI_ERR_IO, "--json or --csv: could not be written: %s", strerror(failed))
                   : TUTTI_OK;
+}
+
+tutti_status tutti_result_read(
+    const char *file, tutti_status (*take)(void *ctx, const json_t *object), void *ctx)
+{
+    FILE *in = fopen(file, "re");
+    if (!in) return tutti_fail(TUTTI_ERR_IO, "%s: cannot be read: %s", file, strerror(errno));
+    tutti_status status = TUTTI_OK;
+    char *line = NULL;
+    size_t size = 0;
+    for (int n = 1; !status && getline(&line, &size, in) > 0; n++) {
+        json_t *object = json_loads(line, 0, NULL);
+        status = object ? take(ctx, object)
+                        : tutti_fail(TUTTI_ERR_FORMAT, "%s:%d: this is not JSON", file, n);
+        json_decref(object);
+    }
+    if (!status && ferror(in))
+        status = tutti_fail(TUTTI_ERR_IO, "%s: cannot be read: %s", file, strerror(errno));
+    free(line);
+    fclose(in);
+    return status;
 }

@@ -3,6 +3,7 @@
 #include "apps/bench/strategies_run.h"
 
 #include "apps/bench/box.h"
+#include "apps/bench/result.h"
 #include "apps/models/model.h"
 #include "dag/base/log.h"
 
@@ -62,39 +63,35 @@ static double number_of(const json_t *object, const char *key)
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-static void read_event(const json_t *object, double *seconds, tutti_strategies_row *row)
+typedef struct training {
+    double seconds;
+    tutti_strategies_row *row;
+} training;
+
+static tutti_status read_event(void *ctx, const json_t *object)
 {
+    training *t = ctx;
+    tutti_strategies_row *row = t->row;
     const char *event = json_string_value(json_object_get(object, "event"));
     double ms = number_of(object, "step_ms"), accuracy = number_of(object, "test_accuracy");
-    if (event && !strcmp(event, "step") && isfinite(ms)) *seconds += ms / 1e3;
-    if (!event || strcmp(event, "eval") != 0 || !isfinite(accuracy) ||
-        row->evals == TUTTI_STRATEGIES_EVALS)
-        return;
-    row->eval[row->evals++] =
-        (tutti_strategies_eval){.epoch = json_integer_value(json_object_get(object, "epoch")),
-            .step = json_integer_value(json_object_get(object, "step")),
-            .seconds = *seconds,
-            .accuracy_pct = 100 * accuracy};
+    if (event && !strcmp(event, "step") && isfinite(ms)) t->seconds += ms / 1e3;
+    if (event && !strcmp(event, "eval") && isfinite(accuracy) &&
+        row->evals < TUTTI_STRATEGIES_EVALS)
+        row->eval[row->evals++] =
+            (tutti_strategies_eval){.epoch = json_integer_value(json_object_get(object, "epoch")),
+                .step = json_integer_value(json_object_get(object, "step")),
+                .seconds = t->seconds,
+                .accuracy_pct = 100 * accuracy};
+    return TUTTI_OK;
 }
 
 static tutti_status read_training(const files *f, tutti_strategies_row *row)
 {
-    FILE *in = fopen(f->json, "re");
-    if (!in) return tutti_fail(TUTTI_ERR_IO, "%s: cannot be read: %s", f->json, strerror(errno));
-    char *line = NULL;
-    size_t size = 0;
-    double seconds = 0;
+    training t = {.row = row};
     row->evals = 0;
-    while (getline(&line, &size, in) > 0) {
-        json_t *object = json_loads(line, 0, NULL);
-        read_event(object, &seconds, row);
-        json_decref(object);
-    }
-    free(line);
-    fclose(in);
-    return row->evals
-               ? TUTTI_OK
-               : tutti_fail(TUTTI_ERR_FORMAT, "%s: the training has no evaluation", row->name);
+    tutti_status status = tutti_result_read(f->json, read_event, &t);
+    if (status || row->evals) return status;
+    return tutti_fail(TUTTI_ERR_FORMAT, "%s: the training has no evaluation", row->name);
 }
 
 static void conclude(const tutti_strategies_options *o, double sent, tutti_strategies_row *row)
