@@ -64,7 +64,7 @@ tutti_status tutti_tune_key(const tutti_training_session *session, const tutti_w
     snprintf(text, TUTTI_KEY_TEXT,
         "model=%s image=%dx%dx%d classes=%d batch=%" PRId64
         " accumulate=%d optimizer=%s strategy=%s clips=%d averages=%d"
-        " wire=%s precision=%s device=%s%s workers=%d ranks=%d layout=%s stage_layers=%s "
+        " wire=%s precision=%s device=%s%s%s%s workers=%d ranks=%d layout=%s stage_layers=%s "
         "link_mbit=%s micro_batches=%d pipeline=%s hosts=%s "
         "%s tutti=%s mpi=%s starpu=%s "
         "kernels=%s",
@@ -77,6 +77,7 @@ tutti_status tutti_tune_key(const tutti_training_session *session, const tutti_w
         session->options.cuda_aware     ? "+aware"
         : session->place.collects_there ? "+nccl"
                                         : "",
+        session->place.tf32 ? "+tf32" : "", session->place.engines ? "+timed" : "",
         session->options.workers, session->placement.ranks,
         given ? tutti_layout_print(&session->placement, layout) : "none",
         tutti_layout_print_layers(l, layers), link,
