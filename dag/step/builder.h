@@ -155,10 +155,26 @@ tutti_status tutti_builder_mark(
     tutti_builder *b, int l, tutti_verb verb, int tensor, int follows, int *node);
 /* The same for an ALLGATHER of a tensor with a row for each replica (tutti_mark.rows). */
 tutti_status tutti_builder_gather_rows(tutti_builder *b, int l, int tensor);
+/* Appends any other mark. Ranks wait for each other in it: so it is urgent. */
+tutti_status tutti_builder_add_mark(tutti_builder *b, const tutti_mark *mark, int *node);
+/* A message to a rank (verb TUTTI_MARK_SEND), or from one (TUTTI_MARK_RECV). */
+tutti_status tutti_builder_message(
+    tutti_builder *b, tutti_verb verb, int tensor, int rank, int edge);
 static inline tutti_trained *tutti_builder_trained(const tutti_builder *b, int l, int p)
 {
     return &b->trained[l * TUTTI_LAYER_PARAMETERS + p];
 }
+/* All parameters of this rank's layers, one after the other; those of one layer in its own order:
+ *     tutti_parameter_walk at = {0};
+ *     while (status == TUTTI_OK && tutti_builder_next_parameter(b, &at))
+ *         status = f(b, at.l, at.p, at.suffix); */
+typedef struct tutti_parameter_walk {
+    int from_last;      /* the caller's: the last layer comes first */
+    int l, p;           /* parameter p of layer l */
+    const char *suffix; /* of its name */
+    int passed, next;   /* layers; the parameter of the next one */
+} tutti_parameter_walk;
+int tutti_builder_next_parameter(const tutti_builder *b, tutti_parameter_walk *at);
 /* Whether a parameter has a rate of 0 where the update is all that its gradient is for: then it has no sum over
  * ranks and no update, and layers that lead to no other parameter have no backward pass. [P] */
 int tutti_builder_is_frozen(const tutti_builder *b, int l, int p);
@@ -193,10 +209,10 @@ tutti_status tutti_step_cut_updates(tutti_step *step);
 typedef enum tutti_gated { TUTTI_GATED_GRADIENTS, TUTTI_GATED_WEIGHTS } tutti_gated;
 tutti_status tutti_builder_gate(tutti_builder *b, tutti_gated which);
 
-/* Replicas that train alone: the sum of a tensor over them turns into its average; so does that of
- * parameter p of layer l, from which an outer step then begins (dag/kernels/optim.h), if there is one
+/* A sum over `by` ranks turns into their average. Replicas that train alone: the sum of parameter p of layer l
+ * turns into its average, from which an outer step then begins (dag/kernels/optim.h), if there is one
  * (rate 1 and momentum 0: none). */
-tutti_status tutti_builder_divide(tutti_builder *b, int tensor);
+tutti_status tutti_builder_divide(tutti_builder *b, int tensor, int by);
 tutti_status tutti_builder_outer(
     tutti_builder *b, int l, int p, const char *suffix, float rate, float momentum);
 /* Of strategies whose replicas train alone. INVAL (logged): gradients are to be summed in a type, but are not
@@ -211,10 +227,7 @@ tutti_status tutti_builder_average(tutti_builder *b, float rate, float momentum)
 tutti_status tutti_builder_average_states(tutti_builder *b);
 /* The sections of mixing steps, if the strategy has any. */
 tutti_status tutti_builder_mix_replicas(tutti_builder *b);
-/* A message to a replica, or from one, for which it waits. Replicas are ranks here. */
-tutti_status tutti_builder_message(
-    tutti_builder *b, tutti_verb verb, int tensor, int replica, int edge);
-/* Parameter p of layer l, to replica `to`; neighbour number k's, from replica `from`, into a tensor that all mixing
+/* Replicas are ranks here. Parameter p of layer l, to replica `to`; neighbour number k's, from replica `from`, into a tensor that all mixing
  * steps share, and which is declared when first it is needed. */
 tutti_status tutti_builder_give(tutti_builder *b, int l, int p, int to);
 tutti_status tutti_builder_receive_weights(

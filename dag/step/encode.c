@@ -81,14 +81,11 @@ tutti_status tutti_builder_sum(tutti_builder *b, int l, int p)
 typedef tutti_status (*visit_fn)(tutti_builder *b, const tutti_compressed *c);
 static tutti_status visit_all(tutti_builder *b, visit_fn visit)
 {
+    tutti_parameter_walk at = {.from_last = 1};
+    tutti_compressed c;
     tutti_status status = TUTTI_OK;
-    for (int l = b->end - 1; l >= b->first; l--)
-        for (int p = 0; p < TUTTI_LAYER_PARAMETERS && status == TUTTI_OK; p++) {
-            tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
-            tutti_compressed c;
-            if (p < tutti_layer_parameters(&b->net->layer[l], parameter) && find(b, l, p, &c))
-                status = visit(b, &c);
-        }
+    while (status == TUTTI_OK && tutti_builder_next_parameter(b, &at))
+        if (find(b, at.l, at.p, &c)) status = visit(b, &c);
     return status;
 }
 

@@ -7,14 +7,8 @@
 
 static tutti_status message(tutti_builder *b, tutti_verb verb, int tensor, int stage, int edge)
 {
-    const tutti_mark mark = {.verb = verb,
-        .tensor = tensor,
-        .peer = tutti_placement_rank(&b->options->placement, b->own.replica, stage),
-        .edge = edge};
-    int node;
-    tutti_status status = tutti_graph_mark(b->graph, &mark, &node);
-    if (status == TUTTI_OK) tutti_graph_set_priority(b->graph, node, tutti_builder_urgent(b));
-    return status;
+    const int rank = tutti_placement_rank(&b->options->placement, b->own.replica, stage);
+    return tutti_builder_message(b, verb, tensor, rank, edge);
 }
 
 /* ---- values ---- */

@@ -34,13 +34,10 @@ static tutti_status join_parameter(tutti_builder *b, int l, int p, const char *s
 
 tutti_status tutti_builder_complete_pair(tutti_builder *b)
 {
-    tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
+    tutti_parameter_walk at = {0};
     tutti_status status = TUTTI_OK;
-    for (int l = b->first; l < b->end; l++) {
-        const int n = tutti_layer_parameters(&b->net->layer[l], parameter);
-        for (int p = 0; p < n && status == TUTTI_OK; p++)
-            status = join_parameter(b, l, p, parameter[p].suffix);
-    }
+    while (status == TUTTI_OK && tutti_builder_next_parameter(b, &at))
+        status = join_parameter(b, at.l, at.p, at.suffix);
     return status;
 }
 
@@ -57,12 +54,9 @@ static tutti_status mix_replicas(tutti_builder *b, int l, int p, const char *suf
 /* The first layers travel first: the step that a mixing step ends with begins with them. */
 tutti_status tutti_builder_mix_pair(tutti_builder *b, int other)
 {
-    tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
+    tutti_parameter_walk at = {0};
     tutti_status status = TUTTI_OK;
-    for (int l = b->first; l < b->end; l++) {
-        const int n = tutti_layer_parameters(&b->net->layer[l], parameter);
-        for (int p = 0; p < n && status == TUTTI_OK; p++)
-            status = mix_replicas(b, l, p, parameter[p].suffix, other);
-    }
+    while (status == TUTTI_OK && tutti_builder_next_parameter(b, &at))
+        status = mix_replicas(b, at.l, at.p, at.suffix, other);
     return status;
 }

@@ -22,12 +22,9 @@ tutti_status tutti_builder_refresh_copy(
 
 tutti_status tutti_builder_refresh_copies(tutti_builder *b, int average)
 {
+    tutti_parameter_walk at = {0};
     tutti_status status = TUTTI_OK;
-    for (int l = b->first; l < b->end && status == TUTTI_OK; l++) {
-        tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
-        int n = tutti_layer_parameters(&b->net->layer[l], parameter);
-        for (int p = 0; p < n && status == TUTTI_OK; p++)
-            status = tutti_builder_refresh_copy(b, l, p, parameter[p].suffix, average);
-    }
+    while (status == TUTTI_OK && tutti_builder_next_parameter(b, &at))
+        status = tutti_builder_refresh_copy(b, at.l, at.p, at.suffix, average);
     return status;
 }

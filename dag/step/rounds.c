@@ -18,20 +18,17 @@ static void name_node(
 
 int tutti_builder_is_kept(const tutti_builder *b, int tensor)
 {
-    for (int l = b->first; b->step->kept && l < b->end; l++) {
-        tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
-        int n = tutti_layer_parameters(&b->net->layer[l], parameter);
-        for (int p = 0; p < n; p++)
-            if (tutti_builder_trained(b, l, p)->kept == tensor) return 1;
-    }
+    tutti_parameter_walk at = {0};
+    while (b->step->kept && tutti_builder_next_parameter(b, &at))
+        if (tutti_builder_trained(b, at.l, at.p)->kept == tensor) return 1;
     return 0;
 }
 
-tutti_status tutti_builder_divide(tutti_builder *b, int tensor)
+tutti_status tutti_builder_divide(tutti_builder *b, int tensor, int by)
 {
     const tutti_divide_desc desc = {
         .count = tutti_shape_count(&tutti_graph_get_tensor(b->graph, tensor)->shape),
-        .by = (float)b->options->placement.global_replicas};
+        .by = (float)by};
     const tutti_access access = tutti_updates(tensor);
     char name[TUTTI_SITE_NAME + 16];
     name_node(b, tensor, &tutti_op_divide, name, sizeof name);
@@ -42,13 +39,12 @@ tutti_status tutti_builder_divide(tutti_builder *b, int tensor)
 tutti_status tutti_builder_outer(
     tutti_builder *b, int l, int p, const char *suffix, float rate, float momentum)
 {
-    tutti_trained *t = &b->trained[l * TUTTI_LAYER_PARAMETERS + p];
-    if (rate == 1 && momentum == 0) return tutti_builder_divide(b, t->weight);
+    const int replicas = b->options->placement.global_replicas;
+    tutti_trained *t = tutti_builder_trained(b, l, p);
+    if (rate == 1 && momentum == 0) return tutti_builder_divide(b, t->weight, replicas);
     const tutti_tensor *weight = tutti_graph_get_tensor(b->graph, t->weight);
-    const tutti_outer_desc desc = {.count = t->count,
-        .by = (float)b->options->placement.global_replicas,
-        .rate = rate,
-        .momentum = momentum};
+    const tutti_outer_desc desc = {
+        .count = t->count, .by = (float)replicas, .rate = rate, .momentum = momentum};
     char name[TUTTI_SITE_NAME + 16];
     b->starts = 1;
     name_node(b, t->weight, &tutti_op_outer, name, sizeof name);
@@ -106,7 +102,7 @@ static tutti_status divide_states(tutti_builder *b)
     tutti_status status = TUTTI_OK;
     for (int i = 0; i < step->states && status == TUTTI_OK; i++)
         if (!tutti_builder_is_kept(b, step->state[i]))
-            status = tutti_builder_divide(b, step->state[i]);
+            status = tutti_builder_divide(b, step->state[i], b->options->placement.global_replicas);
     return status;
 }
 
@@ -121,14 +117,10 @@ tutti_status tutti_builder_average_states(tutti_builder *b)
 tutti_status tutti_builder_average(tutti_builder *b, float rate, float momentum)
 {
     tutti_status status = mark_all(b);
-    for (int l = b->first; l < b->end && status == TUTTI_OK; l++) {
-        tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
-        int n = tutti_layer_parameters(&b->net->layer[l], parameter);
-        for (int p = 0; p < n && status == TUTTI_OK; p++) {
-            status = tutti_builder_outer(b, l, p, parameter[p].suffix, rate, momentum);
-            if (status == TUTTI_OK)
-                status = tutti_builder_refresh_copy(b, l, p, parameter[p].suffix, 0);
-        }
+    tutti_parameter_walk at = {0};
+    while (status == TUTTI_OK && tutti_builder_next_parameter(b, &at)) {
+        status = tutti_builder_outer(b, at.l, at.p, at.suffix, rate, momentum);
+        if (status == TUTTI_OK) status = tutti_builder_refresh_copy(b, at.l, at.p, at.suffix, 0);
     }
     return status == TUTTI_OK ? divide_states(b) : status;
 }
@@ -144,14 +136,11 @@ tutti_status tutti_builder_copy_weight(tutti_builder *b, const tutti_trained *t,
 
 tutti_status tutti_builder_record_starts(tutti_builder *b)
 {
-    tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
+    tutti_parameter_walk at = {0};
     tutti_status status = TUTTI_OK;
-    for (int l = b->first; l < b->end; l++) {
-        int n = tutti_layer_parameters(&b->net->layer[l], parameter);
-        for (int p = 0; p < n && status == TUTTI_OK; p++) {
-            const tutti_trained *t = tutti_builder_trained(b, l, p);
-            status = tutti_builder_copy_weight(b, t, t->start);
-        }
+    while (status == TUTTI_OK && tutti_builder_next_parameter(b, &at)) {
+        const tutti_trained *t = tutti_builder_trained(b, at.l, at.p);
+        status = tutti_builder_copy_weight(b, t, t->start);
     }
     return status;
 }
@@ -166,16 +155,6 @@ tutti_status tutti_builder_declare_near(tutti_builder *b, int l, int p, const ch
     if (t->near[k]) return TUTTI_OK; /* no tensor of a neighbour is the first that a graph has */
     return tutti_builder_tensor(b, prefix[k], b->net->layer[l].name, suffix, -1, TUTTI_ROLE_SCRATCH,
         weight->dtype, weight->shape, &t->near[k]);
-}
-
-tutti_status tutti_builder_message(
-    tutti_builder *b, tutti_verb verb, int tensor, int replica, int edge)
-{
-    const tutti_mark mark = {.verb = verb, .tensor = tensor, .peer = replica, .edge = edge};
-    int node;
-    tutti_status status = tutti_graph_mark(b->graph, &mark, &node);
-    if (status == TUTTI_OK) tutti_graph_set_priority(b->graph, node, tutti_builder_urgent(b));
-    return status;
 }
 
 tutti_status tutti_builder_give(tutti_builder *b, int l, int p, int to)
@@ -229,7 +208,6 @@ tutti_status tutti_builder_mix(tutti_builder *b, int l, int p, int neighbours)
 {
     const tutti_trained *t = tutti_builder_trained(b, l, p);
     const tutti_sum_desc sum = {.count = t->count, .inputs = neighbours, .into = 1};
-    const tutti_divide_desc mean = {.count = t->count, .by = (float)(1 + neighbours)};
     tutti_access access[TUTTI_NEIGHBOURS + 1];
     char name[TUTTI_SITE_NAME + 16];
     for (int k = 0; k < neighbours; k++) access[k] = tutti_reads(t->near[k]);
@@ -237,10 +215,7 @@ tutti_status tutti_builder_mix(tutti_builder *b, int l, int p, int neighbours)
     name_node(b, t->weight, &tutti_op_sum, name, sizeof name);
     tutti_status status = tutti_graph_kernel(
         b->graph, name, &tutti_op_sum, &sum, sizeof sum, neighbours + 1, access, NULL);
-    if (status != TUTTI_OK) return status;
-    name_node(b, t->weight, &tutti_op_divide, name, sizeof name);
-    return tutti_graph_kernel(
-        b->graph, name, &tutti_op_divide, &mean, sizeof mean, 1, &access[neighbours], NULL);
+    return status == TUTTI_OK ? tutti_builder_divide(b, t->weight, 1 + neighbours) : status;
 }
 
 int tutti_step_mixing(const tutti_step *step, int64_t number)

@@ -86,12 +86,8 @@ static int is_root(const tutti_builder *b, int k)
  * itself is there already. */
 static tutti_status message(tutti_builder *b, int k, tutti_verb verb, int tensor, int peer)
 {
-    const tutti_mark mark = {.verb = verb, .tensor = tensor, .peer = peer, .edge = k};
-    int node;
     if (peer == b->options->placement.rank) return TUTTI_OK;
-    tutti_status status = tutti_graph_mark(b->graph, &mark, &node);
-    if (status == TUTTI_OK) tutti_graph_set_priority(b->graph, node, tutti_builder_urgent(b));
-    return status;
+    return tutti_builder_message(b, verb, tensor, peer, k);
 }
 
 /* ---- clients ---- */
@@ -105,10 +101,7 @@ static tutti_status in_client(tutti_builder *b, int k, tutti_verb verb, int tens
         .group = p->own.group[TUTTI_GROUP_CLIENT],
         .root = verb == TUTTI_MARK_ALLREDUCE ? 0 : b->key[k].number % workers};
     int node;
-    if (workers == 1) return TUTTI_OK;
-    tutti_status status = tutti_graph_mark(b->graph, &mark, &node);
-    if (status == TUTTI_OK) tutti_graph_set_priority(b->graph, node, tutti_builder_urgent(b));
-    return status;
+    return workers == 1 ? TUTTI_OK : tutti_builder_add_mark(b, &mark, &node);
 }
 
 tutti_status tutti_builder_reduce_key(tutti_builder *b, int l, int p)
@@ -342,16 +335,7 @@ tutti_status tutti_builder_pull_keys(tutti_builder *b, tutti_sent sent)
 static tutti_status move_centre(tutti_builder *b, const tutti_key *key, double share)
 {
     const int sum = sum_of(b, key), clients = b->options->placement.clients;
-    const tutti_tensor *tensor = tutti_graph_get_tensor(b->graph, sum);
-    const tutti_divide_desc desc = {
-        .count = tutti_shape_count(&tensor->shape), .by = (float)clients};
-    const tutti_access access = tutti_updates(sum);
-    char name[TUTTI_SITE_NAME + 16];
-    tutti_status status = TUTTI_OK;
-    snprintf(name, sizeof name, "%s.%s", tensor->name, tutti_op_divide.name);
-    if (clients > 1)
-        status = tutti_graph_kernel(
-            b->graph, name, &tutti_op_divide, &desc, sizeof desc, 1, &access, NULL);
+    tutti_status status = clients > 1 ? tutti_builder_divide(b, sum, clients) : TUTTI_OK;
     return status == TUTTI_OK ? approach(b, result_of(b, key), sum, share) : status;
 }
 

@@ -36,14 +36,11 @@ static tutti_status check_factors(const tutti_builder *b, int l, int p, const ch
 
 tutti_status tutti_builder_leave_to_store(tutti_builder *b)
 {
-    tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
+    tutti_parameter_walk at = {0};
     tutti_status status = TUTTI_OK;
-    for (int l = b->first; l < b->end && status == TUTTI_OK; l++) {
-        int n = tutti_layer_parameters(&b->net->layer[l], parameter);
-        for (int p = 0; p < n && status == TUTTI_OK; p++)
-            status = check_factors(b, l, p, parameter[p].suffix);
-        if (b->net->layer[l].kind->statistics && status == TUTTI_OK)
-            status = tutti_builder_update_running(b, l);
-    }
+    while (status == TUTTI_OK && tutti_builder_next_parameter(b, &at))
+        status = check_factors(b, at.l, at.p, at.suffix);
+    for (int l = b->first; l < b->end && status == TUTTI_OK; l++)
+        if (b->net->layer[l].kind->statistics) status = tutti_builder_update_running(b, l);
     return status;
 }

@@ -68,11 +68,19 @@ static int summed_over(const tutti_builder *b, int l)
     return b->own.group[divided ? TUTTI_GROUP_ALIKE : TUTTI_GROUP_STAGE];
 }
 
-static tutti_status add_mark(tutti_builder *b, const tutti_mark *mark, int *node)
+tutti_status tutti_builder_add_mark(tutti_builder *b, const tutti_mark *mark, int *node)
 {
     tutti_status status = tutti_graph_mark(b->graph, mark, node);
     if (status == TUTTI_OK) tutti_graph_set_priority(b->graph, *node, tutti_builder_urgent(b));
     return status;
+}
+
+tutti_status tutti_builder_message(
+    tutti_builder *b, tutti_verb verb, int tensor, int rank, int edge)
+{
+    const tutti_mark mark = {.verb = verb, .tensor = tensor, .peer = rank, .edge = edge};
+    int node;
+    return tutti_builder_add_mark(b, &mark, &node);
 }
 
 tutti_status tutti_builder_mark(
@@ -85,7 +93,7 @@ tutti_status tutti_builder_mark(
         .vectors = b->vectors};
     for (int k = 0; k < b->vectors; k++) mark.vector[k] = b->access[k].tensor;
     b->vectors = 0;
-    return add_mark(b, &mark, node);
+    return tutti_builder_add_mark(b, &mark, node);
 }
 
 tutti_status tutti_builder_gather_rows(tutti_builder *b, int l, int tensor)
@@ -93,7 +101,7 @@ tutti_status tutti_builder_gather_rows(tutti_builder *b, int l, int tensor)
     const tutti_mark mark = {
         .verb = TUTTI_MARK_ALLGATHER, .tensor = tensor, .group = summed_over(b, l), .rows = 1};
     int node;
-    return add_mark(b, &mark, &node);
+    return tutti_builder_add_mark(b, &mark, &node);
 }
 
 /* Whether a step's only batch statistics are those of one micro-batch of this rank. */
@@ -248,9 +256,7 @@ static tutti_status collect_lengths(tutti_builder *b, int own, int64_t all)
         .tensor = lengths,
         .group = b->own.group[TUTTI_GROUP_REPLICA]};
     b->access[0] = tutti_reads(lengths);
-    status = tutti_graph_mark(b->graph, &sum, &node);
-    if (status == TUTTI_OK) tutti_graph_set_priority(b->graph, node, tutti_builder_urgent(b));
-    return status;
+    return tutti_builder_add_mark(b, &sum, &node);
 }
 
 /* Lengths are added in the order of the net, whichever sum over ranks ends first and whatever is
@@ -259,18 +265,15 @@ tutti_status tutti_builder_measure_gradients(tutti_builder *b)
 {
     tutti_clip_factor_desc desc = {.most = (float)b->options->clip_norm};
     int node;
-    for (int l = b->first; l < b->end; l++) {
-        tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
-        int n = tutti_layer_parameters(&b->net->layer[l], parameter);
-        for (int p = 0; p < n; p++) {
-            int length;
-            if (!is_measured(b->net, l, p)) continue;
-            tutti_status status = measure(b, l, p, parameter[p].suffix, &length);
-            if (status != TUTTI_OK) return status;
-            b->access[desc.inputs++] = tutti_reads(length);
-        }
-    }
+    tutti_parameter_walk at = {0};
     tutti_status status = TUTTI_OK;
+    while (tutti_builder_next_parameter(b, &at)) {
+        int length;
+        if (!is_measured(b->net, at.l, at.p)) continue;
+        status = measure(b, at.l, at.p, at.suffix, &length);
+        if (status != TUTTI_OK) return status;
+        b->access[desc.inputs++] = tutti_reads(length);
+    }
     if (!desc.inputs)
         return tutti_fail(TUTTI_ERR_USAGE,
             "step: every layer of this part of the net is frozen, so it has no gradient to clip: "
@@ -368,13 +371,10 @@ tutti_status tutti_builder_gate(tutti_builder *b, tutti_gated which)
     const int weights = which == TUTTI_GATED_WEIGHTS;
     tutti_gate_desc desc = {0};
     int node;
-    for (int l = b->first; l < b->end; l++) {
-        tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
-        int n = tutti_layer_parameters(&b->net->layer[l], parameter);
-        for (int p = 0; p < n; p++) {
-            const tutti_trained *t = tutti_builder_trained(b, l, p);
-            b->access[desc.inputs++] = tutti_updates(weights ? t->weight : t->gradient);
-        }
+    tutti_parameter_walk at = {0};
+    while (tutti_builder_next_parameter(b, &at)) {
+        const tutti_trained *t = tutti_builder_trained(b, at.l, at.p);
+        b->access[desc.inputs++] = tutti_updates(weights ? t->weight : t->gradient);
     }
     tutti_status status = tutti_graph_kernel(b->graph, weights ? "gate.weights" : "gate.gradients",
         &tutti_op_gate, &desc, sizeof desc, desc.inputs, b->access, &node);

@@ -193,14 +193,11 @@ static tutti_status mix_over(tutti_builder *b, int l, int p, const char *suffix,
 
 static tutti_status mix_replicas(tutti_builder *b, int mixing)
 {
-    tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
     const circle c = way_of(b->options)->mix_replicas(b, mixing);
+    tutti_parameter_walk at = {0};
     tutti_status status = TUTTI_OK;
-    for (int l = b->first; l < b->end; l++) {
-        const int of_layer = tutti_layer_parameters(&b->net->layer[l], parameter);
-        for (int p = 0; p < of_layer && status == TUTTI_OK; p++)
-            status = mix_over(b, l, p, parameter[p].suffix, &c);
-    }
+    while (status == TUTTI_OK && tutti_builder_next_parameter(b, &at))
+        status = mix_over(b, at.l, at.p, at.suffix, &c);
     if (!way_of(b->options)->shares || status != TUTTI_OK) return status;
     if (!b->shares.neighbours) status = tutti_builder_declare_shares(b, most_received(b));
     return status == TUTTI_OK ? tutti_builder_give_share(b, c.to[0], c.receives, c.from) : status;
@@ -209,12 +206,9 @@ static tutti_status mix_replicas(tutti_builder *b, int mixing)
 /* Does something to every parameter, from the last layer. */
 static tutti_status for_each(tutti_builder *b, tutti_status (*what)(tutti_builder *b, int l, int p))
 {
-    tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
+    tutti_parameter_walk at = {.from_last = 1};
     tutti_status status = TUTTI_OK;
-    for (int l = b->end - 1; l >= b->first; l--) {
-        const int of_layer = tutti_layer_parameters(&b->net->layer[l], parameter);
-        for (int p = 0; p < of_layer && status == TUTTI_OK; p++) status = what(b, l, p);
-    }
+    while (status == TUTTI_OK && tutti_builder_next_parameter(b, &at)) status = what(b, at.l, at.p);
     return status;
 }
 

@@ -67,49 +67,38 @@ static tutti_status broadcast(tutti_builder *b, int l, int p)
         b, l, TUTTI_MARK_BROADCAST, tutti_builder_trained(b, l, p)->weight, 0, &node);
 }
 
-/* One after the other, of all parameters from the first layer on, or from the last. */
-typedef tutti_status (*visit_fn)(tutti_builder *b, int l, int p);
-static tutti_status visit_all(tutti_builder *b, int from_last, visit_fn visit)
+static tutti_status reduce_late(tutti_builder *b)
 {
-    tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
+    tutti_parameter_walk at = {.from_last = 1};
+    tutti_status status = tutti_builder_gate(b, TUTTI_GATED_GRADIENTS);
+    while (status == TUTTI_OK && tutti_builder_next_parameter(b, &at))
+        status = reduce(b, at.l, at.p);
+    return status;
+}
+
+/* All parameters, from the first layer; each is broadcast as soon as it is updated. */
+static tutti_status update_and_send(tutti_builder *b)
+{
+    tutti_parameter_walk at = {0};
     tutti_status status = TUTTI_OK;
-    for (int i = 0; i < b->end - b->first && status == TUTTI_OK; i++) {
-        const int l = from_last ? b->end - 1 - i : b->first + i;
-        const int n = tutti_layer_parameters(&b->net->layer[l], parameter);
-        for (int p = 0; p < n && status == TUTTI_OK; p++) status = visit(b, l, p);
+    while (status == TUTTI_OK && tutti_builder_next_parameter(b, &at)) {
+        status = tutti_builder_update_parameter(b, at.l, at.p, at.suffix);
+        if (status == TUTTI_OK) status = broadcast(b, at.l, at.p);
     }
     return status;
 }
 
-static const char *suffix_of(const tutti_builder *b, int l, int p)
-{
-    tutti_parameter parameter[TUTTI_LAYER_PARAMETERS];
-    tutti_layer_parameters(&b->net->layer[l], parameter);
-    return parameter[p].suffix;
-}
-
-static tutti_status update_one(tutti_builder *b, int l, int p)
-{
-    return tutti_builder_update_parameter(b, l, p, suffix_of(b, l, p));
-}
-
-static tutti_status update_and_send(tutti_builder *b, int l, int p)
-{
-    tutti_status status = update_one(b, l, p);
-    return status == TUTTI_OK ? broadcast(b, l, p) : status;
-}
-
-static tutti_status reduce_late(tutti_builder *b)
-{
-    tutti_status status = tutti_builder_gate(b, TUTTI_GATED_GRADIENTS);
-    return status == TUTTI_OK ? visit_all(b, 1, reduce) : status;
-}
-
+/* The same, but none before all are updated. */
 static tutti_status send_late(tutti_builder *b)
 {
-    tutti_status status = visit_all(b, 0, update_one);
+    tutti_parameter_walk updated = {0}, sent = {0};
+    tutti_status status = TUTTI_OK;
+    while (status == TUTTI_OK && tutti_builder_next_parameter(b, &updated))
+        status = tutti_builder_update_parameter(b, updated.l, updated.p, updated.suffix);
     if (status == TUTTI_OK) status = tutti_builder_gate(b, TUTTI_GATED_WEIGHTS);
-    return status == TUTTI_OK ? visit_all(b, 0, broadcast) : status;
+    while (status == TUTTI_OK && tutti_builder_next_parameter(b, &sent))
+        status = broadcast(b, sent.l, sent.p);
+    return status;
 }
 
 /* What follows a parameter comes behind the last broadcast, so that these can be fused. */
@@ -119,8 +108,7 @@ static tutti_status update(tutti_builder *b)
     tutti_status status = schedule == OBR ? TUTTI_OK : reduce_late(b);
     if (status == TUTTI_OK && b->options->clip_norm > 0)
         status = tutti_builder_measure_gradients(b);
-    if (status == TUTTI_OK)
-        status = schedule == B ? send_late(b) : visit_all(b, 0, update_and_send);
+    if (status == TUTTI_OK) status = schedule == B ? send_late(b) : update_and_send(b);
     return status == TUTTI_OK ? tutti_builder_follow_all(b) : status;
 }
 
