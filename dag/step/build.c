@@ -231,9 +231,60 @@ static tutti_status emit_sections(tutti_builder *b)
     return status == TUTTI_OK ? refresh(b) : status;
 }
 
+/* Zeroed memory; NULL adds 1 to *failed. */
+static void *zeroed(size_t count, size_t bytes, int *failed)
+{
+    void *memory = calloc(count, bytes);
+    *failed += !memory;
+    return memory;
+}
+
+static int allocate_step(tutti_step *step, size_t layers, size_t micro_batches)
+{
+    const size_t parameters = layers * TUTTI_LAYER_PARAMETERS;
+    /* Of each parameter: the rule's, the strategy's, a codec's two, the average. Of each layer: running statistics, and
+     * their average. */
+    const size_t states = layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 4) + 2);
+    int failed = 0;
+    step->micro_batch = zeroed(micro_batches, sizeof *step->micro_batch, &failed);
+    step->parameter = zeroed(parameters, sizeof *step->parameter, &failed);
+    step->parameter_layer = zeroed(parameters, sizeof *step->parameter_layer, &failed);
+    step->gradient = zeroed(parameters, sizeof *step->gradient, &failed);
+    step->update = zeroed(parameters, sizeof *step->update, &failed);
+    step->compressed_node = zeroed(2 * parameters, sizeof *step->compressed_node, &failed);
+    step->state = zeroed(states, sizeof *step->state, &failed);
+    step->state_layer = zeroed(states, sizeof *step->state_layer, &failed);
+    step->state_sharded = zeroed(states, sizeof *step->state_sharded, &failed);
+    return !failed;
+}
+
+static int allocate_builder(tutti_builder *b, size_t layers, size_t micro_batches)
+{
+    const size_t parameters = layers * TUTTI_LAYER_PARAMETERS;
+    const size_t accesses = (micro_batches > parameters ? micro_batches : parameters) + 3;
+    int failed = 0;
+    b->gradients = zeroed(micro_batches, sizeof *b->gradients, &failed);
+    b->site = zeroed(layers * micro_batches, sizeof *b->site, &failed);
+    b->trained = zeroed(parameters, sizeof *b->trained, &failed);
+    b->copy = zeroed(parameters, sizeof *b->copy, &failed);
+    b->statistics = zeroed(layers, sizeof *b->statistics, &failed);
+    b->gathered_statistics = zeroed(layers, sizeof *b->gathered_statistics, &failed);
+    b->running = zeroed(layers, sizeof *b->running, &failed);
+    b->average = zeroed(layers, sizeof *b->average, &failed);
+    b->mixture = zeroed(micro_batches, sizeof *b->mixture, &failed);
+    b->forwards = zeroed(layers, sizeof *b->forwards, &failed);
+    b->backwards = zeroed(layers, sizeof *b->backwards, &failed);
+    b->wanted = zeroed(layers, sizeof *b->wanted, &failed);
+    b->evaluated = zeroed(layers, sizeof *b->evaluated, &failed);
+    b->auxiliary_metrics =
+        zeroed(TUTTI_NET_AUXILIARIES * micro_batches, sizeof *b->auxiliary_metrics, &failed);
+    b->access = zeroed(accesses, sizeof *b->access, &failed);
+    return !failed;
+}
+
 static tutti_status open_builder(tutti_builder *b)
 {
-    size_t layers = (size_t)b->net->layers, micro_batches = (size_t)b->options->micro_batches;
+    const size_t layers = (size_t)b->net->layers, micro_batches = (size_t)b->options->micro_batches;
     tutti_step *step = calloc(1, sizeof *step);
     if (!step) return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory");
     b->step = step;
@@ -251,42 +302,7 @@ static tutti_status open_builder(tutti_builder *b)
     step->accumulate = tutti_step_batches(b->options);
     step->gather_first = step->gather_more = -1;
     step->eval_average = step->eval_average_again = -1;
-    step->micro_batch = calloc(micro_batches, sizeof *step->micro_batch);
-    step->parameter = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->parameter);
-    step->gradient = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->gradient);
-    step->state = calloc(
-        layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 4) + 2), sizeof *step->state);
-    b->gradients = calloc(micro_batches, sizeof *b->gradients);
-    b->site = calloc(layers * micro_batches, sizeof *b->site);
-    b->trained = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *b->trained);
-    b->copy = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *b->copy);
-    b->statistics = calloc(layers, sizeof *b->statistics);
-    b->gathered_statistics = calloc(layers, sizeof *b->gathered_statistics);
-    b->running = calloc(layers, sizeof *b->running);
-    b->average = calloc(layers, sizeof *b->average);
-    b->mixture = calloc(micro_batches, sizeof *b->mixture);
-    b->forwards = calloc(layers, sizeof *b->forwards);
-    b->backwards = calloc(layers, sizeof *b->backwards);
-    b->wanted = calloc(layers, sizeof *b->wanted);
-    b->evaluated = calloc(layers, sizeof *b->evaluated);
-    b->auxiliary_metrics =
-        calloc(TUTTI_NET_AUXILIARIES * micro_batches, sizeof *b->auxiliary_metrics);
-    size_t parameters = layers * TUTTI_LAYER_PARAMETERS;
-    b->access =
-        calloc((micro_batches > parameters ? micro_batches : parameters) + 3, sizeof *b->access);
-    step->parameter_layer = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->parameter_layer);
-    step->update = calloc(layers * TUTTI_LAYER_PARAMETERS, sizeof *step->update);
-    step->compressed_node =
-        calloc(2 * layers * TUTTI_LAYER_PARAMETERS, sizeof *step->compressed_node);
-    step->state_layer = calloc(layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 4) + 2),
-        sizeof *step->state_layer);
-    step->state_sharded = calloc(layers * (TUTTI_LAYER_PARAMETERS * (TUTTI_UPDATE_STATES + 4) + 2),
-        sizeof *step->state_sharded);
-    if (!step->state_sharded || !step->parameter_layer || !step->update || !step->state_layer ||
-        !step->compressed_node || !step->micro_batch || !step->parameter || !step->gradient ||
-        !step->state || !b->gradients || !b->site || !b->trained || !b->copy || !b->statistics ||
-        !b->gathered_statistics || !b->running || !b->average || !b->mixture || !b->forwards ||
-        !b->backwards || !b->wanted || !b->evaluated || !b->auxiliary_metrics || !b->access)
+    if (!allocate_step(step, layers, micro_batches) || !allocate_builder(b, layers, micro_batches))
         return tutti_fail(TUTTI_ERR_NOMEM, "step: no memory for %zu layers in %zu micro-batches",
             layers, micro_batches);
     tutti_status status = tutti_graph_new(&step->graph);
@@ -345,7 +361,7 @@ tutti_status tutti_step_build(
         status = b.own.works ? tutti_builder_declare(&b) : tutti_builder_declare_keys(&b);
     if (status == TUTTI_OK) status = tutti_builder_declare_compressed(&b);
     if (status == TUTTI_OK) status = emit_sections(&b);
-    hide_batch(&b);
+    if (status == TUTTI_OK) hide_batch(&b);
     close_builder(&b);
     if (status != TUTTI_OK) {
         tutti_step_free(b.step);

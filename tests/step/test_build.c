@@ -4,6 +4,8 @@
 #include "dag/step/step.h"
 #include "tests/support/testing.h"
 
+#include <sys/resource.h>
+
 static tutti_net *new_net(void)
 {
     tutti_net *net;
@@ -173,6 +175,34 @@ START_TEST(step_refuses_bad_nets)
 }
 END_TEST
 
+#if !defined(__SANITIZE_ADDRESS__) &&                                                              \
+    !defined(__SANITIZE_THREAD__) /* whose malloc ends the program instead */
+/* A rank of the second stage, which is not fed: it has its micro-batches, or says that it has no memory for them. */
+START_TEST(a_later_stage_without_memory)
+{
+    static const tutti_step_options options = {.batch = 1 << 27,
+        .micro_batches = 1 << 27,
+        .placement = {.stages = 2, .rank = 1, .end = {2, 3}}};
+    struct rlimit usual, less;
+    tutti_net *net = new_net();
+    tutti_step *step = NULL;
+    tutti_value x = tutti_net_input(net, 1, 1, 4);
+    x = tutti_net_dense(net, "first", x, 4, TUTTI_INIT_HE_FAN_IN);
+    tutti_net_output(net, tutti_net_dense(net, "second", x, 3, TUTTI_INIT_HE_FAN_IN));
+    ck_assert_int_eq(getrlimit(RLIMIT_AS, &usual), 0);
+    less = usual;
+    less.rlim_cur = (rlim_t)2 << 30;
+    ck_assert_int_eq(setrlimit(RLIMIT_AS, &less), 0);
+    tutti_log_set_level(TUTTI_LOG_NONE);
+    ck_assert_int_eq(tutti_step_build(net, &options, &step), TUTTI_ERR_NOMEM);
+    tutti_log_set_level(TUTTI_LOG_INFO);
+    ck_assert_int_eq(setrlimit(RLIMIT_AS, &usual), 0);
+    ck_assert_ptr_null(step);
+    tutti_net_free(net);
+}
+END_TEST
+#endif
+
 int main(void)
 {
     Suite *suite = suite_create("build");
@@ -183,5 +213,8 @@ int main(void)
     tcase_add_test(tcase, step_refuses_bytes_of_many_channels);
     tcase_add_test(tcase, step_refuses_an_unused_part);
     tcase_add_test(tcase, step_refuses_bad_nets);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    tcase_add_test(tcase, a_later_stage_without_memory);
+#endif
     return testing_run(suite);
 }
