@@ -2,6 +2,7 @@
 #include "apps/architecture/onnx_operators.h"
 
 #include "apps/architecture/onnx_attributes.h"
+#include "apps/architecture/onnx_layer.h"
 
 #include <float.h>
 #include <math.h>
@@ -14,7 +15,7 @@ typedef tutti_onnx_value value;
 typedef TuttiOnnx__Node node;
 typedef TuttiOnnx__Tensor tensor;
 
-enum { LAYER_NAME = 64, PARTS = 16 };
+enum { PARTS = 16 };
 
 /* The weights that the node reads: their axes, and the name before ".weight". */
 static const tensor *read_weights(graph *g, size_t input, size_t rank)
@@ -27,100 +28,6 @@ static const tensor *read_weights(graph *g, size_t input, size_t rank)
     tutti_onnx_refuse(
         g, "its input %zu must be weights with %zu axes, as an initializer", input + 1, rank);
     return NULL;
-}
-
-/* The length of what is before ".weight" (or another suffix); 0: the name has another end. */
-static size_t stem(const char *name, const char *suffix)
-{
-    const size_t n = strlen(name), s = strlen(suffix);
-    return n > s && strcmp(name + n - s, suffix) == 0 ? n - s : 0;
-}
-
-/* ---- layers ---- */
-
-/* As the node's weights are called, or as the node. */
-static void name_layer(const graph *g, const char *weights, char name[LAYER_NAME])
-{
-    size_t length = stem(weights, ".weight");
-    const char *text = length ? weights : g->node->name ? g->node->name : "";
-    if (!length) length = strlen(text);
-    if (length < 1 || length >= LAYER_NAME || strcmp(text, "input") == 0)
-        snprintf(name, LAYER_NAME, "%.40s_%zu", g->node->op_type, g->number + 1);
-    else
-        snprintf(name, LAYER_NAME, "%.*s", (int)length, text);
-}
-
-static json_t *begin(graph *g, const char *is, const char *weights)
-{
-    char name[LAYER_NAME];
-    name_layer(g, weights, name);
-    json_t *layer = json_pack("{s:s, s:s}", "is", is, "name", name);
-    if (!layer) tutti_onnx_refuse(g, "its name is not UTF-8");
-    return layer;
-}
-
-static void put(json_t *layer, const char *key, int64_t number, int64_t fallback)
-{
-    if (number != fallback) json_object_set_new(layer, key, json_integer((json_int_t)number));
-}
-
-static void put_real(json_t *layer, const char *key, double number, double fallback)
-{
-    char text[32];
-    if (!((float)number > (float)fallback || (float)number < (float)fallback)) return;
-    snprintf(text, sizeof text, "%.*g", FLT_DIG, number); /* 0.001, not 0.00100000004749745 */
-    if ((float)atof(text) > (float)number || (float)atof(text) < (float)number)
-        snprintf(text, sizeof text, "%.9g", number);
-    json_object_set_new(layer, key, json_real(atof(text)));
-}
-
-static void put_pair(json_t *layer, const char *key, const int64_t pair[2], int64_t fallback)
-{
-    if (pair[0] == pair[1])
-        put(layer, key, pair[0], fallback);
-    else
-        json_object_set_new(
-            layer, key, json_pack("[I, I]", (json_int_t)pair[0], (json_int_t)pair[1]));
-}
-
-/* Appends the layer, which it takes, and gives the value its name. */
-static void append(graph *g, json_t *layer, const value from[], int values, value *to)
-{
-    const int number = (int)json_array_size(g->layers);
-    if (values > 1) {
-        json_t *of = json_array();
-        for (int i = 0; i < values; i++) json_array_append_new(of, json_string(from[i].name));
-        json_object_set_new(layer, "of", of);
-    } else if (from[0].layer != number - 1)
-        json_object_set_new(layer, "of", json_string(from[0].name));
-    to->layer = number;
-    to->stride = 0;
-    snprintf(to->name, sizeof to->name, "%s",
-        layer ? json_string_value(json_object_get(layer, "name")) : "");
-    json_array_append_new(g->layers, layer);
-}
-
-/* The layer's weights are what the node reads as this input. */
-static void note_weight(
-    graph *g, const json_t *layer, const char *suffix, size_t input, int transposed)
-{
-    tutti_onnx_add_weight(g, json_string_value(json_object_get(layer, "name")), suffix,
-        tutti_onnx_tensor(g, input), transposed);
-}
-
-static void end_value(graph *g, const value *to)
-{
-    tutti_onnx_add_value(g, tutti_onnx_output(g), to);
-}
-
-/* As end; a ReLU that follows is part of the layer. */
-static void end_with_relu(graph *g, json_t *layer, const value *to)
-{
-    const node *relu = tutti_onnx_follower(g, "Relu");
-    if (!relu) return end_value(g, to);
-    json_object_set_new(layer, "relu", json_true());
-    tutti_onnx_add_value(g, relu->output[0], to);
-    tutti_onnx_join(g, relu);
 }
 
 /* Images, or features that are no flattened image. */
@@ -162,7 +69,7 @@ static void check_folded(graph *g)
 {
     const char *weights = tutti_onnx_input(g, 1), *bias = tutti_onnx_input(g, 2),
                *output = tutti_onnx_output(g);
-    const size_t w = stem(weights, ".weight"), b = stem(bias, ".bias");
+    const size_t w = tutti_onnx_stem(weights, ".weight"), b = tutti_onnx_stem(bias, ".bias");
     int folded = strncmp(weights, "onnx::", 6) == 0 || strncmp(output, "getitem", 7) == 0;
     folded |= has_bias(g) && w && (w != b || strncmp(weights, bias, w) != 0);
     if (folded)
@@ -194,19 +101,19 @@ static void read_conv(graph *g)
         .W = slide(x.W, w->dims[3], stride[1], 2 * pads[1], 0)};
     if (y.H < 1 || y.W < 1) return tutti_onnx_refuse(g, "its windows are larger than the images");
     value to = y;
-    json_t *layer = begin(g, "conv", tutti_onnx_input(g, 1));
-    put(layer, "filters", y.C, -1);
-    put_pair(layer, "window", &w->dims[2], -1);
-    put_pair(layer, "stride", stride, 1);
-    put_pair(layer, "pad", pads, 0);
-    put(layer, "groups", groups, 1);
-    note_weight(g, layer, "weight", 1, 0);
+    json_t *layer = tutti_onnx_begin_layer(g, "conv", tutti_onnx_input(g, 1));
+    tutti_onnx_put(layer, "filters", y.C, -1);
+    tutti_onnx_put_pair(layer, "window", &w->dims[2], -1);
+    tutti_onnx_put_pair(layer, "stride", stride, 1);
+    tutti_onnx_put_pair(layer, "pad", pads, 0);
+    tutti_onnx_put(layer, "groups", groups, 1);
+    tutti_onnx_note_weight(g, layer, "weight", 1, 0);
     if (has_bias(g)) {
         json_object_set_new(layer, "bias", json_true());
-        note_weight(g, layer, "bias", 2, 0);
+        tutti_onnx_note_weight(g, layer, "bias", 2, 0);
     }
-    append(g, layer, &x, 1, &to);
-    end_value(g, &to);
+    tutti_onnx_append_layer(g, layer, &x, 1, &to);
+    tutti_onnx_end_value(g, &to);
 }
 
 static void read_norm(graph *g)
@@ -219,24 +126,18 @@ static void read_norm(graph *g)
     if (scale->dims[0] != x.C)
         return tutti_onnx_refuse(g, "it normalises %lld channels, and there are %lld",
             (long long)scale->dims[0], (long long)x.C);
-    json_t *layer = begin(g, "norm", tutti_onnx_input(g, 1));
-    put_real(layer, "eps", tutti_onnx_float(g, "epsilon", 1e-5), 1e-5);
+    json_t *layer = tutti_onnx_begin_layer(g, "norm", tutti_onnx_input(g, 1));
+    tutti_onnx_put_real(layer, "eps", tutti_onnx_float(g, "epsilon", 1e-5), 1e-5);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        note_weight(g, layer, parts[i], i + 1, 0);
-    append(g, layer, &x, 1, &to);
-    end_with_relu(g, layer, &to);
-}
-
-static void append_plain(graph *g, const char *is, const value *x, value to)
-{
-    append(g, begin(g, is, ""), x, 1, &to);
-    end_value(g, &to);
+        tutti_onnx_note_weight(g, layer, parts[i], i + 1, 0);
+    tutti_onnx_append_layer(g, layer, &x, 1, &to);
+    tutti_onnx_end_with_relu(g, layer, &to);
 }
 
 static void read_relu(graph *g)
 {
     const value x = tutti_onnx_read(g, 0);
-    if (!g->status) append_plain(g, "relu", &x, x);
+    if (!g->status) tutti_onnx_append_plain(g, "relu", &x, x);
 }
 
 /* The layer of the norm that makes what the node reads, where nothing else reads that and no ReLU follows it yet;
@@ -255,7 +156,7 @@ static json_t *norm_before(const graph *g, const value *x)
     return NULL;
 }
 
-/* From 0 on, it is a ReLU, which may have a limit. After a norm it is part of that, as in end_with_relu. */
+/* From 0 on, it is a ReLU, which may have a limit. After a norm it is part of that, as in tutti_onnx_end_with_relu. */
 static void read_clip(graph *g)
 {
     const double low = tutti_onnx_real(
@@ -270,18 +171,18 @@ static void read_clip(graph *g)
             "it clips to %g .. %g, and the only layer that clips is ReLU, from 0 on to a number "
             "that the model holds",
             low, high);
-    if (!(high < FLT_MAX)) return append_plain(g, "relu", &x, x);
+    if (!(high < FLT_MAX)) return tutti_onnx_append_plain(g, "relu", &x, x);
     value to = x;
     json_t *layer = norm_before(g, &x);
     if (layer) {
         json_object_set_new(layer, "relu", json_true());
-        put_real(layer, "limit", high, 0);
-        return end_value(g, &to);
+        tutti_onnx_put_real(layer, "limit", high, 0);
+        return tutti_onnx_end_value(g, &to);
     }
-    layer = begin(g, "relu", "");
-    put_real(layer, "limit", high, 0);
-    append(g, layer, &x, 1, &to);
-    end_value(g, &to);
+    layer = tutti_onnx_begin_layer(g, "relu", "");
+    tutti_onnx_put_real(layer, "limit", high, 0);
+    tutti_onnx_append_layer(g, layer, &x, 1, &to);
+    tutti_onnx_end_value(g, &to);
 }
 
 static void read_add(graph *g)
@@ -290,22 +191,22 @@ static void read_add(graph *g)
     if (g->status) return;
     if (x[0].H != x[1].H || x[0].W != x[1].W || x[0].C != x[1].C)
         return tutti_onnx_refuse(g, "its inputs have other shapes");
-    json_t *layer = begin(g, "add", "");
-    append(g, layer, x, 2, &to);
-    end_with_relu(g, layer, &to);
+    json_t *layer = tutti_onnx_begin_layer(g, "add", "");
+    tutti_onnx_append_layer(g, layer, x, 2, &to);
+    tutti_onnx_end_with_relu(g, layer, &to);
 }
 
 /* The channels of more values than a layer joins, the first ones first. */
 static void join_first(graph *g, value x[], size_t *n)
 {
     value to = {.H = x[0].H, .W = x[0].W, .flat = x[0].flat};
-    json_t *layer = begin(g, "concat", "");
+    json_t *layer = tutti_onnx_begin_layer(g, "concat", "");
     if (g->status) return json_decref(layer);
-    char name[LAYER_NAME + 16];
+    char name[TUTTI_ONNX_LAYER_NAME + 16];
     for (int i = 0; i < PARTS; i++) to.C += x[i].C;
     snprintf(name, sizeof name, "%.40s/%zu", json_string_value(json_object_get(layer, "name")), *n);
     json_object_set_new(layer, "name", json_string(name));
-    append(g, layer, x, PARTS, &to);
+    tutti_onnx_append_layer(g, layer, x, PARTS, &to);
     x[0] = to;
     *n -= PARTS - 1;
     memmove(&x[1], &x[PARTS], (*n - 1) * sizeof *x);
@@ -326,8 +227,8 @@ static void concat(graph *g, value x[], size_t n)
     if (g->status) return;
     to = (value){.H = x[0].H, .W = x[0].W, .flat = x[0].flat};
     for (size_t i = 0; i < n; i++) to.C += x[i].C;
-    append(g, begin(g, "concat", ""), x, (int)n, &to);
-    end_value(g, &to);
+    tutti_onnx_append_layer(g, tutti_onnx_begin_layer(g, "concat", ""), x, (int)n, &to);
+    tutti_onnx_end_value(g, &to);
 }
 
 static void read_concat(graph *g)
@@ -364,15 +265,23 @@ static void read_split(graph *g)
         json_array_append_new(list, json_integer((json_int_t)channels[i]));
     }
     value to = x;
-    json_t *layer = begin(g, "split", "");
+    json_t *layer = tutti_onnx_begin_layer(g, "split", "");
     json_object_set_new(layer, "channels", list);
-    append(g, layer, &x, 1, &to);
+    tutti_onnx_append_layer(g, layer, &x, 1, &to);
     if (sum != x.C) tutti_onnx_refuse(g, "its parts do not have all %lld channels", (long long)x.C);
     for (size_t i = 0; i < n; i++) {
         value part = {.layer = -2, .H = x.H, .W = x.W, .C = channels[i]};
         snprintf(part.name, sizeof part.name, "%.64s.%zu", to.name, i);
         tutti_onnx_add_value(g, g->node->output[i], &part);
     }
+}
+
+/* The size behind a pool with the same padding on both sides. A window that would begin in the padding at the end does
+ * not count. */
+static int64_t pooled(int64_t in, int64_t window, int64_t stride, int64_t pad, int ceiling)
+{
+    const int64_t size = slide(in, window, stride, 2 * pad, ceiling);
+    return ceiling && (size - 1) * stride >= in + pad ? size - 1 : size;
 }
 
 /* Where padding behind the images is larger, as large as sizes rounded up need it, they are rounded up. */
@@ -386,9 +295,7 @@ static int read_ceiling(
     for (int i = 0; i < 2; i++) {
         const int64_t before = pads[i], behind = pads[i + 2];
         const int64_t size = slide(in[i], window, stride, before + behind, 0);
-        /* a window that would begin in the padding at the end does not count */
-        int64_t up = slide(in[i], window, stride, 2 * before, ceiling);
-        if (ceiling && (up - 1) * stride >= in[i] + before) up--;
+        const int64_t up = pooled(in[i], window, stride, before, ceiling);
         if (behind < before || (mode ? behind != before : size != up))
             tutti_onnx_refuse(g, "\"pads\" must be equal on both sides, or round sizes up");
     }
@@ -409,13 +316,9 @@ static void pool(graph *g, int average)
     if (window[0] < 1 || window[0] != window[1] || stride[0] != stride[1] || pads[0] != pads[1])
         return tutti_onnx_refuse(g, "its windows, strides and pads must be square");
     const int ceiling = read_ceiling(g, &x, window[0], stride[0], pads);
-    value to = {.C = x.C};
-    int64_t *const out[2] = {&to.H, &to.W};
-    const int64_t in[2] = {x.H, x.W};
-    for (int i = 0; i < 2; i++) {
-        *out[i] = slide(in[i], window[0], stride[0], 2 * pads[0], ceiling);
-        if (ceiling && (*out[i] - 1) * stride[0] >= in[i] + pads[0]) --*out[i];
-    }
+    value to = {.C = x.C,
+        .H = pooled(x.H, window[0], stride[0], pads[0], ceiling),
+        .W = pooled(x.W, window[0], stride[0], pads[0], ceiling)};
     if (!g->status && (to.H < 1 || to.W < 1))
         tutti_onnx_refuse(g, "its windows are larger than the images");
     if (g->status) return;
@@ -424,17 +327,17 @@ static void pool(graph *g, int average)
         pixels.H = to.H;
         pixels.W = to.W;
         pixels.stride = stride[0];
-        return end_value(g, &pixels);
+        return tutti_onnx_end_value(g, &pixels);
     }
-    json_t *layer = begin(g, average ? "avg-pool" : "max-pool", "");
-    put(layer, "window", window[0], -1);
-    put(layer, "stride", stride[0], 1);
-    put(layer, "pad", pads[0], 0);
+    json_t *layer = tutti_onnx_begin_layer(g, average ? "avg-pool" : "max-pool", "");
+    tutti_onnx_put(layer, "window", window[0], -1);
+    tutti_onnx_put(layer, "stride", stride[0], 1);
+    tutti_onnx_put(layer, "pad", pads[0], 0);
     if (ceiling) json_object_set_new(layer, "ceiling", json_true());
     if (average && tutti_onnx_int(g, "count_include_pad", 0))
         json_object_set_new(layer, "counts-padding", json_true());
-    append(g, layer, &x, 1, &to);
-    end_value(g, &to);
+    tutti_onnx_append_layer(g, layer, &x, 1, &to);
+    tutti_onnx_end_value(g, &to);
 }
 
 static void read_max_pool(graph *g)
@@ -450,7 +353,7 @@ static void read_avg_pool(graph *g)
 static void read_global_pool(graph *g)
 {
     const value x = read_images(g), to = {.H = 1, .W = 1, .C = x.C};
-    if (!g->status) append_plain(g, "global-avg-pool", &x, to);
+    if (!g->status) tutti_onnx_append_plain(g, "global-avg-pool", &x, to);
 }
 
 /* The mean of height and width is a global pool. */
@@ -465,7 +368,7 @@ static void read_mean(graph *g)
     for (int i = 0; i < 2; i++) axes[i] += axes[i] < 0 ? 4 : 0;
     if (!(axes[0] == 2 && axes[1] == 3) && !(axes[0] == 3 && axes[1] == 2))
         tutti_onnx_refuse(g, "\"axes\" must be 2 and 3: the mean of each channel");
-    if (!g->status) append_plain(g, "global-avg-pool", &x, to);
+    if (!g->status) tutti_onnx_append_plain(g, "global-avg-pool", &x, to);
 }
 
 static void read_lrn(graph *g)
@@ -473,13 +376,13 @@ static void read_lrn(graph *g)
     const value x = read_images(g);
     value to = x;
     if (g->status) return;
-    json_t *layer = begin(g, "lrn", "");
-    put(layer, "size", tutti_onnx_int(g, "size", 0), -1);
-    put_real(layer, "alpha", tutti_onnx_float(g, "alpha", 1e-4), 1e-4);
-    put_real(layer, "beta", tutti_onnx_float(g, "beta", 0.75), 0.75);
-    put_real(layer, "k", tutti_onnx_float(g, "bias", 1), 1);
-    append(g, layer, &x, 1, &to);
-    end_value(g, &to);
+    json_t *layer = tutti_onnx_begin_layer(g, "lrn", "");
+    tutti_onnx_put(layer, "size", tutti_onnx_int(g, "size", 0), -1);
+    tutti_onnx_put_real(layer, "alpha", tutti_onnx_float(g, "alpha", 1e-4), 1e-4);
+    tutti_onnx_put_real(layer, "beta", tutti_onnx_float(g, "beta", 0.75), 0.75);
+    tutti_onnx_put_real(layer, "k", tutti_onnx_float(g, "bias", 1), 1);
+    tutti_onnx_append_layer(g, layer, &x, 1, &to);
+    tutti_onnx_end_value(g, &to);
 }
 
 static void read_dropout(graph *g)
@@ -488,11 +391,11 @@ static void read_dropout(graph *g)
     const double rate = tutti_onnx_real(tutti_onnx_tensor(g, 1), tutti_onnx_float(g, "ratio", 0.5));
     value to = x;
     if (g->status) return;
-    if (!(rate > 0)) return end_value(g, &x);
-    json_t *layer = begin(g, "dropout", "");
-    put_real(layer, "rate", rate, -1);
-    append(g, layer, &x, 1, &to);
-    end_value(g, &to);
+    if (!(rate > 0)) return tutti_onnx_end_value(g, &x);
+    json_t *layer = tutti_onnx_begin_layer(g, "dropout", "");
+    tutti_onnx_put_real(layer, "rate", rate, -1);
+    tutti_onnx_append_layer(g, layer, &x, 1, &to);
+    tutti_onnx_end_value(g, &to);
 }
 
 static void read_flatten(graph *g)
@@ -502,7 +405,7 @@ static void read_flatten(graph *g)
     if (axis != 1 && axis != (x.flat ? -1 : -3))
         return tutti_onnx_refuse(g, "\"axis\" must be 1: each image becomes features");
     x.flat = 1;
-    end_value(g, &x);
+    tutti_onnx_end_value(g, &x);
 }
 
 static void read_reshape(graph *g)
@@ -515,7 +418,7 @@ static void read_reshape(graph *g)
         return tutti_onnx_refuse(
             g, "it must make features of each image, (N,-1): its shape must be an initializer");
     x.flat = 1;
-    end_value(g, &x);
+    tutti_onnx_end_value(g, &x);
 }
 
 /* bias: the tensor that is added. */
@@ -531,11 +434,11 @@ static void append_dense(
         return tutti_onnx_refuse(g, "its weights read %lld features, and it gets %lld of %s",
             (long long)C, (long long)(x.H * x.W * x.C),
             x.flat ? "them" : "an image that is not flattened");
-    json_t *layer = begin(g, "dense", name);
-    put(layer, "features", K, -1);
-    note_weight(g, layer, "weight", 1, !across);
+    json_t *layer = tutti_onnx_begin_layer(g, "dense", name);
+    tutti_onnx_put(layer, "features", K, -1);
+    tutti_onnx_note_weight(g, layer, "weight", 1, !across);
     tutti_onnx_add_weight(g, json_string_value(json_object_get(layer, "name")), "bias", bias, 0);
-    append(g, layer, &x, 1, &to);
+    tutti_onnx_append_layer(g, layer, &x, 1, &to);
     tutti_onnx_add_value(g, output, &to);
 }
 
@@ -558,14 +461,14 @@ static void read_matmul(graph *g)
 {
     const node *add = tutti_onnx_follower(g, "Add");
     const tensor *added = NULL;
-    char name[LAYER_NAME + 16] = "";
+    char name[TUTTI_ONNX_LAYER_NAME + 16] = "";
     read_weights(g, 1, 2);
     for (size_t i = 0; add && i < add->n_input; i++) {
         const char *bias = add->input[i];
-        const size_t length = stem(bias, ".bias");
+        const size_t length = tutti_onnx_stem(bias, ".bias");
         const int number = tutti_onnx_number(g->tensor_of, bias, -1);
         if (number >= 0) added = g->tensor[number];
-        if (length && length < LAYER_NAME)
+        if (length && length < TUTTI_ONNX_LAYER_NAME)
             snprintf(name, sizeof name, "%.*s.weight", (int)length, bias);
     }
     if (!g->status && !added)
@@ -599,11 +502,11 @@ static void read_pad(graph *g)
             "only zero channels, on both sides, are put around images: pads of a convolution "
             "or pool belong to it");
     to.C += more;
-    json_t *layer = begin(g, "shortcut", "");
-    put(layer, "filters", to.C, -1);
-    put(layer, "stride", x.stride ? x.stride : 1, 1);
-    append(g, layer, &x, 1, &to);
-    end_value(g, &to);
+    json_t *layer = tutti_onnx_begin_layer(g, "shortcut", "");
+    tutti_onnx_put(layer, "filters", to.C, -1);
+    tutti_onnx_put(layer, "stride", x.stride ? x.stride : 1, 1);
+    tutti_onnx_append_layer(g, layer, &x, 1, &to);
+    tutti_onnx_end_value(g, &to);
 }
 
 /* Another name of a value, or of a tensor. */
@@ -612,7 +515,7 @@ static void read_identity(graph *g)
     const tensor *t = tutti_onnx_tensor(g, 0);
     if (t) return tutti_onnx_add_tensor(g, tutti_onnx_output(g), t);
     const value x = tutti_onnx_read(g, 0);
-    if (!g->status) end_value(g, &x);
+    if (!g->status) tutti_onnx_end_value(g, &x);
 }
 
 static void read_constant(graph *g)
@@ -662,7 +565,7 @@ static void read_softmax(graph *g)
     if (!result || strcmp(output, result) != 0)
         return tutti_onnx_refuse(g, "it must be the last node: there are no layers of it");
     const value x = tutti_onnx_read(g, 0);
-    if (!g->status) end_value(g, &x);
+    if (!g->status) tutti_onnx_end_value(g, &x);
 }
 
 static const struct {

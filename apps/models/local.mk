@@ -28,6 +28,7 @@ libmodels_la_SOURCES += \
 	apps/architecture/onnx.c \
 	apps/architecture/onnx_attributes.c apps/architecture/onnx_attributes.h \
 	apps/architecture/onnx_graph.c apps/architecture/onnx_graph.h \
+	apps/architecture/onnx_layer.c apps/architecture/onnx_layer.h \
 	apps/architecture/onnx_operators.c apps/architecture/onnx_operators.h \
 	apps/architecture/onnx_weights.c
 nodist_libmodels_la_SOURCES = apps/architecture/onnx.pb-c.c apps/architecture/onnx.pb-c.h
@@ -39,7 +40,7 @@ apps/architecture/onnx.pb-c.c: apps/architecture/onnx.proto
 apps/architecture/onnx.pb-c.h: apps/architecture/onnx.pb-c.c
 	@test -f $@ || { rm -f $<; $(MAKE) $(AM_MAKEFLAGS) $<; }
 apps/architecture/onnx.lo apps/architecture/onnx_attributes.lo apps/architecture/onnx_graph.lo \
-	apps/architecture/onnx_operators.lo apps/architecture/onnx_weights.lo: apps/architecture/onnx.pb-c.h # also where a single program is made
+	apps/architecture/onnx_layer.lo apps/architecture/onnx_operators.lo apps/architecture/onnx_weights.lo: apps/architecture/onnx.pb-c.h # also where a single program is made
 else
 libmodels_la_SOURCES += apps/architecture/onnx_none.c
 endif
