@@ -40,7 +40,7 @@ endif
 SUFFIXES = .cu
 cuda_headers = dag/base/bf16.h dag/kernels/act.h dag/kernels/arith.h dag/kernels/bias.cuh dag/kernels/conv.h \
 	dag/kernels/cublas.h dag/kernels/cuda.cuh dag/kernels/cudnn.h dag/kernels/dense.h dag/kernels/kernel.h dag/kernels/loss.h \
-	dag/kernels/lrn.h dag/kernels/mixup.h dag/kernels/norm.h dag/kernels/open.h dag/kernels/optim.h dag/kernels/pixel.h \
+	dag/kernels/lrn.h dag/kernels/mixup.h dag/kernels/norm.h dag/kernels/norm_reduce.cuh dag/kernels/open.h dag/kernels/optim.h dag/kernels/pixel.h \
 	dag/kernels/pool.h dag/kernels/product.h dag/kernels/rng.cuh dag/kernels/share.h dag/kernels/workspace.h
 cuda_sources = dag/kernels/act_cuda.cu dag/kernels/arith_cuda.cu dag/kernels/codec_cuda.cu dag/kernels/dense_cuda.cu dag/kernels/loss_cuda.cu \
 	dag/kernels/lrn_cuda.cu dag/kernels/mixup_cuda.cu dag/kernels/norm_cuda.cu dag/kernels/optim_cuda.cu \
@@ -50,7 +50,7 @@ libraries_of_cuda = dag/kernels/cublas.c dag/kernels/cublas.h dag/kernels/cublas
 libraries_of_cudnn = dag/kernels/cudnn.c dag/kernels/cudnn.h dag/kernels/cudnn_engines.c dag/kernels/cudnn_engines.h \
 	dag/kernels/cudnn_parts.c dag/kernels/cudnn_parts.h dag/kernels/cudnn_time.c dag/kernels/cudnn_time.h
 EXTRA_DIST += dag/kernels/cublaslt.c dag/kernels/cublaslt_none.c
-EXTRA_DIST += $(cuda_sources) $(cudnn_sources) dag/kernels/bias.cuh dag/kernels/cuda.cuh dag/kernels/rng.cuh
+EXTRA_DIST += $(cuda_sources) $(cudnn_sources) dag/kernels/bias.cuh dag/kernels/cuda.cuh dag/kernels/norm_reduce.cuh dag/kernels/rng.cuh
 if HAVE_CUDA
 libnet_la_SOURCES += $(cuda_sources) $(libraries_of_cuda) dag/kernels/cuda_rows.c
 if HAVE_CUBLASLT

@@ -167,7 +167,7 @@ many_mutant 'work.packs ? work.count' 'work.count % WORK_WIDE == 0 ? work.count'
 many_mutant 'status = list.start(op, queue)' 'if (next < count) status = list.start(op, queue)'
 # Norms: a count that stays; a last block that is not; groups, tiles of groups or rows in another order, twice, or left out; statistics of another
 # channel; what is kept of a block.
-norm_mutant() { kernel_mutant norms norm_cuda.cu norm "$@"; }
+norm_mutant() { kernel_mutant norms norm_reduce.cuh norm "$@"; }
 kernel_mutant norms cuda.cuh norm '*counter = before + 1 < all ? before + 1 : 0' '*counter = before + 1'
 norm_mutant 's.counter + set' 's.counter'
 kernel_mutant norms cuda.cuh norm 'return before + 1 == all' 'return before == 0'
@@ -182,7 +182,7 @@ norm_mutant '(group + 1) * sets + set' 'sets + set'
 norm_mutant 'latest(s.block1, (b0 + b) * s.C' 'latest(s.block1, b * s.C'
 norm_mutant 'rows - 1 - r' 'r - r % 2'
 norm_mutant '(tile * DEEP + k) * abreast' '(tile * DEEP + k)'
-norm_mutant 'row % 2' 'row % 4 == 1'
+kernel_mutant norms norm_cuda.cu norm 'row % 2' 'row % 4 == 1'
 norm_mutant 'put_pack(shared.block.sum1[b], lane, sum1)' 'put_pack(shared.block.sum1[b], lane, sum0)'
 # Pools: another division; an element of another pack, or of none; the last of equals; pixels beside the image; gradients of windows beside y, or of
 # other places; tiles that are left out.
