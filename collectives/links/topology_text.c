@@ -631,13 +631,15 @@ static void print_kinds(const tutti_topology *t, FILE *out)
     }
 }
 
-/* The first link of a bus, which links it with its first member; -1: the point is no bus. */
+/* The first link of a bus, which links it with its first member; -1: the point is no bus. A switch may be a member of
+ * a bus: its own link is then the second of the pair. */
 static int bus_link(const tutti_topology *t, int point)
 {
     int first = t->out_first[point], n = t->out_first[point + 1] - first;
     if (t->point[point].is != TUTTI_POINT_SWITCH || !n) return -1;
     const tutti_link *l = &t->link[t->out[first]];
-    return l->capacity == t->link[l->back].capacity ? t->out[first] : -1;
+    int shared = l->capacity == t->link[l->back].capacity;
+    return shared && t->out[first] < l->back ? t->out[first] : -1;
 }
 
 /* Cables from link `from` on up to link `to`. */

@@ -90,6 +90,26 @@ START_TEST(a_text_is_what_it_says)
 }
 END_TEST
 
+/* A bus may have switches and other buses as members. */
+START_TEST(members_of_buses_stay_what_they_are)
+{
+    static const char text[] = "topology 1\n"
+                               "host h0\n"
+                               "host h1\n"
+                               "switch s0 rate 1GB/s\n"
+                               "bus a rate 12GB/s : h0 s0\n"
+                               "bus b rate 8GB/s latency 1us : a s0\n"
+                               "link h1 s0 rate 125MB/s\n"
+                               "ranks h0 h1\n";
+    tutti_topology *t;
+    ck_assert_ok(tutti_topology_read(text, "text", &t));
+    char *printed = print(t);
+    ck_assert_str_eq(printed, text);
+    free(printed);
+    tutti_topology_free(t);
+}
+END_TEST
+
 /* Ranges go through names in order; two that are linked have as many, or one; buses share out their members. */
 START_TEST(ranges_are_expanded)
 {
@@ -326,6 +346,7 @@ int main(void)
     Suite *suite = suite_create("topology");
     TCase *tcase = testing_case(suite, "topology");
     tcase_add_test(tcase, a_text_is_what_it_says);
+    tcase_add_test(tcase, members_of_buses_stay_what_they_are);
     tcase_add_test(tcase, ranges_are_expanded);
     tcase_add_loop_test(tcase, mistakes_are_named, 0, WRONG);
     tcase_add_loop_test(tcase, families_are_made, 0, FAMILIES);
