@@ -50,11 +50,8 @@ static int64_t block_of(const tutti_ring *r, int back, int64_t *offset)
 
 static void send_block(const tutti_ring *r, int back)
 {
-    int64_t at, from, length = block_of(r, back, &at);
-    for (int64_t g = 0; g < tutti_sched_segments(length, r->segment); g++) {
-        int64_t n = tutti_sched_segment(length, r->segment, g, &from);
-        tutti_sched_send(r->draft, r->to, tutti_out(at + from), n);
-    }
+    int64_t at, length = block_of(r, back, &at);
+    tutti_sched_send_segments(r->draft, r->to, tutti_out(at), length);
 }
 
 /* This rank's input of a block. */
@@ -83,11 +80,8 @@ static void receive_and_reduce(tutti_ring *r, int back)
 
 static void receive_block(const tutti_ring *r, int back)
 {
-    int64_t at, from, length = block_of(r, back, &at);
-    for (int64_t g = 0; g < tutti_sched_segments(length, r->segment); g++) {
-        int64_t n = tutti_sched_segment(length, r->segment, g, &from);
-        tutti_sched_recv(r->draft, r->from, tutti_out(at + from), n);
-    }
+    int64_t at, length = block_of(r, back, &at);
+    tutti_sched_recv_segments(r->draft, r->from, tutti_out(at), length);
 }
 
 void tutti_ring_reduce_scatter(tutti_ring *r)

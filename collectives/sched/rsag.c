@@ -40,23 +40,6 @@ static pair pair_at(
     return (pair){draft, shape->segment, tutti_fold_rank(fold, other), other < fold->number};
 }
 
-static void send_span(const pair *p, span out)
-{
-    for (int64_t g = 0, at; g < tutti_sched_segments(out.length, p->segment); g++) {
-        int64_t n = tutti_sched_segment(out.length, p->segment, g, &at);
-        tutti_sched_send(p->draft, p->peer, tutti_out(out.offset + at), n);
-    }
-}
-
-/* Receives a span at the same offset of OUT or of scratch. */
-static void receive_span(const pair *p, span in, tutti_space space)
-{
-    for (int64_t g = 0, at; g < tutti_sched_segments(in.length, p->segment); g++) {
-        int64_t n = tutti_sched_segment(in.length, p->segment, g, &at);
-        tutti_sched_recv(p->draft, p->peer, (tutti_spot){space, in.offset + at}, n);
-    }
-}
-
 static void reduce_span(const pair *p, span sum)
 {
     for (int64_t g = 0, at; g < tutti_sched_segments(sum.length, p->segment); g++) {
@@ -73,8 +56,8 @@ static void append_halving(
         const pair p = pair_at(fold, draft, shape, half);
         span keep, give;
         split_span(fold, half, shape->count, &keep, &give);
-        receive_span(&p, keep, TUTTI_SPACE_SCRATCH);
-        send_span(&p, give);
+        tutti_sched_recv_segments(draft, p.peer, tutti_scratch(keep.offset), keep.length);
+        tutti_sched_send_segments(draft, p.peer, tutti_out(give.offset), give.length);
         reduce_span(&p, keep);
     }
 }
@@ -86,8 +69,8 @@ static void append_doubling(
         const pair p = pair_at(fold, draft, shape, half);
         span have, miss;
         split_span(fold, half, shape->count, &have, &miss);
-        receive_span(&p, miss, TUTTI_SPACE_OUT);
-        send_span(&p, have);
+        tutti_sched_recv_segments(draft, p.peer, tutti_out(miss.offset), miss.length);
+        tutti_sched_send_segments(draft, p.peer, tutti_out(have.offset), have.length);
     }
 }
 
