@@ -27,6 +27,7 @@ libcore_la_SOURCES += \
 	collectives/links/topology_text.c collectives/links/topology_text.h \
 	collectives/value/op.h \
 	collectives/sched/barrier.c collectives/sched/barrier.h \
+	collectives/sched/blocks.c collectives/sched/blocks.h \
 	collectives/sched/direct.c collectives/sched/direct.h \
 	collectives/sched/doubling.c collectives/sched/doubling.h \
 	collectives/sched/fold.c collectives/sched/fold.h \

@@ -181,6 +181,15 @@ void tutti_sched_take(tutti_sched_draft *draft, int64_t at, int64_t count)
         tutti_sched_reduce(draft, tutti_out(at), tutti_extra(k * shape->count + at), count, 0);
 }
 
+void tutti_sched_take_wide(tutti_sched_draft *draft, tutti_spot sum, int64_t at, int64_t count)
+{
+    const tutti_sched_shape *shape = &draft->sched->shape;
+    tutti_sched_copy(draft, sum, shape->in_place ? tutti_out(at) : tutti_in(at), count);
+    for (int k = 0; k < shape->extras; k++)
+        tutti_sched_reduce(draft, sum, tutti_extra(k * shape->count + at), count, 0);
+    tutti_sched_copy(draft, tutti_out(at), sum, count);
+}
+
 void tutti_sched_take_input(tutti_sched_draft *draft, int64_t offset)
 {
     const tutti_sched_shape *shape = &draft->sched->shape;

@@ -1,5 +1,6 @@
 #include "collectives/sched/hierarchical.h"
 
+#include "collectives/sched/blocks.h"
 #include "collectives/sched/forest.h"
 #include "collectives/sched/ring_parts.h"
 #include "dag/base/log.h"
@@ -115,113 +116,16 @@ static void append_rings(const tutti_sched_shape *shape, tutti_sched_draft *draf
 
 /* ---- with accumulators ---- */
 
-/* Places for segments that arrive, as in direct.c: a cache's worth, or two for each rank. */
-enum { CACHED = 32 * 15360, LEAST_TURNS = 2 };
-
-/* Ranks of which the first ones own a block each of the elements [at, at + total). */
-typedef struct level {
-    tutti_sched_draft *draft;
-    const int *ranks;
-    int n, owners, own; /* own: this rank's number */
-    int64_t at, total, segment;
-    int64_t place, turns; /* elements of a place; places for each rank */
-} level;
-
-static level level_among(tutti_sched_draft *draft, const tutti_sched_shape *shape,
+static tutti_blocks blocks_among(tutti_sched_draft *draft, const tutti_sched_shape *shape,
     const int ranks[], int n, int owners, int own)
 {
-    level v = {.draft = draft,
-        .ranks = ranks,
-        .n = n,
-        .owners = owners,
-        .own = own,
-        .total = shape->count,
-        .segment = shape->segment};
-    return v;
-}
-
-static int64_t block_of(const level *v, int owner, int64_t *at)
-{
-    int64_t length;
-    tutti_coll_block(v->total, v->owners, owner, at, &length);
-    *at += v->at;
-    return length;
-}
-
-/* The first block is the longest. */
-static int64_t most_segments(const level *v)
-{
-    int64_t ignored;
-    return tutti_sched_segments(block_of(v, 0, &ignored), v->segment);
-}
-
-/* Segment g of an owner's block; 0 elements: it does not exist. */
-static int64_t segment_of(const level *v, int owner, int64_t g, int64_t *at)
-{
-    int64_t from, length = owner < v->owners ? block_of(v, owner, at) : 0;
-    if (g >= tutti_sched_segments(length, v->segment)) return 0;
-    length = tutti_sched_segment(length, v->segment, g, &from);
-    *at += from;
-    return length;
-}
-
-static void size_level(level *v)
-{
-    int64_t ignored, segments = most_segments(v);
-    v->place = segment_of(v, 0, 0, &ignored);
-    v->turns = v->place ? CACHED / (v->n * v->place) : 1;
-    if (v->turns < LEAST_TURNS) v->turns = LEAST_TURNS;
-    if (v->turns > segments) v->turns = segments;
-}
-
-static tutti_spot arrival_spot(const level *v, int from, int64_t g)
-{
-    int other = from < v->own ? from : from - 1;
-    return tutti_scratch((g % v->turns * (v->n - 1) + other) * v->place);
-}
-
-/* This rank's segment becomes the sum, which is rounded once: in the last copy. */
-static void append_sum(const level *v, int64_t g, int64_t at, int64_t n)
-{
-    tutti_spot sum = tutti_wide(g % v->turns * v->place);
-    for (int i = 0; i < v->n; i++) {
-        tutti_spot from = i == v->own ? tutti_out(at) : arrival_spot(v, i, g);
-        if (i)
-            tutti_sched_reduce(v->draft, sum, from, n, 0);
-        else
-            tutti_sched_copy(v->draft, sum, from, n);
-    }
-    tutti_sched_copy(v->draft, tutti_out(at), sum, n);
-}
-
-/* Each owner's block becomes the sum. */
-static void append_sums(level *v)
-{
-    size_level(v);
-    for (int64_t g = 0, at; g < most_segments(v) && v->n > 1; g++) {
-        int64_t own = segment_of(v, v->own, g, &at), n;
-        for (int round = 1; round < v->n; round++) {
-            int next = (v->own + round) % v->n, before = (v->own + v->n - round) % v->n;
-            tutti_sched_recv(v->draft, v->ranks[before], arrival_spot(v, before, g), own);
-            n = segment_of(v, next, g, &at);
-            tutti_sched_send(v->draft, v->ranks[next], tutti_out(at), n);
-        }
-        own = segment_of(v, v->own, g, &at);
-        if (own) append_sum(v, g, at, own);
-    }
-}
-
-/* All ranks get the blocks of the owners. */
-static void append_blocks(const level *v)
-{
-    for (int64_t g = 0, at; g < most_segments(v); g++)
-        for (int round = 1; round < v->n; round++) {
-            int next = (v->own + round) % v->n, before = (v->own + v->n - round) % v->n;
-            int64_t n = segment_of(v, before, g, &at);
-            tutti_sched_recv(v->draft, v->ranks[before], tutti_out(at), n);
-            n = segment_of(v, v->own, g, &at);
-            tutti_sched_send(v->draft, v->ranks[next], tutti_out(at), n);
-        }
+    tutti_blocks b = tutti_blocks_of(draft, shape);
+    b.ranks = ranks;
+    b.n = n;
+    b.owners = owners;
+    b.own = own;
+    b.takes = 0;
+    return b;
 }
 
 /* The input, with the sum of this rank's vectors, which is rounded once. */
@@ -233,26 +137,23 @@ static void append_input(const tutti_sched_shape *shape, tutti_sched_draft *draf
     }
     for (int64_t g = 0, at; g < tutti_sched_segments(shape->count, shape->segment); g++) {
         int64_t n = tutti_sched_segment(shape->count, shape->segment, g, &at);
-        tutti_sched_copy(draft, tutti_wide(0), shape->in_place ? tutti_out(at) : tutti_in(at), n);
-        for (int k = 0; k < shape->extras; k++)
-            tutti_sched_reduce(draft, tutti_wide(0), tutti_extra(k * shape->count + at), n, 0);
-        tutti_sched_copy(draft, tutti_out(at), tutti_wide(0), n);
+        tutti_sched_take_wide(draft, tutti_wide(0), at, n);
     }
 }
 
 static void append_wide(const tutti_sched_shape *shape, tutti_sched_draft *draft, const levels *l)
 {
-    level inside = level_among(draft, shape, l->local, l->locals, l->least, l->own);
+    tutti_blocks inside = blocks_among(draft, shape, l->local, l->locals, l->least, l->own);
     append_input(shape, draft);
-    append_sums(&inside);
+    tutti_blocks_reduce_scatter(&inside);
     if (l->own < l->least) {
         int own = find_rank(l->across, shape->rank);
-        level across = level_among(draft, shape, l->across, l->machines, l->machines, own);
+        tutti_blocks across = blocks_among(draft, shape, l->across, l->machines, l->machines, own);
         tutti_coll_block(shape->count, l->least, l->own, &across.at, &across.total);
-        append_sums(&across);
-        append_blocks(&across);
+        tutti_blocks_reduce_scatter(&across);
+        tutti_blocks_allgather(&across);
     }
-    append_blocks(&inside);
+    tutti_blocks_allgather(&inside);
 }
 
 static void append_rounded(

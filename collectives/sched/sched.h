@@ -158,6 +158,8 @@ void tutti_sched_take_input(tutti_sched_draft *draft, int64_t offset);
  * shortly before the elements are first used. Then a message waits only for the elements that it carries,
  * and the next segments are combined while it travels. */
 void tutti_sched_take(tutti_sched_draft *draft, int64_t at, int64_t count);
+/* The same in the accumulator `sum`, so that it is rounded once. */
+void tutti_sched_take_wide(tutti_sched_draft *draft, tutti_spot sum, int64_t at, int64_t count);
 /* Copy, send or receive `count` elements in segments. */
 void tutti_sched_copy_segments(
     tutti_sched_draft *draft, tutti_spot dst, tutti_spot src, int64_t count);
