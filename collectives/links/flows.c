@@ -124,17 +124,10 @@ static tutti_status open_source(tutti_flows *f, int rank)
     return s->to ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "no memory for routes");
 }
 
-static void add_capacity(route *r, int capacity)
-{
-    for (int i = 0; i < r->n; i++)
-        if (r->capacity[i] == capacity) return;
-    if (capacity >= 0) r->capacity[r->n++] = capacity;
-}
-
 static tutti_status find_route(tutti_flows *f, int from, int to, route **found)
 {
     const tutti_topology *t = f->topology;
-    int a = t->rank_point[from], b = t->rank_point[to];
+    int b = t->rank_point[to];
     tutti_status status = open_source(f, from);
     if (status) return status;
     source *s = &f->source[from];
@@ -143,13 +136,7 @@ static tutti_status find_route(tutti_flows *f, int from, int to, route **found)
         route *r = malloc(sizeof *r + (2 * (size_t)n + 1) * sizeof *r->capacity);
         if (!r) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a route of %d links", n);
         *r = (route){.first = -1, .last = -1, .latency_s = 1e-12 * (double)s->latency_ps[b]};
-        for (int i = 0; i < n; i++) {
-            const tutti_link *l = &t->link[f->links[i]];
-            add_capacity(r, l->capacity);
-            if (t->point[l->from].is == TUTTI_POINT_SWITCH)
-                add_capacity(r, t->point[l->from].capacity);
-        }
-        if (a == b) add_capacity(r, t->point[a].capacity);
+        r->n = tutti_topology_route_capacities(t, f->links, n, b, r->capacity);
         s->to[to] = r;
     }
     *found = s->to[to];

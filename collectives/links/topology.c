@@ -249,3 +249,24 @@ int tutti_topology_walk_back(const tutti_topology *t, const int64_t *latency_ps,
     }
     return n;
 }
+
+static void add_once(int capacity[], int *n, int new)
+{
+    for (int i = 0; i < *n; i++)
+        if (capacity[i] == new) return;
+    if (new >= 0) capacity[(*n)++] = new;
+}
+
+int tutti_topology_route_capacities(
+    const tutti_topology *t, const int link[], int links, int point, int capacity[])
+{
+    int n = 0;
+    for (int i = 0; i < links; i++) {
+        const tutti_link *l = &t->link[link[i]];
+        add_once(capacity, &n, l->capacity);
+        if (t->point[l->from].is == TUTTI_POINT_SWITCH)
+            add_once(capacity, &n, t->point[l->from].capacity);
+    }
+    if (!links) add_once(capacity, &n, t->point[point].capacity);
+    return n;
+}

@@ -101,5 +101,9 @@ tutti_status tutti_topology_distances(
  * among routes that are equal: the number of the destination. */
 int tutti_topology_walk_back(const tutti_topology *t, const int64_t *latency_ps, const int *links,
     int to, int spread, int link[]);
+/* The capacities that a message crosses on a route of `links` links that ends at this point, each once: of the links
+ * and of the switches that they leave; without links, of the point. Returns how many: at most 2 links + 1. */
+int tutti_topology_route_capacities(
+    const tutti_topology *t, const int link[], int links, int point, int capacity[]);
 
 #endif

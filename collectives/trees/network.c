@@ -103,14 +103,6 @@ tutti_status tutti_tree_network_of_cables(const tutti_topology *t, tutti_tree_ne
     return status;
 }
 
-/* Adds a capacity to those of a route, once. */
-static void use_once(int use[], int *uses, int capacity)
-{
-    for (int i = 0; i < *uses; i++)
-        if (use[i] == capacity) return;
-    if (capacity >= 0) use[(*uses)++] = capacity;
-}
-
 typedef struct routes {
     const tutti_topology *t;
     tutti_tree_network *n;
@@ -123,15 +115,9 @@ typedef struct routes {
 static tutti_status add_route(const routes *r, int from, int to)
 {
     const tutti_topology *t = r->t;
-    int point = t->rank_point[to], uses = 0;
+    int point = t->rank_point[to];
     int links = tutti_topology_walk_back(t, r->latency_ps, r->links, point, to, r->route);
-    for (int i = 0; i < links; i++) {
-        const tutti_link *l = &t->link[r->route[i]];
-        use_once(r->use, &uses, l->capacity);
-        if (t->point[l->from].is == TUTTI_POINT_SWITCH)
-            use_once(r->use, &uses, t->point[l->from].capacity);
-    }
-    if (!links) use_once(r->use, &uses, t->point[point].capacity);
+    int uses = tutti_topology_route_capacities(t, r->route, links, point, r->use);
     return tutti_tree_network_add(r->n, from, to, r->use, uses);
 }
 
