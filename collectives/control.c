@@ -238,23 +238,25 @@ int tutti_control_finished(const tutti_control *control)
     return control->finishes == control->size - 1 && !control->sending;
 }
 
+/* A send that has failed may still be under way. */
 static tutti_status end_sends(tutti_control *c)
 {
     tutti_transport *t = c->transport;
+    tutti_status first = TUTTI_OK;
     for (outgoing **at = &c->sent; *at;) {
         outgoing *o = *at;
         int done = 0;
         tutti_status status = t->ops->test(t, o->sending, &done);
-        if (!status && !done) {
+        if (!first) first = status;
+        if (!done) {
             at = &o->next;
             continue;
         }
         *at = o->next;
         c->sending--;
         recycle_send(c, o);
-        if (status) return status;
     }
-    return TUTTI_OK;
+    return first;
 }
 
 /* ---- receiving ---- */
@@ -289,14 +291,18 @@ static void deliver_message(tutti_control *c, const tutti_control_message *messa
     call_handler(c, message);
 }
 
-/* Returns the oldest message, if it has arrived, and posts its receive again. */
+/* Returns the oldest message, if it has arrived, and posts its receive again. One that has failed and has not ended is
+ * abandoned by tutti_control_stop. */
 static tutti_status receive_oldest(tutti_control *c, tutti_control_message *message, int *arrived)
 {
     incoming *in = &c->in[c->oldest];
     tutti_transport *t = c->transport;
     tutti_status status = in->receiving ? t->ops->test(t, in->receiving, arrived) : TUTTI_OK;
     if (!in->receiving) *arrived = 1;
-    if (!status && !*arrived) return TUTTI_OK;
+    if (!*arrived) {
+        c->receive_failed = status != TUTTI_OK;
+        return status;
+    }
     in->receiving = NULL;
     *message = in->message;
     if (!status) status = post_receive(c, in);

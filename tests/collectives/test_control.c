@@ -104,6 +104,60 @@ START_TEST(a_message_without_a_receiver_is_let_go)
 }
 END_TEST
 
+/* A transport that fails while its messages are under way. */
+static int fails, abandoned;
+static tutti_status (*test_really)(tutti_transport *t, tutti_message *message, int *done);
+static void (*abandon_really)(tutti_transport *t, tutti_message *message);
+
+static tutti_status fail_first(tutti_transport *t, tutti_message *message, int *done)
+{
+    return fails ? TUTTI_ERR_COMM : test_really(t, message, done);
+}
+
+static void count_abandoned(tutti_transport *t, tutti_message *message)
+{
+    abandoned++;
+    abandon_really(t, message);
+}
+
+/* What has failed and not ended stays under way: the transport may still use its memory. */
+START_TEST(a_failure_is_no_end)
+{
+    tutti_loop_world *world;
+    end e[RANKS];
+    const tutti_loop_options options = {.eager_bytes = 0};
+    const tutti_control_message message = {.kind = TUTTI_CONTROL_BYE};
+    int moved = 0;
+    ck_assert_ok(tutti_loop_world_new(RANKS, &options, &world));
+    open_all(world, e);
+    tutti_transport_ops ops = *e[0].transport->ops;
+    test_really = ops.test;
+    abandon_really = ops.abandon;
+    ops.test = fail_first;
+    ops.abandon = count_abandoned;
+    e[0].transport->ops = &ops;
+    for (int i = 0; i < RANKS; i++) /* more than there are receives */
+        ck_assert_ok(tutti_control_send(e[0].control, 1, &message));
+    const int sending = tutti_control_sending(e[0].control);
+    ck_assert_int_gt(sending, 0);
+    fails = 1;
+    ck_assert_int_eq(tutti_control_poll(e[0].control, &moved), TUTTI_ERR_COMM);
+    ck_assert_int_eq(tutti_control_sending(e[0].control), sending);
+    fails = _i;
+    ck_assert_ok(tutti_control_poll(e[1].control, &moved));
+    ck_assert_int_eq(tutti_control_poll(e[0].control, &moved), _i ? TUTTI_ERR_COMM : TUTTI_OK);
+    ck_assert_int_eq(tutti_control_sending(e[0].control), _i ? sending : 0);
+    if (!_i) { /* and a receive */
+        fails = 1;
+        ck_assert_int_eq(tutti_control_poll(e[0].control, &moved), TUTTI_ERR_COMM);
+    }
+    abandoned = 0;
+    close_all(e);
+    ck_assert_int_eq(abandoned, RANKS - 1 + (_i ? sending : 0));
+    tutti_loop_world_free(world);
+}
+END_TEST
+
 static void count_message(void *ctx, const tutti_control_message *message)
 {
     end *e = ctx;
@@ -221,6 +275,7 @@ int main(void)
     TCase *tcase = testing_case(suite, "control");
     tcase_add_loop_test(tcase, messages_arrive_in_order, 0, 2);
     tcase_add_test(tcase, a_message_without_a_receiver_is_let_go);
+    tcase_add_loop_test(tcase, a_failure_is_no_end, 0, 2);
     tcase_add_test(tcase, parts_have_their_own_ranks_and_handlers);
     tcase_add_test(tcase, many_ranks_cost_no_more_than_a_few);
     return testing_run(suite);
