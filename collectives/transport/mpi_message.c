@@ -186,17 +186,33 @@ void tutti_mpi_cancel(tutti_transport *transport, tutti_message *message)
         if (u->piece[i].of == m) MPI_Cancel(&u->request[i]);
 }
 
-/* Receives one unexpected message. Returns whether there was one. */
-static int receive_unexpected(tutti_mpi *t, int lane)
+/* Takes the oldest unexpected message, as receive_unexpected says. */
+static int take_unexpected(
+    const tutti_mpi *t, int lane, int lanes, MPI_Message *arrived, MPI_Status *status)
 {
-    int found = 0, bytes = 0;
+    int found = 0, source = MPI_ANY_SOURCE, tag = MPI_ANY_TAG, code = MPI_SUCCESS;
+    if (t->stride) {
+        code = MPI_Iprobe(source, tag, t->lane[lane], &found, status);
+        if (code != MPI_SUCCESS || !found) return 0;
+        source = status->MPI_SOURCE;
+        tag = status->MPI_TAG;
+        if (tag / t->stride < lane || tag / t->stride >= lane + lanes) return 0;
+    }
+    code = MPI_Improbe(source, tag, t->lane[lane], &found, arrived, status);
+    return code == MPI_SUCCESS && found;
+}
+
+/* Receives one unexpected message of a lane. Returns whether there was one. Over a communicator that is lent it is of
+ * any of the next `lanes` lanes; the oldest may be of another, whose receive comes and gets it. */
+static int receive_unexpected(tutti_mpi *t, int lane, int lanes)
+{
+    int bytes = 0;
     MPI_Message arrived;
     MPI_Status status;
     tutti_mpi_message *m;
     const tutti_mpi_message like = {.lane = lane};
     if (message_new(t, &like, &m)) return 0;
-    int code = MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, t->lane[lane], &found, &arrived, &status);
-    if (code != MPI_SUCCESS || !found) {
+    if (!take_unexpected(t, lane, lanes, &arrived, &status)) {
         tutti_mpi_message_free(t, m);
         return 0;
     }
@@ -208,7 +224,7 @@ static int receive_unexpected(tutti_mpi *t, int lane)
         m->kept = malloc(1);
         bytes = 0;
     }
-    code = MPI_Imrecv(m->kept, bytes, MPI_BYTE, &arrived, tutti_mpi_place(t, m, bytes));
+    int code = MPI_Imrecv(m->kept, bytes, MPI_BYTE, &arrived, tutti_mpi_place(t, m, bytes));
     if (code != MPI_SUCCESS) {
         tutti_mpi_message_free(t, m);
         return 0;
@@ -222,6 +238,6 @@ void tutti_mpi_sweep(tutti_transport *transport, int first, int lanes)
     enum { MOST = 16 }; /* buffers at once */
     tutti_mpi *t = (tutti_mpi *)transport;
     for (int k = first; k < first + lanes && !is_broken(t); k++)
-        while (t->unexpected < MOST && receive_unexpected(t, k)) continue;
+        while (t->unexpected < MOST && receive_unexpected(t, k, first + lanes - k)) continue;
     if (t->under_way.count) tutti_mpi_look(t);
 }

@@ -37,6 +37,7 @@ for p in 2 3; do
     expect 0 "$MPIRUN" -np $p "$ranks" late
     expect 0 "$MPIRUN" -np $p "$ranks" gone
 done
+expect 0 "$MPIRUN" -np 2 "$ranks" lent
 expect 0 "$MPIRUN" -np 2 "$ranks" large
 expect 3 "$ranks" abort-early
 started=$SECONDS

@@ -5,6 +5,7 @@
  *   mismatch      the ranks disagree about a count: an error on each, no crash
  *   late          MPI's own sums do not wait for each other, nor do other sums for one that a rank is late for
  *   gone          a rank never comes to MPI's own sum: it is not over before that, and closing does not wait
+ *   lent          lanes of one communicator: a sweep of one leaves the messages of another
  *   large         a sum that is cut into more messages than Open MPI 5.0 has room for
  *   abort-early   aborts before MPI is initialised, with status 3
  *   abort-thread  the last rank aborts from a second thread while the others wait, with status 7
@@ -12,6 +13,7 @@
 #include "collectives/boot.h"
 #include "collectives/choose.h"
 #include "collectives/coll.h"
+#include "collectives/transport/mpi.h"
 #include "collectives/transport/transport.h"
 #include "dag/base/clock.h"
 #include "dag/base/mem.h"
@@ -228,6 +230,64 @@ static int run_gone(void)
     return right ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+/* Tests it, and sweeps lane 0, until it has ended. Returns whether it has, in time and without a failure. */
+static int ends_swept(tutti_transport *t, tutti_message *message)
+{
+    const double until_s = tutti_clock_s() + 10;
+    int done = 0;
+    while (!done && tutti_clock_s() < until_s) {
+        if (t->ops->test(t, message, &done)) return 0;
+        t->ops->sweep(t, 0, 1);
+    }
+    return done;
+}
+
+/* Rank 0 sends on lane 1, which rank 1 receives after its sweeps of lane 0, and on lane 0, which it does not receive. */
+static int run_lent(void)
+{
+    enum { LARGE = 1 << 22 }; /* it ends when it is received */
+    static char large[LARGE];
+    static const int members[] = {0, 1};
+    static const uint64_t hosts[] = {1, 1};
+    tutti_boot boot;
+    tutti_transport *t;
+    tutti_message *m[2] = {NULL, NULL};
+    int64_t value = 7;
+    int right = 1;
+    if (tutti_boot_init(TUTTI_THREAD_FUNNELED, NULL, &boot)) return EXIT_FAILURE;
+    const tutti_mpi_lent lent = {.comm = MPI_COMM_WORLD,
+        .member = members,
+        .size = 2,
+        .rank = boot.rank,
+        .lanes = 2,
+        .host = hosts};
+    if (tutti_transport_mpi_lent(&lent, &t)) tutti_boot_abort(EXIT_FAILURE);
+    if (!boot.rank) {
+        right = !t->ops->isend(t, 1, 1, 3, &value, sizeof value, &m[0]) &&
+                !t->ops->isend(t, 0, 1, 3, large, LARGE, &m[1]);
+        MPI_Barrier(MPI_COMM_WORLD);
+        for (int i = 0; i < 2 && right; i++) right = ends_swept(t, m[i]);
+    } else {
+        value = 0;
+        MPI_Barrier(MPI_COMM_WORLD);
+        for (int i = 0; i < 100; i++) {
+            t->ops->sweep(t, 0, 1);
+            tutti_clock_sleep(1e-3);
+        }
+        right = !t->ops->irecv(t, 1, 0, 3, &value, sizeof value, &m[0]) && ends_swept(t, m[0]);
+        right &= value == 7;
+        for (int i = 0; i < 100; i++) {
+            t->ops->sweep(t, 0, 1);
+            tutti_clock_sleep(1e-3);
+        }
+    }
+    if (!right) tutti_boot_abort(EXIT_FAILURE);
+    MPI_Barrier(MPI_COMM_WORLD);
+    tutti_transport_close(t);
+    tutti_boot_finalize(&boot);
+    return EXIT_SUCCESS;
+}
+
 static int run_abort_early(void)
 {
     if (!strlen(tutti_boot_version())) return EXIT_FAILURE;
@@ -327,6 +387,7 @@ static const struct mode {
     {"mismatch", run_mismatch},
     {"late", run_late},
     {"gone", run_gone},
+    {"lent", run_lent},
     {"large", run_large},
     {"abort-early", run_abort_early},
     {"abort-thread", run_abort_thread},
@@ -337,8 +398,7 @@ int main(int argc, char **argv)
 {
     for (size_t i = 0; argc == 2 && i < sizeof modes / sizeof *modes; i++)
         if (!strcmp(argv[1], modes[i].name)) return modes[i].run();
-    fprintf(stderr,
-        "usage: mpi_ranks cases|groups|attach|low-level|mismatch|late|gone|large|abort-early|"
-        "abort-thread|bench\n");
+    fprintf(stderr, "usage: mpi_ranks cases|groups|attach|low-level|mismatch|late|gone|lent|large|"
+                    "abort-early|abort-thread|bench\n");
     return 2;
 }
