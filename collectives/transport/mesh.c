@@ -50,7 +50,7 @@ typedef struct mesh {
     int *claimed; /* [size] how much of theirs is being written to: it stays mapped */
     const atomic_int *broken; /* tutti_mesh_options */
     int broke;
-    atomic_int full;  /* there is no more of `mine` */
+    atomic_size_t refused; /* no room for a buffer of this size in `mine`; SIZE_MAX: not known */
     atomic_int woken; /* since it last slept */
     enum { CANNOT_SLEEP, SLEEPS_IN_MEMORY, SLEEPS_IN_POLL } sleeps;
     atomic_int dozes; /* in poll(2), or is about to */
@@ -339,26 +339,33 @@ static void mesh_abandon(tutti_transport *transport, tutti_message *message)
     recycle_message(t, message);
 }
 
-/* Without an arena, or when that is full, messages go through rings, as small ones always do. */
+static void remember_refused(mesh *t, size_t bytes)
+{
+    size_t least = atomic_load(&t->refused);
+    while (bytes < least && !atomic_compare_exchange_weak(&t->refused, &least, bytes)) continue;
+}
+
+/* Without an arena, or where that has no room, messages go through rings, as small ones always do. */
 static tutti_status mesh_take_memory(tutti_transport *transport, size_t bytes, void **memory)
 {
     mesh *t = (mesh *)transport;
     tutti_interconnect *n = t->network;
-    if ((!n && !t->mine) || bytes <= TUTTI_MESH_EARLY_BYTES || atomic_load(&t->full))
+    if ((!n && !t->mine) || bytes <= TUTTI_MESH_EARLY_BYTES || bytes >= atomic_load(&t->refused))
         return TUTTI_ERR_NOMEM;
     tutti_status status =
         n ? n->ops->take(n, t->mine, bytes, memory) : tutti_shm_take(t->mine, bytes, memory);
-    if (status) atomic_store(&t->full, 1);
+    if (status) remember_refused(t, bytes);
     return status;
 }
 
 static void mesh_give_memory(tutti_transport *transport, void *memory)
 {
-    const mesh *t = (const mesh *)transport;
+    mesh *t = (mesh *)transport;
     if (t->network)
         t->network->ops->give(t->network, memory);
     else
         tutti_shm_give(t->mine, memory);
+    atomic_store(&t->refused, SIZE_MAX);
 }
 
 /* The credit may lie in memory that was not looked at since. */
@@ -632,6 +639,7 @@ tutti_status tutti_transport_mesh(const tutti_mesh_options *o, tutti_transport *
     memcpy(t->peer, o->peer, size * sizeof *t->peer);
     if (o->theirs) memcpy(t->theirs, o->theirs, size * sizeof *t->theirs);
     t->mine = o->mine;
+    t->refused = SIZE_MAX;
     t->network = o->network;
     t->base.far_memory = o->network != NULL;
     if (o->host) memcpy(t->base.host, o->host, size * sizeof *t->base.host);

@@ -202,6 +202,33 @@ START_TEST(abandoned_memory_stays)
 }
 END_TEST
 
+/* A buffer that does not fit keeps no smaller one from the arena, and memory that is given back can be taken again. */
+START_TEST(memory_that_was_refused)
+{
+    const size_t MiB = 1 << 20;
+    tutti_transport *transport[MOST];
+    void *whole, *half, *more;
+    open_world(2, PLACED, transport);
+    tutti_transport *t = transport[0];
+    ck_assert_int_eq(t->ops->take_memory(t, 17 * MiB, &whole), TUTTI_ERR_NOMEM);
+    ck_assert_ok(t->ops->take_memory(t, 12 * MiB, &whole));
+    ck_assert_int_eq(t->ops->take_memory(t, 8 * MiB, &half), TUTTI_ERR_NOMEM);
+    const unsigned errors = tutti_error_count();
+    ck_assert_int_eq(t->ops->take_memory(t, 8 * MiB, &half), TUTTI_ERR_NOMEM); /* said once */
+    ck_assert_uint_eq(tutti_error_count(), errors);
+    ck_assert_ok(t->ops->take_memory(t, 2 * MiB, &more));
+    t->ops->give_memory(t, whole);
+    ck_assert_ok(t->ops->take_memory(t, 8 * MiB, &half));
+    t->ops->give_memory(t, half);
+    t->ops->give_memory(t, more);
+    ck_assert_uint_eq(tutti_shm_used(arena[0]), 0);
+    for (int r = 0; r < 2; r++) {
+        transport[r]->abandoned = 1; /* none lingers */
+        tutti_transport_close(transport[r]);
+    }
+}
+END_TEST
+
 /* A group on a channel of a shared lane, beside all ranks. */
 static void in_groups(rank *r)
 {
@@ -568,6 +595,7 @@ int main(void)
     tcase_add_loop_test(mesh, runs_every_case, 0, WAYS);
     tcase_add_test(mesh, receives_in_place);
     tcase_add_test(mesh, abandoned_memory_stays);
+    tcase_add_test(mesh, memory_that_was_refused);
     tcase_add_loop_test(mesh, has_groups, 0, WAYS);
     tcase_add_loop_test(mesh, receives_from_any_rank, 0, WAYS);
     tcase_add_loop_test(mesh, ends_after_a_failure, 0, WAYS);
