@@ -18,7 +18,7 @@
  *
  * Builders (ring.h, doubling.h, tree.h, rsag.h, barrier.h, direct.h, scan.h, forest.h,
  * scatter_ring.h, hierarchical.h) turn a shape into a
- * schedule; print.h draws the schedules of all ranks, price.h prices them, match.h proves them;
+ * schedule; price.h prices the schedules of all ranks, match.h proves them, tests/support/sched_print.h draws them;
  * collectives/engine.h runs one.
  *
  * Ownership: a schedule owns its arrays; const once finished, and then safe to read from any

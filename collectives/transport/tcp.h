@@ -1,16 +1,16 @@
 /* Establishes TCP connections between two processes of different jobs: the sockets of connections (connection.h).
  * The library listens only while a listener is open.
  *
- *   one end                                     the other
- *   listener_open -> { poll, receive -> answer }*   connect
- *              connection_open on the socket    connection_open on the socket
+ *   one end                                        the other
+ *   listener_open -> { poll, accept -> answer }*   connect
+ *              connection_open on the socket       connection_open on the socket
  *
  * A greeting of a fixed size comes first, with the version and a token, a shared secret. The token and all data are
  * sent unencrypted: the network must be trusted. A client with another token gets an answer that says so, and is
  * disconnected. A client that sends anything else, or nothing, is disconnected without an answer, and delays no other
  * meanwhile.
  *
- * Every wait has a deadline. One thread at a time for a listener. */
+ * Every wait has a deadline, but for names, whose addresses the system's resolver finds in its own time. One thread at a time for a listener. */
 #ifndef TUTTI_TCP_H
 #define TUTTI_TCP_H
 
