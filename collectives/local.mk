@@ -21,9 +21,11 @@ libcore_la_SOURCES += \
 	collectives/rules_text.c collectives/rules_text.h \
 	collectives/links/events.c collectives/links/events.h \
 	collectives/links/flows.c collectives/links/flows.h \
+	collectives/links/quantity.c collectives/links/quantity.h \
 	collectives/links/run.c collectives/links/run.h \
 	collectives/links/topology.c collectives/links/topology.h \
 	collectives/links/topology_families.c \
+	collectives/links/topology_print.c \
 	collectives/links/topology_text.c collectives/links/topology_text.h \
 	collectives/value/op.h \
 	collectives/sched/barrier.c collectives/sched/barrier.h \

@@ -1,9 +1,9 @@
 #include "collectives/links/topology_text.h"
 
+#include "collectives/links/quantity.h"
 #include "dag/base/lines.h"
 #include "dag/base/log.h"
 #include "dag/base/number.h"
-#include "dag/base/rng.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -33,43 +33,6 @@ static tutti_status say_long(const reader *r, const char *name)
         &r->lines, "'%s': a name has %d characters at most", name, TUTTI_TOPOLOGY_NAME - 1);
 }
 
-/* ---- quantities ---- */
-
-typedef struct unit {
-    const char *name;
-    double is;
-} unit;
-
-static const unit rates[] = {{"GB/s", 1e9}, {"MB/s", 1e6}, {"kB/s", 1e3}, {"B/s", 1},
-    {"TB/s", 1e12}, {"Tbit/s", 125e9}, {"Gbit/s", 125e6}, {"Mbit/s", 125e3}, {"kbit/s", 125},
-    {"bit/s", 0.125}, {NULL, 0}};
-static const unit times[] = {
-    {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"ps", 1e-12}, {NULL, 0}};
-static const unit sizes[] = {{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"B", 1},
-    {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {NULL, 0}};
-static const unit numbers[] = {{"", 1}, {NULL, 0}};
-
-/* "1.5us": a number and a unit, more than 0. */
-static int read_quantity(const char *text, const unit *units, double *value)
-{
-    char number[64];
-    size_t digits = strspn(text, "0123456789.");
-    if (text[digits] == 'e' && digits) {
-        size_t sign = text[digits + 1] == '-' || text[digits + 1] == '+';
-        digits += 1 + sign + strspn(text + digits + 1 + sign, "0123456789");
-    }
-    if (digits >= sizeof number) return 0;
-    memcpy(number, text, digits);
-    number[digits] = '\0';
-    for (; units->name; units++) {
-        if (strcmp(text + digits, units->name)) continue;
-        if (!tutti_number_real(number, value)) return 0;
-        *value *= units->is;
-        return *value > 0 && *value < 1e30;
-    }
-    return 0;
-}
-
 /* The statements, as bits: which of them takes a word. */
 enum { KIND = 1, HOST = 2, DEVICE = 4, SWITCH = 8, LINK = 16, BUS = 32 };
 
@@ -81,7 +44,7 @@ typedef struct values {
 /* Such a word, which a quantity follows: "rate 25Gbit/s". */
 typedef struct attribute {
     const char *key, *example;
-    const unit *units;
+    const tutti_unit *units;
     size_t offset;
     double most;
     int whole, of;
@@ -89,18 +52,18 @@ typedef struct attribute {
 
 #define AT(member) offsetof(values, member)
 static const attribute attributes[] = {
-    {"cores", "16", numbers, AT(cores), 1e6, 1, KIND},
-    {"flops", "1e12", numbers, AT(flops), 1e30, 0, KIND},
-    {"memory", "80GB/s", rates, AT(memory), 1e30, 0, KIND},
-    {"reduce", "9GB/s", rates, AT(reduce), 1e30, 0, KIND},
-    {"copy", "11GB/s", rates, AT(copy), 1e30, 0, KIND},
-    {"send", "3us", times, AT(send), 1, 0, KIND},
-    {"recv", "3us", times, AT(recv), 1, 0, KIND},
-    {"eager", "64KiB", sizes, AT(eager), 1e30, 0, KIND},
-    {"socket", "1", numbers, AT(socket), 1e6, 1, DEVICE},
-    {"rate", "25Gbit/s", rates, AT(rate), 1e30, 0, SWITCH | LINK | BUS},
-    {"latency", "2us", times, AT(latency), 1, 0, LINK | BUS},
-    {"count", "2", numbers, AT(count), 1e6, 1, LINK},
+    {"cores", "16", tutti_unit_numbers, AT(cores), 1e6, 1, KIND},
+    {"flops", "1e12", tutti_unit_numbers, AT(flops), 1e30, 0, KIND},
+    {"memory", "80GB/s", tutti_unit_rates, AT(memory), 1e30, 0, KIND},
+    {"reduce", "9GB/s", tutti_unit_rates, AT(reduce), 1e30, 0, KIND},
+    {"copy", "11GB/s", tutti_unit_rates, AT(copy), 1e30, 0, KIND},
+    {"send", "3us", tutti_unit_times, AT(send), 1, 0, KIND},
+    {"recv", "3us", tutti_unit_times, AT(recv), 1, 0, KIND},
+    {"eager", "64KiB", tutti_unit_sizes, AT(eager), 1e30, 0, KIND},
+    {"socket", "1", tutti_unit_numbers, AT(socket), 1e6, 1, DEVICE},
+    {"rate", "25Gbit/s", tutti_unit_rates, AT(rate), 1e30, 0, SWITCH | LINK | BUS},
+    {"latency", "2us", tutti_unit_times, AT(latency), 1, 0, LINK | BUS},
+    {"count", "2", tutti_unit_numbers, AT(count), 1e6, 1, LINK},
 };
 enum { ATTRIBUTES = sizeof attributes / sizeof *attributes };
 
@@ -110,14 +73,14 @@ static tutti_status read_attribute(reader *r, const attribute *a, values *v)
     if (r->at + 1 >= r->words) return tutti_lines_fail(&r->lines, "no value after '%s'", a->key);
     const char *text = r->word[r->at + 1];
     int zero = a->whole && !strcmp(text, "0"); /* socket 0 */
-    int right =
-        zero || (read_quantity(text, a->units, &value) && !(a->whole && value != floor(value)));
+    int right = zero || (tutti_quantity_read(text, a->units, &value) &&
+                            !(a->whole && value != floor(value)));
     if (!right)
         return tutti_lines_fail(&r->lines, "%s '%s': must be more than 0, %s, as in '%s %s'",
             a->key, text,
-            a->units != numbers ? "a number and its unit"
-            : a->whole          ? "a whole number"
-                                : "a number",
+            a->units != tutti_unit_numbers ? "a number and its unit"
+            : a->whole                     ? "a whole number"
+                                           : "a number",
             a->key, a->example);
     if (!zero && value > a->most)
         return tutti_lines_fail(&r->lines, "%s '%s': too large", a->key, text);
@@ -566,157 +529,4 @@ tutti_status tutti_topology_read_file(const char *path, tutti_topology **topolog
     tutti_lines lines;
     tutti_status status = tutti_lines_open(path, &lines);
     return status ? status : read_topology(lines, topology);
-}
-
-/* ---- printing ---- */
-
-/* The first of the units in which few digits say exactly the value; else the one that is 1, in all its digits. */
-static void print_value(FILE *out, double value, const unit *units)
-{
-    char text[64];
-    double again;
-    for (const unit *u = units; u->name; u++) {
-        snprintf(text, sizeof text, "%.6g%s", value / u->is, u->name);
-        if (value >= u->is && read_quantity(text, units, &again) && again == value) {
-            fputs(text, out);
-            return;
-        }
-    }
-    while (units->is != 1) units++;
-    fprintf(out, "%.17g%s", value, units->name);
-}
-
-static void print_quantity(FILE *out, const char *key, double value, const unit *units)
-{
-    if (value <= 0) return;
-    fprintf(out, " %s ", key);
-    print_value(out, value, units);
-}
-
-int tutti_rate_read(const char *text, double *bytes_per_s)
-{
-    return read_quantity(text, rates, bytes_per_s);
-}
-
-void tutti_rate_print(FILE *out, double bytes_per_s)
-{
-    print_value(out, bytes_per_s, rates);
-}
-
-static void print_latency(FILE *out, int64_t latency_ps)
-{
-    static const struct {
-        const char *name;
-        int64_t ps;
-    } in[] = {{"us", 1000000}, {"ns", 1000}, {"ps", 1}};
-    int i = 0;
-    while (latency_ps % in[i].ps) i++;
-    if (latency_ps) fprintf(out, " latency %lld%s", (long long)(latency_ps / in[i].ps), in[i].name);
-}
-
-static void print_kinds(const tutti_topology *t, FILE *out)
-{
-    for (int i = 0; i < t->kinds; i++) {
-        const tutti_point_kind *k = &t->kind[i];
-        fprintf(out, "kind %s", k->name);
-        if (k->cores) fprintf(out, " cores %d", k->cores);
-        print_quantity(out, "flops", k->flops, numbers);
-        print_quantity(out, "memory", k->memory, rates);
-        print_quantity(out, "reduce", k->reduce, rates);
-        print_quantity(out, "copy", k->copy, rates);
-        print_quantity(out, "send", k->send_s, times);
-        print_quantity(out, "recv", k->recv_s, times);
-        print_quantity(out, "eager", k->eager, sizes);
-        fputc('\n', out);
-    }
-}
-
-/* The first link of a bus, which links it with its first member; -1: the point is no bus. A switch may be a member of
- * a bus: its own link is then the second of the pair. */
-static int bus_link(const tutti_topology *t, int point)
-{
-    int first = t->out_first[point], n = t->out_first[point + 1] - first;
-    if (t->point[point].is != TUTTI_POINT_SWITCH || !n) return -1;
-    const tutti_link *l = &t->link[t->out[first]];
-    int shared = l->capacity == t->link[l->back].capacity;
-    return shared && t->out[first] < l->back ? t->out[first] : -1;
-}
-
-/* Cables from link `from` on up to link `to`. */
-static void print_cables(const tutti_topology *t, int from, int to, FILE *out)
-{
-    for (int i = from; i < to; i++) {
-        const tutti_link *l = &t->link[i];
-        if (l->back < i || l->capacity == t->link[l->back].capacity) continue;
-        fprintf(out, "link %s %s", t->point[l->from].name, t->point[l->to].name);
-        print_quantity(out, "rate", t->capacity[l->capacity] / l->count, rates);
-        print_latency(out, l->latency_ps);
-        if (l->count > 1) fprintf(out, " count %d", l->count);
-        fputc('\n', out);
-    }
-}
-
-static void print_bus(const tutti_topology *t, int point, int first, FILE *out)
-{
-    const tutti_link *bus = &t->link[first];
-    fprintf(out, "bus %s", t->point[point].name);
-    print_quantity(out, "rate", t->capacity[bus->capacity], rates);
-    print_latency(out, bus->latency_ps);
-    fputs(" :", out);
-    for (int k = t->out_first[point]; k < t->out_first[point + 1]; k++) {
-        const tutti_link *l = &t->link[t->out[k]];
-        if (l->capacity == bus->capacity) fprintf(out, " %s", t->point[l->to].name);
-    }
-    fputc('\n', out);
-}
-
-static void print_point(const tutti_topology *t, int i, FILE *out)
-{
-    static const char *const words[] = {"host", "device", "switch"};
-    const tutti_point *p = &t->point[i];
-    fprintf(out, "%s %s", words[p->is], p->name);
-    if (p->kind >= 0) fprintf(out, " kind %s", t->kind[p->kind].name);
-    if (p->socket) fprintf(out, " socket %d", p->socket);
-    if (p->is == TUTTI_POINT_SWITCH && p->capacity >= 0)
-        print_quantity(out, "rate", t->capacity[p->capacity], rates);
-    fputc('\n', out);
-}
-
-tutti_status tutti_topology_print(const tutti_topology *t, FILE *out)
-{
-    int printed = 0; /* links */
-    fputs("topology 1\n", out);
-    print_kinds(t, out);
-    for (int i = 0; i < t->points; i++) {
-        int first = bus_link(t, i);
-        if (first < 0) {
-            print_point(t, i, out);
-            continue;
-        }
-        print_cables(t, printed, first, out);
-        print_bus(t, i, first, out);
-        printed = first;
-    }
-    print_cables(t, printed, t->links, out);
-    for (int r = 0; r < t->ranks; r++)
-        fprintf(out, "%s%s",
-            r % 16 ? " "
-            : r    ? "\nranks "
-                   : "ranks ",
-            t->point[t->rank_point[r]].name);
-    fputc('\n', out);
-    return ferror(out) ? tutti_fail(TUTTI_ERR_IO, "a topology could not be written") : TUTTI_OK;
-}
-
-tutti_status tutti_topology_hash(const tutti_topology *t, uint64_t *hash)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (!out) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for a topology");
-    tutti_status status = tutti_topology_print(t, out);
-    if (fclose(out) && !status) status = tutti_fail(TUTTI_ERR_NOMEM, "no memory for a topology");
-    *hash = status ? 0 : tutti_rng_stream(text);
-    free(text);
-    return status;
 }

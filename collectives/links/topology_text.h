@@ -15,10 +15,6 @@ tutti_status tutti_topology_print(const tutti_topology *t, FILE *out);
 /* A hash of that text: equal for equal topologies. NOMEM. */
 tutti_status tutti_topology_hash(const tutti_topology *t, uint64_t *hash);
 
-/* "25GB/s": a rate, more than 0, as in a topology. 0: invalid. What is printed reads as the same. */
-int tutti_rate_read(const char *text, double *bytes_per_s);
-void tutti_rate_print(FILE *out, double bytes_per_s);
-
 /* A family of topologies that are made, not stored: "star:8,10Gbit/s". */
 typedef struct tutti_topology_family {
     const char *name, *usage, *summary;

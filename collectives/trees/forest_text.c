@@ -1,5 +1,6 @@
 #include "collectives/trees/forest_text.h"
 
+#include "collectives/links/quantity.h"
 #include "collectives/links/topology_text.h"
 #include "collectives/trees/network.h"
 #include "dag/base/lines.h"
