@@ -130,9 +130,12 @@ TESTS += tests/collectives/test_virtual
 tests_collectives_test_virtual_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_collectives_test_virtual_LDADD = libsim.la libtesting.la
 
-check_PROGRAMS += tests/collectives/test_shm
-TESTS += tests/collectives/test_shm
+check_PROGRAMS += tests/collectives/test_shm tests/collectives/test_places
+TESTS += tests/collectives/test_shm tests/collectives/test_places
+tests_collectives_test_shm_SOURCES = tests/collectives/test_shm.c tests/collectives/shared_pair.h
 tests_collectives_test_shm_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_collectives_test_places_SOURCES = tests/collectives/test_places.c tests/collectives/shared_pair.h
+tests_collectives_test_places_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 
 check_PROGRAMS += tests/collectives/test_mesh
 TESTS += tests/collectives/test_mesh

@@ -40,8 +40,9 @@ static void open_pair(double silence_s)
         .tags = TAGS,
         .silence_s = silence_s,
         .early_bytes = goes_early() ? 4096 : 0};
-    const tutti_shm_options memory = {
-        .rings = 2, .ring_bytes = 1 << 14, .arena_bytes = way == PLACED ? 1 << 28 : 0};
+    const tutti_shm_options memory = {.rings = 2,
+        .ring_bytes = way == SHARED_EARLY ? 1 << 12 : 1 << 14,
+        .arena_bytes = way == PLACED || way == SHARED_EARLY ? 1 << 28 : 0};
     int ends[2];
     if (way >= SHARED && way <= PLACED) {
         for (int e = 0; e < 2; e++) ck_assert_ok(tutti_shm_create(&memory, &shared[e]));
@@ -109,6 +110,13 @@ static tutti_status end_of(tutti_connection_message *m)
         if (done) return status;
         ck_assert_msg(tutti_clock_s() < until_s, "a message does not end");
     }
+}
+
+static int has_ended(tutti_connection_message *m)
+{
+    int done;
+    ck_assert_ok(tutti_connection_test(m, &done));
+    return done;
 }
 
 static void fill(unsigned char *data, size_t bytes, unsigned salt)
@@ -369,6 +377,73 @@ START_TEST(breaks)
 }
 END_TEST
 
+/* Small messages go early, up to a number, and never before an older one of their stream: over a socket, and through
+ * shared memory, where the older one is received in the arena or elsewhere. */
+enum { EARLY_WAYS = 3 };
+
+START_TEST(early_messages_stay_in_order)
+{
+    enum { MANY = 1000, MOST_EARLY = 256 };
+    static unsigned char large[LARGEST], elsewhere[LARGEST];
+    static tutti_connection_message *s[MANY];
+    tutti_connection_message *first, *after, *r;
+    unsigned char one = 1, received;
+    void *in = elsewhere;
+    int ended = 0;
+    way = _i ? SHARED_EARLY : SOCKET_EARLY;
+    open_pair(60);
+    if (_i == 2) ck_assert_ok(tutti_shm_take(shared[1], LARGEST, &in));
+    fill(large, LARGEST, 2);
+    ck_assert_ok(tutti_connection_isend(a, 0, 1, large, LARGEST, &first));
+    ck_assert_ok(tutti_connection_isend(a, 0, 1, &one, 1, &after));
+    for (int i = 0; i < MANY; i++) ck_assert_ok(tutti_connection_isend(a, 0, 2, &one, 1, &s[i]));
+    for (int i = 0; i < 100; i++) { /* many ring's fulls of them */
+        tutti_connection_pass(a);
+        tutti_connection_pass(b);
+    }
+    while (ended < MANY && has_ended(s[ended])) ended++;
+    ck_assert_int_eq(ended, MOST_EARLY);
+    ck_assert(!has_ended(first) && !has_ended(after));
+    ck_assert_ok(tutti_connection_irecv(b, 0, 1, in, LARGEST, &r));
+    ck_assert_ok(end_of(r));
+    ck_assert_ok(end_of(first));
+    ck_assert(!memcmp(in, large, LARGEST));
+    for (int i = 0; i <= MANY; i++) {
+        received = 0;
+        ck_assert_ok(tutti_connection_irecv(b, 0, i ? 2 : 1, &received, 1, &r));
+        ck_assert_ok(end_of(r));
+        ck_assert_uint_eq(received, 1);
+    }
+    ck_assert_ok(end_of(after));
+    while (ended < MANY) ck_assert_ok(end_of(s[ended++]));
+    if (_i == 2) tutti_shm_give(shared[1], in);
+    close_pair();
+}
+END_TEST
+
+/* What was sent before the other end closed can be received; nothing else. */
+START_TEST(closes_after_early_messages)
+{
+    tutti_connection_message *s, *r;
+    char out = 7, in = 0;
+    way = _i ? SHARED_EARLY : SOCKET_EARLY;
+    open_pair(60);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_ok(tutti_connection_isend(a, 0, i, &out, 1, &s));
+        tutti_connection_pass(a);
+        ck_assert(has_ended(s));
+    }
+    tutti_connection_shut(a);
+    tutti_connection_pass(b);
+    ck_assert_str_eq(tutti_connection_broken(b), "has closed the connection");
+    ck_assert_ok(tutti_connection_irecv(b, 0, 1, &in, 1, &r));
+    ck_assert(has_ended(r) && in == 7);
+    ck_assert_int_eq(tutti_connection_irecv(b, 0, 1, &in, 1, &r), TUTTI_ERR_COMM);
+    ck_assert_int_eq(tutti_connection_isend(b, 0, 0, &out, 1, &s), TUTTI_ERR_COMM);
+    close_pair();
+}
+END_TEST
+
 START_TEST(silence)
 {
     way = SOCKET;
@@ -513,6 +588,8 @@ int main(void)
     tcase_add_loop_test(messages, sizes_differ, 0, ways);
     tcase_add_loop_test(messages, taken_back, 0, ways);
     tcase_add_loop_test(messages, the_most_urgent_goes_first, 0, SHARED);
+    tcase_add_loop_test(messages, early_messages_stay_in_order, 0, EARLY_WAYS);
+    tcase_add_loop_test(messages, closes_after_early_messages, 0, 2);
     tcase_add_test(messages, many_messages_wait);
     tcase_add_loop_test(messages, breaks, 0, ways);
     tcase_add_test(messages, silence);
