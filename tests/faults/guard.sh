@@ -1,6 +1,6 @@
 #!/bin/bash
 # The guard of the tests: statuses go through; a test that does not end, or that is interrupted, leaves no process behind, in
-# whatever session that is.
+# whatever session that is. What .ci/run runs again: no test that tells of a race, bad memory or other weights.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 guard=$TUTTI_SRCDIR/tests/support/guard
 export TUTTI_TEST_SLOWDOWN=1
@@ -54,4 +54,32 @@ chmod +x "$dir/mpirun" "$dir/waits"
 "$guard" -t 60 -l 2 "$dir/waits" "$dir" > "$dir/out" 2>&1 || { fail "a launcher that stands still: status $?"; cat "$dir/out"; }
 grep -q 'a launcher, stands still' "$dir/out" || fail "a launcher that stands still: not said"
 grep -q 'status 137' "$dir/out" || fail "a launcher that stands still: not killed"
+
+# A build in which one test has failed, with this line in its log, and passes at the second try.
+again() { # TEST LINE
+    local build=$dir/build
+    rm -rf "$build"
+    mkdir -p "$build/$(dirname "$1")"
+    echo ':test-result: FAIL (exit status: 1)' > "$build/$1.trs"
+    printf '%s\n' 'FAILED: status 1' "$2" > "$build/$1.log"
+    printf 'recheck list-programs:\n\t@:\n' > "$build/Makefile"
+    "$TUTTI_SRCDIR/tests/support/again.sh" "$build" > "$dir/out" 2>&1
+}
+again tests/programs/a.sh 'the run took 9 s' && grep -q '^passed at the second try only: tests/programs/a.sh$' "$dir/out" ||
+    { fail "a script that was late is not run again"; cat "$dir/out"; }
+again tests/designs/test_a 'guard: process 7, a launcher, stands still after its last rank has ended: killing it' ||
+    { fail "a test whose launcher stood still is not run again"; cat "$dir/out"; }
+again tests/designs/test_a 'the run took 9 s' && fail "a test without ranks is run again"
+while read -r line; do
+    again tests/programs/a.sh "$line" && fail "run again: $line"
+    grep -qF "a.sh is not run again, as no delay explains this: $line" "$dir/out" || { fail "it does not say why: $line"; cat "$dir/out"; }
+done << 'LINES'
+==7==ERROR: AddressSanitizer: heap-use-after-free on address 0x603000000040
+WARNING: ThreadSanitizer: data race (pid=7)
+a.c:7:3: runtime error: signed integer overflow: 2147483647 + 1 cannot be represented in type 'int'
+mpirun noticed that process rank 0 exited on signal 11 (Segmentation fault).
+a.sh: line 7: 7 Segmentation fault
+FAILED: 3b8f0c5d92a7e614 instead of 93c1d2aa80b4e57f: 2 ranks, --design chained
+FAILED: the checkpoints differ
+LINES
 finish
