@@ -368,9 +368,19 @@ collectives/a.c|    poll(what, n, -1);|may wait without end
 collectives/a.c|    MPI_Barrier(comm);|may wait without end
 collectives/a.c|    poll(what, n, 50);|
 dag/run/a.c|    starpu_data_acquire(data, STARPU_R);|may wait without end
+dag/run/a.c|    starpu_data_acquire_on_node(data, node, STARPU_R);|may wait without end
+dag/run/a.c|    starpu_data_unregister(data);|may wait without end
+dag/run/a.c|    starpu_data_unregister_submit(data);|
+dag/run/a.c|    starpu_shutdown();|may wait without end
+dag/device/a.c|    cudaStreamSynchronize(stream);|may wait without end
+collectives/a.c|    ncclCommDestroy(comm);|may wait without end
+collectives/a.c|    MPI_Comm_free(&comm);|may wait without end
 dag/run/a.c|    pthread_cond_timedwait(&more, &lock, &until);|
 dag/kernels/a.c|    float most = INFINITY;|
 ROWS
+# A reason is for one line.
+put collectives/boot.c '    int code = MPI_Allreduce(' '        mine, all, 1, MPI_INT, MPI_SUM, comm);' '    int code = MPI_Allreduce(mine, all,'
+expect waits.sh 1 'collectives/boot.c:3: may wait without end'
 put designs/watch/watch.c '/* x */'
 expect waits.sh 1 'designs/watch/watch.c: tests/lint/waits.sh has a reason for a line that is gone'
 

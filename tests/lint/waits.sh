@@ -3,7 +3,7 @@
 #
 # Looked at are dag (but kernels, where INFINITY is a number), collectives, designs and apps/session. A line that may wait without a
 # deadline is printed as "file:line: what", and the exit status is 1, unless the table below has it: FILE | the line, or how it
-# begins | why it ends. doc/designs.md, "Waits and leaving", lists what waits for another rank.
+# begins | why it ends; a row is for one line. doc/designs.md, "Waits and leaving", lists what waits for another rank.
 set -u
 tree=${1:-${TUTTI_SRCDIR:-.}}
 cd "$tree" || exit 2
@@ -36,20 +36,34 @@ collectives/boot.c|int code = MPI_Comm_split(|setup_timeout_s, or a deadline (de
 collectives/boot.c|int code = MPI_Comm_split_type(|setup_timeout_s, or a deadline (deadline.h)
 collectives/boot.c|int code = MPI_Allreduce(|setup_timeout_s, or a deadline (deadline.h)
 collectives/boot.c|code = MPI_Allgather(|setup_timeout_s, or a deadline (deadline.h)
+collectives/boot.c|MPI_Comm_free(&host);|setup_timeout_s, or a deadline (deadline.h)
+collectives/boot.c|if (boot->comm && !ended) MPI_Comm_free(boot->comm);|local in Open MPI and MPICH, as the standard expects
+collectives/lasting.c|for (int i = 0; i < l->epochs; i++) MPI_Comm_free(&l->comm[i]);|only while no rank is lost; local in Open MPI
+collectives/transport/mpi_open.c|if (t->lane[k] != MPI_COMM_NULL) MPI_Comm_free(&t->lane[k]);|not after a failure; local in Open MPI and MPICH
+collectives/transport/nccl_close.c|if (n->lane[k]->stream) cudaStreamSynchronize(n->lane[k]->stream);|its communicator is aborted, which ends its kernels
+collectives/transport/nccl_close.c|ncclCommDestroy(comm_of(n, k));|it is finalized, which had a deadline
+collectives/transport/nccl_open.c|return status ? status : tutti_nccl_cuda(n, "memory", cudaDeviceSynchronize());|no collective has begun
+dag/device/device_cuda.c|if (!error) error = cudaDeviceSynchronize();|kernels of this process; a failure aborts NCCL's (nccl_close.c)
+dag/run/datum.c|if (data) starpu_data_unregister(data);|tutti_kv_close has waited, or has broken what the tasks wait for
+dag/run/handle.c|starpu_data_unregister(data);|its users have ended: tutti_insert_wait_for, tutti_insert_ended
+dag/run/insert.c|if (starpu_is_initialized()) starpu_data_unregister(c->token);|everything has ended: tutti_insert_ended
 dag/run/collective_task.c|while (holds && !tutti_latch_wait(&ended, INFINITY))|tokens end after a failure, and the run's wait has a deadline
 dag/run/ledger.c|while (ledger->handing) pthread_cond_wait(|a call of this process that is about to return
 dag/run/blocker.c|return s->item[i].began_s > 0 ? s->item[i].began_s : INFINITY;|a time, no wait
 dag/run/starpu.c|starpu_task_wait_for_all();|everything has ended: has_ended
+dag/run/starpu.c|starpu_shutdown();|everything has ended: has_ended
+dag/run/starpu.c|if (!status) starpu_shutdown();|no task was submitted
+dag/run/tensor_handles.c|int rc = starpu_data_acquire_on_node(handle, (int)node, tutti_starpu_mode(mode));|everything has ended: tutti_wait_over
 dag/step/times.c|*seconds = INFINITY;|a price, no wait
 ENDS
 
-what='(^|[^A-Z_])INFINITY|pthread_cond_wait\(|pthread_join\(|sem_wait\(|[^_a-z]poll\([^;]*, *-1\)|waitpid\([^;]*, *0\)|F_SETLKW|starpu_task_wait|starpu_data_acquire\(|MPI_(Init_thread|Finalize|Barrier|Wait|Waitall|Waitany|Probe|Recv|Send|Ssend|Sendrecv|Bcast|Reduce|Allreduce|Gather|Allgather|Alltoall|Comm_(spawn|split|split_type|dup|create)|Intercomm_create)\('
+what='(^|[^A-Z_])INFINITY|pthread_cond_wait\(|pthread_join\(|sem_wait\(|[^_a-z]poll\([^;]*, *-1\)|waitpid\([^;]*, *0\)|F_SETLKW|starpu_task_wait|starpu_data_(acquire|acquire_on_node|unregister)\(|starpu_shutdown\(|cuda(Stream|Device|Event)Synchronize\(|ncclCommDestroy\(|MPI_(Init_thread|Finalize|Barrier|Wait|Waitall|Waitany|Probe|Recv|Send|Ssend|Sendrecv|Bcast|Reduce|Allreduce|Gather|Allgather|Alltoall|Comm_(spawn|split|split_type|dup|create|free)|Intercomm_create)\('
 bad=0
 while IFS=: read -r file line text; do
     text=${text#"${text%%[![:space:]]*}"}
     case $text in '/*'* | '* '*) continue ;; esac
     for key in "${!ends[@]}"; do
-        [ "${key%%|*}" = "$file" ] && [[ $text == "${key#*|}"* ]] || continue
+        [ "${key%%|*}" = "$file" ] && [[ $text == "${key#*|}"* ]] && [ -z "${used[$key]:-}" ] || continue
         used[$key]=1
         continue 2
     done
