@@ -4,8 +4,9 @@
 #
 # Each *.patch here breaks one rule of the designs, the checks, the order of a step's passes, the queue, schedules, the engine,
 # the runner, connections or the file lock. It is applied to a copy of its source, the one object is compiled and linked before the library's, and the test that it names ("Caught by: TEST", or
-# "TEST CASE" for one of its groups of tests, else test_explore) has to fail. A patch that does not apply any more is a failure, too. Objects, compiler and flags are the
-# build's (TUTTI_BUILDDIR): make check-mutants.
+# "TEST CASE" for one of its groups of tests, else test_explore) has to fail. MUST_SAY: a regular expression that its output has to
+# match then. A patch that does not apply any more is a failure, too; one whose test cannot run on this machine is left out, by
+# name. Objects, compiler and flags are the build's (TUTTI_BUILDDIR): make check-mutants.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 source=${TUTTI_SRCDIR:?}
@@ -102,7 +103,7 @@ baseline() {
     [ -e "$scratch/passes.$key" ] && return
     [ -e "$scratch/skips.$key" ] && return 1
     if link "$1" && fails "$1" && [ $status = 77 ]; then
-        : > "$scratch/skips.$key"
+        head -n 1 "$scratch/log" > "$scratch/skips.$key"
         return 1
     fi
     if [ ! -e "$scratch/$1" ] || [ $status != 0 ]; then
@@ -113,7 +114,7 @@ baseline() {
     : > "$scratch/passes.$key"
 }
 
-# judge PATCH: prints a line; returns whether it was caught.
+# judge PATCH: prints a line. Returns 0 if it was caught, 1 if it was not, 2 if its test cannot run here.
 judge() {
     local patch=$1 name file test object=$scratch/mutant.o
     name=$(basename "$patch" .patch)
@@ -123,8 +124,8 @@ judge() {
     [[ $test = *' '* ]] && export CK_RUN_CASE=${test#* }
     test=${test%% *} test=${test:-test_explore}
     if ! baseline "$test"; then
-        echo "skipped: $name: $test cannot run here: $(head -n 1 "$scratch/log")"
-        return
+        echo "left out: mutant $name: $test cannot run here: $(cat "$scratch/skips.$test.${CK_RUN_CASE:-}")"
+        return 2
     fi
     mkdir -p "$scratch/$(dirname "$file")"
     install -m 644 "$source/$file" "$scratch/$file"
@@ -138,12 +139,17 @@ judge() {
         echo "FAILED: $name does not compile: $(head -n 3 "$scratch/log")"
         return 1
     fi
-    if fails "$test"; then
-        echo "caught: $name: $(head -n 1 "$patch")"
-    else
+    if ! fails "$test"; then
         echo "FAILED: $name was not caught by $test: $(head -n 1 "$patch")"
-        return 1
+    elif [ $status = 77 ]; then
+        echo "FAILED: $name was not caught by $test, which skips itself: $(head -n 1 "$scratch/log")"
+    elif [ -n "${MUST_SAY:-}" ] && ! grep -aqE -- "$MUST_SAY" "$scratch/log"; then
+        echo "FAILED: $name was not caught by $test, which fails but does not say '$MUST_SAY': $(tail -n 1 "$scratch/log")"
+    else
+        echo "caught: $name: $(head -n 1 "$patch")"
+        return 0
     fi
+    return 1
 }
 
 patches=()
@@ -158,7 +164,10 @@ elif [ "$1" = all ]; then
 else
     patches=("$@")
 fi
-caught=0
-for patch in "${patches[@]}"; do judge "$patch" && caught=$((caught + 1)); done
-echo "$caught of ${#patches[@]} mutants caught"
-[ $caught = ${#patches[@]} ]
+caught=0 left=0
+for patch in "${patches[@]}"; do
+    judge "$patch"
+    case $? in 0) caught=$((caught + 1)) ;; 2) left=$((left + 1)) ;; esac
+done
+echo "$caught of ${#patches[@]} mutants caught, $left left out"
+[ $((caught + left)) = ${#patches[@]} ]
