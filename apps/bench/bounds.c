@@ -18,8 +18,6 @@ static void raise(double *best, double value)
 
 /* ---- operations ---- */
 
-enum { PRODUCT_TRIALS = 12 };
-
 /* A product of a few milliseconds. */
 typedef struct product {
     const tutti_op *op;
@@ -42,13 +40,13 @@ static const product products[] = {
 };
 
 static tutti_status time_product(
-    const product *p, const tutti_kernel *kernel, void *const buf[], double *best_s)
+    const product *p, const tutti_kernel *kernel, int trials, void *const buf[], double *best_s)
 {
     void *args;
     tutti_status status = kernel->open(p->desc, &args);
     if (status) return status;
     status = kernel->fn(args, buf, NULL);
-    for (int i = 0; i < PRODUCT_TRIALS && !status; i++) {
+    for (int i = 0; i < trials && !status; i++) {
         double begun = tutti_clock_s();
         status = kernel->fn(args, buf, NULL);
         double seconds = tutti_clock_s() - begun;
@@ -58,7 +56,8 @@ static tutti_status time_product(
     return status;
 }
 
-static tutti_status measure_product(const product *p, tutti_dtype dtype, double *flops_per_s)
+static tutti_status measure_product(
+    const product *p, tutti_dtype dtype, int trials, double *flops_per_s)
 {
     const tutti_kernel *kernel = tutti_kernel_find(p->op, TUTTI_CPU, dtype);
     if (!kernel) return TUTTI_OK;
@@ -67,7 +66,7 @@ static tutti_status measure_product(const product *p, tutti_dtype dtype, double 
         tutti_mem_aligned((size_t)p->w * element), tutti_mem_aligned((size_t)p->y * element)};
     double best_s = 0;
     tutti_status status = buf[0] && buf[1] && buf[2]
-                              ? time_product(p, kernel, buf, &best_s)
+                              ? time_product(p, kernel, trials, buf, &best_s)
                               : tutti_fail(TUTTI_ERR_NOMEM, "no memory to measure a product");
     if (!status) raise(flops_per_s, p->op->flops(p->desc) / best_s);
     for (int i = 0; i < 3; i++) free(buf[i]);
@@ -75,8 +74,6 @@ static tutti_status measure_product(const product *p, tutti_dtype dtype, double 
 }
 
 /* ---- bytes ---- */
-
-enum { BLOCK_TRIALS = 5 };
 
 /* A way to move a block, which holds zeros throughout, and what part of it that reads and writes. The result is not 0
  * if the block does not hold zeros; so no read can be left out. */
@@ -142,12 +139,12 @@ static const volatile mover *const movers_of[TUTTI_ISAS] = TUTTI_OF_EACH_ISA(mov
 enum { MOVERS_COUNT = sizeof movers_default / sizeof *movers_default };
 
 /* Blocks per second: the best trial of some 2 MiB, or of one block. */
-static double best_of(int (*move)(char *block, size_t bytes), char *block, size_t bytes)
+static double best_of(int (*move)(char *block, size_t bytes), int trials, char *block, size_t bytes)
 {
     enum { TRIAL = 2 << 20 };
     double best = 0;
     move(block, bytes);
-    for (int trial = 0; trial < BLOCK_TRIALS; trial++) {
+    for (int trial = 0; trial < trials; trial++) {
         size_t times = 0;
         double begun = tutti_clock_s();
         do move(block, bytes);
@@ -158,7 +155,7 @@ static double best_of(int (*move)(char *block, size_t bytes), char *block, size_
     return best;
 }
 
-static tutti_status measure_bytes(tutti_bounds *bounds)
+static tutti_status measure_bytes(int trials, tutti_bounds *bounds)
 {
     const volatile mover *movers = movers_of[tutti_isa_chosen()];
     char *block = tutti_mem_aligned(tutti_bounds_block(TUTTI_BOUNDS_BLOCKS - 1));
@@ -167,7 +164,7 @@ static tutti_status measure_bytes(tutti_bounds *bounds)
     for (int i = TUTTI_BOUNDS_BLOCKS - 1; i >= 0; i--) {
         double bytes = (double)tutti_bounds_block(i);
         for (int m = 0; m < MOVERS_COUNT; m++) {
-            double rate = best_of(movers[m].move, block, tutti_bounds_block(i));
+            double rate = best_of(movers[m].move, trials, block, tutti_bounds_block(i));
             raise(&bounds->read_per_s[i], rate * movers[m].reads * bytes);
             raise(&bounds->written_per_s[i], rate * movers[m].writes * bytes);
             raise(&bounds->moved_per_s[i], rate * (movers[m].reads + movers[m].writes) * bytes);
@@ -183,12 +180,13 @@ static tutti_status measure_bytes(tutti_bounds *bounds)
 
 /* ---- all of it ---- */
 
-tutti_status tutti_bounds_measure(tutti_dtype dtype, tutti_bounds *bounds)
+tutti_status tutti_bounds_measure(tutti_dtype dtype, int trials, tutti_bounds *bounds)
 {
+    enum { BLOCK_TRIALS = 5 }; /* the largest block takes long */
     tutti_status status = TUTTI_OK;
     for (size_t i = 0; i < sizeof products / sizeof *products && !status; i++)
-        status = measure_product(&products[i], dtype, &bounds->flops_per_s[dtype]);
-    return status ? status : measure_bytes(bounds);
+        status = measure_product(&products[i], dtype, trials, &bounds->flops_per_s[dtype]);
+    return status ? status : measure_bytes(trials < BLOCK_TRIALS ? trials : BLOCK_TRIALS, bounds);
 }
 
 double tutti_bounds_of_flops(const tutti_bounds *bounds, tutti_dtype dtype, double flops)

@@ -14,7 +14,7 @@
  * own.
  *
  * Every number is the best of several trials of a few milliseconds, because other programs can only
- * make it smaller. Threads: [M]. */
+ * make it smaller. With fewer trials, and less processor time, they are less sure. Threads: [M]. */
 #ifndef TUTTI_BENCH_BOUNDS_H
 #define TUTTI_BENCH_BOUNDS_H
 
@@ -23,7 +23,7 @@
 
 #include <stddef.h>
 
-enum { TUTTI_BOUNDS_BLOCKS = 14, TUTTI_BOUNDS_LEAST = 32 << 10 };
+enum { TUTTI_BOUNDS_BLOCKS = 14, TUTTI_BOUNDS_LEAST = 32 << 10, TUTTI_BOUNDS_TRIALS = 12 };
 
 /* Bytes of block i. [P] */
 static inline size_t tutti_bounds_block(int i)
@@ -38,10 +38,11 @@ typedef struct tutti_bounds {
     double moved_per_s[TUTTI_BOUNDS_BLOCKS]; /* both together */
 } tutti_bounds;
 
-/* Measures bytes, and the operations of a type. Keeps what is already there if it is larger:
- * called before and after something, it also sees a machine that has become faster meanwhile.
- * Takes about a second. NOMEM (logged); what the kernels return. */
-tutti_status tutti_bounds_measure(tutti_dtype dtype, tutti_bounds *bounds);
+/* Measures bytes, and the operations of a type, in this many trials (of blocks at most five). Keeps
+ * what is already there if it is larger: called before and after something, it also sees a machine
+ * that has become faster meanwhile. TUTTI_BOUNDS_TRIALS take about a second. NOMEM (logged); what the
+ * kernels return. */
+tutti_status tutti_bounds_measure(tutti_dtype dtype, int trials, tutti_bounds *bounds);
 
 /* The least time of this many operations on elements of a type (of float32, for types without
  * products), in seconds. [P] */

@@ -1,4 +1,5 @@
 #include "apps/architecture/architecture.h"
+#include "apps/bench/bounds.h"
 #include "apps/bench/choices.h"
 #include "apps/bench/ops.h"
 #include "apps/bench/peer.h"
@@ -38,7 +39,8 @@ static const tutti_setting settings[] = {
     {TUTTI_CONF_INT, "steps", "N", .fallback = "10", .low = 1, .high = 100000, AT(steps),
         .help = "steps per block"},
     {TUTTI_CONF_INT, "blocks", "N", .fallback = "7", .low = 1, .high = MOST_BLOCKS, AT(blocks),
-        .help = "blocks of each of the compared programs, in turns"},
+        .help = "blocks of each of the compared programs, in turns; with 1 or 2 the ops' bounds are "
+                "of two trials"},
     TUTTI_BENCH_SETTING_PEER(AT(peer)),
     {TUTTI_CONF_TEXT, "peer-variants", "LIST", .fallback = "eager", AT(variants),
         .help = "how the peer runs: eager, compile, best, bf16, bf16-compile, bf16-best, jit, "
@@ -198,9 +200,10 @@ static void report_results(bench *b)
 
 static tutti_status report_ops(bench *b)
 {
+    const int trials = b->o.blocks < 3 ? 2 : TUTTI_BOUNDS_TRIALS;
     printf("\nkernels of the plain loop\n");
     tutti_status status = tutti_workload_start(&b->workload, &b->session[PLAIN]);
-    if (!status) status = tutti_ops_measure(&b->session[PLAIN], b->result);
+    if (!status) status = tutti_ops_measure(&b->session[PLAIN], trials, b->result);
     tutti_training_session_stop(&b->session[PLAIN]);
     return status;
 }

@@ -100,16 +100,17 @@ static tutti_status measure_nodes(tutti_training_session *session, table *t)
 }
 
 /* Bounds are measured before and after: see bounds.h. */
-static tutti_status measure(tutti_training_session *session, table *t, tutti_bounds *bounds)
+static tutti_status measure(
+    tutti_training_session *session, int trials, table *t, tutti_bounds *bounds)
 {
-    tutti_status status = tutti_bounds_measure(TUTTI_F32, bounds);
+    tutti_status status = tutti_bounds_measure(TUTTI_F32, trials, bounds);
     if (!status) status = measure_nodes(session, t);
     int known[TUTTI_DTYPE_COUNT] = {0};
     for (int i = 0; i < t->nodes && !status; i++) {
         tutti_dtype dtype = t->node[i].dtype;
         if (known[dtype] || !(t->node[i].flops > 0)) continue;
         known[dtype] = 1;
-        status = tutti_bounds_measure(dtype, bounds);
+        status = tutti_bounds_measure(dtype, trials, bounds);
     }
     return status;
 }
@@ -288,13 +289,13 @@ static tutti_status make_table(const tutti_graph *graph, table *t)
     return TUTTI_OK;
 }
 
-tutti_status tutti_ops_measure(tutti_training_session *session, tutti_result *result)
+tutti_status tutti_ops_measure(tutti_training_session *session, int trials, tutti_result *result)
 {
     table t = {0};
     tutti_bounds *bounds = calloc(1, sizeof *bounds);
     tutti_status status = bounds ? make_table(session->graph, &t)
                                  : tutti_fail(TUTTI_ERR_NOMEM, "no memory for bounds");
-    if (!status) status = measure(session, &t, bounds);
+    if (!status) status = measure(session, trials, &t, bounds);
     if (!status) report_table(&t, bounds, result);
     free(bounds);
     free(t.op);

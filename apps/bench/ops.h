@@ -11,7 +11,8 @@ enum { TUTTI_OPS_REPEATS = 5 };
 /* Runs each kernel of the "train" section of a started session, in program order, a few times in
  * succession, and prints a table: op, nodes, ms per step, GFLOP/s, GB/s, part of the step, which
  * bound it has and what share of it it reaches (bounds.h); then the nodes that lose most time.
- * Times are medians over the repeats. Changes the weights. */
-tutti_status tutti_ops_measure(tutti_training_session *session, tutti_result *result);
+ * Times are medians over the repeats; bounds are measured in `trials` (bounds.h). Changes the
+ * weights. */
+tutti_status tutti_ops_measure(tutti_training_session *session, int trials, tutti_result *result);
 
 #endif

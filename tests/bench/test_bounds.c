@@ -61,7 +61,7 @@ START_TEST(measured_numbers_are_plausible)
 {
     tutti_bounds b, again;
     memset(&b, 0, sizeof b);
-    ck_assert_ok(tutti_bounds_measure(TUTTI_F32, &b));
+    ck_assert_ok(tutti_bounds_measure(TUTTI_F32, TUTTI_BOUNDS_TRIALS, &b));
     ck_assert(b.flops_per_s[TUTTI_F32] > 1e8 && b.flops_per_s[TUTTI_F32] < 1e13);
     ck_assert(b.flops_per_s[TUTTI_BF16] == 0);
     for (int i = 0; i < TUTTI_BOUNDS_BLOCKS; i++) {
@@ -77,7 +77,7 @@ START_TEST(measured_numbers_are_plausible)
     again.flops_per_s[TUTTI_F32] *= 1000;
     for (int i = 0; i < TUTTI_BOUNDS_BLOCKS; i++) again.read_per_s[i] *= 1000;
     tutti_bounds known = again;
-    ck_assert_ok(tutti_bounds_measure(TUTTI_F32, &again));
+    ck_assert_ok(tutti_bounds_measure(TUTTI_F32, 1, &again));
     ck_assert(again.flops_per_s[TUTTI_F32] == known.flops_per_s[TUTTI_F32]);
     ck_assert(memcmp(again.read_per_s, known.read_per_s, sizeof known.read_per_s) == 0);
     for (int i = 0; i < TUTTI_BOUNDS_BLOCKS; i++)
