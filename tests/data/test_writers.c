@@ -87,7 +87,10 @@ START_TEST(tars_come_back)
         "test $(tar -tf '%s' | awk '{ s += length } END { print s }') = %d", path,
         1 + 99 + 100 + 101 + 255 + 511 + 512 + 1000);
     ck_assert_msg(system(command) == 0, "%s", command);
-    if (access("/usr/bin/python3", X_OK)) return;
+    if (access("/usr/bin/python3", X_OK)) {
+        testing_left_out("Python's tarfile as the reader", "there is no /usr/bin/python3");
+        return;
+    }
     snprintf(command, sizeof command,
         "/usr/bin/python3 -c \"import tarfile, sys\nt = tarfile.open('%s')\n"
         "sizes = [(len(m.name), len(t.extractfile(m).read()), m.mode, m.uid) for m in t]\n"

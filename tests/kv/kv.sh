@@ -76,6 +76,7 @@ runs 2 counts 1 0 async
 little=$(sed -n 's/^server: \([0-9]*\) kB$/\1/p' "$dir/out")
 runs 3 ahead 1 0 async
 much=$(sed -n 's/^server: \([0-9]*\) kB$/\1/p' "$dir/out")
+[ -n "$little" ] && [ -n "$much" ] || fail "the server does not say its memory: '$little' and '$much' kB"
 grep -q 'fsanitize=' "$TUTTI_BUILDDIR/Makefile" || # it keeps what was freed
     [ "$((much - little))" -lt 50000 ] || fail "the server takes $much kB instead of $little"
 

@@ -5,19 +5,19 @@ mpirun=${MPIRUN:-mpirun}
 . "${TUTTI_SRCDIR:?}/apps/tools/launch.sh"
 mpi=$(launch_kind "$mpirun")
 dir=$(mktemp -d)
+in_subshells=$dir/.failed # failures in subshells, whose count is lost; a test may change dir
 trap 'rm -rf "$dir"' EXIT
 failures=0
 
 fail() { # SENTENCE...
     echo "FAILED: $*"
     failures=$((failures + 1))
-    [ "$BASHPID" = $$ ] || echo "in a subshell: $*" >> "$dir.failed" # whose count is lost
+    [ "$BASHPID" = $$ ] || echo "in a subshell: $*" >> "$in_subshells"
 }
 
 finish() {
-    if [ -e "$dir.failed" ]; then
-        cat "$dir.failed"
-        rm -f "$dir.failed"
+    if [ -e "$in_subshells" ]; then
+        cat "$in_subshells"
         failures=$((failures + 1))
     fi
     [ "$failures" = 0 ] || { echo "$failures failures"; exit 1; }
@@ -47,7 +47,12 @@ has_faults() { "$apps/tutti-info" 2> /dev/null | grep '^  faults  .*' | grep -qv
 needs_faults() {
     has_faults && return
     echo "skipped${1:+: $1}: this build was configured with --disable-faults"
-    [ "$failures" = 0 ] || finish
+    skip
+}
+
+# Ends a test that this machine cannot run and that has said why; one in which something has failed fails.
+skip() {
+    [ "$failures" = 0 ] && [ ! -e "$in_subshells" ] || finish
     exit 77
 }
 
@@ -87,9 +92,12 @@ trains() {
     : > "$dir/json"
 }
 
-# field NAME: of the summary of the last run.
+# field NAME: of the summary of the last run, which must have it.
 field() {
-    sed -n 's/.*"event":"summary".*"'"$1"'":"\{0,1\}\([^,"}]*\).*/\1/p' "$dir/json" | tail -n 1
+    local value
+    value=$(sed -n 's/.*"event":"summary".*"'"$1"'":"\{0,1\}\([^,"}]*\).*/\1/p' "$dir/json" | tail -n 1)
+    [ -n "$value" ] || fail "the summary has no $1" >&2
+    echo "$value"
 }
 
 # is WHAT HASH: the last run ended with these weights.
@@ -141,8 +149,11 @@ left_out() {
 
 # Whether this processor computes in bf16; if not, a part of the test is left out.
 computes_bf16() {
-    "$apps/tutti-info" | grep -q -- '--precision bf16 is possible' && return
-    left_out "--precision bf16" "this processor has no instructions for bf16"
+    case $("$apps/tutti-info") in
+    *"--precision bf16 is possible"*) return ;;
+    *"--precision bf16 is refused"*) left_out "--precision bf16" "this processor has no instructions for bf16" ;;
+    *) fail "tutti-info does not say whether --precision bf16 is possible" ;;
+    esac
     return 1
 }
 

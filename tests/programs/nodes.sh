@@ -17,6 +17,7 @@ if [ $status = 77 ]; then
     echo "SKIPPED: StarPU has one memory node only in HWLOC_SYNTHETIC='numa:2 core:1 pu:1'"
     exit 77
 fi
+[ $status = 0 ] || { fail "one rank: status $status"; cat "$dir/out"; }
 for design in sequential $(names overlapping); do
     runs 2 $design
     [ $status = 0 ] || { fail "$design: status $status"; cat "$dir/out"; }
