@@ -19,6 +19,7 @@ one_round() {
     "$apps/tutti-run" --elastic 1:4 -n 3 --pause 0 --max-restarts 12 "$apps/survivors" $steps > "$dir/out" 2>&1 &
     run=$!
     until begun || [ $((left--)) = 0 ]; do sleep 0.02; done
+    begun || fail "the run does not begin"
     old=$(ranks | awk -v at=$spared 'NR == at + 1 { print $1 }')
     while [ $killed -lt 5 ] && kill -0 "$run" 2> /dev/null; do
         victim=$(ranks | grep -vw "$old" | shuf -n 1 --random-source=<(yes $RANDOM))
@@ -27,6 +28,7 @@ one_round() {
     done
     wait "$run" || status=$?
     kills=$((kills + killed))
+    [ $killed -gt 0 ] || fail "nobody was killed"
     [ $status = 0 ] && grep -q "^$primes primes below $((1000 * steps))$" "$dir/out" || { fail "status $status"; cat "$dir/out"; }
     left=250
     while pgrep -f "^$apps/(\.libs/)?survivors $steps" > "$dir/left"; do

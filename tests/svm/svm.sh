@@ -82,6 +82,7 @@ for try in 1 2; do
         cmp "$dir/whole" "$dir/part" || fail "a resumed training ends otherwise: $on"
     done
 done
+[ -e "$dir/state" ] || fail "no training has written a checkpoint"
 if [ -e "$dir/state" ]; then
     refuses 1 "was made with eps" "$svm" train --data "$dir/two" --model "$dir/part" --solver pair --eliminate 2 --checkpoint "$dir/state" --resume
     goes_on=("$svm" train --model "$dir/part" --solver pair --eps 1e-7 --eliminate 2 --checkpoint "$dir/state" --resume)
