@@ -29,7 +29,7 @@ void tutti_result_event(tutti_result *result, json_t *event);
 /* IO (logged) if anything could not be written. Accepts NULL. */
 tutti_status tutti_result_close(tutti_result *result);
 
-/* Calls `take` for each object of a file, until it does not return OK. IO; FORMAT, with the line, for what is no JSON. */
+/* Calls `take` for each object of a file, until it does not return OK. IO; FORMAT (with the line): this is no JSON. */
 tutti_status tutti_result_read(
     const char *file, tutti_status (*take)(void *ctx, const json_t *object), void *ctx);
 

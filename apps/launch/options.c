@@ -367,7 +367,7 @@ static int check_options(tutti_launch_options *o)
     if (!checkpoint && o->proceed)
         return refuse(
             "--continue: no --checkpoint FILE in the command, so there is nothing to continue");
-    /* A program that nobody restarts, on this host alone, may know what to do about its error. */
+    /* Without restarts and on this host alone a program may know what to do about an error. */
     o->ends_erred = o->linger_s >= 0 || o->max_restarts || o->hosts || o->srun;
     if (o->linger_s < 0) o->linger_s = 30;
     return -1;

@@ -24,7 +24,7 @@ int tutti_launch_parse(int argc, char **argv, tutti_launch_options *options);
 int tutti_launch_next_pause(int pause_s);
 /* The file of the command's last --checkpoint; NULL: it has none. */
 const char *tutti_launch_checkpoint(const tutti_launch_options *options);
-/* Whether a ":" separates programs of the command, and the ranks that it starts behind the first ":", as far as it says. */
+/* Whether a ":" separates programs of the command; how many ranks it starts behind the first ":", as far as it says. */
 int tutti_launch_has_several(const tutti_launch_options *options);
 int tutti_launch_count_others(const tutti_launch_options *options);
 

@@ -90,8 +90,8 @@ char *tutti_layout_print(const tutti_placement *placement, char text[TUTTI_LAYOU
 tutti_emission tutti_layout_emission(const tutti_layout *layout);
 int tutti_layout_slots(const tutti_layout *layout, int stage);
 
-/* How many micro-batches a batch of `parts` (tutti_step_parts) is cut into: those that were given, else `workers`, or in
- * a pipeline the greatest divisor of the parts up to 4 for each stage. */
+/* How many micro-batches a batch of `parts` (tutti_step_parts) is cut into: those that were given, else `workers`, or
+ * in a pipeline the greatest divisor of the parts up to 4 for each stage. */
 int tutti_layout_micro_batches(const tutti_layout *layout, int64_t parts, int workers);
 /* Times the layers of a model in micro-batches of this many images, on one core (tutti_net_times), for all ranks, which
  * must have the same numbers. *seconds is the caller's to free. */

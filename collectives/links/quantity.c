@@ -4,16 +4,16 @@
 
 #include <string.h>
 
-const tutti_unit tutti_unit_rates[] = {{"GB/s", 1e9}, {"MB/s", 1e6}, {"kB/s", 1e3}, {"B/s", 1},
-    {"TB/s", 1e12}, {"Tbit/s", 125e9}, {"Gbit/s", 125e6}, {"Mbit/s", 125e3}, {"kbit/s", 125},
-    {"bit/s", 0.125}, {NULL, 0}};
-const tutti_unit tutti_unit_times[] = {
+const tutti_quantity_unit tutti_unit_rates[] = {{"GB/s", 1e9}, {"MB/s", 1e6}, {"kB/s", 1e3},
+    {"B/s", 1}, {"TB/s", 1e12}, {"Tbit/s", 125e9}, {"Gbit/s", 125e6}, {"Mbit/s", 125e3},
+    {"kbit/s", 125}, {"bit/s", 0.125}, {NULL, 0}};
+const tutti_quantity_unit tutti_unit_times[] = {
     {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"ps", 1e-12}, {NULL, 0}};
-const tutti_unit tutti_unit_sizes[] = {{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30},
-    {"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {NULL, 0}};
-const tutti_unit tutti_unit_numbers[] = {{"", 1}, {NULL, 0}};
+const tutti_quantity_unit tutti_unit_sizes[] = {{"KiB", 1 << 10}, {"MiB", 1 << 20},
+    {"GiB", 1 << 30}, {"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {NULL, 0}};
+const tutti_quantity_unit tutti_unit_numbers[] = {{"", 1}, {NULL, 0}};
 
-int tutti_quantity_read(const char *text, const tutti_unit *units, double *value)
+int tutti_quantity_read(const char *text, const tutti_quantity_unit *units, double *value)
 {
     char number[64];
     size_t digits = strspn(text, "0123456789.");
@@ -33,11 +33,11 @@ int tutti_quantity_read(const char *text, const tutti_unit *units, double *value
     return 0;
 }
 
-void tutti_quantity_print(FILE *out, double value, const tutti_unit *units)
+void tutti_quantity_print(FILE *out, double value, const tutti_quantity_unit *units)
 {
     char text[64];
     double again;
-    for (const tutti_unit *u = units; u->name; u++) {
+    for (const tutti_quantity_unit *u = units; u->name; u++) {
         snprintf(text, sizeof text, "%.6g%s", value / u->is, u->name);
         if (value >= u->is && tutti_quantity_read(text, units, &again) && again == value) {
             fputs(text, out);

@@ -4,19 +4,19 @@
 
 #include <stdio.h>
 
-typedef struct tutti_unit {
+typedef struct tutti_quantity_unit {
     const char *name;
     double is;
-} tutti_unit;
+} tutti_quantity_unit;
 
 /* Units of one measure; a NULL name ends a table. Bytes a second, seconds, bytes, and none. */
-extern const tutti_unit tutti_unit_rates[], tutti_unit_times[], tutti_unit_sizes[],
+extern const tutti_quantity_unit tutti_unit_rates[], tutti_unit_times[], tutti_unit_sizes[],
     tutti_unit_numbers[];
 
 /* Reads a quantity, more than 0. 0: invalid. */
-int tutti_quantity_read(const char *text, const tutti_unit *units, double *value);
+int tutti_quantity_read(const char *text, const tutti_quantity_unit *units, double *value);
 /* In the first of the units in which few digits say exactly the value; else in the one that is 1, with all digits. */
-void tutti_quantity_print(FILE *out, double value, const tutti_unit *units);
+void tutti_quantity_print(FILE *out, double value, const tutti_quantity_unit *units);
 
 /* The same for rates. */
 int tutti_rate_read(const char *text, double *bytes_per_s);

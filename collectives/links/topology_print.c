@@ -7,7 +7,8 @@
 
 #include <stdlib.h>
 
-static void print_quantity(FILE *out, const char *key, double value, const tutti_unit *units)
+static void print_quantity(
+    FILE *out, const char *key, double value, const tutti_quantity_unit *units)
 {
     if (value <= 0) return;
     fprintf(out, " %s ", key);

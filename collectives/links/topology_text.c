@@ -44,7 +44,7 @@ typedef struct values {
 /* Such a word, which a quantity follows: "rate 25Gbit/s". */
 typedef struct attribute {
     const char *key, *example;
-    const tutti_unit *units;
+    const tutti_quantity_unit *units;
     size_t offset;
     double most;
     int whole, of;

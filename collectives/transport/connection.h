@@ -28,8 +28,8 @@ typedef struct tutti_connection_options {
     int64_t tags; /* at most 2^31 */
     double
         silence_s; /* the connection breaks when nothing has arrived for this long; may be INFINITY */
-    size_t
-        early_bytes; /* messages up to this size do not wait for their receive, and go before larger ones; the same at both ends */
+    /* messages up to this size do not wait for their receive, and go before larger ones; the same at both ends */
+    size_t early_bytes;
 } tutti_connection_options;
 
 /* Takes over the socket, also on failure. INVAL, NOMEM. */
@@ -55,7 +55,8 @@ void tutti_connection_cancel(tutti_connection *connection, tutti_connection_mess
 /* Gives up a message; if it is matched, the connection breaks. */
 void tutti_connection_abandon(tutti_connection *connection, tutti_connection_message *message);
 /* Sets the priority of a send; 0 at first. Among the matched sends of equal lanes, the one with the largest priority
- * goes first, the oldest of equal ones, in pieces of TUTTI_TCP_PIECE_BYTES. Sends of one lane and tag stay in their order. */
+ * goes first, the oldest of equal ones, in pieces of TUTTI_TCP_PIECE_BYTES. Sends of one lane and tag stay in their
+ * order. */
 void tutti_connection_set_priority(tutti_connection_message *message, int priority);
 
 /* Writing a message where it is received, before it is sent: the memory of the receive that the next send on this

@@ -10,7 +10,8 @@
  * disconnected. A client that sends anything else, or nothing, is disconnected without an answer, and delays no other
  * meanwhile.
  *
- * Every wait has a deadline, but for names, whose addresses the system's resolver finds in its own time. One thread at a time for a listener. */
+ * Every wait has a deadline, but for names, whose addresses the system's resolver finds in its own time. One thread
+ * at a time for a listener. */
 #ifndef TUTTI_TCP_H
 #define TUTTI_TCP_H
 

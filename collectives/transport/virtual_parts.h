@@ -1,5 +1,5 @@
 /* The internals of a world in virtual time: virtual_message.c (messages: how sends and receives match, how far they
- * are), virtual_arithmetic.c (local steps), and virtual.c (worlds, and what happens next). */
+ * are), virtual_arithmetic.c (local steps), and virtual_world.c (worlds, and what happens next). */
 #ifndef TUTTI_VIRTUAL_PARTS_H
 #define TUTTI_VIRTUAL_PARTS_H
 

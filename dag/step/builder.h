@@ -1,9 +1,9 @@
 /* What the parts of the step's construction share: check.c says which nets and options there is a step for;
  * declare.c makes the tensors; build.c the sections; forward.c, loss.c, backward.c and evaluate.c the nodes of
- * the passes; update.c the marks and what follows them; refresh.c copies of weights in another type; encode.c
- * gradients that travel compressed; rounds.c what replicas that train alone do together; shares.c what they do
- * with shares, pairs.c in pairs; keys.c, portions.c and serve.c servers, and what clients exchange with them;
- * precision.c the types of the net's values. Threads: [M]. */
+ * the passes; marks.c the marks; update.c what comes before and after them; walk.c visits all parameters;
+ * refresh.c copies of weights in another type; encode.c gradients that travel compressed; rounds.c what replicas
+ * that train alone do together; shares.c what they do with shares, pairs.c in pairs; keys.c, portions.c and
+ * serve.c servers, and what clients exchange with them; precision.c the types of the net's values. Threads: [M]. */
 #ifndef TUTTI_BUILDER_H
 #define TUTTI_BUILDER_H
 
@@ -227,8 +227,8 @@ tutti_status tutti_builder_average(tutti_builder *b, float rate, float momentum)
 tutti_status tutti_builder_average_states(tutti_builder *b);
 /* The sections of mixing steps, if the strategy has any. */
 tutti_status tutti_builder_mix_replicas(tutti_builder *b);
-/* Replicas are ranks here. Parameter p of layer l, to replica `to`; neighbour number k's, from replica `from`, into a tensor that all mixing
- * steps share, and which is declared when first it is needed. */
+/* Replicas are ranks here. Parameter p of layer l, to replica `to`; neighbour number k's, from replica `from`, into a
+ * tensor that all mixing steps share, and which is declared when first it is needed. */
 tutti_status tutti_builder_give(tutti_builder *b, int l, int p, int to);
 tutti_status tutti_builder_receive_weights(
     tutti_builder *b, int l, int p, const char *suffix, int k, int from);

@@ -14,6 +14,7 @@ libnet_la_SOURCES += \
 	dag/step/init.c \
 	dag/step/keys.c \
 	dag/step/loss.c \
+	dag/step/marks.c \
 	dag/step/messages.c \
 	dag/step/pairs.c \
 	dag/step/partition.c dag/step/partition.h \
@@ -36,4 +37,5 @@ libnet_la_SOURCES += \
 	dag/step/update_lars.c \
 	dag/step/update_rule.h \
 	dag/step/update_rules.c \
-	dag/step/update_sgd.c
+	dag/step/update_sgd.c \
+	dag/step/walk.c
