@@ -204,7 +204,6 @@ static void list_instances(walk *w)
 static tutti_status find_waits(laws *l, const char uses[])
 {
     const size_t nodes = (size_t)tutti_graph_nodes(l->graph);
-    const size_t tensors = (size_t)tutti_graph_tensors(l->graph);
     walk w = {.laws = l,
         .uses = uses,
         .has_store = has_store(l->graph, uses),
@@ -212,10 +211,12 @@ static tutti_status find_waits(laws *l, const char uses[])
     tutti_status status =
         w.of ? TUTTI_OK : tutti_fail(TUTTI_ERR_NOMEM, "regions: no memory for %zu nodes", nodes);
     if (!status) list_instances(&w);
-    if (!status && !make_sets(&w.waits, w.instances, feeds_bit(&w) + 1 + tensors))
+    const size_t tensors = w.has_store ? (size_t)tutti_graph_tensors(l->graph) : 0;
+    const size_t bits = feeds_bit(&w) + 1 + tensors;
+    if (!status && !make_sets(&w.waits, w.instances, bits))
         status = tutti_fail(TUTTI_ERR_NOMEM, "regions: no memory for %d nodes", w.instances);
     if (!status) status = walk_steps(&w);
-    if (!status && !make_sets(&l->waits, l->rows, feeds_bit(&w) + 1 + tensors))
+    if (!status && !make_sets(&l->waits, l->rows, bits))
         status = tutti_fail(TUTTI_ERR_NOMEM, "regions: no memory for %d nodes", l->rows);
     if (!status)
         memcpy(l->waits.bits, set_of(&w.waits, w.base),
@@ -230,18 +231,20 @@ static const tutti_node *node_at(const laws *l, int row)
     return tutti_graph_get_node(l->graph, l->node[row]);
 }
 
-/* Who comes before what, from the last row on. */
+/* Who comes before which collective, and before what goes to a store; from the last row on. */
 static tutti_status find_reaches(laws *l, const char uses[])
 {
-    size_t bit = 0;
-    if (!make_sets(&l->reaches, l->rows, (size_t)l->rows + (size_t)tutti_graph_tensors(l->graph)))
+    const size_t tensors = has_store(l->graph, uses) ? (size_t)tutti_graph_tensors(l->graph) : 0;
+    size_t bit = 0, collectives = 0;
+    for (int r = 0; r < l->rows; r++) collectives += is_collective(node_at(l, r)) ? 1 : 0;
+    if (!make_sets(&l->reaches, l->rows, collectives + tensors))
         return tutti_fail(TUTTI_ERR_NOMEM, "regions: no memory for %d nodes", l->rows);
     for (int r = l->rows - 1; r >= 0; r--) {
         const tutti_node *node = node_at(l, r);
         if (is_collective(node)) add_bit(&l->reaches, r, bit++);
         for (int a = 0; a < node->accesses; a++)
             if (goes_out(l->graph, node->access[a].tensor, uses))
-                add_bit(&l->reaches, r, (size_t)l->rows + (size_t)node->access[a].tensor);
+                add_bit(&l->reaches, r, collectives + (size_t)node->access[a].tensor);
         for (int b = l->first[r]; b < l->first[r + 1]; b++) add_set(&l->reaches, l->before[b], r);
     }
     return TUTTI_OK;

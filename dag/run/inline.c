@@ -191,6 +191,8 @@ static int inline_close(tutti_run *run)
     int unfinished =
         run->ledger && !tutti_ledger_reached(run->ledger, 0, tutti_ledger_point(run->ledger));
     if (unfinished) return 0; /* tokens may still end: what they touch stays */
+    pthread_mutex_lock(&run->lock);
+    pthread_mutex_unlock(&run->lock); /* the thread that has ended the last one has left */
     tutti_edges_free(run->edges);
     tutti_regions_free(&run->regions);
     tutti_direct_close(run->direct);

@@ -135,6 +135,9 @@ tutti_status tutti_starpu_submit(tutti_run *run, struct starpu_codelet *codelet,
     if (status) return status;
     status = tutti_starpu_task_make(run, codelet, fresh, label, &task);
     if (!status) status = tutti_starpu_task_submit(task);
-    if (status) tutti_instance_end(fresh, status);
+    if (status) {
+        tutti_starpu_task_discard(task);
+        tutti_instance_end(fresh, status);
+    }
     return status;
 }

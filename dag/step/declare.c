@@ -182,9 +182,12 @@ tutti_status tutti_builder_declare_trained(
         b, "", layer, suffix, -1, TUTTI_ROLE_PARAMETER, dtype, shape, &t->weight);
     if (status == TUTTI_OK) status = declare_states(b, l, p, parameter, t);
     if (status == TUTTI_OK) status = declare_average(b, l, suffix, dtype, shape, &t->average);
+    /* A gradient that no node reads is a store's: one of a frozen parameter is none. */
+    const tutti_role role =
+        tutti_builder_is_frozen(b, l, p) ? TUTTI_ROLE_SCRATCH : TUTTI_ROLE_GRADIENT;
     if (status == TUTTI_OK)
-        status = tutti_builder_tensor(b, "d.", layer, suffix, -1, TUTTI_ROLE_GRADIENT,
-            wire_of(b, dtype), shape, &t->gradient);
+        status = tutti_builder_tensor(
+            b, "d.", layer, suffix, -1, role, wire_of(b, dtype), shape, &t->gradient);
     if (status != TUTTI_OK) return status;
     t->index = b->step->parameters++;
     b->step->parameter_layer[t->index] = l;

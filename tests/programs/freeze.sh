@@ -37,6 +37,13 @@ for how in "" "--layout stages=2" "--accumulate 2 --clip-norm 0.1 --ema 0.5" "--
 done
 [ "$few" -lt "$all" ] || fail "$few collectives with --freeze, $all without"
 
+# ---- tasks run several kernels, as without frozen layers: these leave no gradient that goes to a store
+kernels_a_task() { awk -v k="$(field kernels)" -v t="$(field tasks)" 'BEGIN { print int(10 * k / t) }'; }
+trains 1 "${model[@]}" --steps 1
+whole=$(kernels_a_task)
+trains 1 "${model[@]}" --steps 1 --freeze 'all-but:fc'
+[ "$(kernels_a_task)" -ge "$whole" ] || fail "$(field kernels) kernels in $(field tasks) tasks with --freeze; without, $whole kernels in ten tasks"
+
 # ---- a frozen layer is the same in another order of options; a factor of 1 changes nothing, another one does
 weights() { trains 2 "${model[@]}" --steps 3 --init-from "$dir/base" "$@"; field weights_hash; }
 free=$(weights)
