@@ -4,14 +4,14 @@
 
 #include <string.h>
 
-const tutti_quantity_unit tutti_unit_rates[] = {{"GB/s", 1e9}, {"MB/s", 1e6}, {"kB/s", 1e3},
+const tutti_quantity_unit tutti_rate_units[] = {{"GB/s", 1e9}, {"MB/s", 1e6}, {"kB/s", 1e3},
     {"B/s", 1}, {"TB/s", 1e12}, {"Tbit/s", 125e9}, {"Gbit/s", 125e6}, {"Mbit/s", 125e3},
     {"kbit/s", 125}, {"bit/s", 0.125}, {NULL, 0}};
-const tutti_quantity_unit tutti_unit_times[] = {
+const tutti_quantity_unit tutti_time_units[] = {
     {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"ps", 1e-12}, {NULL, 0}};
-const tutti_quantity_unit tutti_unit_sizes[] = {{"KiB", 1 << 10}, {"MiB", 1 << 20},
+const tutti_quantity_unit tutti_size_units[] = {{"KiB", 1 << 10}, {"MiB", 1 << 20},
     {"GiB", 1 << 30}, {"B", 1}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {NULL, 0}};
-const tutti_quantity_unit tutti_unit_numbers[] = {{"", 1}, {NULL, 0}};
+const tutti_quantity_unit tutti_number_units[] = {{"", 1}, {NULL, 0}};
 
 int tutti_quantity_read(const char *text, const tutti_quantity_unit *units, double *value)
 {
@@ -50,10 +50,10 @@ void tutti_quantity_print(FILE *out, double value, const tutti_quantity_unit *un
 
 int tutti_rate_read(const char *text, double *bytes_per_s)
 {
-    return tutti_quantity_read(text, tutti_unit_rates, bytes_per_s);
+    return tutti_quantity_read(text, tutti_rate_units, bytes_per_s);
 }
 
 void tutti_rate_print(FILE *out, double bytes_per_s)
 {
-    tutti_quantity_print(out, bytes_per_s, tutti_unit_rates);
+    tutti_quantity_print(out, bytes_per_s, tutti_rate_units);
 }

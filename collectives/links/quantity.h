@@ -10,8 +10,8 @@ typedef struct tutti_quantity_unit {
 } tutti_quantity_unit;
 
 /* Units of one measure; a NULL name ends a table. Bytes a second, seconds, bytes, and none. */
-extern const tutti_quantity_unit tutti_unit_rates[], tutti_unit_times[], tutti_unit_sizes[],
-    tutti_unit_numbers[];
+extern const tutti_quantity_unit tutti_rate_units[], tutti_time_units[], tutti_size_units[],
+    tutti_number_units[];
 
 /* Reads a quantity, more than 0. 0: invalid. */
 int tutti_quantity_read(const char *text, const tutti_quantity_unit *units, double *value);

@@ -32,13 +32,13 @@ static void print_kinds(const tutti_topology *t, FILE *out)
         const tutti_point_kind *k = &t->kind[i];
         fprintf(out, "kind %s", k->name);
         if (k->cores) fprintf(out, " cores %d", k->cores);
-        print_quantity(out, "flops", k->flops, tutti_unit_numbers);
-        print_quantity(out, "memory", k->memory, tutti_unit_rates);
-        print_quantity(out, "reduce", k->reduce, tutti_unit_rates);
-        print_quantity(out, "copy", k->copy, tutti_unit_rates);
-        print_quantity(out, "send", k->send_s, tutti_unit_times);
-        print_quantity(out, "recv", k->recv_s, tutti_unit_times);
-        print_quantity(out, "eager", k->eager, tutti_unit_sizes);
+        print_quantity(out, "flops", k->flops, tutti_number_units);
+        print_quantity(out, "memory", k->memory, tutti_rate_units);
+        print_quantity(out, "reduce", k->reduce, tutti_rate_units);
+        print_quantity(out, "copy", k->copy, tutti_rate_units);
+        print_quantity(out, "send", k->send_s, tutti_time_units);
+        print_quantity(out, "recv", k->recv_s, tutti_time_units);
+        print_quantity(out, "eager", k->eager, tutti_size_units);
         fputc('\n', out);
     }
 }
@@ -61,7 +61,7 @@ static void print_cables(const tutti_topology *t, int from, int to, FILE *out)
         const tutti_link *l = &t->link[i];
         if (l->back < i || l->capacity == t->link[l->back].capacity) continue;
         fprintf(out, "link %s %s", t->point[l->from].name, t->point[l->to].name);
-        print_quantity(out, "rate", t->capacity[l->capacity] / l->count, tutti_unit_rates);
+        print_quantity(out, "rate", t->capacity[l->capacity] / l->count, tutti_rate_units);
         print_latency(out, l->latency_ps);
         if (l->count > 1) fprintf(out, " count %d", l->count);
         fputc('\n', out);
@@ -72,7 +72,7 @@ static void print_bus(const tutti_topology *t, int point, int first, FILE *out)
 {
     const tutti_link *bus = &t->link[first];
     fprintf(out, "bus %s", t->point[point].name);
-    print_quantity(out, "rate", t->capacity[bus->capacity], tutti_unit_rates);
+    print_quantity(out, "rate", t->capacity[bus->capacity], tutti_rate_units);
     print_latency(out, bus->latency_ps);
     fputs(" :", out);
     for (int k = t->out_first[point]; k < t->out_first[point + 1]; k++) {
@@ -90,7 +90,7 @@ static void print_point(const tutti_topology *t, int i, FILE *out)
     if (p->kind >= 0) fprintf(out, " kind %s", t->kind[p->kind].name);
     if (p->socket) fprintf(out, " socket %d", p->socket);
     if (p->is == TUTTI_POINT_SWITCH && p->capacity >= 0)
-        print_quantity(out, "rate", t->capacity[p->capacity], tutti_unit_rates);
+        print_quantity(out, "rate", t->capacity[p->capacity], tutti_rate_units);
     fputc('\n', out);
 }
 

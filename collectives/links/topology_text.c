@@ -52,18 +52,18 @@ typedef struct attribute {
 
 #define AT(member) offsetof(values, member)
 static const attribute attributes[] = {
-    {"cores", "16", tutti_unit_numbers, AT(cores), 1e6, 1, KIND},
-    {"flops", "1e12", tutti_unit_numbers, AT(flops), 1e30, 0, KIND},
-    {"memory", "80GB/s", tutti_unit_rates, AT(memory), 1e30, 0, KIND},
-    {"reduce", "9GB/s", tutti_unit_rates, AT(reduce), 1e30, 0, KIND},
-    {"copy", "11GB/s", tutti_unit_rates, AT(copy), 1e30, 0, KIND},
-    {"send", "3us", tutti_unit_times, AT(send), 1, 0, KIND},
-    {"recv", "3us", tutti_unit_times, AT(recv), 1, 0, KIND},
-    {"eager", "64KiB", tutti_unit_sizes, AT(eager), 1e30, 0, KIND},
-    {"socket", "1", tutti_unit_numbers, AT(socket), 1e6, 1, DEVICE},
-    {"rate", "25Gbit/s", tutti_unit_rates, AT(rate), 1e30, 0, SWITCH | LINK | BUS},
-    {"latency", "2us", tutti_unit_times, AT(latency), 1, 0, LINK | BUS},
-    {"count", "2", tutti_unit_numbers, AT(count), 1e6, 1, LINK},
+    {"cores", "16", tutti_number_units, AT(cores), 1e6, 1, KIND},
+    {"flops", "1e12", tutti_number_units, AT(flops), 1e30, 0, KIND},
+    {"memory", "80GB/s", tutti_rate_units, AT(memory), 1e30, 0, KIND},
+    {"reduce", "9GB/s", tutti_rate_units, AT(reduce), 1e30, 0, KIND},
+    {"copy", "11GB/s", tutti_rate_units, AT(copy), 1e30, 0, KIND},
+    {"send", "3us", tutti_time_units, AT(send), 1, 0, KIND},
+    {"recv", "3us", tutti_time_units, AT(recv), 1, 0, KIND},
+    {"eager", "64KiB", tutti_size_units, AT(eager), 1e30, 0, KIND},
+    {"socket", "1", tutti_number_units, AT(socket), 1e6, 1, DEVICE},
+    {"rate", "25Gbit/s", tutti_rate_units, AT(rate), 1e30, 0, SWITCH | LINK | BUS},
+    {"latency", "2us", tutti_time_units, AT(latency), 1, 0, LINK | BUS},
+    {"count", "2", tutti_number_units, AT(count), 1e6, 1, LINK},
 };
 enum { ATTRIBUTES = sizeof attributes / sizeof *attributes };
 
@@ -78,7 +78,7 @@ static tutti_status read_attribute(reader *r, const attribute *a, values *v)
     if (!right)
         return tutti_lines_fail(&r->lines, "%s '%s': must be more than 0, %s, as in '%s %s'",
             a->key, text,
-            a->units != tutti_unit_numbers ? "a number and its unit"
+            a->units != tutti_number_units ? "a number and its unit"
             : a->whole                     ? "a whole number"
                                            : "a number",
             a->key, a->example);

@@ -2,12 +2,6 @@
 
 #include "collectives/sched/blocks.h"
 
-/* Where this rank's input lies: its parts, or its combined vectors. */
-static tutti_spot input_at(const tutti_sched_shape *shape, int64_t offset)
-{
-    return shape->in_place || shape->extras ? tutti_out(offset) : tutti_in(offset);
-}
-
 /* An empty part is an empty message: if the ranks disagree about it, a message of an unexpected
  * length arrives, and none is left over for a later collective. */
 static void send_part(tutti_sched_draft *draft, int peer, tutti_spot src, int64_t count)
@@ -30,7 +24,7 @@ static void append_gather(const tutti_sched_shape *shape, tutti_sched_draft *dra
 {
     int64_t at, length = tutti_sched_part(shape, shape->rank, &at);
     if (shape->rank != shape->root) {
-        tutti_spot own = input_at(shape, shape->in_place ? at : 0);
+        tutti_spot own = shape->in_place ? tutti_out(at) : tutti_in(0);
         send_part(draft, shape->root, own, length);
         return;
     }
@@ -54,7 +48,7 @@ static void append_scatter(const tutti_sched_shape *shape, tutti_sched_draft *dr
     for (int round = 1; round < shape->P; round++) {
         int peer = (shape->rank + round) % shape->P;
         length = tutti_sched_part(shape, peer, &at);
-        send_part(draft, peer, input_at(shape, at), length);
+        send_part(draft, peer, shape->in_place ? tutti_out(at) : tutti_in(at), length);
     }
 }
 

@@ -242,7 +242,8 @@ static int ends_swept(tutti_transport *t, tutti_message *message)
     return done;
 }
 
-/* Rank 0 sends on lane 1, which rank 1 receives after its sweeps of lane 0, and on lane 0, which it does not receive. */
+/* Rank 0 sends on lane 1, which rank 1 receives after its sweeps of lane 0, and on lane 0, which it does not
+ * receive. */
 static int run_lent(void)
 {
     enum { LARGE = 1 << 22 }; /* it ends when it is received */

@@ -1,5 +1,5 @@
-/* Receives into the arena of shared memory, which the sender writes to: every step in its order, in one thread; cancelled
- * and given back at any moment; what happens between the data and the word that they are there. */
+/* Receives into the arena of shared memory, which the sender writes to: every step in its order, in one thread;
+ * cancelled and given back at any moment; what happens between the data and the word that they are there. */
 #include "tests/collectives/shared_pair.h"
 
 START_TEST(is_written_in_place)
