@@ -39,11 +39,18 @@ void tutti_cpus_parse(const char *list, tutti_cpus *cpus)
 
 tutti_cpus tutti_cpus_allowed(void)
 {
+    enum { MOST = 1 << 16 };
     tutti_cpus cpus = {{0}};
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set)) return cpus;
-    for (int cpu = 0; cpu < TUTTI_CPUS && cpu < CPU_SETSIZE; cpu++)
-        if (CPU_ISSET(cpu, &set)) add_cpu(&cpus, cpu);
+    /* A set that is smaller than the kernel's is refused. */
+    for (int room = CPU_SETSIZE, refused = 1; refused && room <= MOST; room *= 2) {
+        const size_t bytes = CPU_ALLOC_SIZE(room);
+        cpu_set_t *set = CPU_ALLOC(room);
+        const int failed = !set || sched_getaffinity(0, bytes, set);
+        refused = set && failed && errno == EINVAL;
+        for (int cpu = 0; !failed && cpu < TUTTI_CPUS && cpu < room; cpu++)
+            if (CPU_ISSET_S(cpu, bytes, set)) add_cpu(&cpus, cpu);
+        CPU_FREE(set);
+    }
     return cpus;
 }
 
