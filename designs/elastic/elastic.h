@@ -41,7 +41,7 @@ typedef struct tutti_elastic_options {
     int least, most;               /* how many ranks may train */
     double settle_s, ack_s;        /* as in tutti_membership_options */
     double
-        join_s; /* how long a newcomer waits to be taken in, and the first ranks for each other */
+        join_s; /* how long a newcomer waits until it is connected to all, and the first ranks for each other */
     double silence_s; /* a rank that says nothing for so long is suspected */
     /* The ranks of an epoch are connected by this MPI; each one's number is its rank there, and none comes later. NULL:
      * by connections of their own. Borrowed */

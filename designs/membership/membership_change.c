@@ -414,6 +414,11 @@ void tutti_membership_reconsider(machine *m)
 void tutti_membership_expire(machine *m)
 {
     uint64_t late = 0;
+    if (tutti_membership_say_ready(
+            m)) { /* and waits on for a snapshot; who has given it up says so */
+        m->due_s = m->now_s + m->options.join_s;
+        return;
+    }
     if (!m->epoch) {
         tutti_membership_stop(m, "this rank was not taken in within %g s", m->options.join_s);
         return;

@@ -114,15 +114,6 @@ static tutti_membership_verdict judge_hello(
     return TUTTI_MEMBERSHIP_WELCOME;
 }
 
-/* A newcomer that is connected to all says so. */
-static void check_ready(machine *m)
-{
-    message ready = {.kind = TUTTI_MEMBERSHIP_READY, .epoch = m->base.epoch};
-    if (m->epoch || !m->view || m->view & ~m->linked) return;
-    tutti_membership_fill(m, &ready, m->linked, 0);
-    tutti_membership_send(m, m->base.members, &ready);
-}
-
 /* Two newcomers may know of each other: the one with the higher id connects. */
 tutti_membership_verdict tutti_membership_admit(tutti_membership_machine *m,
     const tutti_membership_hello *hello, char why[TUTTI_MEMBERSHIP_WHY])
@@ -138,7 +129,7 @@ tutti_membership_verdict tutti_membership_admit(tutti_membership_machine *m,
     if (m->epoch)
         tutti_membership_show(m, bit_of(p));
     else
-        check_ready(m);
+        tutti_membership_say_ready(m);
     return TUTTI_MEMBERSHIP_WELCOME;
 }
 
@@ -149,7 +140,7 @@ void tutti_membership_connected(tutti_membership_machine *m, const tutti_members
     if (p < 0) p = tutti_membership_add(m, to);
     if (p < 0) return;
     m->linked |= bit_of(p);
-    check_ready(m);
+    tutti_membership_say_ready(m);
 }
 
 /* What failed before is tried again. */
@@ -183,7 +174,7 @@ static void on_view(machine *m, int from, const message *what)
     m->base = (tutti_membership_list){.epoch = what->epoch, .members = members};
     m->view = view;
     ask_connections(m);
-    check_ready(m);
+    tutti_membership_say_ready(m);
 }
 
 static void on_ready(machine *m, int from, const message *what)
@@ -296,6 +287,13 @@ static void on_done(machine *m, int from, const message *what)
 
 /* ---- events ---- */
 
+/* A guest that was suspected, and still waits, would wait forever. */
+static void answer_given_up(const machine *m, int guest)
+{
+    const message out = {.kind = TUTTI_MEMBERSHIP_OUT, .epoch = m->epoch};
+    if (m->epoch && m->guests & bit_of(guest)) tutti_membership_send(m, bit_of(guest), &out);
+}
+
 void tutti_membership_receive(
     tutti_membership_machine *m, int64_t from, const tutti_membership_message *what)
 {
@@ -314,7 +312,10 @@ void tutti_membership_receive(
     };
     const int p = tutti_membership_find(m, from);
     if (p < 0 || m->phase == TUTTI_MEMBERSHIP_ENDED) return;
-    if (lost_of(m) & bit_of(p) && what->kind != TUTTI_MEMBERSHIP_OUT) return;
+    if (lost_of(m) & bit_of(p) && what->kind != TUTTI_MEMBERSHIP_OUT) {
+        if (what->kind == TUTTI_MEMBERSHIP_READY) answer_given_up(m, p);
+        return;
+    }
     on[what->kind](m, p, what);
 }
 

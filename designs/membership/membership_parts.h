@@ -43,6 +43,8 @@ void tutti_membership_fill(const machine *m, message *to, uint64_t set, uint64_t
 void tutti_membership_send(const machine *m, uint64_t to, const message *what);
 /* Shows guests who is there: the members, and the guests before each. */
 void tutti_membership_show(const machine *m, uint64_t to);
+/* A newcomer that is connected to all says so; returns whether it is. */
+int tutti_membership_say_ready(machine *m);
 /* The guests that may be taken in together with these members. */
 uint64_t tutti_membership_ready_guests(const machine *m, uint64_t members);
 void tutti_membership_stop(machine *m, const char *format, ...)

@@ -104,6 +104,15 @@ void tutti_membership_show(const machine *m, uint64_t to)
     }
 }
 
+int tutti_membership_say_ready(machine *m)
+{
+    message ready = {.kind = TUTTI_MEMBERSHIP_READY, .epoch = m->base.epoch};
+    if (m->epoch || !m->view || m->view & ~m->linked) return 0;
+    tutti_membership_fill(m, &ready, m->linked, 0);
+    tutti_membership_send(m, m->base.members, &ready);
+    return 1;
+}
+
 uint64_t tutti_membership_ready_guests(const machine *m, uint64_t members)
 {
     uint64_t list = members, left = m->guests & ~lost_of(m) & ~members;

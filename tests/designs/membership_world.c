@@ -463,6 +463,7 @@ int world_wait(world *w)
     double least = INFINITY;
     for (int r = 0; r < w->ranks; r++) least = fmin(least, left_of(&w->rank[r]));
     if (isinf(least)) return 0;
+    if (newcomers_wait(w)) w->trains_more += 4; /* the next snapshot, however late it comes */
     for (int r = 0; r < w->ranks; r++) w->rank[r].now_s += fmax(least, 0);
     for (int r = 0; r < w->ranks; r++) tick(w, r);
     return 1;

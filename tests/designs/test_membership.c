@@ -415,6 +415,66 @@ START_TEST(the_door_refuses_who_does_not_belong)
 }
 END_TEST
 
+/* What a newcomer is told to do. */
+typedef struct newcomer {
+    tutti_membership_machine machine;
+    int ready, stopped;
+} newcomer;
+
+static void send_from(void *ctx, int64_t to, const tutti_membership_message *what)
+{
+    newcomer *n = ctx;
+    (void)to;
+    n->ready += what->kind == TUTTI_MEMBERSHIP_READY;
+}
+
+static void connect_to(void *ctx, const tutti_membership_entry *to)
+{
+    (void)ctx;
+    (void)to;
+}
+
+static void stop_it(void *ctx, const char *why)
+{
+    newcomer *n = ctx;
+    (void)why;
+    n->stopped = 1;
+}
+
+static void let_come(newcomer *n)
+{
+    const tutti_membership_options o = {
+        .self = {.id = 9}, .least = 1, .most = 4, .ack_s = 1, .join_s = 10};
+    const tutti_membership_acts acts = {
+        .ctx = n, .send = send_from, .connect = connect_to, .stop = stop_it};
+    const tutti_membership_message view = {
+        .kind = TUTTI_MEMBERSHIP_VIEW, .epoch = 3, .n = 2, .entry = {{.id = 0}, {.id = 1}}};
+    memset(n, 0, sizeof *n);
+    ck_assert_ok(tutti_membership_open(&n->machine, &o, &acts, 0));
+    tutti_membership_connected(&n->machine, &view.entry[0]);
+    tutti_membership_receive(&n->machine, 0, &view);
+}
+
+/* A snapshot may be a long way off: who is connected to all waits for it, as long as one of them is left. */
+START_TEST(a_newcomer_waits_for_the_next_snapshot)
+{
+    static newcomer n;
+    let_come(&n);
+    tutti_membership_tick(&n.machine, 11);
+    ck_assert_int_eq(n.stopped, 1); /* not connected to rank 1 */
+    let_come(&n);
+    tutti_membership_connected(&n.machine, &(tutti_membership_entry){.id = 1});
+    ck_assert_int_gt(n.ready, 0);
+    for (int s = 11; s < 1000; s++) tutti_membership_tick(&n.machine, s);
+    ck_assert_int_eq(n.stopped, 0);
+    ck_assert(tutti_membership_due(&n.machine) > 999);
+    tutti_membership_lost(&n.machine, 0, 1);
+    ck_assert_int_eq(n.stopped, 0);
+    tutti_membership_lost(&n.machine, 1, 1);
+    ck_assert_int_eq(n.stopped, 1);
+}
+END_TEST
+
 START_TEST(options_are_checked)
 {
     static const struct {
@@ -455,6 +515,7 @@ int main(void)
     tcase_add_test(tcase, below_the_least_all_stop);
     tcase_add_test(tcase, the_larger_part_goes_on);
     tcase_add_test(tcase, the_door_refuses_who_does_not_belong);
+    tcase_add_test(tcase, a_newcomer_waits_for_the_next_snapshot);
     tcase_add_test(tcase, options_are_checked);
     tcase_add_test(tcase, where_ranks_die_the_others_go_on);
     tcase_add_test(tcase, newcomers_are_taken_in_while_others_die);
