@@ -152,13 +152,14 @@ static void read_launcher(agent *a)
     if (got < 0) end_rank(a);
 }
 
+/* Without a connection what the rank writes is dropped: it must not wait for a reader while it saves. */
 static void pass_output(agent *a)
 {
     char bytes[8192];
-    ssize_t n = -1;
-    while (a->connected && (n = read(a->output[0], bytes, sizeof bytes)) > 0)
-        send_frame(a, TUTTI_LAUNCH_OUTPUT, bytes, (size_t)n);
-    if (a->connected && n == 0) {
+    ssize_t n;
+    while ((n = read(a->output[0], bytes, sizeof bytes)) > 0)
+        if (a->connected) send_frame(a, TUTTI_LAUNCH_OUTPUT, bytes, (size_t)n);
+    if (n == 0) {
         close(a->output[0]);
         a->output[0] = -1;
     }

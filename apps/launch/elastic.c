@@ -67,10 +67,13 @@ static int count_running(const elastic *e)
     return n;
 }
 
-static place *find_member(const elastic *e)
+/* That takes in the rank with this number: they take turns, since one may be unable to answer. */
+static place *find_member(const elastic *e, int64_t number)
 {
-    for (int i = 0; i < e->n; i++)
-        if (e->place[i].process && e->place[i].member) return &e->place[i];
+    for (int i = 0; i < e->n; i++) {
+        place *p = &e->place[(i + number) % e->n];
+        if (p->process && p->member) return p;
+    }
     return NULL;
 }
 
@@ -232,7 +235,7 @@ static int open_first(elastic *e)
 static void start_joining(elastic *e, place *p)
 {
     char who[3 * ADDRESS];
-    const place *contact = find_member(e);
+    const place *contact = find_member(e, p->number);
     if (!contact || e->succeeded) {
         tell_rank(p, SIGKILL);
         return;
@@ -245,7 +248,7 @@ static void start_joining(elastic *e, place *p)
 static void start_newcomer(elastic *e, place *p)
 {
     p->due_s = INFINITY;
-    if (!find_member(e) || e->succeeded || !open_place(e, p)) return;
+    if (!find_member(e, 0) || e->succeeded || !open_place(e, p)) return;
     p->number = e->next++;
     tutti_launch_say("restart %d of %d: rank number %" PRId64 " joins%s%s", e->restarts,
         e->options->max_restarts, p->number, p->host < 0 ? "" : " on host ",
@@ -354,7 +357,7 @@ static void hear_host(elastic *e, place *p)
     if (r->ended && !ended) p->late_s = tutti_clock_s() + linger_s;
     if (r->entered) host->failures = 0;
     e->entered |= r->entered;
-    p->member |= r->entered && !r->ended;
+    p->member = (p->member || r->entered) && !r->ended;
     if (had || !r->port) return;
     p->late_s = INFINITY;
     snprintf(p->address, ADDRESS, "%s:%d", host->address, r->port);
@@ -401,7 +404,7 @@ static int is_stuck(const elastic *e)
 {
     const int running = count_running(e);
     if (!running || e->begins || e->succeeded || e->watch->stopped || e->ending) return 0;
-    if (!find_member(e)) return 1;
+    if (!find_member(e, 0)) return 1;
     return running < e->options->least && !is_due(e);
 }
 
