@@ -157,6 +157,16 @@ static tutti_status copy_from_stages(tutti_trainer *s)
 
 /* ---- saving ---- */
 
+/* The ranks have lost each other, and train on in another epoch: it must not write there. */
+static void await_writer(saver **w, tutti_status why)
+{
+    tutti_status status;
+    const double left_s = (*w)->until_s - tutti_clock_s();
+    if (!saver_wait(*w, left_s > 0 ? left_s : 0, &status)) tutti_trainer_end_all(why);
+    saver_free(*w);
+    *w = NULL;
+}
+
 tutti_status tutti_saver_save(tutti_trainer *s, int64_t step, int best, int *together)
 {
     saver *writing = NULL;
@@ -177,6 +187,7 @@ tutti_status tutti_saver_save(tutti_trainer *s, int64_t step, int best, int *tog
         lost = share_word(s, &said);
     } while (!lost && !said.ended);
     tutti_status status = lost ? lost : (tutti_status)said.status;
+    if (writing && s->elastic) await_writer(&writing, status);
     *together = status != TUTTI_ERR_TIMEOUT && status != TUTTI_ERR_COMM;
     if (!writing) drop_copies(s);
     return status;

@@ -12,7 +12,7 @@
 /* Writes --checkpoint (best: FILE.best) on rank 0 after `step` steps; all ranks call it with nothing submitted and
  * return the same. *together: whether all do; 0 if the ranks lost each other (COMM, TIMEOUT) or the
  * checkpoint took too long (TIMEOUT, logged; the thread may still be writing, so its data must
- * stay). NOMEM, and the errors of tutti_state_save. */
+ * stay; in an elastic run it has ended, or this call ends the process). NOMEM, and the errors of tutti_state_save. */
 tutti_status tutti_saver_save(tutti_trainer *trainer, int64_t step, int best, int *together);
 
 #endif

@@ -13,6 +13,22 @@ started=$SECONDS
 [ $((SECONDS - started)) -ge 7 ] || fail "the disk was not slow"
 [ -s "$dir/slow" ] || fail "no checkpoint"
 
+# In an elastic run a rank dies meanwhile: the other one goes on when the checkpoint is written, and writes the next one.
+LD_PRELOAD="$slow" SLOW_DISK_S=9 SLOW_DISK_ONCE=1 "$apps/tutti-run" --elastic 1:2 -n 2 --max-restarts 0 "$apps/tutti-cifar" "${run[@]}" --checkpoint "$dir/lost" > "$dir/out" 2>&1 &
+pid=$!
+for _ in {1..300}; do
+    [ -n "$(find "$dir" -name 'lost*' ! -name '*.lock' | head -n 1)" ] && break
+    sleep 0.1
+done
+kill -9 "$(ps -o pid= --ppid $pid --sort start_time,pid | tail -n 1)"
+for _ in {1..600}; do
+    grep -q '1 rank goes on' "$dir/out" && break
+    sleep 0.05
+done
+[ -s "$dir/lost" ] || fail "the next epoch has begun while the checkpoint was still being written"
+wait $pid || { fail "a rank dies while the other one saves: status $?"; cat "$dir/out"; }
+grep -q '1 rank goes on' "$dir/out" || { fail "no rank was lost"; cat "$dir/out"; }
+
 # A folder that goes away meanwhile: saving fails on rank 0, and all ranks end in order.
 mkdir "$dir/folder"
 cifar 2 --data "$dir/data" --model mlp --batch 20 --lr 0.02 --epochs 100000 --timeout 20 --checkpoint "$dir/folder/x" &
