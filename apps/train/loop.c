@@ -644,6 +644,9 @@ tutti_status tutti_loop_run(
     }
     if (status && !*together && !trainer->elastic)
         return status; /* what is in flight may still use all of this */
+    if (status && !*together)
+        tutti_exchange_abort(
+            trainer->session.exchange, TUTTI_ERR_COMM, "this rank cannot continue");
     if (status && trainer->elastic) tutti_flights_abandon(trainer, l.flight, status);
     if (!status) summarise(&l, summary);
     tutti_prefetch_close(l.batches);

@@ -57,17 +57,18 @@ static tutti_status open_report(tutti_trainer *s, tutti_report **report)
     return TUTTI_OK;
 }
 
-/* A rank that fails alone, in the middle of a step, ends all ranks: the others wait for it. */
-static tutti_status train(tutti_trainer *s, tutti_report *report)
+/* A rank that fails alone, in the middle of a step, ends all ranks: the others wait for it. In an elastic run it ends
+ * their collectives (tutti_loop_run), and they continue without it: *together is 0. */
+static tutti_status train(tutti_trainer *s, tutti_report *report, int *together)
 {
     char hash[TUTTI_HASH_TEXT];
-    int together;
     tutti_report_summary summary;
-    tutti_status status = tutti_loop_run(s, report, &summary, &together);
-    if (status && !together && !s->elastic) {
+    tutti_status status = tutti_loop_run(s, report, &summary, together);
+    if (status && !*together && !s->elastic) {
         tutti_report_close(report, 0); /* its files say that the run has failed */
         tutti_trainer_end_all(status);
     }
+    if (!status) *together = 1; /* what follows fails so */
     if (!status && s->find_rate) return tutti_find_rate_finish(s, report);
     if (!status && s->elastic && s->elastic->halted) return TUTTI_OK;
     if (!status) status = tutti_trainer_hash(s, hash);
@@ -83,7 +84,7 @@ static tutti_status run_trainer(const tutti_train_options *options, tutti_interr
 {
     tutti_trainer trainer;
     tutti_report *report = NULL;
-    int began = 0;
+    int began = 0, together = 1;
     tutti_status status = tutti_trainer_join(options, interrupt, parsed, store, elastic, &trainer);
     if (!status) status = tutti_trainer_prepare(&trainer);
     if (store) status = tutti_train_store_agree(options, store, status);
@@ -98,13 +99,13 @@ static tutti_status run_trainer(const tutti_train_options *options, tutti_interr
     }
     if (!status) status = open_report(&trainer, &report);
     began = !status;
-    if (!status) status = train(&trainer, report);
+    if (!status) status = train(&trainer, report, &together);
     /* Others may continue: the next epoch has the same files. */
-    const int continues =
-        elastic &&
-        (status ? status == TUTTI_ERR_COMM || status == TUTTI_ERR_TIMEOUT : elastic->halted);
+    const int lost = status == TUTTI_ERR_COMM || status == TUTTI_ERR_TIMEOUT;
+    const int continues = elastic && (status ? lost || !together : elastic->halted);
     tutti_status closed = tutti_report_close(report, continues);
-    status = tutti_exchange_agree(trainer.session.exchange, status ? status : closed, NULL);
+    if (together)
+        status = tutti_exchange_agree(trainer.session.exchange, status ? status : closed, NULL);
 done:
     if (fails_for_good(options, status, began) && tutti_log_get_rank() <= 0)
         tutti_trainer_warn_lasting();

@@ -148,10 +148,13 @@ static tutti_status run_steps(membership_run *r, int *last, int *what)
     return status;
 }
 
-/* What failed first counts; a failure of the program's own ends all the same what is in flight. */
+/* What failed first counts; a failure of the program's own ends all the same what is in flight, here and on the others,
+ * which continue without this rank. */
 static tutti_status leave_session(membership_run *r, tutti_status status)
 {
     if (!r->session) return status;
+    if (status && status != TUTTI_ERR_COMM && status != TUTTI_ERR_TIMEOUT)
+        tutti_exchange_abort(r->session->exchange, TUTTI_ERR_COMM, "this rank cannot continue");
     const tutti_status waited = wait_all(r);
     if (!status) status = waited;
     if (r->program.leave) r->program.leave(r->program.ctx, status);

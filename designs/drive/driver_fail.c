@@ -54,6 +54,14 @@ void tutti_driver_abort(tutti_driver *driver, tutti_status status, const char *s
     send_abort(driver, status, sentence);
 }
 
+void tutti_driver_give_up(tutti_driver *driver, tutti_status status, const char *sentence)
+{
+    pthread_mutex_lock(driver->comm_lock);
+    tutti_driver_abort(driver, status, sentence);
+    pthread_mutex_unlock(driver->comm_lock);
+    driver->options.wake(driver->options.ctx);
+}
+
 void tutti_driver_share(tutti_driver *d, tutti_status status)
 {
     char sentence[TUTTI_CONTROL_TEXT];

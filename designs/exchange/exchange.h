@@ -229,5 +229,9 @@ void tutti_exchange_trace(tutti_exchange *exchange, tutti_trace *trace);
 /* Exchanges every rank's status; all ranks return the first failure in rank order, so that all
  * leave together. *rank (may be NULL): the rank that failed, or -1. */
 tutti_status tutti_exchange_agree(tutti_exchange *exchange, tutti_status mine, int *rank);
+/* This rank cannot continue, and the others do not know: ends all collectives here and there with this status and
+ * sentence (logged), unless they have failed already. Where ranks exchange no control messages, those of this rank
+ * alone. */
+void tutti_exchange_abort(tutti_exchange *exchange, tutti_status status, const char *sentence);
 
 #endif

@@ -20,7 +20,7 @@ program_tests = \
 	tests/programs/late.sh \
 	tests/programs/layout.sh tests/programs/split.sh \
 	tests/programs/rooted.sh \
-	tests/programs/served.sh tests/programs/served_designs.sh tests/programs/elastic.sh tests/programs/elastic_ranks.sh tests/programs/elastic_mpi.sh tests/programs/elastic_hosts.sh tests/programs/async.sh \
+	tests/programs/served.sh tests/programs/served_designs.sh tests/programs/elastic.sh tests/programs/elastic_ranks.sh tests/programs/elastic_ends.sh tests/programs/elastic_mpi.sh tests/programs/elastic_hosts.sh tests/programs/async.sh \
 	tests/programs/strategy.sh \
 	tests/programs/buffers.sh tests/programs/compress.sh \
 	tests/programs/loaded.sh \
@@ -97,7 +97,10 @@ tests_programs_buffers_LDADD = libcore.la
 check_PROGRAMS += tests/programs/sessions
 tests_programs_sessions_SOURCES = tests/programs/sessions.c tests/support/nap.c
 tests_programs_sessions_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
-# A data set that takes its time, for late.sh; -rpath makes a shared object of it.
+check_PROGRAMS += tests/programs/gives_up
+tests_programs_gives_up_SOURCES = tests/programs/gives_up.c tests/support/nap.c
+tests_programs_gives_up_LDADD = libtutti.la $(STARPU_LIBS) $(MPI_LIBS)
+# A data set that takes its time, or fails, for late.sh and elastic_ends.sh; -rpath makes a shared object of it.
 check_LTLIBRARIES += tests/programs/slow_read.la
 tests_programs_slow_read_la_SOURCES = tests/programs/slow_read.c
 tests_programs_slow_read_la_CFLAGS = $(TUTTI_WARN_CFLAGS) # its pread is for everybody to see

@@ -1,0 +1,56 @@
+#!/bin/bash
+# How ranks end in an elastic run (tutti-run --elastic): one that fails in the middle of a step ends alone, and the others go on; a
+# run that ends between two epochs, because too few ranks are left or because of a signal, saves the snapshot of the next one.
+. "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
+. "$TUTTI_SRCDIR/tests/programs/elastic_lib.sh"
+make_cifar "$dir/data" 400
+all=(--data "$dir/data" --model mlp --batch 4 --lr 0.001)
+rank() { ps -o pid= --ppid "$run" --sort start_time,pid | awk -v at="$1" 'NR == at + 1 { print $1 }'; }
+
+# ---- one of 3 cannot read an image ----
+export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_leaks=0}:verify_asan_link_order=0" # what reads is loaded before it
+# fails_alone NUMBER N: at its N-th image.
+fails_alone() {
+    rm -f "$dir/json"
+    LD_PRELOAD=$TUTTI_BUILDDIR/tests/programs/.libs/slow_read.so SLOW_READ_RANK=$1 SLOW_READ_BYTES=3073 SLOW_READ_AT=$2 SLOW_READ_FAILS=1 \
+        elastic 3 1:3 "${all[@]}" --steps 120 --eval-every never --snapshot-steps 5 ||
+        { fail "number $1 fails: status $?"; cat "$dir/out"; }
+    grep -q "rank number $1 has ended with status 1" "$dir/out" && grep -q "rank $1 (number $1) is lost: 2 ranks go on" "$dir/out" &&
+        ! grep -q 'collectives differ\|all ranks end' "$dir/out" || { fail "number $1 did not fail alone"; cat "$dir/out"; }
+}
+fails_alone 2 150
+fails_alone 0 2150 # it looks at all of them first
+
+# A program of tutti_membership_run that fails in a step.
+STARPU_NCPU=1 STARPU_WORKERS_NOBIND=1 "$apps/tutti-run" --elastic 1:3 -n 3 --max-restarts 0 "$TUTTI_BUILDDIR/tests/programs/gives_up" > "$dir/out" 2>&1 ||
+    { fail "gives_up: status $?"; cat "$dir/out"; }
+grep -q 'rank number 1 has ended with status 1' "$dir/out" && grep -q '^60 of 60 steps with 2 ranks at last' "$dir/out" ||
+    { fail 'gives_up did not fail alone'; cat "$dir/out"; }
+
+# ---- too few are left: what they have is saved ----
+# saves STATUS: the run ends with it, and can be continued from the step that it names.
+saves() {
+    local status=0 step
+    wait "$run" || status=$?
+    [ $status = "$1" ] || { fail "status $status instead of $1"; cat "$dir/out"; }
+    step=$(sed -n 's/.*interrupted by SIGINT after step \([0-9]*\) of .*, which is saved in .*To continue: .*/\1/p' "$dir/out")
+    [ -n "$step" ] && [ "$step" -ge 5 ] || { fail "nothing is saved"; cat "$dir/out"; return; }
+    trains 1 "${all[@]}" --steps 20000 --resume "$dir/saved" --stop-after $((step + 1))
+    [ "$(field steps)" = $((step + 1)) ] || fail "not continued from step $step"
+    trains 2 "${all[@]}" --steps 20000 --stop-after "$step"
+    hash=$(field weights_hash)
+    trains 1 "${all[@]}" --steps 20000 --resume "$dir/saved" --stop-after "$step"
+    [ "$(field weights_hash)" = "$hash" ] || fail "the weights are not those of step $step"
+    rm -f "$dir/saved" "$dir/json"
+}
+rm "$dir/json"
+begin_elastic 2 2:2 "${all[@]}" --steps 20000 --snapshot-steps 5 --checkpoint "$dir/saved" --eval-every never
+await 20 has_trained 12 && kill -9 "$(rank 1)"
+saves 137
+# Others wait for a new one, which is not started yet.
+launching=(--pause 60) restarts=1
+begin_elastic 2 2:2 "${all[@]}" --steps 20000 --snapshot-steps 5 --checkpoint "$dir/saved" --eval-every never
+await 20 has_trained 12 && kill -9 "$(rank 0)"
+await 20 grep -q 'waiting for others' "$dir/out" && kill -TERM "$run"
+saves 143
+finish
