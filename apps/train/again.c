@@ -141,7 +141,10 @@ static char *with_mpirun(int words, char *const word[], int ranks, const char *c
         free(text);
         return own;
     }
-    fprintf(out, "mpirun -np %d %s", ranks, own);
+    if (ranks)
+        fprintf(out, "mpirun -np %d %s", ranks, own);
+    else
+        fprintf(out, "%s # under tutti-run --elastic, with its options as before", own);
     free(own);
     if (!fclose(out)) return text;
     free(text);

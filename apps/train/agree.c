@@ -34,7 +34,7 @@ int tutti_trainer_ends(const tutti_trainer *s)
 
 tutti_status tutti_trainer_agree(tutti_trainer *s, tutti_status mine)
 {
-    if (!mine && tutti_trainer_ends(s)) mine = TUTTI_ERR_INTERRUPTED;
+    if (!mine && !s->restored && tutti_trainer_ends(s)) mine = TUTTI_ERR_INTERRUPTED;
     return tutti_trainer_record_interrupt(s, tutti_exchange_agree(s->session.exchange, mine, NULL));
 }
 

@@ -5,7 +5,8 @@
 
 #include "apps/train/trainer.h"
 
-/* Ends a stage: a failure of any rank becomes that of all. INTERRUPTED if one was asked to end. */
+/* Ends a stage: a failure of any rank becomes that of all. INTERRUPTED if one was asked to end; but a run that
+ * begins from a snapshot ends before its first step, when that is saved. */
 tutti_status tutti_trainer_agree(tutti_trainer *trainer, tutti_status mine);
 /* The signal that asks this rank to end the run; 0: none. In an elastic run SIGTERM is none: it asks the rank alone to
  * leave, after the next step. */

@@ -11,6 +11,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,6 +161,19 @@ static int64_t first_of(const tutti_train_elastic *e)
     return e->epoch.snapshot > 0 ? e->epoch.snapshot : e->origin;
 }
 
+/* It was asked to, alone. */
+static void say_leaving(const tutti_train_elastic *e)
+{
+    tutti_log(TUTTI_LOG_WARN, "%s: this rank leaves the run after step %" PRId64,
+        tutti_interrupt_name(tutti_interrupt_asked(e->interrupt)), e->kept.newest.step);
+}
+
+/* The whole run is to end: what is left of it saves its snapshot, however few ranks that are. */
+static int is_ending(const tutti_train_elastic *e)
+{
+    return tutti_interrupt_asked(e->interrupt) == SIGINT;
+}
+
 static void report_change(const tutti_train_elastic *e, const tutti_membership *before)
 {
     char lost[512], come[512];
@@ -190,7 +204,11 @@ static tutti_status await_others(tutti_train_elastic *e)
         tutti_log(TUTTI_LOG_WARN, "%d rank%s left, and the run needs %d: waiting for others",
             e->epoch.n, e->epoch.n == 1 ? " is" : "s are", e->least);
     while (!tutti_train_elastic_wishes(e)) {
-        if (tutti_interrupt_asked(e->interrupt)) return TUTTI_ERR_INTERRUPTED;
+        if (is_ending(e)) return TUTTI_OK;
+        if (tutti_interrupt_asked(e->interrupt)) {
+            say_leaving(e);
+            return TUTTI_ERR_INTERRUPTED;
+        }
         if (tutti_clock_s() > until_s)
             return tutti_fail(TUTTI_ERR_COMM, "no other rank has come within %g s", join_s);
         tutti_elastic_snapshot(e->elastic, e->kept.newest.step, e->kept.before.step);
@@ -207,6 +225,9 @@ static tutti_status enter_epoch(tutti_train_elastic *e)
     if (status) return status;
     const int rank = find_id(&e->epoch, e->id);
     tutti_log_set_rank(rank);
+    if (rank == 0 && e->epoch.entry[0].fresh && e->epoch.snapshot > 0)
+        return tutti_fail(TUTTI_ERR_COMM, "this rank is new, and has become rank 0 before it had a "
+                                          "snapshot: the others continue without it");
     tutti_snapshots_cut(&e->kept, e->epoch.snapshot);
     e->halted = 0;
     const int64_t from = first_of(e);
@@ -226,9 +247,9 @@ tutti_status tutti_train_elastic_enter(tutti_train_elastic *e)
         return tutti_fail(TUTTI_ERR_COMM, "%d rank%s left, and the run needs %d", e->epoch.n,
             e->epoch.n == 1 ? " is" : "s are", e->least);
     }
-    while (!status && e->epoch.n < e->least) {
+    while (!status && e->epoch.n < e->least && !is_ending(e)) {
         status = await_others(e);
-        if (!status) status = enter_epoch(e);
+        if (!status && tutti_train_elastic_wishes(e)) status = enter_epoch(e);
     }
     return status;
 }
@@ -342,16 +363,17 @@ static int is_lost(const tutti_train_elastic *e)
 static int decide(tutti_train_elastic *e, tutti_status *status)
 {
     int finished = 1;
+    e->all_there = *status == TUTTI_ERR_INTERRUPTED;
     if (*status == TUTTI_ERR_COMM || *status == TUTTI_ERR_TIMEOUT) return is_lost(e);
     if (*status) return 0;
     if (e->halted && tutti_interrupt_asked(e->interrupt)) {
-        tutti_log(TUTTI_LOG_WARN, "%s: this rank leaves the run after step %" PRId64,
-            tutti_interrupt_name(tutti_interrupt_asked(e->interrupt)), e->kept.newest.step);
+        say_leaving(e);
         *status = TUTTI_ERR_INTERRUPTED;
         return 0;
     }
     if (e->halted) return 1;
     *status = tutti_elastic_finish(e->elastic, &finished);
+    e->all_there = !*status && finished;
     return !*status && !finished;
 }
 
@@ -364,7 +386,7 @@ int tutti_train_elastic_goes_on(tutti_train_elastic *e, tutti_status *status)
 
 void tutti_train_elastic_close(tutti_train_elastic *e)
 {
-    const int all_there = e->epoch.epoch <= 1;
+    const int all_there = e->epoch.epoch <= 1 && (e->all_there || !e->elastic);
     tutti_elastic_close(e->elastic);
     if (e->start) tutti_lasting_close(e->start->lasting, all_there);
     tutti_snapshots_free(&e->kept);

@@ -30,6 +30,9 @@ struct tutti_train_elastic {
     int halted;     /* all ranks have stopped after the same step, and enter the next epoch */
     double begun_s; /* the last snapshot was made, or training began, then */
     int64_t begun;  /* after this step */
+    int64_t saved;  /* the step of the last checkpoint, known to all ranks; 0: none */
+    double saved_s; /* it was saved, or the run has begun here, then */
+    int all_there;  /* the run has ended on all ranks together, without a loss */
 };
 
 /* As the launcher says, or with MPI's ranks (elastic_start.h). settings: of tutti_trainer_settings; who has others is

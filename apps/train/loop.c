@@ -337,7 +337,7 @@ typedef struct agenda {
 /* A run that has nothing to train does not replace its checkpoint with an identical one. */
 static int is_saved(const tutti_trainer *s, int64_t done)
 {
-    return s->resumed_here && done == s->first_step;
+    return s->resumed_here && !s->restored && done == s->first_step;
 }
 
 /* Whether a multiple of `every` is in the round that has just ended. */
@@ -445,6 +445,8 @@ static tutti_status save(loop *l, int64_t done, int *together)
     if (status) return status;
     l->saved = done;
     tutti_timetable_saved(&l->timetable, done, tutti_clock_s());
+    if (l->s->elastic) l->s->elastic->saved = done;
+    if (l->s->elastic) l->s->elastic->saved_s = l->timetable.saved_s;
     tutti_report_on_checkpoint(l->report, l->s->options->checkpoint.file, done);
     return TUTTI_OK;
 }
@@ -461,13 +463,15 @@ static tutti_status save_best(loop *l, int64_t done, int *together)
     return status;
 }
 
-/* What is left to do when a signal ends the run. */
+/* What is left to do when a signal ends the run: also before the first step, if ranks have changed since the last
+ * checkpoint. */
 static agenda find_last(loop *l, int64_t done)
 {
     const tutti_train_options *o = l->s->options;
     return (agenda){.trace = tutti_tracer_cut(&l->tracer, done),
         .check = l->s->session.placement.ranks > 1 && o->replica_check.word != TUTTI_REPLICA_NEVER,
-        .save = o->checkpoint.file && done > l->s->first_step};
+        .save =
+            o->checkpoint.file && (done > l->s->first_step || (l->s->restored && done > l->saved))};
 }
 
 /* Rank 0 reports how the run ended. */
@@ -477,18 +481,24 @@ static void report_end(const loop *l, int64_t done)
     const char *name = tutti_interrupt_name(l->signal),
                *from = l->saved ? o->checkpoint.file : o->checkpoint.resume;
     if (!tutti_trainer_reports(l->s)) return;
+    const int64_t step = l->saved        ? l->saved
+                         : l->s->elastic ? l->s->elastic->origin
+                                         : l->s->first_step;
+    const int launched =
+        l->s->elastic && !o->elastic.least; /* by tutti-run, perhaps on another host */
     const tutti_placement *all = l->s->store ? &l->s->store->placement : NULL;
-    char *command = !from ? NULL
-                    : all && l->s->store->jobs
-                        ? tutti_again_jobs(all->servers, all->clients, all->workers * all->stages,
-                              o->words, from)
-                        : tutti_again_command(o->words, tutti_trainer_ranks(l->s), from);
+    char *command =
+        !from ? NULL
+        : all && l->s->store->jobs
+            ? tutti_again_jobs(
+                  all->servers, all->clients, all->workers * all->stages, o->words, from)
+            : tutti_again_command(o->words, launched ? 0 : tutti_trainer_ranks(l->s), from);
     tutti_report_on_interrupt(l->report, name, done, command);
     if (command)
         tutti_log(TUTTI_LOG_WARN,
             "interrupted by %s after step %" PRId64 " of %" PRId64
             ", which is saved in %s. To continue: %s",
-            name, l->saved ? done : l->s->first_step, l->s->steps, from, command);
+            name, step, l->s->steps, from, command);
     else
         tutti_log(TUTTI_LOG_WARN,
             "interrupted by %s after step %" PRId64 " of %" PRId64 ": nothing is saved%s", name,
@@ -620,6 +630,15 @@ static void summarise(loop *l, tutti_report_summary *summary)
         .replica_checks = l->replica_checks};
 }
 
+/* A change of ranks does not put off the next checkpoint. */
+static void continue_clock(tutti_train_elastic *e, tutti_timetable *timetable)
+{
+    if (e->saved_s > 0)
+        timetable->saved_s = e->saved_s;
+    else
+        e->saved_s = timetable->saved_s;
+}
+
 tutti_status tutti_loop_run(
     tutti_trainer *trainer, tutti_report *report, tutti_report_summary *summary, int *together)
 {
@@ -628,9 +647,11 @@ tutti_status tutti_loop_run(
         trainer->last_step > trainer->first_step ? trainer->last_step - trainer->first_step : 0;
     *together = 0;
     begin_sums(&l);
+    if (trainer->elastic) l.saved = trainer->elastic->saved;
     if (!trainer->options->checkpoint.minutes.word) {
         l.timetable.every_s = 60 * trainer->options->checkpoint.minutes.value;
         tutti_timetable_saved(&l.timetable, trainer->first_step, tutti_clock_s());
+        if (trainer->elastic) continue_clock(trainer->elastic, &l.timetable);
         l.look = trainer->first_step + TUTTI_TIMETABLE_FIRST;
     }
     tutti_status status = tutti_flights_open(l.flight, trainer->session.step->micro_batches);

@@ -114,6 +114,7 @@ tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interr
         .interrupt = interrupt,
         .store = store,
         .elastic = elastic,
+        .restored = elastic && elastic->epoch.snapshot > 0,
         .readers = tutti_data_threads(options->images.threads, (int)options->machine.workers)};
     tutti_status made = strcmp(options->machine.engines, "timed") == 0
                             ? tutti_engines_new(&trainer->engines)
@@ -147,21 +148,16 @@ tutti_status tutti_trainer_join(const tutti_train_options *options, tutti_interr
 
 /* ---- files ---- */
 
-/* Whether this run has begun before, with other ranks; and whether there is a snapshot from which it continues. */
+/* Whether this run has begun before, with other ranks. */
 static int continues(const tutti_trainer *s)
 {
     return s->elastic && tutti_train_elastic_continues(s->elastic);
 }
 
-static int is_restored(const tutti_trainer *s)
-{
-    return s->elastic && s->elastic->epoch.snapshot > 0;
-}
-
 static tutti_status claim_outputs(tutti_trainer *s)
 {
     return s->session.placement.rank == 0
-               ? tutti_outputs_claim(s->options, continues(s), is_restored(s), &s->outputs)
+               ? tutti_outputs_claim(s->options, continues(s), s->restored, &s->outputs)
                : TUTTI_OK;
 }
 
@@ -189,7 +185,7 @@ static tutti_status build(tutti_trainer *s)
     return status;
 }
 
-/* Rank 0 is never a new one. */
+/* Rank 0 has it (tutti_train_elastic_enter). */
 static tutti_status restore_snapshot(tutti_trainer *s)
 {
     const tutti_snapshot *from = tutti_train_elastic_restores(s->elastic);
@@ -202,7 +198,7 @@ static tutti_status restore_snapshot(tutti_trainer *s)
 
 static tutti_status begin_weights(tutti_trainer *s)
 {
-    if (is_restored(s)) return restore_snapshot(s);
+    if (s->restored) return restore_snapshot(s);
     if (!s->options->checkpoint.resume) {
         if (!s->options->checkpoint.init_from && strstr(s->options->model->name, ".onnx#") &&
             tutti_trainer_reports(s))
@@ -219,7 +215,7 @@ static tutti_status begin_weights(tutti_trainer *s)
 static tutti_status load_weights(tutti_trainer *s)
 {
     tutti_status status = TUTTI_OK;
-    if (is_restored(s)) {
+    if (s->restored) {
         const int has = s->session.placement.rank == 0;
         const tutti_snapshot *from = has ? tutti_train_elastic_restores(s->elastic) : NULL;
         return s->session.whole ? tutti_snapshot_spread(from, s) : TUTTI_OK;
@@ -255,10 +251,11 @@ static tutti_status share_sums(tutti_trainer *s)
 
 static tutti_status share_weights(tutti_trainer *s)
 {
-    enum { NUMBERS = 8 };
+    enum { NUMBERS = 10 };
     tutti_rate_plateau *plateau = &s->rate_schedule.plateau;
+    tutti_train_elastic *e = s->elastic;
     int64_t first[NUMBERS] = {s->first_step, s->outputs.resumed_here, s->best.step, s->best.since,
-        0, plateau->since, plateau->drops, 0};
+        0, plateau->since, plateau->drops, 0, e ? e->saved : 0, e ? e->origin : 0};
     memcpy(&first[4], &s->best.accuracy, sizeof s->best.accuracy);
     memcpy(&first[7], &plateau->best, sizeof plateau->best);
     tutti_status status = tutti_trainer_broadcast(s, "the first step", TUTTI_I64, NUMBERS, first);
@@ -270,6 +267,8 @@ static tutti_status share_weights(tutti_trainer *s)
     plateau->since = first[5];
     plateau->drops = first[6];
     memcpy(&plateau->best, &first[7], sizeof plateau->best);
+    if (e) e->saved = first[8];
+    if (e) e->origin = first[9];
     const tutti_conf_int *patience = &s->options->evaluation.patience;
     if (s->options->evaluation.only || (!patience->word && s->best.since >= patience->value))
         s->last_step = s->first_step;

@@ -9,9 +9,10 @@
 
 typedef struct tutti_timetable {
     double every_s; /* between checkpoints */
-    /* of the last checkpoint, or the begin of the run */
-    int64_t saved_step;
-    double saved_s;
+    double saved_s; /* the last checkpoint was saved, or the run has begun, then */
+    /* What a step takes is measured from here on */
+    int64_t begun_step;
+    double begun_s;
 } tutti_timetable;
 
 enum { TUTTI_TIMETABLE_FIRST = 8 /* steps until the first decision */ };

@@ -44,6 +44,7 @@ typedef struct tutti_trainer {
     tutti_training_session session;       /* traced with --trace */
     tutti_train_store *store;             /* borrowed; NULL: without servers, or with those of the step */
     tutti_train_elastic *elastic;         /* borrowed; NULL: the ranks are those of MPI */
+    int restored;                         /* it begins from a snapshot of an elastic run */
     int can_bf16;                         /* every rank's processor can */
     int readers;                          /* threads that read ahead */
     tutti_dtype precision;                /* of this run, the same on all ranks */

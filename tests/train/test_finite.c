@@ -47,6 +47,10 @@ START_TEST(a_command_line)
     text = tutti_again_command(argv, 4, "file");
     ck_assert_str_eq(text, "mpirun -np 4 no-such-program --data x --resume file");
     free(text);
+    text = tutti_again_command(argv, 0, "file");
+    ck_assert_str_eq(text, "no-such-program --data x --resume file # under tutti-run --elastic, "
+                           "with its options as before");
+    free(text);
     text = tutti_again_command(argv, 1, "file");
     ck_assert_str_eq(text, "no-such-program --data x --resume file");
     free(text);

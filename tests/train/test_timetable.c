@@ -55,11 +55,25 @@ START_TEST(no_time_passes)
 }
 END_TEST
 
+/* When the ranks have changed, steps take another time from then on, and the checkpoint is due as before. */
+START_TEST(a_change_of_ranks_does_not_put_it_off)
+{
+    tutti_timetable t = {.every_s = 60};
+    int64_t next;
+    tutti_timetable_saved(&t, 100, 1000);
+    t.saved_s = 950;
+    ck_assert_int_eq(tutti_timetable_decide(&t, 108, 1008, &next), 0);
+    ck_assert_int_eq(next, 110);
+    ck_assert_int_eq(tutti_timetable_decide(&t, 110, 1010, &next), 1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("timetable");
     TCase *tcase = testing_case(suite, "timetable");
     tcase_add_test(tcase, when_it_is_due);
     tcase_add_test(tcase, no_time_passes);
+    tcase_add_test(tcase, a_change_of_ranks_does_not_put_it_off);
     return testing_run(suite);
 }
