@@ -14,7 +14,7 @@ started=$SECONDS
 [ -s "$dir/slow" ] || fail "no checkpoint"
 
 # In an elastic run a rank dies meanwhile: the other one goes on when the checkpoint is written, and writes the next one.
-LD_PRELOAD="$slow" SLOW_DISK_S=9 SLOW_DISK_ONCE=1 "$apps/tutti-run" --elastic 1:2 -n 2 --max-restarts 0 "$apps/tutti-cifar" "${run[@]}" --checkpoint "$dir/lost" > "$dir/out" 2>&1 &
+LD_PRELOAD="$slow" SLOW_DISK_S=3 SLOW_DISK_ONCE=1 "$apps/tutti-run" --elastic 1:2 -n 2 --max-restarts 0 "$apps/tutti-cifar" "${run[@]}" --checkpoint "$dir/lost" > "$dir/out" 2>&1 &
 pid=$!
 for _ in {1..300}; do
     [ -n "$(find "$dir" -name 'lost*' ! -name '*.lock' | head -n 1)" ] && break
