@@ -153,17 +153,19 @@ tutti_status tutti_train_config_read(const tutti_train_options *o, const char *p
 json_t *tutti_train_config_object(const tutti_train_options *o)
 {
     static const char files[] = "Files and messages"; /* the heading of what a run writes */
+    static const char read[] = "init-from"; /* is behind it, and is a file that a run reads */
     char *text = tutti_conf_text(&o->conf, o), *at = text;
     json_t *object = text ? json_object() : NULL;
+    int written = 0;
     for (const tutti_setting *s = o->conf.settings; object && at && *at; s++) {
         if (s->kind == TUTTI_CONF_END) break;
-        if (s->kind == TUTTI_CONF_HEADING && strcmp(s->help, files) == 0) break;
+        if (s->kind == TUTTI_CONF_HEADING && strcmp(s->help, files) == 0) written = 1;
         const size_t length = s->name ? strlen(s->name) : 0;
         if (!length || strncmp(at, s->name, length) != 0 || at[length] != '=') continue;
         char *value = at + length + 1, *end = value + strcspn(value, "\n");
         const int last = !*end;
         *end = '\0';
-        if (*value && strcmp(s->name, "config") != 0)
+        if (*value && (!written || strcmp(s->name, read) == 0) && strcmp(s->name, "config") != 0)
             json_object_set_new(object, s->name, json_string(value));
         at = last ? end : end + 1;
     }

@@ -19,6 +19,14 @@ trains 1 --config run.json --batch 8 --steps 2 --seed 8 --augment none
 cp json other.json
 trains 1 --data data --model mlp --batch 8 --lr 0.02 --steps 2 --decay-weights-only --seed 8 --eval-every never
 is "options count more" "$(perl -ne 'print $1 if /"summary".*"weights_hash": ?"(\w+)"/' other.json)"
+# The weights that a run began with are part of it; the files that it has written are not.
+trains 1 --data data --model mlp --batch 4 --steps 2 --checkpoint weights
+trains 1 --data data --model mlp --batch 4 --lr 0.02 --steps 3 --seed 7 --init-from weights --checkpoint tuned
+hash=$(field weights_hash)
+cp json tuned.json
+trains 1 --config tuned.json
+is "from the JSON of a run that began with weights" "$hash"
+grep '"event":"options"' tuned.json | grep -q '"checkpoint"' && fail "--checkpoint is among the options: $(grep '"options"' tuned.json)"
 # A recipe's values count less than the file's.
 echo '{"recipe": "he", "weight-decay": 0.25, "data": "data"}' > recipe.json
 "$apps/tutti-cifar" --config recipe.json --help all > help || fail "--config with --help"
