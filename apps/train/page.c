@@ -225,6 +225,12 @@ void tutti_page_on_summary(tutti_page *page, const tutti_report_summary *summary
     page->progress.step = summary->steps;
 }
 
+void tutti_page_on_rates(tutti_page *page, int64_t steps)
+{
+    page->progress.state = TUTTI_PROGRESS_ENDED;
+    page->progress.step = steps;
+}
+
 /* ---- curves ---- */
 
 typedef struct frame {

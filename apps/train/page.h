@@ -24,7 +24,9 @@ tutti_status tutti_page_on_eval(tutti_page *page, const tutti_report_eval *eval)
 void tutti_page_on_interrupt(
     tutti_page *page, const char *signal, int64_t step, const char *command);
 void tutti_page_on_summary(tutti_page *page, const tutti_report_summary *summary);
-/* Writes the file for the last time: a run without summary and interruption has failed, unless others continue it. IO
+/* A search for a rate has ended, after this many steps. */
+void tutti_page_on_rates(tutti_page *page, int64_t steps);
+/* Writes the file for the last time: a run without summary, rates and interruption has failed, unless others continue it. IO
  * (logged). */
 tutti_status tutti_page_end(tutti_page *page, int continues);
 /* Accepts NULL. */

@@ -574,6 +574,7 @@ void tutti_report_on_rates(tutti_report *report, const tutti_report_rates *r)
                         number(r->lowest), "diverged", number(r->diverged), "rate",
                         numbers(r->steps, r->rate), "loss", numbers(r->steps, r->loss), "smoothed",
                         numbers(r->steps, r->smoothed)));
+    if (report->page) tutti_page_on_rates(report->page, r->steps);
     FILE *out = report->people;
     if (!out) return;
     end_bar(report);

@@ -4,12 +4,14 @@
 make_cifar "$dir/data"
 model=(--data "$dir/data" --model cifar-quick --batch 5)
 finds() { # P OPTION...
-    rm -f "$dir/json" "$dir/picture"
-    cifar "$1" "${model[@]}" --find-lr "$dir/picture" --json "$dir/json" "${@:2}" || { fail "status $?: $*"; cat "$dir/out"; }
+    rm -f "$dir/json" "$dir/picture" "$dir/page"
+    cifar "$1" "${model[@]}" --find-lr "$dir/picture" --json "$dir/json" --report "$dir/page" "${@:2}" || { fail "status $?: $*"; cat "$dir/out"; }
     event=$(tail -n 1 "$dir/json")
     grep -q '^{"event":"find_lr"' <<< "$event" || fail "$*: no event find_lr at the end"
     grep -q '"event":"\(eval\|checkpoint\|summary\)"' "$dir/json" && fail "$*: it does more than look for a rate"
     [ "$(head -c 4 "$dir/picture") $(tail -n 1 "$dir/picture")" = '<svg </svg>' ] || fail "$*: the picture is not whole"
+    grep -q "<b>The run has ended</b> after step $(sed 's/.*"steps":\([0-9]*\).*/\1/' <<< "$event") of " "$dir/page" ||
+        fail "$*: the page says $(grep "id='progress'" "$dir/page")"
     grep -q NAN "$dir/picture" && fail "$*: the picture has numbers that are none"
 }
 says() { grep -qE -e "$1" "$dir/out" || { fail "nobody says: $1"; cat "$dir/out"; }; }
