@@ -116,7 +116,8 @@ static void put_settings(FILE *out, const tutti_report_start *s)
     put_row(out, "training", text);
     put_row(out, "recipe", s->recipe);
     snprintf(text, sizeof text, "%d x %" PRId64 " images, %" PRId64 " steps, %" PRId64 " per epoch",
-        s->ranks, s->batch * (s->accumulate > 1 ? s->accumulate : 1), s->steps, s->steps_per_epoch);
+        s->replicas, s->batch * (s->accumulate > 1 ? s->accumulate : 1), s->steps,
+        s->steps_per_epoch);
     put_row(out, "steps", text);
     snprintf(text, sizeof text, "%s, in %s; sums over ranks: %s, in %s", s->library, s->precision,
         s->design, s->wire);

@@ -130,6 +130,9 @@ ends() { grep -q "id='progress'><b>$2" "$1" && ! grep -q refresh "$1" || fail "$
 ends "$dir/one.html" 'The run has ended</b> after step 6 of 6.'
 trains 1 "${run[@]}" --steps 6 --stop-after 2 --report "$dir/early"
 ends "$dir/early" 'The run has ended</b> after step 2 of 6.'
+# The images of a step are those of its replicas, however many ranks compute them.
+trains 2 "${run[@]}" --steps 1 --layout stages=2 --report "$dir/stages"
+grep -q '<th>steps</th><td>1 x 7 images, 1 steps' "$dir/stages" || fail "stages: $(grep '<th>steps' "$dir/stages")"
 cifar 2 "${run[@]}" --lr 1000 --momentum 0.99 --steps 60 --report "$dir/lost"
 ends "$dir/lost" 'The run has failed</b> after step [0-9]* of 60: its output says why.'
 
