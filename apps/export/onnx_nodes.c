@@ -227,23 +227,40 @@ static void write_norm(writer *w, const tutti_layer *layer)
     end_layer(w, &node, layer, 0);
 }
 
+/* Reads an input as features: where it is an image, a node with this name flattens it. */
+static void reads_flat(writer *w, tutti_protobuf *node, tutti_value value, const char *name)
+{
+    if (w->flat[value]) {
+        reads_value(w, node, value);
+        return;
+    }
+    tutti_protobuf flatten = begin("Flatten", name);
+    reads_value(w, &flatten, value);
+    writes(&flatten, name);
+    add_int(&flatten, "axis", 1);
+    end_node(w, &flatten);
+    reads(node, name);
+}
+
+/* Reads all inputs: as features where the layer's value is features. */
+static void reads_inputs(writer *w, tutti_protobuf *node, const tutti_layer *layer)
+{
+    char name[NAME];
+    for (int i = 0; i < layer->inputs; i++) {
+        snprintf(name, sizeof name, "%s/flat%d", layer->name, i);
+        if (w->flat[layer->value])
+            reads_flat(w, node, layer->in[i], name);
+        else
+            reads_value(w, node, layer->in[i]);
+    }
+}
+
 static void write_dense(writer *w, const tutti_layer *layer)
 {
     char name[NAME];
-    const int image = !w->flat[layer->in[0]];
     snprintf(name, sizeof name, "%s/flat", layer->name);
-    if (image) {
-        tutti_protobuf flatten = begin("Flatten", name);
-        reads_value(w, &flatten, layer->in[0]);
-        writes(&flatten, name);
-        add_int(&flatten, "axis", 1);
-        end_node(w, &flatten);
-    }
     tutti_protobuf node = begin("Gemm", layer->name);
-    if (image)
-        reads(&node, name);
-    else
-        reads_value(w, &node, layer->in[0]);
+    reads_flat(w, &node, layer->in[0], name);
     reads_parameter(w, &node, layer, "weight");
     reads_parameter(w, &node, layer, "bias");
     add_int(&node, "transB", 1);
@@ -287,7 +304,7 @@ static void write_avg_pool(writer *w, const tutti_layer *layer)
 static void write_plain(writer *w, const tutti_layer *layer, const char *op, int relu)
 {
     tutti_protobuf node = begin(op, layer->name);
-    for (int i = 0; i < layer->inputs; i++) reads_value(w, &node, layer->in[i]);
+    reads_inputs(w, &node, layer);
     end_layer(w, &node, layer, relu);
 }
 
@@ -319,7 +336,7 @@ static void write_add(writer *w, const tutti_layer *layer)
 static void write_concat(writer *w, const tutti_layer *layer)
 {
     tutti_protobuf node = begin("Concat", layer->name);
-    for (int i = 0; i < layer->inputs; i++) reads_value(w, &node, layer->in[i]);
+    reads_inputs(w, &node, layer);
     add_int(&node, "axis", 1);
     end_layer(w, &node, layer, 0);
 }
@@ -403,11 +420,11 @@ static void find_needed(const tutti_net *net, char *needed)
             needed[net->source[net->layer[l].in[i]].layer] = 1;
 }
 
-/* A dense layer makes features; the others leave them features. */
+/* A dense layer makes features; the others leave them features, and make them of pixels that they join with features. */
 static void note_flat(writer *w, const tutti_layer *layer)
 {
-    const int flat =
-        strcmp(layer->kind->name, "dense") == 0 || (layer->inputs > 0 && w->flat[layer->in[0]]);
+    int flat = strcmp(layer->kind->name, "dense") == 0;
+    for (int i = 0; i < layer->inputs; i++) flat |= w->flat[layer->in[i]];
     for (int o = 0; o < layer->outputs; o++) w->flat[layer->value + o] = (char)flat;
 }
 

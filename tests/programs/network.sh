@@ -100,10 +100,26 @@ END
     grep -aq 'logits/flat' pooled.onnx || fail "the output of pooled.onnx is an image"
     trains 1 "${run[@]}" --model pooled.onnx --evaluate --init-from pooled.onnx
     is "weights of pooled" "$trained"
+    # images of one pixel that are added to features and joined with them become features, in either order
+    cat > mixed.json << 'END'
+{"input": {"height": 8, "width": 8, "classes": 2}, "layers": [{"is": "conv", "name": "c", "filters": 4, "window": 3},
+ {"is": "global-avg-pool", "name": "p"}, {"is": "dense", "name": "f", "features": 4}, {"is": "add", "name": "a", "of": ["p", "f"], "relu": true},
+ {"is": "add", "name": "b", "of": ["f", "p"]}, {"is": "concat", "name": "j", "of": ["p", "a", "b"]},
+ {"is": "dense", "name": "fc", "features": "classes"}]}
+END
+    trains 1 "${run[@]}" --model mixed.json --checkpoint mixed
+    trained=$(field weights_hash)
+    "$apps/tutti-export" --checkpoint mixed --to mixed.onnx --format onnx > out 2>&1 || { fail "tutti-export of mixed"; cat out; }
+    trains 1 "${run[@]}" --model mixed.onnx --evaluate --init-from mixed.onnx
+    is "weights of mixed" "$trained"
+    "$apps/tutti-predict" --checkpoint mixed --json $image > wanted && "$apps/tutti-predict" --checkpoint mixed.onnx --json $image > out &&
+        cmp out wanted || { fail "tutti-predict of mixed.onnx"; cat out wanted; }
     if "${TUTTI_TEST_PYTHON:-python3}" -c 'import numpy, onnxruntime' 2> /dev/null; then
-        "${TUTTI_TEST_PYTHON:-python3}" -c 'import numpy, onnxruntime
-print(onnxruntime.InferenceSession("pooled.onnx").run(None, {"images": numpy.zeros((3, 3, 8, 8), "f")})[0].shape)' > out 2>&1
-        grep -qx '(3, 2)' out || { fail "what ONNX Runtime makes of pooled.onnx"; cat out; }
+        for name in pooled mixed; do
+            "${TUTTI_TEST_PYTHON:-python3}" -c 'import numpy, onnxruntime, sys
+print(onnxruntime.InferenceSession(sys.argv[1]).run(None, {"images": numpy.zeros((3, 3, 8, 8), "f")})[0].shape)' $name.onnx > out 2>&1
+            grep -qx '(3, 2)' out || { fail "what ONNX Runtime makes of $name.onnx"; cat out; }
+        done
     fi
     rm own.onnx
     "$apps/tutti-predict" --checkpoint onnx.resnet8 $image > out 2>&1 || { fail "tutti-predict, from ONNX"; cat out; }
