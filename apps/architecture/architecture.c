@@ -4,6 +4,7 @@
 #include "apps/architecture/onnx.h"
 #include "dag/base/lines.h"
 #include "dag/base/log.h"
+#include "dag/base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -150,7 +151,9 @@ static void name_architecture(architecture *a, const char *file)
     const char *slash = strrchr(file, '/'), *base = slash ? slash + 1 : file;
     const size_t length = strcspn(base, "#"); /* that of a checkpoint has its hash already */
     const unsigned hash = (unsigned)XXH3_64bits(a->text, strlen(a->text));
-    snprintf(a->name, NAME, "%.*s#%08x", (int)(length < BASE ? length : BASE), base, hash);
+    char copy[4 * BASE], shown[BASE + 1]; /* checkpoints and reports need UTF-8 */
+    snprintf(copy, sizeof copy, "%.*s", (int)(length < sizeof copy ? length : sizeof copy), base);
+    snprintf(a->name, NAME, "%s#%08x", tutti_text_show(copy, shown, sizeof shown), hash);
 }
 
 static tutti_status read_text(const char *file, const char *text, size_t bytes, architecture *a)

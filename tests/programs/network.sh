@@ -132,6 +132,13 @@ else
     refuses 2 'whole.onnx: .*install libprotobuf-c-dev' "$apps/tutti-cifar" "${run[@]}" --model whole.onnx
 fi
 
+# ---- a file's name that is not UTF-8, and one that is cut within a character
+for name in $'n\xe9t' "$(printf '%047d' 0)ébc"; do
+    cp kept.json "$name.json"
+    trains 1 "${run[@]}" --model "$name.json" --checkpoint named --overwrite
+    trains 1 "${run[@]}" --model "$name.json" --checkpoint named --resume named
+done
+
 # ---- refused
 sed 's/"filters": 16/"filters": 24/' kept.json > own.json
 refuses 1 "its model is own.json#.*, but this run's is own.json#" "$apps/tutti-cifar" "${run[@]}" --model own.json --checkpoint part --resume part
