@@ -281,10 +281,14 @@ static tutti_status evaluate_with(loop *l, int64_t done, tutti_tally *tally, int
 static void compare_with_best(loop *l, int64_t done)
 {
     tutti_trainer *s = l->s;
-    const tutti_conf_int *patience = &s->options->evaluation.patience;
+    const tutti_conf_int *patience = &s->options->evaluation.patience,
+                         *every = &s->options->evaluation.every;
+    const int64_t epochs = done / s->steps_per_epoch;
     l->better = 0;
     if (patience->word && !s->options->checkpoint.keep_best) return;
-    if (done <= s->first_step || (done % s->steps_per_epoch != 0 && done != s->steps)) return;
+    if (done <= s->first_step) return;
+    if (done != s->steps && (done % s->steps_per_epoch || every->word || epochs % every->value))
+        return;
     l->better = !s->best.step || l->found.test_accuracy > s->best.accuracy;
     s->best.since++;
     if (l->better) s->best = (tutti_train_best){l->found.test_accuracy, done, 0};

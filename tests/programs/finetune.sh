@@ -60,6 +60,16 @@ for step in 20 67 110; do
     cmp "$dir/run" "$dir/half" || fail "interrupted after step $step: another checkpoint"
     cmp "$dir/run.best" "$dir/half.best" || fail "interrupted after step $step: another best one"
 done
+# The evaluation at such a stop is none of those that count, also where not every epoch has one.
+rm -f "$dir"/run*
+trains 2 "${run[@]}" --epochs 6 --eval-every 2 --patience 9 --checkpoint "$dir/run" --keep-best
+for step in 20 60; do
+    rm -f "$dir"/half*
+    trains 2 "${run[@]}" --epochs 6 --eval-every 2 --patience 9 --checkpoint "$dir/half" --keep-best --stop-after $step
+    trains 2 "${run[@]}" --epochs 6 --eval-every 2 --patience 9 --checkpoint "$dir/half" --keep-best --resume "$dir/half"
+    cmp "$dir/run" "$dir/half" || fail "every second epoch is evaluated, interrupted after step $step: another checkpoint"
+    cmp "$dir/run.best" "$dir/half.best" || fail "every second epoch is evaluated, interrupted after step $step: another best one"
+done
 rm "$dir"/half "$dir"/half.1
 refuses 2 'already exists, and this run does not continue from it' cifar 2 "${run[@]}" --checkpoint "$dir/half" --keep-best
 
