@@ -455,7 +455,8 @@ static tutti_status save(loop *l, int64_t done, int *together)
     return TUTTI_OK;
 }
 
-/* Right after an evaluation, which has found the weights to be finite. */
+/* Right after an evaluation, which has found the weights to be finite, and after FILE: a restart takes FILE.best alone for
+ * another run's. */
 static tutti_status save_best(loop *l, int64_t done, int *together)
 {
     if (!l->better || !l->s->options->checkpoint.keep_best) return TUTTI_OK;
@@ -465,6 +466,21 @@ static tutti_status save_best(loop *l, int64_t done, int *together)
     if (!status && l->s->session.placement.rank == 0)
         tutti_report_on_checkpoint(l->report, l->s->outputs.best, done);
     return status;
+}
+
+/* What is resumed may have ended between FILE and FILE.best, which has the same weights. */
+static tutti_status save_lost_best(loop *l, int *together)
+{
+    tutti_trainer *s = l->s;
+    int64_t lost = 0;
+    if (!s->resumed_here || s->restored || !s->options->checkpoint.keep_best || s->best.step < 1 ||
+        s->best.step != s->first_step || s->best.since)
+        return TUTTI_OK;
+    if (s->session.placement.rank == 0) lost = tutti_outputs_lost_best(&s->outputs, s->best.step);
+    tutti_status status = tutti_exchange_broadcast(
+        s->session.exchange, "whether the best weights are saved", TUTTI_I64, 0, 1, &lost);
+    l->better = lost != 0;
+    return status ? status : save_best(l, s->first_step, together);
 }
 
 /* What is left to do when a signal ends the run: also before the first step, if ranks have changed since the last
@@ -528,8 +544,8 @@ static tutti_status do_due(loop *l, int64_t done, agenda due, int *together)
     if (!status) *together = 0; /* what fails from here on may fail on one rank */
     if (!status && !ends && done >= l->s->last_step && tutti_tracer_cut(&l->tracer, done))
         status = tutti_tracer_write(&l->tracer);
-    if (!status && due.evaluate) status = save_best(l, done, together);
     if (!status && due.save) status = save(l, done, together);
+    if (!status && due.evaluate) status = save_best(l, done, together);
     return status;
 }
 
@@ -662,6 +678,7 @@ tutti_status tutti_loop_run(
     if (!status) status = tutti_stopwatch_open(trainer->session.meter, steps, &l.watch);
     if (!status) status = tutti_flight_batches(trainer, 1, &l.batches);
     if (!status) status = open_tracer(&l, together);
+    if (!status) status = save_lost_best(&l, together);
     if (!status) status = run_steps(&l, together);
     if (!status) {
         status = l.tracer.status;

@@ -2,6 +2,7 @@
 
 #include "dag/base/file.h"
 #include "dag/base/log.h"
+#include "dag/base/number.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,10 +43,12 @@ static tutti_status check_nothing_is_lost(const tutti_outputs *outputs)
         tutti_file_target(&(tutti_file_options){.what = what, .path = o->checkpoint.file}, &target);
     if (status) return status;
     char *earlier = tutti_file_earlier(target, 1);
-    const char *lost = is_there(target)          ? o->checkpoint.file
-                       : is_there(earlier)       ? earlier
-                       : is_there(outputs->best) ? outputs->best
-                                                 : NULL;
+    const char *lost = is_there(target) ? o->checkpoint.file : is_there(earlier) ? earlier : NULL;
+    if (!lost && is_there(outputs->best))
+        status = tutti_fail(TUTTI_ERR_USAGE,
+            "--checkpoint %s: %s already exists, and this run does not continue from it: add "
+            "--overwrite to replace it, or choose another name",
+            o->checkpoint.file, outputs->best);
     if (lost)
         status = tutti_fail(TUTTI_ERR_USAGE,
             "--checkpoint %s: %s already exists, and this run does not continue from it: add "
@@ -117,6 +120,18 @@ tutti_checkpoint_place tutti_outputs_place(const tutti_outputs *outputs, int bes
     if (best) return (tutti_checkpoint_place){.path = outputs->best};
     return (tutti_checkpoint_place){outputs->options->checkpoint.file,
         (int)outputs->options->checkpoint.keep, !outputs->continues};
+}
+
+int tutti_outputs_lost_best(const tutti_outputs *outputs, int64_t step)
+{
+    tutti_checkpoint *best = NULL;
+    int64_t has = 0;
+    if (!outputs->best) return 0;
+    if (!is_there(outputs->best) || tutti_checkpoint_open(outputs->best, &best)) return 1;
+    const char *text = tutti_checkpoint_value(best, "step");
+    const int older = !text || !tutti_number_int(text, &has) || has < step;
+    tutti_checkpoint_close(best);
+    return older;
 }
 
 void tutti_outputs_release(tutti_outputs *outputs)

@@ -37,6 +37,8 @@ tutti_status tutti_outputs_claim(
 tutti_status tutti_outputs_resumed(tutti_outputs *outputs);
 /* Where to save the next checkpoint, or the best one. */
 tutti_checkpoint_place tutti_outputs_place(const tutti_outputs *outputs, int best);
+/* Whether FILE.best is missing, damaged or of a step before this one. */
+int tutti_outputs_lost_best(const tutti_outputs *outputs, int64_t step);
 /* Releases everything. May be called twice. */
 void tutti_outputs_release(tutti_outputs *outputs);
 

@@ -71,7 +71,29 @@ for step in 20 60; do
     cmp "$dir/run.best" "$dir/half.best" || fail "every second epoch is evaluated, interrupted after step $step: another best one"
 done
 rm "$dir"/half "$dir"/half.1
-refuses 2 'already exists, and this run does not continue from it' cifar 2 "${run[@]}" --checkpoint "$dir/half" --keep-best
+refuses 2 "half.best already exists, and this run does not continue from it: add --overwrite to replace it, or choose another name" \
+    cifar 2 "${run[@]}" --checkpoint "$dir/half" --keep-best
+# FILE is saved before FILE.best: a run that ends between the two goes on, and saves what was lost. With a rate of 0 the first
+# evaluation stays the best.
+rm -f "$dir"/run* "$dir"/half*
+trains 2 "${run[@]}" --epochs 3 --lr 0 --checkpoint "$dir/run" --keep-best
+mkdir "$dir/half.best"
+cifar 2 "${run[@]}" --epochs 3 --lr 0 --checkpoint "$dir/half" --keep-best --overwrite && fail "a folder is replaced by FILE.best"
+rmdir "$dir/half.best" || ls "$dir"
+[ -s "$dir/half" ] || fail "FILE.best is saved before FILE"
+cp "$dir/half" "$dir/first"
+trains 2 "${run[@]}" --epochs 3 --lr 0 --checkpoint "$dir/half" --keep-best --resume "$dir/half"
+cmp "$dir/run" "$dir/half" || fail "ended before FILE.best: another checkpoint"
+cmp "$dir/run.best" "$dir/half.best" || fail "ended before FILE.best: another best one"
+for change in '$m{step} = "10"' '$m{step} = "21"'; do # older, newer
+    cp "$dir/first" "$dir/half"
+    remake "$dir/run.best" "$dir/half.best" "$change" || fail "remake $change"
+    cp "$dir/half.best" "$dir/odd"
+    trains 1 "${run[@]}" --batch 10 --epochs 3 --lr 0 --checkpoint "$dir/half" --keep-best --resume "$dir/half"
+    [[ $change = *21* ]] && kept=yes || kept=no
+    cmp -s "$dir/odd" "$dir/half.best" && is=yes || is=no
+    [ $is = $kept ] || fail "FILE.best with $change: kept: $is, not $kept"
+done
 
 # ---- no patience: with a rate of 0 the first evaluation stays the best
 rm -f "$dir/json"
