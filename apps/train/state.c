@@ -49,7 +49,8 @@ static const struct {
     {"accumulate", BETTER_EQUAL, 0, "1"}, {"ema", BETTER_EQUAL, 0, "none"},
     {precision_key, BETTER_EQUAL, 0, "f32"}, {"strategy", EQUAL_OR_SYNC, 0, sync_word},
     {"compress", MUST_BE_EQUAL, 0, "none"}, {"freeze", BETTER_EQUAL, 0, "none"},
-    {"lr-scale", BETTER_EQUAL, 0, "none"}, {"cutmix", BETTER_EQUAL, 0, "none"}};
+    {"lr-scale", BETTER_EQUAL, 0, "none"}, {"cutmix", BETTER_EQUAL, 0, "none"},
+    {"micro-batches", BETTER_EQUAL, 0, NULL}, {"split", BETTER_EQUAL, 0, NULL}};
 static const char choice_key[] = "choice", best_key[] = "best", sums_key[] = "epoch-sums",
                   plateau_key[] = "plateau", engines_key[] = "engines";
 static const char best_format[] = "%.17g after step %" PRId64 ", %" PRId64 " evaluations ago",
@@ -106,6 +107,16 @@ static void write_compress(const tutti_trainer *s, char text[WORD_SIZE])
         snprintf(text, WORD_SIZE, "none");
 }
 
+/* Of images in folders without train/ and val/. */
+static void write_split(const tutti_trainer *s, char text[WORD_SIZE])
+{
+    const tutti_train_data *data = &s->options->data;
+    if (data->held_out > 0)
+        snprintf(text, WORD_SIZE, "%.9g,%" PRIu64, data->held_out, data->held_out_seed);
+    else
+        snprintf(text, WORD_SIZE, "none");
+}
+
 static void write_words(const tutti_trainer *s, int64_t step, word_text text)
 {
     const tutti_step_options *r = &s->session.recipe;
@@ -153,6 +164,8 @@ static void write_words(const tutti_trainer *s, int64_t step, word_text text)
     snprintf(text[i++], WORD_SIZE, "%s", rates->freeze ? rates->freeze : "none");
     snprintf(text[i++], WORD_SIZE, "%s", rates->scale ? rates->scale : "none");
     write_or_none(r->cutmix ? r->mixup : 0, text[i++]);
+    snprintf(text[i++], WORD_SIZE, "%d", s->session.step->micro_batches);
+    write_split(s, text[i++]);
 }
 
 /* Releases `had` tensors, and frees the list. */

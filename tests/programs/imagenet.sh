@@ -76,6 +76,9 @@ imagenet 2 --data "$dir/own" --model resnet18 --size 32 --batch 2 --steps 1 --sp
 grep -q '"event":"start".*"data":"folders"' "$dir/json" || fail "the start does not name the format folders"
 own=$(find "$dir/own" -name '*.jpg' | head -n 1)
 "$apps/tutti-predict" --checkpoint "$dir/mine" "$own" | grep -q "$(basename "$(dirname "$own")")" || fail "tutti-predict does not name the folders' classes"
+imagenet 2 --data "$dir/own" --model resnet18 --size 32 --batch 2 --steps 2 --split 0.3,5 --resume "$dir/mine" --eval-every never ||
+    { fail "resumed with other images held out: status $?"; cat "$dir/out"; }
+grep -q 'split was 0.3,4 and is 0.3,5' "$dir/out" || { fail "no warning of other images held out"; cat "$dir/out"; }
 refuses 2 '--split: .* has test images of its own: leave it out' imagenet 2 --data "$dir/jpeg" --split 0.3
 refuses 2 '--split 0.2,x: must be a share from 0.001 to 0.9' imagenet 2 --data "$dir/own" --split 0.2,x
 
