@@ -25,7 +25,7 @@ resumes 2 4 --model cifar-quick --batch 8 --workers 2 --design chained
 trains 2 --data "$dir/data" --steps 8 --lr 0.02 --augment crop --model cifar-quick --batch 8 --workers 1 --resume "$dir/part"
 grep -q "micro-batches was 2 and is 1" "$dir/out" || { fail "no warning about other micro-batches"; cat "$dir/out"; }
 # Checkpoints of earlier versions do not have them.
-remake "$dir/part" "$dir/early" 'delete @m{"micro-batches", "split"}; $m{steps} = 8' || fail "remake"
+remake "$dir/part" "$dir/early" 'delete @m{"micro-batches", "split"}; $m{steps} = "8"' || fail "remake"
 trains 2 --data "$dir/data" --steps 8 --lr 0.02 --augment crop --model cifar-quick --batch 8 --workers 1 --resume "$dir/early"
 ! grep -q "not the run that was interrupted" "$dir/out" || { fail "a warning about what is not known"; cat "$dir/out"; }
 resumes 3 3 --model resnet8 --batch 10 --workers 2 --wire bf16
