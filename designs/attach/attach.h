@@ -138,9 +138,9 @@ TUTTI_API tutti_status tutti_name(tutti_session *session, tutti_handle data, con
 
 /* Sets the priority of the collectives that are inserted on the data of this handle from here on
  * (recv, where a call has send and recv; send, where recv is NULL). data NULL: of all collectives
- * on data without a priority of their own. Larger goes first; the default is 0. Set it
- * to 0 before the handle is unregistered, as with a name. Every rank must give the same priorities (MISMATCH
- * otherwise).
+ * on data without a priority of their own. Larger goes first; the default is 0. Set it to that of NULL
+ * (0 at first) before the handle is unregistered, as with a name: the data then have none of their own.
+ * Every rank must give the same priorities (MISMATCH otherwise).
  *
  *     tutti_priority(tutti, first_layer_handle, 1);     the next iteration needs it first
  *

@@ -48,7 +48,7 @@ tutti_status tutti_priorities_give(tutti_priorities *priorities, const void *dat
     if (status) return status;
     slot *s = slot_of(p->slot, p->room, data);
     p->used += !s->data;
-    *s = (slot){.data = data, .priority = priority};
+    *s = (slot){.data = data, .priority = priority, .dropped = priority == p->otherwise};
     return TUTTI_OK;
 }
 

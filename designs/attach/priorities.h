@@ -13,7 +13,8 @@ typedef struct tutti_priorities {
     int otherwise;                  /* of all other data */
 } tutti_priorities;
 
-/* Replaces an earlier priority. data NULL: of all data that have none of their own. NOMEM. */
+/* Replaces an earlier priority. data NULL: of all data that have none of their own; data that are given the same have
+ * none. NOMEM. */
 tutti_status tutti_priorities_give(tutti_priorities *priorities, const void *data, int priority);
 /* These data have none any more. */
 void tutti_priorities_drop(tutti_priorities *priorities, const void *data);

@@ -1,6 +1,6 @@
 design_tests = tests/designs/test_burst tests/designs/test_clocks tests/designs/test_comm_core tests/designs/test_designs \
 	tests/designs/test_division tests/designs/test_elastic tests/designs/test_elastic_ranks \
-	tests/designs/test_fingerprint tests/designs/test_halt tests/designs/test_marks tests/designs/test_membership tests/designs/test_mismatch tests/designs/test_active_messages \
+	tests/designs/test_fingerprint tests/designs/test_halt tests/designs/test_marks tests/designs/test_membership tests/designs/test_mismatch tests/designs/test_names tests/designs/test_active_messages \
 	tests/designs/test_order tests/designs/test_pipeline tests/designs/test_placed tests/designs/test_priority tests/designs/test_record tests/designs/test_release tests/designs/test_servers tests/designs/test_stall \
 	tests/designs/test_usr1 tests/designs/test_verify tests/designs/test_watch
 check_PROGRAMS += $(design_tests)
@@ -29,6 +29,7 @@ tests_designs_test_verify_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_fingerprint_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_marks_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_mismatch_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_designs_test_names_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_record_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_stall_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_designs_test_placed_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
