@@ -251,10 +251,15 @@ static tutti_status run_epochs(membership_run *r)
 
 /* ---- opening ---- */
 
+_Static_assert(sizeof(tutti_membership_program) ==
+                   offsetof(tutti_membership_program, settings) + sizeof(char *),
+    "the program ends with its last field");
+
 static tutti_status read_program(const void *given, size_t bytes, tutti_membership_program *program)
 {
     tutti_status status = tutti_session_read_sized(function, "tutti_membership_program", given,
-        bytes, sizeof *program, program, sizeof *program);
+        bytes, offsetof(tutti_membership_program, settings) + sizeof(char *), program,
+        sizeof *program);
     if (status) return status;
     if (!given) return tutti_fail(TUTTI_ERR_INVAL, "%s: there is no program", function);
     const char *lacks = !program->save   ? "save"

@@ -106,9 +106,10 @@ typedef struct tutti_kv_options {
     int64_t stages;
 } tutti_kv_options;
 
-/* As tutti_kv_open below, with the size of the caller's tutti_kv_options (see tutti_attach_sized). */
-TUTTI_API tutti_status tutti_kv_open_sized(
-    MPI_Comm comm, const tutti_kv_options *options, size_t options_bytes, tutti_kv **kv);
+/* As tutti_kv_open below, with the sizes of the caller's tutti_kv_options, and of the tutti_attach_options that `attach`
+ * points to (see tutti_attach_sized). */
+TUTTI_API tutti_status tutti_kv_open_sized(MPI_Comm comm, const tutti_kv_options *options,
+    size_t options_bytes, size_t attach_bytes, tutti_kv **kv);
 
 /* Collective over comm. options may be NULL. USAGE (on all ranks): clients do not divide the workers, or stages a
  * client's, no worker is left, an invalid type, or a type without servers, an alpha above 1 / clients; of jobs: an
@@ -118,7 +119,8 @@ TUTTI_API tutti_status tutti_kv_open_sized(
 static inline tutti_status tutti_kv_open(
     MPI_Comm comm, const tutti_kv_options *options, tutti_kv **kv)
 {
-    return tutti_kv_open_sized(comm, options, sizeof(tutti_kv_options), kv);
+    return tutti_kv_open_sized(
+        comm, options, sizeof(tutti_kv_options), sizeof(tutti_attach_options), kv);
 }
 
 /* Collective over comm: waits for what was inserted (at most 60 s), and then, without a limit, for

@@ -11,6 +11,12 @@
 
 /* ---- opening ---- */
 
+/* A caller's structs, as its headers have them. */
+typedef struct given_options {
+    const tutti_kv_options *options;
+    size_t bytes, attach_bytes;
+} given_options;
+
 _Static_assert(sizeof(tutti_kv_options) == offsetof(tutti_kv_options, stages) + sizeof(int64_t),
     "the options end with their last field");
 
@@ -172,12 +178,10 @@ static tutti_status check_design(const tutti_kv *kv)
         design->name);
 }
 
-static tutti_status open_session(
-    MPI_Comm comm, tutti_status refused, const tutti_kv_options *options, tutti_kv *kv)
+static tutti_status open_session(MPI_Comm comm, tutti_status refused,
+    const tutti_kv_options *options, const tutti_attach_options *attach, tutti_kv *kv)
 {
     char settings[280];
-    tutti_attach_options attach = {0};
-    if (options->attach) attach = *options->attach;
     if (!refused) refused = tutti_consistency_read(options->type, &kv->rule);
     if (kv->rule.type == TUTTI_KV_ELASTIC) kv->optimizer.kind = TUTTI_OPTIMIZER_ADD;
     if (!refused) refused = tutti_jobs_read(options, &kv->jobs.settings);
@@ -192,7 +196,7 @@ static tutti_status open_session(
                     : "client",
         j->on ? j->copies : 1, (long long)options->stages);
     tutti_status status =
-        tutti_session_attach(&comm, refused, settings, kv->meter, &attach, &kv->session);
+        tutti_session_attach(&comm, refused, settings, kv->meter, attach, &kv->session);
     if (status) return status;
     status = j->on ? divide_jobs(kv) : divide_ranks(options, tutti_size(kv->session), kv);
     kv->inbox.ended = status || !kv->servers ? NULL : calloc((size_t)kv->servers, 1);
@@ -213,16 +217,28 @@ static tutti_status open_session(
     return status;
 }
 
-static tutti_status open_store(MPI_Comm comm, const tutti_kv_options *options, size_t options_bytes,
-    tutti_meter *meter, tutti_kv **kv)
+static tutti_status read_options(
+    const given_options *given, tutti_kv_options *options, tutti_attach_options *attach)
+{
+    static const char function[] = "tutti_kv_open";
+    tutti_status status =
+        tutti_session_read_sized(function, "tutti_kv_options", given->options, given->bytes,
+            offsetof(tutti_kv_options, attach) + sizeof(void *), options, sizeof *options);
+    const tutti_status attached =
+        tutti_session_read_options(function, options->attach, given->attach_bytes, attach);
+    return status ? status : attached;
+}
+
+static tutti_status open_store(
+    MPI_Comm comm, const given_options *given, tutti_meter *meter, tutti_kv **kv)
 {
     unsigned errors = tutti_error_count();
     tutti_kv_options known;
+    tutti_attach_options attach;
     if (!kv) return tutti_fail(TUTTI_ERR_INVAL, "tutti_kv_open: kv is NULL");
     if (comm == MPI_COMM_NULL)
         return tutti_fail(TUTTI_ERR_INVAL, "tutti_kv_open: the communicator is MPI_COMM_NULL");
-    tutti_status refused = tutti_session_read_sized("tutti_kv_open", "tutti_kv_options", options,
-        options_bytes, offsetof(tutti_kv_options, attach) + sizeof(void *), &known, sizeof known);
+    tutti_status refused = read_options(given, &known, &attach);
     tutti_kv *fresh = tutti_sessions_open(sizeof *fresh);
     if (!fresh) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_kv_open: no memory");
     fresh->optimizer.scale = 1;
@@ -230,7 +246,7 @@ static tutti_status open_store(MPI_Comm comm, const tutti_kv_options *options, s
     fresh->server = -1;
     fresh->meter = meter;
     pthread_mutex_init(&fresh->inbox.lock, NULL);
-    tutti_status status = open_session(comm, refused, &known, fresh);
+    tutti_status status = open_session(comm, refused, &known, &attach, fresh);
     if (status) {
         free(fresh->inbox.ended);
         tutti_sessions_close(fresh);
@@ -240,16 +256,18 @@ static tutti_status open_store(MPI_Comm comm, const tutti_kv_options *options, s
     return TUTTI_OK;
 }
 
-tutti_status tutti_kv_open_sized(
-    MPI_Comm comm, const tutti_kv_options *options, size_t options_bytes, tutti_kv **kv)
+tutti_status tutti_kv_open_sized(MPI_Comm comm, const tutti_kv_options *options,
+    size_t options_bytes, size_t attach_bytes, tutti_kv **kv)
 {
-    return open_store(comm, options, options_bytes, NULL, kv);
+    const given_options given = {options, options_bytes, attach_bytes};
+    return open_store(comm, &given, NULL, kv);
 }
 
 tutti_status tutti_kv_open_metered(
     const void *comm, const tutti_kv_options *options, tutti_meter *meter, tutti_kv **kv)
 {
-    return open_store(*(const MPI_Comm *)comm, options, sizeof *options, meter, kv);
+    const given_options given = {options, sizeof *options, sizeof(tutti_attach_options)};
+    return open_store(*(const MPI_Comm *)comm, &given, meter, kv);
 }
 
 /* ---- closing ---- */

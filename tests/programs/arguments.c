@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tutti/kv.h>
 #include <tutti/starpu.h>
 
 enum { LENGTH = 12, PARTS = 3 };
@@ -103,6 +104,16 @@ static void hide_variables(void)
     }
 }
 
+static tutti_status open_store_sized(const tutti_attach_options *attach, size_t attach_bytes)
+{
+    const tutti_kv_options options = {.attach = attach};
+    tutti_kv *kv;
+    tutti_status status =
+        tutti_kv_open_sized(MPI_COMM_WORLD, &options, sizeof options, attach_bytes, &kv);
+    if (!status) status = tutti_kv_close(kv);
+    return status;
+}
+
 /* Programs compiled with headers of another version. */
 static void refuse_sizes(void)
 {
@@ -119,6 +130,12 @@ static void refuse_sizes(void)
     if (!strstr(tutti_last_error(), "headers of a later Tutti")) failures++;
     IS(TUTTI_ERR_USAGE, attach_sized(&options, 0));
     IS(TUTTI_ERR_USAGE, attach_sized(&options, (size_t)(uintptr_t)&options));
+    if (!strstr(tutti_last_error(), "pass sizeof(tutti_attach_options)")) failures++;
+    GOOD(open_store_sized(NULL, 0));
+    GOOD(open_store_sized(&options.known, sizeof options.known));
+    IS(TUTTI_ERR_USAGE, open_store_sized(&options.known, sizeof options));
+    if (!strstr(tutti_last_error(), "tutti_kv_open: the program was compiled")) failures++;
+    IS(TUTTI_ERR_USAGE, open_store_sized(&options.known, 0));
     if (!strstr(tutti_last_error(), "pass sizeof(tutti_attach_options)")) failures++;
 }
 
