@@ -179,7 +179,8 @@ TUTTI_API tutti_status tutti_kv_init_elsewhere(
  * largest goes first, and one that is on its way lets it pass after every 256 KiB: give the layers that the next step
  * needs first the largest. No message waits for one that is not ready, and values are the same. Servers answer a client
  * by its own priorities. Without servers it is tutti_priority of the sums (THE RULE holds then: all workers give the
- * same). Between workers and servers of one mpirun MPI decides, and worker 0 logs so, once. INVAL: an unknown key. */
+ * same). Two stores ignore it, and worker 0 logs so, once: between workers and servers of one mpirun MPI decides, and
+ * without servers the sums of stages go in the order of pushes. INVAL: an unknown key. */
 TUTTI_API tutti_status tutti_kv_set_priority(tutti_kv *kv, int key, int priority);
 /* Adds the data of all workers of the client, and sends the sum to the key's server. INVAL: an unknown key;
  * data of another size than at init; the type elastic. */

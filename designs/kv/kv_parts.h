@@ -63,6 +63,7 @@ typedef struct tutti_kv_key {
     int64_t calls;          /* of elastic: pushpulls so far */
     int several;            /* elements of the data hold several values (tutti_several) */
     int elsewhere;          /* another stage has it: no data are here */
+    int failed;             /* tutti_kv_init has */
     atomic_int parts_tasks; /* tasks on the program's data that have not ended */
     int parts;
     tutti_kv_part part[];

@@ -15,6 +15,13 @@ static tutti_kv_key *find_key(const tutti_kv *kv, int key)
     return k;
 }
 
+/* The key's data may not be there. */
+static tutti_status refuse_failed(const char *function, int key)
+{
+    return tutti_fail(
+        TUTTI_ERR_INVAL, "%s: key %d was not made: tutti_kv_init has failed", function, key);
+}
+
 /* ---- optimizer ---- */
 
 tutti_status tutti_kv_set_optimizer(tutti_kv *kv, const char *text)
@@ -103,6 +110,7 @@ static tutti_status make_key(
         status = place_part(kv, k, p);
         if (!status && !elsewhere) status = open_part(kv, k, &k->part[p]);
     }
+    k->failed = status != TUTTI_OK;
     *made = k;
     return status;
 }
@@ -224,17 +232,26 @@ static tutti_status pull_key(tutti_kv *kv, tutti_kv_key *k, int n, const tutti_h
 
 /* ---- priorities ---- */
 
+/* Without servers pushes are sums over all workers, whose priority the session has; of stages they are sums in groups,
+ * in which priorities mean nothing. */
+static int has_priorities(const tutti_kv *kv)
+{
+    return kv->servers ? kv->jobs.settings.on : kv->stages == 1;
+}
+
 /* Once, and on one worker: it is not an error. */
 static void warn_if_ignored(tutti_kv *kv)
 {
-    if (kv->warned || kv->rank || !kv->servers || kv->jobs.settings.on) return;
+    if (kv->warned || kv->rank || has_priorities(kv)) return;
     kv->warned = 1;
-    tutti_log(TUTTI_LOG_WARN,
-        "tutti_kv_set_priority: between workers and servers of one mpirun messages go in MPI's "
-        "order, whatever their priority; it counts between jobs, and without servers");
+    tutti_log(TUTTI_LOG_WARN, "%s",
+        kv->servers
+            ? "tutti_kv_set_priority: between workers and servers of one mpirun messages go in "
+              "MPI's order, whatever their priority; it counts between jobs, and without servers"
+            : "tutti_kv_set_priority: without servers the sums of a stage go in the order of its "
+              "pushes, whatever their priority; it counts between jobs, and with one stage");
 }
 
-/* Without servers pushes are sums over all workers, whose priority the session has. */
 static tutti_status set_session_priority(const tutti_kv *kv, const tutti_kv_key *k)
 {
     tutti_status status = TUTTI_OK;
@@ -252,9 +269,10 @@ tutti_status tutti_kv_set_priority(tutti_kv *kv, int key, int priority)
     if (!k)
         return tutti_fail(
             TUTTI_ERR_INVAL, "%s: key %d is unknown: make it with tutti_kv_init", function, key);
+    if (k->failed) return refuse_failed(function, key);
     k->priority = priority;
     if (priority) warn_if_ignored(kv);
-    return kv->servers ? TUTTI_OK : set_session_priority(kv, k);
+    return kv->servers || !has_priorities(kv) ? TUTTI_OK : set_session_priority(kv, k);
 }
 
 /* ---- the first value ---- */
@@ -320,7 +338,9 @@ tutti_status tutti_kv_init(tutti_kv *kv, int key, tutti_handle data, tutti_dtype
         status = tutti_broadcast(kv->alike, data, dtype, 0);
     for (int p = 0; !status && p < k->parts; p++)
         if (sends_first_value(kv) || !kv->servers) status = send_value(kv, k, &k->part[p], data);
-    return status || !kv->jobs.settings.on ? status : pull_key(kv, k, 1, &data);
+    if (!status && kv->jobs.settings.on) status = pull_key(kv, k, 1, &data);
+    if (k) k->failed = status != TUTTI_OK;
+    return status;
 }
 
 /* ---- calls ---- */
@@ -366,6 +386,7 @@ static tutti_status check_item(tutti_kv *kv, const call_list *l, int i)
     if (!k)
         return tutti_fail(TUTTI_ERR_INVAL, "%s: key %d is unknown: make it with tutti_kv_init",
             l->function, l->key[i]);
+    if (k->failed) return refuse_failed(l->function, l->key[i]);
     if (k->elsewhere)
         return tutti_fail(TUTTI_ERR_INVAL,
             "%s: key %d belongs to another stage than this worker's: the workers of that stage "

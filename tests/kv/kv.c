@@ -19,6 +19,7 @@
  *   perish     the same, but the worker dies in one more meeting, between the centre's answer and the difference
  *   stages     clients are pipelines of so many stages (OPTIMIZER: how many), each with keys of its own
  *   refusals   wrong arguments, each of which is refused with a sentence
+ *   crowded    a key more than a server can have
  *   differ     worker 1 sets another optimizer
  *   partial    worker 0 alone sets an optimizer
  *   torn       the workers of a client push different keys, so that their sums fail
@@ -67,6 +68,7 @@ static void work(const char *mode, const char *type, const char *optimizer)
     if (!strcmp(mode, "wide")) run_wide(type);
     if (!strcmp(mode, "stages")) run_stages(atoi(optimizer));
     if (!strcmp(mode, "refusals")) run_refusals();
+    if (!strcmp(mode, "crowded")) run_crowded();
     if (!strcmp(mode, "missed")) run_missed();
     if (!strcmp(mode, "abandoned")) run_abandoned();
     if (!strcmp(mode, "partial")) run_partial();

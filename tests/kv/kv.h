@@ -45,6 +45,7 @@ void run_urgent(void);
 void run_elastic(const char *type, int steps, int dies);
 /* kv_refusals.c */
 void run_refusals(void);
+void run_crowded(void);
 void run_missed(void);
 void run_partial(void);
 void run_torn(void);

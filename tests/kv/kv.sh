@@ -68,6 +68,7 @@ for stages in '9 1 2' '6 2 2' '4 0 1'; do # ranks, servers, clients
 done
 says err "tutti_kv_push: key 1 belongs to another stage than this worker's: the workers of that stage push and pull it"
 says err "tutti_kv_init_elsewhere: key 101: 0 elements: must be 1 or more"
+says err "tutti_kv_set_priority: without servers the sums of a stage go in the order of its pushes, whatever their priority"
 
 runs 3 waits 2 0 sync
 runs 1 waits 0 0 sync
@@ -95,6 +96,7 @@ says err "tutti_kv_init: key 0: the optimizer adam does not take I32: make a key
 says err "tutti_kv_init: key -1: must be 0 or more"
 says err "tutti_kv_init_elsewhere: key 0: clients have one stage: set tutti_kv_options.stages, or call tutti_kv_init"
 says err "keys have been made: call it before the first tutti_kv_init"
+runs 2 crowded 1 0 sync
 refuses 1 "sets a.*, but another has set a" kv 3 differ 1 0 sync
 for type in sync async; do
     refuses 1 "worker 1 pushes a key without tutti_kv_set_optimizer, but another has set sgd" kv 3 partial 1 0 $type

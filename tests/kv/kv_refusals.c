@@ -95,6 +95,24 @@ void run_refusals(void)
     starpu_data_unregister(c);
 }
 
+/* The server has as many keys as it can have: the next one is not made. */
+void run_crowded(void)
+{
+    tutti_handle one = vector(x[0], 1);
+    int key = 0;
+    tutti_status status = TUTTI_OK;
+    while (!status && key < 10000) status = tutti_kv_init(kv, key++, one, TUTTI_F32);
+    CHECK(status == TUTTI_ERR_UNSUPPORTED);
+    CHECK(says("tutti_kv_init", "a server has at most"));
+    CHECK(tutti_kv_push(kv, --key, one) == TUTTI_ERR_INVAL);
+    CHECK(says("tutti_kv_push", "was not made: tutti_kv_init has failed"));
+    CHECK(tutti_kv_pull(kv, key, one) == TUTTI_ERR_INVAL);
+    CHECK(tutti_kv_set_priority(kv, key, 1) == TUTTI_ERR_INVAL);
+    CHECK(!tutti_kv_push(kv, 0, one));
+    CHECK(!tutti_kv_wait(kv, 60));
+    starpu_data_unregister(one);
+}
+
 /* Worker 0 leaves without the key that the others make and push to. */
 void run_missed(void)
 {

@@ -92,6 +92,8 @@ void run_stages(int stages)
     }
     CHECK(!tutti_kv_set_optimizer(kv, "add"));
     make_keys(&p, value);
+    CHECK(!tutti_kv_set_priority(kv, p.stage, 1 + tutti_kv_rank(kv)));
+    CHECK(!tutti_kv_set_priority(kv, (p.stage + 1) % stages, 1));
     for (int round = 1; round <= ROUNDS; round++) {
         for (int i = EACH - 1; i >= 0; i--)
             CHECK(!tutti_kv_push(kv, i * stages + p.stage, gradient[i]));
