@@ -160,9 +160,11 @@ TUTTI_API tutti_status tutti_kv_serve(tutti_kv *kv);
  *   adamw       the same, as torch.optim.AdamW
  *   scale       for all: the sum is multiplied by this first (1); of sgd and adam
  * "sgd:rate=0.1,momentum=0.9". sgd, adam and adamw take keys of TUTTI_F32. USAGE (logged): which are known. INVAL: with
- * elastic there is add alone. */
+ * elastic there is add alone. Another text than on other workers is found later: without servers by the first
+ * tutti_kv_init (MISMATCH, on all workers), which waits for them. */
 TUTTI_API tutti_status tutti_kv_set_optimizer(tutti_kv *kv, const char *text);
-/* The learning rate of pushes from here on; in a round of sync, that of the first client counts. */
+/* The learning rate of pushes from here on; in a round of sync, that of the first client counts. Without servers all
+ * workers give the same, which nothing compares. */
 TUTTI_API tutti_status tutti_kv_set_rate(tutti_kv *kv, double rate);
 
 /* Makes a key, which must be new. Its first value is data of worker 0; the data of the others get that value,

@@ -143,6 +143,7 @@ struct tutti_kv {
     tutti_consistency rule;
     tutti_optimizer optimizer;
     int chosen; /* the optimizer */
+    int compared; /* the workers' optimizers, without servers */
     int warned; /* that priorities change nothing */
     double rate;
     tutti_kv_key *keys;                     /* of a worker */

@@ -61,6 +61,30 @@ tutti_status tutti_kv_set_rate(tutti_kv *kv, double rate)
     return TUTTI_OK;
 }
 
+/* Without servers every worker updates all values itself. The first call for a key compares, whatever else is wrong
+ * with it on a worker. */
+static tutti_status compare_optimizers(tutti_kv *kv, const char *function)
+{
+    int64_t mine[TUTTI_OPTIMIZER_WORDS], first[TUTTI_OPTIMIZER_WORDS];
+    const unsigned errors = tutti_error_count();
+    int worker = -1;
+    if (kv->servers || kv->workers == 1 || kv->compared) return TUTTI_OK;
+    tutti_exchange *x = kv->session->exchange;
+    tutti_optimizer_pack(&kv->optimizer, mine);
+    memcpy(first, mine, sizeof first);
+    tutti_status status =
+        tutti_exchange_broadcast(x, "the optimizer", TUTTI_I64, 0, TUTTI_OPTIMIZER_WORDS, first);
+    if (!status && memcmp(first, mine, sizeof first) != 0) status = TUTTI_ERR_MISMATCH;
+    status = tutti_exchange_agree(x, status, &worker);
+    kv->compared = !status;
+    if (worker >= 0)
+        return tutti_fail(status,
+            "%s: worker %d has another optimizer than worker 0: every worker must give "
+            "tutti_kv_set_optimizer the same text",
+            function, worker);
+    return tutti_session_leave(function, errors, status);
+}
+
 /* ---- keys ---- */
 
 /* Places part p of the key on a server. All workers do so in the same order. */
@@ -308,6 +332,7 @@ tutti_status tutti_kv_init_elsewhere(tutti_kv *kv, int key, int64_t count, tutti
     tutti_kv_key *k;
     tutti_status status = tutti_kv_enter(kv, function, 0);
     dtype = tutti_handle_dtype(dtype);
+    if (!status) status = compare_optimizers(kv, function);
     if (!status && kv->stages == 1)
         status = tutti_fail(TUTTI_ERR_INVAL,
             "%s: key %d: clients have one stage: set tutti_kv_options.stages, or call "
@@ -327,6 +352,7 @@ tutti_status tutti_kv_init(tutti_kv *kv, int key, tutti_handle data, tutti_dtype
     int64_t count;
     tutti_kv_key *k = NULL;
     tutti_status status = tutti_kv_enter(kv, function, 0);
+    if (!status) status = compare_optimizers(kv, function);
     if (!status) status = check_new(kv, function, key, type);
     if (!status) status = count_elements(function, key, data, dtype, sends_first_value(kv), &count);
     if (!status && count < 1)

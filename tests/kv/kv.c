@@ -22,6 +22,7 @@
  *   crowded    a key more than a server can have
  *   differ     worker 1 sets another optimizer
  *   partial    worker 0 alone sets an optimizer
+ *   divided    worker 1 sets another optimizer than the others, without servers
  *   torn       the workers of a client push different keys, so that their sums fail
  *   whole      another client beside it, which gets whole pushes alone
  *   deserts    servers close their stores without serving
@@ -72,6 +73,7 @@ static void work(const char *mode, const char *type, const char *optimizer)
     if (!strcmp(mode, "missed")) run_missed();
     if (!strcmp(mode, "abandoned")) run_abandoned();
     if (!strcmp(mode, "partial")) run_partial();
+    if (!strcmp(mode, "divided")) run_divided();
     if (!strcmp(mode, "torn")) run_torn();
     if (!strcmp(mode, "whole")) run_whole();
     if (!strcmp(mode, "differ"))

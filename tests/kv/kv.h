@@ -48,6 +48,7 @@ void run_refusals(void);
 void run_crowded(void);
 void run_missed(void);
 void run_partial(void);
+void run_divided(void);
 void run_torn(void);
 void run_whole(void);
 void run_abandoned(void);

@@ -101,6 +101,7 @@ refuses 1 "sets a.*, but another has set a" kv 3 differ 1 0 sync
 for type in sync async; do
     refuses 1 "worker 1 pushes a key without tutti_kv_set_optimizer, but another has set sgd" kv 3 partial 1 0 $type
 done
+runs 3 divided 0 0 sync
 refuses 1 "tutti_kv_serve: worker 1 uses key number 0, which worker 0 has left without making: every worker must make the same keys" \
     kv 3 missed 1 0 sync
 refuses 1 "servers is 3 of 3 ranks: must be from 0 to 2" kv 3 works 3 0 sync

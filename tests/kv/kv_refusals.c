@@ -135,6 +135,21 @@ void run_partial(void)
     starpu_data_unregister(a);
 }
 
+/* The same without servers, where each worker updates the values: no key is made until they agree. */
+void run_divided(void)
+{
+    tutti_handle a = vector(x[0], 10);
+    CHECK(!tutti_kv_set_optimizer(kv, tutti_kv_rank(kv) == 1 ? "sgd:rate=0.25" : "sgd:rate=0.5"));
+    CHECK(tutti_kv_init(kv, 0, a, TUTTI_F32) == TUTTI_ERR_MISMATCH);
+    CHECK(says("tutti_kv_init", "worker 1 has another optimizer than worker 0"));
+    CHECK(tutti_kv_push(kv, 0, a) == TUTTI_ERR_INVAL);
+    CHECK(!tutti_kv_set_optimizer(kv, "sgd:rate=0.5"));
+    CHECK(!tutti_kv_init(kv, 0, a, TUTTI_F32));
+    CHECK(!tutti_kv_push(kv, 0, a));
+    CHECK(!tutti_kv_wait(kv, 60));
+    starpu_data_unregister(a);
+}
+
 static void make_two(tutti_handle two[2])
 {
     for (int k = 0; k < 2; k++) {
