@@ -220,19 +220,26 @@ static tutti_status read_options(const tutti_attach_options *given, tutti_exchan
     return status ? status : tutti_exchange_check_options(options);
 }
 
+/* A session, and what is read where it is set up: by a thread that goes on after TIMEOUT, so all of it stays. */
+typedef struct attachment {
+    tutti_session session;
+    MPI_Comm comm;
+    char settings[512];
+} attachment;
+
 /* A rank whose options are refused still attaches, to tell the others, which would wait for it. */
-static tutti_status open_exchange(MPI_Comm comm, tutti_status refused, const char *further,
-    const tutti_attach_options *given, tutti_exchange_options *options, tutti_exchange **exchange)
+static tutti_status open_exchange(attachment *a, tutti_status refused, const char *further,
+    const tutti_attach_options *given, tutti_exchange_options *options)
 {
-    char why[TUTTI_ERROR_TEXT], shared[512];
+    char why[TUTTI_ERROR_TEXT];
     if (!refused) refused = read_options(given, options);
     snprintf(why, sizeof why, "%s", tutti_last_error());
     if (refused) *options = (tutti_exchange_options){.design = tutti_design_find("sequential")};
     const char *transport = options->choose_ctx;
-    snprintf(shared, sizeof shared, "options=%s\nTUTTI_TRANSPORT=%s\n%s",
+    snprintf(a->settings, sizeof a->settings, "options=%s\nTUTTI_TRANSPORT=%s\n%s",
         refused ? "refused" : "accepted", transport ? transport : "", further);
-    options->settings = shared;
-    tutti_status status = tutti_exchange_attach(&comm, options, exchange);
+    options->settings = a->settings;
+    tutti_status status = tutti_exchange_attach(&a->comm, options, &a->session.exchange);
     if (refused) tutti_error_adopt(why);
     return refused ? refused : status;
 }
@@ -300,8 +307,10 @@ tutti_status tutti_session_attach(const void *given, tutti_status refused, const
         return tutti_fail(TUTTI_ERR_INVAL, "tutti_attach: the communicator is MPI_COMM_NULL");
     tutti_status status = tutti_handle_outside_tasks("tutti_attach");
     if (status) return status;
-    tutti_session *s = tutti_sessions_open(sizeof *s);
-    if (!s) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_attach: no memory");
+    attachment *a = tutti_sessions_open(sizeof *a);
+    if (!a) return tutti_fail(TUTTI_ERR_NOMEM, "tutti_attach: no memory");
+    tutti_session *s = &a->session;
+    a->comm = comm;
     tutti_exchange_options exchange = {0};
     exchange.on_end = leave_at_the_end;
     exchange.on_end_ctx = s;

@@ -3,7 +3,7 @@
  *   host stands DESIGN S [abort] rank 1 stops until the collectives of rank 0 have failed and its patience is over;
  *                                then both go on to MPI_Finalize, rank 0 with a collective in flight. abort: rank 0
  *                                lets Tutti end it (may_abort)
- *   host absent DESIGN S         rank 1 attaches only after rank 0's tutti_attach has given up
+ *   host absent DESIGN S         rank 1 attaches only after rank 0's tutti_attach has given up, and is told the truth
  *   host differs DESIGN S        the ranks' collectives differ
  *
  * Patience lasts S seconds. The program's log handler prints "log: LEVEL: SENTENCE" on stdout. */
@@ -66,7 +66,7 @@ static void come_late(const tutti_attach_options *options)
 {
     tutti_session *tutti;
     if (rank) sleep(patience_s);
-    if (!rank) tell("tutti_attach", tutti_attach(MPI_COMM_WORLD, options, &tutti));
+    tell("tutti_attach", tutti_attach(MPI_COMM_WORLD, options, &tutti));
     if (!rank) sleep(patience_s);
 }
 
