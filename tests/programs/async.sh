@@ -3,7 +3,17 @@
 # have the bits of sync; a client that dies; a server of which another has the keys; checkpoints; what is refused.
 . "${TUTTI_SRCDIR:?}/tests/programs/lib.sh"
 slow=${TUTTI_TEST_SLOWDOWN:-1}
-make_cifar "$dir/data"
+make_cifar "$dir/large"
+# As many images of 8x8 grey pixels, with which mlp has the same keys, and a sixth of the weights to push.
+mkdir "$dir/data"
+perl -e 'my ($folder) = @ARGV; srand 7;
+    sub put { my $name = shift; open my $f, ">:raw", "$folder/$name-ubyte" or die; print $f @_; close $f or die }
+    for ([train => 200], [t10k => 30]) {
+        my ($name, $n) = @$_;
+        my @label = map { int rand 10 } 1 .. $n;
+        put("$name-images-idx3", pack("N4", 0x803, $n, 8, 8), map { my $l = $_; map { chr int(20 * $l + rand 60) } 1 .. 64 } @label);
+        put("$name-labels-idx1", pack("N2", 0x801, $n), map { chr } @label);
+    }' "$dir/data"
 model=(--data "$dir/data" --model mlp --batch 8 --lr 0.02)
 run=$apps/tutti-run
 export MPIRUN=$mpirun TUTTI_KV_TIMEOUT=$((15 * slow)) TMPDIR=$dir
@@ -171,7 +181,7 @@ done
 grep -rq 'still runs' "$dir/said" "$dir/out" && fail "a client had to be ended"
 
 # ---- a server dies of which the next has the keys: the weights are those of a run in which nobody has ----
-steps=(--model mlp --steps 150 --strategy sync)
+steps=(--data "$dir/large" --model mlp --steps 150 --strategy sync) # so that the run does not end meanwhile
 jobs 0 "${steps[@]}"
 alive=$(field weights_hash)
 rm -rf "$dir/json" "$dir/said"
