@@ -114,7 +114,7 @@ END_TEST
 
 static void explore(const program_setting *setting, int64_t most, int full, explore_result *result)
 {
-    enum { SOME = 2000 };
+    enum { SOME = 500 };
     if (testing_fewer() && most > SOME) most = SOME;
     ck_assert_ok(explore_all(setting, most, full, result));
 }

@@ -10,12 +10,14 @@ exports() { export_to "$@" || { fail "status $?: $*"; cat "$dir/out"; }; }
 header() { perl -e 'open my $f, "<:raw", $ARGV[0]; read $f, my $n, 8; read $f, my $t, unpack "Q<", $n; print $t' "$1"; }
 
 # ---- there and back: the weights and running statistics of every kind of layer
-images=$dir/cifar
+# TUTTI_TEST_FEWER: on two ranks only; and, below, one case of those that read alike.
+images=$dir/cifar evaluators=(1 2)
+[ -z "${TUTTI_TEST_FEWER:-}" ] || evaluators=(2)
 for model in resnet8 cifar-quick mlp; do
     trains 2 --data $images --model $model --batch 4 --steps 3 --lr 0.01 --optimizer adam --checkpoint "$dir/$model"
     hash=$(field weights_hash) accuracy=$(field test_accuracy)
     exports --checkpoint "$dir/$model" --to "$dir/$model.torch" --format torch
-    for ranks in 1 2; do
+    for ranks in "${evaluators[@]}"; do
         trains $ranks --data $images --model $model --evaluate --init-from "$dir/$model.torch"
         [ "$(field weights_hash) $(field test_accuracy)" = "$hash $accuracy" ] ||
             fail "$model on $ranks ranks: $(field weights_hash) $(field test_accuracy), not $hash $accuracy"
@@ -49,8 +51,10 @@ starts_from() { # FILE: the same weights
 }
 plain='delete $m{$_} for keys %m;'
 double='$_->{dtype} = "F64", $_->{data} = pack("d<*", unpack "f<*", $_->{data})'
-for code in "$double for values %t" "$double for grep { \$_->{shape}[0] == 16 } values %t" \
-    '%t = map { ("model.backbone.$_" => $t{$_}) } keys %t' '%t = map { (/^layer2/ ? s/^layer2/layer2._orig_mod/r : "module.$_") => $t{$_} } keys %t' \
+codes=()
+[ -n "${TUTTI_TEST_FEWER:-}" ] || codes=("$double for values %t"
+    '%t = map { ("model.backbone.$_" => $t{$_}) } keys %t' '%t = map { (/^layer2/ ? s/^layer2/layer2._orig_mod/r : "module.$_") => $t{$_} } keys %t')
+for code in "${codes[@]}" "$double for grep { \$_->{shape}[0] == 16 } values %t" \
     '%t = map { ((/^fc/ ? "" : "net.") . $_ => $t{$_}) } keys %t; $t{"net.queue"} = {dtype => "I64", shape => [1,1,1,1,1], data => "\0" x 8}' \
     '%t = (%t, map { ("ema.$_" => {%{$t{$_}}, data => "\x7f" x length $t{$_}{data}}) } keys %t)' \
     '$t{"bn1.num_batches_tracked"} = {dtype => "I64", shape => [], data => "\1" . "\0" x 7}; $t{q} = {dtype => "F8_E8M0", shape => [2], data => "xx"}'; do
@@ -76,7 +80,9 @@ rejects '$t{"conv1.weight"}{dtype} = "I32"' 'tensor "conv1.weight" has the type 
 rejects '$m{deviation} = "0,0,0"' 'its deviation is "0,0,0": it must be'
 refuses 1 'its tensors have PyTorch.s axes: begin a run with them by --init-from\|it has no [a-z]*: begin a run with its weights by --init-from' \
     cifar 1 --data $images --model resnet8 --batch 4 --steps 4 --resume "$dir/resnet8.torch"
-for number in step=-1 step=3.0 step=nan 'best=nan after step 1, 0 evaluations ago' mean=nan,0,0 norm-epsilon=-1 'epoch-sums=25 2 nan 1 1 1 1 1'; do
+numbers=()
+[ -n "${TUTTI_TEST_FEWER:-}" ] || numbers=(step=-1 step=nan norm-epsilon=-1)
+for number in "${numbers[@]}" step=3.0 'best=nan after step 1, 0 evaluations ago' mean=nan,0,0 'epoch-sums=25 2 nan 1 1 1 1 1'; do
     remake "$dir/resnet8" "$dir/odd" "\$m{q(${number%%=*})} = q(${number#*=})"
     refuses 1 "its ${number%%=*} \(is\|has\) " cifar 2 --data $images --model resnet8 --batch 4 --steps 4 --lr 0.01 --optimizer adam --resume "$dir/odd"
 done
