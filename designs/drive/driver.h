@@ -179,6 +179,7 @@ typedef struct tutti_driver_look {
     int64_t all_submitted, ended; /* also those of groups and edges */
     int in_flight;                /* started and not ended */
     int may_start;                /* something is ready, and a pass may start it */
+    int leaving;                  /* tutti_driver_leave has been called */
     tutti_status failure;         /* of tutti_driver_fail */
     tutti_driver_entry oldest; /* that has not ended; those of all ranks before those of groups */
     /* The oldest in flight. If none, the oldest at the gate where ranks wait for each other (verify

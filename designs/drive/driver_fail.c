@@ -103,6 +103,9 @@ void tutti_driver_leave(tutti_driver *driver)
     if (driver->options.tick) driver->options.tick(driver->options.ctx);
     tutti_driver_each(driver, send_bye, driver);
     send_bye(driver, NULL);
+    pthread_mutex_lock(driver->queue_lock);
+    driver->leaving = 1;
+    pthread_mutex_unlock(driver->queue_lock);
     pthread_mutex_unlock(driver->comm_lock);
 }
 

@@ -82,6 +82,7 @@ struct tutti_driver {
     int held;             /* rules that start at_once: ready entries that had to wait */
     int unproven;         /* at the last look: done, but not known to be the same on all ranks */
     int curious;          /* verify wants more passes */
+    int leaving;          /* of the root: it has left */
     tutti_status failure; /* of the root, given to fail: nothing starts any more */
     char why[TUTTI_ERROR_TEXT]; /* its sentence */
     tutti_drain drain;          /* after the failure */

@@ -53,6 +53,7 @@ tutti_driver_look tutti_driver_see(tutti_driver *driver)
     pthread_mutex_lock(driver->queue_lock);
     look.main_drives = driver->options.start->main_drives;
     look.ended = driver->ended;
+    look.leaving = driver->leaving;
     look.failure = driver->failure;
     tutti_driver_each(driver, see_one, &look);
     pthread_mutex_unlock(driver->queue_lock);

@@ -113,11 +113,14 @@ static int64_t find_task(
 }
 
 /* Describes what the program does instead of submitting the collective. */
-static void find_program(tutti_inquiry *q, double now_s, char *text, size_t size)
+static void find_program(
+    tutti_inquiry *q, const tutti_driver_look *look, double now_s, char *text, size_t size)
 {
     char running[160] = "";
     if (q->ledger) tutti_blocker_running(q->ledger, now_s, running, sizeof running);
-    if (q->doing)
+    if (look->leaving)
+        snprintf(text, size, "it has left");
+    else if (q->doing)
         snprintf(text, size, "it %s, for %.1f s so far", q->doing, now_s - q->doing_s);
     else if (!q->waiting)
         snprintf(text, size, "it is in its own code, for %.1f s so far", now_s - q->outside_s);
@@ -134,7 +137,7 @@ static void find_predecessor(tutti_inquiry *q, const tutti_driver_look *look, in
     const tutti_driver_entry *first = &look->oldest;
     if (look->main_drives && !q->waiting) {
         int used = snprintf(text, size, "its program: ");
-        find_program(q, now_s, text + used, size - (size_t)used);
+        find_program(q, look, now_s, text + used, size - (size_t)used);
         return;
     }
     if (first->sequence < 0 || first->sequence >= collective) return;
@@ -150,12 +153,14 @@ static void find_predecessor(tutti_inquiry *q, const tutti_driver_look *look, in
 
 /* Whether this rank can continue with the collective by itself: a task runs, or the program is in its own code and
  * the collective may be waiting for that. If the ledger does not have the program's own tasks (not `whole`), the
- * tasks that a collective waits for may run, unless it waits for another collective (behind). Lock held. */
+ * tasks that a collective waits for may run, unless it waits for another collective (behind). A rank that has left
+ * starts nothing more. Lock held. */
 static int can_move(const tutti_inquiry *q, const tutti_driver_look *look,
     const tutti_ledger_look *tasks, tutti_stall_place place, int64_t behind)
 {
     int away = !q->waiting;
     int foreign = q->ledger && !q->whole && behind < 0;
+    if (look->leaving) return 0;
     if (q->whole && tasks->running) return 1;
     if (look->main_drives && away && place < TUTTI_STALL_ENDED) return 1;
     if (place >= TUTTI_STALL_STARTED) return 0;
@@ -195,11 +200,11 @@ static void find_blocker(
     if (s->about < 0) return;
     s->behind = find_earlier(q, s);
     if (s->place == TUTTI_STALL_NOT_SUBMITTED)
-        find_program(q, now_s, s->way, sizeof s->way);
+        find_program(q, look, now_s, s->way, sizeof s->way);
     else if (s->place == TUTTI_STALL_SUBMITTED)
         s->behind = find_task(q, s->about, now_s, s->way, sizeof s->way);
     else if (s->place == TUTTI_STALL_STARTED && look->main_drives && !q->waiting)
-        find_program(q, now_s, s->way, sizeof s->way);
+        find_program(q, look, now_s, s->way, sizeof s->way);
     else if (s->place == TUTTI_STALL_READY)
         find_predecessor(q, look, s->about, now_s, s->way, sizeof s->way);
 }

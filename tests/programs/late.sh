@@ -43,6 +43,9 @@ for design in funneled chained; do
     says 'the stall limit: all ranks end'
     says_not 'late, not stuck'
 done
+runs 1 funneled away 3 # who has left cannot end it either
+says 'rank [01] has not reached it; blocked by collective "message" of a group or an edge, posted'
+says 'the stall limit: all ranks end'
 runs 1 funneled left
 says 'rank 1 has left, but rank 0 waits for one more collective of all ranks with it'
 says 'rank 0: comm'
