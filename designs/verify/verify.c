@@ -15,9 +15,12 @@ enum { HISTORY = 1024 };
  * the cause of a shift. */
 static const double batch_s = 1e-3, settle_s = 10e-3, patience_s = 0.5;
 
+/* Whether a rank has reached a place: not yet; with this fingerprint; too long ago to remember the fingerprint. */
+enum { NOT_THERE, KNOWN, PASSED };
+
 /* What one rank has at the place where ranks differ. */
 typedef struct answer {
-    int come, known; /* come: it has answered; known: it has reached this place */
+    int come, known; /* come: it has answered; known: what it has at this place, below */
     tutti_fingerprint fingerprint;
 } answer;
 
@@ -178,7 +181,8 @@ static void look_up(const tutti_verify *v, int lane, int64_t number, answer *a)
 {
     const tutti_fingerprint *f = find_fingerprint(v, lane, number);
     a->come = 1;
-    a->known = f != NULL;
+    int passed = lane >= 0 && lane < v->lanes && number < v->offered[lane];
+    a->known = f ? KNOWN : passed ? PASSED : NOT_THERE;
     if (f) a->fingerprint = *f;
 }
 
@@ -229,7 +233,7 @@ static size_t append_text(char *text, size_t size, size_t used, const char *more
 static int same_answer(const answer *a, const answer *b)
 {
     if (a->come != b->come || a->known != b->known) return 0;
-    return !a->known || a->fingerprint.hash == b->fingerprint.hash;
+    return a->known != KNOWN || a->fingerprint.hash == b->fingerprint.hash;
 }
 
 /* "ranks 0, 2: #17 'fc.weight', ..." for the ranks that answered as `first` did. */
@@ -249,7 +253,10 @@ static size_t append_group(const tutti_verify *v, int first, char *text, size_t 
     }
     if (ranks > named) used = append_text(text, size, used, ", ...");
     if (!all[first].come) return append_text(text, size, used, " does not answer");
-    if (!all[first].known) return append_text(text, size, used, " not there yet");
+    if (all[first].known != KNOWN)
+        return append_text(text, size, used,
+            all[first].known == PASSED ? " started it too long ago to say what it was"
+                                       : " not there yet");
     used = append_text(text, size, used, ": ");
     return append_text(
         text, size, used, tutti_fingerprint_write(&all[first].fingerprint, part, sizeof part));
@@ -262,7 +269,7 @@ static int is_shifted(const tutti_verify *v)
     const answer *all = v->suspicion.answer;
     for (int r = 0; r < v->size; r++) {
         const tutti_fingerprint *a = &all[0].fingerprint, *b = &all[r].fingerprint;
-        if (!all[r].come || !all[r].known) return 0;
+        if (!all[r].come || all[r].known != KNOWN) return 0;
         if (a->kind != b->kind || a->dtype != b->dtype || a->op != b->op || a->count != b->count ||
             a->root != b->root || a->priority != b->priority || strcmp(a->name, b->name) != 0)
             return 0;

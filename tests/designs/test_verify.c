@@ -195,6 +195,24 @@ START_TEST(ranks_that_are_late_are_told_apart)
 }
 END_TEST
 
+/* A rank that has long passed the place is not taken for late. */
+START_TEST(ranks_that_have_forgotten_are_told_apart)
+{
+    group g;
+    open_group_with(
+        &g, 3, (tutti_verify_options){.mode = TUTTI_VERIFY_ON, .at_once = 1, .history = 1});
+    admit(&g, 0, print_of("a", 0, 0, 0, sum));
+    admit(&g, 1, print_of("b", 0, 0, 0, sum));
+    for (int n = 0; n < 2; n++) admit(&g, 2, print_of("a", n, 0, n, sum));
+    pass_all(&g);
+    ck_assert_str_eq(g.end[1].sentence,
+        "the ranks' collectives differ (number 0 on lane 0): rank 0: #0 'a', allreduce of 8 F32 "
+        "(sum); rank 1: #0 'b', allreduce of 8 F32 (sum); rank 2 started it too long ago to say "
+        "what it was. Every rank must start the same collectives in the same order");
+    close_group(&g);
+}
+END_TEST
+
 static void leave(const end *e, int failed)
 {
     ck_assert_ok(tutti_verify_flush(e->verify));
@@ -246,6 +264,7 @@ int main(void)
     tcase_add_test(tcase, ranks_that_agree_are_left_alone);
     tcase_add_loop_test(tcase, a_difference_is_named_with_all_ranks, 0, 2);
     tcase_add_test(tcase, ranks_that_are_late_are_told_apart);
+    tcase_add_test(tcase, ranks_that_have_forgotten_are_told_apart);
     tcase_add_test(tcase, the_cause_of_a_shift_is_named);
     tcase_add_test(tcase, a_shift_without_a_cause_is_told);
     tcase_add_loop_test(tcase, a_rank_that_leaves_early_is_named, 0, 2);
