@@ -214,7 +214,12 @@ static void receive_grant(void *ctx, const tutti_control_message *message)
     tutti_granting *g = d->granting;
     int64_t numbers = message->value[COUNT];
     if (tutti_driver_failure(d) || g->status || numbers < 0 || numbers > WORDS) return;
-    g->status = forward_grants(d, message);
+    if (message->value[NUMBER] != g->given)
+        g->status = tutti_fail(TUTTI_ERR_INTERNAL,
+            "grants from number %" PRId64 " on have come to rank %d, which has had %" PRId64,
+            message->value[NUMBER], g->rank, g->given);
+    else
+        g->status = forward_grants(d, message);
 }
 
 /* On rank 0. */
