@@ -319,7 +319,7 @@ tutti_status tutti_session_attach(const void *given, tutti_status refused, const
     exchange.meter = meter;
     s->whole = s;
     s->may_abort = options->may_abort;
-    status = open_exchange(comm, refused, further, options, &exchange, &s->exchange);
+    status = open_exchange(a, refused, further, options, &exchange);
     if (!status) status = equip(s);
     if (status) {
         discard(s);
