@@ -420,7 +420,7 @@ static void find_needed(const tutti_net *net, char *needed)
             needed[net->source[net->layer[l].in[i]].layer] = 1;
 }
 
-/* A dense layer makes features; the others leave them features, and make them of pixels that they join with features. */
+/* A dense layer makes features; the others leave them features, and make features of what they join with them. */
 static void note_flat(writer *w, const tutti_layer *layer)
 {
     int flat = strcmp(layer->kind->name, "dense") == 0;

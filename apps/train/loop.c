@@ -455,8 +455,8 @@ static tutti_status save(loop *l, int64_t done, int *together)
     return TUTTI_OK;
 }
 
-/* Right after an evaluation, which has found the weights to be finite, and after FILE: a restart takes FILE.best alone for
- * another run's. */
+/* Right after an evaluation, which has found the weights to be finite, and after FILE: a restart takes FILE.best alone
+ * for another run's. */
 static tutti_status save_best(loop *l, int64_t done, int *together)
 {
     if (!l->better || !l->s->options->checkpoint.keep_best) return TUTTI_OK;

@@ -26,8 +26,8 @@ void tutti_page_on_interrupt(
 void tutti_page_on_summary(tutti_page *page, const tutti_report_summary *summary);
 /* A search for a rate has ended, after this many steps. */
 void tutti_page_on_rates(tutti_page *page, int64_t steps);
-/* Writes the file for the last time: a run without summary, rates and interruption has failed, unless others continue it. IO
- * (logged). */
+/* Writes the file for the last time: a run without summary, rates and interruption has failed, unless others continue
+ * it. IO (logged). */
 tutti_status tutti_page_end(tutti_page *page, int continues);
 /* Accepts NULL. */
 void tutti_page_free(tutti_page *page);

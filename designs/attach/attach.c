@@ -220,7 +220,7 @@ static tutti_status read_options(const tutti_attach_options *given, tutti_exchan
     return status ? status : tutti_exchange_check_options(options);
 }
 
-/* A session, and what is read where it is set up: by a thread that goes on after TIMEOUT, so all of it stays. */
+/* A session, and what is read where it is set up: by a thread that may still run after TIMEOUT, so all of it stays. */
 typedef struct attachment {
     tutti_session session;
     MPI_Comm comm;

@@ -106,8 +106,8 @@ typedef struct tutti_kv_options {
     int64_t stages;
 } tutti_kv_options;
 
-/* As tutti_kv_open below, with the sizes of the caller's tutti_kv_options, and of the tutti_attach_options that `attach`
- * points to (see tutti_attach_sized). */
+/* As tutti_kv_open below, with the sizes of the caller's tutti_kv_options and of the tutti_attach_options that its
+ * `attach` points to (see tutti_attach_sized). */
 TUTTI_API tutti_status tutti_kv_open_sized(MPI_Comm comm, const tutti_kv_options *options,
     size_t options_bytes, size_t attach_bytes, tutti_kv **kv);
 
