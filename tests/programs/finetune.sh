@@ -60,13 +60,16 @@ for step in 20 67 110; do
     cmp "$dir/run" "$dir/half" || fail "interrupted after step $step: another checkpoint"
     cmp "$dir/run.best" "$dir/half.best" || fail "interrupted after step $step: another best one"
 done
-# The evaluation at such a stop is none of those that count, also where not every epoch has one.
+# The evaluation at such a stop is none of those that count, also where not every epoch has one. With a rate of 0 the first that
+# counts stays the best.
+every=("${run[@]}" --epochs 8 --lr 0 --eval-every 2 --patience 2 --keep-best)
 rm -f "$dir"/run*
-trains 2 "${run[@]}" --epochs 6 --eval-every 2 --patience 9 --checkpoint "$dir/run" --keep-best
+trains 2 "${every[@]}" --checkpoint "$dir/run"
+[ "$(field steps)" = 120 ] || fail "every second epoch is evaluated: ended after step $(field steps)"
 for step in 20 60; do
     rm -f "$dir"/half*
-    trains 2 "${run[@]}" --epochs 6 --eval-every 2 --patience 9 --checkpoint "$dir/half" --keep-best --stop-after $step
-    trains 2 "${run[@]}" --epochs 6 --eval-every 2 --patience 9 --checkpoint "$dir/half" --keep-best --resume "$dir/half"
+    trains 2 "${every[@]}" --checkpoint "$dir/half" --stop-after $step
+    trains 2 "${every[@]}" --checkpoint "$dir/half" --resume "$dir/half"
     cmp "$dir/run" "$dir/half" || fail "every second epoch is evaluated, interrupted after step $step: another checkpoint"
     cmp "$dir/run.best" "$dir/half.best" || fail "every second epoch is evaluated, interrupted after step $step: another best one"
 done
