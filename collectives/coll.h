@@ -36,6 +36,9 @@ typedef struct tutti_comm_options {
     /* the transport's first lanes, which the comm uses; 0: all. The others may be used on the same
      * thread */
     int lanes;
+    /* a lane that edges and groups of two share, which may carry messages that no part here receives: a drain sweeps
+     * it, too; 0: none */
+    int aside;
     /* of a lane: the n-th collective may be posted once the (n - depth)-th and all before it have ended
      * on this rank; 0: TUTTI_COMM_DEPTH. Reduced where the transport has few tags */
     int depth;

@@ -80,6 +80,7 @@ tutti_status tutti_comm_new(
     c->rules = options ? options->rules : NULL;
     c->credit = options && options->credit > 0 ? options->credit : TUTTI_COMM_CREDIT;
     c->lanes = options && options->lanes > 0 ? options->lanes : transport->lanes;
+    c->aside = options ? options->aside : 0;
     if (!algorithm)
         status = tutti_fail(TUTTI_ERR_USAGE, "unknown algorithm '%s'; known: %s", name,
             tutti_algorithm_names(known, sizeof known));

@@ -24,6 +24,7 @@ typedef struct tutti_comm_lane {
 struct tutti_comm {
     tutti_transport *transport;
     int lanes; /* the first of the transport's */
+    int aside; /* the lane that parts share; 0: none */
     const tutti_algorithm *algorithm;
     int radix;            /* of its trees */
     tutti_forest *forest; /* of its file, which its schedules go along; NULL: it has none */

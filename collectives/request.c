@@ -338,6 +338,7 @@ int tutti_comm_drain(tutti_comm *comm)
         if (r->orphan && !busy) tutti_coll_free(r);
     }
     if (t->ops->sweep) t->ops->sweep(t, 0, comm->lanes);
+    if (t->ops->sweep && comm->aside) t->ops->sweep(t, comm->aside, 1);
     return !left;
 }
 

@@ -185,6 +185,7 @@ static tutti_status set_up_exchange(void *ctx, tutti_comm **comm, tutti_control 
         .rules = x->rules,
         .topology = x->topology,
         .lanes = x->options.lanes,
+        .aside = x->options.messages ? x->options.lanes + has_control(x, transport->size) : 0,
         .depth = x->options.depth};
     choose_chunks(x, transport);
     status = tutti_comm_new(transport, &options, comm);
