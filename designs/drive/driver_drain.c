@@ -39,18 +39,29 @@ static void send_drained(tutti_driver *d)
 
 void tutti_driver_on_drained(void *ctx, const tutti_control_message *message)
 {
-    (void)message;
-    tutti_driver_count_clean(ctx);
+    tutti_driver *d = ctx;
+    pthread_mutex_lock(d->queue_lock);
+    d->clean[message->from] = 1;
+    pthread_mutex_unlock(d->queue_lock);
 }
 
-/* Whether all ranks have reported that they are clean, if any still can. queue_lock or comm_lock held. */
+/* Members that have left in order have nothing in flight. Both locks held. */
+static void note_who_left(tutti_driver *d)
+{
+    for (int r = 0; d->shutdown && r < d->members.size; r++)
+        d->clean[r] |= r != d->members.rank && tutti_shutdown_left_in_order(d->shutdown, r);
+}
+
+/* Whether all ranks are known to be clean, if any can still say so. queue_lock or comm_lock held. */
 static int all_clean(const tutti_driver *d)
 {
     const tutti_drain *drain = &d->drain;
     if (!(drain->clean_s > 0)) return 0;
     if (tutti_comm_is_severed(d->root->comm)) return 1;
     if (!d->options.control || d->options.verify.at_once) return 1;
-    return drain->others_clean >= tutti_control_size(d->options.control) - 1;
+    for (int r = 0; r < d->members.size; r++)
+        if (r != d->members.rank && !d->clean[r]) return 0;
+    return 1;
 }
 
 /* queue_lock or comm_lock held. */
@@ -69,6 +80,7 @@ void tutti_driver_drain(tutti_driver *d, tutti_status failure)
     if (!(d->drain.began_s > 0)) d->drain.began_s = now_s;
     is_new = clean && !(d->drain.clean_s > 0);
     if (is_new) d->drain.clean_s = now_s;
+    note_who_left(d);
     pthread_mutex_unlock(d->queue_lock);
     if (is_new) send_drained(d);
     if (!may_release(d, now_s)) return;

@@ -109,20 +109,12 @@ void tutti_driver_leave(tutti_driver *driver)
     pthread_mutex_unlock(driver->comm_lock);
 }
 
-void tutti_driver_count_clean(tutti_driver *d)
-{
-    pthread_mutex_lock(d->queue_lock);
-    d->drain.others_clean++;
-    pthread_mutex_unlock(d->queue_lock);
-}
-
 void tutti_driver_notice_absent(tutti_driver *d)
 {
     const tutti_shutdown *root = d->root->shutdown;
     if (!d->shutdown || !tutti_shutdown_count(root)) return;
     for (int r = 0; r < d->members.size; r++) {
         if (r == d->members.rank || !tutti_shutdown_has_from(root, d->members.of[r])) continue;
-        if (!tutti_shutdown_has_from(d->shutdown, r)) tutti_driver_count_clean(d);
         tutti_shutdown_absent(d->shutdown, r);
     }
 }

@@ -20,9 +20,8 @@
  * data to the program. Ranks need each other for this, so each continues until all have reported that
  * they have nothing in flight. */
 typedef struct tutti_drain {
-    double began_s;   /* 0: not begun */
-    double clean_s;   /* since when this rank has nothing in flight; 0: it has something */
-    int others_clean; /* how many have reported that */
+    double began_s; /* 0: not begun */
+    double clean_s; /* since when this rank has nothing in flight; 0: it has something */
 } tutti_drain;
 
 /* The agreement of the ranks on what goes next, where collectives have priorities. */
@@ -65,6 +64,8 @@ struct tutti_driver {
     int64_t seen_prior_from, seen_next; /* of the queue, as this pass has seen them */
     int64_t *asking;                    /* [lines] the sequence number that asks to start, or -1 */
     int64_t *reached;                   /* [lanes] driver_fail.c: what has started, or waits for it */
+    unsigned char *
+        clean; /* [members.size] of the drain: this member has nothing in flight. Written under both locks */
     /* Protects calls on comm and verify; taken first of the two locks. The transport's lock, which
      * drivers may share, or own_lock. */
     pthread_mutex_t *comm_lock;
@@ -142,7 +143,5 @@ void tutti_driver_drain(tutti_driver *d, tutti_status failure);
 int tutti_driver_draining(tutti_driver *d);
 /* Another rank reports that it has nothing in flight: a tutti_control_handler. comm_lock held. */
 void tutti_driver_on_drained(void *ctx, const tutti_control_message *message);
-/* One more member has nothing in flight here, and says so once at most. */
-void tutti_driver_count_clean(tutti_driver *d);
 
 #endif

@@ -41,10 +41,12 @@ static tutti_status receive_messages(tutti_driver *d, int *moved)
 
 static tutti_status open_asking(tutti_driver *d)
 {
-    int lanes = d->queue.lanes, lines = d->queue.lines;
+    int lanes = d->queue.lanes, lines = d->queue.lines, size = d->members.size;
     d->asking = malloc((size_t)lines * sizeof *d->asking);
     d->reached = malloc((size_t)lanes * sizeof *d->reached);
-    if (!d->asking || !d->reached) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d lanes", lanes);
+    d->clean = calloc((size_t)size, sizeof *d->clean);
+    if (!d->asking || !d->reached || !d->clean)
+        return tutti_fail(TUTTI_ERR_NOMEM, "no memory for %d lanes of %d ranks", lanes, size);
     for (int i = 0; i < lines; i++) d->asking[i] = -1;
     if (!d->options.control) return TUTTI_OK;
     if (d->root == d) {
@@ -120,6 +122,7 @@ void tutti_driver_close(tutti_driver *driver)
     tutti_driver_grant_close(driver);
     free(driver->asking);
     free(driver->reached);
+    free(driver->clean);
     pthread_mutex_destroy(&driver->own_lock);
     pthread_mutex_destroy(&driver->own_queue_lock);
     free(driver);

@@ -82,6 +82,11 @@ int tutti_shutdown_has_from(const tutti_shutdown *shutdown, int rank)
     return shutdown->lanes_received[rank] == shutdown->lanes;
 }
 
+int tutti_shutdown_left_in_order(const tutti_shutdown *shutdown, int rank)
+{
+    return tutti_shutdown_has_from(shutdown, rank) && !shutdown->failed[rank];
+}
+
 void tutti_shutdown_absent(tutti_shutdown *shutdown, int rank)
 {
     shutdown->left += !tutti_shutdown_has_from(shutdown, rank);

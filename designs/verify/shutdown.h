@@ -19,8 +19,10 @@ tutti_status tutti_shutdown_send(tutti_shutdown *shutdown, const int64_t started
 int tutti_shutdown_has_all(const tutti_shutdown *shutdown, const int64_t started[]);
 /* How many other ranks have sent BYE. */
 int tutti_shutdown_count(const tutti_shutdown *shutdown);
-/* Whether this rank has sent BYE. absent: from now on as if it had, without having started anything. */
+/* Whether this rank has sent BYE; left_in_order: with counts, so not after a failure. absent: from now on as if it
+ * had, without having started anything. */
 int tutti_shutdown_has_from(const tutti_shutdown *shutdown, int rank);
+int tutti_shutdown_left_in_order(const tutti_shutdown *shutdown, int rank);
 void tutti_shutdown_absent(tutti_shutdown *shutdown, int rank);
 /* Writes the ranks that have not sent BYE ("1, 3") into text; returns text. */
 char *tutti_shutdown_missing(const tutti_shutdown *shutdown, char *text, size_t size);

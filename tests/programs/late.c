@@ -10,6 +10,8 @@
  * acquire   every rank waits for a collective with starpu_data_acquire alone
  * ring      both ranks receive before they send, on the same data
  * away      the same of two ranks, and a third has detached
+ * gone      as left, and it has given up waiting for the others
+ * unheard   as left, and rank 0 sends a large message that nobody receives
  * Exit status: 0 if every sum is right; 1 if a wait failed. */
 #include <starpu.h>
 #include <stdio.h>
@@ -18,7 +20,7 @@
 #include <tutti/starpu.h>
 #include <unistd.h>
 
-enum { LENGTH = 1000 };
+enum { LENGTH = 1000, LARGE = 1 << 20 };
 
 static void take_time(void *buffers[], void *arg)
 {
@@ -31,7 +33,7 @@ static struct starpu_codelet slow = {
 typedef struct state {
     tutti_session *tutti;
     starpu_data_handle_t handle;
-    float data[LENGTH];
+    float data[LARGE];
     int late; /* this rank is late */
     unsigned seconds;
 } state;
@@ -58,19 +60,21 @@ static tutti_status run_case(state *s, const char *what)
     if (strcmp(what, "task") == 0 && s->late)
         starpu_task_insert(
             &slow, STARPU_RW, s->handle, STARPU_CL_ARGS_NFREE, &s->seconds, sizeof s->seconds, 0);
-    if (strcmp(what, "left") == 0 && s->late) {
+    const int is_gone = strcmp(what, "gone") == 0, is_unheard = strcmp(what, "unheard") == 0;
+    if ((is_gone || is_unheard || strcmp(what, "left") == 0) && s->late) {
         status = tutti_detach(s->tutti);
         s->tutti = NULL;
         sleep(60);
         return status;
     }
     if (strcmp(what, "held") == 0 && s->late) starpu_data_acquire(s->handle, STARPU_R);
-    if (strcmp(what, "away") == 0 && s->late) return TUTTI_OK;
-    int is_ring = strcmp(what, "ring") == 0 || strcmp(what, "away") == 0;
-    status = is_ring ? pass_round(s)
-             : strcmp(what, "part") == 0
-                 ? tutti_reduce(s->tutti, s->handle, TUTTI_F32, TUTTI_SUM, 0)
-                 : sum(s);
+    const int is_away = strcmp(what, "away") == 0;
+    if (is_away && s->late) return TUTTI_OK;
+    status =
+        is_away || strcmp(what, "ring") == 0      ? pass_round(s)
+        : is_unheard && tutti_rank(s->tutti) == 0 ? tutti_send(s->tutti, s->handle, TUTTI_F32, 1, 0)
+        : strcmp(what, "part") == 0 ? tutti_reduce(s->tutti, s->handle, TUTTI_F32, TUTTI_SUM, 0)
+                                    : sum(s);
     if (!status && strcmp(what, "acquire") == 0) {
         starpu_data_acquire(s->handle, STARPU_R);
         starpu_data_release(s->handle);
@@ -92,19 +96,22 @@ int main(int argc, char **argv)
     static state s;
     int level, rank, size;
     const char *what = argc > 2 ? argv[2] : "code";
-    const int is_part = strcmp(what, "part") == 0;
-    const tutti_attach_options options = {.design = argc > 1 ? argv[1] : NULL,
-        .verify = is_part || strcmp(what, "left") == 0 ? "off" : NULL};
+    const int is_part = strcmp(what, "part") == 0, is_gone = strcmp(what, "gone") == 0;
+    const int is_unheard = strcmp(what, "unheard") == 0;
+    tutti_attach_options options = {.design = argc > 1 ? argv[1] : NULL,
+        .verify = is_part || is_gone || is_unheard || strcmp(what, "left") == 0 ? "off" : NULL};
     MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (tutti_start_starpu(NULL)) return 77;
-    if (tutti_attach(MPI_COMM_WORLD, &options, &s.tutti)) return 1;
     s.late = rank == size - 1;
+    if (is_gone && s.late) options.setup_timeout_s = 3;
+    MPI_Barrier(MPI_COMM_WORLD); /* no rank is late for that */
+    if (tutti_attach(MPI_COMM_WORLD, &options, &s.tutti)) return 1;
     s.seconds = argc > 3 ? (unsigned)atoi(argv[3]) : 3;
-    for (int i = 0; i < LENGTH; i++) s.data[i] = 1;
+    for (int i = 0; i < LARGE; i++) s.data[i] = 1;
     starpu_vector_data_register(
-        &s.handle, STARPU_MAIN_RAM, (uintptr_t)s.data, LENGTH, sizeof *s.data);
+        &s.handle, STARPU_MAIN_RAM, (uintptr_t)s.data, is_unheard ? LARGE : LENGTH, sizeof *s.data);
     tutti_status status = run_case(&s, what);
     tutti_status left = tutti_detach(s.tutti);
     printf("rank %d: %s, then %s\n", rank, tutti_status_name(status), tutti_status_name(left));
