@@ -21,7 +21,8 @@ typedef struct outgoing {
 
 struct tutti_control {
     tutti_control *whole;  /* of a part; else NULL */
-    tutti_control *parts;  /* of the whole; each has the next in `parts` */
+    tutti_control *next;   /* of a part: in its list */
+    tutti_control *parts[TUTTI_KEY_LISTS]; /* of the whole, by key */
     tutti_members members; /* of a part */
     void (*unknown)(void *ctx, int64_t key);
     void *unknown_ctx;
@@ -81,8 +82,9 @@ tutti_status tutti_control_part(
     c->whole = whole;
     c->rank = members->rank;
     c->size = members->size;
-    c->parts = whole->parts;
-    whole->parts = c;
+    tutti_control **list = &whole->parts[tutti_key_list(members->key)];
+    c->next = *list;
+    *list = c;
     *part = c;
     return TUTTI_OK;
 }
@@ -100,16 +102,16 @@ int tutti_control_whole_rank(const tutti_control *control, int rank)
 
 static tutti_control *find_part(const tutti_control *whole, int64_t key)
 {
-    tutti_control *c = whole->parts;
-    while (c && c->members.key != key) c = c->parts;
+    tutti_control *c = whole->parts[tutti_key_list(key)];
+    while (c && c->members.key != key) c = c->next;
     return c;
 }
 
 static void remove_part(const tutti_control *part)
 {
-    tutti_control **at = &part->whole->parts;
-    while (*at && *at != part) at = &(*at)->parts;
-    if (*at) *at = part->parts;
+    tutti_control **at = &part->whole->parts[tutti_key_list(part->members.key)];
+    while (*at && *at != part) at = &(*at)->next;
+    if (*at) *at = part->next;
 }
 
 void tutti_control_stop(tutti_control *control)

@@ -34,4 +34,11 @@ void tutti_members_free(tutti_members *members);
  * text. */
 char *tutti_members_name(const tutti_members *members, char *text, size_t size);
 
+/* For tables by key: lists by where this puts the key. */
+enum { TUTTI_KEY_LISTS = 256 };
+static inline int tutti_key_list(int64_t key)
+{
+    return (int)((uint64_t)key * 0x9E3779B97F4A7C15u >> 56);
+}
+
 #endif

@@ -16,9 +16,9 @@ int tutti_driver_slot_of(const tutti_driver *root, int64_t key)
 {
     const tutti_driver_list *list = key < 0 ? &root->edges : &root->groups;
     if (!key) return 0;
-    for (int i = 0; i < list->count; i++)
-        if (list->part[i]->members.key == key) return i + (key < 0 ? TUTTI_DRIVER_FIRST_EDGE : 1);
-    return -1;
+    const tutti_driver_part *part = list->by_key[tutti_key_list(key)];
+    while (part && part->members.key != key) part = part->next;
+    return part ? part->slot : -1;
 }
 
 static void close_list(tutti_driver_list *list, void (*close)(tutti_driver *driver))

@@ -41,6 +41,16 @@ static tutti_status open_driver(
     return root->open_part(root, &options, members, slot, comm, driver);
 }
 
+/* There is room. Both locks held. */
+static void add_part(tutti_driver_list *list, tutti_driver_part *part, int slot)
+{
+    tutti_driver_part **same = &list->by_key[tutti_key_list(part->members.key)];
+    part->slot = slot;
+    part->next = *same;
+    *same = part;
+    list->part[list->count++] = part;
+}
+
 /* comm_lock held. member 0: only its name is needed. */
 static tutti_status open_slot(
     tutti_driver *root, const tutti_members *members, int member, int *slot)
@@ -72,7 +82,7 @@ static tutti_status open_slot(
     pthread_mutex_lock(root->queue_lock);
     part->driver = driver;
     root->queue.singly = root->options.one_order; /* a whole group may wait for a part */
-    if (fresh) list->part[list->count++] = part;
+    if (fresh) add_part(list, part, new_slot);
     pthread_mutex_unlock(root->queue_lock);
     *slot = new_slot;
     return TUTTI_OK;

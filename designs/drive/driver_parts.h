@@ -31,6 +31,8 @@ typedef struct tutti_granting tutti_granting;
 typedef struct tutti_driver_part {
     tutti_members members;
     tutti_driver *driver; /* NULL: this rank is not a member */
+    int slot;
+    struct tutti_driver_part *next; /* in its list by key */
 } tutti_driver_part;
 
 /* Slots from here on are those of edges, which open in any order. Those below are of groups, and
@@ -39,8 +41,9 @@ enum { TUTTI_DRIVER_FIRST_EDGE = 1 << 20 };
 
 /* Parts do not move in memory until the root is closed. */
 typedef struct tutti_driver_list {
-    tutti_driver_part **part;
+    tutti_driver_part **part; /* by slot */
     int count, room;
+    tutti_driver_part *by_key[TUTTI_KEY_LISTS];
 } tutti_driver_list;
 
 struct tutti_driver {
