@@ -8,6 +8,7 @@
 #include "designs/exchange/attached_transport.h"
 #include "designs/exchange/settings.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,7 +221,7 @@ static tutti_status read_options(const tutti_attach_options *given, tutti_exchan
     return status ? status : tutti_exchange_check_options(options);
 }
 
-/* A session, and what is read where it is set up: by a thread that may still run after TIMEOUT, so all of it stays. */
+/* A session, and what is read where it is set up: by a thread that goes on after TIMEOUT, so all of it stays. */
 typedef struct attachment {
     tutti_session session;
     MPI_Comm comm;
@@ -278,16 +279,20 @@ static void release(tutti_session *session)
     tutti_sessions_close(session);
 }
 
-/* Of a session whose exchange is open: what it has besides. */
-static tutti_status equip(tutti_session *s)
+/* Of a session whose exchange is open: what it has besides. A rank may have given up while the others set it up; they
+ * wait for it no longer than for one that does not come. */
+static tutti_status equip(tutti_session *s, double setup_timeout_s)
 {
+    tutti_exchange_set_timeout(s->exchange, setup_timeout_s);
     tutti_run_hooks hooks = tutti_exchange_insert_hooks(s->exchange);
     tutti_status status =
         tutti_insert_open(&hooks, tutti_exchange_design(s->exchange)->chain, &s->insert);
     if (!status) status = tutti_names_open(&s->names);
     s->rank = tutti_exchange_rank(s->exchange);
     s->size = tutti_exchange_size(s->exchange);
-    return tutti_exchange_agree(s->exchange, status, NULL);
+    status = tutti_exchange_agree(s->exchange, status, NULL);
+    tutti_exchange_set_timeout(s->exchange, INFINITY);
+    return status;
 }
 
 static void discard(tutti_session *s)
@@ -320,7 +325,7 @@ tutti_status tutti_session_attach(const void *given, tutti_status refused, const
     s->whole = s;
     s->may_abort = options->may_abort;
     status = open_exchange(a, refused, further, options, &exchange);
-    if (!status) status = equip(s);
+    if (!status) status = equip(s, exchange.setup_timeout_s);
     if (status) {
         discard(s);
         return status;
@@ -343,7 +348,7 @@ tutti_status tutti_session_attach_over(const tutti_attach_options *options,
     s->whole = s;
     status = connect(ctx, tutti_exchange_transport_lanes(&exchange), &transport);
     if (!status) status = tutti_exchange_open_over(transport, &exchange, &s->exchange);
-    if (!status) status = equip(s);
+    if (!status) status = equip(s, exchange.setup_timeout_s);
     if (status) {
         discard(s);
         return status;

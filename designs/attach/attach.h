@@ -173,12 +173,14 @@ TUTTI_API tutti_status tutti_priority(tutti_session *session, tutti_handle data,
  * data make collectives wait for each other in a ring.
  *
  * Collective over the session: every rank calls it, with the same ranks, in the same order. It
- * waits as tutti_wait does, at most 60 s, for everything inserted so far. The group lives until the
+ * waits as tutti_wait does, at most 60 s, for everything that this rank has inserted so far, and then,
+ * without a limit (but a stall ends it), for the other ranks. The group lives until the
  * session is detached, which waits for its collectives, as tutti_wait does with either. Data names
  * and operators are those of the session; tutti_priority, tutti_operator, the trace and
  * tutti_detach take the session alone (INVAL for a group), and priorities mean nothing in a group.
  *
- * The same status on all ranks: INVAL, a rank that does not exist, or one twice; MISMATCH, the ranks
+ * TIMEOUT, on this rank alone: what it has inserted has not ended. The others wait: call it again.
+ * Otherwise the same status on all ranks: INVAL, a rank that does not exist, or one twice; MISMATCH, the ranks
  * name different groups (as when each makes only its own, as with MPI_Comm_split); UNSUPPORTED, too
  * many groups of two; also NOMEM, and tutti_wait's. */
 TUTTI_API tutti_status tutti_group(
@@ -437,8 +439,10 @@ static inline tutti_status tutti_membership_run(
  * tasks in scheduling contexts that were created since it began. To see tasks, Tutti puts its own
  * hooks before those of the scheduling policy (pre_exec_hook, post_exec_hook).
  *
- * Both calls are collective over the session, and wait as tutti_wait does, at most 60 s, for
- * everything inserted so far. They return the same status on all ranks. */
+ * Both calls are collective over the session. They wait as tutti_wait does, at most 60 s, for everything
+ * that this rank has inserted so far, and then, without a limit (but a stall ends it), for the other
+ * ranks. TIMEOUT, on this rank alone: what it has inserted has not ended. The others wait: call again.
+ * Otherwise they return the same status on all ranks. */
 
 /* Begins a trace. Rank 0 will write `file`; the other ranks' file is ignored. An earlier file is
  * kept as FILE.1. INVAL: the session is being traced already; rank 0's file is NULL, empty, or a
@@ -448,9 +452,8 @@ static inline tutti_status tutti_membership_run(
 TUTTI_API tutti_status tutti_trace_begin(tutti_session *session, const char *file);
 /* Ends the trace and writes it; so does tutti_detach. A worker keeps up to TUTTI_TRACE_SPANS spans;
  * later ones are dropped and counted in the file, with a warning on every rank. INVAL: no trace has
- * begun. IO: the file could not be written; an earlier one is as it was. TIMEOUT while collectives
- * are in flight: the trace continues, and every rank may call again. After any other status it has
- * ended; if the session has failed, no file is written. */
+ * begun. IO: the file could not be written; an earlier one is as it was. After TIMEOUT the trace
+ * continues. After any other status it has ended; if the session has failed, no file is written. */
 TUTTI_API tutti_status tutti_trace_end(tutti_session *session);
 
 #ifdef __cplusplus

@@ -115,7 +115,8 @@ static tutti_status write_file(const tutti_recording *r)
     const tutti_file_options file = {.what = "trace", .path = r->path, .keep = KEEP_EARLIER};
     tutti_trace_rank rank = {.rank = tutti_exchange_rank(x), .before = r->before};
     tutti_exchange_set_activity(x, "writes a trace", 1);
-    tutti_status status = tutti_exchange_clock(x, &rank.after);
+    tutti_status status = tutti_exchange_agree(x, TUTTI_OK, NULL); /* rank 0 may be late */
+    if (!status) status = tutti_exchange_clock(x, &rank.after);
     if (!status) status = tutti_trace_save(x, r->spans, &about, &rank, &file);
     tutti_exchange_set_activity(x, NULL, 0);
     if (!status && rank.dropped)

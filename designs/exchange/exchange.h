@@ -58,7 +58,7 @@ typedef struct tutti_exchange_options {
     int edges_aside;  /* 1: edges do not share them, also where the transport does not say so */
     int messages;     /* 1: there is a lane for edges, and for groups (tutti_exchange_group) */
     int manual;       /* 1: no thread; the caller calls tutti_exchange_pass (explorers) */
-    double timeout_s; /* deadline of call and agree; 0: 60 */
+    double timeout_s; /* deadline of call and agree (see tutti_exchange_set_timeout); 0: 60 */
     double setup_timeout_s; /* deadline for starting and ending MPI with the other ranks; 0: 60 */
     tutti_meter *meter;     /* may be NULL; borrowed */
     tutti_trace *trace;     /* may be NULL; borrowed: records collectives; clocks are compared */
@@ -226,6 +226,9 @@ int tutti_exchange_has_left(const tutti_exchange *exchange, int rank);
 /* Instead of options.trace: records collectives that end from here on into this trace (borrowed);
  * NULL: into none. The previous trace is not touched any more. */
 void tutti_exchange_trace(tutti_exchange *exchange, tutti_trace *trace);
+/* The deadline of call and agree from here on, in place of options.timeout_s. INFINITY: they wait for a rank that is
+ * late, with which one that gave up would be out of step; a stall, or a rank that leaves, still ends them. */
+void tutti_exchange_set_timeout(tutti_exchange *exchange, double timeout_s);
 /* Exchanges every rank's status; all ranks return the first failure in rank order, so that all
  * leave together. *rank (may be NULL): the rank that failed, or -1. */
 tutti_status tutti_exchange_agree(tutti_exchange *exchange, tutti_status mine, int *rank);

@@ -41,6 +41,11 @@ tutti_status tutti_exchange_call(
     return status;
 }
 
+void tutti_exchange_set_timeout(tutti_exchange *exchange, double timeout_s)
+{
+    tutti_comm_thread_set_timeout(exchange->thread, timeout_s);
+}
+
 typedef struct counting {
     tutti_exchange *exchange;
     tutti_exchange_counts counts;

@@ -14,6 +14,7 @@
 
 struct tutti_comm_thread {
     tutti_comm_thread_options options;
+    double call_s; /* of one call */
     tutti_comm *comm;
     tutti_control *control;
     tutti_driver *driver;
@@ -276,6 +277,7 @@ tutti_status tutti_comm_thread_open(
     tutti_comm_thread *t = calloc(1, sizeof *t);
     if (!t) return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the communication thread");
     t->options = *options;
+    t->call_s = options->timeout_s;
     pthread_mutex_init(&t->lock, NULL);
     tutti_clock_cond_init(&t->work);
     tutti_latch_init(&t->set_up);
@@ -354,10 +356,15 @@ double tutti_comm_thread_cpu_s(const tutti_comm_thread *t)
 
 /* ---- a collective that the main thread waits for ---- */
 
+void tutti_comm_thread_set_timeout(tutti_comm_thread *t, double timeout_s)
+{
+    t->call_s = timeout_s;
+}
+
 /* Passes until it arrives, or the deadline. Returns whether it has arrived. */
 static int await_passing(tutti_comm_thread *t, tutti_rendezvous *r)
 {
-    double until = tutti_clock_s() + t->options.timeout_s;
+    double until = tutti_clock_s() + t->call_s;
     int ended = 0;
     for (int idle = 0; !ended && tutti_clock_s() < until;) {
         idle = tutti_driver_pass(t->driver) ? 0 : idle + 1;
@@ -379,13 +386,13 @@ tutti_status tutti_comm_thread_call(
         return tutti_fail(TUTTI_ERR_NOMEM, "no memory for the collective '%s'", name);
     }
     tutti_driver_ready(t->driver, sequence, tutti_rendezvous_args(r), tutti_rendezvous_token(r));
-    int done = t->running ? tutti_rendezvous_arrived(r, t->options.timeout_s) : await_passing(t, r);
+    int done = t->running ? tutti_rendezvous_arrived(r, t->call_s) : await_passing(t, r);
     if (done)
         status = tutti_rendezvous_take(r, args);
     else
         status = tutti_fail(TUTTI_ERR_TIMEOUT,
             "'%s', %s (sequence %lld), has not ended within %g s: has another rank left?", name,
-            tutti_coll_kind_name(args->kind), (long long)sequence, t->options.timeout_s);
+            tutti_coll_kind_name(args->kind), (long long)sequence, t->call_s);
     tutti_rendezvous_leave(r, 1);
     return status;
 }

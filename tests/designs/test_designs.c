@@ -1,6 +1,7 @@
 /* designs: ranks as threads, each with an inline runner in random order (or one of them on StarPU), exchange
  * over the loop transport with every design; the result must equal the oracle's, bit for bit, in any
  * order. */
+#include "dag/base/clock.h"
 #include "dag/base/log.h"
 #include "dag/kernels/arith.h"
 #include "dag/kernels/kernel.h"
@@ -9,6 +10,7 @@
 #include "tests/support/loop.h"
 #include "tests/support/testing.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -497,6 +499,7 @@ typedef struct agree_job {
     tutti_loop_world *world;
     int rank, who;
     tutti_status said, heard;
+    const char *design;
 } agree_job;
 
 static void *agree(void *arg)
@@ -505,7 +508,7 @@ static void *agree(void *arg)
     tutti_transport *transport;
     tutti_exchange *exchange;
     tutti_exchange_options options = {
-        .design = tutti_design_find("funneled"), .timeout_s = patience_s};
+        .design = tutti_design_find(job->design), .timeout_s = patience_s};
     if (tutti_transport_loop(job->world, job->rank, 1, &transport)) return NULL;
     if (tutti_exchange_open_over(transport, &options, &exchange)) return NULL;
     job->heard = tutti_exchange_agree(exchange, job->said, &job->who);
@@ -524,13 +527,50 @@ START_TEST(all_ranks_hear_of_the_first_failure)
             r == 0   ? TUTTI_OK
             : r == 1 ? TUTTI_ERR_IO
                      : TUTTI_ERR_USAGE,
-            TUTTI_OK};
+            TUTTI_OK, "funneled"};
         ck_assert_int_eq(pthread_create(&thread[r], NULL, agree, &job[r]), 0);
     }
     for (int r = 0; r < 3; r++) {
         pthread_join(thread[r], NULL);
         ck_assert_int_eq(job[r].heard, TUTTI_ERR_IO);
         ck_assert_int_eq(job[r].who, 1);
+    }
+    tutti_loop_world_free(world);
+}
+END_TEST
+
+/* A rank that gave up would be out of step with the late one, and its next collective would be told to differ. */
+static void *come_late(void *arg)
+{
+    agree_job *job = arg;
+    tutti_transport *transport;
+    tutti_exchange *exchange;
+    const tutti_exchange_options options = {
+        .design = tutti_design_find(job->design), .verify = TUTTI_VERIFY_ON, .timeout_s = 0.1};
+    if (tutti_transport_loop(job->world, job->rank, 2, &transport)) return NULL;
+    if (tutti_exchange_open_over(transport, &options, &exchange)) return NULL;
+    tutti_exchange_set_timeout(exchange, INFINITY);
+    if (job->rank) tutti_clock_sleep(0.5);
+    job->heard = tutti_exchange_agree(exchange, TUTTI_OK, NULL);
+    if (!job->heard) job->heard = tutti_exchange_agree(exchange, job->said, NULL);
+    tutti_exchange_close(exchange);
+    return NULL;
+}
+
+START_TEST(a_late_rank_is_waited_for)
+{
+    tutti_loop_world *world;
+    pthread_t thread[2];
+    agree_job job[2];
+    ck_assert_ok(tutti_loop_world_new(2, NULL, &world));
+    for (int r = 0; r < 2; r++) {
+        job[r] = (agree_job){
+            world, r, 0, r ? TUTTI_ERR_IO : TUTTI_OK, TUTTI_OK, _i ? "sequential" : "funneled"};
+        ck_assert_int_eq(pthread_create(&thread[r], NULL, come_late, &job[r]), 0);
+    }
+    for (int r = 0; r < 2; r++) {
+        pthread_join(thread[r], NULL);
+        ck_assert_int_eq(job[r].heard, TUTTI_ERR_IO);
     }
     tutti_loop_world_free(world);
 }
@@ -547,6 +587,7 @@ int main(void)
     tcase_add_test(tcase, bad_options_are_refused);
     tcase_add_test(tcase, algorithms_keep_their_numbers);
     tcase_add_test(tcase, all_ranks_hear_of_the_first_failure);
+    tcase_add_loop_test(tcase, a_late_rank_is_waited_for, 0, 2);
     tcase_add_loop_test(tcase, every_design_equals_the_oracle, 1, MOST_RANKS + 1);
     tcase_add_test(tcase, an_order_minds_the_slowest_rank);
     tcase_add_loop_test(tcase, chunks_and_orders_give_the_same_bits, 1, MOST_RANKS + 1);
