@@ -221,7 +221,7 @@ static tutti_status read_options(const tutti_attach_options *given, tutti_exchan
     return status ? status : tutti_exchange_check_options(options);
 }
 
-/* A session, and what is read where it is set up: by a thread that goes on after TIMEOUT, so all of it stays. */
+/* A session, and what is read where it is set up: by a thread that continues after TIMEOUT, so all of it stays. */
 typedef struct attachment {
     tutti_session session;
     MPI_Comm comm;
@@ -397,9 +397,10 @@ tutti_status tutti_session_enter_whole(const tutti_session *session, const char 
         "%s: this is a group: call it with the session that tutti_attach has opened", function);
 }
 
+static const double patience_s = 60;
+
 tutti_status tutti_session_finalize(tutti_session *session)
 {
-    static const double patience_s = 60;
     tutti_status status = tutti_insert_wait(session->insert, patience_s);
     if (status) tutti_exchange_explain(session->exchange, status);
     return status;
@@ -413,6 +414,7 @@ tutti_status tutti_detach(tutti_session *session)
     if (status) return status;
     session->detached = 1;
     status = tutti_session_finalize(session);
+    tutti_exchange_set_timeout(session->exchange, patience_s); /* a trace keeps no rank */
     tutti_status traced = tutti_recording_close(session->recording, status);
     session->recording = NULL;
     if (!status) status = traced;

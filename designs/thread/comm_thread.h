@@ -56,7 +56,8 @@ double tutti_comm_thread_cpu_s(const tutti_comm_thread *thread);
  * works on copies (designs/thread/rendezvous.h). `name` is borrowed until close. */
 tutti_status tutti_comm_thread_call(
     tutti_comm_thread *thread, const char *name, const tutti_coll_args *args);
-/* Of calls from here on, in place of options.timeout_s. INFINITY: a stall, or a rank that leaves, still ends them. [M] */
+/* Of calls from here on, in place of options.timeout_s. INFINITY: a stall, or a rank that leaves, still ends
+ * them. [M] */
 void tutti_comm_thread_set_timeout(tutti_comm_thread *thread, double timeout_s);
 /* Makes the communicating thread call chore(ctx, &done), with comm_lock held, in every pass until it
  * is done or fails. TIMEOUT after options.timeout_s; the driver's failure. *remains: it may still be called, so ctx has

@@ -12,6 +12,7 @@ declare -A ends=() used=()
 while IFS='|' read -r file line why; do
     [ -z "$file" ] || ends[$file|$line]=$why
 done << 'ENDS'
+designs/attach/attach.c|tutti_exchange_set_timeout(s->exchange, INFINITY);|a stall ends such a wait (stall_abort_s), or a rank that leaves
 designs/attach/attach_calls.c|"%s: timeout_s is %g: must be 0 or more seconds (INFINITY: no limit)"|a message; a stall ends such a wait (stall_abort_s)
 designs/attach/attach_membership.c|return tutti_wait(r->session, INFINITY);|a stall ends such a wait (stall_abort_s)
 designs/elastic/elastic_calls.c|pthread_cond_wait(&e->changed, &e->lock);|the next epoch or the end: the machine has deadlines
